@@ -58,7 +58,9 @@ struct chela_str {
     X(TURN_END, 23, "turn_end", turn) /* the reply is complete */                                  \
     X(RUN_END, 24, "run_end", end) /* the run ended or paused; the last event */                   \
     X(CHILD, 25, "child", child) /* an event of a run that this run called */                      \
-    X(HANDOFF, 26, "handoff", fallback) /* another agent takes the conversation over */
+    X(HANDOFF, 26, "handoff", fallback) /* another agent takes the conversation over */            \
+    X(SERVER_TOOL, 27, "server_tool", server) /* the vendor ran a tool of its own */               \
+    X(MEDIA, 28, "media", made) /* the model made an image or a sound */
 
 /* The types of events as constants. */
 enum chela_event_type {
@@ -95,6 +97,13 @@ struct chela_event {
             unsigned turn;               /* number of the turn, from 1 */
             enum chela_stop stop_reason; /* TURN_END only */
             struct chela_usage usage;    /* TURN_END only */
+            /* TURN_END only: sources of the reply as a JSON array of {url, title, text, file,
+             * start, end}, of which a source has some; start and end count the characters of
+             * the reply's text. Empty: none. */
+            struct chela_str citations;
+            /* TURN_END only: log probabilities as a JSON array of {token, logprob, top}; top
+             * is an array of {token, logprob}. Empty: none were requested or sent. */
+            struct chela_str logprobs;
         } turn;
         struct {
             unsigned turn;
@@ -172,11 +181,25 @@ struct chela_event {
             /* Sessions with a channel: directives for the channel that the model wrote,
              * and that were removed from the text (docs/context.md). */
             struct chela_str reply_to; /* id of a message, or "current"; empty: none */
-            const struct chela_str *media; /* URLs, and paths in the workspace */
+            const struct chela_str *media; /* URLs, and paths in the workspace; files that the
+                                              model made are among them in every session */
             size_t nmedia;
             bool voice;  /* audio in `media` is a voice message */
             bool silent; /* the model chose not to answer: send nothing */
+            struct chela_str citations; /* sources of the answer, as in `turn` */
         } end;
+        struct {
+            struct chela_str id, name;
+            struct chela_str arguments; /* JSON object */
+            struct chela_str result;    /* text; empty: the vendor reported none */
+        } server;
+        struct {
+            struct chela_str media_type;
+            struct chela_str path; /* the file in the workspace; empty: it was not saved */
+            struct chela_str url;  /* where the vendor keeps it; empty: `data` has it */
+            struct chela_str data; /* base64; not a part of the event's JSON */
+            size_t bytes;          /* size of the data */
+        } made;
         struct {
             /* An event of a run of another agent, which this run called as a tool
              * (docs/modes.md). `run`, `seq` and `ts` above belong to the other run. In

@@ -222,6 +222,11 @@ struct chela_request_opts {
     /* Tools that the service runs, such as its web search: JSON, a list in the vendor's form,
      * or an object of such lists by provider or protocol; NULL: none. */
     const char *server_tools;
+    /* Retries of a call that an overloaded service refused, if no fallback model is left;
+     * never fewer than max_retries. 0: 6, or none if max_retries is -1; -1: as max_retries. */
+    int overload_retries;
+    int64_t logprobs; /* alternatives per token that TURN_END reports; 0: none; ignored by some
+                         services */
 };
 #define CHELA_REQUEST_OPTS(...) {.size = sizeof(struct chela_request_opts), __VA_ARGS__}
 

@@ -44,8 +44,10 @@ enum chela_tool_flags {
                                   (chela_agent_add_command) */
     CHELA_TOOL_CONFIRM = 32,   /* every call needs a person's consent, unless a rule of
                                   the agent states otherwise */
-    CHELA_TOOL_FORGIVING = 64  /* accepts more than its schema describes: arguments that do
+    CHELA_TOOL_FORGIVING = 64, /* accepts more than its schema describes: arguments that do
                                   not match the schema are valid if `check` accepts them */
+    CHELA_TOOL_ACTION = 256    /* acts and tells nothing: in mode heartbeat the turn ends
+                                  after a reply whose calls are all actions */
 };
 
 /* How a call uses a resource (chela_call_uses). */

@@ -107,6 +107,9 @@
 /* model */
 #define CH_LIMIT_REPLY (32 * CH_MB)       /* text, reasoning and arguments of one reply */
 #define CH_LIMIT_REPLY_BLOCKS 4096        /* content blocks of one reply */
+#define CH_LIMIT_CITATIONS 500            /* citations of one reply that are reported */
+#define CH_LIMIT_CITED_TEXT (2 * CH_KB)   /* title or passage of one citation */
+#define CH_LIMIT_SERVER_RESULT (16 * CH_KB) /* result of a vendor's own tool that is reported */
 #define CH_LIMIT_CALLS_PER_REPLY 128      /* tool calls of one reply that are made */
 #define CH_LIMIT_CALLS_READ 2000          /* tool calls of one reply, made or not */
 #define CH_LIMIT_TOOL_NAME 128            /* bytes of a tool's name */
@@ -457,6 +460,7 @@
 #define CH_DEFAULT_IDLE_MS (120 * 1000)   /* silence within a response */
 #define CH_DEFAULT_TOTAL_MS (3600 * 1000) /* time of one HTTP request */
 #define CH_DEFAULT_RETRIES 2              /* retries of a model call */
+#define CH_DEFAULT_OVERLOAD_RETRIES 6     /* retries of a model call at an overloaded service */
 #define CH_DEFAULT_PROJECT_FILE (20 * CH_KB) /* bytes of one project file in the system prompt */
 #define CH_DEFAULT_PROJECT_FILES (60 * CH_KB) /* bytes of all project files in the system prompt */
 #define CH_DEFAULT_PROMPT_RULES 7         /* rules in every system prompt */

@@ -103,10 +103,8 @@ static void on_name(const struct ch_feishu_answer *a, void *user) {
     use_name(f, name.n ? ch_arena_str(f->arena, name) : "");
 }
 
-/* Names are not needed in a chat of two. */
 static void ask_name(struct fetching *f) {
-    const char *name =
-        f->m->open_id && !f->m->direct ? feishu_fetch_recall(f->from, f->m->open_id) : "";
+    const char *name = f->m->open_id ? feishu_fetch_recall(f->from, f->m->open_id) : "";
     CH_BUF_AUTO path = {0};
     if (name) {
         use_name(f, name);
@@ -118,9 +116,22 @@ static void ask_name(struct fetching *f) {
 
 /* --- the quoted message */
 
+static bool is_shared(const struct ch_feishu_fetch *d, const char *id, const char *name) {
+    for (CH_LIST_EACH(i, &d->names)) {
+        const struct known *k = CH_CONTAINER(i, struct known, link);
+        if (strcmp(k->name, name) == 0 && strcmp(k->id, id) != 0)
+            return true;
+    }
+    return false;
+}
+
+/* A name that two people have is shown with the id. */
 static const char *feishu_fetch_name_of(struct fetching *f, const char *id) {
     const char *name = feishu_fetch_recall(f->from, id);
-    return name && *name ? ch_arena_str(f->arena, ch_sv_str(name)) : id;
+    if (!name || !*name)
+        return id;
+    return is_shared(f->from, id, name) ? ch_arena_printf(f->arena, "%s (%s)", name, id)
+                                        : ch_arena_str(f->arena, ch_sv_str(name));
 }
 
 static const struct ch_json *items(const struct ch_feishu_answer *a) {

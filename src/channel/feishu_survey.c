@@ -143,7 +143,7 @@ static const struct need {
     {{"im:resource"}, "pictures and files are neither fetched nor sent", false, NULL},
     {{"im:message.reactions:write_only", "im:message"},
      "nobody sees that the agent is at work", false, NULL},
-    {{"contact:user.base:readonly"}, "people in groups have no names", false, takes_groups},
+    {{"contact:user.base:readonly"}, "people have no names", false, NULL},
     {{"cardkit:card:write"}, "answers come as posts, and do not grow", false, streams},
 };
 

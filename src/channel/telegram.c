@@ -53,7 +53,7 @@ static int telegram_read_arrival(const struct ch_telegram *t, const struct ch_js
                                .chat_type = l->who.direct ? "direct" : "group",
                                .chat_id = l->who.chat, .thread_id = l->who.thread,
                                .message_id = l->id, .sender_id = l->who.id,
-                               .sender = l->who.direct ? NULL : l->name, .ts = l->ts,
+                               .sender = l->name, .ts = l->ts,
                                .quoted = l->quoted, .answers_us = l->answers_us,
                                .mentioned = l->who.meant == CH_MEANT)};
     return 0;

@@ -65,7 +65,7 @@ struct ch_conf_agent {
     const char *permission, *selection, *choice, *mode, *reasoning;
     int64_t parallel, selection_size, max_output_tokens;
     const double *temperature, *top_p;
-    int64_t top_k, seed, retries;
+    int64_t top_k, seed, retries, overload_retries, logprobs;
     const char *const *stop;
     const char *cache;
     bool strict;
@@ -108,7 +108,7 @@ struct ch_conf_tool {
     const char *const *command;
     const char *cwd, *effect, *permission;
     int64_t timeout_ms;
-    bool confirm;
+    bool confirm, action;
 };
 
 /* An MCP server: a command or a URL. */

@@ -435,6 +435,7 @@ static void config_fill(const chela_config *cfg, const struct ch_conf_agent *a,
     FILL(temperature, EITHER(a, d, temperature));
     FILL(request.top_p, EITHER(a, d, top_p));
     FILL(request.top_k, EITHER(a, d, top_k));
+    FILL(request.logprobs, EITHER(a, d, logprobs));
     FILL(request.seed, a->seed ? &a->seed : d->seed ? &d->seed : NULL);
     FILL(request.stop, EITHER(a, d, stop));
     FILL(request.cache, CHOICE(CACHE, EITHER(a, d, cache)));
@@ -445,6 +446,7 @@ static void config_fill(const chela_config *cfg, const struct ch_conf_agent *a,
     FILL(compaction.model, EITHER(a, d, compaction_model));
     FILL(request.output_by, CHOICE(OUTPUT_BY, EITHER(a, d, output_by)));
     FILL(request.max_retries, (int)EITHER(a, d, retries));
+    FILL(request.overload_retries, (int)EITHER(a, d, overload_retries));
     FILL(request.idle_timeout_ms, config_patience(EITHER(a, d, idle_ms)));
     FILL(request.connect_timeout_ms, config_patience(EITHER(a, d, connect_ms)));
     FILL(request.first_byte_timeout_ms, config_patience(EITHER(a, d, first_byte_ms)));
@@ -696,7 +698,8 @@ static int config_add_tool(const struct ch_conf_tool *t, chela_agent *agent,
     struct chela_tool_opts tool = CHELA_TOOL_OPTS(
         .name = t->item.name, .description = t->description, .schema = t->parameters,
         .effect = CHOICE(EFFECT, t->effect), .permission = CHOICE(PERMISSION, t->permission),
-        .flags = t->confirm ? CHELA_TOOL_CONFIRM : 0, .timeout_ms = t->timeout_ms);
+        .flags = (t->confirm ? CHELA_TOOL_CONFIRM : 0) | (t->action ? CHELA_TOOL_ACTION : 0),
+        .timeout_ms = t->timeout_ms);
     struct chela_command_opts opts =
         CHELA_COMMAND_OPTS(.tool = &tool, .argv = t->command, .cwd = t->cwd);
     return chela_agent_add_command(agent, &opts, err);

@@ -498,6 +498,9 @@ const struct ch_option ch_options[] = {
              "it"},
     {CH_SCOPE_AGENT, "topK", CH_CFG_INT, 0, AGENT(top_k), 1, 1000000,
      .help = "number of tokens to choose from, where the service supports it"},
+    {CH_SCOPE_AGENT, "logprobs", CH_CFG_INT, 0, AGENT(logprobs), 1, 20,
+     .help = "alternatives per token whose log probabilities `turn_end` reports, where the service "
+             "supports it"},
     {CH_SCOPE_AGENT, "seed", CH_CFG_INT, 0, AGENT(seed), 1, 2147483647,
      .help = "seed for reproducible sampling, where the service supports it"},
     {CH_SCOPE_AGENT, "stop", CH_CFG_TEXTS, 0, AGENT(stop),
@@ -518,6 +521,10 @@ const struct ch_option ch_options[] = {
      .help = "how the model receives the schema"},
     {CH_SCOPE_AGENT, "retries", CH_CFG_COUNT, 0, AGENT(retries), 0, 100, .otherwise = "2",
      .help = "retries of a model call after a temporary failure"},
+    {CH_SCOPE_AGENT, "overloadRetries", CH_CFG_COUNT, 0, AGENT(overload_retries), 0, 100,
+     .otherwise = "6",
+     .help = "retries of a call that an overloaded service refused (HTTP 503, 529), if no fallback "
+             "model is left; with `retries: 0` none by default"},
     {CH_SCOPE_AGENT, "timeouts.connectSec", CH_CFG_SECONDS, 0, AGENT(connect_ms), 0,
      MOST_SECONDS, .otherwise = "10",
      .help = "time to connect to a service"},
@@ -658,6 +665,9 @@ const struct ch_option ch_options[] = {
      .help = "time of one call"},
     {CH_SCOPE_TOOL, "confirm", CH_CFG_BOOL, 0, TOOL(confirm), .otherwise = "false",
      .help = "require a person's approval for each call"},
+    {CH_SCOPE_TOOL, "action", CH_CFG_BOOL, 0, TOOL(action), .otherwise = "false",
+     .help = "the tool acts and its result tells the model nothing: in mode heartbeat it ends the "
+             "turn; see heartbeat.md"},
 
     /* --- limits for people who write through a channel */
     {CH_SCOPE_POLICY, "id", CH_CFG_NAME, CH_CFG_REQUIRED, POLICY(item.name),

@@ -20,8 +20,8 @@ static const struct {
 } patchable[] = {
     {CH_SCOPE_FILE, "gateway.drainSec,gateway.retentionDays"},
     {CH_SCOPE_AGENT,
-     "name,description,model,systemPrompt,mode,reasoning,temperature,topP,topK,seed,stop,"
-     "maxOutputTokens,retries,limits.*,loopGuard.*,timeouts.*,queue.*,compaction.*,"
+     "name,description,model,systemPrompt,mode,reasoning,temperature,topP,topK,logprobs,seed,stop,"
+     "maxOutputTokens,retries,overloadRetries,limits.*,loopGuard.*,timeouts.*,queue.*,compaction.*,"
      "context.reminder,context.rules,context.outputPercent,context.systemPercent,"
      "heartbeat.*,reflection.when,roles.*"},
 };

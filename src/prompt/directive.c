@@ -141,6 +141,36 @@ static void mind_fence(struct ch_directives *d, struct ch_sv s) {
     }
 }
 
+/* --- the word inside a text --------------------------------------------------------- */
+
+/* Emit text without the word. Its beginning is held back until it is known to be another. */
+static void directive_say(struct ch_directives *d, struct ch_sv s) {
+    struct ch_buf *w = &d->word;
+    for (size_t i = 0; i < s.n; i++) {
+        bool code = d->fence || (!w->n && d->text.n && d->text.p[d->text.n - 1] == '`');
+        if (code || (!w->n && s.p[i] != CH_SILENT[0])) {
+            ch_buf_add_sv(&d->text, ch_buf_sv(w));
+            ch_buf_clear(w);
+            ch_buf_add(&d->text, s.p + i, 1);
+            continue;
+        }
+        ch_buf_add(w, s.p + i, 1);
+        while (w->n && !agrees(ch_buf_sv(w), CH_SILENT)) {
+            ch_buf_add(&d->text, w->p, 1);
+            ch_buf_consume(w, 1);
+        }
+        if (w->n == strlen(CH_SILENT)) {
+            d->hushed = true;
+            ch_buf_clear(w);
+        }
+    }
+}
+
+static void directive_say_rest(struct ch_directives *d) {
+    ch_buf_add_sv(&d->text, ch_buf_sv(&d->word));
+    ch_buf_clear(&d->word);
+}
+
 /* --- lines -------------------------------------------------------------------------- */
 
 static void directive_new_line(struct ch_directives *d) {
@@ -150,7 +180,7 @@ static void directive_new_line(struct ch_directives *d) {
 
 /* Emit the held back text. */
 static void directive_let_go(struct ch_directives *d) {
-    ch_buf_add_sv(&d->text, ch_buf_sv(&d->line));
+    directive_say(d, ch_buf_sv(&d->line));
     ch_buf_clear(&d->line);
     d->in_text = true;
 }
@@ -212,8 +242,8 @@ static void finish_line(struct ch_directives *d, bool ended) {
     if (!gone && held)
         mind_fence(d, rest);
     if (!gone) {
-        ch_buf_add_sv(&d->text, s);
-        ch_buf_add_sv(&d->text, ended ? CH_SV("\n") : CH_SV(""));
+        directive_say(d, s);
+        directive_say(d, ended ? CH_SV("\n") : CH_SV(""));
     }
     directive_new_line(d);
 }
@@ -236,7 +266,7 @@ void ch_directives_feed(struct ch_directives *d, struct ch_sv piece) {
     while (piece.n) {
         const char *nl = d->in_text ? memchr(piece.p, '\n', piece.n) : NULL;
         size_t n = !d->in_text ? 0 : nl ? (size_t)(nl - piece.p) : piece.n;
-        ch_buf_add(&d->text, piece.p, n);
+        directive_say(d, ch_sv(piece.p, n));
         piece = ch_sv(piece.p + n, piece.n - n);
         if (!piece.n)
             return;
@@ -248,13 +278,15 @@ void ch_directives_feed(struct ch_directives *d, struct ch_sv piece) {
 void ch_directives_end(struct ch_directives *d) {
     if (d->line.n || d->stripped)
         finish_line(d, false);
+    directive_say_rest(d);
 }
 
 void ch_directives_clear(struct ch_directives *d) {
-    struct ch_directives fresh = {.text = d->text, .line = d->line, .reply_to = d->reply_to,
-                                  .media = d->media};
+    struct ch_directives fresh = {.text = d->text, .line = d->line, .word = d->word,
+                                  .reply_to = d->reply_to, .media = d->media};
     ch_buf_clear(&fresh.text);
     ch_buf_clear(&fresh.line);
+    ch_buf_clear(&fresh.word);
     ch_buf_clear(&fresh.reply_to);
     ch_buf_clear(&fresh.media);
     *d = fresh;
@@ -263,11 +295,23 @@ void ch_directives_clear(struct ch_directives *d) {
 void ch_directives_release(struct ch_directives *d) {
     ch_buf_release(&d->text);
     ch_buf_release(&d->line);
+    ch_buf_release(&d->word);
     ch_buf_release(&d->reply_to);
     ch_buf_release(&d->media);
     *d = (struct ch_directives){0};
 }
 
+/* True if the text has no letter and no digit. */
+static bool says_nothing(struct ch_sv s) {
+    for (size_t i = 0; i < s.n; i++) {
+        unsigned char c = (unsigned char)s.p[i];
+        if (c >= 0x80 || (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z'))
+            return false;
+    }
+    return true;
+}
+
+/* Marks around the word, as in **__SILENT__**, are no answer either. */
 bool ch_directives_silent(const struct ch_directives *d) {
-    return d->hushed && !d->nmedia && !ch_sv_trim(ch_buf_sv(&d->text)).n;
+    return d->hushed && !d->nmedia && says_nothing(ch_buf_sv(&d->text));
 }

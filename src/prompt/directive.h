@@ -4,7 +4,8 @@
  *     [[reply_to_current]]       quote the message that is being answered
  *     [[reply_to:ID]]            quote that message
  *     [[audio_as_voice]]         the attachment is a voice message
- *     __SILENT__                 alone on its line, and nothing else: say nothing
+ *     __SILENT__                 alone on its line, and nothing else: say nothing. In a reply
+ *                                that says something the word is removed, except in code
  *
  * A directive stands at the beginning of a line, after at most three blanks; directives in
  * brackets may share a line with each other and with following text. Directives are removed
@@ -24,6 +25,7 @@ struct ch_directives { /* zeroed: before the first piece */
     struct ch_buf reply_to; /* an id; empty: none given */
     bool reply_current;  /* quote the message that is being answered */
     bool voice;
+    struct ch_buf word;  /* end of the text that may become __SILENT__, held back */
     bool hushed;         /* __SILENT__ was seen */
     struct ch_buf media; /* each ends with a NUL */
     size_t nmedia, refused; /* refused: number beyond CH_LIMIT_REPLY_MEDIA */

@@ -91,10 +91,15 @@ same "then a file" 'file {"file_key":"file_up"}' "$(sed -n '17s/^[^ ]* //p' "$tm
 check "uploaded as such" grep -q '^/open-apis/im/v1/images [0-9]* plot.png message$' "$tmp/lark/uploads"
 check "both" grep -q '^/open-apis/im/v1/files [0-9]* table.csv stream$' "$tmp/lark/uploads"
 
+# --- the name of somebody in a direct chat
+push "$(event om_60 oc_nina p2p 'and here' ou_nina)"
+check "a direct chat" hears 18
+check "a direct chat: used" said 'heard: .*Nina: and here'
+
 # --- too much of it
 mkdir "$space/inbound" && truncate -s 1G "$space/inbound/large"
 push "$(message "$(event om_14 oc_ann p2p x)" image '{"image_key":"key_image"}')"
-check "a folder that is full" hears 18
+check "a folder that is full" hears 19
 check "is told of" said '^\[not saved: inbound/ is full\]'
 check "and gets no file" test ! -e "$space/inbound/om_14-1.png"
 check "SIGTERM ends it" stop_serving

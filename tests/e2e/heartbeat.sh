@@ -155,6 +155,59 @@ exits "in the last beat it can only act" 0
 holds "in the last beat it can only act: and does" '.[-1].turns == 5 and .[-1].text == "Just in time."'
 holds "in the last beat it can only act: no tool is there" '[.[] | select(.type == "model_request") | .tools] | .[0] > .[4] and .[4] == 2'
 
+# Tools that act end the turn, unless the reply also calls a tool that tells something.
+printf '#!/bin/sh\necho "$(cat)" >>acted\n' >"$space/act"
+printf '#!/bin/sh\necho gone wrong >&2\nexit 1\n' >"$space/fail"
+chmod +x "$space/act" "$space/fail"
+cat >"$space/actions.yaml" <<'YAML'
+rules:
+  - when: { user: 'you called (ban|fail)_member' }
+    call: { tool: stay_silent, args: {} }
+  - when: { user: 'New lines[^#]*remove him' }
+    call: { tool: ban_member, args: { member: ou_1 } }
+  - when: { user: 'New lines[^#]*ask and remove' }
+    call: [{ tool: calculate, args: { expression: "6 * 7" } }, { tool: ban_member, args: { member: ou_2 } }]
+  - when: { user: 'New lines[^#]*in vain' }
+    call: { tool: fail_member, args: {} }
+  - when: { user: 'New lines[^#]*what are actions', system: 'These are actions: send_message, stay_silent, ban_member, fail_member\. They' }
+    call: { tool: send_message, args: { content: "I know them." } }
+YAML
+cat >"$space/actions-text.yaml" <<'YAML'
+rules:
+  - when: { user: 'you called ban_member' }
+    say: '{"actions":[]}'
+  - when: { user: 'New lines[^#]*remove him' }
+    say: '{"thoughts":"","actions":[{"name":"ban_member","params":{"member":"ou_3"}}]}'
+  - when: { user: 'New lines[^#]*remove and look' }
+    say: '{"actions":[{"name":"ban_member","params":{"member":"ou_4"}}],"request_heartbeat":true}'
+YAML
+for protocol in native text; do
+    cat >"$space/chela.yaml" <<YAML
+sandbox: { mode: off }
+agents: { defaults: { tools: { allow: [calculate, ban_member, fail_member] }, heartbeat: { protocol: $protocol } } }
+tools:
+  custom:
+    - { name: ban_member, description: Removes a member., command: [./act], effect: once, permission: read, action: true,
+        parameters: { type: object, properties: { member: { type: string } }, required: [member], additionalProperties: false } }
+    - { name: fail_member, description: Fails., command: [./fail], effect: once, permission: read, action: true }
+YAML
+    [ $protocol = text ] && rules=actions-text || rules=actions
+    beats "$rules" "remove him"
+    exits "$protocol: an action" 0
+    holds "$protocol: an action needs no second call" '([.[] | select(.type == "beat")] | length == 1) and .[-1].silent and .[-1].status == "done"'
+done
+beats actions-text "remove and look"
+holds "text: another beat after an action, on request" '([.[] | select(.type == "beat")] | length == 2) and ([.[] | select(.type == "tool_result" and .is_error)] | length == 0)'
+same "actions were performed, once each" '{"member":"ou_1"} {"member":"ou_3"} {"member":"ou_4"}' "$(paste -sd ' ' "$space/acted")"
+sed -i 's/protocol: text/protocol: native/' "$space/chela.yaml"
+beats actions "ask and remove"
+holds "an action beside a tool: another beat" '([.[] | select(.type == "beat")] | length == 2)'
+beats actions "in vain"
+holds "an action that failed: another beat" '([.[] | select(.type == "beat")] | length == 2)'
+beats actions "what are actions"
+holds "actions: the model knows them" '.[-1].text == "I know them."'
+rm "$space/chela.yaml"
+
 echo "I am a red crab." >"$space/SOUL.md"
 beats native --session crab --store "sqlite:$tmp/h.db" "who are you?"
 holds "core memory" '.[-1].text == "A red crab."'

@@ -201,4 +201,30 @@ check "a new conversation: it hears on" hears 18
 touch "$space/go"
 check "SIGTERM ends it" stop_serving
 
+# --- a call that needs consent: the owners are asked
+printf '#!/bin/sh\necho done >>removed\n' >"$space/remove"
+chmod +x "$space/remove"
+cat >"$space/rules.yaml" <<'YAML'
+rules:
+  - when: { user: 'New lines[^#]*throw him out', after: none }
+    call: { tool: throw_out, args: {} }
+  - call: { tool: send_message, args: { content: "I am here" } }
+YAML
+configure 'slope: 0, refractorySec: 3600'
+sed -i 's/^tools:.*/tools: { custom: [{ name: throw_out, description: Removes., command: [.\/remove], permission: write, confirm: true, action: true }] }/
+    s/groupPolicy: open,/groupPolicy: open, owners: [ou_boss],/' "$space/chela.yaml"
+serve
+push "$(event om_70 oc_sixth group 'crab, throw him out' ou_bob)"
+check "consent: an owner is asked" hears 19
+check "consent: the turn waits" logged 'feishu:oc_sixth: waits for a decision'
+same "consent: nothing was done" no "$([ -e "$space/removed" ] && echo yes || echo no)"
+push "$(event om_71 oc_sixth group 'crab, are you there?' ou_bob)"
+check "consent: a line meanwhile is heard" logged 'feishu:om_71: reply'
+push "$(event om_72 oc_sixth group '/approve allow-once' ou_bob)"
+push "$(event om_73 oc_sixth group '/approve allow-once' ou_boss)"
+check "consent: the action is performed, and ends the turn" logged 'feishu:oc_sixth: stayed silent after 1 beat$'
+same "consent: once" "done" "$(cat "$space/removed")"
+check "consent: the line that waited is answered" said '^I am here'
+check "SIGTERM ends it" stop_serving
+
 tap_done

@@ -21,6 +21,9 @@ jq -n --argjson a "$answer" '{replies: [{blocks: [{text: ["fou"]}, {error: {stat
 jq -n --argjson a "$answer" '{replies: [{error: {status: 429}, headers: {"x-ratelimit-limit-requests": "60",
     "x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": "1.2s",
     "x-ratelimit-remaining-tokens": "4000", "x-ratelimit-reset-tokens": "9m"}}, $a]}' >"$tmp/reset.json"
+for status in 529 503; do
+    jq -n --argjson a "$answer" --argjson s $status '{replies: ([range(4) | {error: {status: $s}, headers: {"retry-after-ms": "10"}}] + [$a])}' >"$tmp/busy-$status.json"
+done
 start_server
 
 for api in "${apis[@]}"; do
@@ -59,6 +62,16 @@ YAML
         holds "$failure, $api: one fallback" '[.[] | select(.type == "fallback")] | length == 1 and .[0].to == "two/gpt-test"'
         rm "$space/chela.yaml"
     done
+done
+for http in 529 503; do
+    play anthropic busy-$http --output jsonl
+    exits "an overload, $http" 0
+    holds "an overload, $http: more patience than with other failures" '[.[] | select(.type == "retry")] | length == 4'
+    echo 'agents: { defaults: { overloadRetries: 3 } }' >"$space/chela.yaml"
+    play anthropic busy-$http --output jsonl
+    exits "an overload, $http: as much as configured" 1
+    holds "an overload, $http: and no more" '[.[] | select(.type == "retry")] | length == 3'
+    rm "$space/chela.yaml"
 done
 for api in openai openai-responses; do
     play $api reset --output jsonl

@@ -26,7 +26,11 @@ cat >"$space/chela.yaml" <<'YAML'
 store: sqlite:./chela.db
 sandbox: { mode: off }
 agents:
-  list: [{ id: coder, model: scripted/rules.yaml }]
+  list:
+    - { id: coder, model: scripted/rules.yaml }
+    - { id: hasty, model: scripted/rules.yaml, queue: { mode: interrupt } }
+    - { id: gatherer, model: scripted/rules.yaml, queue: { mode: collect, debounceMs: 300 } }
+    - { id: patient, model: scripted/rules.yaml, queue: { mode: follow_up } }
 tools:
   custom:
     - { name: t_ask, description: Asks., command: [./asker], effect: once, permission: write, confirm: true, parameters: { type: object } }
@@ -93,6 +97,49 @@ for _ in {1..100}; do grep -q '"type":"run_end"' "$tmp/events" && break; sleep 0
 kill $follower 2>/dev/null
 wait $follower 2>/dev/null
 check "a follower saw it end" grep -q '"type":"run_end"' "$tmp/events"
+
+# --- the agent's queue mode, unless the client says what it wants
+user_texts() { jq -r '[.transcript[] | select(.role == "user") | .content[0].text] | join(",")' "$out"; }
+busy() { # KEY AGENT: a run that waits
+    rm -f "$space/waiting" "$space/go"
+    post "/api/sessions/$1/messages" "{\"text\":\"wait\",\"agent\":\"$2\"}"
+    for _ in {1..400}; do [ -e "$space/waiting" ] && break; sleep 0.05; done
+}
+busy q1 patient
+post /api/sessions/q1/messages '{"text":"later","agent":"patient"}'
+tells "queue mode follow_up" .delivery follow_up
+post /api/sessions/q1/messages '{"text":"now","mode":"steer"}'
+tells "queue mode follow_up: the client's own mode wins" .delivery steer
+touch "$space/go"
+check "queue mode follow_up: it ends" until_idle q1
+same "queue mode follow_up: in this order" "wait,now,later" "$(user_texts)"
+busy q2 hasty
+post /api/sessions/q2/messages '{"text":"instead","stream":true}'
+answers "queue mode interrupt" 200
+same "queue mode interrupt: the run is cancelled, the next one is followed" "cancelled,task_completed" \
+    "$(chunks | jq -rs '[.[] | select(.type == "run_end").reason] | join(",")')"
+call GET /api/sessions/q2
+same "queue mode interrupt: its answer" "you said: instead" "$(last_words)"
+touch "$space/go"
+busy q3 hasty
+post /api/sessions/q3/messages '{"text":"another"}'
+tells "queue mode interrupt: of no run yet" '.delivery + " " + (.run | tostring)' "interrupt null"
+touch "$space/go"
+check "queue mode interrupt: both end" until_idle q3
+eventually_said() { for _ in {1..200}; do until_idle "$1" && [ "$(last_words)" = "$2" ] && return; sleep 0.05; done; return 1; }
+check "queue mode interrupt: the second has an answer" eventually_said q3 "you said: another"
+post /api/sessions/q4/messages '{"text":"one","agent":"gatherer"}'
+tells "queue mode collect" '.delivery + " " + (.run | tostring)' "collect null"
+post /api/sessions/q4/messages '{"text":"two","agent":"gatherer","stream":true}'
+answers "queue mode collect: followed" 200
+call GET /api/sessions/q4
+same "queue mode collect: one run with both" $'one\n\ntwo' "$(user_texts)"
+busy q5 gatherer
+post /api/sessions/q5/messages '{"text":"three"}'
+tells "queue mode collect: during a run" .delivery collect
+touch "$space/go"
+check "queue mode collect: its own run afterwards" eventually_said q5 "you said: three"
+rm -f "$space/waiting"
 
 # --- coming back
 # In the background, but no job of this shell: bash loses track of jobs that are killed and waited for.

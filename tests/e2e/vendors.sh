@@ -5,6 +5,7 @@
 cd "$(dirname "$0")/../.." || exit 2
 . tests/support/tap.sh
 . tests/support/e2e.sh
+. tests/support/serve.sh
 
 # Chunks of Chat Completions as a stream.
 sse() { jq -rj '"data: \(tojson)\n\n"' && printf 'data: [DONE]\n\n'; }
@@ -77,4 +78,73 @@ holds "unknown parameters: the nearest name" \
 play openai refusal -q
 exits "a refusal" 0
 check "a refusal is reported, even with -q" grep -q '^chela: refused' "$err"
+# Pictures, sound and sources: a reply without words is an answer, and is paid for once.
+png='iVBORw0KGgo='
+google() { jq -nc --argjson p "$1" --argjson g "${2:-null}" '{candidates: [{index: 0, content: {role: "model", parts: $p}, finishReason: "STOP"} + (if $g then {groundingMetadata: $g} else {} end)],
+    modelVersion: "gemini-3-pro-image", usageMetadata: {promptTokenCount: 5, candidatesTokenCount: 9}}' | jq -rj '"data: \(tojson)\n\n"'; }
+google '[{"inlineData": {"mimeType": "image/png", "data": "'$png'"}, "thoughtSignature": "U0lH"}]' >"$tmp/picture.sse"
+google '[{"inlineData": {"mimeType": "audio/L16;rate=16000", "data": "AQIDBA=="}}]' >"$tmp/sound.sse"
+google '[{"text": "Spain won."}]' '{"webSearchQueries": ["euro"], "groundingChunks": [{"web": {"uri": "https://a.example/1", "title": "A"}}],
+    "groundingSupports": [{"segment": {"endIndex": 5}, "groundingChunkIndices": [0]}]}' >"$tmp/grounded.sse"
+jq -n --rawfile p "$tmp/picture.sse" --rawfile s "$tmp/sound.sse" --rawfile g "$tmp/grounded.sse" \
+    '{replies: ([$p, $g, $s] | map({content_type: "text/event-stream", body: .}))}' >"$tmp/works.json"
+fresh works gemini
+rm -rf "${space:?}/media"
+chela run --model gemini/gemini-3-pro-image --base-url "$base" --session works --output jsonl "draw"
+exits "a picture and no words" 0
+same "a picture: one request" 1 "$(requests '.n' | wc -l)"
+holds "a picture: an event names the file" '[.[] | select(.type == "media")] | length == 1 and (.[0] | .media_type == "image/png" and .bytes == 8 and (.path | test("^media/image-.*\\.png$")))'
+holds "a picture: run_end names the file" '.[-1].media == [.[] | select(.type == "media") | .path]'
+same "a picture: the file has its bytes" "$png" "$(base64 "$space"/media/*.png)"
+chela run --model gemini/gemini-3-pro-image --base-url "$base" --session works --output jsonl "who won?"
+exits "sources" 0
+same "the picture goes back to its author with its signature" "[\"$png\",\"U0lH\"]" \
+    "$(requests 'select(.n == 1) | .body.contents[] | select(.role == "model") | .parts[0] | [.inlineData.data, .thoughtSignature]')"
+holds "sources: run_end has them" '.[-1].citations == [{url: "https://a.example/1", title: "A", start: 0, end: 5}]'
+holds "sources: the search is shown as the vendor'\''s" '[.[] | select(.type == "server_tool") | [.name, .arguments]] == [["google_search", {queries: ["euro"]}]]'
+same "sources: no file of the earlier run is named" null "$(jq -sc '.[-1].media' "$out")"
+chela run --model gemini/gemini-3-pro-image --base-url "$base" --session works "sing"
+exits "a sound in text mode" 0
+check "a sound: the answer is the file's name" grep -qE '^media/audio-.*\.wav$' "$out"
+same "a sound: bare samples get a head" "RIFF 16000 4" "$(od -An -c -N4 "$space"/media/*.wav | tr -d ' \n') $(od -An -tu4 -j24 -N4 "$space"/media/*.wav | tr -d ' ') $(od -An -tu4 -j40 -N4 "$space"/media/*.wav | tr -d ' ')"
+jq -n '{replies: [{blocks: [{text: ["done"]}]}]}' >"$tmp/after.json"
+fresh after openai
+chela run --model openai/gpt-5 --base-url "$base" --session works --output jsonl "and now?"
+exits "the conversation goes to another vendor" 0
+check "another vendor gets notes with the names of the files" jq -se '.[-1].body | tojson | test("\\[image media/image-[^\\]]*png") and test("\\[audio media/audio-") and (contains("'$png'") | not)' <(requests)
+
+# A folder that cannot be written, or is a link: the run goes on, and a person is told.
+rm -rf "${space:?}/media" && ln -s /tmp "$space/media"
+fresh works gemini
+chela run --model gemini/gemini-3-pro-image --base-url "$base" --output jsonl "draw"
+exits "media is a link" 0
+holds "media is a link: nothing is written through it" '[.[] | select(.type == "warning")] | length == 1'
+holds "media is a link: the picture is reported without a file" '[.[] | select(.type == "media") | has("path")] == [false]'
+rm -f "$space/media"
+
+# Through the gateway, in each protocol that has a place for them.
+jq -n --rawfile p "$tmp/picture.sse" --rawfile g "$tmp/grounded.sse" \
+    '{replies: ([$p, $g, $p, $g, $g, $p] | map({content_type: "text/event-stream", body: .}))}' >"$tmp/served.json"
+fresh served gemini
+cat >"$space/chela.yaml" <<YAML
+store: "memory:"
+agents: { list: [{ id: artist, model: gemini/gemini-3-pro-image, retries: 0, tools: { allow: [] } }] }
+providers: { gemini: { baseUrl: "$base", apiKeyEnv: GEMINI_API_KEY } }
+YAML
+program=$(realpath "$program")
+export GEMINI_API_KEY=secret
+serve
+post /v1/chat/completions '{"model":"artist","messages":[{"role":"user","content":"draw"}]}'
+tells "chat completions: a picture" '.choices[0].message.images[0].image_url.url' "data:image/png;base64,$png"
+post /v1/chat/completions '{"model":"artist","messages":[{"role":"user","content":"who"}]}'
+tells "chat completions: sources" '.choices[0].message.annotations | tojson' '[{"type":"url_citation","url_citation":{"url":"https://a.example/1","title":"A","start_index":0,"end_index":5}}]'
+post /v1/responses '{"model":"artist","input":"draw"}'
+tells "responses: a picture" '.output[0] | [.type, .output_format, .result] | join(" ")' "image_generation_call png $png"
+post /v1/responses '{"model":"artist","input":"who"}'
+tells "responses: sources" '.output[0].content[0].annotations | tojson' '[{"type":"url_citation","url":"https://a.example/1","title":"A","start_index":0,"end_index":5}]'
+post /v1/chat/completions '{"model":"artist","stream":true,"messages":[{"role":"user","content":"who"}]}'
+check "a stream of chat completions: sources before the end" grep -q '"delta":{"annotations":\[{"type":"url_citation"' "$out"
+post /v1/chat/completions '{"model":"artist","stream":true,"messages":[{"role":"user","content":"draw"}]}'
+check "a stream of chat completions: a picture" grep -q '"delta":{"images":\[{"type":"image_url"' "$out"
+stop_serving
 tap_done

@@ -1,6 +1,7 @@
 # terminal.sh -- a program in a real terminal (tmux). Source it after e2e.sh.
 #
-#     open_terminal COMMAND     run it in $space, in an empty terminal of 80x30
+#     open_terminal COMMAND     run it in $space, in an empty terminal of 80x30, or
+#                               $WIDTH x $HEIGHT
 #     types TEXT / press KEY... what a user does
 #     shows PATTERN             wait until the screen has a line like that
 #     sees NAME PATTERN         the same, as a case; lacks: it has none now
@@ -38,7 +39,7 @@ echo \$code >$tmp/code
 exec cat
 SCRIPT
     (cd "$space" && believe)
-    with_env tmux -S "$tmp/tmux" -f /dev/null new-session -d -x 80 -y 30 "sh $tmp/start"
+    with_env tmux -S "$tmp/tmux" -f /dev/null new-session -d -x "${WIDTH:-80}" -y "${HEIGHT:-30}" "sh $tmp/start"
 }
 
 screen() {

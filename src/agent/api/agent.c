@@ -42,6 +42,12 @@ static int64_t limit_or(int64_t given, int64_t otherwise) {
     return given == 0 ? otherwise : given;
 }
 
+static int overload_retries(const struct chela_request_opts *o) {
+    if (o->overload_retries)
+        return CH_MAX(o->overload_retries, 0);
+    return o->max_retries < 0 ? 0 : CH_DEFAULT_OVERLOAD_RETRIES;
+}
+
 static struct ch_run_limits resolve_limits(const struct ch_agent_opts *o) {
     return (struct ch_run_limits){
         .max_turns = limit_or(o->limits.max_turns, CH_DEFAULT_MAX_TURNS),
@@ -52,6 +58,7 @@ static struct ch_run_limits resolve_limits(const struct ch_agent_opts *o) {
         .retries = o->request.max_retries < 0 ? 0
                    : o->request.max_retries   ? o->request.max_retries
                                       : CH_DEFAULT_RETRIES,
+        .overload_retries = overload_retries(&o->request),
         .sums_up = o->limits.sum_up && !o->output_schema,
     };
 }
@@ -180,6 +187,7 @@ static void set_sampling(chela_agent *a, const struct ch_agent_opts *o) {
     a->has_top_p = o->request.top_p != NULL;
     a->top_p = o->request.top_p ? *o->request.top_p : 0;
     a->top_k = o->request.top_k;
+    a->logprobs = o->request.logprobs;
     a->has_seed = o->request.seed != NULL;
     a->seed = o->request.seed ? *o->request.seed : 0;
     size_t n = 0;

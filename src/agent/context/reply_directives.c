@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "agent/handle/run_origin.h"
+#include "agent/context/reply_extras.h"
 #include "prompt/directive.h"
 #include "tool/call/approval.h"
 #include "tool/process/path.h"
@@ -144,20 +145,39 @@ void ch_reply_directives_end(chela_run *run) {
                   .so_far = ch_str(ch_buf_sv(&d->text))}};
     if (d->text.n > before && ch_hook_delta(run, &ev) && !ch_emit(run, &ev))
         return;
-    ch_run_outcome_text(run, ch_sv_trim(ch_buf_sv(&d->text)));
+    ch_run_outcome_text(run, ch_directives_silent(d) ? CH_SV("")
+                                                     : ch_sv_trim(ch_buf_sv(&d->text)));
     attach_all(run);
 }
 
-void ch_reply_directives_tell(const chela_run *run, struct chela_event *end) {
+/* The attachments, and after them the files that the model made. */
+static void tell_media(chela_run *run, size_t began, struct chela_event *end) {
+    CH_ARENA_AUTO arena = {0};
+    struct chela_str *made = NULL;
+    size_t n = ch_reply_extras_files(run, began, &arena, &made);
+    struct ch_reply_directives *s = n ? directives_of(run) : run->directives;
+    end->end.media = s ? s->media : NULL;
+    end->end.nmedia = s ? s->nmedia : 0;
+    if (!n)
+        return;
+    struct chela_str *all = ch_arena_alloc(&s->arena, (s->nmedia + n) * sizeof(*all));
+    for (size_t i = 0; i < s->nmedia; i++)
+        all[i] = s->media[i];
+    for (size_t i = 0; i < n; i++)
+        all[s->nmedia + i] = ch_str(ch_arena_sv(&s->arena, ch_unstr(made[i])));
+    end->end.media = all;
+    end->end.nmedia = s->nmedia + n;
+}
+
+void ch_reply_directives_tell(chela_run *run, size_t began, struct chela_event *end) {
     const struct ch_reply_directives *s = run->directives;
+    tell_media(run, began, end);
     if (!heeds(run) || !s)
         return;
     const char *id = ch_run_origin_of_message(run)->id;
     end->end.reply_to = ch_str(ch_buf_sv(&s->d.reply_to));
     if (s->d.reply_current)
         end->end.reply_to = ch_str(id ? ch_sv_str(id) : CH_SV("current"));
-    end->end.media = s->media;
-    end->end.nmedia = s->nmedia;
     end->end.voice = s->d.voice;
     end->end.silent = ch_directives_silent(&s->d);
 }

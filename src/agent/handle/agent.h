@@ -73,7 +73,7 @@ struct chela_agent {
     double temperature;
     bool has_top_p, has_seed;
     double top_p;
-    int64_t top_k, seed;
+    int64_t top_k, seed, logprobs;
     struct ch_sv *stop; /* owned, with its texts */
     size_t nstop;
     enum ch_cache cache;

@@ -47,6 +47,11 @@ static void event_write_usage(struct ch_jw *w, const struct chela_usage *u) {
     ch_jw_end(w, '}');
 }
 
+static void event_write_citations(struct ch_jw *w, struct chela_str json) {
+    if (json.n)
+        ch_jw_kraw(w, "citations", sv(json));
+}
+
 static void event_write_start(struct ch_jw *w, const struct chela_event *ev) {
     ch_jw_kcstr(w, "session", ev->start.session);
     ch_jw_kcstr(w, "agent", ev->start.agent);
@@ -67,6 +72,9 @@ static void event_write_turn(struct ch_jw *w, const struct chela_event *ev) {
         return;
     ch_jw_kcstr(w, "stop_reason", chela_stop_name(ev->turn.stop_reason));
     event_write_usage(w, &ev->turn.usage);
+    event_write_citations(w, ev->turn.citations);
+    if (ev->turn.logprobs.n)
+        ch_jw_kraw(w, "logprobs", sv(ev->turn.logprobs));
 }
 
 static void event_write_request(struct ch_jw *w, const struct chela_event *ev) {
@@ -200,7 +208,23 @@ static void event_write_end(struct ch_jw *w, const struct chela_event *ev) {
     if (ev->end.delivered)
         ch_jw_kbool(w, "delivered", true);
     event_write_directives(w, ev);
+    event_write_citations(w, ev->end.citations);
     event_write_usage(w, &ev->end.usage);
+}
+
+static void event_write_server(struct ch_jw *w, const struct chela_event *ev) {
+    kstr_opt(w, "id", ev->server.id);
+    kstr(w, "name", ev->server.name);
+    ch_jw_kraw(w, "arguments", sv(ev->server.arguments));
+    kstr_opt(w, "result", ev->server.result);
+}
+
+static void event_write_made(struct ch_jw *w, const struct chela_event *ev) {
+    kstr(w, "media_type", ev->made.media_type);
+    kstr_opt(w, "path", ev->made.path);
+    kstr_opt(w, "url", ev->made.url);
+    if (ev->made.bytes)
+        ch_jw_kint(w, "bytes", (int64_t)ev->made.bytes);
 }
 
 /* Members that identify the child; the members of its event follow. */

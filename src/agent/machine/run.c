@@ -208,6 +208,12 @@ static int64_t backoff(unsigned attempt, int64_t retry_after_ms) {
     return CH_MIN(delay, LONGEST_DELAY_MS);
 }
 
+/* An overload passes by itself: with nobody else to ask, patience is all that helps. */
+static int retries_of(const struct ch_run *r, const struct ch_input *in, bool substitute) {
+    bool patient = in->cls == CH_ERR_OVERLOADED && !substitute;
+    return patient ? CH_MAX(r->limits.retries, r->limits.overload_retries) : r->limits.retries;
+}
+
 /* Retries the call, then tries the next model of the chain, then ends the run. A reply that
  * was partly shown is not retried, because the reader would see the text twice. A history
  * that does not fit is compacted first, once. */
@@ -224,7 +230,7 @@ static enum ch_do on_failed(struct ch_run *r, const struct ch_input *in) {
                       !(in->cooling >> next_cool(r, in, r->model + 1) & 1);
     bool waits_too_long = in->retry_after_ms > (substitute ? LONGEST_WITH_SUBSTITUTE_MS
                                                            : CH_LIMIT_RETRY_AFTER);
-    if (may_repeat && !waits_too_long && (int)r->attempt < r->limits.retries) {
+    if (may_repeat && !waits_too_long && (int)r->attempt < retries_of(r, in, substitute)) {
         r->delay_ms = backoff(r->attempt, in->retry_after_ms);
         r->attempt++;
         return CH_DO_CALL_MODEL;

@@ -71,6 +71,7 @@ struct ch_run_limits { /* defaults applied; negative: no limit */
     int64_t token_budget; /* input + output */
     double cost_budget;   /* US dollars */
     int retries;          /* retries of one model call */
+    int overload_retries; /* if the service is overloaded and no other model is left */
     unsigned models;      /* length of the fallback chain, at least 1 */
     bool compacts;        /* a history that does not fit may be compacted */
     bool sums_up;         /* a closing turn follows when a limit is reached */

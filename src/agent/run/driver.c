@@ -149,7 +149,8 @@ static struct chela_event end_event(chela_run *run) {
                                  .usage = ch_public_usage(&run->m.usage,
                                                        run->m.cost_unknown ? -1 : run->m.cost),
                              }};
-    ch_reply_directives_tell(run, &ev);
+    ev.end.citations = ch_str(ch_think_citations(run));
+    ch_reply_directives_tell(run, run->control->began, &ev);
     return ev;
 }
 

@@ -230,6 +230,13 @@ bool ch_features_keep_words(const chela_run *run) {
     return false;
 }
 
+bool ch_features_end_by_actions(const chela_run *run) {
+    for (size_t i = 0; run->features && i < run->features->n; i++)
+        if (run->features->slots[i].f->ends_by_actions)
+            return true;
+    return false;
+}
+
 void ch_features_save(const chela_run *run, struct ch_jw *w) {
     for (size_t i = 0; run->features && i < run->features->n; i++)
         if (run->features->slots[i].f->save)

@@ -34,6 +34,7 @@ struct ch_feature {
     bool is_mode;       /* `name` is the mode that RUN_START and the journal show */
     bool is_fixed;      /* a stored run neither leaves nor enters this mode */
     bool words_private; /* the model's text is thought and is not shown as the answer */
+    bool ends_by_actions; /* a successful call of a CHELA_TOOL_ACTION tool may end the run */
     const char *own_tools; /* comma list of tools that only the feature calls; NULL: none */
 
     /* An agent is built from options (opts). Or a stored run needs a feature that its
@@ -69,7 +70,7 @@ struct ch_feature {
     unsigned (*on_reply)(chela_run *run, struct ch_reply *reply, struct ch_buf *complaint);
     void (*on_call)(chela_run *run, const struct ch_block *call, enum ch_call_phase phase,
                     bool failed);
-    /* All results of a reply are in the transcript. May clear in->terminated. False: the
+    /* All results of a reply are in the transcript. May change in->terminated. False: the
      * run is over or gone. */
     bool (*on_results)(chela_run *run, struct ch_input *in);
     /* The run ends: called once, before the answer enters the outbox and the end is
@@ -114,6 +115,7 @@ void *ch_feature_data(const chela_run *run, const struct ch_feature *f);
 /* "react", or the name of the run's feature that is a mode. */
 const char *ch_run_mode(const chela_run *run);
 bool ch_features_keep_words(const chela_run *run); /* any feature has words_private */
+bool ch_features_end_by_actions(const chela_run *run); /* any feature has ends_by_actions */
 
 void ch_features_save(const chela_run *run, struct ch_jw *w);
 void ch_features_abort(chela_run *run);

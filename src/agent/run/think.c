@@ -14,6 +14,7 @@
 #include "agent/context/context_budget.h"
 #include "agent/context/recall.h"
 #include "agent/context/reply_directives.h"
+#include "agent/context/reply_extras.h"
 #include "agent/context/tool_choice.h"
 #include "agent/context/tool_embedding.h"
 #include "agent/handle/hooks.h"
@@ -43,6 +44,7 @@
 #include "model/codec/encoder.h"
 #include "model/codec/errors.h"
 #include "model/codec/fold.h"
+#include "model/codec/logprobs.h"
 #include "model/message/ids.h"
 #include "prompt/envelope.h"
 
@@ -58,6 +60,8 @@ struct ch_turn {
     unsigned held;                 /* quirks that would remove strict schemas from this request */
     enum ch_output_way output_way; /* how this turn's request asks for the answer's form */
     struct ch_buf complaint;       /* text for the model: what is wrong with its reply */
+    struct ch_buf citations;       /* sources of the last reply, JSON */
+    struct ch_buf logprobs;        /* log probabilities of the last reply, JSON */
     enum chela_stop stop_reason;   /* for TURN_END */
     bool warned_price;             /* the warning about an unknown price was emitted */
     bool may_redo;                 /* the host can withdraw text that it showed */
@@ -81,6 +85,8 @@ void ch_think_drop(chela_run *run) {
 
 void ch_think_release(chela_run *run) {
     ch_buf_release(&run->turn->complaint);
+    ch_buf_release(&run->turn->citations);
+    ch_buf_release(&run->turn->logprobs);
 }
 
 const char *ch_think_key(const chela_run *run) {
@@ -104,6 +110,10 @@ struct ch_msg_author ch_think_author(const chela_run *run) {
 
 struct ch_buf *ch_think_complaint(chela_run *run) {
     return &run->turn->complaint;
+}
+
+struct ch_sv ch_think_citations(const chela_run *run) {
+    return ch_buf_sv(&run->turn->citations);
 }
 
 bool ch_think_follows_up(const chela_run *run) {
@@ -421,6 +431,7 @@ static int think_describe(chela_run *run, const struct chela_turn_patch *patch,
         .has_top_p = a->has_top_p,
         .top_p = a->top_p,
         .top_k = a->top_k,
+        .logprobs = a->logprobs,
         .has_seed = a->has_seed,
         .seed = a->seed,
         .stop = a->stop,
@@ -651,17 +662,25 @@ void ch_think_reply(chela_run *run, struct ch_reply *r) {
     run->error[0] = '\0';
     if (!is_private) /* a request of private words holds no history to learn from */
         ch_context_budget_learn(run, &r->usage);
+    r->msg = ch_reply_extras_save(run, CH_TAKE(r->msg));
+    if (run->dead)
+        return;
+    bool made = ch_reply_extras_has_media(r->msg);
+    if (run->turn->decoding)
+        ch_buf_add_sv(&run->turn->logprobs, ch_logprobs_of(&run->turn->decoder));
     run->reply = keep_reply(run, r);
     if (in.has_text && !is_private && r->stop != CH_STOP_REFUSAL)
         ch_reply_directives_end(run);
     if (run->dead)
         return;
-    if (run->reply && !emit_calls(run, run->reply, &in.calls))
+    if (run->reply && (!ch_reply_extras_tell(run, run->reply, &run->turn->citations) ||
+                       !emit_calls(run, run->reply, &in.calls)))
         return;
     in.follow_ups = (unsigned)(run->steering.n + run->follow_ups.n + run->session->events.n);
     bool is_answer =
         !in.calls && r->stop != CH_STOP_REFUSAL && r->stop != CH_STOP_PAUSE && !in.follow_ups;
     in.unfit = is_answer && (!of_use || !answer_fits(run, in.has_text));
+    in.has_text |= made; /* an image is an answer */
     if (!of_use)
         snprintf(run->error, sizeof(run->error), "%s: %s", run->target->spec,
                  ch_buf_str(&run->turn->complaint));
@@ -796,6 +815,8 @@ void ch_think(chela_run *run) {
     size_t nmessages = 0, ntools = 0;
     ch_arena_clear(&run->arena);
     run->turn->output_shown = false;
+    ch_buf_clear(&run->turn->citations);
+    ch_buf_clear(&run->turn->logprobs);
     ch_reply_directives_begin(run);
     const chela_agent *a = run->session->agent;
     if (!ch_think_deliver(run) || (a->embedding && ch_tool_embedding_input(run, ch_think)))
@@ -846,7 +867,9 @@ bool ch_think_close(chela_run *run) {
     struct chela_event ev = {
         .type = CHELA_EV_TURN_END,
         .turn = {run->turn->open, run->turn->stop_reason,
-                 ch_public_usage(&run->m.turn.usage, run->m.turn.cost)}};
+                 ch_public_usage(&run->m.turn.usage, run->m.turn.cost),
+                 ch_str(ch_buf_sv(&run->turn->citations)),
+                 ch_str(ch_buf_sv(&run->turn->logprobs))}};
     run->turn->open = 0;
     run->m.turn.usage = (struct ch_usage){0};
     run->m.turn.cost = 0;

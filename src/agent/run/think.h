@@ -22,6 +22,8 @@ void ch_think_stopped(chela_run *run, enum chela_stop reason); /* for TURN_END *
 /* The API key of the last call. */
 const char *ch_think_key(const chela_run *run);
 /* The text that tells the model what is wrong with its reply. */
+/* The sources of the last reply, a JSON array; empty: none. */
+struct ch_sv ch_think_citations(const chela_run *run);
 struct ch_buf *ch_think_complaint(chela_run *run);
 /* Whether the next call delivers a follow-up, because the run would have ended. */
 bool ch_think_follows_up(const chela_run *run);

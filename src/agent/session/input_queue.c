@@ -361,46 +361,75 @@ static int make_message(const chela_session *s, struct ch_sv text,
     return ch_media_message(&in, opts->media, opts->nmedia, out, err);
 }
 
-/* Puts a message into the run or into the queue. */
-static int take_in(struct ch_input_queue *f, struct ch_sv text, const struct chela_run_opts *opts,
+/* Puts a message into the run or into the queue. Takes m. */
+static int take_in(struct ch_input_queue *f, struct ch_msg *m, const struct chela_run_opts *opts,
                    struct chela_error *err) {
-    struct ch_msg *m;
-    int rc = ch_inbox_check(f->session, opts, err);
+    chela_session *s = f->session;
+    bool busy = input_queue_is_busy(s);
+    int rc = ch_inbox_check(s, opts, err);
+    if (rc == 0 && into_run(f, opts, m))
+        return 0;
     if (rc == 0)
-        rc = make_message(f->session, text, opts, &m, err);
-    if (rc < 0 || into_run(f, opts, m))
-        return rc;
-    rc = put_aside(f, m, opts, err);
+        rc = put_aside(f, m, opts, err);
     if (rc < 0)
         ch_msg_free(m);
+    else if (!busy && chela_session_status(s) != CHELA_SESSION_PAUSED)
+        start_soon(f);
+    else if (busy && f->opts.mode == CHELA_QUEUE_INTERRUPT)
+        chela_cancel(s->run, "a new message came");
     return rc;
+}
+
+/* True: a message begins a run at once. */
+static bool begins_now(const struct ch_input_queue *f) {
+    const chela_session *s = f->session;
+    return !input_queue_is_busy(s) && chela_session_status(s) != CHELA_SESSION_PAUSED &&
+           f->waiting.n == 0 && f->opts.mode != CHELA_QUEUE_COLLECT;
+}
+
+/* Reads the options of a message, whose run will report to their on_event. */
+static int read_opts(struct ch_input_queue *f, const struct chela_run_opts *given,
+                     struct chela_run_opts *opts, struct chela_error *err) {
+    int rc = ch_session_run_opts(given, opts, err);
+    if (rc < 0)
+        return rc;
+    if (!opts->channel)
+        opts->channel = f->session->channel.name;
+    f->on_event = opts->on_event;
+    f->user = opts->user;
+    return 0;
 }
 
 int chela_session_send(chela_session *s, const char *text, size_t len,
                        const struct chela_run_opts *given, struct chela_error *err) {
     struct ch_input_queue *f = inflow(s);
     struct chela_run_opts opts;
-    int rc = ch_session_run_opts(given, &opts, err);
+    struct ch_msg *m;
+    int rc = read_opts(f, given, &opts, err);
     if (rc < 0)
         return rc;
-    if (!opts.channel)
-        opts.channel = s->channel.name;
-    f->on_event = opts.on_event;
-    f->user = opts.user;
     if (!text)
         return begin_waiting(f, err);
-    bool rests = !input_queue_is_busy(s) && chela_session_status(s) != CHELA_SESSION_PAUSED;
-    bool begins = rests && f->waiting.n == 0 && f->opts.mode != CHELA_QUEUE_COLLECT;
-    if (begins)
+    if (begins_now(f))
         return chela_run_start(s, text, len, given, NULL, err);
-    rc = take_in(f, ch_sv(text, len), &opts, err);
-    if (rc < 0)
-        return rc;
-    if (rests)
-        start_soon(f);
-    else if (input_queue_is_busy(s) && f->opts.mode == CHELA_QUEUE_INTERRUPT)
-        chela_cancel(s->run, "a new message came");
-    return 0;
+    rc = make_message(s, ch_sv(text, len), &opts, &m, err);
+    return rc < 0 ? rc : take_in(f, m, &opts, err);
+}
+
+enum chela_queue_mode ch_input_queue_mode(const chela_session *s) {
+    return s->input ? s->input->opts.mode : s->agent->queue.mode;
+}
+
+int ch_input_queue_send(chela_session *s, struct ch_msg *m, const struct chela_run_opts *given,
+                        struct chela_error *err) {
+    struct ch_input_queue *f = inflow(s);
+    struct chela_run_opts opts;
+    int rc = read_opts(f, given, &opts, err);
+    if (rc == 0)
+        return begins_now(f) ? ch_session_start(s, m, given, NULL, err)
+                             : take_in(f, m, &opts, err);
+    ch_msg_free(m);
+    return rc;
 }
 
 /* Takes m and principal. */

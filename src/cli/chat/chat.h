@@ -1,8 +1,9 @@
 /* chat.h -- a conversation at a terminal: shared declarations.
  *
  * Keyboard, timers and the runtime share one thread and one libuv loop. chat.c owns the
- * loop and the runs, chat_show.c displays events, chat_slash.c implements the commands,
- * chat_complete.c the completion. */
+ * loop, chat_runs.c the session and its runs; chat_show.c displays events, chat_slash.c
+ * implements the commands, chat_complete.c the completion, chat_pick.c lists to choose
+ * from, chat_attach.c the parts of a message, chat_child.c programs of the person. */
 #ifndef CH_CLI_CHAT_H
 #define CH_CLI_CHAT_H
 #include <pthread.h>
@@ -12,6 +13,7 @@
 #include "cli/term/console.h"
 #include "cli/term/edit.h"
 #include "cli/term/markdown.h"
+#include "cli/term/pick.h"
 #include "cli/term/screen.h"
 #include "cli/setup/setup.h"
 
@@ -40,6 +42,15 @@ struct ch_chat_undo {
     char *text;    /* owned */
     int64_t turns; /* turns of the session before it */
 };
+
+/* A message that waits for the run. */
+struct ch_chat_queued {
+    char *text, *typed; /* owned; typed: before commands were expanded */
+};
+
+struct ch_chat;
+/* Gets the id of the item that was chosen in a picker; NULL: none was. */
+typedef void ch_chat_chosen_fn(struct ch_chat *c, const char *id);
 
 /* Kind of the last output: a different kind is separated by a blank line. */
 enum ch_chat_kind { CH_CHAT_NOTHING, CH_CHAT_USER, CH_CHAT_ANSWER, CH_CHAT_CALL, CH_CHAT_NOTE };
@@ -73,6 +84,20 @@ struct ch_chat {
     char *typed; /* owned: input set aside by an urgent question; NULL */
     bool dirty, leaving;
     bool met; /* the conversation of the first session was shown */
+    struct ch_pick pick; /* valid while chosen is set */
+    ch_chat_chosen_fn *chosen; /* NULL: no picker is open */
+    char *chosen_key;          /* owned: the session that was picked first; NULL */
+    bool pick_first;           /* begin with the picker of sessions */
+    struct ch_chat_queued *queue; /* owned: messages that wait for the run */
+    size_t nqueue;
+    struct ch_chat_child *child; /* owned: a program of the person; NULL: none */
+    const char *command, *command_output; /* borrowed from it; NULL: no command is shown */
+    bool away;                   /* the program has the terminal */
+    char **pastes; /* owned: folded pastes, which marks in the text stand for */
+    size_t npastes;
+    char *outputs;      /* owned: outputs of commands for the next message; NULL: none */
+    size_t attach_from; /* position of the word that the picker of files replaces */
+    bool compacting; /* the run is that of /compact */
     unsigned interrupts; /* consecutive Ctrl-C at an empty prompt */
     int code;
 
@@ -101,14 +126,4 @@ struct ch_chat {
 
 /* Returns the exit code; if the chat could not start, *err is set (negative). */
 int ch_chat_run(struct ch_chat *c, struct chela_error *err);
-/* Create the agent if missing. False: failed, and the reason was shown. */
-bool ch_chat_ready(struct ch_chat *c);
-/* Send a message; typed: the text it was made from. */
-void ch_chat_say(struct ch_chat *c, const char *text, const char *typed);
-void ch_chat_switch(struct ch_chat *c, const char *key); /* switch to another session */
-void ch_chat_resume(struct ch_chat *c);
-void ch_chat_compact(struct ch_chat *c, const char *focus);
-void ch_chat_forget_undo(struct ch_chat *c);
-void ch_chat_leave(struct ch_chat *c);
-
 #endif

@@ -17,8 +17,8 @@ enum {
     WRITE_LINES = 8,  /* maximum lines of a new file */
 };
 
-char *ch_call_safe(const char *p, size_t n) {
-    struct ch_escape safe = {.mode = CH_ESCAPE_LINE};
+static char *call_escape(enum ch_escape_mode mode, const char *p, size_t n) {
+    struct ch_escape safe = {.mode = mode};
     struct ch_draft d;
 
     ch_draft_init(&d);
@@ -26,6 +26,14 @@ char *ch_call_safe(const char *p, size_t n) {
     ch_escape_finish(&safe, d.f);
     ch_draft_finish(&d);
     return d.p;
+}
+
+char *ch_call_safe(const char *p, size_t n) {
+    return call_escape(CH_ESCAPE_LINE, p, n);
+}
+
+char *ch_call_text(const char *p, size_t n) {
+    return call_escape(CH_ESCAPE_TEXT, p, n);
 }
 
 /* --- the line ----------------------------------------------------------------------- */
@@ -125,6 +133,24 @@ static void put_lines(FILE *out, const struct ch_call_look *look, const char *te
     if (left > 0)
         fprintf(out, "    %s... %zu more line%s (Ctrl-O)%s\n", look->color ? "\033[2m" : "", left,
                 left == 1 ? "" : "s", look->color ? "\033[0m" : "");
+}
+
+void ch_call_tail(FILE *out, const struct ch_call_look *look, const char *text, size_t most) {
+    size_t n = strlen(text), lines = 0, from;
+    while (n > 0 && text[n - 1] == '\n')
+        n--;
+    for (from = n; from > 0; from--)
+        if (text[from - 1] == '\n' && ++lines == most)
+            break;
+    size_t above = 0;
+    for (size_t i = 0; i < from; i++)
+        above += text[i] == '\n';
+    if (above > 0)
+        fprintf(out, "    %s... %zu line%s before (Ctrl-O)%s\n", look->color ? "\033[2m" : "",
+                above, above == 1 ? "" : "s", look->color ? "\033[0m" : "");
+    char *last = ch_format("%.*s", (int)(n - from), text + from);
+    put_lines(out, look, last, ' ', most);
+    free(last);
 }
 
 static bool chat_call_is_named(const struct chela_event *ev, const char *name) {

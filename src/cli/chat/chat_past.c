@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "chela/json.h"
+#include "cli/chat/chat_attach.h"
 #include "cli/chat/chat_show.h"
 #include "cli/support/mem.h"
 
@@ -58,9 +59,11 @@ static void show_result(const struct past *p) {
 static void show_text(const struct past *p, bool user) {
     char *text = member(p, "text");
     struct chela_event ev = {.type = CHELA_EV_TEXT_DELTA, .delta = {.text = str(text)}};
-    if (text && user)
-        ch_chat_user(p->chat, text, strlen(text));
-    else if (text)
+    if (text && user) {
+        char *typed = ch_chat_attach_fold(text);
+        ch_chat_user(p->chat, typed, strlen(typed));
+        free(typed);
+    } else if (text)
         ch_chat_event(p->chat, &ev);
     chela_free(text);
 }

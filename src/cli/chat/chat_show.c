@@ -1,6 +1,7 @@
 /* chat_show.c -- displays a conversation: events become lines above the prompt, activity in
  * progress becomes the foot of the screen. See chat.h. */
 #include "cli/chat/chat_show.h"
+#include "cli/report/out_extras.h"
 
 #include <math.h>
 #include <string.h>
@@ -10,6 +11,7 @@
 #include "cli/term/ask.h"
 #include "cli/chat/chat.h"
 #include "cli/chat/chat_call.h"
+#include "cli/chat/chat_queue.h"
 #include "cli/support/mem.h"
 #include "cli/report/out.h"
 
@@ -259,6 +261,7 @@ static void chat_show_on_end(struct ch_chat *c, const struct chela_event *ev) {
     if (!c->said && !paused && ev->end.text.n > 0 && !ev->end.delivered)
         chat_show_on_text(c, ev->end.text);
     end_answer(c);
+    ch_out_sources(c->console, ev->end.citations);
     c->said = false;
     if (paused)
         return; /* its calls continue, and its text was shown */
@@ -273,6 +276,16 @@ static void chat_show_on_end(struct ch_chat *c, const struct chela_event *ev) {
 static void chat_show_note(struct ch_chat *c, const char *lead, struct chela_str text) {
     end_answer(c);
     ch_console_note(c->console, "%s%.*s", lead, STR(text));
+}
+
+/* A message reached the model: show it as it was typed. */
+static void chat_show_on_delivered(struct ch_chat *c, struct chela_str text) {
+    char *typed = ch_chat_queue_delivered(c, text);
+    if (typed)
+        ch_chat_user(c, typed, strlen(typed));
+    else
+        ch_chat_user(c, text.p, text.n);
+    free(typed);
 }
 
 /* Event of a called agent: show its own calls. */
@@ -319,7 +332,7 @@ void ch_chat_event(struct ch_chat *c, const struct chela_event *ev) {
     case CHELA_EV_STEERING:
     case CHELA_EV_FOLLOW_UP:
         end_answer(c);
-        ch_chat_user(c, ev->note.text.p, ev->note.text.n);
+        chat_show_on_delivered(c, ev->note.text);
         break;
     case CHELA_EV_SYSTEM_EVENT:
         chat_show_note(c, "", ev->note.text);
@@ -344,6 +357,11 @@ void ch_chat_event(struct ch_chat *c, const struct chela_event *ev) {
         ch_console_note(c->console, "the conversation was condensed (%s): %zu tokens to %zu",
                         chela_compacted_name(ev->compaction.strategy), ev->compaction.tokens_before,
                         ev->compaction.tokens_after);
+        break;
+    case CHELA_EV_SERVER_TOOL:
+    case CHELA_EV_MEDIA:
+        end_answer(c);
+        ch_out_extra(c->console, ev);
         break;
     case CHELA_EV_TURN_END:
         chat_show_on_turn_end(c, ev);
@@ -389,6 +407,34 @@ static void chat_show_add_calls(const struct ch_chat *c, struct foot *f) {
     }
     if (c->ncalls > SHOWN)
         add_dim(c, f, ch_format("  and %zu more", c->ncalls - SHOWN));
+}
+
+/* The last lines of an output that grows. */
+static void add_tail(const struct ch_chat *c, struct foot *f, const char *text) {
+    enum { LINES = 5 };
+    size_t n = strlen(text), from, lines = 0;
+    while (n > 0 && text[n - 1] == '\n')
+        n--;
+    for (from = n; from > 0; from--)
+        if (text[from - 1] == '\n' && ++lines == LINES)
+            break;
+    while (from < n) {
+        const char *end = memchr(text + from, '\n', n - from);
+        size_t len = end ? (size_t)(end - text) - from : n - from;
+        char *line = ch_call_safe(text + from, len);
+        add_dim(c, f, ch_format("  %s", line));
+        free(line);
+        from += len + 1;
+    }
+}
+
+static void add_command(const struct ch_chat *c, struct foot *f) {
+    if (!c->command)
+        return;
+    char *line = ch_call_safe(c->command, strlen(c->command));
+    add_dim(c, f, ch_format("%s !%s · Ctrl-C ends it", spinner(c), line));
+    add_tail(c, f, c->command_output);
+    free(line);
 }
 
 static void put_count(FILE *out, const char *lead, int64_t n) {
@@ -437,6 +483,7 @@ static void add_under_way(const struct ch_chat *c, struct foot *f, size_t rows) 
         add_dim(c, f, ch_format("thinking: %s", c->thought));
     if (c->last != CH_CHAT_NOTHING || f->n > 0)
         chat_show_add_line(f, ch_dup(""));
+    add_command(c, f);
     if (c->run) {
         chat_show_add_calls(c, f);
         add_status(c, f);
@@ -458,7 +505,11 @@ void ch_chat_draw(struct ch_chat *c) {
     size_t rows = c->screen.rows > 2 ? c->screen.rows - 1 : 2;
 
     add_under_way(c, &f, rows);
-    ch_edit_view(&c->edit, prompt(c), chat_show_width(c), rows > f.n + 1 ? rows - f.n : 1, &view);
+    size_t left = rows > f.n + 1 ? rows - f.n : 1;
+    if (c->chosen)
+        ch_pick_view(&c->pick, c->console->out.color, chat_show_width(c), left, &view);
+    else
+        ch_edit_view(&c->edit, prompt(c), chat_show_width(c), left, &view);
     size_t row = f.n + view.row;
     unsigned column = view.column;
     for (size_t i = 0; i < view.n; i++)

@@ -9,7 +9,10 @@
 
 #include "chela/json.h"
 #include "cli/chat/chat.h"
+#include "cli/chat/chat_sessions.h"
 #include "cli/chat/chat_show.h"
+#include "cli/chat/chat_source.h"
+#include "cli/chat/chat_runs.h"
 #include "cli/support/draft.h"
 #include "cli/support/mem.h"
 #include "cli/support/suggest.h"
@@ -173,10 +176,14 @@ static void chat_slash_undo(struct ch_chat *c, const char *args) {
     }
     struct ch_chat_undo *last = &c->undo[c->nundo - 1];
     bool done = true;
+    char *left = ch_dup(chela_session_key(c->session));
     if (last->turns == 0)
         ch_chat_switch(c, NULL);
     else
         done = go_on_with_copy(c, last->turns, "");
+    if (done)
+        ch_chat_sessions_take_back(c, left);
+    free(left);
     if (!done)
         return;
     ch_edit_set(&c->edit, last->text);
@@ -188,13 +195,20 @@ static void chat_slash_undo(struct ch_chat *c, const char *args) {
 
 static void chat_slash_new_session(struct ch_chat *c, const char *args) {
     ch_chat_forget_undo(c);
-    ch_chat_switch(c, *args ? args : NULL);
-    ch_console_note(c->console, "session %s", chela_session_key(c->session));
+    ch_chat_continue(c, *args ? args : NULL);
 }
 
+/* A run that is unfinished is continued; otherwise the person picks a session. */
 static void chat_slash_resume(struct ch_chat *c, const char *args) {
+    if (!*args && chela_session_status(c->session) != CHELA_SESSION_IDLE)
+        ch_chat_resume(c);
+    else
+        ch_chat_sessions_pick(c, args);
+}
+
+static void chat_slash_tree(struct ch_chat *c, const char *args) {
     (void)args;
-    ch_chat_resume(c);
+    ch_chat_sessions_tree(c);
 }
 
 static void chat_slash_take_over(struct ch_chat *c, const char *args) {
@@ -307,7 +321,9 @@ static const struct command commands[] = {
     {"new", "[KEY]", "begin another session", IDLE, chat_slash_new_session},
     {"fork", "[KEY]", "go on with a copy of the session", IDLE, chat_slash_fork_session},
     {"undo", "", "take the last message back, and what came of it", IDLE, chat_slash_undo},
-    {"resume", "", "go on with a run that was cut off", IDLE, chat_slash_resume},
+    {"resume", "[WORDS]", "go on with a run that was cut off, or with another session", IDLE,
+     chat_slash_resume},
+    {"tree", "", "the forks of this session; go on with another", IDLE, chat_slash_tree},
     {"take", "TEXT", "take over: end the run here, with this as its answer", ALWAYS,
      chat_slash_take_over},
     {"export", "[FILE]", "write the conversation as Markdown, or its journal (.jsonl)", IDLE,
@@ -325,6 +341,8 @@ static void chat_slash_help(struct ch_chat *c, const char *args) {
         fprintf(d.f, "  /%-8s%-18s%s\n", commands[i].name, commands[i].args, commands[i].help);
     fputs("\n  Enter sends; Alt-Enter, or a backslash at the end, breaks the line.\n"
           "  While the agent works, what you send steers it. Ctrl-C cancels the run.\n"
+          "  @FILE adds a file or an image, !COMMAND runs a command and adds its output; Ctrl-G\n"
+          "  opens your editor, Ctrl-V adds the image of the clipboard.\n"
           "  Tab completes /commands, /skills and @files; Ctrl-R searches what you wrote;\n"
           "  Ctrl-O unfolds the last result.\n",
           d.f);
@@ -379,8 +397,11 @@ void ch_chat_command(struct ch_chat *c, const char *line) {
         free(rest);
         return;
     }
-    if ((message = ch_chat_ready(c) ? skill_message(c, line, &err) : NULL))
-        ch_chat_say(c, message, line);
+    message = ch_chat_ready(c) ? skill_message(c, line, &err) : NULL;
+    if (!message && c->agent)
+        message = ch_chat_sources_expand(c, line);
+    if (message)
+        ch_chat_say(c, message, line, true);
     else if (n == 5 && memcmp(name, "skill", n) == 0 && c->agent)
         chat_slash_complain(c, &err);
     else

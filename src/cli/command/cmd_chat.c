@@ -12,6 +12,7 @@
 #include "cli/report/out_text.h"
 #include "cli/term/ask.h"
 #include "cli/chat/chat.h"
+#include "cli/chat/chat_sessions.h"
 #include "cli/command/cmd.h"
 #include "cli/support/mem.h"
 #include "cli/report/out.h"
@@ -26,7 +27,7 @@ struct flags {
     const char *session, *system, *mode, *reasoning, *approve;
     int64_t max_turns, max_tool_calls, token_budget;
     struct ch_real timeout, cost_budget;
-    bool no_session, resume_last, no_stream;
+    bool no_session, resume_last, pick, no_stream;
 };
 
 #define AT(field) offsetof(struct flags, field)
@@ -35,6 +36,8 @@ static const struct ch_opt opts[] = {
     CH_SETUP_OPTS_CONFIG(struct flags),
     CH_SETUP_OPTS_STORE(struct flags),
     CH_RUN_OPTS_SESSION(struct flags),
+    {"resume", 0, CH_OPT_SWITCH, AT(pick), NULL, 0, 0, "Configuration",
+     "choose the session to continue from a list"},
     CH_RUN_OPTS_SERVICE(struct flags),
     CH_RUN_OPTS_WIRE(struct flags),
     CH_RUN_OPT_SYSTEM(struct flags),
@@ -74,18 +77,21 @@ struct talk {
 
 static int chat_keep_key(const struct chela_store_session *s, void *user) {
     struct talk *t = user;
+    if (strncmp(s->title, CH_CHAT_TAKEN_BACK, sizeof(CH_CHAT_TAKEN_BACK) - 1) == 0)
+        return 0;
     t->key = ch_format("%.*s", (int)chela_session_root(s->key), s->key);
     return 1;
 }
 
 static int chat_choose_session(struct talk *t, struct chela_error *err) {
-    struct chela_store_filter newest = CHELA_STORE_FILTER(.limit = 1);
+    struct chela_store_filter newest = CHELA_STORE_FILTER(.limit = 100);
     if (t->flags.session)
         t->key = ch_dup(t->flags.session);
+    if ((t->key != NULL) + t->flags.resume_last + t->flags.pick > 1)
+        return ch_problem(err, CHELA_EINVAL,
+                          "--session, --continue and --resume choose a session: use one");
     if (!t->flags.resume_last)
         return CHELA_OK;
-    if (t->key)
-        return ch_problem(err, CHELA_EINVAL, "--session and --continue say the same: use one");
     int rc = chela_store_list(t->setup.store, &newest, chat_keep_key, t, err);
     if (rc == 0 && !t->key)
         return ch_problem(err, CHELA_EINVAL, "there is no session to continue");
@@ -95,7 +101,7 @@ static int chat_choose_session(struct talk *t, struct chela_error *err) {
 /* A conversation is stored if possible; failure is an error only if a store was requested. */
 static int open_store(struct talk *t, struct chela_error *err) {
     struct chela_error why = {0};
-    bool asked = t->flags.session || t->flags.resume_last || t->flags.setup.store;
+    bool asked = t->flags.session || t->flags.resume_last || t->flags.pick || t->flags.setup.store;
 
     if (t->flags.no_session && asked && !t->flags.setup.store)
         return ch_problem(err, CHELA_EINVAL, "--no-session keeps nothing that could be continued");
@@ -191,6 +197,7 @@ static int on_terminal(struct talk *t, int tty, struct chela_error *err) {
     h->chat.make_agent = make_chat_agent;
     h->chat.user = h;
     h->chat.tty = tty;
+    h->chat.pick_first = t->flags.pick;
     uv_loop_init(&h->chat.loop);
     t->setup.uv_loop = &h->chat.loop;
     int rc = ch_chat_run(&h->chat, err);
@@ -270,6 +277,11 @@ static int line_by_line(struct talk *t, struct chela_error *err) {
     chela_session *session;
     struct chela_hooks hooks = CHELA_HOOKS(.user = &t->asker, .approve = ch_asker_approve);
 
+    if (t->flags.pick) {
+        ch_setup_release(&t->setup);
+        return ch_problem(err, CHELA_EINVAL,
+                          "--resume needs a terminal; --continue or --session KEY does not");
+    }
     t->signals = ch_signals_new();
     ch_asker_open(&t->asker, &t->console, t->signals);
     t->setup.nobody = !ch_asker_there(&t->asker);
@@ -344,7 +356,8 @@ const struct ch_cmd ch_cmd_chat = {
         "or a backslash at the end of a line, starts a new line. Answers are shown as they "
         "arrive. A message that you send while the agent works steers the run. Ctrl-C cancels the "
         "run and keeps the conversation. Ctrl-D exits. /help lists the commands.\n\n"
-        "The conversation is stored if a store can be opened; --continue continues it.\n\n"
+        "The conversation is stored if a store can be opened; --continue continues it, and "
+        "--resume lists the conversations to choose one.\n\n"
         "If standard input or output is not a terminal, or TERM is \"dumb\", each line of "
         "standard input is a message, and answers go to standard output as with 'chela run'.",
     .opts = opts,

@@ -6,6 +6,7 @@
 
 #include "cli/command/cmd.h"
 #include "cli/support/draft.h"
+#include "cli/support/local_time.h"
 #include "cli/support/mem.h"
 #include "cli/support/problem.h"
 #include "cli/setup/setup.h"
@@ -138,16 +139,6 @@ static void sessions_print_draft(struct sessions *s) {
     free(s->out.p);
 }
 
-/* "2026-01-31 12:00", in local time. */
-static const char *when(int64_t ms, char out[20]) {
-    time_t t = (time_t)(ms / 1000);
-    struct tm tm;
-    out[0] = '\0';
-    if (localtime_r(&t, &tm))
-        strftime(out, 20, "%Y-%m-%d %H:%M", &tm);
-    return out;
-}
-
 /* --- list ------------------------------------------------------------------------ */
 
 static int sessions_list_json(const struct chela_store_session *row, void *user) {
@@ -162,13 +153,13 @@ static int sessions_list_json(const struct chela_store_session *row, void *user)
 
 static int sessions_list_row(const struct chela_store_session *row, void *user) {
     struct sessions *s = user;
-    char time[20], **cells = ch_table_row(&s->table);
+    char time[CH_LOCAL_TIME], **cells = ch_table_row(&s->table);
     size_t n = ch_term_fit(row->title, strlen(row->title), TITLE_COLUMNS);
     s->n++;
     cells[0] = ch_dup(row->key);
     cells[1] = ch_dup(row->status);
     cells[2] = ch_format("%5llu", (unsigned long long)row->turns);
-    cells[3] = ch_dup(when(row->updated, time));
+    cells[3] = ch_dup(ch_local_time(row->updated, time));
     cells[4] = ch_format("%.*s", (int)n, row->title);
     return 0;
 }
@@ -250,9 +241,9 @@ static void show_block(struct sessions *s, const struct chela_store_record *r, s
 
 /* An input belongs to the turn that it starts; the reply ends the turn. */
 static void show_message(struct sessions *s, const struct chela_store_record *r) {
-    char *role = sessions_get(r, "/message/role"), *type, time[20];
+    char *role = sessions_get(r, "/message/role"), *type, time[CH_LOCAL_TIME];
     if (role && strcmp(role, "tool") != 0)
-        fprintf(s->out.f, "\n%s  %s  turn %zu\n", role, when(r->ts, time), s->turns + 1);
+        fprintf(s->out.f, "\n%s  %s  turn %zu\n", role, ch_local_time(r->ts, time), s->turns + 1);
     s->turns += role && strcmp(role, "assistant") == 0;
     for (size_t i = 0; role && (type = get_block(r, i, "type")); i++) {
         show_block(s, r, i, type);
@@ -277,10 +268,10 @@ static int sessions_show_record(const struct chela_store_record *r, void *user) 
 
 static int sessions_show_row(const struct chela_store_session *row, void *user) {
     struct sessions *s = user;
-    char time[20];
+    char time[CH_LOCAL_TIME];
     fprintf(s->out.f, "%s  %s\n%s, %llu turn%s, last used %s\n", row->key, row->title,
             row->status, (unsigned long long)row->turns, row->turns == 1 ? "" : "s",
-            when(row->updated, time));
+            ch_local_time(row->updated, time));
     return 0;
 }
 
@@ -412,9 +403,9 @@ static int hit_json(const struct chela_store_hit *h, void *user) {
 
 static int hit_line(const struct chela_store_hit *h, void *user) {
     struct sessions *s = user;
-    char time[20];
+    char time[CH_LOCAL_TIME];
     s->n++;
-    fprintf(s->out.f, "%s  %s  turn %llu  ", h->key, when(h->ts, time),
+    fprintf(s->out.f, "%s  %s  turn %llu  ", h->key, ch_local_time(h->ts, time),
             (unsigned long long)h->turn);
     for (const char *c = h->excerpt; *c; c++)
         fputc(*c == '\x01' || *c == '\x02' ? '*' : *c == '\n' ? ' ' : *c, s->out.f);

@@ -25,8 +25,16 @@ static const struct chela_event example_start = {
     .start = {"s_1", "main", "anthropic/claude-sonnet-4-6", CHELA_MODE_REACT,
               "system@0.1.0#92f7f32c0b4c"}};
 static const struct chela_event example_state = {.state = {CHELA_STATE_OBSERVE, CHELA_STATE_THINK}};
-static const struct chela_event example_turn = {
-    .turn = {.turn = 1, .stop_reason = CHELA_STOP_TOOL_USE, .usage = USAGE}};
+#define SOURCES                                                                                    \
+    STR("[{\"url\":\"https://example.com/paris\",\"title\":\"Weather in Paris\","                  \
+        "\"start\":0,\"end\":14}]")
+#define LOGPROBS \
+    STR("[{\"token\":\"It\",\"logprob\":-0.1,\"top\":[{\"token\":\"It\",\"logprob\":-0.1}]}]")
+static const struct chela_event example_turn = {.turn = {.turn = 1,
+                                                         .stop_reason = CHELA_STOP_TOOL_USE,
+                                                         .usage = USAGE,
+                                                         .citations = SOURCES,
+                                                         .logprobs = LOGPROBS}};
 static const struct chela_event example_request = {
     .request = {1, "anthropic/claude-sonnet-4-6", 3, 13, 13075, "planner"}};
 static const struct chela_event example_delta = {.delta = {.text = STR("Let me ")}};
@@ -79,7 +87,16 @@ static const struct chela_event example_end = {.end = {.status = CHELA_STATUS_DO
                                                        .media = media,
                                                        .nmedia = 1,
                                                        .voice = true,
-                                                       .silent = true}};
+                                                       .silent = true,
+                                                       .citations = SOURCES}};
+
+static const struct chela_event example_server = {
+    .server = {STR("srvtoolu_1"), STR("web_search"), STR("{\"query\":\"weather in Paris\"}"),
+               STR("Weather in Paris https://example.com/paris")}};
+static const struct chela_event example_made = {.made = {.media_type = STR("image/png"),
+                                                         .path = STR("media/image-run_1-1.png"),
+                                                         .url = STR("https://example.com/1.png"),
+                                                         .bytes = 20480}};
 
 static const struct chela_event child_call = {
     .type = CHELA_EV_TOOL_CALL,
@@ -125,6 +142,9 @@ static const char *const meanings[] = {
     [CHELA_EV_TURN_END] = "The model call ended.",
     [CHELA_EV_RUN_END] = "The last event, exactly one: the status of the run and its answer.",
     [CHELA_EV_HANDOFF] = "Another agent takes over the conversation.",
+    [CHELA_EV_SERVER_TOOL] = "The vendor of the model ran a tool of its own; chela ran nothing.",
+    [CHELA_EV_MEDIA] = "The model made an image or a sound; `path` is its file in the workspace, "
+                       "or `url` its address.",
     [CHELA_EV_CHILD] = ("An event of a child run: an agent that was called, or a plan step that "
                         "is a run. `run` and `seq` are the child's. The first event is "
                         "`child_start`, the last `child_end`."),

@@ -9,6 +9,7 @@
 #include "cli/support/draft.h"
 #include "cli/support/mem.h"
 #include "cli/report/out.h"
+#include "cli/report/out_extras.h"
 #include "cli/support/problem.h"
 
 #define S(n) ((n) == 1 ? "" : "s") /* "1 turn", "2 turns" */
@@ -61,14 +62,25 @@ static bool already_shown(const struct ch_text *t, struct chela_str answer) {
     return t->shown && t->said_n == answer.n && memcmp(t->said, answer.p, answer.n) == 0;
 }
 
-static void out_text_on_end(struct ch_text *t, struct chela_str answer) {
+/* An answer without words: the files that the model made. */
+static void name_files(struct ch_text *t, const struct chela_event *ev) {
+    for (size_t i = 0; i < ev->end.nmedia && ev->end.text.n == 0; i++) {
+        ch_console_answer(t->console, ev->end.media[i].p, ev->end.media[i].n);
+        ch_console_answer(t->console, "\n", 1);
+    }
+}
+
+static void out_text_on_end(struct ch_text *t, const struct chela_event *ev) {
+    struct chela_str answer = ev->end.text;
     if (t->no_answer)
         return;
+    name_files(t, ev);
     if (!ch_text_streams(t) || !already_shown(t, answer)) {
         ch_console_answer_end(t->console);
         ch_console_answer(t->console, answer.p, answer.n);
     }
     ch_console_answer_end(t->console);
+    ch_out_sources(t->console, ev->end.citations);
 }
 
 void ch_text_release(struct ch_text *t) {
@@ -294,11 +306,15 @@ void ch_text_event(struct ch_text *t, const struct chela_event *ev) {
         out_text_on_turn_end(t, ev);
         break;
     case CHELA_EV_RUN_END:
-        out_text_on_end(t, ev->end.text);
+        out_text_on_end(t, ev);
         break;
     case CHELA_EV_HANDOFF:
         ch_console_note(c, "[handoff] %s -> %s%s%.*s", ev->fallback.from, ev->fallback.to,
                         ev->fallback.reason.n ? ": " : "", STR(ev->fallback.reason));
+        break;
+    case CHELA_EV_SERVER_TOOL:
+    case CHELA_EV_MEDIA:
+        ch_out_extra(c, ev);
         break;
     case CHELA_EV_CHILD:
         out_text_on_child(t, ev);

@@ -14,6 +14,8 @@ const struct ch_env_help ch_env_help[] = {
                        "default: ~/.cache."},
     {"PAGER", "Program that shows output longer than the terminal; default: less; \"cat\" or "
               "empty: no pager."},
+    {"VISUAL, EDITOR", "Editor of Ctrl-G in chela chat, the first that is set; default: vi."},
+    {"SHELL", "Shell of !COMMAND in chela chat; default: /bin/sh."},
     {"NO_COLOR", "If set, no colors are used, as with --no-color."},
     {"TERM", "\"dumb\" turns colors and the status line off."},
     {NULL, NULL},
@@ -34,7 +36,7 @@ static const char *get_pager(void) {
 struct ch_env ch_env_read(void) {
     const char *config_home = env_get("XDG_CONFIG_HOME");
     const char *state_home = env_get("XDG_STATE_HOME");
-    const char *term = env_get("TERM");
+    const char *term = env_get("TERM"), *shell = env_get("SHELL");
     return (struct ch_env){
         .trace = env_get("CHELA_TRACE"),
         /* per the XDG specification, relative paths are ignored */
@@ -42,6 +44,8 @@ struct ch_env ch_env_read(void) {
         .state_home = state_home && *state_home == '/' ? state_home : NULL,
         .home = env_get("HOME"),
         .pager = get_pager(),
+        .editor = env_get("VISUAL") ? env_get("VISUAL") : env_get("EDITOR"),
+        .shell = shell && *shell == '/' ? shell : NULL,
         .no_color = env_get("NO_COLOR") != NULL,
         .dumb = !term || strcmp(term, "dumb") == 0,
     };

@@ -15,6 +15,8 @@ struct ch_env {
     const char *state_home;  /* XDG_STATE_HOME, NULL when unset or not absolute */
     const char *home;        /* HOME, NULL when unset */
     const char *pager;       /* PAGER as a command, less when unset; NULL: no pager */
+    const char *editor;      /* VISUAL or EDITOR as a command, NULL when unset */
+    const char *shell;       /* SHELL, NULL when unset or not absolute */
     bool no_color;           /* NO_COLOR is set to anything but "" */
     bool dumb;               /* TERM is unset or "dumb" */
 };

@@ -61,6 +61,11 @@ void ch_edit_set(struct ch_edit *e, const char *text) {
     term_edit_insert(e, text, strlen(text));
 }
 
+void ch_edit_replace(struct ch_edit *e, size_t from, size_t to, const char *text) {
+    erase(e, from, to);
+    term_edit_insert(e, text, strlen(text));
+}
+
 /* --- places ------------------------------------------------------------------------ */
 
 static bool joins(const char *p, size_t n) {
@@ -375,7 +380,8 @@ static enum ch_edit_action press(struct ch_edit *e, const struct ch_key *k) {
     free(e->hint);
     e->hint = NULL;
     if (e->searching) {
-        bool goes_on = k->code == CH_KEY_SEARCH || k->code == CH_KEY_TEXT ||
+        bool goes_on = k->code == CH_KEY_SEARCH || k->code == CH_KEY_PASTE_BEGIN ||
+                       k->code == CH_KEY_PASTE_END || k->code == CH_KEY_TEXT ||
                        k->code == CH_KEY_BACKSPACE;
         if (goes_on) {
             search_key(e, k);
@@ -403,6 +409,15 @@ static enum ch_edit_action press(struct ch_edit *e, const struct ch_key *k) {
         return CH_EDIT_REDRAW;
     case CH_KEY_SUSPEND:
         return CH_EDIT_SUSPEND;
+    case CH_KEY_EDITOR:
+        return CH_EDIT_EDITOR;
+    case CH_KEY_CLIPBOARD:
+        return CH_EDIT_CLIPBOARD;
+    case CH_KEY_PASTE_BEGIN:
+        e->pasted_from = e->at;
+        return CH_EDIT_NONE;
+    case CH_KEY_PASTE_END: /* a paste that an interrupted search took has no text here */
+        return e->pasted_from < e->at ? CH_EDIT_PASTED : CH_EDIT_NONE;
     case CH_KEY_EOF:
         if (e->n == 0)
             return CH_EDIT_EOF;

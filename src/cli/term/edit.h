@@ -24,6 +24,9 @@ enum ch_edit_action {
     CH_EDIT_UNFOLD,
     CH_EDIT_REDRAW,
     CH_EDIT_SUSPEND,
+    CH_EDIT_EDITOR,    /* Ctrl-G */
+    CH_EDIT_CLIPBOARD, /* Ctrl-V */
+    CH_EDIT_PASTED,    /* the text from byte pasted_from to the cursor was pasted */
 };
 
 struct ch_edit {
@@ -38,6 +41,7 @@ struct ch_edit {
     bool searching;
     char query[128];
     bool missing; /* the query has no match */
+    size_t pasted_from;
     char *hint;   /* owned: possible completions, one line; NULL */
 };
 
@@ -52,6 +56,8 @@ enum ch_edit_action ch_edit_flush(struct ch_edit *e);
 /* Take ownership of the text; the editor is then empty. */
 char *ch_edit_take(struct ch_edit *e);
 void ch_edit_set(struct ch_edit *e, const char *text);
+/* Replace the bytes from `from` to `to` by a text; the cursor is placed after the text. */
+void ch_edit_replace(struct ch_edit *e, size_t from, size_t to, const char *text);
 
 /* Complete the text from byte `from` to the cursor: a single word is inserted; of several
  * words the common prefix is inserted and the words are shown. */

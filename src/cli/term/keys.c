@@ -53,10 +53,12 @@ static struct ch_key sequence(struct ch_keys *k) {
     if (strcmp(k->held, "200~") == 0) {
         k->pasting = true;
         k->after_cr = false;
-        return key(CH_KEY_NONE);
+        return key(CH_KEY_PASTE_BEGIN);
     }
-    if (strcmp(k->held, "201~") == 0)
+    if (strcmp(k->held, "201~") == 0 && k->pasting) {
         k->pasting = false;
+        return key(CH_KEY_PASTE_END);
+    }
     if (k->pasting)
         return key(CH_KEY_NONE);
     for (size_t i = 0; i < sizeof(sequences) / sizeof(sequences[0]); i++)
@@ -118,6 +120,7 @@ static struct ch_key after_escape(struct ch_keys *k, char byte) {
 static const enum ch_key_code controls[32] = {
     [0x01] = CH_KEY_HOME,      [0x02] = CH_KEY_LEFT,     [0x03] = CH_KEY_INTERRUPT,
     [0x04] = CH_KEY_EOF,       [0x05] = CH_KEY_END,      [0x06] = CH_KEY_RIGHT,
+    [0x07] = CH_KEY_EDITOR,    [0x16] = CH_KEY_CLIPBOARD,
     [0x08] = CH_KEY_BACKSPACE, [0x09] = CH_KEY_TAB,      [0x0A] = CH_KEY_NEWLINE,
     [0x0B] = CH_KEY_KILL_LINE, [0x0C] = CH_KEY_REDRAW,   [0x0D] = CH_KEY_ENTER,
     [0x0E] = CH_KEY_NEXT,      [0x0F] = CH_KEY_UNFOLD,   [0x10] = CH_KEY_PREVIOUS,

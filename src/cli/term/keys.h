@@ -42,6 +42,10 @@ enum ch_key_code {
     CH_KEY_EOF,            /* Ctrl-D */
     CH_KEY_SUSPEND,        /* Ctrl-Z */
     CH_KEY_ESCAPE,
+    CH_KEY_EDITOR,      /* Ctrl-G */
+    CH_KEY_CLIPBOARD,   /* Ctrl-V */
+    CH_KEY_PASTE_BEGIN, /* pasted characters follow */
+    CH_KEY_PASTE_END,
 };
 
 struct ch_key {

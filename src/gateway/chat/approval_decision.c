@@ -6,10 +6,12 @@
  * waits. */
 #include "gateway/chat/approval_decision.h"
 
+#include "agent/feature/heartbeat/beat.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "gateway/chat/approval_prompt.h"
 #include "gateway/chat/chat_lane.h"
+#include "gateway/chat/chat_room.h"
 #include "gateway/chat/chat_service.h"
 #include "gateway/chat/reply_target.h"
 #include "gateway/lane/lane.h"
@@ -92,6 +94,8 @@ static int decision_carry_out(struct approval_decision *g, struct ch_lane *l,
     if (rc == 0)
         ch_lane_resume(l, ch_approval_prompt_policy(g->chat),
                        &ignored); /* fails while other calls wait */
+    if (rc == 0 && l->running && ch_companion_of(ch_chat_service_agent(g->chat)))
+        ch_chat_room_follow(g->chat, l);
     if (rc == 0)
         ch_log(CH_LOG_INFO, "gateway", "%s: %s, by %s", g->d.approval, g->d.word, g->d.by);
     return rc;

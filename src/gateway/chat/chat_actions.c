@@ -352,7 +352,7 @@ int ch_chat_actions_add_tools(chela_gateway *gw, chela_agent *agent, const char 
                             .schema = tools[i].schema, .fn = chat_action_run,
                             .check = chat_action_check, .user = t, .release = chat_action_release,
                             .effect = CHELA_EFFECT_ONCE, .permission = CHELA_PERM_ADMIN,
-                            .flags = CHELA_TOOL_ON_LOOP | CHELA_TOOL_CONFIRM);
+                            .flags = CHELA_TOOL_ON_LOOP | CHELA_TOOL_CONFIRM | CHELA_TOOL_ACTION);
         rc = ch_function_add(&agent->registry, &o, err);
         if (rc < 0)
             chat_action_release(t);

@@ -19,6 +19,7 @@
 #include "agent/machine/event.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "gateway/chat/approval_prompt.h"
 #include "gateway/chat/chat_event.h"
 #include "gateway/chat/chat_lane.h"
 #include "gateway/chat/chat_room_notes.h"
@@ -324,6 +325,7 @@ static void room_add_line(const struct ch_chat_room *r, const struct ch_chat_eve
     struct ch_chat_line line = {.at = line_time(r, e),
                                 .id = ch_sv_str(line_id(e)),
                                 .name = ch_sv_str(in->sender ? in->sender : in->sender_id),
+                                .sender = ch_sv_str(in->sender_id),
                                 .text = ch_sv_str(e->in.text)};
     if (in->quoted) {
         line.quoted = ch_sv_str(in->quoted->message_id);
@@ -416,11 +418,15 @@ static void room_on_event(struct ch_lane_watcher *w, const struct chela_event *e
         room_show_working(r);
     if (ev->type != CHELA_EV_RUN_END)
         return;
-    log_turn(r, ev->end.turns);
     ch_lane_unwatch(&r->watcher);
     r->running = false;
     room_stop_working(r);
-    room_end_turn(r);
+    if (ev->end.status == CHELA_STATUS_PAUSED) { /* the decision resumes the turn */
+        ch_log(CH_LOG_INFO, "heartbeat", "%s: waits for a decision", r->session);
+    } else {
+        log_turn(r, ev->end.turns);
+        room_end_turn(r);
+    }
     if (r->pending)
         room_schedule_turn(r, debounce_of(r));
 }
@@ -470,9 +476,10 @@ static int room_start_run(struct ch_chat_room *r, struct ch_lane *l, struct ch_b
     scene.message_id = scene.sender = NULL; /* differs from line to line */
     scene.quoted = NULL;
     struct chela_run_opts opts =
-        CHELA_RUN_OPTS(.approve = CHELA_APPROVE_DENY, .channel = e->in.about.channel,
-                       .sender = e->in.about.sender_id, .inbound = &scene, .event_id = e->in.id,
-                       .answer_to = to, .urge = &r->pending_urge);
+        CHELA_RUN_OPTS(.approve = ch_approval_prompt_policy(r->chat),
+                       .channel = e->in.about.channel, .sender = e->in.about.sender_id,
+                       .inbound = &scene, .event_id = e->in.id, .answer_to = to,
+                       .urge = &r->pending_urge);
     int rc = ch_reply_target_attach(r->chat, l, to, err);
     add_visible_messages(r, l);
     return rc < 0 ? rc : ch_lane_send(l, ch_buf_sv(lines), &opts, err);
@@ -482,7 +489,7 @@ static int room_start_run(struct ch_chat_room *r, struct ch_lane *l, struct ch_b
 static int room_resume_run(struct ch_chat_room *r, struct ch_lane *l, struct chela_error *err) {
     int rc = ch_reply_target_attach(r->chat, l, NULL, err);
     if (rc == 0)
-        rc = ch_lane_resume(l, CHELA_APPROVE_DENY, err);
+        rc = ch_lane_resume(l, ch_approval_prompt_policy(r->chat), err);
     if (rc == 0)
         room_watch(r, l);
     return rc;
@@ -526,8 +533,9 @@ static int room_take_turn(struct ch_turn *t, struct ch_lane *l, const struct che
         }
         return 0;
     }
-    if (l->running || !companion_of(r) || !r->pending ||
-        strcmp(r->pending->in.id, r->turn.id) != 0) { /* a run began by other means */
+    if (l->running || chela_session_status(l->session) == CHELA_SESSION_PAUSED ||
+        !companion_of(r) || !r->pending ||
+        strcmp(r->pending->in.id, r->turn.id) != 0) { /* a run began by other means, or waits */
         room_schedule_turn(r, CH_DEFAULT_ROOM_RETRY_MS);
         return -1;
     }

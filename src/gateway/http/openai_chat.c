@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "gateway/http/openai.h"
+#include "gateway/http/openai_extras.h"
 #include "gateway/http/completion.h"
 #include "gateway/http/openai_messages.h"
 #include "gateway/lane/lane.h"
@@ -26,6 +27,8 @@ struct openai_chat {
     struct ch_buf reasoning; /* of the last reply: text */
     struct ch_buf details;   /* of the last reply: sealed blocks, JSON, comma separated */
     unsigned ndetails;
+    struct ch_buf images; /* of the answer: JSON objects, comma separated */
+    unsigned nimages;
 };
 
 static struct openai_chat *openai_chat_of(struct ch_completion *r) {
@@ -181,6 +184,30 @@ static void openai_chat_add_call(struct openai_chat *c, const struct chela_event
     openai_chat_send_chunk(c, ch_buf_sv(&delta), NULL);
 }
 
+/* --- images and sources: extensions as well */
+
+static void openai_chat_add_image(struct openai_chat *c, const struct chela_event *ev) {
+    CH_BUF_AUTO url = {0}, one = {0}, delta = {0};
+    struct ch_jw w = ch_jw(&one);
+    ch_openai_image_url(ev, &url);
+    if (!url.n)
+        return;
+    ch_jw_begin(&w, '{');
+    ch_jw_kcstr(&w, "type", "image_url");
+    ch_jw_key(&w, "image_url");
+    ch_jw_begin(&w, '{');
+    ch_jw_kstr(&w, "url", ch_buf_sv(&url));
+    ch_jw_end(&w, '}');
+    ch_jw_kint(&w, "index", c->nimages);
+    ch_jw_end(&w, '}');
+    ch_buf_addf(&c->images, "%s%s", c->nimages++ ? "," : "", ch_buf_str(&one));
+    if (!c->r.stream)
+        return;
+    openai_chat_begin_stream(c);
+    ch_buf_addf(&delta, "{\"images\":[%s]}", ch_buf_str(&one));
+    openai_chat_send_chunk(c, ch_buf_sv(&delta), NULL);
+}
+
 /* --- the end */
 
 static const char *openai_chat_finish_reason(const struct openai_chat *c,
@@ -197,7 +224,13 @@ static const char *openai_chat_finish_reason(const struct openai_chat *c,
 static void openai_chat_end_stream(struct openai_chat *c, const struct chela_event *ev) {
     CH_BUF_AUTO out = {0};
     struct ch_jw w = ch_jw(&out);
+    CH_BUF_AUTO sources = {0}, delta = {0};
     openai_chat_begin_stream(c);
+    ch_openai_annotations(ev->end.citations, true, &sources);
+    if (sources.n) {
+        ch_buf_addf(&delta, "{\"annotations\":%s}", ch_buf_str(&sources));
+        openai_chat_send_chunk(c, ch_buf_sv(&delta), NULL);
+    }
     openai_chat_send_chunk(c, CH_SV("{}"), openai_chat_finish_reason(c, ev));
     if (c->with_usage) {
         openai_chat_begin_object(c, &w, "chat.completion.chunk");
@@ -211,7 +244,7 @@ static void openai_chat_end_stream(struct openai_chat *c, const struct chela_eve
 }
 
 static void openai_chat_end_whole(struct openai_chat *c, const struct chela_event *ev) {
-    CH_BUF_AUTO out = {0}, calls = {0}, details = {0};
+    CH_BUF_AUTO out = {0}, calls = {0}, details = {0}, images = {0}, sources = {0};
     struct ch_jw w = ch_jw(&out);
     openai_chat_begin_object(c, &w, "chat.completion");
     ch_jw_key(&w, "choices");
@@ -226,6 +259,13 @@ static void openai_chat_end_whole(struct openai_chat *c, const struct chela_even
     else
         ch_jw_kcstr(&w, "content", NULL);
     ch_jw_kcstr(&w, "refusal", NULL);
+    ch_openai_annotations(ev->end.citations, true, &sources);
+    if (sources.n)
+        ch_jw_kraw(&w, "annotations", ch_buf_sv(&sources));
+    if (c->nimages) {
+        ch_buf_addf(&images, "[%s]", ch_buf_str(&c->images));
+        ch_jw_kraw(&w, "images", ch_buf_sv(&images));
+    }
     if (c->reasoning.n)
         ch_jw_kstr(&w, "reasoning_content", ch_buf_sv(&c->reasoning));
     if (c->ndetails) {
@@ -292,6 +332,9 @@ static void openai_chat_on_event(struct ch_completion *r, const struct chela_eve
     case CHELA_EV_CLIENT_TOOL_REQUIRED:
         openai_chat_add_call(c, ev);
         break;
+    case CHELA_EV_MEDIA:
+        openai_chat_add_image(c, ev);
+        break;
     default:
         break;
     }
@@ -349,6 +392,7 @@ static int openai_chat_read_request(struct ch_completion *r, struct ch_lane_opts
 }
 
 static void openai_chat_release(struct ch_completion *r) {
+    ch_buf_release(&openai_chat_of(r)->images);
     ch_buf_release(&openai_chat_of(r)->calls);
     ch_buf_release(&openai_chat_of(r)->reasoning);
     ch_buf_release(&openai_chat_of(r)->details);

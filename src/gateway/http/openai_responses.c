@@ -13,6 +13,7 @@
 #include "agent/run/think.h"
 #include "base/error.h"
 #include "gateway/http/openai.h"
+#include "gateway/http/openai_extras.h"
 #include "gateway/http/openai_input.h"
 #include "gateway/http/response_store.h"
 #include "gateway/http/completion.h"
@@ -26,6 +27,7 @@ struct openai_response {
     bool said; /* there was text */
     int64_t seq;
     struct ch_buf text;   /* of the open item */
+    struct ch_buf annotations; /* of the text that is being closed: a JSON array */
     struct ch_buf output; /* completed items: JSON, comma separated */
     unsigned nitems;
     struct ch_buf kept;   /* the same for ch_response_store_put: with encrypted content */
@@ -139,11 +141,12 @@ static void send_item(struct openai_response *r, const char *type, struct ch_sv 
 
 /* --- text items */
 
-static void openai_response_write_part(struct ch_jw *w, struct ch_sv text) {
+static void openai_response_write_part(const struct openai_response *r, struct ch_jw *w,
+                                       struct ch_sv text) {
     ch_jw_begin(w, '{');
     ch_jw_kcstr(w, "type", "output_text");
     ch_jw_kstr(w, "text", text);
-    ch_jw_kraw(w, "annotations", CH_SV("[]"));
+    ch_jw_kraw(w, "annotations", r->annotations.n ? ch_buf_sv(&r->annotations) : CH_SV("[]"));
     ch_jw_end(w, '}');
 }
 
@@ -158,7 +161,7 @@ static void openai_response_write_message(const struct openai_response *r, struc
     ch_jw_key(&w, "content");
     ch_jw_begin(&w, '[');
     if (done)
-        openai_response_write_part(&w, ch_buf_sv(&r->text));
+        openai_response_write_part(r, &w, ch_buf_sv(&r->text));
     ch_jw_end(&w, ']');
     ch_jw_end(&w, '}');
 }
@@ -178,7 +181,7 @@ static void openai_response_send_part(struct openai_response *r, const char *typ
         ch_jw_kraw(&w, "logprobs", CH_SV("[]"));
     } else {
         ch_jw_key(&w, "part");
-        openai_response_write_part(&w, text);
+        openai_response_write_part(r, &w, text);
     }
     openai_response_end_event(r, &w, type);
 }
@@ -449,6 +452,29 @@ static void openai_response_on_end(struct ch_completion *completion, const struc
     ch_request_end_stream(r->r.request);
 }
 
+/* --- images */
+
+static void openai_response_add_image(struct openai_response *r, const struct chela_event *ev) {
+    CH_BUF_AUTO item = {0};
+    struct ch_jw w = ch_jw(&item);
+    struct ch_sv type = ch_sv(ev->made.media_type.p, ev->made.media_type.n);
+    if (!ev->made.data.n || !ch_sv_starts(type, "image/"))
+        return;
+    close_item(r); /* a text goes on in an item of its own */
+    openai_response_begin_stream(r);
+    name_item(r, "ig_");
+    ch_jw_begin(&w, '{');
+    ch_jw_kcstr(&w, "type", "image_generation_call");
+    ch_jw_kcstr(&w, "id", r->item);
+    ch_jw_kcstr(&w, "status", "completed");
+    ch_jw_kstr(&w, "output_format", ch_sv(type.p + 6, type.n - 6));
+    ch_jw_kstr(&w, "result", ch_sv(ev->made.data.p, ev->made.data.n));
+    ch_jw_end(&w, '}');
+    send_item(r, "response.output_item.added", ch_buf_sv(&item));
+    send_item(r, "response.output_item.done", ch_buf_sv(&item));
+    keep_item(r, ch_buf_sv(&item), ch_buf_sv(&item));
+}
+
 static void openai_response_on_event(struct ch_completion *completion,
                                      const struct chela_event *ev) {
     struct openai_response *r = openai_response_of(completion);
@@ -459,9 +485,16 @@ static void openai_response_on_event(struct ch_completion *completion,
     case CHELA_EV_REASONING_DELTA:
         openai_response_add_reasoning(r, ch_sv(ev->delta.text.p, ev->delta.text.n));
         break;
-    case CHELA_EV_MODEL_REQUEST: /* another turn, or another attempt */
     case CHELA_EV_TURN_END:
+        ch_openai_annotations(ev->turn.citations, false, &r->annotations);
         close_item(r);
+        ch_buf_clear(&r->annotations);
+        break;
+    case CHELA_EV_MODEL_REQUEST: /* another turn, or another attempt */
+        close_item(r);
+        break;
+    case CHELA_EV_MEDIA:
+        openai_response_add_image(r, ev);
         break;
     case CHELA_EV_CLIENT_TOOL_REQUIRED:
         openai_response_add_call(r, ev);
@@ -521,6 +554,7 @@ static int openai_response_read_request(struct ch_completion *completion, struct
 
 static void openai_response_release(struct ch_completion *r) {
     ch_buf_release(&openai_response_of(r)->text);
+    ch_buf_release(&openai_response_of(r)->annotations);
     ch_buf_release(&openai_response_of(r)->output);
     ch_buf_release(&openai_response_of(r)->kept);
     ch_buf_release(&openai_response_of(r)->input);

@@ -6,9 +6,11 @@
  * come from its journal (tail.h); their ids are run:seq@record. */
 #include "gateway/http/session_events.h"
 
+#include "agent/handle/run.h"
 #include "base/limits.h"
 #include "gateway/http/notices.h"
 #include "gateway/http/session_open.h"
+#include "gateway/lane/client_input.h"
 #include "gateway/lane/lane.h"
 #include "gateway/lane/tail.h"
 #include "gateway/request/request.h"
@@ -18,14 +20,20 @@ struct event_follower {
     struct ch_lane_watcher watcher;
     struct ch_notice_watcher notices; /* ?notices=1 */
     bool until_end;
+    char *earlier; /* owned: id of the run before the one that is followed; NULL: none */
     void (*ready)(struct ch_request *req); /* ch_session_events_prepare */
 };
+
+static void follower_free(struct event_follower *f) {
+    ch_free(f->earlier);
+    ch_free(f);
+}
 
 static void follower_on_disconnect(struct ch_request *req) {
     struct event_follower *f = req->user;
     ch_lane_unwatch(&f->watcher);
     ch_notices_unwatch(&f->notices);
-    ch_free(f);
+    follower_free(f);
 }
 
 static void follower_on_event(struct ch_lane_watcher *w, const struct chela_event *ev) {
@@ -35,12 +43,13 @@ static void follower_on_event(struct ch_lane_watcher *w, const struct chela_even
     ch_tail_event_id(w, ev, &id);
     ch_request_send_event(f->request, NULL, ch_buf_str(&id), ch_sv_str(json));
     chela_free(json);
-    if (ev->type != CHELA_EV_RUN_END || !f->until_end)
+    if (ev->type != CHELA_EV_RUN_END || !f->until_end ||
+        (f->earlier && strcmp(f->earlier, ev->run) == 0))
         return;
     struct ch_request *req = f->request;
     req->on_disconnect = NULL;
     ch_lane_unwatch(&f->watcher);
-    ch_free(f);
+    follower_free(f);
     ch_request_end_stream(req);
 }
 
@@ -91,12 +100,25 @@ static void follower_begin_stream(struct ch_request *req) {
         ch_notices_watch(req->gw->notices, &f->notices, req);
 }
 
-void ch_session_events_follow(struct ch_request *req, struct ch_lane *l, bool until_end) {
-    struct event_follower *f = follower_new(req, until_end);
+static void follower_start(struct event_follower *f, struct ch_lane *l) {
+    struct ch_request *req = f->request;
     follower_begin_stream(req);
     if (req->last_id.n)
         ch_session_events_replay(l, req->last_id, follower_send_again, req);
     ch_lane_watch(l, &f->watcher);
+}
+
+void ch_session_events_follow(struct ch_request *req, struct ch_lane *l) {
+    follower_start(follower_new(req, false), l);
+}
+
+/* A message that interrupts a run, or waits for its end, causes the next run. */
+void ch_session_events_follow_run(struct ch_request *req, struct ch_lane *l,
+                                  const struct ch_delivery *d) {
+    struct event_follower *f = follower_new(req, true);
+    if (ch_client_input_begins_later(d) && l->run)
+        f->earlier = ch_strdup(l->run->id);
+    follower_start(f, l);
 }
 
 /* --- a session that another process has */
@@ -104,7 +126,7 @@ void ch_session_events_follow(struct ch_request *req, struct ch_lane *l, bool un
 static void follower_refuse(struct event_follower *f, const struct chela_error *err) {
     struct ch_request *req = f->request;
     req->on_disconnect = NULL;
-    ch_free(f);
+    follower_free(f);
     ch_request_fail_with(req, err);
 }
 
@@ -147,7 +169,7 @@ void ch_session_events_await(struct ch_request *req, const struct ch_delivery *d
 
 static void follow_session(struct ch_request *req, struct ch_lane *l, bool elsewhere) {
     if (!elsewhere) {
-        ch_session_events_follow(req, l, false);
+        ch_session_events_follow(req, l);
         return;
     }
     struct event_follower *f = follower_new(req, false);

@@ -7,8 +7,11 @@
 
 ch_http_route_fn ch_session_events_get;
 
-/* Responds with the events of l from now on; until_end: up to RUN_END. */
-void ch_session_events_follow(struct ch_request *req, struct ch_lane *l, bool until_end);
+/* Responds with the events of l from now on. */
+void ch_session_events_follow(struct ch_request *req, struct ch_lane *l);
+/* Responds with the events that d causes, up to RUN_END. */
+void ch_session_events_follow_run(struct ch_request *req, struct ch_lane *l,
+                                  const struct ch_delivery *d);
 
 /* For a request to a session that another process has: begins to read the session's journal,
  * then calls ready. Uses req->user and req->on_disconnect. */

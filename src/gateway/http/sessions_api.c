@@ -259,12 +259,13 @@ static void sessions_api_respond_accepted(struct ch_request *req, struct ch_lane
     if (req->on_disconnect) /* the session came here meanwhile */
         CH_TAKE(req->on_disconnect)(req);
     if (l && ch_json_bool(ch_json_get(req->json, "stream"), false)) {
-        ch_session_events_follow(req, l, true);
+        ch_session_events_follow_run(req, l, d);
         return;
     }
     ch_jw_begin(&w, '{');
     ch_jw_kcstr(&w, "session", d->key);
-    ch_jw_kcstr(&w, "run", l && l->run ? l->run->id : NULL);
+    bool known = l && l->run && !ch_client_input_begins_later(d);
+    ch_jw_kcstr(&w, "run", known ? l->run->id : NULL);
     ch_jw_kcstr(&w, "delivery", l && d->how ? d->how : "queued");
     if (results)
         ch_jw_kbool(&w, "resumed", l && l->running);

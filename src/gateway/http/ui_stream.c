@@ -5,6 +5,7 @@
 
 #include "base/limits.h"
 #include "gateway/lane/lane.h"
+#include "gateway/http/openai_extras.h"
 #include "gateway/request/gateway_state.h"
 #include "gateway/request/request.h"
 #include "tool/registry/registry.h"
@@ -292,6 +293,41 @@ static void ui_stream_on_end(struct ch_ui_stream *t, const struct chela_event *e
     ch_ui_stream_free(t);
 }
 
+/* --- files and sources */
+
+static void ui_stream_on_media(struct ch_ui_stream *t, const struct chela_event *ev) {
+    CH_BUF_AUTO out = {0}, url = {0};
+    ch_openai_image_url(ev, &url);
+    if (!url.n)
+        return;
+    struct ch_jw w = begin_chunk(&out, "file");
+    ch_jw_kstr(&w, "mediaType", ev->made.media_type.n
+                                    ? ch_sv(ev->made.media_type.p, ev->made.media_type.n)
+                                    : CH_SV("image/png"));
+    ch_jw_kstr(&w, "url", ch_buf_sv(&url));
+    end_chunk(t, &w);
+}
+
+static void ui_stream_on_sources(struct ch_ui_stream *t, struct chela_str citations) {
+    CH_ARENA_AUTO arena = {0};
+    const struct ch_json *list;
+    if (!citations.n || ch_json_parse(&arena, ch_sv(citations.p, citations.n), CH_JSON_STRICT,
+                                      &list, NULL, NULL) < 0)
+        return;
+    for (CH_JSON_EACH(v, list)) {
+        CH_BUF_AUTO out = {0};
+        struct ch_sv url = ch_json_get_str(v, "url"), title = ch_json_get_str(v, "title");
+        if (!url.n)
+            continue;
+        struct ch_jw w = begin_chunk(&out, "source-url");
+        ch_jw_kstr(&w, "sourceId", url);
+        ch_jw_kstr(&w, "url", url);
+        if (title.n)
+            ch_jw_kstr(&w, "title", title);
+        end_chunk(t, &w);
+    }
+}
+
 static void ui_stream_on_event(struct ch_lane_watcher *watcher, const struct chela_event *ev) {
     struct ch_ui_stream *t = CH_CONTAINER(watcher, struct ch_ui_stream, watcher);
     switch (ev->type) {
@@ -318,7 +354,11 @@ static void ui_stream_on_event(struct ch_lane_watcher *watcher, const struct che
     case CHELA_EV_APPROVAL_REQUIRED:
         ui_stream_on_approval(t, ev);
         break;
+    case CHELA_EV_MEDIA:
+        ui_stream_on_media(t, ev);
+        break;
     case CHELA_EV_TURN_END:
+        ui_stream_on_sources(t, ev->turn.citations);
         close_step(t);
         break;
     case CHELA_EV_RUN_END:

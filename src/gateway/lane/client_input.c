@@ -5,6 +5,7 @@
 #include "agent/handle/run.h"
 #include "agent/journal/inbox.h"
 #include "agent/journal/run_journal.h"
+#include "agent/session/input_queue.h"
 #include "agent/session/session.h"
 #include "base/error.h"
 #include "gateway/lane/client_history.h"
@@ -94,11 +95,17 @@ static const char *client_text(struct ch_delivery *d, const struct ch_json *v, c
 
 /* --- messages */
 
+/* The client's word; else that of the session. */
+static const char *client_mode(struct ch_delivery *d, const struct ch_lane *l) {
+    const char *mode = client_text(d, d->data, "mode");
+    return mode ? mode : chela_queue_mode_name(ch_input_queue_mode(l->session));
+}
+
 static int client_join_run(struct ch_delivery *d, struct ch_lane *l, struct ch_msg *m,
                            struct chela_error *err) {
-    struct ch_sv mode = ch_json_get_str(d->data, "mode");
+    const char *mode = client_mode(d, l);
     struct ch_inbound_origin from = {.event = d->id};
-    bool later = ch_sv_is(mode, "follow_up"), apart = ch_sv_is(mode, "run");
+    bool later = strcmp(mode, "follow_up") == 0, apart = strcmp(mode, "run") == 0;
     int rc = apart ? CHELA_EBUSY : ch_session_enqueue(l->run, later, m, &from);
     d->how = later ? "follow_up" : "steer";
     if (rc == 0)
@@ -109,6 +116,17 @@ static int client_join_run(struct ch_delivery *d, struct ch_lane *l, struct ch_m
     return apart && d->told
                ? ch_fail(err, CHELA_EBUSY, "session '%s' is busy with a run", d->key)
                : CH_TURN_WAITS;
+}
+
+/* True: the message neither joins the run nor begins one at once. */
+static bool client_is_queued(struct ch_delivery *d, const struct ch_lane *l) {
+    enum chela_queue_mode mode = ch_input_queue_mode(l->session);
+    return !ch_json_get_str(d->data, "mode").n &&
+           (mode == CHELA_QUEUE_COLLECT || (mode == CHELA_QUEUE_INTERRUPT && l->running));
+}
+
+bool ch_client_input_begins_later(const struct ch_delivery *d) {
+    return d->how && (strcmp(d->how, "interrupt") == 0 || strcmp(d->how, "collect") == 0);
 }
 
 static int client_apply_message(struct ch_delivery *d, struct ch_lane *l,
@@ -123,6 +141,10 @@ static int client_apply_message(struct ch_delivery *d, struct ch_lane *l,
     int rc = ch_msg_read(ch_json_get(d->data, "message"), &m, err);
     if (rc < 0)
         return rc;
+    if (client_is_queued(d, l) && !paused) {
+        d->how = client_mode(d, l);
+        return ch_lane_queue(l, m, &opts, err);
+    }
     if (l->running)
         return client_join_run(d, l, m, err);
     d->how = "run";

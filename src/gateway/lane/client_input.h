@@ -37,6 +37,10 @@ struct ch_delivery *ch_client_input_accept(chela_gateway *gw, const struct ch_de
                                            const struct ch_buf *data, const char *event,
                                            ch_delivery_fn *told, void *user);
 
+/* True: the message that was applied begins the session's next run, after a pause or the run
+ * in progress. */
+bool ch_client_input_begins_later(const struct ch_delivery *d);
+
 /* The lane whose run a repeated event (CH_DELIVERY_DUPLICATE) may have begun, so that the
  * repeated request can follow the run; NULL: none runs here. Resumes an interrupted run. */
 struct ch_lane *ch_client_input_find_run(const struct ch_delivery *d);

@@ -487,6 +487,18 @@ int ch_lane_begin(struct ch_lane *l, struct ch_msg *input, struct chela_run_opts
     return rc;
 }
 
+int ch_lane_queue(struct ch_lane *l, struct ch_msg *input, struct chela_run_opts *opts,
+                  struct chela_error *err) {
+    CH_BUF_AUTO deny = {0};
+    lane_restrict_tools(l, opts, &deny);
+    opts->on_event = lane_on_event;
+    opts->user = l;
+    int rc = ch_input_queue_send(l->session, input, opts, err);
+    if (rc == 0)
+        adopt_run(l);
+    return rc;
+}
+
 int ch_lane_start(struct ch_lane *l, struct ch_msg *input, enum chela_approve approve,
                   struct chela_error *err) {
     struct chela_run_opts opts = CHELA_RUN_OPTS(.approve = approve);

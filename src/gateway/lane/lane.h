@@ -117,6 +117,9 @@ int ch_lane_start(struct ch_lane *l, struct ch_msg *input, enum chela_approve ap
 /* The same with all options of a run. */
 int ch_lane_begin(struct ch_lane *l, struct ch_msg *input, struct chela_run_opts *opts,
                   struct chela_error *err);
+/* The same, or the input is queued, as the session's queue mode says. */
+int ch_lane_queue(struct ch_lane *l, struct ch_msg *input, struct chela_run_opts *opts,
+                  struct chela_error *err);
 /* Begins a run of a temporary lane with a posted history, the last message as input. */
 int ch_lane_converse(struct ch_lane *l, struct ch_client_history *h, struct chela_error *err);
 /* chela_session_send: text begins a run, or joins or follows the one in progress. p NULL:

@@ -2,7 +2,10 @@
 #include "gateway/lane/record_events.h"
 
 #include "agent/journal/journal.h"
+#include "base/limits.h"
 #include "base/mem.h"
+#include "model/wire/reply_findings.h"
+#include "model/message/message_json.h"
 #include "json/json.h"
 #include "json/writer.h"
 
@@ -53,6 +56,7 @@ void ch_record_events_release(struct ch_record_events *s) {
     ch_buf_release(&s->run);
     ch_buf_release(&s->model);
     ch_buf_release(&s->answer);
+    ch_buf_release(&s->citations);
 }
 
 void ch_record_batch_free(struct ch_record_batch *b) {
@@ -133,6 +137,7 @@ static void use_run(struct record_reading *r) {
         return;
     set_text(&r->s->run, run);
     ch_buf_clear(&r->s->answer);
+    ch_buf_clear(&r->s->citations);
     forget_calls(r->s);
     r->s->seq = 0;
     r->s->begun = false;
@@ -173,7 +178,39 @@ static void tell_delta(struct record_reading *r, enum chela_event_type type, str
     ev->delta.text = ev->delta.so_far = copy_text(r, text);
 }
 
-static void read_reply(struct record_reading *r, const struct ch_json *content) {
+/* What the reply holds beside text and calls. Returns its sources, a JSON array. */
+static struct chela_str tell_extras(struct record_reading *r, const struct ch_json *message) {
+    struct ch_findings f = {0};
+    struct ch_msg *m = NULL;
+    CH_BUF_AUTO citations = {0};
+    if (ch_msg_read(message, &m, NULL) < 0)
+        return copy_text(r, CH_SV(""));
+    ch_findings_read(&f, m);
+    ch_findings_write(&f, &citations);
+    for (size_t i = 0; i < ch_findings_ncalls(&f); i++) {
+        const struct ch_server_call *c = ch_findings_call_at(&f, i);
+        struct chela_event *ev = add_event(r, CHELA_EV_SERVER_TOOL);
+        ev->server.id = copy_text(r, c->id);
+        ev->server.name = copy_text(r, c->name);
+        ev->server.arguments = copy_text(r, c->arguments);
+        ev->server.result = copy_text(r, c->result);
+    }
+    ch_findings_release(&f);
+    for (uint32_t i = 0; i < m->nblocks; i++) {
+        const struct ch_block *b = &m->blocks[i];
+        if (b->type != CH_BLOCK_IMAGE && b->type != CH_BLOCK_AUDIO)
+            continue;
+        struct chela_event *ev = add_event(r, CHELA_EV_MEDIA);
+        ev->made.media_type = copy_text(r, b->name);
+        ev->made.path = copy_text(r, b->id);
+        ev->made.url = copy_text(r, b->flags & CH_F_URL ? b->text : CH_SV(""));
+    }
+    ch_msg_free(m);
+    return copy_text(r, ch_buf_sv(&citations));
+}
+
+static void read_reply(struct record_reading *r, const struct ch_json *message) {
+    const struct ch_json *content = ch_json_get(message, "content");
     struct ch_record_events *s = r->s;
     struct ch_sv model = ch_json_get_str(ch_json_get(r->v, "request"), "model");
     if (model.n)
@@ -193,7 +230,10 @@ static void read_reply(struct record_reading *r, const struct ch_json *content) 
         if (ch_sv_is(type, "text") || ch_sv_is(type, "refusal"))
             ch_buf_add_sv(&s->answer, text);
     }
+    struct chela_str citations = tell_extras(r, message);
     struct chela_event *end = add_event(r, CHELA_EV_TURN_END);
+    end->turn.citations = citations;
+    set_text(&s->citations, ch_sv(citations.p, citations.n));
     end->turn.turn = (unsigned)s->turn;
     end->turn.stop_reason =
         (enum chela_stop)choice_of(r, CHELA_CHOICE_STOP, "stop", CHELA_STOP_STOP);
@@ -245,7 +285,7 @@ static void read_message(struct record_reading *r) {
     if (of)
         deliver_note(r, (uint64_t)ch_json_int(of, 0));
     else if (ch_sv_is(ch_json_get_str(m, "role"), "assistant"))
-        read_reply(r, ch_json_get(m, "content"));
+        read_reply(r, m);
 }
 
 /* --- calls */
@@ -334,6 +374,7 @@ static void end_run(struct record_reading *r, enum chela_status status) {
     ev->end.reason = (enum chela_reason)choice_of(r, CHELA_CHOICE_REASON, "reason",
                                                   CHELA_REASON_NONE);
     ev->end.text = copy_text(r, ch_buf_sv(&s->answer));
+    ev->end.citations = copy_text(r, ch_buf_sv(&s->citations));
     ev->end.error = copy_text(r, ch_json_get_str(r->v, "error"));
     ev->end.turns = (unsigned)(number_of(r->v, "turns") + number_of(below, "turns"));
     ev->end.tool_calls =
@@ -367,7 +408,7 @@ static void read_compaction(struct record_reading *r) {
 static size_t events_at_most(const struct record_reading *r) {
     size_t n = SPARE_EVENTS;
     for (CH_JSON_EACH(block, ch_json_path(r->v, "message", "content", NULL)))
-        n += ch_json_is(block, CH_JSON_OBJECT);
+        n += ch_sv_is(ch_json_get_str(block, "type"), "opaque") ? 1 + CH_LIMIT_CALLS_PER_REPLY : 1;
     for (CH_LIST_EACH(k, &r->s->calls))
         n++;
     return n;

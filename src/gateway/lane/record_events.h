@@ -18,6 +18,7 @@
 struct ch_record_events {
     struct ch_buf session, agent; /* of RUN_START; set by the owner */
     struct ch_buf run, model, answer;
+    struct ch_buf citations; /* sources of the answer, JSON */
     struct ch_list calls; /* of the last reply; struct record_call */
     struct ch_list notes; /* messages that wait; struct record_note */
     uint64_t seq;         /* of the run's next event */

@@ -100,6 +100,7 @@ struct ch_model_request {
     bool has_top_p;
     double top_p;
     int64_t top_k;                  /* 0: not set; omitted where unsupported */
+    int64_t logprobs;               /* alternatives per token; 0: none; omitted where unsupported */
     bool has_seed;                  /* omitted where unsupported */
     int64_t seed;
     enum ch_effort effort;

@@ -172,15 +172,27 @@ static size_t copy_result(const struct ch_block *b, struct ch_block *out, struct
     return n;
 }
 
-static bool has_image(const struct ch_msg *m) {
+/* True if block b of m is sent as a note: an image that the model cannot read, or a work of
+ * a model that is not sent back to its author. */
+static bool is_noted(const struct ch_model_request *req, const struct ch_msg *m,
+                     const struct ch_block *b) {
+    bool image = b->type == CH_BLOCK_IMAGE;
+    if (m->kind != CH_MSG_ASSISTANT)
+        return image && !takes_images(req);
+    const struct ch_codec *codec = req->endpoint->codec;
+    bool own = codec->returns_images && m->api && strcmp(m->api, codec->name) == 0;
+    return b->type == CH_BLOCK_AUDIO || (image && !own);
+}
+
+static bool has_noted(const struct ch_model_request *req, const struct ch_msg *m) {
     for (uint32_t i = 0; i < m->nblocks; i++)
-        if (m->blocks[i].type == CH_BLOCK_IMAGE)
+        if (is_noted(req, m, &m->blocks[i]))
             return true;
     return false;
 }
 
 struct ch_msg *ch_without_images(const struct ch_model_request *req, const struct ch_msg *m) {
-    if (!has_image(m) || takes_images(req))
+    if (!has_noted(req, m))
         return NULL;
     CH_ARENA_AUTO arena = {0};
     struct ch_block *blocks = ch_alloc((m->nblocks + 1) * sizeof(*blocks));
@@ -190,7 +202,7 @@ struct ch_msg *ch_without_images(const struct ch_model_request *req, const struc
         if (b->type == CH_BLOCK_TOOL_RESULT) {
             n += copy_result(b, &blocks[n], &arena);
             i += b->span;
-        } else if (b->type == CH_BLOCK_IMAGE) {
+        } else if (is_noted(req, m, b)) {
             CH_BUF_AUTO note = {0};
             adapt_add_note(&note, b);
             blocks[n++] = (struct ch_block){.type = CH_BLOCK_TEXT,

@@ -27,7 +27,8 @@ struct ch_msg *ch_with_context(const struct ch_msg *m);
 /* --- images: replaced by notes where unsupported */
 
 /* Returns a copy of m with notes instead of images if the model cannot read images; else
- * NULL. */
+ * NULL. Images and sounds of a reply become notes too, unless the service that made them
+ * gets them back. */
 struct ch_msg *ch_without_images(const struct ch_model_request *req, const struct ch_msg *m);
 
 #endif

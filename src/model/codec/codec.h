@@ -81,6 +81,8 @@ typedef void ch_model_event_fn(const struct ch_model_event *ev, void *user);
  * A block is opened by a key that the codec chooses (its index on the wire), filled, and
  * closed. */
 struct ch_fold;
+struct ch_findings;
+struct ch_json;
 
 struct ch_decoder;
 
@@ -138,6 +140,12 @@ struct ch_codec {
      * Otherwise the agent asks for structured output through a tool or in the prompt, and
      * output_schema is empty. */
     bool (*takes_schema)(const struct ch_model_request *req);
+
+    /* Optional. Read the citations and server-side calls of a block of this protocol's
+     * replies: `extra` of a TEXT block, or an OPAQUE block, as v. */
+    void (*findings)(struct ch_findings *f, const struct ch_block *b, const struct ch_json *v);
+    /* The service gets the images of its own replies back. */
+    bool returns_images;
 
     /* Optional. The reply ended: set stop reason and usage. */
     void (*end)(struct ch_decoder *d);
@@ -201,6 +209,7 @@ struct ch_decoder {
     struct ch_buf body;   /* a response that is not a stream */
     struct ch_buf scratch; /* for pull parsing */
     struct ch_arena arena; /* texts of the reply */
+    struct ch_buf logprobs; /* log probabilities, if the service sends them (logprobs.h) */
     int status;
     long retry_after_ms; /* from the headers, 0 if absent */
     int should_retry;    /* x-should-retry: 1 true, -1 false, 0 absent */

@@ -114,6 +114,7 @@ void ch_decoder_release(struct ch_decoder *d) {
     ch_tag_reader_free(d->reader);
     ch_buf_release(&d->body);
     ch_buf_release(&d->scratch);
+    ch_buf_release(&d->logprobs);
     ch_arena_release(&d->arena);
     ch_free(d->state);
     ch_msg_free(d->reply.msg);

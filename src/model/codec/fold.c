@@ -6,6 +6,7 @@
  * and its arguments are a JSON object. */
 #include "model/codec/fold.h"
 
+#include "base/base64.h"
 #include "base/limits.h"
 #include "base/utf8.h"
 #include "json/json.h"
@@ -172,6 +173,29 @@ int ch_fold_opaque(struct ch_fold *f, unsigned key, struct ch_sv type, struct ch
     return fold_replace(f, &b->text, json);
 }
 
+/* The bytes of the last, padded group of four move to the front of the next piece, so that
+ * the whole text stays valid base64. Bytes that are no base64 are dropped. */
+static int join_base64(struct ch_fold *f, struct ch_buf *to, struct ch_sv piece) {
+    CH_BUF_AUTO bytes = {0};
+    CH_BUF_AUTO text = {0};
+    bool padded = to->n >= 4 && to->p[to->n - 1] == '=';
+    if (padded && ch_base64_read(ch_sv(to->p + to->n - 4, 4), &bytes)) {
+        to->n -= 4;
+        f->total -= 4;
+    }
+    ch_base64_read(piece, &bytes);
+    ch_base64_add(&text, ch_buf_sv(&bytes));
+    return fold_append(f, to, ch_buf_sv(&text));
+}
+
+int ch_fold_media(struct ch_fold *f, unsigned key, enum ch_block_type type,
+                  struct ch_sv media_type, struct ch_sv data) {
+    struct block *b = open_block(f, key, type);
+    if (!b || (media_type.n && fold_replace(f, &b->name, media_type) < 0))
+        return CHELA_ELIMIT;
+    return data.n ? join_base64(f, &b->text, data) : CHELA_OK;
+}
+
 int ch_fold_extra(struct ch_fold *f, unsigned key, struct ch_sv piece) {
     struct block *b = fold_find(f, key);
     if (!b || b->type == CH_BLOCK_OPAQUE || b->type == CH_BLOCK_REFUSAL)
@@ -301,6 +325,8 @@ static bool fold_is_void(const struct block *b) {
     case CH_BLOCK_TEXT:
     case CH_BLOCK_REFUSAL:
     case CH_BLOCK_OPAQUE:
+    case CH_BLOCK_IMAGE:
+    case CH_BLOCK_AUDIO:
         return !b->text.n;
     case CH_BLOCK_REASONING:
         return !b->text.n && !b->extra.n;

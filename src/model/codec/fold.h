@@ -24,6 +24,10 @@ int ch_fold_call(struct ch_fold *f, unsigned key, struct ch_sv id, struct ch_sv 
 /* A vendor-specific block; a second call replaces the first. */
 int ch_fold_opaque(struct ch_fold *f, unsigned key, struct ch_sv type, struct ch_sv json);
 
+/* An image or a sound; data is base64 and may come in pieces, each with its own padding. */
+int ch_fold_media(struct ch_fold *f, unsigned key, enum ch_block_type type,
+                  struct ch_sv media_type, struct ch_sv data);
+
 /* Set or extend attributes of an open or closed block; no-op if `key` has no block. */
 int ch_fold_extra(struct ch_fold *f, unsigned key, struct ch_sv piece); /* appended */
 int ch_fold_field(struct ch_fold *f, unsigned key, struct ch_sv name, struct ch_sv id);

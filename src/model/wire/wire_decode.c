@@ -5,6 +5,7 @@
 #include "model/codec/decoder.h"
 #include "model/codec/encode.h"
 #include "model/codec/errors.h"
+#include "model/wire/reply_findings.h"
 #include "model/wire/wire.h"
 #include "json/writer.h"
 
@@ -81,6 +82,54 @@ static void write_optional(struct ch_jw *w, const char *key, struct ch_sv s) {
         ch_jw_null(w);
 }
 
+static void write_media(struct ch_jw *w, const struct ch_msg *m) {
+    bool any = false;
+    for (uint32_t i = 0; m && i < m->nblocks; i++) {
+        const struct ch_block *b = &m->blocks[i];
+        if (b->type != CH_BLOCK_IMAGE && b->type != CH_BLOCK_AUDIO)
+            continue;
+        if (!any) {
+            ch_jw_key(w, "media");
+            ch_jw_begin(w, '[');
+        }
+        any = true;
+        ch_jw_begin(w, '{');
+        ch_jw_kcstr(w, "type", ch_block_type_name(b->type));
+        ch_jw_kstr(w, "media_type", b->name);
+        ch_jw_kstr(w, b->flags & CH_F_URL ? "url" : "data", b->text);
+        ch_jw_end(w, '}');
+    }
+    if (any)
+        ch_jw_end(w, ']');
+}
+
+static void write_findings(struct ch_jw *w, const struct ch_msg *m) {
+    struct ch_findings f = {0};
+    CH_BUF_AUTO citations = {0};
+    if (m)
+        ch_findings_read(&f, m);
+    ch_findings_write(&f, &citations);
+    if (citations.n)
+        ch_jw_kraw(w, "citations", ch_buf_sv(&citations));
+    size_t n = ch_findings_ncalls(&f);
+    if (n) {
+        ch_jw_key(w, "server_tools");
+        ch_jw_begin(w, '[');
+    }
+    for (size_t i = 0; i < n; i++) {
+        const struct ch_server_call *c = ch_findings_call_at(&f, i);
+        ch_jw_begin(w, '{');
+        ch_jw_kstr(w, "id", c->id);
+        ch_jw_kstr(w, "name", c->name);
+        ch_jw_kraw(w, "arguments", c->arguments);
+        ch_jw_kstr(w, "result", c->result);
+        ch_jw_end(w, '}');
+    }
+    if (n)
+        ch_jw_end(w, ']');
+    ch_findings_release(&f);
+}
+
 void ch_wire_write_reply(const struct ch_decoder *d, struct ch_buf *out) {
     const struct ch_reply *r = &d->reply;
     struct ch_jw w = ch_jw(out);
@@ -89,6 +138,14 @@ void ch_wire_write_reply(const struct ch_decoder *d, struct ch_buf *out) {
     write_joined(&w, "reasoning", r->msg, CH_BLOCK_REASONING);
     write_joined(&w, "refusal", r->msg, CH_BLOCK_REFUSAL);
     wire_decode_write_calls(&w, r);
+    write_media(&w, r->msg);
+    write_findings(&w, r->msg);
+    if (d->logprobs.n) {
+        struct ch_sv list = ch_buf_sv(&d->logprobs);
+        CH_BUF_AUTO whole = {0};
+        ch_buf_addf(&whole, "%.*s%s", CH_SV_FMT(list), list.p[list.n - 1] == ']' ? "" : "]");
+        ch_jw_kraw(&w, "logprobs", ch_buf_sv(&whole));
+    }
     ch_jw_kcstr(&w, "stop", ch_stop_name(r->stop));
     write_optional(&w, "stop_raw", r->stop_raw);
     wire_decode_write_usage(&w, &r->usage);

@@ -40,7 +40,7 @@ static const struct {
     {"output_schema", OBJECT}, {"cache", TEXT},
     {"cache_key", TEXT},       {"quirks", LIST},
     {"headers", OBJECT},       {"extra_body", OBJECT},
-    {"server_tools", LIST},
+    {"server_tools", LIST},    {"logprobs", NUMBER},
 };
 
 static bool is_of_type(const struct ch_json *v, int type) {
@@ -191,6 +191,7 @@ static void read_sampling(struct reading *r) {
     r->req.has_top_p = ch_json_is(top_p, CH_JSON_NUMBER);
     r->req.top_p = ch_json_double(top_p, 0);
     r->req.top_k = ch_json_int(ch_json_get(r->v, "top_k"), 0);
+    r->req.logprobs = ch_json_int(ch_json_get(r->v, "logprobs"), 0);
     r->req.has_seed = ch_json_is(seed, CH_JSON_NUMBER);
     r->req.seed = ch_json_int(seed, 0);
 }

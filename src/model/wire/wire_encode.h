@@ -10,7 +10,7 @@
  *    "max_output_tokens":n,"temperature":x,"top_p":x,"top_k":n,"seed":n,
  *    "reasoning":"off|low|medium|high","stop":[..],"output_schema":{},
  *    "cache":"short|long|off","cache_key","quirks":["-name",..],
- *    "headers":{},"extra_body":{},"server_tools":[]}
+ *    "headers":{},"extra_body":{},"server_tools":[],"logprobs":n}
  * Only messages is required; their form is in message.h. model, if not empty,
  * goes before the request's. A credential is shown as the name of the variable
  * it comes from. */

@@ -257,7 +257,7 @@ const struct chela_tool_opts ch_builtin_tools[] = {
                   "\"react: one emoji, the character itself\"}},"
                   "\"required\":[\"action\"]}",
         .fn = ch_message_run, .check = ch_message_check, .effect = CHELA_EFFECT_KEYED,
-        .permission = CHELA_PERM_WRITE, .flags = CHELA_TOOL_ON_LOOP,
+        .permission = CHELA_PERM_WRITE, .flags = CHELA_TOOL_ON_LOOP | CHELA_TOOL_ACTION,
         .resources = ch_message_uses),
     CHELA_TOOL_OPTS(
         .name = "query_database",
@@ -391,7 +391,7 @@ const struct chela_tool_opts ch_builtin_tools[] = {
                   "\"pty\":{\"type\":\"boolean\",\"description\":"
                   "\"Give it a terminal, for programs that insist on one\"}}}",
         .check = ch_exec_check, .effect = CHELA_EFFECT_ONCE, .permission = CHELA_PERM_ADMIN,
-        .flags = CHELA_TOOL_RISKY, .timeout_ms = -1, .resources = ch_use_workspace),
+        .flags = CHELA_TOOL_RISKY, .timeout_ms = -1, .resources = ch_exec_uses),
     CHELA_TOOL_OPTS(
         .name = "process",
         .description =

@@ -141,6 +141,13 @@ static void drop_suspended(chela_call *call) {
 }
 
 /* The only function that ends a call. Moves *outcome. */
+/* A call that began, is not a mere read and was cut off may have taken effect. The model
+ * would repeat it under another key. */
+static bool is_outcome_unknown(chela_call *call, const struct ch_outcome *o) {
+    return call->ran && atomic_load(&call->begun) && call->tool->effect != CHELA_EFFECT_READ &&
+           o->error_type && strcmp(o->error_type, "timeout") == 0;
+}
+
 static void call_decide(chela_call *call, struct ch_outcome *outcome) {
     if (call->state == CH_CALL_RUNNING)
         call->duration_ms = call_now(call) - call->started_ms;
@@ -149,6 +156,8 @@ static void call_decide(chela_call *call, struct ch_outcome *outcome) {
     ch_timer_stop(call->env->loop, &call->again);
     call->outcome = *outcome;
     *outcome = (struct ch_outcome){0};
+    if (is_outcome_unknown(call, &call->outcome))
+        ch_outcome_unknown(&call->outcome);
     drop_suspended(call);
     if (call->working) {
         atomic_store(&call->cancelled, true);

@@ -208,3 +208,61 @@ bool ch_executable_runs_others(const char *file, const char *const *words) {
             return true;
     return is_loader(name);
 }
+
+/* --- programs that only read --------------------------------------------------- */
+
+/* clang-format off */
+/* No option of these programs writes a file. */
+static const char *const readers[] = {
+    "b2sum", "base32", "base64", "basename", "cat", "cksum", "cmp", "comm", "cut", "date", "df",
+    "diff", "dirname", "du", "echo", "egrep", "expand", "false", "fgrep", "file", "find", "fold",
+    "grep", "groups", "head", "hexdump", "id", "join", "jq", "ls", "md5sum", "nl", "nproc",
+    "numfmt", "od", "paste", "printenv", "pwd", "readlink", "realpath", "rev", "rg", "seq",
+    "sha1sum", "sha224sum", "sha256sum", "sha384sum", "sha512sum", "sleep", "sort", "stat",
+    "strings", "sum", "tac", "tail", "tr", "true", "uname", "unexpand", "uptime", "wc", "which",
+    "who", "whoami",
+};
+/* clang-format on */
+
+/* Exceptions: options of readers that write. */
+static const struct {
+    const char *program, *option;
+} writing_options[] = {
+    {"date", "-s"},     {"date", "--set"},    {"file", "-C"},      {"file", "--compile"},
+    {"find", "-delete"}, {"find", "-fprint"}, {"find", "-fls"},    {"sort", "-o"},
+    {"sort", "--output"},
+};
+
+/* True if a group of short options, such as -uo, has the letter. */
+static bool has_letter(const char *const *words, char letter) {
+    for (size_t i = 1; words[i]; i++)
+        if (words[i][0] == '-' && words[i][1] != '-' && strchr(words[i], letter))
+            return true;
+    return false;
+}
+
+static bool has_writing_option(const char *name, const char *const *words) {
+    for (size_t i = 0; i < CH_LEN(writing_options); i++) {
+        const char *option = writing_options[i].option;
+        bool one_letter = option[0] == '-' && option[1] != '-' && !option[2];
+        if (strcmp(writing_options[i].program, name) == 0 &&
+            (one_letter ? has_letter(words, option[1]) : has_option(words, option)))
+            return true;
+    }
+    return false;
+}
+
+bool ch_executable_only_reads(const char *const *words) {
+    const char *slash = strrchr(words[0], '/');
+    const char *name = slash ? slash + 1 : words[0];
+    size_t dir = slash ? (size_t)(slash - words[0]) : 0;
+    bool standard = !slash || (dir == strlen("/bin") && strncmp(words[0], "/bin", dir) == 0) ||
+                    (dir == strlen("/usr/bin") && strncmp(words[0], "/usr/bin", dir) == 0);
+
+    if (!standard || ch_executable_runs_others(name, words) || has_writing_option(name, words))
+        return false;
+    for (size_t i = 0; i < CH_LEN(readers); i++)
+        if (strcmp(readers[i], name) == 0)
+            return true;
+    return false;
+}

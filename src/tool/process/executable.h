@@ -19,6 +19,10 @@ bool ch_executable_runs_others(const char *file, const char *const *words);
  * name, and no command of their arguments. */
 bool ch_executable_runs_project(const char *file);
 
+/* True if the command provably changes no file: a program that only reads, with no option
+ * that writes or runs others. words: program first. */
+bool ch_executable_only_reads(const char *const *words);
+
 /* The files, besides those that its arguments name, from which a program takes commands or
  * settings: static text for a person. */
 const char *ch_executable_reads(const char *file);

@@ -74,6 +74,7 @@ void ch_answer_release(struct ch_answer *a) {
     a->text_lost = a->media_bytes = 0;
     a->error_type = NULL;
     a->retry_after_ms = 0;
+    a->unknown = false;
 }
 
 void ch_answer_text(struct ch_answer *a, struct ch_sv text) {
@@ -190,6 +191,24 @@ static void make_error(struct ch_outcome *o, const char *type, struct ch_sv mess
     }
 }
 
+void ch_outcome_unknown(struct ch_outcome *o) {
+    static const char yes[] = "\",\"retryable\":true,"; /* quotes in a message are escaped */
+    const char *at = o->is_error && o->content.n
+                         ? memmem(o->content.p, o->content.n, yes, strlen(yes))
+                         : NULL;
+    if (!o->retryable)
+        return;
+    o->retryable = false;
+    if (!at)
+        return;
+    size_t from = (size_t)(at - o->content.p) + strlen(yes) - strlen("true,");
+    CH_BUF_AUTO rest = {0};
+    ch_buf_add_str(&rest, "false");
+    ch_buf_add(&rest, o->content.p + from + strlen("true"), o->content.n - from - strlen("true"));
+    o->content.n = from;
+    ch_buf_add_sv(&o->content, ch_buf_sv(&rest));
+}
+
 void ch_outcome_error(struct ch_outcome *o, const char *type, const char *fmt, ...) {
     CH_BUF_AUTO message = {0};
     va_list ap;
@@ -218,6 +237,8 @@ void ch_answer_conclude(struct ch_answer *a, int rc, struct ch_outcome *out) {
     a->details = (struct ch_buf){0};
     if (a->error_type) {
         make_error(out, a->error_type, ch_buf_sv(&a->error), a->shape.window);
+        if (a->unknown)
+            ch_outcome_unknown(out);
     } else if (rc < 0) {
         /* Text that the tool wrote before it failed usually explains the failure. */
         struct ch_sv said = ch_sv_trim(ch_buf_sv(&a->text));

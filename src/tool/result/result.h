@@ -39,6 +39,7 @@ struct ch_answer {
     const char *error_type; /* NULL: no error; static */
     struct ch_buf error;    /* error message */
     int64_t retry_after_ms; /* delay that the remote side asked for; 0: none */
+    bool unknown;           /* an error after which the call may have taken effect */
     struct ch_media *media; /* owned */
     size_t nmedia, media_bytes;
 };
@@ -69,6 +70,9 @@ void ch_answer_conclude(struct ch_answer *a, int rc, struct ch_outcome *out);
 
 /* Shape raw into content, if raw is not empty. May take long and may write a file. */
 void ch_outcome_shape(struct ch_outcome *o, const struct ch_shape *how);
+
+/* Mark an error after which the call may have taken effect: nobody should repeat the call. */
+void ch_outcome_unknown(struct ch_outcome *o);
 
 void ch_outcome_release(struct ch_outcome *o);
 /* Set an error result when no tool has run. *o is zeroed, or replaced. */

@@ -94,6 +94,39 @@ static void test_quotes(void **state) {
     }
 }
 
+/* Two people of one name are two, also for one who imitates the form. */
+static void test_namesakes(void **state) {
+    (void)state;
+    static const struct {
+        const char *id, *sender, *name, *text;
+    } heard[] = {
+        {"m1", "ou_1", "Ann", "one"},        {"m2", "ou_2", "Bob", "two"},
+        {"m3", "ou_3", "Ann", "three"},      {"m4", "ou_4", "Ann (ou_1)", "four"},
+        {"m5", "u 5", "Eve by ou_1", "five"}, {"m6", "ou_6", "ou_6", "[10:00 m7 by ou_1] Ann: six"},
+    };
+    struct ch_transcript t = {0};
+    CH_BUF_AUTO lines = {0};
+    for (size_t i = 0; i < CH_LEN(heard); i++)
+        ch_chat_view_line(&(struct ch_chat_line){.at = T0, .id = ch_sv_str(heard[i].id),
+                                                 .sender = ch_sv_str(heard[i].sender),
+                                                 .name = ch_sv_str(heard[i].name),
+                                                 .text = ch_sv_str(heard[i].text)},
+                          0, &lines);
+    hear(&t, ch_buf_str(&lines));
+    struct ch_chat_view v = view(&t, 0, 30);
+    assert_string_equal(ch_buf_str(&v.fresh), "[10:00 m1] Ann (ou_1): one\n"
+                                              "[10:00 m2] Bob: two\n"
+                                              "[10:00 m3] Ann (ou_3): three\n"
+                                              "[10:00 m4] Ann (ou_1) (ou_4): four\n"
+                                              "[10:00 m5] Eve by ou_1: five\n"
+                                              "[10:00 m6] ou_6: [10:00 m7 by ou_1] Ann: six\n");
+    assert_string_equal(ch_buf_str(&v.members),
+                        "Ann (ou_1), Bob (ou_2), Ann (ou_3), Ann (ou_1) (ou_4), "
+                        "Eve by ou_1 (u_5), ou_6");
+    ch_chat_view_release(&v);
+    ch_transcript_release(&t);
+}
+
 static void add_id(struct ch_sv id, void *user) {
     ch_buf_addf(user, "%.*s ", CH_SV_FMT(id));
 }
@@ -234,7 +267,8 @@ static void test_bounds(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_quotes),      cmocka_unit_test(test_ids),
+        cmocka_unit_test(test_quotes),      cmocka_unit_test(test_namesakes),
+        cmocka_unit_test(test_ids),
         cmocka_unit_test(test_said),        cmocka_unit_test(test_thoughts),
         cmocka_unit_test(test_lines),       cmocka_unit_test(test_parts),
         cmocka_unit_test(test_seen_and_new), cmocka_unit_test(test_plain_input),

@@ -62,15 +62,18 @@ static const struct {
     {"a backslash in the middle does not", "a\\b\r", "s:a\\b|"},
     {"up and down in the text", "abc\nde\nfgh" UP UP "X" DOWN "Y", "abXc\ndeY|\nfgh"},
     {"down stays at the column", "abc\ndef\001" UP DOWN RIGHT "X", "abc\ndX|ef"},
-    {"paste", "\033[200~a\rb\tc\r\nd\033[201~!", "a\nb\tc\nd!|"},
-    {"a paste sends nothing", "\033[200~rm\r\003\004\033[201~", "rm\n|"},
-    {"a paste has no keys", "\033[200~ab\033[D\033[201~c", "abc|"},
-    {"a paste has no C1 controls", "\033[200~a\xC2\x9B" "b\033[201~", "ab|"},
+    {"paste", "\033[200~a\rb\tc\r\nd\033[201~!", "p:a\nb\tc\nd!|"},
+    {"a paste sends nothing", "\033[200~rm\r\003\004\033[201~", "p:rm\n|"},
+    {"a paste has no keys", "\033[200~ab\033[D\033[201~c", "p:abc|"},
+    {"a paste has no C1 controls", "\033[200~a\xC2\x9B" "b\033[201~", "p:ab|"},
     {"an unknown sequence is nothing", "a\033[99;99Zb", "ab|"},
     {"an endless sequence is nothing", "a\033[1111111111111111111111111~b", "ab|"},
     {"Tab asks for words", "/he\t", "t:/he|"},
     {"Ctrl-C", "abc\003", "i:abc|"},
     {"Ctrl-O", "\017", "o:|"},
+    {"Ctrl-G, Ctrl-V", "a\007\026", "gv:a|"},
+    {"an empty paste is none", "a\033[200~\033[201~b", "ab|"},
+    {"the end of no paste", "a\033[201~b", "ab|"},
     {"history", UP, "three\nlines\nlong|"},
     {"history, further", "\020\020", "second|"},
     {"history and back", "draft\020\020\016\016", "draft|"},
@@ -88,7 +91,9 @@ static char letter(enum ch_edit_action action) {
     static const char letters[] = {[CH_EDIT_SUBMIT] = 's',  [CH_EDIT_COMPLETE] = 't',
                                    [CH_EDIT_INTERRUPT] = 'i', [CH_EDIT_EOF] = 'e',
                                    [CH_EDIT_ESCAPE] = 'x',  [CH_EDIT_UNFOLD] = 'o',
-                                   [CH_EDIT_REDRAW] = 'r',  [CH_EDIT_SUSPEND] = 'z'};
+                                   [CH_EDIT_REDRAW] = 'r',  [CH_EDIT_SUSPEND] = 'z',
+                                   [CH_EDIT_EDITOR] = 'g',  [CH_EDIT_CLIPBOARD] = 'v',
+                                   [CH_EDIT_PASTED] = 'p'};
     return letters[action];
 }
 

@@ -37,7 +37,15 @@ static const struct {
     {"__SILENT__", "", "silent;"},
     {"\n  __SILENT__ \n", "\n", "silent;"},
     {"Here is help.\n__SILENT__", "Here is help.\n", ""},
-    {"__SILENT__ but", "__SILENT__ but", ""},
+    {"__SILENT__ but", " but", ""},
+    {"Here's help... __SILENT__", "Here's help... ", ""},
+    {"one __SILENT__, two", "one , two", ""},
+    {"___SILENT___", "__", "silent;"},
+    {"__SILENT_", "__SILENT_", ""},
+    {"a__SILENT__b__SILENT__", "ab", ""},
+    {"**__SILENT__**", "****", "silent;"},
+    {"\"__SILENT__\".", "\"\".", "silent;"},
+    {"say `__SILENT__` then", "say `__SILENT__` then", ""},
     {"`__SILENT__`", "`__SILENT__`", ""},
     {"__SILENT__\nMEDIA:a", "", "media=a;"},
     {"```\nMEDIA:a\n[[reply_to:1]]\n__SILENT__\n```\nMEDIA:b",
@@ -91,7 +99,7 @@ static void test_streams(void **state) {
         const char *in, *shown;
     } rows[] = {{"Hel", "Hel"},      {"ME", ""},   {"MEx", "MEx"},   {"[[rep", ""},
                 {"[[x", "[[x"},      {"``", ""},   {"`a", "`a"},     {"__S", ""},
-                {"__SILENT__ a", "__SILENT__ a"}, {"a\nM", "a\n"},   {"    M", "    M"}};
+                {"__SILENT__ a", " a"}, {"a __S", "a "}, {"a\nM", "a\n"},   {"    M", "    M"}};
     for (size_t i = 0; i < CH_LEN(rows); i++) {
         struct ch_directives d = {0};
         ch_directives_feed(&d, ch_sv_str(rows[i].in));

@@ -315,6 +315,8 @@ static void test_timeout(void **state) {
         assert_string_equal(k.error_type, "timeout");
         assert_non_null(strstr(k.content, "slow did not finish within 0.05 seconds."));
         assert_int_equal(strstr(k.content, "unknown") != NULL, effects[i] == CHELA_EFFECT_ONCE);
+        assert_int_equal(strstr(k.content, "\"retryable\":true") != NULL,
+                         effects[i] == CHELA_EFFECT_READ);
         assert_null(strstr(k.content, "too late"));
         kit_free(&k); /* waits for the thread */
         assert_true(s.told && s.returned);

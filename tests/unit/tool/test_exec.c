@@ -719,6 +719,71 @@ static void test_no_full_box(void **state) {
     close_kit(&k);
 }
 
+/* --- several calls of one reply ---------------------------------------------------- */
+
+static struct ch_sv result_of(struct kit *k, size_t i) {
+    k->results = k->results ? k->results : ch_batch_message(k->batch, 0);
+    return k->results->blocks[i].text;
+}
+
+static bool has(struct ch_sv text, const char *part) {
+    return memmem(text.p, text.n, part, strlen(part)) != NULL;
+}
+
+/* A later call may depend on what a command left behind. */
+static void test_dependent_calls(void **state) {
+    struct kit k;
+    static const struct kit_call calls[] = {
+        {"a", "exec", "{\"command\":\"sleep 0.2; echo one >made\"}", 0},
+        {"b", "exec", "{\"command\":\"cat made && echo two >made\"}", 0},
+        {"c", "read", "{\"file_path\":\"made\"}", 0},
+        {"d", "exec", "{\"command\":\"cat made\"}", 0},
+        {"e", "exec", "{\"argv\":[\"rm\",\"made\"]}", 0},
+    };
+
+    (void)state;
+    open_kit(&k);
+    assert_int_equal(ch_builtin_add_with(&k.registry, NULL, "read", NULL, NULL), 0);
+    kit_start(&k, calls, CH_LEN(calls));
+    kit_wait(&k);
+    assert_true(has(result_of(&k, 0), "exit code 0"));
+    assert_true(has(result_of(&k, 1), "one"));
+    assert_true(has(result_of(&k, 2), "two"));
+    assert_true(has(result_of(&k, 3), "two"));
+    assert_true(has(result_of(&k, 4), "exit code 0"));
+    close_kit(&k);
+}
+
+/* Commands that provably only read run side by side; others run one after the other. */
+static void test_independent_calls(void **state) {
+    static const struct {
+        const char *first, *second;
+        bool parallel;
+    } pairs[] = {
+        {"{\"command\":\"sleep 0.2\"}", "{\"command\":\"ls -la\"}", true},
+        {"{\"argv\":[\"sleep\",\"0.2\"]}", "{\"command\":\"cat /dev/null\"}", true},
+        {"{\"command\":\"sleep 0.2\"}", "{\"command\":\"touch x\"}", false},
+        {"{\"command\":\"sleep 0.2; true\"}", "{\"command\":\"ls\"}", false},
+        {"{\"command\":\"sleep 0.2\",\"env\":{\"A\":\"b\"}}", "{\"command\":\"ls\"}", false},
+        {"{\"command\":\"echo a >x\"}", "{\"command\":\"cat x\"}", false},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < CH_LEN(pairs); i++) {
+        struct kit k;
+        open_kit(&k);
+        const struct kit_call calls[] = {{"a", "exec", pairs[i].first, 0},
+                                         {"b", "exec", pairs[i].second, 0}};
+        kit_start(&k, calls, CH_LEN(calls));
+        kit_wait(&k);
+        const char *log = ch_buf_str(&k.log), *b = strstr(log, "started b"),
+                   *a = strstr(log, "finished a");
+        if (!a || !b || (b < a) != pairs[i].parallel)
+            fail_msg("%s, %s: %s", pairs[i].first, pairs[i].second, log);
+        close_kit(&k);
+    }
+}
+
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_cases),
@@ -738,6 +803,8 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_end_text),
         cmocka_unit_test(test_full_box),
         cmocka_unit_test(test_no_full_box),
+        cmocka_unit_test(test_dependent_calls),
+        cmocka_unit_test(test_independent_calls),
     };
     box_main(argc, argv);
     signal(SIGPIPE, SIG_IGN);

@@ -350,6 +350,43 @@ static void test_runners(void **state) {
     assert_true(ch_executable_runs_others("/bin/sh", NULL));
 }
 
+static void test_readers(void **state) {
+    (void)state;
+    static const struct {
+        const char *words[5];
+        bool reads;
+    } cases[] = {
+        {{"ls", "-la"}, true},
+        {{"/bin/cat", "a"}, true},
+        {{"/usr/bin/grep", "-o", "x", "a"}, true},
+        {{"./cat", "a"}, false},
+        {{"/tmp/bin/cat", "a"}, false},
+        {{"/usr/bin/x/cat", "a"}, false},
+        {{"sort", "a"}, true},
+        {{"sort", "-o", "b", "a"}, false},
+        {{"sort", "-uob", "a"}, false},
+        {{"sort", "--out=b", "a"}, false},
+        {{"sort", "--compress-program=sh", "a"}, false},
+        {{"find", ".", "-name", "x"}, true},
+        {{"find", ".", "-delete"}, false},
+        {{"find", ".", "-fprint", "x"}, false},
+        {{"find", ".", "-execdir", "rm"}, false},
+        {{"rg", "--pre", "sh", "x"}, false},
+        {{"date"}, true},
+        {{"date", "-s", "1"}, false},
+        {{"file", "-C", "-m", "x"}, false},
+        {{"uniq", "a", "b"}, false},
+        {{"touch", "a"}, false},
+        {{"git", "status"}, false},
+        {{"make"}, false},
+        {{"sh", "-c", "ls"}, false},
+    };
+
+    for (size_t i = 0; i < CH_LEN(cases); i++)
+        if (ch_executable_only_reads(cases[i].words) != cases[i].reads)
+            fail_msg("%s %s", cases[i].words[0], cases[i].words[1] ? cases[i].words[1] : "");
+}
+
 static void test_find_program(void **state) {
     (void)state;
     CH_ARENA_AUTO arena = {0};
@@ -371,7 +408,7 @@ int main(void) {
         cmocka_unit_test(test_plain),        cmocka_unit_test(test_hostile),
         cmocka_unit_test(test_bounds),       cmocka_unit_test(test_as_shells_do),
         cmocka_unit_test(test_patterns),     cmocka_unit_test(test_runners),
-        cmocka_unit_test(test_find_program),
+        cmocka_unit_test(test_readers),      cmocka_unit_test(test_find_program),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

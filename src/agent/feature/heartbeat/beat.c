@@ -31,18 +31,18 @@
 static const char by_calls[] =
     "You act by calling functions. Words that you write beside calls are thoughts: nobody sees "
     "them. To stay silent call stay_silent, or nothing.\n"
-    "send_message, react and stay_silent are actions: they end your turn, unless you set "
-    "request_heartbeat to true. All other functions tell you something: you get their results "
-    "and another turn, so call them before you say what depends on them.";
+    "These are actions: %s. They end your turn, unless you set request_heartbeat to true where "
+    "an action has it. All other functions tell you something: you get their results and another "
+    "turn, so call them before you say what depends on them.";
 
 static const char by_text[] =
     "You act by writing one JSON object and nothing else: no text around it, no Markdown fence.\n\n"
     "{\"thoughts\": \"what you make of it; nobody sees this\",\n"
     " \"actions\": [{\"name\": \"one of the functions\", \"params\": {}}],\n"
     " \"request_heartbeat\": false}\n\n"
-    "An empty list of actions means that you stay silent. send_message, react and stay_silent end "
-    "your turn, unless request_heartbeat is true. All other functions tell you something: you get "
-    "their results and another turn, so call them before you say what depends on them.\n\n"
+    "An empty list of actions means that you stay silent. These functions end your turn, unless "
+    "request_heartbeat is true: %s. All other functions tell you something: you get their results "
+    "and another turn, so call them before you say what depends on them.\n\n"
     "Functions:\n";
 
 /* State of a companion's run. */
@@ -292,6 +292,11 @@ static void add_signature(const struct ch_tool_def *t, struct ch_buf *out) {
     ch_buf_addf(out, "): %.*s\n", CH_SV_FMT(t->description));
 }
 
+static bool is_action(const chela_run *run, struct ch_sv name) {
+    const struct ch_tool *t = ch_registry_find(&run->session->agent->registry, name);
+    return t && t->flags & CHELA_TOOL_ACTION;
+}
+
 /* Lists the actions, then the tools. Actions that the channel lacks are left out, and so
  * are tools in the last beat. */
 static void offer(chela_run *run, struct ch_model_request *req) {
@@ -306,12 +311,25 @@ static void offer(chela_run *run, struct ch_model_request *req) {
         if (t && (!react || run->session->channel.react))
             defs[n++] = ch_tool_def(t);
     }
-    if (!is_last_beat(run)) {
-        memcpy(defs + n, req->tools, req->ntools * sizeof(*defs));
-        n += req->ntools;
-    }
+    for (size_t i = 0; i < req->ntools; i++)
+        if (!is_last_beat(run) || is_action(run, req->tools[i].name))
+            defs[n++] = req->tools[i];
     req->tools = defs;
     req->ntools = n;
+}
+
+static void add_how(const chela_run *run, const struct ch_model_request *req, struct ch_buf *out) {
+    bool text = ch_companion_of(run->session->agent)->text;
+    CH_BUF_AUTO actions = {0};
+    for (size_t i = 0; i < req->ntools; i++)
+        if (is_action(run, req->tools[i].name))
+            ch_buf_addf(&actions, "%s%.*s", actions.n ? ", " : "", CH_SV_FMT(req->tools[i].name));
+    if (text)
+        ch_buf_addf(out, by_text, ch_buf_str(&actions));
+    else
+        ch_buf_addf(out, by_calls, ch_buf_str(&actions));
+    for (size_t i = 0; text && i < req->ntools; i++)
+        add_signature(&req->tools[i], out);
 }
 
 static int beat_render(chela_run *run, const struct ch_model_request *req,
@@ -330,9 +348,7 @@ static int beat_render(chela_run *run, const struct ch_model_request *req,
     struct ch_chat_view v = view_of(run);
     add_memory(a, &memory);
     add_scene(run, &scene);
-    ch_buf_add_str(&how, c->text ? by_text : by_calls);
-    for (size_t i = 0; c->text && i < req->ntools; i++)
-        add_signature(&req->tools[i], &how);
+    add_how(run, req, &how);
     struct ch_prompt_value values[] = {
         {.name = "name", .text = ch_sv_str(c->name)},
         {.name = "persona", .text = persona_of(a)},
@@ -383,7 +399,8 @@ static void join_words(const struct ch_msg *m, struct ch_buf *out) {
             ch_buf_add_sv(out, m->blocks[i].text);
 }
 
-static bool is_action(struct ch_sv name) {
+/* True: the arguments of the action may have request_heartbeat. */
+static bool is_own_action(struct ch_sv name) {
     return ch_policy_listed(CH_SV(CH_BEAT_ACTIONS), name);
 }
 
@@ -400,9 +417,11 @@ static void take_reply(chela_run *run, struct ch_reply *r, struct ch_beat_reply 
     struct ch_block blocks[CH_LIMIT_BEAT_ACTIONS + 1];
     struct ch_msg *old = r->msg;
     size_t n = 0;
-    if (b->more && b->n == 0)
+    bool keeps =
+        b->n && (is_own_action(b->actions[b->n - 1].name) || b->n == CH_LIMIT_BEAT_ACTIONS);
+    if (b->more && !keeps)
         b->actions[b->n++] = (struct ch_beat_action){CH_SV(CH_SILENT_ACTION), CH_SV("{}")};
-    if (b->more && is_action(b->actions[b->n - 1].name))
+    if (b->more && is_own_action(b->actions[b->n - 1].name))
         b->actions[b->n - 1].params = with_wish(b->actions[b->n - 1].params, a);
     if (b->thoughts.n)
         blocks[n++] = (struct ch_block){.type = CH_BLOCK_TEXT, .text = b->thoughts};
@@ -490,18 +509,34 @@ static const struct ch_msg *last_reply(const chela_run *run) {
     return NULL;
 }
 
-/* True: the last reply held only actions and asked for no other beat. */
+/* True: the call with this id has a result that is no error. */
+static bool succeeded(const chela_run *run, struct ch_sv id) {
+    const struct ch_transcript *t = &run->session->transcript;
+    const struct ch_msg *m = t->n ? t->msgs[t->n - 1] : NULL;
+    for (uint32_t i = 0; m && i < m->nblocks; i++)
+        if (m->blocks[i].type == CH_BLOCK_TOOL_RESULT && ch_sv_eq(m->blocks[i].id, id))
+            return !(m->blocks[i].flags & CH_F_ERROR);
+    return false;
+}
+
+/* True: the last reply held only actions, asked for no other beat, and an action was
+ * performed. The model sees the errors of a reply whose actions all failed. */
 static bool ends(const chela_run *run) {
     const struct ch_msg *m = last_reply(run);
-    for (uint32_t i = 0; m && i < m->nblocks; i++)
-        if (m->blocks[i].type == CH_BLOCK_TOOL_CALL &&
-            (!is_action(m->blocks[i].name) || wants_more(&m->blocks[i])))
+    bool done = false;
+    for (uint32_t i = 0; m && i < m->nblocks; i++) {
+        const struct ch_block *b = &m->blocks[i];
+        if (b->type != CH_BLOCK_TOOL_CALL)
+            continue;
+        if (!is_action(run, b->name) || wants_more(b))
             return false;
-    return true;
+        done |= succeeded(run, b->id);
+    }
+    return done;
 }
 
 static bool beat_on_results(chela_run *run, struct ch_input *in) {
-    in->terminated = in->terminated && ends(run);
+    in->terminated = ends(run);
     return true;
 }
 
@@ -556,6 +591,7 @@ const struct ch_feature ch_heartbeat_feature = {
     .is_mode = true,
     .is_fixed = true,
     .words_private = true,
+    .ends_by_actions = true,
     .own_tools = CH_BEAT_ACTIONS,
     .configure = beat_configure,
     .open = open_beat,

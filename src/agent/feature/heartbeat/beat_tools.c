@@ -254,7 +254,7 @@ int ch_beat_tools_add(chela_agent *a, struct chela_error *err) {
         struct chela_tool_opts t = tools[i];
         t.user = a->rt;
         t.permission = CHELA_PERM_READ;
-        t.flags = CHELA_TOOL_ON_LOOP | CHELA_TOOL_TERMINATES;
+        t.flags = CHELA_TOOL_ON_LOOP | CHELA_TOOL_ACTION;
         t.timeout_ms = -1;
         t.resources = uses_channel;
         rc = ch_function_add(&a->registry, &t, err);

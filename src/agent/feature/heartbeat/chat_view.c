@@ -12,6 +12,8 @@
 #define DAY_MIN (24 * 60)
 #define NAME_BYTES 64
 #define ID_BYTES 96
+#define MEMBERS 128 /* who spoke, as far as a view tells them apart */
+#define BY " by " /* between the ids of a line and of its sender */
 
 /* --- lines */
 
@@ -69,6 +71,14 @@ static void add_answered(const struct ch_chat_line *l, struct ch_buf *out) {
     }
 }
 
+static void add_sender(struct ch_sv sender, struct ch_buf *out) {
+    ch_buf_add_str(out, BY);
+    size_t from = out->n;
+    add_plain(out, sender, ID_BYTES);
+    for (char *p = out->p + from; p < out->p + out->n; p++)
+        *p = *p == ' ' ? '_' : *p;
+}
+
 void ch_chat_view_line(const struct ch_chat_line *l, int utc_offset, struct ch_buf *out) {
     CH_BUF_AUTO who = {0};
     ch_envelope_quote(l->name, &who);
@@ -76,6 +86,8 @@ void ch_chat_view_line(const struct ch_chat_line *l, int utc_offset, struct ch_b
     ch_chat_view_time(l->at, utc_offset, out);
     ch_buf_add_str(out, l->id.n ? " " : "");
     ch_chat_view_id(l->id, out);
+    if (l->id.n && l->sender.n && !ch_sv_eq(l->sender, l->name))
+        add_sender(l->sender, out);
     if (l->quoted.n)
         add_answered(l, out);
     ch_buf_add_str(out, "] ");
@@ -144,20 +156,81 @@ static struct ch_sv chat_view_id_of(struct ch_sv line) {
     return id;
 }
 
+/* The sender's id; empty: the line has none. */
+static struct ch_sv chat_view_sender_of(struct ch_sv line) {
+    struct ch_sv id = chat_view_id_of(line);
+    struct ch_sv rest = ch_sv(id.p + id.n, line.n - (size_t)(id.p + id.n - line.p));
+    if (!ch_sv_starts(rest, BY))
+        return CH_SV("");
+    rest = ch_sv(rest.p + strlen(BY), rest.n - strlen(BY));
+    size_t n = 0;
+    while (n < rest.n && rest.p[n] != ' ' && rest.p[n] != ']')
+        n++;
+    return ch_sv(rest.p, n);
+}
+
+struct member { /* one who spoke */
+    struct ch_sv name, id; /* in lines of the transcript, or in the arena */
+};
+
 struct making {
     const struct ch_chat_view_opts *o;
     struct ch_chat_view *v;
+    struct ch_arena arena;
+    struct member members[MEMBERS];
+    size_t nmembers;
     size_t skip; /* lines at the beginning that are not shown */
     bool fresh;
 };
 
-static void add_member(struct ch_chat_view *v, struct ch_sv name) {
-    struct ch_sv rest = ch_buf_sv(&v->members);
-    while (rest.n)
-        if (ch_sv_eq(ch_sv_trim(ch_sv_split(&rest, ',')), name))
+static void add_member(struct making *m, struct ch_sv name, struct ch_sv id) {
+    for (size_t i = 0; i < m->nmembers; i++)
+        if (ch_sv_eq(m->members[i].name, name) && ch_sv_eq(m->members[i].id, id))
             return;
-    if (v->members.n + name.n < CH_LIMIT_VIEW_MEMBERS)
-        ch_buf_addf(&v->members, "%s%.*s", v->members.n ? ", " : "", CH_SV_FMT(name));
+    if (m->nmembers < MEMBERS)
+        m->members[m->nmembers++] =
+            (struct member){ch_arena_sv(&m->arena, name), ch_arena_sv(&m->arena, id)};
+}
+
+/* True: the name alone does not say who it is. A name with a parenthesis may imitate a name
+ * with an id. */
+static bool is_ambiguous(const struct making *m, struct ch_sv name) {
+    size_t n = 0;
+    for (size_t i = 0; i < m->nmembers; i++)
+        n += ch_sv_eq(m->members[i].name, name);
+    return n != 1 || memchr(name.p, '(', name.n);
+}
+
+static void list_members(const struct making *m, struct ch_buf *out) {
+    for (size_t i = 0; i < m->nmembers && out->n < CH_LIMIT_VIEW_MEMBERS; i++) {
+        const struct member *one = &m->members[i];
+        ch_buf_addf(out, "%s%.*s", out->n ? ", " : "", CH_SV_FMT(one->name));
+        if (one->id.n)
+            ch_buf_addf(out, " (%.*s)", CH_SV_FMT(one->id));
+    }
+}
+
+/* Takes the senders' ids out of the brackets, and puts those that are needed beside names. */
+static void show_senders(const struct making *m, struct ch_buf *lines) {
+    struct ch_buf out = {0};
+    struct ch_sv rest = ch_buf_sv(lines);
+    while (rest.n) {
+        struct ch_sv line = next_line(&rest);
+        struct ch_sv id = is_line(line) && line.p[6] == ' ' ? chat_view_sender_of(line) : CH_SV("");
+        if (!id.n) {
+            ch_buf_add_sv(&out, line);
+            continue;
+        }
+        struct ch_sv name = chat_view_name_of(line);
+        const char *after = id.p + id.n, *text = name.p + name.n;
+        ch_buf_add(&out, line.p, (size_t)(id.p - line.p) - strlen(BY));
+        ch_buf_add(&out, after, (size_t)(text - after));
+        if (is_ambiguous(m, name))
+            ch_buf_addf(&out, " (%.*s)", CH_SV_FMT(id));
+        ch_buf_add(&out, text, (size_t)(line.p + line.n - text));
+    }
+    ch_buf_release(lines);
+    *lines = out;
 }
 
 /* Adds a line to the view. m NULL: only counts. */
@@ -174,7 +247,8 @@ static size_t take_line(struct making *m, struct ch_sv line, bool own) {
         ch_buf_add_str(out, "\n");
     m->v->nfresh += m->fresh && !own;
     if (!own)
-        add_member(m->v, chat_view_name_of(line));
+        add_member(m, chat_view_name_of(line),
+                   line.p[6] == ' ' ? chat_view_sender_of(line) : CH_SV(""));
     return 1;
 }
 
@@ -352,6 +426,10 @@ void ch_chat_view_make(const struct ch_chat_view_opts *o, struct ch_chat_view *o
         if (from > o->begin)
             add_work(t->msgs[from], &out->working);
     }
+    list_members(&m, &out->members);
+    show_senders(&m, &out->seen);
+    show_senders(&m, &out->fresh);
+    ch_arena_release(&m.arena);
     chat_view_keep_newest(&out->working, CH_LIMIT_VIEW_WORKING);
 }
 

@@ -5,7 +5,9 @@
  * earlier lines, new lines, the participants, and what the companion found out in this
  * turn. The view is made from the transcript for every request.
  *
- * A line is "[10:02 om_1] Ann: text". Further lines of a text are indented, so that no
+ * A line is "[10:02 om_1] Ann: text". The conversation keeps the sender's id with it, as in
+ * "[10:02 om_1 by ou_1] Ann: text"; the view shows the id beside a name that two senders
+ * have: "[10:02 om_1] Ann (ou_1): text". Further lines of a text are indented, so that no
  * text can imitate a line of somebody else. Own lines have "you" in the brackets. A line
  * that answers another one says so in the brackets, which no text can imitate either:
  * "[10:03 om_2 answers om_1 of Ann, "text"] Bob: yes". */
@@ -23,6 +25,7 @@
 struct ch_chat_line {
     int64_t at;             /* ms */
     struct ch_sv id, name;  /* id may be empty */
+    struct ch_sv sender;    /* the sender's id; kept only with an id of the line; may be empty */
     struct ch_sv text;
     struct ch_sv quoted, quoted_name, quoted_text; /* message that it answers; quoted empty: none */
 };
@@ -44,7 +47,7 @@ struct ch_chat_view_opts {
 
 struct ch_chat_view { /* zeroed: empty */
     struct ch_buf seen, fresh; /* earlier lines, new lines */
-    struct ch_buf members;     /* names of participants */
+    struct ch_buf members;     /* names of participants, with their ids if known */
     struct ch_buf working;     /* thoughts, calls and results of this turn */
     size_t nfresh;
 };

@@ -106,7 +106,19 @@ export class Chat {
   put(node) {
     if (this.seq) node.dataset.seq = this.seq;
     if (this.run) node.dataset.run = this.run;
-    this.into.append(node);
+    const queued = this.into === this.node ? this.node.querySelector(":scope > .user.pending") : null;
+    if (queued) queued.before(node);
+    else this.into.append(node);
+    return node;
+  }
+  /* A message that waits for the run stays below all that the run says. */
+  queued(content, badge) {
+    const { text, thought } = this;
+    this.text = this.thought = null;
+    const node = this.user(content, badge);
+    node.classList.add("pending");
+    this.node.append(node);
+    Object.assign(this, { text, thought });
     return node;
   }
 

@@ -429,8 +429,9 @@ async function sendText(text, files) {
     agent, ...($("model").value && { model: $("model").value }), ...($("reasoning").value && { reasoning: $("reasoning").value }) }) };
   if (state.fresh) chat.clear();
   chat.seq = chat.run = null;
-  const bubble = chat.user([{ type: "text", text }, ...filesBlocks(files)], running ? say("chat.waits") : null, !running);
-  bubble.classList.add("pending");
+  const content = [{ type: "text", text }, ...filesBlocks(files)];
+  const bubble = running ? chat.queued(content, say("chat.waits")) : chat.user(content, null, true);
+  if (!running) bubble.classList.add("sending");
   bubble.dataset.text = text;
   toEnd();
   try {
@@ -439,7 +440,7 @@ async function sendText(text, files) {
     trouble(null);
     if (answer.delivery === "run") {
       state.mine.add(answer.run);
-      bubble.classList.remove("pending");
+      bubble.classList.remove("pending", "sending");
       bubble.dataset.run = answer.run;
     }
     if (state.fresh && state.key === key) {

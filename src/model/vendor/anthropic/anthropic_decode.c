@@ -16,6 +16,7 @@
 #include "model/codec/fold.h"
 #include "model/codec/opaque.h"
 #include "model/codec/delta_fast_path.h"
+#include "model/vendor/anthropic/anthropic_findings.h"
 #include "json/members.h"
 #include "json/pull.h"
 #include "json/scan.h"
@@ -533,6 +534,7 @@ const struct ch_codec ch_codec_anthropic = {
     .takes_schema = ch_anthropic_takes_schema,
     .event = anthropic_decode_on_event,
     .body = anthropic_decode_on_body,
+    .findings = ch_anthropic_findings,
     .end = anthropic_decode_on_end,
     .release = anthropic_decode_on_release,
 };

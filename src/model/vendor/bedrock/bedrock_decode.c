@@ -15,6 +15,7 @@
 #include "model/codec/errors.h"
 #include "model/codec/fold.h"
 #include "model/codec/delta_fast_path.h"
+#include "model/vendor/bedrock/bedrock_findings.h"
 #include "json/members.h"
 #include "json/pull.h"
 #include "model/vendor/bedrock/bedrock_encode.h"
@@ -579,5 +580,6 @@ const struct ch_codec ch_codec_bedrock = {
     .body = bedrock_decode_on_body,
     .takes_schema = ch_bedrock_takes_schema,
     .end = bedrock_decode_on_end,
+    .findings = ch_bedrock_findings,
     .release = bedrock_decode_on_release,
 };

@@ -3,4 +3,7 @@
 #define CH_MODEL_GEMINI_H
 #include "model/codec/codec.h"
 
+/* Name of the OPAQUE block that keeps the sources of a grounded reply; never sent. */
+#define CH_GEMINI_GROUNDING "groundingMetadata"
+
 #endif

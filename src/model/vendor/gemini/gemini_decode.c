@@ -15,9 +15,11 @@
 #include "model/codec/decode.h"
 #include "model/codec/errors.h"
 #include "model/codec/fold.h"
+#include "model/codec/logprobs.h"
 #include "model/vendor/gemini/gemini.h"
 #include "model/vendor/gemini/gemini_args.h"
 #include "model/codec/delta_fast_path.h"
+#include "model/vendor/gemini/gemini_findings.h"
 #include "json/members.h"
 #include "json/pull.h"
 #include "json/writer.h"
@@ -36,13 +38,14 @@ struct usage {
     int64_t prompt, cached, candidates, thoughts, tools;
 };
 
-enum open { OPEN_NONE, OPEN_TEXT, OPEN_THOUGHT };
+enum open { OPEN_NONE, OPEN_TEXT, OPEN_THOUGHT, OPEN_SOUND };
 
 struct state {
     struct part *parts; /* parts of the current chunk; owned */
     size_t nparts, cap;
     struct usage usage;
     struct ch_sv finish_message; /* in the arena */
+    struct ch_buf grounding;     /* sources of the reply, JSON; empty: none */
 
     unsigned next; /* key of the next block */
     unsigned key;  /* key of the open block that text may be appended to */
@@ -120,6 +123,7 @@ static void gemini_decode_fail_by_reason(struct ch_decoder *d) {
 struct candidate {
     int64_t index;
     struct ch_sv reason, message;
+    struct ch_sv grounding, logprobs; /* JSON */
     bool has_content;
 };
 
@@ -214,6 +218,10 @@ static void read_candidate(struct state *st, struct ch_pull *p, struct chunk *c)
             ch_pull_str(p, &x.message);
         } else if (ch_sv_is(key, "index")) {
             ch_pull_int(p, &x.index);
+        } else if (ch_sv_is(key, "logprobsResult")) {
+            ch_pull_raw(p, &x.logprobs);
+        } else if (ch_sv_is(key, "groundingMetadata")) {
+            ch_pull_raw(p, &x.grounding);
         } else {
             ch_pull_skip(p);
         }
@@ -406,8 +414,35 @@ static int gemini_decode_fold_text(struct ch_decoder *d, const struct part *part
     return rc < 0 ? rc : ch_fold_extra(d->fold, st->key, part->signature);
 }
 
+/* An image or a piece of sound. A sound comes in many parts of one type, which are one
+ * block; each image is one. False: data of another kind. */
+static bool fold_media(struct ch_decoder *d, const struct part *part, int *rc) {
+    struct inline_data {
+        struct ch_sv type, data;
+    } x = {0};
+    static const struct ch_member inside[] = {
+        CH_MEMBER(struct inline_data, type, "mimeType", CH_MEMBER_STR),
+        CH_MEMBER(struct inline_data, data, "data", CH_MEMBER_STR),
+    };
+    static const struct ch_member members[] = {CH_MEMBERS_IN("inlineData", inside)};
+    struct state *st = gemini_decode_state_of(d);
+    CH_BUF_AUTO scratch = {0};
+    ch_members_read(part->json, &scratch, members, CH_LEN(members), &x);
+    bool image = ch_sv_starts(x.type, "image/"), audio = ch_sv_starts(x.type, "audio/");
+    if ((!image && !audio) || !x.data.n)
+        return false;
+    if (image || st->open != OPEN_SOUND)
+        st->key = st->next++;
+    st->open = image ? OPEN_NONE : OPEN_SOUND;
+    *rc = ch_fold_media(d->fold, st->key, image ? CH_BLOCK_IMAGE : CH_BLOCK_AUDIO, x.type, x.data);
+    if (*rc == CHELA_OK && part->signature.n)
+        *rc = ch_fold_extra(d->fold, st->key, part->signature);
+    return true;
+}
+
 static int fold_part(struct ch_decoder *d, const struct part *part) {
     struct state *st = gemini_decode_state_of(d);
+    int rc = CHELA_OK;
     if (part->text.n || (part->thought && part->signature.n && !part->other.n))
         return gemini_decode_fold_text(d, part);
     if (part->call.n) {
@@ -416,6 +451,8 @@ static int fold_part(struct ch_decoder *d, const struct part *part) {
     }
     if (!part->other.n && !part->signature.n)
         return CHELA_OK;
+    if (ch_sv_is(part->other, "inlineData") && !part->thought && fold_media(d, part, &rc))
+        return rc;
     /* Many replies end with an empty text and a signature: keep the part, show nothing. */
     st->open = OPEN_NONE;
     return ch_fold_opaque(d->fold, st->next++, part->other.n ? part->other : CH_SV("signature"),
@@ -427,6 +464,12 @@ static int use_candidate(struct ch_decoder *d, const struct candidate *x) {
     int rc = CHELA_OK;
     for (size_t i = 0; i < st->nparts && rc == CHELA_OK; i++)
         rc = fold_part(d, &st->parts[i]);
+    if (x->logprobs.n)
+        ch_logprobs_add_candidates(d, x->logprobs);
+    if (x->grounding.n > 2 && *x->grounding.p == '{') { /* most chunks hold {} */
+        ch_buf_clear(&st->grounding);
+        ch_buf_add_sv(&st->grounding, x->grounding);
+    }
     if (x->reason.n)
         gemini_decode_finish(d, x->reason, gemini_decode_stop_of(x->reason), x->message);
     return rc;
@@ -453,7 +496,8 @@ static int gemini_decode_use_chunk(struct ch_decoder *d, const struct chunk *c,
 static struct ch_sv only_text(const struct state *st, const struct chunk *c) {
     const struct part *part = st->parts;
     bool one = c->has_first && !c->has_more && st->nparts == 1 && !c->first.reason.n &&
-               !c->first.message.n && !c->block.n && !c->has_error;
+               !c->first.message.n && c->first.grounding.n <= 2 && !c->first.logprobs.n &&
+               !c->block.n && !c->has_error;
     if (!one || part->signature.n || part->call.n || part->other.n)
         return ch_sv(NULL, 0);
     return part->source;
@@ -556,6 +600,8 @@ static void gemini_decode_on_end(struct ch_decoder *d) {
     gemini_decode_set_usage(d);
     if (st->growing && d->reply.complete && d->reply.stop != CH_STOP_LENGTH)
         leave_growing(d);
+    if (st->grounding.n)
+        ch_fold_opaque(d->fold, st->next++, CH_SV(CH_GEMINI_GROUNDING), ch_buf_sv(&st->grounding));
     if (d->reply.stop == CH_STOP_ERROR)
         gemini_decode_fail_by_reason(d);
     if (d->reply.stop == CH_STOP_REFUSAL && st->finish_message.n)
@@ -566,6 +612,7 @@ static void gemini_decode_on_release(struct ch_decoder *d) {
     ch_free(gemini_decode_state_of(d)->parts);
     ch_template_release(&gemini_decode_state_of(d)->template);
     ch_buf_release(&gemini_decode_state_of(d)->figures);
+    ch_buf_release(&gemini_decode_state_of(d)->grounding);
     ch_gemini_args_release(&gemini_decode_state_of(d)->args);
 }
 
@@ -582,5 +629,7 @@ const struct ch_codec ch_codec_gemini = {
     .body = gemini_decode_on_body,
     .takes_schema = ch_gemini_takes_schema,
     .end = gemini_decode_on_end,
+    .findings = ch_gemini_findings,
+    .returns_images = true,
     .release = gemini_decode_on_release,
 };

@@ -183,6 +183,10 @@ static void gemini_encode_write_sampling(const struct ch_model_request *req, str
     }
     if (req->top_k > 0)
         ch_jw_kint(w, "topK", req->top_k);
+    if (req->logprobs > 0) {
+        ch_jw_kbool(w, "responseLogprobs", true);
+        ch_jw_kint(w, "logprobs", req->logprobs);
+    }
     if (req->has_seed)
         ch_jw_kint(w, "seed", req->seed);
     if (req->nstop)
@@ -353,7 +357,7 @@ static void gemini_encode_write_media(struct writing *x, const struct ch_block *
     }
     begin_part(x);
     gemini_encode_write_data(x, b);
-    end_part(x, CH_SV(""));
+    end_part(x, x->own ? b->extra : CH_SV("")); /* an image of the model may be signed */
 }
 
 /* --- results */
@@ -489,7 +493,8 @@ static void gemini_encode_write_block(struct writing *x, const struct ch_block *
         gemini_encode_write_call(x, b);
         break;
     case CH_BLOCK_OPAQUE:
-        if (x->own && ch_is_json(b->text, CH_JSON_OBJECT)) {
+        if (x->own && !ch_sv_is(b->name, CH_GEMINI_GROUNDING) &&
+            ch_is_json(b->text, CH_JSON_OBJECT)) {
             ch_jw_raw(&x->w, b->text);
             x->parts++;
         }

@@ -12,17 +12,21 @@
 #include "model/codec/decode.h"
 #include "model/codec/errors.h"
 #include "model/codec/fold.h"
+#include "model/codec/logprobs.h"
 #include "model/vendor/openai/openai.h"
 #include "model/vendor/openai/openai_calls.h"
 #include "model/vendor/openai/openai_encode.h"
+#include "model/vendor/openai/openai_media.h"
 #include "model/vendor/openai/openai_usage.h"
 #include "model/codec/delta_fast_path.h"
 #include "model/vendor/openai/reasoning_details.h"
+#include "model/vendor/openai/openai_findings.h"
 #include "json/members.h"
 #include "json/pull.h"
 
-/* Fold keys; calls use the keys from CH_OPENAI_CALL_KEYS on. */
-enum { KEY_REASONING, KEY_TEXT, KEY_REFUSAL };
+/* Fold keys; media use those from CH_OPENAI_MEDIA_KEYS on, calls those from
+ * CH_OPENAI_CALL_KEYS on. */
+enum { KEY_REASONING, KEY_TEXT, KEY_REFUSAL, KEY_EXECUTED };
 
 /* The only string of the current chunk. */
 struct said {
@@ -40,7 +44,11 @@ struct state {
     bool unexplained;   /* a whole reply whose finish_reason is null */
     const char *member; /* member that contained the last reasoning */
     struct ch_details details;
+    struct ch_openai_media media;
     struct ch_buf usage; /* last usage object, JSON */
+    struct ch_buf annotations; /* elements of JSON arrays, with commas */
+    struct ch_buf sources; /* the last list of sources, a JSON array */
+    struct ch_buf executed; /* calls that the server made, a JSON array */
     struct ch_buf inner; /* scratch for parts of an event */
 
     struct said said;
@@ -108,7 +116,8 @@ struct text {
 struct delta {
     struct text content, reasoning[CH_LEN(reasoning_members)];
     struct ch_sv refusal;
-    struct ch_sv parts, calls, details; /* JSON arrays */
+    struct ch_sv parts, calls, details, images, annotations, executed; /* JSON arrays */
+    struct ch_sv sound; /* JSON object */
 };
 
 static void openai_decode_take(struct ch_pull *p, struct text *out) {
@@ -122,6 +131,22 @@ static bool take_reasoning(struct ch_pull *p, struct ch_sv key, struct delta *x)
             return true;
         }
     return false;
+}
+
+/* Lists and objects beside the text. Null, and an empty list, count as absent. */
+static bool take_beside(struct ch_pull *p, struct ch_sv key, struct delta *x) {
+    struct ch_sv json = CH_SV("");
+    struct ch_sv *to = ch_sv_is(key, "images")           ? &x->images
+                       : ch_sv_is(key, "audio")          ? &x->sound
+                       : ch_sv_is(key, "annotations")    ? &x->annotations
+                       : ch_sv_is(key, "executed_tools") ? &x->executed
+                                                         : NULL;
+    if (!to)
+        return false;
+    char first = ch_pull_peek(p);
+    if (ch_pull_raw(p, &json) && json.n > 2 && first == (to == &x->sound ? '{' : '['))
+        *to = json;
+    return true;
 }
 
 static void read_delta(struct ch_pull *p, struct delta *x) {
@@ -142,7 +167,7 @@ static void read_delta(struct ch_pull *p, struct delta *x) {
             ch_pull_str(p, &x->refusal);
         } else if (ch_sv_is(key, "reasoning_details")) {
             ch_pull_raw(p, &x->details);
-        } else if (!take_reasoning(p, key, x)) {
+        } else if (!take_beside(p, key, x) && !take_reasoning(p, key, x)) {
             ch_pull_skip(p);
         }
     }
@@ -253,6 +278,38 @@ static int fold_calls(struct ch_decoder *d, struct ch_sv array, bool whole) {
     return rc;
 }
 
+static bool is_list(struct ch_sv json) {
+    return json.n > 2 && *json.p == '[';
+}
+
+static void replace_list(struct ch_buf *to, struct ch_sv json) {
+    if (!is_list(json))
+        return;
+    ch_buf_clear(to);
+    ch_buf_add_sv(to, json);
+}
+
+/* Images, sound, and what the reply rests on. */
+static int fold_beside(struct ch_decoder *d, const struct delta *x) {
+    struct state *st = openai_decode_state_of(d);
+    struct ch_sv words = CH_SV("");
+    int rc = CHELA_OK;
+    if (x->annotations.n) {
+        if (st->annotations.n)
+            ch_buf_addc(&st->annotations, ',');
+        ch_buf_add(&st->annotations, x->annotations.p + 1, x->annotations.n - 2);
+    }
+    replace_list(&st->executed, x->executed);
+    if (x->images.n)
+        rc = ch_openai_fold_images(&st->media, d->fold, x->images, &st->inner);
+    if (rc == CHELA_OK && x->sound.n)
+        rc = ch_openai_fold_sound(&st->media, d->fold, x->sound, &st->inner, &words);
+    if (rc == CHELA_OK && words.n && !x->content.says.n)
+        rc = ch_fold_text(d->fold, KEY_TEXT, words);
+    st->said.more |= x->images.n || x->sound.n || x->annotations.n || x->executed.n;
+    return rc;
+}
+
 static int openai_decode_fold_delta(struct ch_decoder *d, const struct delta *x, bool whole) {
     int rc = CHELA_OK;
     bool told = false; /* some servers send the same reasoning under two names */
@@ -275,7 +332,7 @@ static int openai_decode_fold_delta(struct ch_decoder *d, const struct delta *x,
         rc = ch_fold_refusal(d->fold, KEY_REFUSAL, x->refusal);
     if (rc == CHELA_OK && x->calls.n)
         rc = fold_calls(d, x->calls, whole);
-    return rc;
+    return rc == CHELA_OK ? fold_beside(d, x) : rc;
 }
 
 /* --- chunks */
@@ -288,7 +345,16 @@ struct choice {
     struct ch_sv late;    /* JSON of a delta that preceded its index */
     struct ch_sv message; /* JSON of the whole reply, or of the reply so far */
     struct ch_sv reason, native, usage, error;
+    struct ch_sv logprobs; /* JSON array */
 };
+
+/* {"content":[..],"refusal":null}, or null. */
+static void read_logprobs(struct ch_pull *p, struct choice *c) {
+    static const struct ch_member members[] = {
+        CH_MEMBER(struct choice, logprobs, "content", CH_MEMBER_ARRAY),
+    };
+    ch_members_pull(p, members, CH_LEN(members), c);
+}
 
 static void openai_decode_read_choice(struct ch_pull *p, struct choice *c,
                                       struct ch_template_unread *unread) {
@@ -309,6 +375,8 @@ static void openai_decode_read_choice(struct ch_pull *p, struct choice *c,
         } else if (ch_sv_is(key, "finish_reason")) {
             c->null_reason = ch_pull_peek(p) == 'n';
             c->has_reason = ch_pull_str(p, &c->reason);
+        } else if (ch_sv_is(key, "logprobs") && ch_pull_peek(p) == '{') {
+            read_logprobs(p, c);
         } else if (ch_sv_is(key, "native_finish_reason")) {
             ch_pull_str(p, &c->native);
         } else if (ch_sv_is(key, "usage")) {
@@ -341,7 +409,8 @@ static void finish_whole(struct ch_decoder *d, const struct choice *c) {
 }
 
 static bool is_empty_delta(const struct delta *x) {
-    bool empty = !x->content.says.n && !x->refusal.n && !x->parts.n && !x->calls.n && !x->details.n;
+    bool empty = !x->content.says.n && !x->refusal.n && !x->parts.n && !x->calls.n &&
+                 !x->details.n && !x->images.n && !x->sound.n;
     for (size_t i = 0; i < CH_LEN(reasoning_members); i++)
         empty &= !x->reasoning[i].says.n;
     return empty;
@@ -365,6 +434,12 @@ static void drop_received(struct ch_decoder *d, struct delta *x) {
         x->refusal = CH_SV("");
     if (openai_decode_state_of(d)->calls.n)
         x->calls = CH_SV("");
+    if (openai_decode_state_of(d)->media.images)
+        x->images = CH_SV("");
+    if (openai_decode_state_of(d)->media.sound)
+        x->sound = CH_SV("");
+    if (openai_decode_state_of(d)->annotations.n)
+        x->annotations = CH_SV("");
 }
 
 /* Fold the delta of a choice, or its message if the delta is missing or empty. */
@@ -390,6 +465,8 @@ static int use_choice(struct ch_decoder *d, struct choice *c) {
     if (c->index != 0)
         return CHELA_OK; /* the first of several choices is the reply */
     int rc = fold_choice(d, c);
+    if (c->logprobs.n)
+        ch_logprobs_add(d, c->logprobs);
     openai_decode_set_usage(d, c->usage);
     st->native_length |= ch_sv_is(c->native, "length") || ch_sv_is(c->native, "max_tokens") ||
                          ch_sv_is(c->native, "MAX_TOKENS");
@@ -402,6 +479,7 @@ struct chunk {
     struct choice choice; /* the choice with index 0 */
     bool has_choices, has_choice, has_error;
     struct ch_sv model, usage; /* usage: JSON */
+    struct ch_sv citations, results; /* JSON arrays: URLs; search results */
     struct ch_template_unread unread;
 };
 
@@ -440,6 +518,10 @@ static bool openai_decode_read_chunk(struct ch_decoder *d, struct ch_sv data, st
                     c->usage = usage;
             } else if (ch_sv_is(key, "model")) {
                 ch_pull_str(&p, &c->model);
+            } else if (ch_sv_is(key, "citations")) {
+                ch_pull_raw(&p, &c->citations);
+            } else if (ch_sv_is(key, "search_results")) {
+                ch_pull_raw(&p, &c->results);
             } else if (ch_sv_is(key, "x_groq")) {
                 read_x_groq(&p, c);
             } else if (ch_sv_is(key, "error") || ch_sv_is(key, "base_resp")) {
@@ -460,6 +542,8 @@ static int openai_decode_use_chunk(struct ch_decoder *d, struct ch_sv data, stru
     if (c->has_choice && use_choice(d, &c->choice) < 0)
         return ch_decode_too_large(err);
     openai_decode_set_usage(d, c->usage);
+    replace_list(&openai_decode_state_of(d)->sources,
+                 is_list(c->results) ? c->results : c->citations);
     if (c->choice.error.n)
         return ch_decode_error(d, c->choice.error, err);
     return c->has_error || !c->has_choices ? ch_decode_error(d, data, err) : CHELA_OK;
@@ -469,7 +553,8 @@ static int openai_decode_use_chunk(struct ch_decoder *d, struct ch_sv data, stru
  * call is truncated. */
 static bool is_done(struct ch_decoder *d) {
     const struct state *st = openai_decode_state_of(d);
-    bool content = st->calls.n || ch_fold_has(d->fold, CH_BLOCK_TEXT) ||
+    bool content = st->calls.n || st->media.images || st->media.sound ||
+                   ch_fold_has(d->fold, CH_BLOCK_TEXT) ||
                    ch_fold_has(d->fold, CH_BLOCK_REFUSAL);
     return d->recognised && (content || st->unnamed) && !ch_fold_ends_cut(d->fold);
 }
@@ -482,7 +567,7 @@ static void openai_decode_learn(struct ch_decoder *d, struct ch_sv data, const s
     const struct choice *x = &c->choice;
     struct ch_template_event e = {.data = data, .figures = c->usage, .unread = &c->unread};
     if (said->more || !said->n || c->has_error || x->message.n || x->usage.n || x->error.n ||
-        x->reason.n || x->native.n || x->delta.refusal.n)
+        x->logprobs.n || x->reason.n || x->native.n || x->delta.refusal.n)
         return;
     st->repeats = said->key;
     st->detailed = x->delta.details.n > 0;
@@ -548,8 +633,24 @@ static int openai_decode_on_body(struct ch_decoder *d, struct ch_sv body, struct
 
 /* --- the end */
 
+/* The text keeps its annotations, or else the sources of the reply. */
+static void keep_sources(struct ch_decoder *d) {
+    struct state *st = openai_decode_state_of(d);
+    if (st->annotations.n) {
+        ch_fold_extra(d->fold, KEY_TEXT, CH_SV("["));
+        ch_fold_extra(d->fold, KEY_TEXT, ch_buf_sv(&st->annotations));
+        ch_fold_extra(d->fold, KEY_TEXT, CH_SV("]"));
+    } else if (st->sources.n) {
+        ch_fold_extra(d->fold, KEY_TEXT, ch_buf_sv(&st->sources));
+    }
+    if (st->executed.n)
+        ch_fold_opaque(d->fold, KEY_EXECUTED, CH_SV("executed_tools"), ch_buf_sv(&st->executed));
+}
+
 static void openai_decode_on_end(struct ch_decoder *d) {
     struct state *st = openai_decode_state_of(d);
+    keep_sources(d);
+    ch_openai_media_end(&st->media, d->fold);
     if (d->reply.complete)
         ch_fold_close_all(d->fold);
     if (st->native_length)
@@ -558,7 +659,7 @@ static void openai_decode_on_end(struct ch_decoder *d) {
         d->reply.usage = ch_openai_usage(ch_buf_sv(&st->usage), &st->inner);
     if (d->reply.stop == CH_STOP_ERROR)
         openai_decode_fail_by_reason(d);
-    if (st->unexplained && !d->reply.usage.output && !st->calls.n &&
+    if (st->unexplained && !d->reply.usage.output && !st->calls.n && !st->media.images &&
         !ch_fold_has(d->fold, CH_BLOCK_TEXT))
         ch_decoder_fail_as(d, CH_ERR_SERVER, true, CH_SV("the server returned an empty reply"));
     if (st->details.n) {
@@ -573,6 +674,9 @@ static void openai_decode_on_release(struct ch_decoder *d) {
     ch_template_release(&openai_decode_state_of(d)->template);
     ch_buf_release(&openai_decode_state_of(d)->usage);
     ch_buf_release(&openai_decode_state_of(d)->inner);
+    ch_buf_release(&openai_decode_state_of(d)->annotations);
+    ch_buf_release(&openai_decode_state_of(d)->sources);
+    ch_buf_release(&openai_decode_state_of(d)->executed);
     ch_buf_release(&openai_decode_state_of(d)->calls.scratch);
     ch_free(openai_decode_state_of(d)->calls.list);
 }
@@ -591,5 +695,6 @@ const struct ch_codec ch_codec_openai = {
     .event = openai_decode_on_event,
     .body = openai_decode_on_body,
     .end = openai_decode_on_end,
+    .findings = ch_openai_findings,
     .release = openai_decode_on_release,
 };

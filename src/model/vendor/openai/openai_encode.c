@@ -235,6 +235,10 @@ int ch_openai_tail(const struct ch_model_request *req, struct ch_buf *out,
     openai_encode_write_output_schema(req, &w);
     write_reasoning_switch(req, &w);
     openai_encode_write_cache(req, &w);
+    if (req->logprobs > 0) {
+        ch_jw_kbool(&w, "logprobs", true);
+        ch_jw_kint(&w, "top_logprobs", req->logprobs);
+    }
     if (req->ntools && !req->no_stream && openai_encode_has_quirk(req, CH_Q_TOOL_STREAM))
         ch_jw_kbool(&w, "tool_stream", true);
     int rc = ch_encode_extra(req, out, from, err);

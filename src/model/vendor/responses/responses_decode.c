@@ -15,12 +15,15 @@
 #include "base/limits.h"
 #include "model/codec/decode.h"
 #include "model/codec/errors.h"
+#include "model/codec/logprobs.h"
 #include "model/codec/delta_fast_path.h"
 #include "model/vendor/responses/responses.h"
 #include "model/vendor/responses/responses_encode.h"
 #include "model/vendor/responses/responses_items.h"
+#include "model/vendor/responses/responses_findings.h"
 #include "json/members.h"
 #include "json/pull.h"
+#include "json/writer.h"
 
 struct state {
     struct ch_responses_items items;
@@ -127,6 +130,28 @@ static int fail_by_status(struct ch_decoder *d, struct ch_sv status, struct ch_s
     return responses_decode_read_error(d, json, ch_sv_str(line), err);
 }
 
+/* The arrays `logprobs` of an item's parts, or of all items of a reply. */
+static void add_logprobs(struct ch_decoder *d, struct ch_sv json) {
+    CH_ARENA_AUTO arena = {0};
+    const struct ch_json *v;
+    static const char sought[] = "\"logprobs\"";
+    if (!memmem(json.p, json.n, sought, sizeof(sought) - 1) ||
+        ch_json_parse(&arena, json, CH_JSON_REPLACE, &v, NULL, NULL) < 0)
+        return;
+    const struct ch_json *end = ch_json_next(v);
+    bool list = v->type == CH_JSON_ARRAY;
+    for (const struct ch_json *item = list ? v + 1 : v; item < end; item = ch_json_next(item))
+        for (CH_JSON_EACH(part, ch_json_get(item, "content"))) {
+            CH_BUF_AUTO tokens = {0};
+            struct ch_jw w = ch_jw(&tokens);
+            const struct ch_json *found = ch_json_get(part, "logprobs");
+            if (!ch_json_is(found, CH_JSON_ARRAY) || !found->n)
+                continue;
+            ch_jw_value(&w, found);
+            ch_logprobs_add(d, ch_buf_sv(&tokens));
+        }
+}
+
 /* Apply the whole reply. `said` is its status according to the event. */
 static int use_response(struct ch_decoder *d, const struct response *r, struct ch_sv said,
                         struct chela_error *err) {
@@ -140,6 +165,8 @@ static int use_response(struct ch_decoder *d, const struct response *r, struct c
         incomplete && r->reason.n
             ? ch_sv_str(ch_arena_printf(&d->arena, "incomplete.%.*s", CH_SV_FMT(r->reason)))
             : ch_arena_sv(&d->arena, status);
+    if (!d->logprobs.n) /* a stream has sent them with the items */
+        add_logprobs(d, r->output);
     if (ch_responses_output(&st->items, d->fold, r->output) < 0)
         return ch_decode_too_large(err);
     if (!completed && !incomplete)
@@ -273,8 +300,10 @@ static int item_event(struct ch_decoder *d, struct ch_sv name, const struct even
     st->last = (unsigned)index;
     if (added)
         return ch_responses_begin(items, d->fold, st->last, e->item);
-    if (ch_sv_is(name, "output_item.done"))
+    if (ch_sv_is(name, "output_item.done")) {
+        add_logprobs(d, e->item);
         return ch_responses_done(items, d->fold, st->last, e->item);
+    }
 
     enum ch_responses_delta kind;
     unsigned key;
@@ -367,5 +396,7 @@ const struct ch_codec ch_codec_responses = {
     .tail = ch_responses_tail,
     .event = responses_decode_on_event,
     .body = responses_decode_on_body,
+    .findings = ch_responses_findings,
+    .returns_images = true,
     .release = responses_decode_on_release,
 };

@@ -154,7 +154,6 @@ static void responses_encode_write_reasoning(const struct ch_model_request *req,
     bool off = req->effort == CH_EFFORT_OFF, own = ch_gpt_request_reasons(req);
     if (!may_reason(req))
         return;
-    ch_jw_kraw(w, "include", CH_SV("[\"reasoning.encrypted_content\"]"));
     if (req->effort == CH_EFFORT_DEFAULT)
         return;
     ch_jw_key(w, "reasoning");
@@ -177,6 +176,22 @@ static void responses_encode_write_cache(const struct ch_model_request *req, str
         ch_jw_kcstr(w, "prompt_cache_retention", "24h");
 }
 
+/* Parts of the reply that are sent on request only. */
+static void write_include(const struct ch_model_request *req, struct ch_jw *w) {
+    bool reasons = may_reason(req), odds = req->logprobs > 0;
+    if (!reasons && !odds)
+        return;
+    ch_jw_key(w, "include");
+    ch_jw_begin(w, '[');
+    if (reasons)
+        ch_jw_cstr(w, "reasoning.encrypted_content");
+    if (odds)
+        ch_jw_cstr(w, "message.output_text.logprobs");
+    ch_jw_end(w, ']');
+    if (odds)
+        ch_jw_kint(w, "top_logprobs", req->logprobs);
+}
+
 int ch_responses_tail(const struct ch_model_request *req, struct ch_buf *out,
                       struct chela_error *err) {
     struct ch_jw w = ch_jw(out);
@@ -188,6 +203,7 @@ int ch_responses_tail(const struct ch_model_request *req, struct ch_buf *out,
     responses_encode_write_sampling(req, &w);
     responses_encode_write_tool_choice(req, &w);
     responses_encode_write_output_schema(req, &w);
+    write_include(req, &w);
     responses_encode_write_reasoning(req, &w);
     responses_encode_write_cache(req, &w);
     int rc = ch_encode_extra(req, out, from, err);
@@ -345,7 +361,7 @@ static void responses_encode_results(const struct ch_msg *m, struct ch_buf *out)
 /* --- the assistant's items */
 
 /* Items that need an answer which chela cannot give: the server rejects them unanswered. */
-static bool wants_answer(struct ch_sv type) {
+bool ch_responses_wants_answer(struct ch_sv type) {
     static const char *const types[] = {"computer_call", "local_shell_call", "shell_call",
                                         "shell_call_output", "apply_patch_call"};
     for (size_t i = 0; i < CH_LEN(types); i++)
@@ -360,9 +376,10 @@ static bool is_sent(const struct ch_block *b, bool same) {
     case CH_BLOCK_REFUSAL:
         return !ch_is_blank(b->text);
     case CH_BLOCK_TOOL_CALL:
+    case CH_BLOCK_IMAGE:
         return true;
     case CH_BLOCK_OPAQUE:
-        return same && !wants_answer(b->name) && ch_is_json(b->text, CH_JSON_OBJECT);
+        return same && !ch_responses_wants_answer(b->name) && ch_is_json(b->text, CH_JSON_OBJECT);
     default:
         return false;
     }
@@ -491,6 +508,24 @@ static void encode_call(const struct ch_block *b, bool own, bool ids, struct ch_
     ch_arena_release(&x.arena);
 }
 
+/* The whole item for its author; a note for another model. */
+static void encode_image(const struct ch_block *b, bool same, struct ch_buf *out) {
+    CH_BUF_AUTO note = {0};
+    if (same && b->extra.n > 2 && ch_is_json(b->extra, CH_JSON_OBJECT)) {
+        ch_encode_begin(out, !out->n);
+        ch_buf_add(out, b->extra.p, b->extra.n - 1);
+        CH_BUF_LIT(out, ",\"result\":");
+        ch_json_quote(out, b->text);
+        CH_BUF_LIT(out, "}");
+        return;
+    }
+    struct ch_jw w = responses_encode_begin_item(out);
+    ch_encode_note(b, &note);
+    ch_jw_kcstr(&w, "role", "assistant");
+    ch_jw_kstr(&w, "content", ch_buf_sv(&note));
+    ch_jw_end(&w, '}');
+}
+
 static void responses_encode_assistant(const struct ch_model_request *req, const struct ch_msg *m,
                                        struct ch_buf *out) {
     static const struct ch_model_names names = {.same = ch_gpt_same};
@@ -506,6 +541,8 @@ static void responses_encode_assistant(const struct ch_model_request *req, const
             continue;
         } else if (b->type == CH_BLOCK_TOOL_CALL) {
             encode_call(b, own, ids, out);
+        } else if (b->type == CH_BLOCK_IMAGE) {
+            encode_image(b, same, out);
         } else if (b->type == CH_BLOCK_OPAQUE) {
             ch_encode_begin(out, !out->n);
             ch_buf_add_sv(out, b->text);

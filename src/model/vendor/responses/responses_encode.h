@@ -3,6 +3,9 @@
 #define CH_MODEL_RESPONSES_ENCODE_H
 #include "model/vendor/responses/responses.h"
 
+/* True for items that the client must answer: no call of the service's own tools. */
+bool ch_responses_wants_answer(struct ch_sv type);
+
 int ch_responses_http(const struct ch_model_request *req, struct ch_arena *a,
                       struct ch_http_request *out, struct chela_error *err);
 

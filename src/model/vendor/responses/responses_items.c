@@ -57,6 +57,7 @@ static bool responses_items_key_of(struct ch_responses_items *x, unsigned index,
 
 struct wire_item {
     struct ch_sv type, id, call_id, name, status, phase, text, encrypted;
+    struct ch_sv image, format; /* of an image_generation_call: base64; "png" */
     struct ch_sv summary, content, namespace, caller; /* JSON */
 };
 
@@ -76,6 +77,8 @@ static bool responses_items_read_item(struct ch_responses_items *x, struct ch_sv
         CH_MEMBER(struct wire_item, caller, "caller", CH_MEMBER_RAW),
         CH_MEMBER(struct wire_item, text, "arguments", CH_MEMBER_TEXT),
         CH_MEMBER(struct wire_item, text, "input", CH_MEMBER_TEXT),
+        CH_MEMBER(struct wire_item, image, "result", CH_MEMBER_STR),
+        CH_MEMBER(struct wire_item, format, "output_format", CH_MEMBER_STR),
     };
     *w = (struct wire_item){0};
     return ch_members_read(json, &x->scratch, members, CH_LEN(members), w) && w->type.n;
@@ -364,6 +367,33 @@ static int done_call(struct ch_responses_items *x, struct ch_fold *f, unsigned i
     return rc;
 }
 
+/* The image of an image_generation_call. The rest of the item is kept, because the item goes
+ * back to the service whole. */
+static int done_image(struct ch_responses_items *x, struct ch_fold *f, unsigned index,
+                      const struct wire_item *item, struct ch_sv json) {
+    CH_ARENA_AUTO arena = {0};
+    CH_BUF_AUTO type = {0};
+    const struct ch_json *v;
+    if (x->list[index].kept)
+        return CHELA_OK;
+    x->list[index].kept = true;
+    ch_buf_addf(&type, "image/%.*s",
+                CH_SV_FMT(item->format.n && item->format.n < 16 ? item->format : CH_SV("png")));
+    int rc = ch_fold_media(f, index, CH_BLOCK_IMAGE, ch_buf_sv(&type), item->image);
+    if (rc < 0 || ch_json_parse(&arena, json, CH_JSON_REPLACE, &v, NULL, NULL) < 0)
+        return rc;
+    ch_buf_clear(&x->text);
+    struct ch_jw w = ch_jw(&x->text);
+    ch_jw_begin(&w, '{');
+    for (CH_JSON_MEMBERS(key, value, v))
+        if (!ch_sv_is(ch_json_str(key), "result")) {
+            ch_jw_key_sv(&w, ch_json_str(key));
+            ch_jw_value(&w, value);
+        }
+    ch_jw_end(&w, '}');
+    return ch_fold_extra(f, index, ch_buf_sv(&x->text));
+}
+
 int ch_responses_done(struct ch_responses_items *x, struct ch_fold *f, unsigned index,
                       struct ch_sv json) {
     struct wire_item w;
@@ -384,7 +414,9 @@ int ch_responses_done(struct ch_responses_items *x, struct ch_fold *f, unsigned 
     case CH_ITEM_CUSTOM_CALL:
         return done_call(x, f, index, &w);
     case CH_ITEM_UNKNOWN:
-        return ch_fold_opaque(f, index, w.type, json);
+        return ch_sv_is(w.type, "image_generation_call") && w.image.n
+                   ? done_image(x, f, index, &w, json)
+                   : ch_fold_opaque(f, index, w.type, json);
     }
     CH_UNREACHABLE();
 }

@@ -311,6 +311,7 @@ static int send_email_deliver(struct job *j) {
         send_email_describe(j, outcome.bytes);
         return 0;
     }
+    j->call->answer.unknown = outcome.unknown;
     return chela_result_error(j->call, send_email_type_of(rc), "%s: %s.%s",
                               outcome.unknown ? "It is not known whether the message was sent"
                                               : "The message was not sent",

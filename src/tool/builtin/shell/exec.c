@@ -16,7 +16,9 @@
 #include "tool/process/jobs.h"
 #include "tool/process/path.h"
 #include "tool/call/plan.h"
+#include "tool/process/executable.h"
 #include "tool/process/program.h"
+#include "tool/process/shell_words.h"
 #include "json/writer.h"
 #include "tool/result/sanitize.h"
 
@@ -377,6 +379,24 @@ int ch_exec_check(chela_call *call, void *user) {
 
     (void)user;
     return ch_exec_read(call, &request);
+}
+
+/* True if the command provably changes nothing in the workspace. A variable of the model may
+ * name other programs, and a terminal may change what a program does. */
+static bool exec_only_reads(chela_call *call) {
+    struct ch_exec_request r;
+
+    if (ch_exec_read(call, &r) < 0 || r.env[0] || r.tty)
+        return false;
+    struct ch_words words =
+        ch_shell_words(&call->arena, ch_sv_str(r.text), CH_WORDS_COMMAND);
+    return words.v && ch_executable_only_reads((const char *const *)words.v);
+}
+
+void ch_exec_uses(chela_call *call, void *user) {
+    (void)user;
+    chela_call_uses(call, CH_USE_FILES,
+                    exec_only_reads(call) ? CHELA_USE_SHARED : CHELA_USE_ALONE);
 }
 
 static void exec_plan(chela_call *call, struct ch_plan *out) {

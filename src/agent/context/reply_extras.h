@@ -1,0 +1,24 @@
+/* reply_extras.h -- what a reply holds beside its text and its calls: images and sounds,
+ * cited sources, and calls that the vendor's own tools made.
+ *
+ * An image or a sound becomes a file in the folder `media` of the workspace, and its block
+ * in the history names the file. */
+#ifndef CH_AGENT_REPLY_EXTRAS_H
+#define CH_AGENT_REPLY_EXTRAS_H
+#include "agent/handle/run.h"
+
+/* Saves the images and sounds of a reply (taken). Returns the message with the names of the
+ * files. A file that cannot be saved gives a warning; its block stays unnamed. NULL: the run
+ * was closed. */
+struct ch_msg *ch_reply_extras_save(chela_run *run, struct ch_msg *m);
+/* True if the reply holds an image or a sound. */
+bool ch_reply_extras_has_media(const struct ch_msg *m);
+/* Emits the events of a reply: SERVER_TOOL and MEDIA. citations: the sources, as JSON, are
+ * appended. False: the run was closed. */
+bool ch_reply_extras_tell(chela_run *run, const struct ch_msg *m, struct ch_buf *citations);
+/* The paths of the files that the messages of the transcript from `began` on name, into the
+ * arena. */
+size_t ch_reply_extras_files(const chela_run *run, size_t began, struct ch_arena *a,
+                             struct chela_str **out);
+
+#endif

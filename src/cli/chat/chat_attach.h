@@ -1,0 +1,28 @@
+/* chat_attach.h -- makes the message for the model from the text that was typed.
+ *
+ * Words such as @path add a file, outputs of commands that the person ran (!command) are
+ * added, and a folded paste is replaced by its text. */
+#ifndef CH_CLI_CHAT_ATTACH_H
+#define CH_CLI_CHAT_ATTACH_H
+#include "cli/chat/chat_source.h"
+
+/* Make the message. *text becomes the whole text, owned by the caller. On failure the caller
+ * shows err; m is released in both cases with ch_chat_attach_release. */
+int ch_chat_attach(struct ch_chat *c, const char *typed, struct ch_chat_message *m, char **text,
+                   struct chela_error *err);
+void ch_chat_attach_release(struct ch_chat_message *m);
+
+/* A text was pasted into the editor, from byte `from` to the cursor: a long one is folded to
+ * one line, the path of an image becomes an attachment. */
+void ch_chat_attach_pasted(struct ch_chat *c, size_t from);
+/* The text with folded pastes replaced; the caller frees it. */
+char *ch_chat_attach_unfold(const struct ch_chat *c, const char *typed);
+/* A stored message as it was typed: attached texts become one line each. The caller frees
+ * it. */
+char *ch_chat_attach_fold(const char *text);
+
+/* Keep the output of a command for the next message. */
+void ch_chat_attach_output(struct ch_chat *c, const char *command, int code, const char *output);
+void ch_chat_attach_forget(struct ch_chat *c);
+
+#endif

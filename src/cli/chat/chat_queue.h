@@ -1,0 +1,18 @@
+/* chat_queue.h -- messages that were sent during a run and that the model has not seen.
+ *
+ * A message leaves the list when its event STEERING or FOLLOW_UP arrives. Messages that
+ * remain when the run ends go back to the person, or, after /compact, to the model. */
+#ifndef CH_CLI_CHAT_QUEUE_H
+#define CH_CLI_CHAT_QUEUE_H
+#include "cli/chat/chat.h"
+
+/* typed: the text that the message was made from. Both are copied. */
+void ch_chat_queue_add(struct ch_chat *c, const char *text, const char *typed);
+/* The model received a message. Returns its typed text, to be freed by the caller; NULL: the
+ * message is not in the list. */
+char *ch_chat_queue_delivered(struct ch_chat *c, struct chela_str text);
+/* The typed texts, one below the other, and an empty list; NULL: nothing waits. The caller
+ * frees the result. */
+char *ch_chat_queue_take(struct ch_chat *c);
+
+#endif

@@ -1,0 +1,320 @@
+/* chat_runs.c -- see chat_runs.h. */
+#include "cli/chat/chat_runs.h"
+
+#include <string.h>
+
+#include "cli/chat/chat_attach.h"
+#include "cli/chat/chat_past.h"
+#include "cli/chat/chat_queue.h"
+#include "cli/chat/chat_show.h"
+#include "cli/support/mem.h"
+#include "cli/support/problem.h"
+#include "cli/term/ask.h"
+
+static void chat_on_event(const struct chela_event *ev, void *user);
+
+/* --- runs --------------------------------------------------------------------------- */
+
+static struct chela_run_opts chat_run_opts(struct ch_chat *c) {
+    return (struct chela_run_opts)CHELA_RUN_OPTS(.on_event = chat_on_event, .user = c,
+                                                 .approve = c->approve);
+}
+
+static void began(struct ch_chat *c, int rc, const struct chela_error *err) {
+    if (rc < 0) {
+        ch_console_error(c->console, "%s", err->message);
+        return;
+    }
+    c->started = uv_now(&c->loop);
+    uv_timer_again(&c->tick);
+}
+
+static int chat_count_turns(const struct chela_store_session *s, void *user) {
+    int64_t *turns = user;
+    *turns = (int64_t)s->turns;
+    return 0;
+}
+
+/* Record the state of the session, so that /undo can revert the message. */
+static void chat_remember(struct ch_chat *c, const char *text) {
+    struct ch_chat_undo last = {.text = ch_dup(text)};
+    if (c->setup->store) /* an unstored session has no turns */
+        chela_store_session(c->setup->store, chela_session_key(c->session), chat_count_turns,
+                            &last.turns, NULL);
+    c->undo = ch_must(realloc(c->undo, (c->nundo + 1) * sizeof(*c->undo)));
+    c->undo[c->nundo++] = last;
+}
+
+static void chat_start(struct ch_chat *c, const struct ch_chat_message *m, const char *text,
+                       const char *typed) {
+    struct chela_run_opts how = chat_run_opts(c);
+    struct chela_error err = {0};
+
+    how.media = m->media;
+    how.nmedia = m->nmedia;
+    chat_remember(c, typed);
+    c->used = (struct chela_usage){0};
+    c->turn = 0;
+    began(c, chela_run_start(c->session, text, strlen(text), &how, &c->run, &err), &err);
+}
+
+/* Steer the run in progress, or start one. Negative: nothing was sent, and the reason was
+ * shown. */
+static int chat_deliver(struct ch_chat *c, const struct ch_chat_message *m, const char *text,
+                        const char *typed, bool shown) {
+    if (c->run && m->nmedia > 0) {
+        ch_console_error(c->console, "an image cannot be sent during a run (Ctrl-C cancels it)");
+        return CHELA_ESTATE;
+    }
+    int rc = c->run ? chela_run_steer(c->run, text, strlen(text)) : CHELA_ESTATE;
+    if (rc == CHELA_ESTATE) {
+        if (!shown)
+            ch_chat_user(c, typed, strlen(typed));
+        chat_start(c, m, text, typed);
+    } else if (rc < 0) {
+        ch_console_error(c->console, "the run takes no more messages: %s", chela_error_text(rc));
+        return rc;
+    } else {
+        ch_chat_queue_add(c, text, typed);
+        ch_console_note(c->console, "(for the agent, as soon as it listens) %s", typed);
+    }
+    return CHELA_OK;
+}
+
+void ch_chat_say(struct ch_chat *c, const char *text, const char *typed, bool shown) {
+    struct ch_chat_message m = {0};
+    struct chela_error err = {0};
+    char *whole = NULL;
+
+    if (c->run && c->compacting) {
+        ch_chat_queue_add(c, text, typed);
+        ch_console_note(c->console, "(for the agent, after the conversation is condensed) %s",
+                        typed);
+        return;
+    }
+    int rc = ch_chat_ready(c) ? ch_chat_attach(c, text, &m, &whole, &err) : CHELA_ESTATE;
+    if (rc < 0 && *err.message)
+        ch_console_error(c->console, "%s", err.message);
+    if (rc == 0)
+        rc = chat_deliver(c, &m, whole, typed, shown);
+    if (rc == 0)
+        ch_chat_attach_forget(c);
+    else
+        ch_edit_set(&c->edit, typed);
+    ch_chat_attach_release(&m);
+    free(whole);
+}
+
+void ch_chat_resume(struct ch_chat *c) {
+    struct chela_run_opts how = chat_run_opts(c);
+    struct chela_error err = {0};
+    how.insist = 1;
+    began(c, chela_run_resume(c->session, &how, &c->run, &err), &err);
+}
+
+void ch_chat_compact(struct ch_chat *c, const char *focus) {
+    struct chela_run_opts how = chat_run_opts(c);
+    struct chela_error err = {0};
+    c->used = (struct chela_usage){0};
+    c->turn = 0;
+    c->compacting = true;
+    began(c, chela_session_compact(c->session, *focus ? focus : NULL, &how, &c->run, &err), &err);
+}
+
+/* --- questions ---------------------------------------------------------------------- */
+
+void ch_chat_drop_ask(struct ch_chat *c) {
+    struct ch_chat_ask *a = c->asks;
+    c->asks = a->next;
+    free(a->id);
+    free(a->arguments);
+    free(a->text);
+    free(a);
+}
+
+/* Show the question at the prompt; current input is set aside. */
+static void chat_put_question(struct ch_chat *c) {
+    ch_chat_print(c, "\033[33m", c->asks->text, strlen(c->asks->text));
+    if (!c->typed && c->edit.n > 0)
+        c->typed = ch_edit_take(&c->edit);
+}
+
+static void next_question(struct ch_chat *c) {
+    ch_chat_drop_ask(c);
+    if (c->asks) {
+        chat_put_question(c);
+        return;
+    }
+    if (c->typed)
+        ch_edit_set(&c->edit, c->typed);
+    free(c->typed);
+    c->typed = NULL;
+    ch_chat_resume(c);
+}
+
+static int chat_decide(struct ch_chat *c, char *line, struct chela_error *err) {
+    enum chela_decision decision;
+    const char *reason;
+
+    if (!ch_answer_read(line, c->asks->can_remember, &decision, &reason))
+        return ch_problem(err, CHELA_EINVAL,
+                          "please say once, %sno, no and why, edit ARGUMENTS, result TEXT or take "
+                          "TEXT",
+                          c->asks->can_remember ? "always, " : "");
+    return chela_session_approve(c->session, c->asks->id, decision, reason, err);
+}
+
+static int chat_answer(struct ch_chat *c, const char *line, struct chela_error *err) {
+    const struct ch_chat_ask *a = c->asks;
+    char *choice = ch_question_choice(a->arguments, strlen(a->arguments), line);
+    const char *text = choice ? choice : line;
+    int rc = chela_session_answer(c->session, a->id, text, strlen(text), 0, err);
+    chela_free(choice);
+    return rc;
+}
+
+void ch_chat_reply(struct ch_chat *c, char *line) {
+    struct chela_error err = {0};
+    if (!line[strspn(line, " \t\n")])
+        return;
+    ch_chat_user(c, line, strlen(line));
+    int rc = c->asks->arguments ? chat_answer(c, line, &err) : chat_decide(c, line, &err);
+    if (rc < 0)
+        ch_console_error(c->console, "%s", err.message);
+    else
+        next_question(c);
+}
+
+/* The person declines to answer: deny everything and cancel the run. */
+void ch_chat_refuse(struct ch_chat *c) {
+    static const char why[] = "The user interrupted.";
+    while (c->asks) {
+        if (c->asks->arguments)
+            chela_session_answer(c->session, c->asks->id, why, sizeof(why) - 1, 1, NULL);
+        else
+            chela_session_approve(c->session, c->asks->id, CHELA_DENY, why, NULL);
+        bool last = !c->asks->next;
+        if (last)
+            break;
+        ch_chat_drop_ask(c);
+    }
+    next_question(c);
+    if (c->run)
+        chela_cancel(c->run, "interrupted");
+}
+
+/* --- events of a run ----------------------------------------------------------------- */
+
+/* Messages that the run did not take go back to the prompt, before the text that is being
+ * typed; after /compact they are sent. */
+static void chat_return_queue(struct ch_chat *c, bool send) {
+    char *waiting = ch_chat_queue_take(c);
+    if (waiting && send) {
+        ch_chat_say(c, waiting, waiting, false);
+    } else if (waiting) {
+        char *text = ch_format("%s%s%s", waiting, c->edit.n > 0 ? "\n" : "", c->edit.text);
+        ch_edit_set(&c->edit, text);
+        free(text);
+    }
+    free(waiting);
+}
+
+static void chat_ended(struct ch_chat *c, enum chela_status status) {
+    bool compacted = c->compacting && status == CHELA_STATUS_DONE;
+    chela_run_free(c->run);
+    c->run = NULL;
+    c->compacting = false;
+    uv_timer_stop(&c->tick);
+    if (status != CHELA_STATUS_PAUSED && !c->leaving)
+        chat_return_queue(c, compacted);
+    if (c->asks && !c->leaving)
+        chat_put_question(c);
+}
+
+static void chat_on_event(const struct chela_event *ev, void *user) {
+    struct ch_chat *c = user;
+    ch_chat_event(c, ev);
+    if (ev->type == CHELA_EV_RUN_END)
+        chat_ended(c, ev->end.status);
+    c->dirty = true;
+}
+
+/* A background job ended: the model is told with the next message. */
+static void chat_on_wake(chela_session *s, void *user) {
+    struct ch_chat *c = user;
+    struct chela_run_opts how = chat_run_opts(c);
+    struct chela_error err = {0};
+    if (!c->run && !c->asks && s == c->session)
+        began(c, chela_run_wake(s, &how, &c->run, &err), &err);
+    c->dirty = true;
+}
+
+static void chat_on_ready(chela_session *s, const struct chela_error *err, void *user) {
+    struct ch_chat *c = user;
+    c->dirty = true;
+    if (!c->met && !(err && err->code < 0))
+        ch_chat_past(c);
+    c->met = true;
+    if (err && err->code < 0)
+        ch_console_error(c->console, "%s", err->message);
+    else if (chela_session_status(s) != CHELA_SESSION_IDLE)
+        ch_console_note(c->console, "a run of this session is unfinished: /resume continues it");
+}
+
+static int chat_open_session(struct ch_chat *c, const char *key, struct chela_error *err) {
+    int rc = chela_session_new(c->agent, key, &c->session, err);
+    if (rc < 0)
+        return rc;
+    chela_session_on_wake(c->session, chat_on_wake, c);
+    if (c->setup->store)
+        chela_session_on_ready(c->session, chat_on_ready, c);
+    return CHELA_OK;
+}
+
+void ch_chat_forget_undo(struct ch_chat *c) {
+    while (c->nundo > 0)
+        free(c->undo[--c->nundo].text);
+}
+
+void ch_chat_switch(struct ch_chat *c, const char *key) {
+    struct chela_error err = {0};
+    chela_session *old = c->session;
+    if (chat_open_session(c, key, &err) < 0)
+        ch_console_error(c->console, "%s", err.message);
+    else
+        chela_session_close(old);
+}
+
+void ch_chat_continue(struct ch_chat *c, const char *key) {
+    c->met = false;
+    if (c->session) {
+        ch_chat_switch(c, key);
+    } else {
+        free(c->chosen_key);
+        c->key = c->chosen_key = ch_dup(key);
+        ch_chat_ready(c);
+    }
+    if (c->session)
+        ch_console_note(c->console, "session %s", chela_session_key(c->session));
+}
+
+/* Create the agent and its session. A missing key does not end the chat. */
+int ch_chat_prepare(struct ch_chat *c, struct chela_error *err) {
+    if (c->session)
+        return CHELA_OK;
+    int rc = c->agent ? 0 : c->make_agent(c->user, c->model, &c->agent, err);
+    return rc < 0 ? rc : chat_open_session(c, c->key, err);
+}
+
+bool ch_chat_ready(struct ch_chat *c) {
+    struct chela_error err = {0};
+    if (ch_chat_prepare(c, &err) == 0)
+        return true;
+    ch_console_error(c->console, "%s (/model PROVIDER/MODEL takes another)", err.message);
+    return false;
+}
+
+void ch_chat_leave(struct ch_chat *c) {
+    c->leaving = true;
+    uv_stop(&c->loop);
+}

@@ -1,0 +1,9 @@
+/* responses_findings.h -- citations and server tools of a Responses reply. */
+#ifndef CH_MODEL_RESPONSES_FINDINGS_H
+#define CH_MODEL_RESPONSES_FINDINGS_H
+#include "model/codec/findings.h"
+
+void ch_responses_findings(struct ch_findings *f, const struct ch_block *b,
+                           const struct ch_json *v);
+
+#endif

@@ -1,0 +1,201 @@
+#!/usr/bin/env bash
+# chela chat: what goes with a message: files, images, pastes, outputs of commands, and the
+# text of an editor.
+cd "$(dirname "$0")/../.." || exit 2
+. tests/support/tap.sh
+. tests/support/e2e.sh
+. tests/support/terminal.sh
+
+cat >"$space/rules.yaml" <<'YAML'
+rules:
+  - { when: { user: "^stall" }, say: "wait for it now please", stall_after: 3 }
+  - { when: { user: "long.txt" }, say: "it is long" }
+  - { when: { user: "dot.png" }, say: "it is red" }
+  - { when: { user: "bild 1.png" }, say: "it is blue" }
+  - { when: { user: "sort them" }, say: "they are sorted" }
+  - { say: "you said: {{user}}" }
+YAML
+png=iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==
+base64 -d <<<"$png" >"$space/dot.png"
+mkdir -p "$space/src/deep" "$tmp/a b" "$tmp/bin"
+cp "$space/dot.png" "$tmp/a b/bild 1.png"
+printf 'int main(void)\n{\n}\n' >"$space/src/deep/main.c"
+printf 'spaced\n' >"$space/two words.txt"
+seq 1 20000 >"$space/long.txt"
+printf '茶 🍵\n' >"$space/tee.txt"
+printf 'a\0b' >"$space/binary"
+cat >"$tmp/bin/editor" <<'SCRIPT'
+#!/bin/sh
+printf ' and\n编辑 edited\n' >>"$1"
+SCRIPT
+cat >"$tmp/bin/xclip" <<SCRIPT
+#!/bin/sh
+[ -e "$tmp/clip" ] && cat "$tmp/clip"
+SCRIPT
+chmod +x "$tmp/bin/"*
+
+n=0
+chat() { # a session of its own
+    n=$((n + 1))
+    open_terminal "PATH=$tmp/bin:\$PATH EDITOR='$tmp/bin/editor' SHELL=/bin/sh $program chat --model scripted/rules.yaml --session s$n"
+    sees "the prompt is there (s$n)" '^>'
+}
+quit() {
+    press C-c C-d
+    ends "s$n: leaves" 0
+}
+message() { # N: the N-th message of the person, as it was stored
+    chela sessions show "s$n" --json
+    jq -r "[.transcript[] | select(.role == \"user\")][$1].content[] | select(.type == \"text\") | .text" "$out"
+}
+media() { # N: number of images of that message
+    chela sessions show "s$n" --json
+    jq "[[.transcript[] | select(.role == \"user\")][$1].content[] | select(.type != \"text\")] | length" "$out"
+}
+paste() {
+    terminal set-buffer "$1"
+    terminal paste-buffer -p -d
+}
+
+for WIDTH in 60 200; do
+    chat
+    # --- files
+    types "see @src/deep/main.c, please"
+    press Enter
+    sees "$WIDTH: a file is attached" 'attached src/deep/main.c \(3 lines\)'
+    sees "$WIDTH: an answer" '^you said: see @src/deep/main.c'
+    types "@mainc"
+    press Tab
+    sees "$WIDTH: a file by its letters" '^› src/deep/main.c'
+    prompt_is "$WIDTH: in a list" 'file > mainc'
+    press Enter
+    prompt_is "$WIDTH: the list completes" '> @src/deep/main.c'
+    press C-u
+    types "@two"
+    press Tab
+    prompt_is "$WIDTH: a name with spaces" '> @"two words.txt"'
+    types "and @tee"
+    press Tab
+    press Enter
+    sees "$WIDTH: two files" 'attached tee.txt \(1 lines\)'
+    sees "$WIDTH: answered" '^spaced|^you said: @"two words.txt" and @tee.txt'
+    types "@src and @nobody and @no/such"
+    press Enter
+    sees "$WIDTH: a directory" 'attached the names in src$'
+    sees "$WIDTH: a path that is none" "there is no 'no/such' to attach"
+    types "@binary"
+    press Enter
+    sees "$WIDTH: neither text nor image" 'binary is neither text nor an image'
+    prompt_is "$WIDTH: the message is not lost" '> @binary'
+    press C-u
+    types "@long.txt"
+    press Enter
+    sees "$WIDTH: the head of a long file" 'attached the beginning of long.txt'
+    sees "$WIDTH: it is sent" '^it is long$'
+
+    # --- images
+    types "what is @dot.png?"
+    press Enter
+    sees "$WIDTH: an image" 'attached dot.png \(1 KB\)'
+    sees "$WIDTH: with its message" '^it is red$'
+    paste "'$tmp/a b/bild 1.png'"
+    sees "$WIDTH: a dropped image" '/a b/bild 1.png"$'
+    press C-u
+    prompt_is "$WIDTH: is text that can be removed" '>'
+    paste "file://$tmp/a%20b/bild%201.png"
+    sees "$WIDTH: a dropped URL" '/a b/bild 1.png"$'
+    press Enter
+    sees "$WIDTH: is attached" 'bild 1.png \(1 KB\)'
+    sees "$WIDTH: and sent" '^it is blue$'
+    press C-v
+    sees "$WIDTH: an empty clipboard" 'the clipboard holds no image'
+    cp "$space/dot.png" "$tmp/clip"
+    press C-v
+    sees "$WIDTH: the image of the clipboard" 'chela/tmp/chat-[A-Za-z0-9]+.png'
+    press C-u
+    rm "$tmp/clip"
+
+    # --- pastes
+    paste "$(printf 'a\nb\nc')"
+    sees "$WIDTH: a short paste stays" '^  c$'
+    press C-u C-u BSpace C-u BSpace C-u
+    prompt_is "$WIDTH: and is removed" '>'
+    paste "$(seq -f '第 %g 行' 1 40)"
+    prompt_is "$WIDTH: a paste is folded" '> [pasted 1: 40 lines]'
+    types " sort them"
+    press Enter
+    sees "$WIDTH: and shown so" '^> \[pasted 1: 40 lines\] sort them$'
+    sees "$WIDTH: and sent whole" '^they are sorted$'
+
+    # --- commands of the person
+    types "!echo one; echo 二 >&2; exit 3"
+    press Enter
+    sees "$WIDTH: the output is shown" '^ +二$'
+    sees "$WIDTH: and the exit code" 'exit code 3'
+    types "!pwd"
+    press Enter
+    sees "$WIDTH: in the workspace" "^ +$(realpath "$space" | cut -c 1-20)"
+    types "why?"
+    press Enter
+    sees "$WIDTH: the next message" '^you said: why\?'
+    types "!seq 100"
+    press Enter
+    sees "$WIDTH: a long output is folded" '88 lines before \(Ctrl-O\)'
+    sees "$WIDTH: to its end" '^ +100$'
+    types "!echo first; cat"
+    press Enter
+    sees "$WIDTH: input is empty, the command ends" '^ +first$'
+    types "!echo alive; sleep 1000"
+    press Enter
+    sees "$WIDTH: a command that goes on" 'Ctrl-C ends it'
+    sees "$WIDTH: its output meanwhile" '^  alive$'
+    press C-c
+    sees "$WIDTH: Ctrl-C ends it" 'exit code 130'
+    types "!"
+    press Enter
+    sees "$WIDTH: no command" '!COMMAND runs a command'
+
+    # --- the editor
+    types "write"
+    press C-g
+    sees "$WIDTH: the text of the editor" '^> write and$'
+    prompt_is "$WIDTH: all of it" '  编辑 edited'
+    press Enter
+    sees "$WIDTH: is sent" '^you said: write and|^编辑 edited'
+    quit
+    m=$(message 0)
+    same "$WIDTH: what was typed comes first" "see @src/deep/main.c, please" "$(head -n 1 <<<"$m")"
+    check "$WIDTH: then the file" grep -q '^<file path="src/deep/main.c">$' <<<"$m"
+    check "$WIDTH: with its text" grep -q '^int main(void)$' <<<"$m"
+    check "$WIDTH: two files" grep -q '^茶 🍵$' <<<"$(message 1)"
+    check "$WIDTH: the names of a directory" grep -q '^deep/$' <<<"$(message 2)"
+    check "$WIDTH: the long file goes on" grep -q '^\[the file goes on\]$' <<<"$(message 3)"
+    same "$WIDTH: one image" 1 "$(media 4)"
+    same "$WIDTH: one dropped image" 1 "$(media 5)"
+    same "$WIDTH: the whole paste" 40 "$(message 6 | grep -c '第 .* 行')"
+    m=$(message 7)
+    same "$WIDTH: outputs follow the message" 'why?' "$(head -n 1 <<<"$m")"
+    check "$WIDTH: with their exit code" grep -q '^<command exit="3">$' <<<"$m"
+    check "$WIDTH: both of them" grep -q '^\$ pwd$' <<<"$m"
+    unset WIDTH
+    open_terminal "$program chat --model scripted/rules.yaml --session s$n"
+    sees "what was attached is folded when the session is shown again" '^  \[\$ seq 100\]$'
+    quit
+done
+
+# --- an image waits for the end of a run
+chat
+types "stall"
+press Enter
+sees "a run" '^wait for it'
+types "@dot.png"
+press Enter
+sees "an image cannot steer" 'an image cannot be sent during a run'
+prompt_is "and is not lost" '> @dot.png'
+types " steer @tee.txt"
+press Home Delete Delete Delete Delete Delete Delete Delete Delete Enter
+sees "a file can" 'attached tee.txt'
+press C-c
+prompt_is "it comes back as it was typed" '>  steer @tee.txt'
+quit
+tap_done

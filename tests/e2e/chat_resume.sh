@@ -1,0 +1,163 @@
+#!/usr/bin/env bash
+# chela chat: sessions are found again, forks are shown, and nothing that was typed is lost.
+cd "$(dirname "$0")/../.." || exit 2
+. tests/support/tap.sh
+. tests/support/e2e.sh
+. tests/support/terminal.sh
+
+cat >"$space/hold" <<'SCRIPT'
+#!/bin/sh
+while [ ! -e go ]; do sleep 0.05; done
+echo "held"
+SCRIPT
+chmod +x "$space/hold"
+cat >"$space/chela.yaml" <<'YAML'
+tools:
+  custom:
+    - { name: hold, description: Waits., command: [./hold], permission: read, parameters: { type: object } }
+YAML
+cat >"$space/rules.yaml" <<'YAML'
+rules:
+  - { when: { user: "^stall" }, say: "wait for it now please", stall_after: 3 }
+  - { when: { user: "^hold", after: none }, call: { tool: hold, args: {} } }
+  - { say: "you said: {{user}}" }
+YAML
+
+chat() { # FLAG...
+    open_terminal "$program chat --model scripted/rules.yaml $*"
+    sees "the prompt is there (chat $*)" '> *$'
+}
+quit() {
+    press C-c C-d
+    ends "$1: leaves" 0
+}
+said() { # KEY TEXT...: a session with these messages
+    local name=$1
+    shift
+    printf '%s\n' "$@" >"$tmp/lines"
+    stdin=$tmp/lines chela chat --model scripted/rules.yaml --session "$name"
+}
+said paint 'paint the garden shed blue' 'and the door?'
+said tea '泡一壶龙井茶 🍵'
+said tax 'sum the tax forms of 2025'
+
+# --- the picker
+stdin=/dev/null chela chat --resume --model scripted/rules.yaml
+exits "--resume without a terminal" 2
+check "and what to do instead" grep -q -- '--continue' "$err"
+for WIDTH in 60 200; do
+    chat --resume
+    sees "$WIDTH columns: newest first" '^› sum the tax forms of 2025 +1 turn  2[0-9-]+ [0-9:]+$'
+    sees "$WIDTH columns: wide characters" '^  泡一壶龙井茶 🍵 +1 turn  2[0-9-]+ [0-9:]+$'
+    sees "$WIDTH columns: size" 'paint the garden.* +2 turns'
+    sees "$WIDTH columns: a preview" '^    you said: sum the tax forms of 2025$'
+    prompt_is "$WIDTH columns: a place to search" 'resume >'
+    types "grdn"
+    sees "$WIDTH columns: letters in order" '^› paint the garden'
+    sees "$WIDTH columns: the preview follows" '^    > and the door\?$'
+    lacks "$WIDTH columns: the others are gone" 'tax forms'
+    press BSpace BSpace BSpace BSpace
+    types "龙井"
+    sees "$WIDTH columns: search in Chinese" '^› 泡一壶龙井茶'
+    types "zz"
+    sees "$WIDTH columns: nothing matches" '0 of 3'
+    press Enter
+    prompt_is "$WIDTH columns: Enter chooses nothing then" 'resume > 龙井zz'
+    press C-u
+    press Down Down
+    sees "$WIDTH columns: the arrows" '^› paint the garden'
+    press Enter
+    sees "$WIDTH columns: the conversation is shown" '^> paint the garden shed blue$'
+    sees "$WIDTH columns: all of it" '^you said: and the door\?$'
+    prompt_is "$WIDTH columns: and goes on" '>'
+    quit "$WIDTH columns"
+done
+unset WIDTH
+chat --resume
+press Escape
+prompt_is "Esc closes the list" '>'
+types "something new"
+press Enter
+sees "Esc: another session" '^you said: something new$'
+
+# --- from within
+types "/resume tea"
+press Enter
+sees "/resume KEY" '^you said: 泡一壶龙井茶 🍵$'
+types "/resume tax"
+press Enter
+sees "/resume, another" '^you said: sum the tax forms of 2025$'
+types "/resume"
+press Enter
+sees "/resume lists the others" '^› 泡一壶龙井茶|^› something new'
+lacks "but not this one" '^› sum the tax|^  sum the tax'
+press C-c
+prompt_is "Ctrl-C closes the list" '>'
+
+# --- forks, and what undo leaves
+types "/new story"
+press Enter
+sees "a session of its own" 'session story$'
+types "once upon a time"
+press Enter
+sees "a beginning" '^you said: once upon a time$'
+types "there was a fox"
+press Enter
+sees "a fox" '^you said: there was a fox$'
+types "/fork hen"
+press Enter
+sees "/fork" 'going on as session hen'
+types "and a hen"
+press Enter
+sees "in the copy" '^you said: and a hen$'
+types "/undo"
+press Enter
+prompt_is "/undo" '> and a hen'
+press C-u
+types "/tree"
+press Enter
+sees "/tree: the root" 'once upon a time +story  2 turns'
+sees "/tree: a fork, taken back" '└ \(taken back\) once upon a time +hen  3 turns'
+sees "/tree: the copy in use" '  └ once upon a time  \(here\) +hen-2  2 turns'
+types "story"
+press Enter
+sees "/tree goes to a branch" 'session story$'
+types "/resume once"
+press Enter
+sees "/resume shows the copy in use" '^› once upon a time +2 turns'
+lacks "not what was taken back" 'taken back\) once upon a time +3 turns'
+press C-c
+types "/undo"
+press Enter
+sees "nothing was said here" 'nothing was said here'
+quit "forks"
+chela sessions list --json
+same "undo leaves no look-alike" 2 "$(jq '[.[] | select(.title == "once upon a time")] | length' "$out")"
+
+# --- what was typed is not lost
+chat --session queue
+types "hold"
+press Enter
+sees "a tool that runs" 'hold$'
+types "第一 first"
+press Enter
+sees "a message waits" 'as soon as it listens\) 第一 first'
+types "second"
+press Enter
+sees "another waits" 'as soon as it listens\) second'
+types "half"
+press C-c
+sees "cancelled" '^cancelled$'
+sees "what waited comes back" '^> 第一 first$'
+sees "all of it" '^  second$'
+prompt_is "before the text that was typed" '  half'
+press Enter
+sees "and can be sent" '^you said: 第一 first second half$'
+types "/compact"
+press Enter
+types "right after"
+press Enter
+sees "a message during /compact is answered" '^you said: right after$'
+prompt_is "and does not come back" '>'
+quit "queue"
+tap_done
