@@ -135,6 +135,13 @@ CHELA_API void chela_gateway_interrupt(chela_gateway *gw);
  * `gateway`. The program then stops and closes the gateway and opens another. */
 CHELA_API int chela_gateway_wants_restart(const chela_gateway *gw);
 
+/* Add the tools that a gateway would add to the agent (sessions_send, if the agent has
+ * send_to), so that the agent has the same instructions and tools without one. Their calls
+ * are refused. For chela_replay.
+ * Threads: loop
+ * Errors: CHELA_ELIMIT: the agent has too many tools. */
+CHELA_API int chela_gateway_tools(chela_agent *agent, struct chela_error *err);
+
 /* After chela_gateway_run returned 1: nonzero if an owner changed the configuration file with
  * the tool `gateway` since the last call. */
 CHELA_API int chela_gateway_patched(chela_gateway *gw);

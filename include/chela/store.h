@@ -98,6 +98,11 @@ CHELA_API int chela_store_delete(chela_store *store, const char *key, struct che
 CHELA_API int chela_store_prune(chela_store *store, int64_t before, size_t *n,
                                 struct chela_error *err);
 
+/* Examine a store for damage: the database, as far as its module can, and the checksums of
+ * all records. *sessions (may be NULL) becomes the number of sessions.
+ * Errors: also CHELA_EPARSE: something is damaged; the message names the first. */
+CHELA_API int chela_store_check(chela_store *store, size_t *sessions, struct chela_error *err);
+
 /* Search for words in all sessions, or in session `key` only. limit: maximum number of
  * hits. fn may use the store. */
 CHELA_API int chela_store_search(chela_store *store, const char *text, const char *key,

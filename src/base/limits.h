@@ -415,6 +415,8 @@
 #define CH_LIMIT_SOCKET_FRAMES 64         /* frames of a client that wait for an earlier answer */
 #define CH_LIMIT_LISTED 1000              /* sessions in one answer */
 #define CH_LIMIT_NOTICED 200              /* sessions whose changes pages are told of */
+#define CH_LIMIT_PAGE 1000                /* records or messages of a session in one answer */
+#define CH_LIMIT_PAGE_BYTES (8 * CH_MB)   /* size of the records after which an answer ends */
 #define CH_LIMIT_USAGE_CALLS 5000         /* model calls in one answer */
 #define CH_LIMIT_NEWS 4096 /* sessions that other gateways announced, not looked at yet */
 #define CH_LIMIT_SIGHTINGS 4096 /* items of a store that another gateway may be processing */
@@ -435,6 +437,8 @@
 #define CH_DEFAULT_NOTICE_MS 2000         /* interval of looking for sessions that changed */
 #define CH_DEFAULT_NOTICE_SOON_MS 80      /* the same after an event of a run */
 #define CH_DEFAULT_DRAIN_LOOK_MS 50 /* interval between checks for remaining work while stopping */
+#define CH_LIMIT_PRUNE_BATCH 32           /* sessions deleted in one transaction */
+#define CH_LIMIT_INDEX_BATCH (64 * 1024)  /* bytes of text indexed in one transaction */
 #define CH_LIMIT_EXPIRED 1000             /* inbox or outbox rows deleted in one transaction */
 #define CH_DEFAULT_DONE_MS (7 * 24 * 3600000LL) /* time for which a processed event is remembered */
 #define CH_DEFAULT_IDEMPOTENCY_MS (24 * 3600000LL) /* time for which an answer is kept */

@@ -217,11 +217,24 @@ static void drop_items(struct ch_list *box, const char *key) {
     }
 }
 
+/* Whether an event or an unsent message belongs to the session. */
+static bool is_owed(struct chela_store_db *db, const char *key) {
+    for (int box = CHELA_STORE_INBOX; box <= CHELA_STORE_OUTBOX; box++)
+        for (CH_LIST_EACH(k, &db->boxes[box])) {
+            const struct item *i = CH_CONTAINER(k, struct item, link);
+            if (!i->done && strcmp(i->row.state, "sent") != 0 &&
+                strcmp(i->row.state, "failed") != 0 && strcmp(i->row.key, key) == 0)
+                return true;
+        }
+    return false;
+}
+
 static int store_memory_drop(struct chela_store_db *db, struct session *s,
                              const struct chela_store_change *c) {
     if (!s)
         return CHELA_ENOENT;
-    if (*s->row.owner && s->row.until > c->now)
+    if ((*s->row.owner && s->row.until > c->now) || (c->until && s->row.updated >= c->until) ||
+        (c->token && is_owed(db, c->key)))
         return CHELA_EBUSY;
     drop_items(&db->boxes[CHELA_STORE_INBOX], c->key);
     drop_items(&db->boxes[CHELA_STORE_OUTBOX], c->key);

@@ -227,17 +227,22 @@ static int export_row(const struct chela_store_session *row, void *user) {
     return portable_send(s);
 }
 
-static int export_record(const struct chela_store_record *r, void *user) {
-    struct sink *s = user;
-    struct ch_jw w = ch_jw(&s->text);
+void ch_store_record_write(const struct chela_store_record *r, struct ch_buf *out) {
+    struct ch_jw w = ch_jw(out);
 
-    ch_buf_clear(&s->text);
     ch_jw_begin(&w, '{');
     ch_jw_kint(&w, "seq", (int64_t)r->seq);
     ch_jw_kcstr(&w, "type", ch_record_name(r->type));
     ch_jw_kint(&w, "ts", r->ts);
     ch_jw_kraw(&w, "data", ch_sv(r->data, r->n));
     ch_jw_end(&w, '}');
+}
+
+static int export_record(const struct chela_store_record *r, void *user) {
+    struct sink *s = user;
+
+    ch_buf_clear(&s->text);
+    ch_store_record_write(r, &s->text);
     return portable_send(s);
 }
 

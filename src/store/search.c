@@ -284,15 +284,31 @@ static void store_search_count_turns(chela_store *s, struct hits *h, const char 
 
 /* --- searching -------------------------------------------------------------------------- */
 
+static int store_search_update_index(chela_store *s, const struct chela_store_query *q,
+                                     struct chela_error *err) {
+    uint64_t at = 0;
+    int more = s->ops->index ? 1 : 0;
+
+    while (more > 0) {
+        pthread_mutex_lock(&s->lock);
+        more = s->ops->index(s->db, q, &at, err);
+        pthread_mutex_unlock(&s->lock);
+        if (more > 0)
+            ch_store_give_way();
+    }
+    return more;
+}
+
 static int store_search_find(chela_store *s, const struct chela_store_query *q, const char *run,
                              struct hits *out, struct chela_error *err) {
-    int rc;
+    int rc = store_search_update_index(s, q, err);
 
-    if (s->ops->search) {
+    if (rc == 0 && s->ops->search) {
         pthread_mutex_lock(&s->lock);
         rc = s->ops->search(s->db, q, keep_hit, out, err);
         pthread_mutex_unlock(&s->lock);
-    } else {
+    } else if (rc == 0 || rc == CHELA_EPERM) { /* EPERM: the index cannot be written */
+        *err = (struct chela_error){0};
         rc = scan_all(s, q, keep_hit, out, err);
     }
     if (rc == 0)

@@ -124,7 +124,25 @@ static int store_show_record(const struct chela_store_record *r, void *user) {
     return s->rc < 0;
 }
 
+static void store_show_transcript(struct ch_jw *w, const struct ch_transcript *t, size_t after,
+                                  size_t limit) {
+    size_t from = CH_MIN(after, t->n), end = t->n - from > limit ? from + limit : t->n;
+
+    if (end < t->n)
+        ch_jw_kint(w, "next", (int64_t)end);
+    ch_jw_key(w, "transcript");
+    ch_jw_begin(w, '[');
+    for (size_t i = from; i < end; i++)
+        ch_msg_write(t->msgs[i], w);
+    ch_jw_end(w, ']');
+}
+
 int chela_store_show(chela_store *store, const char *key, char **out, struct chela_error *err) {
+    return ch_store_show_page(store, key, 0, SIZE_MAX, out, err);
+}
+
+int ch_store_show_page(chela_store *store, const char *key, size_t after, size_t limit, char **out,
+                       struct chela_error *err) {
     struct chela_error why = {0};
     CH_BUF_AUTO text = {0};
     struct showing s = {
@@ -138,11 +156,7 @@ int chela_store_show(chela_store *store, const char *key, char **out, struct che
         rc = s.rc < 0 ? s.rc : ch_journal_replay_finish(s.past, s.err);
     ch_run_counters_write(&s.past->counters, &s.w);
     store_show_write_waiting(&s.w, s.past);
-    ch_jw_key(&s.w, "transcript");
-    ch_jw_begin(&s.w, '[');
-    for (size_t i = 0; i < s.past->transcript.n; i++)
-        ch_msg_write(s.past->transcript.msgs[i], &s.w);
-    ch_jw_end(&s.w, ']');
+    store_show_transcript(&s.w, &s.past->transcript, after, limit);
     ch_jw_end(&s.w, '}');
     ch_journal_replay_free(s.past);
     *out = rc == 0 ? ch_buf_take(&text) : NULL;

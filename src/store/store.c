@@ -1,6 +1,6 @@
 /* store.c -- see chela/store.h: open a store by URL, and the functions that are
- * one call of the backend. portable.c copies whole sessions, search.c finds
- * texts. */
+ * one call of the backend. portable.c copies whole sessions, prune.c deletes
+ * sessions, search.c finds texts. */
 #include "store/store.h"
 
 #include <time.h>
@@ -15,7 +15,6 @@
 #include "base/limits.h"
 #include "base/opts.h"
 #include "io/module.h"
-#include "store/owner.h"
 #include "store/writer.h"
 
 /* --- opening ------------------------------------------------------------------- */
@@ -248,15 +247,61 @@ int chela_store_records(chela_store *s, const char *key, uint64_t from, chela_st
     return rc < 0 ? rc : c.rc;
 }
 
+/* --- examination ---------------------------------------------------------------------------- */
+
+static int check_nothing(const struct chela_store_record *r, void *user) {
+    (void)r, (void)user;
+    return 0;
+}
+
+static int check_sessions(chela_store *s, size_t *n, struct chela_error *err) {
+    struct ch_store_keys keys = {0};
+    int rc = chela_store_list(s, NULL, ch_keys_add, &keys, err);
+
+    for (size_t i = 0; rc == 0 && i < keys.n; i++) {
+        rc = chela_store_records(s, keys.list[i], 1, check_nothing, NULL, err);
+        if (rc == CHELA_ENOENT) /* deleted since the list was made */
+            rc = 0;
+    }
+    *n = keys.n;
+    ch_keys_release(&keys);
+    return rc;
+}
+
+int chela_store_check(chela_store *s, size_t *sessions, struct chela_error *err) {
+    struct chela_error why = {0}, *to = err ? err : &why;
+    size_t n = 0;
+    int rc = 0;
+
+    if (s->ops->check) {
+        pthread_mutex_lock(&s->lock);
+        rc = s->ops->check(s->db, to);
+        pthread_mutex_unlock(&s->lock);
+    }
+    if (rc == 0)
+        rc = check_sessions(s, &n, to);
+    if (sessions)
+        *sessions = n;
+    return rc;
+}
+
 /* --- maintenance of sessions ---------------------------------------------------------------- */
 
-static int one_change(chela_store *s, struct chela_store_change *c, struct chela_error *err) {
+void ch_store_give_way(void) {
+    const struct timespec moment = {.tv_nsec = 1000 * 1000};
+
+    nanosleep(&moment, NULL);
+}
+
+int ch_store_change(chela_store *s, struct chela_store_change *c, struct chela_error *err) {
     int rc = ch_store_commit(s, c, 1, true, err);
 
     if (rc < 0 || c->rc == 0)
         return rc;
     if (c->rc == CHELA_EBUSY)
         return ch_fail(err, c->rc, "session '%s' is in use", c->key);
+    if (c->rc == CHELA_ETIMEOUT)
+        return ch_fail(err, c->rc, "session '%s' is locked by another program", c->key);
     return ch_fail(err, c->rc, "there is no session '%s'", c->key);
 }
 
@@ -268,34 +313,17 @@ int chela_store_title(chela_store *s, const char *key, const char *title,
                                    .data = title,
                                    .n = CH_MIN(strlen(title), (size_t)CH_LIMIT_TITLE)};
 
-    return one_change(s, &c, err ? err : &why);
-}
-
-static int store_owner_of(const struct chela_store_session *row, void *user) {
-    ch_buf_add_str(user, row->owner);
-    return 0;
-}
-
-/* The time to compare with a session's lease. The lease of a dead process
- * counts as expired; the lease of a process that works on this machine does not,
- * whatever the clock says. */
-static int64_t when_free(chela_store *s, const char *key) {
-    CH_BUF_AUTO owner = {0};
-    struct chela_error ignored = {0};
-
-    chela_store_session(s, key, store_owner_of, &owner, &ignored);
-    if (owner.n && ch_owner_is_dead(ch_buf_str(&owner)))
-        return INT64_MAX;
-    bool works = owner.n && ch_owner_lives(ch_buf_str(&owner)) &&
-                 !ch_owner_is_stopped(ch_buf_str(&owner));
-    return works ? 0 : ch_store_now();
+    return ch_store_change(s, &c, err ? err : &why);
 }
 
 int ch_keys_add(const struct chela_store_session *row, void *user) {
     struct ch_store_keys *keys = user;
 
-    keys->list = ch_realloc(keys->list, (keys->n + 1) * sizeof(*keys->list));
-    keys->titles = ch_realloc(keys->titles, (keys->n + 1) * sizeof(*keys->titles));
+    if ((keys->n & (keys->n - 1)) == 0) { /* 0 or a power of two: full */
+        size_t cap = keys->n ? 2 * keys->n : 1;
+        keys->list = ch_realloc(keys->list, cap * sizeof(*keys->list));
+        keys->titles = ch_realloc(keys->titles, cap * sizeof(*keys->titles));
+    }
     keys->titles[keys->n] = ch_strdup(row->title);
     keys->list[keys->n++] = ch_strdup(row->key);
     return 0;
@@ -308,99 +336,6 @@ void ch_keys_release(struct ch_store_keys *keys) {
     }
     ch_free(keys->list);
     ch_free(keys->titles);
-}
-
-static int delete_one(chela_store *s, const char *key, struct chela_error *err) {
-    struct chela_store_change c = {
-        .kind = CHELA_STORE_DELETE, .key = key, .now = when_free(s, key)};
-
-    return one_change(s, &c, err);
-}
-
-/* Delete the sessions of agents that it called; sessions in use stay. */
-static void delete_children(chela_store *s, const char *key) {
-    CH_BUF_AUTO prefix = {0};
-    struct ch_store_keys keys = {0};
-    struct chela_error why = {0};
-
-    ch_buf_addf(&prefix, "%s~", key);
-    struct chela_store_filter filter = CHELA_STORE_FILTER(.prefix = ch_buf_str(&prefix));
-    if (chela_store_list(s, &filter, ch_keys_add, &keys, &why) == 0)
-        for (size_t i = 0; i < keys.n; i++)
-            if (chela_session_root(keys.list[i]) <= strlen(key))
-                delete_one(s, keys.list[i], &why);
-    ch_keys_release(&keys);
-}
-
-int chela_store_delete(chela_store *s, const char *key, struct chela_error *err) {
-    struct chela_error why = {0};
-    int rc = delete_one(s, key, err ? err : &why);
-
-    if (rc == 0)
-        delete_children(s, key);
-    return rc;
-}
-
-static bool has_key(const struct ch_store_keys *keys, const char *key) {
-    for (size_t i = 0; i < keys->n; i++)
-        if (strcmp(keys->list[i], key) == 0)
-            return true;
-    return false;
-}
-
-/* Messages that failed for good are kept for inspection and are not waiting to
- * be sent. */
-static int add_owed(const struct chela_store_item *i, void *user) {
-    struct chela_store_session row = {.key = i->key, .title = ""};
-
-    return strcmp(i->state, "failed") == 0 ? 0 : ch_keys_add(&row, user);
-}
-
-static int delete_all(chela_store *s, const struct ch_store_keys *keys,
-                      const struct ch_store_keys *but, size_t *gone, struct chela_error *err) {
-    int rc = 0;
-
-    for (size_t i = 0; rc == 0 && i < keys->n; i++) {
-        if (has_key(but, keys->list[i]))
-            continue;
-        rc = chela_store_delete(s, keys->list[i], err);
-        *gone += rc == 0;
-        if (rc == CHELA_EBUSY || rc == CHELA_ENOENT)
-            rc = 0;
-    }
-    return rc;
-}
-
-int chela_store_prune(chela_store *s, int64_t before, size_t *n, struct chela_error *err) {
-    struct chela_error why = {0}, *to = err ? err : &why;
-    struct chela_store_filter filter = CHELA_STORE_FILTER(.before = before);
-    struct ch_store_keys keys = {0}, none = {0};
-    size_t gone = 0;
-
-    int rc = chela_store_list(s, &filter, ch_keys_add, &keys, to);
-    if (rc == 0)
-        rc = delete_all(s, &keys, &none, &gone, to);
-    ch_keys_release(&keys);
-    if (n)
-        *n = gone;
-    return rc;
-}
-
-int ch_store_prune_idle(chela_store *s, int64_t before, size_t *n, struct chela_error *err) {
-    struct chela_store_filter filter = CHELA_STORE_FILTER(.before = before, .status = "idle");
-    struct ch_store_keys keys = {0}, owed = {0};
-
-    *n = 0;
-    int rc = chela_store_list(s, &filter, ch_keys_add, &keys, err);
-    if (rc == 0)
-        rc = chela_store_items(s, CHELA_STORE_INBOX, add_owed, &owed, err);
-    if (rc == 0)
-        rc = chela_store_items(s, CHELA_STORE_OUTBOX, add_owed, &owed, err);
-    if (rc == 0)
-        rc = delete_all(s, &keys, &owed, n, err);
-    ch_keys_release(&keys);
-    ch_keys_release(&owed);
-    return rc;
 }
 
 int ch_store_expire(chela_store *s, int64_t before, struct chela_error *err) {

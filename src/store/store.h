@@ -49,9 +49,23 @@ int ch_store_kept(chela_store *store, const char *id, chela_store_item_fn *fn, v
  * outgoing messages. err must not be NULL. */
 int ch_store_prune_idle(chela_store *store, int64_t before, size_t *n, struct chela_error *err);
 
+/* Let other threads use the store, between two parts of a long task. */
+void ch_store_give_way(void);
+
+/* Commit one change of a session; the error states why it had no effect. */
+int ch_store_change(chela_store *store, struct chela_store_change *c, struct chela_error *err);
+
 /* Delete processed events and sent messages that are older than `before`, and
  * expired texts. err must not be NULL. */
 int ch_store_expire(chela_store *store, int64_t before, struct chela_error *err);
+
+/* A record as a JSON object {"seq","type","ts","data"}, as in an export. */
+void ch_store_record_write(const struct chela_store_record *r, struct ch_buf *out);
+
+/* As chela_store_show, with at most `limit` messages of the transcript, after the first
+ * `after` ones. If more follow, the member "next" is the number of the last message. */
+int ch_store_show_page(chela_store *store, const char *key, size_t after, size_t limit, char **out,
+                       struct chela_error *err);
 
 /* Checksum over seq, type and data. */
 uint32_t ch_record_sum(const struct chela_store_record *r);

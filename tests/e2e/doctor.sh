@@ -118,6 +118,17 @@ exits "doctor: words" 2
 chela doctor --store "sqlite:$tmp/none.db"
 check "doctor: a store that is not there yet" grep -qE '^ok    store    sqlite +none yet: ' "$out"
 check "doctor: nothing is made" test ! -e "$tmp/none.db"
+chela run --model scripted/demo --store "sqlite:$tmp/whole.db" --session s hello
+chela doctor --store "sqlite:$tmp/whole.db"
+check "doctor: a whole store" grep -qE '^ok    store    integrity +no damage in 1 session$' "$out"
+sqlite3 "$tmp/whole.db" "UPDATE records SET data = replace(data, 'hello', 'hullo')" >/dev/null
+chela doctor --store "sqlite:$tmp/whole.db"
+check "doctor: a changed record" grep -qE "^fail  store    integrity +session 's' is damaged: record [0-9]+ was changed" "$out"
+sqlite3 "$tmp/whole.db" "PRAGMA wal_checkpoint(TRUNCATE); DELETE FROM records WHERE false" >/dev/null
+pages=$(($(wc -c <"$tmp/whole.db") / 4096))
+dd if=/dev/urandom of="$tmp/whole.db" bs=4096 seek=$((pages - 6)) count=5 conv=notrunc 2>"$err"
+chela doctor --store "sqlite:$tmp/whole.db"
+check "doctor: damaged pages" grep -qE "^fail  store    integrity +store .*whole.db is damaged: " "$out"
 chela doctor --store redis://127.0.0.1:1
 exits "doctor: no server" 1
 check "doctor: no server: which" grep -qE '^fail  store    redis +store redis://127.0.0.1:1/0: Connection refused$' "$out"

@@ -102,6 +102,9 @@ serves() { # STORE URL
     tells "$1: it is shown" .status running
     ask b call GET /api/sessions/busy/records
     tells "$1: as one that lives" .live true
+    ask b call DELETE /api/sessions/busy
+    answers "$1: it is not deleted" 409
+    tells "$1: and who has it is said" '.error.message | test("in use by process '"$pid_a"' on ")' true
     watch b busy "$tmp/tail"
     ask b post /api/sessions/busy/messages '{"text":"more"}'
     answers "$1: a message during the run" 202

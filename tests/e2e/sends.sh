@@ -56,6 +56,9 @@ says() { # NAME KEY WORDS PATTERN
 says "an answer from there" one "ask them" "^heard seven$"
 call GET /api/sessions/team-a
 tells "it came as a message" '.transcript[0].content[0].text' "[from session one] how many"
+chela replay --config "$space/chela.yaml" one
+exits "its replay" 0
+check "its replay knows the tool" grep -q 'session one goes the same way' "$err"
 says "a session that is not on the list" two "ask others" "^refused: .*You may not write to this session"
 says "itself" team-me "ask oneself" "^refused: .*your own session"
 says "not for ever" three "relay" "^heard heard heard heard heard refused: .*followed from one another"

@@ -70,8 +70,24 @@ tells "from the first on" '[.records[].seq] == [range(1; (.records | length) + 1
 tells "what was said to it" '[.records[] | select(.type == "inbound") | .data.message.content[0].text] | join(",")' count
 tells "and what a tool gave" '[.records[] | select(.type == "done") | .data.message.content[0].content] | join(",")' 42
 tells "and how far events had come" '[.records[] | select(.type == "state")] | last | .data.status + " " + (.data.seq > 0 | tostring)' "done true"
+total=$(jq '.records | length' "$out")
+call GET '/api/sessions/one/records?limit=3'
+tells "a page of them" '[.records[].seq] | join(",")' 1,2,3
+tells "and where the next one begins" .next 3
+call GET "/api/sessions/one/records?limit=3&after=$((total - 3))"
+tells "the last page" '.records | length' 3
+tells "has no next one" .next null
+call GET "/api/sessions/one/records?after=$total"
+tells "nothing after the last" '.records | length' 0
+call GET '/api/sessions/one?limit=1'
+tells "a page of the transcript" '.transcript | length' 1
+tells "and where it goes on" .next 1
+call GET '/api/sessions/one?limit=2&after=1'
+tells "the page after it" '.transcript[0].role' assistant
+call GET '/api/sessions/one?after=999'
+tells "past the end" '.transcript | length' 0
+call GET '/api/sessions/one/records?limit=2&before=999999999'
 last=$(jq .last "$out")
-call GET '/api/sessions/one/records?limit=2'
 tells "the last ones" '[.records[].seq] == [.last - 1, .last]' true
 call GET "/api/sessions/one/records?limit=2&before=$((last - 1))"
 tells "and those before" "[.records[].seq] == [$last - 3, $last - 2]" true
@@ -133,7 +149,7 @@ post /api/sessions/four/messages '{"text":"hello","files":[{"name":"n.pdf","url"
 call GET /api/sessions/four/records
 tells "a file" '[.records[] | select(.type == "inbound")][1].data.message.content[1] | [.type, .name] | join(" ")' "document n.pdf"
 tells "and the agent's own model again" '[.records[] | select(.type == "message")] | last | .data.message.asked | endswith("rules.yaml")' true
-for key in four; do call DELETE "/api/sessions/$key"; done
+call DELETE /api/sessions/four
 call GET /api/sessions
 for key in $(jq -r '.sessions[].key | select(startswith("fork:"))' "$out"); do call DELETE "/api/sessions/$key"; done
 
@@ -149,7 +165,7 @@ tells "and their skills" '.agents[0].skills | type' array
 # --- a stream that tells when a session changes
 anon GET /api/events
 answers "notices need the token" 401
-timeout 20 curl -sN -H "Authorization: Bearer $CHELA_TOKEN" "$url/api/events" >"$tmp/notices" &
+timeout 20 curl -sN -H "Authorization: Bearer $token" "$gateway/api/events" >"$tmp/notices" &
 watcher=$!
 check "the first notice" eventually grep -q '^event: sessions' "$tmp/notices"
 seen=$(grep -c '^event: sessions' "$tmp/notices")

@@ -117,6 +117,12 @@ same "and then it is idle" idle "$(state_of r)"
 resume r
 exits "nothing to resume" 0
 same "nothing to resume: the last answer" "it said: read is done" "$(cat "$out")"
+resume --output jsonl r
+exits "nothing to resume, as events" 0
+holds "nothing to resume, as events: the end of the run" 'length == 1 and .[0].type == "run_end" and .[0].status == "done"'
+holds "nothing to resume, as events: its answer" '.[0] | (.text | rtrimstr("\n")) == "it said: read is done" and .turns == 2 and .tool_calls == 1 and .run != ""'
+resume --output json r
+holds "nothing to resume, as JSON: the end of the run" 'length == 1 and (.[0].text | rtrimstr("\n")) == "it said: read is done"'
 
 # --- numbers of events: over two lives that were cut off and one that ends
 reset
@@ -349,6 +355,32 @@ chela sessions delete --older-than 0
 exits "retention" 0
 chela sessions list --json
 holds "retention: nothing is left" '.[0] == []'
+
+# --- a store that can only be read
+ask --store "sqlite:$space/ro.db" --session fixed hi
+as_reader() {
+    if [ "$(id -u)" = 0 ]; then
+        (cd / && setpriv --reuid=65534 --regid=65534 --clear-groups "$absolute" "$@") >"$out" 2>"$err"
+    else
+        (cd / && "$absolute" "$@") >"$out" 2>"$err"
+    fi
+    status=$?
+}
+reading=$(mktemp -d /tmp/chela-readable-XXXXXX)
+sqlite3 "$space/ro.db" 'PRAGMA wal_checkpoint(TRUNCATE)' >/dev/null
+cp "$space/ro.db" "$reading/ro.db"
+chmod 444 "$reading/ro.db"
+chmod 555 "$reading"
+as_reader sessions list --json --store "sqlite:$reading/ro.db"
+exits "a file in a directory that cannot be written" 0
+holds "its sessions are listed" '.[0][0].key == "fixed"'
+as_reader sessions show --store "sqlite:$reading/ro.db" fixed
+exits "and shown" 0
+as_reader sessions search --store "sqlite:$reading/ro.db" hi
+exits "an index cannot be made there" 1
+check "the reason" grep -q 'cannot be written' "$err"
+chmod 755 "$reading"
+rm -rf "$reading"
 
 # --- a store that cannot be used
 printf 'garbage garbage garbage garbage garbage garbage garbage garbage' >"$space/bad.db"

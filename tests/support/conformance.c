@@ -403,6 +403,54 @@ static void test_deletion(void **state) {
     check_records("a", 1, "");
 }
 
+/* Only if it was not used since, and nothing waits for it. */
+static void test_deletion_on_conditions(void **state) {
+    (void)state;
+    make_at("a", 3000, "idle");
+    struct chela_store_change c[] = {
+        {.kind = CHELA_STORE_ACCEPT, .id = "e1", .key = "a", .data = "x", .n = 1},
+        {.kind = CHELA_STORE_INTENT, .id = "o1", .key = "a", .data = "y", .n = 1},
+        {.kind = CHELA_STORE_SETTLE, .id = "e1"},
+        {.kind = CHELA_STORE_RECEIPT, .id = "o1", .state = "uncertain", .data = "", .n = 0}};
+    struct chela_store_change gone = {
+        .kind = CHELA_STORE_DELETE, .key = "a", .now = 90000, .until = 3000};
+    assert_int_equal(commit(&gone, 1), CHELA_EBUSY);
+    gone.until = 3001;
+    gone.token = 1;
+    commit(&c[0], 1);
+    assert_int_equal(commit(&gone, 1), CHELA_EBUSY);
+    commit(&c[2], 1);
+    commit(&c[1], 1);
+    assert_int_equal(commit(&gone, 1), CHELA_EBUSY);
+    commit(&c[3], 1);
+    assert_int_equal(commit(&gone, 1), CHELA_EBUSY);
+    c[3].state = "failed";
+    commit(&c[3], 1);
+    assert_int_equal(commit(&gone, 1), 0);
+    assert_int_equal(commit(&gone, 1), CHELA_ENOENT);
+}
+
+/* Called agents' sessions go with the session that called them, and only with that one. */
+static void test_many_are_deleted(void **state) {
+    (void)state;
+    size_t n = 0;
+    char key[40];
+    for (int i = 0; i < 100; i++) {
+        snprintf(key, sizeof(key), "old%d", i);
+        make_at(key, 3000, "idle");
+    }
+    make_at("old7~helper-0123456789ab", 5000, "idle");
+    make_at("old7~helper-0123456789ab~deep-0123456789ab", 5000, "idle");
+    make_at("old70x", 5000, "idle");
+    make_at("new", 5000, "idle");
+    make_at("new~helper-0123456789ab", 5000, "idle");
+    assert_int_equal(chela_store_prune(store, 4000, &n, &err), 0);
+    assert_int_equal(n, 100);
+    check_list(&(struct chela_store_filter)CHELA_STORE_FILTER(.prefix = "old"), "old70x;");
+    check_list(&(struct chela_store_filter)CHELA_STORE_FILTER(.prefix = "new"),
+               "new~helper-0123456789ab;new;");
+}
+
 /* By the host's wish: those at rest, to which nothing is owed. */
 static void test_retention(void **state) {
     (void)state;
@@ -715,6 +763,7 @@ static void test_search(void **state) {
     check_search("三张表", NULL, "b/1;");
     check_search("三张", NULL, "b/1;");
     check_search("quick", "b", "");
+    check_search("三张", "b", "b/1;");
     check_search("slow", NULL, "");
     check_search("content", NULL, "");
     append("a", a, 2, say(text, sizeof(text), "a slow snail 100% \\\"quoted\\\""));
@@ -724,6 +773,28 @@ static void test_search(void **state) {
     check_search("%", NULL, "a/2;");
     assert_int_equal(chela_store_delete(store, "b", &err), 0);
     check_search("三张表", NULL, "");
+}
+
+/* More than one transaction indexes. */
+static void test_much_is_indexed(void **state) {
+    (void)state;
+    static char words[40000], text[41000];
+    char key[40];
+    memset(words, 'z', sizeof(words) - 1);
+    memcpy(words + 100, " needle ", 8);
+    for (int i = 0; i < 6; i++) {
+        snprintf(key, sizeof(key), "s%d", i);
+        uint64_t token = open_session(key);
+        append(key, token, 1, say(text, sizeof(text), i == 5 ? words : "nothing"));
+        append(key, token, 2, say(text, sizeof(text), i == 0 ? words : words + 200));
+        append(key, token, 3, say(text, sizeof(text), i == 3 ? "the pin" : "nothing"));
+    }
+    check_search("pin", NULL, "s3/3;");
+    CH_BUF_AUTO got = {0};
+    assert_int_equal(chela_store_search(store, "needle", NULL, 10, add_hit, &got, &err), 0);
+    assert_non_null(strstr(ch_buf_str(&got), "s0/2;"));
+    assert_non_null(strstr(ch_buf_str(&got), "s5/1;"));
+    assert_int_equal(got.n, 10);
 }
 
 /* What stands around it, cut between two characters. */
@@ -802,6 +873,8 @@ int conformance_run(const struct conformance *c) {
         CASE(test_lists),
         CASE(test_titles),
         CASE(test_deletion),
+        CASE(test_deletion_on_conditions),
+        CASE(test_many_are_deleted),
         CASE(test_retention),
         CASE(test_created_with_records),
         CASE(test_an_event_is_accepted_once),
@@ -813,6 +886,7 @@ int conformance_run(const struct conformance *c) {
         CASE(test_notes_are_kept_by_name),
         CASE(test_texts_are_kept_for_a_while),
         CASE(test_search),
+        CASE(test_much_is_indexed),
         CASE(test_excerpts),
         CASE(test_what_was_committed_stays),
         CASE(test_two_handles),

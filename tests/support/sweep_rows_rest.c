@@ -145,6 +145,12 @@ static void do_store_prune(struct sweep *cx) {
     give_back(cx, store);
 }
 
+static void do_store_check(struct sweep *cx) {
+    chela_store *store = borrow(cx);
+    SWEEP_EXPECT(chela_store_check(store, NULL, NULL) == 0);
+    give_back(cx, store);
+}
+
 static int show_hit(const struct chela_store_hit *h, void *user) {
     (void)user;
     chela_free(chela_store_hit_json(h));
@@ -421,6 +427,11 @@ static void do_gateway_interrupt(struct sweep *cx) {
     chela_gateway *gw = gateway(cx);
     chela_gateway_interrupt(gw);
     chela_gateway_close(gw);
+}
+
+static void do_gateway_tools(struct sweep *cx) {
+    if (cx->agent)
+        SWEEP_EXPECT(chela_gateway_tools(cx->agent, NULL) == 0);
 }
 
 static void do_gateway_wants_restart(struct sweep *cx) {
@@ -804,6 +815,7 @@ static const struct sweep_row rows[] = {
     {"chela_store_record_name", do_store_record_name, PURE, NULL},
     {"chela_store_title", do_store_title, SHARED, NULL},
     {"chela_store_delete", do_store_delete, SWEEP_ROUND, NULL},
+    {"chela_store_check", do_store_check, SWEEP_ROUND, NULL},
     {"chela_store_prune", do_store_prune, SWEEP_ROUND, NULL},
     {"chela_store_search", do_store_search, SHARED, NULL},
     {"chela_store_items", do_store_items, SHARED, NULL},
@@ -833,6 +845,7 @@ static const struct sweep_row rows[] = {
     {"chela_gateway_address", do_gateway_address, SHARED, NULL},
     {"chela_gateway_run", do_gateway_run, SWEEP_ROUND, NULL},
     {"chela_gateway_interrupt", do_gateway_interrupt, SHARED, NULL},
+    {"chela_gateway_tools", do_gateway_tools, SHARED, NULL},
     {"chela_gateway_wants_restart", do_gateway_wants_restart, SHARED, NULL},
     {"chela_gateway_patched", do_gateway_patched, SHARED, NULL},
     {"chela_gateway_reload", do_gateway_reload, SHARED, NULL},

@@ -85,8 +85,10 @@ enum chela_store_change_kind {
      * imports and copies, in the same transaction. */
     CHELA_STORE_CREATE = 3,
     CHELA_STORE_TITLE = 4,  /* key, data: set the title; needs no lease */
-    CHELA_STORE_DELETE = 5, /* key, now: delete the session with its records, inbox and outbox
-                               rows and notes; CHELA_EBUSY: a lease is valid */
+    /* key, now: delete the session with its records, inbox and outbox rows and notes.
+     * CHELA_EBUSY: a lease is valid; or the session was changed at `until` or later, unless
+     * until is 0; or, with token 1, an event or an unsent message belongs to the session. */
+    CHELA_STORE_DELETE = 5,
     /* id, key, data, now: accept an event. CHELA_EEXIST: the event was accepted before, even
      * if it was settled. */
     CHELA_STORE_ACCEPT = 6,
@@ -252,7 +254,7 @@ struct chela_store_ops {
      * Notes: all, by id. */
     int (*items)(struct chela_store_db *db, enum chela_store_box box, chela_store_item_fn *fn,
                  void *user, struct chela_error *err);
-    /* Optional; NULL: the library searches all records. */
+    /* Optional; NULL: the library searches all records. Finds what `index` has indexed. */
     int (*search)(struct chela_store_db *db, const struct chela_store_query *q,
                   chela_store_hit_fn *fn, void *user, struct chela_error *err);
     /* The events that wait for one session, in the order of `items`; at most limit. */
@@ -269,6 +271,13 @@ struct chela_store_ops {
      * call connects again. The database is used for nothing else. */
     int (*hear)(struct chela_store_db *db, int stop, chela_store_news_fn *fn, void *user,
                 struct chela_error *err);
+    /* Optional; NULL: `search` needs no index. Brings a part of the index up to date, in a
+     * short transaction. *at is 0 in the first call. Returns 1 while something is left, then
+     * 0. CHELA_EPERM: the database was opened for reading only. */
+    int (*index)(struct chela_store_db *db, const struct chela_store_query *q, uint64_t *at,
+                 struct chela_error *err);
+    /* Optional. Examine the whole database for damage: CHELA_EPARSE names the first. */
+    int (*check)(struct chela_store_db *db, struct chela_error *err);
 };
 
 CHELA_END_DECLS

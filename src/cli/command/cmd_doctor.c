@@ -66,6 +66,18 @@ static bool look_at_config(struct ch_findings *f, struct ch_setup *s) {
     return true;
 }
 
+static void check_integrity(struct ch_findings *f, chela_store *store) {
+    struct chela_error err = {0};
+    size_t n = 0;
+
+    if (chela_store_check(store, &n, &err) == 0)
+        ch_findings_tell(f, "store", "integrity", "ok",
+                         ch_format("no damage in %zu session%s", n, n == 1 ? "" : "s"), NULL);
+    else
+        ch_findings_tell(f, "store", "integrity", "fail", ch_dup(err.message),
+                         "export the sessions that can be read, and import them into a new store");
+}
+
 /* Opened read-only: nothing is created; a server is asked about its persistence. */
 static void look_at_store(struct ch_findings *f, struct ch_setup *s) {
     struct chela_error err = {0};
@@ -74,10 +86,11 @@ static void look_at_store(struct ch_findings *f, struct ch_setup *s) {
     int rc = ch_setup_store(s, CH_STORE_READ, &err);
     const char *note = s->store ? chela_store_note(s->store) : NULL;
 
-    if (rc == 0)
+    if (rc == 0) {
         ch_findings_tell(f, "store", kind, note ? "warn" : "ok", ch_dup(note ? note : "it opens"),
                          "docs/promises.md has what rests on it");
-    else if (rc == CHELA_ENOENT)
+        check_integrity(f, s->store);
+    } else if (rc == CHELA_ENOENT)
         ch_findings_tell(f, "store", kind, "ok", ch_format("none yet: %s", err.message), NULL);
     else
         ch_findings_tell(f, "store", kind, chosen ? "fail" : "warn", ch_dup(err.message), NULL);

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "chela/gateway.h"
 #include "cli/report/out_json.h"
 #include "cli/report/out_text.h"
 #include "cli/term/ask.h"
@@ -13,6 +14,7 @@
 #include "cli/command/command_help.h"
 #include "cli/support/draft.h"
 #include "cli/support/mem.h"
+#include "cli/report/last_end.h"
 #include "cli/report/out.h"
 #include "cli/support/problem.h"
 #include "cli/setup/run_opts.h"
@@ -543,9 +545,17 @@ static int run_choose_session(struct run *r, chela_store *store, struct chela_er
     return rc;
 }
 
-/* Nothing is unfinished: print the last answer again. */
-static int show_last(struct run *r, chela_session *session) {
+/* Nothing is unfinished: print the last answer again, or the event that had it. */
+static int show_last(struct run *r, chela_session *session, chela_store *store,
+                     struct chela_error *err) {
     char *text = chela_session_last_text(session);
+    if (r->format != TEXT && store) {
+        int rc = ch_last_end_tell(store, r->key, text, run_on_event, r, err);
+        if (rc != 0) {
+            chela_free(text);
+            return rc < 0 ? rc : CHELA_OK;
+        }
+    }
     ch_console_note(&r->console, "session %s has nothing to resume; its last answer was:", r->key);
     ch_console_answer(&r->console, text, strlen(text));
     ch_console_answer_end(&r->console);
@@ -605,7 +615,7 @@ static int run_converse(struct run *r, const struct ch_setup *setup, chela_agent
     if (rc < 0)
         return rc;
     if (r->resume && !r->compact && chela_session_status(r->session) == CHELA_SESSION_IDLE)
-        return show_last(r, r->session);
+        return show_last(r, r->session, setup->store, err);
     r->status = r->format == JSONL ? NULL : ch_status_new(&r->console);
     rc = run_begin(r, r->session, texts, err);
     if (rc == 0 && r->flags.take_over)
@@ -651,7 +661,9 @@ static void on_step(const struct chela_replay_step *step, void *user) {
 
 static int run_compare(struct run *r, const struct ch_setup *setup, chela_agent *agent,
                        struct chela_error *err) {
-    int rc = chela_replay(agent, setup->store, r->key, on_step, r, err);
+    int rc = chela_gateway_tools(agent, err);
+    if (rc == 0)
+        rc = chela_replay(agent, setup->store, r->key, on_step, r, err);
     if (rc < 0)
         return rc;
     if (r->differences == 0)

@@ -4,6 +4,7 @@
  * finish, a second one does not; SIGHUP reloads the configuration. An invalid configuration
  * changes nothing: the last valid one stays in effect. */
 #include <errno.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -22,6 +23,8 @@
 #define CHANNELS 8
 #define FILES 16384 /* limit of open files; the server limits its clients itself */
 #define TOKEN_ENV "CHELA_TOKEN"
+#define TRIM_SEC 5           /* interval between looks at free memory */
+#define TRIM_BYTES (4 << 20) /* free memory that is worth returning */
 
 struct flags {
     struct ch_setup_flags setup;
@@ -264,10 +267,29 @@ static void reload(struct serve *s) {
 
 /* --- signals ------------------------------------------------------------------ */
 
+/* Returns memory that was freed after a load to the system. malloc keeps free memory between
+ * blocks in use for itself. spare: free memory at the last call. */
+static void serve_trim_memory(size_t *spare) {
+#if defined(__GLIBC__) && __GLIBC_PREREQ(2, 33)
+    size_t now = mallinfo2().fordblks;
+    bool changed = now > *spare ? now - *spare > TRIM_BYTES : *spare - now > TRIM_BYTES;
+    if (changed && now > TRIM_BYTES)
+        malloc_trim(0);
+    if (changed)
+        *spare = now;
+#else
+    (void)spare;
+#endif
+}
+
 static void *serve_wait_for_signals(void *user) {
+    static const struct timespec look = {.tv_sec = TRIM_SEC};
     struct serve *s = user;
+    size_t spare = 0;
     for (;;) {
-        int signo = sigwaitinfo(&s->signals, NULL);
+        int signo = sigtimedwait(&s->signals, NULL, &look);
+        if (signo < 0 && errno == EAGAIN)
+            serve_trim_memory(&spare);
         if (signo == SIGUSR2)
             return NULL;
         if (signo == SIGHUP)

@@ -188,7 +188,7 @@ static int sessions_list(struct sessions *s) {
 
 static int sessions_run_list(const struct ch_cmd *cmd, const struct ch_env *env, int argc,
                              char **argv) {
-    return sessions_with_store(cmd, env, argc, argv, CH_STORE_WANTED, sessions_list);
+    return sessions_with_store(cmd, env, argc, argv, CH_STORE_READ_OR_NEW, sessions_list);
 }
 
 /* --- show ------------------------------------------------------------------------ */

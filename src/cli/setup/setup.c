@@ -241,6 +241,13 @@ char *ch_setup_store_kind(const struct ch_setup *s) {
 }
 
 int ch_setup_store(struct ch_setup *s, enum ch_setup_store how, struct chela_error *err) {
+    if (how == CH_STORE_READ_OR_NEW) {
+        int read = ch_setup_store(s, CH_STORE_READ, err);
+        if (read != CHELA_ENOENT)
+            return read;
+        *err = (struct chela_error){0};
+        how = CH_STORE_WANTED;
+    }
     struct chela_store_opts opts = CHELA_STORE_OPTS(.read_only = how == CH_STORE_READ);
     char *url = choose_store(s, how);
     if (!url)

@@ -131,7 +131,12 @@ void ch_setup_make_directories(char *path);
 int ch_setup_runtime(struct ch_setup *s, struct chela_error *err);
 /* Open the chosen store: from the flag, from the file, or, if `wanted`, the user's default.
  * None: s->store stays NULL. An existing runtime keeps its sessions there. */
-enum ch_setup_store { CH_STORE_IF_CHOSEN, CH_STORE_WANTED, CH_STORE_READ };
+enum ch_setup_store {
+    CH_STORE_IF_CHOSEN,
+    CH_STORE_WANTED,
+    CH_STORE_READ,
+    CH_STORE_READ_OR_NEW /* as READ, but a store that does not exist is created */
+};
 int ch_setup_store(struct ch_setup *s, enum ch_setup_store how, struct chela_error *err);
 /* The URL of the store that the commands would use; NULL: none. The caller frees it. */
 char *ch_setup_store_url(const struct ch_setup *s);

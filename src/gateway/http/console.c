@@ -15,7 +15,7 @@
     X(style, "style.css", "text/css; charset=utf-8")                                               \
     SCRIPT(X, api)                                                                                 \
     SCRIPT(X, app)                                                                                 \
-    SCRIPT(X, attach)                                                                                 \
+    SCRIPT(X, attach)                                                                              \
     SCRIPT(X, chat)                                                                                \
     SCRIPT(X, content)                                                                             \
     SCRIPT(X, dom)                                                                                 \

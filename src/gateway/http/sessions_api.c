@@ -84,8 +84,14 @@ void ch_sessions_list(struct ch_request *req) {
                           respond_list);
 }
 
+/* The number of entries that one answer has. */
+static int64_t sessions_api_page(struct ch_request *req) {
+    return ch_request_query_number(req, "limit", CH_LIMIT_PAGE, CH_LIMIT_PAGE);
+}
+
 static int query_show(struct ch_store_lookup *l, struct chela_error *err) {
-    return chela_store_show(l->store, l->key, &l->found, err);
+    return ch_store_show_page(l->store, l->key, (size_t)l->after, (size_t)l->number, &l->found,
+                              err);
 }
 
 static void respond_show(struct ch_request *req, struct ch_store_lookup *l) {
@@ -95,22 +101,22 @@ static void respond_show(struct ch_request *req, struct ch_store_lookup *l) {
 }
 
 void ch_sessions_show(struct ch_request *req) {
-    ch_store_lookup_start(req, req->param, 0, query_show, respond_show);
+    ch_store_lookup_start(req, req->param, sessions_api_page(req), query_show, respond_show);
 }
 
+/* Ends the page at its limit. If more records follow, `more` becomes the number of the last
+ * one. */
 static int sessions_api_add_record(const struct chela_store_record *r, void *user) {
     struct ch_store_lookup *l = user;
-    struct ch_jw w = ch_jw(&l->out);
     if (l->before && (int64_t)r->seq >= l->before)
         return 1;
+    if (l->number-- == 0 || l->out.n > CH_LIMIT_PAGE_BYTES) {
+        ch_buf_addf(&l->more, ",\"next\":%llu", (unsigned long long)r->seq - 1);
+        return 1;
+    }
     if (l->out.n)
         ch_buf_addc(&l->out, ',');
-    ch_jw_begin(&w, '{');
-    ch_jw_kint(&w, "seq", (int64_t)r->seq);
-    ch_jw_kcstr(&w, "type", chela_store_record_name(r->type));
-    ch_jw_kint(&w, "ts", r->ts);
-    ch_jw_kraw(&w, "data", ch_sv(r->data, r->n));
-    ch_jw_end(&w, '}');
+    ch_store_record_write(r, &l->out);
     return 0;
 }
 
@@ -124,14 +130,15 @@ static int find_lease_holder(const struct chela_store_session *s, void *user) {
     return 0;
 }
 
-/* The last l->number records (0: all) with a number below l->before (0: the newest). */
+/* The records after l->after. With l->before alone: the last l->number records with a number
+ * below l->before. */
 static int query_records(struct ch_store_lookup *l, struct chela_error *err) {
     int rc = chela_store_session(l->store, l->key, find_lease_holder, l, err);
-    int64_t end = l->before ? CH_MIN(l->before, l->last + 1) : l->last + 1;
-    uint64_t from = l->number && end > l->number ? (uint64_t)(end - l->number) : 1;
-    if (rc == 0)
-        rc = chela_store_records(l->store, l->key, from, sessions_api_add_record, l, err);
-    return rc < 0 ? rc : 0;
+    if (l->before && !l->after)
+        l->after = CH_MAX(CH_MIN(l->before, l->last + 1) - l->number - 1, 0);
+    return rc < 0 ? rc
+                  : chela_store_records(l->store, l->key, (uint64_t)l->after + 1,
+                                        sessions_api_add_record, l, err);
 }
 
 /* live: a process works on the session. A run without an end in a session that is not live
@@ -140,17 +147,16 @@ static void respond_records(struct ch_request *req, struct ch_store_lookup *l) {
     CH_BUF_AUTO out = {0};
     const struct ch_lane *lane = ch_lane_find(req->gw, req->param);
     bool live = lane ? lane->running : l->found != NULL;
-    ch_buf_addf(&out, "{\"live\":%s,\"last\":%lld,\"records\":[", live ? "true" : "false",
-                (long long)l->last);
+    ch_buf_addf(&out, "{\"live\":%s,\"last\":%lld%s,\"records\":[", live ? "true" : "false",
+                (long long)l->last, ch_buf_str(&l->more));
     ch_buf_add_sv(&out, ch_buf_sv(&l->out));
     ch_buf_add_str(&out, "]}");
     ch_request_respond_json(req, 200, &out);
 }
 
 void ch_sessions_records(struct ch_request *req) {
-    ch_store_lookup_start_before(req, req->param,
-                                 ch_request_query_number(req, "limit", 0, INT64_MAX / 2),
-                                 ch_request_query_number(req, "before", 0, INT64_MAX / 2),
+    ch_store_lookup_start_before(req, req->param, sessions_api_page(req),
+                                 ch_request_query_number(req, "before", 0, INT32_MAX),
                                  query_records, respond_records);
 }
 

@@ -247,7 +247,7 @@ int64_t ch_request_query_number(struct ch_request *req, const char *name, int64_
             return otherwise;
         n = 10 * n + (value.p[i] - '0');
     }
-    return CH_MIN(CH_MAX(n, 1), max);
+    return CH_MIN(n ? n : CH_MIN(otherwise, 1), max);
 }
 
 /* --- the head of a request */

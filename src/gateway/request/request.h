@@ -69,8 +69,8 @@ void ch_request_end_stream(struct ch_request *req);
 
 /* A value of the query, not decoded; p NULL: absent. */
 struct ch_sv ch_request_query(struct ch_request *req, const char *name);
-/* A number of the query such as "limit=20", clamped to 1..max; `otherwise` if absent or
- * malformed. */
+/* A number of the query such as "limit=20", clamped to 1..max (0..max if `otherwise` is 0);
+ * `otherwise` if absent or malformed. */
 int64_t ch_request_query_number(struct ch_request *req, const char *name, int64_t otherwise,
                                 int64_t max);
 

@@ -55,6 +55,7 @@ void ch_store_lookup_start_before(struct ch_request *req, struct ch_sv key, int6
     l->key = key.p ? ch_strndup(key.p, key.n) : NULL;
     l->number = number;
     l->before = before;
+    l->after = ch_request_query_number(req, "after", 0, INT32_MAX);
     l->now = ch_now_ms(ch_loop_clock(req->gw->rt->loop));
     l->query = ask;
     l->respond = told;

@@ -13,6 +13,7 @@ struct ch_store_lookup {
     chela_store *store;
     char *key;      /* owned; the query's argument, may be NULL */
     int64_t number; /* a second argument */
+    int64_t after;  /* the parameter `after` of the request: begin behind this number */
     int64_t before; /* a third argument */
     int64_t last;   /* a result: the number of a record */
     int64_t now;    /* ms since the epoch, when the lookup began */

@@ -448,6 +448,11 @@ const char *chela_gateway_address(const chela_gateway *gw) {
     return ch_server_address(gw->server);
 }
 
+int chela_gateway_tools(chela_agent *agent, struct chela_error *err) {
+    chela_agent *const agents[] = {agent, NULL};
+    return ch_send_tool_add(NULL, agents, err);
+}
+
 int chela_gateway_wants_restart(const chela_gateway *gw) {
     return gw->wants_restart;
 }

@@ -230,11 +230,15 @@ static int drop_rest(struct chela_store_db *db, const char *key, int64_t id,
 static int postgres_change_drop(struct chela_store_db *db, struct chela_store_change *c,
                                 struct chela_error *err) {
     const struct ch_pg_arg args[] = {ch_pg_text(c->key),
-                                     ch_pg_number(ch_pg_server_time(db, c->now))};
+                                     ch_pg_number(ch_pg_server_time(db, c->now)),
+                                     ch_pg_number(c->until), ch_pg_number((int64_t)c->token)};
     PGresult *res;
     int rc = ch_pg_query(db,
                          "DELETE FROM chela.sessions WHERE key = $1 AND"
-                         " (owner = '' OR until <= $2) RETURNING id",
+                         " (owner = '' OR until <= $2) AND ($3 = 0 OR updated < $3) AND"
+                         " ($4 = 0 OR NOT (EXISTS(SELECT FROM chela.inbox WHERE key = $1 AND"
+                         " state <> 'done') OR EXISTS(SELECT FROM chela.outbox WHERE key = $1 AND"
+                         " state <> 'sent' AND state <> 'failed'))) RETURNING id",
                          args, CH_LEN(args), &res, err);
 
     if (rc < 0)

@@ -344,12 +344,9 @@ static int postgres_db_prepare(struct chela_store_db *db, const char **note,
         rc = postgres_db_read_version(db, &version, err);
     if (rc == 0 && version == 0 && db->read_only)
         rc = ch_fail(err, CHELA_ENOENT, "store %s: there is none yet", db->shown);
-    if (rc == 0 && version < CHELA_STORE_VERSION)
-        rc = db->read_only ? ch_fail(err, CHELA_EPROTO,
-                                     "store %s has the older format %lld: open "
-                                     "it for writing once",
-                                     db->shown, (long long)version)
-                           : postgres_db_migrate(db, err);
+    if (rc == 0 && version < CHELA_STORE_VERSION && !db->read_only)
+        rc = postgres_db_migrate(db, err);
+    db->version = version;
     if (rc == 0 && !db->read_only) /* rows of processes that ended long ago */
         rc = ch_pg_script(db, "DELETE FROM chela.writers WHERE seen < now() - interval '1 day'",
                           NULL, err);

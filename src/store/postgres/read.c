@@ -183,6 +183,8 @@ int ch_pg_items(struct chela_store_db *db, enum chela_store_box box, chela_store
     };
     struct ch_pg_reading r = {.sql = sql[box], .row = postgres_read_on_item, .user = &w};
 
+    if (box == CHELA_STORE_NOTES && db->read_only && db->version < 2)
+        return 0;
     return ch_pg_read(db, &r, &w.seen, err);
 }
 

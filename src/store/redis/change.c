@@ -109,6 +109,8 @@ static int redis_change_put(struct chela_store_db *db, struct ch_redis_cmd *cmd,
     case CHELA_STORE_DELETE:
         redis_change_keyed(cmd, "delete", c->key);
         redis_change_number(cmd, ch_redis_server_time(db, c->now));
+        redis_change_number(cmd, c->until);
+        redis_change_number(cmd, (int64_t)c->token);
         return 0;
     case CHELA_STORE_ACCEPT:
         item(cmd, "accept", c);

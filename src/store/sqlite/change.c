@@ -12,6 +12,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "store/sqlite/read.h"
+#include "store/sqlite/search.h"
 
 static void bind_text(sqlite3_stmt *stmt, int at, const char *text) {
     if (text)
@@ -27,7 +28,7 @@ static void bind_data(sqlite3_stmt *stmt, int at, const char *p, size_t n) {
 struct row {
     int64_t id;
     uint64_t token, last;
-    int64_t until;
+    int64_t until, updated;
     bool held; /* the lease has an owner */
 };
 
@@ -46,7 +47,8 @@ static int sqlite_change_find(struct chela_store_db *db, const char *key, struct
                             .token = (uint64_t)sqlite3_column_int64(stmt, 1),
                             .last = (uint64_t)sqlite3_column_int64(stmt, 2),
                             .until = sqlite3_column_int64(stmt, 3),
-                            .held = *ch_sqlite_text(stmt, 4)};
+                            .held = *ch_sqlite_text(stmt, 4),
+                            .updated = sqlite3_column_int64(stmt, 5)};
     sqlite3_reset(stmt);
     return rc == SQLITE_ROW || rc == SQLITE_DONE ? 0 : ch_sqlite_fail(db, rc, err);
 }
@@ -224,14 +226,18 @@ static int drop_by_id(struct chela_store_db *db, enum statement which, int64_t f
     return ch_sqlite_step(db, stmt, err);
 }
 
-/* Remove the session from the search index, if there is one. */
-static void drop_words(struct chela_store_db *db, int64_t session) {
-    char *text = sqlite3_mprintf("DELETE FROM words WHERE rowid BETWEEN %lld AND %lld;"
-                                 "DELETE FROM indexed WHERE session = %lld",
-                                 (long long)(session << SEQ_BITS),
-                                 (long long)(session << SEQ_BITS | SEQ_MAX), (long long)session);
-    sqlite3_exec(db->db, text, NULL, NULL, NULL);
-    sqlite3_free(text);
+/* Refuse the change if an event or an unsent message belongs to the session. */
+static int check_owed(struct chela_store_db *db, struct chela_store_change *c,
+                      struct chela_error *err) {
+    sqlite3_stmt *stmt = ch_sqlite_take(db, S_OWED, err);
+
+    if (!stmt)
+        return err->code;
+    bind_text(stmt, 1, c->key);
+    int rc = sqlite3_step(stmt);
+    sqlite3_reset(stmt);
+    c->rc = rc == SQLITE_ROW ? CHELA_EBUSY : 0;
+    return rc == SQLITE_ROW || rc == SQLITE_DONE ? 0 : ch_sqlite_fail(db, rc, err);
 }
 
 static int sqlite_change_drop(struct chela_store_db *db, struct chela_store_change *c,
@@ -242,11 +248,16 @@ static int sqlite_change_drop(struct chela_store_db *db, struct chela_store_chan
 
     if (rc < 0)
         return rc;
-    c->rc = !there ? CHELA_ENOENT : row.held && row.until > c->now ? CHELA_EBUSY : 0;
-    if (c->rc < 0)
-        return 0;
+    c->rc = !there                                       ? CHELA_ENOENT
+            : row.held && row.until > c->now             ? CHELA_EBUSY
+            : c->until && row.updated >= c->until        ? CHELA_EBUSY
+                                                         : 0;
+    if (c->rc == 0 && c->token)
+        rc = check_owed(db, c, err);
+    if (rc < 0 || c->rc < 0)
+        return rc;
     int64_t first = row.id << SEQ_BITS;
-    drop_words(db, row.id);
+    ch_sqlite_unindex(db, row.id);
     rc = drop_by_id(db, S_DROP_RECORDS, first, first | SEQ_MAX, err);
     if (rc == 0)
         rc = drop_by_id(db, S_DROP_SESSION, row.id, 0, err);
@@ -340,6 +351,8 @@ static int sqlite_change_expire(struct chela_store_db *db, struct chela_store_ch
         if (sqlite3_changes(db->db) > 0)
             c->rc = 0;
     }
+    if (rc == 0 && (ch_sqlite_tidy_index(db) || ch_sqlite_shrink(db)))
+        c->rc = 0;
     return rc;
 }
 
@@ -381,11 +394,16 @@ static int sqlite_change_apply(struct chela_store_db *db, struct chela_store_cha
 int ch_sqlite_commit(struct chela_store_db *db, struct chela_store_change *changes, size_t n,
                      int sync, struct chela_error *err) {
     int rc = ch_sqlite_begin(db, sync, err);
+    bool deleted = false;
 
     if (rc < 0)
         return rc;
-    for (size_t i = 0; rc == 0 && i < n; i++)
+    for (size_t i = 0; rc == 0 && i < n; i++) {
         rc = sqlite_change_apply(db, &changes[i], err);
+        deleted |= changes[i].kind == CHELA_STORE_DELETE && changes[i].rc == 0;
+    }
+    if (rc == 0 && deleted)
+        ch_sqlite_shrink(db);
     return ch_sqlite_end(db, rc, err);
 }
 

@@ -24,6 +24,9 @@
 
 #define APPLICATION 0x63686c61 /* "chla" */
 #define BUSY_MS 5000           /* wait for another process */
+#define WAL_BYTES (16 << 20)   /* size of the WAL that is kept for reuse */
+#define SPARE_PAGES 1024       /* free pages that are kept for reuse */
+#define SHRINK_PAGES 2048      /* pages that one transaction gives back */
 
 #define NOTES_TABLE /* from format 2 on */                                             \
     "CREATE TABLE IF NOT EXISTS notes(id TEXT PRIMARY KEY, key TEXT NOT NULL,"        \
@@ -89,7 +92,7 @@ static int sqlite_db_code_of(int rc) {
 
 /* The reason why a file cannot be used; NULL: none visible. The file is not
  * opened: closing it would release this process's locks. */
-static const char *trouble_with(const char *file, const char **verb) {
+static const char *trouble_with(const char *file, bool read_only, const char **verb) {
     struct stat st;
 
     *verb = "read";
@@ -100,7 +103,7 @@ static const char *trouble_with(const char *file, const char **verb) {
     if (faccessat(AT_FDCWD, file, R_OK, AT_EACCESS) < 0)
         return strerror(errno);
     *verb = "written";
-    return faccessat(AT_FDCWD, file, W_OK, AT_EACCESS) < 0 ? strerror(errno) : NULL;
+    return !read_only && faccessat(AT_FDCWD, file, W_OK, AT_EACCESS) < 0 ? strerror(errno) : NULL;
 }
 
 /* SQLite does not tell which of its files is inaccessible. */
@@ -111,7 +114,7 @@ static bool name_culprit(struct chela_store_db *db, struct chela_error *err) {
         CH_BUF_AUTO name = {0};
         const char *verb;
         ch_buf_addf(&name, "%s%s", db->path, ends[i]);
-        const char *why = trouble_with(ch_buf_str(&name), &verb);
+        const char *why = trouble_with(ch_buf_str(&name), db->read_only, &verb);
         if (!why)
             continue;
         ch_fail(err, CHELA_EPERM, "store %s: %s cannot be %s: %s", db->path, ch_buf_str(&name),
@@ -229,13 +232,17 @@ static int sqlite_db_open_file(struct chela_store_db *db, const char *path, int 
     sqlite3_db_config(db->db, SQLITE_DBCONFIG_DEFENSIVE, 1, (int *)NULL);
     sqlite3_db_config(db->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, (int *)NULL);
     sqlite3_limit(db->db, SQLITE_LIMIT_LENGTH, (int)CH_LIMIT_RECORD);
-    return execute(db, "PRAGMA cell_size_check=ON; PRAGMA temp_store=MEMORY; PRAGMA mmap_size=0",
-                   err);
+    char settings[160];
+    snprintf(settings, sizeof(settings),
+             "PRAGMA cell_size_check=ON; PRAGMA temp_store=MEMORY; PRAGMA mmap_size=0;"
+             " PRAGMA journal_size_limit=%d",
+             WAL_BYTES);
+    return execute(db, settings, err);
 }
 
 static int sqlite_db_write_schema(struct chela_store_db *db, struct chela_error *err) {
     char version[128];
-    int rc = execute(db, "BEGIN", err);
+    int rc = execute(db, "PRAGMA auto_vacuum=INCREMENTAL; BEGIN", err);
 
     if (rc == 0)
         rc = execute(db, schema, err);
@@ -295,8 +302,8 @@ static int sqlite_db_create(struct chela_store_db *db, const char *path, struct 
     return rc;
 }
 
-static int sqlite_db_number(struct chela_store_db *db, const char *question, int64_t *out,
-                            struct chela_error *err) {
+int ch_sqlite_number(struct chela_store_db *db, const char *question, int64_t *out,
+                     struct chela_error *err) {
     sqlite3_stmt *stmt = NULL;
     int rc = sqlite3_prepare_v2(db->db, question, -1, &stmt, NULL);
 
@@ -306,6 +313,37 @@ static int sqlite_db_number(struct chela_store_db *db, const char *question, int
         *out = sqlite3_column_int64(stmt, 0);
     sqlite3_finalize(stmt);
     return rc == SQLITE_ROW ? 0 : ch_sqlite_fail(db, rc, err);
+}
+
+bool ch_sqlite_shrink(struct chela_store_db *db) {
+    struct chela_error ignored = {0}; /* the commit reports a transaction that failed */
+    int64_t before = 0, after = 0;
+    char text[64];
+
+    if (ch_sqlite_number(db, "PRAGMA freelist_count", &before, &ignored) < 0 ||
+        before <= SPARE_PAGES)
+        return false;
+    snprintf(text, sizeof(text), "PRAGMA incremental_vacuum(%lld)",
+             (long long)CH_MIN(before - SPARE_PAGES, (int64_t)SHRINK_PAGES));
+    return execute(db, text, &ignored) == 0 &&
+           ch_sqlite_number(db, "PRAGMA freelist_count", &after, &ignored) == 0 && after < before;
+}
+
+int ch_sqlite_check(struct chela_store_db *db, struct chela_error *err) {
+    sqlite3_stmt *stmt = NULL;
+    int rc = sqlite3_prepare_v2(db->db, "PRAGMA integrity_check(1)", -1, &stmt, NULL);
+
+    if (rc == SQLITE_OK)
+        rc = sqlite3_step(stmt);
+    if (rc != SQLITE_ROW)
+        rc = ch_sqlite_fail(db, rc, err);
+    else if (strcmp(ch_sqlite_text(stmt, 0), "ok") != 0)
+        rc = ch_fail(err, CHELA_EPARSE, "store %s is damaged: %s", db->path,
+                     ch_sqlite_text(stmt, 0));
+    else
+        rc = 0;
+    sqlite3_finalize(stmt);
+    return rc;
 }
 
 /* Run one step per version in one transaction; another process may have been
@@ -318,7 +356,7 @@ static int sqlite_db_migrate(struct chela_store_db *db, struct chela_error *err)
     int rc = execute(db, "BEGIN IMMEDIATE", err);
 
     if (rc == 0)
-        rc = sqlite_db_number(db, "PRAGMA user_version", &version, err);
+        rc = ch_sqlite_number(db, "PRAGMA user_version", &version, err);
     for (; rc == 0 && version < CHELA_STORE_VERSION; version++)
         rc = execute(db, steps[version], err);
     snprintf(text, sizeof(text), "PRAGMA user_version=%d", CHELA_STORE_VERSION);
@@ -334,8 +372,8 @@ static int sqlite_db_migrate(struct chela_store_db *db, struct chela_error *err)
 static int sqlite_db_check_version(struct chela_store_db *db, struct chela_error *err) {
     int64_t application = 0, version = 0;
 
-    if (sqlite_db_number(db, "PRAGMA application_id", &application, err) < 0 ||
-        sqlite_db_number(db, "PRAGMA user_version", &version, err) < 0)
+    if (ch_sqlite_number(db, "PRAGMA application_id", &application, err) < 0 ||
+        ch_sqlite_number(db, "PRAGMA user_version", &version, err) < 0)
         return err->code;
     if (application != APPLICATION)
         return ch_fail(err, CHELA_EPROTO, "%s is a database, but no store of chela", db->path);
@@ -362,6 +400,32 @@ static int check_size(struct chela_store_db *db, const char *path, struct chela_
     return 0;
 }
 
+static bool has_wal(const char *path) {
+    CH_BUF_AUTO name = {0};
+    struct stat st;
+
+    ch_buf_addf(&name, "%s-wal", path);
+    return stat(ch_buf_str(&name), &st) == 0 && st.st_size > 0;
+}
+
+/* A file in a directory that cannot be written, as on a read-only file system: SQLite can
+ * create neither of the files beside it. Nobody else can write it either. */
+static int open_immutable(struct chela_store_db *db, const char *path, struct chela_error *err) {
+    CH_BUF_AUTO uri = {0};
+
+    ch_buf_add_str(&uri, "file:");
+    for (const char *c = path; *c; c++)
+        if (strchr("?#%", *c))
+            ch_buf_addf(&uri, "%%%02x", (unsigned)*c);
+        else
+            ch_buf_addc(&uri, *c);
+    ch_buf_add_str(&uri, "?immutable=1");
+    sqlite3_close(db->db);
+    db->db = NULL;
+    *err = (struct chela_error){0};
+    return sqlite_db_open_file(db, ch_buf_str(&uri), SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, err);
+}
+
 static int open_existing(struct chela_store_db *db, const char *path, struct chela_error *err) {
     int rc = check_size(db, path, err);
 
@@ -369,6 +433,11 @@ static int open_existing(struct chela_store_db *db, const char *path, struct che
         rc = sqlite_db_open_file(db, path, SQLITE_OPEN_READWRITE, err);
     if (rc == 0)
         rc = sqlite_db_check_version(db, err);
+    if ((rc == CHELA_EPERM || rc == CHELA_ENOENT) && db->read_only && db->db && !has_wal(path)) {
+        rc = open_immutable(db, path, err);
+        if (rc == 0)
+            rc = sqlite_db_check_version(db, err);
+    }
     if (rc == 0 && !db->read_only && sqlite3_db_readonly(db->db, "main") == 1)
         rc = ch_fail(err, CHELA_EPERM, "store %s cannot be written", db->path);
     if (rc == 0 && !db->read_only && db->version < CHELA_STORE_VERSION)

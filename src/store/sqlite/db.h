@@ -20,17 +20,21 @@
     X(BEGIN, "BEGIN IMMEDIATE")                                                                \
     X(COMMIT, "COMMIT")                                                                        \
     X(ROLLBACK, "ROLLBACK")                                                                    \
-    X(FIND, "SELECT id, token, last, until, owner FROM sessions WHERE key = ?1")               \
+    X(FIND, "SELECT id, token, last, until, owner, updated FROM sessions WHERE key = ?1")      \
     X(ROW, "SELECT key, agent, title, status, parent, created, updated, last, window, turns, " \
            "messages, owner, token, until FROM sessions WHERE key = ?1")                       \
     X(LIST, "SELECT key, agent, title, status, parent, created, updated, last, window, turns, " \
-            "messages, owner, token, until FROM sessions WHERE (?1 IS NULL OR substr(key, 1, "  \
-            "length(?1)) = ?1) AND (?2 IS NULL OR status = ?2) AND (?3 = 0 OR updated < ?3) "   \
+            "messages, owner, token, until FROM sessions WHERE "                                \
+            "(?2 IS NULL OR status = ?2) AND updated < ?3 "                                     \
             "ORDER BY updated DESC, id DESC LIMIT ?4")                                          \
+    X(LIST_PREFIX, /* ?1 <= key < ?5 */                                                         \
+      "SELECT key, agent, title, status, parent, created, updated, last, window, turns, "       \
+      "messages, owner, token, until FROM sessions WHERE key >= ?1 AND key < ?5 AND "           \
+      "(?2 IS NULL OR status = ?2) AND +updated < ?3 ORDER BY +updated DESC, id DESC LIMIT ?4") \
     X(LIST_ACTIVE, /* the same for a status other than idle, with its index */                  \
       "SELECT key, agent, title, status, parent, created, updated, last, window, turns, "       \
       "messages, owner, token, until FROM sessions WHERE status <> 'idle' AND status = ?2 AND " \
-      "(?1 IS NULL OR substr(key, 1, length(?1)) = ?1) AND (?3 = 0 OR updated < ?3) "           \
+      "(?1 IS NULL OR (key >= ?1 AND key < ?5)) AND +updated < ?3 "                             \
       "ORDER BY +updated DESC, id DESC LIMIT ?4")                                               \
     X(CREATE, "INSERT INTO sessions(key, agent, parent, created, updated) "                    \
               "VALUES(?1, ?2, ?3, ?4, ?4)")                                                    \
@@ -61,6 +65,8 @@
     X(FIND_EVENT, "SELECT 1 FROM inbox WHERE id = ?1 AND key = ?2 AND state <> 'done'")        \
     X(INTENT, "INSERT INTO outbox(id, key, state, data, ts) VALUES(?1, ?2, 'intent', ?3, ?4) " \
               "ON CONFLICT DO NOTHING")                                                        \
+    X(OWED, "SELECT 1 FROM inbox WHERE key = ?1 AND state <> 'done' UNION ALL SELECT 1 FROM "  \
+            "outbox WHERE key = ?1 AND state <> 'sent' AND state <> 'failed' LIMIT 1")         \
     X(FIND_INTENT, "SELECT state FROM outbox WHERE id = ?1")                                   \
     X(RECEIPT, "UPDATE outbox SET state = ?2, receipt = ?3, attempts = attempts + 1 "          \
                "WHERE id = ?1")                                                                \
@@ -92,6 +98,7 @@ struct chela_store_db {
     bool read_only;
     int64_t version; /* version of the file's format */
     bool synced; /* synchronous is FULL now */
+    size_t unindexed; /* sessions that were removed from the index since it was tidied */
     sqlite3_stmt *statements[S_COUNT]; /* owned */
 };
 
@@ -105,9 +112,17 @@ sqlite3_stmt *ch_sqlite_take(struct chela_store_db *db, enum statement which,
                              struct chela_error *err);
 /* Run a statement that returns no row, and reset it. */
 int ch_sqlite_step(struct chela_store_db *db, sqlite3_stmt *stmt, struct chela_error *err);
+/* The number that a query gives. */
+int ch_sqlite_number(struct chela_store_db *db, const char *question, int64_t *out,
+                     struct chela_error *err);
 /* A write transaction; end commits it if rc is 0, otherwise rolls it back. */
 int ch_sqlite_begin(struct chela_store_db *db, bool sync, struct chela_error *err);
 int ch_sqlite_end(struct chela_store_db *db, int rc, struct chela_error *err);
+/* Give free pages at the end of the file back to the file system, some in one call. Part of
+ * a transaction. Returns whether there were any. */
+bool ch_sqlite_shrink(struct chela_store_db *db);
+/* See the vtable: examine the whole file. */
+int ch_sqlite_check(struct chela_store_db *db, struct chela_error *err);
 
 static inline const char *ch_sqlite_text(sqlite3_stmt *stmt, int column) {
     const char *text = (const char *)sqlite3_column_text(stmt, column);

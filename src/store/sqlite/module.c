@@ -18,6 +18,8 @@ static const struct chela_store_ops ops = {
     .waiting = ch_sqlite_waiting,
     .kept = ch_sqlite_kept,
     .search = ch_sqlite_search,
+    .index = ch_sqlite_index,
+    .check = ch_sqlite_check,
 };
 
 CHELA_API const struct chela_module chela_module;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/mem.h"
 #include "store/sqlite/db.h"
 
 static struct chela_store_session sqlite_read_session_of(sqlite3_stmt *s) {
@@ -57,18 +58,32 @@ int ch_sqlite_session(struct chela_store_db *db, const char *key, chela_store_se
     return rc == 0 && n == 0 ? ch_fail(err, CHELA_ENOENT, "there is no session '%s'", key) : rc;
 }
 
+/* The first text after all texts with this prefix. Texts are compared byte by byte, and no
+ * byte of UTF-8 is 0xff. */
+static char *after_prefix(const char *prefix) {
+    char *end = ch_strdup(prefix);
+
+    end[strlen(end) - 1]++;
+    return end;
+}
+
 int ch_sqlite_list(struct chela_store_db *db, const struct chela_store_filter *filter,
                    chela_store_session_fn *fn, void *user, struct chela_error *err) {
     bool active = filter->status && strcmp(filter->status, "idle") != 0;
-    sqlite3_stmt *stmt = ch_sqlite_take(db, active ? S_LIST_ACTIVE : S_LIST, err);
+    const char *prefix = filter->prefix && *filter->prefix ? filter->prefix : NULL;
+    sqlite3_stmt *stmt =
+        ch_sqlite_take(db, active ? S_LIST_ACTIVE : prefix ? S_LIST_PREFIX : S_LIST, err);
+    CH_AUTOFREE char *end = prefix ? after_prefix(prefix) : NULL;
     size_t n = 0;
 
     if (!stmt)
         return err->code;
-    sqlite3_bind_text(stmt, 1, filter->prefix, -1, SQLITE_STATIC);
+    sqlite3_bind_text(stmt, 1, prefix, -1, SQLITE_STATIC);
     sqlite3_bind_text(stmt, 2, filter->status, -1, SQLITE_STATIC);
-    sqlite3_bind_int64(stmt, 3, filter->before);
+    sqlite3_bind_int64(stmt, 3, filter->before ? filter->before : INT64_MAX);
     sqlite3_bind_int64(stmt, 4, filter->limit ? (int64_t)filter->limit : -1);
+    if (sqlite3_bind_parameter_count(stmt) >= 5)
+        sqlite3_bind_text(stmt, 5, end, -1, SQLITE_STATIC);
     return walk_sessions(db, stmt, &n, fn, user, err);
 }
 

@@ -2,7 +2,8 @@
  *
  * The index holds trigrams, so that it finds parts of words and works for
  * languages without spaces. It is updated before a search, from where the last
- * update ended. It does not contain words of one or two characters: these are
+ * update ended, in transactions of some records each, so that other writers do
+ * not wait long. It does not contain words of one or two characters: these are
  * searched in the texts that the other words match, or else in every text. */
 #include "store/sqlite/search.h"
 
@@ -10,11 +11,16 @@
 
 #include "base/buf.h"
 #include "base/error.h"
+#include "base/limits.h"
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "store/sqlite/db.h"
 
 #define WORDS_MAX 16
+#define WINDOW 10000     /* numbers of sessions examined in one call */
+#define UNINDEXED 500     /* removed sessions after which the index is tidied */
+#define MERGE_PAGES "250" /* pages of the index that one transaction merges */
+#define RECORD_COST 64   /* of reading a record, in bytes of text */
 #define EXCERPT_BYTES 80 /* on each side of the match */
 
 static int sqlite_search_prepare(struct chela_store_db *db, const char *text, sqlite3_stmt **out,
@@ -30,58 +36,147 @@ static void sqlite_search_add_text(const char *p, size_t n, void *to) {
     ch_buf_add(to, p, n);
 }
 
-static int index_records(struct chela_store_db *db, const struct chela_store_query *q,
-                         sqlite3_stmt *from, sqlite3_stmt *to, struct chela_error *err) {
-    CH_BUF_AUTO text = {0};
-    int rc = 0, step;
+/* A session whose journal is longer than its part of the index. */
+struct lag {
+    int64_t session, last, indexed;
+};
 
-    while (rc == 0 && (step = sqlite3_step(from)) == SQLITE_ROW) {
-        struct chela_store_record r = {
-            .seq = (uint64_t)(sqlite3_column_int64(from, 0) & SEQ_MAX),
-            .type = (uint32_t)sqlite3_column_int64(from, 1),
-            .data = ch_sqlite_text(from, 2),
-            .n = (size_t)sqlite3_column_bytes(from, 2),
-        };
-        ch_buf_clear(&text);
-        q->text_of(&r, sqlite_search_add_text, &text);
-        if (text.n == 0)
-            continue;
-        sqlite3_bind_int64(to, 1, sqlite3_column_int64(from, 0));
-        sqlite3_bind_text64(to, 2, text.p, text.n, SQLITE_STATIC, SQLITE_UTF8);
-        rc = ch_sqlite_step(db, to, err);
-    }
-    return rc == 0 && step != SQLITE_DONE ? ch_sqlite_fail(db, step, err) : rc;
-}
+#define LAG                                                                              \
+    "SELECT s.id, s.last, coalesce(i.last, 0) FROM sessions s LEFT JOIN indexed i"       \
+    " ON i.session = s.id WHERE s.last > coalesce(i.last, 0) AND "
 
-static int catch_up(struct chela_store_db *db, const struct chela_store_query *q,
+/* The next one after session `at`, among WINDOW numbers of sessions. Returns 1 if there is
+ * none. */
+static int find_lag(struct chela_store_db *db, const char *key, uint64_t at, struct lag *out,
                     struct chela_error *err) {
-    sqlite3_stmt *from = NULL, *to = NULL;
-    int rc =
-        sqlite_search_prepare(db,
-                              "SELECT r.id, r.type, r.data FROM sessions s LEFT JOIN indexed i"
-                              " ON i.session = s.id JOIN records r ON r.id BETWEEN"
-                              " (s.id << 40) + coalesce(i.last, 0) + 1 AND (s.id << 40) + s.last"
-                              " WHERE coalesce(i.last, 0) < s.last",
-                              &from, err);
-    if (rc == 0)
-        rc = sqlite_search_prepare(db, "INSERT INTO words(rowid, text) VALUES(?1, ?2)", &to, err);
-    if (rc == 0)
-        rc = index_records(db, q, from, to, err);
-    sqlite3_finalize(from);
-    sqlite3_finalize(to);
-    int done = rc == 0 ? sqlite3_exec(db->db,
-                                      "INSERT INTO indexed(session, last) SELECT id, last FROM"
-                                      " sessions WHERE true ON CONFLICT(session) DO UPDATE SET"
-                                      " last = excluded.last WHERE last < excluded.last",
-                                      NULL, NULL, NULL)
-                       : SQLITE_OK;
-    return done == SQLITE_OK ? rc : ch_sqlite_fail(db, done, err);
+    sqlite3_stmt *stmt = NULL;
+    int rc = sqlite_search_prepare(db,
+                                   key ? LAG "s.key = ?3 AND s.id > ?1"
+                                       : LAG "s.id > ?1 AND s.id <= ?2 ORDER BY s.id LIMIT 1",
+                                   &stmt, err);
+
+    if (rc < 0)
+        return rc;
+    sqlite3_bind_int64(stmt, 1, (int64_t)at);
+    if (key)
+        sqlite3_bind_text(stmt, 3, key, -1, SQLITE_STATIC);
+    else
+        sqlite3_bind_int64(stmt, 2, (int64_t)at + WINDOW);
+    int step = sqlite3_step(stmt);
+    if (step == SQLITE_ROW)
+        *out = (struct lag){sqlite3_column_int64(stmt, 0), sqlite3_column_int64(stmt, 1),
+                            sqlite3_column_int64(stmt, 2)};
+    sqlite3_finalize(stmt);
+    return step == SQLITE_ROW ? 0 : step == SQLITE_DONE ? 1 : ch_sqlite_fail(db, step, err);
 }
 
-static int update_index(struct chela_store_db *db, const struct chela_store_query *q,
-                        struct chela_error *err) {
+struct indexing {
+    const struct chela_store_query *q;
+    sqlite3_stmt *from, *to, *mark; /* owned */
+    struct ch_buf text;
+    size_t left; /* bytes of text for this transaction */
+};
+
+static int index_record(struct chela_store_db *db, struct indexing *x, struct chela_error *err) {
+    int64_t id = sqlite3_column_int64(x->from, 0);
+    struct chela_store_record r = {
+        .seq = (uint64_t)(id & SEQ_MAX),
+        .type = (uint32_t)sqlite3_column_int64(x->from, 1),
+        .data = ch_sqlite_text(x->from, 2),
+        .n = (size_t)sqlite3_column_bytes(x->from, 2),
+    };
+
+    ch_buf_clear(&x->text);
+    x->q->text_of(&r, sqlite_search_add_text, &x->text);
+    x->left -= CH_MIN(x->left, x->text.n + RECORD_COST);
+    if (x->text.n == 0)
+        return 0;
+    sqlite3_bind_int64(x->to, 1, id);
+    sqlite3_bind_text64(x->to, 2, x->text.p, x->text.n, SQLITE_STATIC, SQLITE_UTF8);
+    return ch_sqlite_step(db, x->to, err);
+}
+
+/* Index records of a session until the transaction is large enough. */
+static int index_session(struct chela_store_db *db, struct indexing *x, struct lag *lag,
+                         struct chela_error *err) {
+    int rc = 0, step = SQLITE_DONE;
+
+    sqlite3_bind_int64(x->from, 1, (lag->session << SEQ_BITS) + lag->indexed + 1);
+    sqlite3_bind_int64(x->from, 2, (lag->session << SEQ_BITS) + lag->last);
+    while (rc == 0 && x->left && (step = sqlite3_step(x->from)) == SQLITE_ROW) {
+        rc = index_record(db, x, err);
+        lag->indexed = sqlite3_column_int64(x->from, 0) & SEQ_MAX;
+    }
+    sqlite3_reset(x->from);
+    if (rc == 0 && step == SQLITE_DONE)
+        lag->indexed = lag->last;
+    else if (rc == 0 && step != SQLITE_ROW)
+        rc = ch_sqlite_fail(db, step, err);
+    sqlite3_bind_int64(x->mark, 1, lag->session);
+    sqlite3_bind_int64(x->mark, 2, lag->indexed);
+    return rc == 0 ? ch_sqlite_step(db, x->mark, err) : rc;
+}
+
+/* Index from the session after *at on. */
+static int index_some(struct chela_store_db *db, struct indexing *x, uint64_t *at,
+                      struct chela_error *err) {
+    struct lag lag;
+    int rc = 0;
+
+    while (rc == 0 && x->left && (rc = find_lag(db, x->q->key, *at, &lag, err)) == 0) {
+        rc = index_session(db, x, &lag, err);
+        *at = (uint64_t)(lag.indexed < lag.last ? lag.session - 1 : lag.session);
+    }
+    return rc < 0 ? rc : 0;
+}
+
+static int prepare_indexing(struct chela_store_db *db, struct indexing *x,
+                            struct chela_error *err) {
+    int rc = sqlite_search_prepare(
+        db, "SELECT id, type, data FROM records WHERE id BETWEEN ?1 AND ?2", &x->from, err);
+
+    if (rc == 0)
+        rc = sqlite_search_prepare(db, "INSERT INTO words(rowid, text) VALUES(?1, ?2)", &x->to,
+                                   err);
+    if (rc == 0)
+        rc = sqlite_search_prepare(db,
+                                   "INSERT INTO indexed(session, last) VALUES(?1, ?2)"
+                                   " ON CONFLICT(session) DO UPDATE SET last = excluded.last",
+                                   &x->mark, err);
+    return rc;
+}
+
+static int index_batch(struct chela_store_db *db, const struct chela_store_query *q, uint64_t *at,
+                       struct chela_error *err) {
+    struct indexing x = {.q = q, .left = CH_LIMIT_INDEX_BATCH};
+    uint64_t from = *at;
     int rc = ch_sqlite_begin(db, false, err);
 
+    if (rc < 0)
+        return rc;
+    rc = prepare_indexing(db, &x, err);
+    if (rc == 0)
+        rc = index_some(db, &x, &from, err);
+    sqlite3_finalize(x.from);
+    sqlite3_finalize(x.to);
+    sqlite3_finalize(x.mark);
+    ch_buf_release(&x.text);
+    rc = ch_sqlite_end(db, rc, err);
+    if (rc == 0)
+        *at = from;
+    return rc;
+}
+
+static int make_index(struct chela_store_db *db, struct chela_error *err) {
+    int64_t there = 0;
+    int rc = ch_sqlite_number(db,
+                              "SELECT count(*) FROM sqlite_master WHERE name IN"
+                              " ('words', 'indexed')",
+                              &there, err);
+
+    if (rc < 0 || there == 2)
+        return rc;
+    rc = ch_sqlite_begin(db, false, err);
     if (rc < 0)
         return rc;
     int made = sqlite3_exec(db->db,
@@ -90,8 +185,63 @@ static int update_index(struct chela_store_db *db, const struct chela_store_quer
                             "CREATE TABLE IF NOT EXISTS indexed(session INTEGER PRIMARY KEY,"
                             " last INTEGER NOT NULL)",
                             NULL, NULL, NULL);
-    rc = made == SQLITE_OK ? catch_up(db, q, err) : ch_sqlite_fail(db, made, err);
-    return ch_sqlite_end(db, rc, err);
+    return ch_sqlite_end(db, made == SQLITE_OK ? 0 : ch_sqlite_fail(db, made, err), err);
+}
+
+int ch_sqlite_index(struct chela_store_db *db, const struct chela_store_query *q, uint64_t *at,
+                    struct chela_error *err) {
+    int64_t newest = 0;
+    struct lag lag;
+
+    if (db->read_only)
+        return ch_fail(err, CHELA_EPERM, "store %s was opened for reading only", db->path);
+    int rc = *at == 0 ? make_index(db, err) : 0;
+    if (rc == 0)
+        rc = ch_sqlite_number(db, "SELECT coalesce(max(id), 0) FROM sessions", &newest, err);
+    if (rc == 0)
+        rc = find_lag(db, q->key, *at, &lag, err);
+    if (rc < 0)
+        return rc;
+    if (rc == 0)
+        return index_batch(db, q, at, err) < 0 ? err->code : 1;
+    *at += WINDOW;
+    return !q->key && *at < (uint64_t)newest;
+}
+
+void ch_sqlite_unindex(struct chela_store_db *db, int64_t session) {
+    char *text = sqlite3_mprintf("DELETE FROM words WHERE rowid BETWEEN %lld AND %lld;"
+                                 "DELETE FROM indexed WHERE session = %lld",
+                                 (long long)(session << SEQ_BITS),
+                                 (long long)(session << SEQ_BITS | SEQ_MAX), (long long)session);
+    if (sqlite3_exec(db->db, text, NULL, NULL, NULL) == SQLITE_OK)
+        db->unindexed++;
+    sqlite3_free(text);
+}
+
+/* The words of a removed text stay in the index until the parts of the index that hold them
+ * are merged. An index without texts is dropped; the next search creates it again. */
+bool ch_sqlite_tidy_index(struct chela_store_db *db) {
+    struct chela_error ignored = {0}; /* the commit reports a transaction that failed */
+    int64_t used = 0;
+
+    if (db->unindexed < UNINDEXED)
+        return false;
+    if (ch_sqlite_number(db, "SELECT EXISTS(SELECT 1 FROM indexed)", &used, &ignored) == 0 &&
+        !used) {
+        db->unindexed = 0;
+        return sqlite3_exec(db->db, "DROP TABLE words; DROP TABLE indexed", NULL, NULL, NULL) ==
+               SQLITE_OK;
+    }
+    int before = sqlite3_total_changes(db->db);
+    int rc = sqlite3_exec(db->db,
+                          "INSERT INTO words(words, rank) VALUES('usermerge', 2);"
+                          "INSERT INTO words(words, rank) VALUES('merge', " MERGE_PAGES ")",
+                          NULL, NULL, NULL);
+    /* the two statements alone count as two changes */
+    bool more = rc == SQLITE_OK && sqlite3_total_changes(db->db) - before > 3;
+    if (!more)
+        db->unindexed = 0;
+    return more;
 }
 
 /* --- queries -------------------------------------------------------------------------- */
@@ -205,10 +355,10 @@ int ch_sqlite_search(struct chela_store_db *db, const struct chela_store_query *
     struct words w = {0};
     sqlite3_stmt *stmt = NULL;
     CH_BUF_AUTO excerpt = {0};
-    int step = SQLITE_DONE, rc = update_index(db, q, err);
+    int step = SQLITE_DONE, rc = 0;
 
     sqlite_search_split(q->text, &w);
-    if (rc == 0 && (w.match.n || w.nrest))
+    if ((w.match.n || w.nrest))
         rc = sqlite_search_ask(db, q, &w, &stmt, err);
     while (rc == 0 && stmt && (step = sqlite3_step(stmt)) == SQLITE_ROW) {
         ch_buf_clear(&excerpt);

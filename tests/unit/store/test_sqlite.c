@@ -190,6 +190,107 @@ static void test_a_changed_record_is_noticed(void **state) {
     assert_int_equal(chela_store_open(url, &opts, &s, &err), 0);
     assert_int_equal(chela_store_records(s, "a", 1, count_record, &n, &err), CHELA_EPARSE);
     assert_non_null(strstr(err.message, "record 1"));
+    assert_int_equal(chela_store_check(s, NULL, &err), CHELA_EPARSE);
+    assert_non_null(strstr(err.message, "record 1"));
+    chela_store_close(s);
+}
+
+/* --- growth ------------------------------------------------------------------------------- */
+
+/* A session of about 200 kB, with a word of its own. */
+static void import_large(chela_store *s, int number) {
+    struct chela_error err = {0};
+    CH_BUF_AUTO line = {0};
+    ch_buf_addf(&line, "{\"chela_session\":1,\"key\":\"s%d\"}\n", number);
+    ch_buf_addf(&line,
+                "{\"seq\":1,\"type\":\"inbound\",\"ts\":1,\"data\":{\"message\":"
+                "{\"content\":[{\"type\":\"text\",\"text\":\"needle%d ",
+                number);
+    for (int i = 0; i < 30000; i++)
+        ch_buf_addf(&line, "%06d ", i * 7 + number);
+    ch_buf_add_str(&line, "\"}]}}}\n");
+    if (chela_store_import(s, ch_buf_str(&line), line.n, NULL, NULL, &err) < 0)
+        fail_msg("%s", err.message);
+}
+
+static off_t size_of(const char *end) {
+    char name[96];
+    struct stat st = {0};
+    snprintf(name, sizeof(name), "%s%s", path, end);
+    stat(name, &st);
+    return st.st_size;
+}
+
+static int count_hit(const struct chela_store_hit *h, void *user) {
+    (void)h;
+    ++*(int *)user;
+    return 0;
+}
+
+static void checkpoint(void) {
+    sqlite3 *db;
+    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+    sqlite3_exec(db, "PRAGMA wal_checkpoint(TRUNCATE)", NULL, NULL, NULL);
+    sqlite3_close(db);
+}
+
+static void test_deleted_sessions_give_their_space_back(void **state) {
+    struct chela_store_opts opts = CHELA_STORE_OPTS(.module_path = modules);
+    struct chela_error err = {0};
+    chela_store *s = NULL;
+    size_t n = 0;
+    (void)state;
+    reset();
+    assert_int_equal(chela_store_open(url, &opts, &s, &err), 0);
+    for (int i = 0; i < 120; i++)
+        import_large(s, i);
+    checkpoint();
+    off_t full = size_of("");
+    assert_true(full > 20 << 20);
+    assert_int_equal(chela_store_prune(s, INT64_MAX, &n, &err), 0);
+    assert_int_equal(n, 120);
+    chela_store_close(s);
+    checkpoint();
+    assert_true(size_of("") < full / 3);
+}
+
+/* The WAL is not larger than some transactions, however much is indexed. */
+static void test_a_search_indexes_in_parts(void **state) {
+    struct chela_store_opts opts = CHELA_STORE_OPTS(.module_path = modules);
+    struct chela_error err = {0};
+    chela_store *s = NULL;
+    int hits = 0;
+    (void)state;
+    reset();
+    assert_int_equal(chela_store_open(url, &opts, &s, &err), 0);
+    for (int i = 0; i < 40; i++)
+        import_large(s, i);
+    checkpoint();
+    assert_int_equal(chela_store_search(s, "needle17", NULL, 10, count_hit, &hits, &err), 0);
+    assert_int_equal(hits, 1);
+    assert_true(size_of("-wal") < 12 << 20);
+    size_t n = 0;
+    assert_int_equal(chela_store_check(s, &n, &err), 0);
+    assert_int_equal(n, 40);
+    chela_store_close(s);
+}
+
+/* Without the index, which cannot be written. */
+static void test_a_store_opened_for_reading_is_searched(void **state) {
+    struct chela_store_opts opts = CHELA_STORE_OPTS(.module_path = modules);
+    struct chela_error err = {0};
+    chela_store *s = NULL;
+    int hits = 0;
+    (void)state;
+    reset();
+    assert_int_equal(chela_store_open(url, &opts, &s, &err), 0);
+    import_large(s, 1);
+    import_large(s, 2);
+    chela_store_close(s);
+    opts.read_only = 1;
+    assert_int_equal(chela_store_open(url, &opts, &s, &err), 0);
+    assert_int_equal(chela_store_search(s, "needle2", NULL, 10, count_hit, &hits, &err), 0);
+    assert_int_equal(hits, 1);
     chela_store_close(s);
 }
 
@@ -201,6 +302,9 @@ int main(void) {
         cmocka_unit_test(test_places_that_cannot_be),
         cmocka_unit_test(test_the_file_is_private),
         cmocka_unit_test(test_a_changed_record_is_noticed),
+        cmocka_unit_test(test_deleted_sessions_give_their_space_back),
+        cmocka_unit_test(test_a_search_indexes_in_parts),
+        cmocka_unit_test(test_a_store_opened_for_reading_is_searched),
     };
     if (!mkdtemp(dir))
         return 1;

@@ -61,6 +61,30 @@ export function pathOf(key, rest = "") {
   return `/api/sessions/${encodeURIComponent(key)}${rest}`;
 }
 
+const beyond = 999999999; /* above the number of every record */
+
+/* The last records of a session below the number `before`; live: a run is in progress. An
+ * answer may end early because of its size. */
+export async function recordsOf(key, limit, before = beyond) {
+  let { records, live, next } = await ask("GET", pathOf(key, `/records?limit=${limit}&before=${before}`));
+  while (next) {
+    const more = await ask("GET", pathOf(key, `/records?after=${next}&before=${before}`));
+    records = [...records, ...more.records];
+    next = more.next;
+  }
+  return { records, live };
+}
+
+export async function allRecordsOf(key) {
+  const all = [];
+  for (let after = 0; ;) {
+    const { records, live, next } = await ask("GET", pathOf(key, `/records?after=${after}`));
+    all.push(...records);
+    if (!next) return { records: all, live };
+    after = next;
+  }
+}
+
 /* A random key under which a request may be repeated. */
 export function onceKey() {
   return [...crypto.getRandomValues(new Uint8Array(16))].map((b) => b.toString(16).padStart(2, "0")).join("");

@@ -3,7 +3,7 @@
  * A page of records is loaded when a session is opened, earlier ones on demand. Drafts are
  * kept by session in localStorage. A message that could not be sent returns to the field;
  * sending the same text again uses the same idempotency key, so that it arrives once. */
-import { ask, askText, follow, onceKey, pathOf } from "./api.js";
+import { ask, askText, follow, onceKey, pathOf, recordsOf } from "./api.js";
 import { attached, filesBlocks, filesBody, setFiles } from "./attach.js";
 import { Chat } from "./chat.js";
 import { plain } from "./content.js";
@@ -242,7 +242,7 @@ export async function openSession(key) {
   chat.put(make("p.hello.loading", {}, say("chat.loading")));
   setStatus("idle");
   try {
-    const { records, live } = await ask("GET", pathOf(key, `/records?limit=${pageSize}`));
+    const { records, live } = await recordsOf(key, pageSize);
     if (state.key !== key) return;
     chat.clear();
     take(records, live);
@@ -268,6 +268,17 @@ function take(records, live) {
   $("earlier").hidden = state.first <= 1;
 }
 
+/* In pages, because an answer has at most 1,000 records. */
+async function earlierRecords(key, limit, before) {
+  let all = [];
+  for (let left = limit; left > 0 && before > 1; left -= 1000) {
+    const { records } = await recordsOf(key, Math.min(left, 1000), before);
+    all = [...records, ...all];
+    before = records[0]?.seq ?? 0;
+  }
+  return { records: all };
+}
+
 /* Loads earlier records; back to the record `to` at least. */
 export async function loadEarlier(to) {
   if (state.first <= 1 || state.loading) return;
@@ -275,7 +286,7 @@ export async function loadEarlier(to) {
   const limit = to ? Math.max(pageSize, state.first - to + 20) : pageSize;
   state.loading = true;
   try {
-    const { records } = await ask("GET", pathOf(key, `/records?limit=${limit}&before=${state.first}`));
+    const { records } = await earlierRecords(key, limit, state.first);
     if (state.key !== key) return;
     chat.loadEarlier(records);
     state.records = [...records, ...state.records];
@@ -355,7 +366,7 @@ async function showInput(run) {
   const key = state.key;
   await state.posting?.catch(() => {});
   if (!state.mine.has(run) && state.key === key) {
-    const { records } = await ask("GET", pathOf(key, `/records?limit=${pageSize}`)).catch(() => ({ records: [] }));
+    const { records } = await recordsOf(key, pageSize).catch(() => ({ records: [] }));
     const input = records.find((r) => r.type === "inbound" && r.data.run === run && r.data.mode === "start");
     if (input && place.isConnected) {
       pendingOf(plain(input.data.message.content))?.remove();
@@ -375,7 +386,7 @@ async function completeRun(e) {
   hooks.changed();
   if (e.status === "paused") return;
   try {
-    const { records } = await ask("GET", pathOf(key, `/records?limit=${pageSize}`));
+    const { records } = await recordsOf(key, pageSize);
     if (state.key !== key) return;
     state.records = [...state.records.filter((r) => r.seq < (records[0]?.seq ?? 0)), ...records];
     const stuck = atEnd();
@@ -616,7 +627,7 @@ const textIn = (content) => (typeof content === "string" ? content : (content ??
 async function inputOf(run) {
   const known = chat.inputs.get(run);
   if (known?.seq) return known;
-  const { records } = await ask("GET", pathOf(state.key, `/records?limit=${pageSize}`));
+  const { records } = await recordsOf(state.key, pageSize);
   chat.complete(records);
   return chat.inputs.get(run);
 }

@@ -3,7 +3,7 @@
  * Built from the session's records. A record is written at the end of an operation: a model
  * call begins at the preceding record, a tool call at its request. Waiting for a person can
  * take hours and would hide everything else, so it is drawn shorter, and hatched. */
-import { ask, pathOf } from "./api.js";
+import { allRecordsOf, recordsOf } from "./api.js";
 import { plain, readable } from "./content.js";
 import { copyButton, draw, lines, make } from "./dom.js";
 import { sessionPath, state, trouble } from "./session.js";
@@ -118,9 +118,8 @@ export async function showTimeline(node, at) {
   const key = state.key;
   if (state.fresh || !key) { node.replaceChildren(make("p.nothing", {}, say("time.none"))); return; }
   try {
-    const limit = shown?.key === key ? "" : "?limit=1000";
-    let answer = await ask("GET", pathOf(key, `/records${limit}`));
-    if (at && limit && !answer.records.some((r) => r.data.run === at)) { shown = { key }; answer = await ask("GET", pathOf(key, "/records")); }
+    let answer = shown?.key === key ? await allRecordsOf(key) : await recordsOf(key, 1000);
+    if (at && !shown && !answer.records.some((r) => r.data.run === at)) { shown = { key }; answer = await allRecordsOf(key); }
     if (state.key !== key) return;
     drawRuns(node, answer.records, at);
   } catch (error) {
