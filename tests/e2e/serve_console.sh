@@ -162,6 +162,23 @@ tells "their tools, with consent" '[.agents[0].tools[] | select(.name == "exec")
 call GET /api/skills
 tells "and their skills" '.agents[0].skills | type' array
 
+# --- channels and the configuration
+for path in /api/channels /api/config; do
+    anon GET "$path"
+    answers "$path needs the token" 401
+done
+call GET /api/channels
+tells "no channel, nobody asks" '[(.channels | length), (.pairings | length)] | join(",")' "0,0"
+post /api/pairings '{"approve":"NOSUCH"}'
+answers "no such code" 404
+post /api/pairings '{}'
+answers "neither a code nor a person" 400
+call GET /api/config
+tells "options with their origin" '[.options[] | select(.key == "agents.list[coder].model") | .origin] | join(",")' file
+tells "also the defaults" '[.options[] | select(.origin == "default")] | length > 10' true
+tells "a valid file" '[(.complaints | length), .error] | map(tostring) | join(",")' "0,null"
+check "no token in it" test "$(grep -c "$token" "$out")" = 0
+
 # --- a stream that tells when a session changes
 anon GET /api/events
 answers "notices need the token" 401

@@ -521,6 +521,103 @@ if (page) {
     same((await texts(page, '.user div')).length > 0, true, 'what was said can still be read');
     await other.context().close();
   });
+  await check('console: code and changes in colour, pictures, files, an error', async () => {
+    writeFileSync(join(space, 'dot.png'), Buffer.from('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==', 'base64'));
+    await page.click('#new');
+    await page.selectOption('#agent', 'coder');
+    await tell(page, 'change it');
+    await ends(page, 1);
+    await page.locator('.tool').last().locator('summary').first().click();
+    await page.locator('.d-new').first().waitFor();
+    same((await texts(page, '.d-new')).map((t) => t.trim()).slice(0, 2), ['+ def f():', '+     return 1  # one'], 'a new file');
+    await tell(page, 'mend it');
+    await ends(page, 2);
+    await page.locator('.tool').last().locator('summary').first().click();
+    await page.locator('.d-old').first().waitFor();
+    same(await page.locator('.tool').last().locator('.d-old, .d-new').allTextContents().then((all) => all.map((t) => t.trim())), ['- return 1  # one', '+ return 2'], 'a change');
+    await shot(page, 'diff');
+    await tell(page, 'look at it');
+    await ends(page, 3);
+    await page.locator('.tool-media img').waitFor();
+    await page.setInputFiles('#attach-file', [{ name: 'a<b>.png', mimeType: 'image/png', buffer: readFileSync(join(space, 'dot.png')) }, { name: 'x.pdf', mimeType: 'application/pdf', buffer: Buffer.from('%PDF-1.4') }]);
+    await page.waitForFunction(() => document.querySelectorAll('.chip').length === 2);
+    await tell(page, 'here are files');
+    await ends(page, 4);
+    same(await page.locator('.user').last().locator('img, .media button').count() >= 2, true, 'the files of a message');
+    await tell(page, 'fail now');
+    await ends(page, 5);
+    same((await texts(page, '.notice.bad')).at(-1).includes('on strike'), true, 'why it failed');
+    await page.locator('.end').last().hover();
+    await page.locator('.end').last().getByLabel('timeline').click();
+    await page.waitForSelector('.run.flash .notice.bad');
+    await shot(page, 'failed');
+  });
+  await check('console: edit, answer again, undo, fork, rename, find', async () => {
+    await page.click('#new');
+    await page.selectOption('#agent', 'coder');
+    await tell(page, 'first words');
+    await ends(page, 1);
+    await tell(page, 'second words');
+    await ends(page, 2);
+    const original = await page.evaluate(() => location.hash);
+    await page.locator('.user').last().hover();
+    await page.locator('.user').last().getByLabel('Edit').click();
+    await page.locator('.user textarea').fill('other words');
+    await page.locator('.user button.primary').click();
+    await page.locator('.assistant', { hasText: 'you said: other words' }).waitFor();
+    await ends(page, 2);
+    same(await texts(page, '.user div'), ['first words', 'other words'], 'edited in a copy');
+    same(await page.evaluate(() => location.hash) === original, false, 'which is another session');
+    await page.locator('.end').last().getByLabel('Answer again').click();
+    await page.waitForFunction((was) => location.hash !== was, await page.evaluate(() => location.hash)).catch(() => {});
+    await ends(page, 2);
+    await page.click('#more summary');
+    await page.click('#undo');
+    await ends(page, 1);
+    same(await page.inputValue('#say'), 'other words', 'what was undone can be sent again');
+    await page.fill('#say', '');
+    await page.click('#more summary');
+    await page.click('#rename');
+    await page.fill('#sure-more input', 'a better name');
+    await page.click('#sure-yes');
+    await page.waitForFunction(() => document.querySelector('#title').textContent === 'a better name');
+    await page.goto(`${url}/${original}`);
+    await ends(page, 2);
+    same(await texts(page, '.user div'), ['first words', 'second words'], 'the original stays');
+    await page.locator('#title').click();
+    await page.keyboard.press('f');
+    await page.fill('#find-text', 'first words');
+    await page.waitForFunction(() => /^1 \/ /.test(document.querySelector('#find-count').textContent));
+    await page.waitForSelector('.flash');
+    await page.click('#find-close');
+  });
+  await check('console: pages for an operator, and axe in each view', async () => {
+    const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+    const plainly = await browser.newContext({ viewport: { width: 1280, height: 860 }, locale: 'en-US', bypassCSP: true });
+    const other = await plainly.newPage();
+    await other.goto(url);
+    await enter(other);
+    const found = [];
+    for (const theme of ['light', 'dark']) {
+      await other.emulateMedia({ colorScheme: theme });
+      for (const hash of ['#/new', await page.evaluate(() => location.hash), `${await page.evaluate(() => location.hash)}/time`, '#/approvals', '#/usage', '#/agents', '#/skills', '#/channels', '#/config']) {
+        await other.goto(`${url}/${hash}`);
+        await other.waitForTimeout(900);
+        await other.evaluate(axe);
+        const { violations } = await other.evaluate(() => globalThis.axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa'] }));
+        for (const v of violations) found.push(`${theme} ${hash.slice(0, 12)} ${v.id}: ${v.nodes.slice(0, 3).map((n) => n.html.slice(0, 120)).join(' | ')}`);
+        if (theme === 'light') await shot(other, `page-${hash.replace(/\W+/g, '-').slice(0, 20)}`);
+      }
+    }
+    same(found, [], 'axe');
+    await plainly.close();
+  });
+  await check('console: the first view is small', async () => {
+    let bytes = 0;
+    for (const name of ['app', 'api', 'attach', 'chat', 'content', 'dom', 'highlight', 'human', 'jsontext', 'markdown', 'session', 'words'])
+      bytes += gzipSync(await (await fetch(`${url}/console/${name}.js`)).text()).length;
+    same(bytes < 60 * 1024, true, `${bytes} bytes of script`);
+  });
   await check('console: a quiet page asks for nothing', async () => {
     await page.click('#new');
     await page.waitForTimeout(1500);

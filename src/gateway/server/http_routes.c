@@ -13,6 +13,7 @@
 #include "gateway/http/openai_chat.h"
 #include "gateway/http/openai_embeddings.h"
 #include "gateway/http/openai_responses.h"
+#include "gateway/http/operate_api.h"
 #include "gateway/http/response_store.h"
 #include "gateway/http/session_copies.h"
 #include "gateway/http/session_events.h"
@@ -53,6 +54,9 @@ const struct ch_http_route ch_http_routes[] = {
     {"POST", "/api/sessions/{}/cancel", CH_ROUTE_KEYED, ch_sessions_cancel},
     {"GET", "/api/agents", 0, ch_agents_list},
     {"GET", "/api/skills", 0, ch_agents_skills},
+    {"GET", "/api/channels", 0, ch_operate_channels},
+    {"POST", "/api/pairings", 0, ch_operate_pairing},
+    {"GET", "/api/config", 0, ch_operate_config},
     {"GET", "/api/events", 0, ch_notices_get},
     {"GET", "/api/approvals", 0, ch_approvals_list},
     {"POST", "/api/approvals/{}", CH_ROUTE_KEYED, ch_approvals_decide},

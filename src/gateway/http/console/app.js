@@ -232,7 +232,7 @@ function stepFind(by) {
 
 /* name: the name of the module that shows it. In the order of the list. */
 const pages = {
-  approvals: "operate", usage: "usage", agents: "operate", skills: "operate",
+  approvals: "operate", usage: "usage", agents: "operate", skills: "operate", channels: "operate", config: "operate",
 };
 
 let leave = null; /* ends what the open page watches */

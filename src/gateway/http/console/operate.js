@@ -1,10 +1,11 @@
-/* operate.js -- pages for operators: what waits for a person, agents and their tools, skills. */
+/* operate.js -- pages for operators: what waits for a person, agents and their
+ * tools, skills, channels, the configuration. */
 import { ask } from "./api.js";
 import { onChange } from "./app.js";
-import { make, visiblyIn } from "./dom.js";
+import { confirmed, make, visiblyIn } from "./dom.js";
 import { AnswerCard, ConsentCard } from "./human.js";
-import { answerCard, decide, sessionPath, state, takeOverCard } from "./session.js";
-import { count, say, took } from "./words.js";
+import { answerCard, decide, sessionPath, state, takeOverCard, trouble } from "./session.js";
+import { count, date, say, took } from "./words.js";
 
 /* A table; cells are texts or nodes. */
 export function table(heads, rows) {
@@ -71,6 +72,46 @@ async function skills(node) {
     a.skills.map((s) => [make("span", {}, code(s.name), s.version ? ` ${s.version}` : ""), make("span", {}, s.description ?? "", s.problem ? make("p.notice.warn", {}, s.problem) : null), code(s.location ?? s.file)])))));
 }
 
-const shows = { approvals, agents, skills };
+/* --- channels, and people who ask for access */
+
+async function channels(node) {
+  const [{ channels: list, pairings }, health] = await Promise.all([ask("GET", "/api/channels"), ask("GET", "/readyz").catch(() => null)]);
+  const again = () => channels(node).catch(trouble);
+  const pill = (status) => make("span.pill", { "data-status": status === "ok" ? "done" : "error" }, say(status === "ok" ? "channels.ok" : "channels.bad"));
+  const act = async (body) => { try { await ask("POST", "/api/pairings", body); await again(); } catch (error) { trouble(error); } };
+  const approve = (p) => make("button.small.primary", { type: "button", onclick: () => act({ approve: p.code }) }, say("channels.approve"));
+  const remove = (p) => make("button.small.danger", { type: "button", onclick: async () => {
+    if (await confirmed({ title: say("channels.remove.sure", p.sender), yes: say("channels.remove") })) act({ remove: { channel: p.channel, sender: p.sender } });
+  } }, say("channels.remove"));
+  const people = (rows, act_, time) => table([say("page.channels"), say("channels.person"), say("channels.code"), say(time === "until" ? "channels.until" : "channels.when"), ""],
+    rows.map((p) => [p.channel, code(p.sender), p.code ? code(p.code) : "", date(p[time]), act_(p)]));
+  node.replaceChildren(
+    card(say("page.channels"), list.length ? table([say("page.channels"), say("channels.agent"), say("channels.health"), ""],
+      list.map((c) => [c.name, c.agent, pill(c.status), make("span", {}, c.error ?? "", c.unsent ? ` ${say("channels.stuck", count(c.unsent))}` : "")])) : make("p.quiet", {}, say("channels.none"))),
+    health?.checks ? card(say("channels.checks"), table(["", "", ""], health.checks.map((k) => [k.name, pill(k.status), k.detail ?? ""]))) : null,
+    card(say("channels.pairing"), people(pairings.filter((p) => p.code), approve, "until")),
+    card(say("channels.known"), people(pairings.filter((p) => !p.code), remove, "ts")));
+}
+
+/* --- configuration */
+
+async function config(node) {
+  const { file, error, complaints, options } = await ask("GET", "/api/config");
+  const filter = make("input", { type: "search", "aria-label": say("config.filter"), placeholder: say("config.filter"), oninput: () => show() });
+  const set = make("input", { type: "checkbox", checked: true, onchange: () => show() });
+  const place = make("div");
+  const show = () => {
+    const text = filter.value.trim().toLowerCase();
+    const found = options.filter((o) => (!set.checked || o.origin === "file") && `${o.key} ${o.value}`.toLowerCase().includes(text));
+    place.replaceChildren(table([say("config.key"), say("config.value"), say("config.origin")], found.map((o) => [code(o.key), code(o.value), say(`config.from.${o.origin}`)])));
+  };
+  node.replaceChildren(card(say("page.config"), file ? facts([say("config.file"), code(file)]) : make("p.quiet", {}, say("config.none")),
+    error ? make("p.notice.bad", {}, `${say("config.trouble")}: ${error}`) : null,
+    ...complaints.map((line) => make("p.notice.warn", {}, line)), file && !error && !complaints.length ? make("p.quiet", {}, say("config.valid")) : null,
+    make("div.log-bar", {}, filter, make("label.quiet", {}, set, ` ${say("config.set")}`)), place));
+  show();
+}
+
+const shows = { approvals, agents, skills, channels, config };
 
 export const showPage = (node, name, rest) => shows[name](node, rest);
