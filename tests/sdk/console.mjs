@@ -17,7 +17,7 @@ rules:
   - { when: { after: none, user: "count" }, think: "Let the tool do it.", call: [{ tool: calculate, args: { expression: "6*7" } }, { tool: read, args: { file_path: nowhere.txt } }] }
   - { when: { after: none, user: "ask me" }, call: { tool: t_ask, args: { cmd: "echo \\u202egpj.x\\u200b" } } }
   - { when: { after: none, user: "slowly" }, say: "one two three four five six seven eight nine ten eleven twelve", pace_ms: 400 }
-  - { when: { after: none, user: "change it" }, call: [{ tool: write, args: { path: note.py, content: "def f():\n    return 1  # one\n" } }] }
+  - { when: { after: none, user: "change it" }, call: [{ tool: write, args: { path: note.py, content: "def f():\\n    return 1  # one\\n" } }] }
   - { when: { after: none, user: "mend it" }, call: [{ tool: edit, args: { path: note.py, edits: [{ old_text: "return 1  # one", new_text: "return 2" }] } }] }
   - { when: { after: none, user: "look at it" }, call: [{ tool: read, args: { path: dot.png } }] }
   - { when: { after: none, user: "twice" }, call: [{ tool: t_send, args: { to: one } }, { tool: t_send, args: { to: two } }] }
@@ -164,6 +164,7 @@ if (page) {
     same(await page.locator('.tool', { hasText: 'nowhere.txt' }).first().getAttribute('data-state'), 'failed', 'a failed one');
     same(await card.locator('pre').first().isVisible(), false, 'folded');
     await card.locator('summary').click();
+    await card.locator('pre').nth(1).waitFor(); // it is built when it is opened
     same((await card.locator('pre').allTextContents()).map((t) => t.replace(/\s/g, '')), ['{"expression":"6*7"}', '42'], 'arguments and result');
     same(await page.locator('.think div').textContent(), 'Let the tool do it.', 'reasoning');
     await shot(page, 'tools');
@@ -354,7 +355,7 @@ if (page) {
     await ends(page, 1);
     same(await page.locator('.plan li').evaluateAll((all) => all.map((li) => `${li.textContent}: ${li.dataset.state}`)), ['the first step: done', 'step 2: done'], 'what ran');
     await page.locator('.tool[data-id$=s2] summary').click();
-    same(await page.locator('.tool pre', { hasText: /^42$/ }).count(), 1, 'its result');
+    await page.locator('.tool pre', { hasText: /^42$/ }).waitFor();
   });
   await check('console: on a phone, in the dark, in Chinese', async () => {
     await begin('clerk', 'send it from afar');
