@@ -68,6 +68,7 @@
 #include "chela/survey.h"
 #include "chela/store.h"
 #include "chela/tool.h"
+#include "chela/trace.h"
 #include "chela/trust.h"
 #include "chela/version.h"
 #include "chela/wire.h"

@@ -246,6 +246,7 @@
 #define CH_LIMIT_PROJECT_FILE CH_MB       /* bytes read of one project file such as AGENTS.md */
 #define CH_LIMIT_MINIMAL_PROMPT 1500      /* characters of the minimal system prompt */
 #define CH_LIMIT_PROJECT_NAMES 32         /* project files */
+#define CH_LIMIT_SECTIONS 96              /* parts of a system prompt that are told apart */
 #define CH_LIMIT_LAYERS 64                /* texts that share one token budget */
 #define CH_LIMIT_LAYER_LEAST 100          /* tokens left of a text that is cut */
 #define CH_LIMIT_PROMPT_RULES 100         /* rules of one agent */
@@ -328,6 +329,7 @@
 #define CH_DEFAULT_MCP_CALL_MS 60000      /* time of one call without progress */
 
 /* store */
+#define CH_LIMIT_PART_IDS 4096           /* parts of requests that a session remembers as stored */
 #define CH_LIMIT_RECORD (64 * CH_MB)      /* one journal record */
 #define CH_LIMIT_SESSION_KEY 256          /* bytes of a session key */
 #define CH_LIMIT_EVENT_ID 512             /* bytes of an event's or a message's id */

@@ -185,6 +185,21 @@ static int on_item(const struct chela_store_item *i, void *user) {
     return 0;
 }
 
+static int on_span(const struct chela_span *span, void *user) {
+    (void)user;
+    return !span;
+}
+
+static int on_model_call(const struct chela_model_call *call, void *user) {
+    (void)user;
+    return !call;
+}
+
+static int on_part(const struct chela_setup_part *part, void *user) {
+    (void)user;
+    return !part;
+}
+
 static int on_line(const char *p, size_t n, void *user) {
     (void)p, (void)n, (void)user;
     return 0;
@@ -213,6 +228,11 @@ static void use_store(const char *key, const char *copy) {
     EXPECT(chela_store_items(store, CHELA_STORE_INBOX, on_item, NULL, NULL) == 0);
     EXPECT(chela_store_show(store, key, &text, NULL) == 0);
     drop(text);
+    EXPECT(chela_trace_spans(store, key, NULL, on_span, NULL, NULL) == 0);
+    EXPECT(chela_trace_calls(store, 0, 0, on_model_call, NULL, NULL) == 0);
+    EXPECT(chela_trace_setups(store, key, on_part, NULL, NULL) == 0);
+    EXPECT(chela_trace_request(store, key, 0, CHELA_REQUEST_JSON, &text, NULL, NULL) ==
+           CHELA_ENOENT);
     EXPECT(chela_store_fork(store, key, -1, copy, NULL) == 0);
     EXPECT(chela_store_fork_before(store, key, 0, copy, NULL) == CHELA_EINVAL);
     EXPECT(chela_store_export(store, key, on_line, NULL, NULL) == 0);

@@ -197,6 +197,47 @@ static void do_store_show(struct sweep *cx) {
     give_back(cx, store);
 }
 
+static int skip_span(const struct chela_span *span, void *user) {
+    (void)user;
+    return !span;
+}
+
+static int skip_part(const struct chela_setup_part *part, void *user) {
+    (void)user;
+    return !part;
+}
+
+static void do_trace_spans(struct sweep *cx) {
+    chela_store *store = borrow(cx);
+    chela_trace_spans(store, key_of(cx), NULL, skip_span, NULL, NULL);
+    give_back(cx, store);
+}
+
+static void do_trace_request(struct sweep *cx) {
+    chela_store *store = borrow(cx);
+    char *out = NULL;
+    if (chela_trace_request(store, key_of(cx), 0, CHELA_REQUEST_JSON, &out, NULL, NULL) == 0)
+        chela_free(out);
+    give_back(cx, store);
+}
+
+static void do_trace_setups(struct sweep *cx) {
+    chela_store *store = borrow(cx);
+    chela_trace_setups(store, key_of(cx), skip_part, NULL, NULL);
+    give_back(cx, store);
+}
+
+static int skip_call(const struct chela_model_call *call, void *user) {
+    (void)user;
+    return !call;
+}
+
+static void do_trace_calls(struct sweep *cx) {
+    chela_store *store = borrow(cx);
+    chela_trace_calls(store, 0, 0, skip_call, NULL, NULL);
+    give_back(cx, store);
+}
+
 static void do_store_fork(struct sweep *cx) {
     chela_store *store = borrow(cx);
     chela_store_fork(store, key_of(cx), -1, "forked", NULL);
@@ -827,6 +868,10 @@ static const struct sweep_row rows[] = {
     {"chela_store_export", do_store_export, SHARED, NULL},
     {"chela_store_import", do_store_import, SHARED, NULL},
     {"chela_replay", do_replay, SHARED, NULL},
+    {"chela_trace_spans", do_trace_spans, SHARED, NULL},
+    {"chela_trace_request", do_trace_request, SHARED, NULL},
+    {"chela_trace_setups", do_trace_setups, SHARED, NULL},
+    {"chela_trace_calls", do_trace_calls, SHARED, NULL},
     {"chela_session_root", do_session_root, PURE, NULL},
     {"chela_schedule_check", do_schedule_check, PURE, NULL},
     {"chela_schedule_next", do_schedule_next, PURE, NULL},

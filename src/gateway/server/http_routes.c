@@ -20,6 +20,7 @@
 #include "gateway/http/session_socket.h"
 #include "gateway/http/sessions_api.h"
 #include "gateway/http/tools_api.h"
+#include "gateway/http/trace_api.h"
 #include "gateway/http/ui_chat.h"
 #include "gateway/http/usage_api.h"
 #include "gateway/http/webhooks.h"
@@ -48,6 +49,9 @@ const struct ch_http_route ch_http_routes[] = {
     {"POST", "/api/sessions/{}/fork", CH_ROUTE_KEYED, ch_session_copies_fork},
     {"GET", "/api/sessions/{}/export", 0, ch_session_copies_export},
     {"GET", "/api/sessions/{}/records", 0, ch_sessions_records},
+    {"GET", "/api/sessions/{}/requests", 0, ch_trace_requests_list},
+    {"GET", "/api/sessions/{}/requests/{n}", 0, ch_trace_request_get},
+    {"GET", "/api/sessions/{}/setups", 0, ch_trace_setups_get},
     {"GET", "/api/sessions/{}/events", 0, ch_session_events_get},
     {"GET", "/api/sessions/{}/socket", CH_ROUTE_SOCKET, ch_session_socket_open},
     {"POST", "/api/sessions/{}/messages", CH_ROUTE_KEYED, ch_sessions_message},
