@@ -446,6 +446,7 @@
 #define CH_LIMIT_RECENT_EVENT_BYTES (512 * CH_KB) /* these events, in total */
 #define CH_LIMIT_SOCKET_FRAMES 64         /* frames of a client that wait for an earlier answer */
 #define CH_LIMIT_LISTED 1000              /* sessions in one answer */
+#define CH_LIMIT_NOTICED 200              /* sessions whose changes pages are told of */
 #define CH_LIMIT_PAGE 1000                /* records or messages of a session in one answer */
 #define CH_LIMIT_PAGE_BYTES (8 * CH_MB)   /* size of the records after which an answer ends */
 #define CH_LIMIT_USAGE_CALLS 5000         /* model calls in one answer */
@@ -465,6 +466,8 @@
 #define CH_DEFAULT_ORPHAN_SCAN_MS 2000    /* interval between scans for orphaned items */
 #define CH_DEFAULT_SHARED_ORPHAN_SCAN_MS 600 /* the same if several gateways share the store */
 #define CH_DEFAULT_CHAT_SCAN_MS 3000      /* interval between scans for what chats left */
+#define CH_DEFAULT_NOTICE_MS 2000         /* interval of looking for sessions that changed */
+#define CH_DEFAULT_NOTICE_SOON_MS 80      /* the same after an event of a run */
 #define CH_DEFAULT_DRAIN_LOOK_MS 50 /* interval between checks for remaining work while stopping */
 #define CH_LIMIT_PRUNE_BATCH 32           /* sessions deleted in one transaction */
 #define CH_LIMIT_INDEX_BATCH (64 * 1024)  /* bytes of text indexed in one transaction */

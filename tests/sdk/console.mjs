@@ -1,9 +1,11 @@
 // The web console in Chromium, clicked through against `chela serve` with the
 // scripted model. Screenshots go where CHELA_SHOTS says, if it says anything.
 import { spawn } from 'node:child_process';
-import { chmodSync, existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
 import { chromium } from 'playwright-core';
 import { build, check, done, same } from './lib.mjs';
 
@@ -14,6 +16,12 @@ writeFileSync(join(space, 'rules.yaml'), `
 rules:
   - { when: { after: none, user: "count" }, think: "Let the tool do it.", call: [{ tool: calculate, args: { expression: "6*7" } }, { tool: read, args: { file_path: nowhere.txt } }] }
   - { when: { after: none, user: "ask me" }, call: { tool: t_ask, args: { cmd: "echo \\u202egpj.x\\u200b" } } }
+  - { when: { after: none, user: "slowly" }, say: "one two three four five six seven eight nine ten eleven twelve", pace_ms: 400 }
+  - { when: { after: none, user: "change it" }, call: [{ tool: write, args: { path: note.py, content: "def f():\\n    return 1  # one\\n" } }] }
+  - { when: { after: none, user: "mend it" }, call: [{ tool: edit, args: { path: note.py, edits: [{ old_text: "return 1  # one", new_text: "return 2" }] } }] }
+  - { when: { after: none, user: "look at it" }, call: [{ tool: read, args: { path: dot.png } }] }
+  - { when: { after: none, user: "twice" }, call: [{ tool: t_send, args: { to: one } }, { tool: t_send, args: { to: two } }] }
+  - { when: { after: none, user: "fail now" }, fail: { status: 400, type: invalid_request_error, message: "the model is on strike" } }
   - { when: { after: none, user: "wait" }, call: { tool: t_wait, args: {} } }
   - { when: { after: none, user: "send" }, call: { tool: t_send, args: { to: everybody, number: 12345678901234567890 } } }
   - { when: { after: none, user: "which" }, call: { tool: ask_user, args: { question: "Which one shall it be?", choices: [the red one, the blue one] } } }
@@ -87,7 +95,7 @@ async function visit(options = {}) {
   const page = await context.newPage();
   page.setDefaultTimeout(20000);
   page.on('pageerror', (error) => complaints.push(error.message));
-  page.on('console', (m) => { if (m.type() === 'error' && !/400|401|404|409|HTTP Authentication failed/.test(m.text())) complaints.push(m.text()); });
+  page.on('console', (m) => { if (m.type() === 'error' && !/400|401|404|409|HTTP Authentication failed|INTERNET_DISCONNECTED/.test(m.text())) complaints.push(m.text()); });
   page.on('request', (request) => asked.push(request.url()));
   await page.goto(url);
   return page;
@@ -120,8 +128,11 @@ if (page) {
     await page.waitForSelector('#gate-error:not(:empty)');
     same(await page.isHidden('#app'), true, 'the page stays shut');
     await enter(page);
-    same(await page.evaluate(() => localStorage.length + sessionStorage.length + document.cookie.length), 0, 'kept somewhere');
+    same(await page.evaluate(() => [Object.values(sessionStorage), document.cookie]), [[token], ''], 'kept in the tab');
+    same(await page.evaluate((t) => Object.values(localStorage).includes(t), token), false, 'kept for others');
     same((await page.content()).includes(token), false, 'in the document');
+    await page.reload();
+    await page.waitForSelector('#app:not([hidden])');
   });
   await check('console: a message, and its answer', async () => {
     await tell(page, 'hello');
@@ -153,6 +164,7 @@ if (page) {
     same(await page.locator('.tool', { hasText: 'nowhere.txt' }).first().getAttribute('data-state'), 'failed', 'a failed one');
     same(await card.locator('pre').first().isVisible(), false, 'folded');
     await card.locator('summary').click();
+    await card.locator('pre').nth(1).waitFor(); // it is built when it is opened
     same((await card.locator('pre').allTextContents()).map((t) => t.replace(/\s/g, '')), ['{"expression":"6*7"}', '42'], 'arguments and result');
     same(await page.locator('.think div').textContent(), 'Let the tool do it.', 'reasoning');
     await shot(page, 'tools');
@@ -200,9 +212,9 @@ if (page) {
     await tell(page, 'and this');
     await page.waitForSelector('.user.pending');
     await page.keyboard.press('Control+.');
-    await ends(page, 1);
+    await ends(page, 2);
     same(await page.isHidden('#cancel'), true, 'nothing to cancel any more');
-    same(await page.locator('.end').getAttribute('data-status'), 'cancelled', 'how it ended');
+    same(await page.locator('.end').evaluateAll((all) => all.map((e) => e.dataset.status)), ['cancelled', 'done'], 'how it ended, and what came after');
   });
   await check('console: a plan, ticked off', async () => {
     const states = () => page.locator('.plan li').evaluateAll((all) => all.map((li) => `${li.textContent}: ${li.dataset.state}`));
@@ -211,7 +223,7 @@ if (page) {
     await tell(page, 'add them');
     await ends(page, 1);
     same(await states(), ['step 1: done', 'step 2: done'], 'its steps');
-    await page.locator('.session', { hasText: 'add them' }).click();
+    await page.reload();
     await ends(page, 1);
     same(await states(), ['step 1: done', 'step 2: done'], 'its steps, read again');
     await shot(page, 'plan');
@@ -283,12 +295,20 @@ if (page) {
     same(await lastWords(page), 'I will see to it.', 'the answer');
     await tell(page, 'wait');
     await page.waitForSelector('.tool[data-state=runs]');
-    await page.selectOption('#mode', 'take_over');
-    same(await page.textContent('#send'), 'Take over', 'what the button does');
-    await tell(page, 'Enough of that.');
+    same(await page.locator('#mode option').allTextContents(), ['Steer now', 'After the run'], 'taking over is no way to send');
+    await page.fill('#say', 'Enough of that.');
+    await page.click('#take');
+    await page.waitForSelector('#sure[open]');
+    same((await page.textContent('#sure-note')).includes('becomes the assistant'), true, 'it says what it does');
+    await shot(page, 'take-over');
+    await page.keyboard.press('Escape');
+    same(await page.locator('.end').count(), 4, 'not meant');
+    same(await page.inputValue('#say'), 'Enough of that.', 'the text stays');
+    await page.click('#take');
+    await page.click('#sure-yes');
     await ends(page, 5);
     same(await lastWords(page), 'Enough of that.', 'while a tool works');
-    await page.locator('.session[aria-current]').click();
+    await page.reload();
     await ends(page, 5);
     same(await texts(page, '.consent.settled > [role=status]'), [
       'Allowed with other arguments{"to":"bobU+200B","number":12345678901234567890}', 'Result given by a personI have done so by hand',
@@ -306,13 +326,13 @@ if (page) {
     same(await lastWords(page), 'it said: the blue one', 'a choice');
     await tell(page, 'which now');
     await waits(page);
-    await page.waitForFunction(() => $('mode').value === 'answer'); // words go to the question
+    same(await page.textContent('#send'), 'Answer', 'words go to the question');
     await tell(page, 'neither');
     await ends(page, 2);
     same(await lastWords(page), 'it said: neither', 'words of their own');
     await tell(page, 'which at last');
     await waits(page);
-    await page.locator('.session[aria-current]').click();
+    await page.reload();
     await waits(page);
     await open.locator('.choice').first().click();
     await ends(page, 3);
@@ -334,7 +354,8 @@ if (page) {
     await open.locator('button[type=submit]').click();
     await ends(page, 1);
     same(await page.locator('.plan li').evaluateAll((all) => all.map((li) => `${li.textContent}: ${li.dataset.state}`)), ['the first step: done', 'step 2: done'], 'what ran');
-    same(await page.locator('.tool pre', { hasText: /^42$/ }).count(), 1, 'its result');
+    await page.locator('.tool[data-id$=s2] summary').click();
+    await page.locator('.tool pre', { hasText: /^42$/ }).waitFor();
   });
   await check('console: on a phone, in the dark, in Chinese', async () => {
     await begin('clerk', 'send it from afar');
@@ -363,13 +384,12 @@ if (page) {
     await page.click('#tab-log');
     await page.waitForSelector('.event-type[data-type=run_end]');
     await shot(page, 'events');
-    await page.click('#tab-usage');
-    await page.waitForSelector('.plot svg rect');
-    same(await page.locator('.plot').count(), 3, 'plots');
+    await page.click('#pages a[href="#/usage"]');
+    await page.waitForSelector('#view-page .plot svg rect');
+    same(await page.locator('#view-page .plot').count(), 3, 'plots');
     await shot(page, 'usage');
   });
   await check('console: sessions are found by their words', async () => {
-    await page.keyboard.press('1');
     await page.keyboard.press('/');
     await page.keyboard.type('hel');
     await page.waitForFunction(() => document.querySelectorAll('.session').length === 1);
@@ -392,17 +412,219 @@ if (page) {
     same(await page.isHidden('#resume'), true, 'nothing to resume any more');
   });
   await check('console: a session is deleted, once that is meant', async () => {
-    await page.waitForFunction(() => app.status !== 'running');
+    await page.waitForFunction(() => document.querySelector('#status').dataset.status !== 'running');
     await page.locator('#title').click();
     await page.keyboard.press('Delete');
     await page.waitForSelector('#sure[open]');
     await shot(page, 'delete');
     await page.keyboard.press('Escape');
     same(await page.locator('.session[data-key="cut"]').count(), 1, 'not meant');
+    await page.click('#more summary');
     await page.click('#delete');
     await page.click('#sure button[value=yes]');
     await page.waitForFunction(() => !document.querySelector('.session[data-key="cut"]'));
-    same(await page.evaluate(() => app.fresh), true, 'a new one is begun');
+    same(await page.evaluate(() => location.hash), '#/new', 'a new one is begun');
+  });
+  await check('console: while a call waits, words are a denial with a reason', async () => {
+    await begin('clerk', 'send it somewhere');
+    same(await page.textContent('#send'), 'Deny', 'what Enter does');
+    same((await page.textContent('#field-note')).includes('denies the call'), true, 'and the page says so');
+    await tell(page, 'no, please use another directory');
+    await ends(page, 1);
+    same(await page.locator('.end').getAttribute('data-status'), 'done', 'the run went on');
+    same((await lastWords(page)).includes('no, please use another directory'), true, 'the model got the reason');
+    same((await texts(page, '.assistant')).filter((t) => t === 'no, please use another directory'), [], 'nobody else said it');
+    await tell(page, 'twice please');
+    await page.waitForFunction(() => document.querySelectorAll('.consent:not(.settled) button:enabled').length > 8);
+    same((await page.textContent('#field-note')).includes('all 2 calls'), true, 'how many it denies');
+    await tell(page, 'neither of them');
+    await ends(page, 2);
+    same(await page.locator('.consent.settled').count(), 3, 'both are settled');
+  });
+  await check('console: an address for each session, run and event', async () => {
+    const hash = await page.evaluate(() => location.hash);
+    same(hash.startsWith('#/s/web%3A'), true, 'of the session');
+    const run = await page.locator('.end').last().getAttribute('data-run');
+    const other = await page.context().newPage();
+    const go = async (rest) => { await other.goto(`${url}/${hash}${rest}`); await other.reload(); };
+    await go('');
+    await other.fill('#token', token); // sessionStorage belongs to a tab
+    await other.keyboard.press('Enter');
+    await ends(other, 2);
+    const atEnd = (p) => p.waitForFunction(() => { const s = document.querySelector('#scroll'); return s.scrollHeight - s.scrollTop - s.clientHeight < 5; });
+    await atEnd(other);
+    await go(`/r/${run}`);
+    await other.waitForSelector(`.run.flash[data-run="${run}"]`);
+    await go(`/e/${run}:0`);
+    await other.waitForSelector(`.event.flash[data-event="${run}:0"]`);
+    await go('/e/nothing:0');
+    await other.waitForSelector('#view-log .notice');
+    await other.goto(`${url}/#/s/no%20such%20session`);
+    await other.locator('#trouble', { hasText: 'deleted' }).waitFor();
+    same(await other.isDisabled('#send'), true, 'nothing is sent to it');
+    await other.close();
+  });
+  await check('console: drafts are kept by session', async () => {
+    await page.fill('#say', 'a thought for later');
+    await page.click('#new');
+    same(await page.inputValue('#say'), '', 'another session has its own');
+    await page.fill('#say', 'new words');
+    await page.reload();
+    await page.waitForSelector('#app:not([hidden])');
+    same(await page.inputValue('#say'), 'new words', 'after a reload');
+    await page.fill('#say', '');
+    await page.goBack();
+    await page.waitForFunction(() => document.querySelector('#say').value === 'a thought for later');
+    await page.fill('#say', '');
+  });
+  await check('console: a message that is not sent stays', async () => {
+    await page.context().setOffline(true);
+    await page.locator('#trouble', { hasText: 'offline' }).waitFor();
+    await tell(page, 'into the void');
+    await page.locator('#trouble', { hasText: 'Not sent' }).waitFor();
+    same(await page.inputValue('#say'), 'into the void', 'the text');
+    await shot(page, 'offline');
+    await page.context().setOffline(false);
+    await page.press('#say', 'Enter');
+    await page.locator('.assistant', { hasText: 'you said: into the void' }).waitFor();
+    await page.waitForFunction(() => document.querySelector('#trouble').hidden);
+  });
+  await check('console: a cancelled answer stays, and the message after it arrives', async () => {
+    await page.click('#new');
+    await page.selectOption('#agent', 'coder');
+    await tell(page, 'slowly please');
+    await page.locator('.assistant', { hasText: 'two' }).waitFor();
+    await page.selectOption('#mode', 'follow_up');
+    await tell(page, 'and then this');
+    await page.waitForSelector('.user.pending');
+    await page.keyboard.press('Control+.');
+    await ends(page, 2);
+    const told = async () => [(await texts(page, '.assistant')).map((t) => t.slice(0, 7)), await texts(page, '.user div'), await texts(page, '.notice.warn')];
+    const want = [['one two', 'you sai'], ['slowly please', 'and then this'], ['The answer was cancelled here.']];
+    same(await told(), want, 'the answer as far as it came; the message began a run');
+    same(await page.locator('.pending').count(), 0, 'nothing waits any more');
+    await shot(page, 'cancelled');
+    await page.reload();
+    await ends(page, 2);
+    same(await told(), want, 'after a reload');
+  });
+  await check('console: a session that another tab deletes', async () => {
+    const other = await visit();
+    await enter(other);
+    const hash = await page.evaluate(() => location.hash);
+    await other.goto(`${url}/${hash}`);
+    await ends(other, 2);
+    await other.click('#more summary');
+    await other.click('#delete');
+    await other.click('#sure-yes');
+    await page.locator('#trouble', { hasText: 'deleted' }).waitFor();
+    same(await page.textContent('#status'), 'deleted', 'its status');
+    same((await texts(page, '.user div')).length > 0, true, 'what was said can still be read');
+    await other.context().close();
+  });
+  await check('console: code and changes in colour, pictures, files, an error', async () => {
+    writeFileSync(join(space, 'dot.png'), Buffer.from('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==', 'base64'));
+    await page.click('#new');
+    await page.selectOption('#agent', 'coder');
+    await tell(page, 'change it');
+    await ends(page, 1);
+    await page.locator('.tool').last().locator('summary').first().click();
+    await page.locator('.d-new').first().waitFor();
+    same((await texts(page, '.d-new')).map((t) => t.trim()).slice(0, 2), ['+ def f():', '+     return 1  # one'], 'a new file');
+    await tell(page, 'mend it');
+    await ends(page, 2);
+    await page.locator('.tool').last().locator('summary').first().click();
+    await page.locator('.d-old').first().waitFor();
+    same(await page.locator('.tool').last().locator('.d-old, .d-new').allTextContents().then((all) => all.map((t) => t.trim())), ['- return 1  # one', '+ return 2'], 'a change');
+    await shot(page, 'diff');
+    await tell(page, 'look at it');
+    await ends(page, 3);
+    await page.locator('.tool-media img').waitFor();
+    await page.setInputFiles('#attach-file', [{ name: 'a<b>.png', mimeType: 'image/png', buffer: readFileSync(join(space, 'dot.png')) }, { name: 'x.pdf', mimeType: 'application/pdf', buffer: Buffer.from('%PDF-1.4') }]);
+    await page.waitForFunction(() => document.querySelectorAll('.chip').length === 2);
+    await tell(page, 'here are files');
+    await ends(page, 4);
+    same(await page.locator('.user').last().locator('img, .media button').count() >= 2, true, 'the files of a message');
+    await tell(page, 'fail now');
+    await ends(page, 5);
+    same((await texts(page, '.notice.bad')).at(-1).includes('on strike'), true, 'why it failed');
+    await page.locator('.end').last().hover();
+    await page.locator('.end').last().getByLabel('timeline').click();
+    await page.waitForSelector('.run.flash .notice.bad');
+    await shot(page, 'failed');
+  });
+  await check('console: edit, answer again, undo, fork, rename, find', async () => {
+    await page.click('#new');
+    await page.selectOption('#agent', 'coder');
+    await tell(page, 'first words');
+    await ends(page, 1);
+    await tell(page, 'second words');
+    await ends(page, 2);
+    const original = await page.evaluate(() => location.hash);
+    await page.locator('.user').last().hover();
+    await page.locator('.user').last().getByLabel('Edit').click();
+    await page.locator('.user textarea').fill('other words');
+    await page.locator('.user button.primary').click();
+    await page.locator('.assistant', { hasText: 'you said: other words' }).waitFor();
+    await ends(page, 2);
+    same(await texts(page, '.user div'), ['first words', 'other words'], 'edited in a copy');
+    same(await page.evaluate(() => location.hash) === original, false, 'which is another session');
+    await page.locator('.end').last().getByLabel('Answer again').click();
+    await page.waitForFunction((was) => location.hash !== was, await page.evaluate(() => location.hash)).catch(() => {});
+    await ends(page, 2);
+    await page.click('#more summary');
+    await page.click('#undo');
+    await ends(page, 1);
+    same(await page.inputValue('#say'), 'other words', 'what was undone can be sent again');
+    await page.fill('#say', '');
+    await page.click('#more summary');
+    await page.click('#rename');
+    await page.fill('#sure-more input', 'a better name');
+    await page.click('#sure-yes');
+    await page.waitForFunction(() => document.querySelector('#title').textContent === 'a better name');
+    await page.goto(`${url}/${original}`);
+    await ends(page, 2);
+    same(await texts(page, '.user div'), ['first words', 'second words'], 'the original stays');
+    await page.locator('#title').click();
+    await page.keyboard.press('f');
+    await page.fill('#find-text', 'first words');
+    await page.waitForFunction(() => /^1 \/ /.test(document.querySelector('#find-count').textContent));
+    await page.waitForSelector('.flash');
+    await page.click('#find-close');
+  });
+  await check('console: pages for an operator, and axe in each view', async () => {
+    const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+    const plainly = await browser.newContext({ viewport: { width: 1280, height: 860 }, locale: 'en-US', bypassCSP: true });
+    const other = await plainly.newPage();
+    await other.goto(url);
+    await enter(other);
+    const found = [];
+    for (const theme of ['light', 'dark']) {
+      await other.emulateMedia({ colorScheme: theme });
+      for (const hash of ['#/new', await page.evaluate(() => location.hash), `${await page.evaluate(() => location.hash)}/time`, '#/approvals', '#/usage', '#/agents', '#/skills', '#/channels', '#/config']) {
+        await other.goto(`${url}/${hash}`);
+        await other.waitForTimeout(900);
+        await other.evaluate(axe);
+        const { violations } = await other.evaluate(() => globalThis.axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa'] }));
+        for (const v of violations) found.push(`${theme} ${hash.slice(0, 12)} ${v.id}: ${v.nodes.slice(0, 3).map((n) => n.html.slice(0, 120)).join(' | ')}`);
+        if (theme === 'light') await shot(other, `page-${hash.replace(/\W+/g, '-').slice(0, 20)}`);
+      }
+    }
+    same(found, [], 'axe');
+    await plainly.close();
+  });
+  await check('console: the first view is small', async () => {
+    let bytes = 0;
+    for (const name of ['app', 'api', 'attach', 'chat', 'content', 'dom', 'highlight', 'human', 'jsontext', 'markdown', 'session', 'words'])
+      bytes += gzipSync(await (await fetch(`${url}/console/${name}.js`)).text()).length;
+    same(bytes < 60 * 1024, true, `${bytes} bytes of script`);
+  });
+  await check('console: a quiet page asks for nothing', async () => {
+    await page.click('#new');
+    await page.waitForTimeout(1500);
+    const before = asked.length;
+    await page.waitForTimeout(6000);
+    same(asked.slice(before), [], 'requests');
   });
   await check('console: a WebSocket of a page, with the token among its subprotocols', async () => {
     const talk = (shown) => page.evaluate(async ([path, bearer]) => {

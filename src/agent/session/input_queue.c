@@ -60,6 +60,12 @@ static struct ch_input_queue *inflow(chela_session *s) {
     return s->input = f;
 }
 
+void ch_input_queue_listen(chela_session *s, chela_event_fn *on_event, void *user) {
+    struct ch_input_queue *f = inflow(s);
+    f->on_event = on_event;
+    f->user = user;
+}
+
 void ch_input_queue_free(chela_session *s) {
     struct ch_input_queue *f = CH_TAKE(s->input);
 

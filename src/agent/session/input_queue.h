@@ -23,6 +23,9 @@ void ch_input_queue_lost(chela_session *s);
 void ch_input_queue_free(chela_session *s);
 uint64_t ch_input_queue_oldest(const chela_session *s); /* journal position of the oldest waiting
                                                            message; 0: none */
+/* Receives the events of runs that begin with a message that an ended run did not take;
+ * chela_session_send replaces it. */
+void ch_input_queue_listen(chela_session *s, chela_event_fn *on_event, void *user);
 size_t ch_input_queue_waiting(const chela_session *s);  /* number of messages that wait for a run */
 
 /* media in the transcript and in the queues */

@@ -1,69 +1,76 @@
-/* console.c -- GET /: the web console, one page inside the library.
+/* console.c -- GET / and GET /console/NAME: the web console, inside the library.
  *
- * The assembler concatenates the files of console/ into one page, which is sent as it is.
- * The page needs no token to load: it holds no data, asks the user for the token, and gets
- * everything it shows from the other routes. Its content security policy allows only its own
- * style and script, named by their digests, and only connections to this gateway. The paths
- * below are relative to the directory that make runs in. */
+ * The assembler includes the files of console/, which are sent as they are. The files need no
+ * token to load: they hold no data. The page asks the user for the token and gets everything
+ * that it shows from the other routes. Its content security policy allows scripts and styles
+ * of this gateway only, which serves no other ones, and connections to this gateway only.
+ * The paths below are relative to the directory that make runs in. */
 #include "gateway/http/console.h"
 
-#include "base/base64.h"
 #include "gateway/request/request.h"
 
+#define SCRIPT(X, name) X(name, #name ".js", "text/javascript; charset=utf-8")
+#define FILES(X)                                                                                   \
+    X(page, "page.html", "text/html; charset=utf-8")                                               \
+    X(style, "style.css", "text/css; charset=utf-8")                                               \
+    SCRIPT(X, api)                                                                                 \
+    SCRIPT(X, app)                                                                                 \
+    SCRIPT(X, attach)                                                                              \
+    SCRIPT(X, chat)                                                                                \
+    SCRIPT(X, content)                                                                             \
+    SCRIPT(X, dom)                                                                                 \
+    SCRIPT(X, highlight)                                                                           \
+    SCRIPT(X, human)                                                                               \
+    SCRIPT(X, jsontext)                                                                            \
+    SCRIPT(X, log)                                                                                 \
+    SCRIPT(X, markdown)                                                                            \
+    SCRIPT(X, operate)                                                                             \
+    SCRIPT(X, session)                                                                             \
+    SCRIPT(X, timeline)                                                                            \
+    SCRIPT(X, usage)                                                                               \
+    SCRIPT(X, words)                                                                               \
+    SCRIPT(X, words_zh)
+
 #define LABEL(symbol) ".global " symbol "\n.hidden " symbol "\n" symbol ":\n"
-#define TAKE(name) ".incbin \"src/gateway/http/console/" name "\"\n"
+#define INCLUDE(name, file, type)                                                                  \
+    LABEL("ch_console_" #name)                                                                     \
+    ".incbin \"src/gateway/http/console/" file "\"\n" LABEL("ch_console_" #name "_end") ".byte 0\n"
 
-__asm__(".pushsection .rodata\n"
-        LABEL("ch_console_page") TAKE("head.html")
-        ".ascii \"<style>\"\n"
-        LABEL("ch_console_style") TAKE("style.css")
-        LABEL("ch_console_style_end")
-        ".ascii \"</style>\\n\"\n"
-        TAKE("body.html")
-        ".ascii \"<script>\"\n"
-        LABEL("ch_console_script")
-        TAKE("words.js") TAKE("dom.js") TAKE("jsontext.js") TAKE("markdown.js") TAKE("api.js")
-        TAKE("human.js") TAKE("chat.js") TAKE("timeline.js") TAKE("log.js") TAKE("usage.js")
-        TAKE("app.js")
-        LABEL("ch_console_script_end")
-        ".ascii \"</script>\\n\"\n"
-        LABEL("ch_console_page_end")
-        ".byte 0\n"
-        ".popsection\n");
+__asm__(".pushsection .rodata\n" FILES(INCLUDE) ".popsection\n");
 
-extern const char ch_console_page[], ch_console_page_end[];
-extern const char ch_console_style[], ch_console_style_end[];
-extern const char ch_console_script[], ch_console_script_end[];
+#define DECLARE(name, file, type)                                                                  \
+    extern const char ch_console_##name[], ch_console_##name##_end[];
+FILES(DECLARE)
 
-static struct ch_sv console_part(const char *from, const char *to) {
-    return ch_sv(from, (size_t)(to - from));
-}
+#define ROW(name, file, type) {file, type, ch_console_##name, ch_console_##name##_end},
+static const struct console_file {
+    const char *name, *type, *from, *to;
+} files[] = {FILES(ROW)};
 
-static void console_add_digest(struct ch_buf *out, struct ch_sv text) {
-    unsigned char digest[CH_SHA256_SIZE];
-    ch_sha256_of(text, digest);
-    ch_buf_add_str(out, "'sha256-");
-    ch_base64_add(out, ch_sv((const char *)digest, sizeof(digest)));
-    ch_buf_addc(out, '\'');
-}
+/* data: and blob: are for the icon and for media of a conversation. */
+static const char policy[] =
+    "default-src 'none'; connect-src 'self'; img-src data: blob:; media-src data: blob:; "
+    "script-src 'self'; style-src 'self'; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
 
-/* data: is for the icon and for pictures that users posted. */
-static void add_policy(struct ch_buf *out) {
-    ch_buf_add_str(out, "default-src 'none'; connect-src 'self'; img-src data:; script-src ");
-    console_add_digest(out, console_part(ch_console_script, ch_console_script_end));
-    ch_buf_add_str(out, "; style-src ");
-    console_add_digest(out, console_part(ch_console_style, ch_console_style_end));
-    ch_buf_add_str(out, "; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-                        "; require-trusted-types-for 'script'; trusted-types 'none'");
-}
-
-void ch_console(struct ch_request *req) {
-    CH_BUF_AUTO policy = {0};
-    add_policy(&policy);
-    ch_request_add_header(req, "Content-Security-Policy", ch_buf_str(&policy));
+static void console_respond(struct ch_request *req, const struct console_file *f) {
+    ch_request_add_header(req, "Content-Security-Policy", policy);
     ch_request_add_header(req, "X-Frame-Options", "DENY");
     ch_request_add_header(req, "Referrer-Policy", "no-referrer");
     ch_request_add_header(req, "Cross-Origin-Opener-Policy", "same-origin");
-    ch_request_respond(req, 200, "text/html; charset=utf-8",
-                       console_part(ch_console_page, ch_console_page_end));
+    ch_request_add_header(req, "Cross-Origin-Resource-Policy", "same-origin");
+    ch_request_respond(req, 200, f->type, ch_sv(f->from, (size_t)(f->to - f->from)));
+}
+
+void ch_console(struct ch_request *req) {
+    console_respond(req, &files[0]);
+}
+
+void ch_console_file(struct ch_request *req) {
+    for (size_t i = 1; i < CH_LEN(files); i++)
+        if (ch_sv_is(req->param, files[i].name)) {
+            console_respond(req, &files[i]);
+            return;
+        }
+    ch_request_fail(req, 404, NULL, "the console has no file '%.*s'", CH_SV_FMT(req->param));
 }

@@ -4,5 +4,6 @@
 #include "gateway/request/http_route.h"
 
 ch_http_route_fn ch_console;
+ch_http_route_fn ch_console_file; /* GET /console/NAME: its scripts and its style */
 
 #endif

@@ -8,6 +8,7 @@
 
 #include "agent/handle/run.h"
 #include "base/limits.h"
+#include "gateway/http/notices.h"
 #include "gateway/http/session_open.h"
 #include "gateway/lane/client_input.h"
 #include "gateway/lane/lane.h"
@@ -17,6 +18,7 @@
 struct event_follower {
     struct ch_request *request;
     struct ch_lane_watcher watcher;
+    struct ch_notice_watcher notices; /* ?notices=1 */
     bool until_end;
     char *earlier; /* owned: id of the run before the one that is followed; NULL: none */
     void (*ready)(struct ch_request *req); /* ch_session_events_prepare */
@@ -30,6 +32,7 @@ static void follower_free(struct event_follower *f) {
 static void follower_on_disconnect(struct ch_request *req) {
     struct event_follower *f = req->user;
     ch_lane_unwatch(&f->watcher);
+    ch_notices_unwatch(&f->notices);
     follower_free(f);
 }
 
@@ -90,8 +93,11 @@ static struct event_follower *follower_new(struct ch_request *req, bool until_en
 }
 
 static void follower_begin_stream(struct ch_request *req) {
+    struct event_follower *f = req->user;
     ch_request_begin_stream(req);
     ch_exchange_write(req->x, CH_SV(": listening\n\n"));
+    if (!f->until_end && ch_request_query(req, "notices").n)
+        ch_notices_watch(req->gw->notices, &f->notices, req);
 }
 
 static void follower_start(struct event_follower *f, struct ch_lane *l) {

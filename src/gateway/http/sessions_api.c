@@ -51,8 +51,12 @@ static int add_hit(const struct chela_store_hit *h, void *user) {
     return 0;
 }
 
+/* l->key: the words; after a line feed, the key of the only session to search. */
 static int query_search(struct ch_store_lookup *l, struct chela_error *err) {
-    return chela_store_search(l->store, l->key, NULL, (size_t)l->number, add_hit, l, err);
+    char *only = strchr(l->key, '\n');
+    if (only)
+        *only++ = 0;
+    return chela_store_search(l->store, l->key, only, (size_t)l->number, add_hit, l, err);
 }
 
 static void respond_search(struct ch_request *req, struct ch_store_lookup *l) {
@@ -62,9 +66,15 @@ static void respond_search(struct ch_request *req, struct ch_store_lookup *l) {
 }
 
 void ch_sessions_list(struct ch_request *req) {
-    struct ch_sv words = ch_request_query(req, "q");
+    struct ch_sv words = ch_request_query(req, "q"), only = ch_request_query(req, "session");
     if (words.n) {
-        ch_store_lookup_start(req, ch_http_route_decode_query(&req->arena, words),
+        CH_BUF_AUTO text = {0};
+        ch_buf_add_sv(&text, ch_http_route_decode_query(&req->arena, words));
+        if (only.n) {
+            ch_buf_addc(&text, '\n');
+            ch_buf_add_sv(&text, ch_http_route_decode_query(&req->arena, only));
+        }
+        ch_store_lookup_start(req, ch_buf_sv(&text),
                               ch_request_query_number(req, "limit", 20, CH_LIMIT_LISTED),
                               query_search, respond_search);
         return;
@@ -98,6 +108,8 @@ void ch_sessions_show(struct ch_request *req) {
  * one. */
 static int sessions_api_add_record(const struct chela_store_record *r, void *user) {
     struct ch_store_lookup *l = user;
+    if (l->before && (int64_t)r->seq >= l->before)
+        return 1;
     if (l->number-- == 0 || l->out.n > CH_LIMIT_PAGE_BYTES) {
         ch_buf_addf(&l->more, ",\"next\":%llu", (unsigned long long)r->seq - 1);
         return 1;
@@ -114,11 +126,16 @@ static int find_lease_holder(const struct chela_store_session *s, void *user) {
     bool lasts = s->until > l->now && !ch_owner_is_dead(s->owner);
     if (*s->owner && strcmp(s->status, "running") == 0 && (lasts || ch_owner_lives(s->owner)))
         l->found = ch_strdup(s->owner);
+    l->last = (int64_t)s->last;
     return 0;
 }
 
+/* The records after l->after. With l->before alone: the last l->number records with a number
+ * below l->before. */
 static int query_records(struct ch_store_lookup *l, struct chela_error *err) {
     int rc = chela_store_session(l->store, l->key, find_lease_holder, l, err);
+    if (l->before && !l->after)
+        l->after = CH_MAX(CH_MIN(l->before, l->last + 1) - l->number - 1, 0);
     return rc < 0 ? rc
                   : chela_store_records(l->store, l->key, (uint64_t)l->after + 1,
                                         sessions_api_add_record, l, err);
@@ -130,16 +147,17 @@ static void respond_records(struct ch_request *req, struct ch_store_lookup *l) {
     CH_BUF_AUTO out = {0};
     const struct ch_lane *lane = ch_lane_find(req->gw, req->param);
     bool live = lane ? lane->running : l->found != NULL;
-    ch_buf_addf(&out, "{\"live\":%s%s,\"records\":[", live ? "true" : "false",
-                ch_buf_str(&l->more));
+    ch_buf_addf(&out, "{\"live\":%s,\"last\":%lld%s,\"records\":[", live ? "true" : "false",
+                (long long)l->last, ch_buf_str(&l->more));
     ch_buf_add_sv(&out, ch_buf_sv(&l->out));
     ch_buf_add_str(&out, "]}");
     ch_request_respond_json(req, 200, &out);
 }
 
 void ch_sessions_records(struct ch_request *req) {
-    ch_store_lookup_start(req, req->param, sessions_api_page(req), query_records,
-                          respond_records);
+    ch_store_lookup_start_before(req, req->param, sessions_api_page(req),
+                                 ch_request_query_number(req, "before", 0, INT32_MAX),
+                                 query_records, respond_records);
 }
 
 /* --- deleting: the release of our own lease may not have reached the store yet */
@@ -270,6 +288,15 @@ static void sessions_api_write_results(struct ch_request *req, struct ch_jw *w) 
     ch_jw_end(w, ']');
 }
 
+/* A file is text, sound or a document, by its media type. */
+static int sessions_api_add_file(struct ch_client_history *h, const struct ch_json *file,
+                                 struct chela_error *err) {
+    struct ch_sv url = ch_json_get_str(file, "url");
+    bool sound = ch_sv_starts(url, "data:audio/");
+    return ch_client_history_add_media(h, sound ? CH_BLOCK_AUDIO : CH_BLOCK_DOCUMENT, url,
+                                       ch_json_get_str(file, "name"), err);
+}
+
 static int sessions_api_read_input(struct ch_request *req, struct ch_msg **out,
                                    struct chela_error *err) {
     struct ch_client_history h;
@@ -281,6 +308,9 @@ static int sessions_api_read_input(struct ch_request *req, struct ch_msg **out,
     for (CH_JSON_EACH(url, ch_json_get(req->json, "images")))
         if (rc == 0)
             rc = ch_client_history_add_media(&h, CH_BLOCK_IMAGE, ch_json_str(url), CH_SV(""), err);
+    for (CH_JSON_EACH(file, ch_json_get(req->json, "files")))
+        if (rc == 0)
+            rc = sessions_api_add_file(&h, file, err);
     if (rc == 0)
         rc = ch_client_history_finish(&h, out, err);
     ch_client_history_release(&h);
@@ -376,13 +406,27 @@ static int sessions_api_read_tools(struct ch_request *req, struct ch_lane_opts *
     return rc;
 }
 
+/* The model and the reasoning of this message. */
+static int sessions_api_read_override(struct ch_request *req, struct ch_agent_override *out,
+                                      struct chela_error *err) {
+    struct ch_sv model = ch_json_get_str(req->json, "model"),
+                 reasoning = ch_json_get_str(req->json, "reasoning");
+    out->model = model.n ? ch_arena_str(&req->arena, model) : NULL;
+    return reasoning.n ? chela_reasoning_read(ch_arena_str(&req->arena, reasoning),
+                                              &out->reasoning, err)
+                       : 0;
+}
+
 static int sessions_api_use_lane(struct ch_request *req, struct ch_lane **out,
                                  struct chela_error *err) {
     struct ch_sv id = ch_json_get_str(req->json, "agent");
     struct ch_lane_opts o = {.agent = ch_gateway_agent(req->gw, id),
                              .key = ch_arena_str(&req->arena, req->param)};
     struct ch_lane *live = ch_lane_find(req->gw, req->param);
-    bool as_it_is = !id.n && !ch_json_get(req->json, "tools");
+    bool as_it_is = !id.n && !ch_json_get(req->json, "tools") &&
+                    !ch_json_get(req->json, "model") && !ch_json_get(req->json, "reasoning");
+    if (!id.n && live && !as_it_is)
+        o.agent = ch_gateway_agent(req->gw, ch_sv_str(live->agent->id));
     if (live && (as_it_is || live->running)) {
         *out = live;
         return 0;
@@ -390,6 +434,8 @@ static int sessions_api_use_lane(struct ch_request *req, struct ch_lane **out,
     if (!o.agent)
         return ch_fail(err, CHELA_ENOENT, "there is no agent '%.*s'", CH_SV_FMT(id));
     int rc = ch_lane_key_check(req->param, err);
+    if (rc == 0)
+        rc = sessions_api_read_override(req, &o.patch, err);
     if (rc == 0)
         rc = sessions_api_read_tools(req, &o, err);
     return rc < 0 ? rc : ch_lane_use(req->gw, &o, out, err);

@@ -72,10 +72,14 @@ static void record_event(struct ch_lane *l, const struct chela_event *ev) {
     l->recent_bytes += strlen(json);
 }
 
+static void lane_on_event(const struct chela_event *ev, void *user);
+
 static void set_run(struct ch_lane *l, chela_run *run) {
     chela_run_free(l->run);
     l->run = run;
     l->running = true;
+    if (l->stored)
+        ch_input_queue_listen(l->session, lane_on_event, l);
 }
 
 static void lane_begin_run(struct ch_lane *l, chela_run *run) {
@@ -111,6 +115,12 @@ static void lane_take_applied(struct ch_lane *l) {
     ch_buf_clear(&l->taking);
 }
 
+/* Does the event change what a list of sessions shows? */
+static bool changes_session(enum chela_event_type type) {
+    return type == CHELA_EV_RUN_START || type == CHELA_EV_RUN_END ||
+           type == CHELA_EV_APPROVAL_REQUIRED || type == CHELA_EV_CLIENT_TOOL_REQUIRED;
+}
+
 static void lane_on_event(const struct chela_event *ev, void *user) {
     struct ch_lane *l = user;
     struct ch_link *k = l->watchers.head.next, *next;
@@ -129,6 +139,8 @@ static void lane_on_event(const struct chela_event *ev, void *user) {
     }
     if (ev->type == CHELA_EV_APPROVAL_REQUIRED && l->on_approval)
         l->on_approval(ev, l->on_approval_user);
+    if (l->stored && changes_session(ev->type))
+        l->gw->session_changed(l->gw);
     if (l->gw->on_event)
         l->gw->on_event(ev, l->gw->user);
     for (; k != &l->watchers.head; k = next) {

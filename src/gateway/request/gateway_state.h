@@ -59,6 +59,8 @@ struct chela_gateway {
      * session, unless this gateway delivers it already. server/orphan_scan.c */
     enum ch_restored (*restore_event)(chela_gateway *gw, struct ch_lane *l, const char *id,
                                       struct ch_sv data);
+    /* A run of a stored session began, paused or ended. http/notices.c */
+    void (*session_changed)(chela_gateway *gw);
     const struct ch_delivery_kind *const *delivery_kinds; /* NULL-terminated: delivery.h */
     /* request/request.c */
     struct ch_attempts attempts; /* kept at a reload */
@@ -87,6 +89,7 @@ struct chela_gateway {
     struct ch_list ui_streams;     /* ui_stream.c */
     size_t ninvocations;           /* running: tools_api.c */
     struct ch_health *health;
+    struct ch_notices *notices;
     /* server/ */
     struct ch_orphan_scan *orphan_scan;
     struct ch_retention *retention;

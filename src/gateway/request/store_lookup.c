@@ -39,9 +39,11 @@ static void lookup_on_disconnect(struct ch_request *req) {
     l->request = NULL;
 }
 
-void ch_store_lookup_start(struct ch_request *req, struct ch_sv key, int64_t number,
-                           int (*ask)(struct ch_store_lookup *l, struct chela_error *err),
-                           void (*told)(struct ch_request *req, struct ch_store_lookup *l)) {
+void ch_store_lookup_start_before(struct ch_request *req, struct ch_sv key, int64_t number,
+                                  int64_t before,
+                                  int (*ask)(struct ch_store_lookup *l, struct chela_error *err),
+                                  void (*told)(struct ch_request *req,
+                                               struct ch_store_lookup *l)) {
     if (!req->gw->store) {
         ch_request_fail(req, 501, NULL, "this gateway has no store");
         return;
@@ -52,6 +54,7 @@ void ch_store_lookup_start(struct ch_request *req, struct ch_sv key, int64_t num
     l->store = req->gw->store;
     l->key = key.p ? ch_strndup(key.p, key.n) : NULL;
     l->number = number;
+    l->before = before;
     l->after = ch_request_query_number(req, "after", 0, INT32_MAX);
     l->now = ch_now_ms(ch_loop_clock(req->gw->rt->loop));
     l->query = ask;
@@ -59,4 +62,10 @@ void ch_store_lookup_start(struct ch_request *req, struct ch_sv key, int64_t num
     req->user = l;
     req->on_disconnect = lookup_on_disconnect;
     ch_work_submit(req->gw->rt->workers, &l->work);
+}
+
+void ch_store_lookup_start(struct ch_request *req, struct ch_sv key, int64_t number,
+                           int (*ask)(struct ch_store_lookup *l, struct chela_error *err),
+                           void (*told)(struct ch_request *req, struct ch_store_lookup *l)) {
+    ch_store_lookup_start_before(req, key, number, 0, ask, told);
 }

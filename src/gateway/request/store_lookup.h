@@ -14,6 +14,8 @@ struct ch_store_lookup {
     char *key;      /* owned; the query's argument, may be NULL */
     int64_t number; /* a second argument */
     int64_t after;  /* the parameter `after` of the request: begin behind this number */
+    int64_t before; /* a third argument */
+    int64_t last;   /* a result: the number of a record */
     int64_t now;    /* ms since the epoch, when the lookup began */
     /* On a worker thread. */
     int (*query)(struct ch_store_lookup *l, struct chela_error *err);
@@ -29,5 +31,12 @@ struct ch_store_lookup {
 void ch_store_lookup_start(struct ch_request *req, struct ch_sv key, int64_t number,
                            int (*query)(struct ch_store_lookup *l, struct chela_error *err),
                            void (*respond)(struct ch_request *req, struct ch_store_lookup *l));
+
+/* The same with a third argument. */
+void ch_store_lookup_start_before(struct ch_request *req, struct ch_sv key, int64_t number,
+                                  int64_t before,
+                                  int (*query)(struct ch_store_lookup *l, struct chela_error *err),
+                                  void (*respond)(struct ch_request *req,
+                                                  struct ch_store_lookup *l));
 
 #endif

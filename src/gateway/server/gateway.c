@@ -14,6 +14,7 @@
 #include "gateway/chat/chat_recovery.h"
 #include "gateway/chat/reply_target.h"
 #include "gateway/http/health.h"
+#include "gateway/http/notices.h"
 #include "gateway/http/response_store.h"
 #include "gateway/http/session_socket.h"
 #include "gateway/http/ui_stream.h"
@@ -323,6 +324,8 @@ static struct gateway_instance *instance_new(chela_runtime *rt,
     gw->delivery_kinds = ch_delivery_kinds;
     gw->health_state = ch_health_state_new();
     gw->health = ch_health_new(gw);
+    gw->notices = ch_notices_new(gw);
+    gw->session_changed = ch_notices_look_soon;
     gw->orphans = ch_orphans_new(gw);
     gw->orphan_scan = ch_orphan_scan_new(gw);
     gw->retention = ch_retention_new(gw);
@@ -433,6 +436,7 @@ void chela_gateway_close(chela_gateway *gw) {
     if (gw->server)
         ch_server_close(gw->server);
     ch_health_free(gw->health);
+    ch_notices_free(gw->notices);
     ch_health_state_free(gw->health_state);
     ch_orphans_free(gw->orphans);
     ch_auth_release(&gw->auth);

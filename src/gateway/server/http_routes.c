@@ -1,17 +1,21 @@
 /* http_routes.c -- the table of routes: every path that the gateway answers. */
 #include "gateway/server/http_routes.h"
 
+#include "gateway/http/agents_api.h"
 #include "gateway/http/anthropic_messages.h"
 #include "gateway/http/approvals_api.h"
 #include "gateway/http/channel_api.h"
 #include "gateway/http/console.h"
 #include "gateway/http/health.h"
 #include "gateway/http/metrics.h"
+#include "gateway/http/notices.h"
 #include "gateway/http/openai.h"
 #include "gateway/http/openai_chat.h"
 #include "gateway/http/openai_embeddings.h"
 #include "gateway/http/openai_responses.h"
+#include "gateway/http/operate_api.h"
 #include "gateway/http/response_store.h"
+#include "gateway/http/session_copies.h"
 #include "gateway/http/session_events.h"
 #include "gateway/http/session_socket.h"
 #include "gateway/http/sessions_api.h"
@@ -24,6 +28,7 @@
 
 const struct ch_http_route ch_http_routes[] = {
     {"GET", "/", CH_ROUTE_OPEN, ch_console},
+    {"GET", "/console/{}", CH_ROUTE_OPEN, ch_console_file},
     {"GET", "/healthz", CH_ROUTE_OPEN, ch_health_live},
     {"GET", "/readyz", CH_ROUTE_OPEN, ch_health_ready},
     {"GET", "/v1/models", CH_ROUTE_ANTHROPIC, ch_openai_models},
@@ -39,7 +44,10 @@ const struct ch_http_route ch_http_routes[] = {
     {"GET", "/api/chat/{}/stream", 0, ch_ui_chat_resume},
     {"GET", "/api/sessions", 0, ch_sessions_list},
     {"GET", "/api/sessions/{}", 0, ch_sessions_show},
+    {"POST", "/api/sessions/{}", 0, ch_session_copies_rename},
     {"DELETE", "/api/sessions/{}", 0, ch_sessions_delete},
+    {"POST", "/api/sessions/{}/fork", CH_ROUTE_KEYED, ch_session_copies_fork},
+    {"GET", "/api/sessions/{}/export", 0, ch_session_copies_export},
     {"GET", "/api/sessions/{}/records", 0, ch_sessions_records},
     {"GET", "/api/sessions/{}/requests", 0, ch_trace_requests_list},
     {"GET", "/api/sessions/{}/requests/{n}", 0, ch_trace_request_get},
@@ -48,6 +56,12 @@ const struct ch_http_route ch_http_routes[] = {
     {"GET", "/api/sessions/{}/socket", CH_ROUTE_SOCKET, ch_session_socket_open},
     {"POST", "/api/sessions/{}/messages", CH_ROUTE_KEYED, ch_sessions_message},
     {"POST", "/api/sessions/{}/cancel", CH_ROUTE_KEYED, ch_sessions_cancel},
+    {"GET", "/api/agents", 0, ch_agents_list},
+    {"GET", "/api/skills", 0, ch_agents_skills},
+    {"GET", "/api/channels", 0, ch_operate_channels},
+    {"POST", "/api/pairings", 0, ch_operate_pairing},
+    {"GET", "/api/config", 0, ch_operate_config},
+    {"GET", "/api/events", 0, ch_notices_get},
     {"GET", "/api/approvals", 0, ch_approvals_list},
     {"POST", "/api/approvals/{}", CH_ROUTE_KEYED, ch_approvals_decide},
     {"POST", "/hooks/{}", CH_ROUTE_OPEN, ch_webhooks_receive},

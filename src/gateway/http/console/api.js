@@ -1,40 +1,81 @@
 /* api.js -- requests to the gateway.
  *
- * The token is held in a variable of this script and nowhere else. It is sent in a header,
- * which EventSource cannot do, so this file parses server-sent events itself. */
+ * The token is in the sessionStorage of the tab: a reload keeps it, another tab or a closed
+ * tab does not have it. It is sent in a header, which EventSource cannot do, so this file
+ * parses server-sent events itself. */
+import { say, sayError } from "./words.js";
 
-let token = "";
+const kept = "chela.token";
+let token = sessionStorage.getItem(kept) ?? "";
 let onRefused = () => {}; /* called when the token is refused */
 
-class Failure extends Error {
-  constructor(status, message) {
+export const hasToken = () => token !== "";
+
+export function setToken(text) {
+  token = text;
+  if (text) sessionStorage.setItem(kept, text);
+  else sessionStorage.removeItem(kept);
+}
+
+export function whenRefused(fn) {
+  onRefused = fn;
+}
+
+/* status 0: the gateway could not be reached. */
+export class Failure extends Error {
+  constructor(status, message, code) {
     super(message);
     this.status = status;
+    this.code = code;
   }
 }
 
 async function send(method, path, { body, headers, signal } = {}) {
-  const response = await fetch(path, {
-    method, signal, cache: "no-store", credentials: "omit",
-    headers: { Authorization: `Bearer ${token}`, ...(body && { "Content-Type": "application/json" }), ...headers },
-    body: body && JSON.stringify(body),
-  });
+  let response;
+  try {
+    response = await fetch(path, {
+      method, signal, cache: "no-store", credentials: "omit",
+      headers: { Authorization: `Bearer ${token}`, ...(body && { "Content-Type": "application/json" }), ...headers },
+      body: body && JSON.stringify(body),
+    });
+  } catch (error) {
+    if (signal?.aborted) throw error;
+    throw new Failure(0, say(navigator.onLine ? "trouble.away" : "trouble.offline"));
+  }
   if (response.ok) return response;
-  if (response.status === 401) onRefused();
   const said = await response.json().catch(() => null);
-  throw new Failure(response.status, said?.error?.message ?? `${response.status} ${response.statusText}`);
+  if (response.status === 401) onRefused();
+  const message = said?.error?.message ?? response.statusText;
+  throw new Failure(response.status, sayError(response.status, message), said?.error?.code);
 }
 
-async function ask(method, path, body) {
-  return (await send(method, path, { body })).json();
+export async function ask(method, path, body, headers) {
+  return (await send(method, path, { body, headers })).json();
 }
 
-function pathOf(key, rest = "") {
+export async function askText(path) {
+  return (await send("GET", path)).text();
+}
+
+export function pathOf(key, rest = "") {
   return `/api/sessions/${encodeURIComponent(key)}${rest}`;
 }
 
-/* All records of a session, page by page. live: a run is in progress. */
-async function recordsOf(key) {
+const beyond = 999999999; /* above the number of every record */
+
+/* The last records of a session below the number `before`; live: a run is in progress. An
+ * answer may end early because of its size. */
+export async function recordsOf(key, limit, before = beyond) {
+  let { records, live, next } = await ask("GET", pathOf(key, `/records?limit=${limit}&before=${before}`));
+  while (next) {
+    const more = await ask("GET", pathOf(key, `/records?after=${next}&before=${before}`));
+    records = [...records, ...more.records];
+    next = more.next;
+  }
+  return { records, live };
+}
+
+export async function allRecordsOf(key) {
   const all = [];
   for (let after = 0; ;) {
     const { records, live, next } = await ask("GET", pathOf(key, `/records?after=${after}`));
@@ -42,6 +83,11 @@ async function recordsOf(key) {
     if (!next) return { records: all, live };
     after = next;
   }
+}
+
+/* A random key under which a request may be repeated. */
+export function onceKey() {
+  return [...crypto.getRandomValues(new Uint8Array(16))].map((b) => b.toString(16).padStart(2, "0")).join("");
 }
 
 /* Parses server-sent events from chunks of bytes, wherever they are split. */
@@ -73,12 +119,13 @@ class EventReader {
   }
 }
 
-/* Follows a session's events after the event `last`. Returns when the connection ends;
- * throws when it fails. */
-async function follow(key, last, signal, emit) {
-  const response = await send("GET", pathOf(key, "/events"), { headers: { "Last-Event-ID": last }, signal });
+/* Follows a stream of events after the event `last`. Calls opened when the stream is open.
+ * Returns when the connection ends; throws when it fails. */
+export async function follow(path, last, signal, opened, emit) {
+  const response = await send("GET", path, { headers: last ? { "Last-Event-ID": last } : {}, signal });
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   const events = new EventReader(emit);
+  opened();
   for (;;) {
     const { done, value } = await reader.read();
     if (done) return;

@@ -1,85 +1,315 @@
-/* app.js -- the page: token, list of sessions, the open session, sending, keyboard. */
+/* app.js -- the page: token, addresses, list of sessions, pages, keyboard.
+ *
+ * The part of the URL after # names what is shown: #/new, #/s/KEY, #/s/KEY/time,
+ * #/s/KEY/r/RUN (a run on the timeline), #/s/KEY/e/RUN:SEQ (an event), #/s/KEY/m/RECORD (a
+ * message), #/NAME (a page). Timeline, events and pages load their scripts when they are
+ * first shown. */
+import { ask, hasToken, pathOf, setToken, whenRefused } from "./api.js";
+import { watchFiles } from "./attach.js";
+import { $, make } from "./dom.js";
+import * as open from "./session.js";
+import { hooks, sessionPath, state, trouble } from "./session.js";
+import { setTongue, say, tongue, when } from "./words.js";
 
-const every = 4000; /* ms between two refreshes of the list of sessions */
-
-const app = {
-  sessions: [],
-  hits: { text: "", list: [] }, /* of a search in messages */
-  searching: 0,
-  agents: [],
-  key: null,      /* of the open session */
-  fresh: false,   /* has no message yet: the gateway does not know it */
-  status: "idle", /* running, paused, idle */
-  mode: null,     /* delivery mode chosen by the user; reset when the status changes */
-  view: "chat",
-  following: null,   /* AbortController of the event stream */
-  posting: null,     /* promise of the message being sent */
-  mine: new Set(),   /* runs that this page began */
-  last: "",          /* id of the last event */
-};
-
-const log = new Log($("view-log"));
-const chat = new Chat($("chat"), {
-  began: (e) => { setStatus("running"); if (e.seq === 0) showInput(e.run); },
-  resumed: () => setStatus("running"),
-  ended: (e) => {
-    setStatus(e.status === "paused" ? "paused" : "idle");
-    if (e.status === "paused") fillWaiting();
-    if (chat.missed) openSession(app.key);
-    listSessions();
-  },
-  asked: () => fillWaiting(),
-  decide,
-  answer,
-  takeOver,
-  delivered,
-});
+const { chat } = open;
 
 /* --- the token */
 
-function locked(why) {
-  token = "";
-  app.following?.abort();
-  app.key = null;
+let wanted = ""; /* the address to show once the token is known */
+
+function lock(why) {
+  setToken("");
+  state.following?.abort();
+  state.key = null;
   chat.clear();
   $("app").hidden = true;
   $("gate").hidden = false;
   $("gate-error").textContent = why ?? "";
   $("token").value = "";
+  document.title = "chela";
   $("token").focus();
 }
 
-onRefused = () => locked(say("gate.wrong"));
+whenRefused(() => { wanted = location.hash; lock(say($("app").hidden ? "gate.wrong" : "gate.over")); });
 
-async function enter(event) {
-  event.preventDefault();
-  token = $("token").value.trim();
-  $("gate-error").textContent = "";
+async function enter() {
   try {
-    app.agents = (await ask("GET", "/v1/models")).data.map((m) => m.id);
+    await loadAgents();
   } catch (error) {
-    if (error.status !== 401) $("gate-error").textContent = error.status ? error.message : say("gate.away");
+    if (error.status === 401) return;
+    $("gate").hidden = false;
+    $("gate-error").textContent = error.status ? error.message : say("gate.away");
     return;
   }
   $("token").value = "";
+  $("gate-error").textContent = "";
   $("gate").hidden = true;
   $("app").hidden = false;
-  $("agent").replaceChildren(...app.agents.map((id) => make("option", { value: id }, id)));
+  open.fillChoices();
   await listSessions();
-  begin();
+  if (wanted && location.hash !== wanted) location.hash = wanted;
+  else route();
+  wanted = "";
+}
+
+async function loadAgents() {
+  state.agents = (await ask("GET", "/api/agents")).agents;
+}
+
+/* --- addresses */
+
+let shown = ""; /* the address that is shown */
+
+function parse(hash) {
+  const [kind, ...rest] = hash.replace(/^#\/?/, "").split("/").map((part) => { try { return decodeURIComponent(part); } catch { return part; } });
+  return { kind: kind || "new", rest };
+}
+
+async function route() {
+  if (!hasToken()) return;
+  const { kind, rest } = parse(location.hash);
+  shown = location.hash;
+  drawer(false);
+  if (kind === "s" && rest[0]) { await routeSession(rest); return; }
+  if (kind !== "new" && kind in pages) { await showPage(kind, rest); return; }
+  open.beginSession();
+  showView("chat");
+  showSessions();
+}
+
+const viewOf = { time: "time", r: "time", log: "log", e: "log" };
+
+async function routeSession([key, part, at]) {
+  const again = state.key === key && !state.fresh;
+  showView(viewOf[part] ?? "chat");
+  if (!again) await open.openSession(key);
+  showSessions();
+  if (state.key !== key) return;
+  if (again && !part) open.toEnd();
+  if (part === "m" && at) await goToRecord(Number(at));
+  if (viewOf[part]) await fillView(part, at);
+}
+
+/* Sets the address without showing it anew. */
+hooks.address = (hash) => {
+  shown = hash;
+  history.replaceState(null, "", hash);
+};
+
+/* --- views of a session */
+
+let log = null, timeline = null;
+
+function showView(view) {
+  state.view = view;
+  $("view-page").hidden = true;
+  $("view-page").replaceChildren();
+  leavePage();
+  $("views").hidden = false;
+  for (const tab of document.querySelectorAll("#views [role=tab]")) {
+    const on = tab.dataset.view === view;
+    tab.setAttribute("aria-selected", String(on));
+    tab.tabIndex = on ? 0 : -1;
+    $(`view-${tab.dataset.view}`).hidden = !on;
+  }
+  if (view === "chat" && state.pinned) open.toEnd();
+}
+
+async function fillView(part, at) {
+  const key = state.key;
+  if (viewOf[part] === "time") {
+    timeline ??= await import("./timeline.js");
+    if (state.key === key && state.view === "time") timeline.showTimeline($("view-time"), at);
+  } else {
+    await needLog();
+    log.fill(at);
+  }
+}
+
+const recent = []; /* events before the events view was first shown */
+async function needLog() {
+  if (log) return;
+  const { Log } = await import("./log.js");
+  log = new Log($("view-log"));
+  for (const e of recent) log.add(e);
+}
+
+function toView(view) {
+  const rest = { chat: "", time: "/time", log: "/log" }[view];
+  if (state.fresh) {
+    showView(view);
+    if (rest) fillView(view);
+  } else if (state.key) location.hash = sessionPath(state.key, rest);
+}
+
+hooks.noted = (event, fresh) => {
+  recent.push(event);
+  if (recent.length > 2000) recent.splice(0, 500);
+  log?.add(event);
+  if (fresh && state.view === "time" && ["turn_end", "run_end", "tool_result"].includes(event.type)) timeline?.showTimeline($("view-time"));
+};
+hooks.cleared = () => { recent.length = 0; log?.clear(); };
+
+/* Scrolls to the message of a record. */
+async function goToRecord(seq, words) {
+  if (seq < state.first) await open.loadEarlier(seq);
+  const all = [...$("chat").querySelectorAll("[data-seq]")];
+  const node = all.find((n) => Number(n.dataset.seq) >= seq) ?? all.at(-1);
+  if (!node) return;
+  state.pinned = false;
+  for (const d of node.querySelectorAll("details")) d.open = true;
+  node.scrollIntoView({ block: "center" });
+  node.classList.add("flash");
+  setTimeout(() => node.classList.remove("flash"), 2500);
+  mark(node, words);
+}
+
+/* Marks words with the highlight API, if the browser has it. */
+function mark(node, words) {
+  if (!CSS.highlights) return;
+  CSS.highlights.clear();
+  if (!words) return;
+  const ranges = [], walk = document.createTreeWalker(node, NodeFilter.SHOW_TEXT), parts = words.toLowerCase().split(/\s+/).filter(Boolean);
+  for (let t = walk.nextNode(); t; t = walk.nextNode()) {
+    const text = t.data.toLowerCase();
+    for (const part of parts) {
+      for (let at = text.indexOf(part); at >= 0 && ranges.length < 500; at = text.indexOf(part, at + part.length)) {
+        const range = new Range();
+        range.setStart(t, at);
+        range.setEnd(t, at + part.length);
+        ranges.push(range);
+      }
+    }
+  }
+  CSS.highlights.set("found", new Highlight(...ranges));
+}
+
+/* --- search in the session */
+
+const find = { hits: [], at: -1, timer: 0 };
+
+function openFind() {
+  if (!state.key || state.fresh) return;
+  if (state.view !== "chat") toView("chat");
+  $("find").hidden = false;
+  $("find-text").focus();
+  $("find-text").select();
+}
+
+function closeFind() {
+  $("find").hidden = true;
+  CSS.highlights?.clear();
+  $("say").focus();
+}
+
+function searchSession() {
+  clearTimeout(find.timer);
+  find.timer = setTimeout(async () => {
+    const text = $("find-text").value.trim(), key = state.key;
+    find.hits = [];
+    find.at = -1;
+    $("find-count").textContent = "";
+    if (text.length < 2) return;
+    try {
+      const { hits } = await ask("GET", `/api/sessions?limit=200&session=${encodeURIComponent(key)}&q=${encodeURIComponent(text)}`);
+      if (state.key !== key || $("find-text").value.trim() !== text) return;
+      find.hits = [...new Set(hits.map((h) => h.seq))].sort((a, b) => b - a);
+      stepFind(1);
+    } catch (error) {
+      trouble(error);
+    }
+  }, 250);
+}
+
+function stepFind(by) {
+  if (!find.hits.length) { $("find-count").textContent = $("find-text").value.trim().length > 1 ? say("side.nothing") : ""; return; }
+  find.at = (find.at + by + find.hits.length) % find.hits.length;
+  $("find-count").textContent = `${find.at + 1} / ${find.hits.length}`;
+  goToRecord(find.hits[find.at], $("find-text").value.trim());
+}
+
+/* --- pages */
+
+/* name: the name of the module that shows it. In the order of the list. */
+const pages = {
+  approvals: "operate", usage: "usage", agents: "operate", skills: "operate", channels: "operate", config: "operate",
+};
+
+let leave = null; /* ends what the open page watches */
+function leavePage() {
+  leave?.();
+  leave = null;
+}
+
+async function showPage(name, rest) {
+  const hash = location.hash;
+  open.leaveSession();
+  state.key = null;
+  state.fresh = false;
+  open.setStatus("idle");
+  $("status").textContent = "";
+  for (const view of ["chat", "time", "log"]) $(`view-${view}`).hidden = true;
+  leavePage();
+  $("views").hidden = true;
+  $("view-page").hidden = false;
+  $("view-page").dataset.page = name;
+  $("view-page").replaceChildren(make("p.nothing", {}, say("chat.loading")));
+  $("view-page").scrollTop = 0;
+  state.view = "page";
+  entitle();
+  showSessions();
+  open.watchNotices();
+  try {
+    const module = await import(`./${pages[name]}.js`);
+    if (location.hash === hash) leave = await module.showPage($("view-page"), name, rest) ?? null;
+  } catch (error) {
+    trouble(error);
+    $("view-page").replaceChildren(make("p.nothing", {}, error.message));
+  }
+}
+
+const waitingCount = () => state.sessions.filter((s) => s.status === "paused" && !s.key.includes("~")).length;
+
+function showPages() {
+  const { kind } = parse(location.hash), waiting = waitingCount();
+  $("pages").replaceChildren(...Object.keys(pages).map((name) => make("a.page-link", { href: `#/${name}`, "aria-current": kind === name ? "page" : null },
+    say(`page.${name}`), name === "approvals" && waiting ? make("span.count", {}, String(waiting)) : null)));
 }
 
 /* --- the list of sessions */
 
+let hits = { text: "", list: [] }, searching = 0, listing = null;
+
+/* Requests that come while one is under way are joined to one more. */
 async function listSessions() {
-  if (!token) return;
+  if (!hasToken()) return;
+  if (listing) { listing.again = true; return; }
+  listing = { again: false };
   try {
-    app.sessions = (await ask("GET", "/api/sessions?limit=200")).sessions;
+    state.sessions = (await ask("GET", "/api/sessions?limit=200")).sessions;
+    noteLost();
   } catch (error) {
-    trouble(error);
-    return;
+    if (error.status) trouble(error);
   }
+  const { again } = listing;
+  listing = null;
   showSessions();
+  entitle();
+  if (again) listSessions();
+}
+
+/* Another tab may have deleted the open session. */
+function noteLost() {
+  if (!state.key || state.fresh || state.gone || state.posting || state.sessions.length >= 200 || state.sessions.some((s) => s.key === state.key)) return;
+  const { key } = state;
+  ask("GET", pathOf(key, "/records?limit=1")).catch((error) => { if (error.status === 404 && state.key === key) open.lost(); });
+}
+
+hooks.changed = () => { listSessions(); pageChanged?.(); };
+let pageChanged = null; /* of the page that is open: called when sessions have changed */
+export function onChange(fn) {
+  pageChanged = fn;
+  return () => { pageChanged = null; };
 }
 
 function matches(session, text) {
@@ -88,34 +318,31 @@ function matches(session, text) {
 
 function showSessions() {
   const text = $("search").value.trim().toLowerCase();
-  const found = app.sessions.filter((s) => matches(s, text));
+  const found = state.sessions.filter((s) => matches(s, text));
   const had = document.activeElement?.dataset?.key;
-  $("sessions").replaceChildren(...found.map((s) => make("button.session", {
-    "data-key": s.key, "aria-current": s.key === app.key ? "page" : null, title: s.key, onclick: () => openSession(s.key),
-  }, make("span.dot", { "data-status": s.key === app.key && app.status !== "idle" ? app.status : s.status }),
-  make("span.session-title", {}, s.title || s.key), make("span.session-when", {}, when(s.updated)))));
+  const row = (s, style, ...parts) => make(`a.session${style}`, { href: sessionPath(s.key), "data-key": s.key, "aria-current": s.key === state.key ? "page" : null, title: s.key,
+    onclick: () => { if (location.hash === sessionPath(s.key)) route(); } }, ...parts);
+  const dot = (s) => { const status = s.key === state.key && state.status !== "idle" ? state.status : s.status; return make("span.dot", { "data-status": status, title: say(`status.${status}`) }); };
+  $("sessions").replaceChildren(...found.map((s) => row(s, "", dot(s), make("span.session-title", {}, s.title || s.key), make("span.session-when", {}, when(s.updated)))));
   const listed = new Set(found.map((s) => s.key));
-  const hits = text === app.hits.text ? app.hits.list.filter((h) => !listed.has(h.key)) : [];
-  if (hits.length) $("sessions").append(make("h2.side-head", {}, say("side.found")));
-  for (const h of hits) {
-    $("sessions").append(make("button.session.hit", { "data-key": h.key, "aria-current": h.key === app.key ? "page" : null, title: h.key, onclick: () => openSession(h.key) },
-      make("span.session-title", {}, h.title || h.key), make("span.session-excerpt", {}, h.excerpt)));
-  }
-  if (!found.length && !hits.length) $("sessions").append(make("p.quiet", {}, say(text ? "side.nothing" : "side.none")));
+  const others = text === hits.text ? hits.list.filter((h) => !listed.has(h.key)) : [];
+  if (others.length) $("sessions").append(make("h2.side-head", {}, say("side.found")));
+  for (const h of others) $("sessions").append(row(h, ".hit", make("span.session-title", {}, h.title || h.key), make("span.session-excerpt", {}, h.excerpt)));
+  if (!found.length && !others.length) $("sessions").append(make("p.quiet", {}, say(text ? "side.nothing" : "side.none")));
   if (had) $("sessions").querySelector(`[data-key="${CSS.escape(had)}"]`)?.focus();
+  showPages();
 }
 
 /* Searches messages when the user stops typing; lists a session once. */
 function search() {
   const text = $("search").value.trim().toLowerCase();
   showSessions();
-  clearTimeout(app.searching);
+  clearTimeout(searching);
   if (text.length < 2) return;
-  app.searching = setTimeout(async () => {
+  searching = setTimeout(async () => {
     try {
-      const { hits } = await ask("GET", `/api/sessions?limit=50&q=${encodeURIComponent(text)}`);
-      const once = new Map(hits.map((h) => [h.key, h]));
-      app.hits = { text, list: [...once.values()] };
+      const answer = await ask("GET", `/api/sessions?limit=50&q=${encodeURIComponent(text)}`);
+      hits = { text, list: [...new Map(answer.hits.map((h) => [h.key, h])).values()] };
       showSessions();
     } catch (error) {
       trouble(error);
@@ -125,404 +352,56 @@ function search() {
 
 function step(by) {
   const all = [...$("sessions").querySelectorAll(".session")];
-  const at = all.findIndex((s) => s.dataset.key === app.key);
+  const at = all.findIndex((s) => s.dataset.key === state.key);
   all[Math.min(Math.max(at + by, 0), all.length - 1)]?.click();
 }
 
-/* --- the open session */
-
-function setStatus(status) {
-  if (status !== app.status) app.mode = null;
-  app.status = status;
-  const running = status === "running";
-  $("status").textContent = app.fresh ? "" : sayStatus(status);
-  $("status").dataset.status = status;
-  $("cancel").hidden = !running;
-  $("resume").hidden = status !== "interrupted";
-  $("delete").hidden = app.fresh || running;
-  $("agent").hidden = running || status === "paused" || app.agents.length < 2;
-  offerModes();
-}
-
-/* The delivery modes that are possible now. */
-function modesNow() {
-  if (app.status === "running") return ["steer", "follow_up", "take_over"];
-  if (app.status !== "paused") return [];
-  return chat.waiting().some((c) => c.asks) ? ["answer", "take_over"] : ["take_over"];
-}
-
-function offerModes() {
-  const modes = modesNow();
-  $("mode").replaceChildren(...modes.map((m) => make("option", { value: m }, say(`mode.${m}`))));
-  if (modes.includes(app.mode)) $("mode").value = app.mode;
-  $("mode").hidden = !modes.length;
-  $("say").placeholder = say(app.status === "running" ? "chat.more" : app.status === "paused" ? "chat.paused" : "chat.ask");
-  nameSend();
-}
-
-function nameSend() {
-  const mode = modesNow().length ? $("mode").value : "";
-  $("send").textContent = say({ answer: "chat.answer", take_over: "chat.take" }[mode] ?? "chat.send");
-  $("send").classList.toggle("primary", mode !== "take_over");
-  $("send").classList.toggle("danger", mode === "take_over");
-}
-
 function entitle() {
-  const session = app.sessions.find((s) => s.key === app.key);
-  const title = app.fresh ? say("chat.new") : session?.title || app.key || "";
+  const session = state.sessions.find((s) => s.key === state.key);
+  const { kind } = parse(location.hash);
+  const title = state.fresh ? say("chat.new") : state.key ? session?.title || state.key : kind in pages ? say(`page.${kind}`) : "";
+  const waiting = waitingCount();
   $("title").textContent = title;
-  document.title = title ? `${title} · chela` : "chela";
+  document.title = `${waiting ? `(${waiting}) ` : ""}${title ? `${title} · ` : ""}chela`;
 }
-
-function leave() {
-  app.following?.abort();
-  app.following = null;
-  app.last = "";
-  chat.clear();
-  log.clear();
-  trouble(null);
-  drawer(false);
-}
-
-/* Opens a new session; its first message creates it in the gateway. */
-function begin() {
-  leave();
-  const random = [...crypto.getRandomValues(new Uint8Array(6))].map((b) => b.toString(16).padStart(2, "0")).join("");
-  app.key = `web:${random}`;
-  app.fresh = true;
-  chat.put(make("p.hello", {}, say("chat.empty")));
-  setStatus("idle");
-  entitle();
-  showSessions();
-  show("chat");
-  $("say").focus();
-}
-
-async function openSession(key) {
-  leave();
-  app.key = key;
-  app.fresh = false;
-  entitle();
-  const session = app.sessions.find((s) => s.key === key);
-  if (session && app.agents.includes(session.agent)) $("agent").value = session.agent;
-  showSessions();
-  try {
-    const { records, live } = await recordsOf(key);
-    if (app.key !== key) return;
-    setStatus(chat.load(records, live));
-    if (app.status === "paused") fillWaiting();
-  } catch (error) {
-    trouble(error);
-    return;
-  }
-  toEnd(true);
-  if (app.view !== "chat") show(app.view);
-  watch(key);
-}
-
-/* Follows the session's events and reconnects when the connection breaks. With an unknown
- * id the gateway sends all events that it remembers. */
-async function watch(key) {
-  const control = app.following = new AbortController();
-  let wait = 500;
-  app.last ||= "start:0";
-  while (!control.signal.aborted) {
-    try {
-      await follow(key, app.last, control.signal, (e) => {
-        if (control.signal.aborted) return;
-        wait = 500;
-        trouble(null);
-        onEvent(e, key);
-      });
-    } catch (error) {
-      if (control.signal.aborted || error.status) { if (error.status) trouble(error); return; }
-      trouble(say("trouble.cut"));
-    }
-    await new Promise((resolve) => setTimeout(resolve, wait));
-    wait = Math.min(wait * 2, 15000);
-  }
-}
-
-function onEvent({ name, id, data }, key) {
-  if (name === "gap") {
-    if (app.last !== "start:0") openSession(key);
-    return;
-  }
-  app.last = id;
-  const event = JSON.parse(data);
-  log.add(event);
-  if (app.view === "time" && ["turn_end", "run_end", "tool_result"].includes(event.type)) refreshTime();
-  const stuck = atEnd();
-  chat.event(event);
-  if (stuck) toEnd();
-}
-
-/* Shows the input of a run that another client began, from the records. */
-async function showInput(run) {
-  const place = chat.put(make("span"));
-  const key = app.key;
-  await app.posting?.catch(() => {});
-  if (!app.mine.has(run) && app.key === key) {
-    const { records } = await recordsOf(key);
-    const input = records.find((r) => r.type === "inbound" && r.data.run === run && r.data.mode === "start");
-    if (input && place.isConnected) place.before(chat.user(input.data.message.content));
-  }
-  place.remove();
-}
-
-/* --- sending */
-
-async function post(text) {
-  const mode = modesNow().length ? { mode: $("mode").value } : { agent: $("agent").value };
-  const body = { text, ...mode };
-  const answer = await ask("POST", pathOf(app.key, "/messages"), body);
-  if (answer.delivery === "run") app.mine.add(answer.run);
-  return answer;
-}
-
-async function speakUp(event) {
-  event?.preventDefault();
-  const text = $("say").value.trim();
-  if (!text || app.posting) return;
-  const mode = modesNow().length ? $("mode").value : "run";
-  if (mode === "answer" || mode === "take_over") {
-    await instead(mode, text);
-    return;
-  }
-  const key = app.key, running = app.status === "running";
-  if (app.fresh) chat.clear();
-  const bubble = chat.user(text, running ? say("chat.waits") : null);
-  bubble.classList.add("pending");
-  bubble.dataset.text = text;
-  $("say").value = "";
-  grow();
-  toEnd(true);
-  try {
-    const answer = await (app.posting = post(text));
-    if (answer.delivery === "run") bubble.classList.remove("pending");
-    if (app.fresh && app.key === key) {
-      app.fresh = false;
-      setStatus("running");
-      watch(key);
-      listSessions().then(entitle);
-    }
-  } catch (error) {
-    bubble.remove();
-    $("say").value = text;
-    grow();
-    trouble(error);
-  } finally {
-    app.posting = null;
-  }
-}
-
-/* Sends text that is not a message: the answer to a question, or a take-over. */
-async function instead(mode, text) {
-  const question = chat.waiting().find((c) => c.asks);
-  $("say").value = "";
-  grow();
-  if (mode === "answer" && question) {
-    answer(question, text);
-    return;
-  }
-  try {
-    await (app.posting = post(text));
-    for (const card of chat.waiting()) card.decided("ask.taken");
-  } catch (error) {
-    $("say").value = text;
-    grow();
-    trouble(error);
-  } finally {
-    app.posting = null;
-  }
-}
-
-/* The run has received a message that was sent during it. */
-function delivered(e, mode) {
-  const pending = [...$("chat").querySelectorAll(".user.pending")].find((b) => b.dataset.text === e.text);
-  pending?.remove();
-  chat.user(e.text, say(mode === "steer" ? "chat.steered" : "chat.followed"));
-}
-
-async function cancel() {
-  if (app.status !== "running") return;
-  try {
-    await ask("POST", pathOf(app.key, "/cancel"), {});
-  } catch (error) {
-    if (error.status !== 409) trouble(error);
-  }
-}
-
-/* Resumes an interrupted run. */
-async function resume() {
-  if (app.status !== "interrupted") return;
-  setStatus("running"); // its events may come before the answer does
-  try {
-    await ask("POST", pathOf(app.key, "/messages"), { resume: true });
-  } catch (error) {
-    setStatus("interrupted");
-    trouble(error);
-  }
-}
-
-async function remove() {
-  const key = app.key;
-  if (app.fresh || app.status === "running") return;
-  $("sure-what").textContent = $("title").textContent;
-  $("sure").showModal();
-  await new Promise((resolve) => $("sure").addEventListener("close", resolve, { once: true }));
-  if ($("sure").returnValue !== "yes") return;
-  app.following?.abort();
-  try {
-    await ask("DELETE", pathOf(key, ""));
-    begin();
-  } catch (error) {
-    trouble(error);
-  }
-  listSessions();
-}
-
-/* --- pending decisions */
-
-/* Loads the exact arguments of the waiting calls from the gateway; the events hold a
- * summary only. */
-async function fillWaiting() {
-  const key = app.key;
-  let list;
-  try {
-    list = await ask("GET", "/api/approvals");
-  } catch (error) {
-    trouble(error);
-    return;
-  }
-  if (app.key !== key) return;
-  const stuck = atEnd();
-  for (const w of list.approvals) chat.consents.get(w.approval_id)?.show(w.arguments);
-  for (const w of list.unanswered) if (w.session === key) chat.unanswered(w.id, w.name, w.arguments);
-  for (const w of [...list.approvals, ...list.unanswered]) if (w.session === key) chat.tools.get(w.id)?.arguments(w.arguments);
-  if (app.status === "paused") offerModes();
-  if (stuck) toEnd();
-}
-
-/* Sends a decision. An error is shown on the card; a call that another person has decided
- * about is closed. */
-async function settle(card, word, given, send) {
-  card.ready(false);
-  try {
-    await send();
-    card.decided(word, given);
-    $("say").focus();
-  } catch (error) {
-    const over = error.status === 404 || error.status === 409;
-    if (over) card.decided("ask.gone");
-    else card.refused(error.message);
-    trouble(error.status === 404 || error.status === 400 ? null : error);
-  }
-  if (app.status === "paused") offerModes();
-}
-
-/* The member of the request that holds the text of a decision. */
-const wordsFor = { edit: "arguments", answer: "content", "take-over": "text", deny: "reason" };
-
-function decide(card, decision, words) {
-  const body = { decision, ...(words && { [wordsFor[decision]]: words }) };
-  settle(card, decidedAs[decision], words, () => ask("POST", `/api/approvals/${encodeURIComponent(card.id)}`, body));
-}
-
-function answer(card, text) {
-  settle(card, "ask.replied", text, () => ask("POST", pathOf(app.key, "/messages"), { results: [{ id: card.id, content: text }] }));
-}
-
-function takeOver(card, text) {
-  settle(card, "ask.taken", null, () => ask("POST", pathOf(app.key, "/messages"), { text, mode: "take_over" }));
-}
+hooks.entitle = entitle;
 
 /* --- layout */
 
-function trouble(what) {
-  $("trouble").hidden = !what;
-  $("trouble").textContent = what?.message ?? what ?? "";
-}
-
-function atEnd() {
-  const s = $("scroll");
-  return s.scrollHeight - s.scrollTop - s.clientHeight < 80;
-}
-
-const toEndSoon = eachFrame(() => requestAnimationFrame(() => { $("scroll").scrollTop = $("scroll").scrollHeight; }));
-function toEnd() {
-  toEndSoon();
-}
-
-function grow() {
-  const field = $("say");
-  field.style.height = "auto";
-  field.style.height = `${Math.min(field.scrollHeight, innerHeight / 3)}px`;
-}
-
-function drawer(open) {
-  $("side").classList.toggle("open", open);
-  $("shade").hidden = !open;
-  $("menu").setAttribute("aria-expanded", String(open));
-}
-
-function show(view) {
-  app.view = view;
-  for (const tab of document.querySelectorAll("#views [role=tab]")) {
-    const on = tab.dataset.view === view;
-    tab.setAttribute("aria-selected", String(on));
-    tab.tabIndex = on ? 0 : -1;
-    $(`view-${tab.dataset.view}`).hidden = !on;
-  }
-  if (view === "time") refreshTime();
-  if (view === "log") log.fill();
-  if (view === "usage") refreshUsage();
-}
-
-async function refreshTime() {
-  const key = app.key, node = $("view-time");
-  if (app.fresh) { showTimeline(node, []); return; }
-  try {
-    const { records } = await recordsOf(key);
-    if (app.key === key) showTimeline(node, records);
-  } catch (error) {
-    trouble(error);
-  }
-}
-
-async function refreshUsage() {
-  try {
-    showUsage($("view-usage"), await ask("GET", `/api/usage?days=${days}`));
-  } catch (error) {
-    trouble(error);
-  }
+function drawer(opened) {
+  $("side").classList.toggle("open", opened);
+  $("shade").hidden = !opened;
+  $("menu").setAttribute("aria-expanded", String(opened));
+  if (opened) $("new").focus();
 }
 
 const themes = ["auto", "light", "dark"];
 function setTheme(theme) {
   document.documentElement.dataset.theme = theme;
+  localStorage.setItem("chela.theme", theme);
   $("theme").textContent = say(`theme.${theme}`);
+  $("theme").title = say("side.theme");
 }
 
-function setTongue(to) {
-  tongue = to;
-  speak();
-  $("tongue").textContent = say("tongue");
+async function toTongue(to) {
+  await setTongue(to);
+  localStorage.setItem("chela.tongue", to);
+  $("tongue").textContent = $("gate-tongue").textContent = say("tongue");
   setTheme(document.documentElement.dataset.theme ?? "auto");
   showKeys();
-  log.frame();
-  if (!token) return;
-  setStatus(app.status);
-  if (app.fresh) begin();
-  else openSession(app.key);
+  log?.frame();
+  if (!hasToken() || $("app").hidden) return;
+  open.fillChoices();
+  if (state.key && !state.fresh) await open.openSession(state.key);
+  route();
 }
 
 /* --- keyboard */
 
 const keys = [
-  ["Enter", "help.send"], ["Shift Enter", "help.line"], ["Ctrl .", "help.cancel"], ["c", "help.say"], ["n", "help.new"],
-  ["/", "help.search"], ["j k", "help.move"], ["1 2 3 4", "help.views"], ["a", "help.consent"], ["y d", "help.decide"], ["e g t", "help.words"], ["r", "help.resume"], ["Delete", "help.delete"],
-  ["Esc", "help.escape"], ["?", "help.help"],
+  ["Enter", "help.send"], ["Shift Enter", "help.line"], ["Ctrl .", "help.cancel"], ["Ctrl U", "help.attach"], ["c", "help.say"], ["n", "help.new"],
+  ["/", "help.search"], ["f", "help.find"], ["j k", "help.move"], ["1 2 3", "help.views"], ["w", "help.waiting"], ["m", "help.more"], ["a", "help.consent"], ["y d", "help.decide"], ["e g t", "help.words"],
+  ["r", "help.resume"], ["Delete", "help.delete"], ["Esc", "help.escape"], ["?", "help.help"],
 ];
 
 function showKeys() {
@@ -531,23 +410,33 @@ function showKeys() {
 }
 
 const actions = {
-  n: begin,
-  c: () => { show("chat"); $("say").focus(); },
+  n: () => { location.hash = "#/new"; if (shown === "#/new") route(); },
+  c: () => { if (!state.key) location.hash = "#/new"; else if (state.view !== "chat") toView("chat"); $("say").focus(); },
   "/": () => { drawer(true); $("search").focus(); },
+  f: openFind,
   j: () => step(1),
   k: () => step(-1),
-  a: () => { show("chat"); chat.waiting()[0]?.node.focus(); },
-  r: resume,
-  Delete: remove,
+  w: () => { location.hash = "#/approvals"; },
+  m: () => { if (!$("more").hidden) { $("more").open = true; $("rename").focus(); } },
+  a: () => { const card = state.view === "page" ? $("view-page").querySelector(".consent:not(.settled)") : chat.waiting()[0]?.node; if (state.view !== "page") toView("chat"); card?.focus(); },
+  r: open.resume,
+  Delete: open.remove,
   "?": () => $("help").showModal(),
-  1: () => show("chat"), 2: () => show("time"), 3: () => show("log"), 4: () => show("usage"),
+  1: () => toView("chat"), 2: () => toView("time"), 3: () => toView("log"),
 };
 
 function onKey(event) {
-  if (!token || event.isComposing) return;
-  if (event.key === "." && (event.ctrlKey || event.metaKey)) { event.preventDefault(); cancel(); return; }
+  if (!hasToken() || $("app").hidden || event.isComposing) return;
+  if (event.key === "." && (event.ctrlKey || event.metaKey)) { event.preventDefault(); open.cancel(); return; }
+  if (event.key === "u" && (event.ctrlKey || event.metaKey) && event.target === $("say")) { event.preventDefault(); $("attach").click(); return; }
   const typing = event.target.matches("input, textarea, select");
-  if (event.key === "Escape") { if (typing) event.target.blur(); drawer(false); return; }
+  if (event.key === "Escape") {
+    if ($("more").open) { $("more").open = false; $("more").firstElementChild.focus(); return; }
+    if (!$("find").hidden && event.target === $("find-text")) { closeFind(); return; }
+    if (typing) event.target.blur();
+    drawer(false);
+    return;
+  }
   if (typing || event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
   const action = actions[event.key];
   if (action) { event.preventDefault(); action(); }
@@ -557,7 +446,7 @@ function onKey(event) {
 function onSayKey(event) {
   if (event.key !== "Enter" || event.shiftKey || event.isComposing || event.keyCode === 229) return;
   event.preventDefault();
-  speakUp();
+  open.speakUp();
 }
 
 function onTabKey(event) {
@@ -565,33 +454,50 @@ function onTabKey(event) {
   if (!by) return;
   const tabs = [...document.querySelectorAll("#views [role=tab]")];
   const to = tabs[(tabs.indexOf(event.target) + by + tabs.length) % tabs.length];
-  show(to.dataset.view);
+  toView(to.dataset.view);
   to.focus();
 }
 
-$("gate-form").addEventListener("submit", enter);
-$("composer").addEventListener("submit", speakUp);
-$("say").addEventListener("keydown", onSayKey);
-$("say").addEventListener("input", grow);
-$("mode").addEventListener("change", () => { app.mode = $("mode").value; nameSend(); });
-$("cancel").addEventListener("click", cancel);
-$("resume").addEventListener("click", resume);
-$("delete").addEventListener("click", remove);
-$("new").addEventListener("click", begin);
-$("search").addEventListener("input", search);
-$("menu").addEventListener("click", () => drawer(!$("side").classList.contains("open")));
-$("shade").addEventListener("click", () => drawer(false));
-$("lock").addEventListener("click", () => locked());
-$("help-open").addEventListener("click", () => $("help").showModal());
-$("theme").addEventListener("click", () => setTheme(themes[(themes.indexOf(document.documentElement.dataset.theme) + 1) % themes.length]));
-$("tongue").addEventListener("click", () => setTongue(tongue === "en" ? "zh" : "en"));
-$("views").addEventListener("click", (e) => { if (e.target.dataset.view) show(e.target.dataset.view); });
-$("views").addEventListener("keydown", onTabKey);
-$("scroll").addEventListener("scroll", () => { $("latest").hidden = atEnd(); });
-$("latest").addEventListener("click", () => toEnd());
+const on = (id, type, fn) => $(id).addEventListener(type, fn);
+on("gate-form", "submit", (event) => { event.preventDefault(); setToken($("token").value.trim()); enter(); });
+on("gate-tongue", "click", () => toTongue(tongue() === "en" ? "zh" : "en"));
+on("composer", "submit", open.speakUp);
+on("say", "keydown", onSayKey);
+on("say", "input", () => { open.keepDraft(); open.grow(); });
+on("mode", "change", open.offerModes);
+on("take", "click", open.askTakeOver);
+on("cancel", "click", open.cancel);
+on("resume", "click", open.resume);
+on("new", "click", actions.n);
+on("search", "input", search);
+on("earlier", "click", () => open.loadEarlier());
+on("menu", "click", () => drawer(!$("side").classList.contains("open")));
+on("shade", "click", () => drawer(false));
+on("lock", "click", () => { open.forgetDrafts(); history.replaceState(null, "", "#/new"); lock(); });
+on("help-open", "click", () => $("help").showModal());
+on("theme", "click", () => setTheme(themes[(themes.indexOf(document.documentElement.dataset.theme) + 1) % themes.length]));
+on("tongue", "click", () => toTongue(tongue() === "en" ? "zh" : "en"));
+on("views", "click", (e) => { if (e.target.dataset.view) toView(e.target.dataset.view); });
+on("views", "keydown", onTabKey);
+on("scroll", "scroll", open.onScroll);
+on("latest", "click", open.toEnd);
+on("find", "submit", (e) => { e.preventDefault(); stepFind(1); });
+on("find-text", "input", searchSession);
+on("find-text", "keydown", (e) => { if (e.key === "Enter") { e.preventDefault(); stepFind(e.shiftKey ? -1 : 1); } });
+on("find-next", "click", () => stepFind(1));
+on("find-last", "click", () => stepFind(-1));
+on("find-close", "click", closeFind);
+for (const [id, act] of [["rename", open.rename], ["fork", open.fork], ["undo", open.undo], ["delete", open.remove], ["find-open", openFind],
+  ["export-md", () => open.exportAs("md")], ["export-json", () => open.exportAs("json")],
+  ["copy-link", () => navigator.clipboard?.writeText(location.origin + location.pathname + sessionPath(state.key))]])
+  on(id, "click", () => { $("more").open = false; act(); });
+document.addEventListener("click", (e) => { if ($("more").open && !$("more").contains(e.target)) $("more").open = false; });
 document.addEventListener("keydown", onKey);
-addEventListener("resize", () => { if (app.view === "usage") refreshUsage(); });
-setInterval(() => { if (token && !document.hidden) listSessions(); }, every);
+addEventListener("hashchange", () => { if (location.hash !== shown) route(); });
+watchFiles((text) => trouble(text));
 
-setTongue(tongue);
-locked();
+document.documentElement.dataset.theme = localStorage.getItem("chela.theme") ?? "auto";
+await toTongue(localStorage.getItem("chela.tongue") ?? (/^zh\b/i.test(navigator.language) ? "zh" : "en"));
+wanted = location.hash;
+if (hasToken()) await enter();
+else { $("gate").hidden = false; $("token").focus(); }

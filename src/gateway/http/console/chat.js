@@ -3,87 +3,89 @@
  * It is built from the session's records when the session is opened, then from events. A
  * state record holds the sequence number of the next event, so that replayed events do not
  * repeat what the records hold. Tool calls are identified by their id, and can be reported
- * any number of times. */
+ * any number of times. Earlier records can be added in front. */
+import { argumentsNode, citationsNode, headline, mediaNode, plain, readable, resultNode } from "./content.js";
+import { copyButton, iconButton, make, visibly, visiblyIn } from "./dom.js";
+import { AnswerCard, ConsentCard, decidedAs } from "./human.js";
+import { Markdown } from "./markdown.js";
+import { count, dollars, say, sayReason, sayStatus, took } from "./words.js";
 
-const brief = 96; /* characters of a call's arguments in its title */
+const cutOff = "\n\n[interrupted]"; /* the end of a reply that was cancelled */
+const mediaOf = (content) => (Array.isArray(content) ? content.filter((c) => c?.media_type) : []);
 
-function plain(content) {
-  if (typeof content === "string") return content;
-  if (Array.isArray(content)) return content.map((c) => c.text ?? `[${c.type}]`).join("\n");
-  return content === undefined || content === null ? "" : JSON.stringify(content, null, 2);
-}
-
-/* Incomplete arguments are not valid JSON yet. */
-function readable(json) {
-  return typeof json === "string" ? indented(json) : JSON.stringify(json ?? {}, null, 2);
-}
-
-function headline(json) {
-  const exact = typeof json === "string" ? json : JSON.stringify(json ?? {});
-  let values;
-  try { values = [...members(compact(exact)).values()]; } catch { return exact.slice(0, brief); }
-  const text = values.map((v) => (v.startsWith('"') ? JSON.parse(v) : v)).join("  ").replace(/\s+/g, " ");
-  return text.length > brief ? `${text.slice(0, brief)}…` : text;
-}
-
-/* The text with hidden characters made visible, except tabs and line breaks. */
-function lines(text) {
-  const node = make("pre.summary", { tabindex: 0 });
-  for (const piece of text.split(/([\n\t]+)/)) {
-    if (/^[\n\t]/.test(piece)) node.append(piece);
-    else visibly(piece, node);
-  }
-  return node;
-}
-
+/* The body of a card is built when the card is opened. */
 class ToolCard {
   constructor(id, name) {
     this.id = id;
+    this.tool = name;
     this.sent = "";
-    this.mark = make("span.mark-tool");
+    this.mark = make("span.mark-tool", { "aria-hidden": "true" });
     this.name = make("span.tool-name", {}, name);
     this.short = make("span.tool-short");
     this.time = make("span.tool-time");
-    this.sentNode = make("pre", { tabindex: 0 });
-    this.gotNode = make("pre", { tabindex: 0 });
-    this.gotPart = make("div", { hidden: true }, make("h4", {}, say("chat.result")), this.gotNode);
-    this.node = make("details.tool", { "data-id": id },
-      make("summary", {}, this.mark, this.name, this.short, this.time),
-      make("div.tool-body", {}, make("h4", {}, say("chat.arguments")), this.sentNode, this.gotPart));
+    this.body = make("div.tool-body");
+    this.media = make("div.tool-media", { hidden: true });
+    this.details = make("details.tool", { "data-id": id, ontoggle: () => this.build() },
+      make("summary", {}, this.mark, this.name, this.short, this.time), this.body);
+    this.node = make("div.tool-box", {}, this.details, this.media);
     this.state("waits");
   }
   state(word) {
-    this.node.dataset.state = word;
+    this.details.dataset.state = word;
     this.mark.textContent = { waits: "○", runs: "◐", done: "✓", failed: "✕" }[word];
+  }
+  get open() {
+    return ["waits", "runs"].includes(this.details.dataset.state);
+  }
+  build() {
+    if (!this.details.open) return;
+    const shown = argumentsNode(this.tool, this.sent), exact = visiblyIn(make("pre", { tabindex: 0 }), readable(this.sent));
+    this.body.replaceChildren(make("h4", {}, say("chat.arguments")),
+      ...(shown ? [shown, make("details.exactly", {}, make("summary.quiet", {}, say("ask.exact")), exact)] : [exact]));
+    this.gotNode = null;
+    if (this.got !== undefined || this.said) this.buildResult();
+  }
+  buildResult() {
+    const head = make("h4", {}, say("chat.result"));
+    if (this.got === undefined) this.gotNode = make("pre", { tabindex: 0 }, this.said);
+    else this.gotNode = resultNode(this.tool, this.sent, this.got);
+    this.body.append(make("div.tool-got", {}, head, this.gotNode, this.cut ? make("p.quiet", {}, say("chat.cut")) : null));
   }
   arguments(json) {
     this.sent = json;
     this.short.replaceChildren();
     visibly(headline(json), this.short);
-    this.sentNode.replaceChildren();
-    this.sentNode.append(...lines(readable(json)).childNodes);
+    this.build();
   }
   piece(text) {
     this.arguments((typeof this.sent === "string" ? this.sent : "") + text);
   }
   progress(text) {
-    this.gotPart.hidden = false;
-    this.gotNode.append(text);
+    this.said = (this.said ?? "") + text;
+    if (this.details.open && this.gotNode) this.gotNode.append(text);
+    else this.build();
   }
   result(content, failed, ms, cut) {
-    this.gotPart.hidden = false;
-    this.gotNode.replaceChildren(...lines(plain(content)).childNodes);
-    if (cut) this.gotNode.append(make("span.quiet", {}, `\n${say("chat.cut")}`));
+    this.got = plain(content);
+    this.cut = cut;
+    this.show(mediaOf(content));
     if (ms !== undefined) this.time.textContent = took(ms);
     this.state(failed ? "failed" : "done");
+    this.build();
+  }
+  /* Pictures, sound and files of a result are shown below the card. */
+  show(media) {
+    if (!media.length) return;
+    this.media.hidden = false;
+    this.media.replaceChildren(...media.map(mediaNode));
   }
 }
 
-class Chat {
-  /* hooks: began, resumed, ended, asked, delivered; and those of the cards: decide, answer,
-   * takeOver. */
+export class Chat {
+  /* hooks: began, resumed, ended, asked, delivered, edit, again, openRun; and those of the
+   * cards: decide, answer, takeOver. */
   constructor(node, hooks) {
-    this.node = node;
+    this.node = this.into = node;
     this.hooks = hooks;
     this.clear();
   }
@@ -94,34 +96,60 @@ class Chat {
     this.consents = new Map();
     this.answers = new Map(); /* calls that wait for their result, by id */
     this.next = new Map(); /* by run: the next sequence number that is new */
+    this.inputs = new Map(); /* by run: {seq, content} of the message that began it */
     this.text = this.thought = this.planNode = null;
     this.indexes = new Map();
+    this.seq = null; /* of the record that is shown */
+    this.run = null;
     this.missed = false; /* events were lost: reload the records */
   }
   put(node) {
+    if (this.seq) node.dataset.seq = this.seq;
+    if (this.run) node.dataset.run = this.run;
+    const queued = this.into === this.node ? this.node.querySelector(":scope > .user.pending") : null;
+    if (queued) queued.before(node);
+    else this.into.append(node);
+    return node;
+  }
+  /* A message that waits for the run stays below all that the run says. */
+  queued(content, badge) {
+    const { text, thought } = this;
+    this.text = this.thought = null;
+    const node = this.user(content, badge);
+    node.classList.add("pending");
     this.node.append(node);
+    Object.assign(this, { text, thought });
     return node;
   }
 
   /* --- parts of a conversation */
 
-  user(content, badge) {
+  /* edits: the message can be edited and sent again. */
+  user(content, badge, edits) {
     this.close();
     const blocks = typeof content === "string" ? [{ type: "text", text: content }] : content ?? [];
-    const node = make("article.user", {}, badge ? make("span.badge", {}, badge) : null);
+    const node = make("article.user", { "aria-label": say("chat.you") }, badge ? make("span.badge", {}, badge) : null);
     for (const b of blocks) {
-      if (b.type === "text") node.append(make("div", {}, b.text));
-      else if (b.type === "image" && b.data) node.append(make("img", { alt: say("chat.picture"), src: `data:${b.mime ?? "image/png"};base64,${b.data}` }));
-      else node.append(make("div.quiet", {}, `[${b.type}]`));
+      if (b.type === "text") node.append(visiblyIn(make("div"), b.text ?? ""));
+      else if (b.type !== "context") node.append(mediaNode(b));
     }
+    node.content = blocks;
+    if (edits) node.append(make("span.tools-of", {}, iconButton("✎", say("chat.edit"), () => this.hooks.edit(node))));
     return this.put(node);
   }
   words(text) {
     if (!this.text) {
       this.settleThought();
-      this.text = new Markdown(this.put(make("article.assistant")));
+      this.text = new Markdown(this.put(make("article.assistant", { "aria-label": say("chat.it") })));
     }
     this.text.add(text);
+  }
+  cite(list) {
+    const node = citationsNode(list);
+    const last = [...this.into.children].findLast((n) => n.matches(".assistant, .user, .citations"));
+    if (!node || last?.matches(".citations")) return;
+    this.close();
+    this.put(node);
   }
   think(text) {
     if (!this.thought) {
@@ -190,17 +218,24 @@ class Chat {
     if (!step || !this.planNode) return;
     this.plan(this.steps.map((s) => (s.step_id === Number(step) ? { ...s, status: failed ? "failed" : "done" } : s)));
   }
-  end({ status, reason, turns, tool_calls, usage, cost, error }) {
+  end({ run, status, reason, turns, tool_calls, usage, cost, error }) {
     this.close();
     if (status === "paused") return;
-    const parts = [sayStatus(status) + (reason && !["task_completed", "cancelled"].includes(reason) ? `: ${reason}` : "")];
+    const parts = [sayStatus(status) + (reason && !["task_completed", "cancelled"].includes(reason) ? `: ${sayReason(reason)}` : "")];
     if (turns) parts.push(turns === 1 ? say("end.turn") : say("end.turns", turns));
     if (tool_calls) parts.push(tool_calls === 1 ? say("end.call") : say("end.calls", tool_calls));
     if (usage?.input) parts.push(say("end.tokens", count(usage.input), count(usage.output)));
     if (typeof cost === "number") parts.push(dollars(cost));
-    if (error) this.notice(error, "bad");
-    this.put(make("footer.end", { "data-status": status }, parts.join("  ·  ")));
-    for (const card of this.tools.values()) if (["waits", "runs"].includes(card.node.dataset.state)) card.state("failed");
+    const cut = status === "cancelled" && !this.seq ? [...this.node.querySelectorAll(`[data-run="${CSS.escape(run)}"]`)].findLast((n) => n.matches(".assistant, .tool-box")) : null;
+    if (cut?.matches(".assistant")) cut.after(make("p.notice.warn", {}, say("chat.cutoff")));
+    if (error && status !== "cancelled") this.notice(error, "bad");
+    const answer = () => [...this.node.querySelectorAll(`.assistant[data-run="${CSS.escape(run ?? "")}"]`)].map((n) => n.innerText).join("\n\n");
+    const copy = copyButton(answer);
+    copy?.classList.add("bare");
+    this.put(make("footer.end", { "data-status": status }, make("span", {}, parts.join("  ·  ")),
+      make("span.tools-of", {}, iconButton("↻", say("chat.again"), () => this.hooks.again(run)),
+        iconButton("≡", say("chat.torun"), () => this.hooks.openRun(run)), copy)));
+    for (const card of this.tools.values()) if (card.open) card.state("failed");
     this.planNode = null;
   }
 
@@ -216,28 +251,57 @@ class Chat {
       if (running && r.seq > running.seq && r.data.run === running.data.run && r.type !== "done") continue;
       this.record(r);
     }
+    this.seq = this.run = null;
     if (cut) this.notice(say("chat.interrupted"), "warn");
     return running ? "running" : cut ? "interrupted" : last?.data.status === "paused" ? "paused" : "idle";
   }
-  record({ type, data }) {
-    if (type === "inbound") this.user(data.message?.content, { steer: say("chat.steered"), follow_up: say("chat.followed") }[data.mode]);
-    else if (type === "message" && !data.of) this.message(data.message);
+  /* Shows earlier records in front of the others. */
+  loadEarlier(records) {
+    const { text, thought, planNode, steps } = this;
+    this.text = this.thought = this.planNode = null;
+    this.into = document.createDocumentFragment();
+    for (const r of records) this.record(r);
+    this.close();
+    this.node.prepend(this.into);
+    this.into = this.node;
+    this.seq = this.run = null;
+    Object.assign(this, { text, thought, planNode, steps });
+  }
+  record({ seq, type, data }) {
+    this.seq = seq;
+    this.run = data.run;
+    if (type === "inbound") this.inbound(seq, data);
+    else if (type === "message" && data.of) { if (data.dropped) this.drop(data.of); }
+    else if (type === "message") this.message(data.message);
     else if (type === "done") this.resultOf(data.message?.content?.[0]);
     else if (type === "asked") this.consent(data.approval, data.name, data.summary, data.arguments, data.remember);
     else if (type === "answered") this.answered(data);
     else if (type === "compaction") this.notice(say("chat.shorter"));
     else if (type === "state") this.stateOf(data);
   }
+  /* A queued message that its run did not take: it begins a run of its own, or is gone. */
+  drop(seq) {
+    for (const root of [this.into, this.node]) root.querySelector(`.user[data-seq="${seq}"]`)?.remove();
+  }
+  inbound(seq, data) {
+    const start = data.mode === "start";
+    if (start) this.inputs.set(data.run, { seq, content: data.message?.content });
+    this.user(data.message?.content, { steer: say("chat.steered"), follow_up: say("chat.followed") }[data.mode], start);
+  }
   message(m) {
     if (m?.role !== "assistant") { if (m?.role === "user") this.user(m.content); return; }
     for (const b of m.content ?? []) {
-      if (b.type === "text") this.words(b.text);
+      if (b.type === "text" && b.text.endsWith(cutOff)) { this.words(b.text.slice(0, -cutOff.length)); this.notice(say("chat.cutoff"), "warn"); }
+      else if (b.type === "text") { this.words(b.text); this.cite(b.citations); }
       else if (b.type === "reasoning" && b.text) this.think(b.text);
+      else if (b.media_type) { this.close(); this.put(make("div.said-media", {}, mediaNode(b))); }
+      else if (b.type === "refusal") this.notice(b.text, "warn");
       else if (b.type === "tool_call") {
-        this.tool(b.id, b.name).arguments(b.arguments);
+        this.tool(b.id, b.name).arguments(b.arguments ?? b.arguments_raw);
         if (b.name === "make_plan") this.plan(b.arguments?.steps);
       }
     }
+    this.cite(m.citations);
     this.close();
   }
   resultOf(b) {
@@ -245,6 +309,24 @@ class Chat {
     this.tool(b.id, b.name).result(b.content, b.is_error);
     this.answerCame(b.id, plain(b.content));
     this.stepDone(b.id, b.is_error);
+  }
+  /* Events hold the text of a result only: the records of an ended run add media, and the
+   * places of its messages. */
+  complete(records) {
+    for (const r of records) {
+      const b = r.data.message?.content?.[0];
+      if (r.type === "done" && b) this.tools.get(b.id)?.show(mediaOf(b.content));
+      if (r.type === "inbound" && r.data.mode === "start" && !this.inputs.get(r.data.run)?.seq) {
+        this.inputs.set(r.data.run, { seq: r.seq, content: r.data.message?.content });
+        const bubble = this.node.querySelector(`.user[data-run="${CSS.escape(r.data.run)}"]`);
+        if (bubble) bubble.dataset.seq = r.seq;
+      }
+      if (r.type !== "message" || r.data.message?.role !== "assistant") continue;
+      const media = mediaOf(r.data.message.content);
+      if (!media.length || this.node.querySelector(`.said-media[data-seq="${r.seq}"]`)) continue;
+      const foot = [...this.node.querySelectorAll(`.end[data-run="${CSS.escape(r.data.run)}"]`)].at(-1);
+      foot?.before(...media.map((one) => make("div.said-media", { "data-seq": r.seq }, mediaNode(one))));
+    }
   }
   answered(data) {
     const card = this.consents.get(data.approval) ?? [...this.consents.values()].find((c) => !c.settled);
@@ -255,7 +337,7 @@ class Chat {
     if (card && !card.settled) card.decided("ask.replied", text);
   }
   stateOf(data) {
-    this.next.set(data.run, data.seq ?? 0);
+    this.next.set(data.run, Math.max(this.next.get(data.run) ?? 0, data.seq ?? 0));
     if (data.status !== "running" && data.reason) this.end(data);
   }
 
@@ -267,6 +349,7 @@ class Chat {
     if (e.seq < expected) return false;
     if (e.seq > expected && e.type !== "run_start") this.missed = true; /* sequence numbers jump when a run is resumed */
     this.next.set(e.run, e.seq + 1);
+    this.run = e.run;
     this.on[e.type]?.call(this, e);
     return true;
   }
@@ -275,7 +358,7 @@ class Chat {
     if (e.type === "child_start")
       this.children.set(e.run, { agent: e.agent, card: this.children.get(e.parent)?.card ?? this.tools.get(e.call) });
     const child = this.children.get(e.run);
-    if (e.type === "tool_call") child?.card?.progress(`${child.agent}: ${e.name}`);
+    if (e.type === "tool_call") child?.card?.progress(`${child.agent}: ${e.name}\n`);
     if (e.type === "child_end") this.children.delete(e.run);
   }
   on = {
@@ -288,6 +371,8 @@ class Chat {
     turn_start() { this.close(); this.indexes.clear(); },
     text_delta(e) { this.words(e.text); },
     reasoning_delta(e) { this.think(e.text); },
+    citation(e) { this.cite(e.citations); },
+    citations(e) { this.cite(e.citations); },
     tool_call_delta(e) {
       if (e.id) this.indexes.set(e.index, this.tool(e.id, e.name));
       if (e.arguments_delta) this.indexes.get(e.index)?.piece(e.arguments_delta);
@@ -312,8 +397,10 @@ class Chat {
     compaction(e) { this.notice(say("chat.compacted", count(e.tokens_before), count(e.tokens_after))); },
     warning(e) { this.notice(e.text, "warn"); },
     plan(e) { this.plan(e.steps); },
+    turn_end(e) { this.cite(e.citations); },
     run_end(e) {
-      this.end({ ...e, cost: e.usage?.cost_usd, error: e.status === "error" ? e.error ?? e.message : null });
+      this.cite(e.citations);
+      this.end({ ...e, cost: e.usage?.cost_usd, error: e.error ?? e.message });
       this.hooks.ended(e);
     },
   };

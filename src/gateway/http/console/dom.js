@@ -1,14 +1,10 @@
-/* dom.js -- creates nodes.
- *
- * Text becomes text nodes only. No string is parsed as HTML; the page's content security
- * policy forbids it, too. */
+/* dom.js -- builds nodes. Text becomes text, never HTML. */
+import { say } from "./words.js";
 
-function $(id) {
-  return document.getElementById(id);
-}
+export const $ = (id) => document.getElementById(id);
 
 /* make("p.quiet", {title: "x", onclick: f}, "text", node, ...) */
-function make(what, attributes, ...children) {
+export function make(what, attributes, ...children) {
   const [tag, ...classes] = what.split(".");
   const node = document.createElement(tag);
   if (classes.length) node.className = classes.join(" ");
@@ -16,7 +12,7 @@ function make(what, attributes, ...children) {
 }
 
 /* The same for SVG; the namespace is that of the page's logo. */
-function draw(tag, attributes, ...children) {
+export function draw(tag, attributes, ...children) {
   const node = document.createElementNS(document.querySelector("svg").namespaceURI, tag);
   return fill(node, attributes, children);
 }
@@ -27,7 +23,7 @@ function fill(node, attributes, children) {
     if (typeof value === "function") node.addEventListener(name.slice(2), value);
     else node.setAttribute(name, value === true ? "" : value);
   }
-  node.append(...children.filter((c) => c !== null && c !== undefined));
+  node.append(...children.flat().filter((c) => c !== null && c !== undefined && c !== false));
   return node;
 }
 
@@ -44,7 +40,7 @@ function nameOf(character) {
   return `U+${code.toString(16).toUpperCase().padStart(4, "0")}`;
 }
 
-function visibly(text, into) {
+export function visibly(text, into) {
   let from = 0;
   for (const found of text.matchAll(hidden)) {
     into.append(text.slice(from, found.index));
@@ -56,24 +52,65 @@ function visibly(text, into) {
   return into;
 }
 
+/* Appends the text with hidden characters made visible, except tabs and line breaks. */
+export function visiblyIn(node, text) {
+  for (const piece of text.split(/([\n\t]+)/)) {
+    if (/^[\n\t]/.test(piece)) node.append(piece);
+    else visibly(piece, node);
+  }
+  return node;
+}
+
+export const lines = (text) => visiblyIn(make("pre.summary", { tabindex: 0 }), text);
+
 /* Null if the page has no clipboard access, which needs HTTPS or localhost. */
-function copyButton(text) {
+export function copyButton(text, word = "chat.copy") {
   if (!navigator.clipboard) return null;
-  const button = make("button.copy", { type: "button" }, say("chat.copy"));
+  const button = make("button.copy", { type: "button" }, say(word));
   button.addEventListener("click", async () => {
     await navigator.clipboard.writeText(text());
     button.textContent = say("chat.copied");
-    setTimeout(() => { button.textContent = say("chat.copy"); }, 1500);
+    setTimeout(() => { button.textContent = say(word); }, 1500);
   });
   return button;
 }
 
 /* Runs work at most once per frame. */
-function eachFrame(work) {
+export function eachFrame(work) {
   let asked = false;
   return () => {
     if (asked) return;
     asked = true;
     requestAnimationFrame(() => { asked = false; work(); });
   };
+}
+
+/* Saves a text or bytes as a file of the user. */
+export function download(name, content, type) {
+  const url = URL.createObjectURL(new Blob([content], { type }));
+  make("a", { href: url, download: name }).click();
+  setTimeout(() => URL.revokeObjectURL(url), 10000);
+}
+
+/* Asks a question in a dialog; resolves with whether the answer was yes. more: a node. */
+export async function confirmed({ title, what = "", note = "", yes, more, danger = true }) {
+  const dialog = $("sure");
+  $("sure-title").textContent = title;
+  $("sure-what").textContent = what;
+  $("sure-note").textContent = note;
+  $("sure-what").hidden = !what;
+  $("sure-note").hidden = !note;
+  $("sure-more").replaceChildren(...(more ? [more] : []));
+  $("sure-yes").textContent = yes;
+  $("sure-yes").className = danger ? "small danger" : "small primary";
+  dialog.returnValue = "no";
+  dialog.showModal();
+  if (more) (more.matches("input, textarea, select") ? more : more.querySelector("input, textarea, select"))?.focus();
+  await new Promise((resolve) => dialog.addEventListener("close", resolve, { once: true }));
+  return dialog.returnValue === "yes";
+}
+
+/* An icon button with a name. */
+export function iconButton(mark, label, act) {
+  return make("button.bare", { type: "button", "aria-label": label, title: label, onclick: act }, mark);
 }

@@ -3,6 +3,10 @@
  *
  * A decision is possible only when the exact arguments are shown. Edited arguments are shown
  * again as they will be sent, with hidden characters made visible. */
+import { argumentsNode, headline } from "./content.js";
+import { lines, make, visibly } from "./dom.js";
+import { compact, indented, members, objectOf, parts } from "./jsontext.js";
+import { say } from "./words.js";
 
 /* --- fields: {node, focus(), read()}; read throws if the input is invalid */
 
@@ -180,18 +184,19 @@ class WaitingCard {
   }
 }
 
-const decidedAs = {
+export const decidedAs = {
   "allow-once": "ask.allow-once", "allow-always": "ask.allow-always", deny: "ask.denied",
   edit: "ask.edited", answer: "ask.answered", "take-over": "ask.taken",
 };
 
 /* A call that needs consent. A plan is one, too: a call of make_plan. */
-class ConsentCard extends WaitingCard {
+export class ConsentCard extends WaitingCard {
   /* decide(card, decision, words) */
   constructor(id, name, summary, decide) {
     const plan = name === "make_plan";
     super(id, plan ? say("plan.title") : say("ask.title", name), plan ? "reviews" : "");
     this.decide = (decision, words) => decide(this, decision, words);
+    this.name = name;
     this.exact = make("pre.exact", { tabindex: 0 }, say("ask.loading"));
     this.body.append(...[plan ? this.plan = make("ol.plan-steps") : summary && lines(summary), make("h4", {}, say("ask.exact")), this.exact].filter(Boolean));
     this.button(this.quick, plan ? "plan.run" : "ask.once", "y", "primary", () => this.decide("allow-once"));
@@ -203,13 +208,16 @@ class ConsentCard extends WaitingCard {
     else words("ask.edit", "e", "edit", () => jsonField(say("ask.edit"), this.json), "ask.run");
     if (!plan) words("ask.answer", "g", "answer", () => textField(say("chat.result")));
     words(plan ? "plan.again" : "ask.why", "w", "deny", () => reasonField(say("ask.reason")));
-    words("ask.take", "t", "take-over", () => textField(say("ask.take")));
+    words("ask.take", "t", "take-over", () => textField(say("ask.take")), "ask.take.do");
     this.ready(false);
   }
   show(json) {
     this.json = json;
     this.exact.replaceChildren();
     visibly(json, this.exact);
+    this.shown?.remove();
+    this.shown = argumentsNode(this.name, json);
+    if (this.shown) this.exact.previousSibling.before(this.shown);
     if (this.plan) this.listSteps();
     this.ready(true);
   }
@@ -227,7 +235,7 @@ class ConsentCard extends WaitingCard {
 
 /* A call that a person or a client answers: a question of the model, or a client's tool.
  * answer(card, text), takeOver(card, text). */
-class AnswerCard extends WaitingCard {
+export class AnswerCard extends WaitingCard {
   constructor(id, name, json, { answer, takeOver }) {
     let given = {};
     try { given = JSON.parse(json); } catch { /* not JSON: shown as it is */ }
@@ -242,7 +250,7 @@ class AnswerCard extends WaitingCard {
     choices.forEach((c, i) => this.choice(String(c), i < 9 ? String(i + 1) : null));
     const word = asks ? "ask.reply" : "ask.answer";
     this.words(word, "g", { note: `${word}.note`, does: asks ? "chat.answer" : null, field: () => textField(say("chat.result")), send: this.answer });
-    this.words("ask.take", "t", { note: "ask.take.note", field: () => textField(say("ask.take")), send: (text) => takeOver(this, text) });
+    this.words("ask.take", "t", { note: "ask.take.note", does: "ask.take.do", field: () => textField(say("ask.take")), send: (text) => takeOver(this, text) });
   }
   choice(text, key) {
     const node = visibly(text, make("button.small.choice", { type: "button", "data-key": key, onclick: () => this.answer(text) }));

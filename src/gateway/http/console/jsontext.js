@@ -6,13 +6,13 @@
 const jsonTokens = /"(?:[^"\\]|\\.)*"|[{}[\]:,]|[^\s"{}[\]:,]+/g;
 
 /* Removes white space; throws if the text is not valid JSON. */
-function compact(text) {
+export function compact(text) {
   JSON.parse(text);
   return text.match(jsonTokens).join("");
 }
 
 /* One line per value; unchanged if the text is not valid JSON. */
-function indented(text) {
+export function indented(text) {
   let out = "", depth = 0, opened = false;
   const line = () => `\n${"  ".repeat(depth)}`;
   try { JSON.parse(text); } catch { return text; }
@@ -29,7 +29,7 @@ function indented(text) {
 }
 
 /* The elements of an array, or the members of an object, as texts. */
-function parts(text) {
+export function parts(text) {
   const all = [];
   let depth = 0, one = "";
   for (const t of text.match(jsonTokens) ?? []) {
@@ -44,13 +44,13 @@ function parts(text) {
 }
 
 /* The members of an object, by name. */
-function members(text) {
+export function members(text) {
   return new Map(parts(text).map((one) => {
     const [name] = /^"(?:[^"\\]|\\.)*"/.exec(one);
     return [JSON.parse(name), one.slice(name.length + 1)];
   }));
 }
 
-function objectOf(map) {
+export function objectOf(map) {
   return `{${[...map].map(([name, value]) => `${JSON.stringify(name)}:${value}`).join(",")}}`;
 }

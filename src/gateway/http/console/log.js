@@ -1,12 +1,16 @@
 /* log.js -- the raw events of the open session; the latest ones are kept. */
+import { copyButton, eachFrame, lines, make, visibly } from "./dom.js";
+import { sessionPath, state } from "./session.js";
+import { count, say } from "./words.js";
 
-class Log {
+export class Log {
   constructor(node) {
     this.events = [];
     this.most = 2000;
     this.node = node;
-    this.list = make("div.log", { role: "log", tabindex: 0 });
+    this.list = make("div.log", { role: "log", tabindex: 0, "aria-label": say("view.log") });
     this.refresh = eachFrame(() => this.show());
+    this.frame();
   }
   /* Builds the view in the language of the page. */
   frame() {
@@ -34,14 +38,26 @@ class Log {
     const { type, run, seq, ts, ...rest } = event;
     const short = JSON.stringify(rest);
     const time = new Date(ts).toLocaleTimeString("sv-SE") + `.${String(ts % 1000).padStart(3, "0")}`;
-    return make("details.event", {}, make("summary", {}, make("span.event-time", {}, time), make("span.event-type", { "data-type": type }, type),
+    return make("details.event", { "data-event": `${run}:${seq}` }, make("summary", {}, make("span.event-time", {}, time), make("span.event-type", { "data-type": type }, type),
       visibly(short === "{}" ? "" : short.slice(0, 240), make("span.event-short"))),
-    lines(JSON.stringify(event, null, 2)));
+    copyButton(() => `${location.origin}${location.pathname}${sessionPath(state.key, `/e/${run}:${seq}`)}`, "log.link"), lines(JSON.stringify(event, null, 2)));
   }
-  fill() {
+  /* at: the event to show, "run:seq". */
+  fill(at) {
     this.shown = 0;
     this.list.replaceChildren();
     this.show();
+    if (at) this.find(at);
+  }
+  find(at) {
+    const place = this.events.find(({ event }) => `${event.run}:${event.seq}` === at);
+    if (!place) { this.list.prepend(make("p.notice.warn", {}, say("log.forgotten"))); return; }
+    if (place.event.type.endsWith("_delta") && !this.deltas.checked) { this.deltas.checked = true; this.fill(); }
+    const row = this.list.querySelector(`[data-event="${CSS.escape(at)}"]`);
+    if (!row) return;
+    row.open = true;
+    row.scrollIntoView({ block: "center" });
+    row.classList.add("flash");
   }
   /* Shows the events since the last call. */
   show() {

@@ -6,6 +6,8 @@
  *
  * Text arrives in pieces. Blocks that did not change keep their nodes, so that a piece costs
  * one block and not the whole message. */
+import { copyButton, eachFrame, make } from "./dom.js";
+import { coloured } from "./highlight.js";
 
 const depthMost = 8; /* nesting of lists and quotes */
 const reach = 4096;  /* longest distance between a mark and its end, in characters */
@@ -31,7 +33,7 @@ function takeCode(text, found) {
   return null;
 }
 
-function safeAddress(address) {
+export function safeAddress(address) {
   try {
     const url = new URL(address);
     return ["http:", "https:", "mailto:"].includes(url.protocol) ? url.href : null;
@@ -40,7 +42,7 @@ function safeAddress(address) {
   }
 }
 
-function link(address, ...children) {
+export function link(address, ...children) {
   return make("a", { href: address, target: "_blank", rel: "noopener noreferrer nofollow", title: address }, ...children);
 }
 
@@ -209,7 +211,7 @@ const build = {
     const code = lines.slice(1, closed ? -1 : undefined).join("\n");
     return make("figure.code", {},
       make("figcaption", {}, make("span", {}, language || "text"), copyButton(() => code)),
-      make("pre", { tabindex: 0 }, make("code", {}, code)));
+      make("pre", { tabindex: 0 }, coloured(make("code"), code, language)));
   },
   table(lines) {
     const cells = (line) => line.trim().replace(/^\||\|$/g, "").split(/(?<!\\)\|/).map((c) => c.trim().replace(/\\\|/g, "|"));
@@ -249,14 +251,14 @@ function listItem(lines, loose, depth) {
   return node;
 }
 
-function blocksInto(parent, text, depth = 0) {
+export function blocksInto(parent, text, depth = 0) {
   if (depth > depthMost) { parent.append(text); return parent; }
   for (const block of split(text)) parent.append(build[block.kind](block.lines, depth));
   return parent;
 }
 
 /* A growing message. */
-class Markdown {
+export class Markdown {
   constructor(node) {
     this.node = node;
     this.text = "";

@@ -3,6 +3,11 @@
  * Built from the session's records. A record is written at the end of an operation: a model
  * call begins at the preceding record, a tool call at its request. Waiting for a person can
  * take hours and would hide everything else, so it is drawn shorter, and hatched. */
+import { allRecordsOf, recordsOf } from "./api.js";
+import { plain, readable } from "./content.js";
+import { copyButton, draw, lines, make } from "./dom.js";
+import { sessionPath, state, trouble } from "./session.js";
+import { count, dollars, say, sayReason, sayStatus, took } from "./words.js";
 
 /* [{id, input, status, reason, spans: [{kind, title, start, end, ...}], ...}] */
 function runsOf(records) {
@@ -25,7 +30,7 @@ function runsOf(records) {
     } else if (r.type === "asked") add({ kind: "wait", title: r.data.name, start: r.ts, id: r.data.approval, sent: r.data.summary });
     else if (r.type === "answered") { endWait(runs, r); for (const call of calls.values()) call.start = r.ts; }
     else if (r.type === "compaction") add({ kind: "rewrite", title: say("chat.shorter") });
-    else if (r.type === "state") Object.assign(run, { status: r.data.status, reason: r.data.reason, usage: r.data.usage, cost: r.data.cost, turns: r.data.turns });
+    else if (r.type === "state") Object.assign(run, { status: r.data.status, reason: r.data.reason, usage: r.data.usage, cost: r.data.cost, turns: r.data.turns, error: r.data.error });
     run.end = Math.max(run.end, r.ts);
     last = r.ts;
   }
@@ -74,21 +79,63 @@ function spanRow(span, scale) {
     make("div.tool-body", {}, span.sent ? lines(span.sent) : null, span.got ? lines(span.got) : null));
 }
 
-function runCard(run, number) {
+function runCard(run, number, at) {
   const scale = scaleOf(run);
   const about = [took(run.end - run.start)];
   if (run.usage?.input) about.push(say("end.tokens", count(run.usage.input), count(run.usage.output)));
   if (run.usage?.cache_read) about.push(`${say("usage.cached")} ${count(run.usage.cache_read)}`);
   if (typeof run.cost === "number") about.push(dollars(run.cost));
-  return make("section.run", {},
-    make("header", {}, make("h3", {}, say("time.run", number)), make("span.pill", { "data-status": run.status }, sayStatus(run.status ?? "idle")),
-      make("span.grow"), make("span.quiet", {}, about.join("  ·  "))),
-    make("p.run-input", {}, run.input), ...run.spans.map((s) => spanRow(s, scale)),
+  const bad = ["error", "stopped", "cancelled"].includes(run.status);
+  return make(`section.run${run.id === at ? ".flash" : ""}`, { "data-run": run.id, "aria-label": say("time.run", number) },
+    make("header", {}, make("h3", {}, make("a", { href: sessionPath(state.key, `/r/${encodeURIComponent(run.id)}`), title: run.id }, say("time.run", number))),
+      make("span.pill", { "data-status": run.status }, sayStatus(run.status ?? "idle")), make("span.quiet", {}, new Date(run.start).toLocaleString(document.documentElement.lang)),
+      make("span.grow"), make("span.quiet", {}, about.join("  ·  ")), copyButton(() => `${location.origin}${location.pathname}${sessionPath(state.key, `/r/${encodeURIComponent(run.id)}`)}`, "log.link")),
+    make("p.run-input", { title: run.input }, run.input),
+    bad && (run.error || run.reason) ? make("p.notice.bad", {}, [run.reason && sayReason(run.reason), run.error].filter(Boolean).join(": ")) : null,
+    ...run.spans.map((s) => spanRow(s, scale)),
     scale.shortened ? make("p.quiet", {}, say("time.short")) : null);
 }
 
-function showTimeline(node, records) {
-  const runs = runsOf(records);
-  node.replaceChildren(...runs.map((r, i) => runCard(r, i + 1)).reverse());
+/* The size of the context of each model call of the session, as a bar each. */
+function contextPlot(runs) {
+  const calls = runs.flatMap((r) => r.spans).filter((s) => s.kind === "model" && s.usage?.input);
+  if (calls.length < 2) return null;
+  const most = Math.max(...calls.map((c) => c.usage.input)), wide = 900, tall = 90, band = wide / calls.length;
+  const about = say("time.context.about", count(calls.length), count(most), count(calls.at(-1).usage.input));
+  const svg = draw("svg", { viewBox: `0 0 ${wide} ${tall}`, width: wide, height: tall, role: "img", "aria-label": about });
+  calls.forEach((c, i) => {
+    const cached = c.usage.cache_read ?? 0, y = (n) => tall - (tall - 4) * n / most;
+    const bar = (kind, from, to) => draw("rect", { class: `fill-${kind}`, x: i * band + band * 0.1, width: Math.max(band * 0.8, 0.7), y: y(to), height: Math.max(y(from) - y(to), 0.5) });
+    svg.append(draw("g", {}, draw("title", {}, `${count(c.usage.input)} → ${count(c.usage.output)}`), cached ? bar("cache", 0, cached) : "", bar("model", cached, c.usage.input)));
+  });
+  return make("section.plot", {}, make("h3", {}, say("time.context")), svg, make("p.quiet", {}, about));
+}
+
+let shown = null; /* {key, all}: the whole session was asked for */
+
+/* at: the run to show. */
+export async function showTimeline(node, at) {
+  const key = state.key;
+  if (state.fresh || !key) { node.replaceChildren(make("p.nothing", {}, say("time.none"))); return; }
+  try {
+    let answer = shown?.key === key ? await allRecordsOf(key) : await recordsOf(key, 1000);
+    if (at && !shown && !answer.records.some((r) => r.data.run === at)) { shown = { key }; answer = await allRecordsOf(key); }
+    if (state.key !== key) return;
+    drawRuns(node, answer.records, at);
+  } catch (error) {
+    trouble(error);
+  }
+}
+
+function drawRuns(node, records, at) {
+  const runs = runsOf(records), whole = (records[0]?.seq ?? 1) <= 1;
+  const earlier = whole ? null : make("button.small", { type: "button", onclick: () => { shown = { key: state.key }; showTimeline(node); } }, say("time.earlier"));
+  const top = node.scrollTop;
+  node.replaceChildren(...[contextPlot(runs), ...runs.map((r, i) => runCard(r, i + 1, at)).reverse(), earlier].filter(Boolean));
   if (!runs.length) node.append(make("p.nothing", {}, say("time.none")));
+  node.scrollTop = top;
+  const wanted = at && node.querySelector(`[data-run="${CSS.escape(at)}"]`);
+  if (!wanted) return;
+  for (const row of wanted.querySelectorAll("details.span")) if (row.querySelector("[data-failed]")) row.open = true;
+  wanted.scrollIntoView({ block: "start" });
 }

@@ -1,4 +1,7 @@
 /* usage.js -- charts of tokens and latency, from the list of model calls. */
+import { ask } from "./api.js";
+import { draw, make } from "./dom.js";
+import { count, dollars, say, took } from "./words.js";
 
 const days = 14;
 
@@ -31,9 +34,9 @@ function byDay(calls, n) {
 const total = (calls, what) => calls.reduce((sum, c) => sum + (c[what] ?? 0), 0);
 
 /* Draws the axes; returns a function from values to heights. */
-function canvas(width, height, top, show) {
+function canvas(width, height, top, show, name) {
   const left = 56, right = 12, bottom = 22, above = 8;
-  const svg = draw("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img" });
+  const svg = draw("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": name });
   const y = (v) => above + (height - above - bottom) * (1 - v / top);
   for (const part of [0, 0.5, 1]) {
     svg.append(draw("line", { class: "grid", x1: left, x2: width - right, y1: y(top * part), y2: y(top * part) }),
@@ -53,7 +56,7 @@ function dayLabels(c, list, height) {
 
 function tokensPlot(list, width) {
   const height = 200, top = roundUp(Math.max(...list.map((d) => total(d.calls, "input") + total(d.calls, "output")), 1));
-  const c = canvas(width, height, top, count), band = c.band(list.length), wide = Math.min(band * 0.62, 34);
+  const c = canvas(width, height, top, count, say("usage.tokens")), band = c.band(list.length), wide = Math.min(band * 0.62, 34);
   list.forEach((d, i) => {
     const cached = total(d.calls, "cache_read");
     const parts = [["cache", cached], ["model", total(d.calls, "input") - cached], ["tool", total(d.calls, "output")]];
@@ -72,7 +75,7 @@ function tokensPlot(list, width) {
 function latencyPlot(list, width) {
   const height = 200, sorted = list.map((d) => d.calls.map((k) => k.ms).sort((a, b) => a - b));
   const top = roundUp(Math.max(...sorted.map((s) => quantile(s, 0.95)), 1));
-  const c = canvas(width, height, top, took), band = c.band(list.length);
+  const c = canvas(width, height, top, took, say("usage.latency")), band = c.band(list.length);
   for (const [q, kind, word] of [[0.95, "wait", "usage.most"], [0.5, "model", "usage.half"]]) {
     const points = sorted.map((s, i) => (s.length ? [c.left + band * (i + 0.5), c.y(quantile(s, q)), quantile(s, q)] : null)).filter(Boolean);
     c.svg.append(draw("polyline", { class: `line-${kind}`, points: points.map((p) => `${p[0]},${p[1]}`).join(" ") }));
@@ -111,4 +114,12 @@ function showUsage(node, { calls, cost_usd }) {
   make("section.plot", {}, make("h3", {}, say("usage.tokens")), tokensPlot(list, width), legend(["cache", "usage.cached"], ["model", "usage.fresh"], ["tool", "usage.output"])),
   make("section.plot", {}, make("h3", {}, say("usage.latency")), latencyPlot(list, width), legend(["model", "usage.half"], ["wait", "usage.most"])),
   make("section.plot", {}, make("h3", {}, say("usage.by")), modelTable(calls)));
+}
+
+export async function showPage(node) {
+  const data = await ask("GET", `/api/usage?days=${days}`);
+  showUsage(node, data);
+  const again = () => showUsage(node, data);
+  addEventListener("resize", again);
+  return () => removeEventListener("resize", again);
 }
