@@ -32,7 +32,11 @@ OPTIONAL := h2 sqlite postgres html mail store-sqlite store-postgres store-redis
 MODULES := tls $(foreach m,$(OPTIONAL),$(if $(shell $(PKG_CONFIG) --exists $(MODULE_$(m)_PKGS) 2>/dev/null && echo yes),$(m)))
 LEFT_OUT := $(filter-out $(MODULES),$(OPTIONAL))
 $(foreach m,web/html chat/mail data/sqlite data/postgres,$(eval MODULE_$(notdir $(m))_DIR := tool/builtin/$(m)))
-$(foreach m,tls $(OPTIONAL),$(eval MODULE_$(m)_DIR ?= store/$(m:store-%=%))$(eval MODULE_$(m)_ALONE := yes))
+$(foreach m,tls $(OPTIONAL),$(eval MODULE_$(m)_DIR ?= store/$(m:store-%=%))$(eval MODULE_$(m)_ALONE := base))
+# A channel has its own copy of what it uses of base/ and json/.
+CHANNELS :=
+MODULES += $(CHANNELS:%=channel-%)
+$(foreach m,$(CHANNELS),$(eval MODULE_channel-$(m)_DIR := channel/$(m))$(eval MODULE_channel-$(m)_ALONE := json base))
 
 OPT ?= -O2 -g
 ifdef SANITIZE
@@ -49,7 +53,7 @@ LINK = $(CC) $(OPT) -Wl,--as-needed $(LDFLAGS)
 # The sources of a folder and of its sub-folders, without those of the modules.
 tree = $(foreach p,$(wildcard $(1)/*),$(if $(filter %.c,$(p)),$(p),$(call tree,$(p))))
 layer_src = $(filter-out $(MODULE_SRC),$(call tree,src/$(1)))
-MODULE_SRC := $(foreach m,tls $(OPTIONAL),$(wildcard src/$(MODULE_$(m)_DIR)/*.c))
+MODULE_SRC := $(foreach m,tls $(OPTIONAL) $(CHANNELS:%=channel-%),$(wildcard src/$(MODULE_$(m)_DIR)/*.c))
 objs = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 archive = $(BUILD)/lib/$(1).a
 # The archives a layer may use, latest first: the order the linker wants.
@@ -117,7 +121,7 @@ $(BUILD)/obj/src/tool/process/sandbox_probe.o: CPPFLAGS += -DCHELA_LIBEXEC='"$(L
 
 define MODULE_RULE
 $(call objs,$(wildcard src/$(MODULE_$(1)_DIR)/*.c)): CPPFLAGS += $(call pkg,--cflags,$(MODULE_$(1)_PKGS))
-$(BUILD)/libchela-$(1).so: $(call objs,$(wildcard src/$(MODULE_$(1)_DIR)/*.c)) $(if $(MODULE_$(1)_ALONE),$(call archive,base),$(SO) | $(BUILD)/libchela.so)
+$(BUILD)/libchela-$(1).so: $(call objs,$(wildcard src/$(MODULE_$(1)_DIR)/*.c)) $(if $(MODULE_$(1)_ALONE),$(foreach l,$(MODULE_$(1)_ALONE),$(call archive,$(l))),$(SO) | $(BUILD)/libchela.so)
 	$$(call say,link)
 	$$(Q)$$(LINK) -shared -o $$@ $$(filter %.o %.a,$$^) $(if $(MODULE_$(1)_ALONE),-Wl$(comma)--no-undefined,-L$(BUILD) -lchela -Wl$(comma)-rpath$(comma)'$$$$ORIGIN') $(call pkg,--libs,$(MODULE_$(1)_PKGS))
 endef

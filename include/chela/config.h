@@ -38,6 +38,7 @@ struct chela_config_opts {
     chela_config_warn_fn *warn, *complain; /* receive each warning and each error; may be NULL */
     void *user;
     int strict; /* every unknown key is an error */
+    const char *module_path; /* searched first for libchela-channel-*.so; may be NULL */
 };
 #define CHELA_CONFIG_OPTS(...) {.size = sizeof(struct chela_config_opts), __VA_ARGS__}
 
@@ -162,6 +163,9 @@ CHELA_API int chela_config_schedule_tool(const chela_config *cfg, const char *id
 struct chela_channel_env {
     size_t size; /* set by CHELA_CHANNEL_ENV */
     const char *secret, *token, *encrypt_key;
+    /* For secrets among the channel's settings: name of the setting, name of the variable,
+     * ..., NULL; may be NULL. */
+    const char *const *settings;
 };
 #define CHELA_CHANNEL_ENV(...) {.size = sizeof(struct chela_channel_env), __VA_ARGS__}
 

@@ -33,7 +33,7 @@ struct chela_gateway_hook {
  * POST /channels/NAME/events (docs/feishu.md), or the gateway fetches them. */
 struct chela_channel_opts {
     size_t size;             /* set by CHELA_CHANNEL_OPTS */
-    const char *name;        /* "feishu", "telegram" */
+    const char *name;        /* "feishu", "telegram", or that of a module */
     const char *agent;       /* id of the agent; NULL: the first */
     const char *account;     /* id of the app */
     const char *secret;      /* authenticates the gateway to the service */
@@ -50,6 +50,9 @@ struct chela_channel_opts {
     const char *const *owners;
     enum chela_transport mode;
     int streaming;             /* show answers while they are written, if the service can */
+    /* Options of the channel's own (chela/sys/channel.h): name, value, ..., NULL; may be
+     * NULL. */
+    const char *const *settings;
 };
 #define CHELA_CHANNEL_OPTS(...) {.size = sizeof(struct chela_channel_opts), __VA_ARGS__}
 

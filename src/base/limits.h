@@ -379,6 +379,8 @@
 #define CH_LIMIT_WRONG_TOKENS 20          /* wrong tokens of one network at once, before 429 */
 #define CH_LIMIT_WRONG_TOKENS_MINUTE 10   /* further wrong tokens per minute */
 #define CH_LIMIT_WRONG_TOKEN_NETWORKS 256 /* networks whose wrong tokens are counted */
+#define CH_LIMIT_CHANNEL_SLOTS 64         /* values of a channel's own options */
+#define CH_LIMIT_CHANNELS 16              /* channels of a configuration */
 #define CH_LIMIT_CHANNEL_ID 128           /* bytes of an id of a chat service */
 #define CH_LIMIT_CALLBACK CH_MB           /* one callback of a chat service */
 #define CH_LIMIT_CHANNEL_ANSWER CH_MB     /* one answer of a chat service */

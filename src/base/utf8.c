@@ -1,7 +1,7 @@
 /* utf8.c -- see utf8.h. */
 #include "base/utf8.h"
 
-#include "base/word.h"
+#include "base/vector.h"
 
 static unsigned length_by_lead(unsigned char lead) {
     if (lead < 0x80)
@@ -41,7 +41,26 @@ static bool three_bytes(const unsigned char *b) {
     return (c & 0xf0c0c0) == 0xe08080 && tell != 0 && tell != 0x0d2000;
 }
 
+/* Five such characters at once. Those that may be overlong forms or surrogates, which begin
+ * with 0xe0 or 0xed, are left to three_bytes. */
+static const char *three_bytes_run(const char *at, const char *end) {
+    static const ch_vector bits = {0xf0, 0xc0, 0xc0, 0xf0, 0xc0, 0xc0, 0xf0, 0xc0,
+                                   0xc0, 0xf0, 0xc0, 0xc0, 0xf0, 0xc0, 0xc0, 0},
+                           form = {0xe0, 0x80, 0x80, 0xe0, 0x80, 0x80, 0xe0, 0x80,
+                                   0x80, 0xe0, 0x80, 0x80, 0xe0, 0x80, 0x80, 0},
+                           leads = {0xff, 0, 0, 0xff, 0, 0, 0xff, 0, 0, 0xff, 0, 0, 0xff, 0, 0, 0};
+    for (; end - at >= CH_VECTOR; at += 15) {
+        ch_vector v = ch_vector_load(at);
+        ch_vector other = (ch_vector)((v & bits) != form),
+                  unsure = (ch_vector)((v == 0xe0) | (v == 0xed)) & leads;
+        if (ch_vector_any(other | unsure))
+            break;
+    }
+    return at;
+}
+
 const char *ch_utf8_run_multibyte(const char *at, const char *end) {
+    at = three_bytes_run(at, end);
     while (at < end && (*at & 0x80)) {
         if (end - at >= 3 && three_bytes((const unsigned char *)at)) {
             at += 3;

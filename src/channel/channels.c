@@ -1,25 +1,78 @@
 /* channels.c -- the list of chat services. */
 #include "channel/channels.h"
 
-#include "channel/channel.h"
+#include "base/error.h"
+#include "base/redact.h"
+#include "io/module.h"
 
-static const struct ch_channel_ops *const channels[] = {&ch_feishu_channel, &ch_telegram_channel};
+static const struct chela_channel_ops *const channels[] = {&ch_feishu_channel,
+                                                           &ch_telegram_channel};
 
-const struct ch_channel_ops *ch_channel_find(const char *name) {
+/* Modules that are built with the library; NULL at the end. */
+static const char *const modules[] = {NULL};
+
+static int channels_check(const struct chela_channel_ops *ops, const char *name,
+                          struct chela_error *err) {
+    if (ops && ops->name && strcmp(ops->name, name) == 0 && ops->open && ops->close &&
+        (ops->deliver || (ops->post && ops->most_text)))
+        return 0;
+    return ch_fail(err, CHELA_EMODULE,
+                   "the module channel-%s needs the name %s, open, close, and post with most_text",
+                   name, name);
+}
+
+int ch_channel_find(const char *name, const char *search_path, const struct chela_channel_ops **out,
+                    struct chela_error *err) {
+    const void *ops = NULL;
+    CH_BUF_AUTO module = {0};
     for (size_t i = 0; i < CH_LEN(channels); i++)
-        if (strcmp(channels[i]->name, name) == 0)
-            return channels[i];
+        if (strcmp(channels[i]->name, name) == 0) {
+            *out = channels[i];
+            return 0;
+        }
+    ch_buf_addf(&module, "channel-%s", name);
+    if (!ch_module_is_installed(ch_buf_str(&module), search_path))
+        return CHELA_ENOENT;
+    int rc = ch_module_load(ch_buf_str(&module), "channel", search_path, &ops, err);
+    if (rc == 0)
+        rc = channels_check(ops, name, err);
+    if (rc == 0)
+        *out = ops;
+    return rc;
+}
+
+const char *ch_channel_name(size_t i) {
+    if (i < CH_LEN(channels))
+        return channels[i]->name;
+    i -= CH_LEN(channels);
+    return i < CH_LEN(modules) ? modules[i] : NULL;
+}
+
+const struct chela_channel_ops *ch_channel_listed(size_t i, const char *search_path) {
+    const struct chela_channel_ops *ops;
+    if (i < CH_LEN(channels))
+        return channels[i];
+    i -= CH_LEN(channels);
+    for (size_t k = 0; modules[k]; k++)
+        if (ch_channel_find(modules[k], search_path, &ops, NULL) == 0 && i-- == 0)
+            return ops;
     return NULL;
 }
 
-void ch_channel_finding(struct ch_jw *w, const char *channel, const char *status,
-                        const char *detail, const char *mend) {
-    ch_jw_begin(w, '{');
-    ch_jw_kcstr(w, "area", "channel");
-    ch_jw_kcstr(w, "name", channel);
-    ch_jw_kcstr(w, "status", status);
-    ch_jw_kcstr(w, "detail", detail);
-    if (mend)
-        ch_jw_kcstr(w, "mend", mend);
-    ch_jw_end(w, '}');
+const char *ch_channel_setting(const struct chela_channel_opts *o, const char *name) {
+    for (size_t i = 0; o->settings && o->settings[i]; i += 2)
+        if (strcmp(o->settings[i], name) == 0)
+            return o->settings[i + 1];
+    return NULL;
+}
+
+void ch_channel_redact(const struct chela_channel_ops *ops, const struct chela_channel_opts *o) {
+    const char *const secrets[] = {o->secret, o->token, o->encrypt_key};
+    for (size_t i = 0; i < CH_LEN(secrets); i++)
+        ch_redact_add(secrets[i] ? secrets[i] : "");
+    for (const struct chela_channel_option *p = ops ? ops->options : NULL; p && p->name; p++) {
+        const char *value = ch_channel_setting(o, p->name);
+        if (p->kind == CHELA_CHANNEL_SECRET && value)
+            ch_redact_add(value);
+    }
 }

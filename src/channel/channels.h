@@ -3,11 +3,21 @@
 #define CH_CHANNEL_CHANNELS_H
 #include "channel/channel.h"
 
-/* channels.c: NULL if the name is unknown. */
-const struct ch_channel_ops *ch_channel_find(const char *name);
+/* The service with this name: one of the library, or the module "channel-NAME". search_path: of
+ * modules, may be NULL. CHELA_ENOENT: there is none; err is not set. CHELA_EMODULE: the module
+ * cannot be used. */
+int ch_channel_find(const char *name, const char *search_path, const struct chela_channel_ops **out,
+                    struct chela_error *err);
 
-/* status: "ok", "warn", "fail". mend: the remedy; NULL: none needed. */
-void ch_channel_finding(struct ch_jw *w, const char *channel, const char *status,
-                        const char *detail, const char *mend);
+/* Name number i of a service of the library or of its modules, from 0; NULL: there is none. */
+const char *ch_channel_name(size_t i);
+/* Service number i of the library and of its modules, from 0; NULL: there is none. Modules that
+ * are not installed are passed over. */
+const struct chela_channel_ops *ch_channel_listed(size_t i, const char *search_path);
+
+/* The value of an option of the channel's own; NULL: not set. */
+const char *ch_channel_setting(const struct chela_channel_opts *o, const char *name);
+/* Keeps the secrets of a channel out of logs. ops may be NULL. */
+void ch_channel_redact(const struct chela_channel_ops *ops, const struct chela_channel_opts *o);
 
 #endif

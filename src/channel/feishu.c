@@ -24,8 +24,7 @@
 #define ASK_LONGEST_MS 60000
 
 struct feishu {
-    struct ch_channel channel;
-    struct ch_channel_host host;
+    struct chela_channel_host host;
     struct ch_feishu_keys keys; /* owned texts */
     struct ch_rules rules;
     struct ch_feishu_api *api; /* owned */
@@ -41,60 +40,59 @@ struct feishu {
     bool streams; /* stream answers; answers already begun as a stream are finished in any case */
 };
 
-static struct feishu *self(struct ch_channel *c) {
-    return CH_CONTAINER(c, struct feishu, channel);
+static struct feishu *self(void *c) {
+    return c;
 }
 
 /* --- incoming events */
 
 /* Parse an event to an arrival. data: the event as JSON text, in the arena. */
 static int feishu_read_arrival(const struct feishu *f, const struct ch_json *event,
-                               struct ch_sv data, struct ch_arena *a, struct ch_arrival *out,
-                               struct chela_error *err) {
+                               struct ch_sv data, struct ch_arena *a,
+                               struct chela_channel_arrival *out, struct chela_error *err) {
     struct ch_feishu_message *m = CH_ARENA_NEW(a, struct ch_feishu_message);
     int rc = ch_feishu_read(event, f->bot, a, m, err);
     if (rc < 0)
         return rc;
     struct ch_author who = ch_feishu_author(m, f->bot);
-    *out = (struct ch_arrival){
+    *out = (struct chela_channel_arrival){
         .id = ch_arena_printf(a, "feishu:%s", m->id),
         .session = ch_rules_session(&f->rules, "feishu", &who, a),
         .to = ch_arena_printf(a, "%s %s%s", m->chat, m->id, m->thread ? " thread" : ""),
         .text = m->text.n ? ch_arena_str(a, m->text) : "",
-        .data = data,
+        .data = ch_text(data),
         .message = m,
         .about = CHELA_INBOUND(.channel = "feishu", .account = f->keys.app_id,
                                .chat_type = m->direct ? "direct" : "group", .chat_id = m->chat,
-                               .thread_id = m->thread, .message_id = m->id,
-                               .sender_id = m->open_id, .sender = m->direct ? NULL : m->open_id,
-                               .ts = m->ts,
+                               .thread_id = m->thread, .message_id = m->id, .sender_id = m->open_id,
+                               .sender = m->direct ? NULL : m->open_id, .ts = m->ts,
                                .mentioned = who.meant == CH_MEANT)};
     return 0;
 }
 
-static int feishu_recall(struct ch_channel *c, struct ch_sv data, struct ch_arena *a,
-                         struct ch_arrival *out, struct chela_error *err) {
+static int feishu_recall(void *c, struct chela_text data, struct ch_arena *a,
+                         struct chela_channel_arrival *out, struct chela_error *err) {
     CH_ARENA_AUTO scratch = {0};
     const struct ch_json *event;
-    data = ch_arena_sv(a, data);
-    int rc = ch_json_parse(&scratch, data, CH_JSON_REPLACE, &event, NULL, err);
-    return rc < 0 ? rc : feishu_read_arrival(self(c), event, data, a, out, err);
+    struct ch_sv copy = ch_arena_sv(a, ch_sv_of(data));
+    int rc = ch_json_parse(&scratch, copy, CH_JSON_REPLACE, &event, NULL, err);
+    return rc < 0 ? rc : feishu_read_arrival(self(c), event, copy, a, out, err);
 }
 
-static enum ch_judgement feishu_judge(struct ch_channel *c, const struct ch_arrival *in) {
+static enum chela_channel_judgement feishu_judge(void *c, const struct chela_channel_arrival *in) {
     const struct feishu *f = self(c);
     struct ch_author who = ch_feishu_author(in->message, f->bot);
-    enum ch_judgement j = ch_rules_judge(&f->rules, &who);
-    return j == CH_TAKE && f->host.listens && !f->bot ? CH_LATER : j;
+    enum chela_channel_judgement j = ch_rules_judge(&f->rules, &who);
+    return j == CHELA_CHANNEL_TAKE && f->host.listens && !f->bot ? CHELA_CHANNEL_LATER : j;
 }
 
-static void feishu_prepare(struct ch_channel *c, struct ch_arrival *in, struct ch_arena *a,
+static void feishu_prepare(void *c, struct chela_channel_arrival *in, struct ch_arena *a,
                            const char *workspace, void (*done)(void *), void *tag) {
     ch_feishu_prepare(self(c)->fetch, in, a, workspace, done, tag);
 }
 
 static void feishu_take_message(struct feishu *f, const struct ch_json *event, struct ch_arena *a,
-                                struct ch_verdict *out) {
+                                struct chela_channel_verdict *out) {
     struct chela_error err = {0};
     CH_BUF_AUTO data = {0};
     struct ch_jw w = ch_jw(&data);
@@ -103,14 +101,14 @@ static void feishu_take_message(struct feishu *f, const struct ch_json *event, s
     if (feishu_read_arrival(f, event, copy, a, &out->arrival, &err) < 0)
         ch_log(CH_LOG_WARN, "feishu", "a message makes no sense: %s", err.message);
     else
-        out->arrived = feishu_judge(&f->channel, &out->arrival) != CH_IGNORE;
+        out->arrived = feishu_judge(f, &out->arrival) != CHELA_CHANNEL_IGNORE;
     if (!err.code && !out->arrived)
         ch_log(CH_LOG_INFO, "feishu", "message %s is not for us, or its sender may not",
                out->arrival.about.message_id);
 }
 
 static void take_press(const struct feishu *f, const struct ch_json *event, struct ch_arena *a,
-                       struct ch_verdict *out) {
+                       struct chela_channel_verdict *out) {
     struct ch_feishu_press *p = CH_ARENA_NEW(a, struct ch_feishu_press);
     CH_BUF_AUTO toast = {0};
     if (!ch_feishu_card_read(event, a, p))
@@ -122,28 +120,31 @@ static void take_press(const struct feishu *f, const struct ch_json *event, stru
     ch_log(CH_LOG_WARN, "feishu", "%s, who may not decide, pressed a button in %s", p->open_id,
            p->chat);
     ch_feishu_card_toast(&toast, "error", "Only an owner of this channel may decide.");
-    out->answer = ch_arena_sv(a, ch_buf_sv(&toast));
+    out->answer = ch_text(ch_arena_sv(a, ch_buf_sv(&toast)));
 }
 
-static bool feishu_is_owner(struct ch_channel *c, const char *sender) {
+static int feishu_is_owner(void *c, const char *sender) {
     return ch_rules_is_owner(&self(c)->rules, sender);
 }
 
-static void feishu_decided(struct ch_channel *c, const struct ch_decision *d, const char *what,
-                           const struct chela_error *err, struct ch_buf *answer) {
+static void feishu_decided(void *c, const struct chela_channel_decision *d, const char *what,
+                           const struct chela_error *err, chela_channel_write_fn *write,
+                           void *out) {
+    CH_BUF_AUTO answer = {0};
     (void)c;
-    ch_feishu_card_decided(answer, d, what, err);
+    ch_feishu_card_decided(&answer, d, what, err);
+    write(answer.p, answer.n, out);
 }
 
-static void take_letter(struct feishu *f, const struct ch_feishu_letter *letter,
-                        struct ch_arena *a, struct ch_verdict *out) {
+static void take_letter(struct feishu *f, const struct ch_feishu_letter *letter, struct ch_arena *a,
+                        struct chela_channel_verdict *out) {
     CH_BUF_AUTO text = {0};
     struct ch_jw w = ch_jw(&text);
     if (letter->challenge.p) {
         ch_jw_begin(&w, '{');
         ch_jw_kstr(&w, "challenge", letter->challenge);
         ch_jw_end(&w, '}');
-        out->answer = ch_arena_sv(a, ch_buf_sv(&text));
+        out->answer = ch_text(ch_arena_sv(a, ch_buf_sv(&text)));
     } else if (ch_sv_is(letter->type, "im.message.receive_v1")) {
         feishu_take_message(f, letter->event, a, out);
     } else if (ch_sv_is(letter->type, "card.action.trigger")) {
@@ -151,15 +152,36 @@ static void take_letter(struct feishu *f, const struct ch_feishu_letter *letter,
     }
 }
 
-static void feishu_receive(struct ch_channel *c, const struct ch_callback *in, struct ch_arena *a,
-                           struct ch_verdict *out) {
+/* 0, or the HTTP status of the refusal. */
+static int feishu_parse(const struct chela_channel_callback *in, struct ch_arena *a,
+                        const struct ch_json **out, const char **why) {
+    struct ch_sv type = ch_sv_of(in->header(in->request, "content-type"));
+    if (strcmp(in->method, "POST") != 0) {
+        *why = "method not allowed";
+        return 405;
+    }
+    *why = "the content type must be application/json";
+    if (!ch_sv_eq_nocase(ch_sv_trim(ch_sv_split(&type, ';')), CH_SV("application/json")))
+        return 415;
+    *why = "the body is not a JSON object";
+    bool object = ch_json_parse(a, ch_sv_of(in->body), CH_JSON_STRICT, out, NULL, NULL) == 0 &&
+                  ch_json_is(*out, CH_JSON_OBJECT);
+    return object ? 0 : 400;
+}
+
+static void feishu_receive(void *c, const struct chela_channel_callback *in, struct ch_arena *a,
+                           struct chela_channel_verdict *out) {
     struct feishu *f = self(c);
     struct ch_feishu_letter letter;
-    *out = (struct ch_verdict){.status = 401, .why = "events come over the long connection",
-                               .answer = CH_SV("{}")};
+    const struct ch_json *v;
+    *out = (struct chela_channel_verdict){.status = 401,
+                                          .why = "events come over the long connection",
+                                          .answer = ch_text(CH_SV("{}"))};
     if (f->line)
         return;
-    out->status = ch_feishu_unseal(&f->keys, in, a, &letter, &out->why);
+    out->status = feishu_parse(in, a, &v, &out->why);
+    if (!out->status)
+        out->status = ch_feishu_unseal(&f->keys, in, v, a, &letter, &out->why);
     if (out->status)
         return;
     out->status = 200;
@@ -176,15 +198,15 @@ static void feishu_on_stored(int rc, const struct chela_error *err, void *user) 
     ch_feishu_line_ack(user, safe ? 200 : 500, ch_sv(NULL, 0));
 }
 
-static void feishu_on_decided(struct ch_sv answer, void *tag) {
-    ch_feishu_line_ack(tag, 200, answer);
+static void feishu_on_decided(struct chela_text answer, void *tag) {
+    ch_feishu_line_ack(tag, 200, ch_sv_of(answer));
 }
 
 static void feishu_on_event(struct ch_sv event, struct ch_feishu_ack *ack, void *user) {
     struct feishu *f = user;
     struct ch_arena arena = {0};
     struct ch_feishu_letter letter;
-    struct ch_verdict verdict = {.why = "it is no JSON", .answer = CH_SV("{}")};
+    struct chela_channel_verdict verdict = {.why = "it is no JSON", .answer = ch_text(CH_SV("{}"))};
     const struct ch_json *v;
     event = ch_arena_sv(&arena, event);
     if (ch_json_parse(&arena, event, CH_JSON_STRICT, &v, NULL, NULL) == 0 &&
@@ -200,7 +222,8 @@ static void feishu_on_event(struct ch_sv event, struct ch_feishu_ack *ack, void 
         f->host.decide(verdict.decision, feishu_on_decided, ack, f->host.user);
     else
         ch_feishu_line_ack(ack, 200,
-                           ch_sv_is(verdict.answer, "{}") ? ch_sv(NULL, 0) : verdict.answer);
+                           ch_sv_is(ch_sv_of(verdict.answer), "{}") ? ch_sv(NULL, 0)
+                                                                    : ch_sv_of(verdict.answer));
     ch_arena_release(&arena);
 }
 
@@ -220,7 +243,7 @@ static void on_bot(const struct ch_feishu_answer *a, void *user) {
     }
     ch_buf_clear(&f->trouble);
     f->bot = ch_strndup(id.p, id.n);
-    f->host.ready(&f->channel, f->host.user);
+    f->host.ready(f->host.user);
 }
 
 static void feishu_on_ask(struct ch_timer *t) {
@@ -233,7 +256,7 @@ static void ask_again(struct feishu *f) {
     f->ask_ms = CH_MIN(2 * f->ask_ms, ASK_LONGEST_MS);
 }
 
-static const char *feishu_trouble(struct ch_channel *c) {
+static const char *feishu_trouble(void *c) {
     const struct feishu *f = self(c);
     const char *of_line = f->line ? ch_feishu_line_trouble(f->line) : NULL;
     return of_line ? of_line : f->trouble.n ? ch_buf_str(&f->trouble) : NULL;
@@ -241,44 +264,44 @@ static const char *feishu_trouble(struct ch_channel *c) {
 
 /* --- outgoing */
 
-static void feishu_deliver(struct ch_channel *c, const struct chela_outbound *m) {
+static void feishu_deliver(void *c, const struct chela_outbound *m) {
     ch_feishu_deliver(self(c)->out, m);
 }
 
-static void feishu_working(struct ch_channel *c, const struct ch_arrival *in, bool at_work) {
+static void feishu_working(void *c, const struct chela_channel_arrival *in, int at_work) {
     const struct feishu *f = self(c);
     ch_feishu_working(f->out, in->about.message_id, in->about.ts, at_work);
     if (!at_work)
         ch_feishu_stream_over(f->stream, in->to);
 }
 
-static void feishu_stream(struct ch_channel *c, const struct ch_arrival *in, struct ch_sv text) {
+static void feishu_stream(void *c, const struct chela_channel_arrival *in, struct chela_text text) {
     if (self(c)->streams)
-        ch_feishu_stream_text(self(c)->stream, in, text);
+        ch_feishu_stream_text(self(c)->stream, in, ch_sv_of(text));
 }
 
-static void feishu_remind(struct ch_channel *c, const char *id, struct ch_sv data) {
-    ch_feishu_stream_recall(self(c)->stream, id, data);
+static void feishu_remind(void *c, const char *id, struct chela_text data) {
+    ch_feishu_stream_recall(self(c)->stream, id, ch_sv_of(data));
 }
 
-static void feishu_reminded(struct ch_channel *c) {
+static void feishu_reminded(void *c) {
     ch_feishu_stream_recalled(self(c)->stream);
 }
 
-static void feishu_react(struct ch_channel *c, const char *chat, const char *message,
-                         const char *emoji, ch_acted_fn *done, void *tag) {
+static void feishu_react(void *c, const char *chat, const char *message, const char *emoji,
+                         chela_channel_acted_fn *done, void *tag) {
     (void)chat;
     ch_feishu_react(self(c)->out, message, emoji, done, tag);
 }
 
-static void feishu_unsend(struct ch_channel *c, const char *chat, const char *message,
-                          ch_acted_fn *done, void *tag) {
+static void feishu_unsend(void *c, const char *chat, const char *message,
+                          chela_channel_acted_fn *done, void *tag) {
     (void)chat;
     ch_feishu_unsend(self(c)->acts, message, done, tag);
 }
 
-static void feishu_remove(struct ch_channel *c, const char *chat, const char *member,
-                          ch_acted_fn *done, void *tag) {
+static void feishu_remove(void *c, const char *chat, const char *member,
+                          chela_channel_acted_fn *done, void *tag) {
     ch_feishu_remove(self(c)->acts, chat, member, done, tag);
 }
 
@@ -315,7 +338,7 @@ static int feishu_check(const struct chela_channel_opts *o, struct chela_error *
     return rc;
 }
 
-static void feishu_close(struct ch_channel *c) {
+static void feishu_close(void *c) {
     struct feishu *f = self(c);
     ch_timer_stop(f->host.rt->loop, &f->ask);
     ch_feishu_line_close(f->line);
@@ -333,15 +356,15 @@ static void feishu_close(struct ch_channel *c) {
     ch_free(f);
 }
 
-static bool feishu_leave(struct ch_channel *c) {
+static int feishu_leave(void *c) {
     struct feishu *f = self(c);
     bool done = !f->line || ch_feishu_line_leave(f->line);
     ch_timer_stop(f->host.rt->loop, &f->ask);
     return done && ch_feishu_api_is_idle(f->api) && ch_feishu_stream_is_idle(f->stream);
 }
 
-static int feishu_open(const struct ch_channel_host *host, const struct chela_channel_opts *o,
-                       struct ch_channel **out, struct chela_error *err) {
+static int feishu_open(const struct chela_channel_host *host, const struct chela_channel_opts *o,
+                       void **out, struct chela_error *err) {
     const void *cipher = NULL;
     bool sealed = o->encrypt_key && *o->encrypt_key && !feishu_is_line(o);
     int rc = feishu_check(o, err);
@@ -350,7 +373,6 @@ static int feishu_open(const struct ch_channel_host *host, const struct chela_ch
     if (rc < 0)
         return rc;
     struct feishu *f = ch_alloc(sizeof(*f));
-    f->channel.ops = &ch_feishu_channel;
     f->host = *host;
     f->keys = (struct ch_feishu_keys){.app_id = ch_strdup(o->account),
                                       .token = ch_strdup(o->token ? o->token : ""),
@@ -367,12 +389,56 @@ static int feishu_open(const struct ch_channel_host *host, const struct chela_ch
         f->line = ch_feishu_line_new(host->rt, f->api, o->account, o->secret, feishu_on_event, f);
     f->ask_ms = ASK_AGAIN_MS;
     ch_timer_start(host->rt->loop, &f->ask, 0, feishu_on_ask);
-    *out = &f->channel;
+    *out = f;
     return 0;
 }
 
-const struct ch_channel_ops ch_feishu_channel = {
+static const struct chela_channel_option feishu_options[] = {
+    {.name = "appId",
+     .member = CHELA_CHANNEL_ACCOUNT,
+     .enables = 1,
+     .help = "id of the Feishu app; setting it enables the channel; see feishu.md"},
+    {.name = "appSecret",
+     .kind = CHELA_CHANNEL_SECRET,
+     .member = CHELA_CHANNEL_KEY,
+     .otherwise = "FEISHU_APP_SECRET",
+     .help = "the App Secret"},
+    {.name = "verificationToken",
+     .kind = CHELA_CHANNEL_SECRET,
+     .member = CHELA_CHANNEL_TOKEN,
+     .otherwise = "FEISHU_VERIFICATION_TOKEN",
+     .mode = "webhook",
+     .help = "the Verification Token"},
+    {.name = "encryptKey",
+     .kind = CHELA_CHANNEL_SECRET,
+     .member = CHELA_CHANNEL_ENCRYPT_KEY,
+     .mode = "webhook",
+     .may_lack = 1,
+     .help = "the Encrypt Key; without a key, callbacks are neither encrypted nor signed"},
+    {.name = "mode",
+     .kind = CHELA_CHANNEL_CHOICE,
+     .member = CHELA_CHANNEL_MODE,
+     .words = "webhook|websocket",
+     .otherwise = "webhook",
+     .help = "how events arrive: as requests to `POST /channels/feishu/events`, or over a "
+             "connection that chela opens"},
+    {.name = "domain",
+     .member = CHELA_CHANNEL_DOMAIN,
+     .otherwise = "feishu",
+     .help = "the open platform: `feishu`, `lark` or an https URL"},
+    {.name = "streaming",
+     .kind = CHELA_CHANNEL_BOOL,
+     .member = CHELA_CHANNEL_STREAMING,
+     .otherwise = "false",
+     .help = "show an answer in a card while the model writes it"},
+    {.name = NULL},
+};
+
+const struct chela_channel_ops ch_feishu_channel = {
     .name = "feishu",
+    .title = "Feishu / Lark",
+    .docs = "feishu.md",
+    .options = feishu_options,
     .open = feishu_open,
     .close = feishu_close,
     .leave = feishu_leave,

@@ -18,6 +18,7 @@
 #ifndef CH_CHANNEL_FEISHU_H
 #define CH_CHANNEL_FEISHU_H
 #include "base/limits.h"
+#include "channel/channel.h"
 #include "channel/parts.h"
 #include "channel/rules.h"
 #include "chela/sys/tls.h"
@@ -63,7 +64,7 @@ struct ch_feishu_message { /* all of it lives in the arena it was read in */
 
 struct ch_feishu_press {
     const char *open_id, *chat; /* sender and chat */
-    struct ch_decision decision;
+    struct chela_channel_decision decision;
 };
 
 struct ch_feishu_api;

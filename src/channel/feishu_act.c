@@ -19,7 +19,7 @@ struct ch_feishu_acts {
 
 struct deed {
     struct ch_link link;
-    ch_acted_fn *done;
+    chela_channel_acted_fn *done;
     void *tag;
 };
 
@@ -29,7 +29,7 @@ static bool feishu_act_may_pass(const struct ch_feishu_answer *a) {
 
 static void feishu_act_on_done(const struct ch_feishu_answer *a, void *user) {
     struct deed *d = user;
-    ch_acted_fn *done = d->done;
+    chela_channel_acted_fn *done = d->done;
     void *tag = d->tag;
     struct chela_error err = {0};
     const struct ch_json *invalid = ch_json_path(a->json, "data", "invalid_id_list", NULL);
@@ -43,7 +43,7 @@ static void feishu_act_on_done(const struct ch_feishu_answer *a, void *user) {
 }
 
 static void feishu_act_call(struct ch_feishu_acts *s, const struct ch_buf *path, const char *body,
-                            ch_acted_fn *done, void *tag) {
+                            chela_channel_acted_fn *done, void *tag) {
     struct deed *d = ch_alloc(sizeof(*d));
     d->done = done;
     d->tag = tag;
@@ -51,7 +51,7 @@ static void feishu_act_call(struct ch_feishu_acts *s, const struct ch_buf *path,
     ch_feishu_call(s->api, "DELETE", ch_buf_str(path), body, feishu_act_on_done, d);
 }
 
-void ch_feishu_unsend(struct ch_feishu_acts *s, const char *message, ch_acted_fn *done,
+void ch_feishu_unsend(struct ch_feishu_acts *s, const char *message, chela_channel_acted_fn *done,
                       void *tag) {
     CH_BUF_AUTO path = {0};
     ch_buf_addf(&path, "/open-apis/im/v1/messages/%s", message);
@@ -59,7 +59,7 @@ void ch_feishu_unsend(struct ch_feishu_acts *s, const char *message, ch_acted_fn
 }
 
 void ch_feishu_remove(struct ch_feishu_acts *s, const char *chat, const char *member,
-                      ch_acted_fn *done, void *tag) {
+                      chela_channel_acted_fn *done, void *tag) {
     CH_BUF_AUTO path = {0}, body = {0};
     struct ch_jw w = ch_jw(&body);
     ch_buf_addf(&path, "/open-apis/im/v1/chats/%s/members?member_id_type=open_id", chat);

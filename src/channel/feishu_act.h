@@ -8,9 +8,10 @@ struct ch_feishu_acts *ch_feishu_acts_new(struct ch_feishu_api *api);
 
 void ch_feishu_acts_free(struct ch_feishu_acts *s);
 
-void ch_feishu_unsend(struct ch_feishu_acts *s, const char *message, ch_acted_fn *done, void *tag);
+void ch_feishu_unsend(struct ch_feishu_acts *s, const char *message, chela_channel_acted_fn *done,
+                      void *tag);
 
 void ch_feishu_remove(struct ch_feishu_acts *s, const char *chat, const char *member,
-                      ch_acted_fn *done, void *tag);
+                      chela_channel_acted_fn *done, void *tag);
 
 #endif

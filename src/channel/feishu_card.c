@@ -94,8 +94,8 @@ void ch_feishu_card_toast(struct ch_buf *out, const char *type, const char *text
     ch_jw_end(&w, '}');
 }
 
-void ch_feishu_card_decided(struct ch_buf *out, const struct ch_decision *d, const char *what,
-                            const struct chela_error *err) {
+void ch_feishu_card_decided(struct ch_buf *out, const struct chela_channel_decision *d,
+                            const char *what, const struct chela_error *err) {
     struct ch_jw w = ch_jw(out);
     bool late = err && (err->code == CHELA_EEXIST || err->code == CHELA_ENOENT);
     const char *said = late ? "Decided before" : err ? err->message : feishu_card_in_words(d->word);

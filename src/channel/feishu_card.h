@@ -8,8 +8,8 @@ void ch_feishu_card_ask(struct ch_buf *out, const char *text, const char *sessio
 
 /* Append the response to a decision: a note for the person who decided, and the updated
  * card. */
-void ch_feishu_card_decided(struct ch_buf *out, const struct ch_decision *d, const char *what,
-                            const struct chela_error *err);
+void ch_feishu_card_decided(struct ch_buf *out, const struct chela_channel_decision *d,
+                            const char *what, const struct chela_error *err);
 
 void ch_feishu_card_toast(struct ch_buf *out, const char *type, const char *text);
 

@@ -36,7 +36,7 @@ struct fetching {
     struct ch_link link;
     struct ch_feishu_fetch *from;
     const struct ch_feishu_message *m; /* in the arena */
-    struct ch_arrival *in;
+    struct chela_channel_arrival *in;
     struct ch_arena *arena;
     char *workspace; /* owned; NULL: files are not saved */
     enum { NAME, QUOTED, TOPIC, FILES } step;
@@ -310,8 +310,8 @@ static void feishu_fetch_go_on(struct fetching *f) {
     }
 }
 
-void ch_feishu_prepare(struct ch_feishu_fetch *d, struct ch_arrival *in, struct ch_arena *a,
-                       const char *workspace, void (*done)(void *), void *tag) {
+void ch_feishu_prepare(struct ch_feishu_fetch *d, struct chela_channel_arrival *in,
+                       struct ch_arena *a, const char *workspace, void (*done)(void *), void *tag) {
     struct fetching *f = ch_alloc(sizeof(*f));
     f->from = d;
     f->m = in->message;

@@ -9,8 +9,8 @@ struct ch_feishu_fetch *ch_feishu_fetch_new(chela_runtime *rt, struct ch_feishu_
 
 void ch_feishu_fetch_free(struct ch_feishu_fetch *d);
 
-/* Implements prepare of struct ch_channel_ops; in->message is a struct ch_feishu_message. */
-void ch_feishu_prepare(struct ch_feishu_fetch *d, struct ch_arrival *in, struct ch_arena *a,
-                       const char *workspace, void (*done)(void *), void *tag);
+/* Implements prepare of struct chela_channel_ops; in->message is a struct ch_feishu_message. */
+void ch_feishu_prepare(struct ch_feishu_fetch *d, struct chela_channel_arrival *in,
+                       struct ch_arena *a, const char *workspace, void (*done)(void *), void *tag);
 
 #endif

@@ -249,8 +249,9 @@ static int32_t feishu_line_service_of(struct ch_sv url) {
 }
 
 static void on_address(const struct ch_feishu_answer *a, void *user) {
-    static const struct ch_ws_events events = {feishu_line_on_open, feishu_line_on_message,
-                                               feishu_line_on_gone};
+    static const struct ch_ws_events events = {.open = feishu_line_on_open,
+                                               .message = feishu_line_on_message,
+                                               .gone = feishu_line_on_gone};
     struct ch_feishu_line *l = user;
     struct chela_error err = {0};
     CH_ARENA_AUTO arena = {0};

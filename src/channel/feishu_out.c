@@ -23,7 +23,7 @@
 #define TYPING_MS (2 * 60 * 1000) /* older messages get no mark */
 
 struct ch_feishu_out {
-    struct ch_channel_host host;
+    struct chela_channel_host host;
     chela_runtime *rt;
     struct ch_feishu_api *api; /* borrowed */
     struct ch_feishu_stream *stream; /* borrowed */
@@ -325,7 +325,7 @@ static struct typing *feishu_out_find_typing(const struct ch_feishu_out *o, cons
     return NULL;
 }
 
-void ch_feishu_working(struct ch_feishu_out *o, const char *message, int64_t ts, bool at_work) {
+void ch_feishu_working(struct ch_feishu_out *o, const char *message, int64_t ts, int at_work) {
     struct typing *t = feishu_out_find_typing(o, message);
     if (!at_work) {
         if (t && t->reaction)
@@ -350,7 +350,7 @@ void ch_feishu_working(struct ch_feishu_out *o, const char *message, int64_t ts,
 
 struct reaction {
     struct ch_link link;
-    ch_acted_fn *done;
+    chela_channel_acted_fn *done;
     void *tag;
 };
 
@@ -372,7 +372,7 @@ static const char *emoji_type(const char *emoji) {
 
 static void on_reaction(const struct ch_feishu_answer *a, void *user) {
     struct reaction *r = user;
-    ch_acted_fn *done = r->done;
+    chela_channel_acted_fn *done = r->done;
     void *tag = r->tag;
     struct chela_error err = {0};
     if (a->code != 0)
@@ -383,7 +383,7 @@ static void on_reaction(const struct ch_feishu_answer *a, void *user) {
 }
 
 void ch_feishu_react(struct ch_feishu_out *o, const char *message, const char *emoji,
-                     ch_acted_fn *done, void *tag) {
+                     chela_channel_acted_fn *done, void *tag) {
     struct reaction *r = ch_alloc(sizeof(*r));
     CH_BUF_AUTO path = {0}, body = {0};
     struct ch_jw w = ch_jw(&body);
@@ -402,7 +402,7 @@ void ch_feishu_react(struct ch_feishu_out *o, const char *message, const char *e
 
 /* --- open and close */
 
-struct ch_feishu_out *ch_feishu_out_new(const struct ch_channel_host *host,
+struct ch_feishu_out *ch_feishu_out_new(const struct chela_channel_host *host,
                                         struct ch_feishu_api *api,
                                         struct ch_feishu_stream *stream) {
     struct ch_feishu_out *o = ch_alloc(sizeof(*o));

@@ -11,19 +11,18 @@ bool ch_feishu_may_pass(const struct ch_feishu_answer *a);
 void ch_feishu_add_uuid(struct ch_jw *w, const char *key, unsigned part);
 
 /* api and stream are borrowed and must be closed first. */
-struct ch_feishu_out *ch_feishu_out_new(const struct ch_channel_host *host,
-                                        struct ch_feishu_api *api,
-                                        struct ch_feishu_stream *stream);
+struct ch_feishu_out *ch_feishu_out_new(const struct chela_channel_host *host,
+                                        struct ch_feishu_api *api, struct ch_feishu_stream *stream);
 
 void ch_feishu_out_free(struct ch_feishu_out *o);
 
 void ch_feishu_deliver(struct ch_feishu_out *o, const struct chela_outbound *m);
 
-/* Implements react of struct ch_channel_ops. */
+/* Implements react of struct chela_channel_ops. */
 void ch_feishu_react(struct ch_feishu_out *o, const char *message, const char *emoji,
-                     ch_acted_fn *done, void *tag);
+                     chela_channel_acted_fn *done, void *tag);
 
 /* Add or remove the typing mark of a message that was written at ts. */
-void ch_feishu_working(struct ch_feishu_out *o, const char *message, int64_t ts, bool at_work);
+void ch_feishu_working(struct ch_feishu_out *o, const char *message, int64_t ts, int at_work);
 
 #endif

@@ -62,7 +62,8 @@ static void feishu_post_add_line(struct ch_buf *part, struct ch_sv line, struct 
 }
 
 bool ch_feishu_cut(struct ch_parts *rest, struct ch_buf *part) {
-    static const struct ch_parts_ops ops = {4 * PART_CHARS, feishu_post_fits, feishu_post_add_line};
+    static const struct ch_parts_ops ops = {
+        .most = 4 * PART_CHARS, .fits = feishu_post_fits, .add_line = feishu_post_add_line};
     return ch_parts_next(rest, &ops, part);
 }
 

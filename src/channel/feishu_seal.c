@@ -24,12 +24,13 @@ static int feishu_seal_refuse(const char *text, const char **why) {
     return 401;
 }
 
-static bool feishu_seal_is_signed(const struct ch_feishu_keys *k, const struct ch_callback *in) {
-    struct ch_sv timestamp = in->header(in->request, "x-lark-request-timestamp");
-    struct ch_sv nonce = in->header(in->request, "x-lark-request-nonce");
+static bool feishu_seal_is_signed(const struct ch_feishu_keys *k,
+                                  const struct chela_channel_callback *in) {
+    struct ch_sv timestamp = ch_sv_of(in->header(in->request, "x-lark-request-timestamp"));
+    struct ch_sv nonce = ch_sv_of(in->header(in->request, "x-lark-request-nonce"));
     unsigned char its[CH_SHA256_SIZE], ours[CH_SHA256_SIZE];
     struct ch_sha256 h;
-    if (!ch_sha256_read(in->header(in->request, "x-lark-signature"), its))
+    if (!ch_sha256_read(ch_sv_of(in->header(in->request, "x-lark-signature")), its))
         return false;
     ch_sha256_init(&h);
     ch_sha256_add(&h, timestamp.p, timestamp.n);
@@ -86,15 +87,16 @@ static int feishu_seal_read_envelope(const struct ch_feishu_keys *k, const struc
     return out->challenge.p ? 0 : 400;
 }
 
-int ch_feishu_unseal(const struct ch_feishu_keys *k, const struct ch_callback *in,
-                     struct ch_arena *a, struct ch_feishu_letter *out, const char **why) {
-    struct ch_sv sealed = ch_json_get_str(in->json, "encrypt");
+int ch_feishu_unseal(const struct ch_feishu_keys *k, const struct chela_channel_callback *in,
+                     const struct ch_json *json, struct ch_arena *a, struct ch_feishu_letter *out,
+                     const char **why) {
+    struct ch_sv sealed = ch_json_get_str(json, "encrypt");
     bool has_signature = in->header(in->request, "x-lark-signature").p != NULL;
     *out = (struct ch_feishu_letter){0};
     if (!k->encrypt_key && sealed.p)
         return feishu_seal_refuse("it is encrypted, and no encrypt key is configured", why);
     if (!k->encrypt_key)
-        return feishu_seal_read_envelope(k, in->json, true, out, why);
+        return feishu_seal_read_envelope(k, json, true, out, why);
     if (has_signature && !feishu_seal_is_signed(k, in))
         return feishu_seal_refuse(not_ours, why);
     const struct ch_json *v = sealed.p ? feishu_seal_decrypt(k, sealed, a) : NULL;

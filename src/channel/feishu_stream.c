@@ -62,7 +62,7 @@ struct card {
 };
 
 struct ch_feishu_stream {
-    struct ch_channel_host host;
+    struct chela_channel_host host;
     struct ch_feishu_api *api; /* borrowed */
     struct ch_list cards;
     int64_t not_before; /* monotonic time; no card is created before */
@@ -137,7 +137,7 @@ static char *note_id(const struct card *c) {
 }
 
 static void feishu_stream_note(struct card *c, chela_accepted_fn *done) {
-    const struct ch_channel_host *h = &c->st->host;
+    const struct chela_channel_host *h = &c->st->host;
     CH_AUTOFREE char *id = note_id(c);
     CH_BUF_AUTO data = {0};
     struct ch_jw w = ch_jw(&data);
@@ -150,14 +150,14 @@ static void feishu_stream_note(struct card *c, chela_accepted_fn *done) {
     if (c->message)
         ch_jw_kcstr(&w, "message", c->message);
     ch_jw_end(&w, '}');
-    h->note(id, ch_buf_sv(&data), done, c, h->user);
+    h->note(id, ch_text(ch_buf_sv(&data)), done, c, h->user);
 }
 
 static void feishu_stream_forget(struct card *c) {
-    const struct ch_channel_host *h = &c->st->host;
+    const struct chela_channel_host *h = &c->st->host;
     CH_AUTOFREE char *id = note_id(c);
     if (c->id)
-        h->note(id, ch_sv(NULL, 0), NULL, NULL, h->user);
+        h->note(id, (struct chela_text){NULL, 0}, NULL, NULL, h->user);
     free_card(c);
 }
 
@@ -185,7 +185,7 @@ void ch_feishu_stream_recall(struct ch_feishu_stream *st, const char *id, struct
     struct ch_sv message = ch_json_get_str(v, "message");
     int64_t since = ch_json_int(ch_json_get(v, "since"), 0);
     if (wall(st) - since > CH_LIMIT_CARD_MS || !to.n || !card.n) {
-        st->host.note(id, ch_sv(NULL, 0), NULL, NULL, st->host.user);
+        st->host.note(id, (struct chela_text){NULL, 0}, NULL, NULL, st->host.user);
         return;
     }
     struct card *c = feishu_stream_find(st, ch_arena_str(&arena, to));
@@ -525,7 +525,7 @@ static void feishu_stream_create(struct card *c) {
 
 /* --- interface for the channel */
 
-void ch_feishu_stream_text(struct ch_feishu_stream *st, const struct ch_arrival *in,
+void ch_feishu_stream_text(struct ch_feishu_stream *st, const struct chela_channel_arrival *in,
                            struct ch_sv text) {
     struct ch_parts rest = {.text = text};
     CH_BUF_AUTO part = {0};
@@ -610,7 +610,7 @@ bool ch_feishu_stream_is_idle(const struct ch_feishu_stream *st) {
     return true;
 }
 
-struct ch_feishu_stream *ch_feishu_stream_new(const struct ch_channel_host *host,
+struct ch_feishu_stream *ch_feishu_stream_new(const struct chela_channel_host *host,
                                               struct ch_feishu_api *api) {
     struct ch_feishu_stream *st = ch_alloc(sizeof(*st));
     st->host = *host;

@@ -7,22 +7,21 @@
 #include "channel/feishu_survey.h"
 
 #include "agent/handle/runtime.h"
-#include "model/provider/server_query.h"
-#include "channel/channels.h"
 #include "channel/feishu.h"
+#include "model/provider/server_query.h"
 #include "json/writer.h"
 
 struct survey {
     chela_runtime *rt;
     const struct chela_channel_opts *o;
-    struct ch_jw *w;
+    const struct chela_channel_survey *told;
     struct ch_arena *arena;
     const char *token; /* NULL: none yet */
 };
 
 static void feishu_survey_row(const struct survey *s, const char *status, const char *detail,
                               const char *mend) {
-    ch_channel_finding(s->w, "feishu", status, detail, mend);
+    s->told->tell(status, detail, mend, s->told->user);
 }
 
 /* Code of the response; -1: no response, *why gives the reason. */
@@ -180,9 +179,13 @@ static void look_at_permissions(const struct survey *s) {
         feishu_survey_row(s, "ok", "it has the permissions that it needs", NULL);
 }
 
-void ch_feishu_survey(chela_runtime *rt, const struct chela_channel_opts *o, struct ch_jw *w) {
+void ch_feishu_survey(chela_runtime *rt, const struct chela_channel_opts *o,
+                      const struct chela_channel_survey *told) {
     CH_ARENA_AUTO arena = {0};
-    struct survey s = {.rt = rt, .o = o, .w = w, .arena = &arena};
+    struct survey s = {.rt = rt, .o = o, .told = told, .arena = &arena};
+    if (o->mode != CHELA_TRANSPORT_WEBSOCKET && !(o->encrypt_key && *o->encrypt_key))
+        feishu_survey_row(&s, "warn", "its callbacks are not signed",
+                          "set an Encrypt Key in its console, and name it: encryptKeyEnv");
     if (look_at_secret(&s) && look_at_bot(&s))
         look_at_permissions(&s);
 }

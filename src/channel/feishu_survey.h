@@ -3,6 +3,7 @@
 #define CH_CHANNEL_FEISHU_SURVEY_H
 #include "channel/feishu.h"
 
-void ch_feishu_survey(chela_runtime *rt, const struct chela_channel_opts *o, struct ch_jw *w);
+void ch_feishu_survey(chela_runtime *rt, const struct chela_channel_opts *o,
+                      const struct chela_channel_survey *told);
 
 #endif

@@ -17,7 +17,7 @@
 
 struct ch_filing {
     struct ch_work work;
-    struct ch_arrival *in; /* NULL: cancelled */
+    struct chela_channel_arrival *in; /* NULL: cancelled */
     struct ch_arena *arena;
     char *workspace, *name; /* owned; workspace NULL: not saved */
     struct ch_buf bytes;
@@ -117,7 +117,7 @@ static void files_run(struct ch_work *w) {
 
 /* --- showing images to the model */
 
-static size_t shown_bytes(const struct ch_arrival *in) {
+static size_t shown_bytes(const struct chela_channel_arrival *in) {
     size_t n = 0;
     for (size_t i = 0; i < in->nmedia; i++)
         n += in->media[i].len;
@@ -125,7 +125,7 @@ static size_t shown_bytes(const struct ch_arrival *in) {
 }
 
 static void files_show(struct ch_filing *f) {
-    struct ch_arrival *in = f->in;
+    struct chela_channel_arrival *in = f->in;
     const char *why_not = f->picture.why_not;
     if (!f->picture.type)
         return;
@@ -147,7 +147,7 @@ static void files_show(struct ch_filing *f) {
 }
 
 static void files_tell(const struct ch_filing *f) {
-    struct ch_arrival *in = f->in;
+    struct chela_channel_arrival *in = f->in;
     if (f->error)
         ch_log(CH_LOG_WARN, in->about.channel, "a file of message %s cannot be kept: %s",
                in->about.message_id, strerror(f->error));
@@ -187,9 +187,9 @@ static void add_ending(struct ch_buf *out, struct ch_sv name, struct ch_sv bytes
         ch_buf_add_str(out, ending);
 }
 
-struct ch_filing *ch_file_take(chela_runtime *rt, struct ch_arrival *in, struct ch_arena *a,
-                               const char *workspace, const struct ch_file *file,
-                               void (*done)(void *tag), void *tag) {
+struct ch_filing *ch_file_take(chela_runtime *rt, struct chela_channel_arrival *in,
+                               struct ch_arena *a, const char *workspace,
+                               const struct ch_file *file, void (*done)(void *tag), void *tag) {
     struct ch_filing *f = ch_alloc(sizeof(*f));
     CH_BUF_AUTO name = {0};
     ch_buf_add_str(&name, file->stem);
@@ -210,7 +210,8 @@ void ch_filing_drop(struct ch_filing *f) {
     f->in = NULL;
 }
 
-void ch_pictures_fit(struct ch_arrival *in, struct ch_media_total held, struct ch_arena *a) {
+void ch_pictures_fit(struct chela_channel_arrival *in, struct ch_media_total held,
+                     struct ch_arena *a) {
     size_t fit = 0;
     for (size_t i = 0; i < in->nmedia; i++) {
         size_t bytes = (in->media[i].len + 2) / 3 * 4;

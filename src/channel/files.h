@@ -23,14 +23,15 @@ struct ch_filing;
 /* Save a file of `in`, for a channel's `prepare`: in and its texts live in a. workspace
  * NULL: the file is not saved, but images are shown. f is copied. done is called once,
  * later. */
-struct ch_filing *ch_file_take(chela_runtime *rt, struct ch_arrival *in, struct ch_arena *a,
-                               const char *workspace, const struct ch_file *f,
+struct ch_filing *ch_file_take(chela_runtime *rt, struct chela_channel_arrival *in,
+                               struct ch_arena *a, const char *workspace, const struct ch_file *f,
                                void (*done)(void *tag), void *tag);
 void ch_filing_drop(struct ch_filing *f); /* done is not called after this */
 
 /* Drop images that exceed the limits of a session which already holds `held`; the text, in
  * a, reports it. A service rejects a request with too many images and all later requests of
  * the session, because images stay in the history. */
-void ch_pictures_fit(struct ch_arrival *in, struct ch_media_total held, struct ch_arena *a);
+void ch_pictures_fit(struct chela_channel_arrival *in, struct ch_media_total held,
+                     struct ch_arena *a);
 
 #endif

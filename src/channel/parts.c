@@ -60,7 +60,10 @@ static struct ch_sv first_block(struct ch_sv text) {
 
 static bool parts_fits(const struct ch_parts_ops *ops, const struct ch_buf *part,
                        struct ch_sv more) {
-    return more.n <= ops->most && ops->fits(ch_buf_sv(part), more);
+    if (more.n > ops->most)
+        return false;
+    return ops->fits ? ops->fits(ch_buf_sv(part), more)
+                     : ops->measure(ch_buf_sv(part)) + ops->measure(more) <= ops->units;
 }
 
 /* The longest prefix of an overlong line that fits, up to the last space if it lies in the

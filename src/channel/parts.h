@@ -9,8 +9,11 @@
 
 struct ch_parts_ops {
     size_t most; /* maximum bytes of a part */
-    /* True if `more` can be added to the part. */
+    /* True if `more` can be added to the part. NULL: if together they measure at most
+     * `units`. */
     bool (*fits)(struct ch_sv part, struct ch_sv more);
+    size_t (*measure)(struct ch_sv text);
+    size_t units;
     /* Optional. Add a line outside of code in the service's preferred form; rest: the
      * following text. NULL: unchanged. */
     void (*add_line)(struct ch_buf *part, struct ch_sv line, struct ch_sv rest);

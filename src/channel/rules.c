@@ -1,6 +1,8 @@
 /* rules.c -- see rules.h. */
 #include "channel/rules.h"
 
+#include "channel/id.h"
+
 static enum ch_welcome policy(enum chela_access access) {
     switch (access) {
     case CHELA_ACCESS_DEFAULT:
@@ -60,32 +62,38 @@ static bool rules_knows(const struct ch_rules *r, const struct ch_author *who) {
            rules_is_listed(r->people, who->others[1]) || ch_rules_is_owner(r, who->id);
 }
 
-static enum ch_judgement judge_group(const struct ch_rules *r, const struct ch_author *who) {
+static enum chela_channel_judgement judge_group(const struct ch_rules *r,
+                                                const struct ch_author *who) {
     if (r->group == CH_WELCOME_OFF ||
         (r->group != CH_WELCOME_OPEN && !rules_is_listed(r->groups, who->chat)))
-        return CH_IGNORE;
+        return CHELA_CHANNEL_IGNORE;
     if (r->unasked || who->meant == CH_MEANT)
-        return CH_TAKE;
-    return who->meant == CH_PERHAPS_MEANT ? CH_LATER : CH_IGNORE;
+        return CHELA_CHANNEL_TAKE;
+    return who->meant == CH_PERHAPS_MEANT ? CHELA_CHANNEL_LATER : CHELA_CHANNEL_IGNORE;
 }
 
-enum ch_judgement ch_rules_judge(const struct ch_rules *r, const struct ch_author *who) {
+enum chela_channel_judgement ch_rules_judge(const struct ch_rules *r, const struct ch_author *who) {
     if (!who->person || !who->id)
-        return CH_IGNORE;
+        return CHELA_CHANNEL_IGNORE;
     if (!who->direct)
         return judge_group(r, who);
     if (r->direct == CH_WELCOME_OFF)
-        return CH_IGNORE;
+        return CHELA_CHANNEL_IGNORE;
     if (r->direct == CH_WELCOME_OPEN || rules_knows(r, who))
-        return CH_TAKE;
-    return r->direct == CH_WELCOME_PAIRING ? CH_MEET : CH_IGNORE;
+        return CHELA_CHANNEL_TAKE;
+    return r->direct == CH_WELCOME_PAIRING ? CHELA_CHANNEL_MEET : CHELA_CHANNEL_IGNORE;
 }
 
 char *ch_rules_session(const struct ch_rules *r, const char *channel, const struct ch_author *who,
                        struct ch_arena *a) {
     bool topic = !who->direct && r->scope != CH_BY_CHAT && who->thread;
     bool sender = !who->direct && r->scope == CH_BY_SENDER;
-    return ch_arena_printf(a, "%s:%s%s%s%s%s", channel, who->chat, topic ? ":" : "",
-                           topic ? who->thread : "", sender ? ":" : "",
-                           sender ? who->id : "");
+    CH_BUF_AUTO key = {0};
+    ch_buf_addf(&key, "%s:", channel);
+    ch_id_add(&key, ch_sv_str(who->chat));
+    ch_buf_add_str(&key, topic ? ":" : "");
+    ch_id_add(&key, ch_sv_str(topic ? who->thread : ""));
+    ch_buf_add_str(&key, sender ? ":" : "");
+    ch_id_add(&key, ch_sv_str(sender ? who->id : ""));
+    return ch_arena_str(a, ch_buf_sv(&key));
 }

@@ -3,7 +3,8 @@
  * programs would answer each other endlessly. Pure. */
 #ifndef CH_CHANNEL_RULES_H
 #define CH_CHANNEL_RULES_H
-#include "channel/channel.h"
+#include "base/arena.h"
+#include "chela/sys/channel.h"
 
 enum ch_welcome { CH_WELCOME_LISTED, CH_WELCOME_OPEN, CH_WELCOME_OFF, CH_WELCOME_PAIRING };
 enum ch_sharing { CH_BY_TOPIC, CH_BY_CHAT, CH_BY_SENDER };
@@ -29,7 +30,7 @@ void ch_rules_init(struct ch_rules *r, const struct chela_channel_opts *o);
 void ch_rules_release(struct ch_rules *r);
 /* id NULL: whether there is any owner. */
 bool ch_rules_is_owner(const struct ch_rules *r, const char *id);
-enum ch_judgement ch_rules_judge(const struct ch_rules *r, const struct ch_author *who);
+enum chela_channel_judgement ch_rules_judge(const struct ch_rules *r, const struct ch_author *who);
 /* The session that a message belongs to. */
 char *ch_rules_session(const struct ch_rules *r, const char *channel, const struct ch_author *who,
                        struct ch_arena *a);

@@ -35,19 +35,19 @@
 
 /* Parse a message to an arrival. data: the message as JSON text, in the arena. */
 static int telegram_read_arrival(const struct ch_telegram *t, const struct ch_json *m,
-                                 struct ch_sv data, struct ch_arena *a, struct ch_arrival *out,
-                                 struct chela_error *err) {
+                                 struct ch_sv data, struct ch_arena *a,
+                                 struct chela_channel_arrival *out, struct chela_error *err) {
     struct ch_telegram_message *l = CH_ARENA_NEW(a, struct ch_telegram_message);
     int rc = ch_telegram_read(m, t->me, t->name, a, l, err);
     if (rc < 0)
         return rc;
-    *out = (struct ch_arrival){
+    *out = (struct chela_channel_arrival){
         .id = ch_arena_printf(a, "telegram:%s:%s", l->who.chat, l->id),
         .session = ch_rules_session(&t->rules, "telegram", &l->who, a),
-        .to = ch_arena_printf(a, "%s %s %s", l->who.chat, l->id,
-                              l->who.thread ? l->who.thread : ""),
+        .to =
+            ch_arena_printf(a, "%s %s %s", l->who.chat, l->id, l->who.thread ? l->who.thread : ""),
         .text = l->text,
-        .data = data,
+        .data = ch_text(data),
         .message = l,
         .about = CHELA_INBOUND(.channel = "telegram", .account = t->name,
                                .chat_type = l->who.direct ? "direct" : "group",
@@ -59,19 +59,20 @@ static int telegram_read_arrival(const struct ch_telegram *t, const struct ch_js
     return 0;
 }
 
-static int telegram_recall(struct ch_channel *c, struct ch_sv data, struct ch_arena *a,
-                           struct ch_arrival *out, struct chela_error *err) {
+static int telegram_recall(void *c, struct chela_text data, struct ch_arena *a,
+                           struct chela_channel_arrival *out, struct chela_error *err) {
     CH_ARENA_AUTO scratch = {0};
     const struct ch_json *m;
-    data = ch_arena_sv(a, data);
-    int rc = ch_json_parse(&scratch, data, CH_JSON_REPLACE, &m, NULL, err);
-    return rc < 0 ? rc : telegram_read_arrival(ch_telegram_of(c), m, data, a, out, err);
+    struct ch_sv copy = ch_arena_sv(a, ch_sv_of(data));
+    int rc = ch_json_parse(&scratch, copy, CH_JSON_REPLACE, &m, NULL, err);
+    return rc < 0 ? rc : telegram_read_arrival(ch_telegram_of(c), m, copy, a, out, err);
 }
 
-static enum ch_judgement telegram_judge(struct ch_channel *c, const struct ch_arrival *in) {
+static enum chela_channel_judgement telegram_judge(void *c,
+                                                   const struct chela_channel_arrival *in) {
     const struct ch_telegram *t = ch_telegram_of(c);
     const struct ch_telegram_message *l = in->message;
-    return l->news ? CH_IGNORE : ch_rules_judge(&t->rules, &l->who);
+    return l->news ? CHELA_CHANNEL_IGNORE : ch_rules_judge(&t->rules, &l->who);
 }
 
 /* --- polling */
@@ -140,13 +141,13 @@ static void telegram_on_stored(int rc, const struct chela_error *err, void *tag)
 
 static void telegram_take_message(struct ch_telegram *t, const struct ch_json *m) {
     struct ch_arena arena = {0};
-    struct ch_arrival in;
+    struct chela_channel_arrival in;
     CH_BUF_AUTO data = {0};
     struct ch_jw w = ch_jw(&data);
     ch_jw_value(&w, m);
     struct ch_sv copy = ch_arena_sv(&arena, ch_buf_sv(&data));
     if (telegram_read_arrival(t, m, copy, &arena, &in, NULL) == 0 &&
-        telegram_judge(&t->channel, &in) != CH_IGNORE) {
+        telegram_judge(t, &in) != CHELA_CHANNEL_IGNORE) {
         t->storing++;
         t->host.arrived(&in, &arena, telegram_on_stored, t, t->host.user);
         return;
@@ -224,7 +225,7 @@ static void on_me(const struct ch_web_answer *a, void *user) {
     t->name = ch_strndup(name.p, name.n);
     t->rest_ms = REST_MS;
     ch_log(CH_LOG_INFO, "telegram", "we are @%s", t->name);
-    t->host.ready(&t->channel, t->host.user);
+    t->host.ready(t->host.user);
     ask_now(t);
 }
 
@@ -246,17 +247,17 @@ static void telegram_on_rested(struct ch_timer *timer) {
     ch_telegram_poll(t, "getUpdates", &body, (POLL_S + 20) * 1000, on_updates, t);
 }
 
-static bool telegram_is_owner(struct ch_channel *c, const char *sender) {
+static int telegram_is_owner(void *c, const char *sender) {
     return ch_rules_is_owner(&ch_telegram_of(c)->rules, sender);
 }
 
-static const char *telegram_trouble(struct ch_channel *c) {
+static const char *telegram_trouble(void *c) {
     return ch_telegram_of(c)->trouble;
 }
 
 /* --- open and close */
 
-static void telegram_close(struct ch_channel *c) {
+static void telegram_close(void *c) {
     struct ch_telegram *t = ch_telegram_of(c);
     ch_timer_stop(t->host.rt->loop, &t->rest);
     ch_web_close(&t->poll);
@@ -275,7 +276,7 @@ static void telegram_close(struct ch_channel *c) {
 }
 
 /* Updates that were fetched but not confirmed go to the next poller. */
-static bool telegram_leave(struct ch_channel *c) {
+static int telegram_leave(void *c) {
     struct ch_telegram *t = ch_telegram_of(c);
     t->leaving = true;
     ch_web_close(&t->poll);
@@ -294,15 +295,14 @@ static int telegram_check(const struct chela_channel_opts *o, struct chela_error
     return 0;
 }
 
-static int telegram_open(const struct ch_channel_host *host, const struct chela_channel_opts *o,
-                         struct ch_channel **out, struct chela_error *err) {
+static int telegram_open(const struct chela_channel_host *host, const struct chela_channel_opts *o,
+                         void **out, struct chela_error *err) {
     const char *domain = o->domain ? o->domain : DOMAIN;
     CH_BUF_AUTO base = {0}, files = {0};
     int rc = telegram_check(o, err);
     if (rc < 0)
         return rc;
     struct ch_telegram *t = ch_alloc(sizeof(*t));
-    t->channel.ops = &ch_telegram_channel;
     t->host = *host;
     ch_rules_init(&t->rules, o);
     ch_web_init(&t->web, host->rt);
@@ -317,12 +317,28 @@ static int telegram_open(const struct ch_channel_host *host, const struct chela_
     for (size_t i = 0; i < CH_LEN(lists); i++)
         ch_list_init(lists[i]);
     ask_now(t);
-    *out = &t->channel;
+    *out = t;
     return 0;
 }
 
-const struct ch_channel_ops ch_telegram_channel = {
+static const struct chela_channel_option telegram_options[] = {
+    {.name = "token",
+     .kind = CHELA_CHANNEL_SECRET,
+     .member = CHELA_CHANNEL_KEY,
+     .enables = 1,
+     .help = "the bot token; setting it enables the channel; see telegram.md"},
+    {.name = "domain",
+     .member = CHELA_CHANNEL_DOMAIN,
+     .otherwise = DOMAIN,
+     .help = "URL of another Bot API server"},
+    {.name = NULL},
+};
+
+const struct chela_channel_ops ch_telegram_channel = {
     .name = "telegram",
+    .title = "Telegram",
+    .docs = "telegram.md",
+    .options = telegram_options,
     .open = telegram_open,
     .close = telegram_close,
     .leave = telegram_leave,

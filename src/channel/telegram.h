@@ -10,6 +10,7 @@
  *       telegram.c          the channel: long polling */
 #ifndef CH_CHANNEL_TELEGRAM_H
 #define CH_CHANNEL_TELEGRAM_H
+#include "channel/channel.h"
 #include "channel/rules.h"
 #include "channel/web.h"
 #include "json/writer.h"
@@ -21,8 +22,7 @@
 struct ch_form;
 
 struct ch_telegram {
-    struct ch_channel channel;
-    struct ch_channel_host host;
+    struct chela_channel_host host;
     struct ch_rules rules;
     struct ch_web web, poll; /* for sending, and for polling */
     char *base, *files; /* owned: URLs that contain the token; never logged */
@@ -41,8 +41,8 @@ struct ch_telegram {
     struct ch_list fetchings, sendings, typings, acts, presses;
 };
 
-static inline struct ch_telegram *ch_telegram_of(struct ch_channel *c) {
-    return CH_CONTAINER(c, struct ch_telegram, channel);
+static inline struct ch_telegram *ch_telegram_of(void *self) {
+    return self;
 }
 
 struct ch_telegram_file {

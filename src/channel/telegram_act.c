@@ -49,7 +49,7 @@ static void telegram_act_show(struct ch_timer *timer) {
 }
 
 static struct typing *telegram_act_find_typing(const struct ch_telegram *t,
-                                               const struct ch_arrival *in) {
+                                               const struct chela_channel_arrival *in) {
     for (CH_LIST_EACH(k, &t->typings)) {
         struct typing *y = CH_CONTAINER(k, struct typing, link);
         if (strcmp(y->chat, in->about.chat_id) == 0 &&
@@ -59,7 +59,7 @@ static struct typing *telegram_act_find_typing(const struct ch_telegram *t,
     return NULL;
 }
 
-void ch_telegram_working(struct ch_channel *c, const struct ch_arrival *in, bool at_work) {
+void ch_telegram_working(void *c, const struct chela_channel_arrival *in, int at_work) {
     struct ch_telegram *t = ch_telegram_of(c);
     struct ch_loop *loop = t->host.rt->loop;
     struct typing *y = telegram_act_find_typing(t, in);
@@ -81,13 +81,13 @@ void ch_telegram_working(struct ch_channel *c, const struct ch_arrival *in, bool
 
 struct act {
     struct ch_link link;
-    ch_acted_fn *done;
+    chela_channel_acted_fn *done;
     void *tag;
 };
 
 static void on_acted(const struct ch_web_answer *a, void *user) {
     struct act *one = user;
-    ch_acted_fn *done = one->done;
+    chela_channel_acted_fn *done = one->done;
     void *tag = one->tag;
     CH_ARENA_AUTO arena = {0};
     struct chela_error err = {0};
@@ -101,7 +101,7 @@ static void on_acted(const struct ch_web_answer *a, void *user) {
 }
 
 static void telegram_act_act(struct ch_telegram *t, const char *method, const struct ch_buf *body,
-                             ch_acted_fn *done, void *tag) {
+                             chela_channel_acted_fn *done, void *tag) {
     struct act *one = ch_alloc(sizeof(*one));
     one->done = done;
     one->tag = tag;
@@ -109,8 +109,8 @@ static void telegram_act_act(struct ch_telegram *t, const char *method, const st
     ch_telegram_call(t, method, body, on_acted, one);
 }
 
-void ch_telegram_react(struct ch_channel *c, const char *chat, const char *message,
-                       const char *emoji, ch_acted_fn *done, void *tag) {
+void ch_telegram_react(void *c, const char *chat, const char *message, const char *emoji,
+                       chela_channel_acted_fn *done, void *tag) {
     CH_BUF_AUTO body = {0};
     struct ch_jw w = ch_jw(&body);
     ch_jw_begin(&w, '{');
@@ -129,8 +129,8 @@ void ch_telegram_react(struct ch_channel *c, const char *chat, const char *messa
 
 /* --- actions of a group administrator */
 
-void ch_telegram_unsend(struct ch_channel *c, const char *chat, const char *message,
-                        ch_acted_fn *done, void *tag) {
+void ch_telegram_unsend(void *c, const char *chat, const char *message,
+                        chela_channel_acted_fn *done, void *tag) {
     CH_BUF_AUTO body = {0};
     struct ch_jw w = ch_jw(&body);
     ch_jw_begin(&w, '{');
@@ -141,8 +141,8 @@ void ch_telegram_unsend(struct ch_channel *c, const char *chat, const char *mess
 }
 
 /* Permissions that are omitted are revoked too. */
-void ch_telegram_mute(struct ch_channel *c, const char *chat, const char *member, int64_t seconds,
-                      ch_acted_fn *done, void *tag) {
+void ch_telegram_mute(void *c, const char *chat, const char *member, int64_t seconds,
+                      chela_channel_acted_fn *done, void *tag) {
     struct ch_telegram *t = ch_telegram_of(c);
     int64_t until = ch_now_ms(ch_loop_clock(t->host.rt->loop)) / 1000 + seconds;
     CH_BUF_AUTO body = {0};
@@ -159,8 +159,8 @@ void ch_telegram_mute(struct ch_channel *c, const char *chat, const char *member
     telegram_act_act(t, "restrictChatMember", &body, done, tag);
 }
 
-void ch_telegram_remove(struct ch_channel *c, const char *chat, const char *member,
-                        ch_acted_fn *done, void *tag) {
+void ch_telegram_remove(void *c, const char *chat, const char *member, chela_channel_acted_fn *done,
+                        void *tag) {
     CH_BUF_AUTO body = {0};
     struct ch_jw w = ch_jw(&body);
     ch_jw_begin(&w, '{');

@@ -63,7 +63,8 @@ static void note_press(struct ch_telegram *t, const char *query, struct ch_sv te
 
 /* answer: a line for the person, followed, if the request is settled, by the text that
  * replaces it. */
-static void telegram_ask_on_decided(struct ch_sv answer, void *tag) {
+static void telegram_ask_on_decided(struct chela_text said, void *tag) {
+    struct ch_sv answer = ch_sv_of(said);
     struct press *p = tag;
     CH_BUF_AUTO body = {0};
     struct ch_jw w = ch_jw(&body);
@@ -80,17 +81,19 @@ static void telegram_ask_on_decided(struct ch_sv answer, void *tag) {
     free_press(p);
 }
 
-void ch_telegram_decided(struct ch_channel *c, const struct ch_decision *d, const char *what,
-                         const struct chela_error *err, struct ch_buf *answer) {
+void ch_telegram_decided(void *c, const struct chela_channel_decision *d, const char *what,
+                         const struct chela_error *err, chela_channel_write_fn *write, void *out) {
+    CH_BUF_AUTO answer = {0};
     bool late = err && (err->code == CHELA_EEXIST || err->code == CHELA_ENOENT);
     const char *said = late                               ? "Decided before"
                        : err                              ? err->message
                        : strcmp(d->word, "deny") == 0     ? "Denied"
                                                           : "Allowed";
     (void)c;
-    ch_buf_add_str(answer, said);
+    ch_buf_add_str(&answer, said);
     if (!err)
-        ch_buf_addf(answer, "\n%s\n\n%s by %s", what, said, d->by);
+        ch_buf_addf(&answer, "\n%s\n\n%s by %s", what, said, d->by);
+    write(answer.p, answer.n, out);
 }
 
 static const char *telegram_ask_word_of(char letter) {
@@ -114,10 +117,10 @@ void ch_telegram_pressed(struct ch_telegram *t, const struct ch_json *q) {
         return;
     }
     struct press *p = ch_alloc(sizeof(*p));
-    struct ch_decision d = {.approval = ch_arena_str(&a, ch_sv(data.p + 2, data.n - 2)),
-                            .chat = chat,
-                            .word = telegram_ask_word_of(data.p[0]),
-                            .by = who};
+    struct chela_channel_decision d = {.approval = ch_arena_str(&a, ch_sv(data.p + 2, data.n - 2)),
+                                       .chat = chat,
+                                       .word = telegram_ask_word_of(data.p[0]),
+                                       .by = who};
     p->t = t;
     p->id = ch_strdup(query);
     p->chat = ch_strdup(chat);

@@ -8,8 +8,8 @@ void ch_telegram_buttons(struct ch_jw *w, const char *approval);
 
 void ch_telegram_pressed(struct ch_telegram *t, const struct ch_json *query);
 
-void ch_telegram_decided(struct ch_channel *c, const struct ch_decision *d, const char *what,
-                         const struct chela_error *err, struct ch_buf *answer);
+void ch_telegram_decided(void *c, const struct chela_channel_decision *d, const char *what,
+                         const struct chela_error *err, chela_channel_write_fn *write, void *out);
 
 void ch_telegram_ask_release(struct ch_telegram *t);
 

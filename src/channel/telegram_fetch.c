@@ -15,7 +15,7 @@ struct fetching {
     struct ch_link link;
     struct ch_telegram *t;
     const struct ch_telegram_file *file; /* in the arena */
-    struct ch_arrival *in;
+    struct chela_channel_arrival *in;
     struct ch_arena *arena;
     char *workspace; /* owned; NULL: not saved */
     struct ch_filing *filing;
@@ -108,7 +108,7 @@ static void telegram_fetch_ask(struct fetching *f) {
     ch_telegram_call(f->t, "getFile", &body, on_place, f);
 }
 
-void ch_telegram_prepare(struct ch_channel *c, struct ch_arrival *in, struct ch_arena *a,
+void ch_telegram_prepare(void *c, struct chela_channel_arrival *in, struct ch_arena *a,
                          const char *workspace, void (*done)(void *tag), void *tag) {
     struct ch_telegram *t = ch_telegram_of(c);
     struct fetching *f = ch_alloc(sizeof(*f));

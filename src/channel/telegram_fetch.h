@@ -3,7 +3,7 @@
 #define CH_CHANNEL_TELEGRAM_FETCH_H
 #include "channel/telegram.h"
 
-void ch_telegram_prepare(struct ch_channel *c, struct ch_arrival *in, struct ch_arena *a,
+void ch_telegram_prepare(void *c, struct chela_channel_arrival *in, struct ch_arena *a,
                          const char *workspace, void (*done)(void *tag), void *tag);
 
 void ch_telegram_fetch_release(struct ch_telegram *t);

@@ -148,7 +148,7 @@ static void telegram_out_on_read(struct ch_sv bytes, const char *why, void *user
 /* --- sequence */
 
 static void send_again(struct sending *s) {
-    const struct ch_channel_host *host = &s->t->host;
+    const struct chela_channel_host *host = &s->t->host;
     if (s->part.n)
         telegram_out_send_part(s);
     else
@@ -239,7 +239,7 @@ static char *telegram_out_next_word(struct ch_sv *rest) {
     return ch_strndup(word.p, word.n);
 }
 
-void ch_telegram_deliver(struct ch_channel *c, const struct chela_outbound *m) {
+void ch_telegram_deliver(void *c, const struct chela_outbound *m) {
     struct sending *s = ch_alloc(sizeof(*s));
     struct ch_sv to = ch_sv_str(m->to ? m->to : "");
     s->t = ch_telegram_of(c);

@@ -3,7 +3,7 @@
 #define CH_CHANNEL_TELEGRAM_OUT_H
 #include "channel/telegram.h"
 
-void ch_telegram_deliver(struct ch_channel *c, const struct chela_outbound *m);
+void ch_telegram_deliver(void *c, const struct chela_outbound *m);
 
 void ch_telegram_out_release(struct ch_telegram *t);
 

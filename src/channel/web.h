@@ -3,6 +3,7 @@
 #define CH_CHANNEL_WEB_H
 #include "agent/handle/agent.h"
 #include "base/list.h"
+#include "net/transport.h"
 #include "json/json.h"
 
 struct ch_web { /* embedded */
@@ -15,6 +16,8 @@ struct ch_web_answer {
     const char *why;            /* transport error or response too large; NULL */
     const struct ch_json *json; /* NULL: none, or unparsable */
     struct ch_sv text;          /* raw response; truncated if too large */
+    const struct ch_header *headers; /* names in lower case */
+    size_t nheaders;
 };
 typedef void ch_web_fn(const struct ch_web_answer *a, void *user);
 
@@ -23,6 +26,7 @@ void ch_web_close(struct ch_web *w); /* no callback after this */
 struct ch_web_request {
     const char *method, *url; /* copied */
     const char *type;         /* Content-Type of the body; copied */
+    const char *const *headers; /* further ones: name, value, ..., NULL; copied; may be NULL */
     struct ch_buf *body;      /* moved; NULL: none */
     size_t most;              /* maximum bytes of a file response; 0: the response is JSON */
     int64_t wait_ms;          /* total timeout */

@@ -7,8 +7,13 @@
 #include <stdint.h>
 
 #include "base/arena.h"
+#include "base/buf.h"
+#include "base/limits.h"
 #include "chela/config.h"
 #include "json/json.h"
+
+struct chela_channel_ops;
+struct ch_option;
 
 /* The first member of every entry of a list or map. */
 struct ch_conf_item {
@@ -174,19 +179,18 @@ struct ch_conf_gateway {
     struct ch_conf_list hooks; /* struct ch_conf_hook */
 };
 
-struct ch_conf_feishu {
-    const char *app_id, *secret_env, *token_env, *encrypt_key_env, *mode, *domain, *agent;
-    const char *secret_file, *token_file, *encrypt_key_file;
-    const char *dm_policy, *group_policy, *group_session;
-    const char *const *allow_from, *const *groups, *const *owners; /* NULL-terminated */
-    bool unasked, streaming;
-};
-
-struct ch_conf_telegram {
-    const char *token_env, *token_file, *domain, *agent, *dm_policy, *group_policy,
-        *group_session;
+/* A chat service. Its own options are in the slots, at the offsets of its rows. */
+struct ch_conf_channel {
+    struct ch_conf_item item;
+    const struct chela_channel_ops *ops;
+    const struct ch_option *rows; /* of its own; ended by key == NULL */
+    const char *agent, *dm_policy, *group_policy, *group_session;
     const char *const *allow_from, *const *groups, *const *owners; /* NULL-terminated */
     bool unasked;
+    union {
+        const char *text;
+        bool flag;
+    } slots[CH_LIMIT_CHANNEL_SLOTS];
 };
 
 struct ch_conf_prompt_rule {
@@ -213,8 +217,7 @@ struct ch_conf {
     struct ch_conf_outside outside;
     struct ch_conf_sandbox sandbox;
     struct ch_conf_gateway gateway;
-    struct ch_conf_feishu feishu;
-    struct ch_conf_telegram telegram;
+    struct ch_conf_list channels; /* struct ch_conf_channel */
     struct ch_conf_prompts prompts;
 };
 
@@ -245,6 +248,20 @@ int ch_conf_heartbeat(const chela_config *cfg, const struct ch_conf_agent *a,
 
 /* Offer the tools of the file's MCP servers that exist in the agent's runtime. */
 int ch_conf_mcp_attach(const chela_config *cfg, chela_agent *agent, struct chela_error *err);
+
+/* Read a file that contains a secret. */
+int ch_conf_read_key(const char *file, struct ch_buf *out, struct chela_error *err);
+
+/* The rows of a channel's own options, in the arena. */
+const struct ch_option *ch_conf_channel_rows(const struct chela_channel_ops *ops,
+                                             struct ch_arena *a);
+/* The row of an option of the channel, its own or one that all have; NULL: none. */
+const struct ch_option *ch_conf_channel_row(const struct ch_conf_channel *c, struct ch_sv key);
+/* Call fn with the files that hold secrets of channels. */
+void ch_conf_channel_files(const struct ch_conf *conf, void (*fn)(const char *path, void *user),
+                           void *user);
+/* Whether the file configures the channel, and not only mentions it. */
+bool ch_conf_channel_enabled(const struct ch_conf_channel *c);
 
 /* Resolve path against the directory of the file; absolute paths stay
  * unchanged. */

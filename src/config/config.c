@@ -89,7 +89,7 @@ static int config_blame(const chela_config *cfg, const struct ch_conf_item *item
 /* --- providers -------------------------------------------------------------- */
 
 /* A pipe without a writer would block. */
-static int config_read_key(const char *file, struct ch_buf *out, struct chela_error *err) {
+int ch_conf_read_key(const char *file, struct ch_buf *out, struct chela_error *err) {
     struct stat st;
     if (stat(file, &st) == 0 && !S_ISREG(st.st_mode))
         return ch_fail(err, CHELA_ECONFIG, "%s: not a regular file", file);
@@ -111,7 +111,7 @@ static int config_read_key(const char *file, struct ch_buf *out, struct chela_er
 static int add_provider(const struct ch_conf_provider *p, chela_runtime *rt,
                         struct chela_error *err) {
     CH_BUF_AUTO key = {0};
-    int rc = p->key_file ? config_read_key(p->key_file, &key, err) : 0;
+    int rc = p->key_file ? ch_conf_read_key(p->key_file, &key, err) : 0;
     if (rc < 0)
         return rc;
     struct chela_provider_opts opts =
@@ -294,15 +294,27 @@ static const char *const *own_file(const chela_config *cfg) {
     return list;
 }
 
+struct private_list {
+    const char **list;
+    size_t n;
+};
+
+static void private_add(const char *path, void *user) {
+    struct private_list *l = user;
+    l->list[l->n++] = path;
+}
+
 /* Files with keys, and the store: an agent neither reads nor writes them. */
 static const char *const *private_files(const chela_config *cfg) {
     static const char *const parts[] = {"", "-wal", "-shm", "-journal"};
     const struct ch_conf *c = &cfg->conf;
-    const char *const keys[] = {c->gateway.token_file,       c->gateway.tls_key,
-                                c->feishu.secret_file,       c->feishu.token_file,
-                                c->feishu.encrypt_key_file,  c->telegram.token_file};
-    size_t most = c->providers.n + CH_LEN(keys) + CH_LEN(parts), n = 0;
+    const char *const keys[] = {c->gateway.token_file, c->gateway.tls_key};
+    size_t channels = c->channels.n * CH_LIMIT_CHANNEL_SLOTS;
+    size_t most = c->providers.n + CH_LEN(keys) + CH_LEN(parts) + channels;
     const char **list = ch_arena_zalloc(cfg->arena, (most + 1) * sizeof(*list));
+    struct private_list of_channels = {list, 0};
+    ch_conf_channel_files(c, private_add, &of_channels);
+    size_t n = of_channels.n;
     const struct ch_conf_provider *providers = c->providers.items;
     for (size_t i = 0; i < c->providers.n; i++)
         if (providers[i].key_file)
@@ -557,98 +569,6 @@ int chela_config_hook(const chela_config *cfg, size_t i, struct chela_gateway_ho
     return CH_OPTS_WRITE(chela_gateway_hook, out, &own, err);
 }
 
-static bool feishu_channel(const struct ch_conf *c, struct chela_channel_opts *out,
-                           struct chela_channel_env *env) {
-    const struct ch_conf_feishu *f = &c->feishu;
-    if (!f->app_id)
-        return false;
-    *out = (struct chela_channel_opts)
-        CHELA_CHANNEL_OPTS(.name = "feishu", .agent = f->agent, .account = f->app_id,
-                           .domain = f->domain, .dm_policy = CHOICE(ACCESS, f->dm_policy),
-                           .group_policy = CHOICE(ACCESS, f->group_policy),
-                           .allow_from = f->allow_from, .groups = f->groups, .unasked = f->unasked,
-                           .group_session = CHOICE(GROUP_SESSION, f->group_session),
-                           .mode = CHOICE(TRANSPORT, f->mode), .owners = f->owners,
-                           .streaming = f->streaming);
-    bool called = !f->mode || strcmp(f->mode, "webhook") == 0; /* only then others must prove it */
-    *env = (struct chela_channel_env)CHELA_CHANNEL_ENV(
-        .secret = f->secret_file  ? NULL
-                  : f->secret_env ? f->secret_env
-                                  : "FEISHU_APP_SECRET",
-        .token = !called || f->token_file ? NULL
-                 : f->token_env           ? f->token_env
-                                          : "FEISHU_VERIFICATION_TOKEN",
-        .encrypt_key = called && !f->encrypt_key_file ? f->encrypt_key_env : NULL);
-    return true;
-}
-
-static bool telegram_channel(const struct ch_conf *c, struct chela_channel_opts *out,
-                             struct chela_channel_env *env) {
-    const struct ch_conf_telegram *t = &c->telegram;
-    if (!t->token_env && !t->token_file)
-        return false;
-    *out = (struct chela_channel_opts)
-        CHELA_CHANNEL_OPTS(.name = "telegram", .agent = t->agent, .domain = t->domain,
-                           .dm_policy = CHOICE(ACCESS, t->dm_policy),
-                           .group_policy = CHOICE(ACCESS, t->group_policy),
-                           .allow_from = t->allow_from, .groups = t->groups, .unasked = t->unasked,
-                           .group_session = CHOICE(GROUP_SESSION, t->group_session),
-                           .owners = t->owners);
-    *env = (struct chela_channel_env)CHELA_CHANNEL_ENV(
-        .secret = t->token_file ? NULL : t->token_env);
-    return true;
-}
-
-int chela_config_channel(const chela_config *cfg, size_t i, struct chela_channel_opts *out,
-                         struct chela_channel_env *env, struct chela_error *err) {
-    static bool (*const channels[])(const struct ch_conf *, struct chela_channel_opts *,
-                                    struct chela_channel_env *) = {feishu_channel,
-                                                                   telegram_channel};
-    struct chela_channel_opts o;
-    struct chela_channel_env own;
-    for (size_t k = 0; k < CH_LEN(channels); k++)
-        if (channels[k](&cfg->conf, &o, &own) && i-- == 0) {
-            int rc = CH_OPTS_WRITE(chela_channel_opts, out, &o, err);
-            return rc < 0 ? rc : CH_OPTS_WRITE(chela_channel_env, env, &own, err);
-        }
-    return CHELA_ENOENT;
-}
-
-/* path NULL: the secret is not in a file. */
-static int read_secret(const chela_config *cfg, const char *path, const char **out,
-                       struct chela_error *err) {
-    CH_BUF_AUTO secret = {0};
-    int rc = path ? config_read_key(path, &secret, err) : 0;
-    if (path && rc == 0)
-        *out = ch_arena_str(cfg->arena, ch_buf_sv(&secret));
-    return rc;
-}
-
-static int read_secrets(const chela_config *cfg, struct chela_channel_opts *channel,
-                        struct chela_error *err) {
-    const struct ch_conf_feishu *f = &cfg->conf.feishu;
-    bool called = channel->mode != CHELA_TRANSPORT_WEBSOCKET;
-    if (strcmp(channel->name, "feishu") != 0)
-        return read_secret(cfg, cfg->conf.telegram.token_file, &channel->secret, err);
-    int rc = read_secret(cfg, f->secret_file, &channel->secret, err);
-    if (rc == 0 && called)
-        rc = read_secret(cfg, f->token_file, &channel->token, err);
-    if (rc == 0 && called)
-        rc = read_secret(cfg, f->encrypt_key_file, &channel->encrypt_key, err);
-    return rc;
-}
-
-int chela_config_channel_secrets(const chela_config *cfg, struct chela_channel_opts *channel,
-                                 struct chela_error *err) {
-    struct chela_channel_opts own;
-    int rc = CH_OPTS_NEED(chela_channel_opts, &own, channel, err);
-    if (rc == 0 && !own.name)
-        rc = ch_fail(err, CHELA_EINVAL, "the channel has no name");
-    if (rc == 0)
-        rc = read_secrets(cfg, &own, err);
-    return rc < 0 ? rc : CH_OPTS_WRITE(chela_channel_opts, channel, &own, err);
-}
-
 int chela_config_gateway(const chela_config *cfg, struct chela_gateway_opts *opts,
                          const char **token_env, int64_t *drain_ms, struct chela_error *err) {
     const struct ch_conf_gateway *g = &cfg->conf.gateway;
@@ -672,7 +592,7 @@ int chela_config_gateway(const chela_config *cfg, struct chela_gateway_opts *opt
 int chela_config_token(const chela_config *cfg, const char **out, struct chela_error *err) {
     const char *file = cfg->conf.gateway.token_file;
     CH_BUF_AUTO token = {0};
-    int rc = file ? config_read_key(file, &token, err) : 0;
+    int rc = file ? ch_conf_read_key(file, &token, err) : 0;
     if (rc == 0)
         *out = file ? ch_arena_sv(cfg->arena, ch_buf_sv(&token)).p : NULL;
     return rc;

@@ -15,8 +15,7 @@
 #define HOOK(member) offsetof(struct ch_conf_hook, member)
 #define SCHEDULE(member) offsetof(struct ch_conf_schedule, member)
 #define MCP(member) offsetof(struct ch_conf_mcp, member)
-#define FEISHU(member) offsetof(struct ch_conf, feishu.member)
-#define TELEGRAM(member) offsetof(struct ch_conf, telegram.member)
+#define CHANNEL(member) offsetof(struct ch_conf_channel, member)
 #define GATEWAY(member) offsetof(struct ch_conf, gateway.member)
 #define BOX(member) offsetof(struct ch_conf, sandbox.member)
 
@@ -216,100 +215,9 @@ const struct ch_option ch_options[] = {
     {CH_SCOPE_FILE, "prompts.rollout", CH_CFG_ROLLOUT, 0,
      offsetof(struct ch_conf, prompts.rollout),
      .help = "version to use for a percentage of sessions: `{ router: { \"2.1\": 10 } }`"},
-    {CH_SCOPE_FILE, "channels.feishu.appId", CH_CFG_TEXT, 0, FEISHU(app_id),
-     .help = "id of the Feishu app; setting it enables the channel; see feishu.md"},
-    {CH_SCOPE_FILE, "channels.feishu.appSecretEnv", CH_CFG_ENV, 0, FEISHU(secret_env),
-     .otherwise = "FEISHU_APP_SECRET",
-     .help = "environment variable that holds the App Secret"},
-    {CH_SCOPE_FILE, "channels.feishu.appSecretFile", CH_CFG_PATH, 0, FEISHU(secret_file),
-     .help = "file that contains only the App Secret; reread on SIGHUP"},
-    {CH_SCOPE_FILE, "channels.feishu.appSecret", CH_CFG_REFUSED, CH_CFG_SECRET,
-     .help = "a secret must not be in this file: use appSecretEnv or appSecretFile"},
-    {CH_SCOPE_FILE, "channels.feishu.verificationTokenEnv", CH_CFG_ENV, 0, FEISHU(token_env),
-     .otherwise = "FEISHU_VERIFICATION_TOKEN",
-     .help = "environment variable that holds the Verification Token"},
-    {CH_SCOPE_FILE, "channels.feishu.verificationTokenFile", CH_CFG_PATH, 0, FEISHU(token_file),
-     .help = "file that contains only the Verification Token; reread on SIGHUP"},
-    {CH_SCOPE_FILE, "channels.feishu.verificationToken", CH_CFG_REFUSED, CH_CFG_SECRET,
-     .help = "a token must not be in this file: use verificationTokenEnv or "
-             "verificationTokenFile"},
-    {CH_SCOPE_FILE, "channels.feishu.encryptKeyEnv", CH_CFG_ENV, 0, FEISHU(encrypt_key_env),
-     .help = "environment variable that holds the Encrypt Key; without a key, callbacks are "
-             "neither encrypted nor signed"},
-    {CH_SCOPE_FILE, "channels.feishu.encryptKeyFile", CH_CFG_PATH, 0, FEISHU(encrypt_key_file),
-     .help = "file that contains only the Encrypt Key; reread on SIGHUP"},
-    {CH_SCOPE_FILE, "channels.feishu.encryptKey", CH_CFG_REFUSED, CH_CFG_SECRET,
-     .help = "a key must not be in this file: use encryptKeyEnv or encryptKeyFile"},
-    {CH_SCOPE_FILE, "channels.feishu.mode", CH_CFG_CHOICE, 0, FEISHU(mode),
-     .words = "webhook|websocket", .otherwise = "webhook",
-     .help = "how events arrive: as requests to `POST /channels/feishu/events`, or over a "
-             "connection that chela opens"},
-    {CH_SCOPE_FILE, "channels.feishu.domain", CH_CFG_TEXT, 0, FEISHU(domain),
-     .otherwise = "feishu",
-     .help = "the open platform: `feishu`, `lark` or an https URL"},
-    {CH_SCOPE_FILE, "channels.feishu.agent", CH_CFG_NAME, 0, FEISHU(agent),
-     .help = "agent that answers; default: the first agent"},
-    {CH_SCOPE_FILE, "channels.feishu.dmPolicy", CH_CFG_CHOICE, 0, FEISHU(dm_policy),
-     .words = "pairing|allowlist|open|off", .otherwise = "allowlist",
-     .help = "whose direct messages are answered: `allowlist`: people in `allowFrom`; `pairing`: "
-             "also people who were approved; `open`: everyone; `off`: nobody"},
-    {CH_SCOPE_FILE, "channels.feishu.allowFrom", CH_CFG_TEXTS, 0, FEISHU(allow_from),
-     .otherwise = "[]",
-     .help = "ids of people for `dmPolicy`: `ou_...`, `on_...` or a user_id; never names"},
-    {CH_SCOPE_FILE, "channels.feishu.owners", CH_CFG_TEXTS, 0, FEISHU(owners), .otherwise = "[]",
-     .help = "ids (`ou_...`) of people who may approve calls and change the agent's settings; "
-             "without owners, calls that need approval are refused"},
-    {CH_SCOPE_FILE, "channels.feishu.groupPolicy", CH_CFG_CHOICE, 0, FEISHU(group_policy),
-     .words = "allowlist|open|off", .otherwise = "allowlist",
-     .help = "groups that are answered: those in `groups`, all, or none"},
-    {CH_SCOPE_FILE, "channels.feishu.groups", CH_CFG_TEXTS, 0, FEISHU(groups), .otherwise = "[]",
-     .help = "ids of groups for `groupPolicy`: `oc_...`"},
-    {CH_SCOPE_FILE, "channels.feishu.requireMention", CH_CFG_UNLESS, 0, FEISHU(unasked),
-     .otherwise = "true",
-     .help = "in groups, answer only messages that mention the app"},
-    {CH_SCOPE_FILE, "channels.feishu.groupSession", CH_CFG_CHOICE, 0, FEISHU(group_session),
-     .words = "topic|chat|sender", .otherwise = "topic",
-     .help = "who shares a session in a group: `topic`: a topic, or the group if there is none; "
-             "`chat`: the whole group; `sender`: nobody"},
-    {CH_SCOPE_FILE, "channels.feishu.streaming", CH_CFG_BOOL, 0, FEISHU(streaming),
-     .otherwise = "false",
-     .help = "show an answer in a card while the model writes it"},
-    {CH_SCOPE_FILE, "channels.telegram.tokenEnv", CH_CFG_ENV, 0, TELEGRAM(token_env),
-     .help = "environment variable that holds the bot token; setting it enables the channel; see "
-             "telegram.md"},
-    {CH_SCOPE_FILE, "channels.telegram.tokenFile", CH_CFG_PATH, 0, TELEGRAM(token_file),
-     .help = "file that contains only the bot token; reread on SIGHUP"},
-    {CH_SCOPE_FILE, "channels.telegram.token", CH_CFG_REFUSED, CH_CFG_SECRET,
-     .help = "a token must not be in this file: use tokenEnv or tokenFile"},
-    {CH_SCOPE_FILE, "channels.telegram.domain", CH_CFG_TEXT, 0, TELEGRAM(domain),
-     .otherwise = "https://api.telegram.org",
-     .help = "URL of another Bot API server"},
-    {CH_SCOPE_FILE, "channels.telegram.agent", CH_CFG_NAME, 0, TELEGRAM(agent),
-     .help = "agent that answers; default: the first agent"},
-    {CH_SCOPE_FILE, "channels.telegram.dmPolicy", CH_CFG_CHOICE, 0, TELEGRAM(dm_policy),
-     .words = "pairing|allowlist|open|off", .otherwise = "allowlist",
-     .help = "whose direct messages are answered: `allowlist`: people in `allowFrom`; `pairing`: "
-             "also people who were approved; `open`: everyone; `off`: nobody"},
-    {CH_SCOPE_FILE, "channels.telegram.allowFrom", CH_CFG_TEXTS, 0, TELEGRAM(allow_from),
-     .otherwise = "[]",
-     .help = "ids of people for `dmPolicy`: numbers in quotes; never names"},
-    {CH_SCOPE_FILE, "channels.telegram.owners", CH_CFG_TEXTS, 0, TELEGRAM(owners),
-     .otherwise = "[]",
-     .help = "ids of people who may approve calls and change the agent's settings; without "
-             "owners, calls that need approval are refused"},
-    {CH_SCOPE_FILE, "channels.telegram.groupPolicy", CH_CFG_CHOICE, 0, TELEGRAM(group_policy),
-     .words = "allowlist|open|off", .otherwise = "allowlist",
-     .help = "groups that are answered: those in `groups`, all, or none"},
-    {CH_SCOPE_FILE, "channels.telegram.groups", CH_CFG_TEXTS, 0, TELEGRAM(groups),
-     .otherwise = "[]",
-     .help = "ids of groups for `groupPolicy`, such as `\"-1001234\"`"},
-    {CH_SCOPE_FILE, "channels.telegram.requireMention", CH_CFG_UNLESS, 0, TELEGRAM(unasked),
-     .otherwise = "true",
-     .help = "in groups, answer only messages that mention the bot or reply to it"},
-    {CH_SCOPE_FILE, "channels.telegram.groupSession", CH_CFG_CHOICE, 0, TELEGRAM(group_session),
-     .words = "topic|chat|sender", .otherwise = "topic",
-     .help = "who shares a session in a group: `topic`: a topic, or the group if there is none; "
-             "`chat`: the whole group; `sender`: nobody"},
+    {CH_SCOPE_FILE, "channels", CH_CFG_CHANNELS, .offset = offsetof(struct ch_conf, channels),
+     .of = CH_SCOPE_CHANNEL,
+     .help = "chat services by name: `feishu`, `telegram`, or that of a module; see channels.md"},
 
     /* --- an agent */
     {CH_SCOPE_AGENT, "id", CH_CFG_NAME, CH_CFG_REQUIRED | CH_CFG_ITEM, AGENT(item.name),
@@ -669,6 +577,30 @@ const struct ch_option ch_options[] = {
      .help = "the tool acts and its result tells the model nothing: in mode heartbeat it ends the "
              "turn; see heartbeat.md"},
 
+    /* --- a channel; it has further options of its own */
+    {CH_SCOPE_CHANNEL, "agent", CH_CFG_NAME, 0, CHANNEL(agent),
+     .help = "agent that answers; default: the first agent"},
+    {CH_SCOPE_CHANNEL, "dmPolicy", CH_CFG_CHOICE, 0, CHANNEL(dm_policy),
+     .words = "pairing|allowlist|open|off", .otherwise = "allowlist",
+     .help = "whose direct messages are answered: `allowlist`: people in `allowFrom`; `pairing`: "
+             "also people who were approved; `open`: everyone; `off`: nobody"},
+    {CH_SCOPE_CHANNEL, "allowFrom", CH_CFG_TEXTS, 0, CHANNEL(allow_from), .otherwise = "[]",
+     .help = "ids of people for `dmPolicy`, in quotes; never names"},
+    {CH_SCOPE_CHANNEL, "owners", CH_CFG_TEXTS, 0, CHANNEL(owners), .otherwise = "[]",
+     .help = "ids of people who may approve calls and change the agent's settings; without "
+             "owners, calls that need approval are refused"},
+    {CH_SCOPE_CHANNEL, "groupPolicy", CH_CFG_CHOICE, 0, CHANNEL(group_policy),
+     .words = "allowlist|open|off", .otherwise = "allowlist",
+     .help = "groups that are answered: those in `groups`, all, or none"},
+    {CH_SCOPE_CHANNEL, "groups", CH_CFG_TEXTS, 0, CHANNEL(groups), .otherwise = "[]",
+     .help = "ids of groups for `groupPolicy`, in quotes"},
+    {CH_SCOPE_CHANNEL, "requireMention", CH_CFG_UNLESS, 0, CHANNEL(unasked), .otherwise = "true",
+     .help = "in groups, answer only messages that mention the app or reply to it"},
+    {CH_SCOPE_CHANNEL, "groupSession", CH_CFG_CHOICE, 0, CHANNEL(group_session),
+     .words = "topic|chat|sender", .otherwise = "topic",
+     .help = "who shares a session in a group: `topic`: a topic, or the group if there is none; "
+             "`chat`: the whole group; `sender`: nobody"},
+
     /* --- limits for people who write through a channel */
     {CH_SCOPE_POLICY, "id", CH_CFG_NAME, CH_CFG_REQUIRED, POLICY(item.name),
      .help = "name of the policy in messages"},
@@ -803,6 +735,7 @@ size_t ch_scope_size(enum ch_scope scope) {
         [CH_SCOPE_POLICY] = sizeof(struct ch_conf_policy),
         [CH_SCOPE_HOOK] = sizeof(struct ch_conf_hook),
         [CH_SCOPE_MCP] = sizeof(struct ch_conf_mcp),
+        [CH_SCOPE_CHANNEL] = sizeof(struct ch_conf_channel),
         [CH_SCOPE_SCHEDULE] = sizeof(struct ch_conf_schedule),
     };
     return sizes[scope];

@@ -14,52 +14,63 @@
 
 #include "base/sv.h"
 
-enum ch_scope { CH_SCOPE_FILE, CH_SCOPE_AGENT, CH_SCOPE_PROVIDER, CH_SCOPE_MODEL, CH_SCOPE_TOOL,
-                CH_SCOPE_POLICY, CH_SCOPE_HOOK, CH_SCOPE_SCHEDULE, CH_SCOPE_MCP };
+enum ch_scope {
+    CH_SCOPE_FILE,
+    CH_SCOPE_AGENT,
+    CH_SCOPE_PROVIDER,
+    CH_SCOPE_MODEL,
+    CH_SCOPE_TOOL,
+    CH_SCOPE_POLICY,
+    CH_SCOPE_HOOK,
+    CH_SCOPE_SCHEDULE,
+    CH_SCOPE_MCP,
+    CH_SCOPE_CHANNEL
+};
 
 /* X(name, name for users, C type of the member it fills) */
-#define CH_CFG_TYPES(X)                                                                         \
-    X(TEXT, "text", const char *)                                                               \
-    X(NAME, "name", const char *) /* [a-zA-Z0-9_-]{1,64} */                                     \
-    X(PATH, "path", const char *) /* resolved against the file's directory */                   \
-    X(URL, "http(s) URL", const char *)                                                         \
-    X(SMTP, "smtp(s) URL", const char *)                                                        \
-    X(WHEN, "time", const char *)       /* as in schedules.md */                                \
-    X(SPAN, "time span", const char *)  /* 30m, 6h */                                           \
-    X(HOURS, "hours", const char *)     /* 22:00-07:00 */                                       \
-    X(ENV, "variable name", const char *)                                                       \
-    X(ENVS, "variable name, or a list", const char *) /* joined with commas */                  \
-    X(CHOICE, "choice", const char *) /* one of `words` */                                      \
-    X(BOOL, "true or false", bool)                                                              \
-    X(UNLESS, "true or false", bool) /* true unless the file says false: stored inverted */     \
-    X(INT, "whole number", int64_t)                                                             \
-    X(LIMIT, "whole number, 0: no limit", int64_t) /* 0 is stored as -1, as in the library */   \
-    X(COUNT, "whole number, 0: none", int64_t)     /* as LIMIT */                               \
-    X(SECONDS, "seconds, 0: no limit", int64_t)    /* stored as milliseconds; 0 as in LIMIT */  \
-    X(BUDGET, "number, 0: no limit", double)       /* 0 as in LIMIT */                          \
-    X(NUMBER, "number", const double *)                                                         \
-    X(NAMES, "list of names", const char *) /* joined with commas; "" when empty */             \
-    X(PATTERNS, "list of patterns", const char *) /* hosts or addresses; as NAMES */            \
-    X(PATHS, "list of paths", const char *const *)                                              \
-    X(PLACES, "list of paths", const char *const *) /* or the word `workspace` */               \
-    X(INSIDE, "list of paths", const char *const *) /* below the workspace, or absolute */      \
-    X(MODEL, "PROVIDER/MODEL", const char *)                                                    \
-    X(MODELS, "PROVIDER/MODEL, or a list", const char *const *)                                 \
-    X(COMMAND, "list of texts", const char *const *)                                            \
-    X(TEXTS, "list of texts", const char *const *)                                              \
-    X(HEADERS, "mapping of texts", const char *const *) /* "Name: value" */                     \
-    X(DATABASES, "mapping of names to URLs", const char *const *) /* "databases.NAME=URL" */    \
-    X(QUIRKS, "mapping of true or false", const char *) /* "a,-b" */                            \
-    X(JSON, "mapping", const char *)                    /* as compact JSON */                   \
-    X(APPROVALS, "mapping of tools to ask, sandbox, auto or deny", struct ch_conf_approvals)    \
-    X(FOLDER, "path", struct ch_conf_item) /* with its position in the file */                  \
-    X(PINS, "mapping of prompts to versions", struct ch_conf_list)                              \
-    X(ROLLOUT, "mapping of prompts to versions and percentages", struct ch_conf_list)           \
-    X(REFUSED, "refused", void)                         /* an error with `help` as message */   \
-    X(ANY, "anything", void)                            /* known, not inspected */              \
-    X(ONE, "mapping", struct of its scope)              /* one mapping of scope `of` */         \
-    X(LIST, "list of mappings", struct ch_conf_list)                                            \
-    X(MAP, "mapping by name", struct ch_conf_list)
+#define CH_CFG_TYPES(X)                                                                        \
+    X(TEXT, "text", const char *)                                                              \
+    X(NAME, "name", const char *) /* [a-zA-Z0-9_-]{1,64} */                                    \
+    X(PATH, "path", const char *) /* resolved against the file's directory */                  \
+    X(URL, "http(s) URL", const char *)                                                        \
+    X(SMTP, "smtp(s) URL", const char *)                                                       \
+    X(WHEN, "time", const char *)      /* as in schedules.md */                                \
+    X(SPAN, "time span", const char *) /* 30m, 6h */                                           \
+    X(HOURS, "hours", const char *)    /* 22:00-07:00 */                                       \
+    X(ENV, "variable name", const char *)                                                      \
+    X(ENVS, "variable name, or a list", const char *) /* joined with commas */                 \
+    X(CHOICE, "choice", const char *)                 /* one of `words` */                     \
+    X(BOOL, "true or false", bool)                                                             \
+    X(UNLESS, "true or false", bool) /* true unless the file says false: stored inverted */    \
+    X(INT, "whole number", int64_t)                                                            \
+    X(LIMIT, "whole number, 0: no limit", int64_t) /* 0 is stored as -1, as in the library */  \
+    X(COUNT, "whole number, 0: none", int64_t)     /* as LIMIT */                              \
+    X(SECONDS, "seconds, 0: no limit", int64_t)    /* stored as milliseconds; 0 as in LIMIT */ \
+    X(BUDGET, "number, 0: no limit", double)       /* 0 as in LIMIT */                         \
+    X(NUMBER, "number", const double *)                                                        \
+    X(NAMES, "list of names", const char *)       /* joined with commas; "" when empty */      \
+    X(PATTERNS, "list of patterns", const char *) /* hosts or addresses; as NAMES */           \
+    X(PATHS, "list of paths", const char *const *)                                             \
+    X(PLACES, "list of paths", const char *const *) /* or the word `workspace` */              \
+    X(INSIDE, "list of paths", const char *const *) /* below the workspace, or absolute */     \
+    X(MODEL, "PROVIDER/MODEL", const char *)                                                   \
+    X(MODELS, "PROVIDER/MODEL, or a list", const char *const *)                                \
+    X(COMMAND, "list of texts", const char *const *)                                           \
+    X(TEXTS, "list of texts", const char *const *)                                             \
+    X(HEADERS, "mapping of texts", const char *const *)           /* "Name: value" */          \
+    X(DATABASES, "mapping of names to URLs", const char *const *) /* "databases.NAME=URL" */   \
+    X(QUIRKS, "mapping of true or false", const char *)           /* "a,-b" */                 \
+    X(JSON, "mapping", const char *)                              /* as compact JSON */        \
+    X(APPROVALS, "mapping of tools to ask, sandbox, auto or deny", struct ch_conf_approvals)   \
+    X(FOLDER, "path", struct ch_conf_item) /* with its position in the file */                 \
+    X(PINS, "mapping of prompts to versions", struct ch_conf_list)                             \
+    X(ROLLOUT, "mapping of prompts to versions and percentages", struct ch_conf_list)          \
+    X(REFUSED, "refused", void)            /* an error with `help` as message */               \
+    X(ANY, "anything", void)               /* known, not inspected */                          \
+    X(ONE, "mapping", struct of its scope) /* one mapping of scope `of` */                     \
+    X(LIST, "list of mappings", struct ch_conf_list)                                           \
+    X(MAP, "mapping by name", struct ch_conf_list)                                             \
+    X(CHANNELS, "mapping by name", struct ch_conf_list) /* each has options of its own */
 
 enum ch_cfg_type {
 #define CH_CFG_ENUM(name, text, member) CH_CFG_##name,

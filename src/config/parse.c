@@ -16,6 +16,7 @@
 #include "base/nearest.h"
 #include "base/redact.h"
 #include "base/utf8.h"
+#include "channel/channels.h"
 #include "tool/builtin/builtin.h"
 #include "tool/registry/policy.h"
 
@@ -211,6 +212,78 @@ static int read_map(struct ch_cfg_parser *p, const struct ch_json *v, const stru
     return 0;
 }
 
+static int note_unknown_channel(struct ch_cfg_parser *p, const struct ch_json *key) {
+    struct ch_nearest near = ch_nearest(ch_json_str(key));
+    for (size_t i = 0; ch_channel_name(i); i++)
+        ch_nearest_try(&near, ch_sv_str(ch_channel_name(i)));
+    if (near.best.n && !ch_sv_eq(near.best, near.word))
+        return ch_cfg_bad(p, key, "unknown key, did you mean %.*s?", CH_SV_FMT(near.best));
+    return ch_cfg_bad(p, key, "unknown key: there is no module libchela-channel-%.*s.so",
+                      CH_SV_FMT(ch_utf8_cut(near.word, 64)));
+}
+
+static int note_unknown_option(struct ch_cfg_parser *p, const struct ch_json *key,
+                               const struct ch_conf_channel *c) {
+    struct ch_nearest near = ch_nearest(ch_json_str(key));
+    for (const struct ch_option *o = c->rows; o->key; o++)
+        ch_nearest_try(&near, ch_sv_str(o->key));
+    for (const struct ch_option *o = ch_options; o->key; o++)
+        if (o->scope == CH_SCOPE_CHANNEL)
+            ch_nearest_try(&near, ch_sv_str(o->key));
+    if (near.best.n)
+        return ch_cfg_bad(p, key, "unknown key, did you mean %.*s?", CH_SV_FMT(near.best));
+    return ch_cfg_bad(p, key, "unknown key");
+}
+
+static void read_channel(struct ch_cfg_parser *p, const struct ch_json *v,
+                         struct ch_conf_channel *c) {
+    if (v->type == CH_JSON_NULL)
+        return;
+    if (v->type != CH_JSON_OBJECT) {
+        ch_cfg_wrong_type(p, v, "a mapping");
+        return;
+    }
+    for (CH_JSON_MEMBERS(key, value, v)) {
+        size_t mark = enter_key(p, ch_json_str(key));
+        const struct ch_option *o = ch_conf_channel_row(c, ch_json_str(key));
+        if (!o)
+            note_unknown_option(p, key, c);
+        else if (value->type != CH_JSON_NULL)
+            ch_cfg_value(p, value, o, (char *)c + o->offset);
+        parse_leave(p, mark);
+    }
+}
+
+/* The module of a service that the library does not know tells the options. */
+static int read_channels(struct ch_cfg_parser *p, const struct ch_json *v,
+                         struct ch_conf_list *list) {
+    if (v->type != CH_JSON_OBJECT)
+        return ch_cfg_wrong_type(p, v, "a mapping by name");
+    if (v->n > CH_LIMIT_CHANNELS)
+        return ch_cfg_bad(p, v, "more than %d entries", CH_LIMIT_CHANNELS);
+    struct ch_conf_channel *items = list->items =
+        ch_arena_zalloc(p->cfg->arena, v->n * sizeof(*items) + 1);
+    for (CH_JSON_MEMBERS(key, value, v)) {
+        size_t mark = enter_key(p, ch_json_str(key));
+        struct chela_error why = {0};
+        struct ch_conf_channel *c = &items[list->n];
+        const char *name = ch_arena_str(p->cfg->arena, ch_json_str(key));
+        int rc = ch_channel_find(name, p->opts.module_path, &c->ops, &why);
+        if (rc == CHELA_ENOENT)
+            note_unknown_channel(p, key);
+        else if (rc < 0)
+            ch_cfg_bad(p, key, "%s", why.message);
+        if (rc == 0) {
+            c->item = (struct ch_conf_item){name, ch_yaml_where(&p->yaml, key)};
+            c->rows = ch_conf_channel_rows(c->ops, p->cfg->arena);
+            read_channel(p, value, c);
+            list->n++;
+        }
+        parse_leave(p, mark);
+    }
+    return 0;
+}
+
 static int read_option(struct ch_cfg_parser *p, const struct ch_json *v, const struct ch_option *o,
                        char *out) {
     switch (o->type) {
@@ -220,6 +293,8 @@ static int read_option(struct ch_cfg_parser *p, const struct ch_json *v, const s
         return parse_read_list(p, v, o, (struct ch_conf_list *)(out + o->offset));
     case CH_CFG_MAP:
         return read_map(p, v, o, (struct ch_conf_list *)(out + o->offset));
+    case CH_CFG_CHANNELS:
+        return read_channels(p, v, (struct ch_conf_list *)(out + o->offset));
     default:
         return ch_cfg_value(p, v, o, out + o->offset);
     }
@@ -383,39 +458,31 @@ static bool lists_none(const char *const *list) {
     return !list || !*list;
 }
 
-/* Who is answered in a channel; lists are NULL-terminated. */
-struct audience {
-    const char *dm_policy, *group_policy;
-    const char *const *allow_from, *const *groups, *const *owners;
-};
-
 /* Warn if neither a direct message nor a group would be answered. */
-static void check_channel(struct ch_cfg_parser *p, const char *name, const struct audience *c) {
+static void check_channel(struct ch_cfg_parser *p, const struct ch_conf_channel *c) {
     bool direct = !is_word(c->dm_policy, "off") &&
                   (is_word(c->dm_policy, "open") || is_word(c->dm_policy, "pairing") ||
                    !lists_none(c->allow_from) || !lists_none(c->owners));
     bool groups = !is_word(c->group_policy, "off") &&
                   (is_word(c->group_policy, "open") || !lists_none(c->groups));
-    if (direct || groups)
-        return;
+    bool deaf = c->unasked && c->ops->features & CHELA_CHANNEL_MENTIONS_ONLY;
+    const struct ch_json *v = ch_json_path(p->yaml.root, "channels", c->item.name, NULL);
     parse_leave(p, 0);
-    ch_buf_addf(&p->path, "channels.%s", name);
-    ch_cfg_warn(p, ch_json_path(p->yaml.root, "channels", name, NULL),
-                "this channel answers nobody: set allowFrom, groups or dmPolicy");
+    ch_buf_addf(&p->path, "channels.%s", c->item.name);
+    if (!direct && !groups)
+        ch_cfg_warn(p, v, "this channel answers nobody: set allowFrom, groups or dmPolicy");
+    if (deaf)
+        ch_cfg_warn(p, v,
+                    "in groups this service passes on mentions only: requireMention has no "
+                    "effect");
     parse_leave(p, 0);
 }
 
 static void check_channels(struct ch_cfg_parser *p) {
-    const struct ch_conf_feishu *f = &p->cfg->conf.feishu;
-    const struct ch_conf_telegram *t = &p->cfg->conf.telegram;
-    if (f->app_id)
-        check_channel(p, "feishu",
-                      &(struct audience){f->dm_policy, f->group_policy, f->allow_from, f->groups,
-                                         f->owners});
-    if (t->token_env || t->token_file)
-        check_channel(p, "telegram",
-                      &(struct audience){t->dm_policy, t->group_policy, t->allow_from, t->groups,
-                                         t->owners});
+    const struct ch_conf_channel *list = p->cfg->conf.channels.items;
+    for (size_t i = 0; i < p->cfg->conf.channels.n; i++)
+        if (ch_conf_channel_enabled(&list[i]))
+            check_channel(p, &list[i]);
 }
 
 /* --- the whole file ------------------------------------------------------------- */

@@ -74,6 +74,8 @@ static int config_patch_find_target(struct ch_sv key, struct target *t, struct c
     *t = (struct target){0};
     bool agent = ch_sv_starts(key, "agents.");
     struct ch_sv rest = agent ? enter_agent(t, key) : key;
+    if (ch_sv_starts(key, "channels."))
+        rest = CH_SV("channels"); /* none of them may be changed */
     if (rest.n)
         t->option = ch_option_find(agent ? CH_SCOPE_AGENT : CH_SCOPE_FILE, rest);
     if (!t->option || !add_steps(t, rest))
@@ -91,11 +93,16 @@ static int config_patch_find_target(struct ch_sv key, struct target *t, struct c
 
 static const char *scope_name(enum ch_scope scope) {
     static const char *const names[] = {
-        [CH_SCOPE_FILE] = "",          [CH_SCOPE_AGENT] = "agents.list[ID].",
-        [CH_SCOPE_PROVIDER] = "providers[NAME].", [CH_SCOPE_MODEL] = "providers[NAME].models[ID].",
-        [CH_SCOPE_TOOL] = "tools.custom[NAME].",  [CH_SCOPE_POLICY] = "policies[ID].",
+        [CH_SCOPE_FILE] = "",
+        [CH_SCOPE_AGENT] = "agents.list[ID].",
+        [CH_SCOPE_PROVIDER] = "providers[NAME].",
+        [CH_SCOPE_MODEL] = "providers[NAME].models[ID].",
+        [CH_SCOPE_TOOL] = "tools.custom[NAME].",
+        [CH_SCOPE_POLICY] = "policies[ID].",
         [CH_SCOPE_MCP] = "mcp.servers[NAME].",
-        [CH_SCOPE_HOOK] = "gateway.hooks[NAME].", [CH_SCOPE_SCHEDULE] = "schedules[NAME].",
+        [CH_SCOPE_CHANNEL] = "channels.NAME.",
+        [CH_SCOPE_HOOK] = "gateway.hooks[NAME].",
+        [CH_SCOPE_SCHEDULE] = "schedules[NAME].",
     };
     return names[scope];
 }
@@ -140,11 +147,12 @@ static void config_patch_show(const char *key, const char *value, int from_file,
         ch_buf_addf(&s->lines, "%s\n%zu %s\n%d\n", key, strlen(value), value, from_file);
 }
 
-static int config_patch_read_all(struct ch_sv text, const char *file, struct ch_sv but,
-                                 struct ch_buf *out, struct chela_error *err) {
+static int config_patch_read_all(struct ch_sv text, const struct ch_config_place *at,
+                                 struct ch_sv but, struct ch_buf *out, struct chela_error *err) {
     chela_config *cfg;
     struct shown s = {.but = but};
-    int rc = ch_config_parse(text, file, "/", NULL, NULL, &cfg, err);
+    struct chela_config_opts opts = CHELA_CONFIG_OPTS(.module_path = at->module_path);
+    int rc = ch_config_parse_with(text, at->file, "/", &opts, &cfg, err);
     if (rc < 0)
         return rc;
     chela_config_show(cfg, config_patch_show, &s);
@@ -156,21 +164,24 @@ static int config_patch_read_all(struct ch_sv text, const char *file, struct ch_
 
 /* Check that the new text differs from the old one in that option, and only
  * there. */
-static int config_patch_compare(struct ch_sv before, struct ch_sv after, const char *file,
-                                struct ch_sv key, struct chela_error *err) {
+static int config_patch_compare(struct ch_sv before, struct ch_sv after,
+                                const struct ch_config_place *at, struct ch_sv key,
+                                struct chela_error *err) {
     CH_BUF_AUTO was = {0}, is = {0};
-    int rc = config_patch_read_all(before, file, key, &was, err);
+    int rc = config_patch_read_all(before, at, key, &was, err);
     if (rc == 0)
-        rc = config_patch_read_all(after, file, key, &is, err);
+        rc = config_patch_read_all(after, at, key, &is, err);
     if (rc < 0)
         return rc;
     if (!ch_sv_eq(ch_buf_sv(&was), ch_buf_sv(&is)))
-        return ch_fail(err, CHELA_EINVAL, "%s: other options would change with it: change it by "
-                       "hand", file);
+        return ch_fail(err, CHELA_EINVAL,
+                       "%s: other options would change with it: change it by "
+                       "hand",
+                       at->file);
     return ch_sv_eq(before, after) ? ch_fail(err, CHELA_EEXIST, "it has that value") : 0;
 }
 
-int ch_config_patch(struct ch_sv text, const char *file, struct ch_sv key,
+int ch_config_patch(struct ch_sv text, const struct ch_config_place *at, struct ch_sv key,
                     const struct ch_json *value, struct ch_buf *out, struct chela_error *err) {
     CH_BUF_AUTO words = {0}, after = {0};
     struct target t;
@@ -178,9 +189,9 @@ int ch_config_patch(struct ch_sv text, const char *file, struct ch_sv key,
     ch_jw_value(&w, value);
     int rc = config_patch_find_target(key, &t, err);
     if (rc == 0)
-        rc = ch_yaml_set(text, file, t.steps, t.n, ch_buf_sv(&words), &after, err);
+        rc = ch_yaml_set(text, at->file, t.steps, t.n, ch_buf_sv(&words), &after, err);
     if (rc == 0)
-        rc = config_patch_compare(text, ch_buf_sv(&after), file, key, err);
+        rc = config_patch_compare(text, ch_buf_sv(&after), at, key, err);
     if (rc == 0)
         ch_buf_add_sv(out, ch_buf_sv(&after));
     return rc;

@@ -19,10 +19,15 @@ bool ch_config_may_patch(const struct ch_option *o);
  * mapping; returns the number of options. */
 size_t ch_config_explain(struct ch_sv key, struct ch_buf *out);
 
-/* Append text with the option set; null removes the option. file is used in
- * messages. CHELA_ENOENT: no such option. CHELA_EPERM: the option may not be
- * changed. Other errors concern the text or the value. */
-int ch_config_patch(struct ch_sv text, const char *file, struct ch_sv key,
+/* Where a text is from. */
+struct ch_config_place {
+    const char *file;        /* for messages */
+    const char *module_path; /* of channels; may be NULL */
+};
+
+/* Append text with the option set; null removes the option. CHELA_ENOENT: no such option.
+ * CHELA_EPERM: the option may not be changed. Other errors concern the text or the value. */
+int ch_config_patch(struct ch_sv text, const struct ch_config_place *at, struct ch_sv key,
                     const struct ch_json *value, struct ch_buf *out, struct chela_error *err);
 
 #endif

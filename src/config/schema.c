@@ -3,7 +3,9 @@
  * The schema is stricter than the program in one point: it rejects unknown
  * keys, where the program only warns, so that an editor marks them. */
 #include "base/mem.h"
+#include "channel/channels.h"
 #include "chela/config.h"
+#include "config/conf.h"
 #include "config/option.h"
 #include "model/catalog/provider.h"
 #include "json/writer.h"
@@ -82,6 +84,40 @@ static void schema_write_entry(struct ch_jw *w, const char *keyword, const struc
     ch_jw_begin(w, '{');
     write_scope(w, o->of, true, CH_SV(""));
     ch_jw_end(w, '}');
+}
+
+static void write_option(struct ch_jw *w, const struct ch_option *o);
+
+static void schema_write_rows(struct ch_jw *w, const struct ch_option *rows) {
+    for (const struct ch_option *o = rows; o->key; o++) {
+        if (o->scope != CH_SCOPE_CHANNEL || o->type == CH_CFG_REFUSED)
+            continue;
+        ch_jw_key(w, o->key);
+        write_option(w, o);
+    }
+}
+
+/* A service of a module that is not installed here is any mapping. */
+static void schema_write_channels(struct ch_jw *w) {
+    const struct chela_channel_ops *ops;
+    ch_jw_kcstr(w, "type", "object");
+    ch_jw_key(w, "properties");
+    ch_jw_begin(w, '{');
+    for (size_t i = 0; (ops = ch_channel_listed(i, NULL)); i++) {
+        CH_ARENA_AUTO arena = {0};
+        ch_jw_key(w, ops->name);
+        ch_jw_begin(w, '{');
+        ch_jw_kcstr(w, "type", "object");
+        ch_jw_key(w, "properties");
+        ch_jw_begin(w, '{');
+        schema_write_rows(w, ch_conf_channel_rows(ops, &arena));
+        schema_write_rows(w, ch_options);
+        ch_jw_end(w, '}');
+        ch_jw_kbool(w, "additionalProperties", false);
+        ch_jw_end(w, '}');
+    }
+    ch_jw_end(w, '}');
+    ch_jw_kraw(w, "additionalProperties", CH_SV("{\"type\":\"object\"}"));
 }
 
 /* Write the keywords for a value of this type. */
@@ -169,6 +205,9 @@ static void schema_write_type(struct ch_jw *w, const struct ch_option *o) {
     case CH_CFG_MAP:
         ch_jw_kcstr(w, "type", "object");
         schema_write_entry(w, "additionalProperties", o);
+        return;
+    case CH_CFG_CHANNELS:
+        schema_write_channels(w);
         return;
     case CH_CFG_ANY:
     case CH_CFG_REFUSED:

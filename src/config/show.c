@@ -110,6 +110,7 @@ void ch_conf_show_value(struct ch_buf *out, const struct ch_option *o, const voi
     case CH_CFG_ONE:
     case CH_CFG_LIST:
     case CH_CFG_MAP:
+    case CH_CFG_CHANNELS:
         return;
     }
     CH_UNREACHABLE();
@@ -137,6 +138,23 @@ static void walk_entries(const struct walk *w, const struct ch_option *o, const 
     }
 }
 
+/* A channel's own options, then those that all channels have. */
+static void walk_channels(const struct walk *w, const char *key, const struct ch_conf_list *l) {
+    const struct ch_conf_channel *channels = l->items;
+    for (size_t i = 0; i < l->n; i++) {
+        CH_BUF_AUTO above = {0};
+        ch_buf_addf(&above, "%s.%s", key, channels[i].item.name);
+        for (const struct ch_option *o = channels[i].rows; o && o->key; o++) {
+            CH_BUF_AUTO whole = {0};
+            ch_buf_addf(&whole, "%s.%s", ch_buf_str(&above), o->key);
+            if (o->type != CH_CFG_REFUSED)
+                w->fn(o, (const char *)&channels[i] + o->offset, ch_buf_str(&whole), false,
+                      w->user);
+        }
+        walk_scope(w, CH_SCOPE_CHANNEL, &channels[i], ch_buf_str(&above), false);
+    }
+}
+
 static void walk_option(const struct walk *w, const struct ch_option *o, const void *base,
                         const char *key, bool item) {
     const void *at = (const char *)base + o->offset;
@@ -144,6 +162,8 @@ static void walk_option(const struct walk *w, const struct ch_option *o, const v
         walk_scope(w, o->of, at, key, false);
     else if (o->type == CH_CFG_LIST || o->type == CH_CFG_MAP)
         walk_entries(w, o, key, at);
+    else if (o->type == CH_CFG_CHANNELS)
+        walk_channels(w, key, at);
     else if (o->type != CH_CFG_REFUSED && o->type != CH_CFG_ANY)
         w->fn(o, at, key, item, w->user);
 }

@@ -82,6 +82,28 @@ static int try_directory(struct ch_sv dir, const char *name, const char *kind, s
     return try_path(ch_buf_str(&path), name, kind, ops, err);
 }
 
+static bool is_in_directory(struct ch_sv dir, const char *name) {
+    CH_BUF_AUTO path = {0};
+    ch_buf_addf(&path, "%.*s/libchela-%s.so", CH_SV_FMT(dir), name);
+    return dir.n && access(ch_buf_str(&path), F_OK) == 0;
+}
+
+bool ch_module_is_installed(const char *name, const char *search_path) {
+    CH_BUF_AUTO own = {0};
+    struct ch_sv rest = ch_sv_str(search_path);
+    if (!io_module_is_name(name))
+        return false;
+    while (rest.p)
+        if (is_in_directory(ch_sv_split(&rest, ':'), name))
+            return true;
+    if (ch_module_directory(&own) < 0)
+        return false;
+    if (is_in_directory(ch_buf_sv(&own), name))
+        return true;
+    CH_BUF_LIT(&own, "/chela");
+    return is_in_directory(ch_buf_sv(&own), name);
+}
+
 int ch_module_load(const char *name, const char *kind, const char *search_path, const void **ops,
                    struct chela_error *err) {
     CH_BUF_AUTO tried = {0};

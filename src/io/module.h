@@ -12,6 +12,9 @@
 int ch_module_load(const char *name, const char *kind, const char *search_path, const void **ops,
                    struct chela_error *err);
 
+/* Whether there is a file of this module. */
+bool ch_module_is_installed(const char *name, const char *search_path);
+
 /* Append the directory that contains libchela, or the program that links it
  * statically: files built together are there. CHELA_ENOENT: unknown. */
 int ch_module_directory(struct ch_buf *out);

@@ -66,7 +66,7 @@ __attribute__((noinline)) static const char *pull_rich_string(struct ch_pull *p,
     char *room = scratch_room(p, start, (size_t)(s.quote - start) + s.extra);
     if (!room)
         return NULL;
-    *out = ch_sv(room, ch_scan_decode(start, s.quote, room));
+    *out = ch_sv(room, ch_scan_decode(&s, start, room));
     ch_buf_commit(p->scratch, out->n);
     return s.quote + 1;
 }

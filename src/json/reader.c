@@ -76,7 +76,7 @@ __attribute__((noinline)) static const char *reader_rich_string(struct reader *r
     const char *contents = start;
     if (s.decode) {
         char *out = string_room(r, i + 1, n + s.extra);
-        n = ch_scan_decode(start, s.quote, out);
+        n = ch_scan_decode(&s, start, out);
         contents = out;
     }
     r->nodes[i] = (struct ch_json){.type = CH_JSON_STRING, .n = (uint32_t)n, .s = contents};

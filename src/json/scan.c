@@ -2,6 +2,7 @@
 #include "json/scan.h"
 
 #include "base/utf8.h"
+#include "base/vector.h"
 
 const bool ch_scan_plain_bytes[256] = {
     [' '] = true,
@@ -19,8 +20,21 @@ static uint64_t stops(uint64_t w) {
     return (quote | slash | control | w) & CH_WORD_HIGH;
 }
 
+/* The same for a vector. As signed numbers, bytes from 0x80 on are less than a space too. */
+static ch_vector vector_stops(ch_vector v) {
+    return (ch_vector)((v == '"') | (v == '\\') | ((ch_vector_signed)v < 0x20));
+}
+
 /* The zero bytes that pad the last word count as not plain. */
 const char *ch_scan_plain_run(const char *at, const char *end) {
+    for (; end - at >= 2 * CH_VECTOR; at += 2 * CH_VECTOR) {
+        ch_vector first = vector_stops(ch_vector_load(at)),
+                  second = vector_stops(ch_vector_load(at + CH_VECTOR));
+        if (!ch_vector_any(first | second))
+            continue;
+        return ch_vector_any(first) ? at + ch_vector_first(first)
+                                    : at + CH_VECTOR + ch_vector_first(second);
+    }
     while (end - at >= 8) {
         uint64_t stop = stops(ch_word_load(at));
         if (stop)
@@ -89,21 +103,31 @@ const char *ch_scan_literal(const char *at, const char *end, enum ch_json_type *
     return scan_refuse(fail, at, n ? "expected a value" : "unexpected end of text");
 }
 
-int ch_scan_hex4(const char *at, const char *end) {
-    int value = 0;
-    if (end - at < 4)
+/* Values of hexadecimal digits plus one; 0 for other bytes. */
+static const uint8_t hex_digits[256] = {
+    ['0'] = 1,  ['1'] = 2,  ['2'] = 3,  ['3'] = 4,  ['4'] = 5,  ['5'] = 6,  ['6'] = 7,  ['7'] = 8,
+    ['8'] = 9,  ['9'] = 10, ['a'] = 11, ['b'] = 12, ['c'] = 13, ['d'] = 14, ['e'] = 15, ['f'] = 16,
+    ['A'] = 11, ['B'] = 12, ['C'] = 13, ['D'] = 14, ['E'] = 15, ['F'] = 16,
+};
+
+static inline int hex4_at(const char *at) {
+    const unsigned char *b = (const unsigned char *)at;
+    int d0 = hex_digits[b[0]], d1 = hex_digits[b[1]], d2 = hex_digits[b[2]],
+        d3 = hex_digits[b[3]];
+    if (!d0 | !d1 | !d2 | !d3)
         return -1;
-    for (int i = 0; i < 4; i++) {
-        char c = at[i], letter = (char)(c | 0x20);
-        if (ch_scan_is_digit(c))
-            value = value << 4 | (c - '0');
-        else if (letter >= 'a' && letter <= 'f')
-            value = value << 4 | (letter - 'a' + 10);
-        else
-            return -1;
-    }
-    return value;
+    return (d0 << 12) + (d1 << 8) + (d2 << 4) + d3 - 0x1111;
 }
+
+int ch_scan_hex4(const char *at, const char *end) {
+    return end - at < 4 ? -1 : hex4_at(at);
+}
+
+/* The characters of escapes of two bytes; 0 for bytes that make no such escape. */
+static const char simple_escapes[256] = {
+    ['"'] = '"',  ['\\'] = '\\', ['/'] = '/',  ['b'] = '\b',
+    ['f'] = '\f', ['n'] = '\n',  ['r'] = '\r', ['t'] = '\t',
+};
 
 static bool is_high_surrogate(int unit) {
     return (unit & ~0x3ff) == 0xd800;
@@ -125,22 +149,11 @@ const char *ch_scan_escape(const char *at, const char *end, enum ch_json_mode mo
                            struct ch_scan_fail *fail) {
     if (end - at < 2)
         return scan_refuse(fail, end, "unexpected end of text in a string");
-    switch (at[1]) {
-    case '"':
-    case '\\':
-    case '/':
-    case 'b':
-    case 'f':
-    case 'n':
-    case 'r':
-    case 't':
+    if (simple_escapes[(unsigned char)at[1]])
         return at + 2;
-    case 'u':
-        break;
-    default:
+    if (at[1] != 'u')
         return scan_refuse(fail, at, "unknown escape in a string");
-    }
-    int unit = ch_scan_hex4(at + 2, end);
+    int unit = end - at < 6 ? -1 : hex4_at(at + 2);
     if (unit < 0)
         return scan_refuse(fail, at, "expected four hexadecimal digits after \\u");
     if (is_high_surrogate(unit) && low_half(at + 6, end) >= 0)
@@ -174,7 +187,10 @@ bool ch_scan_string_rest(const char *at, const char *end, enum ch_json_mode mode
         }
         if (*at == '\\') {
             s->decode = true;
-            at = ch_scan_escape(at, end, mode, fail);
+            do { /* escapes often follow each other */
+                bool simple = end - at >= 2 && simple_escapes[(unsigned char)at[1]];
+                at = simple ? at + 2 : ch_scan_escape(at, end, mode, fail);
+            } while (at && at < end && *at == '\\');
         } else if (*at & 0x80) {
             at = check_multibyte(at, end, mode, s, fail);
         } else if (mode == CH_JSON_REPLACE) {
@@ -201,31 +217,9 @@ static char *put_valid(char *out, const char *at, const char *end) {
     }
 }
 
-static char simple_escape(char c) {
-    switch (c) {
-    case 'b':
-        return '\b';
-    case 'f':
-        return '\f';
-    case 'n':
-        return '\n';
-    case 'r':
-        return '\r';
-    case 't':
-        return '\t';
-    default:
-        return c;
-    }
-}
-
-/* Decodes the escape at `at`; *used is its length in the source. */
+/* Decodes the escape \u at `at`; *used is its length in the source. */
 static char *scan_put_escape(char *out, const char *at, const char *end, size_t *used) {
-    if (at[1] != 'u') {
-        *used = 2;
-        *out = simple_escape(at[1]);
-        return out + 1;
-    }
-    int unit = ch_scan_hex4(at + 2, end);
+    int unit = hex4_at(at + 2);
     int low = is_high_surrogate(unit) ? low_half(at + 6, end) : -1;
     *used = low >= 0 ? 12 : 6;
     uint32_t cp = (uint32_t)unit;
@@ -235,20 +229,48 @@ static char *scan_put_escape(char *out, const char *at, const char *end, size_t 
         cp = 0xfffd;
     char bytes[4];
     unsigned n = ch_utf8_put(bytes, cp);
-    memcpy(out, bytes, n);
+    memcpy(out, bytes, sizeof(bytes)); /* the escape is longer: there is room for all four */
     return out + n;
 }
 
-size_t ch_scan_decode(const char *at, const char *end, char *out) {
+/* Copies up to the next backslash, or to the end; the text is valid UTF-8. Whole vectors are
+ * copied: the room for the text that is left holds them. */
+static char *put_plain(char *out, const char **from, const char *end) {
+    const char *at = *from;
+    for (; end - at >= CH_VECTOR; at += CH_VECTOR, out += CH_VECTOR) {
+        ch_vector v = ch_vector_load(at), slash = (ch_vector)(v == '\\');
+        ch_vector_store(out, v);
+        if (ch_vector_any(slash)) {
+            unsigned n = ch_vector_first(slash);
+            *from = at + n;
+            return out + n;
+        }
+    }
+    while (at < end && *at != '\\')
+        *out++ = *at++;
+    *from = at;
+    return out;
+}
+
+size_t ch_scan_decode(const struct ch_scan_string *s, const char *at, char *out) {
     char *start = out;
+    const char *end = s->quote;
     while (at < end) {
-        const char *slash = memchr(at, '\\', (size_t)(end - at));
-        const char *stop = slash ? slash : end;
-        size_t used = 0;
-        out = put_valid(out, at, stop);
-        if (slash)
-            out = scan_put_escape(out, slash, end, &used);
-        at = stop + used;
+        size_t used = 2;
+        if (*at == '\\' && at[1] != 'u') {
+            *out++ = simple_escapes[(unsigned char)at[1]];
+            at += 2;
+        } else if (*at == '\\') {
+            out = scan_put_escape(out, at, end, &used);
+            at += used;
+        } else if (!s->extra) {
+            out = put_plain(out, &at, end);
+        } else {
+            const char *slash = memchr(at, '\\', (size_t)(end - at));
+            const char *stop = slash ? slash : end;
+            out = put_valid(out, at, stop);
+            at = stop;
+        }
     }
     return (size_t)(out - start);
 }

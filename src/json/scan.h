@@ -113,9 +113,9 @@ bool ch_scan_string_rest(const char *at, const char *end, enum ch_json_mode mode
 const char *ch_scan_escape(const char *at, const char *end, enum ch_json_mode mode,
                            struct ch_scan_fail *fail);
 
-/* Decode the contents [at, end) of a checked string into out, which must have
- * room for end - at + extra bytes; returns the number of bytes written. */
-size_t ch_scan_decode(const char *at, const char *end, char *out);
+/* Decode the contents of a checked string, which begin at `at`, into out. out must have room
+ * for quote - at + extra bytes. Returns the number of bytes written. */
+size_t ch_scan_decode(const struct ch_scan_string *s, const char *at, char *out);
 
 /* Scan true, false or null; `at` is at the first letter. */
 const char *ch_scan_literal(const char *at, const char *end, enum ch_json_type *type,

@@ -28,6 +28,7 @@ struct ch_ws {
     struct ch_buf queue;
     struct ch_ws_reader reader;
     bool reading, closed;
+    unsigned code; /* for ch_ws_close_code */
 };
 
 static bool draw(void *out, size_t n) {
@@ -86,9 +87,10 @@ int ch_ws_send(struct ch_ws *w, enum ch_ws_kind kind, struct ch_sv data) {
 /* --- in */
 
 static int say_goodbye(struct ch_ws *w, struct ch_sv payload, struct chela_error *err) {
-    unsigned code = payload.n < 2 ? 1005
-                                  : (unsigned)(unsigned char)payload.p[0] << 8 |
-                                        (unsigned char)payload.p[1];
+    unsigned code = payload.n < 2
+                        ? CH_WS_UNSAID
+                        : (unsigned)(unsigned char)payload.p[0] << 8 | (unsigned char)payload.p[1];
+    w->code = code;
     ch_ws_send(w, CH_WS_CLOSE, ch_sv(payload.p, payload.n < 2 ? 0 : 2));
     return ch_fail(err, CHELA_ENET, "%s closed the WebSocket (%u)", w->conn->label, code);
 }
@@ -96,6 +98,10 @@ static int say_goodbye(struct ch_ws *w, struct ch_sv payload, struct chela_error
 static bool ws_on_frame(enum ch_ws_kind kind, struct ch_sv payload, void *user) {
     struct ch_ws *w = user;
     struct chela_error err = {0};
+    if (w->events->alive)
+        w->events->alive(w, w->user);
+    if (w->closed || w->state != OPEN)
+        return false;
     if (kind == CH_WS_TEXT || kind == CH_WS_BINARY) {
         w->events->message(w, kind, payload, w->user);
     } else if (kind == CH_WS_PING) {
@@ -126,6 +132,7 @@ static int ws_on_answer(struct ch_ws *w, struct ch_sv *bytes, struct chela_error
     if (rc < 0)
         return rc;
     w->state = OPEN;
+    w->code = CH_WS_LOST;
     ch_timer_stop(w->loop, &w->timer);
     w->events->open(w, w->user);
     return 0;
@@ -227,6 +234,17 @@ void ch_ws_close(struct ch_ws *w) {
     ch_conn_close(CH_TAKE(w->conn));
     if (!w->reading)
         free_ws(w);
+}
+
+void ch_ws_close_with(struct ch_ws *w, unsigned code) {
+    const char payload[2] = {(char)(code >> 8), (char)code};
+    if (w && w->state == OPEN)
+        ch_ws_send(w, CH_WS_CLOSE, ch_sv(payload, sizeof(payload)));
+    ch_ws_close(w);
+}
+
+unsigned ch_ws_close_code(const struct ch_ws *w) {
+    return w->code;
 }
 
 struct ch_sv ch_ws_refusal(const struct ch_ws *w, const char *name) {

@@ -20,6 +20,8 @@ struct ch_ws_events {
      * CHELA_ENET if the peer sent a close frame. The owner must close w, now or
      * later. */
     void (*gone)(struct ch_ws *w, const struct chela_error *err, void *user);
+    /* Optional. A frame of any kind arrived: a pong, too. Called before `message`. */
+    void (*alive)(struct ch_ws *w, void *user);
 };
 
 struct ch_ws_opts {
@@ -37,6 +39,12 @@ int ch_ws_send(struct ch_ws *w, enum ch_ws_kind kind, struct ch_sv data);
 
 /* Close the connection. No event after this; NULL is a no-op. */
 void ch_ws_close(struct ch_ws *w);
+/* The same; an open WebSocket tells its peer the code. */
+void ch_ws_close_with(struct ch_ws *w, unsigned code);
+
+/* Inside `gone`: the code of the peer's close frame, CH_WS_UNSAID if it had none, CH_WS_LOST
+ * if no close frame arrived; 0: the WebSocket was never open. */
+unsigned ch_ws_close_code(const struct ch_ws *w);
 
 /* Inside `gone`: a header of the HTTP response that refused the upgrade;
  * {NULL,0}: none. */

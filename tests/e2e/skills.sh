@@ -24,7 +24,7 @@ same "as JSON" 'deploy true 1.2' "$(jq -r '.[0] | "\(.name) \(.used) \(.version)
 same "as JSON: what is wrong" 1 "$(jq '[.[] | select(.problem)] | length' "$out")"
 
 mkdir "$space/skills/link"
-ln -s /etc/passwd "$space/skills/link/SKILL.md"
+ln -s /proc/version "$space/skills/link/SKILL.md"
 chela skills list
 check "a link that leads out: said so" grep -qE '^not used: .*/skills/link/SKILL.md: it is a link that leads out' "$out"
 rm -r "$space/skills/link"
@@ -100,7 +100,7 @@ printf -- '---\nname: notes\ndescription: d\nuser-invocable: false\n---\n' >"$sp
 chela run --model scripted/echo.yaml /skill notes
 exits "called: not for people" 2
 rm "$space/skills/deploy/SKILL.md"
-ln -s /etc/passwd "$space/skills/deploy/SKILL.md"
+ln -s /proc/version "$space/skills/deploy/SKILL.md"
 chela run --model scripted/echo.yaml /skill deploy
 exits "called: a link that leads out" 2
 

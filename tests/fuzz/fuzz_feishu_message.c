@@ -16,9 +16,9 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n);
 
-static struct ch_sv no_header(const void *request, const char *name) {
+static struct chela_text no_header(const void *request, const char *name) {
     (void)request, (void)name;
-    return ch_sv(NULL, 0);
+    return (struct chela_text){NULL, 0};
 }
 
 static void read_event(struct ch_arena *a, struct ch_sv text) {
@@ -31,9 +31,9 @@ static void read_event(struct ch_arena *a, struct ch_sv text) {
     if (ch_json_parse(a, text, CH_JSON_STRICT, &v, NULL, NULL) < 0 ||
         !ch_json_is(v, CH_JSON_OBJECT))
         return;
-    struct ch_callback in = {
-        .header = no_header, .body = text, .json = v, .now = 1700000000000};
-    if (ch_feishu_unseal(&keys, &in, a, &letter, &why) != 0 && !why)
+    struct chela_channel_callback in = {
+        .header = no_header, .body = ch_text(text), .now = 1700000000000};
+    if (ch_feishu_unseal(&keys, &in, v, a, &letter, &why) != 0 && !why)
         abort();
     ch_feishu_unwrap(&keys, v, &letter, &why);
     if (ch_feishu_read(v, "ou_1", a, &m, &err) < 0 && !err.message[0])

@@ -59,8 +59,7 @@ struct sim_node {
     chela_store *store;
     struct ch_clock clock;
     struct ch_transport transport;
-    struct ch_channel channel;
-    struct ch_channel_host host;
+    struct chela_channel_host host;
     unsigned fenced, told; /* refused appends; log lines that say so */
 };
 
@@ -138,7 +137,7 @@ struct sim_sent {            /* what the chat got */
 extern struct sim_sent sim_sent[4 * SIM_EVENTS];
 extern size_t sim_nsent;
 extern const struct ch_transport_ops sim_model;
-extern const struct ch_channel_ops sim_channel;
+extern const struct chela_channel_ops sim_channel;
 int sim_tool(chela_call *call, void *user);
 
 /* --- node.c */

@@ -89,8 +89,9 @@ static void chat_accepted(int rc, const struct chela_error *err, void *user) {
         acked(sim_here(), user);
 }
 
-static int chat_recall(struct ch_channel *c, struct ch_sv data, struct ch_arena *a,
-                       struct ch_arrival *out, struct chela_error *err) {
+static int chat_recall(void *c, struct chela_text given, struct ch_arena *a,
+                       struct chela_channel_arrival *out, struct chela_error *err) {
+    struct ch_sv data = ch_sv_of(given);
     unsigned number = (unsigned)strtoul(ch_arena_str(a, data), NULL, 10);
     (void)c;
     if (number >= sim.nevents)
@@ -99,24 +100,25 @@ static int chat_recall(struct ch_channel *c, struct ch_sv data, struct ch_arena 
     char text[32], to[48];
     snprintf(text, sizeof(text), "ev%u#", number);
     snprintf(to, sizeof(to), "%s %u", sim.sessions[e->session] + 4, number);
-    *out = (struct ch_arrival){.id = e->id,
-                               .session = sim.sessions[e->session],
-                               .to = ch_arena_str(a, ch_sv_str(to)),
-                               .text = ch_arena_str(a, ch_sv_str(text)),
-                               .data = ch_arena_sv(a, data),
-                               .about = CHELA_INBOUND(.channel = "sim", .chat_type = "direct",
-                                                      .chat_id = sim.sessions[e->session] + 4,
-                                                      .message_id = e->id, .sender_id = "p1")};
+    *out = (struct chela_channel_arrival){
+        .id = e->id,
+        .session = sim.sessions[e->session],
+        .to = ch_arena_str(a, ch_sv_str(to)),
+        .text = ch_arena_str(a, ch_sv_str(text)),
+        .data = ch_text(ch_arena_sv(a, data)),
+        .about = CHELA_INBOUND(.channel = "sim", .chat_type = "direct",
+                               .chat_id = sim.sessions[e->session] + 4, .message_id = e->id,
+                               .sender_id = "p1")};
     return 0;
 }
 
 static void ask_chat(struct sim_node *node, struct sim_event *e) {
     struct ch_arena arena = {0};
-    struct ch_arrival in;
+    struct chela_channel_arrival in;
     struct chela_error err = {0};
     char data[16];
     snprintf(data, sizeof(data), "%u", e->number);
-    chat_recall(NULL, ch_arena_sv(&arena, ch_sv_str(data)), &arena, &in, &err);
+    chat_recall(NULL, ch_text(ch_arena_sv(&arena, ch_sv_str(data))), &arena, &in, &err);
     node->host.arrived(&in, &arena, chat_accepted, e, node->host.user);
 }
 
@@ -309,8 +311,8 @@ static void on_sent(void *arg) {
     sim_at(sim.now + sim_between(SIM_MS, 80 * SIM_MS), answer_sender, o);
 }
 
-static void chat_deliver(struct ch_channel *c, const struct chela_outbound *m) {
-    struct sim_node *node = CH_CONTAINER(c, struct sim_node, channel);
+static void chat_deliver(void *c, const struct chela_outbound *m) {
+    struct sim_node *node = c;
     struct outgoing *o = calloc(1, sizeof(*o));
     *o = (struct outgoing){.node = node, .life = node->life};
     snprintf(o->m.key, sizeof(o->m.key), "%s", m->key);
@@ -324,44 +326,48 @@ static void chat_deliver(struct ch_channel *c, const struct chela_outbound *m) {
     }
 }
 
-static int chat_open(const struct ch_channel_host *host, const struct chela_channel_opts *opts,
-                     struct ch_channel **out, struct chela_error *err) {
+static int chat_open(const struct chela_channel_host *host, const struct chela_channel_opts *opts,
+                     void **out, struct chela_error *err) {
     struct sim_node *node = sim_here();
     (void)opts;
     (void)err;
     node->host = *host;
-    node->channel.ops = &sim_channel;
-    *out = &node->channel;
+    *out = node;
     return 0;
 }
 
-static void chat_close(struct ch_channel *c) {
+static void chat_close(void *c) {
     (void)c;
 }
 
-static bool chat_leave(struct ch_channel *c) {
+static int chat_leave(void *c) {
     (void)c;
-    return true;
+    return 1;
 }
 
-static enum ch_judgement chat_judge(struct ch_channel *c, const struct ch_arrival *in) {
+static enum chela_channel_judgement chat_judge(void *c, const struct chela_channel_arrival *in) {
     (void)c;
     (void)in;
-    return CH_TAKE;
+    return CHELA_CHANNEL_TAKE;
 }
 
-const struct ch_channel_ops sim_channel = {.name = "sim",
-                                           .open = chat_open,
-                                           .close = chat_close,
-                                           .leave = chat_leave,
-                                           .recall = chat_recall,
-                                           .judge = chat_judge,
-                                           .deliver = chat_deliver};
+const struct chela_channel_ops sim_channel = {.name = "sim",
+                                              .open = chat_open,
+                                              .close = chat_close,
+                                              .leave = chat_leave,
+                                              .recall = chat_recall,
+                                              .judge = chat_judge,
+                                              .deliver = chat_deliver};
 
 /* Takes the place of the table of chat services. */
-const struct ch_channel_ops *__wrap_ch_channel_find(const char *name);
-const struct ch_channel_ops *__wrap_ch_channel_find(const char *name) {
-    return strcmp(name, "sim") == 0 ? &sim_channel : NULL;
+int __wrap_ch_channel_find(const char *name, const char *path, const struct chela_channel_ops **out,
+                           struct chela_error *err);
+int __wrap_ch_channel_find(const char *name, const char *path, const struct chela_channel_ops **out,
+                           struct chela_error *err) {
+    (void)path;
+    (void)err;
+    *out = &sim_channel;
+    return strcmp(name, "sim") == 0 ? 0 : CHELA_ENOENT;
 }
 
 /* --- the tool */

@@ -60,6 +60,14 @@ struct chela_tls_ops {
     /* Of an identity: accept HTTP/2 (ALPN `h2`) of a client that offers it, if `may` returns
      * a value other than 0. Without this call all connections use HTTP/1.1. */
     void (*offer_h2)(struct chela_tls_context *ctx, int (*may)(void *user), void *user);
+
+    /* One AES-256-CBC operation on whole blocks, without padding: n is a multiple of 16, out
+     * has room for n bytes. Returns n; negative: failed. */
+    long (*aes_blocks)(int encrypt, const unsigned char key[32], const unsigned char iv[16],
+                       const void *in, size_t n, void *out);
+    /* Nonzero: the Ed25519 signature is genuine. */
+    int (*ed25519_verify)(const unsigned char key[32], const unsigned char signature[64],
+                          const void *text, size_t n);
 };
 
 CHELA_END_DECLS

@@ -13,14 +13,15 @@
 
 #include "chela/gateway.h"
 #include "cli/command/cmd.h"
+#include "cli/setup/channel.h"
+#include "cli/setup/setup.h"
+#include "cli/setup/trust.h"
 #include "cli/support/mem.h"
 #include "cli/support/problem.h"
 #include "cli/support/service.h"
-#include "cli/setup/setup.h"
-#include "cli/setup/trust.h"
 
 #define DRAIN_MS 10000
-#define CHANNELS 8
+#define CHANNELS 16
 #define FILES 16384 /* limit of open files; the server limits its clients itself */
 #define TOKEN_ENV "CHELA_TOKEN"
 #define LARGE_BLOCK (512 << 10) /* blocks from here on are returned when they are freed */
@@ -63,7 +64,7 @@ struct serve {
     chela_gateway *gateway;
     struct chela_gateway_hook *hooks; /* owned */
     const struct chela_gateway_hook **hook_list; /* owned: pointers into hooks, NULL at the end */
-    struct chela_channel_opts channels[CHANNELS];
+    struct ch_setup_channel channels[CHANNELS];
     const struct chela_channel_opts *channel_list[CHANNELS + 1];
     struct ch_setup_schedules schedules;
     int64_t drain_ms;
@@ -127,38 +128,23 @@ static int find_hooks(struct serve *s, struct chela_gateway_opts *o, struct chel
     return CHELA_OK;
 }
 
-static int serve_find_secret(const char *channel, const char *env, const char **out,
-                             struct chela_error *err) {
-    if (!env)
-        return CHELA_OK;
-    *out = getenv(env);
-    if (*out && **out)
-        return CHELA_OK;
-    return ch_problem(err, CHELA_ECONFIG, "channel %s: %s is not set", channel, env);
-}
-
 /* If the secrets of a channel are missing, the server does not start. */
 static int find_channels(struct serve *s, struct chela_gateway_opts *o, struct chela_error *err) {
-    struct chela_channel_env env = CHELA_CHANNEL_ENV(.secret = NULL);
     size_t n = 0;
     int rc = CHELA_OK;
-    for (; rc == CHELA_OK && s->setup.config && n < CHANNELS; n++) {
-        struct chela_channel_opts *c = &s->channels[n];
-        *c = (struct chela_channel_opts)CHELA_CHANNEL_OPTS(.name = NULL);
-        if (chela_config_channel(s->setup.config, n, c, &env, NULL) < 0)
-            break;
-        rc = chela_config_channel_secrets(s->setup.config, c, err);
+    while (s->setup.config && n < CHANNELS && rc == CHELA_OK) {
+        struct ch_setup_channel *c = &s->channels[n];
+        ch_setup_channel_release(c);
+        rc = ch_setup_channel(s->setup.config, n, c, err);
+        if (rc == CHELA_OK && c->missing)
+            rc = ch_problem(err, CHELA_ECONFIG, "channel %s: %s is not set", c->opts.name,
+                            c->missing);
         if (rc == CHELA_OK)
-            rc = serve_find_secret(c->name, env.secret, &c->secret, err);
-        if (rc == CHELA_OK)
-            rc = serve_find_secret(c->name, env.token, &c->token, err);
-        if (rc == CHELA_OK)
-            rc = serve_find_secret(c->name, env.encrypt_key, &c->encrypt_key, err);
-        s->channel_list[n] = c;
+            s->channel_list[n++] = &c->opts;
     }
     s->channel_list[n] = NULL;
     o->channels = s->channel_list;
-    return rc;
+    return rc == CHELA_ENOENT && !err->code ? CHELA_OK : rc;
 }
 
 static int serve_describe(struct serve *s, struct chela_gateway_opts *o, struct chela_error *err) {
@@ -391,6 +377,8 @@ static int serve_run(const struct ch_cmd *cmd, const struct ch_env *env, int arg
         free(s.hooks);
         free(s.hook_list);
         ch_setup_schedules_release(&s.schedules);
+        for (size_t i = 0; i < CHANNELS; i++)
+            ch_setup_channel_release(&s.channels[i]);
         ch_setup_release(&s.setup);
         if (s.again && code == CH_EXIT_DONE) {
             serve_begin_anew(&s);

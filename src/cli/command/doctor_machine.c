@@ -2,6 +2,8 @@
  * clock, disk space, and requirements of the configured channels. See doctor.h. */
 #include "cli/command/doctor_machine.h"
 
+#include "cli/setup/channel.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <sys/statvfs.h>
@@ -117,24 +119,8 @@ void ch_doctor_disks(struct ch_findings *f, const struct ch_env *env, const char
 
 /* --- channels ------------------------------------------------------------------------ */
 
-/* "A, B": the variables that are named but not set; NULL: none. */
-static char *unset(const struct chela_channel_env *env) {
-    const char *const names[] = {env->secret, env->token, env->encrypt_key};
-    char *missing = NULL;
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        const char *value = names[i] ? getenv(names[i]) : "set";
-        if (value && *value)
-            continue;
-        char *longer = ch_format("%s%s%s", missing ? missing : "", missing ? ", " : "", names[i]);
-        free(missing);
-        missing = longer;
-    }
-    return missing;
-}
-
-static void ask_service(struct ch_findings *f, struct chela_channel_opts *c,
-                        const struct chela_channel_env *env, chela_runtime *rt) {
-    c->secret = env->secret ? getenv(env->secret) : NULL;
+static void ask_service(struct ch_findings *f, const struct chela_channel_opts *c,
+                        chela_runtime *rt) {
     struct chela_error err = {0};
     char *json = chela_channel_survey(rt, c, &err);
     if (json)
@@ -144,30 +130,30 @@ static void ask_service(struct ch_findings *f, struct chela_channel_opts *c,
     chela_free(json);
 }
 
-static void look_at_channel(struct ch_findings *f, struct chela_channel_opts *c,
-                            const struct chela_channel_env *env, chela_runtime *rt) {
-    char *missing = unset(env);
-    if (missing)
-        ch_findings_tell(f, "channel", c->name, "fail", ch_format("%s: not set", missing),
+static void look_at_channel(struct ch_findings *f, const struct ch_setup_channel *c,
+                            chela_runtime *rt) {
+    if (c->missing) {
+        ch_findings_tell(f, "channel", c->opts.name, "fail", ch_format("%s: not set", c->missing),
                          "put the app's secrets into the environment of chela serve");
-    else if (!env->encrypt_key)
-        ch_findings_tell(f, "channel", c->name, "warn",
-                         ch_format("app %s; its callbacks are not signed", c->account),
-                         "set an Encrypt Key in its console, and name it: encryptKeyEnv");
-    else
-        ch_findings_tell(f, "channel", c->name, "ok",
-                         ch_format("app %s, its secrets are there", c->account), NULL);
-    if (!missing)
-        ask_service(f, c, env, rt);
-    free(missing);
+        return;
+    }
+    ch_findings_tell(f, "channel", c->opts.name, "ok",
+                     c->opts.account ? ch_format("app %s, its secrets are there", c->opts.account)
+                                     : ch_dup("its secrets are there"),
+                     NULL);
+    ask_service(f, &c->opts, rt);
 }
 
 void ch_doctor_channels(struct ch_findings *f, const chela_config *config, chela_runtime *rt) {
-    for (size_t i = 0; config; i++) {
-        struct chela_channel_opts c = CHELA_CHANNEL_OPTS(.name = NULL);
-        struct chela_channel_env env = CHELA_CHANNEL_ENV(.secret = NULL);
-        if (chela_config_channel(config, i, &c, &env, NULL) < 0)
-            return;
-        look_at_channel(f, &c, &env, rt);
+    int rc = 0;
+    for (size_t i = 0; config && rc == 0; i++) {
+        struct ch_setup_channel c;
+        struct chela_error err = {0};
+        rc = ch_setup_channel(config, i, &c, &err);
+        if (rc == 0)
+            look_at_channel(f, &c, rt);
+        else if (err.code)
+            ch_findings_tell(f, "channel", c.opts.name, "fail", ch_dup(err.message), NULL);
+        ch_setup_channel_release(&c);
     }
 }

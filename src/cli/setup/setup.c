@@ -63,8 +63,9 @@ static void on_complaint(const char *line, void *user) {
 
 int ch_setup_load(struct ch_setup *s, const char *path, chela_config **out,
                   struct chela_error *err) {
-    struct chela_config_opts opts = CHELA_CONFIG_OPTS(.warn = on_warning, .complain = on_complaint,
-                                                      .user = s, .strict = s->strict);
+    struct chela_config_opts opts =
+        CHELA_CONFIG_OPTS(.warn = on_warning, .complain = on_complaint, .user = s,
+                          .strict = s->strict, .module_path = getenv("CHELA_MODULE_PATH"));
     s->complaints = 0;
     int rc = chela_config_open(path, &opts, out, err);
     free(s->complaint);
@@ -186,7 +187,8 @@ int ch_setup_runtime(struct ch_setup *s, struct chela_error *err) {
     struct chela_runtime_opts opts =
         CHELA_RUNTIME_OPTS(.log = s->log ? s->log : on_log, .trace = s->env->trace,
                            .ca_file = s->ca_file, .user = s->console, .record = s->record,
-                           .replay = s->replay, .uv_loop = s->uv_loop);
+                           .replay = s->replay, .uv_loop = s->uv_loop,
+                           .module_path = getenv("CHELA_MODULE_PATH"));
     int rc = chela_runtime_new(&opts, &s->rt, err);
     if (rc < 0 && (s->record || s->replay))
         err->code = rc = CHELA_ECONFIG; /* any error of the cassette: exit 2 */

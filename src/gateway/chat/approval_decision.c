@@ -22,10 +22,10 @@ struct approval_decision {
     struct ch_chat_service *chat;
     struct ch_lane_wait wait;
     struct ch_arena arena;
-    struct ch_decision d; /* in the arena */
+    struct chela_channel_decision d; /* in the arena */
     bool in_words;
     struct ch_request *request; /* waits for the response; may be NULL */
-    ch_decided_fn *done;
+    chela_channel_decided_fn *done;
     void *tag;
 };
 
@@ -43,7 +43,7 @@ static bool decision_read_word(const char *word, enum chela_decision *out) {
     return false;
 }
 
-static void decision_write_words(struct ch_buf *out, const struct ch_decision *d,
+static void decision_write_words(struct ch_buf *out, const struct chela_channel_decision *d,
                                  const struct chela_error *err) {
     if (err)
         ch_buf_addf(out, "The decision failed: %s", err->message);
@@ -68,10 +68,10 @@ static void decision_finish(struct approval_decision *g, const struct chela_erro
     if (g->in_words)
         decision_write_words(&answer, &g->d, err);
     else
-        chat->channel->ops->decided(chat->channel, &g->d, a ? a->text : "", err, &answer);
+        ch_channel_decided(chat->channel, &g->d, a ? a->text : "", err, &answer);
     if (a && (!err || err->code == CHELA_EEXIST))
         ch_approval_prompt_free(chat, a);
-    g->done(ch_buf_sv(&answer), g->tag);
+    g->done(ch_text(ch_buf_sv(&answer)), g->tag);
     decision_free(g);
 }
 
@@ -110,7 +110,7 @@ static void decision_on_ready(struct ch_lane_wait *w, struct ch_lane *l,
 }
 
 static bool decision_is_for_service(const struct ch_chat_service *chat,
-                                    const struct ch_decision *d) {
+                                    const struct chela_channel_decision *d) {
     size_t n = strlen(chat->channel->ops->name);
     CH_AUTOFREE char *asked_in = ch_chat_service_chat_id(d->session);
     return strncmp(d->session, chat->channel->ops->name, n) == 0 && d->session[n] == ':' &&
@@ -118,8 +118,8 @@ static bool decision_is_for_service(const struct ch_chat_service *chat,
 }
 
 static struct approval_decision *decision_new(struct ch_chat_service *chat,
-                                              const struct ch_decision *d, bool in_words,
-                                              ch_decided_fn *done, void *tag) {
+                                              const struct chela_channel_decision *d, bool in_words,
+                                              chela_channel_decided_fn *done, void *tag) {
     struct approval_decision *g = ch_alloc(sizeof(*g));
     g->chat = chat;
     g->in_words = in_words;
@@ -128,12 +128,12 @@ static struct approval_decision *decision_new(struct ch_chat_service *chat,
     g->wait.ready = decision_on_ready;
     const struct ch_approval_prompt *a = ch_approval_prompt_find(chat, ch_sv_str(d->approval));
     const char *session = d->session ? d->session : a ? a->session : "";
-    g->d = (struct ch_decision){.session = ch_arena_str(&g->arena, ch_sv_str(session)),
-                                .chat = d->chat ? ch_arena_str(&g->arena, ch_sv_str(d->chat))
-                                                : NULL,
-                                .approval = ch_arena_str(&g->arena, ch_sv_str(d->approval)),
-                                .word = ch_arena_str(&g->arena, ch_sv_str(d->word)),
-                                .by = ch_arena_str(&g->arena, ch_sv_str(d->by))};
+    g->d = (struct chela_channel_decision){
+        .session = ch_arena_str(&g->arena, ch_sv_str(session)),
+        .chat = d->chat ? ch_arena_str(&g->arena, ch_sv_str(d->chat)) : NULL,
+        .approval = ch_arena_str(&g->arena, ch_sv_str(d->approval)),
+        .word = ch_arena_str(&g->arena, ch_sv_str(d->word)),
+        .by = ch_arena_str(&g->arena, ch_sv_str(d->by))};
     ch_list_add(&chat->decisions, &g->link);
     return g;
 }
@@ -152,17 +152,18 @@ static void decision_start(struct approval_decision *g) {
         decision_finish(g, &err);
 }
 
-void ch_approval_decision_apply(const struct ch_decision *d, ch_decided_fn *done, void *tag,
-                                void *user) {
+void ch_approval_decision_apply(const struct chela_channel_decision *d,
+                                chela_channel_decided_fn *done, void *tag, void *user) {
     decision_start(decision_new(user, d, false, done, tag));
 }
 
-void ch_approval_decision_apply_in_words(struct ch_chat_service *chat, const struct ch_decision *d,
-                                         ch_decided_fn *done, void *tag) {
+void ch_approval_decision_apply_in_words(struct ch_chat_service *chat,
+                                         const struct chela_channel_decision *d,
+                                         chela_channel_decided_fn *done, void *tag) {
     decision_start(decision_new(chat, d, true, done, tag));
 }
 
-static void ignore_answer(struct ch_sv answer, void *tag) {
+static void ignore_answer(struct chela_text answer, void *tag) {
     (void)answer;
     (void)tag;
 }
@@ -176,7 +177,8 @@ bool ch_approval_decision_deny_all(struct ch_chat_service *chat, const char *ses
         next = k->next;
         if (strcmp(a->session, session) != 0)
             continue;
-        struct ch_decision d = {.session = session, .approval = a->id, .word = "deny", .by = by};
+        struct chela_channel_decision d = {
+            .session = session, .approval = a->id, .word = "deny", .by = by};
         any = true;
         ch_approval_decision_apply_in_words(chat, &d, ignore_answer, NULL);
     }
@@ -189,19 +191,19 @@ static void decision_on_disconnect(struct ch_request *req) {
     ((struct approval_decision *)req->user)->request = NULL;
 }
 
-static void decision_respond(struct ch_sv answer, void *tag) {
+static void decision_respond(struct chela_text answer, void *tag) {
     struct approval_decision *g = tag;
     struct ch_request *req = CH_TAKE(g->request);
     CH_BUF_AUTO out = {0};
     if (!req)
         return;
     req->on_disconnect = NULL;
-    ch_buf_add_sv(&out, answer);
+    ch_buf_add(&out, answer.p, answer.n);
     ch_request_respond_json(req, 200, &out);
 }
 
 void ch_approval_decision_from_request(struct ch_request *req, struct ch_chat_service *chat,
-                                       const struct ch_decision *d) {
+                                       const struct chela_channel_decision *d) {
     struct approval_decision *g = decision_new(chat, d, false, decision_respond, NULL);
     g->tag = g;
     g->request = req;
@@ -214,7 +216,8 @@ void ch_approval_decisions_release(struct ch_chat_service *chat) {
     for (struct approval_decision *g;
          (g = CH_LIST_FIRST(&chat->decisions, struct approval_decision, link));) {
         if (g->in_words)
-            g->done(ch_sv("", 0), g->tag); /* its event, which has left the service, is freed */
+            g->done((struct chela_text){"", 0},
+                    g->tag); /* its event, which has left the service, is freed */
         decision_free(g);
     }
 }

@@ -6,15 +6,16 @@
 #include "gateway/request/request.h"
 
 /* Carries out a decision, which is copied. done receives the channel's response, at once or
- * later; `decide` of struct ch_channel_host, user is the service. */
-void ch_approval_decision_apply(const struct ch_decision *d, ch_decided_fn *done, void *tag,
-                                void *user);
+ * later; `decide` of struct ch_channel_gateway, user is the service. */
+void ch_approval_decision_apply(const struct chela_channel_decision *d,
+                                chela_channel_decided_fn *done, void *tag, void *user);
 /* The same for a command: done receives a line of text for people. */
-void ch_approval_decision_apply_in_words(struct ch_chat_service *chat, const struct ch_decision *d,
-                                         ch_decided_fn *done, void *tag);
+void ch_approval_decision_apply_in_words(struct ch_chat_service *chat,
+                                         const struct chela_channel_decision *d,
+                                         chela_channel_decided_fn *done, void *tag);
 /* The same for a callback of the service: req is answered with the channel's response. */
 void ch_approval_decision_from_request(struct ch_request *req, struct ch_chat_service *chat,
-                                       const struct ch_decision *d);
+                                       const struct chela_channel_decision *d);
 /* Denies every open question of a session; false: there is none. */
 bool ch_approval_decision_deny_all(struct ch_chat_service *chat, const char *session,
                                    const char *by);

@@ -13,9 +13,7 @@
 #include "gateway/request/gateway_state.h"
 
 enum chela_approve ch_approval_prompt_policy(const struct ch_chat_service *chat) {
-    const struct ch_channel_ops *ops = chat->channel->ops;
-    return ops->is_owner && ops->is_owner(chat->channel, NULL) ? CHELA_APPROVE_ASK
-                                                                 : CHELA_APPROVE_DENY;
+    return ch_channel_is_owner(chat->channel, NULL) ? CHELA_APPROVE_ASK : CHELA_APPROVE_DENY;
 }
 
 void ch_approval_prompt_free(struct ch_chat_service *chat, struct ch_approval_prompt *a) {
@@ -47,7 +45,7 @@ static struct ch_approval_prompt *approval_prompt_new(struct ch_chat_service *ch
     a = ch_alloc(sizeof(*a));
     a->session = ch_strdup(session);
     a->id = ch_strndup(id.p, id.n);
-    a->whole = summary.n <= chat->channel->ops->most_question;
+    a->whole = summary.n <= ch_channel_most_question(chat->channel);
     if (a->whole)
         ch_buf_add_sv(&text, summary);
     else

@@ -98,7 +98,8 @@ static void remember_message(struct known_chat *p, const char *message, const ch
                                 ch_strndup(words.p, words.n)};
 }
 
-void ch_chat_actions_on_received(struct ch_chat_service *chat, const struct ch_arrival *in) {
+void ch_chat_actions_on_received(struct ch_chat_service *chat,
+                                 const struct chela_channel_arrival *in) {
     const struct chela_inbound *a = &in->about;
     if (!a->chat_id || !*a->chat_id || !a->message_id || !a->sender_id)
         return;
@@ -205,7 +206,7 @@ static bool chat_action_refuse(chela_call *call, const char *type, const char *w
     return false;
 }
 
-static bool channel_supports(const struct ch_channel_ops *ops, enum chat_action_kind kind) {
+static bool channel_supports(const struct chela_channel_ops *ops, enum chat_action_kind kind) {
     return kind == REACT    ? ops->react != NULL
            : kind == RECALL ? ops->unsend != NULL
            : kind == MUTE   ? ops->mute != NULL
@@ -230,7 +231,7 @@ static const char *find_member(const struct known_chat *p, const char *id) {
 
 static bool chat_action_is_owner(const struct ch_chat_service *chat, const char *id) {
     struct ch_channel *c = chat->channel;
-    return id && c->ops->is_owner && c->ops->is_owner(c, id);
+    return id && ch_channel_is_owner(c, id);
 }
 
 /* The schema has checked the types; the functions below check the rest. */
@@ -282,7 +283,7 @@ static bool chat_action_find_target(chela_call *call, const struct chat_action_t
     *a = (struct chat_action_target){.chat = ch_chat_service_of_session(t->gw, t->session)};
     if (!a->chat)
         return chat_action_refuse(call, "unavailable", "The channel of this chat is closed.");
-    const struct ch_channel_ops *ops = a->chat->channel->ops;
+    const struct chela_channel_ops *ops = a->chat->channel->ops;
     if (!channel_supports(ops, t->kind)) {
         ch_buf_addf(&why, "%s has no way to %s.", ops->name, tools[t->kind].what);
         return chat_action_refuse(call, "not_found", ch_buf_str(&why));
@@ -310,14 +311,14 @@ static int chat_action_run(chela_call *call, void *user) {
     struct ch_channel *c = a.chat->channel;
     struct ch_chat_action *g = ch_chat_actions_begin(a.chat, call);
     if (t->kind == REACT)
-        c->ops->react(c, a.place->id, a.message->message, a.emoji, ch_chat_actions_done, g);
+        c->ops->react(c->self, a.place->id, a.message->message, a.emoji, ch_chat_actions_done, g);
     else if (t->kind == RECALL)
-        c->ops->unsend(c, a.place->id, a.message->message, ch_chat_actions_done, g);
+        c->ops->unsend(c->self, a.place->id, a.message->message, ch_chat_actions_done, g);
     else if (t->kind == MUTE)
-        c->ops->mute(c, a.place->id, a.member, CH_MIN(a.seconds, MUTE_LONGEST_S),
+        c->ops->mute(c->self, a.place->id, a.member, CH_MIN(a.seconds, MUTE_LONGEST_S),
                      ch_chat_actions_done, g);
     else
-        c->ops->remove(c, a.place->id, a.member, ch_chat_actions_done, g);
+        c->ops->remove(c->self, a.place->id, a.member, ch_chat_actions_done, g);
     return 0;
 }
 

@@ -13,7 +13,8 @@ void ch_chat_actions_release(struct ch_chat_service *chat);
 
 /* The tools can name a message once it was received, or sent (ch_sent_fn; user is the
  * service). */
-void ch_chat_actions_on_received(struct ch_chat_service *chat, const struct ch_arrival *in);
+void ch_chat_actions_on_received(struct ch_chat_service *chat,
+                                 const struct chela_channel_arrival *in);
 void ch_chat_actions_on_sent(const struct chela_outbound *m, const char *note, void *user);
 
 /* A call whose result comes from the service: pass ch_chat_actions_done to the channel, with

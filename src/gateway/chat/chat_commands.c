@@ -173,7 +173,8 @@ static bool is_decision(struct ch_sv word) {
            ch_sv_is(word, "deny");
 }
 
-static void command_on_decided(struct ch_sv answer, void *tag) {
+static void command_on_decided(struct chela_text said, void *tag) {
+    struct ch_sv answer = ch_sv_of(said);
     struct ch_chat_event *e = tag;
     e->accepting = false;
     if (e->chat)
@@ -194,10 +195,11 @@ static void command_approve(struct ch_chat_event *e, struct ch_sv rest) {
                                     : "Say which: /approve ID allow-once, allow-always or deny.");
         return;
     }
-    struct ch_decision d = {.session = e->in.session,
-                            .approval = found,
-                            .word = word.n ? ch_arena_str(&e->arena, word) : "allow-once",
-                            .by = e->in.about.sender_id};
+    struct chela_channel_decision d = {.session = e->in.session,
+                                       .approval = found,
+                                       .word =
+                                           word.n ? ch_arena_str(&e->arena, word) : "allow-once",
+                                       .by = e->in.about.sender_id};
     e->accepting = true;
     ch_approval_decision_apply_in_words(e->chat, &d, command_on_decided, e);
 }
@@ -235,9 +237,7 @@ static void command_help(struct ch_chat_event *e, struct ch_sv rest) {
 }
 
 static bool command_is_owner(const struct ch_chat_event *e) {
-    const struct ch_channel *c = e->chat->channel;
-    return c->ops->is_owner && e->in.about.sender_id &&
-           c->ops->is_owner(e->chat->channel, e->in.about.sender_id);
+    return e->in.about.sender_id && ch_channel_is_owner(e->chat->channel, e->in.about.sender_id);
 }
 
 bool ch_chat_commands_run(struct ch_chat_event *e) {

@@ -14,6 +14,7 @@
 #include "gateway/chat/approval_decision.h"
 #include "gateway/chat/approval_prompt.h"
 #include "gateway/chat/chat_actions.h"
+#include "gateway/chat/chat_callback.h"
 #include "gateway/chat/chat_commands.h"
 #include "gateway/chat/chat_event.h"
 #include "gateway/chat/chat_lane.h"
@@ -38,9 +39,8 @@ static bool dispatch_is_answered(const struct ch_chat_event *e) {
 }
 
 static void stream_reply(struct ch_chat_event *e, const struct chela_event *ev) {
-    const struct ch_channel_ops *ops = e->chat->channel->ops;
-    if (ops->stream && ev->type == CHELA_EV_TEXT_DELTA && dispatch_is_answered(e))
-        ops->stream(e->chat->channel, &e->in, ch_unstr(ev->delta.so_far));
+    if (ev->type == CHELA_EV_TEXT_DELTA && dispatch_is_answered(e))
+        ch_channel_stream(e->chat->channel, &e->in, ch_unstr(ev->delta.so_far));
 }
 
 /* The event lives until its run ends. */
@@ -158,10 +158,10 @@ static struct ch_chat_event *find_predecessor(struct ch_chat_service *chat, cons
 static void dispatch_on_prepared(void *tag);
 
 static void dispatch_prepare_arrival(struct ch_chat_event *e) {
-    struct ch_channel *c = e->chat->channel;
     e->in.overheard = ch_companion_of(ch_chat_service_agent(e->chat)) != NULL;
-    c->ops->prepare(c, &e->in, &e->arena, ch_chat_service_workspace(e->chat), dispatch_on_prepared,
-                    e);
+    if (!ch_channel_prepare(e->chat->channel, &e->in, &e->arena, ch_chat_service_workspace(e->chat),
+                            dispatch_on_prepared, e))
+        dispatch_on_prepared(e);
 }
 
 static void dispatch_on_topic_ready(struct ch_lane_wait *w, struct ch_lane *l,
@@ -202,27 +202,24 @@ static void dispatch_on_prepared(void *tag) {
 void ch_chat_dispatch_event(struct ch_chat_event *e) {
     if (ch_chat_commands_run(e))
         return;
-    if (!e->chat->channel->ops->prepare)
-        ch_chat_dispatch_to_lane(e);
-    else if (find_predecessor(e->chat, e->in.session))
+    if (find_predecessor(e->chat, e->in.session))
         e->queued = true;
     else
         dispatch_prepare(e);
 }
 
 void ch_chat_dispatch_judge(struct ch_chat_event *e) {
-    struct ch_channel *c = e->chat->channel;
-    switch (c->ops->judge(c, &e->in)) {
-    case CH_TAKE:
+    switch (ch_channel_judge(e->chat->channel, &e->in)) {
+    case CHELA_CHANNEL_TAKE:
         ch_chat_dispatch_event(e);
         break;
-    case CH_MEET:
+    case CHELA_CHANNEL_MEET:
         ch_chat_pairing_check(e);
         break;
-    case CH_IGNORE:
+    case CHELA_CHANNEL_IGNORE:
         ch_chat_event_settle(e);
         break;
-    case CH_LATER:
+    case CHELA_CHANNEL_LATER:
         e->awaits_channel = true;
         break;
     }
@@ -238,7 +235,7 @@ static void dispatch_on_channel_ready(struct ch_channel *c, void *user) {
         if (!e->awaits_channel)
             continue;
         e->awaits_channel = false;
-        if (c->ops->recall(c, e->in.data, &e->arena, &e->in, NULL) == 0)
+        if (ch_channel_recall(c, ch_sv_of(e->in.data), &e->arena, &e->in, NULL) == 0)
             ch_chat_dispatch_judge(e);
     }
 }
@@ -270,7 +267,7 @@ int ch_chat_dispatch_accept(struct ch_chat_event *e, chela_accepted_fn *done, vo
 }
 
 /* A channel fetched a message itself (channel.h). */
-static void dispatch_on_arrived(const struct ch_arrival *in, struct ch_arena *a,
+static void dispatch_on_arrived(const struct chela_channel_arrival *in, struct ch_arena *a,
                                 chela_accepted_fn *done, void *tag, void *user) {
     struct chela_error err = {0};
     struct ch_chat_service *chat = user;
@@ -283,13 +280,14 @@ static void dispatch_on_arrived(const struct ch_arrival *in, struct ch_arena *a,
     done(err.code, &err, tag);
 }
 
-struct ch_channel_host ch_chat_dispatch_host(struct ch_chat_service *chat, bool listens) {
-    return (struct ch_channel_host){.rt = chat->gw->rt,
-                                    .arrived = dispatch_on_arrived,
-                                    .decide = ch_approval_decision_apply,
-                                    .note = ch_chat_notes_put,
-                                    .workspace = ch_chat_service_workspace,
-                                    .ready = dispatch_on_channel_ready,
-                                    .user = chat,
-                                    .listens = listens};
+struct ch_channel_gateway ch_chat_dispatch_host(struct ch_chat_service *chat, bool listens) {
+    return (struct ch_channel_gateway){.rt = chat->gw->rt,
+                                       .arrived = dispatch_on_arrived,
+                                       .respond = ch_chat_callback_respond,
+                                       .decide = ch_approval_decision_apply,
+                                       .note = ch_chat_notes_put,
+                                       .workspace = ch_chat_service_workspace,
+                                       .ready = dispatch_on_channel_ready,
+                                       .user = chat,
+                                       .listens = listens};
 }

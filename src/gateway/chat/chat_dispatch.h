@@ -24,6 +24,6 @@ void ch_chat_dispatch_event(struct ch_chat_event *e);
 void ch_chat_dispatch_to_lane(struct ch_chat_event *e);
 
 /* What a channel may call. listens: the agent listens to chats (mode heartbeat). */
-struct ch_channel_host ch_chat_dispatch_host(struct ch_chat_service *chat, bool listens);
+struct ch_channel_gateway ch_chat_dispatch_host(struct ch_chat_service *chat, bool listens);
 
 #endif

@@ -42,8 +42,6 @@ void ch_chat_event_reply(struct ch_chat_event *e, const char *text) {
 }
 
 void ch_chat_event_show_working(struct ch_chat_event *e, bool at_work) {
-    const struct ch_channel_ops *ops = e->chat->channel->ops;
     e->shows_working = at_work;
-    if (ops->working)
-        ops->working(e->chat->channel, &e->in, at_work);
+    ch_channel_working(e->chat->channel, &e->in, at_work);
 }

@@ -19,7 +19,7 @@ struct ch_chat_event {
     struct ch_lane *lane;     /* that is watched */
     struct ch_link room_link; /* chat_room.c: in a list of its room */
     struct ch_arena arena;
-    struct ch_arrival in; /* in the arena */
+    struct chela_channel_arrival in; /* in the arena */
     bool accepting;       /* a worker or the store has it: a callback follows */
     bool shows_working;   /* the chat shows that the agent is working */
     bool awaits_channel;  /* the channel cannot judge it yet */

@@ -17,11 +17,11 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/opts.h"
-#include "base/redact.h"
 #include "channel/channels.h"
 #include "gateway/chat/approval_decision.h"
 #include "gateway/chat/approval_prompt.h"
 #include "gateway/chat/chat_actions.h"
+#include "gateway/chat/chat_callback.h"
 #include "gateway/chat/chat_dispatch.h"
 #include "gateway/chat/chat_event.h"
 #include "gateway/chat/chat_notes.h"
@@ -85,6 +85,7 @@ static void lifecycle_digest_opts(const struct chela_channel_opts *o, bool liste
     lifecycle_add_texts(&all, o->allow_from);
     lifecycle_add_texts(&all, o->groups);
     lifecycle_add_texts(&all, o->owners);
+    lifecycle_add_texts(&all, o->settings);
     ch_buf_addf(&all, "%d%d%d %d %d %d %d", o->unasked, listens, o->streaming, (int)o->dm_policy,
                 (int)o->mode, (int)o->group_policy, (int)o->group_session);
     ch_sha256_of(ch_buf_sv(&all), out);
@@ -93,7 +94,7 @@ static void lifecycle_digest_opts(const struct chela_channel_opts *o, bool liste
 static void free_planned(struct planned_channel *p) {
     ch_list_del(&p->link);
     if (p->channel)
-        p->channel->ops->close(p->channel);
+        ch_channel_close(p->channel);
     if (p->fresh)
         ch_free(p->chat);
     ch_free(p->agent);
@@ -108,13 +109,11 @@ void ch_chat_lifecycle_drop_plan(struct ch_chat_plan *plan) {
     ch_free(plan);
 }
 
-static int open_channel(struct planned_channel *p, const struct ch_channel_ops *ops,
+static int open_channel(struct planned_channel *p, const struct chela_channel_ops *ops,
                         const struct chela_channel_opts *o, bool listens, struct chela_error *err) {
-    struct ch_channel_host host = ch_chat_dispatch_host(p->chat, listens);
-    ch_redact_add(o->secret ? o->secret : "");
-    ch_redact_add(o->token ? o->token : "");
-    ch_redact_add(o->encrypt_key ? o->encrypt_key : "");
-    return ops->open(&host, o, &p->channel, err);
+    struct ch_channel_gateway host = ch_chat_dispatch_host(p->chat, listens);
+    ch_channel_redact(ops, o);
+    return ch_channel_open(ops, &host, o, &p->channel, err);
 }
 
 static int plan_channel(chela_gateway *gw, const struct chela_channel_opts *given,
@@ -131,9 +130,12 @@ static int plan_channel(chela_gateway *gw, const struct chela_channel_opts *give
         rc = ch_choice_check(CHELA_CHOICE_TRANSPORT, o.mode, err);
     if (rc < 0)
         return rc;
-    const struct ch_channel_ops *ops = ch_channel_find(o.name);
-    if (!ops)
+    const struct chela_channel_ops *ops = NULL;
+    rc = ch_channel_find(o.name, gw->rt->module_path, &ops, err);
+    if (rc == CHELA_ENOENT)
         return ch_fail(err, CHELA_ECONFIG, "unknown channel '%s'", o.name);
+    if (rc < 0)
+        return rc;
     if (!gw->rt->journal || !gw->store)
         return ch_fail(err, CHELA_ECONFIG, "channel %s needs a store, so that no message is lost",
                        o.name);
@@ -181,8 +183,7 @@ static bool has_pending_work(const struct ch_chat_service *chat) {
 
 /* Tells the channel to leave in any case; true: it can be closed. */
 static bool channel_has_left(const struct ch_chat_service *chat, struct ch_channel *c) {
-    bool idle = !c->ops->leave || c->ops->leave(c);
-    return idle && !ch_outbox_sends(chat->gw->rt, c) && !has_pending_work(chat);
+    return ch_channel_leave(c) && !ch_outbox_sends(chat->gw->rt, c) && !has_pending_work(chat);
 }
 
 static bool lane_is_of_service(const struct ch_lane *l, const struct ch_chat_service *chat) {
@@ -201,7 +202,7 @@ static bool service_has_run(const struct ch_chat_service *chat) {
 
 static void free_old_channel(struct old_channel *f) {
     ch_list_del(&f->link);
-    f->channel->ops->close(f->channel);
+    ch_channel_close(f->channel);
     ch_free(f);
 }
 
@@ -221,11 +222,12 @@ static void close_service(struct ch_chat_service *chat) {
     ch_gateway_tool_release(chat);
     ch_chat_overrides_release(chat);
     ch_chat_notes_release(chat);
+    ch_chat_callbacks_release(chat);
     for (struct old_channel *f; (f = CH_LIST_FIRST(&chat->old_channels, struct old_channel, link));)
         free_old_channel(f);
     chela_outbox_channel(chat->gw->rt, chat->channel->ops->name, NULL, NULL, NULL);
     ch_outbox_on_sent(chat->gw->rt, chat->channel->ops->name, NULL, NULL);
-    chat->channel->ops->close(chat->channel);
+    ch_channel_close(chat->channel);
     ch_list_del(&chat->link);
     ch_free(chat->agent);
     ch_free(chat);
@@ -277,18 +279,16 @@ static void lifecycle_on_leave_timer(struct ch_timer *t) {
 /* --- applying a plan */
 
 static void lifecycle_deliver(chela_runtime *rt, const struct chela_outbound *m, void *user) {
-    struct ch_channel *c = user;
     (void)rt;
-    c->ops->deliver(c, m);
+    ch_channel_deliver(user, m);
 }
 
 /* The old channel removes its signs that the agent is working; the new one adds its own. */
 static void lifecycle_mark_working(struct ch_chat_service *chat, bool at_work) {
     for (CH_LIST_EACH(k, &chat->events)) {
         struct ch_chat_event *e = CH_CONTAINER(k, struct ch_chat_event, link);
-        const struct ch_channel_ops *ops = chat->channel->ops;
-        if (e->shows_working && ops->working)
-            ops->working(chat->channel, &e->in, at_work);
+        if (e->shows_working)
+            ch_channel_working(chat->channel, &e->in, at_work);
     }
 }
 
@@ -297,8 +297,7 @@ static void lifecycle_replace_channel(struct ch_chat_service *chat, struct ch_ch
     lifecycle_mark_working(chat, false);
     f->channel = chat->channel;
     ch_list_add(&chat->old_channels, &f->link);
-    if (f->channel->ops->leave)
-        f->channel->ops->leave(f->channel);
+    ch_channel_leave(f->channel);
     chat->channel = fresh;
     ch_chat_notes_replay_own(chat);
     lifecycle_mark_working(chat, true);
@@ -329,8 +328,7 @@ static void lifecycle_dismiss(struct ch_chat_service *chat) {
         ch_log(CH_LOG_INFO, "gateway", "channel %s accepts no more messages",
                chat->channel->ops->name);
     chat->leaving = true;
-    if (chat->channel->ops->leave)
-        chat->channel->ops->leave(chat->channel);
+    ch_channel_leave(chat->channel);
 }
 
 static bool is_planned(const struct ch_chat_plan *plan, const struct ch_chat_service *chat) {

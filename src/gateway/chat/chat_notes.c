@@ -112,22 +112,18 @@ static bool is_deleted(const struct ch_chat_service *chat, const char *id) {
 void ch_chat_notes_pass_on(struct ch_chat_service *chat, const char *owner, struct ch_sv data) {
     struct ch_channel *c = chat->channel;
     const char *id = strchr(owner, ':');
-    if (id && c->ops->remind && !is_deleted(chat, id + 1))
-        c->ops->remind(c, id + 1, data);
+    if (id && !is_deleted(chat, id + 1))
+        ch_channel_remind(c, id + 1, data);
 }
 
 void ch_chat_notes_end_read(struct ch_chat_service *chat) {
-    struct ch_channel *c = chat->channel;
-    if (c->ops->reminded)
-        c->ops->reminded(c);
+    ch_channel_reminded(chat->channel);
 }
 
 void ch_chat_notes_replay_own(struct ch_chat_service *chat) {
-    struct ch_channel *c = chat->channel;
     for (CH_LIST_EACH(k, &chat->notes)) {
         const struct chat_note *n = CH_CONTAINER(k, struct chat_note, link);
-        if (c->ops->remind)
-            c->ops->remind(c, n->id, ch_buf_sv(&n->data));
+        ch_channel_remind(chat->channel, n->id, ch_buf_sv(&n->data));
     }
 }
 

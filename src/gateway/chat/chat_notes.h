@@ -3,7 +3,7 @@
 #define CH_GATEWAY_CHAT_NOTES_H
 #include "gateway/chat/chat_service.h"
 
-/* Stores a note, or deletes it if data.p is NULL; `note` of struct ch_channel_host, user is
+/* Stores a note, or deletes it if data.p is NULL; `note` of struct ch_channel_gateway, user is
  * the service. */
 void ch_chat_notes_put(const char *id, struct ch_sv data, chela_accepted_fn *done, void *tag,
                        void *user);

@@ -174,7 +174,7 @@ static void recovery_resume_session(struct ch_chat_service *chat, const struct r
     struct ch_chat_event *e = ch_chat_event_new(chat);
     struct chela_error err = {0};
     struct ch_lane *lane;
-    e->in = (struct ch_arrival){
+    e->in = (struct chela_channel_arrival){
         .session = ch_arena_str(&e->arena, ch_sv_str(f->key)), .to = "", .about = {.chat_id = ""}};
     e->wait.ready = recovery_on_lane_ready;
     if (ch_chat_lane_use(chat, e->in.session, &lane, &err) == 0) {
@@ -188,8 +188,7 @@ static void recovery_resume_session(struct ch_chat_service *chat, const struct r
 static void recovery_take_event(struct ch_chat_service *chat, const struct recovered_item *f) {
     struct ch_chat_event *e = ch_chat_event_new(chat);
     struct chela_error err = {0};
-    struct ch_channel *c = chat->channel;
-    if (c->ops->recall(c, ch_sv(f->data, f->n), &e->arena, &e->in, &err) == 0) {
+    if (ch_channel_recall(chat->channel, ch_sv(f->data, f->n), &e->arena, &e->in, &err) == 0) {
         ch_chat_dispatch_judge(e);
         return;
     }

@@ -179,7 +179,7 @@ static int64_t chat_now(const struct ch_chat_room *r) {
 
 /* Another process may have decided about the line without beginning a run. */
 static void room_decide(struct ch_chat_room *r, struct ch_chat_event *e) {
-    const struct ch_arrival *in = &e->in;
+    const struct chela_channel_arrival *in = &e->in;
     uint64_t id = ch_chat_room_notes_digest(in->id);
     struct chela_heard line = {.at = heard_at(r, e),
                                .text = {in->text, strlen(in->text)},
@@ -447,7 +447,7 @@ void ch_chat_room_follow(struct ch_chat_service *chat, struct ch_lane *l) {
 
 /* An unasked reply does not quote a message, except in a topic, which it would leave. */
 static const char *room_reply_address(const struct ch_chat_room *r, struct ch_arena *a) {
-    const struct ch_arrival *in = &r->pending->in;
+    const struct chela_channel_arrival *in = &r->pending->in;
     struct ch_sv to = ch_sv_str(in->to);
     if (is_addressed(&r->pending_urge) || in->about.thread_id)
         return in->to;

@@ -1,18 +1,18 @@
 /* chat_service.c -- see chat_service.h. */
 #include "gateway/chat/chat_service.h"
 
+#include "channel/id.h"
 #include "gateway/chat/chat_event.h"
 #include "gateway/request/gateway_state.h"
 
 struct ch_chat_service *ch_chat_service_new(chela_gateway *gw,
                                             void (*dispatch)(struct ch_chat_event *e)) {
     struct ch_chat_service *chat = ch_alloc(sizeof(*chat));
-    struct ch_list *lists[] = {&chat->events,           &chat->reply_targets,
-                               &chat->approval_prompts, &chat->decisions,
-                               &chat->actions,          &chat->known_chats,
-                               &chat->config_jobs,      &chat->overrides,
-                               &chat->rooms,            &chat->notes,
-                               &chat->note_writes,      &chat->old_channels};
+    struct ch_list *lists[] = {&chat->events,      &chat->reply_targets, &chat->approval_prompts,
+                               &chat->decisions,   &chat->actions,       &chat->known_chats,
+                               &chat->config_jobs, &chat->overrides,     &chat->rooms,
+                               &chat->notes,       &chat->note_writes,   &chat->old_channels,
+                               &chat->callbacks};
     chat->gw = gw;
     chat->dispatch = dispatch;
     for (size_t i = 0; i < CH_LEN(lists); i++)
@@ -47,5 +47,7 @@ char *ch_chat_service_chat_id(const char *session) {
     struct ch_sv rest = ch_sv_str(session);
     ch_sv_split(&rest, ':');
     struct ch_sv id = ch_sv_split(&rest, ':');
-    return id.p ? ch_strndup(id.p, id.n) : ch_strdup("");
+    CH_BUF_AUTO out = {0};
+    ch_id_read(&out, id);
+    return out.n ? ch_buf_take(&out) : ch_strdup("");
 }

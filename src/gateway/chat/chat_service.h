@@ -29,6 +29,7 @@ struct ch_chat_service {
     struct ch_chat_room_reading *room_reading; /* chat_room_notes.c: in progress; else NULL */
     struct ch_timer room_read_timer;           /* chat_room_notes.c */
     struct ch_list notes, note_writes;         /* chat_notes.c */
+    struct ch_list callbacks;                  /* chat_callback.c */
     /* chat_lifecycle.c */
     unsigned char options_digest[CH_SHA256_SIZE];
     struct ch_list old_channels; /* replaced, with work in progress */
@@ -47,7 +48,7 @@ struct ch_chat_service *ch_chat_service_of_session(const chela_gateway *gw, cons
 
 /* The agent that answers there; the first agent if the configured one is gone. */
 chela_agent *ch_chat_service_agent(const struct ch_chat_service *chat);
-/* The agent's workspace, as struct ch_channel_host wants it; chat is the service. */
+/* The agent's workspace, as struct ch_channel_gateway wants it; chat is the service. */
 const char *ch_chat_service_workspace(void *chat);
 /* "oc_1" of the session "feishu:oc_1:omt_2"; the caller frees it. */
 char *ch_chat_service_chat_id(const char *session);

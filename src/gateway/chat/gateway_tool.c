@@ -76,7 +76,7 @@ static struct ch_sv gateway_tool_key(const chela_call *call) {
 bool ch_gateway_tool_is_allowed(struct ch_chat_service *chat, const struct chela_inbound *in) {
     struct ch_channel *c = chat->channel;
     bool direct = in->chat_type && strcmp(in->chat_type, "direct") == 0;
-    return direct && in->sender_id && c->ops->is_owner && c->ops->is_owner(c, in->sender_id);
+    return direct && in->sender_id && ch_channel_is_owner(c, in->sender_id);
 }
 
 static bool is_permitted(const struct gateway_tool *t) {
@@ -87,15 +87,16 @@ static bool is_permitted(const struct gateway_tool *t) {
     if (!by || !chat || !by->sender || !by->channel ||
         strcmp(by->channel, chat->channel->ops->name) != 0)
         return false;
-    return chat->channel->ops->is_owner(chat->channel, by->sender);
+    return ch_channel_is_owner(chat->channel, by->sender);
 }
 
 /* --- the diff of a change */
 
-static int patch_text(const char *file, struct ch_sv key, const struct ch_json *value,
-                      struct ch_buf *before, struct ch_buf *after, struct chela_error *err) {
-    int rc = ch_file_load(file, CH_LIMIT_YAML_FILE, before, err);
-    return rc < 0 ? rc : ch_config_patch(ch_buf_sv(before), file, key, value, after, err);
+static int patch_text(const struct ch_config_place *at, struct ch_sv key,
+                      const struct ch_json *value, struct ch_buf *before, struct ch_buf *after,
+                      struct chela_error *err) {
+    int rc = ch_file_load(at->file, CH_LIMIT_YAML_FILE, before, err);
+    return rc < 0 ? rc : ch_config_patch(ch_buf_sv(before), at, key, value, after, err);
 }
 
 static size_t same_head(struct ch_sv a, struct ch_sv b) {
@@ -149,7 +150,8 @@ static void gateway_tool_show(chela_call *call, struct ch_buf *out) {
     }
     if (!ch_sv_is(action_of(call), "patch") || !value)
         return;
-    if (patch_text(t->file, gateway_tool_key(call), value, &before, &after, &err) == 0)
+    if (patch_text(&(struct ch_config_place){t->file, t->gw->rt->module_path},
+                   gateway_tool_key(call), value, &before, &after, &err) == 0)
         add_diff(out, t->file, ch_buf_sv(&before), ch_buf_sv(&after));
     else
         ch_buf_add_str(out, err.message);
@@ -163,6 +165,7 @@ struct ch_config_job {
     struct ch_chat_service *chat; /* NULL: the service was closed */
     chela_call *call;             /* NULL: cancelled */
     char *file, *key;     /* owned */
+    const char *module_path; /* of the runtime */
     struct ch_arena arena;
     const struct ch_json *value; /* in the arena; NULL: the job only reads */
     struct ch_buf text;          /* the result */
@@ -184,7 +187,8 @@ static void config_job_get(struct ch_config_job *c) {
     CH_BUF_AUTO all = {0};
     chela_config *cfg;
     struct option_listing l = {&all, c->key};
-    if (chela_config_load(c->file, NULL, NULL, &cfg, &c->err) < 0)
+    struct chela_config_opts opts = CHELA_CONFIG_OPTS(.module_path = c->module_path);
+    if (chela_config_open(c->file, &opts, &cfg, &c->err) < 0)
         return;
     chela_config_show(cfg, list_option, &l);
     chela_config_free(cfg);
@@ -242,7 +246,8 @@ static int replace_config_file(const char *file, struct ch_sv before, struct ch_
 /* A symbolic link stays: its target is replaced. */
 static void config_job_patch(struct ch_config_job *c) {
     CH_BUF_AUTO before = {0}, after = {0};
-    if (patch_text(c->file, ch_sv_str(c->key), c->value, &before, &after, &c->err) < 0)
+    if (patch_text(&(struct ch_config_place){c->file, c->module_path}, ch_sv_str(c->key), c->value,
+                   &before, &after, &c->err) < 0)
         return;
     char *file = realpath(c->file, NULL);
     if (!file)
@@ -304,6 +309,7 @@ static void config_job_start(chela_call *call, const struct gateway_tool *t,
     c->chat = ch_chat_service_of_session(t->gw, t->session);
     c->call = call;
     c->file = ch_strdup(t->file);
+    c->module_path = t->gw->rt->module_path;
     c->key = ch_strndup(key.p, key.n);
     if (value) { /* copied: the call belongs to the loop thread */
         struct ch_jw w = ch_jw(&text);
@@ -356,7 +362,8 @@ static int gateway_tool_check(chela_call *call, void *user) {
                                    "Only an owner of the channel may use this tool.");
     if (patches && !value)
         return gateway_tool_refuse(call, "invalid_arguments", "patch needs a key and a value");
-    if (patches && patch_text(t->file, gateway_tool_key(call), value, &before, &after, &err) < 0)
+    if (patches && patch_text(&(struct ch_config_place){t->file, t->gw->rt->module_path},
+                              gateway_tool_key(call), value, &before, &after, &err) < 0)
         return gateway_tool_refuse(
             call, err.code == CHELA_EPERM ? "permission_denied" : "invalid_arguments", err.message);
     return 0;

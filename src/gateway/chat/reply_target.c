@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/log.h"
+#include "channel/id.h"
 #include "gateway/chat/approval_prompt.h"
 #include "gateway/chat/chat_actions.h"
 #include "gateway/chat/chat_service.h"
@@ -106,7 +107,8 @@ static int reply_target_reply(chela_call *call, const struct chela_message *m, v
         return reply_target_refuse(call);
     ch_sv_split(&rest, ' ');
     ch_sv_split(&rest, ' ');
-    ch_buf_addf(&to, "%s %.*s", t->conversation, CH_SV_FMT(id));
+    ch_id_add(&to, ch_sv_str(t->conversation));
+    ch_buf_addf(&to, " %.*s", CH_SV_FMT(id));
     if (rest.p)
         ch_buf_addf(&to, " %.*s", CH_SV_FMT(rest));
     return reply_target_put(call, t, m, ch_buf_str(&to));
@@ -119,7 +121,7 @@ static int reply_target_react(chela_call *call, const struct chela_message *m, v
     if (!id.n)
         return reply_target_refuse(call);
     CH_AUTOFREE char *message = ch_strndup(id.p, id.n);
-    c->ops->react(c, t->conversation, message, m->emoji, ch_chat_actions_done,
+    c->ops->react(c->self, t->conversation, message, m->emoji, ch_chat_actions_done,
                   ch_chat_actions_begin(t->chat, call));
     return 0;
 }
@@ -129,7 +131,9 @@ static int reply_target_send(chela_call *call, const struct chela_message *m, vo
     if (m->target && strcmp(m->target, t->conversation) != 0)
         return chela_result_error(call, "permission_denied",
                                   "You can write to this conversation only.");
-    return reply_target_put(call, t, m, m->more && !is_in_topic(t->to) ? t->conversation : t->to);
+    CH_BUF_AUTO chat = {0};
+    ch_id_add(&chat, ch_sv_str(t->conversation));
+    return reply_target_put(call, t, m, m->more && !is_in_topic(t->to) ? ch_buf_str(&chat) : t->to);
 }
 
 static struct reply_target *reply_target_find(struct ch_chat_service *chat, const char *session) {

@@ -3,21 +3,26 @@
 #include "gateway/http/channel_api.h"
 
 #include "gateway/chat/approval_decision.h"
+#include "gateway/chat/chat_callback.h"
 #include "gateway/chat/chat_dispatch.h"
 #include "gateway/chat/chat_event.h"
 #include "gateway/chat/chat_service.h"
 #include "gateway/request/gateway_state.h"
 #include "gateway/request/request.h"
 
-static struct ch_sv callback_header(const void *request, const char *name) {
-    return ch_inbound_count(request, name) == 1 ? ch_inbound_header(request, name)
-                                                : ch_sv(NULL, 0);
+static struct chela_text callback_header(const void *request, const char *name) {
+    struct ch_sv value =
+        ch_inbound_count(request, name) == 1 ? ch_inbound_header(request, name) : ch_sv(NULL, 0);
+    return ch_text(value);
 }
 
-static void channel_api_respond(struct ch_request *req, struct ch_sv json) {
+static void channel_api_respond(struct ch_request *req, const char *type, struct ch_sv text) {
     CH_BUF_AUTO out = {0};
-    ch_buf_add_sv(&out, json);
-    ch_request_respond_json(req, 200, &out);
+    ch_buf_add_sv(&out, text);
+    if (type)
+        ch_request_respond(req, 200, type, text);
+    else
+        ch_request_respond_json(req, 200, &out);
 }
 
 static void channel_api_on_disconnect(struct ch_request *req) {
@@ -28,7 +33,7 @@ static void channel_api_on_accepted(int rc, const struct chela_error *err, void 
     struct ch_request *req = tag;
     req->on_disconnect = NULL;
     if (rc == 0 || rc == CHELA_EEXIST)
-        channel_api_respond(req, CH_SV("{}"));
+        channel_api_respond(req, NULL, CH_SV("{}"));
     else
         ch_request_fail(req, 503, NULL, "the event cannot be stored: %s",
                         err ? err->message : chela_error_text(rc));
@@ -45,34 +50,49 @@ static void channel_api_accept(struct ch_request *req, struct ch_chat_event *e) 
     ch_request_fail_with(req, &err);
 }
 
-void ch_channel_api_receive(struct ch_request *req) {
-    struct ch_chat_service *chat = ch_chat_service_named(req->gw, req->param);
-    const struct ch_inbound *in = ch_exchange_inbound(req->x);
-    struct ch_callback call = {.header = callback_header,
-                               .request = in,
-                               .body = req->body,
-                               .json = req->json,
-                               .now = ch_now_ms(ch_loop_clock(req->gw->rt->loop))};
-    struct ch_verdict verdict = {.status = 401, .why = "no such channel"};
-    bool open = chat && !chat->leaving && chat->channel->ops->receive;
-    struct ch_chat_event *e = open ? ch_chat_event_new(chat) : NULL;
-    if (e)
-        chat->channel->ops->receive(chat->channel, &call, &e->arena, &verdict);
-    if (verdict.arrived) {
-        e->in = verdict.arrival;
+static void channel_api_judge(struct ch_request *req, struct ch_chat_event *e,
+                              struct ch_chat_callback *k,
+                              const struct chela_channel_verdict *verdict) {
+    if (verdict->later) {
+        ch_chat_callback_await(k, req);
+        ch_chat_event_drop(e);
+        return;
+    }
+    ch_chat_callback_drop(k);
+    if (verdict->arrived) {
+        e->in = verdict->arrival;
         channel_api_accept(req, e);
         return;
     }
-    if (verdict.decision) {
-        ch_approval_decision_from_request(req, chat, verdict.decision);
-        ch_chat_event_drop(e);
+    if (verdict->decision)
+        ch_approval_decision_from_request(req, e->chat, verdict->decision);
+    else if (verdict->status == 200)
+        channel_api_respond(req, verdict->type, ch_sv_of(verdict->answer));
+    else
+        ch_request_fail(req, verdict->status, NULL, "%s", verdict->why);
+    ch_chat_event_drop(e);
+}
+
+void ch_channel_api_receive(struct ch_request *req) {
+    chela_gateway *gw = req->gw;
+    struct ch_chat_service *chat = ch_chat_service_named(gw, req->param);
+    const struct ch_inbound *in = ch_exchange_inbound(req->x);
+    struct chela_channel_verdict verdict = {.status = 401};
+    if (!chat || chat->leaving || !chat->channel->ops->receive) {
+        gw->counters.refused++;
+        ch_request_fail(req, 401, NULL, "no such channel");
         return;
     }
-    req->gw->counters.refused += verdict.status == 401;
-    if (verdict.status == 200)
-        channel_api_respond(req, verdict.answer);
-    else
-        ch_request_fail(req, verdict.status, NULL, "%s", verdict.why);
-    if (e)
-        ch_chat_event_drop(e);
+    struct ch_chat_callback *k = ch_chat_callback_new(chat);
+    struct ch_chat_event *e = ch_chat_event_new(chat);
+    struct chela_channel_callback call = {.method = ch_inbound_method(in),
+                                          .query = ch_text(req->query),
+                                          .header = callback_header,
+                                          .request = in,
+                                          .body = ch_text(req->body),
+                                          .now = ch_now_ms(ch_loop_clock(gw->rt->loop)),
+                                          .respond_to = k};
+    chat->channel->ops->receive(chat->channel->self, &call, &e->arena, &verdict);
+    gw->counters.refused += verdict.status == 401;
+    channel_api_judge(req, e, k, &verdict);
 }

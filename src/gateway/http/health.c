@@ -71,7 +71,7 @@ static bool health_add_channels(struct ch_jw *w, const chela_gateway *gw, bool t
     bool failing = false;
     for (CH_LIST_EACH(k, &gw->chats)) {
         struct ch_channel *c = CH_CONTAINER(k, struct ch_chat_service, link)->channel;
-        const char *trouble = c->ops->trouble ? c->ops->trouble(c) : NULL;
+        const char *trouble = ch_channel_trouble(c);
         size_t n = ch_outbox_stuck(gw->rt, c->ops->name);
         CH_BUF_AUTO why = {0};
         if (n)

@@ -16,7 +16,8 @@ enum ch_http_route_flags {
     CH_ROUTE_SOCKET = 4, /* a WebSocket: the token may be among the subprotocols */
     CH_ROUTE_KEYED = 16, /* honours Idempotency-Key (idempotency.h) */
     CH_ROUTE_KEYED_SESSION = 32, /* the same for requests with X-Chela-Session */
-    CH_ROUTE_ONCE = 64,  /* an interrupted request is not run again under its key */
+    CH_ROUTE_RAW = 128,          /* the body is of any type; the handler parses it */
+    CH_ROUTE_ONCE = 64,          /* an interrupted request is not run again under its key */
     /* Anthropic's protocol: the token may be in x-api-key. A GET route needs the header
      * anthropic-version, too. */
     CH_ROUTE_ANTHROPIC = 8,

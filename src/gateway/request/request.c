@@ -351,7 +351,7 @@ static struct ch_auth_refusal check_route(chela_gateway *gw, struct ch_exchange 
         return (struct ch_auth_refusal){400, "unexpected body"};
     if (r->flags & CH_ROUTE_SMALL && !has_small_body(in))
         return (struct ch_auth_refusal){413, "the body is too large, or has no Content-Length"};
-    if (!reads && !is_json(ch_inbound_header(in, "content-type")))
+    if (!reads && !(r->flags & CH_ROUTE_RAW) && !is_json(ch_inbound_header(in, "content-type")))
         return (struct ch_auth_refusal){415, "the content type must be application/json"};
     return (struct ch_auth_refusal){0};
 }
@@ -418,7 +418,7 @@ static struct ch_request *request_new(chela_gateway *gw, struct ch_exchange *x) 
 void ch_request_on_complete(struct ch_exchange *x, void *user) {
     struct ch_request *req = request_new(user, x);
     struct chela_error err = {0};
-    bool wants = strcmp(req->route->method, "POST") == 0;
+    bool wants = strcmp(req->route->method, "POST") == 0 && !(req->route->flags & CH_ROUTE_RAW);
     if (wants &&
         ch_json_parse(&req->arena, req->body, CH_JSON_STRICT, &req->json, NULL, &err) < 0) {
         ch_request_fail(req, 400, NULL, "the body is not valid JSON: %s", err.message);

@@ -153,6 +153,59 @@ char *chela_gateway_survey(chela_runtime *rt, const char *url, const char *token
     return ch_buf_take(&out);
 }
 
+struct channel_diagnostics {
+    chela_runtime *rt;
+    struct ch_jw *w;
+    const char *name;
+};
+
+static void channel_row(const char *status, const char *detail, const char *mend, void *user) {
+    struct channel_diagnostics *d = user;
+    struct ch_jw *w = d->w;
+    ch_jw_begin(w, '{');
+    ch_jw_kcstr(w, "area", "channel");
+    ch_jw_kcstr(w, "name", d->name);
+    ch_jw_kcstr(w, "status", status);
+    ch_jw_kcstr(w, "detail", detail);
+    if (mend)
+        ch_jw_kcstr(w, "mend", mend);
+    ch_jw_end(w, '}');
+}
+
+static struct chela_text no_header(const struct chela_channel_response *r, const char *name) {
+    (void)r;
+    (void)name;
+    return (struct chela_text){NULL, 0};
+}
+
+/* `http` of a survey: waits. */
+static void channel_query(const struct chela_channel_request *r, chela_channel_response_fn *done,
+                          void *tag, void *user) {
+    struct channel_diagnostics *d = user;
+    CH_ARENA_AUTO arena = {0};
+    CH_BUF_AUTO body = {0};
+    struct chela_error err = {0};
+    struct ch_header headers[16];
+    struct ch_sv sent = ch_sv(r->body, r->n);
+    size_t n = 0;
+    for (size_t i = 0; r->headers && r->headers[i] && n < CH_LEN(headers); i += 2)
+        headers[n++] = (struct ch_header){ch_sv_str(r->headers[i]), ch_sv_str(r->headers[i + 1])};
+    struct ch_http_request req = {.method = r->method,
+                                  .url = r->url,
+                                  .headers = headers,
+                                  .nheaders = n,
+                                  .body = &sent,
+                                  .nbody = sent.n > 0,
+                                  .timeouts = {CH_SERVER_QUERY_MS, CH_SERVER_QUERY_MS,
+                                               CH_SERVER_QUERY_MS, CH_SERVER_QUERY_MS}};
+    int rc = ch_server_query(&d->rt->providers, &req, &body, &err);
+    struct chela_channel_response answer = {.status = rc < 0 ? err.http_status : 200,
+                                            .why = rc < 0 ? err.message : NULL,
+                                            .body = ch_text(ch_buf_sv(&body)),
+                                            .header = no_header};
+    done(&answer, tag);
+}
+
 char *chela_channel_survey(chela_runtime *rt, const struct chela_channel_opts *given,
                            struct chela_error *err) {
     struct ch_buf out = {0};
@@ -160,11 +213,15 @@ char *chela_channel_survey(chela_runtime *rt, const struct chela_channel_opts *g
     struct chela_channel_opts o;
     if (CH_OPTS_NEED(chela_channel_opts, &o, given, err) < 0)
         return NULL;
-    const struct ch_channel_ops *ops = ch_channel_find(o.name);
-    ch_redact_add(o.secret ? o.secret : "");
+    const struct chela_channel_ops *ops = NULL;
+    if (o.name && ch_channel_find(o.name, rt->module_path, &ops, NULL) < 0)
+        ops = NULL;
+    ch_channel_redact(ops, &o);
     ch_jw_begin(&w, '[');
+    struct channel_diagnostics d = {.rt = rt, .w = &w, .name = o.name};
+    struct chela_channel_survey s = {channel_row, channel_query, &d};
     if (ops && ops->survey && o.secret)
-        ops->survey(rt, &o, &w);
+        ops->survey(rt, &o, &s);
     ch_jw_end(&w, ']');
     return ch_buf_take(&out);
 }

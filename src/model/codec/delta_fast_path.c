@@ -21,7 +21,7 @@ const char *ch_quick_string(const char *at, const char *end, struct ch_buf *scra
         char *room = ch_buf_reserve(scratch, out->n + s.extra);
         if (!room)
             return NULL;
-        *out = ch_sv(room, ch_scan_decode(at, s.quote, room));
+        *out = ch_sv(room, ch_scan_decode(&s, at, room));
     }
     return s.quote + 1;
 }

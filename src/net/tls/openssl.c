@@ -440,6 +440,33 @@ static long aes_decrypt(const unsigned char key[32], const unsigned char iv[16],
     return fine ? (long)some + rest : -1;
 }
 
+static long aes_blocks(int encrypt, const unsigned char key[32], const unsigned char iv[16],
+                       const void *in, size_t n, void *out) {
+    EVP_CIPHER_CTX *ctx = EVP_CIPHER_CTX_new();
+    int some = 0, rest = 0;
+
+    ERR_clear_error();
+    bool fine = ctx && n <= INT_MAX && n % 16 == 0 &&
+                EVP_CipherInit_ex(ctx, EVP_aes_256_cbc(), NULL, key, iv, encrypt) == 1 &&
+                EVP_CIPHER_CTX_set_padding(ctx, 0) == 1 &&
+                EVP_CipherUpdate(ctx, out, &some, in, (int)n) == 1 &&
+                EVP_CipherFinal_ex(ctx, (unsigned char *)out + some, &rest) == 1;
+    EVP_CIPHER_CTX_free(ctx);
+    return fine ? (long)some + rest : -1;
+}
+
+static int ed25519_verify(const unsigned char key[32], const unsigned char signature[64],
+                          const void *text, size_t n) {
+    ERR_clear_error();
+    EVP_PKEY *pkey = EVP_PKEY_new_raw_public_key(EVP_PKEY_ED25519, NULL, key, 32);
+    EVP_MD_CTX *ctx = EVP_MD_CTX_new();
+    int genuine = pkey && ctx && EVP_DigestVerifyInit(ctx, NULL, NULL, NULL, pkey) == 1 &&
+                  EVP_DigestVerify(ctx, signature, 64, text, n) == 1;
+    EVP_MD_CTX_free(ctx);
+    EVP_PKEY_free(pkey);
+    return genuine;
+}
+
 static const struct chela_tls_ops ops = {
     .name = "openssl",
     .context_new = context_new,
@@ -456,6 +483,8 @@ static const struct chela_tls_ops ops = {
     .accept = tls_accept,
     .end = tls_end,
     .offer_h2 = offer_h2,
+    .aes_blocks = aes_blocks,
+    .ed25519_verify = ed25519_verify,
 };
 
 CHELA_API const struct chela_module chela_module;

@@ -58,8 +58,8 @@ static void test_decided(void **state) {
         CH_ARENA_AUTO a = {0};
         CH_BUF_AUTO out = {0};
         struct chela_error err = {0};
-        struct ch_decision d = {.session = "feishu:oc_1", .approval = "ap_1",
-                                .word = cases[i].word, .by = "ou_1"};
+        struct chela_channel_decision d = {
+            .session = "feishu:oc_1", .approval = "ap_1", .word = cases[i].word, .by = "ou_1"};
         if (cases[i].rc)
             ch_fail(&err, cases[i].rc, "because");
         ch_feishu_card_decided(&out, &d, "what", cases[i].rc ? &err : NULL);

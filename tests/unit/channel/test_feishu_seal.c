@@ -36,23 +36,24 @@ struct headers {
     const char *timestamp, *nonce, *signature;
 };
 
-static struct ch_sv header(const void *request, const char *name) {
+static struct chela_text header(const void *request, const char *name) {
     const struct headers *h = request;
     const char *value = strcmp(name, "x-lark-request-timestamp") == 0 ? h->timestamp
                         : strcmp(name, "x-lark-request-nonce") == 0   ? h->nonce
                         : strcmp(name, "x-lark-signature") == 0       ? h->signature
                                                                       : NULL;
-    return ch_sv_str(value);
+    return ch_text(ch_sv_str(value));
 }
 
 static int open_letter(const char *key, const struct headers *h, const char *body, int64_t now_s,
                        struct ch_arena *a, struct ch_feishu_letter *out) {
     struct ch_feishu_keys k = {"cli_1", "xxxxxx", key, &cipher};
-    struct ch_callback in = {.header = header, .request = h, .body = ch_sv_str(body),
-                             .now = now_s * 1000};
+    struct chela_channel_callback in = {
+        .header = header, .request = h, .body = ch_text(ch_sv_str(body)), .now = now_s * 1000};
+    const struct ch_json *json;
     const char *why = NULL;
-    assert_int_equal(ch_json_parse(a, in.body, CH_JSON_STRICT, &in.json, NULL, NULL), 0);
-    int status = ch_feishu_unseal(&k, &in, a, out, &why);
+    assert_int_equal(ch_json_parse(a, ch_sv_of(in.body), CH_JSON_STRICT, &json, NULL, NULL), 0);
+    int status = ch_feishu_unseal(&k, &in, json, a, out, &why);
     assert_true(status == 0 || why != NULL);
     return status;
 }

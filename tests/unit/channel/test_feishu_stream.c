@@ -55,7 +55,7 @@ void ch_feishu_send_form(struct ch_feishu_api *api, const char *path, const char
     fail();
 }
 
-static void on_note(const char *id, struct ch_sv data, chela_accepted_fn *done, void *tag,
+static void on_note(const char *id, struct chela_text data, chela_accepted_fn *done, void *tag,
                     void *user) {
     (void)user;
     assert_string_equal(id, "om_1");
@@ -80,7 +80,7 @@ static int setup(void **state) {
     w = (struct world){.now = T0, .ended = -1};
     w.clock = (struct ch_clock){clock_now, clock_now, &w};
     assert_int_equal(ch_runtime_open(NULL, &w.clock, &w.rt, NULL), 0);
-    struct ch_channel_host host = {.rt = w.rt, .note = on_note};
+    struct chela_channel_host host = {.rt = w.rt, .note = on_note};
     w.stream = ch_feishu_stream_new(&host, NULL);
     return 0;
 }
@@ -123,7 +123,7 @@ static bool end(void) {
 
 /* A card of a run, on its way to people. */
 static void begin(void) {
-    struct ch_arrival in = {.to = TO, .session = "feishu:oc_1"};
+    struct chela_channel_arrival in = {.to = TO, .session = "feishu:oc_1"};
     ch_feishu_stream_text(w.stream, &in, CH_SV("first words"));
     answer("POST", 0, "{\"data\":{\"card_id\":\"c1\"}}");
     stored();
@@ -172,7 +172,7 @@ static void test_given_up(void **state) {
 
 static void test_busy_with_note(void **state) {
     (void)state;
-    struct ch_arrival in = {.to = TO, .session = "feishu:oc_1"};
+    struct chela_channel_arrival in = {.to = TO, .session = "feishu:oc_1"};
     assert_true(ch_feishu_stream_is_idle(w.stream));
     ch_feishu_stream_text(w.stream, &in, CH_SV("first words"));
     answer("POST", 0, "{\"data\":{\"card_id\":\"c1\"}}");

@@ -155,7 +155,7 @@ static void test_overheard(void **state) {
     for (int overheard = 0; overheard < 2; overheard++) {
         CH_ARENA_AUTO a = {0};
         bool done = false;
-        struct ch_arrival in = {.text = "look", .overheard = overheard};
+        struct chela_channel_arrival in = {.text = "look", .overheard = overheard};
         struct ch_file file = {.stem = "m-1", .bytes = ch_buf_sv(&png)};
         ch_file_take(rt, &in, &a, NULL, &file, on_filed, &done);
         assert_int_equal(ch_loop_run(rt->loop, &done), 0);
@@ -184,7 +184,7 @@ static void test_fit(void **state) {
         size_t notes = 0;
         struct chela_media media[3] = {{.len = rows[i].lens[0]}, {.len = rows[i].lens[1]},
                                        {.len = rows[i].lens[2]}};
-        struct ch_arrival in = {.text = "look", .media = media, .nmedia = 3};
+        struct chela_channel_arrival in = {.text = "look", .media = media, .nmedia = 3};
         ch_pictures_fit(&in, rows[i].held, &a);
         assert_int_equal(in.nmedia, rows[i].fit);
         for (const char *p = in.text; (p = strstr(p, "\n[a picture cannot be shown")); p++)

@@ -14,17 +14,18 @@
 
 #include "agent/handle/agent.h"
 #include "agent/handle/session.h"
-#include "model/provider/target.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "channel/channels.h"
 #include "chela/config.h"
 #include "config/conf.h"
 #include "config/option.h"
-#include "model/codec/codec.h"
 #include "model/catalog/provider.h"
+#include "model/codec/codec.h"
+#include "model/provider/target.h"
 #include "json/json.h"
 
 /* --- what a file comes to ------------------------------------------------------ */
@@ -659,6 +660,7 @@ static char *file_with(const struct ch_option *o, const char *value, size_t *at,
         [CH_SCOPE_HOOK] = {"\"gateway\": {\"hooks\": {\"h\": {", "}}}", "gateway.hooks.h."},
         [CH_SCOPE_SCHEDULE] = {"\"schedules\": {\"s\": {", "}}", "schedules.s."},
         [CH_SCOPE_MCP] = {"\"mcp\": {\"servers\": {\"m\": {", "}}}", "mcp.servers.m."},
+        [CH_SCOPE_CHANNEL] = {"\"channels\": {\"feishu\": {", "}}", "channels.feishu."},
     };
     struct ch_buf out = {0};
     ch_buf_addf(path, "%s%s", around[o->scope].path, o->key);
@@ -731,6 +733,7 @@ static bool takes(const struct ch_option *o, char kind) {
     case CH_CFG_APPROVALS:
     case CH_CFG_ONE:
     case CH_CFG_MAP:
+    case CH_CFG_CHANNELS:
         return kind == 'm';
     case CH_CFG_ANY:
         return true;
@@ -1289,11 +1292,12 @@ static void test_schema(void **state) {
                                         "models", "items", NULL),
         [CH_SCOPE_TOOL] = ch_json_path(top, "tools", "properties", "custom", "items", NULL),
         [CH_SCOPE_POLICY] = ch_json_path(top, "policies", "items", NULL),
-        [CH_SCOPE_HOOK] = ch_json_path(top, "gateway", "properties", "hooks",
-                                       "additionalProperties", NULL),
+        [CH_SCOPE_HOOK] =
+            ch_json_path(top, "gateway", "properties", "hooks", "additionalProperties", NULL),
         [CH_SCOPE_SCHEDULE] = ch_json_path(top, "schedules", "additionalProperties", NULL),
-        [CH_SCOPE_MCP] = ch_json_path(top, "mcp", "properties", "servers", "additionalProperties",
-                                      NULL),
+        [CH_SCOPE_MCP] =
+            ch_json_path(top, "mcp", "properties", "servers", "additionalProperties", NULL),
+        [CH_SCOPE_CHANNEL] = ch_json_path(top, "channels", "properties", "telegram", NULL),
     };
     for (const struct ch_option *o = ch_options; o->key; o++) {
         const struct ch_json *at = tops[o->scope];
@@ -1361,6 +1365,23 @@ static void test_the_manual(void **state) {
             continue;
         missing++;
         print_error("%s", row.p);
+    }
+    const struct chela_channel_ops *ops;
+    for (size_t i = 0; (ops = ch_channel_listed(i, NULL)); i++) {
+        CH_ARENA_AUTO a = {0};
+        for (const struct ch_option *o = ch_conf_channel_rows(ops, &a); o->key; o++) {
+            CH_BUF_AUTO row = {0};
+            struct ch_option named = *o;
+            named.key = ch_arena_printf(&a, "%s.%s", ops->name, o->key);
+            if (o->type == CH_CFG_REFUSED)
+                continue;
+            manual_row(&named, &row);
+            rows++;
+            if (!strstr(manual.p, row.p)) {
+                missing++;
+                print_error("%s", row.p);
+            }
+        }
     }
     if (missing)
         fail_msg("docs/configuration.md lacks the %zu rows above", missing);
@@ -1493,13 +1514,9 @@ static void test_words_are_names(void **state) {
         {CH_SCOPE_FILE, "sandbox.mode", CHELA_CHOICE_SANDBOX_MODE},
         {CH_SCOPE_FILE, "sandbox.network", CHELA_CHOICE_NETWORK},
         {CH_SCOPE_FILE, "durability", CHELA_CHOICE_DURABILITY},
-        {CH_SCOPE_FILE, "channels.feishu.mode", CHELA_CHOICE_TRANSPORT},
-        {CH_SCOPE_FILE, "channels.feishu.dmPolicy", CHELA_CHOICE_ACCESS},
-        {CH_SCOPE_FILE, "channels.feishu.groupPolicy", CHELA_CHOICE_ACCESS},
-        {CH_SCOPE_FILE, "channels.feishu.groupSession", CHELA_CHOICE_GROUP_SESSION},
-        {CH_SCOPE_FILE, "channels.telegram.dmPolicy", CHELA_CHOICE_ACCESS},
-        {CH_SCOPE_FILE, "channels.telegram.groupPolicy", CHELA_CHOICE_ACCESS},
-        {CH_SCOPE_FILE, "channels.telegram.groupSession", CHELA_CHOICE_GROUP_SESSION},
+        {CH_SCOPE_CHANNEL, "dmPolicy", CHELA_CHOICE_ACCESS},
+        {CH_SCOPE_CHANNEL, "groupPolicy", CHELA_CHOICE_ACCESS},
+        {CH_SCOPE_CHANNEL, "groupSession", CHELA_CHOICE_GROUP_SESSION},
         {CH_SCOPE_AGENT, "tools.permission", CHELA_CHOICE_PERMISSION},
         {CH_SCOPE_AGENT, "tools.selection", CHELA_CHOICE_SELECTION},
         {CH_SCOPE_AGENT, "context.prompt", CHELA_CHOICE_PROMPT_STYLE},

@@ -17,7 +17,8 @@ static int set(const char *text, const char *key, const char *json, struct ch_bu
     CH_ARENA_AUTO arena = {0};
     const struct ch_json *v;
     assert_int_equal(ch_json_parse(&arena, ch_sv_str(json), CH_JSON_STRICT, &v, NULL, err), 0);
-    return ch_config_patch(ch_sv_str(text), "c.yaml", ch_sv_str(key), v, out, err);
+    return ch_config_patch(ch_sv_str(text), &(struct ch_config_place){.file = "c.yaml"},
+                           ch_sv_str(key), v, out, err);
 }
 
 static void test_changes(void **state) {

@@ -21,28 +21,38 @@ static struct world {
     chela_runtime *rt;
     chela_gateway *gw;
     struct ch_chat_service *chat;
-    struct ch_channel channel;
+    struct ch_channel *channel;
     struct ch_buf log; /* "id=data;" for a note, "." for all of them */
 } w;
 
-static void pigeon_close(struct ch_channel *c) {
+static int pigeon_open(const struct chela_channel_host *host, const struct chela_channel_opts *o,
+                       void **out, struct chela_error *err) {
+    (void)host;
+    (void)o;
+    (void)err;
+    *out = NULL;
+    return 0;
+}
+
+static void pigeon_close(void *c) {
     (void)c;
 }
 
-static void pigeon_remind(struct ch_channel *c, const char *id, struct ch_sv data) {
+static void pigeon_remind(void *c, const char *id, struct chela_text data) {
     (void)c;
-    ch_buf_addf(&w.log, "%s=%.*s;", id, CH_SV_FMT(data));
+    ch_buf_addf(&w.log, "%s=%.*s;", id, (int)data.n, data.p);
 }
 
-static void pigeon_reminded(struct ch_channel *c) {
+static void pigeon_reminded(void *c) {
     (void)c;
     ch_buf_add_str(&w.log, ".");
 }
 
-static const struct ch_channel_ops pigeon = {.name = "pigeon",
-                                             .close = pigeon_close,
-                                             .remind = pigeon_remind,
-                                             .reminded = pigeon_reminded};
+static const struct chela_channel_ops pigeon = {.name = "pigeon",
+                                                .open = pigeon_open,
+                                                .close = pigeon_close,
+                                                .remind = pigeon_remind,
+                                                .reminded = pigeon_reminded};
 
 static int64_t clock_now(void *user) {
     (void)user;
@@ -62,7 +72,7 @@ static int setup(void **state) {
     struct chela_agent_opts a = CHELA_AGENT_OPTS(.id = "crab", .model = "scripted/demo");
     chela_agent *agent;
     (void)state;
-    w = (struct world){.channel = {&pigeon}};
+    w = (struct world){0};
     assert_int_equal(chela_store_open("memory:", NULL, &w.store, &err), 0);
     assert_int_equal(ch_runtime_open(NULL, &still, &w.rt, &err), 0);
     assert_int_equal(chela_runtime_store(w.rt, w.store, CHELA_DURABILITY_DEFAULT, &err), 0);
@@ -73,7 +83,11 @@ static int setup(void **state) {
     assert_int_equal(ch_gateway_open_headless(w.rt, &o, &w.gw, &err), 0);
     w.chat = ch_chat_service_new(w.gw, ch_chat_dispatch_event);
     w.chat->agent = ch_strdup("");
-    w.chat->channel = &w.channel;
+    struct chela_channel_opts opts = CHELA_CHANNEL_OPTS(.name = "pigeon");
+    assert_int_equal(
+        ch_channel_open(&pigeon, &(struct ch_channel_gateway){.rt = w.rt}, &opts, &w.channel, &err),
+        0);
+    w.chat->channel = w.channel;
     ch_list_add(&w.gw->chats, &w.chat->link);
     return 0;
 }

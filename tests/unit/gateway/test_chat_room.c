@@ -34,7 +34,7 @@ struct world {
     chela_runtime *rt;
     chela_gateway *gw;
     struct ch_chat_service *chat;
-    struct ch_channel channel;
+    struct ch_channel *channel;
     struct chela_heartbeat_opts *opts;
     char *rules; /* a file */
     struct ch_buf signs; /* "+m1": at work on it, "-m1": no more */
@@ -43,18 +43,29 @@ struct world {
     void *tally;
 };
 
-static struct world *world_of(struct ch_channel *c) {
-    return CH_CONTAINER(c, struct world, channel);
+static struct world *world_of(void *c) {
+    return c;
 }
 
-static void pigeon_close(struct ch_channel *c) {
+static struct world *opened; /* by pigeon_open */
+
+static int pigeon_open(const struct chela_channel_host *host, const struct chela_channel_opts *o,
+                       void **out, struct chela_error *err) {
+    (void)host;
+    (void)o;
+    (void)err;
+    *out = opened;
+    return 0;
+}
+
+static void pigeon_close(void *c) {
     (void)c;
 }
 
-static int pigeon_recall(struct ch_channel *c, struct ch_sv data, struct ch_arena *a,
-                         struct ch_arrival *out, struct chela_error *err) {
+static int pigeon_recall(void *c, struct chela_text data, struct ch_arena *a,
+                         struct chela_channel_arrival *out, struct chela_error *err) {
     const struct ch_json *v;
-    int rc = ch_json_parse(a, ch_arena_sv(a, data), CH_JSON_REPLACE, &v, NULL, err);
+    int rc = ch_json_parse(a, ch_arena_sv(a, ch_sv_of(data)), CH_JSON_REPLACE, &v, NULL, err);
     if (rc < 0)
         return rc;
     const char *id = ch_arena_str(a, ch_json_get_str(v, "id"));
@@ -63,29 +74,30 @@ static int pigeon_recall(struct ch_channel *c, struct ch_sv data, struct ch_aren
     struct chela_beside *b = CH_ARENA_NEW(a, struct chela_beside);
     *b = (struct chela_beside){.message_id = quoted, .sender = "Zoe", .text = "what it was"};
     (void)c;
-    *out = (struct ch_arrival){
+    *out = (struct chela_channel_arrival){
         .id = ch_arena_printf(a, "pigeon:%s", id),
         .session = ch_arena_printf(a, "pigeon:%s", chat),
         .to = ch_arena_printf(a, "%s %s", chat, id),
         .text = ch_arena_str(a, ch_json_get_str(v, "text")),
-        .data = ch_arena_sv(a, data),
-        .about = CHELA_INBOUND(
-            .channel = "pigeon", .chat_id = chat, .message_id = id, .sender_id = "ann",
-            .chat_type = ch_json_bool(ch_json_get(v, "direct"), false) ? "direct" : "group",
-            .ts = ch_json_int(ch_json_get(v, "ts"), 0),
-            .mentioned = ch_json_bool(ch_json_get(v, "mention"), false),
-            .quoted = *quoted ? b : NULL,
-            .answers_us = ch_json_bool(ch_json_get(v, "ours"), false))};
+        .data = ch_text(ch_arena_sv(a, ch_sv_of(data))),
+        .about = CHELA_INBOUND(.channel = "pigeon", .chat_id = chat, .message_id = id,
+                               .sender_id = "ann",
+                               .chat_type = ch_json_bool(ch_json_get(v, "direct"), false) ? "direct"
+                                                                                          : "group",
+                               .ts = ch_json_int(ch_json_get(v, "ts"), 0),
+                               .mentioned = ch_json_bool(ch_json_get(v, "mention"), false),
+                               .quoted = *quoted ? b : NULL,
+                               .answers_us = ch_json_bool(ch_json_get(v, "ours"), false))};
     return 0;
 }
 
-static enum ch_judgement pigeon_judge(struct ch_channel *c, const struct ch_arrival *in) {
+static enum chela_channel_judgement pigeon_judge(void *c, const struct chela_channel_arrival *in) {
     (void)c;
     (void)in;
-    return CH_TAKE;
+    return CHELA_CHANNEL_TAKE;
 }
 
-static void pigeon_deliver(struct ch_channel *c, const struct chela_outbound *m) {
+static void pigeon_deliver(void *c, const struct chela_outbound *m) {
     struct world *w = world_of(c);
     ch_buf_addf(&w->log, "%s:%s;", m->to, *m->text ? m->text : m->error ? m->error : "");
     if (w->sent)
@@ -93,17 +105,18 @@ static void pigeon_deliver(struct ch_channel *c, const struct chela_outbound *m)
     chela_outbox_receipt(w->rt, m->key, CHELA_RECEIPT_SENT, "", 0, NULL);
 }
 
-static void pigeon_working(struct ch_channel *c, const struct ch_arrival *in, bool at_work) {
+static void pigeon_working(void *c, const struct chela_channel_arrival *in, int at_work) {
     struct world *w = world_of(c);
     ch_buf_addf(&w->signs, "%c%s", at_work ? '+' : '-', in->about.message_id);
 }
 
-static const struct ch_channel_ops pigeon = {.name = "pigeon",
-                                             .close = pigeon_close,
-                                             .recall = pigeon_recall,
-                                             .judge = pigeon_judge,
-                                             .deliver = pigeon_deliver,
-                                             .working = pigeon_working};
+static const struct chela_channel_ops pigeon = {.name = "pigeon",
+                                                .open = pigeon_open,
+                                                .close = pigeon_close,
+                                                .recall = pigeon_recall,
+                                                .judge = pigeon_judge,
+                                                .deliver = pigeon_deliver,
+                                                .working = pigeon_working};
 
 /* --- life */
 
@@ -151,10 +164,14 @@ static void begin(struct world *w) {
         fail_msg("%s", err.message);
     w->chat = ch_chat_service_new(w->gw, ch_chat_dispatch_event);
     w->chat->agent = ch_strdup("");
-    w->chat->channel = &w->channel;
-    w->channel.ops = &pigeon;
+    struct chela_channel_opts channel_opts = CHELA_CHANNEL_OPTS(.name = "pigeon");
+    opened = w;
+    assert_int_equal(ch_channel_open(&pigeon, &(struct ch_channel_gateway){.rt = w->rt},
+                                     &channel_opts, &w->channel, &err),
+                     0);
+    w->chat->channel = w->channel;
     ch_list_add(&w->gw->chats, &w->chat->link);
-    assert_int_equal(chela_outbox_channel(w->rt, "pigeon", send_out, &w->channel, &err), 0);
+    assert_int_equal(chela_outbox_channel(w->rt, "pigeon", send_out, w, &err), 0);
     ch_chat_recovery_start(w->gw);
     settle(w);
 }
@@ -223,7 +240,7 @@ static void arrive(struct world *w, const struct said *s) {
     ch_jw_end(&j, '}');
     p->chat = w->chat;
     ch_list_add(&w->chat->events, &p->link);
-    assert_int_equal(pigeon_recall(&w->channel, ch_buf_sv(&data), &p->arena, &p->in, &err), 0);
+    assert_int_equal(pigeon_recall(w, ch_text(ch_buf_sv(&data)), &p->arena, &p->in, &err), 0);
     struct chela_inbox_event e = CHELA_INBOX_EVENT(.id = p->in.id, .session = p->in.session,
                                                    .data = p->in.data.p, .n = p->in.data.n);
     assert_int_equal(chela_inbox_accept(w->rt, &e, on_accepted, &safe, &err), 0);

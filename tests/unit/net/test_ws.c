@@ -105,7 +105,7 @@ static void on_gone(struct ch_ws *w, const struct chela_error *err, void *user) 
     e->over = true;
 }
 
-static const struct ch_ws_events events = {on_open, on_message, on_gone};
+static const struct ch_ws_events events = {.open = on_open, .message = on_message, .gone = on_gone};
 
 static void talk(struct env *e, const char *want) {
     struct ch_ws_opts opts = {.url = e->url};

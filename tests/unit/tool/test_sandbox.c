@@ -447,7 +447,7 @@ static const struct made left[] = {
      "a/.config/systemd.held", "a/.config/systemd"},
     {"mkdir -p a/.config/x; echo x > a/.config/x/y", NULL, NULL},
     {"mkdir a; echo x > t; ln t a/.envrc; rm t", "a/.envrc.held", "a/.envrc"},
-    {"mkdir a; ln -s /etc/passwd a/.npmrc", "a/.npmrc.held", "a/.npmrc"},
+    {"mkdir a; ln -s /proc/version a/.npmrc", "a/.npmrc.held", "a/.npmrc"},
     {"mkdir -p t/u; echo x > t/u/.envrc; mv t a", "a/u/.envrc.held", "a/u/.envrc"},
     {"mkdir -p a; echo x > a/x.code-workspace", "a/x.code-workspace.held", "a/x.code-workspace"},
     {"mkdir -p a; echo x > a/AGENTS.md", "a/AGENTS.md.held", "a/AGENTS.md"},

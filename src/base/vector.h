@@ -1,0 +1,43 @@
+/* vector.h -- compare sixteen bytes at a time.
+ *
+ * The vectors are those of GNU C: the compiler uses the instructions of the processor, or
+ * plain arithmetic where there are none, with the same results. A mask has the value 0xff in
+ * each byte that matches and 0 in the others. */
+#ifndef CH_BASE_VECTOR_H
+#define CH_BASE_VECTOR_H
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "base/word.h"
+
+typedef uint8_t ch_vector __attribute__((vector_size(16)));
+typedef int8_t ch_vector_signed __attribute__((vector_size(16)));
+
+#define CH_VECTOR 16
+
+static inline ch_vector ch_vector_load(const char *p) {
+    ch_vector v;
+    memcpy(&v, p, sizeof(v));
+    return v;
+}
+
+static inline void ch_vector_store(char *p, ch_vector v) {
+    memcpy(p, &v, sizeof(v));
+}
+
+static inline bool ch_vector_any(ch_vector mask) {
+    uint64_t half[2];
+    memcpy(half, &mask, sizeof(half));
+    return half[0] | half[1];
+}
+
+/* Index of the first matching byte; the mask must have one. */
+static inline unsigned ch_vector_first(ch_vector mask) {
+    char bytes[CH_VECTOR];
+    memcpy(bytes, &mask, sizeof(bytes));
+    uint64_t low = ch_word_load(bytes);
+    return low ? ch_word_first(low) : 8 + ch_word_first(ch_word_load(bytes + 8));
+}
+
+#endif

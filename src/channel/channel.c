@@ -1,0 +1,133 @@
+/* channel.c -- see channel.h. */
+#include "channel/channel.h"
+
+#include "base/error.h"
+#include "channel/arrival.h"
+#include "channel/channel_host.h"
+#include "channel/posting.h"
+
+static void channel_free(struct ch_channel *c) {
+    ch_arrivals_release(c);
+    ch_posting_release(c);
+    ch_channel_host_release(c);
+    ch_rules_release(&c->rules);
+    ch_free(c->account);
+    ch_free(c->trouble);
+    ch_free(c->last_error);
+    ch_free(c);
+}
+
+int ch_channel_open(const struct chela_channel_ops *ops, const struct ch_channel_gateway *gateway,
+                    const struct chela_channel_opts *o, struct ch_channel **out,
+                    struct chela_error *err) {
+    struct ch_channel *c = ch_alloc(sizeof(*c));
+    struct ch_list *lists[] = {&c->timers,    &c->sockets,  &c->streams, &c->calls,
+                               &c->fetchings, &c->sendings, &c->growths, &c->marks};
+    for (size_t i = 0; i < CH_LEN(lists); i++)
+        ch_list_init(lists[i]);
+    c->ops = ops;
+    c->gateway = *gateway;
+    c->account = ch_strdup(o->account);
+    c->streaming = o->streaming;
+    ch_rules_init(&c->rules, o);
+    ch_channel_host_init(c);
+    int rc = ops->open(&c->host, o, &c->self, err);
+    if (rc < 0)
+        channel_free(c);
+    else
+        *out = c;
+    return rc;
+}
+
+/* Nothing that the service has begun calls it any more. */
+void ch_channel_close(struct ch_channel *c) {
+    ch_channel_host_cancel(c);
+    c->ops->close(c->self);
+    channel_free(c);
+}
+
+bool ch_channel_leave(struct ch_channel *c) {
+    bool idle = !c->ops->leave || c->ops->leave(c->self);
+    return idle && ch_posting_is_idle(c) && ch_list_empty(&c->web.calls);
+}
+
+int ch_channel_recall(struct ch_channel *c, struct ch_sv data, struct ch_arena *a,
+                      struct chela_channel_arrival *out, struct chela_error *err) {
+    return c->ops->recall ? c->ops->recall(c->self, ch_text(data), a, out, err)
+                          : ch_arrival_recall(c, data, a, out, err);
+}
+
+enum chela_channel_judgement ch_channel_judge(struct ch_channel *c,
+                                              const struct chela_channel_arrival *in) {
+    return c->ops->judge ? c->ops->judge(c->self, in) : ch_arrival_judge(c, in);
+}
+
+bool ch_channel_prepare(struct ch_channel *c, struct chela_channel_arrival *in, struct ch_arena *a,
+                        const char *workspace, void (*done)(void *tag), void *tag) {
+    if (!c->ops->prepare)
+        return ch_arrival_prepare(c, in, a, workspace, done, tag);
+    c->ops->prepare(c->self, in, a, workspace, done, tag);
+    return true;
+}
+
+void ch_channel_deliver(struct ch_channel *c, const struct chela_outbound *m) {
+    if (c->ops->deliver)
+        c->ops->deliver(c->self, m);
+    else
+        ch_posting_deliver(c, m);
+}
+
+void ch_channel_stream(struct ch_channel *c, const struct chela_channel_arrival *in,
+                       struct ch_sv text) {
+    if (c->ops->stream)
+        c->ops->stream(c->self, in, ch_text(text));
+    else if (c->ops->post && c->ops->edit_ms && c->streaming)
+        ch_posting_stream(c, in, text);
+}
+
+void ch_channel_working(struct ch_channel *c, const struct chela_channel_arrival *in,
+                        bool at_work) {
+    if (c->ops->working)
+        c->ops->working(c->self, in, at_work);
+    if (c->ops->post && !at_work)
+        ch_posting_over(c, in);
+}
+
+bool ch_channel_is_owner(const struct ch_channel *c, const char *sender) {
+    return c->ops->is_owner ? c->ops->is_owner(c->self, sender)
+                            : ch_rules_is_owner(&c->rules, sender);
+}
+
+size_t ch_channel_most_question(const struct ch_channel *c) {
+    return c->ops->most_question ? c->ops->most_question : c->ops->most_text;
+}
+
+void ch_channel_write(const char *p, size_t n, void *buf) {
+    ch_buf_add(buf, p, n);
+}
+
+void ch_channel_decided(struct ch_channel *c, const struct chela_channel_decision *d,
+                        const char *what, const struct chela_error *err, struct ch_buf *answer) {
+    if (c->ops->decided)
+        c->ops->decided(c->self, d, what, err, ch_channel_write, answer);
+    else
+        ch_posting_decided(d, what, err, answer);
+}
+
+void ch_channel_remind(struct ch_channel *c, const char *id, struct ch_sv data) {
+    if (id[0] == CH_POSTING_NOTE)
+        ch_posting_remind(c, id, data);
+    else if (c->ops->remind)
+        c->ops->remind(c->self, id, ch_text(data));
+}
+
+void ch_channel_reminded(struct ch_channel *c) {
+    if (c->ops->post)
+        ch_posting_reminded(c);
+    if (c->ops->reminded)
+        c->ops->reminded(c->self);
+}
+
+const char *ch_channel_trouble(const struct ch_channel *c) {
+    return c->ops->trouble ? c->ops->trouble(c->self) : c->trouble;
+}

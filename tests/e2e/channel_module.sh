@@ -1,0 +1,88 @@
+#!/usr/bin/env bash
+# A channel outside the tree: examples/channel, built with the installed headers alone.
+# shellcheck disable=SC2119
+cd "$(dirname "$0")/../.." || exit 2
+. tests/support/tap.sh
+. tests/support/e2e.sh
+. tests/support/serve.sh
+
+program=$(realpath "$program")
+root=$PWD
+mkdir "$tmp/module" "$tmp/room"
+: >"$tmp/room/tell"
+: >"$tmp/room/said"
+"${CC:-cc}" -O1 -Wall -Wextra -Werror -I"$root/include" -fPIC -fvisibility=hidden -shared \
+    -o "$tmp/module/libchela-channel-linechat.so" "$root/examples/channel/linechat.c" 2>"$tmp/cc"
+check "the example builds with the public headers" test ! -s "$tmp/cc"
+"$root/examples/channel/linechatd" "$tmp/room" sesame-SENTINEL >"$tmp/room/port" &
+server_pid=$!
+until [ -s "$tmp/room/port" ]; do sleep 0.01; done
+port=$(cat "$tmp/room/port")
+eval "plain_$(declare -f with_env)"
+with_env() { plain_with_env CHELA_MODULE_PATH="$tmp/module" LINECHAT_PASSWORD=sesame-SENTINEL "$@"; }
+
+cat >"$space/rules.yaml" <<'YAML'
+rules:
+  - { when: { user: "something long" }, say: "LONG" }
+  - { say: "heard: {{user}}" }
+YAML
+sed -i "s/LONG/$(for i in $(seq 400); do printf 'line %s\\\\n' "$i"; done)/" "$space/rules.yaml"
+cat >"$space/chela.yaml" <<YAML
+store: sqlite:./chela.db
+agents: { list: [{ id: coder, model: scripted/rules.yaml }] }
+channels:
+  linechat: { passwordEnv: LINECHAT_PASSWORD, server: "127.0.0.1:$port", allowFrom: [ann], groups: ["a:b/c~d"] }
+YAML
+
+tell() { printf '%s %s %s %s\n' "$@" >>"$tmp/room/tell"; }
+said() { sed 's/^[^ ]* [^ ]* //' "$tmp/room/said"; }
+count() { wc -l <"$tmp/room/said"; }
+says() { eventually grep -qF -- "$1" "$tmp/room/said"; }
+wait_for() { for _ in {1..600}; do [ "$(count)" -ge "$1" ] && return; sleep 0.1; done; return 1; }
+
+run_in() { (cd "$space" && with_env "$program" "$@" >"$out" 2>"$err"); status=$?; }
+run_in config check --config chela.yaml
+same "its options are known" 0 "$status"
+sed 's/server:/sever:/' "$space/chela.yaml" >"$space/wrong.yaml"
+run_in config check --config wrong.yaml
+same "a misspelt one is an error" 2 "$status"
+check "with the right name" grep -q 'channels.linechat.sever: unknown key, did you mean server' "$err"
+sed 's/passwordEnv: LINECHAT_PASSWORD/password: sesame/' "$space/chela.yaml" >"$space/wrong.yaml"
+run_in config check --config wrong.yaml
+check "a secret in the file is refused" grep -q 'a secret must not be in this file: use passwordEnv or passwordFile' "$err"
+sed 's/linechat:/lynechat:/' "$space/chela.yaml" >"$space/wrong.yaml"
+run_in config check --config wrong.yaml
+check "a channel without a module" grep -q 'there is no module libchela-channel-lynechat.so' "$err"
+run_in doctor --config chela.yaml
+check "doctor knows it" grep -qE '^ok +channel +linechat +its secrets are there' "$out"
+
+serve
+tell m1 @ann ann 'good morning'
+check "a message is answered" wait_for 1
+check "with what the agent says" grep -qF 'heard: ' "$tmp/room/said"
+tell m2 @eve eve 'let me in'
+tell m3 'a:b/c~d' eve 'nobody is meant'
+tell m4 'a:b/c~d' eve 'hello @crab'
+check "in a room with any characters" wait_for 2
+check "it answers there" grep -qF ' a:b/c~d heard: ' "$tmp/room/said"
+tell m4 'a:b/c~d' eve 'hello @crab'
+tell m5 @ann ann 'something long'
+check "a long answer comes in parts" says 'line 400'
+parts=$(count)
+call GET '/api/sessions'
+check "the session has a key of its own" grep -qF '"linechat:a~3Ab~2Fc~7Ed"' "$out"
+call GET '/api/sessions/linechat:a~3Ab~2Fc~7Ed'
+same "by which it is found" 200 "$code"
+
+for i in {1..10}; do
+    tell "k$i" @ann ann "number $i"
+    sleep "0.0$((i % 10))"
+    kill -9 "$gateway_pid"
+    wait "$gateway_pid" 2>/dev/null
+    serve
+done
+check "killed ten times, all are answered" wait_for $((parts + 10))
+check "SIGTERM ends it" stop_serving
+same "each once" "$(seq 1 10 | sed 's/^/number /' | sort)" "$(said | grep -o 'number [0-9]*' | sort)"
+same "nobody else was" 0 "$(said | grep -c 'let me in\|nobody is meant')"
+tap_done
