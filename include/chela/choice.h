@@ -266,6 +266,17 @@ CHELA_BEGIN_DECLS
     X(CHELA_MCP_ERA_MODERN, 2, "modern") /* 2026-07-28 */                                          \
     X(CHELA_MCP_ERA_LEGACY, 3, "legacy") /* versions with a handshake, up to 2025-11-25 */
 
+/* The severity of a log line of an MCP server. */
+#define CHELA_MCP_LEVEL_VALUES(X)                                                                  \
+    X(CHELA_MCP_DEBUG, 0, "debug")                                                                 \
+    X(CHELA_MCP_INFO, 1, "info")                                                                   \
+    X(CHELA_MCP_NOTICE, 2, "notice")                                                               \
+    X(CHELA_MCP_WARNING, 3, "warning")                                                             \
+    X(CHELA_MCP_ERROR, 4, "error")                                                                 \
+    X(CHELA_MCP_CRITICAL, 5, "critical")                                                           \
+    X(CHELA_MCP_ALERT, 6, "alert")                                                                 \
+    X(CHELA_MCP_EMERGENCY, 7, "emergency")
+
 /* All sets: X(set, value, type, "word for messages", values). */
 #define CHELA_CHOICES(X)                                                                           \
     X(MODE, 0, chela_mode, "mode", CHELA_MODE_VALUES)                                              \
@@ -298,7 +309,8 @@ CHELA_BEGIN_DECLS
     X(STOP, 27, chela_stop, "stop reason", CHELA_STOP_VALUES)                                      \
     X(COMPACTED, 28, chela_compacted, "strategy", CHELA_COMPACTED_VALUES)                          \
     X(JUDGEMENT, 29, chela_judgement, "action", CHELA_JUDGEMENT_VALUES)                            \
-    X(MCP_ERA, 30, chela_mcp_era, "MCP era", CHELA_MCP_ERA_VALUES)
+    X(MCP_ERA, 30, chela_mcp_era, "MCP era", CHELA_MCP_ERA_VALUES)                                 \
+    X(MCP_LEVEL, 31, chela_mcp_level, "log level", CHELA_MCP_LEVEL_VALUES)
 
 #define CHELA_CHOICE_VALUE(name, value, text) name = value,
 #define CHELA_CHOICE_ENUM(set, value, type, noun, values) \

@@ -246,6 +246,7 @@
 #define CH_LIMIT_PROJECT_FILE CH_MB       /* bytes read of one project file such as AGENTS.md */
 #define CH_LIMIT_MINIMAL_PROMPT 1500      /* characters of the minimal system prompt */
 #define CH_LIMIT_PROJECT_NAMES 32         /* project files */
+#define CH_LIMIT_SECTIONS 96              /* parts of a system prompt that are told apart */
 #define CH_LIMIT_LAYERS 64                /* texts that share one token budget */
 #define CH_LIMIT_LAYER_LEAST 100          /* tokens left of a text that is cut */
 #define CH_LIMIT_PROMPT_RULES 100         /* rules of one agent */
@@ -323,11 +324,28 @@
 #define CH_LIMIT_MCP_BACKOFF_MS 60000     /* longest delay before a server is started again */
 #define CH_DEFAULT_MCP_PROBE_MS 5000      /* wait before the older protocol is tried */
 #define CH_DEFAULT_MCP_START_MS 60000     /* time for a server to start and to list its tools */
+#define CH_LIMIT_MCP_ITEMS 4096           /* tools, resources and prompts that a server offers */
+#define CH_LIMIT_MCP_PAGE 1000            /* entries of one page of a list */
+#define CH_LIMIT_MCP_URI (8 * CH_KB)      /* bytes of a resource's URI */
+#define CH_LIMIT_MCP_CLIENTS 1024         /* sessions of clients at one server */
+#define CH_LIMIT_MCP_STREAMS 64           /* streams of one session, ended ones included */
+#define CH_LIMIT_MCP_REPLAY CH_MB         /* messages that a session keeps for a client's return */
+#define CH_LIMIT_MCP_UNSENT (64 * CH_MB)  /* messages for a client at a pipe, not written yet */
+#define CH_LIMIT_MCP_WATCHED 256          /* resources that one client watches */
+#define CH_LIMIT_MCP_LISTENERS 256        /* open subscriptions of clients at one server */
+#define CH_LIMIT_MCP_QUESTIONS 16         /* open questions of one call to the client */
+#define CH_LIMIT_MCP_NOTICES (256 * CH_KB) /* log and progress of one call, not sent yet */
+#define CH_DEFAULT_MCP_IDLE_MS (30 * 60000) /* a session of a client that is not used ends */
+#define CH_DEFAULT_MCP_STATE_MS (24 * 3600000) /* time to answer the question of a request */
+#define CH_DEFAULT_MCP_ASK_MS (10 * 60000) /* time to answer a question while the call waits */
+#define CH_DEFAULT_MCP_TTL_MS 60000       /* a client may use a list without asking again */
+#define CH_DEFAULT_MCP_RETRY_MS 1000      /* a client returns to a stream that ended */
 #define CH_LIMIT_MCP_LOGINS 3             /* log-ins for one request to an MCP server */
 #define CH_DEFAULT_MCP_LOGIN_MS (10 * 60000) /* time for a person to log in */
 #define CH_DEFAULT_MCP_CALL_MS 60000      /* time of one call without progress */
 
 /* store */
+#define CH_LIMIT_PART_IDS 4096           /* parts of requests that a session remembers as stored */
 #define CH_LIMIT_RECORD (64 * CH_MB)      /* one journal record */
 #define CH_LIMIT_SESSION_KEY 256          /* bytes of a session key */
 #define CH_LIMIT_EVENT_ID 512             /* bytes of an event's or a message's id */

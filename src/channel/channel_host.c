@@ -133,7 +133,8 @@ static void host_http(const struct chela_channel_request *r, chela_channel_respo
                                           .body = &body,
                                           .headers = r->headers,
                                           .most = r->most ? r->most : CH_LIMIT_CHANNEL_ANSWER,
-                                          .wait_ms = r->wait_ms ? r->wait_ms : CALL_MS},
+                                          .wait_ms = r->wait_ms ? r->wait_ms : CALL_MS,
+                                          .once = r->once},
                  host_on_response, call);
 }
 

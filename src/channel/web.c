@@ -119,6 +119,7 @@ void ch_web_start(struct ch_web *w, const struct ch_web_request *r, ch_web_fn *f
                                           .nheaders = nheaders,
                                           .body = &c->piece,
                                           .nbody = c->piece.n > 0,
+                                          .once = r->once,
                                           .timeouts = {.total = r->wait_ms}};
     c->http = ch_transport_start(web_transport(w), &c->request, &handler, c);
 }

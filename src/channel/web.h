@@ -30,6 +30,7 @@ struct ch_web_request {
     struct ch_buf *body;      /* moved; NULL: none */
     size_t most;              /* maximum bytes of a file response; 0: the response is JSON */
     int64_t wait_ms;          /* total timeout */
+    bool once;                /* sent at most once (transport.h) */
 };
 /* fn, which may be NULL, is called once, later. */
 void ch_web_start(struct ch_web *w, const struct ch_web_request *r, ch_web_fn *fn, void *user);

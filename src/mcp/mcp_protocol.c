@@ -54,12 +54,11 @@ void ch_mcp_header_value(struct ch_buf *out, struct ch_sv text) {
 bool ch_mcp_header_decode(struct ch_buf *out, struct ch_sv value) {
     size_t mark = sizeof(MARK) - 1;
 
-    if (!ch_sv_starts(value, MARK)) {
+    if (!ch_sv_starts(value, MARK) || value.n < mark + 2 ||
+        memcmp(value.p + value.n - 2, "?=", 2) != 0) {
         ch_buf_add_sv(out, value);
         return true;
     }
-    if (value.n < mark + 2 || memcmp(value.p + value.n - 2, "?=", 2) != 0)
-        return false;
     struct ch_sv text = ch_sv(value.p + mark, value.n - mark - 2);
     for (size_t i = 0; i < text.n; i++)
         if (!isalnum((unsigned char)text.p[i]) && !strchr("+/=", text.p[i]))
@@ -142,48 +141,63 @@ int ch_mcp_header_check(const struct ch_json *schema, struct chela_error *err) {
     return rc;
 }
 
-static void add_param(struct ch_buf *out, struct ch_sv name, const struct ch_json *value) {
-    CH_BUF_AUTO text = {0};
+/* The text of an argument in its header; false: the argument has none. */
+static bool param_text(const struct ch_json *value, struct ch_buf *text) {
     int64_t number;
 
     switch (value->type) {
     case CH_JSON_STRING:
-        ch_buf_add_sv(&text, ch_json_str(value));
-        break;
+        ch_buf_add_sv(text, ch_json_str(value));
+        return true;
     case CH_JSON_TRUE:
     case CH_JSON_FALSE:
-        ch_buf_add_str(&text, value->type == CH_JSON_TRUE ? "true" : "false");
-        break;
+        ch_buf_add_str(text, value->type == CH_JSON_TRUE ? "true" : "false");
+        return true;
     case CH_JSON_NUMBER:
         if (!ch_json_as_int(value, &number) || number > SAFE_INTEGER || number < -SAFE_INTEGER)
-            return;
-        ch_buf_addf(&text, "%lld", (long long)number);
-        break;
+            return false;
+        ch_buf_addf(text, "%lld", (long long)number);
+        return true;
     default:
-        return;
+        return false;
     }
-    ch_buf_addf(out, "Mcp-Param-%.*s: ", CH_SV_FMT(name));
-    ch_mcp_header_value(out, ch_buf_sv(&text));
-    ch_buf_addc(out, '\n');
 }
 
-static void add_params(struct ch_buf *out, const struct ch_json *schema,
-                       const struct ch_json *arguments, unsigned depth) {
-    if (depth > CH_LIMIT_PULL_DEPTH || !ch_json_is(arguments, CH_JSON_OBJECT))
-        return;
+static bool each_param(const struct ch_json *schema, const struct ch_json *arguments,
+                       unsigned depth, ch_mcp_header_fn *fn, void *user) {
+    if (depth > CH_LIMIT_PULL_DEPTH)
+        return true;
     for (CH_JSON_MEMBERS(key, property, ch_json_get(schema, "properties"))) {
         const struct ch_json *value = ch_json_get_sv(arguments, ch_json_str(key));
         struct ch_sv name = ch_json_get_str(property, "x-mcp-header");
-        if (value && name.n)
-            add_param(out, name, value);
-        else if (value)
-            add_params(out, property, value, depth + 1);
+        CH_BUF_AUTO text = {0};
+        bool has = name.n && value && param_text(value, &text);
+        if (name.n ? !fn(name, has ? ch_buf_sv(&text) : ch_sv(NULL, 0), user)
+                   : !each_param(property, value, depth + 1, fn, user))
+            return false;
     }
+    return true;
+}
+
+bool ch_mcp_header_each(const struct ch_json *schema, const struct ch_json *arguments,
+                        ch_mcp_header_fn *fn, void *user) {
+    return each_param(schema, arguments, 0, fn, user);
+}
+
+static bool add_param(struct ch_sv name, struct ch_sv value, void *user) {
+    struct ch_buf *out = user;
+
+    if (!value.p)
+        return true;
+    ch_buf_addf(out, "Mcp-Param-%.*s: ", CH_SV_FMT(name));
+    ch_mcp_header_value(out, value);
+    ch_buf_addc(out, '\n');
+    return true;
 }
 
 void ch_mcp_header_params(struct ch_buf *out, const struct ch_json *schema,
                           const struct ch_json *arguments) {
-    add_params(out, schema, arguments, 0);
+    ch_mcp_header_each(schema, arguments, add_param, out);
 }
 
 /* --- names and texts */

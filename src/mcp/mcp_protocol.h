@@ -12,6 +12,7 @@
 
 /* Error codes of the protocol. */
 enum ch_mcp_code {
+    CH_MCP_NO_RESOURCE = -32002, /* versions with a handshake */
     CH_MCP_HEADER_MISMATCH = -32020,
     CH_MCP_MISSING_CAPABILITY = -32021,
     CH_MCP_UNSUPPORTED_VERSION = -32022,
@@ -25,12 +26,19 @@ bool ch_mcp_contains(const struct ch_json *array, const char *text);
 /* Append the value of a header: plain text, or =?base64?...?= where a header cannot hold the
  * text. */
 void ch_mcp_header_value(struct ch_buf *out, struct ch_sv text);
-/* Append the decoded value of such a header; false: the base64 is invalid. */
+/* Append the decoded value of such a header; false: the base64 is invalid. A value without both
+ * marks is plain text. */
 bool ch_mcp_header_decode(struct ch_buf *out, struct ch_sv value);
 
 /* Check the annotations x-mcp-header of a tool's schema. CHELA_EPROTO: err names the one that
  * is invalid. */
 int ch_mcp_header_check(const struct ch_json *schema, struct chela_error *err);
+/* Called for each annotated argument. value.p NULL: the argument is absent. Returns false to
+ * stop. */
+typedef bool ch_mcp_header_fn(struct ch_sv name, struct ch_sv value, void *user);
+/* False: fn stopped. */
+bool ch_mcp_header_each(const struct ch_json *schema, const struct ch_json *arguments,
+                        ch_mcp_header_fn *fn, void *user);
 /* Append "Mcp-Param-X: value\n" for each annotated argument that is present. */
 void ch_mcp_header_params(struct ch_buf *out, const struct ch_json *schema,
                           const struct ch_json *arguments);

@@ -297,7 +297,7 @@ static void finish_refused(struct ch_http_call *call) {
 }
 
 static bool may_retry(const struct ch_http_call *call) {
-    return call->reused && !call->retried;
+    return call->reused && !call->retried && !call->req->once;
 }
 
 static void http_on_bytes(struct ch_conn *c, struct ch_sv bytes, void *user) {

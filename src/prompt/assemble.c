@@ -61,9 +61,7 @@ static size_t assemble_sum(const struct ch_layer *layers, size_t n) {
     return tokens;
 }
 
-static void add_layer(const struct ch_layer *l, struct ch_buf *out) {
-    if (out->n)
-        ch_buf_add_str(out, out->p[out->n - 1] == '\n' ? "\n" : "\n\n");
+static void add_text(const struct ch_layer *l, struct ch_buf *out) {
     if (l->kept == l->tokens) {
         ch_buf_add_sv(out, l->text);
         return;
@@ -72,6 +70,14 @@ static void add_layer(const struct ch_layer *l, struct ch_buf *out) {
     ch_buf_add_sv(out, beginning(l->text, l->kept - CH_MIN(l->kept, note)));
     ch_buf_add_str(out, missing);
     ch_buf_add_sv(out, l->end);
+}
+
+static void add_layer(struct ch_layer *l, struct ch_buf *out) {
+    if (out->n)
+        ch_buf_add_str(out, out->p[out->n - 1] == '\n' ? "\n" : "\n\n");
+    l->at = out->n;
+    add_text(l, out);
+    l->size = out->n - l->at;
 }
 
 /* --- all layers --------------------------------------------------------------------------- */

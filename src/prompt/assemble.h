@@ -23,6 +23,7 @@ struct ch_layer {
     size_t cap;        /* maximum tokens; 0: no cap of its own */
     bool compressible;
     size_t tokens, kept; /* set by ch_assemble: tokens before and after */
+    size_t at, size;     /* set by ch_assemble: place in the text, in bytes */
 };
 
 /* The shares of a context window, in tokens. */

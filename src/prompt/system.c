@@ -170,6 +170,7 @@ struct draft {
     struct ch_layer layers[CH_LIMIT_LAYERS];
     struct ch_buf texts[CH_LIMIT_LAYERS]; /* owned, of the layers */
     size_t n;
+    size_t rule, general, given; /* ends of the parts of the first layer */
 };
 
 /* Add a layer; returns its text buffer. */
@@ -222,11 +223,14 @@ static void system_fill(struct draft *d, const struct ch_system_opts *o) {
         system_add(d, (struct ch_layer){.name = "instructions", .kind = CH_LAYER_SYSTEM});
     if (o->rules && o->rules[0])
         ch_buf_addf(b, "First of all: %s\n\n", o->rules[0]);
+    d->rule = b->n;
     if (o->given && o->replaces)
         ch_buf_add_str(b, o->given);
     else
         add_working(o, b);
+    d->general = b->n;
     add_instructions(o, b);
+    d->given = b->n;
     add_docs(o, b);
     add_skills(d, o->skills);
     add_project(d, o->project);
@@ -257,7 +261,89 @@ void ch_system_constraints(const struct ch_system_opts *o, struct ch_buf *out) {
     }
 }
 
-char *ch_system_full(const struct ch_system_opts *o, struct ch_buf *cut) {
+/* --- parts -------------------------------------------------------------------------------- */
+
+static const char from_chela[] = "chela", from_rules[] = "configuration: rules",
+                  from_instructions[] = "configuration: systemPrompt",
+                  from_skills[] = "skills of the agent", from_file[] = "file of the workspace",
+                  from_mode[] = "mode of the agent";
+
+static void add_section(struct ch_sections *s, struct ch_section section) {
+    if (s && section.size && s->n < CH_LEN(s->list))
+        s->list[s->n++] = section;
+}
+
+/* The section of chela's own text that begins here. */
+static const char *heading_of(struct ch_sv text) {
+    static const char *const names[] = {"tools", "working", "safety", "memory", "workspace"};
+    static const char *const heads[] = {"\n## Tools\n", "\n## Working\n", "\n## Safety\n",
+                                        "\n## Memory\n", "\n## Workspace\n"};
+    for (size_t i = 0; i < CH_LEN(heads); i++)
+        if (ch_sv_starts(text, heads[i]))
+            return names[i];
+    return NULL;
+}
+
+/* Splits chela's own text, which begins at `at`, by its headings. */
+static void split_general(struct ch_sections *out, struct ch_sv text, size_t at) {
+    struct ch_section s = {.name = "general", .origin = from_chela, .at = at};
+    for (size_t i = 0; i < text.n; i++) {
+        const char *name = text.p[i] == '\n' ? heading_of(ch_sv(text.p + i, text.n - i)) : NULL;
+        if (!name)
+            continue;
+        s.size = at + i - s.at;
+        add_section(out, s);
+        s = (struct ch_section){.name = name, .origin = from_chela, .at = at + i};
+    }
+    s.size = at + text.n - s.at;
+    add_section(out, s);
+}
+
+/* Splits the first layer, which is never shortened. */
+static void split_instructions(const struct draft *d, const struct ch_system_opts *o,
+                               struct ch_sections *out) {
+    size_t at = d->layers[0].at;
+    struct ch_sv general = ch_sv(d->texts[0].p + d->rule, d->general - d->rule);
+    add_section(out, (struct ch_section){"first rule", from_rules, at, d->rule, 0});
+    if (o->given && o->replaces)
+        add_section(out, (struct ch_section){"instructions", from_instructions, at + d->rule,
+                                             general.n, 0});
+    else
+        split_general(out, general, at + d->rule);
+    add_section(out, (struct ch_section){"instructions", from_instructions, at + d->general,
+                                         d->given - d->general, 0});
+    add_section(out, (struct ch_section){"documentation", "configuration: docs", at + d->given,
+                                         d->texts[0].n - d->given, 0});
+}
+
+static const char *layer_origin(const struct ch_layer *l, const struct ch_system_opts *o) {
+    const struct ch_project *p = o->project;
+    bool rules = o->rules && o->rules[0];
+    for (size_t i = 0; p && i < p->n; i++)
+        if (l->name == p->files[i].name)
+            return from_file;
+    return strcmp(l->name, "skills") == 0  ? from_skills
+           : strcmp(l->name, "rules") == 0 ? rules ? from_rules : from_chela
+           : strcmp(l->name, "added") == 0 ? from_mode
+                                           : from_chela;
+}
+
+/* Layers are in the text in the order of their kinds. */
+static void system_split(const struct draft *d, const struct ch_system_opts *o,
+                         struct ch_sections *out) {
+    *out = (struct ch_sections){0};
+    split_instructions(d, o, out);
+    for (enum ch_layer_kind k = CH_LAYER_SYSTEM; k <= CH_LAYER_CONSTRAINTS; k++)
+        for (size_t i = 1; i < d->n; i++) {
+            const struct ch_layer *l = &d->layers[i];
+            if (l->kind == k && l->text.n)
+                add_section(out, (struct ch_section){l->name, layer_origin(l, o), l->at,
+                                                     l->size, l->kept < l->tokens ? l->tokens : 0});
+        }
+}
+
+char *ch_system_full(const struct ch_system_opts *o, struct ch_buf *cut,
+                     struct ch_sections *sections) {
     struct draft *d = ch_alloc(sizeof(*d));
     struct ch_buf out = {0};
     system_fill(d, o);
@@ -266,6 +352,8 @@ char *ch_system_full(const struct ch_system_opts *o, struct ch_buf *cut) {
     ch_assemble(d->layers, d->n, o->budget, &out);
     if (cut)
         ch_assemble_report(d->layers, d->n, cut);
+    if (sections)
+        system_split(d, o, sections);
     for (size_t i = 0; i < d->n; i++)
         ch_buf_release(&d->texts[i]);
     ch_free(d);
@@ -321,13 +409,23 @@ static void system_add_line(struct ch_buf *b, size_t start, struct ch_buf *line)
     ch_buf_clear(line);
 }
 
-char *ch_system_minimal(const struct ch_system_opts *o) {
+/* Ends the section that began where the last one ended. */
+static void end_section(struct ch_sections *s, const char *name, const char *origin, size_t end) {
+    const struct ch_section *last = s && s->n ? &s->list[s->n - 1] : NULL;
+    size_t at = last ? last->at + last->size : 0;
+    add_section(s, (struct ch_section){name, origin, at, end - at, 0});
+}
+
+char *ch_system_minimal(const struct ch_system_opts *o, struct ch_sections *sections) {
     struct ch_buf b = {0};
     CH_BUF_AUTO line = {0};
     bool replaced = o->given && o->replaces;
     if (replaced)
         ch_buf_addf(&b, "%s%s", o->given, *o->given ? "\n" : "");
     size_t start = b.n;
+    if (sections)
+        *sections = (struct ch_sections){0};
+    end_section(sections, "instructions", from_instructions, b.n);
     if (!replaced)
         add_identity(o, &b);
     if (!replaced)
@@ -341,15 +439,24 @@ char *ch_system_minimal(const struct ch_system_opts *o) {
                     "nothing to say, answer " CH_SILENT " alone.\n",
                     o->channel);
     system_add_line(&b, start, &line);
+    end_section(sections, "general", from_chela, b.n);
     add_instructions(o, &line);
+    end_section(sections, "instructions", from_instructions, b.n + line.n);
     system_add_rules(&line, o->rules);
+    end_section(sections, "rules", from_rules, b.n + line.n);
     ch_buf_add_sv(&b, ch_buf_sv(&line)); /* user text is not limited */
     start += line.n;
     add_file_names(&b, start, o->project);
+    end_section(sections, "project", from_chela, b.n);
     add_skill_names(&b, start, o->skills);
+    end_section(sections, "skills", from_skills, b.n);
+    bool alone = replaced && b.n == start && start && *o->given && !o->added;
     if (o->added)
         ch_buf_addf(&b, "%s%s", b.n ? "\n" : "", o->added);
-    if (replaced && b.n == start && start && *o->given) /* nothing to add: use it unchanged */
+    end_section(sections, "added", from_mode, b.n);
+    if (alone) /* nothing to add: use it unchanged */
         b.p[--b.n] = '\0';
+    if (alone && sections)
+        sections->list[0].size = b.n;
     return ch_buf_take(&b);
 }

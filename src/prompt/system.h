@@ -9,6 +9,7 @@
  * changing data is added at the end of a request (agent/context/context.c). */
 #ifndef CH_PROMPT_SYSTEM_H
 #define CH_PROMPT_SYSTEM_H
+#include "base/limits.h"
 #include "chela/choice.h"
 #include "prompt/project.h"
 #include "prompt/skills.h"
@@ -37,9 +38,23 @@ struct ch_system_opts { /* NULL and false: absent */
     size_t budget; /* tokens; 0: no limit */
 };
 
+/* A part of the system prompt: where its text comes from. */
+struct ch_section {
+    const char *name;   /* "working", "AGENTS.md"; static, or borrowed from the options */
+    const char *origin; /* "chela", "configuration: rules"; static */
+    size_t at, size;    /* place in the text, in bytes */
+    size_t of;          /* tokens before the text was shortened; 0: not shortened */
+};
+
+struct ch_sections {
+    struct ch_section list[CH_LIMIT_SECTIONS];
+    size_t n;
+};
+
 /* The whole text, never NULL; the caller frees it (ch_free). cut: list of shortened layers,
- * for messages; may be NULL. */
-char *ch_system_full(const struct ch_system_opts *o, struct ch_buf *cut);
+ * for messages; sections: becomes the parts of the text in order. Both may be NULL. */
+char *ch_system_full(const struct ch_system_opts *o, struct ch_buf *cut,
+                     struct ch_sections *sections);
 
 /* Appends what also holds for roles that work for an agent (planner, router, judge):
  * instructions (NULL: none), rules, safety and the trusted project file AGENTS.md. Nothing of
@@ -47,7 +62,7 @@ char *ch_system_full(const struct ch_system_opts *o, struct ch_buf *cut);
 void ch_system_constraints(const struct ch_system_opts *o, struct ch_buf *out);
 
 /* For local models and small contexts: chela adds at most CH_LIMIT_MINIMAL_PROMPT
- * characters. */
-char *ch_system_minimal(const struct ch_system_opts *o);
+ * characters. sections: as above. */
+char *ch_system_minimal(const struct ch_system_opts *o, struct ch_sections *sections);
 
 #endif

@@ -74,6 +74,7 @@ static int check_key(const char *key, struct chela_error *err) {
 
 struct gist {
     bool reply;      /* a reply of the model: one turn */
+    bool call;       /* a turn's call of the model */
     bool input;      /* the start of a run */
     bool message;    /* part of the transcript */
     uint64_t keep;   /* first record kept by a compaction */
@@ -99,6 +100,9 @@ static struct gist gist_of(uint32_t type, const struct ch_json *v) {
     case CH_REC_MESSAGE:
         g.message = !ch_json_get(v, "note"); /* a note is a part of a message */
         g.reply = ch_sv_is(ch_json_str(ch_json_path(v, "message", "role", NULL)), "assistant");
+        break;
+    case CH_REC_REQUEST:
+        g.call = !ch_json_get(v, "role");
         break;
     case CH_REC_COMPACTION:
         g.keep = (uint64_t)ch_json_int(ch_json_get(v, "keep"), 0);
@@ -129,7 +133,7 @@ static bool ends_before(const struct copy *c, const struct gist *g) {
 
     if (c->turns_wanted < 0)
         return false;
-    bool ends = g->reply || (g->input && c->n > 0 && !c->inputs);
+    bool ends = g->reply || g->call || (g->input && c->n > 0 && !c->inputs);
     return ends && turns >= c->turns_wanted;
 }
 

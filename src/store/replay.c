@@ -430,6 +430,8 @@ static int replay_record(const struct chela_store_record *record, void *user) {
     CH_ARENA_AUTO arena = {0};
     const struct ch_json *v;
 
+    if (ch_record_is_request(record->type))
+        return 0;
     r->record = record;
     r->rc = ch_json_parse(&arena, ch_sv(record->data, record->n), CH_JSON_STRICT, &v, NULL, r->err);
     if (r->rc < 0)

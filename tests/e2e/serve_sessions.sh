@@ -63,6 +63,16 @@ same "up to its end" run_end "$(chunks | tail -n 1 | jq -r .type)"
 same "each event under its id" true "$(paste -d' ' <(sed -n 's/^id: //p' "$out") <(chunks | jq -r '.run + ":" + (.seq | tostring)') | awk '$1 != $2 { bad = 1 } END { print bad ? "false" : "true" }')"
 call GET '/api/sessions?limit=5'
 tells "it is listed" '[.sessions[].key] | join(",")' one
+call GET /api/sessions/one/requests
+tells "its requests are listed" '[.requests[] | "\(.request) \(.turn) \(.failed)"] | join(",")' "1 1 false,2 1 false"
+call GET /api/sessions/one/requests/2
+tells "a request in full" '"\(.request) \(.of) \(.verified) \(.messages | length)"' "2 2 true 3"
+call GET /api/sessions/one/setups
+tells "what requests have in common" '[.parts[].kind] | unique | join(",")' "parameters,section,tool"
+call GET /api/sessions/one/requests/3
+answers "a request that is not" 404
+call GET /api/sessions/one/requests/x
+answers "a request that is no number" 404
 call GET /api/sessions/nobody
 answers "one that is not" 404
 call GET /api/sessions/nobody/events

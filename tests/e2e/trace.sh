@@ -38,7 +38,7 @@ exits "as a page" 0
 same "nobody else may read it" 600 "$(stat -c %a "$space/page.html")"
 check "what was said is escaped" grep -q '&lt;b&gt;hello&lt;/b&gt; &amp;' "$space/page.html"
 check "keys are blanked out in it" test "$(grep -c 0123456789abcdef "$space/page.html")" = 0
-check "nothing from elsewhere" test "$(grep -cE '(src|href)=|url\(|<script' "$space/page.html")" = 0
+check "nothing from elsewhere" test "$(grep -cE '(src|href)=[^#]*$|url\(|<script' "$space/page.html")" = 0
 
 chela trace s "${store[@]}" --run run_none
 exits "no such run" 2
@@ -50,6 +50,10 @@ exits "a page that cannot be written" 2
 
 chela usage "${store[@]}" --json
 holds "usage by day" '.[0] | length == 1 and .[0].calls == 3 and .[0].input > 0'
+chela sessions fork "${store[@]}" --key copy s
+chela sessions fork "${store[@]}" --key half --at-turn 2 s
+chela usage "${store[@]}" --json
+holds "a call is counted once, whatever was forked" '.[0] | length == 1 and .[0].calls == 3'
 chela usage "${store[@]}" --by agent
 exits "usage by agent" 0
 check "a bar" grep -q '^main .*###' "$out"

@@ -240,6 +240,11 @@ static void expect_refusal(struct world *w, chela_run *run, int code) {
     assert_null(chela_mcp_request(mcp, "tools/list", NULL, &err));
     assert_int_equal(err.code, code);
     chela_mcp_close(mcp);
+    struct chela_mcp_server_opts own = CHELA_MCP_SERVER_OPTS(.name = "m", .version = "1");
+    chela_mcp_server *offers = NULL;
+    assert_int_equal(chela_mcp_server_new(w->rt, &own, &offers, NULL), 0);
+    assert_int_equal(chela_mcp_server_run(offers), code);
+    chela_mcp_server_close(offers);
     assert_null(chela_agent_call_tool(w->agent, "a", NULL, &err));
     assert_int_equal(err.code, code);
     assert_null(chela_model_probe(w->rt, NULL, &err));

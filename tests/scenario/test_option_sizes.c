@@ -77,6 +77,51 @@ CASE(chela_mcp_opts) {
     return rc;
 }
 
+static int mcp_nothing(chela_mcp_call *call, void *user) {
+    (void)call;
+    (void)user;
+    return 0;
+}
+
+CASE(chela_mcp_server_opts) {
+    struct chela_mcp_server_opts o = {.size = size, .name = "m", .version = "1"};
+    chela_mcp_server *s = NULL;
+    int rc = chela_mcp_server_new(w->rt, &o, &s, err);
+    chela_mcp_server_close(s);
+    return rc;
+}
+
+static chela_mcp_server *mcp_server(struct world *w) {
+    struct chela_mcp_server_opts o = CHELA_MCP_SERVER_OPTS(.name = "m", .version = "1");
+    chela_mcp_server *s = NULL;
+    assert_int_equal(chela_mcp_server_new(w->rt, &o, &s, NULL), 0);
+    return s;
+}
+
+CASE(chela_mcp_tool_opts) {
+    struct chela_mcp_tool_opts o = {.size = size, .name = "t", .fn = mcp_nothing};
+    chela_mcp_server *s = mcp_server(w);
+    int rc = chela_mcp_server_tool(s, &o, err);
+    chela_mcp_server_close(s);
+    return rc;
+}
+
+CASE(chela_mcp_resource_opts) {
+    struct chela_mcp_resource_opts o = {.size = size, .uri = "t://a", .fn = mcp_nothing};
+    chela_mcp_server *s = mcp_server(w);
+    int rc = chela_mcp_server_resource(s, &o, err);
+    chela_mcp_server_close(s);
+    return rc;
+}
+
+CASE(chela_mcp_prompt_opts) {
+    struct chela_mcp_prompt_opts o = {.size = size, .name = "p", .fn = mcp_nothing};
+    chela_mcp_server *s = mcp_server(w);
+    int rc = chela_mcp_server_prompt(s, &o, err);
+    chela_mcp_server_close(s);
+    return rc;
+}
+
 CASE(chela_price) {
     struct chela_price o = {.size = size, .input = 1};
     return chela_runtime_price(w->rt, "p", "m", &o, err);
@@ -544,6 +589,10 @@ static const struct {
     OWN(chela_inbound), ALSO(chela_inbound, inbound_line),
     OWN(chela_inbox_event),
     OWN(chela_mcp_opts),
+    OWN(chela_mcp_server_opts),
+    OWN(chela_mcp_tool_opts),
+    OWN(chela_mcp_resource_opts),
+    OWN(chela_mcp_prompt_opts),
     OWN(chela_outbound),
     OWN(chela_policy),
     OWN(chela_price),

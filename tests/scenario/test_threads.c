@@ -185,6 +185,21 @@ static int on_item(const struct chela_store_item *i, void *user) {
     return 0;
 }
 
+static int on_span(const struct chela_span *span, void *user) {
+    (void)user;
+    return !span;
+}
+
+static int on_model_call(const struct chela_model_call *call, void *user) {
+    (void)user;
+    return !call;
+}
+
+static int on_part(const struct chela_setup_part *part, void *user) {
+    (void)user;
+    return !part;
+}
+
 static int on_line(const char *p, size_t n, void *user) {
     (void)p, (void)n, (void)user;
     return 0;
@@ -213,6 +228,11 @@ static void use_store(const char *key, const char *copy) {
     EXPECT(chela_store_items(store, CHELA_STORE_INBOX, on_item, NULL, NULL) == 0);
     EXPECT(chela_store_show(store, key, &text, NULL) == 0);
     drop(text);
+    EXPECT(chela_trace_spans(store, key, NULL, on_span, NULL, NULL) == 0);
+    EXPECT(chela_trace_calls(store, 0, 0, on_model_call, NULL, NULL) == 0);
+    EXPECT(chela_trace_setups(store, key, on_part, NULL, NULL) == 0);
+    EXPECT(chela_trace_request(store, key, 0, CHELA_REQUEST_JSON, &text, NULL, NULL) ==
+           CHELA_ENOENT);
     EXPECT(chela_store_fork(store, key, -1, copy, NULL) == 0);
     EXPECT(chela_store_fork_before(store, key, 0, copy, NULL) == CHELA_EINVAL);
     EXPECT(chela_store_export(store, key, on_line, NULL, NULL) == 0);
@@ -308,6 +328,28 @@ static void write_rules(char *path, const char *dir) {
     fclose(f);
 }
 
+static chela_mcp_server *offers;
+
+static void *stop_server(void *user) {
+    (void)user;
+    for (int i = 0; i < ROUNDS; i++)
+        chela_mcp_server_stop(offers);
+    return NULL;
+}
+
+static void a_server_is_stopped_from_elsewhere(void **state) {
+    struct chela_mcp_server_opts opts = CHELA_MCP_SERVER_OPTS(.name = "m", .version = "1");
+    chela_runtime *rt = NULL;
+    pthread_t other;
+    (void)state;
+    assert_int_equal(chela_runtime_new(NULL, &rt, NULL), 0);
+    assert_int_equal(chela_mcp_server_new(rt, &opts, &offers, NULL), 0);
+    assert_int_equal(pthread_create(&other, NULL, stop_server, NULL), 0);
+    assert_int_equal(chela_mcp_server_run(offers), 0);
+    pthread_join(other, NULL);
+    chela_runtime_close(rt);
+}
+
 static void a_run_is_stopped_from_elsewhere(void **state) {
     char dir[200], path[256], model[300];
     const char *tmp = getenv("TMPDIR");
@@ -364,6 +406,7 @@ int main(void) {
         cmocka_unit_test(values_need_no_thread),
         cmocka_unit_test(every_thread_has_a_runtime),
         cmocka_unit_test(a_store_is_shared),
+        cmocka_unit_test(a_server_is_stopped_from_elsewhere),
         cmocka_unit_test(a_run_is_stopped_from_elsewhere),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

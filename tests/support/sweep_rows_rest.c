@@ -34,6 +34,76 @@ static void do_mcp(struct sweep *cx) {
     chela_mcp_close(mcp);
 }
 
+/* Called while the server lists its resources: everything that works on a call. */
+static int mcp_list(chela_mcp_call *call, void *user) {
+    struct sweep *cx = user;
+    SWEEP_EXPECT(strcmp(chela_mcp_call_name(call), "t://{x}") == 0);
+    SWEEP_EXPECT(strcmp(chela_mcp_call_arguments(call), "{}") == 0);
+    SWEEP_EXPECT(chela_mcp_call_argument(call, "x") == NULL);
+    SWEEP_EXPECT(strcmp(chela_mcp_call_principal(call), "me") == 0);
+    SWEEP_EXPECT(!chela_mcp_call_can_ask(call, "roots/list"));
+    SWEEP_EXPECT(chela_mcp_call_ask(call, "k", "roots/list", "{}") == NULL);
+    chela_mcp_call_keep(call, "k", "1");
+    SWEEP_EXPECT(chela_mcp_call_kept(call, "k") == NULL);
+    chela_mcp_call_log(call, CHELA_MCP_INFO, "text");
+    chela_mcp_call_progress(call, 1, 2, "text");
+    chela_mcp_call_hang_up(call, 1);
+    SWEEP_EXPECT(!chela_mcp_call_cancelled(call));
+    chela_mcp_call_defer(call);
+    chela_mcp_call_on_cancel(call, NULL, cx);
+    chela_mcp_call_finish(call);
+    chela_mcp_result_error(call, "%s", "no");
+    chela_mcp_result_not_found(call);
+    chela_mcp_result_json(call, "{}");
+    chela_mcp_result_role(call, "user");
+    chela_mcp_result_text(call, "a", 1);
+    chela_mcp_result_printf(call, "%d", 1);
+    chela_mcp_result_media(call, "image/png", "a", 1);
+    chela_mcp_result_resource(call, "t://b", NULL, "a", 1);
+    chela_mcp_result_link(call, "t://a", "a", NULL, NULL);
+    return CHELA_OK;
+}
+
+static void mcp_write(const char *p, size_t n, void *user) {
+    (void)p;
+    (void)n;
+    (void)user;
+}
+
+static void do_mcp_server(struct sweep *cx) {
+    static const char hello[] =
+        "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\",\"params\":{"
+        "\"protocolVersion\":\"2025-11-25\",\"capabilities\":{}}}\n"
+        "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"resources/list\"}\n"
+        "{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"tools/call\",\"params\":{\"name\":\"t\"}}\n";
+    struct chela_mcp_server_opts opts = CHELA_MCP_SERVER_OPTS(.name = "sweep", .version = "1");
+    struct chela_mcp_tool_opts tool =
+        CHELA_MCP_TOOL_OPTS(.name = "t", .fn = mcp_list, .user = cx);
+    struct chela_mcp_resource_opts resource =
+        CHELA_MCP_RESOURCE_OPTS(.uri = "t://{x}", .fn = mcp_list, .list = mcp_list, .user = cx);
+    struct chela_mcp_prompt_opts prompt =
+        CHELA_MCP_PROMPT_OPTS(.name = "p", .fn = mcp_list, .user = cx);
+    chela_mcp_server *s = NULL;
+    chela_mcp_connection *c = NULL;
+    SWEEP_EXPECT(chela_mcp_server_new(cx->rt, &opts, &s, NULL) == 0);
+    SWEEP_EXPECT(chela_mcp_server_tool(s, &tool, NULL) == 0);
+    SWEEP_EXPECT(chela_mcp_server_resource(s, &resource, NULL) == 0);
+    SWEEP_EXPECT(chela_mcp_server_prompt(s, &prompt, NULL) == 0);
+    SWEEP_EXPECT(chela_mcp_server_address(s) == NULL);
+    SWEEP_EXPECT(chela_mcp_server_listen(s, "127.0.0.1:0", NULL) == 0);
+    SWEEP_REFUSED(chela_mcp_server_run(s));
+    SWEEP_EXPECT(chela_mcp_server_open(s, mcp_write, cx, "me", &c, NULL) == 0);
+    SWEEP_EXPECT(chela_mcp_connection_feed(c, hello, sizeof(hello) - 1, NULL) == 0);
+    SWEEP_EXPECT(chela_mcp_connection_busy(c));
+    chela_mcp_server_updated(s, "t://a");
+    chela_mcp_server_stop(s);
+    SWEEP_EXPECT(chela_mcp_server_remove_tool(s, "t") == 0);
+    SWEEP_EXPECT(chela_mcp_server_remove_resource(s, "t://{x}") == 0);
+    SWEEP_EXPECT(chela_mcp_server_remove_prompt(s, "p") == 0);
+    chela_mcp_connection_close(c);
+    chela_mcp_server_close(s);
+}
+
 static void do_config_mcp(struct sweep *cx) {
     chela_config *cfg = NULL;
     char path[512];
@@ -194,6 +264,47 @@ static void do_store_show(struct sweep *cx) {
     char *out = NULL;
     if (chela_store_show(store, key_of(cx), &out, NULL) == 0)
         chela_free(out);
+    give_back(cx, store);
+}
+
+static int skip_span(const struct chela_span *span, void *user) {
+    (void)user;
+    return !span;
+}
+
+static int skip_part(const struct chela_setup_part *part, void *user) {
+    (void)user;
+    return !part;
+}
+
+static void do_trace_spans(struct sweep *cx) {
+    chela_store *store = borrow(cx);
+    chela_trace_spans(store, key_of(cx), NULL, skip_span, NULL, NULL);
+    give_back(cx, store);
+}
+
+static void do_trace_request(struct sweep *cx) {
+    chela_store *store = borrow(cx);
+    char *out = NULL;
+    if (chela_trace_request(store, key_of(cx), 0, CHELA_REQUEST_JSON, &out, NULL, NULL) == 0)
+        chela_free(out);
+    give_back(cx, store);
+}
+
+static void do_trace_setups(struct sweep *cx) {
+    chela_store *store = borrow(cx);
+    chela_trace_setups(store, key_of(cx), skip_part, NULL, NULL);
+    give_back(cx, store);
+}
+
+static int skip_call(const struct chela_model_call *call, void *user) {
+    (void)user;
+    return !call;
+}
+
+static void do_trace_calls(struct sweep *cx) {
+    chela_store *store = borrow(cx);
+    chela_trace_calls(store, 0, 0, skip_call, NULL, NULL);
     give_back(cx, store);
 }
 
@@ -827,6 +938,10 @@ static const struct sweep_row rows[] = {
     {"chela_store_export", do_store_export, SHARED, NULL},
     {"chela_store_import", do_store_import, SHARED, NULL},
     {"chela_replay", do_replay, SHARED, NULL},
+    {"chela_trace_spans", do_trace_spans, SHARED, NULL},
+    {"chela_trace_request", do_trace_request, SHARED, NULL},
+    {"chela_trace_setups", do_trace_setups, SHARED, NULL},
+    {"chela_trace_calls", do_trace_calls, SHARED, NULL},
     {"chela_session_root", do_session_root, PURE, NULL},
     {"chela_schedule_check", do_schedule_check, PURE, NULL},
     {"chela_schedule_next", do_schedule_next, PURE, NULL},
@@ -867,6 +982,47 @@ static const struct sweep_row rows[] = {
     {"chela_mcp_refresh", do_mcp, SHARED, NULL},
     {"chela_mcp_login", do_mcp, SHARED, NULL},
     {"chela_mcp_state_json", do_mcp, SHARED, NULL},
+    {"chela_mcp_server_new", do_mcp_server, SHARED, NULL},
+    {"chela_mcp_server_close", do_mcp_server, SHARED, NULL},
+    {"chela_mcp_server_tool", do_mcp_server, SHARED, NULL},
+    {"chela_mcp_server_resource", do_mcp_server, SHARED, NULL},
+    {"chela_mcp_server_prompt", do_mcp_server, SHARED, NULL},
+    {"chela_mcp_server_remove_tool", do_mcp_server, SHARED, NULL},
+    {"chela_mcp_server_remove_resource", do_mcp_server, SHARED, NULL},
+    {"chela_mcp_server_remove_prompt", do_mcp_server, SHARED, NULL},
+    {"chela_mcp_server_updated", do_mcp_server, SHARED, NULL},
+    {"chela_mcp_server_listen", do_mcp_server, SHARED, NULL},
+    {"chela_mcp_server_address", do_mcp_server, SHARED, NULL},
+    {"chela_mcp_server_run", do_mcp_server, SHARED, NULL},
+    {"chela_mcp_server_stop", do_mcp_server, SHARED, NULL},
+    {"chela_mcp_server_open", do_mcp_server, SHARED, NULL},
+    {"chela_mcp_connection_feed", do_mcp_server, SHARED, NULL},
+    {"chela_mcp_connection_busy", do_mcp_server, SHARED, NULL},
+    {"chela_mcp_connection_close", do_mcp_server, SHARED, NULL},
+    {"chela_mcp_call_name", do_mcp_server, SHARED, NULL},
+    {"chela_mcp_call_arguments", do_mcp_server, SHARED, NULL},
+    {"chela_mcp_call_argument", do_mcp_server, SHARED, NULL},
+    {"chela_mcp_call_principal", do_mcp_server, SHARED, NULL},
+    {"chela_mcp_call_can_ask", do_mcp_server, SHARED, NULL},
+    {"chela_mcp_call_ask", do_mcp_server, SHARED, NULL},
+    {"chela_mcp_call_keep", do_mcp_server, SHARED, NULL},
+    {"chela_mcp_call_kept", do_mcp_server, SHARED, NULL},
+    {"chela_mcp_call_log", do_mcp_server, SHARED, NULL},
+    {"chela_mcp_call_progress", do_mcp_server, SHARED, NULL},
+    {"chela_mcp_call_hang_up", do_mcp_server, SHARED, NULL},
+    {"chela_mcp_call_cancelled", do_mcp_server, SHARED, NULL},
+    {"chela_mcp_call_defer", do_mcp_server, SHARED, NULL},
+    {"chela_mcp_call_on_cancel", do_mcp_server, SHARED, NULL},
+    {"chela_mcp_call_finish", do_mcp_server, SHARED, NULL},
+    {"chela_mcp_result_text", do_mcp_server, SHARED, NULL},
+    {"chela_mcp_result_printf", do_mcp_server, SHARED, NULL},
+    {"chela_mcp_result_media", do_mcp_server, SHARED, NULL},
+    {"chela_mcp_result_resource", do_mcp_server, SHARED, NULL},
+    {"chela_mcp_result_link", do_mcp_server, SHARED, NULL},
+    {"chela_mcp_result_json", do_mcp_server, SHARED, NULL},
+    {"chela_mcp_result_role", do_mcp_server, SHARED, NULL},
+    {"chela_mcp_result_error", do_mcp_server, SHARED, NULL},
+    {"chela_mcp_result_not_found", do_mcp_server, SHARED, NULL},
     {"chela_config_mcp", do_config_mcp, SHARED, NULL},
     {"chela_config_mcp_name", do_config_mcp, SHARED, NULL},
     {"chela_config_mcp_edit", do_config_mcp, SHARED, NULL},

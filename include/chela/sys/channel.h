@@ -216,6 +216,9 @@ struct chela_channel_request {
     size_t n;
     size_t most;     /* bytes of the response; 0: 1 MB */
     int64_t wait_ms; /* total timeout; 0: 30 s */
+    /* Nonzero: for a request that must not be processed twice. It fails where otherwise it
+     * would be sent again, on a new connection: if a reused connection ended. */
+    int once;
 };
 
 /* The response. Borrowed for the call. */

@@ -209,7 +209,8 @@ static int compaction_ask(struct ch_compaction *c, struct ch_sv answer, struct c
     struct ch_msg *msgs[] = {ch_msg_text(CH_MSG_USER, ch_buf_sv(&c->asked.user), 0),
                              ch_msg_text(CH_MSG_ASSISTANT, answer.n ? answer : CH_SV("-"), 0),
                              ch_msg_text(CH_MSG_USER, complaint, 0)};
-    struct ch_side_query_opts o = {.agent = c->run->session->agent,
+    struct ch_side_query_opts o = {.run = c->run,
+                                   .role = "compaction",
                                    .target = c->target,
                                    .system = ch_buf_sv(&c->asked.system),
                                    .msgs = (const struct ch_msg *const *)msgs,

@@ -15,6 +15,8 @@
 #include "prompt/prompt.h"
 #include "prompt/skill_call.h"
 #include "prompt/system.h"
+#include "prompt/tokens.h"
+#include "json/writer.h"
 
 /* --- settings -------------------------------------------------------------------------- */
 
@@ -86,6 +88,7 @@ void ch_context_release(struct ch_context *c) {
     ch_buf_release(&c->changed);
     ch_buf_release(&c->warnings);
     ch_free(c->system);
+    ch_free(c->sections);
     ch_free(c->fingerprint);
     *c = (struct ch_context){0};
 }
@@ -186,6 +189,28 @@ static void describe_runtime(const chela_agent *a, struct ch_buf *out) {
         ch_buf_addf(out, " on %s %s", u.sysname, u.machine);
 }
 
+/* Keeps the parts of the system prompt as JSON, for the journal. */
+static void keep_sections(struct ch_context *c, const struct ch_sections *s) {
+    struct ch_buf out = {0};
+    struct ch_jw w = ch_jw(&out);
+    ch_jw_begin(&w, '[');
+    for (size_t i = 0; i < s->n; i++) {
+        const struct ch_section *p = &s->list[i];
+        ch_jw_begin(&w, '{');
+        ch_jw_kcstr(&w, "name", p->name);
+        ch_jw_kcstr(&w, "origin", p->origin);
+        ch_jw_kint(&w, "at", (int64_t)p->at);
+        ch_jw_kint(&w, "bytes", (int64_t)p->size);
+        ch_jw_kint(&w, "tokens", (int64_t)ch_tokens(ch_sv(c->system + p->at, p->size)));
+        if (p->of)
+            ch_jw_kint(&w, "of", (int64_t)p->of);
+        ch_jw_end(&w, '}');
+    }
+    ch_jw_end(&w, ']');
+    ch_free(c->sections);
+    c->sections = ch_buf_take(&out);
+}
+
 static void make_system(chela_run *run, unsigned flags) {
     chela_session *s = run->session;
     const chela_agent *a = s->agent;
@@ -211,7 +236,10 @@ static void make_system(chela_run *run, unsigned flags) {
                                .memory = flags & MEMORY,
                                .budget = budget.system};
     ch_free(s->context.system);
-    s->context.system = flags & MINIMAL ? ch_system_minimal(&o) : ch_system_full(&o, &cut);
+    struct ch_sections sections;
+    s->context.system =
+        flags & MINIMAL ? ch_system_minimal(&o, &sections) : ch_system_full(&o, &cut, &sections);
+    keep_sections(&s->context, &sections);
     ch_free(CH_TAKE(s->context.fingerprint));
     if (cut.n)
         ch_buf_addf(&s->context.warnings,

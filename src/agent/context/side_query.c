@@ -1,6 +1,7 @@
 /* side_query.c -- see side_query.h. */
 #include "agent/context/side_query.h"
 
+#include "agent/journal/request_record.h"
 #include "model/provider/target_aws.h"
 #include "model/provider/target.h"
 #include <stdio.h>
@@ -14,6 +15,8 @@
 
 struct ch_side_query {
     struct ch_loop *loop;
+    chela_run *run;
+    const char *role;
     struct ch_target *target;
     struct ch_http_call *call;
     struct ch_encoder encoder;
@@ -64,16 +67,18 @@ static void side_query_on_done(const struct chela_error *err, void *user) {
     else
         side_query_add_text(r->msg, &text);
     ch_redact(failed);
+    if (*failed)
+        ch_request_record_failure(a->run, a->role, r, ch_sv_str(failed), 0);
     a->done(ch_buf_sv(&text), failed, &r->usage, a->user);
     free_aside(a);
 }
 
 static int side_query_encode(struct ch_side_query *a, const struct ch_side_query_opts *o,
                              struct chela_error *err) {
-    const chela_runtime *rt = o->agent->rt;
+    const chela_agent *agent = o->run->session->agent;
     const char *key;
-    ch_target_cooling(a->target, &rt->providers.cooldowns, ch_mono_ms(ch_loop_clock(a->loop)),
-                      &key);
+    ch_target_cooling(a->target, &agent->rt->providers.cooldowns,
+                      ch_mono_ms(ch_loop_clock(a->loop)), &key);
     a->target->ep.api_key = key;
     struct ch_model_request req = {.endpoint = &a->target->ep,
                                    .model = ch_sv_str(a->target->model),
@@ -89,10 +94,14 @@ static int side_query_encode(struct ch_side_query *a, const struct ch_side_query
         rc = req.endpoint->codec->http(&req, &a->arena, &a->http, err);
     if (rc < 0)
         return rc;
+    ch_request_record(o->run, &(struct ch_request_made){.req = &req,
+                                                        .encoder = &a->encoder,
+                                                        .origin = o->role,
+                                                        .role = o->role});
     ch_encoder_body(&a->encoder, a->body);
     a->http.body = a->body;
     a->http.nbody = CH_LEN(a->body);
-    a->http.timeouts = o->agent->timeouts;
+    a->http.timeouts = agent->timeouts;
     return ch_target_aws_sign(a->target, ch_now_ms(ch_loop_clock(a->loop)), &a->arena, &a->http,
                               err);
 }
@@ -102,7 +111,9 @@ int ch_side_query_start(const struct ch_side_query_opts *o, struct ch_side_query
     static const struct ch_http_handler handler = {side_query_on_head, side_query_on_data,
                                                    side_query_on_done};
     struct ch_side_query *a = ch_alloc(sizeof(*a));
-    a->loop = o->agent->rt->loop;
+    a->loop = o->run->loop;
+    a->run = o->run;
+    a->role = o->role;
     a->target = o->target;
     a->done = o->done;
     a->user = o->user;

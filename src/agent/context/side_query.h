@@ -2,12 +2,13 @@
  * retry. */
 #ifndef CH_AGENT_SIDE_QUERY_H
 #define CH_AGENT_SIDE_QUERY_H
-#include "agent/handle/agent.h"
+#include "agent/handle/run.h"
 
 struct ch_side_query;
 
 struct ch_side_query_opts {
-    chela_agent *agent;       /* whose timeouts apply */
+    chela_run *run;           /* whose journal gets the request; its agent's timeouts apply */
+    const char *role;         /* who asks, for the journal; static */
     struct ch_target *target; /* borrowed */
     struct ch_sv system;
     const struct ch_msg *const *msgs; /* borrowed for the call */

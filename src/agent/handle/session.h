@@ -25,6 +25,7 @@ struct ch_context {
     uint64_t told_skills;   /* hash of the changed skills that were told */
     struct ch_buf warnings; /* warnings that are not emitted yet, each NUL-terminated */
     char *fingerprint;      /* owned: fingerprint of `system`; NULL: not made yet */
+    char *sections;         /* owned: parts of `system` (prompt/system.h) as JSON; NULL: none */
 };
 
 /* Token counts of a session's requests (context_budget.h). */
@@ -83,6 +84,8 @@ struct chela_session {
     void *ready_user;
     chela_run *run;             /* the current or last run; a reference */
     bool handed;                /* the session was handed over to its agent (handoff.h) */
+    chela_run *asks_for;        /* run whose journal has the requests of this session, which is
+                                   not stored; NULL: none */
     struct ch_child_run *child; /* owned: link to the parent run; NULL: no parent (run/parent.h) */
 };
 

@@ -57,6 +57,18 @@
  *               ["refused"]}; call: the tool whose permission decides; refused: why the
  *               file is not sent. Not part of the transcript
  *
+ *   PART        A part of requests, stored once per session. {"id","kind", ...}: the text of a
+ *               system prompt with its sections, the definition of a tool, or the setup of a
+ *               request, which is everything but its messages (request_record.h). Not part of
+ *               the transcript
+ *   REQUEST     A request is sent to a model. {"run","turn","setup":id,"messages":n,"bytes",
+ *               "digest",["attempt","role","note","view":[messages]]}. messages: length of the
+ *               transcript; view: the messages, where the transcript is not what is sent;
+ *               digest: SHA-256 of the body, hex; role: the request is not the run's own
+ *   FAILURE     A request got no reply that joins the transcript. {"run","turn","class",
+ *               "status","text",["role","usage","cost","retry_after_ms"]}; class refused: the
+ *               model declined
+ *
  * A reader ignores unknown members and unknown types. */
 #ifndef CH_AGENT_JOURNAL_H
 #define CH_AGENT_JOURNAL_H
@@ -79,7 +91,10 @@
     X(RECEIPT, "receipt")      \
     X(DROPPED, "dropped")      \
     X(ROLE, "role")            \
-    X(ATTACHED, "attached")
+    X(ATTACHED, "attached")    \
+    X(PART, "part")            \
+    X(REQUEST, "request")      \
+    X(FAILURE, "failure")
 
 enum ch_record_type {
     CH_REC_NONE, /* 0 is no type */
@@ -91,6 +106,10 @@ enum ch_record_type {
 
 const char *ch_record_name(uint32_t type); /* "inbound"; "?": unknown type */
 uint32_t ch_record_type(struct ch_sv name); /* CH_REC_NONE: unknown name */
+/* The record is about a request to a model: nothing is decided by it. */
+static inline bool ch_record_is_request(uint32_t type) {
+    return type == CH_REC_PART || type == CH_REC_REQUEST || type == CH_REC_FAILURE;
+}
 
 struct ch_journal;
 struct ch_log; /* the open journal of one session */

@@ -89,6 +89,7 @@ void ch_journal_replay_free(struct ch_journal_replay *p) {
     ch_memory_release(&p->memory);
     ch_arena_release(&p->arena);
     ch_buf_release(&p->state);
+    ch_part_ids_release(&p->parts);
     ch_run_counters_release(&p->counters);
     ch_principal_release(&p->principal);
     ch_free(p);
@@ -560,6 +561,15 @@ static int fold_dropped(struct reading *r) {
     return 0;
 }
 
+/* Remembers which parts of requests are stored. */
+static int fold_part(struct reading *r) {
+    uint64_t id;
+
+    if (ch_part_id_read(ch_json_get_str(r->v, "id"), &id))
+        ch_part_ids_add(&r->past->parts, id);
+    return 0;
+}
+
 /* --- the machine ---------------------------------------------------------------------- */
 
 static enum ch_replay_status journal_replay_status_of(struct ch_sv word) {
@@ -643,6 +653,7 @@ int ch_journal_replay_fold(const struct chela_store_record *record, void *past,
         [CH_REC_STARTED] = fold_started,       [CH_REC_DONE] = fold_done,
         [CH_REC_ASKED] = fold_asked,           [CH_REC_ANSWERED] = fold_answered,
         [CH_REC_COMPACTION] = fold_compaction, [CH_REC_DROPPED] = fold_dropped,
+        [CH_REC_PART] = fold_part,
     };
     struct reading r = {.past = past, .record = record, .err = err};
 

@@ -98,6 +98,11 @@ static void run_journal_on_opened(const struct ch_log_head *head, void *past,
     if (err) {
         ch_journal_replay_free(CH_TAKE(past));
         run_journal_fail(s, err);
+    } else {
+        struct ch_journal_replay *read = past;
+        ch_part_ids_release(&k->parts);
+        k->parts = read->parts;
+        read->parts = (struct ch_part_ids){0};
     }
     k->ops->opened(s, past);
 }
@@ -176,6 +181,7 @@ void ch_run_journal_free(chela_session *s) {
     ch_run_journal_close(s);
     ch_run_journal_forget(s);
     ch_buf_release(&s->journal->scratch);
+    ch_part_ids_release(&s->journal->parts);
     ch_free(s->journal);
     s->journal = NULL;
 }
@@ -377,7 +383,7 @@ static void write_embedded(struct ch_jw *w, const chela_run *run) {
 
 /* Stores the reply with the machine's input, so that the input can be repeated. */
 void ch_run_journal_reply(chela_run *run, const struct ch_msg *m, const struct ch_reply *r,
-                          bool person) {
+                          double cost, bool person) {
     struct ch_run_journal *k = ch_run_journal_of(run);
 
     if (!k)
@@ -394,6 +400,10 @@ void ch_run_journal_reply(chela_run *run, const struct ch_msg *m, const struct c
     ch_jw_kint(&w, "messages", (int64_t)run->session->transcript.n);
     ch_jw_end(&w, '}');
     run_journal_write_usage(&w, &r->usage);
+    if (cost > 0) {
+        ch_jw_key(&w, "cost");
+        ch_jw_double(&w, cost);
+    }
     write_embedded(&w, run);
     run->record->embedded.calls = 0;
     run->record->embedded.tokens = 0;

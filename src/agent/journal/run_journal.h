@@ -38,6 +38,8 @@ struct ch_run_journal {
     uint64_t safe;                  /* records up to here are committed */
     struct ch_run last;             /* machine of the last run, as read */
     struct ch_buf scratch;
+    struct ch_part_ids parts;       /* parts of requests that are stored */
+    struct ch_request_sum sum;      /* digest of the last request */
 };
 
 /* The journal, if records can be appended; NULL: there is none, it is still being opened,
@@ -96,9 +98,9 @@ void ch_run_journal_delivered(chela_run *run, uint64_t seq, bool dropped);
 void ch_run_journal_message(chela_run *run, const struct ch_msg *m);
 /* The runtime added text to the newest message. */
 void ch_run_journal_note(chela_run *run, struct ch_sv text);
-/* person: a person wrote the text, not a model. */
+/* cost: negative or 0: none is known. person: a person wrote the text, not a model. */
 void ch_run_journal_reply(chela_run *run, const struct ch_msg *m, const struct ch_reply *r,
-                          bool person);
+                          double cost, bool person);
 /* A role was asked on the run's behalf and gave this answer. */
 void ch_run_journal_role(chela_run *run, const char *role, const char *model,
                          const struct ch_usage *u, struct ch_sv answer);

@@ -22,6 +22,7 @@
 #include "agent/handle/run_origin.h"
 #include "agent/handle/run_outcome.h"
 #include "agent/journal/emit.h"
+#include "agent/journal/request_record.h"
 #include "agent/journal/run_journal.h"
 #include "agent/machine/server_tools.h"
 #include "agent/machine/event.h"
@@ -455,6 +456,30 @@ static int think_describe(chela_run *run, const struct chela_turn_patch *patch,
     return rc == 0 ? ch_features_shape(run, req, err) : rc;
 }
 
+/* The run whose journal has the requests of this run. */
+static chela_run *recorder(chela_run *run) {
+    return run->session->asks_for ? run->session->asks_for : run;
+}
+
+/* The role that a run of another run plays: the name of its prompt. NULL: none. */
+static const char *role_of(chela_run *run) {
+    const char *prompt = ch_run_origin_prompt(run);
+    if (recorder(run) == run)
+        return NULL;
+    return prompt ? ch_arena_str(&run->arena, ch_sv(prompt, strcspn(prompt, "@"))) : "role";
+}
+
+static void record_request(chela_run *run, const struct ch_model_request *req) {
+    const chela_session *s = run->session;
+    bool own = s->context.system && req->system.p == s->context.system;
+    ch_request_record(recorder(run),
+                      &(struct ch_request_made){.req = req,
+                                                .encoder = &s->encoder,
+                                                .sections = own ? s->context.sections : NULL,
+                                                .origin = s->system ? "role" : "host",
+                                                .role = role_of(run)});
+}
+
 #define TOO_LARGE 1
 
 /* Describes, measures and encodes the request. TOO_LARGE: compact the history first. */
@@ -484,6 +509,7 @@ static int think_encode(chela_run *run, const struct chela_turn_patch *patch, si
         rc = req.endpoint->codec->http(&req, &run->arena, &run->turn->http, err);
     if (rc < 0)
         return rc;
+    record_request(run, &req);
     ch_encoder_body(e, run->turn->body);
     run->turn->http.body = run->turn->body;
     run->turn->http.nbody = CH_LEN(run->turn->body);
@@ -602,9 +628,11 @@ static void on_failure(chela_run *run, const struct ch_reply *r) {
     if (run->dead)
         return;
     bool shown = run->turn->output_shown && !run->turn->may_redo;
+    double cost = account(run, &r->usage);
+    ch_request_record_failure(recorder(run), role_of(run), r, ch_sv_str(run->error), cost);
     ch_driver_step(run, &(struct ch_input){.kind = CH_IN_FAILED,
                                            .usage = r->usage,
-                                           .cost = account(run, &r->usage),
+                                           .cost = cost,
                                            .cls = r->error.cls,
                                            .retryable = r->error.retryable,
                                            .retry_after_ms = r->error.retry_after_ms,
@@ -613,16 +641,18 @@ static void on_failure(chela_run *run, const struct ch_reply *r) {
 }
 
 /* Adds the reply to the transcript. A refused reply is not kept. */
-static const struct ch_msg *keep_reply(chela_run *run, struct ch_reply *r) {
+static const struct ch_msg *keep_reply(chela_run *run, struct ch_reply *r, double cost) {
     struct ch_msg *m = CH_TAKE(r->msg);
     ch_run_journal_recovered(run, 0);
     if (ch_parent_of(run))
         ch_parent_moved_on(ch_parent_of(run));
     if (!m || r->stop == CH_STOP_REFUSAL) {
+        ch_request_record_failure(recorder(run), role_of(run), r,
+                                  m ? ch_msg_words(m) : CH_SV(""), cost);
         ch_msg_free(m);
         return NULL;
     }
-    ch_run_journal_reply(run, m, r, false);
+    ch_run_journal_reply(run, m, r, cost, false);
     return ch_transcript_add(&run->session->transcript, m) == 0 ? m : NULL;
 }
 
@@ -668,7 +698,7 @@ void ch_think_reply(chela_run *run, struct ch_reply *r) {
     bool made = ch_reply_extras_has_media(r->msg);
     if (run->turn->decoding)
         ch_buf_add_sv(&run->turn->logprobs, ch_logprobs_of(&run->turn->decoder));
-    run->reply = keep_reply(run, r);
+    run->reply = keep_reply(run, r, in.cost);
     if (in.has_text && !is_private && r->stop != CH_STOP_REFUSAL)
         ch_reply_directives_end(run);
     if (run->dead)
@@ -697,7 +727,7 @@ bool ch_think_say(chela_run *run, struct ch_sv text, bool person) {
     run->turn->stop_reason = CHELA_STOP_STOP;
     run->target = run->session->agent->targets[run->m.model]; /* perhaps no model was asked yet */
     ch_run_outcome_text(run, text);
-    ch_run_journal_reply(run, m, &r, person);
+    ch_run_journal_reply(run, m, &r, 0, person);
     ch_transcript_add(&run->session->transcript, m); /* a full history must not keep the run from
                                                         ending */
     return ch_emit(run, &ev);

@@ -17,7 +17,8 @@
 struct flags {
     struct ch_setup_flags setup;
     const char *run, *html;
-    bool all, json;
+    struct ch_real request;
+    bool all, json, body, wire;
 };
 
 #define AT(field) offsetof(struct flags, field)
@@ -27,6 +28,12 @@ static const struct ch_opt opts[] = {
     CH_SETUP_OPTS_STORE(struct flags),
     {"run", 0, CH_OPT_TEXT, AT(run), "ID", 0, 0, "Choice", "show this run instead of the last one"},
     {"all", 0, CH_OPT_SWITCH, AT(all), NULL, 0, 0, "Choice", "show all runs of the session"},
+    {"request", 0, CH_OPT_REAL, AT(request), "N", 0, 1e9, "Choice",
+     "show request N to the model in full (0: the last)"},
+    {"body", 0, CH_OPT_SWITCH, AT(body), NULL, 0, 0, "Output",
+     "with --request: the bytes that were sent, not redacted"},
+    {"wire", 0, CH_OPT_SWITCH, AT(wire), NULL, 0, 0, "Output",
+     "with --request: the request as 'chela wire encode' reads it, not redacted"},
     {"html", 0, CH_OPT_TEXT, AT(html), "FILE", 0, 0, "Output",
      "write a self-contained HTML page with all messages; keys are redacted"},
     {"json", 0, CH_OPT_SWITCH, AT(json), NULL, 0, 0, "Output", "print the steps as a JSON array"},
@@ -35,8 +42,8 @@ static const struct ch_opt opts[] = {
 };
 
 /* Conversations may be private: the page is readable by the user alone. */
-static int write_page(const struct ch_trace *t, const char *key, const char *path,
-                      struct chela_error *err) {
+static int write_page(const struct ch_trace *t, chela_store *store, const char *key,
+                      const char *path, struct chela_error *err) {
     int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     FILE *f = fd < 0 ? NULL : fdopen(fd, "w");
     if (!f) {
@@ -45,11 +52,46 @@ static int write_page(const struct ch_trace *t, const char *key, const char *pat
             close(fd);
         return rc;
     }
-    ch_trace_html(t, key, f);
+    ch_trace_html(t, store, key, f);
     bool failed = ferror(f);
     if (fclose(f) != 0 || failed)
         return ch_problem(err, CHELA_EINVAL, "%s: %s", path, strerror(errno));
     return CHELA_OK;
+}
+
+/* Text goes to a terminal, which must not see control characters. */
+static void print_text(struct ch_setup *setup, const char *p, size_t n) {
+    struct ch_draft d;
+    struct ch_escape e = {.mode = CH_ESCAPE_TEXT};
+    ch_draft_init(&d);
+    ch_escape_feed(&e, d.f, p, n);
+    ch_escape_finish(&e, d.f);
+    ch_draft_finish(&d);
+    ch_console_page(setup->console, d.p, d.n);
+    free(d.p);
+}
+
+static int request_show(struct ch_setup *setup, const struct flags *f, const char *key,
+                        struct chela_error *err) {
+    enum chela_request_form form = f->json   ? CHELA_REQUEST_JSON
+                                   : f->body ? CHELA_REQUEST_BODY
+                                   : f->wire ? CHELA_REQUEST_WIRE
+                                             : CHELA_REQUEST_TEXT;
+    char *out;
+    size_t n;
+    int rc = chela_trace_request(setup->store, key, (unsigned)f->request.value, form, &out, &n,
+                                 err);
+    if (rc < 0)
+        return rc;
+    if (form == CHELA_REQUEST_TEXT) {
+        print_text(setup, out, n);
+    } else {
+        fwrite(out, 1, n, stdout);
+        if (form != CHELA_REQUEST_BODY)
+            fputc('\n', stdout);
+    }
+    chela_free(out);
+    return 0;
 }
 
 static int trace_show(struct ch_setup *setup, const struct flags *f, const char *key,
@@ -58,7 +100,7 @@ static int trace_show(struct ch_setup *setup, const struct flags *f, const char 
     struct ch_draft d;
     int rc = ch_trace_read(&t, setup->store, key, f->all ? NULL : f->run ? f->run : "", err);
     if (rc == 0 && f->html)
-        rc = write_page(&t, key, f->html, err);
+        rc = write_page(&t, setup->store, key, f->html, err);
     ch_draft_init(&d);
     if (rc == 0 && f->json)
         ch_trace_json(&t, d.f);
@@ -91,7 +133,8 @@ static int trace_run(const struct ch_cmd *cmd, const struct ch_env *env, int arg
     if (rc == 0)
         rc = ch_setup_store(&setup, CH_STORE_READ, &err);
     if (rc == 0)
-        rc = trace_show(&setup, &f, args.words[0], &err);
+        rc = f.request.set ? request_show(&setup, &f, args.words[0], &err)
+                           : trace_show(&setup, &f, args.words[0], &err);
     if (rc < 0)
         ch_console_error(&console, "%s", err.message);
     code = ch_console_exit(&console, rc < 0 ? ch_problem_exit(&err) : CH_EXIT_DONE);
@@ -107,7 +150,10 @@ const struct ch_cmd ch_cmd_trace = {
     .summary = "show a run as a timeline",
     .about = "Shows the last run of a session, or another run, step by step: the messages, each "
              "model call with its tokens, each tool call with its result, each wait for a person, "
-             "and the end. With --html, a page for the browser shows each step in full on a click.",
+             "and the end. With --request, one request to the model in full: the sections of the "
+             "system prompt with their sizes and origins, the tools, the messages, what was cut, "
+             "the reply and its cost. With --html, a page for the browser shows each step in full "
+             "on a click.",
     .opts = opts,
     .run = trace_run,
 };

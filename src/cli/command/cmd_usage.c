@@ -1,13 +1,10 @@
-/* cmd_usage.c -- `chela usage`: sums the tokens of all sessions.
- *
- * Read from the journals: every model call is stored with its usage and the usage of a
- * preceding embedding call. */
+/* cmd_usage.c -- `chela usage`: sums the tokens of all sessions. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include "chela/json.h"
+#include "chela/trace.h"
 #include "cli/command/cmd.h"
 #include "cli/support/draft.h"
 #include "cli/support/mem.h"
@@ -48,9 +45,6 @@ struct usage {
     struct ch_setup setup;
     struct sum *sums; /* owned */
     size_t n;
-    char **keys, **agents; /* owned: keys and agents of all sessions */
-    size_t nsessions;
-    const char *agent; /* agent of the current session */
     int64_t since;
     struct chela_error err;
 };
@@ -66,81 +60,30 @@ static struct sum *sum_of(struct usage *u, const char *name) {
     return &u->sums[u->n++];
 }
 
-static int64_t usage_number(const struct chela_store_record *r, const char *pointer) {
-    char *text = chela_json_get(r->data, r->n, pointer, NULL);
-    int64_t n = text ? strtoll(text, NULL, 10) : 0;
-    chela_free(text);
-    return n;
-}
-
-static struct sum *usage_place(struct usage *u, const struct chela_store_record *r,
-                               const char *model) {
+static struct sum *usage_place(struct usage *u, const struct chela_model_call *call) {
     const char *by = u->flags.by ? u->flags.by : "day";
     char day[16] = "?";
-    time_t t = (time_t)(r->ts / 1000);
+    time_t t = (time_t)(call->ts / 1000);
     struct tm tm;
     if (strcmp(by, "agent") == 0)
-        return sum_of(u, u->agent);
+        return sum_of(u, call->agent);
     if (strcmp(by, "day") == 0) {
         if (localtime_r(&t, &tm))
             strftime(day, sizeof(day), "%Y-%m-%d", &tm);
         return sum_of(u, day);
     }
-    return sum_of(u, model);
+    return sum_of(u, call->model);
 }
 
-static void add_embeddings(struct usage *u, const struct chela_store_record *r) {
-    char *model = chela_json_get(r->data, r->n, "/embedding/model", NULL);
-    if (model && *model) {
-        struct sum *s = usage_place(u, r, model);
-        s->calls += usage_number(r, "/embedding/calls");
-        s->input += usage_number(r, "/embedding/input");
-    }
-    chela_free(model);
-}
-
-/* Messages that no model wrote, such as calls of a plan's steps, have no usage. */
-static int usage_add_record(const struct chela_store_record *r, void *user) {
-    struct usage *u = user;
-    const char *type = chela_store_record_name(r->type);
-    bool role = strcmp(type, "role") == 0;
-    if (r->ts < u->since || (!role && strcmp(type, "message") != 0))
+static int usage_add_call(const struct chela_model_call *call, void *user) {
+    if (!call->model)
         return 0;
-    char *usage = chela_json_get(r->data, r->n, "/usage", NULL);
-    char *model = chela_json_get(r->data, r->n, role ? "/model" : "/message/model", NULL);
-    if (usage && model && *model) {
-        struct sum *s = usage_place(u, r, model);
-        s->calls++;
-        s->input += usage_number(r, "/usage/input");
-        s->cached += usage_number(r, "/usage/cache_read");
-        s->output += usage_number(r, "/usage/output");
-    }
-    chela_free(usage);
-    chela_free(model);
-    add_embeddings(u, r);
+    struct sum *s = usage_place(user, call);
+    s->calls += call->calls;
+    s->input += call->input;
+    s->cached += call->cache_read;
+    s->output += call->output;
     return 0;
-}
-
-static int usage_note_session(const struct chela_store_session *row, void *user) {
-    struct usage *u = user;
-    if (row->updated < u->since)
-        return 0;
-    u->keys = ch_must(realloc(u->keys, (u->nsessions + 1) * sizeof(*u->keys)));
-    u->agents = ch_must(realloc(u->agents, (u->nsessions + 1) * sizeof(*u->agents)));
-    u->keys[u->nsessions] = ch_dup(row->key);
-    u->agents[u->nsessions++] = ch_dup(row->agent);
-    return 0;
-}
-
-static int usage_read_all(struct usage *u) {
-    chela_store *store = u->setup.store;
-    struct chela_store_filter filter = CHELA_STORE_FILTER(.prefix = NULL);
-    int rc = chela_store_list(store, &filter, usage_note_session, u, &u->err);
-    for (size_t i = 0; rc == 0 && i < u->nsessions; i++) {
-        u->agent = u->agents[i];
-        rc = chela_store_records(store, u->keys[i], 1, usage_add_record, u, &u->err);
-    }
-    return rc;
 }
 
 /* --- showing */
@@ -220,13 +163,7 @@ static void usage_show(struct usage *u) {
 static void usage_release(struct usage *u) {
     for (size_t i = 0; i < u->n; i++)
         free(u->sums[i].name);
-    for (size_t i = 0; i < u->nsessions; i++) {
-        free(u->keys[i]);
-        free(u->agents[i]);
-    }
     free(u->sums);
-    free(u->keys);
-    free(u->agents);
 }
 
 static int usage_run(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv) {
@@ -243,7 +180,7 @@ static int usage_run(const struct ch_cmd *cmd, const struct ch_env *env, int arg
         if (rc == 0)
             rc = ch_setup_store(&u.setup, CH_STORE_READ, &u.err);
         if (rc == 0)
-            rc = usage_read_all(&u);
+            rc = chela_trace_calls(u.setup.store, u.since, 0, usage_add_call, &u, &u.err);
         if (rc == 0)
             usage_show(&u);
         code = ch_setup_finish(&u.setup, rc, &u.err);
@@ -258,7 +195,8 @@ const struct ch_cmd ch_cmd_usage = {
     .args = "",
     .summary = "sum the tokens of sessions",
     .about = "Sums tokens by day, model or agent, with a bar for each sum. Dashes in the bar "
-             "stand for cached tokens. Failed calls are not counted.",
+             "stand for cached tokens. A call is counted once, also if the session was forked. "
+             "Failed calls are not counted.",
     .opts = opts,
     .run = usage_run,
 };

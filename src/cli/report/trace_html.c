@@ -38,6 +38,9 @@ static const char head[] =
     "pre{margin:.2rem 0 .8rem;padding:.7rem .9rem;background:var(--box);border-radius:6px;"
     "white-space:pre-wrap;overflow-wrap:anywhere;font:13px/1.45 ui-monospace,monospace;"
     "max-height:30rem;overflow:auto}\n"
+    ".setup summary{display:block}.legend i{display:inline-block;width:.8em;height:.8em;"
+    "border-radius:2px;margin:0 .3em 0 .8em}i.model{background:var(--model)}"
+    "i.tool{background:var(--tool)}i.wait{background:var(--wait)}i.bad{background:var(--bad)}\n"
     "h3{margin:.6rem 0 0;font-size:.75rem;color:var(--dim);font-weight:500}\n"
     "@media(max-width:40rem){summary,.row{grid-template-columns:3.6rem 3.4rem 1fr}"
     ".lane{display:none}}\n"
@@ -51,7 +54,7 @@ static void section(const char *title, const char *text, FILE *out) {
     fputs("</pre>", out);
 }
 
-static void lane(const struct ch_span *s, int64_t start, int64_t length, FILE *out) {
+static void lane(const struct chela_span *s, int64_t start, int64_t length, FILE *out) {
     double scale = 100.0 / (double)(length > 0 ? length : 1);
     fprintf(out,
             "<span class=\"lane\"><span class=\"bar\" "
@@ -59,34 +62,46 @@ static void lane(const struct ch_span *s, int64_t start, int64_t length, FILE *o
             (double)(s->start - start) * scale, (double)(s->end - s->start) * scale);
 }
 
-static void what(const struct ch_span *s, FILE *out) {
-    const char *words = s->kind == CH_SPAN_INPUT ? s->got : s->title;
+static void what(const struct chela_span *s, FILE *out) {
+    const char *words = s->kind == CHELA_SPAN_INPUT ? s->got : s->title;
     char took[32];
     fprintf(out, "<span class=\"what\" style=\"padding-left:%uem\"><b>", 2 * s->depth);
+    if (s->request)
+        fprintf(out, "#%u ", s->request);
+    if (s->attempt)
+        fprintf(out, "attempt %u ", s->attempt + 1);
     if (words)
         ch_markup_write(out, words, strcspn(words, "\n"));
     fputs("</b> <small>", out);
-    if (s->kind != CH_SPAN_INPUT && s->kind != CH_SPAN_END)
+    if (s->kind != CHELA_SPAN_INPUT && s->kind != CHELA_SPAN_END)
         fputs(ch_span_took(s->end - s->start, took), out);
-    if (s->kind == CH_SPAN_MODEL || s->kind == CH_SPAN_END)
+    if (s->kind == CHELA_SPAN_MODEL || s->kind == CHELA_SPAN_END)
         fprintf(out, " &middot; %" PRId64 " in, %" PRId64 " cached, %" PRId64 " out", s->input,
-                s->cached, s->output);
-    if (s->kind == CH_SPAN_END && s->cost >= 0)
+                s->cache_read, s->output);
+    if (s->cost > 0)
         fprintf(out, " &middot; $%.4f", s->cost);
     fputs("</small></span>", out);
 }
 
-static void trace_html_row(const struct ch_span *s, int64_t start, int64_t length, FILE *out) {
+/* The request of a model call: its messages are the rows above, the rest is a setup. */
+static void request_line(const struct chela_span *s, FILE *out) {
+    fprintf(out, "<p>Request #%u: %zu messages, %zu bytes", s->request, s->messages, s->bytes);
+    if (s->setup)
+        fprintf(out, ", <a href=\"#%s\">system prompt, tools and parameters</a>", s->setup);
+    fputs("</p>", out);
+}
+
+static void trace_html_row(const struct chela_span *s, int64_t start, int64_t length, FILE *out) {
     static const struct {
         const char *sent, *got;
-    } titles[CH_SPAN_KINDS] = {
-        [CH_SPAN_INPUT] = {"", "Message"},          [CH_SPAN_MODEL] = {"Reasoning", "Reply"},
-        [CH_SPAN_TOOL] = {"Arguments", "Result"},   [CH_SPAN_WAIT] = {"Question", "Decision"},
-        [CH_SPAN_REWRITE] = {"", "In place of it"},
-        [CH_SPAN_END] = {"Asked for", "What went wrong"},
+    } titles[] = {
+        [CHELA_SPAN_INPUT] = {"", "Message"},          [CHELA_SPAN_MODEL] = {"Reasoning", "Reply"},
+        [CHELA_SPAN_TOOL] = {"Arguments", "Result"},   [CHELA_SPAN_WAIT] = {"Question", "Decision"},
+        [CHELA_SPAN_REWRITE] = {"", "In place of it"},
+        [CHELA_SPAN_END] = {"Asked for", "What went wrong"},
     };
     char took[32];
-    bool open = (s->sent && s->sent[0]) || (s->got && s->got[0]);
+    bool open = (s->sent && s->sent[0]) || (s->got && s->got[0]) || s->request;
     fprintf(out, "<%s class=\"%s%s%s\">", open ? "details" : "div", ch_span_name(s->kind),
             s->failed ? " failed" : "", open ? "" : " row");
     if (open)
@@ -97,25 +112,110 @@ static void trace_html_row(const struct ch_span *s, int64_t start, int64_t lengt
     what(s, out);
     if (open)
         fputs("</summary>", out);
+    if (s->request)
+        request_line(s, out);
     section(titles[s->kind].sent, s->sent, out);
     section(titles[s->kind].got, s->got, out);
     fprintf(out, "</%s>\n", open ? "details" : "div");
 }
 
-void ch_trace_html(const struct ch_trace *t, const char *key, FILE *out) {
-    int64_t start = t->n ? t->spans[0].start : 0, end = start;
-    const char *run = "";
-    char took[32];
-    for (size_t i = 0; i < t->n; i++) {
-        start = t->spans[i].start < start ? t->spans[i].start : start;
-        end = t->spans[i].end > end ? t->spans[i].end : end;
+/* --- setups */
+
+struct setup_page {
+    const struct ch_trace *trace;
+    FILE *out;
+    char shown[64]; /* id of the setup that is open */
+    bool skip;
+};
+
+static bool is_used(const struct ch_trace *t, const char *setup) {
+    for (size_t i = 0; i < t->n; i++)
+        if (t->spans[i].setup && strcmp(t->spans[i].setup, setup) == 0)
+            return true;
+    return false;
+}
+
+static void end_setup(struct setup_page *p) {
+    if (p->shown[0] && !p->skip)
+        fputs("</details>\n", p->out);
+}
+
+static void begin_setup(struct setup_page *p, const char *setup) {
+    end_setup(p);
+    snprintf(p->shown, sizeof(p->shown), "%s", setup);
+    p->skip = !is_used(p->trace, setup);
+    if (!p->skip)
+        fprintf(p->out, "<details class=\"setup\" id=\"%s\"><summary><b>%s</b></summary>", setup,
+                setup);
+}
+
+static int setup_part(const struct chela_setup_part *part, void *user) {
+    struct setup_page *p = user;
+    char title[256];
+    if (strcmp(p->shown, part->setup) != 0)
+        begin_setup(p, part->setup);
+    if (p->skip)
+        return 0;
+    if (!part->name)
+        snprintf(title, sizeof(title), "Parameters");
+    else if (part->of)
+        snprintf(title, sizeof(title), "%s: %zu of %zu tokens were left, %zu bytes", part->kind,
+                 part->tokens, part->of, part->bytes);
+    else if (part->origin)
+        snprintf(title, sizeof(title), "%s: %zu tokens, %zu bytes", part->kind, part->tokens,
+                 part->bytes);
+    else
+        snprintf(title, sizeof(title), "%s", part->kind);
+    fprintf(p->out, "<h3>%s", title);
+    if (part->name) {
+        fputs(" &middot; <b>", p->out);
+        ch_markup_str(p->out, part->name);
+        fputs("</b>", p->out);
     }
+    if (part->origin) {
+        fputs(" &middot; from ", p->out);
+        ch_markup_str(p->out, part->origin);
+    }
+    fputs("</h3><pre>", p->out);
+    ch_markup_str(p->out, part->text);
+    fputs("</pre>", p->out);
+    return 0;
+}
+
+static void setups(const struct ch_trace *t, chela_store *store, const char *key, FILE *out) {
+    struct setup_page p = {.trace = t, .out = out};
+    fputs("<h2>What the requests had in common: system prompts, tools, parameters</h2>\n", out);
+    chela_trace_setups(store, key, setup_part, &p, NULL);
+    end_setup(&p);
+}
+
+static void total(const struct ch_trace_total *all, FILE *out) {
+    char took[32], when[32];
+    fprintf(out, "<p>%s, %s, %u runs, %u requests", ch_span_when(all->start, when),
+            ch_span_took(all->end - all->start, took), all->runs, all->requests);
+    if (all->failed)
+        fprintf(out, " (%u failed)", all->failed);
+    fprintf(out, ", %u tool calls, %" PRId64 " tokens in (%" PRId64 " cached), %" PRId64 " out",
+            all->calls, all->input, all->cached, all->output);
+    if (all->cost >= 0)
+        fprintf(out, ", $%.4f", all->cost);
+    fputs("</p>\n<p class=\"legend\"><i class=\"model\"></i>model <i class=\"tool\"></i>tool "
+          "<i class=\"wait\"></i>wait <i class=\"bad\"></i>failed; #N is the number of a request "
+          "(<code>chela trace --request N</code>)</p>\n",
+          out);
+}
+
+void ch_trace_html(const struct ch_trace *t, chela_store *store, const char *key, FILE *out) {
+    struct ch_trace_total all = ch_trace_total(t);
+    int64_t start = all.start, end = all.end;
+    const char *run = "";
     fputs(head, out);
     fputs("<title>", out);
     ch_markup_str(out, key);
     fputs("</title></head><body><h1>", out);
     ch_markup_str(out, key);
-    fprintf(out, "</h1><p>%s, %zu steps</p>\n", ch_span_took(end - start, took), t->n);
+    fputs("</h1>", out);
+    total(&all, out);
     for (size_t i = 0; i < t->n; i++) {
         if (t->spans[i].depth == 0 && strcmp(run, t->spans[i].run) != 0) {
             fputs("<h2>", out);
@@ -126,5 +226,6 @@ void ch_trace_html(const struct ch_trace *t, const char *key, FILE *out) {
             run = t->spans[i].run;
         trace_html_row(&t->spans[i], start, end - start, out);
     }
+    setups(t, store, key, out);
     fputs("</body></html>\n", out);
 }

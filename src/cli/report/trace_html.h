@@ -4,6 +4,6 @@
 #define CH_CLI_TRACE_HTML_H
 #include "cli/report/trace.h"
 
-void ch_trace_html(const struct ch_trace *t, const char *key, FILE *out);
+void ch_trace_html(const struct ch_trace *t, chela_store *store, const char *key, FILE *out);
 
 #endif

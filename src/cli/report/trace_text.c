@@ -16,24 +16,14 @@
 #define BAR 24 /* columns of the timeline */
 #define MARGIN (24 + BAR)
 
-static struct ch_span trace_text_whole(const struct ch_trace *t) {
-    struct ch_span w = {.start = t->n ? t->spans[0].start : 0, .end = t->n ? t->spans[0].end : 0};
-    for (size_t i = 0; i < t->n; i++) {
-        if (t->spans[i].start < w.start)
-            w.start = t->spans[i].start;
-        if (t->spans[i].end > w.end)
-            w.end = t->spans[i].end;
-    }
-    return w;
-}
-
-static void trace_text_bar(const struct ch_span *s, const struct ch_span *all, FILE *out) {
+static void trace_text_bar(const struct chela_span *s, const struct ch_trace_total *all,
+                           FILE *out) {
     int64_t length = all->end > all->start ? all->end - all->start : 1;
     int from = (int)((s->start - all->start) * (BAR - 1) / length);
     int to = (int)((s->end - all->start) * (BAR - 1) / length);
-    bool point = s->kind == CH_SPAN_INPUT || s->kind == CH_SPAN_END;
+    bool point = s->kind == CHELA_SPAN_INPUT || s->kind == CHELA_SPAN_END;
     for (int i = 0; i < BAR; i++)
-        fputc(i < from || i > to ? ' ' : point ? '|' : s->kind == CH_SPAN_WAIT ? '.' : '#', out);
+        fputc(i < from || i > to ? ' ' : point ? '|' : s->kind == CHELA_SPAN_WAIT ? '.' : '#', out);
 }
 
 /* As much of a text as fits on one line. */
@@ -46,25 +36,29 @@ static void excerpt(const char *text, unsigned columns, FILE *out) {
         fputs("...", out);
 }
 
-static void trace_text_tokens(const struct ch_span *s, FILE *out) {
+static void trace_text_tokens(const struct chela_span *s, FILE *out) {
     fprintf(out, "  %" PRId64 " in", s->input);
-    if (s->cached)
-        fprintf(out, " (%" PRId64 " cached)", s->cached);
+    if (s->cache_read)
+        fprintf(out, " (%" PRId64 " cached)", s->cache_read);
     fprintf(out, " %" PRId64 " out", s->output);
 }
 
-static void facts(const struct ch_span *s, unsigned columns, FILE *out) {
+static void facts(const struct chela_span *s, unsigned columns, FILE *out) {
     const char *title = s->title ? s->title : "";
     char took[32] = "";
-    if (s->kind != CH_SPAN_END)
+    if (s->kind != CHELA_SPAN_END)
         ch_span_took(s->end - s->start, took);
+    if (s->kind == CHELA_SPAN_MODEL && s->request)
+        fprintf(out, "#%u ", s->request);
+    if (s->attempt)
+        fprintf(out, "attempt %u ", s->attempt + 1);
     fprintf(out, "%s%s%s%s", s->failed ? "! " : "", title, took[0] ? "  " : "", took);
-    if (s->kind == CH_SPAN_MODEL || s->kind == CH_SPAN_END)
+    if (s->kind == CHELA_SPAN_MODEL || s->kind == CHELA_SPAN_END)
         trace_text_tokens(s, out);
-    if (s->kind == CH_SPAN_END && s->cost >= 0)
+    if (s->cost > 0)
         fprintf(out, "  $%.4f", s->cost);
     unsigned used = ch_term_text_columns(title, strlen(title)) + (unsigned)strlen(took) + 6;
-    if (s->kind != CH_SPAN_TOOL || !s->sent || used + 8 > columns)
+    if (s->kind != CHELA_SPAN_TOOL || !s->sent || used + 8 > columns)
         return;
     fputs("  ", out);
     excerpt(s->sent, columns - used, out);
@@ -87,32 +81,46 @@ static void trace_text_below(const char *text, unsigned left, FILE *out) {
     }
 }
 
-static void trace_text_line(const struct ch_span *s, const struct ch_span *all, unsigned columns,
-                            FILE *out) {
+static void trace_text_line(const struct chela_span *s, const struct ch_trace_total *all,
+                            unsigned columns, FILE *out) {
     char took[32];
     unsigned left = columns > MARGIN + 20 ? columns - MARGIN : 20;
     fprintf(out, "+%-12s %-7s ", ch_span_took(s->start - all->start, took), ch_span_name(s->kind));
     trace_text_bar(s, all, out);
     fprintf(out, "  %*s", (int)(2 * s->depth), "");
     left = left > 20 + 2 * s->depth ? left - 2 * s->depth : 20;
-    if (s->kind == CH_SPAN_INPUT)
+    if (s->kind == CHELA_SPAN_INPUT)
         excerpt(s->got ? s->got : "", left, out);
     else
         facts(s, left, out);
     fputc('\n', out);
-    if (s->kind == CH_SPAN_END)
+    if (s->kind == CHELA_SPAN_END)
         trace_text_below(s->got, left, out);
     else if (s->failed && s->got)
         below_one(s->got, left, out);
 }
 
+static void print_total(const struct ch_trace_total *all, FILE *out) {
+    fprintf(out, "%u run%s, %u request%s", all->runs, all->runs == 1 ? "" : "s", all->requests,
+            all->requests == 1 ? "" : "s");
+    if (all->failed)
+        fprintf(out, " (%u failed)", all->failed);
+    fprintf(out, ", %u tool call%s, %" PRId64 " in (%" PRId64 " cached) %" PRId64 " out",
+            all->calls, all->calls == 1 ? "" : "s", all->input, all->cached, all->output);
+    if (all->cost >= 0)
+        fprintf(out, ", $%.4f", all->cost);
+    fputs("\n# work  . wait  | input or end  ! failed  #N: chela trace --request N\n", out);
+}
+
 void ch_trace_text(const struct ch_trace *t, const char *key, unsigned columns, FILE *out) {
-    struct ch_span all = trace_text_whole(t);
+    struct ch_trace_total all = ch_trace_total(t);
     const char *run = "";
-    char took[32];
-    fprintf(out, "%s  %s\n", key, ch_span_took(all.end - all.start, took));
+    char took[32], when[32];
+    fprintf(out, "%s  %s  %s\n", key, ch_span_took(all.end - all.start, took),
+            ch_span_when(all.start, when));
+    print_total(&all, out);
     for (size_t i = 0; i < t->n; i++) {
-        const struct ch_span *s = &t->spans[i];
+        const struct chela_span *s = &t->spans[i];
         if (s->depth == 0 && strcmp(run, s->run) != 0)
             fprintf(out, "\n%s\n", s->run);
         if (s->depth == 0)
@@ -143,16 +151,27 @@ static void trace_text_member(const char *name, const char *text, FILE *out) {
     trace_text_quoted(text, out);
 }
 
+static void json_request(const struct chela_span *s, FILE *out) {
+    trace_text_member("stop", s->stop, out);
+    trace_text_member("role", s->role, out);
+    if (!s->request)
+        return;
+    trace_text_member("model", s->model, out);
+    fprintf(out, ",\"request\":%u,\"attempt\":%u,\"messages\":%zu,\"bytes\":%zu", s->request,
+            s->attempt, s->messages, s->bytes);
+    trace_text_member("setup", s->setup, out);
+}
+
 void ch_trace_json(const struct ch_trace *t, FILE *out) {
     fputc('[', out);
     for (size_t i = 0; i < t->n; i++) {
-        const struct ch_span *s = &t->spans[i];
+        const struct chela_span *s = &t->spans[i];
         fprintf(out, "%s{\"kind\":\"%s\"", i ? ",\n " : "", ch_span_name(s->kind));
         trace_text_member("run", s->run, out);
         fprintf(out, ",\"turn\":%u,\"start\":%" PRId64 ",\"end\":%" PRId64, s->turn, s->start,
                 s->end);
         trace_text_member("title", s->title, out);
-        trace_text_member(s->kind == CH_SPAN_MODEL ? "reasoning" : "sent", s->sent, out);
+        trace_text_member(s->kind == CHELA_SPAN_MODEL ? "reasoning" : "sent", s->sent, out);
         trace_text_member("got", s->got, out);
         if (s->depth)
             fprintf(out, ",\"depth\":%u", s->depth);
@@ -160,11 +179,12 @@ void ch_trace_json(const struct ch_trace *t, FILE *out) {
             trace_text_member("session", s->child, out);
         if (s->failed)
             fputs(",\"failed\":true", out);
-        if (s->kind == CH_SPAN_MODEL || s->kind == CH_SPAN_END)
+        if (s->kind == CHELA_SPAN_MODEL || s->kind == CHELA_SPAN_END)
             fprintf(out, ",\"input\":%" PRId64 ",\"output\":%" PRId64 ",\"cache_read\":%" PRId64,
-                    s->input, s->output, s->cached);
-        if (s->kind == CH_SPAN_END && s->cost >= 0)
+                    s->input, s->output, s->cache_read);
+        if (s->cost >= 0)
             fprintf(out, ",\"cost_usd\":%.6f", s->cost);
+        json_request(s, out);
         fputc('}', out);
     }
     fputs("]\n", out);

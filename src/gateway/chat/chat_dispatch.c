@@ -260,6 +260,7 @@ int ch_chat_dispatch_accept(struct ch_chat_event *e, chela_accepted_fn *done, vo
                             struct chela_error *err) {
     struct chela_inbox_event stored = CHELA_INBOX_EVENT(.id = e->in.id, .session = e->in.session,
                                                         .data = e->in.data.p, .n = e->in.data.n);
+    e->chat->channel->last_seen = ch_now_ms(ch_loop_clock(e->chat->gw->rt->loop));
     e->accepting = true;
     e->on_accepted = done;
     e->accepted_tag = tag;

@@ -67,6 +67,21 @@ static void health_write_row(struct ch_jw *w, const char *name, const char *why,
     ch_jw_end(w, '}');
 }
 
+/* why NULL: healthy. */
+static void health_write_channel(struct ch_jw *w, const struct ch_channel *c, const char *why,
+                                 bool tell) {
+    ch_jw_begin(w, '{');
+    ch_jw_kcstr(w, "name", c->ops->name);
+    ch_jw_kcstr(w, "status", why ? "failing" : "ok");
+    if (why && tell)
+        ch_jw_kcstr(w, "detail", why);
+    if (tell && c->last_seen)
+        ch_jw_kint(w, "last_event", c->last_seen);
+    if (tell && c->last_error)
+        ch_jw_kcstr(w, "last_error", c->last_error);
+    ch_jw_end(w, '}');
+}
+
 static bool health_add_channels(struct ch_jw *w, const chela_gateway *gw, bool tell) {
     bool failing = false;
     for (CH_LIST_EACH(k, &gw->chats)) {
@@ -77,7 +92,7 @@ static bool health_add_channels(struct ch_jw *w, const chela_gateway *gw, bool t
         if (n)
             ch_buf_addf(&why, "%zu messages are not sent yet%s", n, trouble ? "; " : "");
         ch_buf_add_str(&why, trouble ? trouble : "");
-        health_write_row(w, c->ops->name, why.n ? ch_buf_str(&why) : NULL, tell);
+        health_write_channel(w, c, why.n ? ch_buf_str(&why) : NULL, tell);
         failing = failing || why.n;
     }
     return failing;

@@ -72,12 +72,24 @@ struct ch_sv ch_http_route_decode_query(struct ch_arena *a, struct ch_sv text) {
     return ch_sv(out, n);
 }
 
+int64_t ch_http_route_number(struct ch_sv word) {
+    int64_t n = 0;
+    for (size_t i = 0; i < word.n; i++) {
+        if (word.p[i] < '0' || word.p[i] > '9')
+            return -1;
+        n = n * 10 + (word.p[i] - '0');
+    }
+    return word.n && word.n <= 9 ? n : -1;
+}
+
 static bool route_matches(const struct ch_http_route *r, struct ch_sv path, struct ch_sv *param) {
     struct ch_sv pattern = ch_sv_str(r->path);
     while (pattern.p && path.p) {
         struct ch_sv want = ch_sv_split(&pattern, '/'), word = ch_sv_split(&path, '/');
         if (ch_sv_is(want, "{}") && word.n)
             *param = word;
+        else if (ch_sv_is(want, "{n}") && ch_http_route_number(word) >= 0)
+            continue;
         else if (!ch_sv_eq(want, word))
             return false;
     }

@@ -399,6 +399,13 @@ struct ch_request *ch_request_nested(const struct ch_request *outer,
     return req;
 }
 
+static int64_t last_number(struct ch_sv path) {
+    struct ch_sv word = CH_SV("");
+    while (path.p)
+        word = ch_sv_split(&path, '/');
+    return ch_http_route_number(word);
+}
+
 static struct ch_request *request_new(chela_gateway *gw, struct ch_exchange *x) {
     const struct ch_inbound *in = ch_exchange_inbound(x);
     struct ch_request *req = request_add(gw);
@@ -407,6 +414,7 @@ static struct ch_request *request_new(chela_gateway *gw, struct ch_exchange *x) 
     struct ch_sv target = ch_arena_sv(&req->arena, ch_inbound_target(in));
     struct ch_sv path = ch_http_route_decode_path(&req->arena, target, &req->query);
     req->route = ch_http_route_find(gw->routes, ch_inbound_method(in), path, &req->param, &other);
+    req->number = last_number(path);
     req->is_anthropic = is_anthropic(req->route, in);
     req->session = copy_header(req, "x-chela-session");
     req->last_id = copy_header(req, "last-event-id");

@@ -22,6 +22,7 @@ struct ch_request {
     const struct ch_http_route *route;
     struct ch_arena arena;      /* holds everything that is read from the request */
     struct ch_sv param;         /* the segment that {} matched, decoded */
+    int64_t number;             /* the last segment of the path, if it is a number; else -1 */
     struct ch_sv query;         /* not decoded */
     struct ch_sv session;       /* X-Chela-Session */
     struct ch_sv last_id;       /* Last-Event-ID */

@@ -1,6 +1,8 @@
 /* diagnostics.c -- checks a running gateway from the outside, as its clients see it: is it
  * reachable, does it accept the token, what does it report about itself. Blocking. The
  * findings have the form of chela_runtime_survey. */
+#include <time.h>
+
 #include "agent/handle/agent.h"
 #include "agent/handle/session.h"
 #include "model/provider/server_query.h"
@@ -101,6 +103,18 @@ static void check_agents(struct gateway_diagnostics *s) {
                     names.n ? ch_buf_str(&names) : "this is not a gateway", NULL);
 }
 
+/* Of a channel: the time of its last event, and its last error. */
+static void add_last_event(struct ch_buf *out, const struct ch_json *check) {
+    time_t s = (time_t)(ch_json_int(ch_json_get(check, "last_event"), 0) / 1000);
+    struct ch_sv error = ch_json_get_str(check, "last_error");
+    char when[32];
+    struct tm tm;
+    if (s && gmtime_r(&s, &tm) && strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%SZ", &tm))
+        ch_buf_addf(out, "; last event %s", when);
+    if (error.n)
+        ch_buf_addf(out, "; last error: %.*s", CH_SV_FMT(error));
+}
+
 static void add_check(struct gateway_diagnostics *s, const struct ch_json *check) {
     CH_BUF_AUTO name = {0}, detail = {0};
     struct ch_sv why = ch_json_get_str(check, "detail");
@@ -109,6 +123,7 @@ static void add_check(struct gateway_diagnostics *s, const struct ch_json *check
     if (well)
         why = CH_SV("no problem found");
     ch_buf_add_sv(&detail, why.n ? why : CH_SV("failing"));
+    add_last_event(&detail, check);
     bool vital = ch_sv_is(ch_buf_sv(&name), "store");
     diagnostics_row(s, ch_buf_str(&name),
                     well    ? "ok"

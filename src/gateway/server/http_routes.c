@@ -16,6 +16,7 @@
 #include "gateway/http/session_socket.h"
 #include "gateway/http/sessions_api.h"
 #include "gateway/http/tools_api.h"
+#include "gateway/http/trace_api.h"
 #include "gateway/http/ui_chat.h"
 #include "gateway/http/usage_api.h"
 #include "gateway/http/webhooks.h"
@@ -40,6 +41,9 @@ const struct ch_http_route ch_http_routes[] = {
     {"GET", "/api/sessions/{}", 0, ch_sessions_show},
     {"DELETE", "/api/sessions/{}", 0, ch_sessions_delete},
     {"GET", "/api/sessions/{}/records", 0, ch_sessions_records},
+    {"GET", "/api/sessions/{}/requests", 0, ch_trace_requests_list},
+    {"GET", "/api/sessions/{}/requests/{n}", 0, ch_trace_request_get},
+    {"GET", "/api/sessions/{}/setups", 0, ch_trace_setups_get},
     {"GET", "/api/sessions/{}/events", 0, ch_session_events_get},
     {"GET", "/api/sessions/{}/socket", CH_ROUTE_SOCKET, ch_session_socket_open},
     {"POST", "/api/sessions/{}/messages", CH_ROUTE_KEYED, ch_sessions_message},

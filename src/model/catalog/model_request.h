@@ -78,6 +78,8 @@ enum ch_quirk {
     CH_Q_NO_REASONING = 1 << 26,     /* not a reasoning model, whatever its name */
 };
 
+/* The journal stores a request to make it again (agent/journal/request_record.c): a new
+ * member that changes the bytes is stored there and read by model/wire/wire_encode.c. */
 struct ch_model_request {
     const struct ch_endpoint *endpoint;
     struct ch_sv model;             /* the vendor's model id */

@@ -178,6 +178,7 @@ struct ch_encoder {
     const struct ch_codec *codec;
     uint64_t revision;
     uint64_t shape; /* hash of model and quirks, which determine the bytes of a message */
+    uint64_t epoch; /* incremented when `messages` is cleared */
     struct ch_buf head, messages, tail;
     size_t cut;       /* bytes at the end of messages that the tail replaces by marked ones */
     size_t nmessages; /* messages of the transcript encoded so far */

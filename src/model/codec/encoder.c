@@ -35,6 +35,7 @@ void ch_encoder_clear(struct ch_encoder *e) {
     forget_renewed(e);
     e->nmessages = e->pending = e->cut = 0;
     e->padded = false;
+    e->epoch++;
 }
 
 void ch_encoder_release(struct ch_encoder *e) {

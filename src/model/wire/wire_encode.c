@@ -41,6 +41,8 @@ static const struct {
     {"cache_key", TEXT},       {"quirks", LIST},
     {"headers", OBJECT},       {"extra_body", OBJECT},
     {"server_tools", LIST},    {"logprobs", NUMBER},
+    {"kept_free", NUMBER},     {"no_calls", BOOL},
+    {"note", TEXT},
 };
 
 static bool is_of_type(const struct ch_json *v, int type) {
@@ -203,6 +205,9 @@ static void read_parameters(struct reading *r) {
     r->req.no_parallel = !ch_json_bool(ch_json_get(r->v, "parallel"), true);
     r->req.no_stream = !ch_json_bool(ch_json_get(r->v, "stream"), true);
     r->req.max_output_tokens = ch_json_int(ch_json_get(r->v, "max_output_tokens"), 0);
+    r->req.kept_free = ch_json_int(ch_json_get(r->v, "kept_free"), 0);
+    r->req.no_calls = ch_json_bool(ch_json_get(r->v, "no_calls"), false);
+    r->req.note = ch_json_get_str(r->v, "note");
     read_sampling(r);
     if (ch_json_is(schema, CH_JSON_OBJECT))
         r->req.output_schema = wire_encode_compact(r, schema);
@@ -217,6 +222,10 @@ static void read_parameters(struct reading *r) {
 static int wire_encode_read_quirks(struct reading *r) {
     for (CH_JSON_EACH(e, ch_json_get(r->v, "quirks"))) {
         struct ch_sv name = ch_json_str(e);
+        if (ch_sv_is(name, "=")) { /* exactly the following */
+            r->endpoint.quirks = 0;
+            continue;
+        }
         bool off = ch_sv_starts(name, "-");
         unsigned bit = ch_quirk_find(off ? ch_sv(name.p + 1, name.n - 1) : name);
         if (!bit)
@@ -248,11 +257,14 @@ static int read_endpoint(struct reading *r, const struct ch_codec *codec) {
     const char *api = codec->inner ? codec->inner->name : codec->name;
     const char *name = text_or(r, "provider", api);
     const struct ch_provider *p = ch_provider_find(ch_sv_str(name));
+    bool other = !p || strcmp(p->api, "scripted") == 0; /* one of a configuration, or ours */
+    if (other && ch_json_get(r->v, "base_url"))
+        p = ch_provider_find(ch_sv_str(api));
     if (!p || strcmp(p->api, api) != 0)
         return ch_fail(r->err, CHELA_EINVAL, "request: no provider \"%s\" of the %s protocol", name,
                        api);
     r->endpoint.codec = codec;
-    r->endpoint.provider = p->name;
+    r->endpoint.provider = name;
     r->endpoint.base_url = text_or(r, "base_url", p->base_url);
     if (!r->endpoint.base_url)
         return ch_fail(r->err, CHELA_EINVAL, "request: provider \"%s\" needs a \"base_url\"", name);
@@ -266,7 +278,7 @@ static int read_endpoint(struct reading *r, const struct ch_codec *codec) {
         r->req.model = ch_sv_str(p->default_model ? p->default_model : "");
     read_extras(r);
     int rc = wire_encode_read_quirks(r);
-    if (r->endpoint.quirks & CH_Q_PROMPTED)
+    if (r->endpoint.quirks & CH_Q_PROMPTED && !codec->inner)
         r->endpoint.codec = ch_codec_prompted(codec);
     return rc;
 }
@@ -290,7 +302,7 @@ static int wire_encode_read_request(struct reading *r, const struct ch_codec *co
     return rc;
 }
 
-static int wire_encode_write_request(struct reading *r, struct ch_buf *out) {
+static int wire_encode_write_request(struct reading *r, struct ch_buf *out, struct ch_sv *body) {
     struct ch_encoder e = {0};
     struct ch_http_request http = {0};
     int rc = ch_encoder_update(&e, &r->req, r->err);
@@ -309,10 +321,14 @@ static int wire_encode_write_request(struct reading *r, struct ch_buf *out) {
         }
         ch_jw_end(&w, '}');
         ch_jw_key(&w, "body");
-        ch_buf_add_sv(out, ch_buf_sv(&e.head));
-        ch_buf_add_sv(out, ch_buf_sv(&e.messages));
-        ch_buf_add_sv(out, ch_buf_sv(&e.tail));
+        size_t at = out->n;
+        struct ch_sv pieces[3];
+        ch_encoder_body(&e, pieces);
+        for (size_t i = 0; i < CH_LEN(pieces); i++)
+            ch_buf_add_sv(out, pieces[i]);
+        size_t n = out->n - at;
         ch_jw_end(&w, '}');
+        *body = ch_sv(out->p + at, n);
     }
     ch_encoder_release(&e);
     return rc;
@@ -320,6 +336,12 @@ static int wire_encode_write_request(struct reading *r, struct ch_buf *out) {
 
 int ch_wire_encode(const struct ch_codec *codec, struct ch_sv model, struct ch_sv request,
                    struct ch_buf *out, struct chela_error *err) {
+    struct ch_sv body;
+    return ch_wire_encode_body(codec, model, request, out, &body, err);
+}
+
+int ch_wire_encode_body(const struct ch_codec *codec, struct ch_sv model, struct ch_sv request,
+                        struct ch_buf *out, struct ch_sv *body, struct chela_error *err) {
     struct reading r = {.err = err};
     int rc = ch_json_parse(&r.arena, request, CH_JSON_STRICT, &r.v, NULL, err);
     if (rc == CHELA_OK)
@@ -327,7 +349,7 @@ int ch_wire_encode(const struct ch_codec *codec, struct ch_sv model, struct ch_s
     if (model.n)
         r.req.model = model;
     if (rc == CHELA_OK)
-        rc = wire_encode_write_request(&r, out);
+        rc = wire_encode_write_request(&r, out, body);
     ch_transcript_release(&r.transcript);
     ch_arena_release(&r.arena);
     return rc;

@@ -10,11 +10,16 @@
  *    "max_output_tokens":n,"temperature":x,"top_p":x,"top_k":n,"seed":n,
  *    "reasoning":"off|low|medium|high","stop":[..],"output_schema":{},
  *    "cache":"short|long|off","cache_key","quirks":["-name",..],
- *    "headers":{},"extra_body":{},"server_tools":[],"logprobs":n}
+ *    "headers":{},"extra_body":{},"server_tools":[],"logprobs":n,"kept_free":n,
+ *    "no_calls":bool,"note"}
+ * quirks that begin with "=" are exactly these; else they change those of the provider.
  * Only messages is required; their form is in message.h. model, if not empty,
  * goes before the request's. A credential is shown as the name of the variable
  * it comes from. */
 int ch_wire_encode(const struct ch_codec *codec, struct ch_sv model, struct ch_sv request,
                    struct ch_buf *out, struct chela_error *err);
+/* The same; *body becomes the bytes of the body, borrowed from out. */
+int ch_wire_encode_body(const struct ch_codec *codec, struct ch_sv model, struct ch_sv request,
+                        struct ch_buf *out, struct ch_sv *body, struct chela_error *err);
 
 #endif

@@ -82,8 +82,8 @@ static void test_sections(void **state) {
          "Mine.\n\n## Channel", "##  "},
     };
     for (size_t i = 0; i < CH_LEN(rows); i++) {
-        CH_AUTOFREE char *text = ch_system_full(&rows[i].o, NULL);
-        CH_AUTOFREE char *again = ch_system_full(&rows[i].o, NULL);
+        CH_AUTOFREE char *text = ch_system_full(&rows[i].o, NULL, NULL);
+        CH_AUTOFREE char *again = ch_system_full(&rows[i].o, NULL, NULL);
         if (!says(text, rows[i].want) || says(text, rows[i].not))
             fail_msg("row %zu: %s", i, text);
         assert_string_equal(text, again);
@@ -100,7 +100,7 @@ static void test_first_and_last(void **state) {
         {.workspace = "/w", .rules = rules, .given = "Mine."},
     };
     for (size_t i = 0; i < CH_LEN(rows); i++) {
-        CH_AUTOFREE char *text = ch_system_full(&rows[i], NULL);
+        CH_AUTOFREE char *text = ch_system_full(&rows[i], NULL, NULL);
         assert_ptr_equal(strstr(text, "First of all: Be kind.\n"), text);
         assert_string_equal(text + strlen(text) - strlen(last), last);
     }
@@ -133,8 +133,8 @@ static void test_given_alone(void **state) {
     for (size_t i = 0; i < CH_LEN(given); i++) {
         struct ch_system_opts o = {
             .workspace = "/w", .given = given[i], .replaces = true, .tools = true};
-        CH_AUTOFREE char *full = ch_system_full(&o, NULL);
-        CH_AUTOFREE char *small = ch_system_minimal(&o);
+        CH_AUTOFREE char *full = ch_system_full(&o, NULL, NULL);
+        CH_AUTOFREE char *small = ch_system_minimal(&o, NULL);
         assert_string_equal(full, given[i]);
         assert_string_equal(small, given[i]);
     }
@@ -144,10 +144,10 @@ static void test_given_alone(void **state) {
 static void test_is_lean(void **state) {
     (void)state;
     struct ch_system_opts o = {.workspace = "/srv/work/project", .tools = true, .changes = true};
-    CH_AUTOFREE char *text = ch_system_full(&o, NULL);
+    CH_AUTOFREE char *text = ch_system_full(&o, NULL, NULL);
     assert_in_range(ch_tokens(ch_sv_str(text)), 100, 500);
     o.tools = o.changes = false;
-    CH_AUTOFREE char *bare = ch_system_full(&o, NULL);
+    CH_AUTOFREE char *bare = ch_system_full(&o, NULL, NULL);
     assert_in_range(ch_tokens(ch_sv_str(bare)), 50, 200);
 }
 
@@ -161,14 +161,14 @@ static void test_minimal(void **state) {
                                     .allowed = true};
     struct ch_system_opts o = {.workspace = "/w", .tools = true, .changes = true,
                                .channel = "pigeon", .skills = &skills};
-    CH_AUTOFREE char *text = ch_system_minimal(&o);
+    CH_AUTOFREE char *text = ch_system_minimal(&o, NULL);
     assert_in_range(strlen(text), 1200, CH_LIMIT_MINIMAL_PROMPT);
     assert_true(says(text, "- a-skill-with-a-name: ./skills"));
     assert_true(says(text, "come before tool descriptions"));
     char *far = ch_alloc(5000);
     memset(far, 'x', 4999);
     o.workspace = far;
-    CH_AUTOFREE char *deep = ch_system_minimal(&o);
+    CH_AUTOFREE char *deep = ch_system_minimal(&o, NULL);
     assert_in_range(strlen(deep), 1200, CH_LIMIT_MINIMAL_PROMPT);
     ch_free(far);
 }
@@ -192,7 +192,7 @@ static char *with_project(struct ch_project_opts *po, size_t budget, struct ch_b
     po->workspace = dir;
     ch_project_load(&p, po);
     struct ch_system_opts o = {.workspace = dir, .tools = true, .project = &p, .budget = budget};
-    char *text = ch_system_full(&o, cut);
+    char *text = ch_system_full(&o, cut, NULL);
     ch_project_release(&p);
     return text;
 }

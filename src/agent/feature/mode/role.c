@@ -230,6 +230,7 @@ static struct ch_role_question *role_start(chela_run *run, chela_agent *agent,
         return NULL;
     }
     q->session->system = ch_strdup(system);
+    q->session->asks_for = run;
     ch_parent_bind(run, inner);
     role_bound(run, &inner->m);
     chela_run_free(inner);

@@ -1,0 +1,53 @@
+/* request_parts.c -- see request_parts.h. */
+#include "agent/journal/request_parts.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/limits.h"
+#include "base/mem.h"
+
+bool ch_part_ids_add(struct ch_part_ids *s, uint64_t id) {
+    for (size_t i = s->n; i > 0; i--)
+        if (s->list[i - 1] == id)
+            return false;
+    if (s->n == CH_LIMIT_PART_IDS) /* parts that are not known are stored again */
+        s->n = 0;
+    if (s->n == s->cap) {
+        s->cap = s->cap ? s->cap * 2 : 16;
+        s->list = ch_realloc(s->list, s->cap * sizeof(*s->list));
+    }
+    s->list[s->n++] = id;
+    return true;
+}
+
+void ch_part_ids_release(struct ch_part_ids *s) {
+    ch_free(s->list);
+    *s = (struct ch_part_ids){0};
+}
+
+uint64_t ch_part_id(struct ch_sv json) {
+    unsigned char digest[CH_SHA256_SIZE];
+    uint64_t id = 0;
+    ch_sha256_of(json, digest);
+    for (size_t i = 0; i < sizeof(id); i++)
+        id = id << 8 | digest[i];
+    return id;
+}
+
+void ch_part_id_write(uint64_t id, char out[CH_PART_HEX]) {
+    snprintf(out, CH_PART_HEX, "%016" PRIx64, id);
+}
+
+bool ch_part_id_read(struct ch_sv hex, uint64_t *out) {
+    uint64_t id = 0;
+    for (size_t i = 0; i < hex.n; i++) {
+        char c = hex.p[i];
+        int digit = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+        if (digit < 0)
+            return false;
+        id = id << 4 | (uint64_t)digit;
+    }
+    *out = id;
+    return hex.n == CH_PART_HEX - 1;
+}

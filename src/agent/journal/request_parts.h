@@ -1,0 +1,37 @@
+/* request_parts.h -- which parts of requests a session has stored, and the digest of the
+ * last request. */
+#ifndef CH_AGENT_REQUEST_PARTS_H
+#define CH_AGENT_REQUEST_PARTS_H
+#include <stdbool.h>
+
+#include "base/sha256.h"
+
+#define CH_PART_HEX 17 /* length of an id as text, with its NUL */
+
+/* A set of ids. A zeroed struct is empty. */
+struct ch_part_ids {
+    uint64_t *list; /* owned */
+    size_t n, cap;
+};
+
+/* True: the set did not have the id. */
+bool ch_part_ids_add(struct ch_part_ids *s, uint64_t id);
+void ch_part_ids_release(struct ch_part_ids *s);
+
+/* The id of a part: the first 64 bits of the SHA-256 of its JSON. */
+uint64_t ch_part_id(struct ch_sv json);
+void ch_part_id_write(uint64_t id, char out[CH_PART_HEX]);
+bool ch_part_id_read(struct ch_sv hex, uint64_t *out); /* false: not an id */
+
+/* The digest of a request's body, whose messages only grow: a new request costs its new
+ * messages alone. A zeroed struct knows nothing. */
+struct ch_request_sum {
+    struct ch_sha256 sha;         /* of head and messages, so far */
+    uint64_t shape, revision;     /* of the encoder */
+    uint64_t epoch;               /* of the encoder */
+    size_t messages;              /* bytes of messages in sha */
+    uint64_t setup;               /* id of the setup with this shape and revision */
+    bool known;
+};
+
+#endif

@@ -1,0 +1,302 @@
+/* request_record.c -- see request_record.h. */
+#include "agent/journal/request_record.h"
+
+#include "agent/machine/run.h"
+#include "base/limits.h"
+#include "base/redact.h"
+#include "chela/version.h"
+#include "model/catalog/provider.h"
+#include "model/codec/codec.h"
+#include "model/codec/encoder.h"
+#include "model/codec/errors.h"
+#include "model/message/message_json.h"
+
+static uint64_t request_append(chela_run *owner, enum ch_record_type type, struct ch_sv json) {
+    return owner->session->agent->rt->journal->ops->append(owner->session->journal->log, type,
+                                                           json, CH_SYNC_LATER);
+}
+
+/* --- parts ---------------------------------------------------------------------------- */
+
+/* Stores a part unless the session has it. rest: its members after "id", without braces. */
+static uint64_t store_part(chela_run *owner, const struct ch_buf *rest) {
+    struct ch_run_journal *k = owner->session->journal;
+    uint64_t id = ch_part_id(ch_buf_sv(rest));
+    char hex[CH_PART_HEX];
+    if (rest->overflow || rest->n > CH_LIMIT_RECORD / 2 || !ch_part_ids_add(&k->parts, id))
+        return id;
+    ch_part_id_write(id, hex);
+    ch_buf_clear(&k->scratch);
+    ch_buf_addf(&k->scratch, "{\"id\":\"%s\",", hex);
+    ch_buf_add_sv(&k->scratch, ch_buf_sv(rest));
+    ch_buf_addc(&k->scratch, '}');
+    request_append(owner, CH_REC_PART, ch_buf_sv(&k->scratch));
+    return id;
+}
+
+static void write_id(struct ch_jw *w, uint64_t id) {
+    char hex[CH_PART_HEX];
+    ch_part_id_write(id, hex);
+    ch_jw_cstr(w, hex);
+}
+
+static uint64_t store_system(chela_run *owner, const struct ch_request_made *m) {
+    CH_BUF_AUTO out = {0};
+    struct ch_jw w = ch_jw(&out);
+    ch_jw_kcstr(&w, "kind", "system");
+    ch_jw_key(&w, "sections");
+    if (m->sections) {
+        ch_jw_raw(&w, ch_sv_str(m->sections));
+    } else {
+        ch_jw_begin(&w, '[');
+        ch_jw_begin(&w, '{');
+        ch_jw_kcstr(&w, "name", "system");
+        ch_jw_kcstr(&w, "origin", m->origin);
+        ch_jw_kint(&w, "at", 0);
+        ch_jw_kint(&w, "bytes", (int64_t)m->req->system.n);
+        ch_jw_end(&w, '}');
+        ch_jw_end(&w, ']');
+    }
+    ch_jw_kstr(&w, "text", m->req->system);
+    return store_part(owner, &out);
+}
+
+static uint64_t store_tool(chela_run *owner, const struct ch_tool_def *t) {
+    CH_BUF_AUTO out = {0};
+    struct ch_jw w = ch_jw(&out);
+    ch_jw_kcstr(&w, "kind", "tool");
+    ch_jw_kstr(&w, "name", t->name);
+    ch_jw_kstr(&w, "description", t->description);
+    if (t->schema.n)
+        ch_jw_kraw(&w, "parameters", t->schema);
+    if (t->strict)
+        ch_jw_kbool(&w, "strict", true);
+    return store_part(owner, &out);
+}
+
+/* --- the setup ------------------------------------------------------------------------ */
+
+/* "=": exactly these, whatever the provider's table says. */
+static void write_quirks(struct ch_jw *w, unsigned quirks) {
+    const char *name;
+    unsigned bit;
+    ch_jw_key(w, "quirks");
+    ch_jw_begin(w, '[');
+    ch_jw_cstr(w, "=");
+    for (size_t i = 0; (name = ch_quirk_name(i, &bit)); i++)
+        if (quirks & bit)
+            ch_jw_cstr(w, name);
+    ch_jw_end(w, ']');
+}
+
+static void write_endpoint(struct ch_jw *w, const struct ch_endpoint *ep, struct ch_sv model) {
+    CH_BUF_AUTO url = {0};
+    ch_buf_add_str(&url, ep->base_url ? ep->base_url : "");
+    if (url.n)
+        ch_redact(url.p);
+    ch_jw_kcstr(w, "provider", ep->provider);
+    ch_jw_kcstr(w, "base_url", ch_buf_str(&url));
+    ch_jw_kstr(w, "model", model);
+    write_quirks(w, ep->quirks);
+    if (!ep->extra_body.n)
+        return;
+    ch_buf_clear(&url);
+    ch_buf_addf(&url, "{%.*s}", CH_SV_FMT(ep->extra_body));
+    ch_jw_kraw(w, "extra_body", ch_buf_sv(&url));
+}
+
+static void kdouble(struct ch_jw *w, const char *key, double v) {
+    ch_jw_key(w, key);
+    ch_jw_double(w, v);
+}
+
+static void write_sampling(struct ch_jw *w, const struct ch_model_request *req) {
+    static const char *const efforts[] = {NULL, "off", "low", "medium", "high"};
+    if (req->has_temperature)
+        kdouble(w, "temperature", req->temperature);
+    if (req->has_top_p)
+        kdouble(w, "top_p", req->top_p);
+    if (req->top_k)
+        ch_jw_kint(w, "top_k", req->top_k);
+    if (req->has_seed)
+        ch_jw_kint(w, "seed", req->seed);
+    if (req->logprobs)
+        ch_jw_kint(w, "logprobs", req->logprobs);
+    if (req->max_output_tokens)
+        ch_jw_kint(w, "max_output_tokens", req->max_output_tokens);
+    if (req->kept_free)
+        ch_jw_kint(w, "kept_free", req->kept_free);
+    if (efforts[req->effort])
+        ch_jw_kcstr(w, "reasoning", efforts[req->effort]);
+    if (!req->nstop)
+        return;
+    ch_jw_key(w, "stop");
+    ch_jw_begin(w, '[');
+    for (size_t i = 0; i < req->nstop; i++)
+        ch_jw_str(w, req->stop[i]);
+    ch_jw_end(w, ']');
+}
+
+static void write_options(struct ch_jw *w, const struct ch_model_request *req) {
+    static const char *const caches[] = {"short", "off", "long"};
+    static const char *const choices[] = {NULL, "any", "none"};
+    if (req->choice == CH_CHOICE_ONE)
+        ch_jw_kstr(w, "tool_choice", req->choice_name);
+    else if (choices[req->choice])
+        ch_jw_kcstr(w, "tool_choice", choices[req->choice]);
+    if (req->no_parallel)
+        ch_jw_kbool(w, "parallel", false);
+    if (req->no_stream)
+        ch_jw_kbool(w, "stream", false);
+    if (req->no_calls)
+        ch_jw_kbool(w, "no_calls", true);
+    if (req->output_schema.n)
+        ch_jw_kraw(w, "output_schema", req->output_schema);
+    if (req->server_tools.n)
+        ch_jw_kraw(w, "server_tools", req->server_tools);
+    ch_jw_kcstr(w, "cache", caches[req->cache]);
+    if (req->cache_key.n)
+        ch_jw_kstr(w, "cache_key", req->cache_key);
+}
+
+static uint64_t store_setup(chela_run *owner, const struct ch_request_made *m) {
+    const struct ch_model_request *req = m->req;
+    CH_BUF_AUTO out = {0};
+    struct ch_jw w = ch_jw(&out);
+    ch_jw_kcstr(&w, "kind", "setup");
+    ch_jw_kcstr(&w, "version", CHELA_VERSION);
+    ch_jw_kcstr(&w, "api", req->endpoint->codec->name);
+    if (req->system.n) {
+        ch_jw_key(&w, "system");
+        write_id(&w, store_system(owner, m));
+    }
+    ch_jw_key(&w, "tools");
+    ch_jw_begin(&w, '[');
+    for (size_t i = 0; i < req->ntools; i++)
+        write_id(&w, store_tool(owner, &req->tools[i]));
+    ch_jw_end(&w, ']');
+    ch_jw_key(&w, "request");
+    ch_jw_begin(&w, '{');
+    write_endpoint(&w, req->endpoint, req->model);
+    write_sampling(&w, req);
+    write_options(&w, req);
+    ch_jw_end(&w, '}');
+    return store_part(owner, &out);
+}
+
+/* --- the digest ----------------------------------------------------------------------- */
+
+static bool continues(const struct ch_request_sum *s, const struct ch_encoder *e) {
+    return s->known && s->shape == e->shape && s->revision == e->revision &&
+           s->epoch == e->epoch && s->messages <= e->messages.n - e->cut;
+}
+
+/* Brings the sum up to the encoder's messages, and the setup's id up to its revision. */
+static void sum_messages(struct ch_request_sum *s, chela_run *owner,
+                         const struct ch_request_made *m) {
+    const struct ch_encoder *e = m->encoder;
+    size_t n = e->messages.n - e->cut;
+    if (!continues(s, e)) {
+        *s = (struct ch_request_sum){.shape = e->shape,
+                                     .revision = e->revision,
+                                     .epoch = e->epoch,
+                                     .setup = store_setup(owner, m),
+                                     .known = true};
+        ch_sha256_init(&s->sha);
+        ch_sha256_add(&s->sha, e->head.p, e->head.n);
+    }
+    if (n > s->messages)
+        ch_sha256_add(&s->sha, e->messages.p + s->messages, n - s->messages);
+    s->messages = n;
+}
+
+static void digest_of(const struct ch_request_sum *s, const struct ch_encoder *e,
+                      char out[2 * CH_SHA256_SIZE + 1]) {
+    unsigned char digest[CH_SHA256_SIZE];
+    struct ch_sha256 sha = s->sha;
+    if (e->tail.n)
+        ch_sha256_add(&sha, e->tail.p, e->tail.n);
+    ch_sha256_end(&sha, digest);
+    ch_sha256_hex(digest, out);
+}
+
+/* --- records -------------------------------------------------------------------------- */
+
+static struct ch_jw request_begin(struct ch_run_journal *k, const chela_run *owner,
+                                  const char *role) {
+    ch_buf_clear(&k->scratch);
+    struct ch_jw w = ch_jw(&k->scratch);
+    ch_jw_begin(&w, '{');
+    ch_jw_kcstr(&w, "run", owner->id);
+    ch_jw_kint(&w, "turn", owner->m.turns);
+    if (role)
+        ch_jw_kcstr(&w, "role", role);
+    return w;
+}
+
+static void write_view(struct ch_jw *w, const struct ch_model_request *req) {
+    ch_jw_key(w, "view");
+    ch_jw_begin(w, '[');
+    for (size_t i = 0; i < req->nmessages; i++)
+        ch_msg_write(req->messages[i], w);
+    ch_jw_end(w, ']');
+}
+
+void ch_request_record(chela_run *owner, const struct ch_request_made *m) {
+    struct ch_run_journal *k = ch_run_journal_of(owner);
+    const struct ch_transcript *t = &owner->session->transcript;
+    struct ch_request_sum apart = {0};
+    char digest[2 * CH_SHA256_SIZE + 1];
+    if (!k)
+        return;
+    struct ch_request_sum *sum = m->role ? &apart : &k->sum;
+    sum_messages(sum, owner, m);
+    digest_of(sum, m->encoder, digest);
+    struct ch_jw w = request_begin(k, owner, m->role);
+    if (owner->m.attempt && !m->role)
+        ch_jw_kint(&w, "attempt", owner->m.attempt);
+    ch_jw_key(&w, "setup");
+    write_id(&w, sum->setup);
+    ch_jw_kint(&w, "messages", (int64_t)m->req->nmessages);
+    ch_jw_kint(&w, "bytes",
+               (int64_t)(m->encoder->head.n + sum->messages + m->encoder->tail.n));
+    ch_jw_kcstr(&w, "digest", digest);
+    if (m->req->note.n)
+        ch_jw_kstr(&w, "note", m->req->note);
+    size_t mark = k->scratch.n;
+    if (m->req->messages != (const struct ch_msg *const *)t->msgs)
+        write_view(&w, m->req);
+    if (k->scratch.n > CH_LIMIT_RECORD / 2) { /* too large to store: the record says so */
+        k->scratch.n = mark;
+        ch_jw_kbool(&w, "unstored", true);
+    }
+    ch_jw_end(&w, '}');
+    request_append(owner, CH_REC_REQUEST, ch_buf_sv(&k->scratch));
+}
+
+void ch_request_record_failure(chela_run *owner, const char *role, const struct ch_reply *r,
+                               struct ch_sv text, double cost) {
+    struct ch_run_journal *k = ch_run_journal_of(owner);
+    if (!k)
+        return;
+    struct ch_jw w = request_begin(k, owner, role);
+    bool refused = r->error.cls == CH_ERR_NONE;
+    ch_jw_kcstr(&w, "class", refused ? "refused" : ch_error_class_name(r->error.cls));
+    if (r->error.status)
+        ch_jw_kint(&w, "status", r->error.status);
+    if (r->error.retry_after_ms)
+        ch_jw_kint(&w, "retry_after_ms", r->error.retry_after_ms);
+    ch_jw_kstr(&w, "text", text);
+    if (r->usage.input || r->usage.output) {
+        ch_jw_key(&w, "usage");
+        ch_jw_begin(&w, '{');
+        ch_jw_kint(&w, "input", r->usage.input);
+        ch_jw_kint(&w, "output", r->usage.output);
+        ch_jw_kint(&w, "cache_read", r->usage.cache_read);
+        ch_jw_end(&w, '}');
+    }
+    if (cost > 0)
+        kdouble(&w, "cost", cost);
+    ch_jw_end(&w, '}');
+    request_append(owner, CH_REC_FAILURE, ch_buf_sv(&k->scratch));
+}

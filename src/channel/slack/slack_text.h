@@ -1,0 +1,14 @@
+/* slack_text.h -- between Markdown and the dialect of Slack, mrkdwn. Pure. */
+#ifndef CH_CHANNEL_SLACK_TEXT_H
+#define CH_CHANNEL_SLACK_TEXT_H
+#include "base/buf.h"
+
+/* Append Markdown as mrkdwn. Tables, which mrkdwn lacks, become blocks of code. */
+void ch_slack_format(struct ch_buf *out, struct ch_sv markdown);
+/* Append a text with &, < and > escaped. */
+void ch_slack_escape(struct ch_buf *out, struct ch_sv text);
+/* Append what a person wrote as plain text, without mentions of `me`. Returns whether there was
+ * one. */
+bool ch_slack_read(struct ch_buf *out, struct ch_sv mrkdwn, const char *me);
+
+#endif

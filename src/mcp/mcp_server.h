@@ -1,0 +1,278 @@
+/* mcp_server.h -- the server half of the Model Context Protocol.
+ *
+ *   mcp_server.c             server, the items that it offers, notices of changes
+ *   mcp_server_connection.c  a client: messages in and out, era of a request, handshake
+ *   mcp_server_methods.c     the table of methods; lists, subscriptions
+ *   mcp_server_call.c        a request that a function works on: questions, log, progress
+ *   mcp_server_result.c      the result that the function sets
+ *   mcp_server_state.c       the signed state of a request that waits for input
+ *   mcp_server_http.c        Streamable HTTP: sessions, streams, headers
+ *   mcp_server_listen.c      a listener of its own
+ *
+ * A connection is a pipe, a session of the versions with a handshake, or one HTTP request of
+ * 2026-07-28. Each has a JSON-RPC peer, which matches ids and cancels.
+ *
+ * A call has one owner, its request, and is freed when the request is answered and no thread
+ * works on the call. Loop thread only, unless a function states otherwise. */
+#ifndef CH_MCP_SERVER_H
+#define CH_MCP_SERVER_H
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "agent/handle/runtime.h"
+#include "base/limits.h"
+#include "base/sha256.h"
+#include "chela/mcp_server.h"
+#include "mcp/mcp_protocol.h"
+#include "rpc/rpc_lines.h"
+#include "rpc/rpc_peer.h"
+#include "schema/schema.h"
+
+struct ch_mcp_stream;
+struct ch_server;
+
+enum ch_mcp_kind { CH_MCP_TOOL, CH_MCP_RESOURCE, CH_MCP_TEMPLATE, CH_MCP_PROMPT, CH_MCP_KINDS };
+
+/* A tool, resource, template or prompt. */
+struct ch_mcp_item {
+    struct ch_link link; /* in server->items[kind]; unlinked: removed */
+    chela_mcp_server *server;
+    enum ch_mcp_kind kind;
+    char *key;    /* owned: name or URI */
+    char *listed; /* owned: the entry of a list, a JSON object */
+    char *mime;   /* owned; NULL: none */
+    struct ch_schema *schema;     /* owned: of a tool's arguments; NULL: none */
+    struct ch_schema *output;     /* owned: of a tool's structured result; NULL: none */
+    struct ch_arena arena;        /* holds `input` */
+    const struct ch_json *input;  /* a tool's schema; NULL: no argument is a header */
+    chela_mcp_fn *fn, *complete, *list;
+    void *user;
+    unsigned flags;
+    void (*release)(void *user);
+    unsigned refs; /* 1, and one for each call */
+};
+
+struct chela_mcp_server {
+    struct ch_extension extension;
+    chela_runtime *rt;
+    struct ch_arena arena; /* texts of the options */
+    const char *name, *version, *title, *instructions;
+    const char *const *hosts, *const *origins;
+    int64_t ttl_ms;
+    unsigned char secret[CH_SHA256_SIZE];
+    struct ch_list items[CH_MCP_KINDS];
+    size_t nitems;
+    struct ch_list connections; /* struct chela_mcp_connection */
+    struct ch_list sessions;    /* struct ch_mcp_session */
+    size_t nsessions;
+    struct ch_list listeners; /* struct ch_mcp_listener */
+    size_t nlisteners;
+    struct ch_list streams; /* struct ch_mcp_stream with a client */
+    struct ch_list buried;  /* struct ch_mcp_stream that ended */
+    struct ch_task notify;  /* tells clients about changed lists */
+    unsigned changed;       /* bits by enum ch_mcp_kind */
+    struct ch_timer pulse;
+    struct ch_server *http; /* owned; NULL: does not listen */
+    struct ch_post stop;
+    atomic_bool stopping; /* `stop` is posted */
+    bool stopped;
+    bool closed;
+    unsigned refs; /* 1, and one for each call */
+};
+
+/* What the transport of a connection does. */
+struct ch_mcp_connection_ops {
+    /* Send a message. to: stream of the call; NULL: none. status: HTTP status if the message
+     * is the only one of its response. last: the response to the stream's request. */
+    int (*send)(chela_mcp_connection *c, struct ch_sv message, struct ch_mcp_stream *to,
+                int status, bool last);
+    /* The request of the stream ended without a response. Optional. */
+    void (*drop)(chela_mcp_connection *c, struct ch_mcp_stream *to);
+    void (*hang_up)(chela_mcp_connection *c, struct ch_mcp_stream *to, int64_t retry_ms);
+};
+
+struct chela_mcp_connection {
+    struct ch_link link;      /* in server->connections */
+    chela_mcp_server *server; /* NULL: closed */
+    const struct ch_mcp_connection_ops *ops;
+    struct ch_rpc_peer *peer;
+    char *principal; /* owned */
+    /* Agreed by `initialize`. */
+    struct ch_arena arena;
+    const char *agreed; /* version; NULL: no handshake */
+    const struct ch_json *capabilities;
+    int level; /* least severity of log lines; -1: none */
+    char *watched[CH_LIMIT_MCP_WATCHED]; /* owned: URIs */
+    size_t nwatched;
+    struct ch_list calls; /* chela_mcp_call */
+    /* While a message is received or answered. */
+    struct ch_mcp_stream *stream; /* of the request */
+    int status;                   /* HTTP status of the response */
+    bool modern;                  /* every request is of 2026-07-28 */
+    bool last;                    /* the message answers the stream's request */
+    /* Of a pipe. */
+    void (*write)(const char *p, size_t n, void *user);
+    void *user;
+    struct ch_rpc_lines lines;
+    struct ch_buf unsent;
+    struct ch_task flush;
+    bool writing; /* `write` is in progress */
+};
+
+/* A request, before anything works on it. */
+struct ch_mcp_incoming {
+    chela_mcp_connection *c;
+    struct ch_rpc_request *r;
+    struct ch_sv method;
+    const struct ch_json *params, *meta;
+    const struct ch_json *capabilities; /* of the client */
+    bool modern;
+    int level; /* least severity of log lines; -1: none */
+};
+
+enum ch_mcp_verb { CH_MCP_CALL, CH_MCP_READ, CH_MCP_GET, CH_MCP_COMPLETE, CH_MCP_LIST };
+
+struct chela_mcp_call {
+    struct ch_link link;      /* in connection->calls; unlinked: the client is gone */
+    chela_mcp_server *server; /* counted */
+    chela_mcp_connection *c;  /* NULL: the client is gone */
+    struct ch_mcp_item *item; /* counted */
+    struct ch_rpc_request *r; /* NULL: answered */
+    struct ch_mcp_stream *stream;
+    enum ch_mcp_verb verb;
+    bool modern;
+    char *principal; /* owned */
+    struct ch_arena arena; /* the request, and the answers */
+    const char *name;
+    const char *arguments_text;
+    const struct ch_json *arguments, *capabilities, *token;
+    struct ch_sv method, digest; /* digest: of method and parameters */
+    int level;
+    double reported; /* last progress */
+    /* Answers of the client: of earlier rounds, and of this one. */
+    const struct ch_json *before, *responses;
+    const struct ch_json *kept;
+    unsigned rounds;
+    unsigned open;      /* questions that the client has not answered, in legacy versions */
+    struct ch_mcp_question {
+        chela_mcp_call *call;
+        const char *key;
+        int64_t id; /* of the request to the client; 0: answered */
+    } questions[CH_LIMIT_MCP_QUESTIONS];
+    struct ch_buf given; /* answers so far: members of an object */
+    struct ch_buf keep;  /* what the function keeps: members of an object */
+    struct ch_buf asked; /* questions of this round: members of an object */
+    size_t nasked;
+    const char *missing; /* capability that the client lacks; NULL: none */
+    /* Result. */
+    struct ch_buf blocks, structured, error;
+    size_t nblocks;
+    bool failed, not_found;
+    bool overflow; /* the result is too large */
+    const char *role;
+    /* Execution. */
+    struct ch_work work;
+    struct ch_task start, cancel;
+    struct ch_post flush;
+    pthread_mutex_t lock;
+    struct ch_buf notices; /* under lock: JSON-RPC notifications to send, one a line */
+    int64_t retry_ms;      /* under lock: hang up; -1: do not */
+    atomic_bool cancelled;
+    bool running;  /* a thread works on the call, or the program finishes it later */
+    bool deferred;
+    int rc; /* of the function */
+    void (*on_cancel)(chela_mcp_call *call, void *user);
+    void *on_cancel_user;
+};
+
+/* --- mcp_server.c */
+void ch_mcp_server_unref(chela_mcp_server *s);
+struct ch_mcp_item *ch_mcp_server_find(const chela_mcp_server *s, enum ch_mcp_kind kind,
+                                       struct ch_sv key);
+/* The resource or template for a URI. Variables go to *w as members of an object. */
+struct ch_mcp_item *ch_mcp_server_match(const chela_mcp_server *s, struct ch_sv uri,
+                                        struct ch_jw *w);
+void ch_mcp_item_unref(struct ch_mcp_item *i);
+
+/* --- mcp_server_connection.c */
+void ch_mcp_connection_init(chela_mcp_connection *c, chela_mcp_server *s,
+                            const struct ch_mcp_connection_ops *ops, const char *principal);
+/* Cancels the requests in progress. */
+void ch_mcp_connection_release(chela_mcp_connection *c);
+/* Take a message of the client. */
+void ch_mcp_connection_receive(chela_mcp_connection *c, struct ch_sv text,
+                               struct ch_mcp_stream *stream);
+void ch_mcp_reply(chela_mcp_connection *c, struct ch_rpc_request *r, struct ch_mcp_stream *stream,
+                  const struct ch_buf *result);
+void ch_mcp_refuse(chela_mcp_connection *c, struct ch_rpc_request *r,
+                   struct ch_mcp_stream *stream, int64_t code, struct ch_sv data, const char *fmt,
+                   ...) __attribute__((format(printf, 6, 7)));
+/* Send a notification on a stream. */
+void ch_mcp_notify(chela_mcp_connection *c, struct ch_mcp_stream *stream, const char *method,
+                   struct ch_sv params);
+/* Begin a result: '{', with the members that every result of the era has. */
+struct ch_jw ch_mcp_result_begin(const chela_mcp_server *s, struct ch_buf *out, bool modern,
+                                 const char *type);
+void ch_mcp_write_info(const chela_mcp_server *s, struct ch_jw *w);
+void ch_mcp_write_capabilities(const chela_mcp_server *s, struct ch_jw *w, bool modern);
+/* The severity of a name; -1: none. */
+int ch_mcp_level_read(struct ch_sv name);
+
+/* --- mcp_server_methods.c */
+/* Work on a request: an answer follows. */
+void ch_mcp_dispatch(const struct ch_mcp_incoming *in);
+/* Tell the clients that watch lists of these kinds (bits). */
+void ch_mcp_listeners_changed(chela_mcp_server *s, unsigned kinds);
+void ch_mcp_listeners_updated(chela_mcp_server *s, const char *uri);
+void ch_mcp_refuse_resource(chela_mcp_connection *c, struct ch_rpc_request *r,
+                            struct ch_mcp_stream *stream, struct ch_sv uri, bool is_modern);
+
+/* --- mcp_server_call.c */
+/* Start the function of an item. arguments: JSON object. */
+void ch_mcp_call_start(const struct ch_mcp_incoming *in, struct ch_mcp_item *item,
+                       enum ch_mcp_verb verb, struct ch_sv name, struct ch_sv arguments);
+/* Call `list` of a template, at once; appends a JSON array of entries. */
+void ch_mcp_call_list(const struct ch_mcp_incoming *in, struct ch_mcp_item *item,
+                      struct ch_buf *out);
+/* The connection is closed. */
+void ch_mcp_call_orphan(chela_mcp_call *call);
+
+/* --- mcp_server_result.c */
+void ch_mcp_result_clear(chela_mcp_call *call);
+/* Append the result as JSON; false: the call failed with a protocol error, whose text is in
+ * call->error. */
+bool ch_mcp_result_write(chela_mcp_call *call, struct ch_buf *out);
+
+/* --- mcp_server_state.c */
+void ch_mcp_state_seal(chela_mcp_call *call, struct ch_buf *out);
+/* Read the state of a request into call->before and call->kept. False: the state is invalid. */
+bool ch_mcp_state_open(chela_mcp_call *call, struct ch_sv state);
+
+/* --- mcp_server_http.c */
+/* How the owner of an HTTP request answers it. x is the owner's. */
+struct ch_mcp_http_ops {
+    /* The request is answered later; ch_mcp_http_gone(stream) reports that the client left. */
+    void (*attach)(void *x, struct ch_mcp_stream *stream);
+    void (*header)(void *x, const char *name, const char *value);
+    void (*respond)(void *x, int status, const char *type, struct ch_sv body); /* ends x */
+    void (*stream)(void *x);
+    int (*write)(void *x, struct ch_sv bytes);
+    void (*end)(void *x); /* ends x */
+};
+
+struct ch_mcp_http_request {
+    const struct ch_mcp_http_ops *ops;
+    void *x;
+    const struct ch_inbound *in;
+    const char *principal;
+};
+void ch_mcp_http_serve(chela_mcp_server *s, const struct ch_mcp_http_request *q);
+void ch_mcp_http_gone(struct ch_mcp_stream *stream);
+/* Keep streams alive, and end sessions that are not used. */
+void ch_mcp_http_pulse(chela_mcp_server *s);
+void ch_mcp_http_close(chela_mcp_server *s);
+
+/* --- mcp_server_listen.c */
+void ch_mcp_listen_close(chela_mcp_server *s);
+
+#endif

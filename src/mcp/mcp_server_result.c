@@ -1,0 +1,243 @@
+/* mcp_server_result.c -- see mcp_server.h: the result that a function sets.
+ *
+ * Blocks are written as JSON when they are added: content of a tool, messages of a prompt,
+ * contents of a resource, suggestions of a completion, entries of a list. */
+#include <stdarg.h>
+
+#include "base/base64.h"
+#include "base/limits.h"
+#include "mcp/mcp_server.h"
+
+#define MOST_VALUES 100 /* suggestions of one completion */
+
+void ch_mcp_result_clear(chela_mcp_call *call) {
+    struct ch_buf *bufs[] = {&call->blocks, &call->structured, &call->error};
+
+    for (size_t i = 0; i < CH_LEN(bufs); i++) {
+        ch_buf_release(bufs[i]);
+        ch_buf_init(bufs[i], CH_LIMIT_RPC_MESSAGE);
+    }
+    call->nblocks = 0;
+    call->failed = call->not_found = false;
+    call->role = "user";
+}
+
+/* --- blocks */
+
+/* Begin a block; a message of a prompt wraps its content. */
+static struct ch_jw block_begin(chela_mcp_call *call) {
+    struct ch_jw w = ch_jw(&call->blocks);
+
+    if (call->nblocks++ > 0)
+        ch_buf_addc(&call->blocks, ',');
+    if (call->verb == CH_MCP_GET) {
+        ch_jw_begin(&w, '{');
+        ch_jw_kcstr(&w, "role", call->role);
+        ch_jw_key(&w, "content");
+    }
+    return w;
+}
+
+static void block_end(const chela_mcp_call *call, struct ch_jw *w) {
+    if (call->verb == CH_MCP_GET)
+        ch_jw_end(w, '}');
+}
+
+static void write_contents(struct ch_jw *w, const char *uri, const char *mime, const char *key,
+                           struct ch_sv data) {
+    ch_jw_begin(w, '{');
+    ch_jw_kcstr(w, "uri", uri);
+    if (mime)
+        ch_jw_kcstr(w, "mimeType", mime);
+    ch_jw_kstr(w, key, data);
+    ch_jw_end(w, '}');
+}
+
+void chela_mcp_result_text(chela_mcp_call *call, const char *text, size_t len) {
+    struct ch_sv s = ch_sv(text, len);
+
+    if (call->verb == CH_MCP_COMPLETE && call->nblocks >= MOST_VALUES) {
+        call->nblocks++; /* counted for `total` */
+        return;
+    }
+    struct ch_jw w = block_begin(call);
+    if (call->verb == CH_MCP_COMPLETE) {
+        ch_jw_str(&w, s);
+    } else if (call->verb == CH_MCP_READ) {
+        write_contents(&w, call->name, call->item->mime, "text", s);
+    } else {
+        ch_jw_begin(&w, '{');
+        ch_jw_kcstr(&w, "type", "text");
+        ch_jw_kstr(&w, "text", s);
+        ch_jw_end(&w, '}');
+    }
+    block_end(call, &w);
+}
+
+void chela_mcp_result_printf(chela_mcp_call *call, const char *fmt, ...) {
+    CH_BUF_AUTO text = {0};
+    va_list ap;
+
+    va_start(ap, fmt);
+    ch_buf_vaddf(&text, fmt, ap);
+    va_end(ap);
+    chela_mcp_result_text(call, ch_buf_str(&text), text.n);
+}
+
+void chela_mcp_result_media(chela_mcp_call *call, const char *mime, const void *data, size_t len) {
+    CH_BUF_AUTO text = {0};
+
+    ch_buf_init(&text, CH_LIMIT_RPC_MESSAGE);
+    ch_base64_add(&text, ch_sv(data, len));
+    struct ch_jw w = block_begin(call);
+    if (!mime)
+        mime = call->item->mime ? call->item->mime : "application/octet-stream";
+    if (call->verb == CH_MCP_READ) {
+        write_contents(&w, call->name, mime, "blob", ch_buf_sv(&text));
+    } else {
+        ch_jw_begin(&w, '{');
+        ch_jw_kcstr(&w, "type", strncmp(mime, "audio/", 6) == 0 ? "audio" : "image");
+        ch_jw_kstr(&w, "data", ch_buf_sv(&text));
+        ch_jw_kcstr(&w, "mimeType", mime);
+        ch_jw_end(&w, '}');
+    }
+    call->overflow |= text.overflow;
+    block_end(call, &w);
+}
+
+void chela_mcp_result_resource(chela_mcp_call *call, const char *uri, const char *mime,
+                               const char *text, size_t len) {
+    struct ch_jw w = block_begin(call);
+
+    if (call->verb == CH_MCP_READ) {
+        write_contents(&w, uri, mime, "text", ch_sv(text, len));
+        return;
+    }
+    ch_jw_begin(&w, '{');
+    ch_jw_kcstr(&w, "type", "resource");
+    ch_jw_key(&w, "resource");
+    write_contents(&w, uri, mime, "text", ch_sv(text, len));
+    ch_jw_end(&w, '}');
+    block_end(call, &w);
+}
+
+void chela_mcp_result_link(chela_mcp_call *call, const char *uri, const char *name,
+                           const char *mime, const char *description) {
+    struct ch_jw w = block_begin(call);
+
+    ch_jw_begin(&w, '{');
+    if (call->verb != CH_MCP_LIST)
+        ch_jw_kcstr(&w, "type", "resource_link");
+    ch_jw_kcstr(&w, "uri", uri);
+    ch_jw_kcstr(&w, "name", name);
+    if (mime)
+        ch_jw_kcstr(&w, "mimeType", mime);
+    if (description)
+        ch_jw_kcstr(&w, "description", description);
+    ch_jw_end(&w, '}');
+    block_end(call, &w);
+}
+
+void chela_mcp_result_json(chela_mcp_call *call, const char *json) {
+    ch_buf_clear(&call->structured);
+    ch_buf_add_str(&call->structured, json);
+}
+
+void chela_mcp_result_role(chela_mcp_call *call, const char *role) {
+    call->role = strcmp(role, "assistant") == 0 ? "assistant" : "user";
+}
+
+int chela_mcp_result_error(chela_mcp_call *call, const char *fmt, ...) {
+    va_list ap;
+
+    call->failed = true;
+    ch_buf_clear(&call->error);
+    va_start(ap, fmt);
+    ch_buf_vaddf(&call->error, fmt, ap);
+    va_end(ap);
+    return CHELA_OK;
+}
+
+int chela_mcp_result_not_found(chela_mcp_call *call) {
+    call->not_found = true;
+    return chela_mcp_result_error(call, "there is no %s", call->name);
+}
+
+/* --- the whole */
+
+/* A structured result that is no JSON, or not of the tool's schema, is an error. */
+static void check_structured(chela_mcp_call *call) {
+    CH_ARENA_AUTO arena = {0};
+    const struct ch_json *v;
+
+    if (call->structured.n == 0 || call->failed)
+        return;
+    if (ch_json_parse(&arena, ch_buf_sv(&call->structured), CH_JSON_STRICT, &v, NULL, NULL) < 0 ||
+        (call->item->output && !ch_schema_valid(call->item->output, v)) ||
+        (!call->modern && v->type != CH_JSON_OBJECT)) {
+        chela_mcp_result_error(call, "the tool's structured result is invalid");
+        return;
+    }
+    if (call->nblocks == 0)
+        chela_mcp_result_text(call, call->structured.p, call->structured.n);
+}
+
+static void write_tool(chela_mcp_call *call, struct ch_jw *w) {
+    ch_jw_key(w, "content");
+    ch_jw_begin(w, '[');
+    if (call->failed) {
+        ch_jw_begin(w, '{');
+        ch_jw_kcstr(w, "type", "text");
+        ch_jw_kstr(w, "text", ch_buf_sv(&call->error));
+        ch_jw_end(w, '}');
+    } else if (call->nblocks) {
+        ch_jw_raw(w, ch_buf_sv(&call->blocks));
+    }
+    ch_jw_end(w, ']');
+    if (call->failed)
+        ch_jw_kbool(w, "isError", true);
+    else if (call->structured.n)
+        ch_jw_kraw(w, "structuredContent", ch_buf_sv(&call->structured));
+}
+
+static void write_list(chela_mcp_call *call, struct ch_jw *w, const char *key) {
+    ch_jw_key(w, key);
+    ch_jw_begin(w, '[');
+    if (call->nblocks)
+        ch_jw_raw(w, ch_buf_sv(&call->blocks));
+    ch_jw_end(w, ']');
+}
+
+static void write_completion(chela_mcp_call *call, struct ch_jw *w) {
+    ch_jw_key(w, "completion");
+    ch_jw_begin(w, '{');
+    write_list(call, w, "values");
+    ch_jw_kint(w, "total", (int64_t)call->nblocks);
+    ch_jw_kbool(w, "hasMore", call->nblocks > MOST_VALUES);
+    ch_jw_end(w, '}');
+}
+
+bool ch_mcp_result_write(chela_mcp_call *call, struct ch_buf *out) {
+    check_structured(call);
+    if (call->overflow || call->blocks.overflow || call->structured.overflow)
+        chela_mcp_result_error(call, "the result is too large");
+    if (call->verb == CH_MCP_READ && !call->failed && call->nblocks == 0)
+        chela_mcp_result_error(call, "the resource has no content");
+    if (call->failed && call->verb != CH_MCP_CALL)
+        return false;
+    struct ch_jw w = ch_mcp_result_begin(call->server, out, call->modern, "complete");
+    if (call->verb == CH_MCP_CALL)
+        write_tool(call, &w);
+    else if (call->verb == CH_MCP_GET)
+        write_list(call, &w, "messages");
+    else if (call->verb == CH_MCP_READ)
+        write_list(call, &w, "contents");
+    else
+        write_completion(call, &w);
+    if (call->verb == CH_MCP_READ && call->modern) {
+        ch_jw_kint(&w, "ttlMs", 0);
+        ch_jw_kcstr(&w, "cacheScope", "private");
+    }
+    ch_jw_end(&w, '}');
+    return true;
+}
