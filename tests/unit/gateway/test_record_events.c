@@ -77,8 +77,8 @@ static void check_lines(const struct line *lines, size_t n) {
 #define STATE(run, status, seq, want) \
     {CH_REC_STATE, "{\"run\":\"" run "\",\"status\":\"" status "\",\"seq\":" #seq "}", want}
 #define REPLY(content, want) \
-    {CH_REC_MESSAGE, "{\"turn\":1,\"message\":{\"role\":\"assistant\",\"content\":[" content "]}}", \
-     want}
+    {CH_REC_MESSAGE,   \
+     "{\"turn\":1,\"message\":{\"role\":\"assistant\",\"content\":[" content "]}}", want}
 #define CALL(id) "{\"type\":\"tool_call\",\"id\":\"" id "\",\"name\":\"t\",\"arguments\":{\"a\":1}}"
 
 /* The holder numbers more events than the records show. Its RUN_END has the number before
@@ -110,7 +110,8 @@ static void test_a_run_that_pauses_and_goes_on(void **state) {
     static const struct line lines[] = {
         START("r1"),
         STATE("r1", "running", 0, "run_start:0 ;"),
-        REPLY(CALL("c1") "," CALL("c2"), "turn_start:1 ;tool_call:2 c1;tool_call:3 c2;turn_end:4 ;"),
+        REPLY(CALL("c1") "," CALL("c2"),
+              "turn_start:1 ;tool_call:2 c1;tool_call:3 c2;turn_end:4 ;"),
         {CH_REC_ASKED, "{\"call\":0,\"approval\":\"ap_1\",\"name\":\"t\"}",
          "approval_required:5 ap_1;"},
         STATE("r1", "paused", 30, "client_tool_required:6 c2;run_end:29 ;"),
@@ -126,9 +127,11 @@ static void test_messages_are_told_when_they_are_delivered(void **state) {
         START("r1"),
         STATE("r1", "running", 0, "run_start:0 ;"),
         {CH_REC_INBOUND,
-         "{\"mode\":\"steer\",\"message\":{\"content\":[{\"type\":\"text\",\"text\":\"now\"}]}}", ""},
+         "{\"mode\":\"steer\",\"message\":{\"content\":[{\"type\":\"text\",\"text\":\"now\"}]}}",
+         ""},
         {CH_REC_INBOUND,
-         "{\"mode\":\"follow_up\",\"message\":{\"content\":[{\"type\":\"text\",\"text\":\"then\"}]}}",
+         "{\"mode\":\"follow_up\",\"message\":{\"content\":"
+         "[{\"type\":\"text\",\"text\":\"then\"}]}}",
          ""},
         {CH_REC_MESSAGE, "{\"of\":3,\"message\":{\"role\":\"user\"}}", "steering:1 now;"},
         {CH_REC_MESSAGE, "{\"of\":3,\"message\":{\"role\":\"user\"}}", ""},
