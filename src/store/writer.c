@@ -81,6 +81,7 @@ static void drop_lease(struct writer *w, const struct ch_log *log) {
 
 struct opening {
     uint64_t token, last, window, stolen;
+    bool served; /* `stolen` was a gateway's */
     int64_t until;
     bool seen; /* the row */
     struct ch_buf owner;
@@ -170,6 +171,7 @@ static int claim(struct writer *w, struct ch_log *log, struct opening *o,
             return say_busy(log, o, err);
         *err = (struct chela_error){0};
         o->stolen = c.steal = o->token;
+        o->served = ch_owner_serves(ch_buf_str(&o->owner));
         rc = ch_store_open_session(w->store, &c, store_writer_on_row, o, err);
     }
     return rc == CHELA_EBUSY ? say_busy(log, o, err) : rc;
@@ -204,7 +206,8 @@ static void run_open(struct writer *w, struct job *job) {
     job->stolen = o.stolen;
     hold_lease(log, asked);
     drop_lease_before(w, log);
-    job->head = (struct ch_log_head){.last = o.last, .created = o.last == 0};
+    job->head =
+        (struct ch_log_head){.last = o.last, .created = o.last == 0, .served = o.served};
     if (!w->instant)
         add_lease(w, log, o.token);
 }

@@ -71,6 +71,7 @@ struct chela_session {
     void *lost_user;
     chela_wake_fn *on_wake;     /* may be NULL */
     void *wake_user;
+    bool inherited;                 /* taken over from a gateway, which may have left a run */
     bool closed;                    /* closed: waits to be freed */
     struct ch_selection *selection; /* tools that its requests describe */
     uint64_t selection_revision;    /* revision of `selection` in the last request */

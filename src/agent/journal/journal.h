@@ -133,6 +133,7 @@ enum ch_lease {
 struct ch_log_head {
     uint64_t last; /* position of the newest record */
     bool created;  /* the session is new */
+    bool served;   /* the lease was taken over from a gateway */
 };
 
 struct ch_log_handler {

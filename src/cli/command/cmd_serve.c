@@ -24,6 +24,7 @@
 #define CHANNELS 16
 #define FILES 16384 /* limit of open files; the server limits its clients itself */
 #define TOKEN_ENV "CHELA_TOKEN"
+#define LARGE_BLOCK (512 << 10) /* blocks from here on are returned when they are freed */
 #define TRIM_SEC 5           /* interval between looks at free memory */
 #define TRIM_BYTES (4 << 20) /* free memory that is worth returning */
 
@@ -253,6 +254,15 @@ static void reload(struct serve *s) {
 
 /* --- signals ------------------------------------------------------------------ */
 
+/* Fixes limits of malloc that grow with the largest block that was ever freed: up to 64 MB of
+ * free memory would stay in each of its arenas. */
+static void serve_limit_free_memory(void) {
+#ifdef __GLIBC__
+    mallopt(M_MMAP_THRESHOLD, LARGE_BLOCK);
+    mallopt(M_TRIM_THRESHOLD, LARGE_BLOCK);
+#endif
+}
+
 /* Returns memory that was freed after a load to the system. malloc keeps free memory between
  * blocks in use for itself. spare: free memory at the last call. */
 static void serve_trim_memory(size_t *spare) {
@@ -356,6 +366,7 @@ static int serve_run(const struct ch_cmd *cmd, const struct ch_env *env, int arg
         int rc = ch_setup_config(&s.setup, &err); /* it may ask: Ctrl-C ends the program */
         serve_block_signals(&s);
         allow_files();
+        serve_limit_free_memory();
         s.socket = ch_service_socket();
         code = CH_EXIT_DONE;
         if (rc < 0 || serve(&s, &err) < 0) {

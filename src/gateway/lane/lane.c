@@ -289,7 +289,8 @@ static int attach_session(struct ch_lane *l, const struct ch_lane_opts *o,
  * a lane with unsent ones stays. */
 static bool lane_rests(const struct ch_lane *l) {
     bool used = !l->ready || l->running || !ch_list_empty(&l->watchers) ||
-                (l->inbox && ch_lane_inbox_waits(l));
+                (l->inbox && ch_lane_inbox_waits(l)) ||
+                (l->session->inherited && ch_lane_was_interrupted(l));
     return !used && !(l->stored && ch_outbox_has(l->gw->rt, l->session->key));
 }
 

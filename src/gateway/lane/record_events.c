@@ -370,6 +370,8 @@ static void end_run(struct record_reading *r, enum chela_status status) {
         if (status == CHELA_STATUS_PAUSED && !c->settled)
             tell_call(r, CHELA_EV_CLIENT_TOOL_REQUIRED, c);
     }
+    uint64_t next = (uint64_t)number_of(r->v, "seq"); /* of the event after the RUN_END */
+    s->seq = CH_MAX(s->seq, next ? next - 1 : 0);
     struct chela_event *ev = add_event(r, CHELA_EV_RUN_END);
     const struct ch_json *below = ch_json_get(r->v, "below");
     s->begun = false;
@@ -393,9 +395,9 @@ static void read_state(struct record_reading *r) {
                                                             CHELA_STATUS_PAUSED);
     if (!s->begun && ch_sv_is(word, "running"))
         begin_run(r);
-    s->seq = CH_MAX(s->seq, seq);
     if (s->begun && !ch_sv_is(word, "running"))
         end_run(r, status);
+    s->seq = CH_MAX(s->seq, seq);
 }
 
 static void read_compaction(struct record_reading *r) {

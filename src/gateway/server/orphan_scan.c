@@ -224,6 +224,21 @@ static void orphan_resume_session(struct ch_orphan_scan *s, const struct orphan 
     ch_lane_when_ready(lane, &r->wait);
 }
 
+/* A session was opened for a client, and its run was left by another gateway. If no event
+ * has resumed the run, this gateway must: nobody else finds it when the lease is released. */
+static void orphan_resume_inherited(chela_gateway *gw) {
+    for (CH_LIST_EACH(k, &gw->lanes)) {
+        struct ch_lane *l = CH_CONTAINER(k, struct ch_lane, link);
+        const char *key = l->ready ? l->session->key : NULL;
+        if (!key || !l->session->inherited || (l->inbox && ch_lane_inbox_waits(l)))
+            continue;
+        l->session->inherited = false;
+        if (!gw->headless && !gw->draining && !key[chela_session_root(key)] &&
+            !ch_chat_service_of_session(gw, key))
+            ch_lane_resume_first(l, CHELA_APPROVE_ASK);
+    }
+}
+
 /* --- scanning */
 
 /* The lane of an open session reads its events itself. An event that this gateway left itself
@@ -289,6 +304,7 @@ static void orphan_scan_run(struct ch_orphan_scan *s) {
 static void orphan_scan_on_timer(struct ch_timer *t) {
     struct ch_orphan_scan *s = CH_CONTAINER(t, struct ch_orphan_scan, timer);
     int64_t now = ch_mono_ms(ch_loop_clock(s->gw->rt->loop));
+    orphan_resume_inherited(s->gw);
     ch_lanes_close_idle(s->gw);
     if (!s->gw->headless && now >= s->chats_at) {
         s->chats_at = now + CH_DEFAULT_CHAT_SCAN_MS;
