@@ -33,8 +33,12 @@ static int check_names(struct loading *l, const struct ch_json *v, const char *k
         CH_BUF_AUTO word = {0};
         CH_BUF_AUTO why = {0};
         (void)value;
-        ch_buf_addf(&word, " %.*s ", CH_SV_FMT(ch_json_str(key)));
-        ch_buf_addf(&why, "unknown key '%.*s'; known:%s", CH_SV_FMT(ch_json_str(key)), known);
+        ch_buf_addc(&word, ' ');
+        ch_buf_add_sv(&word, ch_json_str(key));
+        ch_buf_addc(&word, ' ');
+        CH_BUF_LIT(&why, "unknown key '");
+        ch_buf_add_sv(&why, ch_json_str(key));
+        ch_buf_addf(&why, "'; known:%s", known);
         if (!strstr(known, ch_buf_str(&word)))
             return fixed_plan_refuse(l, key, ch_buf_str(&why));
     }
