@@ -127,7 +127,8 @@ static void test_what_is_written(void **state) {
     stage_play(&st, "go");
     assert_string_equal(stage_verdict(&st), "done/task_completed");
     check_types(store, "a",
-                "inbound state message state done started started done done message state ");
+                "inbound state part part part part part request message state done started started "
+                "done done request message state ");
     /* one for what came in, one for the calls that change something */
     assert_int_equal(fault.syncs, 2);
     stage_close(&st);
@@ -375,7 +376,7 @@ static void test_numbers_are_stored(void **state) {
     open_kept(&st, store, "a", 1);
     st.on_event = tell_much;
     stage_play(&st, "go");
-    check_types(store, "a", "inbound state state message state ");
+    check_types(store, "a", "inbound state part part part part part request state message state ");
     stage_close(&st);
     chela_store_close(store);
 }
@@ -649,7 +650,8 @@ static void test_a_rewrite_forgets_nothing(void **state) {
     ch_memory_add(&st.session->memory, digest);
     st.on_event = rewrite;
     stage_play(&st, "go");
-    check_types(store, "a", "inbound state compaction state message state ");
+    check_types(store, "a",
+                "inbound state part part part part part request compaction state message state ");
     stage_close(&st);
 
     open_kept(&st, store, "a", 2);
@@ -671,6 +673,8 @@ static void test_a_rewrite_forgets_nothing(void **state) {
 
 /* --- messages that wait ----------------------------------------------------------------------- */
 
+#define QUEUED 10 /* records up to both: inbound, state, five parts, the request, and the two */
+
 static void queue_both(struct stage *st, const struct chela_event *ev) {
     if (ev->type != CHELA_EV_MODEL_REQUEST || st->arg++)
         return;
@@ -690,9 +694,10 @@ static void test_messages_that_wait_survive(void **state) {
     stage_close(&st);
     assert_int_equal(chela_store_export(store, "a", keep_line, &lines, NULL), 0);
     chela_store_close(store);
-    /* inbound, state, two that wait: then it died */
+    /* inbound, state, the request and its parts, two that wait: then the process died */
     store = new_store();
-    assert_int_equal(chela_store_import(store, lines.text.p, lines.ends[4], NULL, NULL, NULL), 0);
+    assert_int_equal(
+        chela_store_import(store, lines.text.p, lines.ends[QUEUED], NULL, NULL, NULL), 0);
     open_kept(&st, store, "a", 1);
     wait_open(&st);
     assert_int_equal(chela_run_resume(st.session, NULL, &st.run, NULL), 0);
@@ -749,7 +754,8 @@ static void test_messages_of_a_run_left_behind(void **state) {
     assert_int_equal(chela_store_export(store, "a", keep_line, &lines, NULL), 0);
     chela_store_close(store);
     store = new_store();
-    assert_int_equal(chela_store_import(store, lines.text.p, lines.ends[4], NULL, NULL, NULL), 0);
+    assert_int_equal(
+        chela_store_import(store, lines.text.p, lines.ends[QUEUED], NULL, NULL, NULL), 0);
     for (int life = 0; life < 2; life++) {
         open_kept(&st, store, "a", 1);
         wait_open(&st);

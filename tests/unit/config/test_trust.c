@@ -338,7 +338,7 @@ static void test_restricted(void **state) {
         chela_config_show(cfg, keep_option, &got);
         if (strcmp(ch_buf_str(&got), cases[i].want) != 0)
             fail_msg("%s over %s:\n%s", cases[i].file, cases[i].own, ch_buf_str(&got));
-        assert_string_equal(cfg->conf.defaults.skills, "");
+        assert_string_equal(cfg->conf.defaults.skills, "user:*"); /* none of the directory */
         chela_config_free(cfg);
     }
 }

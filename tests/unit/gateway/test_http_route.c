@@ -70,7 +70,8 @@ static void test_open_routes(void **state) {
         if (r->flags & CH_ROUTE_OPEN)
             ch_buf_addf(&open, "%s ", r->path);
     assert_string_equal(ch_buf_str(&open),
-                        "/ /healthz /readyz /hooks/{} /channels/{}/events /channels/{}/events ");
+                        "/ /console/{} /healthz /readyz /hooks/{} /channels/{}/events "
+                        "/channels/{}/events ");
 }
 
 int main(void) {

@@ -370,7 +370,7 @@ static void test_bad_files(void **state) {
     static const struct {
         const char *text, *why;
     } cases[] = {
-        {"", ":1: "},
+        {"", " is empty: nothing was recorded"},
         {"{}", ":1: no cassette"},
         {"{\"chela_cassette\":2}\n", ":1: no cassette"},
         {"{\"chela_cassette\":1}\nnonsense\n", ":2: "},
