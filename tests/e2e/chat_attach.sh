@@ -99,11 +99,11 @@ for WIDTH in 60 200; do
     sees "$WIDTH: an image" 'attached dot.png \(1 KB\)'
     sees "$WIDTH: with its message" '^it is red$'
     paste "'$tmp/a b/bild 1.png'"
-    sees "$WIDTH: a dropped image" '/a b/bild 1.png"$'
+    sees "$WIDTH: a dropped image" 'bild 1.png"$'
     press C-u
     prompt_is "$WIDTH: is text that can be removed" '>'
     paste "file://$tmp/a%20b/bild%201.png"
-    sees "$WIDTH: a dropped URL" '/a b/bild 1.png"$'
+    sees "$WIDTH: a dropped URL" 'bild 1.png"$'
     press Enter
     sees "$WIDTH: is attached" 'bild 1.png \(1 KB\)'
     sees "$WIDTH: and sent" '^it is blue$'

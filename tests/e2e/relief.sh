@@ -39,8 +39,9 @@ for api in "${apis[@]}" prompted+openai; do
         --max-turns 100 --output jsonl "Read rows.txt $calls times. The shelf to remember is K-7731-XQ."
     exits "$api" 0
     same "$api: the answer" "It is done." "$(jq -r 'select(.type == "run_end") | .text' "$out")"
+    # Gemini counts each digit as a token, so the rows fill its context sooner.
     check "$api: made shorter, and not at every turn" \
-        jq -se 'map(select(.type == "compaction").strategy) | index("prune") and index("retain") and length < 30' "$out"
+        jq -se 'map(select(.type == "compaction").strategy) | index("prune") and index("retain") and length < 45' "$out"
     same "$api: requests" $((calls + 1)) "$(requests '.n' | wc -l)"
     same "$api: requests without fault" "" "$(requests '.problems[]')"
     same "$api: what was asked is in all of them" 0 "$(requests '.body' | grep -vc 'K-7731-XQ')"

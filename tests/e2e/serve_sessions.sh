@@ -330,7 +330,8 @@ check "a run is steered" heard '"ref":"s".*}'
 says "as over POST" '.[] | select(.ref == "s") | .delivery' steer
 ws_say '{"type":"cancel","ref":"c"}'
 check "and cancelled" heard '"type":"run_end".*}}'
-says "as over POST, too" '.[] | select(.type == "run_end") | .status' cancelled
+# The steering was too late for the run: it begins the next one, whose end may be heard as well.
+says "as over POST, too" '[.[] | select(.type == "run_end") | .status][0]' cancelled
 touch "$space/go"
 ws_say '{"type":"message","text":"ask me"}'
 check "a call waits for consent" heard '"reason":"approval_required".*}}'
