@@ -547,7 +547,9 @@ static void inherit_mail(struct ch_log *log, uint64_t stolen) {
             log->since = other->since;
             log->owed = other->owed;
         }
-        free_log(other);
+        other->owed = 0;
+        if (!other->busy) /* else the thread uses it: the end of its job frees it */
+            free_log(other);
         return;
     }
 }
