@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -39,4 +40,16 @@ int ch_file_load(const char *path, size_t max, struct ch_buf *out, struct chela_
     int rc = base_file_read_all(fd, path, max, out, err);
     close(fd);
     return rc;
+}
+
+int ch_file_open_folder(const char *workspace, const char *name, unsigned mode) {
+    int top = open(workspace, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (top < 0)
+        return -1;
+    mkdirat(top, name, (mode_t)mode); /* may exist */
+    int dir = openat(top, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    int why = errno;
+    close(top);
+    errno = why;
+    return dir;
 }

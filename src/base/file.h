@@ -10,4 +10,9 @@
  * "PATH: reason". */
 int ch_file_load(const char *path, size_t max, struct ch_buf *out, struct chela_error *err);
 
+/* Open the folder `name` of a workspace, creating the folder with `mode` if necessary. No link
+ * below the workspace is followed, because tools may create links there. Returns a descriptor,
+ * or -1 with errno. */
+int ch_file_open_folder(const char *workspace, const char *name, unsigned mode);
+
 #endif

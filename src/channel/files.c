@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/limits.h"
 #include "base/log.h"
 #include "channel/picture.h"
@@ -47,20 +48,6 @@ static bool files_write_all(int fd, struct ch_sv bytes) {
         bytes = ch_sv(bytes.p + n, bytes.n - (size_t)n);
     }
     return true;
-}
-
-/* No link below the workspace is followed, because tools may create links there. Returns -1
- * and sets errno on failure. */
-static int open_folder(const char *workspace) {
-    int top = open(workspace, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (top < 0)
-        return -1;
-    mkdirat(top, FOLDER, 0700); /* may exist */
-    int dir = openat(top, FOLDER, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    int why = errno;
-    close(top);
-    errno = why;
-    return dir;
 }
 
 /* Whether n more bytes fit, replacing `name`: 0 or an errno. Concurrent saves are not
@@ -109,7 +96,7 @@ static void files_run(struct ch_work *w) {
     f->picture = ch_picture_look(ch_buf_sv(&f->bytes));
     if (!f->workspace)
         return;
-    int dir = open_folder(f->workspace);
+    int dir = ch_file_open_folder(f->workspace, FOLDER, 0700);
     f->error = dir < 0 ? errno : save_in(dir, f->name, ch_buf_sv(&f->bytes));
     if (dir >= 0)
         close(dir);

@@ -611,7 +611,7 @@ void ch_posting_remind(struct ch_channel *c, const char *id, struct ch_sv data) 
         m->n = 10 * m->n + (size_t)(data.p[i] - '0');
 }
 
-/* What another process has finished and deleted is forgotten. */
+/* Work that another process has finished and deleted is forgotten. */
 void ch_posting_reminded(struct ch_channel *c) {
     struct ch_link *k, *next;
     for (k = c->marks.head.next; k != &c->marks.head; k = next) {

@@ -81,7 +81,7 @@ struct chela_mcp_server {
     unsigned refs; /* 1, and one for each call */
 };
 
-/* What the transport of a connection does. */
+/* The operations of a connection's transport. */
 struct ch_mcp_connection_ops {
     /* Send a message. to: stream of the call; NULL: none. status: HTTP status if the message
      * is the only one of its response. last: the response to the stream's request. */

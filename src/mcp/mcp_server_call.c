@@ -525,7 +525,7 @@ void chela_mcp_call_finish(chela_mcp_call *call) {
 
 /* --- beginning */
 
-/* What the state of a request belongs to. */
+/* The request that a state belongs to. */
 static void make_digest(chela_mcp_call *call, const struct ch_mcp_incoming *in) {
     CH_BUF_AUTO text = {0};
     unsigned char digest[CH_SHA256_SIZE];

@@ -34,7 +34,7 @@ static int status_of(int64_t code, bool is_modern) {
     }
 }
 
-/* What ch_mcp_reply and ch_mcp_refuse set while the peer sends. */
+/* The result of ch_mcp_reply and ch_mcp_refuse while the peer sends. */
 struct ch_mcp_aim {
     struct ch_mcp_stream *stream;
     int status;

@@ -441,7 +441,7 @@ static bool check_param_header(struct ch_sv name, struct ch_sv value, void *user
     return false;
 }
 
-/* What is wrong with the headers; NULL: nothing. */
+/* The fault of the headers; NULL: nothing. */
 static const char *check_headers(const chela_mcp_server *s, const struct ch_mcp_http_request *q,
                                  const struct ch_rpc_message *m) {
     static const char *const named[][2] = {

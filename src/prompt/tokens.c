@@ -36,7 +36,7 @@ static const uint16_t word_costs[LEADS][SPELLINGS][LONGEST] = {
          {102, 134, 137, 144, 135, 156, 197, 207, 260, 240, 260, 290, 420, 430, 500, 550}},
 };
 
-/* What a vocabulary changes. Costs of a script: of its first character, and of each. */
+/* The effect of a vocabulary. Costs of a script: of its first character, and of each. */
 static const struct profile {
     bool digits; /* each digit is a token */
     uint16_t han[2], kana[2], hangul[2];

@@ -117,7 +117,7 @@ static int add_row(const struct chela_store_session *row, void *user) {
     return 0;
 }
 
-/* What a session must be like to be deleted; zeroed: not in use. */
+/* The conditions under which a session is deleted; zeroed: not in use. */
 struct rule {
     int64_t unused; /* last changed before this time */
     bool idle;      /* no event or unsent message belongs to the session */

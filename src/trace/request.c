@@ -242,7 +242,7 @@ static void write_raw_redacted(struct ch_jw *w, struct ch_sv json) {
         ch_jw_null(w);
 }
 
-/* What is not in the request although it once was, and why. */
+/* The parts that were removed from the request, and why. */
 static void write_cuts(const struct ch_request_past *p, struct ch_jw *w) {
     const struct ch_part *system =
         p->setup ? ch_parts_find(&p->parts, ch_json_get_str(p->setup->v, "system")) : NULL;

@@ -13,6 +13,7 @@
 
 #include "agent/journal/emit.h"
 #include "base/base64.h"
+#include "base/file.h"
 #include "base/limits.h"
 #include "model/wire/reply_findings.h"
 
@@ -84,20 +85,6 @@ static void add_wav_head(struct ch_buf *out, uint32_t n, uint32_t rate) {
     put_le(out, n, 4);
 }
 
-/* No link below the workspace is followed, because tools may create links there. Returns -1
- * and sets errno on failure. */
-static int open_media(const char *workspace) {
-    int top = open(workspace, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (top < 0)
-        return -1;
-    mkdirat(top, FOLDER, 0755); /* may exist */
-    int dir = openat(top, FOLDER, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    int why = errno;
-    close(top);
-    errno = why;
-    return dir;
-}
-
 /* Opens a new file; its path in the workspace is left in `path`. */
 static int create_file(const chela_run *run, int dir, const struct ch_block *b,
                        struct ch_buf *path) {
@@ -137,7 +124,7 @@ static int save_block(const chela_run *run, const struct ch_block *b, struct ch_
     if (b->type == CH_BLOCK_AUDIO && is_samples(b->name, &rate))
         add_wav_head(&file, (uint32_t)bytes.n, rate);
     ch_buf_add_sv(&file, ch_buf_sv(&bytes));
-    int dir = open_media(run->session->agent->workspace);
+    int dir = ch_file_open_folder(run->session->agent->workspace, FOLDER, 0755);
     if (dir < 0)
         return errno;
     int fd = create_file(run, dir, b, path), why = fd < 0 ? errno : 0;

@@ -5,7 +5,7 @@
 
 struct ch_replay_note;
 
-/* What happens to a message that arrives during a run. */
+/* The treatment of a message that arrives during a run. */
 enum chela_queue_mode ch_input_queue_mode(const chela_session *s);
 /* chela_session_send with a message in place of a text. Takes m. */
 int ch_input_queue_send(chela_session *s, struct ch_msg *m, const struct chela_run_opts *opts,

@@ -93,7 +93,7 @@ static void list_servers(struct ch_chat *c) {
     free(d.p);
 }
 
-/* What one server offers: three lists, one after another. */
+/* The offers of one server: three lists, one after another. */
 struct offer {
     struct ch_chat *c;
     chela_mcp *client;

@@ -37,7 +37,7 @@ struct channels {
     struct chela_error err;
 };
 
-/* What a running gateway reports, as findings; the caller frees it with chela_free. */
+/* The reports of a running gateway, as findings; the caller frees it with chela_free. */
 static char *channels_ask(struct channels *s) {
     struct chela_gateway_opts o = CHELA_GATEWAY_OPTS(.listen = NULL);
     const char *env = "CHELA_TOKEN";

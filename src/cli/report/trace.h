@@ -12,7 +12,7 @@ struct ch_trace {
     size_t n, cap;
 };
 
-/* What the steps of the session itself add up to. Called agents are part of their call. */
+/* The sum of the steps of the session itself. Called agents are part of their call. */
 struct ch_trace_total {
     int64_t start, end; /* ms, wall clock */
     unsigned runs, requests, failed, calls;

@@ -64,7 +64,7 @@ static bool has_act(const char *text, size_t act) {
     return false;
 }
 
-/* What stands after the first negation; NULL: the rule forbids nothing. */
+/* The text after the first negation; NULL: the rule forbids nothing. */
 static const char *forbidden_part(const char *rule) {
     const char *first = NULL;
     for (size_t i = 0; i < sizeof(conditions) / sizeof(conditions[0]); i++)

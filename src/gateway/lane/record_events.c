@@ -179,7 +179,7 @@ static void tell_delta(struct record_reading *r, enum chela_event_type type, str
     ev->delta.text = ev->delta.so_far = copy_text(r, text);
 }
 
-/* What the reply holds beside text and calls. Returns its sources, a JSON array. */
+/* Emits the parts of a reply beside text and calls. Returns its sources, a JSON array. */
 static struct chela_str tell_extras(struct record_reading *r, const struct ch_json *message) {
     struct ch_findings f = {0};
     struct ch_msg *m = NULL;
