@@ -1,0 +1,106 @@
+/* test_reply_extras.c -- events about a picture and about a tool of the vendor: a host ends
+ * the run, or its session, from inside their callbacks. */
+#include <dirent.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "support/stage.h"
+
+#define REPLY                                                                                   \
+    "data: {\"candidates\":[{\"index\":0,\"content\":{\"role\":\"model\",\"parts\":["           \
+    "{\"executableCode\":{\"language\":\"PYTHON\",\"code\":\"1\"}},"                            \
+    "{\"codeExecutionResult\":{\"outcome\":\"OUTCOME_OK\",\"output\":\"1\"}},"                  \
+    "{\"inlineData\":{\"mimeType\":\"image/png\",\"data\":\"iVBORw0KGgo=\"}},"                  \
+    "{\"inlineData\":{\"mimeType\":\"image/png\",\"data\":\"iVBORw0KGgo=\"}},"                  \
+    "{\"text\":\"done\"}]},\"finishReason\":\"STOP\"}],\"modelVersion\":\"fake-1\"}\n\n"
+
+static const struct fake_reply replies[] = {{.body = REPLY}, {.body = REPLY}};
+static char dir[] = "/tmp/chela-extras-XXXXXX";
+
+static void cancel(struct stage *st) {
+    chela_cancel(st->run, "enough");
+}
+
+static void leave(struct stage *st) {
+    chela_session_close(CH_TAKE(st->session));
+}
+
+static void steer(struct stage *st) {
+    assert_int_equal(chela_run_steer(st->run, "and now", 7), 0);
+}
+
+static const struct {
+    enum chela_event_type at;
+    void (*act)(struct stage *st);
+    const char *verdict; /* NULL: the run has no end that is heard */
+} cases[] = {
+    /* the answer is complete when these events come, so a cancellation is too late */
+    {CHELA_EV_SERVER_TOOL, cancel, "done/task_completed"},
+    {CHELA_EV_MEDIA, cancel, "done/task_completed"},
+    {CHELA_EV_SERVER_TOOL, leave, NULL},
+    {CHELA_EV_MEDIA, leave, NULL},
+    {CHELA_EV_MEDIA, steer, "done/task_completed"},
+};
+
+static void act_once(struct stage *st, const struct chela_event *ev) {
+    size_t i = (size_t)st->arg;
+    if (i >= CH_LEN(cases) || ev->type != cases[i].at)
+        return;
+    st->arg = CH_LEN(cases);
+    cases[i].act(st);
+}
+
+static void empty_media(void) {
+    char path[300];
+    snprintf(path, sizeof(path), "%s/media", dir);
+    DIR *d = opendir(path);
+    for (struct dirent *e; d && (e = readdir(d));)
+        if (e->d_name[0] != '.') {
+            snprintf(path, sizeof(path), "%s/media/%.200s", dir, e->d_name);
+            unlink(path);
+        }
+    if (d)
+        closedir(d);
+    snprintf(path, sizeof(path), "%s/media", dir);
+    rmdir(path);
+}
+
+static void test_callbacks(void **state) {
+    (void)state;
+    for (size_t i = 0; i < CH_LEN(cases); i++) {
+        struct stage st;
+        struct chela_agent_opts opts =
+            CHELA_AGENT_OPTS(.model = "gemini/fake-1", .workspace = dir, .tools = "");
+        STAGE_OPEN(&st, &opts, replies);
+        st.arg = (long)i;
+        st.on_event = act_once;
+        stage_start(&st, "draw");
+        if (cases[i].verdict) {
+            stage_finish(&st);
+            assert_string_equal(stage_verdict(&st), cases[i].verdict);
+        } else {
+            for (int n = 0; n < 1000 && st.session; n++)
+                chela_runtime_poll(st.rt);
+            assert_null(st.session);
+        }
+        assert_int_equal(st.arg, CH_LEN(cases)); /* the callback was called */
+        stage_close(&st);
+        empty_media();
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_callbacks)};
+    if (!mkdtemp(dir))
+        return 1;
+    int rc = cmocka_run_group_tests(tests, NULL, NULL);
+    rmdir(dir);
+    return rc;
+}
