@@ -72,6 +72,7 @@
 #include "chela/trace.h"
 #include "chela/trust.h"
 #include "chela/version.h"
+#include "chela/telemetry.h"
 #include "chela/why.h"
 #include "chela/wire.h"
 

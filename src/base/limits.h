@@ -352,6 +352,30 @@
 #define CH_DEFAULT_MCP_LISTEN_MS 30000    /* delay before lost notifications are asked for again */
 #define CH_DEFAULT_MCP_CALL_MS 60000      /* time of one call without progress */
 
+/* telemetry */
+#define CH_LIMIT_TRACEPARENT 128          /* bytes of a caller's trace context */
+#define CH_LIMIT_OTEL_PAIRS 64            /* entries of a variable such as OTEL_RESOURCE_ATTRIBUTES */
+#define CH_LIMIT_OTEL_QUEUE 65536         /* spans or log records that wait, as configured */
+#define CH_LIMIT_OTEL_BYTES (8 * CH_MB)   /* of the queue of one signal */
+#define CH_LIMIT_OTEL_BODY (4 * CH_MB)    /* of one request */
+#define CH_LIMIT_OTEL_RESPONSE (64 * CH_KB)
+#define CH_LIMIT_OTEL_ATTEMPTS 5          /* repetitions of one request */
+#define CH_LIMIT_OTEL_RETRY_MS 60000      /* longest delay before a repetition */
+#define CH_LIMIT_OTEL_MS 3600000          /* longest configured time */
+#define CH_LIMIT_OTEL_RUNS 4096           /* runs that are followed at the same time */
+#define CH_LIMIT_OTEL_CALLS 128           /* calls of a run that are followed at the same time */
+#define CH_LIMIT_OTEL_POINTS 1000         /* different attributes of a metric */
+#define CH_LIMIT_OTEL_TEXT (32 * CH_KB)   /* bytes of one text of a message */
+#define CH_LIMIT_OTEL_CONTENT CH_MB       /* bytes of the messages of one span */
+#define CH_DEFAULT_OTEL_QUEUE 2048        /* spans or log records that wait */
+#define CH_DEFAULT_OTEL_BATCH 512         /* spans or log records of one request */
+#define CH_DEFAULT_OTEL_DELAY_MS 5000     /* before a batch of spans is sent */
+#define CH_DEFAULT_OTEL_LOG_DELAY_MS 1000 /* before a batch of log records is sent */
+#define CH_DEFAULT_OTEL_INTERVAL_MS 60000 /* between two exports of the metrics */
+#define CH_DEFAULT_OTEL_TIMEOUT_MS 10000  /* of one request */
+#define CH_DEFAULT_OTEL_RETRY_MS INT64_C(1000) /* before the first repetition */
+#define CH_DEFAULT_OTEL_TELL_MS 60000     /* between two log lines about losses */
+
 /* store */
 #define CH_LIMIT_WHY_PARTS 1024          /* parts of a request that are taken away */
 #define CH_LIMIT_WHY_SENTENCES 64        /* parts of one text */

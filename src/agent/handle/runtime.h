@@ -45,6 +45,7 @@ struct chela_runtime {
     struct ch_prompts *prompts;               /* owned; NULL: not loaded yet */
     struct ch_list agents;
     struct ch_list extensions; /* struct ch_extension */
+    struct ch_list listeners;  /* struct ch_listener */
     struct { /* what ch_runtime_free_closed frees */
         struct ch_list runs, sessions, agents;
     } closed;

@@ -18,7 +18,7 @@ struct flags {
     struct ch_setup_flags setup;
     const char *run, *html;
     struct ch_real request;
-    bool all, json, body, wire;
+    bool all, json, body, wire, otlp, content;
 };
 
 #define AT(field) offsetof(struct flags, field)
@@ -37,6 +37,11 @@ static const struct ch_opt opts[] = {
     {"html", 0, CH_OPT_TEXT, AT(html), "FILE", 0, 0, "Output",
      "write a self-contained HTML page with all messages; keys are redacted"},
     {"json", 0, CH_OPT_SWITCH, AT(json), NULL, 0, 0, "Output", "print the steps as a JSON array"},
+    {"otlp", 0, CH_OPT_SWITCH, AT(otlp), NULL, 0, 0, "Output",
+     "print the spans as a request of OpenTelemetry's protocol, the body of a POST to "
+     "/v1/traces"},
+    {"content", 0, CH_OPT_SWITCH, AT(content), NULL, 0, 0, "Output",
+     "with --otlp: also arguments and results of tools; keys are redacted"},
     CH_SETUP_OPTS_OUTPUT(struct flags),
     {.name = NULL},
 };
@@ -94,6 +99,21 @@ static int request_show(struct ch_setup *setup, const struct flags *f, const cha
     return 0;
 }
 
+static int otlp_show(const struct ch_setup *setup, const struct flags *f, const char *key,
+                     struct chela_error *err) {
+    struct chela_telemetry_opts how = CHELA_TELEMETRY_OPTS(.endpoint = NULL);
+    char *out = NULL;
+    int rc = setup->config ? chela_config_telemetry(setup->config, &how, err) : CHELA_OK;
+    how.content = f->content;
+    if (rc == 0)
+        rc = chela_telemetry_past(setup->store, key, f->all ? NULL : f->run ? f->run : "", &how,
+                                  &out, err);
+    if (rc == 0)
+        puts(out);
+    chela_free(out);
+    return rc;
+}
+
 static int trace_show(struct ch_setup *setup, const struct flags *f, const char *key,
                       struct chela_error *err) {
     struct ch_trace t;
@@ -134,6 +154,7 @@ static int trace_run(const struct ch_cmd *cmd, const struct ch_env *env, int arg
         rc = ch_setup_store(&setup, CH_STORE_READ, &err);
     if (rc == 0)
         rc = f.request.set ? request_show(&setup, &f, args.words[0], &err)
+             : f.otlp      ? otlp_show(&setup, &f, args.words[0], &err)
                            : trace_show(&setup, &f, args.words[0], &err);
     if (rc < 0)
         ch_console_error(&console, "%s", err.message);
@@ -153,7 +174,8 @@ const struct ch_cmd ch_cmd_trace = {
              "and the end. With --request, one request to the model in full: the sections of the "
              "system prompt with their sizes and origins, the tools, the messages, what was cut, "
              "the reply and its cost. With --html, a page for the browser shows each step in full "
-             "on a click.",
+             "on a click. With --otlp, the spans for a collector of OpenTelemetry; their ids are those "
+             "of the live export.",
     .opts = opts,
     .run = trace_run,
 };

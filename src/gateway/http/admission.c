@@ -63,6 +63,5 @@ void ch_admission_begin(struct ch_request *req, const struct ch_delivery_kind *k
     a->outer_user = req->user;
     req->user = a;
     req->on_disconnect = admission_on_disconnect;
-    a->delivery = ch_client_input_accept(req->gw, kind, key, agent, data, req->event,
-                                         admission_told, a);
+    a->delivery = ch_client_input_accept(req, kind, key, agent, data, admission_told, a);
 }

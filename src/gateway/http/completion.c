@@ -179,8 +179,8 @@ static void completion_admit(struct ch_completion *r) {
     const struct ch_delivery_kind *kind =
         ch_client_input_of_history(r->session, &r->history, &w, &err);
     if (kind)
-        r->delivery = ch_client_input_accept(r->request->gw, kind, r->session, r->agent, &data,
-                                             r->request->event, completion_told, r);
+        r->delivery = ch_client_input_accept(r->request, kind, r->session, r->agent, &data,
+                                             completion_told, r);
     else
         completion_refuse(r, &err);
 }
@@ -195,6 +195,12 @@ static void completion_on_tail(struct ch_lane_watcher *w, bool gap, const struct
         completion_refuse(r, err);
     else
         completion_admit(r);
+}
+
+/* The trace context of the client; NULL: none. */
+static const char *completion_context(struct ch_completion *r) {
+    struct ch_request *req = r->request;
+    return req->traceparent.n ? ch_arena_str(&req->arena, req->traceparent) : NULL;
 }
 
 static void completion_on_lane_ready(struct ch_lane_wait *w, struct ch_lane *l,
@@ -212,7 +218,7 @@ static void completion_on_lane_ready(struct ch_lane_wait *w, struct ch_lane *l,
                      completion_on_tail, r);
         return;
     }
-    int rc = failed ? err.code : ch_lane_converse(l, &r->history, &err);
+    int rc = failed ? err.code : ch_lane_converse(l, &r->history, completion_context(r), &err);
     if (rc < 0)
         completion_refuse(r, &err);
     else
