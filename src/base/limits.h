@@ -354,7 +354,7 @@
 
 /* telemetry */
 #define CH_LIMIT_TRACEPARENT 128          /* bytes of a caller's trace context */
-#define CH_LIMIT_OTEL_PAIRS 64            /* entries of a variable such as OTEL_RESOURCE_ATTRIBUTES */
+#define CH_LIMIT_OTEL_PAIRS 64            /* entries of a variable with a list */
 #define CH_LIMIT_OTEL_QUEUE 65536         /* spans or log records that wait, as configured */
 #define CH_LIMIT_OTEL_BYTES (8 * CH_MB)   /* of the queue of one signal */
 #define CH_LIMIT_OTEL_BODY (4 * CH_MB)    /* of one request */

@@ -114,8 +114,8 @@ static void read_headers(const struct reading *r, enum ch_otel_signal s) {
     struct ch_otel_pair *pairs = read_pairs(r, "OTEL_EXPORTER_OTLP_HEADERS",
                                             exporter_variable(r, s, "HEADERS"), &n);
     o->headers = ch_arena_alloc(r->a, (n + 1) * sizeof(*o->headers));
-    o->headers[o->nheaders++] = (struct ch_header){
-        CH_SV("Content-Type"), o->json ? CH_SV("application/json") : CH_SV("application/x-protobuf")};
+    struct ch_sv type = o->json ? CH_SV("application/json") : CH_SV("application/x-protobuf");
+    o->headers[o->nheaders++] = (struct ch_header){CH_SV("Content-Type"), type};
     for (size_t i = 0; i < n; i++) {
         if (!is_header(pairs[i])) {
             ch_log(CH_LOG_WARN, "telemetry", "OTEL_EXPORTER_OTLP_HEADERS: '%.*s' is not a header",

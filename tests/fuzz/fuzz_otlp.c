@@ -3,6 +3,8 @@
 
 #include "otel/otlp.h"
 
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     for (int json = 0; json < 2; json++) {
         CH_BUF_AUTO why = {0};

@@ -174,8 +174,8 @@ const struct ch_cmd ch_cmd_trace = {
              "and the end. With --request, one request to the model in full: the sections of the "
              "system prompt with their sizes and origins, the tools, the messages, what was cut, "
              "the reply and its cost. With --html, a page for the browser shows each step in full "
-             "on a click. With --otlp, the spans for a collector of OpenTelemetry; their ids are those "
-             "of the live export.",
+             "on a click. With --otlp, the spans for a collector of OpenTelemetry; their ids are "
+             "those of the live export.",
     .opts = opts,
     .run = trace_run,
 };
