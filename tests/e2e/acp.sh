@@ -98,6 +98,17 @@ chela sessions list --store "$store" --json
 is "nothing is left to be resumed" "$(jq -r --arg id "$id" '.[] | select(.key == $id).status' "$out")" idle
 finish
 is "no error was printed" "$(cat "$err")" ""
+begin
+hello
+open 2
+finish
+begin
+hello
+request 3 session/load "{\"sessionId\":\"$id\",\"cwd\":\"$space\",\"mcpServers\":[]}"
+is "a session without a prompt can be loaded" "$(answer 3 | jq -r '.result | has("modes")')" true
+prompt 4 hi
+is "and used" "$(answer 4 | jq -r .result.stopReason)" end_turn
+finish
 
 # --- other processes
 begin
