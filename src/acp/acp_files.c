@@ -23,7 +23,8 @@ static void on_file_answer(const struct ch_rpc_message *m, const struct chela_er
     const struct ch_json *text = ch_json_get(result, "content");
 
     ch_list_del(&f->link);
-    ch_buffers_answer(f->session->buffers, f->question, result ? 0 : -ECONNREFUSED, ch_json_str(text));
+    ch_buffers_answer(f->session->buffers, f->question, result ? 0 : -ECONNREFUSED,
+                      ch_json_str(text));
     ch_free(f);
 }
 

@@ -36,7 +36,8 @@ void ch_buffers_answer(struct ch_buffers *b, uint64_t id, int rc, struct ch_sv t
  * the file on disk counts. -ECANCELED: the call was cancelled. b may be NULL. */
 int ch_buffers_read(struct ch_buffers *b, const chela_call *call, int file, struct ch_buf *text);
 /* Let the editor write leaf in the directory dir. -ENOTSUP: the editor writes no files.
- * -ECONNREFUSED: the editor refused. -ETIMEDOUT and -ECANCELED: the outcome is unknown. b may be NULL. */
+ * -ECONNREFUSED: the editor refused. -ETIMEDOUT and -ECANCELED: the outcome is unknown. b may
+ * be NULL. */
 int ch_buffers_write(struct ch_buffers *b, const chela_call *call, int dir, const char *leaf,
                      struct ch_sv text);
 
