@@ -55,6 +55,7 @@ struct ch_otel_follow {
     struct ch_list buckets[BUCKETS];
     struct ch_list ages;
     size_t n;
+    struct follow_run *last; /* the one that was found last; NULL: none */
 };
 
 /* --- runs */
@@ -71,6 +72,8 @@ struct ch_otel_follow *ch_otel_follow_new(const struct ch_otel_settings *setting
 }
 
 static void forget_run(struct ch_otel_follow *f, struct follow_run *r) {
+    if (f->last == r)
+        f->last = NULL;
     ch_list_del(&r->link);
     ch_list_del(&r->age);
     ch_free(r->agent);
@@ -89,11 +92,13 @@ static struct ch_list *bucket_of(struct ch_otel_follow *f, const char *run) {
 }
 
 static struct follow_run *find_run(struct ch_otel_follow *f, const char *id) {
+    if (f->last && strcmp(f->last->id, id) == 0)
+        return f->last;
     struct ch_list *bucket = bucket_of(f, id);
     for (CH_LIST_EACH(k, bucket)) {
         struct follow_run *r = CH_CONTAINER(k, struct follow_run, link);
         if (strcmp(r->id, id) == 0)
-            return r;
+            return f->last = r;
     }
     return NULL;
 }
@@ -241,15 +246,19 @@ static void add_content(struct ch_otel_span *s, enum ch_otel_key key, bool writt
         s->dropped++;
 }
 
-/* The reply is the transcript's last message, or there is none. */
+/* The transcript's last message, if a model wrote it; else NULL. */
+static const struct ch_msg *last_reply(const chela_run *run) {
+    const struct ch_transcript *t = &run->session->transcript;
+    const struct ch_msg *m = t->n ? t->msgs[t->n - 1] : NULL;
+    return m && m->kind == CH_MSG_ASSISTANT ? m : NULL;
+}
+
 static void add_contents(struct ch_otel_span *s, const chela_run *run, const char *finish,
                          struct contents *c) {
     const chela_session *session = run->session;
     const struct ch_transcript *t = &session->transcript;
-    size_t n = t->n;
-    const struct ch_msg *reply = !s->failed && n && t->msgs[n - 1]->kind == CH_MSG_ASSISTANT
-                                     ? t->msgs[--n]
-                                     : NULL;
+    const struct ch_msg *reply = s->failed ? NULL : last_reply(run);
+    size_t n = reply ? t->n - 1 : t->n;
     const char *system = session->system ? session->system : session->context.system;
     if (system)
         add_content(s, CH_OTEL_SYSTEM_INSTRUCTIONS,
@@ -293,6 +302,7 @@ static void end_request(struct ch_otel_follow *f, struct follow_run *r, chela_ru
     struct ch_otel_span s = begin_span(r, q->id, q->start, now);
     struct contents contents = {0};
     struct ch_sv finish, stops[CH_OTEL_ATTRIBUTES];
+    const struct ch_msg *reply = last_reply(run);
     CH_BUF_AUTO shown = {0};
     char type[16];
     s.failed = !stop || strcmp(stop, "error") == 0;
@@ -318,8 +328,8 @@ static void end_request(struct ch_otel_follow *f, struct follow_run *r, chela_ru
     if (stop && !s.failed) {
         finish = ch_sv_str(ch_otel_finish(stop));
         ch_otel_add_texts(&s, CH_OTEL_RESPONSE_FINISH, &finish, 1);
-        if (run->reply)
-            ch_otel_add_text(&s, CH_OTEL_RESPONSE_MODEL, run->reply->model);
+        if (reply)
+            ch_otel_add_text(&s, CH_OTEL_RESPONSE_MODEL, reply->model);
     }
     if (u)
         add_usage(&s, u);
@@ -370,8 +380,12 @@ static void begin_call(struct follow_run *r, struct ch_sv id, int64_t now) {
 
 /* The argument text of a call of the last reply. */
 static struct ch_sv arguments_of(const chela_run *run, struct ch_sv id) {
-    for (uint32_t i = 0; run->reply && i < run->reply->nblocks; i++) {
-        const struct ch_block *b = &run->reply->blocks[i];
+    const struct ch_transcript *t = &run->session->transcript;
+    size_t n = t->n;
+    while (n && t->msgs[n - 1]->kind != CH_MSG_ASSISTANT)
+        n--;
+    for (uint32_t i = 0; n && i < t->msgs[n - 1]->nblocks; i++) {
+        const struct ch_block *b = &t->msgs[n - 1]->blocks[i];
         if (b->type == CH_BLOCK_TOOL_CALL && ch_sv_eq(b->id, id))
             return b->text;
     }
@@ -530,12 +544,12 @@ static void log_event(struct ch_otel_follow *f, const struct follow_run *r, cons
 
 void ch_otel_follow_event(struct ch_otel_follow *f, chela_run *run, const struct chela_event *ev) {
     struct follow_run *r;
+    struct chela_usage usage;
     switch (ev->type) {
     case CHELA_EV_STATE:
     case CHELA_EV_TOOL_PROGRESS:
     case CHELA_EV_CHILD: /* the run that was called is heard itself */
     case CHELA_EV_TURN_START:
-    case CHELA_EV_TOOL_CALL:
         return;
     default:
         r = follow(f, run, ev->ts);
@@ -550,6 +564,10 @@ void ch_otel_follow_event(struct ch_otel_follow *f, chela_run *run, const struct
     case CHELA_EV_TOOL_CALL_DELTA:
         if (r->request.open && !r->request.first)
             r->request.first = ev->ts;
+        return;
+    case CHELA_EV_TOOL_CALL: /* the reply is complete; TURN_END follows the results */
+        usage = ch_public_usage(&run->m.turn.usage, run->m.turn.cost);
+        end_request(f, r, run, ev->ts, chela_stop_name(CHELA_STOP_TOOL_USE), &usage, CH_SV(""));
         return;
     case CHELA_EV_TURN_END:
         end_request(f, r, run, ev->ts, chela_stop_name(ev->turn.stop_reason), &ev->turn.usage,

@@ -2,7 +2,6 @@
 #include "otel/otlp.h"
 
 #include <assert.h>
-#include <inttypes.h>
 #include <stdlib.h>
 
 #include "base/arena.h"
@@ -14,11 +13,12 @@
 enum wire { WIRE_VARINT = 0, WIRE_FIXED64 = 1, WIRE_BYTES = 2 };
 
 static const struct {
-    const char *name;
+    struct ch_sv key; /* in JSON, with its quotes and colon */
     unsigned number;
     bool repeated;
 } fields[CH_OTLP_FIELD_COUNT] = {
-#define OTLP_ROW(field, name, number, repeated) [CH_OTLP_##field] = {name, number, repeated},
+#define OTLP_ROW(field, name, number, repeated)                                                \
+    [CH_OTLP_##field] = {{"\"" name "\":", sizeof(name) + 2}, number, repeated},
     CH_OTLP_FIELDS(OTLP_ROW)
 #undef OTLP_ROW
 };
@@ -86,18 +86,33 @@ static void json_key(struct ch_otlp *w, enum ch_otlp_field f) {
     w->level[w->depth].comma = true;
     if (goes_on)
         return;
-    ch_buf_addc(w->out, '"');
-    ch_buf_add_str(w->out, fields[f].name);
-    CH_BUF_LIT(w->out, "\":");
+    ch_buf_add_sv(w->out, fields[f].key);
     if (!fields[f].repeated)
         return;
     ch_buf_addc(w->out, '[');
     w->level[w->depth].array = (int)f;
 }
 
+static void json_int(struct ch_buf *out, int64_t v) {
+    if (v < 0)
+        ch_buf_addc(out, '-');
+    ch_buf_add_uint(out, v < 0 ? 0 - (uint64_t)v : (uint64_t)v);
+}
+
+/* Most values are whole thousandths, such as times. */
 static void json_double(struct ch_buf *out, double v) {
     struct ch_jw j = ch_jw(out);
-    ch_jw_double(&j, v);
+    bool fits = v >= 0 && v < 1e9;
+    uint64_t n = fits ? (uint64_t)(v * 1000 + 0.5) : 0;
+    if (!fits || (double)n / 1000 != v) {
+        ch_jw_double(&j, v);
+        return;
+    }
+    char rest[] = {'.', (char)('0' + n / 100 % 10), (char)('0' + n / 10 % 10),
+                   (char)('0' + n % 10)};
+    size_t digits = n % 10 ? 4 : n % 100 ? 3 : n % 1000 ? 2 : 0;
+    ch_buf_add_uint(out, n / 1000);
+    ch_buf_add(out, rest, digits);
 }
 
 /* --- messages */
@@ -181,13 +196,17 @@ void ch_otlp_id(struct ch_otlp *w, enum ch_otlp_field f, const unsigned char *id
         add_bytes(w, f, ch_sv((const char *)id, n));
         return;
     }
+    char *to = NULL;
     json_key(w, f);
-    ch_buf_addc(w->out, '"');
+    if (!(to = ch_buf_reserve(w->out, 2 * n + 2)))
+        return;
+    *to++ = '"';
     for (size_t i = 0; i < n; i++) {
-        ch_buf_addc(w->out, hex[id[i] >> 4]);
-        ch_buf_addc(w->out, hex[id[i] & 15]);
+        *to++ = hex[id[i] >> 4];
+        *to++ = hex[id[i] & 15];
     }
-    ch_buf_addc(w->out, '"');
+    *to = '"';
+    ch_buf_commit(w->out, 2 * n + 2);
 }
 
 static void quoted_uint(struct ch_buf *out, uint64_t v) {
@@ -219,7 +238,9 @@ void ch_otlp_number(struct ch_otlp *w, enum ch_otlp_field f, unsigned v) {
 void ch_otlp_int64(struct ch_otlp *w, enum ch_otlp_field f, int64_t v) {
     if (w->json) {
         json_key(w, f);
-        ch_buf_addf(w->out, "\"%" PRId64 "\"", v);
+        ch_buf_addc(w->out, '"');
+        json_int(w->out, v);
+        ch_buf_addc(w->out, '"');
     } else {
         add_tag(w, f, WIRE_VARINT);
         add_varint(w->out, (uint64_t)v);

@@ -1,6 +1,8 @@
 /* span.c -- see span.h. */
 #include "otel/span.h"
 
+#include <stdio.h>
+
 #include "base/mem.h"
 
 #define NS_PER_MS 1000000u
@@ -89,10 +91,29 @@ void ch_otel_write_attribute(struct ch_otlp *w, enum ch_otlp_field f, const char
     ch_otlp_close(w);
 }
 
+/* As ch_otel_write_attribute in JSON, with the part that is always the same made beforehand. */
+static void write_known(struct ch_otlp *w, enum ch_otlp_field f,
+                        const struct ch_otel_attribute *a) {
+    static const struct ch_sv heads[CH_OTEL_KEY_COUNT] = {
+#define SPAN_HEAD(key, name)                                                                   \
+    [CH_OTEL_##key] = {"{\"key\":\"" name "\",\"value\":{",                                    \
+                       sizeof("{\"key\":\"" name "\",\"value\":{") - 1},
+        CH_OTEL_KEYS(SPAN_HEAD)
+#undef SPAN_HEAD
+    };
+    ch_otlp_message(w, f, heads[a->key]);
+    struct ch_otlp value = {.out = w->out, .json = true, .level = {{.array = -1}}};
+    write_value(&value, a);
+    CH_BUF_LIT(w->out, "}}");
+}
+
 void ch_otel_write_attributes(struct ch_otlp *w, enum ch_otlp_field f,
                               const struct ch_otel_attribute *attributes, size_t n) {
     for (size_t i = 0; i < n; i++)
-        ch_otel_write_attribute(w, f, ch_otel_key_name(attributes[i].key), &attributes[i]);
+        if (w->json)
+            write_known(w, f, &attributes[i]);
+        else
+            ch_otel_write_attribute(w, f, ch_otel_key_name(attributes[i].key), &attributes[i]);
 }
 
 static uint64_t nanoseconds(int64_t ms) {
@@ -100,13 +121,12 @@ static uint64_t nanoseconds(int64_t ms) {
 }
 
 static void write_name(struct ch_otlp *w, const struct ch_otel_span *s) {
-    CH_BUF_AUTO name = {0};
-    ch_buf_add_sv(&name, s->name);
-    if (s->target.n) {
-        ch_buf_addc(&name, ' ');
-        ch_buf_add_sv(&name, s->target);
-    }
-    ch_otlp_text(w, CH_OTLP_SPAN_NAME, ch_buf_sv(&name));
+    char name[256];
+    int n = s->target.n ? snprintf(name, sizeof(name), "%.*s %.*s", CH_SV_FMT(s->name),
+                                   CH_SV_FMT(s->target))
+                        : 0;
+    ch_otlp_text(w, CH_OTLP_SPAN_NAME,
+                 n > 0 ? ch_sv(name, CH_MIN((size_t)n, sizeof(name) - 1)) : s->name);
 }
 
 void ch_otel_write_span(struct ch_buf *out, bool json, const struct ch_otel_span *s) {

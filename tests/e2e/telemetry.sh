@@ -62,6 +62,7 @@ got "kinds" "$spans | all(.kind == (if (.name | startswith(\"chat\")) then 3 els
 got "a failed call" "$attr $spans | map(select(.name == \"execute_tool read\"))[0] | .status.code == 2 and attr(\"error.type\") != null"
 got "tokens" "$attr $spans | map(select(.name | startswith(\"chat\"))) | all((attr(\"gen_ai.usage.input_tokens\") | tonumber) > 0 and attr(\"gen_ai.provider.name\") == \"scripted\")"
 got "times in order" "$spans | all((.startTimeUnixNano | length) == 19 and .startTimeUnixNano <= .endTimeUnixNano)"
+got "a request ends before its calls begin" "$spans | (map(select(.name | startswith(\"chat\"))) | sort_by(.startTimeUnixNano)[0].endTimeUnixNano) as \$end | map(select(.name | startswith(\"execute_tool\"))) | all(.startTimeUnixNano >= \$end)"
 got "no content" "$spans | tostring | test(\"please look|missing|hello\") | not"
 got "the resource" "$attr .[0].body.resourceSpans[0].resource // .[0].body.resourceLogs[0].resource // .[0].body.resourceMetrics[0].resource | attr(\"service.name\") == \"shop\" and attr(\"team\") == \"a,b\" and attr(\"telemetry.sdk.language\") == \"c\" and attr(\"service.instance.id\") != null"
 got "headers" 'all(.headers["x-key"] == "secret value" and .headers["content-type"] == "application/json")'

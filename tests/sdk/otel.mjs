@@ -38,6 +38,9 @@ const plain = (kind, message) => map(kind.toObject(message, { longs: String, byt
 const loose = (value) => JSON.parse(JSON.stringify(value, (_, v) =>
   (typeof v === 'number' ? String(v) : Array.isArray(v) && !v.length ? undefined : v)));
 
+// The decoder is older than the member eventName of log records.
+const withoutEventName = (value) => JSON.parse(JSON.stringify(value, (key, v) => (key === 'eventName' ? undefined : v)));
+
 function decode(path, type, body) {
   const kind = kinds[path];
   if (!kind) throw new Error(`no such path: ${path}`);
@@ -47,7 +50,7 @@ function decode(path, type, body) {
   const wrong = kind.verify(wanted);
   if (wrong && !/Nano|intValue|count|bucketCounts/.test(wrong)) throw new Error(wrong);
   const back = plain(kind, kind.fromObject(wanted));
-  same(loose(back), loose(given), 'members that the protocol does not have, or other values');
+  same(loose(back), loose(withoutEventName(given)), 'members that the protocol does not have, or other values');
   return back;
 }
 
@@ -72,7 +75,7 @@ const url = `http://127.0.0.1:${server.address().port}`;
 
 function take() {
   const all = requests.splice(0);
-  for (const r of all) if (r.error) throw r.error;
+  for (const r of all) if (r.error) throw new Error(r.error.message);
   return all;
 }
 const spansOf = (all) => all.filter((r) => r.path === '/v1/traces')
@@ -112,7 +115,7 @@ function run(protocol) {
       rmSync(cwd, { recursive: true });
       if (error) reject(new Error(`${error.message}\n${stderr}`));
       else if (stderr.includes('not exported')) reject(new Error(stderr));
-      else resolve(take());
+      else resolve();
     });
     child.stdin.end();
   });
@@ -128,12 +131,14 @@ const outline = (all) => JSON.stringify(steady(shapes(all)), (key, value) => (['
 
 let json;
 await check('chela, JSON', async () => {
-  json = await run('http/json');
+  await run('http/json');
+  json = take();
   same([...new Set(json.map((r) => r.path))].sort(), Object.keys(kinds).sort(), 'signals');
   same(spansOf(json).map((s) => s.name.split(' ')[0]).sort(), ['chat', 'chat', 'execute_tool', 'execute_tool', 'invoke_agent'], 'spans');
 });
 await check('chela, protobuf: the same message', async () => {
-  const protobuf = await run('http/protobuf');
+  await run('http/protobuf');
+  const protobuf = take();
   same(protobuf.every((r) => r.type === 'application/x-protobuf'), true, 'type');
   same(outline(protobuf), outline(json), 'another message');
 });
