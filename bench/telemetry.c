@@ -189,6 +189,7 @@ static struct side open_side(const char *url, const char *model_url) {
     struct chela_provider_opts provider =
         CHELA_PROVIDER_OPTS(.name = "bench", .api = "openai", .base_url = model_url,
                             .api_key = "none");
+    struct chela_store_opts so = CHELA_STORE_OPTS(.module_path = getenv("CHELA_MODULE_PATH"));
     char path[64];
     snprintf(path, sizeof(path), "sqlite:%s/%s.db", place, url ? "on" : "off");
     struct chela_agent_opts opts = CHELA_AGENT_OPTS(
@@ -196,7 +197,7 @@ static struct side open_side(const char *url, const char *model_url) {
                                                                        .max_tool_calls = -1));
     if (chela_runtime_new(&o, &s.rt, &err) < 0 || chela_telemetry_start(s.rt, NULL, &err) < 0 ||
         chela_runtime_provider(s.rt, &provider, &err) < 0 ||
-        chela_store_open(path, NULL, &s.store, &err) < 0 ||
+        chela_store_open(path, &so, &s.store, &err) < 0 ||
         chela_runtime_store(s.rt, s.store, CHELA_DURABILITY_TURN, &err) < 0 ||
         chela_agent_new(s.rt, &opts, &s.agent, &err) < 0 ||
         chela_agent_add_tool(s.agent, &tool, &err) < 0)

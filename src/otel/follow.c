@@ -346,16 +346,19 @@ static void end_request(struct ch_otel_follow *f, struct follow_run *r, chela_ru
 static void begin_request(struct ch_otel_follow *f, struct follow_run *r, chela_run *run,
                           const struct chela_event *ev) {
     struct ch_sv model = ch_sv_str(ev->request.model);
+    const chela_run *owner = r->is_role && run->session->asks_for ? run->session->asks_for : run;
     const char *role = r->is_role ? ch_run_origin_prompt(run) : NULL;
-    const char *owner = r->is_role && run->session->asks_for ? run->session->asks_for->id : r->id;
+    unsigned turn = owner == run ? ev->request.turn : owner->m.turns;
+    if (ev->request.role || !run->target) /* the run of the role is heard itself */
+        return;
     struct ch_sv named = ch_sv(role, role ? strcspn(role, "@") : 0);
     end_request(f, r, run, ev->ts, NULL, NULL, CH_SV("no reply"));
     r->request = (struct open_request){
         .open = true,
-        .id = ch_span_id_of_request(owner, ev->request.turn, run->m.attempt, ev->request.messages,
-                                    model, named),
+        .id = ch_span_id_of_request(owner->id, turn, run->m.attempt, ev->request.messages, model,
+                                    named),
         .start = ev->ts,
-        .turn = ev->request.turn,
+        .turn = turn,
         .attempt = run->m.attempt,
         .target = run->target};
 }
@@ -478,8 +481,11 @@ static void emit_log(struct ch_otel_follow *f, const struct follow_run *r,
     f->sink.log(s, severity, f->sink.user);
 }
 
+/* Events of a role's run are emitted by the run that asks, too. */
 static void log_event(struct ch_otel_follow *f, const struct follow_run *r, const chela_run *run,
                       const struct chela_event *ev) {
+    if (r->is_role)
+        return;
     struct ch_otel_span s = begin_span(r, r->span, ev->ts, ev->ts);
     enum ch_otel_severity severity = CH_OTEL_INFO;
     CH_BUF_AUTO name = {0};
@@ -589,8 +595,7 @@ void ch_otel_follow_event(struct ch_otel_follow *f, chela_run *run, const struct
         return;
     case CHELA_EV_RUN_END:
         end_request(f, r, run, ev->ts, NULL, NULL, ch_sv_str(run->error));
-        if (!r->is_role)
-            log_event(f, r, run, ev);
+        log_event(f, r, run, ev);
         if (!r->is_role && ev->end.status != CHELA_STATUS_PAUSED)
             end_run(f, r, run, ev);
         forget_run(f, r);

@@ -62,7 +62,7 @@ got "kinds" "$spans | all(.kind == (if (.name | startswith(\"chat\")) then 3 els
 got "a failed call" "$attr $spans | map(select(.name == \"execute_tool read\"))[0] | .status.code == 2 and attr(\"error.type\") != null"
 got "tokens" "$attr $spans | map(select(.name | startswith(\"chat\"))) | all((attr(\"gen_ai.usage.input_tokens\") | tonumber) > 0 and attr(\"gen_ai.provider.name\") == \"scripted\")"
 got "times in order" "$spans | all((.startTimeUnixNano | length) == 19 and .startTimeUnixNano <= .endTimeUnixNano)"
-got "a request ends before its calls begin" "$spans | (map(select(.name | startswith(\"chat\"))) | sort_by(.startTimeUnixNano)[0].endTimeUnixNano) as \$end | map(select(.name | startswith(\"execute_tool\"))) | all(.startTimeUnixNano >= \$end)"
+got "a request ends before its calls begin" "$spans | (map(select(.name | startswith(\"chat\"))) | sort_by(.startTimeUnixNano)[0].endTimeUnixNano) as \$first | map(select(.name | startswith(\"execute_tool\"))) | all(.startTimeUnixNano >= \$first)"
 got "no content" "$spans | tostring | test(\"please look|missing|hello\") | not"
 got "the resource" "$attr .[0].body.resourceSpans[0].resource // .[0].body.resourceLogs[0].resource // .[0].body.resourceMetrics[0].resource | attr(\"service.name\") == \"shop\" and attr(\"team\") == \"a,b\" and attr(\"telemetry.sdk.language\") == \"c\" and attr(\"service.instance.id\") != null"
 got "headers" 'all(.headers["x-key"] == "secret value" and .headers["content-type"] == "application/json")'
@@ -155,6 +155,27 @@ exits "resumed" 0
 got "one trace over both processes" "$spans | map(.traceId) | unique | length == 1"
 got "one span of the run, around all" "$spans | (map(select(.name | startswith(\"invoke_agent\")))) as \$r | (\$r | length) == 1 and all(.startTimeUnixNano >= \$r[0].startTimeUnixNano and .endTimeUnixNano <= \$r[0].endTimeUnixNano)"
 got "every parent exists" "$spans | (map(.spanId)) as \$ids | map(.parentSpanId | select(.)) | all(. as \$p | \$ids | index(\$p))"
+
+# what models and MCP servers are told
+forget
+run_model() { chela run --model openai/m --base-url "$at/v1" --no-session "$@"; }
+variables "OTEL_EXPORTER_OTLP_ENDPOINT='$at'"
+run_model "good morning"
+exits "a model that answers nonsense" 1
+got "the trace goes to the model" "$spans | (map(select(.name == \"chat m\")) | map(\"00-\" + .traceId + \"-\" + .spanId + \"-01\")) as \$chats | \$chats | length > 0"
+got "in the span of the request" "($spans | map(select(.name == \"chat m\")) | map(\"00-\" + .traceId + \"-\" + .spanId + \"-01\") | unique) == ([.[] | select(.path == \"/v1/chat/completions\").headers.traceparent] | unique)"
+got "the request failed" "$attr $spans | map(select(.name == \"chat m\")) | all(.status.code == 2 and (attr(\"error.type\") | length) > 0)"
+forget
+cat >"$space/mcp.yaml" <<YAML
+mcp:
+  servers:
+    s: { command: [python3, "$PWD/tests/support/mcp/server.py", modern, "$tmp/words"] }
+YAML
+printf 'rules:\n  - { when: { after: none }, call: { tool: s__echo, args: { text: hi } } }\n  - { say: done }\n' >"$space/echo.yaml"
+chela run --config mcp.yaml --model "scripted/$space/echo.yaml" --no-session --approve auto "echo"
+exits "a call of an MCP server" 0
+sent=$(grep -h tools/call "$tmp"/.local/state/chela/mcp/s/calls.log | jq -r '.params._meta.traceparent' | tail -n 1)
+same "the trace goes to the MCP server" "$sent" "$(jq -sr "$spans | map(select(.name == \"execute_tool s__echo\"))[0] | \"00-\" + .traceId + \"-\" + .spanId + \"-01\"" "$box/log.jsonl")"
 
 # a caller's trace, through the gateway
 cat >"$space/chela.yaml" <<YAML

@@ -83,15 +83,12 @@ prepare skill "$(one 'removing old files')" "$filler $more"
 why skill cause "removing old files"
 rm -r "$space/skills"
 
-# A note of the memory that the request recalled.
-mkdir -p "$space/memory"
+# A line of the memory.
 printf -- '- The invoices live in b.txt.\n- Anna likes tea.\n' >"$space/MEMORY.md"
-printf 'memory: { enabled: true, inject: 500 }\n' >"$space/chela.yaml"
-prepare memory 'rules:
-  - { when: { user: "invoices live in b.txt", after: none }, say: "b.txt has them" }
-  - { say: "I do not know" }' "$filler $more" "where are the invoices?"
+printf 'memory: { enabled: true }\n' >"$space/chela.yaml"
+prepare memory "$(one 'invoices live in b.txt')" "$filler $more" "where are the invoices?"
 why memory cause "invoices live in b.txt"
-rm -r "$space/memory" "$space/MEMORY.md" "$space/chela.yaml"
+rm "$space/MEMORY.md" "$space/chela.yaml"
 
 # The result of a tool decides about the next call.
 printf 'alpha\nthe old file is b.txt\ngamma\n' >"$space/list.txt"
@@ -158,8 +155,8 @@ chela why "${store[@]}" dice --json
 holds "a model that fails" '.[0].verdict == "unknown" and (.[0].notes | length) > 0'
 
 # Answers in other words: a judge tells whether they say the same.
-printf 'rules:\n  - { when: { system: "Bern", times: 1 }, say: "It is Bern." }\n  - { when: { system: "Bern" }, say: "The office is in Bern." }\n  - { say: "I do not know." }\n' >"$space/words.yaml"
-printf 'rules:\n  - { when: { user: "(?s)bern.*bern" }, say: "Yes." }\n  - { say: "no" }\n' >"$space/judge.yaml"
+printf 'rules:\n  - { times: 1, when: { system: "Bern" }, say: "It is Bern." }\n  - { when: { system: "Bern" }, say: "The office is in Bern." }\n  - { say: "I do not know." }\n' >"$space/words.yaml"
+printf 'rules:\n  - { when: { user: "A:[^B]*bern" }, say: "Yes." }\n  - { say: "no" }\n' >"$space/judge.yaml"
 chela run --model scripted/words.yaml "${store[@]}" --session words --system "$filler $more" "where is it?"
 chela why "${store[@]}" words --json
 holds "other words are another decision" '.[0].verdict == "chance" or .[0].same_as_recorded == false'
