@@ -1,8 +1,8 @@
 /* app.js -- the page: token, addresses, list of sessions, pages, keyboard.
  *
  * The part of the URL after # names what is shown: #/new, #/s/KEY, #/s/KEY/time,
- * #/s/KEY/r/RUN (a run on the timeline), #/s/KEY/e/RUN:SEQ (an event), #/s/KEY/m/RECORD (a
- * message), #/NAME (a page). Timeline, events and pages load their scripts when they are
+ * #/s/KEY/r/RUN (a run on the timeline), #/s/KEY/q/N (a request to the model),
+ * #/s/KEY/e/RUN:SEQ (an event), #/s/KEY/m/RECORD (a message), #/NAME (a page). Timeline, events and pages load their scripts when they are
  * first shown. */
 import { ask, hasToken, pathOf, setToken, whenRefused } from "./api.js";
 import { watchFiles } from "./attach.js";
@@ -77,7 +77,7 @@ async function route() {
   showSessions();
 }
 
-const viewOf = { time: "time", r: "time", log: "log", e: "log" };
+const viewOf = { time: "time", r: "time", q: "time", log: "log", e: "log" };
 
 async function routeSession([key, part, at]) {
   const again = state.key === key && !state.fresh;
@@ -117,7 +117,10 @@ function showView(view) {
 
 async function fillView(part, at) {
   const key = state.key;
-  if (viewOf[part] === "time") {
+  if (part === "q") {
+    const request = await import("./request.js");
+    if (state.key === key && state.view === "time") await request.showRequest($("view-time"), at);
+  } else if (viewOf[part] === "time") {
     timeline ??= await import("./timeline.js");
     if (state.key === key && state.view === "time") timeline.showTimeline($("view-time"), at);
   } else {
@@ -146,7 +149,7 @@ hooks.noted = (event, fresh) => {
   recent.push(event);
   if (recent.length > 2000) recent.splice(0, 500);
   log?.add(event);
-  if (fresh && state.view === "time" && ["turn_end", "run_end", "tool_result"].includes(event.type)) timeline?.showTimeline($("view-time"));
+  if (fresh && state.view === "time" && parse(location.hash).rest[1] !== "q" && ["turn_end", "run_end", "tool_result"].includes(event.type)) timeline?.showTimeline($("view-time"));
 };
 hooks.cleared = () => { recent.length = 0; log?.clear(); };
 
@@ -232,7 +235,7 @@ function stepFind(by) {
 
 /* name: the name of the module that shows it. In the order of the list. */
 const pages = {
-  approvals: "operate", usage: "usage", agents: "operate", skills: "operate", channels: "operate", config: "operate",
+  approvals: "operate", usage: "usage", agents: "operate", skills: "operate", memory: "manage", schedules: "manage", mcp: "manage", channels: "operate", config: "manage", logs: "manage", nodes: "manage",
 };
 
 let leave = null; /* ends what the open page watches */

@@ -8,7 +8,7 @@ import { argumentsNode, citationsNode, headline, mediaNode, plain, readable, res
 import { copyButton, iconButton, make, visibly, visiblyIn } from "./dom.js";
 import { AnswerCard, ConsentCard, decidedAs } from "./human.js";
 import { Markdown } from "./markdown.js";
-import { count, dollars, say, sayReason, sayStatus, took } from "./words.js";
+import { bytes, count, dollars, say, sayReason, sayStatus, took } from "./words.js";
 
 const cutOff = "\n\n[interrupted]"; /* the end of a reply that was cancelled */
 const mediaOf = (content) => (Array.isArray(content) ? content.filter((c) => c?.media_type) : []);
@@ -82,8 +82,8 @@ class ToolCard {
 }
 
 export class Chat {
-  /* hooks: began, resumed, ended, asked, delivered, edit, again, openRun; and those of the
-   * cards: decide, answer, takeOver. */
+  /* hooks: began, resumed, ended, asked, made, delivered, edit, again, openRun; and those of
+   * the cards: decide, answer, takeOver. */
   constructor(node, hooks) {
     this.node = this.into = node;
     this.hooks = hooks;
@@ -322,10 +322,14 @@ export class Chat {
         if (bubble) bubble.dataset.seq = r.seq;
       }
       if (r.type !== "message" || r.data.message?.role !== "assistant") continue;
-      const media = mediaOf(r.data.message.content);
+      const media = mediaOf(r.data.message.content), of = `[data-run="${CSS.escape(r.data.run)}"]`;
       if (!media.length || this.node.querySelector(`.said-media[data-seq="${r.seq}"]`)) continue;
-      const foot = [...this.node.querySelectorAll(`.end[data-run="${CSS.escape(r.data.run)}"]`)].at(-1);
-      foot?.before(...media.map((one) => make("div.said-media", { "data-seq": r.seq }, mediaNode(one))));
+      const foot = [...this.node.querySelectorAll(`.end${of}`)].at(-1), places = [...this.node.querySelectorAll(`.said-media.announced${of}`)];
+      for (const one of media) {
+        const shown = make("div.said-media", { "data-seq": r.seq, "data-run": r.data.run }, mediaNode(one)), place = places.shift();
+        if (place) place.replaceWith(shown);
+        else foot?.before(shown);
+      }
     }
   }
   answered(data) {
@@ -383,6 +387,20 @@ export class Chat {
     tool_result(e) {
       this.tool(e.id, e.name).result(e.content, e.is_error, e.duration_ms, e.truncated);
       this.answerCame(e.id, plain(e.content));
+    },
+    server_tool(e) {
+      const card = this.tool(e.id || `${e.run}:${e.seq}`, e.name);
+      card.details.dataset.by = "server";
+      card.arguments(e.arguments ?? {});
+      card.time.textContent = say("chat.byserver");
+      if (e.result) card.result(e.result, false);
+      else card.state("done");
+    },
+    /* The event has no data: the journal has it. */
+    media(e) {
+      this.close();
+      this.put(make("div.said-media.announced", {}, make("p.media.quiet", {}, say("chat.made", e.media_type, e.bytes ? bytes(e.bytes) : e.url ?? "", e.path ?? ""))));
+      this.hooks.made();
     },
     approval_required(e) {
       this.consent(e.approval_id, e.name, e.summary, undefined, e.can_remember);

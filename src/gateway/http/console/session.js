@@ -46,6 +46,7 @@ export const chat = new Chat($("chat"), {
     else completeRun(e);
   },
   asked: () => fillWaiting(),
+  made: () => { clearTimeout(state.making); state.making = setTimeout(fillMedia, 400); },
   decide, answer, takeOver, delivered, edit, again,
   openRun: (run) => { location.hash = sessionPath(state.key, `/r/${encodeURIComponent(run)}`); },
 });
@@ -397,6 +398,15 @@ async function completeRun(e) {
   } catch (error) {
     if (error.status !== 404) trouble(error);
   }
+}
+
+/* Loads what the model has made during the run. */
+async function fillMedia() {
+  const key = state.key;
+  const { records } = await recordsOf(key, 50).catch(() => ({ records: [] }));
+  if (state.key !== key) return;
+  chat.complete(records);
+  if (state.pinned) toEnd();
 }
 
 const pendings = () => [...$("chat").querySelectorAll(".user.pending")];
