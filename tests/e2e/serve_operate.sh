@@ -160,7 +160,7 @@ call GET /api/approvals
 id=$(jq -r '.approvals[0].approval_id' "$out")
 sleep 0.2
 post "/api/approvals/$id" '{"decision":"allow-once"}'
-ended() { call GET /api/activity?days=1 && [ "$(jq -r '[.runs[] | select(.session == "two").status] | join(",")' "$out")" = done ]; }
+ended() { call GET /api/activity?days=1 && [ "$(jq -r '[.runs[] | select(.session == "two").status] | join(",")' "$out")" = "done" ]; }
 check "a run after a wait" eventually ended
 tells "the wait" '[.runs[] | select(.session == "two") | .waits, (.waited_ms >= 200)] | map(tostring) | join(",")' "1,true"
 tells "a failed run, with its error" '.runs[] | select(.session == "one") | [.status, .failures, (.error | test("on strike"))] | map(tostring) | join(",")' "error,1,true"

@@ -87,24 +87,24 @@ if (page) {
   await check('operate: plots have names, values as a table, and groups', async () => {
     await toPage(page, 'usage');
     await page.waitForSelector('#view-page .plot svg rect');
-    const names = await page.locator('.plot svg').evaluateAll((all) => all.map((s) => s.getAttribute('aria-label')));
+    const names = await page.locator('#view-page .plot svg').evaluateAll((all) => all.map((s) => s.getAttribute('aria-label')));
     same(names.length, 7, 'plots');
     same(names.every((name) => name.length > 20), true, 'with names that say something');
-    await page.locator('.values summary').first().click();
-    same(await page.locator('.values').first().locator('tbody tr').count() >= 9, true, 'days with values');
+    await page.locator('#view-page .values summary').first().click();
+    same(await page.locator('#view-page .values').first().locator('tbody tr').count() >= 9, true, 'days with values');
     for (const by of ['agent', 'model', 'channel']) {
       await page.selectOption('#view-page select >> nth=1', by);
-      const legend = (await texts(page, '.plot:nth-of-type(2) .legend span')).sort();
+      const legend = (await texts(page, '#view-page .plot:nth-of-type(2) .legend span')).sort();
       same(legend, { agent: ['clerk', 'coder'], model: ['big-model', 'small-model'], channel: ['feishu', 'page', 'webhooks'] }[by], `by ${by}`);
     }
-    same((await texts(page, '.plot h3')).includes('Longest waits for people'), true, 'waits for people');
+    same((await texts(page, '#view-page .plot h3')).includes('Longest waits for people'), true, 'waits for people');
     await shot(page, 'operate-usage');
-    await page.locator('.plot').nth(4).scrollIntoViewIfNeeded();
+    await page.locator('#view-page .plot').nth(4).scrollIntoViewIfNeeded();
     await shot(page, 'operate-usage-2');
   });
   await check('operate: a schedule runs now', async () => {
     await toPage(page, 'schedules');
-    same(await texts(page, '.run h2'), ['backup', 'report'].sort(), 'the schedules');
+    same(await texts(page, '.run h2'), ['report', 'backup'], 'the schedules');
     same(await page.locator('.run', { hasText: 'write the report' }).locator('li').count(), 5, 'its next times');
     await shot(page, 'operate-schedules');
     await page.locator('.run', { hasText: 'write the report' }).locator('button').click();

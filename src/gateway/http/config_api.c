@@ -78,11 +78,9 @@ static int query_config(struct ch_store_lookup *l, struct chela_error *err) {
         .module_path = *modules ? modules : NULL);
     chela_config *cfg = NULL;
     int rc = *l->key ? chela_config_open(l->key, &opts, &cfg, err) : 0;
-    if (rc == CHELA_ECONFIG && !l->more.n)
+    if (rc < 0 && !l->more.n)
         config_add_complaint(err->message, l);
-    if (rc == CHELA_ECONFIG)
-        rc = 0; /* the complaints say why */
-    else if (rc == 0)
+    if (rc == 0)
         chela_config_show(cfg, config_add_option, l);
     chela_config_free(cfg);
     if (*l->key) {
@@ -90,7 +88,7 @@ static int query_config(struct ch_store_lookup *l, struct chela_error *err) {
         ch_config_previous(l->key, &previous);
         l->last = access(ch_buf_str(&previous), R_OK) == 0;
     }
-    return rc;
+    return 0;
 }
 
 static void respond_config(struct ch_request *req, struct ch_store_lookup *l) {

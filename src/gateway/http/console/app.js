@@ -6,7 +6,7 @@
  * first shown. */
 import { ask, hasToken, pathOf, setToken, whenRefused } from "./api.js";
 import { watchFiles } from "./attach.js";
-import { $, make } from "./dom.js";
+import { $, inOrder, make } from "./dom.js";
 import * as open from "./session.js";
 import { hooks, sessionPath, state, trouble } from "./session.js";
 import { setTongue, say, tongue, when } from "./words.js";
@@ -326,11 +326,11 @@ function showSessions() {
   const row = (s, style, ...parts) => make(`a.session${style}`, { href: sessionPath(s.key), "data-key": s.key, "aria-current": s.key === state.key ? "page" : null, title: s.key,
     onclick: () => { if (location.hash === sessionPath(s.key)) route(); } }, ...parts);
   const dot = (s) => { const status = s.key === state.key && state.status !== "idle" ? state.status : s.status; return make("span.dot", { "data-status": status, title: say(`status.${status}`) }); };
-  $("sessions").replaceChildren(...found.map((s) => row(s, "", dot(s), make("span.session-title", {}, s.title || s.key), make("span.session-when", {}, when(s.updated)))));
+  $("sessions").replaceChildren(...found.map((s) => row(s, "", dot(s), make("span.session-title", {}, inOrder(s.title || s.key)), make("span.session-when", {}, when(s.updated)))));
   const listed = new Set(found.map((s) => s.key));
   const others = text === hits.text ? hits.list.filter((h) => !listed.has(h.key)) : [];
   if (others.length) $("sessions").append(make("h2.side-head", {}, say("side.found")));
-  for (const h of others) $("sessions").append(row(h, ".hit", make("span.session-title", {}, h.title || h.key), make("span.session-excerpt", {}, h.excerpt)));
+  for (const h of others) $("sessions").append(row(h, ".hit", make("span.session-title", {}, inOrder(h.title || h.key)), make("span.session-excerpt", {}, inOrder(h.excerpt))));
   if (!found.length && !others.length) $("sessions").append(make("p.quiet", {}, say(text ? "side.nothing" : "side.none")));
   if (had) $("sessions").querySelector(`[data-key="${CSS.escape(had)}"]`)?.focus();
   showPages();
@@ -362,7 +362,7 @@ function step(by) {
 function entitle() {
   const session = state.sessions.find((s) => s.key === state.key);
   const { kind } = parse(location.hash);
-  const title = state.fresh ? say("chat.new") : state.key ? session?.title || state.key : kind in pages ? say(`page.${kind}`) : "";
+  const title = state.fresh ? say("chat.new") : state.key ? inOrder(session?.title || state.key) : kind in pages ? say(`page.${kind}`) : "";
   const waiting = waitingCount();
   $("title").textContent = title;
   document.title = `${waiting ? `(${waiting}) ` : ""}${title ? `${title} · ` : ""}chela`;

@@ -4,7 +4,7 @@ import { ask, follow } from "./api.js";
 import { code, card, facts, table } from "./operate.js";
 import { confirmed, eachFrame, make, visibly, visiblyIn } from "./dom.js";
 import { Markdown } from "./markdown.js";
-import { sessionPath, trouble } from "./session.js";
+import { sessionPath, state, trouble } from "./session.js";
 import { bytes, count, date, say, took, when } from "./words.js";
 
 const button = (style, word, act) => make(`button.small${style}`, { type: "button", onclick: async (event) => {
@@ -35,7 +35,7 @@ async function schedules(node) {
       [say("schedules.today"), s.runs_today ? count(s.runs_today) : ""],
       [say("schedules.next"), s.upcoming.length ? make("ul.plain", {}, s.upcoming.map((t) => make("li", {}, date(t)))) : say("schedules.over")]),
     s.waiting ? make("p.notice.warn", {}, say("schedules.waits")) : null,
-    make("div.buttons", {}, run(s), s.fresh ? null : make("a.small.button", { href: sessionPath(sessionOf(s)) }, say("schedules.see"))));
+    make("div.buttons", {}, run(s), !state.sessions.some((x) => x.key === sessionOf(s)) ? null : make("a.small.button", { href: sessionPath(sessionOf(s)) }, say("schedules.see"))));
   node.replaceChildren(said, ...list.map(one));
   if (!list.length) node.append(make("p.nothing", {}, say("schedules.none")));
 }
@@ -126,7 +126,7 @@ async function logs(node) {
   const none = make("p.quiet", {}, say("logs.none"));
   const wanted = (l) => levels.indexOf(l.level) >= levels.indexOf(level.value) && `${l.area} ${l.text}`.toLowerCase().includes(filter.value.trim().toLowerCase());
   const row = (l) => make("div.log-line", { "data-level": l.level }, make("time.event-time", { datetime: new Date(l.ts).toISOString(), title: date(l.ts) }, new Date(l.ts).toLocaleTimeString("sv-SE")),
-    make("span.log-level", {}, say(`logs.${l.level}`)), make("span.quiet", {}, l.area), visibly(l.text, make("span.log-text")));
+    make("span.log-level", {}, say(`logs.${l.level}`)), make("span.log-area", {}, l.area), visibly(l.text, make("span.log-text")));
   let shown = 0;
   const show = () => {
     for (const l of lines.slice(shown)) if (wanted(l)) list.append(row(l));
@@ -143,7 +143,7 @@ async function logs(node) {
   };
   const { lines: first, kept } = await ask("GET", "/api/logs");
   for (const l of first) add(l);
-  node.replaceChildren(make("div.log-bar", {}, filter, level, make("label.quiet", {}, hold, ` ${say("logs.follow")}`)), kept ? null : make("p.notice.warn", {}, say("logs.off")), none, list);
+  node.replaceChildren(make("div.log-bar", {}, filter, level, make("label.quiet", {}, hold, ` ${say("logs.follow")}`)), ...(kept ? [] : [make("p.notice.warn", {}, say("logs.off"))]), none, list);
   show();
   (async () => {
     while (!control.signal.aborted && kept) {

@@ -61,7 +61,7 @@ export async function showRequest(node, n) {
   const sizes = [{ name: say("request.sections"), kind: "model", size: sum(sections, (s) => s.bytes ?? 0) }, { name: say("request.tools"), kind: "tool", size: sum(tools, (t) => sizeOf(JSON.stringify(t))) },
     { name: say("request.messages"), kind: "wait", size: sum(messages, (m) => sizeOf(JSON.stringify(m))) }];
   const origin = (s) => [s.origin, say("request.tokens", count(s.tokens ?? 0)), bytes(s.bytes ?? 0), s.of ? say("request.of", count(s.of)) : ""].filter(Boolean).join("  ·  ");
-  const failure = r.failure ? make("p.notice.bad", {}, [r.failure.class, r.failure.status, r.failure.text].filter(Boolean).join(": ")) : null;
+  const failure = r.failure ? visibly([r.failure.class, r.failure.status, r.failure.text].filter(Boolean).join(": "), make("p.notice.bad")) : null;
   node.replaceChildren(make("section.run.request", { "data-request": r.request }, make("header", {}, make("h2", {}, say("request.title", count(r.request), count(r.of))), make("span.grow"),
     make("a", { href: sessionPath(key, `/r/${encodeURIComponent(r.run)}`) }, say("request.back")),
     r.request > 1 ? make("a", { href: to(r.request - 1) }, `← ${say("request.before")}`) : null, r.request < r.of ? make("a", { href: to(r.request + 1) }, `${say("request.after")} →`) : null),

@@ -5,7 +5,7 @@
  * take hours and would hide everything else, so it is drawn shorter, and hatched. */
 import { allRecordsOf, ask, pathOf, recordsOf } from "./api.js";
 import { plain, readable } from "./content.js";
-import { copyButton, draw, lines, make } from "./dom.js";
+import { copyButton, draw, lines, make, visiblyIn } from "./dom.js";
 import { sessionPath, state, trouble } from "./session.js";
 import { count, dollars, say, sayReason, sayStatus, took } from "./words.js";
 
@@ -97,7 +97,7 @@ function runCard(run, number, at) {
       make("span.pill", { "data-status": run.status }, sayStatus(run.status ?? "idle")), make("span.quiet", {}, new Date(run.start).toLocaleString(document.documentElement.lang)),
       make("span.grow"), make("span.quiet", {}, about.join("  ·  ")), copyButton(() => `${location.origin}${location.pathname}${sessionPath(state.key, `/r/${encodeURIComponent(run.id)}`)}`, "log.link")),
     make("p.run-input", { title: run.input }, run.input),
-    bad && (run.error || run.reason) ? make("p.notice.bad", {}, [run.reason && sayReason(run.reason), run.error].filter(Boolean).join(": ")) : null,
+    bad && (run.error || run.reason) ? visiblyIn(make("p.notice.bad"), [run.reason && sayReason(run.reason), run.error].filter(Boolean).join(": ")) : null,
     ...run.spans.map((s) => spanRow(s, scale)),
     scale.shortened ? make("p.quiet", {}, say("time.short")) : null);
 }

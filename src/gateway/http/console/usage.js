@@ -1,7 +1,7 @@
 /* usage.js -- what models and people did: tokens, cost, latency, errors and waits by day,
  * agent, model and channel; and the runs that failed. */
 import { ask } from "./api.js";
-import { make, visiblyIn } from "./dom.js";
+import { inOrder, make, visiblyIn } from "./dom.js";
 import { table } from "./operate.js";
 import { bars, byDay, curves, quantile, total } from "./plot.js";
 import { sessionPath, state } from "./session.js";
@@ -53,7 +53,7 @@ function groups(by, calls, runs, callGroup, runGroup) {
       g.calls.length ? took(quantile(sorted(g.calls, "ms"), 0.5)) : "", took(total(g.runs, "waited_ms"))])));
 }
 
-const runLink = (r) => make("a", { href: sessionPath(r.session, `/r/${encodeURIComponent(r.run)}`) }, state.sessions.find((s) => s.key === r.session)?.title || r.session);
+const runLink = (r) => make("a", { href: sessionPath(r.session, `/r/${encodeURIComponent(r.run)}`) }, inOrder(state.sessions.find((s) => s.key === r.session)?.title || r.session));
 
 /* Runs that failed or were cancelled, the newest first. */
 function failures(runs) {
@@ -75,7 +75,7 @@ function draw(node, { days, by, calls, runs, cost }) {
   const ofCalls = byDay(calls, days), ofRuns = byDay(runs, days), priced = by === "model" ? ofCalls : ofRuns;
   const latency = (q) => ofCalls.map((d) => (d.list.length ? quantile(sorted(d.list, "ms"), q) : null));
   const kinds = [["usage.cached", "cache", (c) => c.cache_read ?? 0], ["usage.fresh", "model", (c) => c.input - (c.cache_read ?? 0)], ["usage.output", "tool", (c) => c.output]];
-  node.replaceChildren(tiles(calls, runs, cost),
+  node.replaceChildren(...[tiles(calls, runs, cost),
     bars(say("usage.tokens"), ofCalls, kinds.map(([word, kind, of]) => ({ name: say(word), kind, values: ofCalls.map((d) => d.list.reduce((sum, c) => sum + of(c), 0)) })), width, count),
     bars(say("usage.tokens.by", say(`usage.${by}`)), ofCalls, grouped(ofCalls, calls, callGroup, (c) => c.input + c.output), width, count),
     cost === null ? null : bars(say("usage.cost.by", say(`usage.${by}`)), priced, grouped(priced, by === "model" ? calls : runs, by === "model" ? callGroup : runGroup, (e) => e.cost_usd ?? 0), width, dollars),
@@ -84,7 +84,7 @@ function draw(node, { days, by, calls, runs, cost }) {
       .concat([{ name: say("usage.requests.failed"), kind: "wait", values: ofRuns.map((d) => total(d.list, "failures")) }]), width, count),
     bars(say("usage.errors.by", say(`usage.${by}`)), ofRuns, grouped(ofRuns, runs.filter(failed), runGroup, (r) => (failed(r) ? 1 : 0)), width, count),
     bars(say("usage.waiting"), ofRuns, [{ name: say("usage.waited"), kind: "wait", values: ofRuns.map((d) => total(d.list, "waited_ms")) }], width, took),
-    longestWaits(runs) ?? "", failures(runs), groups(by, calls, runs, callGroup, runGroup));
+    longestWaits(runs), failures(runs), groups(by, calls, runs, callGroup, runGroup)].filter(Boolean));
 }
 
 let chosen = { days: 14, by: "agent" };
