@@ -179,7 +179,7 @@ if (page) {
   });
   await check('operate: nodes', async () => {
     await toPage(page, 'nodes');
-    same((await page.textContent('#view-page')).includes(String(place.gateway.pid)), true, 'this process');
+    await page.locator('#view-page dd', { hasText: String(place.gateway.pid) }).first().waitFor().catch(async (error) => { throw new Error(`${error.message}\n${await page.textContent('#main')}`); });
     await shot(page, 'operate-nodes');
   });
   await check('operate: the whole request of a turn', async () => {

@@ -412,9 +412,15 @@ function showKeys() {
     make("dt", {}, ...key.split(" ").map((k) => make("kbd", {}, k))), make("dd", {}, say(word))]));
 }
 
+/* At once, so that the next key is typed into the field. */
+function toNew() {
+  location.hash = "#/new";
+  route();
+}
+
 const actions = {
-  n: () => { location.hash = "#/new"; if (shown === "#/new") route(); },
-  c: () => { if (!state.key) location.hash = "#/new"; else if (state.view !== "chat") toView("chat"); $("say").focus(); },
+  n: () => toNew(),
+  c: () => { if (!state.key) toNew(); else if (state.view !== "chat") toView("chat"); $("say").focus(); },
   "/": () => { drawer(true); $("search").focus(); },
   f: openFind,
   j: () => step(1),
