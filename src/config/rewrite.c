@@ -105,8 +105,10 @@ static int write_temp(const char *file, struct ch_sv text, struct ch_buf *temp,
     return not_written(file, why, err);
 }
 
-void ch_config_previous(const char *file, struct ch_buf *out) {
-    ch_buf_addf(out, "%s" CH_CONFIG_PREVIOUS, file);
+void ch_config_previous(const char *path, struct ch_buf *out) {
+    char *file = realpath(path, NULL);
+    ch_buf_addf(out, "%s" CH_CONFIG_PREVIOUS, file ? file : path);
+    free(file);
 }
 
 /* The previous version is in place only if the new one is. */

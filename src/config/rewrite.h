@@ -15,8 +15,8 @@
 int ch_config_rewrite(const char *path, struct ch_sv before, struct ch_sv after,
                       struct chela_error *err);
 
-/* Append the name of the file that holds the previous version. */
-void ch_config_previous(const char *file, struct ch_buf *out);
+/* Append the name of the file that holds the previous version: beside the target of a link. */
+void ch_config_previous(const char *path, struct ch_buf *out);
 
 /* Append the removed and the added lines, from the first line that differs to the last. */
 void ch_config_diff(struct ch_buf *out, const char *file, struct ch_sv a, struct ch_sv b);

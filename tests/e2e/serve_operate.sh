@@ -20,7 +20,8 @@ echo "outside" >"$space/secret.md"
 printf '#!/bin/sh\necho done\n' >"$space/asker"
 chmod +x "$space/asker"
 ln -s ../../secret.md "$space/ws/memory/link.md"
-cat >"$space/chela.yaml" <<YAML
+ln -s real.yaml "$space/chela.yaml"
+cat >"$space/real.yaml" <<YAML
 store: sqlite:./chela.db # a comment that stays
 agents:
   list:
@@ -129,11 +130,12 @@ post /api/config "{$change,\"of\":\"$of\"}"
 answers "the change is made" 200
 tells "and says so" .written true
 check "in the file" grep -q 'maxTurns: 9' "$space/chela.yaml"
+check "a link stays one" test -L "$space/chela.yaml"
 check "whose comments stay" grep -q 'a comment that stays' "$space/chela.yaml"
 turns() { call GET /api/agents && [ "$(jq '.agents[0].limits.max_turns' "$out")" = "$1" ]; }
 check "and the gateway takes it up" eventually turns 9
-check "the previous version is kept" cmp -s "$space/chela.yaml.previous" "$tmp/before.yaml"
-same "as readable as the file" "$(stat -c %a "$space/chela.yaml")" "$(stat -c %a "$space/chela.yaml.previous")"
+check "the previous version is kept" cmp -s "$space/real.yaml.previous" "$tmp/before.yaml"
+same "as readable as the file" "$(stat -Lc %a "$space/chela.yaml")" "$(stat -c %a "$space/real.yaml.previous")"
 call GET /api/config
 tells "and offered" .previous true
 post /api/config '{"restore":true,"check":true}'
@@ -142,10 +144,10 @@ post /api/config '{"restore":true}'
 answers "the way back" 200
 check "the file is as it was, again" cmp -s "$space/chela.yaml" "$tmp/before.yaml"
 check "and the gateway too" eventually turns 7
-sed -i 's/^store:/sandbox: { mode: off }\nstore:/' "$space/chela.yaml.previous"
+sed -i 's/^store:/sandbox: { mode: off }\nstore:/' "$space/real.yaml.previous"
 post /api/config '{"restore":true}'
 answers "a previous version with other rights" 403
-cp "$tmp/before.yaml" "$space/chela.yaml.previous"
+cp "$tmp/before.yaml" "$space/real.yaml.previous"
 echo "  : broken" >>"$space/chela.yaml"
 call GET /api/config
 tells "a broken file is complained about" '.complaints | length > 0' true
