@@ -110,7 +110,8 @@ static void asking_take_past(struct asking *a) {
 
     if (l)
         ch_mcp_ask_outcome(a->call, a->id, paused ? CHELA_STATUS_PAUSED : CHELA_STATUS_DONE,
-                           paused ? CHELA_REASON_HUMAN : CHELA_REASON_COMPLETED, ch_sv_str(text ? text : ""));
+                           paused ? CHELA_REASON_HUMAN : CHELA_REASON_COMPLETED,
+                           ch_sv_str(text ? text : ""));
     else
         chela_mcp_result_error(a->call, "the call was made before; session %s has the answer",
                                a->id);

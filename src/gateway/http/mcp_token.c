@@ -59,7 +59,8 @@ static int check_url(const char *name, const char *text, struct ch_url *url,
     if (!text || ch_url_parse(ch_sv_str(text), url, NULL) < 0 || url->userinfo.p)
         return ch_fail(err, CHELA_ECONFIG, "gateway.mcp.issuer needs gateway.mcp.%s, a URL", name);
     if (!url->tls && !ch_url_is_loopback(url))
-        return ch_fail(err, CHELA_ECONFIG, "gateway.mcp.%s must be https, or of this machine", name);
+        return ch_fail(err, CHELA_ECONFIG, "gateway.mcp.%s must be https, or of this machine",
+                       name);
     return 0;
 }
 
