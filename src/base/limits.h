@@ -352,7 +352,7 @@
 #define CH_DEFAULT_MCP_INTROSPECT_MS 10000 /* time for that answer */
 #define CH_LIMIT_MCP_TASK 1024            /* bytes of the id of a task at a server */
 #define CH_LIMIT_MCP_POLLS 8              /* consecutive failed looks at a task */
-#define CH_LIMIT_MCP_POLL_MS 60000        /* longest interval between looks at a task */
+#define CH_LIMIT_MCP_INTERVAL_MS 60000    /* longest interval between looks at a task */
 #define CH_DEFAULT_MCP_POLL_MS 1000       /* interval between looks at a task */
 #define CH_LIMIT_MCP_LOGINS 3             /* log-ins for one request to an MCP server */
 #define CH_DEFAULT_MCP_LOGIN_MS (10 * 60000) /* time for a person to log in */

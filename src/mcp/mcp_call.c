@@ -235,7 +235,7 @@ static int64_t poll_interval(const struct ch_json *task) {
 
     ms = ms ? ms : ch_json_get(task, "pollInterval");
     int64_t given = ch_json_int(ms, CH_DEFAULT_MCP_POLL_MS);
-    return CH_MIN(CH_MAX(given, CH_DEFAULT_MCP_POLL_MS / 10), CH_LIMIT_MCP_POLL_MS);
+    return CH_MIN(CH_MAX(given, CH_DEFAULT_MCP_POLL_MS / 10), CH_LIMIT_MCP_INTERVAL_MS);
 }
 
 /* The state with which another process continues. */
@@ -267,7 +267,8 @@ static void task_failed(struct ch_mcp_invocation *v, const struct ch_mcp_reply *
     struct chela_error err = {0};
 
     if (r->code == 0 && v->mcp && !v->mcp->closed && ++v->lost < CH_LIMIT_MCP_POLLS) {
-        look_at_task(v, CH_MIN((int64_t)CH_DEFAULT_MCP_POLL_MS << v->lost, CH_LIMIT_MCP_POLL_MS));
+        look_at_task(v, CH_MIN((int64_t)CH_DEFAULT_MCP_POLL_MS << v->lost,
+                               CH_LIMIT_MCP_INTERVAL_MS));
         return;
     }
     ch_fail(&err, r->err.code,
