@@ -193,7 +193,7 @@ async function config(node) {
   const again = () => config(node).catch(trouble);
   const filter = make("input", { type: "search", "aria-label": say("config.filter"), placeholder: say("config.filter"), oninput: () => show() });
   const set = make("input", { type: "checkbox", checked: true, onchange: () => show() });
-  const place = make("div"), said = make("p.quiet", { role: "status" });
+  const place = make("div.stacked"), said = make("p.quiet", { role: "status" });
   /* Shows the difference, and makes the change if the user agrees. */
   const change = async (body) => {
     const { diff, of } = await ask("POST", "/api/config", { ...body, check: true });

@@ -31,7 +31,7 @@ function canvas(width, height, top, show, name) {
   const left = 60, right = 12, bottom = 22, above = 8;
   const svg = draw("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": name });
   const y = (v) => above + (height - above - bottom) * (1 - v / top);
-  for (const part of [0, 0.5, 1]) {
+  for (const part of top === 1 ? [0, 1] : [0, 0.5, 1]) {
     svg.append(draw("line", { class: "grid", x1: left, x2: width - right, y1: y(top * part), y2: y(top * part) }),
       draw("text", { class: "tick end-at", x: left - 8, y: y(top * part) + 4 }, show(top * part)));
   }
