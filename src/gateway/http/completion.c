@@ -178,9 +178,10 @@ static void completion_admit(struct ch_completion *r) {
     struct ch_jw w = ch_jw(&data);
     const struct ch_delivery_kind *kind =
         ch_client_input_of_history(r->session, &r->history, &w, &err);
+    ch_client_input_write_context(&data, r->request);
     if (kind)
-        r->delivery = ch_client_input_accept(r->request, kind, r->session, r->agent, &data,
-                                             completion_told, r);
+        r->delivery = ch_client_input_accept(r->request->gw, kind, r->session, r->agent, &data,
+                                             r->request->event, completion_told, r);
     else
         completion_refuse(r, &err);
 }

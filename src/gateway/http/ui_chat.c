@@ -204,12 +204,13 @@ static void ui_chat_admit(struct ui_chat *c) {
         ui_chat_write_results(c, &out);
         ui_chat_write_approvals(c, &out);
     }
+    ch_client_input_write_context(&data, c->request);
     if (rc < 0)
         ui_chat_refuse(c, &err);
     else
         c->delivery = ch_client_input_accept(
-            c->request, answers ? &ch_client_answers : &ch_client_message, c->key, c->agent, &data,
-            ui_chat_told, c);
+            c->request->gw, answers ? &ch_client_answers : &ch_client_message, c->key, c->agent,
+            &data, c->request->event, ui_chat_told, c);
 }
 
 static void ui_chat_on_tail(struct ch_lane_watcher *w, bool gap, const struct chela_error *err,

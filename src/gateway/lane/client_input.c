@@ -34,19 +34,16 @@ void ch_client_input_write_context(struct ch_buf *data, const struct ch_request 
         ch_jw_kstr(&w, "traceparent", req->traceparent);
 }
 
-struct ch_delivery *ch_client_input_accept(const struct ch_request *req,
-                                           const struct ch_delivery_kind *kind, const char *key,
-                                           const char *agent, const struct ch_buf *data,
+struct ch_delivery *ch_client_input_accept(chela_gateway *gw, const struct ch_delivery_kind *kind,
+                                           const char *key, const char *agent,
+                                           const struct ch_buf *data, const char *event,
                                            ch_delivery_fn *told, void *user) {
     char random[24];
     CH_BUF_AUTO id = {0};
-    CH_BUF_AUTO all = {0};
     ch_random_id("", random);
-    ch_buf_addf(&id, CH_API_EVENT "%s", req->event ? req->event : random);
-    ch_buf_add_sv(&all, ch_buf_sv(data));
-    ch_client_input_write_context(&all, req);
+    ch_buf_addf(&id, CH_API_EVENT "%s", event ? event : random);
     struct ch_delivery *d =
-        ch_delivery_new(req->gw, kind->name, ch_buf_str(&id), key, agent, ch_buf_sv(&all));
+        ch_delivery_new(gw, kind->name, ch_buf_str(&id), key, agent, ch_buf_sv(data));
     ch_delivery_accept(d, told, user);
     return d;
 }

@@ -31,11 +31,11 @@ const struct ch_delivery_kind *ch_client_input_of_history(const char *key,
                                                           struct ch_client_history *h,
                                                           struct ch_jw *w, struct chela_error *err);
 
-/* Stores what the client asks by req, with its trace context; told is called as
- * ch_delivery_accept says. agent: of the session. */
-struct ch_delivery *ch_client_input_accept(const struct ch_request *req,
-                                           const struct ch_delivery_kind *kind, const char *key,
-                                           const char *agent, const struct ch_buf *data,
+/* Stores what the client asks; told is called as ch_delivery_accept says. agent: of the
+ * session. event: the end of the event's id; NULL: random. */
+struct ch_delivery *ch_client_input_accept(chela_gateway *gw, const struct ch_delivery_kind *kind,
+                                           const char *key, const char *agent,
+                                           const struct ch_buf *data, const char *event,
                                            ch_delivery_fn *told, void *user);
 /* Appends the trace context of req, if it has one, to the members of an event. */
 void ch_client_input_write_context(struct ch_buf *data, const struct ch_request *req);
