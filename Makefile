@@ -33,10 +33,10 @@ MODULES := tls $(foreach m,$(OPTIONAL),$(if $(shell $(PKG_CONFIG) --exists $(MOD
 LEFT_OUT := $(filter-out $(MODULES),$(OPTIONAL))
 $(foreach m,web/html chat/mail data/sqlite data/postgres,$(eval MODULE_$(notdir $(m))_DIR := tool/builtin/$(m)))
 $(foreach m,tls $(OPTIONAL),$(eval MODULE_$(m)_DIR ?= store/$(m:store-%=%))$(eval MODULE_$(m)_ALONE := base))
-# A channel has its own copy of what it uses of base/ and json/.
-CHANNELS := slack
+# A channel has its own copy of what it uses of channel/kit/, json/ and base/.
+CHANNELS := slack dingtalk
 MODULES += $(CHANNELS:%=channel-%)
-$(foreach m,$(CHANNELS),$(eval MODULE_channel-$(m)_DIR := channel/$(m))$(eval MODULE_channel-$(m)_ALONE := json base))
+$(foreach m,$(CHANNELS),$(eval MODULE_channel-$(m)_DIR := channel/$(m))$(eval MODULE_channel-$(m)_ALONE := kit json base))
 
 OPT ?= -O2 -g
 ifdef SANITIZE
@@ -53,7 +53,8 @@ LINK = $(CC) $(OPT) -Wl,--as-needed $(LDFLAGS)
 # The sources of a folder and of its sub-folders, without those of the modules.
 tree = $(foreach p,$(wildcard $(1)/*),$(if $(filter %.c,$(p)),$(p),$(call tree,$(p))))
 layer_src = $(filter-out $(MODULE_SRC),$(call tree,src/$(1)))
-MODULE_SRC := $(foreach m,tls $(OPTIONAL) $(CHANNELS:%=channel-%),$(wildcard src/$(MODULE_$(m)_DIR)/*.c))
+KIT := $(wildcard src/channel/kit/*.c)
+MODULE_SRC := $(KIT) $(foreach m,tls $(OPTIONAL) $(CHANNELS:%=channel-%),$(wildcard src/$(MODULE_$(m)_DIR)/*.c))
 objs = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 archive = $(BUILD)/lib/$(1).a
 # The archives a layer may use, latest first: the order the linker wants.
@@ -95,6 +96,9 @@ $(call archive,$(1)): $(call objs,$(call layer_src,$(1)))
 	$$(Q)$$(AR) rcs $$@ $$^
 endef
 $(foreach l,$(LAYERS),$(eval $(call LAYER_RULE,$(l))))
+$(call archive,kit): $(call objs,$(KIT))
+	@mkdir -p $(@D); rm -f $@
+	$(Q)$(AR) rcs $@ $^
 
 # One object, in which only what CHELA_API marks is global. Tests and benchmarks that
 # look inside link INTERNAL, which has every name.
