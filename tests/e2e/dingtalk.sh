@@ -83,7 +83,6 @@ secret=$saved
 configure ', streaming: true'
 serve
 check "streaming without a template of cards is refused" grep -q 'streaming needs the template of an AI card' "$serve_log"
-configure ', groupRequireMention: 7'
 configure ''
 serve
 tell ann 'good morning'
@@ -114,7 +113,8 @@ same "a repetition is acknowledged" 200 "$code"
 check "and answered" says 'said twice$'
 group eve 'what of it' '' '{"text": {"content": "what of it", "isReplyMsg": true, "repliedMsg": {"msgId": "m1", "msgType": "text", "senderId": "$:LWCP_v1:$bot", "content": {"text": "quoted words"}}}}'
 check "a quote" says 'what of it'
-check "is seen by the model" says 'quoted words'
+call GET '/api/sessions/dingtalk:cidg+~2F1==/records'
+check "is seen by the model" grep -q 'quoted words' "$out"
 tell out 'from outside' '{"senderStaffId": "", "senderId": "$:LWCP_v1:$out+/="}'
 check "a person from outside is answered" says 'from outside$'
 same "where the message says" session "$(last .chat)"

@@ -51,7 +51,8 @@ void ch_dial_lost(struct ch_dial *w, const char *why, int64_t wait_ms) {
     ch_dial_hang_up(w);
     if (w->left)
         return;
-    int64_t ms = CH_MAX(w->host->back_off(w->failures++, w->host->user), wait_ms);
+    int64_t ms = w->host->back_off(w->failures++, w->host->user);
+    ms = CH_MAX(ms, wait_ms);
     w->host->trouble(line, w->host->user);
     CH_BUF_AUTO told = {0};
     ch_buf_addf(&told, "connected again in %lld ms: %s", (long long)ms, line);
