@@ -155,6 +155,8 @@ $(SUPPORT): $(call objs,$(filter-out tests/support/fuzz_main.c,$(wildcard tests/
 	$(Q)$(AR) rcs $@ $^
 $(filter $(addprefix $(BUILD)/tests/unit/net/test_,tls ws h2 server_tls) $(BUILD)/tests/unit/tool/% $(BUILD)/tests/unit/store/% $(BUILD)/tests/unit/channel/test_channel_host,$(UNIT)): | $(MODULE_SOS)
 $(filter $(BUILD)/tests/unit/tool/%,$(UNIT)): | $(BOX)
+# Parsers of channels that are modules.
+$(BUILD)/tests/unit/channel/test_dingtalk_message $(BUILD)/tests/fuzz/fuzz_dingtalk: $(call objs,src/channel/dingtalk/dingtalk_message.c src/channel/kit/markdown.c)
 tests: all examples $(UNIT) $(WHOLE) $(FUZZ) $(SIM) $(TOOLS)
 
 define linked

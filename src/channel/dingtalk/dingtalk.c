@@ -10,6 +10,8 @@
 
 #include <stdio.h>
 
+#include "channel/kit/markdown.h"
+
 #define API "https://api.dingtalk.com"
 #define OAPI "https://oapi.dingtalk.com"
 #define MESSAGES "/v1.0/im/bot/messages/get"
@@ -157,6 +159,7 @@ static void dingtalk_on_ticket(const struct ch_dingtalk_answer *a, void *user) {
     struct ch_dingtalk *d = user;
     struct ch_sv endpoint = ch_json_get_str(a->json, "endpoint"),
                  ticket = ch_json_get_str(a->json, "ticket");
+    CH_ARENA_AUTO arena = {0};
     CH_BUF_AUTO url = {0};
     if (d->dial.left)
         return;
@@ -166,7 +169,7 @@ static void dingtalk_on_ticket(const struct ch_dingtalk_answer *a, void *user) {
         return;
     }
     ch_buf_addf(&url, "%.*s?ticket=", CH_SV_FMT(endpoint));
-    ch_kit_add_encoded(&url, ticket);
+    ch_kit_percent(&url, ch_arena_str(&arena, ticket));
     ch_dial_open(&d->dial, ch_buf_str(&url));
 }
 
@@ -211,15 +214,14 @@ static void fetch_on_address(const struct ch_dingtalk_answer *a, void *user) {
     struct dingtalk_fetch *f = user;
     CH_ARENA_AUTO arena = {0};
     const char *url = ch_kit_word(a->json, "downloadUrl", &arena);
-    if (a->what != CHELA_RECEIPT_SENT || !ch_kit_is_visible(url)) {
+    if (a->what != CHELA_RECEIPT_SENT || !ch_kit_is_token(url, "")) {
         fetch_end(f, (struct chela_text){NULL, 0}, a->why ? a->why : "the service gave no address");
         return;
     }
-    f->d->host->http(&(struct chela_channel_request){.method = "GET",
-                                                     .url = url,
-                                                     .most = MOST_FILE,
-                                                     .wait_ms = 120000},
-                     fetch_on_bytes, f, f->d->host->user);
+    f->d->host->http(
+        &(struct chela_channel_request){
+            .method = "GET", .url = url, .most = MOST_FILE, .wait_ms = 120000},
+        fetch_on_bytes, f, f->d->host->user);
 }
 
 static void dingtalk_fetch(void *self, const char *handle, chela_channel_bytes_fn *done,
@@ -257,9 +259,9 @@ static const char *dingtalk_option(const struct chela_channel_opts *o, const cha
 static int dingtalk_check(const struct chela_channel_opts *o, struct chela_error *err) {
     CH_AUTOFREE char *api = ch_kit_base(o->domain ? o->domain : API);
     CH_AUTOFREE char *oapi = ch_kit_base(dingtalk_option(o, "oapiUrl", OAPI));
-    if (!ch_kit_is_visible(o->account))
+    if (!ch_kit_is_token(o->account, ""))
         return ch_kit_refuse(err, "dingtalk", "the client id of the app (clientId) is missing");
-    if (!ch_kit_is_visible(o->secret))
+    if (!ch_kit_is_token(o->secret, ""))
         return ch_kit_refuse(err, "dingtalk",
                              "the client secret of the app (clientSecretEnv) is missing");
     if (!api || !oapi)
@@ -341,7 +343,8 @@ static void check_on_response(const struct chela_channel_response *r, void *tag)
     c->told->tell(a.what == CHELA_RECEIPT_SENT ? "ok"
                   : refused                    ? "fail"
                                                : "warn",
-                  line, refused ? "compare clientId and the client secret with the app's page" : NULL,
+                  line,
+                  refused ? "compare clientId and the client secret with the app's page" : NULL,
                   c->told->user);
 }
 
@@ -364,11 +367,8 @@ static void dingtalk_survey(chela_runtime *rt, const struct chela_channel_opts *
     ch_jw_kcstr(&w, "appKey", o->account);
     ch_jw_kcstr(&w, "appSecret", o->secret);
     ch_jw_end(&w, '}');
-    struct chela_channel_request r = {.method = "POST",
-                                      .url = ch_buf_str(&url),
-                                      .headers = headers,
-                                      .body = body.p,
-                                      .n = body.n};
+    struct chela_channel_request r = {
+        .method = "POST", .url = ch_buf_str(&url), .headers = headers, .body = body.p, .n = body.n};
     told->http(&r, check_on_response, &c, told->user);
     ch_buf_clear(&url);
     ch_buf_clear(&body);

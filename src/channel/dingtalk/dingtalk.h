@@ -6,22 +6,24 @@
  *       dingtalk.c          the channel: Stream mode, presses, files in, set-up */
 #ifndef CH_CHANNEL_DINGTALK_DINGTALK_H
 #define CH_CHANNEL_DINGTALK_DINGTALK_H
-#include "channel/kit/kit.h"
+#include "base/list.h"
+#include "channel/kit.h"
 #include "channel/kit/dial.h"
+#include "channel/kit/job.h"
 #include "json/writer.h"
 
 struct ch_dingtalk {
     const struct chela_channel_host *host;
-    char *api, *oapi;        /* owned: URLs without a slash at the end */
-    char *id, *secret;       /* owned: of the app */
-    char *robot;             /* owned: robotCode */
-    char *card, *variable;   /* owned: template of answers and its variable; card may be NULL */
-    char *approval;          /* owned: template of questions; NULL: questions are texts */
-    struct ch_dial dial;     /* dingtalk.c */
-    struct ch_list jobs;     /* requests and posts in progress */
-    struct ch_list acks;     /* callbacks that are being stored */
-    struct ch_list presses;  /* decisions in progress */
-    struct ch_list rooms;    /* conversations of direct chats, newest last */
+    char *api, *oapi;       /* owned: URLs without a slash at the end */
+    char *id, *secret;      /* owned: of the app */
+    char *robot;            /* owned: robotCode */
+    char *card, *variable;  /* owned: template of answers and its variable; card may be NULL */
+    char *approval;         /* owned: template of questions; NULL: questions are texts */
+    struct ch_dial dial;    /* dingtalk.c */
+    struct ch_list jobs;    /* requests and posts in progress */
+    struct ch_list acks;    /* callbacks that are being stored */
+    struct ch_list presses; /* decisions in progress */
+    struct ch_list rooms;   /* conversations of direct chats, newest last */
     size_t nrooms;
     /* dingtalk_api.c */
     struct ch_list waiting; /* calls without a token */
@@ -29,8 +31,8 @@ struct ch_dingtalk {
     int64_t token_until;
     bool asking;
     /* dingtalk_post.c */
-    struct ch_list asked;  /* questions that are cards */
-    struct ch_list paced;  /* updates of cards that wait for their turn */
+    struct ch_list asked; /* questions that are cards */
+    struct ch_list paced; /* updates of cards that wait for their turn */
     struct chela_channel_timer *pace;
     int64_t next_update; /* ms */
 };
@@ -74,8 +76,8 @@ void ch_dingtalk_judge(const struct chela_channel_response *r, struct ch_arena *
 
 /* --- dingtalk_post.c */
 
-void ch_dingtalk_post(void *self, const struct chela_channel_post *p,
-                      chela_channel_posted_fn *done, void *tag);
+void ch_dingtalk_post(void *self, const struct chela_channel_post *p, chela_channel_posted_fn *done,
+                      void *tag);
 void ch_dingtalk_working(void *self, const struct chela_channel_arrival *in, int at_work);
 void ch_dingtalk_react(void *self, const char *chat, const char *message, const char *emoji,
                        chela_channel_acted_fn *done, void *tag);

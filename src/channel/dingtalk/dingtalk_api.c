@@ -7,19 +7,20 @@
  * `errcode` in a response with status 200. */
 #include <stdio.h>
 
+#include "base/form.h"
 #include "channel/dingtalk/dingtalk.h"
 
 #define EARLY_MS 60000 /* a token is replaced so long before its end */
 #define LIMITED_MS 2000
 #define MINUTE_MS 60000
-#define EDGE "chela-7d1f0b2c94e6a835"
 
 struct dingtalk_call {
-    struct ch_kit_job job;   /* in the channel's jobs */
-    struct ch_link waits;    /* in the channel's waiting */
+    struct ch_kit_job job; /* in the channel's jobs */
+    struct ch_link waits;  /* in the channel's waiting */
     struct ch_dingtalk *d;
     const char *method; /* static */
     char *path;         /* owned: of the API, or of an upload, or a URL */
+    char *type;         /* owned: Content-Type; NULL: JSON */
     struct ch_buf body;
     bool upload; /* the token is part of the address */
     bool bare;   /* without a token */
@@ -32,6 +33,7 @@ static void api_free(struct ch_kit_job *job) {
     struct dingtalk_call *c = CH_CONTAINER(job, struct dingtalk_call, job);
     ch_list_del(&c->waits);
     ch_free(c->path);
+    ch_free(c->type);
     ch_buf_release(&c->body);
     ch_free(c);
 }
@@ -48,7 +50,7 @@ static void api_end(struct dingtalk_call *c, const struct ch_dingtalk_answer *a)
 
 /* Codes of the old API: too many requests, or a failure of the service. */
 static int64_t api_old_wait(int64_t code) {
-    static const int64_t limits[] = {88,    90002, 90003, 90004, 90005,  90006,  90010,
+    static const int64_t limits[] = {88,    90002, 90003, 90004, 90005,  90006, 90010,
                                      90018, 90019, 90020, 90021, 130101, 410100};
     for (size_t i = 0; i < CH_LEN(limits); i++)
         if (code == limits[i])
@@ -85,8 +87,8 @@ void ch_dingtalk_judge(const struct chela_channel_response *r, struct ch_arena *
                        struct ch_dingtalk_answer *out) {
     *out = (struct ch_dingtalk_answer){.what = CHELA_RECEIPT_UNCERTAIN,
                                        .wait_ms = r->why ? 0 : ch_kit_retry_after(r)};
-    bool read = !r->why && ch_json_parse(a, ch_kit_sv(r->body), CH_JSON_REPLACE, &out->json, NULL,
-                                         NULL) == 0;
+    bool read = !r->why &&
+                ch_json_parse(a, ch_kit_sv(r->body), CH_JSON_REPLACE, &out->json, NULL, NULL) == 0;
     out->json = read && ch_json_is(out->json, CH_JSON_OBJECT) ? out->json : NULL;
     if (r->why) {
         out->why = r->why;
@@ -131,8 +133,8 @@ static void api_on_response(const struct chela_channel_response *r, void *tag) {
     CH_ARENA_AUTO arena = {0};
     struct ch_dingtalk_answer a;
     ch_dingtalk_judge(r, &arena, &a);
-    bool refused = r->status == 401 ||
-                   api_is_old_token(ch_json_int(ch_json_get(a.json, "errcode"), 0));
+    bool refused =
+        r->status == 401 || api_is_old_token(ch_json_int(ch_json_get(a.json, "errcode"), 0));
     if (refused && !c->bare && !c->again) {
         c->again = true;
         c->d->token_until = 0;
@@ -146,15 +148,16 @@ static void api_send(struct dingtalk_call *c) {
     struct ch_dingtalk *d = c->d;
     CH_BUF_AUTO url = {0};
     const char *headers[] = {"Content-Type",
-                             c->upload ? "multipart/form-data; boundary=" EDGE
-                                       : "application/json",
-                             "Accept", "application/json",
-                             c->bare || c->upload ? NULL : "x-acs-dingtalk-access-token", d->token,
+                             c->type ? c->type : "application/json",
+                             "Accept",
+                             "application/json",
+                             c->bare || c->upload ? NULL : "x-acs-dingtalk-access-token",
+                             d->token,
                              NULL};
     ch_buf_addf(&url, "%s%s", c->bare ? "" : c->upload ? d->oapi : d->api, c->path);
     if (c->upload) {
         ch_buf_add_str(&url, "&access_token=");
-        ch_kit_add_encoded(&url, ch_sv_str(d->token));
+        ch_kit_percent(&url, d->token);
     }
     /* A message must not be sent twice because a connection was dead. */
     d->host->http(&(struct chela_channel_request){.method = c->method,
@@ -201,16 +204,16 @@ void ch_dingtalk_post_to(struct ch_dingtalk *d, const char *url, struct ch_sv bo
 
 void ch_dingtalk_upload(struct ch_dingtalk *d, const char *kind, const char *name,
                         struct ch_sv bytes, ch_dingtalk_fn *fn, void *user) {
-    CH_BUF_AUTO path = {0}, body = {0};
+    CH_BUF_AUTO path = {0};
+    struct ch_form form;
     ch_buf_addf(&path, "/media/upload?type=%s", kind);
-    ch_buf_add_str(&body, "--" EDGE "\r\nContent-Disposition: form-data; name=\"media\"; filename=\"");
-    for (; *name; name++)
-        ch_buf_addc(&body, *name == '"' || (unsigned char)*name < ' ' ? '_' : *name);
-    ch_buf_add_str(&body, "\"\r\nContent-Type: application/octet-stream\r\n\r\n");
-    ch_buf_add_sv(&body, bytes);
-    ch_buf_add_str(&body, "\r\n--" EDGE "--\r\n");
+    ch_form_init(&form);
+    ch_form_file(&form, "media", name, bytes);
+    ch_form_end(&form);
     struct dingtalk_call *c =
-        api_new(d, "POST", ch_buf_str(&path), ch_buf_sv(&body), fn, user);
+        api_new(d, "POST", ch_buf_str(&path), ch_buf_sv(&form.body), fn, user);
+    c->type = ch_strdup(form.type);
+    ch_form_release(&form);
     c->upload = true;
     api_begin(c);
 }
@@ -226,7 +229,7 @@ static void api_on_token(const struct ch_dingtalk_answer *a, void *user) {
     ch_free(d->token);
     d->token = NULL;
     const char *text = token.n ? ch_arena_str(&arena, token) : NULL;
-    if (a->what == CHELA_RECEIPT_SENT && ch_kit_is_visible(text)) {
+    if (a->what == CHELA_RECEIPT_SENT && ch_kit_is_token(text, "")) {
         d->token = ch_strdup(text);
         d->token_until =
             d->host->now(d->host->user) + CH_MAX(CH_MIN(ms, 86400000) - EARLY_MS, LIMITED_MS);

@@ -23,14 +23,14 @@ static void message_add(struct ch_buf *text, struct ch_sv more) {
     ch_buf_add_sv(text, more);
 }
 
-static void message_file(const struct ch_json *v, struct ch_arena *a, struct chela_channel_file *out,
-                         size_t *n) {
+static void message_file(const struct ch_json *v, struct ch_arena *a,
+                         struct chela_channel_file *out, size_t *n) {
     const char *code = ch_kit_word(v, "downloadCode", a);
     if (code && *n < FILES)
-        out[(*n)++] = (struct chela_channel_file){
-            .handle = code,
-            .name = ch_kit_word(v, "fileName", a),
-            .size = ch_json_int(ch_json_get(v, "fileSize"), 0)};
+        out[(*n)++] =
+            (struct chela_channel_file){.handle = code,
+                                        .name = ch_kit_word(v, "fileName", a),
+                                        .size = ch_json_int(ch_json_get(v, "fileSize"), 0)};
 }
 
 /* The text and the files of content of any type. */

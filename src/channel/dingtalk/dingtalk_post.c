@@ -14,20 +14,20 @@
 #include "channel/dingtalk/dingtalk.h"
 
 #define TRACK "chela-"
-#define UPDATE_MS 60      /* between two updates of cards */
+#define UPDATE_MS 60 /* between two updates of cards */
 #define MOST_QUESTIONS 256
 #define MOST_ROOMS 256
-#define FLOW_MS 60000     /* a person gets too many messages */
+#define FLOW_MS 60000 /* a person gets too many messages */
 #define PATH(name) "/v1.0/" name
 
 struct dingtalk_post {
     struct ch_kit_job job; /* in the channel's jobs */
     struct ch_link turn;   /* in the channel's paced */
     struct ch_dingtalk *d;
-    char *chat, *handle; /* owned; handle may be NULL */
-    char *track;         /* owned: id of a card */
+    char *chat, *handle;   /* owned; handle may be NULL */
+    char *track;           /* owned: id of a card */
     char *name, *approval; /* owned; may be NULL */
-    struct ch_buf text;  /* or the bytes of a file */
+    struct ch_buf text;    /* or the bytes of a file */
     bool picture, growing, edit;
     void (*act)(struct dingtalk_post *p); /* when its turn comes */
     chela_channel_posted_fn *done;
@@ -149,7 +149,7 @@ static void post_to_webhook(struct dingtalk_post *p) {
     CH_BUF_AUTO body = {0};
     struct ch_jw w = ch_jw(&body);
     url += *url == ' ';
-    if (strncmp(url, d->oapi, n) != 0 || url[n] != '/' || !ch_kit_is_visible(url)) {
+    if (strncmp(url, d->oapi, n) != 0 || url[n] != '/' || !ch_kit_is_token(url, "")) {
         post_end(p, CHELA_RECEIPT_REFUSED, NULL, "the address of the answer is not the service's",
                  0);
         return;
@@ -294,8 +294,8 @@ static void card_on_created(const struct ch_dingtalk_answer *a, void *user) {
     if (got.what == CHELA_RECEIPT_SENT) {
         post_take_turn(p, card_stream);
     } else if (got.what == CHELA_RECEIPT_REFUSED && !p->growing) {
-        const char *line = ch_arena_printf(&arena, "a card was refused, a message follows: %s",
-                                           got.why);
+        const char *line =
+            ch_arena_printf(&arena, "a card was refused, a message follows: %s", got.why);
         p->d->host->log(CHELA_LOG_WARN, line, p->d->host->user);
         post_plain(p);
     } else {
@@ -306,7 +306,7 @@ static void card_on_created(const struct ch_dingtalk_answer *a, void *user) {
 /* --- questions */
 
 struct dingtalk_question {
-    struct ch_link link; /* in the channel's asked */
+    struct ch_link link;           /* in the channel's asked */
     char *track, *approval, *chat; /* owned */
 };
 
@@ -532,7 +532,7 @@ void ch_dingtalk_post(void *self, const struct chela_channel_post *post,
 /* --- reactions and actions */
 
 struct dingtalk_room {
-    struct ch_link link; /* in the channel's rooms */
+    struct ch_link link;       /* in the channel's rooms */
     char *chat, *conversation; /* owned */
 };
 
@@ -579,8 +579,8 @@ static void act_free(struct ch_kit_job *job) {
 /* A response with status 200 may list what failed. */
 static void act_on_answer(const struct ch_dingtalk_answer *a, void *user) {
     struct dingtalk_act one = *(struct dingtalk_act *)user;
-    struct chela_error err = {.code = a->what == CHELA_RECEIPT_UNCERTAIN ? CHELA_ENET
-                                                                         : CHELA_EINVAL};
+    struct chela_error err = {.code =
+                                  a->what == CHELA_RECEIPT_UNCERTAIN ? CHELA_ENET : CHELA_EINVAL};
     const struct ch_json *failed = ch_json_get(a->json, "failedResult");
     ch_kit_job_end(&((struct dingtalk_act *)user)->job);
     bool partly = ch_json_is(failed, CH_JSON_OBJECT) && failed->n;
@@ -651,8 +651,7 @@ void ch_dingtalk_unsend(void *self, const char *chat, const char *message,
     ch_jw_cstr(&w, message);
     ch_jw_end(&w, ']');
     ch_jw_end(&w, '}');
-    act_call(d,
-             group ? PATH("robot/groupMessages/recall") : PATH("robot/otoMessages/batchRecall"),
+    act_call(d, group ? PATH("robot/groupMessages/recall") : PATH("robot/otoMessages/batchRecall"),
              &body, done, tag);
 }
 

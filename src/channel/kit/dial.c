@@ -6,7 +6,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/mem.h"
-#include "channel/kit/kit.h"
+#include "channel/kit.h"
 
 #define STEADY_MS 30000 /* a connection that lasted so long was no failure */
 
@@ -90,8 +90,7 @@ static void dial_on_message(struct chela_text text, int binary, void *tag) {
     struct ch_dial *w = tag;
     CH_ARENA_AUTO a = {0};
     const struct ch_json *v;
-    if (binary ||
-        ch_json_parse(&a, ch_kit_sv(text), CH_JSON_REPLACE, &v, NULL, NULL) < 0)
+    if (binary || ch_json_parse(&a, ch_kit_sv(text), CH_JSON_REPLACE, &v, NULL, NULL) < 0)
         w->host->log(CHELA_LOG_WARN, "the connection brought a message that is not JSON",
                      w->host->user);
     else
