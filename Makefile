@@ -52,9 +52,8 @@ LINK = $(CC) $(OPT) -Wl,--as-needed $(LDFLAGS)
 
 # The sources of a folder and of its sub-folders, without those of the modules.
 tree = $(foreach p,$(wildcard $(1)/*),$(if $(filter %.c,$(p)),$(p),$(call tree,$(p))))
-layer_src = $(filter-out $(MODULE_SRC),$(call tree,src/$(1)))
-KIT := $(wildcard src/channel/kit/*.c)
-MODULE_SRC := $(KIT) $(foreach m,tls $(OPTIONAL) $(CHANNELS:%=channel-%),$(wildcard src/$(MODULE_$(m)_DIR)/*.c))
+layer_src = $(if $(filter kit,$(1)),$(wildcard src/channel/kit/*.c),$(filter-out $(MODULE_SRC),$(call tree,src/$(1))))
+MODULE_SRC := $(wildcard src/channel/kit/*.c) $(foreach m,tls $(OPTIONAL) $(CHANNELS:%=channel-%),$(wildcard src/$(MODULE_$(m)_DIR)/*.c))
 objs = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 archive = $(BUILD)/lib/$(1).a
 # The archives a layer may use, latest first: the order the linker wants.
@@ -95,10 +94,7 @@ $(call archive,$(1)): $(call objs,$(call layer_src,$(1)))
 	@mkdir -p $$(@D); rm -f $$@
 	$$(Q)$$(AR) rcs $$@ $$^
 endef
-$(foreach l,$(LAYERS),$(eval $(call LAYER_RULE,$(l))))
-$(call archive,kit): $(call objs,$(KIT))
-	@mkdir -p $(@D); rm -f $@
-	$(Q)$(AR) rcs $@ $^
+$(foreach l,$(LAYERS) kit,$(eval $(call LAYER_RULE,$(l))))
 
 # One object, in which only what CHELA_API marks is global. Tests and benchmarks that
 # look inside link INTERNAL, which has every name.
@@ -155,13 +151,12 @@ $(SUPPORT): $(call objs,$(filter-out tests/support/fuzz_main.c,$(wildcard tests/
 	$(Q)$(AR) rcs $@ $^
 $(filter $(addprefix $(BUILD)/tests/unit/net/test_,tls ws h2 server_tls) $(BUILD)/tests/unit/tool/% $(BUILD)/tests/unit/store/% $(BUILD)/tests/unit/channel/test_channel_host,$(UNIT)): | $(MODULE_SOS)
 $(filter $(BUILD)/tests/unit/tool/%,$(UNIT)): | $(BOX)
-# Parsers of channels that are modules.
 $(BUILD)/tests/unit/channel/test_dingtalk_message $(BUILD)/tests/fuzz/fuzz_dingtalk: $(call objs,src/channel/dingtalk/dingtalk_message.c src/channel/kit/markdown.c)
 tests: all examples $(UNIT) $(WHOLE) $(FUZZ) $(SIM) $(TOOLS)
 
 define linked
 	$(call say,link)
-	$(Q)$(LINK) -o $@ $^ $(TEST_LIBS)
+	$(Q)$(LINK) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(TEST_LIBS)
 endef
 define UNIT_RULE
 $(filter $(BUILD)/tests/unit/$(1)/%,$(UNIT)): $(BUILD)/tests/unit/$(1)/%: $(BUILD)/obj/tests/unit/$(1)/%.o $(SUPPORT) $(call upto,$(1),$(LAYERS))
