@@ -34,7 +34,7 @@ LEFT_OUT := $(filter-out $(MODULES),$(OPTIONAL))
 $(foreach m,web/html chat/mail data/sqlite data/postgres,$(eval MODULE_$(notdir $(m))_DIR := tool/builtin/$(m)))
 $(foreach m,tls $(OPTIONAL),$(eval MODULE_$(m)_DIR ?= store/$(m:store-%=%))$(eval MODULE_$(m)_ALONE := base))
 # A channel has its own copy of what it uses of channel/kit/, json/ and base/.
-CHANNELS := slack dingtalk
+CHANNELS := slack dingtalk wecom
 MODULES += $(CHANNELS:%=channel-%)
 $(foreach m,$(CHANNELS),$(eval MODULE_channel-$(m)_DIR := channel/$(m))$(eval MODULE_channel-$(m)_ALONE := kit json base))
 
@@ -149,9 +149,9 @@ $(BUILD)/obj/tests/%.o: CPPFLAGS += -Itests
 $(SUPPORT): $(call objs,$(filter-out tests/support/fuzz_main.c,$(wildcard tests/support/*.c)))
 	@mkdir -p $(@D); rm -f $@
 	$(Q)$(AR) rcs $@ $^
-$(filter $(addprefix $(BUILD)/tests/unit/net/test_,tls ws h2 server_tls) $(BUILD)/tests/unit/tool/% $(BUILD)/tests/unit/store/% $(BUILD)/tests/unit/channel/test_channel_host,$(UNIT)): | $(MODULE_SOS)
+$(filter $(addprefix $(BUILD)/tests/unit/net/test_,tls ws h2 server_tls) $(BUILD)/tests/unit/tool/% $(BUILD)/tests/unit/store/% $(addprefix $(BUILD)/tests/unit/channel/test_,channel_host wecom_message),$(UNIT)): | $(MODULE_SOS)
 $(filter $(BUILD)/tests/unit/tool/%,$(UNIT)): | $(BOX)
-$(BUILD)/tests/unit/channel/test_dingtalk_message $(BUILD)/tests/fuzz/fuzz_dingtalk: $(call objs,src/channel/dingtalk/dingtalk_message.c src/channel/kit/markdown.c)
+$(foreach c,dingtalk wecom,$(eval $(BUILD)/tests/unit/channel/test_$(c)_message $(BUILD)/tests/fuzz/fuzz_$(c): $(call objs,$(wildcard src/channel/$(c)/$(c)_message.c src/channel/$(c)/$(c)_seal.c src/channel/kit/markdown.c))))
 tests: all examples $(UNIT) $(WHOLE) $(FUZZ) $(SIM) $(TOOLS)
 
 define linked
