@@ -122,26 +122,26 @@ check "not with another key" eventually grep -q 'the file cannot be decrypted' "
 tell bob 'ship it'
 check "a question is a card" holds '[.[] | select(.card)] | length == 1'
 card=$(shown | jq -c '[.[] | select(.card)][-1].card')
-task=$(jq -r .task_id <<<"$card") key=$(jq -r '.button_list[0].key' <<<"$card")
+task=$(jq -r .task_id <<<"$card") button=$(jq -r '.button_list[0].key' <<<"$card")
 same "after the exact call" true "$(shown | jq '[.[] | select(.kind == "markdown")][-1].text | contains("<prod> & *all* ```") and startswith("````\n")')"
-press bob "$key" "$task"
+press bob "$button" "$task"
 check "who may not decide is told" says 'Only an owner'
-press boss "$key" "$task" wrg1
+press boss "$button" "$task" wrg1
 press boss "settled" "$task"
 press boss "allow-once unknown" "$task"
 sleep 0.3
 check "nor elsewhere, nor otherwise" test ! -e "$space/deployed"
-send press "$(jq -cn --arg k "$key" --arg t "$task" '{msgid: "e1", aibotid: "bot-1", chattype: "single", chatid: "bob", from: {userid: "boss"}, msgtype: "event", event: {eventtype: "template_card_event", event_key: $k, task_id: $t}}')"
+send press "$(jq -cn --arg k "$button" --arg t "$task" '{msgid: "e1", aibotid: "bot-1", chattype: "single", chatid: "bob", from: {userid: "boss"}, msgtype: "event", event: {eventtype: "template_card_event", event_key: $k, task_id: $t}}')"
 sleep 0.3
 check "a press in one's own chat does not count in another's" test ! -e "$space/deployed"
 group ann '@chela ship it'
 check "a question in the group" holds '[.[] | select(.card and .chat == "wrg1")] | length == 1'
 card=$(shown | jq -c '[.[] | select(.card and .chat == "wrg1")][-1].card')
-task=$(jq -r .task_id <<<"$card") key=$(jq -r '.button_list[0].key' <<<"$card")
-press boss "$key" "$task" wrg1
+task=$(jq -r .task_id <<<"$card") button=$(jq -r '.button_list[0].key' <<<"$card")
+press boss "$button" "$task" wrg1
 check "an owner may" says 'it said: deployed it'
 check "the card shows it" says 'Allowed once by boss'
-press boss "$key" "$task" wrg1
+press boss "$button" "$task" wrg1
 same "once" 1 "$(wc -l <"$space/deployed")"
 
 # --- failures
