@@ -54,7 +54,7 @@ configure ''
 number=0
 message() { # USER TEXT [MORE]
     number=$((number + 1))
-    jq -cn --arg user "$1" --arg text "$2" --argjson more "${3:-{\}}" --arg id "m-$number-$BASHPID" --arg url "$service/response/$number" '
+    jq -cn --arg user "$1" --arg text "$2" --argjson more "${3:-{\}}" --arg id "m-$number-$BASHPID" --arg url "$service/response/$number-$BASHPID" '
         {msgid: $id, aibotid: "bot-1", chattype: "single", from: {userid: $user}, create_time: 1600000000, response_url: $url,
          msgtype: "text", text: {content: $text}} + $more'
 }
@@ -278,6 +278,8 @@ same "again, the same" "$stream" "$(opened | jq -r .stream.id)"
 fetched() { sealed message "{\"msgtype\":\"stream\",\"stream\":{\"id\":\"$1\"}}" && push && [ "$(opened | jq -r .stream.finish)" = true ]; }
 check "the service fetches the answer" eventually fetched "$stream"
 check "complete" bash -c "grep -q 'heard: .*by request' <<<'$(opened | jq -r .stream.content)'"
+sleep 2
+check "and does not send it otherwise" bash -c "! curl -sS -m 20 '$service/test/messages' | jq -r '.[].text' | grep -q 'by request'"
 sealed message "$(message ann 'old')" 1600000000
 push
 answers "late" 401

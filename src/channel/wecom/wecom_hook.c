@@ -307,7 +307,10 @@ void ch_wecom_hook_post(struct ch_wecom_post *p) {
     p->id = ch_strndup(id.p, id.n);
     struct ch_wecom_stream *s = ch_wecom_stream(w, p->id, NULL);
     bool usable = !s->over && hook_now(w) - s->since < CH_WECOM_STREAM_MS;
-    if ((p->first || p->approval) && usable) {
+    bool shown = s->over && ch_sv_eq(ch_buf_sv(&s->text), ch_buf_sv(&p->text));
+    if ((p->first || p->approval) && shown) {
+        hook_wait(p, -1); /* the host repeats what it completes */
+    } else if ((p->first || p->approval) && usable) {
         ch_buf_clear(&s->text);
         ch_buf_add_sv(&s->text, ch_buf_sv(&p->text));
         s->finish = !p->growing;
