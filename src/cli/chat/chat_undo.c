@@ -11,6 +11,8 @@
 #include "cli/support/draft.h"
 #include "cli/support/mem.h"
 
+#define NO_CHANGES "no files were changed\n"
+
 enum {
     NAMES = 6,   /* files named in one line of a report */
     GROUPS = 16, /* lines of a report */
@@ -181,7 +183,7 @@ static void report_write(struct report *r, FILE *out) {
         free(g->why);
     }
     if (r->n == 0)
-        fputs("no files were changed\n", out);
+        fputs(NO_CHANGES, out);
     r->n = 0;
 }
 
@@ -255,9 +257,10 @@ static void undo_to(struct ch_chat *c, size_t i, enum what what) {
         char *report = undo_restore(c, id, false);
         if (!report)
             return;
-        ch_chat_print(c, "\033[2m", report, strlen(report));
+        if (what == FILES || strcmp(report, NO_CHANGES) != 0)
+            ch_chat_print(c, "\033[2m", report, strlen(report));
         free(report);
-    } else if (what != CONVERSATION) {
+    } else if (what == FILES) {
         ch_console_note(c->console, "what the message did to files was not kept");
     }
     if (what == FILES || !undo_conversation(c, i))
