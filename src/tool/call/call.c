@@ -21,11 +21,8 @@
 #include "base/limits.h"
 #include "base/utf8.h"
 #include "tool/call/aftermath.h"
-<<<<<<< HEAD
 #include "tool/call/call_listener.h"
-=======
 #include "tool/call/buffers.h"
->>>>>>> main
 #include "tool/call/consent.h"
 #include "tool/registry/argument_validation.h"
 #include "tool/call/progress.h"
