@@ -159,17 +159,6 @@ for mode in die-in-handshake old die-in-call not-object; do
     exits "$mode: an error" 1
     check "$mode: with a reason" test -s "$err"
 done
-cat >"$space/between.yaml" <<'YAML'
-rules:
-  - { when: { after: none }, call: { tool: s__die, args: {} } }
-  - { when: { after: s__die }, call: { tool: s__echo, args: { text: abc } } }
-  - { say: "the tool said {{result}}" }
-YAML
-serve legacy
-chela mcp tools --config mcp.yaml s
-chela run --config mcp.yaml --model scripted/between.yaml --approve auto go
-exits "a server that dies between calls" 0
-check "a server that dies between calls: started again" grep -q 'the tool said echo: abc' "$out"
 serve huge
 call echo --args '{"text":"x"}'
 check "huge: refused" grep -q 'larger than' "$err"
