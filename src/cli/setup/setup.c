@@ -294,16 +294,25 @@ int ch_setup_store(struct ch_setup *s, enum ch_setup_store how, struct chela_err
 
 /* --- tools -------------------------------------------------------------------- */
 
+struct names {
+    char **list; /* ends with NULL */
+    size_t n;
+};
+
+static int setup_add_name(const char *tool, size_t n, void *user) {
+    struct names *names = user;
+    names->list = ch_must(realloc(names->list, (names->n + 2) * sizeof(*names->list)));
+    names->list[names->n++] = chela_json_get(tool, n, "/name", NULL);
+    names->list[names->n] = NULL;
+    return 0;
+}
+
 char **ch_setup_tool_names(const chela_agent *agent) {
-    char *json = chela_agent_tools_json(agent), pointer[40];
-    char **names = NULL;
-    size_t n = 0;
-    do {
-        names = ch_must(realloc(names, (n + 1) * sizeof(*names)));
-        snprintf(pointer, sizeof(pointer), "/%zu/name", n);
-    } while ((names[n] = chela_json_get(json, strlen(json), pointer, NULL)) && ++n);
+    char *json = chela_agent_tools_json(agent);
+    struct names names = {.list = ch_must(calloc(1, sizeof(*names.list)))};
+    chela_json_each(json, strlen(json), setup_add_name, &names);
     chela_free(json);
-    return names;
+    return names.list;
 }
 
 void ch_setup_free_names(char **names) {
