@@ -405,10 +405,12 @@ static char *deny_also(const char *list, const char *name) {
 static int bound_tools(const struct ch_setup *s, const struct policy *p, const char *choice,
                        chela_agent *agent, struct chela_error *err) {
     int rc = chela_agent_policy(agent, p->allow, p->deny, p->permission, err);
+    if (rc < 0 || !(s->flags->tools || choice))
+        return rc;
     char **names = ch_setup_tool_names(agent);
-    if (rc == CHELA_OK && s->flags->tools)
+    if (s->flags->tools)
         note_hidden(s, names);
-    if (rc == CHELA_OK && choice)
+    if (choice)
         rc = check_choice(choice, names, err);
     ch_setup_free_names(names);
     return rc;
@@ -513,8 +515,10 @@ static int setup_add_tools(struct ch_setup *s, const struct chela_agent_opts *op
         return err->code = CHELA_ECONFIG;
     if (s->config && setup_gather(s, s->flags->agent, opts, agent, err) < 0)
         return err->code;
+    if (!s->flags->tools)
+        return CHELA_OK;
     char **names = ch_setup_tool_names(agent);
-    int rc = s->flags->tools ? setup_check_names(s, names, err) : CHELA_OK;
+    int rc = setup_check_names(s, names, err);
     ch_setup_free_names(names);
     return rc;
 }
