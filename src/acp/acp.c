@@ -94,6 +94,8 @@ static void acp_initialize(chela_acp *acp, struct ch_rpc_request *r, const struc
     }
     acp->client.notices = ch_json_is(ch_json_get(session, "notices"), CH_JSON_OBJECT);
     acp->client.compaction = ch_json_is(ch_json_get(session, "compaction"), CH_JSON_OBJECT);
+    acp->client.reads = ch_json_bool(ch_json_path(can, "fs", "readTextFile", NULL), false);
+    acp->client.writes = ch_json_bool(ch_json_path(can, "fs", "writeTextFile", NULL), false);
     acp->client.forms = ch_json_is(ch_json_path(can, "elicitation", "form", NULL), CH_JSON_OBJECT);
     acp->initialized = true;
     ch_jw_begin(&w, '{');

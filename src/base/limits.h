@@ -380,6 +380,7 @@
 #define CH_LIMIT_ACP_MESSAGE (64 * CH_MB) /* one message of an editor */
 #define CH_LIMIT_ACP_DIFF (1 * CH_MB)     /* a file whose content before a change is shown */
 #define CH_LIMIT_ACP_OUTPUT (16 * CH_KB)  /* output of a running call that an editor is shown */
+#define CH_LIMIT_EDITOR_MS 15000          /* answer of an editor about a file */
 #define CH_LIMIT_ACP_FORWARD_MS 15000     /* wait for a gateway to take a prompt up */
 #define CH_LIMIT_ACP_PROMPTS 8            /* prompts of an editor that one run answers */
 #define CH_LIMIT_ACP_SERVERS 32           /* MCP servers that an editor passes with a session */

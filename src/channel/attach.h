@@ -1,8 +1,9 @@
-/* attach.h -- outgoing files, shared by all channels: extracts them from a message, reads
- * them on a worker thread, encodes them as a form. */
+/* attach.h -- outgoing files, shared by all channels: extracts them from a message and reads
+ * them on a worker thread. */
 #ifndef CH_CHANNEL_ATTACH_H
 #define CH_CHANNEL_ATTACH_H
 #include "agent/handle/agent.h"
+#include "base/form.h"
 #include "chela/mailbox.h"
 
 /* The text of a message, including the URLs among its media, and its files as a
@@ -20,21 +21,5 @@ typedef void ch_attached_fn(struct ch_sv bytes, const char *why, void *user);
 struct ch_attachment *ch_attach(chela_runtime *rt, const char *workspace, const char *path,
                                 ch_attached_fn *fn, void *user);
 void ch_attach_drop(struct ch_attachment *a); /* fn is not called after this */
-
-/* multipart/form-data */
-struct ch_form {
-    struct ch_buf body;
-    char type[64]; /* Content-Type */
-    char boundary[24];
-};
-
-void ch_form_init(struct ch_form *f);
-void ch_form_release(struct ch_form *f);
-void ch_form_field(struct ch_form *f, const char *name, const char *value);
-/* The last component of path becomes the file name. */
-void ch_form_file(struct ch_form *f, const char *name, const char *path, struct ch_sv bytes);
-void ch_form_end(struct ch_form *f);
-/* Append the file name without characters that a form header cannot contain. */
-void ch_form_name(struct ch_buf *out, const char *path);
 
 #endif

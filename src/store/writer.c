@@ -82,6 +82,7 @@ static void drop_lease(struct writer *w, const struct ch_log *log) {
 struct opening {
     uint64_t token, last, window, stolen;
     bool served; /* `stolen` was a gateway's */
+    bool runs;   /* the session's status is "running" */
     int64_t until;
     bool seen; /* the row */
     struct ch_buf owner;
@@ -98,6 +99,7 @@ static int store_writer_on_row(const struct chela_store_session *row, void *user
     o->last = row->last;
     o->window = row->window;
     o->until = row->until;
+    o->runs = strcmp(row->status, "running") == 0;
     ch_buf_clear(&o->owner);
     ch_buf_add_str(&o->owner, row->owner);
     return 0;
@@ -177,9 +179,18 @@ static int claim(struct writer *w, struct ch_log *log, struct opening *o,
     return rc == CHELA_EBUSY ? say_busy(log, o, err) : rc;
 }
 
+/* A change that ends the lease. The row keeps its owner if the log failed, or if this process
+ * is a gateway and leaves a run: gateways resume the run. */
+static int store_writer_end_lease(const struct ch_log *log) {
+    bool keeps = log->state == LOST || (log->runs && ch_owner_serves(log->w->owner));
+    return keeps ? CHELA_STORE_RENEW : CHELA_STORE_RELEASE;
+}
+
 static void store_writer_release(struct writer *w, struct ch_log *log, uint64_t token) {
-    struct chela_store_change c = {
-        .kind = CHELA_STORE_RELEASE, .key = log->key, .token = token};
+    struct chela_store_change c = {.kind = store_writer_end_lease(log),
+                                   .key = log->key,
+                                   .token = token,
+                                   .until = ENDED};
     struct chela_error ignored = {0};
 
     ch_store_commit(w->store, &c, 1, false, &ignored); /* on failure the lease expires */
@@ -191,6 +202,7 @@ static void run_open(struct writer *w, struct job *job) {
     int64_t asked = ch_writer_boot_ms();
 
     job->rc = claim(w, log, &o, &job->err);
+    log->runs = o.runs;
     if (job->rc == 0 && o.last > 0) {
         job->rc = chela_store_records(w->store, log->key, o.window, store_writer_on_record, &o,
                                       &job->err);
@@ -418,10 +430,8 @@ static bool store_writer_is_due(const struct ch_log *log) {
            (!ch_pending_is_empty(&log->pending) && log->wanted != CH_SYNC_LATER);
 }
 
-/* The lease of a log that failed ends, but the row keeps its owner: gateways resume the run. */
 static struct part take_part(struct ch_log *log, struct chela_store_change *c) {
     int64_t now = ch_store_now();
-    int release = log->state == LOST ? CHELA_STORE_RENEW : CHELA_STORE_RELEASE;
     struct part p = {.log = log,
                      .records = log->pending,
                      .status = log->status,
@@ -429,7 +439,8 @@ static struct part take_part(struct ch_log *log, struct chela_store_change *c) {
                      .upto = log->next - 1,
                      .release = !log->handler && ch_pending_is_empty(&log->pending)};
 
-    *c = (struct chela_store_change){.kind = p.release ? release : CHELA_STORE_APPEND,
+    *c = (struct chela_store_change){.kind = p.release ? store_writer_end_lease(log)
+                                                         : CHELA_STORE_APPEND,
                                      .key = log->key,
                                      .token = log->token,
                                      .now = now, .until = ENDED,
@@ -796,6 +807,8 @@ static void store_writer_replace(char **mine, const char **field, const char *te
 
 static void writer_note(struct ch_log *log, const struct chela_store_head *head) {
     store_writer_replace(&log->status, &log->head.status, head->status);
+    if (head->status)
+        log->runs = strcmp(head->status, "running") == 0;
     store_writer_replace(&log->title, &log->head.title, head->title);
     log->head.window = CH_MAX(log->head.window, head->window);
     log->head.turns += head->turns;

@@ -32,6 +32,7 @@ struct ch_log {
     struct chela_store_head head;
     char *status, *title; /* owned; head borrows them */
     bool busy;            /* in a job that is in progress */
+    bool runs;            /* the stored status is "running" */
 };
 
 struct extra { /* a change besides the records */

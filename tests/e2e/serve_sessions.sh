@@ -392,10 +392,11 @@ for _ in {1..100}; do [ -e "$space/waiting" ] && break; sleep 0.05; done
 check "a run that does not end does not keep it" stop_serving
 touch "$space/go"
 serve
-call GET /api/sessions/cut
-tells "it was cut off" .status running
-post /api/sessions/cut/messages '{"resume":true,"stream":true}'
-same "and is taken up again" "it said: done waiting" "$(chunks | tail -n 1 | jq -r .text)"
+resumed() {
+    call GET /api/sessions/cut
+    [ "$(jq -r '.status + ": " + .transcript[-1].content[0].text' "$out")" = "idle: it said: done waiting" ]
+}
+check "the next gateway takes the run up" eventually resumed
 post /api/sessions/cut/messages '{"resume":true}'
 answers "once" 409
 

@@ -63,13 +63,16 @@ begin() { # KEY TEXT EVENT: the run has come so far
     for _ in {1..400}; do grep -q "\"type\":\"$3\"" "$tmp/events" && return; sleep 0.05; done
     return 1
 }
+answered() { # KEY TEXT
+    call GET "/api/sessions/$1/records"
+    grep -qF "said: $2" "$out"
+}
 goes_on() { # NAME KEY TEXT
     thinks 0
     serve_watched
-    call GET "/api/sessions/$2/records"
-    tells "$1: nobody is at work on it" .live false
-    post "/api/sessions/$2/messages" '{"resume":true,"stream":true}'
-    same "$1: it goes on" "said: $3" "$(chunks | tail -n 1 | jq -r .text)"
+    check "$1: it goes on by itself" eventually answered "$2" "$3"
+    post "/api/sessions/$2/messages" '{"resume":true}'
+    same "$1: and has nothing more to resume" 409 "$code"
 }
 
 configure 1

@@ -246,6 +246,28 @@ static void test_without_a_receipt_it_is_sent_again(void **state) {
     close_life(&st, store);
 }
 
+/* A message that cannot be stored does not hold up the message behind it. */
+static void test_the_next_message_is_sent_after_a_refused_one(void **state) {
+    struct stage st;
+    chela_store *store = new_store();
+    struct chela_outbound m = CHELA_OUTBOUND(.key = "k", .session = "a", .channel = "wire",
+                                             .text = "x");
+    static const char data[] = "{\"channel\":\"wire\",\"text\":\"y\"}";
+    struct chela_store_item behind = {
+        .id = "b", .key = "a", .state = "intent", .data = data, .n = sizeof(data) - 1};
+    int rc = 1;
+    (void)state;
+    open_life(&st, store, 0);
+    assert_int_equal(chela_outbox_put(st.rt, &m, NULL, NULL, NULL), 0);
+    settle_down(&st);
+    assert_int_equal(chela_outbox_put(st.rt, &m, note_rc, &rc, NULL), 0);
+    assert_int_equal(chela_outbox_recall(st.rt, &behind, NULL), 0);
+    settle_down(&st);
+    assert_int_equal(rc, CHELA_EEXIST);
+    assert_string_equal(ch_buf_str(&peer.got), "k=x b=y ");
+    close_life(&st, store);
+}
+
 static void test_the_same_key_is_the_same_message(void **state) {
     struct stage st;
     chela_store *store = new_store();
@@ -384,6 +406,7 @@ int main(void) {
         cmocka_unit_test(test_an_answer_is_sent),
         cmocka_unit_test(test_a_peer_that_does_not_take_it),
         cmocka_unit_test(test_without_a_receipt_it_is_sent_again),
+        cmocka_unit_test(test_the_next_message_is_sent_after_a_refused_one),
         cmocka_unit_test(test_the_same_key_is_the_same_message),
         cmocka_unit_test(test_said_before_the_crash),
         cmocka_unit_test(test_what_a_run_does_not_get_to),

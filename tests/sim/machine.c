@@ -199,7 +199,7 @@ void sim_kill(struct sim_node *node) {
         return;
     sim_note("%s is killed", node->name);
     node->up = false;
-    node->stopped = 0;
+    node->stopped = node->ends = 0;
     sim.crashes++;
     if (running && running->node == node)
         leave();
@@ -221,8 +221,8 @@ static int64_t loop_due(const struct sim_node *node) {
     if (node->calls || loop->posts || !list_is_empty(&loop->queued) ||
         !list_is_empty(&loop->batch))
         return sim.now;
-    int64_t ms = ch_loop_next_due(loop);
-    return ms < 0 ? SIM_NEVER : sim.now + ms * SIM_MS;
+    int64_t ms = ch_loop_next_due(loop), due = ms < 0 ? SIM_NEVER : sim.now + ms * SIM_MS;
+    return node->ends ? CH_MIN(due, node->ends) : due;
 }
 
 void sim_call(struct sim_node *node, void (*fn)(struct sim_node *node, void *arg), void *arg) {
@@ -253,9 +253,13 @@ void *sim_loop_main(void *arg) {
     for (;;) {
         running->state = LOOPING;
         leave();
+        if (node->ends && sim.now >= node->ends)
+            break;
         run_calls(node);
         ch_loop_tick(node->rt->loop);
     }
+    sim_node_end(node);
+    sim_kill(node);
     return NULL;
 }
 

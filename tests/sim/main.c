@@ -40,6 +40,17 @@ static void supervise(void *arg) {
     sim_at(sim.now + sim_between(100 * SIM_MS, SIM_S), supervise, node);
 }
 
+/* SIGTERM: the process waits a while for its runs. */
+static void end(void *arg) {
+    struct sim_node *node = arg;
+    int64_t drain = sim_chance(500) ? 0 : sim_between(0, 5 * SIM_S);
+    if (!node->up || !node->gw || node->ends || sim.backend == SIM_MEMORY)
+        return;
+    chela_gateway_stop(node->gw, drain / SIM_MS);
+    node->ends = sim.now + drain + sim_between(0, 50 * SIM_MS);
+    sim_note("%s is told to end until %.3f", node->name, (double)node->ends / SIM_S);
+}
+
 static int64_t some_time(void) {
     return sim_chance(400)   ? sim_between(10 * SIM_MS, 2 * SIM_S)
            : sim_chance(500) ? sim_between(2 * SIM_S, 20 * SIM_S)
@@ -92,7 +103,7 @@ static void jump(void *arg) {
 }
 
 static void plan_faults(void) {
-    static void (*const all[])(void *) = {crash, stop, cut, mute, slow, jump, fill};
+    static void (*const all[])(void *) = {crash, stop, cut, mute, slow, jump, fill, end};
     unsigned n = (unsigned)sim_random(9);
     for (unsigned i = 0; i < n; i++) {
         void (*fault)(void *) = all[sim_random(sizeof(all) / sizeof(all[0]))];

@@ -93,6 +93,14 @@ void sim_node_start(struct sim_node *node) {
     sim_note("%s serves", node->name);
 }
 
+void sim_node_end(struct sim_node *node) {
+    chela_gateway *gw = node->gw;
+    node->gw = NULL; /* nothing more arrives */
+    chela_gateway_close(gw);
+    chela_runtime_close(node->rt);
+    chela_store_close(node->store);
+}
+
 /* --- processes as others see them: "sim NODE LIFE [gateway]" */
 
 void __wrap_ch_owner_make(struct ch_buf *out);

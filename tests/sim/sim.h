@@ -46,6 +46,7 @@ struct sim_node {
     bool up;        /* the process exists */
     bool shared_machine; /* its processes can be looked at from the other nodes */
     int64_t stopped;     /* SIGSTOP until then; 0: running */
+    int64_t ends;        /* SIGTERM came; the process ends then; 0: none came */
     int64_t cut;         /* the store cannot be reached until then */
     int64_t mute;        /* the chat service cannot be reached until then */
     int64_t slow;        /* the store is slow until then */
@@ -142,6 +143,7 @@ int sim_tool(chela_call *call, void *user);
 
 /* --- node.c */
 void sim_node_start(struct sim_node *node);
+void sim_node_end(struct sim_node *node); /* as after SIGTERM */
 
 /* --- verdict.c */
 void sim_judge(void);

@@ -22,6 +22,14 @@ while read -r backend n; do
     same "$backend: $n seeds" "$backend: $n seeds, 0 violations" "$(cat "$out/$backend")"
 done <<<"$seeds"
 
+# --- seeds that once showed a fault
+while read -r backend list; do
+    for seed in $list; do
+        same "$backend: seed $seed" "$backend: 1 seeds, 0 violations" \
+            "$("$sim" --backend "$backend" --seed "$seed" 2>&1)"
+    done
+done <tests/sim/seeds
+
 # --- defects of a store: which guarantee breaks, and where
 finds() { # DEFECT BACKEND PATTERN
     local got

@@ -35,8 +35,9 @@ const char *const sim_defect_names[] = {"none",     "early-ack", "kept-event",
 
 struct chela_store_db *sim_store_db;
 
-struct handle { /* an open store of a node */
+struct handle { /* an open store of a process */
     struct sim_node *node;
+    unsigned life; /* of the node: which process */
 };
 
 static struct handle *of(struct chela_store_db *db) {
@@ -259,7 +260,9 @@ static void apply(const struct handle *h, struct chela_store_change *c) {
         mail_late(c);
     else
         apply_one(c);
-    if ((append || c->kind == CHELA_STORE_RENEW) && c->rc == CHELA_EPERM)
+    /* a process that is dead cannot say that it was refused */
+    if ((append || c->kind == CHELA_STORE_RENEW) && c->rc == CHELA_EPERM &&
+        h->life == h->node->life)
         h->node->fenced++;
 }
 
@@ -557,6 +560,7 @@ static int sim_open(const char *target, int read_only, struct chela_store_db **o
     struct handle *h = ch_alloc(sizeof(*h));
     (void)target, (void)read_only, (void)note, (void)err;
     h->node = sim_here();
+    h->life = h->node->life;
     *out = (struct chela_store_db *)(void *)h;
     return 0;
 }

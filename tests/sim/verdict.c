@@ -130,7 +130,7 @@ static void judge_messages(void) {
 static void judge_nodes(void) {
     for (unsigned i = 0; i < sim.nnodes; i++) {
         const struct sim_node *node = &sim.nodes[i];
-        if (!node->up)
+        if (!node->up || !node->gw)
             continue;
         if (!ch_list_empty(&node->gw->deliveries))
             sim_violation("P5: %s holds deliveries when nothing waits", node->name);

@@ -234,9 +234,9 @@ static void on_stored(int rc, const struct chela_error *err, void *user) {
     chela_accepted_fn *fn = l->stored;
     void *fn_user = l->user;
 
+    wake(box); /* sends this message, or else the next one of the session */
     if (rc == 0) {
         l->state = READY;
-        wake(box);
     } else {
         if (rc != CHELA_EEXIST)
             ch_log(CH_LOG_ERROR, "outbox", "%s cannot be stored, and is not sent: %s", l->m.key,

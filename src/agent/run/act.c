@@ -414,6 +414,7 @@ void ch_act(chela_run *run) {
                                      run->permit.forgets ? NULL : &ch_parent_root(run)->memory,
                                  .sandbox = a->sandbox,
                                  .jobs = s->jobs,
+                                 .buffers = ch_parent_root(run)->agent->buffers,
                                  .window = ch_target_window(run->target),
                                  .state = &s->state,
                                  .channel = s->channel.name ? &s->channel : NULL,

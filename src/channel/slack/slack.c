@@ -10,8 +10,6 @@
  * them. slack.h lists the files. */
 #include "channel/slack/slack.h"
 
-#include <stdio.h>
-
 #include "channel/slack/slack_text.h"
 
 #define API "https://slack.com/api/"
@@ -126,7 +124,7 @@ static void slack_on_message(struct chela_text text, int binary, void *tag) {
     struct ch_slack *s = tag;
     CH_ARENA_AUTO a = {0};
     const struct ch_json *v;
-    if (binary || ch_json_parse(&a, ch_slack_sv(text), CH_JSON_REPLACE, &v, NULL, NULL) < 0) {
+    if (binary || ch_json_parse(&a, ch_kit_sv(text), CH_JSON_REPLACE, &v, NULL, NULL) < 0) {
         slack_log(s, CHELA_LOG_WARN, "the connection brought something that is no JSON");
         return;
     }
@@ -225,16 +223,10 @@ static void slack_connect(void *tag) {
 
 /* --- Events API */
 
-static int slack_hex(char c) {
-    return c >= '0' && c <= '9'                 ? c - '0'
-           : (c | 32) >= 'a' && (c | 32) <= 'f' ? (c | 32) - 'a' + 10
-                                                : -1;
-}
-
 /* Whether the request is signed by the service, and recent. */
 static bool slack_is_genuine(const struct ch_slack *s, const struct chela_channel_callback *in) {
-    struct ch_sv stamp = ch_slack_sv(in->header(in->request, "x-slack-request-timestamp"));
-    struct ch_sv shown = ch_slack_sv(in->header(in->request, "x-slack-signature"));
+    struct ch_sv stamp = ch_kit_sv(in->header(in->request, "x-slack-request-timestamp"));
+    struct ch_sv shown = ch_kit_sv(in->header(in->request, "x-slack-signature"));
     unsigned char digest[32];
     int64_t then = 0;
     CH_BUF_AUTO base = {0}, want = {0};
@@ -266,8 +258,8 @@ static struct ch_sv slack_payload(struct ch_sv body, struct ch_arena *a) {
     char *out = ch_arena_bytes(a, in.n + 1);
     size_t n = 0;
     for (size_t i = 0; i < in.n; i++) {
-        int high = in.p[i] == '%' && i + 2 < in.n ? slack_hex(in.p[i + 1]) : -1;
-        int low = high >= 0 ? slack_hex(in.p[i + 2]) : -1;
+        int high = in.p[i] == '%' && i + 2 < in.n ? ch_kit_hex(in.p[i + 1]) : -1;
+        int low = high >= 0 ? ch_kit_hex(in.p[i + 2]) : -1;
         out[n++] = low >= 0 ? (char)(high << 4 | low) : in.p[i] == '+' ? ' ' : in.p[i];
         i += low >= 0 ? 2 : 0;
     }
@@ -318,7 +310,7 @@ static void slack_receive(void *self, const struct chela_channel_callback *in,
         return;
     out->status = 400;
     out->why = "the body is not a JSON object";
-    struct ch_sv text = slack_payload(ch_slack_sv(in->body), &own);
+    struct ch_sv text = slack_payload(ch_kit_sv(in->body), &own);
     if (ch_json_parse(&own, text, CH_JSON_REPLACE, &v, NULL, NULL) == 0 &&
         ch_json_is(v, CH_JSON_OBJECT))
         slack_take_callback(s, in, v, a, out);
@@ -326,31 +318,9 @@ static void slack_receive(void *self, const struct chela_channel_callback *in,
 
 /* --- set-up */
 
-static const char *slack_setting(const struct chela_channel_opts *o, const char *name) {
-    for (size_t i = 0; o->settings && o->settings[i]; i += 2)
-        if (strcmp(o->settings[i], name) == 0)
-            return o->settings[i + 1];
-    return NULL;
-}
-
 static bool slack_by_socket(const struct chela_channel_opts *o) {
-    const char *mode = slack_setting(o, "mode");
+    const char *mode = ch_kit_setting(o, "mode");
     return !mode || strcmp(mode, "socket") == 0;
-}
-
-static int slack_refuse(struct chela_error *err, const char *why) {
-    snprintf(err->message, sizeof(err->message), "channel slack: %s", why);
-    return err->code = CHELA_ECONFIG;
-}
-
-/* A token becomes part of a header. */
-static bool slack_is_token(const char *token, const char *prefix) {
-    if (!token || strncmp(token, prefix, strlen(prefix)) != 0)
-        return false;
-    for (; *token; token++)
-        if (*token <= ' ' || *token > '~')
-            return false;
-    return true;
 }
 
 static char *slack_bearer(const char *token) {
@@ -361,24 +331,27 @@ static char *slack_bearer(const char *token) {
 
 static int slack_check(const struct chela_channel_opts *o, struct chela_error *err) {
     const char *api = o->domain ? o->domain : API;
-    if (!slack_is_token(o->secret, "xoxb-"))
-        return slack_refuse(err, "the bot token (botTokenEnv) is missing, or does not begin with "
-                                 "xoxb-");
-    if (slack_by_socket(o) && !slack_is_token(slack_setting(o, "appToken"), "xapp-"))
-        return slack_refuse(err, "Socket Mode needs the app-level token (appTokenEnv), which "
-                                 "begins with xapp-");
+    if (!ch_kit_is_token(o->secret, "xoxb-"))
+        return ch_kit_refuse(err, "slack",
+                             "the bot token (botTokenEnv) is missing, or does not begin with "
+                             "xoxb-");
+    if (slack_by_socket(o) && !ch_kit_is_token(ch_kit_setting(o, "appToken"), "xapp-"))
+        return ch_kit_refuse(err, "slack",
+                             "Socket Mode needs the app-level token (appTokenEnv), which "
+                             "begins with xapp-");
     if (!slack_by_socket(o) && !(o->token && *o->token))
-        return slack_refuse(err, "webhook mode needs the signing secret (signingSecretEnv): "
-                                 "without it anybody could pass for the service");
-    if (strncmp(api, "https://", 8) != 0 && strncmp(api, "http://127.0.0.1:", 17) != 0)
-        return slack_refuse(err, "apiUrl is an https URL");
+        return ch_kit_refuse(err, "slack",
+                             "webhook mode needs the signing secret (signingSecretEnv): "
+                             "without it anybody could pass for the service");
+    if (!ch_kit_is_safe_url(api))
+        return ch_kit_refuse(err, "slack", "apiUrl is an https URL");
     return 0;
 }
 
 static int slack_open(const struct chela_channel_host *host, const struct chela_channel_opts *o,
                       void **out, struct chela_error *err) {
     const char *api = o->domain ? o->domain : API;
-    const char *replies = slack_setting(o, "replies");
+    const char *replies = ch_kit_setting(o, "replies");
     CH_BUF_AUTO base = {0};
     int rc = slack_check(o, err);
     if (rc < 0)
@@ -394,7 +367,7 @@ static int slack_open(const struct chela_channel_host *host, const struct chela_
     s->bearer = slack_bearer(o->secret);
     s->in_threads = !replies || strcmp(replies, "thread") == 0;
     if (slack_by_socket(o))
-        s->app_bearer = slack_bearer(slack_setting(o, "appToken"));
+        s->app_bearer = slack_bearer(ch_kit_setting(o, "appToken"));
     else
         s->signing = ch_strdup(o->token);
     host->timer_start(&s->again, 0, slack_connect, s, host->user);
@@ -439,7 +412,7 @@ static void slack_on_checked(const struct chela_channel_response *r, void *tag) 
     const struct ch_json *v = NULL;
     char line[300];
     bool read =
-        !r->why && ch_json_parse(&a, ch_slack_sv(r->body), CH_JSON_REPLACE, &v, NULL, NULL) == 0;
+        !r->why && ch_json_parse(&a, ch_kit_sv(r->body), CH_JSON_REPLACE, &v, NULL, NULL) == 0;
     if (!read) {
         snprintf(line, sizeof(line), "the service cannot be asked: %s",
                  r->why ? r->why : "it does not speak JSON");
@@ -460,7 +433,7 @@ static void slack_on_checked(const struct chela_channel_response *r, void *tag) 
 
 static void slack_survey(chela_runtime *rt, const struct chela_channel_opts *o,
                          const struct chela_channel_survey *told) {
-    const char *api = o->domain ? o->domain : API, *app = slack_setting(o, "appToken");
+    const char *api = o->domain ? o->domain : API, *app = ch_kit_setting(o, "appToken");
     struct slack_check_up c = {told, "bot token"};
     struct chela_error err = {0};
     CH_BUF_AUTO url = {0}, bearer = {0};

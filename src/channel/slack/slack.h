@@ -9,7 +9,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/list.h"
-#include "chela/sys/channel.h"
+#include "channel/kit.h"
 #include "json/get.h"
 #include "json/json.h"
 #include "json/writer.h"
@@ -30,13 +30,7 @@ struct ch_slack {
     int64_t alive, since; /* ms: of the last frame, of the connection; 0: none */
 };
 
-#define CH_SLACK_QUESTION 2900 /* bytes of a request for consent: a section holds 3,000 */
-
-static inline struct ch_sv ch_slack_sv(struct chela_text t) {
-    return ch_sv(t.p, t.n);
-}
-
-/* A response of the Web API. */
+#define CH_SLACK_QUESTION 2900 /* A response of the Web API. */
 struct ch_slack_answer {
     const struct ch_json *json; /* NULL: none */
     enum chela_receipt what;

@@ -13,11 +13,6 @@
 
 /* --- messages */
 
-static const char *slack_word(const struct ch_json *v, const char *key, struct ch_arena *a) {
-    struct ch_sv s = ch_json_get_str(v, key);
-    return s.n && s.n <= 4096 && !memchr(s.p, 0, s.n) ? ch_arena_str(a, s) : NULL;
-}
-
 /* Changes, deletions, joins and the like are not answered. */
 static bool slack_is_message(const struct ch_json *event) {
     static const char *const taken[] = {"file_share", "thread_broadcast", "me_message"};
@@ -35,8 +30,8 @@ static size_t slack_files(const struct ch_json *event, struct ch_arena *a,
     size_t n = 0;
     for (CH_JSON_EACH(f, ch_json_get(event, "files")))
         if (n < FILES)
-            out[n++] = (struct chela_channel_file){.handle = slack_word(f, "url_private", a),
-                                                   .name = slack_word(f, "name", a),
+            out[n++] = (struct chela_channel_file){.handle = ch_kit_word(f, "url_private", a),
+                                                   .name = ch_kit_word(f, "name", a),
                                                    .size = ch_json_int(ch_json_get(f, "size"), 0)};
     return n;
 }
@@ -44,7 +39,7 @@ static size_t slack_files(const struct ch_json *event, struct ch_arena *a,
 /* Unless the message is in a thread already, an answer in a channel begins one. */
 static const char *slack_thread(const struct ch_slack *s, const struct ch_json *event, bool direct,
                                 const char *ts, struct ch_arena *a) {
-    const char *thread = slack_word(event, "thread_ts", a);
+    const char *thread = ch_kit_word(event, "thread_ts", a);
     return thread || direct || !s->in_threads ? thread : ts;
 }
 
@@ -53,9 +48,9 @@ int ch_slack_take_event(struct ch_slack *s, const struct ch_json *event, chela_a
     CH_ARENA_AUTO a = {0};
     CH_BUF_AUTO text = {0};
     struct chela_channel_file files[FILES];
-    const char *chat = slack_word(event, "channel", &a), *ts = slack_word(event, "ts", &a);
-    const char *user = slack_word(event, "user", &a),
-               *parent = slack_word(event, "parent_user_id", &a);
+    const char *chat = ch_kit_word(event, "channel", &a), *ts = ch_kit_word(event, "ts", &a);
+    const char *user = ch_kit_word(event, "user", &a),
+               *parent = ch_kit_word(event, "parent_user_id", &a);
     struct ch_sv type = ch_json_get_str(event, "channel_type");
     if (!slack_is_message(event) || !chat || !ts || !user)
         return 0;
@@ -97,7 +92,7 @@ static void slack_on_file(const struct chela_channel_response *r, void *tag) {
     struct slack_fetch *f = tag;
     chela_channel_bytes_fn *done = f->done;
     void *its = f->tag;
-    struct ch_sv type = ch_slack_sv(r->header(r, "content-type"));
+    struct ch_sv type = ch_kit_sv(r->header(r, "content-type"));
     struct chela_text none = {NULL, 0};
     ch_list_del(&f->link);
     ch_free(f);
@@ -145,7 +140,7 @@ static void slack_press_free(struct slack_press *p) {
 /* A line for the person and, if the question is settled, the text that replaces it. */
 static void slack_on_decided(struct chela_text answer, void *tag) {
     struct slack_press *p = tag;
-    struct ch_sv rest = ch_slack_sv(answer), line = ch_sv_split(&rest, '\n');
+    struct ch_sv rest = ch_kit_sv(answer), line = ch_sv_split(&rest, '\n');
     CH_BUF_AUTO body = {0}, text = {0};
     struct ch_jw w = ch_jw(&body);
     ch_slack_escape(&text, rest.p ? rest : line);
@@ -177,10 +172,10 @@ void ch_slack_take_press(struct ch_slack *s, const struct ch_json *v) {
     CH_ARENA_AUTO a = {0};
     const struct ch_json *action = ch_json_at(ch_json_get(v, "actions"), 0);
     const struct ch_json *container = ch_json_get(v, "container");
-    const char *user = slack_word(ch_json_get(v, "user"), "id", &a);
-    const char *chat = slack_word(ch_json_get(v, "channel"), "id", &a);
-    const char *message = slack_word(container, "message_ts", &a);
-    const char *approval = slack_word(action, "value", &a);
+    const char *user = ch_kit_word(ch_json_get(v, "user"), "id", &a);
+    const char *chat = ch_kit_word(ch_json_get(v, "channel"), "id", &a);
+    const char *message = ch_kit_word(container, "message_ts", &a);
+    const char *approval = ch_kit_word(action, "value", &a);
     const char *word = slack_decision(ch_json_get_str(action, "action_id"));
     if (!ch_sv_is(ch_json_get_str(v, "type"), "block_actions") || !user || !chat || !message ||
         !approval || !word)
@@ -190,7 +185,7 @@ void ch_slack_take_press(struct ch_slack *s, const struct ch_json *v) {
     p->chat = ch_strdup(chat);
     p->message = ch_strdup(message);
     p->user = ch_strdup(user);
-    p->thread = ch_strdup(slack_word(container, "thread_ts", &a));
+    p->thread = ch_strdup(ch_kit_word(container, "thread_ts", &a));
     ch_list_add(&s->presses, &p->link);
     s->host->decide(
         &(struct chela_channel_decision){

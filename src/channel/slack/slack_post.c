@@ -33,20 +33,12 @@ static bool slack_may_pass(struct ch_sv error) {
     return false;
 }
 
-static int64_t slack_retry_after(const struct chela_channel_response *r) {
-    struct ch_sv s = ch_slack_sv(r->header(r, "retry-after"));
-    int64_t n = 0;
-    for (size_t i = 0; i < s.n && i < 6 && s.p[i] >= '0' && s.p[i] <= '9'; i++)
-        n = 10 * n + (s.p[i] - '0');
-    return 1000 * n;
-}
-
 static void slack_judge(const struct chela_channel_response *r, struct ch_arena *a,
                         struct ch_slack_answer *out) {
     struct ch_sv error;
-    bool read = !r->why && ch_json_parse(a, ch_slack_sv(r->body), CH_JSON_REPLACE, &out->json, NULL,
-                                         NULL) == 0;
-    out->wait_ms = slack_retry_after(r);
+    bool read = !r->why &&
+                ch_json_parse(a, ch_kit_sv(r->body), CH_JSON_REPLACE, &out->json, NULL, NULL) == 0;
+    out->wait_ms = ch_kit_retry_after(r);
     if (!read)
         out->json = NULL;
     if (r->why || r->status == 429 || r->status >= 500 || r->status < 200 || !read) {
@@ -295,21 +287,12 @@ static void slack_on_place(const struct ch_slack_answer *a, void *user) {
                      slack_on_uploaded, p, p->s->host->user);
 }
 
-static void slack_add_form(struct ch_buf *out, const char *text) {
-    for (; *text; text++)
-        if ((*text >= '0' && *text <= '9') || ((*text | 32) >= 'a' && (*text | 32) <= 'z') ||
-            strchr("-_.", *text))
-            ch_buf_addc(out, *text);
-        else
-            ch_buf_addf(out, "%%%02X", (unsigned char)*text);
-}
-
 static void slack_send_file(struct slack_post *p, const struct chela_channel_post *post) {
     CH_BUF_AUTO form = {0};
     p->name = ch_strdup(post->name);
     ch_buf_add(&p->body, post->bytes, post->n);
     ch_buf_add_str(&form, "filename=");
-    slack_add_form(&form, post->name);
+    ch_kit_percent(&form, post->name);
     ch_buf_addf(&form, "&length=%zu", post->n);
     ch_slack_call_as(p->s, "files.getUploadURLExternal", p->s->bearer,
                      "application/x-www-form-urlencoded", ch_buf_sv(&form), slack_on_place, p);

@@ -212,6 +212,13 @@ static bool recovery_is_active(const struct ch_chat_service *chat, const struct 
     return f->id && recovery_find(chat, f->id);
 }
 
+/* The lane of an open session reads its events itself. */
+static void recovery_refresh_lane(chela_gateway *gw, const struct recovered_item *f) {
+    struct ch_lane *l = f->kind == EVENT ? ch_lane_find(gw, ch_sv_str(f->key)) : NULL;
+    if (l)
+        ch_lane_inbox_refresh(l);
+}
+
 /* Lines that a room heard wait for its next turn. */
 enum ch_restored ch_chat_recovery_restore(chela_gateway *gw, const char *id, struct ch_sv data) {
     struct ch_sv name = ch_sv_str(id);
@@ -238,8 +245,6 @@ static bool recovery_may_take(const struct ch_chat_recovery *r, const struct rec
         return f->kind == OVERRIDE ? !ch_chat_service_of_session(gw, f->key)->overrides_read
                                    : !open;
     int64_t age = ch_orphans_age(gw->orphans, f->id);
-    if (f->kind == EVENT && open) /* its lane reads it */
-        ch_lane_inbox_refresh(ch_lane_find(gw, ch_sv_str(f->key)));
     if (r->first && !ch_gateway_is_shared(gw))
         return f->kind != EVENT || !open;
     if (f->kind == EVENT)
@@ -274,6 +279,7 @@ static void recovery_on_read(struct ch_work *w) {
     for (struct recovered_item *f;
          r->gw && (f = CH_LIST_FIRST(&r->found, struct recovered_item, link));) {
         struct ch_chat_service *chat = ch_chat_service_of_session(r->gw, f->key);
+        recovery_refresh_lane(r->gw, f);
         if (chat && !r->gw->draining && !recovery_is_active(chat, f) && recovery_may_take(r, f))
             recovery_take(r->gw, f);
         free_recovered(f);

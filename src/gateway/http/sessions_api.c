@@ -335,6 +335,7 @@ static int sessions_api_write_event(struct ch_request *req, const struct ch_lane
     struct ch_jw w = ch_jw(data);
     struct ch_sv text = ch_json_get_str(req->json, "text"),
                  mode = ch_json_get_str(req->json, "mode");
+    bool runs = l && l->running, resume = ch_json_bool(ch_json_get(req->json, "resume"), false);
     *kind = &ch_client_message;
     if (ch_json_is(ch_json_get(req->json, "results"), CH_JSON_ARRAY)) {
         *kind = &ch_client_results;
@@ -343,12 +344,12 @@ static int sessions_api_write_event(struct ch_request *req, const struct ch_lane
         *kind = &ch_client_take_over;
         ch_jw_kstr(&w, "text", text);
         return text.n ? 0 : ch_fail(err, CHELA_EINVAL, "`text` is missing");
-    } else if (l && l->running && ch_sv_is(mode, "run") && !req->repeats) {
-        return ch_fail(err, CHELA_EBUSY, "session '%s' is busy with a run", l->session->key);
-    } else if (l && l->running && !text.n) {
-        return ch_fail(err, CHELA_EINVAL, "`text` is missing");
-    } else if (!(l && l->running) && ch_json_bool(ch_json_get(req->json, "resume"), false)) {
+    } else if (resume && !(runs && text.n)) {
         *kind = &ch_client_resume;
+    } else if (runs && ch_sv_is(mode, "run") && !req->repeats) {
+        return ch_fail(err, CHELA_EBUSY, "session '%s' is busy with a run", l->session->key);
+    } else if (runs && !text.n) {
+        return ch_fail(err, CHELA_EINVAL, "`text` is missing");
     } else {
         return sessions_api_write_message(req, &w, err);
     }

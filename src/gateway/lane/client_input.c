@@ -292,9 +292,10 @@ static int client_apply_take_over(struct ch_delivery *d, struct ch_lane *l,
 const struct ch_delivery_kind ch_client_take_over = {
     .name = "take_over", .turn = CH_TURN_CONTROLS, .apply = client_apply_take_over};
 
+/* The gateway may have resumed the run itself. */
 static int client_apply_resume(struct ch_delivery *d, struct ch_lane *l,
                                struct chela_error *err) {
-    int rc = ch_lane_resume(l, CHELA_APPROVE_ASK, err);
+    int rc = l->running ? 0 : ch_lane_resume(l, CHELA_APPROVE_ASK, err);
     if (rc < 0)
         return rc;
     ch_inbox_take(l->session, d->id);

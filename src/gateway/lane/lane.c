@@ -444,7 +444,8 @@ void ch_lane_close(struct ch_lane *l) {
     if (l->lost && l->stored)
         lane_pass_on_watchers(l);
     l->unfinished = l->running ||
-                    (l->agent && chela_session_status(l->session) == CHELA_SESSION_PAUSED);
+                    (l->agent && (chela_session_status(l->session) == CHELA_SESSION_PAUSED ||
+                                  ch_input_queue_waiting(l->session) > 0));
     l->ready = false;
     ch_lane_inbox_stop(l->inbox);
     lane_detach(l);

@@ -11,6 +11,8 @@
 #include "store/store.h"
 
 #define RETRY_MS 1000
+#define FULL_MS 10            /* until a full inbox is read again */
+#define RESTORE_AGAIN_MS 5000 /* until an event that nothing delivers is restored again */
 
 struct inbox_row {
     struct ch_link link;
@@ -18,6 +20,7 @@ struct inbox_row {
     size_t n;
     bool taken;      /* by this lane; the store may not know yet */
     bool restored;   /* gw->restore_event was called for the event */
+    int64_t restored_at; /* monotonic */
     bool aside;      /* keeps no other event waiting */
     unsigned offered; /* number of the pass in which the event's `take` returned CH_TURN_WAITS */
 };
@@ -129,15 +132,24 @@ static void inbox_on_retry(struct ch_timer *t) {
     inbox_start_reading(CH_CONTAINER(t, struct ch_lane_inbox, retry));
 }
 
+static int64_t inbox_now(const struct ch_lane_inbox *i) {
+    return ch_mono_ms(ch_loop_clock(i->lane->gw->rt->loop));
+}
+
 /* Replace the known rows by the rows of a reading. An event that was taken up keeps this mark
- * until a reading does not contain the event. */
+ * until a reading does not contain the event. An event that was restored some time ago is
+ * restored again: whatever had to deliver the event may have been dropped. */
 static void inbox_replace_rows(struct ch_lane_inbox *i, struct inbox_reading *g) {
+    int64_t now = inbox_now(i);
     for (CH_LIST_EACH(k, &g->rows)) {
         struct inbox_row *r = CH_CONTAINER(k, struct inbox_row, link);
         const struct inbox_row *before = find_row(i, r->id);
-        r->taken = before && before->taken;
-        r->restored = before && before->restored;
-        r->aside = before && before->aside;
+        if (!before)
+            continue;
+        r->taken = before->taken;
+        r->restored_at = before->restored_at;
+        r->restored = before->restored && now - before->restored_at < RESTORE_AGAIN_MS;
+        r->aside = before->aside;
     }
     for (struct inbox_row *r; (r = CH_LIST_FIRST(&i->rows, struct inbox_row, link));)
         free_row(i, r);
@@ -233,6 +245,7 @@ static void inbox_restore(struct ch_lane_inbox *i, struct inbox_row *r, const bo
     struct ch_lane *l = i->lane;
     size_t n = r->n;
     r->restored = true;
+    r->restored_at = inbox_now(i);
     CH_AUTOFREE char *data = CH_TAKE(r->data);
     CH_AUTOFREE char *id = ch_strdup(r->id);
     enum ch_restored how = l->gw->restore_event(l->gw, l, id, ch_sv(data, n));
@@ -288,6 +301,13 @@ static void inbox_offer(struct ch_lane_inbox *i, struct inbox_row *r, struct ch_
     r->aside |= rc < 0;
 }
 
+static bool inbox_has_untaken(const struct ch_lane_inbox *i) {
+    for (CH_LIST_EACH(k, &i->rows))
+        if (!CH_CONTAINER(k, struct inbox_row, link)->taken)
+            return true;
+    return false;
+}
+
 static void inbox_pump(struct ch_task *task) {
     struct ch_lane_inbox *i = CH_CONTAINER(task, struct ch_lane_inbox, task);
     struct ch_turn *t = NULL;
@@ -304,15 +324,14 @@ static void inbox_pump(struct ch_task *task) {
     if (gone)
         return;
     i->gone = NULL;
-    if (i->nrows == CH_LIMIT_LANE_EVENTS && !ch_lane_inbox_waits(i->lane))
-        inbox_start_reading(i); /* the store has more */
+    /* The store may have more. The next reading contains the same rows until the store has
+     * the records that take them up. */
+    if (i->nrows == CH_LIMIT_LANE_EVENTS && !inbox_has_untaken(i) && !ch_timer_armed(&i->retry))
+        ch_timer_start(i->lane->gw->rt->loop, &i->retry, FULL_MS, inbox_on_retry);
 }
 
 bool ch_lane_inbox_waits(const struct ch_lane *l) {
-    for (CH_LIST_EACH(k, &l->inbox->rows))
-        if (!CH_CONTAINER(k, struct inbox_row, link)->taken)
-            return true;
-    return !ch_list_empty(&l->inbox->turns);
+    return inbox_has_untaken(l->inbox) || !ch_list_empty(&l->inbox->turns);
 }
 
 void ch_lane_inbox_wait(struct ch_lane *l, struct ch_turn *t) {

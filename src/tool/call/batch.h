@@ -107,6 +107,7 @@ struct ch_batch_opts {
     struct ch_memory *memory;             /* borrowed; NULL: no remembered approvals */
     const struct ch_sandbox_policy *sandbox; /* borrowed; NULL: the default policy */
     struct ch_jobs *jobs; /* borrowed from the session; NULL: no background programs */
+    struct ch_buffers *buffers; /* borrowed; files of an editor; NULL: none */
     int64_t window;   /* context window in tokens, bounds the results; 0: unknown */
     unsigned records; /* records kept of a truncated JSON array; 0: CH_DEFAULT_RECORDS */
     bool no_spill;    /* do not save truncated results to a file */

@@ -24,6 +24,7 @@
 #include "json/json.h"
 
 struct ch_aftermath;
+struct ch_buffers;
 struct ch_jobs;
 struct ch_program;
 struct ch_question;
@@ -50,6 +51,7 @@ struct ch_call_env {
     struct ch_memory *memory;
     const struct ch_sandbox_policy *sandbox; /* as in struct ch_batch_opts */
     struct ch_jobs *jobs;
+    struct ch_buffers *buffers; /* as in struct ch_batch_opts */
     /* Ask the host; as in struct ch_batch_ops. */
     enum ch_before (*before)(chela_call *call, char **arguments, char **feedback);
     enum ch_before (*invalid)(chela_call *call, const char *problem, char **name, char **arguments,
@@ -89,6 +91,7 @@ struct chela_call {
     unsigned flags;             /* CH_F_* of the model's arguments */
     const struct ch_json *args; /* an object */
     struct ch_tool *tool;       /* owned reference, or NULL */
+    struct ch_buffers *buffers; /* a counted reference; NULL: no editor */
 
     /* the loop's side */
     const struct ch_call_env *env; /* borrowed; NULL once abandoned */
