@@ -405,7 +405,7 @@ static char *deny_also(const char *list, const char *name) {
 static int bound_tools(const struct ch_setup *s, const struct policy *p, const char *choice,
                        chela_agent *agent, struct chela_error *err) {
     int rc = chela_agent_policy(agent, p->allow, p->deny, p->permission, err);
-    if (rc < 0 || !(s->flags->tools || choice))
+    if (rc < 0 || (!s->flags->tools && !choice))
         return rc;
     char **names = ch_setup_tool_names(agent);
     if (s->flags->tools)
