@@ -208,6 +208,11 @@ struct ch_conf_prompts {
     struct ch_conf_list pins, rollout; /* struct ch_conf_prompt_rule */
 };
 
+struct ch_conf_telemetry {
+    const char *otlp, *protocol, *service;
+    bool content;
+};
+
 struct ch_conf {
     struct ch_conf_agent defaults;
     struct ch_conf_list agents;    /* struct ch_conf_agent */
@@ -223,6 +228,7 @@ struct ch_conf {
     struct ch_conf_gateway gateway;
     struct ch_conf_list channels; /* struct ch_conf_channel */
     struct ch_conf_prompts prompts;
+    struct ch_conf_telemetry telemetry;
 };
 
 struct chela_config {

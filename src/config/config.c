@@ -615,6 +615,20 @@ int chela_config_gateway(const chela_config *cfg, struct chela_gateway_opts *opt
     return CH_OPTS_WRITE(chela_gateway_opts, opts, &own, err);
 }
 
+int chela_config_telemetry(const chela_config *cfg, struct chela_telemetry_opts *opts,
+                           struct chela_error *err) {
+    const struct ch_conf_telemetry *t = &cfg->conf.telemetry;
+    struct chela_telemetry_opts own, *o = &own;
+    int rc = CH_OPTS_NEED(chela_telemetry_opts, &own, opts, err);
+    if (rc < 0)
+        return rc;
+    FILL(endpoint, t->otlp);
+    FILL(protocol, t->protocol);
+    FILL(service, t->service);
+    FILL(content, t->content);
+    return CH_OPTS_WRITE(chela_telemetry_opts, opts, &own, err);
+}
+
 int chela_config_token(const chela_config *cfg, const char **out, struct chela_error *err) {
     const char *file = cfg->conf.gateway.token_file;
     CH_BUF_AUTO token = {0};

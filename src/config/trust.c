@@ -27,7 +27,7 @@ static const struct {
 } rows[] = {
     {CH_SCOPE_FILE, "prompts.pin,prompts.rollout", HARMLESS},
     {CH_SCOPE_FILE, "*Env,*File,gateway.tls.key", "key"},
-    {CH_SCOPE_FILE, "databases,webFetch.*,webSearch.*,mail.*", "endpoint"},
+    {CH_SCOPE_FILE, "databases,webFetch.*,webSearch.*,mail.*,telemetry.*", "endpoint"},
     {CH_SCOPE_FILE, "sandbox.*", "sandbox"},
     {CH_SCOPE_FILE, "approvals", "permission"},
     {CH_SCOPE_FILE, "gateway.*", "server"},

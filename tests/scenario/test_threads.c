@@ -242,6 +242,8 @@ static void use_store(const char *key, const char *copy) {
     EXPECT(chela_trace_request(store, key, 0, CHELA_REQUEST_JSON, &text, NULL, NULL) ==
            CHELA_ENOENT);
     EXPECT(!chela_why_versus(store, key, key, NULL));
+    EXPECT(chela_telemetry_past(store, key, NULL, NULL, &text, NULL) == 0);
+    drop(text);
     EXPECT(chela_store_fork(store, key, -1, copy, NULL) == 0);
     EXPECT(chela_store_fork_before(store, key, 0, copy, NULL) == CHELA_EINVAL);
     EXPECT(chela_store_export(store, key, on_line, NULL, NULL) == 0);

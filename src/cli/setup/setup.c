@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <uv.h>
 
 #include "cli/support/draft.h"
 #include "cli/support/mem.h"
@@ -201,6 +202,24 @@ static int setup_skills(struct ch_setup *s, struct chela_error *err) {
     return rc;
 }
 
+#define FLUSH_MS 3000 /* longest wait for a collector at the end */
+
+static int setup_telemetry(const struct ch_setup *s, struct chela_error *err) {
+    struct chela_telemetry_opts opts = CHELA_TELEMETRY_OPTS(.endpoint = NULL);
+    int rc = s->config ? chela_config_telemetry(s->config, &opts, err) : CHELA_OK;
+    return rc < 0 ? rc : chela_telemetry_start(s->rt, &opts, err);
+}
+
+/* A loop of the command's own is run here, because the library cannot. */
+static void flush_telemetry(const struct ch_setup *s) {
+    size_t left = chela_telemetry_flush(s->rt, FLUSH_MS);
+    for (int ms = 0; s->uv_loop && left && ms < FLUSH_MS; ms++) {
+        uv_run(s->uv_loop, UV_RUN_NOWAIT);
+        uv_sleep(1);
+        left = chela_telemetry_flush(s->rt, 0);
+    }
+}
+
 int ch_setup_runtime(struct ch_setup *s, struct chela_error *err) {
     struct chela_runtime_opts opts =
         CHELA_RUNTIME_OPTS(.log = s->log ? s->log : on_log, .trace = s->env->trace,
@@ -214,7 +233,9 @@ int ch_setup_runtime(struct ch_setup *s, struct chela_error *err) {
         return rc;
     if (s->config && chela_config_apply(s->config, s->rt, err) < 0)
         return err->code = CHELA_ECONFIG;
-    rc = setup_skills(s, err);
+    rc = setup_telemetry(s, err);
+    if (rc == 0)
+        rc = setup_skills(s, err);
     return rc < 0 ? rc : setup_mcp(s, err);
 }
 
@@ -682,6 +703,8 @@ int ch_setup_agents(struct ch_setup *s, struct ch_setup_flags *flags,
 
 void ch_setup_release(struct ch_setup *s) {
     ch_setup_team_close(&s->team);
+    if (s->rt)
+        flush_telemetry(s);
     chela_runtime_close(s->rt);
     chela_store_close(s->store);
     s->store = NULL;
