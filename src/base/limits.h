@@ -217,6 +217,7 @@
 #define CH_LIMIT_MAIL_ADDRESS 254         /* bytes of an address (RFC 5321) */
 #define CH_LIMIT_MAIL_SUBJECT 1000        /* bytes of a subject */
 #define CH_LIMIT_MAIL_BODY CH_MB          /* text of one mail */
+#define CH_LIMIT_NOTE_NAMES 65536         /* names of note files that are listed */
 #define CH_LIMIT_NOTE_FILES 1000          /* note files that are read, newest first */
 #define CH_LIMIT_NOTE_FILE (256 * CH_KB)  /* one note file */
 #define CH_LIMIT_NOTE_BYTES (8 * CH_MB)   /* note files read for one search, in total */

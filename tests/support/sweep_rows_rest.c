@@ -838,6 +838,11 @@ static void do_json_get(struct sweep *cx) {
     chela_free(chela_json_get("{\"a\":1}", 7, "/a", NULL));
 }
 
+static void do_json_each(struct sweep *cx) {
+    (void)cx;
+    chela_json_each("[1,2]", 5, see_line, NULL);
+}
+
 static void do_heard_line(struct sweep *cx) {
     (void)cx;
     chela_free(chela_heard_line(0, 0, "om_1", "Ann", (struct chela_str){"hello", 5}));
@@ -1122,6 +1127,7 @@ static const struct sweep_row rows[] = {
     {"chela_event_name", do_event_name, PURE, NULL},
     {"chela_inbound_line", do_inbound_line, PURE, NULL},
     {"chela_json_get", do_json_get, PURE, NULL},
+    {"chela_json_each", do_json_each, PURE, NULL},
     {"chela_heard_line", do_heard_line, PURE, NULL},
     {"chela_heartbeat_simulate", do_heartbeat_simulate, PURE, NULL},
     {"chela_simulated_json", do_heartbeat_simulate, PURE, NULL},

@@ -224,20 +224,20 @@ static void chat_slash_take_over(struct ch_chat *c, const char *args) {
 
 /* --- export --------------------------------------------------------------------------- */
 
-static char *chat_slash_block(const char *json, size_t message, size_t i, const char *member) {
+static char *chat_slash_block(const char *message, size_t n, size_t i, const char *member) {
     char pointer[80];
-    snprintf(pointer, sizeof(pointer), "/%zu/content/%zu/%s", message, i, member);
-    return chela_json_get(json, strlen(json), pointer, NULL);
+    snprintf(pointer, sizeof(pointer), "/content/%zu/%s", i, member);
+    return chela_json_get(message, n, pointer, NULL);
 }
 
-static void chat_slash_write_block(FILE *out, const char *json, size_t message, size_t i,
+static void chat_slash_write_block(FILE *out, const char *message, size_t n, size_t i,
                                    const char *type) {
     bool call = strcmp(type, "tool_call") == 0, result = strcmp(type, "tool_result") == 0;
-    char *text = chat_slash_block(json, message, i,
+    char *text = chat_slash_block(message, n, i,
                                   call     ? "arguments"
                                   : result ? "content"
                                            : "text");
-    char *name = call || result ? chat_slash_block(json, message, i, "name") : NULL;
+    char *name = call || result ? chat_slash_block(message, n, i, "name") : NULL;
 
     if (text && call)
         fprintf(out, "*calls `%s`*\n\n~~~~json\n%s\n~~~~\n\n", name ? name : "?", text);
@@ -249,22 +249,17 @@ static void chat_slash_write_block(FILE *out, const char *json, size_t message, 
     chela_free(name);
 }
 
-/* Write the conversation as Markdown. */
-static void write_messages(FILE *out, const char *json) {
-    char pointer[40], *role, *type;
-    for (size_t m = 0;; m++) {
-        snprintf(pointer, sizeof(pointer), "/%zu/role", m);
-        role = chela_json_get(json, strlen(json), pointer, NULL);
-        if (!role)
-            return;
-        if (strcmp(role, "tool") != 0)
-            fprintf(out, "## %s\n\n", role);
-        for (size_t i = 0; (type = chat_slash_block(json, m, i, "type")); i++) {
-            chat_slash_write_block(out, json, m, i, type);
-            chela_free(type);
-        }
-        chela_free(role);
+/* Write a message as Markdown. */
+static int chat_slash_write_message(const char *message, size_t n, void *out) {
+    char *role = chela_json_get(message, n, "/role", NULL), *type;
+    if (role && strcmp(role, "tool") != 0)
+        fprintf(out, "## %s\n\n", role);
+    for (size_t i = 0; (type = chat_slash_block(message, n, i, "type")); i++) {
+        chat_slash_write_block(out, message, n, i, type);
+        chela_free(type);
     }
+    chela_free(role);
+    return 0;
 }
 
 static int chat_slash_write_line(const char *p, size_t n, void *user) {
@@ -277,7 +272,7 @@ static int write_export(struct ch_chat *c, FILE *out, const char *path, struct c
         return chela_store_export(c->setup->store, chela_session_key(c->session),
                                   chat_slash_write_line, out, err);
     char *json = chela_session_messages_json(c->session);
-    write_messages(out, json);
+    chela_json_each(json, strlen(json), chat_slash_write_message, out);
     chela_free(json);
     return CHELA_OK;
 }

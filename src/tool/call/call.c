@@ -325,7 +325,7 @@ static bool is_taken_anyway(chela_call *call, struct ch_buf *words) {
     struct ch_outcome o = {0};
 
     if (!(call->tool->flags & CHELA_TOOL_FORGIVING) ||
-        ch_contract_found_unknown(call->tool->contract))
+        ch_contract_found_unknown(ch_tool_contract(call->tool)))
         return false;
     int rc = call->tool->check(call, call->tool->user);
     if (call->answer.error_type)
@@ -338,15 +338,15 @@ static bool is_taken_anyway(chela_call *call, struct ch_buf *words) {
 
 static enum step fit_schema(chela_call *call) {
     CH_BUF_AUTO words = {0}, text = {0};
+    struct ch_contract *contract = ch_tool_contract(call->tool);
 
-    if (!call->tool->contract)
+    if (!contract)
         return STEP_ON;
     const struct ch_json *args = call->args;
     struct ch_sv arguments = call->arguments;
-    enum ch_fit fit =
-        ch_contract_check(call->tool->contract, &call->arena, &args, &arguments, &words);
+    enum ch_fit fit = ch_contract_check(contract, &call->arena, &args, &arguments, &words);
     if (call->tool->flags & CHELA_TOOL_FORGIVING && !call->tool->check) {
-        if (!ch_contract_found_unknown(call->tool->contract))
+        if (!ch_contract_found_unknown(contract))
             return STEP_ON; /* the tool itself validates the parameters that it knows */
     } else {
         call->args = args;
