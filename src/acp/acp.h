@@ -3,6 +3,7 @@
  *   acp.c          connection: messages in and out, initialize, the table of methods
  *   acp_session.c  sessions: new, load, resume, list, close, delete, their options
  *   acp_servers.c  MCP servers of the editor
+ *   acp_files.c    files as the editor holds them
  *   acp_turn.c     a prompt, from its request to its answer; cancel
  *   acp_ask.c      questions to the editor's user: consent, ask_user, trust
  *   acp_follow.c   what other processes add to a session
@@ -27,10 +28,24 @@ enum ch_acp_code {
     CH_ACP_CANCELLED = -32800,
 };
 
+/* A version of the protocol: the requests of the editor, and how it is shown what happens. */
+struct ch_acp_version {
+    int number;
+    const struct ch_acp_method {
+        const char *name;
+        void (*fn)(chela_acp *acp, struct ch_rpc_request *r, const struct ch_json *params);
+    } *methods; /* ended by an entry without a name */
+    void (*event)(struct ch_acp_shown *shown, const struct chela_event *ev, ch_acp_update_fn *fn,
+                  void *user);
+    void (*message)(struct ch_acp_shown *shown, const struct ch_json *message,
+                    ch_acp_update_fn *fn, void *user);
+};
+
 /* What the editor can do. */
 struct ch_acp_client {
     bool notices, compaction; /* kinds of updates */
     bool forms;               /* elicitation by form */
+    bool reads, writes;       /* files */
 };
 
 struct ch_acp_place {
@@ -86,6 +101,8 @@ struct ch_acp_session {
     bool forwarded_seen;       /* the store had the event */
     int64_t forwarded_at;
     unsigned forwards; /* events made so far */
+    struct ch_buffers *buffers; /* a counted reference; NULL: not used */
+    struct ch_list files;       /* requests about files */
     struct ch_task closing;    /* closes the session after RUN_END */
     struct ch_rpc_request *close; /* session/close that waits for the run's end; NULL: none */
 };
@@ -96,7 +113,7 @@ struct chela_acp {
     struct ch_rpc_lines lines;
     struct ch_rpc_peer *peer;
     struct ch_acp_client client;
-    bool initialized;
+    const struct ch_acp_version *version; /* NULL: the editor has not initialized yet */
     unsigned inside; /* calls of chela_acp_feed and of the program's functions in progress */
     struct ch_list sessions, places;
 };
@@ -138,6 +155,11 @@ void ch_acp_session_commands(struct ch_acp_session *s);
 void ch_acp_servers_take(struct ch_acp_session *s, const struct ch_json *params);
 /* Offer the tools of the editor's servers to the agent. */
 void ch_acp_servers_attach(struct ch_acp_session *s);
+
+/* --- acp_files.c */
+/* Let the tools of the agent see the files as the editor holds them. */
+void ch_acp_files_attach(struct ch_acp_session *s);
+void ch_acp_files_end(struct ch_acp_session *s);
 
 /* --- acp_turn.c */
 void ch_acp_turn_prompt(chela_acp *acp, struct ch_rpc_request *r, const struct ch_json *params);

@@ -274,6 +274,7 @@ static struct ch_acp_session *add_session(chela_acp *acp, const char *id,
     s->shown.notices = acp->client.notices;
     s->shown.compactions = acp->client.compaction;
     ch_list_init(&s->asks);
+    ch_list_init(&s->files);
     ch_list_add(&acp->sessions, &s->link);
     return s;
 }
@@ -301,6 +302,7 @@ void ch_acp_session_free(struct ch_acp_session *s) {
     if (s->close)
         reply_empty(s->close);
     drop_agent(s);
+    ch_acp_files_end(s);
     ch_acp_shown_release(&s->shown);
     ch_acp_input_free(s->input);
     place_leave(acp, s->place);
@@ -321,8 +323,10 @@ int ch_acp_session_agent(struct ch_acp_session *s, struct chela_error *err) {
         rc = s->acp->host.agent(s->place->given.handle, &s->choice, &s->agent, &s->hold, err,
                                 s->acp->host.user);
     s->acp->inside--;
-    if (!had && rc == 0)
-        ch_acp_servers_attach(s);
+    if (had || rc < 0)
+        return rc;
+    ch_acp_servers_attach(s);
+    ch_acp_files_attach(s);
     return rc;
 }
 
@@ -422,13 +426,16 @@ void ch_acp_session_new(chela_acp *acp, struct ch_rpc_request *r, const struct c
     session_opened(s);
 }
 
-/* The session must be of this directory, or of none. */
-static int check_note(struct ch_acp_session *s, struct chela_error *err) {
+/* The session must be of this directory, or of none. found: the result of looking it up; a
+ * session that has a note and was never prompted is empty. */
+static int check_note(struct ch_acp_session *s, int found, struct chela_error *err) {
     struct notes notes = {0};
     int rc = chela_store_items(s->place->given.store, CHELA_STORE_NOTES, gather_note, &notes, err);
     const char *cwd = rc == 0 ? find_note(&notes, s->id) : NULL;
     if (cwd && strcmp(cwd, s->place->cwd) != 0)
         rc = ch_fail(err, CHELA_EINVAL, "session %s belongs to the directory %s", s->id, cwd);
+    else if (rc == 0 && !cwd && found < 0)
+        rc = found;
     else if (rc == 0 && !cwd)
         write_note(s);
     ch_buf_release(&notes.all);
@@ -458,8 +465,8 @@ static void open_stored(chela_acp *acp, struct ch_rpc_request *r, const struct c
     s = add_session(acp, key, place);
     ch_acp_servers_take(s, params);
     int rc = ch_acp_follow_replay(s, replay, &err);
-    if (rc == 0)
-        rc = check_note(s, &err);
+    if (rc == 0 || rc == CHELA_ENOENT)
+        rc = check_note(s, rc, &err);
     if (rc == 0)
         rc = ch_acp_session_agent(s, &err);
     if (rc < 0) {
@@ -649,6 +656,23 @@ static bool set_option(struct ch_acp_session *s, struct ch_sv id, struct ch_sv v
     return false;
 }
 
+/* The mode has changed: as an option, or as the mode of editors that know no options. */
+static void send_mode(struct ch_acp_session *s, bool as_option) {
+    CH_BUF_AUTO update = {0};
+    struct ch_jw w = ch_jw(&update);
+    ch_jw_begin(&w, '{');
+    ch_jw_kcstr(&w, "sessionUpdate", as_option ? "config_option_update" : "current_mode_update");
+    if (as_option) {
+        ch_jw_key(&w, "configOptions");
+        write_options(&w, s);
+    } else {
+        ch_jw_kcstr(&w, "currentModeId",
+                    choice_of(modes, CH_LEN(modes), (int)s->choice.mode)->value);
+    }
+    ch_jw_end(&w, '}');
+    ch_acp_send_update(ch_buf_sv(&update), s);
+}
+
 static void change_option(chela_acp *acp, struct ch_rpc_request *r, const struct ch_json *params,
                           struct ch_sv id, struct ch_sv value, bool old) {
     CH_BUF_AUTO out = {0};
@@ -670,6 +694,8 @@ static void change_option(chela_acp *acp, struct ch_rpc_request *r, const struct
     }
     ch_jw_end(&w, '}');
     ch_acp_reply(r, &out);
+    if (ch_sv_is(id, "mode")) /* two ways to choose: the other one is told */
+        send_mode(s, old);
 }
 
 void ch_acp_session_mode(chela_acp *acp, struct ch_rpc_request *r, const struct ch_json *params) {

@@ -11,7 +11,10 @@
 #include "agent/context/context_budget.h"
 #include "agent/handle/runtime.h"
 #include "agent/handle/session.h"
+#include "agent/journal/emit.h"
 #include "agent/journal/run_journal.h"
+#include "agent/machine/media.h"
+#include "agent/session/session.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "tool/process/jobs.h"
@@ -169,7 +172,7 @@ static void on_event(const struct chela_event *ev, void *user) {
     struct ch_acp_session *s = user;
     if (ev->type == CHELA_EV_TURN_END && s->run)
         s->shown.window = ch_context_budget_room(s->run).window;
-    ch_acp_update_event(&s->shown, ev, ch_acp_send_update, s);
+    s->acp->version->event(&s->shown, ev, ch_acp_send_update, s);
     if (ev->type == CHELA_EV_APPROVAL_REQUIRED || ev->type == CHELA_EV_CLIENT_TOOL_REQUIRED)
         add_ask(s, ev);
     else if (ev->type == CHELA_EV_RUN_END)
@@ -226,14 +229,30 @@ static int start_input(struct ch_acp_session *s, struct chela_error *err) {
     return rc;
 }
 
+/* Add a prompt to the run in progress. */
+static int turn_enqueue(struct ch_acp_session *s, const struct ch_acp_input *in, bool follow_up,
+                        struct chela_error *err) {
+    const struct ch_media_input text = {
+        .kind = CH_MSG_USER, .text = ch_buf_sv(&in->text), .ts = ch_run_now(s->run)};
+    struct ch_msg *m;
+    int rc = in->text.n > CH_LIMIT_INPUT
+                 ? ch_fail(err, CHELA_ELIMIT, "the prompt is too long")
+                 : ch_media_message(&text, in->media, in->nmedia, &m, err);
+    if (rc < 0)
+        return rc;
+    rc = ch_session_enqueue(s->run, follow_up, m, NULL);
+    if (rc < 0)
+        ch_msg_free(m);
+    return rc;
+}
+
 /* Continue the run that the session has; a new prompt follows it. */
 static int resume_run(struct ch_acp_session *s, struct chela_error *err) {
     struct chela_run_opts opts = run_opts(s);
     int rc = chela_run_resume(s->session, &opts, &s->run, err);
     if (rc == 0 && s->input) {
-        struct ch_acp_input *in = CH_TAKE(s->input);
-        rc = chela_run_follow_up(s->run, ch_buf_str(&in->text), in->text.n);
-        ch_acp_input_free(in);
+        rc = turn_enqueue(s, s->input, true, err);
+        ch_acp_input_free(CH_TAKE(s->input));
     }
     return rc;
 }
@@ -310,8 +329,8 @@ static void add_prompt(struct ch_acp_session *s, struct ch_rpc_request *r) {
 /* A prompt during a run. */
 static void turn_steer(struct ch_acp_session *s, struct ch_rpc_request *r,
                        const struct ch_acp_input *in) {
-    bool fits = s->nprompts < CH_LEN(s->prompts) && in->nmedia == 0;
-    if (!fits || chela_run_steer(s->run, ch_buf_str(&in->text), in->text.n) < 0)
+    bool fits = s->nprompts < CH_LEN(s->prompts);
+    if (!fits || turn_enqueue(s, in, false, NULL) < 0)
         ch_acp_refuse(r, CH_RPC_INVALID_REQUEST,
                       "session %s works on a prompt, and this one cannot join it", s->id);
     else

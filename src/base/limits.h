@@ -345,6 +345,15 @@
 #define CH_DEFAULT_MCP_ASK_MS (10 * 60000) /* time to answer a question while the call waits */
 #define CH_DEFAULT_MCP_TTL_MS 60000       /* a client may use a list without asking again */
 #define CH_DEFAULT_MCP_RETRY_MS 1000      /* a client returns to a stream that ended */
+#define CH_LIMIT_MCP_TOKENS 256           /* OAuth tokens that the gateway knows to be valid */
+#define CH_LIMIT_MCP_TOKEN (8 * CH_KB)    /* bytes of an OAuth token */
+#define CH_LIMIT_MCP_TOKEN_ANSWER (64 * CH_KB) /* what an authorization server says about one */
+#define CH_DEFAULT_MCP_TOKEN_MS 60000     /* time that the answer about a token is used */
+#define CH_DEFAULT_MCP_INTROSPECT_MS 10000 /* time for that answer */
+#define CH_LIMIT_MCP_TASK 1024            /* bytes of the id of a task at a server */
+#define CH_LIMIT_MCP_POLLS 8              /* consecutive failed looks at a task */
+#define CH_LIMIT_MCP_INTERVAL_MS 60000    /* longest interval between looks at a task */
+#define CH_DEFAULT_MCP_POLL_MS 1000       /* interval between looks at a task */
 #define CH_LIMIT_MCP_LOGINS 3             /* log-ins for one request to an MCP server */
 #define CH_DEFAULT_MCP_LOGIN_MS (10 * 60000) /* time for a person to log in */
 #define CH_DEFAULT_MCP_LEAVE_MS 1000      /* time for a server to end before it is terminated */
@@ -380,6 +389,7 @@
 #define CH_LIMIT_ACP_MESSAGE (64 * CH_MB) /* one message of an editor */
 #define CH_LIMIT_ACP_DIFF (1 * CH_MB)     /* a file whose content before a change is shown */
 #define CH_LIMIT_ACP_OUTPUT (16 * CH_KB)  /* output of a running call that an editor is shown */
+#define CH_LIMIT_EDITOR_MS 15000          /* answer of an editor about a file */
 #define CH_LIMIT_ACP_FORWARD_MS 15000     /* wait for a gateway to take a prompt up */
 #define CH_LIMIT_ACP_PROMPTS 8            /* prompts of an editor that one run answers */
 #define CH_LIMIT_ACP_SERVERS 32           /* MCP servers that an editor passes with a session */

@@ -74,7 +74,8 @@ prompt 10 wait
 permission 2 >/dev/null
 decide 2 allow
 see '.params.update.status? == "in_progress" and .params.update.toolCallId != null' >/dev/null
-prompt 11 'never mind'
+dot=iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==
+request 11 session/prompt "{\"sessionId\":\"$id\",\"prompt\":[{\"type\":\"text\",\"text\":\"never mind\"},{\"type\":\"image\",\"mimeType\":\"image/png\",\"data\":\"$dot\"}]}"
 for ((i = 20; i < 27; i++)); do prompt $i "word-$i"; done
 is "a prompt too many is refused" "$(answer 26 | code)" -32600
 say "{\"jsonrpc\":\"2.0\",\"method\":\"session/cancel\",\"params\":{\"sessionId\":\"$id\"}}"
@@ -82,6 +83,7 @@ is "cancel answers the prompt" "$(answer 10 | jq -r .result.stopReason)" cancell
 is "and the one that steered" "$(answer 11 | jq -r .result.stopReason)" cancelled
 chela sessions export "$id" --store "$store"
 check "a prompt that was accepted is stored" grep -q word-25 "$out"
+check "with its image" grep -q "$dot" "$out"
 is "one that was refused is not" "$(grep -c word-26 "$out")" 0
 request 12 session/load "{\"sessionId\":\"$id\",\"cwd\":\"$tmp\",\"mcpServers\":[]}"
 is "a session of another directory" "$(answer 12 | code)" -32602
@@ -98,6 +100,17 @@ chela sessions list --store "$store" --json
 is "nothing is left to be resumed" "$(jq -r --arg id "$id" '.[] | select(.key == $id).status' "$out")" idle
 finish
 is "no error was printed" "$(cat "$err")" ""
+begin
+hello
+open 2
+finish
+begin
+hello
+request 3 session/load "{\"sessionId\":\"$id\",\"cwd\":\"$space\",\"mcpServers\":[]}"
+is "a session without a prompt can be loaded" "$(answer 3 | jq -r '.result | has("modes")')" true
+prompt 4 hi
+is "and used" "$(answer 4 | jq -r .result.stopReason)" end_turn
+finish
 
 # --- other processes
 begin

@@ -19,7 +19,7 @@ const about = {
   initialize: 'Initialize', 'session/new': 'NewSession', 'session/load': 'LoadSession', 'session/resume': 'ResumeSession',
   'session/list': 'ListSessions', 'session/close': 'CloseSession', 'session/delete': 'DeleteSession', 'session/set_mode': 'SetSessionMode',
   'session/set_config_option': 'SetSessionConfigOption', 'session/prompt': 'Prompt', 'session/request_permission': 'RequestPermission',
-  'elicitation/create': 'CreateElicitation',
+  'elicitation/create': 'CreateElicitation', 'fs/read_text_file': 'ReadTextFile', 'fs/write_text_file': 'WriteTextFile',
 };
 const notes = { 'session/update': 'SessionNotification', 'session/cancel': 'CancelNotification', '$/cancel_request': 'CancelRequestNotification' };
 
@@ -96,6 +96,11 @@ async function connect(talk, { answer = 'allow', capabilities = {}, flags = [] }
   if (capabilities.elicitation) {
     app.onRequest(methods.client.elicitation.create, async () => ({ action: 'accept', content: { answer: 'green' } }));
   }
+  const buffers = new Map();
+  if (capabilities.fs) {
+    app.onRequest(methods.client.fs.readTextFile, async ({ params }) => ({ content: buffers.get(params.path) ?? readFileSync(params.path, 'utf8') }))
+      .onRequest(methods.client.fs.writeTextFile, async ({ params }) => { buffers.set(params.path, params.content); return {}; });
+  }
   const until = (test) => new Promise((resolve, reject) => {
     const timer = setTimeout(() => reject(new Error(`not seen: ${test}\n${JSON.stringify(updates.slice(-5))}`)), 30000);
     const look = () => { if (updates.some(test)) { clearTimeout(timer); resolve(); } };
@@ -105,7 +110,7 @@ async function connect(talk, { answer = 'allow', capabilities = {}, flags = [] }
   try {
     return await app.connectWith(ndJsonStream(Writable.toWeb(child.stdin), Readable.toWeb(child.stdout)), async (ctx) => {
       const started = await ctx.request(methods.agent.initialize, { protocolVersion: 1, clientCapabilities: capabilities });
-      return talk({ ctx, child, started, updates, asked, until, ask: (fn) => { onAsk = fn; } });
+      return talk({ ctx, child, started, buffers, updates, asked, until, ask: (fn) => { onAsk = fn; } });
     });
   } finally {
     child.kill('SIGKILL');
@@ -145,6 +150,14 @@ await check('a rejected call is not run, and the model is told', () => connect(a
   const last = updates.filter((u) => u.sessionUpdate === 'tool_call_update').at(-1);
   same(last.status, 'failed', 'status');
 }, { answer: 'reject' }));
+
+await check('files go through an editor that holds them', () => connect(async ({ ctx, buffers }) => {
+  const { sessionId } = await open(ctx);
+  writeFileSync(join(work, 'a.txt'), 'old\n');
+  same((await prompt(ctx, sessionId, 'please fix')).stopReason, 'end_turn', 'reason');
+  same([...buffers], [[join(work, 'a.txt'), 'hello\n']], 'buffers');
+  same(readFileSync(join(work, 'a.txt'), 'utf8'), 'old\n', 'disk');
+}, { capabilities: { fs: { readTextFile: true, writeTextFile: true } } }));
 
 await check('list and load: the whole conversation comes again', () => connect(async ({ ctx, updates }) => {
   const { sessions } = await ctx.request(methods.agent.session.list, { cwd: work });
@@ -213,10 +226,14 @@ await check('without forms the question ends the turn, and the next prompt answe
   same(said(updates), 'Which?\n1. red\n2. blueYou said blue', 'answer');
 }));
 
-await check('options: mode, model, reasoning, approval', () => connect(async ({ ctx, asked }) => {
+await check('options: mode, model, reasoning, approval', () => connect(async ({ ctx, asked, until }) => {
   const { sessionId, configOptions, modes } = await open(ctx);
   same(configOptions.map((o) => o.id), ['mode', 'model', 'reasoning', 'approval'], 'options');
   same(modes.currentModeId, 'react', 'mode');
+  await ctx.request(methods.agent.session.setMode, { sessionId, modeId: 'plan' });
+  await until((u) => u.sessionUpdate === 'config_option_update' && u.configOptions[0].currentValue === 'plan');
+  await ctx.request(methods.agent.session.setConfigOption, { sessionId, configId: 'mode', value: 'react' });
+  await until((u) => u.sessionUpdate === 'current_mode_update' && u.currentModeId === 'react');
   const { configOptions: now } = await ctx.request(methods.agent.session.setConfigOption, { sessionId, configId: 'approval', value: 'auto' });
   same(now.find((o) => o.id === 'approval').currentValue, 'auto', 'value');
   await prompt(ctx, sessionId, 'please fix');

@@ -15,6 +15,7 @@
 #include "tool/select/select.h"
 
 struct ch_agent_features;
+struct ch_buffers;
 struct ch_tool_embedding;
 struct ch_sandbox_policy;
 struct ch_tool_settings;
@@ -64,6 +65,7 @@ struct chela_agent {
     struct ch_approvals *approvals;
     enum ch_consent ask_means;
     struct ch_sandbox_policy *sandbox; /* in `arena` */
+    struct ch_buffers *buffers; /* a counted reference: files of an editor; NULL: none */
     struct ch_arena arena;
     struct chela_hooks *hooks;
     size_t nhooks;

@@ -8,6 +8,7 @@
 #include "model/provider/target.h"
 #include "agent/run/feature.h"
 #include "base/error.h"
+#include "tool/call/buffers.h"
 #include "tool/call/function.h"
 #include "tool/registry/settings.h"
 
@@ -91,6 +92,7 @@ void ch_agent_free(chela_agent *a) {
     ch_tool_embedding_free(a->embedding);
     ch_skills_release(&a->skills);
     ch_settings_unref(a->settings);
+    ch_buffers_unref(a->buffers);
     ch_policies_free(a->policies);
     ch_approvals_free(a->approvals);
     ch_target_free(a->summariser);

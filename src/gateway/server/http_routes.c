@@ -7,6 +7,7 @@
 #include "gateway/http/channel_api.h"
 #include "gateway/http/console.h"
 #include "gateway/http/health.h"
+#include "gateway/http/mcp_api.h"
 #include "gateway/http/metrics.h"
 #include "gateway/http/notices.h"
 #include "gateway/http/openai.h"
@@ -69,6 +70,11 @@ const struct ch_http_route ch_http_routes[] = {
     {"POST", "/channels/{}/events", CH_ROUTE_OPEN | CH_ROUTE_SMALL | CH_ROUTE_RAW,
      ch_channel_api_receive},
     {"POST", "/tools/invoke", CH_ROUTE_KEYED | CH_ROUTE_ONCE, ch_tools_invoke},
+    {"POST", "/mcp", CH_ROUTE_RAW | CH_ROUTE_BEARER, ch_mcp_api_serve},
+    {"GET", "/mcp", CH_ROUTE_BEARER, ch_mcp_api_serve},
+    {"DELETE", "/mcp", CH_ROUTE_BEARER, ch_mcp_api_serve},
+    {"GET", "/.well-known/oauth-protected-resource", CH_ROUTE_OPEN, ch_mcp_api_metadata},
+    {"GET", "/.well-known/oauth-protected-resource/mcp", CH_ROUTE_OPEN, ch_mcp_api_metadata},
     {"GET", "/api/usage", 0, ch_usage_get},
     {"GET", "/metrics", 0, ch_metrics_get},
     {.method = NULL},

@@ -21,6 +21,7 @@
 #include "base/limits.h"
 #include "base/utf8.h"
 #include "tool/call/aftermath.h"
+#include "tool/call/buffers.h"
 #include "tool/call/consent.h"
 #include "tool/registry/argument_validation.h"
 #include "tool/call/progress.h"
@@ -100,6 +101,8 @@ chela_call *ch_call_new(const struct ch_call_env *env, void *owner, const struct
     call->session = ch_arena_str(&call->arena, ch_sv_str(env->session));
     call->guard = call_make_guard(call);
     call->key = make_key(call, index);
+    call->buffers = env->buffers;
+    ch_buffers_ref(call->buffers);
     ch_buf_init(&call->answer.text, CH_LIMIT_TOOL_OUTPUT);
     call->answer.shape = env->shape;
     call->answer.shape.tool = call->name;
@@ -124,6 +127,7 @@ void ch_call_unref(chela_call *call) {
     ch_outcome_release(&call->made);
     ch_outcome_release(&call->outcome);
     ch_tool_unref(call->tool);
+    ch_buffers_unref(call->buffers);
     ch_arena_release(&call->arena);
     ch_free(call);
 }
@@ -567,6 +571,14 @@ void ch_call_rest(chela_call *call) {
         drop_suspended(call);
     }
     ch_call_unref(call);
+}
+
+void ch_call_checkpoint(chela_call *call, const char *state) {
+    if (!call->env)
+        return;
+    ch_timer_stop(call->env->loop, &call->timer);
+    if (call->env->checkpoint)
+        call->env->checkpoint(call, state);
 }
 
 void ch_call_abandon(chela_call *call) {

@@ -44,6 +44,8 @@ static const struct reason reasons[] = {
     {EDQUOT, "unavailable", "the disk quota is used up"},
     {EMFILE, "unavailable", "too many files are open"},
     {ENFILE, "unavailable", "too many files are open"},
+    {ECONNREFUSED, "permission_denied", "the editor refused to write the file"},
+    {ETIMEDOUT, "unavailable", "the editor did not answer, and may have written the file"},
     {ENXIO, "invalid_arguments", "it is not a regular file"},
     {ECANCELED, "cancelled", "the call was cancelled"},
     {0, "internal", "input/output error"},

@@ -150,8 +150,7 @@ static int path_follow(struct walk *w, const char *name) {
     return 0;
 }
 
-/* The path of an open file, according to the kernel; false: unknown, or deleted. */
-static bool path_of_descriptor(int fd, struct ch_buf *out) {
+bool ch_path_of(int fd, struct ch_buf *out) {
     char link[64], path[PATH_MAX];
 
     snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
@@ -183,7 +182,7 @@ bool ch_path_is_listed(const char *const *list, int fd) {
 
     if (!list || !*list)
         return false;
-    path_of_descriptor(fd, &path);
+    ch_path_of(fd, &path);
     return is_listed(list, ch_buf_str(&path), fstat(fd, &st) == 0 ? &st : NULL);
 }
 
@@ -193,7 +192,7 @@ static bool leaf_is_listed(const struct walk *w, const char *const *list, const 
     CH_BUF_AUTO given = {0}, path = {0};
     struct stat st;
 
-    if (!list || !*list || !path_of_descriptor(top(w), &given))
+    if (!list || !*list || !ch_path_of(top(w), &given))
         return false;
     bool there = fstatat(top(w), name, &st, AT_SYMLINK_NOFOLLOW) == 0;
     ch_buf_addf(&given, "/%s/%s", name, ch_buf_str(&w->todo));

@@ -53,6 +53,8 @@ struct ch_path_guard {
 /* As ch_path_open, for a tool: -CH_PATH_EHIDDEN for a hidden file under any name. An absolute
  * path below a directory of `shared` is opened, too. */
 int ch_path_open_shown(const struct ch_path_guard *guard, const char *given, int flags);
+/* The path of an open file, according to the kernel; false: unknown. */
+bool ch_path_of(int fd, struct ch_buf *out);
 /* True if an open file is one of the list (NULL: no), or lies below one. */
 bool ch_path_is_listed(const char *const *list, int fd);
 

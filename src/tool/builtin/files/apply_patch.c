@@ -15,6 +15,7 @@
 #include "base/mem.h"
 #include "tool/builtin/files/patch.h"
 #include "tool/builtin/files/stage.h"
+#include "tool/call/buffers.h"
 #include "tool/call/call.h"
 #include "tool/call/call_view.h"
 #include "tool/call/resource_locks.h"
@@ -300,6 +301,20 @@ static int write_files(struct job *j) {
     return CHELA_EINVAL;
 }
 
+/* Give an editor the new texts, so that its unsaved ones do not undo the patch. The files on
+ * disk have them already. */
+static void show_files(struct job *j) {
+    for (size_t i = 0; i < j->n && j->call->buffers; i++) {
+        const struct slot *s = &j->slots[i];
+        struct ch_place place = {.dir = -1};
+
+        if (s->touched && s->is &&
+            ch_call_path_place(j->call, s->path, CH_MAKING_FILE, false, &place) == 0)
+            ch_buffers_write(j->call->buffers, j->call, place.dir, place.leaf, ch_buf_sv(&s->text));
+        ch_place_release(&place);
+    }
+}
+
 static void apply_patch_report(struct job *j) {
     size_t n = j->patch.nfiles;
 
@@ -330,8 +345,10 @@ int ch_apply_patch_run(chela_call *call, void *user) {
     }
     if (rc == 0)
         rc = write_files(&j);
-    if (rc == 0)
+    if (rc == 0) {
+        show_files(&j);
         apply_patch_report(&j);
+    }
     apply_patch_release(&j);
     return rc;
 }

@@ -3,11 +3,13 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <sys/mman.h>
 #include <sys/random.h>
 #include <unistd.h>
 
 #include "base/limits.h"
 #include "base/mem.h"
+#include "tool/call/buffers.h"
 #include "tool/call/call.h"
 #include "tool/call/call_view.h"
 #include "tool/call/resource_locks.h"
@@ -58,6 +60,51 @@ int ch_file_check(chela_call *call, void *user) {
     return 0;
 }
 
+static int files_file_write_all(const chela_call *call, int fd, struct ch_sv s) {
+    while (s.n > 0) {
+        if (chela_call_cancelled(call))
+            return -ECANCELED;
+        ssize_t n = write(fd, s.p, CH_MIN(s.n, CH_MB));
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return -errno;
+        s = ch_sv(s.p + n, s.n - (size_t)n);
+    }
+    return 0;
+}
+
+static int text_file(const chela_call *call, struct ch_sv text) {
+    int fd = memfd_create("text", MFD_CLOEXEC);
+
+    if (fd < 0)
+        return -errno;
+    int rc = files_file_write_all(call, fd, text);
+    if (rc == 0 && lseek(fd, 0, SEEK_SET) < 0)
+        rc = -errno;
+    if (rc == 0)
+        return fd;
+    close(fd);
+    return rc;
+}
+
+/* Returns fd, or a file with the text that an editor has of this file instead. */
+static int as_edited(const chela_call *call, int fd) {
+    CH_BUF_AUTO text = {0};
+    char head[512];
+    ssize_t n = pread(fd, head, sizeof(head), 0);
+    int rc = n < 0 ? -errno : 0;
+
+    if (rc == 0 && !ch_file_is_text(ch_sv(head, (size_t)n)))
+        return fd;
+    if (rc == 0)
+        rc = ch_buffers_read(call->buffers, call, fd, &text);
+    if (rc == -ENOTSUP)
+        return fd;
+    close(fd);
+    return rc < 0 ? rc : text_file(call, ch_buf_sv(&text));
+}
+
 int ch_file_open(const chela_call *call, const char *path, struct stat *st) {
     int fd = ch_path_open_shown(&call->guard, path, 0);
     int error = 0;
@@ -70,6 +117,8 @@ int ch_file_open(const chela_call *call, const char *path, struct stat *st) {
         error = -EISDIR;
     else if (!S_ISREG(st->st_mode))
         error = -EINVAL;
+    if (error == 0 && call->buffers && (uint64_t)st->st_size <= CH_LIMIT_FILE_READ)
+        return as_edited(call, fd);
     if (error == 0)
         return fd;
     close(fd);
@@ -134,20 +183,6 @@ static int open_temp(const struct ch_place *place, char name[CH_TEMP_NAME], mode
     return -EEXIST;
 }
 
-static int files_file_write_all(const chela_call *call, int fd, struct ch_sv s) {
-    while (s.n > 0) {
-        if (chela_call_cancelled(call))
-            return -ECANCELED;
-        ssize_t n = write(fd, s.p, CH_MIN(s.n, CH_MB));
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return -errno;
-        s = ch_sv(s.p + n, s.n - (size_t)n);
-    }
-    return 0;
-}
-
 /* The owner is kept if permitted; set-id bits are dropped. */
 static int copy_mode(int fd, const struct stat *old) {
     if (fchown(fd, old->st_uid, old->st_gid) < 0 && errno != EPERM)
@@ -187,7 +222,12 @@ int ch_file_replace(const chela_call *call, const struct ch_place *place, const 
     int there = ch_file_look(place, &old);
     if (there < 0)
         return there;
-    int rc = ch_file_temp(call, place, there ? &old : NULL, content, temp);
+    if (expect && (!there || !ch_file_same(&old, expect)))
+        return -EBUSY;
+    int rc = ch_buffers_write(call->buffers, call, place->dir, place->leaf, content);
+    if (rc != -ENOTSUP)
+        return rc;
+    rc = ch_file_temp(call, place, there ? &old : NULL, content, temp);
     if (rc < 0)
         return rc;
     if (chela_call_cancelled(call))

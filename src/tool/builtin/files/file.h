@@ -15,7 +15,8 @@ int ch_file_arg(chela_call *call, const char **path);
 /* First check of every tool with a path argument: rejects a path that cannot be valid. */
 int ch_file_check(chela_call *call, void *user);
 
-/* Open a regular file for reading; *st is filled. A descriptor or -errno. */
+/* Open a regular file for reading; *st describes the file on disk. A descriptor or -errno. If
+ * an editor has the file open, the descriptor has the editor's text, whose size may differ. */
 int ch_file_open(const chela_call *call, const char *path, struct stat *st);
 
 /* Append the contents of fd. Returns 0, -EFBIG past max bytes, -ECANCELED, or -errno. */
@@ -23,6 +24,7 @@ int ch_file_read(const chela_call *call, int fd, size_t max, struct ch_buf *out)
 
 /* Replace a file by content, or create the file. The replacement is atomic: readers see the
  * old file or the new one, also after a crash. Mode and owner of an existing file are kept.
+ * An editor that writes files (tool/call/buffers.h) replaces the file in its own way.
  * expect: NULL, or the file's stat when it was read; -EBUSY if the file changed since then. */
 int ch_file_replace(const chela_call *call, const struct ch_place *place, const struct stat *expect,
                     struct ch_sv content);

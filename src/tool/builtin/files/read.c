@@ -265,7 +265,7 @@ static int files_read_file(chela_call *call, const char *path, int fd, const str
 int ch_read_run(chela_call *call, void *user) {
     struct reading r = {.line = 1, .room = ch_room_less(ch_call_room(call), NOTES)};
     const char *path;
-    struct stat st;
+    struct stat disk, st;
 
     (void)user;
     int rc = ch_file_arg(call, &path);
@@ -273,13 +273,14 @@ int ch_read_run(chela_call *call, void *user) {
         rc = files_read_range(call, &r);
     if (rc < 0)
         return rc;
-    int fd = ch_file_open(call, path, &st);
+    int fd = ch_file_open(call, path, &disk);
     if (fd == -EISDIR)
         return chela_result_error(call, "invalid_arguments",
                                   "Cannot read %s: it is a directory; use ls.", path);
     if (fd < 0)
         return ch_call_path_missing(call, "read", path, fd);
-    rc = files_read_file(call, path, fd, &st, &r);
+    rc = fstat(fd, &st) < 0 ? ch_call_path_refuse(call, "read", path, -errno)
+                            : files_read_file(call, path, fd, &st, &r);
     close(fd);
     ch_buf_release(&r.text);
     return rc;
