@@ -11,7 +11,7 @@ cd "$(dirname "$0")/../.." || exit 2
 
 program=$(realpath "$program")
 start_lark
-follower=
+follower='' pid_a='' pid_b='' at_a='' p=''
 trap 'for p in "$pid_a" "$pid_b" "$follower" "$server_pid"; do [ -z "$p" ] || kill -9 "$p"; done 2>/dev/null; stop_servers; rm -rf "$tmp"' EXIT
 
 configure() { # NODE STORE
