@@ -28,6 +28,7 @@ struct approval_decision {
     struct ch_arena arena;
     struct chela_channel_decision d; /* in the arena */
     bool in_words;
+    bool stops; /* the run ends */
     struct ch_request *request; /* waits for the response; may be NULL */
     chela_channel_decided_fn *done;
     void *tag;
@@ -120,6 +121,8 @@ static int decision_carry_out(struct ch_delivery *d, struct ch_lane *l, struct c
     ch_lane_resume(l, ch_approval_prompt_policy(chat), &ignored); /* fails while other calls wait */
     if (l->running && ch_companion_of(ch_chat_service_agent(chat)))
         ch_chat_room_follow(chat, l);
+    if (l->running && ch_json_bool(ch_json_get(d->data, "stop"), false))
+        chela_cancel(l->run, "stopped by /stop");
     ch_log(CH_LOG_INFO, "gateway", "%s: %s, by %s", approval, word, by);
     return 0;
 }
@@ -182,6 +185,8 @@ static void decision_start(struct approval_decision *g) {
     ch_jw_kcstr(&w, "approval", g->d.approval);
     ch_jw_kcstr(&w, "word", g->d.word);
     ch_jw_kcstr(&w, "by", g->d.by);
+    if (g->stops)
+        ch_jw_kbool(&w, "stop", true);
     ch_random_id(CH_PRESS_EVENT, id);
     ch_delivery_accept(ch_delivery_new(g->chat->gw, ch_chat_press.name, id, g->d.session, "",
                                        ch_buf_sv(&data)),
@@ -216,7 +221,9 @@ bool ch_approval_decision_deny_all(struct ch_chat_service *chat, const char *ses
         struct chela_channel_decision d = {
             .session = session, .approval = a->id, .word = "deny", .by = by};
         any = true;
-        ch_approval_decision_apply_in_words(chat, &d, ignore_answer, NULL);
+        struct approval_decision *g = decision_new(chat, &d, true, ignore_answer, NULL);
+        g->stops = true;
+        decision_start(g);
     }
     return any;
 }
