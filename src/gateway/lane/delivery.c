@@ -301,7 +301,8 @@ static int delivery_begin_run(struct ch_delivery *d, struct ch_lane *l, struct c
     struct ch_msg *m = ch_msg_text(timer ? CH_MSG_TIMER : CH_MSG_WEBHOOK,
                                    ch_sv_str(delivery_text(d, "text")), now);
     struct chela_run_opts opts = CHELA_RUN_OPTS(.approve = CHELA_APPROVE_ASK, .event_id = d->id,
-                                                .drop_if = wake ? CH_WAKE_OK : NULL);
+                                                .drop_if = wake ? CH_WAKE_OK : NULL,
+                                                .traceparent = delivery_text(d, "traceparent"));
     int rc = timer ? d->gw->attach_chat(l, &opts.answer_to, &opts.approve, err) : 0;
     if (rc < 0) {
         ch_msg_free(m);
