@@ -438,8 +438,8 @@ void served_check_news(const char *modules, const char *url) {
     chela_store *holder = served_must_open(modules, url), *other = served_must_open(modules, url);
     struct listener l = {.store = holder, .stop = eventfd(0, EFD_CLOEXEC)};
     int64_t now = ch_store_now();
-    struct chela_store_claim claim = {
-        .key = "news", .agent = "main", .owner = "a b c 1 2 3", .now = now, .until = now + 60000};
+    struct chela_store_claim claim = {.key = "news", .agent = "main", .owner = "a b c 1 2 3",
+                                      .now = now, .until = now + 60000, .create = 1};
     struct chela_error err = {0};
     pthread_t thread;
     assert_int_equal(ch_store_open_session(holder, &claim, ignore_row, NULL, &err), 0);
