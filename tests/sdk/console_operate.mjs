@@ -65,7 +65,7 @@ if (python) {
 await place.serve();
 const browser = await launch();
 const texts = (p, selector) => p.locator(selector).allTextContents();
-const toPage = async (p, name) => { await p.goto(`${place.url}/#/${name}`); await p.waitForSelector(`#view-page[data-page="${name}"]:not([hidden])`); await p.waitForFunction(() => !document.querySelector('#view-page > .nothing')?.textContent?.includes('…')); };
+const toPage = async (p, name) => { await p.goto(`${place.url}/#/${name}`); await p.waitForSelector(`#view-page[data-page="${name}"]:not([hidden])`); await p.waitForFunction(() => !document.querySelector('#view-page .nothing')?.textContent?.includes('…')); };
 const ends = (p, want) => p.waitForFunction((k) => document.querySelectorAll('.end').length === k, want);
 const pages = ['usage', 'memory', 'schedules', 'mcp', 'config', 'logs', 'nodes', 'agents', 'skills', 'channels', 'approvals'];
 
