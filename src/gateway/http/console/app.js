@@ -266,7 +266,9 @@ async function showPage(name, rest) {
   open.watchNotices();
   try {
     const module = await import(`./${pages[name]}.js`);
-    if (location.hash === hash) leave = await module.showPage(place, name, rest) ?? null;
+    const ended = location.hash === hash ? await module.showPage(place, name, rest) : null;
+    if (place.isConnected) leave = ended ?? null;
+    else ended?.();
   } catch (error) {
     trouble(error);
     place.replaceChildren(make("p.nothing", {}, error.message));
