@@ -71,6 +71,7 @@
 #include "chela/tool.h"
 #include "chela/trace.h"
 #include "chela/trust.h"
+#include "chela/undo.h"
 #include "chela/version.h"
 #include "chela/why.h"
 #include "chela/wire.h"

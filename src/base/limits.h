@@ -365,6 +365,20 @@
 #define CH_LIMIT_WHY_PARTS 1024          /* parts of a request that are taken away */
 #define CH_LIMIT_WHY_SENTENCES 64        /* parts of one text */
 #define CH_LIMIT_WHY_CALLS 1000          /* model calls of one search */
+#define CH_LIMIT_UNDO_FILE CH_MB          /* one file that is copied before a command, for undo */
+#define CH_LIMIT_UNDO_EDITED (16 * CH_MB) /* one file that is copied before a file tool, for undo */
+#define CH_LIMIT_UNDO_COPIES (64 * CH_MB) /* all files that are copied before a command, for undo */
+#define CH_LIMIT_UNDO_COPIED 20000        /* files that are copied before a command, for undo */
+#define CH_LIMIT_UNDO_FILES 200000        /* files and directories of a scan for undo */
+#define CH_LIMIT_UNDO_DEPTH 64            /* nested directories of a scan for undo */
+#define CH_LIMIT_UNDO_CHANGES 10000       /* changed files remembered for a message */
+#define CH_LIMIT_UNDO_CALLS 50            /* calls of a message that undo cannot take back */
+#define CH_LIMIT_UNDO_MESSAGES 200        /* messages of a workspace whose files can be restored */
+#define CH_LIMIT_UNDO_PACK (256 * CH_MB)  /* all copies of a workspace for undo */
+#define CH_LIMIT_UNDO_LOG (8 * CH_MB)     /* facts about changes of a workspace */
+#define CH_LIMIT_UNDO_SLOTS 8             /* programs that keep the changes of one workspace */
+#define CH_LIMIT_UNDO_RECORDS 100         /* workspaces whose changes are kept */
+#define CH_LIMIT_UNDO_DAYS 30             /* days without use after which a record is removed */
 #define CH_LIMIT_PART_IDS 4096           /* parts of requests that a session remembers as stored */
 #define CH_LIMIT_RECORD (64 * CH_MB)      /* one journal record */
 #define CH_LIMIT_SESSION_KEY 256          /* bytes of a session key */

@@ -21,6 +21,7 @@
 #include "base/limits.h"
 #include "base/utf8.h"
 #include "tool/call/aftermath.h"
+#include "tool/call/call_listener.h"
 #include "tool/call/buffers.h"
 #include "tool/call/consent.h"
 #include "tool/registry/argument_validation.h"
@@ -476,6 +477,9 @@ static void call_attempt(chela_call *call) {
     call->ran = call->working = true;
     call->suspended = false;
     ch_call_ref(call); /* reference of the work, until ch_call_worked */
+    struct ch_call_listener *listener = call->env->listener ? *call->env->listener : NULL;
+    if (listener)
+        listener->starting(listener, call);
     call->tool->ops->start(call);
 }
 
