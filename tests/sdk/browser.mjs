@@ -24,11 +24,10 @@ export class Place {
   write(name, text) {
     writeFileSync(join(this.space, name), text);
   }
-  chela(args, input) {
-    const child = spawn(join(build, 'chela'), args, { cwd: this.space, env: this.env(), stdio: ['pipe', 'pipe', 'inherit'] });
+  chela(args) {
+    const child = spawn(join(build, 'chela'), args, { cwd: this.space, env: this.env(), stdio: ['ignore', 'pipe', 'inherit'] });
     let out = '';
     child.stdout.on('data', (data) => { out += data; });
-    child.stdin.end(input ?? '');
     return new Promise((resolve, reject) => { child.on('exit', (code) => (code === 0 ? resolve(out) : reject(new Error(`chela ${args.join(' ')}: ${code}`)))); });
   }
   /* A session from its records. */

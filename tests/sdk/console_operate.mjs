@@ -65,7 +65,7 @@ if (python) {
 await place.serve();
 const browser = await launch();
 const texts = (p, selector) => p.locator(selector).allTextContents();
-const toPage = async (p, name) => { await p.goto(`${place.url}/#/${name}`); await p.waitForSelector(`#view-page[data-page="${name}"]:not([hidden])`); await p.waitForFunction(() => !document.querySelector('#view-page > .nothing')?.textContent?.includes('…')); };
+const toPage = async (p, name) => { await p.goto(`${place.url}/#/${name}`); await p.waitForSelector(`#view-page[data-page="${name}"]:not([hidden])`); await p.waitForFunction(() => !document.querySelector('#view-page .nothing')?.textContent?.includes('…')); };
 const ends = (p, want) => p.waitForFunction((k) => document.querySelectorAll('.end').length === k, want);
 const pages = ['usage', 'memory', 'schedules', 'mcp', 'config', 'logs', 'nodes', 'agents', 'skills', 'channels', 'approvals'];
 
@@ -208,7 +208,7 @@ if (page) {
     const live = await place.visit(browser);
     const event = (seq, type, more) => `id: run_x:${seq}\ndata: ${JSON.stringify({ type, run: 'run_x', seq, ts: now, ...more })}\n\n`;
     let saved = false;
-    await live.route('**/api/sessions/web%3Alive/records*', (route) => route.fulfill({ json: { records: saved ? [{ seq: 1, type: 'message', ts: now, data: { run: 'run_x', turn: 1, message: { role: 'assistant', content: [{ type: 'image', media_type: 'image/png', data: png, id: 'media/x.png' }] } } }] : [], live: true, last: 1 } }));
+    await live.route('**/api/sessions/web%3Alive/records*', (route) => route.fulfill({ json: { records: saved ? [{ seq: 1, type: 'message', ts: now, data: { run: 'run_x', turn: 1, message: { role: 'assistant', content: [{ type: 'opaque', name: 'server_tool_use', json: JSON.stringify({ type: 'server_tool_use', id: 'srv_0', name: 'fetch', input: { url: evil } }) }, { type: 'image', media_type: 'image/png', data: png, id: 'media/x.png' }] } } }] : [], live: true, last: 1 } }));
     await live.route('**/api/sessions/web%3Alive/events*', (route) => {
       const body = event(0, 'run_start', { session: 'web:live', agent: 'coder', model: 'm', mode: 'react' }) + event(1, 'turn_start', { turn: 1 })
         + event(2, 'server_tool', { id: 'srv_1', name: 'web_search', arguments: { query: evil }, result: 'three pages' }) + event(3, 'media', { media_type: 'image/png', path: 'media/x.png', bytes: 68 });
@@ -224,6 +224,9 @@ if (page) {
     await live.locator('.said-media img').waitFor();
     same(await live.locator('.said-media').count(), 1, 'the picture, once');
     same(await live.locator('.tool img').count(), 0, 'arguments are text');
+    await live.reload();
+    await live.locator('.tool[data-by=server]', { hasText: 'fetch' }).waitFor();
+    same(await live.locator('.said-media img').count(), 1, 'the picture, after a reload');
     await live.context().close();
   });
   await check('operate: axe in each page, both languages, both themes, at 200 %', async () => {

@@ -256,7 +256,9 @@ async function showPage(name, rest) {
   $("views").hidden = true;
   $("view-page").hidden = false;
   $("view-page").dataset.page = name;
-  $("view-page").replaceChildren(make("p.nothing", {}, say("chat.loading")));
+  /* A page that was left may still write to its own part. */
+  const place = make("div.page-of", {}, make("p.nothing", {}, say("chat.loading")));
+  $("view-page").replaceChildren(place);
   $("view-page").scrollTop = 0;
   state.view = "page";
   entitle();
@@ -264,10 +266,12 @@ async function showPage(name, rest) {
   open.watchNotices();
   try {
     const module = await import(`./${pages[name]}.js`);
-    if (location.hash === hash) leave = await module.showPage($("view-page"), name, rest) ?? null;
+    const ended = location.hash === hash ? await module.showPage(place, name, rest) : null;
+    if (place.isConnected) leave = ended ?? null;
+    else ended?.();
   } catch (error) {
     trouble(error);
-    $("view-page").replaceChildren(make("p.nothing", {}, error.message));
+    place.replaceChildren(make("p.nothing", {}, error.message));
   }
 }
 

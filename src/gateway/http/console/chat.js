@@ -98,6 +98,7 @@ export class Chat {
     this.consents = new Map();
     this.answers = new Map(); /* calls that wait for their result, by id */
     this.next = new Map(); /* by run: the next sequence number that is new */
+    this.filled = new Set(); /* records whose media are shown */
     this.inputs = new Map(); /* by run: {seq, content} of the message that began it */
     this.text = this.thought = this.planNode = null;
     this.indexes = new Map();
@@ -310,6 +311,7 @@ export class Chat {
       else if (b.type === "text") { this.words(b.text); this.cite(b.citations); }
       else if (b.type === "reasoning" && b.text) this.think(b.text);
       else if (b.media_type) { this.close(); this.put(make("div.said-media", {}, mediaNode(b))); }
+      else if (b.type === "opaque") this.opaque(b.json);
       else if (b.type === "refusal") this.notice(b.text, "warn");
       else if (b.type === "tool_call") {
         this.tool(b.id, b.name).arguments(b.arguments ?? b.arguments_raw);
@@ -318,6 +320,24 @@ export class Chat {
     }
     this.cite(m.citations);
     this.close();
+  }
+  /* A tool that the model's service ran. */
+  byServer(id, name, sent, got) {
+    const card = this.tool(id, String(name));
+    card.details.dataset.by = "server";
+    card.arguments(sent ?? {});
+    card.time.textContent = say("chat.byserver");
+    if (got) card.result(got, false);
+    else card.state("done");
+  }
+  /* A block of a record in the vendor's own form. */
+  opaque(json) {
+    let v;
+    try { v = JSON.parse(json); } catch { return; }
+    const type = String(v?.type);
+    if (type === "server_tool_use") this.byServer(v.id, v.name, v.input);
+    else if (type.endsWith("_tool_result")) this.tools.get(v.tool_use_id)?.result(v.content, false);
+    else if (type.endsWith("_call") && v.id) this.byServer(v.id, type.slice(0, -"_call".length), v.action);
   }
   resultOf(b) {
     if (!b) return;
@@ -338,9 +358,12 @@ export class Chat {
       }
       if (r.type !== "message" || r.data.message?.role !== "assistant") continue;
       const media = mediaOf(r.data.message.content), of = `[data-run="${CSS.escape(r.data.run)}"]`;
-      if (!media.length || this.node.querySelector(`.said-media[data-seq="${r.seq}"]`)) continue;
+      if (!media.length || this.filled.has(r.seq)) continue;
       const foot = [...this.node.querySelectorAll(`.end${of}`)].at(-1), places = [...this.node.querySelectorAll(`.said-media.announced${of}`)];
+      const known = this.node.querySelector(`.said-media[data-seq="${r.seq}"]`);
+      if (known || places.length || foot) this.filled.add(r.seq);
       for (const one of media) {
+        if (known) { places.shift()?.remove(); continue; }
         const shown = make("div.said-media", { "data-seq": r.seq, "data-run": r.data.run }, mediaNode(one)), place = places.shift();
         if (place) place.replaceWith(shown);
         else foot?.before(shown);
@@ -403,14 +426,7 @@ export class Chat {
       this.tool(e.id, e.name).result(e.content, e.is_error, e.duration_ms, e.truncated);
       this.answerCame(e.id, plain(e.content));
     },
-    server_tool(e) {
-      const card = this.tool(e.id || `${e.run}:${e.seq}`, e.name);
-      card.details.dataset.by = "server";
-      card.arguments(e.arguments ?? {});
-      card.time.textContent = say("chat.byserver");
-      if (e.result) card.result(e.result, false);
-      else card.state("done");
-    },
+    server_tool(e) { this.byServer(e.id || `${e.run}:${e.seq}`, e.name, e.arguments, e.result); },
     /* The event has no data: the journal has it. */
     media(e) {
       this.close();
