@@ -56,6 +56,21 @@ struct chela_channel_opts {
 };
 #define CHELA_CHANNEL_OPTS(...) {.size = sizeof(struct chela_channel_opts), __VA_ARGS__}
 
+/* The agents as a server of the Model Context Protocol, at /mcp (docs/mcp.md). Callers show the
+ * gateway's token. With `issuer` tokens of an OAuth 2.1 authorization server are accepted, too:
+ * the gateway asks the server about each (RFC 7662). */
+struct chela_gateway_mcp {
+    size_t size;               /* set by CHELA_GATEWAY_MCP */
+    const char *agent;         /* whose tools, files and skills are offered; NULL: the first */
+    const char *issuer;        /* URL of the authorization server; NULL: none */
+    const char *resource;      /* URL of /mcp as clients reach it: the audience of tokens */
+    const char *introspection; /* URL of the server's introspection endpoint */
+    const char *client_id;     /* authenticates the gateway there; NULL: it does not */
+    const char *client_secret_env; /* environment variable with its secret; NULL: none */
+    const char *scope;         /* that tokens need; NULL: none */
+};
+#define CHELA_GATEWAY_MCP(...) {.size = sizeof(struct chela_gateway_mcp), __VA_ARGS__}
+
 /* A gateway. Texts are copied. */
 struct chela_gateway_opts {
     size_t size; /* set by CHELA_GATEWAY_OPTS */
@@ -85,6 +100,7 @@ struct chela_gateway_opts {
      * chela_gateway_run returns 1, and the program reloads the file. NULL: the tool is not
      * offered. */
     const char *config_file;
+    const struct chela_gateway_mcp *mcp; /* serve /mcp; NULL: do not */
 };
 #define CHELA_GATEWAY_OPTS(...) {.size = sizeof(struct chela_gateway_opts), __VA_ARGS__}
 
@@ -149,8 +165,8 @@ CHELA_API int chela_gateway_tools(chela_agent *agent, struct chela_error *err);
  * the tool `gateway` since the last call. */
 CHELA_API int chela_gateway_patched(chela_gateway *gw);
 
-/* Replace agents, token, hosts, origins, certificate, hooks, schedules, channels and
- * retention. Runs in progress keep their agent; an idle session gets the new agent with its
+/* Replace agents, token, hosts, origins, certificate, hooks, schedules, channels, retention and
+ * what /mcp offers. Runs in progress keep their agent; an idle session gets the new agent with its
  * next message. If the token changes, connections with the old token are closed. A channel
  * with changed options is replaced at once; the old one finishes the messages that it is
  * sending. A channel that was removed accepts no messages and ends after its last answer.

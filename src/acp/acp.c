@@ -9,8 +9,6 @@
 #include "base/log.h"
 #include "base/opts.h"
 
-enum { PROTOCOL = 1 };
-
 /* --- answers --------------------------------------------------------------------------- */
 
 void ch_acp_reply(struct ch_rpc_request *r, const struct ch_buf *result) {
@@ -57,6 +55,42 @@ void ch_acp_notice(struct ch_acp_session *s, const char *severity, const char *t
     ch_acp_send_update(ch_buf_sv(&update), s);
 }
 
+/* --- versions --------------------------------------------------------------------------- */
+
+/* Keys of model services come from the environment: there is nothing to log in to. */
+static void acp_authenticate(chela_acp *acp, struct ch_rpc_request *r,
+                             const struct ch_json *params) {
+    (void)acp;
+    (void)params;
+    ch_acp_refuse(r, CH_RPC_INVALID_PARAMS, "authenticate: chela has no method to log in");
+}
+
+static const struct ch_acp_method methods_1[] = {
+    {"authenticate", acp_authenticate},
+    {"session/new", ch_acp_session_new},
+    {"session/load", ch_acp_session_load},
+    {"session/resume", ch_acp_session_resume},
+    {"session/list", ch_acp_session_list},
+    {"session/close", ch_acp_session_close},
+    {"session/delete", ch_acp_session_delete},
+    {"session/set_mode", ch_acp_session_mode},
+    {"session/set_config_option", ch_acp_session_option},
+    {"session/prompt", ch_acp_turn_prompt},
+    {NULL, NULL},
+};
+
+static const struct ch_acp_version versions[] = { /* the newest first */
+    {1, methods_1, ch_acp_update_event, ch_acp_update_message},
+};
+
+/* The editor's version, or else the newest. */
+static const struct ch_acp_version *choose_version(int64_t number) {
+    for (size_t i = 0; i < CH_LEN(versions); i++)
+        if (versions[i].number == number)
+            return &versions[i];
+    return &versions[0];
+}
+
 /* --- initialize ------------------------------------------------------------------------- */
 
 static void write_capabilities(struct ch_jw *w) {
@@ -88,7 +122,8 @@ static void acp_initialize(chela_acp *acp, struct ch_rpc_request *r, const struc
     CH_BUF_AUTO out = {0};
     struct ch_jw w = ch_jw(&out);
 
-    if (!ch_json_is(ch_json_get(params, "protocolVersion"), CH_JSON_NUMBER)) {
+    const struct ch_json *number = ch_json_get(params, "protocolVersion");
+    if (!ch_json_is(number, CH_JSON_NUMBER)) {
         ch_acp_refuse(r, CH_RPC_INVALID_PARAMS, "initialize: protocolVersion must be a number");
         return;
     }
@@ -97,9 +132,9 @@ static void acp_initialize(chela_acp *acp, struct ch_rpc_request *r, const struc
     acp->client.reads = ch_json_bool(ch_json_path(can, "fs", "readTextFile", NULL), false);
     acp->client.writes = ch_json_bool(ch_json_path(can, "fs", "writeTextFile", NULL), false);
     acp->client.forms = ch_json_is(ch_json_path(can, "elicitation", "form", NULL), CH_JSON_OBJECT);
-    acp->initialized = true;
+    acp->version = choose_version(ch_json_int(number, 0));
     ch_jw_begin(&w, '{');
-    ch_jw_kint(&w, "protocolVersion", PROTOCOL);
+    ch_jw_kint(&w, "protocolVersion", acp->version->number);
     ch_jw_key(&w, "agentCapabilities");
     write_capabilities(&w);
     ch_jw_key(&w, "agentInfo");
@@ -113,48 +148,26 @@ static void acp_initialize(chela_acp *acp, struct ch_rpc_request *r, const struc
     ch_acp_reply(r, &out);
 }
 
-/* Keys of model services come from the environment: there is nothing to log in to. */
-static void acp_authenticate(chela_acp *acp, struct ch_rpc_request *r,
-                             const struct ch_json *params) {
-    (void)acp;
-    (void)params;
-    ch_acp_refuse(r, CH_RPC_INVALID_PARAMS, "authenticate: chela has no method to log in");
-}
-
 /* --- messages --------------------------------------------------------------------------- */
-
-typedef void method_fn(chela_acp *acp, struct ch_rpc_request *r, const struct ch_json *params);
-
-static const struct {
-    const char *name;
-    method_fn *fn;
-} methods[] = {
-    {"initialize", acp_initialize},
-    {"authenticate", acp_authenticate},
-    {"session/new", ch_acp_session_new},
-    {"session/load", ch_acp_session_load},
-    {"session/resume", ch_acp_session_resume},
-    {"session/list", ch_acp_session_list},
-    {"session/close", ch_acp_session_close},
-    {"session/delete", ch_acp_session_delete},
-    {"session/set_mode", ch_acp_session_mode},
-    {"session/set_config_option", ch_acp_session_option},
-    {"session/prompt", ch_acp_turn_prompt},
-};
 
 static void on_request(struct ch_rpc_request *r, const struct ch_rpc_message *m, void *user) {
     chela_acp *acp = user;
-    for (size_t i = 0; i < CH_LEN(methods); i++) {
-        if (!ch_sv_is(m->method, methods[i].name))
-            continue;
-        if (i > 0 && !acp->initialized)
-            ch_acp_refuse(r, CH_RPC_INVALID_REQUEST, "%s: initialize comes first", methods[i].name);
-        else
-            methods[i].fn(acp, r, m->params);
+    int shown = (int)CH_MIN(m->method.n, (size_t)80);
+    if (ch_sv_is(m->method, "initialize")) {
+        acp_initialize(acp, r, m->params);
         return;
     }
-    ch_acp_refuse(r, CH_RPC_NO_METHOD, "there is no method '%.*s'",
-                  (int)CH_MIN(m->method.n, (size_t)80), m->method.p);
+    if (!acp->version) {
+        ch_acp_refuse(r, CH_RPC_INVALID_REQUEST, "%.*s: initialize comes first", shown,
+                      m->method.p);
+        return;
+    }
+    for (const struct ch_acp_method *k = acp->version->methods; k->name; k++)
+        if (ch_sv_is(m->method, k->name)) {
+            k->fn(acp, r, m->params);
+            return;
+        }
+    ch_acp_refuse(r, CH_RPC_NO_METHOD, "there is no method '%.*s'", shown, m->method.p);
 }
 
 static void on_notification(const struct ch_rpc_message *m, void *user) {

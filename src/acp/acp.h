@@ -28,6 +28,19 @@ enum ch_acp_code {
     CH_ACP_CANCELLED = -32800,
 };
 
+/* A version of the protocol: the requests of the editor, and how it is shown what happens. */
+struct ch_acp_version {
+    int number;
+    const struct ch_acp_method {
+        const char *name;
+        void (*fn)(chela_acp *acp, struct ch_rpc_request *r, const struct ch_json *params);
+    } *methods; /* ended by an entry without a name */
+    void (*event)(struct ch_acp_shown *shown, const struct chela_event *ev, ch_acp_update_fn *fn,
+                  void *user);
+    void (*message)(struct ch_acp_shown *shown, const struct ch_json *message,
+                    ch_acp_update_fn *fn, void *user);
+};
+
 /* What the editor can do. */
 struct ch_acp_client {
     bool notices, compaction; /* kinds of updates */
@@ -100,7 +113,7 @@ struct chela_acp {
     struct ch_rpc_lines lines;
     struct ch_rpc_peer *peer;
     struct ch_acp_client client;
-    bool initialized;
+    const struct ch_acp_version *version; /* NULL: the editor has not initialized yet */
     unsigned inside; /* calls of chela_acp_feed and of the program's functions in progress */
     struct ch_list sessions, places;
 };

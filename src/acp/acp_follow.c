@@ -77,7 +77,7 @@ int ch_acp_follow_replay(struct ch_acp_session *s, bool show, struct chela_error
         s->kept = true;
         s->seen = last;
         for (CH_JSON_EACH(m, show ? ch_json_get(v, "transcript") : NULL))
-            ch_acp_update_message(&s->shown, m, ch_acp_send_update, s);
+            s->acp->version->message(&s->shown, m, ch_acp_send_update, s);
         adopt_waiting(s, ch_json_get(v, "waiting"));
     }
     chela_free(json);
@@ -94,7 +94,7 @@ static int show_record(const struct chela_store_record *r, void *user) {
     if (r->type != CH_REC_INBOUND && r->type != CH_REC_MESSAGE && r->type != CH_REC_DONE)
         return 0;
     if (ch_json_parse(&a, ch_sv(r->data, r->n), CH_JSON_REPLACE, &v, NULL, NULL) == 0)
-        ch_acp_update_message(&s->shown, ch_json_get(v, "message"), ch_acp_send_update, s);
+        s->acp->version->message(&s->shown, ch_json_get(v, "message"), ch_acp_send_update, s);
     return 0;
 }
 

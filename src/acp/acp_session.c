@@ -656,6 +656,23 @@ static bool set_option(struct ch_acp_session *s, struct ch_sv id, struct ch_sv v
     return false;
 }
 
+/* The mode has changed: as an option, or as the mode of editors that know no options. */
+static void send_mode(struct ch_acp_session *s, bool as_option) {
+    CH_BUF_AUTO update = {0};
+    struct ch_jw w = ch_jw(&update);
+    ch_jw_begin(&w, '{');
+    ch_jw_kcstr(&w, "sessionUpdate", as_option ? "config_option_update" : "current_mode_update");
+    if (as_option) {
+        ch_jw_key(&w, "configOptions");
+        write_options(&w, s);
+    } else {
+        ch_jw_kcstr(&w, "currentModeId",
+                    choice_of(modes, CH_LEN(modes), (int)s->choice.mode)->value);
+    }
+    ch_jw_end(&w, '}');
+    ch_acp_send_update(ch_buf_sv(&update), s);
+}
+
 static void change_option(chela_acp *acp, struct ch_rpc_request *r, const struct ch_json *params,
                           struct ch_sv id, struct ch_sv value, bool old) {
     CH_BUF_AUTO out = {0};
@@ -677,6 +694,8 @@ static void change_option(chela_acp *acp, struct ch_rpc_request *r, const struct
     }
     ch_jw_end(&w, '}');
     ch_acp_reply(r, &out);
+    if (ch_sv_is(id, "mode")) /* two ways to choose: the other one is told */
+        send_mode(s, old);
 }
 
 void ch_acp_session_mode(chela_acp *acp, struct ch_rpc_request *r, const struct ch_json *params) {

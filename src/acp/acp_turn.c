@@ -172,7 +172,7 @@ static void on_event(const struct chela_event *ev, void *user) {
     struct ch_acp_session *s = user;
     if (ev->type == CHELA_EV_TURN_END && s->run)
         s->shown.window = ch_context_budget_room(s->run).window;
-    ch_acp_update_event(&s->shown, ev, ch_acp_send_update, s);
+    s->acp->version->event(&s->shown, ev, ch_acp_send_update, s);
     if (ev->type == CHELA_EV_APPROVAL_REQUIRED || ev->type == CHELA_EV_CLIENT_TOOL_REQUIRED)
         add_ask(s, ev);
     else if (ev->type == CHELA_EV_RUN_END)

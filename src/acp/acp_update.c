@@ -308,6 +308,49 @@ static void send_progress(struct ch_acp_shown *shown, struct ch_sv id, struct ch
 
 /* --- events --------------------------------------------------------------------------- */
 
+/* A call that the vendor's service made and answered itself. */
+static void send_server_tool(struct ch_acp_shown *shown, const struct chela_event *ev,
+                             ch_acp_update_fn *fn, void *user) {
+    struct update u;
+    update_begin(&u, "tool_call");
+    ch_acp_update_call(&u.w, shown, sv(ev->server.id), sv(ev->server.name),
+                       sv(ev->server.arguments), sv(ev->server.result));
+    ch_jw_kcstr(&u.w, "status", "completed");
+    update_send(&u, fn, user);
+}
+
+/* A picture or sound that the model made: small ones as they are, others as a link. */
+static void send_media(struct ch_acp_shown *shown, const struct chela_event *ev,
+                       ch_acp_update_fn *fn, void *user) {
+    struct ch_sv type = sv(ev->made.media_type), data = sv(ev->made.data);
+    bool image = ch_sv_starts(type, "image/"), audio = ch_sv_starts(type, "audio/");
+    CH_BUF_AUTO uri = {0};
+    struct update u;
+
+    if (ev->made.path.n) {
+        ch_buf_add_str(&uri, "file://");
+        add_path(&uri, shown->cwd, sv(ev->made.path));
+    } else {
+        ch_buf_add_sv(&uri, sv(ev->made.url));
+    }
+    bool whole = (image || audio) && data.n && data.n <= CH_LIMIT_ACP_DIFF;
+    if (!whole && !uri.n)
+        return;
+    update_begin(&u, "agent_message_chunk");
+    ch_jw_key(&u.w, "content");
+    ch_jw_begin(&u.w, '{');
+    ch_jw_kcstr(&u.w, "type", !whole ? "resource_link" : image ? "image" : "audio");
+    ch_jw_kstr(&u.w, "mimeType", type);
+    if (whole)
+        ch_jw_kstr(&u.w, "data", data);
+    if (!whole)
+        ch_jw_kstr(&u.w, "name", ev->made.path.n ? sv(ev->made.path) : type);
+    if (uri.n && (image || !whole))
+        ch_jw_kstr(&u.w, "uri", ch_buf_sv(&uri));
+    ch_jw_end(&u.w, '}');
+    update_send(&u, fn, user);
+}
+
 static void send_plan(struct ch_sv steps, ch_acp_update_fn *fn, void *user) {
     CH_ARENA_AUTO a = {0};
     const struct ch_json *list = NULL;
@@ -405,6 +448,12 @@ void ch_acp_update_event(struct ch_acp_shown *shown, const struct chela_event *e
         send_result(sv(ev->result.id), ev->result.is_error,
                     ch_sv_is(sv(ev->result.name), "write") || ch_sv_is(sv(ev->result.name), "edit"),
                     sv(ev->result.content), fn, user);
+        break;
+    case CHELA_EV_SERVER_TOOL:
+        send_server_tool(shown, ev, fn, user);
+        break;
+    case CHELA_EV_MEDIA:
+        send_media(shown, ev, fn, user);
         break;
     case CHELA_EV_PLAN:
         send_plan(sv(ev->plan.steps), fn, user);

@@ -345,6 +345,15 @@
 #define CH_DEFAULT_MCP_ASK_MS (10 * 60000) /* time to answer a question while the call waits */
 #define CH_DEFAULT_MCP_TTL_MS 60000       /* a client may use a list without asking again */
 #define CH_DEFAULT_MCP_RETRY_MS 1000      /* a client returns to a stream that ended */
+#define CH_LIMIT_MCP_TOKENS 256           /* OAuth tokens that the gateway knows to be valid */
+#define CH_LIMIT_MCP_TOKEN (8 * CH_KB)    /* bytes of an OAuth token */
+#define CH_LIMIT_MCP_TOKEN_ANSWER (64 * CH_KB) /* what an authorization server says about one */
+#define CH_DEFAULT_MCP_TOKEN_MS 60000     /* time that the answer about a token is used */
+#define CH_DEFAULT_MCP_INTROSPECT_MS 10000 /* time for that answer */
+#define CH_LIMIT_MCP_TASK 1024            /* bytes of the id of a task at a server */
+#define CH_LIMIT_MCP_POLLS 8              /* consecutive failed looks at a task */
+#define CH_LIMIT_MCP_INTERVAL_MS 60000    /* longest interval between looks at a task */
+#define CH_DEFAULT_MCP_POLL_MS 1000       /* interval between looks at a task */
 #define CH_LIMIT_MCP_LOGINS 3             /* log-ins for one request to an MCP server */
 #define CH_DEFAULT_MCP_LOGIN_MS (10 * 60000) /* time for a person to log in */
 #define CH_DEFAULT_MCP_LEAVE_MS 1000      /* time for a server to end before it is terminated */
@@ -464,6 +473,13 @@
 #define CH_LIMIT_NOTICED 200              /* sessions whose changes pages are told of */
 #define CH_LIMIT_PAGE 1000                /* records or messages of a session in one answer */
 #define CH_LIMIT_PAGE_BYTES (8 * CH_MB)   /* size of the records after which an answer ends */
+#define CH_LIMIT_NODES 256                /* processes that hold sessions, in one answer */
+#define CH_LIMIT_LOG_RING 1000            /* log lines that a gateway keeps in memory */
+#define CH_LIMIT_LOG_RING_BYTES (512 * CH_KB) /* these lines, in total */
+#define CH_LIMIT_LOG_RING_LINE (2 * CH_KB) /* the part of a line that is kept */
+#define CH_DEFAULT_LOG_LOOK_MS 300        /* interval of sending new lines to pages */
+#define CH_LIMIT_UPCOMING 5               /* next times of a schedule in one answer */
+#define CH_LIMIT_ACTIVITY_RUNS 5000       /* runs in one answer */
 #define CH_LIMIT_USAGE_CALLS 5000         /* model calls in one answer */
 #define CH_LIMIT_NEWS 4096 /* sessions that other gateways announced, not looked at yet */
 #define CH_LIMIT_SIGHTINGS 4096 /* items of a store that another gateway may be processing */

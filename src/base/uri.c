@@ -179,3 +179,14 @@ struct ch_sv ch_uri_decode(struct ch_arena *a, struct ch_sv s) {
     }
     return ch_sv(p, n);
 }
+
+void ch_uri_encode(struct ch_buf *out, struct ch_sv s) {
+    for (size_t i = 0; i < s.n; i++) {
+        unsigned char c = (unsigned char)s.p[i];
+        if ((c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+            (c && strchr("-._~", c)))
+            ch_buf_addc(out, (char)c);
+        else
+            ch_buf_addf(out, "%%%02X", c);
+    }
+}

@@ -178,6 +178,9 @@ struct ch_conf_gateway {
     int64_t drain_s;
     int64_t retention_days;
     struct ch_conf_list hooks; /* struct ch_conf_hook */
+    bool mcp;                  /* serve /mcp */
+    const char *mcp_agent, *mcp_issuer, *mcp_resource, *mcp_introspection, *mcp_client_id,
+        *mcp_client_secret_env, *mcp_scope;
 };
 
 /* A chat service. Its own options are in the slots, at the offsets of its rows. */

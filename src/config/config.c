@@ -584,6 +584,14 @@ int chela_config_gateway(const chela_config *cfg, struct chela_gateway_opts *opt
     FILL(tls_cert, g->tls_cert);
     FILL(tls_key, g->tls_key);
     FILL(retention_days, g->retention_days);
+    if (g->mcp) {
+        struct chela_gateway_mcp *m = ch_arena_zalloc(cfg->arena, sizeof(*m));
+        *m = (struct chela_gateway_mcp)CHELA_GATEWAY_MCP(
+            .agent = g->mcp_agent, .issuer = g->mcp_issuer, .resource = g->mcp_resource,
+            .introspection = g->mcp_introspection, .client_id = g->mcp_client_id,
+            .client_secret_env = g->mcp_client_secret_env, .scope = g->mcp_scope);
+        FILL(mcp, m);
+    }
     if (token_env && g->token_env)
         *token_env = g->token_env;
     if (drain_ms && g->drain_s)

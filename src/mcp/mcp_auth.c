@@ -181,25 +181,13 @@ static const char *challenge_value(struct ch_mcp_auth *a, const char *challenge,
     return NULL;
 }
 
-/* Append text with everything but unreserved characters as %XX. */
-static void add_encoded(struct ch_buf *out, const char *text) {
-    for (; *text; text++) {
-        unsigned char c = (unsigned char)*text;
-        if ((c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-            strchr("-._~", c))
-            ch_buf_addc(out, (char)c);
-        else
-            ch_buf_addf(out, "%%%02X", c);
-    }
-}
-
 static void add_pair(struct ch_buf *out, const char *name, const char *value) {
     if (!value)
         return;
     if (out->n && !strchr("?&", out->p[out->n - 1]))
         ch_buf_addc(out, '&');
     ch_buf_addf(out, "%s=", name);
-    add_encoded(out, value);
+    ch_uri_encode(out, ch_sv_str(value));
 }
 
 static void add_url_base64(struct ch_buf *out, struct ch_sv bytes) {
@@ -665,9 +653,9 @@ static void auth_fetch(struct ch_mcp_auth *a, const char *method, const char *ur
         strcmp(a->auth_method, "client_secret_basic") == 0) {
         CH_BUF_AUTO pair = {0};
         CH_BUF_AUTO value = {0};
-        add_encoded(&pair, a->client_id);
+        ch_uri_encode(&pair, ch_sv_str(a->client_id));
         ch_buf_addc(&pair, ':');
-        add_encoded(&pair, a->client_secret);
+        ch_uri_encode(&pair, ch_sv_str(a->client_secret));
         ch_buf_add_str(&value, "Basic ");
         ch_base64_add(&value, ch_buf_sv(&pair));
         a->headers[n++] =

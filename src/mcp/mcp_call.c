@@ -1,4 +1,11 @@
-/* mcp_call.c -- see mcp_call.h. */
+/* mcp_call.c -- see mcp_call.h.
+ *
+ *   tools/call --result--> end
+ *              --asks for input--> questions --answers--> tools/call
+ *              --task--> the id is stored --> tasks/get --ended--> result
+ *                                                ^___________|__ asks for input: tasks/update
+ *
+ * A process that finds the id of a task continues at tasks/get; tools/call is not repeated. */
 #include "mcp/mcp_call.h"
 
 #include "base/error.h"
@@ -15,6 +22,10 @@ struct ch_mcp_invocation {
     struct ch_mcp_op *op;         /* NULL: no request is open */
     struct ch_rpc_request *asked; /* open request of the server; NULL: none */
     struct ch_buf state;          /* of the questions (mcp_ask.h) */
+    bool can_task;                /* of the target */
+    char *task;                   /* owned: its id; NULL: the call is not a task */
+    char *stated, *answered;      /* owned: the last status, and the last questions of the task */
+    unsigned lost;                /* consecutive failed looks at the task */
     bool asking;                  /* the call rests */
     /* The request ended while the call rested. */
     bool ended;
@@ -32,6 +43,9 @@ static void free_invocation(struct ch_mcp_invocation *v) {
     ch_free(v->server);
     ch_free(v->name);
     ch_free(v->output);
+    ch_free(v->task);
+    ch_free(v->stated);
+    ch_free(v->answered);
     ch_free(v);
 }
 
@@ -62,7 +76,29 @@ static void finish_with_kept(struct ch_mcp_invocation *v) {
     finish_call(v, &r);
 }
 
+static void task_on_cancelled(const struct ch_mcp_reply *r, void *user) {
+    (void)r;
+    (void)user;
+}
+
+/* A person or a limit ended the call; a process that ends leaves its tasks alone. */
+static void cancel_task(const struct ch_mcp_invocation *v) {
+    CH_BUF_AUTO members = {0};
+    struct ch_jw w = ch_jw(&members);
+
+    if (!v->task || !v->mcp || !v->call->env)
+        return;
+    ch_jw_kcstr(&w, "taskId", v->task);
+    ch_mcp_start(v->mcp, &(struct ch_mcp_request){.method = "tasks/cancel",
+                                                  .members = ch_buf_sv(&members),
+                                                  .name = ch_sv_str(v->task),
+                                                  .takes_task = true,
+                                                  .timeout_ms = CH_DEFAULT_MCP_CALL_MS,
+                                                  .done = task_on_cancelled});
+}
+
 static void call_on_cancel(chela_call *call, void *user) {
+    cancel_task(user);
     free_invocation(user);
     chela_call_finish(call);
 }
@@ -74,6 +110,8 @@ static void drop_invocation(void *user) {
 }
 
 static void send_call(struct ch_mcp_invocation *v, struct ch_sv input);
+static void look_at_task(struct ch_mcp_invocation *v, int64_t after_ms);
+static void update_task(struct ch_mcp_invocation *v, struct ch_sv input);
 
 static void call_on_progress(struct ch_sv text, void *user) {
     struct ch_mcp_invocation *v = user;
@@ -99,6 +137,8 @@ static void give_answers(struct ch_mcp_invocation *v) {
     }
     if (ch_mcp_ask_members(state, &out, &round, &err) < 0)
         fail_call(v, &err);
+    else if (v->task)
+        update_task(v, ch_buf_sv(&out));
     else
         send_call(v, ch_buf_sv(&out));
 }
@@ -170,7 +210,176 @@ static bool call_on_elicit(struct ch_rpc_request *r, const struct ch_json *param
     return true;
 }
 
+/* --- tasks */
+
+static void remember(char **to, const struct ch_json *v) {
+    CH_BUF_AUTO text = {0};
+    struct ch_jw w = ch_jw(&text);
+
+    if (v)
+        ch_jw_value(&w, v);
+    ch_free(*to);
+    *to = ch_buf_take(&text);
+}
+
+static bool is_same(const char *text, const struct ch_json *v) {
+    CH_AUTOFREE char *other = NULL;
+
+    remember(&other, v);
+    return text && strcmp(text, other) == 0;
+}
+
+/* The server's interval between two looks. */
+static int64_t poll_interval(const struct ch_json *task) {
+    const struct ch_json *ms = ch_json_get(task, "pollIntervalMs");
+
+    ms = ms ? ms : ch_json_get(task, "pollInterval");
+    int64_t given = ch_json_int(ms, CH_DEFAULT_MCP_POLL_MS);
+    return CH_MIN(CH_MAX(given, CH_DEFAULT_MCP_POLL_MS / 10), CH_LIMIT_MCP_INTERVAL_MS);
+}
+
+/* The state with which another process continues. */
+static void store_task(struct ch_mcp_invocation *v) {
+    CH_BUF_AUTO state = {0};
+    struct ch_jw w = ch_jw(&state);
+
+    ch_jw_begin(&w, '{');
+    ch_jw_kcstr(&w, "task", v->task);
+    ch_jw_end(&w, '}');
+    ch_call_checkpoint(v->call, ch_buf_str(&state));
+}
+
+static void begin_task(struct ch_mcp_invocation *v, const struct ch_json *task) {
+    struct ch_sv id = ch_json_get_str(task, "taskId");
+    struct chela_error err = {0};
+
+    if (!id.n || id.n > CH_LIMIT_MCP_TASK || memchr(id.p, '\0', id.n)) {
+        ch_fail(&err, CHELA_EPROTO, "the server began a task and gave no valid id");
+        fail_call(v, &err);
+        return;
+    }
+    v->task = ch_strndup(id.p, id.n);
+    store_task(v);
+    look_at_task(v, poll_interval(task));
+}
+
+static void task_failed(struct ch_mcp_invocation *v, const struct ch_mcp_reply *r) {
+    struct chela_error err = {0};
+
+    if (r->code == 0 && v->mcp && !v->mcp->closed && ++v->lost < CH_LIMIT_MCP_POLLS) {
+        look_at_task(v, CH_MIN((int64_t)CH_DEFAULT_MCP_POLL_MS << v->lost,
+                               CH_LIMIT_MCP_INTERVAL_MS));
+        return;
+    }
+    ch_fail(&err, r->err.code,
+            "The server does not say what became of the task: %s Whether it took effect is "
+            "unknown.", r->err.message);
+    fail_call(v, &err);
+}
+
+/* Versions with a handshake: the result is fetched by a request that waits for the end. */
+static void fetch_result(struct ch_mcp_invocation *v);
+
+static void task_ended(struct ch_mcp_invocation *v, const struct ch_json *task,
+                       struct ch_sv status) {
+    const struct ch_json *error = ch_json_get(task, "error");
+    struct ch_sv text = ch_json_get_str(error, "message");
+    struct ch_mcp_reply r = {.result = ch_json_get(task, "result"),
+                             .code = ch_json_int(ch_json_get(error, "code"), 0)};
+
+    if (!ch_sv_is(status, "completed")) {
+        r.result = NULL;
+        ch_fail(&r.err, CHELA_EPROTO, "the task %s: %.*s",
+                ch_sv_is(status, "cancelled") ? "was cancelled" : "failed",
+                (int)CH_MIN(text.n, (size_t)500), text.p ? text.p : "no reason is given");
+    } else if (!ch_json_is(r.result, CH_JSON_OBJECT)) {
+        r.result = NULL;
+        ch_fail(&r.err, CHELA_EPROTO, "the task has ended without a result");
+    }
+    finish_call(v, &r);
+}
+
+static void task_on_state(const struct ch_mcp_reply *r, void *user) {
+    struct ch_mcp_invocation *v = user;
+    struct ch_sv status = ch_json_get_str(r->result, "status"),
+                 text = ch_json_get_str(r->result, "statusMessage");
+    const struct ch_json *asks = ch_json_get(r->result, "inputRequests");
+    bool is_modern = v->mcp->modern;
+
+    v->op = NULL;
+    if (!r->result) {
+        task_failed(v, r);
+        return;
+    }
+    v->lost = 0;
+    if (text.n && !is_same(v->stated, ch_json_get(r->result, "statusMessage"))) {
+        remember(&v->stated, ch_json_get(r->result, "statusMessage"));
+        call_on_progress(ch_sv(text.p, CH_MIN(text.n, (size_t)500)), v);
+    }
+    if (ch_sv_is(status, "working"))
+        look_at_task(v, poll_interval(r->result));
+    else if (!is_modern)
+        fetch_result(v);
+    else if (!ch_sv_is(status, "input_required"))
+        task_ended(v, r->result, status);
+    else if (!asks || is_same(v->answered, asks)) /* the answers are on their way */
+        look_at_task(v, poll_interval(r->result));
+    else {
+        remember(&v->answered, asks);
+        take_input(v, r->result);
+    }
+}
+
+static void send_for_task(struct ch_mcp_invocation *v, const char *method, struct ch_sv input,
+                          int64_t after_ms, ch_mcp_done_fn *done) {
+    CH_BUF_AUTO members = {0};
+    struct ch_jw w = ch_jw(&members);
+    bool waits = strcmp(method, "tasks/result") == 0;
+
+    ch_jw_kcstr(&w, "taskId", v->task);
+    if (input.n)
+        ch_jw_raw(&w, input);
+    chela_call_on_cancel(v->call, call_on_cancel, v);
+    v->op = ch_mcp_start(v->mcp, &(struct ch_mcp_request){
+                                     .method = method,
+                                     .members = ch_buf_sv(&members),
+                                     .name = ch_sv_str(v->task),
+                                     .after_ms = after_ms,
+                                     .timeout_ms = waits ? 0 : CH_DEFAULT_MCP_CALL_MS,
+                                     .takes_task = true,
+                                     .elicit = waits ? call_on_elicit : NULL,
+                                     .done = done,
+                                     .user = v,
+                                 });
+}
+
+static void look_at_task(struct ch_mcp_invocation *v, int64_t after_ms) {
+    send_for_task(v, "tasks/get", ch_sv(NULL, 0), after_ms, task_on_state);
+}
+
+static void task_on_updated(const struct ch_mcp_reply *r, void *user) {
+    struct ch_mcp_invocation *v = user;
+
+    v->op = NULL;
+    if (r->result)
+        look_at_task(v, CH_DEFAULT_MCP_POLL_MS);
+    else
+        task_failed(v, r);
+}
+
+static void update_task(struct ch_mcp_invocation *v, struct ch_sv input) {
+    send_for_task(v, "tasks/update", input, 0, task_on_updated);
+}
+
 /* --- the request */
+
+/* The task that a result of tools/call is; NULL: the result is final. */
+static const struct ch_json *task_of(const struct ch_mcp_invocation *v,
+                                     const struct ch_json *result) {
+    if (v->mcp->modern)
+        return ch_sv_is(ch_json_get_str(result, "resultType"), "task") ? result : NULL;
+    return v->can_task ? ch_json_get(result, "task") : NULL;
+}
 
 static void call_on_done(const struct ch_mcp_reply *r, void *user) {
     struct ch_mcp_invocation *v = user;
@@ -185,8 +394,14 @@ static void call_on_done(const struct ch_mcp_reply *r, void *user) {
             ch_jw_value(&w, r->result);
     } else if (r->input)
         take_input(v, r->input);
+    else if (!v->task && task_of(v, r->result))
+        begin_task(v, task_of(v, r->result));
     else
         finish_call(v, r);
+}
+
+static void fetch_result(struct ch_mcp_invocation *v) {
+    send_for_task(v, "tasks/result", ch_sv(NULL, 0), 0, call_on_done);
 }
 
 void ch_mcp_call_headers(struct ch_buf *out, const char *schema, const char *arguments) {
@@ -226,11 +441,25 @@ static void send_call(struct ch_mcp_invocation *v, struct ch_sv input) {
                                      .name = ch_sv_str(v->name),
                                      .headers = ch_buf_sv(&headers),
                                      .takes_input = true,
+                                     .takes_task = true,
+                                     .asks_task = v->can_task,
                                      .progress = call_on_progress,
                                      .elicit = call_on_elicit,
                                      .done = call_on_done,
                                      .user = v,
                                  });
+}
+
+/* The id of a task in the state that an earlier process left; NULL: none. */
+static char *read_task(const char *left) {
+    CH_ARENA_AUTO arena = {0};
+    const struct ch_json *state;
+
+    if (!left || ch_json_parse(&arena, ch_arena_sv(&arena, ch_sv_str(left)), CH_JSON_STRICT,
+                               &state, NULL, NULL) < 0)
+        return NULL;
+    struct ch_sv id = ch_json_get_str(state, "task");
+    return id.n ? ch_strndup(id.p, id.n) : NULL;
 }
 
 static struct ch_mcp_invocation *new_invocation(chela_call *call, const struct ch_mcp_target *t) {
@@ -240,6 +469,8 @@ static struct ch_mcp_invocation *new_invocation(chela_call *call, const struct c
     v->server = ch_strdup(t->mcp->opts.name);
     v->name = ch_strdup(t->name);
     v->output = ch_strdup(t->output);
+    v->can_task = t->task;
+    v->task = read_task(call->left);
     return v;
 }
 
@@ -266,7 +497,10 @@ int ch_mcp_call(chela_call *call, const struct ch_mcp_target *t) {
         v = new_invocation(call, t);
     v->mcp = t->mcp;
     chela_call_defer(call);
-    if (!q)
+    if (!q && v->task) {
+        store_task(v); /* the time limit of the call does not hold here, either */
+        look_at_task(v, 0);
+    } else if (!q)
         send_call(v, ch_sv(NULL, 0));
     else {
         if (!q->user)

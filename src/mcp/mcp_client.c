@@ -21,7 +21,8 @@ struct ch_mcp_op {
     int64_t id; /* 0: waits for the connection */
     unsigned rounds, logins;
     bool repeated; /* sent again after the session was lost */
-    bool takes_input;
+    bool takes_input, takes_task, asks_task;
+    struct ch_timer later; /* before the request is sent */
     struct chela_error failed;
     struct ch_task fail; /* reports `failed` */
     void (*progress)(struct ch_sv text, void *user);
@@ -37,6 +38,7 @@ static void connection_failed(chela_mcp *m, const struct chela_error *err);
 
 static void free_op(struct ch_mcp_op *op) {
     ch_task_cancel(op->mcp->rt->loop, &op->fail);
+    ch_timer_stop(op->mcp->rt->loop, &op->later);
     if (!op->id)
         op->mcp->nwaiting--;
     ch_list_del(&op->link);
@@ -107,8 +109,8 @@ static int client_send(struct ch_sv message, int64_t id, void *tag, void *user) 
     return m->link->ops->send(m->link, &s);
 }
 
-/* asks: a person can be asked. */
-static void write_capabilities(chela_mcp *m, struct ch_jw *w, bool asks) {
+/* asks: a person can be asked. tasks: the client knows tasks. */
+static void write_capabilities(chela_mcp *m, struct ch_jw *w, bool asks, bool tasks) {
     ch_jw_begin(w, '{');
     if (m->opts.input || asks) {
         ch_jw_key(w, "elicitation");
@@ -118,6 +120,8 @@ static void write_capabilities(chela_mcp *m, struct ch_jw *w, bool asks) {
         ch_jw_kraw(w, "sampling", CH_SV("{}"));
         ch_jw_kraw(w, "roots", CH_SV("{}"));
     }
+    if (tasks)
+        ch_jw_kraw(w, "extensions", CH_SV("{\"" CH_MCP_TASKS "\":{}}"));
     ch_jw_end(w, '}');
 }
 
@@ -140,6 +144,8 @@ static void write_params(chela_mcp *m, struct ch_buf *out, const struct ch_mcp_o
         ch_jw_raw(&w, members);
     if (op && op->input)
         ch_jw_raw(&w, ch_sv_str(op->input));
+    if (op && op->asks_task && m->tasks && !m->modern)
+        ch_jw_kraw(&w, "task", CH_SV("{}"));
     if (m->modern || token || (op && *op->meta)) {
         ch_jw_key(&w, "_meta");
         ch_jw_begin(&w, '{');
@@ -148,7 +154,7 @@ static void write_params(chela_mcp *m, struct ch_buf *out, const struct ch_mcp_o
             ch_jw_key(&w, CH_MCP_META "clientInfo");
             write_info(&w);
             ch_jw_key(&w, CH_MCP_META "clientCapabilities");
-            write_capabilities(m, &w, op && op->takes_input);
+            write_capabilities(m, &w, op && op->takes_input, op && op->takes_task);
         }
         if (token)
             ch_jw_kint(&w, "progressToken", ch_rpc_next_id(m->peer));
@@ -242,7 +248,8 @@ static void take_result(struct ch_mcp_op *op, const struct ch_json *result) {
     struct ch_sv type = ch_json_get_str(result, "resultType");
     struct chela_error err = {0};
 
-    if (!op->mcp->modern || !type.p || ch_sv_is(type, "complete")) {
+    if (!op->mcp->modern || !type.p || ch_sv_is(type, "complete") ||
+        (op->takes_task && ch_sv_is(type, "task"))) {
         if (ch_json_is(result, CH_JSON_OBJECT)) {
             end_op(op, &(struct ch_mcp_reply){.result = result});
             return;
@@ -449,7 +456,7 @@ static void connection_ready(chela_mcp *m) {
     for (struct ch_link *k = m->ops.head.next, *next; k != &m->ops.head; k = next) {
         next = k->next;
         struct ch_mcp_op *op = CH_CONTAINER(k, struct ch_mcp_op, link);
-        if (!op->id && !op->failed.code)
+        if (!op->id && !op->failed.code && !ch_timer_armed(&op->later))
             send_op(op);
     }
     if (m->on_ready)
@@ -470,6 +477,7 @@ static void take_server_info(chela_mcp *m, const struct ch_json *info,
     m->server = copy_info(ch_json_get_str(info, "name"));
     m->server_version = copy_info(ch_json_get_str(info, "version"));
     m->tools_change = ch_json_bool(ch_json_path(capabilities, "tools", "listChanged", NULL), false);
+    m->tasks = ch_json_path(capabilities, "tasks", "requests", "tools", "call", NULL) != NULL;
 }
 
 /* --- the handshake of the older versions */
@@ -525,7 +533,7 @@ static void initialize(chela_mcp *m) {
     ch_jw_begin(&w, '{');
     ch_jw_kcstr(&w, "protocolVersion", CH_MCP_LEGACY);
     ch_jw_key(&w, "capabilities");
-    write_capabilities(m, &w, m->asks);
+    write_capabilities(m, &w, m->asks, false);
     ch_jw_key(&w, "clientInfo");
     write_info(&w);
     ch_jw_end(&w, '}');
@@ -778,9 +786,24 @@ static int refuse_start(chela_mcp *m, struct chela_error *err) {
     return 0;
 }
 
+static void begin_op(struct ch_mcp_op *op) {
+    chela_mcp *m = op->mcp;
+    struct chela_error err = {0};
+
+    if (refuse_start(m, &err) < 0)
+        fail_op_later(op, &err);
+    else if (m->state == CH_MCP_READY)
+        send_op(op);
+    else if (m->state == CH_MCP_DOWN && !m->logging_in)
+        start_connection(m);
+}
+
+static void op_on_later(struct ch_timer *t) {
+    begin_op(CH_CONTAINER(t, struct ch_mcp_op, later));
+}
+
 struct ch_mcp_op *ch_mcp_start(chela_mcp *m, const struct ch_mcp_request *r) {
     struct ch_mcp_op *op = ch_alloc(sizeof(*op));
-    struct chela_error err = {0};
 
     *op = (struct ch_mcp_op){
         .mcp = m,
@@ -792,6 +815,8 @@ struct ch_mcp_op *ch_mcp_start(chela_mcp *m, const struct ch_mcp_request *r) {
         .timeout_ms = r->timeout_ms,
         .fail.fn = on_fail_op,
         .takes_input = r->takes_input,
+        .takes_task = r->takes_task,
+        .asks_task = r->asks_task,
         .progress = r->progress,
         .elicit = r->elicit,
         .done = r->done,
@@ -799,12 +824,10 @@ struct ch_mcp_op *ch_mcp_start(chela_mcp *m, const struct ch_mcp_request *r) {
     };
     ch_list_add(&m->ops, &op->link);
     m->nwaiting++;
-    if (refuse_start(m, &err) < 0)
-        fail_op_later(op, &err);
-    else if (m->state == CH_MCP_READY)
-        send_op(op);
-    else if (m->state == CH_MCP_DOWN && !m->logging_in)
-        start_connection(m);
+    if (r->after_ms > 0)
+        ch_timer_start(m->rt->loop, &op->later, r->after_ms, op_on_later);
+    else
+        begin_op(op);
     return op;
 }
 

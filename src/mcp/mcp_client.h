@@ -47,6 +47,7 @@ struct chela_mcp {
     struct ch_mcp_failure failure; /* of the last message, without the challenge */
     char *server, *server_version; /* owned: name and version of the server; may be NULL */
     bool tools_change;             /* the server announces changes of its tools */
+    bool tasks;                    /* calls may be tasks, in versions with a handshake */
     bool leaving;                  /* the connection ends by itself soon */
     bool asks;                     /* tools are in agents, which can ask a person */
     struct ch_mcp_tools *tools;    /* owned by mcp_tools.c */
@@ -71,8 +72,11 @@ struct ch_mcp_request {
     struct ch_sv name;    /* value of Mcp-Name; copied */
     struct ch_sv headers; /* as in struct ch_mcp_send; copied */
     int64_t timeout_ms;   /* without progress; 0: none */
+    int64_t after_ms;     /* wait before the request is sent; 0: do not */
     /* A result that asks for input ends the request, unless the client answers itself. */
     bool takes_input;
+    bool takes_task; /* the result may be a task (2026-07-28) */
+    bool asks_task;  /* the result should be a task, if the server has them (older versions) */
     void (*progress)(struct ch_sv text, void *user); /* optional */
     /* Optional. The server asks a person (elicitation/create). True: r is answered now or later.
      * May cancel the request. */
@@ -95,5 +99,8 @@ void ch_mcp_leave(chela_mcp *m);
 void ch_mcp_close_now(chela_mcp *m, const struct chela_error *why);
 
 const char *ch_mcp_state_name(const chela_mcp *m);
+
+/* The client of the runtime after m; m NULL: the first. NULL: no more. */
+chela_mcp *ch_mcp_next(chela_runtime *rt, const chela_mcp *m);
 
 #endif

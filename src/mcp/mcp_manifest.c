@@ -83,6 +83,8 @@ static int definition_read(struct ch_mcp_definition *d, const struct ch_json *to
     d->description = text.n ? ch_buf_take(&text) : ch_strdup("");
     d->schema = json_text(schema);
     d->output = json_text(ch_json_get(tool, "outputSchema"));
+    struct ch_sv task = ch_json_str(ch_json_path(tool, "execution", "taskSupport", NULL));
+    d->task = ch_sv_is(task, "optional") || ch_sv_is(task, "required");
     if (strlen(d->schema) > CH_LIMIT_MCP_SCHEMA ||
         (d->output && strlen(d->output) > CH_LIMIT_MCP_SCHEMA)) {
         definition_release(d);
@@ -295,6 +297,8 @@ static void write_manifest(const struct ch_mcp_manifest *m, const char *origin,
         ch_jw_kraw(&w, "inputSchema", ch_sv_str(t->accepted.schema));
         if (t->accepted.output)
             ch_jw_kraw(&w, "outputSchema", ch_sv_str(t->accepted.output));
+        if (t->accepted.task)
+            ch_jw_kraw(&w, "execution", CH_SV("{\"taskSupport\":\"optional\"}"));
         if (!t->listed.schema)
             ch_jw_kbool(&w, "listed", false);
         ch_jw_end(&w, '}');

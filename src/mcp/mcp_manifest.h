@@ -13,6 +13,7 @@
 struct ch_mcp_definition {
     char *description; /* cleaned */
     char *schema, *output; /* JSON texts */
+    bool task; /* a call may be a task (versions with a handshake); not part of the digest */
     unsigned char digest[CH_SHA256_SIZE];
 };
 

@@ -9,6 +9,7 @@
 #define CH_MCP_MODERN "2026-07-28"
 #define CH_MCP_LEGACY "2025-11-25"
 #define CH_MCP_META "io.modelcontextprotocol/"
+#define CH_MCP_TASKS CH_MCP_META "tasks" /* the extension of 2026-07-28 */
 
 /* Error codes of the protocol. */
 enum ch_mcp_code {

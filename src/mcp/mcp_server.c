@@ -140,9 +140,20 @@ static void item_remove(struct ch_mcp_item *i) {
     ch_mcp_item_unref(i);
 }
 
+static void remove_items(chela_mcp_server *s) {
+    struct ch_mcp_item *i;
+
+    for (size_t k = 0; k < CH_MCP_KINDS; k++)
+        while ((i = CH_LIST_FIRST(&s->items[k], struct ch_mcp_item, link)))
+            item_remove(i);
+    if (s->task) {
+        ch_mcp_item_unref(CH_TAKE(s->task));
+        ch_mcp_item_unref(CH_TAKE(s->task_cancel));
+    }
+}
+
 void chela_mcp_server_close(chela_mcp_server *s) {
     chela_mcp_connection *c;
-    struct ch_mcp_item *i;
 
     if (!s || s->closed)
         return;
@@ -155,9 +166,7 @@ void chela_mcp_server_close(chela_mcp_server *s) {
     ch_mcp_listen_close(s);
     while ((c = CH_LIST_FIRST(&s->connections, chela_mcp_connection, link)))
         chela_mcp_connection_close(c);
-    for (size_t k = 0; k < CH_MCP_KINDS; k++)
-        while ((i = CH_LIST_FIRST(&s->items[k], struct ch_mcp_item, link)))
-            item_remove(i);
+    remove_items(s);
     ch_list_del(&s->extension.link);
     ch_mcp_server_unref(s);
 }
@@ -235,6 +244,36 @@ static struct ch_mcp_item *item_new(chela_mcp_server *s, enum ch_mcp_kind kind, 
     i->refs = 1;
     i->key = ch_strdup(key);
     return i;
+}
+
+void ch_mcp_server_tasks(chela_mcp_server *s, chela_mcp_fn *get, chela_mcp_fn *cancel,
+                         void *user) {
+    s->task = item_new(s, CH_MCP_TOOL, "tasks/get");
+    s->task->fn = get;
+    s->task->user = user;
+    s->task_cancel = item_new(s, CH_MCP_TOOL, "tasks/cancel");
+    s->task_cancel->fn = cancel;
+    s->task_cancel->user = user;
+    s->task_cancel->flags = CHELA_MCP_ON_LOOP;
+}
+
+void ch_mcp_server_adopt(chela_mcp_server *s, chela_mcp_server *from) {
+    struct ch_mcp_item *i;
+
+    remove_items(s);
+    for (size_t k = 0; k < CH_MCP_KINDS; k++) {
+        while ((i = CH_LIST_FIRST(&from->items[k], struct ch_mcp_item, link))) {
+            ch_list_del(&i->link);
+            from->nitems--;
+            i->server = s;
+            ch_list_add(&s->items[k], &i->link);
+            s->nitems++;
+        }
+        item_changed(s, (enum ch_mcp_kind)k);
+    }
+    s->task = CH_TAKE(from->task);
+    s->task_cancel = CH_TAKE(from->task_cancel);
+    chela_mcp_server_close(from);
 }
 
 static void write_if(struct ch_jw *w, const char *key, const char *text) {

@@ -63,6 +63,7 @@ struct chela_mcp_server {
     unsigned char secret[CH_SHA256_SIZE];
     struct ch_list items[CH_MCP_KINDS];
     size_t nitems;
+    struct ch_mcp_item *task, *task_cancel; /* owned; NULL: no tasks */
     struct ch_list connections; /* struct chela_mcp_connection */
     struct ch_list sessions;    /* struct ch_mcp_session */
     size_t nsessions;
@@ -131,7 +132,16 @@ struct ch_mcp_incoming {
     int level; /* least severity of log lines; -1: none */
 };
 
-enum ch_mcp_verb { CH_MCP_CALL, CH_MCP_READ, CH_MCP_GET, CH_MCP_COMPLETE, CH_MCP_LIST };
+enum ch_mcp_verb { CH_MCP_CALL, CH_MCP_READ, CH_MCP_GET, CH_MCP_COMPLETE, CH_MCP_LIST,
+                   CH_MCP_TASK_GET, CH_MCP_TASK_RESULT, CH_MCP_TASK_CANCEL };
+
+/* The state of a task: a call that goes on after its request was answered. */
+struct ch_mcp_task {
+    const char *id;      /* NULL: the call is not a task */
+    const char *status;  /* "working", "completed", "failed" or "cancelled" */
+    const char *message; /* for people; NULL: none */
+    int64_t created, updated; /* ms since the epoch */
+};
 
 struct chela_mcp_call {
     struct ch_link link;      /* in connection->calls; unlinked: the client is gone */
@@ -147,6 +157,10 @@ struct chela_mcp_call {
     const char *name;
     const char *arguments_text;
     const struct ch_json *arguments, *capabilities, *token;
+    const char *key;         /* the client's idempotency key; NULL: none */
+    bool wants_task;         /* the client takes a task for an answer */
+    struct ch_mcp_task task; /* texts are in the arena */
+    struct ch_timer again;   /* looks at the task again */
     struct ch_sv method, digest; /* digest: of method and parameters */
     int level;
     double reported; /* last progress */
@@ -196,6 +210,19 @@ struct ch_mcp_item *ch_mcp_server_match(const chela_mcp_server *s, struct ch_sv 
                                         struct ch_jw *w);
 void ch_mcp_item_unref(struct ch_mcp_item *i);
 
+/* Take over the items of `from`, which is closed; the clients of s stay, and are told. */
+void ch_mcp_server_adopt(chela_mcp_server *s, chela_mcp_server *from);
+/* Is a request in progress? Subscriptions do not count. */
+bool ch_mcp_server_busy(const chela_mcp_server *s);
+
+/* Flag of a tool whose call may be a task. */
+enum { CH_MCP_TASKABLE = 1 << 16 };
+/* Offer tasks. get is called with the argument taskId: it sets the state of the task and, of a
+ * completed one, the result. cancel asks the task to end. */
+void ch_mcp_server_tasks(chela_mcp_server *s, chela_mcp_fn *get, chela_mcp_fn *cancel, void *user);
+/* Inside a function: state that the call is a task, or the state of the task. Texts are copied. */
+void ch_mcp_call_task(chela_mcp_call *call, const struct ch_mcp_task *task);
+
 /* --- mcp_server_connection.c */
 void ch_mcp_connection_init(chela_mcp_connection *c, chela_mcp_server *s,
                             const struct ch_mcp_connection_ops *ops, const char *principal);
@@ -244,6 +271,15 @@ void ch_mcp_result_clear(chela_mcp_call *call);
 /* Append the result as JSON; false: the call failed with a protocol error, whose text is in
  * call->error. */
 bool ch_mcp_result_write(chela_mcp_call *call, struct ch_buf *out);
+
+/* --- mcp_server_agent.c */
+/* Offer an agent as the tool ask_ID, whose function is the caller's. */
+int ch_mcp_server_ask_tool(chela_mcp_server *s, const chela_agent *agent,
+                           const struct chela_mcp_tool_opts *base, struct chela_error *err);
+bool ch_mcp_is_session_id(const char *id);
+/* Set the result of ask_ID. id: of the session, for the client. */
+void ch_mcp_ask_outcome(chela_mcp_call *call, const char *id, enum chela_status status,
+                        enum chela_reason reason, struct ch_sv text);
 
 /* --- mcp_server_state.c */
 void ch_mcp_state_seal(chela_mcp_call *call, struct ch_buf *out);

@@ -177,21 +177,21 @@ static int offer_read(chela_mcp_call *call, void *user) {
 
 /* --- the agent */
 
-static void write_outcome(struct ch_mcp_work *w, const struct chela_event *ev) {
+void ch_mcp_ask_outcome(chela_mcp_call *call, const char *id, enum chela_status status,
+                        enum chela_reason reason, struct ch_sv text) {
     CH_BUF_AUTO out = {0};
     struct ch_jw j = ch_jw(&out);
-    struct chela_str text = ev->end.text;
 
     ch_jw_begin(&j, '{');
-    ch_jw_kcstr(&j, "session", w->id);
-    ch_jw_kcstr(&j, "status", chela_status_name(ev->end.status));
-    ch_jw_kcstr(&j, "reason", chela_reason_name(ev->end.reason));
-    ch_jw_kstr(&j, "text", ch_sv(text.p, text.n));
+    ch_jw_kcstr(&j, "session", id);
+    ch_jw_kcstr(&j, "status", chela_status_name(status));
+    ch_jw_kcstr(&j, "reason", chela_reason_name(reason));
+    ch_jw_kstr(&j, "text", text);
     ch_jw_end(&j, '}');
-    chela_mcp_result_json(w->call, ch_buf_str(&out));
-    chela_mcp_result_text(w->call, text.p ? text.p : "", text.n);
-    if (ev->end.status == CHELA_STATUS_PAUSED)
-        chela_mcp_result_printf(w->call, "The run waits for a person (session mcp:%s).", w->id);
+    chela_mcp_result_json(call, ch_buf_str(&out));
+    chela_mcp_result_text(call, text.p ? text.p : "", text.n);
+    if (status == CHELA_STATUS_PAUSED)
+        chela_mcp_result_printf(call, "The run waits for a person (session mcp:%s).", id);
 }
 
 static void offer_on_event(const struct chela_event *ev, void *user) {
@@ -208,11 +208,12 @@ static void offer_on_event(const struct chela_event *ev, void *user) {
     if (ev->end.error.n)
         chela_mcp_result_error(w->call, "%.*s", (int)ev->end.error.n, ev->end.error.p);
     else
-        write_outcome(w, ev);
+        ch_mcp_ask_outcome(w->call, w->id, ev->end.status, ev->end.reason,
+                           ch_sv(ev->end.text.p, ev->end.text.n));
     work_finish(w);
 }
 
-static bool is_session_id(const char *id) {
+bool ch_mcp_is_session_id(const char *id) {
     size_t n = strlen(id);
 
     for (size_t i = 0; i < n; i++)
@@ -230,7 +231,7 @@ static int offer_ask(chela_mcp_call *call, void *user) {
 
     ch_random_id("ask_", made);
     id = id ? id : made;
-    if (!is_session_id(id))
+    if (!ch_mcp_is_session_id(id))
         return chela_mcp_result_error(call, "session is an id that an earlier call returned");
     struct ch_mcp_work *w = work_new(o, call);
     CH_AUTOFREE char *key = NULL;
@@ -289,27 +290,34 @@ static int add_tools(chela_mcp_server *s, struct ch_mcp_offer *o, struct chela_e
     return 0;
 }
 
-static int add_agent(chela_mcp_server *s, struct ch_mcp_offer *o, struct chela_error *err) {
+int ch_mcp_server_ask_tool(chela_mcp_server *s, const chela_agent *agent,
+                           const struct chela_mcp_tool_opts *base, struct chela_error *err) {
+    struct chela_mcp_tool_opts opts = *base;
     CH_BUF_AUTO name = {0};
     CH_BUF_AUTO about = {0};
 
-    ch_buf_addf(&name, "ask_%s", o->agent->id);
+    ch_buf_addf(&name, "ask_%s", agent->id);
     for (size_t i = 0; i < name.n; i++)
         if (!isalnum((unsigned char)name.p[i]) && name.p[i] != '_' && name.p[i] != '-')
             name.p[i] = '_';
     ch_buf_addf(&about,
                 "Give the agent %s a task and get its answer. The answer names a session; a later "
                 "call with this session continues the conversation.%s%s",
-                o->agent->id, o->agent->description ? " " : "",
-                o->agent->description ? o->agent->description : "");
-    struct chela_mcp_tool_opts opts = CHELA_MCP_TOOL_OPTS(
-        .name = name.p, .description = about.p,
-        .schema = "{\"type\":\"object\",\"properties\":{\"message\":{\"type\":\"string\","
+                agent->id, agent->description ? " " : "",
+                agent->description ? agent->description : "");
+    opts.name = name.p;
+    opts.description = about.p;
+    opts.schema = "{\"type\":\"object\",\"properties\":{\"message\":{\"type\":\"string\","
                   "\"minLength\":1,\"description\":\"the task, complete in itself\"},\"session\":{"
                   "\"type\":\"string\",\"description\":\"id of a session that an earlier call "
-                  "returned\"}},\"required\":[\"message\"],\"additionalProperties\":false}",
+                  "returned\"}},\"required\":[\"message\"],\"additionalProperties\":false}";
+    return chela_mcp_server_tool(s, &opts, err);
+}
+
+static int add_agent(chela_mcp_server *s, struct ch_mcp_offer *o, struct chela_error *err) {
+    struct chela_mcp_tool_opts opts = CHELA_MCP_TOOL_OPTS(
         .fn = offer_ask, .user = o, .flags = CHELA_MCP_ON_LOOP, .release = offer_release);
-    int rc = chela_mcp_server_tool(s, &opts, err);
+    int rc = ch_mcp_server_ask_tool(s, o->agent, &opts, err);
     if (rc == 0)
         o->refs++;
     return rc;

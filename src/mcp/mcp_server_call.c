@@ -21,6 +21,7 @@ static void call_free(chela_mcp_call *call) {
 
     ch_task_cancel(loop, &call->start);
     ch_task_cancel(loop, &call->cancel);
+    ch_timer_stop(loop, &call->again);
     ch_loop_unpost(loop, &call->flush);
     ch_list_del(&call->link);
     for (size_t i = 0; i < CH_LEN(bufs); i++)
@@ -65,7 +66,7 @@ static void call_on_gone(struct ch_rpc_request *r) {
 
     atomic_store(&call->cancelled, true);
     ch_task_defer(call->server->rt->loop, &call->cancel);
-    if (call->open > 0) { /* waits for the client */
+    if (call->open > 0 || ch_timer_armed(&call->again)) { /* waits for the client, or a task */
         forget_questions(call);
         call_end(call);
     }
@@ -399,6 +400,23 @@ static void answer_missing(chela_mcp_call *call) {
     call_free(call);
 }
 
+void ch_mcp_call_task(chela_mcp_call *call, const struct ch_mcp_task *t) {
+    call->task = *t;
+    call->task.id = ch_arena_str(&call->arena, ch_sv_str(t->id));
+    call->task.status = ch_arena_str(&call->arena, ch_sv_str(t->status));
+    call->task.message = t->message ? ch_arena_str(&call->arena, ch_sv_str(t->message)) : NULL;
+}
+
+static void call_on_again(struct ch_timer *t) {
+    call_run(CH_CONTAINER(t, chela_mcp_call, again));
+}
+
+/* A client of the older versions waits for the end of a task. */
+static bool task_goes_on(const chela_mcp_call *call) {
+    return call->verb == CH_MCP_TASK_RESULT && call->task.id &&
+           strcmp(call->task.status, "working") == 0;
+}
+
 static void answer_result(chela_mcp_call *call) {
     CH_BUF_AUTO out = {0};
 
@@ -440,6 +458,9 @@ static void conclude(chela_mcp_call *call) {
         ask_modern(call);
     else if (call->nasked > 0)
         ask_legacy(call);
+    else if (task_goes_on(call))
+        ch_timer_start(call->server->rt->loop, &call->again, CH_DEFAULT_MCP_POLL_MS,
+                       call_on_again);
     else
         answer_result(call);
 }
@@ -524,6 +545,13 @@ void chela_mcp_call_finish(chela_mcp_call *call) {
 }
 
 /* --- beginning */
+
+/* Requests of 2026-07-28 state that the client knows tasks; older ones ask for a task. */
+static bool client_wants_task(const struct ch_mcp_incoming *in) {
+    return in->modern
+               ? ch_json_path(in->capabilities, "extensions", CH_MCP_TASKS, NULL) != NULL
+               : ch_json_is(ch_json_get(in->params, "task"), CH_JSON_OBJECT);
+}
 
 /* The request that a state belongs to. */
 static void make_digest(chela_mcp_call *call, const struct ch_mcp_incoming *in) {
@@ -613,6 +641,10 @@ static chela_mcp_call *call_new(const struct ch_mcp_incoming *in, struct ch_mcp_
     const struct ch_json *token = ch_json_get(in->meta, "progressToken");
     if (ch_json_is(token, CH_JSON_STRING) || ch_json_is(token, CH_JSON_NUMBER))
         call->token = copy_json(&call->arena, token);
+    struct ch_sv key = ch_json_get_str(in->meta, "chela/idempotencyKey");
+    if (key.n)
+        call->key = ch_arena_str(&call->arena, key);
+    call->wants_task = item->flags & CH_MCP_TASKABLE && client_wants_task(in);
     call->reported = -1;
     call->retry_ms = -1;
     call->start.fn = call_on_start;

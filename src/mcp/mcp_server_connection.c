@@ -147,7 +147,6 @@ void ch_mcp_write_capabilities(const chela_mcp_server *s, struct ch_jw *w, bool 
     bool resources = !ch_list_empty(&s->items[CH_MCP_RESOURCE]) ||
                      !ch_list_empty(&s->items[CH_MCP_TEMPLATE]);
 
-    (void)is_modern;
     ch_jw_begin(w, '{');
     ch_jw_kraw(w, "logging", CH_SV("{}"));
     if (!ch_list_empty(&s->items[CH_MCP_TOOL]))
@@ -158,6 +157,10 @@ void ch_mcp_write_capabilities(const chela_mcp_server *s, struct ch_jw *w, bool 
         ch_jw_kraw(w, "prompts", CH_SV("{\"listChanged\":true}"));
     if (has_completions(s))
         ch_jw_kraw(w, "completions", CH_SV("{}"));
+    if (s->task && is_modern)
+        ch_jw_kraw(w, "extensions", CH_SV("{\"" CH_MCP_TASKS "\":{}}"));
+    else if (s->task)
+        ch_jw_kraw(w, "tasks", CH_SV("{\"cancel\":{},\"requests\":{\"tools\":{\"call\":{}}}}"));
     ch_jw_end(w, '}');
 }
 

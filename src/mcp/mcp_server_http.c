@@ -162,7 +162,6 @@ static void stream_begin(struct ch_mcp_stream *t, int64_t retry_ms) {
     t->began = true;
     if (t->opens)
         t->ops->header(t->x, "Mcp-Session-Id", t->session->id);
-    t->ops->header(t->x, "X-Accel-Buffering", "no");
     t->ops->stream(t->x);
     if (!t->session || !t->session->c.agreed || strcmp(t->session->c.agreed, CH_MCP_LEGACY) != 0)
         return;
@@ -360,6 +359,17 @@ void ch_mcp_http_pulse(chela_mcp_server *server) {
     }
 }
 
+bool ch_mcp_server_busy(const chela_mcp_server *s) {
+    for (CH_LIST_EACH(k, &s->connections))
+        if (!ch_list_empty(&CH_CONTAINER(k, chela_mcp_connection, link)->calls))
+            return true;
+    for (CH_LIST_EACH(k, &s->streams))
+        if (!CH_CONTAINER(k, struct ch_mcp_stream, attached)->session &&
+            !ch_list_empty(&CH_CONTAINER(k, struct ch_mcp_stream, attached)->c.calls))
+            return true;
+    return false;
+}
+
 void ch_mcp_http_close(chela_mcp_server *server) {
     struct ch_mcp_session *s;
     struct ch_link *k;
@@ -445,7 +455,8 @@ static bool check_param_header(struct ch_sv name, struct ch_sv value, void *user
 static const char *check_headers(const chela_mcp_server *s, const struct ch_mcp_http_request *q,
                                  const struct ch_rpc_message *m) {
     static const char *const named[][2] = {
-        {"tools/call", "name"}, {"prompts/get", "name"}, {"resources/read", "uri"}};
+        {"tools/call", "name"},   {"prompts/get", "name"},    {"resources/read", "uri"},
+        {"tasks/get", "taskId"}, {"tasks/cancel", "taskId"}, {"tasks/update", "taskId"}};
     struct ch_mcp_header_check check = {.q = q};
 
     if (!header_is(q, "mcp-method", m->method))
@@ -606,7 +617,6 @@ static void stream_resume(struct ch_mcp_stream *t, const struct ch_mcp_http_requ
     t->sse = true;
     stream_attach(t, q);
     t->began = true;
-    t->ops->header(t->x, "X-Accel-Buffering", "no");
     t->ops->stream(t->x);
     for (CH_LIST_EACH(k, &t->events)) {
         const struct ch_mcp_event *e = CH_CONTAINER(k, struct ch_mcp_event, link);

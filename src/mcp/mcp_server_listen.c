@@ -64,6 +64,7 @@ static void listen_respond(void *x, int status, const char *type, struct ch_sv b
 
 static void listen_stream(void *x) {
     ch_exchange_header(x, "Cache-Control", "no-cache");
+    ch_exchange_header(x, "X-Accel-Buffering", "no");
     ch_exchange_stream(x, 200, "text/event-stream");
 }
 

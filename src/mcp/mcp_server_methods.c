@@ -140,9 +140,19 @@ static bool read_cursor(const struct ch_mcp_incoming *in, size_t *skip) {
     return text.n > 0;
 }
 
-static void add_items(const chela_mcp_server *s, enum ch_mcp_kind kind, struct ch_mcp_entries *e) {
-    for (CH_LIST_EACH(k, &s->items[kind]))
-        add_entry(e, ch_sv_str(CH_CONTAINER(k, struct ch_mcp_item, link)->listed));
+static void add_items(const struct ch_mcp_incoming *in, enum ch_mcp_kind kind,
+                      struct ch_mcp_entries *e) {
+    for (CH_LIST_EACH(k, &in->c->server->items[kind])) {
+        const struct ch_mcp_item *i = CH_CONTAINER(k, struct ch_mcp_item, link);
+        struct ch_sv listed = ch_sv_str(i->listed);
+        CH_BUF_AUTO text = {0};
+        if (!in->modern && kind == CH_MCP_TOOL && i->flags & CH_MCP_TASKABLE) {
+            ch_buf_addf(&text, "%.*s,\"execution\":{\"taskSupport\":\"optional\"}}",
+                        (int)listed.n - 1, listed.p);
+            listed = ch_buf_sv(&text);
+        }
+        add_entry(e, listed);
+    }
 }
 
 /* The resources that templates list. */
@@ -176,7 +186,7 @@ static void reply_list(const struct ch_mcp_incoming *in, enum ch_mcp_kind kind, 
         methods_refuse(in, "the cursor is invalid");
         return;
     }
-    add_items(in->c->server, kind, &e);
+    add_items(in, kind, &e);
     if (kind == CH_MCP_RESOURCE)
         add_listed(in, &e);
     struct ch_jw w = ch_mcp_result_begin(in->c->server, &out, in->modern, "complete");
@@ -330,6 +340,35 @@ static void methods_complete(const struct ch_mcp_incoming *in) {
         ch_jw_raw(&w, CH_SV("{}"));
     ch_jw_end(&w, '}');
     ch_mcp_call_start(in, i, CH_MCP_COMPLETE, key, ch_buf_sv(&arguments));
+}
+
+/* --- tasks */
+
+static void task_start(const struct ch_mcp_incoming *in, struct ch_mcp_item *i,
+                       enum ch_mcp_verb verb) {
+    struct ch_sv id = ch_json_get_str(in->params, "taskId");
+    CH_BUF_AUTO arguments = {0};
+    struct ch_jw w = ch_jw(&arguments);
+
+    ch_jw_begin(&w, '{');
+    ch_jw_kstr(&w, "taskId", id);
+    ch_jw_end(&w, '}');
+    if (id.n)
+        ch_mcp_call_start(in, i, verb, id, ch_buf_sv(&arguments));
+    else
+        methods_refuse(in, "taskId is missing");
+}
+
+static void methods_task_get(const struct ch_mcp_incoming *in) {
+    task_start(in, in->c->server->task, CH_MCP_TASK_GET);
+}
+
+static void methods_task_result(const struct ch_mcp_incoming *in) {
+    task_start(in, in->c->server->task, CH_MCP_TASK_RESULT);
+}
+
+static void methods_task_cancel(const struct ch_mcp_incoming *in) {
+    task_start(in, in->c->server->task_cancel, CH_MCP_TASK_CANCEL);
 }
 
 /* --- changes: versions with a handshake */
@@ -514,11 +553,12 @@ void ch_mcp_listeners_updated(chela_mcp_server *s, const char *uri) {
 /* --- the table */
 
 enum { LEGACY = 1, MODERN = 2, BOTH = 3 };
+enum { TASKS = CH_MCP_KINDS };
 
 static const struct {
     const char *name;
     unsigned eras;
-    int kind; /* offered only with items of this kind; -1: always */
+    int kind; /* offered only with items of this kind, or with tasks; -1: always */
     void (*fn)(const struct ch_mcp_incoming *in);
 } methods[] = {
     {"initialize", LEGACY, -1, methods_initialize},
@@ -536,9 +576,15 @@ static const struct {
     {"prompts/get", BOTH, CH_MCP_PROMPT, methods_prompt},
     {"completion/complete", BOTH, -1, methods_complete},
     {"subscriptions/listen", MODERN, -1, methods_listen},
+    {"tasks/get", BOTH, TASKS, methods_task_get},
+    {"tasks/result", LEGACY, TASKS, methods_task_result},
+    {"tasks/cancel", BOTH, TASKS, methods_task_cancel},
+    {"tasks/update", MODERN, TASKS, reply_empty}, /* no task asks for input */
 };
 
 static bool is_offered(const chela_mcp_server *s, int kind) {
+    if (kind == TASKS)
+        return s->task;
     return kind < 0 || !ch_list_empty(&s->items[kind]) ||
            (kind == CH_MCP_RESOURCE && !ch_list_empty(&s->items[CH_MCP_TEMPLATE]));
 }

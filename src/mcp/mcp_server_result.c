@@ -3,6 +3,7 @@
  * Blocks are written as JSON when they are added: content of a tool, messages of a prompt,
  * contents of a resource, suggestions of a completion, entries of a list. */
 #include <stdarg.h>
+#include <time.h>
 
 #include "base/base64.h"
 #include "base/limits.h"
@@ -200,6 +201,49 @@ static void write_tool(chela_mcp_call *call, struct ch_jw *w) {
         ch_jw_kraw(w, "structuredContent", ch_buf_sv(&call->structured));
 }
 
+static void write_time(struct ch_jw *w, const char *key, int64_t ms) {
+    time_t seconds = (time_t)(ms / 1000);
+    struct tm tm;
+    char text[32];
+
+    gmtime_r(&seconds, &tm);
+    strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &tm);
+    ch_jw_kcstr(w, key, text);
+}
+
+static void write_state(const chela_mcp_call *call, struct ch_jw *w) {
+    const struct ch_mcp_task *t = &call->task;
+
+    ch_jw_kcstr(w, "taskId", t->id);
+    ch_jw_kcstr(w, "status", t->status);
+    if (t->message)
+        ch_jw_kcstr(w, "statusMessage", t->message);
+    write_time(w, "createdAt", t->created);
+    write_time(w, "lastUpdatedAt", t->updated);
+    ch_jw_kcstr(w, call->modern ? "ttlMs" : "ttl", NULL);
+    ch_jw_kint(w, call->modern ? "pollIntervalMs" : "pollInterval", CH_DEFAULT_MCP_POLL_MS);
+}
+
+/* The answer to tools/call, tasks/get or tasks/cancel. */
+static void write_task(chela_mcp_call *call, struct ch_jw *w) {
+    bool nested = call->verb == CH_MCP_CALL && !call->modern;
+
+    if (nested) {
+        ch_jw_key(w, "task");
+        ch_jw_begin(w, '{');
+    }
+    write_state(call, w);
+    if (nested)
+        ch_jw_end(w, '}');
+    if (call->modern && call->verb == CH_MCP_TASK_GET &&
+        strcmp(call->task.status, "completed") == 0) {
+        ch_jw_key(w, "result");
+        ch_jw_begin(w, '{');
+        write_tool(call, w);
+        ch_jw_end(w, '}');
+    }
+}
+
 static void write_list(chela_mcp_call *call, struct ch_jw *w, const char *key) {
     ch_jw_key(w, key);
     ch_jw_begin(w, '[');
@@ -217,27 +261,53 @@ static void write_completion(chela_mcp_call *call, struct ch_jw *w) {
     ch_jw_end(w, '}');
 }
 
+static void write_body(chela_mcp_call *call, struct ch_jw *w) {
+    switch (call->verb) {
+    case CH_MCP_CALL:
+        if (call->task.id)
+            write_task(call, w);
+        else
+            write_tool(call, w);
+        break;
+    case CH_MCP_TASK_RESULT:
+        write_tool(call, w);
+        break;
+    case CH_MCP_TASK_CANCEL: /* a client of 2026-07-28 gets an empty answer */
+        if (!call->modern)
+            write_task(call, w);
+        break;
+    case CH_MCP_TASK_GET:
+        write_task(call, w);
+        break;
+    case CH_MCP_GET:
+        write_list(call, w, "messages");
+        break;
+    case CH_MCP_READ:
+        write_list(call, w, "contents");
+        if (call->modern) {
+            ch_jw_kint(w, "ttlMs", 0);
+            ch_jw_kcstr(w, "cacheScope", "private");
+        }
+        break;
+    case CH_MCP_COMPLETE:
+    case CH_MCP_LIST:
+        write_completion(call, w);
+        break;
+    }
+}
+
 bool ch_mcp_result_write(chela_mcp_call *call, struct ch_buf *out) {
     check_structured(call);
     if (call->overflow || call->blocks.overflow || call->structured.overflow)
         chela_mcp_result_error(call, "the result is too large");
     if (call->verb == CH_MCP_READ && !call->failed && call->nblocks == 0)
         chela_mcp_result_error(call, "the resource has no content");
-    if (call->failed && call->verb != CH_MCP_CALL)
+    if (call->failed && call->verb != CH_MCP_CALL && !call->task.id)
         return false;
-    struct ch_jw w = ch_mcp_result_begin(call->server, out, call->modern, "complete");
-    if (call->verb == CH_MCP_CALL)
-        write_tool(call, &w);
-    else if (call->verb == CH_MCP_GET)
-        write_list(call, &w, "messages");
-    else if (call->verb == CH_MCP_READ)
-        write_list(call, &w, "contents");
-    else
-        write_completion(call, &w);
-    if (call->verb == CH_MCP_READ && call->modern) {
-        ch_jw_kint(&w, "ttlMs", 0);
-        ch_jw_kcstr(&w, "cacheScope", "private");
-    }
+    bool task = call->verb == CH_MCP_CALL && call->task.id;
+    struct ch_jw w =
+        ch_mcp_result_begin(call->server, out, call->modern, task ? "task" : "complete");
+    write_body(call, &w);
     ch_jw_end(&w, '}');
     return true;
 }

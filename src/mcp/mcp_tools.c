@@ -15,6 +15,7 @@ struct ch_mcp_binding {
     chela_mcp *mcp;      /* NULL: closed */
     chela_agent *agent;
     char *name, *output; /* owned: the tool's name at the server, schema of its result or NULL */
+    bool task;           /* a call may be a task */
     unsigned char digest[CH_SHA256_SIZE];
     bool withdrawn; /* the definition changed: calls are refused until it is accepted */
 };
@@ -71,7 +72,7 @@ static int call_tool(chela_call *call, void *user) {
                                   "The server %s changed the definition of this tool. A person "
                                   "has to accept the new one: chela mcp tools %s --accept",
                                   b->mcp->opts.name, b->mcp->opts.name);
-    return ch_mcp_call(call, &(struct ch_mcp_target){b->mcp, b->name, b->output});
+    return ch_mcp_call(call, &(struct ch_mcp_target){b->mcp, b->name, b->output, b->task});
 }
 
 /* --- tools in agents */
@@ -109,7 +110,8 @@ static void bind_tool(chela_mcp *m, const struct ch_mcp_tool *t, chela_agent *ag
     *b = (struct ch_mcp_binding){.mcp = m,
                                  .agent = agent,
                                  .name = ch_strdup(t->name),
-                                 .output = ch_strdup(t->accepted.output)};
+                                 .output = ch_strdup(t->accepted.output),
+                                 .task = t->accepted.task};
     memcpy(b->digest, t->accepted.digest, sizeof(b->digest));
     struct chela_tool_opts opts = CHELA_TOOL_OPTS(
             .name = t->alias, .description = t->accepted.description,
@@ -247,6 +249,10 @@ void ch_mcp_tools_list(chela_mcp *m, bool accept, ch_mcp_listed_fn *done, void *
     t->pages = 0;
     ch_mcp_manifest_begin(&t->manifest);
     list_page(m, ch_sv(NULL, 0));
+}
+
+bool ch_mcp_tools_is_listing(const chela_mcp *m) {
+    return m->tools->listing;
 }
 
 bool ch_mcp_tools_awaited(const chela_mcp *m) {

@@ -523,6 +523,12 @@ CASE(chela_gateway_hook) {
     return gateway_with(w, &o, err);
 }
 
+CASE(chela_gateway_mcp) {
+    struct chela_gateway_mcp m = {.size = size};
+    struct chela_gateway_opts o = CHELA_GATEWAY_OPTS(.mcp = &m);
+    return gateway_with(w, &o, err);
+}
+
 static int config_hook(struct world *w, size_t size, struct chela_error *err) {
     struct chela_gateway_hook h = {.size = size};
     const char *env;
@@ -592,7 +598,7 @@ static const struct {
     OWN(chela_config_opts),
     OWN(chela_delegate_opts),
     OWN(chela_gateway_hook), ALSO(chela_gateway_hook, config_hook),
-    OWN(chela_gateway_opts), ALSO(chela_gateway_opts, reload),
+    OWN(chela_gateway_mcp), OWN(chela_gateway_opts), ALSO(chela_gateway_opts, reload),
     ALSO(chela_gateway_opts, schedule_run), ALSO(chela_gateway_opts, config_gateway),
     OWN(chela_heartbeat_opts), ALSO(chela_heartbeat_opts, simulate),
     OWN(chela_hooks),

@@ -226,10 +226,14 @@ await check('without forms the question ends the turn, and the next prompt answe
   same(said(updates), 'Which?\n1. red\n2. blueYou said blue', 'answer');
 }));
 
-await check('options: mode, model, reasoning, approval', () => connect(async ({ ctx, asked }) => {
+await check('options: mode, model, reasoning, approval', () => connect(async ({ ctx, asked, until }) => {
   const { sessionId, configOptions, modes } = await open(ctx);
   same(configOptions.map((o) => o.id), ['mode', 'model', 'reasoning', 'approval'], 'options');
   same(modes.currentModeId, 'react', 'mode');
+  await ctx.request(methods.agent.session.setMode, { sessionId, modeId: 'plan' });
+  await until((u) => u.sessionUpdate === 'config_option_update' && u.configOptions[0].currentValue === 'plan');
+  await ctx.request(methods.agent.session.setConfigOption, { sessionId, configId: 'mode', value: 'react' });
+  await until((u) => u.sessionUpdate === 'current_mode_update' && u.currentModeId === 'react');
   const { configOptions: now } = await ctx.request(methods.agent.session.setConfigOption, { sessionId, configId: 'approval', value: 'auto' });
   same(now.find((o) => o.id === 'approval').currentValue, 'auto', 'value');
   await prompt(ctx, sessionId, 'please fix');

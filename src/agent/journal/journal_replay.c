@@ -59,6 +59,7 @@ static void drop_calls(struct ch_journal_replay *p) {
         ch_free(c->arguments);
         ch_free(c->summary);
         ch_free(c->name);
+        ch_free(c->state);
         ch_free(c->reason);
     }
     ch_free(p->calls);
@@ -360,6 +361,11 @@ static int fold_started(struct reading *r) {
     c->once = !ch_sv_is(ch_json_get_str(r->v, "effect"), "keyed");
     c->child = ch_json_get(r->v, "child") != NULL;
     c->question = NULL; /* the call went on, and may have an effect now */
+    struct ch_sv state = ch_json_get_str(r->v, "state");
+    if (state.n) { /* a process that continues the call leaves the state as it is */
+        ch_free(c->state);
+        c->state = dup_sv(state);
+    }
     return 0;
 }
 

@@ -33,6 +33,7 @@ struct ch_replay_call {
     unsigned asked;        /* questions that the call itself asked */
     struct ch_replay_below *question; /* in `below`: its last one, if the call has not been
                                          continued since; NULL: none */
+    char *state;           /* from which the call continues; NULL: none */
     struct ch_msg *result; /* owned: address of the answer; NULL: none */
     char *approval;        /* id of the question; NULL: no person was asked */
     char *arguments, *summary, *name;

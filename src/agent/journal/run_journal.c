@@ -438,7 +438,8 @@ void ch_run_journal_attached(chela_run *run, const char *path, const char *refus
 }
 
 uint64_t ch_run_journal_started(chela_run *run, size_t call, const struct ch_block *block,
-                                enum chela_effect effect, const char *key) {
+                                enum chela_effect effect, const char *key,
+                                const char *state) {
     struct ch_run_journal *k = ch_run_journal_of(run);
 
     if (!k)
@@ -449,6 +450,8 @@ uint64_t ch_run_journal_started(chela_run *run, size_t call, const struct ch_blo
     ch_jw_kstr(&w, "name", block->name);
     ch_jw_kcstr(&w, "effect", effect == CHELA_EFFECT_KEYED ? "keyed" : "once");
     ch_jw_kcstr(&w, "key", key);
+    if (state)
+        ch_jw_kcstr(&w, "state", state);
     CH_ARENA_AUTO arena = {0};
     const struct ch_tool *tool = ch_registry_find(&run->session->agent->registry, block->name);
     if (ch_tool_is_run(tool))

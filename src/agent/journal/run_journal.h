@@ -107,7 +107,8 @@ void ch_run_journal_role(chela_run *run, const char *role, const char *model,
 /* The answer names a file to be sent; refused: NULL, or why the file is not sent. */
 void ch_run_journal_attached(chela_run *run, const char *path, const char *refused);
 uint64_t ch_run_journal_started(chela_run *run, size_t call, const struct ch_block *block,
-                                enum chela_effect effect, const char *key);
+                                enum chela_effect effect, const char *key,
+                                const char *state);
 struct ch_run_journal_done {
     bool ran, refused, terminates;
     bool effect; /* the call may have changed something */

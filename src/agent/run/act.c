@@ -187,7 +187,7 @@ static bool act_gate(const struct ch_block *call, enum chela_effect effect, cons
     struct ch_acting *a = run->acting;
     if (!a->gates)
         a->gates = ch_alloc(ch_batch_totals(run->batch).calls * sizeof(*a->gates));
-    a->gates[index] = ch_run_journal_started(run, index, call, effect, key);
+    a->gates[index] = ch_run_journal_started(run, index, call, effect, key, NULL);
     return false;
 }
 
@@ -331,6 +331,14 @@ static void act_question(const struct ch_block *call, const struct ch_block *que
     left_to_host(question, run);
 }
 
+/* The call goes on elsewhere: from now on its state tells what became of it. */
+static void act_checkpoint(const struct ch_block *call, enum chela_effect effect, const char *key,
+                           const char *state, void *user) {
+    chela_run *run = user;
+    if (!run->dead)
+        ch_run_journal_started(run, ch_msg_call_index(run->reply, call), call, effect, key, state);
+}
+
 static void act_over(size_t waiting, void *user) {
     chela_run *run = user;
     if (run->dead)
@@ -356,6 +364,7 @@ static const struct ch_batch_ops ops = {
     .finished = act_finished,
     .client = left_to_host,
     .question = act_question,
+    .checkpoint = act_checkpoint,
     .over = act_over,
 };
 
@@ -385,9 +394,11 @@ static void recall_calls(chela_run *run) {
             if (c->result->nblocks)
                 ch_features_call(run, ch_journal_replay_block(p, i), CH_PHASE_SETTLED,
                                  ch_result_failed(&c->result->blocks[0]));
-        } else if (c->started && c->once && !(c->question && c->question->state)) {
+        } else if (c->started && c->once && !c->state && !(c->question && c->question->state)) {
             ch_batch_interrupt(run->batch, i);
         } else {
+            if (c->state)
+                ch_batch_restore(run->batch, i, c->state);
             if (c->approval)
                 ch_batch_recall(run->batch, i, c->approval, c->digest);
             recall_question(run, i, c);

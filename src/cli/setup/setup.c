@@ -294,14 +294,39 @@ int ch_setup_store(struct ch_setup *s, enum ch_setup_store how, struct chela_err
 
 /* --- tools -------------------------------------------------------------------- */
 
+/* The length of the JSON value at the beginning of a valid text. */
+static size_t value_length(const char *json) {
+    size_t n = 0, depth = 0;
+    bool quoted = false;
+    for (; json[n]; n++) {
+        if (quoted && json[n] == '\\' && json[n + 1])
+            n++;
+        else if (json[n] == '"')
+            quoted = !quoted;
+        else if (!quoted && strchr("[{", json[n]))
+            depth++;
+        else if (!quoted && strchr("]},", json[n])) {
+            if (depth == 0)
+                break;
+            depth -= json[n] != ',';
+        }
+    }
+    return n;
+}
+
+/* A pointer into the whole list would parse the list once for each tool. */
 char **ch_setup_tool_names(const chela_agent *agent) {
-    char *json = chela_agent_tools_json(agent), pointer[40];
-    char **names = NULL;
+    char *json = chela_agent_tools_json(agent);
+    char **names = ch_must(calloc(1, sizeof(*names)));
     size_t n = 0;
-    do {
-        names = ch_must(realloc(names, (n + 1) * sizeof(*names)));
-        snprintf(pointer, sizeof(pointer), "/%zu/name", n);
-    } while ((names[n] = chela_json_get(json, strlen(json), pointer, NULL)) && ++n);
+    for (const char *at = json + 1; *at && *at != ']'; at += *at == ',') {
+        size_t length = value_length(at);
+        names = ch_must(realloc(names, (n + 2) * sizeof(*names)));
+        names[n] = chela_json_get(at, length, "/name", NULL);
+        n += names[n] != NULL;
+        names[n] = NULL;
+        at += length;
+    }
     chela_free(json);
     return names;
 }
@@ -396,6 +421,8 @@ static char *deny_also(const char *list, const char *name) {
 static int bound_tools(const struct ch_setup *s, const struct policy *p, const char *choice,
                        chela_agent *agent, struct chela_error *err) {
     int rc = chela_agent_policy(agent, p->allow, p->deny, p->permission, err);
+    if (rc < 0 || (!s->flags->tools && !choice))
+        return rc;
     char **names = ch_setup_tool_names(agent);
     if (rc == CHELA_OK && s->flags->tools)
         note_hidden(s, names);
@@ -504,8 +531,10 @@ static int setup_add_tools(struct ch_setup *s, const struct chela_agent_opts *op
         return err->code = CHELA_ECONFIG;
     if (s->config && setup_gather(s, s->flags->agent, opts, agent, err) < 0)
         return err->code;
+    if (!s->flags->tools)
+        return CHELA_OK;
     char **names = ch_setup_tool_names(agent);
-    int rc = s->flags->tools ? setup_check_names(s, names, err) : CHELA_OK;
+    int rc = setup_check_names(s, names, err);
     ch_setup_free_names(names);
     return rc;
 }

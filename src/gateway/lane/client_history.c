@@ -163,11 +163,23 @@ int ch_client_history_add_media(struct ch_client_history *h, enum ch_block_type 
 
 /* --- calls and their results */
 
-static const struct ch_block *history_find_result(const struct ch_msg *m, struct ch_sv id) {
-    for (uint32_t i = 0; i < m->nblocks; i++)
-        if (m->blocks[i].type == CH_BLOCK_TOOL_RESULT && ch_sv_eq(m->blocks[i].id, id))
-            return &m->blocks[i];
-    return NULL;
+/* The result of a call. Some clients send no ids: their results come in the order of the calls.
+ * *nameless counts the results without an id that were taken. */
+static const struct ch_block *history_find_result(const struct ch_msg *m, struct ch_sv id,
+                                                  size_t *nameless) {
+    const struct ch_block *found = NULL;
+    size_t n = 0;
+    for (uint32_t i = 0; i < m->nblocks; i++) {
+        const struct ch_block *b = &m->blocks[i];
+        if (b->type != CH_BLOCK_TOOL_RESULT)
+            continue;
+        if (b->id.n && ch_sv_eq(b->id, id))
+            return b;
+        if (!b->id.n && n++ == *nameless)
+            found = b;
+    }
+    *nameless += found != NULL;
+    return found;
 }
 
 static size_t count_type(const struct ch_msg *m, enum ch_block_type type) {
@@ -184,16 +196,17 @@ static int history_pair_results(struct ch_client_history *h, size_t reply,
     const struct ch_msg *calls = h->msgs[reply];
     struct ch_msg *next = reply + 1 < h->n ? h->msgs[reply + 1] : NULL;
     struct ch_msg *results = next && next->kind == CH_MSG_RESULTS ? next : NULL;
-    size_t want = count_type(calls, CH_BLOCK_TOOL_CALL);
+    size_t want = count_type(calls, CH_BLOCK_TOOL_CALL), nameless = 0;
     for (uint32_t i = 0; i < calls->nblocks; i++) {
         const struct ch_block *call = &calls->blocks[i];
         if (call->type != CH_BLOCK_TOOL_CALL)
             continue;
-        const struct ch_block *r = results ? history_find_result(results, call->id) : NULL;
+        const struct ch_block *r = results ? history_find_result(results, call->id, &nameless) : NULL;
         if (!r)
             return ch_fail(err, CHELA_EINVAL, "the tool call '%.*s' has no result",
                            CH_SV_FMT(call->id));
         struct ch_block named = *r;
+        named.id = call->id;
         named.name = call->name;
         ch_client_history_add_block(h, &named);
         for (unsigned k = 1; k <= r->span; k++)

@@ -66,6 +66,8 @@ struct chela_gateway {
     struct ch_attempts attempts; /* kept at a reload */
     struct ch_list requests;
     size_t nrequests;
+    const char *challenge; /* WWW-Authenticate of routes with CH_ROUTE_BEARER; NULL: the
+                              gateway's token alone is accepted; http/mcp_api.c */
     struct ch_list idempotents;  /* request/idempotency.c */
     char *claimant;              /* owned: names this gateway in claims; idempotency.c */
     /* lane/ */
@@ -90,6 +92,7 @@ struct chela_gateway {
     size_t ninvocations;           /* running: tools_api.c */
     struct ch_health *health;
     struct ch_notices *notices;
+    struct ch_mcp_api *mcp;
     /* server/ */
     struct ch_orphan_scan *orphan_scan;
     struct ch_retention *retention;

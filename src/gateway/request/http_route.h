@@ -21,6 +21,8 @@ enum ch_http_route_flags {
     /* Anthropic's protocol: the token may be in x-api-key. A GET route needs the header
      * anthropic-version, too. */
     CH_ROUTE_ANTHROPIC = 8,
+    /* If gw->challenge is set, the handler checks bearer tokens that are not the gateway's. */
+    CH_ROUTE_BEARER = 256,
 };
 
 struct ch_http_route {

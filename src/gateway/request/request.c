@@ -273,13 +273,21 @@ static bool speaks_anthropic(chela_gateway *gw, struct ch_exchange *x) {
     return is_anthropic(request_route(gw, &arena, in, &other), in);
 }
 
+/* The challenge of a route that accepts other bearer tokens, too. */
+static const char *challenge_of(chela_gateway *gw, struct ch_exchange *x) {
+    CH_ARENA_AUTO arena = {0};
+    bool other = false;
+    const struct ch_http_route *r = request_route(gw, &arena, ch_exchange_inbound(x), &other);
+    return r && r->flags & CH_ROUTE_BEARER && gw->challenge ? gw->challenge : "Bearer";
+}
+
 static void request_refuse(chela_gateway *gw, struct ch_exchange *x, int status, const char *why) {
     CH_BUF_AUTO body = {0};
     gw->counters.refused++;
     gw->counters.requests[status / 100 % 6]++;
     add_security_headers(x);
     if (status == 401)
-        ch_exchange_header(x, "WWW-Authenticate", "Bearer");
+        ch_exchange_header(x, "WWW-Authenticate", challenge_of(gw, x));
     if (status == 429)
         ch_exchange_header(x, "Retry-After", "60");
     write_error_json(&body, status, status == 401 ? "invalid_api_key" : NULL, why,
@@ -297,6 +305,7 @@ static bool is_preflight(const struct ch_inbound *in) {
 
 static void allow_origin(struct ch_exchange *x, const char *origin) {
     ch_exchange_header(x, "Access-Control-Allow-Origin", origin);
+    ch_exchange_header(x, "Access-Control-Expose-Headers", "Mcp-Session-Id, WWW-Authenticate");
     ch_exchange_header(x, "Vary", "Origin");
 }
 
@@ -305,7 +314,8 @@ static void answer_preflight(struct ch_exchange *x, const char *origin) {
     ch_exchange_header(x, "Access-Control-Allow-Methods", "GET, POST, DELETE");
     ch_exchange_header(x, "Access-Control-Allow-Headers",
                        "Authorization, Content-Type, Idempotency-Key, X-Chela-Session, "
-                       "Last-Event-ID, X-Api-Key, Anthropic-Version, Anthropic-Beta");
+                       "Last-Event-ID, X-Api-Key, Anthropic-Version, Anthropic-Beta, "
+                       "Mcp-Session-Id, Mcp-Protocol-Version, Mcp-Method, Mcp-Name");
     ch_exchange_header(x, "Access-Control-Max-Age", "600");
     ch_exchange_respond(x, 204, NULL, ch_sv("", 0));
 }
@@ -331,6 +341,19 @@ static struct ch_auth_refusal refuse_token(chela_gateway *gw, struct ch_exchange
                 : (struct ch_auth_refusal){401, "missing or wrong bearer token"};
 }
 
+void ch_request_refuse_token(struct ch_request *req, int status, const char *challenge,
+                             const char *why) {
+    struct ch_auth_refusal no = {status, why};
+    if (status == 401)
+        no = refuse_token(req->gw, req->x);
+    req->gw->counters.refused++;
+    if (no.status != 429)
+        ch_request_add_header(req, "WWW-Authenticate", challenge);
+    else
+        ch_request_add_header(req, "Retry-After", "60");
+    ch_request_fail(req, no.status, "invalid_token", "%s", no.status == 429 ? no.why : why);
+}
+
 static struct ch_auth_refusal check_route(chela_gateway *gw, struct ch_exchange *x) {
     CH_ARENA_AUTO arena = {0};
     const struct ch_inbound *in = ch_exchange_inbound(x);
@@ -339,7 +362,9 @@ static struct ch_auth_refusal check_route(chela_gateway *gw, struct ch_exchange 
     bool knows = ch_auth_has_token(&gw->auth, in) ||
                  (is_anthropic(r, in) && ch_auth_has_api_key(&gw->auth, in)) ||
                  (r && r->flags & CH_ROUTE_SOCKET && ch_auth_has_socket_token(&gw->auth, in));
-    if (!(r && r->flags & CH_ROUTE_OPEN) && !knows)
+    bool judged = r && r->flags & CH_ROUTE_BEARER && gw->challenge &&
+                  ch_inbound_header(in, "authorization").n; /* by the handler */
+    if (!(r && r->flags & CH_ROUTE_OPEN) && !knows && !judged)
         return refuse_token(gw, x);
     if (knows)
         ch_exchange_trust(x);

@@ -57,6 +57,10 @@ void ch_request_fail_with(struct ch_request *req, const struct chela_error *err)
 /* The type of an error with this status, in the client's protocol: "rate_limit_error". */
 const char *ch_request_error_type(const struct ch_request *req, int status);
 
+/* Refuses the request with 401, 403 or 429; a wrong token counts as an attempt of its network. */
+void ch_request_refuse_token(struct ch_request *req, int status, const char *challenge,
+                             const char *why);
+
 /* Adds a header to the response; before one of the functions that respond. */
 void ch_request_add_header(struct ch_request *req, const char *name, const char *value);
 

@@ -3,6 +3,7 @@
 
 #include "agent/api/agent.h"
 #include "agent/handle/agent.h"
+#include "agent/handle/guarded_files.h"
 #include "agent/journal/journal.h"
 #include "agent/journal/outbox.h"
 #include "agent/session/agent_parts.h"
@@ -10,10 +11,13 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/opts.h"
+#include "config/rewrite.h"
 #include "gateway/chat/chat_lifecycle.h"
 #include "gateway/chat/chat_recovery.h"
 #include "gateway/chat/reply_target.h"
 #include "gateway/http/health.h"
+#include "gateway/http/logs_api.h"
+#include "gateway/http/mcp_api.h"
 #include "gateway/http/notices.h"
 #include "gateway/http/response_store.h"
 #include "gateway/http/session_socket.h"
@@ -71,7 +75,7 @@ static bool gateway_is_busy(const chela_gateway *gw) {
     for (CH_LIST_EACH(k, &gw->requests))
         if (!CH_CONTAINER(k, struct ch_request, link)->streams)
             return true;
-    return ch_lanes_busy(gw) || ch_outbox_is_sending(gw->rt);
+    return ch_lanes_busy(gw) || ch_outbox_is_sending(gw->rt) || ch_mcp_api_busy(gw->mcp);
 }
 
 /* Repeats until the gateway is idle or the time is up. */
@@ -188,6 +192,7 @@ struct gateway_config {
     struct ch_schedules *schedules;
     struct ch_identity *identity; /* NULL: no TLS */
     struct ch_chat_plan *chats;
+    struct ch_mcp_plan *mcp; /* NULL: /mcp is not served */
 };
 
 static int build_config(chela_gateway *gw, const struct chela_gateway_opts *o,
@@ -209,6 +214,8 @@ static int build_config(chela_gateway *gw, const struct chela_gateway_opts *o,
         rc = gateway_load_identity(gw, o, &c->identity, err);
     if (rc == 0 && !gw->headless)
         rc = ch_chat_lifecycle_plan(gw, o, &c->chats, err);
+    if (rc == 0 && !gw->headless)
+        rc = ch_mcp_api_plan(gw, o, &c->mcp, err);
     gw->agents = before;
     return rc;
 }
@@ -219,6 +226,7 @@ static void free_config(struct gateway_config *c) {
     ch_schedules_free(c->schedules);
     ch_identity_unref(c->identity);
     ch_chat_lifecycle_drop_plan(c->chats);
+    ch_mcp_api_drop_plan(c->mcp);
     ch_free(c->agents);
 }
 
@@ -235,12 +243,22 @@ static void use_config(chela_gateway *gw, struct gateway_config *c) {
     gw->schedules = c->schedules;
     if (c->chats)
         ch_chat_lifecycle_apply(gw, CH_TAKE(c->chats));
+    ch_mcp_api_apply(gw->mcp, CH_TAKE(c->mcp));
     free_config(&before);
 }
 
+/* Tools may not write the previous version of the file, which an owner may restore. */
 static void set_config_file(chela_gateway *gw, const struct chela_gateway_opts *o) {
+    CH_BUF_AUTO previous = {0};
+    bool same = gw->config_file && o->config_file && strcmp(gw->config_file, o->config_file) == 0;
+    if (same)
+        return;
     ch_free(gw->config_file);
     gw->config_file = o->config_file ? ch_strdup(o->config_file) : NULL;
+    if (!o->config_file)
+        return;
+    ch_config_previous(o->config_file, &previous);
+    ch_runtime_hide_file(gw->rt, ch_buf_str(&previous));
 }
 
 int chela_gateway_reload(chela_gateway *gw, const struct chela_gateway_opts *given,
@@ -325,6 +343,7 @@ static struct gateway_instance *instance_new(chela_runtime *rt,
     gw->health_state = ch_health_state_new();
     gw->health = ch_health_new(gw);
     gw->notices = ch_notices_new(gw);
+    gw->mcp = ch_mcp_api_new(gw);
     gw->session_changed = ch_notices_look_soon;
     gw->orphans = ch_orphans_new(gw);
     gw->orphan_scan = ch_orphan_scan_new(gw);
@@ -334,6 +353,7 @@ static struct gateway_instance *instance_new(chela_runtime *rt,
     g->stop.fn = gateway_on_stop;
     g->stop_now.fn = gateway_on_stop_now;
     set_config_file(gw, o);
+    ch_logs_api_keep(gw);
     return g;
 }
 
@@ -420,6 +440,7 @@ void chela_gateway_close(chela_gateway *gw) {
     CH_LOG_SCOPE(gw->rt->sink);
     struct gateway_instance *g = instance_of(gw);
     ch_session_sockets_close(gw, true);
+    ch_mcp_api_free(gw->mcp);
     ch_idempotency_close(gw);
     stop_timers(g);
     ch_retention_free(gw->retention);

@@ -110,6 +110,13 @@ static void batch_on_rested(chela_call *call) {
     batch_wake(call->owner);
 }
 
+static void batch_on_checkpoint(chela_call *call, const char *state) {
+    struct ch_batch *b = call->owner;
+
+    if (b->ops.checkpoint)
+        b->ops.checkpoint(call->block, call->tool->effect, call->key, state, b->user);
+}
+
 /* --- reporting results --------------------------------------------------- */
 
 static struct ch_result batch_result_of(const chela_call *call) {
@@ -450,6 +457,12 @@ void ch_batch_continue(struct ch_batch *b, size_t index, const struct ch_batch_q
     call->question = q;
 }
 
+void ch_batch_restore(struct ch_batch *b, size_t index, const char *state) {
+    chela_call *call = b->calls[index];
+
+    call->left = ch_arena_str(&call->arena, ch_sv_str(state));
+}
+
 /* --- the pump ------------------------------------------------------------ */
 
 static void tell_over(struct ch_batch *b) {
@@ -534,6 +547,7 @@ static struct ch_call_env batch_make_env(const struct ch_batch_opts *opts) {
         .invalid = opts->ops->invalid ? on_invalid : NULL,
         .ended = on_ended,
         .rested = batch_on_rested,
+        .checkpoint = batch_on_checkpoint,
         .puts_questions = opts->ops->question != NULL,
         .progress = batch_on_progress,
         .used = on_used,

@@ -84,6 +84,10 @@ struct ch_batch_ops {
      * continue the call. */
     void (*question)(const struct ch_block *call, const struct ch_block *question,
                      const char *state, void *user);
+    /* Optional. The work of the call goes on elsewhere: another process can continue the call
+     * from the state (ch_batch_restore). */
+    void (*checkpoint)(const struct ch_block *call, enum chela_effect effect, const char *key,
+                       const char *state, void *user);
     /* No call is running. waiting counts calls left to the host, undecided approvals, and
      * calls whose own work waits for people. If waiting is not 0, the batch pauses until
      * ch_batch_resume or ch_batch_cancel, and `over` is called again. */
@@ -162,6 +166,10 @@ struct ch_batch_question {
     bool is_error;
 };
 void ch_batch_continue(struct ch_batch *b, size_t index, const struct ch_batch_question *q);
+
+/* Call right after ch_batch_start: before a restart this call left a state (`checkpoint`), from
+ * which the call continues. */
+void ch_batch_restore(struct ch_batch *b, size_t index, const char *state);
 
 /* Let the call that `gate` held back start. */
 void ch_batch_pass(struct ch_batch *b, size_t index);

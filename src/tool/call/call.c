@@ -577,6 +577,14 @@ void ch_call_rest(chela_call *call) {
     ch_call_unref(call);
 }
 
+void ch_call_checkpoint(chela_call *call, const char *state) {
+    if (!call->env)
+        return;
+    ch_timer_stop(call->env->loop, &call->timer);
+    if (call->env->checkpoint)
+        call->env->checkpoint(call, state);
+}
+
 void ch_call_abandon(chela_call *call) {
     struct ch_loop *loop = call->env->loop;
 

@@ -65,6 +65,8 @@ struct ch_call_env {
     void (*progress)(chela_call *call, struct ch_sv text);
     /* tokens that an embedding model consumed for the tool */
     void (*used)(chela_call *call, int64_t tokens);
+    /* The work goes on elsewhere, and can be continued from the state; may be NULL. */
+    void (*checkpoint)(chela_call *call, const char *state);
 };
 
 enum ch_call_state {
@@ -108,6 +110,8 @@ struct chela_call {
     struct ch_aftermath *aftermath;
     struct ch_question *question; /* in the arena: the last one (question.h); NULL: none */
     unsigned questions;           /* asked so far */
+    const char *left; /* in the arena: state that an earlier process left behind
+                         (ch_call_checkpoint); NULL: none */
     bool by_rule;      /* an allow rule approved the call */
     bool full_box;     /* run the program in the full sandbox without a network, or not at all */
     const char *lacks; /* in the arena: the layer without which full_box is impossible, or NULL */
@@ -183,6 +187,11 @@ void ch_call_worked(chela_call *call);
 void ch_call_rest(chela_call *call);
 /* For ch_tool_ops: paused work continues by itself. */
 void ch_call_go_on(chela_call *call);
+
+/* For a deferred function on the loop thread: the work goes on elsewhere. If this process ends,
+ * the next one calls the function again with `state` in call->left, also if the call has an
+ * effect. The time limit of the call no longer holds. */
+void ch_call_checkpoint(chela_call *call, const char *state);
 
 /* Cancel the call. A tool with winds_down is notified and sets the result itself; any other
  * call ends now. */

@@ -6,7 +6,11 @@ usage: login_server.py MODE LOG
 Prints its port. Modes: good; redirect (the endpoint redirects to LOG's other origin);
 wrong-issuer (the metadata names another issuer); other-resource; no-pkce; wrong-iss (the
 redirect comes from another issuer). Every request is a line of LOG.
+
+POST /introspect tells the resource server "gate" about tokens (RFC 7662): those of POST /token,
+and tokens "t.BASE64URL", which are what the server says about them.
 """
+import base64
 import http.server
 import json
 import sys
@@ -14,6 +18,7 @@ import urllib.parse
 
 mode, log = sys.argv[1], sys.argv[2]
 tokens, n = set(), 0
+resources = {}  # token: what it is for
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -55,8 +60,18 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.note(body)
         if self.path == "/register":
             self.answer(201, {"client_id": "client", "client_secret": "s3cret", "redirect_uris": []})
+        elif self.path == "/introspect":
+            form = dict(urllib.parse.parse_qsl(body))
+            token = form.get("token", "")
+            if self.headers.get("Authorization") != "Basic " + base64.b64encode(b"gate:s%20cret").decode():
+                return self.answer(401, {})
+            if token.startswith("t."):
+                said = json.loads(base64.urlsafe_b64decode(token[2:] + "=="))
+                return self.answer(said.pop("status", 200), said)
+            self.answer(200, {"active": token in tokens, "sub": "ann", "aud": resources.get(token), "scope": "mcp:use"})
         elif self.path == "/token":
             n += 1
+            resources["token-%d" % n] = dict(urllib.parse.parse_qsl(body)).get("resource")
             tokens = {"token-%d" % n}  # an older token is no longer valid
             self.answer(200, {"access_token": "token-%d" % n, "token_type": "Bearer", "refresh_token": "refresh-%d" % n, "expires_in": 3600})
         elif mode == "redirect":

@@ -52,6 +52,8 @@ def tools():
         listed.append({"name": "change", "description": "Changes the tools.", "inputSchema": {"type": "object"}})
     if mode.endswith("ship"):
         listed.append({"name": "ship", "description": "Ships it: a line of the file shipped.", "inputSchema": schema})
+    if "task" in mode:
+        listed.append({"name": "ship", "description": "Ships it as a task.", "inputSchema": schema, "execution": {"taskSupport": "required"}})
     if word("added"):
         listed.append({"name": "fresh", "description": "New.", "inputSchema": {"type": "object"}})
     if mode == "names":
@@ -100,6 +102,54 @@ def ask_modern(request, reply):
     reply({"resultType": "complete", "content": [{"type": "text", "text": order(given["form"], given.get("page"))}]})
 
 
+def task(status, **more):
+    stamp = "2026-11-16T00:00:00Z"
+    ms = {"ttlMs": None, "pollIntervalMs": 100} if mode.startswith("modern") else {"ttl": None, "pollInterval": 100}
+    return {"taskId": "t-1", "status": status, "createdAt": stamp, "lastUpdatedAt": stamp, **ms, **more}
+
+
+def begin_task(request):
+    """A task outlives this process: its state is the files shipped, hang and answer."""
+    params = request["params"]
+    knows = "io.modelcontextprotocol/tasks" in params.get("_meta", {}).get("io.modelcontextprotocol/clientCapabilities", {}).get("extensions", {})
+    if not (knows if mode.startswith("modern") else "task" in params):
+        return out({"jsonrpc": "2.0", "id": request["id"], "error": {"code": -32601, "message": "a task is required"}})
+    with open("shipped", "a") as f:
+        f.write(params["arguments"]["text"] + "\n")
+    first = task("working", statusMessage="packing")
+    if mode == "modern-task-noid":
+        del first["taskId"]
+    out({"jsonrpc": "2.0", "id": request["id"], "result": {"resultType": "task", **first} if mode.startswith("modern") else {"task": first}})
+
+
+def about_task(request):
+    rid, method, params = request["id"], request["method"], request["params"]
+    result = {"content": [{"type": "text", "text": "shipped as a task"}]}
+    more = {"resultType": "complete"} if mode.startswith("modern") else {}
+    if params.get("taskId") != "t-1" or word("forgotten"):
+        return out({"jsonrpc": "2.0", "id": rid, "error": {"code": -32602, "message": "unknown task"}})
+    if method == "tasks/update":
+        with open("answer", "w") as f:
+            f.write(json.dumps(params["inputResponses"], sort_keys=True))
+        return out({"jsonrpc": "2.0", "id": rid, "result": more})
+    if method == "tasks/result":
+        return out({"jsonrpc": "2.0", "id": rid, "result": result})
+    if method == "tasks/cancel":
+        return out({"jsonrpc": "2.0", "id": rid, "result": {**more, **({} if more else task("cancelled"))}})
+    if word("hang"):
+        return out({"jsonrpc": "2.0", "id": rid, "result": {**more, **task("working", statusMessage="waiting")}})
+    if mode == "modern-task-ask" and not os.path.exists("answer"):
+        return out({"jsonrpc": "2.0", "id": rid, "result": {**more, **task("input_required", inputRequests={"form": {"method": "elicitation/create", "params": {"message": "Which size?", "requestedSchema": {"type": "object", "required": ["size"], "properties": {"size": SIZES}}}}})}})
+    if mode == "modern-task-ask":
+        with open("answer") as f:
+            result["content"][0]["text"] += " " + f.read()
+    if mode == "modern-task-fail":
+        return out({"jsonrpc": "2.0", "id": rid, "result": {**more, **task("failed", error={"code": -32603, "message": "no stamps"})}})
+    if mode == "modern-task-odd":
+        return out({"jsonrpc": "2.0", "id": rid, "result": {**more, **task("completed", result=7)}})
+    out({"jsonrpc": "2.0", "id": rid, "result": {**more, **task("completed", **({"result": result} if more else {}))}})
+
+
 def call(request):
     name = request["params"]["name"]
     arguments = request["params"].get("arguments", {})
@@ -115,6 +165,8 @@ def call(request):
 
     if name == "die" or mode == "die-in-call":
         sys.exit(3)
+    if "task" in mode and name == "ship":
+        return begin_task(request)
     if mode == "twice":
         text("first")
         text("second")
@@ -215,7 +267,10 @@ def answer(line):
             out({"jsonrpc": "2.0", "id": rid, "error": {"code": -32601, "message": "unknown"}})
     elif method == "initialize":
         version = "1999-01-01" if mode == "old" else request["params"]["protocolVersion"]
-        out({"jsonrpc": "2.0", "id": rid, "result": {"protocolVersion": version, "capabilities": {"tools": {"listChanged": True}}, "serverInfo": {"name": "tester", "version": "1"}}})
+        can = {"tools": {"listChanged": True}}
+        if "task" in mode:
+            can["tasks"] = {"requests": {"tools": {"call": {}}}, "cancel": {}}
+        out({"jsonrpc": "2.0", "id": rid, "result": {"protocolVersion": version, "capabilities": can, "serverInfo": {"name": "tester", "version": "1"}}})
     elif method == "tools/list":
         page = {"tools": tools()}
         if mode == "endless":
@@ -233,6 +288,8 @@ def answer(line):
             waiting["listen"]()
     elif method == "tools/call":
         call(request)
+    elif "task" in mode and method.startswith("tasks/"):
+        about_task(request)
     elif "docs" in mode and method in DOCS:
         result = DOCS[method](request.get("params", {}))
         if mode.startswith("modern"):

@@ -119,6 +119,32 @@ static void test_output_of_a_running_call_keeps_its_end(void **state) {
     ch_acp_shown_release(&shown);
 }
 
+static void test_what_the_vendor_made(void **state) {
+    struct ch_acp_shown shown = {.cwd = "/w"};
+    (void)state;
+    shows(&shown,
+          &(struct chela_event){.type = CHELA_EV_SERVER_TOOL,
+                                .server = {.id = STR("s1"),
+                                           .name = STR("web_search"),
+                                           .arguments = STR("{\"query\":\"q\"}"),
+                                           .result = STR("found")}},
+          "{\"sessionUpdate\":\"tool_call\",\"toolCallId\":\"s1\",\"title\":\"Search the web for q\","
+          "\"kind\":\"search\",\"rawInput\":{\"query\":\"q\"},\"content\":[{\"type\":\"content\","
+          "\"content\":{\"type\":\"text\",\"text\":\"found\"}}],\"status\":\"completed\"}\n");
+    shows(&shown,
+          &(struct chela_event){.type = CHELA_EV_MEDIA,
+                                .made = {.media_type = STR("image/png"),
+                                         .path = STR("media/a.png"),
+                                         .data = STR("AAAA")}},
+          "{\"sessionUpdate\":\"agent_message_chunk\",\"content\":{\"type\":\"image\","
+          "\"mimeType\":\"image/png\",\"data\":\"AAAA\",\"uri\":\"file:///w/media/a.png\"}}\n");
+    shows(&shown,
+          &(struct chela_event){.type = CHELA_EV_MEDIA,
+                                .made = {.media_type = STR("video/mp4"), .url = STR("https://v/1")}},
+          "{\"sessionUpdate\":\"agent_message_chunk\",\"content\":{\"type\":\"resource_link\","
+          "\"mimeType\":\"video/mp4\",\"name\":\"video/mp4\",\"uri\":\"https://v/1\"}}\n");
+}
+
 static void test_plan(void **state) {
     (void)state;
     struct ch_acp_shown shown = {0};
@@ -193,6 +219,7 @@ int main(void) {
         cmocka_unit_test(test_calls),
         cmocka_unit_test(test_old_text_of_a_write),
         cmocka_unit_test(test_output_of_a_running_call_keeps_its_end),
+        cmocka_unit_test(test_what_the_vendor_made),
         cmocka_unit_test(test_plan),
         cmocka_unit_test(test_only_what_the_editor_shows),
         cmocka_unit_test(test_stored_messages),

@@ -14,6 +14,7 @@
 #define CALL(id) "{\"id\":\"" id "\",\"type\":\"function\",\"function\":{\"name\":\"f_" id "\"}}"
 #define ASKS(calls) "{\"role\":\"assistant\",\"content\":null,\"tool_calls\":[" calls "]}"
 #define RESULT(id) "{\"role\":\"tool\",\"tool_call_id\":\"" id "\",\"content\":\"r" id "\"}"
+#define NAMELESS(text) "{\"role\":\"tool\",\"content\":\"" text "\"}"
 #define USER "{\"role\":\"user\",\"content\":\"hi\"}"
 #define SAYS "{\"role\":\"assistant\",\"content\":\"yes\"}"
 
@@ -32,6 +33,9 @@ static const struct {
     {"results in the order of the calls",
      ASKS(CALL("1") "," CALL("2")) "," RESULT("2") "," RESULT("1"),
      "assistant:f_1(),f_2();results:f_1=r1,f_2=r2;|"},
+    {"results without ids come in the order of the calls",
+     ASKS(CALL("1") "," CALL("2") "," CALL("3")) "," NAMELESS("a") "," RESULT("2") "," NAMELESS("b"),
+     "assistant:f_1(),f_2(),f_3();results:f_1=a,f_2=r2,f_3=b;|"},
     {"words after results", ASKS(CALL("1")) "," RESULT("1") "," USER,
      "assistant:f_1();results:f_1=r1;user:hi;|"},
     {"an empty message is none", "{\"role\":\"user\",\"content\":\"\"}," USER, "user:hi;|"},
@@ -63,6 +67,7 @@ static const struct {
               "{\"data\":\"AAAA\",\"format\":\"mp3\"}}]}", "user:audio/mpeg;|"},
     {"no result", ASKS(CALL("1")) "," USER, NULL},
     {"one of two", ASKS(CALL("1") "," CALL("2")) "," RESULT("1"), NULL},
+    {"a nameless one too many", ASKS(CALL("1")) "," NAMELESS("a") "," NAMELESS("b"), NULL},
     {"another's", ASKS(CALL("1")) "," RESULT("2"), NULL},
     {"twice", ASKS(CALL("1")) "," RESULT("1") "," RESULT("1"), NULL},
     {"too late", ASKS(CALL("1")) "," RESULT("1") "," USER "," RESULT("1"), NULL},

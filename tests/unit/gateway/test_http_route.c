@@ -71,7 +71,8 @@ static void test_open_routes(void **state) {
             ch_buf_addf(&open, "%s ", r->path);
     assert_string_equal(ch_buf_str(&open),
                         "/ /console/{} /healthz /readyz /hooks/{} /channels/{}/events "
-                        "/channels/{}/events ");
+                        "/channels/{}/events /.well-known/oauth-protected-resource "
+                        "/.well-known/oauth-protected-resource/mcp ");
 }
 
 int main(void) {
