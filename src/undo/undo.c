@@ -80,6 +80,7 @@ static void undo_note_anything(chela_undo *u) {
     if (!u->scanned && !u->blind) {
         u->blind = !ch_undo_scan(&u->index, &u->record, u->root, u->rt->hidden, false);
         ch_undo_index_save(&u->index, &u->record);
+        ch_undo_record_scanned(&u->record);
     }
     u->scanned = true;
     if (u->blind)
@@ -181,7 +182,7 @@ static void undo_recover(chela_undo *u) {
     if (u->begun || !m || m->ended)
         return;
     u->active = true;
-    if (m->ncalls > 0 && !m->blind) {
+    if (m->scanned && !m->blind) {
         ch_undo_index_load(&u->index, &u->record);
         u->loaded = u->scanned = true;
     }
@@ -202,7 +203,9 @@ int chela_undo_begin(chela_undo *u, const char *session, int64_t turns, const ch
         ch_undo_index_release(&u->index);
         u->loaded = true;
     }
-    if (!on)
+    if (on)
+        ch_undo_record_resumed(&u->record);
+    else
         ch_undo_record_message(&u->record, session, turns,
                                ch_now_ms(ch_loop_clock(u->rt->loop)), text ? text : "");
     u->begun = u->active = true;

@@ -234,7 +234,9 @@ static void record_read_line(struct ch_undo_record *r, struct ch_sv line) {
             m->undone = true;
     } else if (r->n > 0) {
         m = record_last(r);
-        m->ended |= ch_sv_is(what, "ended");
+        bool resumed = ch_sv_is(what, "resumed");
+        m->ended = !resumed && (m->ended || ch_sv_is(what, "ended"));
+        m->scanned = !resumed && (m->scanned || ch_sv_is(what, "scanned"));
         m->more |= ch_sv_is(what, "more");
         m->blind |= ch_sv_is(what, "blind");
         if (ch_sv_is(what, "call"))
@@ -405,6 +407,16 @@ void ch_undo_record_ended(struct ch_undo_record *r) {
     record_mark(r, &record_last(r)->ended, "ended");
 }
 
+void ch_undo_record_scanned(struct ch_undo_record *r) {
+    record_mark(r, &record_last(r)->scanned, "scanned");
+}
+
+void ch_undo_record_resumed(struct ch_undo_record *r) {
+    bool resumed = false;
+    record_last(r)->ended = record_last(r)->scanned = false;
+    record_mark(r, &resumed, "resumed");
+}
+
 void ch_undo_record_settle(struct ch_undo_record *r, const struct ch_undo_message *m,
                            struct ch_undo_change *c, const struct ch_undo_sig *is) {
     CH_BUF_AUTO line = {0};
@@ -453,8 +465,8 @@ static void record_write_message(struct ch_buf *out, const struct ch_undo_messag
         record_add_word(out, m->calls[i]);
         ch_buf_addc(out, '\n');
     }
-    ch_buf_addf(out, "%s%s%s", m->more ? "more\n" : "", m->blind ? "blind\n" : "",
-                m->ended ? "ended\n" : "");
+    ch_buf_addf(out, "%s%s%s%s", m->more ? "more\n" : "", m->blind ? "blind\n" : "",
+                m->scanned ? "scanned\n" : "", m->ended ? "ended\n" : "");
     if (m->undone)
         ch_buf_addf(out, "undone %llu\n", (unsigned long long)m->id);
 }

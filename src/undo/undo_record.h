@@ -59,6 +59,7 @@ struct ch_undo_message {
     char **calls; /* owned: calls with effects that are not in files */
     size_t ncalls;
     bool ended, undone;
+    bool scanned; /* the stored index is that before the commands, unless ended */
     bool more;  /* more changes than the limit */
     bool blind; /* the workspace is too large to be scanned */
 };
@@ -102,7 +103,9 @@ void ch_undo_record_change(struct ch_undo_record *r, const char *path,
                            const struct ch_undo_state *was);
 void ch_undo_record_call(struct ch_undo_record *r, struct ch_sv text);
 void ch_undo_record_blind(struct ch_undo_record *r);
+void ch_undo_record_scanned(struct ch_undo_record *r);
 void ch_undo_record_ended(struct ch_undo_record *r);
+void ch_undo_record_resumed(struct ch_undo_record *r);
 /* What the change left behind. */
 void ch_undo_record_settle(struct ch_undo_record *r, const struct ch_undo_message *m,
                            struct ch_undo_change *c, const struct ch_undo_sig *is);
