@@ -137,8 +137,8 @@ static void place_on_channel(const struct ch_discord_answer *a, void *user) {
     struct ch_discord *d = p->d;
     p->asked = false;
     if (a->what == CHELA_RECEIPT_UNCERTAIN && ++p->tries < LOOKS) {
-        int64_t ms = CH_MAX(a->wait_ms, d->host->back_off(p->tries, d->host->user));
-        d->host->timer_start(&d->look, ms, place_look_all, d, d->host->user);
+        int64_t ms = d->host->back_off(p->tries, d->host->user);
+        d->host->timer_start(&d->look, CH_MAX(a->wait_ms, ms), place_look_all, d, d->host->user);
         return;
     }
     place_learn(p, a->what == CHELA_RECEIPT_SENT ? a->json : NULL);

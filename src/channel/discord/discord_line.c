@@ -65,7 +65,8 @@ static void line_lost(struct ch_discord *d, const char *why, int64_t ms) {
         line_drop_session(d);
     if (d->leaving)
         return;
-    ms = CH_MAX(ms, d->host->back_off(d->failures++, d->host->user));
+    int64_t pause = d->host->back_off(d->failures++, d->host->user);
+    ms = CH_MAX(ms, pause);
     snprintf(line, sizeof(line), "connected again in %lld ms: %s", (long long)ms, why);
     ch_discord_log(d, CHELA_LOG_WARN, line);
     d->host->trouble(why, d->host->user);
