@@ -134,8 +134,8 @@ CHELA_API int chela_mcp_login(chela_mcp *mcp, void (*open_url)(const char *url, 
                               void *user, struct chela_error *err);
 
 /* The state of the client as a JSON object: name, transport, state, era, version, server,
- * error, tools. Each tool has name, alias, description, schema, accepted and, if its
- * definition changed, `was` with the accepted definition.
+ * error, login (the server wants a log-in), tools. Each tool has name, alias, description,
+ * schema, accepted and, if its definition changed, `was` with the accepted definition.
  * Ownership: the caller frees the result with chela_free. */
 CHELA_API char *chela_mcp_state_json(chela_mcp *mcp);
 

@@ -459,6 +459,13 @@
 #define CH_LIMIT_NOTICED 200              /* sessions whose changes pages are told of */
 #define CH_LIMIT_PAGE 1000                /* records or messages of a session in one answer */
 #define CH_LIMIT_PAGE_BYTES (8 * CH_MB)   /* size of the records after which an answer ends */
+#define CH_LIMIT_NODES 256                /* processes that hold sessions, in one answer */
+#define CH_LIMIT_LOG_RING 1000            /* log lines that a gateway keeps in memory */
+#define CH_LIMIT_LOG_RING_BYTES (512 * CH_KB) /* these lines, in total */
+#define CH_LIMIT_LOG_RING_LINE (2 * CH_KB) /* the part of a line that is kept */
+#define CH_DEFAULT_LOG_LOOK_MS 300        /* interval of sending new lines to pages */
+#define CH_LIMIT_UPCOMING 5               /* next times of a schedule in one answer */
+#define CH_LIMIT_ACTIVITY_RUNS 5000       /* runs in one answer */
 #define CH_LIMIT_USAGE_CALLS 5000         /* model calls in one answer */
 #define CH_LIMIT_NEWS 4096 /* sessions that other gateways announced, not looked at yet */
 #define CH_LIMIT_SIGHTINGS 4096 /* items of a store that another gateway may be processing */

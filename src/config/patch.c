@@ -89,6 +89,11 @@ static int config_patch_find_target(struct ch_sv key, struct target *t, struct c
     return 0;
 }
 
+bool ch_config_key_may_change(struct ch_sv key) {
+    struct target t;
+    return config_patch_find_target(key, &t, NULL) == 0;
+}
+
 /* --- explanations */
 
 static const char *scope_name(enum ch_scope scope) {

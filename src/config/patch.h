@@ -14,6 +14,8 @@
 
 /* Whether a program may change the option. */
 bool ch_config_may_patch(const struct ch_option *o);
+/* The same for a key. */
+bool ch_config_key_may_change(struct ch_sv key);
 
 /* Append one line about each option whose key begins with `key`, in any
  * mapping; returns the number of options. */

@@ -229,6 +229,17 @@ chela_mcp *chela_mcp_find(chela_runtime *rt, const char *name) {
     return NULL;
 }
 
+chela_mcp *ch_mcp_next(chela_runtime *rt, const chela_mcp *m) {
+    bool past = !m;
+    for (CH_LIST_EACH(k, &rt->extensions)) {
+        struct ch_extension *a = CH_CONTAINER(k, struct ch_extension, link);
+        if (past && a->kind == &mcp_kind)
+            return mcp_of(a);
+        past = past || a == &m->extension;
+    }
+    return NULL;
+}
+
 int chela_agent_mcp(chela_agent *agent, chela_mcp *m, struct chela_error *err) {
     CH_LOG_SCOPE(m->rt->sink);
 
@@ -464,6 +475,7 @@ char *chela_mcp_state_json(chela_mcp *m) {
     ch_jw_kcstr(&w, "server", m->server);
     ch_jw_kcstr(&w, "serverVersion", m->server_version);
     ch_jw_kcstr(&w, "error", m->last.code ? m->last.message : NULL);
+    ch_jw_kbool(&w, "login", m->last.code == CHELA_EAUTH);
     ch_jw_kbool(&w, "known", list->known);
     ch_jw_key(&w, "tools");
     ch_jw_begin(&w, '[');

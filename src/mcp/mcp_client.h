@@ -100,4 +100,7 @@ void ch_mcp_close_now(chela_mcp *m, const struct chela_error *why);
 
 const char *ch_mcp_state_name(const chela_mcp *m);
 
+/* The client of the runtime after m; m NULL: the first. NULL: no more. */
+chela_mcp *ch_mcp_next(chela_runtime *rt, const chela_mcp *m);
+
 #endif

@@ -251,6 +251,10 @@ void ch_mcp_tools_list(chela_mcp *m, bool accept, ch_mcp_listed_fn *done, void *
     list_page(m, ch_sv(NULL, 0));
 }
 
+bool ch_mcp_tools_is_listing(const chela_mcp *m) {
+    return m->tools->listing;
+}
+
 bool ch_mcp_tools_awaited(const chela_mcp *m) {
     return m->tools->listing && !m->tools->manifest.known;
 }

@@ -14,6 +14,8 @@ void ch_mcp_tools_attach(chela_mcp *m, chela_agent *agent);
 /* List the tools of the server. accept: accept all definitions. done may be NULL. */
 typedef void ch_mcp_listed_fn(const struct chela_error *err, void *user);
 void ch_mcp_tools_list(chela_mcp *m, bool accept, ch_mcp_listed_fn *done, void *user);
+/* Whether a list is awaited. */
+bool ch_mcp_tools_is_listing(const chela_mcp *m);
 /* Whether a list is awaited without which an agent has no tools of the server. */
 bool ch_mcp_tools_awaited(const chela_mcp *m);
 

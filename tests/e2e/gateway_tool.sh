@@ -96,7 +96,7 @@ check "and taken up" taken_up 1
 same "one line is another, no comment is lost" "$(sed 's/drainSec: 7/drainSec: 33/' "$tmp/first.yaml")" "$(cat "$space/chela.yaml")"
 same "the file's mode stays" 640 "$(stat -Lc %a "$space/chela.yaml")"
 same "a link stays one" real.yaml "$(readlink "$space/chela.yaml")"
-same "nothing is left beside it, and nothing taken away" "real.yaml real.yaml.new" "$(cd "$space" && echo real.yaml*)"
+same "the version before it is kept, and nothing taken away" "real.yaml real.yaml.new real.yaml.previous" "$(cd "$space" && echo real.yaml*)"
 cp "$space/chela.yaml" "$tmp/first.yaml"
 
 # --- what was agreed to is what is done

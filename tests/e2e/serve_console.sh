@@ -39,7 +39,7 @@ for rule in "script-src 'self'" "style-src 'self'" "img-src data: blob:"; do
 done
 same "no script in the page itself" 0 "$(grep -c '<script>' "$tmp/page")"
 files=$(grep -oE '/console/[a-z_]+\.(js|css)' "$tmp/page" | sort -u)
-for file in $files /console/operate.js /console/usage.js /console/timeline.js /console/log.js /console/words_zh.js; do
+for file in $files /console/operate.js /console/manage.js /console/plot.js /console/request.js /console/usage.js /console/timeline.js /console/log.js /console/words_zh.js; do
     anon GET "$file"
     answers "$file needs no token" 200
     cat "$out" >>"$tmp/files"

@@ -386,7 +386,7 @@ if (page) {
     await shot(page, 'events');
     await page.click('#pages a[href="#/usage"]');
     await page.waitForSelector('#view-page .plot svg rect');
-    same(await page.locator('#view-page .plot').count(), 3, 'plots');
+    same(await page.locator('#view-page .plot svg').count() >= 5, true, 'plots');
     await shot(page, 'usage');
   });
   await check('console: sessions are found by their words', async () => {
@@ -601,7 +601,7 @@ if (page) {
     const found = [];
     for (const theme of ['light', 'dark']) {
       await other.emulateMedia({ colorScheme: theme });
-      for (const hash of ['#/new', await page.evaluate(() => location.hash), `${await page.evaluate(() => location.hash)}/time`, '#/approvals', '#/usage', '#/agents', '#/skills', '#/channels', '#/config']) {
+      for (const hash of ['#/new', await page.evaluate(() => location.hash), `${await page.evaluate(() => location.hash)}/time`, '#/approvals', '#/usage', '#/agents', '#/skills', '#/channels']) {
         await other.goto(`${url}/${hash}`);
         await other.waitForTimeout(900);
         await other.evaluate(axe);

@@ -22,6 +22,7 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/log.h"
+#include "base/log_ring.h"
 #include "base/mem.h"
 #include "base/opts.h"
 
@@ -57,6 +58,9 @@ static struct ch_http *open_http(chela_runtime *rt) {
 
 static void log_to_host(enum ch_log_level level, const char *area, const char *line, void *user) {
     const chela_runtime *rt = user;
+    struct ch_log_ring *recent = atomic_load(&rt->recent_log);
+    if (recent)
+        ch_log_ring_add(recent, ch_now_ms(ch_loop_clock(rt->loop)), level, area, line);
     rt->log((enum chela_log_level)level, area, line, rt->user);
 }
 
@@ -74,6 +78,7 @@ static void close_log(chela_runtime *rt) {
     if (rt->sink)
         ch_free((char *)rt->sink->areas);
     ch_free(rt->sink);
+    ch_log_ring_free(atomic_load(&rt->recent_log));
 }
 
 /* Frees runs, then sessions, then agents, which the others use. Freeing a run may close

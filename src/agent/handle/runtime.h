@@ -4,6 +4,8 @@
  * holders of its handle. All members belong to the loop thread. */
 #ifndef CH_HANDLE_RUNTIME_H
 #define CH_HANDLE_RUNTIME_H
+#include <stdatomic.h>
+
 #include "base/list.h"
 #include "chela/session.h"
 #include "io/worker.h"
@@ -12,6 +14,7 @@
 
 struct ch_feature;
 struct ch_journal;
+struct ch_log_ring;
 struct ch_outbox;
 struct ch_prompts;
 struct ch_target;
@@ -38,6 +41,7 @@ struct chela_runtime {
     void *user;               /* argument of the host's log and environment functions */
     struct ch_log_sink *sink; /* owned; NULL: nothing is logged */
     chela_log_fn *log;
+    _Atomic(struct ch_log_ring *) recent_log; /* owned; NULL: lines are not kept */
     char *module_path, *ca_file;
     char **hidden; /* owned, NULL-terminated: guarded_files.h */
     char **skills; /* owned, NULL-terminated: directories of the user's skills; NULL: none */

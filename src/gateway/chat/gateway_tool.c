@@ -7,16 +7,8 @@
  * made.
  *
  * The file is read and written on a worker thread, except for the diff, which the approval
- * prompt needs at once. A change is written to a temporary file that replaces the
- * configuration file by rename, then the gateway reloads as on SIGHUP. */
+ * prompt needs at once. After a change (config/rewrite.h) the gateway reloads as on SIGHUP. */
 #include "gateway/chat/gateway_tool.h"
-
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "agent/feature/heartbeat/beat.h"
 #include "agent/handle/run.h"
@@ -27,6 +19,7 @@
 #include "base/log.h"
 #include "base/redact.h"
 #include "config/patch.h"
+#include "config/rewrite.h"
 #include "gateway/chat/chat_service.h"
 #include "gateway/lane/lane.h"
 #include "gateway/request/gateway_state.h"
@@ -99,46 +92,6 @@ static int patch_text(const struct ch_config_place *at, struct ch_sv key,
     return rc < 0 ? rc : ch_config_patch(ch_buf_sv(before), at, key, value, after, err);
 }
 
-static size_t same_head(struct ch_sv a, struct ch_sv b) {
-    size_t line = 0;
-    for (size_t i = 0; i < a.n && i < b.n && a.p[i] == b.p[i]; i++)
-        if (a.p[i] == '\n')
-            line = i + 1;
-    return line;
-}
-
-static bool begins_line(struct ch_sv text, size_t from_end) {
-    return from_end == text.n || text.p[text.n - from_end - 1] == '\n';
-}
-
-static size_t same_tail(struct ch_sv a, struct ch_sv b) {
-    size_t line = 0;
-    for (size_t i = 1; i <= a.n && i <= b.n && a.p[a.n - i] == b.p[b.n - i]; i++)
-        if (begins_line(a, i) && begins_line(b, i))
-            line = i;
-    return line;
-}
-
-static void add_diff_lines(struct ch_buf *out, char mark, struct ch_sv text) {
-    while (text.n) {
-        struct ch_sv line = ch_sv_split(&text, '\n');
-        ch_buf_addf(out, "%c%.*s\n", mark, CH_SV_FMT(line));
-    }
-}
-
-/* Writes the removed and the added lines; a change affects one place. */
-static void add_diff(struct ch_buf *out, const char *file, struct ch_sv a, struct ch_sv b) {
-    size_t head = same_head(a, b), line = 1;
-    for (size_t i = 0; i < head; i++)
-        line += a.p[i] == '\n';
-    a = ch_sv(a.p + head, a.n - head);
-    b = ch_sv(b.p + head, b.n - head);
-    size_t tail = same_tail(a, b);
-    ch_buf_addf(out, "%s, line %zu:\n", file, line);
-    add_diff_lines(out, '-', ch_sv(a.p, a.n - tail));
-    add_diff_lines(out, '+', ch_sv(b.p, b.n - tail));
-}
-
 static void gateway_tool_show(chela_call *call, struct ch_buf *out) {
     const struct gateway_tool *t = call->tool->user;
     const struct ch_json *value = ch_json_get(call->args, "value");
@@ -152,7 +105,7 @@ static void gateway_tool_show(chela_call *call, struct ch_buf *out) {
         return;
     if (patch_text(&(struct ch_config_place){t->file, t->gw->rt->module_path},
                    gateway_tool_key(call), value, &before, &after, &err) == 0)
-        add_diff(out, t->file, ch_buf_sv(&before), ch_buf_sv(&after));
+        ch_config_diff(out, t->file, ch_buf_sv(&before), ch_buf_sv(&after));
     else
         ch_buf_add_str(out, err.message);
 }
@@ -196,65 +149,13 @@ static void config_job_get(struct ch_config_job *c) {
                                                              "not set."));
 }
 
-/* Keeps the mode, and as root also the owner. */
-static bool write_like(int fd, const struct stat *like, struct ch_sv text) {
-    bool good = fchmod(fd, like->st_mode & 07777) == 0 &&
-                (geteuid() != 0 || fchown(fd, like->st_uid, like->st_gid) == 0);
-    for (size_t at = 0; good && at < text.n;) {
-        ssize_t n = write(fd, text.p + at, text.n - at);
-        good = n >= 0 || errno == EINTR;
-        at += n > 0 ? (size_t)n : 0;
-    }
-    return good && fsync(fd) == 0; /* before the rename */
-}
-
-static int not_written(const char *file, int why, struct chela_error *err) {
-    return ch_fail(err, CHELA_EIO, "%s cannot be written: %s", file, strerror(why));
-}
-
-/* Renames temp to file if the file still has the text `before`; else deletes temp. */
-static int put_in_place(const char *temp, const char *file, struct ch_sv before,
-                        struct chela_error *err) {
-    CH_BUF_AUTO now = {0};
-    int rc = ch_file_load(file, CH_LIMIT_YAML_FILE, &now, err);
-    if (rc == 0 && !ch_sv_eq(ch_buf_sv(&now), before))
-        rc = ch_fail(err, CHELA_EIO, "%s was changed by another program; try again", file);
-    if (rc == 0 && rename(temp, file) < 0)
-        rc = not_written(file, errno, err);
-    if (rc < 0)
-        unlink(temp);
-    return rc;
-}
-
-static int replace_config_file(const char *file, struct ch_sv before, struct ch_sv after,
-                               struct chela_error *err) {
-    CH_BUF_AUTO temp = {0};
-    struct stat st;
-    ch_buf_addf(&temp, "%s.XXXXXX", file);
-    int fd = stat(file, &st) == 0 ? mkostemp(temp.p, O_CLOEXEC) : -1;
-    if (fd < 0)
-        return not_written(file, errno, err);
-    int why = write_like(fd, &st, after) ? 0 : errno;
-    if (close(fd) < 0 && !why)
-        why = errno;
-    if (!why)
-        return put_in_place(temp.p, file, before, err);
-    unlink(temp.p);
-    return not_written(file, why, err);
-}
-
-/* A symbolic link stays: its target is replaced. */
 static void config_job_patch(struct ch_config_job *c) {
     CH_BUF_AUTO before = {0}, after = {0};
     if (patch_text(&(struct ch_config_place){c->file, c->module_path}, ch_sv_str(c->key), c->value,
                    &before, &after, &c->err) < 0)
         return;
-    char *file = realpath(c->file, NULL);
-    if (!file)
-        not_written(c->file, errno, &c->err);
-    else if (replace_config_file(file, ch_buf_sv(&before), ch_buf_sv(&after), &c->err) == 0)
+    if (ch_config_rewrite(c->file, ch_buf_sv(&before), ch_buf_sv(&after), &c->err) == 0)
         ch_buf_add_str(&c->text, "Written. The gateway is reloading it.");
-    free(file);
 }
 
 static void config_job_run(struct ch_work *w) {

@@ -23,8 +23,11 @@
     SCRIPT(X, human)                                                                               \
     SCRIPT(X, jsontext)                                                                            \
     SCRIPT(X, log)                                                                                 \
+    SCRIPT(X, manage)                                                                              \
     SCRIPT(X, markdown)                                                                            \
     SCRIPT(X, operate)                                                                             \
+    SCRIPT(X, plot)                                                                                \
+    SCRIPT(X, request)                                                                             \
     SCRIPT(X, session)                                                                             \
     SCRIPT(X, timeline)                                                                            \
     SCRIPT(X, usage)                                                                               \

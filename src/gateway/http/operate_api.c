@@ -1,16 +1,18 @@
 /* operate_api.c -- see operate_api.h. */
 #include "gateway/http/operate_api.h"
 
+#include <unistd.h>
+
 #include "agent/journal/outbox.h"
 #include "base/error.h"
-#include "base/redact.h"
-#include "chela/config.h"
+#include "base/limits.h"
 #include "chela/pairing.h"
 #include "gateway/chat/chat_service.h"
-#include "gateway/lane/health_state.h"
 #include "gateway/request/gateway_state.h"
 #include "gateway/request/request.h"
 #include "gateway/request/store_lookup.h"
+#include "store/owner.h"
+#include "store/store.h"
 
 /* --- channels */
 
@@ -98,60 +100,94 @@ void ch_operate_pairing(struct ch_request *req) {
         ch_store_lookup_start(req, ch_buf_sv(&key), 0, query_pair, respond_paired);
 }
 
-/* --- the configuration: l->key is the file */
+/* --- nodes: the processes that hold sessions of the store */
 
-static void operate_add_option(const char *key, const char *value, int from_file, void *user) {
-    struct ch_store_lookup *l = user;
-    struct ch_jw w = ch_jw(&l->out);
-    CH_BUF_AUTO safe = {0};
-    ch_redact_copy(&safe, ch_sv_str(value));
-    if (l->out.n)
-        ch_buf_addc(&l->out, ',');
-    ch_jw_begin(&w, '{');
-    ch_jw_kcstr(&w, "key", key);
-    ch_jw_kstr(&w, "value", ch_buf_sv(&safe));
-    ch_jw_kcstr(&w, "origin", from_file ? "file" : "default");
-    ch_jw_end(&w, '}');
+struct node_row {
+    char *owner; /* owned */
+    int64_t sessions, running, until;
+};
+
+struct node_listing {
+    struct node_row *rows; /* owned */
+    size_t n;
+};
+
+static struct node_row *node_of(struct node_listing *l, const char *owner) {
+    for (size_t i = 0; i < l->n; i++)
+        if (strcmp(l->rows[i].owner, owner) == 0)
+            return &l->rows[i];
+    if (l->n == CH_LIMIT_NODES)
+        return NULL;
+    l->rows = ch_realloc(l->rows, (l->n + 1) * sizeof(*l->rows));
+    l->rows[l->n] = (struct node_row){.owner = ch_strdup(owner)};
+    return &l->rows[l->n++];
 }
 
-static void operate_add_complaint(const char *line, void *user) {
-    struct ch_store_lookup *l = user;
-    struct ch_jw w = ch_jw(&l->more);
-    if (l->more.n)
-        ch_buf_addc(&l->more, ',');
-    ch_jw_cstr(&w, line);
-}
+struct node_query {
+    struct node_listing list;
+    int64_t now;
+};
 
-/* A file with errors is shown with its errors and without its options. */
-static int query_config(struct ch_store_lookup *l, struct chela_error *err) {
-    struct chela_config_opts opts = CHELA_CONFIG_OPTS(
-        .warn = operate_add_complaint, .complain = operate_add_complaint, .user = l);
-    chela_config *cfg = NULL;
-    int rc = *l->key ? chela_config_open(l->key, &opts, &cfg, err) : 0;
-    if (rc == CHELA_ECONFIG)
+static int node_count(const struct chela_store_session *s, void *user) {
+    struct node_query *q = user;
+    struct node_row *n = *s->owner && s->until > q->now ? node_of(&q->list, s->owner) : NULL;
+    if (!n)
         return 0;
-    if (rc == 0)
-        chela_config_show(cfg, operate_add_option, l);
-    chela_config_free(cfg);
+    n->sessions++;
+    n->running += strcmp(s->status, "running") == 0;
+    n->until = CH_MAX(n->until, s->until);
+    return 0;
+}
+
+static void node_write(struct ch_jw *w, const struct node_row *n) {
+    CH_BUF_AUTO name = {0};
+    ch_owner_show(n->owner, &name);
+    ch_jw_begin(w, '{');
+    ch_jw_kstr(w, "name", ch_buf_sv(&name));
+    ch_jw_kcstr(w, "kind", ch_owner_serves(n->owner) ? "gateway" : "program");
+    ch_jw_kcstr(w, "state", ch_owner_is_dead(n->owner)      ? "dead"
+                            : ch_owner_is_stopped(n->owner) ? "stopped"
+                            : ch_owner_lives(n->owner)      ? "alive"
+                                                            : "unknown");
+    ch_jw_kint(w, "sessions", n->sessions);
+    ch_jw_kint(w, "running", n->running);
+    ch_jw_kint(w, "until", n->until);
+    ch_jw_end(w, '}');
+}
+
+static int query_nodes(struct ch_store_lookup *l, struct chela_error *err) {
+    struct node_query q = {.now = l->now};
+    struct chela_store_filter filter = CHELA_STORE_FILTER(.limit = CH_LIMIT_LISTED);
+    struct ch_jw w = ch_jw(&l->out);
+    int rc = chela_store_list(l->store, &filter, node_count, &q, err);
+    ch_jw_begin(&w, '[');
+    for (size_t i = 0; i < q.list.n; i++) {
+        node_write(&w, &q.list.rows[i]);
+        ch_free(q.list.rows[i].owner);
+    }
+    ch_jw_end(&w, ']');
+    ch_free(q.list.rows);
     return rc;
 }
 
-static void respond_config(struct ch_request *req, struct ch_store_lookup *l) {
-    CH_BUF_AUTO out = {0}, list = {0};
+static void respond_nodes(struct ch_request *req, struct ch_store_lookup *l) {
+    const chela_gateway *gw = req->gw;
+    const char *note = chela_store_note(gw->store);
+    CH_BUF_AUTO out = {0};
     struct ch_jw w = ch_jw(&out);
     ch_jw_begin(&w, '{');
-    ch_jw_kcstr(&w, "file", *l->key ? l->key : NULL);
-    ch_jw_kcstr(&w, "error", ch_health_state_config_error(req->gw->health_state));
-    ch_buf_addf(&list, "[%s]", ch_buf_str(&l->more));
-    ch_jw_kraw(&w, "complaints", ch_buf_sv(&list));
-    ch_buf_clear(&list);
-    ch_buf_addf(&list, "[%s]", ch_buf_str(&l->out));
-    ch_jw_kraw(&w, "options", ch_buf_sv(&list));
+    ch_jw_kcstr(&w, "store", gw->store->ops->name);
+    ch_jw_kcstr(&w, "note", note);
+    ch_jw_kbool(&w, "shared", ch_gateway_is_shared(gw));
+    ch_jw_kcstr(&w, "version", chela_version());
+    ch_jw_kint(&w, "pid", (int64_t)getpid());
+    ch_jw_kint(&w, "uptime_ms", ch_mono_ms(ch_loop_clock(gw->rt->loop)) - gw->started);
+    ch_jw_kint(&w, "lanes", (int64_t)gw->nlanes);
+    ch_jw_kraw(&w, "nodes", ch_buf_sv(&l->out));
     ch_jw_end(&w, '}');
     ch_request_respond_json(req, 200, &out);
 }
 
-void ch_operate_config(struct ch_request *req) {
-    ch_store_lookup_start(req, ch_sv_str(req->gw->config_file ? req->gw->config_file : ""), 0,
-                          query_config, respond_config);
+void ch_operate_nodes(struct ch_request *req) {
+    ch_store_lookup_start(req, ch_sv(NULL, 0), 0, query_nodes, respond_nodes);
 }

@@ -419,6 +419,10 @@ static void schedules_on_scanned(struct ch_work *w) {
         s->rc = k->rc;
         s->err = k->err;
     }
+    if (s->name && !s->once) { /* only one schedule was looked at: look at all */
+        ch_free(CH_TAKE(s->name));
+        next = now;
+    }
     if (!s->once)
         ch_timer_start(loop, &s->timer, CH_MAX(CH_MIN(next - now, CH_LIMIT_SCHEDULE_SLEEP_MS), 1),
                        schedules_on_timer);
@@ -454,6 +458,32 @@ void ch_schedules_once(struct ch_schedules *s, const char *name, once_fn *fn, vo
     s->fn = fn;
     s->user = user;
     schedules_scan(s);
+}
+
+bool ch_schedules_run_now(struct ch_schedules *s, const char *name, once_fn *fn, void *user) {
+    if (s->fn || s->once)
+        return false;
+    ch_free(s->name);
+    s->name = ch_strdup(name);
+    s->fn = fn;
+    s->user = user;
+    s->rc = 0;
+    s->err = (struct chela_error){0};
+    s->accepted = 0;
+    schedules_scan(s);
+    return true;
+}
+
+void ch_schedules_forget(struct ch_schedules *s, const void *user) {
+    if (s->fn && s->user == user)
+        s->fn = NULL;
+}
+
+void ch_schedules_write(const struct ch_schedules *s, struct ch_buf *out) {
+    for (size_t i = 0; i < s->n; i++) {
+        ch_schedule_write(s->configured[i], out);
+        ch_buf_addc(out, '\n');
+    }
 }
 
 /* --- life */
@@ -499,6 +529,11 @@ void ch_schedules_free(struct ch_schedules *s) {
     ch_timer_stop(s->gw->rt->loop, &s->timer);
     if (s->scan)
         s->scan->owner = NULL;
+    if (s->fn && !s->once) {
+        struct chela_error over = {0};
+        ch_fail(&over, CHELA_EBUSY, "the schedules are being reloaded: try again");
+        CH_TAKE(s->fn)(CHELA_EBUSY, &over, 0, s->user);
+    }
     for (struct schedule_firing *f;
          (f = CH_LIST_FIRST(&s->firings, struct schedule_firing, link));) {
         ch_list_del(&f->link);

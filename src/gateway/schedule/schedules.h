@@ -25,5 +25,14 @@ void ch_schedules_start(struct ch_schedules *s);
 void ch_schedules_once(struct ch_schedules *s, const char *name,
                        void (*fn)(int rc, const struct chela_error *err, size_t n, void *user),
                        void *user);
+/* Begins a schedule of a gateway that serves, due or not. fn as above; it is called once, also
+ * if the schedules are freed. False: another request is under way. */
+bool ch_schedules_run_now(struct ch_schedules *s, const char *name,
+                          void (*fn)(int rc, const struct chela_error *err, size_t n, void *user),
+                          void *user);
+/* fn of this user is not called any more. */
+void ch_schedules_forget(struct ch_schedules *s, const void *user);
+/* Appends the schedules of the configuration, one in a line, for ch_schedule_read. */
+void ch_schedules_write(const struct ch_schedules *s, struct ch_buf *out);
 
 #endif

@@ -3,6 +3,7 @@
 
 #include "agent/api/agent.h"
 #include "agent/handle/agent.h"
+#include "agent/handle/guarded_files.h"
 #include "agent/journal/journal.h"
 #include "agent/journal/outbox.h"
 #include "agent/session/agent_parts.h"
@@ -10,10 +11,12 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/opts.h"
+#include "config/rewrite.h"
 #include "gateway/chat/chat_lifecycle.h"
 #include "gateway/chat/chat_recovery.h"
 #include "gateway/chat/reply_target.h"
 #include "gateway/http/health.h"
+#include "gateway/http/logs_api.h"
 #include "gateway/http/mcp_api.h"
 #include "gateway/http/notices.h"
 #include "gateway/http/response_store.h"
@@ -244,9 +247,18 @@ static void use_config(chela_gateway *gw, struct gateway_config *c) {
     free_config(&before);
 }
 
+/* Tools may not write the previous version of the file, which an owner may restore. */
 static void set_config_file(chela_gateway *gw, const struct chela_gateway_opts *o) {
+    CH_BUF_AUTO previous = {0};
+    bool same = gw->config_file && o->config_file && strcmp(gw->config_file, o->config_file) == 0;
+    if (same)
+        return;
     ch_free(gw->config_file);
     gw->config_file = o->config_file ? ch_strdup(o->config_file) : NULL;
+    if (!o->config_file)
+        return;
+    ch_config_previous(o->config_file, &previous);
+    ch_runtime_hide_file(gw->rt, ch_buf_str(&previous));
 }
 
 int chela_gateway_reload(chela_gateway *gw, const struct chela_gateway_opts *given,
@@ -341,6 +353,7 @@ static struct gateway_instance *instance_new(chela_runtime *rt,
     g->stop.fn = gateway_on_stop;
     g->stop_now.fn = gateway_on_stop_now;
     set_config_file(gw, o);
+    ch_logs_api_keep(gw);
     return g;
 }
 

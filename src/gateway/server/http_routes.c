@@ -1,13 +1,18 @@
 /* http_routes.c -- the table of routes: every path that the gateway answers. */
 #include "gateway/server/http_routes.h"
 
+#include "gateway/http/activity_api.h"
 #include "gateway/http/agents_api.h"
 #include "gateway/http/anthropic_messages.h"
 #include "gateway/http/approvals_api.h"
 #include "gateway/http/channel_api.h"
+#include "gateway/http/config_api.h"
 #include "gateway/http/console.h"
 #include "gateway/http/health.h"
+#include "gateway/http/logs_api.h"
 #include "gateway/http/mcp_api.h"
+#include "gateway/http/mcp_servers_api.h"
+#include "gateway/http/memory_api.h"
 #include "gateway/http/metrics.h"
 #include "gateway/http/notices.h"
 #include "gateway/http/openai.h"
@@ -26,6 +31,7 @@
 #include "gateway/http/usage_api.h"
 #include "gateway/http/webhooks.h"
 #include "gateway/request/http_route.h"
+#include "gateway/schedule/schedules_api.h"
 
 const struct ch_http_route ch_http_routes[] = {
     {"GET", "/", CH_ROUTE_OPEN, ch_console},
@@ -61,7 +67,16 @@ const struct ch_http_route ch_http_routes[] = {
     {"GET", "/api/skills", 0, ch_agents_skills},
     {"GET", "/api/channels", 0, ch_operate_channels},
     {"POST", "/api/pairings", 0, ch_operate_pairing},
-    {"GET", "/api/config", 0, ch_operate_config},
+    {"GET", "/api/config", 0, ch_config_api_get},
+    {"POST", "/api/config", 0, ch_config_api_change},
+    {"GET", "/api/schedules", 0, ch_schedules_api_list},
+    {"POST", "/api/schedules/{}/run", CH_ROUTE_KEYED | CH_ROUTE_ONCE, ch_schedules_api_run},
+    {"GET", "/api/mcp", 0, ch_mcp_servers_list},
+    {"POST", "/api/mcp/{}", 0, ch_mcp_servers_act},
+    {"GET", "/api/memory", 0, ch_memory_api_list},
+    {"GET", "/api/memory/{}", 0, ch_memory_api_get},
+    {"GET", "/api/logs", 0, ch_logs_api_get},
+    {"GET", "/api/nodes", 0, ch_operate_nodes},
     {"GET", "/api/events", 0, ch_notices_get},
     {"GET", "/api/approvals", 0, ch_approvals_list},
     {"POST", "/api/approvals/{}", CH_ROUTE_KEYED, ch_approvals_decide},
@@ -76,6 +91,7 @@ const struct ch_http_route ch_http_routes[] = {
     {"GET", "/.well-known/oauth-protected-resource", CH_ROUTE_OPEN, ch_mcp_api_metadata},
     {"GET", "/.well-known/oauth-protected-resource/mcp", CH_ROUTE_OPEN, ch_mcp_api_metadata},
     {"GET", "/api/usage", 0, ch_usage_get},
+    {"GET", "/api/activity", 0, ch_activity_get},
     {"GET", "/metrics", 0, ch_metrics_get},
     {.method = NULL},
 };

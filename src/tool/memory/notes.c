@@ -60,8 +60,9 @@ void ch_notes_write(const struct ch_notes *n, size_t max, struct ch_buf *out) {
 
 struct reading {
     int root;
-    size_t files;
-    struct ch_shelf *out;
+    size_t files, bytes;
+    ch_notes_file_fn *fn;
+    void *user;
 };
 
 static void notes_read_file(int fd, size_t max, struct ch_buf *out) {
@@ -79,7 +80,7 @@ static void notes_add_file(struct reading *r, const char *path) {
     CH_BUF_AUTO text = {0};
     struct stat st;
 
-    if (r->files >= CH_LIMIT_NOTE_FILES || r->out->bytes >= CH_LIMIT_NOTE_BYTES)
+    if (r->files >= CH_LIMIT_NOTE_FILES || r->bytes >= CH_LIMIT_NOTE_BYTES)
         return;
     int fd = ch_beneath_open(r->root, path, O_RDONLY | O_NONBLOCK);
     if (fd < 0)
@@ -88,7 +89,9 @@ static void notes_add_file(struct reading *r, const char *path) {
         notes_read_file(fd, CH_LIMIT_NOTE_FILE, &text);
     close(fd);
     r->files += text.n > 0;
-    ch_shelf_add(r->out, path, true, ch_buf_sv(&text));
+    r->bytes += text.n;
+    if (text.n)
+        r->fn(path, (int64_t)st.st_mtim.tv_sec * 1000, ch_buf_sv(&text), r->user);
 }
 
 static bool is_markdown(const char *name) {
@@ -121,14 +124,24 @@ static void add_days(struct reading *r) {
     }
 }
 
-void ch_notes_read(const char *workspace, struct ch_shelf *out) {
-    struct reading r = {.root = open(workspace, O_PATH | O_DIRECTORY | O_CLOEXEC), .out = out};
+void ch_notes_files(const char *workspace, ch_notes_file_fn *fn, void *user) {
+    struct reading r = {
+        .root = open(workspace, O_PATH | O_DIRECTORY | O_CLOEXEC), .fn = fn, .user = user};
 
     if (r.root < 0)
         return;
     notes_add_file(&r, CH_NOTES_LASTING);
     add_days(&r);
     close(r.root);
+}
+
+static void notes_shelve(const char *path, int64_t ts, struct ch_sv text, void *user) {
+    (void)ts;
+    ch_shelf_add(user, path, true, text);
+}
+
+void ch_notes_read(const char *workspace, struct ch_shelf *out) {
+    ch_notes_files(workspace, notes_shelve, out);
 }
 
 /* --- conversations ----------------------------------------------------------------------- */

@@ -19,7 +19,12 @@
 
 struct ch_shelf;
 
-/* Add all notes of a workspace to the shelf, within CH_LIMIT_NOTE_*. */
+/* Call fn with the files of notes of a workspace that are not empty, within CH_LIMIT_NOTE_*:
+ * name in the workspace, last change in ms since 1970, text. */
+typedef void ch_notes_file_fn(const char *path, int64_t ts, struct ch_sv text, void *user);
+void ch_notes_files(const char *workspace, ch_notes_file_fn *fn, void *user);
+
+/* Add all notes of a workspace to the shelf. */
 void ch_notes_read(const char *workspace, struct ch_shelf *out);
 
 /* Search of past conversations, implemented by a higher layer. */

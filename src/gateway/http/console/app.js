@@ -1,12 +1,12 @@
 /* app.js -- the page: token, addresses, list of sessions, pages, keyboard.
  *
  * The part of the URL after # names what is shown: #/new, #/s/KEY, #/s/KEY/time,
- * #/s/KEY/r/RUN (a run on the timeline), #/s/KEY/e/RUN:SEQ (an event), #/s/KEY/m/RECORD (a
- * message), #/NAME (a page). Timeline, events and pages load their scripts when they are
+ * #/s/KEY/r/RUN (a run on the timeline), #/s/KEY/q/N (a request to the model),
+ * #/s/KEY/e/RUN:SEQ (an event), #/s/KEY/m/RECORD (a message), #/NAME (a page). Timeline, events and pages load their scripts when they are
  * first shown. */
 import { ask, hasToken, pathOf, setToken, whenRefused } from "./api.js";
 import { watchFiles } from "./attach.js";
-import { $, make } from "./dom.js";
+import { $, inOrder, make } from "./dom.js";
 import * as open from "./session.js";
 import { hooks, sessionPath, state, trouble } from "./session.js";
 import { setTongue, say, tongue, when } from "./words.js";
@@ -77,7 +77,7 @@ async function route() {
   showSessions();
 }
 
-const viewOf = { time: "time", r: "time", log: "log", e: "log" };
+const viewOf = { time: "time", r: "time", q: "time", log: "log", e: "log" };
 
 async function routeSession([key, part, at]) {
   const again = state.key === key && !state.fresh;
@@ -117,7 +117,10 @@ function showView(view) {
 
 async function fillView(part, at) {
   const key = state.key;
-  if (viewOf[part] === "time") {
+  if (part === "q") {
+    const request = await import("./request.js");
+    if (state.key === key && state.view === "time") await request.showRequest($("view-time"), at);
+  } else if (viewOf[part] === "time") {
     timeline ??= await import("./timeline.js");
     if (state.key === key && state.view === "time") timeline.showTimeline($("view-time"), at);
   } else {
@@ -146,7 +149,7 @@ hooks.noted = (event, fresh) => {
   recent.push(event);
   if (recent.length > 2000) recent.splice(0, 500);
   log?.add(event);
-  if (fresh && state.view === "time" && ["turn_end", "run_end", "tool_result"].includes(event.type)) timeline?.showTimeline($("view-time"));
+  if (fresh && state.view === "time" && parse(location.hash).rest[1] !== "q" && ["turn_end", "run_end", "tool_result"].includes(event.type)) timeline?.showTimeline($("view-time"));
 };
 hooks.cleared = () => { recent.length = 0; log?.clear(); };
 
@@ -232,7 +235,7 @@ function stepFind(by) {
 
 /* name: the name of the module that shows it. In the order of the list. */
 const pages = {
-  approvals: "operate", usage: "usage", agents: "operate", skills: "operate", channels: "operate", config: "operate",
+  approvals: "operate", usage: "usage", agents: "operate", skills: "operate", memory: "manage", schedules: "manage", mcp: "manage", channels: "operate", config: "manage", logs: "manage", nodes: "manage",
 };
 
 let leave = null; /* ends what the open page watches */
@@ -323,11 +326,11 @@ function showSessions() {
   const row = (s, style, ...parts) => make(`a.session${style}`, { href: sessionPath(s.key), "data-key": s.key, "aria-current": s.key === state.key ? "page" : null, title: s.key,
     onclick: () => { if (location.hash === sessionPath(s.key)) route(); } }, ...parts);
   const dot = (s) => { const status = s.key === state.key && state.status !== "idle" ? state.status : s.status; return make("span.dot", { "data-status": status, title: say(`status.${status}`) }); };
-  $("sessions").replaceChildren(...found.map((s) => row(s, "", dot(s), make("span.session-title", {}, s.title || s.key), make("span.session-when", {}, when(s.updated)))));
+  $("sessions").replaceChildren(...found.map((s) => row(s, "", dot(s), make("span.session-title", {}, inOrder(s.title || s.key)), make("span.session-when", {}, when(s.updated)))));
   const listed = new Set(found.map((s) => s.key));
   const others = text === hits.text ? hits.list.filter((h) => !listed.has(h.key)) : [];
   if (others.length) $("sessions").append(make("h2.side-head", {}, say("side.found")));
-  for (const h of others) $("sessions").append(row(h, ".hit", make("span.session-title", {}, h.title || h.key), make("span.session-excerpt", {}, h.excerpt)));
+  for (const h of others) $("sessions").append(row(h, ".hit", make("span.session-title", {}, inOrder(h.title || h.key)), make("span.session-excerpt", {}, inOrder(h.excerpt))));
   if (!found.length && !others.length) $("sessions").append(make("p.quiet", {}, say(text ? "side.nothing" : "side.none")));
   if (had) $("sessions").querySelector(`[data-key="${CSS.escape(had)}"]`)?.focus();
   showPages();
@@ -359,7 +362,7 @@ function step(by) {
 function entitle() {
   const session = state.sessions.find((s) => s.key === state.key);
   const { kind } = parse(location.hash);
-  const title = state.fresh ? say("chat.new") : state.key ? session?.title || state.key : kind in pages ? say(`page.${kind}`) : "";
+  const title = state.fresh ? say("chat.new") : state.key ? inOrder(session?.title || state.key) : kind in pages ? say(`page.${kind}`) : "";
   const waiting = waitingCount();
   $("title").textContent = title;
   document.title = `${waiting ? `(${waiting}) ` : ""}${title ? `${title} · ` : ""}chela`;
@@ -409,9 +412,15 @@ function showKeys() {
     make("dt", {}, ...key.split(" ").map((k) => make("kbd", {}, k))), make("dd", {}, say(word))]));
 }
 
+/* At once, so that the next key is typed into the field. */
+function toNew() {
+  location.hash = "#/new";
+  route();
+}
+
 const actions = {
-  n: () => { location.hash = "#/new"; if (shown === "#/new") route(); },
-  c: () => { if (!state.key) location.hash = "#/new"; else if (state.view !== "chat") toView("chat"); $("say").focus(); },
+  n: () => toNew(),
+  c: () => { if (!state.key) toNew(); else if (state.view !== "chat") toView("chat"); $("say").focus(); },
   "/": () => { drawer(true); $("search").focus(); },
   f: openFind,
   j: () => step(1),

@@ -4,13 +4,15 @@
  * state record holds the sequence number of the next event, so that replayed events do not
  * repeat what the records hold. Tool calls are identified by their id, and can be reported
  * any number of times. Earlier records can be added in front. */
-import { argumentsNode, citationsNode, headline, mediaNode, plain, readable, resultNode } from "./content.js";
-import { copyButton, iconButton, make, visibly, visiblyIn } from "./dom.js";
+import { argumentsNode, citationsNode, foldedText, headline, mediaNode, plain, readable, resultNode } from "./content.js";
+import { copyButton, iconButton, inOrder, make, visibly, visiblyIn } from "./dom.js";
 import { AnswerCard, ConsentCard, decidedAs } from "./human.js";
 import { Markdown } from "./markdown.js";
-import { count, dollars, say, sayReason, sayStatus, took } from "./words.js";
+import { bytes, count, dollars, say, sayReason, sayStatus, took } from "./words.js";
 
 const cutOff = "\n\n[interrupted]"; /* the end of a reply that was cancelled */
+const longMessage = 20000, longAnswer = 100000; /* characters that are shown at once */
+const tooLong = 1000000; /* characters that are not shown as Markdown */
 const mediaOf = (content) => (Array.isArray(content) ? content.filter((c) => c?.media_type) : []);
 
 /* The body of a card is built when the card is opened. */
@@ -82,8 +84,8 @@ class ToolCard {
 }
 
 export class Chat {
-  /* hooks: began, resumed, ended, asked, delivered, edit, again, openRun; and those of the
-   * cards: decide, answer, takeOver. */
+  /* hooks: began, resumed, ended, asked, made, delivered, edit, again, openRun; and those of
+   * the cards: decide, answer, takeOver. */
   constructor(node, hooks) {
     this.node = this.into = node;
     this.hooks = hooks;
@@ -130,7 +132,7 @@ export class Chat {
     const blocks = typeof content === "string" ? [{ type: "text", text: content }] : content ?? [];
     const node = make("article.user", { "aria-label": say("chat.you") }, badge ? make("span.badge", {}, badge) : null);
     for (const b of blocks) {
-      if (b.type === "text") node.append(visiblyIn(make("div"), b.text ?? ""));
+      if (b.type === "text") node.append(foldedText(b.text ?? "", (part) => visiblyIn(make("div"), part), longMessage));
       else if (b.type !== "context") node.append(mediaNode(b));
     }
     node.content = blocks;
@@ -143,6 +145,18 @@ export class Chat {
       this.text = new Markdown(this.put(make("article.assistant", { "aria-label": say("chat.it") })));
     }
     this.text.add(text);
+  }
+  /* An answer that would keep the browser busy. */
+  long(text) {
+    const show = (part) => {
+      if (part.length > tooLong) return visiblyIn(make("pre", { tabindex: 0 }), part);
+      const node = make("div"), markdown = new Markdown(node);
+      markdown.text = inOrder(part);
+      markdown.show();
+      return node;
+    };
+    this.close();
+    this.put(make("article.assistant", { "aria-label": say("chat.it") }, foldedText(text, show, longAnswer)));
   }
   cite(list) {
     const node = citationsNode(list);
@@ -203,7 +217,7 @@ export class Chat {
   }
   notice(text, style = "") {
     this.close();
-    return this.put(make(`p.notice${style && `.${style}`}`, {}, text));
+    return this.put(visiblyIn(make(`p.notice${style && `.${style}`}`), String(text ?? "")));
   }
   plan(steps) {
     if (!Array.isArray(steps)) return;
@@ -292,6 +306,7 @@ export class Chat {
     if (m?.role !== "assistant") { if (m?.role === "user") this.user(m.content); return; }
     for (const b of m.content ?? []) {
       if (b.type === "text" && b.text.endsWith(cutOff)) { this.words(b.text.slice(0, -cutOff.length)); this.notice(say("chat.cutoff"), "warn"); }
+      else if (b.type === "text" && b.text.length > 1.5 * longAnswer) this.long(b.text);
       else if (b.type === "text") { this.words(b.text); this.cite(b.citations); }
       else if (b.type === "reasoning" && b.text) this.think(b.text);
       else if (b.media_type) { this.close(); this.put(make("div.said-media", {}, mediaNode(b))); }
@@ -322,10 +337,14 @@ export class Chat {
         if (bubble) bubble.dataset.seq = r.seq;
       }
       if (r.type !== "message" || r.data.message?.role !== "assistant") continue;
-      const media = mediaOf(r.data.message.content);
+      const media = mediaOf(r.data.message.content), of = `[data-run="${CSS.escape(r.data.run)}"]`;
       if (!media.length || this.node.querySelector(`.said-media[data-seq="${r.seq}"]`)) continue;
-      const foot = [...this.node.querySelectorAll(`.end[data-run="${CSS.escape(r.data.run)}"]`)].at(-1);
-      foot?.before(...media.map((one) => make("div.said-media", { "data-seq": r.seq }, mediaNode(one))));
+      const foot = [...this.node.querySelectorAll(`.end${of}`)].at(-1), places = [...this.node.querySelectorAll(`.said-media.announced${of}`)];
+      for (const one of media) {
+        const shown = make("div.said-media", { "data-seq": r.seq, "data-run": r.data.run }, mediaNode(one)), place = places.shift();
+        if (place) place.replaceWith(shown);
+        else foot?.before(shown);
+      }
     }
   }
   answered(data) {
@@ -383,6 +402,20 @@ export class Chat {
     tool_result(e) {
       this.tool(e.id, e.name).result(e.content, e.is_error, e.duration_ms, e.truncated);
       this.answerCame(e.id, plain(e.content));
+    },
+    server_tool(e) {
+      const card = this.tool(e.id || `${e.run}:${e.seq}`, e.name);
+      card.details.dataset.by = "server";
+      card.arguments(e.arguments ?? {});
+      card.time.textContent = say("chat.byserver");
+      if (e.result) card.result(e.result, false);
+      else card.state("done");
+    },
+    /* The event has no data: the journal has it. */
+    media(e) {
+      this.close();
+      this.put(make("div.said-media.announced", {}, make("p.media.quiet", {}, say("chat.made", e.media_type, e.bytes ? bytes(e.bytes) : e.url ?? "", e.path ?? ""))));
+      this.hooks.made();
     },
     approval_required(e) {
       this.consent(e.approval_id, e.name, e.summary, undefined, e.can_remember);

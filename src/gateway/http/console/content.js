@@ -29,12 +29,12 @@ export function headline(json) {
 }
 
 /* A long text that shows its beginning, and the rest when asked for. */
-export function foldedText(text, show = (part) => visiblyIn(make("pre", { tabindex: 0 }), part)) {
-  if (text.length <= folded * 1.5) return show(text);
-  const cut = text.lastIndexOf("\n", folded), end = cut > folded / 2 ? cut : folded;
+export function foldedText(text, show = (part) => visiblyIn(make("pre", { tabindex: 0 }), part), most = folded) {
+  if (text.length <= most * 1.5) return show(text);
+  const cut = text.lastIndexOf("\n", most), end = cut > most / 2 ? cut : most;
   const node = make("div.folded", {}, show(text.slice(0, end)));
   const more = make("button.small", { type: "button", onclick: () => {
-    node.replaceChildren(show(text), make("button.small", { type: "button", onclick: () => node.replaceWith(foldedText(text, show)) }, say("chat.less")));
+    node.replaceChildren(show(text), make("button.small", { type: "button", onclick: () => node.replaceWith(foldedText(text, show, most)) }, say("chat.less")));
   } }, say("chat.rest", bytes(text.length - end)));
   node.append(more);
   return node;

@@ -52,6 +52,10 @@ export function visibly(text, into) {
   return into;
 }
 
+/* The text with the characters named that change the order of letters; emoji and marks of
+ * scripts stay as they are. */
+export const inOrder = (text) => String(text ?? "").replace(/[\u202a-\u202e\u2066-\u2069]/g, (c) => `⟦${nameOf(c)}⟧`);
+
 /* Appends the text with hidden characters made visible, except tabs and line breaks. */
 export function visiblyIn(node, text) {
   for (const piece of text.split(/([\n\t]+)/)) {
@@ -82,6 +86,19 @@ export function eachFrame(work) {
     if (asked) return;
     asked = true;
     requestAnimationFrame(() => { asked = false; work(); });
+  };
+}
+
+/* Runs work in a frame, at most once in ms milliseconds. */
+export function notOften(ms, work) {
+  let asked = false, last = -ms;
+  const run = () => requestAnimationFrame(() => { asked = false; last = performance.now(); work(); });
+  return () => {
+    if (asked) return;
+    asked = true;
+    const wait = last + ms - performance.now();
+    if (wait > 0) setTimeout(run, wait);
+    else run();
   };
 }
 

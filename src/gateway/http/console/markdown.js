@@ -6,7 +6,7 @@
  *
  * Text arrives in pieces. Blocks that did not change keep their nodes, so that a piece costs
  * one block and not the whole message. */
-import { copyButton, eachFrame, make } from "./dom.js";
+import { copyButton, inOrder, make, notOften } from "./dom.js";
 import { coloured } from "./highlight.js";
 
 const depthMost = 8; /* nesting of lists and quotes */
@@ -258,15 +258,17 @@ export function blocksInto(parent, text, depth = 0) {
 }
 
 /* A growing message. */
+const often = 120; /* ms between two looks at a text that grows */
+
 export class Markdown {
   constructor(node) {
     this.node = node;
     this.text = "";
     this.sources = [];
-    this.refresh = eachFrame(() => this.show());
+    this.refresh = notOften(often, () => this.show());
   }
   add(text) {
-    this.text += text;
+    this.text += inOrder(text);
     this.refresh();
   }
   show() {

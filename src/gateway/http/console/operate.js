@@ -1,5 +1,5 @@
-/* operate.js -- pages for operators: what waits for a person, agents and their
- * tools, skills, channels, the configuration. */
+/* operate.js -- pages for operators: what waits for a person, agents and their tools, skills,
+ * channels; and the parts that pages are made of. manage.js has the other pages. */
 import { ask } from "./api.js";
 import { onChange } from "./app.js";
 import { confirmed, make, visiblyIn } from "./dom.js";
@@ -14,9 +14,9 @@ export function table(heads, rows) {
     make("tbody", {}, rows.map((cells) => make("tr", {}, cells.map((c) => make("td", {}, c ?? "")))))));
 }
 
-const card = (title, ...parts) => make("section.run", { "aria-label": title }, make("header", {}, make("h2", {}, title)), ...parts);
-const facts = (...pairs) => make("dl.facts", {}, pairs.filter(([, v]) => v !== undefined && v !== null && v !== "").flatMap(([k, v]) => [make("dt", {}, k), make("dd", {}, v)]));
-const code = (text) => visiblyIn(make("code"), String(text ?? ""));
+export const card = (title, ...parts) => make("section.run", { "aria-label": title }, make("header", {}, make("h2", {}, title)), ...parts);
+export const facts = (...pairs) => make("dl.facts", {}, pairs.filter(([, v]) => v !== undefined && v !== null && v !== "").flatMap(([k, v]) => [make("dt", {}, k), make("dd", {}, v)]));
+export const code = (text) => visiblyIn(make("code"), String(text ?? ""));
 
 /* --- what waits for a person, in all sessions */
 
@@ -93,25 +93,6 @@ async function channels(node) {
     card(say("channels.known"), people(pairings.filter((p) => !p.code), remove, "ts")));
 }
 
-/* --- configuration */
-
-async function config(node) {
-  const { file, error, complaints, options } = await ask("GET", "/api/config");
-  const filter = make("input", { type: "search", "aria-label": say("config.filter"), placeholder: say("config.filter"), oninput: () => show() });
-  const set = make("input", { type: "checkbox", checked: true, onchange: () => show() });
-  const place = make("div");
-  const show = () => {
-    const text = filter.value.trim().toLowerCase();
-    const found = options.filter((o) => (!set.checked || o.origin === "file") && `${o.key} ${o.value}`.toLowerCase().includes(text));
-    place.replaceChildren(table([say("config.key"), say("config.value"), say("config.origin")], found.map((o) => [code(o.key), code(o.value), say(`config.from.${o.origin}`)])));
-  };
-  node.replaceChildren(card(say("page.config"), file ? facts([say("config.file"), code(file)]) : make("p.quiet", {}, say("config.none")),
-    error ? make("p.notice.bad", {}, `${say("config.trouble")}: ${error}`) : null,
-    ...complaints.map((line) => make("p.notice.warn", {}, line)), file && !error && !complaints.length ? make("p.quiet", {}, say("config.valid")) : null,
-    make("div.log-bar", {}, filter, make("label.quiet", {}, set, ` ${say("config.set")}`)), place));
-  show();
-}
-
-const shows = { approvals, agents, skills, channels, config };
+const shows = { approvals, agents, skills, channels };
 
 export const showPage = (node, name, rest) => shows[name](node, rest);

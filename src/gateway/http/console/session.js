@@ -46,6 +46,7 @@ export const chat = new Chat($("chat"), {
     else completeRun(e);
   },
   asked: () => fillWaiting(),
+  made: () => { clearTimeout(state.making); state.making = setTimeout(fillMedia, 400); },
   decide, answer, takeOver, delivered, edit, again,
   openRun: (run) => { location.hash = sessionPath(state.key, `/r/${encodeURIComponent(run)}`); },
 });
@@ -68,10 +69,14 @@ export const sessionPath = (key, rest = "") => `#/s/${encodeURIComponent(key)}${
 const draftOf = (key) => `chela.draft.${key}`;
 const draftKey = () => draftOf(state.fresh ? "new" : state.key);
 
+/* A text that has no room is not kept: it stays in the field. */
+function keepText(key, text) {
+  localStorage.removeItem(key);
+  try { if (text) localStorage.setItem(key, text); } catch { /* the quota */ }
+}
+
 export function keepDraft() {
-  const text = $("say").value;
-  if (text) localStorage.setItem(draftKey(), text);
-  else localStorage.removeItem(draftKey());
+  keepText(draftKey(), $("say").value);
 }
 
 export function forgetDrafts() {
@@ -354,10 +359,9 @@ function onEvent({ name, id, data }, key) {
   }
   state.last = id;
   const event = JSON.parse(data);
-  const stuck = atEnd();
   const fresh = chat.event(event);
   hooks.noted(event, fresh);
-  if (stuck || state.pinned) toEnd();
+  if (state.pinned && !event.type.endsWith("_delta")) toEnd(); /* text that grows: the observer */
 }
 
 /* Shows the input of a run that another client began, from the records. */
@@ -397,6 +401,15 @@ async function completeRun(e) {
   } catch (error) {
     if (error.status !== 404) trouble(error);
   }
+}
+
+/* Loads what the model has made during the run. */
+async function fillMedia() {
+  const key = state.key;
+  const { records } = await recordsOf(key, 50).catch(() => ({ records: [] }));
+  if (state.key !== key) return;
+  chat.complete(records);
+  if (state.pinned) toEnd();
 }
 
 const pendings = () => [...$("chat").querySelectorAll(".user.pending")];
@@ -467,7 +480,7 @@ async function sendText(text, files) {
     if (state.key === key) {
       fillField([text, $("say").value.trim()].filter(Boolean).join("\n"));
       setFiles([...files, ...attached()]);
-    } else localStorage.setItem(draftOf(key), text);
+    } else keepText(draftOf(key), text);
     trouble(say("trouble.unsent", error.message));
   } finally {
     state.posting = null;

@@ -3,16 +3,16 @@
  * Built from the session's records. A record is written at the end of an operation: a model
  * call begins at the preceding record, a tool call at its request. Waiting for a person can
  * take hours and would hide everything else, so it is drawn shorter, and hatched. */
-import { allRecordsOf, recordsOf } from "./api.js";
+import { allRecordsOf, ask, pathOf, recordsOf } from "./api.js";
 import { plain, readable } from "./content.js";
-import { copyButton, draw, lines, make } from "./dom.js";
+import { copyButton, draw, lines, make, visiblyIn } from "./dom.js";
 import { sessionPath, state, trouble } from "./session.js";
 import { count, dollars, say, sayReason, sayStatus, took } from "./words.js";
 
 /* [{id, input, status, reason, spans: [{kind, title, start, end, ...}], ...}] */
 function runsOf(records) {
   const runs = new Map(), calls = new Map();
-  let last = 0;
+  let last = 0, sent = 0; /* when the last record and the last request were written */
   for (const r of records) {
     const run = runs.get(r.data.run) ?? { id: r.data.run, start: r.ts, end: r.ts, spans: [], input: "" };
     const add = (span) => { run.spans.push({ start: last || r.ts, end: r.ts, ...span }); };
@@ -20,7 +20,8 @@ function runsOf(records) {
     if (r.data.run) runs.set(r.data.run, run);
     if (r.type === "inbound") run.input ||= (r.data.message?.content ?? []).map((b) => b.text ?? "").join(" ");
     else if (r.type === "message" && r.data.message?.role === "assistant") {
-      if (r.data.message.model) add({ kind: "model", title: r.data.message.model ?? "", usage: r.data.usage, got: textOf(r.data.message) });
+      if (r.data.message.model) add({ kind: "model", title: r.data.message.model ?? "", start: sent || last || r.ts, usage: r.data.usage, turn: r.data.turn, got: textOf(r.data.message) });
+      sent = 0;
       for (const b of r.data.message.content ?? []) if (b.type === "tool_call") calls.set(b.id, { start: r.ts, sent: b.arguments });
     } else if (r.type === "started" && calls.has(r.data.id)) calls.get(r.data.id).start = r.ts;
     else if (r.type === "done" && first) {
@@ -29,7 +30,11 @@ function runsOf(records) {
       add({ kind: "tool", title: first.name, start: call?.start ?? last, sent: call && readable(call.sent), got: plain(first.content), failed: first.is_error });
     } else if (r.type === "asked") add({ kind: "wait", title: r.data.name, start: r.ts, id: r.data.approval, sent: r.data.summary });
     else if (r.type === "answered") { endWait(runs, r); for (const call of calls.values()) call.start = r.ts; }
-    else if (r.type === "compaction") add({ kind: "rewrite", title: say("chat.shorter") });
+    else if (r.type === "request") sent = r.ts;
+    else if (r.type === "failure") {
+      add({ kind: "model", title: run.spans.findLast((x) => x.kind === "model")?.title ?? "", start: sent || last || r.ts, turn: r.data.turn, failed: true, got: [r.data.class, r.data.status, r.data.text].filter(Boolean).join(": ") });
+      sent = 0;
+    } else if (r.type === "compaction") add({ kind: "rewrite", title: say("chat.shorter") });
     else if (r.type === "state") Object.assign(run, { status: r.data.status, reason: r.data.reason, usage: r.data.usage, cost: r.data.cost, turns: r.data.turns, error: r.data.error });
     run.end = Math.max(run.end, r.ts);
     last = r.ts;
@@ -76,7 +81,8 @@ function spanRow(span, scale) {
   return make("details.span", {},
     make("summary", {}, make("span.span-kind", { "data-kind": span.kind }, say(`time.${span.kind}`)),
       make("span.span-title", { title: span.title }, title), make("span.span-track", {}, bar), make("span.span-about", {}, about.join("  ·  "))),
-    make("div.tool-body", {}, span.sent ? lines(span.sent) : null, span.got ? lines(span.got) : null));
+    make("div.tool-body", {}, span.request ? make("p", {}, make("a", { href: sessionPath(state.key, `/q/${span.request}`) }, say("time.request", count(span.request)))) : null,
+      span.sent ? lines(span.sent) : null, span.got ? lines(span.got) : null));
 }
 
 function runCard(run, number, at) {
@@ -91,7 +97,7 @@ function runCard(run, number, at) {
       make("span.pill", { "data-status": run.status }, sayStatus(run.status ?? "idle")), make("span.quiet", {}, new Date(run.start).toLocaleString(document.documentElement.lang)),
       make("span.grow"), make("span.quiet", {}, about.join("  ·  ")), copyButton(() => `${location.origin}${location.pathname}${sessionPath(state.key, `/r/${encodeURIComponent(run.id)}`)}`, "log.link")),
     make("p.run-input", { title: run.input }, run.input),
-    bad && (run.error || run.reason) ? make("p.notice.bad", {}, [run.reason && sayReason(run.reason), run.error].filter(Boolean).join(": ")) : null,
+    bad && (run.error || run.reason) ? visiblyIn(make("p.notice.bad"), [run.reason && sayReason(run.reason), run.error].filter(Boolean).join(": ")) : null,
     ...run.spans.map((s) => spanRow(s, scale)),
     scale.shortened ? make("p.quiet", {}, say("time.short")) : null);
 }
@@ -118,17 +124,34 @@ export async function showTimeline(node, at) {
   const key = state.key;
   if (state.fresh || !key) { node.replaceChildren(make("p.nothing", {}, say("time.none"))); return; }
   try {
+    const asked = ask("GET", pathOf(key, "/requests")).catch(() => ({ requests: [] }));
     let answer = shown?.key === key ? await allRecordsOf(key) : await recordsOf(key, 1000);
     if (at && !shown && !answer.records.some((r) => r.data.run === at)) { shown = { key }; answer = await allRecordsOf(key); }
     if (state.key !== key) return;
-    drawRuns(node, answer.records, at);
+    const { requests } = await asked;
+    if (state.key !== key) return;
+    drawRuns(node, answer.records, requests, at);
   } catch (error) {
     trouble(error);
   }
 }
 
-function drawRuns(node, records, at) {
-  const runs = runsOf(records), whole = (records[0]?.seq ?? 1) <= 1;
+/* Gives each model call the number of its request. */
+function number(runs, requests) {
+  const left = new Map();
+  for (const r of requests) if (!r.role) left.set(`${r.run} ${r.turn}`, [...(left.get(`${r.run} ${r.turn}`) ?? []), r]);
+  for (const run of runs) {
+    for (const span of run.spans) {
+      const found = span.kind === "model" ? left.get(`${run.id} ${span.turn}`)?.shift() : null;
+      if (found) Object.assign(span, { request: found.request, title: span.title || found.model });
+    }
+  }
+}
+
+function drawRuns(node, records, requests, at) {
+  const runs = runsOf(records);
+  number(runs, requests);
+  const whole = (records[0]?.seq ?? 1) <= 1;
   const earlier = whole ? null : make("button.small", { type: "button", onclick: () => { shown = { key: state.key }; showTimeline(node); } }, say("time.earlier"));
   const top = node.scrollTop;
   node.replaceChildren(...[contextPlot(runs), ...runs.map((r, i) => runCard(r, i + 1, at)).reverse(), earlier].filter(Boolean));

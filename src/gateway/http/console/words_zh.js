@@ -65,9 +65,6 @@ export const words = {
   "time.none": "此会话还没有运行。", "time.model": "模型", "time.tool": "工具", "time.wait": "等待", "time.rewrite": "压缩", "time.earlier": "显示更早的运行",
   "time.run": "运行 {0}", "time.short": "等待时间未按比例绘制", "time.context": "各轮的上下文用量", "time.context.about": "本会话每次模型调用的词元：共 {0} 次，最多 {1}，最近 {2}。",
   "log.none": "事件发生时会显示在这里。", "log.filter": "筛选事件", "log.clear": "清空", "log.deltas": "显示增量", "log.count": "{0} 个事件", "log.link": "复制链接", "log.forgotten": "网关已不再记得这个事件。时间线上可以看到这次运行。",
-  "usage.title": "最近 {0} 天", "usage.calls": "模型调用", "usage.input": "输入词元", "usage.output": "输出词元",
-  "usage.cached": "来自缓存", "usage.cost": "费用", "usage.tokens": "每日词元", "usage.latency": "模型调用耗时",
-  "usage.half": "耗时中位数", "usage.most": "第 95 百分位", "usage.by": "按{0}", "usage.none": "这些天没有调用过模型。", "usage.model": "模型", "usage.fresh": "输入",
   "operate.none": "无。",
   "wait.none": "没有需要你处理的事项。",
   "agents.models": "模型", "agents.workspace": "工作区", "agents.tool": "工具", "agents.permission": "所需权限", "agents.effect": "作用", "agents.consent": "是否需同意", "agents.limits": "限额", "agents.permissions": "可用权限",
@@ -75,8 +72,6 @@ export const words = {
   "why.confirm": "工具要求同意", "why.configured": "配置中的 approvals", "why.default": "默认", "why.permission": "超出智能体的权限", "why.allow": "不在允许的工具中", "why.denied": "被配置禁止",
   "skills.name": "技能", "skills.about": "说明", "skills.from": "来源",
   "channels.agent": "智能体", "channels.ok": "正常", "channels.bad": "异常", "channels.none": "没有配置渠道。", "channels.stuck": "{0} 条消息等待发送", "channels.pairing": "请求访问的人", "channels.known": "已获准的人", "channels.approve": "批准", "channels.remove": "撤销", "channels.code": "配对码", "channels.person": "人员", "channels.until": "有效期至", "channels.when": "起始", "channels.remove.sure": "撤销 {0} 的访问权？", "channels.health": "健康状况", "channels.checks": "网关的检查",
-
-
   "config.file": "文件", "config.none": "网关启动时没有使用配置文件。", "config.key": "选项", "config.value": "值", "config.origin": "来源", "config.from.file": "文件", "config.from.default": "默认", "config.filter": "筛选选项", "config.set": "只显示文件中的选项", "config.trouble": "上次重新读取失败", "config.valid": "文件有效。",
 
   "help.title": "快捷键", "help.close": "关闭",
@@ -88,6 +83,21 @@ export const words = {
   "theme.auto": "自动", "theme.light": "浅色", "theme.dark": "深色", "tongue": "English",
   "trouble.cut": "连接已断开，正在重试…", "trouble.offline": "你已离线。网络恢复后本页会继续。", "trouble.away": "网关没有应答。",
   "trouble.gone": "此会话已不存在：它被删除了。", "trouble.unsent": "未发送：{0}文字仍在输入框中。",
+  "page.schedules": "定时任务", "page.mcp": "MCP 服务器", "page.memory": "记忆", "page.logs": "日志", "page.nodes": "节点",
+  "chat.byserver": "由模型服务执行", "chat.made": "模型生成了 {0} {1} {2}",
+  "time.request": "完整请求 {0}",
+  "request.title": "请求 {0}（共 {1}）", "request.back": "时间线", "request.before": "上一个", "request.after": "下一个", "request.when": "发送时间", "request.took": "耗时", "request.turn": "轮次", "request.attempt": "尝试", "request.role": "发起者", "request.written": "写入缓存", "request.size": "大小", "request.stop": "结束原因",
+  "request.sections": "系统提示", "request.tools": "工具", "request.messages": "消息", "request.note": "运行时附注", "request.reply": "回复", "request.wire": "实际发送内容", "request.parameters": "参数", "request.cut": "省略的部分", "request.what": "部分", "request.why": "原因", "request.fromto": "词元", "request.tokens": "{0} 词元", "request.of": "由 {0} 词元缩短", "request.verified": "这些字节与发送的请求摘要一致。", "request.unverified": "这些字节与发送的请求不同。",
+  "usage.title": "最近 {0} 天", "usage.calls": "模型调用", "usage.input": "输入词元", "usage.output": "输出词元", "usage.runs": "运行次数", "usage.failed": "失败的运行", "usage.cancelled": "取消的运行", "usage.requests.failed": "失败的模型请求",
+  "usage.cached": "来自缓存", "usage.cost": "费用", "usage.tokens": "每日词元", "usage.tokens.by": "每日词元（按{0}）", "usage.cost.by": "每日费用（按{0}）", "usage.latency": "模型调用延迟", "usage.errors": "每日错误", "usage.errors.by": "每日失败的运行（按{0}）", "usage.waiting": "每日等待人的时间", "usage.waited": "等待人的时间", "usage.waits": "等待次数", "usage.longest": "等待人最久的运行", "usage.failures": "失败或取消的运行",
+  "usage.half": "延迟中位数", "usage.most": "第 95 百分位", "usage.by": "按{0}", "usage.none": "这段时间没有运行。", "usage.model": "模型", "usage.agent": "智能体", "usage.channel": "渠道", "usage.fresh": "输入", "usage.rest": "其他", "usage.table": "以表格显示数值", "usage.day": "日期", "usage.peak": "{0} 天中的最高值", "usage.when": "开始", "usage.session": "会话", "usage.status": "结果", "usage.why": "原因", "usage.choose.days": "时段", "usage.choose.by": "分组",
+  "channel.web": "网页", "channel.schedule": "定时任务", "channel.hook": "Webhook", "channel.fork": "副本", "channel.api": "程序",
+  "schedules.none": "没有定时任务。可在配置中设置，用 `chela schedule add` 添加，或由智能体设置。", "schedules.when": "时间", "schedules.quiet": "免打扰时段", "schedules.file": "唤醒文件", "schedules.by": "来源", "schedules.by.config": "配置", "schedules.by.store": "命令", "schedules.by.session": "会话中的智能体", "schedules.last": "上次", "schedules.never": "尚未运行", "schedules.today": "今日运行", "schedules.next": "接下来", "schedules.over": "不再运行", "schedules.run": "立即运行", "schedules.see": "打开会话", "schedules.begun": "{0} 已开始。", "schedules.nothing": "{0} 无事可做。", "schedules.waits": "有一次运行已接受但尚未开始。",
+  "mcp.none": "没有配置 MCP 服务器。", "mcp.server": "服务器", "mcp.transport": "连接方式", "mcp.stdio": "程序", "mcp.http": "HTTP", "mcp.era": "协议", "mcp.modern": "无握手", "mcp.legacy": "有握手", "mcp.unknown": "尚未连接", "mcp.tools": "工具数", "mcp.ready": "已连接", "mcp.off": "未连接", "mcp.failing": "有故障", "mcp.login": "需要登录", "mcp.login.how": "请在网关所在的机器上运行：", "mcp.open": "有 {0} 个工具是新的或已改变。接受之前不会提供给模型。", "mcp.changed": "已改变", "mcp.new": "新增", "mcp.description": "描述", "mcp.schema": "参数", "mcp.outputSchema": "结果", "mcp.check": "连接并检查", "mcp.accept": "接受", "mcp.accept.sure": "按现在的内容接受 {0} 的工具？", "mcp.accept.note": "模型会把描述当作指令阅读。只接受你读过的内容。", "mcp.list": "全部 {0} 个工具",
+  "memory.about": "智能体记下的内容：MEMORY.md 存放长期事实，其他文件每天一个。人也可以修改这些文件。", "memory.none": "还没有笔记。",
+  "logs.none": "没有日志。", "logs.filter": "筛选日志", "logs.level": "级别", "logs.trace": "跟踪", "logs.info": "信息", "logs.warn": "警告", "logs.error": "错误", "logs.follow": "跟随", "logs.off": "此程序不在内存中保留日志。",
+  "nodes.this": "本网关", "nodes.version": "版本", "nodes.pid": "进程", "nodes.uptime": "已运行", "nodes.lanes": "内存中的会话", "nodes.store": "存储", "nodes.shared": "由多个网关共享", "nodes.alone": "仅本机", "nodes.all": "持有会话的进程", "nodes.about": "进程在处理会话期间及其后短时间内持有该会话。", "nodes.process": "进程", "nodes.kind": "类型", "nodes.gateway": "网关", "nodes.program": "程序", "nodes.state": "状态", "nodes.alive": "运行中", "nodes.dead": "已结束", "nodes.stopped": "已暂停", "nodes.unknown": "在其他机器上", "nodes.sessions": "会话", "nodes.running": "运行中", "nodes.until": "租约到期",
+  "config.edit": "修改", "config.sure": "修改配置？", "config.reload": "网关会重新读取该文件。修改前的版本会保留，可以恢复。", "config.write": "写入", "config.check": "检查", "config.value.note": "数字、true 或 false、文字或 JSON。null 表示删除该选项。", "config.written": "文件已写入，网关已重新读取。", "config.back": "恢复上一个版本", "config.about": "这里可以修改智能体的工作方式。涉及权限的选项（工具、沙箱、审批、密钥、渠道）请在机器上的文件中修改。",
 };
 
 /* Messages of the gateway that a user of the page can cause. */
@@ -104,9 +114,22 @@ const messages = [
   [/^the message cannot be delivered: (.*)$/, "消息无法送达：$1"],
   [/^the store does not answer$/, "存储没有应答。"],
   [/^this gateway is stopping/, "网关正在停止。"],
-  [/^the option cannot be changed here.*$/, "此选项不能在这里修改。"],
+  [/^(.*) may be changed only by the operator, in the file$/, "$1 只能由运维者在文件中修改。"],
+  [/^there is no option (.*) \(they are named.*$/s, "没有选项 $1。"],
+  [/^it has that value$/, "它已经是这个值。"],
+  [/^(.*): other options would change with it: change it by hand$/, "$1：其他选项也会随之改变，请手动修改。"],
+  [/^the file was changed meanwhile: check again$/, "文件已被修改，请重新检查。"],
+  [/^the previous version grants other rights: restore it on the machine$/, "上一个版本的权限不同，请在机器上恢复。"],
+  [/^the gateway was started without a configuration file$/, "网关启动时没有配置文件。"],
+  [/^there is no MCP server of this name$/, "没有这个名称的 MCP 服务器。"],
+  [/^the tools of this server are being listed: try again$/, "正在列出该服务器的工具，请重试。"],
+  [/^there is no such note$/, "没有这条笔记。"],
+  [/^no schedule '(.*)'$/, "没有定时任务“$1”。"],
+  [/^an earlier occurrence of schedule '(.*)' still waits$/, "定时任务“$1”的上一次运行仍在等待。"],
+  [/^another schedule is being started: try again$/, "正在启动另一个定时任务，请重试。"],
+  [/^the schedules are being reloaded: try again$/, "正在重新加载定时任务，请重试。"],
+  [/^session (.*) has no request (\d+).*$/, "会话 $1 没有请求 $2。"],
   [/^(.*) was changed by another program; try again$/, "$1 已被其他程序修改，请重试。"],
-  [/^an earlier run of the schedule still waits.*$/, "该定时任务的上一次运行仍在等待。"],
 ];
 
 const kinds = { 400: "请求有误", 401: "令牌无效", 403: "没有权限", 404: "没有找到", 409: "与当前状态冲突", 413: "内容过大", 415: "格式不受支持", 421: "主机名不被接受", 429: "请求过多，请稍后再试", 500: "网关内部出错", 501: "网关不支持", 502: "模型服务出错", 503: "网关暂时不可用" };

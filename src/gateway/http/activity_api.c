@@ -1,0 +1,66 @@
+/* activity_api.c -- see activity_api.h. The runs are read from the journals of the newest
+ * sessions, up to a limit. */
+#include "gateway/http/activity_api.h"
+
+#include "base/limits.h"
+#include "base/redact.h"
+#include "gateway/request/gateway_state.h"
+#include "gateway/request/request.h"
+#include "gateway/request/store_lookup.h"
+#include "trace/activity.h"
+
+static void activity_kredacted(struct ch_jw *w, const char *key, const char *text) {
+    CH_BUF_AUTO safe = {0};
+    if (!*text)
+        return;
+    ch_redact_copy(&safe, ch_sv_str(text));
+    ch_jw_kstr(w, key, ch_buf_sv(&safe));
+}
+
+static int activity_add_run(const struct ch_activity_run *r, void *user) {
+    struct ch_store_lookup *l = user;
+    struct ch_jw w = ch_jw(&l->out);
+    if (l->last == CH_LIMIT_ACTIVITY_RUNS)
+        return 1;
+    w.comma = l->last++ > 0;
+    ch_jw_begin(&w, '{');
+    ch_jw_kcstr(&w, "session", r->session);
+    ch_jw_kcstr(&w, "agent", r->agent);
+    ch_jw_kcstr(&w, "run", r->run);
+    ch_jw_kcstr(&w, "status", r->status);
+    ch_jw_kcstr(&w, "reason", r->reason);
+    activity_kredacted(&w, "error", r->error);
+    ch_jw_kint(&w, "ts", r->start);
+    ch_jw_kint(&w, "ms", r->end - r->start);
+    ch_jw_kint(&w, "turns", r->turns);
+    ch_jw_kint(&w, "tool_calls", r->calls);
+    ch_jw_kint(&w, "input", r->input);
+    ch_jw_kint(&w, "output", r->output);
+    if (r->cost >= 0) {
+        ch_jw_key(&w, "cost_usd");
+        ch_jw_double(&w, r->cost);
+    }
+    ch_jw_kint(&w, "failures", r->failures);
+    ch_jw_kint(&w, "waits", r->waits);
+    ch_jw_kint(&w, "waited_ms", r->waited_ms);
+    ch_jw_end(&w, '}');
+    return 0;
+}
+
+static int query_activity(struct ch_store_lookup *l, struct chela_error *err) {
+    ch_buf_add_str(&l->out, "{\"runs\":[");
+    int rc = ch_activity_list(l->store, l->number, CH_LIMIT_LISTED, activity_add_run, l, err);
+    ch_buf_add_str(&l->out, "]}");
+    return rc;
+}
+
+static void respond_activity(struct ch_request *req, struct ch_store_lookup *l) {
+    ch_request_respond_json(req, 200, &l->out);
+}
+
+void ch_activity_get(struct ch_request *req) {
+    int64_t days = ch_request_query_number(req, "days", 30, 3650);
+    int64_t now = ch_now_ms(ch_loop_clock(req->gw->rt->loop));
+    ch_store_lookup_start(req, ch_sv(NULL, 0), now - days * 24 * 3600 * 1000, query_activity,
+                          respond_activity);
+}

@@ -1,0 +1,193 @@
+#!/usr/bin/env bash
+# `chela serve`: the routes of the pages for operators: schedules, MCP servers, memory, logs, nodes,
+# runs, and the configuration that an owner changes.
+# shellcheck disable=SC2119
+cd "$(dirname "$0")/../.." || exit 2
+. tests/support/tap.sh
+. tests/support/e2e.sh
+. tests/support/serve.sh
+
+cat >"$space/rules.yaml" <<'YAML'
+rules:
+  - { when: { after: none, user: "strike" }, fail: { status: 400, type: invalid_request_error, message: "the model is on strike" } }
+  - { when: { after: none, user: "ask" }, call: { tool: t_ask, args: {} } }
+  - { say: "you said: {{user}}" }
+YAML
+mkdir -p "$space/ws/memory"
+echo "The door code is 4711." >"$space/ws/MEMORY.md"
+echo "Rain today." >"$space/ws/memory/2026-11-15.md"
+echo "outside" >"$space/secret.md"
+printf '#!/bin/sh\necho done\n' >"$space/asker"
+chmod +x "$space/asker"
+ln -s ../../secret.md "$space/ws/memory/link.md"
+ln -s real.yaml "$space/chela.yaml"
+cat >"$space/real.yaml" <<YAML
+store: sqlite:./chela.db # a comment that stays
+agents:
+  list:
+    - { id: coder, model: scripted/rules.yaml, workspaceDir: ./ws, limits: { maxTurns: 7 } }
+tools:
+  custom: [{ name: t_ask, description: Asks., command: [./asker], effect: once, permission: write, confirm: true, parameters: { type: object } }]
+schedules:
+  report: { when: "0 9 * * *", timezone: UTC, prompt: "the report" }
+mcp: { servers: { s: { command: [python3, "$PWD/tests/support/mcp/server.py", legacy, "$tmp/words"] } } }
+YAML
+program=$(realpath "$program")
+if command -v python3 >/dev/null; then
+    chela mcp tools --config chela.yaml s
+    exits "the tools of an MCP server are accepted" 0
+    echo "changed added" >"$tmp/words"
+fi
+serve
+if [ -z "$gateway" ]; then
+    not_ok "the gateway starts" "$(cat "$serve_log")"
+    tap_done
+    exit 1
+fi
+
+for path in /api/schedules /api/mcp /api/memory /api/memory/coder /api/logs /api/nodes /api/activity; do
+    anon GET "$path"
+    answers "$path needs the token" 401
+done
+for path in /api/config /api/schedules/report/run /api/mcp/s; do
+    anon POST "$path" -H 'Content-Type: application/json' -d '{}'
+    answers "$path needs the token" 401
+done
+
+# --- schedules
+call GET /api/schedules
+tells "a schedule of the configuration" '.schedules[0] | [.name, .source, .prompt] | join(",")' "report,config,the report"
+tells "its next times" '.schedules[0].upcoming | [length, (.[1] - .[0])] | join(",")' "5,86400000"
+post /api/schedules/nothing/run '{}'
+answers "none of this name" 404
+post /api/schedules/report/run '{}'
+answers "run now" 202
+tells "it began" .started true
+reported() { call GET '/api/sessions/schedule%3Areport' && [ "$(jq -r '.status' "$out")" = idle ]; }
+check "the run ended" eventually reported
+tells "with its prompt" '[.transcript[] | tostring] | any(test("the report"))' true
+call GET /api/schedules
+tells "it is still due at its time" '.schedules[0].upcoming | length' 5
+
+# --- MCP servers
+call GET /api/mcp
+tells "a server" '.servers[0] | [.name, .transport, .login] | map(tostring) | join(",")' "s,stdio,false"
+if command -v python3 >/dev/null; then
+    post /api/mcp/s '{"action":"check"}'
+    answers "a server is checked" 200
+    tells "its era" '.server | [.state, .era] | join(",")' "ready,legacy"
+    tells "changed and new tools are not accepted" '[.server.tools[] | select(.accepted | not) | .name] | sort | join(",")' "echo,fresh"
+    tells "with the accepted definition" '[.server.tools[] | select(.was) | .was.description] | join(",")' "Echo a text."
+    post /api/mcp/s '{"action":"accept"}'
+    tells "until somebody accepts them" '[.server.tools[] | select(.accepted | not)] | length' 0
+    call GET /api/agents
+    tells "then they are offered" '[.agents[0].tools[] | select(.name == "s__fresh")] | length' 1
+fi
+post /api/mcp/nobody '{"action":"check"}'
+answers "no such server" 404
+post /api/mcp/s '{"action":"dance"}'
+answers "no such action" 400
+
+# --- memory
+call GET /api/memory
+tells "notes of an agent" '[.agents[0].files[].file] | join(",")' "MEMORY.md,memory/2026-11-15.md"
+call GET '/api/memory/coder?file=memory%2F2026-11-15.md'
+tells "the text of a note" .text "Rain today."
+for file in ../secret.md memory/../../secret.md memory/link.md /etc/passwd chela.yaml %00 ''; do
+    call GET "/api/memory/coder?file=$file"
+    answers "no other file: $file" 404
+done
+call GET '/api/memory/nobody?file=MEMORY.md'
+answers "of no other agent" 404
+
+# --- the configuration
+call GET /api/config
+tells "what may be changed" '[.options[] | select(.editable) | .key] | any(. == "agents.list[coder].limits.maxTurns")' true
+tells "and what may not" '[.options[] | select(.key | test("^(store|sandbox|tools)")) | select(.editable)] | length' 0
+tells "there is no previous version" .previous false
+cp "$space/chela.yaml" "$tmp/before.yaml"
+change='"key":"agents.list[coder].limits.maxTurns","value":9'
+post /api/config "{$change,\"check\":true}"
+answers "a change is checked" 200
+tells "with its difference" '.diff | test("\n-.*maxTurns: 7(.|\n)*\n\\+.*maxTurns: 9")' true
+tells "and not made" .written false
+of=$(jq -r .of "$out")
+check "the file is as it was" cmp -s "$space/chela.yaml" "$tmp/before.yaml"
+post /api/config '{"key":"agents.list[coder].limits.maxTurns","value":"many","check":true}'
+answers "a value that makes no sense" 400
+post /api/config '{"key":"sandbox.mode","value":"off"}'
+answers "nobody changes rights from afar" 403
+post /api/config '{"key":"no.such","value":1}'
+answers "no such option" 404
+post /api/config '{"check":true}'
+answers "no option at all" 400
+post /api/config '{"restore":true}'
+answers "no way back yet" 404
+post /api/config "{$change,\"of\":\"0000\"}"
+answers "made from another text" 409
+check "nothing was written" cmp -s "$space/chela.yaml" "$tmp/before.yaml"
+post /api/config "{$change,\"of\":\"$of\"}"
+answers "the change is made" 200
+tells "and says so" .written true
+check "in the file" grep -q 'maxTurns: 9' "$space/chela.yaml"
+check "a link stays one" test -L "$space/chela.yaml"
+check "whose comments stay" grep -q 'a comment that stays' "$space/chela.yaml"
+turns() { call GET /api/agents && [ "$(jq '.agents[0].limits.max_turns' "$out")" = "$1" ]; }
+check "and the gateway takes it up" eventually turns 9
+check "the previous version is kept" cmp -s "$space/real.yaml.previous" "$tmp/before.yaml"
+same "as readable as the file" "$(stat -Lc %a "$space/chela.yaml")" "$(stat -c %a "$space/real.yaml.previous")"
+call GET /api/config
+tells "and offered" .previous true
+post /api/config '{"restore":true,"check":true}'
+tells "the way back, as a difference" '.diff | test("\n\\+.*maxTurns: 7")' true
+post /api/config '{"restore":true}'
+answers "the way back" 200
+check "the file is as it was, again" cmp -s "$space/chela.yaml" "$tmp/before.yaml"
+check "and the gateway too" eventually turns 7
+sed -i 's/^store:/sandbox: { mode: off }\nstore:/' "$space/real.yaml.previous"
+post /api/config '{"restore":true}'
+answers "a previous version with other rights" 403
+cp "$tmp/before.yaml" "$space/real.yaml.previous"
+echo "  : broken" >>"$space/chela.yaml"
+call GET /api/config
+tells "a broken file is complained about" '.complaints | length > 0' true
+post /api/config '{"restore":true}'
+answers "and has a way back" 200
+check "to a file that works" cmp -s "$space/chela.yaml" "$tmp/before.yaml"
+
+# --- runs: how they ended, and waits for people
+post /api/sessions/one/messages '{"text":"strike","stream":true}'
+post /api/sessions/two/messages '{"text":"ask","stream":true}'
+call GET /api/approvals
+id=$(jq -r '.approvals[0].approval_id' "$out")
+sleep 0.2
+post "/api/approvals/$id" '{"decision":"allow-once"}'
+ended() { call GET /api/activity?days=1 && [ "$(jq -r '[.runs[] | select(.session == "two").status] | join(",")' "$out")" = "done" ]; }
+check "a run after a wait" eventually ended
+tells "the wait" '[.runs[] | select(.session == "two") | .waits, (.waited_ms >= 200)] | map(tostring) | join(",")' "1,true"
+tells "a failed run, with its error" '.runs[] | select(.session == "one") | [.status, .failures, (.error | test("on strike"))] | map(tostring) | join(",")' "error,1,true"
+post /api/sessions/two/fork '{"to":"copy"}'
+call GET /api/activity?days=1
+tells "a copy's runs are not counted twice" '[.runs[].run] | length == (unique | length)' true
+
+# --- nodes
+call GET /api/nodes
+tells "this gateway" '[.store, .shared, .pid] | map(tostring) | join(",")' "sqlite,false,$gateway_pid"
+tells "holds sessions" '[.nodes[] | select(.kind == "gateway" and .state == "alive") | .sessions > 0] | join(",")' true
+
+# --- logs
+call GET /api/logs
+tells "lines of the log" '[.lines[] | select(.area == "gateway") | .text] | any(test("was changed from the console"))' true
+tells "numbered" '[.lines[].seq] as $s | $s == ($s | sort)' true
+check "no token in them" test "$(grep -c "$token" "$out")" = 0
+last=$(jq '.lines[-1].seq' "$out")
+timeout 20 curl -sN -H "Authorization: Bearer $token" "$gateway/api/logs?follow=1&after=$last" >"$tmp/lines" &
+watcher=$!
+check "the stream begins" eventually grep -q listening "$tmp/lines"
+post /api/schedules/report/run '{}'
+check "and goes on" eventually grep -q 'schedule/report.*is due' "$tmp/lines"
+check "behind the last line" test "$(grep -c "\"seq\":$last," "$tmp/lines")" = 0
+kill "$watcher" 2>/dev/null
+wait "$watcher" 2>/dev/null
+check "SIGTERM ends the gateway" stop_serving
+tap_done

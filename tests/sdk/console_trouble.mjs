@@ -1,0 +1,195 @@
+// The console in trouble, in Chromium: no mouse, a slow network, a gateway that is killed, a token
+// that expires, a message of 10 MB, names and texts that attack the page, 10,000 messages.
+import { chmodSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { launch, Place } from './browser.mjs';
+import { check, done, same } from './lib.mjs';
+
+const place = new Place('console-trouble-0123456789abcdef');
+const { space } = place;
+const now = Date.now();
+const evil = '"><img src=x onerror=alert(1)><script>alert(2)</script>\u202etxt.exe\u200b';
+place.write('rules.yaml', `
+rules:
+  - { when: { after: none, user: "slowly" }, say: "one two three four five six seven eight nine ten eleven twelve", pace_ms: 300 }
+  - { when: { after: none, user: "ask me" }, call: { tool: t_ask, args: { file: ${JSON.stringify(evil)} } } }
+  - { when: { after: none, user: "attack" }, call: { tool: t_evil, args: {} } }
+  - { when: { after: t_evil }, say: ${JSON.stringify(`${evil}\n\n<iframe src="javascript:alert(3)"></iframe> [a](javascript:alert(4)) [b](data:text/html,x) ![c](http://127.0.0.1:1/p.png)\n\n<https://evil.example/>\n\n\`\`\`${evil}\n${evil}\n\`\`\``)} }
+  - { say: "you said: {{user}}" }
+`);
+for (const [name, text] of [['asker', 'echo asked'], ['eviler', `cat <<'E'\n${evil}\n<svg onload=alert(5)>\nE`]]) {
+  place.write(name, `#!/bin/sh\n${text}\n`);
+  chmodSync(join(space, name), 0o755);
+}
+place.write('chela.yaml', `
+store: sqlite:./chela.db
+sandbox: { mode: off }
+agents: { list: [{ id: coder, model: scripted/rules.yaml }, { id: other, model: scripted/rules.yaml }] }
+tools:
+  custom:
+    - { name: t_ask, description: Asks., command: [./asker], effect: once, permission: write, confirm: true, parameters: { type: object } }
+    - { name: t_evil, description: Attacks., command: [./eviler], effect: read, permission: read, parameters: { type: object } }
+`);
+const message = (i, role, text) => {
+  const run = `run_long${String(i >> 1).padStart(8, '0')}`, ts = now - 3600000 + i * 10;
+  return role === 'user' ? { type: 'inbound', ts, data: { run, mode: 'start', message: { role, content: [{ type: 'text', text }], ts } } }
+    : { type: 'message', ts, data: { run, turn: 1, stop: 'stop', usage: { input: 10, output: 10 }, message: { role, content: [{ type: 'text', text }], ts, api: 'anthropic', model: 'm' } } };
+};
+const many = Array.from({ length: 10000 }, (_, i) => message(i, i % 2 ? 'assistant' : 'user', i % 2 ? `Answer **${i}** with \`code\` and a list:\n\n- one\n- two ${i}\n\n\`\`\`js\nconst x = ${i};\n\`\`\`` : `question ${i}`));
+await place.import('web:many', many, { title: 'ten thousand' });
+const huge = 'A line of a huge message, with **stars**.\n'.repeat(250000); // about 10 MB
+await place.import('web:huge', [message(0, 'user', huge), message(1, 'assistant', huge)], { title: 'huge' });
+await place.import(`web:${evil}`.replace(/[\u202e\u200b/]/g, ''), [message(0, 'user', evil), message(1, 'assistant', evil)], { title: evil });
+await place.serve();
+const browser = await launch();
+const texts = (p, selector) => p.locator(selector).allTextContents();
+const ends = (p, want) => p.waitForFunction((k) => document.querySelectorAll('.end').length === k, want);
+const tell = async (p, text) => { await p.fill('#say', text); await p.press('#say', 'Enter'); };
+
+let page;
+await check('trouble: Chromium is there', async () => { if (!browser) throw new Error('install chromium'); page = await place.visit(browser); });
+if (page) {
+  await check('trouble: everything from the keyboard', async () => {
+    await page.keyboard.type(place.token);
+    await page.keyboard.press('Enter');
+    await page.waitForSelector('#app:not([hidden])');
+    await page.keyboard.type('hello from the keys');
+    await page.keyboard.press('Enter');
+    await ends(page, 1);
+    await page.keyboard.press('Escape');
+    await page.keyboard.press('n');
+    await page.keyboard.type('ask me');
+    await page.keyboard.press('Enter');
+    await page.waitForSelector('.consent:not(.settled) button:enabled');
+    same(await page.locator('.consent img, .consent script').count(), 0, 'arguments are text');
+    await page.keyboard.press('Escape');
+    await page.keyboard.press('w');
+    await page.waitForSelector('#view-page .consent:not(.settled) button:enabled');
+    await page.keyboard.press('a');
+    await page.keyboard.press('y');
+    await page.waitForSelector('#view-page .consent.settled');
+    await page.keyboard.press('Escape');
+    // Every page is reached with Tab and Enter, and each step shows where one is.
+    const reached = new Set();
+    for (let i = 0; i < 120 && reached.size < 11; i++) {
+      await page.keyboard.press('Tab');
+      const at = await page.evaluate(() => {
+        const e = document.activeElement, s = getComputedStyle(e);
+        return { href: e.getAttribute('href'), shown: s.outlineStyle !== 'none' || s.boxShadow !== 'none' || e.id === 'say' || e === document.body };
+      });
+      if (at.href?.startsWith('#/') && !at.href.startsWith('#/s/')) { reached.add(at.href); same(at.shown, true, `focus is shown on ${at.href}`); }
+    }
+    same([...reached].length >= 11, true, `pages in the order of Tab: ${[...reached]}`);
+    await page.keyboard.press('Enter');
+    await page.waitForSelector('#view-page:not([hidden])');
+    await page.keyboard.press('?');
+    await page.waitForSelector('#help[open]');
+    await page.keyboard.press('Escape');
+  });
+  await check('trouble: answers, tools, names and titles that attack', async () => {
+    await page.click('#new');
+    await tell(page, 'attack');
+    await ends(page, 1);
+    await page.locator('.tool summary').first().click();
+    await page.locator('.tool pre').nth(1).waitFor();
+    same(await page.locator('#chat img, #chat script, #chat iframe, #chat svg, #sessions img, #title img').count(), 0, 'nothing became an element');
+    const links = await page.locator('#chat a').evaluateAll((all) => all.map((a) => a.href));
+    same(links.filter((l) => !/^https?:/.test(l)), [], 'no link runs a script');
+    same(await page.evaluate(() => /[\u202a-\u202e]/.test([...document.querySelectorAll('.assistant, #sessions, #title')].map((e) => e.textContent).join())), false, 'nothing turns the letters round');
+    await page.locator('.session', { hasText: 'onerror' }).first().click();
+    await page.locator('.user div', { hasText: 'onerror' }).waitFor();
+    same(await page.locator('.user .hidden-char').count() > 0, true, 'hidden characters are shown');
+    await page.setInputFiles('#attach-file', [{ name: `${evil}.png`.replaceAll('/', ''), mimeType: 'image/png', buffer: Buffer.from('x') }]);
+    await page.locator('.chip').waitFor();
+    same(await page.locator('.chip script, .chip img[onerror]').count(), 0, 'nor a file name');
+    same(place.asked.filter((u) => u.includes('p.png') || u.includes('evil')), [], 'nothing was loaded');
+  });
+  await check('trouble: a message of 10 MB', async () => {
+    const began = Date.now();
+    await page.goto(`${place.url}/#/s/web%3Ahuge`);
+    await page.waitForSelector('.assistant');
+    await page.waitForFunction(() => document.querySelector('#chat').textContent.length > 1000);
+    same(await page.evaluate(() => new Promise((resolve) => { setTimeout(() => resolve(true), 0); })), true, 'the page answers');
+    same(await page.evaluate(() => document.querySelector('#chat').textContent.length < 2e6), true, 'it is folded');
+    same(await page.locator('#chat button', { hasText: 'Show all' }).count() >= 1, true, 'and can be unfolded');
+    await page.click('#new');
+    await tell(page, 'hello after that');
+    await ends(page, 1);
+    same(Date.now() - began < 60000, true, 'in time');
+    await page.evaluate((text) => { const f = document.querySelector('#say'); f.value = text; f.dispatchEvent(new Event('input')); }, 'x'.repeat(11 * 1024 * 1024));
+    await page.press('#say', 'Enter');
+    await page.waitForFunction(() => !document.querySelector('#trouble').hidden || document.querySelectorAll('.end').length === 2);
+    await page.evaluate(() => { const f = document.querySelector('#say'); f.value = ''; f.dispatchEvent(new Event('input')); });
+  });
+  await check('trouble: 10,000 messages open at their end, and scroll', async () => {
+    await page.goto(`${place.url}/#/s/web%3Amany`);
+    await page.locator('.assistant', { hasText: 'two 9999' }).waitFor();
+    same(await page.evaluate(() => document.querySelectorAll('#chat > *').length < 1000), true, 'a part of them');
+    await page.waitForFunction(() => { const s = document.querySelector('#scroll'); return s.scrollHeight - s.scrollTop - s.clientHeight < 5; });
+    const first = () => page.evaluate(() => Number(document.querySelector('#chat [data-seq]').dataset.seq));
+    const before = await first();
+    await page.evaluate(() => { document.querySelector('#scroll').scrollTop = 150; });
+    await page.waitForFunction((seq) => Number(document.querySelector('#chat [data-seq]').dataset.seq) < seq, before);
+  });
+  await check('trouble: a slow network', async () => {
+    const slow = await place.visit(browser);
+    await place.enter(slow);
+    const cdp = await slow.context().newCDPSession(slow);
+    await cdp.send('Network.enable');
+    await cdp.send('Network.emulateNetworkConditions', { offline: false, latency: 600, downloadThroughput: 60 * 1024, uploadThroughput: 30 * 1024 });
+    await slow.goto(`${place.url}/#/s/web%3Amany`);
+    await slow.locator('.loading').waitFor();
+    await slow.locator('.assistant', { hasText: 'two 9999' }).waitFor({ timeout: 60000 });
+    await slow.click('#new');
+    await tell(slow, 'over a slow line');
+    await slow.locator('.user', { hasText: 'over a slow line' }).waitFor();
+    await slow.waitForSelector('.end', { timeout: 60000 });
+    same(await texts(slow, '.assistant'), ['you said: over a slow line'], 'the answer');
+    await slow.context().close();
+  });
+  await check('trouble: the gateway is killed and comes back', async () => {
+    await page.click('#new');
+    await tell(page, 'slowly please');
+    await page.locator('.assistant', { hasText: 'two' }).waitFor();
+    const { port } = new URL(place.url);
+    await place.stop('SIGKILL');
+    await page.locator('#trouble', { hasText: 'Reconnecting' }).waitFor();
+    await page.fill('#say', 'a thought meanwhile');
+    await place.serve(`127.0.0.1:${port}`);
+    await page.waitForFunction(() => document.querySelector('#trouble').hidden, null, { timeout: 40000 });
+    await page.waitForFunction(() => document.querySelectorAll('.end').length > 0 || !document.querySelector('#resume').hidden, null, { timeout: 40000 });
+    if (await page.isVisible('#resume')) await page.click('#resume');
+    await page.locator('.assistant', { hasText: 'twelve' }).waitFor({ timeout: 40000 });
+    same(await page.inputValue('#say'), 'a thought meanwhile', 'the draft');
+    same((await texts(page, '.user div')).filter((t) => t === 'slowly please').length, 1, 'the question, once');
+  });
+  await check('trouble: the token expires', async () => {
+    const { port } = new URL(place.url), hash = await page.evaluate(() => location.hash);
+    await place.stop();
+    await place.serve(`127.0.0.1:${port}`, 'another-token-0123456789abcdef');
+    await page.waitForSelector('#gate:not([hidden])', { timeout: 40000 });
+    same((await page.textContent('#gate-error')).length > 10, true, 'the page says why');
+    same(await page.locator('#chat > *').count(), 0, 'nothing of the session stays in sight');
+    await place.enter(page, 'another-token-0123456789abcdef');
+    await page.waitForFunction((h) => location.hash === h, hash);
+    await page.waitForFunction(() => document.querySelector('#say').value === 'a thought meanwhile');
+  });
+  await check('trouble: in Chinese, errors of the gateway too', async () => {
+    const zh = await place.visit(browser, { locale: 'zh-CN' });
+    await place.enter(zh, 'another-token-0123456789abcdef');
+    await zh.goto(`${place.url}/#/s/no%20such%20session`);
+    await zh.locator('#trouble', { hasText: '删除' }).waitFor();
+    await zh.goto(`${place.url}/#/s/web%3Amany/q/7`);
+    await zh.locator('#view-time .nothing').waitFor();
+    same(/[\u4e00-\u9fff]/.test(await zh.textContent('#view-time .nothing')), true, 'a missing request');
+    await zh.context().close();
+  });
+  await check('trouble: no script ran, nothing came from elsewhere', async () => {
+    same([...new Set(place.asked.map((u) => new URL(u).origin))].filter((o) => o !== 'null'), [place.url], 'origins');
+    same(place.complaints, [], 'the browser complained');
+  });
+}
+await browser?.close();
+await place.stop();
+place.remove();
+done();
