@@ -189,6 +189,7 @@ $(SIM): $(call objs,$(wildcard tests/sim/*.c)) $(INTERNAL)
 # The texts of channels that are modules.
 CHANNEL_TEXTS := $(call objs,$(wildcard src/channel/*/*_text.c))
 $(BUILD)/tests/unit/channel/test_channel_text $(BUILD)/tests/fuzz/fuzz_channel_text: $(CHANNEL_TEXTS)
+$(BUILD)/tests/unit/channel/test_channel_text: LDLIBS := $(call archive,json) $(call archive,base) $(LDLIBS)
 $(BUILD)/tests/fuzz/fuzz_h2: $(call objs,$(wildcard src/net/h2/*.c))
 $(BUILD)/tests/fuzz/fuzz_html: $(call objs,$(wildcard src/tool/builtin/web/html/*.c))
 $(BUILD)/tests/fuzz/fuzz_html: LDLIBS += $(call pkg,--libs,libxml-2.0)
