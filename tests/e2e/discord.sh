@@ -270,10 +270,11 @@ tell 200 501 'throw 500'
 check "and bans" called '^PUT /guilds/700/bans/500 '
 check "a reaction shows the work" called "^PUT /channels/200/messages/[0-9]+/reactions/%F0%9F%91%80/@me "
 check "and goes" called "^DELETE /channels/200/messages/[0-9]+/reactions/%F0%9F%91%80/@me "
+before=$(shown | jq length)
 tell 100 500 'tell me something long'
 check "a growing answer" eventually grep -q '^PATCH /channels/100/messages/' "$tmp/discord/posts"
-check "ends complete" eventually bash -c "curl -sS '$service/test/messages' | jq -r '.[].content' | tail -n 450 | grep -q '^line 400 '"
-same "each line once" 1 "$(shown | jq -r '.[].content' | tail -n 450 | grep -c '^line 399 ')"
+check "ends complete" eventually bash -c "curl -sS '$service/test/messages' | jq -r '.[$before:][].content' | grep -q '^line 400 '"
+same "each line once" 1 "$(shown | jq -r ".[$before:][].content" | grep -c '^line 399 ')"
 
 # --- killed
 RANDOM=7
