@@ -19,7 +19,7 @@ say = @$(if $(V),:,printf '  %-5s %s\n' $(1) $(patsubst $(BUILD)/%,%,$@)); mkdir
 
 # A layer may include only the layers before it (tools/check_layers) and is
 # its own archive, so that a unit test of a layer links nothing later.
-LAYERS := base search json schema io net rpc model tool prompt agent mcp store trace why acp channel config gateway
+LAYERS := base search json schema io net rpc model tool prompt agent undo mcp store trace otel why acp channel config gateway
 PKGS := libuv yaml-0.1 libpcre2-8
 LIBS := -ldl -lpthread -lm
 # A module (src/<dir>/) is loaded on use. ALONE: it has its own copy of base/.
@@ -33,10 +33,10 @@ MODULES := tls $(foreach m,$(OPTIONAL),$(if $(shell $(PKG_CONFIG) --exists $(MOD
 LEFT_OUT := $(filter-out $(MODULES),$(OPTIONAL))
 $(foreach m,web/html chat/mail data/sqlite data/postgres,$(eval MODULE_$(notdir $(m))_DIR := tool/builtin/$(m)))
 $(foreach m,tls $(OPTIONAL),$(eval MODULE_$(m)_DIR ?= store/$(m:store-%=%))$(eval MODULE_$(m)_ALONE := base))
-# A channel has its own copy of what it uses of base/ and json/.
-CHANNELS := slack discord
+# A channel has its own copy of what it uses of channel/kit/, json/ and base/.
+CHANNELS := slack discord dingtalk wecom
 MODULES += $(CHANNELS:%=channel-%)
-$(foreach m,$(CHANNELS),$(eval MODULE_channel-$(m)_DIR := channel/$(m))$(eval MODULE_channel-$(m)_ALONE := json base))
+$(foreach m,$(CHANNELS),$(eval MODULE_channel-$(m)_DIR := channel/$(m))$(eval MODULE_channel-$(m)_ALONE := kit json base))
 
 OPT ?= -O2 -g
 ifdef SANITIZE
@@ -52,8 +52,8 @@ LINK = $(CC) $(OPT) -Wl,--as-needed $(LDFLAGS)
 
 # The sources of a folder and of its sub-folders, without those of the modules.
 tree = $(foreach p,$(wildcard $(1)/*),$(if $(filter %.c,$(p)),$(p),$(call tree,$(p))))
-layer_src = $(filter-out $(MODULE_SRC),$(call tree,src/$(1)))
-MODULE_SRC := $(foreach m,tls $(OPTIONAL) $(CHANNELS:%=channel-%),$(wildcard src/$(MODULE_$(m)_DIR)/*.c))
+layer_src = $(if $(filter kit,$(1)),$(wildcard src/channel/kit/*.c),$(filter-out $(MODULE_SRC),$(call tree,src/$(1))))
+MODULE_SRC := $(wildcard src/channel/kit/*.c) $(foreach m,tls $(OPTIONAL) $(CHANNELS:%=channel-%),$(wildcard src/$(MODULE_$(m)_DIR)/*.c))
 objs = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 archive = $(BUILD)/lib/$(1).a
 # The archives a layer may use, latest first: the order the linker wants.
@@ -94,7 +94,7 @@ $(call archive,$(1)): $(call objs,$(call layer_src,$(1)))
 	@mkdir -p $$(@D); rm -f $$@
 	$$(Q)$$(AR) rcs $$@ $$^
 endef
-$(foreach l,$(LAYERS),$(eval $(call LAYER_RULE,$(l))))
+$(foreach l,$(LAYERS) kit,$(eval $(call LAYER_RULE,$(l))))
 
 # One object, in which only what CHELA_API marks is global. Tests and benchmarks that
 # look inside link INTERNAL, which has every name.
@@ -149,13 +149,14 @@ $(BUILD)/obj/tests/%.o: CPPFLAGS += -Itests
 $(SUPPORT): $(call objs,$(filter-out tests/support/fuzz_main.c,$(wildcard tests/support/*.c)))
 	@mkdir -p $(@D); rm -f $@
 	$(Q)$(AR) rcs $@ $^
-$(filter $(addprefix $(BUILD)/tests/unit/net/test_,tls ws h2 server_tls) $(BUILD)/tests/unit/tool/% $(BUILD)/tests/unit/store/% $(BUILD)/tests/unit/channel/test_channel_host,$(UNIT)): | $(MODULE_SOS)
+$(filter $(addprefix $(BUILD)/tests/unit/net/test_,tls ws h2 server_tls) $(BUILD)/tests/unit/tool/% $(BUILD)/tests/unit/store/% $(addprefix $(BUILD)/tests/unit/channel/test_,channel_host wecom_message),$(UNIT)): | $(MODULE_SOS)
 $(filter $(BUILD)/tests/unit/tool/%,$(UNIT)): | $(BOX)
+$(foreach c,dingtalk wecom,$(eval $(BUILD)/tests/unit/channel/test_$(c)_message $(BUILD)/tests/fuzz/fuzz_$(c): $(call objs,$(wildcard src/channel/$(c)/$(c)_message.c src/channel/$(c)/$(c)_seal.c src/channel/kit/markdown.c))))
 tests: all examples $(UNIT) $(WHOLE) $(FUZZ) $(SIM) $(TOOLS)
 
 define linked
 	$(call say,link)
-	$(Q)$(LINK) -o $@ $^ $(TEST_LIBS)
+	$(Q)$(LINK) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(TEST_LIBS)
 endef
 define UNIT_RULE
 $(filter $(BUILD)/tests/unit/$(1)/%,$(UNIT)): $(BUILD)/tests/unit/$(1)/%: $(BUILD)/obj/tests/unit/$(1)/%.o $(SUPPORT) $(call upto,$(1),$(LAYERS))
@@ -186,10 +187,7 @@ SIM_WRAPS := clock_gettime getrandom nanosleep $(addprefix pthread_,create join 
 $(SIM): $(call objs,$(wildcard tests/sim/*.c)) $(INTERNAL)
 	$(call say,link)
 	$(Q)$(LINK) -o $@ $^ $(SIM_WRAPS:%=-Wl$(comma)--wrap=%) $(LDLIBS)
-# The texts of channels that are modules.
-CHANNEL_TEXTS := $(call objs,$(wildcard src/channel/*/*_text.c))
-$(BUILD)/tests/unit/channel/test_channel_text $(BUILD)/tests/fuzz/fuzz_channel_text: $(CHANNEL_TEXTS)
-$(BUILD)/tests/unit/channel/test_channel_text: LDLIBS := $(call archive,json) $(call archive,base) $(LDLIBS)
+$(BUILD)/tests/unit/channel/test_channel_text $(BUILD)/tests/fuzz/fuzz_channel_text: $(call objs,$(wildcard src/channel/*/*_text.c))
 $(BUILD)/tests/fuzz/fuzz_h2: $(call objs,$(wildcard src/net/h2/*.c))
 $(BUILD)/tests/fuzz/fuzz_html: $(call objs,$(wildcard src/tool/builtin/web/html/*.c))
 $(BUILD)/tests/fuzz/fuzz_html: LDLIBS += $(call pkg,--libs,libxml-2.0)

@@ -71,7 +71,9 @@
 #include "chela/tool.h"
 #include "chela/trace.h"
 #include "chela/trust.h"
+#include "chela/undo.h"
 #include "chela/version.h"
+#include "chela/telemetry.h"
 #include "chela/why.h"
 #include "chela/wire.h"
 

@@ -14,6 +14,7 @@
 #include "chela/gateway.h"
 #include "chela/mcp.h"
 #include "chela/session.h"
+#include "chela/telemetry.h"
 CHELA_BEGIN_DECLS
 
 typedef struct chela_config chela_config;
@@ -103,6 +104,12 @@ CHELA_API int chela_config_tools(const chela_config *cfg, const char *id, chela_
 /* The URL of the store in the file, with an absolute path; NULL: none.
  * Ownership: the result is borrowed from cfg. */
 CHELA_API const char *chela_config_store(const chela_config *cfg);
+
+/* Fill the members of opts that are NULL or 0 from the section `telemetry` of the file.
+ * Ownership: the members that are filled are borrowed from cfg.
+ * Errors: CHELA_EINVAL: the size of opts is wrong. */
+CHELA_API int chela_config_telemetry(const chela_config *cfg, struct chela_telemetry_opts *opts,
+                                     struct chela_error *err);
 
 /* The durability of the store in the file. */
 CHELA_API enum chela_durability chela_config_durability(const chela_config *cfg);

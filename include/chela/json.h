@@ -20,5 +20,13 @@ CHELA_BEGIN_DECLS
  * Ownership: the caller frees the result with chela_free. */
 CHELA_API char *chela_json_get(const char *json, size_t len, const char *pointer, size_t *out_len);
 
+/* Call fn with the JSON of each element of an array, in order. Reading an array with
+ * chela_json_get and an index parses the whole text for each element; this function parses
+ * the text once. If fn returns another value than 0, the function returns the value.
+ * CHELA_EPARSE: the text is not a JSON array; fn may have had the elements before the fault.
+ * Ownership: the element is borrowed for the call of fn. The element does not end with NUL. */
+CHELA_API int chela_json_each(const char *json, size_t len,
+                              int (*fn)(const char *element, size_t len, void *user), void *user);
+
 CHELA_END_DECLS
 #endif

@@ -623,6 +623,10 @@ struct chela_run_opts {
     const char *drop_if;
     const struct chela_urge *urge; /* mode heartbeat: the decision that led to the run;
                                       NULL: none */
+    /* W3C Trace Context of the caller, "00-TRACE-SPAN-01": the run belongs to that trace
+     * (chela/telemetry.h). Stored with the input. A text of another form is ignored; NULL:
+     * none. */
+    const char *traceparent;
 };
 #define CHELA_RUN_OPTS(...) {.size = sizeof(struct chela_run_opts), __VA_ARGS__}
 

@@ -47,6 +47,7 @@ struct chela_span {
     size_t messages;     /* number of messages in the request */
     size_t bytes;        /* of the request */
     const char *stop;    /* why the reply ended: "tool_use"; class of the error */
+    const char *traceparent; /* of an input: trace context of its sender */
 };
 /* Receives the steps; span is borrowed until the function returns. Nonzero ends the
  * listing. */

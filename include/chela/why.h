@@ -20,6 +20,9 @@ struct chela_why_opts {
     /* Called on the loop thread before each call of the model; may be NULL. */
     void (*progress)(unsigned call, unsigned most, void *user);
     void *user; /* for progress */
+    /* "provider/model" that decides whether two answers that differ in words say the same; its
+     * calls count. NULL: answers are compared as texts. Calls of tools are never judged. */
+    const char *judge;
 };
 #define CHELA_WHY_OPTS(...) {.size = sizeof(struct chela_why_opts), __VA_ARGS__}
 

@@ -53,3 +53,38 @@ int ch_file_open_folder(const char *workspace, const char *name, unsigned mode) 
     errno = why;
     return dir;
 }
+
+static int base_file_enter(int at, const char *name, unsigned mode) {
+    const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+    if (!*name || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
+        return -EINVAL;
+    int fd = openat(at, name, flags);
+    if (fd < 0 && errno == ENOENT && mode && mkdirat(at, name, (mode_t)mode) == 0)
+        fd = openat(at, name, flags);
+    return fd < 0 ? -errno : fd;
+}
+
+int ch_file_open_parent(int root, const char *path, unsigned mode, const char **name) {
+    char part[256];
+    int at = openat(root, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (at < 0)
+        return -errno;
+    for (size_t n; path[n = strcspn(path, "/")]; path += n + 1) {
+        int next = -ENAMETOOLONG;
+        if (n < sizeof(part)) {
+            memcpy(part, path, n);
+            part[n] = '\0';
+            next = base_file_enter(at, part, mode);
+        }
+        close(at);
+        if (next < 0)
+            return next;
+        at = next;
+    }
+    if (*path && strcmp(path, ".") != 0 && strcmp(path, "..") != 0) {
+        *name = path;
+        return at;
+    }
+    close(at);
+    return -EINVAL;
+}

@@ -15,4 +15,9 @@ int ch_file_load(const char *path, size_t max, struct ch_buf *out, struct chela_
  * or -1 with errno. */
 int ch_file_open_folder(const char *workspace, const char *name, unsigned mode);
 
+/* Open the directory that contains `path`, a relative path below the open directory root, without
+ * following any link; *name is the last part of path. mode: missing directories are created with
+ * it; 0: none is. A path with "." or ".." is refused. Returns a descriptor or -errno. */
+int ch_file_open_parent(int root, const char *path, unsigned mode, const char **name);
+
 #endif

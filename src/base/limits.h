@@ -217,6 +217,7 @@
 #define CH_LIMIT_MAIL_ADDRESS 254         /* bytes of an address (RFC 5321) */
 #define CH_LIMIT_MAIL_SUBJECT 1000        /* bytes of a subject */
 #define CH_LIMIT_MAIL_BODY CH_MB          /* text of one mail */
+#define CH_LIMIT_NOTE_NAMES 65536         /* names of note files that are listed */
 #define CH_LIMIT_NOTE_FILES 1000          /* note files that are read, newest first */
 #define CH_LIMIT_NOTE_FILE (256 * CH_KB)  /* one note file */
 #define CH_LIMIT_NOTE_BYTES (8 * CH_MB)   /* note files read for one search, in total */
@@ -361,10 +362,48 @@
 #define CH_DEFAULT_MCP_LISTEN_MS 30000    /* delay before lost notifications are asked for again */
 #define CH_DEFAULT_MCP_CALL_MS 60000      /* time of one call without progress */
 
+/* telemetry */
+#define CH_LIMIT_TRACEPARENT 128          /* bytes of a caller's trace context */
+#define CH_LIMIT_OTEL_PAIRS 64            /* entries of a variable with a list */
+#define CH_LIMIT_OTEL_QUEUE 65536         /* spans or log records that wait, as configured */
+#define CH_LIMIT_OTEL_BYTES (8 * CH_MB)   /* of the queue of one signal */
+#define CH_LIMIT_OTEL_BODY (4 * CH_MB)    /* of one request */
+#define CH_LIMIT_OTEL_RESPONSE (64 * CH_KB)
+#define CH_LIMIT_OTEL_ATTEMPTS 5          /* repetitions of one request */
+#define CH_LIMIT_OTEL_RETRY_MS 60000      /* longest delay before a repetition */
+#define CH_LIMIT_OTEL_MS 3600000          /* longest configured time */
+#define CH_LIMIT_OTEL_RUNS 4096           /* runs that are followed at the same time */
+#define CH_LIMIT_OTEL_CALLS 128           /* calls of a run that are followed at the same time */
+#define CH_LIMIT_OTEL_POINTS 1000         /* different attributes of a metric */
+#define CH_LIMIT_OTEL_TEXT (32 * CH_KB)   /* bytes of one text of a message */
+#define CH_LIMIT_OTEL_CONTENT CH_MB       /* bytes of the messages of one span */
+#define CH_DEFAULT_OTEL_QUEUE 2048        /* spans or log records that wait */
+#define CH_DEFAULT_OTEL_BATCH 512         /* spans or log records of one request */
+#define CH_DEFAULT_OTEL_DELAY_MS 5000     /* before a batch of spans is sent */
+#define CH_DEFAULT_OTEL_LOG_DELAY_MS 1000 /* before a batch of log records is sent */
+#define CH_DEFAULT_OTEL_INTERVAL_MS 60000 /* between two exports of the metrics */
+#define CH_DEFAULT_OTEL_TIMEOUT_MS 10000  /* of one request */
+#define CH_DEFAULT_OTEL_RETRY_MS INT64_C(1000) /* before the first repetition */
+#define CH_DEFAULT_OTEL_TELL_MS 60000     /* between two log lines about losses */
+
 /* store */
 #define CH_LIMIT_WHY_PARTS 1024          /* parts of a request that are taken away */
 #define CH_LIMIT_WHY_SENTENCES 64        /* parts of one text */
 #define CH_LIMIT_WHY_CALLS 1000          /* model calls of one search */
+#define CH_LIMIT_UNDO_FILE CH_MB          /* one file that is copied before a command, for undo */
+#define CH_LIMIT_UNDO_EDITED (16 * CH_MB) /* one file that is copied before a file tool, for undo */
+#define CH_LIMIT_UNDO_COPIES (64 * CH_MB) /* all files that are copied before a command, for undo */
+#define CH_LIMIT_UNDO_COPIED 20000        /* files that are copied before a command, for undo */
+#define CH_LIMIT_UNDO_FILES 200000        /* files and directories of a scan for undo */
+#define CH_LIMIT_UNDO_DEPTH 64            /* nested directories of a scan for undo */
+#define CH_LIMIT_UNDO_CHANGES 10000       /* changed files remembered for a message */
+#define CH_LIMIT_UNDO_CALLS 50            /* calls of a message that undo cannot take back */
+#define CH_LIMIT_UNDO_MESSAGES 200        /* messages of a workspace whose files can be restored */
+#define CH_LIMIT_UNDO_PACK (256 * CH_MB)  /* all copies of a workspace for undo */
+#define CH_LIMIT_UNDO_LOG (8 * CH_MB)     /* facts about changes of a workspace */
+#define CH_LIMIT_UNDO_SLOTS 8             /* programs that keep the changes of one workspace */
+#define CH_LIMIT_UNDO_RECORDS 100         /* workspaces whose changes are kept */
+#define CH_LIMIT_UNDO_DAYS 30             /* days without use after which a record is removed */
 #define CH_LIMIT_PART_IDS 4096           /* parts of requests that a session remembers as stored */
 #define CH_LIMIT_RECORD (64 * CH_MB)      /* one journal record */
 #define CH_LIMIT_SESSION_KEY 256          /* bytes of a session key */

@@ -60,6 +60,7 @@
 #define CH_FIRST_chela_store_filter CH_END_OF(chela_store_filter, limit)
 #define CH_FIRST_chela_store_opts CH_END_OF(chela_store_opts, read_only)
 #define CH_FIRST_chela_team_opts CH_END_OF(chela_team_opts, max_children)
+#define CH_FIRST_chela_telemetry_opts CH_END_OF(chela_telemetry_opts, content)
 #define CH_FIRST_chela_tool_opts CH_END_OF(chela_tool_opts, resources)
 #define CH_FIRST_chela_toolset_opts CH_END_OF(chela_toolset_opts, settings)
 #define CH_FIRST_chela_why_opts CH_END_OF(chela_why_opts, user)

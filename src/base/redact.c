@@ -23,6 +23,7 @@ static struct {
     pthread_mutex_t lock;
     struct ch_sv values[CH_LIMIT_SECRETS]; /* owned copies */
     size_t n, oldest;
+    bool first[256]; /* bytes that a value begins with, or began with before it was dropped */
 } known = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static const struct {
@@ -53,6 +54,7 @@ static void redact_remember(struct ch_sv value) {
         if (ch_sv_eq(known.values[i], value))
             return;
     struct ch_sv copy = ch_sv(ch_strndup(value.p, value.n), value.n);
+    known.first[(unsigned char)value.p[0]] = true;
     if (known.n < CH_LEN(known.values)) {
         known.values[known.n++] = copy;
         return;
@@ -77,9 +79,45 @@ static bool is_lower(char c) {
     return c >= 'a' && c <= 'z';
 }
 
+/* Most characters of a text neither begin a secret nor end a word. These tables tell so with
+ * one look; all comparisons follow only where they leave it open. Made once, under the lock. */
+static struct {
+    bool made;
+    bool token[256]; /* characters of keys */
+    /* Bits of the second character, modulo 32, after which a key, a name or "bearer" may
+     * follow. */
+    uint32_t second[256];
+} shapes;
+
+static void note_shape(const char *text, bool any_case) {
+    unsigned char first = (unsigned char)text[0];
+    shapes.second[first] |= UINT32_C(1) << (text[1] & 31);
+    if (any_case)
+        shapes.second[first & ~0x20u] |= UINT32_C(1) << (text[1] & 31);
+}
+
+static void make_shapes(void) {
+    if (shapes.made)
+        return;
+    for (unsigned c = 1; c < 256; c++)
+        shapes.token[c] = is_lower((char)c) || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                          strchr("-_.~+/=", (int)c);
+    for (size_t i = 0; i < CH_LEN(key_shapes); i++)
+        note_shape(key_shapes[i].prefix, false);
+    for (size_t i = 0; i < CH_LEN(key_names); i++)
+        note_shape(key_names[i].name, true);
+    note_shape("bearer", true);
+    shapes.made = true;
+}
+
 static bool redact_is_token(char c) {
-    return is_lower(c) || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           (c && strchr("-_.~+/=", c));
+    return shapes.token[(unsigned char)c];
+}
+
+/* False: no secret begins or is introduced at s. */
+static bool may_begin(struct ch_sv s) {
+    unsigned char c = (unsigned char)s.p[0];
+    return known.first[c] || (s.n > 1 && shapes.second[c] >> (s.p[1] & 31) & 1);
 }
 
 static size_t token_length(struct ch_sv s) {
@@ -197,8 +235,10 @@ static size_t secret_at(struct ch_sv s, bool word, size_t *skip) {
 /* The first secret in s: returns its length (0: none) and its offset in *at. */
 static size_t redact_find_secret(struct ch_sv s, size_t *at) {
     bool word = true;
+    make_shapes();
     for (size_t i = 0; i < s.n; i++) {
-        size_t skip, n = secret_at(redact_drop(s, i), word, &skip);
+        size_t skip = 0;
+        size_t n = may_begin(redact_drop(s, i)) ? secret_at(redact_drop(s, i), word, &skip) : 0;
         if (n) {
             *at = i + skip;
             return n;
@@ -239,7 +279,8 @@ void ch_redact_known(struct ch_buf *out, struct ch_sv text) {
     size_t from = 0;
     pthread_mutex_lock(&known.lock);
     for (size_t i = 0; i < text.n;) {
-        size_t n = registered(redact_drop(text, i));
+        bool may = known.first[(unsigned char)text.p[i]];
+        size_t n = may ? registered(redact_drop(text, i)) : 0;
         if (n) {
             ch_buf_add(out, text.p + from, i - from);
             ch_buf_add(out, MASK, strlen(MASK));

@@ -1,5 +1,5 @@
 /* kit.h -- small helpers of the channels that are modules of their own (slack/, discord/). A
- * module links base and json only, so the helpers are inline. */
+ * module links base and json only, so the helpers are inline. kit/ has the larger ones. */
 #ifndef CH_CHANNEL_KIT_H
 #define CH_CHANNEL_KIT_H
 #include <stdio.h>
@@ -43,6 +43,14 @@ static inline bool ch_kit_is_token(const char *token, const char *prefix) {
 /* Whether the URL of an API is encrypted, or on this machine. */
 static inline bool ch_kit_is_safe_url(const char *url) {
     return strncmp(url, "https://", 8) == 0 || strncmp(url, "http://127.0.0.1:", 17) == 0;
+}
+
+/* A safe URL without slashes at its end, owned by the caller; NULL: it is not safe. */
+static inline char *ch_kit_base(const char *url) {
+    size_t n = strlen(url);
+    while (n && url[n - 1] == '/')
+        n--;
+    return ch_kit_is_safe_url(url) && ch_kit_is_token(url, "") ? ch_strndup(url, n) : NULL;
 }
 
 /* The text of a member, without NUL, at most 4,096 bytes, in the arena; NULL: none. */

@@ -208,6 +208,11 @@ struct ch_conf_prompts {
     struct ch_conf_list pins, rollout; /* struct ch_conf_prompt_rule */
 };
 
+struct ch_conf_telemetry {
+    const char *otlp, *protocol, *service;
+    bool content;
+};
+
 struct ch_conf {
     struct ch_conf_agent defaults;
     struct ch_conf_list agents;    /* struct ch_conf_agent */
@@ -223,6 +228,7 @@ struct ch_conf {
     struct ch_conf_gateway gateway;
     struct ch_conf_list channels; /* struct ch_conf_channel */
     struct ch_conf_prompts prompts;
+    struct ch_conf_telemetry telemetry;
 };
 
 struct chela_config {
@@ -232,6 +238,7 @@ struct chela_config {
     const char *path;       /* file name below its real directory, for the trust record */
     struct chela_config *own; /* owned; the user's file below one that is not trusted, or NULL */
     struct ch_conf conf;
+    const struct ch_conf_agent **by_name; /* agents of the file, sorted by name; in the arena */
 };
 
 /* Parse a configuration from memory. name is used in messages; relative paths
@@ -242,6 +249,10 @@ int ch_config_parse(struct ch_sv text, const char *name, const char *dir,
 int ch_config_parse_with(struct ch_sv text, const char *name, const char *dir,
                          const struct chela_config_opts *opts, chela_config **out,
                          struct chela_error *err);
+
+/* Set by_name after the list of agents was made: each agent is looked up several times, and
+ * a file may list a thousand. */
+void ch_conf_sort_agents(chela_config *cfg);
 
 /* Load the configured prompts into rt; errors name the place in the file. */
 int ch_conf_prompts_apply(const chela_config *cfg, chela_runtime *rt, struct chela_error *err);

@@ -172,22 +172,38 @@ int chela_config_apply(const chela_config *cfg, chela_runtime *rt, struct chela_
 
 /* --- agents ------------------------------------------------------------------ */
 
+static int config_by_name(const void *a, const void *b) {
+    const struct ch_conf_agent *const *x = a, *const *y = b;
+    return strcmp((*x)->item.name, (*y)->item.name);
+}
+
+void ch_conf_sort_agents(chela_config *cfg) {
+    const struct ch_conf_agent *agents = cfg->conf.agents.items;
+    size_t n = cfg->conf.agents.n;
+    cfg->by_name = ch_arena_alloc(cfg->arena, (n + 1) * sizeof(*cfg->by_name));
+    for (size_t i = 0; i < n; i++)
+        cfg->by_name[i] = &agents[i];
+    qsort(cfg->by_name, n, sizeof(*cfg->by_name), config_by_name);
+}
+
+static int config_against_name(const void *id, const void *agent) {
+    return strcmp(id, (*(const struct ch_conf_agent *const *)agent)->item.name);
+}
+
 static int find_agent(const chela_config *cfg, const char *id, const struct ch_conf_agent **out,
                       struct chela_error *err) {
     const struct ch_conf_agent *agents = cfg->conf.agents.items;
     size_t n = cfg->conf.agents.n;
     CH_BUF_AUTO known = {0};
-    if (!id) {
-        *out = n ? agents : &cfg->conf.defaults;
+    const struct ch_conf_agent *const *found =
+        id && n ? bsearch(id, cfg->by_name, n, sizeof(*found), config_against_name) : NULL;
+
+    if (!id || found) {
+        *out = found ? *found : n ? agents : &cfg->conf.defaults;
         return 0;
     }
-    for (size_t i = 0; i < n; i++) {
-        if (strcmp(agents[i].item.name, id) == 0) {
-            *out = &agents[i];
-            return 0;
-        }
+    for (size_t i = 0; err && i < n; i++)
         ch_buf_addf(&known, "%s%s", i ? ", " : "", agents[i].item.name);
-    }
     return ch_fail(err, CHELA_ENOENT, "%s: there is no agent '%s' (%s%s)", cfg->file, id,
                    n ? "known: " : "it defines none", ch_buf_str(&known));
 }
@@ -597,6 +613,20 @@ int chela_config_gateway(const chela_config *cfg, struct chela_gateway_opts *opt
     if (drain_ms && g->drain_s)
         *drain_ms = g->drain_s * 1000;
     return CH_OPTS_WRITE(chela_gateway_opts, opts, &own, err);
+}
+
+int chela_config_telemetry(const chela_config *cfg, struct chela_telemetry_opts *opts,
+                           struct chela_error *err) {
+    const struct ch_conf_telemetry *t = &cfg->conf.telemetry;
+    struct chela_telemetry_opts own, *o = &own;
+    int rc = CH_OPTS_NEED(chela_telemetry_opts, &own, opts, err);
+    if (rc < 0)
+        return rc;
+    FILL(endpoint, t->otlp);
+    FILL(protocol, t->protocol);
+    FILL(service, t->service);
+    FILL(content, t->content);
+    return CH_OPTS_WRITE(chela_telemetry_opts, opts, &own, err);
 }
 
 int chela_config_token(const chela_config *cfg, const char **out, struct chela_error *err) {

@@ -232,6 +232,21 @@ const struct ch_option ch_options[] = {
     {CH_SCOPE_FILE, "prompts.rollout", CH_CFG_ROLLOUT, 0,
      offsetof(struct ch_conf, prompts.rollout),
      .help = "version to use for a percentage of sessions: `{ router: { \"2.1\": 10 } }`"},
+    {CH_SCOPE_FILE, "telemetry.otlp", CH_CFG_URL, 0, offsetof(struct ch_conf, telemetry.otlp),
+     .help = "collector that gets traces, metrics and log events with OpenTelemetry's protocol, "
+             "such as `http://127.0.0.1:4318`; the variables `OTEL_*` count more; see "
+             "telemetry.md"},
+    {CH_SCOPE_FILE, "telemetry.protocol", CH_CFG_CHOICE, 0,
+     offsetof(struct ch_conf, telemetry.protocol), .words = "http/json|http/protobuf",
+     .otherwise = "http/json",
+     .help = "encoding of what is exported"},
+    {CH_SCOPE_FILE, "telemetry.service", CH_CFG_TEXT, 0,
+     offsetof(struct ch_conf, telemetry.service), .otherwise = "chela",
+     .help = "name of the service in traces"},
+    {CH_SCOPE_FILE, "telemetry.content", CH_CFG_BOOL, 0,
+     offsetof(struct ch_conf, telemetry.content), .otherwise = "false",
+     .help = "export texts too: instructions, messages, arguments and results; keys are "
+             "redacted"},
     {CH_SCOPE_FILE, "channels", CH_CFG_CHANNELS, .offset = offsetof(struct ch_conf, channels),
      .of = CH_SCOPE_CHANNEL,
      .help = "chat services by name: `feishu`, `telegram`, or that of a module; see channels.md"},

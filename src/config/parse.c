@@ -531,6 +531,7 @@ int ch_config_parse_with(struct ch_sv text, const char *name, const char *dir,
         chela_config_free(cfg);
         return parse_failed(&p, rc, err);
     }
+    ch_conf_sort_agents(cfg);
     *out = cfg;
     return 0;
 }

@@ -27,7 +27,7 @@ static const struct {
 } rows[] = {
     {CH_SCOPE_FILE, "prompts.pin,prompts.rollout", HARMLESS},
     {CH_SCOPE_FILE, "*Env,*File,gateway.tls.key", "key"},
-    {CH_SCOPE_FILE, "databases,webFetch.*,webSearch.*,mail.*", "endpoint"},
+    {CH_SCOPE_FILE, "databases,webFetch.*,webSearch.*,mail.*,telemetry.*", "endpoint"},
     {CH_SCOPE_FILE, "sandbox.*", "sandbox"},
     {CH_SCOPE_FILE, "approvals", "permission"},
     {CH_SCOPE_FILE, "gateway.*", "server"},
@@ -319,6 +319,7 @@ void chela_config_restrict(chela_config *cfg, chela_config *own) {
     struct ch_conf merged;
     ch_conf_restrict(&cfg->conf, own ? &own->conf : &nothing, cfg->arena, &merged);
     cfg->conf = merged;
+    ch_conf_sort_agents(cfg);
     cfg->own = own;
     if (own) { /* places and relative paths are those of the user's file */
         cfg->file = own->file;

@@ -1,12 +1,14 @@
 /* get.c -- see get.h.
  *
- * Each call parses the text again. This suits hosts that need a field or two of
- * a text from chela; hot paths inside the library keep the value tree (json.h). */
+ * Each call of chela_json_get parses the text again. This suits hosts that need a
+ * field or two of a text from chela; hot paths inside the library keep the value
+ * tree (json.h). */
 #include "json/get.h"
 
 #include "chela/json.h"
 
 #include "base/mem.h"
+#include "json/pull.h"
 #include "json/value.h"
 #include "json/writer.h"
 
@@ -76,4 +78,20 @@ char *chela_json_get(const char *json, size_t len, const char *pointer, size_t *
     if (out_len)
         *out_len = out.n;
     return ch_buf_take(&out);
+}
+
+int chela_json_each(const char *json, size_t len,
+                    int (*fn)(const char *element, size_t len, void *user), void *user) {
+    CH_BUF_AUTO scratch = {0};
+    struct ch_pull p;
+    struct ch_sv element;
+    int rc = 0;
+
+    ch_pull_init(&p, ch_sv(json, len), &scratch);
+    if (!ch_pull_enter(&p, '['))
+        return CHELA_EPARSE;
+    while (rc == 0 && ch_pull_item(&p))
+        if (ch_pull_raw(&p, &element))
+            rc = fn(element.p, element.n, user);
+    return rc == 0 && ch_pull_failed(&p) ? CHELA_EPARSE : rc;
 }

@@ -8,6 +8,7 @@
  * A process that finds the id of a task continues at tasks/get; tools/call is not repeated. */
 #include "mcp/mcp_call.h"
 
+#include "agent/handle/listener.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "mcp/mcp_ask.h"
@@ -414,6 +415,15 @@ void ch_mcp_call_headers(struct ch_buf *out, const char *schema, const char *arg
         ch_mcp_header_params(out, s, a);
 }
 
+/* Adds the trace context of the call to the request's metadata. */
+static void add_context(struct ch_mcp_invocation *v, struct ch_jw *meta) {
+    char context[CH_LISTENER_CONTEXT];
+
+    if (v->call->env && ch_listeners_context(v->mcp->rt, v->call->env->run,
+                                             ch_sv_str(v->call->id), context))
+        ch_jw_kcstr(meta, "traceparent", context);
+}
+
 static void send_call(struct ch_mcp_invocation *v, struct ch_sv input) {
     CH_BUF_AUTO members = {0};
     CH_BUF_AUTO meta = {0};
@@ -431,6 +441,7 @@ static void send_call(struct ch_mcp_invocation *v, struct ch_sv input) {
     if (input.n)
         ch_jw_raw(&w, input);
     ch_jw_kcstr(&m, "chela/idempotencyKey", chela_call_key(v->call));
+    add_context(v, &m);
     if (v->mcp->opts.url)
         ch_mcp_call_headers(&headers, v->call->tool->schema, chela_call_arguments(v->call));
     chela_call_on_cancel(v->call, call_on_cancel, v);

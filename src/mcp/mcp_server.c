@@ -10,10 +10,10 @@
 #include "base/log.h"
 #include "base/opts.h"
 #include "base/uri.h"
+#include "mcp/mcp_template.h"
 
 #define PULSE_MS 15000
 #define SECRET_LEAST 16
-#define MOST_VARIABLES 8
 
 static const char server_kind; /* its address identifies extensions that are servers */
 
@@ -387,71 +387,6 @@ int chela_mcp_server_prompt(chela_mcp_server *s, const struct chela_mcp_prompt_o
 
 /* --- resources */
 
-/* Split "{name}" or "{+name}" from the front of a template. */
-static bool cut_variable(struct ch_sv *rest, struct ch_sv *name, bool *any) {
-    const char *end = rest->n > 1 && rest->p[0] == '{' ? memchr(rest->p, '}', rest->n) : NULL;
-
-    if (!end)
-        return false;
-    *any = rest->p[1] == '+';
-    const char *start = rest->p + 1 + *any;
-    *name = ch_sv(start, (size_t)(end - start));
-    *rest = ch_sv(end + 1, rest->n - (size_t)(end + 1 - rest->p));
-    return true;
-}
-
-static bool template_is_valid(struct ch_sv t) {
-    struct ch_sv name;
-    bool any, after = false;
-    unsigned n = 0;
-
-    while (t.n) {
-        if (cut_variable(&t, &name, &any)) {
-            if (after || ++n > MOST_VARIABLES || !item_is_name(name, true))
-                return false;
-            after = true; /* two variables in a row are ambiguous */
-            continue;
-        }
-        if (t.p[0] == '{' || t.p[0] == '}')
-            return false;
-        after = false;
-        t = ch_sv(t.p + 1, t.n - 1);
-    }
-    return true;
-}
-
-struct ch_mcp_binding_list {
-    struct ch_sv names[MOST_VARIABLES], values[MOST_VARIABLES];
-    size_t n;
-};
-
-/* A variable ends at the first place where the rest of the template matches. The number of
- * variables bounds the recursion. */
-static bool template_match(struct ch_sv t, struct ch_sv uri, struct ch_mcp_binding_list *b) {
-    struct ch_sv rest = t, name;
-    bool any;
-
-    while (rest.n && rest.p[0] != '{') {
-        if (!uri.n || uri.p[0] != rest.p[0])
-            return false;
-        rest = ch_sv(rest.p + 1, rest.n - 1);
-        uri = ch_sv(uri.p + 1, uri.n - 1);
-    }
-    if (!cut_variable(&rest, &name, &any))
-        return uri.n == 0;
-    for (size_t n = 1; n <= uri.n; n++) {
-        if (!any && uri.p[n - 1] == '/')
-            return false;
-        size_t at = b->n;
-        b->names[b->n] = name;
-        b->values[b->n++] = ch_sv(uri.p, n);
-        if ((rest.n || n == uri.n) && template_match(rest, ch_sv(uri.p + n, uri.n - n), b))
-            return true;
-        b->n = at;
-    }
-    return false;
-}
-
 struct ch_mcp_item *ch_mcp_server_match(const chela_mcp_server *s, struct ch_sv uri,
                                         struct ch_jw *w) {
     CH_ARENA_AUTO arena = {0};
@@ -463,8 +398,8 @@ struct ch_mcp_item *ch_mcp_server_match(const chela_mcp_server *s, struct ch_sv 
         return found;
     for (CH_LIST_EACH(k, &s->items[CH_MCP_TEMPLATE])) {
         struct ch_mcp_item *i = CH_CONTAINER(k, struct ch_mcp_item, link);
-        struct ch_mcp_binding_list b = {.n = 0};
-        if (!template_match(ch_sv_str(i->key), uri, &b))
+        struct ch_mcp_variables b;
+        if (!ch_mcp_template_match(ch_sv_str(i->key), uri, &b))
             continue;
         for (size_t v = 0; v < b.n; v++) {
             ch_jw_key_sv(w, b.names[v]);
@@ -487,9 +422,9 @@ int chela_mcp_server_resource(chela_mcp_server *s, const struct chela_mcp_resour
     if (!o.fn || !o.uri || !strchr(o.uri, ':') || strlen(o.uri) > CH_LIMIT_MCP_URI)
         return ch_fail(err, CHELA_EINVAL, "a resource has a function and an absolute URI");
     bool template = strchr(o.uri, '{');
-    if (template && !template_is_valid(ch_sv_str(o.uri)))
+    if (template && !ch_mcp_template_is_valid(ch_sv_str(o.uri)))
         return ch_fail(err, CHELA_EINVAL, "%s: a template has at most %d variables {name} or "
-                       "{+name}", o.uri, MOST_VARIABLES);
+                       "{+name}", o.uri, CH_MCP_VARIABLES);
     struct ch_mcp_item *i = item_new(s, template ? CH_MCP_TEMPLATE : CH_MCP_RESOURCE, o.uri);
     ch_jw_begin(&w, '{');
     ch_jw_kcstr(&w, template ? "uriTemplate" : "uri", o.uri);

@@ -44,10 +44,11 @@ static const char *sse_find(const char *from, const char *end, char c) {
     return hit ? hit : end;
 }
 
-/* The end of the line that starts at p, or e->end. */
+/* The end of the line that starts at p, or e->end. Every event ends with an empty line, for
+ * which no search is begun. */
 static const char *sse_line_end(struct line_ends *e, const char *p) {
     if (e->lf < p)
-        e->lf = sse_find(p, e->end, '\n');
+        e->lf = p < e->end && *p == '\n' ? p : sse_find(p, e->end, '\n');
     if (e->cr < p)
         e->cr = sse_find(p, e->end, '\r');
     return CH_MIN(e->lf, e->cr);
@@ -120,7 +121,10 @@ static bool sse_take_field(struct ch_sse *s, struct ch_sv line) {
     s->in_json |= s->takes_json && !s->has_data && *line.p == '{';
     if (s->in_json)
         return sse_add_data(s, line);
-    const char *colon = memchr(line.p, ':', line.n);
+    /* Nearly every line is "data:" or "event:", which need no search. */
+    const char *colon = ch_sv_starts(line, "data:")    ? line.p + 4
+                        : ch_sv_starts(line, "event:") ? line.p + 5
+                                                       : memchr(line.p, ':', line.n);
     struct ch_sv field = ch_sv(line.p, colon ? (size_t)(colon - line.p) : line.n);
     struct ch_sv value = ch_sv("", 0);
 

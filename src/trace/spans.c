@@ -250,6 +250,7 @@ static void add_message(struct span_reading *rd) {
     const char *note = member(rd, "note");
     s->title = note ? "note of the runtime" : span_value(rd, ch_json_get(m, "role"));
     s->got = note ? note : joined(rd, ch_json_get(m, "content"), "text");
+    s->traceparent = span_value(rd, ch_json_path(rd->v, "for", "traceparent", NULL));
 }
 
 /* A call with an effect has a separate start record. */

@@ -129,6 +129,13 @@ lacks "not what was taken back" 'taken back\) once upon a time +3 turns'
 press C-c
 types "/undo"
 press Enter
+prompt_is "/undo in a session of before" '> there was a fox'
+press C-u
+types "/new quiet"
+press Enter
+sees "another session" 'session quiet$'
+types "/undo"
+press Enter
 sees "nothing was said here" 'nothing was said here'
 quit "forks"
 chela sessions list --json

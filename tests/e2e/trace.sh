@@ -24,6 +24,9 @@ check "its input" grep -q 'input .*and now?' "$out"
 check "its end" grep -q 'done: task_completed' "$out"
 check "no terminal sequence" test "$(tr -d '\n' <"$out" | grep -c '[[:cntrl:]]')" = 0
 
+chela trace s "${store[@]}" --all
+check "the growth of the requests" grep -Eq 'in \+[0-9]+ ' "$out"
+
 chela trace s "${store[@]}" --all --json
 exits "as JSON" 0
 holds "all runs" '.[0] | map(select(.kind == "end")) | length == 2'

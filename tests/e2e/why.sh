@@ -83,6 +83,13 @@ prepare skill "$(one 'removing old files')" "$filler $more"
 why skill cause "removing old files"
 rm -r "$space/skills"
 
+# A line of the memory.
+printf -- '- The invoices live in b.txt.\n- Anna likes tea.\n' >"$space/MEMORY.md"
+printf 'memory: { enabled: true }\n' >"$space/chela.yaml"
+prepare memory "$(one 'invoices live in b.txt')" "$filler $more" "where are the invoices?"
+why memory cause "invoices live in b.txt"
+rm "$space/MEMORY.md" "$space/chela.yaml"
+
 # The result of a tool decides about the next call.
 printf 'alpha\nthe old file is b.txt\ngamma\n' >"$space/list.txt"
 prepare result 'rules:
@@ -102,8 +109,6 @@ for i in 1 2 3 4; do
     prepare "none$i" 'rules: [{ say: always the same }]' "$filler $more" "request $i"
     why "none$i" no_cause
 done
-prepare s7 "$(one 'Never use')" "$more"
-why s7 cause "Never use slang"
 printf '# %s of %s found\n' "$found" "$sessions"
 same "prepared sessions" 20 "$sessions"
 check "the planted cause is found in 18 of 20" test "$found" -ge 18
@@ -115,6 +120,13 @@ check "the sentence is named" grep -q 'instructions: Remove old files at once' "
 check "the budget is stated first" grep -q 'at most 30 times' "$err"
 chela why "${store[@]}" s2 --turn 1 --calls 5 --json
 holds "a budget that runs out" '.[0].calls == 5 and (.[0].complete | not) and (.[0].causes | length) == 1 and (.[0].notes | any(contains("best finding")))'
+chela why "${store[@]}" s2 --turn 1 --json
+cp "$out" "$space/why.json"
+chela trace "${store[@]}" s2 --html "$space/why.html" --why "$space/why.json"
+exits "on the page" 0
+check "the page has the finding" grep -q '<pre>Remove old files at once' "$space/why.html"
+chela trace "${store[@]}" s2 --html "$space/why.html" --why /nowhere/why.json
+exits "a report that cannot be read" 2
 chela why "${store[@]}" nobody
 exits "no such session" 2
 chela why "${store[@]}" s2 --turn 99
@@ -141,4 +153,55 @@ holds "chance is told from cause" '.[0].verdict == "chance"'
 printf 'rules:\n  - { fail: { status: 500 } }\n' >"$space/dice.yaml"
 chela why "${store[@]}" dice --json
 holds "a model that fails" '.[0].verdict == "unknown" and (.[0].notes | length) > 0'
+
+# Answers in other words: a judge tells whether they say the same.
+printf 'rules:\n  - { times: 1, when: { system: "Bern" }, say: "It is Bern." }\n  - { when: { system: "Bern" }, say: "The office is in Bern." }\n  - { say: "I do not know." }\n' >"$space/words.yaml"
+printf 'rules:\n  - { when: { user: "A:[^B]*bern" }, say: "Yes." }\n  - { say: "no" }\n' >"$space/judge.yaml"
+chela run --model scripted/words.yaml "${store[@]}" --session words --system "$filler $more" "where is it?"
+chela why "${store[@]}" words --json
+holds "other words are another decision" '.[0].verdict == "chance" or .[0].same_as_recorded == false'
+chela why "${store[@]}" words --judge scripted/judge.yaml --calls 60 --json
+holds "a judge sees the same answer" '.[0].verdict == "cause" and .[0].same_as_recorded and ([.[0].causes[].parts[].text] | any(contains("Bern")))'
+
+# The calls of a finding, recorded and replayed without the model.
+if command -v python3 >/dev/null; then
+    cat >"$tmp/model.py" <<'PY'
+import http.server, json
+class H(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    def log_message(self, *_): pass
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers["Content-Length"])).decode()
+        words = "gone" if "Remove old files" in body else "kept"
+        chunks = [{"id": "c", "model": "m", "choices": [{"index": 0, "delta": {"content": words}}]},
+                  {"id": "c", "model": "m", "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}], "usage": {"prompt_tokens": 9, "completion_tokens": 1}}]
+        out = "".join("data: " + json.dumps(c) + "\n\n" for c in chunks) + "data: [DONE]\n\n"
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.send_header("Content-Length", str(len(out)))
+        self.end_headers()
+        self.wfile.write(out.encode())
+s = http.server.ThreadingHTTPServer(("127.0.0.1", 0), H)
+print(s.server_address[1], flush=True)
+s.serve_forever()
+PY
+    python3 "$tmp/model.py" >"$tmp/model.port" &
+    model_pid=$!
+    trap 'kill -9 $model_pid 2>/dev/null; rm -rf "$tmp"' EXIT
+    for _ in {1..200}; do
+        [ -s "$tmp/model.port" ] && break
+        sleep 0.05
+    done
+    at=http://127.0.0.1:$(cat "$tmp/model.port")/v1
+    chela run --model openai/m --base-url "$at" "${store[@]}" --session taped --system "$filler Remove old files. $more" "clean up"
+    exits "a run against a server" 0
+    chela why "${store[@]}" taped --base-url "$at" --record "$space/why.tape" --json
+    holds "recorded" '.[0].verdict == "cause" and (.[0].causes[0].parts[0].text | contains("Remove old files"))'
+    jq -S 'del(.usage)' "$out" >"$tmp/recorded"
+    kill -9 $model_pid
+    wait $model_pid 2>/dev/null
+    chela why "${store[@]}" taped --base-url "$at" --replay "$space/why.tape" --json
+    exits "replayed without the model" 0
+    same "the same finding" "$(cat "$tmp/recorded")" "$(jq -S 'del(.usage)' "$out")"
+fi
 tap_done

@@ -388,6 +388,29 @@ CASE(chela_prompt_test_opts) {
     return without_state(failed(chela_prompt_test(w->rt, &o, err), err));
 }
 
+CASE(chela_telemetry_opts) {
+    struct chela_telemetry_opts o = {.size = size};
+    return chela_telemetry_start(w->rt, &o, err);
+}
+
+static int config_telemetry(struct world *w, size_t size, struct chela_error *err) {
+    struct chela_telemetry_opts o = {.size = size};
+    return chela_config_telemetry(w->cfg, &o, err);
+}
+
+static int telemetry_past(struct world *w, size_t size, struct chela_error *err) {
+    struct chela_telemetry_opts o = {.size = size};
+    chela_store *s = NULL;
+    char *out = NULL;
+    int rc = chela_store_open("memory:", NULL, &s, err);
+    (void)w;
+    if (rc == 0)
+        rc = chela_telemetry_past(s, "k", NULL, &o, &out, err);
+    chela_free(out);
+    chela_store_close(s);
+    return rc == CHELA_ENOENT ? 0 : rc;
+}
+
 CASE(chela_why_opts) {
     struct chela_why_opts o = {.size = size};
     chela_store *s = NULL;
@@ -614,6 +637,8 @@ static const struct {
     OWN(chela_price),
     OWN(chela_prompt_query), ALSO(chela_prompt_query, render),
     OWN(chela_prompt_test_opts),
+    OWN(chela_telemetry_opts), ALSO(chela_telemetry_opts, config_telemetry),
+    ALSO(chela_telemetry_opts, telemetry_past),
     OWN(chela_why_opts),
     OWN(chela_provider_opts),
     OWN(chela_queue_opts),

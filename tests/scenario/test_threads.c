@@ -58,6 +58,13 @@ static void on_simulated(const struct chela_simulated *s, void *user) {
     drop(chela_simulated_json(s));
 }
 
+static int count_element(const char *element, size_t len, void *user) {
+    size_t *n = user;
+    (void)element;
+    *n += len > 0;
+    return 0;
+}
+
 static void use_values(void) {
     struct chela_event ev = {.type = CHELA_EV_STATE, .run = "run_1"};
     struct chela_inbound in = CHELA_INBOUND(.message_id = "om_1", .sender = "Ann");
@@ -81,6 +88,7 @@ static void use_values(void) {
     EXPECT(!strstr(secret, "abcdefgh"));
     EXPECT(chela_edits("agent", 5, "agnet", 5) == 1);
     drop(chela_event_json(&ev));
+    EXPECT(chela_json_each("[1,2]", 5, count_element, &n) == 0 && n == 2);
     drop(chela_json_get("{\"a\":[1,2]}", 11, "/a/1", &n));
     drop(chela_inbound_line(&in, "hi", 2, NULL));
     drop(chela_heard_line(0, 60, "om_1", "Ann", (struct chela_str){"hi", 2}));
@@ -234,6 +242,8 @@ static void use_store(const char *key, const char *copy) {
     EXPECT(chela_trace_request(store, key, 0, CHELA_REQUEST_JSON, &text, NULL, NULL) ==
            CHELA_ENOENT);
     EXPECT(!chela_why_versus(store, key, key, NULL));
+    EXPECT(chela_telemetry_past(store, key, NULL, NULL, &text, NULL) == 0);
+    drop(text);
     EXPECT(chela_store_fork(store, key, -1, copy, NULL) == 0);
     EXPECT(chela_store_fork_before(store, key, 0, copy, NULL) == CHELA_EINVAL);
     EXPECT(chela_store_export(store, key, on_line, NULL, NULL) == 0);

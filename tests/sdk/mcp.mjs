@@ -1,5 +1,6 @@
 // The Model Context Protocol: the official conformance suite against examples/mcp_server and
-// examples/mcp_client, and the official clients against both `mcp_server` and `chela mcp serve`.
+// examples/mcp_client, and the official clients against `mcp_server`, `chela mcp serve` and /mcp of
+// the gateway.
 import { spawn } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -105,7 +106,34 @@ const kinds = {
   'client 2.4.0, legacy': [() => new Client(about, { versionNegotiation: { mode: 'legacy' } }), StreamableHTTPClientTransport, StdioClientTransport],
   'sdk 1.32.2': [() => new OldClient(about), OldHttp, OldStdio],
 };
+// The gateway; resolves to the address of /mcp and a way to end it.
+const token = 'gateway-0123456789abcdef';
+async function gateway() {
+  writeFileSync(join(work, 'gateway.yaml'), `store: sqlite:./chela.db\ngateway: { mcp: { enabled: true } }\nagents: { list: [{ id: coder, model: "scripted/${work}/rules.yaml" }] }\n`);
+  const child = spawn(join(build, 'chela'), ['serve', '--config', 'gateway.yaml', '--listen', '127.0.0.1:0'], { cwd: work, env: { ...env, CHELA_TOKEN: token }, stdio: ['ignore', 'inherit', 'pipe'] });
+  const url = await new Promise((resolve, reject) => {
+    let said = '';
+    child.stderr.on('data', (d) => {
+      said += d;
+      const found = /listening on (http:\/\/[0-9.:]+)/.exec(said);
+      if (found) resolve(`${found[1]}/mcp`);
+    });
+    child.on('exit', () => reject(new Error(`the gateway ended: ${said}`)));
+  });
+  return { url, close: () => new Promise((resolve) => { child.on('exit', resolve); child.kill(); }) };
+}
+
+const gate = await gateway();
 for (const [name, [make, Http, Stdio]] of Object.entries(kinds)) {
+  await check(`${name}: /mcp of the gateway`, async () => {
+    const c = make();
+    await c.connect(new Http(new URL(gate.url), { requestInit: { headers: { Authorization: `Bearer ${token}` } } }));
+    same(text(await c.callTool({ name: 'read', arguments: { file_path: 'note' } })).includes('the note'), true, 'a tool');
+    const asked = await c.callTool({ name: 'ask_coder', arguments: { message: 'hi', session: 'one' } });
+    same([asked.content[0].text, asked.structuredContent.session], ['hello', 'one'], 'an agent');
+    same((await c.readResource({ uri: 'chela://sessions/mcp:one' })).contents[0].text.includes('hello'), true, 'a transcript');
+    await c.close();
+  });
   await check(`${name}: over HTTP`, async () => {
     const c = make();
     await c.connect(new Http(new URL(server.url)));
@@ -126,6 +154,7 @@ for (const [name, [make, Http, Stdio]] of Object.entries(kinds)) {
   });
 }
 
+await gate.close();
 await server.close();
 rmSync(scratch, { recursive: true, force: true });
 done();

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -399,4 +400,62 @@ void served_check_refused(const char *modules, const char *url, int read_only, i
         fail_msg("%s: %d '%s' instead of %d '%s'", url, rc, err.message, code, words);
     if (strstr(err.message, "sesame"))
         fail_msg("'%s' shows the password", err.message);
+}
+
+/* --- news */
+
+struct listener {
+    chela_store *store;
+    int stop; /* eventfd */
+    atomic_bool heard;
+};
+
+static void on_news(const char *key, int released, void *user) {
+    struct listener *l = user;
+    if (strcmp(key, "news") == 0 && !released)
+        atomic_store(&l->heard, true);
+}
+
+static void *listen_for_news(void *arg) {
+    struct listener *l = arg;
+    struct chela_store_db *db = NULL;
+    struct chela_error err = {0};
+    const char *note;
+    if (l->store->ops->open(l->store->url, 1, &db, &note, &err) == 0) {
+        l->store->ops->hear(db, l->stop, on_news, l, &err);
+        l->store->ops->close(db);
+    }
+    return NULL;
+}
+
+static int ignore_row(const struct chela_store_session *row, void *user) {
+    (void)row;
+    (void)user;
+    return 0;
+}
+
+void served_check_news(const char *modules, const char *url) {
+    chela_store *holder = served_must_open(modules, url), *other = served_must_open(modules, url);
+    struct listener l = {.store = holder, .stop = eventfd(0, EFD_CLOEXEC)};
+    int64_t now = ch_store_now();
+    struct chela_store_claim claim = {
+        .key = "news", .agent = "main", .owner = "a b c 1 2 3", .now = now, .until = now + 60000};
+    struct chela_error err = {0};
+    pthread_t thread;
+    assert_int_equal(ch_store_open_session(holder, &claim, ignore_row, NULL, &err), 0);
+    assert_int_equal(pthread_create(&thread, NULL, listen_for_news, &l), 0);
+    for (int i = 0; i < 400 && !atomic_load(&l.heard); i++) {
+        char id[24];
+        snprintf(id, sizeof(id), "e%d", i);
+        struct chela_store_change c = {.kind = CHELA_STORE_ACCEPT, .id = id, .key = "news",
+                                       .data = "{}", .n = 2, .now = now};
+        assert_int_equal(ch_store_commit(other, &c, 1, false, &err), 0);
+        poll(NULL, 0, 50);
+    }
+    assert_int_equal(write(l.stop, &(uint64_t){1}, sizeof(uint64_t)), sizeof(uint64_t));
+    pthread_join(thread, NULL);
+    assert_true(atomic_load(&l.heard));
+    close(l.stop);
+    chela_store_close(other);
+    chela_store_close(holder);
 }

@@ -27,6 +27,8 @@ int served_run(const struct served *s);
 chela_store *served_open(const char *modules, const char *url, int read_only, int *rc,
                          struct chela_error *err);
 chela_store *served_must_open(const char *modules, const char *url);
+/* The holder of a session hears of an event that another process accepts. */
+void served_check_news(const char *modules, const char *url);
 /* Opening fails with this code and these words, and without the password. */
 void served_check_refused(const char *modules, const char *url, int read_only, int code,
                           const char *words);

@@ -680,6 +680,32 @@ static void do_outbox_waiting(struct sweep *cx) {
     (void)chela_outbox_waiting(cx->rt);
 }
 
+static int see_undo_turn(const struct chela_undo_turn *t, void *user) {
+    (void)t, (void)user;
+    return 0;
+}
+
+static void see_undo_item(const struct chela_undo_item *item, void *user) {
+    (void)item, (void)user;
+}
+
+static void do_undo(struct sweep *cx) {
+    char dir[300];
+    chela_undo *undo;
+    if (!cx->agent)
+        return;
+    snprintf(dir, sizeof(dir), "%s/undo-%u", cx->dir, cx->serial);
+    SWEEP_EXPECT(chela_undo_open(cx->agent, dir, &undo, NULL) == 0);
+    if (chela_undo_begin(undo, "k", 0, "text", NULL) == 0) {
+        SWEEP_EXPECT(chela_undo_fork(undo, "k", "l", 0, NULL) == 0);
+        SWEEP_EXPECT(chela_undo_list(undo, "k", see_undo_turn, NULL, NULL) == 0);
+        chela_undo_end(undo);
+        SWEEP_EXPECT(chela_undo_restore(undo, "k", 0, 1, see_undo_item, NULL, NULL) ==
+                     CHELA_ENOENT);
+    }
+    chela_undo_close(undo);
+}
+
 #define IN_CALL SWEEP_IN_CALL
 #define SHARED SWEEP_SHARED
 #define ROUND SWEEP_ROUND
@@ -704,6 +730,13 @@ static const struct sweep_row rows[] = {
     {"chela_agent_remove_tool", do_agent_remove_tool, 0, NULL},
     {"chela_agent_policy", do_agent_policy, 0, NULL},
     {"chela_agent_hooks", do_agent_hooks, ROUND, NULL},
+    {"chela_undo_open", do_undo, ROUND, NULL},
+    {"chela_undo_begin", do_undo, ROUND, NULL},
+    {"chela_undo_end", do_undo, ROUND, NULL},
+    {"chela_undo_list", do_undo, ROUND, NULL},
+    {"chela_undo_fork", do_undo, ROUND, NULL},
+    {"chela_undo_restore", do_undo, ROUND, NULL},
+    {"chela_undo_close", do_undo, ROUND, NULL},
     {"chela_agent_tools_json", do_agent_tools_json, SHARED, NULL},
     {"chela_agent_tools_for_json", do_agent_tools_for_json, SHARED, NULL},
     {"chela_agent_policies_json", do_agent_policies_json, SHARED, NULL},

@@ -316,6 +316,26 @@ static void do_trace_calls(struct sweep *cx) {
     give_back(cx, store);
 }
 
+static void do_telemetry_past(struct sweep *cx) {
+    chela_store *store = borrow(cx);
+    char *out = NULL;
+    chela_telemetry_past(store, key_of(cx), NULL, NULL, &out, NULL);
+    chela_free(out);
+    give_back(cx, store);
+}
+
+static void do_telemetry_start(struct sweep *cx) {
+    struct chela_telemetry_opts o = CHELA_TELEMETRY_OPTS(.endpoint = "http://127.0.0.1:1");
+    SWEEP_EXPECT(chela_telemetry_start(cx->rt, &o, NULL) == 0);
+    SWEEP_EXPECT(chela_telemetry_start(cx->rt, NULL, NULL) == 0);
+}
+
+static void do_telemetry_flush(struct sweep *cx) {
+    struct chela_telemetry_opts o = CHELA_TELEMETRY_OPTS(.endpoint = "http://127.0.0.1:1");
+    chela_telemetry_start(cx->rt, &o, NULL);
+    chela_telemetry_flush(cx->rt, 1);
+}
+
 static void do_why(struct sweep *cx) {
     chela_store *store = borrow(cx);
     struct chela_error err = {0};
@@ -654,6 +674,8 @@ WITH_CONFIG(agent, struct chela_agent_opts o = CHELA_AGENT_OPTS(.id = NULL);
 WITH_CONFIG(tools, SWEEP_EXPECT(chela_config_tools(cfg, "main", cx->agent, NULL) == 0))
 WITH_CONFIG(store, chela_config_store(cfg))
 WITH_CONFIG(durability, chela_config_durability(cfg))
+WITH_CONFIG(telemetry, struct chela_telemetry_opts o = CHELA_TELEMETRY_OPTS(.endpoint = NULL);
+            chela_config_telemetry(cfg, &o, NULL))
 WITH_CONFIG(calls, SWEEP_EXPECT(!chela_config_calls(cfg, "main", 0)))
 WITH_CONFIG(takers, SWEEP_EXPECT(!chela_config_takers(cfg, "main", 0)))
 WITH_CONFIG(agent_id, SWEEP_EXPECT(chela_config_agent_id(cfg, 0) != NULL))
@@ -816,6 +838,11 @@ static void do_json_get(struct sweep *cx) {
     chela_free(chela_json_get("{\"a\":1}", 7, "/a", NULL));
 }
 
+static void do_json_each(struct sweep *cx) {
+    (void)cx;
+    chela_json_each("[1,2]", 5, see_line, NULL);
+}
+
 static void do_heard_line(struct sweep *cx) {
     (void)cx;
     chela_free(chela_heard_line(0, 0, "om_1", "Ann", (struct chela_str){"hello", 5}));
@@ -967,6 +994,9 @@ static const struct sweep_row rows[] = {
     {"chela_trace_request", do_trace_request, SHARED, NULL},
     {"chela_trace_setups", do_trace_setups, SHARED, NULL},
     {"chela_trace_calls", do_trace_calls, SHARED, NULL},
+    {"chela_telemetry_start", do_telemetry_start, 0, NULL},
+    {"chela_telemetry_flush", do_telemetry_flush, 0, NULL},
+    {"chela_telemetry_past", do_telemetry_past, SHARED, NULL},
     {"chela_why", do_why, SWEEP_ROUND, NULL},
     {"chela_why_versus", do_why_versus, SHARED, NULL},
     {"chela_session_root", do_session_root, PURE, NULL},
@@ -1057,6 +1087,7 @@ static const struct sweep_row rows[] = {
     {"chela_config_mcp_edit", do_config_mcp, SHARED, NULL},
     {"chela_config_store", do_config_store, SHARED, NULL},
     {"chela_config_durability", do_config_durability, SHARED, NULL},
+    {"chela_config_telemetry", do_config_telemetry, SHARED, NULL},
     {"chela_config_calls", do_config_calls, SHARED, NULL},
     {"chela_config_takers", do_config_takers, SHARED, NULL},
     {"chela_config_agent_id", do_config_agent_id, SHARED, NULL},
@@ -1096,6 +1127,7 @@ static const struct sweep_row rows[] = {
     {"chela_event_name", do_event_name, PURE, NULL},
     {"chela_inbound_line", do_inbound_line, PURE, NULL},
     {"chela_json_get", do_json_get, PURE, NULL},
+    {"chela_json_each", do_json_each, PURE, NULL},
     {"chela_heard_line", do_heard_line, PURE, NULL},
     {"chela_heartbeat_simulate", do_heartbeat_simulate, PURE, NULL},
     {"chela_simulated_json", do_heartbeat_simulate, PURE, NULL},

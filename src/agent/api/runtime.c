@@ -161,6 +161,7 @@ int ch_runtime_open(const struct chela_runtime_opts *given, const struct ch_cloc
     rt->free_closed.fn = on_free_closed;
     ch_list_init(&rt->agents);
     ch_list_init(&rt->extensions);
+    ch_list_init(&rt->listeners);
     ch_list_init(&rt->closed.runs);
     ch_list_init(&rt->closed.sessions);
     ch_list_init(&rt->closed.agents);

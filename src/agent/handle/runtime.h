@@ -12,6 +12,7 @@
 #include "model/provider/providers.h"
 #include "tool/memory/notes.h"
 
+struct ch_call_listener;
 struct ch_feature;
 struct ch_journal;
 struct ch_log_ring;
@@ -49,6 +50,8 @@ struct chela_runtime {
     struct ch_prompts *prompts;               /* owned; NULL: not loaded yet */
     struct ch_list agents;
     struct ch_list extensions; /* struct ch_extension */
+    struct ch_list listeners;  /* struct ch_listener */
+    struct ch_call_listener *listener; /* borrowed: of all tool calls; NULL: none */
     struct { /* what ch_runtime_free_closed frees */
         struct ch_list runs, sessions, agents;
     } closed;

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "agent/handle/listener.h"
 #include "agent/journal/run_journal.h"
 #include "agent/machine/event.h"
 #include "agent/machine/run.h"
@@ -19,6 +20,7 @@ bool ch_emit_to(chela_run *run, struct chela_event *ev, chela_event_fn *fn, void
     ev->run = run->id;
     ev->seq = ch_run_next_seq(&run->m);
     ev->ts = run->stamp ? run->stamp : ch_run_now(run);
+    ch_listeners_tell(run, ev);
     if (fn)
         fn(ev, user);
     return !run->dead;

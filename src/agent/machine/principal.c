@@ -1,9 +1,17 @@
 /* principal.c -- see principal.h. */
 #include "agent/machine/principal.h"
 
+#include "base/limits.h"
 #include "base/mem.h"
 
 static const char *const permissions[] = {"admin", "write", "read"};
+
+/* The sender controls the text. */
+static char *copy_traceparent(const char *text) {
+    return text && strnlen(text, CH_LIMIT_TRACEPARENT + 1) <= CH_LIMIT_TRACEPARENT
+               ? ch_strdup(text)
+               : NULL;
+}
 
 struct ch_principal ch_principal_of(const struct chela_run_opts *o) {
     return (struct ch_principal){.channel = ch_strdup(o->channel),
@@ -11,7 +19,8 @@ struct ch_principal ch_principal_of(const struct chela_run_opts *o) {
                                  .allow = ch_strdup(o->allow),
                                  .deny = ch_strdup(o->deny),
                                  .approve = o->approve,
-                                 .permission = o->permission};
+                                 .permission = o->permission,
+                                 .traceparent = copy_traceparent(o->traceparent)};
 }
 
 void ch_principal_release(struct ch_principal *b) {
@@ -19,6 +28,7 @@ void ch_principal_release(struct ch_principal *b) {
     ch_free(b->sender);
     ch_free(b->allow);
     ch_free(b->deny);
+    ch_free(b->traceparent);
     *b = (struct ch_principal){0};
 }
 
@@ -29,6 +39,7 @@ void ch_principal_apply(const struct ch_principal *b, struct chela_run_opts *o) 
     o->deny = b->deny;
     o->approve = b->approve;
     o->permission = b->permission;
+    o->traceparent = b->traceparent;
 }
 
 static bool same_text(const char *a, const char *b) {
@@ -51,7 +62,8 @@ void ch_principal_write(const struct ch_principal *b, struct ch_jw *w) {
                  {"allow", b->allow},
                  {"deny", b->deny},
                  {"approve", b->approve ? chela_approve_name(b->approve) : NULL},
-                 {"permission", b->permission ? permissions[b->permission] : NULL}};
+                 {"permission", b->permission ? permissions[b->permission] : NULL},
+                 {"traceparent", b->traceparent}};
     bool any = false;
 
     for (size_t i = 0; i < CH_LEN(texts); i++) {
@@ -90,6 +102,7 @@ struct ch_principal ch_principal_read(const struct ch_json *record) {
                                  .sender = read_text(v, "sender"),
                                  .allow = read_text(v, "allow"),
                                  .deny = read_text(v, "deny"),
+                                 .traceparent = read_text(v, "traceparent"),
                                  .approve = read_approve(v),
                                  .permission = ch_sv_is(permission, "read")    ? CHELA_PERM_READ
                                                : ch_sv_is(permission, "write") ? CHELA_PERM_WRITE

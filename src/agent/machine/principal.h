@@ -14,6 +14,7 @@ struct ch_principal {
     char *channel, *sender, *allow, *deny; /* owned, may be NULL */
     enum chela_approve approve;
     enum chela_permission permission;
+    char *traceparent; /* owned: trace context of the sender; no right depends on it; NULL: none */
 };
 
 /* copies the texts; the caller releases it */

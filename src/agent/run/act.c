@@ -430,6 +430,7 @@ void ch_act(chela_run *run) {
                                  .state = &s->state,
                                  .channel = s->channel.name ? &s->channel : NULL,
                                  .finder = ch_selection_finder(s->selection),
+                                 .listener = &a->rt->listener,
                                  .ops = &ops,
                                  .user = run};
     run->batch = ch_batch_start(run->reply, &opts);

@@ -93,6 +93,11 @@ bool ch_run_parent_paused(const chela_run *run) {
            above->control->interrupt == CH_IN_INPUT;
 }
 
+int64_t ch_run_began(const chela_run *run) {
+    const struct ch_transcript *t = &run->session->transcript;
+    return run->control->began < t->n ? t->msgs[run->control->began]->ts : 0;
+}
+
 void ch_run_recalled(chela_run *run, size_t began, void (*take_up)(chela_run *run)) {
     run->control->began = began;
     run->control->take_up = take_up;

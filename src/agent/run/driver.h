@@ -17,6 +17,8 @@ int ch_run_rebind(chela_run *run, struct chela_error *err);
 /* The run will continue from run->past by calling take_up. began: index of its first
  * message in the transcript. */
 void ch_run_recalled(chela_run *run, size_t began, void (*take_up)(chela_run *run));
+/* Time stamp of the run's first message, also after a recovery; 0: unknown. */
+int64_t ch_run_began(const chela_run *run);
 /* Sets the listener of the run's events. */
 void ch_run_listen(chela_run *run, chela_event_fn *fn, void *user);
 bool ch_run_begun(const chela_run *run); /* this process has sent RUN_START */

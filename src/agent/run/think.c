@@ -18,6 +18,7 @@
 #include "agent/context/tool_choice.h"
 #include "agent/context/tool_embedding.h"
 #include "agent/handle/hooks.h"
+#include "agent/handle/listener.h"
 #include "agent/handle/run.h"
 #include "agent/handle/run_origin.h"
 #include "agent/handle/run_outcome.h"
@@ -839,6 +840,20 @@ void ch_think_compact(chela_run *run) {
     ch_compaction_start(run, ch_driver_step);
 }
 
+/* Adds the trace context to the request, if there is one. */
+static void add_context(chela_run *run) {
+    struct ch_http_request *h = &run->turn->http;
+    char context[CH_LISTENER_CONTEXT];
+    if (!ch_listeners_context(run->session->agent->rt, run->id, CH_SV(""), context))
+        return;
+    struct ch_header *headers =
+        ch_arena_alloc(&run->arena, (h->nheaders + 1) * sizeof(*headers));
+    memcpy(headers, h->headers, h->nheaders * sizeof(*headers));
+    headers[h->nheaders++] =
+        (struct ch_header){CH_SV("traceparent"), ch_arena_sv(&run->arena, ch_sv_str(context))};
+    h->headers = headers;
+}
+
 void ch_think(chela_run *run) {
     struct chela_turn_patch patch = {.turn = run->m.turns};
     struct chela_error err = {0};
@@ -871,6 +886,7 @@ void ch_think(chela_run *run) {
         return;
     if (!think_announce(run, nmessages, ntools))
         return;
+    add_context(run);
     ch_think_drop(run);
     ch_decoder_init_for(&run->turn->decoder, &run->target->ep, ch_sv_str(run->target->model),
                         on_model_event, run);

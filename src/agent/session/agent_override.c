@@ -19,13 +19,6 @@
 #include "tool/builtin/chat/message.h"
 #include "tool/call/function.h"
 
-static void copy_tools(chela_agent *a, const struct ch_registry *from) {
-    a->registry = (struct ch_registry){.n = from->n, .cap = from->n, .revision = from->revision};
-    a->registry.tools = from->n ? ch_memdup(from->tools, from->n * sizeof(*from->tools)) : NULL;
-    for (size_t i = 0; i < from->n; i++)
-        ch_tool_ref(from->tools[i]);
-}
-
 static void copy_stop(chela_agent *a, const char *const *stop) {
     size_t n = 0;
     while (stop[n])
@@ -102,7 +95,7 @@ int ch_agent_override_new(chela_agent *base, const struct ch_agent_override *p, 
     ch_list_init(&a->sessions);
     ch_list_init(&a->extensions);
     ch_list_add(&a->rt->agents, &a->link);
-    copy_tools(a, &base->registry);
+    ch_registry_share(&a->registry, &base->registry);
     int rc = ch_policy_init(&a->policy, base->policy.allow, base->policy.deny,
                             base->policy.permission, err);
     a->policy.absent = ch_channel_tool(&a->registry);

@@ -18,6 +18,7 @@
 #include "cli/chat/chat_sessions.h"
 #include "cli/chat/chat_show.h"
 #include "cli/chat/chat_slash.h"
+#include "cli/chat/chat_undo.h"
 #include "cli/support/mem.h"
 #include "cli/support/problem.h"
 
@@ -262,7 +263,7 @@ static void chat_release(struct ch_chat *c) {
     ch_markdown_free(c->answer);
     ch_edit_release(&c->edit);
     ch_history_release(&c->history);
-    ch_chat_forget_undo(c);
+    ch_chat_undo_forget(c);
     ch_chat_pick_close(c);
     free(ch_chat_queue_take(c));
     free(c->queue);

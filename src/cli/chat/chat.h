@@ -47,6 +47,7 @@ struct ch_chat_ask {
 struct ch_chat_undo {
     char *text;    /* owned */
     int64_t turns; /* turns of the session before it */
+    uint64_t id;   /* of the record of changes; 0: none */
 };
 
 /* A message that waits for the run. */
@@ -123,6 +124,8 @@ struct ch_chat {
     struct ch_chat_ask *asks;
     struct ch_chat_undo *undo; /* owned, and the texts */
     size_t nundo;
+    chela_undo *files; /* owned by the runtime: what runs change; NULL: not kept */
+    size_t rewind;     /* the message that was chosen in the picker of /rewind */
     struct ch_chat_result results[CH_CHAT_RESULTS]; /* a ring */
     size_t nresults;                                /* since the beginning */
     char *plan; /* owned: steps of the plan or todo list, a line each; NULL */

@@ -18,33 +18,38 @@ static void chat_complete_offer(struct ch_chat_words *w, const char *typed, char
         free(word);
 }
 
-static bool chat_complete_is_true(const char *json, size_t i, const char *member) {
-    char pointer[40];
-    snprintf(pointer, sizeof(pointer), "/%zu/%s", i, member);
-    char *value = chela_json_get(json, strlen(json), pointer, NULL);
+static bool chat_complete_is_true(const char *skill, size_t n, const char *pointer) {
+    char *value = chela_json_get(skill, n, pointer, NULL);
     bool yes = value && strcmp(value, "true") == 0;
     chela_free(value);
     return yes;
 }
 
+struct offering {
+    struct ch_chat_words *words;
+    const char *typed;
+};
+
+static int offer_skill(const char *skill, size_t n, void *user) {
+    const struct offering *o = user;
+    char *name = chela_json_get(skill, n, "/name", NULL);
+    if (name && chat_complete_is_true(skill, n, "/used") &&
+        chat_complete_is_true(skill, n, "/user_invocable"))
+        chat_complete_offer(o->words, o->typed, ch_format("/%s", name));
+    chela_free(name);
+    return 0;
+}
+
 static void offer_commands(struct ch_chat *c, struct ch_chat_words *w, const char *typed) {
+    struct offering o = {w, typed};
     const char *name;
-    char pointer[40], *skill;
 
     for (size_t i = 0; (name = ch_chat_command_name(i)); i++)
         chat_complete_offer(w, typed, ch_format("/%s", name));
     if (!c->agent)
         return;
     char *json = chela_agent_skills_json(c->agent);
-    for (size_t i = 0;; i++) {
-        snprintf(pointer, sizeof(pointer), "/%zu/name", i);
-        if (!(skill = chela_json_get(json, strlen(json), pointer, NULL)))
-            break;
-        if (chat_complete_is_true(json, i, "used") &&
-            chat_complete_is_true(json, i, "user_invocable"))
-            chat_complete_offer(w, typed, ch_format("/%s", skill));
-        chela_free(skill);
-    }
+    chela_json_each(json, strlen(json), offer_skill, &o);
     chela_free(json);
 }
 

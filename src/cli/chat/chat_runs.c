@@ -7,6 +7,7 @@
 #include "cli/chat/chat_past.h"
 #include "cli/chat/chat_queue.h"
 #include "cli/chat/chat_show.h"
+#include "cli/chat/chat_undo.h"
 #include "cli/support/mem.h"
 #include "cli/support/problem.h"
 #include "cli/term/ask.h"
@@ -29,22 +30,6 @@ static void began(struct ch_chat *c, int rc, const struct chela_error *err) {
     uv_timer_again(&c->tick);
 }
 
-static int chat_count_turns(const struct chela_store_session *s, void *user) {
-    int64_t *turns = user;
-    *turns = (int64_t)s->turns;
-    return 0;
-}
-
-/* Record the state of the session, so that /undo can revert the message. */
-static void chat_remember(struct ch_chat *c, const char *text) {
-    struct ch_chat_undo last = {.text = ch_dup(text)};
-    if (c->setup->store) /* an unstored session has no turns */
-        chela_store_session(c->setup->store, chela_session_key(c->session), chat_count_turns,
-                            &last.turns, NULL);
-    c->undo = ch_must(realloc(c->undo, (c->nundo + 1) * sizeof(*c->undo)));
-    c->undo[c->nundo++] = last;
-}
-
 static void chat_start(struct ch_chat *c, const struct ch_chat_message *m, const char *text,
                        const char *typed) {
     struct chela_run_opts how = chat_run_opts(c);
@@ -52,7 +37,7 @@ static void chat_start(struct ch_chat *c, const struct ch_chat_message *m, const
 
     how.media = m->media;
     how.nmedia = m->nmedia;
-    chat_remember(c, typed);
+    ch_chat_undo_begin(c, typed);
     c->used = (struct chela_usage){0};
     c->turn = 0;
     began(c, chela_run_start(c->session, text, strlen(text), &how, &c->run, &err), &err);
@@ -109,6 +94,7 @@ void ch_chat_resume(struct ch_chat *c) {
     struct chela_run_opts how = chat_run_opts(c);
     struct chela_error err = {0};
     how.insist = 1;
+    ch_chat_undo_go_on(c);
     began(c, chela_run_resume(c->session, &how, &c->run, &err), &err);
 }
 
@@ -225,6 +211,7 @@ static void chat_ended(struct ch_chat *c, enum chela_status status) {
     bool compacted = c->compacting && status == CHELA_STATUS_DONE;
     if (status != CHELA_STATUS_PAUSED && uv_now(&c->loop) - c->started >= LONG_MS)
         ch_chat_notify(c, status == CHELA_STATUS_DONE ? "done" : "the run has ended");
+    ch_chat_undo_end(c);
     chela_run_free(c->run);
     c->run = NULL;
     c->compacting = false;
@@ -256,12 +243,15 @@ static void chat_on_wake(chela_session *s, void *user) {
 static void chat_on_ready(chela_session *s, const struct chela_error *err, void *user) {
     struct ch_chat *c = user;
     c->dirty = true;
-    if (!c->met && !(err && err->code < 0))
+    bool early = c->run != NULL; /* a message was sent before the session was read */
+    if (!c->met && !early && !(err && err->code < 0)) {
         ch_chat_past(c);
+        ch_chat_undo_load(c);
+    }
     c->met = true;
     if (err && err->code < 0)
         ch_console_error(c->console, "%s", err->message);
-    else if (chela_session_status(s) != CHELA_SESSION_IDLE)
+    else if (!early && chela_session_status(s) != CHELA_SESSION_IDLE)
         ch_console_note(c->console, "a run of this session is unfinished: /resume continues it");
 }
 
@@ -273,11 +263,6 @@ static int chat_open_session(struct ch_chat *c, const char *key, struct chela_er
     if (c->setup->store)
         chela_session_on_ready(c->session, chat_on_ready, c);
     return CHELA_OK;
-}
-
-void ch_chat_forget_undo(struct ch_chat *c) {
-    while (c->nundo > 0)
-        free(c->undo[--c->nundo].text);
 }
 
 void ch_chat_switch(struct ch_chat *c, const char *key) {
@@ -307,6 +292,8 @@ int ch_chat_prepare(struct ch_chat *c, struct chela_error *err) {
     if (c->session)
         return CHELA_OK;
     int rc = c->agent ? 0 : c->make_agent(c->user, c->model, &c->agent, err);
+    if (rc == 0)
+        ch_chat_undo_open(c);
     return rc < 0 ? rc : chat_open_session(c, c->key, err);
 }
 

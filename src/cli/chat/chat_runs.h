@@ -17,7 +17,6 @@ void ch_chat_switch(struct ch_chat *c, const char *key);
 void ch_chat_continue(struct ch_chat *c, const char *key);
 void ch_chat_resume(struct ch_chat *c);
 void ch_chat_compact(struct ch_chat *c, const char *focus);
-void ch_chat_forget_undo(struct ch_chat *c);
 void ch_chat_leave(struct ch_chat *c);
 
 /* Answer the question at the prompt. */

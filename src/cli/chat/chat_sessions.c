@@ -6,6 +6,7 @@
 #include "chela/json.h"
 #include "cli/chat/chat_pick.h"
 #include "cli/chat/chat_runs.h"
+#include "cli/chat/chat_undo.h"
 #include "cli/support/local_time.h"
 #include "cli/support/mem.h"
 
@@ -127,7 +128,7 @@ static void sessions_chosen(struct ch_chat *c, const char *key) {
     }
     if (sessions_is_here(c, key))
         return;
-    ch_chat_forget_undo(c);
+    ch_chat_undo_forget(c);
     ch_chat_continue(c, key);
 }
 

@@ -15,6 +15,7 @@
 #include "cli/chat/chat_source.h"
 #include "cli/chat/chat_pick.h"
 #include "cli/chat/chat_runs.h"
+#include "cli/chat/chat_undo.h"
 #include "cli/support/draft.h"
 #include "cli/support/mem.h"
 #include "cli/support/suggest.h"
@@ -189,64 +190,15 @@ static bool chat_slash_is_kept(struct ch_chat *c) {
     return c->setup->store != NULL;
 }
 
-/* Copy the session up to `turn` (negative: all) to `name`, or to its own name with a
- * number; the chat continues with the copy. */
-static bool go_on_with_copy(struct ch_chat *c, int64_t turn, const char *name) {
-    const char *from = chela_session_key(c->session);
-    struct chela_error err = {0};
-    char *to = *name ? ch_dup(name) : NULL;
-    int rc = to ? chela_store_fork(c->setup->store, from, turn, to, &err) : CHELA_EEXIST;
-
-    for (int i = 2; !*name && rc == CHELA_EEXIST; i++) {
-        free(to);
-        to = ch_format("%s-%d", from, i);
-        err = (struct chela_error){0};
-        rc = chela_store_fork(c->setup->store, from, turn, to, &err);
-    }
-    if (rc < 0) {
-        chat_slash_complain(c, &err);
-    } else {
-        ch_chat_switch(c, to);
-        ch_console_note(c->console, "going on as session %s", to);
-    }
-    free(to);
-    return rc == 0;
-}
-
 static void chat_slash_fork_session(struct ch_chat *c, const char *args) {
-    if (chat_slash_is_kept(c))
-        go_on_with_copy(c, -1, args);
-}
-
-static void chat_slash_undo(struct ch_chat *c, const char *args) {
-    (void)args;
-    if (!chat_slash_is_kept(c))
-        return;
-    if (c->nundo == 0) {
-        ch_console_error(c->console, "nothing was said here that could be taken back");
-        return;
-    }
-    struct ch_chat_undo *last = &c->undo[c->nundo - 1];
-    bool done = true;
-    char *left = ch_dup(chela_session_key(c->session));
-    if (last->turns == 0)
-        ch_chat_switch(c, NULL);
-    else
-        done = go_on_with_copy(c, last->turns, "");
-    if (done)
-        ch_chat_sessions_take_back(c, left);
-    free(left);
-    if (!done)
-        return;
-    ch_edit_set(&c->edit, last->text);
-    free(last->text);
-    c->nundo--;
-    ch_console_note(c->console, "your last message was taken back: edit it, or write another. "
-                                "Files are as the agent left them.");
+    char *from = ch_dup(chela_session_key(c->session));
+    if (chat_slash_is_kept(c) && ch_chat_undo_copy(c, -1, args))
+        ch_chat_undo_forked(c, from, chela_session_key(c->session));
+    free(from);
 }
 
 static void chat_slash_new_session(struct ch_chat *c, const char *args) {
-    ch_chat_forget_undo(c);
+    ch_chat_undo_forget(c);
     ch_chat_continue(c, *args ? args : NULL);
 }
 
@@ -272,20 +224,20 @@ static void chat_slash_take_over(struct ch_chat *c, const char *args) {
 
 /* --- export --------------------------------------------------------------------------- */
 
-static char *chat_slash_block(const char *json, size_t message, size_t i, const char *member) {
+static char *chat_slash_block(const char *message, size_t n, size_t i, const char *member) {
     char pointer[80];
-    snprintf(pointer, sizeof(pointer), "/%zu/content/%zu/%s", message, i, member);
-    return chela_json_get(json, strlen(json), pointer, NULL);
+    snprintf(pointer, sizeof(pointer), "/content/%zu/%s", i, member);
+    return chela_json_get(message, n, pointer, NULL);
 }
 
-static void chat_slash_write_block(FILE *out, const char *json, size_t message, size_t i,
+static void chat_slash_write_block(FILE *out, const char *message, size_t n, size_t i,
                                    const char *type) {
     bool call = strcmp(type, "tool_call") == 0, result = strcmp(type, "tool_result") == 0;
-    char *text = chat_slash_block(json, message, i,
+    char *text = chat_slash_block(message, n, i,
                                   call     ? "arguments"
                                   : result ? "content"
                                            : "text");
-    char *name = call || result ? chat_slash_block(json, message, i, "name") : NULL;
+    char *name = call || result ? chat_slash_block(message, n, i, "name") : NULL;
 
     if (text && call)
         fprintf(out, "*calls `%s`*\n\n~~~~json\n%s\n~~~~\n\n", name ? name : "?", text);
@@ -297,22 +249,17 @@ static void chat_slash_write_block(FILE *out, const char *json, size_t message, 
     chela_free(name);
 }
 
-/* Write the conversation as Markdown. */
-static void write_messages(FILE *out, const char *json) {
-    char pointer[40], *role, *type;
-    for (size_t m = 0;; m++) {
-        snprintf(pointer, sizeof(pointer), "/%zu/role", m);
-        role = chela_json_get(json, strlen(json), pointer, NULL);
-        if (!role)
-            return;
-        if (strcmp(role, "tool") != 0)
-            fprintf(out, "## %s\n\n", role);
-        for (size_t i = 0; (type = chat_slash_block(json, m, i, "type")); i++) {
-            chat_slash_write_block(out, json, m, i, type);
-            chela_free(type);
-        }
-        chela_free(role);
+/* Write a message as Markdown. */
+static int chat_slash_write_message(const char *message, size_t n, void *out) {
+    char *role = chela_json_get(message, n, "/role", NULL), *type;
+    if (role && strcmp(role, "tool") != 0)
+        fprintf(out, "## %s\n\n", role);
+    for (size_t i = 0; (type = chat_slash_block(message, n, i, "type")); i++) {
+        chat_slash_write_block(out, message, n, i, type);
+        chela_free(type);
     }
+    chela_free(role);
+    return 0;
 }
 
 static int chat_slash_write_line(const char *p, size_t n, void *user) {
@@ -325,7 +272,7 @@ static int write_export(struct ch_chat *c, FILE *out, const char *path, struct c
         return chela_store_export(c->setup->store, chela_session_key(c->session),
                                   chat_slash_write_line, out, err);
     char *json = chela_session_messages_json(c->session);
-    write_messages(out, json);
+    chela_json_each(json, strlen(json), chat_slash_write_message, out);
     chela_free(json);
     return CHELA_OK;
 }
@@ -374,7 +321,10 @@ static const struct command commands[] = {
      ch_chat_compact},
     {"new", "[KEY]", "begin another session", IDLE, chat_slash_new_session},
     {"fork", "[KEY]", "go on with a copy of the session", IDLE, chat_slash_fork_session},
-    {"undo", "", "take the last message back, and what came of it", IDLE, chat_slash_undo},
+    {"undo", "[files|chat]", "take the last message back, and what it did to files", IDLE,
+     ch_chat_undo},
+    {"rewind", "[WORDS]", "go back to before an earlier message: conversation, files or both",
+     IDLE, ch_chat_rewind},
     {"resume", "[WORDS]", "go on with a run that was cut off, or with another session", IDLE,
      chat_slash_resume},
     {"tree", "", "the forks of this session; go on with another", IDLE, chat_slash_tree},

@@ -90,12 +90,6 @@ static int with_skills(const struct ch_cmd *cmd, const struct ch_env *env, int a
     return code;
 }
 
-static char *skills_field(const struct skills *s, size_t i, const char *name) {
-    char pointer[64];
-    snprintf(pointer, sizeof(pointer), "/%zu/%s", i, name);
-    return chela_json_get(s->json, strlen(s->json), pointer, NULL);
-}
-
 /* --- list -------------------------------------------------------------------------- */
 
 static bool skills_is(char *value, const char *wanted) {
@@ -104,21 +98,21 @@ static bool skills_is(char *value, const char *wanted) {
     return same;
 }
 
-static void print_problems(const struct skills *s, FILE *out) {
-    char *location;
-    for (size_t i = 0; (location = skills_field(s, i, "location")); i++) {
-        char *problem = skills_field(s, i, "problem");
-        if (problem && strcmp(problem, "null") != 0)
-            fprintf(out, "not used: %s: %s\n", location, problem);
-        else if (skills_is(skills_field(s, i, "told"), "false"))
-            fprintf(out, "the model is not told of it: %s\n", location);
-        char *warning = skills_field(s, i, "warning");
-        if (warning && strcmp(warning, "null") != 0)
-            fprintf(out, "warning: %s: %s\n", location, warning);
-        chela_free(warning);
-        chela_free(problem);
-        chela_free(location);
-    }
+static int print_problem(const char *skill, size_t n, void *out) {
+    char *location = chela_json_get(skill, n, "/location", NULL);
+    char *problem = chela_json_get(skill, n, "/problem", NULL);
+    char *warning = chela_json_get(skill, n, "/warning", NULL);
+
+    if (problem && strcmp(problem, "null") != 0)
+        fprintf(out, "not used: %s: %s\n", location, problem);
+    else if (skills_is(chela_json_get(skill, n, "/told", NULL), "false"))
+        fprintf(out, "the model is not told of it: %s\n", location);
+    if (warning && strcmp(warning, "null") != 0)
+        fprintf(out, "warning: %s: %s\n", location, warning);
+    chela_free(warning);
+    chela_free(problem);
+    chela_free(location);
+    return 0;
 }
 
 static int skills_list(struct skills *s) {
@@ -142,7 +136,7 @@ static int skills_list(struct skills *s) {
     else
         fputs("there are no skills (they are files such as skills/NAME/SKILL.md, here or in "
               "~/.agents)\n", d.f);
-    print_problems(s, d.f);
+    chela_json_each(s->json, strlen(s->json), print_problem, d.f);
     ch_draft_finish(&d);
     ch_console_page(&s->console, d.p, d.n);
     free(d.p);

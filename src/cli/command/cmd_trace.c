@@ -9,6 +9,7 @@
 #include "cli/report/trace_html.h"
 #include "cli/report/trace_text.h"
 #include "cli/support/draft.h"
+#include "cli/support/input.h"
 #include "cli/support/problem.h"
 #include "cli/setup/setup.h"
 #include "cli/report/trace.h"
@@ -16,9 +17,9 @@
 
 struct flags {
     struct ch_setup_flags setup;
-    const char *run, *html;
+    const char *run, *html, *why;
     struct ch_real request;
-    bool all, json, body, wire;
+    bool all, json, body, wire, otlp, content;
 };
 
 #define AT(field) offsetof(struct flags, field)
@@ -36,14 +37,21 @@ static const struct ch_opt opts[] = {
      "with --request: the request as 'chela wire encode' reads it, not redacted"},
     {"html", 0, CH_OPT_TEXT, AT(html), "FILE", 0, 0, "Output",
      "write a self-contained HTML page with all messages; keys are redacted"},
+    {"why", 0, CH_OPT_TEXT, AT(why), "FILE", 0, 0, "Output",
+     "with --html: show this report of 'chela why --json' on the page"},
     {"json", 0, CH_OPT_SWITCH, AT(json), NULL, 0, 0, "Output", "print the steps as a JSON array"},
+    {"otlp", 0, CH_OPT_SWITCH, AT(otlp), NULL, 0, 0, "Output",
+     "print the spans as a request of OpenTelemetry's protocol, the body of a POST to "
+     "/v1/traces"},
+    {"content", 0, CH_OPT_SWITCH, AT(content), NULL, 0, 0, "Output",
+     "with --otlp: also arguments and results of tools; keys are redacted"},
     CH_SETUP_OPTS_OUTPUT(struct flags),
     {.name = NULL},
 };
 
 /* Conversations may be private: the page is readable by the user alone. */
 static int write_page(const struct ch_trace *t, chela_store *store, const char *key,
-                      const char *path, struct chela_error *err) {
+                      const char *path, const char *why, struct chela_error *err) {
     int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     FILE *f = fd < 0 ? NULL : fdopen(fd, "w");
     if (!f) {
@@ -52,7 +60,7 @@ static int write_page(const struct ch_trace *t, chela_store *store, const char *
             close(fd);
         return rc;
     }
-    ch_trace_html(t, store, key, f);
+    ch_trace_html(t, store, key, why, f);
     bool failed = ferror(f);
     if (fclose(f) != 0 || failed)
         return ch_problem(err, CHELA_EINVAL, "%s: %s", path, strerror(errno));
@@ -94,13 +102,32 @@ static int request_show(struct ch_setup *setup, const struct flags *f, const cha
     return 0;
 }
 
+static int otlp_show(const struct ch_setup *setup, const struct flags *f, const char *key,
+                     struct chela_error *err) {
+    struct chela_telemetry_opts how = CHELA_TELEMETRY_OPTS(.endpoint = NULL);
+    char *out = NULL;
+    int rc = setup->config ? chela_config_telemetry(setup->config, &how, err) : CHELA_OK;
+    how.content = f->content;
+    if (rc == 0)
+        rc = chela_telemetry_past(setup->store, key, f->all ? NULL : f->run ? f->run : "", &how,
+                                  &out, err);
+    if (rc == 0)
+        puts(out);
+    chela_free(out);
+    return rc;
+}
+
 static int trace_show(struct ch_setup *setup, const struct flags *f, const char *key,
                       struct chela_error *err) {
-    struct ch_trace t;
+    struct ch_trace t = {0};
     struct ch_draft d;
-    int rc = ch_trace_read(&t, setup->store, key, f->all ? NULL : f->run ? f->run : "", err);
+    struct ch_cli_input why = {0};
+    int rc = f->why ? ch_input_file(f->why, CH_INPUT_BODY, &why, err) : CHELA_OK;
+    if (rc == 0)
+        rc = ch_trace_read(&t, setup->store, key, f->all ? NULL : f->run ? f->run : "", err);
     if (rc == 0 && f->html)
-        rc = write_page(&t, setup->store, key, f->html, err);
+        rc = write_page(&t, setup->store, key, f->html, why.p, err);
+    ch_input_release(&why);
     ch_draft_init(&d);
     if (rc == 0 && f->json)
         ch_trace_json(&t, d.f);
@@ -134,6 +161,7 @@ static int trace_run(const struct ch_cmd *cmd, const struct ch_env *env, int arg
         rc = ch_setup_store(&setup, CH_STORE_READ, &err);
     if (rc == 0)
         rc = f.request.set ? request_show(&setup, &f, args.words[0], &err)
+             : f.otlp      ? otlp_show(&setup, &f, args.words[0], &err)
                            : trace_show(&setup, &f, args.words[0], &err);
     if (rc < 0)
         ch_console_error(&console, "%s", err.message);
@@ -153,7 +181,8 @@ const struct ch_cmd ch_cmd_trace = {
              "and the end. With --request, one request to the model in full: the sections of the "
              "system prompt with their sizes and origins, the tools, the messages, what was cut, "
              "the reply and its cost. With --html, a page for the browser shows each step in full "
-             "on a click.",
+             "on a click. With --otlp, the spans for a collector of OpenTelemetry; their ids are "
+             "those of the live export.",
     .opts = opts,
     .run = trace_run,
 };

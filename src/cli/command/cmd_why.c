@@ -13,7 +13,7 @@
 
 struct flags {
     struct ch_setup_flags setup;
-    const char *call, *versus, *model, *base_url, *api_key_env, *record, *replay;
+    const char *call, *versus, *model, *judge, *base_url, *api_key_env, *record, *replay;
     int64_t turn, calls, repeats;
     bool json;
 };
@@ -39,6 +39,8 @@ static const struct ch_opt opts[] = {
      "URL of the service instead of the provider's default"},
     {"api-key-env", 0, CH_OPT_TEXT, AT(api_key_env), "NAME", 0, 0, "Model",
      "environment variable that holds the API key"},
+    {"judge", 0, CH_OPT_TEXT, AT(judge), "PROVIDER/MODEL", 0, 0, "Model",
+     "model that decides whether two answers say the same; default: compare their texts"},
     {"record", 0, CH_OPT_TEXT, AT(record), "FILE", 0, 0, "Model",
      "record the calls to a cassette, so that the finding can be shown offline"},
     {"replay", 0, CH_OPT_TEXT, AT(replay), "FILE", 0, 0, "Model",
@@ -192,6 +194,7 @@ static int why_ask(struct ch_setup *setup, const struct flags *f, const char *ke
                    struct chela_error *err) {
     struct chela_why_opts o =
         CHELA_WHY_OPTS(.turn = (unsigned)f->turn, .call = f->call, .model = f->model,
+                       .judge = f->judge,
                        .base_url = f->base_url, .api_key_env = f->api_key_env,
                        .calls = (unsigned)f->calls, .repeats = (unsigned)f->repeats,
                        .progress = why_on_progress, .user = setup->console);

@@ -35,7 +35,8 @@ const char *ch_span_when(int64_t ms, char out[32]) {
 /* The members of a span that are texts. */
 #define TEXTS(X)                                        \
     X(session) X(run) X(title) X(sent) X(got) X(id)     \
-    X(child) X(model) X(api) X(role) X(setup) X(stop)
+    X(child) X(model) X(api) X(role) X(setup) X(stop)   \
+    X(traceparent)
 
 static int trace_keep(const struct chela_span *span, void *user) {
     struct ch_trace *t = user;
@@ -78,6 +79,23 @@ static void total_add(struct ch_trace_total *sum, const struct chela_span *s) {
     sum->cached += s->cache_read;
     if (s->cost >= 0)
         sum->cost = (sum->cost < 0 ? 0 : sum->cost) + s->cost;
+}
+
+static bool grows(const struct chela_span *s) {
+    return s->kind == CHELA_SPAN_MODEL && !s->role && s->input > 0;
+}
+
+int64_t ch_trace_growth(const struct ch_trace *t, const struct chela_span *s) {
+    if (!grows(s))
+        return 0;
+    for (const struct chela_span *b = s; b > t->spans;) {
+        b--;
+        if (grows(b) && b->depth == s->depth && strcmp(b->session, s->session) == 0)
+            return s->input - b->input;
+        if (b->depth < s->depth)
+            break;
+    }
+    return 0;
 }
 
 struct ch_trace_total ch_trace_total(const struct ch_trace *t) {

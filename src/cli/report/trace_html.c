@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "chela/json.h"
 #include "cli/support/markup.h"
 #include "cli/report/trace.h"
 
@@ -62,7 +63,7 @@ static void lane(const struct chela_span *s, int64_t start, int64_t length, FILE
             (double)(s->start - start) * scale, (double)(s->end - s->start) * scale);
 }
 
-static void what(const struct chela_span *s, FILE *out) {
+static void what(const struct chela_span *s, int64_t growth, FILE *out) {
     const char *words = s->kind == CHELA_SPAN_INPUT ? s->got : s->title;
     char took[32];
     fprintf(out, "<span class=\"what\" style=\"padding-left:%uem\"><b>", 2 * s->depth);
@@ -78,6 +79,8 @@ static void what(const struct chela_span *s, FILE *out) {
     if (s->kind == CHELA_SPAN_MODEL || s->kind == CHELA_SPAN_END)
         fprintf(out, " &middot; %" PRId64 " in, %" PRId64 " cached, %" PRId64 " out", s->input,
                 s->cache_read, s->output);
+    if (growth)
+        fprintf(out, " &middot; %+" PRId64, growth);
     if (s->cost > 0)
         fprintf(out, " &middot; $%.4f", s->cost);
     fputs("</small></span>", out);
@@ -91,7 +94,8 @@ static void request_line(const struct chela_span *s, FILE *out) {
     fputs("</p>", out);
 }
 
-static void trace_html_row(const struct chela_span *s, int64_t start, int64_t length, FILE *out) {
+static void trace_html_row(const struct chela_span *s, int64_t growth, int64_t start,
+                           int64_t length, FILE *out) {
     static const struct {
         const char *sent, *got;
     } titles[] = {
@@ -109,7 +113,7 @@ static void trace_html_row(const struct chela_span *s, int64_t start, int64_t le
     fprintf(out, "<span class=\"at\">+%s</span><span class=\"kind\">%s</span>",
             ch_span_took(s->start - start, took), ch_span_name(s->kind));
     lane(s, start, length, out);
-    what(s, out);
+    what(s, growth, out);
     if (open)
         fputs("</summary>", out);
     if (s->request)
@@ -205,7 +209,61 @@ static void total(const struct ch_trace_total *all, FILE *out) {
           out);
 }
 
-void ch_trace_html(const struct ch_trace *t, chela_store *store, const char *key, FILE *out) {
+/* --- the finding of chela why */
+
+static bool why_text(const char *why, const char *before, const char *pointer, const char *after,
+                     FILE *out) {
+    char *text = chela_json_get(why, strlen(why), pointer, NULL);
+    if (!text)
+        return false;
+    fputs(before, out);
+    ch_markup_str(out, text);
+    fputs(after, out);
+    chela_free(text);
+    return true;
+}
+
+static bool why_part(const char *why, unsigned cause, unsigned part, FILE *out) {
+    char at[80];
+    snprintf(at, sizeof(at), "/causes/%u/parts/%u/kind", cause, part);
+    if (!why_text(why, "<h3>", at, " &middot; ", out))
+        return false;
+    snprintf(at, sizeof(at), "/causes/%u/parts/%u/origin", cause, part);
+    why_text(why, "", at, "", out);
+    fputs("</h3>", out);
+    snprintf(at, sizeof(at), "/causes/%u/parts/%u/text", cause, part);
+    why_text(why, "<pre>", at, "</pre>", out);
+    return true;
+}
+
+static bool why_cause(const char *why, unsigned cause, FILE *out) {
+    char at[80];
+    snprintf(at, sizeof(at), "/causes/%u/agreed", cause);
+    if (!why_text(why, "<p>Without this the decision is another, in ", at, "", out))
+        return false;
+    snprintf(at, sizeof(at), "/causes/%u/of", cause);
+    why_text(why, " of ", at, " calls:</p>", out);
+    for (unsigned i = 0; why_part(why, cause, i, out);)
+        i++;
+    snprintf(at, sizeof(at), "/causes/%u/instead", cause);
+    why_text(why, "<h3>instead</h3><pre>", at, "</pre>", out);
+    return true;
+}
+
+static void why_section(const char *why, FILE *out) {
+    why_text(why, "<h2>Why request #", "/request", "", out);
+    why_text(why, " was decided so: ", "/verdict", "</h2>", out);
+    why_text(why, "<h3>decision</h3><pre>", "/decision", "</pre>", out);
+    for (unsigned i = 0; why_cause(why, i, out);)
+        i++;
+    char at[32];
+    for (unsigned i = 0; snprintf(at, sizeof(at), "/notes/%u", i),
+                  why_text(why, "<p>", at, "</p>", out);)
+        i++;
+}
+
+void ch_trace_html(const struct ch_trace *t, chela_store *store, const char *key, const char *why,
+                   FILE *out) {
     struct ch_trace_total all = ch_trace_total(t);
     int64_t start = all.start, end = all.end;
     const char *run = "";
@@ -216,6 +274,8 @@ void ch_trace_html(const struct ch_trace *t, chela_store *store, const char *key
     ch_markup_str(out, key);
     fputs("</h1>", out);
     total(&all, out);
+    if (why)
+        why_section(why, out);
     for (size_t i = 0; i < t->n; i++) {
         if (t->spans[i].depth == 0 && strcmp(run, t->spans[i].run) != 0) {
             fputs("<h2>", out);
@@ -224,7 +284,7 @@ void ch_trace_html(const struct ch_trace *t, chela_store *store, const char *key
         }
         if (t->spans[i].depth == 0)
             run = t->spans[i].run;
-        trace_html_row(&t->spans[i], start, end - start, out);
+        trace_html_row(&t->spans[i], ch_trace_growth(t, &t->spans[i]), start, end - start, out);
     }
     setups(t, store, key, out);
     fputs("</body></html>\n", out);

@@ -4,6 +4,8 @@
 #define CH_CLI_TRACE_HTML_H
 #include "cli/report/trace.h"
 
-void ch_trace_html(const struct ch_trace *t, chela_store *store, const char *key, FILE *out);
+/* why: a report of `chela why --json`, shown at the beginning; NULL: none. */
+void ch_trace_html(const struct ch_trace *t, chela_store *store, const char *key, const char *why,
+                   FILE *out);
 
 #endif

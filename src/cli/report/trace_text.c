@@ -36,14 +36,16 @@ static void excerpt(const char *text, unsigned columns, FILE *out) {
         fputs("...", out);
 }
 
-static void trace_text_tokens(const struct chela_span *s, FILE *out) {
+static void trace_text_tokens(const struct chela_span *s, int64_t growth, FILE *out) {
     fprintf(out, "  %" PRId64 " in", s->input);
+    if (growth)
+        fprintf(out, " %+" PRId64, growth);
     if (s->cache_read)
         fprintf(out, " (%" PRId64 " cached)", s->cache_read);
     fprintf(out, " %" PRId64 " out", s->output);
 }
 
-static void facts(const struct chela_span *s, unsigned columns, FILE *out) {
+static void facts(const struct chela_span *s, int64_t growth, unsigned columns, FILE *out) {
     const char *title = s->title ? s->title : "";
     char took[32] = "";
     if (s->kind != CHELA_SPAN_END)
@@ -54,7 +56,7 @@ static void facts(const struct chela_span *s, unsigned columns, FILE *out) {
         fprintf(out, "attempt %u ", s->attempt + 1);
     fprintf(out, "%s%s%s%s", s->failed ? "! " : "", title, took[0] ? "  " : "", took);
     if (s->kind == CHELA_SPAN_MODEL || s->kind == CHELA_SPAN_END)
-        trace_text_tokens(s, out);
+        trace_text_tokens(s, growth, out);
     if (s->cost > 0)
         fprintf(out, "  $%.4f", s->cost);
     unsigned used = ch_term_text_columns(title, strlen(title)) + (unsigned)strlen(took) + 6;
@@ -81,8 +83,8 @@ static void trace_text_below(const char *text, unsigned left, FILE *out) {
     }
 }
 
-static void trace_text_line(const struct chela_span *s, const struct ch_trace_total *all,
-                            unsigned columns, FILE *out) {
+static void trace_text_line(const struct chela_span *s, int64_t growth,
+                            const struct ch_trace_total *all, unsigned columns, FILE *out) {
     char took[32];
     unsigned left = columns > MARGIN + 20 ? columns - MARGIN : 20;
     fprintf(out, "+%-12s %-7s ", ch_span_took(s->start - all->start, took), ch_span_name(s->kind));
@@ -92,7 +94,7 @@ static void trace_text_line(const struct chela_span *s, const struct ch_trace_to
     if (s->kind == CHELA_SPAN_INPUT)
         excerpt(s->got ? s->got : "", left, out);
     else
-        facts(s, left, out);
+        facts(s, growth, left, out);
     fputc('\n', out);
     if (s->kind == CHELA_SPAN_END)
         trace_text_below(s->got, left, out);
@@ -125,7 +127,7 @@ void ch_trace_text(const struct ch_trace *t, const char *key, unsigned columns, 
             fprintf(out, "\n%s\n", s->run);
         if (s->depth == 0)
             run = s->run;
-        trace_text_line(s, &all, columns, out);
+        trace_text_line(s, ch_trace_growth(t, s), &all, columns, out);
     }
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <uv.h>
 
 #include "cli/support/draft.h"
 #include "cli/support/mem.h"
@@ -201,6 +202,24 @@ static int setup_skills(struct ch_setup *s, struct chela_error *err) {
     return rc;
 }
 
+#define FLUSH_MS 3000 /* longest wait for a collector at the end */
+
+static int setup_telemetry(const struct ch_setup *s, struct chela_error *err) {
+    struct chela_telemetry_opts opts = CHELA_TELEMETRY_OPTS(.endpoint = NULL);
+    int rc = s->config ? chela_config_telemetry(s->config, &opts, err) : CHELA_OK;
+    return rc < 0 ? rc : chela_telemetry_start(s->rt, &opts, err);
+}
+
+/* A loop of the command's own is run here, because the library cannot. */
+static void flush_telemetry(const struct ch_setup *s) {
+    size_t left = chela_telemetry_flush(s->rt, FLUSH_MS);
+    for (int ms = 0; s->uv_loop && left && ms < FLUSH_MS; ms++) {
+        uv_run(s->uv_loop, UV_RUN_NOWAIT);
+        uv_sleep(1);
+        left = chela_telemetry_flush(s->rt, 0);
+    }
+}
+
 int ch_setup_runtime(struct ch_setup *s, struct chela_error *err) {
     struct chela_runtime_opts opts =
         CHELA_RUNTIME_OPTS(.log = s->log ? s->log : on_log, .trace = s->env->trace,
@@ -214,7 +233,9 @@ int ch_setup_runtime(struct ch_setup *s, struct chela_error *err) {
         return rc;
     if (s->config && chela_config_apply(s->config, s->rt, err) < 0)
         return err->code = CHELA_ECONFIG;
-    rc = setup_skills(s, err);
+    rc = setup_telemetry(s, err);
+    if (rc == 0)
+        rc = setup_skills(s, err);
     return rc < 0 ? rc : setup_mcp(s, err);
 }
 
@@ -294,41 +315,25 @@ int ch_setup_store(struct ch_setup *s, enum ch_setup_store how, struct chela_err
 
 /* --- tools -------------------------------------------------------------------- */
 
-/* The length of the JSON value at the beginning of a valid text. */
-static size_t value_length(const char *json) {
-    size_t n = 0, depth = 0;
-    bool quoted = false;
-    for (; json[n]; n++) {
-        if (quoted && json[n] == '\\' && json[n + 1])
-            n++;
-        else if (json[n] == '"')
-            quoted = !quoted;
-        else if (!quoted && strchr("[{", json[n]))
-            depth++;
-        else if (!quoted && strchr("]},", json[n])) {
-            if (depth == 0)
-                break;
-            depth -= json[n] != ',';
-        }
-    }
-    return n;
+struct names {
+    char **list; /* ends with NULL */
+    size_t n;
+};
+
+static int setup_add_name(const char *tool, size_t n, void *user) {
+    struct names *names = user;
+    names->list = ch_must(realloc(names->list, (names->n + 2) * sizeof(*names->list)));
+    names->list[names->n++] = chela_json_get(tool, n, "/name", NULL);
+    names->list[names->n] = NULL;
+    return 0;
 }
 
-/* A pointer into the whole list would parse the list once for each tool. */
 char **ch_setup_tool_names(const chela_agent *agent) {
     char *json = chela_agent_tools_json(agent);
-    char **names = ch_must(calloc(1, sizeof(*names)));
-    size_t n = 0;
-    for (const char *at = json + 1; *at && *at != ']'; at += *at == ',') {
-        size_t length = value_length(at);
-        names = ch_must(realloc(names, (n + 2) * sizeof(*names)));
-        names[n] = chela_json_get(at, length, "/name", NULL);
-        n += names[n] != NULL;
-        names[n] = NULL;
-        at += length;
-    }
+    struct names names = {.list = ch_must(calloc(1, sizeof(*names.list)))};
+    chela_json_each(json, strlen(json), setup_add_name, &names);
     chela_free(json);
-    return names;
+    return names.list;
 }
 
 void ch_setup_free_names(char **names) {
@@ -424,9 +429,9 @@ static int bound_tools(const struct ch_setup *s, const struct policy *p, const c
     if (rc < 0 || (!s->flags->tools && !choice))
         return rc;
     char **names = ch_setup_tool_names(agent);
-    if (rc == CHELA_OK && s->flags->tools)
+    if (s->flags->tools)
         note_hidden(s, names);
-    if (rc == CHELA_OK && choice)
+    if (choice)
         rc = check_choice(choice, names, err);
     ch_setup_free_names(names);
     return rc;
@@ -698,6 +703,8 @@ int ch_setup_agents(struct ch_setup *s, struct ch_setup_flags *flags,
 
 void ch_setup_release(struct ch_setup *s) {
     ch_setup_team_close(&s->team);
+    if (s->rt)
+        flush_telemetry(s);
     chela_runtime_close(s->rt);
     chela_store_close(s->store);
     s->store = NULL;

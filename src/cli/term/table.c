@@ -15,24 +15,36 @@ char **ch_table_row(struct ch_table *t) {
     return t->cells[t->n++];
 }
 
-/* A member of the array's i-th object; NULL: none. */
-static char *cell(const char *json, size_t i, const char *member) {
+/* A member of an object; NULL: none. */
+static char *cell(const char *object, size_t n, const char *member) {
     char pointer[64];
-    snprintf(pointer, sizeof(pointer), "/%zu/%s", i, member);
-    char *text = chela_json_get(json, strlen(json), pointer, NULL);
+    snprintf(pointer, sizeof(pointer), "/%s", member);
+    char *text = chela_json_get(object, n, pointer, NULL);
     char *copy = text && strcmp(text, "null") != 0 ? ch_dup(text) : NULL; /* unknown */
     chela_free(text);
     return copy;
 }
 
+struct filling {
+    struct ch_table *table;
+    const char *const *members;
+};
+
+static int fill_row(const char *object, size_t n, void *user) {
+    const struct filling *f = user;
+    char *first = cell(object, n, f->members[0]);
+    if (!first)
+        return 1;
+    char **row = ch_table_row(f->table);
+    row[0] = first;
+    for (size_t c = 1; f->table->heads[c]; c++)
+        row[c] = cell(object, n, f->members[c]);
+    return 0;
+}
+
 void ch_table_fill(struct ch_table *t, const char *json, const char *const *members) {
-    char *first;
-    for (size_t i = 0; (first = cell(json, i, members[0])); i++) {
-        char **row = ch_table_row(t);
-        row[0] = first;
-        for (size_t c = 1; t->heads[c]; c++)
-            row[c] = cell(json, i, members[c]);
-    }
+    struct filling f = {t, members};
+    chela_json_each(json, strlen(json), fill_row, &f);
 }
 
 static size_t length(const char *cell) {

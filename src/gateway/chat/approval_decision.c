@@ -1,12 +1,15 @@
 /* approval_decision.c -- see approval_decision.h.
  *
- *   button or /approve --> channel checks the sender --> session --> run resumes
+ *   button or /approve --> channel checks the sender --> inbox --> session --> run resumes
  *
- * The channel decides who may answer. The session checks that the id belongs to a call that
- * waits. */
+ * The channel decides who may answer. The decision is an event of the inbox (delivery.h): the
+ * service is answered when the store has it, and the gateway that holds the session carries it
+ * out. The session checks that the id belongs to a call that waits. */
 #include "gateway/chat/approval_decision.h"
 
 #include "agent/feature/heartbeat/beat.h"
+#include "agent/handle/lookup.h"
+#include "agent/journal/inbox.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "gateway/chat/approval_prompt.h"
@@ -14,16 +17,18 @@
 #include "gateway/chat/chat_room.h"
 #include "gateway/chat/chat_service.h"
 #include "gateway/chat/reply_target.h"
+#include "gateway/lane/delivery.h"
 #include "gateway/lane/lane.h"
 #include "gateway/request/request.h"
+#include "json/writer.h"
 
 struct approval_decision {
     struct ch_link link; /* in the service's decisions */
     struct ch_chat_service *chat;
-    struct ch_lane_wait wait;
     struct ch_arena arena;
     struct chela_channel_decision d; /* in the arena */
     bool in_words;
+    bool stops; /* the run ends */
     struct ch_request *request; /* waits for the response; may be NULL */
     chela_channel_decided_fn *done;
     void *tag;
@@ -45,7 +50,9 @@ static bool decision_read_word(const char *word, enum chela_decision *out) {
 
 static void decision_write_words(struct ch_buf *out, const struct chela_channel_decision *d,
                                  const struct chela_error *err) {
-    if (err)
+    if (err && err->code == CHELA_ENOENT)
+        ch_buf_add_str(out, "No call with that id waits here.");
+    else if (err)
         ch_buf_addf(out, "The decision failed: %s", err->message);
     else
         ch_buf_addf(out, "%s: %s", strcmp(d->word, "deny") == 0 ? "Denied" : "Allowed",
@@ -56,7 +63,6 @@ static void decision_free(struct approval_decision *g) {
     if (g->request)
         g->request->on_disconnect = NULL;
     ch_list_del(&g->link);
-    ch_list_del(&g->wait.link);
     ch_arena_release(&g->arena);
     ch_free(g);
 }
@@ -75,38 +81,66 @@ static void decision_finish(struct approval_decision *g, const struct chela_erro
     decision_free(g);
 }
 
-static int decision_carry_out(struct approval_decision *g, struct ch_lane *l,
+/* --- the event of the inbox */
+
+static const char *decision_text(struct ch_delivery *d, const char *key) {
+    struct ch_sv text = ch_json_get_str(d->data, key);
+    return ch_arena_str(&d->arena, text.p ? text : CH_SV(""));
+}
+
+static int decision_open_lane(struct ch_delivery *d, struct ch_lane **out,
                               struct chela_error *err) {
+    struct ch_chat_service *chat = ch_chat_service_of_session(d->gw, d->key);
+    return chat ? ch_chat_lane_use(chat, d->key, out, err)
+                : ch_fail(err, CHELA_ENOENT, "the channel of session '%s' is not open", d->key);
+}
+
+static int decision_carry_out(struct ch_delivery *d, struct ch_lane *l, struct chela_error *err) {
+    struct ch_chat_service *chat = ch_chat_service_of_session(d->gw, d->key);
+    const char *approval = decision_text(d, "approval"), *by = decision_text(d, "by"),
+               *word = decision_text(d, "word");
     enum chela_decision decision = CHELA_UNDECIDED;
     struct chela_error ignored = {0};
-    const struct ch_approval_prompt *a = ch_approval_prompt_find(g->chat, ch_sv_str(g->d.approval));
     CH_BUF_AUTO reason = {0};
-    ch_buf_addf(&reason, "denied in the chat by %s", g->d.by);
-    int rc = ch_reply_target_attach(g->chat, l, NULL, err);
-    if (rc == 0 && !decision_read_word(g->d.word, &decision))
+    ch_buf_addf(&reason, "denied in the chat by %s", by);
+    int rc = chat ? ch_reply_target_attach(chat, l, NULL, err)
+                  : ch_fail(err, CHELA_ENOENT, "the channel is not open");
+    if (rc == 0 && !decision_read_word(word, &decision))
         rc = ch_fail(err, CHELA_EINVAL, "say allow-once, allow-always or deny");
-    if (rc == 0 && a && !a->whole && decision != CHELA_DENY)
+    const struct ch_approval_prompt *a =
+        rc == 0 ? ch_approval_prompt_find(chat, ch_sv_str(approval)) : NULL;
+    if (a && !a->whole && decision != CHELA_DENY)
         rc = ch_fail(err, CHELA_EPERM,
                      "the call was not shown here in full: allow it in the console");
     if (rc == 0)
-        rc = chela_session_approve(l->session, g->d.approval, decision,
+        rc = chela_session_approve(l->session, approval, decision,
                                    decision == CHELA_DENY ? ch_buf_str(&reason) : NULL, err);
-    if (rc == 0)
-        ch_lane_resume(l, ch_approval_prompt_policy(g->chat),
-                       &ignored); /* fails while other calls wait */
-    if (rc == 0 && l->running && ch_companion_of(ch_chat_service_agent(g->chat)))
-        ch_chat_room_follow(g->chat, l);
-    if (rc == 0)
-        ch_log(CH_LOG_INFO, "gateway", "%s: %s, by %s", g->d.approval, g->d.word, g->d.by);
-    return rc;
+    if (rc < 0)
+        return rc;
+    ch_inbox_take(l->session, d->id);
+    ch_lane_resume(l, ch_approval_prompt_policy(chat), &ignored); /* fails while other calls wait */
+    if (l->running && ch_companion_of(ch_chat_service_agent(chat)))
+        ch_chat_room_follow(chat, l);
+    if (l->running && ch_json_bool(ch_json_get(d->data, "stop"), false))
+        chela_cancel(l->run, "stopped by /stop");
+    ch_log(CH_LOG_INFO, "gateway", "%s: %s, by %s", approval, word, by);
+    return 0;
 }
 
-static void decision_on_ready(struct ch_lane_wait *w, struct ch_lane *l,
-                              const struct chela_error *failed) {
-    struct approval_decision *g = CH_CONTAINER(w, struct approval_decision, wait);
-    struct chela_error err = failed ? *failed : (struct chela_error){0};
-    int rc = failed ? err.code : decision_carry_out(g, l, &err);
-    decision_finish(g, rc < 0 ? &err : NULL);
+const struct ch_delivery_kind ch_chat_press = {.name = "press",
+                                               .turn = CH_TURN_CONTROLS,
+                                               .open = decision_open_lane,
+                                               .apply = decision_carry_out};
+
+/* A decision that waits in the inbox counts as made: it is carried out in any case. */
+static void decision_on_told(struct ch_delivery *d, enum ch_delivery_stage stage, struct ch_lane *l,
+                             const struct chela_error *err, void *user) {
+    struct approval_decision *g = user;
+    (void)l;
+    if (stage == CH_DELIVERY_ACCEPTED)
+        return;
+    ch_delivery_leave(d);
+    decision_finish(g, err);
 }
 
 static bool decision_is_for_service(const struct ch_chat_service *chat,
@@ -125,7 +159,6 @@ static struct approval_decision *decision_new(struct ch_chat_service *chat,
     g->in_words = in_words;
     g->done = done;
     g->tag = tag;
-    g->wait.ready = decision_on_ready;
     const struct ch_approval_prompt *a = ch_approval_prompt_find(chat, ch_sv_str(d->approval));
     const char *session = d->session ? d->session : a ? a->session : "";
     g->d = (struct chela_channel_decision){
@@ -140,16 +173,24 @@ static struct approval_decision *decision_new(struct ch_chat_service *chat,
 
 static void decision_start(struct approval_decision *g) {
     struct chela_error err = {0};
-    struct ch_lane *lane;
     const struct ch_approval_prompt *a = ch_approval_prompt_find(g->chat, ch_sv_str(g->d.approval));
-    int rc =
-        decision_is_for_service(g->chat, &g->d) && (!a || strcmp(a->session, g->d.session) == 0)
-            ? ch_chat_lane_use(g->chat, g->d.session, &lane, &err)
-            : ch_fail(&err, CHELA_ENOENT, "no such call waits here");
-    if (rc == 0)
-        ch_lane_when_ready(lane, &g->wait);
-    else
+    CH_BUF_AUTO data = {0};
+    struct ch_jw w = ch_jw(&data);
+    char id[24];
+    if (!decision_is_for_service(g->chat, &g->d) || (a && strcmp(a->session, g->d.session) != 0)) {
+        ch_fail(&err, CHELA_ENOENT, "no such call waits here");
         decision_finish(g, &err);
+        return;
+    }
+    ch_jw_kcstr(&w, "approval", g->d.approval);
+    ch_jw_kcstr(&w, "word", g->d.word);
+    ch_jw_kcstr(&w, "by", g->d.by);
+    if (g->stops)
+        ch_jw_kbool(&w, "stop", true);
+    ch_random_id(CH_PRESS_EVENT, id);
+    ch_delivery_accept(ch_delivery_new(g->chat->gw, ch_chat_press.name, id, g->d.session, "",
+                                       ch_buf_sv(&data)),
+                       decision_on_told, g);
 }
 
 void ch_approval_decision_apply(const struct chela_channel_decision *d,
@@ -180,7 +221,9 @@ bool ch_approval_decision_deny_all(struct ch_chat_service *chat, const char *ses
         struct chela_channel_decision d = {
             .session = session, .approval = a->id, .word = "deny", .by = by};
         any = true;
-        ch_approval_decision_apply_in_words(chat, &d, ignore_answer, NULL);
+        struct approval_decision *g = decision_new(chat, &d, true, ignore_answer, NULL);
+        g->stops = true;
+        decision_start(g);
     }
     return any;
 }

@@ -190,11 +190,12 @@ static void command_approve(struct ch_chat_event *e, struct ch_sv rest) {
         id = ch_sv("", 0);
     }
     const char *found = ch_approval_prompt_find_in_session(e->chat, e->in.session, id);
-    if (!found) {
-        ch_chat_event_reply(e, id.n ? "No call with that id waits here."
-                                    : "Say which: /approve ID allow-once, allow-always or deny.");
+    if (!found && !id.n) {
+        ch_chat_event_reply(e, "Say which: /approve ID allow-once, allow-always or deny.");
         return;
     }
+    if (!found) /* another gateway may have asked */
+        found = ch_arena_str(&e->arena, id);
     struct chela_channel_decision d = {.session = e->in.session,
                                        .approval = found,
                                        .word =

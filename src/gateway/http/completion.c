@@ -178,6 +178,7 @@ static void completion_admit(struct ch_completion *r) {
     struct ch_jw w = ch_jw(&data);
     const struct ch_delivery_kind *kind =
         ch_client_input_of_history(r->session, &r->history, &w, &err);
+    ch_client_input_write_context(&data, r->request);
     if (kind)
         r->delivery = ch_client_input_accept(r->request->gw, kind, r->session, r->agent, &data,
                                              r->request->event, completion_told, r);
@@ -197,6 +198,12 @@ static void completion_on_tail(struct ch_lane_watcher *w, bool gap, const struct
         completion_admit(r);
 }
 
+/* The trace context of the client; NULL: none. */
+static const char *completion_context(struct ch_completion *r) {
+    struct ch_request *req = r->request;
+    return req->traceparent.n ? ch_arena_str(&req->arena, req->traceparent) : NULL;
+}
+
 static void completion_on_lane_ready(struct ch_lane_wait *w, struct ch_lane *l,
                                      const struct chela_error *failed) {
     struct ch_completion *r = CH_CONTAINER(w, struct ch_completion, wait);
@@ -212,7 +219,7 @@ static void completion_on_lane_ready(struct ch_lane_wait *w, struct ch_lane *l,
                      completion_on_tail, r);
         return;
     }
-    int rc = failed ? err.code : ch_lane_converse(l, &r->history, &err);
+    int rc = failed ? err.code : ch_lane_converse(l, &r->history, completion_context(r), &err);
     if (rc < 0)
         completion_refuse(r, &err);
     else

@@ -204,6 +204,7 @@ static void ui_chat_admit(struct ui_chat *c) {
         ui_chat_write_results(c, &out);
         ui_chat_write_approvals(c, &out);
     }
+    ch_client_input_write_context(&data, c->request);
     if (rc < 0)
         ui_chat_refuse(c, &err);
     else

@@ -201,7 +201,8 @@ static int history_pair_results(struct ch_client_history *h, size_t reply,
         const struct ch_block *call = &calls->blocks[i];
         if (call->type != CH_BLOCK_TOOL_CALL)
             continue;
-        const struct ch_block *r = results ? history_find_result(results, call->id, &nameless) : NULL;
+        const struct ch_block *r =
+            results ? history_find_result(results, call->id, &nameless) : NULL;
         if (!r)
             return ch_fail(err, CHELA_EINVAL, "the tool call '%.*s' has no result",
                            CH_SV_FMT(call->id));

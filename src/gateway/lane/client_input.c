@@ -8,6 +8,7 @@
 #include "agent/session/input_queue.h"
 #include "agent/session/session.h"
 #include "base/error.h"
+#include "base/limits.h"
 #include "gateway/lane/client_history.h"
 #include "gateway/lane/lane.h"
 #include "model/message/message_json.h"
@@ -25,6 +26,12 @@ void ch_client_input_write_result(struct ch_jw *w, struct ch_sv id, struct ch_sv
     ch_jw_kstr(w, "content", content);
     ch_jw_kbool(w, "is_error", is_error);
     ch_jw_end(w, '}');
+}
+
+void ch_client_input_write_context(struct ch_buf *data, const struct ch_request *req) {
+    struct ch_jw w = {.out = data, .comma = data->n > 0};
+    if (req->traceparent.n && req->traceparent.n <= CH_LIMIT_TRACEPARENT)
+        ch_jw_kstr(&w, "traceparent", req->traceparent);
 }
 
 struct ch_delivery *ch_client_input_accept(chela_gateway *gw, const struct ch_delivery_kind *kind,
@@ -131,7 +138,9 @@ bool ch_client_input_begins_later(const struct ch_delivery *d) {
 
 static int client_apply_message(struct ch_delivery *d, struct ch_lane *l,
                                 struct chela_error *err) {
-    struct chela_run_opts opts = CHELA_RUN_OPTS(.approve = CHELA_APPROVE_ASK, .event_id = d->id);
+    struct chela_run_opts opts = CHELA_RUN_OPTS(.approve = CHELA_APPROVE_ASK, .event_id = d->id,
+                                                .traceparent =
+                                                    client_text(d, d->data, "traceparent"));
     bool paused = chela_session_status(l->session) == CHELA_SESSION_PAUSED;
     struct ch_msg *m;
     if (!d->told && !l->running && paused)

@@ -7,6 +7,7 @@
 #ifndef CH_GATEWAY_CLIENT_INPUT_H
 #define CH_GATEWAY_CLIENT_INPUT_H
 #include "gateway/lane/delivery.h"
+#include "gateway/request/request.h"
 #include "json/writer.h"
 
 extern const struct ch_delivery_kind ch_client_message;   /* "message", "mode" */
@@ -36,6 +37,8 @@ struct ch_delivery *ch_client_input_accept(chela_gateway *gw, const struct ch_de
                                            const char *key, const char *agent,
                                            const struct ch_buf *data, const char *event,
                                            ch_delivery_fn *told, void *user);
+/* Appends the trace context of req, if it has one, to the members of an event. */
+void ch_client_input_write_context(struct ch_buf *data, const struct ch_request *req);
 
 /* True: the message that was applied begins the session's next run, after a pause or the run
  * in progress. */

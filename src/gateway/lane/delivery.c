@@ -178,13 +178,15 @@ static bool delivery_is_bounded(const struct ch_delivery *d) {
 
 /* An event without bounds uses the open lane as it is, whatever options the lane was opened
  * with. */
-static int delivery_find_lane(const struct ch_delivery *d, struct ch_lane **out,
+static int delivery_find_lane(struct ch_delivery *d, struct ch_lane **out,
                               struct chela_error *err) {
     chela_agent *agent = ch_gateway_agent(d->gw, ch_sv_str(d->agent));
     struct ch_lane_opts o = {.agent = agent, .key = d->key, .patch.bounds = d->bounds};
     *out = ch_lane_find(d->gw, ch_sv_str(d->key));
     if (*out)
         return 0;
+    if (d->kind->open)
+        return d->kind->open(d, out, err);
     if (!agent)
         return ch_fail(err, CHELA_ENOENT, "there is no agent '%s'", d->agent);
     return ch_lane_use(d->gw, &o, out, err);
@@ -263,7 +265,8 @@ static struct ch_delivery *delivery_find(const chela_gateway *gw, const char *id
 }
 
 bool ch_delivery_owns(const char *id) {
-    static const char *const prefixes[] = {"hook/", CH_SCHEDULE_NOTE, CH_API_EVENT, CH_SEND_EVENT};
+    static const char *const prefixes[] = {"hook/", CH_SCHEDULE_NOTE, CH_API_EVENT, CH_SEND_EVENT,
+                                           CH_PRESS_EVENT};
     for (size_t i = 0; i < CH_LEN(prefixes); i++)
         if (strncmp(id, prefixes[i], strlen(prefixes[i])) == 0)
             return true;
@@ -298,7 +301,8 @@ static int delivery_begin_run(struct ch_delivery *d, struct ch_lane *l, struct c
     struct ch_msg *m = ch_msg_text(timer ? CH_MSG_TIMER : CH_MSG_WEBHOOK,
                                    ch_sv_str(delivery_text(d, "text")), now);
     struct chela_run_opts opts = CHELA_RUN_OPTS(.approve = CHELA_APPROVE_ASK, .event_id = d->id,
-                                                .drop_if = wake ? CH_WAKE_OK : NULL);
+                                                .drop_if = wake ? CH_WAKE_OK : NULL,
+                                                .traceparent = delivery_text(d, "traceparent"));
     int rc = timer ? d->gw->attach_chat(l, &opts.answer_to, &opts.approve, err) : 0;
     if (rc < 0) {
         ch_msg_free(m);

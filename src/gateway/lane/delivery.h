@@ -27,6 +27,8 @@ struct ch_delivery_kind {
     /* The turn of the event has come. 0: the event's id was given to the session (event_id, or
      * ch_inbox_take). CH_TURN_WAITS: not now. Otherwise the event is refused. */
     int (*apply)(struct ch_delivery *d, struct ch_lane *l, struct chela_error *err);
+    /* Opens the lane of a session that is not open. NULL: with the event's agent and bounds. */
+    int (*open)(struct ch_delivery *d, struct ch_lane **out, struct chela_error *err);
 };
 
 enum ch_delivery_stage {
@@ -74,6 +76,7 @@ void ch_delivery_leave(struct ch_delivery *d);
 
 #define CH_API_EVENT "api/" /* prefix of the ids of events from HTTP clients */
 #define CH_SEND_EVENT "send/" /* prefix of the ids of messages from other sessions */
+#define CH_PRESS_EVENT "press/" /* prefix of the ids of decisions in chats */
 /* True if the id is that of a delivery, not of a chat service's event. */
 bool ch_delivery_owns(const char *id);
 /* Delivers an event that the store has, unless the gateway does already. */

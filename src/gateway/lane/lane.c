@@ -501,12 +501,6 @@ int ch_lane_queue(struct ch_lane *l, struct ch_msg *input, struct chela_run_opts
     return rc;
 }
 
-int ch_lane_start(struct ch_lane *l, struct ch_msg *input, enum chela_approve approve,
-                  struct chela_error *err) {
-    struct chela_run_opts opts = CHELA_RUN_OPTS(.approve = approve);
-    return ch_lane_begin(l, input, &opts, err);
-}
-
 bool ch_lane_was_interrupted(const struct ch_lane *l) {
     return !l->running && chela_session_status(l->session) == CHELA_SESSION_RUNNING;
 }
@@ -565,7 +559,10 @@ int ch_lane_for_request(struct ch_request *req, struct ch_lane_opts *o, struct c
     return rc < 0 ? rc : ch_lane_use(req->gw, o, out, err);
 }
 
-int ch_lane_converse(struct ch_lane *l, struct ch_client_history *h, struct chela_error *err) {
+int ch_lane_converse(struct ch_lane *l, struct ch_client_history *h, const char *traceparent,
+                     struct chela_error *err) {
+    struct chela_run_opts opts =
+        CHELA_RUN_OPTS(.approve = CHELA_APPROVE_DENY, .traceparent = traceparent);
     struct ch_msg *input;
     int rc = ch_client_history_finish(h, &input, err);
     if (rc < 0)
@@ -573,7 +570,7 @@ int ch_lane_converse(struct ch_lane *l, struct ch_client_history *h, struct chel
     for (size_t i = 0; rc == 0 && i < h->n; i++)
         rc = lane_restore_message(l, CH_TAKE(h->msgs[i]), err);
     if (rc == 0)
-        return ch_lane_start(l, input, CHELA_APPROVE_DENY, err);
+        return ch_lane_begin(l, input, &opts, err);
     ch_msg_free(input);
     return rc;
 }

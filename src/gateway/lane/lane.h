@@ -111,17 +111,16 @@ void ch_lane_unwatch(struct ch_lane_watcher *w);
 /* The functions below begin or continue runs. opts->on_event and opts->user are set by the
  * lane. */
 
-/* Begins a run with input, which is taken. approve: as in struct chela_run_opts. */
-int ch_lane_start(struct ch_lane *l, struct ch_msg *input, enum chela_approve approve,
-                  struct chela_error *err);
-/* The same with all options of a run. */
+/* Begins a run with input, which is taken. */
 int ch_lane_begin(struct ch_lane *l, struct ch_msg *input, struct chela_run_opts *opts,
                   struct chela_error *err);
 /* The same, or the input is queued, as the session's queue mode says. */
 int ch_lane_queue(struct ch_lane *l, struct ch_msg *input, struct chela_run_opts *opts,
                   struct chela_error *err);
-/* Begins a run of a temporary lane with a posted history, the last message as input. */
-int ch_lane_converse(struct ch_lane *l, struct ch_client_history *h, struct chela_error *err);
+/* Begins a run of a temporary lane with a posted history, the last message as input.
+ * traceparent: as in struct chela_run_opts. */
+int ch_lane_converse(struct ch_lane *l, struct ch_client_history *h, const char *traceparent,
+                     struct chela_error *err);
 /* chela_session_send: text begins a run, or joins or follows the one in progress. p NULL:
  * queued messages begin a run. */
 int ch_lane_send(struct ch_lane *l, struct ch_sv text, struct chela_run_opts *opts,

@@ -443,6 +443,7 @@ static struct ch_request *request_new(chela_gateway *gw, struct ch_exchange *x) 
     req->is_anthropic = is_anthropic(req->route, in);
     req->session = copy_header(req, "x-chela-session");
     req->last_id = copy_header(req, "last-event-id");
+    req->traceparent = copy_header(req, "traceparent");
     req->body = ch_arena_sv(&req->arena, ch_buf_sv(&in->body));
     ch_exchange_attach(x, request_on_gone, req);
     return req;

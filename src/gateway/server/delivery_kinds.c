@@ -1,11 +1,12 @@
 /* delivery_kinds.c -- see delivery_kinds.h. */
 #include "gateway/server/delivery_kinds.h"
 
+#include "gateway/chat/approval_decision.h"
 #include "gateway/lane/client_input.h"
 #include "gateway/lane/send_tool.h"
 
 const struct ch_delivery_kind *const ch_delivery_kinds[] = {
     &ch_delivery_event,  &ch_client_message, &ch_client_results,   &ch_client_answers,
     &ch_client_decision, &ch_client_cancel,  &ch_client_take_over, &ch_client_resume,
-    &ch_send_message,    NULL,
+    &ch_send_message,    &ch_chat_press,     NULL,
 };

@@ -215,7 +215,7 @@ static void channel_query(const struct chela_channel_request *r, chela_channel_r
                                                CH_SERVER_QUERY_MS, CH_SERVER_QUERY_MS}};
     int rc = ch_server_query(&d->rt->providers, &req, &body, &err);
     struct chela_channel_response answer = {.status = rc < 0 ? err.http_status : 200,
-                                            .why = rc < 0 ? err.message : NULL,
+                                            .why = rc < 0 && !err.http_status ? err.message : NULL,
                                             .body = ch_text(ch_buf_sv(&body)),
                                             .header = no_header};
     done(&answer, tag);

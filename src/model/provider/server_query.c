@@ -57,10 +57,13 @@ int ch_server_query(struct ch_providers *ps, const struct ch_http_request *req, 
             *err = a.err;
         return a.err.code;
     }
-    if (a.status < 200 || a.status >= 300)
-        return ch_fail(err, a.status == 401 || a.status == 403 ? CHELA_EAUTH : CHELA_EPROTO,
-                       "the server answered with HTTP status %d", a.status);
-    return CHELA_OK;
+    if (a.status >= 200 && a.status < 300)
+        return CHELA_OK;
+    rc = ch_fail(err, a.status == 401 || a.status == 403 ? CHELA_EAUTH : CHELA_EPROTO,
+                 "the server answered with HTTP status %d", a.status);
+    if (err)
+        err->http_status = a.status;
+    return rc;
 }
 
 /* A request to a path of the target's server, with its key and headers. */

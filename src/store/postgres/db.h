@@ -17,6 +17,7 @@ struct chela_store_db {
     char *url;    /* owned; may hold a password */
     char *shown;  /* owned: the URL for messages, without the password */
     bool read_only;
+    bool hears; /* the connection listens for news */
     int64_t version; /* version of the format, when the store was opened */
     bool again;      /* the last failure may be temporary: worth a retry */
     bool starting;   /* the server reports that it is not ready yet */

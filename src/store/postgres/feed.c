@@ -9,11 +9,14 @@
 #include "store/postgres/link.h"
 
 static int feed_listen(struct chela_store_db *db, struct chela_error *err) {
-    if (db->conn)
+    if (db->hears)
         return 0;
     ch_pg_start(db);
-    int rc = ch_pg_connect(db, err);
-    return rc < 0 ? rc : ch_pg_script(db, "LISTEN " CH_PG_CHANNEL, NULL, err);
+    int rc = db->conn ? 0 : ch_pg_connect(db, err);
+    if (rc == 0)
+        rc = ch_pg_script(db, "LISTEN " CH_PG_CHANNEL, NULL, err);
+    db->hears = rc == 0;
+    return rc;
 }
 
 static bool feed_tell(struct chela_store_db *db, chela_store_news_fn *fn, void *user) {

@@ -35,6 +35,7 @@ void ch_pg_start(struct chela_store_db *db) {
 void ch_pg_drop(struct chela_store_db *db) {
     PQfinish(db->conn);
     db->conn = NULL;
+    db->hears = false;
 }
 
 bool ch_pg_try_again(struct chela_store_db *db, unsigned attempt) {

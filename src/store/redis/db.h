@@ -35,6 +35,7 @@ struct chela_store_db {
     char *shown; /* owned: the URL for messages, without its password */
     char *note;  /* owned: guarantees that do not hold; NULL: none */
     bool read_only;
+    bool hears;      /* the connection has subscribed to news */
     bool again;      /* the last failure may be temporary: worth a retry */
     bool starting;   /* the server reports that it is not ready yet */
     char id[33];     /* of this writer */

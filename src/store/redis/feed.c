@@ -15,10 +15,10 @@ static int feed_subscribe(struct chela_store_db *db, struct chela_error *err) {
     struct ch_redis_cmd cmd = {0};
     redisReply *r = NULL;
 
-    if (db->conn)
+    if (db->hears)
         return 0;
     ch_redis_start(db);
-    int rc = ch_redis_connect(db, err);
+    int rc = db->conn ? 0 : ch_redis_connect(db, err);
     if (rc < 0)
         return rc;
     ch_redis_add_words(&cmd, "SUBSCRIBE");
@@ -28,6 +28,7 @@ static int feed_subscribe(struct chela_store_db *db, struct chela_error *err) {
     if (rc == 0)
         rc = ch_redis_receive(db, &r, err);
     freeReplyObject(r);
+    db->hears = rc == 0;
     return rc;
 }
 

@@ -34,6 +34,7 @@ void ch_redis_drop(struct chela_store_db *db) {
     if (db->conn)
         redisFree(db->conn);
     db->conn = NULL;
+    db->hears = false;
 }
 
 bool ch_redis_try_again(struct chela_store_db *db, unsigned attempt) {

@@ -285,6 +285,9 @@ static int redis_read_on_item(struct chela_store_db *db, const char *name, const
     };
 
     (void)db;
+    /* settled since its name was read: its data is gone */
+    if (strcmp(i.state, "done") == 0 || strcmp(i.state, "sent") == 0)
+        return 0;
     return w->fn(&i, w->user);
 }
 

@@ -431,10 +431,12 @@ static int add_outside(struct ch_registry *r, const struct chela_tool_opts *t,
     struct chela_tool_opts opts = *t;
     CH_BUF_AUTO description = {0};
 
-    ch_buf_add_str(&description, t->description);
-    if (outside->describe)
+    if (outside->describe) {
+        ch_buf_add_str(&description, t->description);
         outside->describe(settings, &description);
-    opts.description = ch_buf_str(&description);
+        opts.description = ch_buf_str(&description);
+        opts.flags &= ~CH_TOOL_CONSTANT;
+    }
     opts.user = settings;
     opts.release = release_settings;
     int rc = ch_function_add(r, &opts, err);
@@ -464,7 +466,7 @@ int ch_builtin_add_with(struct ch_registry *r, struct ch_tool_settings *settings
             continue;
         struct chela_tool_opts opts = *t;
         /* the tools accept more argument names than the schema */
-        opts.flags |= CHELA_TOOL_FORGIVING | CH_TOOL_CLOSED;
+        opts.flags |= CHELA_TOOL_FORGIVING | CH_TOOL_CLOSED | CH_TOOL_CONSTANT;
         int rc = outside ? add_outside(r, &opts, outside, settings, err)
                          : builtin_add_one(r, &opts, err);
         if (rc < 0)

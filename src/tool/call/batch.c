@@ -540,6 +540,7 @@ static struct ch_call_env batch_make_env(const struct ch_batch_opts *opts) {
         .memory = opts->memory,
         .sandbox = opts->sandbox,
         .jobs = opts->jobs,
+        .listener = opts->listener,
         .buffers = opts->buffers,
         .ask = opts->ops->ask ? batch_on_ask : NULL,
         .before = opts->ops->before ? on_before : NULL,

@@ -12,6 +12,7 @@
 #include "tool/registry/registry.h"
 
 struct ch_batch;
+struct ch_call_listener;
 struct ch_jobs;
 struct ch_sandbox_policy;
 struct ch_session_state;
@@ -120,6 +121,8 @@ struct ch_batch_opts {
     const struct chela_channel *channel; /* borrowed; channel of the tool `message`; NULL: none */
     /* borrowed; session state of tools (state.h); NULL: state lasts as long as the batch */
     struct ch_session_state *state;
+    /* borrowed, and what it points to (call_listener.h); NULL: none */
+    struct ch_call_listener *const *listener;
     const struct ch_batch_ops *ops;
     void *user;
 };

@@ -21,6 +21,7 @@
 #include "base/limits.h"
 #include "base/utf8.h"
 #include "tool/call/aftermath.h"
+#include "tool/call/call_listener.h"
 #include "tool/call/buffers.h"
 #include "tool/call/consent.h"
 #include "tool/registry/argument_validation.h"
@@ -324,7 +325,7 @@ static bool is_taken_anyway(chela_call *call, struct ch_buf *words) {
     struct ch_outcome o = {0};
 
     if (!(call->tool->flags & CHELA_TOOL_FORGIVING) ||
-        ch_contract_found_unknown(call->tool->contract))
+        ch_contract_found_unknown(ch_tool_contract(call->tool)))
         return false;
     int rc = call->tool->check(call, call->tool->user);
     if (call->answer.error_type)
@@ -337,15 +338,15 @@ static bool is_taken_anyway(chela_call *call, struct ch_buf *words) {
 
 static enum step fit_schema(chela_call *call) {
     CH_BUF_AUTO words = {0}, text = {0};
+    struct ch_contract *contract = ch_tool_contract(call->tool);
 
-    if (!call->tool->contract)
+    if (!contract)
         return STEP_ON;
     const struct ch_json *args = call->args;
     struct ch_sv arguments = call->arguments;
-    enum ch_fit fit =
-        ch_contract_check(call->tool->contract, &call->arena, &args, &arguments, &words);
+    enum ch_fit fit = ch_contract_check(contract, &call->arena, &args, &arguments, &words);
     if (call->tool->flags & CHELA_TOOL_FORGIVING && !call->tool->check) {
-        if (!ch_contract_found_unknown(call->tool->contract))
+        if (!ch_contract_found_unknown(contract))
             return STEP_ON; /* the tool itself validates the parameters that it knows */
     } else {
         call->args = args;
@@ -476,6 +477,9 @@ static void call_attempt(chela_call *call) {
     call->ran = call->working = true;
     call->suspended = false;
     ch_call_ref(call); /* reference of the work, until ch_call_worked */
+    struct ch_call_listener *listener = call->env->listener ? *call->env->listener : NULL;
+    if (listener)
+        listener->starting(listener, call);
     call->tool->ops->start(call);
 }
 

@@ -24,6 +24,7 @@
 #include "json/json.h"
 
 struct ch_aftermath;
+struct ch_call_listener;
 struct ch_buffers;
 struct ch_jobs;
 struct ch_program;
@@ -51,6 +52,7 @@ struct ch_call_env {
     struct ch_memory *memory;
     const struct ch_sandbox_policy *sandbox; /* as in struct ch_batch_opts */
     struct ch_jobs *jobs;
+    struct ch_call_listener *const *listener; /* as in struct ch_batch_opts */
     struct ch_buffers *buffers; /* as in struct ch_batch_opts */
     /* Ask the host; as in struct ch_batch_ops. */
     enum ch_before (*before)(chela_call *call, char **arguments, char **feedback);

@@ -189,7 +189,7 @@ static void deny_by_person(chela_call *call, const char *reason) {
     deny(call, ch_buf_str(&why));
 }
 
-int ch_consent_fits(const struct ch_tool *t, const char *arguments, struct chela_error *err) {
+int ch_consent_fits(struct ch_tool *t, const char *arguments, struct chela_error *err) {
     CH_ARENA_AUTO arena = {0};
     CH_BUF_AUTO words = {0};
     const struct ch_json *v;
@@ -200,8 +200,9 @@ int ch_consent_fits(const struct ch_tool *t, const char *arguments, struct chela
         return ch_fail(err, CHELA_EINVAL, "the arguments are not JSON: %s", why.message);
     if (v->type != CH_JSON_OBJECT)
         return ch_fail(err, CHELA_EINVAL, "the arguments of a call are a JSON object");
-    if (!t || !t->contract || (t->flags & CHELA_TOOL_FORGIVING) ||
-        ch_contract_check(t->contract, &arena, &v, &text, &words) != CH_FITS_NOT)
+    struct ch_contract *contract =
+        t && !(t->flags & CHELA_TOOL_FORGIVING) ? ch_tool_contract(t) : NULL;
+    if (!contract || ch_contract_check(contract, &arena, &v, &text, &words) != CH_FITS_NOT)
         return 0;
     return ch_fail(err, CHELA_EINVAL, "the new arguments of %s do not fit its schema: %s", t->name,
                    ch_buf_str(&words));

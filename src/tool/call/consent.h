@@ -12,7 +12,7 @@ bool ch_consent_holds(chela_call *call);
 
 /* Check arguments against the tool's schema. CHELA_EINVAL with the reason. t NULL: any
  * object is accepted. */
-int ch_consent_fits(const struct ch_tool *t, const char *arguments, struct chela_error *err);
+int ch_consent_fits(struct ch_tool *t, const char *arguments, struct chela_error *err);
 
 /* Request approval of an ASKING call. If the decision is immediate, the call is NEW again
  * or ENDED; otherwise it stays ASKING until ch_call_consent. */

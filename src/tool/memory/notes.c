@@ -106,16 +106,24 @@ static int newest_first(const void *a, const void *b) {
 static void add_days(struct reading *r) {
     int fd = ch_beneath_open(r->root, CH_NOTES_DIR, O_RDONLY | O_DIRECTORY);
     DIR *d = fd < 0 ? NULL : fdopendir(fd);
-    CH_AUTOFREE char **names = ch_malloc(CH_LIMIT_NOTE_FILES * sizeof(*names));
-    size_t n = 0;
+    CH_AUTOFREE char **names = NULL;
+    size_t n = 0, cap = 0;
     if (!d && fd >= 0)
         close(fd);
-    for (struct dirent *e; d && n < CH_LIMIT_NOTE_FILES && (e = readdir(d));)
-        if (is_markdown(e->d_name))
-            names[n++] = ch_strdup(e->d_name);
+    /* All names are listed before the newest are chosen: readdir has no order. */
+    for (struct dirent *e; d && n < CH_LIMIT_NOTE_NAMES && (e = readdir(d));) {
+        if (!is_markdown(e->d_name))
+            continue;
+        if (n == cap) {
+            cap = cap ? 2 * cap : 64;
+            names = ch_realloc(names, cap * sizeof(*names));
+        }
+        names[n++] = ch_strdup(e->d_name);
+    }
     if (d)
         closedir(d);
-    qsort(names, n, sizeof(*names), newest_first);
+    if (n)
+        qsort(names, n, sizeof(*names), newest_first);
     for (size_t i = 0; i < n; i++) {
         CH_BUF_AUTO path = {0};
         ch_buf_addf(&path, CH_NOTES_DIR "/%s", names[i]);

@@ -10,6 +10,7 @@
 #include "base/choice.h"
 #include "base/error.h"
 #include "base/limits.h"
+#include "base/log.h"
 #include "base/utf8.h"
 #include "base/wild.h"
 #include "base/opts.h"
@@ -18,6 +19,7 @@
 #include "tool/result/similar.h"
 #include "json/json.h"
 #include "json/writer.h"
+#include "model/message/ids.h"
 
 #define NAME_MAX_CHARS 64 /* limit that every vendor accepts */
 #define SUMMARY_MAX 200
@@ -35,12 +37,24 @@ void ch_tool_unref(struct ch_tool *t) {
         t->ops->free(t->impl);
     if (t->release)
         t->release(t->user);
-    ch_free(t->name);
-    ch_free(t->description);
+    if (!(t->flags & CH_TOOL_CONSTANT)) {
+        ch_free((char *)t->name);
+        ch_free((char *)t->description);
+        ch_free((char *)t->schema);
+    }
     ch_contract_free(t->contract);
-    ch_free(t->schema);
-    ch_free(t->summary);
     ch_free(t);
+}
+
+static bool needs_contract(unsigned flags, chela_tool_fn *check) {
+    return check || flags & CH_TOOL_CLOSED || !(flags & CHELA_TOOL_FORGIVING);
+}
+
+struct ch_contract *ch_tool_contract(struct ch_tool *t) {
+    if (!t->contract && t->flags & CH_TOOL_CONSTANT && needs_contract(t->flags, t->check) &&
+        ch_contract_new(ch_sv_str(t->schema), t->flags & CH_TOOL_CLOSED, &t->contract, NULL) < 0)
+        ch_log(CH_LOG_ERROR, "tool", "%s: the schema is wrong", t->name);
+    return t->contract;
 }
 
 static bool registry_name_ok(const char *name) {
@@ -136,30 +150,66 @@ void ch_registry_release(struct ch_registry *r) {
     for (size_t i = 0; i < r->n; i++)
         ch_tool_unref(r->tools[i]);
     ch_free(r->tools);
+    ch_free(r->slots);
     *r = (struct ch_registry){.revision = r->revision + 1};
+}
+
+void ch_registry_share(struct ch_registry *r, const struct ch_registry *from) {
+    *r = (struct ch_registry){
+        .n = from->n, .cap = from->n, .nslots = from->nslots, .revision = from->revision};
+    if (from->n)
+        r->tools = ch_memdup(from->tools, from->n * sizeof(*r->tools));
+    if (from->nslots)
+        r->slots = ch_memdup(from->slots, from->nslots * sizeof(*r->slots));
+    for (size_t i = 0; i < r->n; i++)
+        ch_tool_ref(r->tools[i]);
+}
+
+/* The slot of a name, or the free slot where the name belongs. */
+static uint32_t *registry_slot(const struct ch_registry *r, struct ch_sv name) {
+    size_t at = ch_hash(0, name) & (r->nslots - 1);
+
+    while (r->slots[at] && !ch_sv_is(name, r->tools[r->slots[at] - 1]->name))
+        at = (at + 1) & (r->nslots - 1);
+    return &r->slots[at];
+}
+
+/* Build the table anew; at most half of the slots are used. */
+static void registry_index(struct ch_registry *r) {
+    r->nslots = r->nslots ? r->nslots : 16;
+    while (r->nslots < 2 * r->cap)
+        r->nslots *= 2;
+    ch_free(r->slots);
+    r->slots = ch_alloc(r->nslots * sizeof(*r->slots));
+    for (size_t i = 0; i < r->n; i++)
+        *registry_slot(r, ch_sv_str(r->tools[i]->name)) = (uint32_t)i + 1;
 }
 
 static void registry_append(struct ch_registry *r, struct ch_tool *t) {
     if (r->n == r->cap) {
         r->cap = r->cap ? 2 * r->cap : 8;
         r->tools = ch_realloc(r->tools, r->cap * sizeof(*r->tools));
+        registry_index(r);
     }
+    *registry_slot(r, ch_sv_str(t->name)) = (uint32_t)r->n + 1;
     r->tools[r->n++] = t;
     r->revision++;
 }
 
 /* Set both the compact schema and the compiled one, or neither. */
-static int read_contract(const struct chela_tool_opts *o, char **schema,
+static int read_contract(const struct chela_tool_opts *o, const char **schema,
                          struct ch_contract **contract, struct chela_error *err) {
     struct chela_error why = {0};
     CH_AUTOFREE char *text = NULL;
 
+    *schema = o->schema;
+    if (o->flags & CH_TOOL_CONSTANT)
+        return 0;
     int rc = registry_read_schema(o->schema, o->name, &text, err);
     if (rc < 0)
         return rc;
-    bool closed = o->flags & CH_TOOL_CLOSED;
-    if (o->check || closed || !(o->flags & CHELA_TOOL_FORGIVING))
-        rc = ch_contract_new(ch_sv_str(text), closed, contract, &why);
+    if (needs_contract(o->flags, o->check))
+        rc = ch_contract_new(ch_sv_str(text), o->flags & CH_TOOL_CLOSED, contract, &why);
     if (rc < 0)
         return ch_fail(err, CHELA_EINVAL, "tool %s: schema: %s", o->name, why.message);
     *schema = CH_TAKE(text);
@@ -170,7 +220,7 @@ int ch_registry_add(struct ch_registry *r, const struct chela_tool_opts *opts,
                     const struct ch_tool_ops *ops, void *impl, struct chela_error *err) {
     struct chela_tool_opts o;
     struct ch_contract *contract = NULL;
-    char *schema = NULL;
+    const char *schema;
 
     int rc = registry_read_opts(opts, &o, err);
     if (rc == 0)
@@ -187,10 +237,10 @@ int ch_registry_add(struct ch_registry *r, const struct chela_tool_opts *opts,
 
     struct ch_tool *t = ch_alloc(sizeof(*t));
     atomic_init(&t->refs, 1);
-    t->name = ch_strdup(o.name);
-    t->description = ch_strdup(o.description ? o.description : "");
-    struct ch_sv summary = ch_first_sentence(ch_sv_str(t->description));
-    t->summary = ch_strndup(summary.p, summary.n);
+    bool constant = o.flags & CH_TOOL_CONSTANT;
+    t->name = constant ? o.name : ch_strdup(o.name);
+    t->description = constant ? o.description : ch_strdup(o.description ? o.description : "");
+    t->summary = ch_first_sentence(ch_sv_str(t->description));
     t->schema = schema;
     t->contract = contract;
     t->effect = o.effect;
@@ -209,23 +259,22 @@ int ch_registry_add(struct ch_registry *r, const struct chela_tool_opts *opts,
 }
 
 int ch_registry_remove(struct ch_registry *r, const char *name) {
-    for (size_t i = 0; i < r->n; i++) {
-        if (strcmp(r->tools[i]->name, name) != 0)
-            continue;
-        ch_tool_unref(r->tools[i]);
-        memmove(&r->tools[i], &r->tools[i + 1], (r->n - i - 1) * sizeof(*r->tools));
-        r->n--;
-        r->revision++;
-        return 0;
-    }
-    return CHELA_ENOENT;
+    size_t i = r->nslots ? *registry_slot(r, ch_sv_str(name)) : 0;
+
+    if (i-- == 0)
+        return CHELA_ENOENT;
+    ch_tool_unref(r->tools[i]);
+    memmove(&r->tools[i], &r->tools[i + 1], (r->n - i - 1) * sizeof(*r->tools));
+    r->n--;
+    r->revision++;
+    registry_index(r); /* later tools have moved */
+    return 0;
 }
 
 struct ch_tool *ch_registry_find(const struct ch_registry *r, struct ch_sv name) {
-    for (size_t i = 0; i < r->n; i++)
-        if (ch_sv_is(name, r->tools[i]->name))
-            return r->tools[i];
-    return NULL;
+    size_t i = r->nslots ? *registry_slot(r, name) : 0;
+
+    return i ? r->tools[i - 1] : NULL;
 }
 
 void ch_registry_similar(const struct ch_registry *r, const struct ch_policy *policy,

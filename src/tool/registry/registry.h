@@ -1,7 +1,7 @@
 /* registry.h -- the tools of one agent, in insertion order.
  *
- * Lookup is linear: an agent has tens of tools. A tool is reference counted, because a
- * running call may outlive the removal of its tool. */
+ * Lookup by name uses a hash table: an agent with MCP servers has thousands of tools. A
+ * tool is reference counted, because a running call may outlive the removal of its tool. */
 #ifndef CH_TOOL_REGISTRY_H
 #define CH_TOOL_REGISTRY_H
 #include "base/buf.h"
@@ -39,16 +39,20 @@ struct ch_tool_ops {
  * an error, even if the tool is FORGIVING. */
 #define CH_TOOL_CLOSED (1u << 30)
 
+/* A flag beside CHELA_TOOL_*: name, description and schema are constants of the program, and
+ * the schema is valid and compact. Such texts are neither copied nor checked, so that a
+ * thousand agents with the built-in tools cost no thousand copies. */
+#define CH_TOOL_CONSTANT (1u << 29)
+
 struct ch_tool {
     _Atomic unsigned refs;
-    char *name, *description; /* owned */
-    char *schema;             /* owned, compact JSON object */
-    /* owned: compiled schema; NULL: the tool is FORGIVING, and arguments are not validated */
-    struct ch_contract *contract;
-    char *summary;            /* owned: first sentence of the description */
+    const char *name, *description; /* owned, unless CH_TOOL_CONSTANT */
+    const char *schema;             /* the same; compact JSON object */
+    struct ch_contract *contract;   /* owned; use ch_tool_contract */
+    struct ch_sv summary;           /* first sentence of the description */
     enum chela_effect effect;
     enum chela_permission permission;
-    unsigned flags;                /* CHELA_TOOL_*, CH_TOOL_CLOSED */
+    unsigned flags;                /* CHELA_TOOL_*, CH_TOOL_* */
     int64_t timeout_ms;            /* resolved: 0 means no timeout */
     chela_tool_fn *check;          /* may be NULL */
     void *user;                    /* argument of check */
@@ -73,10 +77,14 @@ struct ch_tool {
 struct ch_registry {
     struct ch_tool **tools; /* owned array of references */
     size_t n, cap;
+    uint32_t *slots; /* owned: hash table of positions in tools, plus 1; 0: a free slot */
+    size_t nslots;   /* a power of two; 0: no table */
     uint64_t revision; /* incremented by every change */
 };
 
 void ch_registry_release(struct ch_registry *r);
+/* Fill an empty registry with references to the tools of another. */
+void ch_registry_share(struct ch_registry *r, const struct ch_registry *from);
 
 /* Add a tool made from opts. ops run it; NULL: the host does, and CHELA_TOOL_CLIENT
  * is set. impl is taken on success only. Refuses bad names, duplicate names
@@ -99,6 +107,9 @@ void ch_registry_defs(const struct ch_registry *r, struct ch_tool_def *out);
 static inline bool ch_tool_is_run(const struct ch_tool *t) { /* t may be NULL */
     return t && t->ops && t->ops->is_run;
 }
+/* The compiled schema. That of a constant schema is compiled by the first call of this
+ * function. NULL: the tool is FORGIVING, and arguments are not validated. Loop thread. */
+struct ch_contract *ch_tool_contract(struct ch_tool *t);
 void ch_tool_ref(struct ch_tool *t);
 void ch_tool_unref(struct ch_tool *t);
 

@@ -128,7 +128,8 @@ static void test_what_the_vendor_made(void **state) {
                                            .name = STR("web_search"),
                                            .arguments = STR("{\"query\":\"q\"}"),
                                            .result = STR("found")}},
-          "{\"sessionUpdate\":\"tool_call\",\"toolCallId\":\"s1\",\"title\":\"Search the web for q\","
+          "{\"sessionUpdate\":\"tool_call\",\"toolCallId\":\"s1\","
+          "\"title\":\"Search the web for q\","
           "\"kind\":\"search\",\"rawInput\":{\"query\":\"q\"},\"content\":[{\"type\":\"content\","
           "\"content\":{\"type\":\"text\",\"text\":\"found\"}}],\"status\":\"completed\"}\n");
     shows(&shown,
@@ -140,7 +141,8 @@ static void test_what_the_vendor_made(void **state) {
           "\"mimeType\":\"image/png\",\"data\":\"AAAA\",\"uri\":\"file:///w/media/a.png\"}}\n");
     shows(&shown,
           &(struct chela_event){.type = CHELA_EV_MEDIA,
-                                .made = {.media_type = STR("video/mp4"), .url = STR("https://v/1")}},
+                                .made = {.media_type = STR("video/mp4"),
+                                         .url = STR("https://v/1")}},
           "{\"sessionUpdate\":\"agent_message_chunk\",\"content\":{\"type\":\"resource_link\","
           "\"mimeType\":\"video/mp4\",\"name\":\"video/mp4\",\"uri\":\"https://v/1\"}}\n");
 }

@@ -34,7 +34,8 @@ static const struct {
      ASKS(CALL("1") "," CALL("2")) "," RESULT("2") "," RESULT("1"),
      "assistant:f_1(),f_2();results:f_1=r1,f_2=r2;|"},
     {"results without ids come in the order of the calls",
-     ASKS(CALL("1") "," CALL("2") "," CALL("3")) "," NAMELESS("a") "," RESULT("2") "," NAMELESS("b"),
+     ASKS(CALL("1") "," CALL("2") "," CALL("3")) "," NAMELESS("a") "," RESULT("2") ","
+     NAMELESS("b"),
      "assistant:f_1(),f_2(),f_3();results:f_1=a,f_2=r2,f_3=b;|"},
     {"words after results", ASKS(CALL("1")) "," RESULT("1") "," USER,
      "assistant:f_1();results:f_1=r1;user:hi;|"},

@@ -51,10 +51,40 @@ static void test_nul_inside(void **state) {
     ch_free(got);
 }
 
+/* Puts each element between bars, and stops at "stop". */
+static int see_element(const char *element, size_t len, void *user) {
+    strncat(user, element, len);
+    strcat(user, "|");
+    return len == 6 && memcmp(element, "\"stop\"", 6) == 0 ? 7 : 0;
+}
+
+static void test_each(void **state) {
+    static const struct {
+        const char *json, *seen;
+        int want;
+    } rows[] = {
+        {"[]", "", 0},
+        {" [ 1 , {\"a\": [2]} ,\"x\\n\", null ] ", "1|{\"a\": [2]}|\"x\\n\"|null|", 0},
+        {"[1,\"stop\",2]", "1|\"stop\"|", 7},
+        {"{\"a\":1}", "", CHELA_EPARSE},
+        {"", "", CHELA_EPARSE},
+        {"[1,2", "1|2|", CHELA_EPARSE},
+        {"[1] x", "1|", CHELA_EPARSE},
+    };
+    (void)state;
+    for (size_t i = 0; i < CH_LEN(rows); i++) {
+        char seen[100] = "";
+        int rc = chela_json_each(rows[i].json, strlen(rows[i].json), see_element, seen);
+        if (rc != rows[i].want || strcmp(seen, rows[i].seen) != 0)
+            fail_msg("%s: got %d and '%s'", rows[i].json, rc, seen);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_table),
         cmocka_unit_test(test_nul_inside),
+        cmocka_unit_test(test_each),
     };
     return cmocka_run_group_tests_name("json/get", tests, NULL, NULL);
 }

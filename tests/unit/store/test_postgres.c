@@ -141,6 +141,12 @@ static void test_other_formats(void **state) {
     reset();
 }
 
+static void test_news(void **state) {
+    (void)state;
+    reset();
+    served_check_news(modules, url);
+}
+
 static void test_read_only(void **state) {
     struct chela_store_change c = {.kind = CHELA_STORE_TITLE, .key = "a", .data = "x", .n = 1};
     struct chela_error err;
@@ -190,6 +196,7 @@ int main(void) {
         cmocka_unit_test(test_no_way_in),
         cmocka_unit_test(test_a_server_that_is_starting),
         cmocka_unit_test(test_other_formats),
+        cmocka_unit_test(test_news),
         cmocka_unit_test(test_read_only),
     };
     if (!modules_have("store-postgres") || !pgserver_installed()) {

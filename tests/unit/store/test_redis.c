@@ -127,6 +127,12 @@ static void test_other_formats(void **state) {
     reset();
 }
 
+static void test_news(void **state) {
+    (void)state;
+    reset();
+    served_check_news(modules, url);
+}
+
 static void test_read_only(void **state) {
     struct chela_store_change c = {.kind = CHELA_STORE_TITLE, .key = "a", .data = "x", .n = 1};
     struct chela_error err;
@@ -401,6 +407,7 @@ int main(void) {
         cmocka_unit_test(test_no_way_in),
         cmocka_unit_test(test_a_password_in_a_file),
         cmocka_unit_test(test_other_formats),
+        cmocka_unit_test(test_news),
         cmocka_unit_test(test_read_only),
         cmocka_unit_test(test_notes),
         cmocka_unit_test(test_sessions_end_by_themselves),

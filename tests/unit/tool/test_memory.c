@@ -154,6 +154,29 @@ static void test_reach(void **state) {
     close_kit(&k, s);
 }
 
+/* Among more files than are read, the newest are read, whatever the order of the
+ * directory. */
+static void test_newest(void **state) {
+    enum { FILES = CH_LIMIT_NOTE_FILES + 100 };
+    struct kit k;
+    struct ch_tool_settings *s = open_kit(&k, NULL);
+    char name[32], text[32];
+    (void)state;
+    kit_mkdir(&k, "memory");
+    for (int i = FILES - 1; i >= 0; i--) {
+        snprintf(name, sizeof(name), "memory/day%05d.md", i);
+        snprintf(text, sizeof(text), "- word%05d\n", i);
+        kit_put(&k, name, text);
+    }
+    for (int i = FILES - CH_LIMIT_NOTE_FILES; i < FILES; i += 97) {
+        snprintf(text, sizeof(text), "{\"query\":\"word%05d\"}", i);
+        snprintf(name, sizeof(name), "day%05d.md", i);
+        has(kit_call(&k, "memory_search", text), name);
+    }
+    lacks(kit_call(&k, "memory_search", "{\"query\":\"word00000\"}"), "day00000.md");
+    close_kit(&k, s);
+}
+
 /* Links out of the workspace are not followed, and much is cut. */
 static void test_bounds(void **state) {
     struct kit k;
@@ -260,7 +283,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_not_offered), cmocka_unit_test(test_search),
         cmocka_unit_test(test_reach),       cmocka_unit_test(test_bounds),
-        cmocka_unit_test(test_this_run),
+        cmocka_unit_test(test_this_run),    cmocka_unit_test(test_newest),
         cmocka_unit_test(test_write),       cmocka_unit_test(test_write_stays_inside),
         cmocka_unit_test(test_settings),    cmocka_unit_test(test_inject_setting),
     };

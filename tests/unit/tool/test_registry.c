@@ -2,6 +2,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include <cmocka.h>
@@ -97,7 +98,7 @@ static void test_texts(void **state) {
             CHELA_TOOL_OPTS(.name = name, .fn = nothing, .description = texts[i].description,
                             .schema = "{ \"properties\" : { \"x\": {\"type\":\"string\"} } }");
         assert_int_equal(ch_function_add(&r, &opts, NULL), 0);
-        assert_string_equal(r.tools[i]->summary, texts[i].summary);
+        assert_true(ch_sv_is(r.tools[i]->summary, texts[i].summary));
     }
     ch_registry_defs(&r, defs);
     assert_true(ch_sv_is(defs[0].name, "a"));
@@ -238,13 +239,68 @@ static void test_all_builtins(void **state) {
     ch_registry_release(&r);
 }
 
+/* The registry trusts the texts of built-in tools (CH_TOOL_CONSTANT): the schemas are valid,
+ * and as compact as the registry would make them. */
+static void test_constants(void **state) {
+    struct ch_registry r = {0};
+
+    (void)state;
+    for (const struct chela_tool_opts *t = ch_builtin_tools; t->name; t++) {
+        struct chela_tool_opts opts = *t;
+        opts.fn = t->flags & CHELA_TOOL_CLIENT ? NULL : nothing;
+        opts.flags |= CHELA_TOOL_FORGIVING | CH_TOOL_CLOSED;
+        assert_int_equal(ch_function_add(&r, &opts, NULL), 0);
+        struct ch_tool *copy = r.tools[r.n - 1];
+        assert_non_null(copy->contract);
+        assert_string_equal(copy->schema, t->schema);
+        assert_non_null(t->description);
+        opts.flags |= CH_TOOL_CONSTANT;
+        assert_int_equal(ch_registry_remove(&r, t->name), 0);
+        assert_int_equal(ch_function_add(&r, &opts, NULL), 0);
+        struct ch_tool *constant = r.tools[r.n - 1];
+        assert_ptr_equal(constant->schema, t->schema);
+        assert_null(constant->contract);
+        assert_non_null(ch_tool_contract(constant));
+    }
+    ch_registry_release(&r);
+}
+
+/* Names are found whatever was added and removed before. */
+static void test_many(void **state) {
+    enum { MANY = 500 };
+    struct ch_registry r = {0};
+    char name[16];
+
+    (void)state;
+    assert_null(ch_registry_find(&r, CH_SV("t0")));
+    assert_int_equal(ch_registry_remove(&r, "t0"), CHELA_ENOENT);
+    for (int i = 0; i < MANY; i++) {
+        snprintf(name, sizeof(name), "t%d", i);
+        struct chela_tool_opts opts = CHELA_TOOL_OPTS(.name = name, .fn = nothing);
+        assert_int_equal(ch_function_add(&r, &opts, NULL), 0);
+        assert_int_equal(ch_function_add(&r, &opts, NULL), CHELA_EEXIST);
+    }
+    for (int i = 0; i < MANY; i += 3) {
+        snprintf(name, sizeof(name), "t%d", i);
+        assert_int_equal(ch_registry_remove(&r, name), 0);
+    }
+    for (int i = 0; i < MANY; i++) {
+        snprintf(name, sizeof(name), "t%d", i);
+        struct ch_tool *t = ch_registry_find(&r, ch_sv_str(name));
+        assert_int_equal(t == NULL, i % 3 == 0);
+        assert_true(!t || strcmp(t->name, name) == 0);
+    }
+    ch_registry_release(&r);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_adding),   cmocka_unit_test(test_who_runs_it),
         cmocka_unit_test(test_texts),    cmocka_unit_test(test_timeouts),
         cmocka_unit_test(test_removing), cmocka_unit_test(test_similar),
         cmocka_unit_test(test_patterns), cmocka_unit_test(test_builtins),
-        cmocka_unit_test(test_all_builtins),
+        cmocka_unit_test(test_all_builtins), cmocka_unit_test(test_constants),
+        cmocka_unit_test(test_many),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

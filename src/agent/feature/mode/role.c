@@ -57,8 +57,8 @@ static void remove_tools(chela_agent *a, bool all) {
         CH_AUTOFREE char *copy = ch_strndup(name.p, name.n);
         ch_registry_remove(&a->registry, copy);
     }
-    while (all && a->registry.n)
-        ch_registry_remove(&a->registry, a->registry.tools[0]->name);
+    if (all)
+        ch_registry_release(&a->registry);
 }
 
 /* Keeps only the hooks of tool calls: hooks of model calls and of the end belong to the run

@@ -1,0 +1,39 @@
+/* markdown.c -- see markdown.h. */
+#include "channel/kit/markdown.h"
+
+static bool kit_is_fence(struct ch_sv line) {
+    struct ch_sv s = ch_sv_trim(line);
+    return ch_sv_starts(s, "```") || ch_sv_starts(s, "~~~");
+}
+
+static bool kit_is_row(struct ch_sv line) {
+    struct ch_sv s = ch_sv_trim(line);
+    return s.n > 1 && s.p[0] == '|' && s.p[s.n - 1] == '|';
+}
+
+/* Whether a line after another one is joined with it: neither is empty, and it begins nothing. */
+static bool kit_folds(struct ch_sv line, struct ch_sv next) {
+    struct ch_sv s = ch_sv_trim(next);
+    return ch_sv_trim(line).n && s.n && line.p[0] != '#' && s.p[0] != '#' && !kit_is_fence(next) &&
+           !kit_is_row(next);
+}
+
+void ch_kit_format(struct ch_buf *out, struct ch_sv text, bool breaks) {
+    bool code = false, table = false;
+    while (text.p && text.n) {
+        struct ch_sv line = ch_sv_split(&text, '\n'), rest = text;
+        struct ch_sv next = rest.p ? ch_sv_split(&rest, '\n') : ch_sv("", 0);
+        bool fence = kit_is_fence(line), row = !code && !fence && kit_is_row(line);
+        if (row != table)
+            ch_buf_add_str(out, "```\n");
+        table = row;
+        ch_buf_add_sv(out, line);
+        if (breaks && !fence && !code && !row && kit_folds(line, next))
+            ch_buf_add_str(out, "  ");
+        code ^= fence;
+        if (text.p || code || table)
+            ch_buf_addc(out, '\n');
+    }
+    if (table || code)
+        ch_buf_add_str(out, "```");
+}

@@ -1,0 +1,285 @@
+/* wecom_line.c -- the long connection: frames and their answers.
+ *
+ *   open --aibot_subscribe--> subscribed --> messages and events in; frames out, each answered
+ *
+ * A bot has one connection. If another one is opened, the service says so on the old one and
+ * ends it; connecting again at once would end the other one. Of the frames with the same request
+ * id one is in progress at a time. */
+#include <stdio.h>
+
+#include "channel/wecom/wecom.h"
+
+#define ANSWER_MS 10000 /* for the answer to a frame, and for a connection */
+#define TAKEN_MS 300000 /* another connection has taken over */
+#define LIMITED_MS 60000
+#define BUSY_MS 2000
+#define SWEEP_MS 1000
+
+struct wecom_frame {
+    struct ch_kit_job job; /* in the channel's frames */
+    char *req;             /* owned */
+    struct ch_buf text;
+    int64_t until; /* ms */
+    bool sent;
+    ch_wecom_fn *fn;
+    void *user;
+};
+
+static int64_t line_now(const struct ch_wecom *w) {
+    return w->host->now(w->host->user);
+}
+
+static void frame_free(struct ch_kit_job *job) {
+    struct wecom_frame *f = CH_CONTAINER(job, struct wecom_frame, job);
+    ch_free(f->req);
+    ch_buf_release(&f->text);
+    ch_free(f);
+}
+
+static void frame_end(struct wecom_frame *f, const struct ch_wecom_answer *a) {
+    ch_wecom_fn *fn = f->fn;
+    void *user = f->user;
+    ch_kit_job_end(&f->job);
+    if (fn)
+        fn(a, user);
+}
+
+static void frame_fail(struct wecom_frame *f, const char *why) {
+    frame_end(f, &(struct ch_wecom_answer){.what = CHELA_RECEIPT_UNCERTAIN, .why = why});
+}
+
+void ch_wecom_judge(int64_t code, struct ch_sv message, struct ch_arena *a,
+                    struct ch_wecom_answer *out) {
+    bool limited = code == 45009 || code == 45033 || code == 45047 ||
+                   ch_sv_contains_nocase(message, "freq") ||
+                   ch_sv_contains_nocase(message, "limit");
+    bool busy = code == -1 || code == 6000 || code == 50001 ||
+                ch_sv_contains_nocase(message, "system error");
+    *out = (struct ch_wecom_answer){.code = code};
+    if (!code)
+        return;
+    out->what = limited || busy ? CHELA_RECEIPT_UNCERTAIN : CHELA_RECEIPT_REFUSED;
+    out->wait_ms = limited ? LIMITED_MS : busy ? BUSY_MS : 0;
+    out->why = ch_arena_printf(a, "error %lld: %.*s", (long long)code, (int)CH_MIN(message.n, 200u),
+                               message.n ? message.p : "");
+}
+
+/* --- frames out */
+
+static bool line_is_busy(const struct ch_wecom *w, const char *req) {
+    for (CH_LIST_EACH(k, &w->frames)) {
+        const struct wecom_frame *f = CH_CONTAINER(k, struct wecom_frame, job.link);
+        if (f->sent && strcmp(f->req, req) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void line_flush(struct ch_wecom *w) {
+    if (!w->subscribed)
+        return;
+    for (CH_LIST_EACH(k, &w->frames)) {
+        struct wecom_frame *f = CH_CONTAINER(k, struct wecom_frame, job.link);
+        if (f->sent || line_is_busy(w, f->req))
+            continue;
+        f->sent = ch_dial_send(&w->dial, ch_buf_sv(&f->text));
+        f->until = f->sent ? line_now(w) + ANSWER_MS : f->until;
+    }
+}
+
+static void line_write(struct ch_buf *out, const char *cmd, const char *req, struct ch_sv body) {
+    struct ch_jw j = ch_jw(out);
+    ch_jw_begin(&j, '{');
+    ch_jw_kcstr(&j, "cmd", cmd);
+    ch_jw_key(&j, "headers");
+    ch_jw_begin(&j, '{');
+    ch_jw_kcstr(&j, "req_id", req);
+    ch_jw_end(&j, '}');
+    if (body.n)
+        ch_jw_kraw(&j, "body", body);
+    ch_jw_end(&j, '}');
+}
+
+/* CMD_TIME_RANDOM, as the service's own client makes them. */
+static char *line_req(const struct ch_wecom *w, const char *cmd) {
+    unsigned char random[8];
+    CH_BUF_AUTO id = {0};
+    w->host->random(random, sizeof(random), w->host->user);
+    ch_buf_addf(&id, "%s_%lld_", cmd, (long long)line_now(w));
+    for (size_t i = 0; i < sizeof(random); i++)
+        ch_buf_addf(&id, "%02x", random[i]);
+    return ch_buf_take(&id);
+}
+
+void ch_wecom_send(struct ch_wecom *w, const char *cmd, const char *req, struct ch_sv body,
+                   ch_wecom_fn *fn, void *user) {
+    struct wecom_frame *f = ch_alloc(sizeof(*f));
+    f->req = req ? ch_strdup(req) : line_req(w, cmd);
+    f->fn = fn;
+    f->user = user;
+    f->until = line_now(w) + ANSWER_MS;
+    line_write(&f->text, cmd, f->req, body);
+    ch_kit_job_begin(&w->frames, &f->job, frame_free);
+    line_flush(w);
+}
+
+static void line_sweep(void *tag) {
+    struct ch_wecom *w = tag;
+    int64_t now = line_now(w);
+    struct ch_link *next;
+    w->host->timer_start(&w->sweep, SWEEP_MS, line_sweep, w, w->host->user);
+    for (struct ch_link *k = w->frames.head.next; k != &w->frames.head; k = next) {
+        struct wecom_frame *f = CH_CONTAINER(k, struct wecom_frame, job.link);
+        next = k->next;
+        if (now < f->until)
+            continue;
+        frame_fail(f, f->sent ? "the service did not answer" : "there is no connection");
+        next = w->frames.head.next; /* the callback may have changed the list */
+    }
+    line_flush(w);
+    if (w->url)
+        ch_wecom_streams_sweep(w);
+    else
+        ch_wecom_hook_sweep(w);
+}
+
+/* --- frames in */
+
+static void line_answer(struct ch_wecom *w, const struct ch_json *v, struct ch_sv req) {
+    CH_ARENA_AUTO arena = {0};
+    struct ch_wecom_answer a;
+    for (CH_LIST_EACH(k, &w->frames)) {
+        struct wecom_frame *f = CH_CONTAINER(k, struct wecom_frame, job.link);
+        if (!f->sent || !ch_sv_is(req, f->req))
+            continue;
+        ch_wecom_judge(ch_json_int(ch_json_get(v, "errcode"), -1), ch_json_get_str(v, "errmsg"),
+                       &arena, &a);
+        a.body = ch_json_get(v, "body");
+        frame_end(f, &a);
+        line_flush(w);
+        return;
+    }
+}
+
+static void line_on_subscribed(struct ch_wecom *w, const struct ch_json *v) {
+    int64_t code = ch_json_int(ch_json_get(v, "errcode"), -1);
+    struct ch_sv why = ch_json_get_str(v, "errmsg");
+    char line[300];
+    if (code) {
+        snprintf(line, sizeof(line), "the service refuses the bot: error %lld: %.*s",
+                 (long long)code, (int)CH_MIN(why.n, 200u), why.n ? why.p : "");
+        ch_dial_lost(&w->dial, line, 0);
+        return;
+    }
+    w->subscribed = true;
+    ch_dial_ready(&w->dial);
+    line_flush(w);
+}
+
+static void line_on_stored(int rc, const struct chela_error *err, void *tag) {
+    const struct ch_wecom *w = tag;
+    if (rc < 0 && rc != CHELA_EEXIST)
+        w->host->log(CHELA_LOG_ERROR, err ? err->message : "a message cannot be stored",
+                     w->host->user);
+}
+
+static void line_message(struct ch_wecom *w, const struct ch_json *body, const char *req) {
+    CH_ARENA_AUTO a = {0};
+    struct chela_channel_message m;
+    if (!ch_wecom_read(body, &a, &m))
+        return;
+    m.handle = ch_arena_printf(&a, "%lld %s", (long long)line_now(w), req);
+    w->host->message(&m, line_on_stored, w, w->host->user);
+}
+
+static void line_event(struct ch_wecom *w, const struct ch_json *body, const char *req) {
+    struct ch_sv type = ch_json_get_str(ch_json_get(body, "event"), "eventtype");
+    if (ch_sv_is(type, "disconnected_event"))
+        ch_dial_lost(&w->dial, "another connection of the bot has taken over", TAKEN_MS);
+    else if (ch_sv_is(type, "template_card_event"))
+        ch_wecom_press(w, body, req);
+}
+
+static void line_on_frame(const struct ch_json *v, void *user) {
+    struct ch_wecom *w = user;
+    CH_ARENA_AUTO a = {0};
+    struct ch_sv cmd = ch_json_get_str(v, "cmd");
+    const struct ch_json *body = ch_json_get(v, "body");
+    const char *req = ch_kit_word(ch_json_get(v, "headers"), "req_id", &a);
+    if (!req || strlen(req) > 200)
+        return;
+    w->host->seen(w->host->user);
+    if (cmd.n && !w->subscribed)
+        return;
+    if (cmd.n)
+        ch_dial_works(&w->dial);
+    if (ch_sv_is(cmd, "aibot_msg_callback"))
+        line_message(w, body, req);
+    else if (ch_sv_is(cmd, "aibot_event_callback"))
+        line_event(w, body, req);
+    else if (!cmd.n && ch_sv_starts(ch_sv_str(req), "aibot_subscribe") && !w->subscribed)
+        line_on_subscribed(w, v);
+    else if (!cmd.n)
+        line_answer(w, v, ch_sv_str(req));
+}
+
+/* --- the connection */
+
+static void line_connect(void *user) {
+    struct ch_wecom *w = user;
+    ch_dial_open(&w->dial, w->url);
+}
+
+static void line_on_open(void *user) {
+    struct ch_wecom *w = user;
+    CH_BUF_AUTO body = {0}, out = {0};
+    CH_AUTOFREE char *req = line_req(w, "aibot_subscribe");
+    struct ch_jw j = ch_jw(&body);
+    ch_jw_begin(&j, '{');
+    ch_jw_kcstr(&j, "bot_id", w->bot);
+    ch_jw_kcstr(&j, "secret", w->secret);
+    ch_jw_end(&j, '}');
+    line_write(&out, "aibot_subscribe", req, ch_buf_sv(&body));
+    ch_dial_send(&w->dial, ch_buf_sv(&out));
+}
+
+static void line_beat(void *user) {
+    struct ch_wecom *w = user;
+    CH_BUF_AUTO out = {0};
+    CH_AUTOFREE char *req = line_req(w, "ping");
+    line_write(&out, "ping", req, ch_sv("", 0));
+    ch_dial_send(&w->dial, ch_buf_sv(&out));
+}
+
+/* What was sent may have arrived: the outcome is not known. */
+static void line_on_gone(void *user) {
+    struct ch_wecom *w = user;
+    struct ch_link *next;
+    w->subscribed = false;
+    for (struct ch_link *k = w->frames.head.next; k != &w->frames.head; k = next) {
+        struct wecom_frame *f = CH_CONTAINER(k, struct wecom_frame, job.link);
+        next = k->next;
+        if (f->sent)
+            f->until = 0; /* the sweep ends it */
+    }
+}
+
+void ch_wecom_line_open(struct ch_wecom *w) {
+    static const struct ch_dial_ops ops = {.connect = line_connect,
+                                           .open = line_on_open,
+                                           .message = line_on_frame,
+                                           .beat = line_beat,
+                                           .gone = line_on_gone,
+                                           .beat_ms = 30000,
+                                           .silent_ms = 75000};
+    ch_dial_init(&w->dial, w->host, &ops, w);
+    if (w->url)
+        ch_dial_start(&w->dial, 0);
+    w->host->timer_start(&w->sweep, SWEEP_MS, line_sweep, w, w->host->user);
+}
+
+void ch_wecom_line_release(struct ch_wecom *w) {
+    ch_dial_leave(&w->dial);
+    ch_dial_hang_up(&w->dial);
+    ch_kit_jobs_release(&w->frames);
+}

@@ -1,0 +1,293 @@
+/* exporter.c -- see exporter.h. */
+#include "otel/exporter.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/error.h"
+#include "base/limits.h"
+#include "base/redact.h"
+#include "otel/conventions.h"
+#include "otel/otlp.h"
+
+struct item {
+    struct item *next;
+    size_t n;
+    char bytes[];
+};
+
+struct ch_otel_exporter {
+    struct ch_loop *loop;
+    struct ch_transport *transport;
+    enum ch_otel_signal signal;
+    const struct ch_otel_signal_settings *settings;
+    struct ch_otel_frame frame;
+    struct item *first, **last; /* owned: the queue, oldest first */
+    size_t n, bytes;
+    struct ch_buf body; /* the request in flight, or the one to repeat */
+    size_t in_body;     /* items in `body`; 0: none */
+    struct ch_sv view;
+    struct ch_http_request request;
+    struct ch_http_call *call; /* NULL: nothing is being sent */
+    struct ch_timer timer;     /* the batch's time, or the delay of a repetition */
+    unsigned attempts;         /* of the request in `body` */
+    int status;
+    int64_t retry_after_ms; /* that the collector asked for; 0: nothing */
+    struct ch_buf response;
+    bool flushing;
+    uint64_t lost, told; /* items; of them, mentioned in the log */
+    int64_t told_at;
+};
+
+/* --- requests */
+
+void ch_otel_write_export(struct ch_buf *out, bool json, enum ch_otel_signal signal,
+                          const struct ch_otel_frame *frame, const struct ch_sv *items, size_t n) {
+    static const struct {
+        enum ch_otlp_field resource, scope, item;
+    } rows[CH_OTEL_SIGNALS] = {
+        [CH_OTEL_TRACES] = {CH_OTLP_RESOURCE_SPANS, CH_OTLP_SCOPE_SPANS, CH_OTLP_SPANS},
+        [CH_OTEL_METRIC_SIGNAL] = {CH_OTLP_RESOURCE_METRICS, CH_OTLP_SCOPE_METRICS,
+                                   CH_OTLP_METRICS},
+        [CH_OTEL_LOGS] = {CH_OTLP_RESOURCE_LOGS, CH_OTLP_SCOPE_LOGS, CH_OTLP_LOG_RECORDS},
+    };
+    struct ch_otlp w = ch_otlp_begin(out, json);
+    ch_otlp_open(&w, rows[signal].resource);
+    ch_otlp_message(&w, CH_OTLP_RESOURCE, frame->resource);
+    ch_otlp_open(&w, rows[signal].scope);
+    ch_otlp_message(&w, CH_OTLP_SCOPE, frame->scope);
+    for (size_t i = 0; i < n; i++)
+        ch_otlp_message(&w, rows[signal].item, items[i]);
+    ch_otlp_text(&w, CH_OTLP_SCHEMA_URL, CH_SV(CH_OTEL_SCHEMA_URL));
+    ch_otlp_close(&w);
+    ch_otlp_close(&w);
+    ch_otlp_finish(&w);
+}
+
+/* --- the queue */
+
+static void tell_losses(struct ch_otel_exporter *e, const char *why) {
+    int64_t now = ch_mono_ms(ch_loop_clock(e->loop));
+    if (e->lost == e->told || (e->told && now < e->told_at + CH_DEFAULT_OTEL_TELL_MS))
+        return;
+    ch_log(CH_LOG_WARN, "telemetry", "%" PRIu64 " %s were not exported: %s", e->lost - e->told,
+           ch_otel_signal_name(e->signal), why);
+    e->told = e->lost;
+    e->told_at = now;
+}
+
+static void lose(struct ch_otel_exporter *e, size_t n, const char *why) {
+    e->lost += n;
+    tell_losses(e, why);
+}
+
+static struct item *take_first(struct ch_otel_exporter *e) {
+    struct item *i = e->first;
+    e->first = i->next;
+    if (!e->first)
+        e->last = &e->first;
+    e->n--;
+    e->bytes -= i->n;
+    return i;
+}
+
+/* Moves the oldest items of the queue into the body of a request. */
+static void fill_body(struct ch_otel_exporter *e) {
+    struct item *taken[CH_DEFAULT_OTEL_BATCH];
+    struct ch_sv views[CH_DEFAULT_OTEL_BATCH] = {{0}};
+    size_t n = 0, bytes = 0, most = CH_MIN(e->settings->batch, CH_LEN(taken));
+    while (e->first && n < most && (n == 0 || bytes + e->first->n <= CH_LIMIT_OTEL_BODY)) {
+        taken[n] = take_first(e);
+        views[n] = ch_sv(taken[n]->bytes, taken[n]->n);
+        bytes += taken[n++]->n;
+    }
+    ch_buf_clear(&e->body);
+    ch_otel_write_export(&e->body, e->settings->json, e->signal, &e->frame, views, n);
+    for (size_t i = 0; i < n; i++)
+        ch_free(taken[i]);
+    e->in_body = n;
+    e->attempts = 0;
+}
+
+static void exporter_send(struct ch_otel_exporter *e);
+
+static void exporter_on_timer(struct ch_timer *t) {
+    exporter_send(CH_CONTAINER(t, struct ch_otel_exporter, timer));
+}
+
+/* What comes next: the next batch at once, or when its time has come. */
+static void schedule(struct ch_otel_exporter *e) {
+    if (e->call || e->in_body)
+        return;
+    if (!e->n) {
+        e->flushing = false;
+        return;
+    }
+    if (e->flushing || e->n >= e->settings->batch)
+        exporter_send(e);
+    else if (!ch_timer_armed(&e->timer))
+        ch_timer_start(e->loop, &e->timer, e->settings->delay_ms, exporter_on_timer);
+}
+
+/* --- the response */
+
+static void exporter_on_head(const struct ch_http_head *head, void *user) {
+    struct ch_otel_exporter *e = user;
+    struct ch_sv after = ch_header_find(head->headers, head->nheaders, "retry-after");
+    e->status = head->status;
+    e->retry_after_ms = 0;
+    for (size_t i = 0; i < after.n && i < 6 && after.p[i] >= '0' && after.p[i] <= '9'; i++)
+        e->retry_after_ms = 10 * e->retry_after_ms + 1000 * (after.p[i] - '0');
+}
+
+static void exporter_on_data(struct ch_sv data, void *user) {
+    struct ch_otel_exporter *e = user;
+    if (e->response.n + data.n <= CH_LIMIT_OTEL_RESPONSE)
+        ch_buf_add_sv(&e->response, data);
+}
+
+static bool may_repeat(const struct ch_otel_exporter *e, const struct chela_error *err) {
+    static const int statuses[] = {429, 502, 503, 504};
+    for (size_t i = 0; i < CH_LEN(statuses); i++)
+        if (e->status == statuses[i])
+            return true;
+    return err && !e->status &&
+           (err->code == CHELA_ENET || err->code == CHELA_ETIMEOUT || err->code == CHELA_EPROTO);
+}
+
+static void note_rejected(struct ch_otel_exporter *e) {
+    CH_BUF_AUTO why = {0};
+    int64_t n = ch_otlp_rejected(ch_buf_sv(&e->response), e->settings->json, &why);
+    if (n <= 0)
+        return;
+    CH_BUF_AUTO shown = {0};
+    ch_redact_copy(&shown, ch_sv(ch_buf_str(&why), CH_MIN(why.n, 200)));
+    ch_buf_add_str(&shown, " (rejected by the collector)");
+    lose(e, CH_MIN((size_t)n, e->in_body), ch_buf_str(&shown));
+}
+
+static void drop_body(struct ch_otel_exporter *e, const char *why) {
+    lose(e, e->in_body, why);
+    e->in_body = 0;
+}
+
+static void repeat_later(struct ch_otel_exporter *e, const char *why) {
+    int64_t delay = CH_DEFAULT_OTEL_RETRY_MS << CH_MIN(e->attempts, 5u);
+    if (++e->attempts > CH_LIMIT_OTEL_ATTEMPTS) {
+        drop_body(e, why);
+        schedule(e);
+        return;
+    }
+    delay = CH_MIN(CH_MAX(delay, e->retry_after_ms), CH_LIMIT_OTEL_RETRY_MS);
+    ch_timer_start(e->loop, &e->timer, delay, exporter_on_timer);
+}
+
+static void exporter_on_done(const struct chela_error *err, void *user) {
+    struct ch_otel_exporter *e = user;
+    char why[CHELA_ERROR_MAX];
+    e->call = NULL;
+    if (err)
+        snprintf(why, sizeof(why), "%s", err->message);
+    else
+        snprintf(why, sizeof(why), "the collector answered %d", e->status);
+    if (!err && e->status / 100 == 2) {
+        note_rejected(e);
+        e->in_body = 0;
+        tell_losses(e, "the queue was full");
+    } else if (may_repeat(e, err)) {
+        repeat_later(e, why);
+        return;
+    } else {
+        drop_body(e, why);
+    }
+    schedule(e);
+}
+
+static void exporter_send(struct ch_otel_exporter *e) {
+    static const struct ch_http_handler handler = {exporter_on_head, exporter_on_data,
+                                                   exporter_on_done};
+    if (e->call)
+        return;
+    if (!e->in_body && !e->n)
+        return;
+    if (!e->in_body)
+        fill_body(e);
+    ch_timer_stop(e->loop, &e->timer);
+    ch_buf_clear(&e->response);
+    e->status = 0;
+    e->view = ch_buf_sv(&e->body);
+    e->request = (struct ch_http_request){.method = "POST",
+                                          .url = e->settings->url,
+                                          .headers = e->settings->headers,
+                                          .nheaders = e->settings->nheaders,
+                                          .body = &e->view,
+                                          .nbody = 1,
+                                          .timeouts = {.total = e->settings->timeout_ms},
+                                          .max_body = CH_LIMIT_OTEL_BODY};
+    e->call = ch_transport_start(e->transport, &e->request, &handler, e);
+}
+
+/* --- for the owner */
+
+struct ch_otel_exporter *ch_otel_exporter_new(struct ch_loop *loop, struct ch_transport *transport,
+                                              enum ch_otel_signal signal,
+                                              const struct ch_otel_signal_settings *s,
+                                              const struct ch_otel_frame *frame) {
+    struct ch_otel_exporter *e = ch_alloc(sizeof(*e));
+    e->loop = loop;
+    e->transport = transport;
+    e->signal = signal;
+    e->settings = s;
+    e->frame = *frame;
+    e->last = &e->first;
+    return e;
+}
+
+void ch_otel_exporter_free(struct ch_otel_exporter *e) {
+    if (!e)
+        return;
+    size_t waiting = ch_otel_exporter_pending(e);
+    if (e->call)
+        ch_transport_cancel(e->transport, e->call);
+    ch_timer_stop(e->loop, &e->timer);
+    if (waiting) {
+        e->told_at = INT64_MIN / 2;
+        lose(e, waiting, "the collector did not take them in time");
+    }
+    ch_otel_exporter_clear(e);
+    ch_buf_release(&e->body);
+    ch_buf_release(&e->response);
+    ch_free(e);
+}
+
+void ch_otel_exporter_add(struct ch_otel_exporter *e, struct ch_sv bytes) {
+    while (e->n && (e->n >= e->settings->queue || e->bytes + bytes.n > CH_LIMIT_OTEL_BYTES)) {
+        ch_free(take_first(e));
+        e->lost++; /* mentioned when the collector answers or is given up */
+    }
+    struct item *i = ch_alloc(sizeof(*i) + bytes.n);
+    i->n = bytes.n;
+    memcpy(i->bytes, bytes.p, bytes.n);
+    *e->last = i;
+    e->last = &i->next;
+    e->n++;
+    e->bytes += bytes.n;
+    schedule(e);
+}
+
+void ch_otel_exporter_clear(struct ch_otel_exporter *e) {
+    while (e->first)
+        ch_free(take_first(e));
+}
+
+void ch_otel_exporter_flush(struct ch_otel_exporter *e) {
+    e->flushing = true;
+    if (e->in_body && !e->call && !e->retry_after_ms)
+        exporter_send(e);
+    else
+        schedule(e);
+}
+
+size_t ch_otel_exporter_pending(const struct ch_otel_exporter *e) {
+    return e->n + e->in_body;
+}

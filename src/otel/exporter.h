@@ -1,0 +1,41 @@
+/* exporter.h -- sends encoded spans, metrics or log records to a collector.
+ *
+ * One exporter per signal. Items wait in a bounded queue; the oldest is dropped when the queue
+ * is full. A batch is sent when it is complete or its time has come, one request at a time. A
+ * request that the collector cannot take now (429, 502, 503, 504, no connection) is repeated
+ * with growing delays, at least the one that the collector asks for; others are dropped. Loop
+ * thread only. */
+#ifndef CH_OTEL_EXPORTER_H
+#define CH_OTEL_EXPORTER_H
+#include "base/buf.h"
+#include "io/loop.h"
+#include "otel/settings.h"
+
+struct ch_otel_exporter;
+
+/* How an export request is made of items. */
+struct ch_otel_frame {
+    struct ch_sv resource, scope; /* encoded messages; borrowed as long as the exporter */
+};
+
+/* s and transport are borrowed. */
+struct ch_otel_exporter *ch_otel_exporter_new(struct ch_loop *loop, struct ch_transport *transport,
+                                              enum ch_otel_signal signal,
+                                              const struct ch_otel_signal_settings *s,
+                                              const struct ch_otel_frame *frame);
+void ch_otel_exporter_free(struct ch_otel_exporter *e); /* drops what waits */
+
+/* Queue an encoded item, which is copied. */
+void ch_otel_exporter_add(struct ch_otel_exporter *e, struct ch_sv item);
+/* Forget the items that wait. */
+void ch_otel_exporter_clear(struct ch_otel_exporter *e);
+/* Send what waits, now. */
+void ch_otel_exporter_flush(struct ch_otel_exporter *e);
+/* Items that wait or are being sent. */
+size_t ch_otel_exporter_pending(const struct ch_otel_exporter *e);
+
+/* Append an export request with these items. */
+void ch_otel_write_export(struct ch_buf *out, bool json, enum ch_otel_signal signal,
+                          const struct ch_otel_frame *frame, const struct ch_sv *items, size_t n);
+
+#endif

@@ -1,0 +1,619 @@
+/* follow.c -- see follow.h. */
+#include "otel/follow.h"
+
+#include <stdio.h>
+
+#include "agent/handle/run_origin.h"
+#include "agent/machine/output.h"
+#include "agent/run/driver.h"
+#include "agent/run/parent.h"
+#include "base/limits.h"
+#include "base/list.h"
+#include "base/redact.h"
+#include "model/codec/errors.h"
+#include "model/message/ids.h"
+#include "model/provider/target.h"
+#include "net/url.h"
+#include "tool/call/call.h"
+#include "otel/content.h"
+
+#define BUCKETS 256
+
+/* A call that has not ended. */
+struct open_call {
+    uint64_t id; /* hash of the call's id */
+    int64_t start;
+};
+
+/* A request to a model that has no reply yet. */
+struct open_request {
+    bool open;
+    struct ch_span_id id;
+    int64_t start, first; /* first: the first piece of the reply; 0: none */
+    unsigned turn, attempt;
+    struct ch_target *target; /* borrowed from the agent */
+};
+
+struct follow_run {
+    struct ch_link link; /* in its bucket */
+    struct ch_link age;  /* in order of creation */
+    char id[24];
+    char *agent; /* owned */
+    struct ch_trace_context context; /* parent: of the run's span */
+    struct ch_span_id span;
+    bool is_role; /* the run has no span; its requests are below the run that asks */
+    int64_t start;
+    unsigned turn;
+    struct open_request request;
+    struct open_call calls[CH_LIMIT_OTEL_CALLS];
+    size_t ncalls;
+};
+
+struct ch_otel_follow {
+    const struct ch_otel_settings *settings;
+    struct ch_otel_sink sink;
+    struct ch_list buckets[BUCKETS];
+    struct ch_list ages;
+    size_t n;
+    struct follow_run *last; /* the one that was found last; NULL: none */
+};
+
+/* --- runs */
+
+struct ch_otel_follow *ch_otel_follow_new(const struct ch_otel_settings *settings,
+                                          const struct ch_otel_sink *sink) {
+    struct ch_otel_follow *f = ch_alloc(sizeof(*f));
+    f->settings = settings;
+    f->sink = *sink;
+    ch_list_init(&f->ages);
+    for (size_t i = 0; i < BUCKETS; i++)
+        ch_list_init(&f->buckets[i]);
+    return f;
+}
+
+static void forget_run(struct ch_otel_follow *f, struct follow_run *r) {
+    if (f->last == r)
+        f->last = NULL;
+    ch_list_del(&r->link);
+    ch_list_del(&r->age);
+    ch_free(r->agent);
+    ch_free(r);
+    f->n--;
+}
+
+void ch_otel_follow_free(struct ch_otel_follow *f) {
+    for (struct follow_run *r; (r = CH_LIST_FIRST(&f->ages, struct follow_run, age));)
+        forget_run(f, r);
+    ch_free(f);
+}
+
+static struct ch_list *bucket_of(struct ch_otel_follow *f, const char *run) {
+    return &f->buckets[ch_hash(0, ch_sv_str(run)) % BUCKETS];
+}
+
+static struct follow_run *find_run(struct ch_otel_follow *f, const char *id) {
+    if (f->last && strcmp(f->last->id, id) == 0)
+        return f->last;
+    struct ch_list *bucket = bucket_of(f, id);
+    for (CH_LIST_EACH(k, bucket)) {
+        struct follow_run *r = CH_CONTAINER(k, struct follow_run, link);
+        if (strcmp(r->id, id) == 0)
+            return f->last = r;
+    }
+    return NULL;
+}
+
+static struct follow_run *follow(struct ch_otel_follow *f, chela_run *run, int64_t now);
+
+/* The trace of the run, and the span above it. */
+static struct ch_trace_context context_of(struct ch_otel_follow *f, chela_run *run, int64_t now) {
+    struct ch_trace_context c = ch_trace_context_of_run(run->id);
+    const char *given = ch_run_origin_principal(run)->traceparent;
+    chela_run *above = ch_parent_of(run);
+    if (above || run->session->asks_for) {
+        struct follow_run *r = follow(f, above ? above : run->session->asks_for, now);
+        c = r->context;
+        c.has_parent = true;
+        c.parent = above ? ch_span_id_of_call(r->id, r->turn,
+                                              ch_sv_str(run->session->child->call->id))
+                         : r->span;
+    } else if (given && ch_trace_context_read(ch_sv_str(given), &c)) {
+        if (!f->settings->heeds_parent)
+            c.sampled = ch_trace_context_in_share(&c, f->settings->share);
+    } else {
+        c.sampled = ch_trace_context_in_share(&c, f->settings->share);
+    }
+    return c;
+}
+
+/* The state of a run; made when its first event is heard. */
+static struct follow_run *follow(struct ch_otel_follow *f, chela_run *run, int64_t now) {
+    struct follow_run *r = find_run(f, run->id);
+    if (r)
+        return r;
+    struct ch_trace_context context = context_of(f, run, now);
+    int64_t began = ch_run_began(run);
+    if (f->n == CH_LIMIT_OTEL_RUNS)
+        forget_run(f, CH_LIST_FIRST(&f->ages, struct follow_run, age));
+    r = ch_alloc(sizeof(*r));
+    snprintf(r->id, sizeof(r->id), "%s", run->id);
+    r->context = context;
+    r->is_role = run->session->asks_for != NULL;
+    r->span = r->is_role ? context.parent : ch_span_id_of_run(run->id);
+    r->agent = ch_strdup(run->session->agent->id);
+    r->start = began && began < now ? began : now;
+    r->turn = run->m.turns;
+    ch_list_add(bucket_of(f, run->id), &r->link);
+    ch_list_add(&f->ages, &r->age);
+    f->n++;
+    return r;
+}
+
+/* --- what spans have in common */
+
+static struct ch_otel_span begin_span(const struct follow_run *r, struct ch_span_id id,
+                                      int64_t start, int64_t end) {
+    struct ch_otel_span s = {.context = r->context, .id = id, .kind = CH_OTEL_INTERNAL,
+                             .start = start, .end = end};
+    if (memcmp(id.bytes, r->span.bytes, CH_SPAN_ID) != 0) {
+        s.context.has_parent = true;
+        s.context.parent = r->span;
+    }
+    return s;
+}
+
+static void add_usage(struct ch_otel_span *s, const struct chela_usage *u) {
+    ch_otel_add_int(s, CH_OTEL_INPUT_TOKENS, u->input);
+    ch_otel_add_int(s, CH_OTEL_OUTPUT_TOKENS, u->output);
+    if (u->cache_read)
+        ch_otel_add_int(s, CH_OTEL_CACHE_READ_TOKENS, u->cache_read);
+    if (u->cache_write)
+        ch_otel_add_int(s, CH_OTEL_CACHE_CREATION_TOKENS, u->cache_write);
+    if (u->reasoning)
+        ch_otel_add_int(s, CH_OTEL_REASONING_TOKENS, u->reasoning);
+    if (u->cost_usd >= 0)
+        ch_otel_add_double(s, CH_OTEL_COST, u->cost_usd);
+}
+
+static void emit_span(struct ch_otel_follow *f, const struct ch_otel_span *s) {
+    if (f->sink.span && s->context.sampled)
+        f->sink.span(s, f->sink.user);
+}
+
+/* Measures with the first `n` attributes of the span, which have few values. */
+static void measure(struct ch_otel_follow *f, enum ch_otel_metric metric, double value,
+                    const struct ch_otel_attribute *attributes, size_t n) {
+    if (f->sink.measure)
+        f->sink.measure(metric, value, attributes, n, f->sink.user);
+}
+
+static double seconds(int64_t ms) {
+    return (double)CH_MAX(ms, 0) / 1000;
+}
+
+/* --- requests to models */
+
+static void add_server(struct ch_otel_span *s, const struct ch_target *t) {
+    struct ch_url url;
+    if (!t->base_url || ch_url_parse(ch_sv_str(t->base_url), &url, NULL) < 0)
+        return;
+    ch_otel_add_text(s, CH_OTEL_SERVER_ADDRESS, url.host);
+    ch_otel_add_int(s, CH_OTEL_SERVER_PORT, url.port);
+}
+
+static void add_parameters(struct ch_otel_span *s, const chela_agent *a, struct ch_sv *stops) {
+    if (a->max_output_tokens)
+        ch_otel_add_int(s, CH_OTEL_REQUEST_MAX_TOKENS, a->max_output_tokens);
+    if (a->has_temperature)
+        ch_otel_add_double(s, CH_OTEL_REQUEST_TEMPERATURE, a->temperature);
+    if (a->has_top_p)
+        ch_otel_add_double(s, CH_OTEL_REQUEST_TOP_P, a->top_p);
+    if (a->top_k)
+        ch_otel_add_int(s, CH_OTEL_REQUEST_TOP_K, a->top_k);
+    if (a->has_seed)
+        ch_otel_add_int(s, CH_OTEL_REQUEST_SEED, a->seed);
+    for (size_t i = 0; i < a->nstop && i < CH_OTEL_ATTRIBUTES; i++)
+        stops[i] = a->stop[i];
+    ch_otel_add_texts(s, CH_OTEL_REQUEST_STOP, stops, CH_MIN(a->nstop, CH_OTEL_ATTRIBUTES));
+    ch_otel_add_bool(s, CH_OTEL_REQUEST_STREAM, !a->no_stream);
+    ch_otel_add_text(s, CH_OTEL_OUTPUT_TYPE, a->output ? CH_SV("json") : CH_SV("text"));
+}
+
+/* A word with few values for a failed model call. */
+static struct ch_sv failure_type(const struct ch_model_failure *failure, char buf[16]) {
+    if (failure->status >= 400) {
+        snprintf(buf, 16, "%d", failure->status);
+        return ch_sv_str(buf);
+    }
+    return ch_sv_str(failure->cls == CH_ERR_NONE ? "_OTHER" : ch_error_class_name(failure->cls));
+}
+
+struct contents {
+    struct ch_buf system, input, output;
+};
+
+static void release_contents(struct contents *c) {
+    ch_buf_release(&c->system);
+    ch_buf_release(&c->input);
+    ch_buf_release(&c->output);
+}
+
+static void add_content(struct ch_otel_span *s, enum ch_otel_key key, bool written,
+                        const struct ch_buf *text) {
+    if (written)
+        ch_otel_add_text(s, key, ch_buf_sv(text));
+    else
+        s->dropped++;
+}
+
+/* The transcript's last message, if a model wrote it; else NULL. */
+static const struct ch_msg *last_reply(const chela_run *run) {
+    const struct ch_transcript *t = &run->session->transcript;
+    const struct ch_msg *m = t->n ? t->msgs[t->n - 1] : NULL;
+    return m && m->kind == CH_MSG_ASSISTANT ? m : NULL;
+}
+
+static void add_contents(struct ch_otel_span *s, const chela_run *run, const char *finish,
+                         struct contents *c) {
+    const chela_session *session = run->session;
+    const struct ch_transcript *t = &session->transcript;
+    const struct ch_msg *reply = s->failed ? NULL : last_reply(run);
+    size_t n = reply ? t->n - 1 : t->n;
+    const char *system = session->system ? session->system : session->context.system;
+    if (system)
+        add_content(s, CH_OTEL_SYSTEM_INSTRUCTIONS,
+                    ch_otel_write_instructions(&c->system, ch_sv_str(system)), &c->system);
+    add_content(s, CH_OTEL_INPUT_MESSAGES,
+                ch_otel_write_messages(&c->input, (const struct ch_msg *const *)t->msgs, n),
+                &c->input);
+    if (reply)
+        add_content(s, CH_OTEL_OUTPUT_MESSAGES, ch_otel_write_reply(&c->output, reply, finish),
+                    &c->output);
+}
+
+static void measure_request(struct ch_otel_follow *f, const struct ch_otel_span *s, size_t n,
+                            const struct follow_run *r, const struct chela_usage *u) {
+    static const struct ch_otel_attribute kinds[] = {
+        {.key = CH_OTEL_TOKEN_TYPE, .type = CH_OTEL_TEXT, .text = {"input", 5}},
+        {.key = CH_OTEL_TOKEN_TYPE, .type = CH_OTEL_TEXT, .text = {"output", 6}}};
+    struct ch_otel_attribute list[8];
+    measure(f, CH_OTEL_METRIC_OPERATION_DURATION, seconds(s->end - s->start), s->attributes, n);
+    if (r->request.first)
+        measure(f, CH_OTEL_METRIC_FIRST_CHUNK, seconds(r->request.first - s->start),
+                s->attributes, n);
+    if (!u || (!u->input && !u->output))
+        return;
+    memcpy(list, s->attributes, n * sizeof(*list));
+    for (size_t i = 0; i < CH_LEN(kinds); i++) {
+        list[n] = kinds[i];
+        measure(f, CH_OTEL_METRIC_TOKEN_USAGE, (double)(i ? u->output : u->input), list, n + 1);
+    }
+}
+
+/* The request got its reply, or failed. u and stop: NULL: no reply. */
+static void end_request(struct ch_otel_follow *f, struct follow_run *r, chela_run *run,
+                        int64_t now, const char *stop, const struct chela_usage *u,
+                        struct ch_sv error) {
+    struct open_request *q = &r->request;
+    if (!q->open)
+        return;
+    q->open = false;
+    const struct ch_target *t = q->target;
+    struct ch_otel_span s = begin_span(r, q->id, q->start, now);
+    struct contents contents = {0};
+    struct ch_sv finish, stops[CH_OTEL_ATTRIBUTES];
+    const struct ch_msg *reply = last_reply(run);
+    CH_BUF_AUTO shown = {0};
+    char type[16];
+    s.failed = !stop || strcmp(stop, "error") == 0;
+    s.kind = CH_OTEL_CLIENT;
+    s.name = CH_SV(CH_OTEL_CHAT);
+    s.target = ch_sv_str(t->model);
+    ch_otel_add_text(&s, CH_OTEL_OPERATION, s.name);
+    ch_otel_add_text(&s, CH_OTEL_PROVIDER, ch_otel_provider(ch_sv_str(t->provider)));
+    ch_otel_add_text(&s, CH_OTEL_REQUEST_MODEL, s.target);
+    add_server(&s, t);
+    if (s.failed)
+        ch_otel_add_text(&s, CH_OTEL_ERROR_TYPE, failure_type(&run->failure, type));
+    measure_request(f, &s, s.n, r, u);
+    ch_otel_add_text(&s, CH_OTEL_AGENT_NAME, ch_sv_str(r->agent));
+    ch_otel_add_text(&s, CH_OTEL_CONVERSATION, ch_sv_str(run->session->key));
+    ch_otel_add_text(&s, CH_OTEL_RUN, ch_sv_str(r->id));
+    ch_otel_add_int(&s, CH_OTEL_TURN, q->turn);
+    if (q->attempt)
+        ch_otel_add_int(&s, CH_OTEL_ATTEMPT, q->attempt);
+    add_parameters(&s, run->session->agent, stops);
+    if (q->first)
+        ch_otel_add_double(&s, CH_OTEL_RESPONSE_FIRST_CHUNK, seconds(q->first - q->start));
+    if (stop && !s.failed) {
+        finish = ch_sv_str(ch_otel_finish(stop));
+        ch_otel_add_texts(&s, CH_OTEL_RESPONSE_FINISH, &finish, 1);
+        if (reply)
+            ch_otel_add_text(&s, CH_OTEL_RESPONSE_MODEL, reply->model);
+    }
+    if (u)
+        add_usage(&s, u);
+    if (s.failed) {
+        ch_redact_copy(&shown, error);
+        s.error = ch_buf_sv(&shown);
+    }
+    if (f->settings->content && s.context.sampled)
+        add_contents(&s, run, stop ? ch_otel_finish(stop) : NULL, &contents);
+    emit_span(f, &s);
+    release_contents(&contents);
+}
+
+static void begin_request(struct ch_otel_follow *f, struct follow_run *r, chela_run *run,
+                          const struct chela_event *ev) {
+    struct ch_sv model = ch_sv_str(ev->request.model);
+    const chela_run *owner = r->is_role && run->session->asks_for ? run->session->asks_for : run;
+    const char *role = r->is_role ? ch_run_origin_prompt(run) : NULL;
+    unsigned turn = owner == run ? ev->request.turn : owner->m.turns;
+    if (ev->request.role || !run->target) /* the run of the role is heard itself */
+        return;
+    struct ch_sv named = ch_sv(role, role ? strcspn(role, "@") : 0);
+    end_request(f, r, run, ev->ts, NULL, NULL, CH_SV("no reply"));
+    r->request = (struct open_request){
+        .open = true,
+        .id = ch_span_id_of_request(owner->id, turn, run->m.attempt, ev->request.messages, model,
+                                    named),
+        .start = ev->ts,
+        .turn = turn,
+        .attempt = run->m.attempt,
+        .target = run->target};
+}
+
+/* --- calls of tools */
+
+static size_t find_call(const struct follow_run *r, struct ch_sv id) {
+    uint64_t hash = ch_hash(0, id);
+    size_t i = 0;
+    while (i < r->ncalls && r->calls[i].id != hash)
+        i++;
+    return i;
+}
+
+static void begin_call(struct follow_run *r, struct ch_sv id, int64_t now) {
+    size_t i = find_call(r, id);
+    if (i == CH_LIMIT_OTEL_CALLS)
+        return;
+    r->ncalls = CH_MAX(r->ncalls, i + 1);
+    r->calls[i] = (struct open_call){ch_hash(0, id), now};
+}
+
+/* The argument text of a call of the last reply. */
+static struct ch_sv arguments_of(const chela_run *run, struct ch_sv id) {
+    const struct ch_transcript *t = &run->session->transcript;
+    size_t n = t->n;
+    while (n && t->msgs[n - 1]->kind != CH_MSG_ASSISTANT)
+        n--;
+    for (uint32_t i = 0; n && i < t->msgs[n - 1]->nblocks; i++) {
+        const struct ch_block *b = &t->msgs[n - 1]->blocks[i];
+        if (b->type == CH_BLOCK_TOOL_CALL && ch_sv_eq(b->id, id))
+            return b->text;
+    }
+    return CH_SV("");
+}
+
+static void end_call(struct ch_otel_follow *f, struct follow_run *r, chela_run *run,
+                     const struct chela_event *ev) {
+    struct ch_sv id = ch_unstr(ev->result.id), name = ch_unstr(ev->result.name);
+    const struct ch_tool *tool = ch_registry_find(&run->session->agent->registry, name);
+    size_t i = find_call(r, id);
+    int64_t start = i < r->ncalls ? r->calls[i].start : ev->ts - ev->result.duration_ms;
+    CH_BUF_AUTO arguments = {0};
+    CH_BUF_AUTO content = {0};
+    if (i < r->ncalls)
+        r->calls[i] = r->calls[--r->ncalls];
+    struct ch_otel_span s = begin_span(r, ch_span_id_of_call(r->id, r->turn, id), start, ev->ts);
+    s.name = CH_SV(CH_OTEL_EXECUTE_TOOL);
+    s.target = name;
+    s.failed = ev->result.is_error;
+    ch_otel_add_text(&s, CH_OTEL_OPERATION, s.name);
+    /* a model may invent names */
+    ch_otel_add_text(&s, CH_OTEL_TOOL_NAME, tool ? name : CH_SV("_OTHER"));
+    if (s.failed)
+        ch_otel_add_text(&s, CH_OTEL_ERROR_TYPE,
+                         ch_sv_str(ev->result.error_type ? ev->result.error_type : "tool_error"));
+    measure(f, CH_OTEL_METRIC_TOOL_DURATION, seconds(s.end - s.start), s.attributes, s.n);
+    s.attributes[1].text = name;
+    ch_otel_add_text(&s, CH_OTEL_TOOL_CALL_ID, id);
+    ch_otel_add_text(&s, CH_OTEL_TOOL_TYPE, CH_SV("function"));
+    ch_otel_add_text(&s, CH_OTEL_AGENT_NAME, ch_sv_str(r->agent));
+    ch_otel_add_text(&s, CH_OTEL_CONVERSATION, ch_sv_str(run->session->key));
+    ch_otel_add_text(&s, CH_OTEL_RUN, ch_sv_str(r->id));
+    ch_otel_add_int(&s, CH_OTEL_TURN, r->turn);
+    if (tool)
+        ch_otel_add_text(&s, CH_OTEL_TOOL_DESCRIPTION, tool->summary);
+    if (f->settings->content && s.context.sampled) {
+        ch_otel_write_text(&arguments, arguments_of(run, id));
+        ch_otel_write_text(&content, ch_unstr(ev->result.content));
+        ch_otel_add_text(&s, CH_OTEL_TOOL_ARGUMENTS, ch_buf_sv(&arguments));
+        ch_otel_add_text(&s, CH_OTEL_TOOL_RESULT, ch_buf_sv(&content));
+    }
+    emit_span(f, &s);
+}
+
+/* --- the end of a run */
+
+static void end_run(struct ch_otel_follow *f, struct follow_run *r, chela_run *run,
+                    const struct chela_event *ev) {
+    const chela_agent *a = run->session->agent;
+    const struct ch_target *t = run->target ? run->target : a->targets[0];
+    const char *reason = chela_reason_name(ev->end.reason);
+    struct ch_otel_span s = begin_span(r, r->span, r->start, ev->ts);
+    CH_BUF_AUTO shown = {0};
+    s.name = CH_SV(CH_OTEL_INVOKE_AGENT);
+    s.target = ch_sv_str(a->id);
+    s.failed = ev->end.status == CHELA_STATUS_ERROR || ev->end.status == CHELA_STATUS_STOPPED;
+    ch_otel_add_text(&s, CH_OTEL_OPERATION, s.name);
+    ch_otel_add_text(&s, CH_OTEL_PROVIDER, ch_otel_provider(ch_sv_str(t->provider)));
+    ch_otel_add_text(&s, CH_OTEL_AGENT_NAME, ch_sv_str(a->id));
+    ch_otel_add_text(&s, CH_OTEL_REQUEST_MODEL, ch_sv_str(t->model));
+    if (s.failed)
+        ch_otel_add_text(&s, CH_OTEL_ERROR_TYPE, ch_sv_str(reason));
+    measure(f, CH_OTEL_METRIC_AGENT_DURATION, seconds(s.end - s.start), s.attributes, s.n);
+    ch_otel_add_text(&s, CH_OTEL_AGENT_ID, ch_sv_str(a->id));
+    ch_otel_add_text(&s, CH_OTEL_AGENT_DESCRIPTION,
+                     ch_sv_str(a->description ? a->description : ""));
+    ch_otel_add_text(&s, CH_OTEL_CONVERSATION, ch_sv_str(run->session->key));
+    ch_otel_add_text(&s, CH_OTEL_RUN, ch_sv_str(r->id));
+    ch_otel_add_text(&s, CH_OTEL_STATUS, ch_sv_str(chela_status_name(ev->end.status)));
+    ch_otel_add_text(&s, CH_OTEL_REASON, ch_sv_str(reason));
+    if (run->session->channel.name)
+        ch_otel_add_text(&s, CH_OTEL_CHANNEL, ch_sv_str(run->session->channel.name));
+    add_usage(&s, &ev->end.usage);
+    if (s.failed) {
+        ch_redact_copy(&shown, ch_unstr(ev->end.error));
+        s.error = ch_buf_sv(&shown);
+    }
+    emit_span(f, &s);
+}
+
+/* --- log events */
+
+static void emit_log(struct ch_otel_follow *f, const struct follow_run *r,
+                     struct ch_otel_span *s, enum ch_otel_severity severity) {
+    if (!f->sink.log || !r->context.sampled)
+        return;
+    if (r->request.open)
+        s->id = r->request.id;
+    f->sink.log(s, severity, f->sink.user);
+}
+
+/* Events of a role's run are emitted by the run that asks, too. */
+static void log_event(struct ch_otel_follow *f, const struct follow_run *r, const chela_run *run,
+                      const struct chela_event *ev) {
+    if (r->is_role)
+        return;
+    struct ch_otel_span s = begin_span(r, r->span, ev->ts, ev->ts);
+    enum ch_otel_severity severity = CH_OTEL_INFO;
+    CH_BUF_AUTO name = {0};
+    CH_BUF_AUTO text = {0};
+    struct ch_sv body = CH_SV("");
+    ch_buf_addf(&name, CH_OTEL_EVENT_PREFIX "%s", chela_event_name(ev->type));
+    s.name = ch_buf_sv(&name);
+    switch (ev->type) {
+    case CHELA_EV_RETRY:
+        severity = CH_OTEL_WARN;
+        body = ch_unstr(ev->retry.reason);
+        ch_otel_add_int(&s, CH_OTEL_ATTEMPT, ev->retry.attempt);
+        ch_otel_add_int(&s, CH_OTEL_DELAY, ev->retry.delay_ms);
+        break;
+    case CHELA_EV_FALLBACK:
+    case CHELA_EV_HANDOFF:
+        severity = ev->type == CHELA_EV_FALLBACK ? CH_OTEL_WARN : CH_OTEL_INFO;
+        body = ch_unstr(ev->fallback.reason);
+        ch_otel_add_text(&s, CH_OTEL_FROM, ch_sv_str(ev->fallback.from));
+        ch_otel_add_text(&s, CH_OTEL_TO, ch_sv_str(ev->fallback.to));
+        break;
+    case CHELA_EV_COMPACTION:
+        ch_otel_add_int(&s, CH_OTEL_TOKENS_BEFORE, (int64_t)ev->compaction.tokens_before);
+        ch_otel_add_int(&s, CH_OTEL_TOKENS_AFTER, (int64_t)ev->compaction.tokens_after);
+        break;
+    case CHELA_EV_WARNING:
+        severity = CH_OTEL_WARN;
+        body = ch_unstr(ev->note.text);
+        break;
+    case CHELA_EV_APPROVAL_REQUIRED:
+        ch_otel_add_text(&s, CH_OTEL_TOOL_NAME, ch_unstr(ev->approval.name));
+        ch_otel_add_text(&s, CH_OTEL_TOOL_CALL_ID, ch_unstr(ev->approval.id));
+        break;
+    case CHELA_EV_REFLECTION:
+        s.name = CH_SV(CH_OTEL_EVENT_EVALUATION);
+        ch_otel_add_text(&s, CH_OTEL_EVALUATION_NAME, CH_SV("completeness"));
+        ch_otel_add_double(&s, CH_OTEL_EVALUATION_VALUE, ev->reflection.completeness);
+        ch_otel_add_text(&s, CH_OTEL_EVALUATION_LABEL,
+                         ch_sv_str(chela_judgement_name(ev->reflection.action)));
+        if (f->settings->content)
+            ch_otel_add_text(&s, CH_OTEL_EVALUATION_EXPLANATION, ch_unstr(ev->reflection.note));
+        break;
+    case CHELA_EV_RUN_END:
+        severity = ev->end.status == CHELA_STATUS_ERROR || ev->end.status == CHELA_STATUS_STOPPED
+                       ? CH_OTEL_ERROR
+                       : CH_OTEL_INFO;
+        body = ch_unstr(ev->end.error);
+        ch_otel_add_text(&s, CH_OTEL_STATUS, ch_sv_str(chela_status_name(ev->end.status)));
+        ch_otel_add_text(&s, CH_OTEL_REASON, ch_sv_str(chela_reason_name(ev->end.reason)));
+        break;
+    default:
+        return;
+    }
+    ch_otel_add_text(&s, CH_OTEL_RUN, ch_sv_str(r->id));
+    ch_otel_add_text(&s, CH_OTEL_CONVERSATION, ch_sv_str(run->session->key));
+    ch_redact_copy(&text, body);
+    s.error = ch_buf_sv(&text);
+    emit_log(f, r, &s, severity);
+}
+
+/* --- events */
+
+void ch_otel_follow_event(struct ch_otel_follow *f, chela_run *run, const struct chela_event *ev) {
+    struct follow_run *r;
+    struct chela_usage usage;
+    switch (ev->type) {
+    case CHELA_EV_STATE:
+    case CHELA_EV_TOOL_PROGRESS:
+    case CHELA_EV_CHILD: /* the run that was called is heard itself */
+    case CHELA_EV_TURN_START:
+        return;
+    default:
+        r = follow(f, run, ev->ts);
+        r->turn = run->m.turns;
+    }
+    switch (ev->type) {
+    case CHELA_EV_MODEL_REQUEST:
+        begin_request(f, r, run, ev);
+        return;
+    case CHELA_EV_TEXT_DELTA:
+    case CHELA_EV_REASONING_DELTA:
+    case CHELA_EV_TOOL_CALL_DELTA:
+        if (r->request.open && !r->request.first)
+            r->request.first = ev->ts;
+        return;
+    case CHELA_EV_TOOL_CALL: /* the reply is complete; TURN_END follows the results */
+        usage = ch_public_usage(&run->m.turn.usage, run->m.turn.cost);
+        end_request(f, r, run, ev->ts, chela_stop_name(CHELA_STOP_TOOL_USE), &usage, CH_SV(""));
+        return;
+    case CHELA_EV_TURN_END:
+        end_request(f, r, run, ev->ts, chela_stop_name(ev->turn.stop_reason), &ev->turn.usage,
+                    ch_sv_str(run->error));
+        return;
+    case CHELA_EV_RETRY:
+        log_event(f, r, run, ev);
+        end_request(f, r, run, ev->ts, NULL, NULL, ch_unstr(ev->retry.reason));
+        return;
+    case CHELA_EV_FALLBACK:
+        log_event(f, r, run, ev);
+        end_request(f, r, run, ev->ts, NULL, NULL, ch_unstr(ev->fallback.reason));
+        return;
+    case CHELA_EV_TOOL_START:
+        begin_call(r, ch_unstr(ev->call.id), ev->ts);
+        return;
+    case CHELA_EV_TOOL_RESULT:
+        end_call(f, r, run, ev);
+        return;
+    case CHELA_EV_RUN_END:
+        end_request(f, r, run, ev->ts, NULL, NULL, ch_sv_str(run->error));
+        log_event(f, r, run, ev);
+        if (!r->is_role && ev->end.status != CHELA_STATUS_PAUSED)
+            end_run(f, r, run, ev);
+        forget_run(f, r);
+        return;
+    default:
+        log_event(f, r, run, ev);
+    }
+}
+
+bool ch_otel_follow_context(struct ch_otel_follow *f, const char *run, struct ch_sv call,
+                            char out[CH_TRACEPARENT]) {
+    const struct follow_run *r = find_run(f, run);
+    if (!r)
+        return false;
+    ch_trace_context_write(&r->context,
+                           call.n            ? ch_span_id_of_call(r->id, r->turn, call)
+                           : r->request.open ? r->request.id
+                                             : r->span,
+                           out);
+    return true;
+}

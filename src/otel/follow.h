@@ -1,0 +1,34 @@
+/* follow.h -- turns the events of runs into spans, metrics and log events.
+ *
+ * A run becomes a span `invoke_agent`; each of its requests to a model a span `chat` below it,
+ * and each call of a tool a span `execute_tool`. A called agent's run is below the call. A run
+ * that pauses has no span until it ends. The number of runs that are followed is bounded: the
+ * oldest is forgotten. Loop thread only. */
+#ifndef CH_OTEL_FOLLOW_H
+#define CH_OTEL_FOLLOW_H
+#include "agent/handle/listener.h"
+#include "otel/settings.h"
+#include "otel/span.h"
+
+struct ch_otel_follow;
+
+/* Receives what is made. Every function may be NULL: that signal is not exported. */
+struct ch_otel_sink {
+    void (*span)(const struct ch_otel_span *s, void *user);
+    void (*log)(const struct ch_otel_span *s, enum ch_otel_severity severity, void *user);
+    void (*measure)(enum ch_otel_metric metric, double value,
+                    const struct ch_otel_attribute *attributes, size_t n, void *user);
+    void *user;
+};
+
+/* settings is borrowed. */
+struct ch_otel_follow *ch_otel_follow_new(const struct ch_otel_settings *settings,
+                                          const struct ch_otel_sink *sink);
+void ch_otel_follow_free(struct ch_otel_follow *f);
+
+void ch_otel_follow_event(struct ch_otel_follow *f, chela_run *run, const struct chela_event *ev);
+/* As struct ch_listener.context. */
+bool ch_otel_follow_context(struct ch_otel_follow *f, const char *run, struct ch_sv call,
+                            char out[CH_TRACEPARENT]);
+
+#endif

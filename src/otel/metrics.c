@@ -1,0 +1,166 @@
+/* metrics.c -- see metrics.h. */
+#include "otel/metrics.h"
+
+#include "base/limits.h"
+#include "base/mem.h"
+#include "model/message/ids.h"
+
+#define BUCKETS 16 /* at most: bounds and one */
+#define NS_PER_MS 1000000u
+
+static const double tokens[] = {1,     4,     16,     64,      256,     1024,     4096,
+                                16384, 65536, 262144, 1048576, 4194304, 16777216, 67108864};
+static const double seconds[] = {0.01, 0.02, 0.04, 0.08,  0.16,  0.32,  0.64,
+                                 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92};
+
+static const struct {
+    const char *name, *unit, *description;
+    const double *bounds;
+    size_t n;
+} kinds[CH_OTEL_METRIC_COUNT] = {
+#define METRIC_ROW(metric, name, unit, bounds, description)                                    \
+    [CH_OTEL_METRIC_##metric] = {name, unit, description, bounds, CH_LEN(bounds)},
+    CH_OTEL_METRICS(METRIC_ROW)
+#undef METRIC_ROW
+};
+
+struct point {
+    uint64_t hash;
+    struct ch_buf attributes; /* members of the message, encoded */
+    uint64_t count, buckets[BUCKETS];
+    double sum, min, max;
+};
+
+struct ch_otel_metrics {
+    bool json;
+    int64_t start;
+    struct ch_buf scratch;
+    struct {
+        struct point **list; /* owned */
+        size_t n;
+    } points[CH_OTEL_METRIC_COUNT];
+};
+
+struct ch_otel_metrics *ch_otel_metrics_new(bool json, int64_t start) {
+    struct ch_otel_metrics *m = ch_alloc(sizeof(*m));
+    m->json = json;
+    m->start = start;
+    return m;
+}
+
+void ch_otel_metrics_free(struct ch_otel_metrics *m) {
+    if (!m)
+        return;
+    for (size_t k = 0; k < CH_OTEL_METRIC_COUNT; k++) {
+        for (size_t i = 0; i < m->points[k].n; i++) {
+            ch_buf_release(&m->points[k].list[i]->attributes);
+            ch_free(m->points[k].list[i]);
+        }
+        ch_free(m->points[k].list);
+    }
+    ch_buf_release(&m->scratch);
+    ch_free(m);
+}
+
+/* Encodes the attributes as a message with nothing else; its content is copied into points. */
+static struct ch_sv encode(struct ch_otel_metrics *m, const struct ch_otel_attribute *attributes,
+                           size_t n) {
+    ch_buf_clear(&m->scratch);
+    struct ch_otlp w = ch_otlp_begin(&m->scratch, m->json);
+    ch_otel_write_attributes(&w, CH_OTLP_POINT_ATTRIBUTES, attributes, n);
+    ch_otlp_finish(&w);
+    return ch_buf_sv(&m->scratch);
+}
+
+static struct point *find_point(struct ch_otel_metrics *m, enum ch_otel_metric metric,
+                                struct ch_sv key, uint64_t hash) {
+    for (size_t i = 0; i < m->points[metric].n; i++) {
+        struct point *p = m->points[metric].list[i];
+        if (p->hash == hash && ch_sv_eq(ch_buf_sv(&p->attributes), key))
+            return p;
+    }
+    return NULL;
+}
+
+static struct point *point_of(struct ch_otel_metrics *m, enum ch_otel_metric metric,
+                              const struct ch_otel_attribute *attributes, size_t n) {
+    static const struct ch_otel_attribute other = {
+        .key = CH_OTEL_OVERFLOW, .type = CH_OTEL_BOOL, .truth = true};
+    struct ch_sv key = encode(m, attributes, n);
+    uint64_t hash = ch_hash(0, key);
+    struct point *p = find_point(m, metric, key, hash);
+    if (p)
+        return p;
+    if (m->points[metric].n >= CH_LIMIT_OTEL_POINTS) {
+        key = encode(m, &other, 1);
+        hash = ch_hash(0, key);
+        p = find_point(m, metric, key, hash);
+        if (p)
+            return p;
+    }
+    size_t *have = &m->points[metric].n;
+    m->points[metric].list =
+        ch_realloc(m->points[metric].list, (*have + 1) * sizeof(*m->points[metric].list));
+    p = m->points[metric].list[(*have)++] = ch_alloc(sizeof(*p));
+    p->hash = hash;
+    ch_buf_add_sv(&p->attributes, key);
+    return p;
+}
+
+void ch_otel_metrics_add(struct ch_otel_metrics *m, enum ch_otel_metric metric, double value,
+                         const struct ch_otel_attribute *attributes, size_t n) {
+    struct point *p = point_of(m, metric, attributes, n);
+    size_t i = 0;
+    while (i < kinds[metric].n && value > kinds[metric].bounds[i])
+        i++;
+    p->buckets[i]++;
+    p->min = p->count ? CH_MIN(p->min, value) : value;
+    p->max = p->count ? CH_MAX(p->max, value) : value;
+    p->sum += value;
+    p->count++;
+}
+
+/* Copies the attributes of a point, which are a message of their own, into the point. */
+static void write_attributes(struct ch_otlp *w, const struct point *p) {
+    struct ch_sv text = ch_buf_sv(&p->attributes);
+    if (!w->json) {
+        ch_buf_add_sv(w->out, text);
+        return;
+    }
+    if (text.n <= 2) /* {} */
+        return;
+    ch_buf_add(w->out, text.p + 1, text.n - 2);
+    w->level[w->depth].comma = true;
+}
+
+static void write_point(struct ch_otlp *w, const struct point *p, enum ch_otel_metric metric,
+                        int64_t start, int64_t now) {
+    ch_otlp_open(w, CH_OTLP_DATA_POINTS);
+    write_attributes(w, p);
+    ch_otlp_fixed64(w, CH_OTLP_POINT_START, (uint64_t)start * NS_PER_MS);
+    ch_otlp_fixed64(w, CH_OTLP_POINT_TIME, (uint64_t)now * NS_PER_MS);
+    ch_otlp_fixed64(w, CH_OTLP_POINT_COUNT, p->count);
+    ch_otlp_double(w, CH_OTLP_POINT_SUM, p->sum);
+    ch_otlp_fixed64s(w, CH_OTLP_POINT_BUCKETS, p->buckets, kinds[metric].n + 1);
+    ch_otlp_doubles(w, CH_OTLP_POINT_BOUNDS, kinds[metric].bounds, kinds[metric].n);
+    ch_otlp_double(w, CH_OTLP_POINT_MIN, p->min);
+    ch_otlp_double(w, CH_OTLP_POINT_MAX, p->max);
+    ch_otlp_close(w);
+}
+
+bool ch_otel_metrics_write(const struct ch_otel_metrics *m, enum ch_otel_metric metric,
+                           int64_t now, struct ch_buf *out) {
+    if (!m->points[metric].n)
+        return false;
+    struct ch_otlp w = ch_otlp_begin(out, m->json);
+    ch_otlp_text(&w, CH_OTLP_METRIC_NAME, ch_sv_str(kinds[metric].name));
+    ch_otlp_text(&w, CH_OTLP_METRIC_DESCRIPTION, ch_sv_str(kinds[metric].description));
+    ch_otlp_text(&w, CH_OTLP_METRIC_UNIT, ch_sv_str(kinds[metric].unit));
+    ch_otlp_open(&w, CH_OTLP_METRIC_HISTOGRAM);
+    for (size_t i = 0; i < m->points[metric].n; i++)
+        write_point(&w, m->points[metric].list[i], metric, m->start, now);
+    ch_otlp_number(&w, CH_OTLP_TEMPORALITY, 2); /* cumulative */
+    ch_otlp_close(&w);
+    ch_otlp_finish(&w);
+    return true;
+}

@@ -1,0 +1,217 @@
+/* telemetry.c -- the public functions of chela/telemetry.h. */
+#include "chela/telemetry.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+#include "agent/handle/runtime.h"
+#include "base/error.h"
+#include "base/limits.h"
+#include "base/opts.h"
+#include "chela/version.h"
+#include "otel/exporter.h"
+#include "otel/follow.h"
+#include "otel/metrics.h"
+#include "otel/resource.h"
+
+struct telemetry {
+    struct ch_extension extension; /* in the runtime's extensions */
+    struct ch_listener listener;   /* in the runtime's listeners */
+    chela_runtime *rt;
+    struct ch_arena arena;
+    struct ch_otel_settings settings;
+    struct ch_buf resource[2], scope[2]; /* encoded: protobuf, JSON */
+    struct ch_otel_exporter *exporters[CH_OTEL_SIGNALS]; /* NULL: not exported */
+    struct ch_otel_metrics *metrics;                     /* NULL: not exported */
+    bool measured; /* since the last export */
+    struct ch_timer interval;
+    struct ch_otel_follow *follow;
+    struct ch_buf scratch;
+    struct ch_timer deadline; /* of a flush */
+    bool flushed;
+};
+
+static const char telemetry_kind; /* its address identifies the extension */
+
+static struct telemetry *telemetry_of(const chela_runtime *rt) {
+    for (CH_LIST_EACH(k, &rt->extensions)) {
+        struct ch_extension *x = CH_CONTAINER(k, struct ch_extension, link);
+        if (x->kind == &telemetry_kind)
+            return CH_CONTAINER(x, struct telemetry, extension);
+    }
+    return NULL;
+}
+
+/* --- what is heard */
+
+static void export_span(const struct ch_otel_span *s, void *user) {
+    struct telemetry *t = user;
+    ch_buf_clear(&t->scratch);
+    ch_otel_write_span(&t->scratch, t->settings.signals[CH_OTEL_TRACES].json, s);
+    ch_otel_exporter_add(t->exporters[CH_OTEL_TRACES], ch_buf_sv(&t->scratch));
+}
+
+static void export_log(const struct ch_otel_span *s, enum ch_otel_severity severity, void *user) {
+    struct telemetry *t = user;
+    ch_buf_clear(&t->scratch);
+    ch_otel_write_log(&t->scratch, t->settings.signals[CH_OTEL_LOGS].json, s, severity);
+    ch_otel_exporter_add(t->exporters[CH_OTEL_LOGS], ch_buf_sv(&t->scratch));
+}
+
+static void export_metrics(struct telemetry *t) {
+    struct ch_otel_exporter *e = t->exporters[CH_OTEL_METRIC_SIGNAL];
+    int64_t now = ch_now_ms(ch_loop_clock(t->rt->loop));
+    if (!t->measured)
+        return;
+    t->measured = false;
+    ch_otel_exporter_clear(e); /* the values since the start contain the older ones */
+    for (unsigned i = 0; i < CH_OTEL_METRIC_COUNT; i++) {
+        ch_buf_clear(&t->scratch);
+        if (ch_otel_metrics_write(t->metrics, (enum ch_otel_metric)i, now, &t->scratch))
+            ch_otel_exporter_add(e, ch_buf_sv(&t->scratch));
+    }
+    ch_otel_exporter_flush(e);
+}
+
+static void telemetry_on_interval(struct ch_timer *timer) {
+    export_metrics(CH_CONTAINER(timer, struct telemetry, interval));
+}
+
+static void export_value(enum ch_otel_metric metric, double value,
+                         const struct ch_otel_attribute *attributes, size_t n, void *user) {
+    struct telemetry *t = user;
+    ch_otel_metrics_add(t->metrics, metric, value, attributes, n);
+    t->measured = true;
+    if (!ch_timer_armed(&t->interval))
+        ch_timer_start(t->rt->loop, &t->interval,
+                       t->settings.signals[CH_OTEL_METRIC_SIGNAL].delay_ms, telemetry_on_interval);
+}
+
+static void telemetry_heard(struct ch_listener *l, chela_run *run, const struct chela_event *ev) {
+    ch_otel_follow_event(CH_CONTAINER(l, struct telemetry, listener)->follow, run, ev);
+}
+
+static bool telemetry_context(struct ch_listener *l, const char *run, struct ch_sv call,
+                              char out[CH_LISTENER_CONTEXT]) {
+    return ch_otel_follow_context(CH_CONTAINER(l, struct telemetry, listener)->follow, run, call,
+                                  out);
+}
+
+/* --- start and end */
+
+static void telemetry_close(struct ch_extension *x) {
+    struct telemetry *t = CH_CONTAINER(x, struct telemetry, extension);
+    ch_list_del(&x->link);
+    ch_list_del(&t->listener.link);
+    ch_timer_stop(t->rt->loop, &t->interval);
+    ch_timer_stop(t->rt->loop, &t->deadline);
+    for (unsigned i = 0; i < CH_OTEL_SIGNALS; i++)
+        ch_otel_exporter_free(t->exporters[i]);
+    ch_otel_metrics_free(t->metrics);
+    if (t->follow)
+        ch_otel_follow_free(t->follow);
+    for (size_t i = 0; i < 2; i++) {
+        ch_buf_release(&t->resource[i]);
+        ch_buf_release(&t->scope[i]);
+    }
+    ch_buf_release(&t->scratch);
+    ch_arena_release(&t->arena);
+    ch_free(t);
+}
+
+static const char *telemetry_env(const char *name, void *user) {
+    return ch_providers_env(user, name);
+}
+
+static void open_exporters(struct telemetry *t) {
+    for (unsigned i = 0; i < CH_OTEL_SIGNALS; i++) {
+        const struct ch_otel_signal_settings *s = &t->settings.signals[i];
+        struct ch_otel_frame frame = {ch_buf_sv(&t->resource[s->json]),
+                                      ch_buf_sv(&t->scope[s->json])};
+        if (s->url)
+            t->exporters[i] = ch_otel_exporter_new(t->rt->loop, ch_http_transport(t->rt->http),
+                                                   (enum ch_otel_signal)i, s, &frame);
+    }
+}
+
+static void telemetry_open(struct telemetry *t) {
+    chela_runtime *rt = t->rt;
+    for (unsigned json = 0; json < 2; json++) {
+        ch_otel_write_resource(&t->resource[json], json, &t->settings, true);
+        ch_otel_write_scope(&t->scope[json], json);
+    }
+    open_exporters(t);
+    if (t->exporters[CH_OTEL_METRIC_SIGNAL])
+        t->metrics = ch_otel_metrics_new(t->settings.signals[CH_OTEL_METRIC_SIGNAL].json,
+                                         ch_now_ms(ch_loop_clock(rt->loop)));
+    struct ch_otel_sink sink = {.span = t->exporters[CH_OTEL_TRACES] ? export_span : NULL,
+                                .log = t->exporters[CH_OTEL_LOGS] ? export_log : NULL,
+                                .measure = t->metrics ? export_value : NULL,
+                                .user = t};
+    t->follow = ch_otel_follow_new(&t->settings, &sink);
+    t->listener.heard = telemetry_heard;
+    t->listener.context = telemetry_context;
+    ch_list_add(&rt->listeners, &t->listener.link);
+}
+
+int chela_telemetry_start(chela_runtime *rt, const struct chela_telemetry_opts *given,
+                          struct chela_error *err) {
+    struct chela_telemetry_opts opts;
+    int rc = CH_OPTS_READ(chela_telemetry_opts, &opts, given, err);
+    if (rc < 0)
+        return rc;
+    CH_LOG_SCOPE(rt->sink);
+    struct telemetry *before = telemetry_of(rt), *t = ch_alloc(sizeof(*t));
+    if (before)
+        telemetry_close(&before->extension);
+    t->rt = rt;
+    t->extension.kind = &telemetry_kind;
+    t->extension.close = telemetry_close;
+    ch_list_add(&rt->extensions, &t->extension.link);
+    if (ch_otel_settings_read(&t->settings, &opts, telemetry_env, &rt->providers, &t->arena))
+        telemetry_open(t);
+    else
+        telemetry_close(&t->extension);
+    return 0;
+}
+
+/* --- flushing */
+
+static size_t pending(const struct telemetry *t) {
+    size_t n = 0;
+    for (unsigned i = 0; i < CH_OTEL_SIGNALS; i++)
+        n += t->exporters[i] ? ch_otel_exporter_pending(t->exporters[i]) : 0;
+    return n;
+}
+
+static void telemetry_on_deadline(struct ch_timer *timer) {
+    CH_CONTAINER(timer, struct telemetry, deadline)->flushed = true;
+}
+
+size_t chela_telemetry_flush(chela_runtime *rt, int64_t timeout_ms) {
+    struct telemetry *t = telemetry_of(rt);
+    if (!t)
+        return 0;
+    CH_LOG_SCOPE(rt->sink);
+    if (t->metrics)
+        export_metrics(t);
+    for (unsigned i = 0; i < CH_OTEL_SIGNALS; i++)
+        if (t->exporters[i])
+            ch_otel_exporter_flush(t->exporters[i]);
+    int64_t end = ch_mono_ms(ch_loop_clock(rt->loop)) + timeout_ms;
+    while (pending(t) && ch_loop_may_run(rt->loop, NULL) == 0) {
+        int64_t left = end - ch_mono_ms(ch_loop_clock(rt->loop));
+        if (left <= 0)
+            break;
+        /* in short steps: the end of a request has no flag of its own */
+        t->flushed = false;
+        ch_timer_start(rt->loop, &t->deadline, CH_MIN(left, 5), telemetry_on_deadline);
+        ch_loop_hold(rt->loop);
+        ch_loop_run(rt->loop, &t->flushed);
+        ch_loop_release(rt->loop);
+        if (!t->flushed)
+            break;
+    }
+    ch_timer_stop(rt->loop, &t->deadline);
+    return pending(t);
+}

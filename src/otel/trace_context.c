@@ -1,0 +1,106 @@
+/* trace_context.c -- see trace_context.h. */
+#include "otel/trace_context.h"
+
+#include <stdio.h>
+
+#include "base/sha256.h"
+#include "model/message/ids.h"
+
+static int hex_digit(char c) {
+    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* Reads 2n lower-case digits. False: others, or all are zero. */
+static bool read_hex(const char *text, unsigned char *out, size_t n, bool zero_too) {
+    bool any = zero_too;
+    for (size_t i = 0; i < n; i++) {
+        int high = hex_digit(text[2 * i]), low = hex_digit(text[2 * i + 1]);
+        if (high < 0 || low < 0)
+            return false;
+        out[i] = (unsigned char)(high << 4 | low);
+        any |= out[i] != 0;
+    }
+    return any;
+}
+
+/* A later version may append members after another dash. Version ff is forbidden. */
+bool ch_trace_context_read(struct ch_sv header, struct ch_trace_context *out) {
+    struct ch_trace_context c = {.has_parent = true};
+    unsigned char version, flags;
+    const char *p = header.p;
+    if (header.n < CH_TRACEPARENT - 1 || p[2] != '-' || p[35] != '-' || p[52] != '-' ||
+        !read_hex(p, &version, 1, true) || version == 0xff ||
+        !read_hex(p + 3, c.trace, CH_TRACE_ID, false) ||
+        !read_hex(p + 36, c.parent.bytes, CH_SPAN_ID, false) || !read_hex(p + 53, &flags, 1, true))
+        return false;
+    if (header.n > CH_TRACEPARENT - 1 && (version == 0 || p[55] != '-'))
+        return false;
+    c.sampled = flags & 1;
+    *out = c;
+    return true;
+}
+
+void ch_trace_context_write(const struct ch_trace_context *c, struct ch_span_id span,
+                            char out[CH_TRACEPARENT]) {
+    static const char hex[] = "0123456789abcdef";
+    char *p = out;
+    *p++ = '0', *p++ = '0', *p++ = '-';
+    for (size_t i = 0; i < CH_TRACE_ID; i++)
+        *p++ = hex[c->trace[i] >> 4], *p++ = hex[c->trace[i] & 15];
+    *p++ = '-';
+    for (size_t i = 0; i < CH_SPAN_ID; i++)
+        *p++ = hex[span.bytes[i] >> 4], *p++ = hex[span.bytes[i] & 15];
+    *p++ = '-', *p++ = '0', *p++ = c->sampled ? '1' : '0';
+    *p = '\0';
+}
+
+struct ch_trace_context ch_trace_context_of_run(const char *run) {
+    struct ch_trace_context c = {.sampled = true};
+    unsigned char digest[CH_SHA256_SIZE];
+    char text[64];
+    snprintf(text, sizeof(text), "chela trace %s", run);
+    ch_sha256_of(ch_sv_str(text), digest);
+    memcpy(c.trace, digest, CH_TRACE_ID);
+    return c;
+}
+
+/* By the last seven bytes, which are random in ids of other programs as well. */
+bool ch_trace_context_in_share(const struct ch_trace_context *c, double share) {
+    uint64_t n = 0;
+    for (size_t i = CH_TRACE_ID - 7; i < CH_TRACE_ID; i++)
+        n = n << 8 | c->trace[i];
+    return (double)n < share * 72057594037927936.0; /* 2^56 */
+}
+
+/* FNV-1a alone leaves the high bits of short texts alike, so the bits are mixed. */
+static struct ch_span_id span_id(uint64_t h) {
+    struct ch_span_id id;
+    h ^= h >> 33;
+    h *= 0xff51afd7ed558ccdu;
+    h ^= h >> 33;
+    h *= 0xc4ceb9fe1a85ec53u;
+    h ^= h >> 33;
+    h = h ? h : 1; /* zero means none */
+    for (size_t i = 0; i < CH_SPAN_ID; i++)
+        id.bytes[i] = (unsigned char)(h >> (8 * i));
+    return id;
+}
+
+struct ch_span_id ch_span_id_of_run(const char *run) {
+    return span_id(ch_hash(1, ch_sv_str(run)));
+}
+
+static uint64_t hash_number(uint64_t h, uint64_t n) {
+    return ch_hash(h, ch_sv((const char *)&n, sizeof(n)));
+}
+
+struct ch_span_id ch_span_id_of_call(const char *run, unsigned turn, struct ch_sv call) {
+    return span_id(ch_hash(hash_number(ch_hash(2, ch_sv_str(run)), turn), call));
+}
+
+struct ch_span_id ch_span_id_of_request(const char *run, unsigned turn, unsigned attempt,
+                                        size_t messages, struct ch_sv model, struct ch_sv role) {
+    uint64_t h = hash_number(ch_hash(3, ch_sv_str(run)), turn);
+    h = hash_number(hash_number(h, attempt), messages);
+    return span_id(ch_hash(ch_hash(h, model), role));
+}

@@ -1,0 +1,11 @@
+/* call_listener.h -- is told before a call starts. */
+#ifndef CH_TOOL_CALL_LISTENER_H
+#define CH_TOOL_CALL_LISTENER_H
+#include "chela/tool.h"
+
+struct ch_call_listener {
+    /* The call is checked and allowed, and starts next; again for each attempt. Loop thread. */
+    void (*starting)(struct ch_call_listener *l, chela_call *call);
+};
+
+#endif

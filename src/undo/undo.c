@@ -1,0 +1,296 @@
+/* undo.c -- see chela/undo.h. Listens to the calls of a runtime: the paths that a call declares
+ * as its own are copied before the call starts; any other call that may change files leads to a
+ * scan before it, and to another one after the message. */
+#include "chela/undo.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "agent/handle/agent.h"
+#include "agent/handle/guarded_files.h"
+#include "agent/handle/runtime.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/limits.h"
+#include "io/loop.h"
+#include "tool/call/call.h"
+#include "tool/call/call_listener.h"
+#include "tool/call/plan.h"
+#include "undo/undo_restore.h"
+#include "undo/undo_scan.h"
+
+static const char undo_kind; /* its address identifies the extension */
+
+struct chela_undo {
+    struct ch_extension extension;
+    struct ch_call_listener listener;
+    chela_runtime *rt;
+    char *dir, *workspace; /* owned */
+    int root;              /* owned; -1: the record is not open yet */
+    struct ch_undo_record record;
+    struct ch_undo_index index;
+    bool loaded;  /* the index was looked for on disk */
+    bool begun;   /* a message has begun here */
+    bool active;  /* calls were made since the last end */
+    bool scanned; /* the index is that before the commands of the message */
+    bool blind;   /* the workspace is too large */
+};
+
+/* --- what a call changes ------------------------------------------------------------------- */
+
+/* Directories that do not exist will be created with the file. */
+static void undo_note_parents(chela_undo *u, const char *path) {
+    CH_BUF_AUTO part = {0};
+    struct stat st;
+    for (const char *p = path; (p = strchr(p, '/')); p++) {
+        ch_buf_clear(&part);
+        ch_buf_add(&part, path, (size_t)(p - path));
+        if (fstatat(u->root, ch_buf_str(&part), &st, AT_SYMLINK_NOFOLLOW) < 0 && errno == ENOENT)
+            ch_undo_record_change(&u->record, ch_buf_str(&part),
+                                  &(struct ch_undo_state){.kind = CH_UNDO_ABSENT});
+    }
+}
+
+static void undo_note_file(chela_undo *u, const chela_call *call, const char *given) {
+    CH_BUF_AUTO rel = {0};
+    enum ch_file_kind kind;
+    const char *why, *name;
+    struct ch_undo_state was = {.kind = CH_UNDO_ABSENT};
+    struct stat st;
+
+    if (ch_path_locate(&call->guard, given, &rel, &kind, &why) < 0 ||
+        ch_undo_record_knows(&u->record, ch_buf_str(&rel)))
+        return;
+    int dir = ch_file_open_parent(u->root, ch_buf_str(&rel), 0, &name);
+    if (dir >= 0 && fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+        was = ch_undo_record_copy(&u->record, dir, name, &st, CH_LIMIT_UNDO_EDITED);
+    if (dir >= 0)
+        close(dir);
+    undo_note_parents(u, ch_buf_str(&rel));
+    ch_undo_record_change(&u->record, ch_buf_str(&rel), &was);
+}
+
+/* Any file may change: remember what the workspace is like before. */
+static void undo_note_anything(chela_undo *u) {
+    if (!u->loaded)
+        ch_undo_index_load(&u->index, &u->record);
+    u->loaded = true;
+    if (!u->scanned && !u->blind) {
+        u->blind = !ch_undo_scan(&u->index, &u->record, u->root, u->rt->hidden, false);
+        ch_undo_index_save(&u->index, &u->record);
+    }
+    u->scanned = true;
+    if (u->blind)
+        ch_undo_record_blind(&u->record);
+}
+
+static bool undo_is_file(const struct ch_use *use) {
+    return use->use == CHELA_USE_ALONE &&
+           strncmp(use->key, CH_USE_FILES "/", sizeof(CH_USE_FILES)) == 0;
+}
+
+/* A command that was found to read only declares the files as shared. */
+static bool undo_only_reads(const chela_call *call, const struct ch_plan *plan) {
+    const struct ch_use *use = call->uses.list;
+    return plan->command.n && use && !use->next && use->use == CHELA_USE_SHARED;
+}
+
+static void undo_note_call(chela_undo *u, chela_call *call) {
+    const struct ch_tool *tool = call->tool;
+    struct ch_plan plan = {0};
+    if (tool->plan)
+        tool->plan(call, &plan);
+    if (undo_only_reads(call, &plan))
+        return;
+    if (strcmp(call->workspace, u->workspace) == 0 && !(tool->flags & CHELA_TOOL_ACTION))
+        undo_note_anything(u);
+    ch_undo_record_call(&u->record, plan.command.n ? plan.command : ch_sv_str(call->name));
+}
+
+static void undo_on_call(struct ch_call_listener *l, chela_call *call) {
+    chela_undo *u = CH_CONTAINER(l, chela_undo, listener);
+    const struct ch_tool *tool = call->tool;
+    bool files = false;
+
+    if (!u->begun || tool->effect == CHELA_EFFECT_READ || tool->permission == CHELA_PERM_READ ||
+        ch_tool_is_run(tool) || (tool->only_looks && tool->only_looks(call)))
+        return;
+    u->active = true;
+    for (const struct ch_use *use = call->uses.list; use; use = use->next)
+        if (undo_is_file(use)) {
+            files = true;
+            if (strcmp(call->workspace, u->workspace) == 0)
+                undo_note_file(u, call, use->key + sizeof(CH_USE_FILES));
+        }
+    if (!files || call->uses.all)
+        undo_note_call(u, call);
+}
+
+/* --- messages -------------------------------------------------------------------------------- */
+
+static int undo_prepare(chela_undo *u, struct chela_error *err) {
+    if (u->root >= 0)
+        return 0;
+    u->root = open(u->workspace, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (u->root < 0)
+        return ch_fail(err, errno == ENOENT ? CHELA_ENOENT : CHELA_EIO, "%s: %s", u->workspace,
+                       strerror(errno));
+    int rc = ch_undo_record_open(&u->record, u->dir, u->root, err);
+    if (rc < 0) {
+        close(u->root);
+        u->root = -1;
+    }
+    return rc;
+}
+
+/* What the last message left behind. */
+static void undo_settle(chela_undo *u) {
+    struct ch_undo_message *m = u->record.n ? &u->record.list[u->record.n - 1] : NULL;
+    struct stat st;
+    for (size_t i = 0; m && i < m->n; i++) {
+        struct ch_undo_change *c = &m->changes[i];
+        struct ch_undo_sig is = {0};
+        if (fstatat(u->root, c->path, &st, AT_SYMLINK_NOFOLLOW) == 0)
+            is = ch_undo_sig(&st);
+        ch_undo_record_settle(&u->record, m, c, &is);
+    }
+    if (m)
+        ch_undo_record_ended(&u->record);
+}
+
+/* Scan for the changes of commands. */
+static void undo_finish(chela_undo *u) {
+    if (u->root < 0 || !u->active)
+        return;
+    u->active = false;
+    if (u->scanned && !u->blind && u->index.valid) {
+        u->blind = !ch_undo_scan(&u->index, &u->record, u->root, u->rt->hidden, true);
+        ch_undo_index_save(&u->index, &u->record);
+        if (u->blind)
+            ch_undo_record_blind(&u->record);
+    }
+    u->scanned = false;
+    undo_settle(u);
+}
+
+/* A program that was killed did not end its last message: its index is that before the commands. */
+static void undo_recover(chela_undo *u) {
+    const struct ch_undo_message *m = u->record.n ? &u->record.list[u->record.n - 1] : NULL;
+    if (u->begun || !m || m->ended)
+        return;
+    u->active = true;
+    if (m->ncalls > 0 && !m->blind) {
+        ch_undo_index_load(&u->index, &u->record);
+        u->loaded = u->scanned = true;
+    }
+    undo_finish(u);
+}
+
+int chela_undo_begin(chela_undo *u, const char *session, int64_t turns, const char *text,
+                     struct chela_error *err) {
+    CH_LOG_SCOPE(u->rt->sink);
+    int rc = undo_prepare(u, err);
+    if (rc < 0)
+        return rc;
+    undo_recover(u);
+    undo_finish(u);
+    const struct ch_undo_message *last = u->record.n ? &u->record.list[u->record.n - 1] : NULL;
+    bool on = !text && last && strcmp(last->session, session) == 0 && !last->undone;
+    if (!on && ch_undo_record_tidy(&u->record)) {
+        ch_undo_index_release(&u->index);
+        u->loaded = true;
+    }
+    if (!on)
+        ch_undo_record_message(&u->record, session, turns,
+                               ch_now_ms(ch_loop_clock(u->rt->loop)), text ? text : "");
+    u->begun = u->active = true;
+    u->blind = false;
+    return 0;
+}
+
+void chela_undo_end(chela_undo *u) {
+    if (u)
+        undo_finish(u);
+}
+
+int chela_undo_list(chela_undo *u, const char *session, chela_undo_turn_fn *fn, void *user,
+                    struct chela_error *err) {
+    int rc = undo_prepare(u, err);
+    for (size_t i = 0; rc == 0 && i < u->record.n; i++) {
+        const struct ch_undo_message *m = &u->record.list[i];
+        struct chela_undo_turn turn = {.id = m->id,
+                                       .turns = m->turns,
+                                       .ts = m->ts,
+                                       .text = m->text,
+                                       .files = m->n,
+                                       .undone = m->undone};
+        if (ch_undo_record_belongs(&u->record, m, session))
+            rc = fn(&turn, user);
+    }
+    return rc;
+}
+
+int chela_undo_fork(chela_undo *u, const char *from, const char *to, uint64_t before,
+                    struct chela_error *err) {
+    int rc = undo_prepare(u, err);
+    if (rc == 0)
+        ch_undo_record_fork(&u->record, from, to, before);
+    return rc;
+}
+
+int chela_undo_restore(chela_undo *u, const char *session, uint64_t id, int look_only,
+                       chela_undo_item_fn *fn, void *user, struct chela_error *err) {
+    int rc = undo_prepare(u, err);
+    if (rc < 0)
+        return rc;
+    undo_recover(u);
+    undo_finish(u);
+    rc = ch_undo_put_back(&u->record, u->root, session, id, look_only != 0, fn, user);
+    return rc < 0 ? ch_fail(err, rc, "there is no such message") : 0;
+}
+
+/* --- life ---------------------------------------------------------------------------------- */
+
+static void undo_close(struct ch_extension *e) {
+    chela_undo *u = CH_CONTAINER(e, chela_undo, extension);
+    ch_list_del(&e->link);
+    u->rt->listener = NULL;
+    if (u->root >= 0) {
+        undo_finish(u);
+        ch_undo_record_close(&u->record);
+        close(u->root);
+    }
+    ch_undo_index_release(&u->index);
+    ch_free(u->dir);
+    ch_free(u->workspace);
+    ch_free(u);
+}
+
+void chela_undo_close(chela_undo *u) {
+    if (u)
+        undo_close(&u->extension);
+}
+
+int chela_undo_open(chela_agent *agent, const char *dir, chela_undo **out,
+                    struct chela_error *err) {
+    chela_runtime *rt = agent->rt;
+    *out = NULL;
+    if (!dir || *dir != '/')
+        return ch_fail(err, CHELA_EINVAL, "the directory of the copies is not absolute");
+    if (rt->listener)
+        return ch_fail(err, CHELA_EEXIST, "the runtime keeps the changes of a workspace already");
+    chela_undo *u = ch_alloc(sizeof(*u));
+    u->rt = rt;
+    u->dir = ch_strdup(dir);
+    u->workspace = ch_strdup(agent->workspace);
+    u->root = -1;
+    u->listener.starting = undo_on_call;
+    u->extension = (struct ch_extension){.kind = &undo_kind, .close = undo_close};
+    ch_list_add(&rt->extensions, &u->extension.link);
+    rt->listener = &u->listener;
+    ch_runtime_hide_file(rt, dir);
+    *out = u;
+    return 0;
+}

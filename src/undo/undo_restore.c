@@ -1,0 +1,275 @@
+/* undo_restore.c -- see undo_restore.h. What did not exist is removed first, deepest first; then
+ * the rest is restored, directories before their contents. */
+#include "undo/undo_restore.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/limits.h"
+#include "base/mem.h"
+
+struct item {
+    const char *path;         /* borrowed from the record */
+    struct ch_undo_state was; /* before the first message */
+    struct ch_undo_sig is;    /* after the last one */
+    bool settled, left, done;
+    struct ch_undo_sig now; /* if done */
+};
+
+struct plan {
+    struct ch_undo_record *r;
+    int root;
+    bool look_only;
+    chela_undo_item_fn *fn;
+    void *user;
+    struct item *items; /* owned */
+    size_t n;
+    struct ch_undo_table table; /* paths to items */
+};
+
+static void restore_tell(struct plan *p, enum chela_undo_outcome outcome, const char *path,
+                         const char *why) {
+    p->fn(&(struct chela_undo_item){outcome, path, why}, p->user);
+}
+
+/* Keep the oldest state before, and the newest state after. Messages come newest first. */
+static void restore_collect(struct plan *p, const struct ch_undo_message *m) {
+    p->items = ch_realloc(p->items, (p->n + m->n + 1) * sizeof(*p->items));
+    for (size_t i = 0; i < m->n; i++) {
+        const struct ch_undo_change *c = &m->changes[i];
+        const uint32_t *at = ch_undo_table_find(&p->table, c->path);
+        if (at) {
+            p->items[*at].was = c->was;
+            continue;
+        }
+        ch_undo_table_put(&p->table, c->path, (uint32_t)p->n);
+        p->items[p->n++] = (struct item){
+            .path = c->path, .was = c->was, .is = c->is, .settled = c->settled};
+    }
+}
+
+static int restore_compare(const void *a, const void *b) {
+    const struct item *x = a, *y = b;
+    return strcmp(x->path, y->path);
+}
+
+/* --- one path --------------------------------------------------------------------------------- */
+
+static enum ch_undo_kind restore_kind(const struct ch_undo_sig *sig) {
+    return sig->mode == 0           ? CH_UNDO_ABSENT
+           : S_ISDIR(sig->mode)     ? CH_UNDO_DIR
+           : S_ISREG(sig->mode)     ? CH_UNDO_FILE
+           : S_ISLNK(sig->mode)     ? CH_UNDO_LINK
+                                    : CH_UNDO_LOST;
+}
+
+/* Directories are compared by their kind only. */
+static bool restore_untouched(const struct ch_undo_sig *now, const struct item *it) {
+    if (restore_kind(now) == CH_UNDO_DIR || restore_kind(&it->is) == CH_UNDO_DIR)
+        return restore_kind(now) == restore_kind(&it->is);
+    return ch_undo_sig_same(now, &it->is);
+}
+
+static struct ch_undo_sig restore_look(int dir, const char *name) {
+    struct stat st;
+    return fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0 ? (struct ch_undo_sig){0}
+                                                            : ch_undo_sig(&st);
+}
+
+static const char *restore_reason(const struct ch_undo_state *was) {
+    static const char *const reasons[CH_UNDO_LOSTS] = {
+        [CH_UNDO_TOO_LARGE] = "it is too large to be copied",
+        [CH_UNDO_IGNORED] = ".gitignore names it",
+        [CH_UNDO_FULL] = "the workspace has more files than are copied",
+        [CH_UNDO_SPECIAL] = "it is no regular file",
+        [CH_UNDO_UNREADABLE] = "it could not be read",
+    };
+    return was->at < CH_UNDO_LOSTS ? reasons[was->at] : "there is no copy";
+}
+
+static void restore_fail(struct plan *p, struct item *it, int error) {
+    it->left = true;
+    restore_tell(p, CHELA_UNDO_FAILED, it->path,
+                 error == ELOOP || error == ENOTDIR ? "a link or a file is in the way"
+                                                    : strerror(error));
+}
+
+/* Write the copy to a new file of the directory. */
+static int restore_write(const struct plan *p, int dir, const char *name,
+                         const struct ch_undo_state *was) {
+    int fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    char *bytes = ch_malloc(64 * CH_KB);
+    uint64_t at = was->at, left = was->n;
+    int rc = fd < 0 ? -errno : 0;
+    while (rc == 0 && left > 0) {
+        ssize_t n = pread(p->r->pack, bytes, CH_MIN(left, 64 * CH_KB), (off_t)at);
+        rc = n <= 0 || write(fd, bytes, (size_t)n) != n ? -(n == 0 ? EIO : errno) : 0;
+        at += (uint64_t)(n > 0 ? n : 0);
+        left -= (uint64_t)(n > 0 ? n : 0);
+    }
+    ch_free(bytes);
+    if (rc == 0 && fchmod(fd, was->mode & 0777) < 0)
+        rc = -errno;
+    if (fd >= 0 && close(fd) < 0 && rc == 0)
+        rc = -errno;
+    return rc;
+}
+
+static int restore_link(const struct plan *p, int dir, const char *name,
+                        const struct ch_undo_state *was) {
+    char target[4097];
+    ssize_t n = was->n < sizeof(target) ? pread(p->r->pack, target, was->n, (off_t)was->at) : -1;
+    if (n != (ssize_t)was->n)
+        return -EIO;
+    target[n] = '\0';
+    return symlinkat(target, dir, name) < 0 ? -errno : 0;
+}
+
+/* The new file takes its place in one step. */
+static int restore_replace(const struct plan *p, int dir, const char *name,
+                           const struct ch_undo_state *was) {
+    char temp[40];
+    uint64_t r = 0;
+    if (was->kind == CH_UNDO_DIR)
+        return mkdirat(dir, name, was->mode & 0777) < 0 ? -errno : 0;
+    if (getrandom(&r, sizeof(r), 0) != (ssize_t)sizeof(r))
+        return -EIO;
+    snprintf(temp, sizeof(temp), ".chela-%016llx.tmp", (unsigned long long)r);
+    int rc = was->kind == CH_UNDO_LINK ? restore_link(p, dir, temp, was)
+                                       : restore_write(p, dir, temp, was);
+    if (rc == 0 && renameat(dir, temp, dir, name) < 0)
+        rc = -errno;
+    if (rc < 0)
+        unlinkat(dir, temp, 0);
+    return rc;
+}
+
+/* --- the two passes --------------------------------------------------------------------------- */
+
+/* Decide about a path, and remove what did not exist or was of another kind. */
+static void restore_clear(struct plan *p, struct item *it) {
+    const char *name;
+    int dir = ch_file_open_parent(p->root, it->path, 0, &name);
+    int gone = dir == -ENOENT || dir == -ENOTDIR;
+    struct ch_undo_sig now = dir < 0 ? (struct ch_undo_sig){0} : restore_look(dir, name);
+    enum ch_undo_kind kind = restore_kind(&now);
+
+    it->left = true;
+    if (dir < 0 && !gone) {
+        restore_fail(p, it, -dir);
+    } else if (it->was.kind == kind && (kind == CH_UNDO_ABSENT || kind == CH_UNDO_DIR)) {
+        it->done = kind == CH_UNDO_DIR;
+        it->now = now;
+    } else if (it->settled && !restore_untouched(&now, it)) {
+        restore_tell(p, CHELA_UNDO_CHANGED, it->path, NULL);
+    } else if (it->was.kind == CH_UNDO_LOST) {
+        restore_tell(p, CHELA_UNDO_NO_COPY, it->path, restore_reason(&it->was));
+    } else {
+        bool clear = kind != CH_UNDO_ABSENT &&
+                     (it->was.kind == CH_UNDO_ABSENT ||
+                      (kind == CH_UNDO_DIR) != (it->was.kind == CH_UNDO_DIR));
+        int flags = kind == CH_UNDO_DIR ? AT_REMOVEDIR : 0;
+        it->left = false;
+        if (clear && !p->look_only && unlinkat(dir, name, flags) < 0) {
+            it->left = true;
+            if (errno == ENOTEMPTY || errno == EEXIST)
+                restore_tell(p, CHELA_UNDO_CHANGED, it->path, "it is not empty");
+            else
+                restore_fail(p, it, errno);
+        }
+    }
+    if (dir >= 0)
+        close(dir);
+}
+
+static void restore_fill(struct plan *p, struct item *it) {
+    const char *name;
+    if (it->left)
+        return;
+    if (it->was.kind == CH_UNDO_ABSENT) {
+        it->done = true;
+        restore_tell(p, CHELA_UNDO_REMOVED, it->path, NULL);
+        return;
+    }
+    if (!p->look_only) {
+        int dir = ch_file_open_parent(p->root, it->path, 0777, &name);
+        int rc = dir < 0 ? dir : restore_replace(p, dir, name, &it->was);
+        if (rc == 0)
+            it->now = restore_look(dir, name);
+        if (dir >= 0)
+            close(dir);
+        if (rc < 0) {
+            restore_fail(p, it, -rc);
+            return;
+        }
+    }
+    it->done = true;
+    restore_tell(p, CHELA_UNDO_RESTORED, it->path, NULL);
+}
+
+/* What is there now is what the messages before left behind. */
+static void restore_settle(struct plan *p, const char *session, uint64_t id) {
+    for (size_t i = p->r->n; i-- > 0;) {
+        struct ch_undo_message *m = &p->r->list[i];
+        if (m->id >= id || m->undone || !ch_undo_record_belongs(p->r, m, session))
+            continue;
+        for (size_t k = 0; k < m->n; k++) {
+            const uint32_t *at = ch_undo_table_find(&p->table, m->changes[k].path);
+            struct item *it = at ? &p->items[*at] : NULL;
+            if (it && it->done)
+                ch_undo_record_settle(p->r, m, &m->changes[k], &it->now);
+            if (it)
+                it->done = false; /* the newest one only */
+        }
+    }
+}
+
+static void restore_tell_rest(struct plan *p, const struct ch_undo_message *m) {
+    if (m->more)
+        restore_tell(p, CHELA_UNDO_NO_COPY, "(further files)", "too many files were changed");
+    if (m->blind)
+        restore_tell(p, CHELA_UNDO_NO_COPY, "(files that commands changed)",
+                     "the workspace has too many files");
+    for (size_t i = 0; i < m->ncalls; i++)
+        restore_tell(p, CHELA_UNDO_OUTSIDE, m->calls[i], NULL);
+}
+
+int ch_undo_put_back(struct ch_undo_record *r, int root, const char *session, uint64_t id,
+                     bool look_only, chela_undo_item_fn *fn, void *user) {
+    struct plan p = {.r = r, .root = root, .look_only = look_only, .fn = fn, .user = user};
+    int found = CHELA_ENOENT;
+
+    for (size_t i = r->n; i-- > 0 && r->list[i].id >= id;)
+        if (ch_undo_record_belongs(r, &r->list[i], session)) {
+            found = r->list[i].id == id ? 0 : found;
+            if (!r->list[i].undone)
+                restore_collect(&p, &r->list[i]);
+        }
+    if (found == 0 && p.n > 0) {
+        qsort(p.items, p.n, sizeof(*p.items), restore_compare);
+        for (size_t i = 0; i < p.n; i++)
+            *ch_undo_table_find(&p.table, p.items[i].path) = (uint32_t)i;
+        for (size_t i = p.n; i-- > 0;)
+            restore_clear(&p, &p.items[i]);
+        for (size_t i = 0; i < p.n; i++)
+            restore_fill(&p, &p.items[i]);
+    }
+    for (size_t i = 0; found == 0 && i < r->n; i++) {
+        struct ch_undo_message *m = &r->list[i];
+        if (m->id < id || m->undone || !ch_undo_record_belongs(r, m, session))
+            continue;
+        restore_tell_rest(&p, m);
+        if (!look_only)
+            ch_undo_record_undone(r, m);
+    }
+    if (found == 0 && !look_only)
+        restore_settle(&p, session, id);
+    ch_undo_table_release(&p.table);
+    ch_free(p.items);
+    return found;
+}

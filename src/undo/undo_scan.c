@@ -1,0 +1,303 @@
+/* undo_scan.c -- see undo_scan.h. */
+#include "undo/undo_scan.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/limits.h"
+#include "base/mem.h"
+#include "tool/builtin/files/gitignore.h"
+
+#define MAGIC "chela undo index 1\n"
+
+enum { HIDDEN = 64, RULES = 64 << 10 };
+
+/* --- the index ------------------------------------------------------------------------------- */
+
+void ch_undo_index_release(struct ch_undo_index *x) {
+    ch_arena_release(&x->arena);
+    ch_free(x->list);
+    ch_undo_table_release(&x->table);
+    *x = (struct ch_undo_index){0};
+}
+
+static struct ch_undo_entry *index_add(struct ch_undo_index *x, const char *path) {
+    if (x->n == x->cap) {
+        x->cap = x->cap ? 2 * x->cap : 256;
+        x->list = ch_realloc(x->list, x->cap * sizeof(*x->list));
+    }
+    struct ch_undo_entry *e = &x->list[x->n];
+    *e = (struct ch_undo_entry){.path = ch_arena_str(&x->arena, ch_sv_str(path))};
+    ch_undo_table_put(&x->table, e->path, (uint32_t)x->n);
+    x->n++;
+    return e;
+}
+
+static struct ch_undo_entry *index_find(const struct ch_undo_index *x, const char *path) {
+    const uint32_t *at = ch_undo_table_find(&x->table, path);
+    return at ? &x->list[*at] : NULL;
+}
+
+struct stored_entry { /* on disk, followed by the path */
+    struct ch_undo_sig sig;
+    struct ch_undo_state copy;
+    uint64_t path;
+};
+
+void ch_undo_index_save(struct ch_undo_index *x, const struct ch_undo_record *r) {
+    CH_BUF_AUTO out = {0};
+    uint64_t pack = r->pack_number;
+
+    if (x->stored || !x->valid)
+        return;
+    ch_buf_add_str(&out, MAGIC);
+    ch_buf_add(&out, &pack, sizeof(pack));
+    for (size_t i = 0; i < x->n; i++) {
+        struct stored_entry e;
+        memset(&e, 0, sizeof(e)); /* padding, too */
+        e.sig = x->list[i].sig;
+        e.copy = x->list[i].copy;
+        e.path = strlen(x->list[i].path);
+        ch_buf_add(&out, &e, sizeof(e));
+        ch_buf_add(&out, x->list[i].path, e.path);
+    }
+    int fd = openat(r->dir, "index.new", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW,
+                    0600);
+    x->stored = fd >= 0 && write(fd, out.p, out.n) == (ssize_t)out.n &&
+                renameat(r->dir, "index.new", r->dir, "index") == 0;
+    if (fd >= 0)
+        close(fd);
+}
+
+static bool index_read_entry(struct ch_undo_index *x, const struct ch_undo_record *r,
+                             struct ch_sv *rest) {
+    struct stored_entry e;
+    char path[4096];
+
+    if (rest->n < sizeof(e))
+        return false;
+    memcpy(&e, rest->p, sizeof(e));
+    *rest = ch_sv(rest->p + sizeof(e), rest->n - sizeof(e));
+    if (e.path == 0 || e.path >= sizeof(path) || e.path > rest->n ||
+        e.copy.n > r->pack_size || (e.copy.n && e.copy.at > r->pack_size - e.copy.n))
+        return false;
+    memcpy(path, rest->p, e.path);
+    path[e.path] = '\0';
+    *rest = ch_sv(rest->p + e.path, rest->n - e.path);
+    struct ch_undo_entry *made = index_add(x, path);
+    made->sig = e.sig;
+    made->copy = e.copy;
+    return true;
+}
+
+void ch_undo_index_load(struct ch_undo_index *x, const struct ch_undo_record *r) {
+    CH_BUF_AUTO text = {0};
+    uint64_t pack = UINT64_MAX;
+    ssize_t n = 1;
+    int fd = openat(r->dir, "index", O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+
+    ch_undo_index_release(x);
+    while (fd >= 0 && n > 0) {
+        char *to = ch_buf_reserve(&text, CH_MB);
+        n = to ? read(fd, to, CH_MB) : -1;
+        ch_buf_commit(&text, n > 0 ? (size_t)n : 0);
+    }
+    if (fd >= 0)
+        close(fd);
+    struct ch_sv rest = ch_buf_sv(&text);
+    size_t head = sizeof(MAGIC) - 1;
+    if (n != 0 || rest.n < head + sizeof(pack) || memcmp(rest.p, MAGIC, head) != 0)
+        return;
+    memcpy(&pack, rest.p + head, sizeof(pack));
+    rest = ch_sv(rest.p + head + sizeof(pack), rest.n - head - sizeof(pack));
+    x->valid = pack == r->pack_number;
+    while (x->valid && rest.n > 0)
+        x->valid = index_read_entry(x, r, &rest);
+    if (!x->valid)
+        ch_undo_index_release(x);
+    x->stored = x->valid;
+}
+
+/* --- the scan -------------------------------------------------------------------------------- */
+
+struct frame { /* a directory on the way */
+    struct frame *up;
+    int fd;
+    size_t path; /* length of the path before the names in the directory */
+    bool judged, ignored; /* ignored: a rule names the directory, or one above; if judged */
+    bool looked;          /* rules were read */
+    struct ch_ignore *rules; /* owned; NULL: none */
+};
+
+struct scan {
+    struct ch_undo_index *old, *now;
+    struct ch_undo_record *r;
+    bool note, blind, differs;
+    dev_t dev;
+    struct { dev_t dev; ino_t ino; } hidden[HIDDEN];
+    size_t nhidden;
+    size_t copied, bytes; /* of all copies in the new index */
+    char path[4096];
+};
+
+static void scan_read_rules(struct frame *f) {
+    if (f->looked)
+        return;
+    f->looked = true;
+    int fd = openat(f->fd, ".gitignore", O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    char *text = fd < 0 ? NULL : ch_malloc(RULES);
+    ssize_t n = text ? read(fd, text, RULES) : 0;
+    if (n > 0)
+        f->rules = ch_ignore_new(ch_sv(text, (size_t)n));
+    ch_free(text);
+    if (fd >= 0)
+        close(fd);
+}
+
+/* True if a rule of this directory or of one above names the path of `n` bytes. */
+static bool scan_ask(const struct scan *s, struct frame *f, size_t n, bool is_dir) {
+    for (struct frame *at = f; at; at = at->up) {
+        scan_read_rules(at);
+        enum ch_ignored said =
+            at->rules ? ch_ignore_ask(at->rules, ch_sv(s->path + at->path, n - at->path), is_dir)
+                      : CH_IGNORE_SILENT;
+        if (said != CH_IGNORE_SILENT)
+            return said == CH_IGNORE_YES;
+    }
+    return false;
+}
+
+/* Directories are judged on demand, because most scans copy nothing. */
+static bool scan_ignores_directory(const struct scan *s, struct frame *f) {
+    if (!f->judged && f->up)
+        f->ignored = scan_ignores_directory(s, f->up) || scan_ask(s, f->up, f->path - 1, true);
+    f->judged = true;
+    return f->ignored;
+}
+
+static bool scan_is_hidden(const struct scan *s, const struct stat *st) {
+    for (size_t i = 0; i < s->nhidden; i++)
+        if (s->hidden[i].ino == st->st_ino && s->hidden[i].dev == st->st_dev)
+            return true;
+    return false;
+}
+
+static struct ch_undo_state scan_copy(struct scan *s, struct frame *f, const char *name,
+                                      const struct stat *st) {
+    struct ch_undo_state lost = {.kind = CH_UNDO_LOST, .mode = st->st_mode & 07777};
+    bool file = S_ISREG(st->st_mode);
+    lost.at = CH_UNDO_FULL;
+    if (file && (s->copied >= CH_LIMIT_UNDO_COPIED ||
+                 s->bytes + (size_t)st->st_size > CH_LIMIT_UNDO_COPIES))
+        return lost;
+    lost.at = CH_UNDO_IGNORED;
+    if (file && (uint64_t)st->st_size <= CH_LIMIT_UNDO_FILE &&
+        (scan_ignores_directory(s, f) || scan_ask(s, f, strlen(s->path), false)))
+        return lost;
+    return ch_undo_record_copy(s->r, f->fd, name, st, CH_LIMIT_UNDO_FILE);
+}
+
+static void scan_directory(struct scan *s, struct frame *f, size_t depth);
+
+static void scan_descend(struct scan *s, struct frame *f, const char *name, size_t depth) {
+    struct frame below = {.up = f, .path = strlen(s->path) + 1};
+    if (depth >= CH_LIMIT_UNDO_DEPTH)
+        return;
+    below.fd = openat(f->fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (below.fd < 0)
+        return;
+    scan_directory(s, &below, depth + 1);
+    ch_ignore_free(below.rules);
+}
+
+static void scan_entry(struct scan *s, struct frame *f, const char *name, size_t depth) {
+    struct stat st;
+
+    if (fstatat(f->fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || st.st_dev != s->dev ||
+        scan_is_hidden(s, &st))
+        return;
+    struct ch_undo_sig sig = ch_undo_sig(&st);
+    struct ch_undo_entry *was = index_find(s->old, s->path);
+    struct ch_undo_entry *is = index_add(s->now, s->path);
+    is->sig = sig;
+    if (was)
+        was->seen = true;
+    if (was && ch_undo_sig_same(&was->sig, &sig)) {
+        is->copy = was->copy;
+    } else {
+        s->differs = true;
+        if (s->note)
+            ch_undo_record_change(s->r, s->path,
+                                  was ? &was->copy
+                                      : &(struct ch_undo_state){.kind = CH_UNDO_ABSENT});
+        is->copy = scan_copy(s, f, name, &st);
+    }
+    s->copied += is->copy.kind == CH_UNDO_FILE;
+    s->bytes += is->copy.n;
+    if (S_ISDIR(st.st_mode))
+        scan_descend(s, f, name, depth);
+}
+
+/* Closes f->fd. */
+static void scan_directory(struct scan *s, struct frame *f, size_t depth) {
+    DIR *d = fdopendir(f->fd);
+    if (!d)
+        close(f->fd);
+    for (const struct dirent *e; d && !s->blind && (e = readdir(d));) {
+        size_t n = strlen(e->d_name);
+        if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0 ||
+            strcmp(e->d_name, ".git") == 0 || f->path + n >= sizeof(s->path))
+            continue;
+        if (f->path > 0)
+            s->path[f->path - 1] = '/';
+        memcpy(s->path + f->path, e->d_name, n + 1);
+        s->blind = s->now->n >= CH_LIMIT_UNDO_FILES;
+        if (!s->blind)
+            scan_entry(s, f, e->d_name, depth);
+    }
+    if (d)
+        closedir(d);
+}
+
+static void scan_note_removed(struct scan *s) {
+    for (size_t i = 0; i < s->old->n; i++) {
+        const struct ch_undo_entry *e = &s->old->list[i];
+        if (e->seen)
+            continue;
+        s->differs = true;
+        if (s->note)
+            ch_undo_record_change(s->r, e->path, &e->copy);
+    }
+}
+
+bool ch_undo_scan(struct ch_undo_index *x, struct ch_undo_record *r, int root, char **hidden,
+                  bool note) {
+    struct ch_undo_index now = {0};
+    struct scan *s = ch_alloc(sizeof(*s));
+    struct frame top = {.fd = openat(root, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+    struct stat st;
+
+    *s = (struct scan){.old = x, .now = &now, .r = r, .note = note && x->valid};
+    for (; hidden && *hidden && s->nhidden < HIDDEN; hidden++)
+        if (stat(*hidden, &st) == 0) {
+            s->hidden[s->nhidden].dev = st.st_dev;
+            s->hidden[s->nhidden++].ino = st.st_ino;
+        }
+    ch_undo_table_reserve(&now.table, x->n);
+    s->blind = top.fd < 0 || fstat(root, &st) < 0;
+    s->dev = st.st_dev;
+    if (!s->blind)
+        scan_directory(s, &top, 0);
+    ch_ignore_free(top.rules);
+    if (!s->blind)
+        scan_note_removed(s);
+    now.valid = !s->blind;
+    now.stored = now.valid && x->stored && !s->differs;
+    ch_undo_index_release(x);
+    *x = now;
+    ch_free(s);
+    return now.valid;
+}

@@ -1,0 +1,156 @@
+/* test_dingtalk_message.c -- messages of DingTalk, titles, and Markdown for services that know a
+ * part of it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "channel/dingtalk/dingtalk.h"
+#include "channel/kit/markdown.h"
+
+static struct ch_arena arena;
+
+static int teardown(void **state) {
+    (void)state;
+    ch_arena_release(&arena);
+    return 0;
+}
+
+static bool read_message(const char *json, struct chela_channel_message *m) {
+    const struct ch_json *v;
+    assert_int_equal(ch_json_parse(&arena, ch_sv_str(json), CH_JSON_REPLACE, &v, NULL, NULL), 0);
+    return ch_dingtalk_read(v, &arena, m);
+}
+
+#define DIRECT                                                                                 \
+    "\"msgId\":\"m+/=\",\"conversationType\":\"1\",\"conversationId\":\"cid1==\","             \
+    "\"senderId\":\"$:LWCP_v1:$a\",\"senderNick\":\"Ann\",\"chatbotUserId\":\"$:LWCP_v1:$b\"," \
+    "\"createAt\":1700000000000"
+
+static void test_direct(void **state) {
+    struct chela_channel_message m;
+    (void)state;
+    assert_true(read_message("{" DIRECT
+                             ",\"senderStaffId\":\"ann\",\"text\":{\"content\":\" hi \"},"
+                             "\"sessionWebhook\":\"https://x\"}",
+                             &m));
+    assert_string_equal(m.id, "m+/=");
+    assert_string_equal(m.chat, "ann");
+    assert_string_equal(m.sender, "ann");
+    assert_string_equal(m.also[0], "$:LWCP_v1:$a");
+    assert_string_equal(m.text, "hi");
+    assert_true(m.direct && m.mentioned && !m.program);
+    assert_null(m.handle);
+    assert_int_equal(m.ts, 1700000000000);
+}
+
+static void test_outsider(void **state) {
+    struct chela_channel_message m;
+    (void)state;
+    assert_true(read_message("{" DIRECT ",\"text\":{\"content\":\"hi\"},\"sessionWebhook\":"
+                             "\"https://x\",\"sessionWebhookExpiredTime\":1700000005000}",
+                             &m));
+    assert_string_equal(m.chat, "cid1==");
+    assert_string_equal(m.sender, "$:LWCP_v1:$a");
+    assert_null(m.also[0]);
+    assert_string_equal(m.handle, "1700000005000 https://x");
+}
+
+static void test_group(void **state) {
+    struct chela_channel_message m;
+    (void)state;
+    assert_true(read_message(
+        "{\"msgId\":\"m\",\"conversationType\":\"2\",\"conversationId\":\"cid2\",\"senderId\":"
+        "\"b\","
+        "\"senderStaffId\":\"s\",\"chatbotUserId\":\"b\",\"isInAtList\":true,\"conversationTitle\":"
+        "\"Team\",\"text\":{\"content\":\"x\",\"repliedMsg\":{\"msgId\":\"q\",\"senderId\":\"b\","
+        "\"content\":{\"text\":\"before\"}}}}",
+        &m));
+    assert_string_equal(m.chat, "cid2");
+    assert_string_equal(m.chat_name, "Team");
+    assert_true(m.mentioned && m.program && !m.direct && m.answers_us);
+    assert_string_equal(m.quoted->text, "before");
+    assert_string_equal(m.quoted->message_id, "q");
+}
+
+static void test_files(void **state) {
+    struct chela_channel_message m;
+    (void)state;
+    assert_true(read_message("{" DIRECT ",\"senderStaffId\":\"ann\",\"content\":{\"richText\":["
+                             "{\"text\":\"a\"},{\"downloadCode\":\"d1\"},{\"text\":\"b\"}]}}",
+                             &m));
+    assert_string_equal(m.text, "a\nb");
+    assert_int_equal(m.nfiles, 1);
+    assert_string_equal(m.files[0].handle, "d1");
+    assert_true(read_message("{" DIRECT ",\"senderStaffId\":\"ann\",\"content\":{\"downloadCode\":"
+                             "\"d2\",\"fileName\":\"a.txt\"}}",
+                             &m));
+    assert_string_equal(m.files[0].name, "a.txt");
+    assert_true(read_message(
+        "{" DIRECT ",\"senderStaffId\":\"ann\",\"content\":{\"recognition\":\"said\"}}", &m));
+    assert_string_equal(m.text, "said");
+}
+
+static void test_refused(void **state) {
+    static const char *const rows[] = {
+        "7",
+        "null",
+        "[]",
+        "{}",
+        "{\"msgId\":\"m\"}",
+        "{\"msgId\":\"m\",\"conversationId\":\"c\"}",
+        "{\"msgId\":7,\"conversationId\":\"c\",\"senderId\":\"s\"}",
+        "{\"msgId\":\"\\u0000\",\"conversationId\":\"c\",\"senderId\":\"s\"}"};
+    struct chela_channel_message m;
+    (void)state;
+    for (size_t i = 0; i < CH_LEN(rows); i++)
+        assert_false(read_message(rows[i], &m));
+}
+
+static void test_title(void **state) {
+    static const struct {
+        const char *text, *title;
+    } rows[] = {{"# **Bold** title\nmore", " Bold title"},
+                {"", "chela"},
+                {"```\nx\n```", "chela"},
+                {"0123456789012345678901234567890123456789012",
+                 "0123456789012345678901234567890123456789"}};
+    (void)state;
+    for (size_t i = 0; i < CH_LEN(rows); i++) {
+        CH_BUF_AUTO out = {0};
+        ch_dingtalk_title(&out, ch_sv_str(rows[i].text));
+        assert_string_equal(ch_buf_str(&out), rows[i].title);
+    }
+}
+
+static void test_format(void **state) {
+    static const struct {
+        const char *text, *broken, *plain;
+    } rows[] = {
+        {"a\nb\n\nc", "a  \nb\n\nc", "a\nb\n\nc"},
+        {"# t\na", "# t\na", "# t\na"},
+        {"a\n| x |\n|---|\nb", "a\n```\n| x |\n|---|\n```\nb", "a\n```\n| x |\n|---|\n```\nb"},
+        {"| x |", "```\n| x |\n```", "```\n| x |\n```"},
+        {"```\na\nb\n```\nc\nd", "```\na\nb\n```\nc  \nd", "```\na\nb\n```\nc\nd"},
+        {"```\na", "```\na\n```", "```\na\n```"},
+        {"", "", ""}};
+    (void)state;
+    for (size_t i = 0; i < CH_LEN(rows); i++) {
+        CH_BUF_AUTO broken = {0}, plain = {0};
+        ch_kit_format(&broken, ch_sv_str(rows[i].text), true);
+        ch_kit_format(&plain, ch_sv_str(rows[i].text), false);
+        assert_string_equal(ch_buf_str(&broken), rows[i].broken);
+        assert_string_equal(ch_buf_str(&plain), rows[i].plain);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_direct),  cmocka_unit_test(test_outsider),
+        cmocka_unit_test(test_group),   cmocka_unit_test(test_files),
+        cmocka_unit_test(test_refused), cmocka_unit_test(test_title),
+        cmocka_unit_test(test_format)};
+    return cmocka_run_group_tests_name("dingtalk", tests, NULL, teardown);
+}

@@ -1,0 +1,250 @@
+/* test_otlp.c -- messages of OpenTelemetry's protocol in both encodings, ids of traces, and
+ * metrics. tests/sdk decodes what chela sends with OpenTelemetry's own decoder. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/limits.h"
+#include "base/mem.h"
+#include "otel/metrics.h"
+#include "otel/span.h"
+
+/* A text with its length, in a table. */
+#define CH_SV_ROW(literal) {literal, sizeof(literal) - 1}
+
+static void assert_bytes(const struct ch_buf *got, const char *want, size_t n) {
+    assert_int_equal(got->n, n);
+    assert_memory_equal(got->p, want, n);
+}
+#define ASSERT_BYTES(got, literal) assert_bytes(got, literal, sizeof(literal) - 1)
+
+static void write_all(struct ch_buf *out, bool json) {
+    static const uint64_t counts[] = {1, 0};
+    static const double bounds[] = {0.5};
+    struct ch_otlp w = ch_otlp_begin(out, json);
+    ch_otlp_text(&w, CH_OTLP_KEY, CH_SV("a\"\xff"));
+    ch_otlp_open(&w, CH_OTLP_VALUE);
+    ch_otlp_int64(&w, CH_OTLP_INT_VALUE, -1);
+    ch_otlp_close(&w);
+    ch_otlp_open(&w, CH_OTLP_VALUES);
+    ch_otlp_bool(&w, CH_OTLP_BOOL_VALUE, true);
+    ch_otlp_close(&w);
+    ch_otlp_open(&w, CH_OTLP_VALUES);
+    ch_otlp_double(&w, CH_OTLP_DOUBLE_VALUE, 0.5);
+    ch_otlp_close(&w);
+    ch_otlp_id(&w, CH_OTLP_SPAN_ID, (const unsigned char *)"\x01\xab", 2);
+    ch_otlp_fixed64(&w, CH_OTLP_SPAN_START, 258);
+    ch_otlp_number(&w, CH_OTLP_SPAN_KIND, 300);
+    ch_otlp_fixed64s(&w, CH_OTLP_POINT_BUCKETS, counts, 2);
+    ch_otlp_doubles(&w, CH_OTLP_POINT_BOUNDS, bounds, 1);
+    ch_otlp_message(&w, CH_OTLP_RESOURCE, json ? CH_SV("{}") : CH_SV(""));
+    ch_otlp_finish(&w);
+}
+
+static void test_json(void **state) {
+    CH_BUF_AUTO out = {0};
+    (void)state;
+    write_all(&out, true);
+    assert_string_equal(ch_buf_str(&out),
+                        "{\"key\":\"a\\\"\xef\xbf\xbd\",\"value\":{\"intValue\":\"-1\"},"
+                        "\"values\":[{\"boolValue\":true},{\"doubleValue\":0.5}],"
+                        "\"spanId\":\"01ab\",\"startTimeUnixNano\":\"258\",\"kind\":300,"
+                        "\"bucketCounts\":[\"1\",\"0\"],\"explicitBounds\":[0.5],"
+                        "\"resource\":{}}");
+}
+
+static void test_protobuf(void **state) {
+    CH_BUF_AUTO out = {0};
+    (void)state;
+    write_all(&out, false);
+    ASSERT_BYTES(&out, "\x0a\x05"
+                       "a\"\xef\xbf\xbd"
+                       "\x12\x0b\x18\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"
+                       "\x0a\x02\x10\x01"
+                       "\x0a\x09\x21\0\0\0\0\0\0\xe0\x3f"
+                       "\x12\x02\x01\xab"
+                       "\x39\x02\x01\0\0\0\0\0\0"
+                       "\x30\xac\x02"
+                       "\x32\x10\x01\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"
+                       "\x3a\x08\0\0\0\0\0\0\xe0\x3f"
+                       "\x0a\0");
+}
+
+/* The length of a message of 128 bytes and more takes several bytes, which are inserted. */
+static void test_long_message(void **state) {
+    CH_BUF_AUTO out = {0};
+    char text[300];
+    (void)state;
+    memset(text, 'x', sizeof(text));
+    struct ch_otlp w = ch_otlp_begin(&out, false);
+    ch_otlp_open(&w, CH_OTLP_VALUE);
+    ch_otlp_open(&w, CH_OTLP_ARRAY_VALUE);
+    ch_otlp_text(&w, CH_OTLP_STRING_VALUE, ch_sv(text, sizeof(text)));
+    ch_otlp_close(&w);
+    ch_otlp_close(&w);
+    ch_otlp_finish(&w);
+    assert_int_equal(out.n, 300 + 9);
+    assert_memory_equal(out.p, "\x12\xb2\x02\x2a\xaf\x02\x0a\xac\x02xxx", 12);
+}
+
+static void test_rejected(void **state) {
+    static const struct {
+        struct ch_sv response;
+        bool json;
+        int64_t n;
+        const char *why;
+    } rows[] = {
+        {{"", 0}, true, 0, ""},
+        {{"{}", 2}, true, 0, ""},
+        {CH_SV_ROW("{\"partialSuccess\":{\"rejectedSpans\":\"7\",\"errorMessage\":\"no\"}}"), true,
+         7, "no"},
+        {CH_SV_ROW("{\"partialSuccess\":{\"rejectedLogRecords\":3}}"), true, 3, ""},
+        {CH_SV_ROW("{\"partialSuccess\":{\"rejectedSpans\":\"-7\"}}"), true, 0, ""},
+        {CH_SV_ROW("<html>"), true, 0, ""},
+        {{"", 0}, false, 0, ""},
+        {CH_SV_ROW("\x0a\x06\x08\x07\x12\x02no"), false, 7, "no"},
+        {CH_SV_ROW("\x0a\x06\x08\x07\x12\x7fno"), false, 7, ""},
+        {CH_SV_ROW("\x0a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"), false, 0, ""},
+        {CH_SV_ROW("\x09\x01"), false, 0, ""},
+        {CH_SV_ROW("\x0b\x0c"), false, 0, ""},
+        {CH_SV_ROW("\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80"), false, 0, ""},
+    };
+    (void)state;
+    for (size_t i = 0; i < CH_LEN(rows); i++) {
+        CH_BUF_AUTO why = {0};
+        assert_int_equal(ch_otlp_rejected(rows[i].response, rows[i].json, &why), rows[i].n);
+        assert_string_equal(ch_buf_str(&why), rows[i].why);
+    }
+}
+
+static void test_traceparent(void **state) {
+    static const char good[] = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    static const char *const bad[] = {
+        "", "00", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-0",
+        "00-0AF7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+        "00-00000000000000000000000000000000-b7ad6b7169203331-01",
+        "00-0af7651916cd43dd8448eb211c80319c-0000000000000000-01",
+        "ff-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+        "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01-more",
+        "00_0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+    };
+    struct ch_trace_context c = {0}, before = {0};
+    char out[CH_TRACEPARENT];
+    (void)state;
+    for (size_t i = 0; i < CH_LEN(bad); i++) {
+        assert_false(ch_trace_context_read(ch_sv_str(bad[i]), &c));
+        assert_memory_equal(&c, &before, sizeof(c));
+    }
+    assert_true(ch_trace_context_read(ch_sv_str(good), &c));
+    assert_true(c.sampled);
+    ch_trace_context_write(&c, c.parent, out);
+    assert_string_equal(out, good);
+    assert_true(ch_trace_context_read(
+        CH_SV("01-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00-more"), &c));
+    assert_false(c.sampled);
+}
+
+static bool same_span(struct ch_span_id a, struct ch_span_id b) {
+    return memcmp(&a, &b, sizeof(a)) == 0;
+}
+
+static void test_ids(void **state) {
+    struct ch_trace_context a = ch_trace_context_of_run("run_a"),
+                            b = ch_trace_context_of_run("run_b");
+    struct ch_sv m = CH_SV("p/m"), none = CH_SV("");
+    (void)state;
+    assert_memory_not_equal(a.trace, b.trace, CH_TRACE_ID);
+    assert_memory_equal(a.trace, ch_trace_context_of_run("run_a").trace, CH_TRACE_ID);
+    assert_true(same_span(ch_span_id_of_run("r"), ch_span_id_of_run("r")));
+    assert_false(same_span(ch_span_id_of_run("r"), ch_span_id_of_run("s")));
+    assert_false(same_span(ch_span_id_of_call("r", 1, m), ch_span_id_of_call("r", 2, m)));
+    assert_false(same_span(ch_span_id_of_request("r", 1, 0, 3, m, none),
+                           ch_span_id_of_request("r", 1, 1, 3, m, none)));
+    assert_false(same_span(ch_span_id_of_request("r", 1, 0, 3, m, none),
+                           ch_span_id_of_request("r", 1, 0, 3, m, CH_SV("planner"))));
+    assert_true(ch_trace_context_in_share(&a, 1));
+    assert_false(ch_trace_context_in_share(&a, 0));
+}
+
+static void test_share(void **state) {
+    unsigned sampled = 0;
+    (void)state;
+    for (unsigned i = 0; i < 1000; i++) {
+        char run[24];
+        snprintf(run, sizeof(run), "run_%u", i);
+        struct ch_trace_context c = ch_trace_context_of_run(run);
+        sampled += ch_trace_context_in_share(&c, 0.25);
+    }
+    assert_in_range(sampled, 190, 310);
+}
+
+static void test_attributes_are_bounded(void **state) {
+    struct ch_otel_span s = {0};
+    CH_BUF_AUTO out = {0};
+    (void)state;
+    for (int i = 0; i < CH_OTEL_ATTRIBUTES + 3; i++)
+        ch_otel_add_int(&s, CH_OTEL_TURN, i);
+    assert_int_equal(s.n, CH_OTEL_ATTRIBUTES);
+    ch_otel_write_span(&out, true, &s);
+    assert_non_null(strstr(ch_buf_str(&out), "\"droppedAttributesCount\":3"));
+}
+
+/* --- metrics */
+
+static void add_named(struct ch_otel_metrics *m, unsigned name, double value) {
+    char text[24];
+    snprintf(text, sizeof(text), "%u", name);
+    struct ch_otel_attribute a = {
+        .key = CH_OTEL_TOOL_NAME, .type = CH_OTEL_TEXT, .text = ch_sv_str(text)};
+    ch_otel_metrics_add(m, CH_OTEL_METRIC_TOOL_DURATION, value, &a, 1);
+}
+
+static void test_metrics(void **state) {
+    struct ch_otel_metrics *m = ch_otel_metrics_new(true, 1);
+    CH_BUF_AUTO out = {0};
+    (void)state;
+    assert_false(ch_otel_metrics_write(m, CH_OTEL_METRIC_TOOL_DURATION, 2, &out));
+    add_named(m, 1, 0.01); /* a bound is inclusive */
+    add_named(m, 1, 0.011);
+    add_named(m, 1, 1000);
+    assert_true(ch_otel_metrics_write(m, CH_OTEL_METRIC_TOOL_DURATION, 2, &out));
+    assert_non_null(strstr(ch_buf_str(&out),
+                           "\"startTimeUnixNano\":\"1000000\",\"timeUnixNano\":\"2000000\","
+                           "\"count\":\"3\",\"sum\":1000.021,\"bucketCounts\":[\"1\",\"1\",\"0\","
+                           "\"0\",\"0\",\"0\",\"0\",\"0\",\"0\",\"0\",\"0\",\"0\",\"0\",\"0\","
+                           "\"1\"]"));
+    assert_non_null(strstr(ch_buf_str(&out), "\"min\":0.01,\"max\":1000"));
+    ch_otel_metrics_free(m);
+}
+
+/* A peer that invents names cannot fill the memory. */
+static void test_metrics_are_bounded(void **state) {
+    struct ch_otel_metrics *m = ch_otel_metrics_new(true, 1);
+    CH_BUF_AUTO out = {0};
+    (void)state;
+    for (unsigned i = 0; i < 2 * CH_LIMIT_OTEL_POINTS; i++)
+        add_named(m, i, 1);
+    ch_otel_metrics_write(m, CH_OTEL_METRIC_TOOL_DURATION, 2, &out);
+    char want[128];
+    snprintf(want, sizeof(want), "\"count\":\"%u\"", (unsigned)CH_LIMIT_OTEL_POINTS);
+    assert_non_null(strstr(ch_buf_str(&out), "otel.metric.overflow"));
+    assert_non_null(strstr(ch_buf_str(&out), want));
+    ch_otel_metrics_free(m);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_json),         cmocka_unit_test(test_protobuf),
+        cmocka_unit_test(test_long_message), cmocka_unit_test(test_rejected),
+        cmocka_unit_test(test_traceparent),  cmocka_unit_test(test_ids),
+        cmocka_unit_test(test_share),        cmocka_unit_test(test_attributes_are_bounded),
+        cmocka_unit_test(test_metrics),      cmocka_unit_test(test_metrics_are_bounded),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

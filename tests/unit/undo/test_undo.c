@@ -1,0 +1,286 @@
+/* test_undo.c -- the record of changes: scans, copies, restoring, damaged files, limits. */
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/limits.h"
+#include "base/mem.h"
+#include "undo/undo_restore.h"
+#include "undo/undo_scan.h"
+
+struct world {
+    char dir[64], records[96];
+    int root;
+    struct ch_undo_record r;
+    struct ch_undo_index x;
+    struct ch_buf told; /* outcomes and paths */
+};
+
+static int set_up(void **state) {
+    struct world *w = ch_alloc(sizeof(*w));
+    snprintf(w->dir, sizeof(w->dir), "/tmp/chela-undo-XXXXXX");
+    assert_non_null(mkdtemp(w->dir));
+    snprintf(w->records, sizeof(w->records), "%s/records", w->dir);
+    assert_int_equal(chdir(w->dir), 0);
+    mkdir("w", 0755);
+    w->root = open("w", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    assert_int_equal(ch_undo_record_open(&w->r, w->records, w->root, NULL), 0);
+    *state = w;
+    return 0;
+}
+
+static int tear_down(void **state) {
+    struct world *w = *state;
+    char command[128];
+    ch_undo_record_close(&w->r);
+    ch_undo_index_release(&w->x);
+    ch_buf_release(&w->told);
+    close(w->root);
+    snprintf(command, sizeof(command), "rm -rf %s", w->dir);
+    assert_int_equal(chdir("/"), 0);
+    assert_int_equal(system(command), 0);
+    ch_free(w);
+    return 0;
+}
+
+static void put(const char *path, const char *text) {
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    fputs(text, f);
+    fclose(f);
+}
+
+static const char *got(const char *path) {
+    static char text[64];
+    FILE *f = fopen(path, "r");
+    if (!f)
+        return "(nothing)";
+    text[fread(text, 1, sizeof(text) - 1, f)] = '\0';
+    fclose(f);
+    return text;
+}
+
+static void on_item(const struct chela_undo_item *item, void *user) {
+    struct world *w = user;
+    ch_buf_addf(&w->told, "%d %s\n", (int)item->outcome, item->path);
+}
+
+/* A message that begins: what is there now is known. */
+static void begin(struct world *w, const char *text) {
+    ch_undo_record_message(&w->r, "s", 0, 1, text);
+    assert_true(ch_undo_scan(&w->x, &w->r, w->root, NULL, false));
+    ch_undo_index_save(&w->x, &w->r);
+}
+
+static void end(struct world *w) {
+    struct ch_undo_message *m = &w->r.list[w->r.n - 1];
+    assert_true(ch_undo_scan(&w->x, &w->r, w->root, NULL, true));
+    for (size_t i = 0; i < m->n; i++) {
+        struct stat st;
+        struct ch_undo_sig is = {0};
+        if (fstatat(w->root, m->changes[i].path, &st, AT_SYMLINK_NOFOLLOW) == 0)
+            is = ch_undo_sig(&st);
+        ch_undo_record_settle(&w->r, m, &m->changes[i], &is);
+    }
+    ch_undo_record_ended(&w->r);
+}
+
+static int undo(struct world *w, uint64_t id, bool look_only) {
+    ch_buf_clear(&w->told);
+    return ch_undo_put_back(&w->r, w->root, "s", id, look_only, on_item, w);
+}
+
+static void reopen(struct world *w) {
+    ch_undo_record_close(&w->r);
+    ch_undo_index_release(&w->x);
+    assert_int_equal(ch_undo_record_open(&w->r, w->records, w->root, NULL), 0);
+    ch_undo_index_load(&w->x, &w->r);
+}
+
+static void test_restores(void **state) {
+    struct world *w = *state;
+    put("w/a", "one");
+    mkdir("w/d", 0750);
+    put("w/d/\xff \n%", "odd name");
+    symlink("a", "w/l");
+    begin(w, "first");
+    put("w/a", "two");
+    unlink("w/d/\xff \n%");
+    rmdir("w/d");
+    unlink("w/l");
+    mkdir("w/new", 0755);
+    put("w/new/f", "x");
+    end(w);
+    reopen(w);
+    assert_int_equal(undo(w, 1, true), 0);
+    assert_string_equal(got("w/a"), "two");
+    assert_int_equal(undo(w, 1, false), 0);
+    assert_string_equal(got("w/a"), "one");
+    assert_string_equal(got("w/d/\xff \n%"), "odd name");
+    assert_string_equal(got("w/l"), "one");
+    assert_int_equal(access("w/new", F_OK), -1);
+    assert_null(strstr(ch_buf_str(&w->told), "4 "));
+    assert_int_equal(undo(w, 9, false), CHELA_ENOENT);
+}
+
+static void test_messages_in_a_row(void **state) {
+    struct world *w = *state;
+    put("w/a", "0");
+    begin(w, "first");
+    put("w/a", "11");
+    end(w);
+    begin(w, "second");
+    put("w/a", "222");
+    end(w);
+    begin(w, "third");
+    put("w/b", "b");
+    end(w);
+    assert_int_equal(undo(w, 2, false), 0);
+    assert_string_equal(got("w/a"), "11");
+    assert_string_equal(got("w/b"), "(nothing)");
+    assert_int_equal(undo(w, 1, false), 0); /* the file of the first one is known again */
+    assert_string_equal(got("w/a"), "0");
+    assert_string_equal(ch_buf_str(&w->told), "0 a\n");
+}
+
+static void test_no_copy(void **state) {
+    struct world *w = *state;
+    put("w/.gitignore", "*.o\nbuild/\n");
+    put("w/x.o", "o");
+    mkdir("w/build", 0755);
+    put("w/build/y", "y");
+    int fd = open("w/large", O_WRONLY | O_CREAT, 0644);
+    assert_int_equal(ftruncate(fd, (off_t)CH_LIMIT_UNDO_FILE + 1), 0);
+    close(fd);
+    mkfifo("w/pipe", 0600);
+    begin(w, "first");
+    put("w/x.o", "changed");
+    put("w/build/y", "changed");
+    put("w/large", "changed");
+    unlink("w/pipe");
+    end(w);
+    assert_int_equal(undo(w, 1, false), 0);
+    assert_string_equal(ch_buf_str(&w->told), "3 x.o\n3 pipe\n3 large\n3 build/y\n");
+    assert_string_equal(got("w/x.o"), "changed");
+}
+
+static void test_links_are_not_followed(void **state) {
+    struct world *w = *state;
+    mkdir("w/d", 0755);
+    put("w/d/f", "inside");
+    begin(w, "first");
+    put("w/d/f", "changed");
+    end(w);
+    mkdir("outside", 0755);
+    put("outside/f", "outside");
+    unlink("w/d/f");
+    rmdir("w/d");
+    symlink("../outside", "w/d");
+    assert_int_equal(undo(w, 1, false), 0);
+    assert_string_equal(got("outside/f"), "outside");
+    assert_non_null(strstr(ch_buf_str(&w->told), " d/f\n"));
+    assert_null(strstr(ch_buf_str(&w->told), "0 d/f"));
+}
+
+static void test_copies_of_sessions(void **state) {
+    struct world *w = *state;
+    ch_undo_record_message(&w->r, "a", 0, 1, "1");
+    ch_undo_record_message(&w->r, "a", 1, 1, "2");
+    ch_undo_record_fork(&w->r, "a", "b", 2);
+    ch_undo_record_message(&w->r, "b", 1, 1, "3");
+    ch_undo_record_fork(&w->r, "b", "c", 0);
+    reopen(w);
+    assert_true(ch_undo_record_belongs(&w->r, &w->r.list[0], "b"));
+    assert_false(ch_undo_record_belongs(&w->r, &w->r.list[1], "b"));
+    assert_true(ch_undo_record_belongs(&w->r, &w->r.list[0], "c"));
+    assert_true(ch_undo_record_belongs(&w->r, &w->r.list[2], "c"));
+    assert_false(ch_undo_record_belongs(&w->r, &w->r.list[2], "a"));
+    assert_false(ch_undo_record_belongs(&w->r, &w->r.list[1], "c"));
+}
+
+/* Cut or damage one file of a new record, and use the record. */
+static void damage(struct world *w, const char *name, int part) {
+    char text[8192];
+    ch_undo_record_close(&w->r);
+    ch_undo_index_release(&w->x);
+    snprintf(w->records, sizeof(w->records), "%s/%s%d", w->dir, name, part);
+    assert_int_equal(ch_undo_record_open(&w->r, w->records, w->root, NULL), 0);
+    put("w/a", "one");
+    begin(w, "first");
+    put("w/a", "two");
+    end(w);
+    ch_undo_index_save(&w->x, &w->r);
+    int fd = openat(w->r.dir, name, O_RDWR);
+    assert_true(fd >= 0);
+    ssize_t n = read(fd, text, sizeof(text));
+    assert_true(n > 0);
+    if (part % 2) {
+        assert_int_equal(ftruncate(fd, n * part / 20), 0);
+    } else {
+        memset(text, part * 13, 16);
+        assert_int_equal(pwrite(fd, text, 16, n * part / 20), 16);
+    }
+    close(fd);
+    reopen(w);
+    undo(w, 1, false);
+    begin(w, "after all");
+    put("w/a", "three");
+    end(w);
+    assert_int_equal(undo(w, w->r.list[w->r.n - 1].id, false), 0);
+    assert_string_not_equal(got("w/a"), "three");
+}
+
+/* Nothing is read beyond the files, and the record can be used afterwards. */
+static void test_damage(void **state) {
+    for (int part = 0; part < 20; part++) {
+        damage(*state, "log", part);
+        damage(*state, "index", part);
+        damage(*state, "pack-1", part);
+    }
+}
+
+static void test_old_messages_are_dropped(void **state) {
+    struct world *w = *state;
+    for (int i = 0; i <= CH_LIMIT_UNDO_MESSAGES; i++)
+        ch_undo_record_message(&w->r, "s", i, 1, "text");
+    assert_true(ch_undo_record_tidy(&w->r));
+    assert_int_equal(w->r.n, CH_LIMIT_UNDO_MESSAGES / 2);
+    uint64_t last = w->r.list[w->r.n - 1].id;
+    reopen(w);
+    assert_int_equal(w->r.n, CH_LIMIT_UNDO_MESSAGES / 2);
+    assert_int_equal(w->r.list[w->r.n - 1].id, last);
+    assert_false(ch_undo_record_tidy(&w->r));
+}
+
+static void test_two_programs(void **state) {
+    struct world *w = *state;
+    struct ch_undo_record other[CH_LIMIT_UNDO_SLOTS];
+    struct chela_error err = {0};
+    for (size_t i = 1; i < CH_LIMIT_UNDO_SLOTS; i++)
+        assert_int_equal(ch_undo_record_open(&other[i], w->records, w->root, NULL), 0);
+    assert_int_equal(ch_undo_record_open(&other[0], w->records, w->root, &err), CHELA_EBUSY);
+    for (size_t i = 1; i < CH_LIMIT_UNDO_SLOTS; i++)
+        ch_undo_record_close(&other[i]);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_restores, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_messages_in_a_row, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_no_copy, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_links_are_not_followed, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_copies_of_sessions, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_damage, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_old_messages_are_dropped, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_two_programs, set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
