@@ -34,7 +34,7 @@ LEFT_OUT := $(filter-out $(MODULES),$(OPTIONAL))
 $(foreach m,web/html chat/mail data/sqlite data/postgres,$(eval MODULE_$(notdir $(m))_DIR := tool/builtin/$(m)))
 $(foreach m,tls $(OPTIONAL),$(eval MODULE_$(m)_DIR ?= store/$(m:store-%=%))$(eval MODULE_$(m)_ALONE := base))
 # A channel has its own copy of what it uses of channel/kit/, json/ and base/.
-CHANNELS := slack dingtalk wecom
+CHANNELS := slack discord dingtalk wecom
 MODULES += $(CHANNELS:%=channel-%)
 $(foreach m,$(CHANNELS),$(eval MODULE_channel-$(m)_DIR := channel/$(m))$(eval MODULE_channel-$(m)_ALONE := kit json base))
 
@@ -187,6 +187,7 @@ SIM_WRAPS := clock_gettime getrandom nanosleep $(addprefix pthread_,create join 
 $(SIM): $(call objs,$(wildcard tests/sim/*.c)) $(INTERNAL)
 	$(call say,link)
 	$(Q)$(LINK) -o $@ $^ $(SIM_WRAPS:%=-Wl$(comma)--wrap=%) $(LDLIBS)
+$(BUILD)/tests/unit/channel/test_channel_text $(BUILD)/tests/fuzz/fuzz_channel_text: $(call objs,$(wildcard src/channel/*/*_text.c))
 $(BUILD)/tests/fuzz/fuzz_h2: $(call objs,$(wildcard src/net/h2/*.c))
 $(BUILD)/tests/fuzz/fuzz_html: $(call objs,$(wildcard src/tool/builtin/web/html/*.c))
 $(BUILD)/tests/fuzz/fuzz_html: LDLIBS += $(call pkg,--libs,libxml-2.0)

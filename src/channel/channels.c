@@ -9,7 +9,7 @@ static const struct chela_channel_ops *const channels[] = {&ch_feishu_channel,
                                                            &ch_telegram_channel};
 
 /* Modules that are built with the library; NULL at the end. */
-static const char *const modules[] = {"slack", "dingtalk", "wecom", NULL};
+static const char *const modules[] = {"slack", "discord", "dingtalk", "wecom", NULL};
 
 static int channels_check(const struct chela_channel_ops *ops, const char *name,
                           struct chela_error *err) {

@@ -216,14 +216,20 @@ static void schema_write_type(struct ch_jw *w, const struct ch_option *o) {
     CH_UNREACHABLE();
 }
 
+/* A default is JSON or, like a URL, a text. */
+static bool schema_is_text(const struct ch_option *o) {
+    CH_ARENA_AUTO a = {0};
+    const struct ch_json *v;
+    return o->type == CH_CFG_CHOICE || o->type == CH_CFG_TEXT || o->type == CH_CFG_ENV ||
+           ch_json_parse(&a, ch_sv_str(o->otherwise), CH_JSON_STRICT, &v, NULL, NULL) < 0;
+}
+
 static void write_option(struct ch_jw *w, const struct ch_option *o) {
-    bool text = o->type == CH_CFG_CHOICE || o->type == CH_CFG_TEXT ||
-                o->type == CH_CFG_ENV;
     ch_jw_begin(w, '{');
     if (o->help)
         ch_jw_kcstr(w, "description", o->help);
     schema_write_type(w, o);
-    if (o->otherwise && text)
+    if (o->otherwise && schema_is_text(o))
         ch_jw_kcstr(w, "default", o->otherwise);
     else if (o->otherwise)
         ch_jw_kraw(w, "default", ch_sv_str(o->otherwise));

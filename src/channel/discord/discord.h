@@ -1,0 +1,148 @@
+/* discord.h -- shared declarations of the Discord channel, a module of its own.
+ *
+ *       discord_text.c   Markdown of Discord                       pure
+ *       discord_rest.c   the REST API: rate limits, codes
+ *       discord_line.c   the Gateway: identify, resume, heartbeats
+ *       discord_event.c  messages, files and presses of buttons
+ *       discord_post.c   messages and files out, typing, reactions, moderation
+ *       discord.c        the channel: set-up, signed interactions */
+#ifndef CH_CHANNEL_DISCORD_DISCORD_H
+#define CH_CHANNEL_DISCORD_DISCORD_H
+#include "base/list.h"
+#include "channel/kit.h"
+#include "json/writer.h"
+
+#define CH_DISCORD_ID 21         /* bytes of an id with its NUL: 64 bits in decimal */
+#define CH_DISCORD_ROLES 64      /* roles of the bot that are known */
+#define CH_DISCORD_ROUTES 128    /* routes whose rate limit is known */
+#define CH_DISCORD_QUESTION 1290 /* bytes of a request for consent; see discord_text.h */
+
+/* The rate limit of a route. */
+struct ch_discord_route {
+    uint32_t key;               /* 0: unused */
+    int64_t limit, left, reset; /* reset: ms, when all calls are available again */
+};
+
+/* The session with the Gateway. It outlives connections and processes. */
+struct ch_discord_session {
+    char *id, *url;  /* owned; id NULL: there is none */
+    int64_t seq;     /* of the last event that arrived */
+    unsigned number; /* counts sessions: an event belongs to one */
+};
+
+struct ch_discord {
+    const struct chela_channel_host *host;
+    char *api, *token, *bearer; /* owned */
+    unsigned char key[32];      /* of signed interactions */
+    bool signed_too;            /* key is set */
+    unsigned intents;
+    bool all;         /* messages that do not mention the bot matter, too */
+    bool by_reaction; /* a reaction shows that the agent is working, instead of typing */
+    bool bans;        /* a member who is removed is banned */
+    bool leaving;
+    char *me, *app; /* owned: ids of the bot and of the application; NULL: not known yet */
+    char roles[CH_DISCORD_ROLES][CH_DISCORD_ID];
+    size_t nroles;
+    /* discord_rest.c */
+    struct ch_list calls, waiting;
+    struct ch_discord_route routes[CH_DISCORD_ROUTES];
+    size_t next_route;
+    int64_t all_until, second; /* no call before; the second in which calls are counted */
+    unsigned in_second;
+    struct chela_channel_timer *release;
+    /* discord_line.c */
+    struct ch_discord_session session;
+    struct chela_channel_socket *socket;
+    struct chela_channel_timer *again, *beat, *save;
+    char process[17];           /* tells this process from others in the note */
+    bool started, ready, acked; /* notes were read; events flow; the last heartbeat was answered */
+    bool continued;             /* the connection continued a session */
+    bool taken;                 /* another process continues the session */
+    unsigned failures, resumes, unopened;
+    int64_t since, interval, saved_at, saved_seq;
+    bool waits_for_store; /* too many events are being stored */
+    /* discord_event.c */
+    struct ch_list events, places, presses, fetches;
+    size_t nevents, nplaces;
+    struct chela_channel_timer *look;
+    /* discord_post.c */
+    struct ch_list posts, acts, typing;
+    struct chela_channel_timer *typing_timer;
+};
+
+static inline int64_t ch_discord_now(const struct ch_discord *d) {
+    return d->host->now(d->host->user);
+}
+static inline void ch_discord_log(const struct ch_discord *d, enum chela_log_level level,
+                                  const char *line) {
+    d->host->log(level, line, d->host->user);
+}
+/* The text of an id that consists of digits; NULL: it does not. */
+const char *ch_discord_id(const struct ch_json *v, const char *key, struct ch_arena *a);
+bool ch_discord_is_id(struct ch_sv s);
+
+/* --- discord_rest.c */
+
+struct ch_discord_answer {
+    const struct ch_json *json; /* NULL: none */
+    int status;                 /* 0: no response */
+    enum chela_receipt what;
+    const char *why; /* if not SENT; borrowed */
+    int64_t wait_ms;
+};
+typedef void ch_discord_fn(const struct ch_discord_answer *a, void *user);
+/* path: below the API's URL. The body is copied; type NULL: JSON. fn may be NULL. once: as in
+ * struct chela_channel_request. */
+struct ch_discord_call {
+    const char *method, *path, *type;
+    struct ch_sv body;
+    bool once;
+    bool brief; /* not sent if the call would have to wait; without fn */
+};
+void ch_discord_call(struct ch_discord *d, const struct ch_discord_call *c, ch_discord_fn *fn,
+                     void *user);
+void ch_discord_calls_release(struct ch_discord *d);
+
+/* --- discord_line.c */
+
+/* Disconnects; the session can be continued. leave: notes first how far it has come. */
+void ch_discord_line_leave(struct ch_discord *d);
+void ch_discord_line_stop(struct ch_discord *d);
+/* An event was stored, or not. */
+void ch_discord_line_stored(struct ch_discord *d, bool stored);
+void ch_discord_remind(void *self, const char *id, struct chela_text data);
+void ch_discord_reminded(void *self);
+
+/* --- discord_event.c */
+
+void ch_discord_take_message(struct ch_discord *d, const struct ch_json *v, int64_t seq);
+/* The press of a button. */
+void ch_discord_take_press(struct ch_discord *d, const struct ch_json *v, bool acknowledged);
+void ch_discord_take_roles(struct ch_discord *d, const struct ch_json *guild);
+void ch_discord_forget_place(struct ch_discord *d, const struct ch_json *channel);
+/* The server of a channel that is known; NULL: not known. */
+const char *ch_discord_guild_of(const struct ch_discord *d, const char *chat);
+/* The last seq before the events of the session that are not stored yet. */
+int64_t ch_discord_safe_seq(const struct ch_discord *d);
+void ch_discord_fetch(void *self, const char *handle, chela_channel_bytes_fn *done, void *tag);
+void ch_discord_events_release(struct ch_discord *d);
+
+/* --- discord_post.c */
+
+void ch_discord_post(void *self, const struct chela_channel_post *p, chela_channel_posted_fn *done,
+                     void *tag);
+void ch_discord_working(void *self, const struct chela_channel_arrival *in, int at_work);
+void ch_discord_react(void *self, const char *chat, const char *message, const char *emoji,
+                      chela_channel_acted_fn *done, void *tag);
+void ch_discord_unsend(void *self, const char *chat, const char *message,
+                       chela_channel_acted_fn *done, void *tag);
+void ch_discord_mute(void *self, const char *chat, const char *member, int64_t seconds,
+                     chela_channel_acted_fn *done, void *tag);
+void ch_discord_remove(void *self, const char *chat, const char *member,
+                       chela_channel_acted_fn *done, void *tag);
+/* Replace a question by its outcome. */
+void ch_discord_settle(struct ch_discord *d, const char *channel, const char *message,
+                       struct ch_sv text);
+void ch_discord_posts_release(struct ch_discord *d);
+
+#endif
