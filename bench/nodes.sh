@@ -48,7 +48,11 @@ used() { # PID...: processor time used so far, us
     local p
     for p; do cat /proc/"$p"/task/*/schedstat 2>/dev/null; done | awk '{ sum += $1 } END { printf "%d", sum / 1000 }'
 }
-database() { echo "$postgres_pid"; pgrep -P "$postgres_pid"; }
+tree() { # PID: it and all below it
+    local p
+    echo "$1"
+    for p in $(pgrep -P "$1"); do tree "$p"; done
+}
 
 # --- at rest
 serve first
@@ -57,7 +61,7 @@ postgres_sql "INSERT INTO chela.sessions(key, agent, title, created, updated, la
     SELECT 'user:' || n, 'main', 'a session', n, n, 0, 4, 5 FROM generate_series(1, ${SESSIONS:-300000}) n" || exit 1
 postgres_sql "VACUUM ANALYZE chela.sessions"
 sleep 5
-mapfile -t all < <(database)
+mapfile -t all < <(tree "$postgres_pid")
 before=$(used "$first" "${all[@]}") alone=$(used "$first")
 sleep "${IDLE_SEC:-30}"
 awk -v all="$(($(used "$first" "${all[@]}") - before))" -v alone="$(($(used "$first") - alone))" -v s="${IDLE_SEC:-30}" \
