@@ -14,6 +14,14 @@ start_lark
 follower='' pid_a='' pid_b='' at_a='' p=''
 trap 'for p in "$pid_a" "$pid_b" "$follower" "$server_pid"; do [ -z "$p" ] || kill -9 "$p"; done 2>/dev/null; stop_servers; rm -rf "$tmp"' EXIT
 
+# A kill may fall into the call itself: the tool is called again with the same key, and has one
+# file for each key.
+cat >"$tmp/deploy" <<'SH'
+name=$(printf %s "$CHELA_IDEMPOTENCY_KEY" | cksum | tr ' ' -)
+cat >"$1/.$$" && mv "$1/.$$" "$1/$name"
+SH
+mkdir "$tmp/keys"
+
 configure() { # NODE STORE
     mkdir -p "$tmp/$1"
     cat >"$tmp/$1/rules.yaml" <<'YAML'
@@ -29,7 +37,7 @@ sandbox: { mode: "off" }
 tools:
   custom:
     - { name: deploy, description: Ships it., parameters: { type: object, properties: { line: { type: string } } },
-        command: [sh, -c, "cat >>'$tmp/notes'; echo >>'$tmp/notes'"], effect: once, permission: write, confirm: true }
+        command: [sh, "$tmp/deploy", "$tmp/keys"], effect: keyed, permission: write, confirm: true }
 channels: { feishu: { appId: $app, domain: "$lark", dmPolicy: open, owners: [ou_boss] } }
 YAML
 }
@@ -64,7 +72,7 @@ press() { # CHAT: the event of the first button, which allows the call once
             context: {open_message_id: "om_card", open_chat_id: $chat}}}' <<<"$card"
 }
 ran() { # TEXT: how often
-    if [ -e "$tmp/notes" ]; then grep -cF "$1\"" "$tmp/notes"; else echo 0; fi
+    find "$tmp/keys" -type f ! -name '.*' -exec grep -lF "$1\"" {} + | wc -l
 }
 did() { [ "$(ran "$1")" -ge 1 ]; }
 answered() { [ "$(texts | grep -c '^shipped')" -ge "$1" ]; }
@@ -97,7 +105,7 @@ if ! start_postgres; then
     exit
 fi
 : >"$tmp/lark/sent"
-rm -f "$tmp/notes"
+rm -f "$tmp"/keys/*
 for node in a b; do
     configure $node "$postgres"
     start $node
