@@ -9,7 +9,7 @@
 SANITIZED := address,undefined
 ASAN_BUILD := $(if $(SANITIZE),$(BUILD),$(BUILD)-$(subst $(comma),-,$(SANITIZED)))
 # Programs that do nothing without PostgreSQL or Redis.
-SERVED := unit/store/test_postgres unit/store/test_redis e2e/crash_servers e2e/two_nodes e2e/nodes_order e2e/isolation e2e/nodes_faults e2e/nodes_serve
+SERVED := unit/store/test_postgres unit/store/test_redis e2e/crash_servers e2e/two_nodes e2e/nodes_order e2e/isolation e2e/nodes_faults e2e/nodes_serve e2e/nodes_channels
 # Run with sanitizers by check-all; check-long runs every e2e program so.
 E2E_ASAN := $(addprefix e2e/,answers approval attack cancel feishu modes relief serve sessions tools)
 
