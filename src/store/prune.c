@@ -12,9 +12,11 @@
 #include "base/mem.h"
 #include "store/owner.h"
 #include "store/store.h"
+#include "store/writer.h"
 
 static int store_owner_of(const struct chela_store_session *row, void *user) {
-    ch_buf_add_str(user, row->owner);
+    if (row->until != CH_LEASE_ENDED)
+        ch_buf_add_str(user, row->owner);
     return 0;
 }
 

@@ -136,8 +136,6 @@ static bool is_abandoned(struct writer *w, const char *key, const struct opening
     return now - s->since > LEASE_MS;
 }
 
-enum { ENDED = 1 }; /* end of a lease that its holder has given up, in place of a time */
-
 /* Whether another owner's lease may be taken. For an owner on this machine the
  * process is checked, for others the time. */
 static bool is_over(struct writer *w, const char *key, const struct opening *o) {
@@ -146,7 +144,7 @@ static bool is_over(struct writer *w, const char *key, const struct opening *o) 
 
     if (strcmp(owner, w->owner) == 0) /* a release failed earlier; no log here uses it */
         return true;
-    if (o->until == ENDED)
+    if (o->until == CH_LEASE_ENDED)
         return true;
     if (ch_owner_is_dead(owner) || is_abandoned(w, key, o))
         return true;
@@ -190,7 +188,7 @@ static void store_writer_release(struct writer *w, struct ch_log *log, uint64_t 
     struct chela_store_change c = {.kind = store_writer_end_lease(log),
                                    .key = log->key,
                                    .token = token,
-                                   .until = ENDED};
+                                   .until = CH_LEASE_ENDED};
     struct chela_error ignored = {0};
 
     ch_store_commit(w->store, &c, 1, false, &ignored); /* on failure the lease expires */
@@ -443,7 +441,7 @@ static struct part take_part(struct ch_log *log, struct chela_store_change *c) {
                                                          : CHELA_STORE_APPEND,
                                      .key = log->key,
                                      .token = log->token,
-                                     .now = now, .until = ENDED,
+                                     .now = now, .until = CH_LEASE_ENDED,
                                      .records = p.records.list,
                                      .nrecords = p.records.n,
                                      .head = log->head,

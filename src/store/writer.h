@@ -4,6 +4,7 @@
 #include "store/store.h"
 
 #define CH_LEASE_MS 8000 /* another machine takes over a dead process's session within 10 s */
+#define CH_LEASE_ENDED 1 /* end of a lease that its holder has given up, in place of a time */
 
 struct ch_journal *ch_writer_new(struct ch_loop *loop, chela_store *store);
 
