@@ -64,6 +64,15 @@ async function answered(id) {
   throw new Error(`no answer to ${id}`);
 }
 
+// If the page does not come to show something, say what it shows instead.
+async function comes(page, what) {
+  try {
+    await page.waitForFunction(what);
+  } catch (error) {
+    throw new Error(`${error.message}\nat ${await page.evaluate(() => location.href)}:\n${await page.locator('body').innerText()}`);
+  }
+}
+
 const executablePath = ['chromium', 'chromium-browser', 'google-chrome'].map((name) => join('/usr/bin', name)).find(existsSync);
 const browser = executablePath ? await chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-dev-shm-usage'] }) : null;
 await check('story: a chat is followed in the browser', async () => {
@@ -77,7 +86,7 @@ await check('story: a chat is followed in the browser', async () => {
 
   await push('om_1');
   await page.click('.session[data-key="feishu:oc_zhang"]'); // once the list has it
-  await page.waitForSelector('.end');
+  await comes(page, () => document.querySelectorAll('.end').length === 1);
   const names = () => page.locator('.tool .tool-name').allTextContents();
   same(await names(), ['read', 'ls', 'write'], 'what it did');
   same((await page.locator('.user').first().textContent()).includes(request), true, 'what was asked');
@@ -85,9 +94,29 @@ await check('story: a chat is followed in the browser', async () => {
   await answered('om_1');
 
   await push('om_2'); // with the page open: it comes by itself
-  await page.waitForFunction(() => document.querySelectorAll('.end').length === 2);
+  await comes(page, () => document.querySelectorAll('.end').length === 2);
   same(await names(), ['read', 'ls', 'write', 'read', 'ls'], 'the file is there already');
   await answered('om_2');
+});
+await check('story: a run that ends while the page opens is shown', async () => {
+  const page = await (await browser.newContext({ locale: 'en-US' })).newPage();
+  page.setDefaultTimeout(30000);
+  let held = false;
+  await page.route('**/records?*', async (route) => {
+    const response = await route.fetch();
+    if (!held) { // the page gets the records of before the run, and its events too late
+      held = true;
+      await push('om_3');
+      await answered('om_3');
+      await wait(1000);
+    }
+    await route.fulfill({ response });
+  });
+  await page.goto(url);
+  await page.fill('#token', token);
+  await page.keyboard.press('Enter');
+  await page.click('.session[data-key="feishu:oc_zhang"]');
+  await comes(page, () => document.querySelectorAll('.end').length === 3);
 });
 await browser?.close();
 for (const child of children) { child.removeAllListeners('exit'); child.kill('SIGTERM'); await new Promise((resolve) => child.on('exit', resolve)); }

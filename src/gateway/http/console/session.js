@@ -355,6 +355,7 @@ function onEvent({ name, id, data }, key) {
   if (name === "sessions") { hooks.changed(); return; }
   if (name === "gap") {
     if (state.last !== "start:0") openSession(key);
+    else catchUp(key);
     return;
   }
   state.last = id;
@@ -362,6 +363,17 @@ function onEvent({ name, id, data }, key) {
   const fresh = chat.event(event);
   hooks.noted(event, fresh);
   if (state.pinned && !event.type.endsWith("_delta")) toEnd(); /* text that grows: the observer */
+}
+
+/* A run may have ended after the records were read and before the stream was open. If no event
+ * follows, the gateway has none of the run any more. */
+async function catchUp(key) {
+  await new Promise((resolve) => setTimeout(resolve, 1000));
+  if (state.key !== key || state.last !== "start:0") return;
+  const shown = state.records.at(-1)?.seq ?? 0, running = state.status === "running";
+  const { records, live } = await recordsOf(key, 1).catch(() => ({ records: [], live: true }));
+  if (state.key !== key || state.last !== "start:0" || live) return;
+  if (running || (records.at(-1)?.seq ?? 0) > shown) openSession(key);
 }
 
 /* Shows the input of a run that another client began, from the records. */
