@@ -70,6 +70,24 @@ push "$(press "$(card 2)" 0)"
 tells "a button of the card" .toast.type success
 is "the prompt of the editor ends" "$(answer 3 | jq -r .result.stopReason)" end_turn
 check "with the result of the call" told "the note"
+
+# --- the same prompt, and everything is killed while the call waits
+before=$(wc -l <"$tmp/lark/sent")
+prompt 4 'fix it again'
+check "the owner is asked again" hears $((before + 1))
+kill -9 "$gateway_pid"
+stop KILL
+serve
+push "$(press "$(card $((before + 1)))" 0 | jq -c '.header.event_id = "ev_press_2"')"
+tells "the button counts after the kill" .toast.type success
+check "the run goes on to its end" eventually status_is "$id" idle
+begin
+hello
+request 2 session/load "{\"sessionId\":\"$id\",\"cwd\":\"$space\",\"mcpServers\":[]}"
+answer 2 >/dev/null
+is "the editor shows the conversation to its end" "$(jq -rs '[.[] | .params.update? | select(.sessionUpdate? == "agent_message_chunk").content.text] | last' "$tmp/lines" | grep -c 'the note')" 1
+call GET "/api/sessions/$id/records"
+is "and so does the console" "$(jq '[.records[] | select(.type == "message" and .data.message.role? == "assistant")] | last | tostring | contains("the note")' "$out")" true
 finish
 check "SIGTERM ends the gateway" stop_serving
 tap_done
