@@ -96,6 +96,7 @@ struct chela_gateway {
     /* server/ */
     struct ch_orphan_scan *orphan_scan;
     struct ch_retention *retention;
+    struct ch_presence *presence;
 };
 
 /* The agent with this id; an empty id means the first agent. NULL: unknown. */

@@ -37,6 +37,7 @@
 #include "gateway/server/delivery_kinds.h"
 #include "gateway/server/http_routes.h"
 #include "gateway/server/orphan_scan.h"
+#include "gateway/server/presence.h"
 #include "gateway/server/retention.h"
 #include "net/wire.h"
 #include "store/store.h"
@@ -348,6 +349,7 @@ static struct gateway_instance *instance_new(chela_runtime *rt,
     gw->orphans = ch_orphans_new(gw);
     gw->orphan_scan = ch_orphan_scan_new(gw);
     gw->retention = ch_retention_new(gw);
+    gw->presence = ch_presence_new(gw);
     gw->started = ch_mono_ms(ch_loop_clock(rt->loop));
     gw->interrupt.fn = gateway_on_interrupt;
     g->stop.fn = gateway_on_stop;
@@ -375,10 +377,11 @@ static int gateway_open(chela_runtime *rt, const struct chela_gateway_opts *give
     ch_timer_start(rt->loop, &g->keep_alive, CH_DEFAULT_PULSE_MS, gateway_on_keep_alive);
     ch_orphan_scan_start(gw->orphan_scan);
     ch_chat_recovery_start(gw);
-    if (!headless)
+    if (!headless) {
         ch_schedules_start(gw->schedules);
-    if (!headless)
         ch_retention_set(gw->retention, opts.retention_days);
+        ch_presence_start(gw->presence);
+    }
     *out = gw;
     return 0;
 }
@@ -444,6 +447,7 @@ void chela_gateway_close(chela_gateway *gw) {
     ch_idempotency_close(gw);
     stop_timers(g);
     ch_retention_free(gw->retention);
+    ch_presence_free(gw->presence);
     ch_schedules_free(gw->schedules);
     ch_orphan_scan_free(gw->orphan_scan);
     ch_deliveries_free(gw);
