@@ -69,6 +69,7 @@ struct chela_gateway {
     const char *challenge; /* WWW-Authenticate of routes with CH_ROUTE_BEARER; NULL: the
                               gateway's token alone is accepted; http/mcp_api.c */
     struct ch_list idempotents;  /* request/idempotency.c */
+    struct ch_list lookups;      /* request/store_lookup.c */
     char *claimant;              /* owned: names this gateway in claims; idempotency.c */
     /* lane/ */
     struct ch_list lanes;          /* lane.c */

@@ -33,6 +33,7 @@
 #include "gateway/request/gateway_state.h"
 #include "gateway/request/idempotency.h"
 #include "gateway/request/request.h"
+#include "gateway/request/store_lookup.h"
 #include "gateway/schedule/schedules.h"
 #include "gateway/server/delivery_kinds.h"
 #include "gateway/server/http_routes.h"
@@ -332,7 +333,7 @@ static struct gateway_instance *instance_new(chela_runtime *rt,
     struct gateway_instance *g = ch_alloc(sizeof(*g));
     chela_gateway *gw = &g->gw;
     struct ch_list *lists[] = {&gw->lanes,      &gw->requests, &gw->idempotents, &gw->ui_streams,
-                               &gw->deliveries, &gw->chats,    &gw->tails};
+                               &gw->deliveries, &gw->chats,    &gw->tails,       &gw->lookups};
     for (size_t i = 0; i < CH_LEN(lists); i++)
         ch_list_init(lists[i]);
     gw->rt = rt;
@@ -386,8 +387,8 @@ static int gateway_open(chela_runtime *rt, const struct chela_gateway_opts *give
     return 0;
 }
 
-int chela_gateway_new(chela_runtime *rt, const struct chela_gateway_opts *opts,
-                      chela_gateway **out, struct chela_error *err) {
+int chela_gateway_new(chela_runtime *rt, const struct chela_gateway_opts *opts, chela_gateway **out,
+                      struct chela_error *err) {
     CH_LOG_SCOPE(rt->sink);
     return gateway_open(rt, opts, false, out, err);
 }
@@ -408,8 +409,7 @@ static void stop_timers(struct gateway_instance *g) {
 
 /* Handlers are told as if the client had left. */
 static void free_requests(chela_gateway *gw) {
-    for (struct ch_request *req;
-         (req = CH_LIST_FIRST(&gw->requests, struct ch_request, link));) {
+    for (struct ch_request *req; (req = CH_LIST_FIRST(&gw->requests, struct ch_request, link));) {
         ch_list_del(&req->link);
         if (req->on_disconnect) {
             req->x = NULL;
@@ -458,6 +458,7 @@ void chela_gateway_close(chela_gateway *gw) {
     ch_tails_close(gw);
     ch_lanes_close(gw);
     free_requests(gw);
+    ch_store_lookups_close(gw);
     if (gw->server)
         ch_server_close(gw->server);
     ch_health_free(gw->health);
