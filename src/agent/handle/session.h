@@ -8,6 +8,7 @@
 #include "prompt/project.h"
 #include "tool/call/state.h"
 
+struct ch_background;
 struct ch_child_run;
 struct ch_input_queue;
 struct ch_jobs;
@@ -71,6 +72,10 @@ struct chela_session {
     void *lost_user;
     chela_wake_fn *on_wake;     /* may be NULL */
     void *wake_user;
+    struct ch_list background;  /* agents that work beside it (session/background.h) */
+    struct ch_background *beside; /* the entry of this session in such a list; NULL: none */
+    chela_event_fn *on_task;    /* gets the events of these agents; may be NULL */
+    void *task_user;
     bool inherited;                 /* taken over from a gateway, which may have left a run */
     bool closed;                    /* closed: waits to be freed */
     struct ch_selection *selection; /* tools that its requests describe */
