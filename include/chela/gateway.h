@@ -248,8 +248,9 @@ CHELA_API int chela_follow_new(chela_store *store, const char *key, chela_follow
 CHELA_API int chela_follow_read(chela_follow *f, chela_event_fn *fn, void *user,
                                 struct chela_error *err);
 
-/* Threads: any
- * Errors: as chela_follow_read. */
+/* Find out who carries out the runs of the session now.
+ * Threads: any
+ * Errors: CHELA_ENOENT: the session was deleted. CHELA_EIO, CHELA_ENET: the database failed. */
 CHELA_API int chela_follow_holder(chela_follow *f, enum chela_holder *out,
                                   struct chela_error *err);
 

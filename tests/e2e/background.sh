@@ -58,7 +58,7 @@ chela attach "$session"
 same "attach to a session at rest" 0 $status
 check "shows the last answer" grep -q '^ended$' "$out"
 chela attach --output json "$session"
-same "as an event" done "$(jq -r .status "$out")"
+same "as an event" "done" "$(jq -r .status "$out")"
 
 # --- a message on standard input, another session, twice
 echo "by pipe" >"$tmp/in"

@@ -57,7 +57,7 @@ for WIDTH in 60 200; do
     chat --approve auto
     say "search for it" '^it is under way'
     sees "$WIDTH: says that it goes on" 'finder goes on in the background'
-    sees "$WIDTH: the status line counts it" '· 1 task'
+    sees "$WIDTH: the status line counts it" '^1 task · '
     say "hello meanwhile" '^you said: hello meanwhile'
     say "/tasks" '^› finder: wait 等 🙂'
     sees "$WIDTH: its state" 'running, '
@@ -66,7 +66,7 @@ for WIDTH in 60 200; do
     touch "$space/go"
     sees "$WIDTH: the end is told" 'finder in the background: done'
     sees "$WIDTH: the answer reaches the model" '^I was told: found 結果'
-    lacks "$WIDTH: nothing is counted" '· 1 task'
+    lacks "$WIDTH: nothing is counted" '^1 task · '
     say "/tasks finder" '^found 結果 🙂'
     leave "$WIDTH: leaves"
 
@@ -74,7 +74,7 @@ for WIDTH in 60 200; do
     chat --approve auto
     say "both of them" '^it is under way'
     sees "$WIDTH: the quick one" '^I was told: at once'
-    sees "$WIDTH: the other goes on" '· 1 task'
+    sees "$WIDTH: the other goes on" '^1 task · '
     say "/tasks cancel wait" 'ended: '
     sees "$WIDTH: the model is told" '^I was told that it failed'
     say "/tasks cancel" 'nothing goes on in the background'
@@ -108,7 +108,7 @@ unset WIDTH
 # --- the chat is killed: the agent goes on when the conversation is opened again
 chat --approve auto --session kept
 say "search for it" '^it is under way'
-shows '· 1 task'
+shows '^1 task · '
 pid=$(terminal display-message -p '#{pane_pid}')
 kill -9 "$(pgrep -P "$pid" | head -n 1)"
 ends "killed" 137
@@ -123,7 +123,7 @@ leave "leaves for a while"
 # --- left and continued
 chat --approve auto --session left
 say "search for it" '^it is under way'
-shows '· 1 task'
+shows '^1 task · '
 leave "leaves while it works"
 chela run --session left --model scripted/main.yaml "hello from elsewhere"
 check "another program does not lose it" grep -q 'you said: hello' "$out"

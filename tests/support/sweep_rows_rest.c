@@ -616,7 +616,8 @@ static void do_gateway_work(struct sweep *cx) {
 static void do_follow(struct sweep *cx) {
     chela_follow *f = NULL;
     enum chela_holder holder;
-    if (!cx->session || chela_follow_new(cx->store, chela_session_key(cx->session), &f, NULL) < 0)
+    if (!cx->session || cx->closed ||
+        chela_follow_new(cx->store, chela_session_key(cx->session), &f, NULL) < 0)
         return;
     SWEEP_EXPECT(chela_follow_read(f, sweep_on_followed, cx, NULL) == 0);
     SWEEP_EXPECT(chela_follow_holder(f, &holder, NULL) == 0);

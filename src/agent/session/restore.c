@@ -7,7 +7,6 @@
 #include "agent/run/feature.h"
 #include "model/codec/encoder.h"
 #include "agent/run/parent.h"
-#include "agent/session/background.h"
 #include "agent/session/input_queue.h"
 #include "agent/session/session.h"
 
@@ -36,7 +35,6 @@ static void take_over(chela_session *s, struct ch_journal_replay *past) {
     s->journal->last = past->m;
     s->handed = ch_json_get_str(past->saved, "agent").n > 0;
     ch_features_load(s, past->saved);
-    ch_background_load(s, past->saved);
     s->journal->titled = s->transcript.n > 0;
     recall_waiting(s, past);
     if (past->status != CH_REPLAY_IDLE)
@@ -72,7 +70,6 @@ static struct ch_spent on_save(const chela_run *run, struct ch_jw *w) {
         ch_jw_kcstr(w, "agent", run->session->agent->id);
     ch_jw_kcstr(w, "mode", ch_run_mode(run));
     ch_features_save(run, w);
-    ch_background_save(run->session, w);
     if (run->nchildren)
         ch_jw_kint(w, "called", run->nchildren);
     return ch_list_empty(&run->children) ? (struct ch_spent){0} : ch_parent_spent_below(run);

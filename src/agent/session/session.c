@@ -19,7 +19,6 @@
 #include "agent/run/parent.h"
 #include "agent/run/recover.h"
 #include "agent/run/takeover.h"
-#include "agent/session/background.h"
 #include "agent/session/children.h"
 #include "agent/session/input_queue.h"
 #include "agent/session/restore.h"
@@ -36,6 +35,16 @@
 
 /* --- what happens by itself */
 
+const struct ch_msg *ch_session_tell(chela_session *s, struct ch_sv text) {
+    struct ch_msg *m =
+        ch_msg_text(CH_MSG_EVENT, text, ch_now_ms(ch_loop_clock(s->agent->rt->loop)));
+    if (ch_queue_push(&s->events, m) == 0)
+        return m;
+    ch_msg_free(m);
+    ch_log(CH_LOG_WARN, "session", "%s: too many events wait: one is lost", s->key);
+    return NULL;
+}
+
 /* A background program ended. A run in progress delivers the event itself; a paused run
  * gets the answers to its calls first. */
 static void on_job_end(const struct ch_job_end *end, void *user) {
@@ -44,7 +53,7 @@ static void on_job_end(const struct ch_job_end *end, void *user) {
     if (s->closed || end->killed) /* the program was killed on request */
         return;
     ch_job_end_text(end, &text);
-    if (!ch_background_tell(s, ch_buf_sv(&text)))
+    if (!ch_session_tell(s, ch_buf_sv(&text)))
         return;
     if (s->on_wake && (!s->run || s->run->over))
         s->on_wake(s, s->wake_user);
@@ -189,7 +198,8 @@ void chela_session_close(chela_session *s) {
         s->agent->own = NULL;
     if (s->run)
         ch_run_close(s->run);
-    ch_background_close(s);
+    if (s->beside_ops)
+        s->beside_ops->close(s);
     ch_input_queue_free(s);
     ch_run_journal_close(s);
     s->closed = true;
@@ -208,7 +218,8 @@ void ch_session_free(chela_session *s) {
     ch_list_del(&s->link);
     if (s->run)
         ch_run_part(s->run);
-    ch_background_free(s);
+    if (s->beside_ops)
+        s->beside_ops->free(s);
     ch_jobs_close(s->jobs);
     ch_queue_release(&s->events);
     ch_transcript_release(&s->transcript);
@@ -482,8 +493,8 @@ static int answer_own(chela_session *s, const char *call_id, const char *content
 int chela_session_answer(chela_session *s, const char *call_id, const char *content, size_t len,
                          int is_error, struct chela_error *err) {
     int rc = answer_own(s, call_id, content, len, is_error, err);
-    if (rc == CHELA_ENOENT && !ch_list_empty(&s->background))
-        rc = ch_background_answer(s, call_id, ch_sv(content, len), is_error, err);
+    if (rc == CHELA_ENOENT && s->beside_ops)
+        rc = s->beside_ops->answer(s, call_id, ch_sv(content, len), is_error, err);
     return rc;
 }
 
@@ -511,8 +522,8 @@ int chela_session_approve(chela_session *s, const char *approval_id, enum chela_
         return ch_fail(err, CHELA_EINVAL, "approval %s: to %s takes a text", approval_id,
                        ch_decision_name(decision));
     int rc = approve_own(s, approval_id, decision, reason, err);
-    if (rc == CHELA_ENOENT && !ch_list_empty(&s->background))
-        rc = ch_background_approve(s, approval_id, decision, reason, err);
+    if (rc == CHELA_ENOENT && s->beside_ops)
+        rc = s->beside_ops->approve(s, approval_id, decision, reason, err);
     return rc;
 }
 

@@ -597,6 +597,8 @@ static void add_idle(const struct ch_chat *c, struct foot *f) {
     struct ch_draft d;
 
     ch_draft_init(&d);
+    if (c->tasks > 0)
+        fprintf(d.f, "%u task%s · ", c->tasks, c->tasks == 1 ? "" : "s");
     fputs(model ? model : "the configured model", d.f);
     if (c->context > 0)
         put_count(d.f, " · context ", c->context);
@@ -606,8 +608,6 @@ static void add_idle(const struct ch_chat *c, struct foot *f) {
     if (c->spent.cost_usd > 0)
         fprintf(d.f, " · $%.4f", c->spent.cost_usd);
     fprintf(d.f, " · approve %s", c->approve ? chela_approve_name(c->approve) : c->approve_name);
-    if (c->tasks > 0)
-        fprintf(d.f, " · %u task%s", c->tasks, c->tasks == 1 ? "" : "s");
     put_directory(c, d.f);
     ch_draft_finish(&d);
     char *line = ch_call_safe(d.p, d.n);

@@ -47,8 +47,9 @@ void ch_chat_task_event(const struct chela_event *ev, void *user) {
 static void task_show(struct ch_chat *c, const char *id) {
     struct chela_error err = {0};
     char *text = id ? chela_session_task_text(c->session, id, &err) : NULL;
+    const char *shown = text && *text ? text : "(nothing yet)";
     if (text)
-        ch_chat_print(c, "", *text ? text : "(nothing yet)", strlen(*text ? text : "(nothing yet)"));
+        ch_chat_print(c, "", shown, strlen(shown));
     else if (id)
         ch_console_error(c->console, "%s", err.message);
     chela_free(text);

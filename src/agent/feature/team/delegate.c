@@ -1,6 +1,7 @@
 /* delegate.c -- the tool that is an agent: see delegate.h. */
 #include "agent/feature/team/delegate.h"
 
+#include "agent/feature/team/background.h"
 #include "agent/feature/team/child_run.h"
 #include "agent/handle/lookup.h"
 #include "agent/handle/run_origin.h"
@@ -8,7 +9,6 @@
 #include "agent/machine/child_key.h"
 #include "agent/machine/principal.h"
 #include "agent/run/parent.h"
-#include "agent/session/background.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/opts.h"
@@ -188,8 +188,8 @@ static void delegate_start(chela_call *call) {
 /* --- offering one ------------------------------------------------------------------------ */
 
 #define DELEGATE_BEGIN                                                                             \
-    "{\"type\":\"object\",\"properties\":{"                                                          \
-    "\"task\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":65536,"                             \
+    "{\"type\":\"object\",\"properties\":{"                                                        \
+    "\"task\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":65536,"                           \
     "\"description\":\"what it is to do, complete in itself: it sees nothing else\"},"             \
     "\"context\":{\"type\":\"string\",\"maxLength\":65536,"                                        \
     "\"description\":\"what it should know for that\"}"
@@ -202,6 +202,7 @@ static const char schema_background[] = DELEGATE_BEGIN
 
 int chela_agent_delegate(chela_agent *a, chela_agent *to, const struct chela_delegate_opts *given,
                          struct chela_error *err) {
+    static const struct ch_agent_opts none;
     struct chela_delegate_opts o;
     CH_BUF_AUTO about = {0};
     int rc = CH_OPTS_READ(chela_delegate_opts, &o, given, err);
@@ -224,9 +225,12 @@ int chela_agent_delegate(chela_agent *a, chela_agent *to, const struct chela_del
     struct delegate *d = ch_alloc(sizeof(*d));
     *d = (struct delegate){.rt = a->rt, .agent = to, .id = ch_strdup(to->id)};
     rc = ch_registry_add(&a->registry, &tool, &ops, d, err);
-    if (rc < 0)
+    if (rc < 0) {
         free_delegate(d);
-    else if (o.background)
-        a->starts_background = true;
-    return rc;
+        return rc;
+    }
+    a->starts_background |= o.background != 0;
+    return ch_feature_attached(a, &ch_background_feature)
+               ? 0
+               : ch_feature_attach(a, &ch_background_feature, &none, err);
 }

@@ -1,5 +1,5 @@
 /* background.c -- see background.h. */
-#include "agent/session/background.h"
+#include "agent/feature/team/background.h"
 
 #include "agent/handle/lookup.h"
 #include "agent/journal/journal_replay.h"
@@ -27,6 +27,8 @@ struct ch_background {
     int64_t started_ms, ended_ms;
 };
 
+static const struct ch_beside_ops beside_ops;
+
 static int64_t background_now(const struct ch_background *b) {
     return ch_mono_ms(ch_loop_clock(b->above->agent->rt->loop));
 }
@@ -43,7 +45,14 @@ static struct ch_background *background_add(chela_session *s, const char *key, s
     b->title = ch_strndup(title.p ? title.p : "", title.n);
     b->started_ms = background_now(b);
     ch_list_add(&s->background, &b->link);
+    s->beside_ops = &beside_ops;
     return b;
+}
+
+static void background_own(struct ch_background *b, chela_session *own) {
+    b->session = own;
+    own->beside = b;
+    own->beside_ops = &beside_ops;
 }
 
 static void background_drop(struct ch_background *b) {
@@ -82,16 +91,6 @@ static size_t background_count(chela_session *s) {
 
 /* --- telling the starter */
 
-const struct ch_msg *ch_background_tell(chela_session *s, struct ch_sv text) {
-    struct ch_msg *m =
-        ch_msg_text(CH_MSG_EVENT, text, ch_now_ms(ch_loop_clock(s->agent->rt->loop)));
-    if (ch_queue_push(&s->events, m) == 0)
-        return m;
-    ch_msg_free(m);
-    ch_log(CH_LOG_WARN, "session", "%s: too many events wait: one is lost", s->key);
-    return NULL;
-}
-
 static void background_end(struct ch_background *b, enum ch_reason reason, struct ch_sv text,
                            struct ch_sv error) {
     chela_session *s = b->above, *own = CH_TAKE(b->session);
@@ -113,7 +112,7 @@ static void background_end(struct ch_background *b, enum ch_reason reason, struc
                     CH_SV_FMT(error));
     ch_buf_addf(&notice, ". %s%.*s", answer.n ? "Its answer:\n" : "It said nothing.",
                 CH_SV_FMT(answer));
-    b->notice = ch_background_tell(s, ch_buf_sv(&notice));
+    b->notice = ch_session_tell(s, ch_buf_sv(&notice));
     if (s->on_wake && (!s->run || s->run->over))
         s->on_wake(s, s->wake_user);
 }
@@ -167,8 +166,7 @@ int ch_background_start(chela_run *above, chela_agent *to, const char *key, stru
         return rc;
     struct ch_background *b = background_add(s, key, ch_sv_str(to->id), task);
     struct chela_run_opts o = background_opts(b, opts);
-    b->session = own;
-    own->beside = b;
+    background_own(b, own);
     if (s->journal) /* listed before the run has a record */
         ch_run_journal_acting(above, CH_SYNC_COMMIT);
     rc = chela_run_start(own, task.p, task.n, &o, &run, err);
@@ -206,11 +204,12 @@ static void background_on_ready(chela_session *own, const struct chela_error *er
 static void background_resume(struct ch_background *b) {
     chela_session *s = b->above;
     chela_agent *to = ch_agent_find(s->agent->rt, b->agent);
+    chela_session *own;
     struct chela_error err = {0};
     if (!to)
         ch_fail(&err, CHELA_ENOENT, "there is no agent '%s' any more", b->agent);
-    else if (ch_session_open(to, b->key, true, &b->session, &err) == 0)
-        b->session->beside = b;
+    else if (ch_session_open(to, b->key, true, &own, &err) == 0)
+        background_own(b, own);
     if (b->session)
         chela_session_on_ready(b->session, background_on_ready, b);
     else
@@ -224,7 +223,7 @@ static bool background_is_own(const chela_session *s, struct ch_sv key) {
            key.n <= CH_LIMIT_SESSION_KEY;
 }
 
-void ch_background_load(chela_session *s, const struct ch_json *state) {
+static void background_load(chela_session *s, const struct ch_json *state) {
     for (CH_JSON_EACH(item, ch_json_get(state, "background"))) {
         struct ch_sv key = ch_json_get_str(item, "key"), agent = ch_json_get_str(item, "agent");
         if (!background_is_own(s, key) || !agent.n || background_count(s) >= CH_LIMIT_JOBS)
@@ -238,7 +237,8 @@ void ch_background_load(chela_session *s, const struct ch_json *state) {
     }
 }
 
-void ch_background_save(const chela_session *s, struct ch_jw *w) {
+static void background_save(const chela_run *run, struct ch_jw *w) {
+    const chela_session *s = run->session;
     bool any = false;
     for (CH_LIST_EACH(k, &s->background)) {
         const struct ch_background *b = CH_CONTAINER(k, struct ch_background, link);
@@ -267,8 +267,9 @@ static int background_go_on(struct ch_background *b) {
     return chela_run_resume(b->session, &o, NULL, NULL);
 }
 
-int ch_background_approve(chela_session *s, const char *approval_id, enum chela_decision decision,
-                          const char *reason, struct chela_error *err) {
+static int background_approve(chela_session *s, const char *approval_id,
+                              enum chela_decision decision, const char *reason,
+                              struct chela_error *err) {
     for (CH_LIST_EACH(k, &s->background)) {
         struct ch_background *b = CH_CONTAINER(k, struct ch_background, link);
         if (!b->session ||
@@ -280,8 +281,8 @@ int ch_background_approve(chela_session *s, const char *approval_id, enum chela_
     return ch_fail(err, CHELA_ENOENT, "nobody asked for approval %s", approval_id);
 }
 
-int ch_background_answer(chela_session *s, const char *call_id, struct ch_sv content,
-                         bool is_error, struct chela_error *err) {
+static int background_answer(chela_session *s, const char *call_id, struct ch_sv content,
+                             bool is_error, struct chela_error *err) {
     for (CH_LIST_EACH(k, &s->background)) {
         struct ch_background *b = CH_CONTAINER(k, struct ch_background, link);
         if (!b->session ||
@@ -393,13 +394,13 @@ int chela_session_task_cancel(chela_session *s, const char *id, struct chela_err
                        b || job ? "task '%s' has ended" : "there is no task '%s'", id);
     ch_job_kill(job);
     ch_buf_addf(&text, "The user ended process %s (%s).", id, ch_job_state(job).command);
-    ch_background_tell(s, ch_buf_sv(&text));
+    ch_session_tell(s, ch_buf_sv(&text));
     return 0;
 }
 
 /* --- life */
 
-void ch_background_close(chela_session *s) {
+static void background_close(chela_session *s) {
     for (CH_LIST_EACH(k, &s->background)) {
         struct ch_background *b = CH_CONTAINER(k, struct ch_background, link);
         chela_session *own = CH_TAKE(b->session);
@@ -410,10 +411,24 @@ void ch_background_close(chela_session *s) {
     }
 }
 
-void ch_background_free(chela_session *s) {
+static void background_free(chela_session *s) {
     if (s->beside)
         s->beside->session = NULL;
     for (struct ch_background *b;
          (b = CH_LIST_FIRST(&s->background, struct ch_background, link));)
         background_drop(b);
 }
+
+static const struct ch_beside_ops beside_ops = {
+    .approve = background_approve,
+    .answer = background_answer,
+    .close = background_close,
+    .free = background_free,
+};
+
+const struct ch_feature ch_background_feature = {
+    .name = "background",
+    .loads = "background",
+    .load = background_load,
+    .save = background_save,
+};
