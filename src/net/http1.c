@@ -459,7 +459,7 @@ static size_t read_framing(struct ch_http1 *m, struct ch_sv bytes) {
     if (m->at != CHUNK_CR || bytes.n < 2 || bytes.p[0] != '\r' || bytes.p[1] != '\n')
         return 0;
     m->at = CHUNK_SIZE;
-    return 2;
+    return 2 + read_chunk_line(m, ch_sv(bytes.p + 2, bytes.n - 2));
 }
 
 static enum ch_http1_state feed_chunk_byte(struct ch_http1 *m, char c) {
@@ -527,6 +527,23 @@ enum ch_http1_state ch_http1_feed(struct ch_http1 *m, struct ch_sv bytes, size_t
         *taken += n;
     }
     return state == CH_HTTP1_MORE && m->at == COMPLETE ? CH_HTTP1_DONE : state;
+}
+
+size_t ch_http1_copy_chunks(struct ch_http1 *m, struct ch_sv bytes, size_t *taken, char *out) {
+    const char *at = bytes.p, *end = at + bytes.n;
+    char *to = out;
+    while (m->at == CHUNK_CR) {
+        at += read_framing(m, ch_sv(at, (size_t)(end - at)));
+        if (m->at != CHUNK_DATA || m->left > (uint64_t)(end - at))
+            break;
+        memcpy(to, at, m->left);
+        to += m->left;
+        at += m->left;
+        m->left = 0;
+        m->at = CHUNK_CR;
+    }
+    *taken = (size_t)(at - bytes.p);
+    return (size_t)(to - out);
 }
 
 bool ch_http1_eof(const struct ch_http1 *m) {
