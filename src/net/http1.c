@@ -236,12 +236,12 @@ static enum ch_http1_state take_first_line(struct ch_http1 *m, struct ch_sv line
 
 /* --- the end of the head */
 
-static struct ch_sv only_header(const struct ch_http1 *m, const char *wanted, size_t *count) {
+static struct ch_sv only_header(const struct ch_http1 *m, struct ch_sv wanted, size_t *count) {
     struct ch_sv name, value, found = {NULL, 0};
     *count = 0;
     for (size_t i = 0; i < ch_http1_count(m); i++) {
         ch_http1_header_at(m, i, &name, &value);
-        if (!ch_sv_is(name, wanted))
+        if (!ch_sv_eq(name, wanted))
             continue;
         found = value;
         ++*count;
@@ -264,10 +264,10 @@ static bool connection_says(const struct ch_http1 *m, struct ch_sv word) {
 /* Refuse a message with two ways to find its end (request smuggling). */
 static enum ch_http1_state check_framing(struct ch_http1 *m) {
     size_t lengths, codings, hosts, upgrades;
-    struct ch_sv length = only_header(m, "content-length", &lengths);
-    struct ch_sv coding = only_header(m, "transfer-encoding", &codings);
-    only_header(m, "host", &hosts);
-    only_header(m, "upgrade", &upgrades);
+    struct ch_sv length = only_header(m, CH_SV("content-length"), &lengths);
+    struct ch_sv coding = only_header(m, CH_SV("transfer-encoding"), &codings);
+    only_header(m, CH_SV("host"), &hosts);
+    only_header(m, CH_SV("upgrade"), &upgrades);
     if (lengths > 1 || codings > 1 || (hosts > 1 && !m->response))
         return fault(m, 400, "a header came twice");
     if (codings && lengths)
