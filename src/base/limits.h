@@ -218,9 +218,11 @@
 #define CH_LIMIT_MAIL_SUBJECT 1000        /* bytes of a subject */
 #define CH_LIMIT_MAIL_BODY CH_MB          /* text of one mail */
 #define CH_LIMIT_NOTE_NAMES 65536         /* names of note files that are listed */
-#define CH_LIMIT_NOTE_FILES 1000          /* note files that are read, newest first */
+#define CH_LIMIT_NOTE_FILES 1000          /* note files that are shown, newest first */
 #define CH_LIMIT_NOTE_FILE (256 * CH_KB)  /* one note file */
-#define CH_LIMIT_NOTE_BYTES (8 * CH_MB)   /* note files read for one search, in total */
+#define CH_LIMIT_NOTE_BYTES (8 * CH_MB)   /* note files that are shown, in total */
+#define CH_LIMIT_NOTE_INDEX_FILES 20000   /* note files that are searched, newest first */
+#define CH_LIMIT_NOTE_INDEX_BYTES (32 * CH_MB) /* note files that are searched, in total */
 #define CH_LIMIT_RECALLED 1000 /* texts of past turns read for one search, newest first */
 #define CH_LIMIT_RECALL_HITS 20           /* older texts that contain a word of the search */
 #define CH_LIMIT_RECALL_BYTES (2 * CH_MB) /* texts of past turns read for one search, in total */
