@@ -211,6 +211,7 @@ static void program_prepare(struct ch_work *w) {
         .protect = p->before.fixed,
         .hide = p->before.sockets,
         .tty = p->opts.tty,
+        .free_instructions = p->least == CH_KIND_EXECUTED,
     };
     int rc = ch_sandbox_wrap(&p->arena, p->opts.policy, &cmd, &p->box, &p->err);
     p->before.loose = p->box.degraded;
