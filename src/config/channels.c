@@ -9,8 +9,8 @@
 #include "config/conf.h"
 #include "config/option.h"
 
-#define SLOT(i)                                                                                    \
-    (offsetof(struct ch_conf_channel, slots) +                                                     \
+#define SLOT(i)                                \
+    (offsetof(struct ch_conf_channel, slots) + \
      (i) * sizeof(((struct ch_conf_channel *)NULL)->slots[0]))
 #define CHOICE(set, word) ch_choice_of(CHELA_CHOICE_##set, word)
 
