@@ -740,7 +740,8 @@ void ch_repositories_hold(struct ch_arena *arena, const char *const *tops,
                           const struct timespec *since, struct ch_held_list *out) {
     static const struct ch_repositories nothing = {.cut = true, .unknown = true};
     struct ch_repositories now;
-    struct holder h = {.arena = arena, .out = out, .before = before ? before : &nothing, .now = &now};
+    struct holder h = {
+        .arena = arena, .out = out, .before = before ? before : &nothing, .now = &now};
 
     *out = (struct ch_held_list){0};
     search(arena, tops, least, since, &now);

@@ -76,6 +76,7 @@ plants "a repository in the objects of one that is none" "touch sub/HEAD; mkdir 
 runs_nothing "a repository in the objects of one that is none" sub/objects/made
 
 # --- names that cannot be set aside as usual
+# shellcheck disable=SC2016
 plants "the names of set-aside files are taken" 'for i in "" 1 2 3 4 5; do echo x >sub/.envrc.held$i; done; echo evil >sub/.envrc'
 plants "a name of 255 bytes" "echo evil >sub/$(printf 'a%.0s' {1..240}).code-workspace"
 plants "a link" "echo evil >sub/x; ln -s x sub/.envrc; mkdir sub/d; echo evil >sub/d/tasks.json; ln -s d sub/.vscode"

@@ -9,15 +9,15 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n);
 
-
 static void check_tool(const struct ch_mcp_tool *t) {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.";
     CH_ARENA_AUTO a = {0};
     const struct ch_json *v = NULL;
     if (!t->alias || !*t->alias || t->alias[strspn(t->alias, plain)])
         abort();
-    if (t->listed.schema && (ch_json_parse(&a, ch_sv_str(t->listed.schema), CH_JSON_STRICT, &v, NULL, NULL) < 0 ||
-                             !ch_json_is(v, CH_JSON_OBJECT)))
+    if (t->listed.schema &&
+        (ch_json_parse(&a, ch_sv_str(t->listed.schema), CH_JSON_STRICT, &v, NULL, NULL) < 0 ||
+         !ch_json_is(v, CH_JSON_OBJECT)))
         abort();
 }
 
