@@ -68,7 +68,7 @@ runs_nothing "a hard link to a .git file" made
 # --- places that look as if they needed no search
 for place in sub . "sub/objects/x" "sub/refs/x" "git~1" ".git " ".GIT" "a
 b" $'\e[2J' "$(printf 'd%.0s' {1..200})/x"; do
-    plants "below ${place:0:12}" "touch sub/HEAD HEAD; mkdir -p sub/objects/x sub/refs/x objects refs $(printf %q "$place")/.vscode; cd $(printf %q "$place"); \
+    plants "below $(printf %q "${place:0:12}")" "touch sub/HEAD HEAD; mkdir -p sub/objects/x sub/refs/x objects refs $(printf %q "$place")/.vscode; cd $(printf %q "$place"); \
         echo evil >.envrc; echo evil >.vscode/tasks.json"
 done
 plants "a repository in the objects of one that is none" "touch sub/HEAD; mkdir -p sub/objects sub/refs; cd sub/objects; git init -q made; \

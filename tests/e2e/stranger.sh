@@ -126,9 +126,10 @@ for text in "$deep" "$bomb" '&a [*a]' 'a: *none' '!!python/object:os.system x' '
 sandbox: *x' '"sand\u0062ox": {mode: off}' 'sandbox : {mode : off}' "$(printf 'k%d: 1\n' {1..20000})" '? sandbox
 : {mode: off}'; do
     printf '%s\n' "$text" >"$space/chela.yaml"
+    texts=$((${texts-0} + 1))
     seconds=30 chela run --model "scripted/$tmp/long.yaml" go
-    check "chela.yaml ${text:0:30}: ends ($status)" test "$status" -le 5
+    check "chela.yaml, text $texts: ends ($status)" test "$status" -le 5
     seconds=30 chela config show
-    check "chela.yaml ${text:0:30}: the sandbox stays" sh -c "! grep -qE 'sandbox.mode +file +off' '$out'"
+    check "chela.yaml, text $texts: the sandbox stays" sh -c "! grep -qE 'sandbox.mode +file +off' '$out'"
 done
 tap_done
