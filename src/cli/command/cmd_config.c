@@ -173,7 +173,7 @@ static void config_show_option(const char *key, const char *value, int from_file
     struct showing *s = user;
     if (!from_file && !s->flags->all)
         return;
-    s->rules |= from_file && strncmp(key, "approvals.allow", 15) == 0;
+    s->rules |= from_file && strcmp(key, "approvals") == 0 && strstr(value, "allow:");
     if (s->flags->json) {
         fputs(s->n++ ? ",\n {" : "{", s->out);
         show_json(s->out, "key", key);
