@@ -43,7 +43,7 @@ directory() { # KIND: every name is of this kind
             huge) truncate -s 3G "$space/$name" ;;
             line) head -c 3000000 /dev/zero | tr '\0' x >"$space/$name" ;;
             bytes) head -c 70000 /dev/urandom >"$space/$name" ;;
-            closed) echo $secret >"$space/$name" && chmod 0 "$space/$name" ;;
+            closed) echo closed >"$space/$name" && chmod 0 "$space/$name" ;;
         esac
     done
 }
@@ -52,19 +52,17 @@ for kind in pipe link relative device terminal process loop directory huge line 
     fresh hello anthropic
     seconds=30 chela run --model anthropic/claude-test --base-url "$base" "go on"
     exits "$kind: run" 0
-    if [ $kind != closed ]; then # root reads everything
-        check "$kind: nothing from outside reaches the model" sh -c "! grep -q SENTINEL-0123456789 '$log'"
-    fi
+    check "$kind: nothing from outside reaches the model" sh -c "! grep -q $secret '$log'"
     check "$kind: no variable reaches the model" sh -c "! grep -q 'OPENAI_API_KEY=' '$log'"
     for command in "skills list" "tools list" "mcp list" "doctor" "config show" "prompt list" "trust --list"; do
         # shellcheck disable=SC2086
         seconds=30 chela $command
         check "$kind: $command ends ($status)" test "$status" -lt 100
-        check "$kind: $command shows nothing from outside" sh -c "[ $kind = closed ] || ! grep -q $secret '$out' '$err'"
+        check "$kind: $command shows nothing from outside" sh -c "! grep -q $secret '$out' '$err'"
     done
     seconds=60 chela run --model "scripted/$tmp/rules.yaml" --approve sandbox --max-errors 9 --output jsonl go
     exits "$kind: tools" 0
-    check "$kind: tools show nothing from outside" sh -c "[ $kind = closed ] || ! grep -q $secret '$out'"
+    check "$kind: tools show nothing from outside" sh -c "! grep -q $secret '$out'"
 done
 chmod -R u+rwX "$space"
 
@@ -78,7 +76,7 @@ for folder in skills .agents .claude memory prompts .chela media; do
     fresh hello anthropic
     chela run --model anthropic/claude-test --base-url "$base" "go on"
     exits "$folder is a link: run" 0
-    check "$folder is a link: nothing from outside reaches the model" sh -c "! grep -q SENTINEL-0123456789 '$log'"
+    check "$folder is a link: nothing from outside reaches the model" sh -c "! grep -q $secret '$log'"
     cat >"$tmp/long.yaml" <<'YAML'
 rules:
   - { when: { after: none }, call: { tool: exec, args: { command: "seq 1 100000" } } }
