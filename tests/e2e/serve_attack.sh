@@ -207,7 +207,7 @@ frames "text that is none" 1007 "\\201\\202\\0\\0\\0\\0\\377\\376"
 frames "bytes" 1003 "\\202\\202${mask}xx\\210\\200${mask}"
 frames "a close code that may not be sent" 1002 "\\210\\202\\0\\0\\0\\0\\3\\355"
 frames "half a close code" 1002 "\\210\\201\\0\\0\\0\\0\\3"
-frames "empty fragments without end" 1009 "\\1\\200${mask}$(printf '\\\\0\\\\200\\\\1\\\\2\\\\3\\\\4%.0s' {1..1025})"
+frames "empty fragments without end" 1009 "\\1\\200${mask}$(printf '\\0\\200\\1\\2\\3\\4%.0s' {1..1025})"
 
 # --- cut off
 for cut in 'G' 'GET / HT' "${get}A: b" 'PRI * HTTP/2.0\r\n' 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\nxxxxxxxxxxxx'; do
