@@ -74,7 +74,8 @@ static int call_tool(chela_call *call, void *user) {
                                   "The server %s changed the definition of this tool. A person "
                                   "has to accept the new one: chela mcp tools %s --accept",
                                   b->mcp->opts.name, b->mcp->opts.name);
-    return ch_mcp_call(call, &(struct ch_mcp_target){b->mcp, b->name, b->output, b->task, b->method});
+    return ch_mcp_call(
+        call, &(struct ch_mcp_target){b->mcp, b->name, b->output, b->task, b->method});
 }
 
 /* --- tools in agents */

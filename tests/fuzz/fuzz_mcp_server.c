@@ -50,7 +50,8 @@ static void on_timer(struct ch_timer *t) {
     over = true;
 }
 
-/* Let the server work on what was sent; c NULL: nobody waits. A request that waits for the client stays open. */
+/* Let the server work on what was sent; c NULL: nobody waits. A request that waits for the client
+ * stays open. */
 static void work(const chela_mcp_connection *c) {
     for (int i = 0; i < 4 && (i == 0 || (c && chela_mcp_connection_busy(c))); i++) {
         over = false;
