@@ -328,6 +328,13 @@
 #define CH_LIMIT_MCP_STATE (64 * CH_KB)   /* bytes of a request's state that a server returns */
 #define CH_LIMIT_MCP_ROUNDS 5             /* requests for input within one call */
 #define CH_LIMIT_MCP_RESUMES 5            /* consecutive streams without an event */
+#define CH_LIMIT_MCP_KEPT 64              /* results of one server that are kept for their time */
+#define CH_LIMIT_MCP_KEPT_BYTES (256 * CH_KB) /* bytes of one of them */
+#define CH_LIMIT_MCP_KEPT_MS 3600000      /* longest time that a result is kept */
+#define CH_LIMIT_MCP_SKILL (16 * CH_MB)   /* files of one skill that a server offers */
+#define CH_LIMIT_MCP_SKILL_FILES 512      /* their number */
+#define CH_LIMIT_MCP_SKILL_DEPTH 8        /* nesting of their folders */
+#define CH_LIMIT_MCP_REPLIES 64           /* responses and notifications on their way to a server */
 #define CH_LIMIT_MCP_WAITING 256          /* requests that wait for a server to start */
 #define CH_LIMIT_MCP_INFO 256             /* bytes of a server's name or version */
 #define CH_LIMIT_MCP_BACKOFF_MS 60000     /* longest delay before a server is started again */
