@@ -58,6 +58,10 @@ struct chela_mcp_opts {
     /* Optional: shows a URL to a person, who logs in there. Called on the loop thread. Without
      * it a request that needs a log-in fails with CHELA_EAUTH. */
     void (*open_url)(const char *url, void *user);
+    /* The retry policy of the server's tools, as in struct chela_tool_opts. A call that exceeds
+     * timeout_ms is not repeated. */
+    int max_retries;
+    int64_t retry_backoff_ms, retry_max_backoff_ms, retry_deadline_ms;
 };
 #define CHELA_MCP_OPTS(...) {.size = sizeof(struct chela_mcp_opts), __VA_ARGS__}
 

@@ -81,6 +81,7 @@ static int mcp_add(const chela_config *cfg, const struct ch_conf_mcp *s, chela_r
                                  ? ch_providers_env(&rt->providers, s->client_secret_env)
                                  : NULL,
             .client_metadata_url = s->client_metadata_url);
+    CH_CONF_RETRY(&opts, &s->retry);
     return chela_mcp_new(rt, &opts, &client, err);
 }
 

@@ -4,6 +4,7 @@
 #include "agent/handle/agent.h"
 #include "agent/journal/journal.h"
 #include "agent/journal/schedule.h"
+#include "agent/journal/timer.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/log.h"
@@ -266,7 +267,7 @@ static struct ch_delivery *delivery_find(const chela_gateway *gw, const char *id
 
 bool ch_delivery_owns(const char *id) {
     static const char *const prefixes[] = {"hook/", CH_SCHEDULE_NOTE, CH_API_EVENT, CH_SEND_EVENT,
-                                           CH_PRESS_EVENT};
+                                           CH_PRESS_EVENT, CH_TIMER_NOTE};
     for (size_t i = 0; i < CH_LEN(prefixes); i++)
         if (strncmp(id, prefixes[i], strlen(prefixes[i])) == 0)
             return true;
