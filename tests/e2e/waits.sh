@@ -117,6 +117,7 @@ try_store() { # NAME STORE NODES
     say s4 "rest"
     waits "$name: two of them pause" pauses s3
     waits "$name: for different times" pauses s4
+    same "$name: nobody has to answer a call that waits" '[]' "$(jq -c .waiting "$out")"
     waits "$name: one goes on" replied s3 "The wait is over"
     same "$name: and that once" 1 "$(replies s3 'The wait is over')"
     check "$name: the other one does not" pauses s4
