@@ -812,9 +812,10 @@ static void store_writer_replace(char **mine, const char **field, const char *te
 
 static void writer_note(struct ch_log *log, const struct chela_store_head *head) {
     store_writer_replace(&log->status, &log->head.status, head->status);
-    if (head->status)
+    if (head->status) {
         log->runs = strcmp(head->status, "running") == 0;
         log->inherits &= log->runs; /* a later run is not the gateway's */
+    }
     store_writer_replace(&log->title, &log->head.title, head->title);
     log->head.window = CH_MAX(log->head.window, head->window);
     log->head.turns += head->turns;

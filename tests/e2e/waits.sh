@@ -25,6 +25,8 @@ rules:
   - { when: { user: "^ask", after: none }, call: { tool: look, args: {} } }
   - { when: { user: "^break", after: none }, call: { tool: broken, args: {} } }
   - { when: { user: "^hang", after: none }, call: { tool: hang, args: {} } }
+  - { when: { user: "^team", after: none }, call: { tool: helper, args: { task: "nap" } } }
+  - { when: { user: "nap", after: none }, call: { tool: wait_until, args: { seconds: 7 } } }
   - { when: { after: any }, say: "it said: {{result}}" }
   - { say: "heard: {{user}}" }
 YAML
@@ -32,7 +34,7 @@ YAML
 store: "$2"
 sandbox: { mode: "off" }
 wait: { enabled: true }
-agents: { list: [{ id: main, model: scripted/rules.yaml }] }
+agents: { list: [{ id: main, model: scripted/rules.yaml, agents: [helper] }, { id: helper, description: Naps., model: scripted/rules.yaml }] }
 approvals: { ship: auto, look: auto, broken: auto, hang: auto }
 tools:
   custom:
@@ -125,6 +127,13 @@ try_store() { # NAME STORE NODES
     same "$name: a message ends a wait" 202 "$code"
     waits "$name: and is answered" status_is s4 idle
     check "$name: the model knows why" eval "exported s4 | grep -q 'a new message from the user'"
+
+    say s5 "team"
+    waits "$name: a run pauses with the agent that it called" pauses s5
+    kill_node a
+    if [ "$nodes" = 1 ]; then start a; else gateway=$at_b; fi
+    waits "$name: and goes on with it" replied s5 "The wait is over"
+    [ "$nodes" = 1 ] || start a
 
     # --- attempts
     reset ship 2

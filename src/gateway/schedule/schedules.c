@@ -22,7 +22,7 @@ struct ch_schedules {
     size_t n;
     struct ch_timer timer;
     int64_t timer_at;           /* wall clock: when the timer fires */
-    int64_t asked_at;           /* a run pauses until then; CH_WHEN_NEVER: none since the last scan */
+    int64_t asked_at;           /* a run pauses until then; CH_WHEN_NEVER: none since a scan */
     struct schedule_scan *scan; /* in progress; else NULL */
     struct ch_list firings;     /* occurrences that are entering the inbox */
     /* arguments and result of ch_schedules_once */

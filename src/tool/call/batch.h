@@ -94,8 +94,8 @@ struct ch_batch_ops {
      * another process. False: the call waits in this process. */
     bool (*timer)(int64_t ms, void *user);
     /* No call is running. waiting counts calls left to the host, undecided approvals, and
-     * calls whose own work waits for people or for a time. If waiting is not 0, the batch pauses until
-     * ch_batch_resume or ch_batch_cancel, and `over` is called again. */
+     * calls whose own work waits for people or for a time. If waiting is not 0, the batch
+     * pauses until ch_batch_resume or ch_batch_cancel, and `over` is called again. */
     void (*over)(size_t waiting, void *user);
 };
 

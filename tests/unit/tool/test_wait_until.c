@@ -127,8 +127,8 @@ static void test_another_process(void **state) {
 
     /* late: the wait is over */
     kit_start(&k, &call, 1);
-    ch_batch_restore(k.batch, 0,
-                     "{\"chela_wait\":{\"until\":1000,\"since\":900,\"attempts\":0,\"sleeps\":true}}");
+    ch_batch_restore(k.batch, 0, "{\"chela_wait\":{\"until\":1000,\"since\":900,"
+                                 "\"attempts\":0,\"sleeps\":true}}");
     kit_wait(&k);
     assert_int_equal(k.waiting, 0);
     assert_non_null(strstr(k.content, "The wait is over"));
@@ -157,7 +157,8 @@ static void test_cancelled(void **state) {
 
 /* States of other tools, and damaged ones, are none of a wait. */
 static void test_other_states(void **state) {
-    static const char *const states[] = {"{\"task\":\"t\"}", "", "no json", "[]", "{\"chela_wait\":7}",
+    static const char *const states[] = {"{\"task\":\"t\"}", "", "no json", "[]",
+                                         "{\"chela_wait\":7}",
                                          "{\"chela_wait\":{\"attempts\":-5,\"until\":\"x\"}}"};
 
     (void)state;
