@@ -2,7 +2,7 @@
 # Runs that wait in the store: for a time (wait_until), and between two attempts of a retry
 # policy. Killed in the wait, woken late, woken by another gateway, each time once; with SQLite,
 # and with two gateways on PostgreSQL and on Redis.
-# shellcheck disable=SC2119
+# shellcheck disable=SC2119,SC2154
 cd "$(dirname "$0")/../.." || exit 2
 . tests/support/tap.sh
 . tests/support/e2e.sh
