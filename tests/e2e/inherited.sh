@@ -25,7 +25,7 @@ stall='say: never, stall_after: 0'
 resume() { # KEY: in the background, until it asks the model
     # shellcheck disable=SC2016
     (cd "$space" && with_env sh -c 'echo $$ >"$1"; shift; exec "$@"' sh "$tmp/resume.pid" \
-        "$program" resume "$1" --config chela.yaml --output jsonl >"$tmp/resumed" 2>"$tmp/resume.err" </dev/null) &
+        "$program" sessions resume "$1" --config chela.yaml --output jsonl >"$tmp/resumed" 2>"$tmp/resume.err" </dev/null) &
     eventually grep -q '"THINK"' "$tmp/resumed"
     command_pid=$(cat "$tmp/resume.pid")
 }
