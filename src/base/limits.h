@@ -270,8 +270,8 @@
 #define CH_LIMIT_EXEC_S 3600              /* longest timeout of a command, in seconds */
 #define CH_LIMIT_EXEC_WORDS 1024          /* words of a command without a shell */
 #define CH_LIMIT_EXEC_VARIABLES 64        /* environment variables set for one command */
-#define CH_LIMIT_JOBS 16                  /* background processes of a session */
-#define CH_LIMIT_JOBS_ENDED 16            /* ended background processes that are remembered */
+#define CH_LIMIT_JOBS 16                  /* background processes of a session; agents likewise */
+#define CH_LIMIT_JOBS_ENDED 16            /* ended ones that are remembered */
 #define CH_LIMIT_JOB_LOG CH_MB            /* output kept of a background process */
 #define CH_LIMIT_JOB_WAIT_S 60            /* longest wait for a background process, in seconds */
 

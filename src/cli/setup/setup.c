@@ -512,13 +512,14 @@ static int setup_meet(struct ch_setup *s, const char *id, const struct chela_age
 /* Add the agents that the file lists for an agent; each is created once. */
 static int setup_gather(struct ch_setup *s, const char *id, const struct chela_agent_opts *caller,
                         chela_agent *agent, struct chela_error *err) {
+    struct chela_delegate_opts how = CHELA_DELEGATE_OPTS(.background = s->background);
     const char *name;
     chela_agent *other;
     int rc = 0;
     for (size_t i = 0; rc == 0 && (name = chela_config_calls(s->config, id, i)); i++) {
         rc = setup_meet(s, name, caller, &other, err);
         if (rc == 0)
-            rc = chela_agent_delegate(agent, other, NULL, err);
+            rc = chela_agent_delegate(agent, other, &how, err);
     }
     for (size_t i = 0; rc == 0 && (name = chela_config_takers(s->config, id, i)); i++) {
         rc = setup_meet(s, name, caller, &other, err);

@@ -69,6 +69,9 @@ static struct ch_delivery *delivery_parse(chela_gateway *gw, const char *id, con
     if (ch_json_parse(&d->arena, ch_arena_sv(&d->arena, data), CH_JSON_REPLACE, &d->data, NULL,
                       NULL) == 0)
         d->kind = delivery_kind(gw, ch_json_get_str(d->data, "kind"));
+    /* An event without text can begin no run, and would be kept for ever. */
+    if (d->kind == &ch_delivery_event && !ch_json_get_str(d->data, "text").n)
+        d->kind = NULL;
     if (!d->kind) {
         delivery_free(d);
         return NULL;
