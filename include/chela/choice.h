@@ -222,7 +222,8 @@ CHELA_BEGIN_DECLS
     X(CHELA_REASON_APPROVAL, 16, "approval_required")                                              \
     X(CHELA_REASON_CLIENT_TOOL, 17, "client_tool_required")                                        \
     X(CHELA_REASON_HUMAN, 18, "human_required")                                                    \
-    X(CHELA_REASON_INTERRUPTED, 19, "interrupted") /* by chela_run_leave */
+    X(CHELA_REASON_INTERRUPTED, 19, "interrupted") /* by chela_run_leave */                        \
+    X(CHELA_REASON_TIMER, 20, "timer_pending") /* a gateway resumes the run at its time */
 
 /* The states of a run's state machine (event STATE). */
 #define CHELA_STATE_VALUES(X)                                                                      \

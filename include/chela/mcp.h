@@ -67,6 +67,10 @@ struct chela_mcp_opts {
     const char *log_level;
     /* Nonzero: agents get the tools NAME__list_resources and NAME__read_resource. */
     int resources;
+    /* The retry policy of the server's tools, as in struct chela_tool_opts. A call that exceeds
+     * timeout_ms is not repeated. */
+    int max_retries;
+    int64_t retry_backoff_ms, retry_max_backoff_ms, retry_deadline_ms;
 };
 #define CHELA_MCP_OPTS(...) {.size = sizeof(struct chela_mcp_opts), __VA_ARGS__}
 

@@ -84,6 +84,13 @@ struct chela_tool_opts {
      * loop thread before the call runs. Calls of one reply that use the same resource run
      * in order if one of them uses it alone. */
     void (*resources)(chela_call *call, void *user);
+    /* A retry policy, if retry_backoff_ms is not 0: the delay before the first repetition, in
+     * ms, doubled before each further one up to retry_max_backoff_ms (0: one minute). No
+     * attempt begins later than retry_deadline_ms after the first one (0: no deadline). The
+     * policy survives a restart of the program, timeout_ms holds for each attempt, and
+     * max_retries is at most 999. A call with effect ONCE is repeated only after an error with
+     * chela_result_no_effect. */
+    int64_t retry_backoff_ms, retry_max_backoff_ms, retry_deadline_ms;
 };
 #define CHELA_TOOL_OPTS(...) {.size = sizeof(struct chela_tool_opts), __VA_ARGS__}
 
@@ -187,6 +194,10 @@ CHELA_API int chela_result_error(chela_call *call, const char *type, const char 
 /* With an error that permits a repetition: the delay before the repetition that
  * the other side asked for. */
 CHELA_API void chela_result_retry_after(chela_call *call, int64_t ms);
+
+/* With an error that permits a repetition: state that the call took no effect. A retry policy
+ * may then repeat the call even if its effect is ONCE. */
+CHELA_API void chela_result_no_effect(chela_call *call);
 
 /* True after the run was cancelled or the call timed out: the function should return
  * soon. Its result is dropped.

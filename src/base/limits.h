@@ -178,6 +178,11 @@
 #define CH_LIMIT_SUMMARY (64 * CH_KB)     /* text of a call shown to a person */
 #define CH_LIMIT_RULES 1024               /* approval rules of one agent */
 #define CH_LIMIT_REMEMBERED 256           /* remembered approvals of one session */
+#define CH_LIMIT_RETRY_ATTEMPTS 1000        /* attempts that a retry policy may allow */
+#define CH_LIMIT_WAIT_MS (INT64_C(366) * 86400 * 1000) /* longest wait of a call: one year */
+#define CH_DEFAULT_MAX_BACKOFF_MS 60000     /* longest delay between two attempts */
+#define CH_DEFAULT_BACKOFF_MS 1000          /* of a retry policy that names none */
+#define CH_DEFAULT_REST_MS 5000             /* shorter waits keep the run in memory */
 #define CH_LIMIT_RETRY_AFTER_MS 60000     /* longest delay that a tool may ask for */
 #define CH_LIMIT_SETTINGS 256             /* "key=value" settings of one agent's tools */
 #define CH_LIMIT_SELECT_TOOLS (32 * CH_MB) /* a file of tool definitions to select from */

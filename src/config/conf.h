@@ -108,12 +108,18 @@ struct ch_conf_provider {
     struct ch_conf_list models;
 };
 
+/* A retry policy; all 0: none. */
+struct ch_conf_retry {
+    int64_t attempts, backoff_ms, max_backoff_ms, deadline_ms;
+};
+
 struct ch_conf_tool {
     struct ch_conf_item item;
     const char *description, *parameters;
     const char *const *command;
     const char *cwd, *effect, *permission;
     int64_t timeout_ms;
+    struct ch_conf_retry retry;
     bool confirm, action;
 };
 
@@ -128,6 +134,7 @@ struct ch_conf_mcp {
     const char *log_level;
     bool no_network, unasked, disabled, resources;
     int64_t timeout_ms;
+    struct ch_conf_retry retry;
 };
 
 struct ch_conf_approvals {
@@ -149,7 +156,7 @@ struct ch_conf_outside {
     bool fetch_private;
     const char *search_provider, *search_url, *search_key_env;
     const char *smtp, *mail_from, *mail_user, *mail_password_env, *mail_tls, *mail_allow;
-    bool memory;
+    bool wait, memory;
     const char *memory_sessions;
     int64_t memory_inject;
 };
@@ -262,6 +269,18 @@ int ch_conf_prompts_apply(const chela_config *cfg, chela_runtime *rt, struct che
 /* The heartbeat settings of agent a, with the defaults for settings it lacks. */
 int ch_conf_heartbeat(const chela_config *cfg, const struct ch_conf_agent *a,
                       const struct chela_heartbeat_opts **out, struct chela_error *err);
+
+/* Sets the retry options of a struct chela_tool_opts or chela_mcp_opts. */
+#define CH_CONF_RETRY(to, r)                                                                       \
+    do {                                                                                           \
+        bool policy = (r)->attempts || (r)->backoff_ms || (r)->max_backoff_ms || (r)->deadline_ms; \
+        (to)->max_retries = (r)->attempts == 1 ? -1 : (int)CH_MAX((r)->attempts - 1, 0);           \
+        (to)->retry_backoff_ms = !policy            ? 0                                            \
+                                 : (r)->backoff_ms ? CH_MAX((r)->backoff_ms, 1)                   \
+                                                   : CH_DEFAULT_BACKOFF_MS;                       \
+        (to)->retry_max_backoff_ms = CH_MAX((r)->max_backoff_ms, 0);                               \
+        (to)->retry_deadline_ms = CH_MAX((r)->deadline_ms, 0);                                     \
+    } while (0)
 
 /* Offer the tools of the file's MCP servers that exist in the agent's runtime. */
 int ch_conf_mcp_attach(const chela_config *cfg, chela_agent *agent, struct chela_error *err);

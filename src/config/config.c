@@ -406,6 +406,7 @@ static const char *const *settings_of(const chela_config *cfg) {
         {"mail.user", c->mail_user},
         {"mail.passwordEnv", c->mail_password_env},
         {"mail.allowTo", c->mail_allow},
+        {"wait.enabled", c->wait ? "true" : NULL},
         {"memory.enabled", c->memory ? "true" : NULL},
         {"memory.sessions", c->memory_sessions},
         {"memory.inject", c->memory_inject > 0
@@ -660,6 +661,7 @@ static int config_add_tool(const struct ch_conf_tool *t, chela_agent *agent,
         .effect = CHOICE(EFFECT, t->effect), .permission = CHOICE(PERMISSION, t->permission),
         .flags = (t->confirm ? CHELA_TOOL_CONFIRM : 0) | (t->action ? CHELA_TOOL_ACTION : 0),
         .timeout_ms = t->timeout_ms);
+    CH_CONF_RETRY(&tool, &t->retry);
     struct chela_command_opts opts =
         CHELA_COMMAND_OPTS(.tool = &tool, .argv = t->command, .cwd = t->cwd);
     return chela_agent_add_command(agent, &opts, err);

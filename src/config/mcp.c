@@ -83,6 +83,7 @@ static int mcp_add(const chela_config *cfg, const struct ch_conf_mcp *s, chela_r
             .client_metadata_url = s->client_metadata_url,
             .roots = s->roots && s->roots[0] ? s->roots : NULL, .log_level = s->log_level,
             .resources = s->resources);
+    CH_CONF_RETRY(&opts, &s->retry);
     return chela_mcp_new(rt, &opts, &client, err);
 }
 

@@ -114,7 +114,10 @@ static void add_binding(chela_mcp *m, struct ch_mcp_binding *b, const char *alia
             .user = b, .effect = b->method ? CHELA_EFFECT_READ : m->opts.effect,
             .permission = m->opts.permission,
             .flags = CHELA_TOOL_ON_LOOP | (m->opts.no_confirm ? 0 : CHELA_TOOL_CONFIRM),
-            .timeout_ms = m->opts.timeout_ms, .release = free_binding);
+            .timeout_ms = m->opts.timeout_ms, .release = free_binding,
+            .max_retries = m->opts.max_retries, .retry_backoff_ms = m->opts.retry_backoff_ms,
+            .retry_max_backoff_ms = m->opts.retry_max_backoff_ms,
+            .retry_deadline_ms = m->opts.retry_deadline_ms);
 
     if (chela_agent_add_tool(b->agent, &opts, &err) < 0) {
         ch_log(CH_LOG_WARN, "mcp", "%s: tool %s is left out: %s", m->opts.name, b->name,

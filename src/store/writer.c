@@ -142,7 +142,8 @@ static bool is_over(struct writer *w, const char *key, const struct opening *o) 
     const char *owner = ch_buf_str(&o->owner);
     int64_t now = ch_store_now();
 
-    if (strcmp(owner, w->owner) == 0) /* a release failed earlier; no log here uses it */
+    /* A release failed earlier; no log here uses it. The mark of a gateway may follow. */
+    if (strncmp(owner, w->owner, strlen(w->owner)) == 0)
         return true;
     if (o->until == CH_LEASE_ENDED)
         return true;
@@ -164,6 +165,7 @@ static int claim(struct writer *w, struct ch_log *log, struct opening *o,
                                   .create = 1,
                                   .judge = 1};
     int rc = ch_store_open_session(w->store, &c, store_writer_on_row, o, err);
+    CH_BUF_AUTO marked = {0};
 
     /* The previous holder may have gone meanwhile, and another may have come. */
     for (int i = 0; rc == CHELA_EBUSY && o->seen && i < CLAIMS; i++) {
@@ -172,15 +174,20 @@ static int claim(struct writer *w, struct ch_log *log, struct opening *o,
         *err = (struct chela_error){0};
         o->stolen = c.steal = o->token;
         o->served = ch_owner_serves(ch_buf_str(&o->owner));
+        log->inherits = o->served && o->runs && !ch_owner_serves(w->owner);
+        ch_buf_clear(&marked);
+        ch_buf_addf(&marked, "%s" CH_OWNER_SERVES, w->owner);
+        c.owner = log->inherits ? ch_buf_str(&marked) : w->owner;
         rc = ch_store_open_session(w->store, &c, store_writer_on_row, o, err);
     }
     return rc == CHELA_EBUSY ? say_busy(log, o, err) : rc;
 }
 
 /* A change that ends the lease. The row keeps its owner if the log failed, or if this process
- * is a gateway and leaves a run: gateways resume the run. */
+ * is a gateway, or took the run over from one, and leaves the run: gateways resume the run. */
 static int store_writer_end_lease(const struct ch_log *log) {
-    bool keeps = log->state == LOST || (log->runs && ch_owner_serves(log->w->owner));
+    bool marked = ch_owner_serves(log->w->owner) || log->inherits;
+    bool keeps = log->state == LOST || (log->runs && marked);
     return keeps ? CHELA_STORE_RENEW : CHELA_STORE_RELEASE;
 }
 
@@ -805,8 +812,10 @@ static void store_writer_replace(char **mine, const char **field, const char *te
 
 static void writer_note(struct ch_log *log, const struct chela_store_head *head) {
     store_writer_replace(&log->status, &log->head.status, head->status);
-    if (head->status)
+    if (head->status) {
         log->runs = strcmp(head->status, "running") == 0;
+        log->inherits &= log->runs; /* a later run is not the gateway's */
+    }
     store_writer_replace(&log->title, &log->head.title, head->title);
     log->head.window = CH_MAX(log->head.window, head->window);
     log->head.turns += head->turns;

@@ -33,6 +33,8 @@ struct ch_log {
     char *status, *title; /* owned; head borrows them */
     bool busy;            /* in a job that is in progress */
     bool runs;            /* the stored status is "running" */
+    bool inherits;        /* the run was a gateway's, and this process is none: the owner in the
+                             store has the mark of a gateway */
 };
 
 struct extra { /* a change besides the records */

@@ -604,6 +604,7 @@ struct flaky {
     unsigned called; /* attempts */
     const char *type;
     int64_t retry_after, takes_ms;
+    bool untouched; /* a failed attempt says that it took no effect */
     int64_t at[8]; /* when */
     char keys[8][128];
 };
@@ -619,6 +620,8 @@ static int flaky(chela_call *call, void *user) {
         return 0;
     if (f->retry_after)
         chela_result_retry_after(call, f->retry_after);
+    if (f->untouched)
+        chela_result_no_effect(call);
     return chela_result_error(call, f->type, "not now");
 }
 
@@ -697,6 +700,102 @@ static void test_retry_after(void **state) {
     stage_close(&st);
 }
 
+/* A policy: delays of its own, no time limit but its deadline, and `once` calls if their failure
+ * says that nothing was done. */
+static void test_retry_policy(void **state) {
+    (void)state;
+    static const struct {
+        const char *name, *type;
+        enum chela_effect effect;
+        int retries;
+        int64_t deadline_ms, retry_after;
+        unsigned fails, called;
+        bool untouched;
+    } cases[] = {
+        {"read", "network", CHELA_EFFECT_READ, 3, 0, 0, 2, 3, false},
+        {"too often", "network", CHELA_EFFECT_READ, 3, 0, 0, 9, 4, false},
+        {"keyed", "unavailable", CHELA_EFFECT_KEYED, 3, 0, 0, 2, 3, false},
+        {"once", "unavailable", CHELA_EFFECT_ONCE, 3, 0, 0, 2, 1, false},
+        {"once, nothing done", "unavailable", CHELA_EFFECT_ONCE, 3, 0, 0, 2, 3, true},
+        {"nothing done for good", "not_found", CHELA_EFFECT_ONCE, 3, 0, 0, 2, 1, true},
+        {"deadline", "network", CHELA_EFFECT_READ, 5, 85000, 0, 9, 2, false},
+        {"as told", "rate_limited", CHELA_EFFECT_READ, 3, 0, 3600000, 1, 2, false},
+        {"told too late", "rate_limited", CHELA_EFFECT_READ, 3, 200000, 3600000, 1, 1, false},
+    };
+    for (size_t i = 0; i < CH_LEN(cases); i++) {
+        static const struct fake_reply replies[] = {{.body = A_USE("c1", "flaky", "{}")},
+                                                    {.body = A_SAY("done")}};
+        struct flaky f = {.fails = cases[i].fails,
+                          .type = cases[i].type,
+                          .untouched = cases[i].untouched,
+                          .retry_after = cases[i].retry_after};
+        struct chela_tool_opts tool = CHELA_TOOL_OPTS(
+            .name = "flaky", .fn = flaky, .user = &f, .effect = cases[i].effect,
+            .flags = CHELA_TOOL_ON_LOOP, .max_retries = cases[i].retries,
+            .retry_backoff_ms = 40000, .retry_max_backoff_ms = 100000,
+            .retry_deadline_ms = cases[i].deadline_ms);
+        struct stage st;
+        STAGE_OPEN(&st, NULL, replies);
+        f.st = &st;
+        assert_int_equal(chela_agent_add_tool(st.agent, &tool, NULL), 0);
+        stage_play(&st, "go");
+        assert_string_equal(stage_verdict(&st), "done/task_completed");
+        if (f.called != cases[i].called)
+            fail_msg("%s: %u attempts", cases[i].name, f.called);
+        char *first = strstr(ch_buf_str(&st.log), "tool_start");
+        assert_null(strstr(first + 1, "tool_start"));
+        for (unsigned n = 1; n < f.called; n++) {
+            int64_t wait = f.at[n] - f.at[n - 1], most = n == 1 ? 40000 : n == 2 ? 80000 : 100000;
+            if (cases[i].retry_after)
+                assert_int_equal(wait, cases[i].retry_after);
+            else
+                assert_true(wait >= most * 3 / 4 && wait <= most + 1);
+            assert_string_equal(f.keys[n], f.keys[0]);
+        }
+        stage_close(&st);
+    }
+}
+
+static void test_retry_options(void **state) {
+    (void)state;
+    static const struct fake_reply replies[] = {{.body = A_SAY("done")}};
+    struct chela_tool_opts tools[] = {
+        CHELA_TOOL_OPTS(.name = "a", .fn = flaky, .retry_backoff_ms = -1),
+        CHELA_TOOL_OPTS(.name = "a", .fn = flaky, .retry_backoff_ms = INT64_MAX),
+        CHELA_TOOL_OPTS(.name = "a", .fn = flaky, .retry_max_backoff_ms = -1),
+        CHELA_TOOL_OPTS(.name = "a", .fn = flaky, .retry_deadline_ms = INT64_MIN),
+        CHELA_TOOL_OPTS(.name = "a", .fn = flaky, .max_retries = 1000),
+    };
+    struct stage st;
+    STAGE_OPEN(&st, NULL, replies);
+    for (size_t i = 0; i < CH_LEN(tools); i++) {
+        struct chela_error err = {0};
+        assert_int_equal(chela_agent_add_tool(st.agent, &tools[i], &err), CHELA_EINVAL);
+        assert_non_null(strstr(err.message, "retry"));
+    }
+    stage_play(&st, "go");
+    stage_close(&st);
+}
+
+/* Without a store that somebody watches, a wait passes in this process. */
+static void test_wait_until(void **state) {
+    (void)state;
+    static const char *const settings[] = {"wait.enabled=true", NULL};
+    static const struct chela_toolset_opts set = CHELA_TOOLSET_OPTS(.settings = settings);
+    static const struct chela_agent_opts opts =
+        CHELA_AGENT_OPTS(.toolset = &set, .tools = "wait_until");
+    static const struct fake_reply replies[] = {
+        {.body = A_USE("c1", "wait_until", "{\\\"seconds\\\":7200}")}, {.body = A_SAY("done")}};
+    struct stage st;
+    STAGE_OPEN(&st, &opts, replies);
+    int64_t from = st.now;
+    stage_play(&st, "go");
+    assert_string_equal(stage_verdict(&st), "done/task_completed");
+    assert_true(st.now - from >= 7200000);
+    assert_non_null(strstr(ch_buf_str(&st.model.requests[1]), "The wait is over"));
+    stage_close(&st);
+}
+
 static void cancel_on_progress(struct stage *st, const struct chela_event *ev) {
     if (ev->type == CHELA_EV_TOOL_PROGRESS)
         chela_cancel(st->run, "enough");
@@ -769,6 +868,9 @@ int main(void) {
         cmocka_unit_test(test_policy_of_the_agent),
         cmocka_unit_test(test_retry),
         cmocka_unit_test(test_retry_after),
+        cmocka_unit_test(test_retry_policy),
+        cmocka_unit_test(test_retry_options),
+        cmocka_unit_test(test_wait_until),
         cmocka_unit_test(test_cancel_between_attempts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -575,6 +575,10 @@ static void do_result_retry_after(struct sweep *cx) {
     chela_result_retry_after(cx->call, 1);
 }
 
+static void do_result_no_effect(struct sweep *cx) {
+    chela_result_no_effect(cx->call);
+}
+
 static void do_arg_int(struct sweep *cx) {
     int64_t n;
     chela_arg_int(cx->call, "n", &n);
@@ -831,6 +835,7 @@ static const struct sweep_row rows[] = {
     {"chela_result_details", do_result_details, IN_CALL | ROUND, NULL},
     {"chela_result_error", do_result_error, IN_CALL, NULL},
     {"chela_result_retry_after", do_result_retry_after, IN_CALL, NULL},
+    {"chela_result_no_effect", do_result_no_effect, IN_CALL, NULL},
     {"chela_arg_int", do_arg_int, IN_CALL | ROUND, NULL},
     {"chela_arg_double", do_arg_double, IN_CALL | ROUND, NULL},
     {"chela_arg_bool", do_arg_bool, IN_CALL | ROUND, NULL},

@@ -30,7 +30,9 @@
  *               holds. Without "stop" it is the part of a reply that the run was
  *               cancelled in.
  *   STARTED     A call with an effect may start once this record is committed.
- *               {"run","turn","call":index,"id","name","effect","key"}
+ *               {"run","turn","call":index,"id","name","effect","key",["state"]}. state:
+ *               from which another process continues the call; "": none any more. A call
+ *               that waits for a time has a state without the record of a start
  *   DONE        The one result of a call. {"run","turn","call","message",["ran",
  *               "refused","terminates","delivered"]}. delivered: text that the call sent
  *               to the conversation (tool/call/delivery.h). When every call of the reply

@@ -358,13 +358,14 @@ static int fold_started(struct reading *r) {
     if (!c)
         return 0;
     c->started = true;
-    c->once = !ch_sv_is(ch_json_get_str(r->v, "effect"), "keyed");
+    struct ch_sv effect = ch_json_get_str(r->v, "effect");
+    c->once = !ch_sv_is(effect, "keyed") && !ch_sv_is(effect, "read");
     c->child = ch_json_get(r->v, "child") != NULL;
     c->question = NULL; /* the call went on, and may have an effect now */
     struct ch_sv state = ch_json_get_str(r->v, "state");
-    if (state.n) { /* a process that continues the call leaves the state as it is */
+    if (state.p) { /* a process that continues the call leaves the state as it is */
         ch_free(c->state);
-        c->state = dup_sv(state);
+        c->state = state.n ? dup_sv(state) : NULL;
     }
     return 0;
 }

@@ -448,7 +448,10 @@ uint64_t ch_run_journal_started(chela_run *run, size_t call, const struct ch_blo
     ch_jw_kint(&w, "call", (int64_t)call);
     ch_jw_kstr(&w, "id", block->id);
     ch_jw_kstr(&w, "name", block->name);
-    ch_jw_kcstr(&w, "effect", effect == CHELA_EFFECT_KEYED ? "keyed" : "once");
+    ch_jw_kcstr(&w, "effect",
+                effect == CHELA_EFFECT_KEYED  ? "keyed"
+                : effect == CHELA_EFFECT_READ ? "read"
+                                              : "once");
     ch_jw_kcstr(&w, "key", key);
     if (state)
         ch_jw_kcstr(&w, "state", state);

@@ -348,6 +348,7 @@ static enum ch_do run_on_results(struct ch_run *r, const struct ch_input *in) {
 
 static enum ch_do on_unanswered(struct ch_run *r, const struct ch_input *in) {
     r->reason = in->approvals   ? CH_REASON_APPROVAL
+                : in->timers    ? CH_REASON_TIMER
                 : in->questions ? CH_REASON_HUMAN
                                 : CH_REASON_CLIENT_TOOL;
     enter(r, CH_RUN_WAITING);

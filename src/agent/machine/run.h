@@ -43,7 +43,8 @@ enum ch_run_state {
     X(APPROVAL, PAUSED)           \
     X(CLIENT_TOOL, PAUSED)        \
     X(HUMAN, PAUSED)              \
-    X(INTERRUPTED, PAUSED)
+    X(INTERRUPTED, PAUSED)        \
+    X(TIMER, PAUSED)
 
 enum ch_reason {
 #define CH_REASON_ENUM(name, status) CH_REASON_##name = CHELA_REASON_##name,
@@ -184,6 +185,7 @@ struct ch_input {
     /* Of UNANSWERED: */
     bool approvals; /* some calls wait for consent */
     bool questions; /* all others are questions to a person */
+    bool timers;    /* all others wait for a time */
     /* Of RESULTS: */
     unsigned trailing_errors; /* failed results after the last good one */
     bool any_ok;

@@ -10,6 +10,7 @@
 #include "agent/journal/emit.h"
 #include "agent/journal/journal_replay.h"
 #include "agent/journal/run_journal.h"
+#include "agent/journal/timer.h"
 #include "agent/machine/event.h"
 #include "agent/machine/loop_detector.h"
 #include "agent/machine/output.h"
@@ -177,7 +178,7 @@ static enum chela_decision act_ask(const struct ch_block *call, const struct ch_
 
 /* A call with an effect starts only after its STARTED record is committed. */
 static bool act_gate(const struct ch_block *call, enum chela_effect effect, const char *key,
-                     void *user) {
+                     const char *state, void *user) {
     chela_run *run = user;
     size_t index = ch_msg_call_index(run->reply, call);
     if (run->dead) /* the run is closed: no call starts */
@@ -187,7 +188,7 @@ static bool act_gate(const struct ch_block *call, enum chela_effect effect, cons
     struct ch_acting *a = run->acting;
     if (!a->gates)
         a->gates = ch_alloc(ch_batch_totals(run->batch).calls * sizeof(*a->gates));
-    a->gates[index] = ch_run_journal_started(run, index, call, effect, key, NULL);
+    a->gates[index] = ch_run_journal_started(run, index, call, effect, key, state);
     return false;
 }
 
@@ -339,17 +340,32 @@ static void act_checkpoint(const struct ch_block *call, enum chela_effect effect
         ch_run_journal_started(run, ch_msg_call_index(run->reply, call), call, effect, key, state);
 }
 
+/* A child's pause is that of the run above it. Time that a call waits does not count. */
+static bool act_timer(int64_t ms, void *user) {
+    chela_run *run = user;
+    if (run->dead)
+        return false;
+    if (ch_timer_is_kept(run->session) && ch_timer_is_kept(ch_parent_root(run)))
+        return true;
+    ch_run_extend(run, ms);
+    return false;
+}
+
 static void act_over(size_t waiting, void *user) {
     chela_run *run = user;
     if (run->dead)
         return;
-    struct ch_batch_waits waits = ch_run_waits(run);
-    if (waiting)
-        ch_driver_step(run, &(struct ch_input){.kind = CH_IN_UNANSWERED,
-                                               .approvals = waits.approvals > 0,
-                                               .questions = waits.questions == waits.answers});
-    else
+    if (!waiting) {
         ch_act_done(run);
+        return;
+    }
+    struct ch_batch_waits waits = ch_run_waits(run);
+    if (waits.timers && ch_parent_root(run) == run->session)
+        ch_timer_set(run->session, waits.due);
+    ch_driver_step(run, &(struct ch_input){.kind = CH_IN_UNANSWERED,
+                                           .approvals = waits.approvals > 0,
+                                           .timers = waits.timers && !waits.answers,
+                                           .questions = waits.questions == waits.answers});
 }
 
 static const struct ch_batch_ops ops = {
@@ -365,6 +381,7 @@ static const struct ch_batch_ops ops = {
     .client = left_to_host,
     .question = act_question,
     .checkpoint = act_checkpoint,
+    .timer = act_timer,
     .over = act_over,
 };
 

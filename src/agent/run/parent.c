@@ -210,6 +210,9 @@ struct ch_batch_waits ch_run_waits(const chela_run *run) {
         all.answers += w.answers;
         all.approvals += w.approvals;
         all.questions += w.questions;
+        if (w.timers)
+            all.due = all.timers ? CH_MIN(all.due, w.due) : w.due;
+        all.timers += w.timers;
     }
     return all;
 }

@@ -179,6 +179,12 @@ int chela_session_wait(chela_session *s, struct chela_error *err) {
     return k->state == CH_RUN_JOURNAL_FAILED ? k->err.code : 0;
 }
 
+bool ch_session_sleeps(const chela_session *s) {
+    const struct ch_journal_replay *past = s->journal ? s->journal->past : NULL;
+    const struct ch_run *m = past ? &past->m : s->run ? &s->run->m : NULL;
+    return m && chela_session_status(s) == CHELA_SESSION_PAUSED && m->reason == CH_REASON_TIMER;
+}
+
 enum chela_session_status chela_session_status(const chela_session *s) {
     const struct ch_journal_replay *past = s->journal ? s->journal->past : NULL;
     if (s->run && (!s->run->over || s->run->m.reason == CH_REASON_INTERRUPTED))

@@ -14,6 +14,9 @@ int ch_session_open(chela_agent *agent, const char *key, bool kept, chela_sessio
 int ch_session_start(chela_session *s, struct ch_msg *input, const struct chela_run_opts *opts,
                      chela_run **out, struct chela_error *err);
 
+/* True: the run is paused and waits for a time only. */
+bool ch_session_sleeps(const chela_session *s);
+
 /* Queues a message to steer or to follow the run. from: the message came through
  * chela_session_send and goes back to the session if the run ends first; NULL: it did not.
  * Takes m if it returns 0. */

@@ -375,6 +375,8 @@ static const char *waits_for(enum chela_reason reason) {
         return "approval";
     if (reason == CHELA_REASON_HUMAN)
         return "a person's answer to its question";
+    if (reason == CHELA_REASON_TIMER)
+        return "a time, at which a gateway resumes it";
     return "an answer that only a program using the library can give";
 }
 

@@ -141,6 +141,8 @@ static int client_apply_message(struct ch_delivery *d, struct ch_lane *l,
     struct chela_run_opts opts = CHELA_RUN_OPTS(.approve = CHELA_APPROVE_ASK, .event_id = d->id,
                                                 .traceparent =
                                                     client_text(d, d->data, "traceparent"));
+    if (strcmp(client_mode(d, l), "run") != 0)
+        ch_lane_wake(l, CHELA_APPROVE_ASK);
     bool paused = chela_session_status(l->session) == CHELA_SESSION_PAUSED;
     struct ch_msg *m;
     if (!d->told && !l->running && paused)

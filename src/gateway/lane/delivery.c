@@ -4,6 +4,7 @@
 #include "agent/handle/agent.h"
 #include "agent/journal/journal.h"
 #include "agent/journal/schedule.h"
+#include "agent/journal/timer.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/log.h"
@@ -68,6 +69,9 @@ static struct ch_delivery *delivery_parse(chela_gateway *gw, const char *id, con
     if (ch_json_parse(&d->arena, ch_arena_sv(&d->arena, data), CH_JSON_REPLACE, &d->data, NULL,
                       NULL) == 0)
         d->kind = delivery_kind(gw, ch_json_get_str(d->data, "kind"));
+    /* An event without text can begin no run, and would be kept for ever. */
+    if (d->kind == &ch_delivery_event && !ch_json_get_str(d->data, "text").n)
+        d->kind = NULL;
     if (!d->kind) {
         delivery_free(d);
         return NULL;
@@ -266,7 +270,7 @@ static struct ch_delivery *delivery_find(const chela_gateway *gw, const char *id
 
 bool ch_delivery_owns(const char *id) {
     static const char *const prefixes[] = {"hook/", CH_SCHEDULE_NOTE, CH_API_EVENT, CH_SEND_EVENT,
-                                           CH_PRESS_EVENT};
+                                           CH_PRESS_EVENT, CH_TIMER_NOTE};
     for (size_t i = 0; i < CH_LEN(prefixes); i++)
         if (strncmp(id, prefixes[i], strlen(prefixes[i])) == 0)
             return true;

@@ -77,6 +77,7 @@ void ch_delivery_leave(struct ch_delivery *d);
 #define CH_API_EVENT "api/" /* prefix of the ids of events from HTTP clients */
 #define CH_SEND_EVENT "send/" /* prefix of the ids of messages from other sessions */
 #define CH_PRESS_EVENT "press/" /* prefix of the ids of decisions in chats */
+#define CH_DELIVERY_TIMER "timer" /* name of the kind: the time of a paused run has come */
 /* True if the id is that of a delivery, not of a chat service's event. */
 bool ch_delivery_owns(const char *id);
 /* Delivers an event that the store has, unless the gateway does already. */

@@ -526,6 +526,12 @@ bool ch_lane_resume_first(struct ch_lane *l, enum chela_approve approve) {
     return false;
 }
 
+void ch_lane_wake(struct ch_lane *l, enum chela_approve approve) {
+    struct chela_error ignored = {0};
+    if (!l->running && ch_session_sleeps(l->session))
+        ch_lane_resume(l, approve, &ignored);
+}
+
 int ch_lane_compact(struct ch_lane *l, const char *focus, struct chela_error *err) {
     struct chela_run_opts opts = CHELA_RUN_OPTS(.on_event = lane_on_event, .user = l);
     chela_run *run;
@@ -538,8 +544,10 @@ int ch_lane_compact(struct ch_lane *l, const char *focus, struct chela_error *er
 int ch_lane_send(struct ch_lane *l, struct ch_sv text, struct chela_run_opts *opts,
                  struct chela_error *err) {
     CH_BUF_AUTO deny = {0};
-    if (text.p)
+    if (text.p) {
         lane_restrict_tools(l, opts, &deny);
+        ch_lane_wake(l, opts->approve);
+    }
     opts->on_event = lane_on_event;
     opts->user = l;
     int rc = chela_session_send(l->session, text.p, text.n, opts, err);

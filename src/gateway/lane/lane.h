@@ -130,6 +130,9 @@ int ch_lane_resume(struct ch_lane *l, enum chela_approve approve, struct chela_e
 /* Resumes an interrupted run before an event is delivered. Returns false if there is none. If the
  * run cannot be resumed, the log says why, and the event is delivered all the same. */
 bool ch_lane_resume_first(struct ch_lane *l, enum chela_approve approve);
+/* A message is about to join the run: a run that waits for a time goes on, and the message ends
+ * the wait. */
+void ch_lane_wake(struct ch_lane *l, enum chela_approve approve);
 /* chela_session_compact: begins a run that summarizes the conversation. */
 int ch_lane_compact(struct ch_lane *l, const char *focus, struct chela_error *err);
 /* The event was applied to the run in memory. It leaves the inbox when the run goes on to its

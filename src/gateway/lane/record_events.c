@@ -367,7 +367,7 @@ static void end_run(struct record_reading *r, enum chela_status status) {
     struct ch_record_events *s = r->s;
     for (CH_LIST_EACH(k, &s->calls)) {
         const struct record_call *c = CH_CONTAINER(k, struct record_call, link);
-        if (status == CHELA_STATUS_PAUSED && !c->settled)
+        if (status == CHELA_STATUS_PAUSED && !c->settled && !c->started)
             tell_call(r, CHELA_EV_CLIENT_TOOL_REQUIRED, c);
     }
     uint64_t next = (uint64_t)number_of(r->v, "seq"); /* of the event after the RUN_END */

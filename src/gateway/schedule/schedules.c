@@ -3,6 +3,7 @@
 
 #include "agent/journal/journal.h"
 #include "agent/journal/schedule.h"
+#include "agent/journal/timer.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/limits.h"
@@ -20,6 +21,8 @@ struct ch_schedules {
     struct ch_schedule **configured; /* owned: schedules of the configuration */
     size_t n;
     struct ch_timer timer;
+    int64_t timer_at;           /* wall clock: when the timer fires */
+    int64_t asked_at;           /* a run pauses until then; CH_WHEN_NEVER: none since a scan */
     struct schedule_scan *scan; /* in progress; else NULL */
     struct ch_list firings;     /* occurrences that are entering the inbox */
     /* arguments and result of ch_schedules_once */
@@ -64,7 +67,8 @@ static bool schedules_has_prefix(const char *text, const char *with) {
 static int schedules_on_note(const struct chela_store_item *i, void *user) {
     struct schedule_scan *k = user;
     if (schedules_has_prefix(i->id, CH_SCHEDULE_NOTE) ||
-        schedules_has_prefix(i->id, CH_SCHEDULE_STATE))
+        schedules_has_prefix(i->id, CH_SCHEDULE_STATE) ||
+        schedules_has_prefix(i->id, CH_TIMER_NOTE))
         schedules_add_note(&k->notes, i);
     return 0;
 }
@@ -136,6 +140,7 @@ struct schedule_firing {
     struct ch_bounds bounds;
     struct ch_buf text;
     bool wake;
+    bool timer; /* of a paused run, whose note has the same id */
 };
 
 static void report_once(struct ch_schedules *s) {
@@ -159,6 +164,12 @@ static void free_firing(struct schedule_firing *f) {
     ch_free(f);
 }
 
+static void forget_timer(chela_gateway *gw, const char *id) {
+    struct chela_store_change c = {.kind = CHELA_STORE_FORGET, .id = id};
+
+    gw->rt->journal->ops->change(gw->rt->journal, &c, CH_SYNC_LATER, NULL, NULL);
+}
+
 static void firing_told(struct ch_delivery *d, enum ch_delivery_stage stage, struct ch_lane *l,
                         const struct chela_error *err, void *user) {
     struct schedule_firing *f = user;
@@ -166,6 +177,8 @@ static void firing_told(struct ch_delivery *d, enum ch_delivery_stage stage, str
     (void)l;
     ch_delivery_leave(d);
     s->accepted += stage == CH_DELIVERY_ACCEPTED;
+    if (f->timer && stage != CH_DELIVERY_FAILED) /* the inbox has it, or had it */
+        forget_timer(s->gw, f->id);
     if (stage == CH_DELIVERY_FAILED) /* DUPLICATE: another gateway has it */
         ch_log(CH_LOG_ERROR, "schedule", "%s cannot be stored: %s", f->id, err->message);
     free_firing(f);
@@ -304,6 +317,30 @@ static void schedules_fire(struct ch_schedules *all, struct ch_schedule *s, int6
     firing_accept(f);
 }
 
+/* A paused run whose time has come goes on. Returns when the run of the note is due; a run that
+ * was due is not due again. */
+static int64_t schedules_fire_timer(struct ch_schedules *all, const struct schedule_note *n,
+                                    int64_t now) {
+    CH_ARENA_AUTO arena = {0};
+    const char *agent;
+    int64_t due = ch_timer_read(ch_sv_str(n->data), &arena, &agent);
+    if (due == INT64_MAX) {
+        ch_log(CH_LOG_WARN, "schedule", "%s makes no sense", n->id);
+        forget_timer(all->gw, n->id);
+        return CH_WHEN_NEVER;
+    }
+    if (due > now)
+        return due;
+    struct schedule_firing *f = ch_alloc(sizeof(*f));
+    f->owner = all;
+    f->id = ch_strdup(n->id);
+    f->timer = true;
+    ch_list_add(&all->firings, &f->link);
+    f->delivery = ch_delivery_new(all->gw, CH_DELIVERY_TIMER, n->id, n->key, agent, CH_SV(""));
+    ch_delivery_accept(f->delivery, firing_told, f);
+    return CH_WHEN_NEVER;
+}
+
 static void log_left_out(const struct ch_schedule *s, const struct ch_schedule_due *due) {
     if (due->set_back)
         ch_log(CH_LOG_WARN, "schedule", "%s: the clock was set back; the schedule starts over",
@@ -386,6 +423,10 @@ static int64_t schedules_check_all(struct ch_schedules *all, const struct schedu
         const struct schedule_note *n = CH_CONTAINER(i, struct schedule_note, link);
         CH_AUTO(ch_schedule) s = NULL;
         struct chela_error err = {0};
+        if (schedules_has_prefix(n->id, CH_TIMER_NOTE) && !all->name && !all->once) {
+            int64_t at = schedules_fire_timer(all, n, now);
+            next = CH_MIN(next, at);
+        }
         if (!schedules_has_prefix(n->id, CH_SCHEDULE_NOTE))
             continue;
         if (ch_schedule_read(ch_sv_str(n->data), n->key, &s, &err) < 0)
@@ -402,6 +443,23 @@ static int64_t schedules_check_all(struct ch_schedules *all, const struct schedu
 
 static void schedules_on_timer(struct ch_timer *t);
 
+/* The next scan begins at `next`, or earlier. */
+static void schedules_arm(struct ch_schedules *s, int64_t next) {
+    struct ch_loop *loop = s->gw->rt->loop;
+    int64_t now = ch_now_ms(ch_loop_clock(loop));
+    int64_t ms = CH_MAX(CH_MIN(next - now, CH_LIMIT_SCHEDULE_SLEEP_MS), 1);
+    s->timer_at = now + ms;
+    ch_timer_start(loop, &s->timer, ms, schedules_on_timer);
+}
+
+/* A run of this gateway pauses until `due`. */
+static void schedules_on_pause(int64_t due, void *user) {
+    struct ch_schedules *s = user;
+    s->asked_at = CH_MIN(s->asked_at, due);
+    if (!s->scan && s->asked_at < s->timer_at)
+        schedules_arm(s, s->asked_at);
+}
+
 static void schedules_on_scanned(struct ch_work *w) {
     struct schedule_scan *k = CH_CONTAINER(w, struct schedule_scan, work);
     struct ch_schedules *s = k->owner;
@@ -409,8 +467,7 @@ static void schedules_on_scanned(struct ch_work *w) {
         schedules_free_scan(w);
         return;
     }
-    struct ch_loop *loop = s->gw->rt->loop;
-    int64_t now = ch_now_ms(ch_loop_clock(loop)), next = CH_WHEN_NEVER;
+    int64_t now = ch_now_ms(ch_loop_clock(s->gw->rt->loop)), next = CH_WHEN_NEVER;
     if (k->rc == 0 && !s->gw->draining)
         next = schedules_check_all(s, k, now);
     else if (k->rc < 0)
@@ -424,8 +481,7 @@ static void schedules_on_scanned(struct ch_work *w) {
         next = now;
     }
     if (!s->once)
-        ch_timer_start(loop, &s->timer, CH_MAX(CH_MIN(next - now, CH_LIMIT_SCHEDULE_SLEEP_MS), 1),
-                       schedules_on_timer);
+        schedules_arm(s, CH_MIN(next, s->asked_at));
     schedules_free_scan(w);
     report_once(s);
 }
@@ -433,6 +489,7 @@ static void schedules_on_scanned(struct ch_work *w) {
 static void schedules_scan(struct ch_schedules *s) {
     if (s->scan || !s->gw->store)
         return;
+    s->asked_at = CH_WHEN_NEVER;
     struct schedule_scan *k = ch_alloc(sizeof(*k));
     k->work = (struct ch_work){
         .run = schedules_read_store, .done = schedules_on_scanned, .dropped = schedules_free_scan};
@@ -449,6 +506,10 @@ static void schedules_on_timer(struct ch_timer *t) {
 }
 
 void ch_schedules_start(struct ch_schedules *s) {
+    if (s->gw->store && s->gw->rt->journal) {
+        s->gw->rt->timers.set = schedules_on_pause;
+        s->gw->rt->timers.user = s;
+    }
     schedules_scan(s);
 }
 
@@ -527,6 +588,8 @@ void ch_schedules_free(struct ch_schedules *s) {
     if (!s)
         return;
     ch_timer_stop(s->gw->rt->loop, &s->timer);
+    if (s->gw->rt->timers.user == s)
+        s->gw->rt->timers.set = NULL;
     if (s->scan)
         s->scan->owner = NULL;
     if (s->fn && !s->once) {

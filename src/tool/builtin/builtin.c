@@ -14,6 +14,7 @@
 #include "tool/builtin/data/calculate.h"
 #include "tool/builtin/data/query_database.h"
 #include "tool/builtin/data/time.h"
+#include "tool/builtin/data/wait_until.h"
 #include "tool/builtin/files/apply_patch.h"
 #include "tool/builtin/files/edit.h"
 #include "tool/builtin/files/find.h"
@@ -221,6 +222,21 @@ const struct chela_tool_opts ch_builtin_tools[] = {
                   "\"Zone of a time that has no offset; default: this machine's\"}}}",
         .fn = ch_time_run, .check = ch_time_check, .effect = CHELA_EFFECT_READ,
         .permission = CHELA_PERM_READ),
+    CHELA_TOOL_OPTS(
+        .name = "wait_until",
+        .description =
+            "Wait until a time, or for some seconds, and then go on with the work: for what must "
+            "not be done before a time, or for a result that takes hours. Nothing is lost if the "
+            "program ends meanwhile. A message of the user ends the wait. At most 366 days; a time "
+            "that has passed is no wait.",
+        .schema = "{\"type\":\"object\",\"properties\":{"
+                  "\"until\":{\"type\":\"string\",\"description\":"
+                  "\"ISO 8601 date and time, e.g. 2027-03-01T09:00:00+08:00; without an offset: "
+                  "this machine's time zone\"},"
+                  "\"seconds\":{\"type\":\"number\",\"minimum\":0,\"description\":"
+                  "\"In place of until: seconds from now\"}}}",
+        .fn = ch_wait_until_run, .check = ch_wait_until_check, .effect = CHELA_EFFECT_READ,
+        .permission = CHELA_PERM_READ, .flags = CHELA_TOOL_ON_LOOP, .timeout_ms = -1),
     CHELA_TOOL_OPTS(
         .name = "ask_user",
         .description =

@@ -46,6 +46,10 @@ static bool has_memory(const struct ch_tool_settings *s) {
     return s->memory;
 }
 
+static bool has_wait(const struct ch_tool_settings *s) {
+    return s->wait;
+}
+
 static const struct ch_outside tools[] = {
     {"query_database", has_databases, list_databases},
     {"web_fetch", has_web, list_hosts},
@@ -53,6 +57,7 @@ static const struct ch_outside tools[] = {
     {"send_email", has_mail, describe_mail},
     {"memory_search", has_memory, NULL},
     {"memory_write", has_memory, NULL},
+    {"wait_until", has_wait, NULL},
 };
 
 const struct ch_outside *ch_outside_find(const char *name) {

@@ -21,6 +21,7 @@
 #include "tool/call/consent.h"
 #include "tool/call/question.h"
 #include "tool/call/state.h"
+#include "tool/call/wait.h"
 
 struct ch_batch {
     struct ch_call_env env; /* shared by all calls; owns its texts */
@@ -115,6 +116,12 @@ static void batch_on_checkpoint(chela_call *call, const char *state) {
 
     if (b->ops.checkpoint)
         b->ops.checkpoint(call->block, call->tool->effect, call->key, state, b->user);
+}
+
+static bool batch_on_timer(const chela_call *call, int64_t ms) {
+    const struct ch_batch *b = call->owner;
+
+    return b->ops.timer(ms, b->user);
 }
 
 /* --- reporting results --------------------------------------------------- */
@@ -236,6 +243,10 @@ static void batch_refuse(struct ch_batch *b, chela_call *call) {
 static bool is_unstarted(const chela_call *call) {
     if (call->suspended || call->aftermath)
         return false;
+    if (call->wait.sleeps && call->wait.due)
+        return call->state != CH_CALL_ENDED;
+    if (call->attempts) /* between two attempts */
+        return false;
     return call->state == CH_CALL_NEW || call->state == CH_CALL_ASKING ||
            call->state == CH_CALL_READY || call->state == CH_CALL_GATED;
 }
@@ -254,7 +265,7 @@ static void stop_rest(struct ch_batch *b) {
 
     skip_rest(b, "cancelled", why);
     for (size_t i = 0; i < b->n; i++)
-        if (b->calls[i]->suspended)
+        if (b->calls[i]->suspended || b->calls[i]->wait.due)
             ch_call_cancel(b->calls[i], why);
 }
 
@@ -298,7 +309,8 @@ static bool batch_may_pass(struct ch_batch *b, chela_call *call) {
         return true;
     call->passed = true;
     call->state = CH_CALL_GATED;
-    if (!b->ops.gate(call->block, call->tool->effect, call->key, b->user))
+    if (!b->ops.gate(call->block, call->tool->effect, call->key, ch_wait_next_state(call),
+                     b->user))
         return false;
     if (!b->closed && call->state == CH_CALL_GATED)
         call->state = CH_CALL_READY;
@@ -311,9 +323,11 @@ static void batch_start(struct ch_batch *b, chela_call *call) {
         call->suspended = true;
         return;
     }
-    if (!batch_may_pass(b, call))
+    if (ch_wait_goes_on(call) || !batch_may_pass(b, call))
         return;
-    if (b->ops.started && !(call->question && call->attempts))
+    bool first = !call->announced;
+    call->announced = true;
+    if (b->ops.started && first)
         b->ops.started(call->block, b->user);
     /* the owner cancelled or closed in the callback */
     if (b->closed || call->state != CH_CALL_READY)
@@ -460,7 +474,8 @@ void ch_batch_continue(struct ch_batch *b, size_t index, const struct ch_batch_q
 void ch_batch_restore(struct ch_batch *b, size_t index, const char *state) {
     chela_call *call = b->calls[index];
 
-    call->left = ch_arena_str(&call->arena, ch_sv_str(state));
+    if (!ch_wait_restore(call, ch_sv_str(state)))
+        call->left = ch_arena_str(&call->arena, ch_sv_str(state));
 }
 
 /* --- the pump ------------------------------------------------------------ */
@@ -548,6 +563,7 @@ static struct ch_call_env batch_make_env(const struct ch_batch_opts *opts) {
         .ended = on_ended,
         .rested = batch_on_rested,
         .checkpoint = batch_on_checkpoint,
+        .timer = opts->ops->timer ? batch_on_timer : NULL,
         .puts_questions = opts->ops->question != NULL,
         .progress = batch_on_progress,
         .used = on_used,
@@ -722,6 +738,9 @@ struct ch_batch_waits ch_batch_waits(const struct ch_batch *b) {
         w.questions +=
             question || (answer && (b->calls[i]->tool->flags & CHELA_TOOL_HUMAN));
         w.approvals += b->calls[i]->state == CH_CALL_ASKING;
+        int64_t due = b->calls[i]->state == CH_CALL_ENDED ? 0 : b->calls[i]->wait.due;
+        if (due)
+            w.due = w.timers++ ? CH_MIN(w.due, due) : due;
     }
     return w;
 }

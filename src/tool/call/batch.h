@@ -66,9 +66,10 @@ struct ch_batch_ops {
     enum chela_decision (*ask)(const struct ch_block *call, const struct ch_ask *ask,
                                char **reason, void *user);
     /* Optional. A call with effect keyed or once is about to start. key: its idempotency
-     * key. False: the call waits until ch_batch_pass. */
+     * key. state: NULL, or the state that replaces the last one of `checkpoint`; "": none, the
+     * call cannot be continued. False: the call waits until ch_batch_pass. */
     bool (*gate)(const struct ch_block *call, enum chela_effect effect, const char *key,
-                 void *user);
+                 const char *state, void *user);
     void (*started)(const struct ch_block *call, void *user);
     void (*progress)(const struct ch_block *call, struct ch_sv text, void *user);
     /* Optional. An embedding model consumed this many tokens for a tool. */
@@ -88,9 +89,13 @@ struct ch_batch_ops {
      * from the state (ch_batch_restore). */
     void (*checkpoint)(const struct ch_block *call, enum chela_effect effect, const char *key,
                        const char *state, void *user);
+    /* Optional. A call waits for so many ms, and `checkpoint` had its state. True: when no call
+     * is running, the owner resumes the batch at the time of ch_batch_waits, possibly in
+     * another process. False: the call waits in this process. */
+    bool (*timer)(int64_t ms, void *user);
     /* No call is running. waiting counts calls left to the host, undecided approvals, and
-     * calls whose own work waits for people. If waiting is not 0, the batch pauses until
-     * ch_batch_resume or ch_batch_cancel, and `over` is called again. */
+     * calls whose own work waits for people or for a time. If waiting is not 0, the batch
+     * pauses until ch_batch_resume or ch_batch_cancel, and `over` is called again. */
     void (*over)(size_t waiting, void *user);
 };
 
@@ -203,6 +208,8 @@ int ch_batch_approve(struct ch_batch *b, struct ch_sv approval_id, enum chela_de
 struct ch_batch_waits {
     size_t answers, approvals;
     size_t questions; /* answers that only a person can give */
+    size_t timers;    /* calls that wait for a time; not counted in answers */
+    int64_t due;      /* of those: the earliest time; wall clock, ms */
 };
 struct ch_batch_waits ch_batch_waits(const struct ch_batch *b);
 

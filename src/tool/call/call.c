@@ -28,6 +28,7 @@
 #include "tool/call/progress.h"
 #include "tool/call/question.h"
 #include "tool/call/retry.h"
+#include "tool/call/wait.h"
 #include "tool/process/sandbox_policy.h"
 
 /* --- life ---------------------------------------------------------------- */
@@ -458,6 +459,8 @@ void ch_call_prepare(chela_call *call) {
 
 /* --- running ------------------------------------------------------------- */
 
+static bool call_repeat_late(chela_call *call, struct ch_outcome *o);
+
 static void call_on_timeout(struct ch_timer *t) {
     chela_call *call = CH_CONTAINER(t, chela_call, timer);
     int64_t ms = call->tool->timeout_ms;
@@ -472,6 +475,8 @@ static void call_on_timeout(struct ch_timer *t) {
         !begun ? " It was still waiting for its turn and has not run."
         : call->tool->effect == CHELA_EFFECT_READ ? ""
                                                   : " Whether it took effect is unknown.");
+    if (call_repeat_late(call, &o))
+        return;
     call_decide(call, &o);
 }
 
@@ -494,6 +499,8 @@ void ch_call_run(chela_call *call) {
     call->state = CH_CALL_RUNNING;
     call->answer.shape.tool = call->tool->name;
     call->started_ms = call_now(call);
+    if (!call->wait.since)
+        call->wait.since = ch_now_ms(ch_loop_clock(call->env->loop));
     if (timeout > 0)
         ch_timer_start(call->env->loop, &call->timer, timeout, call_on_timeout);
     call_attempt(call);
@@ -512,9 +519,15 @@ static void forget_attempt(chela_call *call) {
     call->child_output[0] = call->child_output[1] = 0;
 }
 
+/* How long the call has been tried. The time before a restart counts for a retry policy. */
+static int64_t call_elapsed(const chela_call *call) {
+    if (call->tool->retry.backoff_ms > 0)
+        return ch_now_ms(ch_loop_clock(call->env->loop)) - call->wait.since;
+    return call_now(call) - call->started_ms;
+}
+
 static bool call_try_again(chela_call *call) {
-    int64_t delay =
-        ch_retry_delay(call->tool, &call->made, call->attempts, call_now(call) - call->started_ms);
+    int64_t delay = ch_retry_delay(call->tool, &call->made, call->attempts, call_elapsed(call));
     CH_BUF_AUTO note = {0};
 
     if (delay < 0)
@@ -523,7 +536,26 @@ static bool call_try_again(chela_call *call) {
                 call->made.error_type, (double)delay / 1000);
     chela_call_progress(call, ch_buf_str(&note));
     forget_attempt(call);
-    ch_timer_start(call->env->loop, &call->again, delay, on_again);
+    if (call->tool->retry.backoff_ms > 0)
+        ch_wait_begin(call, ch_now_ms(ch_loop_clock(call->env->loop)) + delay);
+    else
+        ch_timer_start(call->env->loop, &call->again, delay, on_again);
+    return true;
+}
+
+/* With a retry policy, an attempt that takes too long is repeated, if its work can be ended at
+ * once. */
+static bool call_repeat_late(chela_call *call, struct ch_outcome *o) {
+    if (call->tool->retry.backoff_ms == 0 || !call->working || !call->tool->ops->abandon ||
+        ch_retry_delay(call->tool, o, call->attempts, call_elapsed(call)) < 0)
+        return false;
+    call->tool->ops->abandon(call);
+    call->working = false;
+    atomic_store(&call->cancelled, false);
+    call->made = *o;
+    if (!call_try_again(call)) /* the deadline has passed meanwhile */
+        call_decide(call, &call->made);
+    ch_call_unref(call); /* reference of the work */
     return true;
 }
 
@@ -578,6 +610,16 @@ void ch_call_rest(chela_call *call) {
             call->env->rested(call);
     } else {
         drop_suspended(call);
+    }
+    ch_call_unref(call);
+}
+
+void ch_call_sleep(chela_call *call, int64_t due) {
+    call->working = false;
+    if (call->env && call->state == CH_CALL_RUNNING) {
+        call->attempts--; /* the attempt goes on after the wait */
+        call->wait.sleeps = true;
+        ch_wait_begin(call, due);
     }
     ch_call_unref(call);
 }

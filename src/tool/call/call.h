@@ -67,6 +67,8 @@ struct ch_call_env {
     void (*used)(chela_call *call, int64_t tokens);
     /* The work goes on elsewhere, and can be continued from the state; may be NULL. */
     void (*checkpoint)(chela_call *call, const char *state);
+    /* As in struct ch_batch_ops; NULL: the call waits in this process. */
+    bool (*timer)(const chela_call *call, int64_t ms);
 };
 
 enum ch_call_state {
@@ -134,6 +136,13 @@ struct chela_call {
     unsigned attempts; /* attempts begun */
     int64_t started_ms, duration_ms;
     struct ch_timer timer, again; /* timeout of the call; delay before the next attempt */
+    struct {           /* wait.h; times of the wall clock, in ms */
+        int64_t due;   /* end of the wait; 0: none */
+        int64_t since; /* the first attempt began; 0: none has */
+        bool sleeps;   /* the wait is the work of the call */
+        bool over;     /* the call has waited */
+    } wait;
+    bool announced; /* the batch told its owner that the call starts */
     struct ch_outcome outcome;
 
     /* the tool's side */
@@ -192,6 +201,11 @@ void ch_call_go_on(chela_call *call);
  * the next one calls the function again with `state` in call->left, also if the call has an
  * effect. The time limit of the call no longer holds. */
 void ch_call_checkpoint(chela_call *call, const char *state);
+
+/* For a deferred function on the loop thread, instead of chela_call_finish: wait until the wall
+ * clock shows `due`. Then the function is called again, possibly by another process, with
+ * call->wait.over set. A message that steers the run ends the wait and the call. */
+void ch_call_sleep(chela_call *call, int64_t due);
 
 /* Cancel the call. A tool with winds_down is notified and sets the result itself; any other
  * call ends now. */

@@ -164,6 +164,10 @@ int chela_result_error(chela_call *call, const char *type, const char *fmt, ...)
     return CHELA_OK;
 }
 
+void chela_result_no_effect(chela_call *call) {
+    call->answer.untouched = true;
+}
+
 void chela_result_retry_after(chela_call *call, int64_t ms) {
     call->answer.retry_after_ms = ms > 0 ? ms : 0;
 }

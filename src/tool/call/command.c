@@ -125,6 +125,7 @@ static void command_set_failure(chela_call *call, const struct ch_child_result *
                     said.n ? ": " : ".", CH_SV_FMT(said));
     chela_result_error(call, r->exit_code == TRY_LATER ? "unavailable" : "internal", "%s",
                        ch_buf_str(&why));
+    call->answer.untouched = r->exit_code == TRY_LATER && !r->signal;
     command_set_details(call, r);
 }
 
@@ -146,6 +147,7 @@ static void command_on_done(const struct ch_program_result *r, void *user) {
         ch_held_text(r->held, call->workspace, &note);
         ch_answer_text(&call->answer, ch_buf_sv(&note));
     }
+    call->answer.untouched |= !child;
     ch_answer_conclude(&call->answer, 0, &call->made);
     ch_call_worked(call);
 }

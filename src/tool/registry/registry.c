@@ -216,6 +216,10 @@ static int read_contract(const struct chela_tool_opts *o, const char **schema,
     return 0;
 }
 
+static bool is_wait(int64_t ms) {
+    return ms >= 0 && ms <= CH_LIMIT_WAIT_MS;
+}
+
 int ch_registry_add(struct ch_registry *r, const struct chela_tool_opts *opts,
                     const struct ch_tool_ops *ops, void *impl, struct chela_error *err) {
     struct chela_tool_opts o;
@@ -227,6 +231,9 @@ int ch_registry_add(struct ch_registry *r, const struct chela_tool_opts *opts,
         rc = check_runner(&o, ops, err);
     if (rc < 0)
         return rc;
+    if (o.max_retries >= CH_LIMIT_RETRY_ATTEMPTS || !is_wait(o.retry_backoff_ms) ||
+        !is_wait(o.retry_max_backoff_ms) || !is_wait(o.retry_deadline_ms))
+        return ch_fail(err, CHELA_EINVAL, "tool %s: a retry option is out of range", o.name);
     if (ch_registry_find(r, ch_sv_str(o.name)))
         return ch_fail(err, CHELA_EEXIST, "there is a tool named %s already", o.name);
     if (r->n >= CH_LIMIT_TOOLS)
@@ -252,6 +259,10 @@ int ch_registry_add(struct ch_registry *r, const struct chela_tool_opts *opts,
     t->release = o.release;
     t->resources = o.resources;
     t->max_retries = o.max_retries < 0 ? 0 : o.max_retries ? o.max_retries : CH_DEFAULT_RETRIES;
+    t->retry.backoff_ms = o.retry_backoff_ms;
+    t->retry.max_backoff_ms =
+        o.retry_max_backoff_ms ? o.retry_max_backoff_ms : CH_DEFAULT_MAX_BACKOFF_MS;
+    t->retry.deadline_ms = o.retry_deadline_ms;
     t->ops = ops;
     t->impl = impl;
     registry_append(r, t);

@@ -59,6 +59,11 @@ struct ch_tool {
     void (*release)(void *user);   /* may be NULL */
     void (*resources)(chela_call *call, void *user); /* may be NULL */
     unsigned max_retries;          /* resolved */
+    /* A retry policy; backoff_ms 0: none. With a policy, timeout_ms holds for each attempt, and
+     * the attempts survive a restart. */
+    struct {
+        int64_t backoff_ms, max_backoff_ms, deadline_ms; /* deadline_ms 0: none */
+    } retry;
     /* Optional. Describes the program that a call would run (plan.h), for rules and
      * approvals; *out is zeroed. Called on the loop thread, after the arguments were
      * checked and again right before the start. Set after adding the tool. */

@@ -40,6 +40,7 @@ static const struct key {
     {"mail.passwordEnv", ENV, AT(mail_password_env), AT(mail_password)},
     {"mail.allowTo", TEXT, AT(mail_allow_to), 0},
     {"mail.noTls", FLAG, AT(mail_no_tls), 0},
+    {"wait.enabled", FLAG, AT(wait), 0},
     {"memory.enabled", FLAG, AT(memory), 0},
     {"memory.sessions", REACH, AT(memory_sessions), 0},
     {"memory.inject", NUMBER, AT(memory_inject), 0},

@@ -50,6 +50,8 @@ struct ch_tool_settings {
     char *mail_allow_to; /* address patterns; NULL: any recipient */
     bool mail_no_tls;
 
+    bool wait; /* wait_until is offered only if set */
+
     /* memory_search and memory_write; offered only if set */
     bool memory;
     char *memory_sessions;    /* which past conversations are searched: own (NULL), all, none */

@@ -74,7 +74,7 @@ void ch_answer_release(struct ch_answer *a) {
     a->text_lost = a->media_bytes = 0;
     a->error_type = NULL;
     a->retry_after_ms = 0;
-    a->unknown = false;
+    a->unknown = a->untouched = false;
 }
 
 void ch_answer_text(struct ch_answer *a, struct ch_sv text) {
@@ -237,6 +237,7 @@ void ch_answer_conclude(struct ch_answer *a, int rc, struct ch_outcome *out) {
     a->details = (struct ch_buf){0};
     if (a->error_type) {
         make_error(out, a->error_type, ch_buf_sv(&a->error), a->shape.window);
+        out->untouched = a->untouched;
         if (a->unknown)
             ch_outcome_unknown(out);
     } else if (rc < 0) {

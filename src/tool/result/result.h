@@ -40,6 +40,7 @@ struct ch_answer {
     struct ch_buf error;    /* error message */
     int64_t retry_after_ms; /* delay that the remote side asked for; 0: none */
     bool unknown;           /* an error after which the call may have taken effect */
+    bool untouched;         /* an error before which the call took no effect, for certain */
     struct ch_media *media; /* owned */
     size_t nmedia, media_bytes;
 };
@@ -54,6 +55,7 @@ struct ch_outcome {
     size_t nmedia;
     const char *error_type; /* static, or NULL */
     bool is_error, truncated, denied, retryable;
+    bool untouched;         /* the call took no effect, for certain */
     int64_t retry_after_ms; /* 0: none given */
 };
 

@@ -124,6 +124,26 @@ static void test_interrupted(void **state) {
     ch_journal_replay_free(j.p);
 }
 
+/* A call that waits for its next attempt has a state. The next attempt replaces the state or, if
+ * its effect is once, ends it. */
+static void test_attempts(void **state) {
+    (void)state;
+    struct journal j = with_calls();
+    const struct ch_replay_call *c = &j.p->calls[0];
+    add(&j, CH_REC_STARTED, "{\"call\":0,\"effect\":\"once\"}");
+    assert_null(c->state);
+    add(&j, CH_REC_STARTED, "{\"call\":0,\"effect\":\"once\",\"state\":\"waits\"}");
+    assert_string_equal(c->state, "waits");
+    add(&j, CH_REC_STARTED, "{\"call\":0,\"effect\":\"once\"}");
+    assert_string_equal(c->state, "waits");
+    add(&j, CH_REC_STARTED, "{\"call\":0,\"effect\":\"once\",\"state\":\"\"}");
+    assert_null(c->state);
+    assert_true(c->started && c->once);
+    add(&j, CH_REC_STARTED, "{\"call\":1,\"effect\":\"read\",\"state\":\"sleeps\"}");
+    assert_false(j.p->calls[1].once);
+    ch_journal_replay_free(j.p);
+}
+
 /* A new run closes the calls of the one before it: every vendor takes the transcript. */
 static void test_superseded(void **state) {
     (void)state;
@@ -330,6 +350,7 @@ int main(void) {
         cmocka_unit_test(test_start),
         cmocka_unit_test(test_results_in_order),
         cmocka_unit_test(test_interrupted),
+        cmocka_unit_test(test_attempts),
         cmocka_unit_test(test_superseded),
         cmocka_unit_test(test_queued),
         cmocka_unit_test(test_left_over),

@@ -1,0 +1,25 @@
+/* wait.h -- a call that waits until a time: between two attempts of a retry policy, or because
+ * waiting is its work (ch_call_sleep).
+ *
+ * The wait is stored as the state of the call (`checkpoint` of struct ch_batch_ops), so that
+ * another process continues the wait and keeps the count of attempts. If the owner of the
+ * batch continues the run at that time (`timer`), a call with a long wait rests, and the run
+ * pauses. Otherwise the call waits in this process. Loop thread only. */
+#ifndef CH_TOOL_WAIT_H
+#define CH_TOOL_WAIT_H
+#include "tool/call/call.h"
+
+/* Store the wait and begin it. due: wall clock, in ms. */
+void ch_wait_begin(chela_call *call, int64_t due);
+
+/* The call is about to start. True: its time has not come, and the call goes on waiting. */
+bool ch_wait_goes_on(chela_call *call);
+
+/* The state of a call whose next attempt begins: NULL: as before; "": none, because a call that
+ * is interrupted from now on may have taken effect. Text in the arena. */
+const char *ch_wait_next_state(chela_call *call);
+
+/* Restore a wait from the stored state; false: the state is none of a wait. */
+bool ch_wait_restore(chela_call *call, struct ch_sv state);
+
+#endif
