@@ -17,7 +17,8 @@ define STATIC_MODULE_RULE
 $(STATIC)/$(1).o: $(call objs,$(wildcard src/$(MODULE_$(1)_DIR)/*.c)) $(foreach l,$(MODULE_$(1)_ALONE),$(call archive,$(l)))
 	$$(call say,ld)
 	$$(Q)$$(CC) -r -nostdlib -o $$@ $$^
-	$$(Q)$$(OBJCOPY) --localize-hidden --redefine-sym chela_module=chela_module_$(subst -,_,$(1)) $$@
+	$$(Q)$$(OBJCOPY) --keep-global-symbol=chela_module $$@
+	$$(Q)$$(OBJCOPY) --redefine-sym chela_module=chela_module_$(subst -,_,$(1)) $$@
 endef
 $(foreach m,$(STATIC_MODULES),$(eval $(call STATIC_MODULE_RULE,$(m))))
 
@@ -28,10 +29,11 @@ $(STATIC)/library.o: $(filter-out %/src/io/module_file.o,$(LIB_OBJS)) $(STATIC)/
 	$(call say,ld)
 	$(Q)$(CC) -r -nostdlib -o $@ $^
 	$(Q)$(OBJCOPY) --localize-hidden $@
-# The linker's warnings are about getaddrinfo and getpwuid; see docs/static.md.
+# The linker warns of functions that look names up; see docs/static.md. No part loads a file:
+# static_modules.c answers for dlopen.
 $(STATIC)/chela: $(CLI_OBJS) $(STATIC)/library.o $(STATIC_MODULES:%=$(STATIC)/%.o)
 	$(call say,link)
-	$(Q)$(CC) $(OPT) -static $(LDFLAGS) -o $@ $^ $(STATIC_LIBS)
+	$(Q)$(CC) $(OPT) -static -Wl,--wrap=dlopen $(LDFLAGS) -o $@ $^ $(STATIC_LIBS)
 $(STATIC)/chela-sandbox: $(BOX_OBJS) $(call archive,base)
 	$(call say,link)
 	$(Q)$(CC) $(OPT) -static $(LDFLAGS) -o $@ $^

@@ -28,3 +28,9 @@ int ch_module_open(const char *path CH_UNUSED, const char *name,
                    const struct chela_module **out CH_UNUSED, struct chela_error *err) {
     return ch_fail(err, CHELA_EMODULE, "a static program loads no module %s", name);
 }
+
+/* Libraries that would load a file find none: a file would bring a C library of its own. */
+__attribute__((visibility("default"))) void *__wrap_dlopen(const char *path, int mode);
+void *__wrap_dlopen(const char *path CH_UNUSED, int mode CH_UNUSED) {
+    return NULL;
+}
