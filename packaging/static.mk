@@ -14,9 +14,9 @@ STATIC_LIST = STATIC_MODULES(X)=$(foreach m,$(STATIC_MODULES),X($(subst -,_,$(m)
 static: $(STATIC)/chela $(STATIC)/chela-sandbox ## one program without shared libraries (STATIC_MODULES)
 
 define STATIC_MODULE_RULE
-$(STATIC)/$(1).o: $(call objs,$(wildcard src/$(MODULE_$(1)_DIR)/*.c)) $(foreach l,$(MODULE_$(1)_ALONE),$(call archive,$(l)))
+$(STATIC)/$(1).o: $(call objs,$(wildcard src/$(MODULE_$(1)_DIR)/*.c)) $(foreach l,$(MODULE_$(1)_ALONE),$(call archive,$(l))) packaging/static.mk
 	$$(call say,ld)
-	$$(Q)$$(CC) -r -nostdlib -o $$@ $$^
+	$$(Q)$$(CC) -r -nostdlib -o $$@ $$(filter %.o %.a,$$^)
 	$$(Q)$$(OBJCOPY) --keep-global-symbol=chela_module $$@
 	$$(Q)$$(OBJCOPY) --redefine-sym chela_module=chela_module_$(subst -,_,$(1)) $$@
 endef
