@@ -131,6 +131,7 @@
 #define CH_LIMIT_SPECIALS 4096            /* files that others execute, known before a command */
 #define CH_LIMIT_SOCKETS 64               /* Unix sockets hidden from one sandbox */
 #define CH_LIMIT_SCAN_AFTER 200000 /* directories searched for repositories after a command */
+#define CH_LIMIT_SANDBOX_END_MS 10000 /* wait for the processes of a sandbox that was killed */
 #define CH_LIMIT_TOOL_DETAILS (256 * CH_KB) /* JSON details of one result */
 #define CH_LIMIT_TOOL_ERROR 4000          /* characters of an error message */
 #define CH_LIMIT_RESULT_MEDIA (16 * CH_MB) /* base64 media of one result */
@@ -267,8 +268,8 @@
 #define CH_LIMIT_EXEC_S 3600              /* longest timeout of a command, in seconds */
 #define CH_LIMIT_EXEC_WORDS 1024          /* words of a command without a shell */
 #define CH_LIMIT_EXEC_VARIABLES 64        /* environment variables set for one command */
-#define CH_LIMIT_JOBS 16                  /* background processes of a session */
-#define CH_LIMIT_JOBS_ENDED 16            /* ended background processes that are remembered */
+#define CH_LIMIT_JOBS 16                  /* background processes of a session; agents likewise */
+#define CH_LIMIT_JOBS_ENDED 16            /* ended ones that are remembered */
 #define CH_LIMIT_JOB_LOG CH_MB            /* output kept of a background process */
 #define CH_LIMIT_JOB_WAIT_S 60            /* longest wait for a background process, in seconds */
 
@@ -327,6 +328,13 @@
 #define CH_LIMIT_MCP_STATE (64 * CH_KB)   /* bytes of a request's state that a server returns */
 #define CH_LIMIT_MCP_ROUNDS 5             /* requests for input within one call */
 #define CH_LIMIT_MCP_RESUMES 5            /* consecutive streams without an event */
+#define CH_LIMIT_MCP_KEPT 64              /* results of one server that are kept for their time */
+#define CH_LIMIT_MCP_KEPT_BYTES (256 * CH_KB) /* bytes of one of them */
+#define CH_LIMIT_MCP_KEPT_MS 3600000      /* longest time that a result is kept */
+#define CH_LIMIT_MCP_SKILL (16 * CH_MB)   /* files of one skill that a server offers */
+#define CH_LIMIT_MCP_SKILL_FILES 512      /* their number */
+#define CH_LIMIT_MCP_SKILL_DEPTH 8        /* nesting of their folders */
+#define CH_LIMIT_MCP_REPLIES 64           /* responses and notifications on their way to a server */
 #define CH_LIMIT_MCP_WAITING 256          /* requests that wait for a server to start */
 #define CH_LIMIT_MCP_INFO 256             /* bytes of a server's name or version */
 #define CH_LIMIT_MCP_BACKOFF_MS 60000     /* longest delay before a server is started again */
