@@ -10,8 +10,7 @@ BUILD ?= build
 PKG_CONFIG ?= pkg-config
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 FUZZ_SECONDS ?= 60
-BENCH_DIR ?= ../shared/bench
-BENCH_ARGS ?= --peers floor --only cold,loop50,loop200,loop1000,stream,agents,parallel
+BENCH_ARGS ?=
 comma := ,
 # One short line a step; V=1 shows the commands.
 Q := $(if $(V),,@)
@@ -75,7 +74,7 @@ all: $(BUILD)/chela $(BOX) $(BUILD)/libchela.a $(BUILD)/libchela.so $(MODULE_SOS
 	@$(if $(LEFT_OUT),echo '  not built$(comma) their packages are missing: $(LEFT_OUT:%=libchela-%.so)')
 
 help: ## list the targets
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile tests/check.mk packaging/package.mk | sort -u | expand -t 22
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile tests/check.mk packaging/*.mk | sort -u | expand -t 22
 	@echo '  options: V=1 BUILD=DIR CC=clang SANITIZE=address,undefined PREFIX=DIR DESTDIR=DIR T=SUITE (of check)'
 
 # --- what is built ----------------------------------------------------------
@@ -223,8 +222,8 @@ tidy: ## clang-tidy over src/ (slow)
 	clang-tidy --quiet $(call tree,src) -- $(CPPFLAGS) -std=gnu11
 format: ## show what clang-format would change in files that differ from HEAD
 	@git diff --name-only --diff-filter=d HEAD -- '*.c' '*.h' | while read -r f; do clang-format "$$f" | diff -u --label "$$f" "$$f" - || :; done
-bench: $(patsubst %.c,$(BUILD)/%,$(wildcard bench/*.c)) all ## measure against the floor (BENCH_DIR, BENCH_ARGS)
-	@scripts/bench $(BUILD) $(BENCH_DIR) $(BENCH_ARGS)
+bench: $(patsubst %.c,$(BUILD)/%,$(wildcard bench/*.c)) all ## measure against the floor and other runtimes (BENCH_ARGS, see bench/compare/README.md)
+	@scripts/bench $(BUILD) $(BENCH_ARGS)
 $(BUILD)/bench/%: bench/%.c $(INTERNAL)
 	$(call say,cc)
 	$(Q)$(LINK) $(CPPFLAGS) -std=gnu11 $(WARN) -o $@ $^ $(LDLIBS) $(call pkg,--libs,libssl libcrypto)
@@ -257,4 +256,4 @@ clean: ## remove what was built
 	rm -rf $(BUILD) $(addprefix $(BUILD)-,address-undefined thread fuzzer-no-link-address-undefined clang x86_64)
 
 include tests/check.mk
--include packaging/package.mk $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)
+-include packaging/package.mk packaging/static.mk $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)

@@ -8,8 +8,8 @@
 # as tests/run names them, and builds only what they need.
 SANITIZED := address,undefined
 ASAN_BUILD := $(if $(SANITIZE),$(BUILD),$(BUILD)-$(subst $(comma),-,$(SANITIZED)))
-# Programs that do nothing without PostgreSQL, Redis or clang.
-SERVED := lint/clang unit/store/test_postgres unit/store/test_redis e2e/crash_servers e2e/two_nodes e2e/nodes_order e2e/isolation e2e/nodes_faults e2e/nodes_serve e2e/nodes_channels
+# Programs that do nothing without PostgreSQL, Redis, clang or the static program.
+SERVED := lint/clang e2e/static unit/store/test_postgres unit/store/test_redis e2e/crash_servers e2e/two_nodes e2e/nodes_order e2e/isolation e2e/nodes_faults e2e/nodes_serve e2e/nodes_channels
 # Run with sanitizers by check-all; check-long runs every e2e program so.
 E2E_ASAN := $(addprefix e2e/,answers approval attack cancel feishu modes relief serve sessions tools)
 
@@ -19,7 +19,7 @@ compiled = $(filter unit% fuzz% replay% scenario%,$(1))
 served = $(filter $(SERVED),$(1))
 make = $(MAKE) --no-print-directory $(1)
 # What a suite needs. A compiled test has its own prerequisites.
-needs = $(if $(filter lint%,$(1)),all) $(if $(filter sim%,$(1)),$(SIM)) $(if $(filter e2e%,$(1)),all examples $(TOOLS)) $(if $(filter sdk%,$(1)),all sdk) $(if $(filter scenario%,$(1)),$(MODULE_SOS) $(BOX) $(TOOLS)) \
+needs = $(if $(filter lint%,$(1)),all) $(if $(filter sim%,$(1)),$(SIM)) $(if $(filter e2e%,$(1)),all examples $(TOOLS)) $(if $(filter e2e/static,$(1)),static) $(if $(filter sdk%,$(1)),all sdk) $(if $(filter scenario%,$(1)),$(MODULE_SOS) $(BOX) $(TOOLS)) \
     $(filter $(addprefix $(BUILD)/tests/,$(1)% $(dir $(1))test_$(notdir $(1))% $(dir $(1))fuzz_$(notdir $(1))%),$(UNIT) $(WHOLE) $(FUZZ))
 
 .PHONY: check check-all check-rest check-long check-x86 fuzz check-now check-rest-now check-long-now check-x86-now fuzz-now tests-of lint-clang helpers sdk

@@ -1,9 +1,4 @@
-/* module.c -- see module.h.
- *
- * The dynamic linker is the registry: loading a module again returns the same
- * handle, under the linker's lock, so this file keeps no table. A module is
- * never unloaded: its libraries keep threads, exit handlers and pointers that
- * would outlive it. */
+/* module.c -- see module.h. module_file.c loads a file. */
 #include "io/module.h"
 
 #include <dlfcn.h>
@@ -65,13 +60,12 @@ static int io_module_check(const struct chela_module *m, const char *name, const
 /* Returns 1 if there is no such file; otherwise as ch_module_load. */
 static int try_path(const char *path, const char *name, const char *kind, const void **ops,
                     struct chela_error *err) {
+    const struct chela_module *m;
     if (access(path, F_OK) != 0)
         return 1;
-    void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-    if (!handle)
-        return ch_fail(err, CHELA_EMODULE, "module %s cannot be loaded: %s", name, dlerror());
-    const struct chela_module *m = dlsym(handle, "chela_module");
-    int rc = io_module_check(m, name, kind, path, err);
+    int rc = ch_module_open(path, name, &m, err);
+    if (rc == CHELA_OK)
+        rc = io_module_check(m, name, kind, path, err);
     if (rc == CHELA_OK)
         *ops = m->ops;
     return rc;
@@ -97,8 +91,12 @@ static bool is_in_directory(struct ch_sv dir, const char *name) {
 bool ch_module_is_installed(const char *name, const char *search_path) {
     CH_BUF_AUTO own = {0};
     struct ch_sv rest = ch_sv_str(search_path);
+    const struct chela_module *m;
     if (!io_module_is_name(name))
         return false;
+    int linked = ch_module_linked(name, &m, NULL);
+    if (linked <= 0)
+        return linked == 0;
     while (rest.p)
         if (is_in_directory(ch_sv_split(&rest, ':'), name))
             return true;
@@ -115,10 +113,13 @@ int ch_module_load(const char *name, const char *kind, const char *search_path, 
     CH_BUF_AUTO tried = {0};
     CH_BUF_AUTO own = {0};
     struct ch_sv rest = ch_sv_str(search_path);
-    int rc = 1;
+    const struct chela_module *m;
 
     if (!io_module_is_name(name))
         return ch_fail(err, CHELA_EINVAL, "bad module name");
+    int rc = ch_module_linked(name, &m, err);
+    if (rc == 0 && (rc = io_module_check(m, name, kind, name, err)) == 0)
+        *ops = m->ops;
     while (rc == 1 && rest.p)
         rc = try_directory(ch_sv_split(&rest, ':'), name, kind, &tried, ops, err);
     if (rc == 1 && ch_module_directory(&own) == CHELA_OK) {

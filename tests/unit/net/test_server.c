@@ -135,6 +135,37 @@ static void test_slow_reader(void **state) {
     guests_end(&w);
 }
 
+/* What has come, without waiting. */
+static const char *arrived(int fd, char *room, size_t size) {
+    ssize_t n = recv(fd, room, size - 1, MSG_DONTWAIT);
+    room[n > 0 ? n : 0] = '\0';
+    return room;
+}
+
+/* The pieces of one turn of the loop are sent together, before the end of the answer. */
+static void test_pieces_of_a_turn(void **state) {
+    (void)state;
+    struct guests w;
+    char room[1024];
+    guests_begin(&w, NULL);
+    int fd = guests_dial(&w);
+    say(fd, "GET /hold HTTP/1.1\r\nHost: a\r\n\r\n");
+    guests_work(&w);
+    ch_exchange_stream(w.held, 200, "text/plain");
+    assert_int_equal(ch_exchange_write(w.held, CH_SV("a")), 0);
+    assert_int_equal(ch_exchange_write(w.held, CH_SV("bc")), 0);
+    assert_non_null(strstr(arrived(fd, room, sizeof(room)), "chunked\r\n\r\n"));
+    assert_null(strstr(room, "a\r\n"));
+    guests_work(&w);
+    assert_string_equal(arrived(fd, room, sizeof(room)), "1\r\na\r\n2\r\nbc\r\n");
+    assert_int_equal(ch_exchange_write(w.held, CH_SV("d")), 0);
+    ch_exchange_end(w.held);
+    assert_string_equal(arrived(fd, room, sizeof(room)), "1\r\nd\r\n0\r\n\r\n");
+    guests_work(&w);
+    close(fd);
+    guests_end(&w);
+}
+
 static void test_stalled_reader(void **state) {
     (void)state;
     struct guests w;
@@ -442,6 +473,7 @@ int main(void) {
         cmocka_unit_test(test_slow_head),     cmocka_unit_test(test_slow_body),
         cmocka_unit_test(test_silence),       cmocka_unit_test(test_refused_at_the_head),
         cmocka_unit_test(test_client_leaves), cmocka_unit_test(test_slow_reader),
+        cmocka_unit_test(test_pieces_of_a_turn),
         cmocka_unit_test(test_stalled_reader), cmocka_unit_test(test_too_many),
         cmocka_unit_test(test_too_many_from_one),
         cmocka_unit_test(test_a_burst_from_one),
