@@ -38,6 +38,8 @@ static int fail_by_event(struct ch_decoder *d, struct ch_sv data, int rc) {
 static bool decoder_on_event(struct ch_sv name, struct ch_sv data, void *user) {
     struct ch_decoder *d = user;
     struct chela_error err;
+    if (!ch_sv_trim(data).n) /* some servers keep the connection alive with empty events */
+        return true;
     ch_error_clear(&err);
     int rc = d->codec->event(d, name, data, &err);
     if (rc == CHELA_EPARSE && d->ending)
@@ -125,12 +127,26 @@ static bool is_success(const struct ch_decoder *d) {
     return d->status >= 200 && d->status < 300;
 }
 
+/* The request does not offer to read compressed bodies. A repeated request would get the same
+ * answer. */
+static void fail_coding(struct ch_decoder *d, struct ch_sv coding) {
+    char *line = ch_arena_printf(&d->arena, "the server compressed its answer (%.*s), which chela "
+                                            "cannot read; check the proxy in front of the server",
+                                 CH_SV_FMT(ch_utf8_cut(coding, QUOTED)));
+    ch_decoder_fail_as(d, CH_ERR_FORMAT, false, ch_sv_str(line));
+    d->stopped = true;
+}
+
 void ch_decoder_head(struct ch_decoder *d, const struct ch_http_head *head) {
     d->status = head->status;
     struct ch_sv type = ch_header_find(head->headers, head->nheaders, "content-type");
     d->says_stream = ch_sv_contains_nocase(type, "text/event-stream");
-    if (head->status / 100 == 2) /* the following headers matter for failures only */
+    struct ch_sv coding = ch_header_find(head->headers, head->nheaders, "content-encoding");
+    if (is_success(d)) { /* the following headers matter for failures only */
+        if (coding.n && !ch_sv_eq_nocase(coding, CH_SV("identity")))
+            fail_coding(d, coding);
         return;
+    }
     d->retry_after_ms = ch_retry_after(head);
     struct ch_sv retry = ch_header_find(head->headers, head->nheaders, "x-should-retry");
     d->should_retry = ch_sv_is(retry, "true") ? 1 : ch_sv_is(retry, "false") ? -1 : 0;
