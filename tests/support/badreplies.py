@@ -332,6 +332,7 @@ if CHAT:
     row("wrong-kinds", [reply(Stream().add(chunk({"content": 5, "tool_calls": {}})).add(event(None, {"choices": "none"})).text("whole").end())], text=".")
     row("no-index", [reply(Stream().add(chunk({"tool_calls": [{"id": "c1", "type": "function", "function": {"name": CALL[0], "arguments": CALL[1]}}]})).end("tool_use"))], requests=2, results="o", text="^fine$")
 if ANTHROPIC:
+    row("two-messages", [reply(Stream().call(*CALL).add(Stream().call(*CALL).end().bytes().replace(b'"m1"', b'"m2"')))], requests=2, text="^fine$")
     row("delta-of-no-block", [reply(Stream().add(event("content_block_delta", {"type": "content_block_delta", "index": 7, "delta": {"type": "text_delta", "text": "x"}})).text("whole").end())], text="whole$")
 if BEDROCK:
     spoilt = bytearray(Stream().text("whole").end().bytes())
