@@ -127,26 +127,12 @@ static bool is_success(const struct ch_decoder *d) {
     return d->status >= 200 && d->status < 300;
 }
 
-/* The request does not offer to read compressed bodies. A repeated request would get the same
- * answer. */
-static void fail_coding(struct ch_decoder *d, struct ch_sv coding) {
-    char *line = ch_arena_printf(&d->arena, "the server compressed its answer (%.*s), which chela "
-                                            "cannot read; check the proxy in front of the server",
-                                 CH_SV_FMT(ch_utf8_cut(coding, QUOTED)));
-    ch_decoder_fail_as(d, CH_ERR_FORMAT, false, ch_sv_str(line));
-    d->stopped = true;
-}
-
 void ch_decoder_head(struct ch_decoder *d, const struct ch_http_head *head) {
     d->status = head->status;
     struct ch_sv type = ch_header_find(head->headers, head->nheaders, "content-type");
     d->says_stream = ch_sv_contains_nocase(type, "text/event-stream");
-    struct ch_sv coding = ch_header_find(head->headers, head->nheaders, "content-encoding");
-    if (is_success(d)) { /* the following headers matter for failures only */
-        if (coding.n && !ch_sv_eq_nocase(coding, CH_SV("identity")))
-            fail_coding(d, coding);
+    if (is_success(d)) /* the following headers matter for failures only */
         return;
-    }
     d->retry_after_ms = ch_retry_after(head);
     struct ch_sv retry = ch_header_find(head->headers, head->nheaders, "x-should-retry");
     d->should_retry = ch_sv_is(retry, "true") ? 1 : ch_sv_is(retry, "false") ? -1 : 0;
@@ -194,8 +180,22 @@ static void feed_stream(struct ch_decoder *d, struct ch_sv bytes) {
     d->stopped = true;
 }
 
+/* A repeated request would get the same answer. The header says nothing: some recorders keep it
+ * and store the body as it was before. */
+static bool is_gzip(struct ch_decoder *d, struct ch_sv body) {
+    if (!is_success(d) || !ch_sv_starts(body, "\x1f\x8b"))
+        return false;
+    ch_decoder_fail_as(d, CH_ERR_FORMAT, false,
+                       CH_SV("the server's answer is compressed (gzip), which chela cannot read; "
+                             "check the proxy in front of the server"));
+    d->stopped = true;
+    return true;
+}
+
 static void decide_framing(struct ch_decoder *d) {
     struct ch_sv text = past_blank(ch_buf_sv(&d->body));
+    if (is_gzip(d, text))
+        return;
     d->framing = sniff(d, text);
     if (!text.n)
         ch_buf_clear(&d->body);
