@@ -46,7 +46,7 @@ static const struct profile {
     [CH_COUNTING_LLAMA] = {false, {36, 62}, {30, 54}, {40, 55}, 100, 102, 122},
     [CH_COUNTING_GEMMA] = {true, {30, 56}, {10, 32}, {30, 42}, 135, 106, 98},
     [CH_COUNTING_QWEN] = {true, {36, 62}, {20, 44}, {40, 56}, 100, 101, 122},
-    [CH_COUNTING_DIGITS] = {true, {36, 64}, {30, 57}, {40, 51}, 100, 104, 110},
+    [CH_COUNTING_DIGITS] = {true, {36, 86}, {30, 47}, {40, 47}, 100, 104, 104},
     [CH_COUNTING_OLDER] = {false, {40, 94}, {40, 86}, {50, 86}, 100, 101, 122},
 };
 

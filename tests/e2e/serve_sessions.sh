@@ -123,6 +123,40 @@ tells "queue mode follow_up: the client's own mode wins" .delivery steer
 touch "$space/go"
 check "queue mode follow_up: it ends" until_idle q1
 same "queue mode follow_up: in this order" "wait,now,later" "$(user_texts)"
+
+# Requests of the other protocols wait for their turn, and each gets its own answer and its own options.
+for path in chat/completions responses messages chat; do
+    busy "turn-$path" coder
+    case $path in
+        chat/completions) body='{"model":"coder","messages":[{"role":"user","content":"%s"}]%s}' ;;
+        responses) body='{"model":"coder","input":"%s"%s}' ;;
+        messages) body='{"model":"coder","max_tokens":99,"messages":[{"role":"user","content":"%s"}]%s}' ;;
+        chat) body='{"id":"turn-chat","agent":"coder","messages":[{"id":"m","role":"user","parts":[{"type":"text","text":"%s"}]}]%s}' ;;
+    esac
+    case $path in
+        chat/completions) tools=',"tools":[{"type":"function","function":{"name":"get_place","parameters":{"type":"object"}}}]' ;;
+        responses) tools=',"tools":[{"type":"function","name":"get_place","parameters":{"type":"object"}}]' ;;
+        messages) tools=',"tools":[{"name":"get_place","input_schema":{"type":"object"}}]' ;;
+        chat) tools=',"tools":{"get_place":{"parameters":{"type":"object"}}}' ;;
+    esac
+    case $path in chat) address=$gateway/api/chat ;; *) address=$gateway/v1/$path ;; esac
+    n=0
+    pids=()
+    for words in first where; do
+        # shellcheck disable=SC2059
+        printf "$body" "$words" "$(if [ $words = where ]; then echo "$tools"; fi)" >"$tmp/body-$n"
+        curl -sN -m 60 -H "Authorization: Bearer $token" -H "X-Chela-Session: turn-$path" -H 'Content-Type: application/json' \
+            --data-binary "@$tmp/body-$n" -w '\n%{http_code}\n' "$address" >"$tmp/turn-$n" &
+        pids+=($!)
+        n=$((n + 1))
+        sleep 0.3
+    done
+    touch "$space/go"
+    wait "${pids[@]}"
+    same "$path: both are answered" "200 200" "$(tail -qn 1 "$tmp/turn-0" "$tmp/turn-1" | xargs)"
+    check "$path: the first gets its own answer" grep -q 'first' "$tmp/turn-0"
+    check "$path: the second has its own tools" grep -q get_place "$tmp/turn-1"
+done
 busy q2 hasty
 post /api/sessions/q2/messages '{"text":"instead","stream":true}'
 answers "queue mode interrupt" 200

@@ -21,6 +21,12 @@ jq -n '{replies: [
     {blocks: [{call: {name: "read", arguments: ["{\"file_path\":\"a.txt\",\"lmit\":1}"]}},
               {call: {name: "ls", arguments: ["{\"recursive_depth\":5}"]}}]},
     {blocks: [{text: ["done"]}]}]}' >"$tmp/unknown.json"
+jq -n '{replies: [
+    {blocks: [{call: {name: "s__closed", arguments: ["{\"text\":\"a\",\"txet\":1}"]}},
+              {call: {name: "s__echo", arguments: ["{\"text\":\"a\",\"txet\":1}"]}},
+              {call: {name: "shut", arguments: ["{\"nmae\":\"a\"}"]}},
+              {call: {name: "open", arguments: ["{\"nmae\":\"a\"}"]}}]},
+    {blocks: [{text: ["done"]}]}]}' >"$tmp/foreign.json"
 jq -n '{replies: [{blocks: [{refusal: ["No."]}], stop: "refusal"}]}' >"$tmp/refusal.json"
 jq -n '{replies: ([range(10) | {blocks: [{call: {name: "calculate", arguments: [{expression: "\(.)+1"} | tojson]}}]}] + [{blocks: [{text: ["done"]}]}])}' >"$tmp/rounds.json"
 start_server
@@ -73,6 +79,28 @@ exits "unknown parameters" 0
 holds "unknown parameters: both calls fail" '[.[] | select(.type == "tool_result") | .is_error] == [true, true]'
 holds "unknown parameters: the nearest name" \
     '[.[] | select(.type == "tool_result") | .content] | (.[0] | test("lmit.*did you mean .limit")) and (.[1] | test("recursive_depth"))'
+
+# Tools of others: as their schema says.
+if command -v python3 >/dev/null; then
+    cat >"$space/chela.yaml" <<YAML
+sandbox: { mode: off }
+agents: { defaults: { tools: { allow: ["*"] } } }
+tools:
+  custom:
+    - { name: shut, description: Shut., command: [cat], effect: read, permission: read, parameters: { type: object, properties: { name: { type: string } }, additionalProperties: false } }
+    - { name: open, description: Open., command: [cat], effect: read, permission: read, parameters: { type: object, properties: { name: { type: string } } } }
+mcp: { servers: { s: { command: [python3, "$PWD/tests/support/mcp/server.py", closed] } } }
+YAML
+    play openai foreign --output jsonl --approve auto
+    exits "unknown parameters of tools of others" 0
+    holds "unknown parameters: closed schemas refuse them" '[.[] | select(.type == "tool_result") | [.name, .is_error]] | sort == [["open", false], ["s__closed", true], ["s__echo", false], ["shut", true]]'
+    holds "unknown parameters: the nearest name, also there" \
+        '[.[] | select(.type == "tool_result" and .is_error) | .content] | any(test("txet.*did you mean .text")) and any(test("nmae.*did you mean .name"))'
+    check "unknown parameters: the server is not called" test "$(grep -hc tools/call "$(find "$tmp" -name calls.log)")" = 1
+    rm "$space/chela.yaml"
+else
+    skip "unknown parameters of tools of others" "python3 is not installed"
+fi
 
 # A refusal is no failure, but the person is told.
 play openai refusal -q

@@ -156,11 +156,12 @@ static void completion_told(struct ch_delivery *d, enum ch_delivery_stage stage,
         l = ch_client_input_find_run(d);
     if (l) {
         ch_lane_unwatch(&r->watcher); /* the session may have come here meanwhile */
+        r->lane = l;
         ch_lane_watch(l, &r->watcher);
         return;
     }
     if (stage == CH_DELIVERY_QUEUED && r->watcher.tail) {
-        ch_tail_await(&r->watcher, d->id, d->kind->turn == CH_TURN_JOINS);
+        ch_tail_await(&r->watcher, d->id, d->kind->turn != CH_TURN_CONTROLS);
         return;
     }
     if (!why.code && stage == CH_DELIVERY_DUPLICATE)
@@ -179,11 +180,14 @@ static void completion_admit(struct ch_completion *r) {
     const struct ch_delivery_kind *kind =
         ch_client_input_of_history(r->session, &r->history, &w, &err);
     ch_client_input_write_context(&data, r->request);
-    if (kind)
-        r->delivery = ch_client_input_accept(r->request->gw, kind, r->session, r->agent, &data,
-                                             r->request->event, completion_told, r);
-    else
+    r->lane = NULL; /* the lane that takes the event up may be another one */
+    if (!kind) {
         completion_refuse(r, &err);
+        return;
+    }
+    r->delivery = ch_client_input_accept(r->request->gw, kind, r->session, r->agent, &data,
+                                         r->request->event, completion_told, r);
+    r->delivery->lane_opts = &r->opts;
 }
 
 /* Another gateway has the session: the answer comes from its journal. */
@@ -275,23 +279,23 @@ static void completion_warn(struct ch_completion *r) {
 
 static int completion_read_request(struct ch_completion *r, struct chela_error *err) {
     struct ch_request *req = r->request;
-    struct ch_lane_opts opts = {0};
-    int rc = ch_openai_agent(req, &opts, err);
+    struct ch_lane_opts *opts = &r->opts;
+    int rc = ch_openai_agent(req, opts, err);
     if (rc < 0)
         return rc;
-    completion_set_vendor(r, opts.agent);
+    completion_set_vendor(r, opts->agent);
     r->tools.arena = &req->arena;
-    rc = r->ops->read(r, &opts, err);
+    rc = r->ops->read(r, opts, err);
     if (rc < 0)
         return rc;
     completion_warn(r);
-    r->agent = ch_strdup(opts.agent->id);
-    opts.tools = r->tools.opts;
-    opts.ntools = r->tools.n;
-    opts.patch.system = ch_buf_str(&r->history.system);
-    rc = ch_lane_for_request(req, &opts, &r->lane, err);
+    r->agent = ch_strdup(opts->agent->id);
+    opts->tools = r->tools.opts;
+    opts->ntools = r->tools.n;
+    opts->patch.system = ch_buf_str(&r->history.system);
+    rc = ch_lane_for_request(req, opts, &r->lane, err);
     if (rc == 0)
-        r->session = opts.key;
+        r->session = opts->key;
     return rc;
 }
 

@@ -15,6 +15,7 @@ struct ch_completion {
     struct ch_lane_wait wait;
     struct ch_delivery *delivery; /* being stored or delivered; else NULL */
     struct ch_lane *lane; /* NULL: not opened yet, or elsewhere. Owned, unless it is stored */
+    struct ch_lane_opts opts; /* of the lane; memory of the request and of this struct */
     const char *session;  /* key of the stored session, in the request's arena; NULL: none */
     struct ch_client_history history;
     struct ch_client_tools tools;

@@ -25,6 +25,7 @@ struct ui_chat {
     const struct ch_json *last; /* message, in the request's arena */
     struct ch_buf page_tools;   /* names of the page's tools */
     const char *key, *agent;      /* in the request's arena */
+    struct ch_lane_opts opts;     /* of the lane; in the request's arena */
     struct ch_delivery *delivery; /* NULL: not stored yet */
     struct ch_ui_stream *stream;  /* another gateway has the session; else NULL. Owned */
 };
@@ -182,7 +183,7 @@ static void ui_chat_told(struct ch_delivery *d, enum ch_delivery_stage stage, st
         return;
     }
     if (stage == CH_DELIVERY_QUEUED && c->stream) {
-        ch_tail_await(ch_ui_stream_watcher(c->stream), d->id, d->kind->turn == CH_TURN_JOINS);
+        ch_tail_await(ch_ui_stream_watcher(c->stream), d->id, d->kind->turn != CH_TURN_CONTROLS);
         ui_chat_begin_stream(c, CH_TAKE(c->stream));
         return;
     }
@@ -205,12 +206,14 @@ static void ui_chat_admit(struct ui_chat *c) {
         ui_chat_write_approvals(c, &out);
     }
     ch_client_input_write_context(&data, c->request);
-    if (rc < 0)
+    if (rc < 0) {
         ui_chat_refuse(c, &err);
-    else
-        c->delivery = ch_client_input_accept(
-            c->request->gw, answers ? &ch_client_answers : &ch_client_message, c->key, c->agent,
-            &data, c->request->event, ui_chat_told, c);
+        return;
+    }
+    c->delivery = ch_client_input_accept(c->request->gw,
+                                         answers ? &ch_client_answers : &ch_client_turn, c->key,
+                                         c->agent, &data, c->request->event, ui_chat_told, c);
+    c->delivery->lane_opts = &c->opts;
 }
 
 static void ui_chat_on_tail(struct ch_lane_watcher *w, bool gap, const struct chela_error *err,
@@ -276,21 +279,22 @@ static int ui_chat_use_lane(struct ui_chat *c, struct ch_lane **out, struct chel
     struct ch_sv key = ch_json_get_str(req->json, "id"),
                  agent = ch_json_get_str(req->json, "agent");
     const struct ch_json *messages = ch_json_get(req->json, "messages");
-    struct ch_lane_opts o = {.agent = ch_gateway_agent(req->gw, agent)};
+    struct ch_lane_opts *o = &c->opts;
+    o->agent = ch_gateway_agent(req->gw, agent);
     if (ch_sv_is(ch_json_get_str(req->json, "trigger"), "regenerate-message"))
         return ch_fail(err, CHELA_EINVAL, "a stored reply cannot be regenerated");
     for (CH_JSON_EACH(m, messages))
         c->last = m;
     if (!c->last)
         return ch_fail(err, CHELA_EINVAL, "`messages` must be a list with at least one message");
-    if (!o.agent)
+    if (!o->agent)
         return ch_fail(err, CHELA_ENOENT, "there is no agent '%.*s'", CH_SV_FMT(agent));
     int rc = ch_lane_key_check(key, err);
     if (rc == 0)
-        rc = ui_chat_read_tools(c, &o, err);
-    c->key = o.key = ch_arena_str(&req->arena, key);
-    c->agent = ch_arena_str(&req->arena, ch_sv_str(o.agent->id));
-    return rc < 0 ? rc : ch_lane_use(req->gw, &o, out, err);
+        rc = ui_chat_read_tools(c, o, err);
+    c->key = o->key = ch_arena_str(&req->arena, key);
+    c->agent = ch_arena_str(&req->arena, ch_sv_str(o->agent->id));
+    return rc < 0 ? rc : ch_lane_use(req->gw, o, out, err);
 }
 
 void ch_ui_chat_post(struct ch_request *req) {

@@ -51,6 +51,8 @@ struct ch_delivery *ch_client_input_accept(chela_gateway *gw, const struct ch_de
 struct ch_lane *ch_client_input_find_run(const struct ch_delivery *d) {
     struct ch_lane *l = ch_lane_find(d->gw, ch_sv_str(d->key));
     struct chela_error ignored = {0};
+    if (l && l->inbox && ch_lane_inbox_holds(l, d->id))
+        return NULL; /* the run in progress is another one */
     if (l && l->ready && ch_lane_was_interrupted(l))
         ch_lane_resume(l, CHELA_APPROVE_ASK, &ignored);
     return l && l->running ? l : NULL;
@@ -92,7 +94,7 @@ const struct ch_delivery_kind *ch_client_input_of_history(const char *key,
     }
     ch_client_input_write(w, input, CH_SV("run"));
     ch_msg_free(input);
-    return &ch_client_message;
+    return &ch_client_turn;
 }
 
 static const char *client_text(struct ch_delivery *d, const struct ch_json *v, const char *key) {
@@ -164,6 +166,23 @@ static int client_apply_message(struct ch_delivery *d, struct ch_lane *l,
 
 const struct ch_delivery_kind ch_client_message = {
     .name = "message", .turn = CH_TURN_JOINS, .apply = client_apply_message};
+
+/* An interrupted run goes first. The runs before this one may have had other options. */
+static int client_apply_turn(struct ch_delivery *d, struct ch_lane *l, struct chela_error *err) {
+    struct ch_lane_opts o = d->lane_opts ? *d->lane_opts : (struct ch_lane_opts){0};
+    o.agent = ch_gateway_agent(d->gw, ch_sv_str(d->agent)); /* it may have been loaded again */
+    if (ch_lane_resume_first(l, CHELA_APPROVE_ASK))
+        return CH_TURN_WAITS;
+    if (d->lane_opts && o.agent && chela_session_status(l->session) != CHELA_SESSION_PAUSED) {
+        int rc = ch_lane_use(d->gw, &o, &l, err);
+        if (rc < 0 || !l->ready)
+            return rc < 0 ? rc : CH_TURN_WAITS;
+    }
+    return client_apply_message(d, l, err);
+}
+
+const struct ch_delivery_kind ch_client_turn = {
+    .name = "turn", .turn = CH_TURN_BEGINS, .held = true, .apply = client_apply_turn};
 
 /* --- results of tools that the client runs */
 

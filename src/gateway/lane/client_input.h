@@ -11,6 +11,9 @@
 #include "json/writer.h"
 
 extern const struct ch_delivery_kind ch_client_message;   /* "message", "mode" */
+/* "message": begins a run of its own after the runs and messages before it. The client gets the
+ * answer of this run and waits as long as that takes. */
+extern const struct ch_delivery_kind ch_client_turn;
 extern const struct ch_delivery_kind ch_client_results;   /* "results", "texts" */
 extern const struct ch_delivery_kind ch_client_answers;   /* "results", "approvals" of a page */
 extern const struct ch_delivery_kind ch_client_decision;  /* "approval", "decision", "text" */

@@ -40,6 +40,7 @@ static void delivery_end(struct ch_delivery *d, enum ch_delivery_stage stage, st
 
 void ch_delivery_leave(struct ch_delivery *d) {
     d->told = NULL;
+    d->lane_opts = NULL;
 }
 
 /* --- as data of the inbox */
@@ -130,9 +131,11 @@ static int delivery_take(struct ch_turn *t, struct ch_lane *l, const struct chel
         return 0;
     }
     int rc = d->kind->apply(d, l, &err);
+    if (rc == CH_TURN_WAITS && d->kind->held)
+        return rc;
     if (rc == CH_TURN_WAITS) {
         delivery_tell(d, CH_DELIVERY_QUEUED, NULL, NULL);
-        d->told = NULL;
+        ch_delivery_leave(d);
     } else if (rc == 0) {
         delivery_end(d, CH_DELIVERY_TAKEN, l, NULL);
     } else {
@@ -151,7 +154,7 @@ static void delivery_on_retry(struct ch_timer *t) {
  * session: that is looked after a few times. Later, the scan of the inbox does. */
 static void delivery_leave_to_holder(struct ch_delivery *d) {
     delivery_tell(d, CH_DELIVERY_QUEUED, NULL, NULL);
-    d->told = NULL;
+    ch_delivery_leave(d);
     if (d->retries == RETRIES)
         delivery_free(d);
     else
@@ -358,7 +361,7 @@ bool ch_deliveries_busy(const chela_gateway *gw) {
 
 void ch_deliveries_free(chela_gateway *gw) {
     for (struct ch_delivery *d; (d = CH_LIST_FIRST(&gw->deliveries, struct ch_delivery, link));) {
-        d->told = NULL;
+        ch_delivery_leave(d);
         d->closed = true;
         ch_list_del(&d->link);
         if (!d->accepting)

@@ -24,6 +24,7 @@ struct ch_delivery_kind {
     const char *name; /* of "kind" in the event's data; the first kind of the table: absent */
     enum ch_turn_kind turn;
     bool keeps; /* an event that cannot be delivered stays in the inbox and is retried */
+    bool held; /* the caller waits for the turn of the event, however long that takes */
     /* The turn of the event has come. 0: the event's id was given to the session (event_id, or
      * ch_inbox_take). CH_TURN_WAITS: not now. Otherwise the event is refused. */
     int (*apply)(struct ch_delivery *d, struct ch_lane *l, struct chela_error *err);
@@ -61,6 +62,9 @@ struct ch_delivery {
     unsigned retries;
     ch_delivery_fn *told; /* called at each stage; NULL: no caller waits for the outcome */
     void *user;
+    /* the caller's options for the lane of the event, valid while told is set; NULL: the lane as
+     * it is */
+    const struct ch_lane_opts *lane_opts;
     bool accepting; /* the store has not answered yet */
     bool closed;    /* the gateway was closed: the next process delivers the event */
 };

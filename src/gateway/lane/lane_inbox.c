@@ -334,6 +334,11 @@ bool ch_lane_inbox_waits(const struct ch_lane *l) {
     return inbox_has_untaken(l->inbox) || !ch_list_empty(&l->inbox->turns);
 }
 
+bool ch_lane_inbox_holds(const struct ch_lane *l, const char *id) {
+    const struct inbox_row *r = find_row(l->inbox, id);
+    return r && !r->taken;
+}
+
 void ch_lane_inbox_wait(struct ch_lane *l, struct ch_turn *t) {
     struct ch_lane_inbox *i = l->inbox;
     t->since = i->readings + 1;

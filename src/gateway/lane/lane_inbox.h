@@ -59,6 +59,8 @@ void ch_lane_inbox_poke(struct ch_lane *l);
 /* Settles an event that was not taken up, and removes it from the list of the lane, if a lane
  * is open. */
 void ch_lane_inbox_settle(chela_gateway *gw, const char *key, const char *id);
+/* True if the event was read and not taken up. */
+bool ch_lane_inbox_holds(const struct ch_lane *l, const char *id);
 /* True if an event of the inbox was not taken up. */
 bool ch_lane_inbox_waits(const struct ch_lane *l);
 

@@ -7,7 +7,17 @@
 #include "gateway/server/timer_delivery.h"
 
 const struct ch_delivery_kind *const ch_delivery_kinds[] = {
-    &ch_delivery_event,  &ch_client_message, &ch_client_results,   &ch_client_answers,
-    &ch_client_decision, &ch_client_cancel,  &ch_client_take_over, &ch_client_resume,
-    &ch_send_message,    &ch_chat_press,     &ch_timer_delivery,   NULL,
+    &ch_delivery_event,
+    &ch_client_message,
+    &ch_client_turn,
+    &ch_client_results,
+    &ch_client_answers,
+    &ch_client_decision,
+    &ch_client_cancel,
+    &ch_client_take_over,
+    &ch_client_resume,
+    &ch_send_message,
+    &ch_chat_press,
+    &ch_timer_delivery,
+    NULL,
 };

@@ -38,6 +38,8 @@ static int fail_by_event(struct ch_decoder *d, struct ch_sv data, int rc) {
 static bool decoder_on_event(struct ch_sv name, struct ch_sv data, void *user) {
     struct ch_decoder *d = user;
     struct chela_error err;
+    if (!ch_sv_trim(data).n) /* some servers keep the connection alive with empty events */
+        return true;
     ch_error_clear(&err);
     int rc = d->codec->event(d, name, data, &err);
     if (rc == CHELA_EPARSE && d->ending)
@@ -129,7 +131,7 @@ void ch_decoder_head(struct ch_decoder *d, const struct ch_http_head *head) {
     d->status = head->status;
     struct ch_sv type = ch_header_find(head->headers, head->nheaders, "content-type");
     d->says_stream = ch_sv_contains_nocase(type, "text/event-stream");
-    if (head->status / 100 == 2) /* the following headers matter for failures only */
+    if (is_success(d)) /* the following headers matter for failures only */
         return;
     d->retry_after_ms = ch_retry_after(head);
     struct ch_sv retry = ch_header_find(head->headers, head->nheaders, "x-should-retry");
@@ -178,8 +180,22 @@ static void feed_stream(struct ch_decoder *d, struct ch_sv bytes) {
     d->stopped = true;
 }
 
+/* A repeated request would get the same answer. The header says nothing: some recorders keep it
+ * and store the body as it was before. */
+static bool is_gzip(struct ch_decoder *d, struct ch_sv body) {
+    if (!is_success(d) || !ch_sv_starts(body, "\x1f\x8b"))
+        return false;
+    ch_decoder_fail_as(d, CH_ERR_FORMAT, false,
+                       CH_SV("the server's answer is compressed (gzip), which chela cannot read; "
+                             "check the proxy in front of the server"));
+    d->stopped = true;
+    return true;
+}
+
 static void decide_framing(struct ch_decoder *d) {
     struct ch_sv text = past_blank(ch_buf_sv(&d->body));
+    if (is_gzip(d, text))
+        return;
     d->framing = sniff(d, text);
     if (!text.n)
         ch_buf_clear(&d->body);

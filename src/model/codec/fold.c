@@ -10,6 +10,7 @@
 #include "base/limits.h"
 #include "base/utf8.h"
 #include "json/json.h"
+#include "model/message/ids.h"
 
 struct block {
     uint8_t type, flags;
@@ -153,8 +154,11 @@ static struct ch_sv set_once(struct ch_fold *f, struct block *b, struct ch_buf *
 int ch_fold_call(struct ch_fold *f, unsigned key, struct ch_sv id, struct ch_sv name,
                  struct ch_sv piece) {
     struct block *b = open_block(f, key, CH_BLOCK_TOOL_CALL);
-    if (!b || id.n > CH_LIMIT_CALL_ID)
+    char shorter[CH_ID_ROOM];
+    if (!b)
         return CHELA_ELIMIT;
+    if (id.n > CH_LIMIT_CALL_ID)
+        id = ch_id_for(CH_ID_64, id, shorter);
     struct ch_model_event ev = {.type = CH_MEV_CALL_DELTA, .index = b->call, .text = piece};
     ev.id = set_once(f, b, &b->id, id, CH_LIMIT_CALL_ID);
     ev.name = set_once(f, b, &b->name, name, CH_LIMIT_TOOL_NAME);

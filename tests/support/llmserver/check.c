@@ -181,7 +181,8 @@ static void a_block(struct checker *c, const struct json *b, const char *where, 
     } else if (strcmp(type, "thinking") == 0 && !user) {
         a_thinking(c, b, where);
     } else if (!one_of(type, user ? "image document search_result container_upload"
-                                  : "redacted_thinking server_tool_use web_search_tool_result")) {
+                                  : "redacted_thinking server_tool_use web_search_tool_result "
+                                    "hologram" /* of a later version of the service */)) {
         fatal(c, "%s: block of type '%s' is not allowed here", where, type);
     }
 }

@@ -106,13 +106,14 @@ static void response_part(struct history *h, const struct json *part, const char
 /* Exactly one of the kinds of data; returns which. */
 static const char *kind_of(struct checker *c, const struct json *part, const char *where) {
     static const char kinds[] = "text functionCall functionResponse inlineData fileData "
-                                "executableCode codeExecutionResult toolCall toolResponse";
+                                "executableCode codeExecutionResult toolCall toolResponse "
+                                "hologram"; /* of a later version of the service */
     const char *kind = NULL;
 
     members(c, part, where,
             "text functionCall functionResponse inlineData fileData executableCode "
             "codeExecutionResult toolCall toolResponse thought thoughtSignature videoMetadata "
-            "mediaResolution");
+            "mediaResolution hologram");
     for (const struct json *m = part->first; m; m = m->next) {
         if (!one_of(m->key, kinds))
             continue;

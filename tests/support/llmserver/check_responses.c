@@ -215,6 +215,8 @@ static void item(struct checker *c, const struct json *v, size_t i, bool stored)
         call_output(c, v, where);
     else if (strcmp(type, "reasoning") == 0)
         reasoning(c, v, where, stored);
+    else if (strcmp(type, "hologram") == 0)
+        ; /* of a later version of the service */
     else if (strcmp(type, "web_search_call") == 0)
         item_id(c, v, where, "ws_", true);
     else

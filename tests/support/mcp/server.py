@@ -48,6 +48,8 @@ def tools():
     ]
     if "ask" in mode:
         listed.append({"name": "order", "description": "Orders something, after it has asked for the details.", "inputSchema": {"type": "object"}})
+    if mode == "closed":
+        listed.append({"name": "closed", "description": "Takes a text and nothing else.", "inputSchema": {**schema, "additionalProperties": False}})
     if "roots" in mode:
         listed.append({"name": "where", "description": "Names the roots of the client.", "inputSchema": {"type": "object"}})
     if mode.endswith("change"):

@@ -193,8 +193,17 @@ static void test_limits(void **state) {
                      CHELA_ELIMIT);
     assert_int_equal(ch_fold_text(f, CH_LIMIT_CALLS_READ + 1, ch_sv(big, CH_LIMIT_REPLY + 1)),
                      CHELA_ELIMIT);
-    assert_int_equal(ch_fold_call(f, 0, ch_sv(big, CH_LIMIT_CALL_ID + 1), NOTHING, NOTHING),
-                     CHELA_ELIMIT);
+    ch_fold_free(f);
+
+    /* An id that is too long is replaced by a shorter one. */
+    f = ch_fold_new(NULL, NULL);
+    memset(big, 'x', CH_LIMIT_CALL_ID + 1);
+    assert_int_equal(ch_fold_call(f, 0, ch_sv(big, CH_LIMIT_CALL_ID + 1), CH_SV("f"), CH_SV("{}")),
+                     0);
+    struct ch_msg *call = ch_fold_message(f, &(struct ch_msg_author){.api = "x"}, 0);
+    assert_in_range(call->blocks[0].id.n, 17, 64);
+    assert_int_equal(call->blocks[0].flags & CH_F_INVALID, 0);
+    ch_msg_free(call);
     ch_fold_free(f);
 
     f = ch_fold_new(NULL, NULL);

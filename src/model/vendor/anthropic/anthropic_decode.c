@@ -27,6 +27,7 @@
 enum delta { D_TEXT, D_JSON, D_THINKING, D_SIGNATURE, D_OTHER };
 
 struct state {
+    struct ch_sv id; /* of the message, in the arena; empty: none yet */
     int64_t input, cache_write, cache_read, output, thinking;
     int64_t cache_write_5m, cache_write_1h;
 
@@ -394,7 +395,7 @@ static void anthropic_decode_set_model(struct ch_decoder *d, struct ch_sv model)
 
 /* Common members of message_start, message_delta and a whole reply. */
 struct envelope {
-    struct ch_sv type, model, stop;
+    struct ch_sv type, id, model, stop;
     struct ch_sv refusal;        /* explanation for people */
     struct ch_sv content, usage; /* JSON */
 };
@@ -406,6 +407,7 @@ static bool anthropic_decode_read_envelope(struct ch_decoder *d, struct ch_sv js
     };
     static const struct ch_member members[] = {
         CH_MEMBER(struct envelope, type, "type", CH_MEMBER_STR),
+        CH_MEMBER(struct envelope, id, "id", CH_MEMBER_STR),
         CH_MEMBER(struct envelope, model, "model", CH_MEMBER_STR),
         CH_MEMBER(struct envelope, stop, "stop_reason", CH_MEMBER_STR),
         CH_MEMBERS_IN("stop_details", details),
@@ -437,6 +439,20 @@ static int anthropic_decode_block_event(struct ch_decoder *d, struct ch_sv data,
                                                    : CHELA_OK;
 }
 
+/* A proxy that changes the server in the middle of a stream mixes two messages. False: it did;
+ * some servers repeat the start of the same message. */
+static bool is_same_message(struct ch_decoder *d, struct ch_sv id) {
+    struct state *s = anthropic_decode_state_of(d);
+    if (s->id.n && id.n && !ch_sv_eq(s->id, id)) {
+        ch_decoder_fail_as(d, CH_ERR_NETWORK, true,
+                           CH_SV("a second message began within the stream of the first"));
+        return false;
+    }
+    if (!s->id.n)
+        s->id = ch_arena_sv(&d->arena, id);
+    return true;
+}
+
 static int message_event(struct ch_decoder *d, const struct event *e, struct chela_error *err) {
     struct envelope env;
     if (ch_sv_is(e->type, "message_stop")) {
@@ -446,6 +462,8 @@ static int message_event(struct ch_decoder *d, const struct event *e, struct che
     bool start = ch_sv_is(e->type, "message_start");
     if (!anthropic_decode_read_envelope(d, start ? e->message : e->delta, &env))
         return ch_decode_malformed(err);
+    if (start && !is_same_message(d, env.id))
+        return CHELA_OK;
     use_envelope(d, &env);
     anthropic_decode_read_usage(d, e->usage);
     return CHELA_OK;
