@@ -89,6 +89,7 @@ static int64_t telegram_at_random(int64_t below) {
 static void set_trouble(struct ch_telegram *t, const char *what) {
     ch_free(t->trouble);
     t->trouble = what ? ch_strdup(what) : NULL;
+    t->host.trouble(what, t->host.user);
 }
 
 static void telegram_try_later(struct ch_telegram *t, const char *what, int64_t wait_ms) {
@@ -251,10 +252,6 @@ static int telegram_is_owner(void *c, const char *sender) {
     return ch_rules_is_owner(&ch_telegram_of(c)->rules, sender);
 }
 
-static const char *telegram_trouble(void *c) {
-    return ch_telegram_of(c)->trouble;
-}
-
 /* --- open and close */
 
 static void telegram_close(void *c) {
@@ -321,6 +318,44 @@ static int telegram_open(const struct chela_channel_host *host, const struct che
     return 0;
 }
 
+/* --- doctor */
+
+static void telegram_on_checked(const struct chela_channel_response *r, void *tag) {
+    const struct chela_channel_survey *told = tag;
+    CH_ARENA_AUTO a = {0};
+    const struct ch_json *v = NULL;
+    if (ch_json_parse(&a, ch_sv_of(r->body), CH_JSON_REPLACE, &v, NULL, NULL) < 0)
+        v = NULL;
+    struct ch_sv name = ch_json_get_str(ch_json_get(v, "result"), "username");
+    struct ch_sv why = ch_json_get_str(v, "description");
+    if (r->why || !v)
+        told->tell("warn",
+                   ch_arena_printf(&a, "the service cannot be asked: %s",
+                                   r->why ? r->why : "the answer is not JSON"),
+                   NULL, told->user);
+    else if (!ch_json_bool(ch_json_get(v, "ok"), false))
+        told->tell("fail",
+                   ch_arena_printf(&a, "the bot token is refused: %.*s", CH_SV_FMT(why)),
+                   "compare the token with the one of @BotFather", told->user);
+    else
+        told->tell("ok", ch_arena_printf(&a, "the service knows the bot: @%.*s", CH_SV_FMT(name)),
+                   NULL, told->user);
+}
+
+static void telegram_survey(chela_runtime *rt, const struct chela_channel_opts *o,
+                            const struct chela_channel_survey *told) {
+    struct chela_error err = {0};
+    CH_BUF_AUTO url = {0};
+    (void)rt;
+    if (telegram_check(o, &err) < 0) {
+        told->tell("fail", err.message, NULL, told->user);
+        return;
+    }
+    ch_buf_addf(&url, "%s/bot%s/getMe", o->domain ? o->domain : DOMAIN, o->secret);
+    told->http(&(struct chela_channel_request){.method = "GET", .url = ch_buf_str(&url)},
+               telegram_on_checked, (void *)(uintptr_t)told, told->user);
+}
+
 static const struct chela_channel_option telegram_options[] = {
     {.name = "token",
      .kind = CHELA_CHANNEL_SECRET,
@@ -354,5 +389,5 @@ const struct chela_channel_ops ch_telegram_channel = {
     .most_question = CH_TELEGRAM_QUESTION,
     .decided = ch_telegram_decided,
     .working = ch_telegram_working,
-    .trouble = telegram_trouble,
+    .survey = telegram_survey,
 };

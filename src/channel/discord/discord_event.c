@@ -243,13 +243,28 @@ static bool message_is_taken(const struct ch_discord *d, const struct ch_json *v
     const struct ch_json *author = ch_json_get(v, "author");
     int64_t type = ch_json_int(ch_json_get(v, "type"), 0);
     return (type == 0 || type == 19) && !ch_json_bool(ch_json_get(author, "bot"), false) &&
-           !ch_json_get_str(v, "webhook_id").p && !ch_sv_is(ch_json_get_str(author, "id"), d->me) &&
+           !ch_json_get_str(v, "webhook_id").p &&
            (d->all || !ch_json_get_str(v, "guild_id").p || message_mentions(d, v));
+}
+
+/* Only a test waits for it. */
+static void message_is_own(struct ch_discord *d, const struct ch_json *v, const char *channel,
+                           struct ch_arena *a) {
+    struct chela_channel_message m = {.id = ch_discord_id(v, "id", a),
+                                      .chat = channel,
+                                      .sender = d->me,
+                                      .program = 1,
+                                      .text = ch_kit_word(v, "content", a)};
+    d->host->message(&m, NULL, NULL, d->host->user);
 }
 
 void ch_discord_take_message(struct ch_discord *d, const struct ch_json *v, int64_t seq) {
     CH_ARENA_AUTO a = {0};
     const char *channel = ch_discord_id(v, "channel_id", &a);
+    if (channel && ch_sv_is(ch_json_get_str(ch_json_get(v, "author"), "id"), d->me)) {
+        message_is_own(d, v, channel, &a);
+        return;
+    }
     if (!channel || !ch_discord_id(v, "id", &a) ||
         !ch_discord_id(ch_json_get(v, "author"), "id", &a) || !message_is_taken(d, v))
         return;
