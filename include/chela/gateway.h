@@ -204,6 +204,16 @@ CHELA_API char *chela_gateway_survey(chela_runtime *rt, const char *url, const c
 CHELA_API char *chela_channel_survey(chela_runtime *rt, const struct chela_channel_opts *opts,
                                      struct chela_error *err);
 
+/* Describe a channel, for programs that help to set it up: a JSON object {"name","title","docs",
+ * "setup","options":[{"name","kind","enables","needed","mode","words","default","help"}]}. kind:
+ * "text", "secret", "choice", "bool" or "url". needed: the channel does not work without the
+ * option, if the option `mode` is absent or has this value. setup: the steps in the console of the
+ * service. name NULL: a JSON array of the names of the channels that are installed.
+ * Ownership: the caller frees the result with chela_free.
+ * Errors: CHELA_ENOENT: there is no such channel. CHELA_EMODULE: its module cannot be loaded. */
+CHELA_API char *chela_channel_describe(chela_runtime *rt, const char *name,
+                                       struct chela_error *err);
+
 /* Test a channel: connect and, unless `to` is NULL, send a message to the chat `to`. If the
  * service delivers a bot's own messages, wait for the message. A gateway at url that accepts the
  * token does both over its own connection. Without a gateway (url NULL, or nothing answers) the

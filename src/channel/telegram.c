@@ -373,6 +373,9 @@ const struct chela_channel_ops ch_telegram_channel = {
     .name = "telegram",
     .title = "Telegram",
     .docs = "telegram.md",
+    .setup =
+        "Write /newbot to @BotFather; it answers with the token.\n"
+        "For groups: /setprivacy, if the bot should see messages that do not mention it.",
     .options = telegram_options,
     .open = telegram_open,
     .close = telegram_close,

@@ -432,6 +432,10 @@ static const struct chela_channel_ops dingtalk_ops = {
     .name = "dingtalk",
     .title = "DingTalk",
     .docs = "dingtalk.md",
+    .setup =
+        "Create an internal app at https://open-dev.dingtalk.com. Add the capability Robot, in Stream mode.\n"
+        "Permissions: qyapi_robot_sendmsg; for cards also Card.Instance.Write and Card.Streaming.Write.\n"
+        "Credentials: copy the Client ID and the Client Secret. Publish a version of the app.",
     .options = dingtalk_options,
     .features = CHELA_CHANNEL_MENTIONS_ONLY | CHELA_CHANNEL_BUTTONS,
     .most_text = 3800,

@@ -514,6 +514,13 @@ static const struct chela_channel_ops slack_ops = {
     .name = "slack",
     .title = "Slack",
     .docs = "slack.md",
+    .setup =
+        "Create an app at https://api.slack.com/apps, From scratch.\n"
+        "OAuth & Permissions, Bot Token Scopes: chat:write, app_mentions:read, im:history, channels:history, groups:history,\n"
+        "  mpim:history, users:read, reactions:write, files:read, files:write. Install the app; copy the Bot User OAuth Token.\n"
+        "Socket Mode: enable it. Basic Information, App-Level Tokens: create one with connections:write.\n"
+        "Event Subscriptions: message.im, message.channels, message.groups, message.mpim. Interactivity: enable it.\n"
+        "App Home, Messages Tab: allow users to send messages.",
     .options = slack_options,
     .features = CHELA_CHANNEL_BUTTONS | CHELA_CHANNEL_ECHO,
     .most_text = 3500,
