@@ -439,12 +439,14 @@ const struct chela_channel_ops ch_feishu_channel = {
     .name = "feishu",
     .title = "Feishu / Lark",
     .docs = "feishu.md",
-    .setup =
-        "Create an app at https://open.feishu.cn/app (Lark: https://open.larksuite.com/app). Add the bot ability.\n"
-        "Permissions: im:message.p2p_msg:readonly, im:message.group_at_msg:readonly, im:message:send_as_bot, im:resource,\n"
-        "  im:message.reactions:write_only.\n"
-        "Events and callbacks: choose the long connection, subscribe to im.message.receive_v1. Publish a version.\n"
-        "Credentials: copy the App ID and the App Secret.",
+    .setup = "Create an app at https://open.feishu.cn/app (Lark: https://open.larksuite.com/app). "
+             "Add the bot ability.\n"
+             "Permissions: im:message.p2p_msg:readonly, im:message.group_at_msg:readonly, "
+             "im:message:send_as_bot, im:resource,\n"
+             "  im:message.reactions:write_only.\n"
+             "Events and callbacks: choose the long connection, subscribe to "
+             "im.message.receive_v1. Publish a version.\n"
+             "Credentials: copy the App ID and the App Secret.",
     .options = feishu_options,
     .open = feishu_open,
     .close = feishu_close,

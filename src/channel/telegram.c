@@ -310,7 +310,8 @@ static int telegram_open(const struct chela_channel_host *host, const struct che
     t->files = ch_buf_take(&files);
     t->rest_ms = REST_MS;
     t->most = UPDATES;
-    struct ch_list *lists[] = {&t->fetchings, &t->sendings, &t->typings, &t->acts, &t->presses};
+    struct ch_list *lists[] = {&t->fetchings, &t->sendings, &t->typings,
+                               &t->acts,      &t->presses,  &t->begun};
     for (size_t i = 0; i < CH_LEN(lists); i++)
         ch_list_init(lists[i]);
     ask_now(t);
@@ -334,8 +335,7 @@ static void telegram_on_checked(const struct chela_channel_response *r, void *ta
                                    r->why ? r->why : "the answer is not JSON"),
                    NULL, told->user);
     else if (!ch_json_bool(ch_json_get(v, "ok"), false))
-        told->tell("fail",
-                   ch_arena_printf(&a, "the bot token is refused: %.*s", CH_SV_FMT(why)),
+        told->tell("fail", ch_arena_printf(&a, "the bot token is refused: %.*s", CH_SV_FMT(why)),
                    "compare the token with the one of @BotFather", told->user);
     else
         told->tell("ok", ch_arena_printf(&a, "the service knows the bot: @%.*s", CH_SV_FMT(name)),
@@ -373,9 +373,8 @@ const struct chela_channel_ops ch_telegram_channel = {
     .name = "telegram",
     .title = "Telegram",
     .docs = "telegram.md",
-    .setup =
-        "Write /newbot to @BotFather; it answers with the token.\n"
-        "For groups: /setprivacy, if the bot should see messages that do not mention it.",
+    .setup = "Write /newbot to @BotFather; it answers with the token.\n"
+             "For groups: /setprivacy, if the bot should see messages that do not mention it.",
     .options = telegram_options,
     .open = telegram_open,
     .close = telegram_close,
@@ -392,5 +391,7 @@ const struct chela_channel_ops ch_telegram_channel = {
     .most_question = CH_TELEGRAM_QUESTION,
     .decided = ch_telegram_decided,
     .working = ch_telegram_working,
+    .remind = ch_telegram_remind,
+    .reminded = ch_telegram_reminded,
     .survey = telegram_survey,
 };

@@ -16,17 +16,16 @@ mkdir "$tmp/feishu/scopes"
 jq -cn '$ARGS.positional | map({scope_name: ., grant_status: 1})' --args im:message:send_as_bot im:message.p2p_msg:readonly \
     im:message.group_at_msg:readonly >"$tmp/feishu/scopes/all"
 printf 'rules:\n  - { say: "heard: {{user}}" }\n' >"$space/rules.yaml"
-configure() { # MORE
+configure() {
     echo 'store: sqlite:./chela.db'
     echo 'agents: { list: [{ id: coder, model: scripted/rules.yaml }] }'
     echo 'gateway: { listen: "127.0.0.1:1" }'
     echo 'channels:'
-    for name in $channel_names; do channel_yaml "$name" "${1-}"; done
+    for name in $channel_names; do channel_yaml "$name"; done
 }
 configure >"$space/chela.yaml"
 try() { (cd "$space" && with_env CHELA_TOKEN="${try_token-$token}" "$program" channels "$@" --config chela.yaml >"$out" 2>"$err"); status=$?; }
 declare -A chat=([slack]=C1 [discord]=200 [dingtalk]=ann1 [wecom]=ann1 [telegram]=7 [feishu]=oc_1)
-declare -A id=([slack]='1700000001.000100' [discord]='[0-9]+' [dingtalk]='.+' [wecom]='.*' [telegram]='[0-9]+' [feishu]='om_.*')
 line() { grep -qE "^$1 +channel +$2 +$3" "$out"; }
 
 # --- nobody runs

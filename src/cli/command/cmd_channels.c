@@ -168,8 +168,9 @@ static int channels_list(struct channels *s) {
 /* The results are in a store that ends with the command. */
 static int test_open_store(struct channels *s) {
     int rc = chela_store_open("memory:", NULL, &s->setup.store, &s->err);
-    return rc < 0 ? rc
-                  : chela_runtime_store(s->setup.rt, s->setup.store, CHELA_DURABILITY_TURN, &s->err);
+    return rc < 0
+               ? rc
+               : chela_runtime_store(s->setup.rt, s->setup.store, CHELA_DURABILITY_TURN, &s->err);
 }
 
 static void test_add(struct ch_findings *f, const char *name, char *json,
@@ -281,14 +282,15 @@ const struct ch_cmd ch_cmd_channels_test = {
     .name = "channels test",
     .args = "NAME",
     .summary = "test a channel with a message",
-    .about = "Asks the service whether it accepts the secrets of the channel, then sends a message "
-             "to a chat. Slack and Discord deliver a bot's own messages: there the command waits "
-             "until the message has come back as an event, at most 10 seconds. Each line says what "
-             "was tested, and what was not.\n\n"
-             "A running gateway sends the message over its own connection. If no gateway answers at "
-             "the address, the command connects to the service itself. Do not do that while a "
-             "gateway elsewhere serves the same bot: WeCom and Telegram allow one connection.\n\n"
-             "The exit status is 1 if a check failed, 0 otherwise.",
+    .about =
+        "Asks the service whether it accepts the secrets of the channel, then sends a message "
+        "to a chat. Slack and Discord deliver a bot's own messages: there the command waits "
+        "until the message has come back as an event, at most 10 seconds. Each line says what "
+        "was tested, and what was not.\n\n"
+        "A running gateway sends the message over its own connection. If no gateway answers at "
+        "the address, the command connects to the service itself. Do not do that while a "
+        "gateway elsewhere serves the same bot: WeCom and Telegram allow one connection.\n\n"
+        "The exit status is 1 if a check failed, 0 otherwise.",
     .opts = test_opts,
     .run = channels_run_test,
 };

@@ -24,8 +24,8 @@ struct channel_setup {
     const struct ch_env *env;
     struct ch_asker *asker;
     const char *name;
-    char *json; /* chela_free: the description of the channel */
-    char *chosen;     /* owned: the mode */
+    char *json;   /* chela_free: the description of the channel */
+    char *chosen; /* owned: the mode */
     FILE *out;
     unsigned open; /* values that are left to the user */
     struct chela_error *err;
@@ -72,7 +72,8 @@ static char *setup_variable(const char *channel, const char *option) {
 /* Outside every workspace: tools of an agent do not read it. NULL: HOME is not set. */
 static char *setup_secret_path(const struct channel_setup *s, const char *option) {
     const struct ch_env *e = s->env;
-    char *path = e->config_home ? ch_format("%s/chela/secrets/%s-%s", e->config_home, s->name, option)
+    char *path = e->config_home
+                     ? ch_format("%s/chela/secrets/%s-%s", e->config_home, s->name, option)
                  : e->home ? ch_format("%s/.config/chela/secrets/%s-%s", e->home, s->name, option)
                            : NULL;
     if (path)
@@ -182,9 +183,10 @@ static int setup_options(struct channel_setup *s) {
 }
 
 static int setup_people(struct channel_setup *s) {
-    const char *id = s->asker ? ch_asker_line(s->asker, "Your own id in the service, which makes you "
-                                                        "the owner, or nothing: ")
-                              : "";
+    const char *id = s->asker
+                         ? ch_asker_line(s->asker, "Your own id in the service, which makes you "
+                                                   "the owner, or nothing: ")
+                         : "";
     if (!id)
         return ch_problem(s->err, CHELA_ECANCELED, "nothing was written");
     if (!*id) {
@@ -237,15 +239,18 @@ char *ch_init_channel(chela_runtime *rt, const struct ch_env *env, struct ch_ask
         return NULL;
     ch_draft_init(&d);
     s.out = d.f;
-    fprintf(d.f, "\n# `chela serve` talks to people there. `chela channels test %s --to CHAT` tries it.\n"
-                 "channels:\n  %s:\n",
-            name, name);
+    fprintf(
+        d.f,
+        "\n# `chela serve` talks to people there. `chela channels test %s --to CHAT` tries it.\n"
+        "channels:\n  %s:\n",
+        name, name);
     setup_show_steps(&s, console);
     int rc = setup_options(&s);
     if (rc == 0)
         rc = setup_people(&s);
     if (rc == 0 && s.open)
-        ch_console_note(console, "%u value%s of channels.%s %s left to you: see the comments in the file",
+        ch_console_note(console,
+                        "%u value%s of channels.%s %s left to you: see the comments in the file",
                         s.open, s.open == 1 ? "" : "s", name, s.open == 1 ? "is" : "are");
     ch_draft_finish(&d);
     chela_free(s.json);

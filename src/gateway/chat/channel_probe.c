@@ -154,10 +154,10 @@ static void probe_write_sending(const struct ch_channel_probe *p, struct ch_jw *
         ch_buf_addf(&out, "the message is not sent yet: %s",
                     note ? note : "there is no answer from the service");
     ch_channel_finding(w, p->name, sent ? "ok" : "fail", ch_buf_str(&out),
-                       sent                                      ? NULL
+                       sent                               ? NULL
                        : p->what == CHELA_RECEIPT_REFUSED ? "is the chat right (--to), and may "
-                                                                   "the bot write there?"
-                                                                 : "the gateway repeats the message");
+                                                            "the bot write there?"
+                                                          : "the gateway repeats the message");
 }
 
 void ch_channel_probe_write(const struct ch_channel_probe *p, struct ch_jw *w) {
@@ -168,8 +168,7 @@ void ch_channel_probe_write(const struct ch_channel_probe *p, struct ch_jw *w) {
                     (long long)p->heard_ms);
         ch_channel_finding(w, p->name, "ok", ch_buf_str(&out), NULL);
     } else if (!p->echoes) {
-        ch_buf_addf(&out,
-                    "not tested: incoming messages; %s does not deliver a bot's own messages",
+        ch_buf_addf(&out, "not tested: incoming messages; %s does not deliver a bot's own messages",
                     p->title);
         ch_channel_finding(w, p->name, "warn", ch_buf_str(&out),
                            "write to the bot, then look at 'chela channels list'");

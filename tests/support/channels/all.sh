@@ -39,7 +39,7 @@ start_service() { # NAME
 }
 start_services() {
     local name
-    # shellcheck disable=SC2086
+    # shellcheck disable=SC2048,SC2086
     for name in ${*:-$channel_names}; do start_service "$name"; done
 }
 stop_services() {
