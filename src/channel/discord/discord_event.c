@@ -261,12 +261,14 @@ static void message_is_own(struct ch_discord *d, const struct ch_json *v, const 
 void ch_discord_take_message(struct ch_discord *d, const struct ch_json *v, int64_t seq) {
     CH_ARENA_AUTO a = {0};
     const char *channel = ch_discord_id(v, "channel_id", &a);
-    if (channel && ch_sv_is(ch_json_get_str(ch_json_get(v, "author"), "id"), d->me)) {
+    const char *author = ch_discord_id(ch_json_get(v, "author"), "id", &a);
+    if (!channel || !author || !ch_discord_id(v, "id", &a))
+        return;
+    if (strcmp(author, d->me) == 0) {
         message_is_own(d, v, channel, &a);
         return;
     }
-    if (!channel || !ch_discord_id(v, "id", &a) ||
-        !ch_discord_id(ch_json_get(v, "author"), "id", &a) || !message_is_taken(d, v))
+    if (!message_is_taken(d, v))
         return;
     struct event *e = event_new(d, v, channel, seq);
     if (e)
