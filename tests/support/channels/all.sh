@@ -5,7 +5,7 @@
 #     channel_yaml NAME [MORE]      a row of `channels` in chela.yaml
 #     tell NAME N TEXT [CHAT]       message N of a person in a direct chat; CHAT: a number, 1 unless told
 #     said NAME                     texts that people see, one a line, in the order of the service
-#     connections NAME              number of connections, or of polls, so far
+#     connections NAME              number of connections so far; telegram: of gateways
 # shellcheck disable=SC2034,SC2154
 channel_names='slack discord dingtalk wecom telegram feishu'
 service_pids=''
@@ -106,7 +106,7 @@ connections() {
     discord) grep -c '^GET /gateway/bot' "$tmp/discord/calls" ;;
     dingtalk) grep -c '^connect ' "$tmp/dingtalk/calls" ;;
     wecom) grep -c '^connect ' "$tmp/wecom/posts" ;;
-    telegram) grep -c '^getUpdates ' "$tmp/telegram/calls" ;;
+    telegram) grep -c '^getMe' "$tmp/telegram/calls" ;;
     feishu) grep -c '/callback/ws/endpoint' "$tmp/feishu/calls" ;;
     esac
 }
