@@ -5,6 +5,7 @@
  * overwritten only on request. */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -241,7 +242,9 @@ static int init_set_up(struct init *in) {
     if (access(in->path, F_OK) == 0 && !in->flags.force)
         return ch_problem(&in->err, CHELA_EEXIST, "%s is there already (--force writes over it)",
                           in->path);
-    int rc = chela_runtime_new(NULL, &in->rt, &in->err);
+    struct chela_runtime_opts rt_opts =
+        CHELA_RUNTIME_OPTS(.module_path = getenv("CHELA_MODULE_PATH"));
+    int rc = chela_runtime_new(&rt_opts, &in->rt, &in->err);
     if (rc == 0)
         rc = init_choose_model(in);
     if (rc == 0)
