@@ -51,6 +51,10 @@ for name in $channel_names; do
     echo "$name, connected and idle: $((least - none)) kB"
 done
 
+# shellcheck disable=SC2086
+idle $channel_names
+echo "all six: $((least - none)) kB, $(((least - none) / 6)) kB each"
+
 for name in slack discord; do
     start "$name"
     sleep 2
