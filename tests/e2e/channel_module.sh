@@ -87,6 +87,7 @@ for i in {1..10}; do
     kill -9 "$gateway_pid"
     wait "$gateway_pid" 2>/dev/null
     serve
+    says "number $i" # messages that wait together would be answered together
 done
 check "killed ten times, all are answered" wait_for $((parts + 10))
 check "SIGTERM ends it" stop_serving
