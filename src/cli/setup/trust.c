@@ -1,7 +1,7 @@
 /* trust.c -- see trust.h. */
-#include <stdlib.h>
 #include "cli/setup/trust.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
