@@ -429,6 +429,8 @@ static bool is_plain_key(struct ch_sv section, struct ch_sv key) {
 
 /* "[core]" or "[remote \"x\"]": the section, with a dot if it has a name; p NULL: neither. */
 static struct ch_sv read_section(struct ch_sv line, char out[32]) {
+    if (line.n < 2)
+        return ch_sv(NULL, 0);
     struct ch_sv inner = ch_sv(line.p + 1, line.n - 2);
     struct ch_sv word = ch_sv_split(&inner, ' ');
     bool named = inner.p != NULL;

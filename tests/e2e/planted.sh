@@ -52,7 +52,7 @@ for config in '[core]\tfsmonitor=s/e]' '[core]#]\n\tfsmonitor=s/e' '[core]\n\tfs
     '[remote "x"]\n\turl = ext::s/e' '[diff "x"]\n\ttextconv = s/e' '[filter "x"]\n\tclean = s/e' '[core]\n\tpager = s/e' \
     '[core]\n\tsshCommand = s/e' '[core]\n\thooksPath = s' '[core]\n\tworktree = /' '[gpg]\n\tprogram = s/e' '[credential]\n\thelper = !s/e' \
     '[merge "x"]\n\tdriver = s/e' '[submodule "x"]\n\tupdate = !s/e' '[core]\n\teditor = s/e' '[sequence]\n\teditor = s/e' \
-    '[protocol "ext"]\n\tallow = always' '[uploadpack]\n\tpackObjectsHook = s/e' '[interactive]\n\tdiffFilter = s/e'; do
+    '[' '[\t' '[core' '["' '[remote "' '[protocol "ext"]\n\tallow = always' '[uploadpack]\n\tpackObjectsHook = s/e' '[interactive]\n\tdiffFilter = s/e'; do
     plants "config ${config:0:40}" "git init -q made; $evil; printf '$config\n' >>made/.git/config; printf '[core]\n\tfsmonitor=s/e\n' >made/x"
     runs_nothing "config ${config:0:40}" made
 done
