@@ -204,6 +204,29 @@ CHELA_API char *chela_gateway_survey(chela_runtime *rt, const char *url, const c
 CHELA_API char *chela_channel_survey(chela_runtime *rt, const struct chela_channel_opts *opts,
                                      struct chela_error *err);
 
+/* Describe a channel, for programs that help to set it up: a JSON object {"name","title","docs",
+ * "setup","options":[{"name","kind","enables","needed","mode","words","default","help"}]}. kind:
+ * "text", "secret", "choice", "bool" or "url". needed: the channel does not work without the
+ * option, if the option `mode` is absent or has this value. setup: the steps in the console of the
+ * service. name NULL: a JSON array of the names of the channels that are installed.
+ * Ownership: the caller frees the result with chela_free.
+ * Errors: CHELA_ENOENT: there is no such channel. CHELA_EMODULE: its module cannot be loaded. */
+CHELA_API char *chela_channel_describe(chela_runtime *rt, const char *name,
+                                       struct chela_error *err);
+
+/* Test a channel: connect and, unless `to` is NULL, send a message to the chat `to`. If the
+ * service delivers a bot's own messages, wait for the message. A gateway at url that accepts the
+ * token does both over its own connection. Without a gateway (url NULL, or nothing answers) the
+ * function connects to the service itself; messages that arrive meanwhile are not acknowledged.
+ * The result is a JSON array of findings in the form of chela_runtime_survey; failures are
+ * findings. Waits up to half a minute. The runtime needs a store; "memory:" is enough.
+ * Ownership: the caller frees the result with chela_free.
+ * Errors: CHELA_EINVAL: opts is NULL, or its size is wrong. CHELA_ENOENT: there is no such
+ * channel. CHELA_EMODULE: its module cannot be loaded. */
+CHELA_API char *chela_channel_test(chela_runtime *rt, const struct chela_channel_opts *opts,
+                                   const char *to, const char *url, const char *token,
+                                   struct chela_error *err);
+
 /* --- runs in the background, and following them */
 
 /* Send a message to a session as a gateway without a server, and wait until the session is

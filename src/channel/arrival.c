@@ -237,6 +237,8 @@ int ch_arrival_message(const struct chela_channel_message *m, chela_accepted_fn 
     int rc = data.n > CH_LIMIT_CALLBACK ? ch_fail(&err, CHELA_ELIMIT, "the message is too large")
                                         : ch_arrival_recall(c, ch_buf_sv(&data), &arena, &in, &err);
     c->host.seen(c);
+    if (c->echo && m->program && m->text && strstr(m->text, c->echo->mark))
+        c->echo->heard(c->echo);
     if (rc == 0 && ch_arrival_judge(c, &in) != CHELA_CHANNEL_IGNORE) {
         c->gateway.arrived(&in, &arena, done, tag, c->gateway.user);
         return 1;

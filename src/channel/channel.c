@@ -11,6 +11,8 @@ static void channel_free(struct ch_channel *c) {
     ch_posting_release(c);
     ch_channel_host_release(c);
     ch_rules_release(&c->rules);
+    if (c->echo)
+        c->echo->channel = NULL;
     ch_free(c->account);
     ch_free(c->trouble);
     ch_free(c->last_error);

@@ -40,6 +40,13 @@ struct ch_channel_gateway {
     bool listens;
 };
 
+/* Waits for a message of the bot itself, which some services deliver like any other. */
+struct ch_echo {
+    struct ch_channel *channel; /* NULL: closed meanwhile */
+    const char *mark;           /* a part of the text */
+    void (*heard)(struct ch_echo *e);
+};
+
 struct ch_channel {
     const struct chela_channel_ops *ops;
     void *self; /* of the service */
@@ -57,6 +64,7 @@ struct ch_channel {
     char *trouble;     /* owned: reported by the service; NULL: none */
     char *last_error;  /* owned: the last of them, kept */
     int64_t last_seen; /* ms since 1970: of the last event of the service; 0: none */
+    struct ch_echo *echo; /* NULL: none */
 };
 
 /* Opens a channel of a service. The options are borrowed until it returns. */

@@ -237,6 +237,7 @@ static void on_bot(const struct ch_feishu_answer *a, void *user) {
     if (a->code != 0 || !id.n) {
         ch_buf_clear(&f->trouble);
         ch_buf_add_str(&f->trouble, a->why ? a->why : "no open_id came");
+        f->host.trouble(ch_buf_str(&f->trouble), f->host.user);
         ch_log(CH_LOG_WARN, "feishu", "who we are is not known yet: %s", ch_buf_str(&f->trouble));
         ask_again(f);
         return;
@@ -386,7 +387,7 @@ static int feishu_open(const struct chela_channel_host *host, const struct chela
     f->out = ch_feishu_out_new(host, f->api, f->stream);
     f->fetch = ch_feishu_fetch_new(host->rt, f->api);
     if (feishu_is_line(o))
-        f->line = ch_feishu_line_new(host->rt, f->api, o->account, o->secret, feishu_on_event, f);
+        f->line = ch_feishu_line_new(host, f->api, o->account, o->secret, feishu_on_event, f);
     f->ask_ms = ASK_AGAIN_MS;
     ch_timer_start(host->rt->loop, &f->ask, 0, feishu_on_ask);
     *out = f;
@@ -438,6 +439,14 @@ const struct chela_channel_ops ch_feishu_channel = {
     .name = "feishu",
     .title = "Feishu / Lark",
     .docs = "feishu.md",
+    .setup = "Create an app at https://open.feishu.cn/app (Lark: https://open.larksuite.com/app). "
+             "Add the bot ability.\n"
+             "Permissions: im:message.p2p_msg:readonly, im:message.group_at_msg:readonly, "
+             "im:message:send_as_bot, im:resource,\n"
+             "  im:message.reactions:write_only.\n"
+             "Events and callbacks: choose the long connection, subscribe to "
+             "im.message.receive_v1. Publish a version.\n"
+             "Credentials: copy the App ID and the App Secret.",
     .options = feishu_options,
     .open = feishu_open,
     .close = feishu_close,

@@ -30,6 +30,7 @@
 #define REST_LONGEST_MS 60000
 
 struct ch_feishu_line {
+    const struct chela_channel_host *host; /* borrowed */
     chela_runtime *rt;
     struct ch_feishu_api *api; /* borrowed */
     char *app_id, *secret;     /* owned */
@@ -88,6 +89,7 @@ static void feishu_line_try_later(struct ch_feishu_line *l, const char *why) {
            (long long)ms, why);
     ch_buf_clear(&l->trouble);
     ch_buf_add_str(&l->trouble, why);
+    l->host->trouble(why, l->host->user);
     feishu_line_hang_up(l);
     l->rest_ms = CH_MIN(2 * l->rest_ms, REST_LONGEST_MS);
     ch_timer_start(l->rt->loop, &l->rest, ms, feishu_line_on_rested);
@@ -220,6 +222,7 @@ static void feishu_line_on_open(struct ch_ws *ws, void *user) {
     (void)ws;
     l->is_open = true;
     ch_buf_clear(&l->trouble);
+    l->host->seen(l->host->user);
     ch_log(CH_LOG_INFO, "feishu", "the long connection is open");
     ch_timer_start(l->rt->loop, &l->ping, 0, send_ping);
 }
@@ -283,11 +286,12 @@ static void feishu_line_on_rested(struct ch_timer *t) {
 
 /* --- open and close */
 
-struct ch_feishu_line *ch_feishu_line_new(chela_runtime *rt, struct ch_feishu_api *api,
-                                          const char *app_id, const char *secret,
-                                          ch_feishu_event_fn *fn, void *user) {
+struct ch_feishu_line *ch_feishu_line_new(const struct chela_channel_host *host,
+                                          struct ch_feishu_api *api, const char *app_id,
+                                          const char *secret, ch_feishu_event_fn *fn, void *user) {
     struct ch_feishu_line *l = ch_alloc(sizeof(*l));
-    l->rt = rt;
+    l->host = host;
+    l->rt = host->rt;
     l->api = api;
     l->app_id = ch_strdup(app_id);
     l->secret = ch_strdup(secret);
@@ -297,7 +301,7 @@ struct ch_feishu_line *ch_feishu_line_new(chela_runtime *rt, struct ch_feishu_ap
     l->rest_ms = REST_MS;
     ch_feishu_gather_init(&l->gather);
     ch_list_init(&l->acks);
-    ch_timer_start(rt->loop, &l->rest, 0, feishu_line_on_rested);
+    ch_timer_start(l->rt->loop, &l->rest, 0, feishu_line_on_rested);
     return l;
 }
 

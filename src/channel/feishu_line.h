@@ -4,10 +4,10 @@
 #define CH_CHANNEL_FEISHU_LINE_H
 #include "channel/feishu.h"
 
-/* Keeps a connection open from now on. api must outlive the line; texts are copied. */
-struct ch_feishu_line *ch_feishu_line_new(chela_runtime *rt, struct ch_feishu_api *api,
-                                          const char *app_id, const char *secret,
-                                          ch_feishu_event_fn *fn, void *user);
+/* Keeps a connection open from now on. host and api must outlive the line; texts are copied. */
+struct ch_feishu_line *ch_feishu_line_new(const struct chela_channel_host *host,
+                                          struct ch_feishu_api *api, const char *app_id,
+                                          const char *secret, ch_feishu_event_fn *fn, void *user);
 
 /* Disconnect permanently. Returns true when no acknowledgement is pending. */
 bool ch_feishu_line_leave(struct ch_feishu_line *l);

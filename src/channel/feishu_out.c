@@ -135,7 +135,8 @@ static void feishu_out_send_part(struct sending *s) {
     ch_feishu_add_uuid(&w, s->key, s->part);
     ch_jw_end(&w, '}');
     if (s->top)
-        ch_buf_addf(&path, "/open-apis/im/v1/messages?receive_id_type=chat_id");
+        ch_buf_addf(&path, "/open-apis/im/v1/messages?receive_id_type=%s",
+                    strncmp(s->chat, "ou_", 3) == 0 ? "open_id" : "chat_id");
     else
         ch_buf_addf(&path, "/open-apis/im/v1/messages/%s/reply", s->message);
     ch_feishu_call(s->o->api, "POST", ch_buf_str(&path), ch_buf_str(&body), feishu_out_on_sent, s);

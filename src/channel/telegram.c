@@ -89,6 +89,7 @@ static int64_t telegram_at_random(int64_t below) {
 static void set_trouble(struct ch_telegram *t, const char *what) {
     ch_free(t->trouble);
     t->trouble = what ? ch_strdup(what) : NULL;
+    t->host.trouble(what, t->host.user);
 }
 
 static void telegram_try_later(struct ch_telegram *t, const char *what, int64_t wait_ms) {
@@ -251,10 +252,6 @@ static int telegram_is_owner(void *c, const char *sender) {
     return ch_rules_is_owner(&ch_telegram_of(c)->rules, sender);
 }
 
-static const char *telegram_trouble(void *c) {
-    return ch_telegram_of(c)->trouble;
-}
-
 /* --- open and close */
 
 static void telegram_close(void *c) {
@@ -313,12 +310,50 @@ static int telegram_open(const struct chela_channel_host *host, const struct che
     t->files = ch_buf_take(&files);
     t->rest_ms = REST_MS;
     t->most = UPDATES;
-    struct ch_list *lists[] = {&t->fetchings, &t->sendings, &t->typings, &t->acts, &t->presses};
+    struct ch_list *lists[] = {&t->fetchings, &t->sendings, &t->typings,
+                               &t->acts,      &t->presses,  &t->begun};
     for (size_t i = 0; i < CH_LEN(lists); i++)
         ch_list_init(lists[i]);
     ask_now(t);
     *out = t;
     return 0;
+}
+
+/* --- doctor */
+
+static void telegram_on_checked(const struct chela_channel_response *r, void *tag) {
+    const struct chela_channel_survey *told = tag;
+    CH_ARENA_AUTO a = {0};
+    const struct ch_json *v = NULL;
+    if (ch_json_parse(&a, ch_sv_of(r->body), CH_JSON_REPLACE, &v, NULL, NULL) < 0)
+        v = NULL;
+    struct ch_sv name = ch_json_get_str(ch_json_get(v, "result"), "username");
+    struct ch_sv why = ch_json_get_str(v, "description");
+    if (r->why || !v)
+        told->tell("warn",
+                   ch_arena_printf(&a, "the service cannot be asked: %s",
+                                   r->why ? r->why : "the answer is not JSON"),
+                   NULL, told->user);
+    else if (!ch_json_bool(ch_json_get(v, "ok"), false))
+        told->tell("fail", ch_arena_printf(&a, "the bot token is refused: %.*s", CH_SV_FMT(why)),
+                   "compare the token with the one of @BotFather", told->user);
+    else
+        told->tell("ok", ch_arena_printf(&a, "the service knows the bot: @%.*s", CH_SV_FMT(name)),
+                   NULL, told->user);
+}
+
+static void telegram_survey(chela_runtime *rt, const struct chela_channel_opts *o,
+                            const struct chela_channel_survey *told) {
+    struct chela_error err = {0};
+    CH_BUF_AUTO url = {0};
+    (void)rt;
+    if (telegram_check(o, &err) < 0) {
+        told->tell("fail", err.message, NULL, told->user);
+        return;
+    }
+    ch_buf_addf(&url, "%s/bot%s/getMe", o->domain ? o->domain : DOMAIN, o->secret);
+    told->http(&(struct chela_channel_request){.method = "GET", .url = ch_buf_str(&url)},
+               telegram_on_checked, (void *)(uintptr_t)told, told->user);
 }
 
 static const struct chela_channel_option telegram_options[] = {
@@ -338,6 +373,8 @@ const struct chela_channel_ops ch_telegram_channel = {
     .name = "telegram",
     .title = "Telegram",
     .docs = "telegram.md",
+    .setup = "Write /newbot to @BotFather; it answers with the token.\n"
+             "For groups: /setprivacy, if the bot should see messages that do not mention it.",
     .options = telegram_options,
     .open = telegram_open,
     .close = telegram_close,
@@ -354,5 +391,7 @@ const struct chela_channel_ops ch_telegram_channel = {
     .most_question = CH_TELEGRAM_QUESTION,
     .decided = ch_telegram_decided,
     .working = ch_telegram_working,
-    .trouble = telegram_trouble,
+    .remind = ch_telegram_remind,
+    .reminded = ch_telegram_reminded,
+    .survey = telegram_survey,
 };

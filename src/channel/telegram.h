@@ -39,6 +39,7 @@ struct ch_telegram {
     char *trouble;    /* owned: why no messages arrive; NULL: no problem */
     /* operations in progress, each owned by its file */
     struct ch_list fetchings, sendings, typings, acts, presses;
+    struct ch_list begun; /* telegram_out.c: answers of which a part was sent */
 };
 
 static inline struct ch_telegram *ch_telegram_of(void *self) {

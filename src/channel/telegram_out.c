@@ -4,13 +4,17 @@
  *
  * The first message is a reply; all messages stay in the topic. If the service rejects the
  * formatting, the message is sent again without it: a part as plain Markdown, an image as a
- * file. The service has no idempotency keys. So once a part was sent, transient failures
- * are retried here; only if that fails does the outbox send everything again, and people
- * see some parts twice. */
+ * file. The service has no idempotency keys and does not show a bot its own messages. So the
+ * number of messages that were sent is noted, and another attempt, also after a restart, sends
+ * the rest. Only the message in progress may be seen twice: if its answer was lost, or if the
+ * process ended before the note was stored. */
 #include "channel/telegram_out.h"
+
+#include <stdio.h>
 
 #include "base/limits.h"
 #include "base/log.h"
+#include "base/sha256.h"
 #include "channel/attach.h"
 #include "channel/files.h"
 #include "channel/parts.h"
@@ -22,6 +26,15 @@
 
 #define TRIES 5 /* attempts per message, once a part was sent */
 #define LONGEST_MS 60000
+#define NOTE_SIZE 24
+
+struct begun {
+    struct ch_link link;
+    char id[NOTE_SIZE + 2]; /* of the note */
+    unsigned out;           /* messages sent */
+    bool own;               /* of this process */
+    bool listed;            /* among the notes that are being read */
+};
 
 struct sending {
     struct ch_link link;
@@ -34,6 +47,7 @@ struct sending {
     struct ch_buf part;  /* part in progress, as Markdown; empty: a file is in progress */
     bool plain;          /* without formatting */
     unsigned out, tries; /* messages sent; attempts of the next one */
+    unsigned skip;       /* messages that an earlier attempt has sent */
     struct ch_timer pause;
 };
 
@@ -53,11 +67,92 @@ static void telegram_out_free_sending(struct sending *s) {
     ch_free(s);
 }
 
+/* --- answers of which a part was sent */
+
+static void begun_id(const char *key, char out[NOTE_SIZE + 2]) {
+    unsigned char digest[CH_SHA256_SIZE];
+    char hex[2 * CH_SHA256_SIZE + 1];
+    ch_sha256_of(ch_sv_str(key), digest);
+    ch_sha256_hex(digest, hex);
+    snprintf(out, NOTE_SIZE + 2, "s%.*s", NOTE_SIZE, hex);
+}
+
+static struct begun *begun_find(const struct ch_telegram *t, const char *id) {
+    for (CH_LIST_EACH(k, &t->begun)) {
+        struct begun *b = CH_CONTAINER(k, struct begun, link);
+        if (strcmp(b->id, id) == 0)
+            return b;
+    }
+    return NULL;
+}
+
+static struct begun *begun_make(struct ch_telegram *t, const char *id) {
+    struct begun *b = begun_find(t, id);
+    if (b)
+        return b;
+    b = ch_alloc(sizeof(*b));
+    snprintf(b->id, sizeof(b->id), "%s", id);
+    ch_list_add(&t->begun, &b->link);
+    return b;
+}
+
+static void begun_free(struct begun *b) {
+    ch_list_del(&b->link);
+    ch_free(b);
+}
+
+static void begun_note(struct sending *s) {
+    char id[NOTE_SIZE + 2], data[16];
+    begun_id(s->key, id);
+    struct begun *b = begun_make(s->t, id);
+    b->own = true;
+    b->out = s->out;
+    int n = snprintf(data, sizeof(data), "%u", s->out);
+    s->t->host.note(id, (struct chela_text){data, (size_t)n}, NULL, NULL, s->t->host.user);
+}
+
+static void begun_forget(struct sending *s) {
+    char id[NOTE_SIZE + 2];
+    begun_id(s->key, id);
+    struct begun *b = begun_find(s->t, id);
+    if (!b)
+        return;
+    s->t->host.note(id, (struct chela_text){NULL, 0}, NULL, NULL, s->t->host.user);
+    begun_free(b);
+}
+
+void ch_telegram_remind(void *c, const char *id, struct chela_text data) {
+    unsigned n = 0;
+    for (size_t i = 0; i < data.n && i < 6; i++)
+        n = 10 * n + (unsigned)(data.p[i] - '0') % 10;
+    if (id[0] != 's' || strlen(id) != NOTE_SIZE + 1)
+        return;
+    struct begun *b = begun_make(ch_telegram_of(c), id);
+    b->listed = true;
+    if (!b->own)
+        b->out = n;
+}
+
+void ch_telegram_reminded(void *c) {
+    struct ch_list *list = &ch_telegram_of(c)->begun;
+    struct ch_link *next;
+    for (struct ch_link *k = list->head.next; k != &list->head; k = next) {
+        struct begun *b = CH_CONTAINER(k, struct begun, link);
+        next = k->next;
+        if (!b->own && !b->listed)
+            begun_free(b);
+        else
+            b->listed = false;
+    }
+}
+
 static void telegram_out_receipt(struct sending *s, enum chela_receipt what, const char *note,
                                  int64_t wait_ms) {
     if (what != CHELA_RECEIPT_SENT)
         ch_log(CH_LOG_WARN, "telegram", "an answer in chat %s %s: %s", s->chat,
                what == CHELA_RECEIPT_REFUSED ? "was refused" : "is sent again later", note);
+    if (what != CHELA_RECEIPT_UNCERTAIN)
+        begun_forget(s);
     chela_outbox_receipt(s->t->host.rt, s->key, what, note, wait_ms, NULL);
     telegram_out_free_sending(s);
 }
@@ -162,11 +257,24 @@ static bool telegram_out_fits(struct ch_sv part, struct ch_sv more) {
 
 static const struct ch_parts_ops parts = {.most = 4 * CH_TELEGRAM_UNITS, .fits = telegram_out_fits};
 
-static void telegram_out_send_next(struct sending *s, const char *note) {
+/* False: nothing is left to be sent. */
+static bool telegram_out_take(struct sending *s) {
     ch_buf_clear(&s->part);
     s->plain = false;
     s->tries = 0;
-    if (ch_parts_next(&s->rest, &parts, &s->part) || (s->files && s->files[s->file]))
+    return ch_parts_next(&s->rest, &parts, &s->part) || (s->files && s->files[s->file]);
+}
+
+static void telegram_out_send_next(struct sending *s, const char *note) {
+    bool more = telegram_out_take(s);
+    for (; more && s->skip; s->skip--) {
+        s->out++;
+        s->file += !s->part.n;
+        more = telegram_out_take(s);
+    }
+    if (more && s->out)
+        begun_note(s);
+    if (more)
         send_again(s);
     else
         telegram_out_receipt(s, CHELA_RECEIPT_SENT, note, 0);
@@ -242,6 +350,7 @@ static char *telegram_out_next_word(struct ch_sv *rest) {
 void ch_telegram_deliver(void *c, const struct chela_outbound *m) {
     struct sending *s = ch_alloc(sizeof(*s));
     struct ch_sv to = ch_sv_str(m->to ? m->to : "");
+    char id[NOTE_SIZE + 2];
     s->t = ch_telegram_of(c);
     s->key = ch_strdup(m->key);
     s->chat = telegram_out_next_word(&to);
@@ -251,6 +360,9 @@ void ch_telegram_deliver(void *c, const struct chela_outbound *m) {
     s->files = ch_outbound_files(m);
     s->approval = m->approval ? ch_strdup(m->approval) : NULL;
     ch_list_add(&s->t->sendings, &s->link);
+    begun_id(s->key, id);
+    const struct begun *begun = begun_find(s->t, id);
+    s->skip = begun ? begun->out : 0;
     if (!*s->chat) {
         telegram_out_receipt(s, CHELA_RECEIPT_REFUSED, "it does not say where to", 0);
         return;
@@ -266,6 +378,8 @@ void ch_telegram_deliver(void *c, const struct chela_outbound *m) {
 }
 
 void ch_telegram_out_release(struct ch_telegram *t) {
+    for (struct begun *b; (b = CH_LIST_FIRST(&t->begun, struct begun, link));)
+        begun_free(b);
     for (struct sending *s; (s = CH_LIST_FIRST(&t->sendings, struct sending, link));)
         telegram_out_free_sending(s);
 }

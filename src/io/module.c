@@ -47,7 +47,8 @@ int ch_module_directory(struct ch_buf *out) {
 static int io_module_check(const struct chela_module *m, const char *name, const char *kind,
                            const char *path, struct chela_error *err) {
     if (!m)
-        return ch_fail(err, CHELA_EMODULE, "%s is not a chela module", path);
+        return ch_fail(err, CHELA_EMODULE, "%s is not a chela module: it exports no chela_module",
+                       path);
     if (m->abi != CHELA_MODULE_ABI)
         return ch_fail(err, CHELA_EMODULE, "%s was built for module ABI %u, this chela has %u",
                        path, (unsigned)m->abi, (unsigned)CHELA_MODULE_ABI);

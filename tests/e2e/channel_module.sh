@@ -53,6 +53,13 @@ check "a secret in the file is refused" grep -q 'a secret must not be in this fi
 sed 's/linechat:/lynechat:/' "$space/chela.yaml" >"$space/wrong.yaml"
 run_in config check --config wrong.yaml
 check "a channel without a module" grep -q 'there is no module libchela-channel-lynechat.so' "$err"
+run_in init --yes --no-test --model scripted/demo --channel linechat --config new.yaml
+same "init knows it" 0 "$status"
+check "and its options" grep -q 'passwordEnv: LINECHAT_PASSWORD' "$space/new.yaml"
+run_in channels test linechat --to @ann --config chela.yaml
+same "channels test sends a message" 0 "$status"
+check "there" grep -q '@ann Test message of chela: ' "$tmp/room/said"
+: >"$tmp/room/said"
 run_in doctor --config chela.yaml
 check "doctor knows it" grep -qE '^ok +channel +linechat +its secrets are there' "$out"
 
@@ -80,6 +87,7 @@ for i in {1..10}; do
     kill -9 "$gateway_pid"
     wait "$gateway_pid" 2>/dev/null
     serve
+    says "number $i" # messages that wait together would be answered together
 done
 check "killed ten times, all are answered" wait_for $((parts + 10))
 check "SIGTERM ends it" stop_serving

@@ -151,6 +151,18 @@ tell 23 7 private 'something long'
 check "too many messages in the middle of an answer" hears $((before + 2))
 same "only what is missing comes later" '[1,0]' "$(sent | tail -n 2 | jq -c -s 'map(.text | [scan("line 1 ")] | length)')"
 check "and is said" grep -q 'the rest of an answer in chat 7 waits: HTTP 429' "$serve_log"
+before=$(count)
+echo '+1 429 120' >"$tmp/tg/fail"
+tell 60 7 private 'something long'
+check "a limit for minutes in the middle of an answer" eventually grep -q 'an answer in chat 7 is sent again later: HTTP 429: 120' "$serve_log"
+same "the rest waits" $((before + 1)) "$(count)"
+tell 61 -100 supergroup '@ChelaBot hello'
+check "other chats do not" hears $((before + 2))
+kill -9 "$gateway_pid"
+serve
+check "after a crash the rest is sent" hears $((before + 3))
+same "and nothing else" '[0]' "$(sent | tail -n 1 | jq -c -s 'map(.text | [scan("line 1 ")] | length)')"
+before=$(($(count) - 2))
 
 # --- files
 tell 24 7 private '' 7 '{"text": null, "caption": "look at this", "photo": [{"file_id": "SMALL", "file_size": 1}, {"file_id": "PHOTO", "file_size": 70}]}'

@@ -657,6 +657,16 @@ static void do_channel_survey(struct sweep *cx) {
     chela_free(chela_channel_survey(cx->rt, &opts, NULL));
 }
 
+static void do_channel_describe(struct sweep *cx) {
+    chela_free(chela_channel_describe(cx->rt, "feishu", NULL));
+}
+
+static void do_channel_test(struct sweep *cx) {
+    struct chela_channel_opts opts = CHELA_CHANNEL_OPTS(
+            .name = "feishu", .account = "a", .secret = "b", .domain = "http://127.0.0.1:9");
+    chela_free(chela_channel_test(cx->rt, &opts, NULL, "http://127.0.0.1:9", "t", NULL));
+}
+
 static void do_schedule_run(struct sweep *cx) {
     size_t n = 0;
     struct chela_error err = {0};
@@ -1060,6 +1070,8 @@ static const struct sweep_row rows[] = {
     {"chela_gateway_stop", do_gateway_stop, SWEEP_ROUND, NULL},
     {"chela_gateway_survey", do_gateway_survey, SHARED, NULL},
     {"chela_channel_survey", do_channel_survey, SHARED, NULL},
+    {"chela_channel_describe", do_channel_describe, SHARED, NULL},
+    {"chela_channel_test", do_channel_test, SHARED, NULL},
     {"chela_config_load", do_config_load, SHARED, NULL},
     {"chela_config_free", do_config_load, SHARED, NULL},
     {"chela_config_apply", do_config_apply, SHARED, NULL},

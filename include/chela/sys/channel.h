@@ -372,7 +372,10 @@ enum chela_channel_unit {
 enum chela_channel_feature {
     CHELA_CHANNEL_MENTIONS_ONLY = 1, /* in groups, only messages that mention the bot arrive */
     CHELA_CHANNEL_KEYED = 2,         /* the service recognises the key of a post */
-    CHELA_CHANNEL_BUTTONS = 4        /* `post` shows buttons for an approval */
+    CHELA_CHANNEL_BUTTONS = 4,       /* `post` shows buttons for an approval */
+    /* The service delivers the messages of the bot itself, too, and the channel passes them to
+     * `message` as messages of a program: `chela channels test` waits for its message. */
+    CHELA_CHANNEL_ECHO = 8
 };
 
 /* The functions of a channel. Only `name`, `open`, `close` and one of `post` and `deliver` are
@@ -457,6 +460,10 @@ struct chela_channel_ops {
      * unknown. err: why the decision failed; NULL: success. */
     void (*decided)(void *self, const struct chela_channel_decision *d, const char *what,
                     const struct chela_error *err, chela_channel_write_fn *write, void *out);
+
+    /* How to create the account in the console of the service, for `chela init`: one step a line,
+     * up to the values of the options. May be NULL. */
+    const char *setup;
 };
 
 CHELA_END_DECLS

@@ -52,6 +52,8 @@ struct letter {
     bool gone; /* dropped meanwhile: freed when the send function returns */
     chela_accepted_fn *stored; /* called when the message is stored; may be NULL */
     void *user;
+    ch_receipt_fn *watch; /* NULL: none */
+    void *watch_user;
 };
 
 struct channel {
@@ -402,6 +404,8 @@ int chela_outbox_receipt(chela_runtime *rt, const char *key, enum chela_receipt 
     if (!l || l->state != SENDING)
         return ch_fail(err, CHELA_ENOENT, "no message %s is being sent", key);
     l->m.attempts += what == CHELA_RECEIPT_UNCERTAIN;
+    if (l->watch)
+        l->watch(what, note, l->watch_user);
     if (what == CHELA_RECEIPT_UNCERTAIN && l->m.attempts < CH_LIMIT_SENDS) {
         store_receipt(l, "uncertain", note);
         outbox_rest(l, wait_ms > 0 ? wait_ms : back_off(l));
@@ -449,6 +453,15 @@ void ch_outbox_on_sent(chela_runtime *rt, const char *channel, ch_sent_fn *fn, v
 
     c->sent = fn;
     c->sent_user = user;
+}
+
+void ch_outbox_watch(chela_runtime *rt, const char *key, ch_receipt_fn *fn, void *user) {
+    struct letter *l = find_letter(outbox(rt), key);
+
+    if (!l)
+        return;
+    l->watch = fn;
+    l->watch_user = user;
 }
 
 static int outbox_check(const chela_runtime *rt, const struct chela_outbound *m,

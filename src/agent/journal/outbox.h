@@ -11,6 +11,11 @@ void ch_outbox_free(struct ch_outbox *box); /* after the journal was shut */
 typedef void ch_sent_fn(const struct chela_outbound *m, const char *note, void *user);
 void ch_outbox_on_sent(chela_runtime *rt, const char *channel, ch_sent_fn *fn, void *user);
 
+/* Report each outcome of sending a message of this process to fn, until the message is sent or
+ * given up. note may be NULL and is borrowed. fn NULL: no more reports. */
+typedef void ch_receipt_fn(enum chela_receipt what, const char *note, void *user);
+void ch_outbox_watch(chela_runtime *rt, const char *key, ch_receipt_fn *fn, void *user);
+
 /* True: a message is being stored or sent; not one that waits after a failure. */
 bool ch_outbox_is_sending(const chela_runtime *rt);
 /* Number of messages of the channel whose sending has failed so far. */

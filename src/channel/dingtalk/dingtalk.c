@@ -58,6 +58,8 @@ static void frame_answer(struct ch_dingtalk *d, const struct ch_json *headers, s
 static void frame_on_stored(int rc, const struct chela_error *err, void *tag) {
     struct dingtalk_ack *a = tag;
     struct ch_dingtalk *d = a->d;
+    if (rc == 0)
+        ch_dial_works(&d->dial);
     if (rc < 0 && rc != CHELA_EEXIST)
         d->host->log(CHELA_LOG_ERROR, err ? err->message : "a message cannot be stored",
                      d->host->user);
@@ -78,7 +80,7 @@ static void frame_message(struct ch_dingtalk *d, const struct ch_json *data, str
     if (read && m.direct)
         ch_dingtalk_room(d, m.chat, ch_json_get_str(data, "conversationId"));
     if (!read || !d->host->message(&m, frame_on_stored, a, d->host->user))
-        frame_on_stored(0, NULL, a);
+        frame_on_stored(CHELA_EEXIST, NULL, a); /* nothing to store */
 }
 
 static const char *frame_decision(struct ch_sv action) {
@@ -108,7 +110,6 @@ static void frame_callback(struct ch_dingtalk *d, struct ch_sv topic, struct ch_
                            struct ch_sv text) {
     CH_ARENA_AUTO a = {0};
     const struct ch_json *data;
-    ch_dial_works(&d->dial);
     if (ch_json_parse(&a, text, CH_JSON_REPLACE, &data, NULL, NULL) < 0) {
         d->host->log(CHELA_LOG_WARN, "a callback has data that is not JSON", d->host->user);
         frame_answer(d, NULL, id, CH_SV("{\"response\":{}}"));
@@ -432,6 +433,11 @@ static const struct chela_channel_ops dingtalk_ops = {
     .name = "dingtalk",
     .title = "DingTalk",
     .docs = "dingtalk.md",
+    .setup = "Create an internal app at https://open-dev.dingtalk.com. Add the capability Robot, "
+             "in Stream mode.\n"
+             "Permissions: qyapi_robot_sendmsg; for cards also Card.Instance.Write and "
+             "Card.Streaming.Write.\n"
+             "Credentials: copy the Client ID and the Client Secret. Publish a version of the app.",
     .options = dingtalk_options,
     .features = CHELA_CHANNEL_MENTIONS_ONLY | CHELA_CHANNEL_BUTTONS,
     .most_text = 3800,

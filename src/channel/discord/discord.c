@@ -278,8 +278,16 @@ static const struct chela_channel_ops discord_ops = {
     .name = "discord",
     .title = "Discord",
     .docs = "discord.md",
+    .setup = "Create an application at https://discord.com/developers/applications. Page Bot: "
+             "Reset Token shows the token once.\n"
+             "OAuth2, URL Generator: scope bot; permissions View Channels, Send Messages, Send "
+             "Messages in Threads,\n"
+             "  Read Message History, Add Reactions, Attach Files. Open the URL to add the bot to "
+             "a server.\n"
+             "Your own id: User Settings, Advanced, Developer Mode; then Copy User ID in the menu "
+             "of your name.",
     .options = discord_options,
-    .features = CHELA_CHANNEL_BUTTONS,
+    .features = CHELA_CHANNEL_BUTTONS | CHELA_CHANNEL_ECHO,
     .most_text = CH_DISCORD_SPLIT,
     .unit = CHELA_CHANNEL_UTF16,
     .edit_ms = 1500,

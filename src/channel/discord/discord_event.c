@@ -243,15 +243,32 @@ static bool message_is_taken(const struct ch_discord *d, const struct ch_json *v
     const struct ch_json *author = ch_json_get(v, "author");
     int64_t type = ch_json_int(ch_json_get(v, "type"), 0);
     return (type == 0 || type == 19) && !ch_json_bool(ch_json_get(author, "bot"), false) &&
-           !ch_json_get_str(v, "webhook_id").p && !ch_sv_is(ch_json_get_str(author, "id"), d->me) &&
+           !ch_json_get_str(v, "webhook_id").p &&
            (d->all || !ch_json_get_str(v, "guild_id").p || message_mentions(d, v));
+}
+
+/* Only a test waits for it. */
+static void message_is_own(struct ch_discord *d, const struct ch_json *v, const char *channel,
+                           struct ch_arena *a) {
+    struct chela_channel_message m = {.id = ch_discord_id(v, "id", a),
+                                      .chat = channel,
+                                      .sender = d->me,
+                                      .program = 1,
+                                      .text = ch_kit_word(v, "content", a)};
+    d->host->message(&m, NULL, NULL, d->host->user);
 }
 
 void ch_discord_take_message(struct ch_discord *d, const struct ch_json *v, int64_t seq) {
     CH_ARENA_AUTO a = {0};
     const char *channel = ch_discord_id(v, "channel_id", &a);
-    if (!channel || !ch_discord_id(v, "id", &a) ||
-        !ch_discord_id(ch_json_get(v, "author"), "id", &a) || !message_is_taken(d, v))
+    const char *author = ch_discord_id(ch_json_get(v, "author"), "id", &a);
+    if (!channel || !author || !ch_discord_id(v, "id", &a))
+        return;
+    if (strcmp(author, d->me) == 0) {
+        message_is_own(d, v, channel, &a);
+        return;
+    }
+    if (!message_is_taken(d, v))
         return;
     struct event *e = event_new(d, v, channel, seq);
     if (e)

@@ -4,7 +4,8 @@
  *      ^-- a while -- failed, lost, silent --------------'
  *
  * The delays grow up to a minute and are random. They begin again after a connection that
- * lasted, or that brought an event (ch_dial_works). */
+ * lasted, or that brought a new message (ch_dial_works). A message that was stored before is no
+ * progress: a service that repeats it and hangs up would be dialled every second. */
 #ifndef CH_CHANNEL_KIT_DIAL_H
 #define CH_CHANNEL_KIT_DIAL_H
 #include "base/sv.h"

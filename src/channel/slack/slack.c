@@ -84,6 +84,8 @@ static void slack_on_stored(int rc, const struct chela_error *err, void *tag) {
     struct slack_ack *a = tag;
     struct ch_slack *s = a->s;
     bool safe = rc == 0 || rc == CHELA_EEXIST;
+    if (rc == 0) /* progress, unlike a message that is repeated */
+        s->failures = 0;
     if (!safe)
         slack_log(s, CHELA_LOG_ERROR, err ? err->message : "an event cannot be stored");
     if (a->respond_to)
@@ -108,11 +110,10 @@ static void slack_on_envelope(struct ch_slack *s, const struct ch_json *v) {
     const struct ch_json *payload = ch_json_get(v, "payload");
     if (!id.n || id.n > 256)
         return;
-    s->failures = 0; /* the connection works */
     if (ch_sv_is(type, "events_api")) {
         struct slack_ack *a = slack_ack_new(s, id, NULL);
         if (!ch_slack_take_event(s, ch_json_get(payload, "event"), slack_on_stored, a))
-            slack_on_stored(0, NULL, a);
+            slack_on_stored(CHELA_EEXIST, NULL, a); /* nothing to store */
         return;
     }
     slack_ack_send(s, id);
@@ -514,8 +515,18 @@ static const struct chela_channel_ops slack_ops = {
     .name = "slack",
     .title = "Slack",
     .docs = "slack.md",
+    .setup = "Create an app at https://api.slack.com/apps, From scratch.\n"
+             "OAuth & Permissions, Bot Token Scopes: chat:write, app_mentions:read, im:history, "
+             "channels:history, groups:history,\n"
+             "  mpim:history, users:read, reactions:write, files:read, files:write. Install the "
+             "app; copy the Bot User OAuth Token.\n"
+             "Socket Mode: enable it. Basic Information, App-Level Tokens: create one with "
+             "connections:write.\n"
+             "Event Subscriptions: message.im, message.channels, message.groups, message.mpim. "
+             "Interactivity: enable it.\n"
+             "App Home, Messages Tab: allow users to send messages.",
     .options = slack_options,
-    .features = CHELA_CHANNEL_BUTTONS,
+    .features = CHELA_CHANNEL_BUTTONS | CHELA_CHANNEL_ECHO,
     .most_text = 3500,
     .unit = CHELA_CHANNEL_CHARACTERS,
     .edit_ms = 1200,

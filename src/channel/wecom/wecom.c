@@ -193,6 +193,9 @@ static const struct chela_channel_ops wecom_ops = {
     .name = "wecom",
     .title = "WeCom",
     .docs = "wecom.md",
+    .setup = "Admin console, Management tools, Intelligent bots: create a bot in API mode, with a "
+             "long connection.\n"
+             "Copy the Bot ID and the Secret. Make the bot visible to the people who may use it.",
     .options = wecom_options,
     .features = CHELA_CHANNEL_MENTIONS_ONLY | CHELA_CHANNEL_BUTTONS,
     .most_text = CH_WECOM_TEXT - 480,

@@ -177,7 +177,9 @@ static void line_on_subscribed(struct ch_wecom *w, const struct ch_json *v) {
 }
 
 static void line_on_stored(int rc, const struct chela_error *err, void *tag) {
-    const struct ch_wecom *w = tag;
+    struct ch_wecom *w = tag;
+    if (rc == 0)
+        ch_dial_works(&w->dial);
     if (rc < 0 && rc != CHELA_EEXIST)
         w->host->log(CHELA_LOG_ERROR, err ? err->message : "a message cannot be stored",
                      w->host->user);
@@ -211,8 +213,6 @@ static void line_on_frame(const struct ch_json *v, void *user) {
     w->host->seen(w->host->user);
     if (cmd.n && !w->subscribed)
         return;
-    if (cmd.n)
-        ch_dial_works(&w->dial);
     if (ch_sv_is(cmd, "aibot_msg_callback"))
         line_message(w, body, req);
     else if (ch_sv_is(cmd, "aibot_event_callback"))

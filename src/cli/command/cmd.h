@@ -26,6 +26,7 @@ extern const struct ch_cmd ch_cmd_sessions_list, ch_cmd_sessions_show, ch_cmd_se
     ch_cmd_sessions_search, ch_cmd_sessions_compact, ch_cmd_replay, ch_cmd_trace, ch_cmd_usage,
     ch_cmd_why;
 extern const struct ch_cmd ch_cmd_channels_list;
+extern const struct ch_cmd ch_cmd_channels_test;
 extern const struct ch_cmd ch_cmd_pairing_list, ch_cmd_pairing_approve, ch_cmd_pairing_remove;
 extern const struct ch_cmd ch_cmd_skills_list, ch_cmd_skills_show;
 extern const struct ch_cmd ch_cmd_prompt_list, ch_cmd_prompt_show, ch_cmd_prompt_render,

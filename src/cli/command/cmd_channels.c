@@ -7,6 +7,9 @@
 #include "chela/gateway.h"
 #include "chela/json.h"
 #include "cli/command/cmd.h"
+#include "cli/command/cmd_doctor.h"
+#include "cli/command/doctor_machine.h"
+#include "cli/setup/channel.h"
 #include "cli/setup/setup.h"
 #include "cli/support/draft.h"
 #include "cli/support/mem.h"
@@ -15,7 +18,7 @@
 
 struct flags {
     struct ch_setup_flags setup;
-    const char *url;
+    const char *url, *to;
     bool json;
 };
 
@@ -29,6 +32,18 @@ static const struct ch_opt list_opts[] = {
     {.name = NULL},
 };
 
+static const struct ch_opt test_opts[] = {
+    CH_SETUP_OPTS_CONFIG(struct flags),
+    {"to", 0, CH_OPT_TEXT, offsetof(struct flags, to), "CHAT", 0, 0, "Test",
+     "id of the chat that gets the message (default: the first of the channel's owners)"},
+    {"url", 0, CH_OPT_TEXT, offsetof(struct flags, url), "URL", 0, 0, "Gateway",
+     "address of the running gateway (default: gateway.listen of the configuration)"},
+    {"json", 0, CH_OPT_SWITCH, offsetof(struct flags, json), NULL, 0, 0, "Output",
+     "print a JSON array of {area, name, status, detail, mend}"},
+    CH_SETUP_OPTS_OUTPUT(struct flags),
+    {.name = NULL},
+};
+
 struct channels {
     struct flags flags;
     struct ch_args args;
@@ -37,17 +52,29 @@ struct channels {
     struct chela_error err;
 };
 
-/* The reports of a running gateway, as findings; the caller frees it with chela_free. */
-static char *channels_ask(struct channels *s) {
+/* The address and the token of the gateway. */
+struct gateway_address {
+    char *url; /* owned */
+    const char *token;
+};
+
+static struct gateway_address channels_gateway(struct channels *s) {
     struct chela_gateway_opts o = CHELA_GATEWAY_OPTS(.listen = NULL);
     const char *env = "CHELA_TOKEN";
     chela_config_gateway(s->setup.config, &o, &env, NULL, NULL);
     chela_config_token(s->setup.config, &o.token, NULL);
-    char *url = s->flags.url ? ch_dup(s->flags.url)
-                             : ch_format("%s://%s", o.tls_cert ? "https" : "http",
-                                         o.listen ? o.listen : "127.0.0.1:8787");
-    char *json = chela_gateway_survey(s->setup.rt, url, o.token ? o.token : getenv(env));
-    free(url);
+    return (struct gateway_address){s->flags.url
+                                        ? ch_dup(s->flags.url)
+                                        : ch_format("%s://%s", o.tls_cert ? "https" : "http",
+                                                    o.listen ? o.listen : "127.0.0.1:8787"),
+                                    o.token ? o.token : getenv(env)};
+}
+
+/* The reports of a running gateway, as findings; the caller frees it with chela_free. */
+static char *channels_ask(struct channels *s) {
+    struct gateway_address at = channels_gateway(s);
+    char *json = chela_gateway_survey(s->setup.rt, at.url, at.token);
+    free(at.url);
     return json;
 }
 
@@ -136,8 +163,86 @@ static int channels_list(struct channels *s) {
     return 0;
 }
 
-static int channels_run_list(const struct ch_cmd *cmd, const struct ch_env *env, int argc,
-                             char **argv) {
+/* --- test */
+
+/* The results are in a store that ends with the command. */
+static int test_open_store(struct channels *s) {
+    int rc = chela_store_open("memory:", NULL, &s->setup.store, &s->err);
+    return rc < 0
+               ? rc
+               : chela_runtime_store(s->setup.rt, s->setup.store, CHELA_DURABILITY_TURN, &s->err);
+}
+
+static void test_add(struct ch_findings *f, const char *name, char *json,
+                     const struct chela_error *err) {
+    if (json)
+        ch_findings_survey(f, json);
+    else
+        ch_findings_tell(f, "channel", name, "fail", ch_dup(err->message), NULL);
+    chela_free(json);
+}
+
+static void test_channel(struct channels *s, const struct ch_setup_channel *c,
+                         struct ch_findings *f) {
+    const struct chela_channel_opts *o = &c->opts;
+    const char *to = s->flags.to ? s->flags.to : o->owners ? o->owners[0] : NULL;
+    struct chela_error err = {0};
+    if (c->missing) {
+        ch_findings_tell(f, "channel", o->name, "fail", ch_format("%s: not set", c->missing),
+                         "put the app's secrets into the environment");
+        return;
+    }
+    test_add(f, o->name, chela_channel_survey(s->setup.rt, o, &err), &err);
+    if (f->failed)
+        return;
+    struct gateway_address at = channels_gateway(s);
+    test_add(f, o->name, chela_channel_test(s->setup.rt, o, to, at.url, at.token, &err), &err);
+    free(at.url);
+    if (!to)
+        ch_findings_tell(f, "channel", o->name, "warn",
+                         ch_dup("not tested: sending, because no chat is known"),
+                         "name a chat: --to CHAT");
+}
+
+/* Channel `name` of the configuration. */
+static int test_find(struct channels *s, const char *name, struct ch_setup_channel *c) {
+    for (size_t i = 0;; i++) {
+        int rc = ch_setup_channel(s->setup.config, i, c, &s->err);
+        if (rc == CHELA_ENOENT)
+            return ch_problem(&s->err, CHELA_EINVAL, "channels.%s is not configured", name);
+        if (rc < 0 || strcmp(c->opts.name, name) == 0)
+            return rc;
+        ch_setup_channel_release(c);
+    }
+}
+
+static int channels_test(struct channels *s) {
+    struct ch_setup_channel c;
+    struct ch_findings f = {0};
+    if (s->args.n != 1)
+        return ch_problem(&s->err, CHELA_EINVAL, "usage: chela channels test NAME [flags]");
+    if (!s->setup.config)
+        return ch_problem(&s->err, CHELA_ECONFIG, "there is no configuration file");
+    int rc = ch_setup_runtime(&s->setup, &s->err);
+    if (rc == 0)
+        rc = test_open_store(s);
+    if (rc == 0)
+        rc = test_find(s, s->args.words[0], &c);
+    if (rc < 0)
+        return rc;
+    test_channel(s, &c, &f);
+    ch_setup_channel_release(&c);
+    ch_findings_print(&f, &s->console, s->flags.json, s->flags.setup.quiet);
+    if (f.failed)
+        rc = ch_problem(&s->err, CHELA_ENET, "%zu of %zu checks failed", f.failed, f.n);
+    ch_findings_release(&f);
+    return rc;
+}
+
+/* --- the commands */
+
+static int channels_run(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv,
+                        int (*run)(struct channels *s)) {
     struct channels s = {0};
     int code = ch_cmd_parse(cmd, env, argc, argv, &s.flags, &s.args);
     if (code < 0) {
@@ -145,11 +250,21 @@ static int channels_run_list(const struct ch_cmd *cmd, const struct ch_env *env,
         s.setup.uses = CH_USES_GATEWAY;
         int rc = ch_setup_config(&s.setup, &s.err);
         if (rc == 0)
-            rc = channels_list(&s);
+            rc = run(&s);
         code = ch_setup_finish(&s.setup, rc, &s.err);
     }
     ch_args_release(&s.args);
     return code;
+}
+
+static int channels_run_list(const struct ch_cmd *cmd, const struct ch_env *env, int argc,
+                             char **argv) {
+    return channels_run(cmd, env, argc, argv, channels_list);
+}
+
+static int channels_run_test(const struct ch_cmd *cmd, const struct ch_env *env, int argc,
+                             char **argv) {
+    return channels_run(cmd, env, argc, argv, channels_test);
 }
 
 const struct ch_cmd ch_cmd_channels_list = {
@@ -161,4 +276,21 @@ const struct ch_cmd ch_cmd_channels_list = {
              "error. The token of the gateway is read as for 'chela serve'.",
     .opts = list_opts,
     .run = channels_run_list,
+};
+
+const struct ch_cmd ch_cmd_channels_test = {
+    .name = "channels test",
+    .args = "NAME",
+    .summary = "test a channel with a message",
+    .about =
+        "Asks the service whether it accepts the secrets of the channel, then sends a message "
+        "to a chat. Slack and Discord deliver a bot's own messages: there the command waits "
+        "until the message has come back as an event, at most 10 seconds. Each line says what "
+        "was tested, and what was not.\n\n"
+        "A running gateway sends the message over its own connection. If no gateway answers at "
+        "the address, the command connects to the service itself. Do not do that while a "
+        "gateway elsewhere serves the same bot: WeCom and Telegram allow one connection.\n\n"
+        "The exit status is 1 if a check failed, 0 otherwise.",
+    .opts = test_opts,
+    .run = channels_run_test,
 };

@@ -261,6 +261,18 @@ static void doctor_print_json(FILE *out, const struct ch_findings *f) {
     fputs("]\n", out);
 }
 
+void ch_findings_print(const struct ch_findings *f, struct ch_console *c, bool json, bool quiet) {
+    struct ch_draft d;
+    ch_draft_init(&d);
+    if (json)
+        doctor_print_json(d.f, f);
+    else
+        print_text(d.f, f, quiet);
+    ch_draft_finish(&d);
+    ch_console_print(c, d.p, d.n);
+    free(d.p);
+}
+
 static int examine(const struct flags *flags, struct ch_console *c, const struct ch_env *env) {
     struct ch_setup setup = {
         .env = env,
@@ -269,20 +281,12 @@ static int examine(const struct flags *flags, struct ch_console *c, const struct
         .ca_file = flags->ca_file,
         .uses = CH_USES_NOTHING};
     struct ch_findings f = {0};
-    struct ch_draft d;
 
     if (flags->url)
         look_at_gateway(&f, &setup, flags->url);
     else
         doctor_look(&f, &setup);
-    ch_draft_init(&d);
-    if (flags->json)
-        doctor_print_json(d.f, &f);
-    else
-        print_text(d.f, &f, flags->setup.quiet);
-    ch_draft_finish(&d);
-    ch_console_print(c, d.p, d.n);
-    free(d.p);
+    ch_findings_print(&f, c, flags->json, flags->setup.quiet);
     int code = f.failed ? CH_EXIT_ERROR : CH_EXIT_DONE;
     ch_findings_release(&f);
     ch_setup_release(&setup);
@@ -319,8 +323,8 @@ const struct ch_cmd ch_cmd_doctor = {
         "are not shown), the layers of the sandbox and whether commands can run unasked in it, "
         "what the allow rules of approvals vouch for, the clock, free disk space, whether the "
         "configuration, the store, keys or programs of tools lie inside a workspace, the "
-        "channels (that their secrets are set; for Feishu also that they are valid and that "
-        "the app has its permissions) and the model that 'chela run' would use. Each line is "
+        "channels (that their secrets are set and that the service accepts them; for Feishu also "
+        "that the app has its permissions) and the model that 'chela run' would use. Each line is "
         "ok, warn (works with restrictions) or fail (does not work), with a remedy. No model "
         "call is made.\n\n"
         "With --url, a running gateway is checked instead, from the outside: whether it "

@@ -2,8 +2,11 @@
 #ifndef CH_CLI_CMD_DOCTOR_H
 #define CH_CLI_CMD_DOCTOR_H
 #include "cli/command/doctor.h"
+#include "cli/term/console.h"
 
 /* Add the library's findings (chela/survey.h), given as JSON. */
 void ch_findings_survey(struct ch_findings *f, const char *json);
+/* As text, or as a JSON array. quiet: without those that are ok. */
+void ch_findings_print(const struct ch_findings *f, struct ch_console *c, bool json, bool quiet);
 
 #endif

@@ -5,12 +5,15 @@
  * overwritten only on request. */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "chela/gateway.h"
 #include "chela/json.h"
 #include "cli/term/ask.h"
 #include "cli/command/cmd.h"
+#include "cli/command/init_channel.h"
 #include "cli/support/draft.h"
 #include "cli/support/mem.h"
 #include "cli/support/problem.h"
@@ -19,7 +22,7 @@
 
 struct flags {
     struct ch_setup_flags setup;
-    const char *model;
+    const char *model, *channel;
     bool force, yes, no_test;
 };
 
@@ -30,6 +33,8 @@ static const struct ch_opt opts[] = {
      "file to write instead of ./chela.yaml"},
     {"model", 0, CH_OPT_TEXT, AT(model), "PROVIDER/MODEL", 0, 0, "Configuration",
      "model to use; default: the model that is found or chosen"},
+    {"channel", 0, CH_OPT_TEXT, AT(channel), "NAME", 0, 0, "Configuration",
+     "chat service to set up, such as slack; default: none, or the chosen one"},
     {"force", 0, CH_OPT_SWITCH, AT(force), NULL, 0, 0, "Configuration",
      "overwrite an existing file"},
     {"yes", 0, CH_OPT_SWITCH, AT(yes), NULL, 0, 0, "Configuration", "do not ask questions"},
@@ -46,6 +51,7 @@ struct init {
     chela_runtime *rt;
     const char *path;
     char *model; /* owned */
+    char *channels; /* owned: section of the file; NULL: none */
     struct chela_error err;
 };
 
@@ -90,6 +96,36 @@ static int check_model(struct init *in) {
         rc = CHELA_OK;
     }
     return rc;
+}
+
+/* --- a chat service */
+
+/* The chosen service; the caller frees it. NULL: none. */
+static char *init_choose_channel(struct init *in, struct ch_asker *asker) {
+    if (in->flags.channel)
+        return ch_dup(in->flags.channel);
+    char *names = ch_asker_there(asker) ? chela_channel_describe(in->rt, NULL, NULL) : NULL;
+    char *text = names ? ch_format("Chat service to connect, of %s, or Enter for none: ", names)
+                       : NULL;
+    const char *name = text ? ch_asker_line(asker, text) : NULL;
+    char *chosen = name && *name ? ch_dup(name) : NULL;
+    free(text);
+    chela_free(names);
+    return chosen;
+}
+
+static int init_set_up_channel(struct init *in) {
+    struct ch_asker asker;
+    ch_asker_open(&asker, &in->console, NULL);
+    if (in->flags.yes)
+        ch_asker_close(&asker);
+    char *name = init_choose_channel(in, &asker);
+    if (name)
+        in->channels = ch_init_channel(in->rt, in->env, &asker, name, &in->err);
+    ch_asker_close(&asker);
+    int rc = name && !in->channels ? in->err.code : CHELA_OK;
+    free(name);
+    return rc == CHELA_ENOENT ? in->err.code = CHELA_EINVAL : rc;
 }
 
 /* --- the file */
@@ -144,6 +180,7 @@ static int store_file(struct init *in) {
                    : ch_problem(&in->err, CHELA_ECONFIG, "%s: %s", in->path, strerror(why));
     }
     init_write_file(f, in->model);
+    fputs(in->channels ? in->channels : "", f);
     bool failed = ferror(f);
     if (fclose(f) != 0 || failed)
         return ch_problem(&in->err, CHELA_ECONFIG, "%s: %s", in->path, strerror(errno));
@@ -156,7 +193,8 @@ static int store_file(struct init *in) {
 static int trust_written(struct init *in) {
     struct chela_error why = {0};
     chela_config *cfg;
-    int rc = chela_config_load(in->path, NULL, NULL, &cfg, &in->err);
+    struct chela_config_opts how = CHELA_CONFIG_OPTS(.module_path = getenv("CHELA_MODULE_PATH"));
+    int rc = chela_config_open(in->path, &how, &cfg, &in->err);
     if (rc < 0)
         return rc;
     if (ch_trust_add(in->env, cfg, &why) < 0)
@@ -195,18 +233,25 @@ static int try_model(struct init *in) {
 
 static void say_next(struct init *in) {
     static const char next[] = "Next: chela run \"what is in this directory?\"\n";
+    static const char chat[] = "Next: chela doctor, then CHELA_TOKEN=... chela serve\n";
     ch_console_print(&in->console, next, sizeof(next) - 1);
+    if (in->channels)
+        ch_console_print(&in->console, chat, sizeof(chat) - 1);
 }
 
 static int init_set_up(struct init *in) {
     if (access(in->path, F_OK) == 0 && !in->flags.force)
         return ch_problem(&in->err, CHELA_EEXIST, "%s is there already (--force writes over it)",
                           in->path);
-    int rc = chela_runtime_new(NULL, &in->rt, &in->err);
+    struct chela_runtime_opts rt_opts =
+        CHELA_RUNTIME_OPTS(.module_path = getenv("CHELA_MODULE_PATH"));
+    int rc = chela_runtime_new(&rt_opts, &in->rt, &in->err);
     if (rc == 0)
         rc = init_choose_model(in);
     if (rc == 0)
         rc = check_model(in);
+    if (rc == 0)
+        rc = init_set_up_channel(in);
     if (rc == 0)
         rc = store_file(in);
     if (rc == 0)
@@ -234,6 +279,7 @@ static int init_run(const struct ch_cmd *cmd, const struct ch_env *env, int argc
         code = rc < 0 ? ch_problem_exit(&in.err) : CH_EXIT_DONE;
         chela_runtime_close(in.rt);
         free(in.model);
+        free(in.channels);
         code = ch_console_exit(&in.console, code);
         ch_console_release(&in.console);
     }
@@ -249,6 +295,10 @@ const struct ch_cmd ch_cmd_init = {
              "offline demo), asks which one to use if there is a terminal, writes a commented "
              "./chela.yaml, records that the file is trusted ('chela trust'), and calls the model "
              "once as a test.\n\n"
+             "With --channel, or if a chat service is chosen at the terminal, the steps in the "
+             "console of the service are shown, and its values are asked for. Secrets are kept in "
+             "files below ~/.config/chela/secrets, or left to environment variables; chela.yaml "
+             "names the file or the variable only.\n\n"
              "The exit status is 1 if the model does not answer. The file is written in any case.",
     .opts = opts,
     .run = init_run,

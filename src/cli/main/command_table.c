@@ -40,6 +40,7 @@ const struct ch_cmd *const ch_command_table[] = {
     &ch_cmd_mcp_add,
     &ch_cmd_mcp_remove,
     &ch_cmd_channels_list,
+    &ch_cmd_channels_test,
     &ch_cmd_pairing_list,
     &ch_cmd_pairing_approve,
     &ch_cmd_pairing_remove,

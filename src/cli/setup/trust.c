@@ -1,6 +1,7 @@
 /* trust.c -- see trust.h. */
 #include "cli/setup/trust.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
@@ -248,10 +249,11 @@ int ch_trust_gate(struct ch_setup *s, const char *own_path, struct chela_error *
 
 void ch_trust_renew(const struct ch_env *env, const char *path, const chela_config *before) {
     struct chela_error err = {0}; /* a problem is reported when the file is read again */
+    struct chela_config_opts how = CHELA_CONFIG_OPTS(.module_path = getenv("CHELA_MODULE_PATH"));
     chela_config *now = NULL;
     char *dir = ch_trust_directory(env, false);
     if (dir && chela_trust_check(dir, before, &err) == CHELA_OK &&
-        chela_config_load(path, NULL, NULL, &now, &err) == CHELA_OK &&
+        chela_config_open(path, &how, &now, &err) == CHELA_OK &&
         chela_config_same_rights(before, now))
         chela_trust_add(dir, now, &err);
     chela_config_free(now);

@@ -228,3 +228,16 @@ const char *ch_asker_line(struct ch_asker *a, const char *text) {
     ch_console_asked(a->console, heard == LINE);
     return heard == LINE ? a->line : NULL;
 }
+
+const char *ch_asker_secret(struct ch_asker *a, const char *text) {
+    struct termios was, now;
+    bool hides = tcgetattr(a->tty, &was) == 0;
+    now = was;
+    now.c_lflag &= ~(tcflag_t)ECHO;
+    if (hides)
+        tcsetattr(a->tty, TCSANOW, &now);
+    const char *line = ch_asker_line(a, text);
+    if (hides)
+        tcsetattr(a->tty, TCSANOW, &was);
+    return line;
+}

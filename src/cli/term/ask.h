@@ -37,6 +37,9 @@ const char *ch_asker_question(struct ch_asker *a, const char *arguments, size_t 
 /* Ask for a line, which may be empty; in a->line. NULL: none, or nobody to ask. */
 const char *ch_asker_line(struct ch_asker *a, const char *question);
 
+/* The same for a secret, which the terminal does not show. */
+const char *ch_asker_secret(struct ch_asker *a, const char *question);
+
 /* Write the question of an ask_user call with its choices; not yet safe. */
 void ch_question_write(FILE *out, const char *arguments, size_t len);
 /* The choice with the number in line, to be freed with chela_free; NULL: line is a free

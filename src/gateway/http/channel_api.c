@@ -3,6 +3,7 @@
 #include "gateway/http/channel_api.h"
 
 #include "gateway/chat/approval_decision.h"
+#include "gateway/chat/channel_probe.h"
 #include "gateway/chat/chat_callback.h"
 #include "gateway/chat/chat_dispatch.h"
 #include "gateway/chat/chat_event.h"
@@ -95,4 +96,57 @@ void ch_channel_api_receive(struct ch_request *req) {
     chat->channel->ops->receive(chat->channel->self, &call, &e->arena, &verdict);
     gw->counters.refused += verdict.status == 401;
     channel_api_judge(req, e, k, &verdict);
+}
+
+/* --- POST /api/channels/{name}/test {"to"}: {"findings":[...]} */
+
+static void channel_test_on_disconnect(struct ch_request *req) {
+    ch_channel_probe_drop(req->user);
+}
+
+static void channel_test_respond(struct ch_request *req, const struct ch_channel *c,
+                                 const struct ch_channel_probe *p) {
+    CH_BUF_AUTO out = {0};
+    struct ch_jw w = ch_jw(&out);
+    const char *trouble = c ? ch_channel_trouble(c) : "the channel was closed";
+    ch_jw_begin(&w, '{');
+    ch_jw_key(&w, "findings");
+    ch_jw_begin(&w, '[');
+    ch_channel_finding(&w, ch_arena_str(&req->arena, req->param), trouble ? "fail" : "ok",
+                       trouble ? trouble : "the gateway finds no problem with the connection",
+                       NULL);
+    if (p)
+        ch_channel_probe_write(p, &w);
+    ch_jw_end(&w, ']');
+    ch_jw_end(&w, '}');
+    ch_request_respond_json(req, 200, &out);
+}
+
+static void channel_test_on_done(struct ch_channel_probe *p, void *user) {
+    struct ch_request *req = user;
+    const struct ch_chat_service *chat = ch_chat_service_named(req->gw, req->param);
+    req->on_disconnect = NULL;
+    channel_test_respond(req, chat ? chat->channel : NULL, p);
+    ch_channel_probe_drop(p);
+}
+
+void ch_channel_api_test(struct ch_request *req) {
+    const struct ch_chat_service *chat = ch_chat_service_named(req->gw, req->param);
+    const struct ch_json *to = ch_json_get(req->json, "to");
+    struct ch_sv chat_id = ch_json_str(to);
+    struct ch_channel_probe *p;
+    struct chela_error err = {0};
+    if (!chat || chat->leaving) {
+        ch_request_fail(req, 404, NULL, "the gateway has no such channel");
+    } else if (!to) {
+        channel_test_respond(req, chat->channel, NULL);
+    } else if (!chat_id.n || memchr(chat_id.p, 0, chat_id.n)) {
+        ch_request_fail(req, 400, NULL, "`to` must be the id of a chat");
+    } else if (ch_channel_probe_start(chat->channel, ch_arena_str(&req->arena, chat_id),
+                                      channel_test_on_done, req, &p, &err) < 0) {
+        ch_request_fail_with(req, &err);
+    } else {
+        req->user = p;
+        req->on_disconnect = channel_test_on_disconnect;
+    }
 }

@@ -38,7 +38,7 @@ static int query_pairings(struct ch_store_lookup *l, struct chela_error *err) {
 
 static void operate_write_channel(struct ch_jw *w, const struct ch_chat_service *chat) {
     struct ch_channel *c = chat->channel;
-    const char *trouble = c->ops->trouble ? c->ops->trouble(c) : NULL;
+    const char *trouble = ch_channel_trouble(c);
     size_t unsent = ch_outbox_stuck(chat->gw->rt, c->ops->name);
     ch_jw_begin(w, '{');
     ch_jw_kcstr(w, "name", c->ops->name);

@@ -6,6 +6,7 @@
 #include "agent/handle/agent.h"
 #include "agent/handle/session.h"
 #include "model/provider/server_query.h"
+#include "base/error.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/opts.h"
@@ -238,4 +239,58 @@ char *chela_channel_survey(chela_runtime *rt, const struct chela_channel_opts *g
         ops->survey(rt, &o, &s);
     ch_jw_end(&w, ']');
     return ch_buf_take(&out);
+}
+
+static void describe_add(struct ch_jw *w, const char *key, const char *text) {
+    if (text)
+        ch_jw_kcstr(w, key, text);
+}
+
+static void describe_option(struct ch_jw *w, const struct chela_channel_option *p) {
+    static const char *const kinds[] = {"text", "secret", "choice", "bool", "url"};
+    bool needed = p->enables || p->member == CHELA_CHANNEL_ACCOUNT ||
+                  (p->kind == CHELA_CHANNEL_SECRET && !p->may_lack);
+    ch_jw_begin(w, '{');
+    ch_jw_kcstr(w, "name", p->name);
+    ch_jw_kcstr(w, "kind", (size_t)p->kind < CH_LEN(kinds) ? kinds[p->kind] : "text");
+    ch_jw_kbool(w, "enables", p->enables);
+    ch_jw_kbool(w, "needed", needed);
+    describe_add(w, "mode", p->mode);
+    describe_add(w, "words", p->words);
+    describe_add(w, "default", p->otherwise);
+    describe_add(w, "help", p->help);
+    ch_jw_end(w, '}');
+}
+
+static void describe_channel(struct ch_jw *w, const struct chela_channel_ops *ops) {
+    ch_jw_begin(w, '{');
+    ch_jw_kcstr(w, "name", ops->name);
+    ch_jw_kcstr(w, "title", ops->title ? ops->title : ops->name);
+    describe_add(w, "docs", ops->docs);
+    describe_add(w, "setup", ops->setup);
+    ch_jw_key(w, "options");
+    ch_jw_begin(w, '[');
+    for (const struct chela_channel_option *p = ops->options; p && p->name; p++)
+        describe_option(w, p);
+    ch_jw_end(w, ']');
+    ch_jw_end(w, '}');
+}
+
+char *chela_channel_describe(chela_runtime *rt, const char *name, struct chela_error *err) {
+    struct ch_buf out = {0};
+    struct ch_jw w = ch_jw(&out);
+    const struct chela_channel_ops *ops = NULL;
+    if (!name) {
+        ch_jw_begin(&w, '[');
+        for (size_t i = 0; (ops = ch_channel_listed(i, rt->module_path)); i++)
+            ch_jw_cstr(&w, ops->name);
+        ch_jw_end(&w, ']');
+        return ch_buf_take(&out);
+    }
+    int rc = ch_channel_find(name, rt->module_path, &ops, err);
+    if (rc == CHELA_ENOENT)
+        ch_fail(err, rc, "there is no channel '%s'", name);
+    if (rc == 0)
+        describe_channel(&w, ops);
+    return rc == 0 ? ch_buf_take(&out) : NULL;
 }

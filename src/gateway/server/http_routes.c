@@ -66,6 +66,7 @@ const struct ch_http_route ch_http_routes[] = {
     {"GET", "/api/agents", 0, ch_agents_list},
     {"GET", "/api/skills", 0, ch_agents_skills},
     {"GET", "/api/channels", 0, ch_operate_channels},
+    {"POST", "/api/channels/{}/test", 0, ch_channel_api_test},
     {"POST", "/api/pairings", 0, ch_operate_pairing},
     {"GET", "/api/config", 0, ch_config_api_get},
     {"POST", "/api/config", 0, ch_config_api_change},

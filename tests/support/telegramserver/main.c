@@ -10,7 +10,8 @@
  * each call that people see; of a form its fields and the name and size of its
  * file. A line "STATUS [DESCRIPTION]" in DIR/fail is the answer to the next of
  * those, once; the line "lost" takes the message and cuts the connection; "+N"
- * before either lets N messages pass first. It shares no code with src/. */
+ * before either lets N messages pass first; "429 N" asks for
+ * a wait of N seconds. It shares no code with src/. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,9 +43,12 @@ static long number(const char *body, const char *key) {
 }
 
 static int refuse(int fd, int status, const char *why) {
-    char json[1024];
+    char json[1024], wait[64] = "";
+    long s = strtol(why, NULL, 10);
+    if (status == 429)
+        snprintf(wait, sizeof(wait), ",\"parameters\":{\"retry_after\":%ld}", s > 0 ? s : 1);
     snprintf(json, sizeof(json), "{\"ok\":false,\"error_code\":%d,\"description\":\"%s\"%s}",
-             status, why, status == 429 ? ",\"parameters\":{\"retry_after\":1}" : "");
+             status, why, wait);
     answer(fd, status, json);
     return 1;
 }
@@ -187,6 +191,7 @@ static void serve_one(int fd, const struct request *r) {
     } else if (strncmp(path, want, n) != 0) {
         refuse(fd, 401, "Unauthorized");
     } else if (strcmp(method, "getMe") == 0) {
+        note_call("calls", method, r->body);
         answer(fd, 200, "{\"ok\":true,\"result\":{\"id\":999,\"is_bot\":true,"
                         "\"first_name\":\"Chela\",\"username\":\"ChelaBot\"}}");
     } else if (strcmp(method, "getUpdates") == 0) {
