@@ -2,7 +2,7 @@
 //
 //     BUILD=$PWD/build CHELA_ROOT=$PWD node bench/console.mjs
 //
-// Needs the packages of tests/sdk in BUILD/sdk (tests/sdk/install). Prints one line a figure.
+// Needs BUILD/sdk: `make sdk`, then `cp tests/sdk/*.mjs build/sdk`. Prints one line a figure.
 import { gzipSync } from 'node:zlib';
 const lib = new URL(`file://${process.env.BUILD}/sdk/browser.mjs`);
 const { launch, Place } = await import(lib);

@@ -8,8 +8,8 @@
 # as tests/run names them, and builds only what they need.
 SANITIZED := address,undefined
 ASAN_BUILD := $(if $(SANITIZE),$(BUILD),$(BUILD)-$(subst $(comma),-,$(SANITIZED)))
-# Programs that do nothing without PostgreSQL or Redis.
-SERVED := unit/store/test_postgres unit/store/test_redis e2e/crash_servers e2e/two_nodes e2e/nodes_order e2e/isolation e2e/nodes_faults e2e/nodes_serve e2e/nodes_channels
+# Programs that do nothing without PostgreSQL, Redis or clang.
+SERVED := lint/clang unit/store/test_postgres unit/store/test_redis e2e/crash_servers e2e/two_nodes e2e/nodes_order e2e/isolation e2e/nodes_faults e2e/nodes_serve e2e/nodes_channels
 # Run with sanitizers by check-all; check-long runs every e2e program so.
 E2E_ASAN := $(addprefix e2e/,answers approval attack cancel feishu modes relief serve sessions tools)
 
@@ -22,7 +22,7 @@ make = $(MAKE) --no-print-directory $(1)
 needs = $(if $(filter lint%,$(1)),all) $(if $(filter sim%,$(1)),$(SIM)) $(if $(filter e2e%,$(1)),all examples $(TOOLS)) $(if $(filter sdk%,$(1)),all sdk) $(if $(filter scenario%,$(1)),$(MODULE_SOS) $(BOX) $(TOOLS)) \
     $(filter $(addprefix $(BUILD)/tests/,$(1)% $(dir $(1))test_$(notdir $(1))% $(dir $(1))fuzz_$(notdir $(1))%),$(UNIT) $(WHOLE) $(FUZZ))
 
-.PHONY: check check-all check-rest check-long check-x86 fuzz check-now check-rest-now check-long-now check-x86-now fuzz-now tests-of helpers sdk
+.PHONY: check check-all check-rest check-long check-x86 fuzz check-now check-rest-now check-long-now check-x86-now fuzz-now tests-of lint-clang helpers sdk
 check: ## install what is missing, build, and run the tests (T=e2e/feishu: only those)
 	$(call again,build test) check-now
 check-all: ## check, and e2e with sanitizers, the vendors' clients, database servers, a browser
@@ -48,7 +48,7 @@ check-now:
 	    -t 1 -b $(BUILD) $(filter-out lint% $(call compiled,$(IN_CHECK)),$(IN_CHECK))
 endif
 
-REST_PLAIN := $(filter sdk%,$(IN_REST)) $(filter e2e%,$(call served,$(IN_REST)))
+REST_PLAIN := $(filter sdk%,$(IN_REST)) $(filter lint% e2e%,$(call served,$(IN_REST)))
 REST_ASAN := $(filter sweep%,$(IN_REST)) $(filter unit%,$(call served,$(IN_REST))) $(filter-out $(SERVED),$(filter e2e%,$(IN_REST)))
 # Where check leaves the search for leaks out (tests/run), the scenarios are searched
 # here and the rest by check-long.
@@ -78,6 +78,10 @@ fuzz-now: $(FUZZ)
 	@tests/fuzz/run $(BUILD) $(FUZZ_SECONDS)
 check-x86-now:
 	+@tests/x86 $(BUILD)
+# clang's warnings about every source; no object files.
+lint-clang:
+	@git ls-files -co --exclude-standard '*.c' | grep -v '^tests/lint/bad' | xargs -P $$(nproc) -n 16 clang -fsyntax-only \
+	    $(CPPFLAGS) -Itests -Ibench $(filter-out -M%,$(CFLAGS)) $(call pkg,--cflags,$(foreach m,$(MODULES),$(MODULE_$(m)_PKGS)))
 # Programs that tests start.
 helpers: $(BOX) $(TOOLS)
 sdk:

@@ -9,10 +9,10 @@
 #include "config/conf.h"
 #include "config/option.h"
 
-#define SLOT(i) (offsetof(struct ch_conf_channel, slots) + (i) * sizeof(channel_none.slots[0]))
+#define SLOT(i)                                \
+    (offsetof(struct ch_conf_channel, slots) + \
+     (i) * sizeof(((struct ch_conf_channel *)NULL)->slots[0]))
 #define CHOICE(set, word) ch_choice_of(CHELA_CHOICE_##set, word)
-
-static const struct ch_conf_channel channel_none;
 
 /* --- rows */
 

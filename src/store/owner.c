@@ -112,6 +112,15 @@ static enum life owner_look_at(const char *text) {
     return state == 'T' || state == 't' ? STOPPED : LIVES;
 }
 
+bool ch_owner_is_same(const char *a, const char *b) {
+    struct owner x = {0}, y = {0};
+    if (!owner_parse(a, &x) || !owner_parse(b, &y))
+        return strcmp(a, b) == 0;
+    return strcmp(x.host, y.host) == 0 && strcmp(x.boot, y.boot) == 0 &&
+           strcmp(x.space, y.space) == 0 && strcmp(x.pid, y.pid) == 0 &&
+           strcmp(x.start, y.start) == 0;
+}
+
 bool ch_owner_serves(const char *owner) {
     size_t n = strlen(owner), end = strlen(CH_OWNER_SERVES);
     return n >= end && strcmp(owner + n - end, CH_OWNER_SERVES) == 0;

@@ -77,6 +77,12 @@ within() { # COMMAND...
 }
 seen() { sed -n 's/^data: //p' "$1" | jq -r "$2"; }
 ended() { [ "$(seen "$1" 'select(.type == "run_end").status' | tail -n 1)" = "$2" ]; }
+# The gateways that NODE lists have these pids.
+lists() { # NODE PID...
+    ask "$1" call GET /api/nodes
+    shift
+    [ "$(jq -r '.nodes[] | select(.kind == "gateway").name | split(" ")[1]' "$out" | sort)" = "$(printf '%s\n' "$@" | sort)" ]
+}
 is() { # KEY STATUS
     call GET "/api/sessions/$1"
     [ "$(jq -r .status "$out")" = "$2" ]
@@ -94,6 +100,9 @@ serves() { # STORE URL
     configure b "$2"
     start a
     start b
+
+    # --- gateways without a session
+    check "$1: either gateway lists both" within eval 'lists a $pid_a $pid_b && lists b $pid_a $pid_b'
 
     # --- a run in progress at the other
     held busy wait
@@ -192,7 +201,9 @@ serves() { # STORE URL
 
     for p in "${watchers[@]}"; do kill "$p"; done 2>/dev/null
     watchers=()
-    kill -TERM "$pid_a" "$pid_b"
+    kill -TERM "$pid_a"
+    check "$1: a gateway that stopped is not listed" within lists b "$pid_b"
+    kill -TERM "$pid_b"
     within eval '! kill -0 $pid_a 2>/dev/null && ! kill -0 $pid_b 2>/dev/null'
     pid_a='' pid_b=''
 }

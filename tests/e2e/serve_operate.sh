@@ -144,6 +144,27 @@ post /api/config '{"restore":true}'
 answers "the way back" 200
 check "the file is as it was, again" cmp -s "$space/chela.yaml" "$tmp/before.yaml"
 check "and the gateway too" eventually turns 7
+# The client leaves without waiting for the answer.
+leave() { # VALUE
+    local body="{\"key\":\"agents.list[coder].limits.maxTurns\",\"value\":$1}" address=${gateway#http://}
+    exec 8<>"/dev/tcp/${address%:*}/${address#*:}"
+    printf 'POST /api/config HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s' \
+        "$address" "$token" ${#body} "$body" >&8
+    sleep "0.00$(($1 % 10))"
+    exec 8>&-
+}
+as_the_file() { turns "$(sed -n 's/.*maxTurns: \([0-9]*\).*/\1/p' "$space/chela.yaml")"; }
+for turns in {11..40}; do
+    leave "$turns"
+    eventually as_the_file || break
+done
+check "a change whose client left is taken up" as_the_file
+cp "$tmp/before.yaml" "$space/real.yaml"
+post /api/config "{$change}"
+check "and the next one" eventually turns 9
+cp "$tmp/before.yaml" "$space/real.yaml.previous"
+post /api/config '{"restore":true}'
+check "and its way back" eventually turns 7
 sed -i 's/^store:/sandbox: { mode: off }\nstore:/' "$space/real.yaml.previous"
 post /api/config '{"restore":true}'
 answers "a previous version with other rights" 403

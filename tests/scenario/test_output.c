@@ -151,7 +151,8 @@ static void test_what_is_sent(void **state) {
         stage_play(&st, "how many?");
         assert_string_equal(stage_verdict(&st), "done/task_completed");
         if (!sent(&st, 0, cases[i].has) || sent(&st, 0, cases[i].has_not))
-            fail_msg("%s, %s: %s", cases[i].by, cases[i].model, ch_buf_str(&st.model.requests[0]));
+            fail_msg("%s, %s: %s", chela_output_by_name(cases[i].by), cases[i].model,
+                     ch_buf_str(&st.model.requests[0]));
         stage_close(&st);
     }
 }

@@ -300,7 +300,8 @@ static void resume_after(const struct lines *l, size_t n, uint64_t used) {
             fail_msg("after %zu: %s", n, err.message);
         assert_int_equal(chela_run_wait(st.run), 0);
         if (chela_run_reason(st.run) != CHELA_REASON_COMPLETED)
-            fail_msg("after %zu: %s %s", n, chela_run_reason(st.run), chela_run_error(st.run));
+            fail_msg("after %zu: %s %s", n, chela_reason_name(chela_run_reason(st.run)),
+                     chela_run_error(st.run));
         if (shipped && made.ship)
             fail_msg("after %zu: a call that may be made once was made again", n);
         if (!shipped && made.ship != 1)

@@ -73,9 +73,9 @@ static void config_add_complaint(const char *line, void *user) {
 static int query_config(struct ch_store_lookup *l, struct chela_error *err) {
     char *modules = config_cut_line(l->key);
     config_cut_line(modules);
-    struct chela_config_opts opts = CHELA_CONFIG_OPTS(
-        .warn = config_add_complaint, .complain = config_add_complaint, .user = l,
-        .module_path = *modules ? modules : NULL);
+    struct chela_config_opts opts =
+        CHELA_CONFIG_OPTS(.warn = config_add_complaint, .complain = config_add_complaint, .user = l,
+                          .module_path = *modules ? modules : NULL);
     chela_config *cfg = NULL;
     int rc = *l->key ? chela_config_open(l->key, &opts, &cfg, err) : 0;
     if (rc < 0 && !l->more.n)
@@ -209,13 +209,15 @@ static int query_change(struct ch_store_lookup *l, struct chela_error *err) {
 }
 
 /* The program reloads the file as on SIGHUP. */
+static void settle_change(chela_gateway *gw, const struct ch_store_lookup *l) {
+    if (!l->last)
+        return;
+    ch_log(CH_LOG_INFO, "gateway", "%s was changed from the console", l->key);
+    gw->patched = true;
+    chela_gateway_interrupt(gw);
+}
+
 static void respond_change(struct ch_request *req, struct ch_store_lookup *l) {
-    chela_gateway *gw = req->gw;
-    if (l->last) {
-        ch_log(CH_LOG_INFO, "gateway", "%s was changed from the console", l->key);
-        gw->patched = true;
-        chela_gateway_interrupt(gw);
-    }
     ch_request_respond_json(req, 200, &l->out);
 }
 
@@ -224,6 +226,8 @@ void ch_config_api_change(struct ch_request *req) {
         ch_request_fail(req, 409, NULL, "the gateway was started without a configuration file");
     else if (!req->json || req->json->type != CH_JSON_OBJECT)
         ch_request_fail(req, 400, NULL, "the body must be a JSON object");
-    else
+    else {
         config_start(req, req->json, query_change, respond_change);
+        ch_store_lookup_settle(req, settle_change);
+    }
 }

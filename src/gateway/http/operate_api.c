@@ -9,6 +9,7 @@
 #include "chela/pairing.h"
 #include "gateway/chat/chat_service.h"
 #include "gateway/request/gateway_state.h"
+#include "gateway/request/presence_note.h"
 #include "gateway/request/request.h"
 #include "gateway/request/store_lookup.h"
 #include "store/owner.h"
@@ -100,11 +101,12 @@ void ch_operate_pairing(struct ch_request *req) {
         ch_store_lookup_start(req, ch_buf_sv(&key), 0, query_pair, respond_paired);
 }
 
-/* --- nodes: the processes that hold sessions of the store */
+/* --- nodes: the gateways of the store, and the processes that hold its sessions */
 
 struct node_row {
     char *owner; /* owned */
     int64_t sessions, running, until;
+    bool serves; /* a gateway */
 };
 
 struct node_listing {
@@ -114,7 +116,7 @@ struct node_listing {
 
 static struct node_row *node_of(struct node_listing *l, const char *owner) {
     for (size_t i = 0; i < l->n; i++)
-        if (strcmp(l->rows[i].owner, owner) == 0)
+        if (ch_owner_is_same(l->rows[i].owner, owner))
             return &l->rows[i];
     if (l->n == CH_LIMIT_NODES)
         return NULL;
@@ -136,6 +138,19 @@ static int node_count(const struct chela_store_session *s, void *user) {
     n->sessions++;
     n->running += strcmp(s->status, "running") == 0;
     n->until = CH_MAX(n->until, s->until);
+    n->serves |= ch_owner_serves(s->owner);
+    return 0;
+}
+
+static int node_present(const struct chela_store_item *note, void *user) {
+    struct node_query *q = user;
+    int64_t until;
+    const char *owner = ch_presence_owner(note, q->now, &until);
+    struct node_row *n = owner ? node_of(&q->list, owner) : NULL;
+    if (n) {
+        n->until = CH_MAX(n->until, until);
+        n->serves = true;
+    }
     return 0;
 }
 
@@ -144,7 +159,7 @@ static void node_write(struct ch_jw *w, const struct node_row *n) {
     ch_owner_show(n->owner, &name);
     ch_jw_begin(w, '{');
     ch_jw_kstr(w, "name", ch_buf_sv(&name));
-    ch_jw_kcstr(w, "kind", ch_owner_serves(n->owner) ? "gateway" : "program");
+    ch_jw_kcstr(w, "kind", n->serves ? "gateway" : "program");
     ch_jw_kcstr(w, "state", ch_owner_is_dead(n->owner)      ? "dead"
                             : ch_owner_is_stopped(n->owner) ? "stopped"
                             : ch_owner_lives(n->owner)      ? "alive"
@@ -160,6 +175,8 @@ static int query_nodes(struct ch_store_lookup *l, struct chela_error *err) {
     struct chela_store_filter filter = CHELA_STORE_FILTER(.limit = CH_LIMIT_LISTED);
     struct ch_jw w = ch_jw(&l->out);
     int rc = chela_store_list(l->store, &filter, node_count, &q, err);
+    if (rc == 0)
+        rc = chela_store_items(l->store, CHELA_STORE_NOTES, node_present, &q, err);
     ch_jw_begin(&w, '[');
     for (size_t i = 0; i < q.list.n; i++) {
         node_write(&w, &q.list.rows[i]);

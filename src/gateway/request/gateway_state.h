@@ -70,6 +70,7 @@ struct chela_gateway {
     const char *challenge; /* WWW-Authenticate of routes with CH_ROUTE_BEARER; NULL: the
                               gateway's token alone is accepted; http/mcp_api.c */
     struct ch_list idempotents;  /* request/idempotency.c */
+    struct ch_list lookups;      /* request/store_lookup.c */
     char *claimant;              /* owned: names this gateway in claims; idempotency.c */
     /* lane/ */
     struct ch_list lanes;          /* lane.c */
@@ -98,6 +99,7 @@ struct chela_gateway {
     /* server/ */
     struct ch_orphan_scan *orphan_scan;
     struct ch_retention *retention;
+    struct ch_presence *presence;
 };
 
 /* The agent with this id; an empty id means the first agent. NULL: unknown. */

@@ -5,6 +5,8 @@
 #include "gateway/request/request.h"
 
 static void free_lookup(struct ch_store_lookup *l) {
+    if (l->gw)
+        ch_list_del(&l->link);
     ch_buf_release(&l->out);
     ch_buf_release(&l->more);
     ch_free(l->found);
@@ -24,6 +26,8 @@ static void lookup_dropped(struct ch_work *w) {
 static void lookup_done(struct ch_work *w) {
     struct ch_store_lookup *l = CH_CONTAINER(w, struct ch_store_lookup, work);
     struct ch_request *req = l->request;
+    if (l->gw && l->settle && l->rc == 0)
+        l->settle(l->gw, l);
     if (req) {
         req->on_disconnect = NULL;
         if (l->rc < 0)
@@ -42,14 +46,15 @@ static void lookup_on_disconnect(struct ch_request *req) {
 void ch_store_lookup_start_before(struct ch_request *req, struct ch_sv key, int64_t number,
                                   int64_t before,
                                   int (*ask)(struct ch_store_lookup *l, struct chela_error *err),
-                                  void (*told)(struct ch_request *req,
-                                               struct ch_store_lookup *l)) {
+                                  void (*told)(struct ch_request *req, struct ch_store_lookup *l)) {
     if (!req->gw->store) {
         ch_request_fail(req, 501, NULL, "this gateway has no store");
         return;
     }
     struct ch_store_lookup *l = ch_alloc(sizeof(*l));
     l->work = (struct ch_work){.run = lookup_run, .done = lookup_done, .dropped = lookup_dropped};
+    l->gw = req->gw;
+    ch_list_add(&l->gw->lookups, &l->link);
     l->request = req;
     l->store = req->gw->store;
     l->key = key.p ? ch_strndup(key.p, key.n) : NULL;
@@ -68,4 +73,21 @@ void ch_store_lookup_start(struct ch_request *req, struct ch_sv key, int64_t num
                            int (*ask)(struct ch_store_lookup *l, struct chela_error *err),
                            void (*told)(struct ch_request *req, struct ch_store_lookup *l)) {
     ch_store_lookup_start_before(req, key, number, 0, ask, told);
+}
+
+void ch_store_lookup_settle(struct ch_request *req,
+                            void (*settle)(chela_gateway *gw, const struct ch_store_lookup *l)) {
+    for (CH_LIST_EACH(k, &req->gw->lookups)) {
+        struct ch_store_lookup *l = CH_CONTAINER(k, struct ch_store_lookup, link);
+        if (l->request == req)
+            l->settle = settle;
+    }
+}
+
+void ch_store_lookups_close(chela_gateway *gw) {
+    for (struct ch_store_lookup *l;
+         (l = CH_LIST_FIRST(&gw->lookups, struct ch_store_lookup, link));) {
+        ch_list_del(&l->link);
+        l->gw = NULL;
+    }
 }

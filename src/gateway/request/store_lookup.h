@@ -9,6 +9,8 @@
 
 struct ch_store_lookup {
     struct ch_work work;
+    struct ch_link link;        /* in gw->lookups */
+    chela_gateway *gw;          /* NULL: closed meanwhile */
     struct ch_request *request; /* NULL: the client has left */
     chela_store *store;
     char *key;      /* owned; the query's argument, may be NULL */
@@ -19,6 +21,8 @@ struct ch_store_lookup {
     int64_t now;    /* ms since the epoch, when the lookup began */
     /* On a worker thread. */
     int (*query)(struct ch_store_lookup *l, struct chela_error *err);
+    /* On the loop, after a successful query, also if the client has left; may be NULL. */
+    void (*settle)(chela_gateway *gw, const struct ch_store_lookup *l);
     /* On the loop, after a successful query: must respond to req. */
     void (*respond)(struct ch_request *req, struct ch_store_lookup *l);
     int rc;
@@ -38,5 +42,11 @@ void ch_store_lookup_start_before(struct ch_request *req, struct ch_sv key, int6
                                   int (*query)(struct ch_store_lookup *l, struct chela_error *err),
                                   void (*respond)(struct ch_request *req,
                                                   struct ch_store_lookup *l));
+
+/* Sets `settle` of the lookup that was started for req. */
+void ch_store_lookup_settle(struct ch_request *req,
+                            void (*settle)(chela_gateway *gw, const struct ch_store_lookup *l));
+/* The gateway is about to be freed. */
+void ch_store_lookups_close(chela_gateway *gw);
 
 #endif

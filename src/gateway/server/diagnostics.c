@@ -197,7 +197,6 @@ static struct chela_text no_header(const struct chela_channel_response *r, const
 static void channel_query(const struct chela_channel_request *r, chela_channel_response_fn *done,
                           void *tag, void *user) {
     struct channel_diagnostics *d = user;
-    CH_ARENA_AUTO arena = {0};
     CH_BUF_AUTO body = {0};
     struct chela_error err = {0};
     struct ch_header headers[16];

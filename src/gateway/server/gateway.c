@@ -33,10 +33,12 @@
 #include "gateway/request/gateway_state.h"
 #include "gateway/request/idempotency.h"
 #include "gateway/request/request.h"
+#include "gateway/request/store_lookup.h"
 #include "gateway/schedule/schedules.h"
 #include "gateway/server/delivery_kinds.h"
 #include "gateway/server/http_routes.h"
 #include "gateway/server/orphan_scan.h"
+#include "gateway/server/presence.h"
 #include "gateway/server/retention.h"
 #include "net/wire.h"
 #include "store/store.h"
@@ -336,7 +338,7 @@ static struct gateway_instance *instance_new(chela_runtime *rt,
     struct gateway_instance *g = ch_alloc(sizeof(*g));
     chela_gateway *gw = &g->gw;
     struct ch_list *lists[] = {&gw->lanes,      &gw->requests, &gw->idempotents, &gw->ui_streams,
-                               &gw->deliveries, &gw->chats,    &gw->tails};
+                               &gw->deliveries, &gw->chats,    &gw->tails,       &gw->lookups};
     for (size_t i = 0; i < CH_LEN(lists); i++)
         ch_list_init(lists[i]);
     gw->rt = rt;
@@ -354,6 +356,7 @@ static struct gateway_instance *instance_new(chela_runtime *rt,
     gw->orphans = ch_orphans_new(gw);
     gw->orphan_scan = ch_orphan_scan_new(gw);
     gw->retention = ch_retention_new(gw);
+    gw->presence = ch_presence_new(gw);
     gw->started = ch_mono_ms(ch_loop_clock(rt->loop));
     gw->interrupt.fn = gateway_on_interrupt;
     g->stop.fn = gateway_on_stop;
@@ -381,16 +384,17 @@ static int gateway_open(chela_runtime *rt, const struct chela_gateway_opts *give
     ch_timer_start(rt->loop, &g->keep_alive, CH_DEFAULT_PULSE_MS, gateway_on_keep_alive);
     ch_orphan_scan_start(gw->orphan_scan);
     ch_chat_recovery_start(gw);
-    if (!headless)
+    if (!headless) {
         ch_schedules_start(gw->schedules);
-    if (!headless)
         ch_retention_set(gw->retention, opts.retention_days);
+        ch_presence_start(gw->presence);
+    }
     *out = gw;
     return 0;
 }
 
-int chela_gateway_new(chela_runtime *rt, const struct chela_gateway_opts *opts,
-                      chela_gateway **out, struct chela_error *err) {
+int chela_gateway_new(chela_runtime *rt, const struct chela_gateway_opts *opts, chela_gateway **out,
+                      struct chela_error *err) {
     CH_LOG_SCOPE(rt->sink);
     return gateway_open(rt, opts, false, out, err);
 }
@@ -411,8 +415,7 @@ static void stop_timers(struct gateway_instance *g) {
 
 /* Handlers are told as if the client had left. */
 static void free_requests(chela_gateway *gw) {
-    for (struct ch_request *req;
-         (req = CH_LIST_FIRST(&gw->requests, struct ch_request, link));) {
+    for (struct ch_request *req; (req = CH_LIST_FIRST(&gw->requests, struct ch_request, link));) {
         ch_list_del(&req->link);
         if (req->on_disconnect) {
             req->x = NULL;
@@ -450,6 +453,7 @@ void chela_gateway_close(chela_gateway *gw) {
     ch_idempotency_close(gw);
     stop_timers(g);
     ch_retention_free(gw->retention);
+    ch_presence_free(gw->presence);
     ch_schedules_free(gw->schedules);
     ch_orphan_scan_free(gw->orphan_scan);
     ch_deliveries_free(gw);
@@ -460,6 +464,7 @@ void chela_gateway_close(chela_gateway *gw) {
     ch_tails_close(gw);
     ch_lanes_close(gw);
     free_requests(gw);
+    ch_store_lookups_close(gw);
     if (gw->server)
         ch_server_close(gw->server);
     ch_budgets_free(gw->budgets);

@@ -9,6 +9,7 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "gateway/request/gateway_state.h"
+#include "gateway/request/presence_note.h"
 #include "store/store.h"
 
 struct ch_retention {
@@ -31,6 +32,8 @@ struct retention_sweep {
 static void retention_run(struct ch_work *w) {
     struct retention_sweep *s = CH_CONTAINER(w, struct retention_sweep, work);
     s->rc = ch_store_expire(s->store, s->now - CH_DEFAULT_DONE_MS, &s->err);
+    if (s->rc == 0)
+        s->rc = ch_presence_expire(s->store, s->now, &s->err);
     if (s->rc == 0 && s->kept_ms)
         s->rc = ch_store_prune_idle(s->store, s->now - s->kept_ms, &s->gone, &s->err);
 }
