@@ -73,16 +73,19 @@ static void test_the_oldest_makes_room(void **state) {
     struct world w;
     struct ch_lane *l = NULL, *extra;
     begin(&w);
-    for (int i = 0; i < CH_LIMIT_LANES; i++)
+    /* Sessions that have rested for a minute are closed. A watched session does not rest. */
+    for (int i = 0; i < CH_LIMIT_LANES; i++) {
         assert_int_equal(use(&w, i, &l), 0);
+        watchers[i].event = nothing;
+        ch_lane_watch(l, &watchers[i]);
+    }
     for (int i = 0; i < CH_LIMIT_LANES; i++)
         wait_ready(&w, find(&w, i));
-    /* Sessions that have rested for a minute are closed, so they rest for seconds only. */
     int64_t now = ch_mono_ms(ch_loop_clock(w.gw->rt->loop));
     for (int i = 0; i < CH_LIMIT_LANES; i++) {
         l = find(&w, i);
+        ch_lane_unwatch(&watchers[i]);
         l->idle_since = now - (i == 7 ? 2 * CH_LIMIT_LANES : CH_LIMIT_LANES - i);
-        watchers[i].event = nothing;
     }
     ch_lane_watch(find(&w, 7), &watchers[7]); /* the oldest, but in use */
     assert_int_equal(use(&w, CH_LIMIT_LANES, &extra), 0);
