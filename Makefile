@@ -19,7 +19,7 @@ say = @$(if $(V),:,printf '  %-5s %s\n' $(1) $(patsubst $(BUILD)/%,%,$@)); mkdir
 
 # A layer may include only the layers before it (tools/check_layers) and is
 # its own archive, so that a unit test of a layer links nothing later.
-LAYERS := base search json schema io net rpc model tool prompt agent undo mcp store trace otel why acp channel config gateway
+LAYERS := base guard search json schema io net rpc model tool prompt agent undo mcp store trace otel why acp channel config gateway
 PKGS := libuv yaml-0.1 libpcre2-8
 LIBS := -ldl -lpthread -lm
 # A module (src/<dir>/) is loaded on use. ALONE: it has its own copy of base/.
@@ -86,7 +86,7 @@ $(BUILD)/obj/%.o: %.c
 $(BUILD)/obj/src/model/scripted/scripted_demo.o $(BUILD)/obj/src/prompt/prompts_builtin.o $(BUILD)/obj/src/gateway/http/console.o $(BUILD)/obj/src/search/thesaurus.o: src/model/scripted/demo.yaml src/search/thesaurus.txt $(wildcard prompts/*/* src/gateway/http/console/*)
 
 # Folders that no loop over tokens, messages or calls enters are compiled for size.
-SMALL := config channel prompt gateway tool/builtin tool/process tool/memory agent/api agent/feature model/catalog model/scripted model/provider
+SMALL := guard config channel prompt gateway tool/builtin tool/process tool/memory agent/api agent/feature model/catalog model/scripted model/provider
 $(foreach d,$(SMALL),$(eval $(BUILD)/obj/src/$(d)/%.o: CFLAGS += $(if $(SANITIZE),,-Os)))
 
 define LAYER_RULE
@@ -114,7 +114,7 @@ $(BUILD)/chela: $(CLI_OBJS) $(BUILD)/libchela.so
 	$(call say,link)
 	$(Q)$(LINK) -o $@ $(CLI_OBJS) -L$(BUILD) -lchela -lm $(call pkg,--libs,libuv) $(if $(NO_RPATH),,-Wl$(comma)-rpath$(comma)'$$ORIGIN:$$ORIGIN/../lib')
 
-$(BOX): $(BOX_OBJS) $(call archive,base)
+$(BOX): $(BOX_OBJS) $(call archive,guard) $(call archive,base)
 	$(call say,link)
 	$(Q)$(LINK) -o $@ $^
 $(BUILD)/obj/src/tool/process/sandbox_probe.o: CPPFLAGS += -DCHELA_LIBEXEC='"$(LIBEXECDIR)/chela"'
@@ -166,7 +166,7 @@ unit-$(1): $(filter $(BUILD)/tests/unit/$(1)/%,$(UNIT))
 	@tests/run -b $(BUILD) unit/$(1)
 endef
 $(foreach l,$(LAYERS),$(eval $(call UNIT_RULE,$(l))))
-$(filter $(BUILD)/tests/unit/sandbox/%,$(UNIT)): $(BUILD)/%: $(BUILD)/obj/%.o $(filter-out %/main.o,$(BOX_OBJS)) $(call archive,base)
+$(filter $(BUILD)/tests/unit/sandbox/%,$(UNIT)): $(BUILD)/%: $(BUILD)/obj/%.o $(filter-out %/main.o,$(BOX_OBJS)) $(call archive,guard) $(call archive,base)
 	$(linked)
 # The program's own files are tested as they are linked: on the public library.
 $(filter $(BUILD)/tests/unit/cli/%,$(UNIT)): $(BUILD)/%: $(BUILD)/obj/%.o $(filter-out %/main.o,$(CLI_OBJS)) $(BUILD)/libchela.so

@@ -220,5 +220,75 @@ CHELA_API char *chela_gateway_survey(chela_runtime *rt, const char *url, const c
 CHELA_API char *chela_channel_survey(chela_runtime *rt, const struct chela_channel_opts *opts,
                                      struct chela_error *err);
 
+/* --- runs in the background, and following them */
+
+/* Send a message to a session as a gateway without a server, and wait until the session is
+ * idle and its inbox is empty. Other processes can follow and control the session meanwhile
+ * (chela_follow_new). A run that waits for people keeps the function waiting. text NULL: the
+ * unfinished run of the session is resumed. Of opts, agents and store are used; of run, media,
+ * approve, on_event and user.
+ * Ownership: arguments are borrowed for the call.
+ * Callbacks: no: CHELA_EBUSY.
+ * Errors: CHELA_ESTATE: the loop belongs to a host, or the session waits for an answer.
+ * CHELA_EBUSY: called from a callback, or another process has the session. CHELA_ECONFIG:
+ * there is no store. CHELA_EINVAL: an option or the key is wrong. CHELA_EIO, CHELA_ENET: the
+ * database failed. */
+CHELA_API int chela_gateway_work(chela_runtime *rt, const struct chela_gateway_opts *opts,
+                                 const char *key, const char *text, size_t n,
+                                 const struct chela_run_opts *run, struct chela_error *err);
+
+/* The runs of a stored session, whichever process carries them out. */
+typedef struct chela_follow chela_follow;
+
+/* Who carries out the runs of a session. */
+enum chela_holder {
+    CHELA_HOLDER_NONE = 0,   /* no process has the session */
+    CHELA_HOLDER_OTHER = 1,  /* a process that takes no messages of others: a chat, a run */
+    CHELA_HOLDER_SERVES = 2  /* a gateway, or a run in the background: takes messages */
+};
+
+/* Follow a session from the beginning of its run in progress or paused run. If there is none,
+ * from the next run on.
+ * Ownership: the caller owns *out and closes it with chela_follow_close; it keeps the store
+ * open. One thread at a time may use *out.
+ * Threads: any
+ * Errors: CHELA_ENOENT: there is no such session. Others: as chela_store_records. */
+CHELA_API int chela_follow_new(chela_store *store, const char *key, chela_follow **out,
+                               struct chela_error *err);
+
+/* Call fn with the events that the holder has stored since the last call. A reply of the model
+ * is one TEXT_DELTA; requests, progress of tools and runs of other agents are not stored.
+ * Ownership: as chela_follow_new.
+ * Threads: any
+ * Errors: CHELA_ENOENT: the session was deleted. Others: as chela_store_records. */
+CHELA_API int chela_follow_read(chela_follow *f, chela_event_fn *fn, void *user,
+                                struct chela_error *err);
+
+/* Find out who carries out the runs of the session now.
+ * Threads: any
+ * Errors: CHELA_ENOENT: the session was deleted. CHELA_EIO, CHELA_ENET: the database failed. */
+CHELA_API int chela_follow_holder(chela_follow *f, enum chela_holder *out,
+                                  struct chela_error *err);
+
+/* Ask something of the holder: the event waits in the store's inbox until the holder takes it
+ * up. A message joins the run in progress, or begins one; a decision and an answer are for a
+ * paused run, as for chela_session_approve and chela_session_answer.
+ * Threads: any
+ * Errors: CHELA_EINVAL: the text is not UTF-8. CHELA_ELIMIT: the text is too long. CHELA_EIO,
+ * CHELA_ENET: the database failed. */
+CHELA_API int chela_follow_say(chela_follow *f, const char *text, size_t n,
+                               struct chela_error *err);
+CHELA_API int chela_follow_cancel(chela_follow *f, struct chela_error *err);
+CHELA_API int chela_follow_decide(chela_follow *f, const char *approval_id,
+                                  enum chela_decision decision, const char *reason,
+                                  struct chela_error *err);
+CHELA_API int chela_follow_answer(chela_follow *f, const char *call_id, const char *text, size_t n,
+                                  struct chela_error *err);
+
+/* NULL is allowed.
+ * Ownership: f becomes invalid.
+ * Threads: any */
+CHELA_API void chela_follow_close(chela_follow *f);
+
 CHELA_END_DECLS
 #endif

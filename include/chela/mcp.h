@@ -58,6 +58,15 @@ struct chela_mcp_opts {
     /* Optional: shows a URL to a person, who logs in there. Called on the loop thread. Without
      * it a request that needs a log-in fails with CHELA_EAUTH. */
     void (*open_url)(const char *url, void *user);
+    /* Directories that the server is told about when it asks (roots): absolute paths,
+     * NULL-terminated. NULL: the server is told that there is nobody to ask. This gives a
+     * program no access to them; sandbox does. */
+    const char *const *roots;
+    /* Least severe log messages that the server shall send: debug, info, notice, warning, error,
+     * critical, alert or emergency. NULL: the server decides. */
+    const char *log_level;
+    /* Nonzero: agents get the tools NAME__list_resources and NAME__read_resource. */
+    int resources;
 };
 #define CHELA_MCP_OPTS(...) {.size = sizeof(struct chela_mcp_opts), __VA_ARGS__}
 

@@ -408,6 +408,10 @@ struct chela_delegate_opts {
     size_t size;             /* set by CHELA_DELEGATE_OPTS */
     const char *name;        /* of the tool; NULL: the id of the agent that is called */
     const char *description; /* of the tool; NULL: the description of that agent */
+    /* The model may start the agent in the background: the call returns at once, and the
+     * session is told of the end as of a process (chela_session_on_wake). The host listens with
+     * chela_session_on_task. Such a run has the limits of its own agent. */
+    int background;
 };
 #define CHELA_DELEGATE_OPTS(...) {.size = sizeof(struct chela_delegate_opts), __VA_ARGS__}
 
@@ -663,6 +667,30 @@ typedef void chela_wake_fn(chela_session *s, void *user);
  * progress is told before its next model call (event SYSTEM_EVENT), without fn.
  * Ownership: user is borrowed until the session is closed. */
 CHELA_API void chela_session_on_wake(chela_session *s, chela_wake_fn *fn, void *user);
+
+/* Set the function that gets the events of agents in the background, as CHILD events with an
+ * empty `parent` and the task's id as `call`. Their questions are answered with
+ * chela_session_approve and chela_session_answer, which also resume them. fn may be NULL.
+ * Ownership: user is borrowed until the session is closed. */
+CHELA_API void chela_session_on_task(chela_session *s, chela_event_fn *fn, void *user);
+
+/* The tasks of the session, agents in the background and processes of `exec`, as a JSON array
+ * of {id, kind, title, status, ms}: kind is "agent" or "command"; status is running, waiting
+ * (for a person), interrupted, or as in RUN_END; with `agent`, or with `exit_code`. Ended tasks
+ * are listed for a while.
+ * Ownership: the caller frees the result with chela_free. */
+CHELA_API char *chela_session_tasks_json(chela_session *s);
+
+/* What a task has said or printed so far: the last text of an agent, the log of a process.
+ * NULL: see err.
+ * Ownership: the caller frees the result with chela_free.
+ * Errors: CHELA_ENOENT: there is no such task. */
+CHELA_API char *chela_session_task_text(chela_session *s, const char *id, struct chela_error *err);
+
+/* End a task. The model is told with its next request.
+ * Errors: CHELA_ENOENT: there is no such task. CHELA_ESTATE: it has ended. */
+CHELA_API int chela_session_task_cancel(chela_session *s, const char *id,
+                                        struct chela_error *err);
 
 /* Start a run whose input is what happened (chela_session_on_wake). opts and out may be
  * NULL.

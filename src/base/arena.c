@@ -89,6 +89,20 @@ struct ch_sv ch_arena_sv(struct ch_arena *a, struct ch_sv s) {
     return ch_sv(ch_arena_str(a, s), s.n);
 }
 
+char *ch_arena_join(struct ch_arena *a, const struct ch_sv *parts, size_t n) {
+    size_t total = 0;
+    for (size_t i = 0; i < n; i++)
+        total += parts[i].n;
+    char *p = ch_arena_bytes(a, total + 1), *at = p;
+    for (size_t i = 0; i < n; i++) {
+        if (parts[i].n)
+            memcpy(at, parts[i].p, parts[i].n);
+        at += parts[i].n;
+    }
+    *at = '\0';
+    return p;
+}
+
 char *ch_arena_printf(struct ch_arena *a, const char *fmt, ...) {
     va_list ap, again;
     va_start(ap, fmt);

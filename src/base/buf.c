@@ -45,7 +45,8 @@ char *ch_buf_reserve(struct ch_buf *b, size_t n) {
 }
 
 int ch_buf_add(struct ch_buf *b, const void *p, size_t n) {
-    char *to = ch_buf_reserve(b, n);
+    bool fits = n < b->cap - b->n && !b->overflow; /* the usual case, and within the maximum */
+    char *to = fits ? b->p + b->n : ch_buf_reserve(b, n);
     if (!to)
         return CHELA_ELIMIT;
     if (n)

@@ -131,6 +131,7 @@
 #define CH_LIMIT_SPECIALS 4096            /* files that others execute, known before a command */
 #define CH_LIMIT_SOCKETS 64               /* Unix sockets hidden from one sandbox */
 #define CH_LIMIT_SCAN_AFTER 200000 /* directories searched for repositories after a command */
+#define CH_LIMIT_SANDBOX_END_MS 10000 /* wait for the processes of a sandbox that was killed */
 #define CH_LIMIT_TOOL_DETAILS (256 * CH_KB) /* JSON details of one result */
 #define CH_LIMIT_TOOL_ERROR 4000          /* characters of an error message */
 #define CH_LIMIT_RESULT_MEDIA (16 * CH_MB) /* base64 media of one result */
@@ -218,9 +219,11 @@
 #define CH_LIMIT_MAIL_SUBJECT 1000        /* bytes of a subject */
 #define CH_LIMIT_MAIL_BODY CH_MB          /* text of one mail */
 #define CH_LIMIT_NOTE_NAMES 65536         /* names of note files that are listed */
-#define CH_LIMIT_NOTE_FILES 1000          /* note files that are read, newest first */
+#define CH_LIMIT_NOTE_FILES 1000          /* note files that are shown, newest first */
 #define CH_LIMIT_NOTE_FILE (256 * CH_KB)  /* one note file */
-#define CH_LIMIT_NOTE_BYTES (8 * CH_MB)   /* note files read for one search, in total */
+#define CH_LIMIT_NOTE_BYTES (8 * CH_MB)   /* note files that are shown, in total */
+#define CH_LIMIT_NOTE_INDEX_FILES 20000   /* note files that are searched, newest first */
+#define CH_LIMIT_NOTE_INDEX_BYTES (32 * CH_MB) /* note files that are searched, in total */
 #define CH_LIMIT_RECALLED 1000 /* texts of past turns read for one search, newest first */
 #define CH_LIMIT_RECALL_HITS 20           /* older texts that contain a word of the search */
 #define CH_LIMIT_RECALL_BYTES (2 * CH_MB) /* texts of past turns read for one search, in total */
@@ -265,8 +268,8 @@
 #define CH_LIMIT_EXEC_S 3600              /* longest timeout of a command, in seconds */
 #define CH_LIMIT_EXEC_WORDS 1024          /* words of a command without a shell */
 #define CH_LIMIT_EXEC_VARIABLES 64        /* environment variables set for one command */
-#define CH_LIMIT_JOBS 16                  /* background processes of a session */
-#define CH_LIMIT_JOBS_ENDED 16            /* ended background processes that are remembered */
+#define CH_LIMIT_JOBS 16                  /* background processes of a session; agents likewise */
+#define CH_LIMIT_JOBS_ENDED 16            /* ended ones that are remembered */
 #define CH_LIMIT_JOB_LOG CH_MB            /* output kept of a background process */
 #define CH_LIMIT_JOB_WAIT_S 60            /* longest wait for a background process, in seconds */
 
@@ -325,6 +328,13 @@
 #define CH_LIMIT_MCP_STATE (64 * CH_KB)   /* bytes of a request's state that a server returns */
 #define CH_LIMIT_MCP_ROUNDS 5             /* requests for input within one call */
 #define CH_LIMIT_MCP_RESUMES 5            /* consecutive streams without an event */
+#define CH_LIMIT_MCP_KEPT 64              /* results of one server that are kept for their time */
+#define CH_LIMIT_MCP_KEPT_BYTES (256 * CH_KB) /* bytes of one of them */
+#define CH_LIMIT_MCP_KEPT_MS 3600000      /* longest time that a result is kept */
+#define CH_LIMIT_MCP_SKILL (16 * CH_MB)   /* files of one skill that a server offers */
+#define CH_LIMIT_MCP_SKILL_FILES 512      /* their number */
+#define CH_LIMIT_MCP_SKILL_DEPTH 8        /* nesting of their folders */
+#define CH_LIMIT_MCP_REPLIES 64           /* responses and notifications on their way to a server */
 #define CH_LIMIT_MCP_WAITING 256          /* requests that wait for a server to start */
 #define CH_LIMIT_MCP_INFO 256             /* bytes of a server's name or version */
 #define CH_LIMIT_MCP_BACKOFF_MS 60000     /* longest delay before a server is started again */

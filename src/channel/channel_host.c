@@ -45,11 +45,12 @@ static void host_respond(void *respond_to, int status, const char *type, struct 
 static void host_decide(const struct chela_channel_decision *d, chela_channel_decided_fn *done,
                         void *tag, void *user) {
     struct ch_channel *c = user;
-    if (c->ops->is_owner || ch_rules_is_owner(&c->rules, d->by)) {
+    if (d->by && (c->ops->is_owner || ch_rules_is_owner(&c->rules, d->by))) {
         c->gateway.decide(d, done, tag, c->gateway.user);
         return;
     }
-    ch_log(CH_LOG_WARN, c->ops->name, "%s, who may not decide, pressed a button", d->by);
+    ch_log(CH_LOG_WARN, c->ops->name, "%s, who may not decide, pressed a button",
+           d->by ? d->by : "somebody without an id");
     done(ch_text(CH_SV("Only an owner of this channel may decide.")), tag);
 }
 

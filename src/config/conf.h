@@ -124,7 +124,9 @@ struct ch_conf_mcp {
     const char *url, *era, *effect, *permission, *allow, *deny, *sandbox;
     const char *const *writable, *const *readable;
     const char *client_id, *client_secret_env, *client_metadata_url;
-    bool no_network, unasked, disabled;
+    const char *const *roots;
+    const char *log_level;
+    bool no_network, unasked, disabled, resources;
     int64_t timeout_ms;
 };
 

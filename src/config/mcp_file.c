@@ -22,7 +22,8 @@ bool ch_mcp_file_is(const char *path) {
 /* Members that have the same meaning in chela.yaml. */
 static bool is_shared(struct ch_sv key) {
     static const char *const keys[] = {"env",    "url",        "headers", "era",     "sandbox",
-                                       "effect", "permission", "confirm", "disabled", "auth"};
+                                       "effect", "permission", "confirm", "disabled", "auth",
+                                       "roots",  "logLevel",   "resources"};
 
     for (size_t i = 0; i < CH_LEN(keys); i++)
         if (ch_sv_is(key, keys[i]))

@@ -711,6 +711,15 @@ const struct ch_option ch_options[] = {
      .help = "every call needs a person's approval, unless a rule says otherwise"},
     {CH_SCOPE_MCP, "timeoutSec", CH_CFG_SECONDS, 0, MCP(timeout_ms), 0, MOST_SECONDS,
      .otherwise = "60", .help = "time of one call"},
+    {CH_SCOPE_MCP, "resources", CH_CFG_BOOL, 0, MCP(resources), .otherwise = "false",
+     .help = "offer the server's resources to the model by the tools NAME__list_resources, "
+             "NAME__list_resource_templates and NAME__read_resource"},
+    {CH_SCOPE_MCP, "roots", CH_CFG_PATHS, 0, MCP(roots), .otherwise = "[]",
+     .help = "directories that the server is told about when it asks for its roots"},
+    {CH_SCOPE_MCP, "logLevel", CH_CFG_CHOICE, 0, MCP(log_level),
+     .words = "debug|info|notice|warning|error|critical|alert|emergency",
+     .help = "least severe messages that the server sends to the log; default: the server "
+             "decides"},
     {CH_SCOPE_MCP, "disabled", CH_CFG_BOOL, 0, MCP(disabled), .otherwise = "false",
      .help = "do not use the server"},
     /* --- a hook of the gateway */

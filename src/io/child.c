@@ -17,6 +17,7 @@
 #include "io/child.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/syscall.h>
@@ -458,6 +459,12 @@ void ch_child_close(struct ch_child *c) {
     ch_task_cancel(c->loop, &c->task);
     c->state = OVER;
     free_if_over(c);
+}
+
+int ch_child_copy_report(const struct ch_child *c) {
+    int fd = c->out[REPORT].watch.fd;
+
+    return fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
 }
 
 /* --- starting */

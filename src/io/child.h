@@ -80,4 +80,8 @@ void ch_child_stop(struct ch_child *c);
  * a no-op. */
 void ch_child_close(struct ch_child *c);
 
+/* A new descriptor of the reports' pipe, for the caller to close; -1: none. poll() tells
+ * POLLHUP when no process holds the other end. */
+int ch_child_copy_report(const struct ch_child *c);
+
 #endif

@@ -20,6 +20,12 @@ static bool io_module_is_name(const char *name) {
     return n > 0 && name[n] == '\0';
 }
 
+/* Whether modules may be in this directory. A relative path depends on the current directory,
+ * whose author may be a stranger. */
+static bool io_module_is_place(struct ch_sv dir) {
+    return dir.n && dir.p[0] == '/';
+}
+
 /* The directory of the object that contains this code: libchela.so, or the
  * program if linked statically. For a program the linker reports argv[0], which
  * does not give its location; Linux's /proc does. Relative paths are rejected,
@@ -75,7 +81,7 @@ static int try_directory(struct ch_sv dir, const char *name, const char *kind, s
                          const void **ops, struct chela_error *err) {
     CH_BUF_AUTO path = {0};
 
-    if (dir.n == 0)
+    if (!io_module_is_place(dir))
         return 1;
     ch_buf_addf(&path, "%.*s/libchela-%s.so", CH_SV_FMT(dir), name);
     ch_buf_addf(tried, "%s%.*s", tried->n ? ", " : "", CH_SV_FMT(dir));
@@ -85,7 +91,7 @@ static int try_directory(struct ch_sv dir, const char *name, const char *kind, s
 static bool is_in_directory(struct ch_sv dir, const char *name) {
     CH_BUF_AUTO path = {0};
     ch_buf_addf(&path, "%.*s/libchela-%s.so", CH_SV_FMT(dir), name);
-    return dir.n && access(ch_buf_str(&path), F_OK) == 0;
+    return io_module_is_place(dir) && access(ch_buf_str(&path), F_OK) == 0;
 }
 
 bool ch_module_is_installed(const char *name, const char *search_path) {

@@ -8,6 +8,7 @@
 #include "base/opts.h"
 #include "mcp/mcp_auth.h"
 #include "mcp/mcp_client.h"
+#include "mcp/mcp_protocol.h"
 #include "mcp/mcp_tools.h"
 #include "net/url.h"
 #include "tool/process/sandbox_options.h"
@@ -46,6 +47,12 @@ static int check_opts(const struct chela_mcp_opts *o, struct chela_error *err) {
     if (o->url && url.userinfo.p)
         return ch_fail(err, CHELA_EINVAL, "MCP server %s: the URL holds a password; use headers",
                        o->name);
+    if (o->log_level && !ch_mcp_is_level(ch_sv_str(o->log_level)))
+        return ch_fail(err, CHELA_EINVAL, "MCP server %s: log_level is not a level", o->name);
+    for (size_t i = 0; o->roots && o->roots[i]; i++)
+        if (o->roots[i][0] != '/')
+            return ch_fail(err, CHELA_EINVAL, "MCP server %s: a root is not an absolute path",
+                           o->name);
     if ((program && !o->state_dir) || (o->state_dir && o->state_dir[0] != '/'))
         return ch_fail(err, CHELA_EINVAL, "MCP server %s: state_dir is not an absolute path",
                        o->name);
@@ -65,6 +72,8 @@ static void copy_opts(chela_mcp *m, const struct chela_mcp_opts *o) {
     m->opts.env = ch_sandbox_copy_list(a, o->env);
     m->opts.url = copy_text(a, o->url);
     m->opts.headers = ch_sandbox_copy_list(a, o->headers);
+    m->opts.roots = o->roots ? ch_sandbox_copy_list(a, o->roots) : NULL;
+    m->opts.log_level = copy_text(a, o->log_level);
     m->opts.state_dir = copy_text(a, o->state_dir);
     m->opts.allow = copy_text(a, o->allow);
     m->opts.deny = copy_text(a, o->deny);
@@ -98,6 +107,7 @@ static void open_auth(chela_mcp *m) {
 }
 
 static void mcp_free(chela_mcp *m) {
+    ch_mcp_cache_clear(&m->cache);
     ch_mcp_auth_free(m->auth);
     ch_free(m->server);
     ch_free(m->server_version);

@@ -140,11 +140,15 @@ static void rewrite_problem(struct ch_buf *state, const struct ch_mcp_asking *a,
 
 /* --- the beginning */
 
-static int check_requests(const struct ch_json *requests, struct chela_error *err) {
+static bool is_roots(const struct ch_json *request) {
+    return ch_sv_is(ch_json_get_str(request, "method"), "roots/list");
+}
+
+static int check_requests(const struct ch_json *requests, bool roots, struct chela_error *err) {
     for (CH_JSON_MEMBERS(key, request, requests)) {
         struct ch_sv method = ch_json_get_str(request, "method");
         (void)key;
-        if (!ch_sv_is(method, "elicitation/create"))
+        if (!ch_sv_is(method, "elicitation/create") && !(roots && is_roots(request)))
             return ch_fail(err, CHELA_EPROTO,
                            "the server asks for input (%.*s), and nobody can give it",
                            (int)CH_MIN(method.n, 100), method.p ? method.p : "");
@@ -153,7 +157,7 @@ static int check_requests(const struct ch_json *requests, struct chela_error *er
 }
 
 int ch_mcp_ask_begin(struct ch_buf *state, const struct ch_json *requests,
-                     const struct ch_json *request_state, unsigned round,
+                     const struct ch_json *request_state, unsigned round, struct ch_sv roots,
                      struct chela_error *err) {
     struct ch_jw w = ch_jw(state);
 
@@ -165,7 +169,7 @@ int ch_mcp_ask_begin(struct ch_buf *state, const struct ch_json *requests,
     if (request_state && (!ch_json_is(request_state, CH_JSON_STRING) ||
                           request_state->n > CH_LIMIT_MCP_STATE))
         return ch_fail(err, CHELA_EPROTO, "the state of the request is not a short text");
-    int rc = check_requests(requests, err);
+    int rc = check_requests(requests, roots.p, err);
     if (rc < 0)
         return rc;
     ch_jw_begin(&w, '{');
@@ -179,6 +183,14 @@ int ch_mcp_ask_begin(struct ch_buf *state, const struct ch_json *requests,
         ch_jw_key(&w, "requestState");
         ch_jw_value(&w, request_state);
     }
+    ch_jw_key(&w, "answers");
+    ch_jw_begin(&w, '{');
+    for (CH_JSON_MEMBERS(key, request, requests))
+        if (is_roots(request)) {
+            ch_jw_key_sv(&w, ch_json_str(key));
+            ch_jw_raw(&w, roots);
+        }
+    ch_jw_end(&w, '}');
     ch_jw_end(&w, '}');
     if (state->n > 3 * CH_LIMIT_MCP_STATE)
         return ch_fail(err, CHELA_ELIMIT, "the server asks for too much input at once");

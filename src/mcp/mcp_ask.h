@@ -11,10 +11,11 @@
 
 /* Set *state: nothing is answered yet. requests: an object of {method, params} by key; NULL:
  * none. request_state: returned to the server; NULL: none. round: how often the server has
- * asked in this call. CHELA_EPROTO: the server asks for something else than elicitation.
+ * asked in this call. roots: the result of roots/list; p NULL: the server must not ask for it.
+ * CHELA_EPROTO: the server asks for something else than elicitation and permitted roots.
  * CHELA_ELIMIT: the requests are too long, or the server asks too often. */
 int ch_mcp_ask_begin(struct ch_buf *state, const struct ch_json *requests,
-                     const struct ch_json *request_state, unsigned round,
+                     const struct ch_json *request_state, unsigned round, struct ch_sv roots,
                      struct chela_error *err);
 
 /* Append the next question, as arguments of the tool for questions. server: its name. Returns 1,

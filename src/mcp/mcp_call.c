@@ -24,6 +24,7 @@ struct ch_mcp_invocation {
     struct ch_rpc_request *asked; /* open request of the server; NULL: none */
     struct ch_buf state;          /* of the questions (mcp_ask.h) */
     bool can_task;                /* of the target */
+    const char *method;           /* of the target; NULL: tools/call */
     char *task;                   /* owned: its id; NULL: the call is not a task */
     char *stated, *answered;      /* owned: the last status, and the last questions of the task */
     unsigned lost;                /* consecutive failed looks at the task */
@@ -55,7 +56,9 @@ static void free_invocation(struct ch_mcp_invocation *v) {
 static void finish_call(struct ch_mcp_invocation *v, const struct ch_mcp_reply *r) {
     chela_call *call = v->call;
 
-    if (r->result)
+    if (r->result && v->method)
+        ch_mcp_result_resources(call, r->result);
+    else if (r->result)
         ch_mcp_result(call, r->result, v->output);
     else
         ch_mcp_result_failed(call, r);
@@ -171,14 +174,19 @@ static void ask_next(struct ch_mcp_invocation *v) {
 /* The result asks for input (2026-07-28). */
 static void take_input(struct ch_mcp_invocation *v, const struct ch_json *result) {
     CH_BUF_AUTO unused = {0};
+    CH_BUF_AUTO roots = {0};
     struct chela_error err = {0};
     unsigned round = 0;
+
+    if (v->mcp && v->mcp->opts.roots)
+        ch_mcp_roots(&roots, v->mcp->opts.roots);
 
     if (v->state.n)
         ch_mcp_ask_members(ch_buf_sv(&v->state), &unused, &round, NULL);
     ch_buf_clear(&v->state);
     if (ch_mcp_ask_begin(&v->state, ch_json_get(result, "inputRequests"),
-                         ch_json_get(result, "requestState"), round + 1, &err) < 0)
+                         ch_json_get(result, "requestState"), round + 1,
+                         roots.n ? ch_buf_sv(&roots) : ch_sv(NULL, 0), &err) < 0)
         fail_call(v, &err);
     else
         ask_next(v);
@@ -204,7 +212,7 @@ static bool call_on_elicit(struct ch_rpc_request *r, const struct ch_json *param
     ch_jw_end(&w, '}');
     ch_buf_clear(&v->state);
     if (ch_json_parse(&arena, ch_buf_sv(&text), CH_JSON_REPLACE, &requests, NULL, NULL) < 0 ||
-        ch_mcp_ask_begin(&v->state, requests, NULL, 1, NULL) < 0)
+        ch_mcp_ask_begin(&v->state, requests, NULL, 1, ch_sv(NULL, 0), NULL) < 0)
         return false;
     v->asked = r;
     ask_next(v);
@@ -424,7 +432,29 @@ static void add_context(struct ch_mcp_invocation *v, struct ch_jw *meta) {
         ch_jw_kcstr(meta, "traceparent", context);
 }
 
+/* The parameters of the request; *name becomes the value of its header. */
+static void write_call(struct ch_mcp_invocation *v, struct ch_jw *w, struct ch_buf *name) {
+    CH_ARENA_AUTO arena = {0};
+    const struct ch_json *given;
+
+    if (!v->method) {
+        ch_buf_add_str(name, v->name);
+        ch_jw_kcstr(w, "name", v->name);
+        ch_jw_kraw(w, "arguments", ch_sv_str(chela_call_arguments(v->call)));
+        return;
+    }
+    if (ch_json_parse(&arena, ch_sv_str(chela_call_arguments(v->call)), CH_JSON_REPLACE, &given,
+                      NULL, NULL) < 0)
+        return;
+    ch_buf_add_sv(name, ch_json_get_str(given, "uri"));
+    for (CH_JSON_MEMBERS(key, value, given)) {
+        ch_jw_key_sv(w, ch_json_str(key));
+        ch_jw_value(w, value);
+    }
+}
+
 static void send_call(struct ch_mcp_invocation *v, struct ch_sv input) {
+    CH_BUF_AUTO name = {0};
     CH_BUF_AUTO members = {0};
     CH_BUF_AUTO meta = {0};
     CH_BUF_AUTO headers = {0};
@@ -436,8 +466,7 @@ static void send_call(struct ch_mcp_invocation *v, struct ch_sv input) {
         fail_call(v, &err);
         return;
     }
-    ch_jw_kcstr(&w, "name", v->name);
-    ch_jw_kraw(&w, "arguments", ch_sv_str(chela_call_arguments(v->call)));
+    write_call(v, &w, &name);
     if (input.n)
         ch_jw_raw(&w, input);
     ch_jw_kcstr(&m, "chela/idempotencyKey", chela_call_key(v->call));
@@ -446,13 +475,13 @@ static void send_call(struct ch_mcp_invocation *v, struct ch_sv input) {
         ch_mcp_call_headers(&headers, v->call->tool->schema, chela_call_arguments(v->call));
     chela_call_on_cancel(v->call, call_on_cancel, v);
     v->op = ch_mcp_start(v->mcp, &(struct ch_mcp_request){
-                                     .method = "tools/call",
+                                     .method = v->method ? v->method : "tools/call",
                                      .members = ch_buf_sv(&members),
                                      .meta = ch_buf_sv(&meta),
-                                     .name = ch_sv_str(v->name),
+                                     .name = ch_buf_sv(&name),
                                      .headers = ch_buf_sv(&headers),
                                      .takes_input = true,
-                                     .takes_task = true,
+                                     .takes_task = !v->method,
                                      .asks_task = v->can_task,
                                      .progress = call_on_progress,
                                      .elicit = call_on_elicit,
@@ -481,6 +510,7 @@ static struct ch_mcp_invocation *new_invocation(chela_call *call, const struct c
     v->name = ch_strdup(t->name);
     v->output = ch_strdup(t->output);
     v->can_task = t->task;
+    v->method = t->method;
     v->task = read_task(call->left);
     return v;
 }

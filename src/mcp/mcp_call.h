@@ -16,6 +16,7 @@ struct ch_mcp_target { /* borrowed for the call of the function */
     const char *name;   /* of the tool, at the server */
     const char *output; /* schema of its structured result; NULL: none */
     bool task;          /* a call may be a task, in versions with a handshake */
+    const char *method; /* instead of tools/call, with the arguments as parameters; NULL: none */
 };
 
 /* The body of a tool's function: begins or continues the call. */

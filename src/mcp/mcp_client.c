@@ -24,7 +24,8 @@ struct ch_mcp_op {
     bool takes_input, takes_task, asks_task;
     struct ch_timer later; /* before the request is sent */
     struct chela_error failed;
-    struct ch_task fail; /* reports `failed` */
+    char *hit;           /* owned: a kept result, which is reported; NULL: none */
+    struct ch_task fail; /* reports `hit` or `failed` */
     void (*progress)(struct ch_sv text, void *user);
     bool (*elicit)(struct ch_rpc_request *r, const struct ch_json *params, void *user);
     ch_mcp_done_fn *done;
@@ -48,6 +49,7 @@ static void free_op(struct ch_mcp_op *op) {
     ch_free(op->name);
     ch_free(op->headers);
     ch_free(op->input);
+    ch_free(op->hit);
     ch_free(op);
 }
 
@@ -67,8 +69,14 @@ static void fail_op(struct ch_mcp_op *op, const struct chela_error *err) {
 
 static void on_fail_op(struct ch_task *t) {
     struct ch_mcp_op *op = CH_CONTAINER(t, struct ch_mcp_op, fail);
+    CH_ARENA_AUTO arena = {0};
+    struct ch_mcp_reply r = {0};
 
-    fail_op(op, &op->failed);
+    if (op->hit && ch_json_parse(&arena, ch_arena_sv(&arena, ch_sv_str(op->hit)), CH_JSON_STRICT,
+                                 &r.result, NULL, NULL) == 0)
+        end_op(op, &r);
+    else
+        fail_op(op, &op->failed);
 }
 
 static void fail_op_later(struct ch_mcp_op *op, const struct chela_error *err) {
@@ -116,10 +124,10 @@ static void write_capabilities(chela_mcp *m, struct ch_jw *w, bool asks, bool ta
         ch_jw_key(w, "elicitation");
         ch_jw_raw(w, m->modern ? CH_SV("{\"form\":{},\"url\":{}}") : CH_SV("{\"form\":{}}"));
     }
-    if (m->opts.input) {
+    if (m->opts.input)
         ch_jw_kraw(w, "sampling", CH_SV("{}"));
+    if (m->opts.input || m->opts.roots)
         ch_jw_kraw(w, "roots", CH_SV("{}"));
-    }
     if (tasks)
         ch_jw_kraw(w, "extensions", CH_SV("{\"" CH_MCP_TASKS "\":{}}"));
     ch_jw_end(w, '}');
@@ -155,6 +163,8 @@ static void write_params(chela_mcp *m, struct ch_buf *out, const struct ch_mcp_o
             write_info(&w);
             ch_jw_key(&w, CH_MCP_META "clientCapabilities");
             write_capabilities(m, &w, op && op->takes_input, op && op->takes_task);
+            if (op && m->opts.log_level)
+                ch_jw_kcstr(&w, CH_MCP_META "logLevel", m->opts.log_level);
         }
         if (token)
             ch_jw_kint(&w, "progressToken", ch_rpc_next_id(m->peer));
@@ -175,6 +185,10 @@ static bool answer_input(chela_mcp *m, const char *method, const struct ch_json 
     struct ch_jw w = ch_jw(&text);
     const struct ch_json *answer;
 
+    if (m->opts.roots && strcmp(method, "roots/list") == 0) {
+        ch_mcp_roots(out, m->opts.roots);
+        return true;
+    }
     if (!m->opts.input)
         return false;
     if (params)
@@ -244,6 +258,21 @@ static int gather_input(struct ch_mcp_op *op, const struct ch_json *result,
 
 /* --- responses */
 
+/* Keep a result that the server allows to be used again. Results of repeated requests are
+ * answers to a person's input. */
+static void keep_result(struct ch_mcp_op *op, const struct ch_json *result) {
+    chela_mcp *m = op->mcp;
+    int64_t ttl = ch_json_int(ch_json_get(result, "ttlMs"), 0);
+    CH_BUF_AUTO text = {0};
+    struct ch_jw w = ch_jw(&text);
+
+    if (!m->modern || op->input || ttl <= 0 || !ch_mcp_cache_takes(op->method))
+        return;
+    ch_jw_value(&w, result);
+    ch_mcp_cache_add(&m->cache, op->method, op->members, ch_buf_sv(&text), ttl,
+                     ch_mono_ms(ch_loop_clock(m->rt->loop)));
+}
+
 static void take_result(struct ch_mcp_op *op, const struct ch_json *result) {
     struct ch_sv type = ch_json_get_str(result, "resultType");
     struct chela_error err = {0};
@@ -251,6 +280,7 @@ static void take_result(struct ch_mcp_op *op, const struct ch_json *result) {
     if (!op->mcp->modern || !type.p || ch_sv_is(type, "complete") ||
         (op->takes_task && ch_sv_is(type, "task"))) {
         if (ch_json_is(result, CH_JSON_OBJECT)) {
+            keep_result(op, result);
             end_op(op, &(struct ch_mcp_reply){.result = result});
             return;
         }
@@ -349,6 +379,9 @@ static bool is_severe(struct ch_sv level) {
 static void client_on_notification(const struct ch_rpc_message *msg, void *user) {
     chela_mcp *m = user;
 
+    if (ch_sv_starts(msg->method, "notifications/prompts/") ||
+        ch_sv_starts(msg->method, "notifications/resources/"))
+        ch_mcp_cache_clear(&m->cache);
     if (ch_sv_is(msg->method, "notifications/progress"))
         client_on_progress(m, msg->params);
     else if (ch_sv_is(msg->method, "notifications/tools/list_changed") && m->on_changed)
@@ -456,7 +489,7 @@ static void connection_ready(chela_mcp *m) {
     for (struct ch_link *k = m->ops.head.next, *next; k != &m->ops.head; k = next) {
         next = k->next;
         struct ch_mcp_op *op = CH_CONTAINER(k, struct ch_mcp_op, link);
-        if (!op->id && !op->failed.code && !ch_timer_armed(&op->later))
+        if (!op->id && !op->failed.code && !op->hit && !ch_timer_armed(&op->later))
             send_op(op);
     }
     if (m->on_ready)
@@ -497,6 +530,31 @@ static void connection_refused(chela_mcp *m, const struct ch_rpc_message *msg,
     connection_failed(m, &why);
 }
 
+static void on_level_set(const struct ch_rpc_message *msg, const struct chela_error *err,
+                         void *user) {
+    const chela_mcp *m = user;
+
+    (void)err;
+    if (msg && msg->kind == CH_RPC_ERROR)
+        ch_log(CH_LOG_WARN, "mcp", "%s: the server does not take the level of its log",
+               m->opts.name);
+}
+
+/* Versions with a handshake agree on the level once; 2026-07-28 names it in every request. */
+static void set_level(chela_mcp *m, const struct ch_json *capabilities) {
+    struct ch_mcp_send s = {.method = "logging/setLevel"};
+    CH_BUF_AUTO params = {0};
+    struct ch_jw w = ch_jw(&params);
+
+    if (!m->opts.log_level || !ch_json_get(capabilities, "logging"))
+        return;
+    ch_jw_begin(&w, '{');
+    ch_jw_kcstr(&w, "level", m->opts.log_level);
+    ch_jw_end(&w, '}');
+    ch_rpc_call(m->peer, s.method, ch_buf_sv(&params), CH_DEFAULT_MCP_START_MS, &s, on_level_set,
+                m);
+}
+
 static void on_initialized(const struct ch_rpc_message *msg, const struct chela_error *err,
                            void *user) {
     chela_mcp *m = user;
@@ -519,6 +577,7 @@ static void on_initialized(const struct ch_rpc_message *msg, const struct chela_
                      ch_json_get(msg->result, "capabilities"));
     m->state = CH_MCP_READY;
     ch_rpc_notify(m->peer, "notifications/initialized", ch_sv(NULL, 0));
+    set_level(m, ch_json_get(msg->result, "capabilities"));
     connection_ready(m);
 }
 
@@ -692,6 +751,7 @@ static bool log_in(chela_mcp *m, int64_t id, const struct ch_mcp_failure *f) {
     if (ch_mcp_auth_start(m->auth, f->status, f->challenge, client_on_login, m) < 0)
         return false;
     drop_link(m);
+    ch_mcp_cache_clear(&m->cache); /* of another person, perhaps */
     m->logging_in = true;
     wait_for_login(m);
     return true;
@@ -790,7 +850,12 @@ static void begin_op(struct ch_mcp_op *op) {
     chela_mcp *m = op->mcp;
     struct chela_error err = {0};
 
-    if (refuse_start(m, &err) < 0)
+    if (!m->closed && !op->hit)
+        op->hit = ch_mcp_cache_find(&m->cache, op->method, op->members,
+                                    ch_mono_ms(ch_loop_clock(m->rt->loop)));
+    if (op->hit)
+        ch_task_defer(m->rt->loop, &op->fail);
+    else if (refuse_start(m, &err) < 0)
         fail_op_later(op, &err);
     else if (m->state == CH_MCP_READY)
         send_op(op);

@@ -11,6 +11,7 @@
 #define CH_MCP_CLIENT_H
 #include "agent/handle/runtime.h"
 #include "chela/mcp.h"
+#include "mcp/mcp_cache.h"
 #include "mcp/mcp_link.h"
 #include "rpc/rpc_peer.h"
 #include "tool/process/sandbox_policy.h"
@@ -51,6 +52,7 @@ struct chela_mcp {
     bool leaving;                  /* the connection ends by itself soon */
     bool asks;                     /* tools are in agents, which can ask a person */
     struct ch_mcp_tools *tools;    /* owned by mcp_tools.c */
+    struct ch_mcp_cache cache;     /* results that the server allowed to be used again */
     /* Hooks of mcp_tools.c: the connection is ready; the server's tools changed. */
     void (*on_ready)(chela_mcp *m);
     void (*on_changed)(chela_mcp *m);

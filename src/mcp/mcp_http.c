@@ -19,6 +19,7 @@
 #include "rpc/rpc_message.h"
 
 #define RETRY_MS 1000        /* delay before a stream is resumed, unless the server sets one */
+#define RETRY_LEAST_MS 100   /* the least that a server can set */
 #define HOUR_MS (3600 * 1000) /* silence on a stream that waits for the server */
 #define MAX_HEADERS 64
 
@@ -30,6 +31,7 @@ struct ch_mcp_http {
     char **headers;              /* owned */
     char version[16];            /* agreed with the session; "" before */
     struct ch_list exchanges;
+    unsigned nreplies; /* exchanges that send a notification or a response */
     struct ch_task opened;
     unsigned refs; /* 1 while open, and one for a callback on the stack */
     bool closed;
@@ -48,7 +50,7 @@ struct ch_mcp_exchange {
     char *message; /* owned */
     struct ch_sv body;
     int64_t id; /* of the request; 0: none */
-    bool modern, listens, is_get, is_delete;
+    bool modern, listens, is_get, is_delete, is_reply;
     bool answered; /* the response of the request came */
     bool starts_session;
     int status;
@@ -78,6 +80,7 @@ static void free_exchange(struct ch_mcp_exchange *x) {
     if (x->call)
         ch_transport_cancel(h->transport, x->call);
     ch_timer_stop(h->loop, &x->timer);
+    h->nreplies -= x->is_reply;
     ch_list_del(&x->link);
     ch_sse_release(&x->sse);
     ch_buf_release(&x->sse.id);
@@ -179,10 +182,15 @@ static struct ch_mcp_exchange *new_exchange(struct ch_mcp_http *h) {
 
 static int http_send(struct ch_mcp_link *l, const struct ch_mcp_send *m) {
     struct ch_mcp_http *h = CH_CONTAINER(l, struct ch_mcp_http, link);
-    struct ch_mcp_exchange *x = new_exchange(h);
     struct ch_sv rest = m->headers;
 
+    /* a server that asks faster than it takes the answers does not get all of them */
+    if (!m->id && h->nreplies >= CH_LIMIT_MCP_REPLIES)
+        return CHELA_ELIMIT;
+    struct ch_mcp_exchange *x = new_exchange(h);
     x->id = m->id;
+    x->is_reply = !m->id;
+    h->nreplies += x->is_reply;
     x->modern = m->modern;
     x->starts_session = m->method && strcmp(m->method, "initialize") == 0;
     if (x->starts_session)
@@ -293,6 +301,11 @@ static bool is_response(const struct ch_mcp_exchange *x, struct ch_sv text) {
            (m.kind == CH_RPC_RESULT || m.kind == CH_RPC_ERROR) && ch_rpc_id_is(m.id, x->id);
 }
 
+/* The server answered and does not end the stream. */
+static void on_lingering(struct ch_timer *t) {
+    free_exchange(CH_CONTAINER(t, struct ch_mcp_exchange, timer));
+}
+
 /* Whether the exchange still exists: a callback may have forgotten it. */
 static bool is_alive(const struct ch_mcp_http *h, const struct ch_link *link) {
     if (h->closed)
@@ -316,6 +329,9 @@ static bool http_on_event(struct ch_sv name, struct ch_sv data, void *user) {
     h->link.status = x->status;
     h->link.events->message(data, h->link.user);
     bool alive = is_alive(h, link);
+    /* a stream that ends in time leaves its connection for the next request */
+    if (alive && x->answered && !ch_timer_armed(&x->timer))
+        ch_timer_start(h->loop, &x->timer, CH_DEFAULT_MCP_LEAVE_MS, on_lingering);
     http_unref(h);
     return alive;
 }
@@ -324,9 +340,13 @@ static void http_on_data(struct ch_sv data, void *user) {
     struct ch_mcp_exchange *x = user;
     struct chela_error err = {0};
 
-    if (!x->is_stream)
+    if (x->is_delete)
+        return;
+    if (!x->is_stream) {
         ch_buf_add_sv(&x->text, data);
-    else if (ch_sse_feed(&x->sse, data, &err) < 0) {
+        if (x->text.overflow)
+            http_fail(x, CHELA_ELIMIT, "%s", "the response is too large");
+    } else if (ch_sse_feed(&x->sse, data, &err) < 0) {
         x->modern = true; /* do not resume */
         http_fail(x, CHELA_ELIMIT, "%s", err.message);
     }
@@ -358,7 +378,8 @@ static bool resume(struct ch_mcp_exchange *x) {
     x->sse.takes_ids = true;
     x->sse.id = id;
     x->sse.retry_ms = retry;
-    ch_timer_start(x->http->loop, &x->timer, retry > 0 ? retry : RETRY_MS, on_resume);
+    ch_timer_start(x->http->loop, &x->timer, retry > 0 ? CH_MAX(retry, RETRY_LEAST_MS) : RETRY_MS,
+                   on_resume);
     return true;
 }
 
@@ -368,9 +389,7 @@ static void take_body(struct ch_mcp_exchange *x) {
     char code[16];
 
     x->text = (struct ch_buf){0};
-    if (text.overflow)
-        http_fail(x, CHELA_ELIMIT, "%s", "the response is too large");
-    else if (x->is_json && (is_response(x, ch_buf_sv(&text)) ||
+    if (x->is_json && (is_response(x, ch_buf_sv(&text)) ||
                             (x->status == 200 && text.n && !x->id))) {
         h->link.status = x->status;
         free_exchange(x);

@@ -35,25 +35,14 @@ static void definition_copy(struct ch_mcp_definition *to, const struct ch_mcp_de
     *to = copy;
 }
 
-/* The length before each part keeps parts apart. */
-static void digest_part(struct ch_sha256 *h, const char *text) {
-    char length[24];
-    size_t n = text ? strlen(text) : 0;
-
-    snprintf(length, sizeof(length), "%zu:", n);
-    ch_sha256_add(h, length, strlen(length));
-    ch_sha256_add(h, text ? text : "", n);
+static bool is_same_text(const char *a, const char *b) {
+    return a && b ? strcmp(a, b) == 0 : a == b;
 }
 
-static void definition_digest(struct ch_mcp_definition *d, const char *name) {
-    struct ch_sha256 h;
-
-    ch_sha256_init(&h);
-    digest_part(&h, name);
-    digest_part(&h, d->description);
-    digest_part(&h, d->schema);
-    digest_part(&h, d->output);
-    ch_sha256_end(&h, d->digest);
+static bool definition_equal(const struct ch_mcp_definition *a,
+                             const struct ch_mcp_definition *b) {
+    return is_same_text(a->description, b->description) && is_same_text(a->schema, b->schema) &&
+           is_same_text(a->output, b->output);
 }
 
 static char *json_text(const struct ch_json *v) {
@@ -67,7 +56,7 @@ static char *json_text(const struct ch_json *v) {
 }
 
 static int definition_read(struct ch_mcp_definition *d, const struct ch_json *tool,
-                           const char *name, struct chela_error *err) {
+                           struct chela_error *err) {
     const struct ch_json *schema = ch_json_get(tool, "inputSchema");
     CH_BUF_AUTO text = {0};
 
@@ -91,7 +80,6 @@ static int definition_read(struct ch_mcp_definition *d, const struct ch_json *to
         return ch_fail(err, CHELA_ELIMIT, "its schema is larger than %zu bytes",
                        (size_t)CH_LIMIT_MCP_SCHEMA);
     }
-    definition_digest(d, name);
     return 0;
 }
 
@@ -110,7 +98,7 @@ void ch_mcp_manifest_release(struct ch_mcp_manifest *m) {
 
 bool ch_mcp_tool_offered(const struct ch_mcp_tool *t) {
     return t->accepted.schema && t->listed.schema &&
-           ch_sha256_equal(t->accepted.digest, t->listed.digest);
+           definition_equal(&t->accepted, &t->listed);
 }
 
 bool ch_mcp_tool_changed(const struct ch_mcp_tool *t) {
@@ -189,8 +177,7 @@ static int add_tool(struct ch_mcp_manifest *m, const char *server, const struct 
         leave_out(server, name, "its name is not valid");
         return 0;
     }
-    CH_AUTOFREE char *text = ch_strndup(name.p, name.n);
-    int rc = definition_read(&d, tool, text, &why);
+    int rc = definition_read(&d, tool, &why);
     if (rc == 0)
         rc = find_or_add(m, server, name, &t, &why);
     if (rc == 0 && t->listed.schema)
@@ -224,6 +211,7 @@ bool ch_mcp_manifest_end(struct ch_mcp_manifest *m, bool all) {
 
     for (size_t i = 0; first && i < m->n; i++) {
         struct ch_mcp_tool *t = &m->tools[i];
+        t->revision += !definition_equal(&t->accepted, &t->listed);
         if (t->listed.schema)
             definition_copy(&t->accepted, &t->listed);
         else
@@ -241,8 +229,7 @@ static int load_tools(struct ch_mcp_manifest *m, const char *server, const struc
         struct ch_sv name = ch_json_get_str(tool, "name");
         struct ch_mcp_tool *t;
         struct ch_mcp_definition d = {0};
-        CH_AUTOFREE char *text = ch_strndup(name.p ? name.p : "", name.n);
-        if (!is_tool_name(name) || definition_read(&d, tool, text, NULL) < 0 ||
+        if (!is_tool_name(name) || definition_read(&d, tool, NULL) < 0 ||
             find_or_add(m, server, name, &t, NULL) < 0 || t->accepted.schema) {
             definition_release(&d);
             return ch_fail(err, CHELA_EPARSE, "%s: the list of accepted tools is damaged", path);

@@ -6,21 +6,20 @@
  * The order of the tools is that in which they were first seen. */
 #ifndef CH_MCP_MANIFEST_H
 #define CH_MCP_MANIFEST_H
-#include "base/sha256.h"
 #include "json/json.h"
 
 /* A definition. Texts are owned; NULL: absent. */
 struct ch_mcp_definition {
     char *description; /* cleaned */
     char *schema, *output; /* JSON texts */
-    bool task; /* a call may be a task (versions with a handshake); not part of the digest */
-    unsigned char digest[CH_SHA256_SIZE];
+    bool task; /* a call may be a task (versions with a handshake); not compared */
 };
 
 struct ch_mcp_tool {
     char *name, *alias; /* owned */
     struct ch_mcp_definition accepted; /* schema NULL: never accepted */
     struct ch_mcp_definition listed;   /* schema NULL: the server does not list the tool */
+    unsigned revision; /* how often `accepted` changed */
 };
 
 struct ch_mcp_manifest {

@@ -9,6 +9,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/sha256.h"
+#include "base/uri.h"
 #include "base/utf8.h"
 
 #define ALIAS_MAX 64
@@ -248,6 +249,40 @@ void ch_mcp_clean(struct ch_buf *out, struct ch_sv text) {
         n = n ? n : 1;
         text = ch_sv(text.p + n, text.n - n);
     }
+}
+
+bool ch_mcp_is_level(struct ch_sv word) {
+    static const char *const levels[] = {"debug", "info",     "notice", "warning",
+                                         "error", "critical", "alert",  "emergency"};
+
+    for (size_t i = 0; i < CH_LEN(levels); i++)
+        if (ch_sv_is(word, levels[i]))
+            return true;
+    return false;
+}
+
+void ch_mcp_roots(struct ch_buf *out, const char *const *paths) {
+    struct ch_jw w = ch_jw(out);
+
+    ch_jw_begin(&w, '{');
+    ch_jw_key(&w, "roots");
+    ch_jw_begin(&w, '[');
+    for (size_t i = 0; paths[i]; i++) {
+        CH_BUF_AUTO uri = {0};
+        const char *name = strrchr(paths[i], '/');
+        ch_buf_add_str(&uri, "file://");
+        struct ch_sv rest = ch_sv_str(paths[i] + 1);
+        do {
+            ch_buf_addc(&uri, '/');
+            ch_uri_encode(&uri, ch_sv_split(&rest, '/'));
+        } while (rest.n);
+        ch_jw_begin(&w, '{');
+        ch_jw_kstr(&w, "uri", ch_buf_sv(&uri));
+        ch_jw_kcstr(&w, "name", name && name[1] ? name + 1 : paths[i]);
+        ch_jw_end(&w, '}');
+    }
+    ch_jw_end(&w, ']');
+    ch_jw_end(&w, '}');
 }
 
 /* --- elicitation */

@@ -9,6 +9,7 @@
 #define CH_MCP_MODERN "2026-07-28"
 #define CH_MCP_LEGACY "2025-11-25"
 #define CH_MCP_META "io.modelcontextprotocol/"
+#define CH_MCP_SKILLS CH_MCP_META "skills" /* an extension */
 #define CH_MCP_TASKS CH_MCP_META "tasks" /* the extension of 2026-07-28 */
 
 /* Error codes of the protocol. */
@@ -51,6 +52,12 @@ void ch_mcp_alias(struct ch_buf *out, const char *server, struct ch_sv tool, boo
 /* Append a description: valid UTF-8, without control characters and characters that are not
  * visible, at most CH_LIMIT_MCP_TEXT bytes. */
 void ch_mcp_clean(struct ch_buf *out, struct ch_sv text);
+
+/* Append the result of roots/list for these absolute paths, NULL-terminated. */
+void ch_mcp_roots(struct ch_buf *out, const char *const *paths);
+
+/* True for a level of log messages. */
+bool ch_mcp_is_level(struct ch_sv word);
 
 /* Fill `content` of the answer to an elicitation with the defaults of the requested schema for
  * fields that the answer lacks. Appends the whole answer to out. */

@@ -5,6 +5,7 @@
 #include "base/limits.h"
 #include "base/utf8.h"
 #include "json/writer.h"
+#include "mcp/mcp_protocol.h"
 #include "schema/schema.h"
 
 /* Pieces of text are separated by a line break. */
@@ -115,6 +116,48 @@ void ch_mcp_result(chela_call *call, const struct ch_json *result, const char *o
     chela_result_text(call, ch_buf_str(&text), text.n);
     if (json.n)
         chela_result_details(call, ch_buf_str(&json));
+}
+
+static void add_member(struct ch_buf *out, const char *before, const struct ch_json *entry,
+                       const char *key) {
+    struct ch_sv text = ch_json_get_str(entry, key);
+
+    if (!text.n)
+        return;
+    ch_buf_add_str(out, before);
+    ch_mcp_clean(out, ch_sv(text.p, CH_MIN(text.n, CH_KB)));
+}
+
+/* One line for each resource or template. */
+static void add_entries(struct ch_buf *out, const struct ch_json *entries, const char *uri) {
+    for (CH_JSON_EACH(e, entries)) {
+        CH_BUF_AUTO line = {0};
+        add_member(&line, "", e, uri);
+        add_member(&line, "  ", e, "name");
+        add_member(&line, "  ", e, "mimeType");
+        add_member(&line, ": ", e, "description");
+        for (size_t i = 0; i < line.n; i++)
+            if (line.p[i] == '\n')
+                line.p[i] = ' ';
+        add_text(out, ch_buf_sv(&line));
+    }
+}
+
+void ch_mcp_result_resources(chela_call *call, const struct ch_json *result) {
+    CH_BUF_AUTO text = {0};
+
+    for (CH_JSON_EACH(resource, ch_json_get(result, "contents")))
+        result_add_resource(call, &text, resource);
+    add_entries(&text, ch_json_get(result, "resources"), "uri");
+    add_entries(&text, ch_json_get(result, "resourceTemplates"), "uriTemplate");
+    if (ch_json_get_str(result, "nextCursor").n) {
+        CH_BUF_AUTO more = {0};
+        add_member(&more, "There are more. The next page has the cursor ", result, "nextCursor");
+        add_text(&text, ch_buf_sv(&more));
+    }
+    if (!text.n)
+        add_text(&text, CH_SV("There are none."));
+    chela_result_text(call, ch_buf_str(&text), text.n);
 }
 
 void ch_mcp_result_failed(chela_call *call, const struct ch_mcp_reply *r) {

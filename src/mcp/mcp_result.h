@@ -10,6 +10,10 @@
  * told. */
 void ch_mcp_result(chela_call *call, const struct ch_json *result, const char *output);
 
+/* Set the result of a call from a list of resources or templates, or from the contents of a
+ * resource. */
+void ch_mcp_result_resources(chela_call *call, const struct ch_json *result);
+
 /* Set an error result from a failed request. */
 void ch_mcp_result_failed(chela_call *call, const struct ch_mcp_reply *r);
 

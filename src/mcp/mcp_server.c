@@ -150,6 +150,10 @@ static void remove_items(chela_mcp_server *s) {
         ch_mcp_item_unref(CH_TAKE(s->task));
         ch_mcp_item_unref(CH_TAKE(s->task_cancel));
     }
+    if (s->skills) {
+        ch_mcp_item_unref(CH_TAKE(s->skills));
+        ch_mcp_item_unref(CH_TAKE(s->skill));
+    }
 }
 
 void chela_mcp_server_close(chela_mcp_server *s) {
@@ -257,6 +261,16 @@ void ch_mcp_server_tasks(chela_mcp_server *s, chela_mcp_fn *get, chela_mcp_fn *c
     s->task_cancel->flags = CHELA_MCP_ON_LOOP;
 }
 
+void ch_mcp_server_skill_items(chela_mcp_server *s, chela_mcp_fn *list, chela_mcp_fn *get,
+                               void *user, void (*release)(void *user)) {
+    s->skills = item_new(s, CH_MCP_TOOL, "skills/list");
+    s->skills->fn = list;
+    s->skill = item_new(s, CH_MCP_TOOL, "skills/get");
+    s->skill->fn = get;
+    s->skills->user = s->skill->user = user;
+    s->skills->release = s->skill->release = release;
+}
+
 void ch_mcp_server_adopt(chela_mcp_server *s, chela_mcp_server *from) {
     struct ch_mcp_item *i;
 
@@ -273,6 +287,8 @@ void ch_mcp_server_adopt(chela_mcp_server *s, chela_mcp_server *from) {
     }
     s->task = CH_TAKE(from->task);
     s->task_cancel = CH_TAKE(from->task_cancel);
+    s->skills = CH_TAKE(from->skills);
+    s->skill = CH_TAKE(from->skill);
     chela_mcp_server_close(from);
 }
 

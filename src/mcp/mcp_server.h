@@ -6,6 +6,7 @@
  *   mcp_server_call.c        a request that a function works on: questions, log, progress
  *   mcp_server_result.c      the result that the function sets
  *   mcp_server_state.c       the signed state of a request that waits for input
+ *   mcp_server_skills.c      skills for clients, an extension
  *   mcp_server_http.c        Streamable HTTP: sessions, streams, headers
  *   mcp_server_listen.c      a listener of its own
  *   mcp_server_agent.c       an agent behind a server
@@ -64,6 +65,7 @@ struct chela_mcp_server {
     struct ch_list items[CH_MCP_KINDS];
     size_t nitems;
     struct ch_mcp_item *task, *task_cancel; /* owned; NULL: no tasks */
+    struct ch_mcp_item *skills, *skill;     /* owned; NULL: no skills */
     struct ch_list connections; /* struct chela_mcp_connection */
     struct ch_list sessions;    /* struct ch_mcp_session */
     size_t nsessions;
@@ -133,7 +135,8 @@ struct ch_mcp_incoming {
 };
 
 enum ch_mcp_verb { CH_MCP_CALL, CH_MCP_READ, CH_MCP_GET, CH_MCP_COMPLETE, CH_MCP_LIST,
-                   CH_MCP_TASK_GET, CH_MCP_TASK_RESULT, CH_MCP_TASK_CANCEL };
+                   CH_MCP_TASK_GET, CH_MCP_TASK_RESULT, CH_MCP_TASK_CANCEL, CH_MCP_SKILL_LIST,
+                   CH_MCP_SKILL_GET };
 
 /* The state of a task: a call that goes on after its request was answered. */
 struct ch_mcp_task {
@@ -220,6 +223,11 @@ enum { CH_MCP_TASKABLE = 1 << 16 };
 /* Offer tasks. get is called with the argument taskId: it sets the state of the task and, of a
  * completed one, the result. cancel asks the task to end. */
 void ch_mcp_server_tasks(chela_mcp_server *s, chela_mcp_fn *get, chela_mcp_fn *cancel, void *user);
+/* Offer skills. Both functions set a JSON object, whose members become those of the result: list
+ * the entries of all skills, get that of the argument uri. release is called for each. */
+void ch_mcp_server_skill_items(chela_mcp_server *s, chela_mcp_fn *list, chela_mcp_fn *get,
+                               void *user, void (*release)(void *user));
+
 /* Inside a function: state that the call is a task, or the state of the task. Texts are copied. */
 void ch_mcp_call_task(chela_mcp_call *call, const struct ch_mcp_task *task);
 
@@ -280,6 +288,13 @@ bool ch_mcp_is_session_id(const char *id);
 /* Set the result of ask_ID. id: of the session, for the client. */
 void ch_mcp_ask_outcome(chela_mcp_call *call, const char *id, enum chela_status status,
                         enum chela_reason reason, struct ch_sv text);
+
+/* --- mcp_server_skills.c */
+
+/* Offer the skills of an agent, given as chela_agent_skills_json lists them. Only the first
+ * agent's skills are offered. */
+int ch_mcp_server_skills(chela_mcp_server *s, const struct ch_json *skills,
+                         struct chela_error *err);
 
 /* --- mcp_server_state.c */
 void ch_mcp_state_seal(chela_mcp_call *call, struct ch_buf *out);

@@ -358,6 +358,8 @@ static int add_skills(chela_mcp_server *s, struct ch_mcp_offer *o, struct chela_
         rc = chela_mcp_server_prompt(s, &opts, err);
         o->refs += rc == 0;
     }
+    if (rc == 0)
+        rc = ch_mcp_server_skills(s, list, err);
     chela_free(json);
     return rc;
 }

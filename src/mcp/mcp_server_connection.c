@@ -157,9 +157,16 @@ void ch_mcp_write_capabilities(const chela_mcp_server *s, struct ch_jw *w, bool 
         ch_jw_kraw(w, "prompts", CH_SV("{\"listChanged\":true}"));
     if (has_completions(s))
         ch_jw_kraw(w, "completions", CH_SV("{}"));
-    if (s->task && is_modern)
-        ch_jw_kraw(w, "extensions", CH_SV("{\"" CH_MCP_TASKS "\":{}}"));
-    else if (s->task)
+    if (s->skills || (s->task && is_modern)) {
+        ch_jw_key(w, "extensions");
+        ch_jw_begin(w, '{');
+        if (s->skills)
+            ch_jw_kraw(w, CH_MCP_SKILLS, CH_SV("{}"));
+        if (s->task && is_modern)
+            ch_jw_kraw(w, CH_MCP_TASKS, CH_SV("{}"));
+        ch_jw_end(w, '}');
+    }
+    if (s->task && !is_modern)
         ch_jw_kraw(w, "tasks", CH_SV("{\"cancel\":{},\"requests\":{\"tools\":{\"call\":{}}}}"));
     ch_jw_end(w, '}');
 }

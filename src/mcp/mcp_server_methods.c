@@ -371,6 +371,31 @@ static void methods_task_cancel(const struct ch_mcp_incoming *in) {
     task_start(in, in->c->server->task_cancel, CH_MCP_TASK_CANCEL);
 }
 
+/* --- skills */
+
+static void skill_start(const struct ch_mcp_incoming *in, struct ch_mcp_item *i,
+                        enum ch_mcp_verb verb) {
+    CH_BUF_AUTO arguments = {0};
+    struct ch_jw w = ch_jw(&arguments);
+
+    ch_jw_begin(&w, '{');
+    for (CH_JSON_MEMBERS(key, value, in->params))
+        if (ch_sv_is(ch_json_str(key), "cursor") || ch_sv_is(ch_json_str(key), "uri")) {
+            ch_jw_key_sv(&w, ch_json_str(key));
+            ch_jw_value(&w, value);
+        }
+    ch_jw_end(&w, '}');
+    ch_mcp_call_start(in, i, verb, in->method, ch_buf_sv(&arguments));
+}
+
+static void methods_skills(const struct ch_mcp_incoming *in) {
+    skill_start(in, in->c->server->skills, CH_MCP_SKILL_LIST);
+}
+
+static void methods_skill(const struct ch_mcp_incoming *in) {
+    skill_start(in, in->c->server->skill, CH_MCP_SKILL_GET);
+}
+
 /* --- changes: versions with a handshake */
 
 static void watch_drop(chela_mcp_connection *c, struct ch_sv uri) {
@@ -553,12 +578,12 @@ void ch_mcp_listeners_updated(chela_mcp_server *s, const char *uri) {
 /* --- the table */
 
 enum { LEGACY = 1, MODERN = 2, BOTH = 3 };
-enum { TASKS = CH_MCP_KINDS };
+enum { TASKS = CH_MCP_KINDS, SKILLS };
 
 static const struct {
     const char *name;
     unsigned eras;
-    int kind; /* offered only with items of this kind, or with tasks; -1: always */
+    int kind; /* offered only with items of this kind, tasks or skills; -1: always */
     void (*fn)(const struct ch_mcp_incoming *in);
 } methods[] = {
     {"initialize", LEGACY, -1, methods_initialize},
@@ -574,6 +599,8 @@ static const struct {
     {"resources/unsubscribe", LEGACY, CH_MCP_RESOURCE, methods_unsubscribe},
     {"prompts/list", BOTH, CH_MCP_PROMPT, methods_prompts},
     {"prompts/get", BOTH, CH_MCP_PROMPT, methods_prompt},
+    {"skills/list", BOTH, SKILLS, methods_skills},
+    {"skills/get", BOTH, SKILLS, methods_skill},
     {"completion/complete", BOTH, -1, methods_complete},
     {"subscriptions/listen", MODERN, -1, methods_listen},
     {"tasks/get", BOTH, TASKS, methods_task_get},
@@ -585,6 +612,8 @@ static const struct {
 static bool is_offered(const chela_mcp_server *s, int kind) {
     if (kind == TASKS)
         return s->task;
+    if (kind == SKILLS)
+        return s->skills;
     return kind < 0 || !ch_list_empty(&s->items[kind]) ||
            (kind == CH_MCP_RESOURCE && !ch_list_empty(&s->items[CH_MCP_TEMPLATE]));
 }

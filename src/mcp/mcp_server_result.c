@@ -279,6 +279,14 @@ static void write_body(chela_mcp_call *call, struct ch_jw *w) {
     case CH_MCP_TASK_GET:
         write_task(call, w);
         break;
+    case CH_MCP_SKILL_LIST:
+    case CH_MCP_SKILL_GET: /* the members of the object */
+        ch_jw_raw(w, ch_sv(call->structured.p + 1, call->structured.n - 2));
+        if (call->modern) {
+            ch_jw_kint(w, "ttlMs", call->server->ttl_ms);
+            ch_jw_kcstr(w, "cacheScope", "private");
+        }
+        break;
     case CH_MCP_GET:
         write_list(call, w, "messages");
         break;

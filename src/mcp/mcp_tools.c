@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/log.h"
+#include "base/sha256.h"
 #include "mcp/mcp_call.h"
 #include "mcp/mcp_protocol.h"
 #include "tool/call/question.h"
@@ -16,7 +17,8 @@ struct ch_mcp_binding {
     chela_agent *agent;
     char *name, *output; /* owned: the tool's name at the server, schema of its result or NULL */
     bool task;           /* a call may be a task */
-    unsigned char digest[CH_SHA256_SIZE];
+    const char *method;  /* not a tool of the server, but this method; NULL: a tool */
+    unsigned revision; /* of the tool's definition */
     bool withdrawn; /* the definition changed: calls are refused until it is accepted */
 };
 
@@ -72,7 +74,8 @@ static int call_tool(chela_call *call, void *user) {
                                   "The server %s changed the definition of this tool. A person "
                                   "has to accept the new one: chela mcp tools %s --accept",
                                   b->mcp->opts.name, b->mcp->opts.name);
-    return ch_mcp_call(call, &(struct ch_mcp_target){b->mcp, b->name, b->output, b->task});
+    return ch_mcp_call(
+        call, &(struct ch_mcp_target){b->mcp, b->name, b->output, b->task, b->method});
 }
 
 /* --- tools in agents */
@@ -90,7 +93,7 @@ static struct ch_mcp_binding *find_binding(const struct ch_mcp_tools *t, const c
                                            const char *name) {
     for (CH_LIST_EACH(k, &t->bindings)) {
         struct ch_mcp_binding *b = CH_CONTAINER(k, struct ch_mcp_binding, link);
-        if (b->agent == agent && strcmp(b->name, name) == 0)
+        if (b->agent == agent && !b->method && strcmp(b->name, name) == 0)
             return b;
     }
     return NULL;
@@ -103,29 +106,66 @@ static bool tool_is_wanted(const chela_mcp *m, const char *name) {
            !(m->opts.deny && ch_tool_matches(ch_sv_str(m->opts.deny), text));
 }
 
-static void bind_tool(chela_mcp *m, const struct ch_mcp_tool *t, chela_agent *agent) {
-    struct ch_mcp_binding *b = ch_alloc(sizeof(*b));
+static void add_binding(chela_mcp *m, struct ch_mcp_binding *b, const char *alias,
+                        const char *description, const char *schema) {
     struct chela_error err = {0};
-
-    *b = (struct ch_mcp_binding){.mcp = m,
-                                 .agent = agent,
-                                 .name = ch_strdup(t->name),
-                                 .output = ch_strdup(t->accepted.output),
-                                 .task = t->accepted.task};
-    memcpy(b->digest, t->accepted.digest, sizeof(b->digest));
     struct chela_tool_opts opts = CHELA_TOOL_OPTS(
-            .name = t->alias, .description = t->accepted.description,
-            .schema = t->accepted.schema, .fn = call_tool, .user = b, .effect = m->opts.effect,
+            .name = alias, .description = description, .schema = schema, .fn = call_tool,
+            .user = b, .effect = b->method ? CHELA_EFFECT_READ : m->opts.effect,
             .permission = m->opts.permission,
             .flags = CHELA_TOOL_ON_LOOP | (m->opts.no_confirm ? 0 : CHELA_TOOL_CONFIRM),
             .timeout_ms = m->opts.timeout_ms, .release = free_binding);
-    if (chela_agent_add_tool(agent, &opts, &err) < 0) {
-        ch_log(CH_LOG_WARN, "mcp", "%s: tool %s is left out: %s", m->opts.name, t->name,
+
+    if (chela_agent_add_tool(b->agent, &opts, &err) < 0) {
+        ch_log(CH_LOG_WARN, "mcp", "%s: tool %s is left out: %s", m->opts.name, b->name,
                err.message);
         free_binding(b);
         return;
     }
     ch_list_add(&m->tools->bindings, &b->link);
+}
+
+static void bind_tool(chela_mcp *m, const struct ch_mcp_tool *t, chela_agent *agent) {
+    struct ch_mcp_binding *b = ch_alloc(sizeof(*b));
+
+    *b = (struct ch_mcp_binding){.mcp = m,
+                                 .agent = agent,
+                                 .name = ch_strdup(t->name),
+                                 .output = ch_strdup(t->accepted.output),
+                                 .task = t->accepted.task,
+                                 .revision = t->revision};
+    add_binding(m, b, t->alias, t->accepted.description, t->accepted.schema);
+}
+
+/* The server's resources as tools of the model. Their definitions are chela's own, so there is
+ * nothing to accept. */
+static const struct ch_mcp_reader {
+    const char *name, *method, *description, *schema;
+} mcp_readers[] = {
+    {"list_resources", "resources/list", "Lists the resources of the MCP server: URIs and names.",
+     "{\"type\":\"object\",\"properties\":{\"cursor\":{\"type\":\"string\",\"description\":\"page "
+     "after the first, as the last page named it\"}},\"additionalProperties\":false}"},
+    {"list_resource_templates", "resources/templates/list",
+     "Lists the templates for URIs of further resources of the MCP server.",
+     "{\"type\":\"object\",\"properties\":{\"cursor\":{\"type\":\"string\"}},"
+     "\"additionalProperties\":false}"},
+    {"read_resource", "resources/read", "Reads a resource of the MCP server.",
+     "{\"type\":\"object\",\"properties\":{\"uri\":{\"type\":\"string\"}},\"required\":[\"uri\"],"
+     "\"additionalProperties\":false}"},
+};
+
+static void bind_readers(chela_mcp *m, chela_agent *agent) {
+    for (size_t i = 0; m->opts.resources && i < CH_LEN(mcp_readers); i++) {
+        const struct ch_mcp_reader *r = &mcp_readers[i];
+        if (!tool_is_wanted(m, r->name))
+            continue;
+        CH_BUF_AUTO alias = {0};
+        struct ch_mcp_binding *b = ch_alloc(sizeof(*b));
+        *b = (struct ch_mcp_binding){.mcp = m, .agent = agent, .method = r->method};
+        b->name = ch_strdup(r->name);
+        ch_mcp_alias(&alias, m->opts.name, ch_sv_str(r->name), false);
+        add_binding(m, b, ch_buf_str(&alias), r->description, r->schema);
+    }
 }
 
 /* Bring the tools of an agent up to date. A tool that is gone or changed stays, so that the
@@ -136,7 +176,7 @@ static void update_agent(chela_mcp *m, chela_agent *agent) {
     for (size_t i = 0; i < list->n; i++) {
         const struct ch_mcp_tool *t = &list->tools[i];
         struct ch_mcp_binding *b = find_binding(m->tools, agent, t->name);
-        bool same = b && ch_sha256_equal(b->digest, t->accepted.digest);
+        bool same = b && b->revision == t->revision;
         if (b && ch_mcp_tool_offered(t) && !same) {
             chela_agent_remove_tool(agent, t->alias, NULL);
             b = NULL;
@@ -376,6 +416,7 @@ void ch_mcp_tools_attach(chela_mcp *m, chela_agent *agent) {
     ch_list_add(&m->tools->agents, &a->link);
     ch_list_add(&agent->extensions, &a->extension.link);
     update_agent(m, agent);
+    bind_readers(m, agent);
     ask_for_notices(m);
     if (!m->tools->manifest.known && !m->tools->listing)
         ch_mcp_tools_list(m, false, NULL, NULL);

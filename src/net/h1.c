@@ -3,16 +3,24 @@
  * A connection answers one request at a time; pipelined bytes are buffered up
  * to a bound. The socket is also read while an answer is sent, in order to
  * notice that the client has left. The connection and its exchange are one
- * allocation, since ten thousand may be idle. */
+ * allocation, since ten thousand may be idle.
+ *
+ * The pieces of a stream that are written in one turn of the loop are sent
+ * together: a model's reply often brings many small pieces at once, and a call
+ * of the kernel costs more than all else that is done for a piece. */
 #include "base/error.h"
 #include "base/limits.h"
 #include "net/exchange.h"
 #include "net/h2_meter.h" /* CH_H2_PREFACE */
 
+#define PIECES_MAX ((size_t)64 * 1024) /* sent without waiting for the end of the turn */
+
 struct h1 {
     struct ch_client client; /* first: ch_server_closed frees it */
     struct ch_exchange x;
-    struct ch_buf ahead; /* pipelined bytes */
+    struct ch_buf ahead;  /* pipelined bytes */
+    struct ch_buf pieces; /* of the answer, written in this turn of the loop */
+    struct ch_task flush; /* sends them */
     bool keep, chunked;
     bool spoken; /* enough bytes came to know that this is HTTP/1.1 */
     bool over;   /* the answer is complete, and waits for the client to take it */
@@ -39,9 +47,13 @@ static void h1_drop_client(struct ch_client *c) {
     struct h1 *h = of_client(c);
     if (h->x.phase == CH_CLOSED)
         return;
+    ch_task_cancel(c->server->loop, &h->flush);
     ch_exchange_release(&h->x);
+    if (h->pieces.n)
+        ch_wire_send(&c->wire, ch_buf_sv(&h->pieces));
     ch_server_forget(c);
     ch_buf_release(&h->ahead);
+    ch_buf_release(&h->pieces);
     ch_wire_close(&c->wire);
 }
 
@@ -60,7 +72,7 @@ static size_t h1_unsent(const struct h1 *h) {
 }
 
 static size_t h1_lag(const struct ch_exchange *x) {
-    return ch_wire_unsent(&x->client->wire);
+    return CH_CONTAINER(x, const struct h1, x)->pieces.n + ch_wire_unsent(&x->client->wire);
 }
 
 static void h1_on_moved(struct ch_wire *w) {
@@ -78,11 +90,33 @@ static void h1_on_moved(struct ch_wire *w) {
         ch_timer_stop(h->client.server->loop, &h->x.deadline);
 }
 
-static void send_bytes(struct h1 *h, struct ch_sv bytes) {
+static void send_now(struct h1 *h, struct ch_sv bytes) {
     bool behind = h1_unsent(h) > 0;
     ch_wire_send(&h->client.wire, bytes);
     if (!behind && h1_unsent(h) > 0)
         ch_exchange_wait(&h->x, CH_LIMIT_CLIENT_STALL_MS);
+}
+
+static void flush_pieces(struct h1 *h) {
+    struct ch_buf out = h->pieces;
+    h->pieces = (struct ch_buf){0};
+    ch_task_cancel(h->client.server->loop, &h->flush);
+    send_now(h, ch_buf_sv(&out));
+    ch_buf_release(&out);
+}
+
+static void h1_on_flush(struct ch_task *t) {
+    flush_pieces(CH_CONTAINER(t, struct h1, flush));
+}
+
+/* At once, after the pieces that wait. */
+static void send_bytes(struct h1 *h, struct ch_sv bytes) {
+    if (!h->pieces.n) {
+        send_now(h, bytes);
+        return;
+    }
+    ch_buf_add_sv(&h->pieces, bytes);
+    flush_pieces(h);
 }
 
 /* --- answers */
@@ -219,21 +253,25 @@ static void h1_stream(struct ch_exchange *x, int status, const char *type) {
 
 static void h1_write_piece(struct ch_exchange *x, struct ch_sv bytes) {
     struct h1 *h = h1_of(x);
-    CH_BUF_AUTO out = {0};
-    if (!h->chunked) {
-        send_bytes(h, bytes);
+    if (h->chunked)
+        ch_buf_addf(&h->pieces, "%zx\r\n", bytes.n);
+    ch_buf_add_sv(&h->pieces, bytes);
+    if (h->chunked)
+        CH_BUF_LIT(&h->pieces, "\r\n");
+    if (h->pieces.n >= PIECES_MAX) {
+        flush_pieces(h);
         return;
     }
-    ch_buf_addf(&out, "%zx\r\n", bytes.n);
-    ch_buf_add_sv(&out, bytes);
-    ch_buf_add_str(&out, "\r\n");
-    send_bytes(h, ch_buf_sv(&out));
+    h->flush.fn = h1_on_flush;
+    ch_task_defer(h->client.server->loop, &h->flush);
 }
 
 static void h1_end(struct ch_exchange *x) {
     struct h1 *h = h1_of(x);
     if (h->chunked)
         send_bytes(h, CH_SV("0\r\n\r\n"));
+    else if (h->pieces.n)
+        flush_pieces(h);
     h1_answered(h);
 }
 

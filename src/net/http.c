@@ -177,11 +177,10 @@ static void describe_timeout(const struct ch_http_call *call, bool total, struct
 static void http_on_timer(struct ch_timer *timer);
 
 /* Arm the timer for the next possible deadline, if it is not due earlier. */
-static void http_arm(struct ch_http_call *call) {
+static void http_arm(struct ch_http_call *call, int64_t at) {
     int64_t due = CH_MIN(call->since + phase_limit(call), call->total_due);
     if (!ch_timer_armed(&call->timer) || due < call->timer.due)
-        ch_timer_start(call->http->shared->loop, &call->timer, due - http_now(call->http),
-                       http_on_timer);
+        ch_timer_start(call->http->shared->loop, &call->timer, due - at, http_on_timer);
 }
 
 static void http_on_timer(struct ch_timer *timer) {
@@ -190,7 +189,7 @@ static void http_on_timer(struct ch_timer *timer) {
     bool total = at >= call->total_due;
 
     if (!total && at < call->since + phase_limit(call)) {
-        http_arm(call);
+        http_arm(call, at);
         return;
     }
     if (!call->overdue) {
@@ -207,7 +206,7 @@ static void http_enter(struct ch_http_call *call, enum phase phase) {
     call->phase = phase;
     call->since = http_now(call->http);
     call->overdue = false;
-    http_arm(call);
+    http_arm(call, call->since);
 }
 
 /* --- sending the request */

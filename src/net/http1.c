@@ -236,12 +236,12 @@ static enum ch_http1_state take_first_line(struct ch_http1 *m, struct ch_sv line
 
 /* --- the end of the head */
 
-static struct ch_sv only_header(const struct ch_http1 *m, const char *wanted, size_t *count) {
+static struct ch_sv only_header(const struct ch_http1 *m, struct ch_sv wanted, size_t *count) {
     struct ch_sv name, value, found = {NULL, 0};
     *count = 0;
     for (size_t i = 0; i < ch_http1_count(m); i++) {
         ch_http1_header_at(m, i, &name, &value);
-        if (!ch_sv_is(name, wanted))
+        if (!ch_sv_eq(name, wanted))
             continue;
         found = value;
         ++*count;
@@ -264,10 +264,10 @@ static bool connection_says(const struct ch_http1 *m, struct ch_sv word) {
 /* Refuse a message with two ways to find its end (request smuggling). */
 static enum ch_http1_state check_framing(struct ch_http1 *m) {
     size_t lengths, codings, hosts, upgrades;
-    struct ch_sv length = only_header(m, "content-length", &lengths);
-    struct ch_sv coding = only_header(m, "transfer-encoding", &codings);
-    only_header(m, "host", &hosts);
-    only_header(m, "upgrade", &upgrades);
+    struct ch_sv length = only_header(m, CH_SV("content-length"), &lengths);
+    struct ch_sv coding = only_header(m, CH_SV("transfer-encoding"), &codings);
+    only_header(m, CH_SV("host"), &hosts);
+    only_header(m, CH_SV("upgrade"), &upgrades);
     if (lengths > 1 || codings > 1 || (hosts > 1 && !m->response))
         return fault(m, 400, "a header came twice");
     if (codings && lengths)
@@ -459,7 +459,7 @@ static size_t read_framing(struct ch_http1 *m, struct ch_sv bytes) {
     if (m->at != CHUNK_CR || bytes.n < 2 || bytes.p[0] != '\r' || bytes.p[1] != '\n')
         return 0;
     m->at = CHUNK_SIZE;
-    return 2;
+    return 2 + read_chunk_line(m, ch_sv(bytes.p + 2, bytes.n - 2));
 }
 
 static enum ch_http1_state feed_chunk_byte(struct ch_http1 *m, char c) {
@@ -527,6 +527,23 @@ enum ch_http1_state ch_http1_feed(struct ch_http1 *m, struct ch_sv bytes, size_t
         *taken += n;
     }
     return state == CH_HTTP1_MORE && m->at == COMPLETE ? CH_HTTP1_DONE : state;
+}
+
+size_t ch_http1_copy_chunks(struct ch_http1 *m, struct ch_sv bytes, size_t *taken, char *out) {
+    const char *at = bytes.p, *end = at + bytes.n;
+    char *to = out;
+    while (m->at == CHUNK_CR) {
+        at += read_framing(m, ch_sv(at, (size_t)(end - at)));
+        if (m->at != CHUNK_DATA || m->left > (uint64_t)(end - at))
+            break;
+        memcpy(to, at, m->left);
+        to += m->left;
+        at += m->left;
+        m->left = 0;
+        m->at = CHUNK_CR;
+    }
+    *taken = (size_t)(at - bytes.p);
+    return (size_t)(to - out);
 }
 
 bool ch_http1_eof(const struct ch_http1 *m) {

@@ -45,13 +45,56 @@ static void take_head(struct ch_response *r) {
     ch_http1_drop_head(m);
 }
 
-static void take_data(struct ch_response *r, struct ch_sv data) {
+/* The data of one read. A stream has a chunk for each event; joined, the chunks of a read are
+ * handed on by one call. A single piece is not copied. */
+struct pieces {
+    struct ch_sv one;
+    struct ch_buf many; /* empty: `one` is all */
+};
+
+/* Bytes between the data of a chunk and the end of a read that has no further data. */
+#define LAST_FRAMING 7 /* CR LF 0 CR LF CR LF */
+
+static void add_piece(struct pieces *p, struct ch_sv data, size_t room) {
+    if (p->one.n == 0) {
+        p->one = data;
+        return;
+    }
+    if (p->many.n == 0) {
+        ch_buf_reserve(&p->many, p->one.n + room);
+        ch_buf_add_sv(&p->many, p->one);
+    }
+    ch_buf_add_sv(&p->many, data);
+}
+
+static void take_data(struct ch_response *r, struct pieces *p, struct ch_sv data) {
     if (data.n > r->max_body - r->body) {
         r->refused = REFUSED_BODY;
         return;
     }
     r->body += data.n;
-    r->stopped = !r->events->data(data, r->user);
+    add_piece(p, data, data.n);
+}
+
+/* The fast path: after the data of a chunk, all whole chunks of the read. Returns the number of
+ * bytes taken. */
+static size_t take_chunks(struct ch_response *r, struct pieces *p, struct ch_sv bytes) {
+    size_t taken;
+    if (bytes.n <= LAST_FRAMING || bytes.n > r->max_body - r->body || !p->one.n)
+        return 0;
+    add_piece(p, ch_sv("", 0), bytes.n);
+    char *room = ch_buf_reserve(&p->many, bytes.n);
+    size_t n = ch_http1_copy_chunks(&r->message, bytes, &taken, room);
+    ch_buf_commit(&p->many, n);
+    r->body += n;
+    return taken;
+}
+
+static void deliver_data(struct ch_response *r, struct pieces *p) {
+    struct ch_sv data = p->many.n ? ch_buf_sv(&p->many) : p->one;
+    if (data.n > 0)
+        r->stopped = !r->events->data(data, r->user);
+    ch_buf_release(&p->many);
 }
 
 /* The message is complete: the response, or an interim one before it. */
@@ -100,38 +143,49 @@ static int response_fail(struct ch_response *r, struct chela_error *err) {
     return rc;
 }
 
-static enum ch_http1_state take_part(struct ch_response *r, struct ch_sv bytes, size_t *used) {
+static enum ch_http1_state take_part(struct ch_response *r, struct ch_sv bytes, size_t *used,
+                                     struct pieces *p) {
     struct ch_sv data;
     enum ch_http1_state state = ch_http1_feed(&r->message, bytes, used, &data);
-    if (state == CH_HTTP1_HEAD && is_interim(r))
+    if (state == CH_HTTP1_DATA)
+        take_data(r, p, data);
+    else if (state == CH_HTTP1_HEAD && is_interim(r))
         take_interim(r);
     else if (state == CH_HTTP1_HEAD)
         take_head(r);
-    else if (state == CH_HTTP1_DATA)
-        take_data(r, data);
     else if (state == CH_HTTP1_DONE)
         take_end(r);
     return state;
 }
 
+/* Read all parts. Returns the state of the last one. */
+static enum ch_http1_state take_parts(struct ch_response *r, struct ch_sv bytes, size_t *used) {
+    enum ch_http1_state state = CH_HTTP1_HEAD;
+    struct pieces p = {0};
+    while (state != CH_HTTP1_MORE && state != CH_HTTP1_FAULT && !r->stopped && !r->done &&
+           !r->refused) {
+        size_t n;
+        state = take_part(r, ch_sv(bytes.p + *used, bytes.n - *used), &n, &p);
+        *used += n;
+        if (state == CH_HTTP1_DATA)
+            *used += take_chunks(r, &p, ch_sv(bytes.p + *used, bytes.n - *used));
+    }
+    if (!r->stopped)
+        deliver_data(r, &p);
+    return state;
+}
+
 int ch_response_feed(struct ch_response *r, struct ch_sv bytes, size_t *used,
                      struct chela_error *err) {
-    enum ch_http1_state state = CH_HTTP1_HEAD;
     *used = 0;
     if (r->done || bytes.n == 0)
         return r->done ? CH_RESPONSE_DONE : CH_RESPONSE_MORE;
     r->any = true;
-    while (state != CH_HTTP1_MORE && state != CH_HTTP1_FAULT) {
-        size_t n;
-        state = take_part(r, ch_sv(bytes.p + *used, bytes.n - *used), &n);
-        *used += n;
-        if (r->stopped)
-            return CH_RESPONSE_STOPPED;
-        if (r->done)
-            return CH_RESPONSE_DONE;
-        if (r->refused)
-            break;
-    }
+    enum ch_http1_state state = take_parts(r, bytes, used);
+    if (r->stopped)
+        return CH_RESPONSE_STOPPED;
+    if (r->done)
+        return CH_RESPONSE_DONE;
     return state == CH_HTTP1_MORE ? CH_RESPONSE_MORE : response_fail(r, err);
 }
 

@@ -4,9 +4,10 @@
  * data are then slices of the chunk, without copying. Data that is not
  * delivered by the end of a feed is copied (keep_rest).
  *
- * Line ends are found with two memchr runs over each chunk, one for LF and one
- * for CR. Each keeps its next hit until the line has moved past it, so a stream
- * that uses only one of them is still scanned once. */
+ * Whole events are read one by one while there is no CR (feed_usual). All else
+ * is read line by line: line ends are found with two memchr runs over each
+ * chunk, one for LF and one for CR. Each keeps its next hit until the line has
+ * moved past it, so a stream that uses only one of them is still scanned once. */
 #include "net/sse.h"
 
 #include "base/error.h"
@@ -115,25 +116,19 @@ static void sse_keep_position(struct ch_sse *s, struct ch_sv field, struct ch_sv
     s->retry_ms = CH_MIN(ms, 3600000);
 }
 
-/* Process a line that is not empty. Ignores fields other than data and event,
- * and comments, whose field name is empty. */
-static bool sse_take_field(struct ch_sse *s, struct ch_sv line) {
-    s->in_json |= s->takes_json && !s->has_data && *line.p == '{';
-    if (s->in_json)
-        return sse_add_data(s, line);
-    /* Nearly every line is "data:" or "event:", which need no search. */
-    const char *colon = ch_sv_starts(line, "data:")    ? line.p + 4
-                        : ch_sv_starts(line, "event:") ? line.p + 5
-                                                       : memchr(line.p, ':', line.n);
-    struct ch_sv field = ch_sv(line.p, colon ? (size_t)(colon - line.p) : line.n);
-    struct ch_sv value = ch_sv("", 0);
+/* The value of a line whose field name and colon have n bytes. */
+static struct ch_sv sse_value(struct ch_sv line, size_t n) {
+    n += n < line.n && line.p[n] == ' ';
+    return ch_sv(line.p + n, line.n - n);
+}
 
-    if (colon) {
-        size_t skip = field.n + 1;
-        skip += skip < line.n && line.p[skip] == ' ';
-        value = ch_sv(line.p + skip, line.n - skip);
-    }
-    if (ch_sv_eq(field, CH_SV("data")))
+/* Fields other than data and event. Ignores comments, whose field name is empty. */
+static bool sse_take_other(struct ch_sse *s, struct ch_sv line) {
+    const char *colon = memchr(line.p, ':', line.n);
+    struct ch_sv field = ch_sv(line.p, colon ? (size_t)(colon - line.p) : line.n);
+    struct ch_sv value = colon ? sse_value(line, field.n + 1) : ch_sv("", 0);
+
+    if (ch_sv_eq(field, CH_SV("data"))) /* without a colon */
         return sse_add_data(s, value);
     if (ch_sv_eq(field, CH_SV("event")))
         s->name_now = value;
@@ -143,6 +138,19 @@ static bool sse_take_field(struct ch_sse *s, struct ch_sv line) {
         s->name_now = ch_sv("error", 5);
         return sse_add_data(s, value);
     }
+    return true;
+}
+
+/* Process a line that is not empty. Nearly every line is "data:" or "event:". */
+static bool sse_take_field(struct ch_sse *s, struct ch_sv line) {
+    s->in_json |= s->takes_json && !s->has_data && *line.p == '{';
+    if (s->in_json)
+        return sse_add_data(s, line);
+    if (ch_sv_starts(line, "data:"))
+        return sse_add_data(s, sse_value(line, 5));
+    if (!ch_sv_starts(line, "event:"))
+        return sse_take_other(s, line);
+    s->name_now = sse_value(line, 6);
     return true;
 }
 
@@ -164,6 +172,47 @@ static bool sse_take_line(struct ch_sse *s, struct ch_sv line, int *rc, struct c
         return false;
     }
     return true;
+}
+
+/* A line of a field whose name and colon are `lead`, up to LF: its value in *value. Returns the
+ * position after LF; NULL: another field, not complete, or too large. */
+__attribute__((always_inline)) static inline const char *usual_line(const struct ch_sse *s,
+                                                                    const char *p, const char *end,
+                                                                    struct ch_sv lead,
+                                                                    struct ch_sv *value) {
+    if ((size_t)(end - p) < lead.n || memcmp(p, lead.p, lead.n) != 0)
+        return NULL;
+    const char *lf = memchr(p, '\n', (size_t)(end - p));
+    if (!lf || (size_t)(lf - p) > s->max)
+        return NULL;
+    *value = sse_value(ch_sv(p, (size_t)(lf - p)), lead.n);
+    return lf + 1;
+}
+
+/* The usual event: a name or none, one line of data, an empty line. Returns the position after
+ * it; NULL: it has another form or is not complete. */
+static const char *usual_event(struct ch_sse *s, const char *p, const char *end) {
+    struct ch_sv name = {"", 0}, data;
+    if (*p == 'e' && !(p = usual_line(s, p, end, CH_SV("event:"), &name)))
+        return NULL;
+    if (!(p = usual_line(s, p, end, CH_SV("data:"), &data)) || p == end || *p != '\n')
+        return NULL;
+    s->name_now = name;
+    s->data_now = data;
+    s->has_data = true;
+    return p + 1;
+}
+
+/* The fast path: deliver usual events from p on, without a look at each line's field again.
+ * Returns the position after them; NULL: stopped. */
+static const char *feed_usual(struct ch_sse *s, const char *p, const char *end) {
+    const char *next;
+    while (p < end && (next = usual_event(s, p, end))) {
+        if (!dispatch(s))
+            return NULL;
+        p = next;
+    }
+    return p;
 }
 
 /* At the end of a chunk, copy the parts of the current event and the current
@@ -188,8 +237,13 @@ int ch_sse_feed(struct ch_sse *s, struct ch_sv bytes, struct chela_error *err) {
 
     p += s->after_cr && *p == '\n';
     s->after_cr = false;
-    struct line_ends ends = {sse_find(p, end, '\n'), sse_find(p, end, '\r'), end};
-    while ((at = sse_line_end(&ends, p)) < end) {
+    struct line_ends ends = {NULL, sse_find(p, end, '\r'), end};
+    for (;;) {
+        bool between = s->past_bom && !carried && !s->has_data && !s->name_now.n;
+        if (between && ends.cr == end && !(p = feed_usual(s, p, end)))
+            return 0;
+        if ((at = sse_line_end(&ends, p)) == end)
+            break;
         struct ch_sv line = ch_sv(p, (size_t)(at - p));
         if (carried) {
             carried = false;

@@ -249,3 +249,15 @@ struct ch_skill_head ch_skill_head_read(struct ch_arena *a, struct ch_sv file, c
         out.problem = "it has no description: the model could not know when to use it";
     return out;
 }
+
+const struct ch_json *ch_skill_front_matter(struct ch_arena *a, struct ch_sv file) {
+    struct ch_sv head, body;
+    struct ch_yaml yaml;
+    bool closed;
+
+    if (!skill_file_split_head(file, &head, &body, &closed) || !closed ||
+        ch_yaml_parse(a, head, "SKILL.md", &yaml, NULL) < 0 ||
+        !ch_json_is(yaml.root, CH_JSON_OBJECT))
+        return NULL;
+    return yaml.root;
+}

@@ -7,6 +7,7 @@
 #ifndef CH_PROMPT_SKILL_FILE_H
 #define CH_PROMPT_SKILL_FILE_H
 #include "base/arena.h"
+#include "json/json.h"
 
 struct ch_skill_head { /* texts are in the arena; "" if not given */
     const char *name, *description, *version;
@@ -20,5 +21,8 @@ struct ch_skill_head { /* texts are in the arena; "" if not given */
 
 /* folder: name of the skill's folder, used if the file gives no name. */
 struct ch_skill_head ch_skill_head_read(struct ch_arena *a, struct ch_sv file, const char *folder);
+
+/* The front matter as JSON, in the arena; NULL: none, or no YAML object. */
+const struct ch_json *ch_skill_front_matter(struct ch_arena *a, struct ch_sv file);
 
 #endif

@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "base/limits.h"
@@ -241,9 +242,15 @@ static void choose_told(struct ch_skills *s) {
 void ch_skills_load(struct ch_skills *s, const struct ch_skills_opts *opts) {
     ch_skills_release(s);
     const struct tree trees[] = {{opts, opts->roots, false}, {opts, opts->user_roots, true}};
+    const char *const workspace[] = {opts->workspace, NULL};
     for (size_t i = 0; i < CH_LEN(trees); i++)
-        for (const char *const *root = trees[i].roots; root && *root; root++)
-            scan(s, &trees[i], *root, 0);
+        for (const char *const *root = trees[i].roots; root && *root; root++) {
+            /* The author of the workspace may have made a link of the root itself. */
+            if (trees[i].of_user || !leads_out(workspace, *root))
+                scan(s, &trees[i], *root, 0);
+            else if (access(*root, F_OK) == 0)
+                refuse_link(s, *root, "skills");
+        }
     settle_doubles(s);
     if (s->n)
         qsort(s->list, s->n, sizeof(*s->list), in_order);

@@ -39,6 +39,7 @@ static const struct option {
     {"protect", PATH, AT(protect)},
     {"hide", PATH, AT(hide)},
     {"repository", PATH, AT(repositories)},
+    {"free-instructions", FLAG, AT(free_instructions)},
     {"limit-cpu", NUMBER, AT(limits.cpu_s)},
     {"limit-data", NUMBER, AT(limits.data)},
     {"limit-total", NUMBER, AT(limits.total)},

@@ -17,12 +17,14 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "guard/repositories.h"
 #include "sandbox/bwrap.h"
 #include "sandbox/confine.h"
 #include "sandbox/mounts.h"
 #include "sandbox/process_kill.h"
 #include "sandbox/init.h"
 #include "sandbox/memory.h"
+#include "sandbox/options.h"
 #include "sandbox/outer.h"
 #include "sandbox/protect.h"
 #include "sandbox/report.h"
@@ -38,6 +40,7 @@ struct keeper {
     int ready;           /* readable when init is ready; -1: ready, or no init */
     bool stopping;       /* asked to terminate before init was ready */
     bool gone;           /* the leader is gone: kill everything now */
+    struct timespec since; /* the start of the command, by the clock of files */
 };
 
 #define READY_POLL_NS 5000000
@@ -145,6 +148,35 @@ static void clean_up(struct keeper *k) {
         ch_guard_lift(&k->guard);
 }
 
+/* True if the runtime, which reads the reports, has been killed. */
+static bool is_forsaken(void) {
+    struct pollfd p = {.fd = CH_FD_REPORT, .events = POLLOUT};
+
+    return poll(&p, 1, 0) > 0 && p.revents & POLLERR;
+}
+
+/* Set aside what the command left for other programs to execute; the runtime does this if it
+ * lives (guard/repositories.h). */
+static void search_after(const struct keeper *k) {
+    struct ch_arena arena = {0};
+    struct ch_held_list held;
+    const struct ch_box *box = k->box;
+    const char **tops = ch_arena_zalloc(&arena, (box->writable.n + 2) * sizeof(*tops));
+    size_t n = 0;
+
+    if (box->workspace)
+        tops[n++] = box->workspace;
+    for (size_t i = 0; i < box->writable.n; i++) {
+        const char *real = ch_real_path(box->writable.p[i]);
+        if (real && strcmp(real, "/") != 0)
+            tops[n++] = real;
+    }
+    ch_repositories_hold(&arena, tops,
+                         box->free_instructions ? CH_KIND_EXECUTED : CH_KIND_INSTRUCTIONS, NULL,
+                         &k->since, &held);
+    ch_arena_release(&arena);
+}
+
 static void supervisor_start(struct keeper *k) {
     bool own = k->box->outer == CH_OUTER_NAMESPACES;
 
@@ -244,10 +276,13 @@ void ch_keeper(struct ch_box *box, pid_t leader) {
     struct keeper k = {.box = box, .ready = -1, .group.procs = {-1, -1}};
 
     become_keeper(leader);
+    clock_gettime(CLOCK_REALTIME_COARSE, &k.since);
     supervisor_prepare(&k);
     supervisor_start(&k);
     supervisor_watch(&k);
     wait_until_empty(&k);
     clean_up(&k);
+    if (is_forsaken())
+        search_after(&k);
     _exit(0);
 }

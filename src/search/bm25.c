@@ -183,6 +183,9 @@ static void list_terms(struct ch_bm25 *ix) {
 void ch_bm25_settle(struct ch_bm25 *ix) {
     struct ch_bm25_entry *fresh = ix->entries + ix->nentries;
 
+    if (!ix->nfresh && ix->settled == ix->ndocs && ix->thesaurus.list)
+        return;
+    ix->settled = ix->ndocs;
     if (ix->nfresh) {
         qsort(fresh, ix->nfresh, sizeof(*fresh), bm25_by_term);
         ix->nfresh = bm25_fold(fresh, ix->nfresh);

@@ -36,6 +36,7 @@ struct ch_bm25 { /* zeroed: empty */
     size_t nentries, nfresh, cap;  /* entries in total, unsorted ones at the end, room */
     struct ch_bm25_doc *docs;      /* owned */
     size_t ndocs, docs_cap;
+    size_t settled; /* documents at the last ch_bm25_settle */
     struct ch_bm25_term *terms; /* owned; one for each term of entries */
     size_t nterms;
     struct ch_thesaurus thesaurus;

@@ -55,7 +55,12 @@ static struct line thesaurus_read_line(struct ch_sv text, struct ch_terms *scrat
 
 static void relate(struct ch_thesaurus *t, const struct line *from, const struct line *to,
                    float weight) {
-    t->list = ch_realloc(t->list, (t->n + from->n * to->n + 1) * sizeof(*t->list));
+    size_t most = t->n + from->n * to->n;
+
+    if (most >= t->room) {
+        t->room = 2 * most + 1024;
+        t->list = ch_realloc(t->list, t->room * sizeof(*t->list));
+    }
     for (size_t i = 0; i < from->n; i++)
         for (size_t k = 0; k < to->n; k++)
             if (from->terms[i] != to->terms[k])

@@ -17,7 +17,7 @@ struct ch_relation {
 
 struct ch_thesaurus {
     struct ch_relation *list; /* owned, sorted by from */
-    size_t n;
+    size_t n, room;
 };
 
 void ch_thesaurus_init(struct ch_thesaurus *t);

@@ -184,9 +184,10 @@ static const char *const turns[] = {"also", "then"};
 static int tokenize_compare(const void *key, const void *entry) {
     const struct text *t = key;
     const char *word = *(const char *const *)entry;
-    size_t n = strlen(word);
-    int order = memcmp(t->p, word, CH_MIN(t->n, n));
-    return order ? order : t->n < n ? -1 : t->n > n;
+    size_t i = 0;
+    while (i < t->n && t->p[i] == word[i])
+        i++;
+    return i == t->n ? -(word[i] != '\0') : (unsigned char)t->p[i] - (unsigned char)word[i];
 }
 
 static bool tokenize_listed(const struct text *t, const char *const *list, size_t n) {

@@ -105,12 +105,25 @@ static void pass_end(struct call_reading *rd, const struct chela_store_record *r
                   (struct chela_model_call){.ts = r->ts, .cost = ch_json_double(cost, 0)}, NULL);
 }
 
+static bool has_text(const struct chela_store_record *r, const char *text) {
+    return memmem(r->data, r->n, text, strlen(text)) != NULL;
+}
+
+/* True: the record may be of a model call or of the end of a run. Most records are neither, and
+ * are not parsed. */
+static bool may_cost(const struct chela_store_record *r) {
+    if (r->type == CH_REC_STATE)
+        return has_text(r, "\"cost\"");
+    bool message = r->type == CH_REC_MESSAGE || r->type == CH_REC_ROLE;
+    return message && (has_text(r, "\"usage\"") || has_text(r, "\"embedding\""));
+}
+
 static int calls_on_record(const struct chela_store_record *r, void *user) {
     struct call_reading *rd = user;
     CH_ARENA_AUTO arena = {0};
     const struct ch_json *v;
-    bool call = r->type == CH_REC_MESSAGE || r->type == CH_REC_ROLE;
-    if ((call || r->type == CH_REC_STATE) && r->ts >= rd->since &&
+    bool call = r->type != CH_REC_STATE;
+    if (r->ts >= rd->since && may_cost(r) &&
         ch_json_parse(&arena, ch_sv(r->data, r->n), CH_JSON_REPLACE, &v, NULL, NULL) == 0 &&
         set_add(&rd->seen, identity(r, v))) {
         if (call)

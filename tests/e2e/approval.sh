@@ -75,6 +75,12 @@ same "approvals: a rule that fits" yes "$(made)"
 configure <<<'approvals: { allow: [ { deploy: to=test } ] }'
 ask "go on"
 same "approvals: a rule that does not" no "$(made)"
+configure <<<'approvals: { allow: [ "exec: git log **", { deploy: to=test } ] }'
+chela config show
+check "config show: what a rule vouches for" grep -q '^  vouches for /.*/git with these arguments, then any that are no options; it reads the' "$out"
+check "config show: the rule" grep -q '^exec: git log \*\*$' "$out"
+chela config show --json
+holds "config show: as JSON" '.[0] | map(select(.vouchesFor)) | length == 2 and (.[0].rule == "exec: git log **")'
 configure <<<'approvals: { allow: [] }'
 ask "go on"
 same "approvals: an empty list of rules vouches for nothing" no "$(made)"

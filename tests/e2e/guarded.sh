@@ -65,6 +65,36 @@ execute "mkdir -p src; echo 'int main(void) { return 0; }' > src/a.c; cc -o prog
 exits "exec: ordinary work is not asked about" 0
 rm -rf "$space/sub" "$space"/.*.held "$space/Makefile" "$space/package.json"
 
+# --- the question survives the process that asked it
+left() { # DECISION: a command leaves two files, the process ends, another one gets the answer
+    rm -rf "$space/sub" "$space/count"
+    mkdir -p "$space/sub"
+    jq -nc '{rules: [{when: {after: "none"}, call: {tool: "exec", args: {command:
+        "echo kept >sub/.envrc; mkdir sub/.vscode; echo kept >sub/.vscode/tasks.json; echo x >>count; echo output"}}}, {say: "{{result}}"}]}' >"$tmp/rules.yaml"
+    chela run --model "scripted/$tmp/rules.yaml" --approve sandbox --session "q$1" --output jsonl go
+    exits "a question that waits" 5
+    approval=$(jq -r 'select(.type == "approval_required").approval_id' "$out")
+    [ -z "${2-}" ] || (cd "$space/sub" && sh -c "$2")
+    chela sessions resume "q$1" --model "scripted/$tmp/rules.yaml" --"$1" "$approval" --output jsonl
+    exits "$1 in another process" 0
+    same "$1: the command ran once" 1 "$(wc -l <"$space/count")"
+    holds "$1: the model gets the result of the command" '[.[] | select(.type == "tool_result")][-1] | .content | test("output") and test("set aside")'
+}
+left allow
+same "allow: the files are back" "kept kept" "$(cat "$space/sub/.envrc" "$space/sub/.vscode/tasks.json" | paste -sd' ')"
+left refuse
+check "refuse: they are not" test ! -e "$space/sub/.envrc"
+rm -rf "$space/sub"
+chela sessions delete qallow
+left allow 'echo other >.envrc.held'
+check "a file that was exchanged meanwhile stays aside" test ! -e "$space/sub/.envrc"
+holds "a file that was exchanged meanwhile: told" '[.[] | select(.type == "tool_result")][-1].content | test("changed meanwhile")'
+rm -rf "$space/sub" "$space/count"
+chela sessions delete qallow
+left allow 'echo other >.vscode.held/tasks.json'
+check "a file below a directory, too" test ! -e "$space/sub/.vscode"
+rm -rf "$space/sub" "$space"/.*.held
+
 # --- files that others execute
 for path in .envrc sub/.envrc .vscode/tasks.json .idea/workspace.xml .bashrc .npmrc chela.yaml .husky/pre-commit; do
     write "$path"

@@ -29,6 +29,10 @@ YAML
 }
 echo 'the note' >"$space/note"
 mkdir -p "$space/skills/greet"
+mkdir "$space/skills/greet/more"
+printf '\377\376' >"$space/skills/greet/more/a b.bin"
+ln -s ../../note "$space/skills/greet/link"
+echo hidden >"$space/skills/greet/.hidden"
 printf -- '---\nname: greet\ndescription: Greets.\n---\nSay hello.\n' >"$space/skills/greet/SKILL.md"
 
 caps='{}'
@@ -93,6 +97,34 @@ ask tools/list '' ''
 tells "agents and tools" '[.result.tools[].name] | (index("ask_coder") != null) and (index("ask_writer") != null) and (index("read") != null) and (index("web_fetch") == null)' true
 ask prompts/list '' ''
 tells "skills" '.result.prompts | map(.name) | index("greet") != null' true
+ask server/discover '' ''
+tells "skills: the extension" '.result.capabilities.extensions["io.modelcontextprotocol/skills"]' '{}'
+ask skills/list '' ''
+tells "skills: the entry" '.result.skills[] | select(.frontmatter.name == "greet") | .uri + " " + .frontmatter.description' \
+    'skill://greet/SKILL.md Greets.'
+tells "skills: its files" '.result.skills[] | select(.frontmatter.name == "greet") | [.resources[].uri] | join(" ")' \
+    'skill://greet/SKILL.md skill://greet/more/a%20b.bin'
+tells "skills: the digest" '.result.skills[] | select(.frontmatter.name == "greet") | .resources[0] | "\(.digest) \(.size)"' \
+    "sha256:$(sha256sum <"$space/skills/greet/SKILL.md" | cut -d' ' -f1) $(wc -c <"$space/skills/greet/SKILL.md")"
+tells "skills: for how long" '.result | has("ttlMs") and has("cacheScope")' true
+ask skills/list '' '"cursor":"9"'
+tells "skills: a cursor that nobody gave" .error.code -32602
+ask skills/get '' '"uri":"skill://greet/SKILL.md"'
+tells "skills: one" '.result.skill.frontmatter.name' greet
+for uri in skill://nobody/SKILL.md skill://greet skill://greet/more file:///etc/passwd; do
+    ask skills/get '' "\"uri\":\"$uri\""
+    tells "skills: none: $uri" .error.code -32602
+done
+ask resources/read skill://greet/SKILL.md '"uri":"skill://greet/SKILL.md"'
+tells "skills: a file" '.result.contents[0].text | contains("Say hello.")' true
+ask resources/read 'skill://greet/more/a%20b.bin' '"uri":"skill://greet/more/a%20b.bin"'
+tells "skills: bytes" '.result.contents[0].blob' "$(printf '\377\376' | base64)"
+for uri in skill://greet/../../note skill://greet/link skill://greet/.hidden skill://greet/more/%2e%2e/%2e%2e/%2e%2e/note skill://greet//etc/passwd skill://nobody/SKILL.md; do
+    ask resources/read "$uri" "\"uri\":\"$uri\""
+    tells "skills: not a file of it: $uri" .error.code -32602
+done
+ask resources/list '' ''
+tells "skills: listed" '[.result.resources[] | select(.uri == "skill://greet/SKILL.md") | .name + " " + .mimeType] | first' 'greet text/markdown'
 tool read '{"file_path":"note"}'
 tells "a tool" '.result.content[0].text | contains("the note")' true
 tool exec '{"command":"touch made"}'

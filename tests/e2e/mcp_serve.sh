@@ -46,7 +46,7 @@ check "agents are tools" grep -qw 'ask_coder ask_writer\|ask_coder.*ask_writer' 
 check "the tools of the first agent" grep -qw read <<<"$names"
 check "no tool that the policy denies" bash -c '! grep -qw web_fetch <<<"$1"' _ "$names"
 same "the skills are prompts" greet "$(got 3 '.result.prompts[].name')"
-same "files and transcripts" 'workspace:///{+path} chela://sessions/{+key}' "$(got 4 '[.result.resourceTemplates[].uriTemplate] | join(" ")')"
+same "files and transcripts" 'workspace:///{+path} skill://{name}/{+path} chela://sessions/{+key}' "$(got 4 '[.result.resourceTemplates[].uriTemplate] | join(" ")')"
 
 # --- calls take the path of every call
 {

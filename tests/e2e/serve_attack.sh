@@ -169,6 +169,46 @@ answers "another address has its own guesses" 401
 call GET /v1/models --interface 127.0.0.2
 answers "and the right token passes there, too" 200
 
+# --- a WebSocket that does not keep to its rules
+up="GET /api/sessions/ws/socket HTTP/1.1\\r\\nHost: localhost\\r\\nUpgrade: websocket\\r\\nConnection: Upgrade\\r\\n"
+key13="Sec-WebSocket-Version: 13\\r\\nSec-WebSocket-Key: MDEyMzQ1Njc4OWFiY2RlZg==\\r\\n"
+refused "a socket without a token" 401 "$up${key13}Connection: close\\r\\n\\r\\n"
+refused "a socket of another page" 403 "$up$key13$auth\\r\\nOrigin: https://evil.example\\r\\nConnection: close\\r\\n\\r\\n"
+refused "a token in the address" 401 "${up/socket /socket?token=$token }${key13}Connection: close\\r\\n\\r\\n"
+refused "a token among protocols that is none" 429 "$up${key13}Sec-WebSocket-Protocol: chela.v1, bearer.x\\r\\nConnection: close\\r\\n\\r\\n"
+# frames NAME CODE BYTES: the upgrade and these frames; the answer ends with this close code.
+frames() {
+    local line status='' hex
+    exec 3<>"/dev/tcp/127.0.0.1/$port"
+    # shellcheck disable=SC2059
+    printf "$up$key13$auth\\r\\n\\r\\n" >&3
+    while IFS= read -r -t 20 line <&3 && [ "$line" != $'\r' ]; do status=${status:-$line}; done
+    same "$1: upgraded" "HTTP/1.1 101" "${status:0:12}"
+    # shellcheck disable=SC2059
+    (trap '' PIPE && printf "$3" >&3) 2>/dev/null
+    timeout 20 cat <&3 >"$out" 2>/dev/null
+    same "$1: closed" 0 $?
+    exec 3>&- 3<&-
+    hex=$(xxd -p "$out" | tr -d '\n')
+    check "$1: $2" grep -qE "88[0-7][0-9a-f]$(printf %04x "$2")" <<<"$hex"
+}
+mask='\1\2\3\4'
+frames "not masked" 1002 '\201\2{}'
+frames "an extension that nobody agreed on" 1002 "\\301\\202${mask}{}"
+frames "an unknown kind of frame" 1002 "\\203\\202${mask}{}"
+frames "a ping in pieces" 1002 "\\11\\202${mask}xx"
+frames "a long ping" 1002 "\\211\\376\\0\\176${mask}"
+frames "an end without a beginning" 1002 "\\200\\202${mask}xx"
+frames "a message in a message" 1002 "\\1\\202${mask}xx\\201\\202${mask}xx"
+frames "a length that is written too long" 1002 "\\201\\376\\0\\2${mask}xx"
+frames "a length of 2^63" 1002 "\\201\\377\\200\\0\\0\\0\\0\\0\\0\\0${mask}"
+frames "a length of 4 GB" 1009 "\\201\\377\\0\\0\\0\\1\\0\\0\\0\\0${mask}"
+frames "text that is none" 1007 "\\201\\202\\0\\0\\0\\0\\377\\376"
+frames "bytes" 1003 "\\202\\202${mask}xx\\210\\200${mask}"
+frames "a close code that may not be sent" 1002 "\\210\\202\\0\\0\\0\\0\\3\\355"
+frames "half a close code" 1002 "\\210\\201\\0\\0\\0\\0\\3"
+frames "empty fragments without end" 1009 "\\1\\200${mask}$(printf '\\0\\200\\1\\2\\3\\4%.0s' {1..1025})"
+
 # --- cut off
 for cut in 'G' 'GET / HT' "${get}A: b" 'PRI * HTTP/2.0\r\n' 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\nxxxxxxxxxxxx'; do
     exec 3<>"/dev/tcp/127.0.0.1/$port"

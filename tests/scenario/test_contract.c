@@ -126,6 +126,7 @@ static void an_error_needs_no_place(void **state) {
                      CHELA_ECONFIG);
     assert_int_equal(chela_schedule_run(w->rt, &stale, "none", NULL, NULL, &n, NULL),
                      CHELA_EINVAL);
+    assert_int_equal(chela_gateway_work(w->rt, &opts, "k", "hi", 2, NULL, NULL), CHELA_ECONFIG);
     assert_null(chela_prompt_test(w->rt, &cases, NULL));
     assert_null(chela_prompt_render(w->rt, NULL, "{}", 2, NULL));
     assert_null(chela_models_json(w->rt, "nobody", NULL));
@@ -229,6 +230,7 @@ static void expect_refusal(struct world *w, chela_run *run, int code) {
     assert_int_equal(chela_runtime_run(w->rt), code);
     assert_int_equal(chela_run_wait(run), code);
     assert_int_equal(chela_schedule_run(w->rt, &opts, NULL, NULL, NULL, &n, NULL), code);
+    assert_int_equal(chela_gateway_work(w->rt, &opts, "k", "hi", 2, NULL, NULL), code);
     assert_null(chela_ask(w->agent, "hi", &err));
     assert_int_equal(err.code, code);
     struct chela_mcp_opts server = CHELA_MCP_OPTS(.name = "m", .url = "http://127.0.0.1:1/mcp");

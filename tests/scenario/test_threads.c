@@ -177,6 +177,11 @@ static int on_session(const struct chela_store_session *s, void *user) {
     return 0;
 }
 
+static void on_followed(const struct chela_event *ev, void *user) {
+    (void)ev;
+    (void)user;
+}
+
 static int on_record(const struct chela_store_record *r, void *user) {
     (void)r, (void)user;
     return 0;
@@ -237,6 +242,16 @@ static void use_store(const char *key, const char *copy) {
     EXPECT(chela_store_session(store, key, on_session, NULL, NULL) == 0);
     EXPECT(chela_store_list(store, NULL, on_session, NULL, NULL) == 0);
     EXPECT(chela_store_records(store, key, 0, on_record, NULL, NULL) == 0);
+    chela_follow *f;
+    enum chela_holder holder;
+    EXPECT(chela_follow_new(store, key, &f, NULL) == 0);
+    EXPECT(chela_follow_read(f, on_followed, NULL, NULL) == 0);
+    EXPECT(chela_follow_holder(f, &holder, NULL) == 0 && holder == CHELA_HOLDER_NONE);
+    EXPECT(chela_follow_say(f, "hi", 2, NULL) == 0);
+    EXPECT(chela_follow_cancel(f, NULL) == 0);
+    EXPECT(chela_follow_decide(f, "ap_1", CHELA_DENY, NULL, NULL) == 0);
+    EXPECT(chela_follow_answer(f, "call_1", "yes", 3, NULL) == 0);
+    chela_follow_close(f);
     EXPECT(chela_store_search(store, "word", NULL, 3, on_hit, NULL, NULL) == 0);
     EXPECT(chela_store_items(store, CHELA_STORE_INBOX, on_item, NULL, NULL) == 0);
     EXPECT(chela_store_budgets(store, 0, on_budget, NULL, NULL) == 0);

@@ -101,6 +101,30 @@ const pipe = { command: join(build, 'chela'), args: ['mcp', 'serve', '--config',
 const about = { name: 'test', version: '1' };
 const text = (result) => result.content.map((c) => c.text).join('');
 
+// --- skills, an extension: over HTTP, by `chela mcp serve`
+mkdirSync(join(work, 'skills/greet/more'), { recursive: true });
+writeFileSync(join(work, 'skills/greet/SKILL.md'), '---\nname: greet\ndescription: Greets.\nmetadata: { a: 1 }\n---\nSay hello.\n');
+writeFileSync(join(work, 'skills/greet/more/words.txt'), 'hello\n');
+const skilled = spawn(pipe.command, [...pipe.args, '--listen', '127.0.0.1:0'], { cwd: work, env, stdio: ['ignore', 'pipe', 'pipe'] });
+const skills = await new Promise((resolve, reject) => {
+  const look = (d) => { const found = /http:\/\/[0-9.:]+\/mcp/.exec(String(d)); if (found) resolve(found[0]); };
+  skilled.stdout.on('data', look);
+  skilled.stderr.on('data', look);
+  skilled.on('exit', () => reject(new Error('chela mcp serve ended')));
+});
+for (const revision of ['2025-11-25', '2026-07-28']) {
+  for (const scenario of ['enumeration', 'manifest', 'directory']) {
+    await check(`skills ${revision}: ${scenario}`, async () => {
+      const dir = join(scratch, `skills-${revision}-${scenario}`);
+      await run(process.execPath, [suite, 'server', '--url', skills, '--scenario', `sep-2640-skills-${scenario}`, '--spec-version', revision, '--force', '-o', dir]);
+      const all = Object.values(verdicts(dir)).flat();
+      const bad = all.filter((c) => c.status === 'FAILURE' || c.status === 'WARNING').map((c) => `${c.id}: ${c.errorMessage}`);
+      if (!all.some((c) => c.status === 'SUCCESS' || c.status === 'SKIPPED') || bad.length) throw new Error(bad.join('\n') || 'nothing was checked');
+    });
+  }
+}
+await new Promise((resolve) => { skilled.on('exit', resolve); skilled.kill(); });
+
 const kinds = {
   'client 2.4.0, modern': [() => new Client(about, { versionNegotiation: { mode: { pin: '2026-07-28' } } }), StreamableHTTPClientTransport, StdioClientTransport],
   'client 2.4.0, legacy': [() => new Client(about, { versionNegotiation: { mode: 'legacy' } }), StreamableHTTPClientTransport, StdioClientTransport],

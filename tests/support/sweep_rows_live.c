@@ -377,6 +377,18 @@ static void start_elsewhere(struct sweep *cx) {
     start(cx, s, false);
 }
 
+static void do_session_on_task(struct sweep *cx) {
+    chela_session_on_task(cx->session, NULL, NULL);
+}
+
+static void do_session_tasks(struct sweep *cx) {
+    char *json = chela_session_tasks_json(cx->session);
+    SWEEP_EXPECT(json && json[0] == '[');
+    chela_free(json);
+    SWEEP_EXPECT(!chela_session_task_text(cx->session, "none", NULL));
+    SWEEP_EXPECT(chela_session_task_cancel(cx->session, "none", NULL) == CHELA_ENOENT);
+}
+
 static void do_run_wake(struct sweep *cx) {
     struct chela_error err = {0};
     chela_run *run = NULL;
@@ -778,6 +790,10 @@ static const struct sweep_row rows[] = {
     {"chela_run_start", do_run_start, 0, NULL},
     {"chela_run_start", start_without_handle, 0, "no handle"},
     {"chela_run_start", start_elsewhere, ROUND, "another session"},
+    {"chela_session_on_task", do_session_on_task, ROUND, NULL},
+    {"chela_session_tasks_json", do_session_tasks, SWEEP_SHARED, NULL},
+    {"chela_session_task_text", do_session_tasks, SWEEP_SHARED, NULL},
+    {"chela_session_task_cancel", do_session_tasks, SWEEP_SHARED, NULL},
     {"chela_run_wake", do_run_wake, 0, NULL},
     {"chela_run_steer", do_run_steer, 0, NULL},
     {"chela_run_follow_up", do_run_follow_up, 0, NULL},

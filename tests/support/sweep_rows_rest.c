@@ -613,6 +613,32 @@ static void do_gateway_patched(struct sweep *cx) {
     chela_gateway_close(gw);
 }
 
+static void sweep_on_followed(const struct chela_event *ev, void *user) {
+    (void)ev;
+    (void)user;
+}
+
+static void do_gateway_work(struct sweep *cx) {
+    chela_gateway *gw = gateway(cx);
+    SWEEP_REFUSED(chela_gateway_work(cx->rt, gateway_opts(cx), "worked", "hi", 2, NULL, NULL));
+    chela_gateway_close(gw);
+}
+
+static void do_follow(struct sweep *cx) {
+    chela_follow *f = NULL;
+    enum chela_holder holder;
+    if (!cx->session || cx->closed ||
+        chela_follow_new(cx->store, chela_session_key(cx->session), &f, NULL) < 0)
+        return;
+    SWEEP_EXPECT(chela_follow_read(f, sweep_on_followed, cx, NULL) == 0);
+    SWEEP_EXPECT(chela_follow_holder(f, &holder, NULL) == 0);
+    SWEEP_EXPECT(chela_follow_say(f, "hi", 2, NULL) == 0);
+    SWEEP_EXPECT(chela_follow_cancel(f, NULL) == 0);
+    SWEEP_EXPECT(chela_follow_decide(f, "ap_none", CHELA_DENY, "no", NULL) == 0);
+    SWEEP_EXPECT(chela_follow_answer(f, "call", "yes", 3, NULL) == 0);
+    chela_follow_close(f);
+}
+
 static void do_gateway_reload(struct sweep *cx) {
     chela_gateway *gw = gateway(cx);
     SWEEP_EXPECT(chela_gateway_reload(gw, gateway_opts(cx), NULL) == 0);
@@ -1032,6 +1058,15 @@ static const struct sweep_row rows[] = {
     {"chela_gateway_tools", do_gateway_tools, SHARED, NULL},
     {"chela_gateway_wants_restart", do_gateway_wants_restart, SHARED, NULL},
     {"chela_gateway_patched", do_gateway_patched, SHARED, NULL},
+    {"chela_gateway_work", do_gateway_work, SWEEP_ROUND, NULL},
+    {"chela_follow_new", do_follow, SWEEP_STORED, NULL},
+    {"chela_follow_read", do_follow, SWEEP_STORED, NULL},
+    {"chela_follow_holder", do_follow, SWEEP_STORED, NULL},
+    {"chela_follow_say", do_follow, SWEEP_STORED, NULL},
+    {"chela_follow_cancel", do_follow, SWEEP_STORED, NULL},
+    {"chela_follow_decide", do_follow, SWEEP_STORED, NULL},
+    {"chela_follow_answer", do_follow, SWEEP_STORED, NULL},
+    {"chela_follow_close", do_follow, SWEEP_STORED, NULL},
     {"chela_gateway_reload", do_gateway_reload, SHARED, NULL},
     {"chela_gateway_trouble", do_gateway_trouble, SHARED, NULL},
     {"chela_gateway_stop", do_gateway_stop, SWEEP_ROUND, NULL},

@@ -3,13 +3,15 @@
 
 #include "agent/feature/heartbeat/beat.h"
 #include "agent/feature/mode/mode.h"
+#include "agent/feature/team/background.h"
 #include "agent/feature/team/handoff.h"
 #include "agent/run/feature.h"
 #include "base/error.h"
 
 const struct ch_feature *const ch_features[] = {&ch_plan_feature,      &ch_route_feature,
                                                 &ch_heartbeat_feature, &ch_reflect_feature,
-                                                &ch_handoff_feature,   NULL};
+                                                &ch_handoff_feature,   &ch_background_feature,
+                                                NULL};
 
 int ch_features_find_mode(const char *name, const struct ch_feature **out,
                           struct chela_error *err) {

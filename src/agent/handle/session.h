@@ -8,6 +8,7 @@
 #include "prompt/project.h"
 #include "tool/call/state.h"
 
+struct ch_background;
 struct ch_child_run;
 struct ch_input_queue;
 struct ch_jobs;
@@ -63,6 +64,17 @@ struct ch_spending {
     void (*stopped)(struct ch_spending *s, chela_run *run);
 };
 
+/* Functions of the feature that lets agents work beside a session. */
+struct ch_beside_ops {
+    /* A decision or an answer for one of the agents, which goes on. CHELA_ENOENT: none asked. */
+    int (*approve)(chela_session *s, const char *approval_id, enum chela_decision decision,
+                   const char *reason, struct chela_error *err);
+    int (*answer)(chela_session *s, const char *call_id, struct ch_sv content, bool is_error,
+                  struct chela_error *err);
+    void (*close)(chela_session *s); /* the session is closed: the agents stop */
+    void (*free)(chela_session *s);  /* the session is freed */
+};
+
 struct chela_session {
     const struct ch_session_owner *owner;
     struct ch_link link; /* in agent->sessions, later in rt->closed.sessions */
@@ -85,6 +97,12 @@ struct chela_session {
     struct ch_spending *spending; /* NULL: the host sets no limit */
     chela_wake_fn *on_wake;     /* may be NULL */
     void *wake_user;
+    const struct ch_beside_ops *beside_ops; /* NULL: no agent works beside it, nor it beside
+                                               another session (team/background.h) */
+    struct ch_list background;    /* agents that work beside it */
+    struct ch_background *beside; /* the entry of this session in such a list; NULL: none */
+    chela_event_fn *on_task;    /* gets the events of these agents; may be NULL */
+    void *task_user;
     bool inherited;                 /* taken over from a gateway, which may have left a run */
     bool closed;                    /* closed: waits to be freed */
     struct ch_selection *selection; /* tools that its requests describe */

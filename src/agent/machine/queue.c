@@ -27,6 +27,13 @@ void ch_queue_release(struct ch_queue *q) {
         ch_msg_free(ch_queue_pop(q));
 }
 
+bool ch_queue_has(const struct ch_queue *q, const struct ch_msg *m) {
+    for (CH_LIST_EACH(k, &q->list))
+        if (CH_CONTAINER(k, struct note, link)->msg == m)
+            return true;
+    return false;
+}
+
 bool ch_queue_fits(const struct ch_queue *q, const struct ch_msg *m) {
     return q->n < CH_LIMIT_QUEUE && ch_msg_words(m).n <= CH_LIMIT_INPUT &&
            (q->n == 0 || q->bytes + m->size <= CH_LIMIT_QUEUE_BYTES);

@@ -16,6 +16,8 @@ void ch_queue_init(struct ch_queue *q);
 void ch_queue_release(struct ch_queue *q);
 /* adds the media of all messages to *sum */
 void ch_queue_media(const struct ch_queue *q, struct ch_media_total *sum);
+/* True: m waits in the queue. */
+bool ch_queue_has(const struct ch_queue *q, const struct ch_msg *m);
 /* True: ch_queue_push would accept m. */
 bool ch_queue_fits(const struct ch_queue *q, const struct ch_msg *m);
 /* Takes m, whose first block is a text, if it returns 0. */

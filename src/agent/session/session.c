@@ -35,6 +35,16 @@
 
 /* --- what happens by itself */
 
+const struct ch_msg *ch_session_tell(chela_session *s, struct ch_sv text) {
+    struct ch_msg *m =
+        ch_msg_text(CH_MSG_EVENT, text, ch_now_ms(ch_loop_clock(s->agent->rt->loop)));
+    if (ch_queue_push(&s->events, m) == 0)
+        return m;
+    ch_msg_free(m);
+    ch_log(CH_LOG_WARN, "session", "%s: too many events wait: one is lost", s->key);
+    return NULL;
+}
+
 /* A background program ended. A run in progress delivers the event itself; a paused run
  * gets the answers to its calls first. */
 static void on_job_end(const struct ch_job_end *end, void *user) {
@@ -43,13 +53,8 @@ static void on_job_end(const struct ch_job_end *end, void *user) {
     if (s->closed || end->killed) /* the program was killed on request */
         return;
     ch_job_end_text(end, &text);
-    struct ch_msg *m = ch_msg_text(CH_MSG_EVENT, ch_buf_sv(&text),
-                                   ch_now_ms(ch_loop_clock(s->agent->rt->loop)));
-    if (ch_queue_push(&s->events, m) < 0) {
-        ch_msg_free(m);
-        ch_log(CH_LOG_WARN, "session", "%s: too many events wait: one is lost", s->key);
+    if (!ch_session_tell(s, ch_buf_sv(&text)))
         return;
-    }
     if (s->on_wake && (!s->run || s->run->over))
         s->on_wake(s, s->wake_user);
 }
@@ -77,6 +82,7 @@ int ch_session_open(chela_agent *agent, const char *key, bool kept, chela_sessio
     s->key = ch_strdup(key ? key : fresh);
     s->jobs = ch_jobs_new(agent->rt->loop, agent->rt->workers, on_job_end, s);
     ch_queue_init(&s->events);
+    ch_list_init(&s->background);
     ch_list_add(&agent->sessions, &s->link);
     if (kept)
         ch_restore_open(s);
@@ -192,6 +198,8 @@ void chela_session_close(chela_session *s) {
         s->agent->own = NULL;
     if (s->run)
         ch_run_close(s->run);
+    if (s->beside_ops)
+        s->beside_ops->close(s);
     ch_input_queue_free(s);
     ch_run_journal_close(s);
     s->closed = true;
@@ -210,6 +218,8 @@ void ch_session_free(chela_session *s) {
     ch_list_del(&s->link);
     if (s->run)
         ch_run_part(s->run);
+    if (s->beside_ops)
+        s->beside_ops->free(s);
     ch_jobs_close(s->jobs);
     ch_queue_release(&s->events);
     ch_transcript_release(&s->transcript);
@@ -465,8 +475,8 @@ int chela_run_resume(chela_session *s, const struct chela_run_opts *given, chela
     return 0;
 }
 
-int chela_session_answer(chela_session *s, const char *call_id, const char *content, size_t len,
-                         int is_error, struct chela_error *err) {
+static int answer_own(chela_session *s, const char *call_id, const char *content, size_t len,
+                      int is_error, struct chela_error *err) {
     if (s->journal && s->journal->past)
         return ch_recover_answer(s, ch_sv_str(call_id), ch_sv(content, len), is_error, err);
     if (!s->run || !s->run->batch)
@@ -480,13 +490,16 @@ int chela_session_answer(chela_session *s, const char *call_id, const char *cont
     return rc;
 }
 
-int chela_session_approve(chela_session *s, const char *approval_id, enum chela_decision decision,
-                          const char *reason, struct chela_error *err) {
-    if (decision < CHELA_DENY || decision > CHELA_TAKE_OVER)
-        return ch_fail(err, CHELA_EINVAL, "approval %s: no decision", approval_id);
-    if (decision >= CHELA_EDIT && !(reason && *reason))
-        return ch_fail(err, CHELA_EINVAL, "approval %s: to %s takes a text", approval_id,
-                       ch_decision_name(decision));
+int chela_session_answer(chela_session *s, const char *call_id, const char *content, size_t len,
+                         int is_error, struct chela_error *err) {
+    int rc = answer_own(s, call_id, content, len, is_error, err);
+    if (rc == CHELA_ENOENT && s->beside_ops)
+        rc = s->beside_ops->answer(s, call_id, ch_sv(content, len), is_error, err);
+    return rc;
+}
+
+static int approve_own(chela_session *s, const char *approval_id, enum chela_decision decision,
+                       const char *reason, struct chela_error *err) {
     if (s->journal && s->journal->past)
         return ch_recover_approve(s, approval_id, decision, reason, err);
     if (!s->run || !s->run->batch)
@@ -498,6 +511,19 @@ int chela_session_approve(chela_session *s, const char *approval_id, enum chela_
         ch_takeover_request(s->run, reason);
     else if (rc == CHELA_ENOENT && !ch_list_empty(&s->run->children))
         rc = ch_children_approve(s->run, approval_id, decision, reason, err);
+    return rc;
+}
+
+int chela_session_approve(chela_session *s, const char *approval_id, enum chela_decision decision,
+                          const char *reason, struct chela_error *err) {
+    if (decision < CHELA_DENY || decision > CHELA_TAKE_OVER)
+        return ch_fail(err, CHELA_EINVAL, "approval %s: no decision", approval_id);
+    if (decision >= CHELA_EDIT && !(reason && *reason))
+        return ch_fail(err, CHELA_EINVAL, "approval %s: to %s takes a text", approval_id,
+                       ch_decision_name(decision));
+    int rc = approve_own(s, approval_id, decision, reason, err);
+    if (rc == CHELA_ENOENT && s->beside_ops)
+        rc = s->beside_ops->approve(s, approval_id, decision, reason, err);
     return rc;
 }
 

@@ -24,4 +24,8 @@ int ch_session_enqueue(chela_run *run, bool follow_up, struct ch_msg *m,
 int ch_session_run_opts(const struct chela_run_opts *given, struct chela_run_opts *out,
                         struct chela_error *err);
 
+/* Queues a message about something that happened, for the session's next model call. NULL: too
+ * many wait. */
+const struct ch_msg *ch_session_tell(chela_session *s, struct ch_sv text);
+
 #endif

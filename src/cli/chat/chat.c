@@ -59,7 +59,7 @@ static void chat_dispatch(struct ch_chat *c, const char *text) {
 
 static void chat_submit(struct ch_chat *c) {
     char *text = ch_edit_take(&c->edit);
-    if (c->asks) {
+    if (c->asks && !c->run) {
         ch_chat_reply(c, text);
     } else if (text[strspn(text, " \t\n")]) {
         char *whole = ch_chat_attach_unfold(c, text);

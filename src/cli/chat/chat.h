@@ -41,6 +41,7 @@ struct ch_chat_ask {
     char *arguments; /* owned: arguments of the question; NULL: an approval */
     char *text;      /* owned: text to show, not yet safe */
     bool can_remember;
+    bool of_task;    /* of an agent in the background, which goes on by itself */
 };
 
 /* A message that /undo can revert. */
@@ -136,6 +137,7 @@ struct ch_chat {
     uint64_t started; /* ms of the loop */
     struct chela_usage used, spent; /* of the run; of all runs in this chat */
     unsigned runs, turns, tool_calls;
+    unsigned tasks; /* agents that work in the background */
 };
 
 /* Returns the exit code; if the chat could not start, *err is set (negative). */

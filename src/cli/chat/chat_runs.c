@@ -7,6 +7,7 @@
 #include "cli/chat/chat_past.h"
 #include "cli/chat/chat_queue.h"
 #include "cli/chat/chat_show.h"
+#include "cli/chat/chat_tasks.h"
 #include "cli/chat/chat_undo.h"
 #include "cli/support/mem.h"
 #include "cli/support/problem.h"
@@ -119,24 +120,36 @@ void ch_chat_drop_ask(struct ch_chat *c) {
 }
 
 /* Show the question at the prompt; current input is set aside. */
-static void chat_put_question(struct ch_chat *c) {
+void ch_chat_put_question(struct ch_chat *c) {
     ch_chat_notify(c, "a question waits");
     ch_chat_print(c, "\033[33m", c->asks->text, strlen(c->asks->text));
     if (!c->typed && c->edit.n > 0)
         c->typed = ch_edit_take(&c->edit);
 }
 
+/* True: a question of the session's own run waits. */
+static bool chat_run_asks(const struct ch_chat *c) {
+    for (const struct ch_chat_ask *a = c->asks; a; a = a->next)
+        if (!a->of_task)
+            return true;
+    return false;
+}
+
+static void chat_on_wake(chela_session *s, void *user);
+
 static void next_question(struct ch_chat *c) {
+    bool resumes = !c->asks->of_task;
     ch_chat_drop_ask(c);
-    if (c->asks) {
-        chat_put_question(c);
-        return;
-    }
-    if (c->typed)
+    if (c->typed && !c->asks) {
         ch_edit_set(&c->edit, c->typed);
-    free(c->typed);
-    c->typed = NULL;
-    ch_chat_resume(c);
+        free(c->typed);
+        c->typed = NULL;
+    }
+    if (resumes && !chat_run_asks(c))
+        ch_chat_resume(c);
+    if (c->asks && !c->run)
+        ch_chat_put_question(c);
+    chat_on_wake(c->session, c); /* a task may have ended while the question waited */
 }
 
 static int chat_decide(struct ch_chat *c, char *line, struct chela_error *err) {
@@ -175,6 +188,7 @@ void ch_chat_reply(struct ch_chat *c, char *line) {
 /* The person declines to answer: deny everything and cancel the run. */
 void ch_chat_refuse(struct ch_chat *c) {
     static const char why[] = "The user interrupted.";
+    bool own = chat_run_asks(c);
     while (c->asks) {
         if (c->asks->arguments)
             chela_session_answer(c->session, c->asks->id, why, sizeof(why) - 1, 1, NULL);
@@ -186,7 +200,7 @@ void ch_chat_refuse(struct ch_chat *c) {
         ch_chat_drop_ask(c);
     }
     next_question(c);
-    if (c->run)
+    if (c->run && own)
         chela_cancel(c->run, "interrupted");
 }
 
@@ -219,7 +233,7 @@ static void chat_ended(struct ch_chat *c, enum chela_status status) {
     if (status != CHELA_STATUS_PAUSED && !c->leaving)
         chat_return_queue(c, compacted);
     if (c->asks && !c->leaving)
-        chat_put_question(c);
+        ch_chat_put_question(c);
 }
 
 static void chat_on_event(const struct chela_event *ev, void *user) {
@@ -235,8 +249,11 @@ static void chat_on_wake(chela_session *s, void *user) {
     struct ch_chat *c = user;
     struct chela_run_opts how = chat_run_opts(c);
     struct chela_error err = {0};
-    if (!c->run && !c->asks && s == c->session)
-        began(c, chela_run_wake(s, &how, &c->run, &err), &err);
+    int rc = !c->run && !c->asks && s == c->session
+                 ? chela_run_wake(s, &how, &c->run, &err)
+                 : CHELA_ENOENT;
+    if (rc != CHELA_ENOENT)
+        began(c, rc, &err);
     c->dirty = true;
 }
 
@@ -260,6 +277,8 @@ static int chat_open_session(struct ch_chat *c, const char *key, struct chela_er
     if (rc < 0)
         return rc;
     chela_session_on_wake(c->session, chat_on_wake, c);
+    chela_session_on_task(c->session, ch_chat_task_event, c);
+    c->tasks = 0;
     if (c->setup->store)
         chela_session_on_ready(c->session, chat_on_ready, c);
     return CHELA_OK;

@@ -23,6 +23,7 @@ void ch_chat_leave(struct ch_chat *c);
 void ch_chat_reply(struct ch_chat *c, char *line);
 /* The person declines to answer: deny everything and cancel the run. */
 void ch_chat_refuse(struct ch_chat *c);
+void ch_chat_put_question(struct ch_chat *c);
 void ch_chat_drop_ask(struct ch_chat *c);
 
 #endif

@@ -291,14 +291,17 @@ static struct ch_chat_ask *add_ask(struct ch_chat *c) {
     return *at = ch_must(calloc(1, sizeof(**at)));
 }
 
-static void chat_show_on_approval(struct ch_chat *c, const struct chela_event *ev) {
+static void chat_show_on_approval(struct ch_chat *c, const struct chela_event *ev,
+                                  const char *task) {
     struct ch_chat_ask *a = add_ask(c);
+    a->of_task = task != NULL;
     a->id = ch_format("%.*s", STR(ev->approval.approval_id));
     a->can_remember = ev->approval.can_remember;
-    a->text = ch_format("The agent asks to run\n%.*s", STR(ev->approval.summary));
+    a->text = ch_format("The agent %s%sasks to run\n%.*s", task ? task : "",
+                        task ? " (in the background) " : "", STR(ev->approval.summary));
 }
 
-static void on_handed_over(struct ch_chat *c, const struct chela_event *ev) {
+static void on_handed_over(struct ch_chat *c, const struct chela_event *ev, const char *task) {
     struct ch_draft d;
 
     if (ev->call.name.n != 8 || memcmp(ev->call.name.p, "ask_user", 8) != 0) {
@@ -307,12 +310,20 @@ static void on_handed_over(struct ch_chat *c, const struct chela_event *ev) {
         return;
     }
     struct ch_chat_ask *a = add_ask(c);
+    a->of_task = task != NULL;
     a->id = ch_format("%.*s", STR(ev->call.id));
     a->arguments = ch_format("%.*s", STR(ev->call.arguments));
     ch_draft_init(&d);
     ch_question_write(d.f, ev->call.arguments.p, ev->call.arguments.n);
     ch_draft_finish(&d);
     a->text = d.p;
+}
+
+void ch_chat_ask(struct ch_chat *c, const struct chela_event *ev, const char *task) {
+    if (ev->type == CHELA_EV_APPROVAL_REQUIRED)
+        chat_show_on_approval(c, ev, task);
+    else
+        on_handed_over(c, ev, task);
 }
 
 /* --- the run ------------------------------------------------------------------------- */
@@ -412,10 +423,8 @@ void ch_chat_event(struct ch_chat *c, const struct chela_event *ev) {
         chat_show_on_result(c, ev);
         break;
     case CHELA_EV_APPROVAL_REQUIRED:
-        chat_show_on_approval(c, ev);
-        break;
     case CHELA_EV_CLIENT_TOOL_REQUIRED:
-        on_handed_over(c, ev);
+        ch_chat_ask(c, ev, NULL);
         break;
     case CHELA_EV_STEERING:
     case CHELA_EV_FOLLOW_UP:
@@ -589,6 +598,8 @@ static void add_idle(const struct ch_chat *c, struct foot *f) {
     struct ch_draft d;
 
     ch_draft_init(&d);
+    if (c->tasks > 0)
+        fprintf(d.f, "%u task%s · ", c->tasks, c->tasks == 1 ? "" : "s");
     fputs(model ? model : "the configured model", d.f);
     if (c->context > 0)
         put_count(d.f, " · context ", c->context);

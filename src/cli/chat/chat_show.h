@@ -6,6 +6,10 @@
 
 void ch_chat_event(struct ch_chat *c, const struct chela_event *ev);
 
+/* Keep the question of an event, APPROVAL_REQUIRED or CLIENT_TOOL_REQUIRED. task: the agent in
+ * the background that asks; NULL: the run. */
+void ch_chat_ask(struct ch_chat *c, const struct chela_event *ev, const char *task);
+
 /* Begin output of this kind above the prompt; returns its stream. */
 FILE *ch_chat_part(struct ch_chat *c, enum ch_chat_kind kind);
 

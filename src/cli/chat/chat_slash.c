@@ -15,6 +15,7 @@
 #include "cli/chat/chat_source.h"
 #include "cli/chat/chat_pick.h"
 #include "cli/chat/chat_runs.h"
+#include "cli/chat/chat_tasks.h"
 #include "cli/chat/chat_undo.h"
 #include "cli/support/draft.h"
 #include "cli/support/mem.h"
@@ -314,6 +315,7 @@ static const struct command commands[] = {
     {"tools", "", "what the agent can do", AGENT, tools},
     {"skills", "", "the instructions that the workspace has for it", AGENT, skills},
     {"mcp", "[SERVER]", "the MCP servers; what one of them offers", AGENT, ch_chat_mcp},
+    {"tasks", "[cancel] [WORDS]", "what goes on in the background; end one", AGENT, ch_chat_tasks},
     {"usage", "", "tokens and cost of this conversation", ALWAYS, chat_slash_usage},
     {"approve", "[ask|sandbox|auto|deny]", "what becomes of calls that need consent", ALWAYS,
      chat_slash_approve},

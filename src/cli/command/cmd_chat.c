@@ -201,6 +201,7 @@ static int on_terminal(struct talk *t, int tty, struct chela_error *err) {
     h->chat.approve_name = t->flags.approve ? t->flags.approve : "ask";
     uv_loop_init(&h->chat.loop);
     t->setup.uv_loop = &h->chat.loop;
+    t->setup.background = true;
     int rc = ch_chat_run(&h->chat, err);
     uv_loop_close(&h->chat.loop);
     t->code = rc > 0 ? rc : 0;

@@ -18,6 +18,7 @@
 struct flags {
     struct ch_setup_flags setup;
     bool all, json, strict;
+    bool named; /* FILE was given */
 };
 
 #define AT(field) offsetof(struct flags, field)
@@ -154,6 +155,7 @@ struct showing {
     struct ch_table table;
     FILE *out;
     size_t n;
+    bool rules; /* the file has allow rules */
 };
 
 static void show_json(FILE *out, const char *name, const char *text) {
@@ -171,6 +173,7 @@ static void config_show_option(const char *key, const char *value, int from_file
     struct showing *s = user;
     if (!from_file && !s->flags->all)
         return;
+    s->rules |= from_file && strcmp(key, "approvals") == 0 && strstr(value, "allow:");
     if (s->flags->json) {
         fputs(s->n++ ? ",\n {" : "{", s->out);
         show_json(s->out, "key", key);
@@ -190,6 +193,39 @@ static void config_show_option(const char *key, const char *value, int from_file
                           value);
 }
 
+static char *rule_text(const char *json, size_t i, const char *member) {
+    char *pointer = ch_format("/%zu/%s", i, member);
+    char *value = chela_json_get(json, strlen(json), pointer, NULL);
+    free(pointer);
+    return value;
+}
+
+/* What each allow rule vouches for. The agent's model is not called, so any will do. */
+static void show_rules(struct showing *s, struct ch_setup *setup) {
+    static const char *const none[] = {NULL};
+    struct chela_agent_opts opt = CHELA_AGENT_OPTS(.model = "scripted/demo", .fallbacks = none);
+    struct chela_error err = {0};
+    chela_agent *agent;
+    if (ch_setup_runtime(setup, &err) < 0 || ch_setup_agent(setup, &opt, &agent, &err) < 0)
+        return;
+    char *json = chela_agent_rules_json(agent), *rule;
+    for (size_t i = 0; (rule = rule_text(json, i, "name")); i++) {
+        char *detail = rule_text(json, i, "detail");
+        if (s->flags->json) {
+            fputs(",\n {\"key\":\"approvals.allow\",", s->out);
+            show_json(s->out, "rule", rule);
+            fputc(',', s->out);
+            show_json(s->out, "vouchesFor", detail ? detail : "");
+            fputs(",\"from\":\"file\"}", s->out);
+        } else {
+            fprintf(s->out, "%s%s\n  vouches for %s\n", i ? "" : "\n", rule, detail ? detail : "");
+        }
+        chela_free(rule);
+        chela_free(detail);
+    }
+    chela_free(json);
+}
+
 static int config_show(const struct flags *f, struct ch_console *c, const struct ch_env *env,
                        struct chela_error *err) {
     static const char *const heads[] = {"KEY", "FROM", "VALUE", NULL};
@@ -203,9 +239,11 @@ static int config_show(const struct flags *f, struct ch_console *c, const struct
         s.out = d.f;
         fputs(f->json ? "[" : "", d.f);
         chela_config_show(setup.config, config_show_option, &s);
-        fputs(f->json ? "]\n" : "", d.f);
         if (s.table.n)
             ch_table_print(&s.table, d.f);
+        if (s.rules && !f->named) /* a file that is only looked at gets no agent */
+            show_rules(&s, &setup);
+        fputs(f->json ? "]\n" : "", d.f);
         ch_draft_finish(&d);
         ch_console_note(c, "%s", setup.config_path ? setup.config_path : "no configuration file");
         ch_console_page(c, d.p, d.n);
@@ -231,6 +269,7 @@ static int with_file(const struct ch_cmd *cmd, const struct ch_env *env, int arg
         ch_console_init(&console, env, ch_setup_verbosity(&f.setup), f.setup.no_color);
         if (args.n)
             f.setup.config = args.words[0];
+        f.named = args.n > 0;
         int rc = args.n > 1 ? ch_problem(&err, CHELA_EINVAL, "%s takes one FILE", cmd->name)
                             : body(&f, &console, env, &err);
         if (rc < 0)
@@ -303,7 +342,8 @@ const struct ch_cmd ch_cmd_config_show = {
     .summary = "print the configuration as chela reads it",
     .about = "Prints every option of the configuration file with its value, one a line; with "
              "--all also the defaults of the other options. Values that may be secret are not "
-             "shown.",
+             "shown. The allow rules of approvals follow, each with the program and the "
+             "arguments that the rule vouches for.",
     .opts = show_opts,
     .run = config_run_show,
 };

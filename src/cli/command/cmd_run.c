@@ -4,6 +4,7 @@
  * own, or one made here if no run started. */
 #include <errno.h>
 #include <string.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 #include "chela/gateway.h"
@@ -12,6 +13,7 @@
 #include "cli/term/ask.h"
 #include "cli/command/cmd.h"
 #include "cli/command/command_help.h"
+#include "cli/support/detach.h"
 #include "cli/support/draft.h"
 #include "cli/support/mem.h"
 #include "cli/report/last_end.h"
@@ -33,7 +35,7 @@ struct flags {
     struct ch_texts allow, refuse, edit, answer;
     const char *take_over;
     int64_t from_turn;
-    bool no_stream, sum_up, review_plan, no_session, resume_last, force;
+    bool no_stream, sum_up, review_plan, no_session, resume_last, force, background;
     const char *focus;
 };
 
@@ -85,6 +87,8 @@ static const struct ch_opt opts[] = {
      "at a limit of turns, calls or errors, let the model write a summary with one more call, "
      "without tools"},
     CH_RUN_OPT_OUTPUT(struct flags),
+    {"background", 0, CH_OPT_SWITCH, AT(background), NULL, 0, 0, "Output",
+     "print the session's key and go on without the terminal; 'chela attach' follows the run"},
     CH_SETUP_OPTS_OUTPUT(struct flags),
     {.name = NULL},
 };
@@ -126,6 +130,8 @@ static const struct ch_opt resume_opts[] = {
      "end the run with this text as its answer"},
     {"force", 0, CH_OPT_SWITCH, AT(force), NULL, 0, 0, "Decisions",
      "resume a parked run, which was interrupted again and again"},
+    {"background", 0, CH_OPT_SWITCH, AT(background), NULL, 0, 0, "Output",
+     "print the session's key and go on without the terminal; 'chela attach' follows the run"},
     GO_ON_OPTS,
 };
 
@@ -155,6 +161,7 @@ struct run {
     struct ch_signals *signals; /* owned */
     struct ch_status *status;   /* owned */
     struct ch_asker asker;      /* owned */
+    struct ch_detach detach;    /* owned; of a run in the background */
     chela_run *handle;          /* owned; NULL before the start */
     chela_session *session;     /* owned by the runtime */
     char *key;                  /* owned: the session's key; NULL: a new session */
@@ -212,6 +219,8 @@ static void run_on_event(const struct chela_event *ev, void *user) {
         r->id = ch_dup(ev->run);
     r->seq = ev->seq + 1;
     ch_status_event(r->status, ev);
+    if (ev->type == CHELA_EV_RUN_START && r->flags.background)
+        ch_detach_begun(&r->detach);
     if (ev->type == CHELA_EV_RUN_START)
         on_start(r, ev);
     if (r->format == JSONL)
@@ -309,12 +318,13 @@ static int read_prompt(struct run *r, struct ch_cli_input *prompt, struct chela_
 
 /* --- the run ------------------------------------------------------------------------- */
 
-/* Default of --approve: a resumed run asks; a new run asks if a person is present, and
- * denies otherwise. */
+/* Default of --approve: a resumed run asks; a new run asks if a person is present or can
+ * attach, and denies otherwise. */
 static enum chela_approve consent(const struct run *r) {
     if (r->flags.approve)
         return ch_args_choice(CHELA_CHOICE_APPROVE, r->flags.approve);
-    return r->resume || ch_asker_there(&r->asker) ? CHELA_APPROVE_ASK : CHELA_APPROVE_DENY;
+    bool ask = r->resume || r->flags.background || ch_asker_there(&r->asker);
+    return ask ? CHELA_APPROVE_ASK : CHELA_APPROVE_DENY;
 }
 
 /* Texts from the command line and from files it names. */
@@ -534,7 +544,7 @@ static int run_choose_session(struct run *r, chela_store *store, struct chela_er
     if (r->resume)
         return found == 0 && r->flags.from_turn ? choose_copy(r, store, err) : found;
     if (r->flags.session)
-        r->key = ch_dup(r->flags.session);
+        r->key = r->key ? r->key : ch_dup(r->flags.session);
     if (!r->flags.resume_last)
         return CHELA_OK;
     if (r->key)
@@ -643,6 +653,68 @@ static int run_converse(struct run *r, const struct ch_setup *setup, chela_agent
     return CHELA_OK;
 }
 
+/* --- in the background ------------------------------------------------------------------ */
+
+/* The new process works as a gateway for this session alone. It ends at once at a signal: the
+ * journal has everything that is needed to resume. */
+static int run_work(struct run *r, const struct ch_setup *setup, chela_agent *agent,
+                    const struct texts *texts, struct chela_error *err) {
+    chela_agent *agents[] = {agent, NULL};
+    struct chela_gateway_opts gateway = CHELA_GATEWAY_OPTS(.agents = agents, .store = setup->store);
+    struct chela_run_opts opt =
+        CHELA_RUN_OPTS(.on_event = run_on_event, .user = r, .may_redo = can_take_back(r),
+                       .media = texts->images, .nmedia = r->flags.images.n, .approve = consent(r));
+    int rc = check_decisions(r, setup->store, err);
+    if (rc < 0)
+        return rc;
+    ch_signals_detach(r->signals);
+    rc = chela_gateway_work(setup->rt, &gateway, r->key, r->resume ? NULL : texts->prompt.p,
+                            texts->prompt.n, &opt, err);
+    if (rc == 0 && !r->ended)
+        rc = ch_problem(err, CHELA_EINTERNAL, "the run was lost");
+    return rc;
+}
+
+/* The key must be known before the run, because it names the log. */
+static void run_make_key(struct run *r) {
+    unsigned char bytes[8];
+    if (r->flags.session || getrandom(bytes, sizeof(bytes), 0) != sizeof(bytes))
+        return;
+    r->key = ch_format("s_%02x%02x%02x%02x%02x%02x%02x%02x", bytes[0], bytes[1], bytes[2], bytes[3],
+                       bytes[4], bytes[5], bytes[6], bytes[7]);
+    r->flags.session = r->key;
+}
+
+/* Returns true in the process that goes on with the run. In the other one, *code becomes the
+ * exit code. */
+static bool run_detach(struct run *r, const struct ch_env *env, int *code) {
+    struct chela_error err = {0};
+    if (!r->resume)
+        run_make_key(r);
+    const char *key = r->resume ? r->args.words[0] : r->flags.session;
+    if (ch_detach(&r->detach, env, key, &err) < 0) {
+        ch_console_error(&r->console, "%s", err.message);
+        *code = ch_problem_exit(&err);
+        return false;
+    }
+    if (r->detach.pid == 0) {
+        ch_console_release(&r->console);
+        ch_console_init(&r->console, env, ch_setup_verbosity(&r->flags.setup), true);
+        return true;
+    }
+    if (ch_detach_wait(&r->detach, code)) {
+        char *line = ch_format("%s\n", key);
+        ch_console_print(&r->console, line, strlen(line));
+        free(line);
+        ch_console_note(&r->console,
+                        "process %ld goes on with session %s; 'chela attach %s' follows it, log: "
+                        "%s",
+                        (long)r->detach.pid, key, key, r->detach.log);
+        *code = CH_EXIT_DONE;
+    }
+    return false;
+}
+
 /* --- replay ---------------------------------------------------------------------------- */
 
 static void on_step(const struct chela_replay_step *step, void *user) {
@@ -749,9 +821,9 @@ static int run_perform(struct run *r, const struct ch_env *env, struct chela_err
     setup.uses = CH_USES_MODEL | CH_USES_TOOLS | (r->flags.no_session ? 0 : CH_USES_STORE);
     setup.model = r->flags.model;
     setup.signals = r->signals;
-    setup.nobody = !ch_asker_there(&r->asker);
+    setup.nobody = !ch_asker_there(&r->asker) && !r->flags.background;
     chela_agent *agent;
-    bool wanted = r->resume || r->flags.session || r->flags.resume_last;
+    bool wanted = r->resume || r->flags.session || r->flags.resume_last || r->flags.background;
     int rc = check_ca_file(r->flags.ca_file, err);
 
     if (rc == 0)
@@ -781,6 +853,8 @@ static int run_perform(struct run *r, const struct ch_env *env, struct chela_err
         rc = run_expand(agent, &texts.prompt, err);
     if (rc == 0 && r->replay && !r->flags.from_turn)
         rc = run_compare(r, &setup, agent, err);
+    else if (rc == 0 && r->flags.background)
+        rc = run_work(r, &setup, agent, &texts, err);
     else if (rc == 0)
         rc = run_converse(r, &setup, agent, &texts, err);
     ch_status_free(r->status);
@@ -801,6 +875,10 @@ static enum format run_format_of(const char *output) {
 static int run_check_words(const struct run *r, struct chela_error *err) {
     if (r->flags.no_session && (r->flags.session || r->flags.resume_last))
         return ch_problem(err, CHELA_EINVAL, "--no-session keeps nothing that could be continued");
+    if (r->flags.background && (r->flags.no_session || r->flags.resume_last || r->flags.take_over))
+        return ch_problem(err, CHELA_EINVAL,
+                          "--background takes --session KEY, not --no-session, --continue or "
+                          "--take-over");
     if (!r->resume || r->args.n == 1)
         return CHELA_OK;
     return ch_problem(err, CHELA_EINVAL, "expected one session key; usage: chela %s [flags] KEY",
@@ -813,7 +891,8 @@ static int run_run_in_command(const struct ch_cmd *cmd, const struct ch_env *env
                               char **argv) {
     bool replay = cmd == &ch_cmd_replay;
     bool compact = cmd == &ch_cmd_sessions_compact;
-    struct run r = {.resume = replay || compact || cmd == &ch_cmd_sessions_resume,
+    struct run r = {.detach = {.file = -1, .says = -1, .begun = {-1, -1}},
+                    .resume = replay || compact || cmd == &ch_cmd_sessions_resume,
                     .compact = compact,
                     .replay = replay};
     struct chela_error err = {0};
@@ -822,14 +901,14 @@ static int run_run_in_command(const struct ch_cmd *cmd, const struct ch_env *env
     ch_console_init(&r.console, env, ch_setup_verbosity(&r.flags.setup), r.flags.setup.no_color);
     r.format = run_format_of(r.flags.output);
     r.text = (struct ch_text){.console = &r.console, .no_answer = r.format != TEXT, .fresh = true};
+    if (rc == 0 && !r.args.help)
+        rc = run_check_words(&r, &err);
     if (r.args.help) {
         ch_command_help_print(&r.console, cmd);
         rc = CH_EXIT_DONE;
-    } else {
+    } else if (rc < 0 || !r.flags.background || run_detach(&r, env, &rc)) {
         r.signals = ch_signals_new();
         ch_asker_open(&r.asker, &r.console, r.signals);
-        if (rc == 0)
-            rc = run_check_words(&r, &err);
         if (rc == 0)
             rc = run_perform(&r, env, &err);
         rc = rc == 0 ? r.code : run_fail(&r, &err);
@@ -840,6 +919,7 @@ static int run_run_in_command(const struct ch_cmd *cmd, const struct ch_env *env
     ch_text_release(&r.text);
     ch_console_release(&r.console);
     ch_args_release(&r.args);
+    ch_detach_release(&r.detach);
     free(r.id);
     free(r.key);
     free(r.agent);
@@ -859,6 +939,9 @@ const struct ch_cmd ch_cmd_run = {
         "standard error. On a terminal, text is shown as it arrives. Elsewhere, standard output "
         "contains only the final answer, for use in pipes. Ctrl-C cancels the run; a second "
         "Ctrl-C exits at once.\n\n"
+        "With --background, the command prints the session's key and ends as soon as the run has "
+        "begun. The run goes on in another process, also after the terminal was closed, and "
+        "writes its output to a log. Calls that need approval wait for 'chela attach'.\n\n"
         "Without --model and without a configuration file, the environment decides the model: the "
         "first key found, else a local server, else the built-in scripted/demo, which needs "
         "neither key nor network.",

@@ -129,12 +129,15 @@ char *ch_setup_mcp_state(const struct ch_env *env) {
                            : NULL;
 }
 
-/* The servers of the directory count if the user trusts the file. */
-static int load_directory_servers(struct ch_setup *s, struct chela_error *err) {
+/* The servers of the directory count if the user trusts the file. The file may be a stranger's,
+ * so that an error in it is only told. */
+static void load_directory_servers(struct ch_setup *s) {
     char *file = s->directory ? ch_format("%s/.mcp.json", s->directory) : ch_dup(".mcp.json");
     char *record = ch_trust_directory(s->env, false);
     struct chela_error why = {0};
-    int rc = is_file(file) ? ch_setup_load(s, file, &s->mcp[1], err) : CHELA_OK;
+    int rc = is_file(file) ? ch_setup_load(s, file, &s->mcp[1], &why) : CHELA_OK;
+    if (rc < 0)
+        ch_console_note(s->console, "the MCP servers of .mcp.json are not used: %s", why.message);
     if (rc == 0 && s->mcp[1] && (!record || chela_trust_check(record, s->mcp[1], &why) < 0)) {
         chela_config_free(s->mcp[1]);
         s->mcp[1] = NULL;
@@ -144,7 +147,6 @@ static int load_directory_servers(struct ch_setup *s, struct chela_error *err) {
     }
     free(file);
     free(record);
-    return rc;
 }
 
 static int make_clients(struct ch_setup *s, const chela_config *cfg, struct chela_error *err) {
@@ -165,7 +167,7 @@ static int setup_mcp(struct ch_setup *s, struct chela_error *err) {
     int rc = own && is_file(own) ? ch_setup_load(s, own, &s->mcp[0], err) : CHELA_OK;
     free(own);
     if (rc == 0)
-        rc = load_directory_servers(s, err);
+        load_directory_servers(s);
     if (rc == 0)
         rc = make_clients(s, s->config, err);
     for (size_t i = 0; rc == 0 && i < 2; i++)
@@ -512,13 +514,14 @@ static int setup_meet(struct ch_setup *s, const char *id, const struct chela_age
 /* Add the agents that the file lists for an agent; each is created once. */
 static int setup_gather(struct ch_setup *s, const char *id, const struct chela_agent_opts *caller,
                         chela_agent *agent, struct chela_error *err) {
+    struct chela_delegate_opts how = CHELA_DELEGATE_OPTS(.background = s->background);
     const char *name;
     chela_agent *other;
     int rc = 0;
     for (size_t i = 0; rc == 0 && (name = chela_config_calls(s->config, id, i)); i++) {
         rc = setup_meet(s, name, caller, &other, err);
         if (rc == 0)
-            rc = chela_agent_delegate(agent, other, NULL, err);
+            rc = chela_agent_delegate(agent, other, &how, err);
     }
     for (size_t i = 0; rc == 0 && (name = chela_config_takers(s->config, id, i)); i++) {
         rc = setup_meet(s, name, caller, &other, err);

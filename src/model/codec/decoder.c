@@ -360,7 +360,8 @@ static void decoder_read_text(struct ch_decoder *d) {
 static struct ch_sv decoder_asked(struct ch_decoder *d) {
     if (!d->provider)
         return CH_SV("");
-    return ch_sv_str(ch_arena_printf(&d->arena, "%s/%.*s", d->provider, CH_SV_FMT(d->asked)));
+    struct ch_sv parts[] = {ch_sv_str(d->provider), CH_SV("/"), d->asked};
+    return ch_sv_str(ch_arena_join(&d->arena, parts, CH_LEN(parts)));
 }
 
 struct ch_msg_author ch_decoder_author(struct ch_decoder *d) {

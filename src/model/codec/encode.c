@@ -13,8 +13,8 @@ const char *ch_encode_url(struct ch_arena *a, const char *base_url, const char *
         base.n--;
     if (base.n >= 3 && memcmp(base.p + base.n - 3, "/v1", 3) == 0 && strncmp(path, "/v1/", 4) == 0)
         path += 3;
-    return ch_arena_printf(a, "%.*s%s%s%.*s", CH_SV_FMT(base), path, query.p ? "?" : "",
-                           query.p ? (int)query.n : 0, query.p ? query.p : "");
+    struct ch_sv parts[] = {base, ch_sv_str(path), query.p ? CH_SV("?") : CH_SV(""), query};
+    return ch_arena_join(a, parts, CH_LEN(parts));
 }
 
 static bool has_header(const struct ch_header *headers, size_t n, struct ch_sv name) {

@@ -4,6 +4,19 @@
 #include "json/json.h"
 #include "model/codec/codec.h"
 
+/* A text with citations, or a block of the vendor's own. */
+static bool holds_findings(const struct ch_block *b) {
+    return (b->type == CH_BLOCK_TEXT && b->extra.n) || b->type == CH_BLOCK_OPAQUE;
+}
+
+/* Most replies have none, and then their characters need not be counted. */
+static bool any_findings(const struct ch_msg *m) {
+    for (uint32_t i = 0; i < m->nblocks; i += 1u + m->blocks[i].span)
+        if (holds_findings(&m->blocks[i]))
+            return true;
+    return false;
+}
+
 void ch_findings_read(struct ch_findings *f, const struct ch_msg *m) {
     const struct ch_codec *codec = m->api ? ch_codec_find(ch_sv_str(m->api)) : NULL;
     if (codec && codec->inner)
@@ -12,10 +25,12 @@ void ch_findings_read(struct ch_findings *f, const struct ch_msg *m) {
         return;
     f->msg = m;
     f->begin = f->end = 0;
+    if (!any_findings(m))
+        return;
     for (uint32_t i = 0; i < m->nblocks; i += 1u + m->blocks[i].span) {
         const struct ch_block *b = &m->blocks[i];
         bool text = b->type == CH_BLOCK_TEXT;
-        if (!(text && b->extra.n) && b->type != CH_BLOCK_OPAQUE) {
+        if (!holds_findings(b)) {
             f->end += text ? ch_findings_chars(b->text) : 0;
             continue;
         }

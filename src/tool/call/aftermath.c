@@ -1,7 +1,14 @@
 /* aftermath.c -- see aftermath.h. */
 #include "tool/call/aftermath.h"
 
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "json/json.h"
+#include "json/writer.h"
 #include "tool/call/consent.h"
+#include "tool/process/held_text.h"
 #include "tool/result/display.h"
 
 struct ch_aftermath {
@@ -22,7 +29,8 @@ void ch_aftermath_set(chela_call *call, const struct ch_held_list *held) {
         a->held[i] = (struct ch_held){
             .dir = ch_arena_str(&call->arena, ch_sv_str(held->v[i].dir)),
             .name = ch_arena_str(&call->arena, ch_sv_str(held->v[i].name)),
-            .now = ch_arena_str(&call->arena, ch_sv_str(held->v[i].now)),
+            .now = held->v[i].now ? ch_arena_str(&call->arena, ch_sv_str(held->v[i].now)) : NULL,
+            .id = held->v[i].id,
         };
     ch_buf_addf(&text, "%s left files that programs outside of the sandbox execute or obey. Put "
                        "these files back?\n",
@@ -32,9 +40,94 @@ void ch_aftermath_set(chela_call *call, const struct ch_held_list *held) {
     call->aftermath = a;
 }
 
+/* --- across a restart ------------------------------------------------------------------ */
+
+static void write_held(const struct ch_aftermath *a, struct ch_jw *w) {
+    ch_jw_key(w, "held");
+    ch_jw_begin(w, '[');
+    for (size_t i = 0; i < a->n; i++) {
+        char id[20];
+        snprintf(id, sizeof(id), "%llx", (unsigned long long)a->held[i].id);
+        ch_jw_begin(w, '{');
+        ch_jw_kcstr(w, "dir", a->held[i].dir);
+        ch_jw_kcstr(w, "name", a->held[i].name);
+        if (a->held[i].now)
+            ch_jw_kcstr(w, "now", a->held[i].now);
+        ch_jw_kcstr(w, "id", id);
+        ch_jw_end(w, '}');
+    }
+    ch_jw_end(w, ']');
+}
+
+static void aftermath_store(chela_call *call) {
+    CH_BUF_AUTO state = {0};
+    struct ch_jw w = ch_jw(&state);
+    const struct ch_outcome *made = &call->made;
+
+    ch_jw_begin(&w, '{');
+    ch_jw_kcstr(&w, "aftermath", call->aftermath->text);
+    write_held(call->aftermath, &w);
+    ch_jw_kstr(&w, "content", ch_buf_sv(&made->content));
+    if (made->details.n)
+        ch_jw_kstr(&w, "details", ch_buf_sv(&made->details));
+    if (made->error_type)
+        ch_jw_kcstr(&w, "errorType", made->error_type);
+    ch_jw_kbool(&w, "isError", made->is_error);
+    ch_jw_kbool(&w, "truncated", made->truncated);
+    ch_jw_end(&w, '}');
+    ch_call_checkpoint(call, ch_buf_str(&state));
+}
+
+static const char *aftermath_text(chela_call *call, const struct ch_json *v, const char *key) {
+    struct ch_sv text = ch_json_get_str(v, key);
+
+    return text.p ? ch_arena_str(&call->arena, text) : NULL;
+}
+
+static void read_held(chela_call *call, const struct ch_json *list, struct ch_aftermath *a) {
+    size_t n = 0;
+
+    for (CH_JSON_EACH(one, list))
+        n += one != NULL;
+    a->held = ch_arena_zalloc(&call->arena, (n + 1) * sizeof(*a->held));
+    for (CH_JSON_EACH(one, list)) {
+        const char *id = aftermath_text(call, one, "id");
+        struct ch_held h = {.dir = aftermath_text(call, one, "dir"),
+                            .name = aftermath_text(call, one, "name"),
+                            .now = aftermath_text(call, one, "now"),
+                            .id = id ? strtoull(id, NULL, 16) : 0};
+        if (h.dir && h.name)
+            a->held[a->n++] = h;
+    }
+}
+
+bool ch_aftermath_recall(chela_call *call, const char *left) {
+    CH_ARENA_AUTO arena = {0};
+    const struct ch_json *v = NULL;
+
+    if (ch_json_parse(&arena, ch_sv_str(left), CH_JSON_STRICT, &v, NULL, NULL) < 0 ||
+        !ch_json_get_str(v, "aftermath").p)
+        return false;
+    struct ch_aftermath *a = CH_ARENA_NEW(&call->arena, struct ch_aftermath);
+    *a = (struct ch_aftermath){.text = aftermath_text(call, v, "aftermath")};
+    read_held(call, ch_json_get(v, "held"), a);
+    ch_buf_add_sv(&call->made.content, ch_json_get_str(v, "content"));
+    ch_buf_add_sv(&call->made.details, ch_json_get_str(v, "details"));
+    call->made.error_type = aftermath_text(call, v, "errorType");
+    call->made.is_error = ch_json_bool(ch_json_get(v, "isError"), false);
+    call->made.truncated = ch_json_bool(ch_json_get(v, "truncated"), false);
+    call->aftermath = a;
+    call->ran = true;
+    call->state = CH_CALL_ASKING;
+    return true;
+}
+
+/* --- the question ----------------------------------------------------------------------- */
+
 bool ch_aftermath_asks(chela_call *call) {
     if (!call->aftermath || !call->env->ask || call->env->ask_means == CH_CONSENT_DENY)
         return false;
+    aftermath_store(call);
     call->state = CH_CALL_ASKING;
     call->approval_id = NULL;
     return true;
@@ -59,6 +152,8 @@ void ch_aftermath_answer(chela_call *call, enum chela_decision decision) {
         rc = CH_MIN(rc, ch_held_restore(&a->held[i]));
     ch_buf_add_str(&call->made.content,
                    !yes     ? "\n[The user was asked and left the files aside.]"
+                   : rc == -ESTALE
+                       ? "\n[The user agreed, but a file was changed meanwhile and stays aside.]"
                    : rc < 0 ? "\n[The user agreed, but a file could not be put back.]"
                             : "\n[The user agreed, and the files were put back.]");
     ch_call_end(call, &call->made);

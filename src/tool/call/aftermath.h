@@ -6,13 +6,18 @@
 #ifndef CH_TOOL_AFTERMATH_H
 #define CH_TOOL_AFTERMATH_H
 #include "tool/call/call.h"
-#include "tool/process/repositories.h"
+#include "guard/repositories.h"
 
 /* For the tool's side, before ch_call_worked: remember what was set aside. held may be NULL. */
 void ch_aftermath_set(chela_call *call, const struct ch_held_list *held);
 
-/* True if a person has to be asked now; the call is ASKING then. */
+/* True if a person has to be asked now; the call is ASKING then. The question and the result
+ * of the work are stored, for a process that continues the call. */
 bool ch_aftermath_asks(chela_call *call);
+
+/* True if `left`, the state that an earlier process stored, is a question after the work: the
+ * call is ASKING then, with its result. */
+bool ch_aftermath_recall(chela_call *call, const char *left);
 
 /* The question, and the answer. The call ends with the result of its work. */
 void ch_aftermath_ask(chela_call *call);

@@ -9,7 +9,7 @@
 #define CH_TOOL_APPROVAL_BINDING_H
 #include "base/sha256.h"
 #include "tool/call/plan.h"
-#include "tool/process/file_kind.h"
+#include "guard/file_kind.h"
 #include "tool/registry/registry.h"
 #include "tool/process/shell_words.h"
 

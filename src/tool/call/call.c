@@ -436,9 +436,14 @@ static enum step call_hand_over(chela_call *call) {
     return STEP_OVER;
 }
 
+/* The work was done before a restart, and a person was asked about what it left. */
+static enum step recall_aftermath(chela_call *call) {
+    return call->left && ch_aftermath_recall(call, call->left) ? STEP_OVER : STEP_ON;
+}
+
 static enum step (*const stages[])(chela_call *call) = {
-    call_look_up, call_read_arguments, fit_schema,  own_rules,
-    ask_hook,     name_resources,      get_consent, call_hand_over,
+    call_look_up, call_read_arguments, recall_aftermath, fit_schema,    own_rules,
+    ask_hook,     name_resources,      get_consent,      call_hand_over,
 };
 
 void ch_call_prepare(chela_call *call) {

@@ -14,6 +14,7 @@
 #include "tool/call/aftermath.h"
 #include "tool/call/call.h"
 #include "tool/call/plan.h"
+#include "tool/process/held_text.h"
 #include "tool/process/program.h"
 #include "json/writer.h"
 #include "tool/result/sanitize.h"

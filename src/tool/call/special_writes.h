@@ -6,7 +6,7 @@
 #ifndef CH_TOOL_SPECIAL_WRITES_H
 #define CH_TOOL_SPECIAL_WRITES_H
 #include "chela/tool.h"
-#include "tool/process/file_kind.h"
+#include "guard/file_kind.h"
 
 /* The most delicate kind among the files that the call declared. *why: a line for each file
  * of a special kind with its reason, in the call's arena; NULL if there is none. Files of a

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/sha256.h"
+#include "tool/memory/note_index.h"
 #include "tool/memory/passage_index.h"
 #include "search/vectors_file.h"
 
@@ -21,7 +22,7 @@ struct ch_seeking {
     char *workspace, *session, *run, *query;   /* owned */
     bool sessions;
     size_t limits[KINDS];
-    struct ch_shelf shelves[KINDS];
+    struct ch_shelf turns;
     struct ch_notes found;
 
     struct ch_embedder *embedder; /* NULL: rank by words alone */
@@ -46,8 +47,7 @@ static void free_seeking(struct ch_seeking *k) {
     ch_free(k->run);
     ch_free(k->query);
     ch_free(k->file);
-    for (size_t i = 0; i < KINDS; i++)
-        ch_shelf_release(&k->shelves[i]);
+    ch_shelf_release(&k->turns);
     ch_notes_release(&k->found);
     ch_vectors_release(&k->vectors);
     ch_arena_release(&k->arena);
@@ -73,10 +73,9 @@ static void memory_search_gather(struct ch_seeking *k) {
     const char *reach = s->memory_sessions ? s->memory_sessions : "own";
     bool all = strcmp(reach, "all") == 0, own = strcmp(reach, "own") == 0 && k->session;
 
-    ch_notes_read(k->workspace, &k->shelves[NOTES]);
     if (k->sessions && s->recall && (all || own))
         ch_notes_recall(s->recall, all ? NULL : k->session, k->run, ch_sv_str(k->query),
-                        &k->shelves[TURNS]);
+                        &k->turns);
 }
 
 /* Per kind, only the first passages get vectors, independent of the query. All their
@@ -88,9 +87,9 @@ static void list_missing(struct ch_seeking *k, struct ch_shelf *s, size_t most) 
     CH_AUTOFREE size_t *order = ch_malloc((s->n + 1) * sizeof(*order));
     CH_BUF_AUTO text = {0};
 
-    ch_shelf_order(s, ch_sv_str(k->query), order);
-    for (size_t i = 0; i < s->n; i++) {
-        if (order[i] >= MEANT_OF_A_KIND)
+    size_t n = ch_shelf_order(s, ch_sv_str(k->query), order);
+    for (size_t i = 0; i < n; i++) {
+        if (s->list[order[i]].order >= MEANT_OF_A_KIND)
             continue;
         ch_buf_clear(&text);
         ch_passage_write(&s->list[order[i]], &text);
@@ -103,8 +102,10 @@ static void memory_search_rank(struct ch_seeking *k) {
     struct ch_sv query = ch_sv_str(k->query);
     const float *meaning = ch_vectors_question(&k->vectors, query);
 
-    for (size_t i = 0; i < KINDS; i++)
-        ch_shelf_best(&k->shelves[i], query, &k->vectors, meaning, k->limits[i], &k->found);
+    struct ch_shelf *notes = ch_note_index_lock(k->settings->notes, k->workspace);
+    ch_shelf_best(notes, query, &k->vectors, meaning, k->limits[NOTES], &k->found);
+    ch_note_index_unlock(k->settings->notes);
+    ch_shelf_best(&k->turns, query, &k->vectors, meaning, k->limits[TURNS], &k->found);
 }
 
 static void seek_by_words(struct ch_work *w) {
@@ -122,8 +123,9 @@ static void seek_what_is_there(struct ch_work *w) {
         ch_vectors_load(&k->vectors, k->file);
     k->kept = k->vectors.dim;
     k->missing[k->nmissing++] = ch_sv_str(k->query);
-    list_missing(k, &k->shelves[NOTES], 1 + CH_LIMIT_MEANT / 2);
-    list_missing(k, &k->shelves[TURNS], 1 + CH_LIMIT_MEANT);
+    list_missing(k, ch_note_index_lock(k->settings->notes, k->workspace), 1 + CH_LIMIT_MEANT / 2);
+    ch_note_index_unlock(k->settings->notes);
+    list_missing(k, &k->turns, 1 + CH_LIMIT_MEANT);
 }
 
 /* True if the cache must be written: vectors were added, or the dimension changed, which
@@ -258,6 +260,10 @@ struct ch_seeking *ch_seek_start(const struct ch_seek_opts *o, ch_seek_fn *fn, v
     k->loop = o->loop;
     k->workers = o->workers;
     k->settings = ch_settings_ref(o->settings);
+    if (!k->settings->notes) {
+        k->settings->notes = ch_note_index_new();
+        k->settings->notes_free = ch_note_index_free;
+    }
     k->workspace = ch_strdup(o->workspace);
     k->session = ch_strdup(o->session);
     k->run = ch_strdup(o->run);

@@ -58,13 +58,6 @@ void ch_notes_write(const struct ch_notes *n, size_t max, struct ch_buf *out) {
 
 /* --- files ---------------------------------------------------------------------------- */
 
-struct reading {
-    int root;
-    size_t files, bytes;
-    ch_notes_file_fn *fn;
-    void *user;
-};
-
 static void notes_read_file(int fd, size_t max, struct ch_buf *out) {
     ch_buf_init(out, max);
     for (;;) {
@@ -76,22 +69,15 @@ static void notes_read_file(int fd, size_t max, struct ch_buf *out) {
     }
 }
 
-static void notes_add_file(struct reading *r, const char *path) {
-    CH_BUF_AUTO text = {0};
-    struct stat st;
-
-    if (r->files >= CH_LIMIT_NOTE_FILES || r->bytes >= CH_LIMIT_NOTE_BYTES)
-        return;
-    int fd = ch_beneath_open(r->root, path, O_RDONLY | O_NONBLOCK);
+int64_t ch_notes_text(int root, const char *path, struct ch_buf *out) {
+    struct stat st = {0};
+    int fd = ch_beneath_open(root, path, O_RDONLY | O_NONBLOCK);
     if (fd < 0)
-        return;
+        return 0;
     if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
-        notes_read_file(fd, CH_LIMIT_NOTE_FILE, &text);
+        notes_read_file(fd, CH_LIMIT_NOTE_FILE, out);
     close(fd);
-    r->files += text.n > 0;
-    r->bytes += text.n;
-    if (text.n)
-        r->fn(path, (int64_t)st.st_mtim.tv_sec * 1000, ch_buf_sv(&text), r->user);
+    return (int64_t)st.st_mtim.tv_sec * 1000;
 }
 
 static bool is_markdown(const char *name) {
@@ -99,57 +85,80 @@ static bool is_markdown(const char *name) {
     return name[0] != '.' && n > 3 && strcmp(name + n - 3, ".md") == 0;
 }
 
-static int newest_first(const void *a, const void *b) {
-    return strcmp(*(char *const *)b, *(char *const *)a);
+int ch_notes_order(const char *a, const char *b) {
+    bool lasting = strcmp(a, CH_NOTES_LASTING) == 0;
+    if (lasting || strcmp(b, CH_NOTES_LASTING) == 0)
+        return strcmp(a, b) == 0 ? 0 : lasting ? -1 : 1;
+    return strcmp(b, a);
 }
 
-static void add_days(struct reading *r) {
-    int fd = ch_beneath_open(r->root, CH_NOTES_DIR, O_RDONLY | O_DIRECTORY);
+static int in_order(const void *a, const void *b) {
+    return ch_notes_order(*(char *const *)a, *(char *const *)b);
+}
+
+static void notes_add_path(struct ch_buf *paths, const char *name) {
+    CH_BUF_AUTO path = {0};
+    ch_buf_addf(&path, CH_NOTES_DIR "/%s", name);
+    char *copy = ch_buf_take(&path);
+    ch_buf_add(paths, &copy, sizeof(copy));
+}
+
+void ch_notes_paths(int root, ch_notes_path_fn *fn, void *user) {
+    int fd = ch_beneath_open(root, CH_NOTES_DIR, O_RDONLY | O_DIRECTORY);
     DIR *d = fd < 0 ? NULL : fdopendir(fd);
-    CH_AUTOFREE char **names = NULL;
-    size_t n = 0, cap = 0;
+    CH_BUF_AUTO paths = {0}; /* of char * */
+    size_t n = 0;
     if (!d && fd >= 0)
         close(fd);
     /* All names are listed before the newest are chosen: readdir has no order. */
-    for (struct dirent *e; d && n < CH_LIMIT_NOTE_NAMES && (e = readdir(d));) {
-        if (!is_markdown(e->d_name))
-            continue;
-        if (n == cap) {
-            cap = cap ? 2 * cap : 64;
-            names = ch_realloc(names, cap * sizeof(*names));
+    for (struct dirent *e; d && n < CH_LIMIT_NOTE_NAMES && (e = readdir(d));)
+        if (is_markdown(e->d_name)) {
+            notes_add_path(&paths, e->d_name);
+            n++;
         }
-        names[n++] = ch_strdup(e->d_name);
-    }
     if (d)
         closedir(d);
+    char **list = (char **)(void *)paths.p;
     if (n)
-        qsort(names, n, sizeof(*names), newest_first);
+        qsort(list, n, sizeof(*list), in_order);
+    fn(CH_NOTES_LASTING, user);
     for (size_t i = 0; i < n; i++) {
-        CH_BUF_AUTO path = {0};
-        ch_buf_addf(&path, CH_NOTES_DIR "/%s", names[i]);
-        notes_add_file(r, ch_buf_str(&path));
-        ch_free(names[i]);
+        fn(list[i], user);
+        ch_free(list[i]);
     }
+}
+
+int ch_notes_root(const char *workspace) {
+    return open(workspace, O_PATH | O_DIRECTORY | O_CLOEXEC);
+}
+
+struct reading {
+    int root;
+    size_t files, bytes;
+    ch_notes_file_fn *fn;
+    void *user;
+};
+
+static void notes_add_file(const char *path, void *user) {
+    struct reading *r = user;
+    CH_BUF_AUTO text = {0};
+
+    if (r->files >= CH_LIMIT_NOTE_FILES || r->bytes >= CH_LIMIT_NOTE_BYTES)
+        return;
+    int64_t ts = ch_notes_text(r->root, path, &text);
+    r->files += text.n > 0;
+    r->bytes += text.n;
+    if (text.n)
+        r->fn(path, ts, ch_buf_sv(&text), r->user);
 }
 
 void ch_notes_files(const char *workspace, ch_notes_file_fn *fn, void *user) {
-    struct reading r = {
-        .root = open(workspace, O_PATH | O_DIRECTORY | O_CLOEXEC), .fn = fn, .user = user};
+    struct reading r = {.root = ch_notes_root(workspace), .fn = fn, .user = user};
 
     if (r.root < 0)
         return;
-    notes_add_file(&r, CH_NOTES_LASTING);
-    add_days(&r);
+    ch_notes_paths(r.root, notes_add_file, &r);
     close(r.root);
-}
-
-static void notes_shelve(const char *path, int64_t ts, struct ch_sv text, void *user) {
-    (void)ts;
-    ch_shelf_add(user, path, true, text);
-}
-
-void ch_notes_read(const char *workspace, struct ch_shelf *out) {
-    ch_notes_files(workspace, notes_shelve, out);
 }
 
 /* --- conversations ----------------------------------------------------------------------- */

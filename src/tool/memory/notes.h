@@ -1,8 +1,8 @@
 /* notes.h -- notes and past conversations as searchable passages.
  *
  * Notes are Markdown files in the workspace that people may edit too: MEMORY.md for lasting
- * facts, and memory/\*.md, one file per day. They are read for each search; there is no
- * persistent index that could become stale. Past conversations come from the owner of the
+ * facts, and memory/\*.md, one file per day. note_index.h keeps their passages
+ * between searches; no index is stored. Past conversations come from the owner of the
  * session store through struct ch_recall. Both become passages of a shelf
  * (passage_index.h), which ranks them.
  *
@@ -24,8 +24,15 @@ struct ch_shelf;
 typedef void ch_notes_file_fn(const char *path, int64_t ts, struct ch_sv text, void *user);
 void ch_notes_files(const char *workspace, ch_notes_file_fn *fn, void *user);
 
-/* Add all notes of a workspace to the shelf. */
-void ch_notes_read(const char *workspace, struct ch_shelf *out);
+/* The parts of ch_notes_files. _root: a descriptor of the workspace, which the caller closes,
+ * or -1. _paths calls fn with the path of each file, in the order of ch_notes_order: MEMORY.md,
+ * then the days, newest first. _text appends a file's text, at most CH_LIMIT_NOTE_FILE bytes;
+ * nothing if it is no regular file of the workspace. */
+typedef void ch_notes_path_fn(const char *path, void *user);
+int ch_notes_root(const char *workspace);
+void ch_notes_paths(int root, ch_notes_path_fn *fn, void *user);
+int ch_notes_order(const char *a, const char *b);
+int64_t ch_notes_text(int root, const char *path, struct ch_buf *out); /* last change in ms */
 
 /* Search of past conversations, implemented by a higher layer. */
 struct ch_recall_query {

@@ -53,7 +53,8 @@ static void add_passage(const struct cutting *c, size_t line, struct ch_sv text,
     }
     const char *source = c->lines ? ch_arena_printf(&s->arena, "%s:%zu", c->source, line)
                                   : c->source;
-    s->list[s->n++] = (struct ch_passage){source, c->heading, text};
+    s->list[s->n] = (struct ch_passage){source, c->heading, text, .order = s->n};
+    s->n++;
     ch_bm25_begin(&s->index);
     ch_bm25_text(&s->index, CH_FIELD_NAME, c->heading);
     ch_bm25_text(&s->index, CH_FIELD_DESCRIPTION, text);
@@ -102,7 +103,7 @@ void ch_passage_write(const struct ch_passage *p, struct ch_buf *out) {
 /* --- ranking --------------------------------------------------------------------------- */
 
 struct place {
-    size_t passage;
+    size_t passage, order;
     float score;
 };
 
@@ -111,23 +112,35 @@ static int passage_index_by_score(const void *a, const void *b) {
 
     if (x->score != y->score)
         return x->score > y->score ? -1 : 1;
-    return x->passage < y->passage ? -1 : x->passage > y->passage;
+    return x->order < y->order ? -1 : x->order > y->order;
 }
 
-/* Passages with a score above 0 come first. */
-static size_t rank_by_words(struct ch_shelf *s, struct ch_sv query, struct place *out) {
-    CH_AUTOFREE float *scores = ch_malloc((s->n + 1) * sizeof(*scores));
-    size_t n = 0;
+static struct place place_of(const struct ch_shelf *s, size_t i, float score) {
+    return (struct place){i, s->list[i].order, score};
+}
 
+/* Passages with a score above 0, best first. `rest`: followed by the others, in their order.
+ * Returns the number of the first; *all: of both. */
+static size_t rank_by_words(struct ch_shelf *s, struct ch_sv query, struct place *out, bool rest,
+                            size_t *all) {
+    CH_AUTOFREE float *scores = ch_malloc((s->n + 1) * sizeof(*scores));
+    size_t n = 0, m;
+
+    *all = 0;
     if (s->n == 0)
         return 0;
     ch_bm25_settle(&s->index);
     ch_bm25_score(&s->index, query, scores);
     for (size_t i = 0; i < s->n; i++)
-        out[i] = (struct place){i, CH_MAX(scores[i], 0)};
-    qsort(out, s->n, sizeof(*out), passage_index_by_score);
-    while (n < s->n && out[n].score > 0)
-        n++;
+        if (scores[i] > 0 && !s->list[i].gone)
+            out[n++] = place_of(s, i, scores[i]);
+    qsort(out, n, sizeof(*out), passage_index_by_score);
+    m = n;
+    for (size_t i = 0; rest && i < s->n; i++)
+        if (!(scores[i] > 0) && !s->list[i].gone)
+            out[m++] = place_of(s, i, 0);
+    qsort(out + n, m - n, sizeof(*out), passage_index_by_score);
+    *all = m;
     return n;
 }
 
@@ -139,9 +152,9 @@ static size_t passage_index_rank_by_meaning(const struct ch_shelf *s, const stru
     for (size_t i = 0; i < s->n; i++) {
         ch_buf_clear(&text);
         ch_passage_write(&s->list[i], &text);
-        const float *row = ch_vectors_find(vs, ch_buf_sv(&text));
+        const float *row = s->list[i].gone ? NULL : ch_vectors_find(vs, ch_buf_sv(&text));
         if (row)
-            out[n++] = (struct place){i, ch_embed_product(query, row, vs->dim)};
+            out[n++] = place_of(s, i, ch_embed_product(query, row, vs->dim));
     }
     qsort(out, n, sizeof(*out), passage_index_by_score);
     while (near < n && out[near].score >= LEAST_ALIKE &&
@@ -159,27 +172,39 @@ static void passage_index_add_ranks(struct place *sums, const struct place *rank
 
 size_t ch_shelf_order(struct ch_shelf *s, struct ch_sv query, size_t *out) {
     CH_AUTOFREE struct place *ranked = ch_malloc((s->n + 1) * sizeof(*ranked));
-    size_t n = rank_by_words(s, query, ranked);
+    size_t all;
 
-    for (size_t i = 0; i < s->n; i++)
+    rank_by_words(s, query, ranked, true, &all);
+    for (size_t i = 0; i < all; i++)
         out[i] = ranked[i].passage;
-    return n;
+    return all;
+}
+
+/* Moves the places with a score to the front and sorts them; returns their number. */
+static size_t sort_scored(struct place *p, size_t n) {
+    size_t kept = 0;
+
+    for (size_t i = 0; i < n; i++)
+        if (p[i].score > 0)
+            p[kept++] = p[i];
+    qsort(p, kept, sizeof(*p), passage_index_by_score);
+    return kept;
 }
 
 void ch_shelf_best(struct ch_shelf *s, struct ch_sv query, const struct ch_vectors *vs,
                    const float *meaning, size_t limit, struct ch_notes *out) {
     CH_AUTOFREE struct place *ranked = ch_malloc((s->n + 1) * sizeof(*ranked));
     CH_AUTOFREE struct place *sums = ch_malloc((s->n + 1) * sizeof(*sums));
-    size_t most = out->n + limit;
+    size_t most = out->n + limit, all;
 
     for (size_t i = 0; i < s->n; i++)
-        sums[i] = (struct place){i, 0};
-    passage_index_add_ranks(sums, ranked, rank_by_words(s, query, ranked));
+        sums[i] = place_of(s, i, 0);
+    passage_index_add_ranks(sums, ranked, rank_by_words(s, query, ranked, false, &all));
     if (meaning)
         passage_index_add_ranks(sums, ranked,
                                 passage_index_rank_by_meaning(s, vs, meaning, ranked));
-    qsort(sums, s->n, sizeof(*sums), passage_index_by_score);
-    for (size_t i = 0; i < s->n && out->n < most && sums[i].score > 0; i++) {
+    size_t n = sort_scored(sums, s->n);
+    for (size_t i = 0; i < n && out->n < most; i++) {
         const struct ch_passage *p = &s->list[sums[i].passage];
         CH_BUF_AUTO text = {0};
         ch_passage_write(p, &text);

@@ -14,6 +14,8 @@
 struct ch_passage {
     const char *source;         /* in the arena; includes the line number if `lines` was set */
     struct ch_sv heading, text; /* in the arena */
+    size_t order;               /* of two equally good passages the lower one comes first */
+    bool gone;                  /* not found any more */
 };
 
 struct ch_shelf { /* zeroed: empty */
@@ -33,9 +35,9 @@ void ch_shelf_add(struct ch_shelf *s, const char *source, bool lines, struct ch_
 /* Append a passage with its heading, as shown to the model and to the embedding model. */
 void ch_passage_write(const struct ch_passage *p, struct ch_buf *out);
 
-/* Fill out with the indices of all passages: those that share words with the query first,
- * best first; then the others in insertion order. out has room for s->n. Returns the number
- * of passages that share words. */
+/* Fill out with the indices of all passages that are not gone: those that share words with the
+ * query first, best first; then the others in their order. out has room for s->n. Returns
+ * how many there are. */
 size_t ch_shelf_order(struct ch_shelf *s, struct ch_sv query, size_t *out);
 
 /* Append the best passages. vs, query: the vectors, and the query's vector among them; both

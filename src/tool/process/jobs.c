@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/limits.h"
+#include "tool/process/held_text.h"
 #include "tool/result/result.h"
 #include "tool/result/sanitize.h"
 

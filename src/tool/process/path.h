@@ -12,7 +12,7 @@
 
 #include "base/buf.h"
 #include "chela/tool.h"
-#include "tool/process/file_kind.h"
+#include "guard/file_kind.h"
 #include "tool/process/sandbox_policy.h"
 
 #define CH_PATH_EASK EKEYREJECTED /* writing needs a person's approval, which is missing */

@@ -15,11 +15,14 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/limits.h"
+#include "base/log.h"
 #include "tool/process/path.h"
 
 enum state { PREPARING, RUNNING, CHECKING, ABANDONED, OVER };
@@ -37,6 +40,7 @@ struct ch_program {
     bool stopped;
     struct ch_work work;
     struct ch_child *child;
+    int reports; /* hangs up when the sandbox is empty; -1: no sandbox was started */
 
     /* results of the thread */
     struct ch_sandboxed box;
@@ -207,6 +211,7 @@ static void program_prepare(struct ch_work *w) {
         .protect = p->before.fixed,
         .hide = p->before.sockets,
         .tty = p->opts.tty,
+        .free_instructions = p->least == CH_KIND_EXECUTED,
     };
     int rc = ch_sandbox_wrap(&p->arena, p->opts.policy, &cmd, &p->box, &p->err);
     p->before.loose = p->box.degraded;
@@ -217,6 +222,8 @@ static void program_prepare(struct ch_work *w) {
 /* --- running, on the loop */
 
 static void program_destroy(struct ch_program *p) {
+    if (p->reports >= 0)
+        close(p->reports);
     ch_arena_release(&p->arena);
     ch_free(p);
 }
@@ -238,7 +245,11 @@ static void program_fail(struct ch_program *p, const char *type, const char *why
 
 static void program_check(struct ch_work *w) {
     struct ch_program *p = CH_CONTAINER(w, struct ch_program, work);
+    struct pollfd reports = {.fd = p->reports};
 
+    /* A program that was killed may live for some milliseconds more, and write. */
+    if (poll(&reports, p->reports >= 0, CH_LIMIT_SANDBOX_END_MS) < 0 && errno != EINTR)
+        ch_log(CH_LOG_WARN, "tool", "poll: %s", strerror(errno));
     ch_repositories_hold(&p->arena, (const char *const *)p->tops, p->least, &p->before, &p->since,
                          &p->held);
 }
@@ -314,6 +325,8 @@ static void program_run(struct ch_program *p) {
     p->state = RUNNING;
     p->child =
         ch_child_start(p->loop, &opts, p->on_output ? on_child_output : NULL, on_child_done, p);
+    if (p->box.boxed && p->tops)
+        p->reports = ch_child_copy_report(p->child);
     if (p->opts.started)
         p->opts.started(p->user); /* the callback may close p */
 }
@@ -355,6 +368,7 @@ struct ch_program *ch_program_start(struct ch_loop *loop, struct ch_workers *wor
                                     void *user) {
     struct ch_program *p = ch_alloc(sizeof(*p));
 
+    p->reports = -1;
     p->loop = loop;
     p->workers = workers;
     p->on_output = on_output;

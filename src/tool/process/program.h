@@ -7,7 +7,7 @@
 #define CH_TOOL_PROGRAM_H
 #include "io/child.h"
 #include "io/worker.h"
-#include "tool/process/repositories.h"
+#include "guard/repositories.h"
 #include "tool/process/sandbox_policy.h"
 
 struct ch_program;

@@ -231,6 +231,8 @@ static int make_argv(struct words *w, const struct ch_sandbox_facts *f,
         sandbox_policy_add(w, "--network");
     if (cmd->tty)
         sandbox_policy_add(w, "--tty");
+    if (cmd->free_instructions)
+        sandbox_policy_add(w, "--free-instructions");
     int rc = add_workspace(w, cmd->workspace, policy->workspace_read_only, err);
     if (rc < 0)
         return rc;

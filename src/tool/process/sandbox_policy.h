@@ -101,6 +101,7 @@ struct ch_sandbox_command {
     const char *const *protect;      /* absolute: read-only for this command; may be NULL */
     const char *const *hide;         /* files hidden from this command; may be NULL */
     bool tty;
+    bool free_instructions; /* instructions (file_kind.h) may be written */
 };
 
 struct ch_sandboxed {

@@ -270,6 +270,8 @@ void ch_settings_unref(struct ch_tool_settings *s) {
         if (keys[i].kind == ENV)
             ch_free(*settings_text_at(s, keys[i].value_at));
     }
+    if (s->notes)
+        s->notes_free(s->notes);
     ch_free(s->module_path);
     ch_free(s->ca_file);
     ch_free(s);

@@ -16,6 +16,7 @@
 #include "net/transport.h"
 
 struct ch_embedder;
+struct ch_note_index;
 struct ch_recall;
 
 struct ch_database_setting {
@@ -56,6 +57,8 @@ struct ch_tool_settings {
     int64_t memory_inject;
     const struct ch_recall *recall; /* borrowed from the runtime; NULL: no past conversations */
     struct ch_embedder *embedder;   /* borrowed from the agent, loop thread only; NULL: none */
+    struct ch_note_index *notes;    /* owned; made by the first search, on the loop thread */
+    void (*notes_free)(struct ch_note_index *);
 };
 
 struct ch_settings_opts {

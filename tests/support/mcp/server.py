@@ -48,6 +48,8 @@ def tools():
     ]
     if "ask" in mode:
         listed.append({"name": "order", "description": "Orders something, after it has asked for the details.", "inputSchema": {"type": "object"}})
+    if "roots" in mode:
+        listed.append({"name": "where", "description": "Names the roots of the client.", "inputSchema": {"type": "object"}})
     if mode.endswith("change"):
         listed.append({"name": "change", "description": "Changes the tools.", "inputSchema": {"type": "object"}})
     if mode.endswith("ship"):
@@ -190,6 +192,17 @@ def call(request):
         if token is not None:
             out({"jsonrpc": "2.0", "method": "notifications/progress", "params": {"progressToken": token, "progress": 1, "total": 2, "message": "half way"}})
         text("echo: " + arguments.get("text", ""))
+    elif name == "where" and mode.startswith("modern"):
+        given = request["params"].get("inputResponses")
+        if given:
+            return text(json.dumps(given["r"]))
+        asks = {"r": {"method": "roots/list"}}
+        if "both" in mode:
+            asks["form"] = {"method": "elicitation/create", "params": FORM}
+        out({"jsonrpc": "2.0", "id": rid, "result": {"resultType": "input_required", "inputRequests": asks}})
+    elif name == "where":
+        waiting["roots-1"] = lambda answer: text(json.dumps(answer))
+        out({"jsonrpc": "2.0", "id": "roots-1", "method": "roots/list"})
     elif name == "order" and mode.startswith("modern"):
         ask_modern(request, lambda result: out({"jsonrpc": "2.0", "id": rid, "result": result}))
     elif name == "order":
@@ -268,6 +281,8 @@ def answer(line):
     elif method == "initialize":
         version = "1999-01-01" if mode == "old" else request["params"]["protocolVersion"]
         can = {"tools": {"listChanged": True}}
+        if "log" in mode:
+            can["logging"] = {}
         if "task" in mode:
             can["tasks"] = {"requests": {"tools": {"call": {}}}, "cancel": {}}
         out({"jsonrpc": "2.0", "id": rid, "result": {"protocolVersion": version, "capabilities": can, "serverInfo": {"name": "tester", "version": "1"}}})
@@ -293,8 +308,10 @@ def answer(line):
     elif "docs" in mode and method in DOCS:
         result = DOCS[method](request.get("params", {}))
         if mode.startswith("modern"):
-            result.update(resultType="complete", ttlMs=0, cacheScope="private")
+            result.update(resultType="complete", ttlMs=600000 if "ttl" in mode else 0, cacheScope="private")
         out({"jsonrpc": "2.0", "id": rid, "result": result})
+    elif method == "logging/setLevel" and "log" in mode:
+        out({"jsonrpc": "2.0", "id": rid, "result": {}})
     else:
         out({"jsonrpc": "2.0", "id": rid, "error": {"code": -32601, "message": "unknown"}})
 

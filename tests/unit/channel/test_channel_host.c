@@ -34,7 +34,8 @@ static const struct chela_channel_ops pigeon = {
 
 static int setup(void **state) {
     struct chela_error err = {0};
-    struct chela_channel_opts o = CHELA_CHANNEL_OPTS(.name = "pigeon");
+    static const char *const owners[] = {"owner", NULL};
+    struct chela_channel_opts o = CHELA_CHANNEL_OPTS(.name = "pigeon", .owners = owners);
     CH_AUTOFREE char *modules = modules_dir();
     struct chela_runtime_opts ro = CHELA_RUNTIME_OPTS(.module_path = modules);
     chela_runtime *rt;
@@ -49,6 +50,42 @@ static int teardown(void **state) {
     ch_channel_close(channel);
     chela_runtime_close(rt);
     return 0;
+}
+
+/* --- who may press a button */
+
+static unsigned decided, refused;
+
+static void pigeon_decide(const struct chela_channel_decision *d, chela_channel_decided_fn *done,
+                          void *tag, void *user) {
+    (void)d;
+    (void)done;
+    (void)tag;
+    (void)user;
+    decided++;
+}
+
+static void pigeon_decided(struct chela_text answer, void *tag) {
+    (void)tag;
+    assert_non_null(memmem(answer.p, answer.n, "Only an owner", 13));
+    refused++;
+}
+
+static void test_only_owners_decide(void **state) {
+    static const char *const others[] = {NULL, "", "*", "owner2", "Owner", "owner "};
+    const struct chela_channel_host *h = &channel->host;
+    (void)state;
+    channel->gateway.decide = pigeon_decide;
+    for (size_t i = 0; i < CH_LEN(others); i++)
+        h->decide(&(struct chela_channel_decision){.approval = "ap_1", .word = "allow-once",
+                                                   .chat = "c", .by = others[i]},
+                  pigeon_decided, NULL, h->user);
+    assert_int_equal(decided, 0);
+    assert_int_equal(refused, CH_LEN(others));
+    h->decide(&(struct chela_channel_decision){.approval = "ap_1", .word = "allow-once",
+                                               .chat = "c", .by = "owner"},
+              pigeon_decided, NULL, h->user);
+    assert_int_equal(decided, 1);
 }
 
 static struct chela_text text(const char *s) {
@@ -160,6 +197,7 @@ static void test_ids(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_only_owners_decide),
         cmocka_unit_test(test_aes),     cmocka_unit_test(test_digests),
         cmocka_unit_test(test_ed25519), cmocka_unit_test(test_back_off),
         cmocka_unit_test(test_ids),

@@ -59,7 +59,7 @@ static void test_not_found(void **state) {
     CH_BUF_AUTO path = {0};
     CH_BUF_AUTO want = {0};
 
-    ch_buf_addf(&path, ":%s::/nonexistent:", e->dir);
+    ch_buf_addf(&path, ":relative:.:%s::/nonexistent:", e->dir);
     ch_buf_addf(&want, "libchela-absent.so was not found in %s, /nonexistent, /", e->dir);
     expect_failure("absent", ch_buf_str(&path), CHELA_EMODULE, ch_buf_str(&want));
     expect_failure("absent", NULL, CHELA_EMODULE, "was not found in /");

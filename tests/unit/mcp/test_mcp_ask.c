@@ -9,6 +9,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "mcp/mcp_ask.h"
+#include "mcp/mcp_protocol.h"
 
 static struct ch_buf state;
 
@@ -27,11 +28,13 @@ static const struct ch_json *parse(struct ch_arena *a, const char *text) {
     return v;
 }
 
+static struct ch_sv roots; /* the result of roots/list; p NULL: none is allowed */
+
 static int begin(const char *requests, const char *request_state, unsigned round) {
     CH_ARENA_AUTO arena = {0};
 
     return ch_mcp_ask_begin(&state, parse(&arena, requests), parse(&arena, request_state), round,
-                            NULL);
+                            roots, NULL);
 }
 
 /* One request with these properties. */
@@ -182,6 +185,29 @@ static void test_only_a_state(void **unused) {
     assert_members("\"requestState\":\"s\"");
 }
 
+static void test_roots(void **unused) {
+    static const char *const paths[] = {"/srv/a b", "/", NULL};
+    CH_BUF_AUTO told = {0};
+    CH_BUF_AUTO question = {0};
+
+    (void)unused;
+    assert_int_equal(begin("{\"r\":{\"method\":\"roots/list\"}}", NULL, 1), CHELA_EPROTO);
+    ch_buf_clear(&state);
+    ch_mcp_roots(&told, paths);
+    assert_string_equal(ch_buf_str(&told),
+                        "{\"roots\":[{\"uri\":\"file:///srv/a%20b\",\"name\":\"a b\"},"
+                        "{\"uri\":\"file:///\",\"name\":\"/\"}]}");
+    roots = CH_SV("{\"roots\":[]}");
+    assert_int_equal(begin("{\"r\":{\"method\":\"roots/list\"},"
+                           "\"s\":{\"method\":\"sampling/createMessage\"}}", NULL, 1),
+                     CHELA_EPROTO);
+    ch_buf_clear(&state);
+    assert_int_equal(begin("{\"r\":{\"method\":\"roots/list\"}}", "\"kept\"", 1), 0);
+    assert_int_equal(ch_mcp_ask_next(ch_buf_sv(&state), "s", &question, NULL), 0);
+    assert_members("\"inputResponses\":{\"r\":{\"roots\":[]}},\"requestState\":\"kept\"");
+    roots = ch_sv(NULL, 0);
+}
+
 static void test_nobody(void **unused) {
     (void)unused;
     begin_form("[]", "{\"a\":{\"type\":\"string\"}}");
@@ -229,8 +255,8 @@ int main(void) {
         TEST(test_refusals),       TEST(test_choices),
         TEST(test_wrong_values),   TEST(test_whole_form),
         TEST(test_page_after_form), TEST(test_only_a_state),
-        TEST(test_nobody),         TEST(test_bad_requests),
-        TEST(test_damaged_state),
+        TEST(test_roots),          TEST(test_nobody),
+        TEST(test_bad_requests),   TEST(test_damaged_state),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,6 +16,7 @@ struct log {
     struct ch_buf text;
     struct ch_buf body;
     bool stop_at_head, stop_at_data;
+    unsigned calls; /* of on_data */
 };
 
 static bool on_head(const struct ch_http_head *head, void *user) {
@@ -30,6 +31,7 @@ static bool on_head(const struct ch_http_head *head, void *user) {
 static bool on_data(struct ch_sv data, void *user) {
     struct log *log = user;
     ch_buf_add_sv(&log->body, data);
+    log->calls++;
     return !log->stop_at_data;
 }
 
@@ -276,12 +278,44 @@ static void test_limits(void **state) {
     }
 }
 
+/* The chunks of one read come as one piece, and those before a fault or a bound are delivered. */
+static void test_chunks_of_a_read(void **state) {
+    static const struct {
+        const char *chunks, *want;
+        int rc;
+    } reads[] = {
+        {"2\r\nab\r\n3\r\ncde\r\n1\r\nf\r\n0\r\n\r\n", "abcdef", CH_RESPONSE_DONE},
+        {"2\r\nab\r\n3;x\r\ncde\r\n1\r\nf\r\n5\r\ngh", "abcdefgh", CH_RESPONSE_MORE},
+        {"2\r\nab\r\n3\r\ncde\r\nx", "abcde", CHELA_EPROTO},
+        {"2\r\nab\r\n3\r\ncdeX\r\n", "abcde", CHELA_EPROTO},
+        {"8\r\nabcdefgh\r\n1\r\ni\r\n2\r\njk\r\n", "abcdefghi", CHELA_ELIMIT},
+    };
+    (void)state;
+    for (size_t i = 0; i < CH_LEN(reads); i++) {
+        struct log log = {0};
+        struct ch_response r;
+        struct ch_buf in = {0};
+        size_t used;
+        ch_response_init(&r, "peer", &events, &log);
+        r.max_body = 10;
+        ch_buf_addf(&in, OK "Transfer-Encoding: chunked\r\n\r\n%s", reads[i].chunks);
+        assert_int_equal(ch_response_feed(&r, ch_buf_sv(&in), &used, NULL), reads[i].rc);
+        assert_string_equal(ch_buf_str(&log.body), reads[i].want);
+        assert_int_equal(log.calls, 1);
+        ch_response_release(&r);
+        ch_buf_release(&in);
+        ch_buf_release(&log.text);
+        ch_buf_release(&log.body);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_split),
         cmocka_unit_test(test_head_request),
         cmocka_unit_test(test_stop),
         cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_chunks_of_a_read),
     };
     return cmocka_run_group_tests_name("response", tests, NULL, NULL);
 }

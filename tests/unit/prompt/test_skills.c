@@ -144,8 +144,12 @@ static void load(struct world *w, const char *allow) {
     ch_buf_addf(&far, "%s/user", w->dir);
     CH_BUF_AUTO ws = {0};
     ch_buf_addf(&ws, "%s/ws", w->dir);
-    const char *roots[] = {near.p, far.p, "/nonexistent/skills", NULL};
-    struct ch_skills_opts o = {.workspace = ws.p, .roots = roots, .allow = allow,
+    CH_BUF_AUTO agents = {0};
+    ch_buf_addf(&agents, "%s/ws/.agents/skills", w->dir);
+    const char *roots[] = {near.p, agents.p, NULL};
+    const char *user_roots[] = {far.p, "/nonexistent/skills", NULL};
+    struct ch_skills_opts o = {.workspace = ws.p, .roots = roots, .user_roots = user_roots,
+                               .allow = allow,
                                .path = "/usr/bin:/bin", .env = only_token};
     ch_skills_load(&w->skills, &o);
 }
@@ -226,6 +230,26 @@ static void test_links_that_lead_out(void **state) {
     assert_non_null(named(w, "ok"));
 }
 
+/* The folder of skills itself may be a link of the repository's author. */
+static void test_root_that_leads_out(void **state) {
+    struct world *w = *state;
+    CH_BUF_AUTO from = {0};
+    CH_BUF_AUTO to = {0};
+    put(w, "elsewhere/x/SKILL.md", "# x\nNot yours.\n");
+    put(w, "ws/within/y/SKILL.md", "# y\nFine.\n");
+    put(w, "ws/.agents/keep", "");
+    ch_buf_addf(&from, "%s/elsewhere", w->dir);
+    ch_buf_addf(&to, "%s/ws/skills", w->dir);
+    assert_int_equal(symlink(from.p, to.p), 0);
+    ch_buf_clear(&to);
+    ch_buf_addf(&to, "%s/ws/.agents/skills", w->dir);
+    assert_int_equal(symlink("../within", to.p), 0);
+    load(w, NULL);
+    assert_null(named(w, "x"));
+    assert_non_null(strstr(problem_of(w, "ws/skills"), "leads out"));
+    assert_non_null(named(w, "y"));
+}
+
 static void test_describe(void **state) {
     struct world *w = *state;
     CH_BUF_AUTO out = {0};
@@ -283,6 +307,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_version_follows_the_text, setup, teardown),
         cmocka_unit_test_setup_teardown(test_allow_list, setup, teardown),
         cmocka_unit_test_setup_teardown(test_links_that_lead_out, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_root_that_leads_out, setup, teardown),
         cmocka_unit_test_setup_teardown(test_describe, setup, teardown),
         cmocka_unit_test_setup_teardown(test_many, setup, teardown),
     };

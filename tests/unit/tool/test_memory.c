@@ -6,7 +6,10 @@
 
 #include <cmocka.h>
 
+#include <fcntl.h>
 #include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/limits.h"
@@ -14,7 +17,9 @@
 #include "support/toolkit.h"
 #include "tool/builtin/builtin.h"
 #include "base/calendar.h"
+#include "tool/memory/note_index.h"
 #include "tool/memory/notes.h"
+#include "tool/memory/passage_index.h"
 #include "tool/registry/settings.h"
 
 /* --- past conversations, as a store would have them ------------------------------------ */
@@ -154,27 +159,95 @@ static void test_reach(void **state) {
     close_kit(&k, s);
 }
 
-/* Among more files than are read, the newest are read, whatever the order of the
- * directory. */
-static void test_newest(void **state) {
-    enum { FILES = CH_LIMIT_NOTE_FILES + 100 };
+/* Every day is searched, and of equally good passages the newest come first, whatever the
+ * order of the directory. */
+static void test_all_days(void **state) {
+    enum { FILES = 1500 };
     struct kit k;
     struct ch_tool_settings *s = open_kit(&k, NULL);
-    char name[32], text[32];
+    char name[32], text[64];
     (void)state;
     kit_mkdir(&k, "memory");
     for (int i = FILES - 1; i >= 0; i--) {
         snprintf(name, sizeof(name), "memory/day%05d.md", i);
-        snprintf(text, sizeof(text), "- word%05d\n", i);
+        snprintf(text, sizeof(text), "- word%05d heron\n", i);
         kit_put(&k, name, text);
     }
-    for (int i = FILES - CH_LIMIT_NOTE_FILES; i < FILES; i += 97) {
+    for (int i = 0; i < FILES; i += 97) {
         snprintf(text, sizeof(text), "{\"query\":\"word%05d\"}", i);
         snprintf(name, sizeof(name), "day%05d.md", i);
         has(kit_call(&k, "memory_search", text), name);
     }
-    lacks(kit_call(&k, "memory_search", "{\"query\":\"word00000\"}"), "day00000.md");
+    has(kit_call(&k, "memory_search", "{\"query\":\"heron\",\"limit\":1}"), "day01499.md");
+    kit_put(&k, "memory/day01500.md", "- word01500 heron\n");
+    has(kit_call(&k, "memory_search", "{\"query\":\"heron\",\"limit\":1}"), "day01500.md");
     close_kit(&k, s);
+}
+
+/* --- the index between searches --------------------------------------------------------- */
+
+/* Write a file whose last change was `age` seconds ago. */
+static void put_old(struct kit *k, const char *path, const char *text, int age) {
+    CH_AUTOFREE char *full = kit_path(k, path);
+    struct timespec at = {.tv_sec = (time_t)(ch_now_ms(&ch_clock_system) / 1000) - age};
+    const struct timespec times[] = {at, at};
+    kit_put(k, path, text);
+    assert_int_equal(utimensat(AT_FDCWD, full, times, 0), 0);
+}
+
+/* The sources of the passages that have the words, best first. */
+static const char *found(struct ch_note_index *x, struct kit *k, const char *words,
+                         struct ch_buf *out) {
+    struct ch_vectors none = {0};
+    struct ch_notes notes = {0};
+    ch_buf_clear(out);
+    ch_shelf_best(ch_note_index_lock(x, k->workspace), ch_sv_str(words), &none, NULL, 9, &notes);
+    ch_note_index_unlock(x);
+    for (size_t i = 0; i < notes.n; i++)
+        ch_buf_addf(out, "%s ", notes.list[i].source);
+    ch_notes_release(&notes);
+    return ch_buf_str(out);
+}
+
+static void test_index_reads_changes(void **state) {
+    struct ch_note_index *x = ch_note_index_new();
+    struct kit k;
+    CH_BUF_AUTO out = {0};
+    (void)state;
+    kit_init(&k);
+    assert_string_equal(found(x, &k, "heron", &out), "");
+    kit_mkdir(&k, "memory");
+    put_old(&k, "MEMORY.md", "the heron stands\n", 90);
+    put_old(&k, "memory/a.md", "a heron flies\n", 80);
+    put_old(&k, "memory/b.md", "an owl sleeps\n", 70);
+    assert_string_equal(found(x, &k, "heron", &out), "MEMORY.md:1 memory/a.md:1 ");
+    assert_int_equal(ch_note_index_reads(x), 3);
+    assert_string_equal(found(x, &k, "owl", &out), "memory/b.md:1 ");
+    assert_int_equal(ch_note_index_reads(x), 3); /* nothing has changed */
+
+    put_old(&k, "memory/b.md", "an owl and a heron\n", 60);
+    assert_string_equal(found(x, &k, "owl", &out), "memory/b.md:1 ");
+    assert_int_equal(ch_note_index_reads(x), 4);
+    CH_AUTOFREE char *a = kit_path(&k, "memory/a.md"), *c = kit_path(&k, "memory/c.md");
+    assert_int_equal(rename(a, c), 0);
+    assert_string_equal(found(x, &k, "flies", &out), "memory/c.md:1 ");
+    assert_int_equal(unlink(c), 0);
+    assert_string_equal(found(x, &k, "flies", &out), "");
+    assert_string_equal(found(x, &k, "stands", &out), "MEMORY.md:1 ");
+
+    /* The same size and time: only the time since the change tells. */
+    put_old(&k, "memory/b.md", "an elk and a heron\n", 0);
+    assert_string_equal(found(x, &k, "elk", &out), "memory/b.md:1 ");
+    put_old(&k, "memory/b.md", "an emu and a heron\n", 0);
+    assert_string_equal(found(x, &k, "emu", &out), "memory/b.md:1 ");
+    assert_string_equal(found(x, &k, "elk", &out), "");
+    for (int i = 0; i < 40; i++) { /* the passages that are gone are given up at times */
+        put_old(&k, "memory/b.md", i % 2 ? "an elk\n" : "an emu\n", 50 - i);
+        assert_string_equal(found(x, &k, i % 2 ? "elk" : "emu", &out), "memory/b.md:1 ");
+        assert_string_equal(found(x, &k, i % 2 ? "emu" : "elk", &out), "");
+    }
+    ch_note_index_free(x);
+    kit_free(&k);
 }
 
 /* Links out of the workspace are not followed, and much is cut. */
@@ -283,9 +356,10 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_not_offered), cmocka_unit_test(test_search),
         cmocka_unit_test(test_reach),       cmocka_unit_test(test_bounds),
-        cmocka_unit_test(test_this_run),    cmocka_unit_test(test_newest),
+        cmocka_unit_test(test_this_run),    cmocka_unit_test(test_all_days),
         cmocka_unit_test(test_write),       cmocka_unit_test(test_write_stays_inside),
         cmocka_unit_test(test_settings),    cmocka_unit_test(test_inject_setting),
+        cmocka_unit_test(test_index_reads_changes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

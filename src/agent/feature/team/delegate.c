@@ -1,13 +1,18 @@
 /* delegate.c -- the tool that is an agent: see delegate.h. */
 #include "agent/feature/team/delegate.h"
 
+#include "agent/feature/team/background.h"
 #include "agent/feature/team/child_run.h"
 #include "agent/handle/lookup.h"
+#include "agent/handle/run_origin.h"
 #include "agent/journal/run_journal.h"
+#include "agent/machine/child_key.h"
+#include "agent/machine/principal.h"
 #include "agent/run/parent.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/opts.h"
+#include "chela/store.h"
 #include "tool/call/call.h"
 
 /* The agent behind a tool. The id is looked up at each call, because the agent may be
@@ -110,6 +115,47 @@ static void delegate_write_task(const struct ch_child_run *c, struct ch_buf *out
 
 static const struct ch_child_kind kind = {.level = true, .write_task = delegate_write_task};
 
+/* --- in the background ------------------------------------------------------------------- */
+
+static bool delegate_is_background(const chela_call *call) {
+    return ch_json_bool(ch_json_get(call->args, "background"), false);
+}
+
+static void delegate_write_all(const chela_call *call, struct ch_buf *out) {
+    const struct ch_child_run c = {.call = (chela_call *)call};
+    delegate_write_task(&c, out);
+}
+
+/* Only the conversation itself starts agents beside it. */
+static void delegate_start_beside(chela_call *call, chela_run *run, chela_agent *to) {
+    CH_ARENA_AUTO arena = {0};
+    CH_BUF_AUTO task = {0};
+    struct chela_run_opts o = CHELA_RUN_OPTS(.may_redo = 1);
+    struct chela_error err = {0};
+    const char *session = run->session->key;
+    const char *key = ch_child_key(session, call->tool->name, call->key, &arena);
+    if (!run->session->agent->starts_background || session[chela_session_root(session)]) {
+        ch_child_run_refuse(call, "permission_denied",
+                            "Nothing can be started in the background here; call it without.");
+        return;
+    }
+    ch_principal_apply(ch_run_origin_principal(run), &o);
+    delegate_write_all(call, &task);
+    int rc = strlen(key) > CH_LIMIT_SESSION_KEY
+                 ? ch_fail(&err, CHELA_EINVAL, "The session's key is too long.")
+                 : ch_background_start(run, to, key, ch_buf_sv(&task), &o, &err);
+    if (rc < 0 && rc != CHELA_EEXIST) {
+        ch_child_run_refuse(call, "unavailable", err.message);
+        return;
+    }
+    chela_result_printf(call,
+                        "Started in the background as task %s. You will be told when it ends; go "
+                        "on with other work, or answer.",
+                        key);
+    ch_answer_conclude(&call->answer, 0, &call->made);
+    ch_call_worked(call);
+}
+
 static void open_child(chela_call *call, chela_run *run, chela_agent *to) {
     chela_run *by = caller(run);
     if (levels_left(run) <= 0) {
@@ -133,22 +179,30 @@ static void delegate_start(chela_call *call) {
         ch_child_run_go_on(call);
     else if (!run || !to)
         ch_child_run_refuse(call, "internal", "There is no such agent any more.");
+    else if (delegate_is_background(call))
+        delegate_start_beside(call, run, to);
     else
         open_child(call, run, to);
 }
 
 /* --- offering one ------------------------------------------------------------------------ */
 
-static const char schema[] =
-    "{\"type\":\"object\",\"properties\":{"
-    "\"task\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":65536,"
-    "\"description\":\"what it is to do, complete in itself: it sees nothing else\"},"
-    "\"context\":{\"type\":\"string\",\"maxLength\":65536,"
-    "\"description\":\"what it should know for that\"}},"
-    "\"required\":[\"task\"],\"additionalProperties\":false}";
+#define DELEGATE_BEGIN                                                                             \
+    "{\"type\":\"object\",\"properties\":{"                                                        \
+    "\"task\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":65536,"                           \
+    "\"description\":\"what it is to do, complete in itself: it sees nothing else\"},"             \
+    "\"context\":{\"type\":\"string\",\"maxLength\":65536,"                                        \
+    "\"description\":\"what it should know for that\"}"
+#define DELEGATE_END "},\"required\":[\"task\"],\"additionalProperties\":false}"
+
+static const char schema[] = DELEGATE_BEGIN DELEGATE_END;
+static const char schema_background[] = DELEGATE_BEGIN
+    ",\"background\":{\"type\":\"boolean\",\"description\":\"Return at once and go on beside the "
+    "conversation; you are told when it ends\"}" DELEGATE_END;
 
 int chela_agent_delegate(chela_agent *a, chela_agent *to, const struct chela_delegate_opts *given,
                          struct chela_error *err) {
+    static const struct ch_agent_opts none;
     struct chela_delegate_opts o;
     CH_BUF_AUTO about = {0};
     int rc = CH_OPTS_READ(chela_delegate_opts, &o, given, err);
@@ -164,13 +218,19 @@ int chela_agent_delegate(chela_agent *a, chela_agent *to, const struct chela_del
     ch_buf_add_sv(&about, o.description || to->description ? ch_sv_str(words)
                                                            : ch_first_sentence(ch_sv_str(words)));
     struct chela_tool_opts tool = CHELA_TOOL_OPTS(
-            .name = o.name ? o.name : to->id, .description = ch_buf_str(&about), .schema = schema,
+            .name = o.name ? o.name : to->id, .description = ch_buf_str(&about),
+            .schema = o.background ? schema_background : schema,
             .effect = CHELA_EFFECT_KEYED, .permission = CHELA_PERM_READ, .timeout_ms = -1,
             .max_retries = -1);
     struct delegate *d = ch_alloc(sizeof(*d));
     *d = (struct delegate){.rt = a->rt, .agent = to, .id = ch_strdup(to->id)};
     rc = ch_registry_add(&a->registry, &tool, &ops, d, err);
-    if (rc < 0)
+    if (rc < 0) {
         free_delegate(d);
-    return rc;
+        return rc;
+    }
+    a->starts_background |= o.background != 0;
+    return ch_feature_attached(a, &ch_background_feature)
+               ? 0
+               : ch_feature_attach(a, &ch_background_feature, &none, err);
 }

@@ -20,22 +20,29 @@
 
 /* --- HTTP */
 
+/* Thinking between calls. The model is looked up only if the request asks for thinking. */
+static bool anthropic_encode_interleaves(const struct ch_model_request *req) {
+    if (req->effort <= CH_EFFORT_OFF || !req->ntools)
+        return false;
+    struct ch_thinking p = ch_thinking_for(req);
+    return p.on && p.style == CH_THINK_BUDGET &&
+           ch_claude_parse(req->model).family != CH_CLAUDE_NOT;
+}
+
 int ch_anthropic_http(const struct ch_model_request *req, struct ch_arena *a,
                       struct ch_http_request *out, struct chela_error *err CH_UNUSED) {
     const char *key = req->endpoint->api_key ? req->endpoint->api_key : "";
     bool oauth = strncmp(key, "sk-ant-oat", 10) == 0;
     bool bearer = oauth || req->endpoint->quirks & CH_Q_BEARER;
-    struct ch_thinking p = ch_thinking_for(req);
-    bool claude = ch_claude_parse(req->model).family != CH_CLAUDE_NOT;
-    bool interleave = p.on && p.style == CH_THINK_BUDGET && claude && req->ntools;
-    const char *beta = ch_arena_printf(a, "%s%s%s", oauth ? "oauth-2025-04-20" : "",
-                                       oauth && interleave ? "," : "",
-                                       interleave ? "interleaved-thinking-2025-05-14" : "");
+    bool interleave = anthropic_encode_interleaves(req);
+    struct ch_sv beta[] = {oauth ? CH_SV("oauth-2025-04-20") : CH_SV(""),
+                           oauth && interleave ? CH_SV(",") : CH_SV(""),
+                           interleave ? CH_SV("interleaved-thinking-2025-05-14") : CH_SV("")};
     struct ch_header defaults[] = {
         {CH_SV("content-type"), CH_SV("application/json")},
         {CH_SV("accept"), req->no_stream ? CH_SV("application/json") : CH_SV("text/event-stream")},
         {CH_SV("anthropic-version"), CH_SV(VERSION)},
-        {CH_SV("anthropic-beta"), ch_sv_str(beta)},
+        {CH_SV("anthropic-beta"), ch_sv_str(ch_arena_join(a, beta, CH_LEN(beta)))},
         {CH_SV("x-api-key"), bearer ? CH_SV("") : ch_sv_str(key)},
         {CH_SV("authorization"), bearer ? ch_encode_bearer(a, key) : CH_SV("")},
     };

@@ -13,6 +13,7 @@
 #include "tool/builtin/shell/exec_request.h"
 #include "tool/call/aftermath.h"
 #include "tool/call/call.h"
+#include "tool/process/held_text.h"
 #include "tool/result/head_tail.h"
 #include "tool/process/jobs.h"
 #include "tool/process/path.h"

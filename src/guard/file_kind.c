@@ -1,5 +1,5 @@
 /* file_kind.c -- see file_kind.h. */
-#include "tool/process/file_kind.h"
+#include "guard/file_kind.h"
 
 #include <fcntl.h>
 #include <string.h>
@@ -64,6 +64,8 @@ bool ch_file_is_repository(int dir, const char *name) {
 #define PACKAGES "a package manager or build tool runs the programs that it names"
 #define HOOKS "Git runs commands from it through a hook manager"
 #define DEBUGGER "a debugger executes it when it starts"
+#define INTERPRETER "an interpreter executes it when it starts in the directory"
+#define MAIL "mail programs run the commands that it names"
 #define PYTHON "Python executes it at every start"
 #define AGENTS "another agent takes commands, servers or permissions from it"
 #define CHELA "chela takes endpoints, commands and permissions from it"
@@ -87,6 +89,15 @@ static const struct row {
     {".codex/", CH_KIND_EXECUTED, AGENTS},
     {".cursor/", CH_KIND_EXECUTED, AGENTS},
     {".gemini/", CH_KIND_EXECUTED, AGENTS},
+    {".qwen/", CH_KIND_EXECUTED, AGENTS},
+    {".opencode/", CH_KIND_EXECUTED, AGENTS},
+    {"opencode.json", CH_KIND_EXECUTED, AGENTS},
+    {"opencode.jsonc", CH_KIND_EXECUTED, AGENTS},
+    {".windsurf/", CH_KIND_EXECUTED, AGENTS},
+    {".kiro/", CH_KIND_EXECUTED, AGENTS},
+    {".continue/", CH_KIND_EXECUTED, AGENTS},
+    {".roo/", CH_KIND_EXECUTED, AGENTS},
+    {".aider.conf.yml", CH_KIND_EXECUTED, AGENTS},
 
     {".bashrc", CH_KIND_EXECUTED, SHELL},
     {".bash_profile", CH_KIND_EXECUTED, SHELL},
@@ -114,6 +125,25 @@ static const struct row {
     {".xsessionrc", CH_KIND_EXECUTED, SHELL},
     {".config/fish/", CH_KIND_EXECUTED, SHELL},
     {".config/nushell/", CH_KIND_EXECUTED, SHELL},
+    {".xonshrc", CH_KIND_EXECUTED, SHELL},
+    {".tmux.conf", CH_KIND_EXECUTED, SHELL},
+    {".screenrc", CH_KIND_EXECUTED, SHELL},
+
+    {".Rprofile", CH_KIND_EXECUTED, INTERPRETER},
+    {".ghci", CH_KIND_EXECUTED, INTERPRETER},
+    {".ocamlinit", CH_KIND_EXECUTED, INTERPRETER},
+    {".irbrc", CH_KIND_EXECUTED, INTERPRETER},
+    {".pryrc", CH_KIND_EXECUTED, INTERPRETER},
+    {".pdbrc", CH_KIND_EXECUTED, INTERPRETER},
+    {".iex.exs", CH_KIND_EXECUTED, INTERPRETER},
+    {".erlang", CH_KIND_EXECUTED, INTERPRETER},
+    {".octaverc", CH_KIND_EXECUTED, INTERPRETER},
+    {".perldb", CH_KIND_EXECUTED, INTERPRETER},
+
+    {".forward", CH_KIND_EXECUTED, MAIL},
+    {".procmailrc", CH_KIND_EXECUTED, MAIL},
+    {".mailcap", CH_KIND_EXECUTED, MAIL},
+    {".lessfilter", CH_KIND_EXECUTED, "less executes it to show a file"},
 
     {".envrc", CH_KIND_EXECUTED, DIRENV},
     {".direnv/", CH_KIND_EXECUTED, DIRENV},

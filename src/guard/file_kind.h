@@ -4,8 +4,8 @@
  * executes its start files, an editor executes the tasks of a folder, and a later run obeys
  * AGENTS.md. The kinds are found by name at any depth, without regard to case, because a
  * file system may ignore case. All functions may be called from any thread. */
-#ifndef CH_TOOL_FILE_KIND_H
-#define CH_TOOL_FILE_KIND_H
+#ifndef CH_GUARD_FILE_KIND_H
+#define CH_GUARD_FILE_KIND_H
 #include <stdbool.h>
 
 enum ch_file_kind {

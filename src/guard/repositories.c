@@ -2,22 +2,24 @@
  *
  * Directories are visited breadth first, so that a limit cuts off the deepest. Directories
  * that hold thousands of packages come last. */
-#include "tool/process/repositories.h"
+#include "guard/repositories.h"
 
+#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/limits.h"
-#include "tool/process/file_kind.h"
-#include "tool/result/display.h"
+#include "guard/file_kind.h"
 
 #define FILE_MAX_BYTES (64 * CH_KB)
+#define HELD_ENTRIES 200 /* of a directory that was set aside: compared before it is put back */
 
 /* --- the search ------------------------------------------------------------------ */
 
@@ -25,7 +27,7 @@ struct place {
     struct place *next;
     const char *path;
     size_t top;         /* length of the path of the directory where the search began */
-    bool in_repository; /* of Git itself: objects and the like are skipped */
+    bool in_git; /* in a directory .git: objects and the like are skipped */
     bool in_packages;   /* or in a special directory at the top: no special files below */
     const char *why;    /* in a special directory: of that directory; NULL elsewhere */
 };
@@ -42,6 +44,7 @@ struct search {
     size_t directories, repositories, sockets, specials;
     enum ch_file_kind least;
     const char *const *tops;
+    const struct timespec *since; /* after a command: when the command started; NULL: before */
     struct queue soon, late;
 };
 
@@ -169,6 +172,15 @@ static void identify(int dir, const char *name, uint64_t id[4], bool *link) {
         id[1] = 0;
 }
 
+/* True if a file has several names: a command can write it under another one, where the
+ * sandbox does not keep it read-only. */
+static bool has_names(int dir, const char *name) {
+    struct stat st;
+
+    return fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISDIR(st.st_mode) &&
+           st.st_nlink > 1;
+}
+
 static void record_special(struct search *s, const struct place *p, int dir, const char *name,
                            const char *why) {
     struct ch_repositories *r = s->out;
@@ -193,6 +205,7 @@ static void record_special(struct search *s, const struct place *p, int dir, con
                                .why = why};
     identify(dir, name, one->id, &link);
     one->at_top = !link && p->path[p->top] == '\0';
+    one->linked = has_names(dir, name);
 }
 
 /* Record an entry of a special kind. Returns what happens to it, or NULL. */
@@ -200,7 +213,7 @@ static const char *visit_special(struct search *s, const struct place *p, int di
                                  const char *name, enum ch_left_form form) {
     const char *rel = p->path + p->top, *why = p->why;
 
-    if (p->in_repository || p->in_packages)
+    if (p->in_packages)
         return NULL;
     if (!why && ch_file_kind_left(*rel == '/' ? rel + 1 : rel, name, form, &why) < s->least)
         return NULL;
@@ -208,6 +221,8 @@ static const char *visit_special(struct search *s, const struct place *p, int di
     return why;
 }
 
+/* A directory that only looks like a repository is searched like any other: a command can
+ * make one, to hide files in it. */
 static void visit_directory(struct search *s, const struct place *p, const char *name,
                             const char *why) {
     static const char *const data[] = {"objects", "refs", "logs", "lfs", "hooks", "info", NULL};
@@ -215,8 +230,8 @@ static void visit_directory(struct search *s, const struct place *p, const char 
 
     if (ch_file_is_dot_git(name)) {
         record(s, path);
-        queue_add(s, &s->soon, path, p)->in_repository = true;
-    } else if (!p->in_repository || !is_one_of(name, data)) {
+        queue_add(s, &s->soon, path, p)->in_git |= strcmp(name, ".git") == 0;
+    } else if (!p->in_git || !is_one_of(name, data)) {
         bool large = is_one_of(name, packages), at_top = p->path[p->top] == '\0';
         struct place *below = queue_add(s, large ? &s->late : &s->soon, path, p);
         below->in_packages = p->in_packages || large || (why && at_top);
@@ -236,19 +251,50 @@ static enum ch_left_form form_of(int dir, const struct dirent *e) {
                                  : CH_LEFT_FILE;
 }
 
+static bool is_at_or_after(const struct timespec *time, const struct timespec *since) {
+    return time->tv_sec > since->tv_sec ||
+           (time->tv_sec == since->tv_sec && time->tv_nsec >= since->tv_nsec);
+}
+
+/* Add permissions for the user to an open directory. */
+static bool permit(int fd, mode_t more) {
+    char path[64];
+    struct stat st;
+
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+    return fstat(fd, &st) == 0 && chmod(path, (st.st_mode & 07777) | more) == 0;
+}
+
+/* Open a directory. A command may have taken away the permission to read one that it wrote. */
+static int search_open(const struct search *s, const char *path) {
+    const int flags = O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+    int fd = open(path, O_RDONLY | flags);
+    struct stat st;
+
+    if (fd >= 0 || errno != EACCES || !s->since)
+        return fd;
+    int closed = open(path, O_PATH | flags);
+    if (closed >= 0 && fstat(closed, &st) == 0 && is_at_or_after(&st.st_ctim, s->since) &&
+        permit(closed, S_IRWXU))
+        fd = open(path, O_RDONLY | flags);
+    if (closed >= 0)
+        close(closed);
+    return fd;
+}
+
 static void visit(struct search *s, struct place *p) {
-    int fd = open(p->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    int fd = search_open(s, p->path);
     DIR *d = fd < 0 ? NULL : fdopendir(fd);
 
     if (!d) {
         if (fd >= 0)
             close(fd);
+        s->out->cut |= errno != ENOENT && errno != ENOTDIR && errno != ELOOP && s->since;
         return;
     }
     if (ch_file_is_repository(fd, NULL)) {
         record(s, p->path);
         follow(s, p->path, fd, "commondir");
-        p->in_repository = true;
     }
     for (struct dirent *e; (e = readdir(d));) {
         if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
@@ -269,6 +315,20 @@ static void visit(struct search *s, struct place *p) {
     closedir(d);
 }
 
+/* What Git takes commands from, in a repository. */
+static const char *const commanding[] = {"config", "config.worktree", "commondir", "hooks"};
+
+static bool is_linked(const char *path) {
+    int dir = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    bool linked = false;
+
+    for (size_t i = 0; dir >= 0 && i < CH_LEN(commanding); i++)
+        linked |= has_names(dir, commanding[i]);
+    if (dir >= 0)
+        close(dir);
+    return linked || has_names(AT_FDCWD, path);
+}
+
 static int by_special_path(const void *a, const void *b) {
     return strcmp(((const struct ch_special *)a)->path, ((const struct ch_special *)b)->path);
 }
@@ -279,6 +339,8 @@ static void search_sort(struct search *s) {
 
     if (r->n)
         qsort(r->paths, r->n, sizeof(*r->paths), by_path);
+    for (size_t i = 0; i < r->n && !s->since; i++)
+        r->linked |= is_linked(r->paths[i]);
     if (r->nspecial)
         qsort(r->special, r->nspecial, sizeof(*r->special), by_special_path);
     r->fixed = ch_arena_zalloc(s->arena, (r->nspecial + 1) * sizeof(*r->fixed));
@@ -288,15 +350,16 @@ static void search_sort(struct search *s) {
 }
 
 static void search(struct ch_arena *arena, const char *const *tops, enum ch_file_kind least,
-                   size_t directories, size_t records, struct ch_repositories *out) {
+                   const struct timespec *since, struct ch_repositories *out) {
     static const char *none[] = {NULL};
     struct search s = {.arena = arena,
                        .out = out,
-                       .directories = directories,
-                       .repositories = records,
-                       .specials = records == SIZE_MAX ? SIZE_MAX : CH_LIMIT_SPECIALS,
+                       .directories = since ? CH_LIMIT_SCAN_AFTER : CH_LIMIT_SCAN_BEFORE,
+                       .repositories = since ? SIZE_MAX : CH_LIMIT_REPOSITORIES,
+                       .specials = since ? SIZE_MAX : CH_LIMIT_SPECIALS,
                        .least = least,
-                       .tops = tops};
+                       .tops = tops,
+                       .since = since};
 
     *out = (struct ch_repositories){.paths = none};
     s.sockets = CH_LIMIT_SOCKETS;
@@ -317,7 +380,7 @@ static void search(struct ch_arena *arena, const char *const *tops, enum ch_file
 
 void ch_repositories_find(struct ch_arena *arena, const char *const *tops,
                           enum ch_file_kind least, struct ch_repositories *out) {
-    search(arena, tops, least, CH_LIMIT_SCAN_BEFORE, CH_LIMIT_REPOSITORIES, out);
+    search(arena, tops, least, NULL, out);
 }
 
 /* --- configuration ------------------------------------------------------------------ */
@@ -334,8 +397,8 @@ static const struct {
     {"author", "name email"},
     {"committer", "name email"},
     {"init", "defaultbranch"},
-    {"extensions", "objectformat refstorage worktreeconfig partialclone compatobjectformat"},
-    {"remote.", "url fetch push pushurl tagopt prune mirror promisor partialclonefilter"},
+    {"extensions", "objectformat refstorage worktreeconfig compatobjectformat"},
+    {"remote.", "url fetch push pushurl tagopt prune mirror"},
     {"branch.", "remote merge rebase description pushremote"},
     {"submodule.", "url active branch"},
     {"submodule", "active recurse"},
@@ -371,8 +434,11 @@ static struct ch_sv read_section(struct ch_sv line, char out[32]) {
     bool named = inner.p != NULL;
 
     inner = ch_sv_trim(inner);
-    if (word.n > 30 || memchr(word.p, '.', word.n) || line.p[line.n - 1] != ']')
+    if (word.n > 30 || line.p[line.n - 1] != ']')
         return ch_sv(NULL, 0);
+    for (size_t i = 0; i < word.n; i++) /* "[core]\tfsmonitor=x]" is no name */
+        if (!isalnum((unsigned char)word.p[i]) && word.p[i] != '-')
+            return ch_sv(NULL, 0);
     if (named && (inner.n < 2 || inner.p[0] != '"' || inner.p[inner.n - 1] != '"' ||
                   memchr(inner.p + 1, '"', inner.n - 2) || memchr(inner.p, '\\', inner.n) ||
                   memchr(inner.p, ']', inner.n)))
@@ -424,23 +490,75 @@ struct holder {
     struct ch_arena *arena;
     struct ch_held_list *out;
     const struct ch_repositories *before, *now;
+    const struct timespec *since; /* files that did not change since then stay; NULL: none */
 };
 
-static void hold(struct holder *h, int dir, const char *path, const char *name, const char *why) {
-    const char *to = NULL;
-    int rc = -1;
+static bool is_new(const struct holder *h, int dir, const char *name) {
+    struct stat st;
 
-    for (int i = 0; i < 100 && rc < 0; i++) {
-        to = i ? ch_arena_printf(h->arena, "%s.held%d", name, i)
-               : ch_arena_printf(h->arena, "%s.held", name);
-        rc = renameat2(dir, name, dir, to, RENAME_NOREPLACE);
-        if (rc < 0 && errno == EINVAL) /* this file system does not support the flag */
-            rc = faccessat(dir, to, F_OK, AT_SYMLINK_NOFOLLOW) < 0 ? renameat(dir, name, dir, to)
-                                                                   : -1;
-        else if (rc < 0 && errno != EEXIST)
-            return;
+    return !h->since || (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+                         is_at_or_after(&st.st_ctim, h->since));
+}
+
+/* A directory counts with the entries below it, as far as the budget reaches. */
+static uint64_t identity(int dir, const char *name, unsigned *budget) {
+    struct stat st = {0};
+    uint64_t id;
+
+    fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW);
+    id = (uint64_t)st.st_ino * 0x9e3779b97f4a7c15u ^
+         ((uint64_t)st.st_ctim.tv_sec * 1000000000u + (uint64_t)st.st_ctim.tv_nsec);
+    int fd = S_ISDIR(st.st_mode)
+                 ? openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+                 : -1;
+    DIR *d = fd < 0 ? NULL : fdopendir(fd);
+    for (struct dirent *e; d && *budget && (e = readdir(d));)
+        if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0) {
+            --*budget;
+            id += identity(fd, e->d_name, budget) * 31; /* the order of entries does not count */
+        }
+    if (d)
+        closedir(d);
+    else if (fd >= 0)
+        close(fd);
+    return id;
+}
+
+static int rename_new(int dir, const char *name, const char *to) {
+    int rc = renameat2(dir, name, dir, to, RENAME_NOREPLACE) < 0 ? -errno : 0;
+
+    if (rc == -EINVAL) /* this file system does not support the flag */
+        rc = faccessat(dir, to, F_OK, AT_SYMLINK_NOFOLLOW) == 0 ? -EEXIST
+             : renameat(dir, name, dir, to) < 0                 ? -errno
+                                                                : 0;
+    return rc;
+}
+
+/* The new name of a file that was set aside; NULL: it could not be renamed. A command may have
+ * taken the usual names, made the name too long for more, or the directory read-only. */
+static const char *move_aside(struct holder *h, int dir, const char *name) {
+    const char *to = NULL;
+    int rc = -EEXIST;
+
+    for (unsigned i = 0; i < 10 && rc < 0; i++) {
+        uint64_t random = 0;
+        if (rc == -EACCES && (i > 3 || !permit(dir, S_IRWXU)))
+            return NULL;
+        if (i < 2 && rc != -ENAMETOOLONG)
+            to = ch_arena_printf(h->arena, i ? "%s.held%u" : "%s.held", name, i);
+        else if (getrandom(&random, sizeof(random), 0) == (ssize_t)sizeof(random))
+            to = ch_arena_printf(h->arena, "%.*s-%016llx.held", (int)CH_MIN(strlen(name), 64u),
+                                 name, (unsigned long long)random);
+        rc = rename_new(dir, name, to);
     }
+    return rc < 0 ? NULL : to;
+}
+
+static void hold(struct holder *h, int dir, const char *path, const char *name, const char *why) {
     struct ch_held_list *l = h->out;
+
+    if (faccessat(dir, name, F_OK, AT_SYMLINK_NOFOLLOW) < 0)
+        return;
     if (l->n == l->cap) {
         struct ch_held *more = ch_arena_alloc(h->arena, 2 * (l->cap + 4) * sizeof(*more));
         if (l->n)
@@ -448,8 +566,13 @@ static void hold(struct holder *h, int dir, const char *path, const char *name, 
         l->cap = 2 * (l->cap + 4);
         l->v = more;
     }
-    l->v[l->n++] = (struct ch_held){
-        .dir = path, .name = ch_arena_str(h->arena, ch_sv_str(name)), .now = to, .why = why};
+    const char *now = move_aside(h, dir, name);
+    unsigned budget = HELD_ENTRIES;
+    l->v[l->n++] = (struct ch_held){.dir = path,
+                                    .name = ch_arena_str(h->arena, ch_sv_str(name)),
+                                    .now = now,
+                                    .why = why,
+                                    .id = now ? identity(dir, now, &budget) : 0};
 }
 
 static bool repositories_there(int dir, const char *name) {
@@ -464,7 +587,7 @@ static void hold_of_git(struct holder *h, int dir, const char *path, const char 
 static void judge_config(struct holder *h, int dir, const char *path, const char *name) {
     CH_BUF_AUTO text = {0}, why = {0};
 
-    if (!repositories_there(dir, name))
+    if (!repositories_there(dir, name) || !is_new(h, dir, name))
         return;
     if (!read_small(dir, name, &text))
         hold_of_git(h, dir, path, name, "no regular file");
@@ -485,10 +608,11 @@ static void judge_hooks(struct holder *h, int dir, const char *path) {
 
     if (!d && fd >= 0)
         close(fd);
-    if (!d && repositories_there(dir, "hooks"))
+    if (!d && repositories_there(dir, "hooks") && is_new(h, dir, "hooks"))
         ch_buf_add_str(&why, "hooks that cannot be read");
     for (struct dirent *e; d && !why.n && (e = readdir(d));)
-        if (e->d_name[0] != '.' && !is_sample(e->d_name))
+        if (e->d_name[0] != '.' && !is_sample(e->d_name) &&
+            (is_new(h, dir, "hooks") || is_new(h, fd, e->d_name)))
             ch_buf_addf(&why, "hooks/%s", e->d_name);
     if (d)
         closedir(d);
@@ -502,7 +626,7 @@ static void judge_reference(struct holder *h, int dir, const char *path, const c
     CH_BUF_AUTO text = {0}, target = {0};
     char real[PATH_MAX];
 
-    if (!repositories_there(dir, name))
+    if (!repositories_there(dir, name) || !is_new(h, dir, name))
         return;
     if (read_small(dir, name, &text)) {
         struct ch_sv to = ch_buf_sv(&text);
@@ -542,24 +666,18 @@ static void judge_file(struct holder *h, const char *path) {
     close(fd);
 }
 
-static bool is_at_or_after(const struct timespec *time, const struct timespec *since) {
-    return time->tv_sec > since->tv_sec ||
-           (time->tv_sec == since->tv_sec && time->tv_nsec >= since->tv_nsec);
-}
-
 /* True if a file of the repository changed at or after this time. The kernel sets the time
  * of a change, and a program cannot set it back. */
 static bool changed_since(const char *path, const struct timespec *since) {
-    static const char *const parts[] = {"", "/config", "/config.worktree", "/commondir", "/hooks"};
     struct stat st;
+    bool changed = lstat(path, &st) == 0 && is_at_or_after(&st.st_ctim, since);
 
-    for (size_t i = 0; i < CH_LEN(parts); i++) {
+    for (size_t i = 0; !changed && i < CH_LEN(commanding); i++) {
         CH_BUF_AUTO file = {0};
-        ch_buf_addf(&file, "%s%s", path, parts[i]);
-        if (lstat(ch_buf_str(&file), &st) == 0 && is_at_or_after(&st.st_ctim, since))
-            return true;
+        ch_buf_addf(&file, "%s/%s", path, commanding[i]);
+        changed = lstat(ch_buf_str(&file), &st) == 0 && is_at_or_after(&st.st_ctim, since);
     }
-    return false;
+    return changed;
 }
 
 /* True if a special file is as it was before the command. */
@@ -572,7 +690,8 @@ static bool is_untouched(const struct ch_special *now, const struct ch_repositor
     struct stat st;
 
     if (old)
-        return (old->at_top && !before->loose) || memcmp(old->id, now->id, sizeof(now->id)) == 0;
+        return (old->at_top && !old->linked && !before->loose) ||
+               memcmp(old->id, now->id, sizeof(now->id)) == 0;
     return before->cut && lstat(now->path, &st) == 0 && !is_at_or_after(&st.st_ctim, since);
 }
 
@@ -599,61 +718,49 @@ static void judge_specials(struct holder *h, const struct timespec *since) {
     }
 }
 
+/* A repository that existed is judged by the files that changed. Its files are read-only in
+ * the sandbox, but may have other names. */
+static void judge_repository(struct holder *h, const char *path, const struct timespec *since) {
+    const struct ch_repositories *before = h->before;
+    bool known = repositories_has(before, path);
+    struct stat st;
+
+    if ((known && !before->linked && !before->loose) ||
+        ((known || before->cut) && !changed_since(path, since)))
+        return;
+    h->since = known || before->unknown ? since : NULL;
+    if (lstat(path, &st) == 0 && S_ISDIR(st.st_mode))
+        judge_directory(h, path);
+    else
+        judge_file(h, path);
+}
+
 void ch_repositories_hold(struct ch_arena *arena, const char *const *tops,
                           enum ch_file_kind least, const struct ch_repositories *before,
                           const struct timespec *since, struct ch_held_list *out) {
+    static const struct ch_repositories nothing = {.cut = true, .unknown = true};
     struct ch_repositories now;
-    struct holder h = {.arena = arena, .out = out, .before = before, .now = &now};
-    struct stat st;
+    struct holder h = {
+        .arena = arena, .out = out, .before = before ? before : &nothing, .now = &now};
 
     *out = (struct ch_held_list){0};
-    search(arena, tops, least, CH_LIMIT_SCAN_AFTER, SIZE_MAX, &now);
+    search(arena, tops, least, since, &now);
     out->cut = now.cut;
     judge_specials(&h, since);
-    for (size_t i = 0; i < now.n; i++) {
-        if (repositories_has(before, now.paths[i]) ||
-            (before->cut && !changed_since(now.paths[i], since)))
-            continue;
-        if (lstat(now.paths[i], &st) == 0 && S_ISDIR(st.st_mode))
-            judge_directory(&h, now.paths[i]);
-        else
-            judge_file(&h, now.paths[i]);
-    }
+    for (size_t i = 0; i < now.n; i++)
+        judge_repository(&h, now.paths[i], since);
 }
 
 int ch_held_restore(const struct ch_held *h) {
     int dir = open(h->dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     int rc = dir < 0 ? -errno : 0;
+    unsigned budget = HELD_ENTRIES;
 
-    if (rc == 0 && renameat2(dir, h->now, dir, h->name, RENAME_NOREPLACE) < 0)
+    if (rc == 0 && h->now && identity(dir, h->now, &budget) != h->id)
+        rc = -ESTALE;
+    if (rc == 0 && h->now && renameat2(dir, h->now, dir, h->name, RENAME_NOREPLACE) < 0)
         rc = -errno;
     if (dir >= 0)
         close(dir);
     return rc;
-}
-
-void ch_held_text(const struct ch_held_list *list, const char *workspace, struct ch_buf *out) {
-    size_t n = strlen(workspace);
-
-    for (size_t i = 0; list && i < list->n; i++) {
-        const struct ch_held *h = &list->v[i];
-        bool at_top = strcmp(h->dir, workspace) == 0;
-        bool inside = strncmp(h->dir, workspace, n) == 0 && h->dir[n] == '/';
-        ch_buf_addc(out, '[');
-        if (!at_top) {
-            ch_display_add(out, ch_sv_str(inside ? h->dir + n + 1 : h->dir), CH_DISPLAY_LINE);
-            ch_buf_addc(out, '/');
-        }
-        ch_display_add(out, ch_sv_str(h->name), CH_DISPLAY_LINE);
-        ch_buf_add_str(out, " was set aside as ");
-        ch_display_add(out, ch_sv_str(h->now), CH_DISPLAY_LINE);
-        ch_buf_add_str(out, ": ");
-        ch_display_add(out, ch_sv_str(h->why), CH_DISPLAY_LINE);
-        ch_buf_add_str(out, "]\n");
-    }
-    if (list && list->cut)
-        ch_buf_addf(out,
-                    "[not all directories were searched for files that others execute: at most "
-                    "%d]\n",
-                    CH_LIMIT_SCAN_AFTER);
 }

@@ -14,20 +14,21 @@
  * and contain such files by the hundred.
  *
  * All functions block and may be called from any thread. */
-#ifndef CH_TOOL_REPOSITORIES_H
-#define CH_TOOL_REPOSITORIES_H
+#ifndef CH_GUARD_REPOSITORIES_H
+#define CH_GUARD_REPOSITORIES_H
 #include <time.h>
 
 #include "base/arena.h"
 #include "base/buf.h"
-#include "tool/process/file_kind.h"
+#include "guard/file_kind.h"
 
 /* A file or directory of a special kind. */
 struct ch_special {
     const char *path; /* absolute, in the arena */
     const char *why;  /* static: what happens to it */
     uint64_t id[4];   /* what a change of the file, or of the file that a link names, changes */
-    bool at_top;      /* no link, and directly in one of the directories */
+    bool at_top;      /* no symbolic link, and directly in one of the directories */
+    bool linked;      /* the file has other names, too */
 };
 
 /* Absolute paths of directories that hold a repository, and of .git files that name one. */
@@ -40,6 +41,8 @@ struct ch_repositories {
     size_t nsockets;
     struct ch_special *special; /* in the arena, sorted by path */
     size_t nspecial;
+    bool linked;  /* a file from which Git takes commands has other names, too */
+    bool unknown; /* nothing is known: the search before the command is missing */
     bool loose;         /* the sandbox of the command could not keep `fixed` read-only */
     const char **fixed; /* paths of the special files at_top; NULL-terminated, in the arena */
 };
@@ -53,8 +56,9 @@ void ch_repositories_find(struct ch_arena *arena, const char *const *tops,
 /* A file that was set aside. */
 struct ch_held {
     const char *dir;        /* absolute, in the arena */
-    const char *name, *now; /* of the file, before and after */
+    const char *name, *now; /* of the file, before and after; now NULL: it is still there */
     const char *why;        /* "Git runs commands from it (core.fsmonitor)" */
+    uint64_t id;            /* what a change of the file, or below the directory, changes */
 };
 struct ch_held_list {
     struct ch_held *v; /* in the arena */
@@ -65,16 +69,14 @@ struct ch_held_list {
 /* Set aside what names commands in the repositories that are not in `before`, and special
  * files that are not there or were changed. A repository or file that `before` missed because
  * of its limit counts as made if its files changed at or after `since` (clock
- * CLOCK_REALTIME_COARSE, which files use). */
+ * CLOCK_REALTIME_COARSE, which files use). before NULL: the files that changed since then
+ * count. */
 void ch_repositories_hold(struct ch_arena *arena, const char *const *tops,
                           enum ch_file_kind least, const struct ch_repositories *before,
                           const struct timespec *since, struct ch_held_list *out);
 
-/* Append one line per file for a model or a person. list may be NULL; paths in the workspace
- * are shown relative to it. */
-void ch_held_text(const struct ch_held_list *list, const char *workspace, struct ch_buf *out);
-
-/* Put a file back under its own name: 0 or -errno. */
+/* Put a file back under its own name: 0 or -errno; -ESTALE: it was changed after it was set
+ * aside. */
 int ch_held_restore(const struct ch_held *h);
 
 /* True if a Git configuration file names no command, another file or another place. The

@@ -1,0 +1,205 @@
+#!/usr/bin/env bash
+# chela run --background and chela attach: a run that goes on without its terminal, followed,
+# steered, approved and cancelled from another one.
+cd "$(dirname "$0")/../.." || exit 2
+. tests/support/tap.sh
+. tests/support/e2e.sh
+. tests/support/terminal.sh
+
+cat >"$space/rules.yaml" <<YAML
+rules:
+  - { when: { user: "^long", after: none }, say: "I begin 開始 🙂.", call: { tool: exec, args: { command: "until [ -e go ]; do sleep 0.05; done; echo ended" } } }
+  - { when: { user: "^ask", after: none }, call: { tool: exec, args: { command: "echo agreed" } } }
+  - { when: { user: "^what", after: none }, call: { tool: ask_user, args: { question: "Which one?" } } }
+  - { when: { user: "^also" }, say: "heard: {{user}}" }
+  - { when: { after: any }, say: "done: {{result}}" }
+  - { say: "you said: {{user}}" }
+YAML
+# shellcheck disable=SC2054
+flags=(--model scripted/rules.yaml --sandbox off)
+background() { # FLAG... PROMPT: sets $session, $pid
+    chela run --background "${flags[@]}" "$@"
+    session=$(cat "$out")
+    pid=$(sed -n 's/^process \([0-9]*\) goes on.*/\1/p' "$err")
+}
+gone() { # PID: wait until the process has ended
+    for _ in {1..600}; do
+        kill -0 "$1" 2>/dev/null || return 0
+        sleep 0.05
+    done
+    return 1
+}
+finish() { # the run in progress
+    touch "$space/go"
+    check "$1" gone "$pid"
+    rm -f "$space/go"
+}
+
+# --- begins, is followed, ends
+background --approve auto "long job"
+same "begins" 0 $status
+check "prints the key alone" grep -qxE 's_[0-9a-f]{16}' "$out"
+check "says how to follow" grep -q "chela attach $session" "$err"
+log_file=$(sed -n 's/.*log: //p' "$err")
+check "says where the log is" [ -f "$log_file" ]
+same "the log is the user's alone" 600 "$(stat -c %a "$log_file")"
+chela sessions list --json
+same "is listed as running" running "$(jq -r --arg k "$session" '.[] | select(.key == $k).status' "$out")"
+(sleep 0.3 && touch "$space/go") &
+chela attach "$session"
+same "attach: exit code of the run" 0 $status
+check "attach: the answer" grep -q '^ended$' "$out"
+check "attach: what was said before" grep -q 'I begin 開始 🙂.' "$err"
+check "attach: the call" grep -qF '[tool] exec' "$err"
+check "the process ends" gone "$pid"
+rm -f "$space/go"
+check "the log has the answer" grep -q '^ended$' "$log_file"
+chela attach "$session"
+same "attach to a session at rest" 0 $status
+check "shows the last answer" grep -q '^ended$' "$out"
+chela attach --output json "$session"
+same "as an event" "done" "$(jq -r .status "$out")"
+
+# --- a message on standard input, another session, twice
+echo "by pipe" >"$tmp/in"
+stdin=$tmp/in background --session mine
+same "the session's key" mine "$session"
+check "the prompt of a pipe" gone "$pid"
+chela attach mine
+check "was read" grep -q '^you said: by pipe' "$out"
+background --session mine "once more"
+check "the same session again" gone "$pid"
+chela sessions show --json mine
+same "has both" 2 "$(jq '[.transcript[] | select(.role == "user")] | length' "$out")"
+
+# --- approvals and questions
+background "ask me"
+chela attach "$session"
+same "nobody to ask: exit code" 5 $status
+check "says what waits" grep -qE "waits: ap_[0-9a-f]+ exec: echo agreed" "$err"
+chela attach --refuse ap_none --allow all "$session"
+same "approved" 0 $status
+check "and ran" grep -q '^agreed$' "$out"
+background "ask me"
+chela attach --refuse all "$session"
+check "refused" grep -q '^done: ' "$out"
+check "and did not run" [ -z "$(grep -x agreed "$out")" ]
+
+# --- steering and cancelling
+background --approve auto "long job"
+chela attach --say "also this" "$session" &
+attached=$!
+for _ in {1..400}; do
+    chela sessions export "$session"
+    grep -q '"steer"' "$out" && break
+    sleep 0.1
+done
+check "a message waits for the run" grep -q '"steer"' "$out"
+touch "$space/go"
+wait $attached
+rm -f "$space/go"
+check "steered run ends" gone "$pid"
+chela attach "$session"
+check "the model heard it" grep -q '^heard: also this' "$out"
+background --approve auto "long job"
+chela attach --cancel "$session"
+same "cancelled: exit code" 4 $status
+check "cancelled: the process ends" gone "$pid"
+
+# --- killed, and resumed in the background
+background --approve auto "long job"
+kill -9 "$pid"
+check "killed" gone "$pid"
+chela attach "$session"
+same "attach to a dead run" 1 $status
+check "says how to go on" grep -q "chela sessions resume $session" "$err"
+chela sessions resume --background "${flags[@]}" --approve auto "$session"
+same "resumed in the background" 0 $status
+same "prints the key" "$session" "$(cat "$out")"
+pid=$(sed -n 's/^process \([0-9]*\) goes on.*/\1/p' "$err")
+check "resumed run ends" gone "$pid"
+chela attach "$session"
+check "the model was told of the cut" grep -q '^done: ' "$out"
+
+# --- mistakes
+chela run --background --model nosuch/x "hi"
+same "an error before the run: exit code" 2 $status
+check "an error before the run: shown" grep -q "unknown provider 'nosuch'" "$err"
+same "and no key" "" "$(cat "$out")"
+chela run --background --no-session "${flags[@]}" "hi"
+same "needs a session" 2 $status
+chela attach
+same "nothing to attach to" 2 $status
+check "says so" grep -q 'no run is in progress' "$err"
+chela attach nosuch
+check "an unknown session" grep -q "no session 'nosuch'" "$err"
+
+# --- at a terminal
+for WIDTH in 60 200; do
+    background "ask me 請"
+    open_terminal "$program attach $session"
+    sees "$WIDTH: the call is asked" 'echo agreed'
+    types "once"
+    press Enter
+    sees "$WIDTH: and runs" '^agreed'
+    ends "$WIDTH: the end is shown" 0
+    background "what now"
+    open_terminal "$program attach $session"
+    sees "$WIDTH: a question of the model" 'Which one'
+    types "第二个"
+    press Enter
+    sees "$WIDTH: is answered" '^done: .*第二个'
+    ends "$WIDTH: and ends" 0
+    background --approve auto "long job"
+    open_terminal "trap : INT; $program attach"
+    sees "$WIDTH: without a key: the run in progress" 'I begin 開始 🙂'
+    press C-c
+    ends "$WIDTH: Ctrl-C detaches" 0
+    sees "$WIDTH: and says so" 'detached'
+    check "$WIDTH: the run goes on" kill -0 "$pid"
+    open_terminal "$program attach $session"
+    shows 'I begin'
+    types "also 你好"
+    press Enter
+    sleep 0.5
+    finish "$WIDTH: ends after all"
+    sees "$WIDTH: a typed line steers" '^heard: also 你好'
+    background --approve auto "long job"
+    open_terminal "$program attach $session"
+    shows 'I begin'
+    types "/cancel"
+    press Enter
+    ends "$WIDTH: /cancel" 4
+    check "$WIDTH: cancelled" gone "$pid"
+done
+unset WIDTH
+
+# --- the terminal is closed
+open_terminal "$program run --background ${flags[*]} --approve auto long job"
+ends "begun at a terminal" 0
+session=$(screen | grep -oE '^s_[0-9a-f]{16}' | head -n 1)
+pid=$(screen | tr -d '\n' | grep -oE 'process [0-9]+' | grep -oE '[0-9]+' | head -n 1)
+close_terminal
+check "goes on without it" kill -0 "$pid"
+finish "and ends by itself"
+chela attach "$session"
+check "with its answer" grep -q '^ended$' "$out"
+
+# --- a run of another terminal can be followed, and takes no messages
+open_terminal "$program chat --session talk ${flags[*]} --approve auto"
+shows '^>'
+types "long job"
+press Enter
+shows 'I begin'
+for _ in {1..100}; do
+    chela sessions list --json
+    [ "$(jq -r '.[] | select(.key == "talk").status' "$out")" = running ] && break
+    sleep 0.05
+done
+chela attach --say "also this" talk
+same "a chat takes no messages" 1 $status
+check "says why" grep -q 'its own terminal only' "$err"
+touch "$space/go"
+chela attach talk
+check "and can be followed" grep -q '^ended$' "$out"
+tap_done
