@@ -128,8 +128,8 @@ CHELA_API const char *chela_config_takers(const chela_config *cfg, const char *i
  * Ownership: the result is borrowed from cfg. */
 CHELA_API const char *chela_config_agent_id(const chela_config *cfg, size_t i);
 
-/* Fill the members of opts that are NULL or 0 from the gateway section of the file, except
- * the token. token_env and drain_ms may be NULL. *token_env becomes the environment variable
+/* Fill the members of opts that are NULL or 0 from the sections gateway and budgets of the file,
+ * except the token. token_env and drain_ms may be NULL. *token_env becomes the environment variable
  * that holds the token, and *drain_ms the time for chela_gateway_stop, if the file has
  * them; otherwise they are unchanged.
  * Ownership: the members that are filled and *token_env are borrowed from cfg.

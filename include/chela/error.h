@@ -46,7 +46,8 @@ CHELA_BEGIN_DECLS
     X(EMODEL, -17, "the model service reported an error")                      \
     X(EMODULE, -18, "module not available")                                    \
     X(EINTERNAL, -19, "internal error")                                        \
-    X(EOVERLOAD, -20, "overloaded: try again later")
+    X(EOVERLOAD, -20, "overloaded: try again later")                           \
+    X(EBUDGET, -21, "a budget is used up")
 
 /* The codes as constants. */
 enum chela_errcode {

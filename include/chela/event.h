@@ -60,7 +60,8 @@ struct chela_str {
     X(CHILD, 25, "child", child) /* an event of a run that this run called */                      \
     X(HANDOFF, 26, "handoff", fallback) /* another agent takes the conversation over */            \
     X(SERVER_TOOL, 27, "server_tool", server) /* the vendor ran a tool of its own */               \
-    X(MEDIA, 28, "media", made) /* the model made an image or a sound */
+    X(MEDIA, 28, "media", made) /* the model made an image or a sound */                           \
+    X(BUDGET, 29, "budget", budget) /* a budget of the gateway is used up */
 
 /* The types of events as constants. */
 enum chela_event_type {
@@ -200,6 +201,16 @@ struct chela_event {
             struct chela_str data; /* base64; not a part of the event's JSON */
             size_t bytes;          /* size of the data */
         } made;
+        struct {
+            /* The run ends, or, if `run` is empty, a message was refused. The other use of the
+             * budget may be by other runs (struct chela_budget in gateway.h). */
+            const char *name;    /* of the budget */
+            struct chela_str of; /* agent, channel or sender whose budget it is; empty: one
+                                    budget for all */
+            bool tokens;         /* limit and used are tokens; otherwise US dollars */
+            double limit, used;
+            int64_t resets;      /* milliseconds since 1970: the use is zero again */
+        } budget;
         struct {
             /* An event of a run of another agent, which this run called as a tool
              * (docs/modes.md). `run`, `seq` and `ts` above belong to the other run. In

@@ -71,6 +71,21 @@ struct chela_gateway_mcp {
 };
 #define CHELA_GATEWAY_MCP(...) {.size = sizeof(struct chela_gateway_mcp), __VA_ARGS__}
 
+/* A limit on what runs may spend in a day, in UTC (docs/budgets.md). A run that meets agent,
+ * channel and sender counts. A pattern with "*" or "?" gives every agent, channel or sender that
+ * meets it a budget of its own. */
+struct chela_budget {
+    size_t size;          /* set by CHELA_BUDGET */
+    const char *name;     /* required; unique */
+    const char *agent;    /* id or pattern; NULL: any */
+    const char *channel;  /* name or pattern; NULL: any. Runs that no chat began have the channel
+                             "http" */
+    const char *sender;   /* id or pattern; NULL: any, and runs without a sender */
+    double cost_usd;      /* 0: no limit on the cost */
+    int64_t tokens;       /* input and output; 0: no limit on tokens */
+};
+#define CHELA_BUDGET(...) {.size = sizeof(struct chela_budget), __VA_ARGS__}
+
 /* A gateway. Texts are copied. */
 struct chela_gateway_opts {
     size_t size; /* set by CHELA_GATEWAY_OPTS */
@@ -101,6 +116,7 @@ struct chela_gateway_opts {
      * offered. */
     const char *config_file;
     const struct chela_gateway_mcp *mcp; /* serve /mcp; NULL: do not */
+    const struct chela_budget *const *budgets; /* NULL-terminated; may be NULL */
 };
 #define CHELA_GATEWAY_OPTS(...) {.size = sizeof(struct chela_gateway_opts), __VA_ARGS__}
 

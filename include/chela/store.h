@@ -114,6 +114,25 @@ CHELA_API int chela_store_search(chela_store *store, const char *text, const cha
 CHELA_API int chela_store_items(chela_store *store, enum chela_store_box box,
                                 chela_store_item_fn *fn, void *user, struct chela_error *err);
 
+/* What was spent of a budget of a gateway in a day (struct chela_budget in gateway.h). */
+struct chela_budget_use {
+    const char *name; /* of the budget */
+    const char *of;   /* agent, channel or sender whose budget it is; "": one budget for all */
+    double cost_usd;
+    int64_t tokens;
+    double limit_usd;     /* when the budget was used last; 0: no limit */
+    int64_t limit_tokens; /* likewise */
+    int64_t resets;       /* milliseconds since 1970: the use is zero again */
+};
+/* Receives the use of budgets; use is borrowed until the function returns. Nonzero ends the
+ * listing. */
+typedef int chela_budget_use_fn(const struct chela_budget_use *use, void *user);
+
+/* List what all gateways of the store spent of their budgets in the day of `now` (milliseconds
+ * since 1970), by name. Budgets that were not used are not listed. */
+CHELA_API int chela_store_budgets(chela_store *store, int64_t now, chela_budget_use_fn *fn,
+                                  void *user, struct chela_error *err);
+
 /* An entry of chela_store_list or chela_store_search as a JSON object.
  * Ownership: the caller frees the result with chela_free.
  * Errors: none */

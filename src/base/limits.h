@@ -470,6 +470,8 @@
 #define CH_LIMIT_KEY_FILE (16 * CH_KB)    /* a file that contains a key */
 
 /* gateway */
+#define CH_LIMIT_BUDGETS 256              /* budgets of one gateway */
+#define CH_LIMIT_BUDGET_COUNTERS 50000    /* budgets of single people; further ones share one */
 #define CH_LIMIT_WRONG_TOKENS 20          /* wrong tokens of one network at once, before 429 */
 #define CH_LIMIT_WRONG_TOKENS_MINUTE 10   /* further wrong tokens per minute */
 #define CH_LIMIT_WRONG_TOKEN_NETWORKS 256 /* networks whose wrong tokens are counted */

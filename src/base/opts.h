@@ -20,6 +20,7 @@
 #define CH_FIRST_chela_agent_gateway_opts CH_END_OF(chela_agent_gateway_opts, gateway_tool)
 #define CH_FIRST_chela_agent_opts CH_END_OF(chela_agent_opts, gateway)
 #define CH_FIRST_chela_approval_opts CH_END_OF(chela_approval_opts, policies)
+#define CH_FIRST_chela_budget CH_END_OF(chela_budget, tokens)
 #define CH_FIRST_chela_channel CH_END_OF(chela_channel, parts)
 #define CH_FIRST_chela_channel_opts CH_END_OF(chela_channel_opts, streaming)
 #define CH_FIRST_chela_command_opts CH_END_OF(chela_command_opts, cwd)

@@ -181,6 +181,13 @@ struct ch_conf_schedule {
     int64_t max_turns, timeout_ms, max_per_day;
 };
 
+struct ch_conf_budget {
+    struct ch_conf_item item;
+    const char *agent, *channel, *sender;
+    double cost_usd;
+    int64_t tokens;
+};
+
 struct ch_conf_gateway {
     const char *listen, *token_env, *token_file, *tls_cert, *tls_key;
     const char *const *hosts, *const *origins; /* NULL-terminated */
@@ -231,6 +238,7 @@ struct ch_conf {
     struct ch_conf_approvals approvals;
     struct ch_conf_list policies;  /* struct ch_conf_policy */
     struct ch_conf_list schedules; /* struct ch_conf_schedule */
+    struct ch_conf_list budgets;   /* struct ch_conf_budget */
     const char *store, *durability;
     struct ch_conf_outside outside;
     struct ch_conf_sandbox sandbox;

@@ -588,6 +588,23 @@ int chela_config_hook(const chela_config *cfg, size_t i, struct chela_gateway_ho
     return CH_OPTS_WRITE(chela_gateway_hook, out, &own, err);
 }
 
+static const struct chela_budget *const *budgets_of(const chela_config *cfg) {
+    const struct ch_conf_budget *c = cfg->conf.budgets.items;
+    size_t n = cfg->conf.budgets.n;
+    if (n == 0)
+        return NULL;
+    struct chela_budget *all = ch_arena_alloc(cfg->arena, n * sizeof(*all));
+    const struct chela_budget **list = ch_arena_zalloc(cfg->arena, (n + 1) * sizeof(*list));
+    for (size_t i = 0; i < n; i++) {
+        all[i] = (struct chela_budget)CHELA_BUDGET(.name = c[i].item.name, .agent = c[i].agent,
+                                                   .channel = c[i].channel, .sender = c[i].sender,
+                                                   .cost_usd = CH_MAX(c[i].cost_usd, 0.0),
+                                                   .tokens = CH_MAX(c[i].tokens, 0));
+        list[i] = &all[i];
+    }
+    return list;
+}
+
 int chela_config_gateway(const chela_config *cfg, struct chela_gateway_opts *opts,
                          const char **token_env, int64_t *drain_ms, struct chela_error *err) {
     const struct ch_conf_gateway *g = &cfg->conf.gateway;
@@ -601,6 +618,7 @@ int chela_config_gateway(const chela_config *cfg, struct chela_gateway_opts *opt
     FILL(tls_cert, g->tls_cert);
     FILL(tls_key, g->tls_key);
     FILL(retention_days, g->retention_days);
+    FILL(budgets, budgets_of(cfg));
     if (g->mcp) {
         struct chela_gateway_mcp *m = ch_arena_zalloc(cfg->arena, sizeof(*m));
         *m = (struct chela_gateway_mcp)CHELA_GATEWAY_MCP(

@@ -14,6 +14,7 @@
 #define OUTSIDE(member) offsetof(struct ch_conf, outside.member)
 #define HOOK(member) offsetof(struct ch_conf_hook, member)
 #define SCHEDULE(member) offsetof(struct ch_conf_schedule, member)
+#define BUDGET(member) offsetof(struct ch_conf_budget, member)
 #define MCP(member) offsetof(struct ch_conf_mcp, member)
 #define CHANNEL(member) offsetof(struct ch_conf_channel, member)
 #define GATEWAY(member) offsetof(struct ch_conf, gateway.member)
@@ -93,6 +94,9 @@ const struct ch_option ch_options[] = {
     {CH_SCOPE_FILE, "schedules", CH_CFG_MAP, .offset = offsetof(struct ch_conf, schedules),
      .of = CH_SCOPE_SCHEDULE,
      .help = "runs that `chela serve` starts at set times, by name; see schedules.md"},
+    {CH_SCOPE_FILE, "budgets", CH_CFG_MAP, .offset = offsetof(struct ch_conf, budgets),
+     .of = CH_SCOPE_BUDGET,
+     .help = "what the runs of `chela serve` may spend in a day, by name; see budgets.md"},
     {CH_SCOPE_FILE, "databases", CH_CFG_DATABASES, CH_CFG_SECRET, OUTSIDE(databases),
      .help = "databases of `query_database`, by name: `sqlite:PATH` or "
              "`postgres://USER@HOST/DATABASE`"},
@@ -782,6 +786,21 @@ const struct ch_option ch_options[] = {
     {CH_SCOPE_SCHEDULE, "timeoutSec", CH_CFG_SECONDS, 0, SCHEDULE(timeout_ms), 0, MOST_SECONDS,
      .otherwise = "0",
      .help = "time of each run, within the agent's limit"},
+
+    /* --- a budget */
+    {CH_SCOPE_BUDGET, "agent", CH_CFG_TEXT, 0, BUDGET(agent),
+     .help = "agent whose runs count; with `*` or `?` each agent has a budget of its own; default: "
+             "all"},
+    {CH_SCOPE_BUDGET, "channel", CH_CFG_TEXT, 0, BUDGET(channel),
+     .help = "channel whose runs count, `http` for runs that no chat began; with `*` or `?` each "
+             "channel has a budget of its own; default: all"},
+    {CH_SCOPE_BUDGET, "sender", CH_CFG_TEXT, 0, BUDGET(sender),
+     .help = "person whose runs count, by the id in the channel; with `*` or `?` each person has a "
+             "budget of their own; default: all"},
+    {CH_SCOPE_BUDGET, "costUsd", CH_CFG_BUDGET, 0, BUDGET(cost_usd), 0, 1e9, .otherwise = "0",
+     .help = "cost in a day, in US dollars"},
+    {CH_SCOPE_BUDGET, "tokens", CH_CFG_LIMIT, 0, BUDGET(tokens), 0, 1e15, .otherwise = "0",
+     .help = "input and output tokens in a day"},
     {.key = NULL},
 };
 /* clang-format on */
@@ -807,6 +826,7 @@ size_t ch_scope_size(enum ch_scope scope) {
         [CH_SCOPE_MCP] = sizeof(struct ch_conf_mcp),
         [CH_SCOPE_CHANNEL] = sizeof(struct ch_conf_channel),
         [CH_SCOPE_SCHEDULE] = sizeof(struct ch_conf_schedule),
+        [CH_SCOPE_BUDGET] = sizeof(struct ch_conf_budget),
     };
     return sizes[scope];
 }

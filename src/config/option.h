@@ -23,6 +23,7 @@ enum ch_scope {
     CH_SCOPE_POLICY,
     CH_SCOPE_HOOK,
     CH_SCOPE_SCHEDULE,
+    CH_SCOPE_BUDGET,
     CH_SCOPE_MCP,
     CH_SCOPE_CHANNEL
 };

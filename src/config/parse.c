@@ -103,7 +103,8 @@ static int walk_mapping(struct ch_cfg_parser *p, const struct ch_json *v, const 
  * would make them more permissive than they read. */
 static bool is_deciding(struct ch_sv key) {
     static const char *const sections[] = {"agents",   "policies", "approvals", "sandbox", "tools",
-                                           "channels", "gateway",  "providers", "store"};
+                                           "channels", "gateway",  "providers", "store",
+                                           "budgets"};
     for (size_t i = 0; i < CH_LEN(sections); i++)
         if (ch_sv_is(key, sections[i]))
             return true;
@@ -436,6 +437,23 @@ static void check_policies(struct ch_cfg_parser *p) {
     parse_leave(p, 0);
 }
 
+/* A budget without a limit would look as if it limited something. */
+static void check_budgets(struct ch_cfg_parser *p) {
+    const struct ch_conf_budget *list = p->cfg->conf.budgets.items;
+    size_t i = 0;
+    for (CH_JSON_MEMBERS(key, value, ch_json_get(p->yaml.root, "budgets"))) {
+        if (i == p->cfg->conf.budgets.n)
+            break;
+        const struct ch_conf_budget *c = &list[i++];
+        parse_leave(p, 0);
+        ch_buf_addf(&p->path, "budgets.%s", c->item.name);
+        if (c->cost_usd <= 0 && c->tokens <= 0)
+            ch_cfg_bad(p, key, "a budget needs `costUsd` or `tokens`");
+        (void)value;
+    }
+    parse_leave(p, 0);
+}
+
 /* Misspelt tools: the intended tool would have no rule.
  * Tools that a group contains are known, even if this build lacks them. */
 static void check_approvals(struct ch_cfg_parser *p) {
@@ -500,6 +518,7 @@ static int parse_parse(struct ch_cfg_parser *p, struct ch_sv text) {
         check_all_tool_names(p);
         check_approvals(p);
         check_policies(p);
+        check_budgets(p);
         check_channels(p);
     }
     return p->complaints ? CHELA_ECONFIG : rc;

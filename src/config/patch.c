@@ -108,6 +108,7 @@ static const char *scope_name(enum ch_scope scope) {
         [CH_SCOPE_CHANNEL] = "channels.NAME.",
         [CH_SCOPE_HOOK] = "gateway.hooks[NAME].",
         [CH_SCOPE_SCHEDULE] = "schedules[NAME].",
+        [CH_SCOPE_BUDGET] = "budgets[NAME].",
     };
     return names[scope];
 }

@@ -54,6 +54,7 @@ static const struct {
     {CH_SCOPE_HOOK, "secretEnv", "key"},
     {CH_SCOPE_HOOK, "*", "server"},
     {CH_SCOPE_SCHEDULE, "*", "schedule"},
+    {CH_SCOPE_BUDGET, "*", "server"},
 };
 
 static const char *kind_of(const struct ch_option *o) {

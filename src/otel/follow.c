@@ -528,6 +528,10 @@ static void log_event(struct ch_otel_follow *f, const struct follow_run *r, cons
         if (f->settings->content)
             ch_otel_add_text(&s, CH_OTEL_EVALUATION_EXPLANATION, ch_unstr(ev->reflection.note));
         break;
+    case CHELA_EV_BUDGET: /* the run's error names the budget */
+        severity = CH_OTEL_WARN;
+        body = ch_sv_str(run->error);
+        break;
     case CHELA_EV_RUN_END:
         severity = ev->end.status == CHELA_STATUS_ERROR || ev->end.status == CHELA_STATUS_STOPPED
                        ? CH_OTEL_ERROR

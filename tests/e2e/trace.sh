@@ -36,6 +36,9 @@ holds "a failed one is marked" '.[0] | any(.title == "read" and .failed) and any
 holds "in order of time" '.[0] | map(.start) | . == sort'
 holds "keys are blanked out" '.[0] | tostring | test("0123456789abcdef") | not'
 
+holds "the growth of each call" '.[0] | [.[] | select(.kind == "model")] as $m | $m[0].growth == $m[0].input and
+    $m[1].growth == $m[1].input - $m[0].input and $m[2].growth == $m[2].input - $m[1].input'
+
 chela trace s "${store[@]}" --html "$space/page.html"
 exits "as a page" 0
 same "nobody else may read it" 600 "$(stat -c %a "$space/page.html")"
@@ -53,6 +56,16 @@ exits "a page that cannot be written" 2
 
 chela usage "${store[@]}" --json
 holds "usage by day" '.[0] | length == 1 and .[0].calls == 3 and .[0].input > 0'
+chela usage "${store[@]}" s --json
+exits "usage of a session" 0
+holds "each call, and its growth" '.[0] | length == 3 and .[0].growth == .[0].input and .[1].growth == .[1].input - .[0].input and
+    .[2].growth > 0 and all(.turn > 0 and .output > 0)'
+chela usage "${store[@]}" s
+check "a line for each call" test "$(grep -cE '^[0-9]+ +[0-9]+ +[+][0-9]+ ' "$out")" = 3
+chela usage "${store[@]}" nobody
+exits "usage of no session" 2
+chela usage "${store[@]}" --by budget
+check "no budget" grep -q 'no budget was used today' "$err"
 chela sessions fork "${store[@]}" --key copy s
 chela sessions fork "${store[@]}" --key half --at-turn 2 s
 chela usage "${store[@]}" --json

@@ -144,6 +144,25 @@ chela sessions fork "${store[@]}" --key s1b s1
 chela why "${store[@]}" s1 --versus s1b --json
 holds "versus: a copy" '.[0].same'
 
+# A journal without the requests, as an older version wrote it; without the parts of requests; and
+# with another text in the place of the prompt.
+chela sessions export "${store[@]}" s2
+cp "$out" "$space/s2.jsonl"
+changed() { # KEY JQ-FILTER
+    jq -c "$2" "$space/s2.jsonl" >"$space/$1.jsonl"
+    chela sessions import "${store[@]}" --key "$1" "$space/$1.jsonl"
+    exits "import of $1" 0
+    chela why "${store[@]}" "$1" --turn 1 --json
+}
+changed older 'if .type == "part" or .type == "request" then .data = {} else . end'
+exits "a journal without requests" 1
+check "a journal without requests: it says so" grep -q 'the journal lacks parts of this request' "$err"
+changed pruned 'if .type == "part" then .data = {} else . end'
+exits "a journal without parts" 1
+check "a journal without parts: it says so" grep -q 'the journal lacks parts of this request' "$err"
+changed redacted 'if .data.kind == "system" then .data.text |= sub("Remove old files"; "[REDACTED]      ") else . end'
+holds "a redacted prompt" '.[0].verdict == "no_cause" and (.[0].same_as_recorded | not) and (.[0].notes | any(contains("decides otherwise now")))'
+
 # A model that decides differently every time, and one that fails.
 printf 'rules:\n  - { times: 2, say: one }\n  - { say: two }\n' >"$space/dice.yaml"
 chela run --model scripted/dice.yaml "${store[@]}" --session dice hello

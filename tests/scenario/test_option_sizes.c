@@ -552,6 +552,13 @@ CASE(chela_gateway_mcp) {
     return gateway_with(w, &o, err);
 }
 
+CASE(chela_budget) {
+    struct chela_budget b = {.size = size, .name = "b", .tokens = 1};
+    const struct chela_budget *list[] = {&b, NULL};
+    struct chela_gateway_opts o = CHELA_GATEWAY_OPTS(.budgets = list);
+    return gateway_with(w, &o, err);
+}
+
 static int config_hook(struct world *w, size_t size, struct chela_error *err) {
     struct chela_gateway_hook h = {.size = size};
     const char *env;
@@ -613,6 +620,7 @@ static const struct {
 } cases[] = {
     OWN(chela_acp_opts),
     OWN(chela_agent_opts), ALSO(chela_agent_opts, probe), ALSO(chela_agent_opts, config_agent),
+    OWN(chela_budget),
     OWN(chela_channel),
     OWN(chela_channel_env),
     OWN(chela_channel_opts), ALSO(chela_channel_opts, channel_survey),

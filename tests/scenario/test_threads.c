@@ -193,6 +193,11 @@ static int on_hit(const struct chela_store_hit *h, void *user) {
     return 0;
 }
 
+static int on_budget(const struct chela_budget_use *use, void *user) {
+    (void)user;
+    return !use;
+}
+
 static int on_item(const struct chela_store_item *i, void *user) {
     (void)i, (void)user;
     return 0;
@@ -249,6 +254,7 @@ static void use_store(const char *key, const char *copy) {
     chela_follow_close(f);
     EXPECT(chela_store_search(store, "word", NULL, 3, on_hit, NULL, NULL) == 0);
     EXPECT(chela_store_items(store, CHELA_STORE_INBOX, on_item, NULL, NULL) == 0);
+    EXPECT(chela_store_budgets(store, 0, on_budget, NULL, NULL) == 0);
     EXPECT(chela_store_show(store, key, &text, NULL) == 0);
     drop(text);
     EXPECT(chela_trace_spans(store, key, NULL, on_span, NULL, NULL) == 0);

@@ -316,6 +316,17 @@ static void do_trace_calls(struct sweep *cx) {
     give_back(cx, store);
 }
 
+static int skip_budget(const struct chela_budget_use *use, void *user) {
+    (void)user;
+    return !use;
+}
+
+static void do_store_budgets(struct sweep *cx) {
+    chela_store *store = borrow(cx);
+    chela_store_budgets(store, 0, skip_budget, NULL, NULL);
+    give_back(cx, store);
+}
+
 static void do_telemetry_past(struct sweep *cx) {
     chela_store *store = borrow(cx);
     char *out = NULL;
@@ -1016,6 +1027,7 @@ static const struct sweep_row rows[] = {
     {"chela_store_delete", do_store_delete, SWEEP_ROUND, NULL},
     {"chela_store_check", do_store_check, SWEEP_ROUND, NULL},
     {"chela_store_prune", do_store_prune, SWEEP_ROUND, NULL},
+    {"chela_store_budgets", do_store_budgets, SHARED, NULL},
     {"chela_store_search", do_store_search, SHARED, NULL},
     {"chela_store_items", do_store_items, SHARED, NULL},
     {"chela_store_session_json", do_store_session_json, PURE, NULL},

@@ -51,6 +51,19 @@ struct ch_session_owner {
     void (*take_back)(chela_run *run, struct ch_queue *q);
 };
 
+/* The host's limit on what the runs of a session spend; embedded in a struct of the host. */
+struct ch_spending {
+    /* Before each step of a run: lowers the limits of the run (ch_run_limit_spending). */
+    void (*bound)(struct ch_spending *s, chela_run *run);
+    /* After each step, in the transaction that stores it: counts what the run has spent. */
+    void (*count)(struct ch_spending *s, chela_run *run);
+    /* Usage that an earlier process counted joins the usage of the run. */
+    void (*recalled)(struct ch_spending *s, const struct ch_spent *spent);
+    /* The run ends at a limit on tokens or cost. If the limit is the host's, emits an event and
+     * sets run->error. */
+    void (*stopped)(struct ch_spending *s, chela_run *run);
+};
+
 /* Functions of the feature that lets agents work beside a session. */
 struct ch_beside_ops {
     /* A decision or an answer for one of the agents, which goes on. CHELA_ENOENT: none asked. */
@@ -81,6 +94,7 @@ struct chela_session {
     /* Called when the journal was lost, after the run in progress has failed; may be NULL. */
     void (*on_lost)(chela_session *s, const struct chela_error *err, void *user);
     void *lost_user;
+    struct ch_spending *spending; /* NULL: the host sets no limit */
     chela_wake_fn *on_wake;     /* may be NULL */
     void *wake_user;
     const struct ch_beside_ops *beside_ops; /* NULL: no agent works beside it, nor it beside

@@ -227,6 +227,17 @@ static void event_write_made(struct ch_jw *w, const struct chela_event *ev) {
         ch_jw_kint(w, "bytes", (int64_t)ev->made.bytes);
 }
 
+static void event_write_budget(struct ch_jw *w, const struct chela_event *ev) {
+    ch_jw_kcstr(w, "budget", ev->budget.name);
+    kstr_opt(w, "of", ev->budget.of);
+    ch_jw_kcstr(w, "unit", ev->budget.tokens ? "tokens" : "usd");
+    ch_jw_key(w, "limit");
+    ch_jw_double(w, ev->budget.limit);
+    ch_jw_key(w, "used");
+    ch_jw_double(w, ev->budget.used);
+    ch_jw_kint(w, "resets", ev->budget.resets);
+}
+
 /* Members that identify the child; the members of its event follow. */
 static void event_write_child(struct ch_jw *w, const struct chela_event *ev) {
     ch_jw_kcstr(w, "parent", ev->child.parent);

@@ -492,6 +492,27 @@ static bool is_overtaken(const chela_run *run, const struct ch_input *in) {
            !(in->kind == CH_IN_REPLY && in->calls);
 }
 
+void ch_run_limit_spending(chela_run *run, int64_t tokens, double cost) {
+    struct ch_run_limits limits = run->session->agent->limits;
+    ch_run_limits_bound(&limits, &run->session->bounds);
+    if (tokens >= 0 && (limits.token_budget < 0 || limits.token_budget > tokens))
+        limits.token_budget = tokens;
+    if (cost >= 0 && (limits.cost_budget < 0 || limits.cost_budget > cost))
+        limits.cost_budget = cost;
+    run->m.limits.token_budget = limits.token_budget;
+    run->m.limits.cost_budget = limits.cost_budget;
+}
+
+/* False: the run was closed. */
+static bool note_spending(chela_run *run) {
+    struct ch_spending *s = run->session->spending;
+    if (s)
+        s->count(s, run);
+    if (s && (run->m.reason == CH_REASON_TOKEN_BUDGET || run->m.reason == CH_REASON_COST_BUDGET))
+        s->stopped(s, run);
+    return !run->dead;
+}
+
 void ch_driver_step(chela_run *run, const struct ch_input *given) {
     enum ch_run_state from = run->m.state;
     unsigned turn = run->m.turns;
@@ -505,10 +526,11 @@ void ch_driver_step(chela_run *run, const struct ch_input *given) {
     note_outcome(run, in);
     in->mended |= change_key(run, in);
     in->cooling = cooling_models(run);
-    if (ch_parent_of(run))
-        ch_parent_bound(run);
+    ch_parent_bound(run);
     enum ch_do todo = ch_run_step(&run->m, in);
     note_giving_up(run, in, todo);
+    if (!note_spending(run))
+        return;
     if (in->kind == CH_IN_REPLY && todo != CH_DO_FINISH) {
         if (todo == CH_DO_CALL_MODEL && ch_think_follows_up(run) && run->follow_ups.n > 0)
             mail_so_far(run, turn);

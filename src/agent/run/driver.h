@@ -52,6 +52,9 @@ void ch_driver_stop(chela_run *run); /* performs the interruption that run->stop
 void ch_driver_break(chela_run *run, const struct chela_error *err);
 /* Fingerprint of the prompt that the model gets. */
 const char *ch_run_prompt(chela_run *run);
+/* Sets the limits on all tokens and on the cost of the run to these, or to the agent's if they
+ * are lower. Negative: no limit. */
+void ch_run_limit_spending(chela_run *run, int64_t tokens, double cost);
 /* Moves the deadline by the time that a person took to answer. */
 void ch_run_extend(chela_run *run, int64_t ms);
 

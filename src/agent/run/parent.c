@@ -42,6 +42,9 @@ void ch_parent_bound(chela_run *run) {
     chela_run *above = ch_parent_of(run);
     const struct ch_run_limits *own = &run->session->agent->limits;
     struct ch_run *m = &run->m;
+    struct ch_spending *spending = run->session->spending;
+    if (!above && spending)
+        spending->bound(spending, run);
     if (!above)
         return;
     ch_parent_bound(above); /* twice CH_LIMIT_DELEGATE_DEPTH deep at most */

@@ -40,7 +40,7 @@ static inline chela_session *ch_parent_root(const chela_run *run) {
 /* Applies the parent's consent settings to the child, where they are stricter. */
 void ch_parent_bind(const chela_run *above, chela_run *run);
 
-/* Before a step of a run with a parent: lowers its limits to what is left above. */
+/* Before a step of a run: lowers its limits to what is left above, or to what the host allows. */
 void ch_parent_bound(chela_run *run);
 void ch_parent_child_ended(chela_run *run); /* counts a child that has ended */
 /* The usage of live children. The run's STATE record leaves it out, because the children

@@ -457,6 +457,7 @@ void ch_chat_event(struct ch_chat *c, const struct chela_event *ev) {
         break;
     case CHELA_EV_SERVER_TOOL:
     case CHELA_EV_MEDIA:
+    case CHELA_EV_BUDGET:
         end_answer(c);
         ch_out_extra(c->console, ev);
         break;

@@ -1,4 +1,5 @@
-/* cmd_usage.c -- `chela usage`: sums the tokens of all sessions. */
+/* cmd_usage.c -- `chela usage`: sums the tokens of all sessions, lists what was spent of the
+ * budgets, or shows how the calls of one session grow. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,8 +28,8 @@ struct flags {
 static const struct ch_opt opts[] = {
     CH_SETUP_OPTS_CONFIG(struct flags),
     CH_SETUP_OPTS_STORE(struct flags),
-    {"by", 0, CH_OPT_CHOICE, AT(by), "day|model|agent", 0, 0, "Choice", "how to group the sums "
-                                                                        "(day)"},
+    {"by", 0, CH_OPT_CHOICE, AT(by), "day|model|agent|budget", 0, 0, "Choice",
+     "how to group the sums (day); budget: what was spent of the gateway's budgets today"},
     {"days", 0, CH_OPT_REAL, AT(days), "N", 0, 100000, "Choice", "only the last N days"},
     {"json", 0, CH_OPT_SWITCH, AT(json), NULL, 0, 0, "Output", "print a JSON array"},
     CH_SETUP_OPTS_OUTPUT(struct flags),
@@ -38,6 +39,24 @@ static const struct ch_opt opts[] = {
 struct sum {
     char *name; /* owned */
     int64_t calls, input, cached, output;
+};
+
+struct budgets {
+    struct chela_budget_use *list; /* owned, and its texts */
+    size_t n;
+};
+
+struct turn { /* a model call of a session */
+    unsigned turn;
+    int64_t ts, input, cached, output, growth; /* growth: input beyond that of the call before */
+    double cost; /* negative: unknown */
+    char *model; /* owned: or the role that asked */
+};
+
+struct turns {
+    struct turn *list; /* owned */
+    size_t n;
+    int64_t before; /* input of the last call */
 };
 
 struct usage {
@@ -160,6 +179,175 @@ static void usage_show(struct usage *u) {
     free(d.p);
 }
 
+/* --- budgets */
+
+static int usage_add_budget(const struct chela_budget_use *use, void *user) {
+    struct budgets *b = user;
+    b->list = ch_must(realloc(b->list, (b->n + 1) * sizeof(*b->list)));
+    b->list[b->n] = *use;
+    b->list[b->n].name = ch_dup(use->name);
+    b->list[b->n++].of = ch_dup(use->of);
+    return 0;
+}
+
+static void usage_print_json_text(const char *text, FILE *out) {
+    fputc('"', out);
+    for (const unsigned char *p = (const unsigned char *)text; *p; p++)
+        fprintf(out, *p < ' ' ? "\\u%04x" : *p == '"' || *p == '\\' ? "\\%c" : "%c", *p);
+    fputc('"', out);
+}
+
+static void budgets_print_json(const struct budgets *b, FILE *out) {
+    fputc('[', out);
+    for (size_t i = 0; i < b->n; i++) {
+        const struct chela_budget_use *use = &b->list[i];
+        fprintf(out, "%s{\"budget\":", i ? ",\n " : "");
+        usage_print_json_text(use->name, out);
+        fputs(",\"of\":", out);
+        usage_print_json_text(use->of, out);
+        fprintf(out, ",\"cost_usd\":%.6f,\"tokens\":%" PRId64, use->cost_usd, use->tokens);
+        if (use->limit_usd > 0)
+            fprintf(out, ",\"limit_usd\":%.6f", use->limit_usd);
+        if (use->limit_tokens > 0)
+            fprintf(out, ",\"limit_tokens\":%" PRId64, use->limit_tokens);
+        fprintf(out, ",\"resets\":%" PRId64 "}", use->resets);
+    }
+    fputs("]\n", out);
+}
+
+static char *budgets_share(const struct chela_budget_use *use) {
+    double cost = use->limit_usd > 0 ? use->cost_usd / use->limit_usd : 0;
+    double tokens =
+        use->limit_tokens > 0 ? (double)use->tokens / (double)use->limit_tokens : 0;
+    return ch_format("%.0f %%", 100 * (cost > tokens ? cost : tokens));
+}
+
+static void budgets_print_table(const struct budgets *b, FILE *out) {
+    const char *heads[] = {"BUDGET", "OF", "COST", "OF USD", "TOKENS", "OF TOKENS", "USED", NULL};
+    struct ch_table t = {.heads = heads};
+    for (size_t i = 0; i < b->n; i++) {
+        const struct chela_budget_use *use = &b->list[i];
+        char **row = ch_table_row(&t);
+        row[0] = ch_dup(use->name);
+        row[1] = ch_dup(use->of);
+        row[2] = ch_format("%.4f", use->cost_usd);
+        row[3] = use->limit_usd > 0 ? ch_format("%.4g", use->limit_usd) : NULL;
+        row[4] = ch_format("%" PRId64, use->tokens);
+        row[5] = use->limit_tokens > 0 ? ch_format("%" PRId64, use->limit_tokens) : NULL;
+        row[6] = budgets_share(use);
+    }
+    ch_table_print(&t, out);
+    ch_table_release(&t);
+}
+
+static int budgets_show(struct usage *u) {
+    struct ch_draft d;
+    struct budgets b = {0};
+    int rc = chela_store_budgets(u->setup.store, ch_wall_ms(), usage_add_budget, &b, &u->err);
+    ch_draft_init(&d);
+    if (rc == 0 && u->flags.json)
+        budgets_print_json(&b, d.f);
+    else if (rc == 0 && b.n)
+        budgets_print_table(&b, d.f);
+    else if (rc == 0)
+        ch_console_note(u->setup.console, "no budget was used today");
+    ch_draft_finish(&d);
+    ch_console_page(u->setup.console, d.p, d.n);
+    free(d.p);
+    for (size_t i = 0; i < b.n; i++) {
+        free((char *)b.list[i].name);
+        free((char *)b.list[i].of);
+    }
+    free(b.list);
+    return rc;
+}
+
+/* --- the calls of one session */
+
+static int turns_add(const struct chela_span *s, void *user) {
+    struct turns *t = user;
+    if (s->kind != CHELA_SPAN_MODEL || s->failed || s->depth)
+        return 0;
+    t->list = ch_must(realloc(t->list, (t->n + 1) * sizeof(*t->list)));
+    t->list[t->n++] = (struct turn){.turn = s->turn,
+                                    .ts = s->end,
+                                    .input = s->input,
+                                    .cached = s->cache_read,
+                                    .output = s->output,
+                                    .growth = s->role ? 0 : s->input - t->before,
+                                    .cost = s->cost,
+                                    .model = ch_dup(s->role ? s->role : s->model ? s->model : "?")};
+    if (!s->role)
+        t->before = s->input;
+    return 0;
+}
+
+static void turns_print_json(const struct turns *t, FILE *out) {
+    fputc('[', out);
+    for (size_t i = 0; i < t->n; i++) {
+        const struct turn *c = &t->list[i];
+        fprintf(out,
+                "%s{\"turn\":%u,\"ts\":%" PRId64 ",\"input\":%" PRId64 ",\"growth\":%" PRId64
+                ",\"cache_read\":%" PRId64 ",\"output\":%" PRId64 ",\"model\":",
+                i ? ",\n " : "", c->turn, c->ts, c->input, c->growth, c->cached, c->output);
+        usage_print_json_text(c->model, out);
+        if (c->cost >= 0)
+            fprintf(out, ",\"cost_usd\":%.6f", c->cost);
+        fputc('}', out);
+    }
+    fputs("]\n", out);
+}
+
+static void turns_print_table(const struct turns *t, FILE *out) {
+    const char *heads[] = {"TURN", "INPUT", "GROWTH", "CACHED", "OUTPUT", "COST", "MODEL", "",
+                           NULL};
+    struct ch_table table = {.heads = heads};
+    int64_t most = 0;
+    for (size_t i = 0; i < t->n; i++)
+        if (t->list[i].input + t->list[i].output > most)
+            most = t->list[i].input + t->list[i].output;
+    for (size_t i = 0; i < t->n; i++) {
+        const struct turn *c = &t->list[i];
+        struct sum bar = {.input = c->input, .cached = c->cached, .output = c->output};
+        char **row = ch_table_row(&table);
+        row[0] = ch_format("%u", c->turn);
+        row[1] = ch_format("%" PRId64, c->input);
+        row[2] = ch_format("%+" PRId64, c->growth);
+        row[3] = ch_format("%" PRId64, c->cached);
+        row[4] = ch_format("%" PRId64, c->output);
+        row[5] = c->cost >= 0 ? ch_format("%.4f", c->cost) : NULL;
+        row[6] = ch_dup(c->model);
+        row[7] = usage_bar(&bar, most);
+    }
+    ch_table_print(&table, out);
+    ch_table_release(&table);
+}
+
+static int turns_show(struct usage *u, const char *key) {
+    struct ch_draft d;
+    struct turns t = {0};
+    int rc = chela_trace_spans(u->setup.store, key, NULL, turns_add, &t, &u->err);
+    ch_draft_init(&d);
+    if (rc == 0 && u->flags.json)
+        turns_print_json(&t, d.f);
+    else if (rc == 0)
+        turns_print_table(&t, d.f);
+    ch_draft_finish(&d);
+    ch_console_page(u->setup.console, d.p, d.n);
+    free(d.p);
+    for (size_t i = 0; i < t.n; i++)
+        free(t.list[i].model);
+    free(t.list);
+    return rc;
+}
+
+static int usage_sum_up(struct usage *u) {
+    int rc = chela_trace_calls(u->setup.store, u->since, 0, usage_add_call, u, &u->err);
+    if (rc == 0)
+        usage_show(u);
+    return rc;
+}
+
 static void usage_release(struct usage *u) {
     for (size_t i = 0; i < u->n; i++)
         free(u->sums[i].name);
@@ -179,10 +367,13 @@ static int usage_run(const struct ch_cmd *cmd, const struct ch_env *env, int arg
         int rc = ch_setup_config(&u.setup, &u.err);
         if (rc == 0)
             rc = ch_setup_store(&u.setup, CH_STORE_READ, &u.err);
+        bool budgets = u.flags.by && strcmp(u.flags.by, "budget") == 0;
+        if (rc == 0 && args.n > 1)
+            rc = ch_problem(&u.err, CHELA_EINVAL, "usage: chela usage [flags] [SESSION]");
         if (rc == 0)
-            rc = chela_trace_calls(u.setup.store, u.since, 0, usage_add_call, &u, &u.err);
-        if (rc == 0)
-            usage_show(&u);
+            rc = args.n    ? turns_show(&u, args.words[0])
+                 : budgets ? budgets_show(&u)
+                           : usage_sum_up(&u);
         code = ch_setup_finish(&u.setup, rc, &u.err);
         usage_release(&u);
     }
@@ -192,11 +383,13 @@ static int usage_run(const struct ch_cmd *cmd, const struct ch_env *env, int arg
 
 const struct ch_cmd ch_cmd_usage = {
     .name = "usage",
-    .args = "",
+    .args = "[SESSION]",
     .summary = "sum the tokens of sessions",
     .about = "Sums tokens by day, model or agent, with a bar for each sum. Dashes in the bar "
              "stand for cached tokens. A call is counted once, also if the session was forked. "
-             "Failed calls are not counted.",
+             "Failed calls are not counted. With SESSION, lists the model calls of the session: "
+             "tokens, cost, and by how many tokens the input grew. With --by budget, lists what "
+             "all gateways of the store spent of their budgets today (UTC).",
     .opts = opts,
     .run = usage_run,
 };

@@ -98,6 +98,9 @@ static const struct chela_event example_made = {.made = {.media_type = STR("imag
                                                          .url = STR("https://example.com/1.png"),
                                                          .bytes = 20480}};
 
+static const struct chela_event example_budget = {
+    .budget = {"people", STR("feishu/ou_1"), false, 1, 1.02, 1767225600000}};
+
 static const struct chela_event child_call = {
     .type = CHELA_EV_TOOL_CALL,
     .call = {.id = STR("call_1"), .name = STR("read"), .arguments = STR("{}")}};
@@ -145,6 +148,8 @@ static const char *const meanings[] = {
     [CHELA_EV_SERVER_TOOL] = "The vendor of the model ran a tool of its own; chela ran nothing.",
     [CHELA_EV_MEDIA] = "The model made an image or a sound; `path` is its file in the workspace, "
                        "or `url` its address.",
+    [CHELA_EV_BUDGET] = "A budget of the gateway is used up; the run ends. `resets`: when the use "
+                        "is zero again (ms).",
     [CHELA_EV_CHILD] = ("An event of a child run: an agent that was called, or a plan step that "
                         "is a run. `run` and `seq` are the child's. The first event is "
                         "`child_start`, the last `child_end`."),

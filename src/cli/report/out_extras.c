@@ -11,6 +11,12 @@
 #define MOST_SOURCES 20
 
 void ch_out_extra(struct ch_console *c, const struct chela_event *ev) {
+    if (ev->type == CHELA_EV_BUDGET) {
+        ch_console_note(c, "[budget] %s%s%.*s is used up: %.4g of %.4g %s", ev->budget.name,
+                        ev->budget.of.n ? " of " : "", STR(ev->budget.of), ev->budget.used,
+                        ev->budget.limit, ev->budget.tokens ? "tokens" : "USD");
+        return;
+    }
     if (ev->type == CHELA_EV_SERVER_TOOL) {
         ch_console_note(c, "[%.*s, run by the vendor] %.*s", STR(ev->server.name),
                         STR(ev->server.arguments));

@@ -15,6 +15,7 @@
 
 #define BAR 24 /* columns of the timeline */
 #define MARGIN (24 + BAR)
+#define DEPTHS 16 /* of called agents whose growth is shown */
 
 static void trace_text_bar(const struct chela_span *s, const struct ch_trace_total *all,
                            FILE *out) {
@@ -164,7 +165,18 @@ static void json_request(const struct chela_span *s, FILE *out) {
     trace_text_member("setup", s->setup, out);
 }
 
+/* Tokens of the call's input beyond those of the call before it, in the same session. */
+static void json_growth(const struct chela_span *s, int64_t *before, FILE *out) {
+    if (s->kind != CHELA_SPAN_MODEL || s->failed || s->role || s->depth >= DEPTHS)
+        return;
+    fprintf(out, ",\"growth\":%" PRId64, s->input - before[s->depth]);
+    before[s->depth] = s->input;
+    for (unsigned d = s->depth + 1; d < DEPTHS; d++)
+        before[d] = 0;
+}
+
 void ch_trace_json(const struct ch_trace *t, FILE *out) {
+    int64_t before[DEPTHS] = {0};
     fputc('[', out);
     for (size_t i = 0; i < t->n; i++) {
         const struct chela_span *s = &t->spans[i];
@@ -186,6 +198,7 @@ void ch_trace_json(const struct ch_trace *t, FILE *out) {
                     s->input, s->output, s->cache_read);
         if (s->cost >= 0)
             fprintf(out, ",\"cost_usd\":%.6f", s->cost);
+        json_growth(s, before, out);
         json_request(s, out);
         fputc('}', out);
     }

@@ -65,7 +65,8 @@ static bool depends(const struct ch_setup *s, const char *kind, const char *key)
         return false; /* a lower limit counts, a higher one is not needed */
     if (strcmp(key, "store") == 0 || strcmp(key, "durability") == 0)
         return (uses & CH_USES_STORE) && !s->flags->store;
-    if (starts(key, "gateway.") || starts(key, "channels.") || starts(key, "policies["))
+    if (starts(key, "gateway.") || starts(key, "channels.") || starts(key, "policies[") ||
+        starts(key, "budgets["))
         return uses & CH_USES_GATEWAY;
     if (strcmp(kind, "schedule") == 0)
         return uses & CH_USES_SCHEDULES;

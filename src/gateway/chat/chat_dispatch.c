@@ -98,6 +98,9 @@ static int dispatch_take(struct ch_turn *t, struct ch_lane *l, const struct chel
     CH_BUF_AUTO words = {0};
     int rc = ch_context_words(l->agent, e->in.about.channel, e->in.about.sender_id, text, &words,
                               &err);
+    struct ch_spender who = {l->agent->id, e->in.about.channel, e->in.about.sender_id};
+    if (rc == 0)
+        rc = ch_budgets_admit(e->chat->gw, &who, &err);
     if (rc < 0) {
         ch_chat_event_reply(e, err.message);
         return rc;
@@ -129,7 +132,8 @@ static void dispatch_on_lane_ready(struct ch_lane_wait *w, struct ch_lane *l,
     ch_lane_inbox_wait(l, &e->turn);
 }
 
-void ch_chat_dispatch_to_lane(struct ch_chat_event *e) {
+static void dispatch_on_budgets(struct ch_budget_wait *w) {
+    struct ch_chat_event *e = CH_CONTAINER(w, struct ch_chat_event, budget);
     struct chela_error err = {0};
     struct ch_lane *lane;
     ch_chat_actions_on_received(e->chat, &e->in);
@@ -143,6 +147,11 @@ void ch_chat_dispatch_to_lane(struct ch_chat_event *e) {
         return;
     }
     dispatch_leave(e, &err);
+}
+
+void ch_chat_dispatch_to_lane(struct ch_chat_event *e) {
+    e->budget.known = dispatch_on_budgets;
+    ch_budgets_when_known(e->chat->gw, &e->budget);
 }
 
 /* The oldest event of the session that is preparing or queued. */

@@ -17,6 +17,7 @@ void ch_chat_event_drop(struct ch_chat_event *e) {
     ch_list_del(&e->link);
     ch_list_del(&e->room_link);
     ch_list_del(&e->wait.link);
+    ch_list_del(&e->budget.link);
     ch_list_del(&e->turn.link);
     ch_lane_unwatch(&e->watcher);
     ch_arena_release(&e->arena);

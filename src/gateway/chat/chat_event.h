@@ -14,6 +14,7 @@ struct ch_chat_event {
     chela_accepted_fn *on_accepted; /* called when the inbox has the event; NULL: nobody waits */
     void *accepted_tag;
     struct ch_lane_wait wait;
+    struct ch_budget_wait budget;
     struct ch_turn turn;
     struct ch_lane_watcher watcher;
     struct ch_lane *lane;     /* that is watched */

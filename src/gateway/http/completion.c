@@ -26,6 +26,7 @@
 static void free_completion(struct ch_completion *r) {
     ch_lane_unwatch(&r->watcher);
     ch_list_del(&r->wait.link);
+    ch_list_del(&r->budget.link);
     if (r->delivery)
         ch_delivery_leave(r->delivery);
     if (r->lane && !r->lane->stored)
@@ -208,10 +209,23 @@ static const char *completion_context(struct ch_completion *r) {
     return req->traceparent.n ? ch_arena_str(&req->arena, req->traceparent) : NULL;
 }
 
+/* A temporary session: the request has the history. */
+static void completion_converse(struct ch_budget_wait *w) {
+    struct ch_completion *r = CH_CONTAINER(w, struct ch_completion, budget);
+    struct chela_error err = {0};
+    struct ch_spender who = {.agent = r->agent};
+    int rc = ch_budgets_admit(r->request->gw, &who, &err);
+    if (rc == 0)
+        rc = ch_lane_converse(r->lane, &r->history, completion_context(r), &err);
+    if (rc < 0)
+        completion_refuse(r, &err);
+    else
+        ch_lane_watch(r->lane, &r->watcher);
+}
+
 static void completion_on_lane_ready(struct ch_lane_wait *w, struct ch_lane *l,
                                      const struct chela_error *failed) {
     struct ch_completion *r = CH_CONTAINER(w, struct ch_completion, wait);
-    struct chela_error err = failed ? *failed : (struct chela_error){0};
     if (!failed && l->stored) {
         completion_admit(r);
         return;
@@ -223,11 +237,12 @@ static void completion_on_lane_ready(struct ch_lane_wait *w, struct ch_lane *l,
                      completion_on_tail, r);
         return;
     }
-    int rc = failed ? err.code : ch_lane_converse(l, &r->history, completion_context(r), &err);
-    if (rc < 0)
-        completion_refuse(r, &err);
-    else
-        ch_lane_watch(l, &r->watcher);
+    if (failed) {
+        completion_refuse(r, failed);
+        return;
+    }
+    r->budget.known = completion_converse;
+    ch_budgets_when_known(r->request->gw, &r->budget);
 }
 
 static struct ch_completion *new_completion(struct ch_request *req,

@@ -13,6 +13,7 @@ struct ch_completion {
     struct ch_request *request;
     struct ch_lane_watcher watcher;
     struct ch_lane_wait wait;
+    struct ch_budget_wait budget;
     struct ch_delivery *delivery; /* being stored or delivered; else NULL */
     struct ch_lane *lane; /* NULL: not opened yet, or elsewhere. Owned, unless it is stored */
     struct ch_lane_opts opts; /* of the lane; memory of the request and of this struct */

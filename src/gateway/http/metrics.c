@@ -59,6 +59,9 @@ void ch_metrics_get(struct ch_request *req) {
                 (double)c->input_tokens);
     metrics_add(&out, "chela_output_tokens_total", "counter", "Tokens that models produced.",
                 (double)c->output_tokens);
+    metrics_add(&out, "chela_budget_refusals_total", "counter",
+                "Messages that were refused because a budget is used up.",
+                (double)c->budget_refusals);
     metrics_add(&out, "chela_cost_usd_total", "counter",
                 "Cost of model calls, where prices are known.", c->cost_usd);
     ch_request_respond(req, 200, "text/plain; version=0.0.4; charset=utf-8", ch_buf_sv(&out));

@@ -3,7 +3,7 @@
  *
  * The calls are read from the journals of the newest sessions, up to a limit; a call that a
  * copy of a session has, too, is listed once. The cost of the runs is summed up, as far as
- * prices are known. */
+ * prices are known. Also lists what was spent of the budgets today. */
 #include "gateway/http/usage_api.h"
 
 #include "base/limits.h"
@@ -16,6 +16,7 @@ struct usage_report {
     struct ch_store_lookup *lookup;
     size_t ncalls;
     double cost;
+    size_t nbudgets;
     bool priced; /* the cost of at least one run is known */
 };
 
@@ -49,15 +50,43 @@ static int usage_api_add_call(const struct chela_model_call *call, void *user) {
     return 0;
 }
 
+static int usage_api_add_budget(const struct chela_budget_use *b, void *user) {
+    struct usage_report *u = user;
+    struct ch_buf *out = &u->lookup->out;
+    struct ch_jw w = ch_jw(out);
+    if (u->nbudgets++)
+        ch_buf_addc(out, ',');
+    ch_jw_begin(&w, '{');
+    ch_jw_kcstr(&w, "budget", b->name);
+    ch_jw_kcstr(&w, "of", b->of);
+    ch_jw_key(&w, "cost_usd");
+    ch_jw_double(&w, b->cost_usd);
+    if (b->limit_usd > 0) {
+        ch_jw_key(&w, "limit_usd");
+        ch_jw_double(&w, b->limit_usd);
+    }
+    ch_jw_kint(&w, "tokens", b->tokens);
+    if (b->limit_tokens > 0)
+        ch_jw_kint(&w, "limit_tokens", b->limit_tokens);
+    ch_jw_kint(&w, "resets", b->resets);
+    ch_jw_end(&w, '}');
+    return u->nbudgets == CH_LIMIT_LISTED;
+}
+
 static int query_usage(struct ch_store_lookup *l, struct chela_error *err) {
     struct usage_report u = {.lookup = l};
     ch_buf_add_str(&l->out, "{\"calls\":[");
     int rc =
         chela_trace_calls(l->store, l->number, CH_LIMIT_LISTED, usage_api_add_call, &u, err);
     if (u.priced)
-        ch_buf_addf(&l->out, "],\"cost_usd\":%.6f}", u.cost);
+        ch_buf_addf(&l->out, "],\"cost_usd\":%.6f", u.cost);
     else
-        ch_buf_add_str(&l->out, "],\"cost_usd\":null}");
+        ch_buf_add_str(&l->out, "],\"cost_usd\":null");
+    ch_buf_add_str(&l->out, ",\"budgets\":[");
+    if (rc == 0)
+        rc = chela_store_budgets(l->store, ch_now_ms(&ch_clock_system), usage_api_add_budget, &u,
+                                 err);
+    ch_buf_add_str(&l->out, "]}");
     return rc;
 }
 

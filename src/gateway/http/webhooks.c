@@ -45,6 +45,10 @@ static void webhook_told(struct ch_delivery *d, enum ch_delivery_stage stage, st
         ch_request_fail(req, 503, NULL, "the event cannot be stored: %s", err->message);
         return;
     }
+    if (stage == CH_DELIVERY_REFUSED) {
+        ch_request_fail_with(req, err);
+        return;
+    }
     ch_jw_begin(&w, '{');
     ch_jw_kcstr(&w, "session", d->key);
     ch_jw_kbool(&w, "duplicate", stage == CH_DELIVERY_DUPLICATE);
@@ -59,7 +63,7 @@ static void webhook_on_disconnect(struct ch_request *req) {
 static void webhook_accept(struct ch_request *req, struct ch_delivery *d) {
     req->user = d;
     req->on_disconnect = webhook_on_disconnect;
-    ch_delivery_accept(d, webhook_told, req);
+    ch_delivery_admit(d, webhook_told, req);
 }
 
 /* *signature: in hexadecimal, as it was sent. */

@@ -44,7 +44,10 @@ struct ch_delivery *ch_client_input_accept(chela_gateway *gw, const struct ch_de
     ch_buf_addf(&id, CH_API_EVENT "%s", event ? event : random);
     struct ch_delivery *d =
         ch_delivery_new(gw, kind->name, ch_buf_str(&id), key, agent, ch_buf_sv(data));
-    ch_delivery_accept(d, told, user);
+    if (kind == &ch_client_message)
+        ch_delivery_admit(d, told, user);
+    else
+        ch_delivery_accept(d, told, user);
     return d;
 }
 

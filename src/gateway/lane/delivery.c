@@ -20,6 +20,7 @@ static void delivery_free(struct ch_delivery *d) {
         ch_timer_stop(d->gw->rt->loop, &d->retry);
     ch_list_del(&d->link);
     ch_list_del(&d->wait.link);
+    ch_list_del(&d->budget.link);
     ch_list_del(&d->turn.link);
     ch_buf_release(&d->text);
     ch_arena_release(&d->arena);
@@ -246,7 +247,7 @@ static void delivery_on_accepted(int rc, const struct chela_error *err, void *us
     }
 }
 
-void ch_delivery_accept(struct ch_delivery *d, ch_delivery_fn *told, void *user) {
+static void delivery_store(struct ch_delivery *d) {
     struct ch_journal *j = d->gw->rt->journal;
     struct chela_store_change c = {.kind = CHELA_STORE_ACCEPT,
                                    .id = d->id,
@@ -254,12 +255,48 @@ void ch_delivery_accept(struct ch_delivery *d, ch_delivery_fn *told, void *user)
                                    .data = d->text.p,
                                    .n = d->text.n,
                                    .now = ch_now_ms(ch_loop_clock(d->gw->rt->loop))};
-    d->told = told;
-    d->user = user;
     d->accepting = true;
-    ch_list_add(&d->gw->deliveries, &d->link);
     j->ops->change(j, &c, j->gate, delivery_on_accepted, d);
     ch_buf_release(&d->text);
+}
+
+static void delivery_begin(struct ch_delivery *d, ch_delivery_fn *told, void *user) {
+    d->told = told;
+    d->user = user;
+    ch_list_add(&d->gw->deliveries, &d->link);
+}
+
+void ch_delivery_accept(struct ch_delivery *d, ch_delivery_fn *told, void *user) {
+    delivery_begin(d, told, user);
+    delivery_store(d);
+}
+
+/* The agent of the session, if it is open. */
+static struct ch_spender delivery_spender(const struct ch_delivery *d) {
+    const struct ch_lane *l = ch_lane_find(d->gw, ch_sv_str(d->key));
+    const chela_agent *agent = ch_gateway_agent(d->gw, ch_sv_str(d->agent));
+    return (struct ch_spender){.agent = l ? l->agent->id : agent ? agent->id : d->agent,
+                               .channel = l ? l->session->channel.name : NULL};
+}
+
+static void delivery_on_budgets(struct ch_budget_wait *w) {
+    struct ch_delivery *d = CH_CONTAINER(w, struct ch_delivery, budget);
+    struct chela_error err = {0};
+    struct ch_spender who = delivery_spender(d);
+    if (ch_budgets_admit(d->gw, &who, &err) < 0)
+        delivery_end(d, CH_DELIVERY_REFUSED, NULL, &err);
+    else
+        delivery_store(d);
+}
+
+void ch_delivery_admit(struct ch_delivery *d, ch_delivery_fn *told, void *user) {
+    if (!d->gw->store) { /* told must not be called from here */
+        ch_delivery_accept(d, told, user);
+        return;
+    }
+    delivery_begin(d, told, user);
+    d->budget.known = delivery_on_budgets;
+    ch_budgets_when_known(d->gw, &d->budget);
 }
 
 static struct ch_delivery *delivery_find(const chela_gateway *gw, const char *id) {

@@ -48,6 +48,7 @@ typedef void ch_delivery_fn(struct ch_delivery *d, enum ch_delivery_stage stage,
 struct ch_delivery {
     struct ch_link link; /* in the gateway's deliveries */
     struct ch_lane_wait wait;
+    struct ch_budget_wait budget;
     struct ch_turn turn;
     chela_gateway *gw;
     struct ch_arena arena; /* memory of the members below */
@@ -75,6 +76,9 @@ struct ch_delivery *ch_delivery_new(chela_gateway *gw, const char *kind, const c
                                     const char *key, const char *agent, struct ch_sv data);
 /* Stores the event, then delivers it. Takes d and frees it after the last call of told. */
 void ch_delivery_accept(struct ch_delivery *d, ch_delivery_fn *told, void *user);
+/* The same, unless a budget is used up: then told gets CH_DELIVERY_REFUSED. For messages that
+ * begin runs, and whose senders are waiting. */
+void ch_delivery_admit(struct ch_delivery *d, ch_delivery_fn *told, void *user);
 /* The caller no longer waits for the outcome: told is not called any more. */
 void ch_delivery_leave(struct ch_delivery *d);
 

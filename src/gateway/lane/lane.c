@@ -130,6 +130,8 @@ static void lane_on_event(const struct chela_event *ev, void *user) {
         record_event(l, ev);
     if (ev->type == CHELA_EV_RUN_START)
         adopt_run(l);
+    if (ev->type == CHELA_EV_CHILD || ev->type == CHELA_EV_RUN_END)
+        ch_budgets_count(l);
     if (l->taking.n && (ev->type == CHELA_EV_MODEL_REQUEST || ev->type == CHELA_EV_RUN_END))
         lane_take_applied(l);
     if (ev->type == CHELA_EV_RUN_END) {
@@ -281,6 +283,7 @@ static int attach_session(struct ch_lane *l, const struct ch_lane_opts *o,
     l->ready = !l->session->journal;
     l->session->on_lost = lane_on_lost;
     l->session->lost_user = l;
+    ch_budgets_attach(l);
     chela_session_on_ready(l->session, lane_on_session_ready, l);
     return 0;
 }

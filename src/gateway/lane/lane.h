@@ -11,6 +11,7 @@
 #ifndef CH_GATEWAY_LANE_H
 #define CH_GATEWAY_LANE_H
 #include "agent/session/agent_override.h"
+#include "gateway/lane/budgets.h"
 #include "gateway/request/gateway_state.h"
 
 struct ch_client_history;
@@ -78,6 +79,7 @@ struct ch_lane {
     unsigned hops;        /* messages between sessions that led to the run; send_tool.c */
     unsigned queued_hops; /* the largest such count of the queued messages */
     unsigned sends;       /* messages that the run has sent to other sessions */
+    struct ch_lane_spending spending; /* budgets.c */
     unsigned char agent_digest[CH_SHA256_SIZE]; /* of the options that the agent was made from */
     int64_t idle_since;                         /* monotonic */
     struct ch_task free_task;

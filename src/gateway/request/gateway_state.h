@@ -31,6 +31,7 @@ struct ch_counters {
     uint64_t runs, runs_failed, turns, tool_calls, tool_errors;
     uint64_t input_tokens, output_tokens;
     double cost_usd;
+    uint64_t budget_refusals; /* messages */
 };
 
 struct chela_gateway {
@@ -76,6 +77,7 @@ struct chela_gateway {
     size_t nlanes;
     struct ch_list deliveries;     /* delivery.c */
     struct ch_list tails;          /* tail.c */
+    struct ch_budgets *budgets;
     struct ch_health_state *health_state;
     struct ch_orphans *orphans;
     /* chat/ */

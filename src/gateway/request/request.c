@@ -161,6 +161,8 @@ static int status_of_error(int code) {
         return 502;
     case CHELA_ETIMEOUT:
         return 504;
+    case CHELA_EBUDGET:
+        return 429;
     case CHELA_EOVERLOAD:
         return 503;
     default:
@@ -169,7 +171,14 @@ static int status_of_error(int code) {
 }
 
 void ch_request_fail_with(struct ch_request *req, const struct chela_error *err) {
-    ch_request_fail(req, status_of_error(err->code), NULL, "%s", err->message);
+    bool spent = err->code == CHELA_EBUDGET;
+    CH_BUF_AUTO seconds = {0};
+    if (spent) {
+        ch_buf_addf(&seconds, "%ld", (err->retry_after_ms + 999) / 1000);
+        ch_request_add_header(req, "Retry-After", ch_buf_str(&seconds));
+    }
+    ch_request_fail(req, status_of_error(err->code), spent ? "budget_exceeded" : NULL, "%s",
+                    err->message);
 }
 
 void ch_request_begin_stream(struct ch_request *req) {

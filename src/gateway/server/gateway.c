@@ -195,6 +195,7 @@ struct gateway_config {
     struct ch_identity *identity; /* NULL: no TLS */
     struct ch_chat_plan *chats;
     struct ch_mcp_plan *mcp; /* NULL: /mcp is not served */
+    struct ch_budget_plan *budgets;
 };
 
 static int build_config(chela_gateway *gw, const struct chela_gateway_opts *o,
@@ -206,6 +207,8 @@ static int build_config(chela_gateway *gw, const struct chela_gateway_opts *o,
         return ch_fail(err, CHELA_EINVAL, "a gateway needs an agent");
     gw->agents = c->agents; /* the parts below look agents up by id */
     int rc = gw->headless ? 0 : ch_auth_init(&c->auth, o, err);
+    if (rc == 0)
+        rc = ch_budgets_plan(o, &c->budgets, err);
     if (rc == 0)
         rc = ch_webhooks_new(gw, o, &c->webhooks, err);
     if (rc == 0)
@@ -229,6 +232,7 @@ static void free_config(struct gateway_config *c) {
     ch_identity_unref(c->identity);
     ch_chat_lifecycle_drop_plan(c->chats);
     ch_mcp_api_drop_plan(c->mcp);
+    ch_budgets_drop_plan(c->budgets);
     ch_free(c->agents);
 }
 
@@ -243,6 +247,7 @@ static void use_config(chela_gateway *gw, struct gateway_config *c) {
         ch_agent_hold(*a);
     gw->webhooks = c->webhooks;
     gw->schedules = c->schedules;
+    ch_budgets_apply(gw->budgets, CH_TAKE(c->budgets));
     if (c->chats)
         ch_chat_lifecycle_apply(gw, CH_TAKE(c->chats));
     ch_mcp_api_apply(gw->mcp, CH_TAKE(c->mcp));
@@ -346,6 +351,7 @@ static struct gateway_instance *instance_new(chela_runtime *rt,
     gw->health = ch_health_new(gw);
     gw->notices = ch_notices_new(gw);
     gw->mcp = ch_mcp_api_new(gw);
+    gw->budgets = ch_budgets_new(gw);
     gw->session_changed = ch_notices_look_soon;
     gw->orphans = ch_orphans_new(gw);
     gw->orphan_scan = ch_orphan_scan_new(gw);
@@ -461,6 +467,7 @@ void chela_gateway_close(chela_gateway *gw) {
     ch_store_lookups_close(gw);
     if (gw->server)
         ch_server_close(gw->server);
+    ch_budgets_free(gw->budgets);
     ch_health_free(gw->health);
     ch_notices_free(gw->notices);
     ch_health_state_free(gw->health_state);

@@ -659,6 +659,7 @@ static char *file_with(const struct ch_option *o, const char *value, size_t *at,
         [CH_SCOPE_POLICY] = {"\"policies\": [{", "}]", "policies[0]."},
         [CH_SCOPE_HOOK] = {"\"gateway\": {\"hooks\": {\"h\": {", "}}}", "gateway.hooks.h."},
         [CH_SCOPE_SCHEDULE] = {"\"schedules\": {\"s\": {", "}}", "schedules.s."},
+        [CH_SCOPE_BUDGET] = {"\"budgets\": {\"b\": {", "}}", "budgets.b."},
         [CH_SCOPE_MCP] = {"\"mcp\": {\"servers\": {\"m\": {", "}}}", "mcp.servers.m."},
         [CH_SCOPE_CHANNEL] = {"\"channels\": {\"feishu\": {", "}}", "channels.feishu."},
     };
@@ -671,6 +672,8 @@ static char *file_with(const struct ch_option *o, const char *value, size_t *at,
                         r->type == CH_CFG_COMMAND ? "[x]"
                         : r->type == CH_CFG_WHEN  ? "\"@daily\""
                                                   : "x");
+    if (o->scope == CH_SCOPE_BUDGET) /* one of two limits is required */
+        ch_buf_addf(&out, "\"%s\": 1, ", strcmp(o->key, "tokens") == 0 ? "costUsd" : "tokens");
     struct ch_sv rest = ch_sv_str(o->key);
     size_t nested = 0;
     while (rest.n) {
@@ -1295,6 +1298,7 @@ static void test_schema(void **state) {
         [CH_SCOPE_HOOK] =
             ch_json_path(top, "gateway", "properties", "hooks", "additionalProperties", NULL),
         [CH_SCOPE_SCHEDULE] = ch_json_path(top, "schedules", "additionalProperties", NULL),
+        [CH_SCOPE_BUDGET] = ch_json_path(top, "budgets", "additionalProperties", NULL),
         [CH_SCOPE_MCP] =
             ch_json_path(top, "mcp", "properties", "servers", "additionalProperties", NULL),
         [CH_SCOPE_CHANNEL] = ch_json_path(top, "channels", "properties", "telegram", NULL),

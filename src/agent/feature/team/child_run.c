@@ -165,7 +165,10 @@ static void bring_along(struct ch_child_run *c) {
                          .cost = m->cost,
                          .turns = m->turns + m->below.turns,
                          .tool_calls = m->tool_calls + m->below.tool_calls};
+    struct ch_spending *spending = ch_parent_root(c->run)->spending;
     ch_parent_charge(c, &s);
+    if (spending)
+        spending->recalled(spending, &s);
 }
 
 /* The child's journal was read: the child is new, unfinished or has ended. */
