@@ -58,7 +58,7 @@ static const struct {
     {"config get", "chela config show"},
     {"config set", "chela.yaml, then chela config check"},
     {"config edit", "chela.yaml, then chela config check"},
-    {"skills install", "chela skills list"},
+    {"skills install", "chela skills add"},
     {"cron", "chela schedule list"},
 };
 
