@@ -16,7 +16,7 @@ rules:
   - { when: { user: "^read (\\S+)", after: none }, call: { tool: read, args: { file_path: "{{1}}" } } }
   - { when: { user: "^fix", after: none }, call: { tool: edit, args: { file_path: main.c, edits: [ { old_text: "helo", new_text: "hello 你好 🎉" } ] } } }
   - { when: { user: "^test", after: none }, call: { tool: exec, args: { command: "echo line one; echo 測試通過 🙂; echo ran >>ran.txt" } } }
-  - { when: { user: "^build", after: none }, say: "I build 建構中.", call: { tool: exec, args: { command: "echo building; until [ -e go ]; do sleep 0.05; done; echo built" } } }
+  - { when: { user: "^build", after: none }, say: "I build 建構中.", call: { tool: exec, args: { command: "touch begun; echo building; until [ -e go ]; do sleep 0.05; done; echo built" } } }
   - { when: { user: "^serve", after: none }, call: { tool: exec, args: { command: "echo listening; until [ -e stop ]; do sleep 0.05; done", background: true } } }
   - { when: { user: "^delegate", after: none }, call: { tool: helper, args: { task: "look", background: true } } }
   - { when: { user: "^also" }, say: "changed course: {{user}}" }
@@ -24,7 +24,7 @@ rules:
   - { when: { user: "\\[event\\]|^Process" }, say: "the server stopped" }
   - { when: { user: "^explain" }, say: "# Title\n\n- 第一點 with a rather long explanation that must be wrapped at narrow widths\n- second 🙂\n\n```c\nint main(void) { return 0; }\n```\n\n| 列 | column |\n|---|---|\n| 甲 | one |\n\nThe end." }
   - { when: { after: any, is_error: true }, say: "failed: {{result}}" }
-  - { when: { after: any }, say: "task done" }
+  - { when: { after: any }, say: "done with {{user}}" }
   - { when: { user: "attached|hidden text" }, say: "I see the file" }
   - { say: "you said: {{user}}" }
 YAML
@@ -39,6 +39,7 @@ YAML
 cat >"$space/chela.yaml" <<'YAML'
 store: sqlite:./chela.db
 sandbox: { mode: off }
+approvals: { edit: ask }
 agents:
   list:
     - { id: main, model: scripted/day.yaml, agents: [helper] }
@@ -54,7 +55,7 @@ say() { # TEXT PATTERN
     sees "$WIDTH: $task: $1" "$2"
 }
 idle() { # the run has ended
-    sees "$WIDTH: $task: idle" '· approve '
+    sees "$WIDTH: $task: idle" '^([0-9]+ tasks? · )?scripted/'
 }
 enter() {
     types "$1"
@@ -65,7 +66,7 @@ leave() {
     ends "$WIDTH: $task: leaves" 0
 }
 begin() {
-    rm -f "$space"/{go,stop,helped,ran.txt,out.md,chela.db*}
+    rm -f "$space"/{go,stop,helped,begun,ran.txt,out.md,chela.db*}
     printf 'int main(void) { puts("helo"); }\n' >"$space/main.c"
     printf 'hidden text 附件\n' >"$space/附件 1.txt"
 }
@@ -80,12 +81,12 @@ for WIDTH in 60 200; do
     sees "$WIDTH: $task: wide characters" '☐ 修正錯誤 🐛'
     idle
     task="3 read a file"
-    say "read main.c" '^task done'
+    say "read main.c" '^done with read main.c'
     task="4 approve an edit once, with a diff"
     say "fix it" 'allow\?'
-    sees "$WIDTH: $task: the diff" '^ *\+.*hello 你好 🎉'
     enter once
     idle
+    sees "$WIDTH: $task: the diff" '\+.*hello 你好 🎉'
     check "$WIDTH: $task: the file" grep -q '你好 🎉' "$space/main.c"
     task="5 undo the edit"
     enter /undo
@@ -105,7 +106,8 @@ for WIDTH in 60 200; do
     task="8 switch approvals off"
     say "/approve auto" 'consent: auto'
     task="9 run the tests, unfold the output"
-    say "test it" '^task done'
+    say "test it" '^done with test it'
+    idle
     press C-o
     sees "$WIDTH: $task: unfolded" '測試通過 🙂'
     task="10 a command of one's own for the next message"
@@ -135,12 +137,13 @@ for WIDTH in 60 200; do
     sees "$WIDTH: $task: marked" 'cancelled|interrupted'
     idle
     task="15 a server in the background"
-    say "serve it" '^task done'
+    say "serve it" '^done with serve it'
     say "/tasks" 'listening'
     press Escape
     shows '^>$'
     task="16 a helper in the background, and go on meanwhile"
     say "delegate it" 'helper goes on in the background'
+    sees "$WIDTH: $task: the run ends" '^done with delegate it'
     shows '^1 task'
     say "meanwhile 同時" '^you said: meanwhile 同時'
     touch "$space/helped"
@@ -189,14 +192,19 @@ for WIDTH in 60 200; do
     sees "$WIDTH: $task: sent whole" 'five'
     task="25 a crash, and on with it"
     enter "/approve auto"
-    say "build it" 'building'
+    rm -f "$space/begun"
+    enter "build it"
+    for _ in {1..400}; do
+        [ -e "$space/begun" ] && break
+        sleep 0.05
+    done
     pid=$(terminal display-message -p '#{pane_pid}')
     kill -9 "$(pgrep -P "$pid" | head -n 1)"
     ends "$WIDTH: $task: killed" 137
     touch "$space/go"
     chat --approve auto --continue
     sees "$WIDTH: $task: says so" '/resume continues it'
-    say "/resume" '^task done|^failed: '
+    say "/resume" '^done with build it|^failed: '
     leave
 done
 
