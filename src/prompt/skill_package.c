@@ -210,7 +210,9 @@ int ch_package_tar(struct ch_package *p, struct ch_sv a, struct chela_error *err
         size_t step = BLOCK + (size_t)(size + BLOCK - 1) / BLOCK * BLOCK;
         a = step < a.n ? ch_sv(a.p + step, a.n - step) : ch_sv(a.p, 0);
     }
-    return p->n ? 0 : ch_fail(err, CHELA_EPARSE, "the file is not a tar archive, or is empty");
+    if (a.n < BLOCK) /* a block of zeroes ends an archive */
+        return ch_fail(err, CHELA_EPARSE, "the file is not a tar archive, is empty or damaged");
+    return p->n ? 0 : ch_fail(err, CHELA_EPARSE, "the archive is empty");
 }
 
 /* --- archives */
