@@ -83,7 +83,7 @@ for WIDTH in 60 200; do
     task="3 read a file"
     say "read main.c" '^done with read main.c'
     task="4 approve an edit once, with a diff"
-    say "fix it" 'allow\?'
+    say "fix it" 'asks to run'
     enter once
     idle
     sees "$WIDTH: $task: the diff" '\+.*hello 你好 🎉'
@@ -93,8 +93,9 @@ for WIDTH in 60 200; do
     prompt_is "$WIDTH: $task: the message comes back" '> fix it'
     check "$WIDTH: $task: the file is as before" grep -q '"helo"' "$space/main.c"
     task="6 do it again, always"
+    press C-l
     press Enter
-    shows 'allow\?'
+    shows 'asks to run'
     enter once
     idle
     task="7 refuse a command with a reason"
