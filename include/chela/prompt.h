@@ -115,5 +115,27 @@ CHELA_API char *chela_prompt_test(chela_runtime *rt, const struct chela_prompt_t
  * Errors: CHELA_EPARSE, CHELA_ELIMIT: a report is not JSON. */
 CHELA_API char *chela_prompt_compare(const char *a, const char *b, struct chela_error *err);
 
+/* --- skills that are installed */
+
+/* Install a skill from a folder with a SKILL.md, or from a tar archive of one (.tar, .tar.gz,
+ * .tgz): copy its files to folder/NAME, and keep their digest there. Links, devices, paths that
+ * lead out, and sources beyond the limits are refused. folder NULL: only examine the source.
+ * digest (may be NULL): install only if the files have this digest. *out becomes {"name",
+ * "source","digest","files","bytes"}. Waits for the disk.
+ * Ownership: the caller frees *out with chela_free.
+ * Threads: any
+ * Errors: CHELA_ENOENT: there is no such source. CHELA_EINVAL: the source is not a skill.
+ * CHELA_EPERM, CHELA_ELIMIT: the source is refused. CHELA_EPARSE: the archive is damaged.
+ * CHELA_ESTATE: the digest is another. CHELA_EEXIST: the skill is installed. CHELA_EIO: the disk
+ * failed. */
+CHELA_API int chela_skill_add(const char *from, const char *folder, const char *digest, char **out,
+                              struct chela_error *err);
+
+/* Remove a skill that chela_skill_add has installed in this folder. Waits for the disk.
+ * Threads: any
+ * Errors: CHELA_ENOENT: there is no such skill. CHELA_EINVAL: the name is wrong. CHELA_EPERM: the
+ * skill was not installed so. CHELA_EIO: the disk failed. */
+CHELA_API int chela_skill_remove(const char *folder, const char *name, struct chela_error *err);
+
 CHELA_END_DECLS
 #endif

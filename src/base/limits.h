@@ -241,6 +241,10 @@
 #define CH_LIMIT_SKILL_ENTRIES 300        /* entries read in one folder */
 #define CH_LIMIT_SKILL_DEPTH 3            /* nesting of folders below a skills folder */
 #define CH_LIMIT_SKILL_FILE (256 * CH_KB) /* one SKILL.md */
+#define CH_LIMIT_SKILL_FILES 500          /* files of a skill that is installed */
+#define CH_LIMIT_SKILL_BYTES (8 * CH_MB)  /* their size in total */
+#define CH_LIMIT_SKILL_PATH 240           /* bytes of the path of such a file */
+#define CH_LIMIT_SKILL_LEVELS 8           /* nesting of such a path */
 #define CH_LIMIT_SKILL_NAME 64            /* characters of a skill's name */
 #define CH_LIMIT_SKILL_TEXT 1024          /* bytes of a skill's description */
 #define CH_LIMIT_SKILL_NEEDS 32           /* required programs or variables of one skill */

@@ -25,6 +25,7 @@ rules:
   - { when: { user: "^edit", after: none }, call: { tool: edit, args: { file_path: a.txt, edits: [ { old_text: written, new_text: "edited 改 🙂" } ] } } }
   - { when: { user: "^patch", after: none }, call: { tool: apply_patch, args: { input: "*** Begin Patch\n*** Delete File: a.txt\n*** Add File: p.txt\n+one\n*** End Patch" } } }
   - { when: { user: "^run", after: none }, call: { tool: exec, args: { command: "sh $tmp/work $space" } } }
+  - { when: { user: "^box", after: none }, call: { tool: exec, args: { command: "echo by command >b.txt; rm c.txt; mkdir made && echo x >made/y" } } }
   - { when: { user: "^look", after: none }, call: { tool: exec, args: { command: "cat a.txt" } } }
   - { when: { user: "^kill", after: none }, call: { tool: exec, args: { command: "echo killed >b.txt; until [ -e go ]; do sleep 0.05; done" } } }
   - { when: { after: any }, say: "that was it" }
@@ -205,6 +206,25 @@ ends "leaves" 0
 chela tools call read --args "{\"file_path\": \"$tmp/.local/state/chela/undo\"}"
 check "the copies are not for tools" grep -q 'outside of the workspace\|hidden' "$out" "$err"
 same "the copies are the user's own" 700 "$(stat -c %a "$tmp/.local/state/chela/undo")"
+
+# --- with the sandbox that this machine has
+begin
+state >"$tmp/old"
+open_terminal "$program chat --model scripted/rules.yaml --approve auto --sandbox auto"
+sees "in the sandbox: the prompt" '^>'
+say "write it" 'that was it'
+say "box it" '✓ exec|exec'
+check "in the sandbox: the command ran" [ -e "$space/made/y" ]
+types "/undo"
+press Enter
+prompt_is "in the sandbox: a command" '> box it'
+press C-u
+types "/undo"
+press Enter
+prompt_is "in the sandbox: a file tool" '> write it'
+same "in the sandbox: all as before" "$(grep -v 'big.bin\|out.o' "$tmp/old")" "$(state | grep -v 'big.bin\|out.o')"
+press C-u C-d
+ends "leaves the sandbox" 0
 
 # --- without a store
 begin

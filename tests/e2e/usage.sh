@@ -22,6 +22,42 @@ refused() {
     events_are_well_formed "$label, jsonl"
 }
 
+# points WORDS ...: exit 2, and the line names what does the same here.
+points() {
+    local pattern=$1
+    shift
+    chela "$@"
+    same "chela $*: exit code" 2 $status
+    check "chela $*: points at $pattern" grep -qF -- "$pattern" "$err"
+}
+points "--listen 127.0.0.1:PORT" serve --port 80
+points "anthropic/claude-sonnet" run --model sonnet go
+points "the words alone" run -p go
+points "the words alone" run --print go
+points "use --continue" run --resume
+points "use --approve auto)" run --yolo go
+points "use --approve auto)" chat --dangerously-skip-permissions
+points "--approve auto --sandbox off" run --dangerously-bypass-approvals-and-sandbox go
+points "use --output json" run --json go
+points "use --output)" run --output-format json go
+points "use --verbose" run --debug go
+points "use --tools)" run --allowedTools read go
+points "use --deny" run --disallowedTools exec go
+points "use --model)" run -m x go
+points "use --continue" chat -c
+points "use --resume" chat -r
+points "use --workspace" run -C / go
+points "use --cost-budget" run --max-budget-usd 1 go
+points "keys are not for command lines" run --api-key x go
+points "'chela run PROMPT'" exec go
+points "'chela run PROMPT'" -p go
+points "'chela chat --continue'" --continue
+points "'chela chat --resume'" resume
+points "'chela serve'" gateway
+points "'chela init'" login
+points "'chela --version'" version
+points "'chela config show'" config get model
+
 fresh hello anthropic
 good=(run --model anthropic/claude-test --base-url "$base")
 refused "unknown flag" "--modle.*--model" "${good[@]}" --modle x go

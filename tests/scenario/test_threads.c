@@ -242,6 +242,8 @@ static void use_store(const char *key, const char *copy) {
     EXPECT(chela_store_session(store, key, on_session, NULL, NULL) == 0);
     EXPECT(chela_store_list(store, NULL, on_session, NULL, NULL) == 0);
     EXPECT(chela_store_records(store, key, 0, on_record, NULL, NULL) == 0);
+    EXPECT(chela_skill_add("/nonexistent/skill", NULL, NULL, &text, NULL) == CHELA_ENOENT);
+    EXPECT(chela_skill_remove("/nonexistent", "none", NULL) == CHELA_ENOENT);
     chela_follow *f;
     enum chela_holder holder;
     EXPECT(chela_follow_new(store, key, &f, NULL) == 0);

@@ -639,6 +639,12 @@ static void do_follow(struct sweep *cx) {
     chela_follow_close(f);
 }
 
+static void do_skill_add(struct sweep *cx) {
+    char *out = NULL;
+    SWEEP_EXPECT(chela_skill_add("/nonexistent/skill", NULL, NULL, &out, NULL) == CHELA_ENOENT);
+    SWEEP_EXPECT(chela_skill_remove(cx->dir, "none", NULL) == CHELA_ENOENT);
+}
+
 static void do_gateway_reload(struct sweep *cx) {
     chela_gateway *gw = gateway(cx);
     SWEEP_EXPECT(chela_gateway_reload(gw, gateway_opts(cx), NULL) == 0);
@@ -1068,15 +1074,17 @@ static const struct sweep_row rows[] = {
     {"chela_gateway_tools", do_gateway_tools, SHARED, NULL},
     {"chela_gateway_wants_restart", do_gateway_wants_restart, SHARED, NULL},
     {"chela_gateway_patched", do_gateway_patched, SHARED, NULL},
+    {"chela_skill_add", do_skill_add, SHARED, NULL},
+    {"chela_skill_remove", do_skill_add, SHARED, NULL},
     {"chela_gateway_work", do_gateway_work, SWEEP_ROUND, NULL},
-    {"chela_follow_new", do_follow, SWEEP_STORED, NULL},
-    {"chela_follow_read", do_follow, SWEEP_STORED, NULL},
-    {"chela_follow_holder", do_follow, SWEEP_STORED, NULL},
-    {"chela_follow_say", do_follow, SWEEP_STORED, NULL},
-    {"chela_follow_cancel", do_follow, SWEEP_STORED, NULL},
-    {"chela_follow_decide", do_follow, SWEEP_STORED, NULL},
-    {"chela_follow_answer", do_follow, SWEEP_STORED, NULL},
-    {"chela_follow_close", do_follow, SWEEP_STORED, NULL},
+    {"chela_follow_new", do_follow, SWEEP_STORED | SWEEP_ROUND, NULL},
+    {"chela_follow_read", do_follow, SWEEP_STORED | SWEEP_ROUND, NULL},
+    {"chela_follow_holder", do_follow, SWEEP_STORED | SWEEP_ROUND, NULL},
+    {"chela_follow_say", do_follow, SWEEP_STORED | SWEEP_ROUND, NULL},
+    {"chela_follow_cancel", do_follow, SWEEP_STORED | SWEEP_ROUND, NULL},
+    {"chela_follow_decide", do_follow, SWEEP_STORED | SWEEP_ROUND, NULL},
+    {"chela_follow_answer", do_follow, SWEEP_STORED | SWEEP_ROUND, NULL},
+    {"chela_follow_close", do_follow, SWEEP_STORED | SWEEP_ROUND, NULL},
     {"chela_gateway_reload", do_gateway_reload, SHARED, NULL},
     {"chela_gateway_trouble", do_gateway_trouble, SHARED, NULL},
     {"chela_gateway_stop", do_gateway_stop, SWEEP_ROUND, NULL},

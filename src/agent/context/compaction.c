@@ -95,6 +95,9 @@ static size_t history_tokens(const chela_run *run) {
 static bool compaction_announce(chela_run *run, enum chela_compacted strategy, size_t before,
                                 const struct ch_usage *usage) {
     ch_context_budget_rewritten(run->session);
+    /* The instructions of directories below the workspace were in the messages that are gone:
+     * they are told again when a file there is used. */
+    ch_buf_clear(&run->session->context.visited);
     struct chela_event ev = {.type = CHELA_EV_COMPACTION,
                              .compaction = {strategy, before, ch_context_budget_tokens(run)}};
     ch_run_journal_rewritten(

@@ -1,5 +1,5 @@
 /* chat.c -- see chat.h: the loop and the keyboard. The screen is drawn once before the loop
- * waits, if anything changed. */
+ * waits, if anything changed; pieces of a reply are drawn at most once a frame. */
 #include "cli/chat/chat.h"
 
 #include <errno.h>
@@ -22,7 +22,7 @@
 #include "cli/support/mem.h"
 #include "cli/support/problem.h"
 
-enum { TICK_MS = 100, ESCAPE_MS = 40, READ = 65536 };
+enum { TICK_MS = 100, FRAME_MS = 50, ESCAPE_MS = 40, READ = 65536 };
 
 /* --- keys ---------------------------------------------------------------------------- */
 
@@ -192,9 +192,17 @@ static void before_wait(uv_prepare_t *handle) {
     chat_listen(c);
     if (c->away)
         return;
-    if (c->dirty && !c->leaving)
+    uint64_t since = uv_now(&c->loop) - c->drawn;
+    if (c->stale && !c->dirty && since < FRAME_MS) {
+        if (!uv_is_active((uv_handle_t *)&c->frame))
+            uv_timer_start(&c->frame, on_tick, FRAME_MS - since, 0);
+        return;
+    }
+    if ((c->dirty || c->stale) && !c->leaving)
         ch_chat_draw(c);
-    c->dirty = false;
+    if (c->dirty || c->stale)
+        c->drawn = uv_now(&c->loop);
+    c->dirty = c->stale = false;
 }
 
 /* A line from the console: those of this thread go to the screen, those of other threads
@@ -227,11 +235,12 @@ static void open_handles(struct ch_chat *c) {
     uv_poll_init(&c->loop, &c->keyboard, c->tty);
     uv_timer_init(&c->loop, &c->tick);
     uv_timer_init(&c->loop, &c->escape);
+    uv_timer_init(&c->loop, &c->frame);
     uv_prepare_init(&c->loop, &c->before_wait);
     uv_async_init(&c->loop, &c->from_elsewhere, on_lines);
     uv_signal_init(&c->loop, &c->resized);
     c->keyboard.data = c->tick.data = c->escape.data = c->before_wait.data = c;
-    c->from_elsewhere.data = c->resized.data = c;
+    c->from_elsewhere.data = c->resized.data = c->frame.data = c;
     for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
         uv_signal_init(&c->loop, &c->told[i]);
         c->told[i].data = c;
@@ -246,11 +255,11 @@ static void open_handles(struct ch_chat *c) {
 
 static void close_handles(struct ch_chat *c) {
     uv_handle_t *handles[] = {
-        (uv_handle_t *)&c->keyboard,    (uv_handle_t *)&c->tick,
-        (uv_handle_t *)&c->escape,      (uv_handle_t *)&c->before_wait,
-        (uv_handle_t *)&c->resized,     (uv_handle_t *)&c->from_elsewhere,
-        (uv_handle_t *)&c->told[0],     (uv_handle_t *)&c->told[1],
-        (uv_handle_t *)&c->told[2],
+        (uv_handle_t *)&c->keyboard, (uv_handle_t *)&c->tick,
+        (uv_handle_t *)&c->escape,   (uv_handle_t *)&c->before_wait,
+        (uv_handle_t *)&c->resized,  (uv_handle_t *)&c->from_elsewhere,
+        (uv_handle_t *)&c->told[0],  (uv_handle_t *)&c->told[1],
+        (uv_handle_t *)&c->told[2],  (uv_handle_t *)&c->frame,
     };
     for (size_t i = 0; i < sizeof(handles) / sizeof(handles[0]); i++)
         uv_close(handles[i], NULL);

@@ -82,7 +82,7 @@ struct ch_chat {
 
     uv_loop_t loop;
     uv_poll_t keyboard;
-    uv_timer_t tick, escape;
+    uv_timer_t tick, escape, frame;
     uv_prepare_t before_wait;
     uv_signal_t resized, told[3];
     uv_async_t from_elsewhere;
@@ -92,6 +92,8 @@ struct ch_chat {
     struct ch_history history;
     char *typed; /* owned: input set aside by an urgent question; NULL */
     bool dirty, leaving;
+    bool stale;     /* pieces of a reply arrived: drawn with the next frame */
+    uint64_t drawn; /* ms of the loop: the last drawing */
     bool met; /* the conversation of the first session was shown */
     struct ch_pick pick; /* valid while chosen is set */
     ch_chat_chosen_fn *chosen; /* NULL: no picker is open */

@@ -241,7 +241,11 @@ static void chat_on_event(const struct chela_event *ev, void *user) {
     ch_chat_event(c, ev);
     if (ev->type == CHELA_EV_RUN_END)
         chat_ended(c, ev->end.status);
-    c->dirty = true;
+    if (ev->type == CHELA_EV_TEXT_DELTA || ev->type == CHELA_EV_REASONING_DELTA ||
+        ev->type == CHELA_EV_TOOL_CALL_DELTA)
+        c->stale = true;
+    else
+        c->dirty = true;
 }
 
 /* A background job ended: the model is told with the next message. */

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "chela/json.h"
 #include "cli/chat/chat_pick.h"
 #include "cli/chat/chat_runs.h"
 #include "cli/chat/chat_show.h"
@@ -12,13 +13,32 @@
 
 /* --- events --------------------------------------------------------------------------- */
 
+static int task_count_open(const char *task, size_t n, void *user) {
+    char *kind = chela_json_get(task, n, "/kind", NULL);
+    char *status = chela_json_get(task, n, "/status", NULL);
+    bool open = status && (strcmp(status, "running") == 0 || strcmp(status, "waiting") == 0);
+    *(unsigned *)user += open && kind && strcmp(kind, "agent") == 0;
+    chela_free(kind);
+    chela_free(status);
+    return 0;
+}
+
+/* Count the agents at work; `ended`: one of those listed has just ended. */
+static void task_count(struct ch_chat *c, bool ended) {
+    char *json = chela_session_tasks_json(c->session);
+    c->tasks = 0;
+    chela_json_each(json, strlen(json), task_count_open, &c->tasks);
+    c->tasks -= ended && c->tasks > 0;
+    chela_free(json);
+}
+
 static void task_ended(struct ch_chat *c, const struct chela_event *ev, const char *agent) {
     bool paused = ev->end.status == CHELA_STATUS_PAUSED;
     if (paused && c->asks && !c->run)
         ch_chat_put_question(c);
     if (paused)
         return;
-    c->tasks -= c->tasks > 0;
+    task_count(c, true);
     ch_console_note(c->console, "the agent %s in the background: %s%s%.*s", agent,
                     chela_status_name(ev->end.status), ev->end.error.n ? ": " : "",
                     (int)ev->end.error.n, ev->end.error.n ? ev->end.error.p : "");
@@ -33,8 +53,8 @@ void ch_chat_task_event(const struct chela_event *ev, void *user) {
     if (inner->type == CHELA_EV_RUN_START && inner->seq == 0)
         ch_console_note(c->console, "the agent %s goes on in the background (/tasks)",
                         ev->child.agent);
-    if (inner->type == CHELA_EV_RUN_START && !ev->child.parent[0])
-        c->tasks += inner->seq == 0 || c->tasks == 0;
+    if (inner->type == CHELA_EV_RUN_START)
+        task_count(c, false);
     if (inner->type == CHELA_EV_APPROVAL_REQUIRED || inner->type == CHELA_EV_CLIENT_TOOL_REQUIRED)
         ch_chat_ask(c, inner, ev->child.agent);
     if (inner->type == CHELA_EV_RUN_END)

@@ -28,7 +28,8 @@ extern const struct ch_cmd ch_cmd_sessions_list, ch_cmd_sessions_show, ch_cmd_se
 extern const struct ch_cmd ch_cmd_channels_list;
 extern const struct ch_cmd ch_cmd_channels_test;
 extern const struct ch_cmd ch_cmd_pairing_list, ch_cmd_pairing_approve, ch_cmd_pairing_remove;
-extern const struct ch_cmd ch_cmd_skills_list, ch_cmd_skills_show;
+extern const struct ch_cmd ch_cmd_skills_list, ch_cmd_skills_show, ch_cmd_skills_add,
+    ch_cmd_skills_remove;
 extern const struct ch_cmd ch_cmd_prompt_list, ch_cmd_prompt_show, ch_cmd_prompt_render,
     ch_cmd_prompt_test;
 extern const struct ch_cmd ch_cmd_tools_list, ch_cmd_tools_show, ch_cmd_tools_call;

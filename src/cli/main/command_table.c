@@ -46,6 +46,8 @@ const struct ch_cmd *const ch_command_table[] = {
     &ch_cmd_pairing_remove,
     &ch_cmd_skills_list,
     &ch_cmd_skills_show,
+    &ch_cmd_skills_add,
+    &ch_cmd_skills_remove,
     &ch_cmd_prompt_list,
     &ch_cmd_prompt_show,
     &ch_cmd_prompt_render,

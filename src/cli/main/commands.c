@@ -25,8 +25,57 @@ bool ch_cmd_is_group(ch_commands all, const char *word) {
     return false;
 }
 
+/* Commands and flags of other programs, and the command that does the same here. */
+static const struct {
+    const char *theirs, *ours;
+} elsewhere[] = {
+    {"exec", "chela run PROMPT"},
+    {"ask", "chela run PROMPT"},
+    {"-p", "chela run PROMPT"},
+    {"--print", "chela run PROMPT"},
+    {"agent", "chela run PROMPT"},
+    {"prompt", "chela run PROMPT"},
+    {"tui", "chela chat"},
+    {"--continue", "chela chat --continue"},
+    {"-c", "chela chat --continue"},
+    {"continue", "chela chat --continue"},
+    {"resume", "chela chat --resume"},
+    {"--resume", "chela chat --resume"},
+    {"-r", "chela chat --resume"},
+    {"--model", "chela chat --model PROVIDER/MODEL"},
+    {"-m", "chela chat --model PROVIDER/MODEL"},
+    {"login", "chela init"},
+    {"setup", "chela init"},
+    {"onboard", "chela init"},
+    {"configure", "chela init"},
+    {"gateway", "chela serve"},
+    {"server", "chela serve"},
+    {"version", "chela --version"},
+    {"-v", "chela --version"},
+    {"logs", "chela trace SESSION"},
+    {"session list", "chela sessions list"},
+    {"mcp get", "chela mcp list"},
+    {"config get", "chela config show"},
+    {"config set", "chela.yaml, then chela config check"},
+    {"config edit", "chela.yaml, then chela config check"},
+    {"skills install", "chela skills add"},
+    {"cron", "chela schedule list"},
+};
+
+const char *ch_cmd_elsewhere(const char *name) {
+    for (size_t i = 0; i < sizeof(elsewhere) / sizeof(elsewhere[0]); i++)
+        if (strcmp(elsewhere[i].theirs, name) == 0)
+            return elsewhere[i].ours;
+    return NULL;
+}
+
 /* A misspelt first word is compared with first words: "tols" means "tools". */
 int ch_cmd_unknown(struct ch_console *c, ch_commands all, const char *name) {
+    const char *use = ch_cmd_elsewhere(name);
+    if (use) {
+        ch_console_error(c, "unknown command '%s' (use '%s')", name, use);
+        return CH_EXIT_USAGE;
+    }
     struct ch_suggest near;
     ch_suggest_init(&near, name, strlen(name));
     for (ch_commands k = all; *k; k++)

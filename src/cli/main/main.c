@@ -61,8 +61,12 @@ static int without_command(struct ch_console *c, int argc, char **argv) {
         return CH_EXIT_DONE;
     }
     if (argv[0][0] == '-') {
-        ch_console_error(c, "unknown flag %s (flags follow the command: 'chela COMMAND --help')",
-                         argv[0]);
+        const char *use = ch_cmd_elsewhere(argv[0]);
+        ch_console_error(c,
+                         use ? "unknown flag %s (use '%s')"
+                             : "unknown flag %s (flags follow "
+                               "the command: 'chela COMMAND --help')%s",
+                         argv[0], use ? use : "");
         return CH_EXIT_USAGE;
     }
     if (!ch_cmd_is_group(ch_command_table, argv[0]))

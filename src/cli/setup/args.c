@@ -154,15 +154,55 @@ static bool is_later(const char *const *later, const char *name, size_t n) {
 static const struct {
     const char *theirs, *ours, *use;
 } elsewhere[] = {
-    {"port", "listen", "--listen 127.0.0.1:PORT"}, {"host", "listen", "--listen HOST:PORT"},
-    {"bind", "listen", "--listen HOST:PORT"},      {"json", "output", "--output json"},
-    {"format", "output", "--output"},              {"stream", "output", "--output jsonl"},
-    {"yolo", "approve", "--approve auto"},         {"yes", "approve", "--approve auto"},
-    {"full-auto", "approve", "--approve sandbox"}, {"resume", "continue", "--continue"},
-    {"cwd", "workspace", "--workspace"},           {"dir", "workspace", "--workspace"},
-    {"instructions", "system", "--system"},        {"system-prompt", "system", "--system"},
-    {"thinking", "reasoning", "--reasoning"},      {"effort", "reasoning", "--reasoning"},
-    {"allowed-tools", "tools", "--tools"},         {"disallowed-tools", "deny", "--deny"},
+    {"port", "listen", "--listen 127.0.0.1:PORT"},
+    {"host", "listen", "--listen HOST:PORT"},
+    {"bind", "listen", "--listen HOST:PORT"},
+    {"json", "output", "--output json"},
+    {"format", "output", "--output"},
+    {"stream", "output", "--output jsonl"},
+    {"yolo", "approve", "--approve auto"},
+    {"yes", "approve", "--approve auto"},
+    {"full-auto", "approve", "--approve sandbox"},
+    {"resume", "continue", "--continue"},
+    {"cwd", "workspace", "--workspace"},
+    {"dir", "workspace", "--workspace"},
+    {"instructions", "system", "--system"},
+    {"system-prompt", "system", "--system"},
+    {"thinking", "reasoning", "--reasoning"},
+    {"effort", "reasoning", "--reasoning"},
+    {"allowed-tools", "tools", "--tools"},
+    {"disallowed-tools", "deny", "--deny"},
+    {"allowedTools", "tools", "--tools"},
+    {"disallowedTools", "deny", "--deny"},
+    {"no-tools", "tools", "--tools \"\""},
+    {"cd", "workspace", "--workspace"},
+    {"print", "output", "the words alone: 'run' prints the answer and ends"},
+    {"output-format", "output", "--output"},
+    {"debug", "verbose", "--verbose"},
+    {"output-schema", "schema", "--schema FILE"},
+    {"json-schema", "schema", "--schema FILE"},
+    {"dangerously-skip-permissions", "approve", "--approve auto"},
+    {"dangerously-bypass-approvals-and-sandbox", "approve", "--approve auto --sandbox off"},
+    {"auto-approve", "approve", "--approve auto"},
+    {"ask-for-approval", "approve", "--approve"},
+    {"permission-mode", "approve", "--approve"},
+    {"approval-mode", "approve", "--approve"},
+    {"append-system-prompt", "system", "--system, or AGENTS.md in the workspace"},
+    {"max-budget-usd", "cost-budget", "--cost-budget"},
+    {"max-steps", "max-turns", "--max-turns"},
+    {"provider", "model", "--model PROVIDER/MODEL"},
+    {"session-id", "session", "--session"},
+    {"detach", "background", "--background"},
+    {"api-key", "api-key-env", "--api-key-env NAME: keys are not for command lines"},
+    {"p", "output", "the words alone: 'run' prints the answer and ends"},
+    {"m", "model", "--model"},
+    {"c", "continue", "--continue"},
+    {"r", "resume", "--resume"},
+    {"C", "workspace", "--workspace"},
+    {"o", "output", "--output"},
+    {"s", "sandbox", "--sandbox"},
+    {"d", "background", "--background"},
+    {"y", "approve", "--approve auto"},
 };
 
 static const char *same_here(const struct parser *p, const char *name, size_t n) {
@@ -213,8 +253,12 @@ static void short_flags(struct parser *p, const char *letters) {
         if (!opt && *letters == 'h') {
             p->args->help = true;
         } else if (!opt) {
+            const char *use = same_here(p, letters, strcspn(letters, "="));
             ch_problem(p->err, CHELA_EINVAL,
-                       "unknown flag -%s (words that start with a dash go after --)", letters);
+                       use ? "unknown flag -%s (use %s)"
+                           : "unknown flag -%s "
+                             "(words that start with a dash go after --)%s",
+                       letters, use ? use : "");
             return;
         } else if (opt->kind == CH_OPT_SWITCH) {
             args_take(p, opt, NULL);

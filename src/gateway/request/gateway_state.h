@@ -47,6 +47,7 @@ struct chela_gateway {
     char *config_file;             /* owned; may be NULL */
     int64_t started;               /* ms, monotonic */
     bool headless;                 /* accepts no requests: server/schedule_run.c */
+    bool alone;                    /* works on one session only: server/work.c */
     bool draining;                 /* chela_gateway_stop was called */
     struct ch_post interrupt;      /* any thread may post it; see chela_gateway_interrupt */
     atomic_uint interrupts;

@@ -248,7 +248,7 @@ static void orphan_take_event(struct ch_orphan_scan *s, const struct orphan *f) 
     struct ch_lane *lane = ch_lane_find(gw, ch_sv_str(f->key));
     if (lane)
         ch_lane_inbox_refresh(lane);
-    if (lane || (gw->headless && !orphan_has_prefix(f->id, CH_SCHEDULE_NOTE)))
+    if (lane || gw->alone || (gw->headless && !orphan_has_prefix(f->id, CH_SCHEDULE_NOTE)))
         return;
     int64_t age = ch_orphans_age(gw->orphans, f->id);
     bool first = ch_orphans_is_first_scan(gw->orphans) && !ch_gateway_is_shared(gw);

@@ -93,6 +93,7 @@ int chela_gateway_work(chela_runtime *rt, const struct chela_gateway_opts *opts,
         rc = ch_gateway_open_headless(rt, opts, &w.gw, err);
     if (rc < 0)
         return rc;
+    w.gw->alone = true;
     w.gw->on_event = w.run.on_event;
     w.gw->user = w.run.user;
     ch_runtime_busy(rt, true); /* timers alone do not keep the loop running */

@@ -113,6 +113,10 @@ static void background_end(struct ch_background *b, enum ch_reason reason, struc
     ch_buf_addf(&notice, ". %s%.*s", answer.n ? "Its answer:\n" : "It said nothing.",
                 CH_SV_FMT(answer));
     b->notice = ch_session_tell(s, ch_buf_sv(&notice));
+}
+
+/* Touch nothing afterwards: the host may close the session. */
+static void background_wake(chela_session *s) {
     if (s->on_wake && (!s->run || s->run->over))
         s->on_wake(s, s->wake_user);
 }
@@ -136,8 +140,10 @@ static void background_on_event(const struct chela_event *ev, void *user) {
     if (own->closed || own->beside != b || ev->type != CHELA_EV_RUN_END)
         return; /* the host closed the starter, or the run goes on */
     enum ch_reason reason = (enum ch_reason)ev->end.reason;
-    if (ch_reason_status(reason) != CH_STATUS_PAUSED)
-        background_end(b, reason, ch_unstr(ev->end.text), ch_unstr(ev->end.error));
+    if (ch_reason_status(reason) == CH_STATUS_PAUSED)
+        return;
+    background_end(b, reason, ch_unstr(ev->end.text), ch_unstr(ev->end.error));
+    background_wake(s);
 }
 
 /* --- starting and resuming */
@@ -189,6 +195,7 @@ static void background_on_ready(chela_session *own, const struct chela_error *er
     struct ch_background *b = user;
     struct chela_run_opts o = background_opts(b, NULL);
     struct chela_error why = {0};
+    chela_session *s = b->above;
     if (err) {
         background_fail(b, err);
     } else if (!own->journal->past) {
@@ -199,8 +206,11 @@ static void background_on_ready(chela_session *own, const struct chela_error *er
     } else if (chela_run_resume(own, &o, NULL, &why) < 0) {
         background_fail(b, &why);
     }
+    if (b->ended)
+        background_wake(s);
 }
 
+/* The starter is being opened: it is not woken. */
 static void background_resume(struct ch_background *b) {
     chela_session *s = b->above;
     chela_agent *to = ch_agent_find(s->agent->rt, b->agent);
