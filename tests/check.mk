@@ -81,7 +81,7 @@ check-x86-now:
 # clang's warnings about every source; no object files.
 lint-clang:
 	@git ls-files -co --exclude-standard '*.c' | grep -v '^tests/lint/bad' | xargs -P $$(nproc) -n 16 clang -fsyntax-only \
-	    $(CPPFLAGS) -Itests -Ibench $(filter-out -M%,$(CFLAGS)) $(call pkg,--cflags,$(foreach m,$(MODULES),$(MODULE_$(m)_PKGS)))
+	    $(CPPFLAGS) -Itests -Ibench $(filter-out -M%,$(CFLAGS)) '-D$(STATIC_LIST)' $(call pkg,--cflags,$(foreach m,$(MODULES),$(MODULE_$(m)_PKGS)))
 # Programs that tests start.
 helpers: $(BOX) $(TOOLS)
 sdk:

@@ -100,7 +100,7 @@ try_store() { # NAME STORE
         answers "$name: $data: another one waits behind" 202
         post "/api/approvals/$approval" '{"decision":"deny"}'
         answers "$name: $data: the run goes on" 200
-        check "$name: $data: the queue goes on" eventually told "after[^0-9]*$i[^0-9]"
+        check "$name: $data: the queue goes on" eventually told "after[^0-9]*${i}[^0-9]"
         check "$name: $data: and comes to rest" eventually status_is queue idle
     done
     check "$name: the log names what was dropped" grep -q 'is dropped' "$serve_log"
