@@ -80,7 +80,7 @@ for WIDTH in 60 200; do
     task="3 read a file"
     say "read main.c" '^done with read main.c'
     task="4 approve an edit once, with a diff"
-    say "fix it" 'asks to run'
+    say "fix it" 'allow\?'
     enter once
     idle
     sees "$WIDTH: $task: the diff" '\+.*hello 你好 🎉'
@@ -90,9 +90,8 @@ for WIDTH in 60 200; do
     prompt_is "$WIDTH: $task: the message comes back" '> fix it'
     check "$WIDTH: $task: the file is as before" grep -q '"helo"' "$space/main.c"
     task="6 do it again, always"
-    press C-l
     press Enter
-    shows 'asks to run'
+    shows 'allow\?'
     enter once
     idle
     task="7 refuse a command with a reason"

@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "cli/support/draft.h"
+#include "cli/support/mem.h"
 #include "cli/term/edit.h"
 #include "cli/term/flow.h"
-#include "cli/support/mem.h"
 #include "cli/term/term.h"
 
 struct sheet {
@@ -121,21 +121,45 @@ static void put_hint(struct sheet *s, const char *hint, size_t rows) {
     ch_flow_release(&flow);
 }
 
+/* Begin the line of the text behind the prompt. A prompt that leaves little room for the text
+ * is wrapped; the text follows its last line. */
+static void put_prompt(struct sheet *s, const char *prompt) {
+    enum { ROOM = 12 };
+    unsigned width = s->columns > 2 * ROOM ? s->columns - ROOM : s->columns / 2;
+    struct ch_flow flow = {0};
+    struct ch_flow_line *lines;
+
+    s->indent = ch_term_text_columns(prompt, strlen(prompt));
+    if (s->indent + ROOM <= s->columns) {
+        begin_line(s, prompt);
+        return;
+    }
+    ch_flow_add(&flow, 0, prompt, strlen(prompt));
+    size_t n = ch_flow_lines(&flow, width, false, &lines);
+    for (size_t i = 0; i < n; i++) {
+        char *lead = ch_format("%s ", lines[i].text);
+        s->indent = ch_term_text_columns(lead, strlen(lead));
+        begin_line(s, lead);
+        free(lead);
+        if (i + 1 < n)
+            edit_view_end_line(s);
+    }
+    if (n == 0)
+        begin_line(s, "");
+    ch_flow_free_lines(lines, n);
+    ch_flow_release(&flow);
+}
+
 void ch_edit_view(const struct ch_edit *e, const char *prompt, unsigned columns, size_t rows,
                   struct ch_edit_view *out) {
     *out = (struct ch_edit_view){0};
-    char *search = e->searching ? ch_format("(%s '%s') ", e->missing ? "not found" : "search",
-                                            e->query)
-                                : NULL;
+    char *search = e->searching
+                       ? ch_format("(%s '%s') ", e->missing ? "not found" : "search", e->query)
+                       : NULL;
     const char *lead = search ? search : prompt;
     struct sheet s = {.view = out, .columns = columns > 8 ? columns : 8};
 
-    s.indent = ch_term_text_columns(lead, strlen(lead));
-    if (s.indent + 4 > s.columns) { /* no room for the prompt: show the text alone */
-        lead = "";
-        s.indent = 0;
-    }
-    begin_line(&s, lead);
+    put_prompt(&s, lead);
     edit_view_put_text(&s, e->text, e->n, e->at);
     edit_view_end_line(&s);
     edit_view_cut(out, rows > 0 ? rows : 1);

@@ -175,16 +175,20 @@ static const struct {
     unsigned columns;
     size_t rows;
     const char *want; /* lines, then row,column */
+    const char *prompt;
 } views[] = {
-    {"", 20, 5, "> /0,2"},
-    {"hello", 20, 5, "> hello/0,7"},
-    {"a\nb", 20, 5, "> a/  b/1,3"},
-    {"12345678", 10, 5, "> 12345678/  /1,2"},
-    {"123456789", 10, 5, "> 12345678/  9/1,3"},
-    {"你好你好你", 10, 5, "> 你好你好/  你/1,4"},
-    {"1你好你好", 10, 5, "> 1你好你/  好/1,4"},
-    {"a\tb", 20, 5, "> a    b/0,8"},
-    {"a\nb\nc\nd", 20, 2, "  c/  d/1,3"},
+    {"", 20, 5, "> /0,2", "> "},
+    {"hello", 20, 5, "> hello/0,7", "> "},
+    {"a\nb", 20, 5, "> a/  b/1,3", "> "},
+    {"12345678", 10, 5, "> 12345678/  /1,2", "> "},
+    {"123456789", 10, 5, "> 12345678/  9/1,3", "> "},
+    {"你好你好你", 10, 5, "> 你好你好/  你/1,4", "> "},
+    {"1你好你好", 10, 5, "> 1你好你/  好/1,4", "> "},
+    {"a\tb", 20, 5, "> a    b/0,8", "> "},
+    {"a\nb\nc\nd", 20, 2, "  c/  d/1,3", "> "},
+    {"yes", 40, 5, "allow? [o]nce, [n]o > yes/0,25", "allow? [o]nce, [n]o > "},
+    {"yes", 30, 5, "allow? [o]nce, /[n]o > yes/1,10", "allow? [o]nce, [n]o > "},
+    {"yes", 8, 5, "[o]n /ce, /[n]o /> yes/3,5", "[o]nce, [n]o > "},
 };
 
 static void test_views(void **state) {
@@ -198,7 +202,7 @@ static void test_views(void **state) {
 
         ch_edit_init(&e, NULL);
         ch_edit_set(&e, views[i].text);
-        ch_edit_view(&e, "> ", views[i].columns, views[i].rows, &v);
+        ch_edit_view(&e, views[i].prompt, views[i].columns, views[i].rows, &v);
         for (size_t k = 0; k < v.n; k++)
             fprintf(out, "%s/", v.lines[k]);
         fprintf(out, "%zu,%u", v.row, v.column);
