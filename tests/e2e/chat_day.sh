@@ -9,6 +9,11 @@ program=$(realpath "$program")
 
 cat >"$space/day.yaml" <<'YAML'
 rules:
+  - { when: { system: "memory of a conversation" }, say: "## Goal\nnone\n## Decisions\nnone\n## Facts and identifiers\nnone\n## Done\nnothing\n## Open tasks\nnone" }
+  - { when: { user: "^look (\\S+)", after: none }, call: { tool: read, args: { file_path: "{{1}}" } } }
+  - { when: { user: "^look", result: "Sub rule" }, say: "the rule was told" }
+  - { when: { user: "^look" }, say: "no rule" }
+  - { when: { user: "^long" }, say: "noted" }
   - { when: { user: "^plan", after: none }, call: { tool: todo, args: { todos: [ { content: "read the code", status: in_progress }, { content: "修正錯誤 🐛", status: pending } ] } } }
   - { when: { user: "^read (\\S+)", after: none }, call: { tool: read, args: { file_path: "{{1}}" } } }
   - { when: { user: "^fix", after: none }, call: { tool: edit, args: { file_path: main.c, edits: [ { old_text: "helo", new_text: "hello 你好 🎉" } ] } } }
@@ -205,4 +210,29 @@ for WIDTH in 60 200; do
     leave
 done
 
+# --- instructions below the workspace are told again after /compact
+WIDTH=80
+task=instructions
+begin
+mkdir -p "$space/sub"
+echo 'Sub rule.' >"$space/sub/AGENTS.md"
+echo text >"$space/sub/f"
+chat
+say "look sub/f" 'the rule was told'
+idle
+press C-l
+say "look sub/f" 'no rule'
+idle
+for i in 1 2 3 4; do
+    press C-l
+    say "long $i: $(printf 'of no interest, nor the next; %.0s' {1..30})" '^noted'
+    idle
+done
+press C-l
+enter "/compact"
+sees "condensed" 'was condensed from'
+idle
+press C-l
+say "look sub/f" 'the rule was told'
+leave
 tap_done
