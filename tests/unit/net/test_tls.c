@@ -403,7 +403,7 @@ static void test_no_module(void **state) {
     e->w.http = ch_http_new(e->w.loop, &opts);
     e->transport = ch_http_transport(e->w.http);
     snprintf(e->url, sizeof(e->url), "https://127.0.0.1:1/");
-    expect_failure(e, CHELA_EMODULE, "libchela-tls.so was not found in /nonexistent, relative, /");
+    expect_failure(e, CHELA_EMODULE, "libchela-tls.so was not found in /nonexistent, /");
 }
 
 static void test_bad_ca_file(void **state) {
