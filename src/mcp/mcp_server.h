@@ -161,6 +161,7 @@ struct chela_mcp_call {
     const char *arguments_text;
     const struct ch_json *arguments, *capabilities, *token;
     const char *key;         /* the client's idempotency key; NULL: none */
+    const char *traceparent; /* trace context of the client; NULL: none */
     bool wants_task;         /* the client takes a task for an answer */
     struct ch_mcp_task task; /* texts are in the arena */
     struct ch_timer again;   /* looks at the task again */

@@ -239,7 +239,8 @@ static int offer_ask(chela_mcp_call *call, void *user) {
     ch_buf_addf(&name, "mcp:%s", id);
     key = ch_buf_take(&name);
     w->id = ch_strdup(id);
-    struct chela_run_opts opts = CHELA_RUN_OPTS(.on_event = offer_on_event, .user = w);
+    struct chela_run_opts opts = CHELA_RUN_OPTS(.on_event = offer_on_event, .user = w,
+                                                .traceparent = call->traceparent);
     int rc = chela_session_new(o->agent, key, &w->session, &err);
     if (rc == 0)
         rc = chela_run_start(w->session, text, strlen(text), &opts, &w->run, &err);

@@ -644,6 +644,9 @@ static chela_mcp_call *call_new(const struct ch_mcp_incoming *in, struct ch_mcp_
     struct ch_sv key = ch_json_get_str(in->meta, "chela/idempotencyKey");
     if (key.n)
         call->key = ch_arena_str(&call->arena, key);
+    struct ch_sv context = ch_json_get_str(in->meta, "traceparent");
+    if (context.n && context.n <= CH_LIMIT_TRACEPARENT)
+        call->traceparent = ch_arena_str(&call->arena, context);
     call->wants_task = item->flags & CH_MCP_TASKABLE && client_wants_task(in);
     call->reported = -1;
     call->retry_ms = -1;

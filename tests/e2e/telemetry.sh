@@ -182,6 +182,7 @@ cat >"$space/chela.yaml" <<YAML
 agents:
   defaults: { model: "scripted/$space/rules.yaml" }
   list: [{ id: main }]
+gateway: { mcp: { enabled: true, agent: main } }
 telemetry: { otlp: "$at", service: gate }
 YAML
 rm "$tmp/otel.env"
@@ -204,8 +205,13 @@ for _ in {1..200}; do
     jq -e '.status == "idle" and (.transcript | length) > 1' "$out" >/dev/null && break
     sleep 0.05
 done
+call POST /mcp -H 'Content-Type: application/json' -H 'Accept: application/json, text/event-stream' -H 'MCP-Protocol-Version: 2026-07-28' \
+    -H 'Mcp-Method: tools/call' -H 'Mcp-Name: ask_main' --data-binary "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",
+    \"params\":{\"name\":\"ask_main\",\"arguments\":{\"message\":\"hi\"},\"_meta\":{\"traceparent\":\"$parent\",
+    \"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\",\"io.modelcontextprotocol/clientCapabilities\":{}}}}"
+same "a call of an MCP client" 200 "$code"
 stop_serving
-got "the caller's trace" "$spans | map(select(.name | startswith(\"invoke_agent\"))) | map(.traceId == \"0af7651916cd43dd8448eb211c80319c\" and .parentSpanId == \"b7ad6b7169203331\") | sort == [false,true,true]"
+got "the caller's trace" "$spans | map(select(.name | startswith(\"invoke_agent\"))) | map(.traceId == \"0af7651916cd43dd8448eb211c80319c\" and .parentSpanId == \"b7ad6b7169203331\") | sort == [false,true,true,true]"
 got "a malformed one is ignored" "$spans | map(.traceId) | unique | length == 2"
 got "the service of the file" "$attr .[0].body | (.resourceSpans // .resourceLogs // .resourceMetrics)[0].resource | attr(\"service.name\") == \"gate\""
 kill -9 $collector_pid

@@ -161,6 +161,8 @@ static void asking_admit(struct asking *a) {
     struct ch_jw w = ch_jw(&data);
 
     ch_client_input_write(&w, m, CH_SV("run"));
+    if (a->call->traceparent)
+        ch_jw_kcstr(&w, "traceparent", a->call->traceparent);
     ch_msg_free(m);
     a->admitted = true;
     a->delivery = ch_client_input_accept(a->gw, &ch_client_message, a->key, a->agent, &data,
