@@ -45,7 +45,7 @@ struct why {
     struct ch_buf decision;   /* what is to be explained */
     struct ch_buf last;       /* decision of the last call */
     bool same_as_recorded;
-    unsigned calls;
+    unsigned calls, refusals;
     struct ch_usage usage;
     bool spent;  /* the calls did not suffice */
     bool failed; /* a call failed; err says why */
@@ -89,6 +89,7 @@ static void narrow(struct why *y, struct ch_buf *decision) {
 static bool call(struct why *y, struct ch_target *t, struct ch_sv neutral, bool whole,
                  struct ch_buf *out) {
     struct ch_usage used = {0};
+    bool refused = false;
     if (y->spent || y->failed)
         return false;
     if (y->calls >= y->opts.calls) {
@@ -99,7 +100,8 @@ static bool call(struct why *y, struct ch_target *t, struct ch_sv neutral, bool 
     if (y->opts.progress)
         y->opts.progress(y->calls, y->opts.calls, y->opts.user);
     ch_buf_clear(out);
-    y->failed = ch_why_ask(y->rt, t, neutral, whole, out, &used, &y->err) < 0;
+    y->failed = ch_why_ask(y->rt, t, neutral, whole, out, &used, &refused, &y->err) < 0;
+    y->refusals += refused;
     y->usage.input += used.input;
     y->usage.output += used.output;
     return !y->failed;
@@ -289,11 +291,13 @@ static void run(struct why *y) {
         search(y, 0, given);
     if (stable && !y->ncauses)
         search(y, given, y->parts.n);
-    y->verdict = y->failed && !y->ncauses    ? "unknown"
-                 : y->spent && !y->ncauses   ? "unknown"
-                 : !stable                   ? "chance"
-                 : y->ncauses                ? "cause"
-                                             : "no_cause";
+    bool silent = y->calls && y->refusals == y->calls && !y->same_as_recorded;
+    y->verdict = y->failed && !y->ncauses  ? "unknown"
+                 : silent                  ? "unknown"
+                 : y->spent && !y->ncauses ? "unknown"
+                 : !stable                 ? "chance"
+                 : y->ncauses              ? "cause"
+                                           : "no_cause";
 }
 
 /* --- the report -------------------------------------------------------------------------- */
@@ -334,11 +338,16 @@ static void write_cause(struct why *y, struct ch_jw *w, const struct why_cause *
 }
 
 static void write_notes(const struct why *y, struct ch_jw *w) {
+    CH_BUF_AUTO refused = {0};
     ch_jw_key(w, "notes");
     ch_jw_begin(w, '[');
     if (!y->same_as_recorded && strcmp(y->verdict, "chance") != 0)
         ch_jw_cstr(w, "the model decides otherwise now than it did then; the decision of now is "
                       "explained");
+    if (y->refusals) {
+        ch_buf_addf(&refused, "the model refused to answer %u of %u calls", y->refusals, y->calls);
+        ch_jw_str(w, ch_buf_sv(&refused));
+    }
     if (y->spent)
         ch_jw_cstr(w, "the calls did not suffice: this is the best finding so far");
     if (y->failed)

@@ -4,11 +4,11 @@
 #include <stdlib.h>
 
 #include "base/error.h"
-#include "json/writer.h"
 #include "model/codec/decoder.h"
 #include "model/message/message_json.h"
 #include "model/provider/target_aws.h"
 #include "model/wire/wire_encode.h"
+#include "json/writer.h"
 
 /* --- decisions -------------------------------------------------------------------------- */
 
@@ -135,7 +135,7 @@ static int take_decision(struct why_call *c, const struct ch_target *t, struct c
 }
 
 int ch_why_ask(chela_runtime *rt, struct ch_target *t, struct ch_sv neutral, bool no_stream,
-               struct ch_buf *out, struct ch_usage *usage, struct chela_error *err) {
+               struct ch_buf *out, struct ch_usage *usage, bool *refused, struct chela_error *err) {
     static const struct ch_http_handler handler = {why_on_head, why_on_data, why_on_done};
     struct why_call c = {.loop = rt->loop};
     struct ch_http_request http = {0};
@@ -163,6 +163,7 @@ int ch_why_ask(chela_runtime *rt, struct ch_target *t, struct ch_sv neutral, boo
     if (rc == 0)
         rc = take_decision(&c, t, out, err);
     *usage = c.decoder.reply.usage;
+    *refused = c.decoder.reply.stop == CH_STOP_REFUSAL;
     ch_decoder_release(&c.decoder);
     return rc;
 }

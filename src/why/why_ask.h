@@ -6,9 +6,10 @@
 
 /* Asks with a request in chela's own format. The decision is appended to out: the calls with
  * their arguments as JSON, or the text, each in one form, so that equal decisions have equal
- * bytes. Runs the loop. */
+ * bytes. *refused: the model declined to answer. Runs the loop. */
 int ch_why_ask(chela_runtime *rt, struct ch_target *t, struct ch_sv neutral, bool no_stream,
-               struct ch_buf *out, struct ch_usage *usage, struct chela_error *err);
+               struct ch_buf *out, struct ch_usage *usage, bool *refused,
+               struct chela_error *err);
 
 /* Appends the decision in the content of a message: {"calls":[{"name","arguments"}]} or
  * {"text"}. */

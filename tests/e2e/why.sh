@@ -172,6 +172,9 @@ holds "chance is told from cause" '.[0].verdict == "chance"'
 printf 'rules:\n  - { fail: { status: 500 } }\n' >"$space/dice.yaml"
 chela why "${store[@]}" dice --json
 holds "a model that fails" '.[0].verdict == "unknown" and (.[0].notes | length) > 0'
+printf 'rules:\n  - { say: "I cannot help.", stop: refusal }\n' >"$space/dice.yaml"
+chela why "${store[@]}" dice --json
+holds "a model that refuses" '.[0].verdict == "unknown" and (.[0].notes | any(test("refused to answer [0-9]+ of [0-9]+ calls")))'
 
 # Answers in other words: a judge tells whether they say the same.
 printf 'rules:\n  - { times: 1, when: { system: "Bern" }, say: "It is Bern." }\n  - { when: { system: "Bern" }, say: "The office is in Bern." }\n  - { say: "I do not know." }\n' >"$space/words.yaml"
