@@ -31,7 +31,8 @@ void ch_package_release(struct ch_package *p) {
 /* Relative, of plain names: nothing that leads out of the folder or hides in a terminal. */
 static bool package_path_is_safe(struct ch_sv path) {
     size_t depth = 0;
-    if (!path.n || path.n > CH_LIMIT_SKILL_PATH || !ch_utf8_valid(path))
+    if (!path.n || path.n > CH_LIMIT_SKILL_PATH || path.p[path.n - 1] == '/' ||
+        !ch_utf8_valid(path))
         return false;
     for (size_t i = 0; i < path.n; i++)
         if ((unsigned char)path.p[i] < ' ' || path.p[i] == 0x7f || path.p[i] == '\\')
