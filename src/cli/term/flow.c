@@ -95,7 +95,7 @@ static void flow_put(struct folder *f, size_t from, size_t to) {
         if (f->color && style != f->style)
             ch_style_put(f->line.f, style);
         f->style = style;
-        fputc(f->flow->text[i], f->line.f);
+        putc_unlocked(f->flow->text[i], f->line.f);
     }
     f->used += ch_term_text_columns(f->flow->text + from, to - from);
 }

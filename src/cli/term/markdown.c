@@ -221,6 +221,14 @@ void ch_markdown_finish(struct ch_markdown *m, FILE *out, unsigned columns) {
     m->any = m->blank = false;
 }
 
+/* Where the last `rows` lines of the text begin. */
+static size_t last_lines(const char *text, size_t end, size_t rows) {
+    size_t at = end;
+    while (at > 0 && (text[at - 1] != '\n' || --rows > 0))
+        at--;
+    return at;
+}
+
 size_t ch_markdown_rest(const struct ch_markdown *m, unsigned columns, size_t rows, char ***out) {
     struct ch_flow flow = {0};
     struct ch_flow_line *lines;
@@ -230,9 +238,10 @@ size_t ch_markdown_rest(const struct ch_markdown *m, unsigned columns, size_t ro
         end--;
     if (end == 0)
         return 0;
-    if (m->any && !m->fence)
+    size_t begin = last_lines(m->text, end, rows > 0 ? rows : 1); /* a line takes a row or more */
+    if (m->any && !m->fence && begin == 0)
         ch_flow_add(&flow, 0, "\n", 1);
-    ch_flow_add(&flow, 0, m->text, end);
+    ch_flow_add(&flow, 0, m->text + begin, end - begin);
     size_t n = ch_flow_lines(&flow, columns, false, &lines);
     size_t first = n > rows ? n - rows : 0;
     *out = ch_must(calloc(n, sizeof(**out)));
