@@ -90,7 +90,8 @@ static void store_show_write_waiting(struct ch_jw *w, const struct ch_journal_re
         if (b->type != CH_BLOCK_TOOL_CALL)
             continue;
         const struct ch_replay_call *c = &p->calls[at++];
-        if (c->result || c->decision != CHELA_UNDECIDED || c->child || c->state)
+        if (c->result || c->decision != CHELA_UNDECIDED || c->child ||
+            (c->state && !c->approval))
             continue; /* nobody has to answer it */
         ch_jw_begin(w, '{');
         if (c->approval)
