@@ -34,6 +34,6 @@ $(STATIC)/library.o: $(filter-out %/src/io/module_file.o,$(LIB_OBJS)) $(STATIC)/
 $(STATIC)/chela: $(CLI_OBJS) $(STATIC)/library.o $(STATIC_MODULES:%=$(STATIC)/%.o)
 	$(call say,link)
 	$(Q)$(CC) $(OPT) -static -Wl,--wrap=dlopen $(LDFLAGS) -o $@ $^ $(STATIC_LIBS)
-$(STATIC)/chela-sandbox: $(BOX_OBJS) $(call archive,base)
+$(STATIC)/chela-sandbox: $(BOX_OBJS) $(call archive,guard) $(call archive,base)
 	$(call say,link)
 	$(Q)$(CC) $(OPT) -static $(LDFLAGS) -o $@ $^
