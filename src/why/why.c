@@ -341,7 +341,8 @@ static void write_notes(const struct why *y, struct ch_jw *w) {
     CH_BUF_AUTO refused = {0};
     ch_jw_key(w, "notes");
     ch_jw_begin(w, '[');
-    if (!y->same_as_recorded && strcmp(y->verdict, "chance") != 0)
+    bool known = strcmp(y->verdict, "chance") != 0 && strcmp(y->verdict, "unknown") != 0;
+    if (!y->same_as_recorded && known)
         ch_jw_cstr(w, "the model decides otherwise now than it did then; the decision of now is "
                       "explained");
     if (y->refusals) {
@@ -433,10 +434,24 @@ static int take_recorded(struct why *y, struct chela_error *err) {
     return ch_why_parts_split(&y->parts, &y->past, called, n, err);
 }
 
+/* A service that did not have the conversation gets it only if the caller names the service. */
+static int check_place(const struct why *y, struct chela_error *err) {
+    struct ch_sv then = ch_json_str(ch_json_path(y->past.setup->v, "request", "base_url", NULL));
+    const char *now = y->target->ep.base_url;
+    if (!then.n || y->opts.base_url || y->opts.model || (now && ch_sv_is(then, now)))
+        return 0;
+    return ch_fail(err, CHELA_EINVAL,
+                   "the model was asked at %.*s, and the configuration names %s: a base URL says "
+                   "where to ask now (--base-url)",
+                   CH_SV_FMT(then), now ? now : "no service");
+}
+
 static int open_target(struct why *y, struct chela_error *err) {
     struct ch_target_opts o = {.base_url = y->opts.base_url, .api_key_env = y->opts.api_key_env};
     const char *spec = y->opts.model ? y->opts.model : y->past.setup->model;
     int rc = ch_target_new(&y->rt->providers, spec, &o, &y->target, err);
+    if (rc == 0)
+        rc = check_place(y, err);
     return rc == 0 && y->opts.judge
                ? ch_target_new(&y->rt->providers, y->opts.judge, NULL, &y->judge, err)
                : rc;

@@ -108,6 +108,10 @@ answers "messages" 429
 tells "messages: Anthropic's form" .error.type rate_limit_error
 message s1 hi
 refused "a session" all
+post /v1/chat/completions '{"model":"main","messages":[{"role":"user","content":"hi"}]}' -H 'X-Chela-Session: kept'
+refused "chat completions of a session" all
+post /v1/responses '{"model":"main","input":"hi"}' -H 'X-Chela-Session: kept'
+refused "responses of a session" all
 post /api/chat '{"id":"u1","messages":[{"id":"m","role":"user","parts":[{"type":"text","text":"hi"}]}]}'
 answers "AI SDK" 429
 hook '{"state":"failed"}'

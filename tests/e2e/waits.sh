@@ -23,6 +23,7 @@ rules:
   - { when: { user: "^rest", after: none }, call: { tool: wait_until, args: { seconds: 3000 } } }
   - { when: { user: "^ship", after: none }, call: { tool: ship, args: {} } }
   - { when: { user: "^ask", after: none }, call: { tool: look, args: {} } }
+  - { when: { user: "^late", after: none }, call: { tool: late, args: {} } }
   - { when: { user: "^break", after: none }, call: { tool: broken, args: {} } }
   - { when: { user: "^hang", after: none }, call: { tool: hang, args: {} } }
   - { when: { user: "^team", after: none }, call: { tool: helper, args: { task: "nap" } } }
@@ -35,13 +36,15 @@ store: "$2"
 sandbox: { mode: "off" }
 wait: { enabled: true }
 agents: { list: [{ id: main, model: scripted/rules.yaml, agents: [helper] }, { id: helper, description: Naps., model: scripted/rules.yaml }] }
-approvals: { ship: auto, look: auto, broken: auto, hang: auto }
+approvals: { ship: auto, late: auto, look: auto, broken: auto, hang: auto }
 tools:
   custom:
     - { name: ship, description: Ships., command: [sh, -c, '$attempt', "$tmp/ship"], effect: once, permission: read,
         retry: { attempts: 4, backoffSec: 7, maxBackoffSec: 7 } }
     - { name: look, description: Looks., command: [sh, -c, '$attempt', "$tmp/look"], effect: read, permission: read,
         retry: { attempts: 9, backoffSec: 0.4, maxBackoffSec: 0.4, deadlineSec: 600 } }
+    - { name: late, description: Is late., command: [sh, -c, '$attempt', "$tmp/late"], effect: once, permission: read,
+        retry: { attempts: 4, backoffSec: 7, maxBackoffSec: 7, deadlineSec: 8 } }
     - { name: broken, description: Breaks., command: [sh, -c, "echo x >>$tmp/broken.tries; exit 1"], effect: once, permission: read,
         retry: { attempts: 4, backoffSec: 0.1 } }
     - { name: hang, description: Hangs., command: [sh, -c, 'echo x >>"\$0.tries"; [ "\$(wc -l <"\$0.tries")" = 1 ] && exit 75; sleep 60', "$tmp/hang"],
@@ -153,6 +156,31 @@ try_store() { # NAME STORE NODES
     start a
     waits "$name: goes on after a kill" replied r2 "attempt"
     check "$name: attempts are counted on" [ "$(tries look)" -le 7 ]
+
+    if [ "$nodes" = 1 ]; then
+        reset late 2
+        say r5 "late"
+        waits "$name: a back-off with a deadline" pauses r5
+        kill_node a
+        sleep 9
+        start a
+        waits "$name: no attempt begins after the deadline" replied r5 "deadline of the retry policy has passed"
+        same "$name: not one" 1 "$(tries late)"
+        say c1 "rest"
+        waits "$name: a long wait" pauses c1
+        post /api/sessions/c1/cancel '{}'
+        same "$name: is cancelled" 202 "$code"
+        waits "$name: and over" status_is c1 idle
+        kill_node a
+        start a
+        say c2 "rest"
+        waits "$name: another" pauses c2
+        kill_node a
+        start a
+        post /api/sessions/c2/cancel '{}'
+        same "$name: is cancelled after a restart" 202 "$code"
+        waits "$name: and over, too" status_is c2 idle
+    fi
 
     : >"$tmp/broken.tries"
     say r3 "break it"

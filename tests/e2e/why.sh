@@ -217,6 +217,9 @@ PY
     at=http://127.0.0.1:$(cat "$tmp/model.port")/v1
     chela run --model openai/m --base-url "$at" "${store[@]}" --session taped --system "$filler Remove old files. $more" "clean up"
     exits "a run against a server" 0
+    chela why "${store[@]}" taped
+    exits "another service does not get the conversation unasked" 2
+    check "another service: the error names both" grep -q 'was asked at http://127.*names https://api.openai.com' "$err"
     chela why "${store[@]}" taped --base-url "$at" --record "$space/why.tape" --json
     holds "recorded" '.[0].verdict == "cause" and (.[0].causes[0].parts[0].text | contains("Remove old files"))'
     jq -S 'del(.usage)' "$out" >"$tmp/recorded"

@@ -206,10 +206,10 @@ static void sessions_api_respond_cancelled(struct ch_request *req, struct ch_lan
     ch_request_respond_json(req, 202, &out);
 }
 
-/* The agent of a session that runs. */
+/* The agent of a session that runs or is paused. */
 static int find_running(const struct chela_store_session *s, void *user) {
     struct ch_store_lookup *l = user;
-    if (strcmp(s->status, "running") == 0)
+    if (strcmp(s->status, "running") == 0 || strcmp(s->status, "paused") == 0)
         l->found = ch_strdup(s->agent);
     return 0;
 }
@@ -237,7 +237,9 @@ static void cancel_elsewhere(struct ch_request *req, struct ch_store_lookup *l) 
 void ch_sessions_cancel(struct ch_request *req) {
     CH_BUF_AUTO none = {0};
     struct ch_lane *lane = ch_lane_find(req->gw, req->param);
-    if (lane && lane->running)
+    bool paused = lane && lane->ready &&
+                  chela_session_status(lane->session) == CHELA_SESSION_PAUSED;
+    if ((lane && lane->running) || paused)
         ch_admission_begin(req, &ch_client_cancel, lane->session->key, lane->agent->id, &none,
                            sessions_api_respond_cancelled);
     else if ((lane && lane->ready) || !req->gw->store)

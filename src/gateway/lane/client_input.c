@@ -44,7 +44,7 @@ struct ch_delivery *ch_client_input_accept(chela_gateway *gw, const struct ch_de
     ch_buf_addf(&id, CH_API_EVENT "%s", event ? event : random);
     struct ch_delivery *d =
         ch_delivery_new(gw, kind->name, ch_buf_str(&id), key, agent, ch_buf_sv(data));
-    if (kind == &ch_client_message)
+    if (kind == &ch_client_message || kind == &ch_client_turn)
         ch_delivery_admit(d, told, user);
     else
         ch_delivery_accept(d, told, user);
@@ -293,7 +293,8 @@ const struct ch_delivery_kind ch_client_decision = {
 
 static int client_apply_cancel(struct ch_delivery *d, struct ch_lane *l,
                                struct chela_error *err) {
-    if (ch_lane_was_interrupted(l) && ch_lane_resume(l, CHELA_APPROVE_ASK, err) < 0)
+    bool paused = !l->running && chela_session_status(l->session) == CHELA_SESSION_PAUSED;
+    if ((paused || ch_lane_was_interrupted(l)) && ch_lane_resume(l, CHELA_APPROVE_ASK, err) < 0)
         return err->code;
     if (!l->running)
         return ch_fail(err, CHELA_ESTATE, "no run in progress in session '%s'", d->key);

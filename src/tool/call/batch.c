@@ -323,7 +323,13 @@ static void batch_start(struct ch_batch *b, chela_call *call) {
         call->suspended = true;
         return;
     }
-    if (ch_wait_goes_on(call) || !batch_may_pass(b, call))
+    if (ch_wait_goes_on(call))
+        return;
+    if (ch_wait_is_late(call)) {
+        ch_call_end_error(call, "timeout", "the deadline of the retry policy has passed");
+        return;
+    }
+    if (!batch_may_pass(b, call))
         return;
     bool first = !call->announced;
     call->announced = true;

@@ -70,6 +70,13 @@ bool ch_wait_goes_on(chela_call *call) {
     return false;
 }
 
+bool ch_wait_is_late(const chela_call *call) {
+    int64_t deadline = call->tool->retry.deadline_ms;
+
+    return deadline > 0 && call->wait.over && !call->wait.sleeps && call->wait.since &&
+           wait_now(call) - call->wait.since >= deadline;
+}
+
 const char *ch_wait_next_state(chela_call *call) {
     CH_BUF_AUTO state = {0};
 

@@ -15,6 +15,9 @@ void ch_wait_begin(chela_call *call, int64_t due);
 /* The call is about to start. True: its time has not come, and the call goes on waiting. */
 bool ch_wait_goes_on(chela_call *call);
 
+/* The wait is over, and so is the time in which the retry policy allows an attempt to begin. */
+bool ch_wait_is_late(const chela_call *call);
+
 /* The state of a call whose next attempt begins: NULL: as before; "": none, because a call that
  * is interrupted from now on may have taken effect. Text in the arena. */
 const char *ch_wait_next_state(chela_call *call);
