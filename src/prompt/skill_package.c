@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -276,7 +277,8 @@ static int package_archive(struct ch_package *p, const char *from, bool packed,
 
 static int package_compare(const void *a, const void *b) {
     const struct ch_package_file *x = a, *y = b;
-    return strcmp(x->path, y->path);
+    int rc = strcasecmp(x->path, y->path);
+    return rc ? rc : strcmp(x->path, y->path);
 }
 
 static bool package_is_skill(const char *path) {
@@ -306,8 +308,9 @@ static int package_strip(struct ch_package *p, struct chela_error *err) {
     }
     qsort(p->files, p->n, sizeof(*p->files), package_compare);
     for (size_t i = 1; i < p->n; i++)
-        if (strcmp(p->files[i - 1].path, p->files[i].path) == 0)
-            return ch_fail(err, CHELA_EINVAL, "%s occurs twice", p->files[i].path);
+        if (strcasecmp(p->files[i - 1].path, p->files[i].path) == 0)
+            return ch_fail(err, CHELA_EINVAL, "%s occurs twice, or in two spellings",
+                           p->files[i].path);
     return 0;
 }
 

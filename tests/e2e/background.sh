@@ -167,6 +167,9 @@ for WIDTH in 60 200; do
     background --approve auto "long job"
     open_terminal "$program attach $session"
     shows 'I begin'
+    types "/foo"
+    press Enter
+    sees "$WIDTH: no message to the run" '/foo is no command here'
     types "/cancel"
     press Enter
     ends "$WIDTH: /cancel" 4

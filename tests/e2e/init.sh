@@ -65,6 +65,7 @@ check "and nothing is written" test ! -e "$space/chela.yaml"
 if command -v tmux >/dev/null; then
     . tests/support/terminal.sh
     program=$(realpath "$program")
+    mkdir -p "$tmp/conf/chela/secrets" && echo another >"$tmp/conf/chela/secrets/slack-botToken"
     open_terminal "HOME=$tmp/home XDG_CONFIG_HOME=$tmp/conf $program init --no-test --model scripted/demo"
     shows 'Chat service to connect, of .*"slack"'
     types slack
@@ -79,9 +80,10 @@ if command -v tmux >/dev/null; then
     press Enter
     ends "a service chosen at the terminal" 0
     lacks "the secret is not shown" SENTINEL
-    same "it is in a file" xoxb-SENTINEL "$(cat "$tmp/conf/chela/secrets/slack-botToken")"
-    same "of the user" 600 "$(stat -c %a "$tmp/conf/chela/secrets/slack-botToken")"
-    check "which the configuration names" grep -q "botTokenFile: \"$tmp/conf/chela/secrets/slack-botToken\"" "$space/chela.yaml"
+    same "the secret of another configuration stays" another "$(cat "$tmp/conf/chela/secrets/slack-botToken")"
+    same "it is in a file" xoxb-SENTINEL "$(cat "$tmp/conf/chela/secrets/slack-botToken-2")"
+    same "of the user" 600 "$(stat -c %a "$tmp/conf/chela/secrets/slack-botToken-2")"
+    check "which the configuration names" grep -q "botTokenFile: \"$tmp/conf/chela/secrets/slack-botToken-2\"" "$space/chela.yaml"
     check "the other is left to the environment" grep -q 'appTokenEnv: SLACK_APP_TOKEN' "$space/chela.yaml"
     check "the owner" grep -q 'owners: \["U012ABC"\]' "$space/chela.yaml"
     check "no secret is in the file" bash -c "! grep -q SENTINEL '$space/chela.yaml'"

@@ -98,6 +98,7 @@ make("hard.tar", ("s/h", "hard", "/etc/passwd"))
 make("device.tar", ("s/d", "device", ""))
 make("fifo.tar", ("s/f", "fifo", ""))
 make("twice.tar", ("s/SKILL.md", "file", b"other"))
+make("spellings.tar", ("s/skill.md", "file", b"---\nname: other\ndescription: d\n---\n"))
 make("outside.tar", ("other/file", "file", b"x"))
 make("control.tar", ("s/a\x1b[2J", "file", b"x"))
 make("deep.tar", ("s/" + "d/" * 20 + "f", "file", b"x"))
@@ -121,6 +122,7 @@ refused "a hard link" 'link or a device' hard.tar
 refused "a device" 'link or a device' device.tar
 refused "a pipe" 'link or a device' fifo.tar
 refused "twice" 'occurs twice' twice.tar
+refused "in two spellings" 'in two spellings' spellings.tar
 refused "another folder" 'outside of the skill' outside.tar
 refused "control characters" 'path that is refused' control.tar
 check "control characters are not printed" [ -z "$(tr -d '\n -~' <"$err")" ]

@@ -218,8 +218,10 @@ static bool attach_take_line(struct attach *a) {
     bool stays = n >= 0;
     while (n > 0 && strchr("\r\n", line[n - 1]))
         line[--n] = '\0';
-    if (n > 0 && strcmp(line, "/detach") == 0) {
+    if (n > 0 && (strcmp(line, "/detach") == 0 || strcmp(line, "/quit") == 0)) {
         stays = false;
+    } else if (n > 0 && line[0] == '/' && strcmp(line, "/cancel") != 0) {
+        ch_console_error(&a->console, "%s is no command here: /cancel, /detach", line);
     } else if (n > 0) {
         int rc = attach_check_holder(a, &err);
         if (rc == 0)

@@ -69,13 +69,20 @@ static char *setup_variable(const char *channel, const char *option) {
 
 /* --- secrets */
 
-/* Outside every workspace: tools of an agent do not read it. NULL: HOME is not set. */
+/* Outside every workspace: tools of an agent do not read it. A file that exists may belong to
+ * another configuration: the name gets a number. NULL: HOME is not set. */
 static char *setup_secret_path(const struct channel_setup *s, const char *option) {
     const struct ch_env *e = s->env;
-    char *path = e->config_home
+    char *base = e->config_home
                      ? ch_format("%s/chela/secrets/%s-%s", e->config_home, s->name, option)
                  : e->home ? ch_format("%s/.config/chela/secrets/%s-%s", e->home, s->name, option)
                            : NULL;
+    char *path = base ? ch_dup(base) : NULL;
+    for (unsigned n = 2; path && access(path, F_OK) == 0; n++) {
+        free(path);
+        path = ch_format("%s-%u", base, n);
+    }
+    free(base);
     if (path)
         ch_setup_make_directories(path);
     return path;
@@ -83,7 +90,7 @@ static char *setup_secret_path(const struct channel_setup *s, const char *option
 
 static int setup_keep(struct channel_setup *s, const char *path, const char *secret) {
     size_t n = strlen(secret);
-    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     bool kept = fd >= 0 && fchmod(fd, 0600) == 0 && write(fd, secret, n) == (ssize_t)n;
     int why = errno;
     if (fd >= 0 && close(fd) != 0)
