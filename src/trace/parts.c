@@ -47,12 +47,13 @@ static void write_text(struct ch_jw *w, struct ch_sv text, bool redact) {
 
 /* True if a value is secret because of the name that it has. */
 static bool is_secret(struct ch_sv name, struct ch_sv value) {
-    CH_BUF_AUTO pair = {0}, out = {0};
+    CH_BUF_AUTO pair = {0}, out = {0}, alone = {0};
     if (value.n > 1024)
         return false;
+    ch_redact_copy(&alone, value);
     ch_buf_addf(&pair, "%.*s=%.*s", CH_SV_FMT(name), CH_SV_FMT(value));
     ch_redact_copy(&out, ch_buf_sv(&pair));
-    return out.n != pair.n;
+    return out.n != name.n + 1 + alone.n;
 }
 
 void ch_write_redacted(struct ch_jw *w, const struct ch_json *v) {

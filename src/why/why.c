@@ -47,6 +47,7 @@ struct why {
     bool same_as_recorded;
     unsigned calls, refusals;
     struct ch_usage usage;
+    bool doubt;  /* a change was not seen again */
     bool spent;  /* the calls did not suffice */
     bool failed; /* a call failed; err says why */
     struct chela_error err;
@@ -247,6 +248,12 @@ static void drop_found(struct why_search *s, const struct why_cause *c) {
     s->n = n;
 }
 
+/* Asks again about the last set. A change that is not seen again came by chance, and a search
+ * for its cause would use up the calls. */
+static bool seen_again(struct why *y, const struct why_search *s) {
+    return !ask(y, s->gone) || differs(y);
+}
+
 /* Finds causes among the parts from..to. */
 static void search(struct why *y, size_t from, size_t to) {
     struct why_search s = {.list = ch_alloc((to - from + 1) * sizeof(size_t)),
@@ -256,11 +263,21 @@ static void search(struct why *y, size_t from, size_t to) {
         s.list[s.n++] = i;
     while (s.n && y->ncauses < MOST_CAUSES && !y->spent && !y->failed &&
            changes_without(y, &s, s.n, &none)) {
+        if (!seen_again(y, &s)) {
+            y->doubt = true;
+            break;
+        }
         struct why_cause *c = &y->causes[y->ncauses++];
         *c = (struct why_cause){.parts = ch_alloc((s.n + 1) * sizeof(size_t))};
         shrink(y, &s, s.n, c);
         confirm(y, &s, c);
         drop_found(&s, c);
+        if (c->of && 2 * c->agreed <= c->of) { /* chance */
+            y->doubt = true;
+            y->ncauses--;
+            ch_free(c->parts);
+            ch_free(c->instead);
+        }
     }
     ch_free(s.list);
     ch_free(s.gone);
@@ -297,6 +314,7 @@ static void run(struct why *y) {
                  : y->spent && !y->ncauses ? "unknown"
                  : !stable                 ? "chance"
                  : y->ncauses              ? "cause"
+                 : y->doubt                ? "chance"
                                            : "no_cause";
 }
 

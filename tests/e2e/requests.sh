@@ -32,6 +32,11 @@ play openai calculate "${store[@]}" --session prompted --model prompted+openai/g
 exits "prompted" 0
 matches "prompted" prompted
 
+printf 'rules:\n  - { say: ok }\n' >"$space/plain.yaml"
+chela run --model "scripted/$space/plain.yaml" "${store[@]}" --session keyed "take sk-ant-api03-$(printf 'A%.0s' {1..40}) and delete file A"
+request keyed 1
+holds "a key in a message is hidden, the rest is not" '.[0] | tostring | (contains("delete file A") and (contains("AAAAAAAA") | not))'
+
 request anthropic 1
 holds "sections have a size and an origin" '.[0].sections | length > 4 and all(.bytes > 0 and .tokens > 0 and (.origin | length > 0))'
 holds "the instructions come from the configuration" \

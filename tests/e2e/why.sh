@@ -169,6 +169,9 @@ chela run --model scripted/dice.yaml "${store[@]}" --session dice hello
 printf 'rules:\n  - { times: 1, say: one }\n  - { say: two }\n' >"$space/dice.yaml"
 chela why "${store[@]}" dice --json
 holds "chance is told from cause" '.[0].verdict == "chance"'
+printf 'rules:\n  - { times: 2, say: one }\n  - { times: 1, say: two }\n  - { say: one }\n' >"$space/dice.yaml"
+chela why "${store[@]}" dice --json
+holds "a change that is not seen again is no cause" '.[0].verdict == "chance" and (.[0].causes | length) == 0'
 printf 'rules:\n  - { fail: { status: 500 } }\n' >"$space/dice.yaml"
 chela why "${store[@]}" dice --json
 holds "a model that fails" '.[0].verdict == "unknown" and (.[0].notes | length) > 0'

@@ -14,6 +14,8 @@ enum { BLOCK = 512, SUM = 148, SUM_SIZE = 8 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n);
 
+static volatile char sink; /* what is read must be readable */
+
 static void mend_sums(char *p, size_t n) {
     for (size_t at = 0; at + BLOCK <= n; at += BLOCK) {
         unsigned sum = 0;
@@ -46,7 +48,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n) {
     if (rc < 0 && !*err.message)
         abort();
     for (size_t i = 0; rc == 0 && i < package.n; i++) {
-        volatile char sink = 0;
         check_path(package.files[i].path);
         for (size_t k = 0; k < package.files[i].data.n; k++)
             sink ^= package.files[i].data.p[k];
