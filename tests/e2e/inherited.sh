@@ -23,6 +23,8 @@ agents: { list: [{ id: main, model: scripted/rules.yaml, timeouts: { idleSec: 60
 YAML
 stall='say: never, stall_after: 0'
 resume() { # KEY: in the background, until it asks the model
+    : >"$tmp/resumed"
+    rm -f "$tmp/resume.pid"
     # shellcheck disable=SC2016
     (cd "$space" && with_env sh -c 'echo $$ >"$1"; shift; exec "$@"' sh "$tmp/resume.pid" \
         "$program" sessions resume "$1" --config chela.yaml --output jsonl >"$tmp/resumed" 2>"$tmp/resume.err" </dev/null) &
@@ -57,6 +59,7 @@ serve
 post /api/sessions/own/messages '{"text":"hello"}'
 check "a session that a gateway used" eventually answered own
 check "the gateway ends" stop_serving
+: >"$tmp/resumed"
 (cd "$space" && with_env sh -c 'echo $$ >"$1"; shift; exec "$@"' sh "$tmp/resume.pid" \
     "$program" run "begin" --session own --config chela.yaml --output jsonl >"$tmp/resumed" 2>"$tmp/resume.err" </dev/null) &
 check "a command begins a run in it" eventually grep -q '"THINK"' "$tmp/resumed"

@@ -245,6 +245,13 @@ for _ in {1..600}; do
     sleep 0.05
 done
 check "a plan that is cut off: its second step has begun" grep -q '"tool_start".*plan_1_s2' "$tmp/life"
+# Events may be told before their records are committed.
+for _ in {1..600}; do
+    chela sessions export k
+    grep -q '"type":"done"' "$out" && break
+    sleep 0.05
+done
+check "a plan that is cut off: the result of its first step is stored" grep -q '"type":"done"' "$out"
 kill -9 $pid
 wait $pid 2>/dev/null
 touch "$space/go"
