@@ -14,7 +14,7 @@ SERVED := lint/clang e2e/static unit/store/test_postgres unit/store/test_redis e
 E2E_ASAN := $(addprefix e2e/,answers approval attack cancel feishu modes relief serve sessions tools)
 
 IN_CHECK := $(or $(T),lint unit fuzz replay scenario sweep sim e2e)
-IN_REST := $(or $(T),sdk $(SERVED) sweep $(E2E_ASAN))
+IN_REST := $(or $(T),sdk $(SERVED) $(E2E_ASAN))
 compiled = $(filter unit% fuzz% replay% scenario%,$(1))
 served = $(filter $(SERVED),$(1))
 make = $(MAKE) --no-print-directory $(1)
@@ -62,6 +62,8 @@ check-long-now:
 	+@tests/all check check-rest
 	+@$(call make,tests)
 	@SWEEP_ALL=1 tests/run -b $(BUILD) -t 12 sweep
+	+@$(call make,SANITIZE=$(SANITIZED) tests-of T=sweep)
+	@tests/run -t 12 -b $(ASAN_BUILD) sweep
 	@SIM_SEEDS=250000 tests/run -b $(BUILD) -t 200 sim
 	@tests/run -l -t 5 -b $(ASAN_BUILD) unit fuzz replay
 	@FAULT_POINTS=500 tests/run -b $(BUILD) -t 12 e2e/nodes_faults
