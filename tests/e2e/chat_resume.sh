@@ -145,7 +145,7 @@ same "undo leaves no look-alike" 2 "$(jq '[.[] | select(.title == "once upon a t
 chat --session queue
 types "hold"
 press Enter
-sees "a tool that runs" 'hold$'
+sees "a tool that runs" '[^>] hold$'
 types "第一 first"
 press Enter
 sees "a message waits" 'as soon as it listens\) 第一 first'
