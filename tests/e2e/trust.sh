@@ -447,7 +447,7 @@ at_terminal() { # ANSWER... -- ARG...: the program on a terminal; each answer is
     shift
     mkfifo "$tmp/keys"
     : >"$screen"
-    (cd "$space" && with_env TERM=xterm timeout -k 5 "$seconds" script -qefc "exec $(printf '%q ' "$program" "$@")" /dev/null \
+    (cd "$space" && with_env TERM=xterm timeout -k 5 "$seconds" script -qefc "${ahead:+sleep 1; }exec $(printf '%q ' "$program" "$@")" /dev/null \
         <"$tmp/keys" >"$screen") &
     pid=$!
     exec 9>"$tmp/keys"
