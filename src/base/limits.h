@@ -520,6 +520,7 @@
 #define CH_LIMIT_PAGE 1000                /* records or messages of a session in one answer */
 #define CH_LIMIT_PAGE_BYTES (8 * CH_MB)   /* size of the records after which an answer ends */
 #define CH_LIMIT_NODES 256                /* processes that use a store, in one answer */
+#define CH_LIMIT_WORKERS 64               /* processes of one gateway */
 #define CH_LIMIT_LOG_RING 1000            /* log lines that a gateway keeps in memory */
 #define CH_LIMIT_LOG_RING_BYTES (512 * CH_KB) /* these lines, in total */
 #define CH_LIMIT_LOG_RING_LINE (2 * CH_KB) /* the part of a line that is kept */
@@ -535,6 +536,7 @@
 #define CH_DEFAULT_HEALTH_MS 1000         /* time for which a health check stays valid */
 #define CH_DEFAULT_PULSE_MS 15000         /* interval of keep-alives on every stream */
 #define CH_DEFAULT_PRESENCE_MS 60000      /* interval at which a gateway names itself to others */
+#define CH_DEFAULT_SAMPLE_MS 500          /* interval at which a worker publishes its metrics */
 #define CH_DEFAULT_WS_PING_MS 15000       /* silence on a WebSocket before a ping */
 #define CH_DEFAULT_LANE_MS 60000          /* time an unused session stays in memory */
 #define CH_DEFAULT_SHARED_LANE_MS 1000    /* the same if several gateways share the store */

@@ -227,7 +227,8 @@ static void on_me(const struct ch_web_answer *a, void *user) {
     t->rest_ms = REST_MS;
     ch_log(CH_LOG_INFO, "telegram", "we are @%s", t->name);
     t->host.ready(t->host.user);
-    ask_now(t);
+    if (!t->host.others_fetch)
+        ask_now(t);
 }
 
 static void telegram_on_rested(struct ch_timer *timer) {

@@ -21,6 +21,7 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/mem.h"
+#include "store/sqlite/feed.h"
 
 #define APPLICATION 0x63686c61 /* "chla" */
 #define BUSY_MS 5000           /* wait for another process */
@@ -477,6 +478,7 @@ void ch_sqlite_close(struct chela_store_db *db) {
     for (size_t i = 0; i < S_COUNT; i++)
         sqlite3_finalize(db->statements[i]);
     sqlite3_close(db->db);
+    ch_sqlite_feed_free(db->feed);
     ch_free(db->path);
     ch_free(db);
 }
