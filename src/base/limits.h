@@ -510,6 +510,8 @@
 #define CH_LIMIT_IDEMPOTENT_ANSWER (1024 * CH_KB) /* an answer that is kept for its key */
 #define CH_LIMIT_STORED_RESPONSES 1024    /* responses of the gateway that are remembered */
 #define CH_LIMIT_STORED_RESPONSE (8 * CH_MB) /* one response that is remembered */
+#define CH_LIMIT_SHARED_RESPONSE CH_MB    /* one response that other workers can find */
+#define CH_DEFAULT_SHARED_RESPONSE_MS 3600000 /* time for which they can */
 #define CH_LIMIT_STORED_RESPONSE_BYTES (64 * CH_MB) /* all remembered responses */
 #define CH_LIMIT_CLIENT_TOOLS 128         /* client tools of one request */
 #define CH_LIMIT_RECENT_EVENTS 2048       /* events of a session kept for clients that reconnect */

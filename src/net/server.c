@@ -205,10 +205,12 @@ static void on_connection(uv_stream_t *listener, int status) {
 
 /* --- connections that another process accepts */
 
+/* Room for one byte: libuv then reads again at once. One read never returns two connections, and
+ * after a read that leaves room libuv waits for the next turn of the loop. */
 static void server_on_room(uv_handle_t *h, size_t wanted, uv_buf_t *buf) {
     struct ch_server *s = h->data;
     (void)wanted;
-    *buf = uv_buf_init(s->bytes, CH_WIRE_READ);
+    *buf = uv_buf_init(s->bytes, 1);
 }
 
 static void server_on_passed(uv_stream_t *listener, ssize_t n, const uv_buf_t *buf) {

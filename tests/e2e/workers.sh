@@ -99,6 +99,19 @@ try() { # NAME STORE
     call GET /api/sessions/shared
     tells "$name: one conversation, in order" '[.transcript[] | select(.role == "user").content[0].text] | join(",")' \
         'long,line 1,line 2,line 3,line 4'
+    # --- a response that the other one gave
+    post /v1/responses '{"model":"coder","input":"first"}'
+    id=$(jq -r .id "$out")
+    for i in 1 2 3; do
+        post /v1/responses "{\"model\":\"coder\",\"input\":\"next $i\",\"previous_response_id\":\"$id\"}"
+        answers "$name: /v1/responses after a response, $i" 200
+        call GET "/v1/responses/$id"
+        tells "$name: which is read again, $i" .output[0].content[0].text 'heard: first'
+    done
+    call DELETE "/v1/responses/$id"
+    answers "$name: and deleted" 200
+    gone() { call GET "/v1/responses/$id" && [ "$code" = 404 ] && call GET "/v1/responses/$id" && [ "$code" = 404 ]; }
+    check "$name: for both workers" eventually gone
     call GET /api/nodes
     tells "$name: both are listed" '[.nodes[] | select(.kind == "gateway")] | length' 2
 

@@ -584,6 +584,16 @@ static void do_gateway_address(struct sweep *cx) {
     chela_gateway_close(gw);
 }
 
+static void do_gateway_listen(struct sweep *cx) {
+    struct chela_error err = {0};
+    char *address = NULL;
+    int fd = -1;
+    (void)cx;
+    SWEEP_EXPECT(chela_gateway_listen("127.0.0.1:0", &fd, &address, &err) == 0);
+    close(fd);
+    chela_free(address);
+}
+
 static void do_gateway_run(struct sweep *cx) {
     chela_gateway *gw = gateway(cx);
     SWEEP_REFUSED(chela_gateway_run(gw));
@@ -1069,6 +1079,7 @@ static const struct sweep_row rows[] = {
     {"chela_gateway_new", do_gateway_new, 0, NULL},
     {"chela_gateway_close", do_gateway_close, SWEEP_ROUND, NULL},
     {"chela_gateway_address", do_gateway_address, SHARED, NULL},
+    {"chela_gateway_listen", do_gateway_listen, PURE, NULL},
     {"chela_gateway_run", do_gateway_run, SWEEP_ROUND, NULL},
     {"chela_gateway_interrupt", do_gateway_interrupt, SHARED, NULL},
     {"chela_gateway_tools", do_gateway_tools, SHARED, NULL},

@@ -477,7 +477,9 @@ const struct ch_cmd ch_cmd_serve = {
         "reloads the configuration and the files of secrets. If they contain an error, the last "
         "valid configuration stays in use and /readyz reports the error. A socket that systemd "
         "opened is used instead of --listen, and systemd is notified when the gateway is ready, "
-        "reloads and stops.",
+        "reloads and stops.\n\n"
+        "With --workers a parent process listens, and N processes serve. They share the store, "
+        "which is not memory:. A worker that ends is started again.",
     .opts = opts,
     .run = serve_run,
 };

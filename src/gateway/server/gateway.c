@@ -375,6 +375,7 @@ static struct gateway_instance *instance_new(chela_runtime *rt,
     gw->worker = o->worker;
     gw->workers = o->worker ? o->workers : 0;
     gw->board = o->worker ? o->board : NULL;
+    gw->attempts.share = gw->workers;
     gw->routes = ch_http_routes;
     gw->attach_chat = ch_reply_target_attach_timer_run;
     gw->restore_event = ch_orphan_scan_restore;
