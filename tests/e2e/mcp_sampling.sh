@@ -89,10 +89,6 @@ configure legacy-sample-leave '{ enabled: true, confirm: false }'
 run "poem please"
 exits "a server that does not wait for the answer" 0
 check "a server that does not wait for the answer: its result counts" grep -q 'it said: no poem' "$out"
-configure legacy-sample-twice '{ enabled: true, confirm: false }'
-run "poem please"
-check "two requests at once: one is answered" grep -q 'it said: .*roses' "$out"
-check "two requests at once: the other is refused" grep -q '"id":"sample-more","error"' "$state/s/calls.log"
 
 # --- a person agrees, through the gateway; the budget holds for the session
 for mode in legacy-sample modern-sample; do
@@ -118,6 +114,17 @@ for mode in legacy-sample modern-sample; do
     chela trace g-$mode
     check "$mode: the request is in the trace" grep -q sampling "$out"
 done
+
+# --- two requests in one call: the second is refused while a person is asked about the first
+configure legacy-sample-twice '{ enabled: true }'
+serve
+post /api/sessions/t/messages '{"text": "poem please"}'
+check "two at once: asked" eventually question_is t 'wants an answer'
+check "two at once: the second is refused" eventually grep -q '"id":"sample-more","error"' "$state/s/calls.log"
+reply t accept
+check "two at once: the run goes on" eventually status_is t idle
+check "two at once: the first is answered" grep -q 'roses are red' <<<"$(said_in t)"
+check "SIGTERM ends the gateway" stop_serving
 
 # --- the consent waits in the store
 configure modern-sample '{ enabled: true }'
