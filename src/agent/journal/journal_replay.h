@@ -64,7 +64,7 @@ struct ch_replay_note {
     struct ch_link link;
     uint64_t seq;
     bool follow_up;
-    bool alone;      /* belongs to no run */
+    bool alone;      /* part of no run */
     char *answer_to; /* owned; NULL */
     struct ch_message_origin origin;
     struct ch_msg *msg; /* owned */
@@ -104,7 +104,7 @@ struct ch_journal_replay {
 struct ch_journal_replay *ch_journal_replay_new(void);
 void ch_journal_replay_free(struct ch_journal_replay *p);
 /* Closes the open calls of the last reply: returns their results as one message. A call
- * without a result gets one that says that the call was interrupted. NULL: no call is open. */
+ * without a result gets a result that states the interruption. NULL: no call is open. */
 struct ch_msg *ch_journal_replay_close(struct ch_journal_replay *p, int64_t ts);
 
 /* The block of call `index` in the reply. */
