@@ -16,7 +16,7 @@ void ch_approval_decision_apply_in_words(struct ch_chat_service *chat,
 /* The same for a callback of the service: req is answered with the channel's response. */
 void ch_approval_decision_from_request(struct ch_request *req, struct ch_chat_service *chat,
                                        const struct chela_channel_decision *d);
-/* Denies every open question of a session and ends its run; false: there is none. */
+/* Denies every open question of a session and ends its run; false: no question is open. */
 bool ch_approval_decision_deny_all(struct ch_chat_service *chat, const char *session,
                                    const char *by);
 /* The gateway's deliveries were freed before. */

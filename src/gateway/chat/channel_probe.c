@@ -17,7 +17,7 @@ struct ch_channel_probe {
     char mark[2 * MARK_BYTES + 1];
     char key[32];
     bool echoes, heard, over;
-    bool told; /* what and note are the last outcome */
+    bool told; /* `what` and `note` hold the last outcome */
     enum chela_receipt what;
     char *note; /* owned; may be NULL */
     int64_t began, heard_ms;

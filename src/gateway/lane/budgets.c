@@ -83,7 +83,7 @@ static size_t budgets_find(const struct ch_budgets *b, uint64_t id) {
     return from;
 }
 
-/* NULL: there is none. */
+/* Finds a counter; NULL: none. */
 static const struct budget_counter *budgets_look(const struct ch_budgets *b, uint64_t id) {
     size_t at = budgets_find(b, id);
     return at < b->n && b->counters[at].id == id ? &b->counters[at] : NULL;
@@ -408,7 +408,7 @@ static int budgets_on_note(const struct chela_store_item *i, void *user) {
     if (r->n % 64 == 0)
         r->list = ch_realloc(r->list, (r->n + 64) * sizeof(*r->list));
     r->list[r->n++] = (struct budgets_other){note.counter, note.use.tokens, note.use.cost_usd};
-    return r->n == 2 * CH_LIMIT_BUDGET_COUNTERS; /* those of several processes */
+    return r->n == 2 * CH_LIMIT_BUDGET_COUNTERS; /* room for the counters of several processes */
 }
 
 static void budgets_run(struct ch_work *w) {
