@@ -101,7 +101,7 @@ CHELA_BEGIN_DECLS
 /* What happens to a message when the queue is full. */
 #define CHELA_OVERFLOW_VALUES(X)                                                                   \
     X(CHELA_OVERFLOW_REFUSE, 0, "refuse") /* chela_session_send fails with CHELA_ELIMIT */         \
-    X(CHELA_OVERFLOW_DROP_OLDEST, 1, "drop_oldest") /* the model is told the number */
+    X(CHELA_OVERFLOW_DROP_OLDEST, 1, "drop_oldest") /* the model is told how many were dropped */
 
 /* Whether a tool call may run again after a failure or a restart. */
 #define CHELA_EFFECT_VALUES(X)                                                                     \

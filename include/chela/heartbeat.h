@@ -83,7 +83,8 @@ CHELA_API int chela_utc_offset_read(const char *text, int *minutes, struct chela
 
 /* A line of a chat. */
 struct chela_heard {
-    int64_t at; /* milliseconds; a time before that of the last line counts as that time */
+    int64_t at; /* milliseconds; an earlier time than that of the last line is replaced by that
+                 * time */
     struct chela_str text;
     bool own;     /* the agent wrote the line */
     bool bot;     /* another program wrote the line */
@@ -176,7 +177,7 @@ struct chela_heartbeat_opts {
     size_t size; /* set by CHELA_HEARTBEAT_OPTS */
     enum chela_protocol protocol;
     unsigned beats;   /* model calls of a turn: 5 */
-    unsigned history; /* lines before the new ones that the model gets: 30 */
+    unsigned history; /* number of earlier lines that the model gets besides the new ones: 30 */
     /* Files of the workspace that every request contains; they are read for each model
      * call; NULL-terminated; NULL: SOUL.md and MEMORY.md. */
     const char *const *memory;

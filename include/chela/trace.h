@@ -98,7 +98,7 @@ typedef int chela_setup_fn(const struct chela_setup_part *part, void *user);
 CHELA_API int chela_trace_setups(chela_store *store, const char *key, chela_setup_fn *fn,
                                  void *user, struct chela_error *err);
 
-/* A call of a model, or what a run cost. Texts are not redacted. */
+/* A call of a model, or the cost of a run. Texts are not redacted. */
 struct chela_model_call {
     const char *session, *agent; /* key of the session, and its agent */
     const char *model;           /* NULL: this is the cost of a run that ended */

@@ -30,8 +30,8 @@ struct chela_mail {
     const char *helo;            /* name of this machine */
     const char *from;            /* addresses without names, also in `to` */
     const char *const *to;       /* NULL-terminated */
-    const char *const *headers;          /* "Name: value", folded, without those of MIME;
-                                            NULL-terminated */
+    const char *const *headers;          /* "Name: value", folded, without the headers of MIME;
+                                          * NULL-terminated */
     const struct chela_mail_part *parts; /* the text, then the files */
     size_t nparts;
     int64_t timeout_ms;
