@@ -138,7 +138,7 @@ struct ch_script_reply {
     bool stream; /* the body is an event stream */
     struct ch_buf body;
     size_t length;          /* bytes of the body to send */
-    enum ch_script_end end; /* what happens afterwards */
+    enum ch_script_end end; /* what happens after the reply */
     int64_t delay_ms, pace_ms;
     double retry_after; /* seconds; negative: no header */
 };
