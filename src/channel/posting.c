@@ -6,7 +6,7 @@
  *   first text --> noted --> posted --> edited, edited ... --deliver takes the message over
  *
  * A note is written before a message is posted, unless the service recognises keys. So after
- * a crash the service is told which message may exist already. */
+ * a crash it is known which message may exist already. */
 #include "channel/posting.h"
 
 #include <stdio.h>

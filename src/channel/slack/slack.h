@@ -1,4 +1,4 @@
-/* slack.h -- shared declarations of the Slack channel, a module of its own.
+/* slack.h -- shared declarations of the Slack channel, a separate module.
  *
  *       slack_text.c   Markdown and mrkdwn                  pure
  *       slack_event.c  events and presses of buttons, from either way in
@@ -24,7 +24,8 @@ struct ch_slack {
         fetches; /* in progress, each owned by its file */
     /* slack.c: Socket Mode */
     struct chela_channel_socket *socket;
-    unsigned connection; /* counts them: an ack belongs to one */
+    unsigned connection; /* number of the connection; an acknowledgement belongs to one
+                          * connection */
     struct chela_channel_timer *again, *beat;
     unsigned failures;
     int64_t alive, since; /* ms: of the last frame, of the connection; 0: none */

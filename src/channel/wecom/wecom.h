@@ -1,4 +1,4 @@
-/* wecom.h -- shared declarations of the WeCom channel, a module of its own.
+/* wecom.h -- shared declarations of the WeCom channel, a separate module.
  *
  *       wecom_message.c  messages of people                              pure
  *       wecom_seal.c     signatures and ciphers of callbacks and files
@@ -24,7 +24,7 @@ struct ch_wecom {
     struct ch_list jobs, presses; /* in progress */
     struct ch_dial dial;          /* wecom_line.c */
     bool subscribed;
-    struct ch_list frames; /* that are sent, or wait to be */
+    struct ch_list frames; /* frames that are sent or wait to be sent */
     struct chela_channel_timer *sweep;
     struct ch_list streams; /* answers that grow, or that the service fetches */
     size_t nstreams;
@@ -42,7 +42,7 @@ struct ch_wecom {
 bool ch_wecom_read(const struct ch_json *v, struct ch_arena *a, struct chela_channel_message *out);
 /* The chat of a message or an event; NULL: none. */
 const char *ch_wecom_chat(const struct ch_json *v, struct ch_arena *a);
-/* The handle of a file: its key, "-" if there is none, and its URL. */
+/* The handle of a file: its key ("-": none) and its URL. */
 struct ch_wecom_file {
     struct ch_sv key, url;
 };
@@ -109,7 +109,7 @@ struct ch_wecom_post {
     struct ch_kit_job job; /* in the channel's jobs */
     struct ch_link waits;  /* in the channel's waiting */
     struct ch_wecom *w;
-    char *message;            /* owned: that is answered; may be NULL */
+    char *message;            /* owned: the message that is answered; may be NULL */
     char *chat, *handle, *id; /* owned; handle may be NULL; id of the stream */
     char *name, *approval;    /* owned; may be NULL */
     struct ch_buf text;       /* or the bytes of a file */
