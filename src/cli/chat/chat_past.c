@@ -9,7 +9,7 @@
 #include "cli/chat/chat_show.h"
 #include "cli/support/mem.h"
 
-enum { MESSAGES = 20 }; /* that are shown: a few screens */
+enum { MESSAGES = 20 }; /* number of messages shown: a few screens */
 
 struct past {
     struct ch_chat *chat;
@@ -17,7 +17,7 @@ struct past {
     size_t message, block;
 };
 
-/* A member of the current block; NULL: there is none. The caller frees it. */
+/* A member of the current block; NULL: missing. The caller frees the result. */
 static char *member(const struct past *p, const char *name) {
     char pointer[80];
     snprintf(pointer, sizeof(pointer), "/%zu/content/%zu/%s", p->message, p->block, name);

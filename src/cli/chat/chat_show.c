@@ -249,7 +249,7 @@ static void chat_show_on_todo(struct ch_chat *c, const struct chela_event *ev) {
         chat_show_plan(c, ev->result.details, "/todos", "content");
 }
 
-/* The plan as it is now, above the prompt. */
+/* Show the current plan above the prompt. */
 static void chat_show_put_plan(struct ch_chat *c) {
     if (c->plan && *c->plan && !c->planned)
         ch_chat_print(c, "", c->plan, strlen(c->plan));
@@ -591,7 +591,7 @@ static void put_directory(const struct ch_chat *c, FILE *out) {
     fprintf(out, " · %s%s", below ? "~" : "", path + (below ? n : 0));
 }
 
-/* Nothing is under way: model, context used, cost, approvals, directory. */
+/* Nothing is in progress: show model, context used, cost, approvals, directory. */
 static void add_idle(const struct ch_chat *c, struct foot *f) {
     const char *model = c->model ? c->model : c->asked_model;
     int64_t window = c->model ? 0 : chela_agent_context_window(c->agent);

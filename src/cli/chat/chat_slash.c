@@ -109,8 +109,8 @@ static void model_fill(struct ch_pick *p, const char *json) {
     ch_table_release(&t);
 }
 
-/* Uses another runtime, because the request blocks and the chat's runtime belongs to the
- * loop. */
+/* Uses a second runtime, because the request blocks and the chat's runtime runs in the
+ * chat's loop. */
 static void model_pick(struct ch_chat *c, const char *query) {
     struct ch_setup other = {
         .env = c->setup->env, .flags = c->setup->flags, .console = c->console,
@@ -203,7 +203,7 @@ static void chat_slash_new_session(struct ch_chat *c, const char *args) {
     ch_chat_continue(c, *args ? args : NULL);
 }
 
-/* A run that is unfinished is continued; otherwise the person picks a session. */
+/* Continues an unfinished run; otherwise the person picks a session. */
 static void chat_slash_resume(struct ch_chat *c, const char *args) {
     if (!*args && chela_session_status(c->session) != CHELA_SESSION_IDLE)
         ch_chat_resume(c);

@@ -58,7 +58,7 @@ static int undo_take_last(const struct chela_undo_turn *t, void *user) {
     return 0;
 }
 
-/* Begin a message of the record; returns its id, or 0. text: NULL if the last one goes on. */
+/* Begin a message of the record; returns its id, or 0. text NULL: continue the last message. */
 static uint64_t undo_record(struct ch_chat *c, int64_t turns, const char *text) {
     const char *key = chela_session_key(c->session);
     struct chela_error err = {0};
@@ -229,7 +229,8 @@ bool ch_chat_undo_copy(struct ch_chat *c, int64_t turn, const char *name) {
     return rc == 0;
 }
 
-/* Go on with a copy of the session up to message i, whose text goes to the prompt. */
+/* Continue with a copy of the session up to message i; the text of message i goes to the
+ * prompt. */
 static bool undo_conversation(struct ch_chat *c, size_t i) {
     struct ch_chat_undo *u = &c->undo[i];
     char *left = ch_dup(chela_session_key(c->session));

@@ -188,8 +188,8 @@ static int store_file(struct init *in) {
     return CHELA_OK;
 }
 
-/* The user has just chosen what is in the file. Without a state directory the file must be
- * given by --config. */
+/* Trust the file that was just written: the user has chosen its content. Without a state
+ * directory the file must be given by --config. */
 static int trust_written(struct init *in) {
     struct chela_error why = {0};
     chela_config *cfg;

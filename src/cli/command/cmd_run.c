@@ -557,7 +557,7 @@ static int run_choose_session(struct run *r, chela_store *store, struct chela_er
     return rc;
 }
 
-/* Nothing is unfinished: print the last answer again, or the event that had it. */
+/* Nothing is unfinished: print the last answer again, or the event that contained it. */
 static int show_last(struct run *r, chela_session *session, chela_store *store,
                      struct chela_error *err) {
     char *text = chela_session_last_text(session);
@@ -657,7 +657,7 @@ static int run_converse(struct run *r, const struct ch_setup *setup, chela_agent
 
 /* --- in the background ------------------------------------------------------------------ */
 
-/* The new process works as a gateway for this session alone. It ends at once at a signal: the
+/* The new process works as a gateway for this session only. A signal ends it at once: the
  * journal has everything that is needed to resume. */
 static int run_work(struct run *r, const struct ch_setup *setup, chela_agent *agent,
                     const struct texts *texts, struct chela_error *err) {
@@ -687,8 +687,8 @@ static void run_make_key(struct run *r) {
     r->flags.session = r->key;
 }
 
-/* Returns true in the process that goes on with the run. In the other one, *code becomes the
- * exit code. */
+/* Returns true in the process that continues the run. In the other process, *code becomes
+ * the exit code. */
 static bool run_detach(struct run *r, const struct ch_env *env, int *code) {
     struct chela_error err = {0};
     if (!r->resume)

@@ -188,7 +188,7 @@ static void print_tool(const struct tools *t, size_t i, FILE *out) {
     chela_free(schema);
 }
 
-/* The allow rules of this tool, with what they vouch for. */
+/* Prints the allow rules of this tool, with the calls that they permit. */
 static void print_rules(const struct tools *t, const char *name, FILE *out) {
     char *json = chela_agent_rules_json(t->agent), *tool;
     for (size_t i = 0; (tool = member_of(json, i, "tool")); i++) {
@@ -202,7 +202,7 @@ static void print_rules(const struct tools *t, const char *name, FILE *out) {
     chela_free(json);
 }
 
-/* Index of the tool in the list, or -1 after reporting that there is none. */
+/* Index of the tool in the list, or -1 after reporting that no such tool exists. */
 static long find_tool(struct tools *t, const char *wanted) {
     char **names = ch_setup_tool_names(t->agent);
     struct ch_suggest near;

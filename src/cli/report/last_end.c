@@ -58,7 +58,7 @@ static void last_end_read(struct last_end *l, const struct chela_store_record *r
     chela_free(cost);
 }
 
-/* The status of a run that has ended is a name of enum chela_status; "running" is none. */
+/* The status of a run that has ended is a name of enum chela_status; "running" is not. */
 static int last_end_on_record(const struct chela_store_record *r, void *user) {
     struct last_end *l = user;
     if (strcmp(chela_store_record_name(r->type), "state") != 0 ||
