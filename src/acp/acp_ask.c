@@ -269,7 +269,7 @@ int ch_acp_ask_apply(struct ch_acp_session *s, struct chela_error *err) {
                       : chela_session_answer(s->session, a->call, answer, strlen(answer),
                                              a->decision == CHELA_DENY, err);
         if (one < 0 && one != CHELA_EEXIST && one != CHELA_ENOENT)
-            rc = one; /* an earlier decision, made elsewhere, stands */
+            rc = one; /* an earlier decision from elsewhere remains valid */
         ch_acp_ask_drop(a);
     }
     return rc;

@@ -322,7 +322,7 @@ void chela_config_restrict(chela_config *cfg, chela_config *own) {
     cfg->conf = merged;
     ch_conf_sort_agents(cfg);
     cfg->own = own;
-    if (own) { /* places and relative paths are those of the user's file */
+    if (own) { /* positions and relative paths refer to the user's file */
         cfg->file = own->file;
         cfg->dir = own->dir;
     }

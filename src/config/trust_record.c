@@ -97,7 +97,7 @@ static int record_read(int dir, const char *name, struct ch_arena *a, const stru
     return rc;
 }
 
-/* The record of path; CHELA_ENOENT: there is none. */
+/* Find the record of path; CHELA_ENOENT: there is none. */
 static int find_record(const char *dir, const char *path, struct ch_arena *a,
                        const struct ch_json **out, struct chela_error *err) {
     char name[NAME_SIZE];
@@ -129,7 +129,7 @@ int chela_trust_check(const char *dir, const chela_config *cfg, struct chela_err
 /* --- comparison */
 
 struct comparing {
-    const struct ch_json *settings; /* of the record; NULL: there is none */
+    const struct ch_json *settings; /* settings of the record; NULL: no record */
     chela_trust_change_fn *fn;
     void *user;
 };
@@ -258,8 +258,8 @@ int chela_trust_add(const char *dir, const chela_config *cfg, struct chela_error
     return rc;
 }
 
-/* The real directory and the name, as chela_config_load makes it; of a directory
- * that is gone the given path. */
+/* The real directory and the name, as chela_config_load makes them; if the directory does
+ * not exist any more, the given path. */
 static char *record_path(const char *file) {
     const char *slash = strrchr(file, '/');
     CH_AUTOFREE char *given = slash ? ch_strndup(file, (size_t)(slash - file) + 1) : ch_strdup(".");
