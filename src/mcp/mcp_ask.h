@@ -1,8 +1,9 @@
-/* mcp_ask.h -- what a server wants to know in the middle of a call, as questions to a person.
+/* mcp_ask.h -- turns a server's requests for input during a call into questions to a person.
  *
- * A server asks by one or more requests, each with a form of fields or a URL. A person answers
- * one question at a time: the next field of a form, or whether a page was visited. What was
- * asked and answered so far is a text, the state, from which any process can continue.
+ * A server asks by one or more requests, each with a form of fields or a URL. A person
+ * answers one question at a time: the next field of a form, or whether a page was visited.
+ * The questions and answers so far are stored as a text, the state, from which any process
+ * can continue.
  *
  * Pure functions. A state that was damaged in the store is an error, never a crash. */
 #ifndef CH_MCP_ASK_H
@@ -23,11 +24,11 @@ int ch_mcp_ask_begin(struct ch_buf *state, const struct ch_json *requests,
 int ch_mcp_ask_next(struct ch_sv state, const char *server, struct ch_buf *question,
                     struct chela_error *err);
 
-/* Rewrite *state with the answer to the question. is_error: the person gave none. */
+/* Rewrite *state with the answer to the question. is_error: the person gave no answer. */
 int ch_mcp_ask_answer(struct ch_buf *state, struct ch_sv text, bool is_error,
                       struct chela_error *err);
 
-/* Rewrite *state: nobody can be asked. */
+/* Rewrite *state: no person can be asked. */
 int ch_mcp_ask_refuse(struct ch_buf *state, struct chela_error *err);
 
 /* Append the members inputResponses and requestState of the repeated request. *round becomes

@@ -85,7 +85,8 @@ static void task_on_cancelled(const struct ch_mcp_reply *r, void *user) {
     (void)user;
 }
 
-/* A person or a limit ended the call; a process that ends leaves its tasks alone. */
+/* Cancels a task after a person or a limit ended the call. A process that exits does not
+ * cancel its tasks. */
 static void cancel_task(const struct ch_mcp_invocation *v) {
     CH_BUF_AUTO members = {0};
     struct ch_jw w = ch_jw(&members);
@@ -125,7 +126,7 @@ static void call_on_progress(struct ch_sv text, void *user) {
     chela_call_progress(v->call, ch_buf_str(&line));
 }
 
-/* Everything is answered: tell the server. */
+/* All questions are answered: sends the answers to the server. */
 static void give_answers(struct ch_mcp_invocation *v) {
     CH_BUF_AUTO out = {0};
     struct chela_error err = {0};
@@ -147,7 +148,7 @@ static void give_answers(struct ch_mcp_invocation *v) {
         send_call(v, ch_buf_sv(&out));
 }
 
-/* Ask the next question, or go on. The call is deferred. */
+/* Ask the next question, or continue the call. The call is deferred. */
 static void ask_next(struct ch_mcp_invocation *v) {
     CH_BUF_AUTO question = {0};
     struct chela_error err = {0};

@@ -91,7 +91,7 @@ struct ch_mcp_op;
 
 /* Begin a request. Never NULL. */
 struct ch_mcp_op *ch_mcp_start(chela_mcp *m, const struct ch_mcp_request *r);
-/* Give up a request: the server is told, and `done` is not called. */
+/* Cancel a request: the server is notified, and `done` is not called. */
 void ch_mcp_cancel(struct ch_mcp_op *op);
 
 /* Say goodbye to the server; m->leaving is set until the server has ended. */

@@ -362,7 +362,7 @@ static void detach_agent(struct ch_extension *extension) {
     ch_free(a);
 }
 
-/* The digest of what identifies the server: its command, or its URL. */
+/* The digest of the server's identity: its command, or its URL. */
 static void make_origin(const chela_mcp *m, char out[2 * CH_SHA256_SIZE + 1]) {
     unsigned char digest[CH_SHA256_SIZE];
     CH_BUF_AUTO text = {0};
