@@ -61,7 +61,7 @@ bool ch_http1_is_token(struct ch_sv text) {
     return text.n > 0;
 }
 
-/* A byte that may stand in a line. */
+/* A byte that is allowed in a line. */
 static bool is_text(char c) {
     return ((unsigned char)c >= ' ' && c != 0x7f) || c == '\t';
 }

@@ -32,7 +32,7 @@ struct ch_http1 {
     uint32_t target, target_n; /* of a request, in text */
     int status;                /* of a response; 0: not read yet */
     int fault;                 /* HTTP status that describes the fault; 0: none */
-    const char *why;           /* static; what the fault is */
+    const char *why;           /* static; describes the fault */
     char method[12];           /* of a request */
     unsigned char at;          /* place in the message; see http1.c */
     unsigned char digits, blank; /* digits of the chunk size; empty lines before the message */
@@ -69,7 +69,7 @@ bool ch_http1_is_method(struct ch_sv text); /* a method of RFC 9110 or of WebDAV
 bool ch_http1_is_token(struct ch_sv text);
 /* A value holds no control characters except tabs. */
 bool ch_http1_is_value(struct ch_sv text);
-/* A content length: digits only. False: it is none, or too large for any body. */
+/* Parse a content length: digits only. False: not a length, or too large for any body. */
 bool ch_http1_read_length(struct ch_sv text, uint64_t *out);
 /* Add a header that another parser has read; name in lower case. Negative: a bound. */
 int ch_http1_add(struct ch_http1 *m, struct ch_sv name, struct ch_sv value);

@@ -1,7 +1,8 @@
 /* conventions.h -- the names of OpenTelemetry's semantic conventions that chela emits.
  *
- * The names are those of the conventions 1.41 for generative AI, which are not stable yet, and
- * chela's own where there is none. Every name is in this file or its table. */
+ * The names are those of the conventions 1.41 for generative AI, which are not stable yet.
+ * Where the conventions have no name, chela defines one. Every name is in this file or its
+ * table. */
 #ifndef CH_OTEL_CONVENTIONS_H
 #define CH_OTEL_CONVENTIONS_H
 #include "base/sv.h"

@@ -55,7 +55,7 @@ struct ch_otel_follow {
     struct ch_list buckets[BUCKETS];
     struct ch_list ages;
     size_t n;
-    struct follow_run *last; /* the one that was found last; NULL: none */
+    struct follow_run *last; /* the run that was found last; NULL: none */
 };
 
 /* --- runs */
@@ -105,7 +105,7 @@ static struct follow_run *find_run(struct ch_otel_follow *f, const char *id) {
 
 static struct follow_run *follow(struct ch_otel_follow *f, chela_run *run, int64_t now);
 
-/* The trace of the run, and the span above it. */
+/* The trace of the run, and its parent span. */
 static struct ch_trace_context context_of(struct ch_otel_follow *f, chela_run *run, int64_t now) {
     struct ch_trace_context c = ch_trace_context_of_run(run->id);
     const char *given = ch_run_origin_principal(run)->traceparent;
