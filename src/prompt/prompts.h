@@ -78,7 +78,7 @@ struct ch_prompt_query {
     const char *session; /* key of the session; NULL: no roll-out */
 };
 
-/* NULL if there is none; err names the known ones. */
+/* NULL if there is no such prompt; err names the known ones. */
 const struct ch_prompt *ch_prompts_pick(const struct ch_prompts *c,
                                         const struct ch_prompt_query *q, struct chela_error *err);
 
