@@ -30,7 +30,7 @@ int ch_why_parts_split(struct ch_why_parts *p, const struct ch_request_past *pas
                        const struct ch_sv *called, size_t ncalled, struct chela_error *err);
 void ch_why_parts_release(struct ch_why_parts *p);
 
-/* Appends the request without the parts whose mark is set. */
+/* Appends the request without the marked parts. */
 void ch_why_parts_write(const struct ch_why_parts *p, const bool *gone, struct ch_buf *out);
 
 #endif

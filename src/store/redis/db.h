@@ -23,7 +23,7 @@
 #include "chela/sys/store.h"
 
 struct ch_redis_url { /* all owned */
-    char *host, *user, *password; /* "" where there is none */
+    char *host, *user, *password; /* "" where not given */
     char *prefix;
     int port, index;
     int64_t ttl; /* seconds to keep an unchanged session; 0: forever */

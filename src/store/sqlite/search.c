@@ -45,8 +45,8 @@ struct lag {
     "SELECT s.id, s.last, coalesce(i.last, 0) FROM sessions s LEFT JOIN indexed i"       \
     " ON i.session = s.id WHERE s.last > coalesce(i.last, 0) AND "
 
-/* The next one after session `at`, among WINDOW numbers of sessions. Returns 1 if there is
- * none. */
+/* The next such session after session `at`, among WINDOW numbers of sessions. Returns 1 if
+ * there is none. */
 static int find_lag(struct chela_store_db *db, const char *key, uint64_t at, struct lag *out,
                     struct chela_error *err) {
     sqlite3_stmt *stmt = NULL;
