@@ -197,7 +197,8 @@ struct chela_event {
         struct {
             struct chela_str media_type;
             struct chela_str path; /* the file in the workspace; empty: it was not saved */
-            struct chela_str url;  /* where the vendor keeps it; empty: `data` has it */
+            struct chela_str url;  /* address of the media at the vendor; empty: `data` has the
+                                    * media */
             struct chela_str data; /* base64; not a part of the event's JSON */
             size_t bytes;          /* size of the data */
         } made;

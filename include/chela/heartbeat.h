@@ -23,7 +23,7 @@ CHELA_BEGIN_DECLS
 /* The kinds of chats. */
 enum chela_chat_kind {
     CHELA_CHAT_GROUP = 0,
-    CHELA_CHAT_DIRECT = 1 /* with one person */
+    CHELA_CHAT_DIRECT = 1 /* a chat with one person */
 };
 
 /* How the willingness changes in one kind of chat. chela_willing_defaults fills in the
@@ -60,7 +60,7 @@ struct chela_willing_rules {
     int quiet_from, quiet_to;      /* quiet hours in minutes of the day; equal: none */
     int utc_offset;                /* minutes, for the quiet hours */
     unsigned bot_turns;            /* maximum of consecutive answers to other bots; 0: 3 */
-    uint64_t seed;                 /* of the random numbers */
+    uint64_t seed;                 /* seed of the random numbers */
 };
 #define CHELA_WILLING_RULES(...) {.size = sizeof(struct chela_willing_rules), __VA_ARGS__}
 
@@ -123,7 +123,7 @@ struct chela_urge {
     bool reply;         /* the line is worth a turn */
     enum chela_urge_reason reason;
     double willingness; /* after the line */
-    double probability; /* of a reply; 1 or 0 if a hard rule decided */
+    double probability; /* probability of a reply; 1 or 0 if a hard rule decided */
     double roll;        /* the random number; below `probability`: reply */
     double share;       /* the agent's share of the recent lines */
 };

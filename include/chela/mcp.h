@@ -43,11 +43,11 @@ struct chela_mcp_opts {
     /* Of the program. The directory above takes the place of the workspace. NULL: the program
      * may use the network and write its own directory. */
     const struct chela_sandbox_opts *sandbox;
-    enum chela_effect effect;         /* of the server's tools: by default ONCE */
-    enum chela_permission permission; /* of the server's tools: by default ADMIN */
+    enum chela_effect effect;         /* effect of the server's tools: by default ONCE */
+    enum chela_permission permission; /* permission of the server's tools: by default ADMIN */
     int no_confirm;                   /* nonzero: calls need no person's consent */
     const char *allow, *deny;         /* names of tools, with * and ?, comma-separated; NULL: all */
-    int64_t timeout_ms;               /* of a call; 0: 60 s; -1: none */
+    int64_t timeout_ms;               /* timeout of a call; 0: 60 s; -1: none */
     /* Optional: answers requests for input. Without it the server gets the answer that input
      * is not available. */
     chela_mcp_input_fn *input;

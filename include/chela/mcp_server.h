@@ -39,7 +39,7 @@ enum chela_mcp_flags {
 /* A server. */
 struct chela_mcp_server_opts {
     size_t size;               /* set by CHELA_MCP_SERVER_OPTS */
-    const char *name, *version; /* of the program; required */
+    const char *name, *version; /* name and version of the program; required */
     const char *title;         /* for people; NULL: none */
     const char *instructions;  /* for the model of the client; NULL: none */
     /* Over HTTP: names of this machine besides localhost and IP addresses, and origins of web
@@ -72,7 +72,7 @@ struct chela_mcp_tool_opts {
     const char *name; /* 1 to 128 of a-z A-Z 0-9 _ - . */
     const char *title, *description; /* NULL: none */
     const char *schema;        /* JSON Schema of an object; NULL: no arguments */
-    const char *output_schema; /* of the structured result; NULL: none */
+    const char *output_schema; /* schema of the structured result; NULL: none */
     const char *annotations;   /* JSON object, such as {"readOnlyHint":true}; NULL: none */
     chela_mcp_fn *fn;
     void *user;     /* borrowed until `release` is called */
@@ -111,7 +111,7 @@ struct chela_mcp_prompt_opts {
     /* JSON array of {"name","description","required"}; NULL: none. */
     const char *arguments;
     chela_mcp_fn *fn;
-    chela_mcp_fn *complete; /* as of a template, for an argument */
+    chela_mcp_fn *complete; /* completes an argument, as for a template */
     void *user;
     unsigned flags;
     void (*release)(void *user);

@@ -81,7 +81,7 @@ struct chela_prompt_test_opts {
     size_t cases_len;
     const char *cases_name;
     const struct chela_agent_opts *agent; /* model, temperature, ...; may be NULL */
-    unsigned runs;     /* of each case; 0: 5 */
+    unsigned runs;     /* runs of each case; 0: 5 */
     unsigned parallel; /* runs at the same time; 0: 4 */
     double threshold;  /* share of a case's runs that must pass; 0: 0.9 */
     int dry_run;       /* no model: render the cases and judge their example answers */

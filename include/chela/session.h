@@ -162,7 +162,7 @@ struct chela_limits {
     int64_t max_tool_calls;         /* 200 */
     int64_t max_consecutive_errors; /* 3 */
     int64_t token_budget;           /* input and output tokens of a run: no limit */
-    int64_t timeout_ms;             /* of a run: 30 minutes */
+    int64_t timeout_ms;             /* timeout of a run: 30 minutes */
     double cost_budget_usd;         /* no limit */
     /* Nonzero: at a limit of turns, tool calls or errors, and in a loop, the model is
      * asked once more, without tools, for a summary. */
@@ -207,7 +207,7 @@ struct chela_policy {
     const char *const *senders, *const *except;
     const char *allow, *deny;         /* tools, as in struct chela_agent_opts */
     enum chela_permission permission; /* as in struct chela_agent_opts */
-    enum chela_approve approve; /* with DENY, remembered approvals do not count */
+    enum chela_approve approve; /* with DENY, remembered approvals are ignored */
 };
 #define CHELA_POLICY(...) {.size = sizeof(struct chela_policy), __VA_ARGS__}
 
@@ -224,7 +224,7 @@ struct chela_request_opts {
     enum chela_output_by output_by; /* how the model learns `output_schema` */
     int64_t idle_timeout_ms;    /* longest silence of a stream; 0: 120 s */
     int64_t connect_timeout_ms, first_byte_timeout_ms; /* 0: the defaults of docs/limits.md */
-    int max_retries;            /* of a failed model call; 0: 2; -1: none */
+    int max_retries;            /* retries of a failed model call; 0: 2; -1: none */
     /* Tools that the service runs, such as its web search: JSON, a list in the vendor's form,
      * or an object of such lists by provider or protocol; NULL: none. */
     const char *server_tools;
@@ -361,7 +361,7 @@ struct chela_agent_opts {
     enum chela_approve approve;   /* how consent to calls is given */
     enum chela_mode mode;
     enum chela_reasoning reasoning;
-    int64_t max_output_tokens;    /* of a reply; 0: the model's default */
+    int64_t max_output_tokens;    /* limit of a reply; 0: the model's default */
     const double *temperature;    /* NULL: the model's default */
     /* JSON Schema of the final answer. The text of RUN_END is then JSON that matches the
      * schema. If an answer does not match, the model is asked once more; then the run
@@ -377,7 +377,7 @@ struct chela_agent_opts {
     const struct chela_toolset_opts *toolset;
     const struct chela_approval_opts *approvals;
     const struct chela_sandbox_opts *sandbox; /* for programs that tools start */
-    const struct chela_queue_opts *queue;     /* of the agent's sessions */
+    const struct chela_queue_opts *queue;     /* queue of the agent's sessions */
     const struct chela_compaction_opts *compaction;
     const struct chela_planning_opts *planning;
     const struct chela_team_opts *team;
@@ -406,8 +406,8 @@ CHELA_API void chela_agent_close(chela_agent *agent);
 /* An agent as a tool of another agent. */
 struct chela_delegate_opts {
     size_t size;             /* set by CHELA_DELEGATE_OPTS */
-    const char *name;        /* of the tool; NULL: the id of the agent that is called */
-    const char *description; /* of the tool; NULL: the description of that agent */
+    const char *name;        /* name of the tool; NULL: the id of the agent that is called */
+    const char *description; /* description of the tool; NULL: the description of that agent */
     /* The model may start the agent in the background: the call returns at once, and the
      * session is notified when the run has ended, as for a process (chela_session_on_wake).
      * The host listens with chela_session_on_task. Such a run has the limits of its own

@@ -165,7 +165,7 @@ CHELA_API int chela_store_fork_before(chela_store *store, const char *from, int6
 
 /* A decision of a run, as recorded and as the agent would decide now. */
 struct chela_replay_step {
-    uint64_t seq;           /* of the record that holds the decision */
+    uint64_t seq;           /* seq of the record that holds the decision */
     unsigned turn;          /* of its run */
     const char *then, *now; /* for people: state, reason, counters */
     int same;               /* nonzero: the decisions agree */

@@ -11,7 +11,7 @@ CHELA_BEGIN_DECLS
 /* A question about a decision. */
 struct chela_why_opts {
     size_t size;   /* set by CHELA_WHY_OPTS */
-    unsigned turn; /* of the session, from 1; 0: the last one */
+    unsigned turn; /* turn of the session, from 1; 0: the last one */
     const char *call; /* id of a call: only this call of the decision counts; NULL: all */
     const char *model; /* "provider/model"; NULL: the model of the request */
     const char *base_url, *api_key_env; /* instead of the provider's; NULL */

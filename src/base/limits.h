@@ -181,7 +181,7 @@
 #define CH_LIMIT_RETRY_ATTEMPTS 1000        /* attempts that a retry policy may allow */
 #define CH_LIMIT_WAIT_MS (INT64_C(366) * 86400 * 1000) /* longest wait of a call: one year */
 #define CH_DEFAULT_MAX_BACKOFF_MS 60000     /* longest delay between two attempts */
-#define CH_DEFAULT_BACKOFF_MS 1000          /* of a retry policy that names none */
+#define CH_DEFAULT_BACKOFF_MS 1000          /* first delay of a retry policy that names none */
 #define CH_DEFAULT_REST_MS 5000             /* shorter waits keep the run in memory */
 #define CH_LIMIT_RETRY_AFTER_MS 60000     /* longest delay that a tool may ask for */
 #define CH_LIMIT_SETTINGS 256             /* "key=value" settings of one agent's tools */
@@ -385,8 +385,8 @@
 #define CH_LIMIT_TRACEPARENT 128          /* bytes of a caller's trace context */
 #define CH_LIMIT_OTEL_PAIRS 64            /* entries of a variable with a list */
 #define CH_LIMIT_OTEL_QUEUE 65536         /* spans or log records that wait, as configured */
-#define CH_LIMIT_OTEL_BYTES (8 * CH_MB)   /* of the queue of one signal */
-#define CH_LIMIT_OTEL_BODY (4 * CH_MB)    /* of one request */
+#define CH_LIMIT_OTEL_BYTES (8 * CH_MB)   /* bytes in the queue of one signal */
+#define CH_LIMIT_OTEL_BODY (4 * CH_MB)    /* bytes of one export request */
 #define CH_LIMIT_OTEL_RESPONSE (64 * CH_KB)
 #define CH_LIMIT_OTEL_ATTEMPTS 5          /* repetitions of one request */
 #define CH_LIMIT_OTEL_RETRY_MS 60000      /* longest delay before a repetition */
@@ -401,7 +401,7 @@
 #define CH_DEFAULT_OTEL_DELAY_MS 5000     /* before a batch of spans is sent */
 #define CH_DEFAULT_OTEL_LOG_DELAY_MS 1000 /* before a batch of log records is sent */
 #define CH_DEFAULT_OTEL_INTERVAL_MS 60000 /* between two exports of the metrics */
-#define CH_DEFAULT_OTEL_TIMEOUT_MS 10000  /* of one request */
+#define CH_DEFAULT_OTEL_TIMEOUT_MS 10000  /* timeout of one export request */
 #define CH_DEFAULT_OTEL_RETRY_MS INT64_C(1000) /* before the first repetition */
 #define CH_DEFAULT_OTEL_TELL_MS 60000     /* between two log lines about losses */
 

@@ -22,7 +22,7 @@ typedef void ch_log_fn(enum ch_log_level level, const char *area,
 
 /* Borrowed, and not changed while it is bound anywhere. */
 struct ch_log_sink {
-    ch_log_fn *fn; /* from any thread, without a lock held: it may log */
+    ch_log_fn *fn; /* called from any thread, without a lock held: the function may log */
     void *user;
     const char *areas; /* areas that are traced: "all" or "net,sse"; NULL: none */
 };

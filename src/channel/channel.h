@@ -49,7 +49,7 @@ struct ch_echo {
 
 struct ch_channel {
     const struct chela_channel_ops *ops;
-    void *self; /* of the service */
+    void *self; /* the service's data of this channel */
     struct ch_channel_gateway gateway;
     struct chela_channel_host host; /* what the service sees; its user is the channel */
     struct ch_rules rules;

@@ -99,7 +99,7 @@ static void add_exact(struct ch_buf *out, const struct ch_option *o, const void 
         add_exact_list(out, a->rules);
         return;
     }
-    case CH_CFG_TEXT: /* of an address the whole text, with its password */
+    case CH_CFG_TEXT: /* for an address, the whole text with its password */
         if (*(const char *const *)at)
             add_exact_text(out, *(const char *const *)at);
         return;

@@ -45,7 +45,7 @@ static int check_owner(int fd, const char *path, mode_t kind, struct chela_error
     if ((st.st_mode & S_IFMT) != kind || st.st_uid != geteuid() || (st.st_mode & 022))
         return ch_fail(err, CHELA_EPERM,
                        "trust record %s: it must belong to this user and be writable by nobody "
-                       "else; remove it to begin anew",
+                       "else; remove it to start again",
                        path);
     return 0;
 }
@@ -210,7 +210,7 @@ static int write_all(int fd, struct ch_sv text) {
 static int record_write(int dir, const char *name, struct ch_sv text, struct chela_error *err) {
     CH_BUF_AUTO temp = {0};
     ch_buf_addf(&temp, ".%s.%ld", name, (long)getpid());
-    unlinkat(dir, ch_buf_str(&temp), 0); /* of a crashed program with the same id */
+    unlinkat(dir, ch_buf_str(&temp), 0); /* left by a crashed program with the same id */
     int fd = openat(dir, temp.p, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0)
         return record_fail(name, errno, err);

@@ -19,7 +19,8 @@
 #include "guard/file_kind.h"
 
 #define FILE_MAX_BYTES (64 * CH_KB)
-#define HELD_ENTRIES 200 /* of a directory that was set aside: compared before it is put back */
+#define HELD_ENTRIES 200 /* entries of a directory that was set aside, compared before it is put
+                          * back */
 
 /* --- the search ------------------------------------------------------------------ */
 

@@ -56,7 +56,8 @@ void ch_repositories_find(struct ch_arena *arena, const char *const *tops,
 /* A file that was set aside. */
 struct ch_held {
     const char *dir;        /* absolute, in the arena */
-    const char *name, *now; /* of the file, before and after; now NULL: it is still there */
+    const char *name, *now; /* name of the file before and after; now NULL: the file was not
+                             * renamed */
     const char *why;        /* "Git runs commands from it (core.fsmonitor)" */
     uint64_t id;            /* changes when the file, or a file below the directory, changes */
 };

@@ -17,7 +17,7 @@ struct ch_mcp_auth;
 struct ch_mcp_auth_opts {
     struct ch_loop *loop;
     struct ch_transport *transport;
-    const char *name, *url;                /* of the server; borrowed while in use */
+    const char *name, *url;                /* name and URL of the server; borrowed while in use */
     const char *client_id, *client_secret; /* registered before; may be NULL */
     const char *client_metadata_url;       /* may be NULL */
     const char *path;                      /* file for tokens; NULL: none is stored */

@@ -22,9 +22,9 @@ struct ch_mcp_invocation {
     char *server, *name, *output; /* owned; output may be NULL */
     struct ch_mcp_op *op;         /* NULL: no request is open */
     struct ch_rpc_request *asked; /* open request of the server; NULL: none */
-    struct ch_buf state;          /* of the questions (mcp_ask.h) */
+    struct ch_buf state;          /* state of the questions (mcp_ask.h) */
     bool can_task;                /* of the target */
-    const char *method;           /* of the target; NULL: tools/call */
+    const char *method;           /* method of the target; NULL: tools/call */
     char *task;                   /* owned: its id; NULL: the call is not a task */
     char *stated, *answered;      /* owned: the last status, and the last questions of the task */
     unsigned lost;                /* consecutive failed looks at the task */

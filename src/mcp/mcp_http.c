@@ -49,7 +49,7 @@ struct ch_mcp_exchange {
     size_t nhead;
     char *message; /* owned */
     struct ch_sv body;
-    int64_t id; /* of the request; 0: none */
+    int64_t id; /* id of the request; 0: none */
     bool modern, listens, is_get, is_delete, is_reply;
     bool answered; /* the response of the request came */
     bool starts_session;

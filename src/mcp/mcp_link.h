@@ -13,7 +13,7 @@ struct ch_mcp_link;
 /* One message to send. Texts are borrowed for the call. */
 struct ch_mcp_send {
     struct ch_sv message;
-    int64_t id;           /* of a request; 0: a notification or a response */
+    int64_t id;           /* id of a request; 0: a notification or a response */
     const char *method;   /* NULL: a response */
     const char *version;  /* protocol version for the header; NULL: none */
     bool modern;          /* the message carries its version: more headers, no session */

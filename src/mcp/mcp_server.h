@@ -110,7 +110,7 @@ struct chela_mcp_connection {
     size_t nwatched;
     struct ch_list calls; /* chela_mcp_call */
     /* While a message is received or answered. */
-    struct ch_mcp_stream *stream; /* of the request */
+    struct ch_mcp_stream *stream; /* stream of the request */
     int status;                   /* HTTP status of the response */
     bool modern;                  /* every request is of 2026-07-28 */
     bool last;                    /* the message answers the stream's request */
@@ -176,7 +176,7 @@ struct chela_mcp_call {
     struct ch_mcp_question {
         chela_mcp_call *call;
         const char *key;
-        int64_t id; /* of the request to the client; 0: answered */
+        int64_t id; /* id of the request to the client; 0: answered */
     } questions[CH_LIMIT_MCP_QUESTIONS];
     struct ch_buf given; /* answers so far: members of an object */
     struct ch_buf keep;  /* data that the function keeps: members of an object */
@@ -200,7 +200,7 @@ struct chela_mcp_call {
     bool running;  /* a thread works on the call, or the program finishes it later */
     bool deferred;
     bool inside; /* the function is on the stack of the loop thread */
-    int rc; /* of the function */
+    int rc; /* result of the function */
     void (*on_cancel)(chela_mcp_call *call, void *user);
     void *on_cancel_user;
 };

@@ -53,7 +53,7 @@ struct ch_mcp_stream {
     bool opens;    /* the request is `initialize` */
     unsigned number, sent;
     struct ch_list events;  /* of a session */
-    chela_mcp_connection c; /* of a request of 2026-07-28 */
+    chela_mcp_connection c; /* connection of a request of 2026-07-28 */
 };
 
 static struct ch_mcp_session *session_of(chela_mcp_connection *c) {

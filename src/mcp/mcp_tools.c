@@ -18,7 +18,7 @@ struct ch_mcp_binding {
     char *name, *output; /* owned: the tool's name at the server, schema of its result or NULL */
     bool task;           /* a call may be a task */
     const char *method;  /* not a tool of the server, but this method; NULL: a tool */
-    unsigned revision; /* of the tool's definition */
+    unsigned revision; /* revision of the tool's definition */
     bool withdrawn; /* the definition changed: calls are refused until it is accepted */
 };
 

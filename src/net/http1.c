@@ -31,8 +31,8 @@ enum {
 
 #define BLANK_LINES 2    /* empty lines before a message that are skipped */
 #define FIRST_REST 64    /* bytes of a first line beside its target */
-#define CHUNK_DIGITS 15  /* of a chunk size: below 2^60 */
-#define LENGTH_DIGITS 18 /* of a length: below 2^60 */
+#define CHUNK_DIGITS 15  /* digits of a chunk size: below 2^60 */
+#define LENGTH_DIGITS 18 /* digits of a length: below 2^60 */
 #define TYPICAL_HEAD 512 /* one allocation instead of five */
 
 struct span {

@@ -109,7 +109,7 @@ enum ch_otel_metric {
 
 /* Names of log events. */
 #define CH_OTEL_EVENT_EVALUATION "gen_ai.evaluation.result"
-#define CH_OTEL_EVENT_PREFIX "chela." /* and the name of chela's event: "chela.retry" */
+#define CH_OTEL_EVENT_PREFIX "chela." /* followed by the name of chela's event: "chela.retry" */
 
 const char *ch_otel_key_name(enum ch_otel_key key);
 /* gen_ai.provider.name of a provider of chela: the conventions' name, or chela's own. */

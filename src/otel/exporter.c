@@ -30,7 +30,7 @@ struct ch_otel_exporter {
     struct ch_http_request request;
     struct ch_http_call *call; /* NULL: nothing is being sent */
     struct ch_timer timer;     /* the batch's time, or the delay of a repetition */
-    unsigned attempts;         /* of the request in `body` */
+    unsigned attempts;         /* attempts to send the request in `body` */
     int status;
     int64_t retry_after_ms; /* delay that the collector asked for; 0: none */
     struct ch_buf response;

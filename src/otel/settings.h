@@ -20,7 +20,7 @@ struct ch_otel_signal_settings {
     bool json;
     struct ch_header *headers;
     size_t nheaders;
-    int64_t timeout_ms, delay_ms; /* of a request; before a batch is sent */
+    int64_t timeout_ms, delay_ms; /* timeout of a request; delay before a batch is sent */
     size_t queue, batch;          /* items */
 };
 

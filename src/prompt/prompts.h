@@ -30,7 +30,7 @@ struct ch_prompt_rule {
     const char *name;    /* name of the prompt */
     const char *version; /* pinned or rolled out version */
     bool pinned;         /* for all sessions outside of a roll-out */
-    unsigned percent;    /* of the sessions, if not pinned */
+    unsigned percent;    /* share of the sessions, if not pinned */
 };
 
 struct ch_prompts { /* zeroed: empty */

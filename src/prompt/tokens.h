@@ -31,7 +31,7 @@ static inline size_t ch_tokens(struct ch_sv text) {
 }
 
 struct ch_gauge { /* one per model of a conversation; zeroed: unknown */
-    size_t guessed, counted; /* of the last reported request */
+    size_t guessed, counted; /* values of the last reported request */
     double factor;           /* 0: not known yet */
 };
 

@@ -16,7 +16,7 @@
 #include "sandbox/options.h"
 
 #define KB 1024
-#define GROUP "chela-box-" /* and the number of the keeper */
+#define GROUP "chela-box-" /* followed by the pid of the keeper */
 #define ROOT "/sys/fs/cgroup"
 
 static bool memory_read(const char *path, char *out, size_t size) {

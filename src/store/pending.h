@@ -10,7 +10,7 @@
 
 typedef void ch_change_fn(int rc, const struct chela_error *err, void *user);
 
-struct ch_pending_sender { /* of a message for the outbox */
+struct ch_pending_sender { /* the sender of a message for the outbox */
     ch_change_fn *done;    /* may be NULL */
     void *user;
 };

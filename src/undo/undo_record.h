@@ -37,7 +37,7 @@ struct ch_undo_state { /* the earlier state of a path */
     uint64_t at, n; /* place of the copy in the pack */
 };
 
-struct ch_undo_sig { /* by which a change is noticed; all 0: nothing is there */
+struct ch_undo_sig { /* signature by which a change is noticed; all 0: the path does not exist */
     uint64_t ino, size;
     int64_t mtime, ctime; /* nanoseconds */
     unsigned mode;

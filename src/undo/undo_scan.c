@@ -139,7 +139,7 @@ struct scan {
     dev_t dev;
     struct { dev_t dev; ino_t ino; } hidden[HIDDEN];
     size_t nhidden;
-    size_t copied, bytes; /* of all copies in the new index */
+    size_t copied, bytes; /* number and bytes of all copies in the new index */
     char path[4096];
 };
 

@@ -9,7 +9,7 @@ struct ch_why_part {
     const char *kind;    /* "section", "tool", "message", "result", "note", "question"; static */
     struct ch_sv origin; /* section, tool, or role of the message */
     enum ch_why_place place;
-    size_t index, block; /* of the tool, or of the message and its block */
+    size_t index, block; /* index of the tool, or of the message and its block */
     size_t at, size;     /* in the system prompt or the text of the block */
     struct ch_sv text;
     unsigned rank; /* parts with a low rank are tried first */

@@ -66,11 +66,11 @@ struct chela_channel_option {
     enum chela_channel_kind kind;
     enum chela_channel_member member;
     int enables;           /* nonzero: the channel is configured if this option is set */
-    const char *words;     /* of a choice: "socket|webhook" */
+    const char *words;     /* values of a choice: "socket|webhook" */
     const char *otherwise; /* the default; of a secret: the environment variable that is used if
                               the file names none; NULL: none */
     const char *mode;      /* the option is needed only if the option `mode` has this value */
-    int may_lack;          /* of a secret: nonzero: the channel works without it */
+    int may_lack;          /* for a secret: nonzero: the channel works without it */
     const char *help;      /* for the reference and for `chela init` */
 };
 
@@ -182,7 +182,7 @@ struct chela_channel_post {
     const char *key;  /* the same when the message is sent again: 24 letters and digits */
     const char *chat, *thread; /* thread may be NULL */
     const char *reply;  /* id of the message that is answered; NULL: none */
-    const char *handle; /* of the message that is answered; may be NULL */
+    const char *handle; /* handle of the message that is answered; may be NULL */
     const char *edit;   /* id of the message that this one replaces; NULL: a new message */
     /* In the dialect of the service, after `format`; of a question: the exact text. NULL: a
      * file. */
@@ -199,7 +199,7 @@ struct chela_channel_post {
 /* The outcome of a post. */
 struct chela_channel_posted {
     enum chela_receipt what;
-    const char *id;  /* of the message; NULL: unknown */
+    const char *id;  /* id of the message; NULL: unknown */
     const char *why; /* if not sent */
     int64_t wait_ms; /* UNCERTAIN: least delay before the next attempt; 0: the host's choice */
 };
@@ -385,9 +385,9 @@ enum chela_channel_feature {
 struct chela_channel_ops {
     const char *name;  /* as in the configuration and in POST /channels/NAME/events */
     const char *title; /* "Slack" */
-    const char *docs;  /* where the set-up is described: "slack.md"; may be NULL */
+    const char *docs;  /* page that describes the set-up: "slack.md"; may be NULL */
     const struct chela_channel_option *options;
-    unsigned features;             /* of enum chela_channel_feature */
+    unsigned features;             /* bits of enum chela_channel_feature */
     size_t most_text;              /* size of a message, for `post` */
     enum chela_channel_unit unit;
     int64_t edit_ms; /* least time between two edits of a growing answer; 0: it does not grow */

@@ -34,7 +34,7 @@ struct chela_db_value {
 
 /* A query. */
 struct chela_db_query {
-    size_t size; /* of this struct */
+    size_t size; /* size of this struct */
     const char *sql;
     const struct chela_db_value *params; /* bound to the placeholders of the query */
     size_t nparams;

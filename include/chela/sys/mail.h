@@ -22,7 +22,7 @@ struct chela_mail_part {
 
 /* A message. */
 struct chela_mail {
-    size_t size;                 /* of this struct */
+    size_t size;                 /* size of this struct */
     const char *server;          /* "smtps://host:465", "smtp://host:587" */
     const char *user, *password; /* NULL: no login */
     const char *ca_file;         /* NULL: the system's trust store */
@@ -43,7 +43,7 @@ struct chela_mail {
 struct chela_mail_outcome {
     int unknown;   /* nonzero: the failure came after everything was sent; the message may
                       have arrived */
-    int64_t bytes; /* of the message, as sent */
+    int64_t bytes; /* size of the message, as sent */
 };
 
 /* The functions of the module. */

@@ -58,7 +58,7 @@ struct chela_store_session {
     uint64_t window;         /* seq of the first record that is needed to continue */
     uint64_t turns, messages;
     const char *owner;       /* owner of the lease; "": none */
-    uint64_t token;          /* of the newest lease */
+    uint64_t token;          /* token of the newest lease */
     int64_t until;           /* end of the lease, in milliseconds since 1970 */
 };
 
@@ -172,7 +172,7 @@ enum chela_store_box {
 /* Selects sessions of a list. */
 struct chela_store_filter {
     size_t size;        /* set by CHELA_STORE_FILTER */
-    const char *prefix; /* of keys; NULL: all */
+    const char *prefix; /* prefix of keys; NULL: all */
     const char *status; /* NULL: any */
     int64_t before;     /* last change before this time; 0: any time */
     size_t limit;       /* maximum number; 0: all */

@@ -37,7 +37,7 @@ struct ch_permit {
 /* The last model call that failed, for hosts that pass its status on. */
 struct ch_model_failure {
     enum ch_error_class cls; /* CH_ERR_NONE: no call failed */
-    int status;              /* of HTTP; 0: none */
+    int status;              /* HTTP status; 0: none */
     long retry_after_ms;     /* 0: not reported */
 };
 

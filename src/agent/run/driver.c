@@ -835,7 +835,7 @@ void ch_run_lost(chela_run *run, const struct chela_error *err) {
     if (!run->control->begun && !emit_start(run))
         return;
     bool ended = run->control->end_seq && ch_run_over(&run->m);
-    run->control->end_seq = 0; /* also of a pause, which is not stored */
+    run->control->end_seq = 0; /* also after a pause, which is not stored */
     if (ended) { /* the run had ended; only RUN_END is missing */
         run->m.reason = CH_REASON_STORE;
         come_to_rest(run);

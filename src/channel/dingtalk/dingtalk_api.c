@@ -24,7 +24,7 @@ struct dingtalk_call {
     struct ch_buf body;
     bool upload; /* the token is part of the address */
     bool bare;   /* without a token */
-    bool again;  /* with a second token */
+    bool again;  /* the call is repeated with a second token */
     ch_dingtalk_fn *fn;
     void *user;
 };

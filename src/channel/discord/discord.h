@@ -26,14 +26,14 @@ struct ch_discord_route {
 /* The session with the Gateway. It outlives connections and processes. */
 struct ch_discord_session {
     char *id, *url;  /* owned; id NULL: no session */
-    int64_t seq;     /* of the last event that arrived */
+    int64_t seq;     /* number of the last event that arrived */
     unsigned number; /* number of the session; an event belongs to one session */
 };
 
 struct ch_discord {
     const struct chela_channel_host *host;
     char *api, *token, *bearer; /* owned */
-    unsigned char key[32];      /* of signed interactions */
+    unsigned char key[32];      /* public key for signed interactions */
     bool signed_too;            /* key is set */
     unsigned intents;
     bool all;         /* messages that do not mention the bot matter, too */

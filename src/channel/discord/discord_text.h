@@ -5,7 +5,7 @@
 #include "json/json.h"
 
 #define CH_DISCORD_TEXT 2000  /* UTF-16 units of a message */
-#define CH_DISCORD_SPLIT 1800 /* of a part before it is formatted */
+#define CH_DISCORD_SPLIT 1800 /* bytes of a part before it is formatted */
 
 /* Append Markdown in the dialect of Discord. Tables become blocks of code with aligned columns,
  * headings below the third level become bold, images become links. A result that would exceed

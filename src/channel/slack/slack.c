@@ -58,7 +58,7 @@ struct slack_ack {
     struct ch_slack *s;
     unsigned connection;
     char *envelope;   /* owned */
-    void *respond_to; /* of a callback instead; NULL: none */
+    void *respond_to; /* instead: the callback to respond to; NULL: none */
 };
 
 static void slack_ack_send(struct ch_slack *s, struct ch_sv envelope) {

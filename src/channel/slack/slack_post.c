@@ -100,7 +100,7 @@ struct slack_post {
     struct ch_slack *s;
     struct ch_link link;       /* in the channel's sending */
     char *chat, *thread, *key; /* owned; thread may be NULL */
-    struct ch_buf body;        /* of the message; or the bytes of the file */
+    struct ch_buf body;        /* body of the message, or the bytes of the file */
     char *name, *file;         /* owned: of a file; its id */
     chela_channel_posted_fn *done;
     void *tag;

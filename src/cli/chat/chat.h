@@ -48,7 +48,7 @@ struct ch_chat_ask {
 struct ch_chat_undo {
     char *text;    /* owned */
     int64_t turns; /* turns of the session before it */
-    uint64_t id;   /* of the record of changes; 0: none */
+    uint64_t id;   /* id in the record of changes; 0: none */
 };
 
 /* A message that waits for the run. */
@@ -137,7 +137,7 @@ struct ch_chat {
     int64_t context; /* tokens of the last request and its reply; 0: none */
     unsigned turn;
     uint64_t started; /* ms of the loop */
-    struct chela_usage used, spent; /* of the run; of all runs in this chat */
+    struct chela_usage used, spent; /* usage of the run; usage of all runs in this chat */
     unsigned runs, turns, tool_calls;
     unsigned tasks; /* agents that work in the background */
 };

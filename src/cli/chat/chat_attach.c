@@ -13,7 +13,7 @@
 
 enum {
     FOLD_LINES = 4,   /* a paste of so many lines is folded */
-    FOLD_BYTES = 1000 /* and one of so many bytes */
+    FOLD_BYTES = 1000 /* and a paste of this many bytes */
 };
 
 /* --- names ------------------------------------------------------------------------------- */

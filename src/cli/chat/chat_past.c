@@ -87,7 +87,7 @@ static void show_message(struct past *p, const char *role) {
 void ch_chat_past(struct ch_chat *c) {
     char pointer[40], *role, *json = chela_session_recent_json(c->session, MESSAGES);
     struct past p = {.chat = c, .json = json};
-    unsigned calls = c->tool_calls; /* of this process */
+    unsigned calls = c->tool_calls; /* calls of this process */
     for (;; p.message++) {
         snprintf(pointer, sizeof(pointer), "/%zu/role", p.message);
         role = chela_json_get(json, strlen(json), pointer, NULL);

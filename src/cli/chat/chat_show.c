@@ -305,7 +305,7 @@ static void on_handed_over(struct ch_chat *c, const struct chela_event *ev, cons
     struct ch_draft d;
 
     if (ev->call.name.n != 8 || memcmp(ev->call.name.p, "ask_user", 8) != 0) {
-        ch_console_note(c->console, "%.*s is for a program to run, not for this one",
+        ch_console_note(c->console, "%.*s must be run by another program",
                         STR(ev->call.name));
         return;
     }

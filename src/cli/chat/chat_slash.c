@@ -220,7 +220,7 @@ static void chat_slash_take_over(struct ch_chat *c, const char *args) {
     if (!*args)
         ch_console_error(c->console, "/take needs the words that are the answer");
     else if (!c->run || chela_run_take_over(c->run, args, strlen(args)) < 0)
-        ch_console_error(c->console, "nothing is under way that could be taken over");
+        ch_console_error(c->console, "no run is in progress that could be taken over");
 }
 
 /* --- export --------------------------------------------------------------------------- */
@@ -323,7 +323,7 @@ static const struct command commands[] = {
      ch_chat_compact},
     {"new", "[KEY]", "begin another session", IDLE, chat_slash_new_session},
     {"fork", "[KEY]", "go on with a copy of the session", IDLE, chat_slash_fork_session},
-    {"undo", "[files|chat]", "take the last message back, and what it did to files", IDLE,
+    {"undo", "[files|chat]", "take the last message and its file changes back", IDLE,
      ch_chat_undo},
     {"rewind", "[WORDS]", "go back to before an earlier message: conversation, files or both",
      IDLE, ch_chat_rewind},

@@ -262,7 +262,7 @@ static void undo_to(struct ch_chat *c, size_t i, enum what what) {
             ch_chat_print(c, "\033[2m", report, strlen(report));
         free(report);
     } else if (what == FILES) {
-        ch_console_note(c->console, "what the message did to files was not kept");
+        ch_console_note(c->console, "the file changes of the message were not recorded");
     }
     if (what == FILES || !undo_conversation(c, i))
         return;
@@ -347,7 +347,7 @@ static void rewind_preview(struct ch_pick_item *item, void *user) {
     if (c->files && i < c->nundo && c->undo[i].id)
         item->about = undo_restore(c, c->undo[i].id, true);
     if (!item->about)
-        item->about = ch_dup("what the message did to files was not kept");
+        item->about = ch_dup("the file changes of the message were not recorded");
 }
 
 void ch_chat_rewind(struct ch_chat *c, const char *args) {

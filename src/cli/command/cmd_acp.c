@@ -313,9 +313,9 @@ const struct ch_cmd ch_cmd_acp = {
     .summary = "serve an editor (Agent Client Protocol)",
     .about =
         "Speaks the Agent Client Protocol, version 1, over standard input and output: one JSON-RPC "
-        "message a line. Editors such as Zed start this command and show the agent in a panel. "
+        "message per line. Editors such as Zed start this command and show the agent in a panel. "
         "docs/editors.md shows how to configure each editor.\n\n"
-        "The directory of a session is the one that the editor names. Its chela.yaml counts as "
+        "The directory of a session is the one that the editor names. Its chela.yaml is used as "
         "with 'chela chat'; a file that is not trusted is shown to the user first. Sessions are "
         "stored: the editor can load them again, and 'chela chat' and a gateway with the same "
         "store can continue them.",

@@ -323,7 +323,7 @@ struct choice {
 static int attach_on_session(const struct chela_store_session *s, void *user) {
     struct choice *c = user;
     if (s->key[chela_session_root(s->key)])
-        return 0; /* of an agent that another one called */
+        return 0; /* belongs to an agent that another agent called */
     if (!c->key)
         c->key = ch_dup(s->key);
     fprintf(c->names.f, "%s%s", c->n++ ? ", " : "", s->key);

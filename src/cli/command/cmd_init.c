@@ -176,7 +176,7 @@ static int store_file(struct init *in) {
             close(fd);
         return why == EEXIST
                    ? ch_problem(&in->err, CHELA_EEXIST,
-                                "%s is there already (--force writes over it)", in->path)
+                                "%s already exists (--force overwrites it)", in->path)
                    : ch_problem(&in->err, CHELA_ECONFIG, "%s: %s", in->path, strerror(why));
     }
     init_write_file(f, in->model);
@@ -241,7 +241,7 @@ static void say_next(struct init *in) {
 
 static int init_set_up(struct init *in) {
     if (access(in->path, F_OK) == 0 && !in->flags.force)
-        return ch_problem(&in->err, CHELA_EEXIST, "%s is there already (--force writes over it)",
+        return ch_problem(&in->err, CHELA_EEXIST, "%s already exists (--force overwrites it)",
                           in->path);
     struct chela_runtime_opts rt_opts =
         CHELA_RUNTIME_OPTS(.module_path = getenv("CHELA_MODULE_PATH"));

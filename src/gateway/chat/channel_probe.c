@@ -12,7 +12,7 @@
 struct ch_channel_probe {
     struct ch_echo echo; /* its channel is the probe's; NULL: closed meanwhile */
     chela_runtime *rt;
-    const char *title; /* of the service */
+    const char *title; /* title of the service */
     char name[64];
     char mark[2 * MARK_BYTES + 1];
     char key[32];

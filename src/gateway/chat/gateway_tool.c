@@ -118,7 +118,7 @@ struct ch_config_job {
     struct ch_chat_service *chat; /* NULL: the service was closed */
     chela_call *call;             /* NULL: cancelled */
     char *file, *key;     /* owned */
-    const char *module_path; /* of the runtime */
+    const char *module_path; /* module path of the runtime */
     struct ch_arena arena;
     const struct ch_json *value; /* in the arena; NULL: the job only reads */
     struct ch_buf text;          /* the result */

@@ -22,7 +22,7 @@ struct anthropic_message {
     struct ch_completion r;
     enum { BLOCK_NONE, BLOCK_TEXT, BLOCK_THINKING } open;
     unsigned nblocks;      /* completed blocks */
-    struct ch_buf text;    /* of the open block */
+    struct ch_buf text;    /* text of the open block */
     struct ch_buf content; /* completed blocks: JSON, comma separated */
     bool hides_thinking;   /* the client turned thinking off */
     bool said;             /* there was text */

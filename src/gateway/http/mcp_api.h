@@ -6,7 +6,7 @@
 #define CH_GATEWAY_MCP_API_H
 #include "gateway/request/request.h"
 
-struct ch_mcp_api;  /* of a gateway; lives as long */
+struct ch_mcp_api;  /* part of a gateway, with the same lifetime */
 struct ch_mcp_plan; /* what is offered from now on; owned by the caller of the planning function */
 
 struct ch_mcp_api *ch_mcp_api_new(chela_gateway *gw);

@@ -12,7 +12,7 @@
 #include "gateway/lane/tail.h"
 #include "store/store.h"
 
-#define ID_DIGITS 20 /* of a session that the idempotency key names */
+#define ID_DIGITS 20 /* digits in the key of a session that an idempotency key names */
 #define OWNER_DIGITS 16
 
 /* What a tool ask_ID works on. */

@@ -14,7 +14,7 @@ struct ch_mcp_token_check;
 struct ch_mcp_token_answer {
     int status;            /* HTTP status of the refusal; 0: accepted */
     const char *why;       /* of a refusal */
-    const char *principal; /* of an accepted token; borrowed for the call */
+    const char *principal; /* principal of an accepted token; borrowed for the call */
 };
 typedef void ch_mcp_token_fn(const struct ch_mcp_token_answer *a, void *user);
 

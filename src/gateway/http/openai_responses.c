@@ -26,8 +26,8 @@ struct openai_response {
     enum { ITEM_NONE, ITEM_TEXT, ITEM_REASONING } open;
     bool said; /* there was text */
     int64_t seq;
-    struct ch_buf text;   /* of the open item */
-    struct ch_buf annotations; /* of the text that is being closed: a JSON array */
+    struct ch_buf text;   /* text of the open item */
+    struct ch_buf annotations; /* annotations of the text that is being closed: a JSON array */
     struct ch_buf output; /* completed items: JSON, comma separated */
     unsigned nitems;
     struct ch_buf kept;   /* the same for ch_response_store_put: with encrypted content */

@@ -25,7 +25,7 @@ struct ui_chat {
     const struct ch_json *last; /* message, in the request's arena */
     struct ch_buf page_tools;   /* names of the page's tools */
     const char *key, *agent;      /* in the request's arena */
-    struct ch_lane_opts opts;     /* of the lane; in the request's arena */
+    struct ch_lane_opts opts;     /* options of the lane; in the request's arena */
     struct ch_delivery *delivery; /* NULL: not stored yet */
     struct ch_ui_stream *stream;  /* another gateway has the session; else NULL. Owned */
 };

@@ -37,7 +37,7 @@ struct ch_budget_plan {
 
 struct budget_counter {
     uint64_t id;
-    double own_cost, other_cost; /* by this process, by others */
+    double own_cost, other_cost; /* cost caused by this process, by others */
     int64_t own_tokens, other_tokens;
 };
 
@@ -47,7 +47,7 @@ struct ch_budgets {
     chela_gateway *gw;
     struct ch_budget_plan *plan; /* owned */
     char process[24];            /* names this process in notes */
-    int64_t day;                 /* of the counters: days since 1970 */
+    int64_t day;                 /* day of the counters: days since 1970 */
     struct budget_counter *counters; /* owned; sorted by id */
     size_t n, room;
     struct ch_list waits;            /* for the next reading */

@@ -27,9 +27,9 @@ struct ch_spender {
 
 /* What a lane's run has spent. */
 struct ch_lane_spending {
-    struct ch_spending is; /* of the lane's session */
+    struct ch_spending is; /* spending of the lane's session */
     char run[24];          /* the run whose use is counted */
-    int64_t tokens;        /* of the run, as far as counted */
+    int64_t tokens;        /* tokens of the run that are counted so far */
     double cost;
 };
 

@@ -20,7 +20,7 @@ struct ch_client_history {
     size_t n, cap;
     struct ch_block *blocks; /* owned: blocks of the current message */
     size_t nblocks, blocks_cap;
-    int kind; /* of the current message; -1: none */
+    int kind; /* kind of the current message; -1: none */
     /* The author of vendor-specific blocks that do not say who wrote them: the model of the
      * agent that speaks the protocol of the request. api NULL: none, such blocks are dropped. */
     struct ch_msg_author vendor;

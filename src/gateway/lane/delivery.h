@@ -21,7 +21,8 @@
 struct ch_delivery;
 
 struct ch_delivery_kind {
-    const char *name; /* of "kind" in the event's data; the first kind of the table: absent */
+    const char *name; /* value of "kind" in the event's data; the first kind of the table: no
+                       * such member */
     enum ch_turn_kind turn;
     bool keeps; /* an event that cannot be delivered stays in the inbox and is retried */
     bool held; /* the caller waits for the turn of the event, however long that takes */

@@ -18,7 +18,7 @@ struct inbox_row {
     struct ch_link link;
     char *id, *data; /* owned; data until the event was restored */
     size_t n;
-    bool taken;      /* by this lane; the store may not know yet */
+    bool taken;      /* taken up by this lane; the store may not show it yet */
     bool restored;   /* gw->restore_event was called for the event */
     int64_t restored_at; /* monotonic */
     bool aside;      /* keeps no other event waiting */

@@ -28,7 +28,7 @@ enum ch_turn_kind { CH_TURN_BEGINS, CH_TURN_JOINS, CH_TURN_CONTROLS };
 /* Waits for the turn of an event; embedded in the struct of its owner. */
 struct ch_turn {
     struct ch_link link;
-    const char *id; /* of the event; borrowed */
+    const char *id; /* id of the event; borrowed */
     enum ch_turn_kind kind;
     unsigned since; /* the first reading of the inbox that must show the event */
     /* Called with err NULL when the turn of the event has come. Returns 0: the event was

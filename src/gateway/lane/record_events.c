@@ -370,7 +370,7 @@ static void end_run(struct record_reading *r, enum chela_status status) {
         if (status == CHELA_STATUS_PAUSED && !c->settled && !c->started)
             tell_call(r, CHELA_EV_CLIENT_TOOL_REQUIRED, c);
     }
-    uint64_t next = (uint64_t)number_of(r->v, "seq"); /* of the event after the RUN_END */
+    uint64_t next = (uint64_t)number_of(r->v, "seq"); /* number of the event after the RUN_END */
     s->seq = CH_MAX(s->seq, next ? next - 1 : 0);
     struct chela_event *ev = add_event(r, CHELA_EV_RUN_END);
     const struct ch_json *below = ch_json_get(r->v, "below");

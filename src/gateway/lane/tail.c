@@ -26,7 +26,7 @@ struct ch_tail {
     bool begins;              /* see ch_tail_await */
     bool moved;               /* records came since the event is awaited */
     unsigned missing;         /* readings in a row that did not find the awaited event */
-    struct ch_record_events state; /* of the thread while it reads */
+    struct ch_record_events state; /* used by the thread while it reads */
     uint64_t next;                 /* the first record not read */
     struct tail_reading *reading;  /* in progress; else NULL */
     struct ch_timer timer;

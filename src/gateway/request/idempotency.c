@@ -37,7 +37,7 @@ struct ch_idempotent { /* the requests with one key in this process */
     bool runs;                  /* the handler has the request */
     unsigned pending;           /* calls of the store in progress */
     bool closed;                /* the gateway was closed */
-    int status;                 /* of the answer; 0: none yet */
+    int status;                 /* status of the answer; 0: none yet */
     struct ch_buf type, headers, body; /* headers: members of a JSON object */
     bool too_long;
     struct ch_timer timer;

@@ -54,7 +54,7 @@ struct ch_model_quirks_conf {
 struct ch_providers {
     struct ch_loop *loop;           /* borrowed, as the next four */
     struct ch_http *http;           /* the network */
-    struct ch_transport *transport; /* of model calls: the cassette's, or http's */
+    struct ch_transport *transport; /* transport of model calls: the cassette's, or http's */
     struct ch_cassette *cassette;   /* NULL: none */
     const char *(*env)(const char *name, void *user);
     void *user;

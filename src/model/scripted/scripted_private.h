@@ -61,7 +61,7 @@ struct ch_script_fail {
 };
 
 struct ch_rule {
-    size_t number; /* from 1, in the file */
+    size_t number; /* number of the rule in the file, from 1 */
     struct ch_json_where where;
     struct ch_scripted_when when;
     struct ch_scripted_template say, think;
@@ -119,7 +119,7 @@ struct ch_talk {               /* texts live in the arena passed to ch_talk_read
 
 /* --- matching ------------------------------------------------------------ */
 
-#define CH_SCRIPT_GROUPS 27 /* of a rule's patterns together */
+#define CH_SCRIPT_GROUPS 27 /* groups of all patterns of a rule together */
 
 struct ch_match {
     struct ch_rule *rule;

@@ -24,7 +24,7 @@ struct chela_http2 {
     bool stopped;  /* `decoded` wants no more */
 };
 
-#define FIELD_OVERHEAD 32 /* of each field: RFC 9113, 6.5.2 */
+#define FIELD_OVERHEAD 32 /* overhead of each field: RFC 9113, 6.5.2 */
 
 static void *stream_of(nghttp2_session *session, int32_t id) {
     return nghttp2_session_get_stream_user_data(session, id);

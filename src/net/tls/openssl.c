@@ -33,7 +33,7 @@
 struct chela_tls_context {
     SSL_CTX *ssl;
     BIO_METHOD *bio;
-    int (*may_h2)(void *user); /* of a server identity; NULL: no HTTP/2 */
+    int (*may_h2)(void *user); /* callback of a server identity; NULL: no HTTP/2 */
     void *user;
 };
 

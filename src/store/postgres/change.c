@@ -501,7 +501,7 @@ static int postgres_change_claim_it(struct chela_store_db *db, void *user,
     bool ignored;
     int rc = ch_pg_set_clock(db, err);
 
-    PQclear(k->row); /* from a failed attempt */
+    PQclear(k->row); /* left by a failed attempt */
     k->row = NULL;
     if (rc == 0 && c->create)
         rc = postgres_change_insert_session(db, c->key, ch_pg_text(c->agent), "", c->now, &ignored,

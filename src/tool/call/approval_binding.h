@@ -16,7 +16,7 @@
 struct ch_bound { /* texts live in the call's arena */
     unsigned char digest[CH_SHA256_SIZE];
     struct ch_plan plan;   /* zeroed: the call runs no program */
-    struct ch_words words; /* of plan.command */
+    struct ch_words words; /* words of plan.command */
     const char *program;   /* file found for the program's name; NULL: none */
     const char *real;      /* program with all links resolved; NULL: none */
     const char *cwd;       /* working directory of the program, all links resolved */

@@ -209,7 +209,7 @@ struct ch_batch_waits {
     size_t answers, approvals;
     size_t questions; /* answers that only a person can give */
     size_t timers;    /* calls that wait for a time; not counted in answers */
-    int64_t due;      /* of those: the earliest time; wall clock, ms */
+    int64_t due;      /* earliest time of those; wall clock, ms */
 };
 struct ch_batch_waits ch_batch_waits(const struct ch_batch *b);
 

@@ -14,7 +14,7 @@
 
 struct ch_question { /* texts in the arena of the call */
     const char *id;
-    const char *arguments; /* of CH_QUESTION_TOOL, as JSON */
+    const char *arguments; /* arguments of CH_QUESTION_TOOL, as JSON */
     const char *state;     /* NULL: none */
     const char *answer;    /* NULL: not answered yet */
     bool is_error;         /* the answer states why no answer was given */

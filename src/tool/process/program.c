@@ -45,7 +45,7 @@ struct ch_program {
     /* results of the thread */
     struct ch_sandboxed box;
     const char **tops; /* writable directories, resolved; NULL: none is searched */
-    enum ch_file_kind least; /* of the special files that the program may not write */
+    enum ch_file_kind least; /* lowest kind of the special files that the program may not write */
     struct ch_repositories before;
     struct timespec since;
     struct ch_held_list held;

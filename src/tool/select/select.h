@@ -52,7 +52,7 @@ struct ch_selection_opts {
 /* The tokens of a description, as the model will count them. */
 typedef size_t ch_tool_cost_fn(const struct ch_tool *t, unsigned how);
 
-struct ch_selection; /* of one session */
+struct ch_selection; /* the selection of one session */
 struct ch_selection *ch_selection_new(const struct ch_selection_opts *opts);
 void ch_selection_free(struct ch_selection *s);
 

@@ -23,7 +23,8 @@ struct ch_background {
     struct ch_buf answer;
     enum ch_reason reason;
     bool ended;
-    const struct ch_msg *notice; /* of the end, in the starter's queue; NULL: none */
+    const struct ch_msg *notice; /* notice of the end, in the starting session's queue; NULL:
+                                  * none */
     int64_t started_ms, ended_ms;
 };
 
