@@ -291,16 +291,22 @@ const struct ch_delivery_kind ch_client_decision = {
 
 /* --- cancelling, taking over, resuming */
 
-static int client_apply_cancel(struct ch_delivery *d, struct ch_lane *l,
-                               struct chela_error *err) {
-    bool paused = !l->running && chela_session_status(l->session) == CHELA_SESSION_PAUSED;
-    if ((paused || ch_lane_was_interrupted(l)) && ch_lane_resume(l, CHELA_APPROVE_ASK, err) < 0)
+int ch_client_input_cancel(struct ch_delivery *d, struct ch_lane *l, const char *reason,
+                           struct chela_error *err) {
+    bool stored = l->session->journal && l->session->journal->past;
+    if (stored && ch_lane_resume(l, CHELA_APPROVE_ASK, err) < 0)
         return err->code;
-    if (!l->running)
+    if (!l->running && chela_session_status(l->session) != CHELA_SESSION_PAUSED)
         return ch_fail(err, CHELA_ESTATE, "no run in progress in session '%s'", d->key);
     ch_lane_take_later(l, d->id);
-    chela_cancel(l->run, "cancelled by a request");
+    l->running = true;
+    chela_cancel(l->run, reason);
     return 0;
+}
+
+static int client_apply_cancel(struct ch_delivery *d, struct ch_lane *l,
+                               struct chela_error *err) {
+    return ch_client_input_cancel(d, l, "cancelled by a request", err);
 }
 
 const struct ch_delivery_kind ch_client_cancel = {

@@ -35,6 +35,11 @@ const struct ch_delivery_kind *ch_client_input_of_history(const char *key,
                                                           struct ch_client_history *h,
                                                           struct ch_jw *w, struct chela_error *err);
 
+/* Cancels the run of the session, for `apply` of a kind. A paused run ends, too: its calls that
+ * wait for people or for a time get an error result with the reason. */
+int ch_client_input_cancel(struct ch_delivery *d, struct ch_lane *l, const char *reason,
+                           struct chela_error *err);
+
 /* Stores the client's request as an event; told is called as for ch_delivery_accept. agent:
  * agent of the session. event: the last part of the event's id; NULL: random. */
 struct ch_delivery *ch_client_input_accept(chela_gateway *gw, const struct ch_delivery_kind *kind,
