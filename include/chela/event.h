@@ -203,8 +203,9 @@ struct chela_event {
             size_t bytes;          /* size of the data */
         } made;
         struct {
-            /* The run ends, or, if `run` is empty, a message was refused. The other use of the
-             * budget may be by other runs (struct chela_budget in gateway.h). */
+            /* A budget is used up: the run ends or, if `run` is empty, a message was
+             * refused. Other runs may have caused a part of the use (struct chela_budget in
+             * gateway.h). */
             const char *name;    /* of the budget */
             struct chela_str of; /* agent, channel or sender that the budget is for; empty: one
                                   * budget for all */

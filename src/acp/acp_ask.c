@@ -202,7 +202,8 @@ static void ask_question(struct ch_acp_ask *a) {
         ask_aloud(a, args);
 }
 
-/* The choice that the text is the number of; NULL: the text is the answer itself. */
+/* The choice with the number in text; NULL: the text is not a number of a choice, but the
+ * answer itself. */
 static char *numbered_choice(const struct ch_acp_ask *a, const char *text) {
     CH_ARENA_AUTO arena = {0};
     const struct ch_json *args = NULL;

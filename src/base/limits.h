@@ -403,7 +403,7 @@
 #define CH_DEFAULT_OTEL_INTERVAL_MS 60000 /* between two exports of the metrics */
 #define CH_DEFAULT_OTEL_TIMEOUT_MS 10000  /* timeout of one export request */
 #define CH_DEFAULT_OTEL_RETRY_MS INT64_C(1000) /* before the first repetition */
-#define CH_DEFAULT_OTEL_TELL_MS 60000     /* between two log lines about losses */
+#define CH_DEFAULT_OTEL_TELL_MS 60000     /* interval between two log lines about lost items */
 
 /* store */
 #define CH_LIMIT_WHY_PARTS 1024          /* parts of a request that are taken away */

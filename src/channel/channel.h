@@ -62,7 +62,7 @@ struct ch_channel {
     struct ch_list sendings, growths, marks;        /* posting.c */
     size_t ngrowths;
     char *trouble;     /* owned: reported by the service; NULL: none */
-    char *last_error;  /* owned: the last of them, kept */
+    char *last_error;  /* owned: the last trouble, kept after it has ended */
     int64_t last_seen; /* ms since 1970: of the last event of the service; 0: none */
     struct ch_echo *echo; /* NULL: none */
 };

@@ -318,7 +318,7 @@ static void visit(struct search *s, struct place *p) {
     closedir(d);
 }
 
-/* What Git takes commands from, in a repository. */
+/* Files of a repository from which Git takes commands. */
 static const char *const commanding[] = {"config", "config.worktree", "commondir", "hooks"};
 
 static bool is_linked(const char *path) {

@@ -2,9 +2,9 @@
  *
  * An event is in the store's inbox before its sender gets the acknowledgement. One
  * transaction writes the record that takes the event up and removes the event from the
- * inbox, which the store refuses unless the event waits for this session and this process
- * holds the lease. So an event is in the inbox or in the journal, never in both, and in
- * neither only if it was settled in another way. */
+ * inbox. The store refuses the transaction unless the event waits for this session and this
+ * process holds the lease. So an event is in the inbox or in the journal, never in both, and
+ * in neither only if it was settled in another way. */
 
 #include "agent/journal/inbox.h"
 

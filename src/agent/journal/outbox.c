@@ -48,7 +48,7 @@ struct letter {
     const void *by;          /* SENDING: `user` of the channel that sends it */
     struct chela_outbound m; /* texts in the arena */
     struct ch_arena arena;
-    bool lent; /* to the send function, which has not returned */
+    bool lent; /* passed to the send function, which has not returned */
     bool gone; /* dropped meanwhile: freed when the send function returns */
     chela_accepted_fn *stored; /* called when the message is stored; may be NULL */
     void *user;

@@ -1,4 +1,4 @@
-/* slack_text.h -- between Markdown and the dialect of Slack, mrkdwn. Pure. */
+/* slack_text.h -- converts between Markdown and mrkdwn, the dialect of Slack. Pure. */
 #ifndef CH_CHANNEL_SLACK_TEXT_H
 #define CH_CHANNEL_SLACK_TEXT_H
 #include "base/buf.h"

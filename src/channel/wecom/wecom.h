@@ -33,7 +33,8 @@ struct ch_wecom {
 
 #define CH_WECOM_TEXT 20480
 #define CH_WECOM_QUESTION 4000    /* bytes of a request for consent */
-#define CH_WECOM_STREAM_MS 330000 /* a stream is used so long; it lasts six minutes */
+#define CH_WECOM_STREAM_MS 330000 /* a stream is used for this long; the service ends it after
+                                   * six minutes */
 
 /* --- wecom_message.c */
 

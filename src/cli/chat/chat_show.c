@@ -119,7 +119,7 @@ static void on_reasoning(struct ch_chat *c, struct chela_str so_far) {
         n--;
     const char *line = n ? memrchr(so_far.p, '\n', n) : NULL;
     size_t from = line ? (size_t)(line + 1 - so_far.p) : 0;
-    if (n - from > chat_show_width(c)) { /* its end, from the start of a character */
+    if (n - from > chat_show_width(c)) { /* the last part, beginning at the start of a character */
         from = n - chat_show_width(c);
         while (from < n && ((unsigned char)so_far.p[from] & 0xC0) == 0x80)
             from++;

@@ -61,7 +61,7 @@ static int64_t budgets_now(const struct ch_budgets *b) {
 
 /* --- counters */
 
-/* The use of a day that has ended counts no more. */
+/* Resets the use when the day has ended. */
 static void budgets_turn_day(struct ch_budgets *b) {
     int64_t day = budgets_now(b) / CH_BUDGET_DAY_MS;
     if (day == b->day)
@@ -126,8 +126,8 @@ static void budget_add_part(struct ch_buf *of, const char *part) {
     ch_buf_addf(of, "%s%s", of->n ? "/" : "", part);
 }
 
-/* Whose budget it is: the values of the patterns. The id of a sender means nothing without the
- * channel. */
+/* Appends the values of the patterns, which identify the counter. The channel precedes a
+ * sender, because the id of a sender is valid in one channel only. */
 static void budget_of(const struct budget *g, const struct ch_spender *who, struct ch_buf *of) {
     if (budget_varies(g->agent))
         budget_add_part(of, who->agent);
@@ -137,7 +137,8 @@ static void budget_of(const struct budget *g, const struct ch_spender *who, stru
         budget_add_part(of, who->sender);
 }
 
-/* The counter of a budget that `who` meets. When there are too many, new ones share one. */
+/* The counter of a budget that `who` matches. If there are too many counters, new values
+ * share one. */
 static uint64_t budgets_counter_of(const struct ch_budgets *b, const struct budget *g,
                                    const struct ch_spender *who, struct ch_buf *of) {
     budget_of(g, who, of);
@@ -154,9 +155,9 @@ static uint64_t budgets_counter_of(const struct ch_budgets *b, const struct budg
 struct budget_state {
     const struct budget *budget; /* the first that is used up; NULL: none */
     struct ch_buf of;
-    bool tokens; /* the limit on tokens was reached; otherwise that on the cost */
+    bool tokens; /* the limit on tokens was reached; otherwise the limit on the cost */
     double limit, used;
-    int64_t tokens_left; /* the least of all budgets; negative: no limit */
+    int64_t tokens_left; /* the smallest rest of all budgets; negative: no limit */
     double cost_left;
 };
 
@@ -328,7 +329,7 @@ static void spending_bound(struct ch_spending *is, chela_run *run) {
     struct ch_spender who = spender_of(run);
     struct budget_state s;
     spending_follow(&l->spending, run);
-    if (!b->plan || !b->plan->n) /* none, or no more since a reload */
+    if (!b->plan || !b->plan->n) /* no budgets, or none since a reload */
         s = (struct budget_state){.tokens_left = -1, .cost_left = -1};
     else
         budgets_state(b, &who, &s);
@@ -350,7 +351,7 @@ static void spending_stopped(struct ch_spending *is, chela_run *run) {
     struct ch_spender who = spender_of(run);
     struct budget_state s;
     budgets_state(b, &who, &s);
-    if (s.budget) { /* otherwise the limit is the agent's */
+    if (s.budget) { /* otherwise the agent's own limit was reached */
         CH_BUF_AUTO why = {0};
         struct chela_event ev = budgets_event(b, &s);
         budgets_explain(b, &s, &why);

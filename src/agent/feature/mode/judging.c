@@ -84,7 +84,7 @@ static struct ch_reflect_decision judging_decide(struct ch_mode_state *k, struct
     return ch_reflect_decide(j, &k->tried);
 }
 
-/* Tells a run without a plan the judgement as a note. */
+/* Adds the judgement as a note to a run without a plan. */
 static void judging_tell(chela_run *run, const struct ch_reflection *j,
                          const struct ch_reflect_decision *d) {
     struct ch_mode_state *k = ch_mode_state(run);
