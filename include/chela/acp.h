@@ -1,8 +1,8 @@
 /* acp.h -- an agent inside an editor: the Agent Client Protocol, version 1.
  *
  * The program moves the bytes: the bytes of the editor go to chela_acp_feed, and the
- * library's messages, one a line, come through `write`. The library keeps the sessions, runs
- * the agents and asks the editor's user for consent.
+ * library's messages, one per line, come through `write`. The library keeps the sessions,
+ * runs the agents and asks the editor's user for consent.
  *
  * A session of the protocol is a session of the store. While a run works, this process holds
  * the session; between runs, and while a call waits for consent, any process may continue

@@ -40,8 +40,8 @@ struct chela_mcp_opts {
      * files of the program. Required for a program. NULL: nothing is stored, and all tools
      * are accepted. */
     const char *state_dir;
-    /* Of the program. The directory above takes the place of the workspace. NULL: the program
-     * may use the network and write its own directory. */
+    /* The sandbox of the program. The directory NAME in state_dir replaces the workspace.
+     * NULL: the program may use the network and write its own directory. */
     const struct chela_sandbox_opts *sandbox;
     enum chela_effect effect;         /* effect of the server's tools: by default ONCE */
     enum chela_permission permission; /* permission of the server's tools: by default ADMIN */
@@ -52,9 +52,9 @@ struct chela_mcp_opts {
      * is not available. */
     chela_mcp_input_fn *input;
     void *user; /* borrowed until the client is closed */
-    /* Log-in by OAuth. Of a client that was registered with the authorization server; NULL: the
-     * client registers itself. client_metadata_url: an https URL at which this program's own
-     * metadata document is served; NULL: none. */
+    /* Log-in by OAuth. client_id and client_secret: of a client that was registered with the
+     * authorization server; NULL: the client registers itself. client_metadata_url: an https
+     * URL at which this program's own metadata document is served; NULL: none. */
     const char *client_id, *client_secret, *client_metadata_url;
     /* Optional: shows a URL to a person, who logs in there. Called on the loop thread. Without
      * it a request that needs a log-in fails with CHELA_EAUTH. */

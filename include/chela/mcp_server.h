@@ -184,10 +184,10 @@ CHELA_API int chela_mcp_server_run(chela_mcp_server *server);
  * Threads: any */
 CHELA_API void chela_mcp_server_stop(chela_mcp_server *server);
 
-/* Begin to serve a client at the end of a pipe. The program passes the bytes of the client to
- * chela_mcp_connection_feed; messages to the client, one a line, come through write, which is
- * called on the loop thread. principal: who the client is, for chela_mcp_call_principal; may
- * be NULL.
+/* Begin to serve a client at the end of a pipe. The program passes the bytes of the client
+ * to chela_mcp_connection_feed; messages to the client, one per line, come through write,
+ * which is called on the loop thread. principal: who the client is, for
+ * chela_mcp_call_principal; may be NULL.
  * Ownership: the server owns *out; chela_mcp_connection_close frees it; user is borrowed
  * until then.
  * Errors: CHELA_EINVAL: write is NULL. */

@@ -126,15 +126,15 @@ CHELA_API char *chela_prompt_compare(const char *a, const char *b, struct chela_
  * Threads: any
  * Errors: CHELA_ENOENT: there is no such source. CHELA_EINVAL: the source is not a skill.
  * CHELA_EPERM, CHELA_ELIMIT: the source is refused. CHELA_EPARSE: the archive is damaged.
- * CHELA_ESTATE: the digest is another. CHELA_EEXIST: the skill is installed. CHELA_EIO: the disk
- * failed. */
+ * CHELA_ESTATE: the files have another digest. CHELA_EEXIST: the skill is installed.
+ * CHELA_EIO: the disk failed. */
 CHELA_API int chela_skill_add(const char *from, const char *folder, const char *digest, char **out,
                               struct chela_error *err);
 
 /* Remove a skill that chela_skill_add has installed in this folder. Waits for the disk.
  * Threads: any
- * Errors: CHELA_ENOENT: there is no such skill. CHELA_EINVAL: the name is wrong. CHELA_EPERM: the
- * skill was not installed so. CHELA_EIO: the disk failed. */
+ * Errors: CHELA_ENOENT: there is no such skill. CHELA_EINVAL: the name is wrong.
+ * CHELA_EPERM: the skill was not installed by chela_skill_add. CHELA_EIO: the disk failed. */
 CHELA_API int chela_skill_remove(const char *folder, const char *name, struct chela_error *err);
 
 CHELA_END_DECLS

@@ -121,9 +121,9 @@ struct chela_budget_use {
     const char *of;   /* agent, channel or sender that the budget is for; "": one budget for all */
     double cost_usd;
     int64_t tokens;
-    double limit_usd;     /* when the budget was used last; 0: no limit */
+    double limit_usd;     /* the limit when the budget was used last; 0: no limit */
     int64_t limit_tokens; /* likewise */
-    int64_t resets;       /* milliseconds since 1970: the use is zero again */
+    int64_t resets;       /* milliseconds since 1970: when the use is reset to zero */
 };
 /* Receives the use of budgets; use is borrowed until the function returns. Nonzero ends the
  * listing. */

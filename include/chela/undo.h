@@ -37,7 +37,7 @@ typedef struct chela_undo chela_undo;
 CHELA_API int chela_undo_open(chela_agent *agent, const char *dir, chela_undo **out,
                               struct chela_error *err);
 
-/* Stop keeping. undo may be NULL.
+/* Stop recording changes. undo may be NULL.
  * Errors: none */
 CHELA_API void chela_undo_close(chela_undo *undo);
 

@@ -510,7 +510,7 @@ static void posting_next(struct posting *s, const char *note) {
         posting_receipt(s, CHELA_RECEIPT_SENT, note, 0);
 }
 
-/* The messages that an earlier attempt has sent are passed over. */
+/* Skips the messages that an earlier attempt has sent. */
 static void posting_begin(struct posting *s) {
     CH_BUF_AUTO part = {0};
     for (size_t i = 0; i < s->first; i++)

@@ -35,7 +35,7 @@ struct ch_otel_exporter {
     int64_t retry_after_ms; /* delay that the collector asked for; 0: none */
     struct ch_buf response;
     bool flushing;
-    uint64_t lost, told; /* items; of them, mentioned in the log */
+    uint64_t lost, told; /* number of lost items; number of them that the log has mentioned */
     int64_t told_at;
 };
 

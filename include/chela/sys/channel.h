@@ -464,8 +464,8 @@ struct chela_channel_ops {
     void (*decided)(void *self, const struct chela_channel_decision *d, const char *what,
                     const struct chela_error *err, chela_channel_write_fn *write, void *out);
 
-    /* How to create the account in the console of the service, for `chela init`: one step a line,
-     * up to the values of the options. May be NULL. */
+    /* How to create the account in the console of the service, for `chela init`: one step
+     * per line, up to the values of the options. May be NULL. */
     const char *setup;
 };
 

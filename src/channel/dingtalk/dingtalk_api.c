@@ -10,7 +10,7 @@
 #include "base/form.h"
 #include "channel/dingtalk/dingtalk.h"
 
-#define EARLY_MS 60000 /* a token is replaced so long before its end */
+#define EARLY_MS 60000 /* a token is replaced this long before it expires */
 #define LIMITED_MS 2000
 #define MINUTE_MS 60000
 

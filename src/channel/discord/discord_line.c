@@ -14,10 +14,10 @@
 
 #define NOTE "session"
 #define QUERY "?v=10&encoding=json"
-#define STEADY_MS 30000   /* a connection that lasted so long was no failure */
+#define STEADY_MS 30000   /* a connection that lasted this long is not counted as a failure */
 #define REFUSED_MS 600000 /* delay after a refusal that only a person can resolve */
 #define SAVE_MS 1000      /* between two notes */
-#define CONTINUED 1       /* failures that count, if the session was continued since the last */
+#define CONTINUED 1       /* number of failures after a connection that continued the session */
 #define RESUMES 3         /* failed attempts to resume before a new session begins */
 #define UNOPENED 5        /* failures to connect, before the general address is asked for */
 #define MOST_EVENTS 1024  /* events that are being stored at once */

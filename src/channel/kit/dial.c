@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "channel/kit.h"
 
-#define STEADY_MS 30000 /* a connection that lasted so long was no failure */
+#define STEADY_MS 30000 /* a connection that lasted this long is not counted as a failure */
 
 static int64_t dial_now(const struct ch_dial *w) {
     return w->host->now(w->host->user);

@@ -32,7 +32,8 @@ struct ch_dial {
                                           * to one connection */
     struct chela_channel_timer *again, *beat;
     unsigned failures;
-    int64_t alive, since; /* ms: of the last frame; since it is ready, 0: it is not */
+    int64_t alive, since; /* ms: time of the last frame; time when the connection became ready,
+                           * 0: not ready */
     bool left;            /* not opened any more */
 };
 

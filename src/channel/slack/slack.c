@@ -15,7 +15,7 @@
 #define API "https://slack.com/api/"
 #define BEAT_MS 15000   /* between two pings */
 #define SILENT_MS 45000 /* without a frame: the connection is dead */
-#define STEADY_MS 30000 /* a connection that lasted so long was no failure */
+#define STEADY_MS 30000 /* a connection that lasted this long is not counted as a failure */
 #define WINDOW_S 300    /* age of a signed request */
 
 static int64_t slack_now(const struct ch_slack *s) {

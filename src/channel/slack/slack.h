@@ -28,7 +28,7 @@ struct ch_slack {
                           * connection */
     struct chela_channel_timer *again, *beat;
     unsigned failures;
-    int64_t alive, since; /* ms: of the last frame, of the connection; 0: none */
+    int64_t alive, since; /* ms: time of the last frame; begin of the connection; 0: none */
 };
 
 #define CH_SLACK_QUESTION 2900 /* A response of the Web API. */

@@ -98,7 +98,7 @@ struct ch_wecom_stream {
     struct ch_buf text;
     bool finish;         /* text is complete */
     bool over;           /* the service knows that */
-    int64_t since, left; /* ms; left: the run ended without an answer, 0: it did not */
+    int64_t since, left; /* ms: begin; left: end of a run without an answer, 0: none */
 };
 struct ch_wecom_stream *ch_wecom_stream(struct ch_wecom *w, const char *id, const char *req);
 struct ch_wecom_stream *ch_wecom_stream_find(const struct ch_wecom *w, const char *id);
@@ -117,7 +117,7 @@ struct ch_wecom_post {
     size_t sent;              /* bytes of the file */
     char *upload;             /* owned: id of the upload */
     bool picture, growing, first, repeated;
-    int64_t until; /* ms: callback mode: the service should have fetched it */
+    int64_t until; /* ms, callback mode: time by which the service should have fetched the answer */
     chela_channel_posted_fn *done;
     void *tag;
 };

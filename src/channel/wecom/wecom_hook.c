@@ -259,7 +259,8 @@ static const char *hook_url(const struct ch_wecom_post *p) {
     return ch_kit_is_safe_url(url) && ch_kit_is_token(url, "") ? url : NULL;
 }
 
-/* until: -1: fetched, -2: there is no way to send it, else the time to send it otherwise */
+/* until: -1: fetched; -2: the answer cannot be sent; else the time at which it is sent in
+ * another way. */
 void ch_wecom_hook_sweep(struct ch_wecom *w) {
     struct ch_link *next;
     for (struct ch_link *k = w->waiting.head.next; k != &w->waiting.head; k = next) {

@@ -17,7 +17,7 @@
 #include "store/owner.h"
 #include "store/store.h"
 
-#define EVENT_AGE_MS 500 /* the gateway that accepted an event has so long to open its session */
+#define EVENT_AGE_MS 500 /* the gateway that accepted an event has this time to open its session */
 #define HELD_AGE_MS 5000 /* the time if another gateway has the session */
 #define LEASES_READ 64   /* leases that one scan looks at */
 

@@ -70,7 +70,7 @@ struct ch_rule {
     enum ch_fail_kind failing;
     struct ch_script_fail fail;
     struct ch_sv stop;              /* empty: derived from the content */
-    int64_t cut_after, stall_after; /* after so many pieces of content; -1: never */
+    int64_t cut_after, stall_after; /* after this number of pieces of content; -1: never */
     int64_t delay_ms, pace_ms;
     int64_t input, output, cache_read, cache_write; /* usage; -1: estimated */
     int64_t times;                                  /* maximum number of uses; 0: unlimited */

@@ -89,9 +89,9 @@ struct ch_batch_ops {
      * call from the state (ch_batch_restore). */
     void (*checkpoint)(const struct ch_block *call, enum chela_effect effect, const char *key,
                        const char *state, void *user);
-    /* Optional. A call waits for so many ms, and `checkpoint` had its state. True: when no call
-     * is running, the owner resumes the batch at the time of ch_batch_waits, possibly in
-     * another process. False: the call waits in this process. */
+    /* Optional. A call waits for `ms`, and `checkpoint` has received its state. True: when
+     * no call is running, the owner resumes the batch at the time of ch_batch_waits,
+     * possibly in another process. False: the call waits in this process. */
     bool (*timer)(int64_t ms, void *user);
     /* No call is running. waiting counts calls left to the host, undecided approvals, and
      * calls whose own work waits for people or for a time. If waiting is not 0, the batch
