@@ -2,9 +2,9 @@
  *
  *   button or /approve --> channel checks the sender --> inbox --> session --> run resumes
  *
- * The channel decides who may answer. The decision is an event of the inbox (delivery.h): the
- * service is answered when the store has it, and the gateway that holds the session carries it
- * out. The session checks that the id belongs to a call that waits. */
+ * The channel decides who may answer. The decision is an inbox event (delivery.h): the
+ * service gets its answer when the store has the event, and the gateway that holds the
+ * session applies the decision. The session checks that the id belongs to a call that waits. */
 #include "gateway/chat/approval_decision.h"
 
 #include "agent/feature/heartbeat/beat.h"
@@ -122,7 +122,7 @@ const struct ch_delivery_kind ch_chat_press = {.name = "press",
                                                .open = ch_chat_lane_open,
                                                .apply = decision_carry_out};
 
-/* A decision that waits in the inbox counts as made: it is carried out in any case. */
+/* A decision that waits in the inbox counts as made: a gateway will apply it. */
 static void decision_on_told(struct ch_delivery *d, enum ch_delivery_stage stage, struct ch_lane *l,
                              const struct chela_error *err, void *user) {
     struct approval_decision *g = user;

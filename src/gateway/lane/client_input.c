@@ -107,7 +107,7 @@ static const char *client_text(struct ch_delivery *d, const struct ch_json *v, c
 
 /* --- messages */
 
-/* The client's word; else that of the session. */
+/* The mode that the client asked for, else the mode of the session. */
 static const char *client_mode(struct ch_delivery *d, const struct ch_lane *l) {
     const char *mode = client_text(d, d->data, "mode");
     return mode ? mode : chela_queue_mode_name(ch_input_queue_mode(l->session));
@@ -153,7 +153,7 @@ static int client_apply_message(struct ch_delivery *d, struct ch_lane *l,
     if (!d->told && !l->running && paused)
         return CH_TURN_WAITS;
     if (!d->told && ch_lane_was_interrupted(l) && ch_lane_resume(l, CHELA_APPROVE_ASK, err) == 0)
-        return CH_TURN_WAITS; /* the interrupted run goes first */
+        return CH_TURN_WAITS; /* the interrupted run is resumed first */
     int rc = ch_msg_read(ch_json_get(d->data, "message"), &m, err);
     if (rc < 0)
         return rc;
@@ -170,7 +170,7 @@ static int client_apply_message(struct ch_delivery *d, struct ch_lane *l,
 const struct ch_delivery_kind ch_client_message = {
     .name = "message", .turn = CH_TURN_JOINS, .apply = client_apply_message};
 
-/* An interrupted run goes first. The runs before this one may have had other options. */
+/* Resumes an interrupted run first. Earlier runs of the lane may have had other options. */
 static int client_apply_turn(struct ch_delivery *d, struct ch_lane *l, struct chela_error *err) {
     struct ch_lane_opts o = d->lane_opts ? *d->lane_opts : (struct ch_lane_opts){0};
     o.agent = ch_gateway_agent(d->gw, ch_sv_str(d->agent)); /* it may have been loaded again */
@@ -312,7 +312,7 @@ static int client_apply_cancel(struct ch_delivery *d, struct ch_lane *l,
 const struct ch_delivery_kind ch_client_cancel = {
     .name = "cancel", .turn = CH_TURN_CONTROLS, .apply = client_apply_cancel};
 
-/* A person replies in place of the run, which ends. */
+/* Replaces the run's answer by a person's text; the run ends. */
 static int client_apply_take_over(struct ch_delivery *d, struct ch_lane *l,
                                   struct chela_error *err) {
     struct ch_sv text = ch_json_get_str(d->data, "text");
