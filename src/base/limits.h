@@ -336,6 +336,9 @@
 #define CH_LIMIT_MCP_SESSION 1024         /* bytes of a session id */
 #define CH_LIMIT_MCP_STATE (64 * CH_KB)   /* bytes of a request's state that a server returns */
 #define CH_LIMIT_MCP_ROUNDS 5             /* requests for input within one call */
+#define CH_LIMIT_MCP_SAMPLED 1024         /* sessions in which a server asks for model answers */
+#define CH_DEFAULT_MCP_SAMPLES 10         /* model answers for one server in one session */
+#define CH_DEFAULT_MCP_SAMPLE_TOKENS 20000 /* their tokens */
 #define CH_LIMIT_MCP_RESUMES 5            /* consecutive streams without an event */
 #define CH_LIMIT_MCP_KEPT 64              /* results of one server that are kept for their time */
 #define CH_LIMIT_MCP_KEPT_BYTES (256 * CH_KB) /* bytes of one of them */

@@ -132,8 +132,8 @@ struct ch_conf_mcp {
     const char *client_id, *client_secret_env, *client_metadata_url;
     const char *const *roots;
     const char *log_level;
-    bool no_network, unasked, disabled, resources;
-    int64_t timeout_ms;
+    bool no_network, unasked, disabled, resources, sampling, sampling_unasked;
+    int64_t timeout_ms, sampling_requests, sampling_tokens;
     struct ch_conf_retry retry;
 };
 

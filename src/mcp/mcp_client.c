@@ -27,7 +27,7 @@ struct ch_mcp_op {
     char *hit;           /* owned: a kept result, which is reported; NULL: none */
     struct ch_task fail; /* reports `hit` or `failed` */
     void (*progress)(struct ch_sv text, void *user);
-    bool (*elicit)(struct ch_rpc_request *r, const struct ch_json *params, void *user);
+    bool (*elicit)(struct ch_rpc_request *r, const struct ch_rpc_message *msg, void *user);
     ch_mcp_done_fn *done;
     void *user;
 };
@@ -124,7 +124,7 @@ static void write_capabilities(chela_mcp *m, struct ch_jw *w, bool asks, bool ta
         ch_jw_key(w, "elicitation");
         ch_jw_raw(w, m->modern ? CH_SV("{\"form\":{},\"url\":{}}") : CH_SV("{\"form\":{}}"));
     }
-    if (m->opts.input)
+    if (m->opts.input || (m->opts.sampling && asks))
         ch_jw_kraw(w, "sampling", CH_SV("{}"));
     if (m->opts.input || m->opts.roots)
         ch_jw_kraw(w, "roots", CH_SV("{}"));
@@ -405,8 +405,10 @@ static bool ask_person(chela_mcp *m, struct ch_rpc_request *r, const struct ch_r
         if (op->elicit && op->id > 0 && !op->failed.code)
             found = op;
     }
-    return found && !m->modern && ch_sv_is(msg->method, "elicitation/create") &&
-           found->elicit(r, msg->params, found->user);
+    return found && !m->modern &&
+           (ch_sv_is(msg->method, "elicitation/create") ||
+            (m->opts.sampling && ch_sv_is(msg->method, "sampling/createMessage"))) &&
+           found->elicit(r, msg, found->user);
 }
 
 static void client_on_request(struct ch_rpc_request *r, const struct ch_rpc_message *msg,

@@ -53,6 +53,7 @@ struct chela_mcp {
     bool asks;                     /* tools are in agents, which can ask a person */
     struct ch_mcp_tools *tools;    /* owned by mcp_tools.c */
     struct ch_mcp_cache cache;     /* results that the server allowed to be used again */
+    struct ch_list sampled, samples; /* of mcp_sampling.c: counts by session; open requests */
     /* Hooks of mcp_tools.c: the connection is ready; the server's tools changed. */
     void (*on_ready)(chela_mcp *m);
     void (*on_changed)(chela_mcp *m);
@@ -80,9 +81,9 @@ struct ch_mcp_request {
     bool takes_task; /* the result may be a task (2026-07-28) */
     bool asks_task;  /* the result should be a task, if the server has them (older versions) */
     void (*progress)(struct ch_sv text, void *user); /* optional */
-    /* Optional. The server asks a person (elicitation/create). True: r is answered now or later.
-     * May cancel the request. */
-    bool (*elicit)(struct ch_rpc_request *r, const struct ch_json *params, void *user);
+    /* Optional. The server asks a person (elicitation/create) or a model
+     * (sampling/createMessage). True: r is answered now or later. May cancel the request. */
+    bool (*elicit)(struct ch_rpc_request *r, const struct ch_rpc_message *msg, void *user);
     ch_mcp_done_fn *done;
     void *user;
 };
