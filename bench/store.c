@@ -324,12 +324,12 @@ static void import_turn(chela_store *store, long i) {
             "\"a question that is about as long as questions are\"}]}}}\n",
             ts, i);
     fprintf(f,
-            "{\"seq\":2,\"type\":\"part\",\"ts\":%ld,\"data\":{\"id\":\"68d0bb186f161ce9\",\"kind\":"
-            "\"tool\",\"name\":\"note\",\"description\":\"%0400d\"}}\n",
+            "{\"seq\":2,\"type\":\"part\",\"ts\":%ld,\"data\":{\"id\":\"68d0bb186f161ce9\","
+            "\"kind\":\"tool\",\"name\":\"note\",\"description\":\"%0400d\"}}\n",
             ts, 0);
     fprintf(f,
-            "{\"seq\":3,\"type\":\"part\",\"ts\":%ld,\"data\":{\"id\":\"7705c1b76d940774\",\"kind\":"
-            "\"setup\",\"system\":\"%0800d\"}}\n",
+            "{\"seq\":3,\"type\":\"part\",\"ts\":%ld,\"data\":{\"id\":\"7705c1b76d940774\","
+            "\"kind\":\"setup\",\"system\":\"%0800d\"}}\n",
             ts, 0);
     fprintf(f,
             "{\"seq\":4,\"type\":\"request\",\"ts\":%ld,\"data\":{\"run\":\"run_%ld\",\"turn\":1,"
@@ -337,15 +337,16 @@ static void import_turn(chela_store *store, long i) {
             ts, i, 0);
     fprintf(f,
             "{\"seq\":5,\"type\":\"message\",\"ts\":%ld,\"data\":{\"run\":\"run_%ld\",\"turn\":1,"
-            "\"message\":{\"role\":\"assistant\",\"content\":[{\"type\":\"text\",\"text\":\"an answer "
-            "that says somewhat more than the question did, as answers of models do\"}],\"api\":"
-            "\"anthropic\",\"model\":\"m\"},\"stop\":\"stop\",\"usage\":{\"input\":3275,"
+            "\"message\":{\"role\":\"assistant\",\"content\":[{\"type\":\"text\",\"text\":"
+            "\"an answer that says somewhat more than the question did, as answers do\"}],"
+            "\"api\":\"anthropic\",\"model\":\"m\"},\"stop\":\"stop\",\"usage\":{\"input\":3275,"
             "\"output\":40,\"cache_read\":0,\"cache_write\":0,\"reasoning\":0},\"cost\":0.01}}\n",
             ts + 500, i);
     fprintf(f,
             "{\"seq\":6,\"type\":\"state\",\"ts\":%ld,\"data\":{\"run\":\"run_%ld\",\"turn\":1,"
-            "\"status\":\"done\",\"mode\":\"react\",\"state\":\"DONE\",\"reason\":\"task_completed\","
-            "\"turns\":1,\"seq\":10,\"usage\":{\"input\":3275,\"output\":40},\"cost\":0.01}}\n",
+            "\"status\":\"done\",\"mode\":\"react\",\"state\":\"DONE\",\"reason\":"
+            "\"task_completed\",\"turns\":1,\"seq\":10,\"usage\":{\"input\":3275,\"output\":40},"
+            "\"cost\":0.01}}\n",
             ts + 501, i);
     fclose(f);
     check(chela_store_import(store, text, size, NULL, NULL, &err), &err);
