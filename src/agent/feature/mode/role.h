@@ -16,7 +16,7 @@ struct ch_role_question; /* a question in flight */
 
 struct ch_role_answer { /* borrowed, valid during the callback */
     const struct ch_json *v; /* the answer; NULL: there is none */
-    struct ch_sv text;       /* the answer as JSON text */
+    struct ch_sv text;       /* the answer as JSON text; if there is none: the model's last words */
     enum ch_reason reason;   /* if there is none: the reason */
     const char *error;
 };
