@@ -265,6 +265,8 @@ static void start_waiting(struct ch_input_queue *f) {
     }
     input_queue_release(&j);
     ch_principal_release(&whose);
+    if (rc == 0 && s->on_begun)
+        s->on_begun(s, s->begun_user);
     if (rc < 0 && f->waiting.n > 0)
         start_soon(f); /* messages of other senders start a separate run */
 }
