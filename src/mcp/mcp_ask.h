@@ -14,7 +14,7 @@
 struct ch_mcp_may {
     struct ch_sv roots;       /* the result of roots/list; p NULL: not permitted */
     bool samples;             /* answers of a model (sampling/createMessage) */
-    bool unasked;             /* those need no person's consent */
+    bool unasked;             /* sampling needs no consent of a person */
 };
 
 /* Set *state: nothing is answered yet. requests: an object of {method, params} by key; NULL:
