@@ -532,7 +532,7 @@ void ch_posting_deliver(struct ch_channel *c, const struct chela_outbound *m) {
     s->rest.text = ch_sv_str(s->text);
     ch_list_add(&c->sendings, &s->link);
     if (!*s->to.chat) {
-        posting_receipt(s, CHELA_RECEIPT_REFUSED, "it does not say where to", 0);
+        posting_receipt(s, CHELA_RECEIPT_REFUSED, "the message has no address", 0);
         return;
     }
     posting_mark_of(s, digest, id);
