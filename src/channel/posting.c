@@ -409,7 +409,7 @@ static void posting_on_posted(const struct chela_channel_posted *r, void *tag) {
         return;
     }
     s->tries = 0;
-    if (g && !g->id && r->id) { /* it may show the text of an earlier attempt */
+    if (g && !g->id && r->id) { /* the message may show the text of an earlier attempt */
         g->id = ch_strdup(r->id);
         growth_note(g, NULL);
         posting_send(s);
