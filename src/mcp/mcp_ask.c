@@ -209,7 +209,7 @@ int ch_mcp_ask_begin(struct ch_buf *state, const struct ch_json *requests,
         return ch_fail(err, CHELA_ELIMIT, "the server asked for input more than %d times",
                        CH_LIMIT_MCP_ROUNDS);
     if (!requests && !request_state)
-        return ch_fail(err, CHELA_EPROTO, "the server asks for input and does not say which");
+        return ch_fail(err, CHELA_EPROTO, "the server asks for input without saying which");
     if (request_state && (!ch_json_is(request_state, CH_JSON_STRING) ||
                           request_state->n > CH_LIMIT_MCP_STATE))
         return ch_fail(err, CHELA_EPROTO, "the state of the request is not a short text");
