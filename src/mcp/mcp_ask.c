@@ -140,7 +140,7 @@ static void rewrite(struct ch_buf *state, const struct ch_mcp_asking *a, struct 
     ch_buf_add_sv(state, ch_buf_sv(&out));
 }
 
-/* The state with a further member, which is true. */
+/* Rewrites the state with a further member whose value is true. */
 static void rewrite_flag(struct ch_buf *state, const struct ch_mcp_asking *a, const char *flag) {
     CH_BUF_AUTO out = {0};
     struct ch_jw w = ch_jw(&out);
@@ -380,7 +380,7 @@ static void add_sample(struct ch_buf *out, const struct ch_mcp_asking *a, const 
                 "the answer. The model sees this and nothing of the conversation:\n",
                 server, (long long)ch_json_int(ch_json_get(a->params, "maxTokens"), 0));
     ch_mcp_sampling_tell(out, a->params);
-    /* the choices at the end remain visible */
+    /* so that the choices at the end remain visible */
     out->n = ch_utf8_cut(ch_buf_sv(out), CH_LIMIT_QUESTION - 2 * FIELD_MAX).n;
 }
 

@@ -40,7 +40,8 @@ struct ch_mcp_invocation {
     struct ch_mcp_reply failed;
 };
 
-/* Answers the open request of the server, if there is one: nobody can say what it wants. */
+/* Answers the open request of the server, if any, with an error: nobody can supply the
+ * input. */
 static void refuse_asked(struct ch_mcp_invocation *v, const char *why) {
     struct ch_rpc_request *r = CH_TAKE(v->asked);
 
@@ -238,7 +239,8 @@ static struct ch_mcp_may may_ask(const struct ch_mcp_invocation *v, struct ch_bu
                                .unasked = o->sampling_no_confirm};
 }
 
-/* Begin to ask what the requests want. A person is not asked about what no budget is left for. */
+/* Begins to ask for the input of the requests. A person is not asked about a request for
+ * which the budget does not suffice. */
 static int begin_asking(struct ch_mcp_invocation *v, const struct ch_json *requests,
                         const struct ch_json *request_state, unsigned round,
                         struct chela_error *err) {
