@@ -154,8 +154,9 @@ CHELA_API int chela_schedule_run(chela_runtime *rt, const struct chela_gateway_o
  * runtime. opts is copied; agents and store are borrowed.
  * Errors: CHELA_ECONFIG: the token is missing or too short, or a hook, schedule or channel
  * is wrong, or workers cannot share the store or what is served. CHELA_EINVAL: there is no agent,
- * or the address or an option is wrong. CHELA_EIO: the address cannot be used. CHELA_ETLS, CHELA_EMODULE: the certificate cannot
- * be used. CHELA_ELIMIT: an agent has too many tools for `sessions_send`. */
+ * or the address or an option is wrong. CHELA_EIO: the address cannot be used. CHELA_ETLS,
+ * CHELA_EMODULE: the certificate cannot be used. CHELA_ELIMIT: an agent has too many tools for
+ * `sessions_send`. */
 CHELA_API int chela_gateway_new(chela_runtime *rt, const struct chela_gateway_opts *opts,
                                 chela_gateway **out, struct chela_error *err);
 

@@ -31,7 +31,7 @@ struct ch_worker {
 enum ch_worker_message {
     CH_WORKER_READY = 'r',    /* it serves */
     CH_WORKER_RELOADED = 'h', /* after SIGHUP of the parent */
-    CH_WORKER_CHANGED = 'c',  /* it has reloaded because a client changed the file: so shall others */
+    CH_WORKER_CHANGED = 'c',  /* it has reloaded because a client changed the file */
     CH_WORKER_ANEW = 'a',     /* the whole program shall begin anew */
 };
 

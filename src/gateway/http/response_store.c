@@ -1,7 +1,7 @@
 /* response_store.c -- see response_store.h. */
 #include "gateway/http/response_store.h"
 
-#include <unistd.h>
+#include <poll.h>
 
 #include "agent/journal/journal.h"
 #include "base/limits.h"
@@ -61,7 +61,7 @@ static void response_remember(chela_gateway *gw, const char *id, struct ch_sv ob
 
 #define SHARED "response/" /* prefix of the id in the sessions' store */
 #define LOOKS 5            /* another worker may be storing the response just now */
-#define LOOK_US 20000
+#define LOOK_MS 20
 
 /* data empty: deleted. */
 static void response_share(chela_gateway *gw, struct ch_sv id, struct ch_sv data) {
@@ -121,7 +121,7 @@ static int response_query(struct ch_store_lookup *l, struct chela_error *err) {
     ch_buf_addf(&name, SHARED "%s", l->key);
     for (int64_t i = 0; i < l->number && rc == CHELA_ENOENT; i++) {
         if (i > 0)
-            usleep(LOOK_US);
+            poll(NULL, 0, LOOK_MS);
         *err = (struct chela_error){0};
         rc = ch_store_kept(l->store, ch_buf_str(&name), response_on_kept, l, err);
     }
