@@ -71,7 +71,7 @@ static unsigned char *board_of(const struct crew *c, size_t i) {
 
 void ch_worker_tell(const struct ch_worker *me, enum ch_worker_message m) {
     char byte = (char)m;
-    if (me->number && write(me->parent, &byte, 1) < 0) {
+    if (me->number && send(me->parent, &byte, 1, MSG_NOSIGNAL) < 0) {
         /* the parent has ended, and the kernel has told this process to end */
     }
 }

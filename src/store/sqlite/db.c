@@ -12,6 +12,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -25,6 +26,7 @@
 
 #define APPLICATION 0x63686c61 /* "chla" */
 #define BUSY_MS 5000           /* wait for another process */
+#define BUSY_LOOK_MS 2         /* between attempts */
 #define WAL_BYTES (16 << 20)   /* size of the WAL that is kept for reuse */
 #define WAL_FRAMES 1000        /* pages in the WAL after which a commit copies them to the file */
 #define CLOSE_FRAMES 128       /* the same when the last process closes the database */
@@ -241,6 +243,14 @@ static char *as_path(const char *target) {
     return ch_buf_take(&path);
 }
 
+/* SQLite's own handler soon looks every 100 ms. A process that writes one transaction after the
+ * other leaves the file unlocked for moments only, and would keep others waiting for too long. */
+static int sqlite_db_on_busy(void *user, int looks) {
+    (void)user;
+    poll(NULL, 0, BUSY_LOOK_MS);
+    return looks < BUSY_MS / BUSY_LOOK_MS;
+}
+
 static int sqlite_db_open_file(struct chela_store_db *db, const char *path, int flags,
                                struct chela_error *err) {
     int rc = sqlite3_open_v2(path, &db->db, flags | SQLITE_OPEN_NOMUTEX, NULL);
@@ -248,7 +258,7 @@ static int sqlite_db_open_file(struct chela_store_db *db, const char *path, int 
     if (rc != SQLITE_OK)
         return ch_sqlite_fail(db, rc, err);
     sqlite3_extended_result_codes(db->db, 1);
-    sqlite3_busy_timeout(db->db, BUSY_MS);
+    sqlite3_busy_handler(db->db, sqlite_db_on_busy, NULL);
     sqlite3_db_config(db->db, SQLITE_DBCONFIG_DEFENSIVE, 1, (int *)NULL);
     sqlite3_db_config(db->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, (int *)NULL);
     sqlite3_limit(db->db, SQLITE_LIMIT_LENGTH, (int)CH_LIMIT_RECORD);
