@@ -55,6 +55,7 @@ all_gone() { # PID...
     local p
     for p; do [ ! -e "/proc/$p" ] || [ "$(sed 's/.*) //; s/ .*//' "/proc/$p/stat" 2>/dev/null)" = Z ] || return 1; done
 }
+notes() { grep -o 'job <[0-9]*>' "$tmp/notes"; } # two commands may write to one line
 ended() { # KEY TEXT: the session is idle, and its last answer
     call GET "/api/sessions/$1"
     [ "$(jq -r '.status + " " + .transcript[-1].content[0].text' "$out")" = "idle $2" ]
@@ -118,13 +119,13 @@ try() { # NAME STORE
 
     # --- one is killed in the middle
     for ((i = 1; i <= 8; i++)); do post "/api/sessions/job$i/messages" "{\"text\":\"job <$i>\"}"; done
-    noted() { [ "$(grep -c job "$tmp/notes")" = 8 ]; }
+    noted() { [ "$(notes | wc -l)" = 8 ]; }
     check "$name: eight jobs begin" eventually noted
     before=$(workers | sort)
     kill -9 "$(workers | head -n 1)"
     check "$name: all end after a worker was killed" eventually all_ended 8
-    same "$name: no call is made twice" 8 "$(grep job "$tmp/notes" | sort -u | wc -l)"
-    same "$name: nor another one" 8 "$(grep -c job "$tmp/notes")"
+    same "$name: no call is made twice" 8 "$(notes | sort -u | wc -l)"
+    same "$name: nor another one" 8 "$(notes | wc -l)"
     check "$name: the worker is started again" eventually two_run
     check "$name: and the log says so" grep -q 'was ended by signal 9; it is started again' "$serve_log"
 

@@ -218,11 +218,15 @@ int ch_sqlite_end(struct chela_store_db *db, int rc, struct chela_error *err) {
 
 /* --- the WAL ------------------------------------------------------------------- */
 
+/* A failed checkpoint, such as one that another process is making, is no failure of the commit:
+ * the result of this function would be reported as one. */
 static int on_commit(void *user, sqlite3 *handle, const char *name, int frames) {
     struct chela_store_db *db = user;
 
     db->wal_frames = frames;
-    return frames < WAL_FRAMES ? SQLITE_OK : sqlite3_wal_checkpoint(handle, name);
+    if (frames >= WAL_FRAMES)
+        sqlite3_wal_checkpoint(handle, name);
+    return SQLITE_OK;
 }
 
 /* A checkpoint at every close would cost short-lived processes more syncs than their work.
