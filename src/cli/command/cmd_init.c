@@ -177,7 +177,7 @@ static int store_file(struct init *in) {
             close(fd);
         return why == EEXIST
                    ? ch_problem(&in->err, CHELA_EEXIST,
-                                "%s is there already (--force writes over it)", in->path)
+                                "%s already exists (--force overwrites it)", in->path)
                    : ch_problem(&in->err, CHELA_ECONFIG, "%s: %s", in->path, strerror(why));
     }
     init_write_file(f, in->model);
@@ -193,8 +193,8 @@ static int store_file(struct init *in) {
     return CHELA_OK;
 }
 
-/* The user has just chosen what is in the file. Without a state directory the file must be
- * given by --config. */
+/* Trust the file that was just written: the user has chosen its content. Without a state
+ * directory the file must be given by --config. */
 static int trust_written(struct init *in) {
     struct chela_error why = {0};
     chela_config *cfg;
@@ -255,7 +255,7 @@ static int init_open_runtime(struct init *in) {
 static int init_add(struct init *in) {
     if (!in->flags.channel || in->flags.model)
         return ch_problem(&in->err, CHELA_EEXIST,
-                          "%s is there already (--force writes over it, --channel NAME alone adds "
+                          "%s already exists (--force overwrites it, --channel NAME alone adds "
                           "a chat service)",
                           in->path);
     int rc = init_open_runtime(in);
