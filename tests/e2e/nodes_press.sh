@@ -95,7 +95,8 @@ for name in $names; do
     done
     check "$name: a press counts, whoever gets it" answered "$name"
     check "$name: the question shows who decided" eventually tells "$name" 'Allowed .*by'
-    same "$name: and not that it came too late" '' "$(everything "$name" | grep 'Decided before')"
+    # Telegram gives an update to both gateways if both ask at once; the second only tells the person.
+    same "$name: and not that it came too late" '' "$(everything "$name" | grep -v '^answerCallbackQuery' | grep 'Decided before')"
 done
 same "each call ran once" 5 "$(wc -l <"$space/deployed")"
 tap_done
