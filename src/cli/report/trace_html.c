@@ -69,7 +69,9 @@ static void what(const struct chela_span *s, int64_t growth, FILE *out) {
     fprintf(out, "<span class=\"what\" style=\"padding-left:%uem\"><b>", 2 * s->depth);
     if (s->request)
         fprintf(out, "#%u ", s->request);
-    if (s->attempt)
+    if (s->kind == CHELA_SPAN_MODEL && s->session_turn)
+        fprintf(out, "turn %u ", s->session_turn);
+    if (s->attempt && s->kind != CHELA_SPAN_WAIT)
         fprintf(out, "attempt %u ", s->attempt + 1);
     if (words)
         ch_markup_write(out, words, strcspn(words, "\n"));
@@ -205,7 +207,8 @@ static void total(const struct ch_trace_total *all, FILE *out) {
         fprintf(out, ", $%.4f", all->cost);
     fputs("</p>\n<p class=\"legend\"><i class=\"model\"></i>model <i class=\"tool\"></i>tool "
           "<i class=\"wait\"></i>wait <i class=\"bad\"></i>failed; #N is the number of a request "
-          "(<code>chela trace --request N</code>)</p>\n",
+          "(<code>chela trace --request N</code>), turn N that of a decision "
+          "(<code>chela why --turn N</code>)</p>\n",
           out);
 }
 
