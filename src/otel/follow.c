@@ -53,8 +53,8 @@ struct follow_run {
     int64_t start;
     unsigned turn;
     struct open_request request;
-    struct open_call calls[CH_LIMIT_OTEL_CALLS];
-    size_t ncalls;
+    struct open_call *calls; /* owned */
+    size_t ncalls, cap;
 };
 
 struct ch_otel_follow {
@@ -85,6 +85,7 @@ static void forget_run(struct ch_otel_follow *f, struct follow_run *r) {
     ch_list_del(&r->link);
     ch_list_del(&r->age);
     ch_free(r->agent);
+    ch_free(r->calls);
     ch_free(r);
     f->n--;
 }
@@ -386,6 +387,10 @@ static struct open_call *open_call(struct follow_run *r, struct ch_sv id) {
     size_t i = find_call(r, id);
     if (i == CH_LIMIT_OTEL_CALLS)
         return NULL;
+    if (i == r->cap) {
+        r->cap = r->cap ? 2 * r->cap : 4;
+        r->calls = ch_realloc(r->calls, r->cap * sizeof(*r->calls));
+    }
     if (i == r->ncalls)
         r->calls[r->ncalls++] = (struct open_call){.id = ch_hash(0, id)};
     return &r->calls[i];
@@ -497,9 +502,9 @@ void ch_otel_follow_checkpoint(struct ch_otel_follow *f, chela_run *run,
     struct open_call *c = open_call(r, call->id);
     if (!c)
         return;
-    c->start = c->start ? c->start : w.since;
     leave_wait(f, r, run, call->id, c, now);
-    c->since = c->since ? c->since : c->start;
+    if (!c->waited) /* the next process knows the beginning from the state */
+        c->start = c->since = w.since;
     if (!w.sleeps)
         emit_attempt(f, r, run, call->id, call->name, w.attempts ? w.attempts - 1 : 0, c, now,
                      ch_wait_error_type(w.error));
@@ -750,7 +755,9 @@ void ch_otel_follow_event(struct ch_otel_follow *f, chela_run *run, const struct
     case CHELA_EV_RUN_END:
         end_request(f, r, run, ev->ts, NULL, NULL, ch_sv_str(run->error));
         log_event(f, r, run, ev);
-        if (!r->is_role && ev->end.status != CHELA_STATUS_PAUSED)
+        if (!r->is_role && ev->end.status == CHELA_STATUS_PAUSED)
+            return; /* its calls wait */
+        if (!r->is_role)
             end_run(f, r, run, ev);
         forget_run(f, r);
         return;
