@@ -353,7 +353,7 @@ YAML
 chela run --model "scripted/$space/search-rules.yaml" --session calls "please look"
 exits "a run with a call" 0
 chela sessions search --json "quay-seven"
-holds "search reads the arguments of calls" '.[0] | length == 1 and .[0].session == "calls" and .[0].turn == 1 and (.[0].excerpt | test("quay-seven"))'
+holds "search reads the arguments of calls" '.[0] | length == 1 and .[0].key == "calls" and .[0].turn == 1 and (.[0].excerpt | test("quay-seven"))'
 chela sessions search --json "it said"
 holds "search" '.[0] | length > 0 and all(.excerpt | test("it said"))'
 chela sessions delete copy busy-2

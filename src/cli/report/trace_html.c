@@ -241,8 +241,16 @@ static bool why_part(const char *why, unsigned cause, unsigned part, FILE *out) 
 
 static bool why_cause(const char *why, unsigned cause, FILE *out) {
     char at[80];
+    snprintf(at, sizeof(at), "/causes/%u/smallest", cause);
+    char *smallest = chela_json_get(why, strlen(why), at, NULL);
+    bool rough = smallest && strcmp(smallest, "false") == 0;
+    chela_free(smallest);
     snprintf(at, sizeof(at), "/causes/%u/agreed", cause);
-    if (!why_text(why, "<p>Without this the decision is another, in ", at, "", out))
+    if (!why_text(why,
+                  rough ? "<p>Best finding so far: without all of these the decision is another; "
+                          "which of them count was not tested. Seen in "
+                        : "<p>Without this the decision is another, in ",
+                  at, "", out))
         return false;
     snprintf(at, sizeof(at), "/causes/%u/of", cause);
     why_text(why, " of ", at, " calls:</p>", out);
@@ -254,7 +262,8 @@ static bool why_cause(const char *why, unsigned cause, FILE *out) {
 }
 
 static void why_section(const char *why, FILE *out) {
-    why_text(why, "<h2>Why request #", "/request", "", out);
+    why_text(why, "<h2>Why turn ", "/session_turn", "", out);
+    why_text(why, " (request #", "/request", ")", out);
     why_text(why, " was decided so: ", "/verdict", "</h2>", out);
     why_text(why, "<h3>decision</h3><pre>", "/decision", "</pre>", out);
     for (unsigned i = 0; why_cause(why, i, out);)
