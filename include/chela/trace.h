@@ -26,7 +26,7 @@ struct chela_span {
     enum chela_span_kind kind;
     const char *session; /* key */
     const char *run;     /* id */
-    unsigned turn;       /* of the run; 0: none */
+    unsigned turn;       /* turn of the run; 0: none */
     unsigned depth;      /* nesting depth of called agents; 0: the session itself */
     int64_t start, end;  /* ms, wall clock */
     int failed;
@@ -40,16 +40,16 @@ struct chela_span {
     double cost;         /* US dollars; negative: unknown */
     unsigned request;    /* number of the request in its session, from 1; 0: not known */
     unsigned attempt;    /* of a request or a call; 0: the first. Of a wait: attempts before it */
-    const char *model;   /* of the request: "anthropic/claude-sonnet-4-6" */
+    const char *model;   /* model of the request: "anthropic/claude-sonnet-4-6" */
     const char *api;     /* protocol */
     const char *role;    /* who asked instead of the run: "planner", "compaction" */
     const char *setup;   /* id of the request's setup (chela_trace_setups) */
     size_t messages;     /* number of messages in the request */
-    size_t bytes;        /* of the request */
+    size_t bytes;        /* bytes of the request */
     /* Why the reply ended: "tool_use"; class of the error. Of a wait: "approval", "timer" or
      * "retry". Of a call: "retried": the attempt failed, and another one follows. */
     const char *stop;
-    const char *traceparent; /* of an input: trace context of its sender */
+    const char *traceparent; /* for an input: trace context of its sender */
     /* Of a model call or a tool call: number of the turn in the session, from 1, as chela_why
      * counts turns; each reply is a turn. 0: none, for example a request without a reply. */
     unsigned session_turn;
@@ -88,8 +88,8 @@ CHELA_API int chela_trace_request(chela_store *store, const char *key, unsigned 
 struct chela_setup_part {
     const char *setup;  /* id */
     const char *kind;   /* "section", "tool", "parameters" */
-    const char *name;   /* of the section or tool; NULL */
-    const char *origin; /* of a section: "chela", "configuration: rules"; NULL */
+    const char *name;   /* name of the section or tool; NULL */
+    const char *origin; /* for a section: "chela", "configuration: rules"; NULL */
     const char *text;   /* section; description of a tool; parameters as JSON */
     size_t bytes;
     size_t tokens; /* of a section */
@@ -103,7 +103,7 @@ typedef int chela_setup_fn(const struct chela_setup_part *part, void *user);
 CHELA_API int chela_trace_setups(chela_store *store, const char *key, chela_setup_fn *fn,
                                  void *user, struct chela_error *err);
 
-/* A call of a model, or what a run cost. Texts are not redacted. */
+/* A call of a model, or the cost of a run. Texts are not redacted. */
 struct chela_model_call {
     const char *session, *agent; /* key of the session, and its agent */
     const char *model;           /* NULL: this is the cost of a run that ended */
