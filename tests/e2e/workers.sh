@@ -68,7 +68,7 @@ all_ended() { # COUNT
 try() { # NAME STORE
     local name=$1 i all followers=()
     rm -f "$tmp/notes"
-    configure "$2" 'workers: 2' 'schedules: { tick: { when: "every 1s", prompt: tick, timezone: UTC } }'
+    configure "$2" 'workers: 2' 'gateway: { drainSec: 10 }' 'schedules: { tick: { when: "every 1s", prompt: tick, timezone: UTC } }'
     serve
     check "$name: the gateway starts" test -n "$gateway"
     same "$name: one line says so" 1 "$(grep -c 'listening on' "$serve_log")"
@@ -147,6 +147,12 @@ try() { # NAME STORE
         post "/api/sessions/new$i/messages" '{"text":"x","stream":true}'
         check "$name: worker $i or the other has it" grep -q 'read: x' "$out"
     done
+
+    post /api/config '{"key":"gateway.drainSec","value":9,"check":true}'
+    post /api/config "{\"key\":\"gateway.drainSec\",\"value\":9,\"of\":\"$(jq -r .of "$out")\"}"
+    answers "$name: a change over HTTP" 200
+    both_changed() { [ "$(grep -c 'worker [12]: the configuration was read again' "$serve_log")" = 4 ]; }
+    check "$name: reaches both too" eventually both_changed
 
     # --- the end
     post /api/sessions/last/messages '{"text":"long"}'
