@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# `chela serve` with two workers, with SQLite and PostgreSQL: equal shares of the runs, streams of a
+# `chela serve` with two workers, with SQLite, PostgreSQL and Redis: equal shares of the runs, streams of a
 # session that the other worker has, a worker that is killed or stopped, reloading, ending, and a
 # parent that is killed.
 # shellcheck disable=SC2119
@@ -182,6 +182,11 @@ if start_postgres; then
     try postgres "$postgres"
 else
     skip "two workers with PostgreSQL" "PostgreSQL is not installed here"
+fi
+if start_redis; then
+    try redis "$redis"
+else
+    skip "two workers with Redis" "Redis is not installed here"
 fi
 
 # --- what is refused
