@@ -158,7 +158,9 @@ all_told() { # KEY HOOK
     [ "$(told "$1" "$2" | tail -n 1)" = "$(cat "$tmp/$2.acked")" ] && [ "$(told "$1" "$2" | grep -c .)" -ge "$(cat "$tmp/$2.acked")" ]
 }
 answered() { texts | sed -n 's/.*question <\([0-9]*\)>.*/\1/p'; }
-all_answered() { [ "$(answered | sort -u | grep -c .)" -ge "$(cat "$tmp/chat.acked")" ]; }
+# A run that is killed four times without a reply of the model in between is parked (docs/sessions.md).
+parked() { cat "$tmp"/n?.log "$tmp"/n?.now | sed -n "s/.*session 'feishu:oc_\([0-9]*\)' is parked.*/\1/p"; }
+all_answered() { [ "$({ answered; parked; } | sort -u | grep -c .)" -ge "$(cat "$tmp/chat.acked")" ]; }
 unanswered() { # the numbers, then the session and the log lines of the first
     local first
     answered | sort -u | comm -13 - <(seq "$(cat "$tmp/chat.acked")" | sort)
