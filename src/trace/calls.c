@@ -18,7 +18,7 @@ struct call_reading {
     const char *session, *agent; /* of the record */
     struct call_set seen;
     int64_t since;
-    uint64_t before; /* hash of the session of the record before, and its time */
+    uint64_t before; /* hash of the previous record's session, and its time */
     int64_t last;
     chela_model_call_fn *fn;
     void *user;

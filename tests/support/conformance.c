@@ -403,7 +403,7 @@ static void append_typed(const char *key, int64_t now, const unsigned *types, si
     assert_int_equal(commit(&c, 1), 0);
 }
 
-/* The order of the sessions is the store's own. */
+/* The store decides the order of the sessions. */
 static void test_records_of_many_sessions(void **state) {
     (void)state;
     const uint64_t two = (uint64_t)1 << 2, three = (uint64_t)1 << 3, last = (uint64_t)1 << 63;

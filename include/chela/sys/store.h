@@ -282,10 +282,10 @@ struct chela_store_ops {
                  struct chela_error *err);
     /* Optional. Examine the whole database for damage: CHELA_EPARSE names the first. */
     int (*check)(struct chela_store_db *db, struct chela_error *err);
-    /* Optional; NULL: the library reads session by session. Passes records of the next some
-     * sessions to fn, session by session and in the order of seq: the records whose type is a
-     * bit of `types`, of the sessions that were changed at `since` or later. *at is 0 in the
-     * first call. Returns 1 while sessions are left, then 0. */
+    /* Optional; NULL: the library reads session by session. Passes the records of a number
+     * of further sessions to fn, session by session and in the order of seq: the records
+     * whose type is a bit of `types`, of the sessions that were changed at `since` or later.
+     * *at is 0 in the first call. Returns 1 while sessions are left, then 0. */
     int (*scan)(struct chela_store_db *db, int64_t since, uint64_t types, uint64_t *at,
                 chela_store_scan_fn *fn, void *user, struct chela_error *err);
 };

@@ -51,7 +51,7 @@
     X(DROP_INBOX, "DELETE FROM inbox WHERE key = ?1")                                          \
     X(DROP_OUTBOX, "DELETE FROM outbox WHERE key = ?1")                                        \
     X(RECORDS, "SELECT id, type, ts, sum, data FROM records WHERE id BETWEEN ?1 AND ?2")       \
-    X(SCAN, /* of the sessions ?1 < id <= ?2, in the order of ids */                           \
+    X(SCAN, /* records of the sessions ?1 < id <= ?2, in the order of ids */                   \
       "SELECT r.id, r.type, r.ts, r.sum, r.data, s.key, s.agent FROM sessions s "              \
       "CROSS JOIN records r ON r.id BETWEEN s.id << 40 AND ((s.id + 1) << 40) - 1 "            \
       "WHERE s.id > ?1 AND s.id <= ?2 AND +s.updated >= ?3 AND ?4 >> r.type & 1 "              \
