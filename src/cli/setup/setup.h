@@ -52,6 +52,9 @@ struct ch_setup_flags {
 /* The user's file of MCP servers, and the directory for the state of MCP servers; NULL: HOME is
  * not set. The caller frees the results. */
 char *ch_setup_mcp_file(const struct ch_env *env);
+/* The folders where users keep skills for every project; the caller frees the list, which ends
+ * with NULL, and its texts. */
+char **ch_setup_skill_folders(const struct ch_env *env);
 char *ch_setup_mcp_state(const struct ch_env *env);
 
 struct ch_setup_member {
