@@ -48,7 +48,7 @@ CHELA_API int chela_trust_skills_add(const char *dir, const char *workspace,
 /* Agents of this workspace (NULL: the current directory) that are created afterwards let active
  * skills use their allowed-tools without approval, if the user trusts the workspace with these
  * lists.
- * Threads: the one that the runtime belongs to
+ * Threads: loop
  * Errors: also CHELA_ENOENT: there is no record of the workspace. */
 CHELA_API int chela_trust_skills(const char *dir, const char *workspace, chela_runtime *rt,
                                  struct chela_error *err);

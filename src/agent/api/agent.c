@@ -606,6 +606,16 @@ static bool is_object(const char *json) {
            v->type == CH_JSON_OBJECT;
 }
 
+int chela_agent_memo(chela_agent *a, const char *json, struct chela_error *err) {
+    if (json && strlen(json) > CH_LIMIT_MEMO)
+        return ch_fail(err, CHELA_ELIMIT, "the memo has more than %d bytes", (int)CH_LIMIT_MEMO);
+    if (json && !is_object(json))
+        return ch_fail(err, CHELA_EINVAL, "the memo is not a JSON object");
+    ch_free(a->memo);
+    a->memo = json ? ch_strdup(json) : NULL;
+    return 0;
+}
+
 char *chela_agent_call_tool(chela_agent *a, const char *name, const char *arguments,
                             struct chela_error *err) {
     static const struct ch_batch_ops ops = {.finished = write_single, .over = single_over};

@@ -249,7 +249,8 @@ const struct ch_cmd ch_cmd_trust = {
         "Of a chela.yaml that is not trusted, only harmless settings count: its names, its "
         "prompts and limits below the usual ones. The user's own configuration holds for the "
         "rest. A command that depends on the rest asks at a terminal. Without a terminal it "
-        "ends with exit status 2. A file given by --config and the user's own file need no trust.\n\n"
+        "ends with exit status 2. A file given by --config and the user's own file need no "
+        "trust.\n\n"
         "The command also records the allowed-tools of the skills of DIR, and prints them: tools "
         "that a skill may use without questions while it is active. A changed list ends the trust.",
     .opts = opts,
