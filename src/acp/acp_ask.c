@@ -51,7 +51,7 @@ void ch_acp_ask_drop_all(struct ch_acp_session *s) {
 /* The editor cannot ask its user: the calls still wait in the store. */
 static void give_up(struct ch_acp_session *s, const char *why) {
     CH_BUF_AUTO text = {0};
-    ch_buf_addf(&text, "a call waits for consent, and the editor did not ask for it: %s", why);
+    ch_buf_addf(&text, "a call needs consent, and the editor could not ask the user: %s", why);
     ch_acp_turn_end(s, s->cancelled ? "cancelled" : NULL, ch_buf_str(&text));
 }
 
@@ -202,7 +202,8 @@ static void ask_question(struct ch_acp_ask *a) {
         ask_aloud(a, args);
 }
 
-/* The choice that the text is the number of; NULL: the text is the answer itself. */
+/* The choice with the number in text; NULL: the text is not a number of a choice, but the
+ * answer itself. */
 static char *numbered_choice(const struct ch_acp_ask *a, const char *text) {
     CH_ARENA_AUTO arena = {0};
     const struct ch_json *args = NULL;
@@ -269,7 +270,7 @@ int ch_acp_ask_apply(struct ch_acp_session *s, struct chela_error *err) {
                       : chela_session_answer(s->session, a->call, answer, strlen(answer),
                                              a->decision == CHELA_DENY, err);
         if (one < 0 && one != CHELA_EEXIST && one != CHELA_ENOENT)
-            rc = one; /* an earlier decision, made elsewhere, stands */
+            rc = one; /* an earlier decision from elsewhere remains valid */
         ch_acp_ask_drop(a);
     }
     return rc;

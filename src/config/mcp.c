@@ -82,7 +82,9 @@ static int mcp_add(const chela_config *cfg, const struct ch_conf_mcp *s, chela_r
                                  : NULL,
             .client_metadata_url = s->client_metadata_url,
             .roots = s->roots && s->roots[0] ? s->roots : NULL, .log_level = s->log_level,
-            .resources = s->resources);
+            .resources = s->resources, .sampling = s->sampling,
+            .sampling_no_confirm = s->sampling_unasked,
+            .sampling_requests = s->sampling_requests, .sampling_tokens = s->sampling_tokens);
     CH_CONF_RETRY(&opts, &s->retry);
     return chela_mcp_new(rt, &opts, &client, err);
 }

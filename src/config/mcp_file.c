@@ -23,7 +23,7 @@ bool ch_mcp_file_is(const char *path) {
 static bool is_shared(struct ch_sv key) {
     static const char *const keys[] = {"env",    "url",        "headers", "era",     "sandbox",
                                        "effect", "permission", "confirm", "disabled", "auth",
-                                       "roots",  "logLevel",   "resources"};
+                                       "roots",  "logLevel",   "resources", "sampling"};
 
     for (size_t i = 0; i < CH_LEN(keys); i++)
         if (ch_sv_is(key, keys[i]))

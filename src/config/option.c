@@ -477,7 +477,7 @@ const struct ch_option ch_options[] = {
     {CH_SCOPE_AGENT, "overloadRetries", CH_CFG_COUNT, 0, AGENT(overload_retries), 0, 100,
      .otherwise = "6",
      .help = "retries of a call that an overloaded service refused (HTTP 503, 529), if no fallback "
-             "model is left; with `retries: 0` none by default"},
+             "model is left; never fewer than `retries`; with `retries: 0` none by default"},
     {CH_SCOPE_AGENT, "timeouts.connectSec", CH_CFG_SECONDS, 0, AGENT(connect_ms), 0,
      MOST_SECONDS, .otherwise = "10",
      .help = "time to connect to a service"},
@@ -729,6 +729,15 @@ const struct ch_option ch_options[] = {
              "NAME__list_resource_templates and NAME__read_resource"},
     {CH_SCOPE_MCP, "roots", CH_CFG_PATHS, 0, MCP(roots), .otherwise = "[]",
      .help = "directories that the server is told about when it asks for its roots"},
+    {CH_SCOPE_MCP, "sampling.enabled", CH_CFG_BOOL, 0, MCP(sampling), .otherwise = "false",
+     .help = "in a call, the server may ask for answers of the agent's model"},
+    {CH_SCOPE_MCP, "sampling.confirm", CH_CFG_UNLESS, 0, MCP(sampling_unasked), .otherwise = "true",
+     .help = "a person agrees to each of these answers"},
+    {CH_SCOPE_MCP, "sampling.maxRequests", CH_CFG_INT, 0, MCP(sampling_requests), 1, INT32_MAX,
+     .otherwise = "10", .help = "most answers of the model in one session"},
+    {CH_SCOPE_MCP, "sampling.maxTokens", CH_CFG_INT, 0, MCP(sampling_tokens), 1, INT32_MAX,
+     .otherwise = "20000", .help = "most tokens of the model in one session, for questions and "
+                                   "answers"},
     {CH_SCOPE_MCP, "logLevel", CH_CFG_CHOICE, 0, MCP(log_level),
      .words = "debug|info|notice|warning|error|critical|alert|emergency",
      .help = "least severe messages that the server sends to the log; default: the server "

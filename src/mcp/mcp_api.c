@@ -9,6 +9,7 @@
 #include "mcp/mcp_auth.h"
 #include "mcp/mcp_client.h"
 #include "mcp/mcp_protocol.h"
+#include "mcp/mcp_sampling.h"
 #include "mcp/mcp_tools.h"
 #include "net/url.h"
 #include "tool/process/sandbox_options.h"
@@ -152,6 +153,8 @@ int chela_mcp_new(chela_runtime *rt, const struct chela_mcp_opts *given, chela_m
     copy_opts(m, &o);
     open_auth(m);
     ch_list_init(&m->ops);
+    ch_list_init(&m->sampled);
+    ch_list_init(&m->samples);
     m->extension.kind = &mcp_kind;
     m->extension.close = mcp_close;
     ch_list_add(&rt->extensions, &m->extension.link);
@@ -215,6 +218,7 @@ static void close_client(chela_mcp *m, bool with_others) {
     ch_mcp_auth_free(CH_TAKE(m->auth)); /* a log-in in progress ends without a word */
     ch_fail(&why, CHELA_ESTATE, "MCP server %s: the client is closed", m->opts.name);
     ch_mcp_close_now(m, &why);
+    ch_mcp_sampling_close(m);
     ch_mcp_tools_close(m);
     ch_list_del(&m->extension.link);
     mcp_free(m);

@@ -8,7 +8,10 @@
  *     answers       {KEY: result}
  *     form          {FIELD: value} of the first request without a result; null: left out
  *     problem       why the last answer was not accepted; absent: none
- *     tries         answers to the current field that were not accepted */
+ *     tries         answers to the current field that were not accepted
+ *     unasked       true: answers of a model need no consent
+ *     agreed        true: a person agreed to the first request without a result
+ *     refused       true: a person declined the first request without a result */
 #include "mcp/mcp_ask.h"
 
 #include "base/error.h"
@@ -17,6 +20,7 @@
 #include "base/utf8.h"
 #include "json/writer.h"
 #include "mcp/mcp_protocol.h"
+#include "mcp/mcp_sampling.h"
 #include "net/url.h"
 #include "schema/schema.h"
 
@@ -27,8 +31,9 @@
 struct ch_mcp_asking {
     struct ch_arena arena;
     const struct ch_json *root, *requests, *answers, *form;
-    struct ch_sv key;             /* of the current request; p NULL: all are answered */
-    const struct ch_json *params; /* of the current request */
+    struct ch_sv key;             /* key of the current request; p NULL: all are answered */
+    const struct ch_json *params; /* parameters of the current request */
+    bool sample;                  /* the current request is for an answer of a model */
     struct ch_sv field;           /* the current field of its form; p NULL: none is left */
     const struct ch_json *schema; /* of the field */
 };
@@ -38,7 +43,19 @@ static const struct ch_json *form_of(const struct ch_json *params) {
 }
 
 static bool is_url(const struct ch_mcp_asking *a) {
-    return ch_sv_is(ch_json_get_str(a->params, "mode"), "url");
+    return !a->sample && ch_sv_is(ch_json_get_str(a->params, "mode"), "url");
+}
+
+static bool asks_for(const struct ch_json *request, const char *method) {
+    return ch_sv_is(ch_json_get_str(request, "method"), method);
+}
+
+static bool is_sample(const struct ch_json *request) {
+    return asks_for(request, "sampling/createMessage");
+}
+
+static bool has_flag(const struct ch_mcp_asking *a, const char *name) {
+    return ch_json_bool(ch_json_get(a->root, name), false);
 }
 
 /* Find the first request and field without an answer. */
@@ -48,7 +65,10 @@ static void find_current(struct ch_mcp_asking *a) {
             continue;
         a->key = ch_json_str(key);
         a->params = ch_json_get(request, "params");
+        a->sample = is_sample(request);
     }
+    if (a->sample)
+        return;
     for (CH_JSON_MEMBERS(name, property, form_of(a->params))) {
         if (a->field.p || ch_json_get_sv(a->form, ch_json_str(name)) || is_url(a))
             continue;
@@ -110,9 +130,27 @@ static void rewrite(struct ch_buf *state, const struct ch_mcp_asking *a, struct 
         ch_jw_key(&w, "requestState");
         ch_jw_value(&w, kept);
     }
+    if (has_flag(a, "unasked"))
+        ch_jw_kbool(&w, "unasked", true);
     write_members(&w, "answers", a->answers, (struct ch_mcp_change){a->key, result});
     if (!result.p)
         write_members(&w, "form", a->form, (struct ch_mcp_change){a->field, field});
+    ch_jw_end(&w, '}');
+    ch_buf_clear(state);
+    ch_buf_add_sv(state, ch_buf_sv(&out));
+}
+
+/* Rewrites the state with a further member whose value is true. */
+static void rewrite_flag(struct ch_buf *state, const struct ch_mcp_asking *a, const char *flag) {
+    CH_BUF_AUTO out = {0};
+    struct ch_jw w = ch_jw(&out);
+
+    ch_jw_begin(&w, '{');
+    for (CH_JSON_MEMBERS(key, value, a->root)) {
+        ch_jw_key_sv(&w, ch_json_str(key));
+        ch_jw_value(&w, value);
+    }
+    ch_jw_kbool(&w, flag, true);
     ch_jw_end(&w, '}');
     ch_buf_clear(state);
     ch_buf_add_sv(state, ch_buf_sv(&out));
@@ -141,35 +179,41 @@ static void rewrite_problem(struct ch_buf *state, const struct ch_mcp_asking *a,
 /* --- the beginning */
 
 static bool is_roots(const struct ch_json *request) {
-    return ch_sv_is(ch_json_get_str(request, "method"), "roots/list");
+    return asks_for(request, "roots/list");
 }
 
-static int check_requests(const struct ch_json *requests, bool roots, struct chela_error *err) {
+static int check_requests(const struct ch_json *requests, const struct ch_mcp_may *may,
+                          struct chela_error *err) {
+    int rc = 0;
+
     for (CH_JSON_MEMBERS(key, request, requests)) {
         struct ch_sv method = ch_json_get_str(request, "method");
         (void)key;
-        if (!ch_sv_is(method, "elicitation/create") && !(roots && is_roots(request)))
-            return ch_fail(err, CHELA_EPROTO,
-                           "the server asks for input (%.*s), and nobody can give it",
-                           (int)CH_MIN(method.n, 100), method.p ? method.p : "");
+        if (rc == 0 && may->samples && is_sample(request))
+            rc = ch_mcp_sampling_check(ch_json_get(request, "params"), err);
+        else if (rc == 0 && !asks_for(request, "elicitation/create") &&
+                 !(may->roots.p && is_roots(request)))
+            rc = ch_fail(err, CHELA_EPROTO,
+                         "the server asks for input (%.*s), and nobody can give it",
+                         (int)CH_MIN(method.n, 100), method.p ? method.p : "");
     }
-    return 0;
+    return rc;
 }
 
 int ch_mcp_ask_begin(struct ch_buf *state, const struct ch_json *requests,
-                     const struct ch_json *request_state, unsigned round, struct ch_sv roots,
-                     struct chela_error *err) {
+                     const struct ch_json *request_state, unsigned round,
+                     const struct ch_mcp_may *may, struct chela_error *err) {
     struct ch_jw w = ch_jw(state);
 
     if (round > CH_LIMIT_MCP_ROUNDS)
         return ch_fail(err, CHELA_ELIMIT, "the server asked for input more than %d times",
                        CH_LIMIT_MCP_ROUNDS);
     if (!requests && !request_state)
-        return ch_fail(err, CHELA_EPROTO, "the server asks for input and does not say which");
+        return ch_fail(err, CHELA_EPROTO, "the server asks for input without saying which");
     if (request_state && (!ch_json_is(request_state, CH_JSON_STRING) ||
                           request_state->n > CH_LIMIT_MCP_STATE))
         return ch_fail(err, CHELA_EPROTO, "the state of the request is not a short text");
-    int rc = check_requests(requests, roots.p, err);
+    int rc = check_requests(requests, may, err);
     if (rc < 0)
         return rc;
     ch_jw_begin(&w, '{');
@@ -183,12 +227,14 @@ int ch_mcp_ask_begin(struct ch_buf *state, const struct ch_json *requests,
         ch_jw_key(&w, "requestState");
         ch_jw_value(&w, request_state);
     }
+    if (may->unasked)
+        ch_jw_kbool(&w, "unasked", true);
     ch_jw_key(&w, "answers");
     ch_jw_begin(&w, '{');
     for (CH_JSON_MEMBERS(key, request, requests))
         if (is_roots(request)) {
             ch_jw_key_sv(&w, ch_json_str(key));
-            ch_jw_raw(&w, roots);
+            ch_jw_raw(&w, may->roots);
         }
     ch_jw_end(&w, '}');
     ch_jw_end(&w, '}');
@@ -328,25 +374,42 @@ static void add_values(struct ch_buf *out, const struct ch_mcp_asking *a) {
     }
 }
 
+static void add_sample(struct ch_buf *out, const struct ch_mcp_asking *a, const char *server) {
+    ch_buf_addf(out,
+                "The MCP server %s wants an answer of at most %lld tokens from the model and sees "
+                "the answer. The model sees this and nothing of the conversation:\n",
+                server, (long long)ch_json_int(ch_json_get(a->params, "maxTokens"), 0));
+    ch_mcp_sampling_tell(out, a->params);
+    /* so that the choices at the end remain visible */
+    out->n = ch_utf8_cut(ch_buf_sv(out), CH_LIMIT_QUESTION - 2 * FIELD_MAX).n;
+}
+
+static void add_request(struct ch_buf *out, const struct ch_mcp_asking *a, const char *server) {
+    ch_buf_addf(out, "The MCP server %s asks: ", server);
+    add_clean(out, ch_json_get_str(a->params, "message"), MESSAGE_MAX);
+    if (is_url(a))
+        add_page(out, a);
+    else if (a->field.p) {
+        add_field(out, a);
+        add_values(out, a);
+    }
+}
+
 static void write_question(const struct ch_mcp_asking *a, const char *server,
                            struct ch_buf *out) {
     struct ch_sv problem = ch_json_get_str(a->root, "problem");
     struct ch_jw w = ch_jw(out);
     CH_BUF_AUTO text = {0};
 
-    ch_buf_addf(&text, "The MCP server %s asks: ", server);
-    add_clean(&text, ch_json_get_str(a->params, "message"), MESSAGE_MAX);
-    if (is_url(a))
-        add_page(&text, a);
-    else if (a->field.p) {
-        add_field(&text, a);
-        add_values(&text, a);
-    }
+    if (a->sample)
+        add_sample(&text, a, server);
+    else
+        add_request(&text, a, server);
     if (problem.n) {
         ch_buf_add_str(&text, "\n\nThe last answer was not accepted: ");
         add_clean(&text, problem, FIELD_MAX);
     }
-    if (!is_url(a))
+    if (!is_url(a) && !a->sample)
         ch_buf_add_str(&text, "\n\nThe server sees the answer. Give no password or key. "
                               "\"decline\" refuses.");
     ch_jw_begin(&w, '{');
@@ -363,9 +426,17 @@ int ch_mcp_ask_next(struct ch_sv state, const char *server, struct ch_buf *quest
 
     if (rc < 0)
         return rc;
-    if (a.key.p)
+    if (!a.key.p)
+        rc = CH_MCP_DUE_NOTHING;
+    else if (has_flag(&a, "refused"))
+        rc = ch_fail(err, CHELA_EPERM, "the server's request for an answer of the model was "
+                     "declined");
+    else if (a.sample && (has_flag(&a, "unasked") || has_flag(&a, "agreed")))
+        rc = CH_MCP_DUE_MODEL;
+    else {
         write_question(&a, server, question);
-    rc = a.key.p != NULL;
+        rc = CH_MCP_DUE_PERSON;
+    }
     ch_arena_release(&a.arena);
     return rc;
 }
@@ -448,6 +519,11 @@ static void action(struct ch_buf *state, const struct ch_mcp_asking *a, const ch
                    struct ch_sv content) {
     CH_BUF_AUTO result = {0};
     struct ch_jw w = ch_jw(&result);
+
+    if (a->sample) {
+        rewrite_flag(state, a, strcmp(word, "accept") == 0 ? "agreed" : "refused");
+        return;
+    }
 
     ch_jw_begin(&w, '{');
     ch_jw_kcstr(&w, "action", word);
@@ -571,13 +647,42 @@ int ch_mcp_ask_refuse(struct ch_buf *state, struct chela_error *err) {
         rc = read_state(&a, ch_sv(state->p, state->n), err);
         if (rc < 0)
             return rc;
-        bool open = a.key.p;
+        bool open = a.key.p && !has_flag(&a, "refused") && !(a.sample && has_flag(&a, "unasked"));
         if (open)
             action(state, &a, "cancel", ch_sv(NULL, 0));
         ch_arena_release(&a.arena);
         if (!open)
             return 0;
     }
+}
+
+/* --- the answer of a model */
+
+int ch_mcp_ask_sample(struct ch_sv state, struct ch_arena *arena, const struct ch_json **params,
+                      struct chela_error *err) {
+    struct ch_mcp_asking a;
+    int rc = read_state(&a, state, err);
+    CH_BUF_AUTO text = {0};
+    struct ch_jw w = ch_jw(&text);
+
+    if (rc < 0)
+        return rc;
+    ch_jw_value(&w, a.params);
+    ch_arena_release(&a.arena);
+    return ch_json_parse(arena, ch_arena_sv(arena, ch_buf_sv(&text)), CH_JSON_STRICT, params, NULL,
+                         err);
+}
+
+int ch_mcp_ask_sampled(struct ch_buf *state, struct ch_sv result, struct chela_error *err) {
+    struct ch_mcp_asking a;
+    int rc = read_state(&a, ch_sv(state->p, state->n), err);
+
+    if (rc < 0)
+        return rc;
+    if (a.key.p)
+        rewrite(state, &a, result, ch_sv(NULL, 0));
+    ch_arena_release(&a.arena);
+    return 0;
 }
 
 /* --- for the server */

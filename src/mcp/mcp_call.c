@@ -1,7 +1,7 @@
 /* mcp_call.c -- see mcp_call.h.
  *
  *   tools/call --result--> end
- *              --asks for input--> questions --answers--> tools/call
+ *              --asks for input--> questions, answers of the model --> tools/call
  *              --task--> the id is stored --> tasks/get --ended--> result
  *                                                ^___________|__ asks for input: tasks/update
  *
@@ -14,7 +14,10 @@
 #include "mcp/mcp_ask.h"
 #include "mcp/mcp_protocol.h"
 #include "mcp/mcp_result.h"
+#include "mcp/mcp_sampling.h"
 #include "tool/call/question.h"
+
+#define SAMPLE_REFUSED (-1) /* the protocol's code for "the user rejected the request" */
 
 struct ch_mcp_invocation {
     chela_call *call;
@@ -22,9 +25,11 @@ struct ch_mcp_invocation {
     char *server, *name, *output; /* owned; output may be NULL */
     struct ch_mcp_op *op;         /* NULL: no request is open */
     struct ch_rpc_request *asked; /* open request of the server; NULL: none */
-    struct ch_buf state;          /* of the questions (mcp_ask.h) */
+    bool asked_sample;            /* the request is for an answer of the model */
+    struct ch_mcp_sample *sample; /* the request to the model; NULL: none */
+    struct ch_buf state;          /* state of the questions (mcp_ask.h) */
     bool can_task;                /* of the target */
-    const char *method;           /* of the target; NULL: tools/call */
+    const char *method;           /* method of the target; NULL: tools/call */
     char *task;                   /* owned: its id; NULL: the call is not a task */
     char *stated, *answered;      /* owned: the last status, and the last questions of the task */
     unsigned lost;                /* consecutive failed looks at the task */
@@ -35,9 +40,20 @@ struct ch_mcp_invocation {
     struct ch_mcp_reply failed;
 };
 
+/* Answers the open request of the server, if any, with an error: nobody can supply the
+ * input. */
+static void refuse_asked(struct ch_mcp_invocation *v, const char *why) {
+    struct ch_rpc_request *r = CH_TAKE(v->asked);
+
+    if (r && v->asked_sample)
+        ch_rpc_refuse(r, SAMPLE_REFUSED, why, ch_sv(NULL, 0));
+    else if (r)
+        ch_rpc_reply(r, CH_SV("{\"action\":\"cancel\"}"));
+}
+
 static void free_invocation(struct ch_mcp_invocation *v) {
-    if (v->asked)
-        ch_rpc_reply(v->asked, CH_SV("{\"action\":\"cancel\"}"));
+    refuse_asked(v, "the call has ended");
+    ch_mcp_sampling_cancel(v->sample);
     if (v->op)
         ch_mcp_cancel(v->op);
     ch_buf_release(&v->state);
@@ -85,7 +101,8 @@ static void task_on_cancelled(const struct ch_mcp_reply *r, void *user) {
     (void)user;
 }
 
-/* A person or a limit ended the call; a process that ends leaves its tasks alone. */
+/* Cancels a task after a person or a limit ended the call. A process that exits does not
+ * cancel its tasks. */
 static void cancel_task(const struct ch_mcp_invocation *v) {
     CH_BUF_AUTO members = {0};
     struct ch_jw w = ch_jw(&members);
@@ -125,7 +142,7 @@ static void call_on_progress(struct ch_sv text, void *user) {
     chela_call_progress(v->call, ch_buf_str(&line));
 }
 
-/* Everything is answered: tell the server. */
+/* All questions are answered: sends the answers to the server. */
 static void give_answers(struct ch_mcp_invocation *v) {
     CH_BUF_AUTO out = {0};
     struct chela_error err = {0};
@@ -134,8 +151,9 @@ static void give_answers(struct ch_mcp_invocation *v) {
 
     if (v->asked) {
         if (ch_mcp_ask_response(state, &out, &err) < 0)
-            ch_buf_add_str(&out, "{\"action\":\"cancel\"}");
-        ch_rpc_reply(CH_TAKE(v->asked), ch_buf_sv(&out));
+            refuse_asked(v, err.message);
+        else
+            ch_rpc_reply(CH_TAKE(v->asked), ch_buf_sv(&out));
         chela_call_on_cancel(v->call, call_on_cancel, v);
         return;
     }
@@ -147,7 +165,44 @@ static void give_answers(struct ch_mcp_invocation *v) {
         send_call(v, ch_buf_sv(&out));
 }
 
-/* Ask the next question, or go on. The call is deferred. */
+/* The server gets no answer. A server of the older versions continues without one. */
+static void give_none(struct ch_mcp_invocation *v, const struct chela_error *err) {
+    if (v->asked && v->asked_sample) {
+        refuse_asked(v, err->message);
+        chela_call_on_cancel(v->call, call_on_cancel, v);
+    } else
+        fail_call(v, err);
+}
+
+static void ask_next(struct ch_mcp_invocation *v);
+
+static void call_on_sampled(struct ch_sv result, const struct chela_error *failed, void *user) {
+    struct ch_mcp_invocation *v = user;
+    struct chela_error err = {0};
+
+    v->sample = NULL;
+    if (failed)
+        give_none(v, failed);
+    else if (ch_mcp_ask_sampled(&v->state, result, &err) < 0)
+        give_none(v, &err);
+    else
+        ask_next(v);
+}
+
+static void ask_model(struct ch_mcp_invocation *v) {
+    CH_ARENA_AUTO arena = {0};
+    const struct ch_json *params;
+    struct chela_error err = {0};
+    int rc = ch_mcp_ask_sample(ch_buf_sv(&v->state), &arena, &params, &err);
+
+    chela_call_on_cancel(v->call, call_on_cancel, v);
+    if (rc == 0)
+        rc = ch_mcp_sampling_start(v->mcp, v->call, params, call_on_sampled, v, &v->sample, &err);
+    if (rc < 0)
+        give_none(v, &err);
+}
+
+/* Ask the next question, or continue the call. The call is deferred. */
 static void ask_next(struct ch_mcp_invocation *v) {
     CH_BUF_AUTO question = {0};
     struct chela_error err = {0};
@@ -158,9 +213,11 @@ static void ask_next(struct ch_mcp_invocation *v) {
     if (rc == 0)
         rc = ch_mcp_ask_next(ch_buf_sv(&v->state), v->server, &question, &err);
     if (rc < 0)
-        fail_call(v, &err);
-    else if (rc == 0)
+        give_none(v, &err);
+    else if (rc == CH_MCP_DUE_NOTHING)
         give_answers(v);
+    else if (rc == CH_MCP_DUE_MODEL)
+        ask_model(v);
     else {
         v->asking = true;
         chela_call_on_cancel(v->call, NULL, NULL);
@@ -171,51 +228,85 @@ static void ask_next(struct ch_mcp_invocation *v) {
     }
 }
 
+/* What the server may ask for. roots: memory for the text. */
+static struct ch_mcp_may may_ask(const struct ch_mcp_invocation *v, struct ch_buf *roots) {
+    const struct chela_mcp_opts *o = &v->mcp->opts;
+
+    if (o->roots)
+        ch_mcp_roots(roots, o->roots);
+    return (struct ch_mcp_may){.roots = roots->n ? ch_buf_sv(roots) : ch_sv(NULL, 0),
+                               .samples = o->sampling && !v->method,
+                               .unasked = o->sampling_no_confirm};
+}
+
+/* Begins to ask for the input of the requests. A person is not asked about a request for
+ * which the budget does not suffice. */
+static int begin_asking(struct ch_mcp_invocation *v, const struct ch_json *requests,
+                        const struct ch_json *request_state, unsigned round,
+                        struct chela_error *err) {
+    CH_BUF_AUTO roots = {0};
+    struct ch_mcp_may may = may_ask(v, &roots);
+    int rc = 0;
+
+    ch_buf_clear(&v->state);
+    for (CH_JSON_MEMBERS(key, request, requests)) {
+        (void)key;
+        if (rc == 0 && may.samples &&
+            ch_sv_is(ch_json_get_str(request, "method"), "sampling/createMessage") &&
+            !ch_mcp_sampling_has_room(v->mcp, v->call, err))
+            rc = err->code;
+    }
+    return rc < 0 ? rc : ch_mcp_ask_begin(&v->state, requests, request_state, round, &may, err);
+}
+
 /* The result asks for input (2026-07-28). */
 static void take_input(struct ch_mcp_invocation *v, const struct ch_json *result) {
     CH_BUF_AUTO unused = {0};
-    CH_BUF_AUTO roots = {0};
     struct chela_error err = {0};
     unsigned round = 0;
 
-    if (v->mcp && v->mcp->opts.roots)
-        ch_mcp_roots(&roots, v->mcp->opts.roots);
-
     if (v->state.n)
         ch_mcp_ask_members(ch_buf_sv(&v->state), &unused, &round, NULL);
-    ch_buf_clear(&v->state);
-    if (ch_mcp_ask_begin(&v->state, ch_json_get(result, "inputRequests"),
-                         ch_json_get(result, "requestState"), round + 1,
-                         roots.n ? ch_buf_sv(&roots) : ch_sv(NULL, 0), &err) < 0)
+    if (begin_asking(v, ch_json_get(result, "inputRequests"), ch_json_get(result, "requestState"),
+                     round + 1, &err) < 0)
         fail_call(v, &err);
     else
         ask_next(v);
 }
 
 /* The server sends a request in the middle of the call (versions with a handshake). */
-static bool call_on_elicit(struct ch_rpc_request *r, const struct ch_json *params, void *user) {
+static bool call_on_elicit(struct ch_rpc_request *r, const struct ch_rpc_message *msg,
+                           void *user) {
     struct ch_mcp_invocation *v = user;
     CH_ARENA_AUTO arena = {0};
     CH_BUF_AUTO text = {0};
     struct ch_jw w = ch_jw(&text);
     const struct ch_json *requests;
+    struct chela_error err = {0};
 
     if (v->asking || v->asked)
         return false;
     ch_jw_begin(&w, '{');
     ch_jw_key(&w, "it");
     ch_jw_begin(&w, '{');
-    ch_jw_kcstr(&w, "method", "elicitation/create");
-    ch_jw_key(&w, "params");
-    ch_jw_value(&w, params);
+    ch_jw_kstr(&w, "method", msg->method);
+    if (msg->params) {
+        ch_jw_key(&w, "params");
+        ch_jw_value(&w, msg->params);
+    }
     ch_jw_end(&w, '}');
     ch_jw_end(&w, '}');
-    ch_buf_clear(&v->state);
-    if (ch_json_parse(&arena, ch_buf_sv(&text), CH_JSON_REPLACE, &requests, NULL, NULL) < 0 ||
-        ch_mcp_ask_begin(&v->state, requests, NULL, 1, ch_sv(NULL, 0), NULL) < 0)
+    if (ch_json_parse(&arena, ch_buf_sv(&text), CH_JSON_REPLACE, &requests, NULL, NULL) < 0)
+        return false;
+    v->asked_sample = ch_sv_is(msg->method, "sampling/createMessage");
+    int rc = begin_asking(v, requests, NULL, 1, &err);
+    if (rc < 0 && !v->asked_sample)
         return false;
     v->asked = r;
-    ask_next(v);
+    if (rc < 0)
+        give_none(v, &err);
+    else
+        ask_next(v);
     return true;
 }
 

@@ -27,7 +27,7 @@ struct ch_mcp_op {
     char *hit;           /* owned: a kept result, which is reported; NULL: none */
     struct ch_task fail; /* reports `hit` or `failed` */
     void (*progress)(struct ch_sv text, void *user);
-    bool (*elicit)(struct ch_rpc_request *r, const struct ch_json *params, void *user);
+    bool (*elicit)(struct ch_rpc_request *r, const struct ch_rpc_message *msg, void *user);
     ch_mcp_done_fn *done;
     void *user;
 };
@@ -124,7 +124,7 @@ static void write_capabilities(chela_mcp *m, struct ch_jw *w, bool asks, bool ta
         ch_jw_key(w, "elicitation");
         ch_jw_raw(w, m->modern ? CH_SV("{\"form\":{},\"url\":{}}") : CH_SV("{\"form\":{}}"));
     }
-    if (m->opts.input)
+    if (m->opts.input || (m->opts.sampling && asks))
         ch_jw_kraw(w, "sampling", CH_SV("{}"));
     if (m->opts.input || m->opts.roots)
         ch_jw_kraw(w, "roots", CH_SV("{}"));
@@ -227,7 +227,7 @@ static int gather_input(struct ch_mcp_op *op, const struct ch_json *result,
         return ch_fail(err, CHELA_ELIMIT, "the server asked for input more than %d times",
                        CH_LIMIT_MCP_ROUNDS);
     if (!requests && !state)
-        return ch_fail(err, CHELA_EPROTO, "the server asks for input and does not say which");
+        return ch_fail(err, CHELA_EPROTO, "the server asks for input without saying which");
     if (state && (!ch_json_is(state, CH_JSON_STRING) || state->n > CH_LIMIT_MCP_STATE))
         return ch_fail(err, CHELA_EPROTO, "the state of the request is not a short text");
     if (requests) {
@@ -258,8 +258,8 @@ static int gather_input(struct ch_mcp_op *op, const struct ch_json *result,
 
 /* --- responses */
 
-/* Keep a result that the server allows to be used again. Results of repeated requests are
- * answers to a person's input. */
+/* Caches a result if the server allows it. Results of repeated requests are not cached,
+ * because they depend on a person's input. */
 static void keep_result(struct ch_mcp_op *op, const struct ch_json *result) {
     chela_mcp *m = op->mcp;
     int64_t ttl = ch_json_int(ch_json_get(result, "ttlMs"), 0);
@@ -396,7 +396,7 @@ static void client_on_notification(const struct ch_rpc_message *msg, void *user)
     }
 }
 
-/* A request of the server belongs to no call by itself: the newest call that can ask takes it. */
+/* A server's request names no call: the newest call that can ask a person takes the request. */
 static bool ask_person(chela_mcp *m, struct ch_rpc_request *r, const struct ch_rpc_message *msg) {
     const struct ch_mcp_op *found = NULL;
 
@@ -405,8 +405,10 @@ static bool ask_person(chela_mcp *m, struct ch_rpc_request *r, const struct ch_r
         if (op->elicit && op->id > 0 && !op->failed.code)
             found = op;
     }
-    return found && !m->modern && ch_sv_is(msg->method, "elicitation/create") &&
-           found->elicit(r, msg->params, found->user);
+    return found && !m->modern &&
+           (ch_sv_is(msg->method, "elicitation/create") ||
+            (m->opts.sampling && ch_sv_is(msg->method, "sampling/createMessage"))) &&
+           found->elicit(r, msg, found->user);
 }
 
 static void client_on_request(struct ch_rpc_request *r, const struct ch_rpc_message *msg,
@@ -536,7 +538,7 @@ static void on_level_set(const struct ch_rpc_message *msg, const struct chela_er
 
     (void)err;
     if (msg && msg->kind == CH_RPC_ERROR)
-        ch_log(CH_LOG_WARN, "mcp", "%s: the server does not take the level of its log",
+        ch_log(CH_LOG_WARN, "mcp", "%s: the server refused the log level",
                m->opts.name);
 }
 
@@ -601,7 +603,7 @@ static void initialize(chela_mcp *m) {
 
 /* --- the probe */
 
-/* What an answer to the probe says about the server. */
+/* The kind of server that an answer to the probe indicates. */
 enum ch_mcp_verdict { CH_MCP_IS_MODERN, CH_MCP_IS_LEGACY, CH_MCP_UNCLEAR };
 
 static enum ch_mcp_verdict judge_versions(const struct ch_json *versions) {
@@ -709,7 +711,7 @@ static bool begin_session_again(chela_mcp *m, int64_t id) {
 
 /* --- log-in */
 
-/* Requests wait until the log-in is over. */
+/* Called when the log-in has ended: the waiting requests continue. */
 static void client_on_login(const struct chela_error *err, void *user) {
     chela_mcp *m = user;
 
@@ -751,7 +753,7 @@ static bool log_in(chela_mcp *m, int64_t id, const struct ch_mcp_failure *f) {
     if (ch_mcp_auth_start(m->auth, f->status, f->challenge, client_on_login, m) < 0)
         return false;
     drop_link(m);
-    ch_mcp_cache_clear(&m->cache); /* of another person, perhaps */
+    ch_mcp_cache_clear(&m->cache); /* the results may be those of another person */
     m->logging_in = true;
     wait_for_login(m);
     return true;

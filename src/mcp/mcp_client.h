@@ -45,7 +45,7 @@ struct chela_mcp {
     struct ch_mcp_auth *auth; /* owned; NULL: a program */
     bool logging_in;
     unsigned logins; /* since the connection was ready */
-    struct ch_mcp_failure failure; /* of the last message, without the challenge */
+    struct ch_mcp_failure failure; /* failure of the last message, without the challenge */
     char *server, *server_version; /* owned: name and version of the server; may be NULL */
     bool tools_change;             /* the server announces changes of its tools */
     bool tasks;                    /* calls may be tasks, in versions with a handshake */
@@ -53,6 +53,7 @@ struct chela_mcp {
     bool asks;                     /* tools are in agents, which can ask a person */
     struct ch_mcp_tools *tools;    /* owned by mcp_tools.c */
     struct ch_mcp_cache cache;     /* results that the server allowed to be used again */
+    struct ch_list sampled, samples; /* used by mcp_sampling.c: counts by session; open requests */
     /* Hooks of mcp_tools.c: the connection is ready; the server's tools changed. */
     void (*on_ready)(chela_mcp *m);
     void (*on_changed)(chela_mcp *m);
@@ -63,7 +64,7 @@ struct ch_mcp_reply {
     const struct ch_json *result; /* NULL: failed */
     const struct ch_json *input;  /* the result asks for input (takes_input); NULL: it does not */
     struct chela_error err;
-    int64_t code;                 /* of a JSON-RPC error; 0: another failure */
+    int64_t code;                 /* code of a JSON-RPC error; 0: another failure */
 };
 typedef void ch_mcp_done_fn(const struct ch_mcp_reply *r, void *user);
 
@@ -80,9 +81,9 @@ struct ch_mcp_request {
     bool takes_task; /* the result may be a task (2026-07-28) */
     bool asks_task;  /* the result should be a task, if the server has them (older versions) */
     void (*progress)(struct ch_sv text, void *user); /* optional */
-    /* Optional. The server asks a person (elicitation/create). True: r is answered now or later.
-     * May cancel the request. */
-    bool (*elicit)(struct ch_rpc_request *r, const struct ch_json *params, void *user);
+    /* Optional. The server asks a person (elicitation/create) or a model
+     * (sampling/createMessage). True: r is answered now or later. May cancel the request. */
+    bool (*elicit)(struct ch_rpc_request *r, const struct ch_rpc_message *msg, void *user);
     ch_mcp_done_fn *done;
     void *user;
 };
@@ -91,7 +92,7 @@ struct ch_mcp_op;
 
 /* Begin a request. Never NULL. */
 struct ch_mcp_op *ch_mcp_start(chela_mcp *m, const struct ch_mcp_request *r);
-/* Give up a request: the server is told, and `done` is not called. */
+/* Cancel a request: the server is notified, and `done` is not called. */
 void ch_mcp_cancel(struct ch_mcp_op *op);
 
 /* Say goodbye to the server; m->leaving is set until the server has ended. */

@@ -74,7 +74,7 @@ static int prompt_head_read_texts(struct reading *r, const struct ch_json *k,
 static int prompt_head_read_variables(struct reading *r, const struct ch_json *v,
                                       struct ch_prompt_head *out) {
     if (v->type != CH_JSON_OBJECT)
-        return prompt_head_bad(r, v, "expected a mapping of names to what they are",
+        return prompt_head_bad(r, v, "expected a mapping of names to descriptions",
                                CH_SV("variables"));
     out->variables = ch_arena_zalloc(r->a, (v->n + 1) * sizeof(*out->variables));
     for (CH_JSON_MEMBERS(name, about, v))
@@ -191,7 +191,7 @@ static bool mentions(const struct ch_prompt *t, struct ch_sv what) {
     return false;
 }
 
-/* True if the text has this as a line of its own, as an answer would. */
+/* True if the text contains `line` as a whole line, as an answer would. */
 static bool shows_line(const struct ch_prompt *t, struct ch_sv line) {
     for (size_t i = 0; i < t->n; i++)
         for (struct ch_sv rest = t->pieces[i].text; !t->pieces[i].hole && rest.n;)

@@ -28,8 +28,8 @@ int ch_store_commit(chela_store *store, struct chela_store_change *changes, size
 /* Was the failure of a commit one of some of its changes, and not of the store? CHELA_ENET:
  * the effect is unknown, so nothing may be repeated. */
 bool ch_store_may_split(int rc, size_t n);
-/* Makes each change in a transaction of its own; rc and errs[i] say what became of it. A
- * store that is locked gives CHELA_ETIMEOUT. */
+/* Makes each change in a separate transaction; rc and errs[i] hold its outcome. A locked
+ * store gives CHELA_ETIMEOUT. */
 void ch_store_commit_apart(chela_store *store, struct chela_store_change *changes, size_t n,
                            bool sync, struct chela_error *errs);
 int ch_store_open_session(chela_store *store, const struct chela_store_claim *claim,
@@ -69,6 +69,18 @@ int ch_store_show_page(chela_store *store, const char *key, size_t after, size_t
 
 /* Checksum over seq, type and data. */
 uint32_t ch_record_sum(const struct chela_store_record *r);
+/* The error of a record with a wrong checksum. */
+int ch_record_damaged(const char *key, uint64_t seq, struct chela_error *err);
+
+/* --- scan.c: records of many sessions */
+struct ch_store_scan {
+    int64_t since;  /* only sessions that were changed at this time or later */
+    uint64_t types; /* bits: only records of these types */
+    size_t limit;   /* only the sessions that were changed last; 0: all */
+};
+/* Passes the records of a session in the order of seq. err may be NULL. */
+int ch_store_scan(chela_store *store, const struct ch_store_scan *scan, chela_store_scan_fn *fn,
+                  void *user, struct chela_error *err);
 
 int64_t ch_store_now(void); /* ms, wall clock */
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs that wait in the store: for a time (wait_until), and between two attempts of a retry
-# policy. Killed in the wait, woken late, woken by another gateway, each time once; with SQLite,
+# Runs that wait in the store: for a time (wait_until, called by a model, by steps of a plan and by
+# a sub-agent), and between two attempts of a retry policy. Killed in the wait, woken late, woken by another gateway, each time once; with SQLite,
 # and with two gateways on PostgreSQL and on Redis.
 # shellcheck disable=SC2119,SC2154
 cd "$(dirname "$0")/../.." || exit 2
@@ -31,14 +31,24 @@ rules:
   - { when: { after: any }, say: "it said: {{result}}" }
   - { say: "heard: {{user}}" }
 YAML
+    cat >"$tmp/$1/plan.yaml" <<'YAML'
+steps:
+  - { id: 1, tool: wait_until, input: { seconds: 7 } }
+  - { id: 2, tool: wait_until, input: { seconds: 8 } }
+  - { id: 3, tool: react_step, input: { task: "nap" } }
+  - { id: 4, tool: planned, input: {}, needs: [1, 2, 3] }
+answer: "it said: $step_4_result"
+YAML
     cat >"$tmp/$1/chela.yaml" <<YAML
 store: "$2"
 sandbox: { mode: "off" }
 wait: { enabled: true }
-agents: { list: [{ id: main, model: scripted/rules.yaml, agents: [helper] }, { id: helper, description: Naps., model: scripted/rules.yaml }] }
-approvals: { ship: auto, late: auto, look: auto, broken: auto, hang: auto }
+agents: { list: [{ id: main, model: scripted/rules.yaml, agents: [helper] }, { id: helper, description: Naps., model: scripted/rules.yaml },
+    { id: planner, model: scripted/rules.yaml, plan: plan.yaml }] }
+approvals: { planned: auto, ship: auto, late: auto, look: auto, broken: auto, hang: auto }
 tools:
   custom:
+    - { name: planned, description: Is planned., command: [sh, -c, '$attempt', "$tmp/planned"], effect: once, permission: read }
     - { name: ship, description: Ships., command: [sh, -c, '$attempt', "$tmp/ship"], effect: once, permission: read,
         retry: { attempts: 4, backoffSec: 7, maxBackoffSec: 7 } }
     - { name: look, description: Looks., command: [sh, -c, '$attempt', "$tmp/look"], effect: read, permission: read,
@@ -109,13 +119,18 @@ try_store() { # NAME STORE NODES
     waits "$name: and goes on by itself" replied s1 "The wait is over"
     same "$name: once" 1 "$(replies s1 'The wait is over')"
 
+    reset planned 0
     say s2 "sleep well"
+    post /api/sessions/p1/messages '{"text":"as planned","agent":"planner"}'
     waits "$name: it pauses" pauses s2
+    waits "$name: a plan pauses, too" pauses p1
     kill_node a
     [ "$nodes" = 1 ] || start b
     [ "$nodes" = 2 ] || { sleep 8; start a; }
     waits "$name: killed in the wait, it goes on" replied s2 "The wait is over"
     same "$name: the wait ends once" 1 "$(replies s2 'The wait is over')"
+    waits "$name: a plan whose steps waited goes on" replied p1 "attempt 1"
+    same "$name: with one call of its last step" 1 "$(tries planned)"
     [ "$nodes" = 1 ] || start a # from now on both are there
 
     say s3 "sleep well"

@@ -1,7 +1,7 @@
 /* recover.c -- continues a run that an earlier process began.
  *
- * The session's replayed journal (journal_replay.h) has the state of the run. The machine
- * is set to that state and fed with what is missing:
+ * The session's replayed journal (journal_replay.h) has the state of the run. The machine is
+ * set to that state and gets the missing input:
  *
  *   calls without result   a batch of all calls: known results are kept, `once`
  *                          calls that had started count as interrupted, the
@@ -257,7 +257,7 @@ int ch_recover_approve(chela_session *s, const char *approval_id, enum chela_dec
     }
     struct ch_replay_below *b = ch_journal_replay_asked(p, ch_sv_str(approval_id));
     if (!b)
-        return ch_fail(err, CHELA_ENOENT, "nobody asked for approval %s", approval_id);
+        return ch_fail(err, CHELA_ENOENT, "no call waits for approval %s", approval_id);
     if (b->decision != CHELA_UNDECIDED)
         return ch_fail(err, CHELA_EEXIST, "approval %s was decided before", approval_id);
     if (decision == CHELA_ALLOW_ALWAYS && !b->remember)

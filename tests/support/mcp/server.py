@@ -48,6 +48,8 @@ def tools():
     ]
     if "ask" in mode:
         listed.append({"name": "order", "description": "Orders something, after it has asked for the details.", "inputSchema": {"type": "object"}})
+    if "sample" in mode:
+        listed.append({"name": "poem", "description": "Has the model of the client write a poem.", "inputSchema": {"type": "object", "properties": {"n": {"type": "integer"}}}})
     if mode == "closed":
         listed.append({"name": "closed", "description": "Takes a text and nothing else.", "inputSchema": {**schema, "additionalProperties": False}})
     if "roots" in mode:
@@ -104,6 +106,31 @@ def ask_modern(request, reply):
         return out({"jsonrpc": "2.0", "id": request["id"], "error": {"code": -32602, "message": "the state was changed"}})
     given = params["inputResponses"]
     reply({"resultType": "complete", "content": [{"type": "text", "text": order(given["form"], given.get("page"))}]})
+
+
+def sample(n):
+    """The request for the poem with this number."""
+    params = {"messages": [{"role": "user", "content": {"type": "text", "text": "Write poem %d." % n}}], "systemPrompt": "You are a poet.", "maxTokens": 100}
+    if "tools" in mode:
+        params["tools"] = []
+    if "long" in mode:
+        params["messages"][0]["content"]["text"] += " word" * 8000
+    return {"method": "sampling/createMessage", "params": params}
+
+
+def poem(request, reply):
+    n = request["params"].get("arguments", {}).get("n", 1)
+    if mode.startswith("modern"):
+        given = request["params"].get("inputResponses")
+        if given:
+            return reply({"resultType": "complete", "content": [{"type": "text", "text": "poem " + json.dumps(given["poem"], sort_keys=True)}]})
+        return reply({"resultType": "input_required", "inputRequests": {"poem": sample(n)}, "requestState": "s"})
+    waiting["sample-%d" % n] = lambda answer: reply({"content": [{"type": "text", "text": "poem " + json.dumps(answer, sort_keys=True)}]})
+    out({"jsonrpc": "2.0", "id": "sample-%d" % n, **sample(n)})
+    if "twice" in mode:
+        out({"jsonrpc": "2.0", "id": "sample-more", **sample(99)})
+    if "leave" in mode:
+        reply({"content": [{"type": "text", "text": "no poem"}]})
 
 
 def task(status, **more):
@@ -210,6 +237,8 @@ def call(request):
     elif name == "order":
         waiting["question-1"] = lambda answer: text(order(answer))
         out({"jsonrpc": "2.0", "id": "question-1", "method": "elicitation/create", "params": FORM})
+    elif name == "poem":
+        poem(request, lambda result: out({"jsonrpc": "2.0", "id": rid, "result": result}))
     elif name == "ship":
         with open("shipped", "a") as f:
             f.write(arguments["text"] + "\n")
@@ -264,7 +293,7 @@ def answer(line):
         log.write(line.strip() + "\n")
     method, rid = request.get("method"), request.get("id")
     if method is None and rid in waiting:
-        waiting.pop(rid)(request.get("result", {"action": "refused"}))
+        waiting.pop(rid)(request.get("result", {"action": "refused", **request.get("error", {})}))
     if method is None or rid is None:
         return
     if mode == "die-in-handshake":

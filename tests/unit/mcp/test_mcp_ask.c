@@ -28,13 +28,13 @@ static const struct ch_json *parse(struct ch_arena *a, const char *text) {
     return v;
 }
 
-static struct ch_sv roots; /* the result of roots/list; p NULL: none is allowed */
+static struct ch_mcp_may may; /* what the server may ask for */
 
 static int begin(const char *requests, const char *request_state, unsigned round) {
     CH_ARENA_AUTO arena = {0};
 
     return ch_mcp_ask_begin(&state, parse(&arena, requests), parse(&arena, request_state), round,
-                            roots, NULL);
+                            &may, NULL);
 }
 
 /* One request with these properties. */
@@ -197,7 +197,7 @@ static void test_roots(void **unused) {
     assert_string_equal(ch_buf_str(&told),
                         "{\"roots\":[{\"uri\":\"file:///srv/a%20b\",\"name\":\"a b\"},"
                         "{\"uri\":\"file:///\",\"name\":\"/\"}]}");
-    roots = CH_SV("{\"roots\":[]}");
+    may.roots = CH_SV("{\"roots\":[]}");
     assert_int_equal(begin("{\"r\":{\"method\":\"roots/list\"},"
                            "\"s\":{\"method\":\"sampling/createMessage\"}}", NULL, 1),
                      CHELA_EPROTO);
@@ -205,7 +205,98 @@ static void test_roots(void **unused) {
     assert_int_equal(begin("{\"r\":{\"method\":\"roots/list\"}}", "\"kept\"", 1), 0);
     assert_int_equal(ch_mcp_ask_next(ch_buf_sv(&state), "s", &question, NULL), 0);
     assert_members("\"inputResponses\":{\"r\":{\"roots\":[]}},\"requestState\":\"kept\"");
-    roots = ch_sv(NULL, 0);
+    may.roots = ch_sv(NULL, 0);
+}
+
+#define SAMPLE                                                                              \
+    "\"s\":{\"method\":\"sampling/createMessage\",\"params\":{\"maxTokens\":7,"               \
+    "\"systemPrompt\":\"Be brief.\",\"messages\":[{\"role\":\"user\",\"content\":{"            \
+    "\"type\":\"text\",\"text\":\"Say\\u200b hi\"}},{\"role\":\"assistant\",\"content\":[{"      \
+    "\"type\":\"text\",\"text\":\"h\"}]}]}}"
+
+static int due(void) {
+    CH_BUF_AUTO question = {0};
+
+    return ch_mcp_ask_next(ch_buf_sv(&state), "srv", &question, NULL);
+}
+
+static void test_sampling(void **unused) {
+    CH_ARENA_AUTO arena = {0};
+    const struct ch_json *params;
+
+    (void)unused;
+    may.samples = true;
+    assert_int_equal(begin("{" SAMPLE "}", "\"kept\"", 2), 0);
+    assert_true(asks("at most 7 tokens"));
+    assert_true(asks("system: Be brief."));
+    assert_true(asks("user: Say hi"));
+    assert_true(asks("assistant: h"));
+    answer("perhaps");
+    assert_true(asks("not accepted"));
+    answer("accept");
+    assert_int_equal(due(), CH_MCP_DUE_MODEL);
+    assert_int_equal(ch_mcp_ask_sample(ch_buf_sv(&state), &arena, &params, NULL), 0);
+    assert_int_equal(ch_json_int(ch_json_get(params, "maxTokens"), 0), 7);
+    assert_int_equal(ch_mcp_ask_sampled(&state, CH_SV("{\"role\":\"assistant\"}"), NULL), 0);
+    assert_int_equal(due(), CH_MCP_DUE_NOTHING);
+    assert_members("\"inputResponses\":{\"s\":{\"role\":\"assistant\"}},"
+                   "\"requestState\":\"kept\"");
+    world_close(NULL);
+    begin("{" SAMPLE "}", NULL, 1);
+    answer("decline");
+    assert_int_equal(due(), CHELA_EPERM);
+    world_close(NULL);
+    begin("{" SAMPLE "}", NULL, 1);
+    assert_int_equal(ch_mcp_ask_refuse(&state, NULL), 0);
+    assert_int_equal(due(), CHELA_EPERM);
+    may.samples = false;
+}
+
+static void test_sampling_unasked(void **unused) {
+    (void)unused;
+    may.samples = may.unasked = true;
+    begin("{" SAMPLE ",\"f\":{\"method\":\"elicitation/create\"}}", NULL, 1);
+    assert_int_equal(ch_mcp_ask_refuse(&state, NULL), 0);
+    assert_int_equal(due(), CH_MCP_DUE_MODEL);
+    assert_int_equal(ch_mcp_ask_sampled(&state, CH_SV("{\"model\":\"m\"}"), NULL), 0);
+    assert_int_equal(due(), CH_MCP_DUE_PERSON);
+    assert_int_equal(ch_mcp_ask_refuse(&state, NULL), 0);
+    assert_int_equal(due(), CH_MCP_DUE_NOTHING);
+    assert_members("\"inputResponses\":{\"s\":{\"model\":\"m\"},"
+                   "\"f\":{\"action\":\"cancel\"}}");
+    may.samples = may.unasked = false;
+}
+
+static void test_sampling_bad(void **unused) {
+    static const char *const bad[] = {
+        "{}",
+        "{\"maxTokens\":5}",
+        "{\"messages\":[],\"maxTokens\":5}",
+        "{\"messages\":7,\"maxTokens\":5}",
+        "{\"messages\":[7],\"maxTokens\":5}",
+        "{\"messages\":[{\"role\":\"system\",\"content\":{\"type\":\"text\",\"text\":\"x\"}}],"
+        "\"maxTokens\":5}",
+        "{\"messages\":[{\"role\":\"user\",\"content\":{\"type\":\"image\",\"data\":\"\"}}],"
+        "\"maxTokens\":5}",
+        "{\"messages\":[{\"role\":\"user\"}],\"maxTokens\":5}",
+        "{\"messages\":[{\"role\":\"user\",\"content\":{\"type\":\"text\",\"text\":7}}],"
+        "\"maxTokens\":5}",
+        "{\"messages\":[{\"role\":\"user\",\"content\":{\"type\":\"text\",\"text\":\"x\"}}],"
+        "\"maxTokens\":0}",
+        "{\"messages\":[{\"role\":\"user\",\"content\":{\"type\":\"text\",\"text\":\"x\"}}],"
+        "\"maxTokens\":5,\"tools\":[]}",
+    };
+
+    (void)unused;
+    may.samples = true;
+    for (size_t i = 0; i < CH_LEN(bad); i++) {
+        CH_BUF_AUTO text = {0};
+        ch_buf_addf(&text, "{\"s\":{\"method\":\"sampling/createMessage\",\"params\":%s}}", bad[i]);
+        if (begin(ch_buf_str(&text), NULL, 1) != CHELA_EPROTO)
+            fail_msg("accepted: %s", bad[i]);
+        world_close(NULL);
+    }
+    may.samples = false;
 }
 
 static void test_nobody(void **unused) {
@@ -256,7 +347,9 @@ int main(void) {
         TEST(test_wrong_values),   TEST(test_whole_form),
         TEST(test_page_after_form), TEST(test_only_a_state),
         TEST(test_roots),          TEST(test_nobody),
-        TEST(test_bad_requests),   TEST(test_damaged_state),
+        TEST(test_sampling),       TEST(test_sampling_unasked),
+        TEST(test_sampling_bad),   TEST(test_bad_requests),
+        TEST(test_damaged_state),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -61,8 +61,8 @@ static void remove_tools(chela_agent *a, bool all) {
         ch_registry_release(&a->registry);
 }
 
-/* Keeps only the hooks of tool calls: hooks of model calls and of the end belong to the run
- * that the host sees. */
+/* Keeps only the hooks of tool calls. Hooks of model calls and of the end are called for the
+ * run that the host sees. */
 static void keep_tool_hooks(chela_agent *a) {
     for (size_t i = 0; i < a->nhooks; i++)
         a->hooks[i] = (struct chela_hooks){.size = a->hooks[i].size,
@@ -162,9 +162,8 @@ static void answer(struct ch_role_question *q, const struct chela_event *ev) {
                                .error = ch_arena_str(&arena, ch_unstr(ev->end.error))};
     ch_role_answer_fn *fn = q->fn;
     void *user = q->user;
-    if (a.reason == CH_REASON_COMPLETED)
-        a.text = ch_arena_sv(&arena, ch_unstr(ev->end.text));
-    if (a.text.n)
+    a.text = ch_arena_sv(&arena, ch_unstr(ev->end.text));
+    if (a.reason == CH_REASON_COMPLETED && a.text.n)
         ch_json_parse(&arena, a.text, CH_JSON_REPLACE, &a.v, NULL, NULL);
     ch_role_close(q);
     fn(&a, user);
@@ -202,7 +201,7 @@ static void role_on_event(const struct chela_event *ev, void *user) {
 
 /* --- asking ----------------------------------------------------------------------- */
 
-/* Limits the role's run to what is left of the run's budgets. */
+/* Limits the role's run to the rest of the run's budgets. */
 static void role_bound(const chela_run *run, struct ch_run *inner) {
     const struct ch_run *m = &run->m;
     if (m->limits.token_budget >= 0)
