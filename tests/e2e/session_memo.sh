@@ -67,6 +67,7 @@ check "a model at an address of its own is not called elsewhere" grep -q 'pass -
 for WIDTH in 60 200; do
     open_terminal "$program chat --session a"
     sees "$WIDTH columns: said" 'goes on with'
+    sees "$WIDTH columns: a note breaks between words" '(^|Ctrl-D )leaves$'
     types "hello 你好 🙂"
     press Enter
     sees "$WIDTH columns: the model" 'model two says hello 你好 🙂'

@@ -21,6 +21,7 @@
 #include "cli/chat/chat_undo.h"
 #include "cli/support/mem.h"
 #include "cli/support/problem.h"
+#include "cli/term/flow.h"
 
 enum { TICK_MS = 100, FRAME_MS = 50, ESCAPE_MS = 40, READ = 65536 };
 
@@ -205,12 +206,42 @@ static void before_wait(uv_prepare_t *handle) {
     c->dirty = c->stale = false;
 }
 
+/* Write one line without its end. A line that is wider than the screen breaks at spaces; a line
+ * with style sequences is left to the terminal. */
+static void chat_write_line(const struct ch_chat *c, FILE *out, const char *p, size_t n) {
+    struct ch_flow flow = {0};
+    struct ch_flow_line *lines;
+    if (n <= c->screen.columns || memchr(p, '\033', n)) {
+        fwrite(p, 1, n, out);
+        fputc('\n', out);
+        return;
+    }
+    ch_flow_add(&flow, 0, p, n);
+    size_t count = ch_flow_lines(&flow, c->screen.columns, false, &lines);
+    for (size_t i = 0; i < count; i++)
+        fprintf(out, "%s\n", lines[i].text);
+    ch_flow_free_lines(lines, count);
+    ch_flow_release(&flow);
+}
+
+static void chat_write_lines(struct ch_chat *c, const char *p, size_t n) {
+    FILE *out = ch_chat_part(c, CH_CHAT_NOTE);
+    while (n > 0) {
+        const char *end = memchr(p, '\n', n);
+        size_t len = end ? (size_t)(end - p) : n;
+        chat_write_line(c, out, p, len);
+        len += end != NULL;
+        p += len;
+        n -= len;
+    }
+}
+
 /* A line from the console: lines of this thread go to the screen, lines of other threads
  * through the loop. */
 static void chat_on_line(const char *p, size_t n, void *user) {
     struct ch_chat *c = user;
     if (pthread_equal(pthread_self(), c->thread)) {
-        fwrite(p, 1, n, ch_chat_part(c, CH_CHAT_NOTE));
+        chat_write_lines(c, p, n);
         return;
     }
     pthread_mutex_lock(&c->lock);
@@ -224,7 +255,7 @@ static void chat_on_line(const char *p, size_t n, void *user) {
 static void on_lines(uv_async_t *handle) {
     struct ch_chat *c = handle->data;
     pthread_mutex_lock(&c->lock);
-    fwrite(c->lines, 1, c->nlines, ch_chat_part(c, CH_CHAT_NOTE));
+    chat_write_lines(c, c->lines, c->nlines);
     c->nlines = 0;
     pthread_mutex_unlock(&c->lock);
 }
