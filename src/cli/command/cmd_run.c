@@ -273,43 +273,16 @@ static void say_waiting(void *user) {
                           "with </dev/null if there is none");
 }
 
-static bool asks_for_stdin(const struct ch_args *args) {
-    for (size_t i = 0; i < args->n; i++)
-        if (strcmp(args->words[i], "-") == 0)
-            return true;
-    return false;
-}
-
-/* Join the arguments by spaces, a blank line, and standard input. */
-static struct ch_cli_input run_join(const struct ch_args *args, const struct ch_cli_input *in) {
-    struct ch_draft d;
-    const char *gap = "";
-
-    ch_draft_init(&d);
-    for (size_t i = 0; i < args->n; i++) {
-        if (strcmp(args->words[i], "-") == 0)
-            continue;
-        fprintf(d.f, "%s%s", gap, args->words[i]);
-        gap = " ";
-    }
-    if (in->n > 0) {
-        fputs(*gap ? "\n\n" : "", d.f);
-        fwrite(in->p, 1, in->n, d.f);
-    }
-    ch_draft_finish(&d);
-    return (struct ch_cli_input){.p = d.p, .n = d.n};
-}
-
 static int read_prompt(struct run *r, struct ch_cli_input *prompt, struct chela_error *err) {
     struct ch_cli_input in = {0};
-    bool asked = asks_for_stdin(&r->args);
+    bool asked = ch_args_want_stdin(&r->args);
     if (asked || ch_input_piped()) {
         int rc = ch_input_stdin(CH_INPUT_PROMPT, ch_signals_fd(r->signals), say_waiting,
                                 &r->console, &in, err);
         if (rc < 0)
             return rc;
     }
-    *prompt = run_join(&r->args, &in);
+    *prompt = ch_args_join(&r->args, &in);
     ch_input_release(&in);
     if (prompt->n > CH_INPUT_PROMPT)
         return ch_problem(err, CHELA_ELIMIT, "the prompt is larger than %d MB",
@@ -663,9 +636,9 @@ static int run_converse(struct run *r, const struct ch_setup *setup, chela_agent
 
 /* --- in the background ------------------------------------------------------------------ */
 
-/* The new process works as a gateway for this session alone. At SIGTERM, the run has some seconds to
- * finish; then, or while the run waits for a person, the process ends: the journal has everything
- * that is needed to resume. */
+/* The new process works as a gateway for this session only. At SIGTERM, the run has some seconds
+ * to finish; then, or while the run waits for a person, the process ends: the journal has
+ * everything that is needed to resume. */
 static int run_work(struct run *r, const struct ch_setup *setup, chela_agent *agent,
                     const struct texts *texts, struct chela_error *err) {
     chela_agent *agents[] = {agent, NULL};
@@ -819,17 +792,6 @@ static int run_expand(const chela_agent *agent, struct ch_cli_input *prompt,
     return CHELA_OK;
 }
 
-/* A worker outlives the command, its store must too. */
-static int run_check_store(const struct ch_setup *setup, struct chela_error *err) {
-    char *kind = ch_setup_store_kind(setup);
-    bool lasts = strcmp(kind, "memory") != 0;
-    free(kind);
-    return lasts ? CHELA_OK
-                 : ch_problem(err, CHELA_EINVAL,
-                              "--background needs a store that other processes can read, such as "
-                              "sqlite:PATH; 'memory:' is none");
-}
-
 /* The settings that the session was used with count where the command line says nothing. */
 static void run_recall(struct run *r, chela_store *store) {
     struct flags *f = &r->flags;
@@ -863,7 +825,7 @@ static int run_perform(struct run *r, const struct ch_env *env, struct chela_err
         rc = ch_setup_store(&setup, wanted ? CH_STORE_WANTED : CH_STORE_IF_CHOSEN, err);
     r->no_store = rc == CHELA_EINTERNAL && !setup.store;
     if (rc == 0 && r->flags.background)
-        rc = run_check_store(&setup, err);
+        rc = ch_setup_store_lasts(&setup, err);
     if (rc == 0)
         rc = run_choose_session(r, setup.store, err);
     if (rc == 0 && r->resume && !r->replay)

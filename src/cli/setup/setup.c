@@ -292,6 +292,16 @@ char *ch_setup_store_kind(const struct ch_setup *s) {
     return url ? url : ch_dup("none");
 }
 
+int ch_setup_store_lasts(const struct ch_setup *s, struct chela_error *err) {
+    char *kind = ch_setup_store_kind(s);
+    bool lasts = strcmp(kind, "memory") != 0;
+    free(kind);
+    return lasts ? CHELA_OK
+                 : ch_problem(err, CHELA_EINVAL,
+                              "--background needs a store that other processes can read, such as "
+                              "sqlite:PATH; 'memory:' is none");
+}
+
 int ch_setup_store(struct ch_setup *s, enum ch_setup_store how, struct chela_error *err) {
     if (how == CH_STORE_READ_OR_NEW) {
         int read = ch_setup_store(s, CH_STORE_READ, err);
