@@ -77,6 +77,11 @@ ask --session lasting "run: git log -1 --format=%s"
 ran "the next run of the session, in another process"
 ask --session other "run: git log -1 --format=%s"
 asked "another session"
+chela sessions export lasting
+sed 's/"key":"lasting"/"key":"imported"/' "$out" >"$tmp/imported.jsonl"
+chela sessions import "$tmp/imported.jsonl"
+ask --session imported "run: git log -1 --format=%s"
+asked "a session that was imported"
 ask --session paused "load, then run: touch other"
 asked "a run that waits"
 id=$(jq -r 'select(.type == "approval_required").approval_id' "$out")
