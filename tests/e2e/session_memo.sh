@@ -64,6 +64,7 @@ chela sessions resume addressed
 check "a model at an address of its own is not called elsewhere" grep -q 'pass --model and --base-url' "$err"
 
 # --- at a terminal
+HEIGHT=100
 for WIDTH in 60 200; do
     open_terminal "$program chat --session a"
     sees "$WIDTH columns: said" 'goes on with'

@@ -21,7 +21,7 @@
 #include "cli/chat/chat_undo.h"
 #include "cli/support/mem.h"
 #include "cli/support/problem.h"
-#include "cli/term/flow.h"
+#include "cli/term/term.h"
 
 enum { TICK_MS = 100, FRAME_MS = 50, ESCAPE_MS = 40, READ = 65536 };
 
@@ -206,22 +206,44 @@ static void before_wait(uv_prepare_t *handle) {
     c->dirty = c->stale = false;
 }
 
-/* Write one line without its end. A line that is wider than the screen breaks at spaces; a line
- * with style sequences is left to the terminal. */
-static void chat_write_line(const struct ch_chat *c, FILE *out, const char *p, size_t n) {
-    struct ch_flow flow = {0};
-    struct ch_flow_line *lines;
-    if (n <= c->screen.columns || memchr(p, '\033', n)) {
-        fwrite(p, 1, n, out);
-        fputc('\n', out);
-        return;
+/* Length of the style sequence at the start of a text; 0: none. */
+static size_t chat_style_length(const char *p, size_t n) {
+    size_t i = 2;
+    if (n < 2 || p[0] != '\033' || p[1] != '[')
+        return 0;
+    while (i < n && p[i] != 'm')
+        i++;
+    return i < n ? i + 1 : n;
+}
+
+/* Length of the part that fits the screen: it ends at a space if there is one. */
+static size_t chat_fit_line(const struct ch_chat *c, const char *p, size_t n) {
+    size_t i = 0, space = 0;
+    for (unsigned column = 0; i < n;) {
+        size_t style = chat_style_length(p + i, n - i);
+        uint32_t cp = 0;
+        int bytes = style ? 0 : ch_term_char(p + i, n - i, &cp);
+        size_t len = style ? style : bytes > 0 ? (size_t)bytes : 1;
+        column += style ? 0 : ch_term_char_columns(cp);
+        if (column > c->screen.columns)
+            return space ? space : i ? i : len;
+        if (p[i] == ' ')
+            space = i;
+        i += len;
     }
-    ch_flow_add(&flow, 0, p, n);
-    size_t count = ch_flow_lines(&flow, c->screen.columns, false, &lines);
-    for (size_t i = 0; i < count; i++)
-        fprintf(out, "%s\n", lines[i].text);
-    ch_flow_free_lines(lines, count);
-    ch_flow_release(&flow);
+    return n;
+}
+
+/* Write one line without its end. A line that is wider than the screen breaks at spaces. */
+static void chat_write_line(const struct ch_chat *c, FILE *out, const char *p, size_t n) {
+    do {
+        size_t fit = chat_fit_line(c, p, n);
+        fwrite(p, 1, fit, out);
+        fputc('\n', out);
+        fit += fit < n && p[fit] == ' ';
+        p += fit;
+        n -= fit;
+    } while (n > 0);
 }
 
 static void chat_write_lines(struct ch_chat *c, const char *p, size_t n) {
