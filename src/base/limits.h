@@ -249,6 +249,8 @@
 #define CH_LIMIT_SKILL_NAME 64            /* characters of a skill's name */
 #define CH_LIMIT_SKILL_TEXT 1024          /* bytes of a skill's description */
 #define CH_LIMIT_SKILL_NEEDS 32           /* required programs or variables of one skill */
+#define CH_LIMIT_MEMO (4 * CH_KB)          /* settings that a host stores with a session */
+#define CH_LIMIT_ACTIVE_SKILLS (8 * CH_KB) /* names of the skills that a session uses */
 #define CH_LIMIT_SKILLS_PROMPT (18 * CH_KB) /* the list of skills in the system prompt */
 #define CH_LIMIT_PROMPTS 1000             /* versions and variants of all prompts */
 #define CH_LIMIT_PROMPT_FILE (256 * CH_KB) /* one prompt file */

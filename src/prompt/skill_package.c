@@ -295,7 +295,7 @@ static int package_strip(struct ch_package *p, struct chela_error *err) {
             (!head || strlen(p->files[i].path) < strlen(head->path)))
             head = &p->files[i];
     if (!head)
-        return ch_fail(err, CHELA_EINVAL, "there is no SKILL.md");
+        return ch_fail(err, CHELA_EINVAL, "there is no SKILL.md: a skill is a folder that has one");
     const char *slash = strrchr(head->path, '/');
     size_t skip = slash ? (size_t)(slash + 1 - head->path) : 0;
     CH_AUTOFREE char *top = ch_strndup(head->path, skip);
@@ -347,6 +347,8 @@ static int package_find_name(struct ch_package *p, const char *from, struct chel
         if (head.problem)
             return ch_fail(err, CHELA_EINVAL, "SKILL.md: %s", head.problem);
         p->name = head.name;
+        p->description = head.description;
+        p->tools = head.tools;
     }
     return package_path_is_safe(ch_sv_str(p->name)) && !strchr(p->name, '/')
                ? 0
@@ -359,9 +361,13 @@ int ch_package_read(struct ch_package *p, const char *from, struct chela_error *
                   (n > 4 && strcmp(from + n - 4, ".tgz") == 0);
     bool tar = n > 4 && strcmp(from + n - 4, ".tar") == 0;
     int fd = packed || tar ? -1 : open(from, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (!packed && !tar && fd < 0 && errno == ENOTDIR)
+        return ch_fail(err, CHELA_EINVAL,
+                       "%s: a skill is installed from a folder or from a tar archive (.tar, "
+                       ".tar.gz, .tgz); other archives, such as zip, have to be unpacked first",
+                       from);
     if (!packed && !tar && fd < 0)
-        return ch_fail(err, CHELA_ENOENT, "%s: %s (a folder, .tar, .tar.gz or .tgz)", from,
-                       strerror(errno));
+        return ch_fail(err, CHELA_ENOENT, "%s: %s", from, strerror(errno));
     int rc = fd >= 0 ? package_walk(p, fd, CH_SV(""), 1, err)
                      : package_archive(p, from, packed, err);
     if (rc == 0)

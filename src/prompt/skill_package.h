@@ -25,6 +25,8 @@ struct ch_package { /* zeroed: empty */
     struct ch_package_file *files; /* owned; sorted by path */
     size_t n, cap, bytes;
     const char *name; /* of the skill */
+    const char *description;
+    const char *const *tools; /* its allowed-tools (skill_file.h) */
     char digest[2 * CH_SHA256_SIZE + 1];
 };
 

@@ -786,6 +786,14 @@ WITH_CONFIG(trust, char dir[512]; char file[512]; snprintf(dir, sizeof(dir), "%s
             SWEEP_EXPECT(chela_trust_list(dir, see_trusted, NULL, NULL) == 0);
             SWEEP_EXPECT(chela_trust_remove(dir, file, NULL) == 0))
 
+static void do_trust_skills(struct sweep *cx) {
+    char dir[512];
+    snprintf(dir, sizeof(dir), "%s/trust", cx->dir);
+    SWEEP_EXPECT(chela_trust_skills_add(dir, cx->dir, NULL, see_claim, NULL, NULL) ==
+                 CHELA_ENOENT);
+    SWEEP_EXPECT(chela_trust_skills(dir, cx->dir, cx->rt, NULL) == CHELA_ENOENT);
+}
+
 static void do_config_open(struct sweep *cx) {
     struct chela_config_opts o = CHELA_CONFIG_OPTS(.strict = 1);
     char path[512];
@@ -1187,6 +1195,8 @@ static const struct sweep_row rows[] = {
     {"chela_trust_compare", do_config_trust, SHARED, NULL},
     {"chela_trust_list", do_config_trust, SHARED, NULL},
     {"chela_trust_remove", do_config_trust, SHARED, NULL},
+    {"chela_trust_skills", do_trust_skills, SHARED, NULL},
+    {"chela_trust_skills_add", do_trust_skills, SHARED, NULL},
     {"chela_models_json", do_models_json, SHARED, NULL},
     {"chela_model_probe", do_model_probe, SWEEP_ROUND, NULL},
     {"chela_prompts_load", do_prompts_load, SHARED, NULL},
