@@ -2,10 +2,10 @@
  *
  *   cc approval.c $(pkg-config --cflags --libs chela) && ./a.out
  *
- * The model wants to delete a note. The run pauses and says what for; the
- * person at the terminal decides; the run goes on with the answer. Between the
- * two the program may do anything else, or be asked by another way: a web page,
- * a message. */
+ * The model wants to delete a note. The run pauses and reports the reason; the person at the
+ * terminal decides; the run continues with the decision. While the run is paused, the
+ * program may do other work, and the decision may come from elsewhere: a web page, a
+ * message. */
 #include <chela.h>
 
 #include <stdio.h>
@@ -33,16 +33,16 @@ static void on_event(const struct chela_event *ev, void *user) {
     snprintf(r->id, sizeof(r->id), "%.*s", (int)ev->approval.approval_id.n,
              ev->approval.approval_id.p);
     r->can_remember = ev->approval.can_remember;
-    /* safe to print: control and invisible characters are named in it */
+    /* safe to print: control and invisible characters are replaced by their names */
     fprintf(stderr, "May I?\n%.*s\n", (int)ev->approval.summary.n, ev->approval.summary.p);
 }
 
-/* "y", "always", or why not. */
+/* Reads "y", "always", or the reason for a refusal. */
 static int ask_person(chela_session *session, const struct request *r, struct chela_error *err) {
     char line[256] = "";
     fprintf(stderr, "[y]es%s, or why not: ", r->can_remember ? ", [always]" : "");
     if (!fgets(line, sizeof(line), stdin))
-        fputs("\n", stderr); /* nobody there: that is a no */
+        fputs("\n", stderr); /* end of input: refuse */
     line[strcspn(line, "\n")] = '\0';
     enum chela_decision decision = strcmp(line, "y") == 0        ? CHELA_ALLOW_ONCE
                                    : strcmp(line, "always") == 0 ? CHELA_ALLOW_ALWAYS

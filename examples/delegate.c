@@ -1,7 +1,7 @@
 /* delegate.c -- one agent gives tasks to two others, which work side by side.
  *
- * CHELA_MODEL=scripted/examples/delegate.yaml plays all three without a key;
- * docs/modes.md says what they share. */
+ * CHELA_MODEL=scripted/examples/delegate.yaml plays all three without a key; docs/modes.md
+ * describes what they share. */
 #include <chela.h>
 
 #include <stdio.h>

@@ -2,7 +2,7 @@
  *
  *   cc hello.c $(pkg-config --cflags --libs chela) && ./a.out
  *
- * Uses the model named by CHELA_MODEL, else the one chela finds by itself. */
+ * Uses the model named by CHELA_MODEL, else the default model. */
 #include <chela.h>
 
 #include <stdio.h>
@@ -12,7 +12,7 @@ static int add(chela_call *call, void *user) {
     int64_t a, b;
     (void)user;
     if (chela_arg_int(call, "a", &a) < 0 || chela_arg_int(call, "b", &b) < 0)
-        return CHELA_EINVAL; /* the model is told which argument was wrong */
+        return CHELA_EINVAL; /* the model gets an error that names the wrong argument */
     chela_result_printf(call, "%lld", (long long)(a + b));
     return 0;
 }

@@ -1,9 +1,8 @@
-/* hostloop.c -- chela inside a program that has a libuv loop of its own, and a
- * tool that the program itself runs.
+/* hostloop.c -- chela inside a program with its own libuv loop, and a tool that the program
+ * itself runs.
  *
- * The agent asks for pick_colour; the run pauses; the program "asks its user"
- * (here: a timer), answers, and the run goes on. Everything happens in the one
- * uv_run below. */
+ * The agent asks for pick_colour; the run pauses; the program "asks its user" (here: a
+ * timer), answers, and the run continues. Everything happens in the single uv_run below. */
 #include <chela.h>
 
 #include <stdio.h>
@@ -14,7 +13,7 @@
 struct app {
     chela_runtime *rt;
     chela_session *session;
-    uv_timer_t user; /* the person in front of the screen */
+    uv_timer_t user; /* stands for the person in front of the screen */
     char call_id[128];
     int rc;
 };

@@ -1,13 +1,13 @@
-/* mailbox.c -- a chat that loses nothing and says nothing twice.
+/* mailbox.c -- a chat that loses no message and sends none twice.
  *
  *   cc mailbox.c $(pkg-config --cflags --libs chela) && ./a.out ID=TEXT...
  *
- * Each argument is an event as a chat service would deliver it: an id of the
- * service's own, and what somebody said. It is acknowledged (a line in the file
- * "acknowledged") once it is stored; the answers go to the file "sent", with
- * their idempotency keys. Kill the program at any moment and start it again: it
- * goes on with what it had accepted, and sends what it had not sent. Give it an
- * event twice: the second time it is only acknowledged. */
+ * Each argument is an event as a chat service would deliver it: the service's id, and a
+ * person's text. An event is acknowledged (a line in the file "acknowledged") when it is
+ * stored; the answers go to the file "sent", with their idempotency keys. Kill the program
+ * at any moment and start it again: it continues with the accepted events, and sends the
+ * answers that were not sent. If an event arrives twice, it is only acknowledged the second
+ * time. */
 #include <chela.h>
 
 #include <fcntl.h>
@@ -28,7 +28,7 @@ struct event {
     const char *id, *text;
 };
 
-/* The world outside: a line in a file. */
+/* The outside world: a line in a file. */
 static int tell(const char *file, const char *what, const char *more) {
     char line[4096];
     int n = snprintf(line, sizeof(line), "%s %s\n", what, more);
@@ -54,7 +54,7 @@ static void send_out(chela_runtime *rt, const struct chela_outbound *m, void *us
                          rc == 0 ? "in the file" : "the file cannot be written", 0, &err);
 }
 
-/* The model says something by itself, with the tool `message`. */
+/* The model sends a message by itself, with the tool `message`. */
 static int say(chela_call *call, const struct chela_message *m, void *user) {
     struct bot *bot = (struct bot *)user;
     struct chela_error err = {0};
@@ -69,7 +69,8 @@ static int say(chela_call *call, const struct chela_message *m, void *user) {
 
 /* --- in */
 
-/* Into the conversation. The event leaves the inbox when the conversation has it. */
+/* Passes the event to the conversation. The event leaves the inbox when the conversation has
+ * stored it. */
 static void take_in(struct bot *bot, const char *id, const char *text, size_t n) {
     struct chela_error err = {0};
     struct chela_run_opts opts = CHELA_RUN_OPTS(.event_id = id, .answer_to = "whoever asked");
@@ -110,7 +111,8 @@ static int go_on(struct bot *bot, struct chela_error *err) {
     if (rc == 0 && chela_session_status(bot->chat) == CHELA_SESSION_RUNNING)
         rc = chela_run_resume(bot->chat, NULL, NULL, err);
     else if (rc == 0)
-        chela_session_send(bot->chat, NULL, 0, NULL, NULL); /* what waits, if anything */
+        chela_session_send(bot->chat, NULL, 0, NULL, NULL); /* starts with waiting messages, if
+                                                             * any */
     if (rc == 0)
         rc = chela_store_items(bot->store, CHELA_STORE_OUTBOX, send_again, bot, err);
     if (rc == 0)
@@ -174,7 +176,7 @@ int main(int argc, char **argv) {
         rc = chela_inbox_accept(bot.rt, &in, on_accepted, e, &err);
     }
     if (rc == 0)
-        rc = chela_runtime_run(bot.rt); /* until everything is done, and sent */
+        rc = chela_runtime_run(bot.rt); /* until everything is processed and sent */
     if (rc < 0)
         complain(&bot, "stopped", &err);
     chela_runtime_close(bot.rt);

@@ -1,4 +1,4 @@
-/* mcp_server.c -- a server of the Model Context Protocol with one of everything.
+/* mcp_server.c -- a server of the Model Context Protocol that uses every feature.
  *
  *     mcp_server [--listen ADDRESS]
  *
@@ -127,7 +127,7 @@ static char *member(const char *json, const char *pointer) {
     return chela_json_get(json, strlen(json), pointer, NULL);
 }
 
-/* Ask for one text, and print FORMAT with it. */
+/* Ask for one text, and print it with FORMAT. */
 static int ask_one(chela_mcp_call *call, const char *key, const char *method, const char *params,
                    const char *pointer, const char *before) {
     const char *answer = chela_mcp_call_ask(call, key, method, params);
@@ -163,7 +163,7 @@ static int ask_roots(chela_mcp_call *call, void *user) {
     return ask_one(call, "client_roots", "roots/list", "{}", "/roots", "Roots: ");
 }
 
-/* The question holds an argument of the call, so it is written anew. */
+/* The question contains an argument of the call, so it is built for each call. */
 static char *quoted(const char *before, const char *value, const char *after) {
     char *json = NULL;
     size_t size;
@@ -244,7 +244,7 @@ static int elicitation_enums(chela_mcp_call *call, void *user) {
         "", "Elicitation completed: ");
 }
 
-/* chela_mcp_call_keep: the function knows on its second run what it did on its first. */
+/* chela_mcp_call_keep: on its second run the function knows the result of the first. */
 static int with_state(chela_mcp_call *call, void *user) {
     const char *step = chela_mcp_call_kept(call, "step");
     (void)user;
@@ -287,7 +287,7 @@ static int several_rounds(chela_mcp_call *call, void *user) {
     return CHELA_OK;
 }
 
-/* Ask only what the client can answer. */
+/* Ask only questions that the client can answer. */
 static int by_capability(chela_mcp_call *call, void *user) {
     (void)user;
     if (chela_mcp_call_can_ask(call, "elicitation/create"))

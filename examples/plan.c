@@ -1,7 +1,7 @@
 /* plan.c -- a run that makes a plan first: two look-ups side by side, then a sum.
  *
- * CHELA_MODEL=scripted/examples/plan.yaml plays all the roles without a key;
- * docs/modes.md says what they are. */
+ * CHELA_MODEL=scripted/examples/plan.yaml plays all the roles without a key; docs/modes.md
+ * describes them. */
 #include <chela.h>
 
 #include <stdio.h>

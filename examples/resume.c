@@ -2,10 +2,10 @@
  *
  *   cc resume.c $(pkg-config --cflags --libs chela) && ./a.out crash; ./a.out
  *
- * With "crash" the program dies in the middle of the tool, after the money has
- * left. Started again, it finds the run in its store and goes on with it. The
- * tool may take effect only once, so it is not called a second time: the model
- * is told that nobody knows how the call ended, and says so. */
+ * With "crash" the program dies in the middle of the tool, after the payment was made.
+ * Started again, it finds the run in its store and continues it. The tool may take effect
+ * only once, so it is not called a second time: the model gets the result that the outcome
+ * of the call is unknown, and reports this. */
 #include <chela.h>
 
 #include <stdio.h>

@@ -75,7 +75,8 @@ int main(int argc, char **argv) {
     pthread_create(&watcher, NULL, wait_for_interrupt, run);
     chela_run_wait(run);
     int rc = chela_run_status(run) == CHELA_STATUS_DONE ? 0 : 1;
-    pthread_kill(watcher, SIGINT); /* wake it: cancelling a run that is over does nothing */
+    pthread_kill(watcher, SIGINT); /* ends the thread; cancelling a run that has ended does
+                                    * nothing */
     pthread_join(watcher, NULL);
     chela_run_free(run);
     chela_runtime_close(rt);

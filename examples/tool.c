@@ -1,9 +1,9 @@
-/* tool.c -- two tools of a shop: one that looks, one that acts.
+/* tool.c -- two tools of a shop: one that reads, one that acts.
  *
- * price only reads: it may be called again at will, and says no in a way that
- * the model can act on. order changes something: it is told apart from its own
- * repetition by a key, wants a person's yes, and reports to programs as well
- * as to the model. docs/write-a-tool.md walks through it. */
+ * price only reads: a call may be repeated at any time, and its errors tell the model what
+ * to do. order changes something: a key identifies repetitions of a call, a person must
+ * approve each call, and the result has data for programs as well as for the model.
+ * docs/write-a-tool.md explains this example. */
 #include <chela.h>
 
 #include <stdio.h>
@@ -23,7 +23,7 @@ static int find(const char *name) {
     return -1;
 }
 
-/* An error result is an answer like any other: it says what would work. */
+/* An error result is an answer like any other: it tells the model what would work. */
 static int unknown(chela_call *call, const char *name) {
     return chela_result_error(call, "not_found",
                               "There is no item '%s'; there are apples, pears "
@@ -44,7 +44,7 @@ static int price(chela_call *call, void *user) {
     return 0;
 }
 
-/* Rules that a schema cannot express: looked at before anybody is asked. */
+/* Rules that a schema cannot express. Called before a person is asked for approval. */
 static int check_order(chela_call *call, void *user) {
     const char *name;
     int64_t amount;
@@ -58,8 +58,8 @@ static int check_order(chela_call *call, void *user) {
     return 0;
 }
 
-/* Runs on a thread of its own, so it may wait for a network; it looks now and
- * then whether anybody still wants the answer. */
+/* Runs on a separate thread, so it may wait for a network; it checks now and then whether
+ * the call was cancelled. */
 static int order(chela_call *call, void *user) {
     const char *name;
     int64_t amount;
@@ -109,7 +109,7 @@ int main(int argc, char **argv) {
     struct chela_error err = {0};
     chela_runtime *rt = NULL;
     chela_agent *agent;
-    /* "auto" agrees to every order; approval.c asks a person. */
+    /* "auto" approves every order; approval.c asks a person. */
     struct chela_agent_opts opts =
         CHELA_AGENT_OPTS(.model = getenv("CHELA_MODEL"), .approve = CHELA_APPROVE_AUTO);
 

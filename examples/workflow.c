@@ -1,8 +1,8 @@
 /* workflow.c -- a fixed workflow in plain C that asks a model at one point.
  *
- * Most steps of most programs need no model. Here the program reads its lines,
- * decides what is clear by itself, asks about the rest, holds the answer to a
- * schema, and acts on it: the model chooses, the program does.
+ * Most steps of most programs need no model. This program reads lines, decides the clear
+ * cases itself, asks the model about the others, validates the answer against a schema, and
+ * acts on it: the model chooses, the program acts.
  *
  *     ./workflow <<<'ERROR disk full'      one word each: page, ticket or ignore
  *
@@ -13,14 +13,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a person can say beforehand. NULL: it takes judgement. */
+/* Cases that a fixed rule decides. NULL: the line needs judgement. */
 static const char *rule(const char *line) {
     if (strncmp(line, "DEBUG", 5) == 0)
         return "ignore";
     return strstr(line, "disk full") ? "page" : NULL;
 }
 
-/* The one point at which a model is asked. Yours to chela_free; NULL and err. */
+/* The only place where a model is asked. The caller frees the result with chela_free; NULL
+ * and err on failure. */
 static char *judge(chela_agent *agent, const char *line, struct chela_error *err) {
     char *answer = chela_ask(agent, line, err), *word = NULL;
     if (answer)

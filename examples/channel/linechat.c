@@ -50,7 +50,7 @@ static void send_line(struct linechat *c, const char *line) {
 
 /* --- messages in */
 
-/* The message is in the inbox, or was already: the service may forget it. */
+/* The inbox has the message now, or had it already: acknowledges it to the service. */
 static void on_stored(int rc, const struct chela_error *err, void *tag) {
     struct ack *a = tag;
     char line[300];
@@ -84,7 +84,7 @@ static void take_message(struct linechat *c, char *rest) {
                                       .mentioned = strstr(rest, call) != NULL,
                                       .ts = c->host->now(c->host->user)};
     if (!c->host->message(&m, on_stored, a, c->host->user))
-        on_stored(0, NULL, a); /* not for us: the service need not repeat it */
+        on_stored(0, NULL, a); /* not for this bot: the service need not repeat the message */
 }
 
 /* --- messages out */
@@ -102,7 +102,8 @@ static void answer(struct linechat *c, const char *key, const struct chela_chann
     }
 }
 
-/* What the service did not answer may have arrived: the host asks again, with the same key. */
+/* Requests that the service did not answer may have succeeded: the host repeats them with
+ * the same key. */
 static void answer_all(struct linechat *c, const char *why) {
     while (c->says) {
         char key[32];
@@ -130,7 +131,7 @@ static void post(void *self, const struct chela_channel_post *p, chela_channel_p
     line[n++] = '\n';
     line[n] = '\0';
     s->line = strdup(line);
-    if (c->open) /* else WELCOME sends it */
+    if (c->open) /* otherwise it is sent after WELCOME */
         send_line(c, line);
 }
 

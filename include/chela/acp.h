@@ -1,13 +1,13 @@
 /* acp.h -- an agent inside an editor: the Agent Client Protocol, version 1.
  *
  * The program moves the bytes: the bytes of the editor go to chela_acp_feed, and the
- * library's messages, one a line, come through `write`. The library keeps the sessions, runs
- * the agents and asks the editor's user for consent.
+ * library's messages, one per line, come through `write`. The library keeps the sessions,
+ * runs the agents and asks the editor's user for consent.
  *
- * A session of the protocol is a session of the store. While a run works, this process
- * holds the session; between runs, and while a call waits for consent, any process may
- * continue the session: another editor, `chela chat`, or a gateway. The editor is shown
- * what they add.
+ * A session of the protocol is a session of the store. While a run works, this process holds
+ * the session; between runs, and while a call waits for consent, any process may continue
+ * the session: another editor, `chela chat`, or a gateway. The editor shows the messages
+ * that they add.
  *
  * Unless a function says otherwise:
  *   Ownership: arguments are borrowed for the call.
@@ -35,8 +35,8 @@ struct chela_acp_place {
     void *handle;              /* for the program */
     chela_store *store;        /* required */
     const char *const *models; /* to choose from; the first is the default; NULL-terminated */
-    /* The directory has a configuration file that the user does not trust: its path and the
-     * settings in it that decide anything, for people. NULL: there is no such file. */
+    /* The directory has a configuration file that the user does not trust: its path, and a
+     * text for people that lists its sensitive settings. NULL: there is no such file. */
     const char *untrusted, *settings;
     /* A directory for the MCP servers that the editor passes, as in struct chela_mcp_opts.
      * NULL: only servers with a URL are used. */

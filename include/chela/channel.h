@@ -70,11 +70,10 @@ struct chela_beside {
     const char *message_id, *sender, *text; /* the first two may be NULL */
 };
 
-/* Facts about a message that arrived through a channel: `inbound` of struct
- * chela_run_opts. Every member may be NULL or 0. The conversation keeps the text with its
- * id and sender: "[message_id: om_1] Ann: text". The other facts stand before it, in the
- * same message. Texts of people cannot imitate these marks: the library breaks up such
- * parts of the texts. */
+/* Facts about a message that arrived through a channel: `inbound` of struct chela_run_opts.
+ * Every member may be NULL or 0. The conversation keeps the text with its id and sender:
+ * "[message_id: om_1] Ann: text". The other facts precede the text, in the same message.
+ * Texts of people cannot imitate these marks: the library breaks up such parts of the texts. */
 struct chela_inbound {
     size_t size; /* set by CHELA_INBOUND */
     /* Facts that the channel guarantees. */

@@ -101,7 +101,7 @@ CHELA_BEGIN_DECLS
 /* What happens to a message when the queue is full. */
 #define CHELA_OVERFLOW_VALUES(X)                                                                   \
     X(CHELA_OVERFLOW_REFUSE, 0, "refuse") /* chela_session_send fails with CHELA_ELIMIT */         \
-    X(CHELA_OVERFLOW_DROP_OLDEST, 1, "drop_oldest") /* the model is told the number */
+    X(CHELA_OVERFLOW_DROP_OLDEST, 1, "drop_oldest") /* the model is told how many were dropped */
 
 /* Whether a tool call may run again after a failure or a restart. */
 #define CHELA_EFFECT_VALUES(X)                                                                     \
@@ -143,7 +143,7 @@ CHELA_BEGIN_DECLS
 #define CHELA_PROTOCOL_VALUES(X)                                                                   \
     X(CHELA_PROTOCOL_DEFAULT, 0, "default") /* NATIVE */                                           \
     X(CHELA_PROTOCOL_NATIVE, 1, "native") /* by tool calls */                                      \
-    X(CHELA_PROTOCOL_TEXT, 2, "text") /* by a JSON object in its text */
+    X(CHELA_PROTOCOL_TEXT, 2, "text") /* the model answers with a JSON object in its text */
 
 /* What happens to chat lines that arrive during a turn in mode heartbeat. */
 #define CHELA_BUSY_VALUES(X)                                                                       \
@@ -222,7 +222,7 @@ CHELA_BEGIN_DECLS
     X(CHELA_REASON_APPROVAL, 16, "approval_required")                                              \
     X(CHELA_REASON_CLIENT_TOOL, 17, "client_tool_required")                                        \
     X(CHELA_REASON_HUMAN, 18, "human_required")                                                    \
-    X(CHELA_REASON_INTERRUPTED, 19, "interrupted") /* by chela_run_leave */                        \
+    X(CHELA_REASON_INTERRUPTED, 19, "interrupted") /* stopped by chela_run_leave */                \
     X(CHELA_REASON_TIMER, 20, "timer_pending") /* a gateway resumes the run at its time */
 
 /* The states of a run's state machine (event STATE). */

@@ -47,7 +47,7 @@ struct chela_str {
     X(CLIENT_TOOL_REQUIRED, 12, "client_tool_required", call) /* the host must run a call */       \
     X(STEERING, 13, "steering", note) /* a message is delivered before the next model call */      \
     X(FOLLOW_UP, 14, "follow_up", note) /* a message is delivered when the run would end */        \
-    X(SYSTEM_EVENT, 15, "system_event", note) /* the model is told, say, of a process's end */     \
+    X(SYSTEM_EVENT, 15, "system_event", note) /* a notice for the model: a process ended */        \
     X(RETRY, 16, "retry", retry) /* a model call failed and will be repeated */                    \
     X(FALLBACK, 17, "fallback", fallback) /* a fallback model takes over */                        \
     X(COMPACTION, 18, "compaction", compaction) /* the conversation was shortened */               \
@@ -59,7 +59,7 @@ struct chela_str {
     X(RUN_END, 24, "run_end", end) /* the run ended or paused; the last event */                   \
     X(CHILD, 25, "child", child) /* an event of a run that this run called */                      \
     X(HANDOFF, 26, "handoff", fallback) /* another agent takes the conversation over */            \
-    X(SERVER_TOOL, 27, "server_tool", server) /* the vendor ran a tool of its own */               \
+    X(SERVER_TOOL, 27, "server_tool", server) /* the vendor ran one of its own tools */            \
     X(MEDIA, 28, "media", made) /* the model made an image or a sound */                           \
     X(BUDGET, 29, "budget", budget) /* a budget of the gateway is used up */
 
@@ -119,7 +119,7 @@ struct chela_event {
         struct {
             unsigned index; /* TOOL_CALL_DELTA: position of the call in the reply, from 0 */
             struct chela_str id, name;
-            struct chela_str arguments; /* JSON; TOOL_CALL_DELTA: a piece of it */
+            struct chela_str arguments; /* JSON; TOOL_CALL_DELTA: a piece of the JSON */
         } call;
         struct {
             struct chela_str id, name;
@@ -163,11 +163,11 @@ struct chela_event {
             enum chela_judgement proposed; /* what the judge proposed */
             int completeness, correctness, format; /* 1 to 5 */
             unsigned step;         /* RETRY_STEP: number of the step; 0: none */
-            struct chela_str note; /* what is wrong, or what to do differently */
+            struct chela_str note; /* the problem, or what to change */
         } reflection;
         struct {
             unsigned n;         /* number of the model call in its turn, from 1 */
-            double willingness; /* that led to the turn; negative: none was given */
+            double willingness; /* the willingness that led to the turn; negative: unknown */
             enum chela_protocol protocol;
         } beat;
         struct {
@@ -197,19 +197,21 @@ struct chela_event {
         struct {
             struct chela_str media_type;
             struct chela_str path; /* the file in the workspace; empty: it was not saved */
-            struct chela_str url;  /* where the vendor keeps it; empty: `data` has it */
+            struct chela_str url;  /* address of the media at the vendor; empty: `data` has the
+                                    * media */
             struct chela_str data; /* base64; not a part of the event's JSON */
             size_t bytes;          /* size of the data */
         } made;
         struct {
-            /* The run ends, or, if `run` is empty, a message was refused. The other use of the
-             * budget may be by other runs (struct chela_budget in gateway.h). */
+            /* A budget is used up: the run ends or, if `run` is empty, a message was
+             * refused. Other runs may have caused a part of the use (struct chela_budget in
+             * gateway.h). */
             const char *name;    /* of the budget */
-            struct chela_str of; /* agent, channel or sender whose budget it is; empty: one
-                                    budget for all */
+            struct chela_str of; /* agent, channel or sender that the budget is for; empty: one
+                                  * budget for all */
             bool tokens;         /* limit and used are tokens; otherwise US dollars */
             double limit, used;
-            int64_t resets;      /* milliseconds since 1970: the use is zero again */
+            int64_t resets;      /* milliseconds since 1970: when the use is reset to zero */
         } budget;
         struct {
             /* An event of a run of another agent, which this run called as a tool

@@ -33,7 +33,7 @@ struct chela_gateway_hook {
  * POST /channels/NAME/events (docs/feishu.md), or the gateway fetches them. */
 struct chela_channel_opts {
     size_t size;             /* set by CHELA_CHANNEL_OPTS */
-    const char *name;        /* "feishu", "telegram", or that of a module */
+    const char *name;        /* "feishu", "telegram", or the name of a module */
     const char *agent;       /* id of the agent; NULL: the first */
     const char *account;     /* id of the app */
     const char *secret;      /* authenticates the gateway to the service */
@@ -61,19 +61,20 @@ struct chela_channel_opts {
  * the gateway asks the server about each (RFC 7662). */
 struct chela_gateway_mcp {
     size_t size;               /* set by CHELA_GATEWAY_MCP */
-    const char *agent;         /* whose tools, files and skills are offered; NULL: the first */
+    const char *agent;         /* agent whose tools, files and skills are offered; NULL: the
+                                * first */
     const char *issuer;        /* URL of the authorization server; NULL: none */
     const char *resource;      /* URL of /mcp as clients reach it: the audience of tokens */
     const char *introspection; /* URL of the server's introspection endpoint */
     const char *client_id;     /* authenticates the gateway there; NULL: it does not */
     const char *client_secret_env; /* environment variable with its secret; NULL: none */
-    const char *scope;         /* that tokens need; NULL: none */
+    const char *scope;         /* scope that tokens need; NULL: none */
 };
 #define CHELA_GATEWAY_MCP(...) {.size = sizeof(struct chela_gateway_mcp), __VA_ARGS__}
 
-/* A limit on what runs may spend in a day, in UTC (docs/budgets.md). A run that meets agent,
- * channel and sender counts. A pattern with "*" or "?" gives every agent, channel or sender that
- * meets it a budget of its own. */
+/* A limit on what runs may spend in a day, in UTC (docs/budgets.md). A run counts if it
+ * matches agent, channel and sender. A pattern with "*" or "?" gives each matching agent,
+ * channel or sender a separate budget. */
 struct chela_budget {
     size_t size;          /* set by CHELA_BUDGET */
     const char *name;     /* required; unique */
@@ -120,8 +121,8 @@ struct chela_gateway_opts {
 };
 #define CHELA_GATEWAY_OPTS(...) {.size = sizeof(struct chela_gateway_opts), __VA_ARGS__}
 
-/* Start the runs that are due, of opts and of the store, and wait until they have ended:
- * for programs with a clock of their own, such as cron. name: start only this schedule,
+/* Start the due runs of the schedules in opts and in the store, and wait until they have
+ * ended: for programs with their own clock, such as cron. name: start only this schedule,
  * now; NULL: all due schedules. *n becomes the number of runs that were started. on_event
  * (may be NULL) gets the events of the runs. Of opts, agents, store and schedules are used;
  * nothing is served.
@@ -247,9 +248,9 @@ CHELA_API char *chela_channel_test(chela_runtime *rt, const struct chela_channel
 
 /* Send a message to a session as a gateway without a server, and wait until the session is
  * idle and its inbox is empty. Other processes can follow and control the session meanwhile
- * (chela_follow_new). A run that waits for people keeps the function waiting. text NULL: the
- * unfinished run of the session is resumed. Of opts, agents and store are used; of run, media,
- * approve, on_event and user.
+ * (chela_follow_new). While a run waits for people, the function waits, too. text NULL: the
+ * unfinished run of the session is resumed. Of opts, agents and store are used; of run,
+ * media, approve, on_event and user.
  * Ownership: arguments are borrowed for the call.
  * Callbacks: no: CHELA_EBUSY.
  * Errors: CHELA_ESTATE: the loop belongs to a host, or the session waits for an answer.
@@ -270,8 +271,8 @@ enum chela_holder {
     CHELA_HOLDER_SERVES = 2  /* a gateway, or a run in the background: takes messages */
 };
 
-/* Follow a session from the beginning of its run in progress or paused run. If there is none,
- * from the next run on.
+/* Follow a session from the beginning of its run in progress or paused run. Without such a
+ * run, follow it from the next run on.
  * Ownership: the caller owns *out and closes it with chela_follow_close; it keeps the store
  * open. One thread at a time may use *out.
  * Threads: any
@@ -293,9 +294,10 @@ CHELA_API int chela_follow_read(chela_follow *f, chela_event_fn *fn, void *user,
 CHELA_API int chela_follow_holder(chela_follow *f, enum chela_holder *out,
                                   struct chela_error *err);
 
-/* Ask something of the holder: the event waits in the store's inbox until the holder takes it
- * up. A message joins the run in progress, or begins one; a decision and an answer are for a
- * paused run, as for chela_session_approve and chela_session_answer.
+/* Send a request to the process that holds the session: the event waits in the store's inbox
+ * until that process takes it up. A message joins the run in progress, or begins one; a
+ * decision and an answer are for a paused run, as for chela_session_approve and
+ * chela_session_answer.
  * Threads: any
  * Errors: CHELA_EINVAL: the text is not UTF-8. CHELA_ELIMIT: the text is too long. CHELA_EIO,
  * CHELA_ENET: the database failed. */

@@ -23,7 +23,7 @@ CHELA_BEGIN_DECLS
 /* The kinds of chats. */
 enum chela_chat_kind {
     CHELA_CHAT_GROUP = 0,
-    CHELA_CHAT_DIRECT = 1 /* with one person */
+    CHELA_CHAT_DIRECT = 1 /* a chat with one person */
 };
 
 /* How the willingness changes in one kind of chat. chela_willing_defaults fills in the
@@ -60,7 +60,7 @@ struct chela_willing_rules {
     int quiet_from, quiet_to;      /* quiet hours in minutes of the day; equal: none */
     int utc_offset;                /* minutes, for the quiet hours */
     unsigned bot_turns;            /* maximum of consecutive answers to other bots; 0: 3 */
-    uint64_t seed;                 /* of the random numbers */
+    uint64_t seed;                 /* seed of the random numbers */
 };
 #define CHELA_WILLING_RULES(...) {.size = sizeof(struct chela_willing_rules), __VA_ARGS__}
 
@@ -83,7 +83,8 @@ CHELA_API int chela_utc_offset_read(const char *text, int *minutes, struct chela
 
 /* A line of a chat. */
 struct chela_heard {
-    int64_t at; /* milliseconds; a time before that of the last line counts as that time */
+    int64_t at; /* milliseconds; an earlier time than that of the last line is replaced by that
+                 * time */
     struct chela_str text;
     bool own;     /* the agent wrote the line */
     bool bot;     /* another program wrote the line */
@@ -122,7 +123,7 @@ struct chela_urge {
     bool reply;         /* the line is worth a turn */
     enum chela_urge_reason reason;
     double willingness; /* after the line */
-    double probability; /* of a reply; 1 or 0 if a hard rule decided */
+    double probability; /* probability of a reply; 1 or 0 if a hard rule decided */
     double roll;        /* the random number; below `probability`: reply */
     double share;       /* the agent's share of the recent lines */
 };
@@ -176,7 +177,7 @@ struct chela_heartbeat_opts {
     size_t size; /* set by CHELA_HEARTBEAT_OPTS */
     enum chela_protocol protocol;
     unsigned beats;   /* model calls of a turn: 5 */
-    unsigned history; /* lines before the new ones that the model gets: 30 */
+    unsigned history; /* number of earlier lines that the model gets besides the new ones: 30 */
     /* Files of the workspace that every request contains; they are read for each model
      * call; NULL-terminated; NULL: SOUL.md and MEMORY.md. */
     const char *const *memory;

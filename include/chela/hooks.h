@@ -43,7 +43,7 @@ enum chela_invalid_action {
  * `invalid_call`). */
 struct chela_invalid_call {
     struct chela_str id, name, arguments; /* in: as the model wrote them */
-    const char *problem;                  /* in: what is wrong */
+    const char *problem;                  /* in: the problem */
     enum chela_invalid_action action;
     const char *new_name, *new_arguments, *feedback;
 };
@@ -67,7 +67,7 @@ struct chela_before_tool {
  * APPROVAL. */
 struct chela_approval {
     struct chela_str approval_id, id, name, arguments, summary; /* in */
-    bool can_remember;            /* in: false: ALLOW_ALWAYS counts as ALLOW_ONCE */
+    bool can_remember;            /* in: false: ALLOW_ALWAYS has the effect of ALLOW_ONCE */
     enum chela_decision decision; /* CHELA_UNDECIDED */
     const char *reason;           /* see enum chela_decision */
 };

@@ -70,7 +70,7 @@ struct chela_outbound {
     const char *session; /* key of the session that the message belongs to */
     const char *channel; /* name of the channel, as in chela_outbox_channel */
     const char *to;      /* address, as the channel understands it; may be NULL */
-    const char *text;    /* of an answer: the text of the model, "" if there is none */
+    const char *text;    /* of an answer: the text of the model, "" if the answer has none */
     /* Of an answer; NULL and 0 for other messages. status is RUNNING if the run continues
      * with messages that were sent to the session meanwhile. */
     const char *run, *error;
@@ -83,7 +83,7 @@ struct chela_outbound {
     size_t nmedia;
     int voice;
     unsigned attempts; /* failed attempts so far; ignored by chela_outbox_put */
-    /* Id of a call that needs consent, which the text describes: a person who may decide
+    /* Id of the call that needs consent and that the text describes: a person who may decide
      * should be able to answer. NULL: the message is not a question. */
     const char *approval;
 };

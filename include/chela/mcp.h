@@ -35,32 +35,33 @@ struct chela_mcp_opts {
     const char *url;
     const char *const *headers;
     enum chela_mcp_era era;
-    /* Absolute path of a directory for the accepted definitions of tools. The file NAME.json
-     * in it holds those of the server, and the directory NAME in it belongs to the program.
-     * Required for a program. NULL: nothing is stored, and all tools are accepted. */
+    /* Absolute path of a directory for the accepted definitions of tools. The directory
+     * contains a file NAME.json with the server's definitions, and a directory NAME for the
+     * files of the program. Required for a program. NULL: nothing is stored, and all tools
+     * are accepted. */
     const char *state_dir;
-    /* Of the program. The directory above takes the place of the workspace. NULL: the program
-     * may use the network and write its own directory. */
+    /* The sandbox of the program. The directory NAME in state_dir replaces the workspace.
+     * NULL: the program may use the network and write its own directory. */
     const struct chela_sandbox_opts *sandbox;
-    enum chela_effect effect;         /* of the server's tools: by default ONCE */
-    enum chela_permission permission; /* of the server's tools: by default ADMIN */
+    enum chela_effect effect;         /* effect of the server's tools: by default ONCE */
+    enum chela_permission permission; /* permission of the server's tools: by default ADMIN */
     int no_confirm;                   /* nonzero: calls need no person's consent */
     const char *allow, *deny;         /* names of tools, with * and ?, comma-separated; NULL: all */
-    int64_t timeout_ms;               /* of a call; 0: 60 s; -1: none */
-    /* Optional: answers requests for input. Without it the server is told that there is
-     * nobody to ask. */
+    int64_t timeout_ms;               /* timeout of a call; 0: 60 s; -1: none */
+    /* Optional: answers requests for input. Without it the server gets the answer that input
+     * is not available. */
     chela_mcp_input_fn *input;
     void *user; /* borrowed until the client is closed */
-    /* Log-in by OAuth. Of a client that was registered with the authorization server; NULL: the
-     * client registers itself. client_metadata_url: an https URL at which this program's own
-     * metadata document is served; NULL: none. */
+    /* Log-in by OAuth. client_id and client_secret: of a client that was registered with the
+     * authorization server; NULL: the client registers itself. client_metadata_url: an https
+     * URL at which this program's own metadata document is served; NULL: none. */
     const char *client_id, *client_secret, *client_metadata_url;
     /* Optional: shows a URL to a person, who logs in there. Called on the loop thread. Without
      * it a request that needs a log-in fails with CHELA_EAUTH. */
     void (*open_url)(const char *url, void *user);
-    /* Directories that the server is told about when it asks (roots): absolute paths,
-     * NULL-terminated. NULL: the server is told that there is nobody to ask. This gives a
-     * program no access to them; sandbox does. */
+    /* Directories that are listed to the server on its request (roots): absolute paths,
+     * NULL-terminated. NULL: `input` answers the request, if it is set. The list gives a
+     * program no access to the directories; `sandbox` does. */
     const char *const *roots;
     /* Least severe log messages that the server shall send: debug, info, notice, warning, error,
      * critical, alert or emergency. NULL: the server decides. */

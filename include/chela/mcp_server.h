@@ -39,7 +39,7 @@ enum chela_mcp_flags {
 /* A server. */
 struct chela_mcp_server_opts {
     size_t size;               /* set by CHELA_MCP_SERVER_OPTS */
-    const char *name, *version; /* of the program; required */
+    const char *name, *version; /* name and version of the program; required */
     const char *title;         /* for people; NULL: none */
     const char *instructions;  /* for the model of the client; NULL: none */
     /* Over HTTP: names of this machine besides localhost and IP addresses, and origins of web
@@ -72,7 +72,7 @@ struct chela_mcp_tool_opts {
     const char *name; /* 1 to 128 of a-z A-Z 0-9 _ - . */
     const char *title, *description; /* NULL: none */
     const char *schema;        /* JSON Schema of an object; NULL: no arguments */
-    const char *output_schema; /* of the structured result; NULL: none */
+    const char *output_schema; /* schema of the structured result; NULL: none */
     const char *annotations;   /* JSON object, such as {"readOnlyHint":true}; NULL: none */
     chela_mcp_fn *fn;
     void *user;     /* borrowed until `release` is called */
@@ -82,8 +82,8 @@ struct chela_mcp_tool_opts {
 };
 #define CHELA_MCP_TOOL_OPTS(...) {.size = sizeof(struct chela_mcp_tool_opts), __VA_ARGS__}
 
-/* A resource, or a family of resources: a URI with {names} is a template, and {name} stands
- * for one segment, {+name} for any rest. fn reads the resource. */
+/* A resource, or a family of resources: a URI with {names} is a template; {name} matches one
+ * segment, {+name} any number of segments. fn reads the resource. */
 struct chela_mcp_resource_opts {
     size_t size;      /* set by CHELA_MCP_RESOURCE_OPTS */
     const char *uri;
@@ -93,9 +93,9 @@ struct chela_mcp_resource_opts {
     /* Of a template, optional: completes a variable. The arguments of the call are `name`,
      * `value` and `context`. Each chela_mcp_result_text adds one suggestion. */
     chela_mcp_fn *complete;
-    /* Of a template, optional: lists the resources that there are, each by
-     * chela_mcp_result_link. Called on the loop thread, while the library works: the function
-     * returns at once, and calls no functions except those of the call. */
+    /* Of a template, optional: lists the existing resources, each by chela_mcp_result_link.
+     * Called on the loop thread, while the library works: the function returns at once, and
+     * calls no functions except those of the call. */
     chela_mcp_fn *list;
     void *user;
     unsigned flags;
@@ -111,17 +111,17 @@ struct chela_mcp_prompt_opts {
     /* JSON array of {"name","description","required"}; NULL: none. */
     const char *arguments;
     chela_mcp_fn *fn;
-    chela_mcp_fn *complete; /* as of a template, for an argument */
+    chela_mcp_fn *complete; /* completes an argument, as for a template */
     void *user;
     unsigned flags;
     void (*release)(void *user);
 };
 #define CHELA_MCP_PROMPT_OPTS(...) {.size = sizeof(struct chela_mcp_prompt_opts), __VA_ARGS__}
 
-/* Offer a tool, a resource or a prompt. Clients that want to know are told.
+/* Offer a tool, a resource or a prompt. Clients that subscribed to changes are notified.
  * Ownership: texts are copied; user is borrowed until `release` is called.
- * Errors: CHELA_EINVAL: an option is wrong. CHELA_EEXIST: there is one of this name or URI.
- * CHELA_ELIMIT: there are too many. */
+ * Errors: CHELA_EINVAL: an option is wrong. CHELA_EEXIST: the server has an item with this
+ * name or URI. CHELA_ELIMIT: the server has too many items. */
 CHELA_API int chela_mcp_server_tool(chela_mcp_server *server,
                                     const struct chela_mcp_tool_opts *opts,
                                     struct chela_error *err);
@@ -133,7 +133,7 @@ CHELA_API int chela_mcp_server_prompt(chela_mcp_server *server,
                                       struct chela_error *err);
 
 /* Withdraw a tool, a resource or a prompt. Calls in progress end normally.
- * Errors: CHELA_ENOENT: there is none of this name or URI. */
+ * Errors: CHELA_ENOENT: the server has no item with this name or URI. */
 CHELA_API int chela_mcp_server_remove_tool(chela_mcp_server *server, const char *name);
 CHELA_API int chela_mcp_server_remove_resource(chela_mcp_server *server, const char *uri);
 CHELA_API int chela_mcp_server_remove_prompt(chela_mcp_server *server, const char *name);
@@ -157,7 +157,7 @@ CHELA_API int chela_mcp_server_agent(chela_mcp_server *server, chela_agent *agen
                                      unsigned what, struct chela_error *err);
 
 /* State that the content of a resource has changed. Clients that watch the resource are
- * told. */
+ * notified. */
 CHELA_API void chela_mcp_server_updated(chela_mcp_server *server, const char *uri);
 
 /* --- clients -------------------------------------------------------------- */
@@ -184,10 +184,10 @@ CHELA_API int chela_mcp_server_run(chela_mcp_server *server);
  * Threads: any */
 CHELA_API void chela_mcp_server_stop(chela_mcp_server *server);
 
-/* Begin to serve a client at the end of a pipe. The program passes the bytes of the client to
- * chela_mcp_connection_feed; messages to the client, one a line, come through write, which is
- * called on the loop thread. principal: who the client is, for chela_mcp_call_principal; may
- * be NULL.
+/* Begin to serve a client at the end of a pipe. The program passes the bytes of the client
+ * to chela_mcp_connection_feed; messages to the client, one per line, come through write,
+ * which is called on the loop thread. principal: who the client is, for
+ * chela_mcp_call_principal; may be NULL.
  * Ownership: the server owns *out; chela_mcp_connection_close frees it; user is borrowed
  * until then.
  * Errors: CHELA_EINVAL: write is NULL. */
@@ -244,9 +244,9 @@ CHELA_API bool chela_mcp_call_can_ask(const chela_mcp_call *call, const char *me
 /* Ask the client: for input of its user (elicitation/create), for a text of its model
  * (sampling/createMessage), or for its folders (roots/list). key names the question among
  * those of this call; params is a JSON object. Returns the answer as JSON. NULL: the client
- * has not answered; the function asks what else it needs and returns, and is called again
- * with the answers. An answer to elicitation/create is valid against requestedSchema. If the
- * client cannot answer such requests, the call fails.
+ * has not answered yet. The function then asks its other questions and returns; it is called
+ * again when the client has answered. An answer to elicitation/create is valid against
+ * requestedSchema. If the client cannot answer such requests, the call fails.
  * Ownership: the result is borrowed from the call. */
 CHELA_API const char *chela_mcp_call_ask(chela_mcp_call *call, const char *key,
                                          const char *method, const char *params);
@@ -301,7 +301,7 @@ CHELA_API void chela_mcp_result_text(chela_mcp_call *call, const char *text, siz
 CHELA_API void chela_mcp_result_printf(chela_mcp_call *call, const char *fmt, ...)
     CHELA_PRINTF(2, 3);
 /* Bytes: an image, audio, or another content of a resource. The library encodes them.
- * mime_type NULL: that of the resource. */
+ * mime_type NULL: the type of the resource. */
 CHELA_API void chela_mcp_result_media(chela_mcp_call *call, const char *mime_type,
                                       const void *data, size_t len);
 /* The content of a resource, as text, within the result of a tool or a prompt. */
@@ -310,7 +310,8 @@ CHELA_API void chela_mcp_result_resource(chela_mcp_call *call, const char *uri,
 /* A link to a resource. mime_type and description may be NULL. */
 CHELA_API void chela_mcp_result_link(chela_mcp_call *call, const char *uri, const char *name,
                                      const char *mime_type, const char *description);
-/* The structured result of a tool, as JSON. Text is added by itself if there is none. */
+/* The structured result of a tool, as JSON. If the result has no text, the library adds the
+ * JSON as text. */
 CHELA_API void chela_mcp_result_json(chela_mcp_call *call, const char *json);
 /* Of a prompt: the role of the messages that follow, "user" (at first) or "assistant". */
 CHELA_API void chela_mcp_result_role(chela_mcp_call *call, const char *role);

@@ -81,7 +81,7 @@ struct chela_prompt_test_opts {
     size_t cases_len;
     const char *cases_name;
     const struct chela_agent_opts *agent; /* model, temperature, ...; may be NULL */
-    unsigned runs;     /* of each case; 0: 5 */
+    unsigned runs;     /* runs of each case; 0: 5 */
     unsigned parallel; /* runs at the same time; 0: 4 */
     double threshold;  /* share of a case's runs that must pass; 0: 0.9 */
     int dry_run;       /* no model: render the cases and judge their example answers */
@@ -126,15 +126,15 @@ CHELA_API char *chela_prompt_compare(const char *a, const char *b, struct chela_
  * Threads: any
  * Errors: CHELA_ENOENT: there is no such source. CHELA_EINVAL: the source is not a skill.
  * CHELA_EPERM, CHELA_ELIMIT: the source is refused. CHELA_EPARSE: the archive is damaged.
- * CHELA_ESTATE: the digest is another. CHELA_EEXIST: the skill is installed. CHELA_EIO: the disk
- * failed. */
+ * CHELA_ESTATE: the files have another digest. CHELA_EEXIST: the skill is installed.
+ * CHELA_EIO: the disk failed. */
 CHELA_API int chela_skill_add(const char *from, const char *folder, const char *digest, char **out,
                               struct chela_error *err);
 
 /* Remove a skill that chela_skill_add has installed in this folder. Waits for the disk.
  * Threads: any
- * Errors: CHELA_ENOENT: there is no such skill. CHELA_EINVAL: the name is wrong. CHELA_EPERM: the
- * skill was not installed so. CHELA_EIO: the disk failed. */
+ * Errors: CHELA_ENOENT: there is no such skill. CHELA_EINVAL: the name is wrong.
+ * CHELA_EPERM: the skill was not installed by chela_skill_add. CHELA_EIO: the disk failed. */
 CHELA_API int chela_skill_remove(const char *folder, const char *name, struct chela_error *err);
 
 CHELA_END_DECLS

@@ -1,4 +1,4 @@
-/* sandbox.h -- what the programs that tools start can reach.
+/* sandbox.h -- restricts the programs that tools start.
  *
  * `exec` and tools that are programs run in a sandbox (docs/policy.md). By default the
  * sandbox has all layers that this machine supports and no network, and programs may write
@@ -42,8 +42,8 @@ struct chela_sandbox_opts {
     const struct chela_sandbox_limits *limits; /* NULL: the defaults */
     const char *helper; /* path of the program chela-sandbox; NULL: the installed one */
     /* Absolute paths of files from which this program takes commands or permissions, such as
-     * its configuration: read-only for programs; a file tool changes one only if a person
-     * agrees to the very call. */
+     * its configuration: read-only for programs; a file tool changes such a file only if a
+     * person approves that call. */
     const char *const *ask;
     /* Absolute paths that neither programs nor file tools may read or write: stores, keys. */
     const char *const *hide;

@@ -146,10 +146,10 @@ CHELA_API int chela_runtime_model_quirks(chela_runtime *rt, const char *provider
  * Errors: CHELA_EINVAL: dir is not absolute. CHELA_ELIMIT: too many directories. */
 CHELA_API int chela_runtime_skills(chela_runtime *rt, const char *dir, struct chela_error *err);
 
-/* The model that is used if none is chosen: of the first provider with a key in the
- * environment, else of a local server, else "scripted/demo". The first call may wait for a
- * local server; from a callback or in a host's loop no server is asked. *why (may be NULL)
- * becomes the reason for the choice.
+/* The default model: that of the first provider with a key in the environment, else of a
+ * local server, else "scripted/demo". The first call may wait for a local server; from a
+ * callback or in a host's loop no server is asked. *why (may be NULL) becomes the reason for
+ * the choice.
  * Ownership: the result and *why are borrowed from the runtime. */
 CHELA_API const char *chela_default_model(chela_runtime *rt, const char **why);
 
@@ -162,7 +162,7 @@ struct chela_limits {
     int64_t max_tool_calls;         /* 200 */
     int64_t max_consecutive_errors; /* 3 */
     int64_t token_budget;           /* input and output tokens of a run: no limit */
-    int64_t timeout_ms;             /* of a run: 30 minutes */
+    int64_t timeout_ms;             /* timeout of a run: 30 minutes */
     double cost_budget_usd;         /* no limit */
     /* Nonzero: at a limit of turns, tool calls or errors, and in a loop, the model is
      * asked once more, without tools, for a summary. */
@@ -207,7 +207,7 @@ struct chela_policy {
     const char *const *senders, *const *except;
     const char *allow, *deny;         /* tools, as in struct chela_agent_opts */
     enum chela_permission permission; /* as in struct chela_agent_opts */
-    enum chela_approve approve; /* with DENY, remembered approvals do not count */
+    enum chela_approve approve; /* with DENY, remembered approvals are ignored */
 };
 #define CHELA_POLICY(...) {.size = sizeof(struct chela_policy), __VA_ARGS__}
 
@@ -221,10 +221,10 @@ struct chela_request_opts {
     enum chela_cache cache;     /* prompt cache of the service */
     int strict;                 /* let the service enforce the schemas of tools, if it can */
     int no_stream;              /* request complete replies */
-    enum chela_output_by output_by; /* how the model is told `output_schema` */
+    enum chela_output_by output_by; /* how the model learns `output_schema` */
     int64_t idle_timeout_ms;    /* longest silence of a stream; 0: 120 s */
     int64_t connect_timeout_ms, first_byte_timeout_ms; /* 0: the defaults of docs/limits.md */
-    int max_retries;            /* of a failed model call; 0: 2; -1: none */
+    int max_retries;            /* retries of a failed model call; 0: 2; -1: none */
     /* Tools that the service runs, such as its web search: JSON, a list in the vendor's form,
      * or an object of such lists by provider or protocol; NULL: none. */
     const char *server_tools;
@@ -242,10 +242,10 @@ struct chela_prompt_opts {
     /* The length of the generated instructions. `system` of the agent is a section after
      * them; skills, project files, channel and rules follow. */
     enum chela_prompt_style style;
-    /* Skills that the model is told about (skills/NAME/SKILL.md of the workspace, also below
-     * .agents and .claude, and those of chela_runtime_skills): names and globs; NULL: all,
-     * "": none, "user:*": those of chela_runtime_skills. An agent without the tool `read` has
-     * no skills. */
+    /* Skills that the system prompt mentions (skills/NAME/SKILL.md of the workspace, also
+     * below .agents and .claude, and those of chela_runtime_skills): names and globs; NULL:
+     * all, "": none, "user:*": those of chela_runtime_skills. An agent without the tool
+     * `read` has no skills. */
     const char *skills;
     /* Files of the workspace that the prompt contains, NULL-terminated; NULL: AGENTS.md,
      * SOUL.md, TOOLS.md, USER.md and MEMORY.md, if they exist. Only for agents with the
@@ -287,7 +287,7 @@ struct chela_toolset_opts {
 };
 #define CHELA_TOOLSET_OPTS(...) {.size = sizeof(struct chela_toolset_opts), __VA_ARGS__}
 
-/* Which calls need consent. `approve` of the agent states what happens to them. */
+/* Which calls need consent. `approve` of the agent decides how consent is given. */
 struct chela_approval_opts {
     size_t size; /* set by CHELA_APPROVAL_OPTS */
     /* Tools whose calls need consent (ask), do not need it (auto) or are refused (deny):
@@ -358,10 +358,10 @@ struct chela_agent_opts {
     const char *deny;             /* tools never to offer, of every kind; overrides allow */
     enum chela_permission permission; /* offer only tools that need no more than this */
     const char *tool_choice;      /* "auto", "any", "none" or the name of a tool */
-    enum chela_approve approve;   /* what happens to calls that need consent */
+    enum chela_approve approve;   /* how consent to calls is given */
     enum chela_mode mode;
     enum chela_reasoning reasoning;
-    int64_t max_output_tokens;    /* of a reply; 0: the model's default */
+    int64_t max_output_tokens;    /* limit of a reply; 0: the model's default */
     const double *temperature;    /* NULL: the model's default */
     /* JSON Schema of the final answer. The text of RUN_END is then JSON that matches the
      * schema. If an answer does not match, the model is asked once more; then the run
@@ -377,7 +377,7 @@ struct chela_agent_opts {
     const struct chela_toolset_opts *toolset;
     const struct chela_approval_opts *approvals;
     const struct chela_sandbox_opts *sandbox; /* for programs that tools start */
-    const struct chela_queue_opts *queue;     /* of the agent's sessions */
+    const struct chela_queue_opts *queue;     /* queue of the agent's sessions */
     const struct chela_compaction_opts *compaction;
     const struct chela_planning_opts *planning;
     const struct chela_team_opts *team;
@@ -406,11 +406,12 @@ CHELA_API void chela_agent_close(chela_agent *agent);
 /* An agent as a tool of another agent. */
 struct chela_delegate_opts {
     size_t size;             /* set by CHELA_DELEGATE_OPTS */
-    const char *name;        /* of the tool; NULL: the id of the agent that is called */
-    const char *description; /* of the tool; NULL: the description of that agent */
+    const char *name;        /* name of the tool; NULL: the id of the agent that is called */
+    const char *description; /* description of the tool; NULL: the description of that agent */
     /* The model may start the agent in the background: the call returns at once, and the
-     * session is told of the end as of a process (chela_session_on_wake). The host listens with
-     * chela_session_on_task. Such a run has the limits of its own agent. */
+     * session is notified when the run has ended, as for a process (chela_session_on_wake).
+     * The host listens with chela_session_on_task. Such a run has the limits of its own
+     * agent. */
     int background;
 };
 #define CHELA_DELEGATE_OPTS(...) {.size = sizeof(struct chela_delegate_opts), __VA_ARGS__}
@@ -478,12 +479,12 @@ CHELA_API char *chela_agent_tools_for_json(const chela_agent *agent, const char 
 CHELA_API char *chela_agent_policies_json(const chela_agent *agent, const char *channel,
                                           const char *sender);
 
-/* What each allow rule of the agent vouches for: a JSON array of {area, name, status, detail,
- * tool, program, reads}. name is the rule, and area is "rule". status is "ok", or "warn" if the
- * rule has no effect on this machine: there is no such program, or the rule holds only in the
- * full sandbox and the machine lacks a layer of it. program (the file that would run) and reads
- * (what the program reads besides the files of its arguments) are absent for other tools than
- * exec. Tests the sandbox, as chela_runtime_survey does.
+/* What each allow rule of the agent permits: a JSON array of {area, name, status, detail,
+ * tool, program, reads}. name is the rule, and area is "rule". status is "ok", or "warn" if
+ * the rule has no effect on this machine: there is no such program, or the rule holds only
+ * in the full sandbox and the machine lacks a layer of it. program (the file that would run)
+ * and reads (what the program reads besides the files of its arguments) are absent for other
+ * tools than exec. Tests the sandbox, as chela_runtime_survey does.
  * Ownership: the caller frees the result with chela_free. */
 CHELA_API char *chela_agent_rules_json(const chela_agent *agent);
 
@@ -658,13 +659,13 @@ CHELA_API int chela_session_compact(chela_session *s, const char *focus,
                                     struct chela_error *err);
 
 /* Called when something happened in a session without a run, such as the end of a process
- * that `exec` started in the background. The next run is told. Called on the loop thread,
- * never from inside another function. */
+ * that `exec` started in the background. The next run gets a note about it. Called on the
+ * loop thread, never from inside another function. */
 typedef void chela_wake_fn(chela_session *s, void *user);
 
-/* Set the function that is called when something happened. fn may be NULL: none. A host
- * that wants the model to react at once calls chela_run_wake, in fn or later. A run in
- * progress is told before its next model call (event SYSTEM_EVENT), without fn.
+/* Set the function that is called when something happened. fn may be NULL: none. A host that
+ * wants the model to react at once calls chela_run_wake, in fn or later. A run in progress
+ * gets the note before its next model call (event SYSTEM_EVENT); fn is not called.
  * Ownership: user is borrowed until the session is closed. */
 CHELA_API void chela_session_on_wake(chela_session *s, chela_wake_fn *fn, void *user);
 
@@ -687,13 +688,13 @@ CHELA_API char *chela_session_tasks_json(chela_session *s);
  * Errors: CHELA_ENOENT: there is no such task. */
 CHELA_API char *chela_session_task_text(chela_session *s, const char *id, struct chela_error *err);
 
-/* End a task. The model is told with its next request.
+/* End a task. The model's next request mentions the end.
  * Errors: CHELA_ENOENT: there is no such task. CHELA_ESTATE: it has ended. */
 CHELA_API int chela_session_task_cancel(chela_session *s, const char *id,
                                         struct chela_error *err);
 
-/* Start a run whose input is what happened (chela_session_on_wake). opts and out may be
- * NULL.
+/* Start a run whose input describes what happened (chela_session_on_wake). opts and out may
+ * be NULL.
  * Ownership: as for chela_run_start.
  * Errors: CHELA_ENOENT: nothing happened. Others as for chela_run_start: CHELA_EBUSY,
  * CHELA_ESTATE, CHELA_EEXIST, CHELA_EINVAL, CHELA_ELIMIT. */
@@ -739,7 +740,7 @@ CHELA_API int chela_session_send(chela_session *s, const char *text, size_t len,
  * Threads: any */
 CHELA_API void chela_cancel(chela_run *run, const char *reason);
 
-/* Stop a run at once and leave the rest for later: for a program that must end. NULL is
+/* Stop a run at once, so that it can be resumed later: for a program that must exit. NULL is
  * allowed. Running tools are killed, nothing more is stored, and the run ends with the
  * status PAUSED and the reason INTERRUPTED. This process or another resumes the session
  * after opening it again. Without a store the function cancels the run.

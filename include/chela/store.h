@@ -48,7 +48,8 @@ CHELA_API int chela_store_open(const char *url, const struct chela_store_opts *o
  * Errors: none */
 CHELA_API void chela_store_close(chela_store *store);
 
-/* A line about a promise that this store cannot keep, for people; NULL if there is none.
+/* A line, for people, about a promise that this store cannot keep; NULL if it keeps all of
+ * them.
  * Ownership: the result is borrowed from the store.
  * Errors: none */
 CHELA_API const char *chela_store_note(const chela_store *store);
@@ -89,7 +90,7 @@ CHELA_API const char *chela_store_record_name(uint32_t type);
 CHELA_API int chela_store_title(chela_store *store, const char *key, const char *title,
                                 struct chela_error *err);
 
-/* Delete a session and the sessions of agents that were called in it.
+/* Delete a session and the sessions of the agents that it called.
  * Errors: also CHELA_ENOENT: there is no such session. CHELA_EBUSY: the session is in use. */
 CHELA_API int chela_store_delete(chela_store *store, const char *key, struct chela_error *err);
 
@@ -117,18 +118,18 @@ CHELA_API int chela_store_items(chela_store *store, enum chela_store_box box,
 /* What was spent of a budget of a gateway in a day (struct chela_budget in gateway.h). */
 struct chela_budget_use {
     const char *name; /* of the budget */
-    const char *of;   /* agent, channel or sender whose budget it is; "": one budget for all */
+    const char *of;   /* agent, channel or sender that the budget is for; "": one budget for all */
     double cost_usd;
     int64_t tokens;
-    double limit_usd;     /* when the budget was used last; 0: no limit */
+    double limit_usd;     /* the limit when the budget was used last; 0: no limit */
     int64_t limit_tokens; /* likewise */
-    int64_t resets;       /* milliseconds since 1970: the use is zero again */
+    int64_t resets;       /* milliseconds since 1970: when the use is reset to zero */
 };
 /* Receives the use of budgets; use is borrowed until the function returns. Nonzero ends the
  * listing. */
 typedef int chela_budget_use_fn(const struct chela_budget_use *use, void *user);
 
-/* List what all gateways of the store spent of their budgets in the day of `now` (milliseconds
+/* List the use of budgets by all gateways of the store on the day of `now` (milliseconds
  * since 1970), by name. Budgets that were not used are not listed. */
 CHELA_API int chela_store_budgets(chela_store *store, int64_t now, chela_budget_use_fn *fn,
                                   void *user, struct chela_error *err);
@@ -164,7 +165,7 @@ CHELA_API int chela_store_fork_before(chela_store *store, const char *from, int6
 
 /* A decision of a run, as recorded and as the agent would decide now. */
 struct chela_replay_step {
-    uint64_t seq;           /* of the record that holds the decision */
+    uint64_t seq;           /* seq of the record that holds the decision */
     unsigned turn;          /* of its run */
     const char *then, *now; /* for people: state, reason, counters */
     int same;               /* nonzero: the decisions agree */

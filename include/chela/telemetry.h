@@ -11,8 +11,8 @@
 #include "chela/store.h"
 CHELA_BEGIN_DECLS
 
-/* Where telemetry goes. Texts are copied. Each OTEL_* variable of the runtime's environment
- * counts more than the member that it corresponds to. */
+/* Where telemetry goes. Texts are copied. An OTEL_* variable of the runtime's environment
+ * overrides the corresponding member. */
 struct chela_telemetry_opts {
     size_t size; /* set by CHELA_TELEMETRY_OPTS */
     const char *endpoint; /* base URL of a collector: "http://127.0.0.1:4318"; NULL: none */
@@ -22,16 +22,16 @@ struct chela_telemetry_opts {
 };
 #define CHELA_TELEMETRY_OPTS(...) {.size = sizeof(struct chela_telemetry_opts), __VA_ARGS__}
 
-/* Export the runs of rt from now on. Does nothing if neither opts (may be NULL) nor a variable
- * names an endpoint. Exporting never delays a run; what cannot be sent is dropped. A second
- * call replaces the first.
+/* Export the runs of rt from now on. Does nothing if neither opts (may be NULL) nor a
+ * variable names an endpoint. Exporting never delays a run; data that cannot be sent is
+ * dropped. A second call replaces the first.
  * Errors: CHELA_EINVAL: the size of opts is wrong. */
 CHELA_API int chela_telemetry_start(chela_runtime *rt, const struct chela_telemetry_opts *opts,
                                     struct chela_error *err);
 
-/* Send what waits, and wait up to timeout_ms for the collector. Returns the number of spans,
- * log events and metrics that still wait. In a host's loop the function sends and does not
- * wait; the host runs its loop and calls again.
+/* Send the queued data, and wait up to timeout_ms for the collector. Returns the number of
+ * spans, log events and metrics that still wait. In a host's loop the function sends and
+ * does not wait; the host runs its loop and calls again.
  * Callbacks: yes, but the function does not wait. */
 CHELA_API size_t chela_telemetry_flush(chela_runtime *rt, int64_t timeout_ms);
 

@@ -26,7 +26,7 @@ struct chela_span {
     enum chela_span_kind kind;
     const char *session; /* key */
     const char *run;     /* id */
-    unsigned turn;       /* of the run; 0: none */
+    unsigned turn;       /* turn of the run; 0: none */
     unsigned depth;      /* nesting depth of called agents; 0: the session itself */
     int64_t start, end;  /* ms, wall clock */
     int failed;
@@ -40,14 +40,14 @@ struct chela_span {
     double cost;         /* US dollars; negative: unknown */
     unsigned request;    /* number of the request in its session, from 1; 0: not known */
     unsigned attempt;    /* 0: the first */
-    const char *model;   /* of the request: "anthropic/claude-sonnet-4-6" */
+    const char *model;   /* model of the request: "anthropic/claude-sonnet-4-6" */
     const char *api;     /* protocol */
     const char *role;    /* who asked instead of the run: "planner", "compaction" */
     const char *setup;   /* id of the request's setup (chela_trace_setups) */
     size_t messages;     /* number of messages in the request */
-    size_t bytes;        /* of the request */
+    size_t bytes;        /* bytes of the request */
     const char *stop;    /* why the reply ended: "tool_use"; class of the error */
-    const char *traceparent; /* of an input: trace context of its sender */
+    const char *traceparent; /* for an input: trace context of its sender */
 };
 /* Receives the steps; span is borrowed until the function returns. Nonzero ends the
  * listing. */
@@ -83,8 +83,8 @@ CHELA_API int chela_trace_request(chela_store *store, const char *key, unsigned 
 struct chela_setup_part {
     const char *setup;  /* id */
     const char *kind;   /* "section", "tool", "parameters" */
-    const char *name;   /* of the section or tool; NULL */
-    const char *origin; /* of a section: "chela", "configuration: rules"; NULL */
+    const char *name;   /* name of the section or tool; NULL */
+    const char *origin; /* for a section: "chela", "configuration: rules"; NULL */
     const char *text;   /* section; description of a tool; parameters as JSON */
     size_t bytes;
     size_t tokens; /* of a section */
@@ -98,7 +98,7 @@ typedef int chela_setup_fn(const struct chela_setup_part *part, void *user);
 CHELA_API int chela_trace_setups(chela_store *store, const char *key, chela_setup_fn *fn,
                                  void *user, struct chela_error *err);
 
-/* A call of a model, or what a run cost. Texts are not redacted. */
+/* A call of a model, or the cost of a run. Texts are not redacted. */
 struct chela_model_call {
     const char *session, *agent; /* key of the session, and its agent */
     const char *model;           /* NULL: this is the cost of a run that ended */

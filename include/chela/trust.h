@@ -40,8 +40,8 @@ CHELA_API int chela_trust_remove(const char *dir, const char *file, struct chela
 typedef void chela_trust_change_fn(int change, const char *kind, const char *key,
                                    const char *value, void *user);
 
-/* Compare the deciding options of the file with the record. Without a record, or with dir NULL,
- * every option is new. */
+/* Compare the sensitive options of the file with the record. Without a record, or with dir
+ * NULL, every option is new. */
 CHELA_API int chela_trust_compare(const char *dir, const chela_config *cfg,
                                   chela_trust_change_fn *fn, void *user, struct chela_error *err);
 

@@ -29,15 +29,15 @@ CHELA_BEGIN_DECLS
 /* The record of a workspace. */
 typedef struct chela_undo chela_undo;
 
-/* Keep what the runs of the agent's runtime change in the workspace of the agent. Nothing is read
- * or written before the first message. A runtime has at most one record.
+/* Record the changes that runs of the agent's runtime make in the workspace of the agent.
+ * Nothing is read or written before the first message. A runtime has at most one record.
  * Ownership: dir, the directory of all records, is copied. *out belongs to the runtime until
  * chela_undo_close.
  * Errors: CHELA_EINVAL: dir is not absolute. CHELA_EEXIST: the runtime has a record. */
 CHELA_API int chela_undo_open(chela_agent *agent, const char *dir, chela_undo **out,
                               struct chela_error *err);
 
-/* Stop keeping. undo may be NULL.
+/* Stop recording changes. undo may be NULL.
  * Errors: none */
 CHELA_API void chela_undo_close(chela_undo *undo);
 
@@ -75,9 +75,10 @@ CHELA_API int chela_undo_fork(chela_undo *undo, const char *from, const char *to
 
 /* What became of a change. */
 enum chela_undo_outcome {
-    CHELA_UNDO_RESTORED = 0, /* the file is as it was */
+    CHELA_UNDO_RESTORED = 0, /* the file has its earlier content */
     CHELA_UNDO_REMOVED = 1,  /* the file did not exist before, and is gone */
-    CHELA_UNDO_CHANGED = 2,  /* somebody else changed the file afterwards; it was left as it is */
+    CHELA_UNDO_CHANGED = 2,  /* another program changed the file afterwards; the file was left
+                              * unchanged */
     CHELA_UNDO_NO_COPY = 3,  /* there is no copy; `why` says why */
     CHELA_UNDO_FAILED = 4,   /* `why` says why */
     CHELA_UNDO_OUTSIDE = 5   /* a call with effects that are not in files; path names it */
@@ -91,7 +92,7 @@ struct chela_undo_item {
 /* Receives changes. */
 typedef void chela_undo_item_fn(const struct chela_undo_item *item, void *user);
 
-/* Put the files back that message `id` of the session and later ones changed. No link is
+/* Restore the files that message `id` of the session and later messages changed. No link is
  * followed. look_only nonzero: report only what could be restored.
  * Errors: also CHELA_ENOENT: there is no such message. */
 CHELA_API int chela_undo_restore(chela_undo *undo, const char *session, uint64_t id, int look_only,

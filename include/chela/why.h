@@ -1,4 +1,4 @@
-/* why.h -- what a decision of a model depended on.
+/* why.h -- finds the parts of a request that a model's decision depended on.
  *
  * Unless a function says otherwise:
  *   Ownership: arguments are borrowed for the call; the caller frees the result with
@@ -11,7 +11,7 @@ CHELA_BEGIN_DECLS
 /* A question about a decision. */
 struct chela_why_opts {
     size_t size;   /* set by CHELA_WHY_OPTS */
-    unsigned turn; /* of the session, from 1; 0: the last one */
+    unsigned turn; /* turn of the session, from 1; 0: the last one */
     const char *call; /* id of a call: only this call of the decision counts; NULL: all */
     const char *model; /* "provider/model"; NULL: the model of the request */
     const char *base_url, *api_key_env; /* instead of the provider's; NULL */
@@ -30,10 +30,10 @@ struct chela_why_opts {
  * sent again without some of its parts: sections and sentences of the system prompt, tools,
  * messages, notes and results. The search bisects. The result is a JSON object: {"session",
  * "turn","request","model","decision","budget","calls","parts","verdict","complete",
- * "causes":[{"parts":[{"kind","origin","text"}],"instead","agreed","of"}],"notes"}.
- * verdict: "cause"; "no_cause": the decision stays the same without all parts; "chance": the
- * same request leads to different decisions; "unknown": the model failed. A cause is a
- * smallest set: only taking all of its parts away changes the decision. complete is false if
+ * "causes":[{"parts":[{"kind","origin","text"}],"instead","agreed","of"}],"notes"}. verdict:
+ * "cause"; "no_cause": the decision stays the same without all parts; "chance": the same
+ * request leads to different decisions; "unknown": the model failed. A cause is a minimal
+ * set of parts: the decision changes only if all of them are removed. complete is false if
  * the calls did not suffice. Waits for the model.
  * Threads: loop
  * Callbacks: no: CHELA_EBUSY

@@ -6,7 +6,7 @@
  *   acp_files.c    files as the editor holds them
  *   acp_turn.c     a prompt, from its request to its answer; cancel
  *   acp_ask.c      questions to the editor's user: consent, ask_user, trust
- *   acp_follow.c   what other processes add to a session
+ *   acp_follow.c   messages that other processes add to a session
  *   acp_forward.c  prompts and decisions for a session that a gateway holds
  *   acp_update.c   events and stored messages as notifications of version 1
  *   acp_content.c  blocks of a prompt as input of a run
@@ -28,7 +28,8 @@ enum ch_acp_code {
     CH_ACP_CANCELLED = -32800,
 };
 
-/* A version of the protocol: the requests of the editor, and how it is shown what happens. */
+/* A version of the protocol: the requests of the editor, and the notifications that show
+ * events. */
 struct ch_acp_version {
     int number;
     const struct ch_acp_method {
@@ -52,7 +53,7 @@ struct ch_acp_place {
     struct ch_link link;
     char *cwd; /* owned */
     struct chela_acp_place given;
-    unsigned sessions; /* that use the place */
+    unsigned sessions; /* number of sessions that use the place */
 };
 
 /* A question to the editor's user. */
@@ -94,11 +95,11 @@ struct ch_acp_session {
     bool opening;              /* waits for on_ready */
     struct ch_list asks;       /* undecided and decided calls of the paused run */
     int64_t trusting;          /* id of the request about the configuration; 0: none */
-    struct ch_acp_shown shown; /* what the editor has been shown of the current run */
+    struct ch_acp_shown shown; /* the part of the current run that the editor has received */
     uint64_t seen;             /* seq of the newest record that the editor knows */
     struct ch_timer look;      /* for changes by other processes */
     char *forwarded;           /* owned: id of the prompt's event in the inbox; NULL: none */
-    bool forwarded_seen;       /* the store had the event */
+    bool forwarded_seen;       /* the event was seen in the store */
     int64_t forwarded_at;
     unsigned forwards; /* events made so far */
     struct ch_buffers *buffers; /* a counted reference; NULL: not used */
@@ -188,7 +189,7 @@ int ch_acp_ask_apply(struct ch_acp_session *s, struct chela_error *err);
 void ch_acp_ask_trust(struct ch_acp_session *s);
 
 /* --- acp_forward.c */
-/* Leave the prompt to the gateway that holds the session. False: that is not possible. */
+/* Pass the prompt to the gateway that holds the session. False: not possible. */
 bool ch_acp_forward_input(struct ch_acp_session *s);
 /* True while the prompt's event waits to be taken up. */
 bool ch_acp_forward_waits(struct ch_acp_session *s);

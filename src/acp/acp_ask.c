@@ -202,7 +202,8 @@ static void ask_question(struct ch_acp_ask *a) {
         ask_aloud(a, args);
 }
 
-/* The choice that the text is the number of; NULL: the text is the answer itself. */
+/* The choice with the number in text; NULL: the text is not a number of a choice, but the
+ * answer itself. */
 static char *numbered_choice(const struct ch_acp_ask *a, const char *text) {
     CH_ARENA_AUTO arena = {0};
     const struct ch_json *args = NULL;
@@ -269,7 +270,7 @@ int ch_acp_ask_apply(struct ch_acp_session *s, struct chela_error *err) {
                       : chela_session_answer(s->session, a->call, answer, strlen(answer),
                                              a->decision == CHELA_DENY, err);
         if (one < 0 && one != CHELA_EEXIST && one != CHELA_ENOENT)
-            rc = one; /* an earlier decision, made elsewhere, stands */
+            rc = one; /* an earlier decision from elsewhere remains valid */
         ch_acp_ask_drop(a);
     }
     return rc;

@@ -15,7 +15,7 @@ void ch_acp_input_free(struct ch_acp_input *in) {
     ch_free(in);
 }
 
-/* A block begins on a line of its own, so that names and texts do not run together. */
+/* A block begins on a new line, so that names and texts do not run together. */
 static void separate(struct ch_buf *text) {
     if (text->n > 0 && text->p[text->n - 1] != '\n')
         ch_buf_addc(text, '\n');

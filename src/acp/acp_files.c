@@ -1,6 +1,6 @@
-/* acp_files.c -- files as the editor holds them: tools read unsaved text, and the editor writes
- * what they change (tool/call/buffers.h). If the editor refuses to read, the file on disk counts;
- * if the editor refuses to write, the tool fails. */
+/* acp_files.c -- files as the editor holds them: tools read unsaved text, and the editor
+ * writes their changes (tool/call/buffers.h). If the editor refuses to read, the tool uses
+ * the file on disk; if the editor refuses to write, the tool fails. */
 #include <errno.h>
 
 #include "acp/acp.h"

@@ -1,7 +1,7 @@
-/* acp_follow.c -- what other processes add to a session.
+/* acp_follow.c -- shows messages that other processes add to a session.
  *
- * Between runs any process may continue the session. The store is looked at once a second:
- * new messages are shown, and calls that were decided elsewhere are no longer asked about. */
+ * Between runs any process may continue the session. The store is polled once a second: new
+ * messages are shown, and questions about calls that were decided elsewhere are withdrawn. */
 #include "acp/acp.h"
 #include "agent/handle/runtime.h"
 #include "agent/journal/journal.h"

@@ -1,9 +1,9 @@
 /* acp_forward.c -- prompts and decisions for a session that a gateway holds.
  *
- * The session cannot be opened, so what the editor's user said becomes an event in the inbox of
- * the session, which the gateway takes up. Its records are shown as those of any other process
- * (acp_follow.c), and the prompt ends with the gateway's run. If nobody takes the event up, the
- * event is withdrawn, and the prompt fails. */
+ * The session cannot be opened here, so the user's prompt or decision becomes an event in
+ * the inbox of the session, which the gateway takes up. Its records are shown as those of
+ * any other process (acp_follow.c), and the prompt ends with the gateway's run. If nobody
+ * takes the event up, the event is withdrawn, and the prompt fails. */
 #include "acp/acp.h"
 #include "acp/acp_content.h"
 #include "agent/handle/agent.h"
@@ -12,7 +12,8 @@
 #include "model/message/message_json.h"
 #include "store/store.h"
 
-#define EVENT_PREFIX "api/" /* of events that a gateway takes up as those of its own clients */
+#define EVENT_PREFIX "api/" /* prefix of events that a gateway handles like those of its own
+                             * clients */
 
 /* --- the event -------------------------------------------------------------------------- */
 

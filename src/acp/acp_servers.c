@@ -65,7 +65,8 @@ static int attach(struct ch_acp_session *s, const struct ch_json *server, struct
     } else {
         return ch_fail(err, CHELA_EINVAL, "its transport is not supported");
     }
-    chela_mcp *client = chela_mcp_find(rt, opts.name); /* of an earlier session, or configured */
+    chela_mcp *client = chela_mcp_find(rt, opts.name); /* the client of an earlier session, or a
+                                                        * configured one */
     int rc = client ? CHELA_OK : chela_mcp_new(rt, &opts, &client, err);
     return rc < 0 ? rc : chela_agent_mcp(s->agent, client, err);
 }

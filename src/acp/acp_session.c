@@ -395,7 +395,7 @@ void ch_acp_session_commands(struct ch_acp_session *s) {
 
 /* --- new, load, resume ---------------------------------------------------------------------- */
 
-/* After the answer: the commands, and what needs the user. */
+/* Called after the answer: sends the commands, and the questions that wait for the user. */
 static void session_opened(struct ch_acp_session *s) {
     ch_acp_session_commands(s);
     if (s->place->given.untrusted)
@@ -694,7 +694,8 @@ static void change_option(chela_acp *acp, struct ch_rpc_request *r, const struct
     }
     ch_jw_end(&w, '}');
     ch_acp_reply(r, &out);
-    if (ch_sv_is(id, "mode")) /* two ways to choose: the other one is told */
+    if (ch_sv_is(id, "mode")) /* mode and option are two ways to choose: notify the editor about
+                               * the other one */
         send_mode(s, old);
 }
 

@@ -185,7 +185,7 @@ static struct chela_run_opts run_opts(struct ch_acp_session *s) {
     return (struct chela_run_opts)CHELA_RUN_OPTS(.on_event = on_event, .user = s, .insist = 1);
 }
 
-/* A program that ran in the background has ended: the model is told. */
+/* A program in the background has ended: the model gets a note. */
 static void on_wake(chela_session *session, void *user) {
     struct ch_acp_session *s = user;
     struct chela_run_opts opts = run_opts(s);
@@ -257,7 +257,7 @@ static int resume_run(struct ch_acp_session *s, struct chela_error *err) {
     return rc;
 }
 
-/* The session is open: do what it was opened for. */
+/* The session is open: start the work it was opened for. */
 static void turn_proceed(struct ch_acp_session *s) {
     struct chela_error err = {0};
     int rc;

@@ -30,7 +30,7 @@ static const struct {
     {"http_request", "fetch", "Request"},
 };
 
-/* Members of the arguments that say best what a call does. */
+/* Names of arguments that best describe a call. */
 static const char *const subjects[] = {"command", "file_path", "path", "url",   "pattern",
                                        "query",   "goal",      "task", "action"};
 
@@ -319,7 +319,7 @@ static void send_server_tool(struct ch_acp_shown *shown, const struct chela_even
     update_send(&u, fn, user);
 }
 
-/* A picture or sound that the model made: small ones as they are, others as a link. */
+/* Sends a picture or sound that the model made: small ones inline, others as a link. */
 static void send_media(struct ch_acp_shown *shown, const struct chela_event *ev,
                        ch_acp_update_fn *fn, void *user) {
     struct ch_sv type = sv(ev->made.media_type), data = sv(ev->made.data);
@@ -482,7 +482,7 @@ void ch_acp_update_event(struct ch_acp_shown *shown, const struct chela_event *e
     case CHELA_EV_CHILD:
         send_child(shown, ev, fn, user);
         break;
-    default: /* states, decisions and the end have no notification of their own */
+    default: /* states, decisions and the end have no notification */
         break;
     }
     if (text.n > 0 && shown->notices)

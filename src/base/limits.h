@@ -181,12 +181,12 @@
 #define CH_LIMIT_RETRY_ATTEMPTS 1000        /* attempts that a retry policy may allow */
 #define CH_LIMIT_WAIT_MS (INT64_C(366) * 86400 * 1000) /* longest wait of a call: one year */
 #define CH_DEFAULT_MAX_BACKOFF_MS 60000     /* longest delay between two attempts */
-#define CH_DEFAULT_BACKOFF_MS 1000          /* of a retry policy that names none */
+#define CH_DEFAULT_BACKOFF_MS 1000          /* first delay of a retry policy that names none */
 #define CH_DEFAULT_REST_MS 5000             /* shorter waits keep the run in memory */
 #define CH_LIMIT_RETRY_AFTER_MS 60000     /* longest delay that a tool may ask for */
 #define CH_LIMIT_SETTINGS 256             /* "key=value" settings of one agent's tools */
 #define CH_LIMIT_SELECT_TOOLS (32 * CH_MB) /* a file of tool definitions to select from */
-#define CH_LIMIT_SELECT_COUNT 65536       /* tools in such a file */
+#define CH_LIMIT_SELECT_COUNT 65536       /* tools in a file to select from */
 #define CH_LIMIT_SELECT_QUERY (16 * CH_KB) /* text of a request that is used for selection */
 #define CH_LIMIT_SELECT_TERMS 4096        /* words of one text */
 #define CH_LIMIT_SELECT_LOAD 20           /* tools that one find_tools call returns */
@@ -260,7 +260,7 @@
 #define CH_LIMIT_PROJECT_FILE CH_MB       /* bytes read of one project file such as AGENTS.md */
 #define CH_LIMIT_MINIMAL_PROMPT 1500      /* characters of the minimal system prompt */
 #define CH_LIMIT_PROJECT_NAMES 32         /* project files */
-#define CH_LIMIT_SECTIONS 96              /* parts of a system prompt that are told apart */
+#define CH_LIMIT_SECTIONS 96              /* parts of a system prompt that are listed separately */
 #define CH_LIMIT_PROJECT_LEVELS 16        /* directories above a workspace with an AGENTS.md */
 #define CH_LIMIT_PROJECT_NESTED 64        /* directories below it, in one session */
 #define CH_LIMIT_LAYERS 64                /* texts that share one token budget */
@@ -278,7 +278,7 @@
 #define CH_LIMIT_EXEC_WORDS 1024          /* words of a command without a shell */
 #define CH_LIMIT_EXEC_VARIABLES 64        /* environment variables set for one command */
 #define CH_LIMIT_JOBS 16                  /* background processes of a session; agents likewise */
-#define CH_LIMIT_JOBS_ENDED 16            /* ended ones that are remembered */
+#define CH_LIMIT_JOBS_ENDED 16            /* ended processes that are remembered */
 #define CH_LIMIT_JOB_LOG CH_MB            /* output kept of a background process */
 #define CH_LIMIT_JOB_WAIT_S 60            /* longest wait for a background process, in seconds */
 
@@ -370,7 +370,7 @@
 #define CH_DEFAULT_MCP_RETRY_MS 1000      /* a client returns to a stream that ended */
 #define CH_LIMIT_MCP_TOKENS 256           /* OAuth tokens that the gateway knows to be valid */
 #define CH_LIMIT_MCP_TOKEN (8 * CH_KB)    /* bytes of an OAuth token */
-#define CH_LIMIT_MCP_TOKEN_ANSWER (64 * CH_KB) /* what an authorization server says about one */
+#define CH_LIMIT_MCP_TOKEN_ANSWER (64 * CH_KB) /* answer of an authorization server about a token */
 #define CH_DEFAULT_MCP_TOKEN_MS 60000     /* time that the answer about a token is used */
 #define CH_DEFAULT_MCP_INTROSPECT_MS 10000 /* time for that answer */
 #define CH_LIMIT_MCP_TASK 1024            /* bytes of the id of a task at a server */
@@ -388,8 +388,8 @@
 #define CH_LIMIT_TRACEPARENT 128          /* bytes of a caller's trace context */
 #define CH_LIMIT_OTEL_PAIRS 64            /* entries of a variable with a list */
 #define CH_LIMIT_OTEL_QUEUE 65536         /* spans or log records that wait, as configured */
-#define CH_LIMIT_OTEL_BYTES (8 * CH_MB)   /* of the queue of one signal */
-#define CH_LIMIT_OTEL_BODY (4 * CH_MB)    /* of one request */
+#define CH_LIMIT_OTEL_BYTES (8 * CH_MB)   /* bytes in the queue of one signal */
+#define CH_LIMIT_OTEL_BODY (4 * CH_MB)    /* bytes of one export request */
 #define CH_LIMIT_OTEL_RESPONSE (64 * CH_KB)
 #define CH_LIMIT_OTEL_ATTEMPTS 5          /* repetitions of one request */
 #define CH_LIMIT_OTEL_RETRY_MS 60000      /* longest delay before a repetition */
@@ -404,9 +404,9 @@
 #define CH_DEFAULT_OTEL_DELAY_MS 5000     /* before a batch of spans is sent */
 #define CH_DEFAULT_OTEL_LOG_DELAY_MS 1000 /* before a batch of log records is sent */
 #define CH_DEFAULT_OTEL_INTERVAL_MS 60000 /* between two exports of the metrics */
-#define CH_DEFAULT_OTEL_TIMEOUT_MS 10000  /* of one request */
+#define CH_DEFAULT_OTEL_TIMEOUT_MS 10000  /* timeout of one export request */
 #define CH_DEFAULT_OTEL_RETRY_MS INT64_C(1000) /* before the first repetition */
-#define CH_DEFAULT_OTEL_TELL_MS 60000     /* between two log lines about losses */
+#define CH_DEFAULT_OTEL_TELL_MS 60000     /* interval between two log lines about lost items */
 
 /* store */
 #define CH_LIMIT_WHY_PARTS 1024          /* parts of a request that are taken away */
@@ -505,7 +505,7 @@
 #define CH_LIMIT_SEEN_MESSAGES 64         /* messages of a chat that a model may act on */
 #define CH_LIMIT_SEEN_CHATS 256           /* chats of a channel whose messages are remembered */
 #define CH_LIMIT_APPROVAL_PROMPTS 1024    /* approval questions that a channel remembers */
-#define CH_LIMIT_CHAT_OVERRIDES 4096      /* sessions of a channel with a model of their own */
+#define CH_LIMIT_CHAT_OVERRIDES 4096      /* sessions of a channel with a model override */
 #define CH_LIMIT_PAIRINGS 100             /* pending pairing codes of a channel */
 #define CH_LIMIT_LANES 4096               /* sessions in use at the same time */
 #define CH_LIMIT_LANE_EVENTS 64           /* waiting events of a session that are read at once */
@@ -519,7 +519,7 @@
 #define CH_LIMIT_RECENT_EVENT_BYTES (512 * CH_KB) /* these events, in total */
 #define CH_LIMIT_SOCKET_FRAMES 64         /* frames of a client that wait for an earlier answer */
 #define CH_LIMIT_LISTED 1000              /* sessions in one answer */
-#define CH_LIMIT_NOTICED 200              /* sessions whose changes pages are told of */
+#define CH_LIMIT_NOTICED 200              /* sessions whose changes are reported to pages */
 #define CH_LIMIT_PAGE 1000                /* records or messages of a session in one answer */
 #define CH_LIMIT_PAGE_BYTES (8 * CH_MB)   /* size of the records after which an answer ends */
 #define CH_LIMIT_NODES 256                /* processes that use a store, in one answer */
@@ -546,7 +546,7 @@
 #define CH_DEFAULT_TAIL_IDLE_MS 1000      /* the same while there is no run */
 #define CH_DEFAULT_ORPHAN_SCAN_MS 2000    /* interval between scans for orphaned items */
 #define CH_DEFAULT_SHARED_ORPHAN_SCAN_MS 600 /* the same if several gateways share the store */
-#define CH_DEFAULT_CHAT_SCAN_MS 3000      /* interval between scans for what chats left */
+#define CH_DEFAULT_CHAT_SCAN_MS 3000      /* interval between scans for items of chats */
 #define CH_DEFAULT_NOTICE_MS 2000         /* interval of looking for sessions that changed */
 #define CH_DEFAULT_NOTICE_SOON_MS 80      /* the same after an event of a run */
 #define CH_DEFAULT_DRAIN_LOOK_MS 50 /* interval between checks for remaining work while stopping */

@@ -22,12 +22,12 @@ typedef void ch_log_fn(enum ch_log_level level, const char *area,
 
 /* Borrowed, and not changed while it is bound anywhere. */
 struct ch_log_sink {
-    ch_log_fn *fn; /* from any thread, without a lock held: it may log */
+    ch_log_fn *fn; /* called from any thread, without a lock held: the function may log */
     void *user;
-    const char *areas; /* that are traced: "all" or "net,sse"; NULL: none */
+    const char *areas; /* areas that are traced: "all" or "net,sse"; NULL: none */
 };
 
-/* The sink of this thread from now on; NULL: none. Returns the one before. */
+/* Set the sink of this thread; NULL: none. Returns the previous sink. */
 const struct ch_log_sink *ch_log_bind(const struct ch_log_sink *sink);
 
 static inline void ch_log_unbind_(const struct ch_log_sink *const *before) {

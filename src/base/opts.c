@@ -5,7 +5,7 @@
 
 #include "base/mem.h"
 
-#define LARGEST 65536 /* a larger size is not that of any struct: it was never set */
+#define LARGEST 65536 /* no struct is larger: a larger size was never set */
 
 static size_t size_of(const void *opts) {
     size_t size;

@@ -79,8 +79,9 @@ static bool is_lower(char c) {
     return c >= 'a' && c <= 'z';
 }
 
-/* Most characters of a text neither begin a secret nor end a word. These tables tell so with
- * one look; all comparisons follow only where they leave it open. Made once, under the lock. */
+/* Most characters of a text neither begin a secret nor end a word. These tables decide that
+ * with one lookup; all comparisons follow only where the tables cannot decide. Made once,
+ * under the lock. */
 static struct {
     bool made;
     bool token[256]; /* characters of keys */

@@ -20,7 +20,7 @@ struct rule {
     char std[16], dst[16]; /* abbreviations */
     int std_offset, dst_offset;
     bool has_dst;
-    struct day_rule start, end; /* of daylight saving time */
+    struct day_rule start, end; /* start and end of daylight saving time */
 };
 
 struct type {

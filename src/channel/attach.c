@@ -108,8 +108,8 @@ static void attach_finished(struct ch_work *w) {
     ch_buf_release(&bytes);
 }
 
-/* Files hidden from the agents that work in this workspace. A link may have come to lead to
- * one since the answer was judged. */
+/* Files hidden from the agents that use this workspace. A link may lead to such a file now
+ * although it did not when the answer was checked. */
 static const char *const *hidden_files(struct ch_arena *arena, chela_runtime *rt,
                                        const char *workspace) {
     struct ch_sandbox_policy all = {0};

@@ -41,7 +41,7 @@ int ch_channel_open(const struct chela_channel_ops *ops, const struct ch_channel
     return rc;
 }
 
-/* Nothing that the service has begun calls it any more. */
+/* Closes the channel. No callback of its requests, sockets or timers follows. */
 void ch_channel_close(struct ch_channel *c) {
     ch_channel_host_cancel(c);
     c->ops->close(c->self);

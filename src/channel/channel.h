@@ -49,7 +49,7 @@ struct ch_echo {
 
 struct ch_channel {
     const struct chela_channel_ops *ops;
-    void *self; /* of the service */
+    void *self; /* the service's data of this channel */
     struct ch_channel_gateway gateway;
     struct chela_channel_host host; /* what the service sees; its user is the channel */
     struct ch_rules rules;
@@ -62,7 +62,7 @@ struct ch_channel {
     struct ch_list sendings, growths, marks;        /* posting.c */
     size_t ngrowths;
     char *trouble;     /* owned: reported by the service; NULL: none */
-    char *last_error;  /* owned: the last of them, kept */
+    char *last_error;  /* owned: the last trouble, kept after it has ended */
     int64_t last_seen; /* ms since 1970: of the last event of the service; 0: none */
     struct ch_echo *echo; /* NULL: none */
 };

@@ -47,7 +47,7 @@ struct ch_feishu_mention {
     const struct ch_feishu_mention *next; /* NULL: the last */
 };
 
-struct ch_feishu_message { /* all of it lives in the arena it was read in */
+struct ch_feishu_message { /* all texts are in the arena it was read into */
     const char *id, *chat, *thread, *parent; /* the last two may be NULL */
     const char *open_id, *union_id, *user_id; /* ids of the sender; may be NULL */
     bool direct;      /* a chat of two */

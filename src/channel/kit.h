@@ -1,5 +1,5 @@
-/* kit.h -- small helpers of the channels that are modules of their own (slack/, discord/). A
- * module links base and json only, so the helpers are inline. kit/ has the larger ones. */
+/* kit.h -- small helpers for channels that are modules (slack/, discord/). A module links
+ * base and json only, so the helpers are inline. kit/ has the larger ones. */
 #ifndef CH_CHANNEL_KIT_H
 #define CH_CHANNEL_KIT_H
 #include <stdio.h>

@@ -3,9 +3,9 @@
  *       pairing:CHANNEL:SENDER   {"code","until","told"}: an unknown sender
  *       paired:CHANNEL:SENDER    {}: an approved sender
  *
- * A code has 40 random bits and is valid for an hour. Its sender is told the code at most
- * TOLD times, so that repeated messages are not all answered. At most CH_LIMIT_PAIRINGS
- * unknown senders of a channel have a code. */
+ * A code has 40 random bits and is valid for an hour. The sender gets the code at most TOLD
+ * times, so that repeated messages are not all answered. At most CH_LIMIT_PAIRINGS unknown
+ * senders of a channel have a code. */
 #include "channel/pairing.h"
 
 #include <sys/random.h>

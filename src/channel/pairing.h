@@ -7,7 +7,8 @@
 enum ch_pairing {
     CH_PAIRED,  /* approved */
     CH_PAIRING, /* not approved: send them `code` */
-    /* not approved, and no message: they were told often enough, or too many others ask */
+    /* not approved, and no message: the sender got the code often enough, or too many others
+     * wait */
     CH_UNPAIRED
 };
 

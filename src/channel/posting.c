@@ -6,7 +6,7 @@
  *   first text --> noted --> posted --> edited, edited ... --deliver takes the message over
  *
  * A note is written before a message is posted, unless the service recognises keys. So after
- * a crash the service is told which message may exist already. */
+ * a crash it is known which message may exist already. */
 #include "channel/posting.h"
 
 #include <stdio.h>
@@ -21,7 +21,8 @@
 #include "channel/parts.h"
 #include "channel/picture.h"
 
-#define TRIES 5 /* of a message, once one before was sent */
+#define TRIES 5 /* attempts to send a message after an earlier message of the same answer was
+                 * sent */
 #define LONGEST_MS 60000
 #define SLOWEST_MS 10000 /* between two edits, after a rate limit */
 #define LEFT_MS 20000    /* after the end of a run without an answer */
@@ -33,7 +34,7 @@ struct posting_mark {
     struct ch_link link; /* in the channel's marks */
     char *id;            /* owned: of the note */
     size_t n;            /* messages that were sent; the next one may have been */
-    bool own;            /* of this process */
+    bool own;            /* made by this process */
     bool seen;           /* in the current pass over the store */
 };
 
@@ -509,7 +510,7 @@ static void posting_next(struct posting *s, const char *note) {
         posting_receipt(s, CHELA_RECEIPT_SENT, note, 0);
 }
 
-/* The messages that an earlier attempt has sent are passed over. */
+/* Skips the messages that an earlier attempt has sent. */
 static void posting_begin(struct posting *s) {
     CH_BUF_AUTO part = {0};
     for (size_t i = 0; i < s->first; i++)

@@ -15,7 +15,7 @@ void ch_posting_deliver(struct ch_channel *c, const struct chela_outbound *m);
 /* Shows the beginning of an answer that is not complete. */
 void ch_posting_stream(struct ch_channel *c, const struct chela_channel_arrival *in,
                        struct ch_sv text);
-/* The run has ended: if no answer follows, its growing message stays as it is. */
+/* The run has ended: if no answer follows, the streamed message stays unchanged. */
 void ch_posting_over(struct ch_channel *c, const struct chela_channel_arrival *in);
 /* Appends a line for the person who decided and, if the question is settled, the text that
  * replaces it. */

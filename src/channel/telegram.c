@@ -31,7 +31,7 @@
 #define CALL_MS 30000
 #define REST_MS 1000
 #define REST_LONGEST_MS 60000
-#define TROUBLE_MS 4000 /* delay from which a failure counts as trouble */
+#define TROUBLE_MS 4000 /* a failure with a delay of at least this long is reported */
 
 /* Parse a message to an arrival. data: the message as JSON text, in the arena. */
 static int telegram_read_arrival(const struct ch_telegram *t, const struct ch_json *m,
@@ -272,7 +272,7 @@ static void telegram_close(void *c) {
     ch_free(t);
 }
 
-/* Updates that were fetched but not confirmed go to the next poller. */
+/* The next poller receives updates that were fetched but not confirmed. */
 static int telegram_leave(void *c) {
     struct ch_telegram *t = ch_telegram_of(c);
     t->leaving = true;

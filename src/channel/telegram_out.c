@@ -32,7 +32,7 @@ struct begun {
     struct ch_link link;
     char id[NOTE_SIZE + 2]; /* of the note */
     unsigned out;           /* messages sent */
-    bool own;               /* of this process */
+    bool own;               /* made by this process */
     bool listed;            /* among the notes that are being read */
 };
 

@@ -12,7 +12,7 @@ struct call {
     struct ch_sv piece;
     struct ch_http_request request;
     struct ch_buf in;
-    struct ch_header *headers; /* of the response */
+    struct ch_header *headers; /* headers of the response */
     size_t nheaders;
     size_t most;
     bool json;

@@ -18,7 +18,7 @@ static bool begins_in_query(const char *address, const char *p) {
     return (size_t)(p - address) >= n && memcmp(p - n, name, n) == 0;
 }
 
-/* The end of the password that begins at p; p itself: there is none. */
+/* The end of the password that begins at p; p itself: no password. */
 static const char *end_of_password(const char *address, const char *p) {
     const char *at = strrchr(p, '@');
     if (begins_in_query(address, p))

@@ -203,7 +203,7 @@ struct ch_conf_gateway {
 struct ch_conf_channel {
     struct ch_conf_item item;
     const struct chela_channel_ops *ops;
-    const struct ch_option *rows; /* of its own; ended by key == NULL */
+    const struct ch_option *rows; /* the channel's own options; ended by key == NULL */
     const char *agent, *dm_policy, *group_policy, *group_session;
     const char *const *allow_from, *const *groups, *const *owners; /* NULL-terminated */
     bool unasked;
@@ -214,7 +214,7 @@ struct ch_conf_channel {
 };
 
 struct ch_conf_prompt_rule {
-    struct ch_conf_item item; /* the name is that of the prompt */
+    struct ch_conf_item item; /* its name is the name of the prompt */
     const char *version;
     unsigned percent; /* share of sessions of a roll-out */
 };
@@ -253,7 +253,8 @@ struct chela_config {
     const char *file;       /* file name as the caller gave it */
     const char *dir;        /* base directory for relative paths */
     const char *path;       /* file name below its real directory, for the trust record */
-    struct chela_config *own; /* owned; the user's file below one that is not trusted, or NULL */
+    struct chela_config *own; /* owned; the user's own file, if the file is not trusted; else
+                               * NULL */
     struct ch_conf conf;
     const struct ch_conf_agent **by_name; /* agents of the file, sorted by name; in the arena */
 };
@@ -299,7 +300,7 @@ int ch_conf_read_key(const char *file, struct ch_buf *out, struct chela_error *e
 /* The rows of a channel's own options, in the arena. */
 const struct ch_option *ch_conf_channel_rows(const struct chela_channel_ops *ops,
                                              struct ch_arena *a);
-/* The row of an option of the channel, its own or one that all have; NULL: none. */
+/* The row of an option of the channel: its own or a common one; NULL: none. */
 const struct ch_option *ch_conf_channel_row(const struct ch_conf_channel *c, struct ch_sv key);
 /* Call fn with the files that hold secrets of channels. */
 void ch_conf_channel_files(const struct ch_conf *conf, void (*fn)(const char *path, void *user),

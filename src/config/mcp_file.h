@@ -9,8 +9,8 @@
 /* True for a path whose file name is mcp.json or .mcp.json. */
 bool ch_mcp_file_is(const char *path);
 
-/* Append the configuration that the text of such a file means. CHELA_ECONFIG: err names the
- * server whose definition is wrong. */
+/* Append the configuration that corresponds to the text of such a file. CHELA_ECONFIG: err
+ * names the server whose definition is wrong. */
 int ch_mcp_file_translate(struct ch_sv text, const char *path, struct ch_buf *out,
                           struct chela_error *err);
 

@@ -71,7 +71,7 @@ enum ch_scope {
     X(ONE, "mapping", struct of its scope) /* one mapping of scope `of` */                     \
     X(LIST, "list of mappings", struct ch_conf_list)                                           \
     X(MAP, "mapping by name", struct ch_conf_list)                                             \
-    X(CHANNELS, "mapping by name", struct ch_conf_list) /* each has options of its own */
+    X(CHANNELS, "mapping by name", struct ch_conf_list) /* each entry has its own options */
 
 enum ch_cfg_type {
 #define CH_CFG_ENUM(name, text, member) CH_CFG_##name,

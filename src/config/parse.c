@@ -1,10 +1,10 @@
 /* parse.c -- parse a configuration file with the table of options.
  *
- * The walk follows the table: a mapping is entered only if a row is below it,
- * so the depth is that of the table, whatever the file nests. An unknown key is
- * an error that suggests the nearest known key where the section decides who may
- * do what or which agent answers, and a warning elsewhere. A null value counts
- * as absent. The walk goes on after an error, so that all of them are listed. */
+ * The walk follows the table: a mapping is entered only if a row is below it, so the depth
+ * is that of the table, whatever the file nests. An unknown key is an error in sections that
+ * decide who may do what or which agent answers, and a warning elsewhere; both suggest the
+ * nearest known key. A null value counts as absent. The walk goes on after an error, so that
+ * all of them are listed. */
 #include "config/parse.h"
 
 #include <stdarg.h>
@@ -111,7 +111,7 @@ static bool is_deciding(struct ch_sv key) {
     return false;
 }
 
-/* The section of the current position; at the top level the one that was
+/* The section of the current position; at the top level, the section that the author
  * probably meant. */
 static struct ch_sv section_of(const struct ch_cfg_parser *p, const struct place *at,
                                struct ch_sv nearest) {
@@ -255,7 +255,7 @@ static void read_channel(struct ch_cfg_parser *p, const struct ch_json *v,
     }
 }
 
-/* The module of a service that the library does not know tells the options. */
+/* For a service that the library does not know, its module supplies the options. */
 static int read_channels(struct ch_cfg_parser *p, const struct ch_json *v,
                          struct ch_conf_list *list) {
     if (v->type != CH_JSON_OBJECT)
@@ -476,7 +476,7 @@ static bool lists_none(const char *const *list) {
     return !list || !*list;
 }
 
-/* Warn if neither a direct message nor a group would be answered. */
+/* Warn if the channel would answer neither direct messages nor groups. */
 static void check_channel(struct ch_cfg_parser *p, const struct ch_conf_channel *c) {
     bool direct = !is_word(c->dm_policy, "off") &&
                   (is_word(c->dm_policy, "open") || is_word(c->dm_policy, "pairing") ||

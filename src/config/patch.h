@@ -24,7 +24,7 @@ size_t ch_config_explain(struct ch_sv key, struct ch_buf *out);
 /* Where a text is from. */
 struct ch_config_place {
     const char *file;        /* for messages */
-    const char *module_path; /* of channels; may be NULL */
+    const char *module_path; /* search path of channel modules; may be NULL */
 };
 
 /* Append text with the option set; null removes the option. CHELA_ENOENT: no such option.

@@ -1,6 +1,6 @@
-/* prompts.c -- the `prompts` section: where prompt files are, which version is
- * used, and for whom. This file only reads the rules; ch_conf_prompts_apply
- * checks them once the prompt files are loaded. */
+/* prompts.c -- the `prompts` section: directories of prompt files, and which version is used
+ * for whom. This file only reads the rules; ch_conf_prompts_apply checks them once the
+ * prompt files are loaded. */
 #include "base/error.h"
 #include "base/limits.h"
 #include "chela/prompt.h"

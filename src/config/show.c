@@ -1,6 +1,5 @@
-/* show.c -- show the effective configuration: each option with its value from
- * the file, or the default. The table of options tells where each value is
- * stored. */
+/* show.c -- show the effective configuration: each option with its value from the file, or
+ * the default. The table of options states where each value is stored. */
 #include "config/show.h"
 #include "base/buf.h"
 #include "base/mem.h"
@@ -168,8 +167,8 @@ static void walk_option(const struct walk *w, const struct ch_option *o, const v
         w->fn(o, at, key, item, w->user);
 }
 
-/* item: an entry of a list, whose defaults are elsewhere. Recursion follows the
- * table, not the input. */
+/* item: an entry of a list; its defaults are in another scope. Recursion follows the table,
+ * not the input. */
 static void walk_scope(const struct walk *w, enum ch_scope scope, const void *base,
                        const char *above, bool item) {
     for (const struct ch_option *o = ch_options; o->key; o++) {

@@ -99,7 +99,7 @@ static void add_exact(struct ch_buf *out, const struct ch_option *o, const void 
         add_exact_list(out, a->rules);
         return;
     }
-    case CH_CFG_TEXT: /* of an address the whole text, with its password */
+    case CH_CFG_TEXT: /* for an address, the whole text with its password */
         if (*(const char *const *)at)
             add_exact_text(out, *(const char *const *)at);
         return;
@@ -322,7 +322,7 @@ void chela_config_restrict(chela_config *cfg, chela_config *own) {
     cfg->conf = merged;
     ch_conf_sort_agents(cfg);
     cfg->own = own;
-    if (own) { /* places and relative paths are those of the user's file */
+    if (own) { /* positions and relative paths refer to the user's file */
         cfg->file = own->file;
         cfg->dir = own->dir;
     }

@@ -45,7 +45,7 @@ static int check_owner(int fd, const char *path, mode_t kind, struct chela_error
     if ((st.st_mode & S_IFMT) != kind || st.st_uid != geteuid() || (st.st_mode & 022))
         return ch_fail(err, CHELA_EPERM,
                        "trust record %s: it must belong to this user and be writable by nobody "
-                       "else; remove it to begin anew",
+                       "else; remove it to start again",
                        path);
     return 0;
 }
@@ -97,7 +97,7 @@ static int record_read(int dir, const char *name, struct ch_arena *a, const stru
     return rc;
 }
 
-/* The record of path; CHELA_ENOENT: there is none. */
+/* Find the record of path; CHELA_ENOENT: there is none. */
 static int find_record(const char *dir, const char *path, struct ch_arena *a,
                        const struct ch_json **out, struct chela_error *err) {
     char name[NAME_SIZE];
@@ -129,7 +129,7 @@ int chela_trust_check(const char *dir, const chela_config *cfg, struct chela_err
 /* --- comparison */
 
 struct comparing {
-    const struct ch_json *settings; /* of the record; NULL: there is none */
+    const struct ch_json *settings; /* settings of the record; NULL: no record */
     chela_trust_change_fn *fn;
     void *user;
 };
@@ -210,7 +210,7 @@ static int write_all(int fd, struct ch_sv text) {
 static int record_write(int dir, const char *name, struct ch_sv text, struct chela_error *err) {
     CH_BUF_AUTO temp = {0};
     ch_buf_addf(&temp, ".%s.%ld", name, (long)getpid());
-    unlinkat(dir, ch_buf_str(&temp), 0); /* of a crashed program with the same id */
+    unlinkat(dir, ch_buf_str(&temp), 0); /* left by a crashed program with the same id */
     int fd = openat(dir, temp.p, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0)
         return record_fail(name, errno, err);
@@ -258,8 +258,8 @@ int chela_trust_add(const char *dir, const chela_config *cfg, struct chela_error
     return rc;
 }
 
-/* The real directory and the name, as chela_config_load makes it; of a directory
- * that is gone the given path. */
+/* The real directory and the name, as chela_config_load makes them; if the directory does
+ * not exist any more, the given path. */
 static char *record_path(const char *file) {
     const char *slash = strrchr(file, '/');
     CH_AUTOFREE char *given = slash ? ch_strndup(file, (size_t)(slash - file) + 1) : ch_strdup(".");

@@ -71,11 +71,11 @@ bool ch_file_is_repository(int dir, const char *name) {
 #define CHELA "chela takes endpoints, commands and permissions from it"
 #define OBEYED "a later run obeys it"
 
-/* "name": a file of this name; "*text": a name that ends so; "name/": everything below a
+/* "name": a file of this name; "*text": a name with this ending; "name/": everything below a
  * directory of this name; "a/b": one below the other; "/a": at the top of the workspace.
  * Files that a person runs on purpose (Makefile, package.json, scripts) are not listed:
  * writing them is ordinary work, and nothing runs them unasked.
- */
+ *  */
 static const struct row {
     const char *pattern;
     enum ch_file_kind kind;
@@ -233,8 +233,8 @@ static const struct row {
     {".github/copilot-instructions.md", CH_KIND_INSTRUCTIONS, OBEYED},
 };
 
-/* Directories and names that commands also use for data, such as the history in .hg: all of it
- * counts for the file tools, and the executed part alone for commands. */
+/* Directories and names that commands also use for data, such as the history in .hg. For the
+ * file tools all of their content is special; for commands only the executed part is. */
 static const struct row tool_rows[] = {
     {"*.desktop", CH_KIND_EXECUTED, SYSTEMD},
     {".yarn/", CH_KIND_EXECUTED, PACKAGES},
@@ -353,7 +353,7 @@ static bool leads_below(struct ch_sv pattern, struct ch_sv path) {
     return pattern.p != NULL;
 }
 
-/* A link may stand for a directory of any pattern. */
+/* A link may replace a directory of any pattern. */
 static const struct row *find_link(const struct row *list, size_t n, struct ch_sv path) {
     for (; path.n; ch_sv_split(&path, '/'))
         for (size_t i = 0; i < n; i++)

@@ -1,9 +1,9 @@
-/* file_kind.h -- classifies workspace files by what happens when somebody else reads them.
+/* file_kind.h -- classifies workspace files by the effect they have on other programs.
  *
- * Some files are not data: Git executes what a repository's configuration names, a shell
- * executes its start files, an editor executes the tasks of a folder, and a later run obeys
- * AGENTS.md. The kinds are found by name at any depth, without regard to case, because a
- * file system may ignore case. All functions may be called from any thread. */
+ * Some files are not data: Git executes commands that a repository's configuration names, a
+ * shell executes its start files, an editor executes the tasks of a folder, and a later run
+ * obeys AGENTS.md. The kinds are found by name at any depth, without regard to case, because
+ * a file system may ignore case. All functions may be called from any thread. */
 #ifndef CH_GUARD_FILE_KIND_H
 #define CH_GUARD_FILE_KIND_H
 #include <stdbool.h>
@@ -20,11 +20,11 @@ enum ch_file_kind {
  * NULL for CH_KIND_PLAIN. */
 enum ch_file_kind ch_file_kind(const char *path, const char **why);
 
-/* The same for a file or directory that a command left in `dir` (relative to the workspace, ""
- * for its top): PLAIN, INSTRUCTIONS or EXECUTED. A directory has the kind of the files below
- * it, and so has a link that may stand for it. Data that commands write in ordinary work, such
- * as the history in .hg, is PLAIN. *why is set unless the kind is PLAIN. Fast for ordinary
- * names. */
+/* The same for a file or directory that a command left in `dir` (relative to the workspace,
+ * "" for its top): PLAIN, INSTRUCTIONS or EXECUTED. A directory has the kind of the files
+ * below it, and so has a link that may replace it. Data that commands write in ordinary
+ * work, such as the history in .hg, is PLAIN. *why is set unless the kind is PLAIN. Fast for
+ * ordinary names. */
 enum ch_left_form { CH_LEFT_FILE, CH_LEFT_DIRECTORY, CH_LEFT_LINK };
 enum ch_file_kind ch_file_kind_left(const char *dir, const char *name, enum ch_left_form form,
                                     const char **why);

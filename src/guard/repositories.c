@@ -19,7 +19,8 @@
 #include "guard/file_kind.h"
 
 #define FILE_MAX_BYTES (64 * CH_KB)
-#define HELD_ENTRIES 200 /* of a directory that was set aside: compared before it is put back */
+#define HELD_ENTRIES 200 /* entries of a directory that was set aside, compared before it is put
+                          * back */
 
 /* --- the search ------------------------------------------------------------------ */
 
@@ -208,7 +209,8 @@ static void record_special(struct search *s, const struct place *p, int dir, con
     one->linked = has_names(dir, name);
 }
 
-/* Record an entry of a special kind. Returns what happens to it, or NULL. */
+/* Record an entry of a special kind. Returns the effect of the entry on other programs, or
+ * NULL. */
 static const char *visit_special(struct search *s, const struct place *p, int dir,
                                  const char *name, enum ch_left_form form) {
     const char *rel = p->path + p->top, *why = p->why;
@@ -221,8 +223,8 @@ static const char *visit_special(struct search *s, const struct place *p, int di
     return why;
 }
 
-/* A directory that only looks like a repository is searched like any other: a command can
- * make one, to hide files in it. */
+/* A directory that only looks like a repository is searched like any other, because a
+ * command can make one to hide files in it. */
 static void visit_directory(struct search *s, const struct place *p, const char *name,
                             const char *why) {
     static const char *const data[] = {"objects", "refs", "logs", "lfs", "hooks", "info", NULL};
@@ -265,7 +267,8 @@ static bool permit(int fd, mode_t more) {
     return fstat(fd, &st) == 0 && chmod(path, (st.st_mode & 07777) | more) == 0;
 }
 
-/* Open a directory. A command may have taken away the permission to read one that it wrote. */
+/* Open a directory. A command may have removed the read permission of a directory that it
+ * wrote. */
 static int search_open(const struct search *s, const char *path) {
     const int flags = O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
     int fd = open(path, O_RDONLY | flags);
@@ -315,7 +318,7 @@ static void visit(struct search *s, struct place *p) {
     closedir(d);
 }
 
-/* What Git takes commands from, in a repository. */
+/* Files of a repository from which Git takes commands. */
 static const char *const commanding[] = {"config", "config.worktree", "commondir", "hooks"};
 
 static bool is_linked(const char *path) {
@@ -386,7 +389,7 @@ void ch_repositories_find(struct ch_arena *arena, const char *const *tops,
 /* --- configuration ------------------------------------------------------------------ */
 
 /* Settings that make Git run nothing and read no other file. A section with a dot at its end
- * has a name of its own: [remote "origin"]. */
+ * has a name: [remote "origin"]. */
 static const struct {
     const char *section, *keys; /* separated by blanks */
 } plain[] = {
@@ -502,7 +505,8 @@ static bool is_new(const struct holder *h, int dir, const char *name) {
                          is_at_or_after(&st.st_ctim, h->since));
 }
 
-/* A directory counts with the entries below it, as far as the budget reaches. */
+/* A number that changes when the file changes; for a directory also when an entry below it
+ * changes, as far as the budget allows. */
 static uint64_t identity(int dir, const char *name, unsigned *budget) {
     struct stat st = {0};
     uint64_t id;
@@ -622,8 +626,8 @@ static void judge_hooks(struct holder *h, int dir, const char *path) {
         hold_of_git(h, dir, path, "hooks", ch_buf_str(&why));
 }
 
-/* A file that names another directory is fine if the directory is a known repository; that
- * one is judged for itself. */
+/* A file that names another directory is harmless if that directory is a known repository,
+ * which is judged separately. */
 static void judge_reference(struct holder *h, int dir, const char *path, const char *name) {
     CH_BUF_AUTO text = {0}, target = {0};
     char real[PATH_MAX];
@@ -682,7 +686,7 @@ static bool changed_since(const char *path, const struct timespec *since) {
     return changed;
 }
 
-/* True if a special file is as it was before the command. */
+/* True if a special file is unchanged since before the command. */
 static bool is_untouched(const struct ch_special *now, const struct ch_repositories *before,
                          const struct timespec *since) {
     const struct ch_special *old =
@@ -720,8 +724,8 @@ static void judge_specials(struct holder *h, const struct timespec *since) {
     }
 }
 
-/* A repository that existed is judged by the files that changed. Its files are read-only in
- * the sandbox, but may have other names. */
+/* An existing repository is judged by its changed files. Its files are read-only in the
+ * sandbox, but may have other names. */
 static void judge_repository(struct holder *h, const char *path, const struct timespec *since) {
     const struct ch_repositories *before = h->before;
     bool known = repositories_has(before, path);

@@ -1,17 +1,17 @@
-/* repositories.h -- what programs outside of the sandbox execute or obey, below the
- * directories that a command may write: Git repositories, and files of a special kind
+/* repositories.h -- finds files that programs outside of the sandbox execute or obey, below
+ * the directories that a command may write: Git repositories, and files of a special kind
  * (file_kind.h).
  *
  * Git executes commands that a repository's files name: hooks, core.fsmonitor, filters. The
  * sandbox keeps these files read-only in the repositories that exist when a command starts.
  * A repository that a command makes is found afterwards. If the repository provably names no
- * command, it stays as it is. Otherwise its configuration and hooks are set aside: each file
- * is renamed to NAME.held, until a person agrees to it.
+ * command, it is left unchanged. Otherwise its configuration and hooks are set aside: each
+ * file is renamed to NAME.held, until a person agrees to it.
  *
- * Files of a special kind are treated alike. Those at the top of a directory are read-only in
- * the sandbox. Elsewhere, and where none existed, a file that a command wrote is set aside
- * afterwards. Directories of installed packages are not searched for them: packages are code,
- * and contain such files by the hundred.
+ * Files of a special kind are treated in the same way. Those at the top of a directory are
+ * read-only in the sandbox. Elsewhere, and where none existed, a file that a command wrote
+ * is set aside afterwards. Directories of installed packages are not searched for them:
+ * packages are code, and contain such files by the hundred.
  *
  * All functions block and may be called from any thread. */
 #ifndef CH_GUARD_REPOSITORIES_H
@@ -25,8 +25,8 @@
 /* A file or directory of a special kind. */
 struct ch_special {
     const char *path; /* absolute, in the arena */
-    const char *why;  /* static: what happens to it */
-    uint64_t id[4];   /* what a change of the file, or of the file that a link names, changes */
+    const char *why;  /* static: the effect of the file on other programs */
+    uint64_t id[4];   /* changes when the file, or the file that a link names, changes */
     bool at_top;      /* no symbolic link, and directly in one of the directories */
     bool linked;      /* the file has other names, too */
 };
@@ -47,8 +47,8 @@ struct ch_repositories {
     const char **fixed; /* paths of the special files at_top; NULL-terminated, in the arena */
 };
 
-/* Search below these directories (absolute, resolved, NULL-terminated) for what a command
- * must find read-only. least: special files of lower kinds do not count. Links are not
+/* Search below these directories (absolute, resolved, NULL-terminated) for files that must
+ * be read-only for a command. least: special files of lower kinds are ignored. Links are not
  * followed. */
 void ch_repositories_find(struct ch_arena *arena, const char *const *tops,
                           enum ch_file_kind least, struct ch_repositories *out);
@@ -56,9 +56,10 @@ void ch_repositories_find(struct ch_arena *arena, const char *const *tops,
 /* A file that was set aside. */
 struct ch_held {
     const char *dir;        /* absolute, in the arena */
-    const char *name, *now; /* of the file, before and after; now NULL: it is still there */
+    const char *name, *now; /* name of the file before and after; now NULL: the file was not
+                             * renamed */
     const char *why;        /* "Git runs commands from it (core.fsmonitor)" */
-    uint64_t id;            /* what a change of the file, or below the directory, changes */
+    uint64_t id;            /* changes when the file, or a file below the directory, changes */
 };
 struct ch_held_list {
     struct ch_held *v; /* in the arena */
@@ -66,11 +67,11 @@ struct ch_held_list {
     bool cut; /* not all directories were looked at */
 };
 
-/* Set aside what names commands in the repositories that are not in `before`, and special
- * files that are not there or were changed. A repository or file that `before` missed because
- * of its limit counts as made if its files changed at or after `since` (clock
- * CLOCK_REALTIME_COARSE, which files use). before NULL: the files that changed since then
- * count. */
+/* Set aside files that name commands in the repositories that are not in `before`, and
+ * special files that are not in `before` or were changed. A repository or file that `before`
+ * missed because of its limit counts as new if its files changed at or after `since` (clock
+ * CLOCK_REALTIME_COARSE, which files use). before NULL: all files changed since then are
+ * checked. */
 void ch_repositories_hold(struct ch_arena *arena, const char *const *tops,
                           enum ch_file_kind least, const struct ch_repositories *before,
                           const struct timespec *since, struct ch_held_list *out);

@@ -38,7 +38,7 @@ struct ch_child_opts {
 struct ch_child_result {
     int exit_code;                 /* -1 when killed by a signal */
     int signal;                    /* 0 if the program exited by itself */
-    bool timed_out, stopped;       /* by timeout_ms; by ch_child_stop */
+    bool timed_out, stopped;       /* ended by timeout_ms; by ch_child_stop */
     struct ch_sv out, err;         /* borrowed until the callback returns */
     uint64_t out_total, err_total; /* bytes written, kept or not */
     struct ch_sv report;           /* the first CH_LIMIT_CHILD_REPORT bytes; borrowed */

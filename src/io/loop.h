@@ -48,8 +48,8 @@ void ch_loop_log_to(struct ch_loop *loop, const struct ch_log_sink *sink);
 const struct ch_log_sink *ch_loop_log(const struct ch_loop *loop);
 
 /* Every function that libuv calls, and that calls others, begins with CH_LOOP_CALLBACK:
- * until it returns ch_loop_in_callback is true, and logs are the loop's. loop may be
- * NULL: what the function was for is closed. */
+ * until the function returns, ch_loop_in_callback is true, and log messages go to the loop's
+ * sink. loop NULL: the object of the callback is closed. */
 struct ch_loop_scope {
     struct ch_loop *loop;
     const struct ch_log_sink *before;

@@ -96,9 +96,9 @@ static bool write_whole(int fd, struct ch_sv data) {
     return true;
 }
 
-/* A file in memory that holds the whole input before the program starts: if the
- * host dies now, the program still does not run with a part of its input. The
- * program gets a descriptor for reading; nobody can change the file. */
+/* Create a file in memory that holds the whole input before the program starts: if the host
+ * dies now, the program cannot run with only a part of its input. The program gets a
+ * read-only descriptor; no process can change the file. */
 static int open_input(int *fd, struct ch_sv input) {
     int file = memfd_create("input", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     char name[32];

@@ -22,8 +22,8 @@ struct ch_stdio {
     char tty[64]; /* path of a terminal used for 0, 1 and 2; "" if none */
 };
 
-/* Open what opts require: pipes or a terminal; for stdin a file in memory with
- * the input, or /dev/null if there is none. On failure nothing stays open. */
+/* Open the descriptors that opts require: pipes or a terminal; for stdin a file in memory
+ * with the input, or /dev/null without input. On failure nothing stays open. */
 int ch_stdio_open(struct ch_stdio *io, const struct ch_child_opts *opts, struct chela_error *err);
 void ch_stdio_close_theirs(struct ch_stdio *io);
 

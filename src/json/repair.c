@@ -1,7 +1,7 @@
 /* repair.c -- repair small mistakes of models in complete arguments.
  *
- * Inside strings, raw control characters become escapes. An invalid escape
- * becomes what its writer most likely meant:
+ * Inside strings, raw control characters become escapes. An invalid escape becomes what the
+ * model most likely meant:
  *
  *   \' \` and "\ "   the character: the backslash was needless
  *   \x41             the character, as in C, Python and JavaScript

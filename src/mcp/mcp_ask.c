@@ -31,8 +31,8 @@
 struct ch_mcp_asking {
     struct ch_arena arena;
     const struct ch_json *root, *requests, *answers, *form;
-    struct ch_sv key;             /* of the current request; p NULL: all are answered */
-    const struct ch_json *params; /* of the current request */
+    struct ch_sv key;             /* key of the current request; p NULL: all are answered */
+    const struct ch_json *params; /* parameters of the current request */
     bool sample;                  /* the current request is for an answer of a model */
     struct ch_sv field;           /* the current field of its form; p NULL: none is left */
     const struct ch_json *schema; /* of the field */

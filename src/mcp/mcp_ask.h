@@ -1,8 +1,8 @@
-/* mcp_ask.h -- what a server wants to know in the middle of a call, as questions to a person.
+/* mcp_ask.h -- turns a server's requests for input during a call into questions to a person.
  *
  * A server asks by one or more requests, each with a form of fields, a URL, or messages for a
  * model. A person answers one question at a time: the next field of a form, whether a page was
- * visited, or whether the model may answer. What was asked and answered so far is a text, the
+ * visited, or whether the model may answer. The questions and answers so far are a text, the
  * state, from which any process can continue.
  *
  * Pure functions. A state that was damaged in the store is an error, never a crash. */
@@ -14,7 +14,7 @@
 struct ch_mcp_may {
     struct ch_sv roots;       /* the result of roots/list; p NULL: not permitted */
     bool samples;             /* answers of a model (sampling/createMessage) */
-    bool unasked;             /* those need no person's consent */
+    bool unasked;             /* sampling needs no consent of a person */
 };
 
 /* Set *state: nothing is answered yet. requests: an object of {method, params} by key; NULL:
@@ -37,7 +37,7 @@ enum ch_mcp_due {
 int ch_mcp_ask_next(struct ch_sv state, const char *server, struct ch_buf *question,
                     struct chela_error *err);
 
-/* Rewrite *state with the answer to the question. is_error: the person gave none. */
+/* Rewrite *state with the answer to the question. is_error: the person gave no answer. */
 int ch_mcp_ask_answer(struct ch_buf *state, struct ch_sv text, bool is_error,
                       struct chela_error *err);
 

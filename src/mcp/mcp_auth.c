@@ -38,7 +38,7 @@ struct ch_mcp_auth {
     char *token, *refresh;        /* owned */
     char *issuer, *id, *secret;   /* owned: the client's registration, for this issuer */
     char *method;                 /* owned: token_endpoint_auth_method of the registration */
-    char *scope;                  /* owned: what was asked for last */
+    char *scope;                  /* owned: the scope of the last request */
 
     /* the log-in in progress */
     struct ch_arena arena;
@@ -344,7 +344,7 @@ static void find_server(struct ch_mcp_auth *a) {
     try_next(a);
 }
 
-/* No metadata at all: the endpoints of the version 2025-03-26. */
+/* Without metadata: uses the endpoints of the version 2025-03-26. */
 static void use_default_endpoints(struct ch_mcp_auth *a) {
     const char *origin = origin_of(a, a->as, NULL);
 
@@ -424,7 +424,7 @@ static void register_client(struct ch_mcp_auth *a) {
     auth_fetch(a, "POST", a->register_url, "application/json", ch_buf_sv(&body));
 }
 
-/* Registrations belong to an issuer: one of another issuer is not used. */
+/* A registration is valid for one issuer only: registrations of other issuers are not used. */
 static void choose_client(struct ch_mcp_auth *a) {
     if (a->opts.client_id) {
         a->client_id = a->opts.client_id;
@@ -544,7 +544,7 @@ static void exchange_code(struct ch_mcp_auth *a, const char *code) {
     post_token(a, &form);
 }
 
-/* The tokens belong to the client that was used last at this issuer. */
+/* Uses the refresh token of the client that was last used with this issuer. */
 static void use_refresh_token(struct ch_mcp_auth *a) {
     CH_BUF_AUTO form = {0};
 

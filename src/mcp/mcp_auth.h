@@ -3,10 +3,10 @@
  *     challenge -> protected-resource metadata -> server metadata -> client id
  *       -> browser, loopback callback -> token
  *
- * A refresh token is used before the browser. Every document is checked: the resource must be
- * that of the endpoint, the issuer must be the one whose metadata was asked for, and the
- * redirect must come from that issuer. Nothing is sent to another origin than the metadata
- * names. Loop thread only. */
+ * A refresh token is used before the browser. Every document is checked: the resource must
+ * match the endpoint, the issuer must be the one whose metadata was requested, and the
+ * redirect must come from that issuer. Nothing is sent to an origin that the metadata does
+ * not name. Loop thread only. */
 #ifndef CH_MCP_AUTH_H
 #define CH_MCP_AUTH_H
 #include "io/loop.h"
@@ -17,11 +17,11 @@ struct ch_mcp_auth;
 struct ch_mcp_auth_opts {
     struct ch_loop *loop;
     struct ch_transport *transport;
-    const char *name, *url;                /* of the server; borrowed while in use */
+    const char *name, *url;                /* name and URL of the server; borrowed while in use */
     const char *client_id, *client_secret; /* registered before; may be NULL */
     const char *client_metadata_url;       /* may be NULL */
     const char *path;                      /* file for tokens; NULL: none is stored */
-    /* Shows a URL to a person; NULL: nobody is there, and a log-in fails. */
+    /* Shows a URL to a person; NULL: no person is present, and a log-in fails. */
     void (*open_url)(const char *url, void *user);
     void *user;
 };
@@ -29,7 +29,7 @@ struct ch_mcp_auth_opts {
 struct ch_mcp_auth *ch_mcp_auth_new(const struct ch_mcp_auth_opts *opts);
 void ch_mcp_auth_free(struct ch_mcp_auth *a);
 
-/* Change who shows URLs to a person. */
+/* Replace the function that shows URLs to a person. */
 void ch_mcp_auth_open_by(struct ch_mcp_auth *a, void (*open_url)(const char *url, void *user),
                          void *user);
 

@@ -23,7 +23,7 @@ bool ch_mcp_cache_takes(const char *method);
 char *ch_mcp_cache_find(const struct ch_mcp_cache *c, const char *method, const char *members,
                         int64_t now);
 
-/* Keep a result, in the place of the one that ends first if there is no room. */
+/* Keep a result; if the cache is full, it replaces the result that expires first. */
 void ch_mcp_cache_add(struct ch_mcp_cache *c, const char *method, const char *members,
                       struct ch_sv text, int64_t ttl_ms, int64_t now);
 

@@ -27,9 +27,9 @@ struct ch_mcp_invocation {
     struct ch_rpc_request *asked; /* open request of the server; NULL: none */
     bool asked_sample;            /* it is for an answer of the model */
     struct ch_mcp_sample *sample; /* the model is asked; NULL: it is not */
-    struct ch_buf state;          /* of the questions (mcp_ask.h) */
+    struct ch_buf state;          /* state of the questions (mcp_ask.h) */
     bool can_task;                /* of the target */
-    const char *method;           /* of the target; NULL: tools/call */
+    const char *method;           /* method of the target; NULL: tools/call */
     char *task;                   /* owned: its id; NULL: the call is not a task */
     char *stated, *answered;      /* owned: the last status, and the last questions of the task */
     unsigned lost;                /* consecutive failed looks at the task */
@@ -100,7 +100,8 @@ static void task_on_cancelled(const struct ch_mcp_reply *r, void *user) {
     (void)user;
 }
 
-/* A person or a limit ended the call; a process that ends leaves its tasks alone. */
+/* Cancels a task after a person or a limit ended the call. A process that exits does not
+ * cancel its tasks. */
 static void cancel_task(const struct ch_mcp_invocation *v) {
     CH_BUF_AUTO members = {0};
     struct ch_jw w = ch_jw(&members);
@@ -140,7 +141,7 @@ static void call_on_progress(struct ch_sv text, void *user) {
     chela_call_progress(v->call, ch_buf_str(&line));
 }
 
-/* Everything is answered: tell the server. */
+/* All questions are answered: sends the answers to the server. */
 static void give_answers(struct ch_mcp_invocation *v) {
     CH_BUF_AUTO out = {0};
     struct chela_error err = {0};

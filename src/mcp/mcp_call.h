@@ -13,7 +13,7 @@
 
 struct ch_mcp_target { /* borrowed for the call of the function */
     chela_mcp *mcp;
-    const char *name;   /* of the tool, at the server */
+    const char *name;   /* name of the tool at the server */
     const char *output; /* schema of its structured result; NULL: none */
     bool task;          /* a call may be a task, in versions with a handshake */
     const char *method; /* instead of tools/call, with the arguments as parameters; NULL: none */

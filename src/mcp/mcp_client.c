@@ -268,8 +268,8 @@ static int gather_input(struct ch_mcp_op *op, const struct ch_json *result,
 
 /* --- responses */
 
-/* Keep a result that the server allows to be used again. Results of repeated requests are
- * answers to a person's input. */
+/* Caches a result if the server allows it. Results of repeated requests are not cached,
+ * because they depend on a person's input. */
 static void keep_result(struct ch_mcp_op *op, const struct ch_json *result) {
     chela_mcp *m = op->mcp;
     int64_t ttl = ch_json_int(ch_json_get(result, "ttlMs"), 0);
@@ -406,7 +406,7 @@ static void client_on_notification(const struct ch_rpc_message *msg, void *user)
     }
 }
 
-/* A request of the server belongs to no call by itself: the newest call that can ask takes it. */
+/* A server's request names no call: the newest call that can ask a person takes the request. */
 static bool ask_person(chela_mcp *m, struct ch_rpc_request *r, const struct ch_rpc_message *msg) {
     const struct ch_mcp_op *found = NULL;
 
@@ -613,7 +613,7 @@ static void initialize(chela_mcp *m) {
 
 /* --- the probe */
 
-/* What an answer to the probe says about the server. */
+/* The kind of server that an answer to the probe indicates. */
 enum ch_mcp_verdict { CH_MCP_IS_MODERN, CH_MCP_IS_LEGACY, CH_MCP_UNCLEAR };
 
 static enum ch_mcp_verdict judge_versions(const struct ch_json *versions) {
@@ -721,7 +721,7 @@ static bool begin_session_again(chela_mcp *m, int64_t id) {
 
 /* --- log-in */
 
-/* Requests wait until the log-in is over. */
+/* Called when the log-in has ended: the waiting requests continue. */
 static void client_on_login(const struct chela_error *err, void *user) {
     chela_mcp *m = user;
 
@@ -763,7 +763,7 @@ static bool log_in(chela_mcp *m, int64_t id, const struct ch_mcp_failure *f) {
     if (ch_mcp_auth_start(m->auth, f->status, f->challenge, client_on_login, m) < 0)
         return false;
     drop_link(m);
-    ch_mcp_cache_clear(&m->cache); /* of another person, perhaps */
+    ch_mcp_cache_clear(&m->cache); /* the results may be those of another person */
     m->logging_in = true;
     wait_for_login(m);
     return true;

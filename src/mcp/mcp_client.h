@@ -46,7 +46,7 @@ struct chela_mcp {
     struct ch_mcp_auth *auth; /* owned; NULL: a program */
     bool logging_in;
     unsigned logins; /* since the connection was ready */
-    struct ch_mcp_failure failure; /* of the last message, without the challenge */
+    struct ch_mcp_failure failure; /* failure of the last message, without the challenge */
     char *server, *server_version; /* owned: name and version of the server; may be NULL */
     bool tools_change;             /* the server announces changes of its tools */
     bool tasks;                    /* calls may be tasks, in versions with a handshake */
@@ -66,7 +66,7 @@ struct ch_mcp_reply {
     const struct ch_json *result; /* NULL: failed */
     const struct ch_json *input;  /* the result asks for input (takes_input); NULL: it does not */
     struct chela_error err;
-    int64_t code;                 /* of a JSON-RPC error; 0: another failure */
+    int64_t code;                 /* code of a JSON-RPC error; 0: another failure */
 };
 typedef void ch_mcp_done_fn(const struct ch_mcp_reply *r, void *user);
 
@@ -94,7 +94,7 @@ struct ch_mcp_op;
 
 /* Begin a request. Never NULL. */
 struct ch_mcp_op *ch_mcp_start(chela_mcp *m, const struct ch_mcp_request *r);
-/* Give up a request: the server is told, and `done` is not called. */
+/* Cancel a request: the server is notified, and `done` is not called. */
 void ch_mcp_cancel(struct ch_mcp_op *op);
 
 /* Say goodbye to the server; m->leaving is set until the server has ended. */

@@ -49,7 +49,7 @@ struct ch_mcp_exchange {
     size_t nhead;
     char *message; /* owned */
     struct ch_sv body;
-    int64_t id; /* of the request; 0: none */
+    int64_t id; /* id of the request; 0: none */
     bool modern, listens, is_get, is_delete, is_reply;
     bool answered; /* the response of the request came */
     bool starts_session;
@@ -358,7 +358,8 @@ static void on_resume(struct ch_timer *t) {
     start_get(x);
 }
 
-/* A stream of the older versions is resumed: one with an event id, and the one that listens. */
+/* Resumes a stream of the older versions: a stream with an event id, or the listening
+ * stream. */
 static bool resume(struct ch_mcp_exchange *x) {
     if (x->modern || x->answered || x->status != 200 || !x->is_stream ||
         x->resumes++ >= CH_LIMIT_MCP_RESUMES || (!x->listens && !x->sse.id.n))

@@ -1,8 +1,8 @@
 /* mcp_link.h -- a connection that moves messages of the Model Context Protocol.
  *
  * Two kinds: the pipes of a child process (mcp_stdio.h) and HTTP requests to one URL
- * (mcp_http.h). A link knows bytes, headers and processes; it does not know what a message
- * means. No callback fires inside a function of the link. Loop thread only. */
+ * (mcp_http.h). A link handles bytes, headers and processes; it does not interpret messages.
+ * No callback fires inside a function of the link. Loop thread only. */
 #ifndef CH_MCP_LINK_H
 #define CH_MCP_LINK_H
 #include "base/buf.h"
@@ -13,7 +13,7 @@ struct ch_mcp_link;
 /* One message to send. Texts are borrowed for the call. */
 struct ch_mcp_send {
     struct ch_sv message;
-    int64_t id;           /* of a request; 0: a notification or a response */
+    int64_t id;           /* id of a request; 0: a notification or a response */
     const char *method;   /* NULL: a response */
     const char *version;  /* protocol version for the header; NULL: none */
     bool modern;          /* the message carries its version: more headers, no session */

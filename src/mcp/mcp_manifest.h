@@ -32,10 +32,10 @@ void ch_mcp_manifest_release(struct ch_mcp_manifest *m);
 
 /* A tool is offered if it is listed, or was so when the file was written, as accepted. */
 bool ch_mcp_tool_offered(const struct ch_mcp_tool *t);
-/* The tool is listed and needs a person's yes. */
+/* The tool is listed and waits for a person's acceptance. */
 bool ch_mcp_tool_changed(const struct ch_mcp_tool *t);
 
-/* Forget what is listed, before a new list is read. */
+/* Forget the listed tools, before a new list is read. */
 void ch_mcp_manifest_begin(struct ch_mcp_manifest *m);
 /* Add the tools of one page. server: name of the server, for messages and aliases. Tools with
  * an invalid definition are left out, with a warning. CHELA_EPROTO: no list of tools.
@@ -46,8 +46,8 @@ int ch_mcp_manifest_add(struct ch_mcp_manifest *m, const char *server, const str
  * written. */
 bool ch_mcp_manifest_end(struct ch_mcp_manifest *m, bool all);
 
-/* Read and write the file. origin: digest of what identifies the server, such as its command; a
- * file of another origin is ignored. Both block. */
+/* Read and write the file. origin: digest of the server's identity, such as its command; a
+ * file with another origin is ignored. Both block. */
 int ch_mcp_manifest_load(struct ch_mcp_manifest *m, const char *server, const char *path,
                          const char *origin, struct chela_error *err);
 /* Replace a file: completely or not at all. Blocks. */

@@ -32,8 +32,8 @@ void ch_mcp_header_value(struct ch_buf *out, struct ch_sv text);
  * marks is plain text. */
 bool ch_mcp_header_decode(struct ch_buf *out, struct ch_sv value);
 
-/* Check the annotations x-mcp-header of a tool's schema. CHELA_EPROTO: err names the one that
- * is invalid. */
+/* Check the annotations x-mcp-header of a tool's schema. CHELA_EPROTO: err names the invalid
+ * annotation. */
 int ch_mcp_header_check(const struct ch_json *schema, struct chela_error *err);
 /* Called for each annotated argument. value.p NULL: the argument is absent. Returns false to
  * stop. */

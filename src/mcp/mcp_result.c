@@ -81,7 +81,7 @@ static bool matches(const struct ch_json *structured, const char *output, struct
     if (!structured)
         ch_buf_add_str(why, "there is none");
     else if (ch_schema_parse(ch_sv_str(output), NULL, &schema, &err) < 0)
-        return true; /* a schema that cannot be used says nothing about the result */
+        return true; /* an invalid schema cannot reject the result */
     else if (ch_schema_check(schema, structured, &arena, &found) < 0)
         ch_violations_text(&found, why);
     return why->n == 0;

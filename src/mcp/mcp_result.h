@@ -6,8 +6,8 @@
 
 /* Set the result of a call from the result of tools/call. Text, images and audio reach the
  * model; a link to a resource is named and not fetched. output: schema of the structured
- * content; NULL: none. A structured content that does not match is left out, and the model is
- * told. */
+ * content; NULL: none. Structured content that does not match is left out, and the model
+ * gets a note. */
 void ch_mcp_result(chela_call *call, const struct ch_json *result, const char *output);
 
 /* Set the result of a call from a list of resources or templates, or from the contents of a

@@ -8,7 +8,7 @@
  *   mcp_server_state.c       the signed state of a request that waits for input
  *   mcp_server_skills.c      skills for clients, an extension
  *   mcp_server_http.c        Streamable HTTP: sessions, streams, headers
- *   mcp_server_listen.c      a listener of its own
+ *   mcp_server_listen.c      a listener without a gateway
  *   mcp_server_agent.c       an agent behind a server
  *
  * A connection is a pipe, a session of the versions with a handshake, or one HTTP request of
@@ -73,7 +73,7 @@ struct chela_mcp_server {
     size_t nlisteners;
     struct ch_list streams; /* struct ch_mcp_stream with a client */
     struct ch_list buried;  /* struct ch_mcp_stream that ended */
-    struct ch_task notify;  /* tells clients about changed lists */
+    struct ch_task notify;  /* notifies clients about changed lists */
     unsigned changed;       /* bits by enum ch_mcp_kind */
     struct ch_timer pulse;
     struct ch_server *http; /* owned; NULL: does not listen */
@@ -110,7 +110,7 @@ struct chela_mcp_connection {
     size_t nwatched;
     struct ch_list calls; /* chela_mcp_call */
     /* While a message is received or answered. */
-    struct ch_mcp_stream *stream; /* of the request */
+    struct ch_mcp_stream *stream; /* stream of the request */
     int status;                   /* HTTP status of the response */
     bool modern;                  /* every request is of 2026-07-28 */
     bool last;                    /* the message answers the stream's request */
@@ -123,7 +123,7 @@ struct chela_mcp_connection {
     bool writing; /* `write` is in progress */
 };
 
-/* A request, before anything works on it. */
+/* A request before its processing starts. */
 struct ch_mcp_incoming {
     chela_mcp_connection *c;
     struct ch_rpc_request *r;
@@ -138,7 +138,7 @@ enum ch_mcp_verb { CH_MCP_CALL, CH_MCP_READ, CH_MCP_GET, CH_MCP_COMPLETE, CH_MCP
                    CH_MCP_TASK_GET, CH_MCP_TASK_RESULT, CH_MCP_TASK_CANCEL, CH_MCP_SKILL_LIST,
                    CH_MCP_SKILL_GET };
 
-/* The state of a task: a call that goes on after its request was answered. */
+/* The state of a task: a call that continues after its request was answered. */
 struct ch_mcp_task {
     const char *id;      /* NULL: the call is not a task */
     const char *status;  /* "working", "completed", "failed" or "cancelled" */
@@ -176,10 +176,10 @@ struct chela_mcp_call {
     struct ch_mcp_question {
         chela_mcp_call *call;
         const char *key;
-        int64_t id; /* of the request to the client; 0: answered */
+        int64_t id; /* id of the request to the client; 0: answered */
     } questions[CH_LIMIT_MCP_QUESTIONS];
     struct ch_buf given; /* answers so far: members of an object */
-    struct ch_buf keep;  /* what the function keeps: members of an object */
+    struct ch_buf keep;  /* data that the function keeps: members of an object */
     struct ch_buf asked; /* questions of this round: members of an object */
     size_t nasked;
     const char *missing; /* capability that the client lacks; NULL: none */
@@ -200,7 +200,7 @@ struct chela_mcp_call {
     bool running;  /* a thread works on the call, or the program finishes it later */
     bool deferred;
     bool inside; /* the function is on the stack of the loop thread */
-    int rc; /* of the function */
+    int rc; /* result of the function */
     void (*on_cancel)(chela_mcp_call *call, void *user);
     void *on_cancel_user;
 };
@@ -214,12 +214,13 @@ struct ch_mcp_item *ch_mcp_server_match(const chela_mcp_server *s, struct ch_sv 
                                         struct ch_jw *w);
 void ch_mcp_item_unref(struct ch_mcp_item *i);
 
-/* Take over the items of `from`, which is closed; the clients of s stay, and are told. */
+/* Take over the items of `from`, which is closed; the clients of s stay connected and are
+ * notified. */
 void ch_mcp_server_adopt(chela_mcp_server *s, chela_mcp_server *from);
 /* Is a request in progress? Subscriptions do not count. */
 bool ch_mcp_server_busy(const chela_mcp_server *s);
 
-/* Flag of a tool whose call may be a task. */
+/* Flag of a tool that can be called as a task. */
 enum { CH_MCP_TASKABLE = 1 << 16 };
 /* Offer tasks. get is called with the argument taskId: it sets the state of the task and, of a
  * completed one, the result. cancel asks the task to end. */
@@ -282,7 +283,7 @@ void ch_mcp_result_clear(chela_mcp_call *call);
 bool ch_mcp_result_write(chela_mcp_call *call, struct ch_buf *out);
 
 /* --- mcp_server_agent.c */
-/* Offer an agent as the tool ask_ID, whose function is the caller's. */
+/* Offer an agent as the tool ask_ID; the caller supplies its function. */
 int ch_mcp_server_ask_tool(chela_mcp_server *s, const chela_agent *agent,
                            const struct chela_mcp_tool_opts *base, struct chela_error *err);
 bool ch_mcp_is_session_id(const char *id);

@@ -1,9 +1,9 @@
 /* mcp_server_agent.c -- an agent behind a server: its tools, the agent itself, its skills, and
  * the files of its workspace.
  *
- * A call takes the path of every tool call (tool/call/batch.h): schema, policy, approval,
+ * A call is executed like every tool call (tool/call/batch.h): schema, policy, approval,
  * shaping. A call that needs a person's consent is refused, because the client is a program.
- * The tool ask_AGENT starts a run of the agent in a session of its own. */
+ * The tool ask_AGENT starts a run of the agent in a new session. */
 #include <ctype.h>
 
 #include "agent/api/agent.h"

@@ -1,6 +1,6 @@
 /* mcp_server_call.c -- see mcp_server.h: a request that a function works on.
  *
- *   start -> function -> questions? -> yes, 2026-07-28: the answer says what is missing
+ *   start -> function -> questions? -> yes, 2026-07-28: the answer lists the questions
  *              ^                       yes, older: the client is asked, then the function
  *              |____ answers ________________|     is called again
  *                                      no: the result
@@ -553,7 +553,7 @@ static bool client_wants_task(const struct ch_mcp_incoming *in) {
                : ch_json_is(ch_json_get(in->params, "task"), CH_JSON_OBJECT);
 }
 
-/* The request that a state belongs to. */
+/* The digest of the request that a state belongs to. */
 static void make_digest(chela_mcp_call *call, const struct ch_mcp_incoming *in) {
     CH_BUF_AUTO text = {0};
     unsigned char digest[CH_SHA256_SIZE];

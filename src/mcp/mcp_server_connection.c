@@ -258,7 +258,7 @@ void ch_mcp_connection_release(chela_mcp_connection *c) {
     chela_mcp_call *call;
 
     c->server = NULL; /* nothing is sent any more */
-    ch_rpc_peer_close(CH_TAKE(c->peer)); /* requests are told that they are gone */
+    ch_rpc_peer_close(CH_TAKE(c->peer)); /* ends the requests */
     while ((call = CH_LIST_FIRST(&c->calls, chela_mcp_call, link)))
         ch_mcp_call_orphan(call);
     for (size_t i = 0; i < c->nwatched; i++)

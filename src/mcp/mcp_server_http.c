@@ -1,11 +1,12 @@
 /* mcp_server_http.c -- see mcp_server.h: Streamable HTTP.
  *
  * A POST carries one message. Its response is JSON if the answer is the only message, and a
- * stream of events otherwise. A request of 2026-07-28 stands alone: its connection lives as
- * long as its response, and a client that leaves cancels the request.
+ * stream of events otherwise. A request of 2026-07-28 is independent of others: its
+ * connection lives as long as its response, and a client that disconnects cancels the
+ * request.
  *
- * A session of 2025-11-25 outlives its HTTP requests. Its streams keep their events until the
- * client has had the chance to come back for them, with GET and Last-Event-ID. The id of an
+ * A session of 2025-11-25 outlives its HTTP requests. Its streams keep their events for a
+ * while, so that the client can fetch them later with GET and Last-Event-ID. The id of an
  * event is the number of its stream, a dash, and the number of the event. */
 #include <ctype.h>
 #include <stdio.h>
@@ -48,11 +49,11 @@ struct ch_mcp_stream {
     void *x;       /* NULL: there is no client */
     bool began;    /* the response is a stream of events */
     bool done;     /* the request is answered */
-    bool json, sse; /* what the client accepts */
+    bool json, sse; /* formats that the client accepts */
     bool opens;    /* the request is `initialize` */
     unsigned number, sent;
     struct ch_list events;  /* of a session */
-    chela_mcp_connection c; /* of a request of 2026-07-28 */
+    chela_mcp_connection c; /* connection of a request of 2026-07-28 */
 };
 
 static struct ch_mcp_session *session_of(chela_mcp_connection *c) {
@@ -153,7 +154,7 @@ static int write_event(struct ch_mcp_stream *t, unsigned number, struct ch_sv te
 }
 
 /* The first event of a stream has an id and no data, so that a client that loses the
- * connection can come back. Clients before 2025-11-25 do not expect the event. */
+ * connection can resume the stream. Clients before 2025-11-25 do not expect the event. */
 static void stream_begin(struct ch_mcp_stream *t, int64_t retry_ms) {
     CH_BUF_AUTO first = {0};
 
@@ -330,7 +331,7 @@ static struct ch_mcp_session *session_new(chela_mcp_server *server, const char *
     return s;
 }
 
-/* The session of a request. A session belongs to the principal that opened it. */
+/* Finds the session of a request. A session belongs to the principal that opened it. */
 static struct ch_mcp_session *session_find(const chela_mcp_server *server, struct ch_sv id,
                                            const char *principal) {
     for (CH_LIST_EACH(k, &server->sessions)) {
@@ -605,7 +606,7 @@ static void http_post(chela_mcp_server *server, const struct ch_mcp_http_request
 
 /* --- GET and DELETE: sessions */
 
-/* Send what the client missed, and go on. */
+/* Sends the events that the client missed, and continues. */
 static void stream_resume(struct ch_mcp_stream *t, const struct ch_mcp_http_request *q,
                           unsigned last) {
     if (t->x) { /* the client has lost a connection that this side still has */

@@ -1,4 +1,4 @@
-/* mcp_server_listen.c -- see mcp_server.h: a listener of its own.
+/* mcp_server_listen.c -- see mcp_server.h: a listener without a gateway.
  *
  * A web page can make a browser send requests to this machine. The name of the host must be
  * localhost, an IP address or a configured name, because an attacker's DNS server can make any

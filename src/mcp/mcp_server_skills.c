@@ -4,8 +4,8 @@
  *     skills/list, skills/get   entries: front matter, and size and digest of every file
  *     resources/read            skill://NAME/PATH
  *
- * Files are read on threads of their own, when a client asks. Links, hidden files and skills
- * whose front matter is not YAML are not offered. */
+ * Files are read on worker threads, on request. Links, hidden files and skills whose front
+ * matter is not YAML are not offered. */
 #include <dirent.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -147,7 +147,7 @@ static int list_skills(chela_mcp_call *call, void *user) {
     CH_BUF_AUTO out = {0};
     size_t n = 0;
 
-    if (cursor) { /* there is one page */
+    if (cursor) { /* the list has only one page */
         chela_mcp_result_not_found(call);
         return chela_mcp_result_error(call, "the cursor is invalid");
     }

@@ -20,7 +20,7 @@ struct ch_mcp_binding {
     bool task;           /* a call may be a task */
     const char *method;  /* not a tool of the server, but this method; NULL: a tool */
     bool skills;         /* not a tool of the server, but the reader of its skills */
-    unsigned revision; /* of the tool's definition */
+    unsigned revision; /* revision of the tool's definition */
     bool withdrawn; /* the definition changed: calls are refused until it is accepted */
 };
 
@@ -382,7 +382,7 @@ static void detach_agent(struct ch_extension *extension) {
     ch_free(a);
 }
 
-/* The digest of what identifies the server: its command, or its URL. */
+/* The digest of the server's identity: its command, or its URL. */
 static void make_origin(const chela_mcp *m, char out[2 * CH_SHA256_SIZE + 1]) {
     unsigned char digest[CH_SHA256_SIZE];
     CH_BUF_AUTO text = {0};

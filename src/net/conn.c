@@ -170,7 +170,7 @@ static void conn_on_written(uv_write_t *req, int status) {
 
     ch_free(CH_TAKE(c->writing));
     if (c->state == CH_CONN_CLOSED || status < 0)
-        return; /* after a failure, reading says what became of the peer */
+        return; /* after a failure, the next read reports the state of the peer */
     CH_LOOP_CALLBACK(c->shared->loop);
     bool completed = true;
     if (c->tls)

@@ -133,8 +133,8 @@ static int eventstream_deliver(struct ch_eventstream *s, const char *at, size_t 
     return CHELA_OK;
 }
 
-/* Complete the message in s->part from *bytes, if there is one: first its
- * prelude, then the rest. */
+/* Complete the message in s->part from *bytes, if a message was begun: first its prelude,
+ * then the rest. */
 static int complete_part(struct ch_eventstream *s, struct ch_sv *bytes, struct chela_error *err) {
     while (s->part.n) {
         size_t size = PRELUDE;

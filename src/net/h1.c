@@ -19,7 +19,7 @@ struct h1 {
     struct ch_client client; /* first: ch_server_closed frees it */
     struct ch_exchange x;
     struct ch_buf ahead;  /* pipelined bytes */
-    struct ch_buf pieces; /* of the answer, written in this turn of the loop */
+    struct ch_buf pieces; /* pieces of the answer, written in this turn of the loop */
     struct ch_task flush; /* sends them */
     bool keep, chunked;
     bool spoken; /* enough bytes came to know that this is HTTP/1.1 */

@@ -99,7 +99,7 @@ static void detach(struct ch_http_call *call) {
 static void http_finish(struct ch_http_call *call, const struct chela_error *err) {
     struct ch_http_handler handler = call->handler;
     void *user = call->user;
-    struct chela_error *failure = CH_TAKE(call->failure); /* err may point to it */
+    struct chela_error *failure = CH_TAKE(call->failure); /* err may point to this error */
 
     detach(call);
     http_free_call(call);

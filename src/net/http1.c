@@ -31,8 +31,8 @@ enum {
 
 #define BLANK_LINES 2    /* empty lines before a message that are skipped */
 #define FIRST_REST 64    /* bytes of a first line beside its target */
-#define CHUNK_DIGITS 15  /* of a chunk size: below 2^60 */
-#define LENGTH_DIGITS 18 /* of a length: below 2^60 */
+#define CHUNK_DIGITS 15  /* digits of a chunk size: below 2^60 */
+#define LENGTH_DIGITS 18 /* digits of a length: below 2^60 */
 #define TYPICAL_HEAD 512 /* one allocation instead of five */
 
 struct span {
@@ -61,7 +61,7 @@ bool ch_http1_is_token(struct ch_sv text) {
     return text.n > 0;
 }
 
-/* A byte that may stand in a line. */
+/* A byte that is allowed in a line. */
 static bool is_text(char c) {
     return ((unsigned char)c >= ' ' && c != 0x7f) || c == '\t';
 }

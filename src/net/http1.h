@@ -27,12 +27,12 @@ struct ch_http1 {
     size_t max_headers;
     size_t line;         /* where the current line begins in text */
     size_t spent;        /* bytes of chunk extensions and trailers */
-    uint64_t length;     /* of the body, if has_length */
+    uint64_t length;     /* length of the body, if has_length */
     uint64_t left;       /* bytes left of the body or of the chunk */
-    uint32_t target, target_n; /* of a request, in text */
-    int status;                /* of a response; 0: not read yet */
+    uint32_t target, target_n; /* target of a request, in text */
+    int status;                /* status of a response; 0: not read yet */
     int fault;                 /* HTTP status that describes the fault; 0: none */
-    const char *why;           /* static; what the fault is */
+    const char *why;           /* static; describes the fault */
     char method[12];           /* of a request */
     unsigned char at;          /* place in the message; see http1.c */
     unsigned char digits, blank; /* digits of the chunk size; empty lines before the message */
@@ -69,12 +69,12 @@ bool ch_http1_is_method(struct ch_sv text); /* a method of RFC 9110 or of WebDAV
 bool ch_http1_is_token(struct ch_sv text);
 /* A value holds no control characters except tabs. */
 bool ch_http1_is_value(struct ch_sv text);
-/* A content length: digits only. False: it is none, or too large for any body. */
+/* Parse a content length: digits only. False: not a length, or too large for any body. */
 bool ch_http1_read_length(struct ch_sv text, uint64_t *out);
 /* Add a header that another parser has read; name in lower case. Negative: a bound. */
 int ch_http1_add(struct ch_http1 *m, struct ch_sv name, struct ch_sv value);
 
-size_t ch_http1_count(const struct ch_http1 *m); /* of all headers */
+size_t ch_http1_count(const struct ch_http1 *m); /* number of headers */
 /* The header at i: name in lower case, value without white space around it. */
 void ch_http1_header_at(const struct ch_http1 *m, size_t i, struct ch_sv *name,
                         struct ch_sv *value);

@@ -12,7 +12,7 @@
 #include "net/http1.h"
 
 struct ch_inbound {
-    struct ch_http1 message; /* the head; also that of an HTTP/2 request */
+    struct ch_http1 message; /* the head, also of an HTTP/2 request */
     struct ch_buf body;
     bool has_head, whole;
     bool open; /* a body of unknown length follows */
@@ -47,8 +47,8 @@ int ch_inbound_refuse(struct ch_inbound *in, int status, const char *why);
 /* Available once the head is complete. */
 const char *ch_inbound_method(const struct ch_inbound *in); /* "POST" */
 struct ch_sv ch_inbound_target(const struct ch_inbound *in); /* "/path?query" */
-/* The value of a header; the first one if there are several. p is NULL if there
- * is none. */
+/* The value of a header; the first one if there are several. p is NULL if the header is
+ * missing. */
 struct ch_sv ch_inbound_header(const struct ch_inbound *in, const char *name);
 /* The number of headers with this name. */
 size_t ch_inbound_count(const struct ch_inbound *in, const char *name);

@@ -59,7 +59,7 @@ static void sigv4_drop_segment(struct ch_buf *path) {
     path->n -= path->n > 1;
 }
 
-/* Append the path without empty and dotted segments, each encoded as it is. */
+/* Append the path without empty and dotted segments, each encoded once more. */
 static void sigv4_add_path(struct ch_buf *out, struct ch_sv path) {
     CH_BUF_AUTO clean = {0};
     bool slash = path.n > 1 && path.p[path.n - 1] == '/';

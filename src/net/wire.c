@@ -102,7 +102,7 @@ static void send_raw(struct ch_wire *w, struct ch_sv bytes) {
         if (n > 0)
             bytes = ch_sv(bytes.p + n, bytes.n - (size_t)n);
     }
-    while (bytes.n) { /* in pieces: `moved` tells of each of them */
+    while (bytes.n) { /* in pieces: `moved` is called for each of them */
         size_t n = CH_MIN(bytes.n, PIECE);
         net_wire_send_later(w, ch_sv(bytes.p, n));
         bytes = ch_sv(bytes.p + n, bytes.n - n);

@@ -59,8 +59,8 @@ void ch_wire_send(struct ch_wire *w, struct ch_sv bytes);
 size_t ch_wire_unsent(const struct ch_wire *w);
 /* Send nothing more (half-close). */
 int ch_wire_end(struct ch_wire *w);
-/* Stop reading, or go on: the peer has to wait with what it sends. Data that was read
- * already may still be delivered. */
+/* Stop reading, or continue: the peer must wait before it can send more. Data that was
+ * already read may still be delivered. */
 void ch_wire_hold(struct ch_wire *w, bool on);
 /* Read nothing more: `bytes` and `lost` are no longer called. */
 void ch_wire_deaf(struct ch_wire *w);

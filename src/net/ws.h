@@ -39,7 +39,7 @@ int ch_ws_send(struct ch_ws *w, enum ch_ws_kind kind, struct ch_sv data);
 
 /* Close the connection. No event after this; NULL is a no-op. */
 void ch_ws_close(struct ch_ws *w);
-/* The same; an open WebSocket tells its peer the code. */
+/* The same; an open WebSocket sends the code to its peer. */
 void ch_ws_close_with(struct ch_ws *w, unsigned code);
 
 /* Inside `gone`: the code of the peer's close frame, CH_WS_UNSAID if it had none, CH_WS_LOST

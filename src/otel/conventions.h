@@ -1,7 +1,8 @@
 /* conventions.h -- the names of OpenTelemetry's semantic conventions that chela emits.
  *
- * The names are those of the conventions 1.41 for generative AI, which are not stable yet, and
- * chela's own where there is none. Every name is in this file or its table. */
+ * The names are those of the conventions 1.41 for generative AI, which are not stable yet.
+ * Where the conventions have no name, chela defines one. Every name is in this file or its
+ * table. */
 #ifndef CH_OTEL_CONVENTIONS_H
 #define CH_OTEL_CONVENTIONS_H
 #include "base/sv.h"
@@ -108,7 +109,7 @@ enum ch_otel_metric {
 
 /* Names of log events. */
 #define CH_OTEL_EVENT_EVALUATION "gen_ai.evaluation.result"
-#define CH_OTEL_EVENT_PREFIX "chela." /* and the name of chela's event: "chela.retry" */
+#define CH_OTEL_EVENT_PREFIX "chela." /* followed by the name of chela's event: "chela.retry" */
 
 const char *ch_otel_key_name(enum ch_otel_key key);
 /* gen_ai.provider.name of a provider of chela: the conventions' name, or chela's own. */

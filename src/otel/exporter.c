@@ -24,18 +24,18 @@ struct ch_otel_exporter {
     struct ch_otel_frame frame;
     struct item *first, **last; /* owned: the queue, oldest first */
     size_t n, bytes;
-    struct ch_buf body; /* the request in flight, or the one to repeat */
+    struct ch_buf body; /* the request in flight, or the request to repeat */
     size_t in_body;     /* items in `body`; 0: none */
     struct ch_sv view;
     struct ch_http_request request;
     struct ch_http_call *call; /* NULL: nothing is being sent */
     struct ch_timer timer;     /* the batch's time, or the delay of a repetition */
-    unsigned attempts;         /* of the request in `body` */
+    unsigned attempts;         /* attempts to send the request in `body` */
     int status;
-    int64_t retry_after_ms; /* that the collector asked for; 0: nothing */
+    int64_t retry_after_ms; /* delay that the collector asked for; 0: none */
     struct ch_buf response;
     bool flushing;
-    uint64_t lost, told; /* items; of them, mentioned in the log */
+    uint64_t lost, told; /* number of lost items; number of them that the log has mentioned */
     int64_t told_at;
 };
 

@@ -1,10 +1,10 @@
 /* exporter.h -- sends encoded spans, metrics or log records to a collector.
  *
- * One exporter per signal. Items wait in a bounded queue; the oldest is dropped when the queue
- * is full. A batch is sent when it is complete or its time has come, one request at a time. A
- * request that the collector cannot take now (429, 502, 503, 504, no connection) is repeated
- * with growing delays, at least the one that the collector asks for; others are dropped. Loop
- * thread only. */
+ * One exporter per signal. Items wait in a bounded queue; the oldest is dropped when the
+ * queue is full. A batch is sent when it is complete or its time has come, one request at a
+ * time. A request that the collector cannot take now (429, 502, 503, 504, no connection) is
+ * repeated with growing delays, which are at least as long as the collector asks for. Other
+ * failed requests are dropped. Loop thread only. */
 #ifndef CH_OTEL_EXPORTER_H
 #define CH_OTEL_EXPORTER_H
 #include "base/buf.h"
@@ -13,7 +13,7 @@
 
 struct ch_otel_exporter;
 
-/* How an export request is made of items. */
+/* How items are combined into an export request. */
 struct ch_otel_frame {
     struct ch_sv resource, scope; /* encoded messages; borrowed as long as the exporter */
 };
@@ -23,13 +23,13 @@ struct ch_otel_exporter *ch_otel_exporter_new(struct ch_loop *loop, struct ch_tr
                                               enum ch_otel_signal signal,
                                               const struct ch_otel_signal_settings *s,
                                               const struct ch_otel_frame *frame);
-void ch_otel_exporter_free(struct ch_otel_exporter *e); /* drops what waits */
+void ch_otel_exporter_free(struct ch_otel_exporter *e); /* drops the queued items */
 
 /* Queue an encoded item, which is copied. */
 void ch_otel_exporter_add(struct ch_otel_exporter *e, struct ch_sv item);
 /* Forget the items that wait. */
 void ch_otel_exporter_clear(struct ch_otel_exporter *e);
-/* Send what waits, now. */
+/* Send the queued items now. */
 void ch_otel_exporter_flush(struct ch_otel_exporter *e);
 /* Items that wait or are being sent. */
 size_t ch_otel_exporter_pending(const struct ch_otel_exporter *e);

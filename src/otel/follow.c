@@ -29,7 +29,7 @@ struct open_call {
 struct open_request {
     bool open;
     struct ch_span_id id;
-    int64_t start, first; /* first: the first piece of the reply; 0: none */
+    int64_t start, first; /* first: time of the first piece of the reply; 0: none */
     unsigned turn, attempt;
     struct ch_target *target; /* borrowed from the agent */
 };
@@ -55,7 +55,7 @@ struct ch_otel_follow {
     struct ch_list buckets[BUCKETS];
     struct ch_list ages;
     size_t n;
-    struct follow_run *last; /* the one that was found last; NULL: none */
+    struct follow_run *last; /* the run that was found last; NULL: none */
 };
 
 /* --- runs */
@@ -105,7 +105,7 @@ static struct follow_run *find_run(struct ch_otel_follow *f, const char *id) {
 
 static struct follow_run *follow(struct ch_otel_follow *f, chela_run *run, int64_t now);
 
-/* The trace of the run, and the span above it. */
+/* The trace of the run, and its parent span. */
 static struct ch_trace_context context_of(struct ch_otel_follow *f, chela_run *run, int64_t now) {
     struct ch_trace_context c = ch_trace_context_of_run(run->id);
     const char *given = ch_run_origin_principal(run)->traceparent;
@@ -349,7 +349,7 @@ static void begin_request(struct ch_otel_follow *f, struct follow_run *r, chela_
     const chela_run *owner = r->is_role && run->session->asks_for ? run->session->asks_for : run;
     const char *role = r->is_role ? ch_run_origin_prompt(run) : NULL;
     unsigned turn = owner == run ? ev->request.turn : owner->m.turns;
-    if (ev->request.role || !run->target) /* the run of the role is heard itself */
+    if (ev->request.role || !run->target) /* the role's own run is followed, too */
         return;
     struct ch_sv named = ch_sv(role, role ? strcspn(role, "@") : 0);
     end_request(f, r, run, ev->ts, NULL, NULL, CH_SV("no reply"));
@@ -558,7 +558,7 @@ void ch_otel_follow_event(struct ch_otel_follow *f, chela_run *run, const struct
     switch (ev->type) {
     case CHELA_EV_STATE:
     case CHELA_EV_TOOL_PROGRESS:
-    case CHELA_EV_CHILD: /* the run that was called is heard itself */
+    case CHELA_EV_CHILD: /* the run of the called agent is followed, too */
     case CHELA_EV_TURN_START:
         return;
     default:

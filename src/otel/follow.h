@@ -12,7 +12,8 @@
 
 struct ch_otel_follow;
 
-/* Receives what is made. Every function may be NULL: that signal is not exported. */
+/* Receives spans, metrics and log events. Every function may be NULL: that signal is not
+ * exported. */
 struct ch_otel_sink {
     void (*span)(const struct ch_otel_span *s, void *user);
     void (*log)(const struct ch_otel_span *s, enum ch_otel_severity severity, void *user);

@@ -120,7 +120,7 @@ void ch_otel_metrics_add(struct ch_otel_metrics *m, enum ch_otel_metric metric, 
     p->count++;
 }
 
-/* Copies the attributes of a point, which are a message of their own, into the point. */
+/* Copies the attributes of a point, which are stored as an encoded message, into the point. */
 static void write_attributes(struct ch_otlp *w, const struct point *p) {
     struct ch_sv text = ch_buf_sv(&p->attributes);
     if (!w->json) {

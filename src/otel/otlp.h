@@ -97,7 +97,7 @@ void ch_otlp_finish(struct ch_otlp *w);
 /* A member that is a message: open, write its members, close. */
 void ch_otlp_open(struct ch_otlp *w, enum ch_otlp_field f);
 void ch_otlp_close(struct ch_otlp *w);
-/* A member that is a message made before, with the same encoding. */
+/* Write a member whose message is already encoded, in the same encoding. */
 void ch_otlp_message(struct ch_otlp *w, enum ch_otlp_field f, struct ch_sv message);
 
 void ch_otlp_text(struct ch_otlp *w, enum ch_otlp_field f, struct ch_sv text);
@@ -111,7 +111,7 @@ void ch_otlp_fixed64s(struct ch_otlp *w, enum ch_otlp_field f, const uint64_t *v
 void ch_otlp_doubles(struct ch_otlp *w, enum ch_otlp_field f, const double *v, size_t n);
 
 /* The number of rejected items in the response to an export; *message (in the response, may
- * be empty) says why. 0: none, or the response cannot be read. */
+ * be empty) gives the reason. 0: none, or the response cannot be read. */
 int64_t ch_otlp_rejected(struct ch_sv response, bool json, struct ch_buf *message);
 
 #endif

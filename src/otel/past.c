@@ -20,9 +20,9 @@
 struct level {
     const char *run, *session, *agent; /* in the arena; run NULL: none yet */
     struct ch_trace_context context;   /* parent: of the run's span */
-    struct ch_span_id span, call;      /* of the run; of its last call */
+    struct ch_span_id span, call;      /* span of the run; of its last call */
     int64_t start;
-    struct ch_sv model; /* of the last request: "provider/model" */
+    struct ch_sv model; /* model of the last request: "provider/model" */
 };
 
 struct past {

@@ -156,7 +156,8 @@ static bool read_protocol(const struct reading *r, enum ch_otel_signal s) {
     return false;
 }
 
-/* The URL; NULL: none. The endpoint for all signals is a base, that for one is used as it is. */
+/* The URL; NULL: none. The endpoint for all signals is a base URL, the endpoint for one
+ * signal is used unchanged. */
 static const char *endpoint_of(const struct reading *r, enum ch_otel_signal s, bool named) {
     const char *own = variable(
         r, ch_arena_printf(r->a, "OTEL_EXPORTER_OTLP_%s_ENDPOINT", signals[s].upper));

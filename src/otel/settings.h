@@ -1,8 +1,8 @@
-/* settings.h -- where telemetry goes, from options and OTEL_* variables.
+/* settings.h -- the target of telemetry, from options and OTEL_* variables.
  *
- * A variable counts more than an option. A variable for one signal counts more than that for
- * all. A value that cannot be used is named in a warning and ignored, as the specification
- * demands, except a protocol or an endpoint: the signal is then not exported. */
+ * A variable overrides an option. A variable for one signal overrides the variable for all
+ * signals. A value that cannot be used is named in a warning and ignored, as the
+ * specification demands, except a protocol or an endpoint: the signal is then not exported. */
 #ifndef CH_OTEL_SETTINGS_H
 #define CH_OTEL_SETTINGS_H
 #include "base/arena.h"
@@ -20,15 +20,15 @@ struct ch_otel_signal_settings {
     bool json;
     struct ch_header *headers;
     size_t nheaders;
-    int64_t timeout_ms, delay_ms; /* of a request; before a batch is sent */
+    int64_t timeout_ms, delay_ms; /* timeout of a request; delay before a batch is sent */
     size_t queue, batch;          /* items */
 };
 
 /* Texts are in the arena. */
 struct ch_otel_settings {
     bool content;      /* texts of messages and calls */
-    double share;      /* of traces that nobody else began; 0 to 1 */
-    bool heeds_parent; /* the caller's decision holds for its traces */
+    double share;      /* share of exported traces among those that no caller began; 0 to 1 */
+    bool heeds_parent; /* follow the caller's sampling decision for its traces */
     const char *service, *instance;
     struct ch_otel_pair *resource; /* OTEL_RESOURCE_ATTRIBUTES */
     size_t nresource;

@@ -91,7 +91,7 @@ void ch_otel_write_attribute(struct ch_otlp *w, enum ch_otlp_field f, const char
     ch_otlp_close(w);
 }
 
-/* As ch_otel_write_attribute in JSON, with the part that is always the same made beforehand. */
+/* As ch_otel_write_attribute in JSON, with the constant part of each attribute precomputed. */
 static void write_known(struct ch_otlp *w, enum ch_otlp_field f,
                         const struct ch_otel_attribute *a) {
     static const struct ch_sv heads[CH_OTEL_KEY_COUNT] = {

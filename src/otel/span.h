@@ -56,7 +56,7 @@ void ch_otel_write_attribute(struct ch_otlp *w, enum ch_otlp_field f, const char
 void ch_otel_write_span(struct ch_buf *out, bool json, const struct ch_otel_span *s);
 
 /* Append the message LogRecord. The span holds the event's name, its time (start), its text
- * (error) and its attributes; id is the span that the event belongs to. */
+ * (error) and its attributes; id is the id of the event's span. */
 void ch_otel_write_log(struct ch_buf *out, bool json, const struct ch_otel_span *s,
                        enum ch_otel_severity severity);
 

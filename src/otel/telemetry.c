@@ -203,7 +203,7 @@ size_t chela_telemetry_flush(chela_runtime *rt, int64_t timeout_ms) {
         int64_t left = end - ch_mono_ms(ch_loop_clock(rt->loop));
         if (left <= 0)
             break;
-        /* in short steps: the end of a request has no flag of its own */
+        /* in short steps, because no flag reports the end of a request */
         t->flushed = false;
         ch_timer_start(rt->loop, &t->deadline, CH_MIN(left, 5), telemetry_on_deadline);
         ch_loop_hold(rt->loop);

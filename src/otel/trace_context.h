@@ -28,9 +28,9 @@ bool ch_trace_context_read(struct ch_sv header, struct ch_trace_context *out);
 void ch_trace_context_write(const struct ch_trace_context *c, struct ch_span_id span,
                             char out[CH_TRACEPARENT]);
 
-/* The trace of a run that nobody else began. */
+/* The trace of a run without a trace from its caller. */
 struct ch_trace_context ch_trace_context_of_run(const char *run);
-/* Whether a share of all traces has this one. */
+/* Whether the trace is in the sampled share of all traces. */
 bool ch_trace_context_in_share(const struct ch_trace_context *c, double share);
 
 struct ch_span_id ch_span_id_of_run(const char *run);

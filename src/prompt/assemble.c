@@ -19,8 +19,8 @@ struct ch_budget ch_budget_split(size_t window, unsigned system_percent, unsigne
 
 /* --- shortening ------------------------------------------------------------------------ */
 
-/* The longest prefix of so many tokens, by bisection. It ends at a line end, unless that
- * would drop half of it. */
+/* The longest prefix of at most `tokens` tokens, by bisection. It ends at a line end, unless
+ * that would drop half of it. */
 static struct ch_sv beginning(struct ch_sv text, size_t tokens) {
     size_t low = 0, high = text.n;
     while (low < high) {

@@ -1,4 +1,4 @@
-/* cases.h -- test cases of a prompt: what to put in, what must come out.
+/* cases.h -- test cases of a prompt: input values and expectations about the answer.
  *
  *     values: { rules: none }                  for every case
  *     cases:
@@ -17,9 +17,9 @@
  *         good: '{"tool_name": "calculator"}'  an answer that must pass
  *         bad: ["786432"]                      answers that must not
  *
- * Answers of models differ from run to run, so nothing is compared word by
- * word. Whether the expectations can tell good from bad is itself checked, with
- * the answers that a case carries. Reading and judging are pure. */
+ * Answers of models differ from run to run, so nothing is compared word by word. The
+ * expectations themselves are checked with the example answers of a case. Reading and
+ * judging are pure. */
 #ifndef CH_PROMPT_CASES_H
 #define CH_PROMPT_CASES_H
 #include "schema/schema.h"

@@ -4,8 +4,8 @@
  *     [[reply_to_current]]       quote the message that is being answered
  *     [[reply_to:ID]]            quote that message
  *     [[audio_as_voice]]         the attachment is a voice message
- *     __SILENT__                 alone on its line, and nothing else: say nothing. In a reply
- *                                that says something the word is removed, except in code
+ *     __SILENT__                 the whole reply: say nothing. In a reply
+ *                                with other text the word is removed, except in code
  *
  * A directive stands at the beginning of a line, after at most three blanks; directives in
  * brackets may share a line with each other and with following text. Directives are removed

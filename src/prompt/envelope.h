@@ -1,9 +1,9 @@
 /* envelope.h -- formats a channel's message for a model.
  *
  * A message is one line with its id and sender, followed by the text. All other data about
- * it stands before that line, in the same message: data that the channel vouches for as
- * <trusted_metadata>, data chosen by people as <untrusted_context>. Both are JSON. What the
- * runtime adds later stands between the tags of a note.
+ * the message precedes that line, in the same message: data that the channel vouches for as
+ * <trusted_metadata>, data chosen by people as <untrusted_context>. Both are JSON. Text that
+ * the runtime adds later is between the tags of a note.
  *
  * Nobody can forge such a block: in all text from outside, the beginnings of these marks
  * are broken up, also if disguised by case, blanks, full-width letters or invisible
@@ -14,7 +14,7 @@
 #include "chela/channel.h"
 
 #define CH_NOTE_OPEN "<runtime_note>"
-#define CH_NOTE_REPEATS "<runtime_note about=\"rules\">" /* repeats what was said before */
+#define CH_NOTE_REPEATS "<runtime_note about=\"rules\">" /* repeats earlier text */
 #define CH_NOTE_CLOSE "</runtime_note>"
 
 /* Append "[message_id: om_1] Ann: text", as far as known. */

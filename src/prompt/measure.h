@@ -15,8 +15,8 @@ struct ch_meter { /* zeroed: nothing measured */
     enum ch_counting how;
 };
 
-/* Tokens of the whole transcript, by its `counting`; costs only what is new since the last
- * call. */
+/* Tokens of the whole transcript, by its `counting`; only messages that are new since the
+ * last call are counted. */
 size_t ch_meter_read(struct ch_meter *m, const struct ch_transcript *t);
 
 #endif

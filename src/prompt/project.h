@@ -63,8 +63,8 @@ void ch_project_describe(const struct ch_project_file *f, struct ch_buf *out);
 void ch_project_changes(struct ch_project *p, struct ch_buf *out);
 
 /* A tool used the file `given`: append the guides of the directories between the workspace
- * and the file that were not told yet. told: directories that were looked at, NUL-terminated
- * each. Blocks. */
+ * and the file that the session does not have yet. told: directories that were visited,
+ * NUL-terminated each. Blocks. */
 void ch_project_nested(const char *workspace, struct ch_sv given, struct ch_buf *told,
                        struct ch_buf *out);
 

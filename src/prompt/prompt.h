@@ -1,4 +1,4 @@
-/* prompt.h -- a prompt as a file: a head that says what it is, text with holes.
+/* prompt.h -- a prompt as a file: a head that describes it, and text with placeholders.
  *
  *     ---
  *     description: sends a request to the tool that can serve it
@@ -14,16 +14,16 @@
  *     === user ===
  *     {request}
  *
- * {name} is a hole, {{ and }} are braces, any other brace is a mistake that is
- * told with its place when the file is read. There is no logic, no nesting and
- * no way to reach a file. Values are put in once and never looked at again, so
- * a value that looks like a hole stays what it is.
+ * {name} is a placeholder, {{ and }} are braces. Any other brace is an error, reported with
+ * its position when the file is read. There is no logic, no nesting and no way to read a
+ * file. Values are inserted once and are not scanned, so a value that looks like a
+ * placeholder is inserted unchanged.
  *
- * What stands before the line "=== user ===" is the system prompt, the rest the
- * user's message; without that line all of it is the user's message. The head
- * may be left out. If it is there it is held to the text: each variable has its
- * hole and each hole its variable, and the text names every member of the
- * output that the schema requires, so neither can be dropped unnoticed. */
+ * The text before the line "=== user ===" is the system prompt, the text after it the user's
+ * message; without that line all text is the user's message. The head is optional. If the
+ * file has a head, the head and the text are checked against each other: each variable has a
+ * placeholder, each placeholder has a variable, and the text names every member that the
+ * schema requires. */
 #ifndef CH_PROMPT_PROMPT_H
 #define CH_PROMPT_PROMPT_H
 #include "base/arena.h"
@@ -55,7 +55,7 @@ struct ch_prompt_head { /* zeroed: the file has none */
     size_t nvariables;
 };
 
-struct ch_prompt { /* all of it in the arena it was read into */
+struct ch_prompt { /* all texts are in the arena it was read into */
     const char *name, *version;
     const char *where;       /* file name or "router@1.1", for messages */
     const char *fingerprint; /* "router@1.1#0a1b2c3d4e5f": name, version, text */

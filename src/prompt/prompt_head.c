@@ -191,7 +191,7 @@ static bool mentions(const struct ch_prompt *t, struct ch_sv what) {
     return false;
 }
 
-/* True if the text has this as a line of its own, as an answer would. */
+/* True if the text contains `line` as a whole line, as an answer would. */
 static bool shows_line(const struct ch_prompt *t, struct ch_sv line) {
     for (size_t i = 0; i < t->n; i++)
         for (struct ch_sv rest = t->pieces[i].text; !t->pieces[i].hole && rest.n;)

@@ -30,7 +30,7 @@ struct ch_prompt_rule {
     const char *name;    /* name of the prompt */
     const char *version; /* pinned or rolled out version */
     bool pinned;         /* for all sessions outside of a roll-out */
-    unsigned percent;    /* of the sessions, if not pinned */
+    unsigned percent;    /* share of the sessions, if not pinned */
 };
 
 struct ch_prompts { /* zeroed: empty */
@@ -78,7 +78,7 @@ struct ch_prompt_query {
     const char *session; /* key of the session; NULL: no roll-out */
 };
 
-/* NULL if there is none; err names the known ones. */
+/* NULL if there is no such prompt; err names the known ones. */
 const struct ch_prompt *ch_prompts_pick(const struct ch_prompts *c,
                                         const struct ch_prompt_query *q, struct chela_error *err);
 

@@ -196,7 +196,7 @@ static struct ch_sv first_paragraph(struct ch_sv body) {
     return start ? ch_sv(start, (size_t)(end - start)) : ch_sv("", 0);
 }
 
-/* The name is that of the file, made fit if it is not, else that of the folder, else the
+/* The name in the file, corrected if necessary; else the name of the folder; else the
  * heading. */
 static void settle_name(struct ch_arena *a, struct ch_sv heading, const char *folder,
                         struct ch_skill_head *out) {

@@ -46,7 +46,7 @@ static int install_write(const char *path, struct ch_sv data, bool runs, struct 
 static void install_make_folders(char *path, size_t root) {
     for (char *slash = path + root; (slash = strchr(slash + 1, '/'));) {
         *slash = '\0';
-        mkdir(path, 0755); /* what is missing, open() reports */
+        mkdir(path, 0755); /* open() reports a missing directory */
         *slash = '/';
     }
 }

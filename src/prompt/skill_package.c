@@ -19,7 +19,7 @@
 #include "prompt/skill_file.h"
 
 #define BLOCK 512
-#define PAX_BYTES 8192 /* of one extended header */
+#define PAX_BYTES 8192 /* size of one extended header */
 
 void ch_package_release(struct ch_package *p) {
     ch_free(p->files);

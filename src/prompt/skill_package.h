@@ -11,7 +11,8 @@
 #include "base/sha256.h"
 #include "chela/error.h"
 
-#define CH_SKILL_RECORD ".chela-skill.json" /* what was installed, and from where */
+#define CH_SKILL_RECORD ".chela-skill.json" /* records the content and the source of an installed
+                                             * skill */
 
 struct ch_package_file {
     const char *path; /* relative, without ".." */

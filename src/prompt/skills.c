@@ -84,7 +84,7 @@ static void add_skill(struct ch_skills *s, const struct ch_skills_opts *o, const
                       const char *folder, bool of_user) {
     CH_BUF_AUTO text = {0};
     struct chela_error err = {0};
-    char *real = of_user ? realpath(file, NULL) : NULL; /* what `read` opens has no links */
+    char *real = of_user ? realpath(file, NULL) : NULL; /* `read` opens a path without links */
     const char *path = ch_arena_str(&s->arena, ch_sv_str(real ? real : file));
     free(real);
     for (size_t i = 0; i < s->n; i++)

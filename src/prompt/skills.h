@@ -32,7 +32,8 @@ struct ch_skills { /* zeroed: none */
 
 struct ch_skills_opts {
     const char *workspace;    /* absolute */
-    /* Absolute, in order of precedence; NULL-terminated; those of the workspace come first. */
+    /* Absolute, in order of precedence; NULL-terminated; the roots of the workspace come
+     * first. */
     const char *const *roots, *const *user_roots;
     /* Names and globs, comma separated; NULL: all. "user:NAME" and "user:*" match skills of
      * user_roots only. */

@@ -22,7 +22,7 @@ enum ch_summary_verdict {
 struct ch_summary_measure {
     const char *const *headings;        /* required headings; NULL-terminated, or NULL */
     const struct ch_identifiers *names; /* identifiers of the replaced text */
-    struct ch_sv told;                  /* the text it was made from */
+    struct ch_sv told;                  /* the text that was summarised */
     size_t room;                        /* intended maximum tokens */
 };
 

@@ -308,7 +308,7 @@ static void write_names(const struct ch_carry *c, size_t room, struct ch_sv summ
     ch_identifiers_release(&have);
 }
 
-/* The prefix of a text with about so many tokens. */
+/* The prefix of a text with about `room` tokens. */
 static struct ch_sv summary_carryover_within(struct ch_sv s, size_t room) {
     while (s.n && ch_tokens(s) > room)
         s = ch_utf8_cut(s, s.n - s.n / 8 - 1);

@@ -35,7 +35,7 @@ struct ch_carry { /* zeroed: nothing */
 
 void ch_carry_release(struct ch_carry *c);
 
-/* A message is dropped: keep what matters. */
+/* A message is dropped: keeps its important facts. */
 void ch_carry_read(struct ch_carry *c, const struct ch_msg *m);
 
 /* True if ch_carry_write wrote m. */

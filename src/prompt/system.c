@@ -214,8 +214,8 @@ static void add_skills(struct draft *d, const struct ch_skills *skills) {
     ch_buf_add_sv(b, ch_buf_sv(&list));
 }
 
-/* Models follow best what stands first and last: all rules are at the end, and the first
- * rule is at the start too. */
+/* Models follow the first and the last text best: all rules are at the end, and the first
+ * rule is also at the start. */
 static void system_fill(struct draft *d, const struct ch_system_opts *o) {
     struct ch_buf *b =
         system_add(d, (struct ch_layer){.name = "instructions", .kind = CH_LAYER_SYSTEM});

@@ -56,9 +56,9 @@ struct ch_sections {
 char *ch_system_full(const struct ch_system_opts *o, struct ch_buf *cut,
                      struct ch_sections *sections);
 
-/* Appends what also holds for roles that work for an agent (planner, router, judge):
- * instructions (NULL: none), rules, safety and the trusted project file AGENTS.md. Nothing of
- * it is cut. */
+/* Appends the text that also applies to roles that work for an agent (planner, router,
+ * judge): instructions (NULL: none), rules, safety and the trusted project file AGENTS.md.
+ * The text is never cut. */
 void ch_system_constraints(const struct ch_system_opts *o, struct ch_buf *out);
 
 /* For local models and small contexts: chela adds at most CH_LIMIT_MINIMAL_PROMPT

@@ -17,9 +17,10 @@ enum letters { SMALL, CAPITAL, CAPITALS, SPELLINGS };
 
 #define LONGEST 16 /* letters; each further letter costs BEYOND */
 #define BEYOND 35
-#define ACCENT 80       /* a letter such as u with dots makes a word less common */
+#define ACCENT 80       /* extra cost of a letter with an accent, because such words are rarer in
+                         * vocabularies */
 #define RANDOM 69       /* a character of base64 */
-#define RANDOM_LEAST 24 /* characters that are enough to tell */
+#define RANDOM_LEAST 24 /* from this length on, text can be recognized as random */
 
 static const uint16_t word_costs[LEADS][SPELLINGS][LONGEST] = {
     [ALONE] =
@@ -253,7 +254,7 @@ static size_t blank_cost(struct ch_sv s, size_t *at) {
     }
     if (!n || next == DIGIT)
         return 100;
-    --*at; /* the last blank belongs to what follows */
+    --*at; /* the last blank is part of the next word */
     return *at > from ? 100 : 0;
 }
 
@@ -315,7 +316,7 @@ size_t ch_tokens_as(struct ch_sv text, enum ch_counting how) {
 
 /* --- learning ------------------------------------------------------------------ */
 
-/* A vendor's fixed overhead must not count as a property of the text. */
+/* A vendor's fixed overhead must not be treated as a property of the text. */
 #define FACTOR_MIN 0.5
 #define FACTOR_MAX 2.0
 

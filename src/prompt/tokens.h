@@ -15,7 +15,7 @@
 /* Vocabularies that differ in more than a factor. */
 enum ch_counting {
     CH_COUNTING_USUAL,  /* o200k_base, and every model that is not known better */
-    CH_COUNTING_LLAMA,  /* Llama, DeepSeek: expensive German, French and the like */
+    CH_COUNTING_LLAMA,  /* Llama, DeepSeek: more tokens for German, French and similar languages */
     CH_COUNTING_GEMMA,  /* Gemma, Gemini: each digit is a token, cheap Japanese and Korean */
     CH_COUNTING_QWEN,   /* Qwen: each digit is a token; otherwise as Llama */
     CH_COUNTING_DIGITS, /* Mistral: each digit is a token */
@@ -31,7 +31,7 @@ static inline size_t ch_tokens(struct ch_sv text) {
 }
 
 struct ch_gauge { /* one per model of a conversation; zeroed: unknown */
-    size_t guessed, counted; /* of the last reported request */
+    size_t guessed, counted; /* values of the last reported request */
     double factor;           /* 0: not known yet */
 };
 

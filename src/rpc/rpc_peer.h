@@ -1,8 +1,8 @@
 /* rpc_peer.h -- one side of a JSON-RPC connection: calls in both directions.
  *
  * The peer assigns ids to its own calls, matches responses, applies time limits, and keeps
- * the requests of the other side until they are answered. It knows no transport: the owner
- * passes received messages to ch_rpc_receive and sends what `send` hands over.
+ * the requests of the other side until they are answered. The peer has no transport: the
+ * owner passes received messages to ch_rpc_receive and sends the messages that `send` gets.
  *
  * Every call ends with exactly one `done`, unless it is forgotten or the peer is closed. A
  * response without a matching call is ignored: the other side answered twice, too late, or
@@ -19,7 +19,7 @@ struct ch_rpc_peer;
 /* A request of the other side that is not answered yet. */
 struct ch_rpc_request {
     struct ch_link link;
-    struct ch_rpc_peer *peer; /* NULL: the peer is closed, and an answer goes nowhere */
+    struct ch_rpc_peer *peer; /* NULL: the peer is closed, and an answer is discarded */
     struct ch_rpc_id id;      /* text owned */
     bool cancelled;           /* the other side no longer wants the answer */
     void *user;               /* for the owner */
@@ -28,8 +28,8 @@ struct ch_rpc_request {
     void (*gone)(struct ch_rpc_request *r);
 };
 
-/* m is the response, a result or an error; NULL: there is none, and err states the reason:
- * CHELA_ETIMEOUT, CHELA_ENET, or the error of ch_rpc_fail. Borrowed for the call. */
+/* m is the response, a result or an error; NULL: no response arrived, and err states the
+ * reason: CHELA_ETIMEOUT, CHELA_ENET, or the error of ch_rpc_fail. Borrowed for the call. */
 typedef void ch_rpc_done_fn(const struct ch_rpc_message *m, const struct chela_error *err,
                             void *user);
 
@@ -61,7 +61,7 @@ int64_t ch_rpc_next_id(const struct ch_rpc_peer *p);
 /* Restart the time limit of a call, because the other side reported progress; *user becomes
  * the user of the call. False: no such call. */
 bool ch_rpc_touch(struct ch_rpc_peer *p, int64_t id, void **user);
-/* Forget a call: `done` is not called. With cancel the other side is told. */
+/* Forget a call: `done` is not called. cancel: the other side is notified. */
 void ch_rpc_forget(struct ch_rpc_peer *p, int64_t id, bool cancel);
 /* End one call, or all calls, with an error. */
 void ch_rpc_fail(struct ch_rpc_peer *p, int64_t id, const struct chela_error *err);

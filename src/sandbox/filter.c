@@ -65,7 +65,7 @@ static const struct row {
     {{272, 97}, DENY}, /* unshare */
     {{56, 220}, IF_NAMESPACE}, /* clone */
     {{435, 435}, UNKNOWN}, /* clone3: its flags are in memory, which a filter cannot read */
-    /* the keyring belongs to the user, not to a namespace */
+    /* the keyring belongs to the user, not to the namespace */
     {{248, 217}, DENY}, /* add_key */
     {{249, 218}, DENY}, /* request_key */
     {{250, 219}, DENY}, /* keyctl */
@@ -196,8 +196,9 @@ static void judge_socket(struct ch_filter *f, enum ch_sockets sockets) {
     filter_give(f, filter_refusal(sockets == CH_SOCKETS_NONE ? EACCES : EAFNOSUPPORT));
 }
 
-/* Deny the set-user-ID and set-group-ID bits, and devices. Of the types of files, only the
- * devices and links, which have no mode of their own, have this bit of a device. */
+/* Deny the set-user-ID and set-group-ID bits, and devices. Of the types of files, only
+ * devices and symbolic links have the bit S_IFCHR, and symbolic links are not created with a
+ * mode. */
 static void judge_mode(struct ch_filter *f, unsigned argument) {
     load_argument(f, argument);
     give_if(f, BPF_JSET, S_ISUID | S_ISGID | S_IFCHR, filter_refusal(EPERM));

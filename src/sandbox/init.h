@@ -5,7 +5,7 @@
 #include "sandbox/box.h"
 
 #define CH_NOTE_PID_MAX "pid_max" /* for the probe: process numbers are bounded */
-#define CH_NOTE_GROUP "cgroup"    /* for the probe: the box is in a cgroup of its own */
+#define CH_NOTE_GROUP "cgroup"    /* for the probe: the box has its own cgroup */
 
 /* Create a pipe whose writing end becomes `fd` for child processes; returns the
  * reading end, which children do not inherit. */

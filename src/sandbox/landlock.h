@@ -10,13 +10,13 @@
 
 enum ch_landlock_right {
     CH_MAY_READ,  /* and execute */
-    CH_MAY_WRITE, /* and create, change, remove */
+    CH_MAY_WRITE, /* read, create, change, remove */
     CH_MAY_DEVICE /* read, write, ioctl; not create or remove */
 };
 
 struct ch_landlock {
     int abi;
-    int fd;           /* of the ruleset */
+    int fd;           /* descriptor of the ruleset */
     uint64_t handled; /* file accesses that need a rule */
 };
 

@@ -16,7 +16,7 @@
 #include "sandbox/options.h"
 
 #define KB 1024
-#define GROUP "chela-box-" /* and the number of the keeper */
+#define GROUP "chela-box-" /* followed by the pid of the keeper */
 #define ROOT "/sys/fs/cgroup"
 
 static bool memory_read(const char *path, char *out, size_t size) {
@@ -46,8 +46,8 @@ static uint64_t add_lines(const char *text, const char *a, const char *b) {
     return sum;
 }
 
-/* What a process uses, shared memory included; exact: its share of that memory. Other
- * processes may not read the share of one that forbids it, which then counts in full. */
+/* The memory of a process, including shared memory. exact: only the process's share of
+ * shared memory. If a process forbids reading its share, its shared memory counts in full. */
 static uint64_t used_by(const char *pid, bool exact) {
     char path[64], text[4096];
 
@@ -104,7 +104,7 @@ static const char *own_group(const char *hierarchy) {
     return n == 1 ? "" : ch_text("%.*s", n, at); /* "/": the root */
 }
 
-/* Groups whose keeper was killed. */
+/* Removes the groups of keepers that were killed. */
 static void sweep(const char *parent) {
     DIR *d = opendir(parent);
 
@@ -119,7 +119,7 @@ static void sweep(const char *parent) {
         closedir(d);
 }
 
-/* Make a group below parent. NULL: impossible, or it cannot limit what `file` limits. */
+/* Make a group below parent. NULL: not possible, or `file` cannot be set in it. */
 static char *make_below(const char *parent, const char *file) {
     char *dir = ch_text("%s/%s%d", parent, GROUP, (int)getpid());
     struct stat st;
@@ -141,7 +141,7 @@ static const char *above(const char *group) {
     return slash ? ch_text("%.*s", (int)(slash - group), group) : NULL;
 }
 
-/* Version 2: a group with processes of its own cannot have limited groups below, so the place
+/* Version 2: a group that contains processes cannot have limited groups below it, so a group
  * beside this process's group is tried, too. */
 static bool make_v2(struct ch_box_group *g, const struct ch_box_limits *l) {
     const char *root = access(ROOT "/cgroup.controllers", F_OK) == 0 ? ROOT : ROOT "/unified";

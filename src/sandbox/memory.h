@@ -1,8 +1,9 @@
 /* memory.h -- the memory of all processes of a box together.
  *
- * The kernel limits a sum only in a cgroup, which a process may not always make. So init also
- * adds up, ten times a second, what /proc tells of the processes in the box. Memory that no
- * process maps (memfd, System V segments, socket buffers) counts in a cgroup alone. */
+ * The kernel limits the total only in a cgroup, which a process may not always create. So
+ * init also adds up, ten times a second, the memory that /proc reports for the processes in
+ * the box. Memory that no process maps (memfd, System V segments, socket buffers) is counted
+ * only by a cgroup. */
 #ifndef CH_SANDBOX_MEMORY_H
 #define CH_SANDBOX_MEMORY_H
 #include "sandbox/box.h"
@@ -23,8 +24,8 @@ struct ch_box_group {
     const char *events; /* file that counts the kills in dirs[0] */
 };
 
-/* For the keeper: make a cgroup with these limits beside its own one or below it. False: that
- * is not possible here. */
+/* For the keeper: make a cgroup with these limits beside or below its own cgroup. False: not
+ * possible here. */
 bool ch_group_make(struct ch_box_group *g, const struct ch_box_limits *limits);
 
 /* For the child: join the group. False: not possible. */

@@ -25,10 +25,11 @@
 
 /* Searchable and empty: for Git and other readers the same as an absent path. */
 #define STAND_IN_MODE 0111
-/* A file as a stand-in, where a directory would disturb its readers; empty, or with the
- * content that means nothing. The sticky bit, which nobody sets on files, marks it. */
+/* A stand-in that is a file, where readers expect a file. It is empty, or has content
+ * without a meaning. The sticky bit, which is not used for files, marks it. */
 #define STAND_IN_FILE 01444
-/* The same for a hidden file: its owner, if it comes to exist, must be able to write it. */
+/* The same for a hidden file: if the file is created later, its owner must be able to write
+ * it. */
 #define STAND_IN_HIDDEN 01600
 #define SAME_DIRECTORY "." /* in commondir: the directory itself. An empty file is an error. */
 #define LOCK_TRIES 50
@@ -244,8 +245,8 @@ static size_t database_of(const char *path) {
     return 0;
 }
 
-/* Hide a path that is visible in the box; where it is writable, it stays hidden if it comes
- * to exist. Files of a database matter only beside the database. */
+/* Hide a path that is visible in the box; in a writable directory the path stays hidden if
+ * it is created later. Files of a database are hidden only beside the database. */
 static void protect_hide(struct ch_box_guard *g, struct ch_box_view *view, const struct ch_box *box,
                          const char *path) {
     size_t database = database_of(path);
@@ -300,7 +301,7 @@ static bool protect_is_alone(struct ch_box_guard *g) {
 }
 
 /* A stand-in for the log of a database stays: another process may have opened the database
- * meanwhile, and would lose what it writes. The database removes the log at its end. */
+ * meanwhile and would lose its writes. The database removes the log when it is closed. */
 static bool may_be_open(const char *path, const struct stat *st) {
     size_t database = database_of(path);
 

@@ -1,11 +1,10 @@
 /* protect.h -- keep paths read-only inside writable directories.
  *
- * Protected are files that somebody outside the box will trust later: Git's
- * hooks and configuration, chela.yaml, keys. They are mounted over themselves,
- * read-only. The directories above them are mounted over themselves too,
- * because a mount point cannot be renamed. For an absent path an empty
- * directory, the stand-in, is created as a mount point while the command runs;
- * Git ignores empty directories. */
+ * Protected are files that programs outside the box will trust later: Git's hooks and
+ * configuration, chela.yaml, keys. They are mounted over themselves, read-only. The
+ * directories above them are mounted over themselves too, because a mount point cannot be
+ * renamed. For an absent path an empty directory, the stand-in, is created as a mount point
+ * while the command runs; Git ignores empty directories. */
 #ifndef CH_SANDBOX_PROTECT_H
 #define CH_SANDBOX_PROTECT_H
 #include "sandbox/view.h"

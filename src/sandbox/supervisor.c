@@ -155,8 +155,8 @@ static bool is_forsaken(void) {
     return poll(&p, 1, 0) > 0 && p.revents & POLLERR;
 }
 
-/* Set aside what the command left for other programs to execute; the runtime does this if it
- * lives (guard/repositories.h). */
+/* Set aside files that other programs would execute, if the runtime cannot do so any more
+ * (guard/repositories.h). */
 static void search_after(const struct keeper *k) {
     struct ch_arena arena = {0};
     struct ch_held_list held;

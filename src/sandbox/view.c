@@ -17,7 +17,7 @@
 #include "base/mem.h"
 #include "sandbox/options.h"
 
-#define SHM_PART 8 /* of the temporary space: /dev/shm; the rest is /tmp */
+#define SHM_PART 8 /* /dev/shm gets this part of the temporary space, /tmp gets the rest */
 
 static const char *const system_paths[] = {
     "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/nix", "/gnu",

@@ -224,7 +224,8 @@ static void add_within(struct ch_report *r, struct ch_buf *out, const struct ch_
     schema_report_add_place(out, r->root, at);
 }
 
-/* The given key that the missing one may stand under: not declared, with a similar name. */
+/* The given key that may be a misspelling of the missing one: not declared, with a similar
+ * name. */
 static struct ch_sv misspelt(const struct ch_schema_finding *f) {
     const struct ch_members *m = f->op->code == CH_OP_MEMBERS ? f->op->members : NULL;
     struct ch_nearest near = ch_nearest(f->name);
@@ -266,8 +267,7 @@ static void say_missing(struct ch_report *r, const struct ch_schema_finding *f, 
     w->whole = true;
 }
 
-/* The allowed keys, including those of subschemas for the same object where
- * they count. */
+/* The allowed keys, including those of subschemas that apply to the same object. */
 struct allowed {
     struct ch_buf *out;
     struct ch_nearest near;
@@ -416,7 +416,7 @@ static void say_contains(const struct ch_schema_finding *f, struct words *w) {
                 (unsigned long long)f->have);
 }
 
-/* Say what `not` forbids, if it is short enough to show. */
+/* Describes the schema of `not`, if it is short enough to show. */
 static void say_not(const struct ch_schema_finding *f, struct words *w) {
     const struct ch_json *forbidden = ch_json_get(f->sub->at, "not");
     CH_BUF_AUTO text = {0};

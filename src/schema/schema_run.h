@@ -1,4 +1,4 @@
-/* schema_run.h -- what a run passes to the report. */
+/* schema_run.h -- the findings that a run passes to the report. */
 #ifndef CH_SCHEMA_SCHEMA_RUN_H
 #define CH_SCHEMA_SCHEMA_RUN_H
 #include "schema/schema_program.h"

@@ -16,7 +16,7 @@
 struct ch_bm25_entry {
     uint64_t term;
     uint32_t doc;
-    float impact; /* of the term on the document's score, 0 to 1 */
+    float impact; /* effect of the term on the document's score, 0 to 1 */
     uint8_t count[CH_FIELDS];
 };
 

@@ -72,7 +72,7 @@ bool ch_budget_note_read(const struct chela_store_item *i, struct ch_arena *a,
 
 struct budget_sum {
     uint64_t counter;
-    int64_t ts; /* of the newest note */
+    int64_t ts; /* time of the newest note */
     struct chela_budget_use use;
 };
 

@@ -1,8 +1,9 @@
-/* budget_use.h -- notes of a store that hold what was spent of budgets.
+/* budget_use.h -- notes of a store that hold the use of budgets.
  *
- * A note belongs to one process, one day (UTC) and one counter. A counter is the use of a budget,
- * or, if every agent, channel or sender has a budget of its own, the use of one of them. Only its
- * process writes a note, so the use of a counter is the sum of the notes of all processes. */
+ * A note belongs to one process, one day (UTC) and one counter. A counter is the use of a
+ * budget. If every agent, channel or sender has a separate budget, each of them has a
+ * counter. Only its process writes a note, so the use of a counter is the sum of the notes
+ * of all processes. */
 #ifndef CH_STORE_BUDGET_USE_H
 #define CH_STORE_BUDGET_USE_H
 #include "base/arena.h"

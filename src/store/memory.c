@@ -11,7 +11,7 @@
 #include "base/mem.h"
 #include "store/store.h"
 
-#define KEPT 3 /* the box of texts, after those of enum chela_store_box */
+#define KEPT 3 /* index of the box of kept texts, after those of enum chela_store_box */
 
 struct session {
     struct ch_link link;
@@ -217,7 +217,7 @@ static void drop_items(struct ch_list *box, const char *key) {
     }
 }
 
-/* Whether an event or an unsent message belongs to the session. */
+/* Whether the session has an event or an unsent message. */
 static bool is_owed(struct chela_store_db *db, const char *key) {
     for (int box = CHELA_STORE_INBOX; box <= CHELA_STORE_OUTBOX; box++)
         for (CH_LIST_EACH(k, &db->boxes[box])) {

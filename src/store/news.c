@@ -36,7 +36,7 @@ struct ch_store_news {
 
 /* --- the thread */
 
-/* News beyond the limit are dropped: the next look at the store finds what they are about. */
+/* Notifications beyond the limit are dropped: the next poll of the store finds the events. */
 static void news_add(const char *key, int released, void *user) {
     struct ch_store_news *n = user;
     size_t size = strlen(key) + 1;

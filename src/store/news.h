@@ -1,7 +1,7 @@
-/* news.h -- what other processes did to a store that this one should look at.
+/* news.h -- notifications about changes that other processes make in a store.
  *
- * A thread listens on a connection of its own. News may be lost, when a connection breaks or
- * a pooler does not support them: who uses them looks from time to time, too. */
+ * A thread listens on a separate connection. Notifications may be lost, if a connection
+ * breaks or a pooler does not support them, so users also poll from time to time. */
 #ifndef CH_STORE_NEWS_H
 #define CH_STORE_NEWS_H
 #include "io/loop.h"

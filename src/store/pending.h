@@ -1,5 +1,5 @@
-/* pending.h -- what a session's log is to write next: records, the events that they take up
- * and the messages that they send. Zeroed: empty. Loop thread, then the writer's thread. */
+/* pending.h -- the data that a session's log writes next: records, the events that they take
+ * up and the messages that they send. Zeroed: empty. Loop thread, then the writer's thread. */
 #ifndef CH_STORE_PENDING_H
 #define CH_STORE_PENDING_H
 #include <stdbool.h>
@@ -10,7 +10,7 @@
 
 typedef void ch_change_fn(int rc, const struct chela_error *err, void *user);
 
-struct ch_pending_sender { /* of a message for the outbox */
+struct ch_pending_sender { /* the sender of a message for the outbox */
     ch_change_fn *done;    /* may be NULL */
     void *user;
 };
@@ -33,7 +33,8 @@ void ch_pending_add(struct ch_pending *p, struct chela_store_record r);
 void ch_pending_take(struct ch_pending *p, const char *event);
 void ch_pending_send(struct ch_pending *p, const char *id, struct ch_sv data, ch_change_fn *done,
                      void *user);
-/* Tells the senders what became of their messages. why NULL: the messages' own rc says it. */
+/* Reports the outcome of messages to their senders. why NULL: the rc of each message is its
+ * outcome. */
 void ch_pending_answer(const struct ch_pending *p, const struct chela_error *why);
 
 #endif

@@ -20,9 +20,8 @@ static int store_owner_of(const struct chela_store_session *row, void *user) {
     return 0;
 }
 
-/* The time to compare with a session's lease. The lease of a dead process
- * counts as expired; the lease of a process that works on this machine does not,
- * whatever the clock says. */
+/* The time to compare with a session's lease. The lease of a dead process counts as expired;
+ * the lease of a process that is alive on this machine does not, whatever the clock shows. */
 static int64_t when_free(chela_store *s, const char *key) {
     CH_BUF_AUTO owner = {0};
     struct chela_error ignored = {0};
@@ -122,7 +121,7 @@ static int add_row(const struct chela_store_session *row, void *user) {
 /* The conditions under which a session is deleted; zeroed: not in use. */
 struct rule {
     int64_t unused; /* last changed before this time */
-    bool idle;      /* no event or unsent message belongs to the session */
+    bool idle;      /* the session has no event and no unsent message */
 };
 
 /* Deletes n sessions in one transaction. The others have changed since they were listed. */
@@ -160,7 +159,7 @@ struct orphans {
     struct candidates found;
 };
 
-/* A session below one that was deleted. */
+/* Adds a session whose parent was deleted. */
 static int add_orphan(const struct chela_store_session *row, void *user) {
     struct orphans *o = user;
     size_t root = chela_session_root(row->key), n = strlen(row->key);

@@ -311,7 +311,7 @@ static void feed_pending(struct replaying *r, const struct ch_json *v) {
     r->due = false;
 }
 
-/* Outside of a run the compaction was a run of its own. */
+/* A compaction outside of a run was a separate run. */
 static void feed_compaction(struct replaying *r, const struct ch_json *v) {
     const struct ch_json *u = ch_json_get(v, "usage");
     struct ch_input in = {.kind = CH_IN_COMPACTED,

@@ -129,7 +129,7 @@ struct hit {
     char *key, *title, *excerpt; /* owned */
     uint64_t seq, turn;
     int64_t ts;
-    bool unwanted; /* belongs to the run that searches */
+    bool unwanted; /* a text of the searching run, which is skipped */
 };
 
 struct hits {
@@ -166,7 +166,7 @@ static void hits_release(struct hits *h) {
 
 /* A walk over a session's records from some record to the last one of its row. */
 struct walk {
-    const char *key, *run; /* run: run whose texts are unwanted; NULL: none */
+    const char *key, *run; /* run: run whose texts are skipped; NULL: none */
     uint64_t last, turns;  /* from the row */
     uint64_t replies;      /* replies so far */
     bool texts;            /* make each text a hit; else only fill in existing hits */

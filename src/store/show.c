@@ -92,7 +92,7 @@ static void store_show_write_waiting(struct ch_jw *w, const struct ch_journal_re
         const struct ch_replay_call *c = &p->calls[at++];
         if (c->result || c->decision != CHELA_UNDECIDED || c->child ||
             (c->state && !c->approval))
-            continue; /* nobody has to answer it */
+            continue; /* no answer is needed */
         ch_jw_begin(w, '{');
         if (c->approval)
             ch_jw_kcstr(w, "approval_id", c->approval);

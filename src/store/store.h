@@ -28,8 +28,8 @@ int ch_store_commit(chela_store *store, struct chela_store_change *changes, size
 /* Was the failure of a commit one of some of its changes, and not of the store? CHELA_ENET:
  * the effect is unknown, so nothing may be repeated. */
 bool ch_store_may_split(int rc, size_t n);
-/* Makes each change in a transaction of its own; rc and errs[i] say what became of it. A
- * store that is locked gives CHELA_ETIMEOUT. */
+/* Makes each change in a separate transaction; rc and errs[i] hold its outcome. A locked
+ * store gives CHELA_ETIMEOUT. */
 void ch_store_commit_apart(chela_store *store, struct chela_store_change *changes, size_t n,
                            bool sync, struct chela_error *errs);
 int ch_store_open_session(chela_store *store, const struct chela_store_claim *claim,

@@ -38,12 +38,13 @@
 
 #define LEASE_MS CH_LEASE_MS
 #define BEAT_MS (LEASE_MS / 4)
-#define SLACK_MS 1000 /* before its end a lease counts as late: clocks differ a little */
+#define SLACK_MS 1000 /* a lease counts as late this long before its end, because clocks differ a
+                       * little */
 #define CLAIMS 5 /* attempts to claim a session that others release and claim meanwhile */
 
 /* --- leases ----------------------------------------------------------------------- */
 
-/* The clock that goes on while the process or the machine is stopped. */
+/* The clock that continues while the process or the machine is suspended. */
 int64_t ch_writer_boot_ms(void) {
     struct timespec t;
     clock_gettime(CLOCK_BOOTTIME, &t);
@@ -420,14 +421,14 @@ static void store_writer_free_job(struct job *job) {
     ch_free(job);
 }
 
-/* A closed log whose lease is kept for its messages. */
+/* True for a closed log whose lease is kept until its messages are sent. */
 static bool is_kept_for_mail(const struct ch_log *log) {
     return !log->handler && log->state == OPEN && !log->busy && log->owed > 0 &&
            ch_pending_is_empty(&log->pending) && !log->w->shutting;
 }
 
-/* Whether the log needs a transaction. A closed log must release its lease,
- * even a lost one, so the thread must be told. */
+/* Whether the log needs a transaction. A closed log must release its lease, even a lost one,
+ * so the thread gets a job. */
 static bool store_writer_is_due(const struct ch_log *log) {
     if (log->state <= OPENING || log->busy || !log->token || is_kept_for_mail(log))
         return false;
@@ -507,7 +508,7 @@ static bool needs_sync(const struct writer *w, enum ch_sync wanted) {
                                   : wanted == CH_SYNC_DISK;
 }
 
-/* Hand over everything that is due, of all sessions, as one transaction. */
+/* Passes all due changes of all sessions to the thread as one transaction. */
 static void store_writer_hand_over(struct writer *w) {
     open_waiting(w);
     size_t extras, n = count_due(w, &extras);
@@ -552,8 +553,8 @@ static void store_writer_lose(struct ch_log *log, const struct chela_error *err)
         log->handler->lost(err, log->user);
 }
 
-/* The log takes over the messages of an earlier log of the session that still has the lease,
- * if no other process had it in between. */
+/* The log takes over the unsent messages of an earlier log of the session that still has the
+ * lease, if no other process held the lease in between. */
 static void inherit_mail(struct ch_log *log, uint64_t stolen) {
     for (CH_LIST_EACH(k, &log->w->logs)) {
         struct ch_log *other = CH_CONTAINER(k, struct ch_log, link);
@@ -564,7 +565,7 @@ static void inherit_mail(struct ch_log *log, uint64_t stolen) {
             log->owed = other->owed;
         }
         other->owed = 0;
-        if (!other->busy) /* else the thread uses it: the end of its job frees it */
+        if (!other->busy) /* otherwise the thread uses the log, and the end of its job frees it */
             free_log(other);
         return;
     }

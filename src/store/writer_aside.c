@@ -1,7 +1,7 @@
 /* writer_aside.c -- see writer_private.h: changes whose rows another program keeps locked.
  *
- * They wait in a transaction of their own, which is tried again after a while. Their logs
- * stay busy meanwhile, so nothing later of the same session passes them. */
+ * They wait in a separate transaction, which is retried after a while. Their logs stay busy
+ * meanwhile, so later changes of the same session cannot overtake them. */
 #include "store/writer_private.h"
 
 #define RETRY_MS 100 /* the first wait */

@@ -24,7 +24,7 @@ struct ch_log {
     void *past; /* during opening: used by the thread */
     enum log_state state;
     uint64_t token, next; /* next: seq of the next record */
-    uint64_t since;       /* the oldest token from which on no other process had the lease */
+    uint64_t since;       /* the oldest token since which no other process has held the lease */
     atomic_llong held;    /* end of the lease on the boot clock, ms; the thread renews it */
     int owed;             /* messages that wait to be sent under the lease */
     struct ch_pending pending;
@@ -33,8 +33,8 @@ struct ch_log {
     char *status, *title; /* owned; head borrows them */
     bool busy;            /* in a job that is in progress */
     bool runs;            /* the stored status is "running" */
-    bool inherits;        /* the run was a gateway's, and this process is none: the owner in the
-                             store has the mark of a gateway */
+    bool inherits;        /* the run was a gateway's, and this process is not a gateway: the
+                           * owner in the store keeps the mark of a gateway */
 };
 
 struct extra { /* a change besides the records */
@@ -116,14 +116,14 @@ struct writer {
     struct ch_post post;
 };
 
-/* The clock that goes on while the process or the machine is stopped. */
+/* The clock that continues while the process or the machine is suspended. */
 int64_t ch_writer_boot_ms(void);
 /* Hands a job to the thread. */
 void ch_writer_submit(struct writer *w, struct job *job);
-/* Moves the changes of a finished job whose rows are locked to a job that is tried again
- * later, unless that was tried for long enough. */
+/* Moves the changes of a finished job whose rows are locked to a job that is retried later,
+ * unless they were retried for long enough. */
 void ch_writer_set_aside(struct writer *w, struct job *job);
-/* Tries what was set aside now. */
+/* Retries the changes that were set aside now. */
 void ch_writer_submit_aside(struct writer *w);
 
 #endif

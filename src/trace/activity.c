@@ -21,7 +21,7 @@ struct activity_reading {
     size_t nseen, seen_cap;
     struct ch_arena arena; /* texts of the run */
     struct ch_activity_run run; /* run NULL: none */
-    int64_t paused;             /* since when the run waits; 0: it does not */
+    int64_t paused;             /* time since which the run waits; 0: the run does not wait */
     int64_t since;
     ch_activity_fn *fn;
     void *user;

@@ -1,5 +1,5 @@
-/* activity.h -- the runs of the newest sessions: how each ended, and how long people were waited
- * for. Blocks. */
+/* activity.h -- the runs of the newest sessions: how each ended, and how long it waited for
+ * people. Blocks. */
 #ifndef CH_TRACE_ACTIVITY_H
 #define CH_TRACE_ACTIVITY_H
 #include "chela/store.h"

@@ -9,7 +9,7 @@
 struct ch_part {
     struct ch_sv id, kind;
     const struct ch_json *v;
-    const char *model; /* of a setup: "provider/model"; else NULL */
+    const char *model; /* model of a setup: "provider/model"; else NULL */
 };
 
 /* All parts that were read so far; texts are in the arena. Zeroed: none. */

@@ -61,7 +61,7 @@ static bool is_own(const struct ch_request_past *p, const struct ch_json *v) {
     return ch_sv_eq(ch_json_get_str(v, "run"), ch_json_get_str(p->record, "run"));
 }
 
-/* Looks for what became of the request. */
+/* Looks for the outcome of the request. */
 static void look_for_end(struct ch_request_past *p, const struct chela_store_record *r) {
     bool role = ch_json_get(p->record, "role") != NULL;
     if (p->ended || (r->type != CH_REC_MESSAGE && r->type != CH_REC_ROLE &&

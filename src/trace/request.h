@@ -3,7 +3,7 @@
 #define CH_TRACE_REQUEST_H
 #include "trace/parts.h"
 
-/* Everything that is known of one request. Texts are in `parts` or the arena. */
+/* All data about one request. Texts are in `parts` or the arena. */
 struct ch_request_past {
     struct ch_parts parts;
     struct ch_arena arena;
@@ -17,7 +17,7 @@ struct ch_request_past {
     const struct ch_json *rewrite; /* the last COMPACTION before the request, without messages */
 };
 
-/* Reads request n (0: the last). CHELA_ENOENT: there is none. */
+/* Reads request n (0: the last). CHELA_ENOENT: no such request. */
 int ch_request_past_read(struct ch_request_past *p, chela_store *store, const char *key,
                          unsigned n, struct chela_error *err);
 void ch_request_past_release(struct ch_request_past *p);

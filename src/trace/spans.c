@@ -116,7 +116,7 @@ static void span_usage(const struct ch_json *v, struct chela_span *s) {
 
 /* --- model calls */
 
-/* The request that waits, which ends now; NULL: the journal does not have it. */
+/* Closes the waiting request; NULL: the journal does not have it. */
 static struct chela_span *close_request(struct span_reading *rd, bool role) {
     size_t at = rd->open[role];
     rd->open[role] = NONE;
@@ -379,7 +379,7 @@ struct span_walk {
     void *user;
 };
 
-/* Passes the spans on, and those of called agents after their calls; sessions that are gone
+/* Passes the spans on, and the spans of called agents after their calls; deleted sessions
  * are skipped. Nonzero: fn ended the listing. */
 static int pass_on(const struct span_walk *w, struct span_list *l, unsigned depth) {
     int rc = 0;

@@ -72,7 +72,7 @@ static void undo_note_file(chela_undo *u, const chela_call *call, const char *gi
     ch_undo_record_change(&u->record, ch_buf_str(&rel), &was);
 }
 
-/* Any file may change: remember what the workspace is like before. */
+/* Any file may change: records the state of the workspace before. */
 static void undo_note_anything(chela_undo *u) {
     if (!u->loaded)
         ch_undo_index_load(&u->index, &u->record);

@@ -531,7 +531,7 @@ static int record_start_log(struct ch_undo_record *r, const struct ch_buf *text)
     return log;
 }
 
-/* Start a new pack and a new log with what is worth keeping. */
+/* Start a new pack and a new log with the entries that are still needed. */
 static bool record_rewrite(struct ch_undo_record *r) {
     CH_BUF_AUTO text = {0};
     uint64_t size = 0;

@@ -1,4 +1,4 @@
-/* undo_record.h -- the record of a workspace: messages, what they changed, and copies.
+/* undo_record.h -- the record of a workspace: messages, their changes, and copies of files.
  *
  * On disk a record is a directory with four files. `lock` is locked by the program that uses
  * the record. `log` has one line for each fact, in order; its first line names the pack. The
@@ -31,13 +31,13 @@ enum ch_undo_lost { /* why there is no copy */
     CH_UNDO_LOSTS
 };
 
-struct ch_undo_state { /* what a path was */
+struct ch_undo_state { /* the earlier state of a path */
     enum ch_undo_kind kind;
     unsigned mode;
     uint64_t at, n; /* place of the copy in the pack */
 };
 
-struct ch_undo_sig { /* by which a change is noticed; all 0: nothing is there */
+struct ch_undo_sig { /* signature by which a change is noticed; all 0: the path does not exist */
     uint64_t ino, size;
     int64_t mtime, ctime; /* nanoseconds */
     unsigned mode;
@@ -116,8 +116,8 @@ bool ch_undo_record_knows(const struct ch_undo_record *r, const char *path);
 bool ch_undo_record_belongs(const struct ch_undo_record *r, const struct ch_undo_message *m,
                             const char *session);
 
-/* Copy a file, or what a link leads to, into the pack. st: of the file. max: bytes. The result is
- * what to restore; kind LOST if there is no copy. */
+/* Copy a file, or the target of a link, into the pack. st: of the file. max: bytes. The
+ * result is the state to restore; its kind is LOST if no copy was made. */
 struct ch_undo_state ch_undo_record_copy(struct ch_undo_record *r, int dir, const char *name,
                                          const struct stat *st, uint64_t max);
 

@@ -1,5 +1,6 @@
-/* undo_restore.c -- see undo_restore.h. What did not exist is removed first, deepest first; then
- * the rest is restored, directories before their contents. */
+/* undo_restore.c -- see undo_restore.h. Files and directories that did not exist before are
+ * removed first, deepest first; then all others are restored, directories before their
+ * contents. */
 #include "undo/undo_restore.h"
 
 #include <errno.h>
@@ -151,7 +152,7 @@ static int restore_replace(const struct plan *p, int dir, const char *name,
 
 /* --- the two passes --------------------------------------------------------------------------- */
 
-/* Decide about a path, and remove what did not exist or was of another kind. */
+/* Decide about a path, and remove an entry that did not exist before or was of another kind. */
 static void restore_clear(struct plan *p, struct item *it) {
     const char *name;
     int dir = ch_file_open_parent(p->root, it->path, 0, &name);
@@ -212,7 +213,8 @@ static void restore_fill(struct plan *p, struct item *it) {
     restore_tell(p, CHELA_UNDO_RESTORED, it->path, NULL);
 }
 
-/* What is there now is what the messages before left behind. */
+/* Records that the current state of the restored paths is the state that the earlier
+ * messages left. */
 static void restore_settle(struct plan *p, const char *session, uint64_t id) {
     for (size_t i = p->r->n; i-- > 0;) {
         struct ch_undo_message *m = &p->r->list[i];

@@ -4,8 +4,8 @@
 #include "chela/undo.h"
 #include "undo/undo_record.h"
 
-/* Put back what the messages of the session from `id` on changed; as chela_undo_restore. The last
- * message has ended. root: the open workspace. */
+/* Restore the files that the messages of the session from `id` on changed; as
+ * chela_undo_restore. The last message has ended. root: the open workspace. */
 int ch_undo_put_back(struct ch_undo_record *r, int root, const char *session, uint64_t id,
                      bool look_only, chela_undo_item_fn *fn, void *user);
 

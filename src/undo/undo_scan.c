@@ -139,7 +139,7 @@ struct scan {
     dev_t dev;
     struct { dev_t dev; ino_t ino; } hidden[HIDDEN];
     size_t nhidden;
-    size_t copied, bytes; /* of all copies in the new index */
+    size_t copied, bytes; /* number and bytes of all copies in the new index */
     char path[4096];
 };
 
@@ -170,7 +170,7 @@ static bool scan_ask(const struct scan *s, struct frame *f, size_t n, bool is_di
     return false;
 }
 
-/* Directories are judged on demand, because most scans copy nothing. */
+/* Rules for directories are evaluated on demand, because most scans copy nothing. */
 static bool scan_ignores_directory(const struct scan *s, struct frame *f) {
     if (!f->judged && f->up)
         f->ignored = scan_ignores_directory(s, f->up) || scan_ask(s, f->up, f->path - 1, true);

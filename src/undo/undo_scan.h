@@ -1,8 +1,8 @@
-/* undo_scan.h -- notices what commands change in a workspace.
+/* undo_scan.h -- detects changes that commands make in a workspace.
  *
- * The index lists every file, directory and link of the workspace with its size, times, inode and
- * mode, and with a copy if the file is small enough and no .gitignore names it. A scan compares
- * the workspace with the index, copies what is new, and makes a new index. */
+ * The index lists every file, directory and link of the workspace with its size, times,
+ * inode and mode, and with a copy if the file is small enough and no .gitignore names it. A
+ * scan compares the workspace with the index, copies new files, and makes a new index. */
 #ifndef CH_UNDO_SCAN_H
 #define CH_UNDO_SCAN_H
 #include "base/arena.h"
@@ -29,9 +29,9 @@ void ch_undo_index_release(struct ch_undo_index *x);
 void ch_undo_index_load(struct ch_undo_index *x, const struct ch_undo_record *r);
 void ch_undo_index_save(struct ch_undo_index *x, const struct ch_undo_record *r);
 
-/* Bring the index up to date. hidden: absolute paths that are left out, NULL-terminated; may be
- * NULL. note: what differs from the index belongs to the last message of the record. False: the
- * workspace is too large; the index is not valid then. */
+/* Bring the index up to date. hidden: absolute paths that are left out, NULL-terminated; may
+ * be NULL. note: differences from the index belong to the last message of the record. False:
+ * the workspace is too large; the index is not valid then. */
 bool ch_undo_scan(struct ch_undo_index *x, struct ch_undo_record *r, int root, char **hidden,
                   bool note);
 

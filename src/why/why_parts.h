@@ -9,7 +9,7 @@ struct ch_why_part {
     const char *kind;    /* "section", "tool", "message", "result", "note", "question"; static */
     struct ch_sv origin; /* section, tool, or role of the message */
     enum ch_why_place place;
-    size_t index, block; /* of the tool, or of the message and its block */
+    size_t index, block; /* index of the tool, or of the message and its block */
     size_t at, size;     /* in the system prompt or the text of the block */
     struct ch_sv text;
     unsigned rank; /* parts with a low rank are tried first */
@@ -30,7 +30,7 @@ int ch_why_parts_split(struct ch_why_parts *p, const struct ch_request_past *pas
                        const struct ch_sv *called, size_t ncalled, struct chela_error *err);
 void ch_why_parts_release(struct ch_why_parts *p);
 
-/* Appends the request without the parts whose mark is set. */
+/* Appends the request without the marked parts. */
 void ch_why_parts_write(const struct ch_why_parts *p, const bool *gone, struct ch_buf *out);
 
 #endif

@@ -61,7 +61,7 @@ static const struct ch_json *named(const struct ch_json *list, struct ch_sv name
     return NULL;
 }
 
-/* Compares what has a name; member: of the element, NULL: the element. */
+/* Compares named elements; member: the member to compare, NULL: the element itself. */
 static void compare_named(struct versus *v, const char *what, const char *list,
                           const char *member) {
     const struct ch_json *a = ch_json_get(v->a, list), *b = ch_json_get(v->b, list);

@@ -152,6 +152,30 @@ tells "with both" '[.transcript[] | .content[] | select(.type == "tool_result") 
 call GET /api/approvals
 tells "nothing is unanswered any more" '[.unanswered[] | select(.session == "q")] | length' 0
 
+# --- cancelled while people are asked
+for words in both two; do
+    key=k$words
+    post /api/sessions/$key/messages "{\"text\":\"$words\"}"
+    until_status $key paused
+    post /api/sessions/$key/cancel '{}'
+    answers "$key: a run that waits for people is cancelled" 202
+    check "$key: and over" until_status $key idle
+    tells "$key: nothing waits any more" '.waiting | length' 0
+    tells "$key: its calls have results" '[.transcript[] | .content[] | select(.type == "tool_result") | .content | tostring | contains("cancelled")] | all' true
+    post /api/sessions/$key/cancel '{}'
+    answers "$key: once" 409
+done
+post /api/sessions/kd/messages '{"text":"two"}'
+until_status kd paused
+kill -9 "$gateway_pid"
+wait "$gateway_pid" 2>/dev/null
+serve
+post /api/sessions/kd/cancel '{}'
+answers "after a crash, too" 202
+check "and over" until_status kd idle
+call GET /api/approvals
+tells "nobody is asked any more" '[.approvals[] | select(.session | test("^k"))] | length' 0
+
 # --- at any other step
 post /api/sessions/w/messages '{"text":"wait"}'
 for _ in {1..400}; do [ -e "$space/waiting" ] && break; sleep 0.05; done

@@ -28,7 +28,7 @@ exits "and works" 0
 
 chela init --yes
 exits "a second time" 2
-check "it names the file" grep -q 'chela.yaml is there already' "$err"
+check "it names the file" grep -q 'chela.yaml already exists' "$err"
 same "the file is as it was" "$before" "$(cat "$space/chela.yaml")"
 
 chela init --yes --force --model scripted/demo --no-test

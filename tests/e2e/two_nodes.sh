@@ -150,6 +150,22 @@ for i in 3 4 5 6; do
 done
 same "each once" "$(printf 'heard: %s\n' 'line '{3..6} 'to a' 'to b')" "$(texts | sed 's/\[message_id: om_.\] //' | sort)"
 
+# --- commands about a run that the other one holds
+ask a push "$(event om_s1 oc_6 p2p 'slow job, stopped')"
+begun() { grep -q 'stopped' "$tmp/notes"; }
+eventually "a run of the first" begun
+ask b push "$(event om_s2 oc_6 p2p '/status')"
+check "the other one answers" hears 7
+same "that the agent works" 'now: working' "$(texts | tail -n 1)"
+ask b push "$(event om_s3 oc_6 p2p '/stop')"
+check "and stops it" hears 8
+same "which it says" 'Stopped.' "$(texts | tail -n 1)"
+rests() { [ "$(postgres_sql "SELECT status FROM chela.sessions WHERE key LIKE 'feishu:%oc_6%'")" = idle ]; }
+eventually "the run ends" rests
+ask b push "$(event om_s4 oc_6 p2p '/stop')"
+check "once" hears 9
+same "nothing is left to stop" 'Nothing is running here.' "$(texts | tail -n 1)"
+
 # --- killed in the middle of a turn
 ask a post /api/sessions/job/messages '{"text":"slow job"}'
 answers "a long job" 202
@@ -168,9 +184,9 @@ ended() {
 }
 eventually "the other one takes over" ended
 tells "and ends it" '.transcript[-1].content[0].text' 'ended by b'
-eventually "the chats are answered" hears 8
+eventually "the chats are answered" hears 11
 same "with what the other one says" "$(printf '%s\n' 'ended by b' 'heard: not begun, perhaps')" \
-    "$(texts | sed -n '7,$p' | sed 's/\[message_id: om_.\] //' | sort)"
+    "$(texts | tail -n 2 | sed 's/\[message_id: om_.\] //' | sort)"
 same "what was done is not done again" "1 1" "$(grep -c '"slow job"' "$tmp/notes") $(grep -c 'in a chat' "$tmp/notes")"
 same "it is the same run" "$run" "$(postgres_sql "SELECT DISTINCT r.data::json->>'run' FROM chela.records r
     JOIN chela.sessions s ON s.id = r.session WHERE s.key = 'job'")"

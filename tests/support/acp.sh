@@ -1,8 +1,8 @@
-# acp.sh -- an editor of a few lines of shell for `chela acp`. Source it after e2e.sh.
+# acp.sh -- a minimal editor, in shell, for `chela acp`. Source it after e2e.sh.
 # $store: the store of the agent; $space/rules.yaml: its model.
 # shellcheck disable=SC2034,SC2154
 # begin: start the agent; say LINE: send a message; answer ID: wait for the response to a
-# request of ours; see JQ: wait for a line that the filter selects. Each prints the line.
+# request of this editor; see JQ: wait for a line that the filter selects. Each prints the line.
 begin() {
     rm -f "$tmp/in" "$tmp/lines" "$tmp/pid"
     mkfifo "$tmp/in"
@@ -37,7 +37,7 @@ see() {
     tail -n 3 "$tmp/lines" | sed 's/^/# /' >&2
     return 1
 }
-# told TEXT: wait until the agent has said this.
+# told TEXT: wait until the agent has sent this text.
 told() {
     local i
     for ((i = 0; i < 600; i++)); do

@@ -237,7 +237,7 @@ FAILS = {"status": 1, "reason": "model_error", "text": "^", "line": "."}
 WORDS = Stream().text("one ", "two ", "three ")
 CALL = ("calculate", '{"expression":"1+1"}')
 
-# --- the line goes dead
+# --- the connection goes silent
 whole = Stream().text("one ", "two ", "thr\u00e9\u00e9\u00e9").bytes()
 row("cut-event", [reply(whole, cut=len(WORDS.out[0] + (WORDS.out[1] + WORDS.out[2] if not GEMINI else WORDS.out[1])) + (20 if GEMINI else 90))], **FAILS)
 row("cut-letter", [reply(whole, cut=whole.rfind(b"\xc3") + 1)], **FAILS)
@@ -323,7 +323,7 @@ for name, usage in (("missing", None), ("negative", {ODD[0]: -7, ODD[1]: -9}), (
                     ("fraction", {ODD[0]: 1.5, ODD[1]: "5"}), ("null", {ODD[0]: None, ODD[1]: None}), ("list", {ODD[0]: [], ODD[1]: {}})):
     row(f"usage-{name}", [reply(Stream(usage).text("whole").end())], text="^whole$")
 
-# --- what no client knows
+# --- elements that no client knows
 row("unknown-block", [reply(Stream().unknown().text("whole").unknown().end())], text="^whole$")
 row("unknown-block-in-loop", [reply(Stream().unknown().call(*CALL).end())], requests=2, results="o", text="^fine$")
 row("unknown-block-only", [reply(Stream().unknown().end())], requests=2, text="^fine$")

@@ -1,4 +1,4 @@
-# badreplies.sh -- replies with a fault (badreplies.py), over the protocol $api: the run goes on,
+# badreplies.sh -- replies with a fault (badreplies.py), over the protocol $api: the run continues,
 # or ends with one clear line; the next request has a valid history; no request is made twice
 # without need. tests/e2e has a script for each protocol that sets $api and sources this.
 # shellcheck shell=bash
@@ -9,7 +9,7 @@ table=$(python3 tests/support/badreplies.py "$api" "$tmp")
 start_server
 
 case $api in ollama) model=(ollama/qwen3 --api-key-env OPENAI_API_KEY) ;; *) model=("$(model "$api")") ;; esac
-# The runs that the table describes, after what the model service was asked beside them.
+# The runs that the table describes, after the other requests to the model service.
 asked() { requests 'select(.path | test("/api/show$|/props$|/models$") | not) | '"$1"; }
 while IFS=$'\t' read -r name flags code reason number results text line; do
     [ "$flags" = - ] && flags=

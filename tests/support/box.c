@@ -1,6 +1,5 @@
-/* box.c -- see box.h. A machine without namespaces is one whose system calls
- * for them fail, as in a container of the usual kind; so that is what a filter
- * does here, and everything after it is the real thing. */
+/* box.c -- see box.h. A seccomp filter makes the system calls for namespaces fail, as in an
+ * ordinary container. Everything else is the real program on the real kernel. */
 #include "support/box.h"
 
 #include <errno.h>
@@ -95,7 +94,7 @@ static void box_apply(struct sock_filter *code, size_t n) {
         abort();
 }
 
-/* A kernel so old that chela-sandbox needs bubblewrap for its mounts. */
+/* Simulate a kernel that is so old that chela-sandbox needs bubblewrap for its mounts. */
 static void forbid_mount_attributes(void) {
     struct sock_filter code[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),

@@ -23,7 +23,7 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-/* after the headers it needs */
+/* cmocka.h needs the headers above */
 #include <cmocka.h>
 
 #include "base/mem.h"
@@ -146,7 +146,7 @@ static int listen_unix(const char *path) {
     return fd;
 }
 
-/* Did anybody call? Forgets it. */
+/* Returns whether any server was contacted, and resets the record. */
 bool world_was_asked(void) {
     char byte[64];
     bool asked = recv(w.udp, byte, sizeof(byte), 0) >= 0;
@@ -288,9 +288,8 @@ void world_wait_until_gone(const char *what, const char *mark) {
 
 /* --- main ---------------------------------------------------------------------- */
 
-/* The same again as somebody without rights, at the same time; what it says is
- * kept for later. The build tree may be closed to them, and then there is
- * nothing to run. */
+/* Start the same tests again, concurrently, as a user without rights; the output is kept for
+ * later. If that user cannot read the build tree, the tests are skipped. */
 static pid_t start_as_nobody(char **argv, FILE *out) {
     pid_t pid = fork();
 
@@ -324,7 +323,7 @@ int world_main(int argc, char **argv, int (*tests)(void)) {
     box_main(argc, argv);
     attack_main(argc, argv);
     signal(SIGPIPE, SIG_IGN);
-    if (!getenv("CHELA_TEST_SENTINEL")) { /* /proc/PID/environ shows what came with exec */
+    if (!getenv("CHELA_TEST_SENTINEL")) { /* /proc/PID/environ shows the variables passed to exec */
         setenv("CHELA_TEST_SENTINEL", SENTINEL, 1);
         execv("/proc/self/exe", argv);
     }

@@ -1,5 +1,5 @@
-/* boxworld.h -- a sandbox and what is around it: a workspace with an attacker in
- * it, canaries outside, servers that must not be asked.
+/* boxworld.h -- a sandbox and its surroundings: a workspace with an attacker in it, canaries
+ * outside, servers that must not be contacted.
  *
  * A test takes a machine (box.h) and is run on each of them, as the user that
  * runs the tests and, if that is root, as nobody too. */
@@ -18,7 +18,7 @@ struct world {
     char *helper;
     int tcp, udp, sock, abstract; /* listening */
     char port[8], udp_port[8], abstract_name[40];
-    bool boxed, limited; /* namespaces hold; the number of processes is bounded */
+    bool boxed, limited; /* namespaces are effective; the number of processes is limited */
     int abi;             /* of Landlock */
 };
 extern struct world w;
@@ -27,7 +27,7 @@ void world_open(enum box_machine machine);
 void world_close(void);
 const struct ch_sandbox_layer *world_layer(const char *name);
 
-/* Did anybody call a server? Forgets it. */
+/* Returns whether any server was contacted, and resets the record. */
 bool world_was_asked(void);
 void world_put_canaries(void);
 void world_check_canaries(const char *what);
@@ -38,11 +38,11 @@ const char *world_run(const char *command, const char *more);
 /* The same arguments, for kit_start. */
 void world_arguments(struct ch_buf *out, const char *command, const char *more);
 
-/* Is there a process with this word on its command line? Waits for it to go. */
+/* Returns whether a process has this word on its command line. Waits for the process to end. */
 bool world_is_running(const char *mark);
 void world_wait_until_gone(const char *what, const char *mark);
 
-/* main: the attacker in the box, the stand-in for chela-sandbox, or the tests. */
+/* main: runs the attacker in the box, the replacement for chela-sandbox, or the tests. */
 int world_main(int argc, char **argv, int (*tests)(void));
 
 #define ON(machine, name)                        \

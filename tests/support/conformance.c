@@ -1,5 +1,5 @@
-/* conformance.c -- see conformance.h. Each test speaks to the backend through
- * an open store, as store/ does, and begins with an empty one. */
+/* conformance.c -- see conformance.h. Each test uses the backend through an open store, as
+ * store/ does, and begins with an empty store. */
 #include "support/conformance.h"
 
 #include <setjmp.h>
@@ -314,7 +314,7 @@ static void test_stealing_from_the_dead(void **state) {
     assert_int_equal(append("a", mine.token, 1, "{}"), CHELA_EPERM);
 }
 
-/* For who knows better than a clock. */
+/* With `judge`, the caller knows better than the clock whether a lease has expired. */
 static void test_an_expired_lease_to_be_judged(void **state) {
     (void)state;
     struct row mine, theirs = {0};
@@ -398,12 +398,12 @@ static void test_deletion(void **state) {
     check_box(CHELA_STORE_INBOX, "");
     check_box(CHELA_STORE_OUTBOX, "");
     assert_int_equal(append("a", token, 2, "{}"), CHELA_ENOENT);
-    /* the name is free again, and what was there does not come back */
+    /* the key is free again, and the old records do not return */
     open_session("a");
     check_records("a", 1, "");
 }
 
-/* Only if it was not used since, and nothing waits for it. */
+/* Deletes a session only if it was not used since a time, and nothing waits for it. */
 static void test_deletion_on_conditions(void **state) {
     (void)state;
     make_at("a", 3000, "idle");
@@ -430,7 +430,8 @@ static void test_deletion_on_conditions(void **state) {
     assert_int_equal(commit(&gone, 1), CHELA_ENOENT);
 }
 
-/* Called agents' sessions go with the session that called them, and only with that one. */
+/* Sessions of called agents are deleted with the session that called them, and only with
+ * that session. */
 static void test_many_are_deleted(void **state) {
     (void)state;
     size_t n = 0;
@@ -451,7 +452,7 @@ static void test_many_are_deleted(void **state) {
                "new~helper-0123456789ab;new;");
 }
 
-/* By the host's wish: those at rest, to which nothing is owed. */
+/* Deletes sessions on the host's request: idle ones without waiting events or messages. */
 static void test_retention(void **state) {
     (void)state;
     size_t n = 99;
@@ -516,7 +517,7 @@ static void test_an_event_is_accepted_once(void **state) {
     struct chela_store_change done = {.kind = CHELA_STORE_SETTLE, .id = "e1"};
     assert_int_equal(commit(&done, 1), 0);
     check_box(CHELA_STORE_INBOX, "e2/b/new/{2}//0;");
-    /* also after it was dealt with */
+    /* also after the event was settled */
     assert_int_equal(commit(c, 1), CHELA_EEXIST);
     done.id = "e9";
     assert_int_equal(commit(&done, 1), CHELA_ENOENT);
@@ -528,7 +529,7 @@ static void check_waiting(const char *key, size_t limit, const char *want) {
     assert_string_equal(ch_buf_str(&got), want);
 }
 
-/* Clocks of several machines differ: the order is that of the transactions. */
+/* Clocks of several machines differ: events are ordered by their transactions. */
 static void test_events_wait_in_order(void **state) {
     (void)state;
     struct chela_store_change c[] = {
@@ -568,11 +569,12 @@ static void test_events_are_taken_up_with_records(void **state) {
     assert_int_equal(take_up(token, 1, ids, 2), 0);
     check_waiting("a", 9, "e3/a/new/x//0;");
     check_records("a", 1, "1:{};");
-    /* all or nothing: an event that was taken up, one of another session, an unknown one */
+    /* all or nothing: fails for an event that was taken up, one of another session, an
+     * unknown one */
     assert_int_equal(take_up(token, 2, ids + 1, 2), CHELA_EEXIST);
     assert_int_equal(take_up(token, 2, of_b, 1), CHELA_EEXIST);
     assert_int_equal(take_up(token, 2, none, 1), CHELA_EEXIST);
-    /* a lost lease, a gap */
+    /* fails with a lost lease, or with a gap in the records */
     assert_int_equal(take_up(token + 1, 2, ids + 2, 1), CHELA_EPERM);
     assert_int_equal(take_up(token, 3, ids + 2, 1), CHELA_ESTATE);
     check_waiting("a", 9, "e3/a/new/x//0;");
@@ -580,7 +582,7 @@ static void test_events_are_taken_up_with_records(void **state) {
     check_records("a", 1, "1:{};");
     assert_int_equal(take_up(token, 2, ids + 2, 1), 0);
     check_waiting("a", 9, "");
-    assert_int_equal(commit(c, 1), CHELA_EEXIST); /* and is not accepted again */
+    assert_int_equal(commit(c, 1), CHELA_EEXIST); /* and the event cannot be accepted again */
 }
 
 static void test_messages_are_sent_with_records(void **state) {
@@ -598,7 +600,7 @@ static void test_messages_are_sent_with_records(void **state) {
     assert_int_equal(commit(&c, 1), 0);
     assert_int_equal(m[0].rc, 0);
     check_box(CHELA_STORE_OUTBOX, "k1/a/intent/hi//0;");
-    /* A message that is there already does not keep the records from being stored. */
+    /* A message that already exists does not prevent the records from being stored. */
     r = record(2, "{}");
     c.nsends = 2;
     assert_int_equal(commit(&c, 1), 0);
@@ -644,7 +646,7 @@ static void test_what_is_done_is_forgotten(void **state) {
     commit(c, CH_LEN(c));
     assert_int_equal(commit(&expire, 1), 0);
     assert_int_equal(commit(&expire, 1), CHELA_ENOENT);
-    /* what is new, or was given up, or is to be done, is still there */
+    /* items that are new, given up or waiting are still listed */
     check_box(CHELA_STORE_INBOX, "e2/a/new///0;");
     check_box(CHELA_STORE_OUTBOX, "k2/a/failed///1;");
     assert_int_equal(commit(&c[2], 1), CHELA_EEXIST);
@@ -659,14 +661,14 @@ static void test_notes_are_kept_by_name(void **state) {
         {.kind = CHELA_STORE_NOTE, .id = "n/1", .key = "a", .data = "one", .n = 3, .now = 2}};
     commit(c, 2);
     check_box(CHELA_STORE_NOTES, "n/1/a//one//0;n/2///two//0;");
-    /* replaced, unless it must be a new one */
+    /* replaced, unless the change requires a new note */
     struct chela_store_change again = {.kind = CHELA_STORE_NOTE, .id = "n/2", .key = "b",
                                        .token = 1, .data = "zwei", .n = 4, .now = 3};
     assert_int_equal(commit(&again, 1), CHELA_EEXIST);
     again.token = 0;
     assert_int_equal(commit(&again, 1), 0);
     check_box(CHELA_STORE_NOTES, "n/1/a//one//0;n/2/b//zwei//0;");
-    /* those of a session go with it, the others one by one */
+    /* notes of a session are deleted with it, others one by one */
     open_session("a");
     struct chela_store_change gone[] = {{.kind = CHELA_STORE_DELETE, .key = "a", .now = 5000},
                                         {.kind = CHELA_STORE_FORGET, .id = "n/2"},
@@ -704,7 +706,7 @@ static void test_texts_are_kept_for_a_while(void **state) {
     assert_int_equal(commit(&c, 1), 0);
     check_kept("q/1", "q/1=one");
     check_box(CHELA_STORE_NOTES, "");
-    /* one comes first, until it may be replaced or has expired */
+    /* the first one wins, until it may be replaced or has expired */
     c.data = "two";
     assert_int_equal(commit(&c, 1), CHELA_EEXIST);
     check_kept("q/1", "q/1=one");
@@ -717,7 +719,7 @@ static void test_texts_are_kept_for_a_while(void **state) {
     c.until = now + 2 * day;
     assert_int_equal(commit(&c, 1), 0);
     check_kept("q/1", "q/1=new");
-    /* what has not expired stays */
+    /* texts that have not expired stay */
     struct chela_store_change expire = {.kind = CHELA_STORE_EXPIRE, .now = now + day};
     assert_int_equal(commit(&expire, 1), CHELA_ENOENT);
     check_kept("q/1", "q/1=new");
@@ -775,7 +777,7 @@ static void test_search(void **state) {
     check_search("三张表", NULL, "");
 }
 
-/* More than one transaction indexes. */
+/* Indexing takes more than one transaction. */
 static void test_much_is_indexed(void **state) {
     (void)state;
     static char words[40000], text[41000];
@@ -797,7 +799,7 @@ static void test_much_is_indexed(void **state) {
     assert_int_equal(got.n, 10);
 }
 
-/* What stands around it, cut between two characters. */
+/* Shows the text around a match, cut between two characters. */
 static void test_excerpts(void **state) {
     (void)state;
     char text[1024], words[700] = "";

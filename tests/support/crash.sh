@@ -1,17 +1,17 @@
-# crash.sh -- a turn with effects, cut off at a point and taken up again. Source
+# crash.sh -- a turn with effects, interrupted at a point and resumed. Source
 # it after tap.sh and e2e.sh.
 #
-#     world NAME [STORE]        a directory of its own for a worker; enters it.
+#     world NAME [STORE]        a directory for one worker; enters it.
 #                               STORE: a URL, without it a file
-#     act PLAN... -- ARG...     run chela with the shim, PLAN being its variables
+#     act PLAN... -- ARG...     run chela with crashpoint.c; PLAN: its variables
 #                               without CHELA_CRASH_; sets $status, writes out, err
-#     recover PLAN...           what a user does after a crash: resume, or, when
+#     recover PLAN...           act like a user after a crash: resume or, if
 #                               nothing was accepted, send again
-#     look                      what is stored: $state, "" if no message was accepted
-#     verdict POINT             compare what happened with what is promised
-#     sweep WORKER [STORE KIND] a world KINDWORKER, and every point of it that is
-#                               this worker's
-#     six_processes NAME        at once, with six sessions and with one
+#     look                      read the stored state: $state, "" if no message was accepted
+#     verdict POINT             compare the outcome with the guarantees
+#     sweep WORKER [STORE KIND] create the world KINDWORKER, and run every point of it
+#                               that belongs to this worker
+#     six_processes NAME        six processes at once, with six sessions and with one
 #
 # A world has an effect log: each tool appends its name and idempotency key when
 # it begins. Complaints go to "violations", points to "points".
@@ -113,8 +113,8 @@ complain() {
     printf '%s: %s (%s)\n' "$point" "$1" "$(tail -n 1 log 2>/dev/null)" >>violations
 }
 
-# P1: what was told is stored. Look at what the process that died had said, then
-# at what there is now.
+# P1: acknowledged data is stored. Compare the output of the process that died with
+# the present state.
 told() {
     local said
     said=$(<out)
@@ -128,8 +128,8 @@ told() {
     fi
 }
 
-# The end of a point: everything has been taken up again. What is left to be
-# checked of the transcript is checked for all points at once.
+# The end of a point: everything has been resumed. The rest of the transcript is
+# checked for all points at once.
 verdict() {
     local once=0 keyed=0 read=0 name key keys=
     [ "$status" = 0 ] || complain "the last resume failed: exit $status, $(<err)"
@@ -150,8 +150,8 @@ verdict() {
     printf '{"point":"%s","once":%d,"state":%s}\n' "$point" $once "${state:-null}" >>states
 }
 
-# P3, P4: each call has one result and it comes next, one answer ends the turn,
-# and what is said of the once call is true.
+# P3, P4: each call has one result, which follows it; one answer ends the turn;
+# and the result of the once call is true.
 judge_states() {
     jq -r --arg answer "$answer" '
       . as $point | (.state.transcript // []) as $t
@@ -173,7 +173,7 @@ judge_states() {
 }
 
 # --- sweeping
-# How many points there are is known from a run that is left alone.
+# The number of points is known from a run without a crash.
 points_of() {
     clean
     begin "$1"
@@ -230,7 +230,7 @@ transcript() {
 }
 
 # --- several processes at once
-# How many ended well is $won.
+# $won: number of processes that succeeded.
 together() {
     local pids=() pid
     clean

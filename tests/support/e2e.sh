@@ -5,10 +5,10 @@
 #     fresh NAME API                a base URL for a new instance of NAME: $base
 #     play API NAME [FLAG...]       run a conversation; sets $status, $out, $err
 #     chela ARG...                  run the program; sets the same
-#     requests [FILTER]             what the last instance was asked, as JSON lines
+#     requests [FILTER]             the requests to the last instance, as JSON lines
 #
 # The program runs in $space, an empty directory, with a key that must never
-# come out again: every run is searched for it.
+# appear in the output: the output of every run is searched for it.
 # shellcheck disable=SC2034
 key=sk-ant-api03-e2eSENTINELe2e-0123456789abcdef
 aws_secret=wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY # the only one that the server knows
@@ -54,8 +54,8 @@ model() {
     esac
 }
 
-# A chela.yaml that a test wrote is its user's own: recorded as trusted, once for
-# each text. A test of a stranger's file sets untrusted=1.
+# A chela.yaml that a test wrote belongs to the user: it is recorded as trusted, once
+# for each text. A test of a stranger's file sets untrusted=1.
 believe() {
     local seen=$tmp/.believed${PWD//\//_}
     if [ -n "${untrusted-}" ] || [ ! -f chela.yaml ] || cmp -s chela.yaml "$seen"; then return; fi
@@ -63,7 +63,7 @@ believe() {
     cp chela.yaml "$seen"
 }
 
-# The environment of every run: nothing but what is named here.
+# The environment of every run: only the variables named here.
 with_env() {
     believe
     env -i PATH="$PATH" HOME="$tmp" LC_ALL=C.UTF-8 TERM=dumb ${ASAN_OPTIONS+ASAN_OPTIONS="$ASAN_OPTIONS"} \

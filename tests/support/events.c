@@ -45,7 +45,7 @@ static void add_other_types(struct ch_buf *headers) {
         add_name(headers, "x", types[i].type);
         ch_buf_add(headers, zeros, types[i].size);
     }
-    add_name(headers, ":event-type", 6); /* bytes: not the string that counts */
+    add_name(headers, ":event-type", 6); /* bytes, not a string: this header must be ignored */
     ch_buf_add(headers, "\0\3abc", 5);
 }
 

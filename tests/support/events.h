@@ -10,7 +10,7 @@
 #define TESTS_SUPPORT_EVENTS_H
 #include "base/buf.h"
 
-/* Headers are given as encoded. */
+/* headers: already encoded. */
 void events_message(struct ch_buf *out, struct ch_sv headers, struct ch_sv payload);
 void events_header(struct ch_buf *headers, const char *name, struct ch_sv value);
 void events_assemble(struct ch_buf *out, struct ch_sv text);

@@ -40,7 +40,9 @@ static void send_head(struct ch_http_call *c) {
 
 static void send_piece(struct ch_http_call *c, size_t len) {
     size_t n = c->model->chunk ? CH_MIN(c->model->chunk, len - c->sent) : len - c->sent;
-    CH_AUTOFREE char *copy = ch_memdup(c->reply->body + c->sent, n); /* ASan sees overreads */
+    CH_AUTOFREE char *copy = ch_memdup(c->reply->body + c->sent, n); /* an exact copy, so that
+                                                                      * ASan detects reads beyond
+                                                                      * the end */
     c->sent += n;
     c->handler->on_data(ch_sv(copy, n), c->user);
 }
@@ -53,7 +55,7 @@ static void finish(struct ch_http_call *c) {
     c->cancelled = true;
 }
 
-/* One callback an iteration. */
+/* Makes one callback in each iteration. */
 static void advance(struct ch_task *task) {
     struct ch_http_call *c = CH_CONTAINER(task, struct ch_http_call, task);
     size_t len = c->reply->body ? strlen(c->reply->body) : 0;
@@ -100,7 +102,7 @@ static void cancel(struct ch_transport *t, struct ch_http_call *c) {
     (void)t;
     ch_task_cancel(c->model->loop, &c->task);
     if (c->calling)
-        c->cancelled = true; /* advance() frees it on the way out */
+        c->cancelled = true; /* advance() frees the call */
     else
         call_free(c);
 }

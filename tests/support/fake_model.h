@@ -1,5 +1,5 @@
-/* fake_model.h -- a model service inside the test: a transport that plays a
- * list of replies and keeps the requests it got. */
+/* fake_model.h -- a model service inside the test: a transport that plays a list of replies
+ * and records the requests. */
 #ifndef TESTS_FAKE_MODEL_H
 #define TESTS_FAKE_MODEL_H
 #include "base/arena.h"
@@ -42,7 +42,7 @@ struct fake_reply {
     int status;               /* 0: 200 */
     const char *retry_after;  /* a header, or NULL */
     const char *content_type; /* NULL: text/event-stream, or JSON with a status */
-    bool hang;                /* after the body nothing more ever comes */
+    bool hang;                /* after the body no more data comes */
     const char *fail;         /* after the body the transport fails, CHELA_ENET */
 };
 
@@ -51,12 +51,12 @@ struct fake_model {
     struct ch_loop *loop;
     const struct fake_reply *replies; /* played in order; then status 500 */
     size_t nreplies, next;
-    /* Instead of the list: the answer to this body. */
+    /* Replaces the list: chooses the reply to this request body. */
     const struct fake_reply *(*choose)(struct ch_sv body, void *user);
     void *user;
-    size_t chunk;               /* bytes a piece; 0: all at once */
+    size_t chunk;               /* bytes in one piece; 0: all at once */
     struct ch_buf requests[64]; /* bodies, as sent */
-    size_t nrequests, open;     /* open: calls started and not ended */
+    size_t nrequests, open;     /* open: calls that were started and have not ended */
 };
 
 void fake_model_init(struct fake_model *m, struct ch_loop *loop, const struct fake_reply *replies,

@@ -7,7 +7,7 @@
 . tests/support/e2e.sh
 start_server
 
-# name            flags         exit reason             what the line on stderr says
+# name            flags         exit reason             text of the line on stderr
 table='
 unauthorized      -             1    model_error        (401|API key|authentication)
 no_model          -             1    model_error        (404|does not exist|not found)
@@ -51,12 +51,12 @@ done <<<"$table"
 
 same "a redirect is not followed: nobody came to the trap" "0" "$(jq -s 'map(select(.trap)) | length' "$log")"
 
-# Gemini's service notices a call that is none, and says so instead of sending it.
+# Gemini's service detects a malformed call, and reports it instead of sending it.
 told_or_retried='
   ([.[] | select(.type == "tool_result")] | length == 1 and .[0].is_error)
   or ([.[] | select(.type == "tool_result")] == [] and ([.[] | select(.type == "retry")] | length == 1))'
 
-# These are no failures.
+# These cases are not failures.
 play "$api" bad_utf8 --output jsonl
 exits "bad_utf8, $api" 0
 events_are_well_formed "bad_utf8, $api"

@@ -1,4 +1,4 @@
-/* fetch.h -- one HTTP call and everything that came of it, for tests. */
+/* fetch.h -- one HTTP call and its outcome, for tests. */
 #ifndef SUPPORT_FETCH_H
 #define SUPPORT_FETCH_H
 #include "base/buf.h"
@@ -15,10 +15,10 @@ struct fetch {
     void *user;
 
     struct ch_transport *transport;
-    struct ch_http_call *call; /* NULL once it is over */
+    struct ch_http_call *call; /* NULL after the call has ended */
     bool started;              /* start has returned */
-    bool headed;               /* a head has come */
-    bool done;                 /* the call is over, also by cancelling */
+    bool headed;               /* a response head has arrived */
+    bool done;                 /* the call has ended or was cancelled */
     int heads, dones;
     int status;
     struct ch_buf headers; /* "name=value\n" each */
@@ -29,7 +29,7 @@ struct fetch {
 void fetch_start(struct fetch *f, struct ch_transport *t);
 void fetch_release(struct fetch *f);
 
-/* Start and run the loop until it is over. */
+/* Start the call and run the loop until it has ended. */
 void fetch_run(struct fetch *f, struct ch_transport *t, struct ch_loop *loop);
 
 /* Let the loop run for a while. */

@@ -2,7 +2,7 @@
 #ifndef TEST_SUPPORT_FREE_PORT_H
 #define TEST_SUPPORT_FREE_PORT_H
 
-/* A port of loopback that nobody has; 0: there is none. */
+/* A free port of loopback; 0: none found. */
 int free_port(void);
 
 #endif

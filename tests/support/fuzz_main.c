@@ -2,8 +2,8 @@
  *
  *     fuzz_TARGET DIRECTORY|FILE...
  *
- * Each file is a test case (TAP): the seeds of a corpus, and what once crashed.
- * A target that is given nothing to play has failed. */
+ * Each file is a test case (TAP): the seeds of a corpus, and inputs that once crashed. A
+ * target without files fails. */
 #include <dirent.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -15,7 +15,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static int count;
 
-/* Exactly the file's size is allocated, so that ASan sees one byte beyond. */
+/* Allocates exactly the size of the file, so that ASan detects a read one byte beyond the
+ * end. */
 static void play_file(const char *path) {
     FILE *f = fopen(path, "rb");
     struct stat st;

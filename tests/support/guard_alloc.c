@@ -1,8 +1,8 @@
 /* guard_alloc.c -- see guard_alloc.h.
  *
- * One region of addresses is reserved; the kernel gives it memory page by page as
- * it is used. An allocation takes the next pages of the region, and a header before
- * its first byte says how many there are. */
+ * One region of addresses is reserved; the kernel gives it memory page by page as it is
+ * used. An allocation takes the next pages of the region, and a header before its first byte
+ * holds their number. */
 #include "support/guard_alloc.h"
 
 #include <pthread.h>
@@ -30,12 +30,12 @@
 #endif
 
 #define REGION ((size_t)1 << 36)
-/* Linux gives a process 65,530 mappings, and pages that differ in their protection from
- * their neighbours are a mapping of their own. */
+/* Linux allows a process 65,530 mappings, and adjacent pages with different protection need
+ * separate mappings. */
 #define MOST_GUARDED 56000
 
 struct header {
-    size_t n, bytes; /* asked for; made accessible */
+    size_t n, bytes; /* requested bytes; accessible bytes */
 };
 
 static atomic_size_t live, made, used, inside; /* inside: allocations in the region so far */
@@ -44,7 +44,7 @@ static bool guarded_ends;
 static char *region;
 static size_t page;
 
-/* One byte for each page of the region: freed, and still accessible. */
+/* One byte for each page of the region: the page is freed but still accessible. */
 static char *open_pages;
 static bool protects = true;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of these two */

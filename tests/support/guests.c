@@ -78,7 +78,7 @@ int guests_dial_from(struct guests *w, unsigned last) {
     assert_true(fd >= 0);
     assert_int_equal(bind(fd, (struct sockaddr *)&from, sizeof(from)), 0);
     assert_int_equal(connect(fd, (struct sockaddr *)&to, sizeof(to)), 0);
-    /* What is said in two pieces shall not wait for the first to be acknowledged. */
+    /* Data written in two pieces must not wait for the first acknowledgement. */
     assert_int_equal(setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int)), 0);
     return fd;
 }

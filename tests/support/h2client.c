@@ -64,7 +64,7 @@ void h2_say(struct h2_client *c, struct ch_sv bytes) {
     while (bytes.n) {
         ssize_t n = send(c->fd, bytes.p, bytes.n, MSG_NOSIGNAL | MSG_DONTWAIT);
         if (n <= 0)
-            return; /* nobody listens any more: what was heard tells */
+            return; /* the peer has closed: the received frames decide */
         bytes = ch_sv(bytes.p + n, bytes.n - (size_t)n);
     }
 }

@@ -1,6 +1,6 @@
-/* h2client.h -- a client of HTTP/2 that writes its frames by hand, so that it can
- * write those that no library would. What comes back is kept as a list of frames;
- * headers are read by libnghttp2's inflater. */
+/* h2client.h -- an HTTP/2 client that writes its frames by hand, so that it can write frames
+ * that no library would. Received frames are kept in a list; headers are decoded by
+ * libnghttp2's inflater. */
 #ifndef TEST_SUPPORT_H2CLIENT_H
 #define TEST_SUPPORT_H2CLIENT_H
 #include <stdbool.h>
@@ -30,28 +30,28 @@ struct h2_frame {
     uint32_t id;
     size_t at, n; /* its payload in `in` */
     int status;   /* of HEADERS */
-    uint32_t code; /* of RST_STREAM and GOAWAY */
+    uint32_t code; /* error code of RST_STREAM and GOAWAY */
 };
 
 struct h2_client {
     int fd;
     bool ended;       /* the other side has closed */
     struct ch_buf in; /* all that came */
-    size_t read;      /* of which so much is in frames */
+    size_t read;      /* number of bytes already split into frames */
     struct h2_frame frames[1024];
     size_t nframes;
     void *inflater;
 };
 
-/* Over a connected socket, which is closed in the end. Says the preface and
- * settings; window: what a stream may send us at first, 0 for 65535. */
+/* Use a connected socket, which is closed in the end. Sends the preface and settings;
+ * window: number of bytes that a stream may send to the client at first, 0 for 65535. */
 void h2_begin(struct h2_client *c, int fd, uint32_t window);
 void h2_end(struct h2_client *c);
 
 void h2_add_frame(struct ch_buf *out, unsigned type, unsigned flags, uint32_t id,
                   struct ch_sv payload);
 void h2_add_field(struct ch_buf *out, const char *name, struct ch_sv value);
-/* The same, and the server keeps it in its table: the newest such field is H2_NEWEST. */
+/* The same, but the server keeps the field in its table: the newest such field is H2_NEWEST. */
 void h2_add_kept(struct ch_buf *out, const char *name, struct ch_sv value);
 /* The usual pseudo headers. */
 void h2_add_head(struct ch_buf *out, const char *method, const char *path);
@@ -63,10 +63,10 @@ void h2_say_frame(struct h2_client *c, unsigned type, unsigned flags, uint32_t i
 void h2_ask(struct h2_client *c, uint32_t id, unsigned flags, const char *method, const char *path,
             struct ch_sv more);
 
-/* Read what there is. The first frame of this type on this stream, or NULL. */
+/* Read the available data. Returns the first frame of this type on this stream, or NULL. */
 void h2_hear(struct h2_client *c);
 const struct h2_frame *h2_find(const struct h2_client *c, enum h2_type type, uint32_t id);
-int h2_status(struct h2_client *c, uint32_t id); /* that was answered; 0: none yet */
-size_t h2_body(const struct h2_client *c, uint32_t id); /* bytes that came of it */
+int h2_status(struct h2_client *c, uint32_t id); /* status of the answer; 0: none yet */
+size_t h2_body(const struct h2_client *c, uint32_t id); /* bytes of the body received so far */
 
 #endif

@@ -17,7 +17,7 @@ struct step {
 };
 
 struct httpd_conn {
-    uv_tcp_t tcp; /* first: what libuv hands back */
+    uv_tcp_t tcp; /* must be first: libuv returns a pointer to it */
     uv_timer_t timer;
     struct httpd *server;
     struct httpd_conn *prev, *next;
@@ -25,7 +25,7 @@ struct httpd_conn {
     struct ch_buf in;
     void *layer;
     unsigned number, turn;
-    unsigned handles; /* not closed yet */
+    unsigned handles; /* handles that are not closed yet */
     bool playing, closing;
     uv_tcp_t *far; /* of a tunnel */
     uv_connect_t connect;
@@ -203,8 +203,8 @@ static void send_bytes(struct httpd_conn *c, struct ch_sv bytes) {
     write_to(&c->tcp, c->layer ? ch_buf_sv(&out) : bytes);
 }
 
-/* libuv writes at once what the kernel takes, so a close after a send does not
- * overtake small answers; large ones must not end this way. */
+/* libuv writes data at once as far as the kernel takes it, so a close after a send does not
+ * overtake small answers; large answers must not end this way. */
 static void end_stream(struct httpd_conn *c) {
     CH_BUF_AUTO out = {0};
     if (c->layer) {

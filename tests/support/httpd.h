@@ -1,9 +1,9 @@
 /* httpd.h -- a scripted HTTP server that lives in the test's own loop.
  *
- * It collects one request at a time (head and counted body) and asks the test
- * what to do. The answer is a list of steps, played in order: bytes, pauses,
- * an end of some kind. Bytes go out exactly as given, so a test can be as
- * wrong as it likes. All of it happens on one thread. */
+ * It collects one request at a time (head and counted body) and calls the test. The answer
+ * is a list of steps, performed in order: bytes, pauses, an end of some kind. Bytes are sent
+ * exactly as given, so a test can send any malformed answer. Everything happens on one
+ * thread. */
 #ifndef SUPPORT_HTTPD_H
 #define SUPPORT_HTTPD_H
 #include <uv.h>
@@ -22,7 +22,7 @@ typedef void httpd_fn(struct httpd_conn *c, struct ch_sv request, void *user);
 struct httpd_layer {
     void *(*open)(void *arg);
     void (*close)(void *layer);
-    /* Bytes from the client in; plain bytes and bytes for the client out. */
+    /* Feed bytes from the client; returns plain bytes and bytes for the client. */
     void (*feed)(void *layer, struct ch_sv bytes, struct ch_buf *plain, struct ch_buf *out);
     void (*seal)(void *layer, struct ch_sv plain, struct ch_buf *out);
     void (*end)(void *layer, struct ch_buf *out); /* proper end of the stream */
@@ -37,22 +37,22 @@ struct httpd_opts {
 };
 
 struct httpd *httpd_new(uv_loop_t *loop, const struct httpd_opts *opts);
-void httpd_close(struct httpd *s); /* freed once the loop has closed it all */
+void httpd_close(struct httpd *s); /* freed after the loop has closed all handles */
 unsigned httpd_port(const struct httpd *s);
-unsigned httpd_accepted(const struct httpd *s); /* connections so far */
+unsigned httpd_accepted(const struct httpd *s); /* number of connections so far */
 unsigned httpd_requests(const struct httpd *s);
-unsigned httpd_open(const struct httpd *s); /* connections now */
+unsigned httpd_open(const struct httpd *s); /* number of open connections */
 
 /* Steps. Text is copied. */
 void httpd_send(struct httpd_conn *c, struct ch_sv bytes);
 void httpd_sends(struct httpd_conn *c, const char *text);
 void httpd_pause(struct httpd_conn *c, unsigned ms);
 void httpd_end(struct httpd_conn *c);   /* end the stream properly and close */
-void httpd_cut(struct httpd_conn *c);   /* close the socket and nothing else */
+void httpd_cut(struct httpd_conn *c);   /* close the socket without ending the stream */
 void httpd_reset(struct httpd_conn *c); /* RST */
-/* No more HTTP: pass bytes on as they are, to 127.0.0.1:port and back. */
+/* No more HTTP: forward bytes unchanged to 127.0.0.1:port and back. */
 void httpd_tunnel(struct httpd_conn *c, unsigned port);
-/* Which request on this connection, 1 for the first; which connection. */
+/* Number of the request on this connection, from 1; number of the connection. */
 unsigned httpd_turn(const struct httpd_conn *c);
 unsigned httpd_number(const struct httpd_conn *c);
 

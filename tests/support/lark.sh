@@ -1,4 +1,4 @@
-# lark.sh -- a chat service of our own, and what it sends. Source it after
+# lark.sh -- a fake chat service (larkserver), and its events. Source it after
 # serve.sh.
 #
 #     start_lark                     $lark: its address; its files are in $tmp/lark
@@ -7,7 +7,7 @@
 #     push BODY [CURL-FLAG...]       to the gateway, signed if $encrypt_key is set
 #     tell EVENT [QUERY]             over the long connection; $code 200: acknowledged
 #     hears N                        wait until people have seen N messages
-#     texts                          those, one a line
+#     texts                          these messages, one per line
 #     dies_ten_times SEED HOW [SENDER]   checks that nothing is lost or doubled; HOW: push or tell
 # shellcheck disable=SC2034
 app=cli_test
@@ -30,7 +30,7 @@ start_lark() {
     }
 }
 
-# An event that is about something else than a message has its own shape.
+# An event that is not about a message has another form.
 event() {
     jq -cn --arg id "$1" --arg chat "$2" --arg type "$3" --arg text "$4" --arg sender "${5:-ou_ann}" \
         --argjson mentions "${6:-[]}" --arg token "$verification" --arg app $app --arg now "$(date +%s%3N)" '
@@ -64,7 +64,7 @@ push() {
     anon POST /channels/feishu/events -H 'Content-Type: application/json' --data-binary "$body" "$@"
 }
 
-# The connection may be on its way: the service waits for it too.
+# The connection may not be open yet: the service also waits for it.
 tell() {
     for _ in {1..100}; do
         code=$(curl -sS -m 20 -o "$out" -w '%{http_code}' --data-binary "$1" "$lark/test/push?${2-}" 2>"$tmp/curl")
@@ -89,8 +89,8 @@ said() { # PATTERN
     texts | grep -q -- "$1" || { texts && return 1; }
 }
 
-# The service tells an event until it is acknowledged; whenever the gateway has
-# done that, it is killed.
+# The service sends an event until it is acknowledged; after each acknowledgement the
+# gateway is killed.
 dies_ten_times() {
     local i before
     before=$(wc -l <"$tmp/lark/sent")

@@ -1,4 +1,4 @@
-/* modules.h -- where the modules of this build are. */
+/* modules.h -- the directory of the modules of this build. */
 #ifndef TEST_SUPPORT_MODULES_H
 #define TEST_SUPPORT_MODULES_H
 #include <stdbool.h>

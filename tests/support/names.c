@@ -1,5 +1,5 @@
-/* names.c -- see names.h. The program's own getaddrinfo comes before libc's,
- * for libuv too; a test gets it by naming test_names. */
+/* names.c -- see names.h. The program's own getaddrinfo overrides libc's, also for libuv; a
+ * test that refers to test_names links it. */
 #include "support/names.h"
 
 #include <arpa/inet.h>

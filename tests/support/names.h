@@ -1,7 +1,7 @@
-/* names.h -- a name server for tests: what getaddrinfo says in this program.
+/* names.h -- a name server for tests: replaces getaddrinfo in this program.
  *
- * The names below stand for the addresses given; "flip.example" changes its mind
- * with every question. Other names do not exist: the network is left alone. */
+ * The test lists the names and their addresses; "flip.example" has another address at each
+ * lookup. Other names do not exist: the network is not used. */
 #ifndef TEST_SUPPORT_NAMES_H
 #define TEST_SUPPORT_NAMES_H
 
@@ -9,6 +9,6 @@ struct name_row {
     const char *name, *addresses; /* with spaces between them */
 };
 extern const struct name_row *test_names; /* ended by name == NULL; set by the test */
-unsigned test_lookups(void);              /* questions so far */
+unsigned test_lookups(void);              /* number of lookups so far */
 
 #endif

@@ -1,6 +1,5 @@
-/* pgserver.c -- see pgserver.h. The server is a child of the test, and dies
- * with it. Its processes are each in a session of their own, so they are found
- * by their parent. */
+/* pgserver.c -- see pgserver.h. The server is a child of the test, and dies with it. Each of
+ * its processes has its own session, so the processes are found by their parent. */
 #include "support/pgserver.h"
 
 #include <arpa/inet.h>
@@ -57,7 +56,7 @@ static const struct passwd *other_user(void) {
     return pw ? pw : getpwnam("nobody");
 }
 
-/* In the child: somebody else than root, quiet, gone when the test is. */
+/* In the child: changes to a user other than root, discards output, and dies with the test. */
 static void become(const char *dir) {
     int fd = open("/dev/null", O_RDWR);
     const struct passwd *pw = geteuid() == 0 ? other_user() : NULL;
@@ -72,7 +71,7 @@ static void become(const char *dir) {
     dup2(log, 2);
 }
 
-/* They look for each other beside argv[0]. */
+/* The programs of PostgreSQL look for each other beside argv[0]. */
 static pid_t spawn(struct pgserver *s, const char **argv) {
     char path[256];
     snprintf(path, sizeof(path), "%s/%s", s->bin, argv[0]);
@@ -95,7 +94,7 @@ static void show_log(struct pgserver *s, const char *what) {
     fprintf(stderr, "# PostgreSQL: %s failed: %.*s\n", what, (int)n, text);
 }
 
-/* Ready when it lets us in and would answer. */
+/* Waits until the server accepts connections and answers. */
 static bool wait_ready(struct pgserver *s) {
     char answer[16];
     for (int ms = 0; ms < START_MS; ms += 50) {
@@ -187,7 +186,7 @@ void pgserver_sql(struct pgserver *s, const char *sql, char *out, size_t n) {
 
 /* --- all of its processes -------------------------------------------------------- */
 
-/* 0: there is none, or only what is left until somebody takes notice. */
+/* 0: no such process, or only a zombie. */
 static pid_t parent_of(const char *pid) {
     char path[300], text[512];
     long parent = 0;
@@ -216,7 +215,7 @@ static size_t family(const struct pgserver *s, pid_t *out) {
 
 static void tell_all(struct pgserver *s, int sig) {
     pid_t pids[FAMILY_MAX];
-    kill(s->pid, SIGSTOP); /* so that there are no new ones */
+    kill(s->pid, SIGSTOP); /* so that no new processes start */
     for (size_t n = family(s, pids); n-- > 0;)
         kill(pids[n], sig);
 }
@@ -259,7 +258,7 @@ static void remove_tree(const char *dir) {
 
 void pgserver_close(struct pgserver *s) {
     if (s->pid) {
-        kill(s->pid, SIGINT); /* "fast": disconnects everybody */
+        kill(s->pid, SIGINT); /* "fast": disconnects all clients */
         for (int ms = 0; ms < 10000 && waitpid(s->pid, NULL, WNOHANG) == 0; ms += 20)
             poll(NULL, 0, 20);
     }

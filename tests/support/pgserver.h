@@ -1,5 +1,6 @@
-/* pgserver.h -- a PostgreSQL server of one's own, on a loopback port and below
- * TMPDIR. As root it runs as another user, because it refuses to run as root. */
+/* pgserver.h -- a PostgreSQL server for one test, on a loopback port and below TMPDIR. A
+ * test that runs as root starts it as another user, because the server refuses to run as
+ * root. */
 #ifndef TEST_SUPPORT_PGSERVER_H
 #define TEST_SUPPORT_PGSERVER_H
 #include <stdbool.h>
@@ -14,14 +15,14 @@ struct pgserver {
 };
 
 bool pgserver_installed(void);
-/* Make a database cluster and start the server; false: a line on stderr says
- * what failed. Its user is "chela". */
+/* Create a database cluster and start the server; false: a line on stderr states the
+ * failure. The user of the database is "chela". */
 bool pgserver_open(struct pgserver *s);
 bool pgserver_start(struct pgserver *s); /* again, after pgserver_kill */
 void pgserver_freeze(struct pgserver *s);
 void pgserver_thaw(struct pgserver *s);
-void pgserver_kill(struct pgserver *s); /* -9, all of its processes */
-/* Run SQL with psql; the first line it prints, or "" */
+void pgserver_kill(struct pgserver *s); /* kills all of its processes with SIGKILL */
+/* Run SQL with psql; returns the first line of the output, or "" */
 void pgserver_sql(struct pgserver *s, const char *sql, char *out, size_t n);
 void pgserver_close(struct pgserver *s);
 

@@ -1,4 +1,4 @@
-/* quoted.h -- JSON in C tables, for the eye: 'a' stands for "a". */
+/* quoted.h -- readable JSON in C tables: 'a' is replaced by "a". */
 #ifndef CH_TESTS_QUOTED_H
 #define CH_TESTS_QUOTED_H
 #include <string.h>

@@ -1,5 +1,4 @@
-/* redisserver.h -- a Redis server of one's own, on a loopback port and below
- * TMPDIR. */
+/* redisserver.h -- a Redis server for one test, on a loopback port and below TMPDIR. */
 #ifndef TEST_SUPPORT_REDISSERVER_H
 #define TEST_SUPPORT_REDISSERVER_H
 #include <stdbool.h>
@@ -15,13 +14,13 @@ struct redisserver {
 };
 
 bool redisserver_installed(void);
-/* Its data goes to the disk before it answers. */
+/* Starts the server. The server syncs data to disk before it answers. */
 bool redisserver_open(struct redisserver *s);
 bool redisserver_start(struct redisserver *s); /* again, after redisserver_kill */
 void redisserver_freeze(struct redisserver *s);
 void redisserver_thaw(struct redisserver *s);
 void redisserver_kill(struct redisserver *s);
-/* One command; the first line of the answer, or "" */
+/* Send one command; returns the first line of the answer, or "" */
 void redisserver_tell(struct redisserver *s, const char *command, char *out, size_t n);
 void redisserver_close(struct redisserver *s);
 

@@ -96,8 +96,8 @@ void replay_free_names(char **names, size_t n) {
     ch_free(names);
 }
 
-/* Events of one kind and index that follow each other are joined, so that the
- * log does not depend on how a server cut its text. */
+/* Consecutive events of one kind and index are joined, so that the log does not depend on
+ * how a server split its text. */
 struct event_log {
     struct ch_buf *out;
     int type;
@@ -121,7 +121,7 @@ static void on_event(const struct ch_model_event *ev, void *user) {
         ch_buf_add_str(log->out, "<so_far does not end in the piece>");
 }
 
-/* Pieces are copies of their own, so that a sanitizer sees reads beyond. */
+/* Each piece is a separate copy, so that a sanitizer detects reads beyond its end. */
 static bool feed(struct ch_decoder *d, struct ch_sv piece) {
     char *copy = ch_memdup(piece.p, piece.n);
     bool more = ch_decoder_feed(d, ch_sv(copy, piece.n));

@@ -15,13 +15,13 @@ const struct ch_json *replay_json(struct ch_arena *a, const char *path);
 char **replay_names(const char *dir, const char *suffix, size_t *n);
 void replay_free_names(char **names, size_t n);
 
-/* Decode a body handed over in pieces of `piece` bytes (0: in one) and append
- * the reply as `chela wire decode` prints it, then, if events is not NULL, a
- * log of the events: what each kind of event added up to, whatever the pieces. */
+/* Decode a body handed over in pieces of `piece` bytes (0: in one) and append the reply as
+ * `chela wire decode` prints it, then, if events is not NULL, a log of the events: the
+ * combined content of each kind of event, independent of the pieces. */
 void replay_decode(const struct ch_codec *codec, const struct ch_http_head *head, struct ch_sv body,
                    size_t piece, struct ch_buf *reply, struct ch_buf *events);
 
-/* The same in two pieces, the first of `split` bytes. */
+/* The same with two pieces, the first of `split` bytes. */
 void replay_decode_split(const struct ch_codec *codec, const struct ch_http_head *head,
                          struct ch_sv body, size_t split, struct ch_buf *reply,
                          struct ch_buf *events);
@@ -31,7 +31,7 @@ void replay_sha1(struct ch_sv s, char hex[41]);
 
 /* TAP. tap_end prints the plan and gives main's result. */
 void tap_ok(bool ok, const char *fmt, ...) CHELA_PRINTF(2, 3);
-void tap_note(const char *fmt, ...) CHELA_PRINTF(1, 2); /* lines of # ... */
+void tap_note(const char *fmt, ...) CHELA_PRINTF(1, 2); /* prints a line "# ..." */
 int tap_end(void);
 int tap_passed(void);
 

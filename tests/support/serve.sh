@@ -1,4 +1,4 @@
-# serve.sh -- a gateway of our own and curl. Source it after e2e.sh.
+# serve.sh -- a gateway for one test, and curl. Source it after e2e.sh.
 #
 #     serve [FLAG...]       start it in $space; $gateway is its address, $gateway_pid
 #     stop_serving          SIGTERM, and wait; sets $status
@@ -55,7 +55,7 @@ post() {
     call POST "$path" -H 'Content-Type: application/json' --data-binary "$body" "$@"
 }
 
-# The data lines of a stream, but for its last words.
+# The data lines of a stream, except [DONE].
 chunks() {
     sed -n 's/^data: //p' "$out" | grep -vxF '[DONE]'
 }

@@ -97,7 +97,7 @@ static int keep_turns(const struct chela_store_session *row, void *user) {
     return 0;
 }
 
-/* n records without a gap, and the row counted each once. */
+/* Checks that there are n records without a gap, and that the row counted each once. */
 static void check_exactly(chela_store *s, const char *key, uint64_t n) {
     struct chela_error err = {0};
     uint64_t seen = 0, last = 0, turns = 0;
@@ -131,7 +131,7 @@ static void check_written(struct writing *w, pthread_t thread) {
     check_exactly(w->store, "a", w->seq);
 }
 
-/* How long it is frozen before it goes on, and then before it is killed. */
+/* The times for which the server is frozen before it continues, and before it is killed. */
 static void test_frozen_and_killed(void **state) {
     pthread_t thread;
     (void)state;
@@ -153,7 +153,7 @@ static void test_frozen_and_killed(void **state) {
     chela_store_close(w.store);
 }
 
-/* Everybody on every connection is thrown out, between two calls and within. */
+/* All connections are closed, between two calls and within one. */
 static void test_thrown_out(void **state) {
     struct chela_error err;
     int own;
@@ -176,9 +176,9 @@ static void test_thrown_out(void **state) {
 
 enum { PASS, CUT_BEFORE, CUT_AFTER };
 
-struct middle { /* between us and the server: one connection after the other */
+struct middle { /* between the test and the server: one connection after the other */
     int listener, port;
-    atomic_int mode; /* what the next COMMIT meets; then PASS again */
+    atomic_int mode; /* fault of the next COMMIT; then PASS again */
     atomic_int cuts;
     atomic_bool ending;
     pthread_t thread;
@@ -203,7 +203,7 @@ static int loopback(int port, bool listening, int *bound) {
     return fd;
 }
 
-/* False: the connection is over. */
+/* False: the connection has ended. */
 static bool pass_on(struct middle *m, int from, int to, bool upwards, bool *committing) {
     static _Thread_local char bytes[65536];
     ssize_t n = read(from, bytes, sizeof(bytes));
@@ -289,7 +289,7 @@ static void test_commit_whose_answer_was_lost(void **state) {
 #define PROCESSES 4
 #define ROUNDS 8
 
-/* Take the session, add a record, give it back. */
+/* Take the session, add a record, release the session. */
 static int take_turn(chela_store *s, const char *owner, struct chela_error *err) {
     uint64_t token = 0, last = 0;
     int own = 0, rc = try_claim(s, owner, &token, err);
@@ -326,7 +326,7 @@ static void test_processes_take_turns(void **state) {
     (void)state;
     served->reset();
     for (int i = 0; i < PROCESSES; i++)
-        if ((pids[i] = fork()) == 0) /* they also race to make the schema */
+        if ((pids[i] = fork()) == 0) /* the processes also compete to create the schema */
             _exit(compete(i));
     for (int i = 0; i < PROCESSES; i++) {
         int status = -1;
@@ -338,7 +338,7 @@ static void test_processes_take_turns(void **state) {
     chela_store_close(s);
 }
 
-/* A server whose clock is not ours: leases go by its time, rows show ours. */
+/* A server whose clock differs: leases use the server's time, rows show the test's time. */
 static int keep_until(const struct chela_store_session *row, void *user) {
     *(int64_t *)user = row->until;
     return 0;

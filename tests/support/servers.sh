@@ -1,11 +1,11 @@
-# servers.sh -- database servers of a test's own. Source it after e2e.sh.
+# servers.sh -- database servers for one test. Source it after e2e.sh.
 #
 #     start_postgres            $postgres: its URL; false: not installed here
-#     postgres_url DATABASE     of another one in it
-#     postgres_sql SQL [DATABASE]  as its owner
+#     postgres_url DATABASE     URL of another database of the server
+#     postgres_sql SQL [DATABASE]  run SQL as the owner
 #     start_redis [SETTING...]  $redis: its URL, $redis_port; false likewise
-#     redis_tell WORD...        a command to it
-#     stop_servers              at the end; also called when the test is left
+#     redis_tell WORD...        send a command to the server
+#     stop_servers              at the end; also called when the test exits
 #
 # All processes of a server: freeze_server PID, thaw_server PID, kill_server PID.
 # shellcheck disable=SC2034
@@ -84,7 +84,7 @@ redis_tell() {
     redis-cli -h 127.0.0.1 -p "$redis_port" "$@"
 }
 
-# --- what happens to servers
+# --- faults of servers
 family() {
     local stat pid
     for stat in /proc/[0-9]*/stat; do

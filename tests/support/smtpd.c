@@ -13,9 +13,9 @@ struct conn {
     uv_tcp_t tcp;
     struct smtpd *server;
     void *layer;      /* TLS, once begun */
-    bool data;        /* a message is coming */
-    bool welcomed;    /* the first line was said */
-    struct ch_buf in; /* plain bytes not looked at yet */
+    bool data;        /* a message is being received */
+    bool welcomed;    /* the greeting was sent */
+    struct ch_buf in; /* plain bytes that are not processed yet */
     struct conn *next;
 };
 
@@ -184,7 +184,7 @@ static void take_lines(struct conn *c) {
     }
 }
 
-/* Over TLS only once both sides have agreed on keys. */
+/* Sends the greeting. Over TLS only after the handshake. */
 static void welcome(struct conn *c) {
     if (c->welcomed || (c->layer && !SSL_is_init_finished(c->layer)))
         return;

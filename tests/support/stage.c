@@ -69,7 +69,7 @@ static void on_event(const struct chela_event *ev, void *user) {
     st->events++;
     st->ends += ev->type == CHELA_EV_RUN_END;
     log_event(st, ev);
-    char *json = chela_event_json(ev); /* must be writable at any time */
+    char *json = chela_event_json(ev); /* every event must be convertible at any time */
     assert_non_null(json);
     chela_free(json);
     if (st->on_event)
@@ -133,7 +133,7 @@ void stage_finish(struct stage *st) {
         st->now += due;
     }
     for (int i = 0; i < 4; i++)
-        ch_loop_tick(st->rt->loop); /* nothing may come after the end */
+        ch_loop_tick(st->rt->loop); /* no event may follow the end */
 }
 
 void stage_play(struct stage *st, const char *text) {

@@ -20,18 +20,18 @@
 #define SWEEP_WAITING 8
 
 enum sweep_flags {
-    /* The call changes nothing that later calls depend on: all such rows share one
-     * case. Without the flag each site has a case of its own. */
+    /* The call changes nothing that later calls depend on: all such rows share one case.
+     * Without the flag each site has a separate case. */
     SWEEP_SHARED = 1,
     SWEEP_IN_CALL = 2,    /* needs sweep.call: sites inside a tool, or while a call is open */
     SWEEP_IN_EVENT = 4,   /* needs sweep.event */
     SWEEP_ANY_THREAD = 8, /* may be called from another thread: also from a tool's thread */
     SWEEP_STORED = 16,    /* needs sweep.store */
-    /* The call lets the run go on as it would: the row has one case, and is called at
-     * each site of it. */
+    /* The call does not change the course of the run: the row has one case, in which it is
+     * called at each site. */
     SWEEP_ROUND = 32,
-    SWEEP_ASKED = 64, /* needs something that the run has asked for */
-    /* As SWEEP_SHARED, for a function that is given nothing that belongs to the case. */
+    SWEEP_ASKED = 64, /* needs an open question of the run */
+    /* As SWEEP_SHARED, for a function that uses no object of the case. */
     SWEEP_PURE = 128 | SWEEP_SHARED,
     SWEEP_SENDING = 256 /* needs sweep.outbound */
 };
@@ -40,7 +40,7 @@ struct sweep;
 typedef void sweep_fn(struct sweep *cx);
 
 struct sweep_row {
-    const char *name; /* of the function */
+    const char *name; /* name of the function */
     sweep_fn *fn;     /* NULL: exempt */
     unsigned flags;
     /* Exempt: the sentence of the public header that rules out callbacks. Otherwise
@@ -53,33 +53,33 @@ struct sweep_rows {
 };
 extern const struct sweep_rows sweep_rows_live, sweep_rows_rest;
 
-/* What a case works with. Rows use it, and change it where the function they call
- * takes something away: a closed session is NULL from then on. */
+/* The objects of a case. Rows use them, and update the struct when the function destroys an
+ * object: a closed session becomes NULL. */
 struct sweep {
     const struct sweep_mode *mode;
     const char *dir;       /* scripts, a workspace, a configuration file */
-    const char *modules;   /* where libchela-*.so are */
+    const char *modules;   /* directory of libchela-*.so */
     const char *store_url; /* NULL: sessions are not stored */
-    unsigned serial;       /* of the case in its process */
+    unsigned serial;       /* number of the case in its process */
 
-    uv_loop_t loop; /* of a host, in the mode `hosted` */
+    uv_loop_t loop; /* the host's loop, in the mode `hosted` */
     chela_runtime *rt;
     chela_store *store;
-    chela_agent *agent, *other; /* other: the one that is called or takes over */
+    chela_agent *agent, *other; /* other: the agent that is called or takes over */
     chela_session *session;
     chela_run *run;         /* owned */
-    chela_gateway *gateway; /* owned; NULL unless a row made one */
+    chela_gateway *gateway; /* owned; NULL unless a row created one */
 
     /* The site that the row is called from. */
     const struct chela_event *event; /* or NULL */
     chela_run *hook_run;             /* the run that a hook was given, or NULL */
     chela_call *call;                /* or NULL */
-    const struct chela_outbound *outbound; /* that a channel is to send, or NULL */
+    const struct chela_outbound *outbound; /* the message that a channel has to send, or NULL */
     bool can_defer;                  /* inside the function of a tool on the loop */
-    bool on_thread;                  /* a tool's thread, not the loop's: this is a copy */
-    struct sweep *owner;             /* of which this is a copy, or this */
+    bool on_thread;                  /* on a tool's thread, not the loop's: this struct is a copy */
+    struct sweep *owner;             /* the original of this copy, or this struct itself */
 
-    /* Of the run so far. */
+    /* State of the run so far. */
     bool woken;
     bool begun, resumed, closed; /* closed: events may have ended without RUN_END */
     char approvals[SWEEP_WAITING][64], calls[SWEEP_WAITING][64];
@@ -87,7 +87,7 @@ struct sweep {
     bool ended; /* the last event was RUN_END */
     uint64_t next_seq;
     unsigned events, starts, ends;
-    chela_call *_Atomic open_call; /* of the tool `later` */
+    chela_call *_Atomic open_call; /* the open call of the tool `later` */
 
     struct sweep_side {
         struct sweep *cx;
@@ -98,7 +98,7 @@ struct sweep {
     void (*at)(struct sweep *cx, const char *site);
 };
 
-/* What is wrong, with the case it happened in; the case goes on. */
+/* Reports a problem with the case it happened in; the case continues. */
 void sweep_problem(const char *fmt, ...) CHELA_PRINTF(1, 2);
 #define SWEEP_EXPECT(cond)                                     \
     do {                                                       \
@@ -114,11 +114,11 @@ void sweep_problem(const char *fmt, ...) CHELA_PRINTF(1, 2);
                           chela_error_name(refused_));                                         \
     } while (0)
 
-/* The run that a row is to work on: the hook's, else the case's. */
+/* The run that a row uses: the hook's, else the case's. */
 static inline chela_run *sweep_run(const struct sweep *cx) {
     return cx->hook_run ? cx->hook_run : cx->run;
 }
-/* Options for runs that a row starts: their events are no sites. */
+/* Options for runs that a row starts: their events are not sites. */
 const struct chela_run_opts *sweep_run_opts(struct sweep *cx);
 
 struct sweep_mode {
@@ -126,20 +126,20 @@ struct sweep_mode {
     const char *script; /* rules of the scripted model */
     const char *text;   /* the input */
     enum chela_mode agent_mode;
-    unsigned tool_flags; /* of the tool `stamp`: CHELA_TOOL_CONFIRM */
+    unsigned tool_flags; /* flags of the tool `stamp`: CHELA_TOOL_CONFIRM */
     bool delegate, handoff, compact, rare; /* rare: retries, and a process of `exec` */
     bool hosted, mail, wakes, logs; /* the host's loop; channels; a process that outlives its
                                        run; log lines */
-    unsigned workers; /* processes at once, for a mode that waits; 0: as usual */
-    const char *only; /* these sites alone, each between spaces; NULL: all */
+    unsigned workers; /* number of concurrent processes, for a mode that waits; 0: default */
+    const char *only; /* only these sites, each between spaces; NULL: all */
 };
 extern const struct sweep_mode sweep_modes[];
 extern const size_t sweep_nmodes;
 
 /* Write the scripts and the other files of all modes to dir. */
 void sweep_files(const char *dir);
-/* Set up cx->rt, agents, session; start; work until everything has come to rest,
- * deciding about what is asked; close. cx has mode, dir, store_url, serial, at. */
+/* Set up cx->rt, agents, session; start; work until everything is idle, answering all
+ * questions; close. cx has mode, dir, store_url, serial, at. */
 void sweep_play(struct sweep *cx);
 
 #endif

@@ -314,7 +314,7 @@ static void on_outbound(chela_runtime *rt, const struct chela_outbound *m, void 
     chela_outbox_receipt(rt, m->key, CHELA_RECEIPT_SENT, m->text, 0, NULL);
 }
 
-/* Everything that a host has to do with a chat: messages come and go while a run works. */
+/* Performs all tasks of a host with a chat: messages arrive and are sent during a run. */
 static bool open_mail(struct sweep *cx, struct chela_error *err) {
     struct chela_channel page = CHELA_CHANNEL(.name = "page", .conversation = "c1", .send = do_send,
                                               .reply = do_reply, .react = do_react, .user = cx);
@@ -365,7 +365,7 @@ static void later_cancelled(chela_call *call, void *user) {
         chela_call_finish(call);
 }
 
-/* One call may be open in a case; a second answers at once. */
+/* One call may be open in a case; a second call is answered at once. */
 static int later(chela_call *call, void *user) {
     struct sweep_side *side = user;
     if (atomic_load(&side->cx->open_call)) {
@@ -380,7 +380,7 @@ static int later(chela_call *call, void *user) {
     return 0;
 }
 
-/* A call that is never finished, until its time is up. */
+/* A call that is never finished, until it times out. */
 static int expires(chela_call *call, void *user) {
     chela_call_defer(call);
     chela_call_on_cancel(call, later_cancelled, user);
@@ -388,7 +388,7 @@ static int expires(chela_call *call, void *user) {
     return 0;
 }
 
-/* Long enough for a process to end. */
+/* Waits long enough for a process to end. */
 static int pause_a_while(chela_call *call, void *user) {
     (void)user;
     nanosleep(&(struct timespec){0, 50 * 1000000}, NULL);
@@ -396,8 +396,8 @@ static int pause_a_while(chela_call *call, void *user) {
     return 0;
 }
 
-/* Runs on a thread of its own, so the case must not be touched but for the site:
- * a copy of it is handed on. */
+/* Runs on a separate thread, so of the case only the site may be changed: the function gets
+ * a copy. */
 static int threaded(chela_call *call, void *user) {
     struct sweep_side *side = user;
     struct sweep copy = {.mode = side->cx->mode, .rt = side->cx->rt, .run = side->cx->run,
@@ -473,9 +473,9 @@ static bool make_agents(struct sweep *cx, struct chela_error *err) {
         CHELA_REQUEST_OPTS(.max_retries = cx->mode->rare ? 2 : -1);
     struct chela_compaction_opts shorten =
         CHELA_COMPACTION_OPTS(.mode = cx->mode->compact ? CHELA_COMPACTION_SUMMARY : 0);
-    /* a small prompt, so that a history is what has to be shortened */
+    /* a small prompt, so that the history is what must be shortened */
     struct chela_prompt_opts prompt = CHELA_PROMPT_OPTS(.system_replaces = 1);
-    /* no price is known: a WARNING */
+    /* without a known price: causes a WARNING */
     struct chela_limits limits = CHELA_LIMITS(.cost_budget_usd = fails ? 1 : 0);
     struct chela_agent_opts lead = CHELA_AGENT_OPTS(
             .id = "lead", .model = fails ? broken : model, .fallbacks = fails ? fallbacks : NULL,
@@ -504,7 +504,7 @@ static bool make_agents(struct sweep *cx, struct chela_error *err) {
     return true;
 }
 
-/* So much was said before that the next request does not fit. */
+/* Makes the history so long that the next request does not fit. */
 static bool fill(struct sweep *cx, struct chela_error *err) {
     char text[4000];
     for (int i = 0; i < 4; i++) {
@@ -536,7 +536,7 @@ static bool set_up(struct sweep *cx, struct chela_error *err) {
         return false;
     if (!make_agents(cx, err))
         return false;
-    if (cx->mode->agent_mode) /* compiled once a runtime */
+    if (cx->mode->agent_mode) /* compiled once per runtime */
         chela_free(chela_prompts_json(cx->rt, NULL));
     guard_pages(true);
     if (chela_session_new(cx->agent, key, &cx->session, err) < 0)
@@ -562,7 +562,7 @@ static bool begin(struct sweep *cx, struct chela_error *err) {
     return true;
 }
 
-/* Decide about everything that the run waits for and go on with it. */
+/* Decide about everything that the run waits for and continue it. */
 static bool go_on(struct sweep *cx) {
     struct chela_error err = {0};
     chela_run *again = NULL;
@@ -585,7 +585,7 @@ static void judge(struct sweep *cx) {
         sweep_problem("the run never ended");
 }
 
-/* A gateway keeps the loop alive, so a host looks for the end of what it began. */
+/* A gateway keeps the loop alive, so the host waits for the end of its own work. */
 static void work_hosted(struct sweep *cx) {
     while (cx->session && chela_session_status(cx->session) == CHELA_SESSION_RUNNING &&
            uv_loop_alive(&cx->loop))
@@ -594,7 +594,7 @@ static void work_hosted(struct sweep *cx) {
         uv_run(&cx->loop, UV_RUN_DEFAULT);
 }
 
-/* Until nothing is in progress; in the mode `wake` also until the process has ended. */
+/* Works until nothing is in progress; in the mode `wake` also until the process has ended. */
 static void work(struct sweep *cx) {
     if (cx->mode->hosted)
         work_hosted(cx);
@@ -624,7 +624,7 @@ void sweep_play(struct sweep *cx) {
     for (int round = 0; cx->rt && round < 6; round++) {
         work(cx);
         if (cx->session && chela_session_status(cx->session) == CHELA_SESSION_RUNNING)
-            continue; /* a paused run that was cancelled: it came back for its end */
+            continue; /* a cancelled paused run: it was resumed to end */
         if (!cx->session || chela_session_status(cx->session) == CHELA_SESSION_IDLE || !go_on(cx))
             break;
     }

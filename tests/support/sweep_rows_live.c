@@ -1,5 +1,5 @@
-/* sweep_rows_live.c -- functions that work on a runtime, an agent, a session, a
- * run or a call: those that can take something away from who called back. */
+/* sweep_rows_live.c -- functions that work on a runtime, an agent, a session, a run or a
+ * call: those that can destroy an object that the calling code still uses. */
 #include <string.h>
 
 #include "support/sweep.h"
@@ -18,7 +18,7 @@ static void do_runtime_close(struct sweep *cx) {
     chela_runtime_close(cx->rt);
 }
 
-/* There may be no run in progress any more: then nothing is to be done. */
+/* If no run is in progress any more, there is nothing to do. */
 static void do_runtime_run(struct sweep *cx) {
     int rc = chela_runtime_run(cx->rt);
     SWEEP_EXPECT(cx->mode->hosted ? rc == CHELA_ESTATE : rc == 0 || rc == CHELA_EBUSY);
@@ -59,7 +59,7 @@ static void do_default_model(struct sweep *cx) {
     SWEEP_EXPECT(chela_default_model(cx->rt, NULL) != NULL);
 }
 
-/* A session that has begun without a store goes on without one. */
+/* A session that was opened without a store stays without one. */
 static void do_runtime_store(struct sweep *cx) {
     chela_store *store = NULL;
     SWEEP_EXPECT(chela_store_open("memory:", NULL, &store, NULL) == 0);
@@ -458,7 +458,7 @@ static void resume_without_handle(struct sweep *cx) {
     chela_run_resume(cx->session, NULL, NULL, NULL);
 }
 
-/* A run that has ended need not be waited for. */
+/* Waiting for a run that has ended returns at once. */
 static void do_run_wait(struct sweep *cx) {
     bool over = chela_run_status(cx->run) != CHELA_STATUS_RUNNING;
     int rc = chela_run_wait(cx->run);
@@ -526,7 +526,7 @@ static void cancelled(chela_call *call, void *user) {
     chela_call_finish(call);
 }
 
-/* Only the call that the tool `later` left open is one to finish. */
+/* Only the call that the tool `later` left open can be finished. */
 static void do_call_finish(struct sweep *cx) {
     chela_call *call = atomic_exchange(&cx->owner->open_call, NULL);
     if (!call)
@@ -540,7 +540,7 @@ static void do_call_on_cancel(struct sweep *cx) {
         chela_call_on_cancel(cx->call, NULL, NULL);
 }
 
-/* A call that is deferred and finished in one go. */
+/* Defers and finishes a call at once. */
 static void do_call_defer(struct sweep *cx) {
     if (!cx->can_defer)
         return;
@@ -666,7 +666,7 @@ static void do_outbox_receipt(struct sweep *cx) {
     SWEEP_EXPECT(chela_outbox_receipt(cx->rt, "k9", CHELA_RECEIPT_SENT, NULL, 0, NULL) < 0);
 }
 
-/* The answer comes before the function that sends has returned. */
+/* The receipt arrives before the sending function has returned. */
 static void receive(struct sweep *cx, enum chela_receipt what) {
     if (cx->outbound)
         SWEEP_EXPECT(chela_outbox_receipt(cx->rt, cx->outbound->key, what, "m2", 1, NULL) == 0);
@@ -688,7 +688,7 @@ static void do_outbox_recall(struct sweep *cx) {
     struct chela_store_item item = {.id = "k2", .key = "s0", .state = "intent",
                                     .data = "{\"channel\":\"page\",\"text\":\"a\"}", .n = 29,
                                     .receipt = ""};
-    do_outbox_channel(cx); /* while a message waits the runtime has work */
+    do_outbox_channel(cx); /* a waiting message keeps the runtime busy */
     chela_outbox_recall(cx->rt, &item, NULL);
 }
 

@@ -1,5 +1,5 @@
-/* sweep_rows_rest.c -- functions that work on stores, gateways, configurations,
- * prompts and values: a callback may call them beside its run. */
+/* sweep_rows_rest.c -- functions that work on stores, gateways, configurations, prompts and
+ * values: a callback may call them during its run. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@ static void show_nobody(const char *url, void *user) {
     (void)url, (void)user;
 }
 
-/* Nobody listens there; the client is closed before that is found out. */
+/* No server listens there; the client is closed before that is noticed. */
 static void ignore_result(const char *result, const struct chela_error *err, void *user) {
     (void)result, (void)err, (void)user;
 }
@@ -44,7 +44,7 @@ static void do_mcp(struct sweep *cx) {
     chela_mcp_close(mcp);
 }
 
-/* Called while the server lists its resources: everything that works on a call. */
+/* Called while the server lists its resources: calls all functions that use a call. */
 static int mcp_list(chela_mcp_call *call, void *user) {
     struct sweep *cx = user;
     SWEEP_EXPECT(strcmp(chela_mcp_call_name(call), "t://{x}") == 0);
@@ -130,7 +130,7 @@ static void do_config_mcp(struct sweep *cx) {
 
 /* --- stores ------------------------------------------------------------------------ */
 
-/* The case's store, or one for the moment: its session is "kept". */
+/* The case's store, or a temporary one: its session is "kept". */
 static chela_store *borrow(struct sweep *cx) {
     static const char journal[] = "{\"key\":\"kept\",\"agent\":\"main\"}\n";
     chela_store *store = cx->store;
@@ -212,7 +212,7 @@ static void do_store_title(struct sweep *cx) {
     give_back(cx, store);
 }
 
-/* A session in which somebody is at work is not deleted. */
+/* A session with a run in progress is not deleted. */
 static void do_store_delete(struct sweep *cx) {
     chela_store *store = borrow(cx);
     chela_store_delete(store, key_of(cx), NULL);
@@ -573,7 +573,7 @@ static chela_gateway *gateway(struct sweep *cx) {
     return gw;
 }
 
-/* It is closed when the case has come to rest. */
+/* The gateway is closed when the case is idle. */
 static void do_gateway_new(struct sweep *cx) {
     cx->gateway = gateway(cx);
 }

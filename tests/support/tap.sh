@@ -1,4 +1,4 @@
-# tap.sh -- the few words a shell test needs to speak TAP. Source it.
+# tap.sh -- functions that write TAP, for shell tests. Source it.
 #
 #     ok NAME / not_ok NAME [WHY]       one case, decided by the caller
 #     check NAME COMMAND...             a case that passes if the command does

@@ -2,18 +2,18 @@
 #
 #     open_terminal COMMAND     run it in $space, in an empty terminal of 80x30, or
 #                               $WIDTH x $HEIGHT
-#     types TEXT / press KEY... what a user does
+#     types TEXT / press KEY... input of a user
 #     shows PATTERN             wait until the screen has a line like that
-#     sees NAME PATTERN         the same, as a case; lacks: it has none now
+#     sees NAME PATTERN         the same, as a case; lacks: the screen has no such line now
 #     prompt_is NAME TEXT       wait until the last line of the screen is this
-#     ends NAME CODE            the command has ended with it
+#     ends NAME CODE            the command has ended with this status
 #
-# Every wait looks at the screen until it shows what it should.
+# Every wait polls the screen until it shows the expected text.
 terminal() {
     tmux -S "$tmp/tmux" -f /dev/null "$@"
 }
 
-# Take the terminal away, and wait for what ran in it.
+# Close the terminal, and wait for the programs that ran in it.
 close_terminal() {
     local pids
     pids=$(terminal display-message -p '#{pid} #{pane_pid}' 2>/dev/null) || return

@@ -1,5 +1,5 @@
-/* tls_world.h -- a loop with a server and a client in it, and an authority that
- * the client may be told to trust. */
+/* tls_world.h -- a loop with a server and a client in it, and an authority that the client
+ * can trust. */
 #ifndef SUPPORT_TLS_WORLD_H
 #define SUPPORT_TLS_WORLD_H
 #include "net/http.h"
@@ -9,12 +9,12 @@
 struct tls_world {
     struct ch_loop *loop;
     struct test_ca *ca;
-    char *ca_file; /* its certificate */
-    char *modules; /* where the client finds TLS */
-    /* Set by the test, closed with the rest; NULL: none. */
+    char *ca_file; /* certificate of the authority */
+    char *modules; /* directory of the client's TLS module */
+    /* Set by the test, closed with the other objects; NULL: none. */
     struct ch_http *http;
     struct httpd *server;
-    void *identity; /* of the server, from test_ca_issue */
+    void *identity; /* identity of the server, from test_ca_issue */
 };
 
 void tls_world_init(struct tls_world *w);

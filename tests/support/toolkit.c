@@ -103,7 +103,7 @@ static int remove_entry(const char *path, const struct stat *st, int type, struc
     return remove(path);
 }
 
-/* A box that was ended a moment ago still takes its own things away. */
+/* A sandbox that has just ended may still be removing its own files. */
 static void remove_all(const char *dir) {
     for (int i = 0; i < 1000 && nftw(dir, remove_entry, 16, FTW_DEPTH | FTW_PHYS) != 0; i++) {
         if (access(dir, F_OK) < 0)

@@ -13,7 +13,7 @@ struct kit {
 
     /* one batch */
     struct ch_batch_opts opts; /* for the next kit_start; ops, user are set */
-    struct ch_batch_ops ops;   /* kit's own, which write the log; may be changed */
+    struct ch_batch_ops ops;   /* the kit's functions, which write the log; may be changed */
     struct ch_msg *reply;
     struct ch_batch *batch;
     bool over;
@@ -35,12 +35,12 @@ struct kit_call {
 void kit_init(struct kit *k);
 void kit_free(struct kit *k);
 
-/* Begin a batch of these calls; kit_wait runs the loop until it is over. */
+/* Begin a batch of these calls; kit_wait runs the loop until the batch has ended. */
 void kit_start(struct kit *k, const struct kit_call *calls, size_t n);
 void kit_wait(struct kit *k);
 void kit_end(struct kit *k); /* close the batch */
 
-/* One call through the whole path; fills content, is_error, ... */
+/* Executes one call with all checks; fills content, is_error, ... */
 const char *kit_call(struct kit *k, const char *name, const char *arguments);
 
 /* Files below the workspace; "../x" is outside of it. */
@@ -50,7 +50,7 @@ void kit_mkdir(struct kit *k, const char *path);
 void kit_link(struct kit *k, const char *target, const char *path);
 char *kit_get(struct kit *k, const char *path);   /* NULL: no such file; ch_free */
 char *kit_path(struct kit *k, const char *path);  /* absolute; ch_free */
-int kit_entries(struct kit *k, const char *path); /* in a directory */
+int kit_entries(struct kit *k, const char *path); /* number of entries in a directory */
 
 int64_t kit_ms(void); /* monotonic */
 

@@ -66,11 +66,11 @@ struct chela_channel_option {
     enum chela_channel_kind kind;
     enum chela_channel_member member;
     int enables;           /* nonzero: the channel is configured if this option is set */
-    const char *words;     /* of a choice: "socket|webhook" */
+    const char *words;     /* values of a choice: "socket|webhook" */
     const char *otherwise; /* the default; of a secret: the environment variable that is used if
                               the file names none; NULL: none */
     const char *mode;      /* the option is needed only if the option `mode` has this value */
-    int may_lack;          /* of a secret: nonzero: the channel works without it */
+    int may_lack;          /* for a secret: nonzero: the channel works without it */
     const char *help;      /* for the reference and for `chela init` */
 };
 
@@ -126,7 +126,7 @@ struct chela_channel_arrival {
     const char *to;      /* address of the answer, for deliver: "CHAT MESSAGE ..." */
     const char *text;    /* "": no text */
     struct chela_text data; /* for recall */
-    const void *message;    /* the channel's parsed form of data; for judge and prepare */
+    const void *message;    /* the channel's parsed form of data; used by judge and prepare */
     struct chela_inbound about;
     int fresh; /* for prepare: the topic has no session yet, so its earlier messages are fetched */
     int overheard; /* for prepare: a message that is only recorded; the model gets its text alone */
@@ -182,7 +182,7 @@ struct chela_channel_post {
     const char *key;  /* the same when the message is sent again: 24 letters and digits */
     const char *chat, *thread; /* thread may be NULL */
     const char *reply;  /* id of the message that is answered; NULL: none */
-    const char *handle; /* of the message that is answered; may be NULL */
+    const char *handle; /* handle of the message that is answered; may be NULL */
     const char *edit;   /* id of the message that this one replaces; NULL: a new message */
     /* In the dialect of the service, after `format`; of a question: the exact text. NULL: a
      * file. */
@@ -199,7 +199,7 @@ struct chela_channel_post {
 /* The outcome of a post. */
 struct chela_channel_posted {
     enum chela_receipt what;
-    const char *id;  /* of the message; NULL: unknown */
+    const char *id;  /* id of the message; NULL: unknown */
     const char *why; /* if not sent */
     int64_t wait_ms; /* UNCERTAIN: least delay before the next attempt; 0: the host's choice */
 };
@@ -216,8 +216,8 @@ struct chela_channel_request {
     size_t n;
     size_t most;     /* bytes of the response; 0: 1 MB */
     int64_t wait_ms; /* total timeout; 0: 30 s */
-    /* Nonzero: for a request that must not be processed twice. It fails where otherwise it
-     * would be sent again, on a new connection: if a reused connection ended. */
+    /* Nonzero: the request must not be processed twice. If a reused connection ends, the
+     * request fails instead of being sent again on a new connection. */
     int once;
 };
 
@@ -268,9 +268,9 @@ struct chela_channel_host {
     void *user;
     int listens; /* the decision to answer depends on mentions, in every chat */
 
-    /* A message arrived. Returns 0 if the message is ignored: nobody here, or a sender who
-     * may not. Returns 1 if the message is stored: done reports the result as in
-     * chela_inbox_accept. The service must not forget the message before done. */
+    /* A message arrived. Returns 0 if the message is ignored: the agent is not addressed, or
+     * the sender is not allowed. Returns 1 if the message is stored: done reports the result
+     * as in chela_inbox_accept. The service must not forget the message before done. */
     int (*message)(const struct chela_channel_message *m, chela_accepted_fn *done, void *tag,
                    void *user);
     /* The same for a channel with `recall`. `in` lives in a, whose ownership passes. */
@@ -295,7 +295,8 @@ struct chela_channel_host {
     const char *(*workspace)(void *user);
     /* Information that was missing for a CHELA_CHANNEL_LATER is now available. */
     void (*ready)(void *user);
-    /* Whether a person is an owner of the channel. id NULL: whether there is any. */
+    /* Whether a person is an owner of the channel. id NULL: whether the channel has an
+     * owner. */
     int (*is_owner)(const char *id, void *user);
 
     void (*log)(enum chela_log_level level, const char *line, void *user);
@@ -320,7 +321,8 @@ struct chela_channel_host {
                        struct chela_channel_stream **out, struct chela_error *err, void *user);
     int (*stream_send)(struct chela_channel_stream *s, struct chela_text bytes, void *user);
     void (*stream_close)(struct chela_channel_stream *s, void *user);
-    /* A timer that fires once; *timer NULL: it is created. Starting it again moves it. */
+    /* Start a timer, which fires once; *timer NULL: the timer is created. Starting a running
+     * timer changes its time. */
     void (*timer_start)(struct chela_channel_timer **timer, int64_t ms, void (*fn)(void *tag),
                         void *tag, void *user);
     void (*timer_stop)(struct chela_channel_timer *timer, void *user);
@@ -383,9 +385,9 @@ enum chela_channel_feature {
 struct chela_channel_ops {
     const char *name;  /* as in the configuration and in POST /channels/NAME/events */
     const char *title; /* "Slack" */
-    const char *docs;  /* where the set-up is described: "slack.md"; may be NULL */
+    const char *docs;  /* page that describes the set-up: "slack.md"; may be NULL */
     const struct chela_channel_option *options;
-    unsigned features;             /* of enum chela_channel_feature */
+    unsigned features;             /* bits of enum chela_channel_feature */
     size_t most_text;              /* size of a message, for `post` */
     enum chela_channel_unit unit;
     int64_t edit_ms; /* least time between two edits of a growing answer; 0: it does not grow */
@@ -405,7 +407,8 @@ struct chela_channel_ops {
     /* Fetch a file of a message. */
     void (*fetch)(void *self, const char *handle, chela_channel_bytes_fn *done, void *tag);
 
-    /* Send one message; what it points to is borrowed until the function returns. */
+    /* Send one message; data that the message points to is borrowed until the function
+     * returns. */
     void (*post)(void *self, const struct chela_channel_post *p, chela_channel_posted_fn *done,
                  void *tag);
     /* Write Markdown in the dialect of the service. NULL: unchanged. */
@@ -461,8 +464,8 @@ struct chela_channel_ops {
     void (*decided)(void *self, const struct chela_channel_decision *d, const char *what,
                     const struct chela_error *err, chela_channel_write_fn *write, void *out);
 
-    /* How to create the account in the console of the service, for `chela init`: one step a line,
-     * up to the values of the options. May be NULL. */
+    /* How to create the account in the console of the service, for `chela init`: one step
+     * per line, up to the values of the options. May be NULL. */
     const char *setup;
 };
 

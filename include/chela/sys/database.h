@@ -1,9 +1,9 @@
 /* database.h -- the vtable of a database module: one read-only query.
  *
- * Each query has a connection of its own, so that a query cannot affect the next one. The
- * module must ensure that a query changes nothing, by the way it opens the connection and
- * not by inspecting the text. The functions block. They are called on any thread, also on
- * several at once. */
+ * Each query has its own connection, so that a query cannot affect the next one. The module
+ * must ensure that a query changes nothing, by the way it opens the connection and not by
+ * inspecting the text. The functions block. They are called on any thread, also on several
+ * at once. */
 #ifndef CHELA_SYS_DATABASE_H
 #define CHELA_SYS_DATABASE_H
 #include <stddef.h>
@@ -34,7 +34,7 @@ struct chela_db_value {
 
 /* A query. */
 struct chela_db_query {
-    size_t size; /* of this struct */
+    size_t size; /* size of this struct */
     const char *sql;
     const struct chela_db_value *params; /* bound to the placeholders of the query */
     size_t nparams;

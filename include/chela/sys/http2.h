@@ -52,7 +52,7 @@ struct chela_http2_events {
     /* Write up to max bytes of the response's body to out. Returns the number; 0 without
      * *last: none yet, `resume` follows. */
     size_t (*pull)(void *stream, void *out, size_t max, int *last);
-    void (*closed)(void *stream); /* by either side; the last event of the stream */
+    void (*closed)(void *stream); /* closed by either side; the last event of the stream */
     /* A field was decoded, before `field` and also if its stream is unknown. A few bytes may
      * refer to a large field, so the decoded size is its cost. size: of the field, as counted
      * by RFC 9113, 6.5.2; block: of all fields of this block so far. Nonzero: `feed` decodes

@@ -22,7 +22,7 @@ struct chela_mail_part {
 
 /* A message. */
 struct chela_mail {
-    size_t size;                 /* of this struct */
+    size_t size;                 /* size of this struct */
     const char *server;          /* "smtps://host:465", "smtp://host:587" */
     const char *user, *password; /* NULL: no login */
     const char *ca_file;         /* NULL: the system's trust store */
@@ -30,8 +30,8 @@ struct chela_mail {
     const char *helo;            /* name of this machine */
     const char *from;            /* addresses without names, also in `to` */
     const char *const *to;       /* NULL-terminated */
-    const char *const *headers;          /* "Name: value", folded, without those of MIME;
-                                            NULL-terminated */
+    const char *const *headers;          /* "Name: value", folded, without the headers of MIME;
+                                          * NULL-terminated */
     const struct chela_mail_part *parts; /* the text, then the files */
     size_t nparts;
     int64_t timeout_ms;
@@ -43,7 +43,7 @@ struct chela_mail {
 struct chela_mail_outcome {
     int unknown;   /* nonzero: the failure came after everything was sent; the message may
                       have arrived */
-    int64_t bytes; /* of the message, as sent */
+    int64_t bytes; /* size of the message, as sent */
 };
 
 /* The functions of the module. */

@@ -57,8 +57,8 @@ struct chela_store_session {
     uint64_t last;           /* seq of the newest record; 0: none */
     uint64_t window;         /* seq of the first record that is needed to continue */
     uint64_t turns, messages;
-    const char *owner;       /* of the lease; "": nobody */
-    uint64_t token;          /* of the newest lease */
+    const char *owner;       /* owner of the lease; "": none */
+    uint64_t token;          /* token of the newest lease */
     int64_t until;           /* end of the lease, in milliseconds since 1970 */
 };
 
@@ -123,7 +123,7 @@ struct chela_store_send {
 /* A change. */
 struct chela_store_change {
     enum chela_store_change_kind kind;
-    int rc; /* out: 0, or why this change had no effect */
+    int rc; /* out: 0, or the reason why this change had no effect */
     const char *key;
     uint64_t token;
     int64_t until, now;
@@ -144,7 +144,7 @@ struct chela_store_claim {
     const char *key, *agent;
     const char *owner; /* identifies the writer to others */
     int64_t now, until;
-    uint64_t steal;    /* token of a lease whose holder is known to be dead; 0: none */
+    uint64_t steal;    /* token of a lease whose holder is dead; 0: none */
     int create;        /* nonzero: create a session that does not exist; 0: CHELA_ENOENT */
     int judge;         /* nonzero: a lease that has expired is CHELA_EBUSY, too; the caller
                           examines the holder and calls again with `steal` */
@@ -172,7 +172,7 @@ enum chela_store_box {
 /* Selects sessions of a list. */
 struct chela_store_filter {
     size_t size;        /* set by CHELA_STORE_FILTER */
-    const char *prefix; /* of keys; NULL: all */
+    const char *prefix; /* prefix of keys; NULL: all */
     const char *status; /* NULL: any */
     int64_t before;     /* last change before this time; 0: any time */
     size_t limit;       /* maximum number; 0: all */
@@ -264,11 +264,12 @@ struct chela_store_ops {
      * CHELA_ENOENT. */
     int (*kept)(struct chela_store_db *db, const char *id, chela_store_item_fn *fn, void *user,
                 struct chela_error *err);
-    /* Optional; NULL: there are no news, and callers poll. Wait for news and pass them to fn:
-     * the process that holds a session hears of events that others accept for it, and everybody
-     * hears of a session that is released while events wait. Returns 0 after news, or when the
-     * descriptor `stop` is readable. CHELA_ENET and others: news may have been lost; the next
-     * call connects again. The database is used for nothing else. */
+    /* Optional; NULL: the store has no notifications, and callers poll. Wait for
+     * notifications and pass them to fn: the process that holds a session is notified of
+     * events that others accept for the session, and every process is notified of a session
+     * that is released while events wait. Returns 0 after news, or when the descriptor
+     * `stop` is readable. CHELA_ENET and others: news may have been lost; the next call
+     * connects again. The database is used for nothing else. */
     int (*hear)(struct chela_store_db *db, int stop, chela_store_news_fn *fn, void *user,
                 struct chela_error *err);
     /* Optional; NULL: `search` needs no index. Brings a part of the index up to date, in a

@@ -1,6 +1,6 @@
 /* prompt_test.c -- tests a prompt on its cases; see chela/prompt.h.
  *
- * Each run is a session of its own with one model call. The rendered prompt is the whole
+ * Each run has its own session and makes one model call. The rendered prompt is the whole
  * system prompt; tools are offered but never run. The caller limits the number of parallel
  * runs; a run that ends starts the next one. prompt/judge.c judges the answers. */
 #include <math.h>
@@ -104,7 +104,7 @@ static void prompt_test_add_usage(struct chela_usage *sum, const struct chela_us
 
 static void start_runs(struct test *test);
 
-/* Ends a run. A reply that calls a tool pauses the run; it counts as an answer, too. */
+/* Ends a run. A reply that calls a tool pauses the run and also counts as an answer. */
 static void end_run(struct slot *s, const struct chela_event *ev) {
     struct test *test = s->test;
     struct tried *tried = s->tried;

@@ -95,8 +95,8 @@ static size_t history_tokens(const chela_run *run) {
 static bool compaction_announce(chela_run *run, enum chela_compacted strategy, size_t before,
                                 const struct ch_usage *usage) {
     ch_context_budget_rewritten(run->session);
-    /* The instructions of directories below the workspace were in the messages that are gone:
-     * they are told again when a file there is used. */
+    /* The removed messages contained the instructions of directories below the workspace.
+     * The instructions are added again when a file there is used. */
     ch_buf_clear(&run->session->context.visited);
     struct chela_event ev = {.type = CHELA_EV_COMPACTION,
                              .compaction = {strategy, before, ch_context_budget_tokens(run)}};
@@ -111,7 +111,8 @@ static bool compaction_announce(chela_run *run, enum chela_compacted strategy, s
     return ch_emit(run, &ev);
 }
 
-/* The history cannot be made short enough: sets the error to what does not fit. */
+/* The history cannot be shortened enough: sets an error that names the part that does not
+ * fit. */
 static void explain(chela_run *run) {
     const struct ch_transcript *t = &run->session->transcript;
     if (run->m.compacted && run->error[0])
@@ -247,8 +248,9 @@ static void compaction_add_usage(struct ch_compaction *c, const struct ch_usage 
     c->cost = known && c->cost >= 0 ? c->cost + cost : -1;
 }
 
-/* Judges the summary. A bad one is asked for once more. The second one is used unless it is
- * bad, since the runtime adds what it lacks. */
+/* Judges the summary. Unless the first summary is good, the model is asked for a second one.
+ * A second summary that is only incomplete is used, because the runtime adds the missing
+ * parts; a bad one is not used. */
 static void on_summary(struct ch_sv text, const char *failed, const struct ch_usage *usage,
                        void *user) {
     struct ch_compaction *c = user;
@@ -333,7 +335,8 @@ static void on_flushed(void *user) {
     condense(c);
 }
 
-/* Writes what the user asked to remember to memory before the messages are removed. */
+/* Writes the facts that the user asked to remember to memory before the messages are
+ * removed. */
 static void flush(struct ch_compaction *c) {
     CH_BUF_AUTO notes = {0};
     ch_carry_notes(&c->carry, &notes);

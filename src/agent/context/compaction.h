@@ -6,8 +6,8 @@
  *   prune     old tool results are cut or removed
  *   window    the newest messages stay unchanged; of the older ones
  *   retain    the most important stay
- *   summary   a model summarises what is removed. The summary is judged; a bad one is
- *             asked for once more, then left out. The user's requests and identifiers
+ *   summary   a model summarises the removed messages. A bad summary is requested once
+ *             more, then left out. The user's requests and identifiers
  *             are always carried over
  *   cut       the largest remaining texts are cut
  *
@@ -18,8 +18,9 @@
 #include "agent/context/context_budget.h"
 
 /* The request fits, and the service no longer has the history in its cache
- * (CH_CONTEXT_COLD), so that a rewrite costs nothing more: prune old results if that
- * makes enough room. tokens: of the request. Emits COMPACTION; the run may be dead then. */
+ * (CH_CONTEXT_COLD), so rewriting the history costs nothing extra: prunes old results if
+ * that makes enough room. tokens: size of the request. Emits COMPACTION; the run may be
+ * freed after the call. */
 void ch_compaction_prune_cold(chela_run *run, size_t tokens);
 
 /* Makes the history shorter and calls done with CH_IN_COMPACTED, at once or later. */

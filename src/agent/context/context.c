@@ -267,7 +267,7 @@ static uint64_t context_key_of(const chela_run *run, unsigned flags) {
     return h ? h : 1;
 }
 
-/* Finds, once per run, what has changed since the session's system prompt was made. */
+/* Finds, once per run, the changes since the session's system prompt was made. */
 static void look_for_changes(chela_run *run) {
     chela_session *s = run->session;
     struct ch_context *c = &s->context;

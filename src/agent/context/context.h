@@ -15,17 +15,18 @@ int ch_context_configure(chela_agent *a, const struct ch_agent_opts *o,
 /* The system prompt, borrowed from the session. Increments the session's revision if the
  * text changed. NULL: the run was closed meanwhile. */
 const char *ch_context_system(chela_run *run);
-/* Appends what also holds for a role that works for the run's agent: rules, safety, the guide
- * of the project, and the agent's instructions if asked for. */
+/* Appends the text that also applies to a role that works for the run's agent: rules,
+ * safety, the guide of the project, and the agent's instructions if asked for. */
 void ch_context_constraints(chela_run *run, bool instructions, struct ch_buf *out);
 /* Fingerprint of the same text, "system@VERSION#...", borrowed. Emits no event. */
 const char *ch_context_fingerprint(chela_run *run);
-/* The note for a new input, or the one that repeats the rules in a long row of tool calls;
- * in the run's arena, may be empty. A change of files is told once. */
+/* The note for a new input or, with in_loop, the note that repeats the rules during a long
+ * series of tool calls; in the run's arena, may be empty. A change of files is mentioned
+ * once. */
 struct ch_sv ch_context_note(chela_run *run, bool in_loop);
 
-/* A file tool was called with these arguments: append the instructions (AGENTS.md) of the
- * directories below the workspace that were not told in this session. */
+/* A file tool was called with these arguments: appends the instructions (AGENTS.md) of
+ * directories below the workspace that this session has not seen yet. */
 void ch_context_visit(chela_run *run, struct ch_sv arguments, struct ch_buf *out);
 
 /* Prepares a text from a channel as input of a run: "/skill NAME ..." of a sender who may
@@ -34,6 +35,6 @@ int ch_context_words(const chela_agent *a, const char *channel, const char *send
                      struct ch_sv text, struct ch_buf *out, struct chela_error *err);
 
 void ch_context_release(struct ch_context *c);
-void ch_context_forget(chela_agent *a); /* releases what configure made */
+void ch_context_forget(chela_agent *a); /* releases the memory that configure allocated */
 
 #endif

@@ -138,8 +138,7 @@ void ch_context_budget_overflowed(chela_run *run) {
         c->ceiling = tokens;
 }
 
-/* The service has forgotten what it read, so a rewrite of the history costs nothing
- * more. */
+/* The service's cache has expired, so rewriting the history costs nothing extra. */
 static bool is_cold(const chela_run *run) {
     const struct ch_context_budget *c = &run->session->budget;
     bool lasts = run->session->agent->cache == CH_CACHE_LONG;

@@ -1,6 +1,6 @@
 /* context_budget.h -- measures requests against the model's context window.
  *
- * Tokens are guessed (prompt/tokens.h) message by message as the transcript grows, and
+ * Tokens are estimated (prompt/tokens.h) message by message as the transcript grows, and
  * corrected by the service's count of the previous request. A part of the window is kept
  * free for the reply. If the window is unknown, requests are sent until the service refuses
  * one as too large; the size of that request then counts as the window. */

@@ -1,7 +1,8 @@
 /* memory_flush.h -- writes notes to memory before messages are removed from the history.
  *
- * A note is a call of the tool memory_write and takes the path of every call. It is written
- * only if the agent has the tool, the run may use it, and nobody has to approve it. */
+ * A note is written by a call of the tool memory_write, with the checks of every call. It is
+ * written only if the agent has the tool, the run may use the tool, and the call needs no
+ * approval. */
 #ifndef CH_AGENT_MEMORY_FLUSH_H
 #define CH_AGENT_MEMORY_FLUSH_H
 #include "agent/handle/run.h"

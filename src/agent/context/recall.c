@@ -17,7 +17,7 @@ struct ch_run_recall {
     chela_run *run;
     void (*done)(chela_run *run);
     struct ch_seeking *seeking; /* NULL: no search is running */
-    struct ch_buf text;         /* what was found, for the note of the first request */
+    struct ch_buf text;         /* the matches, for the note of the first request */
 };
 
 static void recall_tell(const struct ch_notes *found, size_t max, struct ch_buf *out) {

@@ -1,8 +1,9 @@
 /* recall.h -- searches memory for a run's input.
  *
  * If the operator gave memory a share of the request, notes and past turns are searched for
- * the user's text before the first model call, on a worker thread. What is found goes, with
- * its sources, into the note at the end of the run's requests, and never into the history. */
+ * the user's text before the first model call, on a worker thread. The matches and their
+ * sources become part of the note at the end of the run's requests, and never of the
+ * history. */
 #ifndef CH_AGENT_RECALL_H
 #define CH_AGENT_RECALL_H
 #include "agent/handle/run.h"

@@ -82,8 +82,8 @@ static const char *may_not_read(const chela_run *run) {
     return NULL;
 }
 
-/* Why a file cannot be attached; NULL: it can. It must be a regular file in the workspace
- * after links are resolved. rel: its path there. */
+/* The reason why a file cannot be attached; NULL: it can. The path must lead to a regular
+ * file in the workspace after links are resolved. rel: the path within the workspace. */
 static const char *why_not(const chela_run *run, const char *path, struct ch_buf *rel) {
     const chela_agent *a = run->session->agent;
     const struct ch_path_guard guard = {.workspace = a->workspace, .hide = a->sandbox->hide};

@@ -11,9 +11,9 @@
 
 /* A model call begins. */
 void ch_reply_directives_begin(chela_run *run);
-/* Removes directives from a piece of text; false: nothing of it can be shown yet. */
+/* Removes directives from a piece of text. False: no part of the piece can be shown yet. */
 bool ch_reply_directives_piece(chela_run *run, struct chela_event *ev);
-/* The reply is complete: shows what was held back, and removes the directives from
+/* The reply is complete: shows the text that was held back, and removes the directives from
  * run->text. */
 void ch_reply_directives_end(chela_run *run);
 /* Fills RUN_END. began: index of the run's first message in the transcript; files that the

@@ -7,7 +7,8 @@
 struct ch_side_query;
 
 struct ch_side_query_opts {
-    chela_run *run;           /* whose journal gets the request; its agent's timeouts apply */
+    chela_run *run;           /* the request is stored in the journal of this run; timeouts are
+                               * those of its agent */
     const char *role;         /* who asks, for the journal; static */
     struct ch_target *target; /* borrowed */
     struct ch_sv system;

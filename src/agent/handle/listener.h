@@ -1,7 +1,7 @@
-/* listener.h -- a part of a higher layer that hears the events of all runs of a runtime.
+/* listener.h -- a part of a higher layer that receives the events of all runs of a runtime.
  *
- * A listener hears an event before the host does. It must not call the library, and must not
- * keep what the event points to. Loop thread only. */
+ * A listener receives an event before the host does. It must not call the library, and must
+ * not keep what the event points to. Loop thread only. */
 #ifndef CH_HANDLE_LISTENER_H
 #define CH_HANDLE_LISTENER_H
 #include "agent/handle/run.h"

@@ -37,7 +37,7 @@ struct ch_permit {
 /* The last model call that failed, for hosts that pass its status on. */
 struct ch_model_failure {
     enum ch_error_class cls; /* CH_ERR_NONE: no call failed */
-    int status;              /* of HTTP; 0: none */
+    int status;              /* HTTP status; 0: none */
     long retry_after_ms;     /* 0: not reported */
 };
 
@@ -74,8 +74,9 @@ struct chela_run {
     struct ch_control *control;   /* run/driver.c: begin, end, timers, cancellation */
     struct ch_turn *turn;         /* run/think.c: the model call in flight */
     struct ch_acting *acting;     /* run/act.c: the calls of the reply */
-    struct ch_run_record *record; /* journal/run_journal.c: what is stored of the run */
-    struct ch_run_origin *origin; /* handle/run_origin.c: who asked, where the answer goes */
+    struct ch_run_record *record; /* journal/run_journal.c: how much of the run is stored */
+    struct ch_run_origin *origin; /* handle/run_origin.c: the requester and the address of the
+                                   * answer */
     /* Optional parts; owned, NULL: none. */
     struct ch_run_features *features;       /* run/feature.c */
     struct ch_journal_replay *past;         /* a run that an earlier process began */
@@ -100,7 +101,7 @@ struct chela_run {
 static inline bool ch_run_did(const chela_run *run, enum ch_run_did what) {
     return run->did & what;
 }
-/* Marks `what` as done. True: it was not done before. */
+/* Marks a task of the run as done. True: the task was not marked before. */
 static inline bool ch_run_once(chela_run *run, enum ch_run_did what) {
     bool first = !(run->did & what);
     run->did |= what;

@@ -52,12 +52,12 @@ struct chela_runtime {
     struct ch_list extensions; /* struct ch_extension */
     struct ch_list listeners;  /* struct ch_listener */
     struct ch_call_listener *listener; /* borrowed: of all tool calls; NULL: none */
-    struct { /* resumes paused runs at their time; set NULL: nobody does, and calls wait in this
-                process */
+    struct { /* resumes paused runs at their time; set NULL: no resumption, and calls wait in
+              * this process */
         void (*set)(int64_t due, void *user);
         void *user;
     } timers;
-    struct { /* what ch_runtime_free_closed frees */
+    struct { /* objects that ch_runtime_free_closed frees */
         struct ch_list runs, sessions, agents;
     } closed;
     struct ch_task free_closed;

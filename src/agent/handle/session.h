@@ -22,10 +22,11 @@ struct ch_context {
     uint64_t key; /* hash of the inputs of `system` */
     unsigned flags;
     uint64_t registry_revision; /* revision of the registry that `flags` were found in */
-    struct ch_buf changed;  /* what has changed since `system` was made and was not told yet */
-    uint64_t told_skills;   /* hash of the changed skills that were told */
+    struct ch_buf changed;  /* changes since `system` was made that the model has not been told */
+    uint64_t told_skills;   /* hash of the changed skills in the last note */
     struct ch_buf warnings; /* warnings that are not emitted yet, each NUL-terminated */
-    struct ch_buf visited;  /* directories whose instructions were told, NUL-terminated each */
+    struct ch_buf visited;  /* directories whose instructions are in the conversation,
+                             * NUL-terminated each */
     char *fingerprint;      /* owned: fingerprint of `system`; NULL: not made yet */
     char *sections;         /* owned: parts of `system` (prompt/system.h) as JSON; NULL: none */
 };
@@ -51,11 +52,11 @@ struct ch_session_owner {
     void (*take_back)(chela_run *run, struct ch_queue *q);
 };
 
-/* The host's limit on what the runs of a session spend; embedded in a struct of the host. */
+/* The host's spending limit for the runs of a session; embedded in a struct of the host. */
 struct ch_spending {
     /* Before each step of a run: lowers the limits of the run (ch_run_limit_spending). */
     void (*bound)(struct ch_spending *s, chela_run *run);
-    /* After each step, in the transaction that stores it: counts what the run has spent. */
+    /* After each step, in the transaction that stores it: counts the run's spending. */
     void (*count)(struct ch_spending *s, chela_run *run);
     /* Usage that an earlier process counted joins the usage of the run. */
     void (*recalled)(struct ch_spending *s, const struct ch_spent *spent);
@@ -66,7 +67,8 @@ struct ch_spending {
 
 /* Functions of the feature that lets agents work beside a session. */
 struct ch_beside_ops {
-    /* A decision or an answer for one of the agents, which goes on. CHELA_ENOENT: none asked. */
+    /* A decision or an answer for one of the background agents, which then continues.
+     * CHELA_ENOENT: no agent asked. */
     int (*approve)(chela_session *s, const char *approval_id, enum chela_decision decision,
                    const char *reason, struct chela_error *err);
     int (*answer)(chela_session *s, const char *call_id, struct ch_sv content, bool is_error,
@@ -87,7 +89,7 @@ struct chela_session {
     struct ch_context_budget budget;
     uint64_t revision;          /* revision of the request's head and tail */
     uint64_t registry_revision; /* revision of the registry in the last request */
-    bool patched;               /* the last request had a head or tail of its own */
+    bool patched;               /* the last request had its own head or tail */
     struct ch_memory memory;    /* remembered approvals */
     struct ch_jobs *jobs;       /* background programs */
     struct ch_queue events;     /* system events that wait for the next model call */
@@ -100,7 +102,8 @@ struct chela_session {
     const struct ch_beside_ops *beside_ops; /* NULL: no agent works beside it, nor it beside
                                                another session (team/background.h) */
     struct ch_list background;    /* agents that work beside it */
-    struct ch_background *beside; /* the entry of this session in such a list; NULL: none */
+    struct ch_background *beside; /* the entry of this session in the list of its starting
+                                   * session; NULL: none */
     chela_event_fn *on_task;    /* gets the events of these agents; may be NULL */
     void *task_user;
     bool inherited;                 /* taken over from a gateway, which may have left a run */

@@ -1,10 +1,10 @@
 /* inbox.c -- events from outside, each processed once; see chela/mailbox.h.
  *
- * An event is in the store's inbox from the moment that its sender may forget it. The
- * record that takes it up and its leaving the inbox are one transaction, which the store
- * refuses unless the event waits for this session and this process holds the lease. So an
- * event is in the inbox or in the journal, never in both, and in neither only if it was
- * settled in another way. */
+ * An event is in the store's inbox before its sender gets the acknowledgement. One
+ * transaction writes the record that takes the event up and removes the event from the
+ * inbox. The store refuses the transaction unless the event waits for this session and this
+ * process holds the lease. So an event is in the inbox or in the journal, never in both, and
+ * in neither only if it was settled in another way. */
 
 #include "agent/journal/inbox.h"
 

@@ -108,7 +108,7 @@ enum ch_record_type {
 
 const char *ch_record_name(uint32_t type); /* "inbound"; "?": unknown type */
 uint32_t ch_record_type(struct ch_sv name); /* CH_REC_NONE: unknown name */
-/* The record is about a request to a model: nothing is decided by it. */
+/* True: the record describes a request to a model; recovery does not depend on such records. */
 static inline bool ch_record_is_request(uint32_t type) {
     return type == CH_REC_PART || type == CH_REC_REQUEST || type == CH_REC_FAILURE;
 }
@@ -118,7 +118,7 @@ struct ch_log; /* the open journal of one session */
 
 /* How durable a record has to be. */
 enum ch_sync {
-    CH_SYNC_LATER,  /* written with the next transaction; nobody waits */
+    CH_SYNC_LATER,  /* written with the next transaction; no code waits for it */
     CH_SYNC_COMMIT, /* written in this turn of the loop: survives a crash of the process */
     CH_SYNC_TOLD,   /* also survives a crash of the database server */
     CH_SYNC_DISK,   /* also survives a crash of the machine */
@@ -126,7 +126,7 @@ enum ch_sync {
 
 /* The state of a session's lease as far as known without a query of the store. */
 enum ch_lease {
-    CH_LEASE_GONE, /* another process has it, or nobody */
+    CH_LEASE_GONE, /* another process holds the lease, or none does */
     CH_LEASE_LATE, /* not renewed in time: wait until the lease is renewed or lost */
     CH_LEASE_HELD,
 };
@@ -169,9 +169,9 @@ struct ch_journal_ops {
      * the records that are appended in this iteration, and they are stored only if it
      * waits for this session. Otherwise the log is lost (CHELA_EEXIST). */
     void (*take)(struct ch_log *log, const char *event);
-    /* A message for the outbox, under its idempotency key, in the transaction of what is
-     * appended in this iteration. done may be NULL; rc: 0, CHELA_EEXIST (the outbox has
-     * it already), or an error: nothing was stored. */
+    /* Adds a message to the outbox under its idempotency key, in the transaction of the
+     * records appended in this iteration. done may be NULL; rc: 0, CHELA_EEXIST (the outbox
+     * has the key already), or an error: nothing was stored. */
     void (*send)(struct ch_log *log, const char *id, struct ch_sv data, enum ch_sync sync,
                  void (*done)(int rc, const struct chela_error *err, void *user), void *user);
     /* The token of the session's lease, once it is open. */
@@ -181,8 +181,8 @@ struct ch_journal_ops {
     /* n more messages of the session wait to be sent, or fewer if negative: while any
      * waits, the lease is kept, also when the log is closed. */
     void (*owe)(struct ch_journal *j, const char *key, int n);
-    /* Changes the head that lists of sessions show. It is stored with the next records.
-     * NULL members keep their value. */
+    /* Changes the head that lists of sessions show. The head is stored with the next
+     * records. NULL members keep their value. */
     void (*note)(struct ch_log *log, const struct chela_store_head *head);
     /* Changes inbox or outbox in the transaction of the records of this turn of the loop.
      * Texts are copied. done may be NULL; rc is the result of the change. */
@@ -198,7 +198,7 @@ struct ch_journal_ops {
     /* The host is a gateway that continues sessions of other gateways: leases taken from
      * now on say so. */
     void (*serve)(struct ch_journal *j);
-    /* Writes what is left and ends. All logs are closed. */
+    /* Writes the remaining records and ends. All logs are closed. */
     void (*shut)(struct ch_journal *j);
 };
 

@@ -303,7 +303,7 @@ static int deliver_note(struct reading *r, uint64_t seq) {
             ch_msg_free(m);
             return 0;
         }
-        int rc = close_calls(r); /* open calls belong to a superseded run */
+        int rc = close_calls(r); /* open calls are those of a superseded run */
         if (rc == 0)
             return add_message(r, m);
         ch_msg_free(m);
@@ -363,7 +363,7 @@ static int fold_started(struct reading *r) {
     c->child = ch_json_get(r->v, "child") != NULL;
     c->question = NULL; /* the call went on, and may have an effect now */
     struct ch_sv state = ch_json_get_str(r->v, "state");
-    if (state.p) { /* a process that continues the call leaves the state as it is */
+    if (state.p) { /* a process that continues the call keeps the state */
         ch_free(c->state);
         c->state = state.n ? dup_sv(state) : NULL;
     }
@@ -534,7 +534,8 @@ static int fold_answered(struct reading *r) {
 
 /* --- rewriting ---------------------------------------------------------------------- */
 
-/* Reads what records before `keep` told (run_journal.c, write_lasting). */
+/* Reads the data that a compaction carries over from records before `keep` (run_journal.c,
+ * write_lasting). */
 static void read_lasting(const struct reading *r) {
     struct ch_journal_replay *p = r->past;
     unsigned char digest[CH_SHA256_SIZE];

@@ -33,7 +33,7 @@ struct ch_replay_call {
     unsigned asked;        /* questions that the call itself asked */
     struct ch_replay_below *question; /* in `below`: its last one, if the call has not been
                                          continued since; NULL: none */
-    char *state;           /* from which the call continues; NULL: none */
+    char *state;           /* state from which the call continues; NULL: none */
     struct ch_msg *result; /* owned: address of the answer; NULL: none */
     char *approval;        /* id of the question; NULL: no person was asked */
     char *arguments, *summary, *name;
@@ -48,9 +48,9 @@ struct ch_replay_call {
 struct ch_replay_below {
     struct ch_replay_below *next;
     char *child;    /* key of the child's session, or ""; all texts are owned */
-    char *state;    /* from which the call continues; NULL: none */
+    char *state;    /* state from which the call continues; NULL: none */
     char *approval; /* id of the question; NULL: the host has to give a result */
-    char *id, *name, *arguments, *summary; /* of the call; the result needs the id */
+    char *id, *name, *arguments, *summary; /* data of the call; the result needs the id */
     unsigned char digest[CH_SHA256_SIZE];
     bool remember;
     enum chela_decision decision;
@@ -64,7 +64,7 @@ struct ch_replay_note {
     struct ch_link link;
     uint64_t seq;
     bool follow_up;
-    bool alone;      /* belongs to no run */
+    bool alone;      /* part of no run */
     char *answer_to; /* owned; NULL */
     struct ch_message_origin origin;
     struct ch_msg *msg; /* owned */
@@ -78,13 +78,14 @@ struct ch_journal_replay {
     struct ch_run m; /* state and counters; limits are not stored */
     unsigned recoveries;
     unsigned called;               /* child agents that have ended */
-    struct ch_principal principal; /* of the last run */
+    struct ch_principal principal; /* principal of the last run */
 
     const struct ch_msg *reply;   /* message of the transcript whose calls are open; NULL: none */
     struct ch_replay_call *calls; /* owned */
     size_t ncalls, ndone;
     bool results;               /* every call of the last reply has a result */
-    unsigned answered, refused; /* of those calls: executed, and refused over the limit */
+    unsigned answered, refused; /* number of those calls that were executed, and that were
+                                 * refused over the limit */
     bool terminated;
     struct ch_replay_below *below; /* owned: questions of children, newest first */
     struct ch_list notes;
@@ -95,7 +96,7 @@ struct ch_journal_replay {
     struct ch_message_origin origin; /* origin of its newest message */
     struct ch_memory memory;         /* remembered approvals */
     struct ch_arena arena;           /* memory of the record that is being read */
-    struct ch_run_counters counters; /* of the last run */
+    struct ch_run_counters counters; /* counters of the last run */
     const struct ch_json *saved;     /* in the arena: last STATE record of the run; NULL: none */
     struct ch_buf state;             /* last STATE record of the run, not parsed yet */
     struct ch_part_ids parts;        /* parts of requests that are stored */
@@ -104,7 +105,7 @@ struct ch_journal_replay {
 struct ch_journal_replay *ch_journal_replay_new(void);
 void ch_journal_replay_free(struct ch_journal_replay *p);
 /* Closes the open calls of the last reply: returns their results as one message. A call
- * without a result gets one that says that the call was interrupted. NULL: no call is open. */
+ * without a result gets a result that states the interruption. NULL: no call is open. */
 struct ch_msg *ch_journal_replay_close(struct ch_journal_replay *p, int64_t ts);
 
 /* The block of call `index` in the reply. */

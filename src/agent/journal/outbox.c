@@ -4,10 +4,10 @@
  *                         ^                          |
  *                         \------time-- RESTING <----/ uncertain
  *
- * A message is stored under its key before anybody sends it, and its receipt
- * after. The store has all of them; here are those that this process knows of.
- * What is stored as "failed" was given up and is left for people to look at;
- * "uncertain" is sent again, also after a restart.
+ * A message is stored under its key before anybody sends it, and its receipt after. The
+ * store has all messages; the list in memory has those that this process sends. A message
+ * stored as "failed" was given up and stays in the store for the operator; an "uncertain"
+ * message is sent again, also after a restart.
  *
  * A message of a session that is open here is stored under the session's lease, and sent
  * only while this process still holds it: another process that took the session over finds
@@ -48,7 +48,7 @@ struct letter {
     const void *by;          /* SENDING: `user` of the channel that sends it */
     struct chela_outbound m; /* texts in the arena */
     struct ch_arena arena;
-    bool lent; /* to the send function, which has not returned */
+    bool lent; /* passed to the send function, which has not returned */
     bool gone; /* dropped meanwhile: freed when the send function returns */
     chela_accepted_fn *stored; /* called when the message is stored; may be NULL */
     void *user;
@@ -335,8 +335,8 @@ static bool is_ours(struct letter *l) {
     return lease == CH_LEASE_HELD;
 }
 
-/* Sends what is ready. A channel's callback may change the list, so the search starts again
- * after each message. */
+/* Sends the ready messages. A channel's callback may change the list, so the search starts
+ * again after each message. */
 static void pump(struct ch_task *task) {
     struct ch_outbox *box = CH_CONTAINER(task, struct ch_outbox, task);
     const struct channel *c = NULL;

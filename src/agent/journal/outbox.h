@@ -16,7 +16,7 @@ void ch_outbox_on_sent(chela_runtime *rt, const char *channel, ch_sent_fn *fn, v
 typedef void ch_receipt_fn(enum chela_receipt what, const char *note, void *user);
 void ch_outbox_watch(chela_runtime *rt, const char *key, ch_receipt_fn *fn, void *user);
 
-/* True: a message is being stored or sent; not one that waits after a failure. */
+/* True: a message is being stored or sent. Messages that wait after a failure do not count. */
 bool ch_outbox_is_sending(const chela_runtime *rt);
 /* Number of messages of the channel whose sending has failed so far. */
 size_t ch_outbox_stuck(const chela_runtime *rt, const char *channel);

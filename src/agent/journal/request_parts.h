@@ -23,12 +23,12 @@ uint64_t ch_part_id(struct ch_sv json);
 void ch_part_id_write(uint64_t id, char out[CH_PART_HEX]);
 bool ch_part_id_read(struct ch_sv hex, uint64_t *out); /* false: not an id */
 
-/* The digest of a request's body, whose messages only grow: a new request costs its new
- * messages alone. A zeroed struct knows nothing. */
+/* The digest of a request's body. The messages of a body are only appended to, so a new
+ * request hashes only its new messages. A zeroed struct is an empty digest. */
 struct ch_request_sum {
-    struct ch_sha256 sha;         /* of head and messages, so far */
-    uint64_t shape, revision;     /* of the encoder */
-    uint64_t epoch;               /* of the encoder */
+    struct ch_sha256 sha;         /* digest of head and messages so far */
+    uint64_t shape, revision;     /* values of the encoder */
+    uint64_t epoch;               /* epoch of the encoder */
     size_t messages;              /* bytes of messages in sha */
     uint64_t setup;               /* id of the setup with this shape and revision */
     bool known;

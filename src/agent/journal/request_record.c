@@ -76,7 +76,7 @@ static uint64_t store_tool(chela_run *owner, const struct ch_tool_def *t) {
 
 /* --- the setup ------------------------------------------------------------------------ */
 
-/* "=": exactly these, whatever the provider's table says. */
+/* "=": exactly these quirks, instead of those in the provider's table. */
 static void write_quirks(struct ch_jw *w, unsigned quirks) {
     const char *name;
     unsigned bit;
@@ -266,7 +266,7 @@ void ch_request_record(chela_run *owner, const struct ch_request_made *m) {
     size_t mark = k->scratch.n;
     if (m->req->messages != (const struct ch_msg *const *)t->msgs)
         write_view(&w, m->req);
-    if (k->scratch.n > CH_LIMIT_RECORD / 2) { /* too large to store: the record says so */
+    if (k->scratch.n > CH_LIMIT_RECORD / 2) { /* too large to store: the record notes this */
         k->scratch.n = mark;
         ch_jw_kbool(&w, "unstored", true);
     }

@@ -1,5 +1,5 @@
-/* request_record.h -- stores every request to a model, so that it can be made again byte
- * for byte.
+/* request_record.h -- stores every request to a model, so that it can be rebuilt byte for
+ * byte.
  *
  * The messages of a request are those of the journal. The rest, its setup, is stored once
  * per session: PART records hold system prompts, definitions of tools and setups, each

@@ -731,7 +731,7 @@ static uint64_t older(uint64_t a, uint64_t b) {
     return !a ? b : !b ? a : CH_MIN(a, b);
 }
 
-/* The first record that a reader needs: the one with the run's principal or the oldest
+/* The first record that a reader needs: the record of the run's principal or of the oldest
  * waiting message, whichever is older; 0: none. */
 static uint64_t first_needed(const chela_run *run) {
     uint64_t seq = older(ch_queue_seq(&run->steering), ch_queue_seq(&run->follow_ups));
@@ -740,7 +740,7 @@ static uint64_t first_needed(const chela_run *run) {
                  older(seq, run->session->journal->ops->oldest(run->session)));
 }
 
-/* Writes what the records before `keep` would have told: approvals and event ids. */
+/* Writes the data from records before `keep` that is still needed: approvals and event ids. */
 static void write_lasting(struct ch_jw *w, const chela_session *s) {
     const struct ch_memory *m = &s->memory;
     size_t oldest = m->next + CH_LIMIT_REMEMBERED - m->n;

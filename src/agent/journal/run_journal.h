@@ -34,7 +34,7 @@ struct ch_run_journal {
     bool opened;                    /* state is no longer OPENING */
     bool titled;                    /* the session has a title */
     struct chela_error err;         /* reason of FAILED */
-    struct ch_journal_replay *past; /* owned: the unfinished run that the journal had; NULL: none */
+    struct ch_journal_replay *past; /* owned: the unfinished run in the journal; NULL: none */
     uint64_t safe;                  /* records up to here are committed */
     struct ch_run last;             /* machine of the last run, as read */
     struct ch_buf scratch;
@@ -98,7 +98,7 @@ void ch_run_journal_delivered(chela_run *run, uint64_t seq, bool dropped);
 void ch_run_journal_message(chela_run *run, const struct ch_msg *m);
 /* The runtime added text to the newest message. */
 void ch_run_journal_note(chela_run *run, struct ch_sv text);
-/* cost: negative or 0: none is known. person: a person wrote the text, not a model. */
+/* cost: negative or 0: unknown. person: a person wrote the text, not a model. */
 void ch_run_journal_reply(chela_run *run, const struct ch_msg *m, const struct ch_reply *r,
                           double cost, bool person);
 /* A role was asked on the run's behalf and gave this answer. */
@@ -125,7 +125,8 @@ void ch_run_journal_asked_below(chela_run *run, size_t call, const char *child,
                                 const unsigned char digest[CH_SHA256_SIZE]);
 void ch_run_journal_left_below(chela_run *run, size_t call, const char *child,
                                const struct ch_block *block);
-/* A question that call `call` itself asks. state: NULL, or from what the call continues. */
+/* A question that call `call` itself asks. state: the state from which the call continues,
+ * or NULL. */
 void ch_run_journal_question(chela_run *run, size_t call, const struct ch_block *question,
                              const char *state);
 void ch_run_journal_answered_below(chela_session *s, const char *call_id, struct ch_sv content,
@@ -137,7 +138,7 @@ void ch_run_journal_outbound(chela_run *run, const char *id); /* the run's answe
 /* The outcome of sending, if the session is open. */
 void ch_run_journal_receipt(chela_runtime *rt, const char *session, const char *id,
                             const char *state);
-/* STATE: the machine as it is now. */
+/* STATE: the current state of the machine. */
 uint64_t ch_run_journal_state(chela_run *run, enum ch_replay_status status, enum ch_sync sync);
 /* Stores a STATE if too many events were emitted since the last one. Events that are not
  * stored are emitted again after a crash, with higher seq (recover.c); this bounds their

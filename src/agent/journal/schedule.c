@@ -216,8 +216,8 @@ int64_t ch_schedule_next(const struct ch_schedule *s, int64_t after) {
     return at;
 }
 
-/* The time from which occurrences are enumerated. It bounds the work after a long absence;
- * older occurrences would not be made up for anyway. */
+/* The time from which occurrences are enumerated. The bound limits the work after a long
+ * downtime; older occurrences would be skipped anyway. */
 static int64_t look_from(const struct ch_schedule *s, int64_t now) {
     int64_t from = CH_MAX(s->state.since, s->state.last);
     if (s->when.kind == CH_WHEN_EVERY)
@@ -233,7 +233,7 @@ static size_t find_due(const struct ch_schedule *s, int64_t now, struct ch_sched
         if (out->n == CH_LIMIT_MISSED)
             memmove(out->times, out->times + 1, --out->n * sizeof(out->times[0]));
         out->times[out->n++] = at;
-        if (++n % MOST_LOOKS == 0) /* a schedule that is due every minute */
+        if (++n % MOST_LOOKS == 0) /* a schedule with very many occurrences: skip to the last day */
             at = CH_MAX(at, now - DAY_MS);
     }
     return n;

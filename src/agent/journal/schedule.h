@@ -1,4 +1,4 @@
-/* schedule.h -- a schedule: parsing, storing, and deciding what is due.
+/* schedule.h -- a schedule: parsing, storing, and finding due occurrences.
  *
  * The store has two notes of a schedule: "schedule/NAME" with its definition (unless the
  * configuration defines it), and "schedule-state/NAME" with its progress. An occurrence is

@@ -9,7 +9,8 @@
 #include "json/json.h"
 #include "json/writer.h"
 
-#define DIGITS 32 /* of the session's digest: an id has a limit, and a key can be as long */
+#define DIGITS 32 /* digits of the session's digest that are used: an id has a limit, and a key
+                   * can be as long */
 
 bool ch_timer_is_kept(const chela_session *s) {
     return s->agent->rt->timers.set && ch_run_journal_of_session((chela_session *)s);

@@ -1,10 +1,10 @@
-/* timer.h -- a paused run that goes on at a time.
+/* timer.h -- resumes a paused run at a given time.
  *
- * The store has a note of the session, "timer/DIGEST/TIME", which is written in the
- * transaction that pauses the run. At the time, a gateway that has the store makes the note
- * an event of the inbox with the same id, so that one gateway resumes the run, once
- * (gateway/schedule/schedules.c). Each pause has a note of its own: TIME is the time of the
- * pause. A note whose run went on for another reason does nothing. */
+ * The transaction that pauses the run writes a note of the session, "timer/DIGEST/TIME".
+ * When the run is due, a gateway that uses the store turns the note into an inbox event with
+ * the same id, so that exactly one gateway resumes the run (gateway/schedule/schedules.c).
+ * Each pause has its own note: TIME is the time of the pause. A note has no effect if its
+ * run was resumed for another reason. */
 #ifndef CH_AGENT_TIMER_H
 #define CH_AGENT_TIMER_H
 #include "agent/handle/session.h"
@@ -15,7 +15,7 @@
  * time. */
 bool ch_timer_is_kept(const chela_session *s);
 
-/* The session's run pauses and goes on at `due` (wall clock, ms). */
+/* The session's run pauses and is resumed at `due` (wall clock, ms). */
 void ch_timer_set(chela_session *s, int64_t due);
 
 /* The time of a note, and the id of the agent, in the arena. INT64_MAX: the note is malformed. */

@@ -1,7 +1,8 @@
-/* child_key.h -- keys of the sessions that calls of a run open for runs of their own.
+/* child_key.h -- session keys of child runs.
  *
- * A key is made from the key of the session above, the tool and the call, so a call
- * that is made again after a crash finds the session it had before:
+ * A tool call that starts a child run opens a session for it. The session's key is derived
+ * from the key of the parent session, the tool and the call, so a call that is repeated
+ * after a crash finds the same session:
  *
  *     KEY~TOOL-HEX                 a child of the session KEY
  *     KEY~TOOL-HEX~TOOL-HEX        a child of that child */

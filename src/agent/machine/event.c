@@ -119,7 +119,7 @@ static void event_write_delta(struct ch_jw *w, const struct chela_event *ev) {
     kstr(w, "text", ev->delta.text);
 }
 
-/* Arguments of a whole call are JSON already and go in as they are. */
+/* The arguments of a complete call are JSON and are written unchanged. */
 static void event_write_call(struct ch_jw *w, const struct chela_event *ev) {
     if (ev->type == CHELA_EV_TOOL_CALL_DELTA) {
         ch_jw_kint(w, "index", ev->call.index);
@@ -252,8 +252,8 @@ static void (*const writers[])(struct ch_jw *w, const struct chela_event *ev) = 
 #undef WRITER
 };
 
-/* Start and end of a child have names of their own, so that run_start and run_end occur
- * once for each run of the reader. */
+/* Start and end of a child have separate names, so that run_start and run_end occur once for
+ * each run of the reader. */
 static const char *event_name_of(const struct chela_event *ev) {
     if (ev->type != CHELA_EV_CHILD)
         return chela_event_name(ev->type);

@@ -44,10 +44,10 @@ struct ch_loop_detector {
     unsigned turn;                          /* different steps in this turn */
     unsigned same;                          /* repetitions of the last step */
     bool unknown;                           /* the last step called an unknown tool */
-    bool news;                              /* this turn had a new step */
+    bool news;                              /* this turn contained a new step */
     uint64_t text;                          /* hash of the last reply's text */
     unsigned texts;                         /* repetitions of that text, without a new step */
-    bool noted;                             /* the model was told about `kind` */
+    bool noted;                             /* the model was told about the pattern `kind` */
     enum ch_loop_kind kind;                 /* pattern that was found last */
     unsigned count;                         /* repetitions of the pattern */
 };
@@ -63,7 +63,7 @@ void ch_loop_detector_call(struct ch_loop_detector *g, struct ch_sv name, struct
 /* Ends the turn. text: what the model wrote in it. */
 enum ch_loop_verdict ch_loop_detector_turn(struct ch_loop_detector *g, struct ch_sv text);
 
-/* The name of a pattern, such as "polling", and a sentence that describes what was found.
+/* The name of a pattern, such as "polling", and a sentence that describes the pattern found.
  * last: tool of the last call. */
 const char *ch_loop_kind_name(enum ch_loop_kind kind);
 void ch_loop_detector_describe(const struct ch_loop_detector *g, struct ch_sv last,

@@ -1,8 +1,8 @@
 /* media.c -- see media.h.
  *
- * The type of a file is determined by its first bytes, not by its name. A service that gets
- * a picture of another type than declared refuses the whole request, and with it the
- * conversation. */
+ * The type of a file is determined by its first bytes, not by its name. A service refuses a
+ * request with a picture whose type differs from the declared type. The conversation could
+ * not continue. */
 #include "agent/machine/media.h"
 
 #include "base/arena.h"

@@ -4,10 +4,10 @@
 #include "chela/session.h"
 #include "model/message/message.h"
 
-struct ch_media_input { /* what a message holds beside its media */
+struct ch_media_input { /* the parts of a message other than its media */
     enum ch_msg_kind kind;
-    struct ch_sv context; /* text of the runtime about the message, told before `text`; may be
-                             empty */
+    struct ch_sv context; /* text of the runtime about the message, placed before `text`; may be
+                           * empty */
     struct ch_sv text;
     int64_t ts;
 };
@@ -21,7 +21,7 @@ int ch_media_message(const struct ch_media_input *in, const struct chela_media *
 struct ch_media_total {
     size_t n, bytes; /* bytes as sent, in base64 */
 };
-/* adds those of m to *sum */
+/* adds the counts of m to *sum */
 void ch_media_count(const struct ch_msg *m, struct ch_media_total *sum);
 
 #endif

@@ -1,4 +1,4 @@
-/* principal.h -- on whose behalf a run works: the sender of its input, and the bounds that
+/* principal.h -- the principal of a run: the sender of its input, and the restrictions that
  * the host set for that sender.
  *
  * The principal stays with the input: in the queue, in the journal and after recovery. So

@@ -20,13 +20,14 @@ void ch_queue_media(const struct ch_queue *q, struct ch_media_total *sum);
 bool ch_queue_has(const struct ch_queue *q, const struct ch_msg *m);
 /* True: ch_queue_push would accept m. */
 bool ch_queue_fits(const struct ch_queue *q, const struct ch_msg *m);
-/* Takes m, whose first block is a text, if it returns 0. */
+/* Adds m, whose first block must be a text. Takes ownership of m if it returns 0. */
 int ch_queue_push(struct ch_queue *q, struct ch_msg *m);
-/* Sets the journal position of the newest message, and returns that of the oldest; 0: none. */
+/* Sets the journal position of the newest message, and returns the position of the oldest;
+ * 0: none. */
 void ch_queue_mark(struct ch_queue *q, uint64_t seq);
 uint64_t ch_queue_seq(const struct ch_queue *q);
-/* Sets the principal of the newest message (taken), and returns that of the oldest; NULL:
- * the queue is empty. */
+/* Sets the principal of the newest message (taken), and returns the principal of the oldest;
+ * NULL: the queue is empty. */
 void ch_queue_set_principal(struct ch_queue *q, struct ch_principal principal);
 const struct ch_principal *ch_queue_principal(const struct ch_queue *q);
 /* Marks the newest message: if the run ends before the message is delivered, it goes back

@@ -11,11 +11,11 @@
  *   any --- cancel, deadline, limit, failure ---> ERROR <---'
  *   any --- taken over by a person ---> DONE
  *
- * The content of a reply decides, not its stop reason: complete calls are run
- * whatever the vendor called the end. The exceptions are a refusal, whose
- * calls are not looked at, and a failed reply, which is never used.
+ * The content of a reply decides, not its stop reason: complete calls are executed whatever
+ * stop reason the vendor gave. The exceptions are a refusal, whose calls are ignored, and a
+ * failed reply, which is never used.
  *
- * Costs are known or not, never assumed: a budget counts what is known. */
+ * The cost of a call is known or unknown, never assumed. A budget counts the known costs. */
 #include "agent/machine/run.h"
 
 #include <assert.h>
@@ -140,7 +140,7 @@ static unsigned next_cool(const struct ch_run *r, const struct ch_input *in, uns
     return from;
 }
 
-/* The closing turn costs a model call, so there is none after a spent budget or a deadline. */
+/* The closing turn costs a model call, so it is omitted after a spent budget or a deadline. */
 static bool may_sum_up(const struct ch_run *r, enum ch_reason limit) {
     return r->limits.sums_up && r->turns > 0 &&
            (limit == CH_REASON_MAX_TURNS || limit == CH_REASON_MAX_TOOL_CALLS ||
@@ -208,7 +208,7 @@ static int64_t backoff(unsigned attempt, int64_t retry_after_ms) {
     return CH_MIN(delay, LONGEST_DELAY_MS);
 }
 
-/* An overload passes by itself: with nobody else to ask, patience is all that helps. */
+/* An overload is temporary. Without a fallback model the only remedy is to retry more often. */
 static int retries_of(const struct ch_run *r, const struct ch_input *in, bool substitute) {
     bool patient = in->cls == CH_ERR_OVERLOADED && !substitute;
     return patient ? CH_MAX(r->limits.retries, r->limits.overload_retries) : r->limits.retries;
@@ -268,7 +268,7 @@ static enum ch_do run_begin_work(struct ch_run *r, const struct ch_input *in) {
     return CH_DO_COMPACT;
 }
 
-/* The answer does not match its schema: asks once more, then fails. */
+/* The answer does not match its schema: asks the model again once, then fails. */
 static enum ch_do on_unfit(struct ch_run *r, const struct ch_input *in) {
     if (r->reasked)
         return run_finish(r, CH_REASON_MODEL_ERROR);
@@ -339,7 +339,7 @@ static enum ch_do run_on_results(struct ch_run *r, const struct ch_input *in) {
         return stop_at(r, in, CH_REASON_MAX_TOOL_CALLS);
     if (in->unfit && r->reasked)
         return run_finish(r, CH_REASON_MODEL_ERROR);
-    r->reasked |= in->unfit; /* the tool result tells the model what is wrong */
+    r->reasked |= in->unfit; /* the tool result tells the model the problem */
     if (in->loop == CH_LOOP_VERDICT_END && exhausted(r) == CH_REASON_NONE)
         return stop_at(r, in, CH_REASON_LOOP);
     r->caution = in->loop == CH_LOOP_VERDICT_NOTE;

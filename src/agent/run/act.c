@@ -131,8 +131,8 @@ static enum chela_decision heed(chela_run *run, enum chela_decision d, const cha
     return d;
 }
 
-/* Asks for consent. Listeners are told first and may decide at once
- * (chela_session_approve), then the hooks are asked, then the runs above. */
+/* Asks for consent. Listeners get the event first and may decide at once
+ * (chela_session_approve), then the hooks are asked, then the parent runs. */
 static enum chela_decision act_ask(const struct ch_block *call, const struct ch_ask *asked,
                                    char **reason, void *user) {
     chela_run *run = user;
@@ -302,7 +302,7 @@ static void act_finished(const struct ch_block *call, const struct ch_result *r,
     if (!r->is_error)
         ch_delivery_done(&run->session->state, run->id, r->id);
     store_result(run, call, r);
-    if (was_child(run, call)) /* the child's usage now counts as the run's own */
+    if (was_child(run, call)) /* the child's usage has become part of the run's usage */
         ch_run_journal_acting(run, CH_SYNC_LATER);
     if (ch_emit(run, &ev))
         ch_features_call(run, call, CH_PHASE_ENDED, r->is_error || r->denied);
@@ -321,7 +321,8 @@ static void left_to_host(const struct ch_block *call, void *user) {
         ch_run_extend(run, ch_mono_ms(clock) - before);
 }
 
-/* A call asks a person. The question is stored once, and asked again after a restart. */
+/* A call asks a person a question. The question is stored once, and asked again after a
+ * restart. */
 static void act_question(const struct ch_block *call, const struct ch_block *question,
                          const char *state, void *user) {
     chela_run *run = user;
@@ -332,7 +333,8 @@ static void act_question(const struct ch_block *call, const struct ch_block *que
     left_to_host(question, run);
 }
 
-/* The call goes on elsewhere: from now on its state tells what became of it. */
+/* The work of the call continues elsewhere: from now on the outcome is found through the
+ * stored state. */
 static void act_checkpoint(const struct ch_block *call, enum chela_effect effect, const char *key,
                            const char *state, void *user) {
     chela_run *run = user;
@@ -340,7 +342,7 @@ static void act_checkpoint(const struct ch_block *call, enum chela_effect effect
         ch_run_journal_started(run, ch_msg_call_index(run->reply, call), call, effect, key, state);
 }
 
-/* A child's pause is that of the run above it. Time that a call waits does not count. */
+/* While a child is paused, its parent is paused. Time that a call waits does not count. */
 static bool act_timer(int64_t ms, void *user) {
     chela_run *run = user;
     if (run->dead)
@@ -400,7 +402,7 @@ static void recall_question(chela_run *run, size_t index, const struct ch_replay
     ch_batch_continue(run->batch, index, &q);
 }
 
-/* Applies what the journal says about calls that an earlier process started. */
+/* Applies the journal's records about calls that an earlier process started. */
 static void recall_calls(chela_run *run) {
     const struct ch_journal_replay *p = run->past;
 

@@ -1,6 +1,6 @@
-/* driver.c -- the middle of a run: step, event log, interruption, end.
+/* driver.c -- the core of a run: step, event log, interruption, end.
  *
- *   ch_driver_step(input) -> ch_run_step -> events of what changed -> perform action
+ *   ch_driver_step(input) -> ch_run_step -> events of the changes -> perform action
  *
  * think.c and act.c perform the two long actions and call ch_driver_step with their
  * outcome. Every run sends exactly one RUN_END (one more for each time it is
@@ -430,7 +430,7 @@ static void call_model(chela_run *run, const struct ch_input *in) {
         call_later(run, 0, run->error);
     } else if (run->m.delay_ms > 0) {
         call_later(run, with_jitter(run->m.delay_ms, in->retry_after_ms > 0), run->error);
-    } else if (c.asked_ms > 0) { /* the server told another run to wait */
+    } else if (c.asked_ms > 0) { /* the server asked another run to wait */
         CH_BUF_AUTO reason = {0};
         describe_cooling(t, &c, &reason);
         call_later(run, CH_MIN(c.asked_ms, CH_LIMIT_RETRY_AFTER), ch_buf_str(&reason));
@@ -439,7 +439,7 @@ static void call_model(chela_run *run, const struct ch_input *in) {
     }
 }
 
-/* A retry, with this model or the next one, belongs to the same turn. */
+/* A retry, with this model or the next, is part of the same turn. */
 static bool is_same_turn(const struct ch_input *in) {
     return in->kind == CH_IN_FAILED || in->kind == CH_IN_COMPACTED;
 }
@@ -632,8 +632,8 @@ void chela_cancel(chela_run *run, const char *reason) {
     ch_loop_post(run->loop, &run->control->cancel);
 }
 
-/* Ends the run as if the process had died, but sends RUN_END. Nothing more is written: a
- * later process continues from the journal. */
+/* Stops the run as a crash would, but sends RUN_END. Nothing more is written: a later
+ * process continues from the journal. */
 static void leave_run(chela_run *run) {
     if (run->over || run->dead || ch_run_over(&run->m))
         return; /* RUN_END follows when the end is committed */
@@ -835,7 +835,7 @@ void ch_run_lost(chela_run *run, const struct chela_error *err) {
     if (!run->control->begun && !emit_start(run))
         return;
     bool ended = run->control->end_seq && ch_run_over(&run->m);
-    run->control->end_seq = 0; /* also of a pause, which is not stored */
+    run->control->end_seq = 0; /* also after a pause, which is not stored */
     if (ended) { /* the run had ended; only RUN_END is missing */
         run->m.reason = CH_REASON_STORE;
         come_to_rest(run);

@@ -12,7 +12,7 @@
  * otherwise NULL. */
 int ch_run_new(chela_session *s, const struct chela_run_opts *opts, const struct ch_json *state,
                chela_run **out, struct chela_error *err);
-/* The session has another agent now: takes over that agent's limits, policy and model. */
+/* The session has another agent now: applies that agent's limits, policy and model. */
 int ch_run_rebind(chela_run *run, struct chela_error *err);
 /* The run will continue from run->past by calling take_up. began: index of its first
  * message in the transcript. */

@@ -15,12 +15,12 @@
 #include "json/json.h"
 #include "json/writer.h"
 
-#define CH_MODE_PLAIN "react" /* mode of a run none of whose features defines a mode */
+#define CH_MODE_PLAIN "react" /* mode of a run whose features define no mode */
 
 enum ch_reply_verdict { /* bits */
     CH_REPLY_USE = 0,
-    CH_REPLY_REJECT = 1, /* the reply cannot be used; the complaint says why */
-    CH_REPLY_REVIEW = 2, /* an answer is reviewed by the feature in a turn of its own */
+    CH_REPLY_REJECT = 1, /* the reply cannot be used; the complaint states the reason */
+    CH_REPLY_REVIEW = 2, /* the feature reviews the answer in a separate turn */
 };
 
 enum ch_call_phase {
@@ -127,8 +127,8 @@ void ch_features_call(chela_run *run, const struct ch_block *call, enum ch_call_
 bool ch_features_results(chela_run *run, struct ch_input *in);
 bool ch_features_end(chela_run *run, struct chela_event *end);
 
-/* This request has a head or tail of its own: both are encoded again, for this request
- * and for the next one. */
+/* This request has its own head or tail: both are encoded again, for this request and for
+ * the next. */
 static inline void ch_request_changed(chela_run *run, struct ch_model_request *req) {
     run->session->patched = true;
     req->revision = ++run->session->revision;

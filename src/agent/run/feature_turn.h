@@ -8,7 +8,7 @@
 
 /* Continue with the next turn. */
 void ch_feature_turn_next(chela_run *run);
-/* Execute these tool calls as if a model had asked for them. */
+/* Executes these tool calls as if a model had requested them. */
 void ch_feature_turn_calls(chela_run *run, const struct ch_block *calls, size_t n);
 /* End the run with this text as its answer. */
 void ch_feature_turn_say(chela_run *run, struct ch_sv text, enum ch_reason reason);

@@ -13,8 +13,8 @@
 
 /* --- limits ------------------------------------------------------------------------ */
 
-/* The limit of a child's counter: its own limit, or what it has used so far (told) plus
- * what the parent has left. Negative: no limit. */
+/* The limit of a child's counter: the smaller of its own limit and its use so far (told)
+ * plus the parent's remaining limit. Negative: no limit. */
 static int64_t tighter(int64_t own, int64_t told, int64_t above, int64_t used_above) {
     if (above < 0)
         return own;

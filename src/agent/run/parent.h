@@ -1,11 +1,11 @@
 /* parent.h -- the link between a run (child) and the run whose tool call it is (parent).
  *
- * Limits and cancellation go down; usage, questions and extensions of the deadline go
- * up. A child may use what is left of the limits of every run above it. This is computed
+ * Limits and cancellation go down; usage, questions and extensions of the deadline go up. A
+ * child is limited to the remaining limits of every run above it. The rest is computed
  * before each step of the child, so parallel children share the limits.
  *
- * A question of a child is asked by every run above it and stored there: a person who
- * answers need not know that there is a child. */
+ * Every run above a child asks the child's questions and stores them: a person who answers
+ * need not know about the child. */
 #ifndef CH_AGENT_PARENT_H
 #define CH_AGENT_PARENT_H
 #include "agent/handle/run.h"
@@ -23,7 +23,8 @@ struct ch_child_run {
     chela_run *run;         /* the caller; a reference; NULL once the child is closed */
     chela_call *call;       /* likewise */
     chela_session *session; /* owned: the child's */
-    struct ch_spent spent;  /* by it and all below; already counted by the caller's machine */
+    struct ch_spent spent;  /* by the child and all runs below it; already counted by the
+                             * caller's machine */
 };
 
 /* The parent of the run; NULL: none. */
@@ -40,15 +41,16 @@ static inline chela_session *ch_parent_root(const chela_run *run) {
 /* Applies the parent's consent settings to the child, where they are stricter. */
 void ch_parent_bind(const chela_run *above, chela_run *run);
 
-/* Before a step of a run: lowers its limits to what is left above, or to what the host allows. */
+/* Before a step of a run: lowers its limits to the remaining limits of the runs above, or to
+ * the host's limit. */
 void ch_parent_bound(chela_run *run);
 void ch_parent_child_ended(chela_run *run); /* counts a child that has ended */
 /* The usage of live children. The run's STATE record leaves it out, because the children
  * report it again when they are recovered. */
 struct ch_spent ch_parent_spent_below(const chela_run *run);
 
-/* A model answered a run below `run`. That is progress of `run` and of all above it, so
- * their counts of recoveries (recover.c) begin anew. */
+/* A model answered a run below `run`. The answer is progress of `run` and of all runs above,
+ * so their counts of recoveries (recover.c) restart at zero. */
 void ch_parent_moved_on(chela_run *run);
 
 /* Passes an event of a child to the listener of `run`. */
@@ -58,11 +60,11 @@ bool ch_parent_used(const struct chela_event *ev, struct ch_spent *out);
 /* Charges usage of the child to every run above it. */
 void ch_parent_charge(struct ch_child_run *c, const struct ch_spent *s);
 
-/* A call of the run needs consent: every run above is told, and may decide at once.
+/* A call of the run needs consent: every run above gets the event and may decide at once.
  * Returns a run above that a hook stopped; NULL: none. */
 chela_run *ch_parent_ask(chela_run *run, struct chela_approval *a,
                          const unsigned char digest[CH_SHA256_SIZE]);
-/* A call of the run is left to the host: every run above is told. */
+/* A call of the run is left to the host: every run above gets the event. */
 void ch_parent_left(chela_run *run, const struct ch_block *call);
 
 /* Number of answers that the run and its children wait for. */

@@ -1,7 +1,7 @@
 /* recover.c -- continues a run that an earlier process began.
  *
- * The session's replayed journal (journal_replay.h) has the state of the run. The machine
- * is set to that state and fed with what is missing:
+ * The session's replayed journal (journal_replay.h) has the state of the run. The machine is
+ * set to that state and gets the missing input:
  *
  *   calls without result   a batch of all calls: known results are kept, `once`
  *                          calls that had started count as interrupted, the

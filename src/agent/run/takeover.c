@@ -2,11 +2,11 @@
  * answer.
  *
  * A take-over is an interruption like a cancel (CH_IN_TAKEN_OVER). Work in flight is
- * dropped, calls without a result get one that says so, and the person's text joins the
- * conversation as the answer. A take-over is possible at every step: during a model call,
- * during tool calls, while the run waits, and for a stored run once it is resumed. It may
- * be requested inside any callback, so it takes effect on the loop's next turn or when the
- * current step ends. */
+ * dropped, calls without a result get one that states the take-over, and the person's text
+ * joins the conversation as the answer. A take-over is possible at every step: during a
+ * model call, during tool calls, while the run waits, and for a stored run once it is
+ * resumed. It may be requested inside any callback, so it takes effect on the loop's next
+ * turn or when the current step ends. */
 #include "agent/run/takeover.h"
 
 #include "agent/journal/emit.h"

@@ -3,8 +3,8 @@
 #define CH_AGENT_TAKEOVER_H
 #include "agent/handle/run.h"
 
-/* A person ends the run with this text. Takes effect soon, or when a paused run
- * continues. */
+/* A person ends the run with this text. Takes effect on the loop's next turn or, in a paused
+ * run, when the run continues. */
 void ch_takeover_request(chela_run *run, const char *text);
 /* Makes the person's text the answer. Called before the machine gets CH_IN_TAKEN_OVER.
  * False: the run is gone. */

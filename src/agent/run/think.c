@@ -1,6 +1,6 @@
 /* think.c -- one model call: build the request, send it, fold the reply.
  *
- *   deliver queued messages -> hooks may patch the turn -> encode what is new
+ *   deliver queued messages -> hooks may patch the turn -> encode new messages
  *   -> transport -> decoder -> events as they come -> reply into transcript
  *
  * The reply joins the transcript only if it is good: a failed, cut off or
@@ -61,14 +61,14 @@ struct ch_turn {
     bool output_shown;
     unsigned held;                 /* quirks that would remove strict schemas from this request */
     enum ch_output_way output_way; /* how this turn's request asks for the answer's form */
-    struct ch_buf complaint;       /* text for the model: what is wrong with its reply */
+    struct ch_buf complaint;       /* text for the model: the problem with its reply */
     struct ch_buf citations;       /* sources of the last reply, JSON */
     struct ch_buf logprobs;        /* log probabilities of the last reply, JSON */
     enum chela_stop stop_reason;   /* for TURN_END */
     bool warned_price;             /* the warning about an unknown price was emitted */
     bool may_redo;                 /* the host can withdraw text that it showed */
     bool deliver_follow_up;
-    size_t noted;    /* length of the transcript whose newest message was looked at */
+    size_t noted;    /* length of the transcript when the note was last considered */
     unsigned rounds; /* rounds of tools since the last note */
 };
 
@@ -321,8 +321,8 @@ static void choose_choice(const char *choice, struct ch_model_request *req) {
             req->choice = known[i].value;
 }
 
-/* Key of the service's prompt cache. It is made of the agent and the first message, so it
- * is the same in every turn, on every machine and in a replay. */
+/* Key of the service's prompt cache. The key is derived from the agent and the first
+ * message, so it is the same in every turn, on every machine and in a replay. */
 static struct ch_sv cache_key(chela_run *run) {
     const struct ch_transcript *t = &run->session->transcript;
     struct ch_sv first = t->n ? ch_msg_words(t->msgs[0]) : CH_SV("");
@@ -548,8 +548,8 @@ static bool is_call(const struct ch_block *b) {
     return b->type == CH_BLOCK_TOOL_CALL;
 }
 
-/* Copies the visible text of a reply to run->text, or the refusal's text if there is no
- * other. False: there is none. */
+/* Copies the visible text of a reply to run->text, or the refusal's text if the reply has no
+ * other text. False: there is no text. */
 static bool take_text(chela_run *run, const struct ch_msg *m) {
     static const enum ch_block_type kinds[] = {CH_BLOCK_TEXT, CH_BLOCK_REFUSAL};
     for (size_t k = 0; m && k < CH_LEN(kinds); k++) {
@@ -840,7 +840,7 @@ void ch_think_compact(chela_run *run) {
     ch_compaction_start(run, ch_driver_step);
 }
 
-/* Adds the trace context to the request, if there is one. */
+/* Adds the trace context to the request, if the run has one. */
 static void add_context(chela_run *run) {
     struct ch_http_request *h = &run->turn->http;
     char context[CH_LISTENER_CONTEXT];

@@ -21,15 +21,15 @@ bool ch_think_close(chela_run *run); /* emits TURN_END, if the turn is open */
 void ch_think_stopped(chela_run *run, enum chela_stop reason); /* for TURN_END */
 /* The API key of the last call. */
 const char *ch_think_key(const chela_run *run);
-/* The text that tells the model what is wrong with its reply. */
+/* The text that tells the model the problem with its reply. */
 /* The sources of the last reply, a JSON array; empty: none. */
 struct ch_sv ch_think_citations(const chela_run *run);
 struct ch_buf *ch_think_complaint(chela_run *run);
 /* Whether the next call delivers a follow-up, because the run would have ended. */
 bool ch_think_follows_up(const chela_run *run);
 void ch_think_follow_up(chela_run *run, bool deliver);
-/* Adds a text that no model wrote to the conversation, as the run's answer. person: a
- * person wrote it. False: the run is over or gone. */
+/* Adds a text to the conversation as the run's answer. No model wrote the text; person: a
+ * person did. False: the run has ended or was freed. */
 bool ch_think_say(chela_run *run, struct ch_sv text, bool person);
 /* The n-th block of reasoning of the last reply, from 0, as far as it was received; borrowed
  * until the next event. False: none. */
@@ -39,8 +39,8 @@ struct ch_msg_author ch_think_author(const chela_run *run);
 void ch_think_reply(chela_run *run, struct ch_reply *r); /* handles a reply */
 /* A call is in flight: the model may have said something. */
 bool ch_think_in_flight(const chela_run *run);
-/* After ch_think_abort: adds what the model had said to the conversation, marked as
- * interrupted. False: the run is over or gone. */
+/* After ch_think_abort: adds the part of the reply received so far to the conversation,
+ * marked as interrupted. False: the run has ended or was freed. */
 bool ch_think_keep_said(chela_run *run);
 
 #endif

@@ -1,9 +1,9 @@
 /* agent_override.c -- an agent for one conversation: another agent with changes.
  *
- * A request to the gateway may bring tools that its sender runs, text for the system
- * prompt, or a temperature. They hold for that conversation only. So the conversation gets
- * an agent of its own, which borrows all that it does not change; making it costs a copy of
- * the list of tools. The base agent must outlive it. */
+ * A request to the gateway may bring tools that its sender runs, text for the system prompt,
+ * or a temperature. These apply to that conversation only. So the conversation gets a
+ * derived agent, which borrows every unchanged part of its base; only the list of tools is
+ * copied. The base agent must outlive the override. */
 #include "agent/session/agent_override.h"
 
 #include <assert.h>
@@ -56,8 +56,8 @@ static void apply(chela_agent *a, const struct ch_agent_override *p) {
         copy_stop(a, p->stop);
 }
 
-/* Puts a model of its own in front of the chain. The target is in `patched`, which is freed
- * with the override. */
+/* Puts another model in front of the chain. The target is in `patched`, which is freed with
+ * the override. */
 static int add_model(chela_agent *a, const char *spec, struct chela_error *err) {
     struct ch_target *t, **all;
     if (!spec)

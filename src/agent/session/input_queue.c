@@ -246,8 +246,8 @@ static void start_waiting(struct ch_input_queue *f) {
     }
     struct chela_run_opts opts = CHELA_RUN_OPTS(.on_event = f->on_event, .user = f->user);
     ch_principal_apply(ch_queue_principal(&f->waiting), &opts);
-    struct ch_principal whose = ch_principal_of(&opts); /* a copy, because the queue's goes with
-                                                           its message */
+    struct ch_principal whose = ch_principal_of(&opts); /* a copy, because the queue frees its
+                                                         * principal with the message */
     ch_principal_apply(&whose, &opts);
     input_queue_join(f, &whose, &j);
     opts.answer_to = s->channel.name ? j.to : NULL;
@@ -266,7 +266,7 @@ static void start_waiting(struct ch_input_queue *f) {
     input_queue_release(&j);
     ch_principal_release(&whose);
     if (rc < 0 && f->waiting.n > 0)
-        start_soon(f); /* messages of other senders start a run of their own */
+        start_soon(f); /* messages of other senders start a separate run */
 }
 
 static void input_queue_on_timer(struct ch_timer *t) {
@@ -387,7 +387,7 @@ static bool begins_now(const struct ch_input_queue *f) {
            f->waiting.n == 0 && f->opts.mode != CHELA_QUEUE_COLLECT;
 }
 
-/* Reads the options of a message, whose run will report to their on_event. */
+/* Reads the options of a message. The run of the message will report to their on_event. */
 static int read_opts(struct ch_input_queue *f, const struct chela_run_opts *given,
                      struct chela_run_opts *opts, struct chela_error *err) {
     int rc = ch_session_run_opts(given, opts, err);

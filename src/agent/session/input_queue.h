@@ -15,7 +15,7 @@ int ch_input_queue_send(chela_session *s, struct ch_msg *m, const struct chela_r
 int ch_input_queue_opts(struct chela_queue_opts *o, struct chela_error *err);
 
 extern const struct ch_session_owner ch_input_queue_owner;
-/* Adds a message that a journal says is waiting. Takes n's parts. */
+/* Adds a waiting message from the journal. Takes n's parts. */
 void ch_input_queue_recall(chela_session *s, struct ch_replay_note *n);
 /* The journal was lost: removes the messages that the journal or the inbox holds; they are
  * read again when the journal is opened again. */

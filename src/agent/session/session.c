@@ -98,8 +98,8 @@ int chela_session_new(chela_agent *agent, const char *key, chela_session **out,
 /* --- being stored */
 
 /* Adds messages that the superseded run did not deliver to the transcript, before the input
- * of the new run. Messages of another principal go back to the input queue, so that
- * nobody's words are processed with another's rights. */
+ * of the new run. Messages of another principal go back to the input queue, so that no
+ * message is processed with the rights of another sender. */
 static void deliver_notes(chela_session *s, const chela_run *run) {
     for (CH_LIST_EACH(i, &s->journal->past->notes)) {
         struct ch_replay_note *n = CH_CONTAINER(i, struct ch_replay_note, link);
@@ -622,7 +622,7 @@ static int code_of(const chela_run *run) {
 
 char *chela_ask(chela_agent *agent, const char *text, struct chela_error *err) {
     chela_run *run;
-    if (!agent) { /* err says why the agent could not be made */
+    if (!agent) { /* err states why the agent could not be made */
         if (err && err->code == CHELA_OK)
             ch_fail(err, CHELA_EINVAL, "there is no agent to ask");
         return NULL;

@@ -18,8 +18,8 @@ int ch_session_start(chela_session *s, struct ch_msg *input, const struct chela_
 bool ch_session_sleeps(const chela_session *s);
 
 /* Queues a message to steer or to follow the run. from: the message came through
- * chela_session_send and goes back to the session if the run ends first; NULL: it did not.
- * Takes m if it returns 0. */
+ * chela_session_send and goes back to the session if the run ends first; NULL: the message
+ * came another way. Takes m if it returns 0. */
 int ch_session_enqueue(chela_run *run, bool follow_up, struct ch_msg *m,
                        const struct ch_inbound_origin *from);
 

@@ -3,9 +3,9 @@
  *   gateway/connections/open --endpoint, ticket--> socket --> SYSTEM, CALLBACK frames
  *      ^-- a while -- failed, lost, `disconnect` ----'
  *
- * A ticket opens one connection. Of several connections of an app each frame goes to one. A
- * callback is answered after its message was stored; the service repeats callbacks without an
- * answer for about a minute. dingtalk.h lists the files. */
+ * A ticket opens one connection. If an app has several connections, each frame arrives on
+ * one of them. A callback is answered after its message was stored; the service repeats
+ * callbacks without an answer for about a minute. dingtalk.h lists the files. */
 #include "channel/dingtalk/dingtalk.h"
 
 #include <stdio.h>
@@ -33,7 +33,7 @@ static void ack_free(struct ch_kit_job *job) {
     ch_free(a);
 }
 
-/* headers NULL: those of an answer to the frame with this id. */
+/* headers NULL: uses the headers of an answer to the frame with this id. */
 static void frame_answer(struct ch_dingtalk *d, const struct ch_json *headers, struct ch_sv id,
                          struct ch_sv data) {
     CH_BUF_AUTO out = {0};

@@ -1,4 +1,4 @@
-/* dingtalk.h -- shared declarations of the DingTalk channel, a module of its own.
+/* dingtalk.h -- shared declarations of the DingTalk channel, a separate module.
  *
  *       dingtalk_message.c  messages of people                      pure
  *       dingtalk_api.c      requests, access tokens, error codes
@@ -45,7 +45,7 @@ struct ch_dingtalk {
  * names its id, chat and sender. */
 bool ch_dingtalk_read(const struct ch_json *v, struct ch_arena *a,
                       struct chela_channel_message *out);
-/* Whether a chat is a conversation; otherwise it is a person, who is addressed by user id. */
+/* True if the chat is a conversation; otherwise it is a person, addressed by user id. */
 bool ch_dingtalk_is_conversation(const char *chat);
 /* The beginning of a text without marks, for notifications. */
 void ch_dingtalk_title(struct ch_buf *out, struct ch_sv markdown);
@@ -70,7 +70,7 @@ void ch_dingtalk_upload(struct ch_dingtalk *d, const char *kind, const char *nam
 /* POST to a URL, without a token. */
 void ch_dingtalk_post_to(struct ch_dingtalk *d, const char *url, struct ch_sv body,
                          ch_dingtalk_fn *fn, void *user);
-/* Judge a response, whose JSON lives in a. */
+/* Classify a response, whose JSON is in arena a. */
 void ch_dingtalk_judge(const struct chela_channel_response *r, struct ch_arena *a,
                        struct ch_dingtalk_answer *out);
 

@@ -3,14 +3,14 @@
  *   call --no token--> waits --oauth2/accessToken--> request --> answer
  *                        ^------- 401, once ------------'
  *
- * The service has two APIs. The new one tells errors by a status and `code`, the old one by
- * `errcode` in a response with status 200. */
+ * The service has two APIs. The new one reports errors by a status and `code`, the old one
+ * by `errcode` in a response with status 200. */
 #include <stdio.h>
 
 #include "base/form.h"
 #include "channel/dingtalk/dingtalk.h"
 
-#define EARLY_MS 60000 /* a token is replaced so long before its end */
+#define EARLY_MS 60000 /* a token is replaced this long before it expires */
 #define LIMITED_MS 2000
 #define MINUTE_MS 60000
 
@@ -24,7 +24,7 @@ struct dingtalk_call {
     struct ch_buf body;
     bool upload; /* the token is part of the address */
     bool bare;   /* without a token */
-    bool again;  /* with a second token */
+    bool again;  /* the call is repeated with a second token */
     ch_dingtalk_fn *fn;
     void *user;
 };
@@ -240,7 +240,7 @@ static void api_on_token(const struct ch_dingtalk_answer *a, void *user) {
         ch_list_del(&c->waits);
         ch_list_add(&waiting, &c->waits);
     }
-    /* The key may be wrong for a while only: what waits is repeated. */
+    /* The key may be wrong only temporarily: waiting calls are repeated. */
     struct ch_dingtalk_answer none = {
         .what = CHELA_RECEIPT_UNCERTAIN,
         .why = ch_arena_printf(&arena, "no access token: %s", a->why ? a->why : "it is malformed"),

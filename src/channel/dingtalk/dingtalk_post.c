@@ -5,9 +5,9 @@
  *   question:  noted --> card/instances/createAndDeliver ... press --> card/instances
  *   file:      media/upload --> as a text
  *
- * The service knows no idempotency keys of messages. A card has an id that the sender chooses
- * (outTrackId), so a card that is sent again appears once. Updates of cards are spread over time:
- * their limit is that of the app, not of a chat. */
+ * The service has no idempotency keys for messages. A card has an id that the sender chooses
+ * (outTrackId), so a card that is sent again appears once. Updates of cards are spread over
+ * time, because their rate limit applies to the app, not to a chat. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -17,7 +17,7 @@
 #define UPDATE_MS 60 /* between two updates of cards */
 #define MOST_QUESTIONS 256
 #define MOST_ROOMS 256
-#define FLOW_MS 60000 /* a person gets too many messages */
+#define FLOW_MS 60000 /* pause after a person got too many messages */
 #define PATH(name) "/v1.0/" name
 
 struct dingtalk_post {
@@ -139,8 +139,8 @@ static void post_write(struct ch_jw *w, const struct dingtalk_post *p) {
     ch_jw_end(w, '}');
 }
 
-/* To a person from outside, at the address of the conversation. The address is that of the
- * service, and it expires. */
+/* Sends to a person outside the organization, at the webhook of the conversation. The
+ * service supplies the webhook, and it expires. */
 static void post_to_webhook(struct dingtalk_post *p) {
     struct ch_dingtalk *d = p->d;
     char *url;
@@ -240,7 +240,7 @@ static struct ch_dingtalk_answer card_delivered(const struct ch_dingtalk_answer 
     return out;
 }
 
-/* A card whose stream has ended takes no further part of the stream; its data can be replaced. */
+/* After its stream has ended, a card accepts no streamed text, but its data can be replaced. */
 static void card_on_replaced(const struct ch_dingtalk_answer *a, void *user) {
     struct dingtalk_post *p = user;
     if (a->what == CHELA_RECEIPT_SENT)
@@ -381,7 +381,8 @@ static void question_on_noted(int rc, const struct chela_error *err, void *tag) 
                     question_on_created);
 }
 
-/* The press names the card alone: its call and its chat are noted before it is sent. */
+/* A button press names only the card, so the card's call and chat are noted before the card
+ * is sent. */
 static void question_send(struct dingtalk_post *p) {
     CH_BUF_AUTO id = {0}, data = {0};
     struct ch_jw w = ch_jw(&data);
@@ -576,7 +577,7 @@ static void act_free(struct ch_kit_job *job) {
     ch_free(CH_CONTAINER(job, struct dingtalk_act, job));
 }
 
-/* A response with status 200 may list what failed. */
+/* A response with status 200 may list failures. */
 static void act_on_answer(const struct ch_dingtalk_answer *a, void *user) {
     struct dingtalk_act one = *(struct dingtalk_act *)user;
     struct chela_error err = {.code =
@@ -589,7 +590,7 @@ static void act_on_answer(const struct ch_dingtalk_answer *a, void *user) {
     one.done(a->what == CHELA_RECEIPT_SENT && !partly ? NULL : &err, one.tag);
 }
 
-/* done NULL: nobody waits. */
+/* done NULL: no caller waits. */
 static void act_call(struct ch_dingtalk *d, const char *path, const struct ch_buf *body,
                      chela_channel_acted_fn *done, void *tag) {
     struct dingtalk_act *one = done ? ch_alloc(sizeof(*one)) : NULL;

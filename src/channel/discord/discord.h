@@ -1,4 +1,4 @@
-/* discord.h -- shared declarations of the Discord channel, a module of its own.
+/* discord.h -- shared declarations of the Discord channel, a separate module.
  *
  *       discord_text.c   Markdown of Discord                       pure
  *       discord_rest.c   the REST API: rate limits, codes
@@ -25,15 +25,15 @@ struct ch_discord_route {
 
 /* The session with the Gateway. It outlives connections and processes. */
 struct ch_discord_session {
-    char *id, *url;  /* owned; id NULL: there is none */
-    int64_t seq;     /* of the last event that arrived */
-    unsigned number; /* counts sessions: an event belongs to one */
+    char *id, *url;  /* owned; id NULL: no session */
+    int64_t seq;     /* number of the last event that arrived */
+    unsigned number; /* number of the session; an event belongs to one session */
 };
 
 struct ch_discord {
     const struct chela_channel_host *host;
     char *api, *token, *bearer; /* owned */
-    unsigned char key[32];      /* of signed interactions */
+    unsigned char key[32];      /* public key for signed interactions */
     bool signed_too;            /* key is set */
     unsigned intents;
     bool all;         /* messages that do not mention the bot matter, too */
@@ -54,7 +54,7 @@ struct ch_discord {
     struct ch_discord_session session;
     struct chela_channel_socket *socket;
     struct chela_channel_timer *again, *beat, *save;
-    char process[17];           /* tells this process from others in the note */
+    char process[17];           /* identifies this process in the note */
     bool started, ready, acked; /* notes were read; events flow; the last heartbeat was answered */
     bool continued;             /* the connection continued a session */
     bool taken;                 /* another process continues the session */

@@ -3,9 +3,9 @@
  *   event --direct chat, or a channel that is known--> message of the host --> stored
  *     '--else--> GET channels/ID --thread: chat is its parent--'
  *
- * A thread is a channel of its own. Its chat is the channel that it belongs to, so that
- * `groups` names channels. The id of a message in a thread is "THREAD-MESSAGE": reactions and
- * deletions need both. */
+ * In Discord a thread is a separate channel. Its chat is its parent channel, so that
+ * `groups` lists channels. The id of a message in a thread is "THREAD-MESSAGE": reactions
+ * and deletions need both. */
 #include <stdlib.h>
 
 #include "channel/discord/discord.h"
@@ -14,7 +14,8 @@
 #define FILES 10
 #define MOST_FILE (20 * 1024 * 1024)
 #define MOST_PLACES 1024
-#define LOOKS 5                /* for a channel, before it is taken as it is */
+#define LOOKS 5                /* attempts to look up a channel; then the channel itself is used
+                                * as the chat */
 #define EPOCH_MS 1420070400000 /* of the ids */
 
 bool ch_discord_is_id(struct ch_sv s) {
@@ -247,7 +248,7 @@ static bool message_is_taken(const struct ch_discord *d, const struct ch_json *v
            (d->all || !ch_json_get_str(v, "guild_id").p || message_mentions(d, v));
 }
 
-/* Only a test waits for it. */
+/* Only a test waits for the bot's own message. */
 static void message_is_own(struct ch_discord *d, const struct ch_json *v, const char *channel,
                            struct ch_arena *a) {
     struct chela_channel_message m = {.id = ch_discord_id(v, "id", a),
@@ -398,7 +399,7 @@ static void press_free(struct press *p) {
     ch_free(p);
 }
 
-/* A line that the person alone sees. */
+/* Sends a line that only the person sees. */
 static void press_tell(struct press *p, struct ch_sv line) {
     CH_BUF_AUTO path = {0}, body = {0};
     struct ch_jw w = ch_jw(&body);
@@ -559,7 +560,7 @@ static void fetch_on_bytes(const struct chela_channel_response *r, void *tag) {
                     fetch_on_fresh, f);
 }
 
-/* Without the token: the address belongs to another server. */
+/* Sends no token: the address belongs to another server. */
 static void fetch_go(struct fetch *f, const char *url) {
     f->d->host->http(
         &(struct chela_channel_request){

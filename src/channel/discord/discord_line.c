@@ -5,22 +5,22 @@
  *        |                      '-- a while -- lost: the session is continued
  *        '-- a while ----------------------- the session is gone
  *
- * The service repeats what a session missed after the number (seq) of a Resume. The number
- * advances after an event was stored. It is kept in a note with the session, so that a new
- * process continues the session of one that died. If two processes continue the same session,
- * the service ends the connection of the first one, which sees in the note that the session was
- * taken and begins one of its own. */
+ * After a Resume the service repeats the events of the session that follow the given number
+ * (seq). The number advances after an event was stored. It is kept in a note with the
+ * session, so that a new process continues the session of one that died. If two processes
+ * continue the same session, the service ends the connection of the first one, which sees in
+ * the note that the session was taken and begins one of its own. */
 #include "channel/discord/discord.h"
 
 #define NOTE "session"
 #define QUERY "?v=10&encoding=json"
-#define STEADY_MS 30000   /* a connection that lasted so long was no failure */
-#define REFUSED_MS 600000 /* after a refusal that only a person can end */
+#define STEADY_MS 30000   /* a connection that lasted this long is not counted as a failure */
+#define REFUSED_MS 600000 /* delay after a refusal that only a person can resolve */
 #define SAVE_MS 1000      /* between two notes */
-#define CONTINUED 1       /* failures that count, if the session was continued since the last */
-#define RESUMES 3         /* that fail, before a new session begins */
+#define CONTINUED 1       /* number of failures after a connection that continued the session */
+#define RESUMES 3         /* failed attempts to resume before a new session begins */
 #define UNOPENED 5        /* failures to connect, before the general address is asked for */
-#define MOST_EVENTS 1024  /* that are being stored */
+#define MOST_EVENTS 1024  /* events that are being stored at once */
 
 enum {
     OP_DISPATCH,
@@ -332,7 +332,7 @@ static void line_on_open(void *tag) {
     d->unopened = 0;
 }
 
-/* Codes of a close frame after which only a person can help. */
+/* Close codes after which only a person can help. */
 static const char *line_refusal(int code) {
     return code == 4004   ? "the bot token is refused"
            : code == 4014 ? "the bot lacks a privileged intent: enable Message Content Intent on "

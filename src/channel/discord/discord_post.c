@@ -105,7 +105,7 @@ static void post_on_found(const struct ch_discord_answer *a, void *user) {
     post_send(p, "POST");
 }
 
-/* An attempt whose outcome is unknown may have succeeded. */
+/* Looks for the message: an attempt with an unknown outcome may have succeeded. */
 static void post_find(struct post *p) {
     CH_BUF_AUTO path = {0};
     ch_buf_addf(&path, "%s?limit=100", p->path);
@@ -140,7 +140,7 @@ static void post_buttons(struct ch_jw *w, const char *approval) {
     ch_jw_end(w, ']');
 }
 
-/* Nobody is notified by what the model writes, and links show no previews. */
+/* The model's text notifies nobody, and links show no previews. */
 static void post_common(struct ch_jw *w, const char *content) {
     if (content)
         ch_jw_kcstr(w, "content", content);
@@ -328,7 +328,7 @@ static void act_on_done(const struct ch_discord_answer *a, void *user) {
     one.done(a->what == CHELA_RECEIPT_SENT ? NULL : &err, one.tag);
 }
 
-/* done NULL: nobody waits. */
+/* done NULL: no caller waits. */
 static void act_on_message(struct ch_discord *d, const char *method, const struct target *to,
                            const char *more, chela_channel_acted_fn *done, void *tag) {
     CH_BUF_AUTO path = {0};

@@ -1,8 +1,9 @@
 /* discord_rest.c -- the REST API.
  *
- * The service limits calls by route and in total. The headers of a response tell how many calls
- * of its route are left, and for how long; a call that would exceed the limit waits here. A call
- * that the service refuses with 429 nevertheless is reported as uncertain, with the delay. */
+ * The service limits calls by route and in total. The headers of a response give the
+ * remaining calls of its route and the time until the limit resets; a call that would exceed
+ * the limit waits here. If the service refuses a call with 429 nevertheless, the call is
+ * reported as uncertain, with the delay. */
 #include "channel/discord/discord.h"
 
 #include <stdlib.h>

@@ -5,7 +5,7 @@
 #include "json/json.h"
 
 #define CH_DISCORD_TEXT 2000  /* UTF-16 units of a message */
-#define CH_DISCORD_SPLIT 1800 /* of a part before it is formatted */
+#define CH_DISCORD_SPLIT 1800 /* bytes of a part before it is formatted */
 
 /* Append Markdown in the dialect of Discord. Tables become blocks of code with aligned columns,
  * headings below the third level become bold, images become links. A result that would exceed
@@ -14,8 +14,8 @@ void ch_discord_format(struct ch_buf *out, struct ch_sv markdown);
 /* Append a text so that it is shown exactly: a block of code. n bytes become at most 3/2 n + 8
  * characters. */
 void ch_discord_exact(struct ch_buf *out, struct ch_sv text);
-/* Append what a person wrote as plain text: mentions by name, without those of `me`. mentions:
- * the users that the message mentions. */
+/* Append a person's text as plain text: mentions become names, mentions of `me` are removed.
+ * mentions: the users that the message mentions. */
 void ch_discord_read(struct ch_buf *out, struct ch_sv content, const struct ch_json *mentions,
                      const char *me);
 /* The length in UTF-16 units. */

@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "channel/kit.h"
 
-#define STEADY_MS 30000 /* a connection that lasted so long was no failure */
+#define STEADY_MS 30000 /* a connection that lasted this long is not counted as a failure */
 
 static int64_t dial_now(const struct ch_dial *w) {
     return w->host->now(w->host->user);
@@ -47,7 +47,7 @@ static bool dial_was_steady(const struct ch_dial *w) {
 void ch_dial_lost(struct ch_dial *w, const char *why, int64_t wait_ms) {
     char line[400];
     w->failures = dial_was_steady(w) ? 0 : w->failures;
-    snprintf(line, sizeof(line), "%s", why); /* why may belong to the socket */
+    snprintf(line, sizeof(line), "%s", why); /* `why` may be memory of the socket */
     ch_dial_hang_up(w);
     if (w->left)
         return;

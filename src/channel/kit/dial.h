@@ -4,8 +4,9 @@
  *      ^-- a while -- failed, lost, silent --------------'
  *
  * The delays grow up to a minute and are random. They begin again after a connection that
- * lasted, or that brought a new message (ch_dial_works). A message that was stored before is no
- * progress: a service that repeats it and hangs up would be dialled every second. */
+ * lasted, or that brought a new message (ch_dial_works). A message that was already stored
+ * is not progress: otherwise a service that repeats one message and closes the connection
+ * would be dialled every second. */
 #ifndef CH_CHANNEL_KIT_DIAL_H
 #define CH_CHANNEL_KIT_DIAL_H
 #include "base/sv.h"
@@ -27,10 +28,12 @@ struct ch_dial {
     const struct ch_dial_ops *ops;
     void *user;
     struct chela_channel_socket *socket; /* NULL: none */
-    unsigned number;                     /* counts connections: an acknowledgement belongs to one */
+    unsigned number;                     /* number of the connection; an acknowledgement belongs
+                                          * to one connection */
     struct chela_channel_timer *again, *beat;
     unsigned failures;
-    int64_t alive, since; /* ms: of the last frame; since it is ready, 0: it is not */
+    int64_t alive, since; /* ms: time of the last frame; time when the connection became ready,
+                           * 0: not ready */
     bool left;            /* not opened any more */
 };
 

@@ -11,7 +11,8 @@ static bool kit_is_row(struct ch_sv line) {
     return s.n > 1 && s.p[0] == '|' && s.p[s.n - 1] == '|';
 }
 
-/* Whether a line after another one is joined with it: neither is empty, and it begins nothing. */
+/* Whether `next` continues the paragraph of `line`: neither is empty, and `next` begins no
+ * block. */
 static bool kit_folds(struct ch_sv line, struct ch_sv next) {
     struct ch_sv s = ch_sv_trim(next);
     return ch_sv_trim(line).n && s.n && line.p[0] != '#' && s.p[0] != '#' && !kit_is_fence(next) &&

@@ -1,4 +1,4 @@
-/* markdown.h -- Markdown for services that know a part of it. Pure. */
+/* markdown.h -- Markdown for services that support a part of it. Pure. */
 #ifndef CH_CHANNEL_KIT_MARKDOWN_H
 #define CH_CHANNEL_KIT_MARKDOWN_H
 #include "base/buf.h"

@@ -3,11 +3,11 @@
  *   auth.test --who we are--> apps.connections.open --address--> socket --hello--> events
  *      ^-- a while -- failed ------'        ^-- a while -- lost, refreshed ----------'
  *
- * In Socket Mode each connection has an address of its own. An event goes to any one of an
- * app's connections, so an old connection is closed before the next one is opened. An event is
- * acknowledged after it was stored; the service repeats events without an acknowledgement. In
- * webhook mode the events are signed requests, and the status of the response acknowledges
- * them. slack.h lists the files. */
+ * In Socket Mode each connection has its own address. An event goes to any one of an app's
+ * connections, so an old connection is closed before the next one is opened. An event is
+ * acknowledged after it was stored; the service repeats events without an acknowledgement.
+ * In webhook mode the events are signed requests, and the status of the response
+ * acknowledges them. slack.h lists the files. */
 #include "channel/slack/slack.h"
 
 #include "channel/slack/slack_text.h"
@@ -15,7 +15,7 @@
 #define API "https://slack.com/api/"
 #define BEAT_MS 15000   /* between two pings */
 #define SILENT_MS 45000 /* without a frame: the connection is dead */
-#define STEADY_MS 30000 /* a connection that lasted so long was no failure */
+#define STEADY_MS 30000 /* a connection that lasted this long is not counted as a failure */
 #define WINDOW_S 300    /* age of a signed request */
 
 static int64_t slack_now(const struct ch_slack *s) {
@@ -52,13 +52,13 @@ static void slack_lost(struct ch_slack *s, const char *why) {
     s->host->timer_start(&s->again, ms, slack_connect, s, s->host->user);
 }
 
-/* An acknowledgement, which belongs to the connection of its envelope. */
+/* An acknowledgement. It must be sent on the connection that its envelope came from. */
 struct slack_ack {
     struct ch_link link; /* in the channel's acks */
     struct ch_slack *s;
     unsigned connection;
     char *envelope;   /* owned */
-    void *respond_to; /* of a callback instead; NULL: none */
+    void *respond_to; /* instead: the callback to respond to; NULL: none */
 };
 
 static void slack_ack_send(struct ch_slack *s, struct ch_sv envelope) {
@@ -249,7 +249,7 @@ static bool slack_is_genuine(const struct ch_slack *s, const struct chela_channe
                          s->host->user);
 }
 
-/* The JSON of a body: as it is, or the field `payload` of a form. */
+/* The JSON of a body: the body itself, or the field `payload` of a form. */
 static struct ch_sv slack_payload(struct ch_sv body, struct ch_arena *a) {
     static const char field[] = "payload=";
     if (!ch_sv_starts(body, field))

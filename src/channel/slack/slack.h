@@ -1,4 +1,4 @@
-/* slack.h -- shared declarations of the Slack channel, a module of its own.
+/* slack.h -- shared declarations of the Slack channel, a separate module.
  *
  *       slack_text.c   Markdown and mrkdwn                  pure
  *       slack_event.c  events and presses of buttons, from either way in
@@ -24,10 +24,11 @@ struct ch_slack {
         fetches; /* in progress, each owned by its file */
     /* slack.c: Socket Mode */
     struct chela_channel_socket *socket;
-    unsigned connection; /* counts them: an ack belongs to one */
+    unsigned connection; /* number of the connection; an acknowledgement belongs to one
+                          * connection */
     struct chela_channel_timer *again, *beat;
     unsigned failures;
-    int64_t alive, since; /* ms: of the last frame, of the connection; 0: none */
+    int64_t alive, since; /* ms: time of the last frame; begin of the connection; 0: none */
 };
 
 #define CH_SLACK_QUESTION 2900 /* A response of the Web API. */

@@ -100,7 +100,7 @@ struct slack_post {
     struct ch_slack *s;
     struct ch_link link;       /* in the channel's sending */
     char *chat, *thread, *key; /* owned; thread may be NULL */
-    struct ch_buf body;        /* of the message; or the bytes of the file */
+    struct ch_buf body;        /* body of the message, or the bytes of the file */
     char *name, *file;         /* owned: of a file; its id */
     chela_channel_posted_fn *done;
     void *tag;
@@ -150,7 +150,7 @@ static void slack_on_found(const struct ch_slack_answer *a, void *user) {
     ch_slack_call(p->s, "chat.postMessage", ch_buf_sv(&p->body), slack_on_posted, p);
 }
 
-/* An attempt whose outcome is unknown may have succeeded. */
+/* Looks for the message: an attempt with an unknown outcome may have succeeded. */
 static void slack_find(struct slack_post *p) {
     CH_BUF_AUTO body = {0};
     struct ch_jw w = ch_jw(&body);
@@ -378,7 +378,7 @@ static void slack_on_acted(const struct ch_slack_answer *a, void *user) {
     one.done(a->what == CHELA_RECEIPT_SENT ? NULL : &err, one.tag);
 }
 
-/* {"channel":chat, KEY:value, "name":name}; done NULL: nobody waits. */
+/* {"channel":chat, KEY:value, "name":name}; done NULL: no caller waits. */
 static void slack_act(struct ch_slack *s, const char *method, const char *chat, const char *key,
                       const char *value, const char *name, chela_channel_acted_fn *done,
                       void *tag) {

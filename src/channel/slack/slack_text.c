@@ -149,7 +149,7 @@ void ch_slack_format(struct ch_buf *out, struct ch_sv text) {
             ch_buf_add_str(out, "```\n");
         table = row;
         if (fence)
-            ch_buf_add_str(out, "```"); /* the language would be shown */
+            ch_buf_add_str(out, "```"); /* a language after the fence would be shown as text */
         else if (code || row)
             ch_slack_escape(out, line);
         else

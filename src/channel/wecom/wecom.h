@@ -1,4 +1,4 @@
-/* wecom.h -- shared declarations of the WeCom channel, a module of its own.
+/* wecom.h -- shared declarations of the WeCom channel, a separate module.
  *
  *       wecom_message.c  messages of people                              pure
  *       wecom_seal.c     signatures and ciphers of callbacks and files
@@ -24,7 +24,7 @@ struct ch_wecom {
     struct ch_list jobs, presses; /* in progress */
     struct ch_dial dial;          /* wecom_line.c */
     bool subscribed;
-    struct ch_list frames; /* that are sent, or wait to be */
+    struct ch_list frames; /* frames that are sent or wait to be sent */
     struct chela_channel_timer *sweep;
     struct ch_list streams; /* answers that grow, or that the service fetches */
     size_t nstreams;
@@ -33,7 +33,8 @@ struct ch_wecom {
 
 #define CH_WECOM_TEXT 20480
 #define CH_WECOM_QUESTION 4000    /* bytes of a request for consent */
-#define CH_WECOM_STREAM_MS 330000 /* a stream is used so long; it lasts six minutes */
+#define CH_WECOM_STREAM_MS 330000 /* a stream is used for this long; the service ends it after
+                                   * six minutes */
 
 /* --- wecom_message.c */
 
@@ -42,7 +43,7 @@ struct ch_wecom {
 bool ch_wecom_read(const struct ch_json *v, struct ch_arena *a, struct chela_channel_message *out);
 /* The chat of a message or an event; NULL: none. */
 const char *ch_wecom_chat(const struct ch_json *v, struct ch_arena *a);
-/* The handle of a file: its key, "-" if there is none, and its URL. */
+/* The handle of a file: its key ("-": none) and its URL. */
 struct ch_wecom_file {
     struct ch_sv key, url;
 };
@@ -97,7 +98,7 @@ struct ch_wecom_stream {
     struct ch_buf text;
     bool finish;         /* text is complete */
     bool over;           /* the service knows that */
-    int64_t since, left; /* ms; left: the run ended without an answer, 0: it did not */
+    int64_t since, left; /* ms: begin; left: end of a run without an answer, 0: none */
 };
 struct ch_wecom_stream *ch_wecom_stream(struct ch_wecom *w, const char *id, const char *req);
 struct ch_wecom_stream *ch_wecom_stream_find(const struct ch_wecom *w, const char *id);
@@ -109,14 +110,14 @@ struct ch_wecom_post {
     struct ch_kit_job job; /* in the channel's jobs */
     struct ch_link waits;  /* in the channel's waiting */
     struct ch_wecom *w;
-    char *message;            /* owned: that is answered; may be NULL */
+    char *message;            /* owned: the message that is answered; may be NULL */
     char *chat, *handle, *id; /* owned; handle may be NULL; id of the stream */
     char *name, *approval;    /* owned; may be NULL */
     struct ch_buf text;       /* or the bytes of a file */
     size_t sent;              /* bytes of the file */
     char *upload;             /* owned: id of the upload */
     bool picture, growing, first, repeated;
-    int64_t until; /* ms: callback mode: the service should have fetched it */
+    int64_t until; /* ms, callback mode: time by which the service should have fetched the answer */
     chela_channel_posted_fn *done;
     void *tag;
 };

@@ -87,7 +87,7 @@ static void hook_seal_stream(const struct ch_wecom *w, const char *id, struct ch
 /* --- messages */
 
 struct wecom_ack {
-    struct ch_kit_job job; /* in the channel's presses: nothing is left while there is one */
+    struct ch_kit_job job; /* in the channel's presses: a channel with such a job does not leave */
     struct ch_wecom *w;
     char *stream; /* owned */
     void *respond_to;
@@ -259,7 +259,8 @@ static const char *hook_url(const struct ch_wecom_post *p) {
     return ch_kit_is_safe_url(url) && ch_kit_is_token(url, "") ? url : NULL;
 }
 
-/* until: -1: fetched, -2: there is no way to send it, else the time to send it otherwise */
+/* until: -1: fetched; -2: the answer cannot be sent; else the time at which it is sent in
+ * another way. */
 void ch_wecom_hook_sweep(struct ch_wecom *w) {
     struct ch_link *next;
     for (struct ch_link *k = w->waiting.head.next; k != &w->waiting.head; k = next) {
@@ -309,7 +310,7 @@ void ch_wecom_hook_post(struct ch_wecom_post *p) {
     bool usable = !s->over && hook_now(w) - s->since < CH_WECOM_STREAM_MS;
     bool shown = s->over && ch_sv_eq(ch_buf_sv(&s->text), ch_buf_sv(&p->text));
     if ((p->first || p->approval) && shown) {
-        hook_wait(p, -1); /* the host repeats what it completes */
+        hook_wait(p, -1); /* the host posts the completed text again; the stream already shows it */
     } else if ((p->first || p->approval) && usable) {
         ch_buf_clear(&s->text);
         ch_buf_add_sv(&s->text, ch_buf_sv(&p->text));

@@ -2,9 +2,9 @@
  *
  *   open --aibot_subscribe--> subscribed --> messages and events in; frames out, each answered
  *
- * A bot has one connection. If another one is opened, the service says so on the old one and
- * ends it; connecting again at once would end the other one. Of the frames with the same request
- * id one is in progress at a time. */
+ * A bot has one connection. If another one is opened, the service announces this on the old
+ * connection and ends it; reconnecting at once would end the new one. Frames with the same
+ * request id are sent one after the other. */
 #include <stdio.h>
 
 #include "channel/wecom/wecom.h"

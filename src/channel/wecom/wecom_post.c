@@ -246,8 +246,8 @@ static void press_free(struct ch_kit_job *job) {
     ch_free(p);
 }
 
-/* A line for the person and, if the question is settled, a text. The card takes the line: it can
- * be replaced once, within five seconds. */
+/* answer: a line for the person and, if the question is settled, a text. The card shows the
+ * line: a card can be replaced once, within five seconds. */
 static void press_on_decided(struct chela_text answer, void *tag) {
     struct wecom_press *p = tag;
     struct ch_sv rest = ch_kit_sv(answer), line = ch_sv_split(&rest, '\n');

@@ -155,7 +155,7 @@ static void on_keys(uv_poll_t *handle, int status, int events) {
     c->dirty = true;
 }
 
-/* Read the keyboard, unless a program of the person has the terminal. */
+/* Read the keyboard, unless a program that the person started has the terminal. */
 static void chat_listen(struct ch_chat *c) {
     if (c->away)
         uv_poll_stop(&c->keyboard);
@@ -205,7 +205,7 @@ static void before_wait(uv_prepare_t *handle) {
     c->dirty = c->stale = false;
 }
 
-/* A line from the console: those of this thread go to the screen, those of other threads
+/* A line from the console: lines of this thread go to the screen, lines of other threads
  * through the loop. */
 static void chat_on_line(const char *p, size_t n, void *user) {
     struct ch_chat *c = user;

@@ -41,14 +41,14 @@ struct ch_chat_ask {
     char *arguments; /* owned: arguments of the question; NULL: an approval */
     char *text;      /* owned: text to show, not yet safe */
     bool can_remember;
-    bool of_task;    /* of an agent in the background, which goes on by itself */
+    bool of_task;    /* asked by an agent in the background, which continues by itself */
 };
 
 /* A message that /undo can revert. */
 struct ch_chat_undo {
     char *text;    /* owned */
     int64_t turns; /* turns of the session before it */
-    uint64_t id;   /* of the record of changes; 0: none */
+    uint64_t id;   /* id in the record of changes; 0: none */
 };
 
 /* A message that waits for the run. */
@@ -101,14 +101,14 @@ struct ch_chat {
     bool pick_first;           /* begin with the picker of sessions */
     struct ch_chat_queued *queue; /* owned: messages that wait for the run */
     size_t nqueue;
-    struct ch_chat_child *child; /* owned: a program of the person; NULL: none */
-    const char *command, *command_output; /* borrowed from it; NULL: no command is shown */
+    struct ch_chat_child *child; /* owned: a program that the person started; NULL: none */
+    const char *command, *command_output; /* borrowed from child; NULL: no command is shown */
     bool away;                   /* the program has the terminal */
-    char **pastes; /* owned: folded pastes, which marks in the text stand for */
+    char **pastes; /* owned: folded pastes; marks in the text refer to them */
     size_t npastes;
     char *outputs;      /* owned: outputs of commands for the next message; NULL: none */
     size_t attach_from; /* position of the word that the picker of files replaces */
-    bool compacting; /* the run is that of /compact */
+    bool compacting; /* the current run was started by /compact */
     unsigned interrupts; /* consecutive Ctrl-C at an empty prompt */
     int code;
 
@@ -127,7 +127,7 @@ struct ch_chat {
     struct ch_chat_ask *asks;
     struct ch_chat_undo *undo; /* owned, and the texts */
     size_t nundo;
-    chela_undo *files; /* owned by the runtime: what runs change; NULL: not kept */
+    chela_undo *files; /* owned by the runtime: record of the files that runs change; NULL: none */
     size_t rewind;     /* the message that was chosen in the picker of /rewind */
     struct ch_chat_result results[CH_CHAT_RESULTS]; /* a ring */
     size_t nresults;                                /* since the beginning */
@@ -137,7 +137,7 @@ struct ch_chat {
     int64_t context; /* tokens of the last request and its reply; 0: none */
     unsigned turn;
     uint64_t started; /* ms of the loop */
-    struct chela_usage used, spent; /* of the run; of all runs in this chat */
+    struct chela_usage used, spent; /* usage of the run; usage of all runs in this chat */
     unsigned runs, turns, tool_calls;
     unsigned tasks; /* agents that work in the background */
 };

@@ -12,8 +12,8 @@
 #include "cli/support/mem.h"
 
 enum {
-    FOLD_LINES = 4,   /* a paste of so many lines is folded */
-    FOLD_BYTES = 1000 /* and one of so many bytes */
+    FOLD_LINES = 4,   /* a paste of this many lines is folded */
+    FOLD_BYTES = 1000 /* and a paste of this many bytes */
 };
 
 /* --- names ------------------------------------------------------------------------------- */

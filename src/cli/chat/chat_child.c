@@ -25,7 +25,7 @@ struct ch_chat_child {
     uv_process_t process;
     uv_pipe_t output;
     char buf[4096];
-    char *command; /* owned: of the person; NULL: another program */
+    char *command; /* owned: the command typed after `!`; NULL: another program */
     char *path;    /* owned: the file that the program reads or writes; NULL */
     char *head, *tail; /* owned: output */
     size_t nhead, ntail;
@@ -151,7 +151,7 @@ static struct ch_chat_child *child_new(struct ch_chat *c, void (*done)(struct ch
     return child;
 }
 
-/* out: descriptor for output; -1: that of this program. 0: failed, and child is freed. */
+/* out: descriptor for output; -1: inherited. 0: failed, and child is freed. */
 static int child_spawn(struct ch_chat_child *child, char **argv, const char *cwd, int out) {
     struct ch_chat *c = child->chat;
     uv_stdio_container_t io[3] = {
@@ -259,7 +259,8 @@ void ch_chat_child_command(struct ch_chat *c, const char *command) {
 
 /* --- files for programs ------------------------------------------------------------------ */
 
-/* A new file of the person alone, in the state directory. The caller frees the path; -1: none. */
+/* Creates a file in the state directory that only the user can read. The caller frees the
+ * path; -1: failed. */
 static int child_make_file(struct ch_chat *c, const char *suffix, char **path) {
     const struct ch_env *env = c->setup->env;
     const char *base = env->state_home ? env->state_home : env->home;
@@ -365,7 +366,7 @@ static void child_clipboard_done(struct ch_chat_child *child) {
     }
 }
 
-/* Start the i-th program, or the next one that exists. False: there is none. */
+/* Start the i-th program, or the next one that exists. False: none exists. */
 static bool child_try_clipboard(struct ch_chat *c, size_t i) {
     for (; i < CLIPBOARDS; i++) {
         struct ch_chat_child *child = child_new(c, child_clipboard_done);

@@ -18,7 +18,7 @@ enum {
     TEXT = 64 << 10,   /* bytes of a text that are added */
     NAMES = 200,       /* names of a directory */
     FOUND = 5000,      /* files in the picker */
-    DEPTH = 12,        /* of directories in the picker */
+    DEPTH = 12,        /* depth of directories in the picker */
     MEDIA = 32 << 20,  /* bytes of an image or PDF */
 };
 

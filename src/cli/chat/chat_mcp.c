@@ -1,8 +1,8 @@
 /* chat_mcp.c -- see chat_mcp.h.
  *
- * A server may have to start first, so every function returns at once and goes on when the
- * server has answered. What a server sends is text of a stranger: it is shown in safe form, and
- * reaches the model inside a marked block. It is not searched for names such as @file. */
+ * A server may have to start first, so every function returns at once and continues when the
+ * server has answered. A server's text is untrusted: it is escaped for display, and reaches
+ * the model inside a marked block. Names such as @file in it are ignored. */
 #include "cli/chat/chat_mcp.h"
 
 #include <stdio.h>
@@ -30,7 +30,7 @@ static char *get_at(const char *json, const char *fmt, size_t i) {
     return value;
 }
 
-/* Show a failure, unless the client was closed because the chat is over. */
+/* Show a failure, unless the client was closed because the chat ended. */
 static void complain(struct ch_chat *c, const struct chela_error *err) {
     if (err->code == CHELA_ESTATE)
         return;
@@ -38,7 +38,7 @@ static void complain(struct ch_chat *c, const struct chela_error *err) {
     c->dirty = true;
 }
 
-/* Send what was typed, followed by a text of a server. */
+/* Send the typed text, followed by a server's text. */
 static void say_with(struct ch_chat *c, const char *typed, const char *more, bool shown) {
     char *all = ch_format("%s%s", c->outputs ? c->outputs : "", more);
     free(c->outputs);
@@ -225,7 +225,8 @@ static void prompt_on_messages(const char *result, const struct chela_error *err
     free_prompt(p);
 }
 
-/* The words of the line are the arguments in order; the last one takes the rest. */
+/* The words of the line are the arguments in order; the last argument takes all remaining
+ * words. */
 static char *prompt_params(const char *prompt, const char *name, const char *args) {
     struct ch_draft d;
     char *key, *next;

@@ -9,7 +9,7 @@
 #include "cli/chat/chat_show.h"
 #include "cli/support/mem.h"
 
-enum { MESSAGES = 20 }; /* that are shown: a few screens */
+enum { MESSAGES = 20 }; /* number of messages shown: a few screens */
 
 struct past {
     struct ch_chat *chat;
@@ -17,7 +17,7 @@ struct past {
     size_t message, block;
 };
 
-/* A member of the current block; NULL: there is none. The caller frees it. */
+/* A member of the current block; NULL: missing. The caller frees the result. */
 static char *member(const struct past *p, const char *name) {
     char pointer[80];
     snprintf(pointer, sizeof(pointer), "/%zu/content/%zu/%s", p->message, p->block, name);
@@ -87,7 +87,7 @@ static void show_message(struct past *p, const char *role) {
 void ch_chat_past(struct ch_chat *c) {
     char pointer[40], *role, *json = chela_session_recent_json(c->session, MESSAGES);
     struct past p = {.chat = c, .json = json};
-    unsigned calls = c->tool_calls; /* of this process */
+    unsigned calls = c->tool_calls; /* calls of this process */
     for (;; p.message++) {
         snprintf(pointer, sizeof(pointer), "/%zu/role", p.message);
         role = chela_json_get(json, strlen(json), pointer, NULL);

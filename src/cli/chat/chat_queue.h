@@ -6,7 +6,7 @@
 #define CH_CLI_CHAT_QUEUE_H
 #include "cli/chat/chat.h"
 
-/* typed: the text that the message was made from. Both are copied. */
+/* typed: the text as the person typed it. Both texts are copied. */
 void ch_chat_queue_add(struct ch_chat *c, const char *text, const char *typed);
 /* The model received a message. Returns its typed text, to be freed by the caller; NULL: the
  * message is not in the list. */

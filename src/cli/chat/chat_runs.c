@@ -221,7 +221,7 @@ static void chat_return_queue(struct ch_chat *c, bool send) {
 }
 
 static void chat_ended(struct ch_chat *c, enum chela_status status) {
-    enum { LONG_MS = 10000 }; /* the person may have turned to something else */
+    enum { LONG_MS = 10000 }; /* after this time the person may be doing something else */
     bool compacted = c->compacting && status == CHELA_STATUS_DONE;
     if (status != CHELA_STATUS_PAUSED && uv_now(&c->loop) - c->started >= LONG_MS)
         ch_chat_notify(c, status == CHELA_STATUS_DONE ? "done" : "the run has ended");
@@ -248,7 +248,7 @@ static void chat_on_event(const struct chela_event *ev, void *user) {
         c->dirty = true;
 }
 
-/* A background job ended: the model is told with the next message. */
+/* A background job ended: the model gets a note with the next message. */
 static void chat_on_wake(chela_session *s, void *user) {
     struct ch_chat *c = user;
     struct chela_run_opts how = chat_run_opts(c);

@@ -10,7 +10,8 @@
 int ch_chat_prepare(struct ch_chat *c, struct chela_error *err);
 /* Create the agent if missing. False: failed, and the reason was shown. */
 bool ch_chat_ready(struct ch_chat *c);
-/* Send a message; typed: the text it was made from; shown: typed is above the prompt. */
+/* Send a message; typed: the text as the person typed it; shown: typed is already above the
+ * prompt. */
 void ch_chat_say(struct ch_chat *c, const char *text, const char *typed, bool shown);
 /* Switch to another session. continue: show its conversation, too. */
 void ch_chat_switch(struct ch_chat *c, const char *key);

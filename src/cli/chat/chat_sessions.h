@@ -7,8 +7,8 @@
  * sessions. */
 #define CH_CHAT_TAKEN_BACK "(taken back) "
 
-/* Show the picker of sessions, filtered by a query. False: there is none to choose, and the
- * reason was shown. */
+/* Show the picker of sessions, filtered by a query. False: there is no session to choose,
+ * and the reason was shown. */
 bool ch_chat_sessions_pick(struct ch_chat *c, const char *query);
 /* Show the forks around the current session; choosing one switches to it. */
 void ch_chat_sessions_tree(struct ch_chat *c);

@@ -119,7 +119,7 @@ static void on_reasoning(struct ch_chat *c, struct chela_str so_far) {
         n--;
     const char *line = n ? memrchr(so_far.p, '\n', n) : NULL;
     size_t from = line ? (size_t)(line + 1 - so_far.p) : 0;
-    if (n - from > chat_show_width(c)) { /* its end, from the start of a character */
+    if (n - from > chat_show_width(c)) { /* the last part, beginning at the start of a character */
         from = n - chat_show_width(c);
         while (from < n && ((unsigned char)so_far.p[from] & 0xC0) == 0x80)
             from++;
@@ -249,7 +249,7 @@ static void chat_show_on_todo(struct ch_chat *c, const struct chela_event *ev) {
         chat_show_plan(c, ev->result.details, "/todos", "content");
 }
 
-/* The plan as it is now, above the prompt. */
+/* Show the current plan above the prompt. */
 static void chat_show_put_plan(struct ch_chat *c) {
     if (c->plan && *c->plan && !c->planned)
         ch_chat_print(c, "", c->plan, strlen(c->plan));
@@ -305,7 +305,7 @@ static void on_handed_over(struct ch_chat *c, const struct chela_event *ev, cons
     struct ch_draft d;
 
     if (ev->call.name.n != 8 || memcmp(ev->call.name.p, "ask_user", 8) != 0) {
-        ch_console_note(c->console, "%.*s is for a program to run, not for this one",
+        ch_console_note(c->console, "%.*s must be run by another program",
                         STR(ev->call.name));
         return;
     }
@@ -591,7 +591,7 @@ static void put_directory(const struct ch_chat *c, FILE *out) {
     fprintf(out, " · %s%s", below ? "~" : "", path + (below ? n : 0));
 }
 
-/* Nothing is under way: model, context used, cost, approvals, directory. */
+/* Nothing is in progress: show model, context used, cost, approvals, directory. */
 static void add_idle(const struct ch_chat *c, struct foot *f) {
     const char *model = c->model ? c->model : c->asked_model;
     int64_t window = c->model ? 0 : chela_agent_context_window(c->agent);

@@ -25,7 +25,7 @@ void ch_chat_keep_result(struct ch_chat *c, const char *title, const char *text)
 /* Print the i-th newest result, from 0. */
 void ch_chat_unfold(struct ch_chat *c, size_t i);
 void ch_chat_drop_results(struct ch_chat *c);
-/* Tell a person who looks elsewhere: ring the bell and send a notification. */
+/* Alert a person who looks elsewhere: ring the bell and send a notification. */
 void ch_chat_notify(struct ch_chat *c, const char *what);
 
 void ch_chat_clear(struct ch_chat *c); /* reset the state of a run */

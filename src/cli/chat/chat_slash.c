@@ -109,8 +109,8 @@ static void model_fill(struct ch_pick *p, const char *json) {
     ch_table_release(&t);
 }
 
-/* Uses another runtime, because the request blocks and the chat's runtime belongs to the
- * loop. */
+/* Uses a second runtime, because the request blocks and the chat's runtime runs in the
+ * chat's loop. */
 static void model_pick(struct ch_chat *c, const char *query) {
     struct ch_setup other = {
         .env = c->setup->env, .flags = c->setup->flags, .console = c->console,
@@ -203,7 +203,7 @@ static void chat_slash_new_session(struct ch_chat *c, const char *args) {
     ch_chat_continue(c, *args ? args : NULL);
 }
 
-/* A run that is unfinished is continued; otherwise the person picks a session. */
+/* Continues an unfinished run; otherwise the person picks a session. */
 static void chat_slash_resume(struct ch_chat *c, const char *args) {
     if (!*args && chela_session_status(c->session) != CHELA_SESSION_IDLE)
         ch_chat_resume(c);
@@ -220,7 +220,7 @@ static void chat_slash_take_over(struct ch_chat *c, const char *args) {
     if (!*args)
         ch_console_error(c->console, "/take needs the words that are the answer");
     else if (!c->run || chela_run_take_over(c->run, args, strlen(args)) < 0)
-        ch_console_error(c->console, "nothing is under way that could be taken over");
+        ch_console_error(c->console, "no run is in progress that could be taken over");
 }
 
 /* --- export --------------------------------------------------------------------------- */
@@ -323,7 +323,7 @@ static const struct command commands[] = {
      ch_chat_compact},
     {"new", "[KEY]", "begin another session", IDLE, chat_slash_new_session},
     {"fork", "[KEY]", "go on with a copy of the session", IDLE, chat_slash_fork_session},
-    {"undo", "[files|chat]", "take the last message back, and what it did to files", IDLE,
+    {"undo", "[files|chat]", "take the last message and its file changes back", IDLE,
      ch_chat_undo},
     {"rewind", "[WORDS]", "go back to before an earlier message: conversation, files or both",
      IDLE, ch_chat_rewind},

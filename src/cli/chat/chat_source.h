@@ -1,4 +1,4 @@
-/* chat_source.h -- where the things come from that a message can name: @files, /prompts.
+/* chat_source.h -- sources of items that a message can name: @files, /prompts.
  *
  * A source completes a word, and turns a name after '@' into a part of the message, or a line
  * that begins with '/' into a message. The table of sources is in chat_source.c. */
@@ -20,7 +20,7 @@ struct ch_chat_words {
 
 /* A message that is being made. */
 struct ch_chat_message {
-    struct ch_draft more; /* text that follows what was typed */
+    struct ch_draft more; /* text that is appended to the typed text */
     struct chela_media media[CH_CHAT_MEDIA];
     struct ch_cli_input files[CH_CHAT_MEDIA]; /* owned: the bytes of media */
     char *names[CH_CHAT_MEDIA];               /* owned */
@@ -32,12 +32,12 @@ struct ch_chat_source {
     /* Add the completions of a word that begins with '@', or of a first word that begins with
      * '/'. */
     void (*offer)(struct ch_chat *c, const char *typed, struct ch_chat_words *w);
-    /* Add the thing that a name after '@' denotes. 1: done; 0: the name denotes nothing of this
-     * source; negative: failed, and err is set. NULL: no names. */
+    /* Add the item that a name after '@' denotes. 1: done; 0: this source has no such item;
+     * negative: failed, and err is set. NULL: the source has no such names. */
     int (*attach)(struct ch_chat *c, const char *name, struct ch_chat_message *m,
                   struct chela_error *err);
-    /* The message that a line such as "/NAME words" stands for, to be freed with chela_free.
-     * NULL: no such name in this source. The member may be NULL: no lines. */
+    /* The message that a line such as "/NAME words" expands to; free with chela_free. NULL:
+     * this source has no such name. The member may be NULL: the source expands no lines. */
     char *(*expand)(struct ch_chat *c, const char *line);
 };
 

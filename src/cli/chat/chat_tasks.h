@@ -1,5 +1,5 @@
-/* chat_tasks.h -- what goes on beside the conversation: agents in the background and processes
- * of `exec`. */
+/* chat_tasks.h -- tasks beside the conversation: agents in the background and processes of
+ * `exec`. */
 #ifndef CH_CLI_CHAT_TASKS_H
 #define CH_CLI_CHAT_TASKS_H
 #include "cli/chat/chat.h"

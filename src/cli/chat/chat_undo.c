@@ -58,7 +58,7 @@ static int undo_take_last(const struct chela_undo_turn *t, void *user) {
     return 0;
 }
 
-/* Begin a message of the record; returns its id, or 0. text: NULL if the last one goes on. */
+/* Begin a message of the record; returns its id, or 0. text NULL: continue the last message. */
 static uint64_t undo_record(struct ch_chat *c, int64_t turns, const char *text) {
     const char *key = chela_session_key(c->session);
     struct chela_error err = {0};
@@ -229,7 +229,8 @@ bool ch_chat_undo_copy(struct ch_chat *c, int64_t turn, const char *name) {
     return rc == 0;
 }
 
-/* Go on with a copy of the session up to message i, whose text goes to the prompt. */
+/* Continue with a copy of the session up to message i; the text of message i goes to the
+ * prompt. */
 static bool undo_conversation(struct ch_chat *c, size_t i) {
     struct ch_chat_undo *u = &c->undo[i];
     char *left = ch_dup(chela_session_key(c->session));
@@ -261,7 +262,7 @@ static void undo_to(struct ch_chat *c, size_t i, enum what what) {
             ch_chat_print(c, "\033[2m", report, strlen(report));
         free(report);
     } else if (what == FILES) {
-        ch_console_note(c->console, "what the message did to files was not kept");
+        ch_console_note(c->console, "the file changes of the message were not recorded");
     }
     if (what == FILES || !undo_conversation(c, i))
         return;
@@ -346,7 +347,7 @@ static void rewind_preview(struct ch_pick_item *item, void *user) {
     if (c->files && i < c->nundo && c->undo[i].id)
         item->about = undo_restore(c, c->undo[i].id, true);
     if (!item->about)
-        item->about = ch_dup("what the message did to files was not kept");
+        item->about = ch_dup("the file changes of the message were not recorded");
 }
 
 void ch_chat_rewind(struct ch_chat *c, const char *args) {

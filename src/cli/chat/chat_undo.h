@@ -6,23 +6,23 @@
 #define CH_CLI_CHAT_UNDO_H
 #include "cli/chat/chat.h"
 
-/* Keep what runs change from now on; the agent exists. */
+/* Record the changes of runs from now on. Call after the agent was created. */
 void ch_chat_undo_open(struct ch_chat *c);
 /* A message is about to be sent. */
 void ch_chat_undo_begin(struct ch_chat *c, const char *text);
-/* A run goes on with an earlier message. */
+/* A run continues an earlier message. */
 void ch_chat_undo_go_on(struct ch_chat *c);
 /* A run has ended. */
 void ch_chat_undo_end(struct ch_chat *c);
-/* The chat goes on with a copy of a session. */
+/* The chat continues with a copy of a session. */
 void ch_chat_undo_forked(struct ch_chat *c, const char *from, const char *to);
 
 /* Remember the messages of the session from earlier chats. */
 void ch_chat_undo_load(struct ch_chat *c);
 void ch_chat_undo_forget(struct ch_chat *c);
 
-/* Copy the session up to `turn` (negative: all) to `name`, or to its own name with a number; the
- * chat goes on with the copy. */
+/* Copy the session up to `turn` (negative: all) to `name`, or to its own name with a number;
+ * the chat continues with the copy. */
 bool ch_chat_undo_copy(struct ch_chat *c, int64_t turn, const char *name);
 
 void ch_chat_undo(struct ch_chat *c, const char *args);

@@ -42,7 +42,7 @@ struct place { /* a directory of the editor */
     struct ch_setup setup;
     char *cwd;      /* owned */
     char *state;    /* owned: directory for MCP servers of the editor; NULL: none */
-    char *settings; /* owned: what an untrusted file decides; NULL: none */
+    char *settings; /* owned: sensitive settings of an untrusted file; NULL: none */
     char **models;  /* owned, NULL-terminated */
     size_t nmodels;
 };
@@ -87,7 +87,8 @@ static bool has_key(const char *json, const char *provider) {
     return has;
 }
 
-/* The agent's own model first, then its fallbacks and the known models whose key is there. */
+/* Lists the agent's model first, then its fallbacks and the known models for which a key is
+ * available. */
 static void list_models(struct acp *a, struct place *p) {
     struct chela_agent_opts o = CHELA_AGENT_OPTS(.model = a->flags.model);
     char *last = NULL, *provider, *model;
@@ -312,9 +313,9 @@ const struct ch_cmd ch_cmd_acp = {
     .summary = "serve an editor (Agent Client Protocol)",
     .about =
         "Speaks the Agent Client Protocol, version 1, over standard input and output: one JSON-RPC "
-        "message a line. Editors such as Zed start this command and show the agent in a panel. "
+        "message per line. Editors such as Zed start this command and show the agent in a panel. "
         "docs/editors.md shows how to configure each editor.\n\n"
-        "The directory of a session is the one that the editor names. Its chela.yaml counts as "
+        "The directory of a session is the one that the editor names. Its chela.yaml is used as "
         "with 'chela chat'; a file that is not trusted is shown to the user first. Sessions are "
         "stored: the editor can load them again, and 'chela chat' and a gateway with the same "
         "store can continue them.",

@@ -1,5 +1,5 @@
 /* cmd_attach.c -- `chela attach`: follows a session that another process runs, and passes on
- * what the person says. */
+ * the person's input. */
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -165,7 +165,7 @@ static int attach_send(struct attach *a, struct chela_error *err) {
     return rc;
 }
 
-/* Asks the person, or finds the decision in the flags. 1: nobody decides. */
+/* Asks the person, or finds the decision in the flags. 1: no decision is possible. */
 static int attach_decide(struct attach *a, const struct waiting *w, struct chela_error *err) {
     struct chela_approval ap = {.approval_id = {w->id, strlen(w->id)},
                                 .arguments = {w->arguments, strlen(w->arguments)},
@@ -191,7 +191,7 @@ static int attach_answer(struct attach *a, const struct waiting *w, struct chela
     return answer ? chela_follow_answer(a->follow, w->id, answer, strlen(answer), err) : 1;
 }
 
-/* The run waits for the person. 1: nobody answers. */
+/* The run waits for the person. 1: nobody can answer. */
 static int attach_ask(struct attach *a, struct chela_error *err) {
     int rc = a->waiting ? attach_check_holder(a, err) : CHELA_OK;
     while (rc == 0 && a->waiting) {
@@ -209,7 +209,7 @@ static int attach_ask(struct attach *a, struct chela_error *err) {
 
 /* --- following -------------------------------------------------------------------------- */
 
-/* A line of the terminal. False: the person leaves. */
+/* Handles a line from the terminal. False: the person leaves. */
 static bool attach_take_line(struct attach *a) {
     char *line = NULL;
     size_t cap = 0;
@@ -234,7 +234,7 @@ static bool attach_take_line(struct attach *a) {
     return stays;
 }
 
-/* Waits for the next look. False: the person leaves. */
+/* Waits until the next poll. False: the person leaves. */
 static bool attach_wait(struct attach *a) {
     bool listens = ch_asker_there(&a->asker) && isatty(STDIN_FILENO) == 1;
     struct pollfd fds[] = {{.fd = ch_signals_fd(a->signals), .events = POLLIN},
@@ -323,7 +323,7 @@ struct choice {
 static int attach_on_session(const struct chela_store_session *s, void *user) {
     struct choice *c = user;
     if (s->key[chela_session_root(s->key)])
-        return 0; /* of an agent that another one called */
+        return 0; /* belongs to an agent that another agent called */
     if (!c->key)
         c->key = ch_dup(s->key);
     fprintf(c->names.f, "%s%s", c->n++ ? ", " : "", s->key);

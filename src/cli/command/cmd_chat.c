@@ -104,7 +104,7 @@ static int open_store(struct talk *t, struct chela_error *err) {
     bool asked = t->flags.session || t->flags.resume_last || t->flags.pick || t->flags.setup.store;
 
     if (t->flags.no_session && asked && !t->flags.setup.store)
-        return ch_problem(err, CHELA_EINVAL, "--no-session keeps nothing that could be continued");
+        return ch_problem(err, CHELA_EINVAL, "--no-session stores nothing that could be continued");
     if (t->flags.no_session)
         return CHELA_OK;
     int rc = ch_setup_store(&t->setup, CH_STORE_WANTED, asked ? err : &why);

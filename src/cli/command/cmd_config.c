@@ -340,7 +340,7 @@ const struct ch_cmd ch_cmd_config_show = {
     .name = "config show",
     .args = "[FILE]",
     .summary = "print the configuration as chela reads it",
-    .about = "Prints every option of the configuration file with its value, one a line; with "
+    .about = "Prints every option of the configuration file with its value, one per line; with "
              "--all also the defaults of the other options. Values that may be secret are not "
              "shown. The allow rules of approvals follow, each with the program and the "
              "arguments that the rule vouches for.",

@@ -176,7 +176,7 @@ static int store_file(struct init *in) {
             close(fd);
         return why == EEXIST
                    ? ch_problem(&in->err, CHELA_EEXIST,
-                                "%s is there already (--force writes over it)", in->path)
+                                "%s already exists (--force overwrites it)", in->path)
                    : ch_problem(&in->err, CHELA_ECONFIG, "%s: %s", in->path, strerror(why));
     }
     init_write_file(f, in->model);
@@ -188,8 +188,8 @@ static int store_file(struct init *in) {
     return CHELA_OK;
 }
 
-/* The user has just chosen what is in the file. Without a state directory the file must be
- * given by --config. */
+/* Trust the file that was just written: the user has chosen its content. Without a state
+ * directory the file must be given by --config. */
 static int trust_written(struct init *in) {
     struct chela_error why = {0};
     chela_config *cfg;
@@ -241,7 +241,7 @@ static void say_next(struct init *in) {
 
 static int init_set_up(struct init *in) {
     if (access(in->path, F_OK) == 0 && !in->flags.force)
-        return ch_problem(&in->err, CHELA_EEXIST, "%s is there already (--force writes over it)",
+        return ch_problem(&in->err, CHELA_EEXIST, "%s already exists (--force overwrites it)",
                           in->path);
     struct chela_runtime_opts rt_opts =
         CHELA_RUNTIME_OPTS(.module_path = getenv("CHELA_MODULE_PATH"));

@@ -109,7 +109,7 @@ static int mcp_with(const struct ch_cmd *cmd, const struct ch_env *env, int argc
         code = uses && mcp_open(&m) < 0 ? CH_EXIT_ERROR : body(&m);
         if (m.err.code) {
             ch_console_error(&m.console, "%s", m.err.message);
-            /* what a server does wrong is no mistake of the user */
+            /* a server's failure is not a usage error */
             bool usage = m.err.code == CHELA_EINVAL || m.err.code == CHELA_ECONFIG;
             code = usage ? ch_problem_exit(&m.err) : CH_EXIT_ERROR;
         }

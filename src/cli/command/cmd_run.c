@@ -550,14 +550,15 @@ static int run_choose_session(struct run *r, chela_store *store, struct chela_er
     if (!r->flags.resume_last)
         return CHELA_OK;
     if (r->key)
-        return ch_problem(err, CHELA_EINVAL, "--session and --continue say the same: use one");
+        return ch_problem(err, CHELA_EINVAL,
+                          "--session and --continue both choose a session: use one");
     int rc = chela_store_list(store, &newest, run_keep_key, r, err);
     if (rc == 0 && !r->key)
         return ch_problem(err, CHELA_EINVAL, "there is no session to continue");
     return rc;
 }
 
-/* Nothing is unfinished: print the last answer again, or the event that had it. */
+/* Nothing is unfinished: print the last answer again, or the event that contained it. */
 static int show_last(struct run *r, chela_session *session, chela_store *store,
                      struct chela_error *err) {
     char *text = chela_session_last_text(session);
@@ -605,8 +606,8 @@ static int run_begin(struct run *r, chela_session *session, const struct texts *
                           r->key, r->key);
     if (status != CHELA_SESSION_IDLE)
         ch_console_note(&r->console,
-                        "note: the run that was cut off in this session is not taken up again "
-                        "('chela sessions resume%s' would)",
+                        "note: the interrupted run of this session is not resumed "
+                        "('chela sessions resume%s' would resume it)",
                         status == CHELA_SESSION_PARKED ? " --force" : "");
     return chela_run_start(session, texts->prompt.p, texts->prompt.n, &opt, &r->handle, err);
 }
@@ -657,7 +658,7 @@ static int run_converse(struct run *r, const struct ch_setup *setup, chela_agent
 
 /* --- in the background ------------------------------------------------------------------ */
 
-/* The new process works as a gateway for this session alone. It ends at once at a signal: the
+/* The new process works as a gateway for this session only. A signal ends it at once: the
  * journal has everything that is needed to resume. */
 static int run_work(struct run *r, const struct ch_setup *setup, chela_agent *agent,
                     const struct texts *texts, struct chela_error *err) {
@@ -687,8 +688,8 @@ static void run_make_key(struct run *r) {
     r->flags.session = r->key;
 }
 
-/* Returns true in the process that goes on with the run. In the other one, *code becomes the
- * exit code. */
+/* Returns true in the process that continues the run. In the other process, *code becomes
+ * the exit code. */
 static bool run_detach(struct run *r, const struct ch_env *env, int *code) {
     struct chela_error err = {0};
     if (!r->resume)
@@ -876,7 +877,7 @@ static enum format run_format_of(const char *output) {
 
 static int run_check_words(const struct run *r, struct chela_error *err) {
     if (r->flags.no_session && (r->flags.session || r->flags.resume_last))
-        return ch_problem(err, CHELA_EINVAL, "--no-session keeps nothing that could be continued");
+        return ch_problem(err, CHELA_EINVAL, "--no-session stores nothing that could be continued");
     if (r->flags.background && (r->flags.no_session || r->flags.resume_last || r->flags.take_over))
         return ch_problem(err, CHELA_EINVAL,
                           "--background takes --session KEY, not --no-session, --continue or "

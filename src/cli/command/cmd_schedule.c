@@ -82,7 +82,7 @@ static const struct ch_opt next_opts[] = {
 };
 
 static const struct ch_opt run_opts[] = {
-    JSON_OPT("print the run_end event of each run, one JSON object a line"),
+    JSON_OPT("print the run_end event of each run, one JSON object per line"),
     WHERE,
     {"model", 0, CH_OPT_TEXT, AT(model), "PROVIDER/MODEL", 0, 0, "Model",
      "the model, such as anthropic/claude-sonnet-4-6 or ollama/qwen3"},
@@ -436,7 +436,7 @@ const struct ch_cmd ch_cmd_schedule_next = {
 const struct ch_cmd ch_cmd_schedule_run = {
     .name = "schedule run",
     .args = "[NAME]",
-    .summary = "run what is due now, without a gateway",
+    .summary = "run due schedules now, without a gateway",
     .about = "Checks all schedules once, runs those that became due since the last check, and "
              "exits. Use it from the system's cron. With a name, it runs that schedule now, even "
              "if it is not due. A time that a gateway or another 'chela schedule run' has started "

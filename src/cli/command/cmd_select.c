@@ -28,7 +28,7 @@ static const struct ch_opt opts[] = {
     {"query", 0, CH_OPT_TEXT, AT(query), "TEXT", 0, 0, "Selection",
      "the request; same as the words of QUERY"},
     {"queries", 0, CH_OPT_TEXT, AT(queries), "FILE|-", 0, 0, "Selection",
-     "file of requests, one a line, as plain text or as a JSON string. The output has one line "
+     "file of requests, one per line, as plain text or as a JSON string. The output has one line "
      "for each: names separated by tabs, or a JSON array"},
     {"k", 'k', CH_OPT_INT, AT(k), "N", 1, MOST_K, "Selection", "number of tools to print (10)"},
     {"from", 0, CH_OPT_TEXT, AT(from), "FILE|-", 0, 0, "Selection",

@@ -40,7 +40,8 @@ static const struct ch_opt opts[] = {
      "address and port to listen on, such as 127.0.0.1:8787 (the default) or 127.0.0.1:0 for any "
      "free port"},
     {"log-format", 0, CH_OPT_CHOICE, AT(log_format), "text|json", 0, 0, "Gateway",
-     "format of the log on standard error: text, or a JSON object a line, which includes requests"},
+     "format of the log on standard error: text, or one JSON object per line, which includes "
+     "requests"},
     CH_SETUP_OPTS_CONFIG(struct flags),
     CH_SETUP_OPTS_STORE(struct flags),
     {"model", 0, CH_OPT_TEXT, AT(model), "PROVIDER/MODEL", 0, 0, "Model",
@@ -312,7 +313,7 @@ static void stop_to_begin_anew(struct serve *s) {
     if (s->again)
         return; /* a second stop would interrupt work in progress */
     s->again = true;
-    ch_console_note(&s->console, "an owner wants it to begin anew");
+    ch_console_note(&s->console, "restarting: an owner asked for it");
     chela_gateway_stop(s->gateway, s->drain_ms);
 }
 
@@ -320,7 +321,7 @@ static void stop_to_begin_anew(struct serve *s) {
 static void serve_begin_anew(struct serve *s) {
     pthread_sigmask(SIG_UNBLOCK, &s->signals, NULL);
     ch_service_exec(s->socket != NULL);
-    ch_console_error(&s->console, "it cannot begin anew: %s", strerror(errno));
+    ch_console_error(&s->console, "the gateway cannot restart: %s", strerror(errno));
 }
 
 static int serve(struct serve *s, struct chela_error *err) {

@@ -476,7 +476,7 @@ const struct ch_cmd ch_cmd_sessions_export = {
     .name = "sessions export",
     .args = "KEY",
     .summary = "write a session as JSON lines",
-    .about = "Writes a session to standard output, one JSON object a line: the session, then "
+    .about = "Writes a session to standard output, one JSON object per line: the session, then "
              "every record of its journal. 'chela sessions import' reads this format.",
     .opts = plain_opts,
     .run = run_export,

@@ -146,8 +146,8 @@ static int skills_list(struct skills *s) {
 
 /* --- show -------------------------------------------------------------------------- */
 
-/* Index of the skill in the table, a used one preferred; -1 after reporting that there is
- * none. */
+/* Index of the skill in the table, a used one preferred; -1 after reporting that no such
+ * skill exists. */
 static long skills_find(struct skills *s, const struct ch_table *table, const char *wanted) {
     struct ch_suggest near;
 

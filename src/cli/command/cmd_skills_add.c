@@ -45,7 +45,7 @@ static char *skills_folder(const struct ch_env *env, const struct flags *f) {
     return env->home ? ch_format("%s/.config/chela/skills", env->home) : NULL;
 }
 
-/* A skill is text that a model follows: a person decides. */
+/* Asks a person for consent, because a model follows the text of a skill. */
 static int skills_confirm(struct ch_console *console, const char *json, const char *folder,
                           struct chela_error *err) {
     struct ch_signals *signals = ch_signals_new();

@@ -129,9 +129,10 @@ static void note_policies(struct tools *t) {
     char *approve = chela_json_get(json, strlen(json), "/approve", NULL);
 
     if (strcmp(ids, "[]") == 0)
-        ch_console_note(&t->console, "no policy fits: as everywhere");
+        ch_console_note(&t->console, "no policy matches");
     else
-        ch_console_note(&t->console, "policies that hold: %s; asking comes to: %s", ids, approve);
+        ch_console_note(&t->console, "policies that match: %s; calls that need approval: %s", ids,
+                        approve);
     chela_free(ids);
     chela_free(approve);
     chela_free(json);
@@ -154,7 +155,7 @@ static int tools_list(struct tools *t) {
     if (t->args.n > 0)
         return tools_bad_usage(t, "tools list takes no words ('tools show NAME' shows one tool)");
     if (t->flags.sender && !t->flags.channel)
-        return tools_bad_usage(t, "--sender needs --channel: an id means nothing elsewhere");
+        return tools_bad_usage(t, "--sender needs --channel: an id is valid in one channel only");
     if (t->flags.channel)
         note_policies(t);
     if (t->flags.json) {
@@ -188,7 +189,7 @@ static void print_tool(const struct tools *t, size_t i, FILE *out) {
     chela_free(schema);
 }
 
-/* The allow rules of this tool, with what they vouch for. */
+/* Prints the allow rules of this tool, with the calls that they permit. */
 static void print_rules(const struct tools *t, const char *name, FILE *out) {
     char *json = chela_agent_rules_json(t->agent), *tool;
     for (size_t i = 0; (tool = member_of(json, i, "tool")); i++) {
@@ -202,7 +203,7 @@ static void print_rules(const struct tools *t, const char *name, FILE *out) {
     chela_free(json);
 }
 
-/* Index of the tool in the list, or -1 after reporting that there is none. */
+/* Index of the tool in the list, or -1 after reporting that no such tool exists. */
 static long find_tool(struct tools *t, const char *wanted) {
     char **names = ch_setup_tool_names(t->agent);
     struct ch_suggest near;

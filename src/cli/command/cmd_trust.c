@@ -1,4 +1,4 @@
-/* cmd_trust.c -- `chela trust`: believes the configuration file of a directory, lists such
+/* cmd_trust.c -- `chela trust`: trusts the configuration file of a directory, lists such
  * files and forgets them. */
 #include <stddef.h>
 #include <stdlib.h>
@@ -185,9 +185,9 @@ static int trust_run(const struct ch_cmd *cmd, const struct ch_env *env, int arg
 const struct ch_cmd ch_cmd_trust = {
     .name = "trust",
     .args = "[DIR]...",
-    .summary = "believe a directory's chela.yaml",
+    .summary = "trust a directory's chela.yaml",
     .about =
-        "Records that chela may believe chela.yaml of each DIR (default: the current directory), "
+        "Records that chela may trust chela.yaml of each DIR (default: the current directory), "
         "and prints the sensitive settings of the file: endpoints, keys, commands, the "
         "sandbox, permissions, servers, files. The record holds the path and a digest of these "
         "settings. An edit of one of them ends the trust; names, texts for the model, comments "

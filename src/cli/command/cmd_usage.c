@@ -1,5 +1,5 @@
-/* cmd_usage.c -- `chela usage`: sums the tokens of all sessions, lists what was spent of the
- * budgets, or shows how the calls of one session grow. */
+/* cmd_usage.c -- `chela usage`: sums the tokens of all sessions, lists the use of budgets,
+ * or shows how the calls of one session grow. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,7 +48,8 @@ struct budgets {
 
 struct turn { /* a model call of a session */
     unsigned turn;
-    int64_t ts, input, cached, output, growth; /* growth: input beyond that of the call before */
+    int64_t ts, input, cached, output, growth; /* growth: input tokens beyond those of the
+                                                * previous call */
     double cost; /* negative: unknown */
     char *model; /* owned: or the role that asked */
 };

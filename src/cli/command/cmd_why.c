@@ -1,4 +1,4 @@
-/* cmd_why.c -- `chela why`: what a decision of a model depended on. */
+/* cmd_why.c -- `chela why`: finds the parts of a request that a decision depended on. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -79,7 +79,7 @@ static void why_field(FILE *out, const char *before, const char *json, const cha
     chela_free(text);
 }
 
-/* One part of a cause; false: there is none. */
+/* Prints one part of a cause; false: no such part. */
 static bool print_part(FILE *out, const char *report, unsigned cause, unsigned part) {
     char base[64], pointer[80];
     snprintf(base, sizeof(base), "/causes/%u/parts/%u", cause, part);

@@ -16,8 +16,8 @@ struct looking {
     size_t found;
 };
 
-/* The real path; of a file that does not exist that of its directory and its name. NULL: there
- * is no such directory. The caller frees the result. */
+/* The real path. For a file that does not exist: the real path of its directory, and its
+ * name. NULL: the directory does not exist. The caller frees the result. */
 static char *real_path(const char *path) {
     char *real = realpath(path, NULL);
     const char *slash = strrchr(path, '/');

@@ -1,4 +1,4 @@
-/* doctor_workspace.h -- check of `chela doctor`: what lies inside a workspace. */
+/* doctor_workspace.h -- check of `chela doctor`: files inside a workspace. */
 #ifndef CH_CLI_DOCTOR_WORKSPACE_H
 #define CH_CLI_DOCTOR_WORKSPACE_H
 #include "cli/command/doctor.h"

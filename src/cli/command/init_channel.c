@@ -69,8 +69,9 @@ static char *setup_variable(const char *channel, const char *option) {
 
 /* --- secrets */
 
-/* Outside every workspace: tools of an agent do not read it. A file that exists may belong to
- * another configuration: the name gets a number. NULL: HOME is not set. */
+/* A path outside every workspace, so that tools of an agent cannot read the file. If the
+ * file exists, the name gets a number, because the file may belong to another configuration.
+ * NULL: HOME is not set. */
 static char *setup_secret_path(const struct channel_setup *s, const char *option) {
     const struct ch_env *e = s->env;
     char *base = e->config_home

@@ -9,7 +9,7 @@
 
 /* --- bash, and zsh by way of its bashcompinit ------------------------------------------ */
 
-/* The part of a command's name before the blank, or all of it. */
+/* The length of a command's name up to the first blank. */
 static size_t first_word(const struct ch_cmd *cmd) {
     return strcspn(cmd->name, " ");
 }

@@ -14,7 +14,7 @@ const struct ch_cmd *ch_cmd_find(ch_commands all, const char *name);
 bool ch_cmd_is_group(ch_commands all, const char *word);
 bool ch_cmd_in_group(const struct ch_cmd *cmd, const char *group);
 
-/* The command that does what this word or flag of another program does; NULL: none known. */
+/* The command that corresponds to this word or flag of another program; NULL: none. */
 const char *ch_cmd_elsewhere(const char *name);
 /* Report an unknown command and suggest a similar one. Returns the exit code. */
 int ch_cmd_unknown(struct ch_console *c, ch_commands all, const char *name);

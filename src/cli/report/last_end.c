@@ -38,7 +38,7 @@ static void last_end_read(struct last_end *l, const struct chela_store_record *r
     l->error = chela_json_get(r->data, r->n, "/error", NULL);
     *ev = (struct chela_event){.type = CHELA_EV_RUN_END, .ts = r->ts};
     ev->run = l->run ? l->run : "";
-    ev->seq = (uint64_t)last_end_number(r, "/seq"); /* of the event after this one */
+    ev->seq = (uint64_t)last_end_number(r, "/seq"); /* number of the event after this one */
     ev->seq -= ev->seq > 0;
     ev->end.reason = (enum chela_reason)last_end_choice(r, CHELA_CHOICE_REASON, "/reason",
                                                         CHELA_REASON_NONE);
@@ -58,7 +58,7 @@ static void last_end_read(struct last_end *l, const struct chela_store_record *r
     chela_free(cost);
 }
 
-/* The status of a run that has ended is a name of enum chela_status; "running" is none. */
+/* The status of a run that has ended is a name of enum chela_status; "running" is not. */
 static int last_end_on_record(const struct chela_store_record *r, void *user) {
     struct last_end *l = user;
     if (strcmp(chela_store_record_name(r->type), "state") != 0 ||

@@ -1,5 +1,5 @@
-/* out_extras.h -- lines about what a reply holds beside its text: files that the model made,
- * calls of the vendor's own tools, cited sources. */
+/* out_extras.h -- lines about the other parts of a reply: files that the model made, calls
+ * of the vendor's own tools, cited sources. */
 #ifndef CH_CLI_OUT_EXTRAS_H
 #define CH_CLI_OUT_EXTRAS_H
 #include "chela/event.h"

@@ -266,7 +266,7 @@ void ch_text_event(struct ch_text *t, const struct chela_event *ev) {
         out_text_on_result(t, ev);
         break;
     case CHELA_EV_APPROVAL_REQUIRED:
-        ch_console_note(c, "[approval] %.*s: somebody has to agree", STR(ev->approval.name));
+        ch_console_note(c, "[approval] %.*s needs approval", STR(ev->approval.name));
         break;
     case CHELA_EV_CLIENT_TOOL_REQUIRED:
         ch_console_note(c, "[waiting] %.*s must be run by the host", STR(ev->call.name));
@@ -283,7 +283,7 @@ void ch_text_event(struct ch_text *t, const struct chela_event *ev) {
         on_fallback(t, ev);
         break;
     case CHELA_EV_COMPACTION:
-        ch_console_note(c, "[%s] the conversation was made shorter: about %zu tokens, were %zu",
+        ch_console_note(c, "[%s] the conversation was shortened: about %zu tokens, before: %zu",
                         chela_compacted_name(ev->compaction.strategy), ev->compaction.tokens_after,
                         ev->compaction.tokens_before);
         break;

@@ -27,8 +27,8 @@ int ch_trace_read(struct ch_trace *t, chela_store *store, const char *key, const
 void ch_trace_release(struct ch_trace *t);
 struct ch_trace_total ch_trace_total(const struct ch_trace *t);
 
-/* By how many input tokens the model call s of t is larger than the one before it in its
- * session; 0: s is the first, or no model call that counts. */
+/* By how many input tokens the model call s of t is larger than the previous model call of
+ * its session; 0: s is the first, or is not a model call. */
 int64_t ch_trace_growth(const struct ch_trace *t, const struct chela_span *s);
 
 const char *ch_span_name(enum chela_span_kind kind); /* "model" */

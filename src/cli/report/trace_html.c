@@ -86,7 +86,8 @@ static void what(const struct chela_span *s, int64_t growth, FILE *out) {
     fputs("</small></span>", out);
 }
 
-/* The request of a model call: its messages are the rows above, the rest is a setup. */
+/* Writes the line of a model call's request: the messages are in the rows above, all other
+ * parts in a setup. */
 static void request_line(const struct chela_span *s, FILE *out) {
     fprintf(out, "<p>Request #%u: %zu messages, %zu bytes", s->request, s->messages, s->bytes);
     if (s->setup)

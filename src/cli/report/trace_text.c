@@ -15,7 +15,7 @@
 
 #define BAR 24 /* columns of the timeline */
 #define MARGIN (24 + BAR)
-#define DEPTHS 16 /* of called agents whose growth is shown */
+#define DEPTHS 16 /* depth of called agents for which growth is shown */
 
 static void trace_text_bar(const struct chela_span *s, const struct ch_trace_total *all,
                            FILE *out) {
@@ -165,7 +165,7 @@ static void json_request(const struct chela_span *s, FILE *out) {
     trace_text_member("setup", s->setup, out);
 }
 
-/* Tokens of the call's input beyond those of the call before it, in the same session. */
+/* Input tokens of the call beyond those of the previous call in the same session. */
 static void json_growth(const struct chela_span *s, int64_t *before, FILE *out) {
     if (s->kind != CHELA_SPAN_MODEL || s->failed || s->role || s->depth >= DEPTHS)
         return;

@@ -7,11 +7,11 @@
 
 struct ch_setup_channel {
     struct chela_channel_opts opts;
-    const char **settings; /* owned: what opts.settings points to */
+    const char **settings; /* owned: the array that opts.settings points to */
     char *missing;         /* owned: "A, B": variables that are not set; NULL: none */
 };
 
-/* Channel number i, from 0. CHELA_ENOENT: there is none; err is not set. */
+/* Channel number i, from 0. CHELA_ENOENT: i is too large; err is not set. */
 int ch_setup_channel(const chela_config *config, size_t i, struct ch_setup_channel *out,
                      struct chela_error *err);
 void ch_setup_channel_release(struct ch_setup_channel *c);

@@ -50,8 +50,8 @@ static void on_warning(const char *line, void *user) {
     ch_console_note(s->console, "warning: %s", line);
 }
 
-/* The first complaint becomes the error of the command, unless there are more: then all
- * are listed above it. */
+/* The first complaint becomes the error of the command. If there are several, all of them
+ * are listed above the error. */
 static void on_complaint(const char *line, void *user) {
     struct ch_setup *s = user;
     if (s->complaints++ == 1)
@@ -129,8 +129,8 @@ char *ch_setup_mcp_state(const struct ch_env *env) {
                            : NULL;
 }
 
-/* The servers of the directory count if the user trusts the file. The file may be a stranger's,
- * so that an error in it is only told. */
+/* Loads the MCP servers of the directory if the user trusts the file. The author of the file
+ * may be a stranger, so an error in it is only reported. */
 static void load_directory_servers(struct ch_setup *s) {
     char *file = s->directory ? ch_format("%s/.mcp.json", s->directory) : ch_dup(".mcp.json");
     char *record = ch_trust_directory(s->env, false);

@@ -81,23 +81,23 @@ struct ch_setup {
     const struct ch_env *env;           /* borrowed */
     const struct ch_setup_flags *flags; /* borrowed */
     struct ch_console *console;         /* borrowed */
-    /* the directory whose configuration file counts; absolute; NULL: the current one */
+    /* directory whose configuration file is used; absolute; NULL: the current one */
     const char *directory;
     const char *ca_file;                /* borrowed, may be NULL; set by the caller */
     const char *record, *replay;        /* cassettes; borrowed, may be NULL; set by the caller */
     /* replaces log lines for people; its user is the console; set by the caller */
     chela_log_fn *log;
     void *uv_loop;                      /* the host's loop; set by the caller */
-    /* nobody can answer questions: ask_user is offered only if a list allows it; set by the
-     * caller */
+    /* no person can answer questions: ask_user is offered only if a list allows it; set by
+     * the caller */
     bool nobody;
     unsigned uses;     /* enum ch_setup_uses; 0: CH_USES_ALL; set by the caller */
     bool background;   /* agents may be called in the background; set by the caller */
     const char *model; /* model of the command line; borrowed, may be NULL; set by the caller */
     bool strict;       /* every unknown key of the file is an error; set by the caller */
     bool no_demo;      /* do not run on the offline demo model unless it is named */
-    bool inspect;      /* read the file without acting on it: trust does not matter */
-    bool reloading;    /* nobody can be asked whether a file is trusted */
+    bool inspect;      /* read the file without acting on it: trust is not needed */
+    bool reloading;    /* no person can be asked whether a file is trusted */
     struct ch_signals *signals; /* end a question; borrowed, may be NULL; set by the caller */
     struct chela_limits limits; /* limits of the command line, for all agents */
     chela_runtime *rt;                  /* owned; owns the agent */
@@ -156,8 +156,8 @@ int ch_setup_hooks(const struct ch_setup *s, chela_agent *agent, const struct ch
 struct ch_setup_team ch_setup_take_team(struct ch_setup *s);
 void ch_setup_team_close(struct ch_setup_team *team);
 
-/* Apply --sandbox: the flag sets the mode, the file the rest. opts->sandbox may then point
- * to *own, which must live as long as opts is used. */
+/* Apply --sandbox: the flag sets the mode, the file all other settings. opts->sandbox may
+ * then point to *own, which must live as long as opts is used. */
 void ch_setup_sandbox(const struct ch_setup *s, struct chela_agent_opts *opts,
                       struct chela_sandbox_opts *own);
 

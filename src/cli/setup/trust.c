@@ -213,12 +213,12 @@ static int restrict_config(struct ch_setup *s, const char *own_path, size_t igno
     if (ignored)
         ch_console_note(s->console,
                         "%s is not trusted: only its names, prompts and lower limits count, and "
-                        "no skills of the workspace ('chela trust' believes the file)",
+                        "no skills of the workspace ('chela trust' trusts the file)",
                         s->untrusted);
     else
         ch_console_note(s->console,
                         "%s is not trusted: its names, prompts and lower limits count, but no "
-                        "skills of the workspace ('chela trust' believes the file)",
+                        "skills of the workspace ('chela trust' trusts the file)",
                         s->untrusted);
     return CHELA_OK;
 }

@@ -29,7 +29,7 @@ static char *detach_log(const struct ch_env *env, const char *key) {
 static void detach_make_parents(char *path) {
     for (char *slash = path; (slash = strchr(slash + 1, '/'));) {
         *slash = '\0';
-        mkdir(path, 0700); /* what cannot be made, open() reports */
+        mkdir(path, 0700); /* open() reports a directory that cannot be made */
         *slash = '/';
     }
 }
@@ -96,7 +96,7 @@ void ch_detach_begun(struct ch_detach *d) {
     if (d->begun[1] < 0)
         return;
     if (write(d->begun[1], "", 1) < 0) {
-        /* the old process was ended: nobody waits */
+        /* the old process was ended, so no process waits */
     }
     detach_close(&d->begun[1]);
     dup2(d->file, STDERR_FILENO);

@@ -1,8 +1,7 @@
 /* detach.h -- continues in a process without a terminal, which outlives the command.
  *
- * The standard output of that process is a log file from the start. What it writes to
- * standard error goes to the person's terminal until its work has begun, and to the log
- * from then on. */
+ * The standard output of that process is a log file from the start. Its standard error goes
+ * to the person's terminal until its work has begun, and to the log from then on. */
 #ifndef CH_CLI_DETACH_H
 #define CH_CLI_DETACH_H
 #include <stdbool.h>

@@ -1,4 +1,4 @@
-/* fuzzy.h -- matches what a person remembers of a text against the text. */
+/* fuzzy.h -- fuzzy matching: finds a text by the parts that a person remembers. */
 #ifndef CH_CLI_FUZZY_H
 #define CH_CLI_FUZZY_H
 

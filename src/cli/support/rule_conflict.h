@@ -1,4 +1,5 @@
-/* rule_conflict.h -- finds tools whose description promises what a rule of the agent forbids.
+/* rule_conflict.h -- finds tools whose description offers an act that a rule of the agent
+ * forbids.
  *
  * The model sees both texts and may follow either. The prompt states that rules come first,
  * but a tool that must not be used is better not described at all (tools.deny). The check

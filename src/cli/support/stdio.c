@@ -168,6 +168,6 @@ void ch_stdio_close(struct ch_stdio *s) {
 }
 
 void ch_stdio_release(struct ch_stdio *s) {
-    uv_run(&s->loop, UV_RUN_DEFAULT); /* what is closing */
+    uv_run(&s->loop, UV_RUN_DEFAULT); /* wait for the handles that are closing */
     uv_loop_close(&s->loop);
 }

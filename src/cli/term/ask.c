@@ -101,7 +101,7 @@ static enum heard listen(struct ch_asker *a) {
     return LINE;
 }
 
-/* A background process would be stopped by reading. */
+/* True in the foreground: a background process would be stopped when it reads the terminal. */
 static bool in_foreground(const struct ch_asker *a) {
     pid_t front = tcgetpgrp(a->tty);
 

@@ -12,7 +12,7 @@ enum { CH_ANSWER_MAX = 4096 }; /* maximum line length of a terminal */
 struct ch_asker {
     struct ch_console *console; /* borrowed */
     struct ch_signals *signals; /* borrowed; may be NULL */
-    int tty;                    /* owned; -1: nobody to ask */
+    int tty;                    /* owned; -1: no person to ask */
     char line[CH_ANSWER_MAX];   /* the last answer; a reason points into it */
     char *choice;               /* owned: the selected choice of the last answer, or NULL */
 };
@@ -34,7 +34,7 @@ enum chela_flow ch_asker_approve(chela_run *run, struct chela_approval *approval
 const char *ch_asker_question(struct ch_asker *a, const char *arguments, size_t len,
                               bool *interrupted);
 
-/* Ask for a line, which may be empty; in a->line. NULL: none, or nobody to ask. */
+/* Ask for a line, which may be empty; in a->line. NULL: no answer, or no person to ask. */
 const char *ch_asker_line(struct ch_asker *a, const char *question);
 
 /* The same for a secret, which the terminal does not show. */

@@ -18,7 +18,7 @@ struct ch_markdown;
 struct ch_markdown *ch_markdown_new(bool color);
 void ch_markdown_free(struct ch_markdown *m);
 
-/* Add a piece of text; finished blocks are written to out, as lines of at most so many
+/* Add a piece of text; finished blocks are written to out, as lines of at most `columns`
  * columns, except code. */
 void ch_markdown_feed(struct ch_markdown *m, FILE *out, unsigned columns, const char *p, size_t n);
 /* End the text; the next piece begins another. */

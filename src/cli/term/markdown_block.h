@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-/* Write the block as lines of at most so many columns (code may be wider). False: md4c is
+/* Write the block as lines of at most `columns` columns (code may be wider). False: md4c is
  * unavailable, and nothing was written. */
 bool ch_markdown_block(FILE *out, bool color, unsigned columns, const char *p, size_t n);
 

@@ -39,7 +39,7 @@ void ch_pick_add(struct ch_pick *p, const char *id, const char *title, const cha
 
 /* --- the filter ----------------------------------------------------------------------- */
 
-/* A match in the title counts more than one that needs the id and the facts. */
+/* A match in the title scores higher than one that needs the id and the facts. */
 static int pick_score(const struct ch_pick *p, const struct ch_pick_item *item) {
     enum { TITLE = 100000 };
     int title = ch_fuzzy_score(p->query, item->title);

@@ -1,8 +1,8 @@
 /* pick.h -- a list to choose from, as a pure state machine: bytes in, actions and a view
  * out.
  *
- * The list is filtered by what is typed (fuzzy.h). The picker uses no terminal and no clock,
- * as edit.h does not: its owner feeds bytes and draws the view of ch_pick_view. */
+ * The list is filtered by the typed text (fuzzy.h). Like edit.h, the picker uses no terminal
+ * and no clock: its owner feeds bytes and draws the view of ch_pick_view. */
 #ifndef CH_CLI_PICK_H
 #define CH_CLI_PICK_H
 #include <stdbool.h>
@@ -14,7 +14,7 @@
 enum ch_pick_action { CH_PICK_NONE, CH_PICK_CHOSEN, CH_PICK_CANCELLED };
 
 struct ch_pick_item {
-    char *id;    /* owned: what the owner knows the item by */
+    char *id;    /* owned: the id by which the owner identifies the item */
     char *title; /* owned; not yet safe */
     char *facts; /* owned, may be NULL: a short text to the right of the title */
     char *about; /* owned, may be NULL: a preview, of several lines; set on demand */

@@ -45,7 +45,7 @@ int ch_term_char(const char *p, size_t n, uint32_t *cp);
 /* Width of one character in columns; 0: it combines with the preceding one. */
 unsigned ch_term_char_columns(uint32_t cp);
 
-/* Number of bytes of safe one-line text that fit into so many columns. */
+/* Number of bytes of safe one-line text that fit into `columns` columns. */
 size_t ch_term_fit(const char *p, size_t n, unsigned columns);
 /* Width of the whole text in columns. */
 unsigned ch_term_text_columns(const char *p, size_t n);

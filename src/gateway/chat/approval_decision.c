@@ -2,9 +2,9 @@
  *
  *   button or /approve --> channel checks the sender --> inbox --> session --> run resumes
  *
- * The channel decides who may answer. The decision is an event of the inbox (delivery.h): the
- * service is answered when the store has it, and the gateway that holds the session carries it
- * out. The session checks that the id belongs to a call that waits. */
+ * The channel decides who may answer. The decision is an inbox event (delivery.h): the
+ * service gets its answer when the store has the event, and the gateway that holds the
+ * session applies the decision. The session checks that the id belongs to a call that waits. */
 #include "gateway/chat/approval_decision.h"
 
 #include "agent/feature/heartbeat/beat.h"
@@ -28,7 +28,6 @@ struct approval_decision {
     struct ch_arena arena;
     struct chela_channel_decision d; /* in the arena */
     bool in_words;
-    bool stops; /* the run ends */
     struct ch_request *request; /* waits for the response; may be NULL */
     chela_channel_decided_fn *done;
     void *tag;
@@ -88,13 +87,6 @@ static const char *decision_text(struct ch_delivery *d, const char *key) {
     return ch_arena_str(&d->arena, text.p ? text : CH_SV(""));
 }
 
-static int decision_open_lane(struct ch_delivery *d, struct ch_lane **out,
-                              struct chela_error *err) {
-    struct ch_chat_service *chat = ch_chat_service_of_session(d->gw, d->key);
-    return chat ? ch_chat_lane_use(chat, d->key, out, err)
-                : ch_fail(err, CHELA_ENOENT, "the channel of session '%s' is not open", d->key);
-}
-
 static int decision_carry_out(struct ch_delivery *d, struct ch_lane *l, struct chela_error *err) {
     struct ch_chat_service *chat = ch_chat_service_of_session(d->gw, d->key);
     const char *approval = decision_text(d, "approval"), *by = decision_text(d, "by"),
@@ -121,18 +113,16 @@ static int decision_carry_out(struct ch_delivery *d, struct ch_lane *l, struct c
     ch_lane_resume(l, ch_approval_prompt_policy(chat), &ignored); /* fails while other calls wait */
     if (l->running && ch_companion_of(ch_chat_service_agent(chat)))
         ch_chat_room_follow(chat, l);
-    if (l->running && ch_json_bool(ch_json_get(d->data, "stop"), false))
-        chela_cancel(l->run, "stopped by /stop");
     ch_log(CH_LOG_INFO, "gateway", "%s: %s, by %s", approval, word, by);
     return 0;
 }
 
 const struct ch_delivery_kind ch_chat_press = {.name = "press",
                                                .turn = CH_TURN_CONTROLS,
-                                               .open = decision_open_lane,
+                                               .open = ch_chat_lane_open,
                                                .apply = decision_carry_out};
 
-/* A decision that waits in the inbox counts as made: it is carried out in any case. */
+/* A decision that waits in the inbox counts as made: a gateway will apply it. */
 static void decision_on_told(struct ch_delivery *d, enum ch_delivery_stage stage, struct ch_lane *l,
                              const struct chela_error *err, void *user) {
     struct approval_decision *g = user;
@@ -185,8 +175,6 @@ static void decision_start(struct approval_decision *g) {
     ch_jw_kcstr(&w, "approval", g->d.approval);
     ch_jw_kcstr(&w, "word", g->d.word);
     ch_jw_kcstr(&w, "by", g->d.by);
-    if (g->stops)
-        ch_jw_kbool(&w, "stop", true);
     ch_random_id(CH_PRESS_EVENT, id);
     ch_delivery_accept(ch_delivery_new(g->chat->gw, ch_chat_press.name, id, g->d.session, "",
                                        ch_buf_sv(&data)),
@@ -202,30 +190,6 @@ void ch_approval_decision_apply_in_words(struct ch_chat_service *chat,
                                          const struct chela_channel_decision *d,
                                          chela_channel_decided_fn *done, void *tag) {
     decision_start(decision_new(chat, d, true, done, tag));
-}
-
-static void ignore_answer(struct chela_text answer, void *tag) {
-    (void)answer;
-    (void)tag;
-}
-
-bool ch_approval_decision_deny_all(struct ch_chat_service *chat, const char *session,
-                                   const char *by) {
-    bool any = false;
-    struct ch_link *k = chat->approval_prompts.head.next, *next;
-    for (; k != &chat->approval_prompts.head; k = next) {
-        const struct ch_approval_prompt *a = CH_CONTAINER(k, struct ch_approval_prompt, link);
-        next = k->next;
-        if (strcmp(a->session, session) != 0)
-            continue;
-        struct chela_channel_decision d = {
-            .session = session, .approval = a->id, .word = "deny", .by = by};
-        any = true;
-        struct approval_decision *g = decision_new(chat, &d, true, ignore_answer, NULL);
-        g->stops = true;
-        decision_start(g);
-    }
-    return any;
 }
 
 /* --- a decision in a callback of the service, which waits for the response */

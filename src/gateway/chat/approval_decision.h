@@ -16,12 +16,9 @@ void ch_approval_decision_apply_in_words(struct ch_chat_service *chat,
 /* The same for a callback of the service: req is answered with the channel's response. */
 void ch_approval_decision_from_request(struct ch_request *req, struct ch_chat_service *chat,
                                        const struct chela_channel_decision *d);
-/* Denies every open question of a session and ends its run; false: there is none. */
-bool ch_approval_decision_deny_all(struct ch_chat_service *chat, const char *session,
-                                   const char *by);
 /* The gateway's deliveries were freed before. */
 void ch_approval_decisions_release(struct ch_chat_service *chat);
-/* A decision as an event of the inbox: {"approval","word","by",["stop"]}. */
+/* A decision as an event of the inbox: {"approval","word","by"}. */
 extern const struct ch_delivery_kind ch_chat_press;
 
 #endif

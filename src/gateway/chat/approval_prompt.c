@@ -89,6 +89,16 @@ const char *ch_approval_prompt_find_in_session(const struct ch_chat_service *cha
     return found ? found->id : NULL;
 }
 
+void ch_approval_prompts_forget(struct ch_chat_service *chat, const char *session) {
+    struct ch_link *k = chat->approval_prompts.head.next, *next;
+    for (; k != &chat->approval_prompts.head; k = next) {
+        struct ch_approval_prompt *a = CH_CONTAINER(k, struct ch_approval_prompt, link);
+        next = k->next;
+        if (strcmp(a->session, session) == 0)
+            ch_approval_prompt_free(chat, a);
+    }
+}
+
 void ch_approval_prompts_release(struct ch_chat_service *chat) {
     for (struct ch_approval_prompt *a;
          (a = CH_LIST_FIRST(&chat->approval_prompts, struct ch_approval_prompt, link));)

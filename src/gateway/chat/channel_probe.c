@@ -12,12 +12,12 @@
 struct ch_channel_probe {
     struct ch_echo echo; /* its channel is the probe's; NULL: closed meanwhile */
     chela_runtime *rt;
-    const char *title; /* of the service */
+    const char *title; /* title of the service */
     char name[64];
     char mark[2 * MARK_BYTES + 1];
     char key[32];
     bool echoes, heard, over;
-    bool told; /* what and note are the last outcome */
+    bool told; /* `what` and `note` hold the last outcome */
     enum chela_receipt what;
     char *note; /* owned; may be NULL */
     int64_t began, heard_ms;

@@ -4,8 +4,8 @@
  *   start --stored--> outbox --receipt--> sent --event with the text--> heard --> done
  *     \------------------------ refused, or time is up --------------------------^
  *
- * The message takes the way of every answer, so a message that could not be sent in time is
- * repeated by the outbox. Loop thread only. */
+ * The message is sent like every answer, so the outbox repeats a message that could not be
+ * sent in time. Loop thread only. */
 #ifndef CH_GATEWAY_CHANNEL_PROBE_H
 #define CH_GATEWAY_CHANNEL_PROBE_H
 #include "channel/channel.h"

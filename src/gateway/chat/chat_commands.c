@@ -16,26 +16,100 @@
 #include "gateway/chat/chat_lane.h"
 #include "gateway/chat/chat_overrides.h"
 #include "gateway/chat/chat_pairing.h"
+#include "gateway/lane/client_input.h"
 #include "gateway/lane/lane.h"
 #include "gateway/request/gateway_state.h"
 #include "io/worker.h"
 
+/* --- the state of the session, which another gateway may hold */
+
+struct session_status {
+    struct ch_work work;
+    struct ch_chat_event *event; /* used on the loop thread only */
+    chela_store *store;
+    char *key; /* owned */
+    bool running, paused;
+    void (*then)(struct ch_chat_event *e, bool running, bool paused);
+};
+
+static int status_read(const struct chela_store_session *s, void *user) {
+    struct session_status *r = user;
+    r->running = strcmp(s->status, "running") == 0;
+    r->paused = strcmp(s->status, "paused") == 0;
+    return 0;
+}
+
+static void status_run(struct ch_work *w) {
+    struct session_status *r = CH_CONTAINER(w, struct session_status, work);
+    struct chela_error ignored = {0}; /* no such session: nothing runs */
+    chela_store_session(r->store, r->key, status_read, r, &ignored);
+}
+
+static void status_free(struct ch_work *w) {
+    struct session_status *r = CH_CONTAINER(w, struct session_status, work);
+    ch_free(r->key);
+    ch_free(r);
+}
+
+static void status_done(struct ch_work *w) {
+    struct session_status *r = CH_CONTAINER(w, struct session_status, work);
+    r->event->accepting = false;
+    if (r->event->chat)
+        r->then(r->event, r->running, r->paused);
+    else
+        ch_chat_event_drop(r->event);
+    status_free(w);
+}
+
+static void status_look_up(struct ch_chat_event *e,
+                           void (*then)(struct ch_chat_event *e, bool running, bool paused)) {
+    struct session_status *r = ch_alloc(sizeof(*r));
+    r->work = (struct ch_work){.run = status_run, .done = status_done, .dropped = status_free};
+    r->event = e;
+    r->store = e->chat->gw->store;
+    r->key = ch_strdup(e->in.session);
+    r->then = then;
+    e->accepting = true;
+    ch_work_submit(e->chat->gw->rt->workers, &r->work);
+}
+
 /* --- /stop */
 
+static int stop_apply(struct ch_delivery *d, struct ch_lane *l, struct chela_error *err) {
+    struct ch_chat_service *chat = ch_chat_service_of_session(d->gw, d->key);
+    int rc = ch_client_input_cancel(d, l, "stopped by /stop", err);
+    if (rc == 0 && chat)
+        ch_approval_prompts_forget(chat, d->key);
+    return rc;
+}
+
+const struct ch_delivery_kind ch_chat_stop = {.name = "stop",
+                                              .turn = CH_TURN_CONTROLS,
+                                              .open = ch_chat_lane_open,
+                                              .apply = stop_apply};
+
+static void stop_session(struct ch_chat_event *e, bool running, bool paused) {
+    const struct ch_lane *l = ch_lane_find(e->chat->gw, ch_sv_str(e->in.session));
+    CH_BUF_AUTO id = {0};
+    if (!running && !paused && !(l && l->running)) {
+        ch_chat_event_reply(e, "Nothing is running here.");
+        return;
+    }
+    ch_buf_addf(&id, CH_PRESS_EVENT "stop/%s", e->in.about.message_id);
+    ch_delivery_accept(ch_delivery_new(e->chat->gw, ch_chat_stop.name, ch_buf_str(&id),
+                                       e->in.session, "", CH_SV("")),
+                       NULL, NULL);
+    ch_chat_event_reply(e, "Stopped."); /* the store commits the reply after the event */
+}
+
 static void command_stop(struct ch_chat_event *e, struct ch_sv rest) {
-    bool waited = ch_approval_decision_deny_all(e->chat, e->in.session, e->in.about.sender_id);
-    struct ch_lane *l = ch_lane_find(e->chat->gw, ch_sv_str(e->in.session));
-    bool runs = l && l->running;
     (void)rest;
-    if (runs)
-        chela_cancel(l->run, "stopped by /stop");
-    ch_chat_event_reply(e, runs || waited ? "Stopped." : "Nothing is running here.");
+    status_look_up(e, stop_session);
 }
 
 /* --- /status */
 
-static void command_status(struct ch_chat_event *e, struct ch_sv rest) {
-    (void)rest;
+static void tell_status(struct ch_chat_event *e, bool running, bool paused) {
     chela_gateway *gw = e->chat->gw;
     struct ch_lane *l = ch_lane_find(gw, ch_sv_str(e->in.session));
     chela_agent *agent = l ? l->agent : ch_gateway_agent(gw, ch_sv_str(e->chat->agent));
@@ -43,8 +117,13 @@ static void command_status(struct ch_chat_event *e, struct ch_sv rest) {
     agent = agent ? agent : gw->agents[0];
     ch_buf_addf(&text, "agent: %s\nmodel: %s\nsession: %s\nnow: %s", agent->id ? agent->id : "-",
                 agent->ntargets ? agent->targets[0]->spec : "-", e->in.session,
-                l && l->running ? "working" : "idle");
+                running ? "working" : paused ? "waiting" : "idle");
     ch_chat_event_reply(e, ch_buf_str(&text));
+}
+
+static void command_status(struct ch_chat_event *e, struct ch_sv rest) {
+    (void)rest;
+    status_look_up(e, tell_status);
 }
 
 /* --- /new: the conversation so far is moved to another key */

@@ -54,8 +54,8 @@ static void dispatch_on_event(struct ch_lane_watcher *w, const struct chela_even
     ch_chat_event_drop(e);
 }
 
-/* The event stays in the inbox: another gateway holds the session and takes it up, or the next
- * recovery finds it. */
+/* The event stays in the inbox: the gateway that holds the session takes the event up, or
+ * the next recovery finds it. */
 static void dispatch_leave(struct ch_chat_event *e, const struct chela_error *why) {
     bool elsewhere = why->code == CHELA_EBUSY || why->code == CHELA_EEXIST;
     ch_log(elsewhere ? CH_LOG_INFO : CH_LOG_WARN, "gateway", "message %s waits: %s", e->in.id,
@@ -180,8 +180,8 @@ static void dispatch_on_topic_ready(struct ch_lane_wait *w, struct ch_lane *l,
     dispatch_prepare_arrival(e);
 }
 
-/* The channel is told whether a topic is new to its session. Rooms hear every line of a
- * topic and need not know. */
+/* Tells the channel whether a topic is new to its session. Rooms hear every line of a topic
+ * and do not need this. */
 static void dispatch_prepare(struct ch_chat_event *e) {
     struct ch_lane *lane;
     e->preparing = true;

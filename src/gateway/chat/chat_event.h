@@ -11,19 +11,19 @@
 struct ch_chat_event {
     struct ch_link link;         /* in the service's events */
     struct ch_chat_service *chat; /* NULL: the gateway was closed */
-    chela_accepted_fn *on_accepted; /* called when the inbox has the event; NULL: nobody waits */
+    chela_accepted_fn *on_accepted; /* called when the inbox has the event; NULL: no caller waits */
     void *accepted_tag;
     struct ch_lane_wait wait;
     struct ch_budget_wait budget;
     struct ch_turn turn;
     struct ch_lane_watcher watcher;
-    struct ch_lane *lane;     /* that is watched */
+    struct ch_lane *lane;     /* the lane that the event watches */
     struct ch_link room_link; /* chat_room.c: in a list of its room */
     struct ch_arena arena;
     struct chela_channel_arrival in; /* in the arena */
     bool accepting;       /* a worker or the store has it: a callback follows */
     bool shows_working;   /* the chat shows that the agent is working */
-    bool awaits_channel;  /* the channel cannot judge it yet */
+    bool awaits_channel;  /* the channel needs more data before it can judge the sender */
     bool preparing;       /* the channel completes it */
     bool queued;          /* waits for an earlier event of its session that is preparing */
     bool decided;         /* chat_room.c: whether to reply was decided */

@@ -1,6 +1,7 @@
 /* chat_lane.c -- see chat_lane.h. */
 #include "gateway/chat/chat_lane.h"
 
+#include "base/error.h"
 #include "gateway/chat/chat_actions.h"
 #include "gateway/chat/chat_overrides.h"
 #include "gateway/chat/chat_service.h"
@@ -19,4 +20,10 @@ int ch_chat_lane_use(struct ch_chat_service *chat, const char *key, struct ch_la
     struct ch_lane_opts o = {.agent = ch_chat_service_agent(chat), .key = key, .add_tools = equip};
     ch_chat_overrides_apply(chat, key, &o.patch);
     return ch_lane_use(chat->gw, &o, out, err);
+}
+
+int ch_chat_lane_open(struct ch_delivery *d, struct ch_lane **out, struct chela_error *err) {
+    struct ch_chat_service *chat = ch_chat_service_of_session(d->gw, d->key);
+    return chat ? ch_chat_lane_use(chat, d->key, out, err)
+                : ch_fail(err, CHELA_ENOENT, "the channel of session '%s' is not open", d->key);
 }

@@ -233,7 +233,8 @@ static void close_service(struct ch_chat_service *chat) {
     ch_free(chat);
 }
 
-/* The lanes of the service use its reply targets. They are idle, and stored. */
+/* The lanes of the service use its reply targets. They are idle, and their sessions are
+ * stored. */
 static void close_service_lanes(struct ch_chat_service *chat) {
     struct ch_link *k = chat->gw->lanes.head.next, *next;
     for (; k != &chat->gw->lanes.head; k = next) {

@@ -1,4 +1,4 @@
-/* chat_recovery.h -- takes over what other processes left in the store: messages of the
+/* chat_recovery.h -- takes over work that other processes left in the store: messages of the
  * inbox and of the outbox, and interrupted sessions of chats. */
 #ifndef CH_GATEWAY_CHAT_RECOVERY_H
 #define CH_GATEWAY_CHAT_RECOVERY_H

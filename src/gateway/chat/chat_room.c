@@ -485,7 +485,7 @@ static int room_start_run(struct ch_chat_room *r, struct ch_lane *l, struct ch_b
     return rc < 0 ? rc : ch_lane_send(l, ch_buf_sv(lines), &opts, err);
 }
 
-/* Resumes a run that an earlier process left; it goes first. */
+/* Resumes a run that an earlier process left, before other lines are processed. */
 static int room_resume_run(struct ch_chat_room *r, struct ch_lane *l, struct chela_error *err) {
     int rc = ch_reply_target_attach(r->chat, l, NULL, err);
     if (rc == 0)

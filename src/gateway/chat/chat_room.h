@@ -43,7 +43,8 @@ struct ch_chat_room {
     bool ended;   /* a turn ended before the note was read */
     bool reading; /* the note is being read */
     struct ch_task write_task;
-    uint64_t version, written_digest; /* of the note: number of writes, and digest of the text */
+    uint64_t version, written_digest; /* state of the note: number of writes, and digest of the
+                                       * text */
     int64_t synced_at;                /* time of the note's last write or reading; monotonic */
 };
 

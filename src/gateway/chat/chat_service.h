@@ -1,7 +1,7 @@
 /* chat_service.h -- a chat service, such as Feishu, that the gateway serves.
  *
- * The struct lists what each file of chat/ keeps for the service; each list belongs to the
- * file named beside it. Loop thread only. */
+ * The struct has the data that each file of chat/ keeps for the service; each list belongs
+ * to the file named beside it. Loop thread only. */
 #ifndef CH_GATEWAY_CHAT_SERVICE_H
 #define CH_GATEWAY_CHAT_SERVICE_H
 #include "channel/channel.h"
@@ -14,7 +14,8 @@ struct ch_chat_service {
     chela_gateway *gw;
     struct ch_channel *channel; /* owned */
     char *agent;                /* owned; the id of the agent that answers, "": the first */
-    /* Hands an event to the agent: ch_chat_dispatch_event, for the files below it. */
+    /* Passes an event to the agent: ch_chat_dispatch_event, for files that may not call the
+     * dispatcher. */
     void (*dispatch)(struct ch_chat_event *e);
     struct ch_list events;           /* chat_event.c */
     struct ch_list reply_targets;    /* reply_target.c */

@@ -1,10 +1,10 @@
 /* gateway_tool.c -- see gateway_tool.h.
  *
- * Only an owner of the channel in a direct chat gets the tool: in a group others write, too.
- * Ownership is checked again before each call. The tool shows no secrets and changes no
- * permissions: config/patch.h lists the options that may be changed. A person approves each
- * change and sees it as a diff of the file; if the file changes before that, the call is not
- * made.
+ * Only an owner of the channel gets the tool, and only in a direct chat, because other
+ * people write in a group. Ownership is checked again before each call. The tool shows no
+ * secrets and changes no permissions: config/patch.h lists the options that may be changed.
+ * A person approves each change and sees it as a diff of the file; if the file changes
+ * before that, the call is not made.
  *
  * The file is read and written on a worker thread, except for the diff, which the approval
  * prompt needs at once. After a change (config/rewrite.h) the gateway reloads as on SIGHUP. */
@@ -118,7 +118,7 @@ struct ch_config_job {
     struct ch_chat_service *chat; /* NULL: the service was closed */
     chela_call *call;             /* NULL: cancelled */
     char *file, *key;     /* owned */
-    const char *module_path; /* of the runtime */
+    const char *module_path; /* module path of the runtime */
     struct ch_arena arena;
     const struct ch_json *value; /* in the arena; NULL: the job only reads */
     struct ch_buf text;          /* the result */

@@ -5,8 +5,8 @@
 #include "gateway/chat/chat_service.h"
 #include "gateway/lane/lane.h"
 
-/* Attaches the lane's session to its chat. to: the address of the newest message; NULL: that
- * of the session's last reply. */
+/* Attaches the lane's session to its chat. to: the address of the newest message; NULL: the
+ * address of the session's last reply. */
 int ch_reply_target_attach(struct ch_chat_service *chat, struct ch_lane *l, const char *to,
                            struct chela_error *err);
 /* The same for a run that no message began; attach_chat of struct chela_gateway. */

@@ -8,11 +8,11 @@ struct admission {
     struct ch_request *request;
     struct ch_delivery *delivery;
     ch_admitted_fn *admitted;
-    void (*outer)(struct ch_request *req); /* on_disconnect before; may be NULL */
+    void (*outer)(struct ch_request *req); /* the earlier on_disconnect; may be NULL */
     void *outer_user;
 };
 
-/* The request is its caller's again. */
+/* Returns the request to its caller. */
 static void admission_end(struct admission *a) {
     struct ch_request *req = a->request;
     req->on_disconnect = a->outer;

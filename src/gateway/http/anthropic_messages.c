@@ -22,7 +22,7 @@ struct anthropic_message {
     struct ch_completion r;
     enum { BLOCK_NONE, BLOCK_TEXT, BLOCK_THINKING } open;
     unsigned nblocks;      /* completed blocks */
-    struct ch_buf text;    /* of the open block */
+    struct ch_buf text;    /* text of the open block */
     struct ch_buf content; /* completed blocks: JSON, comma separated */
     bool hides_thinking;   /* the client turned thinking off */
     bool said;             /* there was text */
@@ -124,7 +124,7 @@ static void send_delta(struct anthropic_message *m, const char *type, const char
     end_event(m, &w, "content_block_delta");
 }
 
-/* Ends a block. block: the whole of it, for a response that is not a stream. */
+/* Ends a block. block: the complete block, for a response that is not a stream. */
 static void finish_block(struct anthropic_message *m, struct ch_sv block) {
     CH_BUF_AUTO out = {0};
     ch_buf_addf(&m->content, "%s%.*s", m->nblocks ? "," : "", CH_SV_FMT(block));

@@ -1,9 +1,10 @@
 /* approvals_api.c -- /api/approvals: calls that wait for a person.
  *
  * A paused run is stored before its events are emitted, so the store knows all waiting
- * calls, of this process and of others. A decision looks its session up there; the run
- * resumes when no other call waits. Calls that wait for their result are listed beside those
- * that need consent; their results are posted to the session (sessions_api.c). */
+ * calls, of this process and of others. A request with a decision finds the session in the
+ * store; the run resumes when no other call waits. Calls that wait for their result are
+ * listed beside those that need consent; their results are posted to the session
+ * (sessions_api.c). */
 #include "gateway/http/approvals_api.h"
 
 #include "base/error.h"

@@ -60,7 +60,8 @@ int ch_client_tools_add(struct ch_client_tools *t, const struct ch_json *tool, c
                      text.n ? ch_arena_str(t->arena, ch_buf_sv(&text)) : NULL, err);
 }
 
-/* The grammar of the text is told in the description: not every model can be held to one. */
+/* The description contains the grammar of the text, because not every model can be forced to
+ * follow a grammar. */
 static struct ch_sv text_tool_description(struct ch_client_tools *t, const struct ch_json *tool) {
     struct ch_sv about = ch_json_get_str(tool, "description");
     const struct ch_json *format = ch_json_get(tool, "format");

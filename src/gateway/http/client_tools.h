@@ -13,7 +13,7 @@
 #include "json/json.h"
 
 struct ch_client_tool {
-    struct ch_sv name;  /* as the client says */
+    struct ch_sv name;  /* the name that the client uses */
     struct ch_sv space; /* its namespace; empty: none */
     bool is_text;       /* takes one text instead of an object */
 };

@@ -106,7 +106,8 @@ static void completion_report_reasoning(struct ch_completion *r, bool in_progres
     }
 }
 
-/* Events that follow the reasoning of a reply, or a part of it. */
+/* Reports the reasoning of a reply, complete or in progress, when an event shows that there
+ * is more. */
 static void completion_follow_reply(struct ch_completion *r, const struct chela_event *ev) {
     if (ev->type == CHELA_EV_MODEL_REQUEST)
         r->nreasoning = 0;
@@ -173,7 +174,8 @@ static void completion_told(struct ch_delivery *d, enum ch_delivery_stage stage,
     completion_refuse(r, &why);
 }
 
-/* A stored session has its own history: what follows the last reply is an event for it. */
+/* A stored session has its own history: the messages after the last reply become an event of
+ * the session. */
 static void completion_admit(struct ch_completion *r) {
     struct chela_error err = {0};
     CH_BUF_AUTO data = {0};

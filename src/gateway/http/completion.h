@@ -16,7 +16,8 @@ struct ch_completion {
     struct ch_budget_wait budget;
     struct ch_delivery *delivery; /* being stored or delivered; else NULL */
     struct ch_lane *lane; /* NULL: not opened yet, or elsewhere. Owned, unless it is stored */
-    struct ch_lane_opts opts; /* of the lane; memory of the request and of this struct */
+    struct ch_lane_opts opts; /* options of the lane; their memory belongs to the request and
+                               * this struct */
     const char *session;  /* key of the stored session, in the request's arena; NULL: none */
     struct ch_client_history history;
     struct ch_client_tools tools;
@@ -37,8 +38,8 @@ struct ch_completion_failure {
 };
 
 struct ch_completion_ops {
-    size_t size;        /* of the protocol's struct */
-    const char *prefix; /* of the response's id */
+    size_t size;        /* size of the protocol's struct */
+    const char *prefix; /* prefix of the response's id */
     const char *api;    /* name of the codec that has the same protocol */
     int overloaded;     /* the protocol's HTTP status for a service that is overloaded */
     /* Reads the protocol's own members of the request: settings, tools, history. */

@@ -1,9 +1,9 @@
 /* config_api.c -- see config_api.h.
  *
- * A change is made in two requests: the first one, with `check`, shows the difference, and the
- * second one has the digest of the text that the difference was made from. If the file was
- * changed between them, the second one is refused. The file is read and written on a worker
- * thread. */
+ * A change is made in two requests: the first one, with `check`, shows the difference, and
+ * the second one carries the digest of the file that the difference refers to. If the file
+ * was changed between them, the second one is refused. The file is read and written on a
+ * worker thread. */
 #include "gateway/http/config_api.h"
 
 #include <unistd.h>

@@ -1,13 +1,13 @@
 /* mcp_api.h -- /mcp: the agents for clients of the Model Context Protocol.
  *
- * The protocol is that of mcp/mcp_server.h. The gateway adds who may call, and the agents: their
- * tools ask_ID work on sessions of the store (mcp_ask.h). */
+ * The protocol is that of mcp/mcp_server.h. The gateway adds the authentication and the
+ * agents: their tools ask_ID use sessions of the store (mcp_ask.h). */
 #ifndef CH_GATEWAY_MCP_API_H
 #define CH_GATEWAY_MCP_API_H
 #include "gateway/request/request.h"
 
-struct ch_mcp_api;  /* of a gateway; lives as long */
-struct ch_mcp_plan; /* what is offered from now on; owned by whoever planned it */
+struct ch_mcp_api;  /* part of a gateway, with the same lifetime */
+struct ch_mcp_plan; /* what is offered from now on; owned by the caller of the planning function */
 
 struct ch_mcp_api *ch_mcp_api_new(chela_gateway *gw);
 void ch_mcp_api_free(struct ch_mcp_api *a);

@@ -12,7 +12,7 @@
 #include "gateway/lane/tail.h"
 #include "store/store.h"
 
-#define ID_DIGITS 20 /* of a session that the idempotency key names */
+#define ID_DIGITS 20 /* digits in the key of a session that an idempotency key names */
 #define OWNER_DIGITS 16
 
 /* What a tool ask_ID works on. */
@@ -102,7 +102,7 @@ static void asking_on_event(struct ch_lane_watcher *w, const struct chela_event 
     asking_finish(a);
 }
 
-/* The message was delivered by an earlier call: its run has ended, or waits for a person. */
+/* An earlier call delivered the message: its run has ended, or waits for a person. */
 static void asking_take_past(struct asking *a) {
     struct ch_lane *l = ch_lane_find(a->gw, ch_sv_str(a->key));
     bool paused = l && chela_session_status(l->session) == CHELA_SESSION_PAUSED;
@@ -333,7 +333,7 @@ static void set_result(chela_mcp_call *call, const char *id, const char *shown) 
         chela_mcp_result_error(call, "the run ended without an answer");
 }
 
-/* On a thread of its own. */
+/* Runs on a separate thread. */
 static int task_get(chela_mcp_call *call, void *user) {
     const chela_gateway *gw = user;
     const char *id = chela_mcp_call_argument(call, "taskId");

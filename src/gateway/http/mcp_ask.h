@@ -15,7 +15,7 @@ int ch_mcp_ask_offer(chela_mcp_server *s, chela_gateway *gw, struct ch_list *cal
                      const chela_agent *agent, struct chela_error *err);
 /* Offers the states of such calls as tasks. */
 void ch_mcp_ask_offer_tasks(chela_mcp_server *s, chela_gateway *gw);
-/* The gateway stops: the calls in progress are answered, their runs stay as they are. */
+/* The gateway stops: the calls in progress get an answer, and their runs are not touched. */
 void ch_mcp_ask_end(struct ch_list *calls);
 
 /* The prefix of the keys of the sessions of a client; the operator's is "mcp:". */

@@ -14,7 +14,7 @@ struct ch_mcp_token_check;
 struct ch_mcp_token_answer {
     int status;            /* HTTP status of the refusal; 0: accepted */
     const char *why;       /* of a refusal */
-    const char *principal; /* of an accepted token; borrowed for the call */
+    const char *principal; /* principal of an accepted token; borrowed for the call */
 };
 typedef void ch_mcp_token_fn(const struct ch_mcp_token_answer *a, void *user);
 
@@ -29,8 +29,8 @@ const char *ch_mcp_tokens_challenge(const struct ch_mcp_tokens *t, bool lacks_sc
 /* The document of RFC 9728. */
 void ch_mcp_tokens_metadata(const struct ch_mcp_tokens *t, struct ch_buf *out);
 
-/* Checks the token; fn is called once, at once if the answer is known, then NULL is returned.
- * The check is over when fn is called, or when it is cancelled. */
+/* Checks the token. fn is called once; if the answer is known already, fn is called at once
+ * and NULL is returned. The check ends when fn is called or the check is cancelled. */
 struct ch_mcp_token_check *ch_mcp_token_check(struct ch_mcp_tokens *t, struct ch_sv token,
                                               ch_mcp_token_fn *fn, void *user);
 void ch_mcp_token_cancel(struct ch_mcp_token_check *c);

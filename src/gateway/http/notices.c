@@ -22,7 +22,7 @@ struct ch_notices {
     struct ch_timer timer;
     struct notices_look *look; /* in progress; else NULL */
     bool again;                /* a session may have changed since the look began */
-    unsigned char digest[CH_SHA256_SIZE]; /* of the list of sessions */
+    unsigned char digest[CH_SHA256_SIZE]; /* digest of the list of sessions */
 };
 
 static int notices_add_row(const struct chela_store_session *s, void *user) {

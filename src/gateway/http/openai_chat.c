@@ -22,12 +22,12 @@ struct openai_chat {
     bool said;           /* text of this turn was sent */
     bool gap;            /* text of an earlier turn was sent: insert a blank line */
     bool legacy;         /* the client's tools are `functions`: the form before tools */
-    struct ch_buf calls; /* of the client's tools: JSON objects, comma separated */
+    struct ch_buf calls; /* calls of the client's tools: JSON objects, comma separated */
     unsigned ncalls;
-    struct ch_buf reasoning; /* of the last reply: text */
-    struct ch_buf details;   /* of the last reply: sealed blocks, JSON, comma separated */
+    struct ch_buf reasoning; /* reasoning of the last reply: text */
+    struct ch_buf details;   /* reasoning of the last reply: sealed blocks, JSON, comma separated */
     unsigned ndetails;
-    struct ch_buf images; /* of the answer: JSON objects, comma separated */
+    struct ch_buf images; /* images of the answer: JSON objects, comma separated */
     unsigned nimages;
 };
 

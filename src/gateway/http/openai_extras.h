@@ -6,8 +6,8 @@
 #include "chela/event.h"
 
 /* Writes the sources of a reply, as in TURN_END, as a JSON array of annotations. nested: the
- * members are in an object of their own, as in Chat Completions. Sources without a URL and a
- * file are left out. Nothing is written if there are none. */
+ * members are in a nested object, as in Chat Completions. Sources without a URL and a file
+ * are left out. Nothing is written if there are none. */
 void ch_openai_annotations(struct chela_str citations, bool nested, struct ch_buf *out);
 /* Writes the URL of an image that the model made; data: as a data URL. Nothing is written for
  * other media. */

@@ -204,7 +204,7 @@ static int input_item(struct input *in, const struct ch_json *item) {
     return input_read(in, type, item);
 }
 
-/* The items of an earlier response go before those of the request. */
+/* Puts the items of an earlier response before those of the request. */
 static int input_previous(struct input *in, struct ch_sv id) {
     struct ch_arena *arena = in->h->arena;
     struct ch_sv items = ch_response_store_items(in->r->request->gw, id);

@@ -139,8 +139,8 @@ static int openai_messages_read_function_call(const struct ch_json *f, struct ch
                                     ch_json_get_str(f, "arguments"), err);
 }
 
-/* Reasoning that the gateway reported: sealed blocks. A text alone goes back to a service
- * with the same protocol. */
+/* Reasoning that the gateway reported: sealed blocks. A text without a sealed block is sent
+ * back only to a service with the same protocol. */
 static void openai_messages_read_reasoning(const struct ch_json *m, struct ch_client_history *h) {
     struct ch_sv text = ch_json_get_str(m, "reasoning_content");
     bool sealed = false;

@@ -26,8 +26,8 @@ struct openai_response {
     enum { ITEM_NONE, ITEM_TEXT, ITEM_REASONING } open;
     bool said; /* there was text */
     int64_t seq;
-    struct ch_buf text;   /* of the open item */
-    struct ch_buf annotations; /* of the text that is being closed: a JSON array */
+    struct ch_buf text;   /* text of the open item */
+    struct ch_buf annotations; /* annotations of the text that is being closed: a JSON array */
     struct ch_buf output; /* completed items: JSON, comma separated */
     unsigned nitems;
     struct ch_buf kept;   /* the same for ch_response_store_put: with encrypted content */
@@ -418,7 +418,8 @@ static const char *openai_response_status_of(const struct chela_event *ev) {
     return "completed";
 }
 
-/* Remembers the response, with encrypted content also if the client did not ask for it. */
+/* Remembers the response. The encrypted content is kept even if the client did not ask for
+ * it. */
 static void remember(struct openai_response *r, const char *status,
                      const struct chela_event *ev) {
     CH_BUF_AUTO object = {0};
@@ -460,7 +461,7 @@ static void openai_response_add_image(struct openai_response *r, const struct ch
     struct ch_sv type = ch_sv(ev->made.media_type.p, ev->made.media_type.n);
     if (!ev->made.data.n || !ch_sv_starts(type, "image/"))
         return;
-    close_item(r); /* a text goes on in an item of its own */
+    close_item(r); /* the text continues in a new item */
     openai_response_begin_stream(r);
     name_item(r, "ig_");
     ch_jw_begin(&w, '{');

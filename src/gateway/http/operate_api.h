@@ -1,4 +1,4 @@
-/* operate_api.h -- what an operator looks at: channels, people who ask for access, and the
+/* operate_api.h -- routes for the operator: channels, people who ask for access, and the
  * processes that hold sessions of the store. */
 #ifndef CH_GATEWAY_OPERATE_API_H
 #define CH_GATEWAY_OPERATE_API_H

@@ -22,8 +22,9 @@ void ch_session_events_await(struct ch_request *req, const struct ch_delivery *d
 
 /* e NULL: a gap. False ends the replay. */
 typedef bool ch_session_events_fn(const struct ch_lane_event *e, void *user);
-/* Passes on the recent events after `last`, an id or the sequence number in it. If that
- * event is not known any more: a gap, then all recent events. */
+/* Passes on the recent events after `last`, which is an event id or the sequence number from
+ * one. If that event is no longer in memory: reports a gap, then passes on all recent
+ * events. */
 void ch_session_events_replay(const struct ch_lane *l, struct ch_sv last,
                               ch_session_events_fn *fn, void *user);
 

@@ -5,9 +5,10 @@
 #include "gateway/lane/lane.h"
 #include "gateway/request/request.h"
 
-/* Calls on_lane with the lane of the session that req->param names, ready for use. Another
- * process has the session: on_lane with NULL, elsewhere true. Without such a session: on_lane
- * with NULL if may_lack, else req is answered with 404. Other errors are answered, too. */
+/* Calls on_lane with the lane of the session that req->param names, ready for use. If
+ * another process has the session: on_lane gets NULL, and elsewhere is true. If there is no
+ * such session: on_lane gets NULL if may_lack is set; otherwise req is answered with 404.
+ * Other errors are answered as well. */
 void ch_session_open_lane(struct ch_request *req, bool may_lack,
                           void (*on_lane)(struct ch_request *req, struct ch_lane *l,
                                           bool elsewhere));

@@ -132,7 +132,7 @@ static void socket_on_answer(struct ch_request *req, int status, struct ch_sv js
     ch_task_defer(req->gw->rt->loop, &s->next);
 }
 
-/* The body of the POST that the frame stands for. */
+/* Writes the body of the POST that corresponds to the frame. */
 static void write_post_body(struct ch_buf *out, const struct ch_json *frame, const char *mode) {
     static const char *const ours[] = {"type", "ref", "stream"};
     struct ch_jw w = ch_jw(out);
@@ -151,7 +151,7 @@ static void write_post_body(struct ch_buf *out, const struct ch_json *frame, con
     ch_jw_end(&w, '}');
 }
 
-/* The POST that a type of frame stands for. */
+/* A type of frame, and the POST that corresponds to it. */
 static const struct frame_kind {
     const char *type, *path, *mode;
 } kinds[] = {

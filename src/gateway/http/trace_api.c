@@ -1,5 +1,5 @@
 /* trace_api.c -- /api/sessions/{key}/requests: the requests to models of a session, as the
- * journal holds them; /api/sessions/{key}/setups: what requests have in common. */
+ * journal holds them; /api/sessions/{key}/setups: the shared parts of requests. */
 #include "gateway/http/trace_api.h"
 
 #include "chela/trace.h"

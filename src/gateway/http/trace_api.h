@@ -1,4 +1,4 @@
-/* trace_api.h -- the routes that show what a model was told. */
+/* trace_api.h -- the routes that show the requests to models. */
 #ifndef CH_GATEWAY_TRACE_API_H
 #define CH_GATEWAY_TRACE_API_H
 #include "gateway/request/http_route.h"

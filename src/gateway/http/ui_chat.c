@@ -25,7 +25,7 @@ struct ui_chat {
     const struct ch_json *last; /* message, in the request's arena */
     struct ch_buf page_tools;   /* names of the page's tools */
     const char *key, *agent;      /* in the request's arena */
-    struct ch_lane_opts opts;     /* of the lane; in the request's arena */
+    struct ch_lane_opts opts;     /* options of the lane; in the request's arena */
     struct ch_delivery *delivery; /* NULL: not stored yet */
     struct ch_ui_stream *stream;  /* another gateway has the session; else NULL. Owned */
 };
@@ -126,7 +126,7 @@ static void ui_chat_write_approvals(const struct ui_chat *c, struct ch_jw *w) {
     ch_jw_end(w, ']');
 }
 
-/* The stream shows calls that a person denied as such. */
+/* Marks calls that a person denied as denied in the stream. */
 static void ui_chat_mark_denied(const struct ui_chat *c, struct ch_ui_stream *t) {
     for (CH_JSON_EACH(p, ch_json_get(c->last, "parts")))
         if (ui_chat_is_decision(p) &&
@@ -226,7 +226,7 @@ static void ui_chat_on_tail(struct ch_lane_watcher *w, bool gap, const struct ch
         ui_chat_admit(user);
 }
 
-/* Another gateway has the session: the stream is made from its journal. */
+/* Another gateway has the session: the stream is built from the session's journal. */
 static void ui_chat_on_lane_ready(struct ch_lane_wait *w, struct ch_lane *l,
                                   const struct chela_error *failed) {
     struct ui_chat *c = CH_CONTAINER(w, struct ui_chat, wait);

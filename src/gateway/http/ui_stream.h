@@ -1,7 +1,7 @@
 /* ui_stream.h -- a run as the AI SDK's UI message stream.
  *
  * A stream lasts from a request to the end or pause of its run, with or without viewers. It
- * keeps what was sent until then, so that a page that is opened again gets all of it. Only
+ * keeps all chunks sent so far, so that a page that is opened again gets all of them. Only
  * chunks that every client since version 5 accepts are sent; approvals need version 6. */
 #ifndef CH_GATEWAY_UI_STREAM_H
 #define CH_GATEWAY_UI_STREAM_H
@@ -10,9 +10,9 @@
 
 struct ch_ui_stream;
 
-/* A stream of the session; ch_ui_stream_watch follows, or a tail that gets its watcher.
- * message_id: of the message that the chunks belong to. page_tools: names of the tools that
- * the page runs, comma separated. */
+/* Creates a stream of the session; then call ch_ui_stream_watch, or pass its watcher to a
+ * tail. message_id: id of the message that contains the chunks. page_tools: names of the
+ * tools that the page runs, comma separated. */
 struct ch_ui_stream *ch_ui_stream_new(chela_gateway *gw, const char *key, const char *message_id,
                                       const char *page_tools);
 /* Watches l from now on. */

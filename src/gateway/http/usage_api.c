@@ -1,9 +1,9 @@
 /* usage_api.c -- GET /api/usage?days=N: the model calls of the last N days, each with its
  * tokens and duration.
  *
- * The calls are read from the journals of the newest sessions, up to a limit; a call that a
- * copy of a session has, too, is listed once. The cost of the runs is summed up, as far as
- * prices are known. Also lists what was spent of the budgets today. */
+ * The calls are read from the journals of the newest sessions, up to a limit; a call that
+ * also occurs in a copy of its session is listed once. The cost of the runs is summed up, as
+ * far as prices are known. The response also lists today's use of the budgets. */
 #include "gateway/http/usage_api.h"
 
 #include "base/limits.h"

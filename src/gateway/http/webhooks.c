@@ -2,8 +2,8 @@
  *
  * The sender signs each event. X-Chela-Timestamp is the time in seconds. X-Chela-Signature
  * is "sha256=" and the hexadecimal HMAC of the timestamp, a full stop and the body. Events
- * older than five minutes are refused. An event is accepted once, by whatever process: its
- * id contains the signature.
+ * older than five minutes are refused. An event is accepted once among all processes,
+ * because its id contains the signature.
  *
  * An event is acknowledged when the inbox holds it, then delivered (lane/delivery.h). An
  * event whose process died is delivered by another (server/orphan_scan.h). */
@@ -66,7 +66,7 @@ static void webhook_accept(struct ch_request *req, struct ch_delivery *d) {
     ch_delivery_admit(d, webhook_told, req);
 }
 
-/* *signature: in hexadecimal, as it was sent. */
+/* *signature: in hexadecimal, as received. */
 static bool webhook_is_signed(struct ch_request *req, const char *secret, struct ch_sv *signature) {
     const struct ch_inbound *in = ch_exchange_inbound(req->x);
     struct ch_sv timestamp = ch_inbound_header(in, "x-chela-timestamp");

@@ -37,7 +37,7 @@ struct ch_budget_plan {
 
 struct budget_counter {
     uint64_t id;
-    double own_cost, other_cost; /* by this process, by others */
+    double own_cost, other_cost; /* cost caused by this process, by others */
     int64_t own_tokens, other_tokens;
 };
 
@@ -47,7 +47,7 @@ struct ch_budgets {
     chela_gateway *gw;
     struct ch_budget_plan *plan; /* owned */
     char process[24];            /* names this process in notes */
-    int64_t day;                 /* of the counters: days since 1970 */
+    int64_t day;                 /* day of the counters: days since 1970 */
     struct budget_counter *counters; /* owned; sorted by id */
     size_t n, room;
     struct ch_list waits;            /* for the next reading */
@@ -61,7 +61,7 @@ static int64_t budgets_now(const struct ch_budgets *b) {
 
 /* --- counters */
 
-/* The use of a day that has ended counts no more. */
+/* Resets the use when the day has ended. */
 static void budgets_turn_day(struct ch_budgets *b) {
     int64_t day = budgets_now(b) / CH_BUDGET_DAY_MS;
     if (day == b->day)
@@ -83,7 +83,7 @@ static size_t budgets_find(const struct ch_budgets *b, uint64_t id) {
     return from;
 }
 
-/* NULL: there is none. */
+/* Finds a counter; NULL: none. */
 static const struct budget_counter *budgets_look(const struct ch_budgets *b, uint64_t id) {
     size_t at = budgets_find(b, id);
     return at < b->n && b->counters[at].id == id ? &b->counters[at] : NULL;
@@ -126,8 +126,8 @@ static void budget_add_part(struct ch_buf *of, const char *part) {
     ch_buf_addf(of, "%s%s", of->n ? "/" : "", part);
 }
 
-/* Whose budget it is: the values of the patterns. The id of a sender means nothing without the
- * channel. */
+/* Appends the values of the patterns, which identify the counter. The channel precedes a
+ * sender, because the id of a sender is valid in one channel only. */
 static void budget_of(const struct budget *g, const struct ch_spender *who, struct ch_buf *of) {
     if (budget_varies(g->agent))
         budget_add_part(of, who->agent);
@@ -137,7 +137,8 @@ static void budget_of(const struct budget *g, const struct ch_spender *who, stru
         budget_add_part(of, who->sender);
 }
 
-/* The counter of a budget that `who` meets. When there are too many, new ones share one. */
+/* The counter of a budget that `who` matches. If there are too many counters, new values
+ * share one. */
 static uint64_t budgets_counter_of(const struct ch_budgets *b, const struct budget *g,
                                    const struct ch_spender *who, struct ch_buf *of) {
     budget_of(g, who, of);
@@ -154,9 +155,9 @@ static uint64_t budgets_counter_of(const struct ch_budgets *b, const struct budg
 struct budget_state {
     const struct budget *budget; /* the first that is used up; NULL: none */
     struct ch_buf of;
-    bool tokens; /* the limit on tokens was reached; otherwise that on the cost */
+    bool tokens; /* the limit on tokens was reached; otherwise the limit on the cost */
     double limit, used;
-    int64_t tokens_left; /* the least of all budgets; negative: no limit */
+    int64_t tokens_left; /* the smallest rest of all budgets; negative: no limit */
     double cost_left;
 };
 
@@ -328,7 +329,7 @@ static void spending_bound(struct ch_spending *is, chela_run *run) {
     struct ch_spender who = spender_of(run);
     struct budget_state s;
     spending_follow(&l->spending, run);
-    if (!b->plan || !b->plan->n) /* none, or no more since a reload */
+    if (!b->plan || !b->plan->n) /* no budgets, or none since a reload */
         s = (struct budget_state){.tokens_left = -1, .cost_left = -1};
     else
         budgets_state(b, &who, &s);
@@ -350,7 +351,7 @@ static void spending_stopped(struct ch_spending *is, chela_run *run) {
     struct ch_spender who = spender_of(run);
     struct budget_state s;
     budgets_state(b, &who, &s);
-    if (s.budget) { /* otherwise the limit is the agent's */
+    if (s.budget) { /* otherwise the agent's own limit was reached */
         CH_BUF_AUTO why = {0};
         struct chela_event ev = budgets_event(b, &s);
         budgets_explain(b, &s, &why);
@@ -408,7 +409,7 @@ static int budgets_on_note(const struct chela_store_item *i, void *user) {
     if (r->n % 64 == 0)
         r->list = ch_realloc(r->list, (r->n + 64) * sizeof(*r->list));
     r->list[r->n++] = (struct budgets_other){note.counter, note.use.tokens, note.use.cost_usd};
-    return r->n == 2 * CH_LIMIT_BUDGET_COUNTERS; /* those of several processes */
+    return r->n == 2 * CH_LIMIT_BUDGET_COUNTERS; /* room for the counters of several processes */
 }
 
 static void budgets_run(struct ch_work *w) {

@@ -27,9 +27,9 @@ struct ch_spender {
 
 /* What a lane's run has spent. */
 struct ch_lane_spending {
-    struct ch_spending is; /* of the lane's session */
+    struct ch_spending is; /* spending of the lane's session */
     char run[24];          /* the run whose use is counted */
-    int64_t tokens;        /* of the run, as far as counted */
+    int64_t tokens;        /* tokens of the run that are counted so far */
     double cost;
 };
 
@@ -46,11 +46,11 @@ void ch_budgets_free(struct ch_budgets *b);
 int ch_budgets_plan(const struct chela_gateway_opts *o, struct ch_budget_plan **out,
                     struct chela_error *err);
 void ch_budgets_drop_plan(struct ch_budget_plan *plan);
-/* Uses other budgets from now on; takes plan. Counters of the same name go on. */
+/* Applies a new list of budgets; takes plan. Counters with the same name keep their values. */
 void ch_budgets_apply(struct ch_budgets *b, struct ch_budget_plan *plan);
 
-/* Reads what other processes have spent, then calls w->known; calls it at once if there are no
- * budgets or no store. ch_list_del(&w->link) cancels. */
+/* Reads the spending of other processes, then calls w->known; calls it at once without
+ * budgets or without a store. ch_list_del(&w->link) cancels. */
 void ch_budgets_when_known(chela_gateway *gw, struct ch_budget_wait *w);
 /* CHELA_EBUDGET: a budget is used up. The message says which, and when it resets;
  * err->retry_after_ms is the time until then. The refusal is counted and reported. */
@@ -58,7 +58,7 @@ int ch_budgets_admit(chela_gateway *gw, const struct ch_spender *who, struct che
 
 /* Limits the runs of the lane's session. */
 void ch_budgets_attach(struct ch_lane *l);
-/* Counts what the lane's run has spent since the last time. */
+/* Counts the spending of the lane's run since the last call. */
 void ch_budgets_count(struct ch_lane *l);
 
 #endif

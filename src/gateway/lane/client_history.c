@@ -109,7 +109,7 @@ static void history_drop_reasoning(struct ch_client_history *h) {
     h->nblocks = n;
 }
 
-/* True: a block of this author and turn belongs to the current message. */
+/* True: a block of this author and turn can be appended to the current message. */
 static bool history_takes(struct ch_client_history *h, const struct ch_msg_author *by,
                           int64_t turn) {
     if (!by->api || turn < h->turn || (h->by.api && !same_author(&h->by, by)))

@@ -1,8 +1,8 @@
 /* client_history.h -- a conversation that a client posted, as neutral messages.
  *
- * Each protocol parses its own form and adds blocks in order. This file makes messages of
- * the blocks and pairs tool results with their calls. In the end every call has exactly one
- * result, in the order of the calls, as every model service requires. Texts are borrowed
+ * Each protocol parses its own form and adds blocks in order. This file groups the blocks
+ * into messages and pairs tool results with their calls. In the end every call has exactly
+ * one result, in the order of the calls, as every model service requires. Texts are borrowed
  * from the request. */
 #ifndef CH_GATEWAY_CLIENT_HISTORY_H
 #define CH_GATEWAY_CLIENT_HISTORY_H
@@ -20,7 +20,7 @@ struct ch_client_history {
     size_t n, cap;
     struct ch_block *blocks; /* owned: blocks of the current message */
     size_t nblocks, blocks_cap;
-    int kind; /* of the current message; -1: none */
+    int kind; /* kind of the current message; -1: none */
     /* The author of vendor-specific blocks that do not say who wrote them: the model of the
      * agent that speaks the protocol of the request. api NULL: none, such blocks are dropped. */
     struct ch_msg_author vendor;
@@ -46,12 +46,12 @@ int ch_client_history_add_media(struct ch_client_history *h, enum ch_block_type 
 /* Adds media in base64. type: the media type, such as audio/wav. */
 void ch_client_history_add_data(struct ch_client_history *h, enum ch_block_type kind,
                                 struct ch_sv type, struct ch_sv data, struct ch_sv name);
-/* Adds a note in place of media that the model cannot get: an uploaded file, a video. what:
- * the kind and the name. */
+/* Adds a note in place of media that the model cannot receive: an uploaded file, a video.
+ * what: the kind and the name. */
 void ch_client_history_add_absent(struct ch_client_history *h, const char *what,
                                   struct ch_sv name);
-/* Adds the result of a call, and returns its place. Media that follow belong to the result
- * after ch_client_history_close_result. */
+/* Adds the result of a call, and returns its index. Media added after the result become part
+ * of it when ch_client_history_close_result is called. */
 size_t ch_client_history_add_result(struct ch_client_history *h, struct ch_sv id,
                                     struct ch_sv text, bool is_error);
 void ch_client_history_close_result(struct ch_client_history *h, size_t at);
@@ -65,9 +65,9 @@ void ch_client_history_add_opaque(struct ch_client_history *h, struct ch_sv type
                                   const struct ch_json *block);
 
 /* Ends and checks the history, and takes the last message out as the input of the next run.
- * If the last message is the assistant's, the input asks the model to go on; if there are
- * instructions only, to begin. CHELA_EINVAL:
- * results and calls do not match, or there is no input. */
+ * If the last message is the assistant's, the input asks the model to continue. If the
+ * request has only instructions, the input asks the model to begin. CHELA_EINVAL: results
+ * and calls do not match, or there is no input. */
 int ch_client_history_finish(struct ch_client_history *h, struct ch_msg **input,
                              struct chela_error *err);
 

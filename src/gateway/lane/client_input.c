@@ -107,7 +107,7 @@ static const char *client_text(struct ch_delivery *d, const struct ch_json *v, c
 
 /* --- messages */
 
-/* The client's word; else that of the session. */
+/* The mode that the client asked for, else the mode of the session. */
 static const char *client_mode(struct ch_delivery *d, const struct ch_lane *l) {
     const char *mode = client_text(d, d->data, "mode");
     return mode ? mode : chela_queue_mode_name(ch_input_queue_mode(l->session));
@@ -153,7 +153,7 @@ static int client_apply_message(struct ch_delivery *d, struct ch_lane *l,
     if (!d->told && !l->running && paused)
         return CH_TURN_WAITS;
     if (!d->told && ch_lane_was_interrupted(l) && ch_lane_resume(l, CHELA_APPROVE_ASK, err) == 0)
-        return CH_TURN_WAITS; /* the interrupted run goes first */
+        return CH_TURN_WAITS; /* the interrupted run is resumed first */
     int rc = ch_msg_read(ch_json_get(d->data, "message"), &m, err);
     if (rc < 0)
         return rc;
@@ -170,7 +170,7 @@ static int client_apply_message(struct ch_delivery *d, struct ch_lane *l,
 const struct ch_delivery_kind ch_client_message = {
     .name = "message", .turn = CH_TURN_JOINS, .apply = client_apply_message};
 
-/* An interrupted run goes first. The runs before this one may have had other options. */
+/* Resumes an interrupted run first. Earlier runs of the lane may have had other options. */
 static int client_apply_turn(struct ch_delivery *d, struct ch_lane *l, struct chela_error *err) {
     struct ch_lane_opts o = d->lane_opts ? *d->lane_opts : (struct ch_lane_opts){0};
     o.agent = ch_gateway_agent(d->gw, ch_sv_str(d->agent)); /* it may have been loaded again */
@@ -291,22 +291,28 @@ const struct ch_delivery_kind ch_client_decision = {
 
 /* --- cancelling, taking over, resuming */
 
-static int client_apply_cancel(struct ch_delivery *d, struct ch_lane *l,
-                               struct chela_error *err) {
-    bool paused = !l->running && chela_session_status(l->session) == CHELA_SESSION_PAUSED;
-    if ((paused || ch_lane_was_interrupted(l)) && ch_lane_resume(l, CHELA_APPROVE_ASK, err) < 0)
+int ch_client_input_cancel(struct ch_delivery *d, struct ch_lane *l, const char *reason,
+                           struct chela_error *err) {
+    bool stored = l->session->journal && l->session->journal->past;
+    if (stored && ch_lane_resume(l, CHELA_APPROVE_ASK, err) < 0)
         return err->code;
-    if (!l->running)
+    if (!l->running && chela_session_status(l->session) != CHELA_SESSION_PAUSED)
         return ch_fail(err, CHELA_ESTATE, "no run in progress in session '%s'", d->key);
     ch_lane_take_later(l, d->id);
-    chela_cancel(l->run, "cancelled by a request");
+    l->running = true;
+    chela_cancel(l->run, reason);
     return 0;
+}
+
+static int client_apply_cancel(struct ch_delivery *d, struct ch_lane *l,
+                               struct chela_error *err) {
+    return ch_client_input_cancel(d, l, "cancelled by a request", err);
 }
 
 const struct ch_delivery_kind ch_client_cancel = {
     .name = "cancel", .turn = CH_TURN_CONTROLS, .apply = client_apply_cancel};
 
-/* A person replies in place of the run, which ends. */
+/* Replaces the run's answer by a person's text; the run ends. */
 static int client_apply_take_over(struct ch_delivery *d, struct ch_lane *l,
                                   struct chela_error *err) {
     struct ch_sv text = ch_json_get_str(d->data, "text");

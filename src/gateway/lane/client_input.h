@@ -1,9 +1,10 @@
-/* client_input.h -- what HTTP clients ask of a session, as kinds of deliveries (delivery.h).
+/* client_input.h -- requests of HTTP clients to a session, as kinds of deliveries
+ * (delivery.h).
  *
  * An event is stored before the client is answered, so each kind can be applied without the
  * client: by the next process, or by the gateway that holds the session. While the client
  * waits for the answer (d->told), an event that does not fit the session's state is refused
- * and the client is told why; otherwise it waits where waiting makes sense. */
+ * with the reason. If no client waits, such an event stays queued where possible. */
 #ifndef CH_GATEWAY_CLIENT_INPUT_H
 #define CH_GATEWAY_CLIENT_INPUT_H
 #include "gateway/lane/delivery.h"
@@ -11,8 +12,8 @@
 #include "json/writer.h"
 
 extern const struct ch_delivery_kind ch_client_message;   /* "message", "mode" */
-/* "message": begins a run of its own after the runs and messages before it. The client gets the
- * answer of this run and waits as long as that takes. */
+/* "message": begins a separate run after the earlier runs and messages. The client waits for
+ * the answer of this run. */
 extern const struct ch_delivery_kind ch_client_turn;
 extern const struct ch_delivery_kind ch_client_results;   /* "results", "texts" */
 extern const struct ch_delivery_kind ch_client_answers;   /* "results", "approvals" of a page */
@@ -34,8 +35,13 @@ const struct ch_delivery_kind *ch_client_input_of_history(const char *key,
                                                           struct ch_client_history *h,
                                                           struct ch_jw *w, struct chela_error *err);
 
-/* Stores what the client asks; told is called as ch_delivery_accept says. agent: of the
- * session. event: the end of the event's id; NULL: random. */
+/* Cancels the run of the session, for `apply` of a kind. A paused run ends, too: its calls that
+ * wait for people or for a time get an error result with the reason. */
+int ch_client_input_cancel(struct ch_delivery *d, struct ch_lane *l, const char *reason,
+                           struct chela_error *err);
+
+/* Stores the client's request as an event; told is called as for ch_delivery_accept. agent:
+ * agent of the session. event: the last part of the event's id; NULL: random. */
 struct ch_delivery *ch_client_input_accept(chela_gateway *gw, const struct ch_delivery_kind *kind,
                                            const char *key, const char *agent,
                                            const struct ch_buf *data, const char *event,
@@ -48,7 +54,8 @@ void ch_client_input_write_context(struct ch_buf *data, const struct ch_request 
 bool ch_client_input_begins_later(const struct ch_delivery *d);
 
 /* The lane whose run a repeated event (CH_DELIVERY_DUPLICATE) may have begun, so that the
- * repeated request can follow the run; NULL: none runs here. Resumes an interrupted run. */
+ * repeated request can follow the run; NULL: this process has no such run. Resumes an
+ * interrupted run. */
 struct ch_lane *ch_client_input_find_run(const struct ch_delivery *d);
 
 #endif

@@ -71,7 +71,7 @@ static struct ch_delivery *delivery_parse(chela_gateway *gw, const char *id, con
     if (ch_json_parse(&d->arena, ch_arena_sv(&d->arena, data), CH_JSON_REPLACE, &d->data, NULL,
                       NULL) == 0)
         d->kind = delivery_kind(gw, ch_json_get_str(d->data, "kind"));
-    /* An event without text can begin no run, and would be kept for ever. */
+    /* An event without text cannot begin a run, and would stay in the inbox for ever. */
     if (d->kind == &ch_delivery_event && !ch_json_get_str(d->data, "text").n)
         d->kind = NULL;
     if (!d->kind) {
@@ -152,7 +152,8 @@ static void delivery_on_retry(struct ch_timer *t) {
 }
 
 /* Another gateway has the session and takes the event up, unless it is about to release the
- * session: that is looked after a few times. Later, the scan of the inbox does. */
+ * session. So the delivery is retried a few times; after that, the scan of the inbox finds
+ * the event. */
 static void delivery_leave_to_holder(struct ch_delivery *d) {
     delivery_tell(d, CH_DELIVERY_QUEUED, NULL, NULL);
     ch_delivery_leave(d);
@@ -174,7 +175,7 @@ static void delivery_on_ready(struct ch_lane_wait *w, struct ch_lane *l,
         delivery_end(d, CH_DELIVERY_QUEUED, NULL, NULL);
     else if (!d->told) /* it was acknowledged, and the store may work again */
         delivery_postpone(d, failed);
-    else if (failed->code == CHELA_EOVERLOAD) /* the store fails now; the event waits in it */
+    else if (failed->code == CHELA_EOVERLOAD) /* the store fails now, but it holds the event */
         delivery_end(d, CH_DELIVERY_QUEUED, NULL, NULL);
     else
         delivery_refuse(d, failed);
@@ -184,7 +185,7 @@ static bool delivery_is_bounded(const struct ch_delivery *d) {
     return d->bounds.cost_usd > 0 || d->bounds.turns || d->bounds.timeout_ms;
 }
 
-/* An event without bounds uses the open lane as it is, whatever options the lane was opened
+/* An event without lane options uses the open lane, whatever options the lane was opened
  * with. */
 static int delivery_find_lane(struct ch_delivery *d, struct ch_lane **out,
                               struct chela_error *err) {
@@ -219,8 +220,8 @@ static void delivery_start(struct ch_delivery *d) {
         delivery_refuse(d, &err);
 }
 
-/* The store has the event, or may have it, and this gateway does not deliver it. If the lane
- * read the event meanwhile, the lane left it to d. */
+/* The store has the event, or may have it, and this gateway does not deliver it. A lane that
+ * read the event meanwhile expects d to deliver it, so the lane is notified. */
 static void delivery_end_accept(struct ch_delivery *d, enum ch_delivery_stage stage,
                                 const struct chela_error *err) {
     struct ch_lane *l = ch_lane_find(d->gw, ch_sv_str(d->key));
@@ -363,7 +364,7 @@ static int delivery_apply_event(struct ch_delivery *d, struct ch_lane *l,
     struct ch_lane_opts o = {.agent = ch_gateway_agent(d->gw, ch_sv_str(d->agent)),
                              .key = d->key,
                              .patch.bounds = d->bounds};
-    if (ch_lane_resume_first(l, CHELA_APPROVE_ASK)) /* the interrupted run goes first */
+    if (ch_lane_resume_first(l, CHELA_APPROVE_ASK)) /* the interrupted run is resumed first */
         return CH_TURN_WAITS;
     if (chela_session_status(l->session) == CHELA_SESSION_PAUSED)
         return CH_TURN_WAITS;

@@ -1,14 +1,14 @@
-/* delivery.h -- an event of the inbox on its way to its session.
+/* delivery.h -- passes an event of the inbox to its session.
  *
  *   new --> accepted by the store --> lane ready --> its turn (lane_inbox.h) --> taken up
  *
- * Everything that asks something of a session is an event first: webhooks, schedules,
- * messages and decisions of HTTP clients, messages of other sessions. Whoever asked is
- * answered when the store has the event, never before. The event stays in the inbox until
- * the session's journal takes it up, so a delivery may be freed at any time: the gateway that
- * holds the session restores it from the store.
+ * Every request to a session is stored as an event first: webhooks, schedules, messages and
+ * decisions of HTTP clients, messages of other sessions. The sender gets an answer when the
+ * store has the event, never before. The event stays in the inbox until the session's
+ * journal takes it up, so a delivery may be freed at any time: the gateway that holds the
+ * session restores it from the store.
  *
- * What an event means is defined by its kind. Loop thread only. */
+ * The kind of an event defines its meaning. Loop thread only. */
 #ifndef CH_GATEWAY_DELIVERY_H
 #define CH_GATEWAY_DELIVERY_H
 #include "gateway/lane/lane.h"
@@ -21,7 +21,8 @@
 struct ch_delivery;
 
 struct ch_delivery_kind {
-    const char *name; /* of "kind" in the event's data; the first kind of the table: absent */
+    const char *name; /* value of "kind" in the event's data; the first kind of the table: no
+                       * such member */
     enum ch_turn_kind turn;
     bool keeps; /* an event that cannot be delivered stays in the inbox and is retried */
     bool held; /* the caller waits for the turn of the event, however long that takes */
@@ -36,7 +37,7 @@ enum ch_delivery_stage {
     CH_DELIVERY_ACCEPTED,  /* stored; a later stage follows */
     CH_DELIVERY_TAKEN,     /* taken up by the session */
     CH_DELIVERY_QUEUED,    /* waits in the inbox, or another gateway holds the session */
-    CH_DELIVERY_DUPLICATE, /* the store had an event with this id before */
+    CH_DELIVERY_DUPLICATE, /* the store already had an event with this id */
     CH_DELIVERY_REFUSED,   /* removed from the inbox; err has the reason */
     CH_DELIVERY_FAILED,    /* the store failed */
 };
@@ -63,8 +64,7 @@ struct ch_delivery {
     unsigned retries;
     ch_delivery_fn *told; /* called at each stage; NULL: no caller waits for the outcome */
     void *user;
-    /* the caller's options for the lane of the event, valid while told is set; NULL: the lane as
-     * it is */
+    /* options for the event's lane, valid while told is set; NULL: use the lane unchanged */
     const struct ch_lane_opts *lane_opts;
     bool accepting; /* the store has not answered yet */
     bool closed;    /* the gateway was closed: the next process delivers the event */
@@ -76,17 +76,17 @@ struct ch_delivery *ch_delivery_new(chela_gateway *gw, const char *kind, const c
                                     const char *key, const char *agent, struct ch_sv data);
 /* Stores the event, then delivers it. Takes d and frees it after the last call of told. */
 void ch_delivery_accept(struct ch_delivery *d, ch_delivery_fn *told, void *user);
-/* The same, unless a budget is used up: then told gets CH_DELIVERY_REFUSED. For messages that
- * begin runs, and whose senders are waiting. */
+/* Like ch_delivery_accept, but if a budget is used up, told gets CH_DELIVERY_REFUSED. For
+ * messages that begin runs and whose senders are waiting. */
 void ch_delivery_admit(struct ch_delivery *d, ch_delivery_fn *told, void *user);
-/* The caller no longer waits for the outcome: told is not called any more. */
+/* The caller no longer waits for the outcome: told is not called after this. */
 void ch_delivery_leave(struct ch_delivery *d);
 
 #define CH_API_EVENT "api/" /* prefix of the ids of events from HTTP clients */
 #define CH_SEND_EVENT "send/" /* prefix of the ids of messages from other sessions */
 #define CH_PRESS_EVENT "press/" /* prefix of the ids of decisions in chats */
 #define CH_DELIVERY_TIMER "timer" /* name of the kind: the time of a paused run has come */
-/* True if the id is that of a delivery, not of a chat service's event. */
+/* True if a delivery has this id, false if a chat service's event has it. */
 bool ch_delivery_owns(const char *id);
 /* Delivers an event that the store has, unless the gateway does already. */
 enum ch_restored ch_delivery_restore(chela_gateway *gw, const char *id, const char *key,
@@ -95,7 +95,8 @@ enum ch_restored ch_delivery_restore(chela_gateway *gw, const char *id, const ch
 /* A message of an event: begins a run when the session is idle. The first kind. */
 extern const struct ch_delivery_kind ch_delivery_event;
 
-/* Is a delivery in progress? Those whose session waits for a person do not count. */
+/* True if a delivery is in progress. Deliveries whose session waits for a person do not
+ * count. */
 bool ch_deliveries_busy(const chela_gateway *gw);
 void ch_deliveries_free(chela_gateway *gw);
 

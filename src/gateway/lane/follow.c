@@ -20,7 +20,7 @@ struct chela_follow {
     chela_store *store;
     char *key;                     /* owned */
     struct ch_record_events state;
-    struct ch_list batches;        /* struct ch_record_batch: not told yet */
+    struct ch_list batches;        /* struct ch_record_batch: not passed on yet */
     uint64_t next;                 /* the first record not read */
     bool past;                     /* the records of earlier runs are being read */
 };
@@ -39,7 +39,7 @@ static int follow_on_row(const struct chela_store_session *s, void *user) {
     return 0;
 }
 
-/* Of the runs before, only one that is unfinished is told. */
+/* Skips earlier runs: only an unfinished run is passed on. */
 static void follow_forget_past(struct chela_follow *f, const struct ch_record_batch *b) {
     for (size_t i = 0; i < b->n; i++) {
         const struct chela_event *ev = &b->events[i];

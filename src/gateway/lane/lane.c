@@ -99,7 +99,7 @@ static void adopt_run(struct ch_lane *l) {
         l->queued_hops = 0;
 }
 
-/* A message that the run did not process stays queued, with the hops that led to it. */
+/* If a message remains queued, keeps the number of hops that led to it. */
 static void carry_hops(struct ch_lane *l) {
     if (ch_input_queue_waiting(l->session))
         l->queued_hops = CH_MAX(l->queued_hops, l->hops);
@@ -288,8 +288,8 @@ static int attach_session(struct ch_lane *l, const struct ch_lane_opts *o,
     return 0;
 }
 
-/* A lane at rest: the store holds all of it. The holder of a session sends its messages, so
- * a lane with unsent ones stays. */
+/* True if the lane can be closed: the store holds everything. The holder of a session sends
+ * its messages, so a lane with unsent messages stays open. */
 static bool lane_rests(const struct ch_lane *l) {
     bool used = !l->ready || l->running || !ch_list_empty(&l->watchers) ||
                 (l->inbox && ch_lane_inbox_waits(l)) ||
@@ -354,7 +354,7 @@ struct ch_lane *ch_lane_find(const chela_gateway *gw, struct ch_sv key) {
     return NULL;
 }
 
-/* Opens the session again with another agent; the journal holds all of it. */
+/* Opens the session again with another agent; the journal holds the whole session. */
 static int reattach_session(struct ch_lane *l, const struct ch_lane_opts *o,
                             struct chela_error *err) {
     struct ch_lane_opts opts = *o;
@@ -427,7 +427,7 @@ static void lane_free_deferred(struct ch_task *t) {
     free_lane(l);
 }
 
-/* Another process has the session: some watchers go on with its journal. */
+/* Another process has the session: some watchers continue with a tail of the journal. */
 static void lane_pass_on_watchers(struct ch_lane *l) {
     size_t last = (l->recent_first + l->nrecent - 1) % CH_LIMIT_RECENT_EVENTS;
     struct ch_link *k = l->watchers.head.next, *next;
@@ -608,8 +608,9 @@ void ch_lanes_close_idle(chela_gateway *gw) {
     }
 }
 
-/* Watchers and waiters need not be told. The gateway has already ended the chat services,
- * deliveries, UI streams and resumed orphans; runs end here; requests are told after this. */
+/* Closes all lanes without notifying watchers and waiters. The gateway has already ended the
+ * chat services, deliveries, UI streams and resumed orphans; this function ends the runs;
+ * requests are notified afterwards. */
 void ch_lanes_close(chela_gateway *gw) {
     for (struct ch_lane *l; (l = CH_LIST_FIRST(&gw->lanes, struct ch_lane, link));) {
         ch_lane_inbox_stop(l->inbox);

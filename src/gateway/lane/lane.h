@@ -23,9 +23,9 @@ struct ch_tail;
 /* Receives the events of a lane's runs; embedded in the struct of its owner. */
 struct ch_lane_watcher {
     struct ch_link link;
-    /* May remove this watcher, and no other. */
+    /* May remove this watcher, but no other. */
     void (*event)(struct ch_lane_watcher *w, const struct chela_event *ev);
-    bool stays;           /* goes on with a tail when another process took the session over */
+    bool stays;           /* continues with a tail when another process takes the session over */
     struct ch_tail *tail; /* the events come from the journal: tail.h; else NULL */
     uint64_t record;      /* of a tail: the record of the last event */
 };
@@ -49,8 +49,8 @@ struct ch_lane_opts {
     struct ch_agent_override patch;
     const struct chela_tool_opts *tools; /* run by the client */
     size_t ntools;
-    /* Adds the tools of the chat that the session belongs to; NULL: none. Must add the same
-     * tools whenever the key is the same. */
+    /* Adds the tools of the session's chat; NULL: none. Must add the same tools whenever the
+     * key is the same. */
     int (*add_tools)(chela_gateway *gw, chela_agent *agent, const char *key,
                      struct chela_error *err);
 };
@@ -80,7 +80,8 @@ struct ch_lane {
     unsigned queued_hops; /* the largest such count of the queued messages */
     unsigned sends;       /* messages that the run has sent to other sessions */
     struct ch_lane_spending spending; /* budgets.c */
-    unsigned char agent_digest[CH_SHA256_SIZE]; /* of the options that the agent was made from */
+    unsigned char agent_digest[CH_SHA256_SIZE]; /* digest of the options that the agent was made
+                                                 * from */
     int64_t idle_since;                         /* monotonic */
     struct ch_task free_task;
 };
@@ -101,7 +102,8 @@ struct ch_lane *ch_lane_find(const chela_gateway *gw, struct ch_sv key);
  * options gets a new agent. */
 int ch_lane_use(chela_gateway *gw, const struct ch_lane_opts *opts, struct ch_lane **out,
                 struct chela_error *err);
-/* The lane for a request: that of the session it names, else a temporary one. */
+/* The lane for a request: the lane of the session that the request names, else a temporary
+ * lane. */
 int ch_lane_for_request(struct ch_request *req, struct ch_lane_opts *opts, struct ch_lane **out,
                         struct chela_error *err);
 /* Calls w->ready when the lane is ready, at once if it is. ch_list_del(&w->link) cancels. */
@@ -116,35 +118,37 @@ void ch_lane_unwatch(struct ch_lane_watcher *w);
 /* Begins a run with input, which is taken. */
 int ch_lane_begin(struct ch_lane *l, struct ch_msg *input, struct chela_run_opts *opts,
                   struct chela_error *err);
-/* The same, or the input is queued, as the session's queue mode says. */
+/* Like ch_lane_begin, but the input may be queued, depending on the session's queue mode. */
 int ch_lane_queue(struct ch_lane *l, struct ch_msg *input, struct chela_run_opts *opts,
                   struct chela_error *err);
 /* Begins a run of a temporary lane with a posted history, the last message as input.
  * traceparent: as in struct chela_run_opts. */
 int ch_lane_converse(struct ch_lane *l, struct ch_client_history *h, const char *traceparent,
                      struct chela_error *err);
-/* chela_session_send: text begins a run, or joins or follows the one in progress. p NULL:
+/* chela_session_send: text begins a run, or joins or follows the run in progress. p NULL:
  * queued messages begin a run. */
 int ch_lane_send(struct ch_lane *l, struct ch_sv text, struct chela_run_opts *opts,
                  struct chela_error *err);
-/* Continues a paused run, or one that an earlier process left. */
+/* Continues a paused run, or a run that an earlier process left. */
 int ch_lane_resume(struct ch_lane *l, enum chela_approve approve, struct chela_error *err);
-/* Resumes an interrupted run before an event is delivered. Returns false if there is none. If the
- * run cannot be resumed, the log says why, and the event is delivered all the same. */
+/* Resumes an interrupted run before an event is delivered. Returns false if there is none.
+ * If the run cannot be resumed, the reason is logged, and the event is delivered
+ * nevertheless. */
 bool ch_lane_resume_first(struct ch_lane *l, enum chela_approve approve);
-/* A message is about to join the run: a run that waits for a time goes on, and the message ends
- * the wait. */
+/* Call before a message joins the run: a run that waits for a time is resumed, and the
+ * message ends the wait. */
 void ch_lane_wake(struct ch_lane *l, enum chela_approve approve);
 /* chela_session_compact: begins a run that summarizes the conversation. */
 int ch_lane_compact(struct ch_lane *l, const char *focus, struct chela_error *err);
-/* The event was applied to the run in memory. It leaves the inbox when the run goes on to its
- * next model call or ends: by then the journal has what the event brought. */
+/* The event was applied to the run in memory. The event is settled when the run reaches its
+ * next model call or ends, because the journal then holds the effect of the event. */
 void ch_lane_take_later(struct ch_lane *l, const char *event);
 /* Did an earlier process leave a run that this process has not resumed? */
 bool ch_lane_was_interrupted(const struct ch_lane *l);
-/* Denies the tools of the lane's chat in opts, for a run on behalf of somebody who does not
- * write there; deny is storage for the list. ch_lane_send and ch_lane_begin do it for runs
- * without a channel; a run that comes from another chat must call it. */
+/* Denies the tools of the lane's chat in opts, for a run on behalf of a person who does not
+ * write in that chat; deny is storage for the list. ch_lane_send and ch_lane_begin call it
+ * for runs without a channel; the caller must call it for a run that comes from another
+ * chat. */
 void ch_lane_deny_chat_tools(const struct ch_lane *l, struct chela_run_opts *opts,
                              struct ch_buf *deny);
 

@@ -18,7 +18,7 @@ struct inbox_row {
     struct ch_link link;
     char *id, *data; /* owned; data until the event was restored */
     size_t n;
-    bool taken;      /* by this lane; the store may not know yet */
+    bool taken;      /* taken up by this lane; the store may not show it yet */
     bool restored;   /* gw->restore_event was called for the event */
     int64_t restored_at; /* monotonic */
     bool aside;      /* keeps no other event waiting */
@@ -161,8 +161,8 @@ static void inbox_replace_rows(struct ch_lane_inbox *i, struct inbox_reading *g)
     g->n = 0;
 }
 
-/* A turn whose event this reading should have shown: another process had the session and
- * took the event up. */
+/* A turn whose event is missing in this reading: another process held the session and took
+ * the event up. */
 static struct ch_turn *inbox_find_gone(const struct ch_lane_inbox *i, unsigned number) {
     for (CH_LIST_EACH(k, &i->turns)) {
         struct ch_turn *t = CH_CONTAINER(k, struct ch_turn, link);
@@ -282,8 +282,8 @@ static struct inbox_row *inbox_next(struct ch_lane_inbox *i, struct ch_turn **tu
     return NULL;
 }
 
-/* An event that cannot be delivered, and that its owner did not settle, keeps the events
- * behind it waiting no longer; it is delivered when the lane is opened again. */
+/* An event that cannot be delivered, and that its owner did not settle, no longer blocks the
+ * events behind it; it is delivered when the lane is opened again. */
 static void inbox_offer(struct ch_lane_inbox *i, struct inbox_row *r, struct ch_turn *t,
                         const bool *gone) {
     CH_AUTOFREE char *id = ch_strdup(r->id);

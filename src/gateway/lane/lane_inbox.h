@@ -1,14 +1,14 @@
 /* lane_inbox.h -- the events that wait for a lane's session, in the order of their arrival.
  *
- * The store's inbox has every event that was acknowledged, whichever gateway accepted it. The
- * lane holds the session's lease, so it alone takes events up: it reads the events of its
- * session from the store and offers each to whoever delivers it when the turn of the event
- * has come. An event that nobody here knows is restored (gw->restore_event). No event is
- * delivered from memory alone.
+ * The store's inbox has every event that was acknowledged, whichever gateway accepted it.
+ * The lane holds the session's lease, so only this lane takes events up. It reads the events
+ * of its session from the store and, in order, offers each to the delivery that waits for
+ * it. If no delivery waits for an event, the event is restored (gw->restore_event). No event
+ * is delivered from memory alone.
  *
- *   CH_TURN_BEGINS    begins a run of its own: waits until the session is idle
+ *   CH_TURN_BEGINS    begins a separate run: waits until the session is idle
  *   CH_TURN_JOINS     joins a run in progress, or begins one
- *   CH_TURN_CONTROLS  concerns the run as it is (a decision, a result, a cancellation)
+ *   CH_TURN_CONTROLS  concerns the current run (a decision, a result, a cancellation)
  *
  * Events of one kind keep their order. An event that joins a run does not wait for one that
  * waits for the end of the run; one that controls a run waits for nothing.
@@ -28,7 +28,7 @@ enum ch_turn_kind { CH_TURN_BEGINS, CH_TURN_JOINS, CH_TURN_CONTROLS };
 /* Waits for the turn of an event; embedded in the struct of its owner. */
 struct ch_turn {
     struct ch_link link;
-    const char *id; /* of the event; borrowed */
+    const char *id; /* id of the event; borrowed */
     enum ch_turn_kind kind;
     unsigned since; /* the first reading of the inbox that must show the event */
     /* Called with err NULL when the turn of the event has come. Returns 0: the event was

@@ -13,8 +13,8 @@ struct sighting {
     int64_t since, last; /* monotonic: when a scan saw the item first, and last */
 };
 
-/* An item that no scan has seen for so long is gone. Not every scan looks at every kind of
- * item: what chats left is looked at less often. */
+/* An item that no scan has seen for this long is forgotten. Not every scan reads every kind
+ * of item: items of chats are read less often. */
 #define FORGET_MS (5 * CH_DEFAULT_CHAT_SCAN_MS)
 
 struct ch_orphans {

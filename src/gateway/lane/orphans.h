@@ -1,4 +1,4 @@
-/* orphans.h -- for how long an item of the store has been waiting.
+/* orphans.h -- measures how long an item of the store has been waiting.
  *
  * Gateways that share a store take over from each other (server/orphan_scan.h). An item
  * that another gateway may be about to process is left alone at first: its age is

@@ -14,7 +14,7 @@
 struct record_call { /* a call of the last reply */
     struct ch_link link;
     char *id, *name, *arguments; /* owned */
-    bool settled;                /* it has a result, or a person was asked */
+    bool settled;                /* the call has a result, or a person was asked */
     bool started;
 };
 
@@ -131,7 +131,7 @@ static void begin_run(struct record_reading *r) {
     ev->start.prompt = copy_text(r, ch_json_get_str(r->v, "prompt")).p;
 }
 
-/* A record of another run than the one before. */
+/* Handles a record whose run differs from the run of the previous record. */
 static void use_run(struct record_reading *r) {
     struct ch_sv run = ch_json_get_str(r->v, "run");
     if (!run.n || ch_sv_eq(run, ch_buf_sv(&r->s->run)))
@@ -355,7 +355,7 @@ static void read_asked(struct record_reading *r) {
 
 static void read_started(struct record_reading *r) {
     struct record_call *c = find_call(r->s, ch_json_get_str(r->v, "id"));
-    if (c && !c->started) /* a call that goes on after a question is started again */
+    if (c && !c->started) /* a call that continues after a question starts again */
         tell_call(r, CHELA_EV_TOOL_START, c);
     if (c)
         c->started = true;
@@ -370,7 +370,7 @@ static void end_run(struct record_reading *r, enum chela_status status) {
         if (status == CHELA_STATUS_PAUSED && !c->settled && !c->started)
             tell_call(r, CHELA_EV_CLIENT_TOOL_REQUIRED, c);
     }
-    uint64_t next = (uint64_t)number_of(r->v, "seq"); /* of the event after the RUN_END */
+    uint64_t next = (uint64_t)number_of(r->v, "seq"); /* number of the event after the RUN_END */
     s->seq = CH_MAX(s->seq, next ? next - 1 : 0);
     struct chela_event *ev = add_event(r, CHELA_EV_RUN_END);
     const struct ch_json *below = ch_json_get(r->v, "below");

@@ -16,12 +16,12 @@
 
 /* What was read so far; zeroed: nothing. */
 struct ch_record_events {
-    struct ch_buf session, agent; /* of RUN_START; set by the owner */
+    struct ch_buf session, agent; /* values for RUN_START; set by the owner */
     struct ch_buf run, model, answer;
     struct ch_buf citations; /* sources of the answer, JSON */
-    struct ch_list calls; /* of the last reply; struct record_call */
+    struct ch_list calls; /* calls of the last reply; struct record_call */
     struct ch_list notes; /* messages that wait; struct record_note */
-    uint64_t seq;         /* of the run's next event */
+    uint64_t seq;         /* number of the run's next event */
     uint64_t turn;
     bool begun;           /* a run is in progress: it has not ended or paused */
     bool ready;           /* the lists are initialized */
@@ -33,7 +33,7 @@ struct ch_record_batch {
     struct ch_arena arena;
     uint64_t record;   /* its number in the session */
     const char *taken; /* id of the inbox event that the record takes up; NULL: none */
-    const char *mode;  /* of the message of `taken`: "start", "steer", ... */
+    const char *mode;  /* mode of the message of `taken`: "start", "steer", ... */
     struct chela_event *events;
     size_t n;
 };

@@ -12,7 +12,7 @@
 struct ch_sealed_reasoning {
     struct ch_block block;
     struct ch_msg_author by;
-    int64_t turn; /* of the run, from 1: which reply of the run the block belongs to */
+    int64_t turn; /* turn of the run, from 1, whose reply contains the block */
 };
 
 /* Appends the sealed text. */

@@ -89,8 +89,8 @@ static void send_on_event(struct ch_lane_watcher *w, const struct chela_event *e
 
 /* --- sending */
 
-/* The message joins a run of the same principal; otherwise it is queued, and its hops with
- * it. event: its id in the inbox; NULL: the session is not stored. */
+/* The message joins a run of the same principal; otherwise the message is queued together
+ * with its hops. event: its id in the inbox; NULL: the session is not stored. */
 static int send_into(struct ch_lane *l, struct ch_sv text, const struct ch_principal *principal,
                      unsigned hops, const char *event, bool *waits, struct chela_error *err) {
     struct chela_run_opts o = CHELA_RUN_OPTS(.user = NULL);
@@ -195,7 +195,7 @@ static void give_stored_answer(struct send_call *s, const struct ch_lane *l) {
     send_finish_call(call);
 }
 
-/* Does the newest run answer the message, and no other one? */
+/* True if the newest run answers this message and no other one. */
 static bool is_last_message(const struct ch_transcript *t, struct ch_sv text) {
     size_t i = t->n;
     while (i > 0 && t->msgs[i - 1]->kind != CH_MSG_USER)
@@ -248,7 +248,7 @@ static void send_again(struct send_call *s, chela_gateway *gw, const char *key) 
         ch_lane_when_ready(lane, &s->wait);
 }
 
-/* Another gateway has the session, and its journal shows what becomes of the message. */
+/* Another gateway has the session: the outcome of the message is read from the journal. */
 static void send_on_tail_event(struct ch_lane_watcher *w, const struct chela_event *ev) {
     struct send_call *s = CH_CONTAINER(w, struct send_call, watcher);
     const char *as = ch_tail_taken_as(w);

@@ -4,7 +4,7 @@
 #include "gateway/lane/delivery.h"
 #include "gateway/request/gateway_state.h"
 
-/* Adds the tool to those of the agents that may use it. */
+/* Adds the tool to the agents that may use it. */
 int ch_send_tool_add(chela_gateway *gw, chela_agent *const *agents, struct chela_error *err);
 /* Takes the tool from an agent that the gateway no longer serves: the tool would outlive
  * the gateway. */

@@ -20,13 +20,13 @@ struct ch_tail {
     char *after, *awaited;   /* owned; may be NULL */
     char *taken_as;          /* owned; see ch_tail_taken_as */
     enum ch_tail_start start;
-    ch_tail_opened_fn *opened; /* NULL: has been called, or nobody asked */
+    ch_tail_opened_fn *opened; /* NULL: already called, or no callback was given */
     void *user;
     bool is_open;
     bool begins;              /* see ch_tail_await */
     bool moved;               /* records came since the event is awaited */
     unsigned missing;         /* readings in a row that did not find the awaited event */
-    struct ch_record_events state; /* of the thread while it reads */
+    struct ch_record_events state; /* used by the thread while it reads */
     uint64_t next;                 /* the first record not read */
     struct tail_reading *reading;  /* in progress; else NULL */
     struct ch_timer timer;
@@ -158,9 +158,9 @@ static const struct ch_record_batch *tail_run_start(const struct ch_list *list) 
     return found;
 }
 
-/* Find where to go on after an event of this tail ("run:seq@record") or of the gateway that
- * ran the session ("run:seq"). Of the latter, numbers of this tail are at most as high, so
- * whatever may have followed is repeated: the events since the state before. */
+/* Finds the position after an event of this tail ("run:seq@record") or of the gateway that
+ * ran the session ("run:seq"). In the second case the numbers of this tail may be lower, so
+ * all events since the previous state are repeated. */
 static const struct ch_record_batch *tail_resume_at(const struct ch_list *list, struct ch_sv after,
                                                     bool *gap) {
     struct ch_sv id = after, position = ch_sv(NULL, 0);
@@ -250,7 +250,7 @@ static void tail_fail(struct ch_tail *t, enum chela_status status, const char *w
     w->event(w, &end);
 }
 
-/* The event left the inbox, and nothing followed from it. */
+/* The event left the inbox without an effect. */
 static bool tail_was_refused(struct ch_tail *t, const struct tail_reading *g) {
     bool taken = t->begins ? t->taken_as != NULL : t->moved;
     t->missing = g->awaited && !g->waits && !taken ? t->missing + 1 : 0;

@@ -1,4 +1,4 @@
-/* attempts.h -- how often each network has shown a wrong token lately.
+/* attempts.h -- counts the wrong tokens that each network sent recently.
  *
  * Every network has an account of attempts that refills with time. Only wrong tokens cost
  * one: a right token is never refused, so that nobody can lock out others who share an
@@ -16,7 +16,7 @@ struct ch_attempts {
 };
 
 void ch_attempts_release(struct ch_attempts *a);
-/* A wrong token came from a network (ch_exchange_network). True: that was one too many. */
+/* Counts a wrong token from a network (ch_exchange_network). True: the limit is exceeded. */
 bool ch_attempts_fail(struct ch_attempts *a, const unsigned char network[16], int64_t now_ms);
 
 #endif

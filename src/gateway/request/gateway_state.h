@@ -26,7 +26,7 @@ enum ch_restored {
 
 /* Totals since the gateway was opened, for GET /metrics. */
 struct ch_counters {
-    uint64_t requests[6]; /* by the first digit of the status */
+    uint64_t requests[6]; /* counts by the first digit of the status */
     uint64_t refused;     /* before the body was read, or by a signature */
     uint64_t runs, runs_failed, turns, tool_calls, tool_errors;
     uint64_t input_tokens, output_tokens;

@@ -38,8 +38,8 @@ struct ch_sv ch_http_route_decode_path(struct ch_arena *a, struct ch_sv target,
                                        struct ch_sv *query);
 /* A decoded value of a query; control characters become spaces. */
 struct ch_sv ch_http_route_decode_query(struct ch_arena *a, struct ch_sv text);
-/* The number that a segment is; -1: it is none, or has more than nine digits. A segment {n}
- * of a pattern matches a number. */
+/* The number in a path segment; -1: not a number, or more than nine digits. A segment {n} of
+ * a pattern matches a number. */
 int64_t ch_http_route_number(struct ch_sv word);
 /* NULL: no row matches; *other: a row with another method does. *param: the segment that
  * {} matched, borrowed from path. */

@@ -23,7 +23,7 @@
 
 #define LOOK_MS 100                  /* interval of looks at the claim of another gateway */
 #define BEAT_MS 10000                /* interval of renewals of a claim */
-#define STALE_MS (3 * BEAT_MS)       /* age of a claim whose process has failed */
+#define STALE_MS (3 * BEAT_MS)       /* a claim of this age belongs to a failed process */
 #define HEX (2 * CH_SHA256_SIZE + 1)
 
 struct ch_idempotent { /* the requests with one key in this process */
@@ -37,7 +37,7 @@ struct ch_idempotent { /* the requests with one key in this process */
     bool runs;                  /* the handler has the request */
     unsigned pending;           /* calls of the store in progress */
     bool closed;                /* the gateway was closed */
-    int status;                 /* of the answer; 0: none yet */
+    int status;                 /* status of the answer; 0: none yet */
     struct ch_buf type, headers, body; /* headers: members of a JSON object */
     bool too_long;
     struct ch_timer timer;
@@ -104,7 +104,7 @@ static void answer_one(struct ch_idempotent *e, struct ch_request *req, bool aga
                            ch_buf_sv(&e->body));
 }
 
-/* Answers all requests, and frees e. again: the answer is one that was given before. */
+/* Answers all waiting requests, and frees e. again: the answer is a repetition. */
 static void answer_all(struct ch_idempotent *e, bool again) {
     struct ch_request *req = CH_TAKE(e->request);
     if (req)
@@ -163,7 +163,8 @@ static void drop_claim(struct ch_idempotent *e) {
     idempotent_store(e, ch_sv(NULL, 0), false, NULL);
 }
 
-/* Ends a call of the store. False: e is gone, because nobody needs it any more. */
+/* A call of the store has returned. False: e was freed, because no request needs it any
+ * more. */
 static bool store_returned(struct ch_idempotent *e) {
     e->pending--;
     if (e->closed) {
@@ -522,7 +523,7 @@ void ch_idempotency_leave(struct ch_request *req) {
         return;
     req->idempotent = NULL;
     e->request = NULL;
-    if (e->status || !e->runs) /* a call of the store, or the timer, goes on with e */
+    if (e->status || !e->runs) /* a call of the store, or the timer, continues with e */
         return;
     ch_buf_clear(&e->body);
     ch_buf_clear(&e->headers);

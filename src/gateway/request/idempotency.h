@@ -6,9 +6,9 @@
  *
  * The first request with a key claims the key, for all gateways that share the store. The
  * claim names the event that the request stores, so that a request which takes over the
- * claim of a dead process stores no second one. A repeated request gets the first answer;
- * a request with the same key and another content is refused (409). Answers with a status
- * of 5xx, 408 or 429 are not kept, and give the key free. Loop thread only. */
+ * claim of a dead process stores no second one. A repeated request gets the first answer; a
+ * request with the same key and another content is refused (409). Answers with a status of
+ * 5xx, 408 or 429 are not kept, and release the key. Loop thread only. */
 #ifndef CH_GATEWAY_IDEMPOTENCY_H
 #define CH_GATEWAY_IDEMPOTENCY_H
 #include "gateway/request/request.h"

@@ -372,7 +372,7 @@ static struct ch_auth_refusal check_route(chela_gateway *gw, struct ch_exchange 
                  (is_anthropic(r, in) && ch_auth_has_api_key(&gw->auth, in)) ||
                  (r && r->flags & CH_ROUTE_SOCKET && ch_auth_has_socket_token(&gw->auth, in));
     bool judged = r && r->flags & CH_ROUTE_BEARER && gw->challenge &&
-                  ch_inbound_header(in, "authorization").n; /* by the handler */
+                  ch_inbound_header(in, "authorization").n; /* checked by the handler */
     if (!(r && r->flags & CH_ROUTE_OPEN) && !knows && !judged)
         return refuse_token(gw, x);
     if (knows)

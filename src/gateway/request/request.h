@@ -1,9 +1,9 @@
-/* request.h -- one HTTP request on its way through the gateway.
+/* request.h -- one HTTP request in the gateway.
  *
  * A request belongs to its handler from route->run on. The handler responds once, which
- * frees the request, or is told by on_disconnect that the client has left; the request is
- * freed after on_disconnect returns. A handler that responds later keeps its own struct in
- * `user`, sets on_disconnect, and clears it before it responds. Loop thread only. */
+ * frees the request. If the client disconnects first, the gateway calls on_disconnect; the
+ * request is freed after on_disconnect returns. A handler that responds later keeps its own
+ * struct in `user`, sets on_disconnect, and clears it before it responds. Loop thread only. */
 #ifndef CH_GATEWAY_REQUEST_H
 #define CH_GATEWAY_REQUEST_H
 #include "gateway/request/gateway_state.h"
@@ -58,7 +58,8 @@ void ch_request_fail_with(struct ch_request *req, const struct chela_error *err)
 /* The type of an error with this status, in the client's protocol: "rate_limit_error". */
 const char *ch_request_error_type(const struct ch_request *req, int status);
 
-/* Refuses the request with 401, 403 or 429; a wrong token counts as an attempt of its network. */
+/* Refuses the request with 401, 403 or 429. A wrong token counts as an attempt of its
+ * network. */
 void ch_request_refuse_token(struct ch_request *req, int status, const char *challenge,
                              const char *why);
 

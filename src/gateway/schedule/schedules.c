@@ -140,7 +140,7 @@ struct schedule_firing {
     struct ch_bounds bounds;
     struct ch_buf text;
     bool wake;
-    bool timer; /* of a paused run, whose note has the same id */
+    bool timer; /* for the timer of a paused run, whose note has the same id */
 };
 
 static void report_once(struct ch_schedules *s) {
@@ -177,7 +177,7 @@ static void firing_told(struct ch_delivery *d, enum ch_delivery_stage stage, str
     (void)l;
     ch_delivery_leave(d);
     s->accepted += stage == CH_DELIVERY_ACCEPTED;
-    if (f->timer && stage != CH_DELIVERY_FAILED) /* the inbox has it, or had it */
+    if (f->timer && stage != CH_DELIVERY_FAILED) /* the inbox has, or had, the event */
         forget_timer(s->gw, f->id);
     if (stage == CH_DELIVERY_FAILED) /* DUPLICATE: another gateway has it */
         ch_log(CH_LOG_ERROR, "schedule", "%s cannot be stored: %s", f->id, err->message);
@@ -317,8 +317,8 @@ static void schedules_fire(struct ch_schedules *all, struct ch_schedule *s, int6
     firing_accept(f);
 }
 
-/* A paused run whose time has come goes on. Returns when the run of the note is due; a run that
- * was due is not due again. */
+/* Resumes a paused run that is due. Returns the time when the run of the note is due; a run
+ * that was already due is not due again. */
 static int64_t schedules_fire_timer(struct ch_schedules *all, const struct schedule_note *n,
                                     int64_t now) {
     CH_ARENA_AUTO arena = {0};
@@ -476,7 +476,7 @@ static void schedules_on_scanned(struct ch_work *w) {
         s->rc = k->rc;
         s->err = k->err;
     }
-    if (s->name && !s->once) { /* only one schedule was looked at: look at all */
+    if (s->name && !s->once) { /* this scan read only one schedule: scan all */
         ch_free(CH_TAKE(s->name));
         next = now;
     }

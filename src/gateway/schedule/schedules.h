@@ -25,8 +25,8 @@ void ch_schedules_start(struct ch_schedules *s);
 void ch_schedules_once(struct ch_schedules *s, const char *name,
                        void (*fn)(int rc, const struct chela_error *err, size_t n, void *user),
                        void *user);
-/* Begins a schedule of a gateway that serves, due or not. fn as above; it is called once, also
- * if the schedules are freed. False: another request is under way. */
+/* Begins a schedule of a serving gateway, due or not. fn as above; it is called once, also
+ * if the schedules are freed. False: another request is in progress. */
 bool ch_schedules_run_now(struct ch_schedules *s, const char *name,
                           void (*fn)(int rc, const struct chela_error *err, size_t n, void *user),
                           void *user);

@@ -2,6 +2,7 @@
 #include "gateway/server/delivery_kinds.h"
 
 #include "gateway/chat/approval_decision.h"
+#include "gateway/chat/chat_commands.h"
 #include "gateway/lane/client_input.h"
 #include "gateway/lane/send_tool.h"
 #include "gateway/server/timer_delivery.h"
@@ -18,6 +19,7 @@ const struct ch_delivery_kind *const ch_delivery_kinds[] = {
     &ch_client_resume,
     &ch_send_message,
     &ch_chat_press,
+    &ch_chat_stop,
     &ch_timer_delivery,
     NULL,
 };

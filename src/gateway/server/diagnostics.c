@@ -133,7 +133,7 @@ static void add_check(struct gateway_diagnostics *s, const struct ch_json *check
                     ch_buf_str(&detail), NULL);
 }
 
-/* A response with 503 is read, too: it says what fails. */
+/* Also reads a response with status 503, because it lists the failures. */
 static void check_readiness(struct gateway_diagnostics *s) {
     CH_BUF_AUTO body = {0};
     CH_ARENA_AUTO arena = {0};

@@ -413,7 +413,7 @@ static void stop_timers(struct gateway_instance *g) {
     ch_loop_unpost(loop, &g->gw.interrupt);
 }
 
-/* Handlers are told as if the client had left. */
+/* Ends the requests: handlers are called as if the clients had disconnected. */
 static void free_requests(chela_gateway *gw) {
     for (struct ch_request *req; (req = CH_LIST_FIRST(&gw->requests, struct ch_request, link));) {
         ch_list_del(&req->link);

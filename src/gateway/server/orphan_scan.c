@@ -17,15 +17,15 @@
 #include "store/owner.h"
 #include "store/store.h"
 
-#define EVENT_AGE_MS 500 /* the gateway that accepted an event has so long to open its session */
-#define HELD_AGE_MS 5000 /* and so long if another gateway has the session */
+#define EVENT_AGE_MS 500 /* the gateway that accepted an event has this time to open its session */
+#define HELD_AGE_MS 5000 /* the time if another gateway has the session */
 #define LEASES_READ 64   /* leases that one scan looks at */
 
 struct ch_orphan_scan {
     chela_gateway *gw;
     struct ch_timer timer;
     struct ch_store_news *news; /* NULL: the store has none */
-    int64_t chats_at;           /* monotonic: the next look at what chats left */
+    int64_t chats_at;           /* monotonic: time of the next scan for items of chats */
     struct store_scan *scan; /* in progress; else NULL */
     struct ch_list resumes;
     struct ch_list claims; /* struct orphan_claim */
@@ -181,8 +181,8 @@ static void orphan_resume_on_timer(struct ch_timer *t) {
         orphan_resume_free(r);
 }
 
-/* Events that wait may be what the run needs: results of the client's tools, a decision, a
- * cancellation. They go first, and resume the run themselves. */
+/* Waiting events may contain the input that the run needs: results of the client's tools, a
+ * decision, a cancellation. They are delivered first, and resume the run themselves. */
 static void orphan_resume_on_ready(struct ch_lane_wait *w, struct ch_lane *l,
                                    const struct chela_error *failed) {
     struct orphan_resume *r = CH_CONTAINER(w, struct orphan_resume, wait);
@@ -224,8 +224,9 @@ static void orphan_resume_session(struct ch_orphan_scan *s, const struct orphan 
     ch_lane_when_ready(lane, &r->wait);
 }
 
-/* A session was opened for a client, and its run was left by another gateway. If no event
- * has resumed the run, this gateway must: nobody else finds it when the lease is released. */
+/* A session was opened for a client while its run, left by another gateway, is unfinished.
+ * If no event has resumed the run, this gateway must resume it: after the lease is released,
+ * no other gateway would find the run. */
 static void orphan_resume_inherited(chela_gateway *gw) {
     for (CH_LIST_EACH(k, &gw->lanes)) {
         struct ch_lane *l = CH_CONTAINER(k, struct ch_lane, link);

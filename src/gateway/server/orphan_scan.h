@@ -1,15 +1,15 @@
 /* orphan_scan.h -- takes over work that other processes left in the store.
  *
- * At the start and then every few seconds, the gateway scans the store for work that no
- * process does: accepted events that did not reach their session, runs whose process is
- * gone, unsent messages. Of several gateways that share a store, the living ones thus take
- * over from one that died.
+ * At the start and then every few seconds, the gateway scans the store for abandoned work:
+ * accepted events that did not reach their session, runs whose process is gone, unsent
+ * messages. Of several gateways that share a store, the living ones thus take over from one
+ * that died.
  *
- * A session's lease decides who may do it: only one process holds the lease. An event goes
- * to the process that holds its session open, or can open it. A run is resumed when the
- * owner of the lease is dead or has not renewed it. A message is sent by the holder of its
- * session. Work that another gateway may be about to do is left alone for a while
- * (lane/orphans.h). */
+ * The lease of a session decides which process may do the work: only one process holds the
+ * lease. An event goes to the process that holds its session open, or can open it. A run is
+ * resumed when the owner of the lease is dead or has not renewed it. A message is sent by
+ * the holder of its session. Work that another gateway may be about to do is left alone for
+ * a while (lane/orphans.h). */
 #ifndef CH_GATEWAY_ORPHAN_SCAN_H
 #define CH_GATEWAY_ORPHAN_SCAN_H
 #include "gateway/request/gateway_state.h"

@@ -2,7 +2,7 @@
  * their own, such as cron.
  *
  * It opens a headless gateway and closes it when all runs have ended. Occurrences that
- * another gateway accepted and did not begin are begun as well. */
+ * another gateway accepted but did not begin are also begun. */
 #include "agent/handle/lookup.h"
 #include "base/error.h"
 #include "base/opts.h"

@@ -23,8 +23,8 @@ static int timer_open_lane(struct ch_delivery *d, struct ch_lane **out, struct c
     return ch_lane_use(d->gw, &o, out, err);
 }
 
-/* A run that went on for another reason, or still waits for people, is left as it is: its calls
- * look at the clock when they go on. */
+/* A run that was resumed for another reason, or still waits for people, is not touched: its
+ * calls check the clock when they continue. */
 static int timer_resume(struct ch_delivery *d, struct ch_lane *l, struct chela_error *err) {
     struct ch_chat_service *chat = ch_chat_service_of_session(d->gw, d->key);
     struct chela_error waits = {0};

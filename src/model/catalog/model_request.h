@@ -92,7 +92,7 @@ struct ch_model_request {
     struct ch_sv server_tools;
     bool no_calls;                  /* send calls and results of the history as text */
     enum ch_tool_choice choice;
-    struct ch_sv choice_name;       /* with CH_CHOICE_ONE */
+    struct ch_sv choice_name;       /* used with CH_CHOICE_ONE */
     bool no_parallel;
     bool no_stream;
     int64_t max_output_tokens;      /* 0: kept_free, where the protocol requires a limit */

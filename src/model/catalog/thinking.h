@@ -10,7 +10,7 @@ struct ch_thinking {
     enum ch_claude_thinking style;
     bool on, off; /* both false: parameter omitted */
     int64_t budget;
-    int64_t max_tokens; /* of the whole reply */
+    int64_t max_tokens; /* limit of the whole reply */
 };
 
 /* The parameters for this model and effort. */

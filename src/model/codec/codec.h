@@ -212,7 +212,7 @@ struct ch_decoder {
     struct ch_arena arena; /* texts of the reply */
     struct ch_buf logprobs; /* log probabilities, if the service sends them (logprobs.h) */
     int status;
-    long retry_after_ms; /* from the headers, 0 if absent */
+    long retry_after_ms; /* value of the headers, 0 if absent */
     int should_retry;    /* x-should-retry: 1 true, -1 false, 0 absent */
     struct ch_sv error_type; /* x-amzn-errortype, in the arena; may be empty */
     bool says_stream;    /* according to the content type; the bytes take precedence */
@@ -221,7 +221,7 @@ struct ch_decoder {
     bool recognised; /* data of this protocol was seen */
     bool heard;      /* an event of any protocol was read */
     bool ending;     /* no more bytes: a malformed event was truncated */
-    const char *provider; /* of the request, borrowed; NULL: unknown */
+    const char *provider; /* provider of the request, borrowed; NULL: unknown */
     struct ch_sv asked;   /* model of the request, borrowed */
     void *state;  /* codec->state_size bytes, owned */
     struct ch_reply reply;

@@ -180,8 +180,9 @@ static void feed_stream(struct ch_decoder *d, struct ch_sv bytes) {
     d->stopped = true;
 }
 
-/* A repeated request would get the same answer. The header says nothing: some recorders keep it
- * and store the body as it was before. */
+/* True if the body is compressed: a repeated request would get the same answer. The
+ * Content-Encoding header is no evidence, because some recorders keep the header but store
+ * the decompressed body. */
 static bool is_gzip(struct ch_decoder *d, struct ch_sv body) {
     if (!is_success(d) || !ch_sv_starts(body, "\x1f\x8b"))
         return false;

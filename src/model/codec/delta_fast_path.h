@@ -41,8 +41,8 @@ struct ch_template {
         } kind;
     } holes[CH_TEMPLATE_HOLES];
     size_t nholes;
-    /* The object of numbers: the holes in it, and the number of its bytes before the first
-     * and after the last. */
+    /* The object of numbers: its variable parts, and the number of its bytes before the
+     * first and after the last of them. */
     size_t first_figure, nfigures, lead, trail;
     unsigned missed; /* templates learnt without a match since the last match */
 };

@@ -27,8 +27,8 @@ struct ch_error_verdict ch_classify(const struct ch_vendor_error *error);
  * unsupported there. */
 bool ch_error_names_schema(struct ch_sv message);
 
-/* Parse an error body of any common format; false if v is none. Texts are borrowed from v
- * or in the arena. */
+/* Parse an error body of any common format; false if v is not an error. Texts are borrowed
+ * from v or in the arena. */
 bool ch_vendor_error_read(const struct ch_json *v, struct ch_arena *a, struct ch_vendor_error *out);
 
 /* Fail the reply: set d->reply.error, unless it is set already. status 0: use the HTTP

@@ -32,8 +32,8 @@ static bool says_something_first(const struct ch_model_request *req) {
     return req->ntools || !ch_is_blank(req->system);
 }
 
-/* Messages depend only on whether there is a system prompt, so a placeholder stands for it;
- * only the head contains the real one. */
+/* Messages depend only on whether a system prompt exists, so a placeholder replaces the
+ * prompt; only the head contains the real one. */
 static const struct ch_model_request *go_below(const struct ch_model_request *req,
                                                struct below *b) {
     b->endpoint = *req->endpoint;

@@ -1,8 +1,8 @@
-/* quotation.h -- follows plain text and tells whether it is quoted from elsewhere.
+/* quotation.h -- scans plain text and decides whether it is a quotation.
  *
- * A model that reports what a page or a file says may repeat a call that it read there. Such
- * a call must stay text. The text is read as Markdown with the marks that people use for
- * quotations: quotation marks, quoted blocks, comments of HTML and C, HTML elements that
+ * A model that reports the content of a page or a file may repeat a call that occurs in it.
+ * Such a call must stay text. The text is read as Markdown with the marks that people use
+ * for quotations: quotation marks, quoted blocks, comments of HTML and C, HTML elements that
  * show text as it is, and triple quotes. In doubt the text counts as quoted. */
 #ifndef CH_MODEL_QUOTATION_H
 #define CH_MODEL_QUOTATION_H

@@ -299,7 +299,8 @@ static void open_thought(struct ch_tags *t, const char *closer) {
 
 /* --- text and tags in it */
 
-/* True if the line ends with the mark that opened `code`: the code goes on in the next. */
+/* True if the line ends with the mark that opened `code`, so that the code continues in the
+ * next line. */
 static bool code_continues(const struct ch_tags *t) {
     const struct ch_quotation *q = &t->quotation;
     return t->ticks && q->recent[sizeof(q->recent) - 1] == '`';

@@ -51,7 +51,7 @@ struct ch_tags {
     bool skip_space;     /* skip white space after a tag */
     bool line_start;     /* only white space so far on this line */
     bool lead;           /* only white space and marks of lists and quotations on this line */
-    struct ch_quotation quotation; /* of the text so far */
+    struct ch_quotation quotation; /* state of the text so far */
     unsigned ticks;      /* number of backticks that opened `code` */
     char fence;          /* character of the code block's fence: ` or ~ */
     unsigned fence_n;

@@ -103,7 +103,7 @@ void ch_msg_free(struct ch_msg *m);
 static inline bool ch_result_failed(const struct ch_block *result) { /* or it was denied */
     return result->flags & (CH_F_ERROR | CH_F_DENIED);
 }
-/* Which of the message's calls this block of it is, from 0. */
+/* The index of the call block `call` among the message's calls, from 0. */
 size_t ch_msg_call_index(const struct ch_msg *m, const struct ch_block *call);
 struct ch_msg *ch_msg_text(enum ch_msg_kind kind, struct ch_sv text, int64_t ts);
 /* The first TEXT block; empty if there is none. */
@@ -121,7 +121,7 @@ struct ch_transcript {
     struct ch_msg **msgs; /* owned array of owned messages */
     size_t n, cap;
     size_t bytes; /* sum of sizes */
-    unsigned counting; /* whose tokens count: enum ch_counting of prompt/tokens.h */
+    unsigned counting; /* the tokenizer family for counting: enum ch_counting of prompt/tokens.h */
 };
 void ch_transcript_release(struct ch_transcript *t);
 /* Takes ownership of m. CHELA_ELIMIT (m is freed) past CH_LIMIT_HISTORY. */

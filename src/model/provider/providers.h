@@ -1,9 +1,9 @@
 /* providers.h -- the model services of a runtime: how they are reached, and what the
  * host configured about them.
  *
- * A runtime owns one struct ch_providers. Targets (target.h) are made from it, borrow
- * from it and are freed before it. What one run learns about a service (cooldowns,
- * context windows) holds for all runs. Loop thread only. */
+ * A runtime owns one struct ch_providers. Targets (target.h) are made from it, borrow from
+ * it and are freed before it. Facts that one run learns about a service (cooldowns, context
+ * windows) apply to all runs. Loop thread only. */
 #ifndef CH_MODEL_PROVIDERS_H
 #define CH_MODEL_PROVIDERS_H
 #include "base/sv.h"
@@ -54,7 +54,7 @@ struct ch_model_quirks_conf {
 struct ch_providers {
     struct ch_loop *loop;           /* borrowed, as the next four */
     struct ch_http *http;           /* the network */
-    struct ch_transport *transport; /* of model calls: the cassette's, or http's */
+    struct ch_transport *transport; /* transport of model calls: the cassette's, or http's */
     struct ch_cassette *cassette;   /* NULL: none */
     const char *(*env)(const char *name, void *user);
     void *user;

@@ -135,8 +135,8 @@ static int64_t read_props(struct ch_sv body, struct ch_sv model) {
     return ch_listing_props(body);
 }
 
-/* Servers that report the size at a URL of their own. Other servers may report it in their
- * list of models. */
+/* Servers that report the size at a special URL. Other servers may report it in their list
+ * of models. */
 static const struct place {
     const char *server, *path;
     bool names_model; /* the request's body names the model */

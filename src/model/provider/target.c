@@ -19,8 +19,8 @@
 
 #define PROMPTED "prompted+" /* prefix of a provider: tools are described in the prompt */
 
-/* True if an entry of the configuration is about the target's model, under the requested name
- * or the name that an alias stands for. */
+/* True if an entry of the configuration applies to the target's model, under the requested
+ * name or the name that an alias stands for. */
 static bool is_about(const char *provider, const char *model, const struct ch_target *t,
                      struct ch_sv asked) {
     return strcmp(provider, t->provider) == 0 &&

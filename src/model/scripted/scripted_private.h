@@ -61,7 +61,7 @@ struct ch_script_fail {
 };
 
 struct ch_rule {
-    size_t number; /* from 1, in the file */
+    size_t number; /* number of the rule in the file, from 1 */
     struct ch_json_where where;
     struct ch_scripted_when when;
     struct ch_scripted_template say, think;
@@ -70,7 +70,7 @@ struct ch_rule {
     enum ch_fail_kind failing;
     struct ch_script_fail fail;
     struct ch_sv stop;              /* empty: derived from the content */
-    int64_t cut_after, stall_after; /* after so many pieces of content; -1: never */
+    int64_t cut_after, stall_after; /* after this number of pieces of content; -1: never */
     int64_t delay_ms, pace_ms;
     int64_t input, output, cache_read, cache_write; /* usage; -1: estimated */
     int64_t times;                                  /* maximum number of uses; 0: unlimited */
@@ -119,7 +119,7 @@ struct ch_talk {               /* texts live in the arena passed to ch_talk_read
 
 /* --- matching ------------------------------------------------------------ */
 
-#define CH_SCRIPT_GROUPS 27 /* of a rule's patterns together */
+#define CH_SCRIPT_GROUPS 27 /* groups of all patterns of a rule together */
 
 struct ch_match {
     struct ch_rule *rule;
@@ -138,7 +138,7 @@ struct ch_script_reply {
     bool stream; /* the body is an event stream */
     struct ch_buf body;
     size_t length;          /* bytes of the body to send */
-    enum ch_script_end end; /* what happens afterwards */
+    enum ch_script_end end; /* what happens after the reply */
     int64_t delay_ms, pace_ms;
     double retry_after; /* seconds; negative: no header */
 };

@@ -30,14 +30,14 @@ static bool block_is(const struct ch_json *block, const char *type) {
     return ch_sv_is(ch_json_get_str(block, "type"), type);
 }
 
-/* True for what the runtime adds to a message, which is not user text: data of the channel
- * before it, a note after it. */
+/* True for text that the runtime adds to a message and that is not user text: data of the
+ * channel before the message, a note after it. */
 static bool scripted_talk_is_about(struct ch_sv text) {
     return ch_sv_starts(text, "<trusted_metadata>") || ch_sv_starts(text, "<untrusted_context>");
 }
 
-/* Splits a note of the runtime off the end of a result. What it says counts as words to the
- * model; a repetition of rules, whose tag has an attribute, does not. */
+/* Splits a note of the runtime off the end of a result. The text of the note is treated as a
+ * message to the model, except a repetition of rules, whose tag has an attribute. */
 static struct ch_sv scripted_talk_split_note(struct ch_sv text, struct ch_sv *note) {
     static const struct ch_sv open = CH_SV("\n\n<runtime_note");
     const char *at = text.n ? memmem(text.p, text.n, open.p, open.n) : NULL;

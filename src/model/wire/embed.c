@@ -17,7 +17,7 @@ struct ch_embed {
     struct ch_transport *transport;
     struct ch_http_call *call;
     struct ch_http_request http;
-    struct ch_arena arena; /* of the request */
+    struct ch_arena arena; /* memory of the request */
     struct ch_buf post, body;
     struct ch_sv sent;
     size_t n;

@@ -16,7 +16,7 @@ struct ch_embed_opts {
     const struct ch_endpoint *endpoint;
     struct ch_sv model;                 /* the service's model name */
     int64_t timeout_ms;                 /* 0: CH_DEFAULT_EMBED_MS */
-    int64_t dimensions;                 /* of the vectors; 0: the model's default */
+    int64_t dimensions;                 /* dimensions of the vectors; 0: the model's default */
     bool whole;                         /* texts are not truncated */
 };
 

@@ -12,10 +12,9 @@
  *    "cache":"short|long|off","cache_key","quirks":["-name",..],
  *    "headers":{},"extra_body":{},"server_tools":[],"logprobs":n,"kept_free":n,
  *    "no_calls":bool,"note"}
- * quirks that begin with "=" are exactly these; else they change those of the provider.
- * Only messages is required; their form is in message.h. model, if not empty,
- * goes before the request's. A credential is shown as the name of the variable
- * it comes from. */
+ * A list of quirks that begins with "=" replaces the provider's quirks; otherwise it changes
+ * them. Only messages is required; their form is in message.h. model, if not empty, goes
+ * before the request's. A credential is shown as the name of the variable it comes from. */
 int ch_wire_encode(const struct ch_codec *codec, struct ch_sv model, struct ch_sv request,
                    struct ch_buf *out, struct chela_error *err);
 /* The same; *body becomes the bytes of the body, borrowed from out. */

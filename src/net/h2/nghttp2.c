@@ -24,7 +24,7 @@ struct chela_http2 {
     bool stopped;  /* `decoded` wants no more */
 };
 
-#define FIELD_OVERHEAD 32 /* of each field: RFC 9113, 6.5.2 */
+#define FIELD_OVERHEAD 32 /* overhead of each field: RFC 9113, 6.5.2 */
 
 static void *stream_of(nghttp2_session *session, int32_t id) {
     return nghttp2_session_get_stream_user_data(session, id);
@@ -65,7 +65,8 @@ static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const
     return 0;
 }
 
-/* By default the library would skip such a field and accept the request. */
+/* Rejects an invalid header field. By default the library would skip the field and accept
+ * the request. */
 static int on_invalid_header(nghttp2_session *session, const nghttp2_frame *frame,
                              const uint8_t *name, size_t name_n, const uint8_t *value,
                              size_t value_n, uint8_t flags, void *user) {

@@ -33,7 +33,7 @@
 struct chela_tls_context {
     SSL_CTX *ssl;
     BIO_METHOD *bio;
-    int (*may_h2)(void *user); /* of a server identity; NULL: no HTTP/2 */
+    int (*may_h2)(void *user); /* callback of a server identity; NULL: no HTTP/2 */
     void *user;
 };
 
@@ -258,7 +258,7 @@ static int load_identity(SSL_CTX *ssl, const char *cert, const char *key, struct
     return CHELA_OK;
 }
 
-/* Encrypted keys are not supported: nobody can enter a password. */
+/* Encrypted keys are not supported, because there is no person to enter a password. */
 static int no_password(char *buf, int size, int writes, void *user) {
     (void)buf, (void)size, (void)writes, (void)user;
     return -1;

@@ -264,7 +264,7 @@ static int postgres_change_insert_item(struct chela_store_db *db, struct chela_s
     return rc;
 }
 
-/* The process that has the session is told, if it is another one. */
+/* Accepts an event. The process that holds the session is notified, if it is another one. */
 static int postgres_change_accept(struct chela_store_db *db, struct chela_store_change *c,
                                   struct chela_error *err) {
     bool done = false;
@@ -449,8 +449,8 @@ static int postgres_change_apply_all(struct chela_store_db *db, void *user,
     return rc;
 }
 
-/* Locks of chela last for milliseconds. If a change waits longer, somebody else has locked
- * its row: the other changes must not wait with it. */
+/* Locks of chela last for milliseconds. If a change waits longer, another program has locked
+ * its row: the other changes must not wait for it. */
 int ch_pg_commit(struct chela_store_db *db, struct chela_store_change *changes, size_t n, int sync,
                  struct chela_error *err) {
     struct batch b = {changes, n, ch_pg_is_wary(db)};
@@ -501,7 +501,7 @@ static int postgres_change_claim_it(struct chela_store_db *db, void *user,
     bool ignored;
     int rc = ch_pg_set_clock(db, err);
 
-    PQclear(k->row); /* from a failed attempt */
+    PQclear(k->row); /* left by a failed attempt */
     k->row = NULL;
     if (rc == 0 && c->create)
         rc = postgres_change_insert_session(db, c->key, ch_pg_text(c->agent), "", c->now, &ignored,

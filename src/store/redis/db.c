@@ -137,7 +137,7 @@ static struct ch_sv redis_db_field(const redisReply *info, const char *name) {
     return CH_SV("");
 }
 
-/* Owned by the caller; "" if the server does not tell. */
+/* Owned by the caller; "" if the server does not report the setting. */
 static char *setting(struct chela_store_db *db, const char *words) {
     struct chela_error ignored = {0}; /* hosted services may refuse the query */
     redisReply *r = NULL;

@@ -23,7 +23,7 @@
 #include "chela/sys/store.h"
 
 struct ch_redis_url { /* all owned */
-    char *host, *user, *password; /* "" where there is none */
+    char *host, *user, *password; /* "" where not given */
     char *prefix;
     int port, index;
     int64_t ttl; /* seconds to keep an unchanged session; 0: forever */
@@ -38,7 +38,7 @@ struct chela_store_db {
     bool hears;      /* the connection has subscribed to news */
     bool again;      /* the last failure may be temporary: worth a retry */
     bool starting;   /* the server reports that it is not ready yet */
-    char id[33];     /* of this writer */
+    char id[33];     /* id of this writer */
     char script[41]; /* SHA-1 of ch_redis_script */
     uint64_t number; /* number of the newest transaction */
     int64_t skew;    /* server time minus local time, ms */

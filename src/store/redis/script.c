@@ -73,7 +73,8 @@ const char ch_redis_script[] =
     "end\n"
 
     "local changes = {}\n"
-    /* News are a convenience: who may not publish them still stores what they are about. */
+    /* Notifications are optional: a user without the right to publish them can still store
+     * the event. */
     "local function tell(word, key)\n"
     "  redis.pcall('PUBLISH', prefix .. 'news', word .. ' ' .. key)\n"
     "end\n"

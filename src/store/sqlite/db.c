@@ -106,7 +106,7 @@ static const char *trouble_with(const char *file, bool read_only, const char **v
     return !read_only && faccessat(AT_FDCWD, file, W_OK, AT_EACCESS) < 0 ? strerror(errno) : NULL;
 }
 
-/* SQLite does not tell which of its files is inaccessible. */
+/* SQLite does not report which of its files is inaccessible. */
 static bool name_culprit(struct chela_store_db *db, struct chela_error *err) {
     static const char *const ends[] = {"", "-wal", "-shm"};
 

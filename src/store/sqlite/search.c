@@ -20,7 +20,7 @@
 #define WINDOW 10000     /* numbers of sessions examined in one call */
 #define UNINDEXED 500     /* removed sessions after which the index is tidied */
 #define MERGE_PAGES "250" /* pages of the index that one transaction merges */
-#define RECORD_COST 64   /* of reading a record, in bytes of text */
+#define RECORD_COST 64   /* cost of reading a record, in bytes of text */
 #define EXCERPT_BYTES 80 /* on each side of the match */
 
 static int sqlite_search_prepare(struct chela_store_db *db, const char *text, sqlite3_stmt **out,
@@ -45,8 +45,8 @@ struct lag {
     "SELECT s.id, s.last, coalesce(i.last, 0) FROM sessions s LEFT JOIN indexed i"       \
     " ON i.session = s.id WHERE s.last > coalesce(i.last, 0) AND "
 
-/* The next one after session `at`, among WINDOW numbers of sessions. Returns 1 if there is
- * none. */
+/* The next such session after session `at`, among WINDOW numbers of sessions. Returns 1 if
+ * there is none. */
 static int find_lag(struct chela_store_db *db, const char *key, uint64_t at, struct lag *out,
                     struct chela_error *err) {
     sqlite3_stmt *stmt = NULL;

@@ -1,18 +1,19 @@
 /* aftermath.h -- a question about files that the program of a call left behind.
  *
- * The files were set aside when the program had ended (process/repositories.h). The call
- * has done its work and waits with its result: a yes puts the files back, anything else
- * leaves them where they are. If nobody can be asked, the result alone tells of them. */
+ * The files were set aside when the program had ended (guard/repositories.h). The call has
+ * done its work and holds back its result: if the person agrees, the files are put back;
+ * otherwise they stay set aside. If nobody can be asked, only the result mentions the files. */
 #ifndef CH_TOOL_AFTERMATH_H
 #define CH_TOOL_AFTERMATH_H
 #include "tool/call/call.h"
 #include "guard/repositories.h"
 
-/* For the tool's side, before ch_call_worked: remember what was set aside. held may be NULL. */
+/* For the tool's side, before ch_call_worked: remember the files that were set aside. held
+ * may be NULL. */
 void ch_aftermath_set(chela_call *call, const struct ch_held_list *held);
 
-/* True if a person has to be asked now; the call is ASKING then. The question and the result
- * of the work are stored, for a process that continues the call. */
+/* True if a person has to be asked now; the call is then in state ASKING. The question and
+ * the result of the work are stored, for a process that continues the call. */
 bool ch_aftermath_asks(chela_call *call);
 
 /* True if `left`, the state that an earlier process stored, is a question after the work: the

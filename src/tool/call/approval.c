@@ -283,7 +283,7 @@ static bool argument_matches(const struct rule *r, struct ch_sv name, const stru
 }
 
 /* Every argument of the call must match the rule, and every argument of the rule must be
- * given: the rule says nothing about other arguments or about defaults. */
+ * given: the rule does not cover other arguments or defaults. */
 static bool arguments_match(const struct rule *r, const struct ch_json *args) {
     for (CH_JSON_MEMBERS(key, value, args))
         if (!argument_matches(r, ch_json_str(key), value))

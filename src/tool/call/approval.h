@@ -52,7 +52,7 @@ enum ch_vouch {
 enum ch_vouch ch_approvals_vouch(const struct ch_approvals *a, const chela_call *call,
                                  const struct ch_bound *b);
 
-/* Append a JSON array that tells what each allow rule vouches for, in the form of
+/* Append a JSON array that states what each allow rule permits, in the form of
  * chela_runtime_survey with the members "tool", "program" and "reads" (both may be absent).
  * path: PATH of commands; lacks: as ch_sandbox_lacks. */
 void ch_approvals_explain(const struct ch_approvals *a, const char *path, const char *lacks,
@@ -67,8 +67,8 @@ void ch_memory_release(struct ch_memory *m);
 void ch_memory_add(struct ch_memory *m, const unsigned char digest[CH_SHA256_SIZE]);
 bool ch_memory_has(const struct ch_memory *m, const unsigned char digest[CH_SHA256_SIZE]);
 
-/* True if this command, or a part of it, answers an approval request in a chat. Tools that
- * run commands reject such a command, so that a model cannot approve its own calls. */
+/* True if this command, or a part of it, would answer an approval request in a chat. Tools
+ * that run commands reject such a command, so that a model cannot approve its own calls. */
 bool ch_approval_is_self_approve(struct ch_sv text);
 
 #endif

@@ -16,12 +16,12 @@
 struct ch_bound { /* texts live in the call's arena */
     unsigned char digest[CH_SHA256_SIZE];
     struct ch_plan plan;   /* zeroed: the call runs no program */
-    struct ch_words words; /* of plan.command */
+    struct ch_words words; /* words of plan.command */
     const char *program;   /* file found for the program's name; NULL: none */
     const char *real;      /* program with all links resolved; NULL: none */
     const char *cwd;       /* working directory of the program, all links resolved */
-    /* NULL, or why only a person's decision about this very call can allow it, as in "it
-     * uses ..."; static */
+    /* NULL, or the reason why only a person's decision about this call can allow it, as in
+     * "it uses ..."; static */
     const char *obstacle;
     const char *shown; /* the tool's own text about the call; NULL: none */
     /* the most delicate file that the call writes, and a text about all of them (NULL: none) */

@@ -175,12 +175,12 @@ static void let_hook_rewrite(struct ch_batch *b, chela_call *call) {
     ch_free(text);
 }
 
-/* Tell the model that a person changed the arguments. */
+/* Add a note for the model: a person changed the arguments. */
 static void tell_edit(chela_call *call) {
     struct ch_sv shown = ch_utf8_cut(call->arguments, CH_LIMIT_ROLE_RESULT);
 
     if (ch_sv_eq(ch_buf_sv(&call->outcome.content), call->arguments))
-        return; /* the result says so itself */
+        return; /* the result mentions the change itself */
     ch_buf_addf(&call->outcome.content,
                 "\n[A person changed the arguments of this call before it was made, to %.*s]",
                 CH_SV_FMT(shown));
@@ -239,7 +239,7 @@ static void batch_refuse(struct ch_batch *b, chela_call *call) {
                       "made. Answer with what you have.");
 }
 
-/* Suspended work counts as started, and so does work that left a question behind. */
+/* Suspended work counts as started, and so does work after which a question remains. */
 static bool is_unstarted(const chela_call *call) {
     if (call->suspended || call->aftermath)
         return false;

@@ -81,17 +81,17 @@ struct ch_batch_ops {
     /* The host must run this call. */
     void (*client)(const struct ch_block *call, void *user);
     /* Optional. The call asks a person (question.h). question: a call of the tool for
-     * questions, which ch_batch_answer answers. state: NULL, or what lets another process
-     * continue the call. */
+     * questions, which ch_batch_answer answers. state: the state from which another process
+     * continues the call, or NULL. */
     void (*question)(const struct ch_block *call, const struct ch_block *question,
                      const char *state, void *user);
-    /* Optional. The work of the call goes on elsewhere: another process can continue the call
-     * from the state (ch_batch_restore). */
+    /* Optional. The work of the call continues elsewhere: another process can continue the
+     * call from the state (ch_batch_restore). */
     void (*checkpoint)(const struct ch_block *call, enum chela_effect effect, const char *key,
                        const char *state, void *user);
-    /* Optional. A call waits for so many ms, and `checkpoint` had its state. True: when no call
-     * is running, the owner resumes the batch at the time of ch_batch_waits, possibly in
-     * another process. False: the call waits in this process. */
+    /* Optional. A call waits for `ms`, and `checkpoint` has received its state. True: when
+     * no call is running, the owner resumes the batch at the time of ch_batch_waits,
+     * possibly in another process. False: the call waits in this process. */
     bool (*timer)(int64_t ms, void *user);
     /* No call is running. waiting counts calls left to the host, undecided approvals, and
      * calls whose own work waits for people or for a time. If waiting is not 0, the batch
@@ -126,7 +126,7 @@ struct ch_batch_opts {
     const struct chela_channel *channel; /* borrowed; channel of the tool `message`; NULL: none */
     /* borrowed; session state of tools (state.h); NULL: state lasts as long as the batch */
     struct ch_session_state *state;
-    /* borrowed, and what it points to (call_listener.h); NULL: none */
+    /* borrowed, with the listener it points to (call_listener.h); NULL: none */
     struct ch_call_listener *const *listener;
     const struct ch_batch_ops *ops;
     void *user;
@@ -179,7 +179,7 @@ void ch_batch_restore(struct ch_batch *b, size_t index, const char *state);
 /* Let the call that `gate` held back start. */
 void ch_batch_pass(struct ch_batch *b, size_t index);
 
-/* The result of an ended call, as a message of its own. */
+/* The result of an ended call, as a separate message. */
 struct ch_msg *ch_batch_result(struct ch_batch *b, size_t index, int64_t ts);
 
 /* Calls not yet started get a "denied" result with this reason. Running calls continue;
@@ -190,7 +190,7 @@ void ch_batch_skip(struct ch_batch *b, const char *why);
  * result. `over` follows. */
 void ch_batch_cancel(struct ch_batch *b, const char *why);
 
-/* True if id is that of a call's open question. */
+/* True if a call's open question has this id. */
 bool ch_batch_asks(const struct ch_batch *b, struct ch_sv id);
 
 /* Set the result of a call that the host ran, or the answer to a question. CHELA_ENOENT: no
@@ -209,7 +209,7 @@ struct ch_batch_waits {
     size_t answers, approvals;
     size_t questions; /* answers that only a person can give */
     size_t timers;    /* calls that wait for a time; not counted in answers */
-    int64_t due;      /* of those: the earliest time; wall clock, ms */
+    int64_t due;      /* earliest time of those; wall clock, ms */
 };
 struct ch_batch_waits ch_batch_waits(const struct ch_batch *b);
 

@@ -24,7 +24,7 @@ struct ch_buffers_opts {
 
 struct ch_buffers *ch_buffers_new(const struct ch_buffers_opts *opts);
 void ch_buffers_ref(struct ch_buffers *b);   /* NULL is a no-op, also for _unref */
-void ch_buffers_unref(struct ch_buffers *b); /* from any thread */
+void ch_buffers_unref(struct ch_buffers *b); /* may be called from any thread */
 /* The connection ends: waiting tools are refused, and `ask` is not called any more. */
 void ch_buffers_close(struct ch_buffers *b);
 

@@ -437,7 +437,7 @@ static enum step call_hand_over(chela_call *call) {
     return STEP_OVER;
 }
 
-/* The work was done before a restart, and a person was asked about what it left. */
+/* Before a restart the work was done, and a person was asked about the files it left behind. */
 static enum step recall_aftermath(chela_call *call) {
     return call->left && ch_aftermath_recall(call, call->left) ? STEP_OVER : STEP_ON;
 }
@@ -519,7 +519,8 @@ static void forget_attempt(chela_call *call) {
     call->child_output[0] = call->child_output[1] = 0;
 }
 
-/* How long the call has been tried. The time before a restart counts for a retry policy. */
+/* How long the call has been tried. With a retry policy, the time before a restart is
+ * included. */
 static int64_t call_elapsed(const chela_call *call) {
     if (call->tool->retry.backoff_ms > 0)
         return ch_now_ms(ch_loop_clock(call->env->loop)) - call->wait.since;
@@ -617,7 +618,7 @@ void ch_call_rest(chela_call *call) {
 void ch_call_sleep(chela_call *call, int64_t due) {
     call->working = false;
     if (call->env && call->state == CH_CALL_RUNNING) {
-        call->attempts--; /* the attempt goes on after the wait */
+        call->attempts--; /* the same attempt continues after the wait */
         call->wait.sleeps = true;
         ch_wait_begin(call, due);
     }

@@ -61,11 +61,11 @@ struct ch_call_env {
     enum chela_decision (*ask)(chela_call *call, const struct ch_ask *ask, char **reason);
     void (*ended)(chela_call *call); /* the outcome is set; called once */
     void (*rested)(chela_call *call); /* ch_call_rest; may be NULL */
-    bool puts_questions;              /* questions of a call reach a person (question.h) */
+    bool puts_questions;              /* a person can be asked questions of a call (question.h) */
     void (*progress)(chela_call *call, struct ch_sv text);
     /* tokens that an embedding model consumed for the tool */
     void (*used)(chela_call *call, int64_t tokens);
-    /* The work goes on elsewhere, and can be continued from the state; may be NULL. */
+    /* The work continues elsewhere, and can be resumed from the state; may be NULL. */
     void (*checkpoint)(chela_call *call, const char *state);
     /* As in struct ch_batch_ops; NULL: the call waits in this process. */
     bool (*timer)(const chela_call *call, int64_t ms);
@@ -121,7 +121,7 @@ struct chela_call {
     bool edited;
     const char *approval_id;        /* in the arena; NULL: no approval requested yet */
     const char *known_id;           /* in the arena; approval id from before a restart, or NULL */
-    unsigned char known_digest[CH_SHA256_SIZE]; /* digest that known_id stands for */
+    unsigned char known_digest[CH_SHA256_SIZE]; /* the digest that known_id was asked for */
     struct ch_uses uses;            /* resources that the call works on */
     bool hand_over;                 /* a hook wants the host to run it */
     bool stop_run;                  /* a hook wants the run to end */
@@ -142,7 +142,7 @@ struct chela_call {
         bool sleeps;   /* the wait is the work of the call */
         bool over;     /* the call has waited */
     } wait;
-    bool announced; /* the batch told its owner that the call starts */
+    bool announced; /* the batch has called `started` for the call */
     struct ch_outcome outcome;
 
     /* the tool's side */
@@ -197,9 +197,9 @@ void ch_call_rest(chela_call *call);
 /* For ch_tool_ops: paused work continues by itself. */
 void ch_call_go_on(chela_call *call);
 
-/* For a deferred function on the loop thread: the work goes on elsewhere. If this process ends,
- * the next one calls the function again with `state` in call->left, also if the call has an
- * effect. The time limit of the call no longer holds. */
+/* For a deferred function on the loop thread: the work continues elsewhere. If this process
+ * ends, the next one calls the function again with `state` in call->left, also if the call
+ * has an effect. The time limit of the call no longer holds. */
 void ch_call_checkpoint(chela_call *call, const char *state);
 
 /* For a deferred function on the loop thread, instead of chela_call_finish: wait until the wall

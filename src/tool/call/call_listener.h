@@ -1,4 +1,4 @@
-/* call_listener.h -- is told before a call starts. */
+/* call_listener.h -- a function that is called before a tool call starts. */
 #ifndef CH_TOOL_CALL_LISTENER_H
 #define CH_TOOL_CALL_LISTENER_H
 #include "chela/tool.h"

@@ -1,8 +1,7 @@
 /* consent.c -- see consent.h.
  *
- * A person, a rule or a remembered approval approves call->bound; after that the call
- * cannot change until it starts. A denial is a normal result: the model is told, and the
- * run continues. */
+ * A person, a rule or a remembered approval approves call->bound; after that the call cannot
+ * change until it starts. A denial is a normal result for the model, and the run continues. */
 #include "tool/call/consent.h"
 
 #include <stdlib.h>
@@ -24,8 +23,8 @@ static void deny(chela_call *call, const char *why) {
 
 /* --- is approval needed? ----------------------------------------------------- */
 
-/* True if this machine has every layer of the sandbox. Otherwise the question tells which
- * layer is missing, and so does one warning. */
+/* True if this machine has every layer of the sandbox. Otherwise the question names the
+ * missing layer, and so does one warning. */
 static bool has_full_box(chela_call *call) {
     call->lacks = ch_sandbox_lacks(&call->arena, call->env->sandbox);
     return !call->lacks;
@@ -56,7 +55,7 @@ static void deny_unasked(chela_call *call) {
     deny(call, ch_buf_str(&why));
 }
 
-/* Let the call write the files that the person, or a rule, saw. */
+/* Permit writing the files that the person was shown, or that a rule covers. */
 static void permit_writes(chela_call *call) {
     call->guard.allowed = CH_MIN(call->bound->kind, CH_KIND_EXECUTED);
 }

@@ -1,6 +1,6 @@
 /* plan.h -- describes the program that a call would run, before it runs.
  *
- * Rules and people judge a call by its effect on the machine. For a tool that runs
+ * Rules and people decide about a call by its effect on the machine. For a tool that runs
  * programs, the effect depends on the resolved program and the working directory, not only
  * on the arguments. Such a tool fills a plan through ch_tool.plan; approval_binding.c
  * resolves the plan and binds the approval to it. */

@@ -9,7 +9,7 @@ bool ch_call_can_ask(const chela_call *call) {
     if (!call->env || !call->env->puts_questions || call->env->channel)
         return false; /* people of a chat service cannot answer questions of calls */
     if (call->env->ask_means == CH_CONSENT_ASK || call->env->ask_means == CH_CONSENT_SANDBOX)
-        return true; /* somebody decides about calls */
+        return true; /* somebody can decide about calls */
     for (; p; p = p->within)
         if (p->deny && ch_policy_listed(ch_sv_str(p->deny), CH_SV(CH_QUESTION_TOOL)))
             return false;
@@ -39,7 +39,8 @@ bool ch_question_is_open(const chela_call *call) {
     return call->question && !call->question->answer;
 }
 
-/* The call goes on with an effect that is not known to be the same: it passes the gate again. */
+/* The call continues, and its effect may differ from the approved one: the call is checked
+ * again. */
 void ch_question_answer(chela_call *call, struct ch_sv text, bool is_error) {
     call->question->answer = ch_arena_str(&call->arena, text);
     call->question->is_error = is_error;

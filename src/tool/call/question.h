@@ -14,11 +14,11 @@
 
 struct ch_question { /* texts in the arena of the call */
     const char *id;
-    const char *arguments; /* of CH_QUESTION_TOOL, as JSON */
+    const char *arguments; /* arguments of CH_QUESTION_TOOL, as JSON */
     const char *state;     /* NULL: none */
     const char *answer;    /* NULL: not answered yet */
-    bool is_error;         /* the answer tells why there is none */
-    bool told;             /* the batch told its owner */
+    bool is_error;         /* the answer states why no answer was given */
+    bool told;             /* the batch has called `question` */
     /* Called once if the call ends without an answer, in the process that asked; may be NULL. */
     void (*dropped)(void *user);
     void *user;

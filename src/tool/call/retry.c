@@ -51,8 +51,9 @@ int64_t ch_retry_delay(const struct ch_tool *t, const struct ch_outcome *o, unsi
     int64_t delay = o->retry_after_ms > 0
                         ? o->retry_after_ms
                         : retry_backoff(FIRST_DELAY_MS, LONGEST_DELAY_MS, attempts);
-    /* A repetition that takes as long as the attempts so far must fit in, or it would only be
-     * cut off: a call that used up its own time limit is not repeated until that of the tool. */
+    /* Another attempt that takes as long as the average of the attempts so far must fit into
+     * the remaining time; otherwise it would only be cut off. So a call that used up its own
+     * time limit is not repeated within the time limit of the tool. */
     int64_t again = elapsed_ms / attempts;
     bool in_time = t->timeout_ms == 0 || elapsed_ms + delay + again < t->timeout_ms;
     return in_time ? delay : -1;

@@ -12,17 +12,17 @@
 /* Store the wait and begin it. due: wall clock, in ms. */
 void ch_wait_begin(chela_call *call, int64_t due);
 
-/* The call is about to start. True: its time has not come, and the call goes on waiting. */
+/* The call is about to start. True: its time has not come, and the call keeps waiting. */
 bool ch_wait_goes_on(chela_call *call);
 
-/* The wait is over, and so is the time in which the retry policy allows an attempt to begin. */
+/* The wait has ended, but the deadline of the retry policy has passed. */
 bool ch_wait_is_late(const chela_call *call);
 
-/* The state of a call whose next attempt begins: NULL: as before; "": none, because a call that
- * is interrupted from now on may have taken effect. Text in the arena. */
+/* The state of a call whose next attempt begins. NULL: unchanged; "": none, because a call
+ * that is interrupted from now on may have taken effect. Text in the arena. */
 const char *ch_wait_next_state(chela_call *call);
 
-/* Restore a wait from the stored state; false: the state is none of a wait. */
+/* Restore a wait from the stored state; false: the state does not describe a wait. */
 bool ch_wait_restore(chela_call *call, struct ch_sv state);
 
 #endif

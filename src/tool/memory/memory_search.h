@@ -18,7 +18,7 @@
 
 #define CH_EMBEDDER_REST_MS 60000
 
-struct ch_embedder { /* of an agent; loop thread only */
+struct ch_embedder { /* belongs to an agent; loop thread only */
     struct ch_embed_opts opts;
     const char *spec;  /* model name for messages; borrowed */
     const char *cache; /* folder of cached vectors; borrowed; NULL: no cache */

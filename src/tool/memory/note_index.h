@@ -14,8 +14,8 @@ struct ch_shelf;
 struct ch_note_index *ch_note_index_new(void);
 void ch_note_index_free(struct ch_note_index *x); /* NULL is a no-op */
 
-/* Read what has changed, and lock the passages for the caller until _unlock. Blocks; callable
- * from any thread. */
+/* Read the changed notes, and lock the passages for the caller until _unlock. Blocks;
+ * callable from any thread. */
 struct ch_shelf *ch_note_index_lock(struct ch_note_index *x, const char *workspace);
 void ch_note_index_unlock(struct ch_note_index *x);
 

@@ -15,16 +15,16 @@ const char *ch_executable_find(struct ch_arena *arena, const char *name, const c
  * program, or the resolved file; words, program first, may be NULL. */
 bool ch_executable_runs_others(const char *file, const char *const *words);
 
-/* True for build tools (make, npm, cargo): they run the commands that files of the project
- * name, and no command of their arguments. */
+/* True for build tools (make, npm, cargo): they run commands that files of the project name,
+ * but no command from their arguments. */
 bool ch_executable_runs_project(const char *file);
 
 /* True if the command provably changes no file: a program that only reads, with no option
  * that writes or runs others. words: program first. */
 bool ch_executable_only_reads(const char *const *words);
 
-/* The files, besides those that its arguments name, from which a program takes commands or
- * settings: static text for a person. */
+/* The files from which a program takes commands or settings, other than the files that its
+ * arguments name: static text for a person. */
 const char *ch_executable_reads(const char *file);
 
 #endif

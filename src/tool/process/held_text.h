@@ -1,4 +1,5 @@
-/* held_text.h -- tells a model or a person of the files that were set aside after a command. */
+/* held_text.h -- describes the files that were set aside after a command, for a model or a
+ * person. */
 #ifndef CH_TOOL_HELD_TEXT_H
 #define CH_TOOL_HELD_TEXT_H
 #include "guard/repositories.h"

@@ -170,7 +170,7 @@ static void jobs_tell_end(struct ch_jobs *jobs, struct ch_job *job) {
     jobs->telling = false;
 }
 
-/* A job ends after its call, so nobody is asked: the log tells of files set aside. */
+/* A job ends after its call, so no person can be asked: the log lists the files set aside. */
 static void log_held(struct ch_job *job, const struct ch_held_list *held) {
     CH_BUF_AUTO text = {0};
 

@@ -186,8 +186,8 @@ bool ch_path_is_listed(const char *const *list, int fd) {
     return is_listed(list, ch_buf_str(&path), fstat(fd, &st) == 0 ? &st : NULL);
 }
 
-/* The same for this name in the current directory of the walk, or for the not yet existing
- * path below it. */
+/* The same for `name` in the current directory of the walk, or for the path below it that
+ * does not exist yet. */
 static bool leaf_is_listed(const struct walk *w, const char *const *list, const char *name) {
     CH_BUF_AUTO given = {0}, path = {0};
     struct stat st;
@@ -216,8 +216,8 @@ static enum ch_file_kind judge_kind(const struct walk *w, const char *rel, const
     return kind;
 }
 
-/* Whether this name in the current directory, or the not yet existing path below it, may be
- * written: 0 or -errno. */
+/* Whether `name` in the current directory, or the path below it that does not exist yet, may
+ * be written: 0 or -errno. */
 static int may_write(const struct walk *w, const char *name) {
     CH_BUF_AUTO given = {0}, path = {0};
     const struct ch_path_guard *g = w->guard;
@@ -434,8 +434,8 @@ int ch_path_open_shown(const struct ch_path_guard *guard, const char *given, int
     return -CH_PATH_EHIDDEN;
 }
 
-/* The walk ends at the first directory that does not exist; the rest of the path is taken
- * as it is. */
+/* The walk ends at the first directory that does not exist; the rest of the path is used
+ * unchanged. */
 static int locate(struct walk *w, int root, const char *rel, struct ch_buf *out,
                   enum ch_file_kind *kind, const char **why) {
     CH_BUF_AUTO path = {0};

@@ -45,7 +45,7 @@ struct ch_program {
     /* results of the thread */
     struct ch_sandboxed box;
     const char **tops; /* writable directories, resolved; NULL: none is searched */
-    enum ch_file_kind least; /* of the special files that the program may not write */
+    enum ch_file_kind least; /* lowest kind of the special files that the program may not write */
     struct ch_repositories before;
     struct timespec since;
     struct ch_held_list held;
@@ -59,8 +59,8 @@ struct ch_program {
 
 static const char *const passed_on[] = {"PATH", "HOME", "LANG", "LC_ALL", "TERM", "TMPDIR", "TZ"};
 
-/* The absolute entries of PATH. An entry that depends on the working directory would let a
- * file of the workspace stand in for a program of the system. */
+/* Add the absolute entries of PATH. A relative entry depends on the working directory: a
+ * file of the workspace could replace a program of the system. */
 static void add_path(struct ch_buf *out, const char *path) {
     struct ch_sv rest = ch_sv_str(path);
     size_t before = out->n;
@@ -268,7 +268,8 @@ static void program_on_checked(struct ch_work *w) {
     program_finish(p, &r);
 }
 
-/* The pool is shut down: what the program made must not stay unseen. */
+/* The pool is shut down, so the check runs now: files that the program created must not
+ * remain unchecked. */
 static void on_check_dropped(struct ch_work *w) {
     program_check(w);
     program_destroy(CH_CONTAINER(w, struct ch_program, work));

@@ -71,7 +71,7 @@ int ch_policies_new(const struct chela_policy *const *list, struct ch_policies *
         int rc = policies_read_row(&ps->rows[ps->n], list[ps->n], err);
         if (rc == 0)
             continue;
-        ps->n++; /* count the incomplete row, so that it is freed */
+        ps->n++; /* include the incomplete row, so that it is freed */
         ch_policies_free(ps);
         return rc;
     }

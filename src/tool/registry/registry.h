@@ -31,7 +31,7 @@ struct ch_tool_ops {
     /* On cancellation, `cancel` is called and the work itself sets the result soon, by
      * ch_call_worked. */
     bool winds_down;
-    /* A call is a run of its own, in a session of its own. */
+    /* A call is a child run, in its own session. */
     bool is_run;
 };
 
@@ -112,8 +112,8 @@ void ch_registry_defs(const struct ch_registry *r, struct ch_tool_def *out);
 static inline bool ch_tool_is_run(const struct ch_tool *t) { /* t may be NULL */
     return t && t->ops && t->ops->is_run;
 }
-/* The compiled schema. That of a constant schema is compiled by the first call of this
- * function. NULL: the tool is FORGIVING, and arguments are not validated. Loop thread. */
+/* The compiled schema. A constant schema is compiled by the first call of this function.
+ * NULL: the tool is FORGIVING, and arguments are not validated. Loop thread. */
 struct ch_contract *ch_tool_contract(struct ch_tool *t);
 void ch_tool_ref(struct ch_tool *t);
 void ch_tool_unref(struct ch_tool *t);

@@ -1,9 +1,9 @@
 /* settings.h -- operator settings of the tools that reach outside.
  *
- * Databases, mail server, search service and the bounds of fetching belong to
- * an agent's definition; a model can name a database, never say where it is.
- * The host gives them as a list of "key=value" (chela_toolset_opts.settings);
- * here they become fields. A tool whose settings are missing is not offered.
+ * Databases, mail server, search service and the limits of fetching are part of an agent's
+ * definition. A model can name a database, but cannot give its address. The host passes the
+ * settings as a list of "key=value" (chela_toolset_opts.settings); this file parses them
+ * into fields. A tool whose settings are missing is not offered.
  *
  * Settings are immutable and reference counted: tools that run on threads may outlive their
  * agent. */

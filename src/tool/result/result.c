@@ -169,7 +169,7 @@ static struct ch_shape_room message_room(struct ch_shape_room room) {
     };
 }
 
-/* o->details are set; an error that would be too long omits them. */
+/* Uses o->details; an error that would become too long omits them. */
 static void make_error(struct ch_outcome *o, const char *type, struct ch_sv message,
                        int64_t window) {
     const struct error_type *t = find_type(type);

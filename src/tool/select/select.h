@@ -52,7 +52,7 @@ struct ch_selection_opts {
 /* The tokens of a description, as the model will count them. */
 typedef size_t ch_tool_cost_fn(const struct ch_tool *t, unsigned how);
 
-struct ch_selection; /* of one session */
+struct ch_selection; /* the selection of one session */
 struct ch_selection *ch_selection_new(const struct ch_selection_opts *opts);
 void ch_selection_free(struct ch_selection *s);
 
@@ -64,9 +64,9 @@ void ch_selection_limit(struct ch_selection *s, size_t most, ch_tool_cost_fn *co
 /* Tokens of all allowed tools' descriptions, if they exceed the limit; otherwise 0. *offered:
  * number of the tools that are described; *all: number of the allowed tools. */
 size_t ch_selection_excess(const struct ch_selection *s, size_t *offered, size_t *all);
-/* True if the selection had no input yet. */
+/* True if the selection has had no input yet. */
 bool ch_selection_is_new(const struct ch_selection *s);
-/* True if an input would be ranked. */
+/* True if the tools would be ranked for an input. */
 bool ch_selection_ranks(const struct ch_selection *s, const struct ch_policy *policy);
 /* Append the text of a tool, or of an input, for the embedding model. */
 void ch_tool_meaning(const struct ch_tool *t, struct ch_buf *out);

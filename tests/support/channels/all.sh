@@ -1,10 +1,10 @@
-# all.sh -- the stand-ins of all six chat services. Source it after serve.sh.
+# all.sh -- the fake services of all six chat channels. Source it after serve.sh.
 #
 #     start_services [NAME...]      at_NAME: the address; the files of a service are in $tmp/NAME
 #     stop_services
 #     channel_yaml NAME [MORE]      a row of `channels` in chela.yaml
-#     tell NAME N TEXT [CHAT]       message N of a person in a direct chat; CHAT: a number, 1 unless told
-#     said NAME                     texts that people see, one a line, in the order of the service
+#     tell NAME N TEXT [CHAT]       message N of a person in a direct chat; CHAT: a number; default: 1
+#     said NAME                     texts that people see, one per line, in the order of the service
 #     connections NAME              number of connections so far; telegram: of gateways
 # shellcheck disable=SC2034,SC2154
 channel_names='slack discord dingtalk wecom telegram feishu'

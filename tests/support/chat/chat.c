@@ -107,7 +107,7 @@ static int read_request(int fd, char *buf, struct request *r) {
     }
     if (!end || sscanf(buf, "%15s %1023s", r->method, r->path) != 2)
         return 0;
-    end[2] = '\0'; /* what looks like a header in the body is none */
+    end[2] = '\0'; /* text in the body that looks like a header is not a header */
     read_header(buf, "authorization", r->auth, sizeof(r->auth));
     read_header(buf, "content-length", length, sizeof(length));
     read_header(buf, "sec-websocket-key", r->key, sizeof(r->key));
@@ -127,7 +127,7 @@ static int read_request(int fd, char *buf, struct request *r) {
 
 static void serve(int fd, void *user) {
     (void)user;
-    char *buf = malloc(CHAT_MOST + 1); /* what is not used costs nothing */
+    char *buf = malloc(CHAT_MOST + 1); /* unused pages cost nothing */
     struct request r;
     while (read_request(fd, buf, &r) && serve_one(fd, &r))
         ;

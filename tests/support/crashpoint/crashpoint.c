@@ -1,29 +1,29 @@
-/* crashpoint.c -- a library to preload that kills its process, or fails a write,
- * at the Nth call that reaches beyond it.
+/* crashpoint.c -- a preload library that kills its process, or fails a write, at the Nth
+ * call with an effect outside of the process.
  *
- * What a process leaves behind when it dies is decided by the calls that the
- * world can see: writes, syncs, renames, sends, programs started. One counter
- * goes over all of them, in all threads, so that "die at N" for N = 1, 2, 3 ...
- * visits every state in which the process can be cut off. Asked by environment:
+ * The state that a dead process leaves behind depends only on its calls with an outside
+ * effect: writes, syncs, renames, sends, programs started. One counter counts all of them,
+ * in all threads, so that "die at N" for N = 1, 2, 3 ... visits every state in which the
+ * process can be interrupted. Controlled by environment variables:
  *
  *   CHELA_CRASH_AT=N       the point, from 1; without it points are only counted
  *   CHELA_CRASH_WHEN=      before   die instead of making the call (default)
  *                          after    make it, then die
  *                          fail     the Nth change of a file fails
- *                          failing  and so do all after it
- *                          stop     stop the process before the call; who sends
- *                                   it SIGCONT finds its number in the log
+ *                          failing  the Nth and all later changes fail
+ *                          stop     stop the process before the call; the sender of
+ *                                   SIGCONT finds the process id in the log
  *   CHELA_CRASH_ERRNO=     ENOSPC (default) or EIO
- *   CHELA_CRASH_SYNC=no    syncs are counted but not made: what is synced matters
- *                          to the death of a machine, not to that of a process
- *   CHELA_CRASH_CLOCK=FILE holds a number of seconds: the wall clock is as much ahead
- *   CHELA_CRASH_LOG=FILE   where it says what happened: "N CALL WHERE" for the
+ *   CHELA_CRASH_SYNC=no    syncs are counted but not made: they matter for the
+ *                          death of a machine, not of a process
+ *   CHELA_CRASH_CLOCK=FILE holds a number of seconds that is added to the wall clock
+ *   CHELA_CRASH_LOG=FILE   log of what happened: "N CALL WHERE" for the
  *                          point that was hit; if none was, "total N" at exit
  *
- * With fail and failing only changes of regular files are counted: they are
- * what a full disk refuses. ENOSPC leaves syncs alone, EIO does not. Standard
- * streams never fail. Calls that the C library makes to itself (stdio) are not
- * seen; the program under test does not rely on them for anything it keeps. */
+ * With fail and failing only changes of regular files are counted, because a full disk
+ * refuses only these. With ENOSPC syncs succeed, with EIO they fail. Standard streams never
+ * fail. Calls that the C library makes internally (stdio) are not counted; the program under
+ * test does not store data with them. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -53,7 +53,7 @@ static struct {
 } plan;
 static atomic_long counter;
 
-/* Past the counter: straight to the kernel. */
+/* Writes directly with a system call, without counting. */
 static void say(const char *text, size_t n) {
     long fd = syscall(SYS_openat, AT_FDCWD, plan.log, O_WRONLY | O_CREAT | O_APPEND, 0600);
 
@@ -105,7 +105,7 @@ __attribute__((destructor)) static void finish(void) {
     say(text, (size_t)len);
 }
 
-/* Other threads run on until the signal is delivered; this one does not. */
+/* Other threads continue until the signal is delivered; this thread does not. */
 static _Noreturn void die(void) {
     for (;;)
         kill(plan.owner, SIGKILL);
@@ -124,11 +124,11 @@ static bool is_kept(int fd) {
     return fd > 2 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
 }
 
-/* Called before the call. Returns its number if the process must die after it,
- * 0 if it is nothing special, -1 with errno if the call must fail. */
+/* Called before the call. Returns the number of the call if the process must die after it, 0
+ * if nothing happens at this call, -1 with errno if the call must fail. */
 static long enter(const char *call, int fd, bool sync) {
     if (!plan.owner || plan.owner != getpid())
-        return 0; /* not begun yet, or a child */
+        return 0; /* not initialized yet, or a forked child */
     if (plan.when >= FAIL && (!is_kept(fd) || (sync && plan.error == ENOSPC)))
         return 0;
     long n = atomic_fetch_add(&counter, 1) + 1;
@@ -153,7 +153,7 @@ static void leave(long n) {
         die();
 }
 
-/* TYPE NAME(PARAMS), counted; fd is where it goes, -1 for elsewhere. */
+/* Defines TYPE NAME(PARAMS) as a counted call; fd is the descriptor it writes to, -1: none. */
 #define COUNTED(type, name, fd, sync, params, args)                     \
     __attribute__((visibility("default"))) type name params {           \
         static _Atomic(type(*) params) next;                            \
@@ -201,7 +201,7 @@ COUNTED(int, posix_spawnp, -1, false,
          const posix_spawnattr_t *attr, char *const argv[], char *const env[]),
         (pid, path, actions, attr, argv, env))
 
-/* Somebody sets the clock; read anew each time, since they may do it at any. */
+/* The test sets the clock at any time, so the file is read again each time. */
 static long ahead(void) {
     char text[32] = "";
     long fd = syscall(SYS_openat, AT_FDCWD, plan.clock, O_RDONLY | O_CLOEXEC);

@@ -107,7 +107,7 @@ static void open_pair(int client, const char *target) {
             fail("memory");
 }
 
-/* False: the connection is over. */
+/* False: the connection has ended. */
 static bool pass(struct pair *p, int i, short seen, short sees) {
     struct way *w = p->ways[i];
     if (seen & (POLLIN | POLLHUP | POLLERR) && !w->ended && w->n < BYTES) {

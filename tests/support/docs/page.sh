@@ -1,9 +1,9 @@
-# page.sh -- what the script that extract makes of a page calls. Source it, then
-# the script, in an empty directory.
+# page.sh -- functions for the scripts that `extract` makes from pages. Source it,
+# then the script, in an empty directory.
 #
-# A page is one story: its blocks share a shell, and what they define. The first
-# one that fails ends it. Verdicts go to $results, a line each, and what was
-# printed to standard output.
+# The blocks of a page run in one shell and share its variables. The first block that
+# fails ends the page. Verdicts go to $results, one per line, and the output goes to
+# standard output.
 # shellcheck disable=SC2154
 set -e
 current=
@@ -46,7 +46,7 @@ block() {
     passed
 }
 
-# What is printed, with times made equal.
+# The output, with times replaced.
 steady() {
     sed -E 's/[0-9.]+ (ms|s)\b/N \1/g'
 }

@@ -1,10 +1,10 @@
-/* cards.c -- cards whose text grows (CardKit), as strict as the platform: the
- * operations on one are numbered, and one that was closed takes no growing text.
+/* cards.c -- cards with streamed text (CardKit), as strict as the platform: the operations
+ * on a card are numbered, and a closed card accepts no streamed text.
  *
- * DIR/cards has a line for each operation that had an effect: the card's id, what
- * was done (create, text, whole, settings), the body. A line "WHAT STATUS CODE" in
- * DIR/failcard is the answer to the next operation of that kind, once; "WHAT lost"
- * does it, and cuts the connection. */
+ * DIR/cards has a line for each operation that had an effect: the card's id, the kind of
+ * operation (create, text, whole, settings), the body. A line "WHAT STATUS CODE" in
+ * DIR/failcard is the answer to the next operation of that kind, once; "WHAT lost" performs
+ * the operation and cuts the connection. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,7 +44,7 @@ static void fail(int fd, int status, int code) {
     answer(fd, status, json);
 }
 
-/* A fault for this kind; 1: it was answered. */
+/* Applies a fault to an operation of this kind; 1: the request was answered. */
 static int is_faulty(int fd, const char *kind, int *lost) {
     char line[64], what[32];
     int status, code;

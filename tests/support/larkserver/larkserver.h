@@ -1,4 +1,4 @@
-/* larkserver.h -- what the files of the fake open platform share. */
+/* larkserver.h -- shared declarations of the fake open platform. */
 #ifndef LARKSERVER_H
 #define LARKSERVER_H
 #include "../chat/chat.h"
@@ -11,12 +11,11 @@ int stored_give(int fd, const struct request *r);
 
 /* --- line.c: the long connection */
 
-/* Serve it on fd until it ends; without the lock. */
+/* Serve a long connection on fd until it ends; call without the lock. */
 void line_serve(int fd, const struct request *r);
-/* POST /test/push?parts=N: send the body as an event, in N frames, the last
- * first; answers what it was acknowledged with, 503 without a connection, 504
- * without an acknowledgement. ?cut=1: hang up after the first of two frames.
- * POST /test/hangup. */
+/* POST /test/push?parts=N: send the body as an event, in N frames, the last first; the
+ * answer is the payload of the acknowledgement, 503 without a connection, 504 without an
+ * acknowledgement. ?cut=1: hang up after the first of two frames. POST /test/hangup. */
 void line_test(int fd, const struct request *r);
 
 #endif

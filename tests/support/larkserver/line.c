@@ -1,8 +1,8 @@
-/* line.c -- the long connection of the fake platform: a WebSocket server with
- * frames in protobuf, as little of both as clients can do with.
+/* line.c -- the long connection of the fake platform: a minimal WebSocket server with frames
+ * in protobuf.
  *
- * DIR/line has a line for each frame that came: "ping" and its bytes in
- * hexadecimal, or "ack", the message_id and the payload. */
+ * DIR/line has a line for each received frame: "ping" and its bytes in hexadecimal, or
+ * "ack", the message_id and the payload. */
 #include <openssl/evp.h>
 #include <openssl/sha.h>
 #include <stdio.h>
@@ -44,7 +44,7 @@ static void send_frame(int fd, int opcode, const void *p, size_t n) {
     put(fd, p, n);
 }
 
-/* Opcode, or -1: the client left, or sent what no client may. */
+/* Returns the opcode, or -1: the client left, or sent an invalid frame. */
 static int read_frame(int fd, unsigned char *out, size_t *n) {
     unsigned char head[2], more[8] = {0}, mask[4];
     if (!get(fd, head, 2) || !(head[1] & 0x80) || !(head[0] & 0x80))
@@ -112,7 +112,7 @@ static void add_start(struct out *o, unsigned method) {
     add_varint(o, method);
 }
 
-/* The bytes of field, the first for which `with` is found in them. */
+/* The bytes of the first field with this number that contains `with`. */
 static const unsigned char *find_field(const unsigned char *p, size_t n, unsigned field,
                                        const char *with, size_t *size) {
     for (size_t at = 0; at < n;) {
@@ -190,7 +190,7 @@ void line_serve(int fd, const struct request *r) {
     pthread_mutex_lock(&lock);
     if (line_fd == fd)
         line_fd = -1;
-    pthread_cond_broadcast(&acked); /* who waits need not: nothing will come */
+    pthread_cond_broadcast(&acked); /* wakes the waiters: no acknowledgement will come */
     pthread_mutex_unlock(&lock);
     free(p);
 }

@@ -1,17 +1,15 @@
-/* larkserver -- an open platform of a chat service, for tests: what a Feishu
- * app calls, and what became of it.
+/* larkserver -- a fake open platform (Feishu) for tests: serves the calls of an app and
+ * records them.
  *
  *   larkserver DIR APP_ID APP_SECRET
  *
- * Prints its port. DIR/calls has a line for each request: method, path, body.
- * DIR/sent has one for each message that people see: path, body; a message with
- * a uuid that came before is not one. A line "STATUS CODE" in DIR/fail is the
- * answer to the next message, once; the line "lost" takes the message and cuts
- * the connection, "hang" takes it and says nothing, "slow" takes its time. Tokens
- * are checked; DIR/revoke makes the current one invalid. Events come over the
- * long connection when POST /test/push says so (line.c). What is in
- * DIR/resources, messages and threads is handed out (stored.c). It shares no
- * code with src/. */
+ * Prints its port. DIR/calls has a line for each request: method, path, body. DIR/sent has a
+ * line for each message that people see: path, body; a repeated message with the same uuid
+ * is not listed. A line "STATUS CODE" in DIR/fail is the answer to the next message, once;
+ * the line "lost" accepts the message and cuts the connection, "hang" accepts the message
+ * and does not answer, "slow" answers late. Tokens are checked; DIR/revoke makes the current
+ * one invalid. POST /test/push sends an event over the long connection (line.c). The files
+ * in DIR/resources, messages and threads are served (stored.c). It shares no code with src/. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -77,7 +75,7 @@ static int is_known(const struct request *r) {
     return tokens && strcmp(want, r->auth) == 0;
 }
 
-/* The number of the message with its uuid; fresh: it is the first. */
+/* The number of the message with this uuid; fresh: it is the first with this uuid. */
 static unsigned number_of(const char *body, int *fresh) {
     const char *at = strstr(body, "\"uuid\":\"");
     *fresh = 1;
@@ -121,7 +119,7 @@ static void take_message(int fd, const struct request *r) {
     answer(fd, 200, json);
 }
 
-/* What a message holds, what it answers, and who wrote it. */
+/* Serves the content of a message, the message it replies to, and its author. */
 static int give_more(int fd, const struct request *r) {
     if (strcmp(r->method, "GET") != 0)
         return 0;
@@ -156,7 +154,7 @@ static int give_more(int fd, const struct request *r) {
     return 1;
 }
 
-/* A form: what its fields are called, and how large it is. */
+/* Accepts a form: records the names of its fields and its size. */
 static void take_upload(int fd, const struct request *r) {
     char line[2048];
     int picture = strstr(r->path, "/images") != NULL;
@@ -187,7 +185,7 @@ static void serve_one(int fd, const struct request *r) {
     }
     note_request("calls", r->method, r);
     if (is_known(r) && strstr(r->path, "/reactions"))
-        note_request("reactions", r->method, r); /* the accepted ones */
+        note_request("reactions", r->method, r); /* the accepted requests */
     if (strstr(r->path, "/tenant_access_token/internal"))
         give_token(fd, r);
     else if (strcmp(r->path, "/callback/ws/endpoint") == 0)

@@ -1,8 +1,8 @@
-/* stored.c -- what a test laid down for the platform to hand out:
+/* stored.c -- serves files that a test prepared:
  *
- *   DIR/resources/KEY      a file that somebody sent, as it is
+ *   DIR/resources/KEY      a file that a person sent, unchanged
  *   DIR/messages/ID        the items of GET /im/v1/messages/ID, as JSON
- *   DIR/threads/ID         those of a topic's list of messages
+ *   DIR/threads/ID         the items of a topic's list of messages
  *   DIR/scopes/all         the app's permissions, as JSON */
 #include <stdio.h>
 #include <stdlib.h>

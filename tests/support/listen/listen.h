@@ -1,18 +1,18 @@
-/* listen.h -- the main loop of the stand-ins: a port on loopback, and a thread for
- * each connection. It shares no code with src/. */
+/* listen.h -- the main loop of the fake services: a port on loopback, and a thread for each
+ * connection. It shares no code with src/. */
 #ifndef LISTEN_H
 #define LISTEN_H
 #include <stdnoreturn.h>
 
-/* A socket that listens on loopback, and its port; name is for the message with
- * which the program ends if there is none. */
+/* Opens a socket that listens on loopback, and returns its port; on failure the program ends
+ * with a message that contains name. */
 int listen_on_loopback(const char *name, unsigned *port);
 
-/* Call serve for each connection, on a thread of its own. serve closes fd. */
+/* Call serve for each connection, on a separate thread. serve closes fd. */
 typedef void listen_fn(int fd, void *user);
 noreturn void listen_accept(int listener, listen_fn *serve, void *user);
 
-/* The program ends when the one that started it does. */
+/* The program ends when its parent process ends. */
 void listen_end_with_parent(void);
 
 #endif

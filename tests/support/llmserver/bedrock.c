@@ -1,5 +1,5 @@
-/* bedrock.c -- a reply in the words of Amazon's Converse, streamed in frames
- * with checksums, or whole. */
+/* bedrock.c -- a reply in the format of Amazon's Converse, streamed in frames with
+ * checksums, or whole. */
 #include "server.h"
 
 #include <stdarg.h>
@@ -151,7 +151,7 @@ static void add_usage(struct text *t, const struct bedrock *b) {
 
 /* --- streaming --------------------------------------------------------------- */
 
-/* Padded, as the service does it. */
+/* Writes a delta with padding, as the service does. */
 static void delta(struct bedrock *b, const char *before, const struct text *quoted,
                   const char *after) {
     event(b, "contentBlockDelta", "{\"contentBlockIndex\":%u,\"delta\":{%s%s%s},\"p\":\"%.*s\"}",
@@ -289,7 +289,7 @@ int bedrock_error(struct text *body, const struct json *error) {
     return errors[row].status == status ? errors[row].sent : status;
 }
 
-/* An exception in the stream has the name of the error, begun small. */
+/* An exception in the stream has the name of the error with a lower-case first letter. */
 static void s_error(struct bedrock *b, const struct json *v) {
     struct text body = {0};
     char name[80];

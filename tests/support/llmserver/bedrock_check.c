@@ -1,9 +1,9 @@
-/* bedrock_check.c -- would Converse have taken this request?
+/* bedrock_check.c -- checks whether Converse would have accepted this request.
  *
- * The shapes are those of the SDK's types; the rules beyond them are what the
- * service is known to refuse: blank texts, roles that do not alternate, calls
- * without results in the very next message, results after other blocks, tools
- * that are used and not described, a signature that is not its text's. */
+ * The shapes are those of the SDK's types; the other rules are known refusals of the
+ * service: blank texts, roles that do not alternate, calls without results in the very next
+ * message, results after other blocks, tools that are used and not described, a signature
+ * that does not match its text. */
 #include "server.h"
 
 #include <stdarg.h>
@@ -58,7 +58,7 @@ static bool object(struct checking *c, const struct json *v, const char *where, 
     return true;
 }
 
-/* Of a union exactly one member is set. */
+/* Exactly one member of a union must be set. */
 static const struct json *member_of(struct checking *c, const struct json *v, const char *where,
                                     const char *known) {
     if (!object(c, v, where, known))
@@ -173,7 +173,7 @@ static void reasoning(struct checking *c, const struct json *v, const char *wher
         wrong(c, "%s: Invalid `signature` in `thinking` block", where);
 }
 
-/* What a block's message had before it. */
+/* The blocks before this one in the same message. */
 struct seen {
     bool user, other, mark, document, text;
 };

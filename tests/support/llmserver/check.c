@@ -1,4 +1,4 @@
-/* check.c -- would the vendor have taken this request?
+/* check.c -- checks whether the vendor would have accepted this request.
  *
  * A list of rules for each protocol, as strict as the services are known to
  * be: unknown members, empty texts, calls without results, results without
@@ -26,7 +26,7 @@ void fatal(struct checker *c, const char *fmt, ...) {
     text_quote(&c->out->list, line);
 }
 
-/* Not answered with an error, and wrong all the same. */
+/* Records a mistake that is not answered with an error. */
 void note(struct checker *c, const char *line) {
     if (c->out->list.n)
         text_addf(&c->out->list, ",");
@@ -367,7 +367,7 @@ static void o_tools(struct checker *c, const struct json *tools) {
     }
 }
 
-/* The order of roles that Mistral takes: after results only the assistant speaks. */
+/* The order of roles that Mistral accepts: after results only the assistant may follow. */
 static void mistral_order(struct checker *c, const struct json *messages) {
     const char *before = "";
 

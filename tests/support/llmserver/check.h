@@ -1,4 +1,4 @@
-/* check.h -- what the checks of all protocols share. */
+/* check.h -- shared declarations of the checks of all protocols. */
 #ifndef LLMSERVER_CHECK_H
 #define LLMSERVER_CHECK_H
 #include "server.h"
@@ -17,9 +17,9 @@ struct checker {
     int cache_marks;
 };
 
-/* Answered with HTTP 400. */
+/* Records a mistake that is answered with HTTP 400. */
 void fatal(struct checker *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* Not answered with an error, and wrong all the same. */
+/* Records a mistake that is not answered with an error. */
 void note(struct checker *c, const char *line);
 /* Is word one of the space-separated words in list? */
 bool one_of(const char *word, const char *list);

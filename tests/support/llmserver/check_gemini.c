@@ -1,8 +1,8 @@
-/* check_gemini.c -- would Gemini have taken this request?
+/* check_gemini.c -- checks whether Gemini would have accepted this request.
  *
- * Shapes are those of the vendor's own types (GenerateContentParameters and
- * below, as its client sends them): a part is one thing and one only, roles are
- * user and model, every call is answered by the next content, in order. */
+ * Shapes are those of the vendor's own types (GenerateContentParameters and below, as its
+ * client sends them): a part has exactly one kind of data, roles are user and model, every
+ * call is answered by the next content, in order. */
 #include "check.h"
 
 #include <stdio.h>
@@ -21,7 +21,7 @@ struct history {
     bool ids; /* this model's calls have ids */
     struct call open[MAX_CALLS];
     size_t nopen;
-    const char *before; /* role of the content before */
+    const char *before; /* role of the previous content */
 };
 
 static bool is_3(const char *model) {
@@ -103,7 +103,7 @@ static void response_part(struct history *h, const struct json *part, const char
         fatal(h->c, "%s: response of %s, but %s was called", where, name, h->open[i].name);
 }
 
-/* Exactly one of the kinds of data; returns which. */
+/* Checks that a part has exactly one kind of data; returns the kind. */
 static const char *kind_of(struct checker *c, const struct json *part, const char *where) {
     static const char kinds[] = "text functionCall functionResponse inlineData fileData "
                                 "executableCode codeExecutionResult toolCall toolResponse "

@@ -1,10 +1,10 @@
-/* check_responses.c -- would OpenAI's Responses API have taken this request?
+/* check_responses.c -- checks whether OpenAI's Responses API would have accepted this
+ * request.
  *
  * Members and their types are those of the official client's definitions
- * (ResponseCreateParams, ResponseInputItem); besides, what the service is known
- * to refuse: reasoning without the item it led to, or without its encrypted
- * form where nothing is stored; ids of the wrong kind or too long; calls
- * without an output. */
+ * (ResponseCreateParams, ResponseInputItem); the other rules are known refusals of the
+ * service: reasoning without the item it led to, or without its encrypted form where nothing
+ * is stored; ids of the wrong kind or too long; calls without an output. */
 #include "check.h"
 
 #include <stdio.h>
@@ -81,7 +81,7 @@ static void output_parts(struct checker *c, const struct json *list, const char 
 
 /* --- items ------------------------------------------------------------------ */
 
-/* Ids of items are optional but for some types; what is given must fit. */
+/* Ids of items are optional except for some types; an id that is given must be valid. */
 static void item_id(struct checker *c, const struct json *item, const char *where,
                     const char *prefix, bool required) {
     const struct json *id = json_get(item, "id");
@@ -162,7 +162,7 @@ static void call_output(struct checker *c, const struct json *v, const char *whe
         input_parts(c, json_get(v, "output"), where, true);
 }
 
-/* The texts of a summary, joined, have the signature for their encrypted form. */
+/* The signature of the joined texts of a summary is their encrypted form. */
 static void signature_of(const struct json *summary, char out[32]) {
     struct text all = {0};
 
@@ -225,7 +225,7 @@ static void item(struct checker *c, const struct json *v, size_t i, bool stored)
 
 /* --- the rest of the body --------------------------------------------------- */
 
-/* Every property required, nothing else allowed. */
+/* Every property must be required, and no other allowed. */
 static void strict_schema(struct checker *c, const struct json *schema, const char *where) {
     const struct json *properties = json_get(schema, "properties");
     const struct json *required = json_get(schema, "required");

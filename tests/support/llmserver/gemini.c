@@ -1,10 +1,9 @@
-/* gemini.c -- a reply in the words of Google's Gemini.
+/* gemini.c -- a reply in the format of Google's Gemini.
  *
- * Every event is a whole GenerateContentResponse with figures so far. Calls
- * come whole; one that the output limit cut comes as Vertex streams it, begun
- * and never ended; one that is no JSON ends the reply as malformed. From
- * Gemini 3 on calls have ids; the first of a reply is signed, and the
- * signature wanted back (check_gemini.c). */
+ * Every event is a whole GenerateContentResponse with the usage so far. Calls arrive whole.
+ * A call that the output limit truncated is streamed as by Vertex, without its end; a call
+ * that is not JSON ends the reply as malformed. From Gemini 3 on calls have ids; the first
+ * call of a reply is signed, and the signature must be sent back (check_gemini.c). */
 #include "render.h"
 
 #include <stdio.h>
@@ -36,7 +35,7 @@ static void add_tail(struct text *t, const struct render *r, bool last) {
     text_addf(t, ",\"responseId\":\"r%u-%u\"}", r->rq->conn, r->rq->number);
 }
 
-/* One event with these parts; reason: what stands after the content. */
+/* Writes one event with these parts; reason: the text after the content. */
 static void chunk(struct render *r, const char *parts, const char *reason) {
     struct text data = {0};
 
@@ -86,7 +85,7 @@ static void add_call(struct text *t, const struct render *r, const struct json *
     text_addf(t, "}");
 }
 
-/* The part of a call; false: the model wrote none that could be sent. */
+/* Writes the part of a call; false: the call cannot be sent. */
 static bool call_part(struct text *t, const struct render *r, const struct json *call) {
     struct text args = {0};
     const char *why;
@@ -157,7 +156,7 @@ static bool has_thoughts(const struct render *r) {
     return false;
 }
 
-/* The signature of thoughts that no call carries. */
+/* Adds the signature of thoughts without a call. */
 static void add_signature(struct text *t, const struct render *r) {
     char signature[32];
 
@@ -215,7 +214,7 @@ void gemini_whole(struct render *r) {
         add_part(&parts, end.p);
     }
     text_addf(body, "{\"candidates\":[{");
-    if (parts.n) /* nothing said: no content at all */
+    if (parts.n) /* without parts there is no content */
         text_addf(body, "\"content\":{\"role\":\"model\",\"parts\":[%s]},", parts.p);
     struct text reason = {0};
     add_reason(&reason, r);
@@ -241,7 +240,7 @@ int gemini_error(struct text *body, const struct json *error, int status, const 
     const char *after = json_str(error, "retry_after", NULL);
     size_t row = 0;
 
-    if (status == 529) /* nobody but Anthropic has it */
+    if (status == 529) /* only Anthropic uses this status */
         status = 503;
     while (statuses[row].status != status && statuses[row].status != 500)
         row++;

@@ -1,8 +1,8 @@
 /* json.h -- a small strict JSON reader and a growing text, for the test server.
  *
- * On purpose not the product's own reader: a misreading there must not be
- * mirrored here. Rejects what a vendor would reject: bad UTF-8, lone
- * surrogates, trailing text, nesting beyond a few hundred levels. */
+ * This is intentionally not the product's own reader, so that a fault there is not repeated
+ * here. Rejects what a vendor would reject: bad UTF-8, lone surrogates, trailing text,
+ * nesting beyond a few hundred levels. */
 #ifndef LLMSERVER_JSON_H
 #define LLMSERVER_JSON_H
 #include <stdbool.h>
@@ -20,9 +20,9 @@ enum json_type {
 
 struct json {
     enum json_type type;
-    char *key;  /* of a member; owned */
+    char *key;  /* name of a member; owned */
     char *text; /* a string decoded, a number as written; owned */
-    size_t len; /* of a string; elements of an array or object */
+    size_t len; /* length of a string; number of elements of an array or object */
     struct json *first, *next;
 };
 
@@ -44,7 +44,7 @@ struct text {
 };
 void text_add(struct text *t, const void *p, size_t n);
 void text_addf(struct text *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* s as the inside of a JSON string; bytes above 0x1f go through untouched. */
+/* Appends s as the inside of a JSON string; bytes above 0x1f are not changed. */
 void text_escape(struct text *t, const char *s, size_t n);
 void text_quote(struct text *t, const char *s);
 void text_free(struct text *t);

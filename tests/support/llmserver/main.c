@@ -1,5 +1,5 @@
 /* main.c -- a loopback server that speaks the protocols of model services, plays
- * conversations from files, and misbehaves when told to.
+ * conversations from files, and causes faults on request.
  *
  *     llmserver --conversations DIR [--conversations DIR...] --log FILE
  *
@@ -12,11 +12,12 @@
  * INSTANCE (any word a client picks) gets the n-th reply, so several clients
  * can play one conversation at once. README.md beside this file has the format.
  *
- * Every request is checked as the vendor would (check.c) and written to the log
- * as a line of JSON before it is answered, and how the answer went after it.
- * The trap is a second port where no client should ever come.
+ * Every request is checked as the vendor would (check.c) and written to the log as a line of
+ * JSON before it is answered; a second line records the outcome of the answer. The trap is a
+ * second port that no client should ever use.
  *
- * One thread a connection, blocking calls: faults that wait are then simple. */
+ * There is one thread per connection with blocking calls, which keeps faults that wait
+ * simple. */
 #include <ctype.h>
 #include <errno.h>
 #include <pthread.h>
@@ -272,7 +273,7 @@ static bool mentions(const struct json *v, const char *words) {
     return false;
 }
 
-/* In what came after the last reply? */
+/* Do the words occur after the last reply? */
 static bool is_news(const struct json *request, const char *words) {
     const struct json *all = json_get(request, "messages");
     bool found = false;
@@ -282,8 +283,8 @@ static bool is_news(const struct json *request, const char *words) {
     return found;
 }
 
-/* The first reply whose words are news, or that has none. It does not go by how
- * often the client asked: one that died asks again. */
+/* The first reply whose words occur after the last reply, or that has none. The number of
+ * requests does not matter: a client that died asks again. */
 static const struct json *pick_by_words(const struct json *r, const struct json *request) {
     for (; r; r = r->next) {
         const char *words = json_str(r, "when", NULL);
@@ -293,7 +294,7 @@ static const struct json *pick_by_words(const struct json *r, const struct json 
     return NULL;
 }
 
-/* The n-th reply; the last one again if the file says so. */
+/* The n-th reply; the last one is repeated if the file says so. */
 static const struct json *pick(const struct json *conversation, const struct request *rq) {
     const struct json *list = json_get(conversation, "replies"), *r = list ? list->first : NULL;
     unsigned n = rq->number;
@@ -389,7 +390,7 @@ static void extra_headers(struct text *out, const struct request *rq, const stru
         text_addf(out, "\r\n");
     }
     const char *after = json_str(json_get(reply, "error"), "retry_after", NULL);
-    if (after && rq->api != API_GEMINI) /* there the body says it */
+    if (after && rq->api != API_GEMINI) /* in Gemini the body contains it */
         text_addf(out, "Retry-After: %s\r\n", after);
 }
 
@@ -399,7 +400,7 @@ static void send_whole(struct out *o, int status, const char *type, const struct
     out_body(o, body->p ? body->p : "", body->n);
 }
 
-/* Amazon says in a header what an error is. */
+/* Amazon names the kind of an error in a header. */
 static void name_error(struct text *extra, const struct request *rq, const struct json *error) {
     if (rq->api == API_BEDROCK)
         text_addf(extra, "x-amzn-ErrorType: %s:http://internal.amazon.com/coral/\r\n",
@@ -461,8 +462,8 @@ static void refuse(struct out *o, const struct request *rq, int status, const ch
     text_free(&body);
 }
 
-/* What a server tells about itself: "serve" of a conversation has a body for
- * each path that it answers beside the protocols'. */
+/* Information that a server gives about itself: "serve" of a conversation has a body for
+ * each additional path. */
 static bool answer_beside(struct out *o, const struct request *rq) {
     struct json *conversation = rq->scenario[0] ? load(rq->scenario) : NULL;
     const struct json *serve = json_get(conversation, "serve");
@@ -523,7 +524,7 @@ static bool serve_one(struct conn *c) {
     return again;
 }
 
-/* trap: whether it is the port that nobody should come to; NULL: it is not. */
+/* trap: not NULL if this is the port that no client should use. */
 static void serve(int fd, void *trap) {
     struct conn c = {.fd = fd, .trap = trap};
 

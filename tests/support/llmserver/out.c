@@ -1,4 +1,4 @@
-/* out.c -- writing an answer, well or badly.
+/* out.c -- writes an answer, with or without faults.
  *
  * Every byte of a body goes through out_body, which counts, cuts and drips;
  * framing (chunks, event lines) is added here so that a fault may fall in the
@@ -77,7 +77,7 @@ void out_head(struct out *o, int status, const char *type, const struct text *ex
     text_free(&head);
 }
 
-/* The line goes dead: what was announced does not come. */
+/* The connection goes silent: announced data is not sent. */
 static void hang_up(struct out *o) {
     if (o->reset) {
         struct linger now = {.l_onoff = 1, .l_linger = 0};

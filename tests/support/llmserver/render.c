@@ -1,10 +1,9 @@
-/* render.c -- one description of a reply, said in every protocol.
+/* render.c -- writes one description of a reply in every protocol.
  *
- * A reply is {"blocks": [...], "stop": ..., "usage": {...}}; a block is an
- * object with one of the keys of the table `blocks`. What all protocols can
- * say comes out equivalent; what one of them lacks (a paused turn, a call of
- * the vendor's own tools) it leaves out. Responses
- * is in responses.c, Gemini in gemini.c. */
+ * A reply is {"blocks": [...], "stop": ..., "usage": {...}}; a block is an object with one
+ * of the keys of the table `blocks`. Blocks that all protocols support become equivalent; a
+ * block that a protocol lacks (a paused turn, a call of the vendor's own tools) is left out.
+ * Responses is in responses.c, Gemini in gemini.c. */
 #include "render.h"
 
 #include <ctype.h>
@@ -345,7 +344,7 @@ static void s_text(struct render *r, const struct json *v) {
 
 static void s_refusal(struct render *r, const struct json *v) {
     if (gemini(r))
-        return; /* said at the end */
+        return; /* written at the end */
     if (anthropic(r))
         s_text(r, v);
     else
@@ -384,7 +383,7 @@ static void s_ping(struct render *r, const struct json *v) {
         out_body(r->out, ": keep-alive\n\n", 14);
 }
 
-/* Vendors add events and fields; a client must step over them. */
+/* Vendors add events and fields; a client must ignore them. */
 static void s_unknown(struct render *r, const struct json *v) {
     (void)v;
     if (gemini(r))
@@ -433,7 +432,7 @@ static void s_endless_raw(struct render *r, const struct json *v) {
     text_free(&bytes);
 }
 
-/* An event that is nothing but nesting. */
+/* An event that consists only of nesting. */
 static void s_deep(struct render *r, const struct json *v) {
     struct text data = {0};
     long depth = strtol(v->text, NULL, 10);
@@ -511,7 +510,7 @@ static void w_call(struct render *r, const struct json *v) {
     r->calls++;
 }
 
-/* What only a stream can do has no place in a whole reply. */
+/* Features of streams are left out of a whole reply. */
 static void w_nothing(struct render *r, const struct json *v) {
     (void)r;
     (void)v;
@@ -587,7 +586,7 @@ void render_stream(struct out *o, const struct request *rq, const struct json *r
     text_free(&r.items);
 }
 
-/* The pieces of all blocks of one kind, as a quoted string or null. */
+/* Writes the pieces of all blocks of one kind, as a quoted string or null. */
 static void o_gather(struct text *t, const struct json *reply, const char *kind) {
     const struct json *list = json_get(reply, "blocks");
     struct text all = {0};

@@ -1,4 +1,4 @@
-/* render.h -- a reply on its way out, for the files that know a protocol. */
+/* render.h -- the state of a reply that is being written, for the files of the protocols. */
 #ifndef LLMSERVER_RENDER_H
 #define LLMSERVER_RENDER_H
 #include "server.h"
@@ -9,25 +9,25 @@ struct render {
     const struct request *rq;
     const struct json *reply;
     const char *model;
-    unsigned index; /* of the next content block */
+    unsigned index; /* index of the next content block */
     unsigned calls;
-    bool stopped; /* an error was said: nothing follows */
-    bool malformed; /* the model wrote a call that is none */
+    bool stopped; /* an error was written: nothing follows */
+    bool malformed; /* the model wrote a malformed call */
 
     unsigned sequence; /* Responses: number of the next event, */
     struct text items; /* all items so far, comma separated, */
     bool refused;      /* and whether one is a refusal */
 };
 
-/* The bytes of all pieces; a piece, or all of them, as a JSON string. */
+/* Appends the bytes of all pieces; a piece, or all of them, as a JSON string. */
 void add_all(struct text *t, const struct json *pieces);
 void quote_piece(struct text *t, const struct json *piece);
 void quote_all(struct text *t, const struct json *pieces);
 
 void add_call_id(struct text *t, const struct render *r, const struct json *call);
 
-/* responses.c. One block, streamed or kept for the whole; false: it is nothing
- * that this protocol says in its own way. */
+/* responses.c. Writes one block, streamed or kept for the whole reply; false: this protocol
+ * has no special form for the block. */
 bool responses_block(struct render *r, const char *kind, const struct json *v);
 void responses_begin(struct render *r);
 void responses_finish(struct render *r);

@@ -1,9 +1,9 @@
-/* responses.c -- a reply as OpenAI's Responses API says it.
+/* responses.c -- a reply in the format of OpenAI's Responses API.
  *
- * Every block is an item: announced, said piece by piece, and done with an
- * object that holds all of it. The end repeats all items, so they are kept. In
- * a whole reply there is nothing but that end. Reasoning has its signature for
- * an encrypted form, so that the checks know it again. */
+ * Every block is an item: announced, streamed in pieces, and ended with an object that holds
+ * all of it. The end of the reply repeats all items, so they are kept. A whole reply
+ * consists only of that end. The encrypted form of reasoning is its signature, so that the
+ * checks can verify it. */
 #include "render.h"
 
 #include <stdarg.h>
@@ -41,7 +41,7 @@ static void announce(struct render *r, const char *item) {
     event(r, "response.output_item.added", "\"output_index\":%u,\"item\":%s", r->index, item);
 }
 
-/* The item is done; it is kept for the end. */
+/* Ends the item and keeps it for the end of the reply. */
 static void done(struct render *r, const struct text *item) {
     event(r, "response.output_item.done", "\"output_index\":%u,\"item\":%s", r->index, item->p);
     if (r->items.n)
@@ -50,7 +50,7 @@ static void done(struct render *r, const struct text *item) {
     r->index++;
 }
 
-/* One event a piece; `where` says of what. */
+/* Writes one event per piece; `where` identifies the part. */
 static void pieces_of(struct render *r, const char *name, const char *where,
                       const struct json *pieces) {
     for (const struct json *p = pieces ? pieces->first : NULL; p && !(r->out && r->out->dead);
@@ -257,7 +257,7 @@ static void error_event(struct render *r, const struct json *error) {
     r->stopped = true;
 }
 
-/* What only a stream can do says nothing in a whole reply. */
+/* Features of streams are left out of a whole reply. */
 bool responses_block(struct render *r, const char *kind, const struct json *v) {
     static const struct {
         const char *kind;
@@ -298,7 +298,7 @@ static void add_usage(struct text *t, const struct render *r) {
               json_int(u, "reasoning", 0), input + output);
 }
 
-/* Why the reply is incomplete, or NULL. */
+/* The reason why the reply is incomplete, or NULL. */
 static const char *reason_of(const struct render *r) {
     const char *stop = json_str(r->reply, "stop", "");
 

@@ -1,7 +1,7 @@
-/* sigv4.c -- is this request signed as its sender should have signed it?
+/* sigv4.c -- checks the signature of a request.
  *
- * The signature is made again from the request as it came, with OpenSSL, and
- * compared. The one key that exists here is that of Amazon's own examples. */
+ * The signature is computed from the received request with OpenSSL and compared. The only
+ * key is that of Amazon's own examples. */
 #include "server.h"
 
 #include <ctype.h>
@@ -15,7 +15,7 @@
 
 #define ACCESS_KEY "AKIDEXAMPLE"
 #define SECRET_KEY "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"
-#define SESSION_TOKEN "TOKENEXAMPLE" /* if there is one */
+#define SESSION_TOKEN "TOKENEXAMPLE" /* used if the request has a session token */
 #define MOST_SKEW 300
 
 static void add_hex(struct text *t, const unsigned char *p, size_t n) {
@@ -81,7 +81,8 @@ static bool is_listed(const char *names, const char *name) {
     return at && (at == names || at[-1] == ';') && (at[n] == ';' || at[n] == '\0');
 }
 
-/* What must be signed is; the time is now; the key is the one. */
+/* Checks that all required headers are signed, the time is now, and the key is the known
+ * one. */
 static bool is_proper(const struct request *rq, const char *names, const char *scope, char *why,
                       size_t room) {
     static const char *const must[] = {"host", "x-amz-date"};

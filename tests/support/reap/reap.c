@@ -1,11 +1,10 @@
-/* reap.c -- run a program, and wait for all that it leaves behind.
+/* reap.c -- run a program, and wait for all processes that it leaves behind.
  *
  *     reap SECONDS PROGRAM ARG...
  *
- * A program that is killed leaves its children running. Here they become ours,
- * so that what they do has been done when this ends. The exit status is the
- * program's, 128 + signal if one ended it, 124 if the time was up: then all are
- * killed. */
+ * A program that is killed leaves its children running. They become children of reap, which
+ * waits until all of them have ended. The exit status is the program's; 128 + signal if a
+ * signal ended it; 124 after a timeout, when all processes are killed. */
 #include <errno.h>
 #include <signal.h>
 #include <stdbool.h>

@@ -1,17 +1,16 @@
-/* telegramserver -- the Bot API of a chat service, for tests: long polling, and
- * what a bot sends.
+/* telegramserver -- a fake Bot API (Telegram) for tests: long polling, and the calls that
+ * send messages.
  *
  *   telegramserver DIR TOKEN
  *
- * Prints its port. POST /test/update has an update without its id as its body;
- * it is given to getUpdates, `limit` at once, until a higher offset confirms it.
- * While there is a file DIR/conflict it is given a 409 with what that file says.
- * DIR/files/ID is a file that somebody sent. DIR/sent has a line "METHOD BODY" for
- * each call that people see; of a form its fields and the name and size of its
- * file. A line "STATUS [DESCRIPTION]" in DIR/fail is the answer to the next of
- * those, once; the line "lost" takes the message and cuts the connection; "+N"
- * before either lets N messages pass first; "429 N" asks for
- * a wait of N seconds. It shares no code with src/. */
+ * Prints its port. The body of POST /test/update is an update without its id; getUpdates
+ * returns updates, `limit` at once, until a higher offset confirms them. While a file
+ * DIR/conflict exists, getUpdates is answered with 409 and the text of that file.
+ * DIR/files/ID is a file that a person sent. DIR/sent has a line "METHOD BODY" for each call
+ * that people see; for a form, its fields and the name and size of its file. A line "STATUS
+ * [DESCRIPTION]" in DIR/fail is the answer to the next such call, once; the line "lost"
+ * accepts the message and cuts the connection; "+N" before either lets N messages pass
+ * first; "429 N" asks for a wait of N seconds. It shares no code with src/. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -93,7 +92,7 @@ static void give_updates(int fd, const char *body) {
     free(out);
 }
 
-/* What is wrong with the next message; 0: nothing. */
+/* Reads the fault for the next message; 0: none. */
 static int take_fault(char *out, size_t max) {
     char *rest;
     if (!take_line("fail", out, max))
@@ -109,7 +108,7 @@ static int take_fault(char *out, size_t max) {
     return 1;
 }
 
-/* A message; line: what people see of it. */
+/* Accepts a message; line: the text that people see. */
 static void take_message(int fd, const char *method, const char *line) {
     char fault[512] = "", json[256];
     int got = take_fault(fault, sizeof(fault)), status = got ? atoi(fault) : 0;
@@ -126,7 +125,7 @@ static void take_message(int fd, const char *method, const char *line) {
         answer(fd, 200, json);
 }
 
-/* A form: "name=value" of each field, of the file its name and its size. */
+/* Accepts a form: "name=value" of each field; for the file, its name and size. */
 static void take_form(int fd, const char *method, const struct request *r) {
     char line[4096] = "";
     size_t n = 0;

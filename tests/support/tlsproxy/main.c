@@ -2,8 +2,8 @@
  *
  *     tlsproxy CERT.pem KEY.pem PORT
  *
- * Prints "port N", takes TLS connections there and passes their bytes to PORT
- * on loopback and back. Serves until its parent dies. One thread a connection. */
+ * Prints "port N", takes TLS connections there and passes their bytes to PORT on loopback
+ * and back. Serves until its parent dies. One thread per connection. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <openssl/err.h>

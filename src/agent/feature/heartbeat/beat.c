@@ -137,7 +137,7 @@ static int beat_configure(chela_agent *a, const struct ch_agent_opts *o,
     beats = c->opts.beats ? c->opts.beats : CH_DEFAULT_BEATS;
     if (o->limits.max_turns <= 0 || o->limits.max_turns > beats)
         a->limits.max_turns = beats;
-    a->limits.sums_up = false; /* nobody would read a closing turn */
+    a->limits.sums_up = false; /* a closing turn would have no reader */
     keep_opts(&c->opts);
     c->serial = atomic_fetch_add(&companions, 1) + 1;
     *data = c;
@@ -272,7 +272,7 @@ static void add_scene(chela_run *run, struct ch_buf *out) {
             ch_buf_addf(out, "%.*s\n", CH_SV_FMT(ch_sv_trim(newest->blocks[i].text)));
 }
 
-/* Writes a signature such as "name(a: string, b?: integer): what it does". */
+/* Writes a signature such as "name(a: string, b?: integer): description". */
 static void add_signature(const struct ch_tool_def *t, struct ch_buf *out) {
     CH_ARENA_AUTO arena = {0};
     const struct ch_json *schema = NULL;
@@ -540,8 +540,8 @@ static bool beat_on_results(chela_run *run, struct ch_input *in) {
     return true;
 }
 
-/* A companion speaks through actions, so the answer is not sent. A person who addressed it
- * and got nothing is told the reason. */
+/* A companion speaks through actions, so the answer is not sent. A person who addressed the
+ * companion and got no reply is told the reason. */
 static bool beat_on_end(chela_run *run, struct chela_event *end) {
     const struct beat *k = beat_of(run);
     end->end.silent |= !k->spoke && run->m.reason == CH_REASON_COMPLETED;

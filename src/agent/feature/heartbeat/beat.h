@@ -2,12 +2,12 @@
  *
  *   view of the chat --> model --> tools ---- results: another beat, N at most
  *                          |  `--> actions -- performed: the turn ends
- *                          `-----> nothing -- silence, which is a decision, too
+ *                          `-----> nothing -- silence, which is also a decision
  *
- * Machine, journal, limits, policies and tool calls are those of any run. Three things
- * differ. A request holds a view of the chat (chat_view.h) that is made for each request
- * instead of a growing list of messages. The text of a reply is thought: events report
- * it, the chat never shows it. Actions end the turn.
+ * Machine, journal, limits, policies and tool calls work as in any run, with three
+ * differences. A request holds a view of the chat (chat_view.h) that is made for each
+ * request instead of a growing list of messages. The text of a reply is thought: events
+ * report it, the chat never shows it. Actions end the turn.
  *
  * There are two protocols: tool calls of the model's service, or a JSON object in the
  * text (beat_reply.h). In both cases the transcript holds calls and results. */
@@ -34,7 +34,7 @@ struct ch_companion {
 /* The mode "heartbeat". */
 extern const struct ch_feature ch_heartbeat_feature;
 
-/* The settings of a companion; NULL: the agent is none. */
+/* The settings of a companion; NULL: the agent is not a companion. */
 static inline struct ch_companion *ch_companion_of(const chela_agent *a) {
     return ch_feature_of(a, &ch_heartbeat_feature);
 }

@@ -136,7 +136,7 @@ bool ch_beat_reply_read(struct ch_sv text, struct ch_arena *a, struct ch_beat_re
                         struct ch_buf *why) {
     const char *p = text.p, *end = text.p + text.n;
     const char *problem = "there is no JSON object in it";
-    bool inside = false; /* inside a value that is cut off; a list in it is only a part */
+    bool inside = false; /* inside a truncated value; a list in it is incomplete */
     for (unsigned tried = 0; p < end && tried < CANDIDATES; p++) {
         if (*p != '{' && *p != '[')
             continue;

@@ -4,10 +4,10 @@
  *    "request_heartbeat": false}
  *
  * Models do not always write exactly this form. Deviations whose meaning is clear are
- * accepted: text and fences around the object, a bare list of actions, other usual names
- * of members, a single action without a list, request_heartbeat among the thoughts, raw
- * line breaks in strings, a comma too many. A truncated object is never accepted, because
- * half an action may mean something else. */
+ * accepted: text and fences around the object, a bare list of actions, other usual names of
+ * members, a single action without a list, request_heartbeat among the thoughts, raw line
+ * breaks in strings, a superfluous comma. A truncated object is never accepted, because half
+ * an action may mean something else. */
 #ifndef CH_AGENT_BEAT_REPLY_H
 #define CH_AGENT_BEAT_REPLY_H
 #include "base/arena.h"
@@ -28,7 +28,8 @@ struct ch_beat_reply { /* texts in the arena */
     bool more;      /* member request_heartbeat */
 };
 
-/* Parses the reply. False: there is no such object; `why` tells the model what is wrong. */
+/* Parses the reply. False: the text contains no such object; `why` tells the model the
+ * problem. */
 bool ch_beat_reply_read(struct ch_sv text, struct ch_arena *a, struct ch_beat_reply *out,
                         struct ch_buf *why);
 

@@ -12,7 +12,7 @@
 #define DAY_MIN (24 * 60)
 #define NAME_BYTES 64
 #define ID_BYTES 96
-#define MEMBERS 128 /* who spoke, as far as a view tells them apart */
+#define MEMBERS 128 /* number of speakers that a view can distinguish */
 #define BY " by " /* between the ids of a line and of its sender */
 
 /* --- lines */
@@ -50,7 +50,7 @@ void ch_chat_view_id(struct ch_sv id, struct ch_buf *out) {
     add_plain(out, id, ID_BYTES);
 }
 
-/* Adds a text whose characters cannot be taken for marks of the view. */
+/* Adds a text, with characters escaped that could be taken for marks of the view. */
 static void add_quoted(struct ch_buf *out, struct ch_sv text, size_t most) {
     CH_BUF_AUTO safe = {0};
     ch_envelope_quote(ch_utf8_cut(ch_sv_trim(text), most), &safe);

@@ -1,16 +1,16 @@
 /* chat_view.h -- the view of a chat that a companion gets in one beat.
  *
- * The conversation is a transcript like any other: lines of others are input, own lines
- * are calls of an action. A beat does not send that list. It sends a view of the chat:
- * earlier lines, new lines, the participants, and what the companion found out in this
+ * The conversation is a transcript like any other: lines of others are input, own lines are
+ * calls of an action. A beat does not send that list. It sends a view of the chat: earlier
+ * lines, new lines, the participants, and the results of the companion's tool calls in this
  * turn. The view is made from the transcript for every request.
  *
  * A line is "[10:02 om_1] Ann: text". The conversation keeps the sender's id with it, as in
  * "[10:02 om_1 by ou_1] Ann: text"; the view shows the id beside a name that two senders
  * have: "[10:02 om_1] Ann (ou_1): text". Further lines of a text are indented, so that no
- * text can imitate a line of somebody else. Own lines have "you" in the brackets. A line
- * that answers another one says so in the brackets, which no text can imitate either:
- * "[10:03 om_2 answers om_1 of Ann, "text"] Bob: yes". */
+ * text can imitate another sender's line. Own lines have "you" in the brackets. A line that
+ * answers another one says so in the brackets, which no text can imitate either: "[10:03
+ * om_2 answers om_1 of Ann, "text"] Bob: yes". */
 #ifndef CH_AGENT_CHAT_VIEW_H
 #define CH_AGENT_CHAT_VIEW_H
 #include "base/buf.h"

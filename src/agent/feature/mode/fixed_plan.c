@@ -1,5 +1,5 @@
-/* fixed_plan.c -- see fixed_plan.h. The short names of the file are turned into those of a
- * planner's plan, which may be used as well. */
+/* fixed_plan.c -- see fixed_plan.h. The short names of the file are replaced by the names of
+ * a planner's plan. A file may also use the planner's names. */
 #include "agent/feature/mode/fixed_plan.h"
 
 #include <string.h>

@@ -30,8 +30,8 @@ static bool emit_reflection(chela_run *run, const struct ch_reflection *j,
     return ch_emit(run, &ev);
 }
 
-/* What the next attempt is told: the proposed change, and why the last one does not
- * suffice. */
+/* Writes the advice for the next attempt: the proposed change, and why the last attempt does
+ * not suffice. */
 static void judging_advise(const struct ch_reflection *j, struct ch_buf *out) {
     ch_buf_add_str(out, j->modification[0] ? j->modification : "look for what went wrong");
     if (j->reasons[0])
@@ -84,7 +84,7 @@ static struct ch_reflect_decision judging_decide(struct ch_mode_state *k, struct
     return ch_reflect_decide(j, &k->tried);
 }
 
-/* Tells a run without a plan the judgement as a note. */
+/* Adds the judgement as a note to a run without a plan. */
 static void judging_tell(chela_run *run, const struct ch_reflection *j,
                          const struct ch_reflect_decision *d) {
     struct ch_mode_state *k = ch_mode_state(run);
@@ -167,8 +167,8 @@ void ch_judging_ask(chela_run *run) {
     judging_ask(run, k->round.request, ch_buf_sv(&plan), ch_buf_sv(&results), k->round.retries);
 }
 
-/* Whether the results are judged. A plan is; a single call that the router chose only if
- * the settings say so. */
+/* Whether the results are judged. The results of a plan are judged; the result of a single
+ * call that the router chose is judged only if the settings say so. */
 bool ch_judging_wanted(const chela_run *run) {
     const struct ch_mode_state *k = ch_mode_state(run);
     const struct ch_reflecting *how = &ch_mode_settings(run->session->agent)->reflection;

@@ -91,7 +91,7 @@ void ch_mode_say(chela_run *run, struct ch_sv given, const char *otherwise, enum
                         reason);
 }
 
-/* True: the reason stops the run itself, so that it cannot go on without the role. */
+/* True: the reason ends the whole run, so the run cannot continue without the role. */
 static bool is_of_run(enum ch_reason reason) {
     return reason == CH_REASON_TOKEN_BUDGET || reason == CH_REASON_COST_BUDGET ||
            reason == CH_REASON_CONTEXT_OVERFLOW || reason == CH_REASON_REFUSED ||
@@ -207,8 +207,8 @@ static bool is_routed_to_agent(const struct ch_mode_state *k) {
            ch_json_get(s->input, "agent");
 }
 
-/* Ends the run with a value of the plan's results. False: there is none, and the model
- * answers. */
+/* Ends the run with a value from the plan's results. False: the plan names no such value,
+ * and the model answers. */
 static bool answer_by_plan(chela_run *run) {
     const struct ch_mode_state *k = ch_mode_state(run);
     const struct ch_plan_progress *r = &k->round;
@@ -352,7 +352,7 @@ static int route_open(chela_run *run, const struct chela_run_opts *opts,
     return 0;
 }
 
-/* Reflection of a run in mode plan or route belongs to that mode. */
+/* In mode plan or route, reflection is part of the mode. */
 static int reflect_open(chela_run *run, const struct chela_run_opts *opts,
                         const struct ch_json *state, void **data, struct chela_error *err) {
     (void)opts;

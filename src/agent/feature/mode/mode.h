@@ -7,11 +7,11 @@
  *                                         the answer, from the results <-' a question
  *   ROUTE    router -> a plan of one step | the planner | a question
  *
- * Modes are no second engine. Before each model call `take_turn` reads the conversation
- * (plan_progress.h) and either takes the turn or leaves it to the model. In a turn that
- * it takes it asks a role (role.h), or writes the reply itself: calls of the steps that
- * can start. These take the path of all calls, so limits, budgets, policy, approval,
- * journal, cancel and recovery are those of any run. */
+ * Modes use the engine of all runs. Before each model call `take_turn` reads the
+ * conversation (plan_progress.h) and either takes the turn or leaves the turn to the model.
+ * A turn that is taken asks a role (role.h), or consists of a reply that `take_turn` writes:
+ * calls of the steps that can start. These calls are executed like all calls, so limits,
+ * budgets, policy, approval, journal, cancel and recovery work as in any run. */
 #ifndef CH_AGENT_MODE_H
 #define CH_AGENT_MODE_H
 #include "agent/run/feature.h"

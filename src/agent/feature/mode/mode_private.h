@@ -1,7 +1,7 @@
 /* mode_private.h -- shared by mode.c, planning.c, judging.c and routing.c only.
  *
- * The next step is read from the conversation in every turn. This struct holds only what
- * the conversation does not have and a recovered run can do without. */
+ * The next step is read from the conversation in every turn. This struct holds only data
+ * that is not in the conversation and that a recovered run does not need. */
 #ifndef CH_AGENT_MODE_PRIVATE_H
 #define CH_AGENT_MODE_PRIVATE_H
 #include "agent/feature/mode/mode.h"
@@ -30,8 +30,8 @@ struct ch_mode_state {
     unsigned bad_plans;              /* consecutive bad plans */
     struct ch_buf feedback;          /* feedback for the planner */
     int again;                       /* index of the step to repeat; negative: none */
-    struct ch_buf advice;            /* what to change in the repetition */
-    int filling;                     /* index of the step whose arguments the executor writes */
+    struct ch_buf advice;            /* what to change in the repeated step */
+    int filling;                     /* index of the step for which the executor writes arguments */
     char *args[CH_LIMIT_PLAN_STEPS]; /* owned: arguments by the executor; NULL: none */
     unsigned hopeless;               /* bits of steps without valid arguments */
     struct ch_buf why;               /* why they have none */
@@ -44,8 +44,8 @@ struct ch_mode_state *ch_mode_state(const chela_run *run); /* NULL: the run has 
 /* --- mode.c: ends of a turn, after which nothing of it may be touched */
 /* Ends the run with a role's text, or with `otherwise` if the text is empty. */
 void ch_mode_say(chela_run *run, struct ch_sv text, const char *otherwise, enum ch_reason reason);
-/* A role gave no answer that can be used. True: a warning says so and what happens instead,
- * and the run goes on. False: the run is over. */
+/* A role gave no usable answer. True: a warning states this and the alternative, and the run
+ * continues. False: the run has ended. */
 bool ch_mode_does_without(chela_run *run, enum ch_role_kind role, const struct ch_role_answer *a,
                           const char *instead);
 /* Leaves this and the following turns to the model, as in mode react. */

@@ -18,7 +18,7 @@ struct ch_reflecting {
     bool answers;      /* the answer of a run */
     bool errors;       /* results with an error */
     const char *tools; /* in the arena: results of these tools, as names and globs; NULL: none */
-    bool never;        /* nothing is judged, not even a plan */
+    bool never;        /* judge nothing, not even a plan */
 };
 
 struct ch_mode_settings { /* in the agent's arena */

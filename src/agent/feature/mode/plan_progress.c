@@ -100,8 +100,8 @@ static bool plan_progress_any_tool(struct ch_sv tool, void *user) {
     return true;
 }
 
-/* Reads a plan from its call. The plan was checked when it was made, so only its form
- * counts. A plan that a person edited is in the result. */
+/* Reads a plan from its call. The plan was checked when it was made, so only its structure
+ * is checked here. If a person edited the plan, the result holds the edited plan. */
 static void plan_progress_take_plan(const struct ch_transcript *t, struct ch_plan_progress *r,
                                     const struct ch_block *result) {
     struct ch_plan_tools any = {.known = plan_progress_any_tool};

@@ -40,7 +40,8 @@ struct ch_plan_progress { /* points into the transcript */
     struct ch_step_result past[CH_LIMIT_PLAN_STEPS];
     unsigned done, failed; /* bits of steps */
     unsigned skipped;      /* bits of steps whose condition does not hold */
-    const struct ch_json *answer; /* fixed plan: what the answer is; NULL: the model writes it */
+    const struct ch_json *answer; /* fixed plan: the value that becomes the answer; NULL: the
+                                   * model writes the answer */
     unsigned tries;        /* repetitions of steps of this plan */
     unsigned retries;      /* repetitions in all plans of the round; a new plan counts as one */
     struct ch_sv refused;  /* why the last plan was refused; p NULL: it was accepted */

@@ -60,7 +60,7 @@ static bool has_at(struct ch_sv s, size_t at, const char *word) {
     return at + n <= s.n && memcmp(s.p + at, word, n) == 0;
 }
 
-/* True: $request stands at `at`. */
+/* True: the text at `at` is $request. */
 static bool is_request(struct ch_sv s, size_t at) {
     size_t end = at + strlen(REQUEST);
     return has_at(s, at, REQUEST) && (end == s.n || !is_name(s.p[end]));
@@ -503,7 +503,7 @@ static bool is_equal(struct ch_arena *a, const struct ch_json *x, const struct c
     return x && ch_sv_eq(compact(a, x), compact(a, y));
 }
 
-/* A number, also one that a tool gave as text. */
+/* Reads a number, also from text that contains a number. */
 static bool is_number(const struct ch_json *v, struct ch_arena *a, double *out) {
     const struct ch_json *n = v;
     if (ch_json_is(v, CH_JSON_STRING))

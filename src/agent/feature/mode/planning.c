@@ -1,4 +1,4 @@
-/* planning.c -- asks the planner, checks plans, and makes calls of their steps. */
+/* planning.c -- asks the planner, checks plans, and turns their steps into tool calls. */
 #include "agent/feature/mode/planning.h"
 
 #include "agent/feature/mode/mode_private.h"
@@ -286,7 +286,7 @@ void ch_planning_run(chela_run *run, unsigned ready) {
         if (!(ready >> i & 1))
             continue;
         bool made = make_arguments(k, i, &args, &why) == 0;
-        if (!made && r->steps.fixed) { /* no model changes what was written by hand */
+        if (!made && r->steps.fixed) { /* a model must not change a plan written by hand */
             k->hopeless |= 1u << i;
             ch_buf_addf(&k->why, " Step %u could not be carried out: %s", r->steps.list[i].id,
                         ch_buf_str(&why));

@@ -1,8 +1,8 @@
-/* reflect.h -- decides what follows from the scores of a judge.
+/* reflect.h -- decides the next action from the scores of a judge.
  *
- * The prompt `reflector` asks a model to score a result and to propose an action. Only
- * the scores are the model's: the action is decided here. So a lenient, confused or
- * manipulated judge cannot accept a wrong result, and none can ask for attempts without
+ * The prompt `reflector` asks a model to score a result and to propose an action. The model
+ * supplies only the scores; this file decides the action. So a lenient, confused or
+ * manipulated judge cannot accept a wrong result, and no judge can request attempts without
  * end:
  *
  *   all scores 4 or 5                   accept
@@ -50,7 +50,7 @@ struct ch_reflect_state { /* state of one step or plan; all zero: no attempt yet
 struct ch_reflect_decision {
     enum ch_reflect_action action;
     bool warn;       /* accepted despite a score of 3 */
-    bool overruled;  /* the judge proposed something else */
+    bool overruled;  /* the judge proposed another action */
 };
 
 /* Decides, and counts the attempt that the decision asks for. */

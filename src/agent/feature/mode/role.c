@@ -61,8 +61,8 @@ static void remove_tools(chela_agent *a, bool all) {
         ch_registry_release(&a->registry);
 }
 
-/* Keeps only the hooks of tool calls: hooks of model calls and of the end belong to the run
- * that the host sees. */
+/* Keeps only the hooks of tool calls. Hooks of model calls and of the end are called for the
+ * run that the host sees. */
 static void keep_tool_hooks(chela_agent *a) {
     for (size_t i = 0; i < a->nhooks; i++)
         a->hooks[i] = (struct chela_hooks){.size = a->hooks[i].size,
@@ -202,7 +202,7 @@ static void role_on_event(const struct chela_event *ev, void *user) {
 
 /* --- asking ----------------------------------------------------------------------- */
 
-/* Limits the role's run to what is left of the run's budgets. */
+/* Limits the role's run to the rest of the run's budgets. */
 static void role_bound(const chela_run *run, struct ch_run *inner) {
     const struct ch_run *m = &run->m;
     if (m->limits.token_budget >= 0)

@@ -1,11 +1,11 @@
 /* role.h -- asks a model in a role, such as planner or router, one question.
  *
- * A role is a prompt of the catalogue (prompt/prompts.h), optionally a model of its own,
- * and an answer that matches the prompt's schema. It is asked in a run of its own, in a
- * session that is neither visible nor stored. So retries, fallbacks and a second request
- * for an answer that does not match work as in any run. Usage is charged to the run on
- * whose behalf the role is asked, and that run's budgets limit it; requests, retries and
- * warnings are events of that run. */
+ * A role is a prompt of the catalogue (prompt/prompts.h), an optional model, and an answer
+ * that matches the prompt's schema. The question is a separate run in a session that is
+ * neither visible nor stored. So retries, fallbacks and a second request for an answer that
+ * does not match work as in any run. Usage is charged to the run on whose behalf the role is
+ * asked, and that run's budgets limit it; requests, retries and warnings are events of that
+ * run. */
 #ifndef CH_AGENT_ROLE_H
 #define CH_AGENT_ROLE_H
 #include "agent/feature/mode/mode_settings.h"
@@ -15,9 +15,9 @@
 struct ch_role_question; /* a question in flight */
 
 struct ch_role_answer { /* borrowed, valid during the callback */
-    const struct ch_json *v; /* the answer; NULL: there is none */
+    const struct ch_json *v; /* the answer; NULL: no answer */
     struct ch_sv text;       /* the answer as JSON text */
-    enum ch_reason reason;   /* if there is none: the reason */
+    enum ch_reason reason;   /* without an answer: the reason */
     const char *error;
 };
 typedef void ch_role_answer_fn(const struct ch_role_answer *a, void *user);
@@ -32,8 +32,8 @@ struct ch_role_question *ch_role_ask(chela_run *run, enum ch_role_kind role,
 
 void ch_role_close(struct ch_role_question *q); /* NULL is a no-op */
 
-/* The agent for a plan's step that is a run of its own: like base, but in mode react,
- * answering in plain text, with the executor's model. base owns it. NULL and err: failure. */
+/* The agent for a plan's step that is a separate run: like base, but in mode react, with
+ * plain text answers and the executor's model. base owns the agent. NULL and err: failure. */
 chela_agent *ch_role_worker(chela_agent *base, struct chela_error *err);
 
 /* True: the agent was made for a role of its base. */

@@ -1,4 +1,4 @@
-/* routing.h -- asks the router what to do with a request. */
+/* routing.h -- asks the router how to handle a request. */
 #ifndef CH_AGENT_ROUTING_H
 #define CH_AGENT_ROUTING_H
 #include "agent/feature/mode/mode_private.h"

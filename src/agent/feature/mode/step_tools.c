@@ -171,8 +171,8 @@ static bool step_tools_any_tool(struct ch_sv tool, void *user) {
     return true;
 }
 
-/* Accepts a plan. A plan that a person edited is checked like the planner's, and goes into
- * the result, where ch_plan_progress_read finds it. */
+/* Accepts a plan. A plan that a person edited is checked like the planner's plan and stored
+ * in the result, where ch_plan_progress_read finds it. */
 static void step_tools_take_plan(chela_call *call) {
     const struct ch_plan_tools any = {.known = step_tools_any_tool,
                                       .fixed =

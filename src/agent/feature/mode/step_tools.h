@@ -2,10 +2,10 @@
  *
  *   make_plan    puts a plan into the conversation; a person may have to approve it
  *   think_step   a step without a tool: answered from the results it depends on
- *   react_step   a step that is a run of its own, with tools: a child (child_run.h)
+ *   react_step   a step that is a separate run with tools: a child (child_run.h)
  *
- * They take the path of all calls, so they are stored, cancelled and run in parallel like
- * any other. No request describes them to a model. */
+ * Their calls are executed like all calls, so they are stored, cancelled and run in
+ * parallel. No request describes these tools to a model. */
 #ifndef CH_AGENT_STEP_TOOLS_H
 #define CH_AGENT_STEP_TOOLS_H
 #include "agent/feature/mode/plan_progress.h"

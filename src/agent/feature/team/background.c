@@ -23,7 +23,8 @@ struct ch_background {
     struct ch_buf answer;
     enum ch_reason reason;
     bool ended;
-    const struct ch_msg *notice; /* of the end, in the starter's queue; NULL: none */
+    const struct ch_msg *notice; /* notice of the end, in the starting session's queue; NULL:
+                                  * none */
     int64_t started_ms, ended_ms;
 };
 
@@ -138,7 +139,7 @@ static void background_on_event(const struct chela_event *ev, void *user) {
     if (s->on_task)
         s->on_task(&told, s->task_user);
     if (own->closed || own->beside != b || ev->type != CHELA_EV_RUN_END)
-        return; /* the host closed the starter, or the run goes on */
+        return; /* the host closed the starting session, or the run continues */
     enum ch_reason reason = (enum ch_reason)ev->end.reason;
     if (ch_reason_status(reason) == CH_STATUS_PAUSED)
         return;
@@ -226,7 +227,8 @@ static void background_resume(struct ch_background *b) {
         background_fail(b, &err);
 }
 
-/* A copy of a session has the list of the original, whose runs are not the copy's. */
+/* True: the key names a run that this session started. A copied session has the list of the
+ * original, whose runs must not be resumed by the copy. */
 static bool background_is_own(const chela_session *s, struct ch_sv key) {
     size_t n = strlen(s->key);
     return key.n > n + 1 && memcmp(key.p, s->key, n) == 0 && key.p[n] == '~' &&

@@ -94,8 +94,8 @@ static void child_run_on_end(struct ch_child_run *c, const struct chela_event *e
 
 /* --- events ----------------------------------------------------------------------------- */
 
-/* Passes an event up. The host may close the session inside it, so the call, whose id the
- * event borrows, is held. */
+/* Passes an event up. The host may close the session inside the event, so the call is kept
+ * alive: the event borrows the call's id. */
 static void child_run_on_event(const struct chela_event *ev, void *user) {
     struct ch_child_run *c = user;
     struct ch_spent s;
@@ -234,14 +234,14 @@ void ch_child_run_cancel(chela_call *call) {
     struct ch_child_run *c = call->doing;
     chela_run *run = c ? c->session->run : NULL;
     if (!c)
-        return; /* the result is on its way */
+        return; /* the child has ended, and the call has its result */
     if (run && !ch_run_over(&run->m)) {
         ch_driver_interrupt(run, CH_IN_CANCEL, "the run that called it was cancelled");
         return;
     }
     if (run && !run->over)
         return; /* the end is being stored */
-    close_child(c); /* the child had not begun */
+    close_child(c); /* the child was not started */
     ch_child_run_refuse(call, "cancelled", "The run was cancelled.");
 }
 

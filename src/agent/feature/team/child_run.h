@@ -1,17 +1,17 @@
-/* child_run.h -- child runs: an agent as a tool of another agent, and a step of a plan
- * that is a run of its own.
+/* child_run.h -- child runs: an agent as a tool of another agent, and a step of a plan that
+ * is a separate run.
  *
  *   run --- calls `researcher` ---> child session, a run of the same machine
  *    ^                                | events, questions, usage: up
  *    |<---- result of the call -------' cancel, answers, budgets: down
  *
- * A child has a session of its own whose key is derived from the call. A call that is
- * repeated after a crash therefore finds its child, and continues it or takes its answer.
- * A child may use what is left of the limits of every run above it (run/parent.h).
+ * A child has its own session, whose key is derived from the call. A call that is repeated
+ * after a crash therefore finds its child, and continues it or takes its answer. A child is
+ * limited to the remaining limits of every run above it (run/parent.h).
  *
- * A child that waits for people lets its call rest (ch_call_rest), so that its parent
- * waits, too. Its questions are asked by every run above it and stored there: a person
- * who answers need not know that there is a child. */
+ * A child that waits for people lets its call rest (ch_call_rest), so that its parent waits,
+ * too. Every run above the child asks the child's questions and stores them: a person who
+ * answers need not know about the child. */
 #ifndef CH_AGENT_CHILD_RUN_H
 #define CH_AGENT_CHILD_RUN_H
 #include "agent/run/parent.h"

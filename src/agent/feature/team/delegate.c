@@ -65,7 +65,7 @@ static int levels_left(const chela_run *run) {
     return left;
 }
 
-/* The run that counts as the caller: a plan's step calls on behalf of its parent. */
+/* The run that is the caller: for a plan's step, the parent of the step. */
 static chela_run *caller(chela_run *run) {
     while (ch_parent_of(run) && !is_level(run))
         run = ch_parent_of(run);

@@ -38,13 +38,13 @@ static char *sv_dup(struct ch_sv s) {
 
 /* --- the session changes hands --------------------------------------------------------- */
 
-/* Moves the session to another agent and drops what was made for the old one. */
+/* Moves the session to another agent and discards the data made for the old agent. */
 static void assign(chela_session *s, chela_agent *to) {
     ch_list_del(&s->link);
     ch_list_add(&to->sessions, &s->link);
     if (s->agent->own == s)
         s->agent->own = NULL;
-    if (s->agent->base) /* an override: its bounds belong to the conversation */
+    if (s->agent->base) /* an override: its limits hold for the conversation */
         s->bounds = s->agent->bounds;
     s->agent = to;
     s->handed = true;

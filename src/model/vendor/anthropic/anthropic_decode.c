@@ -27,7 +27,7 @@
 enum delta { D_TEXT, D_JSON, D_THINKING, D_SIGNATURE, D_OTHER };
 
 struct state {
-    struct ch_sv id; /* of the message, in the arena; empty: none yet */
+    struct ch_sv id; /* id of the message, in the arena; empty: none yet */
     int64_t input, cache_write, cache_read, output, thinking;
     int64_t cache_write_5m, cache_write_1h;
 

@@ -2,7 +2,7 @@
  *
  *       head      {"model","system":[..],"tools":[..],"messages":[
  *       messages  one wire message for each neutral message with content
- *       tail      ],"max_tokens","stream",... what may change from turn to turn }
+ *       tail      ],"max_tokens","stream",... members that may change from turn to turn }
  *
  * Cache marks are on the last system block, on the last tool, and at the top level, where
  * the server marks the last block itself; so later messages never change earlier bytes.

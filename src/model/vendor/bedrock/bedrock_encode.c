@@ -2,7 +2,7 @@
  *
  *       head      {"system":[..],"toolConfig":{..},"messages":[{"role":"user","content":[
  *       messages  see bedrock_message.c; the last wire message is left open
- *       tail      a cache mark, ]}],"inferenceConfig",... what may change from turn to turn }
+ *       tail      a cache mark, ]}],"inferenceConfig",... members that may change each turn }
  *
  * Cache marks are separate blocks: after the system prompt, after the tools, and after the
  * last message, in the tail. The model id names the maker, which determines the accepted

@@ -2,7 +2,7 @@
  *
  *       head      {"systemInstruction","tools":[..],"contents":[
  *       contents  each neutral message as zero or more contents
- *       tail      ],"toolConfig","generationConfig",... what may change from turn
+ *       tail      ],"toolConfig","generationConfig",... members that may change from turn
  *                 to turn }
  *
  * The model is part of the URL. Signatures and Gemini-specific parts are sent back to the
@@ -408,7 +408,8 @@ static void gemini_encode_write_result(struct writing *x, const struct ch_block 
     end_part(x, CH_SV(""));
 }
 
-/* Write the media of a result that cannot be inside of it, labelled with the result. */
+/* Write the media of a result that the result itself cannot contain, labelled with the
+ * result. */
 static void write_rest_of_result(struct writing *x, const struct ch_block *b) {
     CH_BUF_AUTO label = {0};
     for (unsigned i = 1; i <= b->span; i++) {

@@ -289,7 +289,7 @@ static void replace_list(struct ch_buf *to, struct ch_sv json) {
     ch_buf_add_sv(to, json);
 }
 
-/* Images, sound, and what the reply rests on. */
+/* Adds images, sound, and the sources of the reply. */
 static int fold_beside(struct ch_decoder *d, const struct delta *x) {
     struct state *st = openai_decode_state_of(d);
     struct ch_sv words = CH_SV("");
@@ -496,7 +496,7 @@ static void read_choices(struct ch_pull *p, struct chunk *c) {
     }
 }
 
-/* Groq puts usage and errors into a member of its own. */
+/* Groq puts usage and errors into the member x_groq. */
 static void read_x_groq(struct ch_pull *p, struct chunk *c) {
     static const struct ch_member members[] = {
         CH_MEMBER(struct chunk, usage, "usage", CH_MEMBER_RAW),

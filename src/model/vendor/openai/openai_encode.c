@@ -2,7 +2,7 @@
  *
  *       head      {"model","tools":[..],"messages":[{system}
  *       messages  each neutral message as zero or more wire messages
- *       tail      ],"stream",... what may change from turn to turn }
+ *       tail      ],"stream",... members that may change from turn to turn }
  *
  * Deviations of a server from OpenAI's own are described by the endpoint's quirks and
  * nowhere else. Tool results are text; media of results follow after all results in a user

@@ -8,7 +8,7 @@
 
 #define KEY_SOUND CH_OPENAI_MEDIA_KEYS
 #define KEY_IMAGES (CH_OPENAI_MEDIA_KEYS + 1)
-/* Images beyond the keys before those of calls are dropped. */
+/* The keys after these are used for calls: further images are dropped. */
 #define MOST_IMAGES (CH_OPENAI_CALL_KEYS - KEY_IMAGES)
 
 /* data:image/png;base64,DATA, or a URL of another kind. */

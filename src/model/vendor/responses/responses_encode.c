@@ -2,7 +2,7 @@
  *
  *       head   {"model","instructions","tools":[..],"input":[
  *       items  each neutral message as zero or more items
- *       tail   ],"stream","store":false,... what may change from turn to turn }
+ *       tail   ],"stream","store":false,... members that may change from turn to turn }
  *
  * The server stores nothing, so every request contains the whole history, and reasoning
  * models are asked for encrypted reasoning. Reasoning is sent back unchanged, but only to

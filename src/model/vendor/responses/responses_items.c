@@ -57,7 +57,7 @@ static bool responses_items_key_of(struct ch_responses_items *x, unsigned index,
 
 struct wire_item {
     struct ch_sv type, id, call_id, name, status, phase, text, encrypted;
-    struct ch_sv image, format; /* of an image_generation_call: base64; "png" */
+    struct ch_sv image, format; /* data of an image_generation_call: base64; "png" */
     struct ch_sv summary, content, namespace, caller; /* JSON */
 };
 

@@ -13,7 +13,8 @@ struct ch_page {
     bool full;           /* a line did not fit */
 };
 
-/* room: the size limit of the result; `notes` characters of it are reserved. */
+/* room: the size limit of the result; `notes` characters of the limit are reserved for
+ * notes. */
 void ch_page_init(struct ch_page *p, struct ch_shape_room room, uint64_t notes);
 void ch_page_release(struct ch_page *p);
 

@@ -41,7 +41,7 @@ struct level { /* rules of one .gitignore file */
 struct ch_walk {
     const chela_call *call;
     struct ch_walk_opts opts;
-    struct ch_buf path; /* from the workspace */
+    struct ch_buf path; /* path below the workspace */
     size_t start_n;     /* length of the start directory in path */
     struct frame frames[CH_LIMIT_WALK_DEPTH];
     size_t nframes;

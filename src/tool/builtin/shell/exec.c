@@ -28,8 +28,8 @@
 static const char *const no_tty_env[] = {"TERM=dumb", NULL};
 static const char *const tty_env[] = {"TERM=xterm-256color", "PAGER=cat", "GIT_PAGER=cat", NULL};
 
-/* An allow rule vouches for a command line, not for commands that a repository names. These
- * settings win over those of any file. */
+/* An allow rule permits a command line, not the commands that a repository's configuration
+ * names. These settings override those of any file. */
 static const char *const plain_git_env[] = {
     "GIT_CONFIG_COUNT=6",
     "GIT_CONFIG_KEY_0=core.fsmonitor",
@@ -55,8 +55,8 @@ struct exec_tool { /* ch_tool.impl */
 };
 
 #define TELL_MS 500 /* between two looks at the output of a running command */
-#define TOLD 5      /* lines of output that one look tells */
-#define FRESH 2048  /* bytes of output kept for it */
+#define TOLD 5      /* lines of output in one progress message */
+#define FRESH 2048  /* bytes of output kept for progress messages */
 
 /* A call in progress: chela_call.doing. */
 struct exec {
@@ -65,8 +65,8 @@ struct exec {
     struct ch_exec_request request; /* in the call's arena */
     int64_t started_ms;
     struct ch_ends output;
-    struct ch_buf fresh;   /* the end of the output that progress has not told */
-    struct ch_timer tell;  /* tells the progress of a command that takes a while */
+    struct ch_buf fresh;   /* the end of the output, not yet reported as progress */
+    struct ch_timer tell;  /* reports the progress of a command that takes a while */
     struct ch_program *program; /* in the foreground */
     struct ch_job *job;         /* in the background; borrowed while watched */
     struct ch_job_watch watch;
@@ -224,7 +224,8 @@ static void exec_on_output(int stream, struct ch_sv data, void *user) {
     }
 }
 
-/* The last lines since the last time. A command that ends soon tells none. */
+/* Reports the last lines of output since the last report. A command that ends soon reports
+ * none. */
 static void exec_on_tell(struct ch_timer *t) {
     struct exec *x = CH_CONTAINER(t, struct exec, tell);
     struct ch_sv rest = ch_buf_sv(&x->fresh), lines[TOLD] = {0};

@@ -121,7 +121,7 @@ bool ch_exec_approves(const char *text) {
            ch_approval_is_self_approve(ch_buf_sv(&bare));
 }
 
-/* Reject a command that approves a call: only a person may approve. */
+/* Reject a command that would approve a call in a chat: only a person may approve. */
 static int refuse_approval(chela_call *call, const struct ch_exec_request *r) {
     bool found = ch_exec_approves(r->text);
 
