@@ -96,6 +96,9 @@ struct chela_session {
     /* Called when the journal was lost, after the run in progress has failed; may be NULL. */
     void (*on_lost)(chela_session *s, const struct chela_error *err, void *user);
     void *lost_user;
+    /* A run began with messages that waited; may be NULL. */
+    void (*on_begun)(chela_session *s, void *user);
+    void *begun_user;
     struct ch_spending *spending; /* NULL: the host sets no limit */
     chela_wake_fn *on_wake;     /* may be NULL */
     void *wake_user;
