@@ -29,8 +29,7 @@ void ch_package_release(struct ch_package *p) {
 
 /* --- files */
 
-/* Relative, of plain names: nothing that leads out of the folder or hides in a terminal. */
-static bool package_path_is_safe(struct ch_sv path) {
+bool ch_package_path_is_safe(struct ch_sv path) {
     size_t depth = 0;
     if (!path.n || path.n > CH_LIMIT_SKILL_PATH || path.p[path.n - 1] == '/' ||
         !ch_utf8_valid(path))
@@ -49,7 +48,7 @@ static bool package_path_is_safe(struct ch_sv path) {
 
 static int package_add(struct ch_package *p, struct ch_sv path, struct ch_sv data, bool runs,
                        struct chela_error *err) {
-    if (!package_path_is_safe(path))
+    if (!ch_package_path_is_safe(path))
         return ch_fail(err, CHELA_EPERM, "a file of the skill has a path that is refused: %.*s",
                        (int)CH_MIN(path.n, 200), path.p);
     if (p->n >= CH_LIMIT_SKILL_FILES || data.n > CH_LIMIT_SKILL_BYTES - p->bytes)
@@ -350,7 +349,7 @@ static int package_find_name(struct ch_package *p, const char *from, struct chel
         p->description = head.description;
         p->tools = head.tools;
     }
-    return package_path_is_safe(ch_sv_str(p->name)) && !strchr(p->name, '/')
+    return ch_package_path_is_safe(ch_sv_str(p->name)) && !strchr(p->name, '/')
                ? 0
                : ch_fail(err, CHELA_EINVAL, "the skill has no usable name");
 }

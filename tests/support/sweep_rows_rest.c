@@ -34,6 +34,10 @@ static void do_mcp(struct sweep *cx) {
     SWEEP_REFUSED(err.code);
     SWEEP_EXPECT(chela_mcp_send(mcp, "ping", "7", ignore_result, NULL, NULL) == CHELA_EINVAL);
     SWEEP_EXPECT(chela_mcp_send(mcp, "ping", NULL, ignore_result, NULL, NULL) == 0);
+    SWEEP_EXPECT(chela_mcp_skills_json(mcp, 0, &err) == NULL);
+    SWEEP_REFUSED(err.code);
+    SWEEP_EXPECT(chela_mcp_skill_read(mcp, "s", NULL, &err) == NULL);
+    SWEEP_REFUSED(err.code);
     char *state = chela_mcp_state_json(mcp);
     SWEEP_EXPECT(state != NULL);
     chela_free(state);
@@ -1124,6 +1128,8 @@ static const struct sweep_row rows[] = {
     {"chela_mcp_request", do_mcp, SHARED, NULL},
     {"chela_mcp_send", do_mcp, SHARED, NULL},
     {"chela_mcp_refresh", do_mcp, SHARED, NULL},
+    {"chela_mcp_skills_json", do_mcp, SHARED, NULL},
+    {"chela_mcp_skill_read", do_mcp, SHARED, NULL},
     {"chela_mcp_login", do_mcp, SHARED, NULL},
     {"chela_mcp_state_json", do_mcp, SHARED, NULL},
     {"chela_mcp_server_new", do_mcp_server, SHARED, NULL},
