@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "agent/handle/run_origin.h"
+#include "agent/journal/journal_replay.h"
 #include "agent/machine/output.h"
 #include "agent/run/driver.h"
 #include "agent/run/parent.h"
@@ -16,7 +17,6 @@
 #include "net/url.h"
 #include "tool/call/call.h"
 #include "tool/call/wait.h"
-#include "agent/journal/journal_replay.h"
 #include "otel/content.h"
 
 #define BUCKETS 256
@@ -370,6 +370,41 @@ static void begin_request(struct ch_otel_follow *f, struct follow_run *r, chela_
         .turn = turn,
         .attempt = run->m.attempt,
         .target = run->target};
+}
+
+static struct ch_sv query_failure(const struct ch_listener_query *q, char buf[16]) {
+    struct ch_model_failure failure = {.cls = q->reply->error.cls,
+                                       .status = q->reply->error.status};
+    return failure_type(&failure, buf);
+}
+
+void ch_otel_follow_query(struct ch_otel_follow *f, chela_run *run,
+                          const struct ch_listener_query *q) {
+    struct follow_run *r = follow(f, run, q->start);
+    struct ch_sv model = ch_sv_str(q->target->spec), role = ch_sv_str(q->role);
+    struct ch_otel_span s = begin_span(
+        r, ch_span_id_of_request(r->id, q->turn, 0, q->messages, model, role), q->start, q->end);
+    struct chela_usage usage = ch_public_usage(&q->reply->usage, -1);
+    char type[16];
+    s.failed = q->error.n > 0;
+    s.kind = CH_OTEL_CLIENT;
+    s.name = CH_SV(CH_OTEL_CHAT);
+    s.target = ch_sv_str(q->target->model);
+    ch_otel_add_text(&s, CH_OTEL_OPERATION, s.name);
+    ch_otel_add_text(&s, CH_OTEL_PROVIDER, ch_otel_provider(ch_sv_str(q->target->provider)));
+    ch_otel_add_text(&s, CH_OTEL_REQUEST_MODEL, s.target);
+    add_server(&s, q->target);
+    if (s.failed)
+        ch_otel_add_text(&s, CH_OTEL_ERROR_TYPE, query_failure(q, type));
+    measure(f, CH_OTEL_METRIC_OPERATION_DURATION, seconds(s.end - s.start), s.attributes, s.n);
+    ch_otel_add_text(&s, CH_OTEL_AGENT_NAME, ch_sv_str(r->agent));
+    ch_otel_add_text(&s, CH_OTEL_CONVERSATION, ch_sv_str(run->session->key));
+    ch_otel_add_text(&s, CH_OTEL_RUN, ch_sv_str(r->id));
+    ch_otel_add_int(&s, CH_OTEL_TURN, q->turn);
+    ch_otel_add_text(&s, CH_OTEL_ROLE, role);
+    add_usage(&s, &usage);
+    s.error = q->error; /* redacted */
+    emit_span(f, &s);
 }
 
 /* --- calls of tools */

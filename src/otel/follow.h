@@ -33,6 +33,10 @@ void ch_otel_follow_event(struct ch_otel_follow *f, chela_run *run, const struct
 void ch_otel_follow_checkpoint(struct ch_otel_follow *f, chela_run *run,
                                const struct ch_block *call, const char *state, int64_t now);
 
+/* A model call outside of the conversation has ended. */
+void ch_otel_follow_query(struct ch_otel_follow *f, chela_run *run,
+                          const struct ch_listener_query *q);
+
 bool ch_otel_follow_context(struct ch_otel_follow *f, const char *run, struct ch_sv call,
                             char out[CH_TRACEPARENT]);
 

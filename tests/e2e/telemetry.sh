@@ -78,6 +78,23 @@ chela trace s --store "sqlite:$space/t.db" --otlp --content
 check "the past with content" grep -q missing "$out"
 
 forget
+
+# A summary of the history is a request to a model, too. A compression that there is not is told.
+cat >"$space/long.yaml" <<'YAML'
+rules:
+  - { when: { system: 'memory of a conversation' }, say: "## Goal\nfind it\n## Decisions\nnone\n## Facts and identifiers\nnone\n## Done\nnothing\n## Open tasks\nfind it" }
+  - { say: noted }
+YAML
+idle=$(printf 'of no interest, and the next one is not either, nor the one after it; %.0s' {1..12})
+for i in 1 2 3 4 5; do chela run --model "scripted/$space/long.yaml" --store "sqlite:$space/t.db" --session long "Number $i is $idle"; done
+forget
+variables "OTEL_EXPORTER_OTLP_ENDPOINT='$at'" "OTEL_EXPORTER_OTLP_COMPRESSION=gzip"
+chela sessions compact --model "scripted/$space/long.yaml" --store "sqlite:$space/t.db" long
+exits "a summary" 0
+same "a compression that is not supported is told once" 1 "$(grep -c 'COMPRESSION=gzip is not supported' "$err")"
+got "the request for a summary" "$attr $spans | map(select(.name | startswith(\"chat\"))) | length == 1 and (.[0] | attr(\"chela.role\")) == \"compaction\" and .[0].kind == 3 and (.[0] | attr(\"gen_ai.usage.input_tokens\") | tonumber) > 0"
+variables "OTEL_EXPORTER_OTLP_ENDPOINT='$at'"
+forget
 variables "OTEL_EXPORTER_OTLP_ENDPOINT='$at'" "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=true"
 run "good morning"
 got "content when asked for" "$attr $spans | map(select(.name | startswith(\"chat\")))[0] | (attr(\"gen_ai.input.messages\") | fromjson | .[-1].parts | tostring | test(\"good morning\")) and (attr(\"gen_ai.output.messages\") | fromjson | .[0].role == \"assistant\" and .[0].finish_reason == \"stop\")"

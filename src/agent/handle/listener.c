@@ -16,6 +16,12 @@ void ch_listeners_checkpoint(chela_run *run, const struct ch_block *call, const 
             listener_of(k)->checkpoint(listener_of(k), run, call, state);
 }
 
+void ch_listeners_queried(chela_run *run, const struct ch_listener_query *q) {
+    for (CH_LIST_EACH(k, &run->session->agent->rt->listeners))
+        if (listener_of(k)->queried)
+            listener_of(k)->queried(listener_of(k), run, q);
+}
+
 bool ch_listeners_context(const chela_runtime *rt, const char *run, struct ch_sv call,
                           char out[CH_LISTENER_CONTEXT]) {
     for (CH_LIST_EACH(k, &rt->listeners)) {
