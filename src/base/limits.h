@@ -519,6 +519,7 @@
 #define CH_LIMIT_RECENT_EVENTS 2048       /* events of a session kept for clients that reconnect */
 #define CH_LIMIT_RECENT_EVENT_BYTES (512 * CH_KB) /* these events, in total */
 #define CH_LIMIT_SOCKET_FRAMES 64         /* frames of a client that wait for an earlier answer */
+#define CH_LIMIT_SCAN_SESSIONS 1000       /* sessions that one query of a scan reads */
 #define CH_LIMIT_LISTED 1000              /* sessions in one answer */
 #define CH_LIMIT_NOTICED 200              /* sessions whose changes are reported to pages */
 #define CH_LIMIT_PAGE 1000                /* records or messages of a session in one answer */

@@ -369,8 +369,8 @@ static void write_notes(const struct why *y, struct ch_jw *w) {
     ch_jw_begin(w, '[');
     bool known = strcmp(y->verdict, "chance") != 0 && strcmp(y->verdict, "unknown") != 0;
     if (!y->same_as_recorded && known)
-        ch_jw_cstr(w, "the model decides otherwise now than it did then; the decision of now is "
-                      "explained");
+        ch_jw_cstr(w, "the model decides otherwise now than in the session; the present "
+                      "decision is explained");
     if (y->refusals) {
         ch_buf_addf(&refused, "the model refused to answer %u of %u calls", y->refusals, y->calls);
         ch_jw_str(w, ch_buf_sv(&refused));

@@ -415,8 +415,8 @@ int chela_agent_add_tool(chela_agent *a, const struct chela_tool_opts *given,
         return rc;
     if (opts.flags & CHELA_TOOL_RISKY)
         return ch_fail(err, CHELA_EINVAL,
-                       "tool %s: what is risky runs in the sandbox, and a C function cannot: make "
-                       "it a program (chela_agent_add_command), or have it asked about "
+                       "tool %s: a risky tool must run in the sandbox, which a C function cannot: "
+                       "make it a program (chela_agent_add_command), or require consent "
                        "(CHELA_TOOL_CONFIRM)",
                        opts.name ? opts.name : "?");
     return ch_function_add(&a->registry, &opts, err);
