@@ -139,9 +139,9 @@ tells "a refused message leaves no session in the list" '[.[].key | select(. == 
 sed -i 's/tokens: 20 }/tokens: 30 }/' "$space/chela.yaml"
 chela usage --by budget --json --config chela.yaml
 tells "chela usage: the configured limit" '.[0].limit_tokens' 30
-post /api/reload '{}'
-call GET /api/usage
-tells "/api/usage: the limit after a reload" '.budgets[0].limit_tokens' 30
+kill -HUP "$gateway_pid"
+has_limit() { call GET /api/usage && [ "$(jq '.budgets[0].limit_tokens' "$out")" = "$1" ]; }
+check "/api/usage: the limit after a reload" eventually has_limit 30
 sed -i 's/tokens: 30 }/tokens: 20 }/' "$space/chela.yaml"
 
 # --- a budget that would limit nothing is refused
