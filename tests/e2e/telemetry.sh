@@ -228,7 +228,10 @@ call POST /mcp -H 'Content-Type: application/json' -H 'Accept: application/json,
     \"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\",\"io.modelcontextprotocol/clientCapabilities\":{}}}}"
 same "a call of an MCP client" 200 "$code"
 stop_serving
-got "the caller's trace" "$spans | map(select(.name | startswith(\"invoke_agent\"))) | map(.traceId == \"0af7651916cd43dd8448eb211c80319c\" and .parentSpanId == \"b7ad6b7169203331\") | sort == [false,true,true,true]"
+got "the caller's trace" "$spans | map(select(.name | startswith(\"invoke_agent\"))) | map(.traceId == \"0af7651916cd43dd8448eb211c80319c\" and .parentSpanId != null) | sort == [false,true,true,true]"
+got "requests below the caller's span" "$spans | map(select(.kind == 2)) | length >= 2 and all(.traceId == \"0af7651916cd43dd8448eb211c80319c\" and .parentSpanId == \"b7ad6b7169203331\") and any(.name == \"POST /v1/chat/completions\") and any(.name == \"POST /api/sessions/{}/messages\") and ((map(.spanId) | unique | length) == length)"
+got "runs below their requests" "$spans | (map(select(.kind == 2) | .spanId)) as \$served | [.[] | select(.name | startswith(\"invoke_agent\")) | .parentSpanId | select(. as \$p | \$served | index(\$p))] | length == 2"
+got "the status of a request" "$attr $spans | map(select(.kind == 2)) | all(attr(\"http.request.method\") == \"POST\" and (attr(\"http.response.status_code\") | tonumber) < 300)"
 got "a malformed one is ignored" "$spans | map(.traceId) | unique | length == 2"
 got "the service of the file" "$attr .[0].body | (.resourceSpans // .resourceLogs // .resourceMetrics)[0].resource | attr(\"service.name\") == \"gate\""
 kill -9 $collector_pid
