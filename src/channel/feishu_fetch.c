@@ -192,7 +192,7 @@ static void on_topic(const struct ch_feishu_answer *a, void *user) {
         ch_arena_zalloc(f->arena, TOPIC_MESSAGES * sizeof(*before));
     size_t n = 0;
     if (a->code != 0)
-        ch_log(CH_LOG_INFO, "feishu", "what was said in topic %s before is not known: %s",
+        ch_log(CH_LOG_INFO, "feishu", "the earlier messages of topic %s cannot be fetched: %s",
                f->m->thread, a->why);
     for (CH_JSON_EACH(item, items(a))) {
         struct chela_beside *b = &before[TOPIC_MESSAGES - 1 - n];
@@ -258,7 +258,7 @@ static void on_file(const struct ch_feishu_answer *a, void *user) {
     const struct ch_feishu_file *file = &f->m->files[f->file++];
     CH_BUF_AUTO stem = {0};
     if (a->code != 0 || !a->body.n) {
-        ch_log(CH_LOG_WARN, "feishu", "a file of message %s cannot be had: %s", f->m->id,
+        ch_log(CH_LOG_WARN, "feishu", "a file of message %s cannot be fetched: %s", f->m->id,
                a->why ? a->why : "it is empty");
         feishu_fetch_go_on(f);
         return;

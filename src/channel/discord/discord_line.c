@@ -67,7 +67,7 @@ static void line_lost(struct ch_discord *d, const char *why, int64_t ms) {
         return;
     int64_t pause = d->host->back_off(d->failures++, d->host->user);
     ms = CH_MAX(ms, pause);
-    snprintf(line, sizeof(line), "connected again in %lld ms: %s", (long long)ms, why);
+    snprintf(line, sizeof(line), "not connected, next attempt in %lld ms: %s", (long long)ms, why);
     ch_discord_log(d, CHELA_LOG_WARN, line);
     d->host->trouble(why, d->host->user);
     d->host->timer_start(&d->again, ms, line_connect, d, d->host->user);
@@ -295,7 +295,7 @@ static void line_on_message(struct chela_text text, int binary, void *tag) {
     const struct ch_json *v;
     if (binary || ch_json_parse(&a, ch_kit_sv(text), CH_JSON_REPLACE, &v, NULL, NULL) < 0 ||
         !ch_json_is(v, CH_JSON_OBJECT)) {
-        ch_discord_log(d, CHELA_LOG_WARN, "the connection brought something that is no JSON");
+        ch_discord_log(d, CHELA_LOG_WARN, "a frame of the service is not JSON: it is ignored");
         return;
     }
     const struct ch_json *in = ch_json_get(v, "d");

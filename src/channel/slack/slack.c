@@ -46,7 +46,7 @@ static void slack_lost(struct ch_slack *s, const char *why) {
     if (s->leaving)
         return;
     int64_t ms = s->host->back_off(s->failures++, s->host->user);
-    snprintf(line, sizeof(line), "connected again in %lld ms: %s", (long long)ms, why);
+    snprintf(line, sizeof(line), "not connected, next attempt in %lld ms: %s", (long long)ms, why);
     slack_log(s, CHELA_LOG_WARN, line);
     s->host->trouble(why, s->host->user);
     s->host->timer_start(&s->again, ms, slack_connect, s, s->host->user);
@@ -126,7 +126,7 @@ static void slack_on_message(struct chela_text text, int binary, void *tag) {
     CH_ARENA_AUTO a = {0};
     const struct ch_json *v;
     if (binary || ch_json_parse(&a, ch_kit_sv(text), CH_JSON_REPLACE, &v, NULL, NULL) < 0) {
-        slack_log(s, CHELA_LOG_WARN, "the connection brought something that is no JSON");
+        slack_log(s, CHELA_LOG_WARN, "a frame of the service is not JSON: it is ignored");
         return;
     }
     struct ch_sv type = ch_json_get_str(v, "type");
