@@ -124,7 +124,7 @@ static void end_of_batch(struct ch_telegram *t) {
     if (t->storing)
         return;
     if (t->failed) {
-        telegram_try_later(t, "what came cannot be stored", 0);
+        telegram_try_later(t, "a received update cannot be stored", 0);
         return;
     }
     t->offset = CH_MAX(t->offset, t->newest + 1);

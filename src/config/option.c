@@ -477,7 +477,7 @@ const struct ch_option ch_options[] = {
     {CH_SCOPE_AGENT, "overloadRetries", CH_CFG_COUNT, 0, AGENT(overload_retries), 0, 100,
      .otherwise = "6",
      .help = "retries of a call that an overloaded service refused (HTTP 503, 529), if no fallback "
-             "model is left; with `retries: 0` none by default"},
+             "model is left; never fewer than `retries`; with `retries: 0` none by default"},
     {CH_SCOPE_AGENT, "timeouts.connectSec", CH_CFG_SECONDS, 0, AGENT(connect_ms), 0,
      MOST_SECONDS, .otherwise = "10",
      .help = "time to connect to a service"},

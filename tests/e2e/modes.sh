@@ -218,6 +218,28 @@ chela run --output jsonl "a file"
 holds "an error is judged, and the model told" \
     '.[-1].text == "as told" and ([.[] | select(.type == "reflection") | .action] == ["replan"])'
 
+# Reflection of every answer, in a run with a plan and in one whose plan does not come about.
+cat >"$space/answered.yaml" <<YAML
+rules:
+  - { when: { system: "^You are a planner", user: "2.2" }, say: '$sums' }
+  - { when: { system: "^You are a planner" }, say: "I would rather not." }
+  - { when: { system: "^You carry out one step" }, say: '{"action":"answer","answer":"twelve","explanation":"e"}' }
+  - { when: { system: "^You judge", user: "answer...It is 13.*tool_results" }, say: '$(scores 5 2 5 retry_step ',"retry_details":{"step_id":1,"modification":"say twelve"}')' }
+  - { when: { system: "^You judge" }, say: '{"evaluation":{"completeness":{"score":5,"reason":"r"},"correctness":{"score":5,"reason":"r"},"format":{"score":5,"reason":"r"}}}' }
+  - { when: { user: "say twelve" }, say: "It is 12." }
+  - { say: "It is 13." }
+YAML
+printf 'agents: { defaults: { model: scripted/answered.yaml, mode: plan, reflection: { when: explicit } } }\n' >"$space/chela.yaml"
+chela run --output jsonl "2+2 times 3"
+exits "plan and answer are judged" 0
+holds "plan and answer are judged: the answer once more, then no more" \
+    '.[-1].text == "It is 12." and ([.[] | select(.type == "model_request") | .role] == ["planner","executor","reflector",null,"reflector",null,"reflector"])'
+chela run --output jsonl "four times 3"
+exits "no plan, and the answer is judged" 0
+holds "no plan, and the answer is judged: once more, then no more" \
+    '.[-1].text == "It is 12." and ([.[] | select(.type == "model_request") | .role] == ["planner","planner",null,"reflector",null,"reflector"])'
+rm "$space/chela.yaml"
+
 # Killed in the middle of a plan: what was done is not done again.
 printf '#!/bin/sh\necho once >>"%s/count"\necho 1\n' "$space" >"$space/count.sh"
 printf '#!/bin/sh\n[ -e "%s/go" ] || sleep 60\necho 2\n' "$space" >"$space/wait.sh"

@@ -51,6 +51,28 @@ YAML
 same "a malformed reply is asked for again" "It is 42." "$(said)"
 same "a malformed reply is asked for again: nobody is warned" "" "$(warned)"
 
+# --- an executor that answers the step, and not in the form of its role
+cat >"$space/ask.plan" <<'YAML'
+steps:
+  - { id: 1, ask: 'Is this urgent? Answer with JSON.' }
+  - { id: 2, ask: Why? }
+  - { id: 3, ask: Who? }
+answer: '$step_1_result.urgent, $step_2_result, $step_3_result'
+YAML
+cat >"$space/asked.yaml" <<'YAML'
+rules:
+  - { when: { user: Is this urgent }, say: '{"urgent": false}' }
+  - { when: { user: 'Why.' }, say: "No reason." }
+  - { when: { user: 'Who.' }, say: '{"answer": "Me", "explanation": "e"}' }
+YAML
+printf 'agents: { defaults: { plan: ask.plan } }\n' >"$space/chela.yaml"
+chela run --no-session --model scripted/asked.yaml --output jsonl "a question"
+exits "an executor that answers the step" 0
+same "an executor that answers the step: its words count" "false, No reason., Me" "$(said)"
+holds "an executor that answers the step: it is asked once more, and the run says so" \
+    '([.[] | select(.type == "model_request")] | length == 5) and ([.[] | select(.type == "warning" and (.text | contains("text of the executor")))] | length == 2)'
+rm "$space/chela.yaml"
+
 # --- a router prompt without a head, as a person would write it
 mkdir -p "$space/prompts/router"
 cat >"$space/prompts/router/v2.0.txt" <<'TXT'

@@ -153,7 +153,7 @@ int ch_setup_agent(struct ch_setup *s, struct chela_agent_opts *opts, chela_agen
 int ch_setup_hooks(const struct ch_setup *s, chela_agent *agent, const struct chela_hooks *hooks,
                    struct chela_error *err);
 
-/* Take the agents that were made: the next ones are new. */
+/* Take the agents created so far out of s; agents created later are new. */
 struct ch_setup_team ch_setup_take_team(struct ch_setup *s);
 void ch_setup_team_close(struct ch_setup_team *team);
 

@@ -133,8 +133,9 @@ static int client_join_run(struct ch_delivery *d, struct ch_lane *l, struct ch_m
 /* True: the message neither joins the run nor begins one at once. */
 static bool client_is_queued(struct ch_delivery *d, const struct ch_lane *l) {
     enum chela_queue_mode mode = ch_input_queue_mode(l->session);
+    bool busy = l->running || ch_input_queue_waiting(l->session) > 0;
     return !ch_json_get_str(d->data, "mode").n &&
-           (mode == CHELA_QUEUE_COLLECT || (mode == CHELA_QUEUE_INTERRUPT && l->running));
+           (mode == CHELA_QUEUE_COLLECT || (mode == CHELA_QUEUE_INTERRUPT && busy));
 }
 
 bool ch_client_input_begins_later(const struct ch_delivery *d) {

@@ -259,6 +259,12 @@ static void lane_on_lost(chela_session *s, const struct chela_error *err, void *
         ch_lane_close(l);
 }
 
+/* Until the run emits its first event, nothing else says that the session is busy. */
+static void lane_on_begun(chela_session *s, void *user) {
+    (void)s;
+    adopt_run(user);
+}
+
 void ch_lane_when_ready(struct ch_lane *l, struct ch_lane_wait *w) {
     if (l->ready)
         w->ready(w, l, NULL);
@@ -283,6 +289,8 @@ static int attach_session(struct ch_lane *l, const struct ch_lane_opts *o,
     l->ready = !l->session->journal;
     l->session->on_lost = lane_on_lost;
     l->session->lost_user = l;
+    l->session->on_begun = lane_on_begun;
+    l->session->begun_user = l;
     ch_budgets_attach(l);
     chela_session_on_ready(l->session, lane_on_session_ready, l);
     return 0;

@@ -1,5 +1,5 @@
 /* test_lane.c -- sessions in memory: when there are too many, the one that has rested longest
- * makes room; if all are in use, a new one is refused. */
+ * makes room; if all are in use, a new one is refused. A lane knows of a run from its beginning. */
 #include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,6 +9,8 @@
 
 #include <cmocka.h>
 
+#include "agent/handle/run.h"
+#include "agent/handle/session.h"
 #include "base/limits.h"
 #include "gateway/lane/lane.h"
 #include "gateway/request/gateway_state.h"
@@ -105,7 +107,36 @@ static void test_the_oldest_makes_room(void **state) {
     end(&w);
 }
 
+/* A run that begins with waiting messages: from then on the session takes no other. */
+static void test_waiting_messages_begin(void **state) {
+    (void)state;
+    struct world w;
+    struct ch_lane *l;
+    struct chela_error err = {0};
+    begin(&w);
+    assert_int_equal(use(&w, 1, &l), 0);
+    wait_ready(&w, l);
+    struct chela_queue_opts collect = CHELA_QUEUE_OPTS(.mode = CHELA_QUEUE_COLLECT,
+                                                       .debounce_ms = 1);
+    assert_int_equal(chela_session_queue(l->session, &collect, &err), 0);
+    struct chela_run_opts opts = CHELA_RUN_OPTS(.approve = CHELA_APPROVE_ASK);
+    struct ch_block text = {.type = CH_BLOCK_TEXT, .text = CH_SV("hello")};
+    assert_int_equal(ch_lane_queue(l, ch_msg_new(CH_MSG_USER, &text, 1, NULL, CH_SV(""), 1), &opts,
+                                   &err), 0);
+    bool begun = false;
+    for (int i = 0; i < 20000 && !(begun && !l->running); i++) {
+        chela_runtime_poll(w.rt);
+        bool busy = l->session->run && !l->session->run->over;
+        assert_int_equal(l->running, busy);
+        begun |= busy;
+        poll(NULL, 0, 1);
+    }
+    assert_true(begun && !l->running);
+    end(&w);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_the_oldest_makes_room)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_the_oldest_makes_room),
+                                       cmocka_unit_test(test_waiting_messages_begin)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

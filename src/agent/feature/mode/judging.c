@@ -71,12 +71,18 @@ static void act_on(chela_run *run, const struct ch_reflection *j,
         ch_feature_turn_next(run);
 }
 
+/* True: the results of a plan are judged; false: a result or an answer of the model, in a run
+ * without a plan, in one whose plan did not come about, or after the plan's last step. */
+static bool is_of_plan(const struct ch_mode_state *k) {
+    return k->mode && !k->answering && !k->reacts;
+}
+
 /* Decides by the scores. A recovered run has lost the count of attempts, so it is read from
  * the conversation. */
 static struct ch_reflect_decision judging_decide(struct ch_mode_state *k, struct ch_reflection *j) {
     if (k->tried.retries < k->round.retries)
         k->tried = (struct ch_reflect_state){k->round.retries, true};
-    if (!k->read || ch_plan_steps_find(&k->round.steps, j->step) < 0) {
+    if (!k->read || !is_of_plan(k) || ch_plan_steps_find(&k->round.steps, j->step) < 0) {
         j->step = 0;
         if (j->proposed == CH_REFLECT_RETRY_STEP)
             j->proposed = CH_REFLECT_REPLAN;
@@ -84,7 +90,7 @@ static struct ch_reflect_decision judging_decide(struct ch_mode_state *k, struct
     return ch_reflect_decide(j, &k->tried);
 }
 
-/* Adds the judgement as a note to a run without a plan. */
+/* Adds the judgement of a result or an answer as a note for the model. */
 static void judging_tell(chela_run *run, const struct ch_reflection *j,
                          const struct ch_reflect_decision *d) {
     struct ch_mode_state *k = ch_mode_state(run);
@@ -115,7 +121,7 @@ static void accept_unjudged(chela_run *run) {
     struct ch_mode_state *k = ch_mode_state(run);
     k->judged = true;
     k->looked_at = run->session->transcript.n;
-    if (!k->mode && k->reviewing)
+    if (!is_of_plan(k) && k->reviewing)
         ch_feature_turn_end(run, CH_REASON_COMPLETED);
     else
         ch_feature_turn_next(run);
@@ -138,10 +144,10 @@ static void on_reflector(const struct ch_role_answer *a, void *user) {
     struct ch_reflect_decision d = judging_decide(k, &j);
     if (!emit_reflection(run, &j, d.action))
         return;
-    if (!ch_mode_state(run)->mode)
-        judging_tell(run, &j, &d);
-    else
+    if (is_of_plan(k))
         act_on(run, &j, &d);
+    else
+        judging_tell(run, &j, &d);
 }
 
 static void judging_ask(chela_run *run, struct ch_sv request, struct ch_sv plan,

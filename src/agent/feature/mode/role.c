@@ -162,9 +162,8 @@ static void answer(struct ch_role_question *q, const struct chela_event *ev) {
                                .error = ch_arena_str(&arena, ch_unstr(ev->end.error))};
     ch_role_answer_fn *fn = q->fn;
     void *user = q->user;
-    if (a.reason == CH_REASON_COMPLETED)
-        a.text = ch_arena_sv(&arena, ch_unstr(ev->end.text));
-    if (a.text.n)
+    a.text = ch_arena_sv(&arena, ch_unstr(ev->end.text));
+    if (a.reason == CH_REASON_COMPLETED && a.text.n)
         ch_json_parse(&arena, a.text, CH_JSON_REPLACE, &a.v, NULL, NULL);
     ch_role_close(q);
     fn(&a, user);

@@ -16,7 +16,7 @@ struct ch_role_question; /* a question in flight */
 
 struct ch_role_answer { /* borrowed, valid during the callback */
     const struct ch_json *v; /* the answer; NULL: no answer */
-    struct ch_sv text;       /* the answer as JSON text */
+    struct ch_sv text;       /* the answer as JSON text; without an answer: the model's last text */
     enum ch_reason reason;   /* without an answer: the reason */
     const char *error;
 };

@@ -7,6 +7,7 @@
 #include "agent/feature/team/child_run.h"
 #include "agent/feature/team/delegate.h"
 #include "agent/handle/lookup.h"
+#include "agent/journal/emit.h"
 #include "agent/machine/run.h"
 #include "agent/run/parent.h"
 #include "base/error.h"
@@ -37,21 +38,40 @@ static void give(chela_call *call, const struct ch_json *v) {
     chela_result_text(call, ch_buf_str(&text), text.n);
 }
 
-static void on_answer(const struct ch_role_answer *a, void *user) {
-    chela_call *call = user;
-    call->doing = NULL;
-    const struct ch_json *v = a->v;
-    struct ch_sv action = ch_json_get_str(v, "action");
-    if (!v)
+/* A model that answers the step itself, and not in the form of an executor, has answered. False:
+ * the run is over, and the call with it. */
+static bool give_words(chela_call *call, const struct ch_role_answer *a) {
+    chela_run *run = step_tools_run_of(call);
+    if (!run || a->reason != CH_REASON_MODEL_ERROR || !ch_sv_trim(a->text).n) {
         chela_result_error(call, "unavailable", "%s: %s", ch_reason_name(a->reason), a->error);
-    else if (ch_sv_is(action, "answer"))
-        give(call, ch_json_get(v, "answer"));
+        return true;
+    }
+    ch_emit_warning(run, "%s; the text of the executor is the result of the step", a->error);
+    if (!run->dead)
+        chela_result_text(call, a->text.p, a->text.n);
+    return !run->dead;
+}
+
+static void give_answer(chela_call *call, const struct ch_json *v) {
+    const struct ch_json *answer = ch_json_get(v, "answer");
+    struct ch_sv action = ch_json_get_str(v, "action");
+    if (ch_sv_is(action, "answer") || (!action.n && answer))
+        give(call, answer);
     else if (ch_sv_is(action, "clarify"))
         chela_result_error(call, "invalid_arguments", "This is not known: %.*s",
                            CH_SV_FMT(ch_json_get_str(v, "question")));
     else
         chela_result_error(call, "invalid_arguments", "The step was not carried out: %.*s",
                            CH_SV_FMT(ch_json_get_str(v, "reason")));
+}
+
+static void on_answer(const struct ch_role_answer *a, void *user) {
+    chela_call *call = user;
+    call->doing = NULL;
+    if (a->v)
+        give_answer(call, a->v);
+    else if (!give_words(call, a))
+        return;
     step_tools_finish(call, NULL);
 }
 
@@ -206,7 +226,7 @@ int ch_step_tools_add(chela_agent *a, bool asks, struct chela_error *err) {
     struct chela_tool_opts think_step = CHELA_TOOL_OPTS(
             .name = CH_THINK_TOOL, .description = "Work something out from what is known.",
             .schema = TASK, .effect = CHELA_EFFECT_READ, .permission = CHELA_PERM_READ,
-            .timeout_ms = -1);
+            .timeout_ms = -1, .max_retries = -1); /* the role's run has retries of its own */
     struct chela_tool_opts react_step = CHELA_TOOL_OPTS(
             .name = CH_REACT_TOOL,
             .description = "A piece of work whose steps are not known beforehand: it is done by "
