@@ -95,7 +95,7 @@ static void set_trouble(struct ch_telegram *t, const char *what) {
 
 static void telegram_try_later(struct ch_telegram *t, const char *what, int64_t wait_ms) {
     int64_t ms = CH_MAX(wait_ms, t->rest_ms / 4 + telegram_at_random(t->rest_ms));
-    ch_log(CH_LOG_WARN, "telegram", "getUpdates failed, next attempt in %lld ms: %s", (long long)ms,
+    ch_log(CH_LOG_WARN, "telegram", "not connected, next attempt in %lld ms: %s", (long long)ms,
            what);
     if (t->rest_ms >= TROUBLE_MS)
         set_trouble(t, what);
