@@ -4,6 +4,7 @@
  *   store URL writes N      the same, with a call that may be made once
  *   store URL open N        open a session of N messages and go on
  *   store URL sessions N    N sessions, each in a run that waits for its model
+ *   store URL usage N       sum the tokens of N sessions of one turn
  *
  * turns prints CPU (and what of it the system spent in syncs) and wall time of a
  * turn, what the store has grown by (SQLite: with its log of up to 4 MB), and how
@@ -309,6 +310,71 @@ static int sessions(const char *url, long n) {
     return 0;
 }
 
+/* A session of one turn, with one tool and a short system prompt. */
+static void import_turn(chela_store *store, long i) {
+    struct chela_error err = {0};
+    char *text = NULL;
+    size_t size;
+    FILE *f = open_memstream(&text, &size);
+    long ts = 1700000000000 + i * 1000;
+    fprintf(f, "{\"chela_session\":1,\"key\":\"s%ld\",\"agent\":\"main\"}\n", i);
+    fprintf(f,
+            "{\"seq\":1,\"type\":\"inbound\",\"ts\":%ld,\"data\":{\"run\":\"run_%ld\",\"mode\":"
+            "\"start\",\"message\":{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":"
+            "\"a question that is about as long as questions are\"}]}}}\n",
+            ts, i);
+    fprintf(f,
+            "{\"seq\":2,\"type\":\"part\",\"ts\":%ld,\"data\":{\"id\":\"68d0bb186f161ce9\","
+            "\"kind\":\"tool\",\"name\":\"note\",\"description\":\"%0400d\"}}\n",
+            ts, 0);
+    fprintf(f,
+            "{\"seq\":3,\"type\":\"part\",\"ts\":%ld,\"data\":{\"id\":\"7705c1b76d940774\","
+            "\"kind\":\"setup\",\"system\":\"%0800d\"}}\n",
+            ts, 0);
+    fprintf(f,
+            "{\"seq\":4,\"type\":\"request\",\"ts\":%ld,\"data\":{\"run\":\"run_%ld\",\"turn\":1,"
+            "\"setup\":\"7705c1b76d940774\",\"messages\":1,\"bytes\":1300,\"digest\":\"%064d\"}}\n",
+            ts, i, 0);
+    fprintf(f,
+            "{\"seq\":5,\"type\":\"message\",\"ts\":%ld,\"data\":{\"run\":\"run_%ld\",\"turn\":1,"
+            "\"message\":{\"role\":\"assistant\",\"content\":[{\"type\":\"text\",\"text\":"
+            "\"an answer that says somewhat more than the question did, as answers do\"}],"
+            "\"api\":\"anthropic\",\"model\":\"m\"},\"stop\":\"stop\",\"usage\":{\"input\":3275,"
+            "\"output\":40,\"cache_read\":0,\"cache_write\":0,\"reasoning\":0},\"cost\":0.01}}\n",
+            ts + 500, i);
+    fprintf(f,
+            "{\"seq\":6,\"type\":\"state\",\"ts\":%ld,\"data\":{\"run\":\"run_%ld\",\"turn\":1,"
+            "\"status\":\"done\",\"mode\":\"react\",\"state\":\"DONE\",\"reason\":"
+            "\"task_completed\",\"turns\":1,\"seq\":10,\"usage\":{\"input\":3275,\"output\":40},"
+            "\"cost\":0.01}}\n",
+            ts + 501, i);
+    fclose(f);
+    check(chela_store_import(store, text, size, NULL, NULL, &err), &err);
+    free(text);
+}
+
+static int on_call(const struct chela_model_call *call, void *user) {
+    *(int64_t *)user += call->model ? call->input : 0;
+    return 0;
+}
+
+static int usage(const char *url, long n) {
+    struct chela_error err = {0};
+    struct chela_store_opts opts = CHELA_STORE_OPTS(.module_path = getenv("CHELA_MODULE_PATH"));
+    chela_store *store;
+    int64_t input = 0;
+    check(chela_store_open(url, &opts, &store, &err), &err);
+    for (long i = 0; i < n; i++)
+        import_turn(store, i);
+    double wall = wall_us(), cpu = cpu_us();
+    check(chela_trace_calls(store, 0, 0, on_call, &input, &err), &err);
+    printf("sessions=%ld usage_cpu_ms=%.1f usage_ms=%.1f us_per_session=%.2f input=%lld\n", n,
+           (cpu_us() - cpu) / 1e3, (wall_us() - wall) / 1e3, (cpu_us() - cpu) / (double)n,
+           (long long)input);
+    chela_store_close(store);
+    return 0;
+}
+
 int main(int argc, char **argv) {
     if (argc != 4)
         return 2;
@@ -317,6 +383,7 @@ int main(int argc, char **argv) {
              : strcmp(argv[2], "writes") == 0   ? turns(argv[1], n, CHELA_EFFECT_ONCE)
              : strcmp(argv[2], "open") == 0     ? open_long(argv[1], n)
              : strcmp(argv[2], "sessions") == 0 ? sessions(argv[1], n)
+             : strcmp(argv[2], "usage") == 0    ? usage(argv[1], n)
                                                 : 2;
     unlink(rules);
     return rc;

@@ -91,9 +91,11 @@ static void add_start(struct client *c) {
                                            "Transfer-Encoding: chunked\r\n\r\n");
     if (c->wish.api == ANTHROPIC)
         add_event(c, "message_start",
-                  "{\"type\":\"message_start\",\"message\":{\"id\":\"msg_1\",\"type\":\"message\","
-                  "\"role\":\"assistant\",\"model\":\"mock\",\"content\":[],\"stop_reason\":null,"
-                  "\"stop_sequence\":null,\"usage\":{\"input_tokens\":10,\"output_tokens\":1}}}");
+                  "{\"type\":\"message_start\",\"message\":{\"id\":\"msg_%ld\","
+                  "\"type\":\"message\",\"role\":\"assistant\",\"model\":\"mock\","
+                  "\"content\":[],\"stop_reason\":null,\"stop_sequence\":null,"
+                  "\"usage\":{\"input_tokens\":10,\"output_tokens\":1}}}",
+                  requests);
 }
 
 /* The start, two pieces of the arguments and the end of call `k`; `at` is its block. */

@@ -68,20 +68,30 @@ static void unescape(char *s) {
     *out = '\0';
 }
 
+/* Whether the text mentions the bot. A mention at the beginning is skipped, so that a command
+ * behind it (/approve ID) is recognised. */
+static int is_mention(const struct linechat *c, char **text) {
+    char call[80];
+    size_t n = (size_t)snprintf(call, sizeof(call), "@%s", c->me);
+    if (strncmp(*text, call, n) != 0 || ((*text)[n] != ' ' && (*text)[n] != '\0'))
+        return strstr(*text, call) != NULL;
+    *text += n + strspn(*text + n, " ");
+    return 1;
+}
+
 static void take_message(struct linechat *c, char *rest) {
     char *id = strsep(&rest, " "), *room = strsep(&rest, " "), *sender = strsep(&rest, " ");
-    char call[80];
     if (!rest || strlen(id) >= sizeof(((struct ack *)0)->id))
         return;
     unescape(rest);
+    int mentioned = is_mention(c, &rest);
     struct ack *a = calloc(1, sizeof(*a));
     a->c = c;
     snprintf(a->id, sizeof(a->id), "%s", id);
-    snprintf(call, sizeof(call), "@%s", c->me);
     struct chela_channel_message m = {.id = id, .chat = room, .sender = sender, .text = rest,
                                       .direct = room[0] == '@',
                                       .program = strcmp(sender, c->me) == 0,
-                                      .mentioned = strstr(rest, call) != NULL,
+                                      .mentioned = mentioned,
                                       .ts = c->host->now(c->host->user)};
     if (!c->host->message(&m, on_stored, a, c->host->user))
         on_stored(0, NULL, a); /* not for this bot: the service need not repeat the message */

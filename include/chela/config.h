@@ -33,6 +33,9 @@ typedef void chela_config_warn_fn(const char *line, void *user);
 CHELA_API int chela_config_load(const char *path, chela_config_warn_fn *warn, void *user,
                                 chela_config **out, struct chela_error *err);
 
+/* What `chela init` writes for a value of a channel that the user must fill in. */
+#define CHELA_CONFIG_OPEN "CHANGE-ME"
+
 /* Options for reading a file. */
 struct chela_config_opts {
     size_t size; /* set by CHELA_CONFIG_OPTS */
@@ -40,6 +43,7 @@ struct chela_config_opts {
     void *user;
     int strict; /* every unknown key is an error */
     const char *module_path; /* searched first for libchela-channel-*.so; may be NULL */
+    int complete; /* CHELA_CONFIG_OPEN as a value of a channel is an error, not a warning */
 };
 #define CHELA_CONFIG_OPTS(...) {.size = sizeof(struct chela_config_opts), __VA_ARGS__}
 
@@ -187,7 +191,8 @@ CHELA_API int chela_config_channel(const chela_config *cfg, size_t i,
 /* Read the secret files of a channel now, and set the secrets in *channel.
  * Ownership: the members that are set are borrowed from cfg.
  * Errors: CHELA_ENOENT, CHELA_EIO, CHELA_ELIMIT: a file cannot be read. CHELA_ECONFIG: its
- * content is not a secret. CHELA_EINVAL: channel has no name, or its size is wrong. */
+ * content is not a secret, or an option is not filled in (CHELA_CONFIG_OPEN). CHELA_EINVAL:
+ * channel has no name, or its size is wrong. */
 CHELA_API int chela_config_channel_secrets(const chela_config *cfg,
                                            struct chela_channel_opts *channel,
                                            struct chela_error *err);

@@ -72,9 +72,10 @@ struct chela_mcp_opts {
      * timeout_ms is not repeated. */
     int max_retries;
     int64_t retry_backoff_ms, retry_max_backoff_ms, retry_deadline_ms;
-    /* Nonzero: in a call of its tools the server may ask for answers of the model of the run
-     * (sampling). A person agrees to each, unless sampling_no_confirm is nonzero. Most requests
-     * and most tokens of one session; 0: 10 requests, 20000 tokens. */
+    /* sampling nonzero: during a call of its tools the server may ask the model of the run
+     * for answers (sampling). A person must agree to each answer, unless sampling_no_confirm
+     * is nonzero. sampling_requests and sampling_tokens are limits for one session; 0: 10
+     * requests, 20000 tokens. */
     int sampling, sampling_no_confirm;
     int64_t sampling_requests, sampling_tokens;
 };

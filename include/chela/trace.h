@@ -16,7 +16,7 @@ enum chela_span_kind {
     CHELA_SPAN_INPUT = 0,   /* a message to the agent */
     CHELA_SPAN_MODEL = 1,   /* a request to a model, answered or not */
     CHELA_SPAN_TOOL = 2,    /* a call of a tool */
-    CHELA_SPAN_WAIT = 3,    /* waiting for a person's approval */
+    CHELA_SPAN_WAIT = 3,    /* waiting for a person, for a time, or for the next attempt */
     CHELA_SPAN_REWRITE = 4, /* the history was shortened */
     CHELA_SPAN_END = 5,     /* end of a run, or a pause */
 };
@@ -39,15 +39,20 @@ struct chela_span {
     int64_t input, output, cache_read, cache_write, reasoning;
     double cost;         /* US dollars; negative: unknown */
     unsigned request;    /* number of the request in its session, from 1; 0: not known */
-    unsigned attempt;    /* 0: the first */
+    unsigned attempt;    /* of a request or a call; 0: the first. Of a wait: attempts before it */
     const char *model;   /* model of the request: "anthropic/claude-sonnet-4-6" */
     const char *api;     /* protocol */
     const char *role;    /* who asked instead of the run: "planner", "compaction" */
     const char *setup;   /* id of the request's setup (chela_trace_setups) */
     size_t messages;     /* number of messages in the request */
     size_t bytes;        /* bytes of the request */
-    const char *stop;    /* why the reply ended: "tool_use"; class of the error */
+    /* Why the reply ended: "tool_use"; class of the error. Of a wait: "approval", "timer" or
+     * "retry". Of a call: "retried": the attempt failed, and another one follows. */
+    const char *stop;
     const char *traceparent; /* for an input: trace context of its sender */
+    /* Of a model call or a tool call: number of the turn in the session, from 1, as chela_why
+     * counts turns; each reply is a turn. 0: none, for example a request without a reply. */
+    unsigned session_turn;
 };
 /* Receives the steps; span is borrowed until the function returns. Nonzero ends the
  * listing. */

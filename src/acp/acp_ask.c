@@ -51,7 +51,7 @@ void ch_acp_ask_drop_all(struct ch_acp_session *s) {
 /* The editor cannot ask its user: the calls still wait in the store. */
 static void give_up(struct ch_acp_session *s, const char *why) {
     CH_BUF_AUTO text = {0};
-    ch_buf_addf(&text, "a call waits for consent, and the editor did not ask for it: %s", why);
+    ch_buf_addf(&text, "a call needs consent, and the editor could not ask the user: %s", why);
     ch_acp_turn_end(s, s->cancelled ? "cancelled" : NULL, ch_buf_str(&text));
 }
 

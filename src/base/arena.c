@@ -4,7 +4,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#define FIRST_BLOCK 1024
+#define FIRST_BLOCK 256 /* many arenas hold a few short texts */
+#define SMALL_BLOCK 1024
 #define LARGEST_BLOCK (256 * 1024)
 
 struct ch_arena_block {
@@ -40,7 +41,8 @@ void ch_arena_clear(struct ch_arena *a) {
 }
 
 static void arena_add_block(struct ch_arena *a, size_t n) {
-    size_t size = a->head ? CH_MIN(a->head->size * 2, LARGEST_BLOCK) : FIRST_BLOCK;
+    size_t grown = a->head ? a->head->size * (a->head->size < SMALL_BLOCK ? 2 : 4) : FIRST_BLOCK;
+    size_t size = CH_MIN(grown, LARGEST_BLOCK);
     size = CH_MAX(size, sizeof(struct ch_arena_block) + n);
     struct ch_arena_block *b = ch_malloc(size);
     b->next = a->head;

@@ -179,6 +179,7 @@
 #define CH_LIMIT_RULES 1024               /* approval rules of one agent */
 #define CH_LIMIT_REMEMBERED 256           /* remembered approvals of one session */
 #define CH_LIMIT_RETRY_ATTEMPTS 1000        /* attempts that a retry policy may allow */
+#define CH_LIMIT_WAIT_ERROR 500             /* bytes of a failed attempt's error in the journal */
 #define CH_LIMIT_WAIT_MS (INT64_C(366) * 86400 * 1000) /* longest wait of a call: one year */
 #define CH_DEFAULT_MAX_BACKOFF_MS 60000     /* longest delay between two attempts */
 #define CH_DEFAULT_BACKOFF_MS 1000          /* first delay of a retry policy that names none */
@@ -518,6 +519,7 @@
 #define CH_LIMIT_RECENT_EVENTS 2048       /* events of a session kept for clients that reconnect */
 #define CH_LIMIT_RECENT_EVENT_BYTES (512 * CH_KB) /* these events, in total */
 #define CH_LIMIT_SOCKET_FRAMES 64         /* frames of a client that wait for an earlier answer */
+#define CH_LIMIT_SCAN_SESSIONS 1000       /* sessions that one query of a scan reads */
 #define CH_LIMIT_LISTED 1000              /* sessions in one answer */
 #define CH_LIMIT_NOTICED 200              /* sessions whose changes are reported to pages */
 #define CH_LIMIT_PAGE 1000                /* records or messages of a session in one answer */

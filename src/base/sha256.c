@@ -34,21 +34,19 @@ static void sha256_schedule(uint32_t W[64], const unsigned char block[64]) {
 }
 
 static void sha256_compress(uint32_t H[8], const unsigned char block[64]) {
-    uint32_t W[64], v[8];
+    uint32_t W[64];
+    uint32_t a = H[0], b = H[1], c = H[2], d = H[3], e = H[4], f = H[5], g = H[6], h = H[7];
 
     sha256_schedule(W, block);
-    memcpy(v, H, sizeof(v));
     for (size_t t = 0; t < 64; t++) {
-        uint32_t a = v[0], e = v[4];
-        uint32_t ch = (e & v[5]) ^ (~e & v[6]), maj = (a & v[1]) ^ (a & v[2]) ^ (v[1] & v[2]);
-        uint32_t T1 = v[7] + (rotr(e, 6) ^ rotr(e, 11) ^ rotr(e, 25)) + ch + K[t] + W[t];
+        uint32_t ch = (e & f) ^ (~e & g), maj = (a & b) ^ (a & c) ^ (b & c);
+        uint32_t T1 = h + (rotr(e, 6) ^ rotr(e, 11) ^ rotr(e, 25)) + ch + K[t] + W[t];
         uint32_t T2 = (rotr(a, 2) ^ rotr(a, 13) ^ rotr(a, 22)) + maj;
-        memmove(v + 1, v, 7 * sizeof(v[0]));
-        v[4] += T1;
-        v[0] = T1 + T2;
+        h = g, g = f, f = e, e = d + T1;
+        d = c, c = b, b = a, a = T1 + T2;
     }
-    for (size_t i = 0; i < 8; i++)
-        H[i] += v[i];
+    H[0] += a, H[1] += b, H[2] += c, H[3] += d;
+    H[4] += e, H[5] += f, H[6] += g, H[7] += h;
 }
 
 void ch_sha256_init(struct ch_sha256 *h) {

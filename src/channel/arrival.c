@@ -244,7 +244,7 @@ int ch_arrival_message(const struct chela_channel_message *m, chela_accepted_fn 
         return 1;
     }
     ch_log(CH_LOG_INFO, c->ops->name, "a message is ignored: %s",
-           rc < 0 ? err.message : "it is not for us, or its sender may not");
+           rc < 0 ? err.message : "the message is not for the bot, or its sender is not allowed");
     ch_arena_release(&arena);
     return 0;
 }

@@ -10,6 +10,7 @@
 #include "base/sha1.h"
 #include "base/sha256.h"
 #include "channel/arrival.h"
+#include "channel/kit.h"
 #include "chela/sys/tls.h"
 #include "io/module.h"
 #include "net/http_route.h"
@@ -140,12 +141,7 @@ static void host_http(const struct chela_channel_request *r, chela_channel_respo
 }
 
 bool ch_channel_is_safe_url(const char *url) {
-    static const char *const safe[] = {"https://",        "wss://",        "http://127.0.0.1:",
-                                       "ws://127.0.0.1:", "http://[::1]:", "ws://[::1]:"};
-    for (size_t i = 0; i < CH_LEN(safe); i++)
-        if (strncmp(url, safe[i], strlen(safe[i])) == 0)
-            return true;
-    return false;
+    return ch_kit_is_safe_url(url) || ch_kit_is_safe_socket(url);
 }
 
 /* --- WebSocket */

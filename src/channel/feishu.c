@@ -17,6 +17,7 @@
 #include "channel/feishu_seal.h"
 #include "channel/feishu_stream.h"
 #include "channel/feishu_survey.h"
+#include "channel/kit.h"
 #include "io/module.h"
 #include "json/writer.h"
 
@@ -334,7 +335,7 @@ static int feishu_check(const struct chela_channel_opts *o, struct chela_error *
                          "could pass for the service",
                          err);
     const char *base = ch_feishu_base(o->domain);
-    if (rc == 0 && strncmp(base, "https://", 8) != 0 && strncmp(base, "http://127.0.0.1:", 17) != 0)
+    if (rc == 0 && !ch_kit_is_safe_url(base))
         rc = ch_fail(err, CHELA_ECONFIG, "channel feishu: domain is feishu, lark or an https URL");
     return rc;
 }
@@ -439,6 +440,7 @@ const struct chela_channel_ops ch_feishu_channel = {
     .name = "feishu",
     .title = "Feishu / Lark",
     .docs = "feishu.md",
+    .features = CHELA_CHANNEL_BUTTONS,
     .setup = "Create an app at https://open.feishu.cn/app (Lark: https://open.larksuite.com/app). "
              "Add the bot ability.\n"
              "Permissions: im:message.p2p_msg:readonly, im:message.group_at_msg:readonly, "

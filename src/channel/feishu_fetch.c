@@ -192,7 +192,7 @@ static void on_topic(const struct ch_feishu_answer *a, void *user) {
         ch_arena_zalloc(f->arena, TOPIC_MESSAGES * sizeof(*before));
     size_t n = 0;
     if (a->code != 0)
-        ch_log(CH_LOG_INFO, "feishu", "what was said in topic %s before is not known: %s",
+        ch_log(CH_LOG_INFO, "feishu", "earlier messages of topic %s cannot be read: %s",
                f->m->thread, a->why);
     for (CH_JSON_EACH(item, items(a))) {
         struct chela_beside *b = &before[TOPIC_MESSAGES - 1 - n];

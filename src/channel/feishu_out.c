@@ -270,7 +270,7 @@ void ch_feishu_deliver(struct ch_feishu_out *o, const struct chela_outbound *m) 
     s->kind = m->approval ? "interactive" : "post";
     ch_list_add(&o->sendings, &s->link);
     if (!at.chat.n) {
-        feishu_out_receipt(s, CHELA_RECEIPT_REFUSED, "it does not say where to", 0);
+        feishu_out_receipt(s, CHELA_RECEIPT_REFUSED, "the message has no address", 0);
     } else if (m->approval) {
         s->approval = ch_strdup(m->approval);
         ch_feishu_card_ask(&s->content, s->text, m->session, m->approval);

@@ -498,7 +498,7 @@ static void on_created(const struct ch_feishu_answer *a, void *user) {
     c->busy = false;
     if (!good) {
         c->st->not_before = feishu_stream_mono(c->st) + PAUSE_MS;
-        ch_log(CH_LOG_WARN, "feishu", "answers come without cards for a minute: %s",
+        ch_log(CH_LOG_WARN, "feishu", "answers are sent without cards for a minute: %s",
                a->why ? a->why : "a card has no id");
     }
     if (!good || c->fn || c->over) {

@@ -133,17 +133,19 @@ static const struct need {
 } needs[] = {
     {{"im:message:send_as_bot", "im:message", "im:message:send"}, "no answer can be sent", true,
      NULL},
-    {{"im:message.p2p_msg:readonly", "im:message.p2p_msg"}, "no direct message comes", true,
+    {{"im:message.p2p_msg:readonly", "im:message.p2p_msg"},
+     "direct messages are not received",
+     true,
      takes_direct},
     {{"im:message.group_at_msg:readonly", "im:message.group_at_msg", "im:message.group_msg"},
-     "nothing comes from groups", true, takes_mentions},
-    {{"im:message.group_msg"}, "only what mentions the app comes from groups", true,
+     "messages of groups are not received", true, takes_mentions},
+    {{"im:message.group_msg"}, "only messages that mention the app are received from groups", true,
      takes_all_lines},
     {{"im:resource"}, "pictures and files are neither fetched nor sent", false, NULL},
     {{"im:message.reactions:write_only", "im:message"},
-     "nobody sees that the agent is at work", false, NULL},
+     "the chat does not show that the agent is working", false, NULL},
     {{"contact:user.base:readonly"}, "people have no names", false, NULL},
-    {{"cardkit:card:write"}, "answers come as posts, and do not grow", false, streams},
+    {{"cardkit:card:write"}, "answers are sent as posts, without streaming", false, streams},
 };
 
 static bool is_granted(const struct ch_json *scopes, const struct need *n) {
@@ -172,11 +174,12 @@ static void look_at_permissions(const struct survey *s) {
             continue;
         all = false;
         feishu_survey_row(s, n->vital ? "fail" : "warn",
-                          ch_arena_printf(s->arena, "it lacks %s: %s", n->names[0], n->without),
+                          ch_arena_printf(s->arena, "the app lacks %s: %s", n->names[0],
+                                          n->without),
                           "add it under Permissions in its console, and publish a version");
     }
     if (all)
-        feishu_survey_row(s, "ok", "it has the permissions that it needs", NULL);
+        feishu_survey_row(s, "ok", "the app has the permissions that it needs", NULL);
 }
 
 void ch_feishu_survey(chela_runtime *rt, const struct chela_channel_opts *o,

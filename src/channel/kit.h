@@ -40,9 +40,27 @@ static inline bool ch_kit_is_token(const char *token, const char *prefix) {
     return true;
 }
 
+/* Whether a URL with this scheme names a loopback address and a port, and nothing before them. */
+static inline bool ch_kit_is_near(const char *url, const char *scheme) {
+    static const char *const hosts[] = {"127.0.0.1:", "[::1]:"};
+    size_t n = strlen(scheme);
+    for (size_t i = 0; i < CH_LEN(hosts) && strncmp(url, scheme, n) == 0; i++) {
+        const char *port = url + n + strlen(hosts[i]);
+        if (strncmp(url + n, hosts[i], strlen(hosts[i])) != 0)
+            continue;
+        size_t digits = strspn(port, "0123456789");
+        return digits && (!port[digits] || port[digits] == '/' || port[digits] == '?');
+    }
+    return false;
+}
+
 /* Whether the URL of an API is encrypted, or on this machine. */
 static inline bool ch_kit_is_safe_url(const char *url) {
-    return strncmp(url, "https://", 8) == 0 || strncmp(url, "http://127.0.0.1:", 17) == 0;
+    return strncmp(url, "https://", 8) == 0 || ch_kit_is_near(url, "http://");
+}
+/* The same for a WebSocket. */
+static inline bool ch_kit_is_safe_socket(const char *url) {
+    return strncmp(url, "wss://", 6) == 0 || ch_kit_is_near(url, "ws://");
 }
 
 /* A safe URL without slashes at its end, owned by the caller; NULL: it is not safe. */
@@ -58,6 +76,14 @@ static inline const char *ch_kit_word(const struct ch_json *v, const char *key,
                                       struct ch_arena *a) {
     struct ch_sv s = ch_json_get_str(v, key);
     return s.n && s.n <= 4096 && !memchr(s.p, 0, s.n) ? ch_arena_str(a, s) : NULL;
+}
+
+/* Append how to decide about a call where no buttons are shown. */
+static inline void ch_kit_decide(struct ch_buf *out, const char *approval) {
+    ch_buf_addf(out,
+                "\n\nTo decide, write to the bot: /approve %s, /approve %s allow-always, or "
+                "/deny %s REASON",
+                approval, approval, approval);
 }
 
 /* The header Retry-After in milliseconds; 0: none. */

@@ -409,7 +409,7 @@ static void posting_on_posted(const struct chela_channel_posted *r, void *tag) {
         return;
     }
     s->tries = 0;
-    if (g && !g->id && r->id) { /* it may show the text of an earlier attempt */
+    if (g && !g->id && r->id) { /* the message may show the text of an earlier attempt */
         g->id = ch_strdup(r->id);
         growth_note(g, NULL);
         posting_send(s);
@@ -532,7 +532,7 @@ void ch_posting_deliver(struct ch_channel *c, const struct chela_outbound *m) {
     s->rest.text = ch_sv_str(s->text);
     ch_list_add(&c->sendings, &s->link);
     if (!*s->to.chat) {
-        posting_receipt(s, CHELA_RECEIPT_REFUSED, "it does not say where to", 0);
+        posting_receipt(s, CHELA_RECEIPT_REFUSED, "the message has no address", 0);
         return;
     }
     posting_mark_of(s, digest, id);

@@ -17,6 +17,7 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/log.h"
+#include "channel/kit.h"
 #include "channel/telegram.h"
 #include "channel/telegram_act.h"
 #include "channel/telegram_api.h"
@@ -122,7 +123,7 @@ static void end_of_batch(struct ch_telegram *t) {
     if (t->storing)
         return;
     if (t->failed) {
-        telegram_try_later(t, "what came cannot be stored", 0);
+        telegram_try_later(t, "a received update cannot be stored", 0);
         return;
     }
     t->offset = CH_MAX(t->offset, t->newest + 1);
@@ -287,7 +288,7 @@ static int telegram_check(const struct chela_channel_opts *o, struct chela_error
     for (const char *p = o->secret; *p; p++) /* the token becomes part of a path */
         if (!strchr("0123456789:_-ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz", *p))
             return ch_fail(err, CHELA_ECONFIG, "channel telegram: the bot's token is not valid");
-    if (strncmp(domain, "https://", 8) != 0 && strncmp(domain, "http://127.0.0.1:", 17) != 0)
+    if (!ch_kit_is_safe_url(domain))
         return ch_fail(err, CHELA_ECONFIG, "channel telegram: domain is an https URL");
     return 0;
 }
@@ -373,6 +374,7 @@ const struct chela_channel_ops ch_telegram_channel = {
     .name = "telegram",
     .title = "Telegram",
     .docs = "telegram.md",
+    .features = CHELA_CHANNEL_BUTTONS,
     .setup = "Write /newbot to @BotFather; it answers with the token.\n"
              "For groups: /setprivacy, if the bot should see messages that do not mention it.",
     .options = telegram_options,

@@ -364,7 +364,7 @@ void ch_telegram_deliver(void *c, const struct chela_outbound *m) {
     const struct begun *begun = begun_find(s->t, id);
     s->skip = begun ? begun->out : 0;
     if (!*s->chat) {
-        telegram_out_receipt(s, CHELA_RECEIPT_REFUSED, "it does not say where to", 0);
+        telegram_out_receipt(s, CHELA_RECEIPT_REFUSED, "the message has no address", 0);
         return;
     }
     if (!s->approval)

@@ -73,6 +73,17 @@ const struct ch_option *ch_conf_channel_row(const struct ch_conf_channel *c, str
     return ch_option_find(CH_SCOPE_CHANNEL, key);
 }
 
+bool ch_conf_channel_is_exposed(const struct ch_conf_channel *c, struct ch_sv key,
+                                const char *value) {
+    for (const struct chela_channel_option *p = c->ops->options; p && p->name; p++) {
+        bool address = p->kind == CHELA_CHANNEL_URL || p->member == CHELA_CHANNEL_DOMAIN;
+        if (address && ch_sv_is(key, p->name))
+            return (strncmp(value, "http://", 7) == 0 || strncmp(value, "ws://", 5) == 0) &&
+                   !ch_channel_is_safe_url(value);
+    }
+    return false;
+}
+
 /* --- values */
 
 /* The value of an option or, with `tail`, of the option that names a secret. */
@@ -218,6 +229,14 @@ void ch_conf_channel_files(const struct ch_conf *conf, void (*fn)(const char *pa
         }
 }
 
+static int refuse_open(const struct ch_conf_channel *c, const struct chela_channel_option *p,
+                       const char *value, struct chela_error *err) {
+    if (!value || strcmp(value, CHELA_CONFIG_OPEN) != 0)
+        return 0;
+    return ch_fail(err, CHELA_ECONFIG, "channels.%s.%s is not filled in: it is still %s",
+                   c->item.name, p->name, value);
+}
+
 static int read_secrets(const chela_config *cfg, const struct ch_conf_channel *c,
                         struct chela_channel_opts *o, struct chela_error *err) {
     const char **settings =
@@ -230,10 +249,13 @@ static int read_secrets(const chela_config *cfg, const struct ch_conf_channel *c
         const char *path = secret ? channel_value(c, p->name, "File") : NULL;
         CH_BUF_AUTO text = {0};
         int rc = path ? ch_conf_read_key(path, &text, err) : 0;
+        const char *value =
+            path && rc == 0 ? ch_arena_str(cfg->arena, ch_buf_sv(&text)) : NULL;
+        if (rc == 0)
+            rc = refuse_open(c, p, value ? value : channel_value(c, p->name, ""), err);
         if (rc < 0)
             return rc;
         const char **member = channel_member(o, p);
-        const char *value = path ? ch_arena_str(cfg->arena, ch_buf_sv(&text)) : NULL;
         if (value && member)
             *member = value;
         else if (value)

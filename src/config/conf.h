@@ -302,6 +302,9 @@ const struct ch_option *ch_conf_channel_rows(const struct chela_channel_ops *ops
                                              struct ch_arena *a);
 /* The row of an option of the channel: its own or a common one; NULL: none. */
 const struct ch_option *ch_conf_channel_row(const struct ch_conf_channel *c, struct ch_sv key);
+/* Whether the value is the address of a service to which secrets would go unencrypted. */
+bool ch_conf_channel_is_exposed(const struct ch_conf_channel *c, struct ch_sv key,
+                                const char *value);
 /* Call fn with the files that hold secrets of channels. */
 void ch_conf_channel_files(const struct ch_conf *conf, void (*fn)(const char *path, void *user),
                            void *user);

@@ -287,7 +287,7 @@ static void fill_queue(struct chela_queue_opts *o, const struct ch_conf_agent *a
     FILL(debounce_ms, EITHER(a, d, queue_debounce_ms));
 }
 
-/* A model that the caller chose does not fall back to the file's. */
+/* If the caller chose a model, the models of the file are not used as fallbacks. */
 static void fill_models(struct ch_agent_opts *o, const char *const *models) {
     if (o->model || !models)
         return;

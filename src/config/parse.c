@@ -236,6 +236,30 @@ static int note_unknown_option(struct ch_cfg_parser *p, const struct ch_json *ke
     return ch_cfg_bad(p, key, "unknown key");
 }
 
+static bool is_left_open(const struct ch_json *v) {
+    if (ch_sv_is(ch_json_str(v), CHELA_CONFIG_OPEN))
+        return true;
+    for (CH_JSON_EACH(one, v->type == CH_JSON_ARRAY ? v : NULL))
+        if (is_left_open(one))
+            return true;
+    return false;
+}
+
+static void note_left_open(struct ch_cfg_parser *p, const struct ch_json *v) {
+    static const char text[] = "not filled in: replace " CHELA_CONFIG_OPEN
+                               " by the value from the console of the service";
+    if (p->opts.complete)
+        ch_cfg_bad(p, v, "%s", text);
+    else
+        ch_cfg_warn(p, v, "%s", text);
+}
+
+static bool is_exposed(struct ch_cfg_parser *p, const struct ch_conf_channel *c,
+                       const struct ch_json *key, const struct ch_json *v) {
+    struct ch_sv s = ch_json_str(v);
+    return s.n && ch_conf_channel_is_exposed(c, ch_json_str(key), ch_arena_str(p->cfg->arena, s));
+}
+
 static void read_channel(struct ch_cfg_parser *p, const struct ch_json *v,
                          struct ch_conf_channel *c) {
     if (v->type == CH_JSON_NULL)
@@ -249,7 +273,13 @@ static void read_channel(struct ch_cfg_parser *p, const struct ch_json *v,
         const struct ch_option *o = ch_conf_channel_row(c, ch_json_str(key));
         if (!o)
             note_unknown_option(p, key, c);
-        else if (value->type != CH_JSON_NULL)
+        else if (is_left_open(value))
+            note_left_open(p, value);
+        else if (is_exposed(p, c, key, value))
+            ch_cfg_bad(p, value,
+                       "secrets would cross the network unencrypted: use https or wss (http and ws "
+                       "only to 127.0.0.1 or [::1], with a port)");
+        if (o && value->type != CH_JSON_NULL)
             ch_cfg_value(p, value, o, (char *)c + o->offset);
         parse_leave(p, mark);
     }

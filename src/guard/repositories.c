@@ -495,7 +495,8 @@ struct holder {
     struct ch_arena *arena;
     struct ch_held_list *out;
     const struct ch_repositories *before, *now;
-    const struct timespec *since; /* files that did not change since then stay; NULL: none */
+    const struct timespec *since; /* files unchanged since this time are not set aside; NULL: all
+                                   * are checked */
 };
 
 static bool is_new(const struct holder *h, int dir, const char *name) {

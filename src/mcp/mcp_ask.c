@@ -140,7 +140,7 @@ static void rewrite(struct ch_buf *state, const struct ch_mcp_asking *a, struct 
     ch_buf_add_sv(state, ch_buf_sv(&out));
 }
 
-/* The state with a further member, which is true. */
+/* Rewrites the state with a further member whose value is true. */
 static void rewrite_flag(struct ch_buf *state, const struct ch_mcp_asking *a, const char *flag) {
     CH_BUF_AUTO out = {0};
     struct ch_jw w = ch_jw(&out);
@@ -209,7 +209,7 @@ int ch_mcp_ask_begin(struct ch_buf *state, const struct ch_json *requests,
         return ch_fail(err, CHELA_ELIMIT, "the server asked for input more than %d times",
                        CH_LIMIT_MCP_ROUNDS);
     if (!requests && !request_state)
-        return ch_fail(err, CHELA_EPROTO, "the server asks for input and does not say which");
+        return ch_fail(err, CHELA_EPROTO, "the server asks for input without saying which");
     if (request_state && (!ch_json_is(request_state, CH_JSON_STRING) ||
                           request_state->n > CH_LIMIT_MCP_STATE))
         return ch_fail(err, CHELA_EPROTO, "the state of the request is not a short text");
@@ -380,7 +380,7 @@ static void add_sample(struct ch_buf *out, const struct ch_mcp_asking *a, const 
                 "the answer. The model sees this and nothing of the conversation:\n",
                 server, (long long)ch_json_int(ch_json_get(a->params, "maxTokens"), 0));
     ch_mcp_sampling_tell(out, a->params);
-    /* the choices at the end remain visible */
+    /* so that the choices at the end remain visible */
     out->n = ch_utf8_cut(ch_buf_sv(out), CH_LIMIT_QUESTION - 2 * FIELD_MAX).n;
 }
 

@@ -2,8 +2,8 @@
  *
  * A server asks by one or more requests, each with a form of fields, a URL, or messages for a
  * model. A person answers one question at a time: the next field of a form, whether a page was
- * visited, or whether the model may answer. The questions and answers so far are a text, the
- * state, from which any process can continue.
+ * visited, or whether the model may answer. The questions and answers so far are stored as a
+ * text, the state, from which any process can continue.
  *
  * Pure functions. A state that was damaged in the store is an error, never a crash. */
 #ifndef CH_MCP_ASK_H
@@ -47,7 +47,7 @@ int ch_mcp_ask_sample(struct ch_sv state, struct ch_arena *arena, const struct c
 /* Rewrite *state with the answer of the model, a JSON object. */
 int ch_mcp_ask_sampled(struct ch_buf *state, struct ch_sv result, struct chela_error *err);
 
-/* Rewrite *state: nobody can be asked. Requests that need no consent stay open. */
+/* Rewrite *state: no person can be asked. Requests that need no consent stay open. */
 int ch_mcp_ask_refuse(struct ch_buf *state, struct chela_error *err);
 
 /* Append the members inputResponses and requestState of the repeated request. *round becomes

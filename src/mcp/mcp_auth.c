@@ -493,7 +493,7 @@ static void auth_on_request(struct ch_exchange *x, void *user) {
 }
 
 static void auth_on_timer(struct ch_timer *t) {
-    auth_fail(CH_CONTAINER(t, struct ch_mcp_auth, timer), "nobody finished it in time");
+    auth_fail(CH_CONTAINER(t, struct ch_mcp_auth, timer), "the log-in was not finished in time");
 }
 
 static void auth_on_head(struct ch_exchange *x, void *user) {
@@ -508,7 +508,7 @@ static void start_browser(struct ch_mcp_auth *a) {
     struct chela_error err = {0};
 
     if (!a->opts.open_url)
-        auth_fail(a, ch_arena_printf(&a->arena, "nobody is here to log in: chela mcp login %s",
+        auth_fail(a, ch_arena_printf(&a->arena, "nobody can log in here: run chela mcp login %s",
                                      a->opts.name));
     else if (ch_server_new(a->opts.loop, &opts, &a->server, &err) < 0)
         auth_fail(a, keep(a, ch_sv_str(err.message)));

@@ -25,8 +25,8 @@ struct ch_mcp_invocation {
     char *server, *name, *output; /* owned; output may be NULL */
     struct ch_mcp_op *op;         /* NULL: no request is open */
     struct ch_rpc_request *asked; /* open request of the server; NULL: none */
-    bool asked_sample;            /* it is for an answer of the model */
-    struct ch_mcp_sample *sample; /* the model is asked; NULL: it is not */
+    bool asked_sample;            /* the request is for an answer of the model */
+    struct ch_mcp_sample *sample; /* the request to the model; NULL: none */
     struct ch_buf state;          /* state of the questions (mcp_ask.h) */
     bool can_task;                /* of the target */
     const char *method;           /* method of the target; NULL: tools/call */
@@ -40,7 +40,8 @@ struct ch_mcp_invocation {
     struct ch_mcp_reply failed;
 };
 
-/* Answers the open request of the server, if there is one: nobody can say what it wants. */
+/* Answers the open request of the server, if any, with an error: nobody can supply the
+ * input. */
 static void refuse_asked(struct ch_mcp_invocation *v, const char *why) {
     struct ch_rpc_request *r = CH_TAKE(v->asked);
 
@@ -164,7 +165,7 @@ static void give_answers(struct ch_mcp_invocation *v) {
         send_call(v, ch_buf_sv(&out));
 }
 
-/* The server gets no answer. A server of the older versions goes on without it. */
+/* The server gets no answer. A server of the older versions continues without one. */
 static void give_none(struct ch_mcp_invocation *v, const struct chela_error *err) {
     if (v->asked && v->asked_sample) {
         refuse_asked(v, err->message);
@@ -201,7 +202,7 @@ static void ask_model(struct ch_mcp_invocation *v) {
         give_none(v, &err);
 }
 
-/* Ask the next question, or go on. The call is deferred. */
+/* Ask the next question, or continue the call. The call is deferred. */
 static void ask_next(struct ch_mcp_invocation *v) {
     CH_BUF_AUTO question = {0};
     struct chela_error err = {0};
@@ -238,7 +239,8 @@ static struct ch_mcp_may may_ask(const struct ch_mcp_invocation *v, struct ch_bu
                                .unasked = o->sampling_no_confirm};
 }
 
-/* Begin to ask what the requests want. A person is not asked about what no budget is left for. */
+/* Begins to ask for the input of the requests. A person is not asked about a request for
+ * which the budget does not suffice. */
 static int begin_asking(struct ch_mcp_invocation *v, const struct ch_json *requests,
                         const struct ch_json *request_state, unsigned round,
                         struct chela_error *err) {

@@ -227,7 +227,7 @@ static int gather_input(struct ch_mcp_op *op, const struct ch_json *result,
         return ch_fail(err, CHELA_ELIMIT, "the server asked for input more than %d times",
                        CH_LIMIT_MCP_ROUNDS);
     if (!requests && !state)
-        return ch_fail(err, CHELA_EPROTO, "the server asks for input and does not say which");
+        return ch_fail(err, CHELA_EPROTO, "the server asks for input without saying which");
     if (state && (!ch_json_is(state, CH_JSON_STRING) || state->n > CH_LIMIT_MCP_STATE))
         return ch_fail(err, CHELA_EPROTO, "the state of the request is not a short text");
     if (requests) {
@@ -538,7 +538,7 @@ static void on_level_set(const struct ch_rpc_message *msg, const struct chela_er
 
     (void)err;
     if (msg && msg->kind == CH_RPC_ERROR)
-        ch_log(CH_LOG_WARN, "mcp", "%s: the server does not take the level of its log",
+        ch_log(CH_LOG_WARN, "mcp", "%s: the server refused the log level",
                m->opts.name);
 }
 

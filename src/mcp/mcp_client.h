@@ -53,7 +53,7 @@ struct chela_mcp {
     bool asks;                     /* tools are in agents, which can ask a person */
     struct ch_mcp_tools *tools;    /* owned by mcp_tools.c */
     struct ch_mcp_cache cache;     /* results that the server allowed to be used again */
-    struct ch_list sampled, samples; /* of mcp_sampling.c: counts by session; open requests */
+    struct ch_list sampled, samples; /* used by mcp_sampling.c: counts by session; open requests */
     /* Hooks of mcp_tools.c: the connection is ready; the server's tools changed. */
     void (*on_ready)(chela_mcp *m);
     void (*on_changed)(chela_mcp *m);

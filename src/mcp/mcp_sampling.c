@@ -18,7 +18,7 @@
 
 #define SHOWN_MAX 1500 /* bytes of one text that a person sees */
 
-/* What a server used in one session. */
+/* The requests and tokens that a server has used in one session. */
 struct ch_mcp_used {
     struct ch_link link;
     char *session; /* owned */
@@ -32,7 +32,7 @@ struct ch_mcp_sample {
     struct ch_target *target;
     struct ch_side_query *query;
     struct ch_mcp_used *used;
-    int64_t reserved, most; /* tokens: counted in advance; of the answer */
+    int64_t reserved, most; /* tokens: reserved in advance; limit of the answer */
     ch_mcp_sampled_fn *done;
     void *user;
 };
@@ -126,7 +126,7 @@ static void free_used(struct ch_mcp_used *u) {
     ch_free(u);
 }
 
-/* The counts of the session, which become the newest. */
+/* The counts of the session, created on first use; NULL: too many sessions. */
 static struct ch_mcp_used *used_of(chela_mcp *m, const char *session) {
     struct ch_mcp_used *found = NULL;
     size_t n = 0;
@@ -165,7 +165,7 @@ static chela_run *run_of(const chela_mcp *m, const chela_call *call) {
     return call->env && call->env->run ? ch_run_find(m->rt, call->env->run) : NULL;
 }
 
-/* The counts of the session that people see; NULL with err: nothing is left. */
+/* The counts of the session that people see; NULL with err: the server may not ask. */
 static struct ch_mcp_used *find_room(chela_mcp *m, const chela_run *run,
                                      struct chela_error *err) {
     struct ch_mcp_used *u = run ? used_of(m, ch_parent_root(run)->key) : NULL;
@@ -224,7 +224,7 @@ static void write_sample(struct ch_buf *out, const struct ch_mcp_sample *s, stru
     ch_jw_end(&w, '}');
 }
 
-/* The answer counts like a turn of the run. */
+/* Charges the answer like a turn of the run. */
 static void charge_sample(struct ch_mcp_sample *s, struct ch_sv text, const struct ch_usage *u) {
     bool free = !u->input && !u->output;
     double cost = free                  ? 0
@@ -325,6 +325,6 @@ void ch_mcp_sampling_cancel(struct ch_mcp_sample *s) {
     if (!s)
         return;
     ch_list_del(&s->link);
-    ch_side_query_cancel(s->query); /* its tokens stay counted: nobody knows how many were used */
+    ch_side_query_cancel(s->query); /* the tokens stay counted, because their number is unknown */
     ch_free(s);
 }

@@ -10,7 +10,7 @@
 /* Checks the parameters of a request. CHELA_EPROTO: they are invalid, or want tools or content
  * that is not text. Pure. */
 int ch_mcp_sampling_check(const struct ch_json *params, struct chela_error *err);
-/* Appends what the model would be told, for a person; long texts are cut. Pure. */
+/* Appends the text that the model would get, for a person; long texts are cut. Pure. */
 void ch_mcp_sampling_tell(struct ch_buf *out, const struct ch_json *params);
 
 struct ch_mcp_sample; /* a request to the model */

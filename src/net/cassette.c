@@ -56,6 +56,7 @@ struct ch_http_call {
     void *user;
     struct ch_buf request; /* the "request" object, as on the tape */
     /* recording */
+    struct ch_transport *reached; /* of inner */
     struct ch_http_call *inner;
     struct ch_buf headers, body;
     int status;
@@ -162,13 +163,14 @@ static struct ch_http_call *record_start(struct ch_transport *t, const struct ch
     struct ch_cassette *c = CH_CONTAINER(t, struct ch_cassette, transport);
     struct ch_http_call *call = call_new(c, req, handler, user);
     ch_buf_init(&call->body, CH_LIMIT_CASSETTE_BODY);
+    call->reached = c->inner;
     call->inner = ch_transport_start(c->inner, req, &recorder, call);
     return call;
 }
 
 static void record_cancel(struct ch_transport *t, struct ch_http_call *call) {
-    struct ch_cassette *c = CH_CONTAINER(t, struct ch_cassette, transport);
-    ch_transport_cancel(c->inner, call->inner);
+    (void)t;
+    ch_transport_cancel(call->reached, call->inner);
     write_exchange(call, NULL, true);
     cassette_call_free(call);
 }
@@ -450,6 +452,12 @@ void ch_cassette_close(struct ch_cassette *c) {
 
 struct ch_transport *ch_cassette_transport(struct ch_cassette *c) {
     return &c->transport;
+}
+
+struct ch_transport *ch_cassette_reach(struct ch_cassette *c, struct ch_transport *inner) {
+    struct ch_transport *before = c->inner;
+    c->inner = inner;
+    return before;
 }
 
 bool ch_cassette_plays(const struct ch_cassette *c) {

@@ -22,6 +22,8 @@ int ch_cassette_replay(struct ch_loop *loop, const char *path, struct ch_cassett
 void ch_cassette_close(struct ch_cassette *c);
 
 struct ch_transport *ch_cassette_transport(struct ch_cassette *c);
+/* Recording: calls that start from now on go to `inner`. Returns the transport before. */
+struct ch_transport *ch_cassette_reach(struct ch_cassette *c, struct ch_transport *inner);
 bool ch_cassette_plays(const struct ch_cassette *c); /* NULL: no */
 
 /* Replace `text`, which is specific to this machine, by `word` in the file. */

@@ -64,6 +64,7 @@
     X(RUN, "chela.run.id")                                                                     \
     X(TURN, "chela.turn")                                                                      \
     X(ATTEMPT, "chela.attempt")                                                                \
+    X(WAIT_REASON, "chela.wait.reason")                                                        \
     X(ROLE, "chela.role")                                                                      \
     X(STATUS, "chela.run.status")                                                              \
     X(REASON, "chela.run.reason")                                                              \
@@ -86,6 +87,10 @@ enum ch_otel_key {
 #define CH_OTEL_INVOKE_AGENT "invoke_agent"
 #define CH_OTEL_CHAT "chat"
 #define CH_OTEL_EXECUTE_TOOL "execute_tool"
+
+/* Spans that the conventions do not have: they have no gen_ai.operation.name. */
+#define CH_OTEL_TRY "attempt" /* of a call, and the tool */
+#define CH_OTEL_WAIT "wait"   /* and the reason: "approval", "timer", "retry" */
 
 /* X(metric, name, unit, bounds, description) */
 #define CH_OTEL_METRICS(X)                                                                     \

@@ -15,6 +15,8 @@
 #include "model/provider/target.h"
 #include "net/url.h"
 #include "tool/call/call.h"
+#include "tool/call/wait.h"
+#include "agent/journal/journal_replay.h"
 #include "otel/content.h"
 
 #define BUCKETS 256
@@ -22,7 +24,13 @@
 /* A call that has not ended. */
 struct open_call {
     uint64_t id; /* hash of the call's id */
-    int64_t start;
+    int64_t start;    /* 0: the call has not started, because a person is asked */
+    int64_t asked;    /* since when a person is asked; 0: nobody is */
+    int64_t since;    /* the attempt or the wait began */
+    int64_t until;    /* end of the wait; 0: the call does not wait */
+    unsigned attempts; /* that ended */
+    bool sleeps;      /* the wait is the work of the call */
+    bool waited;
 };
 
 /* A request to a model that has no reply yet. */
@@ -45,8 +53,8 @@ struct follow_run {
     int64_t start;
     unsigned turn;
     struct open_request request;
-    struct open_call calls[CH_LIMIT_OTEL_CALLS];
-    size_t ncalls;
+    struct open_call *calls; /* owned */
+    size_t ncalls, cap;
 };
 
 struct ch_otel_follow {
@@ -77,6 +85,7 @@ static void forget_run(struct ch_otel_follow *f, struct follow_run *r) {
     ch_list_del(&r->link);
     ch_list_del(&r->age);
     ch_free(r->agent);
+    ch_free(r->calls);
     ch_free(r);
     f->n--;
 }
@@ -373,12 +382,139 @@ static size_t find_call(const struct follow_run *r, struct ch_sv id) {
     return i;
 }
 
-static void begin_call(struct follow_run *r, struct ch_sv id, int64_t now) {
+/* The state of a call, made if there is none; NULL: too many. */
+static struct open_call *open_call(struct follow_run *r, struct ch_sv id) {
     size_t i = find_call(r, id);
     if (i == CH_LIMIT_OTEL_CALLS)
+        return NULL;
+    if (i == r->cap) {
+        r->cap = r->cap ? 2 * r->cap : 4;
+        r->calls = ch_realloc(r->calls, r->cap * sizeof(*r->calls));
+    }
+    if (i == r->ncalls)
+        r->calls[r->ncalls++] = (struct open_call){.id = ch_hash(0, id)};
+    return &r->calls[i];
+}
+
+/* Emits the span of an attempt or a wait of a call. The wait for an approval comes before the
+ * call, and is below the run. */
+static void emit_below(struct ch_otel_follow *f, const struct follow_run *r, const chela_run *run,
+                       struct ch_sv id, unsigned n, struct ch_otel_span s) {
+    struct ch_span_id call = ch_span_id_of_call(r->id, r->turn, id);
+    bool approval = ch_sv_is(s.target, "approval"), wait = ch_sv_is(s.name, CH_OTEL_WAIT);
+    s.context = r->context;
+    s.context.has_parent = true;
+    s.context.parent = approval ? r->span : call;
+    s.id = ch_span_id_below(call, approval ? s.target : s.name, n);
+    s.kind = CH_OTEL_INTERNAL;
+    ch_otel_add_text(&s, CH_OTEL_AGENT_NAME, ch_sv_str(r->agent));
+    ch_otel_add_text(&s, CH_OTEL_CONVERSATION, ch_sv_str(run->session->key));
+    ch_otel_add_text(&s, CH_OTEL_RUN, ch_sv_str(r->id));
+    ch_otel_add_int(&s, CH_OTEL_TURN, r->turn);
+    ch_otel_add_text(&s, CH_OTEL_TOOL_CALL_ID, id);
+    if (n)
+        ch_otel_add_int(&s, CH_OTEL_ATTEMPT, n);
+    if (wait)
+        ch_otel_add_text(&s, CH_OTEL_WAIT_REASON, s.target);
+    emit_span(f, &s);
+}
+
+static void emit_wait(struct ch_otel_follow *f, const struct follow_run *r, const chela_run *run,
+                      struct ch_sv id, unsigned n, const char *reason, int64_t start,
+                      int64_t end) {
+    emit_below(f, r, run, id, n,
+               (struct ch_otel_span){.name = CH_SV(CH_OTEL_WAIT),
+                                     .target = ch_sv_str(reason),
+                                     .start = start,
+                                     .end = end});
+}
+
+static void emit_attempt(struct ch_otel_follow *f, const struct follow_run *r,
+                         const chela_run *run, struct ch_sv id, struct ch_sv name, unsigned n,
+                         const struct open_call *c, int64_t end, struct ch_sv error) {
+    struct ch_otel_span s = {.name = CH_SV(CH_OTEL_TRY),
+                             .target = name,
+                             .start = c->since,
+                             .end = end,
+                             .failed = error.n > 0};
+    ch_otel_add_text(&s, CH_OTEL_ERROR_TYPE, error);
+    emit_below(f, r, run, id, n, s);
+}
+
+/* The wait of a call is over, if there is one. */
+static void leave_wait(struct ch_otel_follow *f, const struct follow_run *r, const chela_run *run,
+                       struct ch_sv id, struct open_call *c, int64_t now) {
+    if (c->asked)
+        emit_wait(f, r, run, id, 0, "approval", c->asked, now);
+    c->asked = 0;
+    if (!c->until)
         return;
-    r->ncalls = CH_MAX(r->ncalls, i + 1);
-    r->calls[i] = (struct open_call){ch_hash(0, id), now};
+    int64_t end = CH_MAX(c->since, CH_MIN(c->until, now));
+    emit_wait(f, r, run, id, c->attempts, c->sleeps ? "timer" : "retry", c->since, end);
+    c->since = end;
+    c->until = 0;
+}
+
+/* What the journal says about a call that an earlier process began: when a person was asked, and
+ * the wait that is over now. */
+static void recall_call(const chela_run *run, struct ch_sv id, struct open_call *c) {
+    const struct ch_journal_replay *p = run->past;
+    CH_ARENA_AUTO arena = {0};
+    struct ch_wait_state w;
+    for (size_t i = 0; p && p->reply && i < p->ncalls; i++) {
+        const struct ch_replay_call *known = &p->calls[i];
+        if (known->result || !ch_sv_eq(ch_journal_replay_block(p, i)->id, id))
+            continue;
+        if (known->approval && !known->started)
+            c->asked = known->asked_at;
+        if (!known->state || !ch_wait_read(ch_sv_str(known->state), &arena, &w) || !w.until)
+            continue;
+        c->start = w.since;
+        c->since = w.from ? w.from : w.until;
+        c->until = w.until;
+        c->attempts = w.attempts;
+        c->sleeps = w.sleeps;
+        c->waited = true;
+    }
+}
+
+static void begin_call(struct ch_otel_follow *f, struct follow_run *r, const chela_run *run,
+                       struct ch_sv id, int64_t now) {
+    struct open_call *c = open_call(r, id);
+    if (!c)
+        return;
+    if (!c->asked)
+        recall_call(run, id, c);
+    leave_wait(f, r, run, id, c, now);
+    c->since = now;
+    if (!c->start)
+        c->start = now;
+}
+
+void ch_otel_follow_checkpoint(struct ch_otel_follow *f, chela_run *run,
+                               const struct ch_block *call, const char *state, int64_t now) {
+    CH_ARENA_AUTO arena = {0};
+    struct ch_wait_state w;
+    if (!ch_wait_read(ch_sv_str(state), &arena, &w) || !w.until)
+        return;
+    struct follow_run *r = follow(f, run, now);
+    r->turn = run->m.turns;
+    struct open_call *c = open_call(r, call->id);
+    if (!c)
+        return;
+    leave_wait(f, r, run, call->id, c, now);
+    if (!c->waited) /* the next process knows the beginning from the state */
+        c->start = c->since = w.since;
+    if (!w.sleeps)
+        emit_attempt(f, r, run, call->id, call->name, w.attempts ? w.attempts - 1 : 0, c, now,
+                     ch_wait_error_type(w.error));
+    *c = (struct open_call){.id = c->id,
+                            .start = c->start,
+                            .since = now,
+                            .until = w.until,
+                            .attempts = w.attempts,
+                            .sleeps = w.sleeps,
+                            .waited = true};
 }
 
 /* The argument text of a call of the last reply. */
@@ -395,16 +531,31 @@ static struct ch_sv arguments_of(const chela_run *run, struct ch_sv id) {
     return CH_SV("");
 }
 
+/* Empty: the call did not fail. */
+static struct ch_sv error_type(const struct chela_event *ev) {
+    if (!ev->result.is_error)
+        return CH_SV("");
+    return ch_sv_str(ev->result.error_type ? ev->result.error_type : "tool_error");
+}
+
 static void end_call(struct ch_otel_follow *f, struct follow_run *r, chela_run *run,
                      const struct chela_event *ev) {
     struct ch_sv id = ch_unstr(ev->result.id), name = ch_unstr(ev->result.name);
     const struct ch_tool *tool = ch_registry_find(&run->session->agent->registry, name);
-    size_t i = find_call(r, id);
-    int64_t start = i < r->ncalls ? r->calls[i].start : ev->ts - ev->result.duration_ms;
+    struct open_call *c = open_call(r, id);
+    int64_t start = ev->ts - ev->result.duration_ms;
     CH_BUF_AUTO arguments = {0};
     CH_BUF_AUTO content = {0};
-    if (i < r->ncalls)
-        r->calls[i] = r->calls[--r->ncalls];
+    if (c) {
+        if (!c->start && !c->asked)
+            recall_call(run, id, c);
+        leave_wait(f, r, run, id, c, ev->ts);
+        if (c->waited && ev->result.attempts > 1)
+            emit_attempt(f, r, run, id, name, ev->result.attempts - 1, c, ev->ts,
+                         error_type(ev));
+        start = c->start ? c->start : start;
+        *c = r->calls[--r->ncalls];
+    }
     struct ch_otel_span s = begin_span(r, ch_span_id_of_call(r->id, r->turn, id), start, ev->ts);
     s.name = CH_SV(CH_OTEL_EXECUTE_TOOL);
     s.target = name;
@@ -412,9 +563,7 @@ static void end_call(struct ch_otel_follow *f, struct follow_run *r, chela_run *
     ch_otel_add_text(&s, CH_OTEL_OPERATION, s.name);
     /* a model may invent names */
     ch_otel_add_text(&s, CH_OTEL_TOOL_NAME, tool ? name : CH_SV("_OTHER"));
-    if (s.failed)
-        ch_otel_add_text(&s, CH_OTEL_ERROR_TYPE,
-                         ch_sv_str(ev->result.error_type ? ev->result.error_type : "tool_error"));
+    ch_otel_add_text(&s, CH_OTEL_ERROR_TYPE, error_type(ev));
     measure(f, CH_OTEL_METRIC_TOOL_DURATION, seconds(s.end - s.start), s.attributes, s.n);
     s.attributes[1].text = name;
     ch_otel_add_text(&s, CH_OTEL_TOOL_CALL_ID, id);
@@ -554,6 +703,7 @@ static void log_event(struct ch_otel_follow *f, const struct follow_run *r, cons
 
 void ch_otel_follow_event(struct ch_otel_follow *f, chela_run *run, const struct chela_event *ev) {
     struct follow_run *r;
+    struct open_call *asked;
     struct chela_usage usage;
     switch (ev->type) {
     case CHELA_EV_STATE:
@@ -592,7 +742,12 @@ void ch_otel_follow_event(struct ch_otel_follow *f, chela_run *run, const struct
         end_request(f, r, run, ev->ts, NULL, NULL, ch_unstr(ev->fallback.reason));
         return;
     case CHELA_EV_TOOL_START:
-        begin_call(r, ch_unstr(ev->call.id), ev->ts);
+        begin_call(f, r, run, ch_unstr(ev->call.id), ev->ts);
+        return;
+    case CHELA_EV_APPROVAL_REQUIRED:
+        if ((asked = open_call(r, ch_unstr(ev->approval.id))))
+            asked->asked = ev->ts;
+        log_event(f, r, run, ev);
         return;
     case CHELA_EV_TOOL_RESULT:
         end_call(f, r, run, ev);
@@ -600,7 +755,9 @@ void ch_otel_follow_event(struct ch_otel_follow *f, chela_run *run, const struct
     case CHELA_EV_RUN_END:
         end_request(f, r, run, ev->ts, NULL, NULL, ch_sv_str(run->error));
         log_event(f, r, run, ev);
-        if (!r->is_role && ev->end.status != CHELA_STATUS_PAUSED)
+        if (!r->is_role && ev->end.status == CHELA_STATUS_PAUSED)
+            return; /* its calls wait */
+        if (!r->is_role)
             end_run(f, r, run, ev);
         forget_run(f, r);
         return;

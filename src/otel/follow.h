@@ -29,6 +29,10 @@ void ch_otel_follow_free(struct ch_otel_follow *f);
 
 void ch_otel_follow_event(struct ch_otel_follow *f, chela_run *run, const struct chela_event *ev);
 /* As struct ch_listener.context. */
+/* A call stored its state; a wait is one (tool/call/wait.h). */
+void ch_otel_follow_checkpoint(struct ch_otel_follow *f, chela_run *run,
+                               const struct ch_block *call, const char *state, int64_t now);
+
 bool ch_otel_follow_context(struct ch_otel_follow *f, const char *run, struct ch_sv call,
                             char out[CH_TRACEPARENT]);
 

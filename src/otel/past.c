@@ -11,10 +11,18 @@
 #include "base/opts.h"
 #include "chela/telemetry.h"
 #include "chela/trace.h"
+#include "model/message/ids.h"
 #include "otel/content.h"
 #include "otel/exporter.h"
 #include "otel/resource.h"
 #include "otel/span.h"
+#include "tool/call/wait.h"
+
+/* A call that was repeated or that waited. */
+struct past_repeat {
+    uint64_t id; /* hash of the call's id */
+    int64_t start;
+};
 
 /* The run of one level: of the session, of an agent that the session called, and so on. */
 struct level {
@@ -23,6 +31,8 @@ struct level {
     struct ch_span_id span, call;      /* span of the run; of its last call */
     int64_t start;
     struct ch_sv model; /* model of the last request: "provider/model" */
+    struct past_repeat waits[CH_LIMIT_OTEL_CALLS];
+    size_t nwaits;
 };
 
 struct past {
@@ -162,10 +172,67 @@ static void past_request(struct past *p, struct level *l, const struct chela_spa
     add_item(p, &out);
 }
 
+/* --- attempts and waits of a call; the call's own span follows */
+
+static struct past_repeat *find_wait(struct level *l, const struct chela_span *s) {
+    uint64_t id = ch_hash(0, text_of(s->id));
+    for (size_t i = 0; i < l->nwaits; i++)
+        if (l->waits[i].id == id)
+            return &l->waits[i];
+    return NULL;
+}
+
+static void note_wait(struct level *l, const struct chela_span *s) {
+    if (!find_wait(l, s) && l->nwaits < CH_LIMIT_OTEL_CALLS)
+        l->waits[l->nwaits++] = (struct past_repeat){ch_hash(0, text_of(s->id)), s->start};
+}
+
+static void past_below(struct past *p, const struct level *l, const struct chela_span *s,
+                       struct ch_sv name, struct ch_sv target, bool approval) {
+    struct ch_span_id call = ch_span_id_of_call(l->run, s->turn, text_of(s->id));
+    struct ch_otel_span out =
+        past_span(l, s, ch_span_id_below(call, approval ? target : name, s->attempt));
+    if (!approval)
+        out.context.parent = call;
+    out.name = name;
+    out.target = target;
+    add_place(&out, l, s);
+    ch_otel_add_text(&out, CH_OTEL_TOOL_CALL_ID, text_of(s->id));
+    if (s->attempt)
+        ch_otel_add_int(&out, CH_OTEL_ATTEMPT, s->attempt);
+    if (s->kind == CHELA_SPAN_WAIT)
+        ch_otel_add_text(&out, CH_OTEL_WAIT_REASON, target);
+    out.failed = s->failed && s->kind == CHELA_SPAN_TOOL;
+    if (out.failed)
+        ch_otel_add_text(&out, CH_OTEL_ERROR_TYPE,
+                         s->stop ? ch_wait_error_type(text_of(s->got)) : CH_SV("tool_error"));
+    add_item(p, &out);
+}
+
+static void past_attempt(struct past *p, struct level *l, const struct chela_span *s) {
+    note_wait(l, s);
+    past_below(p, l, s, CH_SV(CH_OTEL_TRY), text_of(s->title), false);
+}
+
+static void past_wait(struct past *p, struct level *l, const struct chela_span *s) {
+    struct ch_sv reason = text_of(s->stop);
+    bool approval = ch_sv_is(reason, "approval");
+    if (!approval)
+        note_wait(l, s);
+    past_below(p, l, s, CH_SV(CH_OTEL_WAIT), reason, approval);
+}
+
 static void past_call(struct past *p, struct level *l, const struct chela_span *s) {
     struct ch_otel_span out = past_span(l, s, ch_span_id_of_call(l->run, s->turn, text_of(s->id)));
+    struct past_repeat *wait = find_wait(l, s);
     CH_BUF_AUTO sent = {0};
     CH_BUF_AUTO got = {0};
+    if (wait) {
+        if (s->attempt)
+            past_attempt(p, l, s);
+        out.start = wait->start;
+        *wait = l->waits[--l->nwaits];
+    }
     l->call = out.id;
     out.name = CH_SV(CH_OTEL_EXECUTE_TOOL);
     out.target = text_of(s->title);
@@ -214,8 +281,12 @@ static int past_on_span(const struct chela_span *s, void *user) {
     struct level *l = level_of(p, s);
     if (s->kind == CHELA_SPAN_MODEL)
         past_request(p, l, s);
+    else if (s->kind == CHELA_SPAN_TOOL && s->stop)
+        past_attempt(p, l, s);
     else if (s->kind == CHELA_SPAN_TOOL)
         past_call(p, l, s);
+    else if (s->kind == CHELA_SPAN_WAIT)
+        past_wait(p, l, s);
     else if (s->kind == CHELA_SPAN_END)
         past_end(p, l, s);
     return 0;

@@ -91,6 +91,13 @@ static void telemetry_heard(struct ch_listener *l, chela_run *run, const struct 
     ch_otel_follow_event(CH_CONTAINER(l, struct telemetry, listener)->follow, run, ev);
 }
 
+static void telemetry_checkpoint(struct ch_listener *l, chela_run *run,
+                                 const struct ch_block *call, const char *state) {
+    struct telemetry *t = CH_CONTAINER(l, struct telemetry, listener);
+    ch_otel_follow_checkpoint(t->follow, run, call, state,
+                              ch_now_ms(ch_loop_clock(t->rt->loop)));
+}
+
 static bool telemetry_context(struct ch_listener *l, const char *run, struct ch_sv call,
                               char out[CH_LISTENER_CONTEXT]) {
     return ch_otel_follow_context(CH_CONTAINER(l, struct telemetry, listener)->follow, run, call,
@@ -151,6 +158,7 @@ static void telemetry_open(struct telemetry *t) {
     t->follow = ch_otel_follow_new(&t->settings, &sink);
     t->listener.heard = telemetry_heard;
     t->listener.context = telemetry_context;
+    t->listener.checkpoint = telemetry_checkpoint;
     ch_list_add(&rt->listeners, &t->listener.link);
 }
 

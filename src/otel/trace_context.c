@@ -98,6 +98,11 @@ struct ch_span_id ch_span_id_of_call(const char *run, unsigned turn, struct ch_s
     return span_id(ch_hash(hash_number(ch_hash(2, ch_sv_str(run)), turn), call));
 }
 
+struct ch_span_id ch_span_id_below(struct ch_span_id call, struct ch_sv what, unsigned n) {
+    uint64_t h = ch_hash(4, ch_sv((const char *)call.bytes, CH_SPAN_ID));
+    return span_id(hash_number(ch_hash(h, what), n));
+}
+
 struct ch_span_id ch_span_id_of_request(const char *run, unsigned turn, unsigned attempt,
                                         size_t messages, struct ch_sv model, struct ch_sv role) {
     uint64_t h = hash_number(ch_hash(3, ch_sv_str(run)), turn);

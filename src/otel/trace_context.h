@@ -35,6 +35,8 @@ bool ch_trace_context_in_share(const struct ch_trace_context *c, double share);
 
 struct ch_span_id ch_span_id_of_run(const char *run);
 struct ch_span_id ch_span_id_of_call(const char *run, unsigned turn, struct ch_sv call);
+/* An attempt of a call, or a wait of a call; n: which one. */
+struct ch_span_id ch_span_id_below(struct ch_span_id call, struct ch_sv what, unsigned n);
 /* A request to a model; role: who asked instead of the run, or empty. */
 struct ch_span_id ch_span_id_of_request(const char *run, unsigned turn, unsigned attempt,
                                         size_t messages, struct ch_sv model, struct ch_sv role);

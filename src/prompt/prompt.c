@@ -280,8 +280,8 @@ static int prompt_check(const struct ch_prompt *t, const struct ch_prompt_value 
         if (!values[i].optional && !ch_prompt_has(t, ch_sv_str(values[i].name)))
             prompt_add_name(&unused, ch_sv_str(values[i].name));
     if (unused.n)
-        return ch_fail(err, CHELA_EINVAL, "%s@%s: it has no hole for %s", t->name, t->version,
-                       ch_buf_str(&unused));
+        return ch_fail(err, CHELA_EINVAL, "%s@%s: it has no placeholder for %s", t->name,
+                       t->version, ch_buf_str(&unused));
     return 0;
 }
 

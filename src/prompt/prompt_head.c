@@ -74,7 +74,7 @@ static int prompt_head_read_texts(struct reading *r, const struct ch_json *k,
 static int prompt_head_read_variables(struct reading *r, const struct ch_json *v,
                                       struct ch_prompt_head *out) {
     if (v->type != CH_JSON_OBJECT)
-        return prompt_head_bad(r, v, "expected a mapping of names to what they are",
+        return prompt_head_bad(r, v, "expected a mapping of names to descriptions",
                                CH_SV("variables"));
     out->variables = ch_arena_zalloc(r->a, (v->n + 1) * sizeof(*out->variables));
     for (CH_JSON_MEMBERS(name, about, v))

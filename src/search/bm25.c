@@ -97,6 +97,24 @@ static int bm25_by_term(const void *a, const void *b) {
     return x->doc < y->doc ? -1 : x->doc > y->doc;
 }
 
+/* Terms are hashes: their first bits share the entries out evenly. */
+static void bm25_sort(struct ch_bm25_entry *e, size_t n) {
+    enum { BITS = 10, BUCKETS = 1 << BITS };
+    size_t ends[BUCKETS] = {0};
+    CH_AUTOFREE struct ch_bm25_entry *copy = ch_memdup(e, n * sizeof(*e));
+
+    for (size_t i = 0; i < n; i++)
+        ends[copy[i].term >> (64 - BITS)]++;
+    for (size_t i = 1; i < BUCKETS; i++)
+        ends[i] += ends[i - 1];
+    for (size_t i = n; i-- > 0;)
+        e[--ends[copy[i].term >> (64 - BITS)]] = copy[i];
+    for (size_t i = 0; i < BUCKETS; i++) { /* each is now where its bucket begins */
+        size_t end = i + 1 < BUCKETS ? ends[i + 1] : n;
+        qsort(e + ends[i], end - ends[i], sizeof(*e), bm25_by_term);
+    }
+}
+
 /* Merge entries with the same term and document; returns the new number. */
 static size_t bm25_fold(struct ch_bm25_entry *e, size_t n) {
     size_t kept = 0;
@@ -187,7 +205,7 @@ void ch_bm25_settle(struct ch_bm25 *ix) {
         return;
     ix->settled = ix->ndocs;
     if (ix->nfresh) {
-        qsort(fresh, ix->nfresh, sizeof(*fresh), bm25_by_term);
+        bm25_sort(fresh, ix->nfresh);
         ix->nfresh = bm25_fold(fresh, ix->nfresh);
         bm25_merge(ix);
     }

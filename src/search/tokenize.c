@@ -39,9 +39,9 @@ struct reader {
     unsigned parts;         /* of it */
     bool after_apostrophe;
     bool ascii;    /* the word is ASCII: English endings apply */
-    char dense[4]; /* previous neighbour, UTF-8; ndense 0: none */
+    char dense[4]; /* the previous character of a script without spaces, UTF-8; ndense 0: none */
     size_t ndense;
-    bool dense_alone; /* the previous neighbour has given no term yet */
+    bool dense_alone; /* that character is not part of a term yet */
 };
 
 /* --- characters ---------------------------------------------------------------- */

@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "json/pull.h"
+#include "json/writer.h"
 #include "store/store.h"
 
 #define EXCERPT_BYTES 80 /* on each side of the match */
@@ -22,6 +23,7 @@ static bool can_say(const struct chela_store_record *r) {
     return r->type == CH_REC_INBOUND || r->type == CH_REC_MESSAGE;
 }
 
+/* The texts of a message, without calls. */
 static void store_search_add_texts(const struct ch_json *v,
                                    void (*add)(const char *p, size_t n, void *to), void *to) {
     for (CH_JSON_EACH(block, ch_json_path(v, "message", "content", NULL))) {
@@ -33,15 +35,33 @@ static void store_search_add_texts(const struct ch_json *v,
     }
 }
 
-/* The text of a message, without arguments or results. */
+/* The calls of a message: the tool and its arguments. */
+static void store_search_add_calls(const struct ch_json *v,
+                                   void (*add)(const char *p, size_t n, void *to), void *to) {
+    for (CH_JSON_EACH(block, ch_json_path(v, "message", "content", NULL))) {
+        CH_BUF_AUTO line = {0};
+        struct ch_jw w = ch_jw(&line);
+        if (!ch_sv_is(ch_json_get_str(block, "type"), "tool_call"))
+            continue;
+        ch_buf_addf(&line, "%.*s ", CH_SV_FMT(ch_json_get_str(block, "name")));
+        if (ch_json_get(block, "arguments"))
+            ch_jw_value(&w, ch_json_get(block, "arguments"));
+        ch_buf_addc(&line, '\n');
+        add(line.p, line.n, to);
+    }
+}
+
+/* What is searched in a message; results of tools are not. */
 static void store_search_text_of(const struct chela_store_record *r,
                                  void (*add)(const char *p, size_t n, void *to), void *to) {
     CH_ARENA_AUTO arena = {0};
     const struct ch_json *v;
 
-    if (can_say(r) &&
-        ch_json_parse(&arena, ch_sv(r->data, r->n), CH_JSON_STRICT, &v, NULL, NULL) == 0)
-        store_search_add_texts(v, add, to);
+    if (!can_say(r) ||
+        ch_json_parse(&arena, ch_sv(r->data, r->n), CH_JSON_STRICT, &v, NULL, NULL) < 0)
+        return;
+    store_search_add_texts(v, add, to);
+    store_search_add_calls(v, add, to);
 }
 
 static void store_search_add_words(const char *p, size_t n, void *to) {
@@ -170,6 +190,7 @@ struct walk {
     uint64_t last, turns;  /* from the row */
     uint64_t replies;      /* replies so far */
     bool texts;            /* make each text a hit; else only fill in existing hits */
+    const char *words;     /* hits whose text lacks one of them are unwanted; NULL: none is */
     struct hits *hits;
     size_t from; /* index of this session's first hit */
     struct ch_arena arena;
@@ -224,6 +245,17 @@ static struct hit *store_search_add_text(struct walk *w, const struct chela_stor
     return h;
 }
 
+/* Whether the texts of a message contain the words, and not its calls alone. */
+static bool is_said(struct walk *w, const struct ch_json *v) {
+    size_t n;
+
+    if (!w->words)
+        return true;
+    ch_buf_clear(&w->text);
+    store_search_add_texts(v, store_search_add_words, &w->text);
+    return first_match(ch_buf_str(&w->text), w->words, &n) != NULL;
+}
+
 static void store_search_look_at(struct walk *w, const struct chela_store_record *r) {
     struct hit *h = w->texts ? NULL : known_hit(w, r->seq);
     const struct ch_json *v;
@@ -235,7 +267,7 @@ static void store_search_look_at(struct walk *w, const struct chela_store_record
         (!h && !(h = store_search_add_text(w, r, v))))
         return;
     h->turn = w->replies + 1; /* counted from the start of the walk */
-    h->unwanted = w->run && ch_sv_is(ch_json_get_str(v, "run"), w->run);
+    h->unwanted = (w->run && ch_sv_is(ch_json_get_str(v, "run"), w->run)) || !is_said(w, v);
 }
 
 static int walk_record(const struct chela_store_record *r, void *user) {
@@ -266,11 +298,13 @@ static int store_search_walk(chela_store *s, struct walk *w, uint64_t first,
 }
 
 /* Hits of a session that is deleted or damaged keep turn 0. */
-static void store_search_count_turns(chela_store *s, struct hits *h, const char *run) {
+static void store_search_count_turns(chela_store *s, struct hits *h, const char *run,
+                                     const char *words) {
     struct chela_error ignored = {0};
 
     for (size_t i = 0; i < h->n; i++) {
-        struct walk w = {.key = h->list[i].key, .run = run, .hits = h, .from = i};
+        struct walk w = {
+            .key = h->list[i].key, .run = run, .words = words, .hits = h, .from = i};
         uint64_t first = h->list[i].seq;
         if (h->list[i].turn)
             continue; /* done with an earlier hit */
@@ -312,7 +346,7 @@ static int store_search_find(chela_store *s, const struct chela_store_query *q, 
         rc = scan_all(s, q, keep_hit, out, err);
     }
     if (rc == 0)
-        store_search_count_turns(s, out, run);
+        store_search_count_turns(s, out, run, run ? q->text : NULL);
     return rc;
 }
 

@@ -125,6 +125,11 @@ uint32_t ch_record_sum(const struct chela_store_record *r) {
     return ch_checksum(ch_checksum(0, head, sizeof(head)), r->data, r->n);
 }
 
+int ch_record_damaged(const char *key, uint64_t seq, struct chela_error *err) {
+    return ch_fail(err, CHELA_EPARSE, "session '%s' is damaged: record %llu was changed", key,
+                   (unsigned long long)seq);
+}
+
 int ch_store_commit(chela_store *s, struct chela_store_change *changes, size_t n, bool sync,
                     struct chela_error *err) {
     pthread_mutex_lock(&s->lock);
@@ -226,8 +231,7 @@ static int check_record(const struct chela_store_record *r, void *user) {
         c->rc = ch_fail(c->err, CHELA_EPARSE, "session '%s' is damaged: record %llu is missing",
                         c->key, (unsigned long long)c->next);
     else if (r->sum != ch_record_sum(r))
-        c->rc = ch_fail(c->err, CHELA_EPARSE, "session '%s' is damaged: record %llu was changed",
-                        c->key, (unsigned long long)r->seq);
+        c->rc = ch_record_damaged(c->key, r->seq, c->err);
     if (c->rc < 0)
         return 1;
     c->next++;

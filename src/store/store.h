@@ -69,6 +69,18 @@ int ch_store_show_page(chela_store *store, const char *key, size_t after, size_t
 
 /* Checksum over seq, type and data. */
 uint32_t ch_record_sum(const struct chela_store_record *r);
+/* The error of a record with a wrong checksum. */
+int ch_record_damaged(const char *key, uint64_t seq, struct chela_error *err);
+
+/* --- scan.c: records of many sessions */
+struct ch_store_scan {
+    int64_t since;  /* only sessions that were changed at this time or later */
+    uint64_t types; /* bits: only records of these types */
+    size_t limit;   /* only the sessions that were changed last; 0: all */
+};
+/* Passes the records of a session in the order of seq. err may be NULL. */
+int ch_store_scan(chela_store *store, const struct ch_store_scan *scan, chela_store_scan_fn *fn,
+                  void *user, struct chela_error *err);
 
 int64_t ch_store_now(void); /* ms, wall clock */
 

@@ -6,10 +6,7 @@
 #include "chela/trace.h"
 #include "json/json.h"
 #include "model/message/ids.h"
-
-struct call_session {
-    char *key, *agent; /* owned */
-};
+#include "store/store.h"
 
 /* Hashes of records; 0: a free place. */
 struct call_set {
@@ -18,11 +15,11 @@ struct call_set {
 };
 
 struct call_reading {
-    struct call_session *sessions; /* owned */
-    size_t n, cap;
-    const struct call_session *at;
+    const char *session, *agent; /* of the record */
     struct call_set seen;
-    int64_t since, last;
+    int64_t since;
+    uint64_t before; /* hash of the previous record's session, and its time */
+    int64_t last;
     chela_model_call_fn *fn;
     void *user;
     int stop;
@@ -61,8 +58,8 @@ static uint64_t identity(const struct chela_store_record *r, const struct ch_jso
 
 static void pass_call(struct call_reading *rd, struct chela_model_call call,
                       const struct ch_json *used) {
-    call.session = rd->at->key;
-    call.agent = rd->at->agent;
+    call.session = rd->session;
+    call.agent = rd->agent;
     call.input = ch_json_int(ch_json_get(used, "input"), 0);
     call.output = ch_json_int(ch_json_get(used, "output"), 0);
     call.cache_read = ch_json_int(ch_json_get(used, "cache_read"), 0);
@@ -109,6 +106,10 @@ static bool has_text(const struct chela_store_record *r, const char *text) {
     return memmem(r->data, r->n, text, strlen(text)) != NULL;
 }
 
+/* REQUEST: when the call began. Each run begins with a STATE. */
+static const uint64_t call_types = (uint64_t)1 << CH_REC_MESSAGE | (uint64_t)1 << CH_REC_STATE |
+                                   (uint64_t)1 << CH_REC_ROLE | (uint64_t)1 << CH_REC_REQUEST;
+
 /* True: the record may be of a model call or of the end of a run. Most records are neither, and
  * are not parsed. */
 static bool may_cost(const struct chela_store_record *r) {
@@ -118,11 +119,17 @@ static bool may_cost(const struct chela_store_record *r) {
     return message && (has_text(r, "\"usage\"") || has_text(r, "\"embedding\""));
 }
 
-static int calls_on_record(const struct chela_store_record *r, void *user) {
+static int calls_on_record(const char *key, const char *agent,
+                           const struct chela_store_record *r, void *user) {
     struct call_reading *rd = user;
     CH_ARENA_AUTO arena = {0};
     const struct ch_json *v;
     bool call = r->type != CH_REC_STATE;
+    rd->session = key;
+    rd->agent = agent;
+    uint64_t of = ch_hash(1, ch_sv_str(key));
+    if (of != rd->before)
+        rd->last = 0;
     if (r->ts >= rd->since && may_cost(r) &&
         ch_json_parse(&arena, ch_sv(r->data, r->n), CH_JSON_REPLACE, &v, NULL, NULL) == 0 &&
         set_add(&rd->seen, identity(r, v))) {
@@ -131,39 +138,16 @@ static int calls_on_record(const struct chela_store_record *r, void *user) {
         else
             pass_end(rd, r, v);
     }
-    if (r->type != CH_REC_PART)
-        rd->last = r->ts;
+    rd->last = r->ts;
+    rd->before = of;
     return rd->stop;
-}
-
-static int calls_on_session(const struct chela_store_session *s, void *user) {
-    struct call_reading *rd = user;
-    if (s->updated < rd->since)
-        return 0;
-    if (rd->n == rd->cap) {
-        rd->cap = rd->cap ? 2 * rd->cap : 64;
-        rd->sessions = ch_realloc(rd->sessions, rd->cap * sizeof(*rd->sessions));
-    }
-    rd->sessions[rd->n++] = (struct call_session){ch_strdup(s->key), ch_strdup(s->agent)};
-    return 0;
 }
 
 int chela_trace_calls(chela_store *store, int64_t since, size_t sessions, chela_model_call_fn *fn,
                       void *user, struct chela_error *err) {
     struct call_reading rd = {.since = since, .fn = fn, .user = user};
-    struct chela_store_filter filter = CHELA_STORE_FILTER(.limit = sessions);
-    int rc = chela_store_list(store, &filter, calls_on_session, &rd, err);
-    for (size_t i = 0; i < rd.n; i++) {
-        rd.at = &rd.sessions[i];
-        rd.last = 0;
-        if (rc == 0 && !rd.stop)
-            rc = chela_store_records(store, rd.at->key, 1, calls_on_record, &rd, err);
-        if (rc == CHELA_ENOENT)
-            rc = 0; /* deleted meanwhile */
-        ch_free(rd.sessions[i].key);
-        ch_free(rd.sessions[i].agent);
-    }
-    ch_free(rd.sessions);
+    struct ch_store_scan scan = {.since = since, .types = call_types, .limit = sessions};
+    int rc = ch_store_scan(store, &scan, calls_on_record, &rd, err);
     ch_free(rd.seen.slots);
     return rc;
 }

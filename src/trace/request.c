@@ -161,11 +161,12 @@ static int turn_on_record(const struct chela_store_record *r, void *user) {
     return t->turn && t->turns >= t->turn;
 }
 
-int ch_request_past_of_turn(chela_store *store, const char *key, unsigned turn, unsigned *n,
-                            struct chela_error *err) {
+int ch_request_past_of_turn(chela_store *store, const char *key, unsigned turn, unsigned *found,
+                            unsigned *n, struct chela_error *err) {
     struct turn_reading t = {.turn = turn};
     int rc = chela_store_records(store, key, 1, turn_on_record, &t, err);
     *n = t.found;
+    *found = t.turns;
     if (rc == 0 && t.turns < turn)
         return ch_fail(err, CHELA_ENOENT, "session '%s' has %u turns", key, t.turns);
     if (rc == 0 && !t.found)

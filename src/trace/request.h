@@ -23,9 +23,9 @@ int ch_request_past_read(struct ch_request_past *p, chela_store *store, const ch
 void ch_request_past_release(struct ch_request_past *p);
 
 /* The number of the request of turn `turn`; turns are counted over the whole session, from
- * 1; 0: the last. */
-int ch_request_past_of_turn(chela_store *store, const char *key, unsigned turn, unsigned *n,
-                            struct chela_error *err);
+ * 1; 0: the last, whose number *found becomes. */
+int ch_request_past_of_turn(chela_store *store, const char *key, unsigned turn, unsigned *found,
+                            unsigned *n, struct chela_error *err);
 
 /* Appends the request as `chela wire encode` reads it. */
 void ch_request_past_neutral(const struct ch_request_past *p, struct ch_buf *out);

@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "base/redact.h"
 #include "chela/trace.h"
+#include "tool/call/wait.h"
 #include "trace/parts.h"
 
 /* Texts of the spans are in the arena. */
@@ -19,13 +20,16 @@ struct span_list {
     size_t n, cap;
 };
 
+#define NONE SIZE_MAX
+
 /* A call without a result so far; texts are in the arena of the list. */
 struct span_call {
-    const char *id, *arguments, *child;
-    int64_t start;
+    const char *id, *arguments, *child, *approval;
+    int64_t start; /* of the attempt */
+    int64_t until; /* end of the wait that was stored last */
+    size_t wait;   /* index of the wait for a time; NONE */
+    size_t asked;  /* index of the wait for an approval; NONE */
 };
-
-#define NONE SIZE_MAX
 
 struct span_reading {
     struct span_list *out;
@@ -36,7 +40,7 @@ struct span_reading {
     int64_t last;            /* time of the preceding record */
     struct span_call *calls; /* owned: calls of the last reply */
     size_t ncalls;
-    unsigned requests;
+    unsigned requests, turns;
     size_t open[2]; /* index of the request that waits: of the run, of a role; NONE */
 };
 
@@ -94,10 +98,12 @@ static struct chela_span *span_add(struct span_reading *rd, enum chela_span_kind
     }
     struct chela_span *s = &l->list[l->n++];
     const char *run = member(rd, "run");
+    bool call = kind == CHELA_SPAN_TOOL || kind == CHELA_SPAN_WAIT;
     *s = (struct chela_span){.kind = kind,
                              .session = rd->key,
                              .run = run ? run : "",
                              .turn = (unsigned)number(rd->v, "turn"),
+                             .session_turn = call ? rd->turns : 0,
                              .start = CH_MIN(start, rd->r->ts),
                              .end = rd->r->ts,
                              .cost = -1};
@@ -166,7 +172,9 @@ static void note_call(struct span_reading *rd, const struct ch_json *b) {
     rd->calls[rd->ncalls++] =
         (struct span_call){.id = span_value(rd, ch_json_get(b, "id")),
                            .arguments = span_value(rd, ch_json_get(b, "arguments")),
-                           .start = rd->r->ts};
+                           .start = rd->r->ts,
+                           .wait = NONE,
+                           .asked = NONE};
 }
 
 static struct span_call *find_call(struct span_reading *rd, struct ch_sv id) {
@@ -202,6 +210,7 @@ static void add_reply(struct span_reading *rd, const struct ch_json *m) {
     size_t at = (size_t)(s - rd->out->list);
     const char *sent = joined(rd, content, "reasoning");
     rd->ncalls = 0;
+    s->session_turn = ++rd->turns;
     const char *got = reply_text(rd, content);
     s = &rd->out->list[at];
     s->title = ch_arena_printf(&rd->out->arena, "%s%s%s",
@@ -253,20 +262,74 @@ static void add_message(struct span_reading *rd) {
     s->traceparent = span_value(rd, ch_json_path(rd->v, "for", "traceparent", NULL));
 }
 
-/* A call with an effect has a separate start record. */
+/* The wait of a call is over, and its next attempt begins. */
+static void end_wait(struct span_reading *rd, struct span_call *call, int64_t end) {
+    if (call->wait == NONE)
+        return;
+    struct chela_span *s = &rd->out->list[call->wait];
+    s->end = CH_MAX(s->start, end);
+    call->start = s->end;
+    call->wait = NONE;
+}
+
+/* An attempt failed, and the call is repeated. */
+static void add_attempt(struct span_reading *rd, const struct span_call *call,
+                        const struct ch_wait_state *w) {
+    struct chela_span *s = span_add(rd, CHELA_SPAN_TOOL, call->start);
+    s->id = call->id;
+    s->title = member(rd, "name");
+    s->sent = call->arguments;
+    s->got = span_text(rd, w->error);
+    s->attempt = w->attempts ? w->attempts - 1 : 0;
+    s->failed = 1;
+    s->stop = "retried";
+}
+
+static void add_wait(struct span_reading *rd, struct span_call *call,
+                     const struct ch_wait_state *w) {
+    const char *name = member(rd, "name");
+    struct chela_span *s = span_add(rd, CHELA_SPAN_WAIT, rd->r->ts);
+    s->id = call->id;
+    s->attempt = w->attempts;
+    s->stop = w->sleeps ? "timer" : "retry";
+    s->title = w->sleeps ? name
+                         : ch_arena_printf(&rd->out->arena, "for attempt %u of %s",
+                                           w->attempts + 1, name ? name : "the call");
+    s->sent = w->sleeps ? call->arguments : NULL;
+    call->wait = rd->out->n - 1;
+    call->until = w->until;
+}
+
+/* A call with an effect has a separate start record, and so has each wait of a call. A call
+ * without an effect has no record of an attempt that follows a wait. */
 static void note_start(struct span_reading *rd) {
     struct span_call *call = find_call(rd, ch_json_get_str(rd->v, "id"));
+    CH_ARENA_AUTO arena = {0};
+    struct ch_wait_state w = {0};
     if (!call)
         return;
-    call->start = rd->r->ts;
-    call->child = member(rd, "child");
+    const char *child = member(rd, "child");
+    call->child = child ? child : call->child;
+    if (!ch_wait_read(ch_json_get_str(rd->v, "state"), &arena, &w) || !w.until) {
+        end_wait(rd, call, rd->r->ts);
+        call->start = rd->r->ts;
+        return;
+    }
+    end_wait(rd, call, CH_MIN(call->until, rd->r->ts));
+    if (!w.sleeps)
+        add_attempt(rd, call, &w);
+    add_wait(rd, call, &w);
 }
 
 static void add_result(struct span_reading *rd) {
     const struct ch_json *b = ch_json_at(ch_json_path(rd->v, "message", "content", NULL), 0);
-    const struct span_call *call = find_call(rd, ch_json_get_str(b, "id"));
+    struct span_call *call = find_call(rd, ch_json_get_str(b, "id"));
+    int64_t attempts = number(rd->v, "attempts");
+    if (call)
+        end_wait(rd, call, CH_MIN(CH_MAX(call->until, rd->last), rd->r->ts));
     struct chela_span *s = span_add(rd, CHELA_SPAN_TOOL, call ? call->start : rd->last);
     s->id = span_value(rd, ch_json_get(b, "id"));
+    s->attempt = attempts > 1 ? (unsigned)attempts - 1 : 0;
     s->title = span_value(rd, ch_json_get(b, "name"));
     s->sent = call ? call->arguments : NULL;
     s->got = span_value(rd, ch_json_get(b, "content"));
@@ -302,23 +365,42 @@ static void add_state(struct span_reading *rd) {
     span_usage(rd->v, s);
 }
 
-static void add_answer(struct span_reading *rd) {
+/* The wait that a decision ends: of the call that asked, or the newest one. */
+static struct chela_span *asked_span(struct span_reading *rd) {
+    struct ch_sv id = ch_json_get_str(rd->v, "approval");
     struct span_list *l = rd->out;
+    for (size_t i = 0; id.n && i < rd->ncalls; i++)
+        if (rd->calls[i].approval && ch_sv_is(id, rd->calls[i].approval))
+            return &l->list[rd->calls[i].asked];
     for (size_t i = l->n; i > 0; i--) {
         struct chela_span *s = &l->list[i - 1];
-        if (s->kind != CHELA_SPAN_WAIT || s->got)
-            continue;
-        s->end = rd->r->ts;
-        s->got = member(rd, "decision");
-        s->failed = s->got && strcmp(s->got, "deny") == 0;
-        return;
+        if (s->kind == CHELA_SPAN_WAIT && !s->got && strcmp(s->stop, "approval") == 0)
+            return s;
     }
+    return NULL;
+}
+
+static void add_answer(struct span_reading *rd) {
+    struct chela_span *s = asked_span(rd);
+    if (!s)
+        return;
+    s->end = CH_MAX(s->start, rd->r->ts);
+    s->got = member(rd, "decision");
+    s->failed = s->got && strcmp(s->got, "deny") == 0;
 }
 
 static void add_question(struct span_reading *rd) {
     struct chela_span *s = span_add(rd, CHELA_SPAN_WAIT, rd->r->ts);
+    size_t at = (size_t)number(rd->v, "call");
     s->title = "consent";
     s->sent = member(rd, "summary");
+    s->stop = "approval";
+    if (at >= rd->ncalls || ch_json_get(rd->v, "child"))
+        return;
+    struct span_call *call = &rd->calls[at];
+    s->id = call->id;
+    call->approval = member(rd, "approval");
+    call->asked = rd->out->n - 1;
 }
 
 static void add_rewrite(struct span_reading *rd) {

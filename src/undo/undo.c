@@ -146,7 +146,7 @@ static int undo_prepare(chela_undo *u, struct chela_error *err) {
     return rc;
 }
 
-/* What the last message left behind. */
+/* Records the state in which the last message left its files. */
 static void undo_settle(chela_undo *u) {
     struct ch_undo_message *m = u->record.n ? &u->record.list[u->record.n - 1] : NULL;
     struct stat st;

@@ -28,6 +28,7 @@ struct why_cause {
     size_t n;
     char *instead; /* owned: the decision without the parts */
     unsigned agreed, of;
+    bool rough; /* the calls ended before the set was the smallest one */
 };
 
 struct why_known { /* an answer that was paid for */
@@ -46,6 +47,7 @@ struct why {
     struct ch_buf last;       /* decision of the last call */
     bool same_as_recorded;
     unsigned calls, refusals;
+    unsigned turn; /* of the session */
     struct ch_usage usage;
     bool doubt;  /* a change was not seen again */
     bool spent;  /* the calls did not suffice */
@@ -215,8 +217,13 @@ static void shrink(struct why *y, struct why_search *s, size_t n, struct why_cau
         c->parts[c->n++] = s->list[high - 1];
         n = high - 1;
     }
-    /* Not finished: all candidates that are left belong to the best known set. */
-    for (size_t i = 0; (y->spent || y->failed) && i < n; i++)
+    if (!y->spent && !y->failed)
+        return;
+    /* Not finished: all candidates that are left belong to the best known set, without which the
+     * decision was seen to be another. */
+    c->rough = true;
+    c->agreed = c->of = 1;
+    for (size_t i = 0; i < n; i++)
         c->parts[c->n++] = s->list[i];
 }
 
@@ -352,6 +359,7 @@ static void write_cause(struct why *y, struct ch_jw *w, const struct why_cause *
         write_decision(w, "instead", ch_sv_str(c->instead));
     ch_jw_kint(w, "agreed", c->agreed);
     ch_jw_kint(w, "of", c->of);
+    ch_jw_kbool(w, "smallest", !c->rough);
     ch_jw_end(w, '}');
 }
 
@@ -361,14 +369,16 @@ static void write_notes(const struct why *y, struct ch_jw *w) {
     ch_jw_begin(w, '[');
     bool known = strcmp(y->verdict, "chance") != 0 && strcmp(y->verdict, "unknown") != 0;
     if (!y->same_as_recorded && known)
-        ch_jw_cstr(w, "the model decides otherwise now than it did then; the decision of now is "
-                      "explained");
+        ch_jw_cstr(w, "the model decides otherwise now than in the session; the present "
+                      "decision is explained");
     if (y->refusals) {
         ch_buf_addf(&refused, "the model refused to answer %u of %u calls", y->refusals, y->calls);
         ch_jw_str(w, ch_buf_sv(&refused));
     }
     if (y->spent)
-        ch_jw_cstr(w, "the calls did not suffice: this is the best finding so far");
+        ch_jw_cstr(w, y->ncauses ? "the calls did not suffice: this is the best finding so far"
+                      : y->nknown ? "the calls did not suffice to find a cause"
+                                  : "the calls did not suffice: no part was tested");
     if (y->failed)
         ch_jw_cstr(w, y->err.message);
     if (y->past.rewrite)
@@ -385,6 +395,7 @@ static char *report(struct why *y, const char *key) {
     ch_jw_kint(&w, "request", y->past.number);
     ch_jw_kstr(&w, "run", ch_json_get_str(y->past.record, "run"));
     ch_jw_kint(&w, "turn", ch_json_int(ch_json_get(y->past.record, "turn"), 0));
+    ch_jw_kint(&w, "session_turn", y->turn);
     ch_jw_kcstr(&w, "model", y->target->spec);
     write_decision(&w, "decision", ch_buf_sv(&y->decision));
     ch_jw_kbool(&w, "same_as_recorded", y->same_as_recorded);
@@ -452,9 +463,13 @@ static int take_recorded(struct why *y, struct chela_error *err) {
     return ch_why_parts_split(&y->parts, &y->past, called, n, err);
 }
 
+static struct ch_sv place_then(const struct why *y) {
+    return ch_json_str(ch_json_path(y->past.setup->v, "request", "base_url", NULL));
+}
+
 /* A service that did not have the conversation gets it only if the caller names the service. */
 static int check_place(const struct why *y, struct chela_error *err) {
-    struct ch_sv then = ch_json_str(ch_json_path(y->past.setup->v, "request", "base_url", NULL));
+    struct ch_sv then = place_then(y);
     const char *now = y->target->ep.base_url;
     if (!then.n || y->opts.base_url || y->opts.model || (now && ch_sv_is(then, now)))
         return 0;
@@ -465,13 +480,18 @@ static int check_place(const struct why *y, struct chela_error *err) {
 }
 
 static int open_target(struct why *y, struct chela_error *err) {
-    struct ch_target_opts o = {.base_url = y->opts.base_url, .api_key_env = y->opts.api_key_env};
+    struct ch_target_opts o = {
+        .base_url = y->opts.base_url, .api_key_env = y->opts.api_key_env, .taped = true};
+    static const struct ch_target_opts judge = {.taped = true};
     const char *spec = y->opts.model ? y->opts.model : y->past.setup->model;
+    struct ch_sv then = place_then(y);
+    if (ch_cassette_plays(y->rt->cassette) && !o.base_url && !y->opts.model && then.n)
+        o.base_url = ch_arena_str(&y->arena, then); /* no service is asked */
     int rc = ch_target_new(&y->rt->providers, spec, &o, &y->target, err);
     if (rc == 0)
         rc = check_place(y, err);
     return rc == 0 && y->opts.judge
-               ? ch_target_new(&y->rt->providers, y->opts.judge, NULL, &y->judge, err)
+               ? ch_target_new(&y->rt->providers, y->opts.judge, &judge, &y->judge, err)
                : rc;
 }
 
@@ -511,7 +531,7 @@ char *chela_why(chela_runtime *rt, chela_store *store, const char *key,
     if (rc == 0)
         rc = ch_loop_may_run(rt->loop, err);
     if (rc == 0)
-        rc = ch_request_past_of_turn(store, key, y->opts.turn, &n, err);
+        rc = ch_request_past_of_turn(store, key, y->opts.turn, &y->turn, &n, err);
     if (rc == 0)
         rc = ch_request_past_read(&y->past, store, key, n, err);
     if (rc == 0 && !y->past.setup)

@@ -158,8 +158,13 @@ int ch_why_ask(chela_runtime *rt, struct ch_target *t, struct ch_sv neutral, boo
     if (rc < 0)
         return rc;
     ch_decoder_init_for(&c.decoder, &t->ep, ch_sv_str(t->model), why_ignore, &c);
-    ch_transport_start(t->transport, &http, &handler, &c);
+    bool tapes = rt->cassette && t->scripted;
+    struct ch_transport *to = tapes ? ch_cassette_transport(rt->cassette) : t->transport;
+    struct ch_transport *before = tapes ? ch_cassette_reach(rt->cassette, t->transport) : NULL;
+    ch_transport_start(to, &http, &handler, &c);
     rc = ch_loop_run(rt->loop, &c.over);
+    if (tapes)
+        ch_cassette_reach(rt->cassette, before);
     if (rc == 0)
         rc = take_decision(&c, t, out, err);
     *usage = c.decoder.reply.usage;

@@ -21,17 +21,26 @@ port=$(cat "$tmp/room/port")
 eval "plain_$(declare -f with_env)"
 with_env() { plain_with_env CHELA_MODULE_PATH="$tmp/module" LINECHAT_PASSWORD=sesame-SENTINEL "$@"; }
 
+printf '#!/bin/sh\necho done >>deployed\necho "deployed it"\n' >"$space/deploy"
+chmod +x "$space/deploy"
 cat >"$space/rules.yaml" <<'YAML'
 rules:
   - { when: { user: "something long" }, say: "LONG" }
+  - { when: { user: "ship first", after: none }, call: { tool: deploy, args: { to: first } } }
+  - { when: { user: "ship second", after: none }, call: { tool: deploy, args: { to: second } } }
+  - { when: { user: "ship third", after: none }, call: { tool: deploy, args: { to: third } } }
+  - { when: { after: deploy }, say: "it said: {{result}}" }
   - { say: "heard: {{user}}" }
 YAML
 sed -i "s/LONG/$(for i in $(seq 400); do printf 'line %s\\\\n' "$i"; done)/" "$space/rules.yaml"
 cat >"$space/chela.yaml" <<YAML
 store: sqlite:./chela.db
 agents: { list: [{ id: coder, model: scripted/rules.yaml }] }
+tools:
+  custom:
+    - { name: deploy, description: Ships it., command: [./deploy], permission: write, confirm: true, parameters: { type: object } }
 channels:
-  linechat: { passwordEnv: LINECHAT_PASSWORD, server: "127.0.0.1:$port", allowFrom: [ann], groups: ["a:b/c~d"] }
+  linechat: { passwordEnv: LINECHAT_PASSWORD, server: "127.0.0.1:$port", allowFrom: [ann], groups: ["a:b/c~d"], owners: [boss] }
 YAML
 
 tell() { printf '%s %s %s %s\n' "$@" >>"$tmp/room/tell"; }
@@ -75,11 +84,40 @@ check "it answers there" grep -qF ' a:b/c~d heard: ' "$tmp/room/said"
 tell m4 'a:b/c~d' eve 'hello @crab'
 tell m5 @ann ann 'something long'
 check "a long answer comes in parts" says 'line 400'
-parts=$(count)
 call GET '/api/sessions'
 check "the session has a key of its own" grep -qF '"linechat:a~3Ab~2Fc~7Ed"' "$out"
 call GET '/api/sessions/linechat:a~3Ab~2Fc~7Ed'
 same "by which it is found" 200 "$code"
+
+# --- consent in words: the service has no buttons
+asked() { said | sed -n "s/.*$1.*To decide, write to the bot: .approve \(ap_[^,]*\), .approve ap_[^ ]* allow-always, or .deny ap_[^ ]* REASON$/\1/p" | tail -n 1; }
+question() { [ -n "$(asked "$1")" ]; }
+tell q1 'a:b/c~d' ann '@crab ship first'
+check "a question says how to decide" eventually question first
+approval=$(asked first)
+tell q2 'a:b/c~d' ann "@crab /approve $approval"
+check "who may not decide is told" says 'Only an owner of this channel may do that.'
+tell q3 @boss boss "/approve $approval"
+check "an owner decides in the chat of the question only" says 'No call with that id waits here.'
+tell q4 'a:b/c~d' boss "@crab /approve ap_unknown"
+tell q5 'a:b/c~d' boss "@crab /deny ap_unknown"
+waits_twice() { [ "$(said | grep -c 'No call with that id waits here.')" -ge "$1" ]; }
+check "an unknown id decides nothing" eventually waits_twice 3
+check "until then the call does not run" test ! -e "$space/deployed"
+tell q6 'a:b/c~d' boss "@crab /approve $approval"
+check "the owner's word counts" says "Allowed: $approval"
+check "and the call runs" says 'a:b/c~d it said: deployed it'
+tell q7 @boss boss 'ship second'
+check "a second question" eventually question second
+tell q8 @boss boss "/deny $(asked second) not on a Friday"
+check "is denied" says "Denied: $(asked second)"
+check "with the reason, which the model sees" says 'denied in the chat by boss: not on a Friday'
+tell q9 @boss boss 'ship third'
+check "a third" eventually question third
+tell q10 @boss boss '/deny ask me tomorrow'
+check "the only one needs no id" says 'denied in the chat by boss: ask me tomorrow'
+same "what was denied did not run" 1 "$(wc -l <"$space/deployed")"
+decided=$(count)
 
 for i in {1..10}; do
     tell "k$i" @ann ann "number $i"
@@ -89,7 +127,7 @@ for i in {1..10}; do
     serve
     says "number $i" # messages that wait together would be answered together
 done
-check "killed ten times, all are answered" wait_for $((parts + 10))
+check "killed ten times, all are answered" wait_for $((decided + 10))
 check "SIGTERM ends it" stop_serving
 same "each once" "$(seq 1 10 | sed 's/^/number /' | sort)" "$(said | grep -o 'number [0-9]*' | sort)"
 same "nobody else was" 0 "$(said | grep -c 'let me in\|nobody is meant')"

@@ -88,6 +88,16 @@ done
 same "no other connection is made" "$before" "$(for name in slack dingtalk wecom; do connections $name; done)"
 try test slack --to C1 --url "$gateway"
 check "it comes back" line ok slack 'heard: '
+slack_token='' try test slack --to C1 --url "$gateway"
+exits "the gateway has the secrets" 0
+check "which is said" line ok slack 'not tested here: the secrets, which the running gateway has .SLACK_BOT_TOKEN: not set.'
+check "the message is sent" line ok slack 'sent: '
+slack_token='' try test slack --to C1
+exits "without a gateway" 1
+check "the secret is missing" line fail slack 'SLACK_BOT_TOKEN: not set, and no gateway answers at http://127.0.0.1:1'
+try_token=another-another-another try list --url "$gateway"
+exits "a list with a wrong token" 2
+check "is not ok" bash -c "! grep -q ' ok ' '$out' && grep -qE '^slack +unknown +the gateway refuses the token' '$out'"
 try_token=another-another-another try test slack --to C1 --url "$gateway"
 exits "a wrong token" 1
 check "is named" grep -qE "CHELA_TOKEN is not the gateway's" "$out"

@@ -145,10 +145,10 @@ check "its outcome" says 'made: '
 
 # --- consent in words
 tell ann 'ship it'
-check "a question" says 'Decide: /approve '
+check "a question" says 'To decide, write to the bot: /approve '
 question=$(shown | jq -c '[.[] | select(.kind == "sampleText")][-1]')
 same "shows the call exactly" true "$(jq '.text | contains("<prod> & *all*")' <<<"$question")"
-approval=$(jq -r .text <<<"$question" | sed -n 's/.*approve \([^ ]*\) .*/\1/p')
+approval=$(jq -r .text <<<"$question" | sed -n 's/.*: .approve \([^,]*\),.*/\1/p')
 tell ann "/approve $approval allow-once"
 sleep 0.3
 check "not for everyone" test ! -e "$space/deployed"

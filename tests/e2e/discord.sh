@@ -71,9 +71,11 @@ event() { # CHANNEL USER TEXT [MORE]
 }
 me='{"mentions": [{"id": "9000", "username": "chela", "bot": true}]}'
 tell() { event "$@" >"$tmp/event"; ask 'event?t=MESSAGE_CREATE' "$(cat "$tmp/event")"; }
+presses=76
 press() { # USER CHANNEL LETTER APPROVAL MESSAGE
-    jq -cn --arg u "$1" --arg c "$2" --arg i "chela:$3:$4" --arg m "$5" '
-        {id: "77", application_id: "9001", type: 3, token: "SENTINEL-press", channel_id: $c, message: {id: $m}, data: {custom_id: $i, component_type: 2}}
+    presses=$((presses + 1))
+    jq -cn --arg id $presses --arg u "$1" --arg c "$2" --arg i "chela:$3:$4" --arg m "$5" '
+        {id: $id, application_id: "9001", type: 3, token: "SENTINEL-press", channel_id: $c, message: {id: $m}, data: {custom_id: $i, component_type: 2}}
         + (if ($c | tonumber) >= 200 then {guild_id: "700", member: {user: {id: $u}}} else {user: {id: $u}} end)' >"$tmp/event"
     ask 'event?t=INTERACTION_CREATE' "$(cat "$tmp/event")"
 }
@@ -348,7 +350,7 @@ tell 200 503 '<@9000> ship it' "$me"
 check "a question in a channel" eventually bash -c "[ \$(grep -c 'chela:o:' '$tmp/discord/posts') -ge 2 ]"
 question=$(posts | grep 'chela:o:' | tail -n 1)
 approval=$(jq -r '.components[0].components[0].custom_id[8:]' <<<"$question")
-push "$(jq -cn --arg i "chela:o:$approval" '{type: 3, id: "78", token: "t", channel_id: "200", guild_id: "700", member: {user: {id: "501"}}, message: {id: "1"}, data: {custom_id: $i}}')"
+push "$(jq -cn --arg i "chela:o:$approval" '{type: 3, id: "99", token: "t", channel_id: "200", guild_id: "700", member: {user: {id: "501"}}, message: {id: "1"}, data: {custom_id: $i}}')"
 answers "a press by request" 200
 same "is deferred" '{"type":6}' "$(cat "$out")"
 check "and decides" eventually test -e "$space/deployed"

@@ -92,15 +92,15 @@ chela doctor
 exits "doctor: a channel with its secrets" 0
 check "doctor: a channel with its secrets" grep -qE '^ok    channel +feishu +app cli_test, its secrets are there$' "$out"
 check "doctor: the service knows it" grep -qE '^ok    channel +feishu +the service knows the app: ' "$out"
-check "doctor: and lets it do what it needs" grep -qE '^ok    channel +feishu +it has the permissions' "$out"
+check "doctor: and lets it do what it needs" grep -qE '^ok    channel +feishu +the app has the permissions' "$out"
 if grep -q SENTINEL "$out" "$err"; then not_ok "doctor: they are not shown"; else ok "doctor: they are not shown"; fi
 sed -i 's/, encryptKeyEnv/, streaming: true, encryptKeyEnv/' "$space/chela.yaml"
 jq 'map(if .scope_name | test("p2p_msg") then .grant_status = 2 else . end)' "$tmp/lark/scopes/all" >"$tmp/scopes"
 mv "$tmp/scopes" "$tmp/lark/scopes/all"
 chela doctor
 exits "doctor: an app without a permission" 1
-check "doctor: which, and what for" grep -qE '^fail  channel +feishu +it lacks im:message.p2p_msg:readonly: no direct message comes$' "$out"
-check "doctor: one that is asked for only by an option" grep -qE '^warn  channel +feishu +it lacks cardkit:card:write: ' "$out"
+check "doctor: which, and what for" grep -qE '^fail  channel +feishu +the app lacks im:message.p2p_msg:readonly: direct messages are not received$' "$out"
+check "doctor: one that is asked for only by an option" grep -qE '^warn  channel +feishu +the app lacks cardkit:card:write: ' "$out"
 lark_secret='lark-SENTINEL'
 chela doctor
 exits "doctor: a wrong secret" 1

@@ -101,7 +101,7 @@ fault create 400 99991672
 push "$(event om_2 oc_ann p2p 'count')"
 check "no card can be made: an answer" hears 2
 is_post "without a card"
-check "what is missing is said" grep -q 'answers come without cards for a minute: .*99991672' "$serve_log"
+check "what is missing is said" grep -q 'answers are sent without cards for a minute: .*99991672' "$serve_log"
 check "SIGTERM ends it" stop_serving
 serve
 fault text 400 300313

@@ -43,12 +43,25 @@ chela init --yes --config "$space/none/chela.yaml"
 exits "a directory that is not there" 2
 rm -f "$space/chela.yaml"
 
+here=$(realpath "$program")
 # --- chat services: nothing secret in the file, which is right as it is
 for name in slack discord dingtalk wecom telegram feishu; do
     chela init --yes --model scripted/demo --no-test --channel $name
     exits "$name" 0
     check "$name: the steps in its console" grep -qE '^( *|chela: *)1\. ' "$err"
     check "$name: the variable of its secret" grep -qE '^    [a-zA-Z]+Env: [A-Z_]+ #' "$space/chela.yaml"
+    if grep -q CHANGE-ME "$space/chela.yaml"; then
+        chela config check
+        exits "$name: a value that is left open" 2
+        check "$name: is named" grep -qE "chela.yaml:[0-9]+:[0-9]+: channels.$name.[a-zA-Z]+: not filled in: replace CHANGE-ME" "$err"
+        chela doctor
+        check "$name: by doctor, too" grep -qE "^fail +channel +$name +channels.$name.[a-zA-Z]+ is not filled in" "$out"
+        (cd "$space" && with_env CHELA_TOKEN=a-token-of-the-gateway "$here" serve --listen 127.0.0.1:0 >"$out" 2>"$err")
+        status=$?
+        exits "$name: a gateway does not start with it" 2
+        check "$name: and says why" grep -q "channels.$name.* is not filled in: it is still CHANGE-ME" "$err"
+        sed -i 's/CHANGE-ME/x-1/' "$space/chela.yaml"
+    fi
     chela config check
     exits "$name: what it wrote is right" 0
     same "$name: without a warning" "" "$(grep -v ': ok$' "$out")"
@@ -60,6 +73,58 @@ chela init --yes --model scripted/demo --no-test --channel pigeon
 exits "an unknown service" 2
 check "is named" grep -q "there is no channel 'pigeon'" "$err"
 check "and nothing is written" test ! -e "$space/chela.yaml"
+chela init --yes --model scripted/demo --no-test --channel telegrm
+exits "a misspelt one" 2
+check "gets a suggestion" grep -q "there is no channel 'telegrm', did you mean telegram?" "$err"
+
+# --- a service is added to a file that is there
+chela init --yes --model scripted/demo --no-test
+before=$(cat "$space/chela.yaml")
+chela init --yes --channel slack
+exits "a service is added" 0
+check "which is said" grep -q 'added channels.slack to chela.yaml' "$err"
+same "the text before it stays" "$before" "$(head -n "$(wc -l <<<"$before")" "$space/chela.yaml")"
+chela channels list
+exits "the file is still trusted" 0
+check "and has it" grep -qE '^slack +unknown' "$out"
+chela init --yes --channel telegram
+exits "another" 0
+chela config check
+exits "both are right" 0
+chela channels list
+check "both are there" bash -c "grep -q '^slack ' '$out' && grep -q '^telegram ' '$out'"
+before=$(cat "$space/chela.yaml")
+chela init --yes --channel slack
+exits "one that is there" 2
+check "is named" grep -q 'chela.yaml has channels.slack already' "$err"
+chela init --yes --channel telegrm
+exits "a misspelt one is not added" 2
+same "the file is as it was" "$before" "$(cat "$space/chela.yaml")"
+# what it is like: a comment behind the key, another indentation, no line feed at the end, CRLF
+printf '# mine\r\nchannels: # here\r\n\r\n      # soon\r\n      telegram: { tokenEnv: T, dmPolicy: open }\r\nstore: sqlite:x.db' >"$space/chela.yaml"
+chela init --yes --channel discord
+exits "another layout" 0
+check "with its indentation" grep -q '^      discord:$' "$space/chela.yaml"
+same "nothing else changes" "$(printf '# mine\r\nchannels: # here\r\n\r\n      # soon\r\n      telegram: { tokenEnv: T, dmPolicy: open }\r\nstore: sqlite:x.db')" \
+    "$(sed '/^      discord:$/,/^        # groups/d' "$space/chela.yaml")"
+chela config check
+exits "it is right" 0
+(cd "$space" && env -i PATH="$PATH" HOME="$tmp/elsewhere" "$here" init --yes --channel wecom >"$out" 2>"$err")
+check "a file that was not trusted is not" grep -q "chela.yaml is not trusted: read the file, then run 'chela trust'" "$err"
+for text in 'channels: { telegram: { tokenEnv: T, dmPolicy: open } }' '{ store: "memory:" }'; do
+    printf '%s\n' "$text" >"$space/chela.yaml"
+    chela init --yes --channel slack
+    exits "a layout that cannot be changed" 2
+    same "is left alone" "$text" "$(cat "$space/chela.yaml")"
+    check "the lines are shown" bash -c "grep -q '^  slack:$' '$out' && grep -q '^    botTokenEnv: SLACK_BOT_TOKEN' '$out'"
+    check "and what to do" grep -q 'put the lines above under its key channels' "$err"
+done
+echo 'agents: [' >"$space/chela.yaml"
+chela init --yes --channel slack
+exits "a file with an error" 2
+check "shows it" grep -q 'chela.yaml:' "$err"
+same "no temporary file stays" "" "$(cd "$space" && ls chela.yaml.* 2>/dev/null)"
+rm -f "$space/chela.yaml"
 
 # --- at a terminal
 if command -v tmux >/dev/null; then

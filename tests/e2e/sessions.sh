@@ -345,6 +345,15 @@ exits "SIGTERM twice: can be resumed" 0
 same "SIGTERM twice: the call is not made again" 1 "$(lines once)"
 
 # --- search, deletion
+cat >"$space/search-rules.yaml" <<'YAML'
+rules:
+  - { when: { after: none }, call: { tool: ls, args: { path: "harbour/quay-seven" } } }
+  - { say: "looked" }
+YAML
+chela run --model "scripted/$space/search-rules.yaml" --session calls "please look"
+exits "a run with a call" 0
+chela sessions search --json "quay-seven"
+holds "search reads the arguments of calls" '.[0] | length == 1 and .[0].key == "calls" and .[0].turn == 1 and (.[0].excerpt | test("quay-seven"))'
 chela sessions search --json "it said"
 holds "search" '.[0] | length > 0 and all(.excerpt | test("it said"))'
 chela sessions delete copy busy-2

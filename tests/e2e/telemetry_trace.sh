@@ -32,23 +32,41 @@ got() { # LABEL SESSION FILTER
 }
 printf '#!/bin/sh\ntouch "%s/waiting"\nwhile [ ! -e "%s/go" ]; do sleep 0.02; done\necho waited\n' "$tmp" "$tmp" >"$tmp/waiter"
 chmod +x "$tmp/waiter"
+# Each attempt adds a line; the first two fail.
+cat >"$tmp/attempt" <<'SH'
+echo x >>"$1.tries"
+cat >/dev/null
+[ "$(wc -l <"$1.tries")" -ge 3 ] || { echo "the fog is private" >&2; exit 75; }
+echo sent
+SH
 cat >"$space/rules.yaml" <<'YAML'
 rules:
   - { when: { user: "^wait", after: none }, call: { tool: t_wait, args: {} } }
   - { when: { user: "^ask", after: none }, call: { tool: helper, args: { task: "look" } } }
+  - { when: { user: "^ship", after: none }, call: { tool: ship, args: {} } }
+  - { when: { user: "^try", after: none }, call: { tool: try, args: {} } }
+  - { when: { user: "^sleep", after: none }, call: { tool: wait_until, args: { seconds: 0.3 } } }
+  - { when: { user: "^consent", after: none }, call: { tool: guarded, args: {} } }
   - { when: { user: "look", after: none }, call: { tool: look, args: {} } }
   - { say: "done: {{result}}" }
 YAML
 cat >"$space/chela.yaml" <<YAML
 store: "sqlite:./t.db"
+wait: { enabled: true }
+approvals: { ship: auto, try: auto, guarded: ask }
 sandbox: { mode: "off" }
 agents:
   list:
-    - { id: main, model: "scripted/$space/rules.yaml", tools: { allow: [t_wait] }, agents: [helper] }
+    - { id: main, model: "scripted/$space/rules.yaml", tools: { allow: [t_wait, ship, try, guarded, wait_until] }, agents: [helper] }
     - { id: helper, model: "scripted/$space/rules.yaml", tools: { allow: [look] } }
 tools:
   custom:
     - { name: t_wait, description: Waits., command: ["$tmp/waiter"], effect: read, permission: read, timeoutSec: 120 }
+    - { name: ship, description: Ships., command: [sh, "$tmp/attempt", "$tmp/ship"], effect: once, permission: read,
+        retry: { attempts: 4, backoffSec: 8, maxBackoffSec: 8 } }
+    - { name: try, description: Tries., command: [sh, "$tmp/attempt", "$tmp/try"], effect: read, permission: read,
+        retry: { attempts: 4, backoffSec: 0.2, maxBackoffSec: 0.2 } }
+    - { name: guarded, description: Asks first., command: [echo, guarded], effect: once, permission: write }
     - { name: look, description: Looks., command: [echo, seen], effect: read, permission: read }
 telemetry: { otlp: "http://127.0.0.1:$(cat "$box/port")" }
 YAML
@@ -121,6 +139,46 @@ got "called agent: its run is below the call" asks '(map(select(.name == "execut
 got "called agent: its requests and calls are below its run" asks '(map(select(.name == "invoke_agent helper"))[0].spanId) as $r |
     (map(select(.parentSpanId == $r)) | map(.name | split(" ")[0]) | unique) == ["chat","execute_tool"]'
 got "called agent: every parent exists" asks "$no_orphan"
+
+# --- attempts and waits, and the same spans from the journal
+as_past() { # LABEL SESSION
+    jq -s "$attr $spans | map(select(attr(\"gen_ai.conversation.id\") == \"$2\")) | map({traceId, spanId, parentSpanId, name, code: (.status.code // 0)}) | sort_by(.spanId)" "$box/log.jsonl" >"$tmp/live.json"
+    (cd "$space" && with_env "$program" trace --config chela.yaml "$2" --all --otlp) | jq '.resourceSpans[0].scopeSpans[0].spans |
+        map({traceId, spanId, parentSpanId, name, code: (.status.code // 0)}) | sort_by(.spanId)' >"$tmp/past.json"
+    same "$1: the past has the same spans" "$(cat "$tmp/live.json")" "$(cat "$tmp/past.json")"
+}
+below='(map(select(.name == $call))[0]) as $c | map(select(.parentSpanId == $c.spanId)) |
+    (map(select(.name | startswith("attempt"))) | length) == 3 and (map(select(.name == "wait retry")) | length) == 2 and
+    (sort_by(.startTimeUnixNano) | . as $l | [range(4) | $l[.].endTimeUnixNano <= $l[. + 1].startTimeUnixNano] | all) and
+    all(.[]; .startTimeUnixNano >= $c.startTimeUnixNano and .endTimeUnixNano <= $c.endTimeUnixNano)'
+post /api/sessions/tries/messages '{"text":"try it","agent":"main"}'
+check "a run with attempts ends" eventually ended tries
+got "attempts: spans below the call, in order" tries "\"execute_tool try\" as \$call | $below"
+got "attempts: no text of a tool without content" tries 'tostring | test("private") | not'
+as_past attempts tries
+post /api/sessions/sleeps/messages '{"text":"sleep","agent":"main"}'
+check "a run that sleeps ends" eventually ended sleeps
+got "a wait for a time is a span" sleeps 'any(.name == "wait timer")'
+as_past "a wait for a time" sleeps
+# killed in the wait between two attempts: another process ends the wait
+post /api/sessions/ships/messages '{"text":"ship it","agent":"main"}'
+attempted() { jq -se "$spans | any(.name == \"attempt ship\")" "$box/log.jsonl" >/dev/null; }
+check "the first attempt is exported" eventually attempted
+kill -9 "$gateway_pid"
+wait "$gateway_pid" 2>/dev/null
+start
+check "the run ends after the waits" eventually ended ships
+got "killed in a wait: one trace" ships "$one_trace"
+got "killed in a wait: attempts and waits below the call" ships "\"execute_tool ship\" as \$call | $below"
+as_past "killed in a wait" ships
+post /api/sessions/asked/messages '{"text":"consent","agent":"main"}'
+waits_for_consent() { call GET /api/approvals && jq -e '.approvals | length > 0' "$out" >/dev/null; }
+check "a person is asked" eventually waits_for_consent
+id=$(jq -r '.approvals[0].approval_id' "$out")
+post "/api/approvals/$id" '{"decision":"allow-once"}'
+check "the approved run ends" eventually ended asked
+got "the wait for an approval is a span" asked 'any(.name == "wait approval")'
+as_past "a wait for an approval" asked
 stop_serving
 kill -9 "$collector_pid" 2>/dev/null
 wait "$collector_pid" 2>/dev/null

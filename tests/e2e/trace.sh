@@ -54,6 +54,80 @@ exits "no such session" 2
 chela trace s "${store[@]}" --html /nowhere/page.html
 exits "a page that cannot be written" 2
 
+# Attempts of a call and waits have rows of their own, and the turns are those of `chela why`.
+other=(--store "sqlite:$space/waits.db")
+cat >"$space/waits.yaml" <<'YAML'
+rules:
+  - { when: { after: none, user: "ship" }, call: { tool: ship, args: { what: parcel } } }
+  - { when: { after: none, user: "look" }, call: { tool: look, args: {} } }
+  - { when: { after: none, user: "sleep" }, call: { tool: wait_until, args: { seconds: 0.5 } } }
+  - { say: "well" }
+YAML
+for tool in ship look; do
+    printf '%s\n' 'echo x >>"$0.tries"' 'cat >/dev/null' '[ "$(wc -l <"$0.tries")" -ge 3 ] || { echo "the harbour is closed until the fog has gone, says the pilot of the port of $1" >&2; exit 75; }' 'echo sent' >"$space/$tool.sh"
+done
+cat >"$space/chela.yaml" <<YAML
+sandbox: { mode: "off" }
+wait: { enabled: true }
+approvals: { ship: auto, look: auto }
+tools:
+  custom:
+    - { name: ship, description: Ships., command: [sh, "$space/ship.sh", Antwerp], effect: once, permission: read,
+        parameters: { type: object, properties: { what: { type: string } } },
+        retry: { attempts: 4, backoffSec: 0.1, maxBackoffSec: 0.1 } }
+    - { name: look, description: Looks., command: [sh, "$space/look.sh", Antwerp], effect: read, permission: read,
+        retry: { attempts: 4, backoffSec: 0.1, maxBackoffSec: 0.1 } }
+YAML
+for word in ship look sleep; do
+    chela run --config "$space/chela.yaml" --model "scripted/$space/waits.yaml" "${other[@]}" --session w "$word"
+    exits "a run that waits: $word" 0
+done
+chela trace w "${other[@]}" --all --json
+for tool in ship look; do
+    holds "$tool: a row for each attempt" '.[0] | [.[] | select(.kind == "tool" and .title == "'$tool'")] |
+        length == 3 and [.[] | .attempt // 0] == [0, 1, 2] and [.[] | .failed // false] == [true, true, false] and
+        [.[] | .stop // ""] == ["retried", "retried", ""] and (.[0].got | test("fog has gone, says the pilot of the port"))'
+    holds "$tool: a wait before each repetition" '.[0] | [.[] | select(.kind == "wait" and .stop == "retry" and (.title | endswith("of '$tool'")))] |
+        length == 2 and all(.[]; .end - .start >= 20)'
+    holds "$tool: waits and attempts follow each other" '.[0] | [.[] | select(.id != null and ((.title == "'$tool'") or (.title | endswith("of '$tool'"))))] |
+        length == 5 and ([range(4) as $i | .[$i].end <= .[$i + 1].start] | all)'
+done
+holds "a call that waits for a time is a wait" '.[0] | any(.kind == "wait" and .stop == "timer" and .title == "wait_until" and .end - .start >= 450) and
+    any(.kind == "tool" and .title == "wait_until" and .end - .start < 450)'
+holds "turns are counted over the session" '.[0] | [.[] | select(.kind == "model") | .session_turn] == [1, 2, 3, 4, 5, 6] and
+    [.[] | select(.kind == "model") | .turn] == [1, 2, 1, 2, 1, 2]'
+chela trace w "${other[@]}" --all
+check "the text names requests and turns" grep -q '#3 turn 3 ' "$out"
+check "attempts are marked in the text" grep -Eq 'tool .*attempt 2 ! ship' "$out"
+check "waits are drawn as waits" grep -Eq 'wait +\.+ +for attempt 2 of ship' "$out"
+check "an error is shown whole" grep -q 'fog has gone, says the pilot' "$out"
+check "attempts are no further calls" grep -q ' 3 tool calls' "$out"
+chela trace w "${other[@]}" --all --html "$space/waits.html"
+check "the page has the attempts" grep -q 'attempt 3 ship' "$space/waits.html"
+check "the page has the waits" grep -q 'class="wait[^>]*>.*for attempt 3 of look' "$space/waits.html"
+check "the page has the turns" grep -q '#5 turn 5 ' "$space/waits.html"
+chela trace w "${other[@]}" --all --otlp
+spans='[.resourceSpans[].scopeSpans[].spans[]]'
+holds "spans of attempts below their call" ".[0] | $spans"' | (.[] | select(.name == "execute_tool ship")) as $call |
+    [.[] | select(.name == "attempt ship" and .parentSpanId == $call.spanId)] | length == 3 and ([.[] | .status.code // 0] == [2, 2, 0])'
+holds "spans of waits below their call" ".[0] | $spans"' | (.[] | select(.name == "execute_tool look")) as $call |
+    [.[] | select(.name == "wait retry" and .parentSpanId == $call.spanId)] | length == 2'
+holds "the span of a call has all of its attempts" ".[0] | $spans"' | (.[] | select(.name == "execute_tool ship")) as $call |
+    [.[] | select(.parentSpanId == $call.spanId)] | length == 5 and all(.[]; .startTimeUnixNano >= $call.startTimeUnixNano and .endTimeUnixNano <= $call.endTimeUnixNano)'
+holds "the span of a wait for a time" ".[0] | $spans | any(.name == \"wait timer\")"
+holds "span ids differ" ".[0] | $spans | (map(.spanId) | unique | length) == length"
+rm "$space/chela.yaml"
+
+chela trace s "${store[@]}" --html "$space/page.html" --why "$space/rules.yaml"
+exits "a report that is none" 2
+check "the error names the file" grep -q "rules.yaml: .*chela why" "$err"
+echo '{"some":"json"}' >"$space/other.json"
+chela trace s "${store[@]}" --html "$space/page2.html" --why "$space/other.json"
+exits "JSON that is no report" 2
+check "no page is written" test ! -e "$space/page2.html"
+chela trace s "${store[@]}" --why "$space/other.json"
+exits "a report without a page" 2
+
 chela usage "${store[@]}" --json
 holds "usage by day" '.[0] | length == 1 and .[0].calls == 3 and .[0].input > 0'
 chela usage "${store[@]}" s --json

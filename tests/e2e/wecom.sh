@@ -298,7 +298,7 @@ sealed message "$(message ann 'ship it')"
 push
 stream=$(opened | jq -r .stream.id)
 check "a question" eventually fetched "$stream"
-check "says how to decide" bash -c "grep -q 'Decide: /approve ' <<<'$(opened | jq -r .stream.content)'"
+check "says how to decide" bash -c "grep -q 'To decide, write to the bot: /approve ' <<<'$(opened | jq -r .stream.content)'"
 check "SIGTERM ends the last" stop_serving
 check "the log has no secret" bash -c "! grep -qF -e SENTINEL '$serve_log'"
 tap_done

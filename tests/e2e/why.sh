@@ -120,7 +120,17 @@ check "the sentence is named" grep -q 'instructions: Remove old files at once' "
 check "the budget is stated first" grep -q 'at most 30 times' "$err"
 chela why "${store[@]}" s2 --turn 1 --calls 5 --json
 holds "a budget that runs out" '.[0].calls == 5 and (.[0].complete | not) and (.[0].causes | length) == 1 and (.[0].notes | any(contains("best finding")))'
+holds "the best finding says what was tested" '.[0].causes[0] | (.smallest | not) and .of >= 1 and .agreed == .of and (.parts | length) > 1'
+chela why "${store[@]}" s2 --turn 1 --calls 3
+check "few calls: the finding is marked" grep -q 'Best finding so far: .* was not tested' "$out"
+check "few calls: not every part is listed" test "$(wc -l <"$out")" -lt 20
+check "few calls: no empty count" test "$(grep -c '0 of 0' "$out")" = 0
+check "the text names the turn" grep -q '^turn      1, request #1$' "$out"
+chela why "${store[@]}" s2 --turn 1 --calls 3 --repeats 5
+check "no call for a part: it says so" grep -q 'no part was tested' "$out"
+check "no call for a part: unknown" grep -q '^Unknown' "$out"
 chela why "${store[@]}" s2 --turn 1 --json
+holds "a smallest set is marked" '.[0].causes | all(.smallest)'
 cp "$out" "$space/why.json"
 chela trace "${store[@]}" s2 --html "$space/why.html" --why "$space/why.json"
 exits "on the page" 0
@@ -188,6 +198,18 @@ holds "other words are another decision" '.[0].verdict == "chance" or .[0].same_
 chela why "${store[@]}" words --judge scripted/judge.yaml --calls 60 --json
 holds "a judge sees the same answer" '.[0].verdict == "cause" and .[0].same_as_recorded and ([.[0].causes[].parts[].text] | any(contains("Bern")))'
 
+# A scripted model is recorded, too: the finding can be shown without its rules.
+chela why "${store[@]}" s2 --turn 1 --record "$space/rules.tape" --json
+exits "recorded from rules" 0
+jq -S 'del(.usage)' "$out" >"$tmp/recorded"
+mv "$space/s2.yaml" "$space/s2.away"
+chela why "${store[@]}" s2 --turn 1 --json
+exits "without its rules a scripted model cannot be asked" 2
+chela why "${store[@]}" s2 --turn 1 --replay "$space/rules.tape" --json
+exits "replayed without the rules" 0
+same "the same finding without the rules" "$(cat "$tmp/recorded")" "$(jq -S 'del(.usage)' "$out")"
+mv "$space/s2.away" "$space/s2.yaml"
+
 # The calls of a finding, recorded and replayed without the model.
 if command -v python3 >/dev/null; then
     cat >"$tmp/model.py" <<'PY'
@@ -228,6 +250,9 @@ PY
     jq -S 'del(.usage)' "$out" >"$tmp/recorded"
     kill -9 $model_pid
     wait $model_pid 2>/dev/null
+    chela why "${store[@]}" taped --replay "$space/why.tape" --json
+    exits "replayed without the URL" 0
+    same "the same finding without the URL" "$(cat "$tmp/recorded")" "$(jq -S 'del(.usage)' "$out")"
     chela why "${store[@]}" taped --base-url "$at" --replay "$space/why.tape" --json
     exits "replayed without the model" 0
     same "the same finding" "$(cat "$tmp/recorded")" "$(jq -S 'del(.usage)' "$out")"

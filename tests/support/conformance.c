@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "base/buf.h"
+#include "base/limits.h"
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "store/store.h"
@@ -371,6 +372,73 @@ static void test_lists(void **state) {
     check_list(&(struct chela_store_filter)CHELA_STORE_FILTER(.before = 4000), "team:a;");
     check_list(&(struct chela_store_filter)CHELA_STORE_FILTER(.limit = 2), "team:b;other;");
     check_list(&(struct chela_store_filter)CHELA_STORE_FILTER(.prefix = "team:%"), "");
+}
+
+static int add_scanned(const char *key, const char *agent, const struct chela_store_record *r,
+                       void *user) {
+    struct ch_buf *got = user;
+    ch_buf_addf(got, "%s/%s/%llu/%u;", key, agent, (unsigned long long)r->seq, r->type);
+    return memcmp(r->data, "stop", CH_MIN(r->n, (size_t)4)) == 0;
+}
+
+static void check_scan(struct ch_store_scan scan, const char *one, const char *other) {
+    CH_BUF_AUTO got = {0};
+    err = (struct chela_error){0};
+    if (ch_store_scan(store, &scan, add_scanned, &got, &err) < 0)
+        fail_msg("scan: %s", err.message);
+    if (strcmp(ch_buf_str(&got), one) != 0)
+        assert_string_equal(ch_buf_str(&got), other);
+}
+
+static void append_typed(const char *key, int64_t now, const unsigned *types, size_t n) {
+    struct chela_store_record r[4];
+    uint64_t token = open_session(key);
+    for (size_t i = 0; i < n; i++) {
+        r[i] = record(i + 1, types[i] == 63 ? "stop" : "{}");
+        r[i].type = types[i];
+        r[i].sum = ch_record_sum(&r[i]);
+    }
+    struct chela_store_change c = append_of(key, token, r, n);
+    c.now = now;
+    assert_int_equal(commit(&c, 1), 0);
+}
+
+/* The store decides the order of the sessions. */
+static void test_records_of_many_sessions(void **state) {
+    (void)state;
+    const uint64_t two = (uint64_t)1 << 2, three = (uint64_t)1 << 3, last = (uint64_t)1 << 63;
+    check_scan((struct ch_store_scan){.types = ~(uint64_t)0}, "", "");
+    append_typed("a", 3000, (unsigned[]){2, 3, 2, 14}, 4);
+    open_session("empty");
+    append_typed("b", 5000, (unsigned[]){3, 14, 2}, 3);
+    check_scan((struct ch_store_scan){.types = two}, "a/main/1/2;a/main/3/2;b/main/3/2;",
+               "b/main/3/2;a/main/1/2;a/main/3/2;");
+    check_scan((struct ch_store_scan){.types = two | three, .since = 5000},
+               "b/main/1/3;b/main/3/2;", "");
+    check_scan((struct ch_store_scan){.types = three, .limit = 1}, "b/main/1/3;", "");
+    append_typed("c", 6000, (unsigned[]){63, 2}, 2);
+    check_scan((struct ch_store_scan){.types = last | two, .since = 6000}, "c/main/1/63;", "");
+}
+
+static void test_records_beyond_one_query(void **state) {
+    (void)state;
+    enum { SESSIONS = 2 * CH_LIMIT_SCAN_SESSIONS };
+    static char keys[SESSIONS][16];
+    static struct chela_store_change changes[SESSIONS];
+    for (size_t i = 0; i < SESSIONS; i++) {
+        snprintf(keys[i], sizeof(keys[i]), "s%zu", i);
+        changes[i] = (struct chela_store_change){.kind = CHELA_STORE_CREATE,
+                                                 .key = keys[i],
+                                                 .id = "",
+                                                 .data = "main",
+                                                 .n = 4,
+                                                 .now = 100};
+    }
+    append_typed("first", 5000, (unsigned[]){2}, 1);
+    assert_int_equal(commit(changes, SESSIONS), 0);
+    append_typed("last", 4000, (unsigned[]){2}, 1);
+    check_scan((struct ch_store_scan){.types = 1 << 2}, "first/main/1/2;last/main/1/2;",
+               "last/main/1/2;first/main/1/2;");
 }
 
 static void test_titles(void **state) {
@@ -873,6 +941,8 @@ int conformance_run(const struct conformance *c) {
         CASE(test_an_expired_lease_to_be_judged),
         CASE(test_renewing_and_giving_back),
         CASE(test_lists),
+        CASE(test_records_of_many_sessions),
+        CASE(test_records_beyond_one_query),
         CASE(test_titles),
         CASE(test_deletion),
         CASE(test_deletion_on_conditions),

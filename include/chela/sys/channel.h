@@ -188,7 +188,7 @@ struct chela_channel_post {
      * file. */
     const char *text;
     int growing;        /* nonzero: the text grows by edits */
-    const char *approval; /* id of a call: people can allow or deny it, by buttons; NULL: none */
+    const char *approval; /* id of a call that people allow or deny; NULL: none */
     const char *name;     /* name of a file; NULL: a text */
     const void *bytes;
     size_t n;
@@ -374,7 +374,9 @@ enum chela_channel_unit {
 enum chela_channel_feature {
     CHELA_CHANNEL_MENTIONS_ONLY = 1, /* in groups, only messages that mention the bot arrive */
     CHELA_CHANNEL_KEYED = 2,         /* the service recognises the key of a post */
-    CHELA_CHANNEL_BUTTONS = 4,       /* `post` shows buttons for an approval */
+    /* An approval is shown with buttons. Without this feature the host adds to the text how an
+     * owner decides in words: /approve ID, /deny ID REASON. */
+    CHELA_CHANNEL_BUTTONS = 4,
     /* The service delivers the messages of the bot itself, too, and the channel passes them to
      * `message` as messages of a program: `chela channels test` waits for its message. */
     CHELA_CHANNEL_ECHO = 8

@@ -203,6 +203,9 @@ typedef int chela_store_record_fn(const struct chela_store_record *r, void *user
 typedef int chela_store_session_fn(const struct chela_store_session *s, void *user);
 typedef int chela_store_item_fn(const struct chela_store_item *i, void *user);
 typedef int chela_store_hit_fn(const struct chela_store_hit *h, void *user);
+/* Receives the records of a scan, with the key and the agent of their session. */
+typedef int chela_store_scan_fn(const char *key, const char *agent,
+                                const struct chela_store_record *r, void *user);
 /* Receives news: released 0: an event was accepted for the session; otherwise its lease was
  * released while events wait for it. */
 typedef void chela_store_news_fn(const char *key, int released, void *user);
@@ -279,6 +282,12 @@ struct chela_store_ops {
                  struct chela_error *err);
     /* Optional. Examine the whole database for damage: CHELA_EPARSE names the first. */
     int (*check)(struct chela_store_db *db, struct chela_error *err);
+    /* Optional; NULL: the library reads session by session. Passes the records of a number
+     * of further sessions to fn, session by session and in the order of seq: the records
+     * whose type is a bit of `types`, of the sessions that were changed at `since` or later.
+     * *at is 0 in the first call. Returns 1 while sessions are left, then 0. */
+    int (*scan)(struct chela_store_db *db, int64_t since, uint64_t types, uint64_t *at,
+                chela_store_scan_fn *fn, void *user, struct chela_error *err);
 };
 
 CHELA_END_DECLS

@@ -280,7 +280,10 @@ static int fill(chela_agent *a, const struct ch_agent_opts *o, struct chela_erro
         rc = resolve_workspace(a, o->workspace, err);
     if (rc == 0)
         rc = add_target(a, o->model ? o->model : chela_default_model(a->rt, NULL),
-                        &(struct ch_target_opts){o->base_url, o->api_key, o->api_key_env}, err);
+                        &(struct ch_target_opts){.base_url = o->base_url,
+                                                 .api_key = o->api_key,
+                                                 .api_key_env = o->api_key_env},
+                        err);
     if (rc == 0)
         rc = add_fallbacks(a, o->fallbacks, err);
     if (rc == 0 && o->toolset.embedding)
@@ -412,8 +415,8 @@ int chela_agent_add_tool(chela_agent *a, const struct chela_tool_opts *given,
         return rc;
     if (opts.flags & CHELA_TOOL_RISKY)
         return ch_fail(err, CHELA_EINVAL,
-                       "tool %s: what is risky runs in the sandbox, and a C function cannot: make "
-                       "it a program (chela_agent_add_command), or have it asked about "
+                       "tool %s: a risky tool must run in the sandbox, which a C function cannot: "
+                       "make it a program (chela_agent_add_command), or require consent "
                        "(CHELA_TOOL_CONFIRM)",
                        opts.name ? opts.name : "?");
     return ch_function_add(&a->registry, &opts, err);

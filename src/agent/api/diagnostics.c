@@ -35,7 +35,7 @@ static const struct {
     enum status without;
 } modules[] = {
     {"tls", "tls", "https", FAIL},
-    {"store-sqlite", "store", "sessions that are kept", WARN},
+    {"store-sqlite", "store", "stored sessions", WARN},
     {"store-postgres", "store", "sessions in PostgreSQL", WARN},
     {"store-redis", "store", "sessions in Redis", WARN},
     {"sqlite", "database", "query_database", WARN},

@@ -8,6 +8,7 @@
 
 #include <sys/utsname.h>
 
+#include "base/shared_text.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "prompt/assemble.h"
@@ -80,6 +81,9 @@ int ch_context_configure(chela_agent *a, const struct ch_agent_opts *o,
 
 void ch_context_forget(chela_agent *a) {
     ch_bm25_release(&a->context.index);
+    ch_shared_text_release(a->context.system);
+    ch_shared_text_release(a->context.sections);
+    ch_shared_text_release(a->context.head);
     ch_free(a->context.printed);
     ch_free(a->context.fingerprint);
 }
@@ -89,8 +93,8 @@ void ch_context_release(struct ch_context *c) {
     ch_buf_release(&c->visited);
     ch_buf_release(&c->changed);
     ch_buf_release(&c->warnings);
-    ch_free(c->system);
-    ch_free(c->sections);
+    ch_shared_text_release(c->system);
+    ch_shared_text_release(c->sections);
     ch_free(c->fingerprint);
     *c = (struct ch_context){0};
 }
@@ -191,10 +195,9 @@ static void describe_runtime(const chela_agent *a, struct ch_buf *out) {
         ch_buf_addf(out, " on %s %s", u.sysname, u.machine);
 }
 
-/* Keeps the parts of the system prompt as JSON, for the journal. */
-static void keep_sections(struct ch_context *c, const struct ch_sections *s) {
-    struct ch_buf out = {0};
-    struct ch_jw w = ch_jw(&out);
+/* Writes the parts of the system prompt as JSON, for the journal. */
+static void write_sections(const char *system, const struct ch_sections *s, struct ch_buf *out) {
+    struct ch_jw w = ch_jw(out);
     ch_jw_begin(&w, '[');
     for (size_t i = 0; i < s->n; i++) {
         const struct ch_section *p = &s->list[i];
@@ -203,14 +206,30 @@ static void keep_sections(struct ch_context *c, const struct ch_sections *s) {
         ch_jw_kcstr(&w, "origin", p->origin);
         ch_jw_kint(&w, "at", (int64_t)p->at);
         ch_jw_kint(&w, "bytes", (int64_t)p->size);
-        ch_jw_kint(&w, "tokens", (int64_t)ch_tokens(ch_sv(c->system + p->at, p->size)));
+        ch_jw_kint(&w, "tokens", (int64_t)ch_tokens(ch_sv(system + p->at, p->size)));
         if (p->of)
             ch_jw_kint(&w, "of", (int64_t)p->of);
         ch_jw_end(&w, '}');
     }
     ch_jw_end(&w, ']');
-    ch_free(c->sections);
-    c->sections = ch_buf_take(&out);
+}
+
+/* Takes text. A session whose text another session of the agent has, too, shares it. */
+static void keep_system(chela_session *s, char *text, const struct ch_sections *sections) {
+    struct ch_context_conf *known = &ch_agent_root(s->agent)->context;
+    struct ch_context *c = &s->context;
+    const char *before = known->system;
+    ch_shared_text_release(c->system);
+    c->system = ch_shared_text(&known->system, ch_sv_str(text));
+    ch_free(text);
+    ch_shared_text_release(c->sections);
+    if (c->system == before && known->sections) {
+        c->sections = ch_shared_text_ref(known->sections);
+        return;
+    }
+    CH_BUF_AUTO out = {0};
+    write_sections(c->system, sections, &out);
+    c->sections = ch_shared_text(&known->sections, ch_buf_sv(&out));
 }
 
 static void make_system(chela_run *run, unsigned flags) {
@@ -237,11 +256,10 @@ static void make_system(chela_run *run, unsigned flags) {
                                .message = s->channel.name && flags & MESSAGE,
                                .memory = flags & MEMORY,
                                .budget = budget.system};
-    ch_free(s->context.system);
     struct ch_sections sections;
-    s->context.system =
+    char *text =
         flags & MINIMAL ? ch_system_minimal(&o, &sections) : ch_system_full(&o, &cut, &sections);
-    keep_sections(&s->context, &sections);
+    keep_system(s, text, &sections);
     ch_free(CH_TAKE(s->context.fingerprint));
     if (cut.n)
         ch_buf_addf(&s->context.warnings,

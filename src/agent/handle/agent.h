@@ -31,6 +31,9 @@ struct ch_context_conf { /* texts live in the agent's arena and may be NULL */
     enum ch_style style;
     struct ch_bm25 index;        /* ranks the rules that not every prompt holds */
     char *printed, *fingerprint; /* owned: the last system prompt and its fingerprint */
+    /* shared_text.h: texts of the session that made its system prompt, or the head of its
+     * request, last. Most sessions of an agent have the same; NULL: none yet. */
+    const char *system, *sections, *head;
     uint64_t counted;            /* hash of the request head that was counted last */
     size_t tokens;               /* tokens of that head */
 };

@@ -10,6 +10,12 @@ void ch_listeners_tell(chela_run *run, const struct chela_event *ev) {
         listener_of(k)->heard(listener_of(k), run, ev);
 }
 
+void ch_listeners_checkpoint(chela_run *run, const struct ch_block *call, const char *state) {
+    for (CH_LIST_EACH(k, &run->session->agent->rt->listeners))
+        if (listener_of(k)->checkpoint)
+            listener_of(k)->checkpoint(listener_of(k), run, call, state);
+}
+
 bool ch_listeners_context(const chela_runtime *rt, const char *run, struct ch_sv call,
                           char out[CH_LISTENER_CONTEXT]) {
     for (CH_LIST_EACH(k, &rt->listeners)) {

@@ -15,9 +15,14 @@ struct ch_listener {
      * model if call is empty. False: none. Optional. */
     bool (*context)(struct ch_listener *l, const char *run, struct ch_sv call,
                     char out[CH_LISTENER_CONTEXT]);
+    /* A call stored a state from which another process can continue the call; a call that waits
+     * stores its wait (tool/call/wait.h). Optional. */
+    void (*checkpoint)(struct ch_listener *l, chela_run *run, const struct ch_block *call,
+                       const char *state);
 };
 
 void ch_listeners_tell(chela_run *run, const struct chela_event *ev);
+void ch_listeners_checkpoint(chela_run *run, const struct ch_block *call, const char *state);
 bool ch_listeners_context(const chela_runtime *rt, const char *run, struct ch_sv call,
                           char out[CH_LISTENER_CONTEXT]);
 

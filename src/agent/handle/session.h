@@ -18,7 +18,7 @@ struct ch_run_journal;
 struct ch_context {
     struct ch_project project;
     bool loaded;
-    char *system; /* owned; NULL: the session has made no request yet */
+    const char *system; /* shared_text.h; NULL: the session has made no request yet */
     uint64_t key; /* hash of the inputs of `system` */
     unsigned flags;
     uint64_t registry_revision; /* revision of the registry that `flags` were found in */
@@ -28,7 +28,8 @@ struct ch_context {
     struct ch_buf visited;  /* directories whose instructions are in the conversation,
                              * NUL-terminated each */
     char *fingerprint;      /* owned: fingerprint of `system`; NULL: not made yet */
-    char *sections;         /* owned: parts of `system` (prompt/system.h) as JSON; NULL: none */
+    const char *sections;   /* shared_text.h: parts of `system` (prompt/system.h) as JSON; NULL:
+                               none */
 };
 
 /* Token counts of a session's requests (context_budget.h). */

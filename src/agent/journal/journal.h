@@ -34,8 +34,9 @@
  *               from which another process continues the call; "": none any more. A call
  *               that waits for a time has a state without the record of a start
  *   DONE        The one result of a call. {"run","turn","call","message",["ran",
- *               "refused","terminates","delivered"]}. delivered: text that the call sent
- *               to the conversation (tool/call/delivery.h). When every call of the reply
+ *               "refused","terminates","attempts","delivered"]}. attempts: more than one;
+ *               delivered: text that the call sent to the conversation
+ *               (tool/call/delivery.h). When every call of the reply
  *               has a result, the results join the transcript in the order of the calls.
  *   ASKED       A person has to approve a call. {"run","turn","call","approval",
  *               "arguments","summary","remember":bool,"digest"}. digest: hex; identifies

@@ -470,6 +470,7 @@ static int fold_asked(struct reading *r) {
     ch_free(c->summary);
     ch_free(c->name);
     c->approval = dup_sv(ch_json_get_str(r->v, "approval"));
+    c->asked_at = r->record->ts;
     c->arguments = dup_sv(ch_json_get_str(r->v, "arguments"));
     c->summary = dup_sv(ch_json_get_str(r->v, "summary"));
     c->name = dup_sv(ch_json_get_str(r->v, "name"));

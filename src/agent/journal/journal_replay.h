@@ -36,6 +36,7 @@ struct ch_replay_call {
     char *state;           /* state from which the call continues; NULL: none */
     struct ch_msg *result; /* owned: address of the answer; NULL: none */
     char *approval;        /* id of the question; NULL: no person was asked */
+    int64_t asked_at;      /* when the person was asked, in ms */
     char *arguments, *summary, *name;
     unsigned char digest[CH_SHA256_SIZE]; /* identifies what the person was asked to approve */
     bool remember;

@@ -477,6 +477,8 @@ void ch_run_journal_done(chela_run *run, size_t call, const struct ch_msg *resul
         ch_jw_kbool(&w, "refused", true);
     if (how->terminates)
         ch_jw_kbool(&w, "terminates", true);
+    if (how->attempts > 1)
+        ch_jw_kint(&w, "attempts", how->attempts);
     if (how->delivered)
         ch_jw_kcstr(&w, "delivered", how->delivered);
     end(run->session, &w, CH_REC_DONE, how->effect ? CH_SYNC_COMMIT : CH_SYNC_LATER);

@@ -112,6 +112,7 @@ uint64_t ch_run_journal_started(chela_run *run, size_t call, const struct ch_blo
 struct ch_run_journal_done {
     bool ran, refused, terminates;
     bool effect; /* the call may have changed something */
+    unsigned attempts;
     const char *delivered; /* text that the call sent to the conversation; NULL: none */
 };
 void ch_run_journal_done(chela_run *run, size_t call, const struct ch_msg *result,

@@ -6,6 +6,7 @@
 #include "agent/context/context.h"
 #include "agent/context/tool_embedding.h"
 #include "agent/handle/hooks.h"
+#include "agent/handle/listener.h"
 #include "agent/handle/run.h"
 #include "agent/journal/emit.h"
 #include "agent/journal/journal_replay.h"
@@ -275,6 +276,7 @@ static void store_result(chela_run *run, const struct ch_block *call, const stru
     const struct ch_tool *tool = ch_registry_find(&a->registry, call->name);
     struct ch_run_journal_done how = {.ran = r->attempts > 0 || (tool && !tool->ops),
                                       .refused = index >= ch_run_calls_left(&run->m),
+                                      .attempts = r->attempts,
                                       .effect = tool && tool->effect != CHELA_EFFECT_READ,
                                       .delivered =
                                           ch_delivery_text(&run->session->state, run->id, r->id)};
@@ -338,8 +340,10 @@ static void act_question(const struct ch_block *call, const struct ch_block *que
 static void act_checkpoint(const struct ch_block *call, enum chela_effect effect, const char *key,
                            const char *state, void *user) {
     chela_run *run = user;
-    if (!run->dead)
-        ch_run_journal_started(run, ch_msg_call_index(run->reply, call), call, effect, key, state);
+    if (run->dead)
+        return;
+    ch_run_journal_started(run, ch_msg_call_index(run->reply, call), call, effect, key, state);
+    ch_listeners_checkpoint(run, call, state);
 }
 
 /* While a child is paused, its parent is paused. Time that a call waits does not count. */

@@ -257,7 +257,7 @@ int ch_recover_approve(chela_session *s, const char *approval_id, enum chela_dec
     }
     struct ch_replay_below *b = ch_journal_replay_asked(p, ch_sv_str(approval_id));
     if (!b)
-        return ch_fail(err, CHELA_ENOENT, "nobody asked for approval %s", approval_id);
+        return ch_fail(err, CHELA_ENOENT, "no call waits for approval %s", approval_id);
     if (b->decision != CHELA_UNDECIDED)
         return ch_fail(err, CHELA_EEXIST, "approval %s was decided before", approval_id);
     if (decision == CHELA_ALLOW_ALWAYS && !b->remember)

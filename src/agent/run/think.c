@@ -19,6 +19,7 @@
 #include "agent/context/tool_embedding.h"
 #include "agent/handle/hooks.h"
 #include "agent/handle/listener.h"
+#include "agent/handle/lookup.h"
 #include "agent/handle/run.h"
 #include "agent/handle/run_origin.h"
 #include "agent/handle/run_outcome.h"
@@ -54,8 +55,8 @@ struct ch_turn {
     unsigned open;   /* turn whose TURN_END is still to be sent; 0: none */
     const char *key; /* API key of the current call */
     struct ch_http_call *call;
-    struct ch_decoder decoder;
-    bool decoding; /* decoder is initialised */
+    struct ch_decoder *decoder; /* owned; NULL: between a reply and the next call */
+    bool decoding;              /* decoder is initialised */
     struct ch_http_request http;
     struct ch_sv body[3];
     bool output_shown;
@@ -81,14 +82,15 @@ void ch_think_init(chela_run *run, bool may_redo) {
 
 void ch_think_drop(chela_run *run) {
     if (run->turn->decoding)
-        ch_decoder_release(&run->turn->decoder);
-    run->turn->decoding = false;
+        ch_decoder_release(run->turn->decoder);
+    run->turn->decoding = false; /* its memory stays: a callback of the decoder may run */
 }
 
 void ch_think_release(chela_run *run) {
     ch_buf_release(&run->turn->complaint);
     ch_buf_release(&run->turn->citations);
     ch_buf_release(&run->turn->logprobs);
+    ch_free(run->turn->decoder);
 }
 
 const char *ch_think_key(const chela_run *run) {
@@ -101,12 +103,12 @@ void ch_think_stopped(chela_run *run, enum chela_stop reason) {
 
 bool ch_think_reasoning(const chela_run *run, size_t n, struct ch_block *out) {
     const struct ch_turn *t = run->turn;
-    return t->decoding && t->decoder.fold &&
-           ch_fold_nth(t->decoder.fold, CH_BLOCK_REASONING, n, out);
+    return t->decoding && t->decoder->fold &&
+           ch_fold_nth(t->decoder->fold, CH_BLOCK_REASONING, n, out);
 }
 
 struct ch_msg_author ch_think_author(const chela_run *run) {
-    return run->turn->decoding ? ch_decoder_author(&run->turn->decoder)
+    return run->turn->decoding ? ch_decoder_author(run->turn->decoder)
                                : (struct ch_msg_author){0};
 }
 
@@ -510,6 +512,7 @@ static int think_encode(chela_run *run, const struct chela_turn_patch *patch, si
         rc = req.endpoint->codec->http(&req, &run->arena, &run->turn->http, err);
     if (rc < 0)
         return rc;
+    ch_encoder_share_head(e, &ch_agent_root(run->session->agent)->context.head);
     record_request(run, &req);
     ch_encoder_body(e, run->turn->body);
     run->turn->http.body = run->turn->body;
@@ -698,7 +701,7 @@ void ch_think_reply(chela_run *run, struct ch_reply *r) {
         return;
     bool made = ch_reply_extras_has_media(r->msg);
     if (run->turn->decoding)
-        ch_buf_add_sv(&run->turn->logprobs, ch_logprobs_of(&run->turn->decoder));
+        ch_buf_add_sv(&run->turn->logprobs, ch_logprobs_of(run->turn->decoder));
     run->reply = keep_reply(run, r, in.cost);
     if (in.has_text && !is_private && r->stop != CH_STOP_REFUSAL)
         ch_reply_directives_end(run);
@@ -718,6 +721,7 @@ void ch_think_reply(chela_run *run, struct ch_reply *r) {
     in.review = is_answer && !in.unfit && verdict & CH_REPLY_REVIEW;
     run->turn->deliver_follow_up = in.calls == 0 && !in.unfit;
     ch_think_drop(run); /* tools may run for hours; r is invalid from here on */
+    ch_free(CH_TAKE(run->turn->decoder));
     ch_driver_step(run, &in);
 }
 
@@ -743,8 +747,8 @@ bool ch_think_in_flight(const chela_run *run) {
 bool ch_think_keep_said(chela_run *run) {
     static const struct chela_error cut = {.code = CHELA_ECANCELED};
     CH_BUF_AUTO text = {0};
-    ch_decoder_end(&run->turn->decoder, &cut, ch_run_now(run));
-    const struct ch_msg *said = run->turn->decoder.reply.msg;
+    ch_decoder_end(run->turn->decoder, &cut, ch_run_now(run));
+    const struct ch_msg *said = run->turn->decoder->reply.msg;
     if (run->dead)
         return false;
     for (uint32_t i = 0; said && i < said->nblocks; i++)
@@ -765,13 +769,13 @@ bool ch_think_keep_said(chela_run *run) {
 /* --- the transport's callbacks */
 
 static void think_on_head(const struct ch_http_head *head, void *user) {
-    ch_decoder_head(&((chela_run *)user)->turn->decoder, head);
+    ch_decoder_head(((chela_run *)user)->turn->decoder, head);
 }
 
 static void end_call(chela_run *run, const struct chela_error *err) {
     run->turn->call = NULL;
-    ch_decoder_end(&run->turn->decoder, err, ch_run_now(run));
-    struct ch_reply *r = &run->turn->decoder.reply;
+    ch_decoder_end(run->turn->decoder, err, ch_run_now(run));
+    struct ch_reply *r = &run->turn->decoder->reply;
     if (run->dead)
         return;
     if (ch_run_stops(run))
@@ -787,7 +791,7 @@ static void end_call(chela_run *run, const struct chela_error *err) {
 static void think_on_data(struct ch_sv data, void *user) {
     chela_run *run = user;
     run->stamp = ch_run_now(run); /* all events of the chunk get the same time */
-    ch_decoder_feed(&run->turn->decoder, data);
+    ch_decoder_feed(run->turn->decoder, data);
     run->stamp = 0;
     if (ch_run_stops(run) && !run->dead)
         ch_driver_stop(run);
@@ -888,7 +892,9 @@ void ch_think(chela_run *run) {
         return;
     add_context(run);
     ch_think_drop(run);
-    ch_decoder_init_for(&run->turn->decoder, &run->target->ep, ch_sv_str(run->target->model),
+    if (!run->turn->decoder)
+        run->turn->decoder = ch_alloc(sizeof(*run->turn->decoder));
+    ch_decoder_init_for(run->turn->decoder, &run->target->ep, ch_sv_str(run->target->model),
                         on_model_event, run);
     run->turn->decoding = true;
     run->turn->call = ch_transport_start(run->target->transport, &run->turn->http, &handler, run);

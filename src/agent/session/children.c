@@ -18,7 +18,7 @@ int ch_children_approve(chela_run *run, const char *approval_id, enum chela_deci
             ch_run_journal_answered(run->session, approval_id, decision, reason);
         return rc;
     }
-    return ch_fail(err, CHELA_ENOENT, "nobody asked for approval %s", approval_id);
+    return ch_fail(err, CHELA_ENOENT, "no call waits for approval %s", approval_id);
 }
 
 int ch_children_answer(chela_run *run, const char *call_id, struct ch_sv content, bool is_error,

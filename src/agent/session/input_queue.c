@@ -254,7 +254,8 @@ static void start_waiting(struct ch_input_queue *f) {
     input_queue_hold(f, false);
     int rc = begin_with(s, &j, &opts, &err);
     if (rc < 0)
-        ch_log(CH_LOG_ERROR, "session", "%s: what waited cannot begin: %s", s->key, err.message);
+        ch_log(CH_LOG_ERROR, "session", "%s: the waiting messages cannot start a run: %s", s->key,
+               err.message);
     if (rc == 0)
         ch_message_origin_move(ch_run_origin_of_message(s->run),
                                &j.origin); /* the run begins later, on the loop */

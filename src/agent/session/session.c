@@ -509,7 +509,7 @@ static int approve_own(chela_session *s, const char *approval_id, enum chela_dec
     if (s->journal && s->journal->past)
         return ch_recover_approve(s, approval_id, decision, reason, err);
     if (!s->run || !s->run->batch)
-        return ch_fail(err, CHELA_ENOENT, "nobody asked for approval %s", approval_id);
+        return ch_fail(err, CHELA_ENOENT, "no call waits for approval %s", approval_id);
     int rc = ch_batch_approve(s->run->batch, ch_sv_str(approval_id), decision, reason, err);
     if (rc == 0)
         ch_run_journal_answered(s, approval_id, decision, reason);

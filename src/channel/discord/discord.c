@@ -173,7 +173,7 @@ static void discord_on_identity(const struct chela_channel_response *r, void *ta
                    told->user);
     } else if (!read || !ch_json_get_str(v, "username").n) {
         snprintf(line, sizeof(line), "the service cannot be asked: %s",
-                 r->why ? r->why : "it does not speak JSON");
+                 r->why ? r->why : "the answer is not JSON");
         told->tell("warn", line, NULL, told->user);
     } else {
         snprintf(line, sizeof(line), "the service knows the bot: %.*s",

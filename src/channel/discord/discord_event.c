@@ -15,7 +15,8 @@
 #define MOST_FILE (20 * 1024 * 1024)
 #define MOST_PLACES 1024
 #define LOOKS 5                /* attempts to look up a channel; then the channel itself is used
-                                * as the chat */
+                                 * as the chat */
+#define ACKNOWLEDGED 40060     /* error code: another gateway has acknowledged the press */
 #define EPOCH_MS 1420070400000 /* of the ids */
 
 bool ch_discord_is_id(struct ch_sv s) {
@@ -49,6 +50,7 @@ struct event {
     const struct ch_json *v; /* NULL: it is being stored */
     char channel[CH_DISCORD_ID];
     bool press;
+    bool claiming; /* a press that the service may give to another gateway of the app */
     int64_t seq;
     unsigned session;
 };
@@ -126,7 +128,7 @@ static void place_is_known(struct ch_discord *d, struct place *p) {
     for (k = d->events.head.next; k != &d->events.head; k = next) {
         struct event *e = CH_CONTAINER(k, struct event, link);
         next = k->next;
-        if (e->v && strcmp(e->channel, p->id) == 0)
+        if (e->v && !e->claiming && strcmp(e->channel, p->id) == 0)
             event_process(e, p);
     }
 }
@@ -469,36 +471,52 @@ static void event_process(struct event *e, const struct place *p) {
         event_message(e, p);
 }
 
+/* The event of a press may name its channel. */
+static void press_begin(struct event *e) {
+    const struct ch_json *place = ch_json_get(e->v, "channel");
+    bool named = ch_sv_is(ch_json_get_str(place, "id"), e->channel) && ch_json_get(place, "type");
+    event_begin(e, named ? place : NULL);
+}
+
+/* Every gateway of the app gets the press. The one whose acknowledgement comes first has it. */
+static void press_on_acknowledged(const struct ch_discord_answer *a, void *user) {
+    struct event *e = user;
+    e->claiming = false;
+    if (ch_json_int(ch_json_get(a->json, "code"), 0) == ACKNOWLEDGED)
+        event_free(e);
+    else
+        press_begin(e);
+}
+
 /* Tells the service that the press arrived, which it must know within three seconds. */
-static void press_acknowledge(struct ch_discord *d, const struct ch_json *v) {
+static bool press_acknowledge(struct event *e) {
     CH_ARENA_AUTO a = {0};
     CH_BUF_AUTO path = {0};
-    const char *id = ch_discord_id(v, "id", &a), *token = ch_kit_word(v, "token", &a);
+    const char *id = ch_discord_id(e->v, "id", &a), *token = ch_kit_word(e->v, "token", &a);
     if (!id || !token)
-        return;
+        return false;
     ch_buf_addf(&path, "interactions/%s/", id);
     ch_kit_percent(&path, token);
     ch_buf_add_str(&path, "/callback");
-    ch_discord_call(d,
+    e->claiming = true;
+    ch_discord_call(e->d,
                     &(struct ch_discord_call){
                         .method = "POST", .path = ch_buf_str(&path), .body = CH_SV("{\"type\":6}")},
-                    NULL, NULL);
+                    press_on_acknowledged, e);
+    return true;
 }
 
 void ch_discord_take_press(struct ch_discord *d, const struct ch_json *v, bool acknowledged) {
     CH_ARENA_AUTO a = {0};
     const char *channel = ch_discord_id(v, "channel_id", &a);
-    const struct ch_json *place = ch_json_get(v, "channel");
     if (ch_json_int(ch_json_get(v, "type"), 0) != 3 || !channel)
         return;
-    if (!acknowledged)
-        press_acknowledge(d, v);
-    bool named = ch_sv_is(ch_json_get_str(place, "id"), channel) && ch_json_get(place, "type");
     struct event *e = event_new(d, v, channel, 0);
     if (!e)
         return;
     e->press = true;
-    event_begin(e, named ? place : NULL);
+    if (acknowledged || !press_acknowledge(e))
+        press_begin(e);
 }
 
 /* --- files. Their addresses expire: the service makes new ones. */

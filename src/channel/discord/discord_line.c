@@ -238,7 +238,7 @@ static void line_on_ready(struct ch_discord *d, const struct ch_json *v) {
                *url = ch_kit_word(v, "resume_gateway_url", &a);
     int64_t seq = d->session.seq;
     if (!me || !id || !url) {
-        line_lost(d, "the service does not say who we are", 0);
+        line_lost(d, "the service did not return the id of the bot", 0);
         return;
     }
     line_drop_session(d);
@@ -295,7 +295,7 @@ static void line_on_message(struct chela_text text, int binary, void *tag) {
     const struct ch_json *v;
     if (binary || ch_json_parse(&a, ch_kit_sv(text), CH_JSON_REPLACE, &v, NULL, NULL) < 0 ||
         !ch_json_is(v, CH_JSON_OBJECT)) {
-        ch_discord_log(d, CHELA_LOG_WARN, "the connection brought something that is no JSON");
+        ch_discord_log(d, CHELA_LOG_WARN, "the connection received a frame that is not JSON");
         return;
     }
     const struct ch_json *in = ch_json_get(v, "d");
@@ -309,7 +309,7 @@ static void line_on_message(struct chela_text text, int binary, void *tag) {
         line_send_beat(d);
         break;
     case OP_RECONNECT:
-        line_lost(d, "the service asks for it", 0);
+        line_lost(d, "the service asked for a new connection", 0);
         break;
     case OP_INVALID:
         line_on_invalid(d, ch_json_bool(in, false));

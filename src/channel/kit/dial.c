@@ -91,7 +91,7 @@ static void dial_on_message(struct chela_text text, int binary, void *tag) {
     CH_ARENA_AUTO a = {0};
     const struct ch_json *v;
     if (binary || ch_json_parse(&a, ch_kit_sv(text), CH_JSON_REPLACE, &v, NULL, NULL) < 0)
-        w->host->log(CHELA_LOG_WARN, "the connection brought a message that is not JSON",
+        w->host->log(CHELA_LOG_WARN, "the connection received a message that is not JSON",
                      w->host->user);
     else
         w->ops->message(v, w->user);

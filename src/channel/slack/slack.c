@@ -126,7 +126,7 @@ static void slack_on_message(struct chela_text text, int binary, void *tag) {
     CH_ARENA_AUTO a = {0};
     const struct ch_json *v;
     if (binary || ch_json_parse(&a, ch_kit_sv(text), CH_JSON_REPLACE, &v, NULL, NULL) < 0) {
-        slack_log(s, CHELA_LOG_WARN, "the connection brought something that is no JSON");
+        slack_log(s, CHELA_LOG_WARN, "the connection received a frame that is not JSON");
         return;
     }
     struct ch_sv type = ch_json_get_str(v, "type");
@@ -142,7 +142,8 @@ static void slack_on_message(struct chela_text text, int binary, void *tag) {
                       "of them");
     } else if (ch_sv_is(type, "disconnect")) {
         bool off = ch_sv_is(ch_json_get_str(v, "reason"), "link_disabled");
-        slack_lost(s, off ? "Socket Mode is switched off for the app" : "the service asks for it");
+        slack_lost(s, off ? "Socket Mode is switched off for the app"
+                          : "the service asked for a new connection");
     } else {
         slack_on_envelope(s, v);
     }
@@ -203,7 +204,7 @@ static void slack_on_identity(const struct ch_slack_answer *a, void *user) {
     if (s->leaving)
         return;
     if (a->what != CHELA_RECEIPT_SENT || !me.n) {
-        slack_lost(s, a->why ? a->why : "the service does not say who we are");
+        slack_lost(s, a->why ? a->why : "the service did not return the id of the bot");
         return;
     }
     s->me = ch_strndup(me.p, me.n);
@@ -416,7 +417,7 @@ static void slack_on_checked(const struct chela_channel_response *r, void *tag) 
         !r->why && ch_json_parse(&a, ch_kit_sv(r->body), CH_JSON_REPLACE, &v, NULL, NULL) == 0;
     if (!read) {
         snprintf(line, sizeof(line), "the service cannot be asked: %s",
-                 r->why ? r->why : "it does not speak JSON");
+                 r->why ? r->why : "the answer is not JSON");
         c->told->tell("warn", line, NULL, c->told->user);
     } else if (!ch_json_bool(ch_json_get(v, "ok"), false)) {
         struct ch_sv error = ch_json_get_str(v, "error");

@@ -99,7 +99,7 @@ static void slack_on_file(const struct chela_channel_response *r, void *tag) {
     if (r->why || r->status != 200)
         done(none, r->why ? r->why : "the service refuses it", its);
     else if (ch_sv_starts(type, "text/html"))
-        done(none, "a page came instead: the app lacks the permission files:read", its);
+        done(none, "the service returned a page: the app lacks the permission files:read", its);
     else
         done(r->body, NULL, its);
 }

@@ -71,8 +71,7 @@ static int wecom_check(const struct chela_channel_opts *o, struct chela_error *e
     if (wecom_by_line(o) && !ch_kit_is_token(o->secret, ""))
         return ch_kit_refuse(err, "wecom",
                              "the long connection needs the secret of the bot (secretEnv)");
-    if (wecom_by_line(o) && strncmp(url, "wss://", 6) != 0 &&
-        strncmp(url, "ws://127.0.0.1:", 15) != 0)
+    if (wecom_by_line(o) && !ch_kit_is_safe_socket(url))
         return ch_kit_refuse(err, "wecom", "url is a wss:// URL");
     if (!wecom_by_line(o) && !(o->token && *o->token))
         return ch_kit_refuse(err, "wecom",

@@ -296,7 +296,7 @@ void ch_wecom_hook_post(struct ch_wecom_post *p) {
     if (p->approval) {
         CH_BUF_AUTO exact = {0};
         ch_wecom_exact(&exact, ch_buf_sv(&p->text));
-        ch_buf_addf(&exact, "\nDecide: /approve %s allow-once, allow-always or deny", p->approval);
+        ch_kit_decide(&exact, p->approval);
         ch_buf_clear(&p->text);
         ch_buf_add_sv(&p->text, ch_buf_sv(&exact));
     }

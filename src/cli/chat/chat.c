@@ -182,7 +182,7 @@ static void on_resize(uv_signal_t *handle, int signo) {
 static void chat_on_signal(uv_signal_t *handle, int signo) {
     struct ch_chat *c = handle->data;
     if (c->away && signo == SIGINT)
-        return; /* for the program that has the terminal */
+        return; /* the signal is for the program that has the terminal */
     c->code = 128 + signo;
     ch_chat_leave(c);
 }

@@ -117,7 +117,8 @@ static void channels_object(struct ch_draft *out, bool first, const char *name, 
     fputc('}', out->f);
 }
 
-static void channels_print(struct channels *s, const char *findings) {
+/* findings: of the gateway. refused: why it does not tell; NULL: it does. */
+static void channels_print(struct channels *s, const char *findings, const char *refused) {
     static const char *const heads[] = {"CHANNEL", "STATUS", "DETAIL", NULL};
     struct ch_table table = {.heads = heads};
     struct chela_channel_opts c = CHELA_CHANNEL_OPTS(.name = NULL);
@@ -129,8 +130,8 @@ static void channels_print(struct channels *s, const char *findings) {
     for (; chela_config_channel(s->setup.config, n, &c, &env, NULL) == 0; n++) {
         char *status, *detail;
         channels_find(findings, c.name, &status, &detail);
-        const char *is = status ? status : "unknown";
-        const char *why = detail ? detail : "no running gateway tells";
+        const char *is = status && !refused ? status : "unknown";
+        const char *why = refused ? refused : detail ? detail : "no running gateway tells";
         if (s->flags.json)
             channels_object(&out, n == 0, c.name, is, why);
         else
@@ -157,10 +158,16 @@ static int channels_list(struct channels *s) {
     int rc = ch_setup_runtime(&s->setup, &s->err);
     if (rc < 0)
         return rc;
-    char *findings = channels_ask(s);
-    channels_print(s, findings);
+    char *findings = channels_ask(s), *status, *detail;
+    channels_find(findings, "token", &status, &detail);
+    bool refused = status && strcmp(status, "fail") == 0;
+    channels_print(s, findings, refused ? "the gateway refuses the token" : NULL);
+    if (refused)
+        rc = ch_problem(&s->err, CHELA_EAUTH, "the gateway refuses the token: %s", detail);
+    chela_free(status);
+    chela_free(detail);
     chela_free(findings);
-    return 0;
+    return rc;
 }
 
 /* --- test */
@@ -182,36 +189,69 @@ static void test_add(struct ch_findings *f, const char *name, char *json,
     chela_free(json);
 }
 
-static void test_channel(struct channels *s, const struct ch_setup_channel *c,
-                         struct ch_findings *f) {
-    const struct chela_channel_opts *o = &c->opts;
-    const char *to = s->flags.to ? s->flags.to : o->owners ? o->owners[0] : NULL;
-    struct chela_error err = {0};
-    if (c->missing) {
-        ch_findings_tell(f, "channel", o->name, "fail", ch_format("%s: not set", c->missing),
-                         "put the app's secrets into the environment");
-        return;
-    }
-    test_add(f, o->name, chela_channel_survey(s->setup.rt, o, &err), &err);
-    if (f->failed)
-        return;
-    struct gateway_address at = channels_gateway(s);
-    test_add(f, o->name, chela_channel_test(s->setup.rt, o, to, at.url, at.token, &err), &err);
-    free(at.url);
-    if (!to)
-        ch_findings_tell(f, "channel", o->name, "warn",
-                         ch_dup("not tested: sending, because no chat is known"),
-                         "name a chat: --to CHAT");
+/* Whether a gateway answers at the address. */
+static bool test_has_gateway(struct channels *s) {
+    char *findings = channels_ask(s), *status, *detail;
+    channels_find(findings, "reach", &status, &detail);
+    bool there = status && strcmp(status, "ok") == 0;
+    chela_free(status);
+    chela_free(detail);
+    chela_free(findings);
+    return there;
 }
 
-/* Channel `name` of the configuration. */
-static int test_find(struct channels *s, const char *name, struct ch_setup_channel *c) {
+/* Asks the service whether it accepts the secrets. Without the secrets only the gateway can test
+ * the channel; missing says what is not there. */
+static void test_secrets(struct channels *s, const struct chela_channel_opts *o,
+                         const char *missing, const char *url, struct ch_findings *f) {
+    struct chela_error err = {0};
+    if (!missing)
+        test_add(f, o->name, chela_channel_survey(s->setup.rt, o, &err), &err);
+    else if (test_has_gateway(s))
+        ch_findings_tell(f, "channel", o->name, "ok",
+                         ch_format("not tested here: the secrets, which the running gateway has "
+                                   "(%s)",
+                                   missing),
+                         NULL);
+    else
+        ch_findings_tell(f, "channel", o->name, "fail",
+                         ch_format("%s, and no gateway answers at %s", missing, url),
+                         "put the app's secrets into the environment, or start the gateway");
+}
+
+static void test_channel(struct channels *s, const struct chela_channel_opts *o,
+                         const char *missing, struct ch_findings *f) {
+    const char *to = s->flags.to ? s->flags.to : o->owners ? o->owners[0] : NULL;
+    struct chela_error err = {0};
+    struct gateway_address at = channels_gateway(s);
+    test_secrets(s, o, missing, at.url, f);
+    if (!f->failed) {
+        test_add(f, o->name, chela_channel_test(s->setup.rt, o, to, at.url, at.token, &err), &err);
+        if (!to)
+            ch_findings_tell(f, "channel", o->name, "warn",
+                             ch_dup("not tested: sending, because no chat is known"),
+                             "name a chat: --to CHAT");
+    }
+    free(at.url);
+}
+
+/* Channel `name` of the configuration. *missing, which the caller frees: why its secrets are not
+ * known; NULL: they are. */
+static int test_find(struct channels *s, const char *name, struct ch_setup_channel *c,
+                     char **missing) {
     for (size_t i = 0;; i++) {
-        int rc = ch_setup_channel(s->setup.config, i, c, &s->err);
-        if (rc == CHELA_ENOENT)
-            return ch_problem(&s->err, CHELA_EINVAL, "channels.%s is not configured", name);
-        if (rc < 0 || strcmp(c->opts.name, name) == 0)
-            return rc;
+        struct chela_error err = {0};
+        int rc = ch_setup_channel(s->setup.config, i, c, &err);
+        if (rc == CHELA_ENOENT && !err.code)
+            return ch_problem(&s->err, CHELA_EINVAL,
+                              "channels.%s is not configured ('chela channels list' shows what is)",
+                              name);
+        if (strcmp(c->opts.name, name) == 0) {
+            *missing = rc < 0       ? ch_dup(err.message)
+                       : c->missing ? ch_format("%s: not set", c->missing)
+                                    : NULL;
+            return 0;
+        }
         ch_setup_channel_release(c);
     }
 }
@@ -219,6 +259,7 @@ static int test_find(struct channels *s, const char *name, struct ch_setup_chann
 static int channels_test(struct channels *s) {
     struct ch_setup_channel c;
     struct ch_findings f = {0};
+    char *missing = NULL;
     if (s->args.n != 1)
         return ch_problem(&s->err, CHELA_EINVAL, "usage: chela channels test NAME [flags]");
     if (!s->setup.config)
@@ -227,11 +268,12 @@ static int channels_test(struct channels *s) {
     if (rc == 0)
         rc = test_open_store(s);
     if (rc == 0)
-        rc = test_find(s, s->args.words[0], &c);
+        rc = test_find(s, s->args.words[0], &c, &missing);
     if (rc < 0)
         return rc;
-    test_channel(s, &c, &f);
+    test_channel(s, &c.opts, missing, &f);
     ch_setup_channel_release(&c);
+    free(missing);
     ch_findings_print(&f, &s->console, s->flags.json, s->flags.setup.quiet);
     if (f.failed)
         rc = ch_problem(&s->err, CHELA_ENET, "%zu of %zu checks failed", f.failed, f.n);
@@ -273,7 +315,8 @@ const struct ch_cmd ch_cmd_channels_list = {
     .summary = "list the configured channels and their health",
     .about = "Lists the channels of the configuration file. If the gateway runs, its report is "
              "shown: whether the channel is connected, the time of the last event, and the last "
-             "error. The token of the gateway is read as for 'chela serve'.",
+             "error. The token of the gateway is read as for 'chela serve'. The exit status is 2 "
+             "if the gateway refuses the token.",
     .opts = list_opts,
     .run = channels_run_list,
 };
@@ -287,8 +330,9 @@ const struct ch_cmd ch_cmd_channels_test = {
         "to a chat. Slack and Discord deliver a bot's own messages: there the command waits "
         "until the message has come back as an event, at most 10 seconds. Each line says what "
         "was tested, and what was not.\n\n"
-        "A running gateway sends the message over its own connection. If no gateway answers at "
-        "the address, the command connects to the service itself. Do not do that while a "
+        "A running gateway sends the message over its own connection, and has the secrets: the "
+        "command does not need them. If no gateway answers at the address, the command connects "
+        "to the service itself. Do not do that while a "
         "gateway elsewhere serves the same bot: WeCom and Telegram allow one connection.\n\n"
         "The exit status is 1 if a check failed, 0 otherwise.",
     .opts = test_opts,

@@ -141,6 +141,7 @@ static int config_check(const struct flags *f, struct ch_console *c, const struc
                         struct chela_error *err) {
     struct ch_setup setup = {.env = env, .flags = &f->setup, .console = c, .inspect = true};
     setup.strict = f->strict;
+    setup.complete = true;
     int rc = check_file(&setup, err);
     if (rc == 0)
         config_report(c, &setup);
@@ -331,7 +332,8 @@ const struct ch_cmd ch_cmd_config_check = {
     .about = "Reads the configuration file that 'chela run' would use and reports errors with "
              "line and column, all of them at once. FILE is the same as --config FILE. An unknown "
              "key is an error in agents, policies, approvals, sandbox, tools, channels, gateway, "
-             "providers and store, and a warning elsewhere. The file need not be trusted.",
+             "providers and store, and a warning elsewhere. A value of a channel that 'chela init' "
+             "left open (" CHELA_CONFIG_OPEN ") is an error. The file need not be trusted.",
     .opts = check_opts,
     .run = config_run_check,
 };

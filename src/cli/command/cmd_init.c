@@ -2,7 +2,7 @@
  *
  * Looks for a model (a key in the environment, a local server), asks the user if there is
  * one, writes a commented file, and makes one small call as a test. An existing file is
- * overwritten only on request. */
+ * overwritten only on request; a channel is added to it. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -13,6 +13,7 @@
 #include "chela/json.h"
 #include "cli/term/ask.h"
 #include "cli/command/cmd.h"
+#include "cli/command/init_add.h"
 #include "cli/command/init_channel.h"
 #include "cli/support/draft.h"
 #include "cli/support/mem.h"
@@ -34,7 +35,8 @@ static const struct ch_opt opts[] = {
     {"model", 0, CH_OPT_TEXT, AT(model), "PROVIDER/MODEL", 0, 0, "Configuration",
      "model to use; default: the model that is found or chosen"},
     {"channel", 0, CH_OPT_TEXT, AT(channel), "NAME", 0, 0, "Configuration",
-     "chat service to set up, such as slack; default: none, or the chosen one"},
+     "chat service to set up, such as slack, also in an existing file; default: none, or the "
+     "chosen one"},
     {"force", 0, CH_OPT_SWITCH, AT(force), NULL, 0, 0, "Configuration",
      "overwrite an existing file"},
     {"yes", 0, CH_OPT_SWITCH, AT(yes), NULL, 0, 0, "Configuration", "do not ask questions"},
@@ -51,7 +53,7 @@ struct init {
     chela_runtime *rt;
     const char *path;
     char *model; /* owned */
-    char *channels; /* owned: section of the file; NULL: none */
+    char *channel, *section; /* owned: its name, its options in the file; NULL: none */
     struct chela_error err;
 };
 
@@ -119,12 +121,11 @@ static int init_set_up_channel(struct init *in) {
     ch_asker_open(&asker, &in->console, NULL);
     if (in->flags.yes)
         ch_asker_close(&asker);
-    char *name = init_choose_channel(in, &asker);
-    if (name)
-        in->channels = ch_init_channel(in->rt, in->env, &asker, name, &in->err);
+    in->channel = init_choose_channel(in, &asker);
+    if (in->channel)
+        in->section = ch_init_channel(in->rt, in->env, &asker, in->channel, &in->err);
     ch_asker_close(&asker);
-    int rc = name && !in->channels ? in->err.code : CHELA_OK;
-    free(name);
+    int rc = in->channel && !in->section ? in->err.code : CHELA_OK;
     return rc == CHELA_ENOENT ? in->err.code = CHELA_EINVAL : rc;
 }
 
@@ -180,7 +181,11 @@ static int store_file(struct init *in) {
                    : ch_problem(&in->err, CHELA_ECONFIG, "%s: %s", in->path, strerror(why));
     }
     init_write_file(f, in->model);
-    fputs(in->channels ? in->channels : "", f);
+    if (in->section)
+        fprintf(f,
+                "\n# `chela serve` talks to people there. `chela channels test %s --to CHAT` tries "
+                "it.\nchannels:\n  %s:\n%s",
+                in->channel, in->channel, in->section);
     bool failed = ferror(f);
     if (fclose(f) != 0 || failed)
         return ch_problem(&in->err, CHELA_ECONFIG, "%s: %s", in->path, strerror(errno));
@@ -234,18 +239,42 @@ static int try_model(struct init *in) {
 static void say_next(struct init *in) {
     static const char next[] = "Next: chela run \"what is in this directory?\"\n";
     static const char chat[] = "Next: chela doctor, then CHELA_TOKEN=... chela serve\n";
-    ch_console_print(&in->console, next, sizeof(next) - 1);
-    if (in->channels)
+    if (in->model)
+        ch_console_print(&in->console, next, sizeof(next) - 1);
+    if (in->section)
         ch_console_print(&in->console, chat, sizeof(chat) - 1);
+}
+
+static int init_open_runtime(struct init *in) {
+    struct chela_runtime_opts rt_opts =
+        CHELA_RUNTIME_OPTS(.module_path = getenv("CHELA_MODULE_PATH"));
+    return chela_runtime_new(&rt_opts, &in->rt, &in->err);
+}
+
+/* The file is there: it gets the channel, and nothing else changes. */
+static int init_add(struct init *in) {
+    if (!in->flags.channel || in->flags.model)
+        return ch_problem(&in->err, CHELA_EEXIST,
+                          "%s already exists (--force overwrites it, --channel NAME alone adds "
+                          "a chat service)",
+                          in->path);
+    int rc = init_open_runtime(in);
+    if (rc == 0)
+        rc = ch_init_has_channel(in->path, in->flags.channel, &in->err);
+    if (rc == 0)
+        rc = init_set_up_channel(in);
+    if (rc == 0)
+        rc = ch_init_add_channel(in->env, &in->console, in->path, in->channel, in->section,
+                                 &in->err);
+    if (rc == 0)
+        say_next(in);
+    return rc;
 }
 
 static int init_set_up(struct init *in) {
     if (access(in->path, F_OK) == 0 && !in->flags.force)
-        return ch_problem(&in->err, CHELA_EEXIST, "%s already exists (--force overwrites it)",
-                          in->path);
-    struct chela_runtime_opts rt_opts =
-        CHELA_RUNTIME_OPTS(.module_path = getenv("CHELA_MODULE_PATH"));
-    int rc = chela_runtime_new(&rt_opts, &in->rt, &in->err);
+        return init_add(in);
+    int rc = init_open_runtime(in);
     if (rc == 0)
         rc = init_choose_model(in);
     if (rc == 0)
@@ -279,7 +308,8 @@ static int init_run(const struct ch_cmd *cmd, const struct ch_env *env, int argc
         code = rc < 0 ? ch_problem_exit(&in.err) : CH_EXIT_DONE;
         chela_runtime_close(in.rt);
         free(in.model);
-        free(in.channels);
+        free(in.channel);
+        free(in.section);
         code = ch_console_exit(&in.console, code);
         ch_console_release(&in.console);
     }
@@ -298,7 +328,8 @@ const struct ch_cmd ch_cmd_init = {
              "With --channel, or if a chat service is chosen at the terminal, the steps in the "
              "console of the service are shown, and its values are asked for. Secrets are kept in "
              "files below ~/.config/chela/secrets, or left to environment variables; chela.yaml "
-             "names the file or the variable only.\n\n"
+             "names the file or the variable only. If chela.yaml is there already, --channel adds "
+             "the service to it; the rest of the file keeps its text and its comments.\n\n"
              "The exit status is 1 if the model does not answer. The file is written in any case.",
     .opts = opts,
     .run = init_run,

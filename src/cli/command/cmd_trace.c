@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "chela/json.h"
 #include "cli/command/cmd.h"
 #include "cli/report/trace_html.h"
 #include "cli/report/trace_text.h"
@@ -117,12 +118,33 @@ static int otlp_show(const struct ch_setup *setup, const struct flags *f, const 
     return rc;
 }
 
+/* A page is not written with a report that is none. */
+static int check_report(const struct flags *f, const char *report, struct chela_error *err) {
+    if (!f->html)
+        return ch_problem(err, CHELA_EINVAL, "--why FILE needs --html FILE");
+    static const char *const members[] = {"", "/verdict", "/decision", "/causes"};
+    for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++) {
+        char *value = chela_json_get(report, strlen(report), members[i], NULL);
+        if (!value && i == 0)
+            return ch_problem(err, CHELA_EINVAL, "%s: no report of 'chela why --json': not JSON",
+                              f->why);
+        if (!value)
+            return ch_problem(err, CHELA_EINVAL,
+                              "%s: no report of 'chela why --json': the member \"%s\" is missing",
+                              f->why, members[i] + 1);
+        chela_free(value);
+    }
+    return CHELA_OK;
+}
+
 static int trace_show(struct ch_setup *setup, const struct flags *f, const char *key,
                       struct chela_error *err) {
     struct ch_trace t = {0};
     struct ch_draft d;
     struct ch_cli_input why = {0};
     int rc = f->why ? ch_input_file(f->why, CH_INPUT_BODY, &why, err) : CHELA_OK;
+    if (rc == 0 && f->why)
+        rc = check_report(f, why.p, err);
     if (rc == 0)
         rc = ch_trace_read(&t, setup->store, key, f->all ? NULL : f->run ? f->run : "", err);
     if (rc == 0 && f->html)

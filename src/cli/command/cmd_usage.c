@@ -82,14 +82,15 @@ static struct sum *sum_of(struct usage *u, const char *name) {
 
 static struct sum *usage_place(struct usage *u, const struct chela_model_call *call) {
     const char *by = u->flags.by ? u->flags.by : "day";
-    char day[16] = "?";
+    char day[40] = "?";
     time_t t = (time_t)(call->ts / 1000);
     struct tm tm;
     if (strcmp(by, "agent") == 0)
         return sum_of(u, call->agent);
     if (strcmp(by, "day") == 0) {
-        if (localtime_r(&t, &tm))
-            strftime(day, sizeof(day), "%Y-%m-%d", &tm);
+        if (localtime_r(&t, &tm)) /* strftime reads the time zone's file each time */
+            snprintf(day, sizeof(day), "%04d-%02d-%02d", tm.tm_year + 1900, tm.tm_mon + 1,
+                     tm.tm_mday);
         return sum_of(u, day);
     }
     return sum_of(u, call->model);

@@ -19,6 +19,7 @@ struct flags {
 };
 
 #define AT(field) offsetof(struct flags, field)
+#define ROUGH_PARTS 5 /* shown of a set that is not the smallest */
 
 static const struct ch_opt opts[] = {
     CH_SETUP_OPTS_CONFIG(struct flags),
@@ -96,6 +97,20 @@ static bool print_part(FILE *out, const char *report, unsigned cause, unsigned p
     return true;
 }
 
+/* How many parts follow the first n. */
+static void print_more(FILE *out, const char *report, unsigned cause, unsigned n) {
+    char pointer[80];
+    unsigned more = 0;
+    for (char *kind = NULL;; more++) {
+        snprintf(pointer, sizeof(pointer), "/causes/%u/parts/%u/kind", cause, n + more);
+        if (!(kind = why_member(report, pointer)))
+            break;
+        chela_free(kind);
+    }
+    if (more)
+        fprintf(out, "  ... and %u more parts (--json lists them)\n", more);
+}
+
 static bool print_cause(FILE *out, const char *report, unsigned cause) {
     char pointer[64];
     unsigned n = 0;
@@ -105,11 +120,18 @@ static bool print_cause(FILE *out, const char *report, unsigned cause) {
         return false;
     snprintf(pointer, sizeof(pointer), "/causes/%u/parts/1", cause);
     char *second = why_member(report, pointer);
+    snprintf(pointer, sizeof(pointer), "/causes/%u/smallest", cause);
+    char *smallest = why_member(report, pointer);
+    bool rough = smallest && strcmp(smallest, "false") == 0;
     fprintf(out, "\n%u. %s\n", cause + 1,
-            second ? "Each of these suffices. Only without all of them the decision is another:"
-                   : "Without this the decision is another:");
-    while (print_part(out, report, cause, n))
+            rough    ? "Best finding so far: without all of these the decision is another. Which of "
+                       "them count was not tested; more --calls narrow them down:"
+            : second ? "Each of these suffices. Only without all of them the decision is another:"
+                     : "Without this the decision is another:");
+    while ((!rough || n < ROUGH_PARTS) && print_part(out, report, cause, n))
         n++;
+    if (rough && n == ROUGH_PARTS)
+        print_more(out, report, cause, n);
     snprintf(pointer, sizeof(pointer), "/causes/%u/of", cause);
     fprintf(out, "  seen in %s", agreed);
     why_field(out, " of ", report, pointer, " calls");
@@ -117,6 +139,7 @@ static bool print_cause(FILE *out, const char *report, unsigned cause) {
     why_field(out, "; instead: ", report, pointer, "\n");
     chela_free(agreed);
     chela_free(second);
+    chela_free(smallest);
     return true;
 }
 
@@ -124,7 +147,7 @@ static void print_report(FILE *out, const char *report) {
     static const struct {
         const char *verdict, *text;
     } verdicts[] = {
-        {"cause", "The decision depended on:"},
+        {"cause", "The decision depends on:"},
         {"no_cause", "No cause: without every part of the request the decision is the same."},
         {"chance", "Chance: the same request leads to different decisions. Nothing follows from "
                    "one of them."},
@@ -132,6 +155,8 @@ static void print_report(FILE *out, const char *report) {
     };
     char *verdict = why_member(report, "/verdict"), *note;
     char pointer[32];
+    why_field(out, "turn      ", report, "/session_turn", "");
+    why_field(out, ", request #", report, "/request", "\n");
     why_field(out, "decision  ", report, "/decision", "\n");
     why_field(out, "model     ", report, "/model", "");
     why_field(out, ", ", report, "/calls", "");

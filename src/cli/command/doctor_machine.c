@@ -145,14 +145,15 @@ static void look_at_channel(struct ch_findings *f, const struct ch_setup_channel
 }
 
 void ch_doctor_channels(struct ch_findings *f, const chela_config *config, chela_runtime *rt) {
-    int rc = 0;
-    for (size_t i = 0; config && rc == 0; i++) {
+    bool more = config != NULL;
+    for (size_t i = 0; more; i++) {
         struct ch_setup_channel c;
         struct chela_error err = {0};
-        rc = ch_setup_channel(config, i, &c, &err);
+        int rc = ch_setup_channel(config, i, &c, &err);
+        more = rc == 0 || err.code;
         if (rc == 0)
             look_at_channel(f, &c, rt);
-        else if (err.code)
+        else if (more)
             ch_findings_tell(f, "channel", c.opts.name, "fail", ch_dup(err.message), NULL);
         ch_setup_channel_release(&c);
     }

@@ -18,8 +18,6 @@
 #include "cli/support/mem.h"
 #include "cli/support/problem.h"
 
-#define OPEN "CHANGE-ME"
-
 struct channel_setup {
     const struct ch_env *env;
     struct ch_asker *asker;
@@ -144,7 +142,7 @@ static int setup_text(struct channel_setup *s, const char *option, const char *h
         return ch_problem(s->err, CHELA_ECANCELED, "nothing was written");
     s->open += !*value;
     fprintf(s->out, "    %s: ", option);
-    setup_write_quoted(s->out, *value ? value : OPEN);
+    setup_write_quoted(s->out, *value ? value : CHELA_CONFIG_OPEN);
     fputs(*value ? "\n" : " # the value from the console of the service\n", s->out);
     return 0;
 }
@@ -247,11 +245,6 @@ char *ch_init_channel(chela_runtime *rt, const struct ch_env *env, struct ch_ask
         return NULL;
     ch_draft_init(&d);
     s.out = d.f;
-    fprintf(
-        d.f,
-        "\n# `chela serve` talks to people there. `chela channels test %s --to CHAT` tries it.\n"
-        "channels:\n  %s:\n",
-        name, name);
     setup_show_steps(&s, console);
     int rc = setup_options(&s);
     if (rc == 0)

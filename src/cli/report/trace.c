@@ -71,7 +71,7 @@ void ch_trace_release(struct ch_trace *t) {
 static void total_add(struct ch_trace_total *sum, const struct chela_span *s) {
     sum->requests += s->kind == CHELA_SPAN_MODEL && s->request;
     sum->failed += s->kind == CHELA_SPAN_MODEL && s->failed;
-    sum->calls += s->kind == CHELA_SPAN_TOOL;
+    sum->calls += s->kind == CHELA_SPAN_TOOL && !(s->stop && strcmp(s->stop, "retried") == 0);
     if (s->kind != CHELA_SPAN_MODEL)
         return;
     sum->input += s->input;

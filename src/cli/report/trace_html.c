@@ -69,7 +69,9 @@ static void what(const struct chela_span *s, int64_t growth, FILE *out) {
     fprintf(out, "<span class=\"what\" style=\"padding-left:%uem\"><b>", 2 * s->depth);
     if (s->request)
         fprintf(out, "#%u ", s->request);
-    if (s->attempt)
+    if (s->kind == CHELA_SPAN_MODEL && s->session_turn)
+        fprintf(out, "turn %u ", s->session_turn);
+    if (s->attempt && s->kind != CHELA_SPAN_WAIT)
         fprintf(out, "attempt %u ", s->attempt + 1);
     if (words)
         ch_markup_write(out, words, strcspn(words, "\n"));
@@ -206,7 +208,8 @@ static void total(const struct ch_trace_total *all, FILE *out) {
         fprintf(out, ", $%.4f", all->cost);
     fputs("</p>\n<p class=\"legend\"><i class=\"model\"></i>model <i class=\"tool\"></i>tool "
           "<i class=\"wait\"></i>wait <i class=\"bad\"></i>failed; #N is the number of a request "
-          "(<code>chela trace --request N</code>)</p>\n",
+          "(<code>chela trace --request N</code>), turn N that of a decision "
+          "(<code>chela why --turn N</code>)</p>\n",
           out);
 }
 
@@ -239,8 +242,16 @@ static bool why_part(const char *why, unsigned cause, unsigned part, FILE *out) 
 
 static bool why_cause(const char *why, unsigned cause, FILE *out) {
     char at[80];
+    snprintf(at, sizeof(at), "/causes/%u/smallest", cause);
+    char *smallest = chela_json_get(why, strlen(why), at, NULL);
+    bool rough = smallest && strcmp(smallest, "false") == 0;
+    chela_free(smallest);
     snprintf(at, sizeof(at), "/causes/%u/agreed", cause);
-    if (!why_text(why, "<p>Without this the decision is another, in ", at, "", out))
+    if (!why_text(why,
+                  rough ? "<p>Best finding so far: without all of these the decision is another; "
+                          "which of them count was not tested. Seen in "
+                        : "<p>Without this the decision is another, in ",
+                  at, "", out))
         return false;
     snprintf(at, sizeof(at), "/causes/%u/of", cause);
     why_text(why, " of ", at, " calls:</p>", out);
@@ -252,7 +263,8 @@ static bool why_cause(const char *why, unsigned cause, FILE *out) {
 }
 
 static void why_section(const char *why, FILE *out) {
-    why_text(why, "<h2>Why request #", "/request", "", out);
+    why_text(why, "<h2>Why turn ", "/session_turn", "", out);
+    why_text(why, " (request #", "/request", ")", out);
     why_text(why, " was decided so: ", "/verdict", "</h2>", out);
     why_text(why, "<h3>decision</h3><pre>", "/decision", "</pre>", out);
     for (unsigned i = 0; why_cause(why, i, out);)

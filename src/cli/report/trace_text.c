@@ -1,7 +1,7 @@
 /* trace_text.c -- a trace for terminals and for programs.
  *
  *   +0 ms    input   |          write a script
- *   +1 ms    model   ####       claude-x, tool_use  904 ms  3049 in 15 out
+ *   +1 ms    model   ####       #1 turn 1 claude-x, tool_use  904 ms  3049 in 15 out
  *   +905 ms  tool        #      read  1 ms  {"file_path":"notes.txt"} */
 #include "cli/report/trace_text.h"
 
@@ -9,12 +9,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/support/draft.h"
+#include "cli/term/flow.h"
 #include "cli/term/term.h"
 #include "cli/report/trace.h"
 
 #define BAR 24 /* columns of the timeline */
 #define MARGIN (24 + BAR)
+#define BELOW 6          /* indentation of an error below its row */
+#define BELOW_LINES 8    /* of one error; --json has the whole text */
 #define DEPTHS 16 /* depth of called agents for which growth is shown */
 
 static void trace_text_bar(const struct chela_span *s, const struct ch_trace_total *all,
@@ -53,7 +55,9 @@ static void facts(const struct chela_span *s, int64_t growth, unsigned columns, 
         ch_span_took(s->end - s->start, took);
     if (s->kind == CHELA_SPAN_MODEL && s->request)
         fprintf(out, "#%u ", s->request);
-    if (s->attempt)
+    if (s->kind == CHELA_SPAN_MODEL && s->session_turn)
+        fprintf(out, "turn %u ", s->session_turn);
+    if (s->attempt && s->kind != CHELA_SPAN_WAIT)
         fprintf(out, "attempt %u ", s->attempt + 1);
     fprintf(out, "%s%s%s%s", s->failed ? "! " : "", title, took[0] ? "  " : "", took);
     if (s->kind == CHELA_SPAN_MODEL || s->kind == CHELA_SPAN_END)
@@ -61,27 +65,27 @@ static void facts(const struct chela_span *s, int64_t growth, unsigned columns, 
     if (s->cost > 0)
         fprintf(out, "  $%.4f", s->cost);
     unsigned used = ch_term_text_columns(title, strlen(title)) + (unsigned)strlen(took) + 6;
-    if (s->kind != CHELA_SPAN_TOOL || !s->sent || used + 8 > columns)
+    bool call = s->kind == CHELA_SPAN_TOOL || s->kind == CHELA_SPAN_WAIT;
+    if (!call || !s->sent || used + 8 > columns)
         return;
     fputs("  ", out);
     excerpt(s->sent, columns - used, out);
 }
 
-static void below_one(const char *text, unsigned left, FILE *out) {
-    fprintf(out, "%*s", MARGIN, "");
-    excerpt(text, left, out);
-    fputc('\n', out);
-}
-
-/* Print the lines of a run's errors. */
-static void trace_text_below(const char *text, unsigned left, FILE *out) {
-    while (text && *text) {
-        size_t n = strcspn(text, "\n");
-        char *one = ch_format("%.*s", (int)n, text);
-        below_one(one, left, out);
-        free(one);
-        text += n + (text[n] == '\n');
-    }
+/* An error below its row, wrapped to the width of the terminal. */
+static void trace_text_below(const char *text, unsigned columns, FILE *out) {
+    struct ch_flow flow = {0};
+    struct ch_flow_line *lines;
+    if (!text)
+        return;
+    ch_flow_add(&flow, 0, text, strlen(text));
+    size_t n = ch_flow_lines(&flow, columns > BELOW + 20 ? columns - BELOW : 20, false, &lines);
+    for (size_t i = 0; i < n && i < BELOW_LINES; i++)
+        fprintf(out, "%*s%s\n", BELOW, "", lines[i].text);
+    if (n > BELOW_LINES)
+        fprintf(out, "%*s... (%zu more lines: --json)\n", BELOW, "", n - BELOW_LINES);
+    ch_flow_free_lines(lines, n);
+    ch_flow_release(&flow);
 }
 
 static void trace_text_line(const struct chela_span *s, int64_t growth,
@@ -97,10 +101,8 @@ static void trace_text_line(const struct chela_span *s, int64_t growth,
     else
         facts(s, growth, left, out);
     fputc('\n', out);
-    if (s->kind == CHELA_SPAN_END)
-        trace_text_below(s->got, left, out);
-    else if (s->failed && s->got)
-        below_one(s->got, left, out);
+    if (s->kind == CHELA_SPAN_END || (s->failed && s->kind != CHELA_SPAN_WAIT))
+        trace_text_below(s->got, columns, out);
 }
 
 static void print_total(const struct ch_trace_total *all, FILE *out) {
@@ -112,7 +114,9 @@ static void print_total(const struct ch_trace_total *all, FILE *out) {
             all->calls, all->calls == 1 ? "" : "s", all->input, all->cached, all->output);
     if (all->cost >= 0)
         fprintf(out, ", $%.4f", all->cost);
-    fputs("\n# work  . wait  | input or end  ! failed  #N: chela trace --request N\n", out);
+    fputs("\n# work  . wait  | input or end  ! failed  #N: chela trace --request N"
+          "  turn N: chela why --turn N\n",
+          out);
 }
 
 void ch_trace_text(const struct ch_trace *t, const char *key, unsigned columns, FILE *out) {
@@ -157,6 +161,8 @@ static void trace_text_member(const char *name, const char *text, FILE *out) {
 static void json_request(const struct chela_span *s, FILE *out) {
     trace_text_member("stop", s->stop, out);
     trace_text_member("role", s->role, out);
+    if (s->attempt && !s->request)
+        fprintf(out, ",\"attempt\":%u", s->attempt);
     if (!s->request)
         return;
     trace_text_member("model", s->model, out);
@@ -184,6 +190,9 @@ void ch_trace_json(const struct ch_trace *t, FILE *out) {
         trace_text_member("run", s->run, out);
         fprintf(out, ",\"turn\":%u,\"start\":%" PRId64 ",\"end\":%" PRId64, s->turn, s->start,
                 s->end);
+        if (s->session_turn)
+            fprintf(out, ",\"session_turn\":%u", s->session_turn);
+        trace_text_member("id", s->id, out);
         trace_text_member("title", s->title, out);
         trace_text_member(s->kind == CHELA_SPAN_MODEL ? "reasoning" : "sent", s->sent, out);
         trace_text_member("got", s->got, out);

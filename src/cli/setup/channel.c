@@ -10,9 +10,10 @@
 /* env NULL: the secret is not in the environment. */
 static void find_secret(struct ch_setup_channel *c, const char *env, const char **out) {
     const char *value = env ? getenv(env) : NULL;
-    if (value && *value)
+    bool set = value && *value && strcmp(value, CHELA_CONFIG_OPEN) != 0;
+    if (set)
         *out = value;
-    if (!env || (value && *value))
+    if (!env || set)
         return;
     char *longer = ch_format("%s%s%s", c->missing ? c->missing : "", c->missing ? ", " : "", env);
     free(c->missing);

@@ -95,6 +95,7 @@ struct ch_setup {
     bool background;   /* agents may be called in the background; set by the caller */
     const char *model; /* model of the command line; borrowed, may be NULL; set by the caller */
     bool strict;       /* every unknown key of the file is an error; set by the caller */
+    bool complete;     /* so is a value of a channel that is left open; likewise */
     bool no_demo;      /* do not run on the offline demo model unless it is named */
     bool inspect;      /* read the file without acting on it: trust is not needed */
     bool reloading;    /* no person can be asked whether a file is trusted */
@@ -152,7 +153,7 @@ int ch_setup_agent(struct ch_setup *s, struct chela_agent_opts *opts, chela_agen
 int ch_setup_hooks(const struct ch_setup *s, chela_agent *agent, const struct chela_hooks *hooks,
                    struct chela_error *err);
 
-/* Take the agents that were made: the next ones are new. */
+/* Take the agents created so far out of s; agents created later are new. */
 struct ch_setup_team ch_setup_take_team(struct ch_setup *s);
 void ch_setup_team_close(struct ch_setup_team *team);
 

@@ -4,7 +4,9 @@
  *
  * The channel decides who may answer. The decision is an inbox event (delivery.h): the
  * service gets its answer when the store has the event, and the gateway that holds the
- * session applies the decision. The session checks that the id belongs to a call that waits. */
+ * session applies the decision. The session checks that the id belongs to a call that waits.
+ * A button carries only the id of the call: if another gateway asked, the session is looked up
+ * in the store. */
 #include "gateway/chat/approval_decision.h"
 
 #include "agent/feature/heartbeat/beat.h"
@@ -19,14 +21,22 @@
 #include "gateway/chat/reply_target.h"
 #include "gateway/lane/delivery.h"
 #include "gateway/lane/lane.h"
+#include "gateway/request/gateway_state.h"
 #include "gateway/request/request.h"
+#include "gateway/request/waiting_calls.h"
+#include "io/worker.h"
 #include "json/writer.h"
+
+struct decision_search;
 
 struct approval_decision {
     struct ch_link link; /* in the service's decisions */
     struct ch_chat_service *chat;
     struct ch_arena arena;
     struct chela_channel_decision d; /* in the arena */
+    const char *reason, *shown; /* in the arena; of a denial; text of the question if another
+                                   gateway asked; both may be NULL */
+    struct decision_search *search; /* NULL: none */
     bool in_words;
     struct ch_request *request; /* waits for the response; may be NULL */
     chela_channel_decided_fn *done;
@@ -58,7 +68,10 @@ static void decision_write_words(struct ch_buf *out, const struct chela_channel_
                     d->approval);
 }
 
+static void decision_search_leave(struct approval_decision *g);
+
 static void decision_free(struct approval_decision *g) {
+    decision_search_leave(g);
     if (g->request)
         g->request->on_disconnect = NULL;
     ch_list_del(&g->link);
@@ -73,7 +86,11 @@ static void decision_finish(struct approval_decision *g, const struct chela_erro
     if (g->in_words)
         decision_write_words(&answer, &g->d, err);
     else
-        ch_channel_decided(chat->channel, &g->d, a ? a->text : "", err, &answer);
+        ch_channel_decided(chat->channel, &g->d,
+                           a          ? a->text
+                           : g->shown ? g->shown
+                                      : "",
+                           err, &answer);
     if (a && (!err || err->code == CHELA_EEXIST))
         ch_approval_prompt_free(chat, a);
     g->done(ch_text(ch_buf_sv(&answer)), g->tag);
@@ -90,17 +107,21 @@ static const char *decision_text(struct ch_delivery *d, const char *key) {
 static int decision_carry_out(struct ch_delivery *d, struct ch_lane *l, struct chela_error *err) {
     struct ch_chat_service *chat = ch_chat_service_of_session(d->gw, d->key);
     const char *approval = decision_text(d, "approval"), *by = decision_text(d, "by"),
-               *word = decision_text(d, "word");
+               *word = decision_text(d, "word"), *why = decision_text(d, "reason");
     enum chela_decision decision = CHELA_UNDECIDED;
     struct chela_error ignored = {0};
     CH_BUF_AUTO reason = {0};
-    ch_buf_addf(&reason, "denied in the chat by %s", by);
+    ch_buf_addf(&reason, "denied in the chat by %s%s%s", by, *why ? ": " : "", why);
     int rc = chat ? ch_reply_target_attach(chat, l, NULL, err)
                   : ch_fail(err, CHELA_ENOENT, "the channel is not open");
     if (rc == 0 && !decision_read_word(word, &decision))
         rc = ch_fail(err, CHELA_EINVAL, "say allow-once, allow-always or deny");
     const struct ch_approval_prompt *a =
         rc == 0 ? ch_approval_prompt_find(chat, ch_sv_str(approval)) : NULL;
+    if (rc == 0 && !a) { /* another gateway asked */
+        ch_reply_target_ask_again(chat, l);
+        a = ch_approval_prompt_find(chat, ch_sv_str(approval));
+    }
     if (a && !a->whole && decision != CHELA_DENY)
         rc = ch_fail(err, CHELA_EPERM,
                      "the call was not shown here in full: allow it in the console");
@@ -161,7 +182,7 @@ static struct approval_decision *decision_new(struct ch_chat_service *chat,
     return g;
 }
 
-static void decision_start(struct approval_decision *g) {
+static void decision_accept(struct approval_decision *g) {
     struct chela_error err = {0};
     const struct ch_approval_prompt *a = ch_approval_prompt_find(g->chat, ch_sv_str(g->d.approval));
     CH_BUF_AUTO data = {0};
@@ -175,10 +196,88 @@ static void decision_start(struct approval_decision *g) {
     ch_jw_kcstr(&w, "approval", g->d.approval);
     ch_jw_kcstr(&w, "word", g->d.word);
     ch_jw_kcstr(&w, "by", g->d.by);
+    if (g->reason)
+        ch_jw_kcstr(&w, "reason", g->reason);
     ch_random_id(CH_PRESS_EVENT, id);
     ch_delivery_accept(ch_delivery_new(g->chat->gw, ch_chat_press.name, id, g->d.session, "",
                                        ch_buf_sv(&data)),
                        decision_on_told, g);
+}
+
+/* --- the session of a call about which another gateway asked */
+
+struct decision_search {
+    struct ch_work work;
+    struct approval_decision *decision; /* NULL: not awaited any more */
+    chela_store *store;
+    char *prefix, *approval; /* owned */
+    char *session, *shown;   /* owned; results; NULL: not found */
+};
+
+static int decision_compare(const char *session, const struct ch_json *agent,
+                            const struct ch_json *call, void *user) {
+    struct decision_search *s = user;
+    struct ch_sv shown = ch_json_get_str(call, "summary");
+    (void)agent;
+    if (!ch_sv_is(ch_json_get_str(call, "approval_id"), s->approval))
+        return 0;
+    s->session = ch_strdup(session);
+    s->shown = ch_strndup(shown.p, shown.n);
+    return 1;
+}
+
+static void decision_search_run(struct ch_work *w) {
+    struct decision_search *s = CH_CONTAINER(w, struct decision_search, work);
+    struct chela_error err = {0};
+    if (ch_waiting_calls(s->store, s->prefix, decision_compare, s, &err) < 0)
+        ch_log(CH_LOG_WARN, "gateway", "the session of call %s cannot be looked up: %s",
+               s->approval, err.message);
+}
+
+static void decision_search_free(struct ch_work *w) {
+    struct decision_search *s = CH_CONTAINER(w, struct decision_search, work);
+    ch_free(s->prefix);
+    ch_free(s->approval);
+    ch_free(s->session);
+    ch_free(s->shown);
+    ch_free(s);
+}
+
+static void decision_search_leave(struct approval_decision *g) {
+    if (g->search)
+        g->search->decision = NULL;
+    g->search = NULL;
+}
+
+static void decision_on_searched(struct ch_work *w) {
+    struct decision_search *s = CH_CONTAINER(w, struct decision_search, work);
+    struct approval_decision *g = s->decision;
+    if (g) {
+        decision_search_leave(g);
+        g->d.session = ch_arena_str(&g->arena, ch_sv_str(s->session ? s->session : ""));
+        g->shown = s->shown ? ch_arena_str(&g->arena, ch_sv_str(s->shown)) : NULL;
+        decision_accept(g);
+    }
+    decision_search_free(w);
+}
+
+static void decision_start(struct approval_decision *g) {
+    if (*g->d.session) {
+        decision_accept(g);
+        return;
+    }
+    struct decision_search *s = ch_alloc(sizeof(*s));
+    CH_BUF_AUTO prefix = {0};
+    ch_buf_addf(&prefix, "%s:", g->chat->channel->ops->name);
+    s->work = (struct ch_work){.run = decision_search_run,
+                               .done = decision_on_searched,
+                               .dropped = decision_search_free};
+    s->decision = g;
+    s->store = g->chat->gw->store;
+    s->prefix = ch_buf_take(&prefix);
+    s->approval = ch_strdup(g->d.approval);
+    g->search = s;
+    ch_work_submit(g->chat->gw->rt->workers, &s->work);
 }
 
 void ch_approval_decision_apply(const struct chela_channel_decision *d,
@@ -188,8 +287,11 @@ void ch_approval_decision_apply(const struct chela_channel_decision *d,
 
 void ch_approval_decision_apply_in_words(struct ch_chat_service *chat,
                                          const struct chela_channel_decision *d,
-                                         chela_channel_decided_fn *done, void *tag) {
-    decision_start(decision_new(chat, d, true, done, tag));
+                                         const char *reason, chela_channel_decided_fn *done,
+                                         void *tag) {
+    struct approval_decision *g = decision_new(chat, d, true, done, tag);
+    g->reason = reason && *reason ? ch_arena_str(&g->arena, ch_sv_str(reason)) : NULL;
+    decision_start(g);
 }
 
 /* --- a decision in a callback of the service, which waits for the response */

@@ -9,6 +9,7 @@
 
 #include "base/limits.h"
 #include "base/log.h"
+#include "channel/kit.h"
 #include "gateway/chat/chat_service.h"
 #include "gateway/request/gateway_state.h"
 
@@ -35,24 +36,32 @@ struct ch_approval_prompt *ch_approval_prompt_find(const struct ch_chat_service 
     return NULL;
 }
 
+/* How to decide, for a channel without buttons. */
+static void approval_prompt_explain(const struct ch_chat_service *chat, const char *id,
+                                    struct ch_buf *out) {
+    if (!(chat->channel->ops->features & CHELA_CHANNEL_BUTTONS))
+        ch_kit_decide(out, id);
+}
+
 static struct ch_approval_prompt *approval_prompt_new(struct ch_chat_service *chat,
                                                       const char *session, struct ch_sv id,
                                                       struct ch_sv summary) {
     struct ch_approval_prompt *a = ch_approval_prompt_find(chat, id);
-    CH_BUF_AUTO text = {0};
+    CH_BUF_AUTO text = {0}, how = {0};
     if (a)
         return a;
     a = ch_alloc(sizeof(*a));
     a->session = ch_strdup(session);
     a->id = ch_strndup(id.p, id.n);
-    a->whole = summary.n <= ch_channel_most_question(chat->channel);
+    approval_prompt_explain(chat, a->id, &how);
+    a->whole = summary.n + how.n <= ch_channel_most_question(chat->channel);
     if (a->whole)
         ch_buf_add_sv(&text, summary);
     else
         ch_buf_addf(&text,
                     "A call needs consent. Its %zu bytes are too many to be shown here: "
-                    "decide about %.*s in the console.",
-                    summary.n, CH_SV_FMT(id));
+                    "decide about %.*s in the console, or write to the bot: /deny %.*s REASON",
+                    summary.n, CH_SV_FMT(id), CH_SV_FMT(id));
     a->text = ch_buf_take(&text);
     ch_list_add(&chat->approval_prompts, &a->link);
     if (++chat->napproval_prompts > CH_LIMIT_APPROVAL_PROMPTS)
@@ -65,11 +74,15 @@ void ch_approval_prompt_send(struct ch_chat_service *chat, const char *session, 
                              struct ch_sv id, struct ch_sv summary) {
     struct ch_approval_prompt *a = approval_prompt_new(chat, session, id, summary);
     struct chela_error err = {0};
-    CH_BUF_AUTO key = {0};
+    CH_BUF_AUTO key = {0}, text = {0};
     ch_buf_addf(&key, "ask:%s", a->id);
-    struct chela_outbound m = CHELA_OUTBOUND(.key = ch_buf_str(&key), .session = session,
-                                             .channel = chat->channel->ops->name, .to = to,
-                                             .text = a->text, .approval = a->whole ? a->id : NULL);
+    ch_buf_add_str(&text, a->text);
+    if (a->whole)
+        approval_prompt_explain(chat, a->id, &text);
+    struct chela_outbound m =
+        CHELA_OUTBOUND(.key = ch_buf_str(&key), .session = session,
+                       .channel = chat->channel->ops->name, .to = to, .text = ch_buf_str(&text),
+                       .approval = a->whole ? a->id : NULL);
     if (chela_outbox_put(chat->gw->rt, &m, NULL, NULL, &err) < 0)
         ch_log(CH_LOG_WARN, "gateway", "the question about %s cannot be sent: %s", a->id,
                err.message);

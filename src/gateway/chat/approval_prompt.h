@@ -20,7 +20,7 @@ struct ch_approval_prompt *ch_approval_prompt_find(const struct ch_chat_service 
 const char *ch_approval_prompt_find_in_session(const struct ch_chat_service *chat,
                                                const char *session, struct ch_sv id);
 void ch_approval_prompt_free(struct ch_chat_service *chat, struct ch_approval_prompt *a);
-/* The session waits for no decision any more. */
+/* Forgets the questions of a session that waits for no decision any more. */
 void ch_approval_prompts_forget(struct ch_chat_service *chat, const char *session);
 void ch_approval_prompts_release(struct ch_chat_service *chat);
 

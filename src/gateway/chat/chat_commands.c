@@ -245,7 +245,7 @@ static void command_compact(struct ch_chat_event *e, struct ch_sv rest) {
     ch_lane_when_ready(l, &e->wait);
 }
 
-/* --- /approve [ID] [allow-once|allow-always|deny] */
+/* --- /approve [ID] [allow-once|allow-always|deny], /deny [ID] [REASON] */
 
 static bool is_decision(struct ch_sv word) {
     return ch_sv_is(word, "allow-once") || ch_sv_is(word, "allow-always") ||
@@ -262,26 +262,42 @@ static void command_on_decided(struct chela_text said, void *tag) {
         ch_chat_event_drop(e);
 }
 
-static void command_approve(struct ch_chat_event *e, struct ch_sv rest) {
-    struct ch_sv id = ch_sv_split(&rest, ' '), word = ch_sv_trim(rest);
-    if (is_decision(id) && !word.n) {
-        word = id;
-        id = ch_sv("", 0);
-    }
+/* id empty: the only question of the session. */
+static void command_decide(struct ch_chat_event *e, struct ch_sv id, const char *word,
+                           const char *reason) {
     const char *found = ch_approval_prompt_find_in_session(e->chat, e->in.session, id);
     if (!found && !id.n) {
-        ch_chat_event_reply(e, "Say which: /approve ID allow-once, allow-always or deny.");
+        ch_chat_event_reply(e, "Say which: /approve ID, /approve ID allow-always, or "
+                               "/deny ID REASON.");
         return;
     }
     if (!found) /* another gateway may have asked */
         found = ch_arena_str(&e->arena, id);
     struct chela_channel_decision d = {.session = e->in.session,
                                        .approval = found,
-                                       .word =
-                                           word.n ? ch_arena_str(&e->arena, word) : "allow-once",
+                                       .word = word,
                                        .by = e->in.about.sender_id};
     e->accepting = true;
-    ch_approval_decision_apply_in_words(e->chat, &d, command_on_decided, e);
+    ch_approval_decision_apply_in_words(e->chat, &d, reason, command_on_decided, e);
+}
+
+static void command_approve(struct ch_chat_event *e, struct ch_sv rest) {
+    struct ch_sv id = ch_sv_split(&rest, ' '), word = ch_sv_trim(rest);
+    if (is_decision(id) && !word.n) {
+        word = id;
+        id = ch_sv("", 0);
+    }
+    command_decide(e, id, word.n ? ch_arena_str(&e->arena, word) : "allow-once", NULL);
+}
+
+/* A first word that is not an id belongs to the reason. */
+static void command_deny(struct ch_chat_event *e, struct ch_sv rest) {
+    struct ch_sv reason = rest, id = ch_sv_split(&reason, ' ');
+    if (!ch_sv_starts(id, "ap_")) {
+        id = ch_sv("", 0);
+        reason = rest;
+    }
+    command_decide(e, id, "deny", reason.n ? ch_arena_str(&e->arena, ch_sv_trim(reason)) : NULL);
 }
 
 /* --- all commands */
@@ -299,6 +315,7 @@ static const struct {
     {"/status", "", "which agent this is, and whether it is working", false, command_status},
     {"/approve", " [ID] [allow-once|allow-always|deny]", "decide about a call that needs consent",
      true, command_approve},
+    {"/deny", " [ID] [REASON]", "refuse a call that needs consent", true, command_deny},
     {"/pair", " CODE", "let the person with this code write here", true, ch_chat_pairing_command},
     {"/model", " [PROVIDER/MODEL|default]", "which model answers here", true,
      ch_chat_overrides_model_command},

@@ -13,8 +13,8 @@ typedef void ch_admitted_fn(struct ch_request *req, struct ch_lane *l,
                             const struct ch_delivery *d);
 
 /* data: members of the event. Until the request is answered or admitted is called,
- * req->on_disconnect is this file's; a handler that was set is called, too, when the client
- * leaves or the request is refused, and is set again before admitted is called. */
+ * req->on_disconnect is replaced. The caller's on_disconnect is called if the client leaves
+ * or the request is refused, and is restored before admitted is called. */
 void ch_admission_begin(struct ch_request *req, const struct ch_delivery_kind *kind,
                         const char *key, const char *agent, const struct ch_buf *data,
                         ch_admitted_fn *admitted);

@@ -8,28 +8,14 @@
 #include "gateway/http/approvals_api.h"
 
 #include "base/error.h"
-#include "base/limits.h"
 #include "gateway/http/admission.h"
 #include "gateway/lane/lane.h"
 #include "gateway/request/gateway_state.h"
 #include "gateway/request/request.h"
 #include "gateway/request/store_lookup.h"
+#include "gateway/request/waiting_calls.h"
 
 /* --- the list of waiting calls */
-
-struct paused_sessions {
-    char **keys; /* owned */
-    size_t n;
-};
-
-static int keep_paused(const struct chela_store_session *s, void *user) {
-    struct paused_sessions *f = user;
-    if (f->n == CH_LIMIT_LISTED || s->key[chela_session_root(s->key)])
-        return 0; /* a sub-session: its parent lists the call */
-    f->keys = ch_realloc(f->keys, (f->n + 1) * sizeof(*f->keys));
-    f->keys[f->n++] = ch_strdup(s->key);
-    return 0;
-}
 
 static void approvals_write_call(struct ch_buf *out, const struct ch_json *w, const char *key,
                                  const struct ch_json *agent) {
@@ -46,37 +32,20 @@ static void approvals_write_call(struct ch_buf *out, const struct ch_json *w, co
     ch_jw_end(&j, '}');
 }
 
-/* Adds the waiting calls of one session. With l->key: only the call with that approval id,
- * whose session becomes l->found. */
-static void approvals_read_session(struct ch_store_lookup *l, const char *key) {
-    CH_ARENA_AUTO arena = {0};
-    const struct ch_json *v;
-    char *text = NULL;
-    if (chela_store_show(l->store, key, &text, NULL) < 0)
-        return; /* deleted meanwhile */
-    if (ch_json_parse(&arena, ch_sv_str(text), CH_JSON_REPLACE, &v, NULL, NULL) == 0) {
-        for (CH_JSON_EACH(w, ch_json_get(v, "waiting"))) {
-            struct ch_sv id = ch_json_get_str(w, "approval_id");
-            if (l->key && !ch_sv_is(id, l->key))
-                continue;
-            approvals_write_call(id.n ? &l->out : &l->more, w, key, ch_json_get(v, "agent"));
-            if (l->key && !l->found)
-                l->found = ch_strdup(key);
-        }
-    }
-    chela_free(text);
+/* With l->key: only the call with that approval id, whose session becomes l->found. */
+static int approvals_add_call(const char *session, const struct ch_json *agent,
+                              const struct ch_json *call, void *user) {
+    struct ch_store_lookup *l = user;
+    struct ch_sv id = ch_json_get_str(call, "approval_id");
+    if (l->key && !ch_sv_is(id, l->key))
+        return 0;
+    approvals_write_call(id.n ? &l->out : &l->more, call, session, agent);
+    l->found = l->key ? ch_strdup(session) : NULL;
+    return l->key != NULL;
 }
 
 static int approvals_query(struct ch_store_lookup *l, struct chela_error *err) {
-    struct paused_sessions f = {0};
-    struct chela_store_filter paused = CHELA_STORE_FILTER(.status = "paused");
-    int rc = chela_store_list(l->store, &paused, keep_paused, &f, err);
-    for (size_t i = 0; i < f.n; i++) {
-        if (rc == 0 && !(l->key && l->found))
-            approvals_read_session(l, f.keys[i]);
-        ch_free(f.keys[i]);
-    }
-    ch_free(f.keys);
+    int rc = ch_waiting_calls(l->store, NULL, approvals_add_call, l, err);
     if (rc == 0 && l->key && !l->found)
         return ch_fail(err, CHELA_ENOENT, "no call with the approval id '%s' waits", l->key);
     return rc;

@@ -287,7 +287,7 @@ static void check_on_done(const struct chela_error *err, void *user) {
         ch_json_parse(&arena, ch_buf_sv(&c->text), CH_JSON_STRICT, &doc, NULL, NULL) < 0 ||
         !ch_json_is(doc, CH_JSON_OBJECT)) {
         ch_log(CH_LOG_WARN, "gateway", "the authorization server of /mcp answered %d: %s",
-               c->status, err ? err->message : "not as RFC 7662 says");
+               c->status, err ? err->message : "not a response of RFC 7662");
         check_end(c, 503, "the authorization server does not answer", NULL);
         return;
     }

@@ -458,7 +458,7 @@ static void budgets_done(struct ch_work *w) {
     r->owner = NULL;
     budgets_turn_day(b);
     if (r->rc < 0)
-        ch_log(CH_LOG_WARN, "gateway", "what other gateways spent cannot be read: %s",
+        ch_log(CH_LOG_WARN, "gateway", "the spending of other gateways cannot be read: %s",
                r->err.message);
     else if (r->day == b->day)
         budgets_use_reading(b, r);

@@ -306,7 +306,7 @@ static void tail_on_later_read(struct ch_tail *t, struct tail_reading *g) {
     else
         tail_tell_all(t, &g->batches);
     if (tail_watcher(t) && g->rc == 0 && tail_was_refused(t, g))
-        tail_fail(t, CHELA_STATUS_ERROR, "the session refused what it was asked");
+        tail_fail(t, CHELA_STATUS_ERROR, "the session refused the request");
 }
 
 static void tail_on_read(struct ch_work *w) {

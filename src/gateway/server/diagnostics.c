@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/nearest.h"
 #include "base/opts.h"
 #include "base/redact.h"
 #include "channel/channel.h"
@@ -276,6 +277,18 @@ static void describe_channel(struct ch_jw *w, const struct chela_channel_ops *op
     ch_jw_end(w, '}');
 }
 
+static void describe_unknown(const char *name, struct chela_error *err) {
+    struct ch_nearest near = ch_nearest(ch_sv_str(name));
+    for (size_t i = 0; ch_channel_name(i); i++)
+        ch_nearest_try(&near, ch_sv_str(ch_channel_name(i)));
+    if (near.best.n && !ch_sv_eq(near.best, near.word))
+        ch_fail(err, CHELA_ENOENT, "there is no channel '%s', did you mean %.*s?", name,
+                CH_SV_FMT(near.best));
+    else
+        ch_fail(err, CHELA_ENOENT, "there is no channel '%s': no module libchela-channel-%s.so",
+                name, name);
+}
+
 char *chela_channel_describe(chela_runtime *rt, const char *name, struct chela_error *err) {
     struct ch_buf out = {0};
     struct ch_jw w = ch_jw(&out);
@@ -289,7 +302,7 @@ char *chela_channel_describe(chela_runtime *rt, const char *name, struct chela_e
     }
     int rc = ch_channel_find(name, rt->module_path, &ops, err);
     if (rc == CHELA_ENOENT)
-        ch_fail(err, rc, "there is no channel '%s'", name);
+        describe_unknown(name, err);
     if (rc == 0)
         describe_channel(&w, ops);
     return rc == 0 ? ch_buf_take(&out) : NULL;

@@ -32,7 +32,7 @@ static void adapt_put(struct ch_call_ids *ids, uint64_t hash) {
 
 static void adapt_grow(struct ch_call_ids *ids) {
     struct ch_call_ids old = *ids;
-    *ids = (struct ch_call_ids){.cap = old.cap ? 2 * old.cap : 64};
+    *ids = (struct ch_call_ids){.cap = old.cap ? 2 * old.cap : 8};
     ids->slots = ch_alloc(ids->cap * sizeof(*ids->slots));
     for (size_t i = 0; i < old.cap; i++)
         if (old.slots[i])

@@ -180,6 +180,7 @@ struct ch_encoder {
     uint64_t shape; /* hash of model and quirks, which determine the bytes of a message */
     uint64_t epoch; /* incremented when `messages` is cleared */
     struct ch_buf head, messages, tail;
+    const char *shared; /* the text of head, if encoders share it; NULL: head owns it */
     size_t cut;       /* bytes at the end of messages that the tail replaces by marked ones */
     size_t nmessages; /* messages of the transcript encoded so far */
     size_t pending;   /* 1 + index of the message whose calls lack results */

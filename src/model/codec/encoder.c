@@ -16,6 +16,7 @@
  * matched by position. */
 #include "model/codec/encoder.h"
 
+#include "base/shared_text.h"
 #include "base/error.h"
 #include "model/codec/adapt.h"
 #include "model/codec/codec.h"
@@ -27,8 +28,24 @@ static void forget_renewed(struct ch_encoder *e) {
     e->renewed = NULL;
 }
 
-void ch_encoder_clear(struct ch_encoder *e) {
+static void clear_head(struct ch_encoder *e) {
+    if (e->shared)
+        e->head = (struct ch_buf){0};
+    ch_shared_text_release(CH_TAKE(e->shared));
     ch_buf_clear(&e->head);
+}
+
+void ch_encoder_share_head(struct ch_encoder *e, const char **last) {
+    size_t n = e->head.n;
+    if (e->shared)
+        return;
+    e->shared = ch_shared_text(last, ch_buf_sv(&e->head));
+    ch_buf_release(&e->head);
+    e->head = (struct ch_buf){.p = (char *)e->shared, .n = n}; /* not written: see clear_head */
+}
+
+void ch_encoder_clear(struct ch_encoder *e) {
+    clear_head(e);
     ch_buf_clear(&e->messages);
     ch_buf_clear(&e->tail);
     ch_call_ids_release(&e->ids);
@@ -282,7 +299,7 @@ int ch_encoder_update(struct ch_encoder *e, const struct ch_model_request *req,
     bool noted = e->noted != encoder_note_of(req);
     int rc = CHELA_OK;
     if (stale) {
-        ch_buf_clear(&e->head);
+        clear_head(e);
         rc = e->codec->head(req, &e->head, err);
     }
     if (rc == CHELA_OK)
@@ -290,7 +307,7 @@ int ch_encoder_update(struct ch_encoder *e, const struct ch_model_request *req,
     if (rc == CHELA_OK && (stale || grows || noted || e->padded || e->pending))
         rc = make_tail(e, req, err);
     if (rc < 0) {
-        ch_buf_clear(&e->head); /* forces the next update to start over */
+        clear_head(e); /* forces the next update to start over */
         return rc;
     }
     e->revision = req->revision;

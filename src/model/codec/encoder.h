@@ -15,4 +15,8 @@ void ch_encoder_clear(struct ch_encoder *e);
 int ch_encoder_update(struct ch_encoder *e, const struct ch_model_request *req,
                       struct chela_error *err);
 
+/* After an update: use the head in *last, if it is the same, and keep no own copy of it
+ * (shared_text.h). */
+void ch_encoder_share_head(struct ch_encoder *e, const char **last);
+
 #endif

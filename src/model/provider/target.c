@@ -139,12 +139,17 @@ static char *without_trailing_slash(const char *url) {
     return ch_strndup(url, n);
 }
 
-static int connect_script(struct ch_target *t, struct ch_providers *ps, struct chela_error *err) {
+static int connect_script(struct ch_target *t, struct ch_providers *ps,
+                          const struct ch_target_opts *opts, struct chela_error *err) {
     t->ep.codec = &ch_codec_anthropic;
     t->base_url = ch_strdup("scripted:");
+    if (opts->taped && ch_cassette_plays(ps->cassette)) {
+        t->transport = ps->transport;
+        return 0;
+    }
     int rc = ch_scripted_new(ps->loop, t->model, &t->scripted, err);
     t->transport = rc == 0 ? ch_scripted_transport(t->scripted) : NULL;
-    if (rc == 0 && ps->cassette && !ch_cassette_plays(ps->cassette))
+    if (rc == 0 && ps->cassette && !ch_cassette_plays(ps->cassette) && !opts->taped)
         ch_log(CH_LOG_WARN, "cassette",
                "%s is not recorded: it needs no service, and runs the same without a cassette",
                t->spec);
@@ -158,7 +163,7 @@ static int connect_target(struct ch_target *t, struct ch_providers *ps,
     if (!api)
         return ch_fail(err, CHELA_ECONFIG, "provider %s: its api is not configured", t->provider);
     if (strcmp(api, "scripted") == 0)
-        return connect_script(t, ps, err);
+        return connect_script(t, ps, opts, err);
     t->ep.codec = ch_codec_find(ch_sv_str(api));
     if (!t->ep.codec)
         return ch_fail(err, CHELA_ECONFIG, "provider %s: unknown api '%s' (known: %s)", t->provider,

@@ -29,6 +29,7 @@ struct ch_target {
 
 struct ch_target_opts { /* members that are set override the provider's configuration */
     const char *base_url, *api_key, *api_key_env;
+    bool taped; /* the caller records a scripted model, too, so that replaying needs no rules */
 };
 /* spec: "provider/model". opts may be NULL. */
 int ch_target_new(struct ch_providers *ps, const char *spec, const struct ch_target_opts *opts,

@@ -21,6 +21,7 @@ static const struct chela_store_ops ops = {
     .kept = ch_pg_kept,
     .search = ch_pg_search,
     .hear = ch_pg_hear,
+    .scan = ch_pg_scan,
 };
 
 CHELA_API const struct chela_module chela_module;

@@ -116,10 +116,9 @@ struct records {
     size_t seen;
 };
 
-/* A session without records from that seq on gives one row of nulls. */
-static int postgres_read_on_record(const PGresult *row, void *user) {
-    struct records *w = user;
-    struct chela_store_record r = {
+/* The columns seq, type, ts, sum and data. */
+static struct chela_store_record postgres_read_record_of(const PGresult *row) {
+    return (struct chela_store_record){
         .seq = postgres_read_count(row, 0),
         .type = (uint32_t)ch_pg_int(row, 0, 1),
         .ts = ch_pg_int(row, 0, 2),
@@ -127,6 +126,12 @@ static int postgres_read_on_record(const PGresult *row, void *user) {
         .data = PQgetvalue(row, 0, 4),
         .n = (size_t)PQgetlength(row, 0, 4),
     };
+}
+
+/* A session without records from that seq on gives one row of nulls. */
+static int postgres_read_on_record(const PGresult *row, void *user) {
+    struct records *w = user;
+    struct chela_store_record r = postgres_read_record_of(row);
 
     w->seen++;
     return PQgetisnull(row, 0, 0) ? 0 : w->fn(&r, w->user);
@@ -144,6 +149,52 @@ int ch_pg_records(struct chela_store_db *db, const char *key, uint64_t from,
 
     return rc == 0 && w.seen == 0 ? ch_fail(err, CHELA_ENOENT, "there is no session '%s'", key)
                                   : rc;
+}
+
+/* --- records of many sessions ------------------------------------------------------- */
+
+struct scan {
+    chela_store_scan_fn *fn;
+    void *user;
+    size_t seen;
+    bool stopped;
+};
+
+static int postgres_read_on_newest(const PGresult *row, void *user) {
+    *(int64_t *)user = PQgetisnull(row, 0, 0) ? 0 : ch_pg_int(row, 0, 0);
+    return 0;
+}
+
+static int postgres_read_on_scanned(const PGresult *row, void *user) {
+    struct scan *w = user;
+    struct chela_store_record r = postgres_read_record_of(row);
+
+    w->seen++;
+    w->stopped = w->fn(PQgetvalue(row, 0, 5), PQgetvalue(row, 0, 6), &r, w->user) != 0;
+    return w->stopped;
+}
+
+int ch_pg_scan(struct chela_store_db *db, int64_t since, uint64_t types, uint64_t *at,
+               chela_store_scan_fn *fn, void *user, struct chela_error *err) {
+    struct scan w = {.fn = fn, .user = user};
+    size_t none = 0;
+    int64_t first = (int64_t)*at, newest = 0;
+    struct ch_pg_reading last = {.sql = "SELECT max(id) FROM chela.sessions",
+                                 .row = postgres_read_on_newest,
+                                 .user = &newest};
+    int rc = ch_pg_read(db, &last, &none, err);
+
+    *at += CH_LIMIT_SCAN_SESSIONS;
+    struct ch_pg_arg args[] = {ch_pg_number(first), ch_pg_number((int64_t)*at),
+                               ch_pg_number(since), ch_pg_number((int64_t)types)};
+    struct ch_pg_reading r = {
+        "SELECT r.seq, r.type, r.ts, r.sum, r.data, s.key, s.agent FROM chela.sessions s"
+        " JOIN chela.records r ON r.session = s.id WHERE s.id > $1 AND s.id <= $2"
+        " AND s.updated >= $3 AND $4 >> r.type::int & 1 = 1 ORDER BY s.id, r.seq",
+        args, CH_LEN(args), postgres_read_on_scanned, &w};
+    if (rc == 0)
+        rc = ch_pg_read(db, &r, &w.seen, err);
+    return rc < 0 ? rc : !w.stopped && (int64_t)*at < newest;
 }
 
 /* --- inbox and outbox ------------------------------------------------------------ */

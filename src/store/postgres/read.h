@@ -13,6 +13,9 @@ int ch_pg_list(struct chela_store_db *db, const struct chela_store_filter *filte
                chela_store_session_fn *fn, void *user, struct chela_error *err);
 int ch_pg_records(struct chela_store_db *db, const char *key, uint64_t from,
                   chela_store_record_fn *fn, void *user, struct chela_error *err);
+int ch_pg_scan(struct chela_store_db *db, int64_t since, uint64_t types, uint64_t *at,
+               chela_store_scan_fn *fn, void *user, struct chela_error *err);
+
 int ch_pg_items(struct chela_store_db *db, enum chela_store_box box, chela_store_item_fn *fn,
                 void *user, struct chela_error *err);
 int ch_pg_waiting(struct chela_store_db *db, const char *key, size_t limit,

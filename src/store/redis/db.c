@@ -162,18 +162,18 @@ static void redis_db_judge(struct chela_store_db *db, const redisReply *info) {
 
     if (ch_sv_is(redis_db_field(info, "aof_enabled"), "0"))
         redis_db_note(&out,
-                      "appendonly is no, so the end of the server takes what it has not saved: "
+                      "appendonly is no, so data that is not saved is lost when the server ends: "
                       "accepted messages may be lost (P1), a once tool may start again (P2), an "
                       "answer may be given again (P3); set appendonly yes and appendfsync always");
     else if (!*sync)
         redis_db_note(&out,
                       "the server does not say how it writes; without appendonly yes and "
-                      "appendfsync always its end may take accepted messages (P1), let a once tool "
-                      "start again (P2) and an answer be given again (P3)");
+                      "appendfsync always, accepted messages may be lost when it ends (P1), a once "
+                      "tool may start again (P2), an answer may be given again (P3)");
     else if (strcmp(sync, "always") != 0)
         redis_db_note(
-            &out, "appendfsync is not always, so a loss of power may take the last seconds: "
-                  "accepted messages (P1), the knowledge that a once tool was started (P2) or an "
+            &out, "appendfsync is not always, so a power failure may lose the last seconds: "
+                  "accepted messages (P1), the record that a once tool was started (P2) or an "
                   "answer given (P3); set appendfsync always");
     struct ch_sv policy = redis_db_field(info, "maxmemory_policy");
     if (policy.n && !ch_sv_is(policy, "noeviction") &&

@@ -129,7 +129,7 @@ static int redis_link_lost(struct chela_store_db *db, const char *why, struct ch
 
 int ch_redis_strange(struct chela_store_db *db, struct chela_error *err) {
     ch_redis_drop(db); /* the state of the connection is unknown */
-    return ch_fail(err, CHELA_EPROTO, "store %s: an answer that Redis does not give", db->shown);
+    return ch_fail(err, CHELA_EPROTO, "store %s: an answer that is not one of Redis", db->shown);
 }
 
 static int redis_link_too_large(struct chela_store_db *db, struct chela_error *err) {

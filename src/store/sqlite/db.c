@@ -25,6 +25,8 @@
 #define APPLICATION 0x63686c61 /* "chla" */
 #define BUSY_MS 5000           /* wait for another process */
 #define WAL_BYTES (16 << 20)   /* size of the WAL that is kept for reuse */
+#define WAL_FRAMES 1000        /* pages in the WAL after which a commit copies them to the file */
+#define CLOSE_FRAMES 128       /* the same when the last process closes the database */
 #define SPARE_PAGES 1024       /* free pages that are kept for reuse */
 #define SHRINK_PAGES 2048      /* pages that one transaction gives back */
 
@@ -209,6 +211,23 @@ int ch_sqlite_end(struct chela_store_db *db, int rc, struct chela_error *err) {
         sqlite_db_run(db, S_ROLLBACK, &ignored); /* err holds the first error */
     }
     return rc;
+}
+
+/* --- the WAL ------------------------------------------------------------------- */
+
+static int on_commit(void *user, sqlite3 *handle, const char *name, int frames) {
+    struct chela_store_db *db = user;
+
+    db->wal_frames = frames;
+    return frames < WAL_FRAMES ? SQLITE_OK : sqlite3_wal_checkpoint(handle, name);
+}
+
+/* A checkpoint at every close would cost short-lived processes more syncs than their work.
+ * Without any, each of them would read a long WAL when it opens the database. */
+static void close_wal(struct chela_store_db *db) {
+    bool keep = db->wal_frames < CLOSE_FRAMES;
+
+    sqlite3_db_config(db->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, (int)keep, (int *)NULL);
 }
 
 /* --- opening ------------------------------------------------------------------- */
@@ -442,10 +461,8 @@ static int open_existing(struct chela_store_db *db, const char *path, struct che
         rc = ch_fail(err, CHELA_EPERM, "store %s cannot be written", db->path);
     if (rc == 0 && !db->read_only && db->version < CHELA_STORE_VERSION)
         rc = sqlite_db_migrate(db, err);
-    /* A checkpoint at every close would cost short-lived processes more syncs
-     * than their work; SQLite checkpoints every thousand pages. */
     if (rc == 0)
-        sqlite3_db_config(db->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, (int *)NULL);
+        sqlite3_wal_hook(db->db, on_commit, db);
     if (rc == 0)
         rc = execute(db, "PRAGMA synchronous=NORMAL", err);
     return rc;
@@ -476,6 +493,8 @@ void ch_sqlite_close(struct chela_store_db *db) {
         return;
     for (size_t i = 0; i < S_COUNT; i++)
         sqlite3_finalize(db->statements[i]);
+    if (db->db)
+        close_wal(db);
     sqlite3_close(db->db);
     ch_free(db->path);
     ch_free(db);

@@ -51,6 +51,11 @@
     X(DROP_INBOX, "DELETE FROM inbox WHERE key = ?1")                                          \
     X(DROP_OUTBOX, "DELETE FROM outbox WHERE key = ?1")                                        \
     X(RECORDS, "SELECT id, type, ts, sum, data FROM records WHERE id BETWEEN ?1 AND ?2")       \
+    X(SCAN, /* records of the sessions ?1 < id <= ?2, in the order of ids */                   \
+      "SELECT r.id, r.type, r.ts, r.sum, r.data, s.key, s.agent FROM sessions s "              \
+      "CROSS JOIN records r ON r.id BETWEEN s.id << 40 AND ((s.id + 1) << 40) - 1 "            \
+      "WHERE s.id > ?1 AND s.id <= ?2 AND +s.updated >= ?3 AND ?4 >> r.type & 1 "              \
+      "ORDER BY s.id, r.id")                                                                   \
     X(ACCEPT, "INSERT INTO inbox(id, key, state, data, ts) VALUES(?1, ?2, 'new', ?3, ?4) "     \
               "ON CONFLICT DO NOTHING")                                                        \
     X(SETTLE, "UPDATE inbox SET state = 'done', data = '' WHERE id = ?1")                      \
@@ -98,6 +103,7 @@ struct chela_store_db {
     bool read_only;
     int64_t version; /* version of the file's format */
     bool synced; /* synchronous is FULL now */
+    int wal_frames; /* pages in the WAL after the last commit */
     size_t unindexed; /* sessions that were removed from the index since it was tidied */
     sqlite3_stmt *statements[S_COUNT]; /* owned */
 };

@@ -20,6 +20,7 @@ static const struct chela_store_ops ops = {
     .search = ch_sqlite_search,
     .index = ch_sqlite_index,
     .check = ch_sqlite_check,
+    .scan = ch_sqlite_scan,
 };
 
 CHELA_API const struct chela_module chela_module;

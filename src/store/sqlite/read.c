@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/limits.h"
 #include "base/mem.h"
 #include "store/sqlite/db.h"
 
@@ -102,6 +103,18 @@ static int find_id(struct chela_store_db *db, const char *key, int64_t *out,
     return rc == SQLITE_ROW ? 0 : ch_fail(err, CHELA_ENOENT, "there is no session '%s'", key);
 }
 
+/* The first columns of S_RECORDS and S_SCAN. */
+static struct chela_store_record sqlite_read_record_of(sqlite3_stmt *s) {
+    return (struct chela_store_record){
+        .seq = (uint64_t)(sqlite3_column_int64(s, 0) & SEQ_MAX),
+        .type = (uint32_t)sqlite3_column_int64(s, 1),
+        .ts = sqlite3_column_int64(s, 2),
+        .sum = (uint32_t)sqlite3_column_int64(s, 3),
+        .data = ch_sqlite_text(s, 4),
+        .n = (size_t)sqlite3_column_bytes(s, 4),
+    };
+}
+
 int ch_sqlite_records(struct chela_store_db *db, const char *key, uint64_t from,
                       chela_store_record_fn *fn, void *user, struct chela_error *err) {
     int64_t id;
@@ -113,18 +126,34 @@ int ch_sqlite_records(struct chela_store_db *db, const char *key, uint64_t from,
     sqlite3_bind_int64(stmt, 1, id << SEQ_BITS | (int64_t)from);
     sqlite3_bind_int64(stmt, 2, id << SEQ_BITS | SEQ_MAX);
     while ((rc = sqlite3_step(stmt)) == SQLITE_ROW) {
-        struct chela_store_record r = {
-            .seq = (uint64_t)(sqlite3_column_int64(stmt, 0) & SEQ_MAX),
-            .type = (uint32_t)sqlite3_column_int64(stmt, 1),
-            .ts = sqlite3_column_int64(stmt, 2),
-            .sum = (uint32_t)sqlite3_column_int64(stmt, 3),
-            .data = ch_sqlite_text(stmt, 4),
-            .n = (size_t)sqlite3_column_bytes(stmt, 4),
-        };
+        struct chela_store_record r = sqlite_read_record_of(stmt);
         if (fn(&r, user))
             break;
     }
     return sqlite_read_finish(db, stmt, rc, err);
+}
+
+int ch_sqlite_scan(struct chela_store_db *db, int64_t since, uint64_t types, uint64_t *at,
+                   chela_store_scan_fn *fn, void *user, struct chela_error *err) {
+    sqlite3_stmt *stmt = ch_sqlite_take(db, S_SCAN, err);
+    int64_t first = (int64_t)*at, newest = 0;
+    int rc;
+
+    if (!stmt || ch_sqlite_number(db, "SELECT max(id) FROM sessions", &newest, err) < 0)
+        return err->code;
+    *at += CH_LIMIT_SCAN_SESSIONS;
+    sqlite3_bind_int64(stmt, 1, first);
+    sqlite3_bind_int64(stmt, 2, (int64_t)*at);
+    sqlite3_bind_int64(stmt, 3, since);
+    sqlite3_bind_int64(stmt, 4, (int64_t)types);
+    while ((rc = sqlite3_step(stmt)) == SQLITE_ROW) {
+        struct chela_store_record r = sqlite_read_record_of(stmt);
+        if (fn(ch_sqlite_text(stmt, 5), ch_sqlite_text(stmt, 6), &r, user))
+            break;
+    }
+    bool left = rc == SQLITE_DONE && (int64_t)*at < newest;
+    rc = sqlite_read_finish(db, stmt, rc, err);
+    return rc < 0 ? rc : left;
 }
 
 static int walk_items(struct chela_store_db *db, sqlite3_stmt *s, chela_store_item_fn *fn,

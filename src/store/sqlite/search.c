@@ -167,23 +167,25 @@ static int index_batch(struct chela_store_db *db, const struct chela_store_query
     return rc;
 }
 
+/* The column `calls` says that the index has the calls of tools; an older one is made again. */
 static int make_index(struct chela_store_db *db, struct chela_error *err) {
     int64_t there = 0;
     int rc = ch_sqlite_number(db,
-                              "SELECT count(*) FROM sqlite_master WHERE name IN"
-                              " ('words', 'indexed')",
+                              "SELECT count(*) FROM sqlite_master, pragma_table_info('indexed') c"
+                              " WHERE sqlite_master.name = 'words' AND c.name = 'calls'",
                               &there, err);
 
-    if (rc < 0 || there == 2)
+    if (rc < 0 || there)
         return rc;
     rc = ch_sqlite_begin(db, false, err);
     if (rc < 0)
         return rc;
     int made = sqlite3_exec(db->db,
+                            "DROP TABLE IF EXISTS words; DROP TABLE IF EXISTS indexed;"
                             "CREATE VIRTUAL TABLE IF NOT EXISTS words USING"
                             " fts5(text, tokenize = 'trigram');"
                             "CREATE TABLE IF NOT EXISTS indexed(session INTEGER PRIMARY KEY,"
-                            " last INTEGER NOT NULL)",
+                            " last INTEGER NOT NULL, calls INTEGER NOT NULL DEFAULT 1)",
                             NULL, NULL, NULL);
     return ch_sqlite_end(db, made == SQLITE_OK ? 0 : ch_sqlite_fail(db, made, err), err);
 }

@@ -527,18 +527,32 @@ static int64_t call_elapsed(const chela_call *call) {
     return call_now(call) - call->started_ms;
 }
 
+/* Appends "type: text" of the attempt that failed. */
+static void call_write_error(const chela_call *call, struct ch_buf *out) {
+    CH_ARENA_AUTO arena = {0};
+    const struct ch_json *v = NULL;
+    struct ch_sv content = ch_buf_sv(&call->made.content);
+
+    ch_json_parse(&arena, content, CH_JSON_REPLACE, &v, NULL, NULL);
+    struct ch_sv text = ch_json_get_str(v, "error");
+    ch_buf_addf(out, "%s: ", call->made.error_type);
+    ch_buf_add_sv(out, ch_utf8_cut(text.n ? text : content, CH_LIMIT_WAIT_ERROR));
+}
+
 static bool call_try_again(chela_call *call) {
     int64_t delay = ch_retry_delay(call->tool, &call->made, call->attempts, call_elapsed(call));
-    CH_BUF_AUTO note = {0};
+    CH_BUF_AUTO note = {0}, error = {0};
 
     if (delay < 0)
         return false;
+    call_write_error(call, &error);
     ch_buf_addf(&note, "attempt %u failed (%s), the next follows in %.1f s", call->attempts,
                 call->made.error_type, (double)delay / 1000);
     chela_call_progress(call, ch_buf_str(&note));
     forget_attempt(call);
     if (call->tool->retry.backoff_ms > 0)
-        ch_wait_begin(call, ch_now_ms(ch_loop_clock(call->env->loop)) + delay);
+        ch_wait_begin(call, ch_now_ms(ch_loop_clock(call->env->loop)) + delay,
+                      ch_buf_sv(&error));
     else
         ch_timer_start(call->env->loop, &call->again, delay, on_again);
     return true;
@@ -620,7 +634,7 @@ void ch_call_sleep(chela_call *call, int64_t due) {
     if (call->env && call->state == CH_CALL_RUNNING) {
         call->attempts--; /* the same attempt continues after the wait */
         call->wait.sleeps = true;
-        ch_wait_begin(call, due);
+        ch_wait_begin(call, due, CH_SV(""));
     }
     ch_call_unref(call);
 }

@@ -54,7 +54,7 @@ static char *call_delivery_words_of(struct ch_sv text) {
 
 static struct delivery *call_delivery_find(struct deliveries *ds, const char *run,
                                            struct ch_sv call) {
-    for (size_t i = 0; i < CH_LIMIT_DELIVERIES; i++) {
+    for (size_t i = 0; ds && i < CH_LIMIT_DELIVERIES; i++) {
         struct delivery *d = &ds->all[i];
         if (d->run && strcmp(d->run, run) == 0 && ch_sv_is(call, d->call))
             return d;
@@ -78,21 +78,21 @@ void ch_delivery_begin(struct ch_session_state *s, const char *run, struct ch_sv
 }
 
 void ch_delivery_done(struct ch_session_state *s, const char *run, struct ch_sv call) {
-    struct delivery *d = call_delivery_find(ch_session_state_get(s, &kind), run, call);
+    struct delivery *d = call_delivery_find(ch_session_state_find(s, &kind), run, call);
 
     if (d)
         d->done = true;
 }
 
 const char *ch_delivery_text(struct ch_session_state *s, const char *run, struct ch_sv call) {
-    const struct delivery *d = call_delivery_find(ch_session_state_get(s, &kind), run, call);
+    const struct delivery *d = call_delivery_find(ch_session_state_find(s, &kind), run, call);
 
     return d && d->done ? d->text : NULL;
 }
 
 bool ch_delivery_has(struct ch_session_state *s, const char *run, struct ch_sv answer) {
-    const struct deliveries *ds = ch_session_state_get(s, &kind);
-    if (ds->next == 0) /* most sessions never deliver anything */
+    const struct deliveries *ds = ch_session_state_find(s, &kind);
+    if (!ds) /* most sessions never deliver anything */
         return false;
     CH_AUTOFREE char *words = call_delivery_words_of(answer);
 

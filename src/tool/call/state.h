@@ -18,6 +18,8 @@ struct ch_session_state {
 /* The session's value of this kind, created if missing. kind is a static object; its
  * address is the key. */
 void *ch_session_state_get(struct ch_session_state *s, const struct ch_state_kind *kind);
+/* The same without creating it. NULL: missing. */
+void *ch_session_state_find(const struct ch_session_state *s, const struct ch_state_kind *kind);
 void ch_session_state_release(struct ch_session_state *s);
 
 #endif

@@ -441,6 +441,12 @@ static const struct {
      "1:26: providers.p.baseUrl: expected a URL that starts with http:// or https://"},
     {"providers: {p: {baseUrl: 'https://u:hunter2hunter2@x'}}",
      "1:26: providers.p.baseUrl: a URL cannot hold a user name or password here"},
+    {"channels: {telegram: {tokenEnv: T, domain: 'http://x.example'}}",
+     "1:44: channels.telegram.domain: secrets would cross the network unencrypted: use https or "
+     "wss (http and ws only to 127.0.0.1 or [::1], with a port)"},
+    {"channels: {feishu: {appId: x, domain: 'http://127.0.0.1:80@x.example'}}",
+     "1:39: channels.feishu.domain: secrets would cross the network unencrypted: use https or wss "
+     "(http and ws only to 127.0.0.1 or [::1], with a port)"},
     {"providers: {p: {apiKeyEnv: 'MY KEY'}}",
      "1:28: providers.p.apiKeyEnv: expected the name of an environment variable"},
     {"providers: {p: {apiKeyEnv: [A, 'MY KEY']}}",
@@ -613,6 +619,12 @@ static const struct {
      "c.yaml:1:22: channels.telegram: this channel answers nobody: set allowFrom, groups or "
      "dmPolicy\n"},
     {"channels: {telegram: {tokenEnv: T, owners: ['1']}, feishu: {appId: x, groups: [oc_1]}}", ""},
+    {"channels: {feishu: {appId: CHANGE-ME, groups: [oc_1]}}",
+     "c.yaml:1:28: channels.feishu.appId: not filled in: replace CHANGE-ME by the value from the "
+     "console of the service\n"},
+    {"channels: {telegram: {tokenEnv: T, owners: [CHANGE-ME], domain: 'http://[::1]:8'}}",
+     "c.yaml:1:44: channels.telegram.owners: not filled in: replace CHANGE-ME by the value from "
+     "the console of the service\n"},
     {"channels: {feishu: {appId: x, dmPolicy: pairing}, telegram: {domain: 'https://x'}}", ""},
     {"\"a\\nb\": 1", "c.yaml:1:1: a b: unknown key\n"},
     {"sk-ant-0123456789: 1", "c.yaml:1:1: ***: unknown key\n"},

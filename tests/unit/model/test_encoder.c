@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "base/shared_text.h"
 #include "base/mem.h"
 #include "model/codec/codec.h"
 #include "json/json.h"
@@ -208,6 +209,36 @@ static void test_pairing(void **state) {
     ch_encoder_release(&e);
 }
 
+static void test_heads_are_shared(void **state) {
+    (void)state;
+    const char *last = NULL;
+    struct ch_encoder one = {0}, other = {0};
+    struct ch_model_request req = request(&endpoints[0], 3);
+    assert_int_equal(ch_encoder_update(&one, &req, NULL), 0);
+    assert_int_equal(ch_encoder_update(&other, &req, NULL), 0);
+    assert_ptr_not_equal(one.head.p, other.head.p);
+    ch_encoder_share_head(&one, &last);
+    ch_encoder_share_head(&one, &last);
+    ch_encoder_share_head(&other, &last);
+    assert_ptr_equal(one.head.p, other.head.p);
+
+    req.nmessages = 4; /* the head stays */
+    assert_int_equal(ch_encoder_update(&other, &req, NULL), 0);
+    assert_ptr_equal(one.head.p, other.head.p);
+    req.revision = 2;
+    req.system = CH_SV("T");
+    assert_int_equal(ch_encoder_update(&other, &req, NULL), 0);
+    assert_non_null(strstr(ch_buf_str(&other.head), "\"T\""));
+    assert_null(strstr(ch_buf_str(&one.head), "\"T\""));
+    ch_encoder_share_head(&other, &last);
+    ch_encoder_clear(&other);
+    assert_int_equal(ch_encoder_update(&other, &req, NULL), 0);
+    assert_string_equal(ch_buf_str(&other.head), last);
+    ch_encoder_release(&one);
+    ch_encoder_release(&other);
+    ch_shared_text_release(last);
+}
+
 static void test_what_is_encoded_again(void **state) {
     (void)state;
     struct ch_encoder e = {0};
@@ -361,6 +392,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_prefix),
         cmocka_unit_test(test_pairing),
+        cmocka_unit_test(test_heads_are_shared),
         cmocka_unit_test(test_what_is_encoded_again),
         cmocka_unit_test(test_turns),
         cmocka_unit_test(test_failure),

@@ -94,7 +94,7 @@ static void test_values_must_fit(void **state) {
     assert_int_equal(ch_prompt_render(&t, v, 1, &out, &err), CHELA_EINVAL);
     assert_string_equal(err.message, "t@1.0: no value for input");
     assert_int_equal(ch_prompt_render(&t, v, 3, &out, &err), CHELA_EINVAL);
-    assert_string_equal(err.message, "t@1.0: it has no hole for inptu");
+    assert_string_equal(err.message, "t@1.0: it has no placeholder for inptu");
     assert_int_equal(out.user.n, 0);
     assert_int_equal(ch_prompt_render(&t, v, 2, &out, &err), 0);
     assert_string_equal(ch_buf_str(&out.user), "T I");

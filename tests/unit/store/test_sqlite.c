@@ -275,6 +275,30 @@ static void test_a_search_indexes_in_parts(void **state) {
     chela_store_close(s);
 }
 
+/* A process that opens the file reads what is left in the WAL. */
+static void test_short_processes_leave_a_short_log(void **state) {
+    struct chela_store_opts opts = CHELA_STORE_OPTS(.module_path = modules);
+    struct chela_error err = {0};
+    size_t n = 0;
+    bool left = false;
+    (void)state;
+    reset();
+    for (int i = 0; i < 12; i++) {
+        chela_store *s = NULL;
+        assert_int_equal(chela_store_open(url, &opts, &s, &err), 0);
+        import_large(s, i);
+        chela_store_close(s);
+        assert_true(size_of("-wal") < 1 << 20);
+        left = left || size_of("-wal") > 0;
+    }
+    assert_true(left); /* not every close costs a sync */
+    chela_store *s = NULL;
+    assert_int_equal(chela_store_open(url, &opts, &s, &err), 0);
+    assert_int_equal(chela_store_check(s, &n, &err), 0);
+    assert_int_equal(n, 12);
+    chela_store_close(s);
+}
+
 /* Without the index, which cannot be written. */
 static void test_a_store_opened_for_reading_is_searched(void **state) {
     struct chela_store_opts opts = CHELA_STORE_OPTS(.module_path = modules);
@@ -304,6 +328,7 @@ int main(void) {
         cmocka_unit_test(test_a_changed_record_is_noticed),
         cmocka_unit_test(test_deleted_sessions_give_their_space_back),
         cmocka_unit_test(test_a_search_indexes_in_parts),
+        cmocka_unit_test(test_short_processes_leave_a_short_log),
         cmocka_unit_test(test_a_store_opened_for_reading_is_searched),
     };
     if (!mkdtemp(dir))

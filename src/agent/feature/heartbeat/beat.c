@@ -186,7 +186,7 @@ static void on_opinion(const struct ch_role_answer *a, void *user) {
     chela_run *run = user;
     beat_of(run)->asked = NULL;
     if (!a->v) /* a listener that fails does not prevent the turn */
-        ch_emit_warning(run, "nobody said whether this is worth a turn: %s",
+        ch_emit_warning(run, "no model decided whether this is worth a turn: %s",
                         a->error && *a->error ? a->error : ch_reason_name(a->reason));
     if (run->dead)
         return;

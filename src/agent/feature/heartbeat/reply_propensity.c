@@ -164,7 +164,7 @@ double chela_willing_at(const chela_willing *w, int64_t at) {
     return value < FORGOTTEN ? 0 : value;
 }
 
-/* Advances to `at`. A line with an earlier time counts as of now. */
+/* Advances to `at`. An earlier time than the present one is replaced by the present one. */
 static int64_t advance(chela_willing *w, int64_t at) {
     at = w->at == INT64_MIN ? at : CH_MAX(at, w->at);
     w->w = chela_willing_at(w, at);

@@ -290,7 +290,7 @@ static int background_approve(chela_session *s, const char *approval_id,
         background_go_on(b);
         return 0;
     }
-    return ch_fail(err, CHELA_ENOENT, "nobody asked for approval %s", approval_id);
+    return ch_fail(err, CHELA_ENOENT, "no call waits for approval %s", approval_id);
 }
 
 static int background_answer(chela_session *s, const char *call_id, struct ch_sv content,

@@ -633,7 +633,7 @@ static int openai_decode_on_body(struct ch_decoder *d, struct ch_sv body, struct
 
 /* --- the end */
 
-/* The text keeps its annotations, or else the sources of the reply. */
+/* Stores the annotations of the text, or else the sources of the reply, with the text. */
 static void keep_sources(struct ch_decoder *d) {
     struct state *st = openai_decode_state_of(d);
     if (st->annotations.n) {
