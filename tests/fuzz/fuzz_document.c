@@ -188,8 +188,8 @@ static void on_token(const struct chela_error *err, void *user) {
 
 /* A refresh token is at hand, so that a log-in ends without a browser. */
 static const char *stored_tokens(void) {
-    static const char text[] = "{\"url\":\"https://h/mcp\",\"refresh\":\"r\",\"issuer\":\"https://h\","
-                               "\"id\":\"i\",\"secret\":\"s\"}";
+    static const char text[] = "{\"url\":\"https://h/mcp\",\"refresh\":\"r\","
+                               "\"issuer\":\"https://h\",\"id\":\"i\",\"secret\":\"s\"}";
     static char path[40];
     if (!*path) {
         int fd = memfd_create("tokens", 0);
