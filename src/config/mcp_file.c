@@ -11,6 +11,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "chela/config.h"
+#include "config/conf.h"
 #include "json/writer.h"
 
 bool ch_mcp_file_is(const char *path) {
@@ -130,12 +131,32 @@ static int save_file(const char *path, struct ch_sv text, struct chela_error *er
     return ch_fail(err, CHELA_EIO, "%s: cannot be written", path);
 }
 
+#define LONGEST_NAME 32 /* as chela_mcp_new checks it, which a tool's name begins with */
+
+/* A server that the file could not be read with is not written. */
+static int check_definition(const char *path, const char *name, const char *definition,
+                            struct chela_error *err) {
+    CH_BUF_AUTO text = {0};
+    CH_BUF_AUTO means = {0};
+    chela_config *cfg = NULL;
+
+    write_servers(&text, NULL, name, definition);
+    int rc = ch_mcp_file_translate(ch_buf_sv(&text), path, &means, err);
+    if (rc == 0)
+        rc = ch_config_parse(ch_buf_sv(&means), path, ".", NULL, NULL, &cfg, err);
+    chela_config_free(cfg);
+    if (rc == 0 && (strlen(name) > LONGEST_NAME || strstr(name, "__")))
+        rc = ch_fail(err, CHELA_ECONFIG,
+                     "the name of an MCP server has at most %d characters and no \"__\"",
+                     LONGEST_NAME);
+    return rc;
+}
+
 int chela_config_mcp_edit(const char *path, const char *name, const char *definition,
                           struct chela_error *err) {
     CH_ARENA_AUTO arena = {0};
     CH_BUF_AUTO text = {0};
     CH_BUF_AUTO out = {0};
-    CH_BUF_AUTO means = {0};
     const struct ch_json *root = NULL;
 
     struct chela_error why = {0};
@@ -147,6 +168,6 @@ int chela_config_mcp_edit(const char *path, const char *name, const char *defini
     if (!definition && !ch_json_get(servers_of(root), name))
         return ch_fail(err, CHELA_ENOENT, "%s has no MCP server %s", path, name);
     write_servers(&out, root, name, definition);
-    rc = ch_mcp_file_translate(ch_buf_sv(&out), path, &means, err);
+    rc = definition ? check_definition(path, name, definition, err) : 0;
     return rc < 0 ? rc : save_file(path, ch_buf_sv(&out), err);
 }

@@ -46,11 +46,24 @@ bool ch_package_path_is_safe(struct ch_sv path) {
     return depth <= CH_LIMIT_SKILL_LEVELS;
 }
 
+/* Version control, which Git would obey, and records of an earlier installation. */
+static bool package_leaves_out(struct ch_sv path) {
+    while (path.n) {
+        struct ch_sv part = ch_sv_split(&path, '/');
+        if (ch_sv_eq_nocase(part, CH_SV(".git")) ||
+            ch_sv_eq_nocase(part, CH_SV(CH_SKILL_RECORD)))
+            return true;
+    }
+    return false;
+}
+
 static int package_add(struct ch_package *p, struct ch_sv path, struct ch_sv data, bool runs,
                        struct chela_error *err) {
     if (!ch_package_path_is_safe(path))
         return ch_fail(err, CHELA_EPERM, "a file of the skill has a path that is refused: %.*s",
                        (int)CH_MIN(path.n, 200), path.p);
+    if (package_leaves_out(path))
+        return 0;
     if (p->n >= CH_LIMIT_SKILL_FILES || data.n > CH_LIMIT_SKILL_BYTES - p->bytes)
         return ch_fail(err, CHELA_ELIMIT, "the skill has more than %d files or %zu MB",
                        CH_LIMIT_SKILL_FILES, CH_LIMIT_SKILL_BYTES / CH_MB);
@@ -104,7 +117,7 @@ static int package_entry(struct ch_package *p, int at, const char *name, struct 
     return package_walk(p, fd, ch_buf_sv(&path), depth + 1, err);
 }
 
-/* Takes fd. Version control and records of an earlier installation are left out. */
+/* Takes fd. */
 static int package_walk(struct ch_package *p, int fd, struct ch_sv prefix, size_t depth,
                         struct chela_error *err) {
     DIR *dir = fdopendir(fd);
@@ -115,7 +128,7 @@ static int package_walk(struct ch_package *p, int fd, struct ch_sv prefix, size_
         rc = ch_fail(err, CHELA_ELIMIT, "the folders of the skill are nested too deeply");
     for (struct dirent *e; rc == 0 && (e = readdir(dir));) {
         if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0 ||
-            strcmp(e->d_name, ".git") == 0 || strcmp(e->d_name, CH_SKILL_RECORD) == 0)
+            package_leaves_out(ch_sv_str(e->d_name)))
             continue;
         rc = package_entry(p, dirfd(dir), e->d_name, prefix, depth, err);
     }
@@ -254,6 +267,9 @@ static int package_archive(struct ch_package *p, const char *from, bool packed,
                            struct chela_error *err) {
     CH_BUF_AUTO data = {0};
     pid_t pid = 0;
+    struct stat st;
+    if (stat(from, &st) == 0 && !S_ISREG(st.st_mode)) /* a pipe would block */
+        return ch_fail(err, CHELA_EINVAL, "%s is not a file", from);
     int fd = packed ? -1 : open(from, O_RDONLY | O_CLOEXEC), status = 0, rc = 0;
     if (packed)
         rc = package_gunzip(from, &pid, &fd, err);

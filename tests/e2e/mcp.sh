@@ -220,4 +220,11 @@ chela mcp remove mine
 exits "remove: there is none" 1
 chela mcp add wrong__name https://127.0.0.1:1/
 exits "add: a bad name" 2
+for bad in ../up $'two\nlines' ""; do
+    chela mcp add "$bad" -- true
+    exits "add: ${bad@Q}" 2
+done
+same "add: what is refused is not written" '{}' "$(jq -c .mcpServers "$tmp/.config/chela/mcp.json")"
+chela mcp list
+exits "add: the file can still be read" 0
 tap_done

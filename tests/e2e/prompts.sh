@@ -40,7 +40,7 @@ chela prompt render router --values values.json
 exits "render: a value is missing" 2
 check "render: which one" grep -q 'router@1.0: no value for context' "$err"
 chela prompt render router --values values.json --var context=x --var contxt=y
-check "render: a value without a hole" grep -q 'no hole for contxt' "$err"
+check "render: a value without a hole" grep -q 'no placeholder for contxt' "$err"
 
 # --- versions of one's own
 mkdir -p "$space/prompts/router"

@@ -12,8 +12,8 @@ printf '#!/bin/sh\necho 你好\n' >"$space/src/scripts/run me.sh"
 chmod +x "$space/src/scripts/run me.sh"
 ln -s ../src "$tmp/elsewhere"
 
-refused() { # NAME PATTERN SOURCE: nothing is installed
-    chela skills add --yes "$3"
+refused() { # NAME PATTERN SOURCE [FLAG]: nothing is installed
+    chela skills add --yes "${@:3}"
     check "$1: refused" [ "$status" -ne 0 ]
     check "$1: says why" grep -qE -- "$2" "$err"
     same "$1: nothing is left" "" "$(find "$tmp/.config" "$space/skills" -mindepth 1 -not -path "$folder" -not -path "$tmp/.config/chela" 2>/dev/null)"
@@ -97,6 +97,7 @@ make("link.tar", ("s/l", "link", "/etc"), ("s/l/passwd", "file", b"x"))
 make("hard.tar", ("s/h", "hard", "/etc/passwd"))
 make("device.tar", ("s/d", "device", ""))
 make("fifo.tar", ("s/f", "fifo", ""))
+make("git.tar", ("s/.git/config", "file", b"[core]\nfsmonitor=false\n"), ("s/sub/.GIT/config", "file", b"x"), ("s/.chela-skill.json", "file", b"{}"))
 make("twice.tar", ("s/SKILL.md", "file", b"other"))
 make("spellings.tar", ("s/skill.md", "file", b"---\nname: other\ndescription: d\n---\n"))
 make("outside.tar", ("other/file", "file", b"x"))
@@ -147,7 +148,20 @@ refused "a link in a folder" 'link or a device' linked
 rm "$space/linked/l"
 mkfifo "$space/linked/pipe"
 refused "a pipe in a folder" 'link or a device' linked
+mkfifo "$space/pipe.tar" "$space/pipe.tgz"
+refused "a pipe as an archive" 'not a file' pipe.tar
+refused "a pipe as a packed archive" 'not a file' pipe.tgz
 check "nothing came out" [ ! -e /tmp/evil ]
+chela skills add --yes git.tar
+exits "a repository in an archive" 0
+same "a repository in an archive: left out, and so is a record" "SKILL.md .chela-skill.json" "$(cd "$folder/bad" && find . -type f -printf '%P\n' | sort -r | xargs)"
+check "a record in an archive does not count" grep -q git.tar "$folder/bad/.chela-skill.json"
+chela skills remove bad
+mkdir "$space/elsewhere"
+ln -s elsewhere "$space/skills"
+refused "a project's folder that is a link" './skills is a link' src --project
+check "nothing was installed behind the link" [ -z "$(ls "$space/elsewhere")" ]
+rm "$space/skills"
 
 # --- at a terminal
 open_terminal "$program skills add src"

@@ -1,6 +1,7 @@
 /* cmd_skills_add.c -- `chela skills add` and `chela skills remove`. */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "chela/json.h"
 #include "chela/prompt.h"
@@ -43,6 +44,12 @@ static char *skills_folder(const struct ch_env *env, const struct flags *f) {
     if (env->config_home)
         return ch_format("%s/chela/skills", env->config_home);
     return env->home ? ch_format("%s/.config/chela/skills", env->home) : NULL;
+}
+
+/* True: ./skills leads somewhere else. The directory may be a stranger's. */
+static bool skills_lead_out(const struct flags *f) {
+    struct stat st;
+    return f->project && lstat("skills", &st) == 0 && S_ISLNK(st.st_mode);
 }
 
 /* Asks a person for consent, because a model follows the text of a skill. */
@@ -115,6 +122,8 @@ static int skills_run(const struct ch_cmd *cmd, const struct ch_env *env, int ar
         int rc = args.n != 1 ? ch_problem(&err, CHELA_EINVAL, "usage: chela %s [flags] %s",
                                           cmd->name, cmd->args)
                  : !folder ? ch_problem(&err, CHELA_EINVAL, "HOME is not set")
+                 : skills_lead_out(&f)
+                     ? ch_problem(&err, CHELA_EPERM, "./skills is a link: replace it by a folder")
                  : adds    ? skills_add(&console, &f, args.words[0], folder, &err)
                            : chela_skill_remove(folder, args.words[0], &err);
         if (rc < 0)

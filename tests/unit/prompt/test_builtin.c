@@ -83,7 +83,7 @@ static const struct contract {
       "{\"action\":\"call\",\"tool_call\":{\"name\":\"t\"},\"explanation\":\"e\"}"}},
     {"reflector",
      {"!request", "plan", "!results", "retries"},
-     {"evaluation", "overall_pass", "action"},
+     {"evaluation"},
      {"escalate"},
      {"{\"evaluation\":{\"completeness\":{\"score\":5,\"reason\":\"r\"},\"correctness\":{\"score\":"
       "4,\"reason\":\"r\"},\"format\":{\"score\":5,\"reason\":\"r\"}},\"overall_pass\":true,"
