@@ -55,7 +55,7 @@ done
 idle $channel_names
 echo "all six: $((least - none)) kB, $(((least - none) / 6)) kB each"
 
-for name in slack discord; do
+for name in $channel_names; do
     start "$name"
     sleep 2
     before=$(memory) cpu_before=$(cpu) began=$(date +%s%3N)

@@ -36,8 +36,8 @@ static int nothing(chela_call *call, void *user) {
 
 static void add_tool(chela_agent *agent, long i) {
     static const char *const verbs[] = {"read", "send", "list", "count", "convert", "find", "plan"};
-    static const char *const things[] = {"file", "mail", "price", "street", "photo", "invoice",
-                                         "ticket", "engine", "song", "garden", "flight"};
+    static const char *const things[] = {"file",   "mail",   "price", "street", "photo", "invoice",
+                                         "ticket", "engine", "song",  "garden", "flight"};
     struct chela_error err = {0};
     const char *verb = verbs[i % 7], *thing = things[i % 11];
     char name[64], description[200], schema[300];

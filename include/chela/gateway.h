@@ -91,7 +91,8 @@ struct chela_budget {
 struct chela_gateway_opts {
     size_t size; /* set by CHELA_GATEWAY_OPTS */
     const char *listen;         /* NULL: "127.0.0.1:8787"; port 0: any free port;
-                                   "fd:3": a bound socket that the process inherited */
+                                   "fd:3": a bound socket that the process inherited;
+                                   "pipe:3": for a worker, see below */
     const char *token;          /* authenticates callers, also on loopback; at least 16
                                    bytes; required */
     const char *const *hosts;   /* allowed host names besides localhost and IP addresses;
@@ -118,7 +119,19 @@ struct chela_gateway_opts {
     const char *config_file;
     const struct chela_gateway_mcp *mcp; /* serve /mcp; NULL: do not */
     const struct chela_budget *const *budgets; /* NULL-terminated; may be NULL */
+    /* Worker processes behind one address: each is a gateway, and they share the store. One
+     * process listens (chela_gateway_listen) and sends each connection that it accepts to a
+     * worker, as SCM_RIGHTS with one byte, over a Unix socket that the worker inherited
+     * (`listen`). */
+    size_t workers; /* number of workers */
+    size_t worker;  /* number of this worker, from 1; 0: this process serves alone */
+    /* Memory that the workers share: workers * CHELA_WORKER_BOARD bytes, zero at the start,
+     * aligned for uint64_t; borrowed until the gateway is closed; may be NULL. A worker writes
+     * to the part of its number. The first uint64_t of the part counts the connections that
+     * the worker has received; the rest is for GET /metrics. */
+    void *board;
 };
+#define CHELA_WORKER_BOARD 512
 #define CHELA_GATEWAY_OPTS(...) {.size = sizeof(struct chela_gateway_opts), __VA_ARGS__}
 
 /* Start the due runs of the schedules in opts and in the store, and wait until they have
@@ -140,11 +153,21 @@ CHELA_API int chela_schedule_run(chela_runtime *rt, const struct chela_gateway_o
  * Ownership: the caller owns *out and closes it with chela_gateway_close, before the
  * runtime. opts is copied; agents and store are borrowed.
  * Errors: CHELA_ECONFIG: the token is missing or too short, or a hook, schedule or channel
- * is wrong. CHELA_EINVAL: there is no agent, or the address or an option is wrong.
- * CHELA_EIO: the address cannot be used. CHELA_ETLS, CHELA_EMODULE: the certificate cannot
- * be used. CHELA_ELIMIT: an agent has too many tools for `sessions_send`. */
+ * is wrong, or workers cannot share the store or what is served. CHELA_EINVAL: there is no agent,
+ * or the address or an option is wrong. CHELA_EIO: the address cannot be used. CHELA_ETLS,
+ * CHELA_EMODULE: the certificate cannot be used. CHELA_ELIMIT: an agent has too many tools for
+ * `sessions_send`. */
 CHELA_API int chela_gateway_new(chela_runtime *rt, const struct chela_gateway_opts *opts,
                                 chela_gateway **out, struct chela_error *err);
+
+/* Listen at an address for workers (struct chela_gateway_opts). listen: as in the options,
+ * without "pipe:". *fd becomes a listening socket that does not block, and *address its address
+ * with the port.
+ * Ownership: the caller closes *fd, and frees *address with chela_free.
+ * Threads: any
+ * Errors: CHELA_EINVAL: listen is no address. CHELA_EIO: the address cannot be used. */
+CHELA_API int chela_gateway_listen(const char *listen, int *fd, char **address,
+                                   struct chela_error *err);
 
 /* Close a gateway at once. NULL is allowed. Runs in progress stop; with a store they can be
  * resumed.

@@ -142,6 +142,27 @@ CHELA_API int chela_mcp_send(chela_mcp *mcp, const char *method, const char *par
  * CHELA_EAUTH: as for chela_mcp_request. CHELA_ELIMIT: the list of tools is too long. */
 CHELA_API int chela_mcp_refresh(chela_mcp *mcp, int accept, struct chela_error *err);
 
+/* List the skills of a server (docs/mcp.md): a JSON array of {name, description, uri, files, bytes,
+ * state}. state: "accepted"; "new" or "changed": not offered to a model until it is accepted;
+ * "gone": accepted, and no longer listed. Waits. With accept, the skills are accepted as they are
+ * now; agents that are connected with chela_agent_mcp afterwards can read them. No file of a skill
+ * is read.
+ * Ownership: the caller frees the result with chela_free. NULL: err has the reason.
+ * Callbacks: no: NULL with CHELA_EBUSY.
+ * Errors: CHELA_EBUSY, CHELA_ESTATE, CHELA_EPROTO, CHELA_ENET, CHELA_ENOENT, CHELA_ETIMEOUT,
+ * CHELA_EAUTH: as for chela_mcp_request. CHELA_EIO: the accepted list cannot be stored.
+ * CHELA_ELIMIT: the list is too long. */
+CHELA_API char *chela_mcp_skills_json(chela_mcp *mcp, int accept, struct chela_error *err);
+
+/* Read a text file of a skill that was listed or accepted, and compare the file with the list.
+ * path: below the skill's folder; NULL: its SKILL.md. Waits.
+ * Ownership: the caller frees the result with chela_free. NULL: err has the reason.
+ * Callbacks: no: NULL with CHELA_EBUSY.
+ * Errors: CHELA_ENOENT: there is no such file. CHELA_EPROTO: the server's file has another size,
+ * digest or front matter than the list, or is not text. Others as for chela_mcp_request. */
+CHELA_API char *chela_mcp_skill_read(chela_mcp *mcp, const char *skill, const char *path,
+                                     struct chela_error *err);
+
 /* Log in to a server that is reached over HTTP, if the server wants a log-in, and list its
  * tools. open_url shows a URL to a person, who logs in there; it is called on the loop thread.
  * Waits for the person, at most 10 minutes. The token is stored in state_dir.

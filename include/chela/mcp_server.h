@@ -143,7 +143,7 @@ enum chela_mcp_offer {
     CHELA_MCP_OFFER_AGENT = 1,  /* the agent as a tool ask_ID */
     CHELA_MCP_OFFER_TOOLS = 2,  /* its tools */
     CHELA_MCP_OFFER_FILES = 4,  /* the files of its workspace, as resources workspace:///PATH */
-    CHELA_MCP_OFFER_SKILLS = 8, /* its skills, as prompts */
+    CHELA_MCP_OFFER_SKILLS = 8, /* its skills and the files of chela_prompts_load, as prompts */
 };
 
 /* Offer an agent. what: enum chela_mcp_offer; 0: all parts. Tools that the agent gets later are

@@ -121,7 +121,7 @@ CHELA_API char *chela_prompt_compare(const char *a, const char *b, struct chela_
  * .tgz): copy its files to folder/NAME, and keep their digest there. Links, devices, paths that
  * lead out, and sources beyond the limits are refused. folder NULL: only examine the source.
  * digest (may be NULL): install only if the files have this digest. *out becomes {"name",
- * "source","digest","files","bytes"}. Waits for the disk.
+ * "source","digest","files","bytes","description","allowed_tools"}. Waits for the disk.
  * Ownership: the caller frees *out with chela_free.
  * Threads: any
  * Errors: CHELA_ENOENT: there is no such source. CHELA_EINVAL: the source is not a skill.

@@ -492,11 +492,19 @@ CHELA_API char *chela_agent_rules_json(const chela_agent *agent);
 CHELA_API int64_t chela_agent_context_window(const chela_agent *agent);
 
 /* The skills of the workspace and of the user: a JSON array of {name, description, version,
- * location, file, used, told, user_invocable, problem, warning}. location is the path that the
- * model is given. told: the prompt mentions the skill. problem: the reason why the skill is not
- * used, or null. warning: how its file departs from the format, or null.
+ * location, file, used, told, user_invocable, problem, warning, allowed_tools, tools_trusted,
+ * unknown_tools}. location is the path that the model is given. told: the prompt mentions the
+ * skill. problem: the reason why the skill is not used, or null. warning: how its file departs
+ * from the format, or null. allowed_tools: the entries of its allowed-tools; unknown_tools: those
+ * that name no tool, or null. tools_trusted: the entries count (chela_trust_skills).
  * Ownership: the caller frees the result with chela_free. */
 CHELA_API char *chela_agent_skills_json(const chela_agent *agent);
+
+/* Store a JSON object of the host, of at most 4 KB, with the runs of the agent's sessions: member
+ * "host" of their STATE records (chela_store_records). The library does not use the object. It is
+ * part of a fork and of an export, and is not imported. json NULL: none from now on.
+ * Errors: CHELA_EINVAL: no JSON object. CHELA_ELIMIT: too long. */
+CHELA_API int chela_agent_memo(chela_agent *agent, const char *json, struct chela_error *err);
 
 /* Expand a prompt that begins with "/skill NAME" to the instructions of the skill and the
  * rest of the prompt. Any other prompt is copied. Reads a file.

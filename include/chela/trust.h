@@ -35,6 +35,24 @@ CHELA_API int chela_trust_add(const char *dir, const chela_config *cfg, struct c
  * Errors: also CHELA_ENOENT: the file is not trusted. */
 CHELA_API int chela_trust_remove(const char *dir, const char *file, struct chela_error *err);
 
+/* Record that the user trusts the directory of a workspace (NULL: the current one) with the
+ * allowed-tools of its skills (docs/skills.md), and pass each list to fn, which may be NULL: kind,
+ * skill and tools. An edit of a list, or another skill with a list, ends the trust. Skills of the
+ * user in `folders` (NULL-terminated; may be NULL) are not part of the record. The record has the
+ * path WORKSPACE/skills.
+ * Errors: also CHELA_ENOENT: there is no such directory, or no skill has such a list. */
+CHELA_API int chela_trust_skills_add(const char *dir, const char *workspace,
+                                     const char *const *folders, chela_config_claim_fn *fn,
+                                     void *user, struct chela_error *err);
+
+/* Agents of this workspace (NULL: the current directory) that are created afterwards let active
+ * skills use their allowed-tools without approval, if the user trusts the workspace with these
+ * lists.
+ * Threads: loop
+ * Errors: also CHELA_ENOENT: there is no record of the workspace. */
+CHELA_API int chela_trust_skills(const char *dir, const char *workspace, chela_runtime *rt,
+                                 struct chela_error *err);
+
 /* Receives a difference. change is 1 for an option that is new or has a new value, and -1 for
  * one that is gone or had another value. */
 typedef void chela_trust_change_fn(int change, const char *kind, const char *key,

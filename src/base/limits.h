@@ -249,6 +249,8 @@
 #define CH_LIMIT_SKILL_NAME 64            /* characters of a skill's name */
 #define CH_LIMIT_SKILL_TEXT 1024          /* bytes of a skill's description */
 #define CH_LIMIT_SKILL_NEEDS 32           /* required programs or variables of one skill */
+#define CH_LIMIT_MEMO (4 * CH_KB)          /* settings that a host stores with a session */
+#define CH_LIMIT_ACTIVE_SKILLS (8 * CH_KB) /* names of the skills that a session uses */
 #define CH_LIMIT_SKILLS_PROMPT (18 * CH_KB) /* the list of skills in the system prompt */
 #define CH_LIMIT_PROMPTS 1000             /* versions and variants of all prompts */
 #define CH_LIMIT_PROMPT_FILE (256 * CH_KB) /* one prompt file */
@@ -514,6 +516,8 @@
 #define CH_LIMIT_IDEMPOTENT_ANSWER (1024 * CH_KB) /* an answer that is kept for its key */
 #define CH_LIMIT_STORED_RESPONSES 1024    /* responses of the gateway that are remembered */
 #define CH_LIMIT_STORED_RESPONSE (8 * CH_MB) /* one response that is remembered */
+#define CH_LIMIT_SHARED_RESPONSE CH_MB    /* one response that other workers can find */
+#define CH_DEFAULT_SHARED_RESPONSE_MS 3600000 /* time for which they can */
 #define CH_LIMIT_STORED_RESPONSE_BYTES (64 * CH_MB) /* all remembered responses */
 #define CH_LIMIT_CLIENT_TOOLS 128         /* client tools of one request */
 #define CH_LIMIT_RECENT_EVENTS 2048       /* events of a session kept for clients that reconnect */
@@ -525,6 +529,7 @@
 #define CH_LIMIT_PAGE 1000                /* records or messages of a session in one answer */
 #define CH_LIMIT_PAGE_BYTES (8 * CH_MB)   /* size of the records after which an answer ends */
 #define CH_LIMIT_NODES 256                /* processes that use a store, in one answer */
+#define CH_LIMIT_WORKERS 64               /* processes of one gateway */
 #define CH_LIMIT_LOG_RING 1000            /* log lines that a gateway keeps in memory */
 #define CH_LIMIT_LOG_RING_BYTES (512 * CH_KB) /* these lines, in total */
 #define CH_LIMIT_LOG_RING_LINE (2 * CH_KB) /* the part of a line that is kept */
@@ -540,6 +545,7 @@
 #define CH_DEFAULT_HEALTH_MS 1000         /* time for which a health check stays valid */
 #define CH_DEFAULT_PULSE_MS 15000         /* interval of keep-alives on every stream */
 #define CH_DEFAULT_PRESENCE_MS 60000      /* interval at which a gateway names itself to others */
+#define CH_DEFAULT_SAMPLE_MS 500          /* interval at which a worker publishes its metrics */
 #define CH_DEFAULT_WS_PING_MS 15000       /* silence on a WebSocket before a ping */
 #define CH_DEFAULT_LANE_MS 60000          /* time an unused session stays in memory */
 #define CH_DEFAULT_SHARED_LANE_MS 1000    /* the same if several gateways share the store */

@@ -243,8 +243,12 @@ int ch_arrival_message(const struct chela_channel_message *m, chela_accepted_fn 
         c->gateway.arrived(&in, &arena, done, tag, c->gateway.user);
         return 1;
     }
-    ch_log(CH_LOG_INFO, c->ops->name, "a message is ignored: %s",
-           rc < 0 ? err.message : "the message is not for the bot, or its sender is not allowed");
+    CH_BUF_AUTO why = {0};
+    if (rc == 0)
+        ch_rules_explain(&c->rules, &in.about, m->program, &why);
+    else
+        ch_buf_addf(&why, "a message is ignored: %s", err.message);
+    ch_log(CH_LOG_INFO, c->ops->name, "%s", ch_buf_str(&why));
     ch_arena_release(&arena);
     return 0;
 }
@@ -291,7 +295,7 @@ static void arrival_on_fetched(struct chela_text bytes, const char *why, void *t
     const char *name = m->files[f->next - 1].name;
     CH_BUF_AUTO stem = {0};
     if (!bytes.n) {
-        ch_log(CH_LOG_WARN, f->c->ops->name, "a file of message %s cannot be had: %s", m->id,
+        ch_log(CH_LOG_WARN, f->c->ops->name, "a file of message %s cannot be fetched: %s", m->id,
                why ? why : "it is empty");
         f->in->text = ch_arena_printf(f->arena, "%s\n[it could not be fetched]", f->in->text);
         arrival_fetch_later(f);

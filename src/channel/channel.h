@@ -38,6 +38,7 @@ struct ch_channel_gateway {
     void (*ready)(struct ch_channel *c, void *user);
     void *user;
     bool listens;
+    bool others_fetch;
 };
 
 /* Waits for a message of the bot itself, which some services deliver like any other. */

@@ -440,6 +440,7 @@ void ch_channel_host_init(struct ch_channel *c) {
     c->host = (struct chela_channel_host){.rt = c->gateway.rt,
                                           .user = c,
                                           .listens = c->gateway.listens,
+                                          .others_fetch = c->gateway.others_fetch,
                                           .message = ch_arrival_message,
                                           .arrived = host_arrived,
                                           .alloc = host_alloc,

@@ -100,12 +100,14 @@ static void feishu_take_message(struct feishu *f, const struct ch_json *event, s
     ch_jw_value(&w, event);
     struct ch_sv copy = ch_arena_sv(a, ch_buf_sv(&data));
     if (feishu_read_arrival(f, event, copy, a, &out->arrival, &err) < 0)
-        ch_log(CH_LOG_WARN, "feishu", "a message makes no sense: %s", err.message);
+        ch_log(CH_LOG_WARN, "feishu", "a message cannot be parsed: %s", err.message);
     else
         out->arrived = feishu_judge(f, &out->arrival) != CHELA_CHANNEL_IGNORE;
-    if (!err.code && !out->arrived)
-        ch_log(CH_LOG_INFO, "feishu", "message %s is not for us, or its sender may not",
-               out->arrival.about.message_id);
+    if (err.code || out->arrived)
+        return;
+    CH_BUF_AUTO why = {0};
+    ch_rules_explain(&f->rules, &out->arrival.about, false, &why);
+    ch_log(CH_LOG_INFO, "feishu", "%s", ch_buf_str(&why));
 }
 
 static void take_press(const struct feishu *f, const struct ch_json *event, struct ch_arena *a,
@@ -239,7 +241,8 @@ static void on_bot(const struct ch_feishu_answer *a, void *user) {
         ch_buf_clear(&f->trouble);
         ch_buf_add_str(&f->trouble, a->why ? a->why : "no open_id came");
         f->host.trouble(ch_buf_str(&f->trouble), f->host.user);
-        ch_log(CH_LOG_WARN, "feishu", "who we are is not known yet: %s", ch_buf_str(&f->trouble));
+        ch_log(CH_LOG_WARN, "feishu", "the id of the bot cannot be fetched: %s",
+               ch_buf_str(&f->trouble));
         ask_again(f);
         return;
     }

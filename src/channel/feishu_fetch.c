@@ -258,7 +258,7 @@ static void on_file(const struct ch_feishu_answer *a, void *user) {
     const struct ch_feishu_file *file = &f->m->files[f->file++];
     CH_BUF_AUTO stem = {0};
     if (a->code != 0 || !a->body.n) {
-        ch_log(CH_LOG_WARN, "feishu", "a file of message %s cannot be had: %s", f->m->id,
+        ch_log(CH_LOG_WARN, "feishu", "a file of message %s cannot be fetched: %s", f->m->id,
                a->why ? a->why : "it is empty");
         feishu_fetch_go_on(f);
         return;

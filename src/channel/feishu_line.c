@@ -85,7 +85,7 @@ static void feishu_line_try_later(struct ch_feishu_line *l, const char *why) {
     int64_t ms = l->rest_ms / 4 + feishu_line_at_random(l->rest_ms);
     if (l->leaving)
         return;
-    ch_log(CH_LOG_WARN, "feishu", "the long connection is tried again in %lld ms: %s",
+    ch_log(CH_LOG_WARN, "feishu", "the long connection is closed, next attempt in %lld ms: %s",
            (long long)ms, why);
     ch_buf_clear(&l->trouble);
     ch_buf_add_str(&l->trouble, why);
@@ -188,7 +188,8 @@ static void feishu_line_take_event(struct ch_feishu_line *l, const struct ch_fei
         return;
     struct ch_feishu_ack *a = new_ack(l, frame);
     if (what == CH_FEISHU_USELESS)
-        ch_log(CH_LOG_WARN, "feishu", "an event in fragments makes no sense, or is too large");
+        ch_log(CH_LOG_WARN, "feishu",
+               "the fragments of an event do not fit together, or are too large");
     if (what == CH_FEISHU_USELESS || l->nacks > CH_LIMIT_UNACKED)
         ch_feishu_line_ack(a, 500, ch_sv(NULL, 0));
     else
@@ -204,7 +205,7 @@ static void feishu_line_on_message(struct ch_ws *ws, enum ch_ws_kind kind, struc
     ch_timer_stop(l->rt->loop, &l->pong);
     l->rest_ms = REST_MS; /* connected: reset the backoff */
     if (kind != CH_WS_BINARY || ch_feishu_frame_read(data, &f, &err) < 0) {
-        ch_log(CH_LOG_WARN, "feishu", "the long connection brings no frames: %s",
+        ch_log(CH_LOG_WARN, "feishu", "the long connection brings no protobuf frames: %s",
                err.code ? err.message : "a text");
         return;
     }

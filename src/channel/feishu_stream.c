@@ -334,7 +334,7 @@ static void feishu_stream_on_gone(int rc, const struct chela_error *err, void *u
 }
 
 static void feishu_stream_give_up(struct card *c, const struct ch_feishu_answer *a) {
-    ch_log(CH_LOG_WARN, "feishu", "the card of an answer is given up: %s", a->why);
+    ch_log(CH_LOG_WARN, "feishu", "the card of an answer is not updated any more: %s", a->why);
     c->state = GONE;
     c->busy = true;
     feishu_stream_note(c, feishu_stream_on_gone);

@@ -84,6 +84,25 @@ enum chela_channel_judgement ch_rules_judge(const struct ch_rules *r, const stru
     return r->direct == CH_WELCOME_PAIRING ? CHELA_CHANNEL_MEET : CHELA_CHANNEL_IGNORE;
 }
 
+void ch_rules_explain(const struct ch_rules *r, const struct chela_inbound *about, bool program,
+                      struct ch_buf *out) {
+    bool direct = about->chat_type && strcmp(about->chat_type, "direct") == 0;
+    enum ch_welcome policy = direct ? r->direct : r->group;
+    const char *who = about->sender_id ? about->sender_id : "an unknown sender";
+    ch_buf_addf(out, "a message of %s in chat %s is ignored: ", who,
+                about->chat_id ? about->chat_id : "?");
+    if (program)
+        ch_buf_add_str(out, "a program wrote the message");
+    else if (policy == CH_WELCOME_OFF)
+        ch_buf_addf(out, "%s is off", direct ? "dmPolicy" : "groupPolicy");
+    else if (direct && policy != CH_WELCOME_OPEN)
+        ch_buf_add_str(out, "allowFrom does not list the sender");
+    else if (!direct && policy != CH_WELCOME_OPEN && !rules_is_listed(r->groups, about->chat_id))
+        ch_buf_add_str(out, "groups does not list the chat");
+    else
+        ch_buf_add_str(out, "the message has no text and no file, or does not mention the bot");
+}
+
 char *ch_rules_session(const struct ch_rules *r, const char *channel, const struct ch_author *who,
                        struct ch_arena *a) {
     bool topic = !who->direct && r->scope != CH_BY_CHAT && who->thread;

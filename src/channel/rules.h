@@ -4,6 +4,7 @@
 #ifndef CH_CHANNEL_RULES_H
 #define CH_CHANNEL_RULES_H
 #include "base/arena.h"
+#include "base/buf.h"
 #include "chela/sys/channel.h"
 
 enum ch_welcome { CH_WELCOME_LISTED, CH_WELCOME_OPEN, CH_WELCOME_OFF, CH_WELCOME_PAIRING };
@@ -31,6 +32,10 @@ void ch_rules_release(struct ch_rules *r);
 /* id NULL: whether there is any owner. */
 bool ch_rules_is_owner(const struct ch_rules *r, const char *id);
 enum chela_channel_judgement ch_rules_judge(const struct ch_rules *r, const struct ch_author *who);
+/* Why a message is not answered, with the ids that the configuration may list. program: a program
+ * wrote the message. */
+void ch_rules_explain(const struct ch_rules *r, const struct chela_inbound *about, bool program,
+                      struct ch_buf *out);
 /* The session that a message belongs to. */
 char *ch_rules_session(const struct ch_rules *r, const char *channel, const struct ch_author *who,
                        struct ch_arena *a);

@@ -95,7 +95,8 @@ static void set_trouble(struct ch_telegram *t, const char *what) {
 
 static void telegram_try_later(struct ch_telegram *t, const char *what, int64_t wait_ms) {
     int64_t ms = CH_MAX(wait_ms, t->rest_ms / 4 + telegram_at_random(t->rest_ms));
-    ch_log(CH_LOG_WARN, "telegram", "asked again in %lld ms: %s", (long long)ms, what);
+    ch_log(CH_LOG_WARN, "telegram", "not connected, next attempt in %lld ms: %s", (long long)ms,
+           what);
     if (t->rest_ms >= TROUBLE_MS)
         set_trouble(t, what);
     t->rest_ms = CH_MIN(2 * t->rest_ms, REST_LONGEST_MS);
@@ -148,13 +149,18 @@ static void telegram_take_message(struct ch_telegram *t, const struct ch_json *m
     struct ch_jw w = ch_jw(&data);
     ch_jw_value(&w, m);
     struct ch_sv copy = ch_arena_sv(&arena, ch_buf_sv(&data));
-    if (telegram_read_arrival(t, m, copy, &arena, &in, NULL) == 0 &&
-        telegram_judge(t, &in) != CHELA_CHANNEL_IGNORE) {
+    bool read = telegram_read_arrival(t, m, copy, &arena, &in, NULL) == 0;
+    if (read && telegram_judge(t, &in) != CHELA_CHANNEL_IGNORE) {
         t->storing++;
         t->host.arrived(&in, &arena, telegram_on_stored, t, t->host.user);
         return;
     }
-    ch_log(CH_LOG_INFO, "telegram", "a message is not for us, or its sender may not");
+    CH_BUF_AUTO why = {0};
+    if (read)
+        ch_rules_explain(&t->rules, &in.about, false, &why);
+    else
+        ch_buf_add_str(&why, "a message of an unknown form is ignored");
+    ch_log(CH_LOG_INFO, "telegram", "%s", ch_buf_str(&why));
     ch_arena_release(&arena);
 }
 
@@ -228,7 +234,8 @@ static void on_me(const struct ch_web_answer *a, void *user) {
     t->rest_ms = REST_MS;
     ch_log(CH_LOG_INFO, "telegram", "we are @%s", t->name);
     t->host.ready(t->host.user);
-    ask_now(t);
+    if (!t->host.others_fetch)
+        ask_now(t);
 }
 
 static void telegram_on_rested(struct ch_timer *timer) {

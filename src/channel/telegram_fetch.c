@@ -47,7 +47,7 @@ static void telegram_fetch_end(struct fetching *f) {
 }
 
 static void telegram_fetch_give_up(struct fetching *f, const char *told, const char *why) {
-    ch_log(CH_LOG_WARN, "telegram", "the file of message %s cannot be had: %s",
+    ch_log(CH_LOG_WARN, "telegram", "the file of message %s cannot be fetched: %s",
            f->in->about.message_id, why);
     f->in->text = ch_arena_printf(f->arena, "%s\n[%s]", f->in->text, told);
     telegram_fetch_end(f);

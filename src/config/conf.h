@@ -192,6 +192,7 @@ struct ch_conf_gateway {
     const char *listen, *token_env, *token_file, *tls_cert, *tls_key;
     const char *const *hosts, *const *origins; /* NULL-terminated */
     int64_t drain_s;
+    int64_t workers;
     int64_t retention_days;
     struct ch_conf_list hooks; /* struct ch_conf_hook */
     bool mcp;                  /* serve /mcp */

@@ -619,6 +619,7 @@ int chela_config_gateway(const chela_config *cfg, struct chela_gateway_opts *opt
     FILL(tls_key, g->tls_key);
     FILL(retention_days, g->retention_days);
     FILL(budgets, budgets_of(cfg));
+    FILL(workers, (size_t)g->workers);
     if (g->mcp) {
         struct chela_gateway_mcp *m = ch_arena_zalloc(cfg->arena, sizeof(*m));
         *m = (struct chela_gateway_mcp)CHELA_GATEWAY_MCP(

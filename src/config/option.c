@@ -185,6 +185,9 @@ const struct ch_option ch_options[] = {
     {CH_SCOPE_FILE, "store", CH_CFG_TEXT, CH_CFG_ADDRESS, offsetof(struct ch_conf, store),
      .help = "where sessions are stored: `sqlite:PATH` (relative to this file), "
              "`postgres://HOST/DATABASE`, `redis://HOST` or `memory:`; see sessions.md"},
+    {CH_SCOPE_FILE, "workers", CH_CFG_INT, 0, GATEWAY(workers), 1, CH_LIMIT_WORKERS,
+     .otherwise = "1",
+     .help = "processes of `chela serve`, which share the address and the store; see gateway.md"},
     {CH_SCOPE_FILE, "durability", CH_CFG_CHOICE, 0, offsetof(struct ch_conf, durability),
      .words = "full|turn", .otherwise = "full",
      .help = "what a power failure can lose: `full`: no accepted message and no started tool "

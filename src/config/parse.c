@@ -467,6 +467,32 @@ static void check_policies(struct ch_cfg_parser *p) {
     parse_leave(p, 0);
 }
 
+/* A budget of an agent or a channel that the file does not have would limit nothing. always: a
+ * name that needs no entry. */
+static void check_budget_name(struct ch_cfg_parser *p, const struct ch_json *budget,
+                              const char *member, const struct ch_conf_list *list, size_t size,
+                              const char *always) {
+    const struct ch_json *v = ch_json_get(budget, member);
+    struct ch_sv name = ch_json_str(v);
+    struct ch_nearest near = ch_nearest(name);
+    if (!name.n || memchr(name.p, '*', name.n) || memchr(name.p, '?', name.n) ||
+        ch_sv_is(name, always))
+        return;
+    for (size_t i = 0; i < list->n; i++) {
+        const struct ch_conf_item *item =
+            (const void *)((const char *)list->items + i * size);
+        if (ch_sv_is(name, item->name))
+            return;
+        ch_nearest_try(&near, ch_sv_str(item->name));
+    }
+    ch_nearest_try(&near, ch_sv_str(always));
+    if (near.best.n)
+        ch_cfg_bad(p, v, "there is no %s '%.*s', did you mean %.*s?", member,
+                   CH_SV_FMT(ch_utf8_cut(name, 64)), CH_SV_FMT(near.best));
+    else
+        ch_cfg_bad(p, v, "there is no %s '%.*s'", member, CH_SV_FMT(ch_utf8_cut(name, 64)));
+}
+
 /* A budget without a limit would look as if it limited something. */
 static void check_budgets(struct ch_cfg_parser *p) {
     const struct ch_conf_budget *list = p->cfg->conf.budgets.items;
@@ -478,8 +504,14 @@ static void check_budgets(struct ch_cfg_parser *p) {
         parse_leave(p, 0);
         ch_buf_addf(&p->path, "budgets.%s", c->item.name);
         if (c->cost_usd <= 0 && c->tokens <= 0)
-            ch_cfg_bad(p, key, "a budget needs `costUsd` or `tokens`");
-        (void)value;
+            ch_cfg_bad(p, key,
+                       c->cost_usd < 0 || c->tokens < 0
+                           ? "a budget of 0 limits nothing: `costUsd` or `tokens` must be above 0"
+                           : "a budget needs `costUsd` or `tokens`");
+        check_budget_name(p, value, "agent", &p->cfg->conf.agents, sizeof(struct ch_conf_agent),
+                          p->cfg->conf.agents.n ? "" : "main");
+        check_budget_name(p, value, "channel", &p->cfg->conf.channels,
+                          sizeof(struct ch_conf_channel), "http");
     }
     parse_leave(p, 0);
 }

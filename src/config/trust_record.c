@@ -16,6 +16,7 @@
 #include "chela/trust.h"
 #include "config/conf.h"
 #include "config/trust.h"
+#include "config/trust_record.h"
 #include "json/writer.h"
 
 #define NAME_SIZE (2 * CH_SHA256_SIZE + 1)
@@ -232,29 +233,48 @@ static int record_write(int dir, const char *name, struct ch_sv text, struct che
     return record_fail(name, why, err);
 }
 
-int chela_trust_add(const char *dir, const chela_config *cfg, struct chela_error *err) {
-    CH_BUF_AUTO settings = {.max = CH_LIMIT_TRUST_RECORD}, text = {.max = CH_LIMIT_TRUST_RECORD};
-    char name[NAME_SIZE], hex[NAME_SIZE];
+int ch_trust_record_put(const char *dir, const char *path, const char *digest,
+                        struct ch_sv settings, struct chela_error *err) {
+    CH_BUF_AUTO text = {.max = CH_LIMIT_TRUST_RECORD};
+    char name[NAME_SIZE];
     int fd;
     if (mkdir(dir, 0700) < 0 && errno != EEXIST)
         return record_fail(dir, errno, err);
     int rc = open_directory(dir, &fd, err);
     if (rc < 0)
         return rc;
-    record_name(ch_sv_str(cfg->path), name);
-    digest_text(cfg, hex);
+    record_name(ch_sv_str(path), name);
     struct ch_jw w = ch_jw(&text);
     ch_jw_begin(&w, '{');
-    ch_jw_kcstr(&w, "path", cfg->path);
-    ch_jw_kcstr(&w, "digest", hex);
+    ch_jw_kcstr(&w, "path", path);
+    ch_jw_kcstr(&w, "digest", digest);
     ch_jw_kint(&w, "ts", ch_now_ms(&ch_clock_system));
-    write_settings(cfg, &settings);
-    ch_jw_kraw(&w, "settings", ch_buf_sv(&settings));
+    ch_jw_kraw(&w, "settings", settings);
     ch_jw_end(&w, '}');
-    rc = settings.overflow || text.overflow
-             ? ch_fail(err, CHELA_ELIMIT, "%s: too many settings for a trust record", cfg->path)
+    rc = text.overflow
+             ? ch_fail(err, CHELA_ELIMIT, "%s: too many settings for a trust record", path)
              : record_write(fd, name, ch_buf_sv(&text), err);
     close(fd);
+    return rc;
+}
+
+int chela_trust_add(const char *dir, const chela_config *cfg, struct chela_error *err) {
+    CH_BUF_AUTO settings = {.max = CH_LIMIT_TRUST_RECORD};
+    char hex[NAME_SIZE];
+    digest_text(cfg, hex);
+    write_settings(cfg, &settings);
+    if (settings.overflow)
+        return ch_fail(err, CHELA_ELIMIT, "%s: too many settings for a trust record", cfg->path);
+    return ch_trust_record_put(dir, cfg->path, hex, ch_buf_sv(&settings), err);
+}
+
+int ch_trust_record_digest(const char *dir, const char *path, struct ch_buf *out,
+                           struct chela_error *err) {
+    CH_ARENA_AUTO arena = {0};
+    const struct ch_json *record;
+    int rc = find_record(dir, path, &arena, &record, err);
+    if (rc == 0)
+        ch_buf_add_sv(out, ch_json_get_str(record, "digest"));
     return rc;
 }
 

@@ -117,8 +117,8 @@ static int client_send(struct ch_sv message, int64_t id, void *tag, void *user) 
     return m->link->ops->send(m->link, &s);
 }
 
-/* asks: a person can be asked. tasks: the client knows tasks. */
-static void write_capabilities(chela_mcp *m, struct ch_jw *w, bool asks, bool tasks) {
+/* asks: a person can be asked. extension: that the request uses; NULL: none. */
+static void write_capabilities(chela_mcp *m, struct ch_jw *w, bool asks, const char *extension) {
     ch_jw_begin(w, '{');
     if (m->opts.input || asks) {
         ch_jw_key(w, "elicitation");
@@ -128,8 +128,12 @@ static void write_capabilities(chela_mcp *m, struct ch_jw *w, bool asks, bool ta
         ch_jw_kraw(w, "sampling", CH_SV("{}"));
     if (m->opts.input || m->opts.roots)
         ch_jw_kraw(w, "roots", CH_SV("{}"));
-    if (tasks)
-        ch_jw_kraw(w, "extensions", CH_SV("{\"" CH_MCP_TASKS "\":{}}"));
+    if (extension) {
+        ch_jw_key(w, "extensions");
+        ch_jw_begin(w, '{');
+        ch_jw_kraw(w, extension, CH_SV("{}"));
+        ch_jw_end(w, '}');
+    }
     ch_jw_end(w, '}');
 }
 
@@ -139,6 +143,12 @@ static void write_info(struct ch_jw *w) {
     ch_jw_kcstr(w, "title", "chela");
     ch_jw_kcstr(w, "version", chela_version());
     ch_jw_end(w, '}');
+}
+
+static const char *extension_of(const struct ch_mcp_op *op) {
+    if (op && op->takes_task)
+        return CH_MCP_TASKS;
+    return op && strncmp(op->method, "skills/", 7) == 0 ? CH_MCP_SKILLS : NULL;
 }
 
 /* The parameters of a request: its members, and the metadata of the era. */
@@ -162,7 +172,7 @@ static void write_params(chela_mcp *m, struct ch_buf *out, const struct ch_mcp_o
             ch_jw_key(&w, CH_MCP_META "clientInfo");
             write_info(&w);
             ch_jw_key(&w, CH_MCP_META "clientCapabilities");
-            write_capabilities(m, &w, op && op->takes_input, op && op->takes_task);
+            write_capabilities(m, &w, op && op->takes_input, extension_of(op));
             if (op && m->opts.log_level)
                 ch_jw_kcstr(&w, CH_MCP_META "logLevel", m->opts.log_level);
         }
@@ -594,7 +604,7 @@ static void initialize(chela_mcp *m) {
     ch_jw_begin(&w, '{');
     ch_jw_kcstr(&w, "protocolVersion", CH_MCP_LEGACY);
     ch_jw_key(&w, "capabilities");
-    write_capabilities(m, &w, m->asks, false);
+    write_capabilities(m, &w, m->asks, NULL);
     ch_jw_key(&w, "clientInfo");
     write_info(&w);
     ch_jw_end(&w, '}');

@@ -21,6 +21,7 @@ enum ch_mcp_state { CH_MCP_DOWN, CH_MCP_STARTING, CH_MCP_PROBING, CH_MCP_INITIAL
 
 struct ch_mcp_auth;
 struct ch_mcp_tools;
+struct ch_mcp_skills;
 
 struct chela_mcp {
     struct ch_extension extension; /* to the runtime */
@@ -52,6 +53,7 @@ struct chela_mcp {
     bool leaving;                  /* the connection ends by itself soon */
     bool asks;                     /* tools are in agents, which can ask a person */
     struct ch_mcp_tools *tools;    /* owned by mcp_tools.c */
+    struct ch_mcp_skills *skills;  /* owned by mcp_skills.c */
     struct ch_mcp_cache cache;     /* results that the server allowed to be used again */
     struct ch_list sampled, samples; /* used by mcp_sampling.c: counts by session; open requests */
     /* Hooks of mcp_tools.c: the connection is ready; the server's tools changed. */

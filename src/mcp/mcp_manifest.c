@@ -295,12 +295,9 @@ static void write_manifest(const struct ch_mcp_manifest *m, const char *origin,
     ch_buf_addc(out, '\n');
 }
 
-int ch_mcp_manifest_save(const struct ch_mcp_manifest *m, const char *path, const char *origin,
-                         struct chela_error *err) {
-    CH_BUF_AUTO text = {0};
+int ch_mcp_manifest_write(const char *path, struct ch_sv text, struct chela_error *err) {
     CH_BUF_AUTO draft = {0};
 
-    write_manifest(m, origin, &text);
     ch_buf_addf(&draft, "%s.%d.tmp", path, (int)getpid());
     int fd = open(ch_buf_str(&draft), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0)
@@ -312,4 +309,12 @@ int ch_mcp_manifest_save(const struct ch_mcp_manifest *m, const char *path, cons
         return 0;
     unlink(ch_buf_str(&draft));
     return ch_fail(err, CHELA_EIO, "%s: cannot be written", path);
+}
+
+int ch_mcp_manifest_save(const struct ch_mcp_manifest *m, const char *path, const char *origin,
+                         struct chela_error *err) {
+    CH_BUF_AUTO text = {0};
+
+    write_manifest(m, origin, &text);
+    return ch_mcp_manifest_write(path, ch_buf_sv(&text), err);
 }

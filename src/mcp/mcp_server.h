@@ -220,8 +220,9 @@ void ch_mcp_server_adopt(chela_mcp_server *s, chela_mcp_server *from);
 /* Is a request in progress? Subscriptions do not count. */
 bool ch_mcp_server_busy(const chela_mcp_server *s);
 
-/* Flag of a tool that can be called as a task. */
-enum { CH_MCP_TASKABLE = 1 << 16 };
+/* Flags: a tool can be called as a task; `list` of a template runs on a thread of its own. One
+ * template of a server may have the second one. */
+enum { CH_MCP_TASKABLE = 1 << 16, CH_MCP_LISTS_APART = 1 << 17 };
 /* Offer tasks. get is called with the argument taskId: it sets the state of the task and, of a
  * completed one, the result. cancel asks the task to end. */
 void ch_mcp_server_tasks(chela_mcp_server *s, chela_mcp_fn *get, chela_mcp_fn *cancel, void *user);
@@ -281,6 +282,21 @@ void ch_mcp_result_clear(chela_mcp_call *call);
 /* Append the result as JSON; false: the call failed with a protocol error, whose text is in
  * call->error. */
 bool ch_mcp_result_write(chela_mcp_call *call, struct ch_buf *out);
+
+/* Entries of a list: "{...},{...}". */
+struct ch_mcp_entries {
+    struct ch_buf text;
+    size_t skip, room, n; /* entries before the page, entries of a page, entries seen */
+    bool more;
+};
+void ch_mcp_entries_add(struct ch_mcp_entries *e, struct ch_sv json);
+void ch_mcp_entries_add_all(struct ch_mcp_entries *e, struct ch_sv array); /* a JSON array */
+/* Write the page as member `key`, and the cursor of the next one; frees the entries. */
+void ch_mcp_entries_write(struct ch_mcp_entries *e, struct ch_jw *w, const char *key);
+
+/* --- mcp_server_prompts.c */
+/* Offer the prompts that the configuration's files define (chela/prompt.h). */
+int ch_mcp_server_prompts(chela_mcp_server *s, struct chela_error *err);
 
 /* --- mcp_server_agent.c */
 /* Offer an agent as the tool ask_ID; the caller supplies its function. */

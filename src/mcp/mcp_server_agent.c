@@ -361,6 +361,8 @@ static int add_skills(chela_mcp_server *s, struct ch_mcp_offer *o, struct chela_
     }
     if (rc == 0)
         rc = ch_mcp_server_skills(s, list, err);
+    if (rc == 0)
+        rc = ch_mcp_server_prompts(s, err);
     chela_free(json);
     return rc;
 }

@@ -468,6 +468,8 @@ static void conclude(chela_mcp_call *call) {
 /* --- running the function */
 
 static chela_mcp_fn *function_of(const chela_mcp_call *call) {
+    if (call->verb == CH_MCP_LIST)
+        return call->item->list;
     return call->verb == CH_MCP_COMPLETE ? call->item->complete : call->item->fn;
 }
 

@@ -104,26 +104,6 @@ static void methods_set_level(const struct ch_mcp_incoming *in) {
 
 /* --- lists */
 
-/* Entries of a list: "{...},{...}". */
-struct ch_mcp_entries {
-    struct ch_buf text;
-    size_t skip, room, n; /* entries before the page, entries of a page, entries seen */
-    bool more;
-};
-
-static void add_entry(struct ch_mcp_entries *e, struct ch_sv json) {
-    if (e->n++ < e->skip)
-        return;
-    if (e->room == 0) {
-        e->more = true;
-        return;
-    }
-    e->room--;
-    if (e->text.n)
-        ch_buf_addc(&e->text, ',');
-    ch_buf_add_sv(&e->text, json);
-}
-
 /* A cursor is the number of entries before the page. */
 static bool read_cursor(const struct ch_mcp_incoming *in, size_t *skip) {
     const struct ch_json *cursor = ch_json_get(in->params, "cursor");
@@ -151,7 +131,7 @@ static void add_items(const struct ch_mcp_incoming *in, enum ch_mcp_kind kind,
                         (int)listed.n - 1, listed.p);
             listed = ch_buf_sv(&text);
         }
-        add_entry(e, listed);
+        ch_mcp_entries_add(e, listed);
     }
 }
 
@@ -161,20 +141,11 @@ static void add_listed(const struct ch_mcp_incoming *in, struct ch_mcp_entries *
 
     for (; k != &in->c->server->items[CH_MCP_TEMPLATE].head; k = k->next) {
         struct ch_mcp_item *i = CH_CONTAINER(k, struct ch_mcp_item, link);
-        CH_ARENA_AUTO arena = {0};
         CH_BUF_AUTO text = {0};
-        const struct ch_json *list;
-        if (!i->list)
+        if (!i->list || i->flags & CH_MCP_LISTS_APART)
             continue;
         ch_mcp_call_list(in, i, &text);
-        if (ch_json_parse(&arena, ch_buf_sv(&text), CH_JSON_STRICT, &list, NULL, NULL) < 0)
-            continue;
-        for (CH_JSON_EACH(entry, list)) {
-            CH_BUF_AUTO one = {0};
-            struct ch_jw w = ch_jw(&one);
-            ch_jw_value(&w, entry);
-            add_entry(e, ch_buf_sv(&one));
-        }
+        ch_mcp_entries_add_all(e, ch_buf_sv(&text));
     }
 }
 
@@ -190,19 +161,37 @@ static void reply_list(const struct ch_mcp_incoming *in, enum ch_mcp_kind kind, 
     if (kind == CH_MCP_RESOURCE)
         add_listed(in, &e);
     struct ch_jw w = ch_mcp_result_begin(in->c->server, &out, in->modern, "complete");
-    ch_jw_key(&w, key);
-    ch_jw_begin(&w, '[');
-    ch_buf_add_sv(&out, ch_buf_sv(&e.text));
-    ch_buf_release(&e.text);
-    ch_jw_end(&w, ']');
-    if (e.more) {
-        char cursor[24];
-        snprintf(cursor, sizeof(cursor), "%zu", e.skip + CH_LIMIT_MCP_PAGE);
-        ch_jw_kcstr(&w, "nextCursor", cursor);
-    }
+    ch_mcp_entries_write(&e, &w, key);
     write_cache(in, &w);
     ch_jw_end(&w, '}');
     methods_reply(in, &out);
+}
+
+/* The template whose list takes a thread; NULL: none. */
+static struct ch_mcp_item *lists_apart(const chela_mcp_server *s) {
+    for (CH_LIST_EACH(k, &s->items[CH_MCP_TEMPLATE])) {
+        struct ch_mcp_item *i = CH_CONTAINER(k, struct ch_mcp_item, link);
+        if (i->list && i->flags & CH_MCP_LISTS_APART)
+            return i;
+    }
+    return NULL;
+}
+
+/* The thread adds its entries to those that are known here. */
+static void list_apart(const struct ch_mcp_incoming *in, struct ch_mcp_item *item) {
+    struct ch_mcp_entries e = {.room = SIZE_MAX};
+    CH_BUF_AUTO arguments = {0};
+    size_t skip;
+
+    if (!read_cursor(in, &skip)) {
+        methods_refuse(in, "the cursor is invalid");
+        return;
+    }
+    add_items(in, CH_MCP_RESOURCE, &e);
+    add_listed(in, &e);
+    ch_buf_addf(&arguments, "{\"skip\":%zu,\"before\":[%s]}", skip, ch_buf_str(&e.text));
+    ch_buf_release(&e.text);
+    ch_mcp_call_start(in, item, CH_MCP_LIST, ch_sv_str(item->key), ch_buf_sv(&arguments));
 }
 
 static void methods_tools(const struct ch_mcp_incoming *in) {
@@ -210,7 +199,12 @@ static void methods_tools(const struct ch_mcp_incoming *in) {
 }
 
 static void methods_resources(const struct ch_mcp_incoming *in) {
-    reply_list(in, CH_MCP_RESOURCE, "resources");
+    struct ch_mcp_item *apart = lists_apart(in->c->server);
+
+    if (apart)
+        list_apart(in, apart);
+    else
+        reply_list(in, CH_MCP_RESOURCE, "resources");
 }
 
 static void methods_templates(const struct ch_mcp_incoming *in) {

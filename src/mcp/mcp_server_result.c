@@ -3,6 +3,7 @@
  * Blocks are written as JSON when they are added: content of a tool, messages of a prompt,
  * contents of a resource, suggestions of a completion, entries of a list. */
 #include <stdarg.h>
+#include <stdio.h>
 #include <time.h>
 
 #include "base/base64.h"
@@ -261,6 +262,68 @@ static void write_completion(chela_mcp_call *call, struct ch_jw *w) {
     ch_jw_end(w, '}');
 }
 
+/* --- lists */
+
+void ch_mcp_entries_add(struct ch_mcp_entries *e, struct ch_sv json) {
+    if (e->n++ < e->skip)
+        return;
+    if (e->room == 0) {
+        e->more = true;
+        return;
+    }
+    e->room--;
+    if (e->text.n)
+        ch_buf_addc(&e->text, ',');
+    ch_buf_add_sv(&e->text, json);
+}
+
+static void add_values(struct ch_mcp_entries *e, const struct ch_json *list) {
+    for (CH_JSON_EACH(entry, list)) {
+        CH_BUF_AUTO one = {0};
+        struct ch_jw w = ch_jw(&one);
+        ch_jw_value(&w, entry);
+        ch_mcp_entries_add(e, ch_buf_sv(&one));
+    }
+}
+
+void ch_mcp_entries_add_all(struct ch_mcp_entries *e, struct ch_sv array) {
+    CH_ARENA_AUTO arena = {0};
+    const struct ch_json *list;
+
+    if (ch_json_parse(&arena, array, CH_JSON_STRICT, &list, NULL, NULL) == 0)
+        add_values(e, list);
+}
+
+void ch_mcp_entries_write(struct ch_mcp_entries *e, struct ch_jw *w, const char *key) {
+    CH_BUF_AUTO list = {0};
+
+    ch_buf_addf(&list, "[%s]", ch_buf_str(&e->text));
+    ch_jw_kraw(w, key, ch_buf_sv(&list));
+    ch_buf_release(&e->text);
+    if (e->more) {
+        char cursor[24];
+        snprintf(cursor, sizeof(cursor), "%zu", e->skip + CH_LIMIT_MCP_PAGE);
+        ch_jw_kcstr(w, "nextCursor", cursor);
+    }
+}
+
+/* The resources that a thread listed, after those that were known before. */
+static void write_resources(const chela_mcp_call *call, struct ch_jw *w) {
+    struct ch_mcp_entries e = {
+        .room = CH_LIMIT_MCP_PAGE,
+        .skip = (size_t)ch_json_int(ch_json_get(call->arguments, "skip"), 0)};
+    CH_BUF_AUTO listed = {0};
+
+    ch_buf_addf(&listed, "[%s]", ch_buf_str((struct ch_buf *)&call->blocks));
+    add_values(&e, ch_json_get(call->arguments, "before"));
+    ch_mcp_entries_add_all(&e, ch_buf_sv(&listed));
+    ch_mcp_entries_write(&e, w, "resources");
+    if (call->modern) {
+        ch_jw_kint(w, "ttlMs", 0);
+        ch_jw_kcstr(w, "cacheScope", "private");
+    }
+}
+
 static void write_body(chela_mcp_call *call, struct ch_jw *w) {
     switch (call->verb) {
     case CH_MCP_CALL:
@@ -298,8 +361,10 @@ static void write_body(chela_mcp_call *call, struct ch_jw *w) {
         }
         break;
     case CH_MCP_COMPLETE:
-    case CH_MCP_LIST:
         write_completion(call, w);
+        break;
+    case CH_MCP_LIST:
+        write_resources(call, w);
         break;
     }
 }

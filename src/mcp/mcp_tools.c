@@ -8,6 +8,7 @@
 #include "base/sha256.h"
 #include "mcp/mcp_call.h"
 #include "mcp/mcp_protocol.h"
+#include "mcp/mcp_skills.h"
 #include "tool/call/question.h"
 
 /* A tool in an agent. Survives the client, because a running call may. */
@@ -18,6 +19,7 @@ struct ch_mcp_binding {
     char *name, *output; /* owned: the tool's name at the server, schema of its result or NULL */
     bool task;           /* a call may be a task */
     const char *method;  /* not a tool of the server, but this method; NULL: a tool */
+    bool skills;         /* not a tool of the server, but the reader of its skills */
     unsigned revision; /* revision of the tool's definition */
     bool withdrawn; /* the definition changed: calls are refused until it is accepted */
 };
@@ -74,6 +76,8 @@ static int call_tool(chela_call *call, void *user) {
                                   "The server %s changed the definition of this tool. A person "
                                   "has to accept the new one: chela mcp tools %s --accept",
                                   b->mcp->opts.name, b->mcp->opts.name);
+    if (b->skills)
+        return ch_mcp_skills_call(call, b->mcp);
     return ch_mcp_call(
         call, &(struct ch_mcp_target){b->mcp, b->name, b->output, b->task, b->method});
 }
@@ -93,7 +97,7 @@ static struct ch_mcp_binding *find_binding(const struct ch_mcp_tools *t, const c
                                            const char *name) {
     for (CH_LIST_EACH(k, &t->bindings)) {
         struct ch_mcp_binding *b = CH_CONTAINER(k, struct ch_mcp_binding, link);
-        if (b->agent == agent && !b->method && strcmp(b->name, name) == 0)
+        if (b->agent == agent && !b->method && !b->skills && strcmp(b->name, name) == 0)
             return b;
     }
     return NULL;
@@ -109,11 +113,13 @@ static bool tool_is_wanted(const chela_mcp *m, const char *name) {
 static void add_binding(chela_mcp *m, struct ch_mcp_binding *b, const char *alias,
                         const char *description, const char *schema) {
     struct chela_error err = {0};
+    bool asks = !m->opts.no_confirm && !b->skills; /* a person accepted the skills */
     struct chela_tool_opts opts = CHELA_TOOL_OPTS(
             .name = alias, .description = description, .schema = schema, .fn = call_tool,
-            .user = b, .effect = b->method ? CHELA_EFFECT_READ : m->opts.effect,
+            .user = b,
+            .effect = b->method || b->skills ? CHELA_EFFECT_READ : m->opts.effect,
             .permission = m->opts.permission,
-            .flags = CHELA_TOOL_ON_LOOP | (m->opts.no_confirm ? 0 : CHELA_TOOL_CONFIRM),
+            .flags = CHELA_TOOL_ON_LOOP | (asks ? CHELA_TOOL_CONFIRM : 0),
             .timeout_ms = m->opts.timeout_ms, .release = free_binding,
             .max_retries = m->opts.max_retries, .retry_backoff_ms = m->opts.retry_backoff_ms,
             .retry_max_backoff_ms = m->opts.retry_max_backoff_ms,
@@ -169,6 +175,20 @@ static void bind_readers(chela_mcp *m, chela_agent *agent) {
         ch_mcp_alias(&alias, m->opts.name, ch_sv_str(r->name), false);
         add_binding(m, b, ch_buf_str(&alias), r->description, r->schema);
     }
+}
+
+static void bind_skills(chela_mcp *m, chela_agent *agent) {
+    CH_BUF_AUTO about = {0};
+    CH_BUF_AUTO schema = {0};
+    CH_BUF_AUTO alias = {0};
+
+    if (!tool_is_wanted(m, CH_MCP_SKILL_TOOL) || !ch_mcp_skills_describe(m, &about, &schema))
+        return;
+    struct ch_mcp_binding *b = ch_alloc(sizeof(*b));
+    *b = (struct ch_mcp_binding){.mcp = m, .agent = agent, .skills = true};
+    b->name = ch_strdup(CH_MCP_SKILL_TOOL);
+    ch_mcp_alias(&alias, m->opts.name, CH_SV(CH_MCP_SKILL_TOOL), false);
+    add_binding(m, b, ch_buf_str(&alias), ch_buf_str(&about), ch_buf_str(&schema));
 }
 
 /* Bring the tools of an agent up to date. A tool that is gone or changed stays, so that the
@@ -385,6 +405,7 @@ void ch_mcp_tools_open(chela_mcp *m) {
     m->on_ready = tools_on_ready;
     m->on_changed = tools_on_changed;
     make_origin(m, t->origin);
+    ch_mcp_skills_open(m, t->origin);
     if (!m->opts.state_dir)
         return;
     ch_buf_addf(&path, "%s/%s.json", m->opts.state_dir, m->opts.name);
@@ -406,6 +427,7 @@ void ch_mcp_tools_close(chela_mcp *m) {
     for (struct ch_mcp_agent *a; (a = CH_LIST_FIRST(&t->agents, struct ch_mcp_agent, link));)
         detach_agent(&a->extension);
     ch_mcp_manifest_release(&t->manifest);
+    ch_mcp_skills_close(m);
     ch_free(t->path);
     ch_free(t);
 }
@@ -420,6 +442,7 @@ void ch_mcp_tools_attach(chela_mcp *m, chela_agent *agent) {
     ch_list_add(&agent->extensions, &a->extension.link);
     update_agent(m, agent);
     bind_readers(m, agent);
+    bind_skills(m, agent);
     ask_for_notices(m);
     if (!m->tools->manifest.known && !m->tools->listing)
         ch_mcp_tools_list(m, false, NULL, NULL);

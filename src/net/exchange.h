@@ -14,7 +14,11 @@
 struct ch_server {
     struct ch_loop *loop;
     struct ch_server_opts opts;
-    uv_tcp_t tcp;
+    union {
+        uv_stream_t stream;
+        uv_tcp_t tcp;
+        uv_pipe_t pipe; /* another process accepts: see ch_server_opts.listen */
+    } listener;
     struct ch_identity *identity; /* a reference; NULL: no TLS */
     char *address;                /* owned */
     char *bytes;            /* owned: read buffer shared by all clients */

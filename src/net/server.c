@@ -5,9 +5,12 @@
 #include "net/server.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "base/limits.h"
@@ -15,6 +18,7 @@
 #include "net/exchange.h"
 
 #define BACKLOG 511
+#define FD "fd:" /* prefix of an address */
 #define FILES_KEPT 128 /* descriptors not used for clients; half of them if there are few */
 
 /* --- which clients may stay */
@@ -176,16 +180,8 @@ const unsigned char *ch_exchange_network(const struct ch_exchange *x) {
     return x->client->network;
 }
 
-static void on_connection(uv_stream_t *listener, int status) {
-    struct ch_server *s = listener->data;
-    CH_LOOP_CALLBACK(s->loop);
+static void server_take_connection(struct ch_server *s) {
     struct chela_error err = {0};
-    if (status < 0) {
-        ch_log(CH_LOG_WARN, "server", "cannot accept a connection: %s", uv_strerror(status));
-        return;
-    }
-    if (s->draining)
-        return;
     struct ch_client *c = ch_h1_new(s);
     s->handles++;
     s->nclients++;
@@ -196,6 +192,40 @@ static void on_connection(uv_stream_t *listener, int status) {
     }
     keep_address(c);
     ch_server_unknown(c);
+}
+
+static void on_connection(uv_stream_t *listener, int status) {
+    struct ch_server *s = listener->data;
+    CH_LOOP_CALLBACK(s->loop);
+    if (status < 0)
+        ch_log(CH_LOG_WARN, "server", "cannot accept a connection: %s", uv_strerror(status));
+    else if (!s->draining)
+        server_take_connection(s);
+}
+
+/* --- connections that another process accepts */
+
+/* Room for one byte: libuv then reads again at once. One read never returns two connections, and
+ * after a read that leaves room libuv waits for the next turn of the loop. */
+static void server_on_room(uv_handle_t *h, size_t wanted, uv_buf_t *buf) {
+    struct ch_server *s = h->data;
+    (void)wanted;
+    *buf = uv_buf_init(s->bytes, 1);
+}
+
+static void server_on_passed(uv_stream_t *listener, ssize_t n, const uv_buf_t *buf) {
+    struct ch_server *s = listener->data;
+    CH_LOOP_CALLBACK(s->loop);
+    (void)buf;
+    if (n < 0) { /* the other process has ended: no more connections come */
+        uv_read_stop(listener);
+        return;
+    }
+    while (uv_pipe_pending_count(&s->listener.pipe) > 0) {
+        if (s->opts.taken)
+            atomic_fetch_add(s->opts.taken, 1);
+        server_take_connection(s);
+    }
 }
 
 /* --- creating and closing */
@@ -258,35 +288,84 @@ static void on_listener_closed(uv_handle_t *h) {
     closed_one(h->data);
 }
 
-/* The descriptor number of an inherited socket, "fd:3"; -1 if listen has
- * another form. */
-static int handed_down(const char *listen) {
+/* The descriptor number of an inherited socket, such as "fd:3" with this prefix;
+ * -1 if listen has another form. */
+static int handed_down(const char *listen, const char *prefix) {
+    size_t n = strlen(prefix);
     char *end;
-    long fd = strncmp(listen, "fd:", 3) == 0 ? strtol(listen + 3, &end, 10) : -1;
+    long fd = strncmp(listen, prefix, n) == 0 ? strtol(listen + n, &end, 10) : -1;
     return fd > 2 && fd < CH_LIMIT_CLIENTS && !*end ? (int)fd : -1;
 }
 
 static int begin_listening(struct ch_server *s, const struct sockaddr_storage *a,
                            struct chela_error *err) {
     struct sockaddr_storage real = {0};
+    uv_tcp_t *tcp = &s->listener.tcp;
     int n = sizeof(real);
-    int fd = handed_down(s->opts.listen);
-    int rc = fd < 0 ? uv_tcp_bind(&s->tcp, (const struct sockaddr *)a, 0)
-                    : uv_tcp_open(&s->tcp, fd);
+    int fd = handed_down(s->opts.listen, FD);
+    uv_tcp_init(ch_loop_uv(s->loop), tcp);
+    int rc = fd < 0 ? uv_tcp_bind(tcp, (const struct sockaddr *)a, 0) : uv_tcp_open(tcp, fd);
     if (rc == 0)
-        rc = uv_listen((uv_stream_t *)&s->tcp, BACKLOG, on_connection);
+        rc = uv_listen(&s->listener.stream, BACKLOG, on_connection);
     if (rc == 0)
-        rc = uv_tcp_getsockname(&s->tcp, (struct sockaddr *)&real, &n);
+        rc = uv_tcp_getsockname(tcp, (struct sockaddr *)&real, &n);
     if (rc < 0)
         return ch_fail(err, CHELA_EIO, "cannot listen at %s: %s", s->opts.listen, uv_strerror(rc));
     s->address = server_name_of(&real);
     return 0;
 }
 
+static int begin_receiving(struct ch_server *s, int fd, struct chela_error *err) {
+    uv_pipe_init(ch_loop_uv(s->loop), &s->listener.pipe, 1);
+    int rc = uv_pipe_open(&s->listener.pipe, fd);
+    if (rc == 0)
+        rc = uv_read_start(&s->listener.stream, server_on_room, server_on_passed);
+    if (rc < 0)
+        return ch_fail(err, CHELA_EIO, "cannot receive connections from %s: %s", s->opts.listen,
+                       uv_strerror(rc));
+    s->address = ch_strdup(s->opts.listen);
+    return 0;
+}
+
+/* What libuv does for a listener. */
+static int server_bind(int fd, const struct sockaddr_storage *a) {
+    int on = 1;
+    socklen_t n = a->ss_family == AF_INET6 ? sizeof(struct sockaddr_in6)
+                                           : sizeof(struct sockaddr_in);
+    if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) < 0)
+        return -1;
+    return bind(fd, (const struct sockaddr *)a, n);
+}
+
+int ch_server_listen(const char *listen_at, int *out, char **address, struct chela_error *err) {
+    struct sockaddr_storage a = {0};
+    socklen_t n = sizeof(a);
+    int fd = handed_down(listen_at, FD);
+    bool bound = fd >= 0;
+    int rc = bound ? 0 : server_read_address(listen_at, &a, err);
+    if (rc < 0)
+        return rc;
+    if (!bound)
+        fd = socket(a.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd < 0 || (!bound && server_bind(fd, &a) < 0) || listen(fd, BACKLOG) < 0 ||
+        fcntl(fd, F_SETFL, O_NONBLOCK) < 0 || getsockname(fd, (struct sockaddr *)&a, &n) < 0) {
+        rc = ch_fail(err, CHELA_EIO, "cannot listen at %s: %s", listen_at, strerror(errno));
+        if (fd >= 0 && !bound)
+            close(fd);
+        return rc;
+    }
+    *out = fd;
+    *address = server_name_of(&a);
+    return 0;
+}
+
 int ch_server_new(struct ch_loop *loop, const struct ch_server_opts *opts, struct ch_server **out,
                   struct chela_error *err) {
     struct sockaddr_storage address = {0};
-    int rc = handed_down(opts->listen) < 0 ? server_read_address(opts->listen, &address, err) : 0;
+    int passed = handed_down(opts->listen, "pipe:");
+    int rc = passed < 0 && handed_down(opts->listen, FD) < 0
+                 ? server_read_address(opts->listen, &address, err)
+                 : 0;
     if (rc < 0)
         return rc;
     struct ch_server *s = ch_alloc(sizeof(*s));
@@ -297,10 +376,9 @@ int ch_server_new(struct ch_loop *loop, const struct ch_server_opts *opts, struc
     ch_list_init(&s->clients);
     ch_list_init(&s->unknown);
     ch_list_init(&s->busy);
-    uv_tcp_init(ch_loop_uv(loop), &s->tcp);
-    s->tcp.data = s;
     s->handles = 1;
-    rc = begin_listening(s, &address, err);
+    rc = passed < 0 ? begin_listening(s, &address, err) : begin_receiving(s, passed, err);
+    s->listener.stream.data = s;
     if (rc < 0)
         ch_server_close(s);
     else
@@ -328,8 +406,8 @@ void ch_server_identify(struct ch_server *s, struct ch_identity *id) {
 }
 
 static void close_listener(struct ch_server *s) {
-    if (!uv_is_closing((uv_handle_t *)&s->tcp))
-        uv_close((uv_handle_t *)&s->tcp, on_listener_closed);
+    if (!uv_is_closing((uv_handle_t *)&s->listener))
+        uv_close((uv_handle_t *)&s->listener, on_listener_closed);
 }
 
 void ch_server_drain(struct ch_server *s) {

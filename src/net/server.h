@@ -20,6 +20,8 @@
  * All functions are for the loop thread. */
 #ifndef CH_NET_SERVER_H
 #define CH_NET_SERVER_H
+#include <stdatomic.h>
+
 #include "io/loop.h"
 #include "net/inbound.h"
 
@@ -29,8 +31,11 @@ struct ch_identity; /* wire.h */
 
 struct ch_server_opts {
     /* "127.0.0.1:8787", "[::1]:8787", "localhost:0"; "fd:3": an inherited
-     * socket with that descriptor number, already bound. */
+     * socket with that descriptor number, already bound; "pipe:3": an inherited
+     * Unix socket, over which another process sends the connections that it
+     * accepts, each as SCM_RIGHTS with one byte. */
     const char *listen;
+    _Atomic uint64_t *taken; /* counts the connections of "pipe:"; may be NULL; borrowed */
     const char *module_path; /* see io/module.h; may be NULL; borrowed */
     /* Both are called on the loop thread, never from inside a function of this
      * header. */
@@ -42,7 +47,11 @@ struct ch_server_opts {
 /* CHELA_EINVAL: invalid form of address; CHELA_EIO: cannot listen there. */
 int ch_server_new(struct ch_loop *loop, const struct ch_server_opts *opts, struct ch_server **out,
                   struct chela_error *err);
-/* The address it listens on, with the actual port: "127.0.0.1:8787". */
+/* Bind and listen for a process that passes connections on. listen: as above, without
+ * "pipe:". The caller closes *fd and frees *address, which has the actual port. */
+int ch_server_listen(const char *listen, int *fd, char **address, struct chela_error *err);
+/* The address it listens on, with the actual port: "127.0.0.1:8787". With "pipe:" the
+ * text of the option. */
 const char *ch_server_address(const struct ch_server *s);
 /* Use TLS for new connections; takes over the reference. NULL: no TLS. */
 void ch_server_identify(struct ch_server *s, struct ch_identity *id);

@@ -51,6 +51,9 @@
     X(MCP_METHOD, "mcp.method.name")                                                           \
     X(SERVER_ADDRESS, "server.address")                                                        \
     X(SERVER_PORT, "server.port")                                                              \
+    X(HTTP_METHOD, "http.request.method")                                                      \
+    X(HTTP_ROUTE, "http.route")                                                                \
+    X(HTTP_STATUS, "http.response.status_code")                                                \
     X(ERROR_TYPE, "error.type")                                                                \
     X(OVERFLOW, "otel.metric.overflow")                                                        \
     X(SERVICE_NAME, "service.name")                                                            \

@@ -3,7 +3,9 @@
 
 #include <stdio.h>
 
+#include "agent/handle/lookup.h"
 #include "agent/handle/run_origin.h"
+#include "agent/journal/journal_replay.h"
 #include "agent/machine/output.h"
 #include "agent/run/driver.h"
 #include "agent/run/parent.h"
@@ -16,7 +18,6 @@
 #include "net/url.h"
 #include "tool/call/call.h"
 #include "tool/call/wait.h"
-#include "agent/journal/journal_replay.h"
 #include "otel/content.h"
 
 #define BUCKETS 256
@@ -135,6 +136,16 @@ static struct ch_trace_context context_of(struct ch_otel_follow *f, chela_run *r
     return c;
 }
 
+bool ch_otel_follow_enter(struct ch_sv caller, char out[CH_TRACEPARENT]) {
+    struct ch_trace_context c = {0};
+    char random[24];
+    if (!ch_trace_context_read(caller, &c))
+        return false;
+    ch_random_id("", random);
+    ch_trace_context_write(&c, ch_span_id_below(c.parent, ch_sv_str(random), 0), out);
+    return true;
+}
+
 /* The state of a run; made when its first event is heard. */
 static struct follow_run *follow(struct ch_otel_follow *f, chela_run *run, int64_t now) {
     struct follow_run *r = find_run(f, run->id);
@@ -194,6 +205,30 @@ static void measure(struct ch_otel_follow *f, enum ch_otel_metric metric, double
                     const struct ch_otel_attribute *attributes, size_t n) {
     if (f->sink.measure)
         f->sink.measure(metric, value, attributes, n, f->sink.user);
+}
+
+void ch_otel_follow_leave(struct ch_otel_follow *f, const struct ch_listener_request *q) {
+    struct ch_trace_context inside = {0};
+    struct ch_otel_span s = {.kind = CH_OTEL_SERVER,
+                             .name = ch_sv_str(q->method),
+                             .target = ch_sv_str(q->route),
+                             .start = q->start,
+                             .end = q->end,
+                             .failed = q->status >= 500};
+    char type[16];
+    if (!ch_trace_context_read(ch_sv_str(q->caller), &s.context) ||
+        !ch_trace_context_read(ch_sv_str(q->inside), &inside))
+        return;
+    if (!f->settings->heeds_parent)
+        s.context.sampled = ch_trace_context_in_share(&s.context, f->settings->share);
+    s.id = inside.parent;
+    ch_otel_add_text(&s, CH_OTEL_HTTP_METHOD, s.name);
+    ch_otel_add_text(&s, CH_OTEL_HTTP_ROUTE, s.target);
+    ch_otel_add_int(&s, CH_OTEL_HTTP_STATUS, q->status);
+    snprintf(type, sizeof(type), "%d", q->status);
+    if (s.failed)
+        ch_otel_add_text(&s, CH_OTEL_ERROR_TYPE, ch_sv_str(type));
+    emit_span(f, &s);
 }
 
 static double seconds(int64_t ms) {
@@ -370,6 +405,41 @@ static void begin_request(struct ch_otel_follow *f, struct follow_run *r, chela_
         .turn = turn,
         .attempt = run->m.attempt,
         .target = run->target};
+}
+
+static struct ch_sv query_failure(const struct ch_listener_query *q, char buf[16]) {
+    struct ch_model_failure failure = {.cls = q->reply->error.cls,
+                                       .status = q->reply->error.status};
+    return failure_type(&failure, buf);
+}
+
+void ch_otel_follow_query(struct ch_otel_follow *f, chela_run *run,
+                          const struct ch_listener_query *q) {
+    struct follow_run *r = follow(f, run, q->start);
+    struct ch_sv model = ch_sv_str(q->target->spec), role = ch_sv_str(q->role);
+    struct ch_otel_span s = begin_span(
+        r, ch_span_id_of_request(r->id, q->turn, 0, q->messages, model, role), q->start, q->end);
+    struct chela_usage usage = ch_public_usage(&q->reply->usage, -1);
+    char type[16];
+    s.failed = q->error.n > 0;
+    s.kind = CH_OTEL_CLIENT;
+    s.name = CH_SV(CH_OTEL_CHAT);
+    s.target = ch_sv_str(q->target->model);
+    ch_otel_add_text(&s, CH_OTEL_OPERATION, s.name);
+    ch_otel_add_text(&s, CH_OTEL_PROVIDER, ch_otel_provider(ch_sv_str(q->target->provider)));
+    ch_otel_add_text(&s, CH_OTEL_REQUEST_MODEL, s.target);
+    add_server(&s, q->target);
+    if (s.failed)
+        ch_otel_add_text(&s, CH_OTEL_ERROR_TYPE, query_failure(q, type));
+    measure(f, CH_OTEL_METRIC_OPERATION_DURATION, seconds(s.end - s.start), s.attributes, s.n);
+    ch_otel_add_text(&s, CH_OTEL_AGENT_NAME, ch_sv_str(r->agent));
+    ch_otel_add_text(&s, CH_OTEL_CONVERSATION, ch_sv_str(run->session->key));
+    ch_otel_add_text(&s, CH_OTEL_RUN, ch_sv_str(r->id));
+    ch_otel_add_int(&s, CH_OTEL_TURN, q->turn);
+    ch_otel_add_text(&s, CH_OTEL_ROLE, role);
+    add_usage(&s, &usage);
+    s.error = q->error; /* redacted */
+    emit_span(f, &s);
 }
 
 /* --- calls of tools */

@@ -33,6 +33,15 @@ void ch_otel_follow_event(struct ch_otel_follow *f, chela_run *run, const struct
 void ch_otel_follow_checkpoint(struct ch_otel_follow *f, chela_run *run,
                                const struct ch_block *call, const char *state, int64_t now);
 
+/* A model call outside of the conversation has ended. */
+void ch_otel_follow_query(struct ch_otel_follow *f, chela_run *run,
+                          const struct ch_listener_query *q);
+
+/* A request of a client with a trace context. The span of the request is between the client's span
+ * and the run. False: the context is malformed. */
+bool ch_otel_follow_enter(struct ch_sv caller, char out[CH_TRACEPARENT]);
+void ch_otel_follow_leave(struct ch_otel_follow *f, const struct ch_listener_request *q);
+
 bool ch_otel_follow_context(struct ch_otel_follow *f, const char *run, struct ch_sv call,
                             char out[CH_TRACEPARENT]);
 

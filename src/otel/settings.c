@@ -21,6 +21,7 @@ struct reading {
     ch_otel_env_fn *env;
     void *user;
     struct ch_arena *a;
+    bool plain; /* it was told that nothing is compressed */
 };
 
 static const struct {
@@ -174,7 +175,7 @@ static const char *endpoint_of(const struct reading *r, enum ch_otel_signal s, b
     return ch_arena_printf(r->a, "%.*s%s", CH_SV_FMT(text), signals[s].path);
 }
 
-static void read_signal(const struct reading *r, enum ch_otel_signal s) {
+static void read_signal(struct reading *r, enum ch_otel_signal s) {
     struct ch_otel_signal_settings *o = &r->out->signals[s];
     struct chela_error err = {0};
     struct ch_url url;
@@ -191,8 +192,13 @@ static void read_signal(const struct reading *r, enum ch_otel_signal s) {
     }
     read_headers(r, s);
     const char *gzip = exporter_variable(r, s, "COMPRESSION");
-    if (gzip && strcmp(gzip, "none") != 0)
-        ch_log(CH_LOG_INFO, "telemetry", "%s are sent without compression", signals[s].name);
+    if (gzip && strcmp(gzip, "none") != 0 && !r->plain) {
+        r->plain = true;
+        ch_log(CH_LOG_WARN, "telemetry",
+               "OTEL_EXPORTER_OTLP_COMPRESSION=%.16s is not supported: telemetry is sent without "
+               "compression",
+               gzip);
+    }
     o->timeout_ms = number(r, "OTEL_EXPORTER_OTLP_TIMEOUT", exporter_variable(r, s, "TIMEOUT"),
                            CH_DEFAULT_OTEL_TIMEOUT_MS, CH_LIMIT_OTEL_MS);
     o->delay_ms = metric ? batch_variable(r, s, "EXPORT_INTERVAL", CH_DEFAULT_OTEL_INTERVAL_MS,
@@ -242,7 +248,7 @@ static bool has_content(const struct reading *r) {
 
 bool ch_otel_settings_read(struct ch_otel_settings *s, const struct chela_telemetry_opts *opts,
                            ch_otel_env_fn *env, void *user, struct ch_arena *a) {
-    struct reading r = {s, opts, env, user, a};
+    struct reading r = {s, opts, env, user, a, false};
     bool any = false;
     *s = (struct ch_otel_settings){0};
     if (is_true(variable(&r, "OTEL_SDK_DISABLED")))

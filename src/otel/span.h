@@ -9,7 +9,7 @@
 
 #define CH_OTEL_ATTRIBUTES 40
 
-enum ch_otel_kind { CH_OTEL_INTERNAL = 1, CH_OTEL_CLIENT = 3 };
+enum ch_otel_kind { CH_OTEL_INTERNAL = 1, CH_OTEL_SERVER = 2, CH_OTEL_CLIENT = 3 };
 enum ch_otel_severity { CH_OTEL_INFO = 9, CH_OTEL_WARN = 13, CH_OTEL_ERROR = 17 };
 
 struct ch_otel_attribute {

@@ -98,6 +98,21 @@ static void telemetry_checkpoint(struct ch_listener *l, chela_run *run,
                               ch_now_ms(ch_loop_clock(t->rt->loop)));
 }
 
+static void telemetry_queried(struct ch_listener *l, chela_run *run,
+                              const struct ch_listener_query *q) {
+    ch_otel_follow_query(CH_CONTAINER(l, struct telemetry, listener)->follow, run, q);
+}
+
+static bool telemetry_entered(struct ch_listener *l, struct ch_sv caller,
+                              char out[CH_LISTENER_CONTEXT]) {
+    (void)l;
+    return ch_otel_follow_enter(caller, out);
+}
+
+static void telemetry_left(struct ch_listener *l, const struct ch_listener_request *r) {
+    ch_otel_follow_leave(CH_CONTAINER(l, struct telemetry, listener)->follow, r);
+}
+
 static bool telemetry_context(struct ch_listener *l, const char *run, struct ch_sv call,
                               char out[CH_LISTENER_CONTEXT]) {
     return ch_otel_follow_context(CH_CONTAINER(l, struct telemetry, listener)->follow, run, call,
@@ -159,6 +174,9 @@ static void telemetry_open(struct telemetry *t) {
     t->listener.heard = telemetry_heard;
     t->listener.context = telemetry_context;
     t->listener.checkpoint = telemetry_checkpoint;
+    t->listener.queried = telemetry_queried;
+    t->listener.entered = telemetry_entered;
+    t->listener.left = telemetry_left;
     ch_list_add(&rt->listeners, &t->listener.link);
 }
 

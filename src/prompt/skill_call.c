@@ -12,6 +12,7 @@
 #include "tool/process/path.h"
 
 static const char command[] = "/skill";
+static const char begins[] = "Use the skill ";
 
 static bool skill_call_is_space(char c) {
     return c == ' ' || c == '\t' || c == '\n' || c == '\r';
@@ -116,12 +117,26 @@ int ch_skill_call(const struct ch_skills *s, const char *workspace, struct ch_sv
     ch_utf8_add_valid(&valid, ch_sv_trim(body_of(ch_buf_sv(&file))));
     int folder = (int)(strrchr(skill->location, '/') - skill->location);
     ch_buf_addf(out,
-                "Use the skill %s for this request. Paths in its instructions are relative to "
+                "%s%s for this request. Paths in its instructions are relative to "
                 "%.*s.\n<skill_file name=\"%s\">\n",
-                skill->head.name, folder, skill->location, skill->head.name);
+                begins, skill->head.name, folder, skill->location, skill->head.name);
     ch_envelope_quote(ch_buf_sv(&valid), out);
     ch_buf_add_str(out, "\n</skill_file>");
     if (words.n)
         ch_buf_addf(out, "\n\n%.*s", CH_SV_FMT(words));
     return 0;
+}
+
+const struct ch_skill *ch_skill_in_call(const struct ch_skills *s, struct ch_sv text) {
+    CH_BUF_AUTO tag = {0};
+    if (!ch_sv_starts(text, begins))
+        return NULL;
+    struct ch_sv rest = ch_sv(text.p + strlen(begins), text.n - strlen(begins));
+    const struct ch_skill *skill = ch_skills_find(s, ch_sv_split(&rest, ' '));
+    if (!skill)
+        return NULL;
+    struct ch_sv head = ch_sv_split(&rest, '\n');
+    ch_buf_addf(&tag, "<skill_file name=\"%s\">\n", skill->head.name);
+    return ch_sv_starts(head, "for this request. Paths in ") && ch_sv_starts(rest, tag.p) ? skill
+                                                                                        : NULL;
 }

@@ -15,6 +15,9 @@ bool ch_skill_called(struct ch_sv text);
 int ch_skill_call(const struct ch_skills *s, const char *workspace, struct ch_sv text,
                   struct ch_buf *out, struct chela_error *err);
 
+/* The skill of a text that ch_skill_call made; NULL: another text, or the skill is gone. */
+const struct ch_skill *ch_skill_in_call(const struct ch_skills *s, struct ch_sv text);
+
 /* The same without the file's text: the model is asked to read the file, so that the tool
  * policy decides whether the sender may have it read. */
 int ch_skill_request(const struct ch_skills *s, struct ch_sv text, struct ch_buf *out,

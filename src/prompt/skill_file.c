@@ -117,11 +117,42 @@ static struct ch_sv line_value(struct ch_sv head, const char *key) {
     return ch_sv("", 0);
 }
 
+/* The next entry of "Bash(git log:*), Read": spaces and commas separate entries, except inside of
+ * parentheses. Empty: no more. */
+static struct ch_sv skill_file_next_tool(struct ch_sv *rest) {
+    size_t from = 0, to, depth = 0;
+    while (from < rest->n && strchr(" \t\r\n,", rest->p[from]))
+        from++;
+    for (to = from; to < rest->n && (depth || !strchr(" \t\r\n,", rest->p[to])); to++) {
+        depth += rest->p[to] == '(';
+        depth -= depth && rest->p[to] == ')';
+    }
+    struct ch_sv entry = ch_sv(rest->p + from, to - from);
+    *rest = ch_sv(rest->p + to, rest->n - to);
+    return entry;
+}
+
+/* A text of entries, or a list of such texts. */
+static const char *const *skill_file_tools(struct ch_arena *a, const struct ch_json *v,
+                                           struct ch_sv text) {
+    const char **list = ch_arena_zalloc(a, (CH_LIMIT_SKILL_NEEDS + 1) * sizeof(*list));
+    size_t n = 0;
+    for (struct ch_sv e; n < CH_LIMIT_SKILL_NEEDS && (e = skill_file_next_tool(&text)).n;)
+        list[n++] = skill_file_one_line(a, e, CH_LIMIT_SKILL_TEXT);
+    for (CH_JSON_EACH(item, v)) {
+        struct ch_sv words = item->type == CH_JSON_STRING ? ch_sv(item->s, item->n) : CH_SV("");
+        for (struct ch_sv e; n < CH_LIMIT_SKILL_NEEDS && (e = skill_file_next_tool(&words)).n;)
+            list[n++] = skill_file_one_line(a, e, CH_LIMIT_SKILL_TEXT);
+    }
+    return list;
+}
+
 static void skill_file_read_lines(struct ch_arena *a, struct ch_sv head,
                                   struct ch_skill_head *out) {
     out->name = skill_file_one_line(a, line_value(head, "name"), CH_LIMIT_SKILL_TEXT);
     out->description = skill_file_one_line(a, line_value(head, "description"), CH_LIMIT_SKILL_TEXT);
     out->version = skill_file_one_line(a, line_value(head, "version"), CH_LIMIT_SKILL_NAME);
+    out->tools = skill_file_tools(a, NULL, line_value(head, "allowed-tools"));
     out->for_users = !ch_sv_is(line_value(head, "user-invocable"), "false");
     out->for_models = !ch_sv_is(line_value(head, "disable-model-invocation"), "true");
 }
@@ -150,6 +181,7 @@ static void read_yaml(struct ch_arena *a, const struct ch_json *root, struct ch_
     const struct ch_json *users = ch_json_get(root, "user-invocable");
     const struct ch_json *no_models = ch_json_get(root, "disable-model-invocation");
     const struct ch_json *version = ch_json_get(root, "version");
+    const struct ch_json *tools = ch_json_get(root, "allowed-tools");
 
     if (!version)
         version = ch_json_path(root, "metadata", "version", NULL);
@@ -162,6 +194,7 @@ static void read_yaml(struct ch_arena *a, const struct ch_json *root, struct ch_
     out->bins = skill_file_words(a, ch_json_get(needs, "bins"));
     out->any_bins = skill_file_words(a, ch_json_get(needs, "anyBins"));
     out->env = skill_file_words(a, ch_json_get(needs, "env"));
+    out->tools = skill_file_tools(a, tools, scalar(tools));
     out->for_users = !ch_json_is(users, CH_JSON_FALSE);
     out->for_models = !ch_json_is(no_models, CH_JSON_TRUE);
 }
@@ -223,8 +256,8 @@ static void settle_name(struct ch_arena *a, struct ch_sv heading, const char *fo
 struct ch_skill_head ch_skill_head_read(struct ch_arena *a, struct ch_sv file, const char *folder) {
     static const char *const none[] = {NULL};
     struct ch_skill_head out = {.name = "", .description = "", .version = "", .bins = none,
-                                .any_bins = none, .env = none, .for_users = true,
-                                .for_models = true};
+                                .any_bins = none, .env = none, .tools = none,
+                                .for_users = true, .for_models = true};
     struct ch_sv head, body;
     bool closed;
 

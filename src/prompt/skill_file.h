@@ -13,6 +13,9 @@ struct ch_skill_head { /* texts are in the arena; "" if not given */
     const char *name, *description, *version;
     /* Required programs and variables, NULL-terminated. */
     const char *const *bins, *const *any_bins, *const *env;
+    /* Tools that the author wants to run without questions, as written: "Bash(git:*)";
+     * NULL-terminated. */
+    const char *const *tools;
     bool for_users;  /* people may call it: /name */
     bool for_models; /* described to the model */
     const char *problem; /* NULL, or why the skill cannot be used */

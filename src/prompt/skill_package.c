@@ -29,8 +29,7 @@ void ch_package_release(struct ch_package *p) {
 
 /* --- files */
 
-/* Relative, of plain names: nothing that leads out of the folder or hides in a terminal. */
-static bool package_path_is_safe(struct ch_sv path) {
+bool ch_package_path_is_safe(struct ch_sv path) {
     size_t depth = 0;
     if (!path.n || path.n > CH_LIMIT_SKILL_PATH || path.p[path.n - 1] == '/' ||
         !ch_utf8_valid(path))
@@ -60,7 +59,7 @@ static bool package_leaves_out(struct ch_sv path) {
 
 static int package_add(struct ch_package *p, struct ch_sv path, struct ch_sv data, bool runs,
                        struct chela_error *err) {
-    if (!package_path_is_safe(path))
+    if (!ch_package_path_is_safe(path))
         return ch_fail(err, CHELA_EPERM, "a file of the skill has a path that is refused: %.*s",
                        (int)CH_MIN(path.n, 200), path.p);
     if (package_leaves_out(path))
@@ -311,7 +310,7 @@ static int package_strip(struct ch_package *p, struct chela_error *err) {
             (!head || strlen(p->files[i].path) < strlen(head->path)))
             head = &p->files[i];
     if (!head)
-        return ch_fail(err, CHELA_EINVAL, "there is no SKILL.md");
+        return ch_fail(err, CHELA_EINVAL, "there is no SKILL.md: a skill is a folder that has one");
     const char *slash = strrchr(head->path, '/');
     size_t skip = slash ? (size_t)(slash + 1 - head->path) : 0;
     CH_AUTOFREE char *top = ch_strndup(head->path, skip);
@@ -363,8 +362,10 @@ static int package_find_name(struct ch_package *p, const char *from, struct chel
         if (head.problem)
             return ch_fail(err, CHELA_EINVAL, "SKILL.md: %s", head.problem);
         p->name = head.name;
+        p->description = head.description;
+        p->tools = head.tools;
     }
-    return package_path_is_safe(ch_sv_str(p->name)) && !strchr(p->name, '/')
+    return ch_package_path_is_safe(ch_sv_str(p->name)) && !strchr(p->name, '/')
                ? 0
                : ch_fail(err, CHELA_EINVAL, "the skill has no usable name");
 }
@@ -375,9 +376,13 @@ int ch_package_read(struct ch_package *p, const char *from, struct chela_error *
                   (n > 4 && strcmp(from + n - 4, ".tgz") == 0);
     bool tar = n > 4 && strcmp(from + n - 4, ".tar") == 0;
     int fd = packed || tar ? -1 : open(from, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (!packed && !tar && fd < 0 && errno == ENOTDIR)
+        return ch_fail(err, CHELA_EINVAL,
+                       "%s: a skill is installed from a folder or from a tar archive (.tar, "
+                       ".tar.gz, .tgz); other archives, such as zip, have to be unpacked first",
+                       from);
     if (!packed && !tar && fd < 0)
-        return ch_fail(err, CHELA_ENOENT, "%s: %s (a folder, .tar, .tar.gz or .tgz)", from,
-                       strerror(errno));
+        return ch_fail(err, CHELA_ENOENT, "%s: %s", from, strerror(errno));
     int rc = fd >= 0 ? package_walk(p, fd, CH_SV(""), 1, err)
                      : package_archive(p, from, packed, err);
     if (rc == 0)

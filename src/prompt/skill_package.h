@@ -25,9 +25,14 @@ struct ch_package { /* zeroed: empty */
     struct ch_package_file *files; /* owned; sorted by path */
     size_t n, cap, bytes;
     const char *name; /* of the skill */
+    const char *description;
+    const char *const *tools; /* its allowed-tools (skill_file.h) */
     char digest[2 * CH_SHA256_SIZE + 1];
 };
 
+/* The path of a file below the skill's folder: relative, of plain names; nothing that leads out
+ * of the folder or hides in a terminal. */
+bool ch_package_path_is_safe(struct ch_sv path);
 int ch_package_read(struct ch_package *p, const char *from, struct chela_error *err);
 /* Add the files of a tar archive, which is in memory. */
 int ch_package_tar(struct ch_package *p, struct ch_sv archive, struct chela_error *err);

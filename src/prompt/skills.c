@@ -241,7 +241,12 @@ static void choose_told(struct ch_skills *s) {
 
 void ch_skills_load(struct ch_skills *s, const struct ch_skills_opts *opts) {
     ch_skills_release(s);
-    const struct tree trees[] = {{opts, opts->roots, false}, {opts, opts->user_roots, true}};
+    const char *const usual[] = {
+        ch_arena_printf(&s->arena, "%s/skills", opts->workspace),
+        ch_arena_printf(&s->arena, "%s/.agents/skills", opts->workspace),
+        ch_arena_printf(&s->arena, "%s/.claude/skills", opts->workspace), NULL};
+    const struct tree trees[] = {{opts, opts->roots ? opts->roots : usual, false},
+                                 {opts, opts->user_roots, true}};
     const char *const workspace[] = {opts->workspace, NULL};
     for (size_t i = 0; i < CH_LEN(trees); i++)
         for (const char *const *root = trees[i].roots; root && *root; root++) {

@@ -28,12 +28,13 @@ struct ch_skills { /* zeroed: none */
     size_t n, cap;
     bool cut;      /* more than CH_LIMIT_SKILLS, or too many in one folder */
     size_t untold; /* usable by models, but without room in the prompt */
+    bool trusted;  /* set by the owner: the tools of skills count (skill_tools.h) */
 };
 
 struct ch_skills_opts {
     const char *workspace;    /* absolute */
-    /* Absolute, in order of precedence; NULL-terminated; the roots of the workspace come
-     * first. */
+    /* Absolute, in order of precedence; NULL-terminated; those of the workspace come first.
+     * roots NULL: the usual ones of the workspace. */
     const char *const *roots, *const *user_roots;
     /* Names and globs, comma separated; NULL: all. "user:NAME" and "user:*" match skills of
      * user_roots only. */

@@ -69,7 +69,7 @@ static void *news_main(void *arg) {
     while (news_pause(n, 0)) {
         struct chela_error err = {0};
         const char *note = NULL;
-        int rc = db ? 0 : n->store->ops->open(n->store->url, 1, &db, &note, &err);
+        int rc = db ? 0 : n->store->ops->open(n->store->target, 1, &db, &note, &err);
         if (rc == 0)
             rc = n->store->ops->hear(db, n->stop, news_add, n, &err);
         if (rc == 0)

@@ -284,14 +284,20 @@ static int import_head(struct copy *c, const struct ch_json *v, const char *key)
     return check_key(c->key, c->err);
 }
 
-/* Remembered approvals are not imported: a file cannot approve calls. */
+/* True if the member of a record is not imported: a file cannot approve calls, nor say that a
+ * skill with allowed-tools is active, nor choose the settings of the host. */
+static bool is_left_out(uint32_t type, struct ch_sv name) {
+    if (type == CH_REC_STATE)
+        return ch_sv_is(name, "skills") || ch_sv_is(name, "host");
+    return type == CH_REC_ANSWERED || (type == CH_REC_COMPACTION && ch_sv_is(name, "allowed"));
+}
+
 static void copy_data(uint32_t type, const struct ch_json *data, struct ch_buf *out) {
     struct ch_jw w = ch_jw(out);
 
     ch_jw_begin(&w, '{');
     for (CH_JSON_MEMBERS(k, v, data)) {
-        if (type == CH_REC_ANSWERED ||
-            (type == CH_REC_COMPACTION && ch_sv_is(ch_json_str(k), "allowed")))
+        if (is_left_out(type, ch_json_str(k)))
             continue;
         ch_jw_key_sv(&w, ch_json_str(k));
         ch_jw_value(&w, v);

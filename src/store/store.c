@@ -73,6 +73,7 @@ int chela_store_open(const char *url, const struct chela_store_opts *given, chel
     s->ops = ops;
     s->db = db;
     s->url = ch_strdup(url);
+    s->target = s->url + (target - url);
     s->note = note;
     pthread_mutex_init(&s->lock, NULL);
     *out = s;

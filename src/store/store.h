@@ -15,6 +15,7 @@ struct chela_store {
     struct chela_store_db *db; /* owned; under lock */
     pthread_mutex_t lock;
     char *url;
+    const char *target; /* in url: the text that the backend opens */
     const char *note;
 };
 

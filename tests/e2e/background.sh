@@ -57,6 +57,10 @@ check "the log has the answer" grep -q '^ended$' "$log_file"
 chela attach "$session"
 same "attach to a session at rest" 0 $status
 check "shows the last answer" grep -q '^ended$' "$out"
+check "says that it has ended" grep -q "^no run of session $session is in progress; its last answer was:" "$err"
+chela attach --allow all "$session"
+same "a decision for a session at rest: exit code" 2 $status
+check "a decision for a session at rest: said" grep -q 'does not ask for approval all: no run of the session is in progress' "$err"
 chela attach --output json "$session"
 same "as an event" "done" "$(jq -r .status "$out")"
 
@@ -76,8 +80,13 @@ same "has both" 2 "$(jq '[.transcript[] | select(.role == "user")] | length' "$o
 background "ask me"
 chela attach "$session"
 same "nobody to ask: exit code" 5 $status
-check "says what waits" grep -qE "waits: ap_[0-9a-f]+ exec: echo agreed" "$err"
-chela attach --refuse ap_none --allow all "$session"
+check "says what waits" grep -qE "waits for approval ap_[0-9a-f]+:$" "$err"
+check "says what waits: the call" grep -qE "^  exec: echo agreed$" "$err"
+check "says what waits: in lines" grep -qE "^    directory: " "$err"
+chela attach --allow ap_none "$session"
+same "an id that nobody asked for: exit code" 2 $status
+check "an id that nobody asked for: said" grep -q "session $session does not ask for approval ap_none$" "$err"
+chela attach --allow all "$session"
 same "approved" 0 $status
 check "and ran" grep -q '^agreed$' "$out"
 background "ask me"
@@ -121,7 +130,38 @@ check "resumed run ends" gone "$pid"
 chela attach "$session"
 check "the model was told of the cut" grep -q '^done: ' "$out"
 
+# --- told to end: time to finish, then it is left to be resumed
+background --approve auto "long job"
+kill -TERM "$pid"
+(sleep 0.5 && touch "$space/go") &
+chela attach "$session"
+same "told to end: the run finishes" 0 $status
+check "told to end: its answer" grep -q '^ended$' "$out"
+check "told to end: the process ends" gone "$pid"
+rm -f "$space/go"
+background --approve auto "long job"
+kill -TERM "$pid"
+kill -TERM "$pid"
+check "told twice: it ends" gone "$pid"
+chela sessions list --json
+same "told twice: can be resumed" running "$(jq -r --arg k "$session" '.[] | select(.key == $k).status' "$out")"
+touch "$space/go"
+chela sessions resume --sandbox off "$session"
+same "told twice: resumed" 0 $status
+check "resumed with the model of the session" grep -q "^session $session goes on with --model scripted/rules.yaml, as before" "$err"
+check "and not with its approvals" grep -q "^--approve auto is not carried over" "$err"
+rm -f "$space/go"
+background "ask me"
+chela attach "$session"
+kill -TERM "$pid"
+check "told to end while it waits: ends at once" gone "$pid"
+chela sessions resume --allow all "$session"
+same "told to end while it waits: resumed" 0 $status
+
 # --- mistakes
+chela run --background --store memory: "${flags[@]}" "hi"
+same "a store of one process: exit code" 2 $status
+check "a store of one process: said" grep -q "^chela: --background needs a store that other processes can read" "$err"
 chela run --background --model nosuch/x "hi"
 same "an error before the run: exit code" 2 $status
 check "an error before the run: shown" grep -q "unknown provider 'nosuch'" "$err"

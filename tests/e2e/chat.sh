@@ -152,7 +152,7 @@ press Enter
 sees "/take ends it with a person's words" '^I see to it\.$'
 types "/take and again"
 press Enter
-sees "/take when nothing is under way" 'nothing is under way'
+sees "/take when nothing is under way" 'no run is in progress'
 types "hold"
 press Enter
 sees "a tool that runs" 'hold$'

@@ -69,6 +69,11 @@ post /api/sessions/a/messages '{"text":"one"}' -H 'Idempotency-Key;'
 answers "an empty key" 400
 post /api/sessions/a/messages '{"text":"one"}' -H 'Idempotency-Key: a' -H 'Idempotency-Key: b'
 answers "two keys" 400
+post /api/sessions/a/messages '{"text":"one"}' -H 'Idempotency-Key: a b'
+answers "a key with a space" 400
+check "a key with a space: it says why" grep -q 'without spaces' "$out"
+post /api/sessions/a/messages '{"text":"one"}' -H "$(printf 'Idempotency-Key: a\tb')"
+answers "a key with a tab" 400
 eventually status_is a idle
 
 # --- an error is an answer, too

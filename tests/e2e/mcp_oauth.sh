@@ -99,6 +99,13 @@ rpc "$good" resources/read "chela://sessions/$anns" "\"uri\":\"chela://sessions/
 tells "a client reads its transcript" '.result.contents[0].text | contains("hello ann")' true
 rpc "$bob" resources/read "chela://sessions/$anns" "\"uri\":\"chela://sessions/$anns\""
 tells "and not that of another" .error.code -32602
+rpc "$good" resources/list '' ''
+same "a client's list has its own sessions" "chela://sessions/$anns" "$(jq -r '.result.resources[].uri | select(startswith("chela://"))' "$out")"
+rpc "$bob" resources/list '' ''
+same "the other client's list has one, too" 1 "$(jq '[.result.resources[].uri | select(startswith("chela://"))] | length' "$out")"
+same "and that is not the first client's" 0 "$(grep -c -F "$anns" "$out")"
+rpc "$token" resources/list '' ''
+same "the operator's list has both" 2 "$(jq '[.result.resources[].uri | select(startswith("chela://sessions/mcp:"))] | length' "$out")"
 rpc "$bob" completion/complete '' '"ref":{"type":"ref/resource","uri":"chela://sessions/{+key}"},"argument":{"name":"key","value":"mcp:"}'
 same "nor its key" 0 "$(jq --arg k "$anns" '[.result.completion.values[] | select(. == $k)] | length' "$out")"
 rpc "$token" resources/read "chela://sessions/$anns" "\"uri\":\"chela://sessions/$anns\""

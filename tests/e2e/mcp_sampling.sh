@@ -74,10 +74,12 @@ done
 # --- on, without consent
 for mode in legacy-sample modern-sample; do
     configure $mode '{ enabled: true, confirm: false }'
-    run "poem please"
+    chela run --model scripted/rules.yaml --session t-$mode "poem please"
     exits "$mode, no consent needed" 0
     check "$mode: the answer is a message of the model" grep -qF \
         'poem {"content": {"text": "roses are red", "type": "text"}, "model": "rules.yaml", "role": "assistant", "stopReason": "endTurn"}' "$out"
+    chela trace t-$mode
+    check "$mode: the request is in the trace" grep -q 'sampling: .*rules.yaml' "$out"
 done
 configure modern-sample-tools '{ enabled: true, confirm: false }'
 run "poem please"
@@ -111,8 +113,6 @@ for mode in legacy-sample modern-sample; do
     check "$mode, declined: the run goes on" eventually status_is d-$mode idle
     check "$mode, declined: the model is told" grep -q 'declined' <<<"$(said_in d-$mode)"
     check "$mode: SIGTERM ends the gateway" stop_serving
-    chela trace g-$mode
-    check "$mode: the request is in the trace" grep -q sampling "$out"
 done
 
 # --- two requests in one call: the second is refused while a person is asked about the first

@@ -19,7 +19,21 @@ agents:
     - { id: coder, model: "scripted/$space/rules.yaml", tools: { deny: [web_fetch] } }
     - { id: writer, model: "scripted/$space/rules.yaml" }
 store: sqlite:$tmp/serve.db
+prompts: { dir: ./prompts }
 YAML
+mkdir -p "$space/prompts/review" "$space/prompts/greet"
+cat >"$space/prompts/review/v1.0.txt" <<'TXT'
+---
+description: reviews a file
+variables: { file: the file, notes: what somebody wrote }
+untrusted: [notes]
+---
+You review {file}.
+=== user ===
+Notes: {notes}
+TXT
+printf 'old' >"$space/prompts/review/v0.9.txt"
+printf 'a skill has this name' >"$space/prompts/greet/v1.0.txt"
 echo 'the note' >"$space/note"
 mkdir -p "$space/skills/greet"
 printf -- '---\nname: greet\ndescription: Greets.\n---\nSay hello.\n' >"$space/skills/greet/SKILL.md"
@@ -45,7 +59,9 @@ names=$(got 2 '[.result.tools[].name] | join(" ")')
 check "agents are tools" grep -qw 'ask_coder ask_writer\|ask_coder.*ask_writer' <<<"$names"
 check "the tools of the first agent" grep -qw read <<<"$names"
 check "no tool that the policy denies" bash -c '! grep -qw web_fetch <<<"$1"' _ "$names"
-same "the skills are prompts" greet "$(got 3 '.result.prompts[].name')"
+same "skills and prompt files are prompts, chela's own are not" 'greet review' "$(got 3 '[.result.prompts[].name] | join(" ")')"
+same "variables are arguments" '[{"name":"file","description":"the file","required":true},{"name":"notes","description":"what somebody wrote","required":true}]' \
+    "$(got 3 '.result.prompts[] | select(.name == "review").arguments | tojson')"
 same "files and transcripts" 'workspace:///{+path} skill://{name}/{+path} chela://sessions/{+key}' "$(got 4 '[.result.resourceTemplates[].uriTemplate] | join(" ")')"
 
 # --- calls take the path of every call
@@ -59,6 +75,9 @@ same "files and transcripts" 'workspace:///{+path} skill://{name}/{+path} chela:
     request 7 resources/read '"uri":"workspace:///none"'
     request 8 resources/read '"uri":"workspace:///..%2f..%2fetc/passwd"'
     request 9 prompts/get '"name":"greet","arguments":{"input":"Ada"}'
+    request 10 prompts/get '"name":"review","arguments":{"file":"a.c","notes":"{file} \n--- end"}'
+    request 11 prompts/get '"name":"review","arguments":{"file":"a.c"}'
+    request 12 prompts/get '"name":"review","arguments":{"file":"a.c","notes":"n","more":"x"}'
 } >"$tmp/in"
 offer
 check "a tool" grep -q 'the note' <<<"$(got 1 '.result.content[0].text')"
@@ -70,6 +89,10 @@ same "a path outside of the workspace" true "$(got 5 .result.isError)"
 check "a file of the workspace" grep -q 'the note' <<<"$(got 6 '.result.contents[0].text')"
 check "a file that is missing" [ "$(got 7 '.error.code')" != null ]
 check "a path out of the workspace" [ "$(got 8 '.error.code')" != null ]
+same "a prompt file: the system prompt" 'You review a.c.' "$(got 10 '.result.messages[0].content.text' | head -n 1)"
+check "a prompt file: a value is inserted unchanged" grep -qF '{file}' <<<"$(got 10 '.result.messages[1].content.text')"
+same "a prompt file: a value is missing" -32602 "$(got 11 .error.code)"
+check "a prompt file: a value too many" [ "$(got 12 .error.code)" != null ]
 check "a skill" grep -q '^Ada$' <<<"$(got 9 '.result.messages[0].content.text')"
 
 # --- an agent as a tool: a session that lasts

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Three gateways that share a database server, and one with SQLite: killed, stopped and continued,
-# and cut off from the server, while clients ask. P1 to P7 of docs/promises.md are checked from
-# outside. FAULT_POINTS: faults with each store (default 12). FAULT_STORES: which stores.
+# and cut off from the server, while clients ask. So are the two workers of one gateway, with SQLite
+# and PostgreSQL. P1 to P7 of docs/promises.md are checked from outside. FAULT_POINTS: faults with
+# each store (default 12). FAULT_STORES: which stores.
 # shellcheck disable=SC2119
 cd "$(dirname "$0")/../.." || exit 2
 . tests/support/tap.sh
@@ -22,6 +23,10 @@ declare -A pid=() proxy=() above=()
 clients=()
 clean_up() {
     touch "$tmp/stop"
+    for p in "${pid[@]}"; do
+        # shellcheck disable=SC2046
+        kill -9 $(pgrep -P "$p") 2>/dev/null
+    done
     for p in "${pid[@]}" "${proxy[@]}" "${above[@]}" "${clients[@]}" "$server_pid"; do
         [ -z "$p" ] || kill -9 "$p" 2>/dev/null
     done
@@ -31,7 +36,7 @@ clean_up() {
 trap clean_up EXIT
 
 # --- gateways
-configure() { # NODE STORE
+configure() { # NODE STORE [WORKERS]
     mkdir -p "$tmp/$1"
     cat >"$tmp/$1/rules.yaml" <<YAML
 rules:
@@ -41,6 +46,7 @@ rules:
 YAML
     cat >"$tmp/$1/chela.yaml" <<YAML
 store: "$2"
+workers: ${3:-1}
 agents: { list: [{ id: coder, model: scripted/rules.yaml }] }
 approvals: { note: auto }
 sandbox: { mode: "off" }
@@ -130,7 +136,9 @@ chat_client() {
 some_time() { # mostly short; sometimes longer than a lease
     if [ $((RANDOM % 10)) = 0 ]; then echo 11; else echo "$((RANDOM % 2)).$((RANDOM % 9 + 1))"; fi
 }
+some_worker() { pgrep -P "${pid[$1]}" | sed -n "$((RANDOM % 2 + 1))p"; } # NODE
 fault() { # NODE KIND
+    local worker
     case $2 in
     kill)
         die "$1"
@@ -139,6 +147,8 @@ fault() { # NODE KIND
     stop) kill -STOP "${pid[$1]}" && sleep "$(some_time)" && kill -CONT "${pid[$1]}" ;;
     cut) kill -USR1 "${proxy[$1]}" && sleep "$(some_time)" && kill -USR2 "${proxy[$1]}" ;;
     reset) kill -HUP "${proxy[$1]}" ;;
+    kill-worker) kill -9 "$(some_worker "$1")" ;;
+    stop-worker) worker=$(some_worker "$1") && kill -STOP "$worker" && sleep "$(some_time)" && kill -CONT "$worker" ;;
     esac
 }
 
@@ -175,6 +185,7 @@ rounds() { # NAME URL NODE...: the nodes are configured, and have their proxies
     shift 2
     nodes=("$@")
     [ -n "${proxy[${nodes[0]}]-}" ] || kinds=(kill stop)
+    ! grep -q '^workers: 2' "$tmp/${nodes[0]}/chela.yaml" || kinds=(kill kill-worker kill-worker stop-worker stop-worker)
     rm -f "$tmp"/n?.log "$tmp/notes" "$tmp/codes" "$tmp/stop" "$tmp"/*.acked
     : >"$tmp/notes" && : >"$tmp/codes" && : >"$tmp/lark/sent"
     for node in "${nodes[@]}"; do start "$node"; done
@@ -224,12 +235,23 @@ rounds() { # NAME URL NODE...: the nodes are configured, and have their proxies
     rm -f "$tmp"/n?.at "$tmp"/n?.now
 }
 
-wants() { case " ${FAULT_STORES:-sqlite postgres redis} " in *" $1 "*) ;; *) return 1 ;; esac; }
+wants() { case " ${FAULT_STORES:-sqlite workers postgres redis} " in *" $1 "*) ;; *) return 1 ;; esac; }
 if wants sqlite; then
     configure n1 "sqlite:$tmp/chela.db"
     rounds sqlite "sqlite:$tmp/chela.db" n1
 fi
-if wants postgres && start_postgres; then
+if wants workers; then
+    configure n1 "sqlite:$tmp/workers.db" 2
+    rounds "workers, sqlite" "sqlite:$tmp/workers.db" n1
+    if start_postgres; then
+        postgres_sql 'CREATE DATABASE workers'
+        configure n1 "$(postgres_url workers)" 2
+        rounds "workers, postgres" "$(postgres_url workers)" n1
+    else
+        skip "workers with PostgreSQL" "PostgreSQL is not installed here"
+    fi
+fi
+if wants postgres && { [ -n "${postgres-}" ] || start_postgres; }; then
     for node in n1 n2 n3; do
         mkdir -p "$tmp/$node/pg"
         "$BUILD/tests/support/cutproxy" "$tmp/$node/pg/.s.PGSQL.5432" "$servers/pg/.s.PGSQL.5432" >/dev/null &

@@ -132,6 +132,9 @@ refused "too many files" 'more than 500 files' many.tar
 refused "too large" 'more than .*8 MB' big.tar
 refused "a bomb" 'more than 8 MB' bomb.tar.gz
 refused "no skill" 'no SKILL.md' none.tar
+printf 'PK\003\004' >"$space/a.zip"
+refused "a zip archive" 'a.zip: a skill is installed from a folder or from a tar archive .*such as zip, have to be unpacked' a.zip
+refused "nothing" 'nowhere: No such file' nowhere
 refused "cut off" 'damaged|no SKILL.md' cut.tar
 refused "a wrong sum" 'not a tar archive' sum.tar
 refused "no archive" 'not a tar archive' text.tar
@@ -163,6 +166,7 @@ rm "$space/skills"
 # --- at a terminal
 open_terminal "$program skills add src"
 sees "asks" 'Install greet \(2 files'
+sees "shows what it is for" '^greet: '
 types "n"
 press Enter
 ends "no" 4

@@ -106,6 +106,11 @@ tell C1 channel UEVE 'and you?' "{\"thread_ts\": \"$thread\", \"parent_user_id\"
 check "a reply to the app is meant for it" says 'and you?$'
 same "it stays in the thread" "$thread" "$(last .thread_ts)"
 same "nobody else was answered" 4 "$(count)"
+ignores() { grep -qF "[slack] a message of $1" "$serve_log"; }
+check "the log says why: the sender" ignores 'UEVE in chat D2 is ignored: allowFrom does not list the sender'
+check "the chat" ignores 'UANN in chat C2 is ignored: groups does not list the chat'
+check "or that nobody is mentioned" ignores 'UANN in chat C1 is ignored: the message has no text and no file, or does not mention the bot'
+check "or that it is a program" ignores 'UBOT in chat C1 is ignored: a program wrote the message'
 call GET /api/sessions
 check "a thread is a session" grep -qF "\"slack:C1:$thread\"" "$out"
 

@@ -130,6 +130,34 @@ chela usage --by budget --config chela.yaml
 check "chela usage: the budget" grep -qE '^all +' "$out"
 chela usage --by budget --json --config chela.yaml
 tells "chela usage: as JSON" '.[0] | [.budget, .limit_tokens] | tojson' '["all",20]'
+call GET /api/sessions
+tells "a refused message leaves no session" '[.sessions[].key | select(. == "s1" or . == "kept" or . == "u1")] | tojson' '[]'
+chela sessions list --json --config chela.yaml
+tells "a refused message leaves no session in the list" '[.[].key | select(. == "s1" or . == "kept")] | tojson' '[]'
+
+# --- a limit that was changed is shown at once
+sed -i 's/tokens: 20 }/tokens: 30 }/' "$space/chela.yaml"
+chela usage --by budget --json --config chela.yaml
+tells "chela usage: the configured limit" '.[0].limit_tokens' 30
+kill -HUP "$gateway_pid"
+has_limit() { call GET /api/usage && [ "$(jq '.budgets[0].limit_tokens' "$out")" = "$1" ]; }
+check "/api/usage: the limit after a reload" eventually has_limit 30
+sed -i 's/tokens: 30 }/tokens: 20 }/' "$space/chela.yaml"
+
+# --- a budget that would limit nothing is refused
+wrong() { # LABEL BUDGETS PATTERN
+    configure "$2" "$tmp/wrong"
+    chela config check --config "$tmp/wrong/chela.yaml"
+    exits "$1" 2
+    check "$1: it says why" grep -q "$3" "$err" "$out"
+}
+wrong "an unknown agent" '{ a: { agent: mian, tokens: 5 } }' "no agent 'mian', did you mean main"
+wrong "an unknown channel" '{ a: { channel: fieshu, tokens: 5 } }' "no channel 'fieshu', did you mean feishu"
+wrong "no tokens" '{ a: { tokens: 0 } }' 'must be above 0'
+wrong "no limit" '{ a: { agent: main } }' 'needs .costUsd. or .tokens.'
+configure '{ a: { agent: "m*", channel: http, tokens: 5 }, b: { channel: feishu, costUsd: 0.5 } }' "$tmp/wrong"
+chela config check --config "$tmp/wrong/chela.yaml"
+exits "known names and patterns" 0
 
 # --- after kill -9 the use is still known
 stop_serving KILL

@@ -78,6 +78,23 @@ chela trace s --store "sqlite:$space/t.db" --otlp --content
 check "the past with content" grep -q missing "$out"
 
 forget
+
+# A summary of the history is a request to a model, too. A compression that there is not is told.
+cat >"$space/long.yaml" <<'YAML'
+rules:
+  - { when: { system: 'memory of a conversation' }, say: "## Goal\nfind it\n## Decisions\nnone\n## Facts and identifiers\nnone\n## Done\nnothing\n## Open tasks\nfind it" }
+  - { say: noted }
+YAML
+idle=$(printf 'of no interest, and the next one is not either, nor the one after it; %.0s' {1..12})
+for i in 1 2 3 4 5; do chela run --model "scripted/$space/long.yaml" --store "sqlite:$space/t.db" --session long "Number $i is $idle"; done
+forget
+variables "OTEL_EXPORTER_OTLP_ENDPOINT='$at'" "OTEL_EXPORTER_OTLP_COMPRESSION=gzip"
+chela sessions compact --model "scripted/$space/long.yaml" --store "sqlite:$space/t.db" long
+exits "a summary" 0
+same "a compression that is not supported is told once" 1 "$(grep -c 'COMPRESSION=gzip is not supported' "$err")"
+got "the request for a summary" "$attr $spans | map(select(.name | startswith(\"chat\"))) | length == 1 and (.[0] | attr(\"chela.role\")) == \"compaction\" and .[0].kind == 3 and (.[0] | attr(\"gen_ai.usage.input_tokens\") | tonumber) > 0"
+variables "OTEL_EXPORTER_OTLP_ENDPOINT='$at'"
+forget
 variables "OTEL_EXPORTER_OTLP_ENDPOINT='$at'" "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=true"
 run "good morning"
 got "content when asked for" "$attr $spans | map(select(.name | startswith(\"chat\")))[0] | (attr(\"gen_ai.input.messages\") | fromjson | .[-1].parts | tostring | test(\"good morning\")) and (attr(\"gen_ai.output.messages\") | fromjson | .[0].role == \"assistant\" and .[0].finish_reason == \"stop\")"
@@ -211,7 +228,10 @@ call POST /mcp -H 'Content-Type: application/json' -H 'Accept: application/json,
     \"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\",\"io.modelcontextprotocol/clientCapabilities\":{}}}}"
 same "a call of an MCP client" 200 "$code"
 stop_serving
-got "the caller's trace" "$spans | map(select(.name | startswith(\"invoke_agent\"))) | map(.traceId == \"0af7651916cd43dd8448eb211c80319c\" and .parentSpanId == \"b7ad6b7169203331\") | sort == [false,true,true,true]"
+got "the caller's trace" "$spans | map(select(.name | startswith(\"invoke_agent\"))) | map(.traceId == \"0af7651916cd43dd8448eb211c80319c\" and .parentSpanId != null) | sort == [false,true,true,true]"
+got "requests below the caller's span" "$spans | map(select(.kind == 2)) | length >= 2 and all(.traceId == \"0af7651916cd43dd8448eb211c80319c\" and .parentSpanId == \"b7ad6b7169203331\") and any(.name == \"POST /v1/chat/completions\") and any(.name == \"POST /api/sessions/{}/messages\") and ((map(.spanId) | unique | length) == length)"
+got "runs below their requests" "$spans | (map(select(.kind == 2) | .spanId)) as \$served | [.[] | select(.name | startswith(\"invoke_agent\")) | .parentSpanId | select(. as \$p | \$served | index(\$p))] | length == 2"
+got "the status of a request" "$attr $spans | map(select(.kind == 2)) | all(attr(\"http.request.method\") == \"POST\" and (attr(\"http.response.status_code\") | tonumber) < 300)"
 got "a malformed one is ignored" "$spans | map(.traceId) | unique | length == 2"
 got "the service of the file" "$attr .[0].body | (.resourceSpans // .resourceLogs // .resourceMetrics)[0].resource | attr(\"service.name\") == \"gate\""
 kill -9 $collector_pid

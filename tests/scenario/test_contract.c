@@ -239,6 +239,10 @@ static void expect_refusal(struct world *w, chela_run *run, int code) {
     assert_int_equal(chela_mcp_wait(w->rt, 0, NULL), code);
     assert_int_equal(chela_mcp_refresh(mcp, 0, NULL), code);
     assert_int_equal(chela_mcp_login(mcp, show_nobody, NULL, NULL), code);
+    assert_null(chela_mcp_skills_json(mcp, 0, &err));
+    assert_int_equal(err.code, code);
+    assert_null(chela_mcp_skill_read(mcp, "s", NULL, &err));
+    assert_int_equal(err.code, code);
     assert_null(chela_mcp_request(mcp, "tools/list", NULL, &err));
     assert_int_equal(err.code, code);
     chela_mcp_close(mcp);

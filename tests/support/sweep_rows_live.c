@@ -147,6 +147,12 @@ static void do_agent_policies_json(struct sweep *cx) {
     chela_free(chela_agent_policies_json(cx->agent, "feishu", "ou_1"));
 }
 
+static void do_agent_memo(struct sweep *cx) {
+    SWEEP_EXPECT(chela_agent_memo(cx->agent, "{\"a\":1}", NULL) == 0);
+    SWEEP_EXPECT(chela_agent_memo(cx->agent, "[]", NULL) == CHELA_EINVAL);
+    SWEEP_EXPECT(chela_agent_memo(cx->agent, NULL, NULL) == 0);
+}
+
 static void do_agent_rules_json(struct sweep *cx) {
     chela_free(chela_agent_rules_json(cx->agent));
 }
@@ -756,6 +762,7 @@ static const struct sweep_row rows[] = {
     {"chela_agent_tools_json", do_agent_tools_json, SHARED, NULL},
     {"chela_agent_tools_for_json", do_agent_tools_for_json, SHARED, NULL},
     {"chela_agent_policies_json", do_agent_policies_json, SHARED, NULL},
+    {"chela_agent_memo", do_agent_memo, SHARED, NULL},
     {"chela_agent_rules_json", do_agent_rules_json, SHARED, NULL},
     {"chela_agent_context_window", do_agent_context_window, SHARED, NULL},
     {"chela_agent_skills_json", do_agent_skills_json, SHARED, NULL},

@@ -34,6 +34,10 @@ static void do_mcp(struct sweep *cx) {
     SWEEP_REFUSED(err.code);
     SWEEP_EXPECT(chela_mcp_send(mcp, "ping", "7", ignore_result, NULL, NULL) == CHELA_EINVAL);
     SWEEP_EXPECT(chela_mcp_send(mcp, "ping", NULL, ignore_result, NULL, NULL) == 0);
+    SWEEP_EXPECT(chela_mcp_skills_json(mcp, 0, &err) == NULL);
+    SWEEP_REFUSED(err.code);
+    SWEEP_EXPECT(chela_mcp_skill_read(mcp, "s", NULL, &err) == NULL);
+    SWEEP_REFUSED(err.code);
     char *state = chela_mcp_state_json(mcp);
     SWEEP_EXPECT(state != NULL);
     chela_free(state);
@@ -584,6 +588,16 @@ static void do_gateway_address(struct sweep *cx) {
     chela_gateway_close(gw);
 }
 
+static void do_gateway_listen(struct sweep *cx) {
+    struct chela_error err = {0};
+    char *address = NULL;
+    int fd = -1;
+    (void)cx;
+    SWEEP_EXPECT(chela_gateway_listen("127.0.0.1:0", &fd, &address, &err) == 0);
+    close(fd);
+    chela_free(address);
+}
+
 static void do_gateway_run(struct sweep *cx) {
     chela_gateway *gw = gateway(cx);
     SWEEP_REFUSED(chela_gateway_run(gw));
@@ -775,6 +789,14 @@ WITH_CONFIG(trust, char dir[512]; char file[512]; snprintf(dir, sizeof(dir), "%s
             SWEEP_EXPECT(chela_trust_compare(dir, cfg, see_change, NULL, NULL) == 0);
             SWEEP_EXPECT(chela_trust_list(dir, see_trusted, NULL, NULL) == 0);
             SWEEP_EXPECT(chela_trust_remove(dir, file, NULL) == 0))
+
+static void do_trust_skills(struct sweep *cx) {
+    char dir[512];
+    snprintf(dir, sizeof(dir), "%s/trust", cx->dir);
+    SWEEP_EXPECT(chela_trust_skills_add(dir, cx->dir, NULL, see_claim, NULL, NULL) ==
+                 CHELA_ENOENT);
+    SWEEP_EXPECT(chela_trust_skills(dir, cx->dir, cx->rt, NULL) == CHELA_ENOENT);
+}
 
 static void do_config_open(struct sweep *cx) {
     struct chela_config_opts o = CHELA_CONFIG_OPTS(.strict = 1);
@@ -1069,6 +1091,7 @@ static const struct sweep_row rows[] = {
     {"chela_gateway_new", do_gateway_new, 0, NULL},
     {"chela_gateway_close", do_gateway_close, SWEEP_ROUND, NULL},
     {"chela_gateway_address", do_gateway_address, SHARED, NULL},
+    {"chela_gateway_listen", do_gateway_listen, PURE, NULL},
     {"chela_gateway_run", do_gateway_run, SWEEP_ROUND, NULL},
     {"chela_gateway_interrupt", do_gateway_interrupt, SHARED, NULL},
     {"chela_gateway_tools", do_gateway_tools, SHARED, NULL},
@@ -1105,6 +1128,8 @@ static const struct sweep_row rows[] = {
     {"chela_mcp_request", do_mcp, SHARED, NULL},
     {"chela_mcp_send", do_mcp, SHARED, NULL},
     {"chela_mcp_refresh", do_mcp, SHARED, NULL},
+    {"chela_mcp_skills_json", do_mcp, SHARED, NULL},
+    {"chela_mcp_skill_read", do_mcp, SHARED, NULL},
     {"chela_mcp_login", do_mcp, SHARED, NULL},
     {"chela_mcp_state_json", do_mcp, SHARED, NULL},
     {"chela_mcp_server_new", do_mcp_server, SHARED, NULL},
@@ -1176,6 +1201,8 @@ static const struct sweep_row rows[] = {
     {"chela_trust_compare", do_config_trust, SHARED, NULL},
     {"chela_trust_list", do_config_trust, SHARED, NULL},
     {"chela_trust_remove", do_config_trust, SHARED, NULL},
+    {"chela_trust_skills", do_trust_skills, SHARED, NULL},
+    {"chela_trust_skills_add", do_trust_skills, SHARED, NULL},
     {"chela_models_json", do_models_json, SHARED, NULL},
     {"chela_model_probe", do_model_probe, SWEEP_ROUND, NULL},
     {"chela_prompts_load", do_prompts_load, SHARED, NULL},

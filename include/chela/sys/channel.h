@@ -349,6 +349,9 @@ struct chela_channel_host {
     int (*ed25519_verify)(const unsigned char key[32], const unsigned char signature[64],
                           struct chela_text text, void *user);
     void (*random)(void *out, size_t n, void *user);
+    /* Nonzero: another worker process of the gateway fetches the messages. A service that allows
+     * one connection only does not connect. */
+    int others_fetch;
 };
 
 /* Checks of an account, for `chela doctor`. */

@@ -2,6 +2,7 @@
 #include "agent/api/agent.h"
 
 #include "agent/api/features.h"
+#include "agent/api/runtime.h"
 #include "agent/context/compaction.h"
 #include "agent/context/context.h"
 #include "agent/context/tool_embedding.h"
@@ -9,6 +10,7 @@
 #include "agent/feature/mode/mode.h"
 #include "agent/feature/mode/mode_settings.h"
 #include "agent/feature/mode/role.h"
+#include "agent/feature/skill/active_skills.h"
 #include "agent/handle/guarded_files.h"
 #include "agent/handle/lookup.h"
 #include "agent/machine/server_tools.h"
@@ -27,6 +29,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/opts.h"
+#include "prompt/skill_tools.h"
 #include "tool/builtin/builtin.h"
 #include "tool/builtin/chat/message.h"
 #include "tool/process/program.h"
@@ -137,17 +140,14 @@ static void note_contradictions(const chela_agent *a, const char *allow) {
 }
 
 static void load_skills(chela_agent *a, const char *allow) {
-    const char *roots[] = {ch_arena_printf(&a->arena, "%s/skills", a->workspace),
-                           ch_arena_printf(&a->arena, "%s/.agents/skills", a->workspace),
-                           ch_arena_printf(&a->arena, "%s/.claude/skills", a->workspace), NULL};
     struct ch_skills_opts opts = {.workspace = a->workspace,
-                                  .roots = roots,
                                   .user_roots = (const char *const *)a->rt->skills,
                                   .allow = allow,
                                   .path = ch_providers_env(&a->rt->providers, "PATH"),
                                   .env = a->rt->providers.env,
                                   .user = a->rt->user};
     ch_skills_load(&a->skills, &opts);
+    a->skills.trusted = ch_runtime_trusts_skills(a->rt, a->workspace, &a->skills);
     if (a->skills.untold)
         ch_log(CH_LOG_WARN, "prompt",
                "%zu skills are not described to the model: there is room for %zu KB of "
@@ -298,6 +298,8 @@ static int fill(chela_agent *a, const struct ch_agent_opts *o, struct chela_erro
         rc = ch_context_configure(a, o, err);
     if (rc == 0)
         load_skills(a, o->prompt.skills);
+    if (rc == 0 && ch_skills_want_tools(&a->skills))
+        rc = ch_feature_attach(a, &ch_active_skills_feature, o, err);
     if (rc == 0)
         rc = chela_agent_policy(a, o->allow, o->deny, o->permission, err);
     if (rc == 0)
@@ -534,6 +536,18 @@ int64_t chela_agent_context_window(const chela_agent *a) {
     return ch_target_window(a->targets[0]);
 }
 
+static void write_skill_tools(struct ch_jw *w, const chela_agent *a, const struct ch_skill *s) {
+    CH_BUF_AUTO unknown = {0};
+    ch_jw_key(w, "allowed_tools");
+    ch_jw_begin(w, '[');
+    for (const char *const *tool = s->head.tools; *tool; tool++)
+        ch_jw_cstr(w, *tool);
+    ch_jw_end(w, ']');
+    ch_skill_tools_grant(s, &a->registry, NULL, &unknown);
+    ch_jw_kbool(w, "tools_trusted", s->head.tools[0] && a->skills.trusted);
+    ch_jw_kcstr(w, "unknown_tools", unknown.n ? ch_buf_str(&unknown) : NULL);
+}
+
 char *chela_agent_skills_json(const chela_agent *a) {
     struct ch_buf out = {0};
     struct ch_jw w = ch_jw(&out);
@@ -552,6 +566,7 @@ char *chela_agent_skills_json(const chela_agent *a) {
         ch_jw_kcstr(&w, "problem",
                     s->problem || s->allowed ? s->problem : "not in the agent's list of skills");
         ch_jw_kcstr(&w, "warning", s->head.warning);
+        write_skill_tools(&w, a, s);
         ch_jw_end(&w, '}');
     }
     ch_jw_end(&w, ']');
@@ -592,6 +607,16 @@ static bool is_object(const char *json) {
     const struct ch_json *v;
     return ch_json_parse(&arena, ch_sv_str(json), CH_JSON_STRICT, &v, NULL, NULL) == 0 &&
            v->type == CH_JSON_OBJECT;
+}
+
+int chela_agent_memo(chela_agent *a, const char *json, struct chela_error *err) {
+    if (json && strlen(json) > CH_LIMIT_MEMO)
+        return ch_fail(err, CHELA_ELIMIT, "the memo has more than %d bytes", (int)CH_LIMIT_MEMO);
+    if (json && !is_object(json))
+        return ch_fail(err, CHELA_EINVAL, "the memo is not a JSON object");
+    ch_free(a->memo);
+    a->memo = json ? ch_strdup(json) : NULL;
+    return 0;
 }
 
 char *chela_agent_call_tool(chela_agent *a, const char *name, const char *arguments,

@@ -25,6 +25,7 @@
 #include "base/log_ring.h"
 #include "base/mem.h"
 #include "base/opts.h"
+#include "prompt/skill_tools.h"
 
 #define MAX_THREADS 64
 
@@ -182,10 +183,10 @@ int chela_runtime_new(const struct chela_runtime_opts *opts, chela_runtime **out
     return ch_runtime_open(opts, NULL, out, err);
 }
 
-static void release_skills(chela_runtime *rt) {
-    for (size_t i = 0; rt->skills && rt->skills[i]; i++)
-        ch_free(rt->skills[i]);
-    ch_free(rt->skills);
+static void release_texts(char **list) {
+    for (size_t i = 0; list && list[i]; i++)
+        ch_free(list[i]);
+    ch_free(list);
 }
 
 /* Closes the parts that may still log. */
@@ -206,7 +207,8 @@ static void runtime_close_parts(chela_runtime *rt) {
     ch_outbox_free(rt->outbox);
     ch_cassette_close(rt->cassette);
     ch_runtime_release_hidden(rt);
-    release_skills(rt);
+    release_texts(rt->skills);
+    release_texts(rt->trusted);
     ch_http_close(rt->http);
 }
 
@@ -276,6 +278,34 @@ int chela_runtime_skills(chela_runtime *rt, const char *dir, struct chela_error 
     rt->skills[n] = ch_strdup(dir);
     rt->skills[n + 1] = NULL;
     return 0;
+}
+
+void ch_runtime_trust_skills(chela_runtime *rt, const char *workspace, const char *digest) {
+    size_t n = 0;
+    CH_BUF_AUTO text = {0};
+    ch_buf_addf(&text, "%s %s", digest, workspace);
+    for (; rt->trusted && rt->trusted[n]; n++)
+        if (strcmp(rt->trusted[n], ch_buf_str(&text)) == 0)
+            return;
+    rt->trusted = ch_realloc(rt->trusted, (n + 2) * sizeof(*rt->trusted));
+    rt->trusted[n] = ch_buf_take(&text);
+    rt->trusted[n + 1] = NULL;
+}
+
+bool ch_runtime_trusts_skills(const chela_runtime *rt, const char *workspace,
+                              const struct ch_skills *skills) {
+    char digest[2 * CH_SHA256_SIZE + 1];
+    CH_BUF_AUTO text = {0};
+    if (!rt->trusted)
+        return false;
+    char *real = realpath(workspace, NULL);
+    ch_skills_tools_digest(skills, digest);
+    ch_buf_addf(&text, "%s %s", digest, real ? real : workspace);
+    free(real);
+    for (size_t n = 0; rt->trusted[n]; n++)
+        if (strcmp(rt->trusted[n], ch_buf_str(&text)) == 0)
+            return true;
+    return false;
 }
 
 const char *chela_default_model(chela_runtime *rt, const char **why) {

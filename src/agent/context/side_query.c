@@ -1,6 +1,7 @@
 /* side_query.c -- see side_query.h. */
 #include "agent/context/side_query.h"
 
+#include "agent/handle/listener.h"
 #include "agent/journal/request_record.h"
 #include "model/provider/target_aws.h"
 #include "model/provider/target.h"
@@ -18,6 +19,9 @@ struct ch_side_query {
     chela_run *run;
     const char *role;
     struct ch_target *target;
+    int64_t start; /* ms, wall clock */
+    unsigned turn;
+    size_t messages;
     struct ch_http_call *call;
     struct ch_encoder encoder;
     struct ch_decoder decoder;
@@ -69,6 +73,15 @@ static void side_query_on_done(const struct chela_error *err, void *user) {
     ch_redact(failed);
     if (*failed)
         ch_request_record_failure(a->run, a->role, r, ch_sv_str(failed), 0);
+    ch_listeners_queried(a->run,
+                         &(struct ch_listener_query){.role = a->role,
+                                                     .target = a->target,
+                                                     .messages = a->messages,
+                                                     .turn = a->turn,
+                                                     .start = a->start,
+                                                     .end = ch_now_ms(ch_loop_clock(a->loop)),
+                                                     .reply = r,
+                                                     .error = ch_sv_str(failed)});
     a->done(ch_buf_sv(&text), failed, &r->usage, a->user);
     free_aside(a);
 }
@@ -117,6 +130,9 @@ int ch_side_query_start(const struct ch_side_query_opts *o, struct ch_side_query
     a->target = o->target;
     a->done = o->done;
     a->user = o->user;
+    a->start = ch_now_ms(ch_loop_clock(a->loop));
+    a->turn = o->run->m.turns;
+    a->messages = o->n;
     ch_decoder_init_for(&a->decoder, &a->target->ep, ch_sv_str(a->target->model), ignore, a);
     int rc = side_query_encode(a, o, err);
     if (rc < 0) {

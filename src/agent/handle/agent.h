@@ -106,6 +106,7 @@ struct chela_agent {
     bool starts_background; /* may call agents in the background (team/background.h) */
     bool chat_actions;                  /* may react, edit and recall messages in chats */
     bool gateway_tool;                  /* owners may change the gateway's settings through it */
+    char *memo;                         /* owned: JSON of the host for STATE records; NULL: none */
     const char *send_to;                /* sessions that it may write to (glob list); NULL: none */
     const char *description;            /* in the arena: for agents that may call it; NULL: none */
     struct ch_agent_features *features; /* owned; NULL: none (run/feature.h) */

@@ -8,6 +8,25 @@
 
 #define CH_LISTENER_CONTEXT 56 /* bytes of a header `traceparent`, with its NUL */
 
+/* A model call outside of the conversation that has ended, for example for a summary. */
+struct ch_listener_query {
+    const char *role; /* who asked: "compaction" */
+    const struct ch_target *target;
+    size_t messages;
+    unsigned turn;
+    int64_t start, end; /* ms, wall clock */
+    const struct ch_reply *reply;
+    struct ch_sv error; /* empty: the call did not fail */
+};
+
+/* A request to a server of this process that has ended, and that belongs to a trace. */
+struct ch_listener_request {
+    const char *method, *route;
+    int status;
+    int64_t start, end;          /* ms, wall clock */
+    const char *caller, *inside; /* trace context of the caller; the one that `entered` made */
+};
+
 struct ch_listener {
     struct ch_link link; /* in the runtime's listeners */
     void (*heard)(struct ch_listener *l, chela_run *run, const struct chela_event *ev);
@@ -19,10 +38,20 @@ struct ch_listener {
      * stores its wait (tool/call/wait.h). Optional. */
     void (*checkpoint)(struct ch_listener *l, chela_run *run, const struct ch_block *call,
                        const char *state);
+    /* A model call outside of the conversation has ended. Optional. */
+    void (*queried)(struct ch_listener *l, chela_run *run, const struct ch_listener_query *q);
+    /* A request with a trace context begins: the context for what the request causes. False: the
+     * context is malformed. Optional, and `left` with it. */
+    bool (*entered)(struct ch_listener *l, struct ch_sv caller, char out[CH_LISTENER_CONTEXT]);
+    void (*left)(struct ch_listener *l, const struct ch_listener_request *r);
 };
 
 void ch_listeners_tell(chela_run *run, const struct chela_event *ev);
 void ch_listeners_checkpoint(chela_run *run, const struct ch_block *call, const char *state);
+void ch_listeners_queried(chela_run *run, const struct ch_listener_query *q);
+bool ch_listeners_entered(const chela_runtime *rt, struct ch_sv caller,
+                          char out[CH_LISTENER_CONTEXT]);
+void ch_listeners_left(const chela_runtime *rt, const struct ch_listener_request *r);
 bool ch_listeners_context(const chela_runtime *rt, const char *run, struct ch_sv call,
                           char out[CH_LISTENER_CONTEXT]);
 

@@ -46,6 +46,8 @@ struct chela_runtime {
     char *module_path, *ca_file;
     char **hidden; /* owned, NULL-terminated: guarded_files.h */
     char **skills; /* owned, NULL-terminated: directories of the user's skills; NULL: none */
+    char **trusted; /* owned, NULL-terminated: "DIGEST WORKSPACE" of skills whose tools count
+                       (skill_tools.h); NULL: none */
     const struct ch_feature *const *features; /* every feature, NULL-terminated */
     struct ch_prompts *prompts;               /* owned; NULL: not loaded yet */
     struct ch_list agents;

@@ -92,6 +92,7 @@ struct chela_session {
     uint64_t registry_revision; /* revision of the registry in the last request */
     bool patched;               /* the last request had its own head or tail */
     struct ch_memory memory;    /* remembered approvals */
+    struct ch_approvals *granted; /* borrowed from `state`: grants of a feature; NULL: none */
     struct ch_jobs *jobs;       /* background programs */
     struct ch_queue events;     /* system events that wait for the next model call */
     /* Called when the journal was lost, after the run in progress has failed; may be NULL. */

@@ -443,6 +443,7 @@ void ch_act(chela_run *run) {
                                  .max_calls = ch_run_calls_left(&run->m),
                                  .policy = &run->permit.policy,
                                  .approvals = a->approvals,
+                                 .granted = run->permit.forgets ? NULL : s->granted,
                                  .ask_means = run->permit.ask_means,
                                  .memory =
                                      run->permit.forgets ? NULL : &ch_parent_root(run)->memory,

@@ -99,6 +99,7 @@ void ch_agent_free(chela_agent *a) {
     ch_free(a->id);
     ch_free(a->workspace);
     ch_free(a->tool_choice);
+    ch_free(a->memo);
     for (size_t i = 0; i < a->nstop; i++)
         ch_free((char *)a->stop[i].p);
     ch_free(a->stop);

@@ -1,6 +1,7 @@
 /* restore.c -- see restore.h. */
 #include "agent/session/restore.h"
 
+#include "agent/handle/lookup.h"
 #include "agent/journal/journal_replay.h"
 #include "agent/journal/run_journal.h"
 #include "agent/run/driver.h"
@@ -69,6 +70,8 @@ static struct ch_spent on_save(const chela_run *run, struct ch_jw *w) {
     if (run->session->handed)
         ch_jw_kcstr(w, "agent", run->session->agent->id);
     ch_jw_kcstr(w, "mode", ch_run_mode(run));
+    if (ch_agent_root(run->session->agent)->memo)
+        ch_jw_kraw(w, "host", ch_sv_str(ch_agent_root(run->session->agent)->memo));
     ch_features_save(run, w);
     if (run->nchildren)
         ch_jw_kint(w, "called", run->nchildren);

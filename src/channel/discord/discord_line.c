@@ -67,7 +67,7 @@ static void line_lost(struct ch_discord *d, const char *why, int64_t ms) {
         return;
     int64_t pause = d->host->back_off(d->failures++, d->host->user);
     ms = CH_MAX(ms, pause);
-    snprintf(line, sizeof(line), "connected again in %lld ms: %s", (long long)ms, why);
+    snprintf(line, sizeof(line), "not connected, next attempt in %lld ms: %s", (long long)ms, why);
     ch_discord_log(d, CHELA_LOG_WARN, line);
     d->host->trouble(why, d->host->user);
     d->host->timer_start(&d->again, ms, line_connect, d, d->host->user);

@@ -55,7 +55,7 @@ void ch_dial_lost(struct ch_dial *w, const char *why, int64_t wait_ms) {
     ms = CH_MAX(ms, wait_ms);
     w->host->trouble(line, w->host->user);
     CH_BUF_AUTO told = {0};
-    ch_buf_addf(&told, "connected again in %lld ms: %s", (long long)ms, line);
+    ch_buf_addf(&told, "not connected, next attempt in %lld ms: %s", (long long)ms, line);
     w->host->log(CHELA_LOG_WARN, ch_buf_str(&told), w->host->user);
     ch_dial_start(w, ms);
 }

@@ -46,7 +46,7 @@ static void slack_lost(struct ch_slack *s, const char *why) {
     if (s->leaving)
         return;
     int64_t ms = s->host->back_off(s->failures++, s->host->user);
-    snprintf(line, sizeof(line), "connected again in %lld ms: %s", (long long)ms, why);
+    snprintf(line, sizeof(line), "not connected, next attempt in %lld ms: %s", (long long)ms, why);
     slack_log(s, CHELA_LOG_WARN, line);
     s->host->trouble(why, s->host->user);
     s->host->timer_start(&s->again, ms, slack_connect, s, s->host->user);

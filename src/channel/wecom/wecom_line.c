@@ -273,7 +273,7 @@ void ch_wecom_line_open(struct ch_wecom *w) {
                                            .beat_ms = 30000,
                                            .silent_ms = 75000};
     ch_dial_init(&w->dial, w->host, &ops, w);
-    if (w->url)
+    if (w->url && !w->host->others_fetch)
         ch_dial_start(&w->dial, 0);
     w->host->timer_start(&w->sweep, SWEEP_MS, line_sweep, w, w->host->user);
 }

@@ -21,6 +21,7 @@
 #include "cli/chat/chat_undo.h"
 #include "cli/support/mem.h"
 #include "cli/support/problem.h"
+#include "cli/term/term.h"
 
 enum { TICK_MS = 100, FRAME_MS = 50, ESCAPE_MS = 40, READ = 65536 };
 
@@ -205,12 +206,64 @@ static void before_wait(uv_prepare_t *handle) {
     c->dirty = c->stale = false;
 }
 
+/* Length of the style sequence at the start of a text; 0: none. */
+static size_t chat_style_length(const char *p, size_t n) {
+    size_t i = 2;
+    if (n < 2 || p[0] != '\033' || p[1] != '[')
+        return 0;
+    while (i < n && p[i] != 'm')
+        i++;
+    return i < n ? i + 1 : n;
+}
+
+/* Length of the part that fits the screen: it ends at a space if there is one. */
+static size_t chat_fit_line(const struct ch_chat *c, const char *p, size_t n) {
+    size_t i = 0, space = 0;
+    for (unsigned column = 0; i < n;) {
+        size_t style = chat_style_length(p + i, n - i);
+        uint32_t cp = 0;
+        int bytes = style ? 0 : ch_term_char(p + i, n - i, &cp);
+        size_t len = style ? style : bytes > 0 ? (size_t)bytes : 1;
+        column += style ? 0 : ch_term_char_columns(cp);
+        if (column > c->screen.columns)
+            return space ? space : i ? i : len;
+        if (p[i] == ' ')
+            space = i;
+        i += len;
+    }
+    return n;
+}
+
+/* Write one line without its end. A line that is wider than the screen breaks at spaces. */
+static void chat_write_line(const struct ch_chat *c, FILE *out, const char *p, size_t n) {
+    do {
+        size_t fit = chat_fit_line(c, p, n);
+        fwrite(p, 1, fit, out);
+        fputc('\n', out);
+        fit += fit < n && p[fit] == ' ';
+        p += fit;
+        n -= fit;
+    } while (n > 0);
+}
+
+static void chat_write_lines(struct ch_chat *c, const char *p, size_t n) {
+    FILE *out = ch_chat_part(c, CH_CHAT_NOTE);
+    while (n > 0) {
+        const char *end = memchr(p, '\n', n);
+        size_t len = end ? (size_t)(end - p) : n;
+        chat_write_line(c, out, p, len);
+        len += end != NULL;
+        p += len;
+        n -= len;
+    }
+}
+
 /* A line from the console: lines of this thread go to the screen, lines of other threads
  * through the loop. */
 static void chat_on_line(const char *p, size_t n, void *user) {
     struct ch_chat *c = user;
     if (pthread_equal(pthread_self(), c->thread)) {
-        fwrite(p, 1, n, ch_chat_part(c, CH_CHAT_NOTE));
+        chat_write_lines(c, p, n);
         return;
     }
     pthread_mutex_lock(&c->lock);
@@ -224,7 +277,7 @@ static void chat_on_line(const char *p, size_t n, void *user) {
 static void on_lines(uv_async_t *handle) {
     struct ch_chat *c = handle->data;
     pthread_mutex_lock(&c->lock);
-    fwrite(c->lines, 1, c->nlines, ch_chat_part(c, CH_CHAT_NOTE));
+    chat_write_lines(c, c->lines, c->nlines);
     c->nlines = 0;
     pthread_mutex_unlock(&c->lock);
 }

@@ -109,6 +109,7 @@ struct ch_chat {
     char *outputs;      /* owned: outputs of commands for the next message; NULL: none */
     size_t attach_from; /* position of the word that the picker of files replaces */
     bool compacting; /* the current run was started by /compact */
+    size_t condensed[2]; /* tokens before its first step and after its last; zeroed: no step yet */
     unsigned interrupts; /* consecutive Ctrl-C at an empty prompt */
     int code;
 

@@ -61,7 +61,8 @@ char *ch_call_label(struct chela_str name, struct chela_str arguments) {
 static void put_outcome(FILE *out, const struct chela_event *ev) {
     if (!ev->result.is_error) {
         if (ev->result.content.n < 10000)
-            fprintf(out, "%zu bytes, ", ev->result.content.n);
+            fprintf(out, "%zu byte%s, ", ev->result.content.n,
+                    ev->result.content.n == 1 ? "" : "s");
         else
             fprintf(out, "%.1f KB, ", (double)ev->result.content.n / 1024);
         fprintf(out, "%lld ms%s", (long long)ev->result.duration_ms,

@@ -9,6 +9,7 @@
 #include "cli/chat/chat_show.h"
 #include "cli/chat/chat_tasks.h"
 #include "cli/chat/chat_undo.h"
+#include "cli/setup/memo.h"
 #include "cli/support/mem.h"
 #include "cli/support/problem.h"
 #include "cli/term/ask.h"
@@ -297,9 +298,32 @@ void ch_chat_switch(struct ch_chat *c, const char *key) {
         chela_session_close(old);
 }
 
+/* The agent of this chat goes on with the session. Its model can be that of the session, its
+ * directory cannot. */
+static void chat_recall(struct ch_chat *c, const char *key) {
+    struct ch_memo memo = {0};
+    const char *model = c->model, *workspace = c->setup->flags->workspace, *approve = "ask";
+    ch_memo_load(&memo, c->setup->store, key);
+    if (memo.workspace && !workspace)
+        ch_console_note(c->console,
+                        "this session worked in %s: 'chela chat --session %s' goes on there",
+                        memo.workspace, key);
+    workspace = workspace ? workspace : ".";
+    ch_memo_use(&memo, key, c->console, &model, &workspace, &approve);
+    if (model && model != c->model)
+        c->model = ch_dup(model);
+    ch_memo_release(&memo);
+}
+
+void ch_chat_keep(const struct ch_chat *c) {
+    const char *approve = strcmp(c->approve_name, "ask") == 0 ? NULL : c->approve_name;
+    ch_memo_keep(c->agent, c->model, c->setup->flags->workspace, approve, false);
+}
+
 void ch_chat_continue(struct ch_chat *c, const char *key) {
     c->met = false;
     if (c->session) {
+        chat_recall(c, key);
         ch_chat_switch(c, key);
     } else {
         free(c->chosen_key);

@@ -16,6 +16,8 @@ void ch_chat_say(struct ch_chat *c, const char *text, const char *typed, bool sh
 /* Switch to another session. continue: show its conversation, too. */
 void ch_chat_switch(struct ch_chat *c, const char *key);
 void ch_chat_continue(struct ch_chat *c, const char *key);
+/* Keep the settings of the chat with its session, which has an agent. */
+void ch_chat_keep(const struct ch_chat *c);
 void ch_chat_resume(struct ch_chat *c);
 void ch_chat_compact(struct ch_chat *c, const char *focus);
 void ch_chat_leave(struct ch_chat *c);

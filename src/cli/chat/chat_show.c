@@ -352,6 +352,27 @@ void ch_chat_clear(struct ch_chat *c) {
     c->thought = NULL;
 }
 
+/* The steps of /compact are reported as one. */
+static void chat_show_on_compaction(struct ch_chat *c, const struct chela_event *ev) {
+    end_answer(c);
+    if (!c->compacting) {
+        ch_console_note(c->console, "the conversation was condensed (%s): %zu tokens to %zu",
+                        chela_compacted_name(ev->compaction.strategy), ev->compaction.tokens_before,
+                        ev->compaction.tokens_after);
+        return;
+    }
+    if (!c->condensed[0])
+        c->condensed[0] = ev->compaction.tokens_before;
+    c->condensed[1] = ev->compaction.tokens_after;
+}
+
+static void chat_show_condensed(struct ch_chat *c) {
+    if (c->condensed[0])
+        ch_console_note(c->console, "the conversation was condensed: %zu tokens to %zu",
+                        c->condensed[0], c->condensed[1]);
+    c->condensed[0] = c->condensed[1] = 0;
+}
+
 static void chat_show_on_end(struct ch_chat *c, const struct chela_event *ev) {
     bool paused = ev->end.status == CHELA_STATUS_PAUSED;
     if (!c->said && !paused && ev->end.text.n > 0 && !ev->end.delivered)
@@ -366,6 +387,7 @@ static void chat_show_on_end(struct ch_chat *c, const struct chela_event *ev) {
     free(c->plan);
     c->plan = NULL;
     ch_chat_clear(c);
+    chat_show_condensed(c);
     if (ev->end.status == CHELA_STATUS_CANCELLED)
         ch_console_note(c->console, "cancelled");
     else
@@ -450,10 +472,7 @@ void ch_chat_event(struct ch_chat *c, const struct chela_event *ev) {
                         STR(ev->fallback.reason));
         break;
     case CHELA_EV_COMPACTION:
-        end_answer(c);
-        ch_console_note(c->console, "the conversation was condensed (%s): %zu tokens to %zu",
-                        chela_compacted_name(ev->compaction.strategy), ev->compaction.tokens_before,
-                        ev->compaction.tokens_after);
+        chat_show_on_compaction(c, ev);
         break;
     case CHELA_EV_SERVER_TOOL:
     case CHELA_EV_MEDIA:

@@ -90,6 +90,8 @@ static void model_chosen(struct ch_chat *c, const char *name) {
         return;
     free(c->model);
     c->model = ch_dup(name);
+    if (c->agent)
+        ch_chat_keep(c);
     ch_console_note(c->console, "the next message goes to %s", name);
 }
 

@@ -191,6 +191,17 @@ static int attach_answer(struct attach *a, const struct waiting *w, struct chela
     return answer ? chela_follow_answer(a->follow, w->id, answer, strlen(answer), err) : 1;
 }
 
+static void attach_tell_waiting(struct attach *a, const struct waiting *w) {
+    const char *line = w->summary ? w->summary : w->name;
+    ch_console_note(&a->console, "session %s waits for %s %s:", a->key,
+                    w->name ? "the answer to" : "approval", w->id);
+    while (*line) {
+        size_t n = strcspn(line, "\n");
+        ch_console_note(&a->console, "  %.*s", (int)n, line);
+        line += n + (line[n] == '\n');
+    }
+}
+
 /* The run waits for the person. 1: nobody can answer. */
 static int attach_ask(struct attach *a, struct chela_error *err) {
     int rc = a->waiting ? attach_check_holder(a, err) : CHELA_OK;
@@ -198,13 +209,32 @@ static int attach_ask(struct attach *a, struct chela_error *err) {
         rc = a->waiting->name ? attach_answer(a, a->waiting, err)
                               : attach_decide(a, a->waiting, err);
         if (rc == 1)
-            ch_console_note(&a->console, "session %s waits: %s %s", a->key, a->waiting->id,
-                            a->waiting->summary ? a->waiting->summary : a->waiting->name);
+            attach_tell_waiting(a, a->waiting);
         else if (rc == 0)
             attach_drop_waiting(a);
     }
     a->paused = a->paused && rc != 0;
     return rc;
+}
+
+static bool attach_waits_for(const struct attach *a, const char *id) {
+    for (const struct waiting *w = a->waiting; w; w = w->next)
+        if (strcmp(id, w->id) == 0)
+            return true;
+    return strcmp(id, "all") == 0 && a->begun;
+}
+
+/* A decision about a call that does not wait is an error. */
+static int attach_check_ids(const struct attach *a, struct chela_error *err) {
+    const struct ch_texts *lists[] = {&a->flags.allow, &a->flags.refuse};
+    for (size_t i = 0; i < 2; i++)
+        for (size_t k = 0; k < lists[i]->n; k++)
+            if (!attach_waits_for(a, lists[i]->list[k]))
+                return ch_problem(err, CHELA_EINVAL,
+                                  "session %s does not ask for approval %s%s", a->key,
+                                  lists[i]->list[k],
+                                  a->begun ? "" : ": no run of the session is in progress");
+    return CHELA_OK;
 }
 
 /* --- following -------------------------------------------------------------------------- */
@@ -364,6 +394,8 @@ static int attach_perform(struct attach *a, const struct ch_args *args, struct c
         rc = chela_follow_new(a->setup.store, a->key, &a->follow, err);
     if (rc == 0)
         rc = chela_follow_read(a->follow, attach_on_event, a, err);
+    if (rc == 0)
+        rc = attach_check_ids(a, err);
     if (rc == 0)
         rc = attach_send(a, err);
     if (rc == 0 && !a->begun && !a->flags.say)

@@ -17,6 +17,7 @@
 #include "cli/support/mem.h"
 #include "cli/report/out.h"
 #include "cli/support/problem.h"
+#include "cli/setup/memo.h"
 #include "cli/setup/run_opts.h"
 #include "cli/support/signal.h"
 #include "cli/term/status.h"
@@ -70,6 +71,7 @@ struct talk {
     struct ch_text text;
     chela_agent *agent;
     char *key; /* owned: key of the session; NULL: a new session */
+    struct ch_memo memo; /* owned: settings that the session was used with */
     int code;
 };
 
@@ -127,8 +129,16 @@ static int chat_set_up(struct talk *t, struct chela_error *err) {
     return rc < 0 ? rc : chat_choose_session(t, err);
 }
 
-static int chat_make_agent(struct talk *t, const char *model, struct chela_error *err) {
-    const struct flags *f = &t->flags;
+/* key: session that is continued; NULL: none. */
+static int chat_make_agent(struct talk *t, const char *model, const char *key,
+                           struct chela_error *err) {
+    struct flags *f = &t->flags;
+    if (key && t->setup.store && !t->memo.model && !t->memo.workspace) {
+        ch_memo_load(&t->memo, t->setup.store, key);
+        ch_memo_use(&t->memo, key, &t->console, model ? &model : &f->model, &f->setup.workspace,
+                    &f->approve);
+    }
+    model = model ? model : f->model;
     enum chela_approve approve = t->setup.nobody ? CHELA_APPROVE_DENY : CHELA_APPROVE_ASK;
     struct chela_limits limits = CHELA_LIMITS(
         .max_turns = f->max_turns, .max_tool_calls = f->max_tool_calls,
@@ -143,7 +153,10 @@ static int chat_make_agent(struct talk *t, const char *model, struct chela_error
                                                      CHELA_CHOICE_APPROVE, f->approve)
                                                : approve,
                          .limits = &limits, .request = &request);
-    return ch_setup_agent(&t->setup, &opt, &t->agent, err);
+    int rc = ch_setup_agent(&t->setup, &opt, &t->agent, err);
+    if (rc == 0)
+        ch_memo_keep(t->agent, model, f->setup.workspace, f->approve, f->base_url != NULL);
+    return rc;
 }
 
 /* --- on a terminal --------------------------------------------------------------------- */
@@ -179,7 +192,8 @@ static int make_chat_agent(void *user, const char *model, chela_agent **out,
                            struct chela_error *err) {
     struct host *h = user;
     struct chela_hooks hooks = CHELA_HOOKS(.user = &h->chat, .before_model = before_model);
-    int rc = chat_make_agent(h->talk, model ? model : h->talk->flags.model, err);
+    int rc = chat_make_agent(h->talk, model, h->chat.key, err);
+    h->chat.approve_name = h->talk->flags.approve ? h->talk->flags.approve : "ask";
     if (rc == 0)
         rc = chela_agent_hooks(h->talk->agent, &hooks, err);
     if (rc == 0)
@@ -198,7 +212,7 @@ static int on_terminal(struct talk *t, int tty, struct chela_error *err) {
     h->chat.user = h;
     h->chat.tty = tty;
     h->chat.pick_first = t->flags.pick;
-    h->chat.approve_name = t->flags.approve ? t->flags.approve : "ask";
+    h->chat.approve_name = "ask";
     uv_loop_init(&h->chat.loop);
     t->setup.uv_loop = &h->chat.loop;
     t->setup.background = true;
@@ -289,7 +303,7 @@ static int line_by_line(struct talk *t, struct chela_error *err) {
     t->setup.nobody = !ch_asker_there(&t->asker);
     int rc = chat_set_up(t, err);
     if (rc == 0)
-        rc = chat_make_agent(t, t->flags.model, err);
+        rc = chat_make_agent(t, NULL, t->key, err);
     if (rc == 0 && ch_asker_there(&t->asker))
         rc = chela_agent_hooks(t->agent, &hooks, err);
     if (rc == 0)
@@ -343,6 +357,7 @@ static int chat_run(const struct ch_cmd *cmd, const struct ch_env *env, int argc
         ch_text_release(&t.text);
         ch_input_release(&t.system);
         ch_console_release(&t.console);
+        ch_memo_release(&t.memo);
         free(t.key);
     }
     ch_args_release(&args);

@@ -17,7 +17,7 @@
 struct flags {
     struct ch_setup_flags setup;
     bool json, accept;
-    const char *args, *output;
+    const char *args, *output, *show;
     struct ch_texts env, headers;
 };
 
@@ -35,6 +35,17 @@ static const struct ch_opt tools_opts[] = {
     CH_SETUP_OPTS_CONFIG(struct flags),
     {"accept", 0, CH_OPT_SWITCH, AT(accept), NULL, 0, 0, "Tools",
      "accept the definitions as the server gives them now"},
+    MCP_JSON,
+    CH_SETUP_OPTS_OUTPUT(struct flags),
+    {.name = NULL},
+};
+
+static const struct ch_opt skills_opts[] = {
+    CH_SETUP_OPTS_CONFIG(struct flags),
+    {"show", 0, CH_OPT_TEXT, AT(show), "SKILL", 0, 0, "Skills",
+     "print the instructions of this skill"},
+    {"accept", 0, CH_OPT_SWITCH, AT(accept), NULL, 0, 0, "Skills",
+     "accept the skills as the server lists them now"},
     MCP_JSON,
     CH_SETUP_OPTS_OUTPUT(struct flags),
     {.name = NULL},
@@ -263,6 +274,64 @@ static int mcp_tools(struct mcp *m) {
     return CH_EXIT_DONE;
 }
 
+/* --- skills -------------------------------------------------------------------------- */
+
+/* Returns the number of skills that are not offered. */
+static size_t print_skills(struct mcp *m, const char *list) {
+    struct ch_draft d;
+    size_t open = 0;
+    char *name;
+
+    ch_draft_init(&d);
+    if (m->flags.json)
+        fprintf(d.f, "%s\n", list);
+    for (size_t i = 0; (name = mcp_field(list, "/%zu/name", i)); i++) {
+        char *text = mcp_field(list, "/%zu/description", i);
+        char *state = mcp_field(list, "/%zu/state", i);
+        bool offered = strcmp(state, "accepted") == 0;
+        open += strcmp(state, "new") == 0 || strcmp(state, "changed") == 0;
+        if (!m->flags.json)
+            fprintf(d.f, "%s%s%s%s  %s\n", name, offered ? "" : " (", offered ? "" : state,
+                    offered ? "" : ")", text ? text : "");
+        chela_free(name);
+        chela_free(text);
+        chela_free(state);
+    }
+    ch_draft_finish(&d);
+    ch_console_print(&m->console, d.p, d.n);
+    free(d.p);
+    return open;
+}
+
+static int mcp_show_skill(struct mcp *m, chela_mcp *client) {
+    char *text = chela_mcp_skill_read(client, m->flags.show, NULL, &m->err);
+    if (!text)
+        return CH_EXIT_ERROR;
+    ch_console_print(&m->console, text, strlen(text));
+    chela_free(text);
+    return CH_EXIT_DONE;
+}
+
+static int mcp_skills(struct mcp *m) {
+    if (m->args.n != 1)
+        return mcp_usage(m, "which server? usage: chela mcp skills [flags] NAME");
+    chela_mcp *client = find_server(m, m->args.words[0]);
+    char *list = client ? chela_mcp_skills_json(client, m->flags.accept, &m->err) : NULL;
+    if (!list)
+        return CH_EXIT_ERROR;
+    int code = CH_EXIT_DONE;
+    if (m->flags.show) {
+        code = mcp_show_skill(m, client);
+    } else {
+        size_t open = print_skills(m, list);
+        if (open)
+            ch_console_note(&m->console, "%zu of the skills are not offered until you accept them: "
+                            "--show SKILL, then --accept", open);
+    }
+    chela_free(list);
+    return code;
+}
+
 /* --- call ----------------------------------------------------------------------------- */
 
 static int mcp_print_result(struct mcp *m, const char *result) {
@@ -480,6 +549,7 @@ static int mcp_remove(struct mcp *m) {
     }
 MCP_RUN(list, CH_USES_NOTHING)
 MCP_RUN(tools, CH_USES_TOOLS)
+MCP_RUN(skills, CH_USES_TOOLS)
 MCP_RUN(call, CH_USES_TOOLS)
 MCP_RUN(doctor, CH_USES_TOOLS)
 MCP_RUN(login, CH_USES_TOOLS)
@@ -506,6 +576,17 @@ const struct ch_cmd ch_cmd_mcp_tools = {
              "--accept.",
     .opts = tools_opts,
     .run = run_mcp_tools,
+};
+
+const struct ch_cmd ch_cmd_mcp_skills = {
+    .name = "mcp skills",
+    .args = "NAME",
+    .summary = "list a server's skills, and accept them",
+    .about = "Starts the server and lists its skills. A skill that is new, or was changed since it "
+             "was accepted, is marked and is not offered to a model before --accept. The files of "
+             "a skill are read when they are used, and must be those that were accepted.",
+    .opts = skills_opts,
+    .run = run_mcp_skills,
 };
 
 const struct ch_cmd ch_cmd_mcp_call = {

@@ -19,6 +19,7 @@
 #include "cli/report/last_end.h"
 #include "cli/report/out.h"
 #include "cli/support/problem.h"
+#include "cli/setup/memo.h"
 #include "cli/setup/run_opts.h"
 #include "cli/setup/setup.h"
 #include "cli/support/signal.h"
@@ -166,6 +167,7 @@ struct run {
     chela_session *session;     /* owned by the runtime */
     char *key;                  /* owned: the session's key; NULL: a new session */
     char *agent;                /* owned: agent of the session; NULL: unknown */
+    struct ch_memo memo;        /* owned: settings of the session that is resumed */
     bool resume;                /* continue an unfinished run */
     bool compact;               /* only compact the session */
     bool replay;                /* repeat with a copy, or compare with the original */
@@ -221,6 +223,9 @@ static void run_on_event(const struct chela_event *ev, void *user) {
     ch_status_event(r->status, ev);
     if (ev->type == CHELA_EV_RUN_START && r->flags.background)
         ch_detach_begun(&r->detach);
+    if (r->flags.background && (ev->type == CHELA_EV_RUN_START || ev->type == CHELA_EV_RUN_END))
+        ch_signals_work(r->signals, r->key,
+                        ev->type == CHELA_EV_RUN_END && ev->end.status == CHELA_STATUS_PAUSED);
     if (ev->type == CHELA_EV_RUN_START)
         on_start(r, ev);
     if (r->format == JSONL)
@@ -268,43 +273,16 @@ static void say_waiting(void *user) {
                           "with </dev/null if there is none");
 }
 
-static bool asks_for_stdin(const struct ch_args *args) {
-    for (size_t i = 0; i < args->n; i++)
-        if (strcmp(args->words[i], "-") == 0)
-            return true;
-    return false;
-}
-
-/* Join the arguments by spaces, a blank line, and standard input. */
-static struct ch_cli_input run_join(const struct ch_args *args, const struct ch_cli_input *in) {
-    struct ch_draft d;
-    const char *gap = "";
-
-    ch_draft_init(&d);
-    for (size_t i = 0; i < args->n; i++) {
-        if (strcmp(args->words[i], "-") == 0)
-            continue;
-        fprintf(d.f, "%s%s", gap, args->words[i]);
-        gap = " ";
-    }
-    if (in->n > 0) {
-        fputs(*gap ? "\n\n" : "", d.f);
-        fwrite(in->p, 1, in->n, d.f);
-    }
-    ch_draft_finish(&d);
-    return (struct ch_cli_input){.p = d.p, .n = d.n};
-}
-
 static int read_prompt(struct run *r, struct ch_cli_input *prompt, struct chela_error *err) {
     struct ch_cli_input in = {0};
-    bool asked = asks_for_stdin(&r->args);
+    bool asked = ch_args_want_stdin(&r->args);
     if (asked || ch_input_piped()) {
         int rc = ch_input_stdin(CH_INPUT_PROMPT, ch_signals_fd(r->signals), say_waiting,
                                 &r->console, &in, err);
         if (rc < 0)
             return rc;
     }
-    *prompt = run_join(&r->args, &in);
+    *prompt = ch_args_join(&r->args, &in);
     ch_input_release(&in);
     if (prompt->n > CH_INPUT_PROMPT)
         return ch_problem(err, CHELA_ELIMIT, "the prompt is larger than %d MB",
@@ -658,8 +636,9 @@ static int run_converse(struct run *r, const struct ch_setup *setup, chela_agent
 
 /* --- in the background ------------------------------------------------------------------ */
 
-/* The new process works as a gateway for this session only. A signal ends it at once: the
- * journal has everything that is needed to resume. */
+/* The new process works as a gateway for this session only. At SIGTERM, the run has some seconds
+ * to finish; then, or while the run waits for a person, the process ends: the journal has
+ * everything that is needed to resume. */
 static int run_work(struct run *r, const struct ch_setup *setup, chela_agent *agent,
                     const struct texts *texts, struct chela_error *err) {
     chela_agent *agents[] = {agent, NULL};
@@ -670,7 +649,7 @@ static int run_work(struct run *r, const struct ch_setup *setup, chela_agent *ag
     int rc = check_decisions(r, setup->store, err);
     if (rc < 0)
         return rc;
-    ch_signals_detach(r->signals);
+    ch_signals_work(r->signals, r->key, false);
     rc = chela_gateway_work(setup->rt, &gateway, r->key, r->resume ? NULL : texts->prompt.p,
                             texts->prompt.n, &opt, err);
     if (rc == 0 && !r->ended)
@@ -813,6 +792,13 @@ static int run_expand(const chela_agent *agent, struct ch_cli_input *prompt,
     return CHELA_OK;
 }
 
+/* The settings that the session was used with count where the command line says nothing. */
+static void run_recall(struct run *r, chela_store *store) {
+    struct flags *f = &r->flags;
+    ch_memo_load(&r->memo, store, r->key);
+    ch_memo_use(&r->memo, r->key, &r->console, &f->model, &f->setup.workspace, &f->approve);
+}
+
 static int run_perform(struct run *r, const struct ch_env *env, struct chela_error *err) {
     struct texts texts = {0};
     struct ch_setup setup = {.env = env,
@@ -838,8 +824,12 @@ static int run_perform(struct run *r, const struct ch_env *env, struct chela_err
     if (rc == 0 && !r->flags.no_session)
         rc = ch_setup_store(&setup, wanted ? CH_STORE_WANTED : CH_STORE_IF_CHOSEN, err);
     r->no_store = rc == CHELA_EINTERNAL && !setup.store;
+    if (rc == 0 && r->flags.background)
+        rc = ch_setup_store_lasts(&setup, err);
     if (rc == 0)
         rc = run_choose_session(r, setup.store, err);
+    if (rc == 0 && r->resume && !r->replay)
+        run_recall(r, setup.store);
     if (rc == 0 && r->agent)
         r->flags.setup.agent = r->agent;
     if (rc == 0) {
@@ -848,6 +838,9 @@ static int run_perform(struct run *r, const struct ch_env *env, struct chela_err
         opt.approve = consent(r);
         rc = ch_setup_agent(&setup, &opt, &agent, err);
     }
+    if (rc == 0 && setup.store)
+        ch_memo_keep(agent, r->flags.model, r->flags.setup.workspace, r->flags.approve,
+                     r->flags.base_url != NULL);
     if (rc == 0 && (r->resume || ch_asker_there(&r->asker))) {
         struct chela_hooks hooks = CHELA_HOOKS(.user = r, .approve = run_decide);
         rc = ch_setup_hooks(&setup, agent, &hooks, err);
@@ -926,6 +919,7 @@ static int run_run_in_command(const struct ch_cmd *cmd, const struct ch_env *env
     free(r.id);
     free(r.key);
     free(r.agent);
+    ch_memo_release(&r.memo);
     return rc;
 }
 

@@ -7,12 +7,14 @@
 #include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 
 #include "chela/gateway.h"
 #include "cli/command/cmd.h"
+#include "cli/command/workers.h"
 #include "cli/setup/channel.h"
 #include "cli/setup/setup.h"
 #include "cli/setup/trust.h"
@@ -22,6 +24,7 @@
 
 #define DRAIN_MS 10000
 #define CHANNELS 16
+#define WORKERS 64
 #define FILES 16384 /* limit of open files; the server limits its clients itself */
 #define TOKEN_ENV "CHELA_TOKEN"
 #define LARGE_BLOCK (512 << 10) /* blocks from here on are returned when they are freed */
@@ -31,6 +34,7 @@
 struct flags {
     struct ch_setup_flags setup;
     const char *listen, *log_format, *model, *base_url, *api_key_env, *ca_file;
+    int64_t workers;
 };
 
 #define AT(field) offsetof(struct flags, field)
@@ -42,6 +46,8 @@ static const struct ch_opt opts[] = {
     {"log-format", 0, CH_OPT_CHOICE, AT(log_format), "text|json", 0, 0, "Gateway",
      "format of the log on standard error: text, or one JSON object per line, which includes "
      "requests"},
+    {"workers", 0, CH_OPT_INT, AT(workers), "N", 1, WORKERS, "Gateway",
+     "processes that share the address and the store (1 is the default)"},
     CH_SETUP_OPTS_CONFIG(struct flags),
     CH_SETUP_OPTS_STORE(struct flags),
     {"model", 0, CH_OPT_TEXT, AT(model), "PROVIDER/MODEL", 0, 0, "Model",
@@ -72,6 +78,9 @@ struct serve {
     bool tls;
     const char *socket; /* passed by a service manager; NULL */
     bool again;         /* restart after the end */
+    struct ch_worker worker;
+    atomic_bool stopping; /* a worker: was told to stop */
+    atomic_bool told;     /* a worker: the parent asked for a reload */
     pthread_t waiter;
     sigset_t signals;
 };
@@ -151,7 +160,10 @@ static int find_channels(struct serve *s, struct chela_gateway_opts *o, struct c
 static int serve_describe(struct serve *s, struct chela_gateway_opts *o, struct chela_error *err) {
     const char *token_env = TOKEN_ENV;
     s->drain_ms = DRAIN_MS;
-    o->listen = s->socket ? s->socket : s->flags.listen;
+    o->listen = s->worker.number ? s->worker.listen : s->socket ? s->socket : s->flags.listen;
+    o->workers = s->worker.number ? s->worker.of : (size_t)s->flags.workers;
+    o->worker = s->worker.number;
+    o->board = s->worker.board;
     o->store = s->setup.store;
     o->config_file = s->setup.config_path;
     int rc = 0;
@@ -279,6 +291,17 @@ static void serve_trim_memory(size_t *spare) {
 #endif
 }
 
+/* To a worker, SIGTERM may come twice, and SIGINT of a terminal is for the parent. */
+static void serve_stop(struct serve *s, int signo) {
+    if (s->worker.number && signo == SIGINT)
+        return;
+    ch_service_tell("STOPPING=1");
+    if (!s->worker.number || !atomic_exchange(&s->stopping, true))
+        chela_gateway_stop(s->gateway, s->drain_ms);
+    if (signo == CH_WORKER_STOP_NOW)
+        chela_gateway_stop(s->gateway, s->drain_ms);
+}
+
 static void *serve_wait_for_signals(void *user) {
     static const struct timespec look = {.tv_sec = TRIM_SEC};
     struct serve *s = user;
@@ -289,11 +312,11 @@ static void *serve_wait_for_signals(void *user) {
             serve_trim_memory(&spare);
         if (signo == SIGUSR2)
             return NULL;
-        if (signo == SIGHUP)
+        if (signo == SIGHUP) {
+            atomic_store(&s->told, true);
             chela_gateway_interrupt(s->gateway);
-        else if (signo > 0) {
-            ch_service_tell("STOPPING=1");
-            chela_gateway_stop(s->gateway, s->drain_ms);
+        } else if (signo > 0) {
+            serve_stop(s, signo);
         }
     }
 }
@@ -304,6 +327,8 @@ static void serve_block_signals(struct serve *s) {
     sigaddset(&s->signals, SIGTERM);
     sigaddset(&s->signals, SIGHUP);
     sigaddset(&s->signals, SIGUSR2); /* ends the signal thread */
+    if (s->worker.number)
+        sigaddset(&s->signals, CH_WORKER_STOP_NOW);
     pthread_sigmask(SIG_BLOCK, &s->signals, NULL);
 }
 
@@ -314,7 +339,9 @@ static void stop_to_begin_anew(struct serve *s) {
         return; /* a second stop would interrupt work in progress */
     s->again = true;
     ch_console_note(&s->console, "restarting: an owner asked for it");
-    chela_gateway_stop(s->gateway, s->drain_ms);
+    ch_worker_tell(&s->worker, CH_WORKER_ANEW);
+    if (!atomic_exchange(&s->stopping, true))
+        chela_gateway_stop(s->gateway, s->drain_ms);
 }
 
 /* Execute the same command in the same process, which a service manager watches. */
@@ -330,8 +357,11 @@ static int serve(struct serve *s, struct chela_error *err) {
         return rc;
     if (pthread_create(&s->waiter, NULL, serve_wait_for_signals, s) != 0)
         return ch_problem(err, CHELA_EINTERNAL, "cannot start a thread");
-    ch_console_note(&s->console, "listening on http%s://%s (the console is there too)",
-                    s->tls ? "s" : "", chela_gateway_address(s->gateway));
+    if (s->worker.number)
+        ch_worker_tell(&s->worker, CH_WORKER_READY);
+    else
+        ch_console_note(&s->console, "listening on http%s://%s (the console is there too)",
+                        s->tls ? "s" : "", chela_gateway_address(s->gateway));
     ch_service_tell("READY=1");
     while ((rc = chela_gateway_run(s->gateway)) == 1) {
         ch_service_tell("RELOADING=1");
@@ -339,12 +369,68 @@ static int serve(struct serve *s, struct chela_error *err) {
             stop_to_begin_anew(s);
             continue;
         }
+        bool told = atomic_exchange(&s->told, false);
         reload(s);
+        ch_worker_tell(&s->worker, told ? CH_WORKER_RELOADED : CH_WORKER_CHANGED);
         ch_service_tell("READY=1");
     }
     pthread_kill(s->waiter, SIGUSR2);
     pthread_join(s->waiter, NULL);
     return rc < 0 ? ch_problem(err, rc, "the loop ended: %s", chela_error_text(rc)) : 0;
+}
+
+/* It may ask: Ctrl-C ends the program. */
+static int serve_read_config(struct serve *s, const struct ch_env *env, struct chela_error *err) {
+    s->setup = (struct ch_setup){.env = env,
+                                 .flags = &s->flags.setup,
+                                 .console = &s->console,
+                                 .ca_file = s->flags.ca_file,
+                                 .nobody = true,
+                                 .no_demo = true,
+                                 .model = s->flags.model};
+    s->setup.log = s->console.json ? log_json : NULL;
+    return ch_setup_config(&s->setup, err);
+}
+
+/* With several workers: returns 0 in the parent when all have ended, and 1 in a worker, which
+ * reads the configuration itself. With one: returns 1. */
+static int serve_split(struct serve *s, const struct ch_env *env, int *code,
+                       struct chela_error *err) {
+    struct chela_gateway_opts o = CHELA_GATEWAY_OPTS(.listen = s->flags.listen,
+                                                     .workers = (size_t)s->flags.workers);
+    int rc = s->setup.config ? chela_config_gateway(s->setup.config, &o, NULL, NULL, err) : 0;
+    if (rc < 0 || o.workers < 2)
+        return rc < 0 ? rc : 1;
+    struct ch_workers_opts w = {.n = o.workers,
+                                .listen = s->socket ? s->socket : o.listen,
+                                .tls = o.tls_cert != NULL,
+                                .console = &s->console};
+    rc = ch_workers_run(&w, &s->worker, code, &s->again, err);
+    if (rc == 1) {
+        s->console.worker = (unsigned)s->worker.number;
+        ch_setup_release(&s->setup);
+        rc = serve_read_config(s, env, err);
+        return rc < 0 ? rc : 1;
+    }
+    return rc;
+}
+
+/* One process. */
+static int serve_alone(struct serve *s, struct chela_error *err) {
+    serve_block_signals(s);
+    allow_files();
+    serve_limit_free_memory();
+    return serve(s, err);
+}
+
+static void serve_release(struct serve *s) {
+    chela_gateway_close(s->gateway);
+    free(s->hooks);
+    free(s->hook_list);
+    ch_setup_schedules_release(&s->schedules);
+    for (size_t i = 0; i < CHANNELS; i++)
+        ch_setup_channel_release(&s->channels[i]);
+    ch_setup_release(&s->setup);
 }
 
 static int serve_run(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv) {
@@ -355,33 +441,20 @@ static int serve_run(const struct ch_cmd *cmd, const struct ch_env *env, int arg
     if (code < 0) {
         ch_console_init(&s.console, env, ch_setup_verbosity(&s.flags.setup),
                         s.flags.setup.no_color);
-        s.setup = (struct ch_setup){.env = env,
-                                    .flags = &s.flags.setup,
-                                    .console = &s.console,
-                                    .ca_file = s.flags.ca_file,
-                                    .nobody = true,
-                                    .no_demo = true,
-                                    .model = s.flags.model};
         s.console.json = s.flags.log_format && strcmp(s.flags.log_format, "json") == 0;
-        s.setup.log = s.console.json ? log_json : NULL;
-        int rc = ch_setup_config(&s.setup, &err); /* it may ask: Ctrl-C ends the program */
-        serve_block_signals(&s);
-        allow_files();
-        serve_limit_free_memory();
-        s.socket = ch_service_socket();
         code = CH_EXIT_DONE;
-        if (rc < 0 || serve(&s, &err) < 0) {
+        int rc = serve_read_config(&s, env, &err);
+        s.socket = ch_service_socket();
+        if (rc == 0)
+            rc = serve_split(&s, env, &code, &err);
+        if (rc == 1)
+            rc = serve_alone(&s, &err);
+        if (rc < 0) {
             ch_console_error(&s.console, "%s", err.message);
             code = ch_problem_exit(&err);
         }
-        chela_gateway_close(s.gateway);
-        free(s.hooks);
-        free(s.hook_list);
-        ch_setup_schedules_release(&s.schedules);
-        for (size_t i = 0; i < CHANNELS; i++)
-            ch_setup_channel_release(&s.channels[i]);
-        ch_setup_release(&s.setup);
-        if (s.again && code == CH_EXIT_DONE) {
+        serve_release(&s);
+        if (s.again && code == CH_EXIT_DONE && !s.worker.number) {
             serve_begin_anew(&s);
             code = CH_EXIT_ERROR;
         }
@@ -405,7 +478,9 @@ const struct ch_cmd ch_cmd_serve = {
         "reloads the configuration and the files of secrets. If they contain an error, the last "
         "valid configuration stays in use and /readyz reports the error. A socket that systemd "
         "opened is used instead of --listen, and systemd is notified when the gateway is ready, "
-        "reloads and stops.",
+        "reloads and stops.\n\n"
+        "With --workers a parent process listens, and N processes serve. They share the store, "
+        "which is not memory:. A worker that ends is started again.",
     .opts = opts,
     .run = serve_run,
 };

@@ -141,8 +141,15 @@ static void sessions_print_draft(struct sessions *s) {
 
 /* --- list ------------------------------------------------------------------------ */
 
+/* The first message was refused, or is not stored yet. */
+static bool is_unused(const struct chela_store_session *row) {
+    return !row->last && !*row->title;
+}
+
 static int sessions_list_json(const struct chela_store_session *row, void *user) {
     struct sessions *s = user;
+    if (is_unused(row))
+        return 0;
     char *json = chela_store_session_json(row);
     fprintf(s->out.f, "%s%s", s->n++ ? ",\n " : "", json);
     chela_free(json);
@@ -153,6 +160,8 @@ static int sessions_list_json(const struct chela_store_session *row, void *user)
 
 static int sessions_list_row(const struct chela_store_session *row, void *user) {
     struct sessions *s = user;
+    if (is_unused(row))
+        return 0;
     char time[CH_LOCAL_TIME], **cells = ch_table_row(&s->table);
     size_t n = ch_term_fit(row->title, strlen(row->title), TITLE_COLUMNS);
     s->n++;

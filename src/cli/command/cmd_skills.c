@@ -98,6 +98,32 @@ static bool skills_is(char *value, const char *wanted) {
     return same;
 }
 
+static int skills_add_word(const char *word, size_t n, void *out) {
+    char *text = chela_json_get(word, n, "", NULL);
+    fprintf(out, " %s", text ? text : "");
+    chela_free(text);
+    return 0;
+}
+
+/* The tools that the skill may use without questions. */
+static void print_tools(const char *skill, size_t n, const char *location, FILE *out) {
+    size_t len = 0;
+    char *tools = chela_json_get(skill, n, "/allowed_tools", &len);
+    char *unknown = chela_json_get(skill, n, "/unknown_tools", NULL);
+    if (tools && strcmp(tools, "[]") != 0) {
+        fprintf(out, "allowed-tools: %s:", location);
+        chela_json_each(tools, len, skills_add_word, out);
+        fputs(skills_is(chela_json_get(skill, n, "/tools_trusted", NULL), "true")
+                  ? "\n"
+                  : " (ignored: the directory is not trusted, see 'chela trust')\n",
+              out);
+    }
+    if (unknown && strcmp(unknown, "null") != 0)
+        fprintf(out, "warning: %s: allowed-tools name unknown tools: %s\n", location, unknown);
+    chela_free(unknown);
+    chela_free(tools);
+}
+
 static int print_problem(const char *skill, size_t n, void *out) {
     char *location = chela_json_get(skill, n, "/location", NULL);
     char *problem = chela_json_get(skill, n, "/problem", NULL);
@@ -109,6 +135,7 @@ static int print_problem(const char *skill, size_t n, void *out) {
         fprintf(out, "the model is not told of it: %s\n", location);
     if (warning && strcmp(warning, "null") != 0)
         fprintf(out, "warning: %s: %s\n", location, warning);
+    print_tools(skill, n, location, out);
     chela_free(warning);
     chela_free(problem);
     chela_free(location);

@@ -60,9 +60,18 @@ static int skills_confirm(struct ch_console *console, const char *json, const ch
     char *name = chela_json_get(json, strlen(json), "/name", NULL);
     char *files = chela_json_get(json, strlen(json), "/files", NULL);
     char *digest = chela_json_get(json, strlen(json), "/digest", NULL);
-    char *question = ch_format("Install %s (%s files, digest %.12s) in %s? A model follows its "
-                               "text, and can run its programs. [y/N] ",
-                               name, files, digest, folder);
+    char *description = chela_json_get(json, strlen(json), "/description", NULL);
+    char *tools = chela_json_get(json, strlen(json), "/allowed_tools", NULL);
+    bool wants = tools && strcmp(tools, "[]") != 0;
+    char *question = ch_format("%s: %s\n%s%s%sInstall %s (%s files, digest %.12s) in %s? A model "
+                               "follows its text, and can run its programs. [y/N] ",
+                               name, description ? description : "",
+                               wants ? "In directories that you trust, it may use without "
+                                       "questions: "
+                                     : "",
+                               wants ? tools : "", wants ? "\n" : "", name, files, digest, folder);
+    chela_free(tools);
+    chela_free(description);
     ch_asker_open(&asker, console, signals);
     const char *line = ch_asker_there(&asker) ? ch_asker_line(&asker, question) : NULL;
     int rc = line && (*line == 'y' || *line == 'Y') ? CHELA_OK

@@ -139,15 +139,69 @@ static int trust_remove(struct trust *u, const char *dir, const char *file) {
     return rc;
 }
 
+static void trust_show_tools(const char *kind, const char *key, const char *value, void *user) {
+    struct trust *u = user;
+    fprintf(u->out.f, "  %-10s  %s: %s\n", kind, key, value);
+}
+
+/* The tools that skills of a directory may use without questions. CHELA_ENOENT: there are none. */
+static int trust_add_skills(struct trust *u, const char *word) {
+    struct chela_error why = {0};
+    char *record = ch_trust_directory(u->env, true);
+    char **folders = ch_setup_skill_folders(u->env);
+    ch_draft_init(&u->out);
+    int rc = chela_trust_skills_add(record, word, (const char *const *)folders, trust_show_tools, u,
+                                    &why);
+    ch_draft_finish(&u->out);
+    if (rc == 0 && !u->flags.setup.quiet)
+        ch_console_print(&u->console, u->out.p, u->out.n);
+    if (rc == 0)
+        ch_console_note(&u->console, "%s is trusted: its skills, and yours, may use their "
+                        "allowed-tools without questions", word);
+    else if (rc != CHELA_ENOENT)
+        u->err = why;
+    free(u->out.p);
+    for (char **at = folders; *at; at++)
+        free(*at);
+    free(folders);
+    free(record);
+    return rc;
+}
+
+static int trust_remove_skills(struct trust *u, const char *dir, const char *word) {
+    struct chela_error why = {0};
+    char *path = ch_format("%s%sskills", word, word[strlen(word) - 1] == '/' ? "" : "/");
+    int rc = chela_trust_remove(dir, path, &why);
+    if (rc == 0)
+        ch_console_note(&u->console, "the skills of %s are not trusted any more", word);
+    else if (rc != CHELA_ENOENT)
+        u->err = why;
+    free(path);
+    return rc;
+}
+
+static bool trust_is_directory(const char *word) {
+    struct stat st;
+    return *word && stat(word, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+/* The configuration file of a directory, and the tools of its skills. One of them suffices. */
+static int trust_word(struct trust *u, const char *dir, const char *word) {
+    char *file = trust_file(word);
+    int rc = u->flags.remove ? trust_remove(u, dir, file) : trust_add(u, file);
+    free(file);
+    if (!trust_is_directory(word) || (rc < 0 && rc != CHELA_ENOENT))
+        return rc;
+    int other = u->flags.remove ? trust_remove_skills(u, dir, word) : trust_add_skills(u, word);
+    return other == CHELA_ENOENT ? rc : other;
+}
+
 /* The first problem ends the command. */
 static int trust_change(struct trust *u, const char *dir) {
     size_t n = u->args.n ? u->args.n : 1;
     int rc = CHELA_OK;
-    for (size_t i = 0; rc == 0 && i < n; i++) {
-        char *file = trust_file(u->args.n ? u->args.words[i] : ".");
-        rc = u->flags.remove ? trust_remove(u, dir, file) : trust_add(u, file);
-        free(file);
-    }
+    for (size_t i = 0; rc == 0 && i < n; i++)
+        rc = trust_word(u, dir, u->args.n ? u->args.words[i] : ".");
     return rc;
 }
 
@@ -185,7 +239,7 @@ static int trust_run(const struct ch_cmd *cmd, const struct ch_env *env, int arg
 const struct ch_cmd ch_cmd_trust = {
     .name = "trust",
     .args = "[DIR]...",
-    .summary = "trust a directory's chela.yaml",
+    .summary = "trust the chela.yaml and the skills of a directory",
     .about =
         "Records that chela may trust chela.yaml of each DIR (default: the current directory), "
         "and prints the sensitive settings of the file: endpoints, keys, commands, the "
@@ -195,7 +249,10 @@ const struct ch_cmd ch_cmd_trust = {
         "Of a chela.yaml that is not trusted, only harmless settings count: its names, its "
         "prompts and limits below the usual ones. The user's own configuration holds for the "
         "rest. A command that depends on the rest asks at a terminal. Without a terminal it "
-        "ends with exit status 2. A file given by --config and the user's own file need no trust.",
+        "ends with exit status 2. A file given by --config and the user's own file need no "
+        "trust.\n\n"
+        "The command also records the allowed-tools of the skills of DIR, and prints them: tools "
+        "that a skill may use without questions while it is active. A changed list ends the trust.",
     .opts = opts,
     .run = trust_run,
 };

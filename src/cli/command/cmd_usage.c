@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "chela/gateway.h"
 #include "chela/trace.h"
 #include "cli/command/cmd.h"
 #include "cli/support/draft.h"
@@ -242,10 +243,25 @@ static void budgets_print_table(const struct budgets *b, FILE *out) {
     ch_table_release(&t);
 }
 
+/* The limits of the configuration file; the store has those of the last use. */
+static int budgets_set_limits(struct usage *u, struct budgets *b) {
+    struct chela_gateway_opts o = CHELA_GATEWAY_OPTS(.budgets = NULL);
+    int rc = u->setup.config ? chela_config_gateway(u->setup.config, &o, NULL, NULL, &u->err) : 0;
+    for (size_t i = 0; rc == 0 && i < b->n; i++)
+        for (size_t k = 0; o.budgets && o.budgets[k]; k++)
+            if (strcmp(b->list[i].name, o.budgets[k]->name) == 0) {
+                b->list[i].limit_usd = o.budgets[k]->cost_usd;
+                b->list[i].limit_tokens = o.budgets[k]->tokens;
+            }
+    return rc;
+}
+
 static int budgets_show(struct usage *u) {
     struct ch_draft d;
     struct budgets b = {0};
     int rc = chela_store_budgets(u->setup.store, ch_wall_ms(), usage_add_budget, &b, &u->err);
+    if (rc == 0)
+        rc = budgets_set_limits(u, &b);
     ch_draft_init(&d);
     if (rc == 0 && u->flags.json)
         budgets_print_json(&b, d.f);

@@ -124,8 +124,8 @@ static bool print_cause(FILE *out, const char *report, unsigned cause) {
     char *smallest = why_member(report, pointer);
     bool rough = smallest && strcmp(smallest, "false") == 0;
     fprintf(out, "\n%u. %s\n", cause + 1,
-            rough    ? "Best finding so far: without all of these the decision is another. Which of "
-                       "them count was not tested; more --calls narrow them down:"
+            rough    ? "Best finding so far: without all of these the decision is another. Which "
+                       "of them count was not tested; more --calls narrow them down:"
             : second ? "Each of these suffices. Only without all of them the decision is another:"
                      : "Without this the decision is another:");
     while ((!rough || n < ROUGH_PARTS) && print_part(out, report, cause, n))

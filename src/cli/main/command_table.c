@@ -36,6 +36,7 @@ const struct ch_cmd *const ch_command_table[] = {
     &ch_cmd_mcp_call,
     &ch_cmd_mcp_login,
     &ch_cmd_mcp_serve,
+    &ch_cmd_mcp_skills,
     &ch_cmd_mcp_doctor,
     &ch_cmd_mcp_add,
     &ch_cmd_mcp_remove,

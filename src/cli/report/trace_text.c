@@ -17,6 +17,7 @@
 #define MARGIN (24 + BAR)
 #define BELOW 6          /* indentation of an error below its row */
 #define BELOW_LINES 8    /* of one error; --json has the whole text */
+#define ARGUMENT_LINES 2 /* of the arguments of a call that do not fit into its row */
 #define DEPTHS 16 /* depth of called agents for which growth is shown */
 
 static void trace_text_bar(const struct chela_span *s, const struct ch_trace_total *all,
@@ -48,7 +49,8 @@ static void trace_text_tokens(const struct chela_span *s, int64_t growth, FILE *
     fprintf(out, " %" PRId64 " out", s->output);
 }
 
-static void facts(const struct chela_span *s, int64_t growth, unsigned columns, FILE *out) {
+/* True: the arguments of a call are not shown, because the row has no room for them. */
+static bool facts(const struct chela_span *s, int64_t growth, unsigned columns, FILE *out) {
     const char *title = s->title ? s->title : "";
     char took[32] = "";
     if (s->kind != CHELA_SPAN_END)
@@ -66,24 +68,27 @@ static void facts(const struct chela_span *s, int64_t growth, unsigned columns, 
         fprintf(out, "  $%.4f", s->cost);
     unsigned used = ch_term_text_columns(title, strlen(title)) + (unsigned)strlen(took) + 6;
     bool call = s->kind == CHELA_SPAN_TOOL || s->kind == CHELA_SPAN_WAIT;
-    if (!call || !s->sent || used + 8 > columns)
-        return;
+    if (!call || !s->sent || strcmp(s->sent, "{}") == 0)
+        return false;
+    if (used + ch_term_text_columns(s->sent, strlen(s->sent)) > columns || strchr(s->sent, '\n'))
+        return true;
     fputs("  ", out);
-    excerpt(s->sent, columns - used, out);
+    excerpt(s->sent, columns - used + 3, out);
+    return false;
 }
 
-/* An error below its row, wrapped to the width of the terminal. */
-static void trace_text_below(const char *text, unsigned columns, FILE *out) {
+/* A text below its row, wrapped to the width of the terminal, in at most `most` lines. */
+static void trace_text_below(const char *text, unsigned columns, size_t most, FILE *out) {
     struct ch_flow flow = {0};
     struct ch_flow_line *lines;
     if (!text)
         return;
     ch_flow_add(&flow, 0, text, strlen(text));
     size_t n = ch_flow_lines(&flow, columns > BELOW + 20 ? columns - BELOW : 20, false, &lines);
-    for (size_t i = 0; i < n && i < BELOW_LINES; i++)
+    for (size_t i = 0; i < n && i < most; i++)
         fprintf(out, "%*s%s\n", BELOW, "", lines[i].text);
-    if (n > BELOW_LINES)
-        fprintf(out, "%*s... (%zu more lines: --json)\n", BELOW, "", n - BELOW_LINES);
+    if (n > most)
+        fprintf(out, "%*s... (%zu more lines: --json)\n", BELOW, "", n - most);
     ch_flow_free_lines(lines, n);
     ch_flow_release(&flow);
 }
@@ -96,13 +101,16 @@ static void trace_text_line(const struct chela_span *s, int64_t growth,
     trace_text_bar(s, all, out);
     fprintf(out, "  %*s", (int)(2 * s->depth), "");
     left = left > 20 + 2 * s->depth ? left - 2 * s->depth : 20;
+    bool below = false;
     if (s->kind == CHELA_SPAN_INPUT)
         excerpt(s->got ? s->got : "", left, out);
     else
-        facts(s, growth, left, out);
+        below = facts(s, growth, left, out);
     fputc('\n', out);
+    if (below)
+        trace_text_below(s->sent, columns, ARGUMENT_LINES, out);
     if (s->kind == CHELA_SPAN_END || (s->failed && s->kind != CHELA_SPAN_WAIT))
-        trace_text_below(s->got, columns, out);
+        trace_text_below(s->got, columns, BELOW_LINES, out);
 }
 
 static void print_total(const struct ch_trace_total *all, FILE *out) {

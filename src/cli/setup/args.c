@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/support/draft.h"
 #include "cli/support/mem.h"
 #include "cli/support/problem.h"
 #include "cli/support/suggest.h"
@@ -305,4 +306,32 @@ int ch_args_choice(enum chela_choice set, const char *word) {
     if (word)
         chela_choice_read(set, word, &value, NULL);
     return value;
+}
+
+/* --- words ------------------------------------------------------------------------------- */
+
+bool ch_args_want_stdin(const struct ch_args *args) {
+    for (size_t i = 0; i < args->n; i++)
+        if (strcmp(args->words[i], "-") == 0)
+            return true;
+    return false;
+}
+
+struct ch_cli_input ch_args_join(const struct ch_args *args, const struct ch_cli_input *in) {
+    struct ch_draft d;
+    const char *gap = "";
+
+    ch_draft_init(&d);
+    for (size_t i = 0; i < args->n; i++) {
+        if (strcmp(args->words[i], "-") == 0)
+            continue;
+        fprintf(d.f, "%s%s", gap, args->words[i]);
+        gap = " ";
+    }
+    if (in->n > 0) {
+        fputs(*gap ? "\n\n" : "", d.f);
+        fwrite(in->p, 1, in->n, d.f);
+    }
+    ch_draft_finish(&d);
+    return (struct ch_cli_input){.p = d.p, .n = d.n};
 }

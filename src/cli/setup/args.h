@@ -12,6 +12,7 @@
 #include "chela/error.h"
 
 #include "chela/choice.h"
+#include "cli/support/input.h"
 
 struct ch_real { /* a number for which 0 is a valid value */
     bool set;
@@ -63,5 +64,10 @@ void ch_args_release(struct ch_args *args);
 
 /* The value of a word that a CH_OPT_CHOICE option took; NULL: 0, the default. */
 int ch_args_choice(enum chela_choice set, const char *word);
+
+/* True if one of the words is "-". */
+bool ch_args_want_stdin(const struct ch_args *args);
+/* Join the words, except "-", by spaces; then a blank line and the input. */
+struct ch_cli_input ch_args_join(const struct ch_args *args, const struct ch_cli_input *in);
 
 #endif

@@ -187,21 +187,29 @@ static int add_mcp_tools(struct ch_setup *s, chela_agent *agent, struct chela_er
     return rc;
 }
 
-/* The places where users keep skills for every project. */
-static int setup_skills(struct ch_setup *s, struct chela_error *err) {
-    const struct ch_env *env = s->env;
+char **ch_setup_skill_folders(const struct ch_env *env) {
     const char *home = env->home && *env->home == '/' ? env->home : NULL;
-    char *dirs[] = {env->config_home ? ch_format("%s/chela/skills", env->config_home)
-                    : home           ? ch_format("%s/.config/chela/skills", home)
-                                     : NULL,
-                    home ? ch_format("%s/.agents/skills", home) : NULL,
-                    home ? ch_format("%s/.claude/skills", home) : NULL};
-    int rc = CHELA_OK;
-    for (size_t i = 0; i < sizeof(dirs) / sizeof(dirs[0]); i++) {
-        if (rc == 0 && dirs[i])
-            rc = chela_runtime_skills(s->rt, dirs[i], err);
-        free(dirs[i]);
+    char **list = ch_must(calloc(4, sizeof(*list)));
+    size_t n = 0;
+    if (env->config_home || home)
+        list[n++] = env->config_home ? ch_format("%s/chela/skills", env->config_home)
+                                     : ch_format("%s/.config/chela/skills", home);
+    if (home) {
+        list[n++] = ch_format("%s/.agents/skills", home);
+        list[n++] = ch_format("%s/.claude/skills", home);
     }
+    return list;
+}
+
+static int setup_skills(struct ch_setup *s, struct chela_error *err) {
+    char **folders = ch_setup_skill_folders(s->env);
+    int rc = CHELA_OK;
+    for (char **at = folders; *at; at++) {
+        if (rc == 0)
+            rc = chela_runtime_skills(s->rt, *at, err);
+        free(*at);
+    }
+    free(folders);
     return rc;
 }
 
@@ -283,6 +291,16 @@ char *ch_setup_store_kind(const struct ch_setup *s) {
     if (url)
         url[strcspn(url, ":")] = '\0';
     return url ? url : ch_dup("none");
+}
+
+int ch_setup_store_lasts(const struct ch_setup *s, struct chela_error *err) {
+    char *kind = ch_setup_store_kind(s);
+    bool lasts = strcmp(kind, "memory") != 0;
+    free(kind);
+    return lasts ? CHELA_OK
+                 : ch_problem(err, CHELA_EINVAL,
+                              "--background needs a store that other processes can read, such as "
+                              "sqlite:PATH; 'memory:' is none");
 }
 
 int ch_setup_store(struct ch_setup *s, enum ch_setup_store how, struct chela_error *err) {
@@ -491,6 +509,7 @@ static int make_member(struct ch_setup *s, const char *id, const struct chela_ag
     opts.workspace = opts.workspace ? opts.workspace : s->flags->workspace;
     struct policy policy = take_policy(&opts);
     char *deny = s->nobody && !policy.allow ? deny_also(policy.deny, "ask_user") : NULL;
+    ch_trust_skills(s, opts.workspace);
     int rc = chela_agent_new(s->rt, &opts, out, err);
     if (rc == 0)
         enrol(s, id, *out);
@@ -653,6 +672,7 @@ int ch_setup_agent(struct ch_setup *s, struct chela_agent_opts *opts, chela_agen
     char *deny = s->nobody && !policy.allow ? deny_also(policy.deny, "ask_user") : NULL;
     if (deny)
         policy.deny = deny;
+    ch_trust_skills(s, opts->workspace);
     int rc = chela_agent_new(s->rt, opts, out, err);
     if (rc == 0)
         enrol(s, s->flags->agent ? s->flags->agent : opts->id ? opts->id : "main", *out);

@@ -52,6 +52,9 @@ struct ch_setup_flags {
 /* The user's file of MCP servers, and the directory for the state of MCP servers; NULL: HOME is
  * not set. The caller frees the results. */
 char *ch_setup_mcp_file(const struct ch_env *env);
+/* The folders where users keep skills for every project; the caller frees the list, which ends
+ * with NULL, and its texts. */
+char **ch_setup_skill_folders(const struct ch_env *env);
 char *ch_setup_mcp_state(const struct ch_env *env);
 
 struct ch_setup_member {
@@ -144,6 +147,9 @@ int ch_setup_store(struct ch_setup *s, enum ch_setup_store how, struct chela_err
 char *ch_setup_store_url(const struct ch_setup *s);
 /* The scheme of the store's URL, such as "redis"; the caller frees it. */
 char *ch_setup_store_kind(const struct ch_setup *s);
+/* CHELA_EINVAL: other processes cannot read the store, so that no run in the background can use
+ * it. */
+int ch_setup_store_lasts(const struct ch_setup *s, struct chela_error *err);
 /* Fill the unset members of opts and create the agent with its tools, and the agents that
  * it may call. */
 int ch_setup_agent(struct ch_setup *s, struct chela_agent_opts *opts, chela_agent **out,

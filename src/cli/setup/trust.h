@@ -15,6 +15,10 @@ char *ch_trust_directory(const struct ch_env *env, bool create);
 /* Record the configuration as trusted. */
 int ch_trust_add(const struct ch_env *env, const chela_config *cfg, struct chela_error *err);
 
+/* Agents of this workspace (NULL: the current directory) may grant tools to skills, if the user
+ * trusts the directory. Called before they are created. */
+void ch_trust_skills(const struct ch_setup *s, const char *workspace);
+
 /* Decide about s->config, which came with the current directory. If the user trusts the
  * file, nothing changes. If not, and the command depends on sensitive settings of the
  * file, the user is asked at the terminal. Without a terminal that is

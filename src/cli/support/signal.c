@@ -26,6 +26,7 @@ struct ch_signals {
     bool draining; /* SIGTERM was received; the run may still finish */
     bool left;     /* the drain time is over */
     bool detached;
+    bool works;    /* a run without a handle is in progress; its end stops the program */
     bool stop;
 };
 
@@ -36,7 +37,7 @@ static void leave_now(const struct ch_signals *s) {
     int n = snprintf(line, sizeof(line),
                      "chela: told to end; 'chela sessions resume %s' goes on\n", s->key);
     size_t most = sizeof(line) - 1;
-    if (!s->detached && n > 0 &&
+    if ((!s->detached || s->draining) && n > 0 &&
         write(STDERR_FILENO, line, (size_t)n < most ? (size_t)n : most) < 0)
         _exit(0); /* stdout is not read any more */
     _exit(0);
@@ -56,7 +57,7 @@ static void signal_leave(struct ch_signals *s) {
 }
 
 static void time_is_up(struct ch_signals *s) {
-    if (s->left)
+    if (s->left || s->works)
         leave_now(s);
     s->draining = !s->detached;
     if (s->draining)
@@ -64,7 +65,7 @@ static void time_is_up(struct ch_signals *s) {
 }
 
 static void first_signal(struct ch_signals *s, int signo) {
-    s->draining = signo == SIGTERM && s->key && s->run;
+    s->draining = signo == SIGTERM && s->key && (s->run || s->works);
     if (s->draining)
         return;
     s->caught = true;
@@ -75,8 +76,10 @@ static void first_signal(struct ch_signals *s, int signo) {
 
 static void signal_on_signal(struct ch_signals *s, int signo) {
     /* _exit: a destructor might wait for the hanging operation */
-    if (s->caught || s->left || s->detached)
+    if (s->caught || s->left || s->detached || (s->works && signo != SIGTERM))
         _exit(128 + signo);
+    if (s->draining && s->works)
+        leave_now(s);
     if (s->draining)
         signal_leave(s);
     else
@@ -152,6 +155,18 @@ void ch_signals_drain(struct ch_signals *s, const char *key) {
     pthread_mutex_lock(&s->lock);
     free(s->key);
     s->key = ch_dup(key);
+    pthread_mutex_unlock(&s->lock);
+}
+
+void ch_signals_work(struct ch_signals *s, const char *key, bool waits) {
+    if (!s)
+        return;
+    ch_signals_drain(s, key);
+    pthread_mutex_lock(&s->lock);
+    s->works = !waits;
+    s->detached = waits;
+    if (waits && s->draining)
+        leave_now(s);
     pthread_mutex_unlock(&s->lock);
 }
 

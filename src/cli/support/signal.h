@@ -24,6 +24,10 @@ void ch_signals_attach(struct ch_signals *s, chela_run *run);
  * (chela_run_leave). If the program does not end soon after that, or on a third signal, it
  * is terminated. */
 void ch_signals_drain(struct ch_signals *s, const char *key);
+/* A run without a handle works on the session of this key (copied). SIGTERM gives it ten seconds to
+ * end the program. Afterwards, on a second signal, or while the run waits for a person, the program
+ * is terminated; the run can be resumed. */
+void ch_signals_work(struct ch_signals *s, const char *key, bool waits);
 /* No run can be cancelled any more: from now on a signal ends the program. */
 void ch_signals_detach(struct ch_signals *s);
 

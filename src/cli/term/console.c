@@ -198,9 +198,11 @@ void ch_console_progress(struct ch_console *c, const char *label, const char *p,
 void ch_console_json(struct ch_console *c, const char *level, const char *area, const char *text) {
     struct ch_draft d;
     ch_draft_init(&d);
-    fprintf(d.f,
-            "{\"ts\":%lld,\"level\":\"%s\",\"area\":\"%s\",\"message\":", (long long)ch_wall_ms(),
-            level, area);
+    fprintf(d.f, "{\"ts\":%lld,\"level\":\"%s\",\"area\":\"%s\",", (long long)ch_wall_ms(), level,
+            area);
+    if (c->worker)
+        fprintf(d.f, "\"worker\":%u,", c->worker);
+    fputs("\"message\":", d.f);
     ch_draft_quote(&d, text);
     fputs("}\n", d.f);
     ch_draft_finish(&d);
@@ -225,6 +227,8 @@ static void term_console_line(struct ch_console *c, bool dim, const char *lead, 
     }
     ch_draft_init(&d);
     fprintf(d.f, "%s%s", dim ? DIM : "", lead);
+    if (c->worker)
+        fprintf(d.f, "worker %u: ", c->worker);
     ch_escape_feed(&safe, d.f, text, (size_t)n);
     ch_escape_finish(&safe, d.f);
     fprintf(d.f, "%s\n", dim ? PLAIN : "");

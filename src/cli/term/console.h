@@ -23,6 +23,7 @@ struct ch_console {
     bool quiet, verbose;
     const char *pager; /* for long listings; NULL: no pager */
     bool json; /* write JSON objects on stderr; set before the first line */
+    unsigned worker; /* number of this process in lines on stderr; 0: none */
 
     pthread_mutex_t lock;              /* protects the following members */
     struct ch_escape answer, progress; /* filters of the two streams */

@@ -299,5 +299,6 @@ struct ch_channel_gateway ch_chat_dispatch_host(struct ch_chat_service *chat, bo
                                        .workspace = ch_chat_service_workspace,
                                        .ready = dispatch_on_channel_ready,
                                        .user = chat,
-                                       .listens = listens};
+                                       .listens = listens,
+                                       .others_fetch = chat->gw->worker > 1};
 }

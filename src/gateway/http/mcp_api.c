@@ -9,6 +9,7 @@
 
 #include "agent/handle/agent.h"
 #include "base/error.h"
+#include "base/limits.h"
 #include "base/opts.h"
 #include "gateway/http/mcp_ask.h"
 #include "gateway/http/mcp_token.h"
@@ -55,6 +56,30 @@ static int read_session(chela_mcp_call *call, void *user) {
     return 0;
 }
 
+/* The title of a session is text of its first message, which its reader may see. */
+static int list_session(const struct chela_store_session *s, void *user) {
+    CH_BUF_AUTO uri = {0};
+
+    ch_buf_addf(&uri, SESSIONS "%s", s->key);
+    if (may_read(user, s->key))
+        chela_mcp_result_link(user, ch_buf_str(&uri), s->title && *s->title ? s->title : s->key,
+                              "application/json", NULL);
+    return 0;
+}
+
+static int list_sessions(chela_mcp_call *call, void *user) {
+    const chela_gateway *gw = user;
+    const char *principal = chela_mcp_call_principal(call);
+    CH_BUF_AUTO prefix = {0};
+    struct chela_store_filter filter = CHELA_STORE_FILTER(.limit = CH_LIMIT_MCP_ITEMS);
+
+    if (strncmp(principal, CH_MCP_OPERATOR, strlen(CH_MCP_OPERATOR)) != 0) {
+        ch_mcp_ask_prefix(&prefix, principal);
+        filter.prefix = ch_buf_str(&prefix);
+    }
+    return chela_store_list(gw->store, &filter, list_session, call, NULL);
+}
+
 static int suggest_key(const struct chela_store_session *s, void *user) {
     if (may_read(user, s->key))
         chela_mcp_result_text(user, s->key, strlen(s->key));
@@ -75,7 +100,7 @@ static int offer_sessions(chela_mcp_server *s, chela_gateway *gw, struct chela_e
     struct chela_mcp_resource_opts sessions = CHELA_MCP_RESOURCE_OPTS(
         .uri = SESSIONS "{+key}", .name = "sessions", .description = "A stored conversation.",
         .mime_type = "application/json", .fn = read_session, .complete = complete_session,
-        .user = gw);
+        .list = list_sessions, .flags = CH_MCP_LISTS_APART, .user = gw);
 
     ch_mcp_ask_offer_tasks(s, gw);
     return chela_mcp_server_resource(s, &sessions, err);

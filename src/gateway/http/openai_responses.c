@@ -2,7 +2,7 @@
  *
  * Like openai_chat.c: input items become the history, and calls of the client's tools are
  * returned as items. Reasoning becomes items whose encrypted content the client can post
- * back. Recent responses are remembered by their id in this process (response_store.h),
+ * back. Recent responses are remembered by their id (response_store.h),
  * unless `store` is false; a session stores a conversation for good (X-Chela-Session, or
  * `conversation`). A `background` response is complete when it is sent. */
 #include "gateway/http/openai_responses.h"
@@ -561,7 +561,7 @@ static void openai_response_release(struct ch_completion *r) {
     ch_buf_release(&openai_response_of(r)->input);
 }
 
-void ch_openai_responses(struct ch_request *req) {
+static void openai_response_begin(struct ch_request *req) {
     static const struct ch_completion_ops ops = {.size = sizeof(struct openai_response),
                                                  .prefix = "resp_",
                                                  .api = "openai-responses",
@@ -572,4 +572,15 @@ void ch_openai_responses(struct ch_request *req) {
                                                  .end = openai_response_on_end,
                                                  .release = openai_response_release};
     ch_completion_begin(req, &ops);
+}
+
+static void openai_response_fetched(struct ch_request *req, struct ch_store_lookup *l) {
+    ch_response_store_fetched(req->gw, l);
+    openai_response_begin(req);
+}
+
+void ch_openai_responses(struct ch_request *req) {
+    struct ch_sv previous = ch_json_get_str(req->json, "previous_response_id");
+    if (!ch_response_store_fetch(req, previous, openai_response_fetched))
+        openai_response_begin(req);
 }

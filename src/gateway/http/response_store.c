@@ -1,9 +1,14 @@
 /* response_store.c -- see response_store.h. */
 #include "gateway/http/response_store.h"
 
+#include <poll.h>
+
+#include "agent/journal/journal.h"
 #include "base/limits.h"
 #include "base/mem.h"
 #include "gateway/request/request.h"
+#include "gateway/request/store_lookup.h"
+#include "store/store.h"
 
 struct stored_response {
     char *id, *object, *items; /* owned */
@@ -35,12 +40,10 @@ void ch_response_store_free(struct ch_response_store *s) {
     ch_free(s);
 }
 
-void ch_response_store_put(chela_gateway *gw, const char *id, struct ch_sv object,
-                           struct ch_sv items) {
+static void response_remember(chela_gateway *gw, const char *id, struct ch_sv object,
+                              struct ch_sv items) {
     struct ch_response_store *s = gw->responses;
     size_t bytes = object.n + items.n;
-    if (bytes > CH_LIMIT_STORED_RESPONSE)
-        return;
     if (!s)
         s = gw->responses = ch_alloc(sizeof(*s));
     while (s->n && (s->n == CH_LIMIT_STORED_RESPONSES ||
@@ -54,6 +57,43 @@ void ch_response_store_put(chela_gateway *gw, const char *id, struct ch_sv objec
                                  .bytes = bytes};
 }
 
+/* --- for other workers */
+
+#define SHARED "response/" /* prefix of the id in the sessions' store */
+#define LOOKS 5            /* another worker may be storing the response just now */
+#define LOOK_MS 20
+
+/* data empty: deleted. */
+static void response_share(chela_gateway *gw, struct ch_sv id, struct ch_sv data) {
+    struct ch_journal *j = gw->rt->journal;
+    int64_t now = ch_now_ms(ch_loop_clock(gw->rt->loop));
+    CH_BUF_AUTO name = {0};
+    ch_buf_addf(&name, SHARED "%.*s", CH_SV_FMT(id));
+    struct chela_store_change c = {.kind = CHELA_STORE_KEEP,
+                                   .id = ch_buf_str(&name),
+                                   .data = data.p,
+                                   .n = data.n,
+                                   .now = now,
+                                   .until = now + CH_DEFAULT_SHARED_RESPONSE_MS};
+    j->ops->change(j, &c, CH_SYNC_COMMIT, NULL, NULL);
+}
+
+void ch_response_store_put(chela_gateway *gw, const char *id, struct ch_sv object,
+                           struct ch_sv items) {
+    CH_BUF_AUTO both = {0};
+    if (object.n + items.n > CH_LIMIT_STORED_RESPONSE)
+        return;
+    response_remember(gw, id, object, items);
+    if (!gw->workers || object.n + items.n > CH_LIMIT_SHARED_RESPONSE)
+        return;
+    struct ch_jw w = ch_jw(&both);
+    ch_jw_begin(&w, '{');
+    ch_jw_kstr(&w, "object", object);
+    ch_jw_kstr(&w, "items", items);
+    ch_jw_end(&w, '}');
+    response_share(gw, ch_sv_str(id), ch_buf_sv(&both));
+}
+
 /* The i-th newest response; NULL: past the oldest. */
 static struct stored_response *newest(struct ch_response_store *s, size_t i) {
     return s && i < s->n ? &s->all[(s->first + s->n - 1 - i) % CH_LIMIT_STORED_RESPONSES] : NULL;
@@ -65,6 +105,46 @@ static struct stored_response *find_response(const chela_gateway *gw, struct ch_
         if (r->id && ch_sv_is(id, r->id))
             return r;
     return NULL;
+}
+
+static int response_on_kept(const struct chela_store_item *i, void *user) {
+    struct ch_store_lookup *l = user;
+    ch_buf_add_sv(&l->out, ch_sv(i->data, i->n));
+    l->last = i->ts > l->now;
+    return 0;
+}
+
+/* l->number: looks. l->last: found. */
+static int response_query(struct ch_store_lookup *l, struct chela_error *err) {
+    CH_BUF_AUTO name = {0};
+    int rc = CHELA_ENOENT;
+    ch_buf_addf(&name, SHARED "%s", l->key);
+    for (int64_t i = 0; i < l->number && rc == CHELA_ENOENT; i++) {
+        if (i > 0)
+            poll(NULL, 0, LOOK_MS);
+        *err = (struct chela_error){0};
+        rc = ch_store_kept(l->store, ch_buf_str(&name), response_on_kept, l, err);
+    }
+    return rc == CHELA_ENOENT ? 0 : rc;
+}
+
+void ch_response_store_fetched(chela_gateway *gw, const struct ch_store_lookup *l) {
+    CH_ARENA_AUTO arena = {0};
+    const struct ch_json *v = NULL;
+    struct stored_response *r = find_response(gw, ch_sv_str(l->key));
+    if (l->last && r)
+        drop_response(gw->responses, r); /* it may have been deleted */
+    if (l->last && l->out.n &&
+        ch_json_parse(&arena, ch_buf_sv(&l->out), CH_JSON_REPLACE, &v, NULL, NULL) == 0)
+        response_remember(gw, l->key, ch_json_get_str(v, "object"), ch_json_get_str(v, "items"));
+}
+
+bool ch_response_store_fetch(struct ch_request *req, struct ch_sv id,
+                             void (*respond)(struct ch_request *req, struct ch_store_lookup *l)) {
+    if (!req->gw->workers || !id.n || id.n > CH_LIMIT_SESSION_KEY)
+        return false;
+    ch_store_lookup_start(req, id, find_response(req->gw, id) ? 1 : LOOKS, response_query, respond);
+    return true;
 }
 
 struct ch_sv ch_response_store_items(const chela_gateway *gw, struct ch_sv id) {
@@ -101,7 +181,7 @@ static void no_response(struct ch_request *req) {
                     CH_SV_FMT(req->param));
 }
 
-void ch_response_store_get(struct ch_request *req) {
+static void response_get(struct ch_request *req) {
     const struct stored_response *r = find_response(req->gw, req->param);
     CH_BUF_AUTO out = {0};
     if (!r) {
@@ -112,7 +192,17 @@ void ch_response_store_get(struct ch_request *req) {
     ch_request_respond_json(req, 200, &out);
 }
 
-void ch_response_store_delete(struct ch_request *req) {
+static void response_get_fetched(struct ch_request *req, struct ch_store_lookup *l) {
+    ch_response_store_fetched(req->gw, l);
+    response_get(req);
+}
+
+void ch_response_store_get(struct ch_request *req) {
+    if (!ch_response_store_fetch(req, req->param, response_get_fetched))
+        response_get(req);
+}
+
+static void response_delete(struct ch_request *req) {
     struct stored_response *r = find_response(req->gw, req->param);
     CH_BUF_AUTO out = {0};
     struct ch_jw w = ch_jw(&out);
@@ -121,10 +211,22 @@ void ch_response_store_delete(struct ch_request *req) {
         return;
     }
     drop_response(req->gw->responses, r);
+    if (req->gw->workers)
+        response_share(req->gw, req->param, CH_SV(""));
     ch_jw_begin(&w, '{');
     ch_jw_kstr(&w, "id", req->param);
     ch_jw_kcstr(&w, "object", "response");
     ch_jw_kbool(&w, "deleted", true);
     ch_jw_end(&w, '}');
     ch_request_respond_json(req, 200, &out);
+}
+
+static void response_delete_fetched(struct ch_request *req, struct ch_store_lookup *l) {
+    ch_response_store_fetched(req->gw, l);
+    response_delete(req);
+}
+
+void ch_response_store_delete(struct ch_request *req) {
+    if (!ch_response_store_fetch(req, req->param, response_delete_fetched))
+        response_delete(req);
 }

@@ -2,7 +2,8 @@
  *
  * Clients refer to an earlier response (previous_response_id), to one of its items
  * (item_reference), or fetch it again. The store is in memory, bounded, and gone with the
- * process: a session stores a conversation for good. Loop thread only. */
+ * process: a session stores a conversation for good. Workers find the responses of each other
+ * in the sessions' store. Loop thread only. */
 #ifndef CH_GATEWAY_RESPONSE_STORE_H
 #define CH_GATEWAY_RESPONSE_STORE_H
 #include "base/sv.h"
@@ -10,12 +11,18 @@
 #include "gateway/request/http_route.h"
 
 struct ch_response_store;
+struct ch_store_lookup;
 
 /* Remembers a response. object: the response as JSON; items: input and output, JSON items,
  * comma separated. The oldest responses are dropped. A response that is too large is not
  * remembered. */
 void ch_response_store_put(chela_gateway *gw, const char *id, struct ch_sv object,
                            struct ch_sv items);
+/* If another worker may have the response: look for it, call respond, which calls fetched first,
+ * and return true. */
+bool ch_response_store_fetch(struct ch_request *req, struct ch_sv id,
+                             void (*respond)(struct ch_request *req, struct ch_store_lookup *l));
+void ch_response_store_fetched(chela_gateway *gw, const struct ch_store_lookup *l);
 /* Input and output of a response; p NULL: unknown. Borrowed until the next put. */
 struct ch_sv ch_response_store_items(const chela_gateway *gw, struct ch_sv id);
 /* One item of the output of any response, as JSON in the arena; p NULL: unknown. */

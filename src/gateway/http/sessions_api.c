@@ -26,6 +26,8 @@
 
 static int sessions_api_add_session(const struct chela_store_session *s, void *user) {
     struct ch_store_lookup *l = user;
+    if (!s->last && !*s->title)
+        return 0; /* its first message was refused, or is not stored yet */
     char *json = chela_store_session_json(s);
     ch_buf_addf(&l->out, "%s%s", l->out.n ? "," : "", json);
     chela_free(json);

@@ -8,6 +8,7 @@
 
 #include "base/limits.h"
 #include "chela/trace.h"
+#include "gateway/lane/budgets.h"
 #include "gateway/request/gateway_state.h"
 #include "gateway/request/request.h"
 #include "gateway/request/store_lookup.h"
@@ -50,24 +51,21 @@ static int usage_api_add_call(const struct chela_model_call *call, void *user) {
     return 0;
 }
 
+/* On a worker thread: the limits are those of the last use. */
 static int usage_api_add_budget(const struct chela_budget_use *b, void *user) {
     struct usage_report *u = user;
-    struct ch_buf *out = &u->lookup->out;
+    struct ch_buf *out = &u->lookup->more;
     struct ch_jw w = ch_jw(out);
-    if (u->nbudgets++)
-        ch_buf_addc(out, ',');
+    ch_buf_addc(out, u->nbudgets++ ? ',' : '[');
     ch_jw_begin(&w, '{');
     ch_jw_kcstr(&w, "budget", b->name);
     ch_jw_kcstr(&w, "of", b->of);
     ch_jw_key(&w, "cost_usd");
     ch_jw_double(&w, b->cost_usd);
-    if (b->limit_usd > 0) {
-        ch_jw_key(&w, "limit_usd");
-        ch_jw_double(&w, b->limit_usd);
-    }
     ch_jw_kint(&w, "tokens", b->tokens);
-    if (b->limit_tokens > 0)
-        ch_jw_kint(&w, "limit_tokens", b->limit_tokens);
+    ch_jw_key(&w, "limit_usd");
+    ch_jw_double(&w, b->limit_usd);
+    ch_jw_kint(&w, "limit_tokens", b->limit_tokens);
     ch_jw_kint(&w, "resets", b->resets);
     ch_jw_end(&w, '}');
     return u->nbudgets == CH_LIMIT_LISTED;
@@ -82,15 +80,49 @@ static int query_usage(struct ch_store_lookup *l, struct chela_error *err) {
         ch_buf_addf(&l->out, "],\"cost_usd\":%.6f", u.cost);
     else
         ch_buf_add_str(&l->out, "],\"cost_usd\":null");
-    ch_buf_add_str(&l->out, ",\"budgets\":[");
     if (rc == 0)
         rc = chela_store_budgets(l->store, ch_now_ms(&ch_clock_system), usage_api_add_budget, &u,
                                  err);
-    ch_buf_add_str(&l->out, "]}");
+    if (u.nbudgets)
+        ch_buf_addc(&l->more, ']');
     return rc;
 }
 
+/* On the loop: the limits become those of the configuration. */
+static void usage_api_write_budget(const chela_gateway *gw, const struct ch_json *b,
+                                   struct ch_jw *w) {
+    double usd = ch_json_double(ch_json_get(b, "limit_usd"), 0);
+    int64_t tokens = ch_json_int(ch_json_get(b, "limit_tokens"), 0);
+    ch_budgets_limits(gw, ch_json_get_str(b, "budget"), &usd, &tokens);
+    ch_jw_begin(w, '{');
+    for (CH_JSON_MEMBERS(key, value, b)) {
+        bool is_usd = ch_sv_is(ch_json_str(key), "limit_usd");
+        bool is_tokens = ch_sv_is(ch_json_str(key), "limit_tokens");
+        if ((is_usd && usd <= 0) || (is_tokens && tokens <= 0))
+            continue;
+        ch_jw_key_sv(w, ch_json_str(key));
+        if (is_usd)
+            ch_jw_double(w, usd);
+        else if (is_tokens)
+            ch_jw_int(w, tokens);
+        else
+            ch_jw_value(w, value);
+    }
+    ch_jw_end(w, '}');
+}
+
 static void respond_usage(struct ch_request *req, struct ch_store_lookup *l) {
+    CH_ARENA_AUTO arena = {0};
+    const struct ch_json *list = NULL;
+    struct ch_jw w = ch_jw(&l->out);
+    if (l->more.n)
+        ch_json_parse(&arena, ch_buf_sv(&l->more), CH_JSON_REPLACE, &list, NULL, NULL);
+    ch_buf_add_str(&l->out, ",\"budgets\":");
+    ch_jw_begin(&w, '[');
+    for (CH_JSON_EACH(b, list))
+        usage_api_write_budget(req->gw, b, &w);
+    ch_jw_end(&w, ']');
+    ch_buf_addc(&l->out, '}');
     ch_request_respond_json(req, 200, &l->out);
 }
 

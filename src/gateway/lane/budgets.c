@@ -245,6 +245,18 @@ int ch_budgets_admit(chela_gateway *gw, const struct ch_spender *who, struct che
     return CHELA_EBUDGET;
 }
 
+bool ch_budgets_limits(const chela_gateway *gw, struct ch_sv name, double *cost_usd,
+                       int64_t *tokens) {
+    const struct ch_budget_plan *plan = gw->budgets->plan;
+    for (size_t i = 0; plan && i < plan->n; i++)
+        if (ch_sv_is(name, plan->list[i].name)) {
+            *cost_usd = plan->list[i].cost_usd;
+            *tokens = plan->list[i].tokens;
+            return true;
+        }
+    return false;
+}
+
 /* --- counting */
 
 static void budgets_store(struct ch_budgets *b, const struct budget *g,

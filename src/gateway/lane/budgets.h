@@ -56,6 +56,10 @@ void ch_budgets_when_known(chela_gateway *gw, struct ch_budget_wait *w);
  * err->retry_after_ms is the time until then. The refusal is counted and reported. */
 int ch_budgets_admit(chela_gateway *gw, const struct ch_spender *who, struct chela_error *err);
 
+/* The limits of a budget as configured now. False: there is no such budget. */
+bool ch_budgets_limits(const chela_gateway *gw, struct ch_sv name, double *cost_usd,
+                       int64_t *tokens);
+
 /* Limits the runs of the lane's session. */
 void ch_budgets_attach(struct ch_lane *l);
 /* Counts the spending of the lane's run since the last call. */

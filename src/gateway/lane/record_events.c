@@ -16,6 +16,7 @@ struct record_call { /* a call of the last reply */
     char *id, *name, *arguments; /* owned */
     bool settled;                /* the call has a result, or a person was asked */
     bool started;
+    int64_t since; /* ms: its last start; of a call whose start is not stored, the reply */
 };
 
 struct record_note { /* a message that waits for its delivery */
@@ -156,13 +157,14 @@ static char *arguments_of(const struct ch_json *block) {
     return ch_buf_take(&text);
 }
 
-static struct record_call *keep_call(struct ch_record_events *s, const struct ch_json *block) {
+static struct record_call *keep_call(struct record_reading *r, const struct ch_json *block) {
     struct record_call *c = ch_alloc(sizeof(*c));
     struct ch_sv id = ch_json_get_str(block, "id"), name = ch_json_get_str(block, "name");
     c->id = ch_strndup(id.p ? id.p : "", id.n);
     c->name = ch_strndup(name.p ? name.p : "", name.n);
     c->arguments = arguments_of(block);
-    ch_list_add(&s->calls, &c->link);
+    c->since = r->record->ts;
+    ch_list_add(&r->s->calls, &c->link);
     return c;
 }
 
@@ -227,7 +229,7 @@ static void read_reply(struct record_reading *r, const struct ch_json *message) 
         else if ((ch_sv_is(type, "text") || ch_sv_is(type, "refusal")) && text.n)
             tell_delta(r, CHELA_EV_TEXT_DELTA, text);
         else if (ch_sv_is(type, "tool_call"))
-            tell_call(r, CHELA_EV_TOOL_CALL, keep_call(s, block));
+            tell_call(r, CHELA_EV_TOOL_CALL, keep_call(r, block));
         if (ch_sv_is(type, "text") || ch_sv_is(type, "refusal"))
             ch_buf_add_sv(&s->answer, text);
     }
@@ -315,8 +317,10 @@ static void read_result(struct record_reading *r) {
         const struct ch_json *content = ch_json_get(block, "content");
         struct record_call *c = find_call(r->s, id);
         struct chela_event *ev = add_event(r, CHELA_EV_TOOL_RESULT);
-        if (c)
+        if (c) {
             c->settled = true;
+            ev->result.duration_ms = CH_MAX(r->record->ts - c->since, 0);
+        }
         ev->result.id = copy_text(r, id);
         ev->result.name = copy_text(r, ch_json_get_str(block, "name"));
         ev->result.is_error = ch_json_bool(ch_json_get(block, "is_error"), false) ||
@@ -357,8 +361,10 @@ static void read_started(struct record_reading *r) {
     struct record_call *c = find_call(r->s, ch_json_get_str(r->v, "id"));
     if (c && !c->started) /* a call that continues after a question starts again */
         tell_call(r, CHELA_EV_TOOL_START, c);
-    if (c)
+    if (c) {
         c->started = true;
+        c->since = r->record->ts;
+    }
 }
 
 /* --- the machine */

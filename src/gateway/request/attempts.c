@@ -43,10 +43,11 @@ static struct ch_attempt *attempts_find(struct ch_attempts *a, const unsigned ch
 
 bool ch_attempts_fail(struct ch_attempts *a, const unsigned char network[16], int64_t now_ms) {
     struct ch_attempt *t = attempts_find(a, network, now_ms);
+    int64_t cost = WHOLE * (int64_t)CH_MIN(CH_MAX(a->share, 1), (size_t)CH_LIMIT_WRONG_TOKENS);
     t->left = attempts_left(t, now_ms);
     t->at = now_ms;
-    if (t->left < WHOLE)
+    if (t->left < cost)
         return true;
-    t->left -= WHOLE;
+    t->left -= cost;
     return false;
 }

@@ -13,6 +13,7 @@
 struct ch_attempts {
     struct ch_attempt *list; /* owned */
     size_t n;
+    size_t share; /* processes that count apart and together allow the limit; 0: one */
 };
 
 void ch_attempts_release(struct ch_attempts *a);

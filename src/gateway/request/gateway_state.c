@@ -14,7 +14,7 @@ chela_agent *ch_gateway_agent(const chela_gateway *gw, struct ch_sv id) {
 }
 
 bool ch_gateway_is_shared(const chela_gateway *gw) {
-    return gw->store && gw->store->ops->flags & CHELA_STORE_SHARED;
+    return gw->store && (gw->workers > 1 || gw->store->ops->flags & CHELA_STORE_SHARED);
 }
 
 void chela_gateway_interrupt(chela_gateway *gw) {

@@ -49,6 +49,8 @@ struct chela_gateway {
     bool headless;                 /* accepts no requests: server/schedule_run.c */
     bool alone;                    /* works on one session only: server/work.c */
     bool draining;                 /* chela_gateway_stop was called */
+    size_t workers, worker;        /* number of workers, of this one; 0: it serves alone */
+    unsigned char *board;          /* borrowed: memory of all workers; NULL: none; http/metrics.c */
     struct ch_post interrupt;      /* any thread may post it; see chela_gateway_interrupt */
     atomic_uint interrupts;
     struct ch_counters counters;   /* every room counts its own members */
@@ -105,7 +107,7 @@ struct chela_gateway {
 
 /* The agent with this id; an empty id means the first agent. NULL: unknown. */
 chela_agent *ch_gateway_agent(const chela_gateway *gw, struct ch_sv id);
-/* May gateways on other machines use the store? */
+/* May other gateways use the store: those of other machines, or other workers? */
 bool ch_gateway_is_shared(const chela_gateway *gw);
 
 #endif

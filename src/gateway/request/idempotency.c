@@ -379,8 +379,8 @@ static const char *check_key(const struct ch_request *req, struct ch_sv key) {
     if (!key.n || key.n > CH_LIMIT_IDEMPOTENCY_KEY)
         return "an Idempotency-Key has 1 to 255 characters";
     for (size_t i = 0; i < key.n; i++)
-        if (key.p[i] < ' ' || key.p[i] > '~')
-            return "an Idempotency-Key consists of visible ASCII characters";
+        if (key.p[i] <= ' ' || key.p[i] > '~')
+            return "an Idempotency-Key consists of visible ASCII characters, without spaces";
     return NULL;
 }
 

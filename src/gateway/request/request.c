@@ -7,6 +7,7 @@
 
 #include <stdarg.h>
 
+#include "agent/handle/listener.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/log.h"
@@ -18,9 +19,34 @@
 
 /* --- the end of a request */
 
+/* Listeners are told about a request that belongs to a trace. */
+static void request_tell(const struct ch_request *req, int64_t ms) {
+    const chela_runtime *rt = req->gw->rt;
+    int64_t now = ch_now_ms(ch_loop_clock(rt->loop));
+    if (req->caller)
+        ch_listeners_left(rt, &(struct ch_listener_request){.method = req->route->method,
+                                                            .route = req->route->path,
+                                                            .status = req->status,
+                                                            .start = now - ms,
+                                                            .end = now,
+                                                            .caller = req->caller,
+                                                            .inside = req->traceparent.p});
+}
+
+/* With telemetry, what the request causes is below the request. */
+static void request_enter(struct ch_request *req) {
+    char inside[CH_LISTENER_CONTEXT];
+    if (!req->traceparent.n ||
+        !ch_listeners_entered(req->gw->rt, req->traceparent, inside))
+        return;
+    req->caller = ch_arena_str(&req->arena, req->traceparent);
+    req->traceparent = ch_sv_str(ch_arena_str(&req->arena, ch_sv_str(inside)));
+}
+
 static void request_free(struct ch_request *req) {
     chela_gateway *gw = req->gw;
     int64_t ms = ch_mono_ms(ch_loop_clock(gw->rt->loop)) - req->started;
+    request_tell(req, ms);
     ch_log(CH_LOG_INFO, "gateway", "%s %s %d %lld ms", req->route->method, req->route->path,
            req->status, (long long)ms);
     gw->counters.requests[req->status / 100 % 6]++;
@@ -453,6 +479,7 @@ static struct ch_request *request_new(chela_gateway *gw, struct ch_exchange *x) 
     req->session = copy_header(req, "x-chela-session");
     req->last_id = copy_header(req, "last-event-id");
     req->traceparent = copy_header(req, "traceparent");
+    request_enter(req);
     req->body = ch_arena_sv(&req->arena, ch_buf_sv(&in->body));
     ch_exchange_attach(x, request_on_gone, req);
     return req;

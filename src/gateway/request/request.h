@@ -26,7 +26,8 @@ struct ch_request {
     struct ch_sv query;         /* not decoded */
     struct ch_sv session;       /* X-Chela-Session */
     struct ch_sv last_id;       /* Last-Event-ID */
-    struct ch_sv traceparent;   /* trace context of the client; n 0: none */
+    struct ch_sv traceparent;   /* trace context of the client, or below it; n 0: none */
+    const char *caller;         /* trace context of the client, if telemetry is on; else NULL */
     struct ch_sv body;
     const struct ch_json *json; /* the parsed body; NULL: none */
     int64_t started;            /* monotonic */

@@ -18,6 +18,7 @@
 #include "gateway/http/health.h"
 #include "gateway/http/logs_api.h"
 #include "gateway/http/mcp_api.h"
+#include "gateway/http/metrics.h"
 #include "gateway/http/notices.h"
 #include "gateway/http/response_store.h"
 #include "gateway/http/session_socket.h"
@@ -50,7 +51,7 @@ struct gateway_instance {
     chela_gateway gw;
     chela_agent **retired; /* owned array: agents to free when no lane uses them */
     size_t nretired;
-    struct ch_timer keep_alive, drain;
+    struct ch_timer keep_alive, drain, sample;
     struct ch_post stop, stop_now;
     atomic_uint stops; /* calls of chela_gateway_stop */
     atomic_llong drain_ms;
@@ -268,6 +269,25 @@ static void set_config_file(chela_gateway *gw, const struct chela_gateway_opts *
     ch_runtime_hide_file(gw->rt, ch_buf_str(&previous));
 }
 
+/* Workers have no memory in common but the store. */
+static int gateway_check_workers(const struct chela_gateway_opts *o, struct chela_error *err) {
+    if (o->workers > CH_LIMIT_WORKERS)
+        return ch_fail(err, CHELA_EINVAL, "workers: at most %d", CH_LIMIT_WORKERS);
+    if (o->worker == 0)
+        return 0;
+    if (o->worker > o->workers)
+        return ch_fail(err, CHELA_EINVAL, "there is no worker %zu of %zu", o->worker, o->workers);
+    if (!o->store || o->store->ops->flags & CHELA_STORE_INSTANT)
+        return ch_fail(err, CHELA_ECONFIG,
+                       "%zu workers need a store that processes can share: sqlite:, postgres:// or "
+                       "redis://", o->workers);
+    if (o->mcp)
+        return ch_fail(err, CHELA_ECONFIG,
+                       "gateway.mcp needs one process, which keeps the sessions of its clients: "
+                       "set workers to 1");
+    return 0;
+}
+
 int chela_gateway_reload(chela_gateway *gw, const struct chela_gateway_opts *given,
                          struct chela_error *err) {
     CH_LOG_SCOPE(gw->rt->sink);
@@ -276,7 +296,9 @@ int chela_gateway_reload(chela_gateway *gw, const struct chela_gateway_opts *giv
     int rc = CH_OPTS_NEED(chela_gateway_opts, &opts, given, err);
     if (rc < 0)
         return rc;
-    rc = build_config(gw, &opts, &c, err);
+    rc = gateway_check_workers(&opts, err);
+    if (rc == 0)
+        rc = build_config(gw, &opts, &c, err);
     if (rc < 0) {
         release_agents(gw, c.agents);
         free_config(&c);
@@ -303,6 +325,12 @@ static void gateway_on_keep_alive(struct ch_timer *t) {
     ch_timer_start(g->gw.rt->loop, t, CH_DEFAULT_PULSE_MS, gateway_on_keep_alive);
 }
 
+static void gateway_on_sample(struct ch_timer *t) {
+    struct gateway_instance *g = CH_CONTAINER(t, struct gateway_instance, sample);
+    ch_metrics_publish(&g->gw);
+    ch_timer_start(g->gw.rt->loop, t, CH_DEFAULT_SAMPLE_MS, gateway_on_sample);
+}
+
 /* --- life */
 
 static int gateway_start(chela_gateway *gw, const struct chela_gateway_opts *o,
@@ -321,6 +349,7 @@ static int gateway_start(chela_gateway *gw, const struct chela_gateway_opts *o,
         return 0;
     struct ch_identity *identity = c.identity;
     struct ch_server_opts server = {.listen = o->listen ? o->listen : DEFAULT_LISTEN,
+                                    .taken = gw->board ? ch_metrics_taken(gw) : NULL,
                                     .module_path = gw->rt->module_path,
                                     .head = ch_request_on_head,
                                     .request = ch_request_on_complete,
@@ -343,6 +372,10 @@ static struct gateway_instance *instance_new(chela_runtime *rt,
         ch_list_init(lists[i]);
     gw->rt = rt;
     gw->store = o->store;
+    gw->worker = o->worker;
+    gw->workers = o->worker ? o->workers : 0;
+    gw->board = o->worker ? o->board : NULL;
+    gw->attempts.share = gw->workers;
     gw->routes = ch_http_routes;
     gw->attach_chat = ch_reply_target_attach_timer_run;
     gw->restore_event = ch_orphan_scan_restore;
@@ -371,6 +404,8 @@ static int gateway_open(chela_runtime *rt, const struct chela_gateway_opts *give
     struct chela_gateway_opts opts;
     *out = NULL;
     int rc = CH_OPTS_NEED(chela_gateway_opts, &opts, given, err);
+    if (rc == 0)
+        rc = gateway_check_workers(&opts, err);
     if (rc < 0)
         return rc;
     struct gateway_instance *g = instance_new(rt, &opts);
@@ -389,6 +424,8 @@ static int gateway_open(chela_runtime *rt, const struct chela_gateway_opts *give
         ch_retention_set(gw->retention, opts.retention_days);
         ch_presence_start(gw->presence);
     }
+    if (gw->board)
+        gateway_on_sample(&g->sample);
     *out = gw;
     return 0;
 }
@@ -408,6 +445,7 @@ static void stop_timers(struct gateway_instance *g) {
     struct ch_loop *loop = g->gw.rt->loop;
     ch_timer_stop(loop, &g->keep_alive);
     ch_timer_stop(loop, &g->drain);
+    ch_timer_stop(loop, &g->sample);
     ch_loop_unpost(loop, &g->stop);
     ch_loop_unpost(loop, &g->stop_now);
     ch_loop_unpost(loop, &g->gw.interrupt);
@@ -475,6 +513,10 @@ void chela_gateway_close(chela_gateway *gw) {
     ch_auth_release(&gw->auth);
     ch_attempts_release(&gw->attempts);
     free_instance(g);
+}
+
+int chela_gateway_listen(const char *listen, int *fd, char **address, struct chela_error *err) {
+    return ch_server_listen(listen ? listen : DEFAULT_LISTEN, fd, address, err);
 }
 
 const char *chela_gateway_address(const chela_gateway *gw) {

@@ -393,7 +393,8 @@ struct ch_orphan_scan *ch_orphan_scan_new(chela_gateway *gw) {
 void ch_orphan_scan_start(struct ch_orphan_scan *s) {
     if (!s->gw->store || !s->gw->rt->journal)
         return;
-    s->news = ch_store_news_new(s->gw->rt->loop, s->gw->store, orphan_scan_on_news, s);
+    if (ch_gateway_is_shared(s->gw))
+        s->news = ch_store_news_new(s->gw->rt->loop, s->gw->store, orphan_scan_on_news, s);
     orphan_scan_run(s);
 }
 

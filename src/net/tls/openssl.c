@@ -26,6 +26,7 @@
 
 #include "chela/sys/module.h"
 #include "chela/sys/tls.h"
+#include "net/tls/bundle.h"
 
 /* Limit for unsent protocol data of a peer that does not read. */
 #define OUT_MAX ((size_t)1024 * 1024)
@@ -33,6 +34,7 @@
 struct chela_tls_context {
     SSL_CTX *ssl;
     BIO_METHOD *bio;
+    X509_LOOKUP_METHOD *bundle; /* bundle.h */
     int (*may_h2)(void *user); /* callback of a server identity; NULL: no HTTP/2 */
     void *user;
 };
@@ -142,10 +144,20 @@ static int is_hashed(const char *path) {
     return found;
 }
 
+/* As SSL_CTX_set_default_verify_paths: a file or directory that is missing is no error. */
+static int load_named_trust(struct chela_tls_context *ctx) {
+    const char *file = secure_getenv(X509_get_default_cert_file_env());
+    if (!file)
+        file = X509_get_default_cert_file();
+    if (access(file, R_OK) == 0)
+        ch_tls_bundle_load(ctx->ssl, ctx->bundle, file);
+    return SSL_CTX_set_default_verify_dir(ctx->ssl);
+}
+
 /* The hashed directory costs microseconds, because only the needed issuer is
- * read. Parsing the whole bundle takes tens of milliseconds and is the
+ * read. A bundle has to be split, which costs more (bundle.h), and is the
  * fallback. The environment's setting has precedence over both. */
-static int load_system_trust(SSL_CTX *ssl, struct chela_error *err) {
+static int load_system_trust(struct chela_tls_context *ctx, struct chela_error *err) {
     static const char *const bundles[] = {
         "/etc/ssl/certs/ca-certificates.crt", /* Debian, Arch, Alpine */
         "/etc/pki/tls/certs/ca-bundle.crt",   /* Fedora, RHEL */
@@ -156,26 +168,28 @@ static int load_system_trust(SSL_CTX *ssl, struct chela_error *err) {
 
     if (secure_getenv(X509_get_default_cert_file_env()) ||
         secure_getenv(X509_get_default_cert_dir_env())) {
-        if (SSL_CTX_set_default_verify_paths(ssl))
+        if (load_named_trust(ctx))
             return CHELA_OK;
         return openssl_fail(err, "the trust store named by %s or %s cannot be read",
                             X509_get_default_cert_file_env(), X509_get_default_cert_dir_env());
     }
-    if (is_hashed(dir) && SSL_CTX_load_verify_dir(ssl, dir))
+    if (is_hashed(dir) && SSL_CTX_load_verify_dir(ctx->ssl, dir))
         return CHELA_OK;
     if (access(X509_get_default_cert_file(), R_OK) == 0 &&
-        SSL_CTX_load_verify_file(ssl, X509_get_default_cert_file()))
+        ch_tls_bundle_load(ctx->ssl, ctx->bundle, X509_get_default_cert_file()))
         return CHELA_OK;
     for (size_t i = 0; i < sizeof(bundles) / sizeof(bundles[0]); i++)
-        if (access(bundles[i], R_OK) == 0 && SSL_CTX_load_verify_file(ssl, bundles[i]))
+        if (access(bundles[i], R_OK) == 0 &&
+            ch_tls_bundle_load(ctx->ssl, ctx->bundle, bundles[i]))
             return CHELA_OK;
     return openssl_fail(err, "no CA certificates found: install ca-certificates or set a CA file");
 }
 
-static int load_trust(SSL_CTX *ssl, const char *ca_file, struct chela_error *err) {
+static int load_trust(struct chela_tls_context *ctx, const char *ca_file,
+                      struct chela_error *err) {
     if (!ca_file)
-        return load_system_trust(ssl, err);
-    if (SSL_CTX_load_verify_file(ssl, ca_file))
+        return load_system_trust(ctx, err);
+    if (ch_tls_bundle_load(ctx->ssl, ctx->bundle, ca_file))
         return CHELA_OK;
     return openssl_fail(err, "no CA certificates could be read from %s", ca_file);
 }
@@ -187,6 +201,7 @@ static void context_free(struct chela_tls_context *ctx) {
         return;
     SSL_CTX_free(ctx->ssl);
     BIO_meth_free(ctx->bio);
+    X509_LOOKUP_meth_free(ctx->bundle);
     OPENSSL_free(ctx);
 }
 
@@ -209,11 +224,12 @@ static int context_new(const char *ca_file, struct chela_tls_context **out,
     if (ctx) {
         ctx->ssl = SSL_CTX_new(TLS_client_method());
         ctx->bio = make_bio_method();
+        ctx->bundle = ch_tls_bundle_method();
     }
-    if (!ctx || !ctx->ssl || !ctx->bio || !openssl_set_up(ctx->ssl))
+    if (!ctx || !ctx->ssl || !ctx->bio || !ctx->bundle || !openssl_set_up(ctx->ssl))
         openssl_fail(err, "OpenSSL cannot be set up");
     else
-        rc = load_trust(ctx->ssl, ca_file, err);
+        rc = load_trust(ctx, ca_file, err);
     ERR_clear_error();
     if (rc < 0)
         context_free(ctx);

@@ -12,6 +12,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -21,9 +22,11 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/mem.h"
+#include "store/sqlite/feed.h"
 
 #define APPLICATION 0x63686c61 /* "chla" */
 #define BUSY_MS 5000           /* wait for another process */
+#define BUSY_LOOK_MS 2         /* between attempts */
 #define WAL_BYTES (16 << 20)   /* size of the WAL that is kept for reuse */
 #define WAL_FRAMES 1000        /* pages in the WAL after which a commit copies them to the file */
 #define CLOSE_FRAMES 128       /* the same when the last process closes the database */
@@ -215,11 +218,15 @@ int ch_sqlite_end(struct chela_store_db *db, int rc, struct chela_error *err) {
 
 /* --- the WAL ------------------------------------------------------------------- */
 
+/* A failed checkpoint, such as one that another process is making, is no failure of the commit:
+ * the result of this function would be reported as one. */
 static int on_commit(void *user, sqlite3 *handle, const char *name, int frames) {
     struct chela_store_db *db = user;
 
     db->wal_frames = frames;
-    return frames < WAL_FRAMES ? SQLITE_OK : sqlite3_wal_checkpoint(handle, name);
+    if (frames >= WAL_FRAMES)
+        sqlite3_wal_checkpoint(handle, name);
+    return SQLITE_OK;
 }
 
 /* A checkpoint at every close would cost short-lived processes more syncs than their work.
@@ -240,6 +247,14 @@ static char *as_path(const char *target) {
     return ch_buf_take(&path);
 }
 
+/* SQLite's own handler soon looks every 100 ms. A process that writes one transaction after the
+ * other leaves the file unlocked for moments only, and would keep others waiting for too long. */
+static int sqlite_db_on_busy(void *user, int looks) {
+    (void)user;
+    poll(NULL, 0, BUSY_LOOK_MS);
+    return looks < BUSY_MS / BUSY_LOOK_MS;
+}
+
 static int sqlite_db_open_file(struct chela_store_db *db, const char *path, int flags,
                                struct chela_error *err) {
     int rc = sqlite3_open_v2(path, &db->db, flags | SQLITE_OPEN_NOMUTEX, NULL);
@@ -247,7 +262,7 @@ static int sqlite_db_open_file(struct chela_store_db *db, const char *path, int 
     if (rc != SQLITE_OK)
         return ch_sqlite_fail(db, rc, err);
     sqlite3_extended_result_codes(db->db, 1);
-    sqlite3_busy_timeout(db->db, BUSY_MS);
+    sqlite3_busy_handler(db->db, sqlite_db_on_busy, NULL);
     sqlite3_db_config(db->db, SQLITE_DBCONFIG_DEFENSIVE, 1, (int *)NULL);
     sqlite3_db_config(db->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, (int *)NULL);
     sqlite3_limit(db->db, SQLITE_LIMIT_LENGTH, (int)CH_LIMIT_RECORD);
@@ -496,6 +511,7 @@ void ch_sqlite_close(struct chela_store_db *db) {
     if (db->db)
         close_wal(db);
     sqlite3_close(db->db);
+    ch_sqlite_feed_free(db->feed);
     ch_free(db->path);
     ch_free(db);
 }

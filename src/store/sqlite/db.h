@@ -67,6 +67,9 @@
              "ORDER BY +rowid")                                                                 \
     X(WAITING, "SELECT id, key, state, data, '', ts, 0 FROM inbox WHERE key = ?1 AND "         \
                "state <> 'done' ORDER BY rowid LIMIT ?2")                                      \
+    X(FEED, /* sessions with waiting events: holder, newest event */                          \
+      "SELECT i.key, coalesce(s.owner, ''), max(i.rowid) FROM inbox i LEFT JOIN sessions s ON " \
+      "s.key = i.key WHERE i.state <> 'done' GROUP BY i.key LIMIT ?1")                          \
     X(FIND_EVENT, "SELECT 1 FROM inbox WHERE id = ?1 AND key = ?2 AND state <> 'done'")        \
     X(INTENT, "INSERT INTO outbox(id, key, state, data, ts) VALUES(?1, ?2, 'intent', ?3, ?4) " \
               "ON CONFLICT DO NOTHING")                                                        \
@@ -105,6 +108,7 @@ struct chela_store_db {
     bool synced; /* synchronous is FULL now */
     int wal_frames; /* pages in the WAL after the last commit */
     size_t unindexed; /* sessions that were removed from the index since it was tidied */
+    struct ch_sqlite_feed *feed; /* owned: feed.c; NULL: nobody has asked for news */
     sqlite3_stmt *statements[S_COUNT]; /* owned */
 };
 

@@ -2,6 +2,7 @@
 #include "chela/sys/module.h"
 #include "store/sqlite/change.h"
 #include "store/sqlite/db.h"
+#include "store/sqlite/feed.h"
 #include "store/sqlite/read.h"
 #include "store/sqlite/search.h"
 
@@ -17,6 +18,7 @@ static const struct chela_store_ops ops = {
     .items = ch_sqlite_items,
     .waiting = ch_sqlite_waiting,
     .kept = ch_sqlite_kept,
+    .hear = ch_sqlite_hear,
     .search = ch_sqlite_search,
     .index = ch_sqlite_index,
     .check = ch_sqlite_check,

@@ -25,11 +25,19 @@ struct rule {
     bool full_box;         /* the program runs commands of the project */
 };
 
+struct grant {
+    char *tool;            /* owned */
+    struct ch_words words; /* in the arena; n 0: every call */
+    bool open;             /* further arguments are allowed */
+};
+
 struct ch_approvals {
     struct level *levels;
     size_t nlevels;
     struct rule *rules;
     size_t nrules;
+    struct grant *grants;
+    size_t ngrants;
     struct ch_arena arena;
 };
 
@@ -163,8 +171,10 @@ void ch_approvals_free(struct ch_approvals *a) {
         ch_free(a->levels[i].who);
     for (size_t i = 0; i < a->nrules; i++)
         ch_free(a->rules[i].tool);
+    ch_approvals_revoke(a);
     ch_free(a->levels);
     ch_free(a->rules);
+    ch_free(a->grants);
     ch_arena_release(&a->arena);
     ch_free(a);
 }
@@ -213,10 +223,10 @@ static bool same_arguments(const struct rule *r, const struct ch_words *words) {
     return true;
 }
 
-/* True if Git would take the command that shows a difference from a file of this directory.
- * No setting turns that off, so the text of the configuration decides. */
+/* True if Git would take the command that shows a difference, or that a word stands for, from a
+ * file of this directory. No setting turns that off, so the text of the configuration decides. */
 static bool names_diff_program(const char *dir) {
-    static const char *const words[] = {"external", "textconv", "include"};
+    static const char *const words[] = {"external", "textconv", "include", "alias"};
     CH_BUF_AUTO path = {0}, text = {0};
 
     ch_buf_addf(&path, "%s/config", dir);
@@ -308,6 +318,96 @@ enum ch_vouch ch_approvals_vouch(const struct ch_approvals *a, const chela_call 
             return r->full_box ? CH_VOUCH_IN_BOX : CH_VOUCH_YES;
     }
     return CH_VOUCH_NO;
+}
+
+/* --- grants ---------------------------------------------------------------------- */
+
+/* "git log:*", "git log *" and "git log*" allow further arguments. */
+static bool grant_is_open(struct ch_sv *pattern) {
+    struct ch_sv p = ch_sv_trim(*pattern);
+    bool open = p.n && p.p[p.n - 1] == '*';
+
+    if (open && p.n > 1 && (p.p[p.n - 2] == ':' || p.p[p.n - 2] == ' '))
+        p.n -= 2;
+    *pattern = ch_sv_trim(p);
+    return open;
+}
+
+int ch_approvals_grant(struct ch_approvals *a, struct ch_sv tool, struct ch_sv pattern,
+                       struct chela_error *err) {
+    struct grant g = {.open = grant_is_open(&pattern)};
+
+    if (a->ngrants == CH_LIMIT_RULES)
+        return ch_fail(err, CHELA_ELIMIT, "more than %d grants", CH_LIMIT_RULES);
+    if (pattern.n && !ch_sv_is(pattern, "*")) {
+        g.words = ch_shell_words(&a->arena, pattern, CH_WORDS_PATTERN);
+        if (!ch_sv_is(tool, "exec") || !g.words.v || strpbrk(g.words.v[0], "*?\\"))
+            return ch_fail(err, CHELA_EINVAL, "'%.*s' is not the beginning of one command",
+                           (int)CH_MIN(pattern.n, (size_t)80), pattern.p);
+    }
+    g.tool = ch_strndup(tool.p, tool.n);
+    a->grants = ch_realloc(a->grants, (a->ngrants + 1) * sizeof(*a->grants));
+    a->grants[a->ngrants++] = g;
+    return 0;
+}
+
+void ch_approvals_revoke(struct ch_approvals *a) {
+    while (a->ngrants > 0)
+        ch_free(a->grants[--a->ngrants].tool);
+    if (!a->nrules) /* the arena holds the words of rules and grants */
+        ch_arena_release(&a->arena);
+}
+
+static const char *without_dot(const char *path) {
+    return strncmp(path, "./", 2) == 0 ? path + 2 : path;
+}
+
+/* A relative path is compared as it is written: the working directory is the workspace. */
+static bool grant_names(const struct grant *g, const struct ch_bound *b) {
+    const char *named = g->words.v[0];
+
+    if (named[0] != '/' && strchr(named, '/'))
+        return strcmp(without_dot(named), without_dot(b->words.v[0])) == 0;
+    return same_program(named, b);
+}
+
+static bool grant_begins(const struct grant *g, const struct ch_words *words) {
+    if (words->n < g->words.n || (words->n > g->words.n && !g->open))
+        return false;
+    for (size_t i = 1; i < g->words.n; i++)
+        if (!ch_glob_word(g->words.v[i], words->v[i]))
+            return false;
+    return true;
+}
+
+static enum ch_vouch grant_vouches(const struct grant *g, const chela_call *call,
+                                   const struct ch_bound *b) {
+    if (!g->words.n)
+        return CH_VOUCH_IN_BOX;
+    char *workspace = realpath(call->workspace, NULL);
+    bool fits = workspace && b->words.v && b->real && b->plan.plain &&
+                is_inside(b->cwd, workspace) && grant_names(g, b) && grant_begins(g, &b->words);
+    bool proved = fits && !b->obstacle && !is_inside(b->real, workspace) &&
+                  !is_inside(b->program, workspace) && !runs_diff_program(b);
+
+    free(workspace);
+    return proved ? CH_VOUCH_YES : fits ? CH_VOUCH_IN_BOX : CH_VOUCH_NO;
+}
+
+enum ch_vouch ch_approvals_granted(const struct ch_approvals *a, const chela_call *call,
+                                   const struct ch_bound *b) {
+    enum ch_vouch best = CH_VOUCH_NO;
+
+    for (size_t i = 0; a && i < a->ngrants && best != CH_VOUCH_YES; i++) {
+        const struct grant *g = &a->grants[i];
+        if (strcmp(g->tool, call->tool->name) != 0)
+            continue;
+        enum ch_vouch vouch = b->plan.command.n ? grant_vouches(g, call, b)
+                              : g->words.n      ? CH_VOUCH_NO
+                                                : CH_VOUCH_YES;
+        best = vouch == CH_VOUCH_NO ? best : vouch;
+    }
+    return best;
 }
 
 /* --- what a rule vouches for -------------------------------------------------------- */

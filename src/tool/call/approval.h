@@ -52,6 +52,22 @@ enum ch_vouch {
 enum ch_vouch ch_approvals_vouch(const struct ch_approvals *a, const chela_call *call,
                                  const struct ch_bound *b);
 
+/* --- grants: calls that run without approval although their tool has the level ask.
+ *
+ * A grant names a tool, and for a tool that runs commands optionally the beginning of the
+ * command. The words of the pattern must be the first words of a provably plain command; a
+ * pattern that ends with * allows further arguments, options included. A command that a rule
+ * could not vouch for (an interpreter, a program of the workspace, a pipe under a grant without
+ * a pattern) runs in the full sandbox without a network, or is asked about. */
+
+/* pattern empty: every call. CHELA_EINVAL: the pattern describes no command. */
+int ch_approvals_grant(struct ch_approvals *a, struct ch_sv tool, struct ch_sv pattern,
+                       struct chela_error *err);
+void ch_approvals_revoke(struct ch_approvals *a); /* removes every grant */
+/* a NULL: no grants. */
+enum ch_vouch ch_approvals_granted(const struct ch_approvals *a, const chela_call *call,
+                                   const struct ch_bound *b);
+
 /* Append a JSON array that states what each allow rule permits, in the form of
  * chela_runtime_survey with the members "tool", "program" and "reads" (both may be absent).
  * path: PATH of commands; lacks: as ch_sandbox_lacks. */

@@ -557,6 +557,7 @@ static struct ch_call_env batch_make_env(const struct ch_batch_opts *opts) {
         .finder = opts->finder,
         .policy = opts->policy,
         .approvals = opts->approvals,
+        .granted = opts->granted,
         .ask_means = opts->ask_means,
         .memory = opts->memory,
         .sandbox = opts->sandbox,

@@ -113,6 +113,7 @@ struct ch_batch_opts {
     size_t max_calls;
     const struct ch_policy *policy;       /* borrowed; NULL: all tools are allowed */
     const struct ch_approvals *approvals; /* borrowed; NULL: no rules */
+    const struct ch_approvals *granted;   /* borrowed: its grants hold too; NULL: none */
     enum ch_consent ask_means;            /* effect of level "ask"; AUTO: no approval needed */
     struct ch_memory *memory;             /* borrowed; NULL: no remembered approvals */
     const struct ch_sandbox_policy *sandbox; /* borrowed; NULL: the default policy */

@@ -48,6 +48,7 @@ struct ch_call_env {
     struct ch_tool *finder;         /* as in struct ch_batch_opts */
     const struct ch_policy *policy;       /* NULL: everything is allowed */
     const struct ch_approvals *approvals; /* as in struct ch_batch_opts */
+    const struct ch_approvals *granted;   /* as in struct ch_batch_opts */
     enum ch_consent ask_means;
     struct ch_memory *memory;
     const struct ch_sandbox_policy *sandbox; /* as in struct ch_batch_opts */

@@ -39,6 +39,8 @@ static bool is_vouched_for(chela_call *call) {
     if (b->kind == CH_KIND_EXECUTED)
         return false;
     enum ch_vouch vouch = ch_approvals_vouch(env->approvals, call, b);
+    if (vouch == CH_VOUCH_NO && b->kind == CH_KIND_PLAIN)
+        vouch = ch_approvals_granted(env->granted, call, b);
     call->by_rule = vouch == CH_VOUCH_YES;
     call->full_box = vouch == CH_VOUCH_IN_BOX && has_full_box(call);
     return call->by_rule || call->full_box || ch_memory_has(env->memory, b->digest) ||

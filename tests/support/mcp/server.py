@@ -7,6 +7,7 @@ The mode says how the server behaves; STATE is a file with the words "changed" o
 "added", which change the list of tools. Every request that is received is a line of
 the file calls.log in the working directory.
 """
+import hashlib
 import json
 import os
 import signal
@@ -284,6 +285,39 @@ DOCS = {
     "prompts/list": lambda params: {"prompts": [{"name": "review", "description": "Reviews a file.", "arguments": [{"name": "file", "required": True}, {"name": "what"}]}]},
     "prompts/get": prompt,
 }
+SKILL = "---\nname: pdf\ndescription: Read and fill\u200b PDF files.\n---\nRun references/FORMS.md first.\n"
+FORMS = "All forms are blue.\n"
+
+
+def skill_text():
+    if word("evil"):
+        return SKILL.replace("first", "twice")
+    if word("longer"):
+        return SKILL + "More.\n"
+    return SKILL
+
+
+def skill_file(uri, text):
+    return {"uri": uri, "digest": "sha256:" + hashlib.sha256(text.encode()).hexdigest(), "size": len(text.encode())}
+
+
+def skills(params):
+    """The words of STATE: evil, longer: the file is not that of the list. changed: the list itself is another one."""
+    text = SKILL.replace("first", "last") if word("changed") else SKILL
+    listed = [{"uri": "skill://acme/pdf/SKILL.md", "frontmatter": {"name": "pdf", "description": "Read and fill\u200b PDF files."}, "resources": [skill_file("skill://acme/pdf/SKILL.md", text), skill_file("skill://acme/pdf/references/FORMS.md", FORMS)]}]
+    if word("odd"):
+        listed += [{"uri": "skill://acme/../SKILL.md", "frontmatter": {"name": "..", "description": "d"}, "resources": []}, 7, {}]
+    if word("endless"):
+        return {"skills": [], "nextCursor": "again"}
+    return {"skills": listed}
+
+
+def read_skill(params):
+    text = FORMS if params["uri"].endswith("FORMS.md") else skill_text()
+    return {"contents": [{"uri": params["uri"], "text": text}]}
+
+
+SKILLS = {"skills/list": skills, "resources/read": read_skill}
 waiting = {}  # what happens when the client has answered our request
 
 
@@ -336,8 +370,8 @@ def answer(line):
         call(request)
     elif "task" in mode and method.startswith("tasks/"):
         about_task(request)
-    elif "docs" in mode and method in DOCS:
-        result = DOCS[method](request.get("params", {}))
+    elif ("docs" in mode and method in DOCS) or ("skills" in mode and method in SKILLS):
+        result = (SKILLS if "skills" in mode else DOCS)[method](request.get("params", {}))
         if mode.startswith("modern"):
             result.update(resultType="complete", ttlMs=600000 if "ttl" in mode else 0, cacheScope="private")
         out({"jsonrpc": "2.0", "id": rid, "result": result})

@@ -189,6 +189,21 @@ static void test_attempts(void **state) {
     ch_attempts_release(&a);
 }
 
+/* Each of several processes allows its share. */
+static void test_attempts_of_workers(void **state) {
+    (void)state;
+    unsigned char one[16] = {1};
+    static const size_t shares[] = {1, 2, 4, 64};
+    for (size_t k = 0; k < CH_LEN(shares); k++) {
+        struct ch_attempts a = {.share = shares[k]};
+        size_t allowed = 0;
+        while (!ch_attempts_fail(&a, one, 0))
+            allowed++;
+        assert_int_equal(allowed, CH_MAX(CH_LIMIT_WRONG_TOKENS / shares[k], 1));
+        ch_attempts_release(&a);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_callers),
@@ -196,6 +211,7 @@ int main(void) {
         cmocka_unit_test(test_socket_tokens),
         cmocka_unit_test(test_needs_token),
         cmocka_unit_test(test_attempts),
+        cmocka_unit_test(test_attempts_of_workers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -342,19 +342,82 @@ static void test_handed_down(void **state) {
     guests_end(&w);
 }
 
+static void pass_on(int socket, int fd) {
+    char byte = 0, room[CMSG_SPACE(sizeof(int))] = {0};
+    struct iovec part = {&byte, 1};
+    struct msghdr m = {
+        .msg_iov = &part, .msg_iovlen = 1, .msg_control = room, .msg_controllen = sizeof(room)};
+    struct cmsghdr *h = CMSG_FIRSTHDR(&m);
+    h->cmsg_level = SOL_SOCKET;
+    h->cmsg_type = SCM_RIGHTS;
+    h->cmsg_len = CMSG_LEN(sizeof(int));
+    memcpy(CMSG_DATA(h), &fd, sizeof(fd));
+    assert_int_equal(sendmsg(socket, &m, 0), 1);
+    close(fd);
+}
+
+/* Another process accepts the connections and passes them on; some bytes come without any. */
+static void test_passed_on(void **state) {
+    (void)state;
+    enum { CLIENTS = 40 };
+    struct guests w;
+    struct chela_error err = {0};
+    char name[32], *address;
+    int ends[2], asks[CLIENTS], listener;
+    _Atomic uint64_t taken = 0;
+    guests_begin(&w, NULL);
+    ch_server_close(w.server);
+    assert_int_equal(ch_server_listen("127.0.0.1:0", &listener, &address, &err), 0);
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+    snprintf(name, sizeof(name), "pipe:%d", ends[1]);
+    struct ch_server_opts opts = w.opts;
+    opts.listen = name;
+    opts.taken = &taken;
+    assert_int_equal(ch_server_new(w.loop, &opts, &w.server, &err), 0);
+    assert_string_equal(ch_server_address(w.server), name);
+    struct sockaddr_in a = {.sin_family = AF_INET,
+                            .sin_port = htons((uint16_t)atoi(strrchr(address, ':') + 1))};
+    a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    for (int i = 0; i < CLIENTS; i++) {
+        asks[i] = socket(AF_INET, SOCK_STREAM, 0);
+        assert_int_equal(connect(asks[i], (struct sockaddr *)&a, sizeof(a)), 0);
+        say(asks[i], "GET /x HTTP/1.1\r\nHost: a\r\n\r\n");
+        pass_on(ends[0], accept(listener, NULL, NULL));
+        if (i % 8 == 0)
+            assert_int_equal(write(ends[0], "x", 1), 1);
+    }
+    guests_work(&w);
+    for (int i = 0; i < CLIENTS; i++)
+        assert_true(guests_heard(asks[i], "200 OK"));
+    assert_int_equal(taken, CLIENTS);
+    close(ends[0]); /* what is connected stays so */
+    guests_work(&w);
+    say(asks[0], "GET /x HTTP/1.1\r\nHost: a\r\n\r\n");
+    guests_work(&w);
+    assert_true(guests_heard(asks[0], "200 OK"));
+    go(asks, CLIENTS);
+    close(listener);
+    ch_free(address);
+    guests_end(&w);
+}
+
 static void test_addresses(void **state) {
     (void)state;
     static const char *const bad[] = {"",        "8787",     ":8787",          "localhost",
                                       "a.b:1",   "1.2.3:1",  "127.0.0.1:x",    "127.0.0.1:70000",
                                       "::1:80",  "[::1]",    "127.0.0.1:80:1", "127.0.0.1:-1",
-                                      "fd:",     "fd:1",     "fd:3x",          "fd:-3"};
+                                      "fd:",     "fd:1",     "fd:3x",          "fd:-3",
+                                      "pipe:",   "pipe:1",   "pipe:3x",        "pipe:-3"};
     struct guests w;
     guests_begin(&w, NULL);
     for (size_t i = 0; i < CH_LEN(bad); i++) {
         struct ch_server_opts opts = {.listen = bad[i]};
         struct ch_server *s;
         struct chela_error err = {0};
-        if (ch_server_new(w.loop, &opts, &s, &err) != CHELA_EINVAL)
+        char *address;
+        int fd;
+        if (ch_server_new(w.loop, &opts, &s, &err) != CHELA_EINVAL ||
+            ch_server_listen(bad[i], &fd, &address, &err) != CHELA_EINVAL)
             fail_msg("'%s' was taken", bad[i]);
     }
     guests_end(&w);
@@ -478,6 +541,7 @@ int main(void) {
         cmocka_unit_test(test_too_many_from_one),
         cmocka_unit_test(test_a_burst_from_one),
         cmocka_unit_test(test_handed_down),
+        cmocka_unit_test(test_passed_on),
         cmocka_unit_test(test_unread_answers), cmocka_unit_test(test_slow_page),
         cmocka_unit_test(test_unknown_bodies),
         cmocka_unit_test(test_addresses),

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/limits.h"
 #include "base/mem.h"
 #include "net/http.h"
@@ -413,6 +414,65 @@ static void test_bad_ca_file(void **state) {
     expect_failure(e, CHELA_ETLS, "no CA certificates could be read from /nonexistent/ca.pem");
 }
 
+/* Appends the file of an authority, and removes the file. */
+static void add_authority(struct ch_buf *out, struct test_ca *ca) {
+    char *file = test_ca_write(ca);
+    struct chela_error err = {0};
+    assert_int_equal(ch_file_load(file, CH_MB, out, &err), 0);
+    unlink(file);
+    ch_free(file);
+    test_ca_free(ca);
+}
+
+/* Only the certificates that a chain asks for are parsed. All authorities of the tests have the
+ * same name, so the right one has to be found among them. */
+static void test_bundles(void **state) {
+    static const struct {
+        const char *before, *after; /* o: another authority, c: a comment, x: an unknown block */
+        bool right;                 /* the right authority is between them */
+        const char *message;        /* NULL: trusted */
+    } table[] = {
+        {"", "", true, NULL},
+        {"coo", "oc", true, NULL},
+        {"x", "o", true, NULL},
+        {"ooo", "", false, "certificate verify failed"},
+        {"o", "d", true, "no CA certificates could be read from"},
+        {"c", "", false, "no CA certificates could be read from"},
+        {"", "", false, "no CA certificates could be read from"},
+    };
+    struct env *e = *state;
+    open_server(e, hello, NAMES, 1);
+    for (size_t i = 0; i < CH_LEN(table); i++) {
+        CH_BUF_AUTO bundle = {0};
+        CH_BUF_AUTO kinds = {0};
+        struct chela_error err = {0};
+        char path[] = "/tmp/chela-bundle-XXXXXX";
+        int fd = mkstemp(path);
+        ch_buf_addf(&kinds, "%s%s%s", table[i].before, table[i].right ? "!" : "", table[i].after);
+        for (const char *k = ch_buf_str(&kinds); *k; k++)
+            if (*k == 'o')
+                add_authority(&bundle, test_ca_new());
+            else if (*k == '!')
+                assert_int_equal(ch_file_load(e->w.ca_file, CH_MB, &bundle, &err), 0);
+            else
+                ch_buf_add_str(&bundle, *k == 'c'   ? "# a comment = of a bundle\n\n"
+                                        : *k == 'x' ? "-----BEGIN X-----\nAAAA\n-----END X-----\n"
+                                                    : "-----BEGIN CERTIFICATE-----\nMIIA\n"
+                                                      "-----END CERTIFICATE-----\n");
+        assert_int_equal(write(fd, ch_buf_str(&bundle), bundle.n), bundle.n);
+        close(fd);
+        open_client(e, (struct ch_http_opts){.ca_file = path});
+        if (table[i].message)
+            expect_failure(e, CHELA_ETLS, table[i].message);
+        else
+            get_hello(e);
+        ch_http_close(e->w.http);
+        e->w.http = NULL;
+        run_for(e->w.loop, 5);
+        unlink(path);
+    }
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void) {
@@ -432,6 +492,7 @@ int main(void) {
         CASE(test_tunnel_refused),
         CASE(test_tunnel_to_the_wrong_server),
         CASE(test_bad_ca_file),
+        CASE(test_bundles),
     };
     return cmocka_run_group_tests_name("tls", tests, NULL, NULL);
 }

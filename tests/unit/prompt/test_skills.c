@@ -81,6 +81,34 @@ static void test_head_flags(void **state) {
     assert_string_equal(h.any_bins[0], "a");
 }
 
+static void test_head_tools(void **state) {
+    (void)state;
+    static const struct {
+        const char *line, *want; /* the entries, each in brackets */
+    } cases[] = {
+        {"allowed-tools: Read", "[Read]"},
+        {"allowed-tools: Bash(git log:*) Read", "[Bash(git log:*)][Read]"},
+        {"allowed-tools: Bash(git add:*), Bash(git commit -m *),Read",
+         "[Bash(git add:*)][Bash(git commit -m *)][Read]"},
+        {"allowed-tools: [Read, \"Bash(git:*)\"]", "[Read][Bash(git:*)]"},
+        {"allowed-tools:\n  - Read\n  - Grep, Glob", "[Read][Grep][Glob]"},
+        {"allowed-tools: Bash(never closed, Read", "[Bash(never closed, Read]"},
+        {"allowed-tools: )a( b)", "[)a( b)]"},
+        {"allowed-tools: {a: b}", ""},
+        {"allowed-tools:", ""},
+        {"x: y: z\nallowed-tools: Bash(a b), Read", "[Bash(a b)][Read]"}, /* not YAML */
+    };
+    for (size_t i = 0; i < CH_LEN(cases); i++) {
+        CH_ARENA_AUTO a = {0};
+        CH_BUF_AUTO text = {0}, got = {0};
+        ch_buf_addf(&text, "---\nname: x\ndescription: d\n%s\n---\n", cases[i].line);
+        struct ch_skill_head h = ch_skill_head_read(&a, ch_buf_sv(&text), "x");
+        for (const char *const *tool = h.tools; *tool; tool++)
+            ch_buf_addf(&got, "[%s]", *tool);
+        assert_string_equal(ch_buf_str(&got), cases[i].want);
+    }
+}
+
 static void test_head_is_bounded(void **state) {
     CH_ARENA_AUTO a = {0};
     CH_BUF_AUTO text = {0};
@@ -302,6 +330,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_heads),
         cmocka_unit_test(test_head_flags),
+        cmocka_unit_test(test_head_tools),
         cmocka_unit_test(test_head_is_bounded),
         cmocka_unit_test_setup_teardown(test_folders, setup, teardown),
         cmocka_unit_test_setup_teardown(test_version_follows_the_text, setup, teardown),

@@ -1,5 +1,7 @@
 /* test_sqlite.c -- the SQLite store: what every store does, and its files. */
 #include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <sqlite3.h>
 #include <stdarg.h>
@@ -17,6 +19,7 @@
 #include "base/mem.h"
 #include "chela/store.h"
 #include "support/conformance.h"
+#include "store/store.h"
 #include "support/modules.h"
 
 static char dir[] = "/tmp/chela-sqlite-XXXXXX";
@@ -318,6 +321,99 @@ static void test_a_store_opened_for_reading_is_searched(void **state) {
     chela_store_close(s);
 }
 
+/* --- news */
+
+struct listener {
+    struct chela_store_db *db;
+    const struct chela_store_ops *ops;
+    int stop[2];
+    pthread_mutex_t lock;
+    char heard[256];
+};
+
+static void on_news(const char *key, int released, void *user) {
+    struct listener *l = user;
+    pthread_mutex_lock(&l->lock);
+    size_t n = strlen(l->heard);
+    snprintf(l->heard + n, sizeof(l->heard) - n, "%s%s ", released ? "-" : "+", key);
+    pthread_mutex_unlock(&l->lock);
+}
+
+static void *listen_for_news(void *user) {
+    struct listener *l = user;
+    struct pollfd p = {.fd = l->stop[0], .events = POLLIN};
+    struct chela_error err = {0};
+    while (poll(&p, 1, 0) == 0)
+        assert_int_equal(l->ops->hear(l->db, l->stop[0], on_news, l, &err), 0);
+    return NULL;
+}
+
+static void wait_to_hear(struct listener *l, const char *text) {
+    bool heard = false;
+    for (int i = 0; i < 2000 && !heard; i++) {
+        pthread_mutex_lock(&l->lock);
+        heard = strcmp(l->heard, text) == 0;
+        pthread_mutex_unlock(&l->lock);
+        usleep(heard ? 0 : 10000);
+    }
+    assert_string_equal(l->heard, text);
+}
+
+static int ignore_session(const struct chela_store_session *s, void *user) {
+    *(uint64_t *)user = s->token;
+    return 0;
+}
+
+static void commit_one(chela_store *s, struct chela_store_change c) {
+    struct chela_error err = {0};
+    c.now = 1000;
+    assert_int_equal(ch_store_commit(s, &c, 1, false, &err), 0);
+    assert_int_equal(c.rc, 0);
+}
+
+/* The process that has a session hears of its events, and all hear of its release. */
+static void test_news_of_other_processes(void **state) {
+    (void)state;
+    struct chela_store_opts opts = CHELA_STORE_OPTS(.module_path = modules);
+    struct chela_store_claim claim = {
+        .key = "a", .agent = "x", .owner = "somebody", .now = 1, .until = INT64_MAX, .create = 1};
+    struct chela_store_change event = {
+        .kind = CHELA_STORE_ACCEPT, .id = "e1", .key = "a", .data = "{}", .n = 2};
+    struct listener l = {.lock = PTHREAD_MUTEX_INITIALIZER};
+    struct chela_error err = {0};
+    const char *note = NULL;
+    uint64_t token = 0;
+    chela_store *s;
+    pthread_t thread;
+    reset();
+    assert_int_equal(chela_store_open(url, &opts, &s, &err), 0);
+    commit_one(s, event); /* before anybody listens */
+    assert_int_equal(ch_store_open_session(s, &claim, ignore_session, &token, &err), 0);
+    l.ops = s->ops;
+    assert_int_equal(s->ops->open(s->target, 1, &l.db, &note, &err), 0);
+    assert_int_equal(pipe(l.stop), 0);
+    assert_int_equal(pthread_create(&thread, NULL, listen_for_news, &l), 0);
+    usleep(50000); /* it listens, or hears of the first event too */
+    pthread_mutex_lock(&l.lock);
+    l.heard[0] = '\0';
+    pthread_mutex_unlock(&l.lock);
+    event.id = "e2";
+    commit_one(s, event);
+    wait_to_hear(&l, "+a ");
+    event.id = "e3";
+    event.key = "nobody has it";
+    commit_one(s, event);
+    commit_one(s, (struct chela_store_change){
+                      .kind = CHELA_STORE_RELEASE, .key = "a", .token = token});
+    wait_to_hear(&l, "+a -a ");
+    assert_int_equal(write(l.stop[1], "", 1), 1);
+    pthread_join(thread, NULL);
+    l.ops->close(l.db);
+    close(l.stop[0]);
+    close(l.stop[1]);
+    chela_store_close(s);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_damaged_files_are_refused),
@@ -330,6 +426,7 @@ int main(void) {
         cmocka_unit_test(test_a_search_indexes_in_parts),
         cmocka_unit_test(test_short_processes_leave_a_short_log),
         cmocka_unit_test(test_a_store_opened_for_reading_is_searched),
+        cmocka_unit_test(test_news_of_other_processes),
     };
     if (!mkdtemp(dir))
         return 1;

@@ -253,6 +253,74 @@ static void test_command_rules(void **state) {
     kit_free(&k);
 }
 
+/* Commands that a grant lets run outside of the full sandbox, and commands that no grant covers. */
+static void test_grants(void **state) {
+    (void)state;
+    static const char *const patterns[] = {"git:*", "ls sub", "wc -l *", "cat not*", NULL};
+    static const struct {
+        const char *command;
+        bool runs;
+    } cases[] = {
+        {"git", true},
+        {"git log --oneline -3", true},
+        {"git 'commit' -m 'a b'", true},
+        {"ls sub", true},
+        {"ls", false},
+        {"ls sub -l", false},
+        {"wc -l notes.txt -c", true},
+        {"wc -c notes.txt", false},
+        {"cat notes.txt -n", true},
+        {"cat sub/notes.txt", false},
+        {"gitk", false},
+        {"git log; touch C", false},
+        {"git log | sh", false},
+        {"git log > C", false},
+        {"git log $(touch C)", false},
+        {"X=1 git log", false},
+        {"env git log", false},
+        {"sub/git log", false},
+        {"rm -rf x", false},
+    };
+    CH_AUTO(ch_approvals) a = rules_of(NULL, NULL);
+    struct kit k;
+
+    for (const char *const *p = patterns; *p; p++)
+        assert_int_equal(ch_approvals_grant(a, CH_SV("exec"), ch_sv_str(*p), NULL), 0);
+    assert_int_equal(ch_approvals_grant(a, CH_SV("exec"), CH_SV("a | b"), NULL), CHELA_EINVAL);
+    assert_int_equal(ch_approvals_grant(a, CH_SV("exec"), CH_SV("g*t x"), NULL), CHELA_EINVAL);
+    assert_int_equal(ch_approvals_grant(a, CH_SV("write"), CH_SV("a:*"), NULL), CHELA_EINVAL);
+    kit_init(&k);
+    add_exec(&k);
+    add_tool(&k, "mail", CHELA_TOOL_CONFIRM);
+    kit_mkdir(&k, "sub");
+    kit_mkdir(&k, "../bin");
+    put_program(&k, "sub/git");
+    put_program(&k, "../bin/git");
+    CH_AUTOFREE char *bin = kit_path(&k, "../bin");
+    CH_BUF_AUTO path = {0}, json = {0};
+    ch_buf_addf(&path, "%s:/usr/bin:/bin", bin);
+    k.opts.granted = a;
+    for (size_t i = 0; i < CH_LEN(cases); i++) {
+        write_call(&json, cases[i].command, ch_buf_str(&path));
+        if (runs(&k, "exec", ch_buf_str(&json)) != cases[i].runs)
+            fail_msg("%s: %s", cases[i].command, k.content);
+    }
+    assert_false(runs(&k, "exec", "{\"command\":\"ls sub\",\"env\":{\"X\":\"1\"}}"));
+    assert_false(runs(&k, "exec", "{\"command\":\"ls sub\",\"cwd\":\"/\"}"));
+
+    /* other tools, and levels above a grant */
+    assert_false(runs(&k, "mail", "{}"));
+    assert_int_equal(ch_approvals_grant(a, CH_SV("mail"), CH_SV(""), NULL), 0);
+    assert_true(runs(&k, "mail", "{}"));
+    CH_AUTO(ch_approvals) denied = rules_of("mail=deny", NULL);
+    k.opts.approvals = denied;
+    assert_false(runs(&k, "mail", "{}"));
+    k.opts.approvals = NULL;
+    ch_approvals_revoke(a);
+    assert_false(runs(&k, "mail", "{}"));
+    kit_free(&k);
+}
+
 static void test_argument_rules(void **state) {
     (void)state;
     static const char *const rules[] = {"fetch: url=https://docs.example.com/*",
@@ -772,6 +840,7 @@ int main(void) {
         cmocka_unit_test(test_levels),
         cmocka_unit_test(test_bad_rules),
         cmocka_unit_test(test_command_rules),
+        cmocka_unit_test(test_grants),
         cmocka_unit_test(test_argument_rules),
         cmocka_unit_test(test_process),
         cmocka_unit_test(test_what_is_approved_is_what_runs),

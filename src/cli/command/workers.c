@@ -1,0 +1,447 @@
+/* workers.c -- see workers.h.
+ *
+ * The parent accepts the connections and no worker has the listening socket. So workers get
+ * equal shares, a connection waits while no worker runs, and the port is free when the parent
+ * ends. A worker that does not take up what it was given, because it is stopped or hangs, gets
+ * nothing more while another one does.
+ *
+ * The parent has one thread and no runtime, so that it can fork at any time. */
+#include "cli/command/workers.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "chela/gateway.h"
+#include "chela/session.h"
+#include "cli/support/mem.h"
+#include "cli/support/problem.h"
+#include "cli/support/service.h"
+
+#define REST_MS 100          /* before a worker that ended is started again; doubled each time */
+#define REST_LONGEST_MS 30000
+#define STEADY_MS 60000      /* a worker that ran for so long begins with the shortest rest */
+#define ACCEPTED 64          /* connections accepted in one turn */
+#define FULL_MS 20           /* before another attempt if no worker takes connections */
+
+struct process {
+    pid_t pid;  /* 0: not running */
+    int socket; /* -1: closed */
+    bool ready, reloading;
+    uint64_t given; /* connections */
+    int64_t began, again; /* ms; when it is started again */
+    int64_t rest;
+};
+
+struct crew {
+    const struct ch_workers_opts *opts;
+    struct process *all; /* owned */
+    unsigned char *board;
+    size_t board_size;
+    char *address; /* owned by the library */
+    int listener, signals;
+    sigset_t handled, before;
+    size_t turn;  /* the worker that gets the next connection, if all are alike */
+    bool announced, full, anew;
+    int stops; /* signals that end the program */
+    int code;
+};
+
+static int64_t workers_now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+static unsigned char *board_of(const struct crew *c, size_t i) {
+    return c->board + i * CHELA_WORKER_BOARD;
+}
+
+void ch_worker_tell(const struct ch_worker *me, enum ch_worker_message m) {
+    char byte = (char)m;
+    if (me->number && send(me->parent, &byte, 1, MSG_NOSIGNAL) < 0) {
+        /* the parent has ended, and the kernel has told this process to end */
+    }
+}
+
+/* --- starting */
+
+static void workers_hang_up(struct process *p) {
+    if (p->socket >= 0)
+        close(p->socket);
+    p->socket = -1;
+    p->ready = false;
+}
+
+/* In the new process: keep what belongs to it. */
+static void worker_begin(struct crew *c, size_t i, int socket, pid_t parent, struct ch_worker *me) {
+    int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if (getppid() != parent)
+        _exit(CH_EXIT_ERROR); /* the parent ended before the kernel was asked */
+    if (null >= 0) {
+        dup2(null, STDIN_FILENO);
+        close(null);
+    }
+    unsetenv("NOTIFY_SOCKET"); /* the parent reports */
+    for (size_t k = 0; k < c->opts->n; k++)
+        workers_hang_up(&c->all[k]);
+    close(c->listener);
+    close(c->signals);
+    *me = (struct ch_worker){
+        .number = i + 1, .of = c->opts->n, .parent = socket, .board = c->board};
+    snprintf(me->listen, sizeof(me->listen), "pipe:%d", socket);
+    pthread_sigmask(SIG_SETMASK, &c->before, NULL);
+    free(c->all);
+    chela_free(c->address);
+}
+
+/* Returns 1 in the new process. */
+static int workers_start(struct crew *c, size_t i, struct ch_worker *me, struct chela_error *err) {
+    struct process *p = &c->all[i];
+    pid_t parent = getpid();
+    int ends[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) < 0)
+        return ch_problem(err, CHELA_EIO, "no worker can be started: %s", strerror(errno));
+    memset(board_of(c, i), 0, CHELA_WORKER_BOARD);
+    pid_t pid = fork();
+    if (pid < 0) {
+        int rc = ch_problem(err, CHELA_EIO, "no worker can be started: %s", strerror(errno));
+        close(ends[0]);
+        close(ends[1]);
+        return rc;
+    }
+    if (pid == 0) {
+        close(ends[0]);
+        worker_begin(c, i, ends[1], parent, me);
+        return 1;
+    }
+    close(ends[1]);
+    *p = (struct process){
+        .pid = pid, .socket = ends[0], .began = workers_now(), .rest = p->rest};
+    return 0;
+}
+
+/* The first worker starts alone: an error in the configuration is told once. */
+static int workers_start_due(struct crew *c, struct ch_worker *me, struct chela_error *err) {
+    int64_t now = workers_now();
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && !c->stops && i < c->opts->n; i++) {
+        struct process *p = &c->all[i];
+        if (i > 0 && !c->announced && !c->all[0].ready)
+            break;
+        if (!p->pid && p->again <= now)
+            rc = workers_start(c, i, me, err);
+        if (rc < 0 && c->announced) { /* no memory for a process, for instance */
+            ch_console_error(c->opts->console, "%s", err->message);
+            *err = (struct chela_error){0};
+            p->again = now + REST_LONGEST_MS;
+            rc = 0;
+        }
+    }
+    return rc;
+}
+
+/* --- signals and ends */
+
+static void workers_signal(struct crew *c, int signo, const struct process *but) {
+    for (size_t i = 0; i < c->opts->n; i++) {
+        struct process *p = &c->all[i];
+        if (!p->pid || p == but)
+            continue;
+        p->reloading |= signo == SIGHUP && p->ready;
+        kill(p->pid, signo);
+    }
+}
+
+/* The first signal lets workers finish, the second ends their work, the third ends them. */
+static void workers_stop(struct crew *c) {
+    if (c->stops == 0)
+        ch_service_tell("STOPPING=1");
+    c->stops++;
+    if (c->listener >= 0)
+        close(c->listener);
+    c->listener = -1;
+    workers_signal(c, c->stops == 1 ? SIGTERM : c->stops == 2 ? CH_WORKER_STOP_NOW : SIGKILL, NULL);
+}
+
+static void workers_reload(struct crew *c, const struct process *but) {
+    ch_service_tell("RELOADING=1");
+    workers_signal(c, SIGHUP, but);
+}
+
+static void workers_end_reload(struct crew *c, struct process *p) {
+    bool was = p->reloading;
+    p->reloading = false;
+    for (size_t i = 0; i < c->opts->n; i++)
+        was = was && !c->all[i].reloading;
+    if (was)
+        ch_service_tell("READY=1");
+}
+
+static void workers_announce(struct crew *c) {
+    for (size_t i = 0; i < c->opts->n; i++)
+        if (!c->all[i].ready)
+            return;
+    c->announced = true;
+    ch_console_note(c->opts->console, "listening on http%s://%s (the console is there too)",
+                    c->opts->tls ? "s" : "", c->address);
+    ch_service_tell("READY=1");
+}
+
+/* A worker that cannot begin ends the program; later it is started again, after a while. */
+static void workers_ended(struct crew *c, size_t i, int status) {
+    struct process *p = &c->all[i];
+    int code = WIFEXITED(status) ? WEXITSTATUS(status) : CH_EXIT_ERROR;
+    int64_t now = workers_now();
+    long pid = (long)p->pid;
+    p->pid = 0;
+    workers_hang_up(p);
+    workers_end_reload(c, p);
+    if (c->stops || !c->announced) {
+        c->code = c->code ? c->code : code;
+        if (!c->stops)
+            workers_stop(c);
+        return;
+    }
+    p->rest = now - p->began >= STEADY_MS || !p->rest ? REST_MS
+              : p->rest * 2 < REST_LONGEST_MS         ? p->rest * 2
+                                                      : REST_LONGEST_MS;
+    p->again = now + p->rest;
+    if (WIFSIGNALED(status))
+        ch_console_error(c->opts->console,
+                         "worker %zu (process %ld) was ended by signal %d; it is started again "
+                         "after %lld ms", i + 1, pid, WTERMSIG(status), (long long)p->rest);
+    else
+        ch_console_error(c->opts->console,
+                         "worker %zu (process %ld) has ended with code %d; it is started again "
+                         "after %lld ms", i + 1, pid, code, (long long)p->rest);
+}
+
+static void workers_collect(struct crew *c) {
+    int status;
+    for (pid_t pid; (pid = waitpid(-1, &status, WNOHANG)) > 0;)
+        for (size_t i = 0; i < c->opts->n; i++)
+            if (c->all[i].pid == pid)
+                workers_ended(c, i, status);
+}
+
+static void workers_on_signals(struct crew *c) {
+    struct signalfd_siginfo s;
+    while (read(c->signals, &s, sizeof(s)) == (ssize_t)sizeof(s)) {
+        if (s.ssi_signo == SIGHUP)
+            workers_reload(c, NULL);
+        else if (s.ssi_signo != SIGCHLD)
+            workers_stop(c);
+    }
+    workers_collect(c);
+}
+
+/* --- messages of workers */
+
+static void workers_on_message(struct crew *c, struct process *p, char message) {
+    switch (message) {
+    case CH_WORKER_READY:
+        p->ready = true;
+        if (!c->announced)
+            workers_announce(c);
+        break;
+    case CH_WORKER_RELOADED:
+        workers_end_reload(c, p);
+        break;
+    case CH_WORKER_CHANGED:
+        workers_reload(c, p);
+        break;
+    case CH_WORKER_ANEW:
+        c->anew = true;
+        if (!c->stops)
+            workers_stop(c);
+        break;
+    }
+}
+
+static void workers_hear(struct crew *c, struct process *p) {
+    char bytes[16];
+    ssize_t n;
+    while (p->socket >= 0 && (n = read(p->socket, bytes, sizeof(bytes))) != 0) {
+        if (n < 0 && errno != EINTR && errno != ECONNRESET)
+            return;
+        for (ssize_t i = 0; i < n; i++)
+            workers_on_message(c, p, bytes[i]);
+        if (n < 0 && errno == ECONNRESET)
+            break;
+    }
+    workers_hang_up(p); /* it ends, and takes no more connections */
+}
+
+/* --- connections */
+
+static uint64_t workers_untaken(const struct crew *c, size_t i) {
+    return c->all[i].given - __atomic_load_n((const uint64_t *)(const void *)board_of(c, i),
+                                             __ATOMIC_RELAXED);
+}
+
+/* The ready worker with the fewest connections that it has not taken up, in turn; n: none. */
+static size_t workers_choose(const struct crew *c) {
+    size_t n = c->opts->n, best = n;
+    for (size_t k = 0; k < n; k++) {
+        size_t i = (c->turn + k) % n;
+        if (c->all[i].ready && (best == n || workers_untaken(c, i) < workers_untaken(c, best)))
+            best = i;
+    }
+    return best;
+}
+
+static bool workers_pass(int socket, int fd) {
+    char byte = 0;
+    union {
+        struct cmsghdr align;
+        char bytes[CMSG_SPACE(sizeof(int))];
+    } room = {0};
+    struct iovec part = {&byte, 1};
+    struct msghdr m = {.msg_iov = &part,
+                       .msg_iovlen = 1,
+                       .msg_control = room.bytes,
+                       .msg_controllen = sizeof(room.bytes)};
+    struct cmsghdr *h = CMSG_FIRSTHDR(&m);
+    h->cmsg_level = SOL_SOCKET;
+    h->cmsg_type = SCM_RIGHTS;
+    h->cmsg_len = CMSG_LEN(sizeof(int));
+    memcpy(CMSG_DATA(h), &fd, sizeof(fd));
+    ssize_t n;
+    do
+        n = sendmsg(socket, &m, MSG_NOSIGNAL | MSG_DONTWAIT);
+    while (n < 0 && errno == EINTR);
+    return n == 1;
+}
+
+/* A connection that no worker can take is closed. */
+static void workers_accept(struct crew *c) {
+    for (int k = 0; k < ACCEPTED; k++) {
+        size_t i = workers_choose(c);
+        int fd = i < c->opts->n ? accept4(c->listener, NULL, NULL, SOCK_CLOEXEC) : -1;
+        if (fd < 0) {
+            c->full = i < c->opts->n && errno != EAGAIN && errno != ECONNABORTED;
+            return;
+        }
+        bool passed = workers_pass(c->all[i].socket, fd);
+        close(fd);
+        c->all[i].given += passed;
+        c->turn = (i + 1) % c->opts->n;
+        if (!passed) {
+            c->full = true;
+            return;
+        }
+    }
+}
+
+/* --- the parent's life */
+
+static bool workers_run_any(const struct crew *c) {
+    for (size_t i = 0; i < c->opts->n; i++)
+        if (c->all[i].pid)
+            return true;
+    return false;
+}
+
+static int workers_wait_ms(const struct crew *c) {
+    int64_t now = workers_now(), least = c->full ? FULL_MS : -1;
+    for (size_t i = 0; i < c->opts->n && !c->stops; i++) {
+        const struct process *p = &c->all[i];
+        int64_t left = p->again > now ? p->again - now : 0;
+        if (!p->pid && c->announced && (least < 0 || left < least))
+            least = left;
+    }
+    return (int)least;
+}
+
+static void workers_turn(struct crew *c, struct pollfd *p) {
+    size_t n = c->opts->n;
+    bool open = c->announced && !c->full && workers_choose(c) < n;
+    p[0] = (struct pollfd){.fd = c->signals, .events = POLLIN};
+    p[1] = (struct pollfd){.fd = open ? c->listener : -1, .events = POLLIN};
+    for (size_t i = 0; i < n; i++)
+        p[2 + i] = (struct pollfd){.fd = c->all[i].socket, .events = POLLIN};
+    int ready = poll(p, (nfds_t)n + 2, workers_wait_ms(c));
+    c->full = false;
+    if (ready <= 0)
+        return;
+    for (size_t i = 0; i < n; i++)
+        if (p[2 + i].revents)
+            workers_hear(c, &c->all[i]);
+    if (p[0].revents)
+        workers_on_signals(c);
+    if (p[1].revents && c->listener >= 0)
+        workers_accept(c);
+}
+
+static int workers_open(struct crew *c, struct chela_error *err) {
+    int rc = chela_gateway_listen(c->opts->listen, &c->listener, &c->address, err);
+    if (rc < 0)
+        return rc;
+    sigemptyset(&c->handled);
+    sigaddset(&c->handled, SIGINT);
+    sigaddset(&c->handled, SIGTERM);
+    sigaddset(&c->handled, SIGHUP);
+    sigaddset(&c->handled, SIGCHLD);
+    pthread_sigmask(SIG_BLOCK, &c->handled, &c->before);
+    c->signals = signalfd(-1, &c->handled, SFD_CLOEXEC | SFD_NONBLOCK);
+    c->board_size = c->opts->n * CHELA_WORKER_BOARD;
+    c->board = mmap(NULL, c->board_size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (c->signals < 0 || c->board == MAP_FAILED)
+        return ch_problem(err, CHELA_EIO, "no worker can be started: %s", strerror(errno));
+    return 0;
+}
+
+static void workers_close(struct crew *c) {
+    for (size_t i = 0; i < c->opts->n; i++)
+        workers_hang_up(&c->all[i]);
+    if (c->listener >= 0)
+        close(c->listener);
+    if (c->signals >= 0)
+        close(c->signals);
+    if (c->board && c->board != MAP_FAILED)
+        munmap(c->board, c->board_size);
+    pthread_sigmask(SIG_SETMASK, &c->before, NULL);
+    free(c->all);
+    chela_free(c->address);
+}
+
+int ch_workers_run(const struct ch_workers_opts *o, struct ch_worker *me, int *code, bool *anew,
+                   struct chela_error *err) {
+    struct crew c = {.opts = o, .listener = -1, .signals = -1};
+    c.all = ch_must(calloc(o->n, sizeof(*c.all)));
+    for (size_t i = 0; i < o->n; i++)
+        c.all[i].socket = -1;
+    pthread_sigmask(SIG_SETMASK, NULL, &c.before);
+    int rc = workers_open(&c, err);
+    struct pollfd *polled = ch_must(calloc(o->n + 2, sizeof(*polled)));
+    for (;;) {
+        if (rc == 0)
+            rc = workers_start_due(&c, me, err);
+        if (rc < 0 && !c.stops)
+            workers_stop(&c);
+        if (rc == 1 || (c.stops && !workers_run_any(&c)))
+            break;
+        workers_turn(&c, polled);
+    }
+    free(polled);
+    if (rc == 1)
+        return 1;
+    *code = c.code;
+    *anew = c.anew && c.stops == 1;
+    workers_close(&c);
+    return rc;
+}

@@ -1,0 +1,195 @@
+/* bundle.c -- see bundle.h.
+ *
+ * To parse a certificate costs OpenSSL a third of a millisecond, most of it for the key. A
+ * bundle has a hundred and more, of which a chain needs one. The bundle is therefore only
+ * split: each certificate is found by the hash of its subject, and parsed when a chain asks
+ * for this subject. Nothing changes after loading, so that threads may share a bundle. */
+#include "net/tls/bundle.h"
+
+#include <openssl/asn1.h>
+#include <openssl/err.h>
+#include <openssl/pem.h>
+#include <string.h>
+
+struct entry {
+    unsigned char *der; /* owned */
+    long n;
+    const unsigned char *subject; /* in der */
+    long subject_n;
+    unsigned long hash; /* of the subject */
+};
+
+struct bundle {
+    struct entry *list; /* owned */
+    size_t n, cap;
+};
+
+static void bundle_free(struct bundle *b) {
+    for (size_t i = 0; i < b->n; i++)
+        OPENSSL_free(b->list[i].der);
+    OPENSSL_free(b->list);
+    OPENSSL_free(b);
+}
+
+/* --- loading */
+
+struct cursor {
+    const unsigned char *at, *end;
+};
+
+/* Reads the head of the next value and moves behind the value. `inside`, if set, is its
+ * content. Returns the tag; -1: malformed. */
+static int take_value(struct cursor *c, struct cursor *inside) {
+    const unsigned char *p = c->at;
+    long n;
+    int tag, class;
+    int rc = ASN1_get_object(&p, &n, &tag, &class, (long)(c->end - c->at));
+    if (rc & 0x81) /* an error, or a length that DER does not have */
+        return -1;
+    if (inside)
+        *inside = (struct cursor){p, p + n};
+    c->at = p + n;
+    return tag;
+}
+
+/* Certificate: { { [0] version, serial, algorithm, issuer, validity, subject ... } ... } */
+static int find_subject(struct entry *e) {
+    struct cursor all = {e->der, e->der + e->n}, certificate, c;
+    if (take_value(&all, &certificate) != V_ASN1_SEQUENCE || all.at != all.end ||
+        take_value(&certificate, &c) != V_ASN1_SEQUENCE)
+        return 0;
+    int tag = take_value(&c, NULL);
+    if (tag == 0) /* the version; otherwise this was the serial number */
+        tag = take_value(&c, NULL);
+    if (tag != V_ASN1_INTEGER || take_value(&c, NULL) != V_ASN1_SEQUENCE ||
+        take_value(&c, NULL) != V_ASN1_SEQUENCE || take_value(&c, NULL) != V_ASN1_SEQUENCE)
+        return 0;
+    e->subject = c.at;
+    if (take_value(&c, NULL) != V_ASN1_SEQUENCE)
+        return 0;
+    e->subject_n = (long)(c.at - e->subject);
+    return 1;
+}
+
+static X509_NAME *subject_of(const struct entry *e) {
+    const unsigned char *p = e->subject;
+    return d2i_X509_NAME(NULL, &p, e->subject_n);
+}
+
+static int hash_subject(struct entry *e) {
+    X509_NAME *name = subject_of(e);
+    int ok = 0;
+    if (name)
+        e->hash = X509_NAME_hash_ex(name, NULL, NULL, &ok);
+    X509_NAME_free(name);
+    return ok;
+}
+
+/* Takes der. */
+static int add_entry(struct bundle *b, unsigned char *der, long n) {
+    if (b->n == b->cap) {
+        size_t cap = b->cap ? 2 * b->cap : 64;
+        struct entry *list = OPENSSL_realloc(b->list, cap * sizeof(*list));
+        if (!list) {
+            OPENSSL_free(der);
+            return 0;
+        }
+        b->list = list;
+        b->cap = cap;
+    }
+    struct entry *e = &b->list[b->n++];
+    *e = (struct entry){.der = der, .n = n};
+    return find_subject(e) && hash_subject(e);
+}
+
+/* NULL: the file has no certificates, or something that only OpenSSL's own loader knows. */
+static struct bundle *bundle_read(const char *path) {
+    struct bundle *b = OPENSSL_zalloc(sizeof(*b));
+    BIO *in = BIO_new_file(path, "r");
+    char *name, *header;
+    unsigned char *der;
+    long n;
+    int ok = b && in;
+    while (ok && PEM_read_bio(in, &name, &header, &der, &n)) {
+        ok = strcmp(name, PEM_STRING_X509) == 0 && !*header;
+        if (ok)
+            ok = add_entry(b, der, n);
+        else
+            OPENSSL_free(der);
+        OPENSSL_free(name);
+        OPENSSL_free(header);
+    }
+    /* PEM_read_bio ends with this error if nothing is left. */
+    ok = ok && ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE && b->n;
+    BIO_free(in);
+    if (!ok && b)
+        bundle_free(b);
+    return ok ? b : NULL;
+}
+
+/* --- looking up */
+
+/* Adds the certificates with this subject to the store. */
+static void parse_subject(const struct bundle *b, const X509_NAME *name, X509_STORE *store) {
+    int ok = 0;
+    unsigned long hash = X509_NAME_hash_ex(name, NULL, NULL, &ok);
+    for (size_t i = 0; ok && i < b->n; i++) {
+        const struct entry *e = &b->list[i];
+        const unsigned char *p = e->der;
+        if (e->hash != hash)
+            continue;
+        X509_NAME *own = subject_of(e);
+        X509 *x = own && X509_NAME_cmp(own, name) == 0 ? d2i_X509(NULL, &p, e->n) : NULL;
+        if (x)
+            X509_STORE_add_cert(store, x);
+        X509_free(x);
+        X509_NAME_free(own);
+    }
+}
+
+/* The result is borrowed from the store. */
+static int by_subject(X509_LOOKUP *lookup, X509_LOOKUP_TYPE type, const X509_NAME *name,
+                      X509_OBJECT *out) {
+    const struct bundle *b = X509_LOOKUP_get_method_data(lookup);
+    X509_STORE *store = X509_LOOKUP_get_store(lookup);
+    if (type != X509_LU_X509 || !b)
+        return 0;
+    ERR_set_mark();
+    parse_subject(b, name, store);
+    ERR_pop_to_mark();
+    X509_STORE_lock(store);
+    X509_OBJECT *found =
+        X509_OBJECT_retrieve_by_subject(X509_STORE_get0_objects(store), type, name);
+    X509 *x = found ? X509_OBJECT_get0_X509(found) : NULL;
+    int ok = x && X509_OBJECT_set1_X509(out, x);
+    if (ok)
+        X509_free(x); /* the reference of `out`; the store keeps its own */
+    X509_STORE_unlock(store);
+    return ok;
+}
+
+static void on_free(X509_LOOKUP *lookup) {
+    struct bundle *b = X509_LOOKUP_get_method_data(lookup);
+    if (b)
+        bundle_free(b);
+}
+
+X509_LOOKUP_METHOD *ch_tls_bundle_method(void) {
+    X509_LOOKUP_METHOD *m = X509_LOOKUP_meth_new("chela: a bundle");
+    if (m && X509_LOOKUP_meth_set_get_by_subject(m, by_subject) &&
+        X509_LOOKUP_meth_set_free(m, on_free))
+        return m;
+    X509_LOOKUP_meth_free(m);
+    return NULL;
+}
+
+int ch_tls_bundle_load(SSL_CTX *ssl, X509_LOOKUP_METHOD *method, const char *path) {
+    struct bundle *b = method ? bundle_read(path) : NULL;
+    X509_LOOKUP *lookup = b ? X509_STORE_add_lookup(SSL_CTX_get_cert_store(ssl), method) : NULL;
+    ERR_clear_error();
+    if (lookup && !X509_LOOKUP_get_method_data(lookup))
+        return X509_LOOKUP_set_method_data(lookup, b);
+    if (b)
+        bundle_free(b);
+    return SSL_CTX_load_verify_file(ssl, path);
+}

@@ -1,0 +1,95 @@
+#!/usr/bin/env bash
+# A session goes on with the settings that it was used with: --model, --workspace, and --approve
+# only where it is strict.
+cd "$(dirname "$0")/../.." || exit 2
+. tests/support/tap.sh
+. tests/support/e2e.sh
+. tests/support/terminal.sh
+
+mkdir "$space/site"
+site=$(cd "$space/site" && pwd -P)
+for n in one two; do
+    cat >"$space/$n.yaml" <<YAML
+rules:
+  - { when: { user: "^where", after: none }, call: { tool: ls, args: {} } }
+  - { when: { user: "^run", after: none }, call: { tool: exec, args: { command: "touch ran" } } }
+  - { when: { user: "^where" }, say: "model $n: {{result}}" }
+  - { say: "model $n says {{user}}" }
+YAML
+done
+echo x >"$site/only-here"
+say() { # FLAG... reads a line
+    echo "$1" >"$tmp/lines"
+    shift
+    stdin=$tmp/lines chela chat "$@"
+}
+
+# --- chat, line by line
+say hello --model "scripted/$space/one.yaml" --workspace site --session a
+exits "a session begins" 0
+check "a session begins: no word about settings" sh -c "! grep -q 'as before' '$err'"
+say "where am I" --continue
+check "--continue: the model" grep -q '^model one: .*only-here' "$out"
+check "--continue: said" grep -q "^session a goes on with --model scripted/$space/one.yaml --workspace $site, as before$" "$err"
+say "hello" --session a --model "scripted/$space/two.yaml"
+check "a model of one's own" grep -q '^model two says hello' "$out"
+check "a model of one's own: the rest stays" grep -q "^session a goes on with --workspace $site, as before$" "$err"
+say "hello" --continue
+check "which is kept from then on" grep -q '^model two says hello' "$out"
+say "hello" --session b --model "scripted/$space/one.yaml" --approve auto
+say "run it" --session b
+check "approvals are not widened" test ! -e "$space/ran"
+check "approvals are not widened: said" grep -q '^--approve auto is not carried over: pass it again' "$err"
+chela sessions export a
+cp "$out" "$tmp/a.jsonl"
+sed -i 's/"key":"a"/"key":"stranger"/' "$tmp/a.jsonl"
+chela sessions import "$tmp/a.jsonl"
+say "hello" --session stranger
+check "a file that is imported chooses nothing" sh -c "! grep -q 'as before' '$err'"
+rm "$site/only-here"
+rmdir "$site"
+say "hello" --session a
+exits "a directory that is gone" 2
+check "a directory that is gone: said" grep -q -- "--workspace $site: No such file" "$err"
+mkdir "$site"
+
+# --- sessions resume
+chela run --model "scripted/$space/one.yaml" --workspace site --approve ask --session r "run it"
+exits "a run that waits" 5
+chela sessions resume --allow all r
+exits "sessions resume" 0
+check "sessions resume: the directory" test -e "$site/ran" -a ! -e "$space/ran"
+chela run --model "scripted/$space/one.yaml" --base-url http://127.0.0.1:9 --session addressed hello
+chela sessions resume addressed
+check "a model at an address of its own is not called elsewhere" grep -q 'pass --model and --base-url' "$err"
+
+# --- at a terminal
+HEIGHT=100
+for WIDTH in 60 200; do
+    open_terminal "$program chat --session a"
+    sees "$WIDTH columns: said" 'goes on with'
+    sees "$WIDTH columns: a note breaks between words" '(^|Ctrl-D )leaves$'
+    types "hello 你好 🙂"
+    press Enter
+    sees "$WIDTH columns: the model" 'model two says hello 你好 🙂'
+    types "/model scripted/$space/one.yaml"
+    press Enter
+    sees "$WIDTH columns: another model" 'the next message goes to'
+    types "again"
+    press Enter
+    sees "$WIDTH columns: that model answers" 'model one says again'
+    press C-d
+    ends "$WIDTH columns: leaves" 0
+    open_terminal "$program chat --resume"
+    shows '^›'
+    types "hello"
+    press Enter
+    sees "$WIDTH columns: picked, with its model" 'goes on with'
+    types "third"
+    press Enter
+    sees "$WIDTH columns: picked: answers" 'model (one|two) says third'
+    press C-d
+    ends "$WIDTH columns: leaves the picked one" 0
+    say hello --session a --model "scripted/$space/two.yaml"
+done
+tap_done
