@@ -263,4 +263,14 @@ if "${as[@]}" test -x "$program"; then
 else
     skip "no process more" "nobody but root can run $program"
 fi
+
+# Without a model and a key nothing is served, least of all the demo.
+if (exec 3<>/dev/tcp/127.0.0.1/11434 || exec 3<>/dev/tcp/127.0.0.1/8080) 2>/dev/null; then
+    skip "no model" "a local server listens on the port of Ollama or llama.cpp"
+else
+    mkdir "$tmp/bare"
+    (cd "$tmp/bare" && timeout 60 env -i PATH="$PATH" HOME="$tmp/bare" CHELA_TOKEN=0123456789abcdef "$program" serve --listen 127.0.0.1:0) >"$out" 2>"$err"
+    same "no model: the gateway does not start" 2 $?
+    check "no model: it says how to serve the demo" grep -q -- '--model scripted/demo serves the offline demo' "$err"
+fi
 tap_done
