@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -291,6 +292,11 @@ static void *use_one_store(void *user) {
         use_store(key, copy);
         EXPECT(chela_store_open("memory:", NULL, &own, NULL) == 0);
         chela_store_close(own);
+        char *address;
+        int fd;
+        EXPECT(chela_gateway_listen("127.0.0.1:0", &fd, &address, NULL) == 0);
+        close(fd);
+        drop(address);
     }
     return NULL;
 }
