@@ -63,7 +63,7 @@ check "the log has no secret" bash -c "! grep -qF -e SENTINEL '$serve_log'"
 app_secret=another
 serve
 for _ in {1..200}; do
-    grep -q 'long connection is tried again' "$serve_log" && break
+    grep -q 'long connection is closed, next attempt' "$serve_log" && break
     sleep 0.05
 done
 call GET /readyz
@@ -72,6 +72,6 @@ anon GET /readyz
 tells "why is for those who may know" "$feishu" 'degraded: failing'
 (cd "$space" && with_env CHELA_TOKEN=$token "$program" doctor --url "$gateway" >"$out" 2>&1)
 check "doctor says it, too" grep -qE '^warn  gateway  feishu .*app secret invalid' "$out"
-check "what is wrong is said" grep -q 'tried again in [0-9]* ms: HTTP 200, code 514: app secret invalid' "$serve_log"
+check "what is wrong is said" grep -q 'next attempt in [0-9]* ms: HTTP 200, code 514: app secret invalid' "$serve_log"
 check "SIGTERM ends it" stop_serving
 tap_done
