@@ -356,13 +356,13 @@ static void check_lie(const char *words, int code, const char *message) {
 
 static void test_servers_that_are_none(void **state) {
     (void)state;
-    check_lie("HTTP/1.1 400 Bad Request\r\n\r\n", CHELA_EPROTO, "does not give");
+    check_lie("HTTP/1.1 400 Bad Request\r\n\r\n", CHELA_EPROTO, "not one of Redis");
     check_lie("*2000000000\r\n", CHELA_ELIMIT, "1000000 items");
     check_lie("*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n", CHELA_EPROTO,
-              "does not give");
-    check_lie("+OK\r\n", CHELA_EPROTO, "does not give");
-    check_lie(":1\r\n", CHELA_EPROTO, "does not give");
-    check_lie("$-1\r\n", CHELA_EPROTO, "does not give");
+              "not one of Redis");
+    check_lie("+OK\r\n", CHELA_EPROTO, "not one of Redis");
+    check_lie(":1\r\n", CHELA_EPROTO, "not one of Redis");
+    check_lie("$-1\r\n", CHELA_EPROTO, "not one of Redis");
     check_lie("-ERR unknown command\r\n", CHELA_EIO, "unknown command");
     check_lie("-MOVED 1 127.0.0.1:2\r\n", CHELA_EPROTO, "MOVED");
 }
