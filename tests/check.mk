@@ -10,7 +10,7 @@ SANITIZED := address,undefined
 ASAN_BUILD := $(if $(SANITIZE),$(BUILD),$(BUILD)-$(subst $(comma),-,$(SANITIZED)))
 # Programs that do nothing without PostgreSQL, Redis, clang or the static program.
 SERVED := lint/clang e2e/static unit/store/test_postgres unit/store/test_redis e2e/crash_servers e2e/two_nodes e2e/nodes_order e2e/isolation e2e/nodes_faults e2e/nodes_serve e2e/nodes_channels
-# Left out of check, too: it waits for minutes where two gateways share a busy machine.
+# Programs that check leaves out. e2e/nodes_press may take minutes on a busy machine; check-long runs it.
 NOT_IN_CHECK := $(SERVED) e2e/nodes_press
 # Run with sanitizers by check-all; check-long runs every e2e program so.
 E2E_ASAN := $(addprefix e2e/,answers approval attack cancel feishu modes relief serve sessions tools)

@@ -10,7 +10,7 @@
 #define CH_MCP_ASK_H
 #include "json/json.h"
 
-/* What a server may ask for besides elicitation. */
+/* The requests that a server may make besides elicitation. */
 struct ch_mcp_may {
     struct ch_sv roots;       /* the result of roots/list; p NULL: not permitted */
     bool samples;             /* answers of a model (sampling/createMessage) */

@@ -228,7 +228,7 @@ static void ask_next(struct ch_mcp_invocation *v) {
     }
 }
 
-/* What the server may ask for. roots: memory for the text. */
+/* The requests that the server may make. roots: memory for the text. */
 static struct ch_mcp_may may_ask(const struct ch_mcp_invocation *v, struct ch_buf *roots) {
     const struct chela_mcp_opts *o = &v->mcp->opts;
 

@@ -327,7 +327,7 @@ static int begin_receiving(struct ch_server *s, int fd, struct chela_error *err)
     return 0;
 }
 
-/* What libuv does for a listener. */
+/* Binds a listener with the options that libuv sets. */
 static int server_bind(int fd, const struct sockaddr_storage *a) {
     int on = 1;
     socklen_t n = a->ss_family == AF_INET6 ? sizeof(struct sockaddr_in6)

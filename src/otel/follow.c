@@ -525,7 +525,7 @@ static void leave_wait(struct ch_otel_follow *f, const struct follow_run *r, con
     c->until = 0;
 }
 
-/* What the journal says about a call that an earlier process began: when a person was asked, and
+/* Reads the journal about a call that an earlier process began: when a person was asked, and
  * the wait that is over now. */
 static void recall_call(const chela_run *run, struct ch_sv id, struct open_call *c) {
     const struct ch_journal_replay *p = run->past;

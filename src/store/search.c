@@ -51,7 +51,7 @@ static void store_search_add_calls(const struct ch_json *v,
     }
 }
 
-/* What is searched in a message; results of tools are not. */
+/* Adds the searched texts of a message. Results of tools are not searched. */
 static void store_search_text_of(const struct chela_store_record *r,
                                  void (*add)(const char *p, size_t n, void *to), void *to) {
     CH_ARENA_AUTO arena = {0};

@@ -379,7 +379,7 @@ static int serve(struct serve *s, struct chela_error *err) {
     return rc < 0 ? ch_problem(err, rc, "the loop ended: %s", chela_error_text(rc)) : 0;
 }
 
-/* It may ask: Ctrl-C ends the program. */
+/* Reading may ask a question, so Ctrl-C ends the program meanwhile. */
 static int serve_read_config(struct serve *s, const struct ch_env *env, struct chela_error *err) {
     s->setup = (struct ch_setup){.env = env,
                                  .flags = &s->flags.setup,

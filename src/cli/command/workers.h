@@ -20,7 +20,7 @@ struct ch_workers_opts {
     struct ch_console *console;
 };
 
-/* What a worker knows of itself. */
+/* The place of this process among the workers. */
 struct ch_worker {
     size_t number, of; /* number 0: not a worker */
     int parent;        /* socket to the parent */
