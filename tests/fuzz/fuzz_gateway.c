@@ -27,7 +27,7 @@
 #define TOKEN "0123456789abcdef"
 #define SEPARATOR 30
 #define MOST_REQUESTS 8
-#define WAIT_MS 300 /* for a response; a run that waits for a person does not end */
+#define WAIT_MS 100 /* for a response; a run that waits for a person does not end */
 
 int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n);
 
