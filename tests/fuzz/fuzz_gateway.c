@@ -239,10 +239,12 @@ static void request(struct ch_sv text) {
 
 int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n) {
     struct ch_sv text = ch_sv((const char *)p, n);
+    static bool made;
     CH_BUF_AUTO in = {0};
-    if (home[sizeof(home) - 2] == 'X') {
+    if (!made) {
         need(mkdtemp(home) != NULL, "directory", ch_sv_str(home));
         atexit(remove_home);
+        made = true;
     }
     open_gateway();
     for (int i = 0; i < MOST_REQUESTS && text.n; i++) {
