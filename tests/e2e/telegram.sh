@@ -36,6 +36,8 @@ rules:
   - { when: { user: "show me" }, say: "Here:\nMEDIA:plot.png\nMEDIA:table.csv\nMEDIA:../secret\nMEDIA:https://example.com/x.png" }
   - { when: { user: "like it", after: none }, call: { tool: message, args: { action: react, emoji: "\U0001F44D" } } }
   - { when: { after: message }, say: "made: {{result}}" }
+  - { when: { user: "rather not" }, say: "I would __SILENT__ not say that." }
+  - { when: { user: "not a word" }, say: "__SILENT__" }
   - { say: "heard: {{user}}" }
 YAML
 sed -i "s/FURTHER/$(printf 'x%.0s' {1..4200})/; s/FAR/$(printf 'x%.0s' {1..3800})/" "$space/rules.yaml"
@@ -190,6 +192,30 @@ echo '+1 400 Bad Request: PHOTO_INVALID_DIMENSIONS' >"$tmp/tg/fail"
 tell 29 7 private 'show me again'
 check "a picture that is not taken as one" hears $((before + 12))
 check "is a file" grep -q '^sendDocument chat_id=7 document=plot.png' "$tmp/tg/sent"
+
+# --- who says what, and what stays unsaid
+before=$(count)
+tell 50 7 private 'rather not'
+check "the word for silence in a sentence" hears $((before + 1))
+same "is not delivered" 'I would  not say that.' "$(texts | tail -n 1)"
+tell 51 7 private 'not a word'
+tell 52 7 private 'still there?'
+check "silence, and the next message" says 'still there'
+same "silence sends nothing" $((before + 2)) "$(count)"
+tell 53 -100 supergroup '@ChelaBot I am the first of two' 7
+check "the first of two people of one name" says 'the first of two'
+tell 54 -100 supergroup '@ChelaBot I am the other one' 8
+check "the second of them" says 'I am the other one'
+told() { # TEXT: the message with this text, as the model saw it
+    call GET /api/sessions
+    for k in $(jq -r '.sessions[].key | @uri' "$out"); do
+        call GET "/api/sessions/$k"
+        jq -c --arg text "$1" '.transcript[]? | select(.role == "user") | tojson | select(contains($text))' "$out"
+    done
+}
+check "a group: the first has an id of their own" grep -q 'sender_id[\\":]*7' <<<"$(told 'first of two')"
+check "a group: and the second" grep -q 'sender_id[\\":]*8' <<<"$(told 'the other one')"
+check "a direct chat: the sender has a name" grep -q 'sender[\\":]*Ann' <<<"$(told 'still there?')"
 
 # --- limits and faults
 before=$(count)
