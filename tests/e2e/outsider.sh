@@ -57,6 +57,7 @@ ended() { [ -n "$(find "$tmp/.local/state/chela/background" -name '*.log' -size 
 check "a session whose key is a path: its log is kept" eventually ended
 same "a session whose key is a path: only there" "" "$(find "$tmp" -name '*out*' -not -path '*/background/*' -not -path "$out" -printf '%P ')"
 same "logs of the background are the user's alone" "600 700" "$(find "$tmp/.local/state/chela/background" -printf '%m\n' | sort -u | paste -sd' ')"
+same "store, logs and copies are the user's alone, whatever the umask is" "" "$(find "$tmp/.local" -perm /077 ! -type l -printf '%P ')"
 chela skills show ../../../../etc/passwd
 exits "a skill whose name is a path" 1
 chela skills remove ../../../victim
