@@ -338,5 +338,38 @@ if BEDROCK:
     spoilt = bytearray(Stream().text("whole").end().bytes())
     spoilt[-20] ^= 1
     row("wrong-checksum", [reply(bytes(spoilt))], **FAILS)
+
+# --- forms of single vendors: nothing is lost, and nothing is paid for twice
+PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+if CHAT:
+    both = {"id": "c1", "object": "chat.completion.chunk", "model": "m", "choices": [
+        {"index": 0, "delta": {"role": "assistant", "content": ""}, "message": {"role": "assistant", "content": "whole"}, "finish_reason": "stop"}]}
+    row("whole-beside-delta", [reply(event(None, both) + b"data: [DONE]\n\n")], text="^whole$")
+    row("error-line", [reply(b'error: {"code":503,"message":"Overloaded"}\n\n')], requests=2, text="^fine$")
+    row("picture-alone", [reply(Stream().add(chunk({"images": [{"type": "image_url", "image_url": {"url": "data:image/png;base64," + PNG}}]})).end())], text="^")
+    row("picture-beside-text", [reply(Stream().text("whole").add(chunk({"images": [{"type": "image_url", "image_url": {"url": "data:image/png;base64," + PNG}}]})).end())], text="^whole")
+if RESPONSES:
+    late = {"id": "msg_0", "type": "message", "role": "assistant", "content": []}
+    final = {**late, "content": [{"type": "output_text", "text": "whole", "annotations": []}]}
+    row("later-content-index", [reply(Stream().add(respond("response.output_item.added", output_index=0, item=late))
+        .add(respond("response.content_part.added", output_index=0, item_id="msg_0", content_index=1, part={"type": "output_text", "text": ""}))
+        .add(respond("response.output_text.delta", output_index=0, item_id="msg_0", content_index=1, delta="whole"))
+        .add(respond("response.output_text.done", output_index=0, item_id="msg_0", content_index=1, text="whole"))
+        .add(respond("response.output_item.done", output_index=0, item=final)).end())], text="^whole$")
+    row("picture-alone", [reply(Stream().item({"id": "ig_0", "type": "image_generation_call", "status": "in_progress"}, [], {"status": "completed", "result": PNG}).end())], text="^")
+    row("vendor-tool", [reply(Stream().item({"id": "ws_0", "type": "web_search_call", "status": "in_progress"}, [], {"status": "completed", "action": {"type": "search", "query": "x"}}).text("whole").end())], text="^whole$")
+if GEMINI:
+    row("tool-prompt-tokens", [reply(Stream({"promptTokenCount": 10, "candidatesTokenCount": 5, "toolUsePromptTokenCount": 7}).text("whole").end())], text="^whole$")
+    row("picture-alone", [reply(Stream().add(part({"inlineData": {"mimeType": "image/png", "data": PNG}})).end())], text="^")
+    row("vendor-tool", [reply(Stream().add(part({"executableCode": {"language": "PYTHON", "code": "1+1"}})).add(part({"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": "2"}})).text("whole").end())], text="whole$")
+if ANTHROPIC:
+    written = {"input_tokens": 10, "output_tokens": 1, "cache_creation_input_tokens": 9, "cache_creation": {"ephemeral_5m_input_tokens": 4, "ephemeral_1h_input_tokens": 5}}
+    row("cache-writes", [reply(Stream(written).text("whole").end())], text="^whole$")
+    row("vendor-tool", [reply(Stream().block({"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {}}, [{"type": "input_json_delta", "partial_json": '{"query":"x"}'}])
+        .block({"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": []}, []).text("whole").end())], text="^whole$")
+if BEDROCK:
+    typed = {"output": {"message": {"role": "assistant", "content": [{"type": "text", "text": "whole"}]}}, "stopReason": "end_turn", "usage": {"inputTokens": 10, "outputTokens": 5, "totalTokens": 15}}
+    row("typed-blocks", [reply(json.dumps(typed).encode(), "application/json")], text="^whole$")
+
 row("long-line", [{"content_type": TYPE, "body": {"repeat": "x" * 4096, "times": 25600}}], **{**FAILS, "requests": "1|2|3"})
 print("\n".join(ROWS))

@@ -219,6 +219,9 @@ static void item(struct checker *c, const struct json *v, size_t i, bool stored)
         ; /* of a later version of the service */
     else if (strcmp(type, "web_search_call") == 0)
         item_id(c, v, where, "ws_", true);
+    else if (strcmp(type, "image_generation_call") == 0 && *json_str(v, "result", "") &&
+             *json_str(v, "status", ""))
+        item_id(c, v, where, "ig_", true);
     else
         fatal(c, "%s: Invalid value: '%s'", where, type);
 }
