@@ -287,8 +287,9 @@ static double measure(long blocks, const char *model) {
         fail("spans were lost");
     qsort(ratios, (size_t)blocks, sizeof(double), compare);
     double median = ratios[blocks / 2], fast = fast_tenth(without, blocks);
-    printf("a round: %.1f us without, %.2f %% more with telemetry (fastest tenth: %.1f us, %.2f %%)\n",
-           without[blocks / 2], 100 * (median - 1), fast,
+    printf("a round: %.1f us without, %.2f %% more with telemetry\n", without[blocks / 2],
+           100 * (median - 1));
+    printf("fastest tenth: %.1f us without, %.2f %% more with telemetry\n", fast,
            100 * (fast_tenth(with, blocks) / fast - 1));
     free(ratios);
     return median;

@@ -1,10 +1,11 @@
 /* exporter.h -- sends encoded spans, metrics or log records to a collector.
  *
  * One exporter per signal. Items are encoded into a bounded queue, whose bytes become the body
- * of a request without a copy; the oldest item is dropped when the queue is full. A batch is sent when it is complete or its time has come, one request at a
- * time. A request that the collector cannot take now (429, 502, 503, 504, no connection) is
- * repeated with growing delays, which are at least as long as the collector asks for. Other
- * failed requests are dropped. Loop thread only. */
+ * of a request without a copy; the oldest item is dropped when the queue is full. A batch is
+ * sent when it is complete or its time has come, one request at a time. A request that the
+ * collector cannot take now (429, 502, 503, 504, no connection) is repeated with growing
+ * delays, which are at least as long as the collector asks for. Other failed requests are
+ * dropped. Loop thread only. */
 #ifndef CH_OTEL_EXPORTER_H
 #define CH_OTEL_EXPORTER_H
 #include "base/buf.h"

@@ -147,8 +147,8 @@ static void write_attributes(struct ch_otlp *w, const struct ch_otel_point *p) {
     w->level[w->depth].comma = true;
 }
 
-static void write_point(struct ch_otlp *w, const struct ch_otel_point *p, enum ch_otel_metric metric,
-                        int64_t start, int64_t now) {
+static void write_point(struct ch_otlp *w, const struct ch_otel_point *p,
+                        enum ch_otel_metric metric, int64_t start, int64_t now) {
     ch_otlp_open(w, CH_OTLP_DATA_POINTS);
     write_attributes(w, p);
     ch_otlp_fixed64(w, CH_OTLP_POINT_START, (uint64_t)start * NS_PER_MS);
