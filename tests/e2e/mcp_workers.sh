@@ -34,7 +34,7 @@ clean_up() {
 }
 eval "plain_$(declare -f serve)"
 serve() {
-    plain_serve "$@"
+    plain_serve
     trap clean_up EXIT
 }
 json=(-H 'Content-Type: application/json' -H 'Accept: application/json, text/event-stream')
@@ -107,7 +107,7 @@ done
 
 # --- a call is cancelled from connections to other workers
 begin
-(out=$tmp/never; call POST /mcp "${json[@]}" "${s[@]}" --data-binary "$(ask 9 never)" -m 60 && echo "$code" >"$tmp/cancelled") &
+(out=$tmp/never call POST /mcp "${json[@]}" "${s[@]}" --data-binary "$(ask 9 never)" -m 60 && echo "$code" >"$tmp/cancelled") &
 waiting=$!
 runs() { call GET /api/sessions && [ "$(jq '[.sessions[] | select(.status == "running")] | length' "$out")" -ge 1 ]; }
 check "a call waits" eventually runs
