@@ -40,8 +40,8 @@ struct ch_undo_hidden {
 /* paths: absolute, NULL-terminated; may be NULL. */
 void ch_undo_hide(struct ch_undo_hidden *h, char **paths);
 
-/* Bring the index up to date. hidden may be NULL. note: differences from the index belong to the last message of the record. False:
- * the workspace is too large; the index is not valid then. */
+/* Bring the index up to date. hidden may be NULL. note: differences from the index belong to the
+ * last message of the record. False: the workspace is too large; the index is not valid then. */
 bool ch_undo_scan(struct ch_undo_index *x, struct ch_undo_record *r, int root,
                   const struct ch_undo_hidden *hidden, bool note);
 
