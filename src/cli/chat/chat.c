@@ -23,7 +23,7 @@
 #include "cli/support/problem.h"
 #include "cli/term/term.h"
 
-enum { TICK_MS = 100, FRAME_MS = 50, ESCAPE_MS = 40, READ = 65536 };
+enum { TICK_MS = 100, FRAME_MS = 50, ESCAPE_MS = 40, PASTE_MS = 1000, READ = 65536 };
 
 /* --- keys ---------------------------------------------------------------------------- */
 
@@ -126,13 +126,29 @@ static void on_escape(uv_timer_t *timer) {
     c->dirty = true;
 }
 
-static size_t chat_feed(struct ch_chat *c, const char *p, size_t n) {
+static size_t chat_feed_some(struct ch_chat *c, const char *p, size_t n) {
     enum ch_edit_action action;
     if (c->chosen)
         return ch_chat_pick_feed(c, p, n);
     size_t used = ch_edit_feed(&c->edit, p, n, &action);
     chat_act(c, action);
     return used;
+}
+
+static void chat_feed(struct ch_chat *c, const char *p, size_t n) {
+    for (size_t at = 0; at < n && !c->leaving;)
+        at += chat_feed_some(c, p + at, n - at);
+}
+
+static struct ch_keys *chat_keys(struct ch_chat *c) {
+    return c->chosen ? &c->pick.keys : &c->edit.keys;
+}
+
+/* The end of a paste can be lost, and no key would work any more. A single control character
+ * after a pause is a key that was pressed. */
+static bool is_paste_lost(struct ch_chat *c, const char *bytes, size_t n) {
+    return chat_keys(c)->pasting && n == 1 && (unsigned char)bytes[0] < ' ' &&
+           uv_now(&c->loop) - c->heard >= PASTE_MS;
 }
 
 static void on_keys(uv_poll_t *handle, int status, int events) {
@@ -147,9 +163,11 @@ static void on_keys(uv_poll_t *handle, int status, int events) {
         ch_chat_leave(c);
         return;
     }
-    for (size_t at = 0; at < (size_t)n && !c->leaving;)
-        at += chat_feed(c, bytes + at, (size_t)n - at);
-    if (ch_keys_waiting(c->chosen ? &c->pick.keys : &c->edit.keys))
+    if (is_paste_lost(c, bytes, (size_t)n))
+        chat_feed(c, "\033[201~", 6);
+    c->heard = uv_now(&c->loop);
+    chat_feed(c, bytes, (size_t)n);
+    if (ch_keys_waiting(chat_keys(c)))
         uv_timer_start(&c->escape, on_escape, ESCAPE_MS, 0);
     else
         uv_timer_stop(&c->escape);
