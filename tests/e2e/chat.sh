@@ -92,6 +92,14 @@ for _ in {1..20}; do
     screen | grep -q '^you said: a paste without its end' && break
 done
 sees "a paste without its end, sent" '^you said: a paste without its end'
+for size in 1000000 1100000; do
+    head -c "$size" /dev/zero | tr '\0' x | fold -w 99 >"$tmp/large"
+    terminal load-buffer "$tmp/large"
+    terminal paste-buffer -p
+    sees "$size pasted bytes: folded" '^> \[pasted [12]: 10[0-9]* lines\]$'
+    [ "$size" = 1000000 ] || sees "$size pasted bytes: what is lost is named" 'too long: its last 62535 bytes are left out'
+    press C-u
+done
 press C-p C-p C-p C-p
 prompt_is "history" '> 你好,大世界'
 press C-c

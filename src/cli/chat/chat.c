@@ -23,7 +23,14 @@
 #include "cli/support/problem.h"
 #include "cli/term/term.h"
 
-enum { TICK_MS = 100, FRAME_MS = 50, ESCAPE_MS = 40, PASTE_MS = 1000, READ = 65536 };
+enum {
+    TICK_MS = 100,
+    FRAME_MS = 50,
+    PASTE_FRAME_MS = 500,
+    ESCAPE_MS = 40,
+    PASTE_MS = 1000, /* a paste in progress has no longer pauses */
+    READ = 65536,
+};
 
 /* --- keys ---------------------------------------------------------------------------- */
 
@@ -112,6 +119,11 @@ static void chat_act(struct ch_chat *c, enum ch_edit_action action) {
         ch_chat_child_clipboard(c);
         break;
     case CH_EDIT_PASTED:
+        if (c->edit.lost > 0)
+            ch_console_note(c->console,
+                            "the paste is too long: its last %zu bytes are left out (a file can be "
+                            "attached as @PATH)",
+                            c->edit.lost);
         ch_chat_attach_pasted(c, c->edit.pasted_from);
         break;
     }
@@ -211,10 +223,12 @@ static void before_wait(uv_prepare_t *handle) {
     chat_listen(c);
     if (c->away)
         return;
-    uint64_t since = uv_now(&c->loop) - c->drawn;
-    if (c->stale && !c->dirty && since < FRAME_MS) {
+    /* A long paste arrives in many pieces, and a drawing takes time by the length of the text. */
+    bool pasting = chat_keys(c)->pasting;
+    uint64_t since = uv_now(&c->loop) - c->drawn, frame = pasting ? PASTE_FRAME_MS : FRAME_MS;
+    if ((c->stale || c->dirty) && (pasting || !c->dirty) && since < frame) {
         if (!uv_is_active((uv_handle_t *)&c->frame))
-            uv_timer_start(&c->frame, on_tick, FRAME_MS - since, 0);
+            uv_timer_start(&c->frame, on_tick, frame - since, 0);
         return;
     }
     if ((c->dirty || c->stale) && !c->leaving)

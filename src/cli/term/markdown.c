@@ -1,8 +1,9 @@
 /* markdown.c -- see markdown.h: finds the ends of blocks.
  *
  * A block ends at a blank line, except in a list, where the next line decides whether the
- * list continues. A list is passed on item by item, because it may be long. A heading is a block of its own. Fenced code at the margin is passed on
- * line by line, because it may be long; inside a list it stays with the list. */
+ * list continues. A list is passed on item by item, because it may be long. A heading is a
+ * block of its own. Fenced code at the margin is passed on line by line, because it may be
+ * long; inside a list it stays with the list. */
 #include "cli/term/markdown.h"
 
 #include <stdlib.h>
