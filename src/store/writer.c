@@ -523,7 +523,9 @@ static bool may_pause(const struct writer *w, int64_t passed) {
     return true;
 }
 
-static void on_pause_end(struct ch_timer *t);
+static void on_pause_end(struct ch_timer *t) {
+    store_writer_wake(CH_CONTAINER(t, struct writer, pause));
+}
 
 /* Passes all due changes of all sessions to the thread as one transaction. */
 static void store_writer_hand_over(struct writer *w) {
@@ -561,10 +563,6 @@ static void store_writer_hand_over(struct writer *w) {
     job->first = true;
     job->since = ch_writer_boot_ms();
     ch_writer_submit(w, job);
-}
-
-static void on_pause_end(struct ch_timer *t) {
-    store_writer_hand_over(CH_CONTAINER(t, struct writer, pause));
 }
 
 static void store_writer_lose(struct ch_log *log, const struct chela_error *err) {
