@@ -1,6 +1,6 @@
 /* gateway.c -- what `chela serve` costs, and what its clients wait for.
  *
- *   gateway PROGRAM [idle|sse|sse=N|tls|chats|chats2|accept|halfopen|hostile]...  all, if none is named
+ *   gateway PROGRAM [idle|sse|sse=N|tls|chats|chats2|accept|halfopen|hostile]...  none: all
  *
  * idle      memory of a gateway with one agent that does nothing
  * sse       memory of each of 10,000 clients that follow a session, and how long a
