@@ -13,7 +13,7 @@
 
 #define MAGIC "chela undo index 1\n"
 
-enum { RULES = 64 << 10 };
+enum { RULES = 64 << 10, PIECE = 256 << 10 };
 
 /* --- the index ------------------------------------------------------------------------------- */
 
@@ -47,15 +47,26 @@ struct stored_entry { /* on disk, followed by the path */
     uint64_t path;
 };
 
+/* Write what was collected, if it is `least` bytes or more. */
+static bool index_write(int fd, struct ch_buf *out, size_t least) {
+    bool done = out->n < least || write(fd, out->p, out->n) == (ssize_t)out->n;
+    if (out->n >= least)
+        ch_buf_clear(out);
+    return done;
+}
+
 void ch_undo_index_save(struct ch_undo_index *x, const struct ch_undo_record *r) {
     CH_BUF_AUTO out = {0};
     uint64_t pack = r->pack_number;
 
     if (x->stored || !x->valid)
         return;
+    int fd = openat(r->dir, "index.new", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW,
+                    0600);
+    bool done = fd >= 0;
     ch_buf_add_str(&out, MAGIC);
     ch_buf_add(&out, &pack, sizeof(pack));
-    for (size_t i = 0; i < x->n; i++) {
+    for (size_t i = 0; done && i < x->n; i++) {
         struct stored_entry e;
         memset(&e, 0, sizeof(e)); /* padding, too */
         e.sig = x->list[i].sig;
@@ -63,10 +74,9 @@ void ch_undo_index_save(struct ch_undo_index *x, const struct ch_undo_record *r)
         e.path = strlen(x->list[i].path);
         ch_buf_add(&out, &e, sizeof(e));
         ch_buf_add(&out, x->list[i].path, e.path);
+        done = index_write(fd, &out, PIECE);
     }
-    int fd = openat(r->dir, "index.new", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW,
-                    0600);
-    x->stored = fd >= 0 && write(fd, out.p, out.n) == (ssize_t)out.n &&
+    x->stored = done && index_write(fd, &out, 1) &&
                 renameat(r->dir, "index.new", r->dir, "index") == 0;
     if (fd >= 0)
         close(fd);

@@ -161,7 +161,13 @@ types "half typed"
 press C-c
 sees "Ctrl-C cancels the run" '^cancelled$'
 prompt_is "and keeps what is being typed" '> half typed'
-press C-c
+press C-c C-l
+types "stall"
+press Enter
+sees "another run" '^wait for it'
+press Escape
+sees "Esc cancels the run" '^cancelled$'
+press Escape
 types "stall"
 press Enter
 sees "a run to take over" '^wait for it'
@@ -186,6 +192,10 @@ rm -f "$space/go"
 types "/hlep"
 press Enter
 sees "a command that there is not" 'did you mean /help'
+types "/cost"
+press Enter
+sees "a name that a command has elsewhere" '[0-9]+ runs, [0-9]+ turns'
+press C-l
 types "/usa"
 press Tab
 prompt_is "Tab completes a command" '> /usage'

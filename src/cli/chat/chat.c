@@ -89,7 +89,10 @@ static void chat_act(struct ch_chat *c, enum ch_edit_action action) {
         c->interrupts = 0;
     switch (action) {
     case CH_EDIT_NONE:
+        break;
     case CH_EDIT_ESCAPE:
+        if (c->run)
+            chela_cancel(c->run, "interrupted");
         break;
     case CH_EDIT_SUBMIT:
         chat_submit(c);

@@ -348,7 +348,7 @@ static void chat_slash_help(struct ch_chat *c, const char *args) {
     for (size_t i = 0; i < COMMANDS; i++)
         fprintf(d.f, "  /%-8s%-18s%s\n", commands[i].name, commands[i].args, commands[i].help);
     fputs("\n  Enter sends; Alt-Enter, or a backslash at the end, breaks the line.\n"
-          "  While the agent works, what you send steers it. Ctrl-C cancels the run.\n"
+          "  While the agent works, what you send steers it. Ctrl-C or Esc cancels the run.\n"
           "  @FILE adds a file or an image, !COMMAND runs a command and adds its output; Ctrl-G\n"
           "  opens your editor, Ctrl-V adds the image of the clipboard.\n"
           "  Tab completes /commands, /skills and @files; Ctrl-R searches what you wrote;\n"
@@ -371,6 +371,26 @@ static char *skill_message(struct ch_chat *c, const char *line, struct chela_err
     char *text = chela_agent_expand(c->agent, call, strlen(call), err);
     free(call);
     return text;
+}
+
+/* Names that commands have in other programs: they hold unless a skill or a prompt has the name.
+ * True: the command was carried out. */
+static bool chat_slash_other_name(struct ch_chat *c, const char *name, size_t n,
+                                  const char *args) {
+    static const char *const names[][2] = {
+        {"clear", "new"},     {"exit", "quit"},           {"cost", "usage"},
+        {"branch", "fork"},   {"permissions", "approve"}, {"sessions", "resume"},
+        {"status", "usage"},
+    };
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        if (strlen(names[i][0]) != n || memcmp(names[i][0], name, n) != 0)
+            continue;
+        char *line = ch_format("/%s %s", names[i][1], args);
+        ch_chat_command(c, line);
+        free(line);
+        return true;
+    }
+    return false;
 }
 
 static void chat_slash_unknown(struct ch_chat *c, const char *name, size_t n) {
@@ -416,7 +436,7 @@ void ch_chat_command(struct ch_chat *c, const char *line) {
         ch_chat_say(c, message, line, true);
     else if (n == 5 && memcmp(name, "skill", n) == 0 && c->agent)
         chat_slash_complain(c, &err);
-    else
+    else if (!chat_slash_other_name(c, name, n, rest))
         chat_slash_unknown(c, name, n);
     chela_free(message);
     free(rest);
