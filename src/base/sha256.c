@@ -1,53 +1,8 @@
-/* sha256.c -- see sha256.h. Follows FIPS 180-4, section 6.2, with the
- * standard's variable names. */
+/* sha256.c -- see sha256.h. */
 #include "base/sha256.h"
 
 #include "base/mem.h"
-
-static const uint32_t K[64] = {
-    0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
-    0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174,
-    0xe49b69c1, 0xefbe4786, 0x0fc19dc6, 0x240ca1cc, 0x2de92c6f, 0x4a7484aa, 0x5cb0a9dc, 0x76f988da,
-    0x983e5152, 0xa831c66d, 0xb00327c8, 0xbf597fc7, 0xc6e00bf3, 0xd5a79147, 0x06ca6351, 0x14292967,
-    0x27b70a85, 0x2e1b2138, 0x4d2c6dfc, 0x53380d13, 0x650a7354, 0x766a0abb, 0x81c2c92e, 0x92722c85,
-    0xa2bfe8a1, 0xa81a664b, 0xc24b8b70, 0xc76c51a3, 0xd192e819, 0xd6990624, 0xf40e3585, 0x106aa070,
-    0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3,
-    0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2,
-};
-
-static uint32_t rotr(uint32_t x, unsigned n) {
-    return x >> n | x << (32 - n);
-}
-
-static uint32_t sha256_load(const unsigned char *p) {
-    return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
-}
-
-static void sha256_schedule(uint32_t W[64], const unsigned char block[64]) {
-    for (size_t t = 0; t < 16; t++)
-        W[t] = sha256_load(block + 4 * t);
-    for (size_t t = 16; t < 64; t++) {
-        uint32_t s0 = rotr(W[t - 15], 7) ^ rotr(W[t - 15], 18) ^ W[t - 15] >> 3;
-        uint32_t s1 = rotr(W[t - 2], 17) ^ rotr(W[t - 2], 19) ^ W[t - 2] >> 10;
-        W[t] = s1 + W[t - 7] + s0 + W[t - 16];
-    }
-}
-
-static void sha256_compress(uint32_t H[8], const unsigned char block[64]) {
-    uint32_t W[64];
-    uint32_t a = H[0], b = H[1], c = H[2], d = H[3], e = H[4], f = H[5], g = H[6], h = H[7];
-
-    sha256_schedule(W, block);
-    for (size_t t = 0; t < 64; t++) {
-        uint32_t ch = (e & f) ^ (~e & g), maj = (a & b) ^ (a & c) ^ (b & c);
-        uint32_t T1 = h + (rotr(e, 6) ^ rotr(e, 11) ^ rotr(e, 25)) + ch + K[t] + W[t];
-        uint32_t T2 = (rotr(a, 2) ^ rotr(a, 13) ^ rotr(a, 22)) + maj;
-        h = g, g = f, f = e, e = d + T1;
-        d = c, c = b, b = a, a = T1 + T2;
-    }
-    H[0] += a, H[1] += b, H[2] += c, H[3] += d;
-    H[4] += e, H[5] += f, H[6] += g, H[7] += h;
-}
+#include "base/sha256_block.h"
 
 void ch_sha256_init(struct ch_sha256 *h) {
     static const uint32_t start[8] = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
@@ -59,17 +14,21 @@ void ch_sha256_init(struct ch_sha256 *h) {
 
 void ch_sha256_add(struct ch_sha256 *h, const void *p, size_t n) {
     const unsigned char *at = p;
+    size_t have = h->bytes % sizeof(h->block);
+    size_t fill = have ? CH_MIN(n, sizeof(h->block) - have) : 0;
 
-    while (n) {
-        size_t have = h->bytes % sizeof(h->block);
-        size_t take = CH_MIN(n, sizeof(h->block) - have);
-        memcpy(h->block + have, at, take);
-        h->bytes += take;
-        at += take;
-        n -= take;
-        if (have + take == sizeof(h->block))
-            sha256_compress(h->state, h->block);
-    }
+    if (!n)
+        return;
+    h->bytes += n;
+    memcpy(h->block + have, at, fill);
+    if (fill && have + fill == sizeof(h->block))
+        ch_sha256_blocks(h->state, h->block, 1);
+    at += fill;
+    n -= fill;
+    size_t blocks = n / sizeof(h->block);
+    if (blocks)
+        ch_sha256_blocks(h->state, at, blocks);
+    memcpy(h->block, at + blocks * sizeof(h->block), n % sizeof(h->block));
 }
 
 void ch_sha256_end(struct ch_sha256 *h, unsigned char out[CH_SHA256_SIZE]) {

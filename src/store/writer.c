@@ -40,6 +40,7 @@
 #define BEAT_MS (LEASE_MS / 4)
 #define SLACK_MS 1000 /* a lease counts as late this long before its end, because clocks differ a
                        * little */
+#define PAUSE_MS 2 /* between transactions that no code waits for */
 #define CLAIMS 5 /* attempts to claim a session that others release and claim meanwhile */
 
 /* --- leases ----------------------------------------------------------------------- */
@@ -508,6 +509,24 @@ static bool needs_sync(const struct writer *w, enum ch_sync wanted) {
                                   : wanted == CH_SYNC_DISK;
 }
 
+/* Whether all due records may wait, because no code waits for them and a transaction ended just
+ * now. Short turns then share a transaction, which costs several pages however small its
+ * records are. */
+static bool may_pause(const struct writer *w, int64_t passed) {
+    if (passed >= PAUSE_MS || w->instant || w->shutting || !ch_list_empty(&w->extras))
+        return false;
+    for (CH_LIST_EACH(k, &w->logs)) {
+        const struct ch_log *log = CH_CONTAINER(k, struct ch_log, link);
+        if (store_writer_is_due(log) && (!log->handler || log->wanted > CH_SYNC_SOON))
+            return false;
+    }
+    return true;
+}
+
+static void on_pause_end(struct ch_timer *t) {
+    store_writer_wake(CH_CONTAINER(t, struct writer, pause));
+}
+
 /* Passes all due changes of all sessions to the thread as one transaction. */
 static void store_writer_hand_over(struct writer *w) {
     open_waiting(w);
@@ -515,6 +534,13 @@ static void store_writer_hand_over(struct writer *w) {
 
     if (w->writing || n + extras == 0)
         return;
+    int64_t passed = ch_mono_ms(ch_loop_clock(w->loop)) - w->ended;
+    if (may_pause(w, passed)) {
+        if (!ch_timer_armed(&w->pause))
+            ch_timer_start(w->loop, &w->pause, PAUSE_MS - passed, on_pause_end);
+        return;
+    }
+    ch_timer_stop(w->loop, &w->pause);
     struct job *job = ch_alloc(sizeof(*job));
     job->parts = ch_alloc((n + 1) * sizeof(*job->parts));
     job->extras = ch_alloc((extras + 1) * sizeof(struct extra *));
@@ -633,6 +659,7 @@ static void deliver_part(struct job *job, size_t i) {
 static void deliver_commit(struct writer *w, struct job *job) {
     if (job->first)
         w->writing = false;
+    w->ended = ch_mono_ms(ch_loop_clock(w->loop));
     ch_writer_set_aside(w, job);
     for (size_t i = 0; i < job->nparts; i++)
         deliver_part(job, i);
@@ -906,6 +933,7 @@ static void writer_shut(struct ch_journal *j) {
     pthread_mutex_unlock(&w->lock);
     if (w->started)
         pthread_join(w->thread, NULL);
+    ch_timer_stop(w->loop, &w->pause);
     ch_task_cancel(w->loop, &w->task);
     ch_loop_unpost(w->loop, &w->post);
     for (struct job *job = take_finished(w, false), *next; job; job = next) {
@@ -948,6 +976,7 @@ struct ch_journal *ch_writer_new(struct ch_loop *loop, chela_store *store) {
     w->base.ops = &ops;
     w->base.gate = CH_SYNC_DISK;
     w->base.end = CH_SYNC_TOLD;
+    w->ended = -PAUSE_MS;
     w->loop = loop;
     w->store = store;
     ch_store_ref(store);

@@ -98,6 +98,8 @@ struct writer {
     bool writing;          /* a transaction is in progress */
     struct job *stuck;     /* transactions that wait for locked rows */
     struct ch_timer retry; /* of stuck */
+    int64_t ended;         /* the last transaction, on the loop's monotonic clock */
+    struct ch_timer pause; /* until the next transaction, if no code waits for it */
     bool instant;
     bool lingered; /* the flush was postponed once */
     bool shutting; /* no message is sent any more */

@@ -215,6 +215,30 @@ static void test_records_come_back_in_order(void **state) {
     assert_string_equal(row.title, "first words");
 }
 
+/* An append that changes neither status nor title may leave a fresh `updated` as it is. */
+static void test_updated_follows(void **state) {
+    static const struct {
+        int64_t now;
+        const char *status;
+        int64_t least;
+    } steps[] = {
+        {5000, "running", 5000}, {5999, NULL, 5000}, {6000, NULL, 6000},
+        {6500, "idle", 6500},    {6600, NULL, 6500}, {9000, NULL, 9000},
+        {8000, NULL, 8000}, /* the clock was set back */
+    };
+    (void)state;
+    uint64_t token = open_session("a");
+    for (size_t i = 0; i < sizeof(steps) / sizeof(*steps); i++) {
+        struct chela_store_record r = record(i + 1, "{}");
+        struct chela_store_change c = append_of("a", token, &r, 1);
+        c.now = steps[i].now;
+        c.head.status = steps[i].status;
+        assert_int_equal(commit(&c, 1), 0);
+        assert_in_range(row_of("a").updated, steps[i].least, steps[i].now);
+    }
+    assert_int_equal(row_of("a").last, sizeof(steps) / sizeof(*steps));
+}
+
 static void test_large_records(void **state) {
     (void)state;
     size_t n = 3 << 20;
@@ -929,6 +953,7 @@ int conformance_run(const struct conformance *c) {
         CASE(test_a_new_session_is_empty),
         CASE(test_no_session_without_create),
         CASE(test_records_come_back_in_order),
+        CASE(test_updated_follows),
         CASE(test_large_records),
         CASE(test_a_gap_is_refused),
         CASE(test_sessions_are_apart),

@@ -35,6 +35,8 @@ CHELA_BEGIN_DECLS
 /* The version of the layout, which is stored with the data. `open` converts an older layout
  * and refuses a newer one (CHELA_EPROTO). */
 #define CHELA_STORE_VERSION 5
+/* An index on `updated` need not be written at every append. */
+#define CHELA_STORE_FRESH_MS 1000
 
 struct chela_store_db; /* one open database; the module's own */
 
@@ -73,10 +75,11 @@ struct chela_store_head {
  * kind uses. */
 enum chela_store_change_kind {
     /* key, token, records, head, now: append records. records[0].seq must be the row's last
-     * + 1 (otherwise CHELA_ESTATE). `updated` becomes now. takes: events that the records take
-     * up; they are settled. CHELA_EEXIST, and nothing is written: one of them does not wait
-     * for this session. sends: messages for the outbox, as INTENT; the rc of a message whose
-     * id exists already is CHELA_EEXIST. */
+     * + 1 (otherwise CHELA_ESTATE). `updated` becomes now; it may stay as it is while it is
+     * less than CHELA_STORE_FRESH_MS old and head changes neither status nor title. takes:
+     * events that the records take up; they are settled. CHELA_EEXIST, and nothing is
+     * written: one of them does not wait for this session. sends: messages for the outbox, as
+     * INTENT; the rc of a message whose id exists already is CHELA_EEXIST. */
     CHELA_STORE_APPEND = 0,
     CHELA_STORE_RENEW = 1,   /* key, token, until: extend the lease */
     CHELA_STORE_RELEASE = 2, /* key, token: end the lease */

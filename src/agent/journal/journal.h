@@ -120,6 +120,8 @@ struct ch_log; /* the open journal of one session */
 /* How durable a record has to be. */
 enum ch_sync {
     CH_SYNC_LATER,  /* written with the next transaction; no code waits for it */
+    CH_SYNC_SOON,   /* no code waits for it: written in this turn of the loop, or within
+                     * milliseconds if a transaction ended just now */
     CH_SYNC_COMMIT, /* written in this turn of the loop: survives a crash of the process */
     CH_SYNC_TOLD,   /* also survives a crash of the database server */
     CH_SYNC_DISK,   /* also survives a crash of the machine */

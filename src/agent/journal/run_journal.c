@@ -407,7 +407,7 @@ void ch_run_journal_reply(chela_run *run, const struct ch_msg *m, const struct c
     write_embedded(&w, run);
     run->record->embedded.calls = 0;
     run->record->embedded.tokens = 0;
-    end(run->session, &w, CH_REC_MESSAGE, CH_SYNC_COMMIT);
+    end(run->session, &w, CH_REC_MESSAGE, CH_SYNC_SOON);
 }
 
 void ch_run_journal_role(chela_run *run, const char *role, const char *model,

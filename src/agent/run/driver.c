@@ -534,7 +534,7 @@ void ch_driver_step(chela_run *run, const struct ch_input *given) {
     if (in->kind == CH_IN_REPLY && todo != CH_DO_FINISH) {
         if (todo == CH_DO_CALL_MODEL && ch_think_follows_up(run) && run->follow_ups.n > 0)
             mail_so_far(run, turn);
-        ch_run_journal_state(run, CH_REPLAY_RUNNING, CH_SYNC_COMMIT);
+        ch_run_journal_state(run, CH_REPLAY_RUNNING, CH_SYNC_SOON);
     } else if (in->kind == CH_IN_ROLE && todo != CH_DO_FINISH) {
         ch_run_journal_state(run, CH_REPLAY_RUNNING, CH_SYNC_LATER);
     }

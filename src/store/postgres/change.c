@@ -122,7 +122,7 @@ static int postgres_change_mail(struct chela_store_db *db, const struct chela_st
 }
 
 /* Update the row first: the update locks the row, and its guard checks the
- * token. */
+ * token. An update that changes no indexed column is a HOT update. */
 static int postgres_change_append(struct chela_store_db *db, struct chela_store_change *c,
                                   struct chela_error *err) {
     const struct ch_pg_arg args[] = {
@@ -136,6 +136,7 @@ static int postgres_change_append(struct chela_store_db *db, struct chela_store_
         ch_pg_number((int64_t)c->head.window),
         ch_pg_number((int64_t)c->head.turns),
         ch_pg_number((int64_t)c->head.messages),
+        ch_pg_number(CHELA_STORE_FRESH_MS),
     };
     PGresult *res;
     int rc = postgres_change_lock_takes(db, c, err);
@@ -143,7 +144,9 @@ static int postgres_change_append(struct chela_store_db *db, struct chela_store_
     if (rc < 0 || c->rc < 0)
         return rc;
     rc = ch_pg_query(db,
-                     "UPDATE chela.sessions SET last = last + $4, updated = $5,"
+                     "UPDATE chela.sessions SET last = last + $4,"
+                     " updated = CASE WHEN $6::text IS NULL AND $7::text IS NULL AND"
+                     " $5 - updated BETWEEN 0 AND $11 - 1 THEN updated ELSE $5 END,"
                      " status = coalesce($6, status), title = coalesce($7, title),"
                      " needed = greatest(needed, $8), turns = turns + $9,"
                      " messages = messages + $10"

@@ -69,18 +69,21 @@ static int sqlite_change_add_record(struct chela_store_db *db, int64_t session,
     return ch_sqlite_step(db, stmt, err);
 }
 
-static int update_head(struct chela_store_db *db, int64_t session,
-                       const struct chela_store_change *c, uint64_t last,
-                       struct chela_error *err) {
-    sqlite3_stmt *stmt = ch_sqlite_take(db, S_HEAD, err);
+static int update_head(struct chela_store_db *db, const struct row *row,
+                       const struct chela_store_change *c, struct chela_error *err) {
+    bool fresh = c->now >= row->updated && c->now - row->updated < CHELA_STORE_FRESH_MS;
+    bool grows = fresh && !c->head.status && !c->head.title;
+    sqlite3_stmt *stmt = ch_sqlite_take(db, grows ? S_GROW : S_HEAD, err);
 
     if (!stmt)
         return err->code;
-    sqlite3_bind_int64(stmt, 1, session);
-    sqlite3_bind_int64(stmt, 2, (int64_t)last);
-    sqlite3_bind_int64(stmt, 3, c->now);
-    bind_text(stmt, 4, c->head.status);
-    bind_text(stmt, 5, c->head.title);
+    sqlite3_bind_int64(stmt, 1, row->id);
+    sqlite3_bind_int64(stmt, 2, (int64_t)(row->last + c->nrecords));
+    if (!grows) {
+        sqlite3_bind_int64(stmt, 3, c->now);
+        bind_text(stmt, 4, c->head.status);
+        bind_text(stmt, 5, c->head.title);
+    }
     sqlite3_bind_int64(stmt, 6, (int64_t)c->head.window);
     sqlite3_bind_int64(stmt, 7, (int64_t)c->head.turns);
     sqlite3_bind_int64(stmt, 8, (int64_t)c->head.messages);
@@ -147,7 +150,7 @@ static int sqlite_change_append(struct chela_store_db *db, struct chela_store_ch
     rc = sqlite_change_mail(db, c, err);
     for (size_t i = 0; rc == 0 && i < c->nrecords; i++)
         rc = sqlite_change_add_record(db, row.id, &c->records[i], err);
-    return rc < 0 ? rc : update_head(db, row.id, c, row.last + c->nrecords, err);
+    return rc < 0 ? rc : update_head(db, &row, c, err);
 }
 
 static int sqlite_change_lease(struct chela_store_db *db, struct chela_store_change *c,

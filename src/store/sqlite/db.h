@@ -45,6 +45,9 @@
     X(HEAD, "UPDATE sessions SET last = ?2, updated = ?3, status = coalesce(?4, status), "     \
             "title = coalesce(?5, title), window = max(window, ?6), turns = turns + ?7, "      \
             "messages = messages + ?8 WHERE id = ?1")                                          \
+    X(GROW, /* HEAD without the indexed columns: no page of an index is written */             \
+      "UPDATE sessions SET last = ?2, window = max(window, ?6), turns = turns + ?7, "          \
+      "messages = messages + ?8 WHERE id = ?1")                                                \
     X(TITLE, "UPDATE sessions SET title = ?2 WHERE key = ?1")                                  \
     X(DROP_SESSION, "DELETE FROM sessions WHERE id = ?1")                                      \
     X(DROP_RECORDS, "DELETE FROM records WHERE id BETWEEN ?1 AND ?2")                          \

@@ -8,6 +8,7 @@
 
 #include "base/mem.h"
 #include "base/sha256.h"
+#include "base/sha256_block.h"
 
 static void digest(const void *p, size_t n, size_t piece, char hex[65]) {
     unsigned char out[CH_SHA256_SIZE];
@@ -102,12 +103,31 @@ static void test_hmac(void **state) {
     assert_memory_equal(key, other, sizeof(key));
 }
 
+/* The instructions of the processor give the results of plain C, at any address. */
+static void test_blocks(void **state) {
+    enum { BLOCKS = 5 };
+    unsigned char bytes[BLOCKS * CH_SHA256_BLOCK + 16];
+    (void)state;
+    for (size_t i = 0; i < sizeof(bytes); i++)
+        bytes[i] = (unsigned char)(i * 131 + (i * i >> 3));
+    for (size_t at = 0; at < 16; at++)
+        for (size_t n = 0; n <= BLOCKS; n++) {
+            uint32_t fast[8], plain[8];
+            for (uint32_t i = 0; i < 8; i++)
+                fast[i] = plain[i] = 0x9e3779b9 * (i + 1);
+            ch_sha256_blocks(fast, bytes + at, n);
+            ch_sha256_blocks_plain(plain, bytes + at, n);
+            assert_memory_equal(fast, plain, sizeof(fast));
+        }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_known),
         cmocka_unit_test(test_a_million),
         cmocka_unit_test(test_pieces),
         cmocka_unit_test(test_hmac),
+        cmocka_unit_test(test_blocks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -71,13 +71,17 @@ struct rig {
     struct ch_journal *j;
 };
 
-static void rig_open(struct rig *r) {
+static void rig_open_at(struct rig *r, const struct ch_clock *clock) {
     struct chela_store_opts opts = CHELA_STORE_OPTS(.module_path = modules);
     struct chela_error err = {0};
     if (chela_store_open(url, &opts, &r->store, &err) < 0)
         fail_msg("%s", err.message);
-    assert_int_equal(ch_loop_new(NULL, NULL, &r->loop, &err), 0);
+    assert_int_equal(ch_loop_new(NULL, clock, &r->loop, &err), 0);
     r->j = ch_writer_new(r->loop, r->store);
+}
+
+static void rig_open(struct rig *r) {
+    rig_open_at(r, NULL);
 }
 
 static void rig_close(struct rig *r) {
@@ -150,6 +154,49 @@ static void test_groups(void **state) {
         assert_int_equal(s[i].committed, 1); /* all at once */
     for (int i = 0; i < N; i++)
         r.j->ops->close(s[i].log);
+    rig_close(&r);
+}
+
+static int64_t read_ms(void *user) {
+    return *(int64_t *)user;
+}
+
+/* Records that no code waits for share a transaction: while the clock stands still, a second
+ * transaction starts only for a record that must be committed now. */
+static void test_pauses(void **state) {
+    int64_t ms = 1000;
+    const struct ch_clock clock = {read_ms, read_ms, &ms};
+    struct rig r;
+    struct side s;
+    (void)state;
+    rig_open_at(&r, &clock);
+    side_open(&r, &s, "pauses");
+    side_wait(&r, &s);
+    s.wanted = put(&r, &s, CH_SYNC_SOON); /* no transaction ended just now */
+    side_wait(&r, &s);
+    assert_int_equal(s.committed, 1);
+
+    put(&r, &s, CH_SYNC_SOON);
+    assert_int_equal(ch_loop_run(r.loop, &s.done), CHELA_ESTATE); /* only time can bring it */
+    assert_int_equal(s.committed, 1);
+    s.wanted = put(&r, &s, CH_SYNC_SOON);
+    ms += 10;
+    side_wait(&r, &s);
+    assert_int_equal(s.committed, 3);
+    assert_int_equal(s.told, 2);
+
+    put(&r, &s, CH_SYNC_SOON);
+    s.wanted = put(&r, &s, CH_SYNC_COMMIT);
+    side_wait(&r, &s);
+    assert_int_equal(s.committed, 5);
+    assert_int_equal(s.told, 3);
+
+    put(&r, &s, CH_SYNC_SOON);
+    r.j->ops->close(s.log); /* does not wait for the clock */
+    side_open(&r, &s, "pauses");
+    side_wait(&r, &s);
+    assert_int_equal(s.last, 6);
+    r.j->ops->close(s.log);
     rig_close(&r);
 }
 
@@ -524,6 +571,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_appending),
         cmocka_unit_test(test_groups),
+        cmocka_unit_test(test_pauses),
         cmocka_unit_test(test_one_writer),
         cmocka_unit_test(test_a_lease_that_was_taken),
         cmocka_unit_test(test_clocks_that_jump),
