@@ -354,9 +354,9 @@ static void line_open(struct ch_discord *d, struct ch_sv base) {
                                                               line_on_gone};
     struct chela_error err = {0};
     CH_BUF_AUTO url = {0};
-    while (base.n && base.p[base.n - 1] == '/')
-        base.n--;
-    ch_buf_addf(&url, "%.*s/" QUERY, CH_SV_FMT(base));
+    const char *host = base.n ? memmem(base.p, base.n, "://", 3) : NULL;
+    bool path = host && memchr(host + 3, '/', base.n - (size_t)(host + 3 - base.p));
+    ch_buf_addf(&url, "%.*s%s" QUERY, CH_SV_FMT(base), path ? "" : "/");
     if (d->host->socket_open(ch_buf_str(&url), &events, d, &d->socket, &err, d->host->user) < 0) {
         d->unopened++;
         line_lost(d, err.message, 0);
