@@ -100,7 +100,7 @@ for name in $sockets; do
         '{"type":"CALLBACK","headers":{"topic":"/v1.0/im/bot/messages/get","messageId":7},"data":{"a":1}}' \
         '{"cmd":"aibot_msg_callback","headers":{"req_id":{}},"body":[]}' \
         '{"cmd":"aibot_msg_callback","headers":{"req_id":"q"},"body":{"msgid":"x","from":[],"msgtype":{}}}' "$deep" "$large"; do
-        nonsense $name "$text"
+        nonsense "$name" "$text"
     done
 done
 # messages as they should be, but of two megabytes
