@@ -7,8 +7,8 @@
 #ifndef CH_OTEL_FOLLOW_H
 #define CH_OTEL_FOLLOW_H
 #include "agent/handle/listener.h"
+#include "otel/metrics.h"
 #include "otel/settings.h"
-#include "otel/span.h"
 
 struct ch_otel_follow;
 
@@ -17,8 +17,10 @@ struct ch_otel_follow;
 struct ch_otel_sink {
     void (*span)(const struct ch_otel_span *s, void *user);
     void (*log)(const struct ch_otel_span *s, enum ch_otel_severity severity, void *user);
+    /* memo: as for ch_otel_metrics_add. */
     void (*measure)(enum ch_otel_metric metric, double value,
-                    const struct ch_otel_attribute *attributes, size_t n, void *user);
+                    const struct ch_otel_attribute *attributes, size_t n,
+                    struct ch_otel_point **memo, void *user);
     void *user;
 };
 
