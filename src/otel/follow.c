@@ -497,12 +497,16 @@ static struct ch_sv query_failure(const struct ch_listener_query *q, char buf[16
     return failure_type(&failure, buf);
 }
 
+static struct ch_span_id id_of_query(const struct follow_run *r,
+                                     const struct ch_listener_query *q) {
+    return ch_span_id_of_request(r->id, q->turn, 0, q->messages, ch_sv_str(q->target->spec),
+                                 ch_sv_str(q->role));
+}
+
 void ch_otel_follow_query(struct ch_otel_follow *f, chela_run *run,
                           const struct ch_listener_query *q) {
     struct follow_run *r = follow(f, run, q->start);
-    struct ch_sv model = ch_sv_str(q->target->spec), role = ch_sv_str(q->role);
-    struct ch_otel_span s = begin_span(
-        r, ch_span_id_of_request(r->id, q->turn, 0, q->messages, model, role), q->start, q->end);
+    struct ch_otel_span s = begin_span(r, id_of_query(r, q), q->start, q->end);
     struct chela_usage usage = ch_public_usage(&q->reply->usage, -1);
     char type[16];
     s.failed = q->error.n > 0;
@@ -513,7 +517,7 @@ void ch_otel_follow_query(struct ch_otel_follow *f, chela_run *run,
             NULL);
     add_place(&s, r, run);
     ch_otel_add_int(&s, CH_OTEL_TURN, q->turn);
-    ch_otel_add_text(&s, CH_OTEL_ROLE, role);
+    ch_otel_add_text(&s, CH_OTEL_ROLE, ch_sv_str(q->role));
     add_usage(&s, &usage);
     s.error = q->error; /* redacted */
     emit_span(f, &s);
@@ -933,12 +937,13 @@ void ch_otel_follow_event(struct ch_otel_follow *f, chela_run *run, const struct
 }
 
 bool ch_otel_follow_context(struct ch_otel_follow *f, const char *run, struct ch_sv call,
-                            char out[CH_TRACEPARENT]) {
+                            const struct ch_listener_query *q, char out[CH_TRACEPARENT]) {
     const struct follow_run *r = find_run(f, run);
     if (!r)
         return false;
     ch_trace_context_write(&r->context,
                            call.n            ? ch_span_id_of_call(r->id, r->turn, call)
+                           : q               ? id_of_query(r, q)
                            : r->request.open ? r->request.id
                                              : r->span,
                            out);

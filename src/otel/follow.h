@@ -30,7 +30,6 @@ struct ch_otel_follow *ch_otel_follow_new(const struct ch_otel_settings *setting
 void ch_otel_follow_free(struct ch_otel_follow *f);
 
 void ch_otel_follow_event(struct ch_otel_follow *f, chela_run *run, const struct chela_event *ev);
-/* As struct ch_listener.context. */
 /* A call stored its state; a wait is one (tool/call/wait.h). */
 void ch_otel_follow_checkpoint(struct ch_otel_follow *f, chela_run *run,
                                const struct ch_block *call, const char *state, int64_t now);
@@ -44,7 +43,8 @@ void ch_otel_follow_query(struct ch_otel_follow *f, chela_run *run,
 bool ch_otel_follow_enter(struct ch_sv caller, char out[CH_TRACEPARENT]);
 void ch_otel_follow_leave(struct ch_otel_follow *f, const struct ch_listener_request *q);
 
+/* As struct ch_listener.context. */
 bool ch_otel_follow_context(struct ch_otel_follow *f, const char *run, struct ch_sv call,
-                            char out[CH_TRACEPARENT]);
+                            const struct ch_listener_query *q, char out[CH_TRACEPARENT]);
 
 #endif

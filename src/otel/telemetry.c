@@ -116,9 +116,9 @@ static void telemetry_left(struct ch_listener *l, const struct ch_listener_reque
 }
 
 static bool telemetry_context(struct ch_listener *l, const char *run, struct ch_sv call,
-                              char out[CH_LISTENER_CONTEXT]) {
+                              const struct ch_listener_query *q, char out[CH_LISTENER_CONTEXT]) {
     return ch_otel_follow_context(CH_CONTAINER(l, struct telemetry, listener)->follow, run, call,
-                                  out);
+                                  q, out);
 }
 
 /* --- start and end */
