@@ -336,7 +336,7 @@ static void arrival_fetch_next(struct ch_task *task) {
 bool ch_arrival_prepare(struct ch_channel *c, struct chela_channel_arrival *in, struct ch_arena *a,
                         const char *workspace, void (*done)(void *tag), void *tag) {
     const struct chela_channel_message *m = in->message;
-    if (!c->ops->prepare && (!m->nfiles || !c->ops->fetch))
+    if (!m || (!c->ops->prepare && (!m->nfiles || !c->ops->fetch)))
         return false;
     struct arrival_fetching *f = ch_alloc(sizeof(*f));
     f->c = c;
