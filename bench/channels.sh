@@ -14,7 +14,7 @@ export BUILD
 . tests/support/serve.sh
 . tests/support/channels/all.sh
 program=$(realpath "$BUILD/chela")
-chats=1000
+chats=1000 tells=()
 server_pid='' gateway_pid=''
 start_services
 printf 'rules:\n  - { say: "heard: {{user}}" }\n' >"$space/rules.yaml"
@@ -61,7 +61,12 @@ for name in $channel_names; do
     before=$(memory) cpu_before=$(cpu) began=$(date +%s%3N)
     for ((i = 1; i <= chats; i++)); do
         # Discord's stand-in knows channels from 100000 on
-        tell "$name" $((1000 + i)) "line $i." "$([ "$name" = discord ] && echo $((100000 + i)) || echo "$i")"
+        tell "$name" $((1000 + i)) "line $i." "$([ "$name" = discord ] && echo $((100000 + i)) || echo "$i")" &
+        tells+=($!)
+        if [ ${#tells[@]} -ge 25 ] || [ "$i" -eq $chats ]; then
+            wait "${tells[@]}"
+            tells=()
+        fi
     done
     for _ in {1..1200}; do
         n=$(said "$name" | grep -c 'heard: .*line')

@@ -9,9 +9,7 @@
 SANITIZED := address,undefined
 ASAN_BUILD := $(if $(SANITIZE),$(BUILD),$(BUILD)-$(subst $(comma),-,$(SANITIZED)))
 # Programs that do nothing without PostgreSQL, Redis, clang or the static program.
-SERVED := lint/clang e2e/static unit/store/test_postgres unit/store/test_redis e2e/crash_servers e2e/two_nodes e2e/nodes_order e2e/isolation e2e/nodes_faults e2e/nodes_serve e2e/nodes_channels
-# Programs that check leaves out. e2e/nodes_press may take minutes on a busy machine; check-long runs it.
-NOT_IN_CHECK := $(SERVED) e2e/nodes_press
+SERVED := lint/clang e2e/static unit/store/test_postgres unit/store/test_redis e2e/crash_servers e2e/two_nodes e2e/nodes_order e2e/isolation e2e/nodes_faults e2e/nodes_serve e2e/nodes_channels e2e/nodes_press
 # Run with sanitizers by check-all; check-long runs every e2e program so.
 E2E_ASAN := $(addprefix e2e/,answers approval attack cancel feishu modes relief serve sessions tools)
 
@@ -41,12 +39,12 @@ fuzz: ## fuzz every parser for FUZZ_SECONDS each
 tests-of: $(foreach t,$(T),$(call needs,$(t)))
 ifdef SANITIZE
 check-now: $(foreach t,$(IN_CHECK),$(call needs,$(t)))
-	@tests/run -t 3 $(NOT_IN_CHECK:%=-x %) -b $(BUILD) $(IN_CHECK)
+	@tests/run -t 3 $(SERVED:%=-x %) -b $(BUILD) $(IN_CHECK)
 else
 check-now:
 	+@$(call make,SANITIZE=$(SANITIZED) tests-of T='$(call compiled,$(IN_CHECK))')
 	+@$(call make,tests-of T='$(filter-out $(call compiled,$(IN_CHECK)),$(IN_CHECK))')
-	@tests/run $(NOT_IN_CHECK:%=-x %) -b $(BUILD) $(filter lint%,$(IN_CHECK)) -t 3 -b $(ASAN_BUILD) $(call compiled,$(IN_CHECK)) \
+	@tests/run $(SERVED:%=-x %) -b $(BUILD) $(filter lint%,$(IN_CHECK)) -t 3 -b $(ASAN_BUILD) $(call compiled,$(IN_CHECK)) \
 	    -t 1 -b $(BUILD) $(filter-out lint% $(call compiled,$(IN_CHECK)),$(IN_CHECK))
 endif
 

@@ -117,8 +117,9 @@ enum chela_receipt {
 };
 
 /* Report the outcome of sending a message. note (may be NULL): the id that the receiver
- * assigned, or the reason for the failure. wait_ms: the delay before the next attempt; 0:
- * chosen by the number of attempts. After ten attempts UNCERTAIN counts as REFUSED.
+ * assigned, or the reason for the failure. wait_ms: the least delay before the next
+ * attempt, which is kept over a restart, at most an hour; 0: none. The delay grows with the
+ * number of attempts. After ten attempts UNCERTAIN counts as REFUSED.
  * Errors: CHELA_ENOENT: no message with this key is being sent. CHELA_EINVAL: there is no
  * such outcome. */
 CHELA_API int chela_outbox_receipt(chela_runtime *rt, const char *key, enum chela_receipt what,

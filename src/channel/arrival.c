@@ -314,11 +314,14 @@ static void arrival_on_fetched(struct chela_text bytes, const char *why, void *t
 static void arrival_fetch_next(struct ch_task *task) {
     struct arrival_fetching *f = CH_CONTAINER(task, struct arrival_fetching, task);
     const struct chela_channel_message *m = f->in->message;
-    if (f->next == m->nfiles) {
-        void (*done)(void *) = f->done;
-        void *tag = f->tag;
+    if (f->next == m->nfiles || !f->c->ops->fetch) {
+        struct arrival_fetching last = *f;
         arrival_fetching_free(f);
-        done(tag);
+        if (last.c->ops->prepare)
+            last.c->ops->prepare(last.c->self, last.in, last.arena, last.workspace, last.done,
+                                 last.tag);
+        else
+            last.done(last.tag);
         return;
     }
     const struct chela_channel_file *file = &m->files[f->next++];
@@ -333,7 +336,7 @@ static void arrival_fetch_next(struct ch_task *task) {
 bool ch_arrival_prepare(struct ch_channel *c, struct chela_channel_arrival *in, struct ch_arena *a,
                         const char *workspace, void (*done)(void *tag), void *tag) {
     const struct chela_channel_message *m = in->message;
-    if (!m || !m->nfiles || !c->ops->fetch)
+    if (!m || (!c->ops->prepare && (!m->nfiles || !c->ops->fetch)))
         return false;
     struct arrival_fetching *f = ch_alloc(sizeof(*f));
     f->c = c;

@@ -66,8 +66,10 @@ enum chela_channel_judgement ch_channel_judge(struct ch_channel *c,
 
 bool ch_channel_prepare(struct ch_channel *c, struct chela_channel_arrival *in, struct ch_arena *a,
                         const char *workspace, void (*done)(void *tag), void *tag) {
-    if (!c->ops->prepare)
+    if (!c->ops->recall)
         return ch_arrival_prepare(c, in, a, workspace, done, tag);
+    if (!c->ops->prepare)
+        return false;
     c->ops->prepare(c->self, in, a, workspace, done, tag);
     return true;
 }

@@ -96,6 +96,7 @@ tell C1 channel UANN '<@UBOT> hello' '{"bot_id": "B2"}'
 tell C1 channel UBOT '<@UBOT> hello'
 tell C1 channel UEVE '<@UBOT> in the channel'
 check "in a channel who is mentioned answers" says 'in the channel$'
+check "the sender has a name, which imitates nothing" says 'heard: .*Eve.*: in the channel$'
 same "in a thread of that message" "$clock.000200" "$(last .thread_ts)"
 thread=$clock.000200
 event C1 channel UEVE '<@UBOT> both' >"$tmp/event"
@@ -106,6 +107,13 @@ tell C1 channel UEVE 'and you?' "{\"thread_ts\": \"$thread\", \"parent_user_id\"
 check "a reply to the app is meant for it" says 'and you?$'
 same "it stays in the thread" "$thread" "$(last .thread_ts)"
 same "nobody else was answered" 4 "$(count)"
+same "a name is asked for once" 1 "$(grep -c '^users.info .*UEVE' "$tmp/slack/calls")"
+tell C1 channel UNO '<@UBOT> without a name'
+check "the id will do" says 'heard: .*UNO: without a name$'
+echo 'users.info held' >"$tmp/slack/fail"
+tell C1 channel UBOB '<@UBOT> acknowledged first'
+same "an acknowledgement does not wait for a name" 200 "$code"
+check "the agent does" says 'heard: .*Bob Example.*: acknowledged first$'
 ignores() { grep -qF "[slack] a message of $1" "$serve_log"; }
 check "the log says why: the sender" ignores 'UEVE in chat D2 is ignored: allowFrom does not list the sender'
 check "the chat" ignores 'UANN in chat C2 is ignored: groups does not list the chat'

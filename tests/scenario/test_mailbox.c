@@ -25,6 +25,7 @@ static struct {
     struct ch_buf got;
     enum chela_receipt says;
     bool silent; /* it does not answer at all */
+    int64_t wait_ms;
     unsigned attempts;
 } peer;
 
@@ -32,7 +33,8 @@ static void on_send(chela_runtime *rt, const struct chela_outbound *m, void *use
     (void)user;
     peer.attempts = m->attempts;
     if (!peer.silent)
-        assert_int_equal(chela_outbox_receipt(rt, m->key, peer.says, "as told", 0, NULL), 0);
+        assert_int_equal(chela_outbox_receipt(rt, m->key, peer.says, "as told", peer.wait_ms, NULL),
+                         0);
     const char *turn = strrchr(m->key, ':'); /* m is valid after its receipt too */
     ch_buf_addf(&peer.got, "%s=%s ", turn ? turn + 1 : m->key, m->text);
 }
@@ -222,6 +224,56 @@ static int recall(const struct chela_store_item *item, void *user) {
     return 0;
 }
 
+/* The wait that a peer asks for is kept, also by the next process. */
+static void test_a_peer_that_asks_for_a_wait(void **state) {
+    struct stage st;
+    chela_store *store = new_store();
+    (void)state;
+    peer.says = CHELA_RECEIPT_UNCERTAIN;
+    peer.wait_ms = 1200000;
+    open_life(&st, store, 0);
+    int64_t began = st.now;
+    assert_int_equal(send_event(&st, "e1", "hi"), 0);
+    st.now = began + 1199000;
+    settle_down(&st);
+    assert_string_equal(ch_buf_str(&peer.got), "1=one ");
+    close_life(&st, NULL);
+
+    peer.says = CHELA_RECEIPT_SENT;
+    open_life(&st, store, 1);
+    st.now = began + 1100000;
+    assert_int_equal(chela_store_items(store, CHELA_STORE_OUTBOX, recall, st.rt, NULL), 0);
+    settle_down(&st);
+    st.now = began + 1199000;
+    settle_down(&st);
+    assert_string_equal(ch_buf_str(&peer.got), "");
+    st.now = began + 1200000;
+    settle_down(&st);
+    assert_string_equal(ch_buf_str(&peer.got), "1=one ");
+    close_life(&st, store);
+}
+
+/* A peer that asks for a short wait again and again is not used up in seconds. */
+static void test_a_peer_that_asks_for_short_waits(void **state) {
+    struct stage st;
+    chela_store *store = new_store();
+    (void)state;
+    peer.says = CHELA_RECEIPT_UNCERTAIN;
+    peer.wait_ms = 1000;
+    open_life(&st, store, 0);
+    assert_int_equal(send_event(&st, "e1", "hi"), 0);
+    for (int i = 0; i < 300; i++) {
+        st.now += 1000;
+        settle_down(&st);
+    }
+    peer.says = CHELA_RECEIPT_SENT;
+    st.now += 300000;
+    settle_down(&st);
+    assert_int_equal(chela_outbox_waiting(st.rt), 0);
+    check_box(store, CHELA_STORE_OUTBOX, "");
+    close_life(&st, store);
+}
+
 static void test_without_a_receipt_it_is_sent_again(void **state) {
     struct stage st;
     chela_store *store = new_store();
@@ -405,6 +457,8 @@ int main(void) {
         cmocka_unit_test(test_what_cannot_be_accepted),
         cmocka_unit_test(test_an_answer_is_sent),
         cmocka_unit_test(test_a_peer_that_does_not_take_it),
+        cmocka_unit_test(test_a_peer_that_asks_for_a_wait),
+        cmocka_unit_test(test_a_peer_that_asks_for_short_waits),
         cmocka_unit_test(test_without_a_receipt_it_is_sent_again),
         cmocka_unit_test(test_the_next_message_is_sent_after_a_refused_one),
         cmocka_unit_test(test_the_same_key_is_the_same_message),

@@ -451,8 +451,10 @@ struct chela_channel_ops {
     /* Whether the sender may use the agent. Called before anything else, and again after
      * CHELA_CHANNEL_LATER. */
     enum chela_channel_judgement (*judge)(void *self, const struct chela_channel_arrival *in);
-    /* Complete an arrival before it is processed: names, quoted messages, files. `in` and its
-     * texts live in a. */
+    /* Complete an arrival, which is stored, before it is processed: names, quoted messages,
+     * files. `in` and its texts live in a. A channel without `recall` may have this function,
+     * too; the host has fetched the files then. done may be called before the function
+     * returns. */
     void (*prepare)(void *self, struct chela_channel_arrival *in, chela_channel_arena *a,
                     const char *workspace, void (*done)(void *tag), void *tag);
     /* Send a message; ends with one chela_outbox_receipt. */

@@ -36,6 +36,7 @@
 #define LATE_MS 500 /* a lease that was not renewed in time is looked at again after this */
 #define FIRST_REST_MS 1000
 #define LONGEST_REST_MS 300000
+#define LONGEST_WAIT_MS 3600000 /* the same, if the receiver asked for the wait */
 
 enum letter_state { STORING, READY, SENDING, RESTING };
 
@@ -268,13 +269,17 @@ static void store_letter(chela_runtime *rt, const struct chela_outbound *m, stru
     j->ops->change(j, &c, j->gate, l ? on_stored : NULL, l);
 }
 
-static void store_receipt(const struct letter *l, const char *state, const char *note) {
+/* until: the receiver asked not to try before this time, in ms since the epoch; 0: it did not. */
+static void store_receipt(const struct letter *l, const char *state, const char *note,
+                          int64_t until) {
     chela_runtime *rt = l->box->rt;
     CH_BUF_AUTO data = {0};
     struct ch_jw w = ch_jw(&data);
 
     ch_jw_begin(&w, '{');
     outbox_kopt(&w, "note", note);
+    if (until)
+        ch_jw_kint(&w, "until", until);
     ch_jw_end(&w, '}');
     struct chela_store_change c = {.kind = CHELA_STORE_RECEIPT,
                                    .id = l->m.key,
@@ -386,12 +391,12 @@ static void arm(struct ch_outbox *box) {
 
 static void outbox_rest(struct letter *l, int64_t ms) {
     l->state = RESTING;
-    l->due = ch_mono_ms(ch_loop_clock(l->box->rt->loop)) + CH_MIN(ms, LONGEST_REST_MS);
+    l->due = ch_mono_ms(ch_loop_clock(l->box->rt->loop)) + ms;
     arm(l->box);
 }
 
 static int64_t back_off(const struct letter *l) {
-    return (int64_t)FIRST_REST_MS << CH_MIN(l->m.attempts - 1, 16u);
+    return CH_MIN((int64_t)FIRST_REST_MS << CH_MIN(l->m.attempts - 1, 16u), LONGEST_REST_MS);
 }
 
 int chela_outbox_receipt(chela_runtime *rt, const char *key, enum chela_receipt what,
@@ -407,11 +412,13 @@ int chela_outbox_receipt(chela_runtime *rt, const char *key, enum chela_receipt 
     if (l->watch)
         l->watch(what, note, l->watch_user);
     if (what == CHELA_RECEIPT_UNCERTAIN && l->m.attempts < CH_LIMIT_SENDS) {
-        store_receipt(l, "uncertain", note);
-        outbox_rest(l, wait_ms > 0 ? wait_ms : back_off(l));
+        int64_t asked = CH_MIN(wait_ms, LONGEST_WAIT_MS);
+        store_receipt(l, "uncertain", note,
+                      asked > 0 ? ch_now_ms(ch_loop_clock(rt->loop)) + asked : 0);
+        outbox_rest(l, CH_MAX(asked, back_off(l)));
         return 0;
     }
-    store_receipt(l, what == CHELA_RECEIPT_SENT ? "sent" : "failed", note);
+    store_receipt(l, what == CHELA_RECEIPT_SENT ? "sent" : "failed", note, 0);
     const struct channel *c = find_channel(l->box, l->m.channel);
     if (what == CHELA_RECEIPT_SENT && c && c->sent)
         c->sent(&l->m, note ? note : "", c->sent_user);
@@ -512,6 +519,18 @@ static void read_media(struct ch_arena *a, const struct ch_json *v, struct chela
     m->media = list;
 }
 
+/* The rest of a wait that the receiver asked an earlier process for, in ms; 0: none. */
+static int64_t asked_wait(const chela_runtime *rt, const struct chela_store_item *item) {
+    CH_ARENA_AUTO arena = {0};
+    const struct ch_json *v;
+
+    if (!item->receipt || ch_json_parse(&arena, ch_sv_str(item->receipt), CH_JSON_REPLACE, &v,
+                                        NULL, NULL) < 0)
+        return 0;
+    int64_t ms = ch_json_int(ch_json_get(v, "until"), 0) - ch_now_ms(ch_loop_clock(rt->loop));
+    return ms > 0 && ms <= LONGEST_WAIT_MS ? ms : 0;
+}
+
 int chela_outbox_recall(chela_runtime *rt, const struct chela_store_item *item,
                         struct chela_error *err) {
     CH_ARENA_AUTO arena = {0};
@@ -536,7 +555,10 @@ int chela_outbox_recall(chela_runtime *rt, const struct chela_store_item *item,
     rc = outbox_check(rt, &m, err);
     if (rc < 0)
         return rc;
-    add_letter(box, &m, READY);
+    struct letter *l = add_letter(box, &m, READY);
+    int64_t ms = asked_wait(rt, item);
+    if (ms)
+        outbox_rest(l, ms);
     wake(box);
     return 0;
 }
@@ -586,14 +608,18 @@ size_t chela_outbox_waiting(const chela_runtime *rt) {
     return rt->outbox ? rt->outbox->n : 0;
 }
 
-size_t ch_outbox_stuck(const chela_runtime *rt, const char *channel) {
+size_t ch_outbox_stuck(const chela_runtime *rt, const char *channel, int64_t *next_ms) {
     size_t n = 0;
-    if (!rt->outbox)
-        return 0;
-    for (CH_LIST_EACH(k, &rt->outbox->letters)) {
-        const struct letter *l = CH_CONTAINER(k, struct letter, link);
-        n += l->m.attempts > 0 && strcmp(l->m.channel, channel) == 0;
-    }
+    int64_t now = ch_mono_ms(ch_loop_clock(rt->loop)), first = INT64_MAX;
+    if (rt->outbox)
+        for (CH_LIST_EACH(k, &rt->outbox->letters)) {
+            const struct letter *l = CH_CONTAINER(k, struct letter, link);
+            if (!l->m.attempts || strcmp(l->m.channel, channel) != 0)
+                continue;
+            n++;
+            first = CH_MIN(first, l->state == RESTING ? l->due : now);
+        }
+    *next_ms = n ? CH_MAX(first - now, 0) : 0;
     return n;
 }
 

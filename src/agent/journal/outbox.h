@@ -18,8 +18,9 @@ void ch_outbox_watch(chela_runtime *rt, const char *key, ch_receipt_fn *fn, void
 
 /* True: a message is being stored or sent. Messages that wait after a failure do not count. */
 bool ch_outbox_is_sending(const chela_runtime *rt);
-/* Number of messages of the channel whose sending has failed so far. */
-size_t ch_outbox_stuck(const chela_runtime *rt, const char *channel);
+/* Number of messages of the channel whose sending has failed so far. *next_ms: the time until the
+ * next attempt to send one of them. */
+size_t ch_outbox_stuck(const chela_runtime *rt, const char *channel, int64_t *next_ms);
 
 /* Queues the run's answer of this turn, if it has an address. The message is stored in the
  * transaction of the run's state. end: the RUN_END that will be emitted. */

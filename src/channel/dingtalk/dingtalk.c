@@ -280,8 +280,8 @@ static int dingtalk_open(const struct chela_channel_host *host, const struct che
     if (rc < 0)
         return rc;
     struct ch_dingtalk *d = ch_alloc(sizeof(*d));
-    struct ch_list *lists[] = {&d->jobs,    &d->acks,  &d->presses, &d->rooms,
-                               &d->waiting, &d->asked, &d->paced};
+    struct ch_list *lists[] = {&d->jobs,    &d->acks,  &d->presses, &d->late,
+                               &d->rooms,   &d->waiting, &d->asked, &d->paced};
     for (size_t i = 0; i < CH_LEN(lists); i++)
         ch_list_init(lists[i]);
     d->host = host;
@@ -315,6 +315,7 @@ static void dingtalk_close(void *self) {
     ch_dial_hang_up(&d->dial);
     ch_kit_jobs_release(&d->acks);
     ch_kit_jobs_release(&d->presses);
+    ch_kit_jobs_release(&d->late);
     ch_kit_jobs_release(&d->jobs);
     ch_dingtalk_posts_release(d);
     for (size_t i = 0; i < CH_LEN(texts); i++)
@@ -455,6 +456,7 @@ static const struct chela_channel_ops dingtalk_ops = {
     .unsend = ch_dingtalk_unsend,
     .mute = ch_dingtalk_mute,
     .remind = ch_dingtalk_remind,
+    .reminded = ch_dingtalk_reminded,
     .survey = dingtalk_survey,
 };
 

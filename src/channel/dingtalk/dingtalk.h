@@ -23,6 +23,8 @@ struct ch_dingtalk {
     struct ch_list jobs;    /* requests and posts in progress */
     struct ch_list acks;    /* callbacks that are being stored */
     struct ch_list presses; /* decisions in progress */
+    struct ch_list late;    /* presses that wait for the note of their card */
+    size_t nlate;
     struct ch_list rooms;   /* conversations of direct chats, newest last */
     size_t nrooms;
     /* dingtalk_api.c */
@@ -89,6 +91,7 @@ void ch_dingtalk_mute(void *self, const char *chat, const char *member, int64_t 
 void ch_dingtalk_press(struct ch_dingtalk *d, const char *track, const char *user,
                        const char *word);
 void ch_dingtalk_remind(void *self, const char *id, struct chela_text data);
+void ch_dingtalk_reminded(void *self);
 void ch_dingtalk_posts_release(struct ch_dingtalk *d);
 /* Notes the conversation of a direct chat. */
 void ch_dingtalk_room(struct ch_dingtalk *d, const char *chat, struct ch_sv conversation);

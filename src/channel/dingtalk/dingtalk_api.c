@@ -104,6 +104,8 @@ void ch_dingtalk_judge(const struct chela_channel_response *r, struct ch_arena *
         out->what = CHELA_RECEIPT_REFUSED;
     else if (!out->json)
         out->why = "the service answered with something that is not JSON";
+    else if (ch_json_get_str(out->json, "code").n)
+        return; /* an error, in spite of the status */
     else if (api_is_old_token(code))
         return;
     else if (code)

@@ -17,6 +17,8 @@
 #define UPDATE_MS 60 /* between two updates of cards */
 #define MOST_QUESTIONS 256
 #define MOST_ROOMS 256
+#define MOST_LATE 64 /* presses whose card is not known yet */
+#define PASSES 2     /* over the notes, until the card of a press counts as unknown */
 #define FLOW_MS 60000 /* pause after a person got too many messages */
 #define PATH(name) "/v1.0/" name
 
@@ -397,9 +399,11 @@ static void question_send(struct dingtalk_post *p) {
 }
 
 struct dingtalk_press {
-    struct ch_kit_job job; /* in the channel's presses */
+    struct ch_kit_job job; /* in the channel's presses, or in late */
     struct ch_dingtalk *d;
     char *track, *user; /* owned */
+    const char *word;   /* static */
+    unsigned passes;    /* late: over the notes, since the press */
 };
 
 static void press_free(struct ch_kit_job *job) {
@@ -430,22 +434,54 @@ static void press_on_decided(struct chela_text answer, void *tag) {
     ch_kit_job_end(&p->job);
 }
 
+static void press_decide(struct dingtalk_press *p, const struct dingtalk_question *q) {
+    struct ch_dingtalk *d = p->d;
+    ch_kit_job_begin(&d->presses, &p->job, press_free);
+    d->host->decide(
+        &(struct chela_channel_decision){
+            .approval = q->approval, .chat = q->chat, .word = p->word, .by = p->user},
+        press_on_decided, p, d->host->user);
+}
+
+/* The card may be one of another process, whose note is not read yet: the press waits. */
 void ch_dingtalk_press(struct ch_dingtalk *d, const char *track, const char *user,
                        const char *word) {
     const struct dingtalk_question *q = question_find(d, track);
-    if (!q) {
-        d->host->log(CHELA_LOG_WARN, "a button of an unknown card was pressed", d->host->user);
-        return;
-    }
     struct dingtalk_press *p = ch_alloc(sizeof(*p));
     p->d = d;
     p->track = ch_strdup(track);
     p->user = ch_strdup(user);
-    ch_kit_job_begin(&d->presses, &p->job, press_free);
-    d->host->decide(
-        &(struct chela_channel_decision){
-            .approval = q->approval, .chat = q->chat, .word = word, .by = user},
-        press_on_decided, p, d->host->user);
+    p->word = word;
+    if (q) {
+        press_decide(p, q);
+        return;
+    }
+    if (d->nlate >= MOST_LATE) {
+        press_free(&p->job);
+        return;
+    }
+    d->nlate++;
+    ch_kit_job_begin(&d->late, &p->job, press_free);
+}
+
+void ch_dingtalk_reminded(void *self) {
+    struct ch_dingtalk *d = self;
+    struct ch_link *next;
+    for (struct ch_link *k = d->late.head.next; k != &d->late.head; k = next) {
+        struct dingtalk_press *p = CH_CONTAINER(k, struct dingtalk_press, job.link);
+        const struct dingtalk_question *q = question_find(d, p->track);
+        next = k->next;
+        if (!q && ++p->passes < PASSES)
+            continue;
+        d->nlate--;
+        ch_list_del(&p->job.link);
+        if (q) {
+            press_decide(p, q);
+        } else {
+            d->host->log(CHELA_LOG_WARN, "a button of an unknown card was pressed", d->host->user);
+            press_free(&p->job);
+        }
+    }
 }
 
 /* --- files */

@@ -56,7 +56,8 @@ struct ch_discord {
     struct chela_channel_timer *again, *beat, *save;
     char process[17];           /* identifies this process in the note */
     bool started, ready, acked; /* notes were read; events flow; the last heartbeat was answered */
-    bool continued;             /* the connection continued a session */
+    bool continued;             /* the connection continues a session */
+    bool works;                 /* and a new message came over the connection */
     bool taken;                 /* another process continues the session */
     unsigned failures, resumes, unopened;
     int64_t since, interval, saved_at, saved_seq;
@@ -108,8 +109,8 @@ void ch_discord_calls_release(struct ch_discord *d);
 /* Disconnects; the session can be continued. leave: notes first how far it has come. */
 void ch_discord_line_leave(struct ch_discord *d);
 void ch_discord_line_stop(struct ch_discord *d);
-/* An event was stored, or not. */
-void ch_discord_line_stored(struct ch_discord *d, bool stored);
+/* An event was stored, or not: rc as in chela_accepted_fn. */
+void ch_discord_line_stored(struct ch_discord *d, int rc);
 void ch_discord_remind(void *self, const char *id, struct chela_text data);
 void ch_discord_reminded(void *self);
 

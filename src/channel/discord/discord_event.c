@@ -337,7 +337,7 @@ static void event_on_stored(int rc, const struct chela_error *err, void *tag) {
             d->session.seq = CH_MIN(d->session.seq, e->seq - 1);
     }
     event_free(e);
-    ch_discord_line_stored(d, safe);
+    ch_discord_line_stored(d, rc);
 }
 
 static void event_message(struct event *e, const struct place *p) {

@@ -17,7 +17,8 @@
 #define STEADY_MS 30000   /* a connection that lasted this long is not counted as a failure */
 #define REFUSED_MS 600000 /* delay after a refusal that only a person can resolve */
 #define SAVE_MS 1000      /* between two notes */
-#define CONTINUED 1       /* number of failures after a connection that continued the session */
+#define CONTINUED 1       /* number of failures after a connection that continued the session and
+                           * brought a new message */
 #define RESUMES 3         /* failed attempts to resume before a new session begins */
 #define UNOPENED 5        /* failures to connect, before the general address is asked for */
 #define MOST_EVENTS 1024  /* events that are being stored at once */
@@ -57,9 +58,9 @@ static void line_lost(struct ch_discord *d, const char *why, int64_t ms) {
     line_hang_up(d);
     if (steady)
         d->failures = 0;
-    else if (d->continued) /* unlike new sessions, continued ones are not counted */
+    else if (d->works) /* new sessions are limited by the day */
         d->failures = CH_MIN(d->failures, CONTINUED);
-    d->continued = false;
+    d->continued = d->works = false;
     d->since = 0;
     if (d->taken)
         line_drop_session(d);
@@ -151,8 +152,9 @@ void ch_discord_reminded(void *self) {
     d->host->timer_start(&d->again, 0, line_connect, d, d->host->user);
 }
 
-void ch_discord_line_stored(struct ch_discord *d, bool stored) {
-    if (!stored && d->socket)
+void ch_discord_line_stored(struct ch_discord *d, int rc) {
+    d->works |= rc == 0 && d->continued;
+    if (rc < 0 && rc != CHELA_EEXIST && d->socket)
         line_lost(d, "an event cannot be stored", 1000);
     else
         line_save_soon(d);
@@ -197,6 +199,7 @@ static void line_introduce(struct ch_discord *d) {
     ch_jw_key(&w, "d");
     ch_jw_begin(&w, '{');
     ch_jw_kcstr(&w, "token", d->token);
+    d->continued = d->session.id;
     if (d->session.id) {
         d->session.seq = ch_discord_safe_seq(d);
         d->resumes++;
@@ -252,11 +255,6 @@ static void line_on_ready(struct ch_discord *d, const struct ch_json *v) {
     line_is_ready(d, "connected");
 }
 
-static void line_on_resumed(struct ch_discord *d) {
-    d->continued = true;
-    line_is_ready(d, "connected; the session is continued");
-}
-
 /* Messages can come before RESUMED: those that the session missed. */
 static void line_dispatch(struct ch_discord *d, struct ch_sv type, const struct ch_json *v,
                           int64_t seq) {
@@ -264,7 +262,7 @@ static void line_dispatch(struct ch_discord *d, struct ch_sv type, const struct 
     if (ch_sv_is(type, "READY"))
         line_on_ready(d, v);
     else if (ch_sv_is(type, "RESUMED"))
-        line_on_resumed(d);
+        line_is_ready(d, "connected; the session is continued");
     else if (ch_sv_is(type, "MESSAGE_CREATE") && d->me)
         ch_discord_take_message(d, v, seq);
     else if (ch_sv_is(type, "INTERACTION_CREATE"))
@@ -356,9 +354,9 @@ static void line_open(struct ch_discord *d, struct ch_sv base) {
                                                               line_on_gone};
     struct chela_error err = {0};
     CH_BUF_AUTO url = {0};
-    while (base.n && base.p[base.n - 1] == '/')
-        base.n--;
-    ch_buf_addf(&url, "%.*s/" QUERY, CH_SV_FMT(base));
+    const char *host = base.n ? memmem(base.p, base.n, "://", 3) : NULL;
+    bool path = host && memchr(host + 3, '/', base.n - (size_t)(host + 3 - base.p));
+    ch_buf_addf(&url, "%.*s%s" QUERY, CH_SV_FMT(base), path ? "" : "/");
     if (d->host->socket_open(ch_buf_str(&url), &events, d, &d->socket, &err, d->host->user) < 0) {
         d->unopened++;
         line_lost(d, err.message, 0);

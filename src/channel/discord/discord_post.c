@@ -67,8 +67,14 @@ static void post_end(struct post *p, const struct ch_discord_answer *a, const st
          tag);
 }
 
+/* A status of success without a message is no success: a page of a proxy, or an error. */
 static void post_on_answer(const struct ch_discord_answer *a, void *user) {
-    post_end(user, a, a->what == CHELA_RECEIPT_SENT ? a->json : NULL);
+    struct ch_discord_answer got = *a;
+    if (a->what == CHELA_RECEIPT_SENT && !ch_json_get_str(a->json, "id").n) {
+        got.what = CHELA_RECEIPT_UNCERTAIN;
+        got.why = "the service answered without a message";
+    }
+    post_end(user, &got, got.what == CHELA_RECEIPT_SENT ? a->json : NULL);
 }
 
 static void post_send(struct post *p, const char *method) {

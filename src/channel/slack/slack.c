@@ -13,44 +13,13 @@
 #include "channel/slack/slack_text.h"
 
 #define API "https://slack.com/api/"
-#define BEAT_MS 15000   /* between two pings */
-#define SILENT_MS 45000 /* without a frame: the connection is dead */
-#define STEADY_MS 30000 /* a connection that lasted this long is not counted as a failure */
 #define WINDOW_S 300    /* age of a signed request */
-
-static int64_t slack_now(const struct ch_slack *s) {
-    return s->host->now(s->host->user);
-}
 
 static void slack_log(const struct ch_slack *s, enum chela_log_level level, const char *line) {
     s->host->log(level, line, s->host->user);
 }
 
 /* --- Socket Mode */
-
-static void slack_connect(void *tag);
-
-static void slack_hang_up(struct ch_slack *s) {
-    s->host->timer_stop(s->beat, s->host->user);
-    s->host->socket_close(s->socket, s->socket ? 1000 : 0, s->host->user);
-    s->socket = NULL;
-    s->connection++;
-}
-
-static void slack_lost(struct ch_slack *s, const char *why) {
-    char line[400];
-    bool steady = s->since && slack_now(s) - s->since >= STEADY_MS;
-    slack_hang_up(s);
-    s->failures = steady ? 0 : s->failures;
-    s->since = 0;
-    if (s->leaving)
-        return;
-    int64_t ms = s->host->back_off(s->failures++, s->host->user);
-    snprintf(line, sizeof(line), "not connected, next attempt in %lld ms: %s", (long long)ms, why);
-    slack_log(s, CHELA_LOG_WARN, line);
-    s->host->trouble(why, s->host->user);
-    s->host->timer_start(&s->again, ms, slack_connect, s, s->host->user);
-}
 
 /* An acknowledgement. It must be sent on the connection that its envelope came from. */
 struct slack_ack {
@@ -67,7 +36,7 @@ static void slack_ack_send(struct ch_slack *s, struct ch_sv envelope) {
     ch_jw_begin(&w, '{');
     ch_jw_kstr(&w, "envelope_id", envelope);
     ch_jw_end(&w, '}');
-    s->host->socket_send(s->socket, (struct chela_text){out.p, out.n}, s->host->user);
+    ch_dial_send(&s->dial, ch_buf_sv(&out));
 }
 
 static void slack_ack_free(struct slack_ack *a) {
@@ -84,13 +53,13 @@ static void slack_on_stored(int rc, const struct chela_error *err, void *tag) {
     struct slack_ack *a = tag;
     struct ch_slack *s = a->s;
     bool safe = rc == 0 || rc == CHELA_EEXIST;
-    if (rc == 0) /* progress, unlike a message that is repeated */
-        s->failures = 0;
+    if (rc == 0)
+        ch_dial_works(&s->dial);
     if (!safe)
         slack_log(s, CHELA_LOG_ERROR, err ? err->message : "an event cannot be stored");
     if (a->respond_to)
         slack_respond(s, a->respond_to, safe ? 200 : 503);
-    else if (safe && s->socket && a->connection == s->connection)
+    else if (safe && a->connection == s->dial.number)
         slack_ack_send(s, ch_sv_str(a->envelope));
     slack_ack_free(a);
 }
@@ -98,7 +67,7 @@ static void slack_on_stored(int rc, const struct chela_error *err, void *tag) {
 static struct slack_ack *slack_ack_new(struct ch_slack *s, struct ch_sv envelope, void *to) {
     struct slack_ack *a = ch_alloc(sizeof(*a));
     a->s = s;
-    a->connection = s->connection;
+    a->connection = s->dial.number;
     a->envelope = ch_strndup(envelope.p, envelope.n);
     a->respond_to = to;
     ch_list_add(&s->acks, &a->link);
@@ -121,107 +90,79 @@ static void slack_on_envelope(struct ch_slack *s, const struct ch_json *v) {
         ch_slack_take_press(s, payload);
 }
 
-static void slack_on_message(struct chela_text text, int binary, void *tag) {
-    struct ch_slack *s = tag;
-    CH_ARENA_AUTO a = {0};
-    const struct ch_json *v;
-    if (binary || ch_json_parse(&a, ch_kit_sv(text), CH_JSON_REPLACE, &v, NULL, NULL) < 0) {
-        slack_log(s, CHELA_LOG_WARN, "the connection received a frame that is not JSON");
-        return;
-    }
+static void slack_on_hello(struct ch_slack *s, const struct ch_json *v) {
+    int64_t others = ch_json_int(ch_json_get(v, "num_connections"), 1) - 1;
+    ch_dial_ready(&s->dial);
+    if (others > 0)
+        slack_log(s, CHELA_LOG_WARN,
+                  "the app has other connections: each event goes to one of them");
+}
+
+static void slack_on_frame(const struct ch_json *v, void *user) {
+    struct ch_slack *s = user;
     struct ch_sv type = ch_json_get_str(v, "type");
     if (ch_sv_is(type, "hello")) {
-        int64_t others = ch_json_int(ch_json_get(v, "num_connections"), 1) - 1;
-        s->since = slack_now(s);
-        s->host->trouble(NULL, s->host->user);
-        s->host->seen(s->host->user);
-        slack_log(s, CHELA_LOG_INFO, "connected");
-        if (others > 0)
-            slack_log(s, CHELA_LOG_WARN,
-                      "the app has other connections: each event goes to one "
-                      "of them");
+        slack_on_hello(s, v);
     } else if (ch_sv_is(type, "disconnect")) {
         bool off = ch_sv_is(ch_json_get_str(v, "reason"), "link_disabled");
-        slack_lost(s, off ? "Socket Mode is switched off for the app"
-                          : "the service asked for a new connection");
+        ch_dial_lost(&s->dial,
+                     off ? "Socket Mode is switched off for the app"
+                         : "the service asked for a new connection",
+                     0);
     } else {
         slack_on_envelope(s, v);
     }
 }
 
-static void slack_on_open(void *tag) {
-    struct ch_slack *s = tag;
-    s->alive = slack_now(s);
-}
-
-static void slack_on_alive(void *tag) {
-    struct ch_slack *s = tag;
-    s->alive = slack_now(s);
-}
-
-static void slack_on_gone(int code, const char *why, void *tag) {
-    struct ch_slack *s = tag;
-    (void)code;
-    slack_lost(s, why);
-}
-
-static void slack_beat(void *tag) {
-    struct ch_slack *s = tag;
-    if (slack_now(s) - s->alive > SILENT_MS) {
-        slack_lost(s, "the connection is silent");
-        return;
-    }
-    s->host->socket_ping(s->socket, s->host->user);
-    s->host->timer_start(&s->beat, BEAT_MS, slack_beat, s, s->host->user);
+static void slack_on_open(void *user) {
+    (void)user; /* the service says hello */
 }
 
 static void slack_on_address(const struct ch_slack_answer *a, void *user) {
-    static const struct chela_channel_socket_events events = {slack_on_open, slack_on_message,
-                                                              slack_on_alive, slack_on_gone};
     struct ch_slack *s = user;
     CH_ARENA_AUTO arena = {0};
-    struct chela_error err = {0};
     struct ch_sv url = ch_json_get_str(a->json, "url");
-    if (s->leaving)
+    if (s->dial.left)
         return;
-    if (a->what != CHELA_RECEIPT_SENT || !url.n) {
-        slack_lost(s, a->why ? a->why : "the service gave no address");
-        return;
-    }
-    if (s->host->socket_open(ch_arena_str(&arena, url), &events, s, &s->socket, &err,
-                             s->host->user) < 0) {
-        slack_lost(s, err.message);
-        return;
-    }
-    s->connection++;
-    s->alive = slack_now(s);
-    s->host->timer_start(&s->beat, BEAT_MS, slack_beat, s, s->host->user);
+    if (a->what != CHELA_RECEIPT_SENT || !url.n)
+        ch_dial_lost(&s->dial, a->why ? a->why : "the service gave no address", a->wait_ms);
+    else
+        ch_dial_open(&s->dial, ch_arena_str(&arena, url));
 }
+
+static void slack_connect(void *user);
 
 static void slack_on_identity(const struct ch_slack_answer *a, void *user) {
     struct ch_slack *s = user;
     struct ch_sv me = ch_json_get_str(a->json, "user_id");
-    if (s->leaving)
+    if (s->dial.left)
         return;
     if (a->what != CHELA_RECEIPT_SENT || !me.n) {
-        slack_lost(s, a->why ? a->why : "the service did not return the id of the bot");
+        ch_dial_lost(&s->dial, a->why ? a->why : "the service did not return the id of the bot",
+                     a->wait_ms);
         return;
     }
     s->me = ch_strndup(me.p, me.n);
-    s->failures = 0;
+    ch_dial_works(&s->dial);
     s->host->trouble(NULL, s->host->user);
     if (s->app_bearer)
         slack_connect(s);
 }
 
-static void slack_connect(void *tag) {
-    struct ch_slack *s = tag;
+static void slack_connect(void *user) {
+    struct ch_slack *s = user;
     if (!s->me)
         ch_slack_call(s, "auth.test", CH_SV("{}"), slack_on_identity, s);
     else
         ch_slack_call_as(s, "apps.connections.open", s->app_bearer,
                          "application/x-www-form-urlencoded", CH_SV(""), slack_on_address, s);
 }
+
+static const struct ch_dial_ops slack_dial = {.connect = slack_connect,
+                                              .open = slack_on_open,
+                                              .message = slack_on_frame,
+                                              .beat_ms = 15000,
+                                              .silent_ms = 45000};
 
 /* --- Events API */
 
@@ -359,8 +300,8 @@ static int slack_open(const struct chela_channel_host *host, const struct chela_
     if (rc < 0)
         return rc;
     struct ch_slack *s = ch_alloc(sizeof(*s));
-    struct ch_list *lists[] = {&s->acks, &s->posts,   &s->sending,
-                               &s->acts, &s->presses, &s->fetches};
+    struct ch_list *lists[] = {&s->acks,    &s->posts,   &s->sending, &s->acts,
+                               &s->presses, &s->fetches, &s->names};
     for (size_t i = 0; i < CH_LEN(lists); i++)
         ch_list_init(lists[i]);
     ch_buf_addf(&base, "%s%s", api, api[strlen(api) - 1] == '/' ? "" : "/");
@@ -372,26 +313,28 @@ static int slack_open(const struct chela_channel_host *host, const struct chela_
         s->app_bearer = slack_bearer(ch_kit_setting(o, "appToken"));
     else
         s->signing = ch_strdup(o->token);
-    host->timer_start(&s->again, 0, slack_connect, s, host->user);
+    ch_dial_init(&s->dial, host, &slack_dial, s);
+    ch_dial_start(&s->dial, 0);
     *out = s;
     return 0;
 }
 
 static int slack_leave(void *self) {
     struct ch_slack *s = self;
-    s->leaving = true;
-    s->host->timer_stop(s->again, s->host->user);
-    if (s->socket && ch_list_empty(&s->acks))
-        slack_hang_up(s);
+    ch_dial_leave(&s->dial);
+    if (s->dial.socket && ch_list_empty(&s->acks))
+        ch_dial_hang_up(&s->dial);
     return ch_list_empty(&s->acks) && ch_list_empty(&s->presses);
 }
 
 static void slack_close(void *self) {
     struct ch_slack *s = self;
-    slack_hang_up(s);
+    ch_dial_leave(&s->dial);
+    ch_dial_hang_up(&s->dial);
     for (struct slack_ack *a; (a = CH_LIST_FIRST(&s->acks, struct slack_ack, link));)
         slack_ack_free(a);
     ch_slack_events_release(s);
+    ch_slack_names_release(s);
     ch_slack_posts_release(s);
     ch_free(s->api);
     ch_free(s->bearer);
@@ -537,6 +480,7 @@ static const struct chela_channel_ops slack_ops = {
     .close = slack_close,
     .receive = slack_receive,
     .fetch = ch_slack_fetch,
+    .prepare = ch_slack_prepare,
     .post = ch_slack_post,
     .format = slack_format,
     .working = ch_slack_working,

@@ -2,6 +2,7 @@
  *
  *       slack_text.c   Markdown and mrkdwn                  pure
  *       slack_event.c  events and presses of buttons, from either way in
+ *       slack_name.c   names of people
  *       slack_post.c   messages and files out, reactions, actions
  *       slack.c        the channel: Socket Mode, Events API, set-up */
 #ifndef CH_CHANNEL_SLACK_SLACK_H
@@ -10,6 +11,7 @@
 #include "base/buf.h"
 #include "base/list.h"
 #include "channel/kit.h"
+#include "channel/kit/dial.h"
 #include "json/get.h"
 #include "json/json.h"
 #include "json/writer.h"
@@ -19,19 +21,17 @@ struct ch_slack {
     char *api, *bearer, *app_bearer, *signing; /* owned; the last two may be NULL */
     bool in_threads;                           /* an answer in a channel begins a thread */
     char *me;                                  /* owned: the bot's user id; NULL: not known yet */
-    bool leaving;
     struct ch_list acks, posts, sending, acts, presses,
         fetches; /* in progress, each owned by its file */
-    /* slack.c: Socket Mode */
-    struct chela_channel_socket *socket;
-    unsigned connection; /* number of the connection; an acknowledgement belongs to one
-                          * connection */
-    struct chela_channel_timer *again, *beat;
-    unsigned failures;
-    int64_t alive, since; /* ms: time of the last frame; begin of the connection; 0: none */
+    struct ch_list names; /* slack_name.c: of people, the oldest first */
+    size_t nnames;
+    struct ch_dial dial; /* Socket Mode */
 };
 
-#define CH_SLACK_QUESTION 2900 /* A response of the Web API. */
+#define CH_SLACK_QUESTION 2900
+#define CH_SLACK_NAME_MS 5000 /* longest wait for the name of a person */
+
+/* A response of the Web API. */
 struct ch_slack_answer {
     const struct ch_json *json; /* NULL: none */
     enum chela_receipt what;
@@ -52,6 +52,11 @@ int ch_slack_take_event(struct ch_slack *s, const struct ch_json *event, chela_a
 void ch_slack_take_press(struct ch_slack *s, const struct ch_json *payload);
 void ch_slack_events_release(struct ch_slack *s);
 void ch_slack_fetch(void *self, const char *handle, chela_channel_bytes_fn *done, void *tag);
+
+/* slack_name.c */
+void ch_slack_prepare(void *self, struct chela_channel_arrival *in, chela_channel_arena *a,
+                      const char *workspace, void (*done)(void *tag), void *tag);
+void ch_slack_names_release(struct ch_slack *s);
 
 /* slack_post.c */
 void ch_slack_post(void *self, const struct chela_channel_post *p, chela_channel_posted_fn *done,

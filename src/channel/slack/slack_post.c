@@ -85,6 +85,9 @@ void ch_slack_call_as(struct ch_slack *s, const char *method, const char *bearer
                                                   .headers = headers,
                                                   .body = body.p,
                                                   .n = body.n,
+                                                  .wait_ms = strcmp(method, "users.info") == 0
+                                                                 ? CH_SLACK_NAME_MS
+                                                                 : 0,
                                                   .once = strcmp(method, "chat.postMessage") == 0},
                   slack_on_answer, c, s->host->user);
 }

@@ -28,6 +28,7 @@ struct recovered_item {
     struct ch_link link;
     enum { EVENT, MESSAGE, SESSION, OVERRIDE, NOTE } kind;
     char *id, *key, *state, *data; /* owned; key: session or owner of a note */
+    char *receipt;                 /* owned: of a MESSAGE; may be NULL */
     size_t n;
     uint64_t attempts;
     bool held; /* MESSAGE: another process may hold the lease of its session */
@@ -65,6 +66,7 @@ static int recover_item(struct ch_chat_recovery *r, const struct chela_store_ite
     struct recovered_item *f = add_recovered(r, kind, i->key);
     f->id = ch_strdup(i->id);
     f->state = ch_strdup(i->state);
+    f->receipt = ch_strdup(i->receipt);
     f->data = ch_strndup(i->data, i->n);
     f->n = i->n;
     f->attempts = i->attempts;
@@ -136,6 +138,7 @@ static void free_recovered(struct recovered_item *f) {
     ch_free(f->id);
     ch_free(f->key);
     ch_free(f->state);
+    ch_free(f->receipt);
     ch_free(f->data);
     ch_free(f);
 }
@@ -256,7 +259,7 @@ static void recovery_take(chela_gateway *gw, const struct recovered_item *f) {
     struct ch_chat_service *chat = ch_chat_service_of_session(gw, f->key);
     struct chela_error err = {0};
     struct chela_store_item item = {.id = f->id, .key = f->key, .state = f->state, .data = f->data,
-                                    .n = f->n, .attempts = f->attempts};
+                                    .n = f->n, .receipt = f->receipt, .attempts = f->attempts};
     if (chat && f->kind == OVERRIDE)
         ch_chat_overrides_restore(chat, f->key, ch_sv(f->data, f->n));
     else if (chat && f->kind == NOTE)

@@ -87,10 +87,12 @@ static bool health_add_channels(struct ch_jw *w, const chela_gateway *gw, bool t
     for (CH_LIST_EACH(k, &gw->chats)) {
         struct ch_channel *c = CH_CONTAINER(k, struct ch_chat_service, link)->channel;
         const char *trouble = ch_channel_trouble(c);
-        size_t n = ch_outbox_stuck(gw->rt, c->ops->name);
+        int64_t next_ms;
+        size_t n = ch_outbox_stuck(gw->rt, c->ops->name, &next_ms);
         CH_BUF_AUTO why = {0};
         if (n)
-            ch_buf_addf(&why, "%zu messages are not sent yet%s", n, trouble ? "; " : "");
+            ch_buf_addf(&why, "%zu messages are not sent yet, next attempt in %lld s%s", n,
+                        (long long)((next_ms + 999) / 1000), trouble ? "; " : "");
         ch_buf_add_str(&why, trouble ? trouble : "");
         health_write_channel(w, c, why.n ? ch_buf_str(&why) : NULL, tell);
         failing = failing || why.n;

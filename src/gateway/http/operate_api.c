@@ -39,13 +39,16 @@ static int query_pairings(struct ch_store_lookup *l, struct chela_error *err) {
 static void operate_write_channel(struct ch_jw *w, const struct ch_chat_service *chat) {
     struct ch_channel *c = chat->channel;
     const char *trouble = ch_channel_trouble(c);
-    size_t unsent = ch_outbox_stuck(chat->gw->rt, c->ops->name);
+    int64_t next_ms;
+    size_t unsent = ch_outbox_stuck(chat->gw->rt, c->ops->name, &next_ms);
     ch_jw_begin(w, '{');
     ch_jw_kcstr(w, "name", c->ops->name);
     ch_jw_kcstr(w, "agent", *chat->agent ? chat->agent : chat->gw->agents[0]->id);
     ch_jw_kcstr(w, "status", trouble || unsent ? "failing" : "ok");
     ch_jw_kcstr(w, "error", trouble);
     ch_jw_kint(w, "unsent", (int64_t)unsent);
+    if (unsent)
+        ch_jw_kint(w, "next_attempt_ms", next_ms);
     ch_jw_kbool(w, "leaving", chat->leaving);
     ch_jw_end(w, '}');
 }
