@@ -121,8 +121,10 @@ struct chela_gateway_opts {
     const struct chela_budget *const *budgets; /* NULL-terminated; may be NULL */
     /* Worker processes behind one address: each is a gateway, and they share the store. One
      * process listens (chela_gateway_listen) and sends each connection that it accepts to a
-     * worker, as SCM_RIGHTS with one byte, over a Unix socket that the worker inherited
-     * (`listen`). */
+     * worker, as SCM_RIGHTS with a byte of value 0, over a Unix socket that the worker
+     * inherited (`listen`). A worker sends a socket back, with a byte that is the number of
+     * another worker, to reach an MCP session there. The process sends the socket to that
+     * worker with a byte of value 1, or closes it if the worker does not serve. */
     size_t workers; /* number of workers */
     size_t worker;  /* number of this worker, from 1; 0: this process serves alone */
     /* Memory that the workers share: workers * CHELA_WORKER_BOARD bytes, zero at the start,

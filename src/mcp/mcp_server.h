@@ -69,6 +69,7 @@ struct chela_mcp_server {
     struct ch_list connections; /* struct chela_mcp_connection */
     struct ch_list sessions;    /* struct ch_mcp_session */
     size_t nsessions;
+    unsigned worker; /* number that begins the ids of sessions; 0: none */
     struct ch_list listeners; /* struct ch_mcp_listener */
     size_t nlisteners;
     struct ch_list streams; /* struct ch_mcp_stream with a client */
@@ -320,6 +321,9 @@ void ch_mcp_state_seal(chela_mcp_call *call, struct ch_buf *out);
 bool ch_mcp_state_open(chela_mcp_call *call, struct ch_sv state);
 
 /* --- mcp_server_http.c */
+/* Follows the worker's number in the id of a session: "2-8f3a...". */
+#define CH_MCP_WORKER_END '-'
+
 /* How the owner of an HTTP request answers it. x is the owner's. */
 struct ch_mcp_http_ops {
     /* The request is answered later; ch_mcp_http_gone(stream) reports that the client left. */

@@ -19,6 +19,7 @@
 #include "net/server.h"
 
 #define ID_BYTES 16
+#define ID_SIZE (2 * ID_BYTES + 12) /* with the number of a worker */
 
 struct ch_mcp_event {
     struct ch_link link;
@@ -30,7 +31,7 @@ struct ch_mcp_event {
 struct ch_mcp_session {
     struct ch_link link;    /* in server->sessions; the least recently used is first */
     chela_mcp_connection c; /* linked in server->connections */
-    char id[2 * ID_BYTES + 1];
+    char id[ID_SIZE];
     struct ch_list streams; /* struct ch_mcp_stream, oldest first */
     size_t nstreams, kept;  /* kept: bytes of all events */
     unsigned last;          /* number of the newest stream */
@@ -320,8 +321,10 @@ static struct ch_mcp_session *session_new(chela_mcp_server *server, const char *
         getrandom(random, sizeof(random), 0) != (ssize_t)sizeof(random))
         return NULL;
     struct ch_mcp_session *s = ch_alloc(sizeof(*s));
+    int n = server->worker ? snprintf(s->id, ID_SIZE, "%u%c", server->worker, CH_MCP_WORKER_END)
+                           : 0;
     for (size_t i = 0; i < ID_BYTES; i++)
-        snprintf(s->id + 2 * i, 3, "%02x", random[i]);
+        snprintf(s->id + n + 2 * i, 3, "%02x", random[i]);
     ch_list_init(&s->streams);
     ch_mcp_connection_init(&s->c, server, &session_ops, principal);
     ch_list_add(&server->connections, &s->c.link);

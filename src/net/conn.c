@@ -397,7 +397,8 @@ int ch_conn_open(struct ch_shared *shared, const struct ch_conn_route *route,
     c->proxy = route->proxy;
     c->label = make_label(route);
     ch_conn_hold(c, events, user);
-    struct ch_dial_opts to = {shared->loop, shared->resolver, c->host, c->port, "", route->filter};
+    struct ch_dial_opts to = {shared->loop, shared->resolver, c->host,      c->port,
+                              "",           route->filter,    route->socket};
     if (c->proxy) {
         to.host = c->proxy->host;
         to.port = c->proxy->port;

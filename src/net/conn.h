@@ -36,6 +36,7 @@ struct ch_conn_route {
     bool tls;
     const struct ch_proxy *proxy; /* borrowed; NULL: direct */
     const struct ch_address_filter *filter; /* borrowed until connected; may be NULL */
+    int socket; /* above 0: connected already; taken over, and not shared */
 };
 
 enum ch_conn_state {

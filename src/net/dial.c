@@ -7,6 +7,7 @@
 #include "net/dial.h"
 
 #include <strings.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "base/mem.h"
@@ -30,7 +31,8 @@ struct ch_dial {
     struct attempt *attempts; /* in flight */
     size_t count, tried;
     struct ch_timer stagger;
-    struct ch_task failing;
+    struct ch_task failing, opened;
+    uv_tcp_t *given; /* owned: the socket that is connected already; NULL: none */
     const struct ch_address_filter *filter; /* borrowed; may be NULL */
     const char *refused;                    /* the kind of address it refused; static */
     int error;                              /* libuv's; see note_error */
@@ -57,6 +59,9 @@ void ch_dial_cancel(struct ch_dial *d) {
     }
     ch_timer_stop(d->loop, &d->stagger);
     ch_task_cancel(d->loop, &d->failing);
+    ch_task_cancel(d->loop, &d->opened);
+    if (d->given)
+        dial_close_socket(d->given);
     ch_free(d->addresses);
     ch_free(d->host);
     ch_free(d);
@@ -240,6 +245,30 @@ static void find_addresses(struct ch_dial *d) {
     try_next(d);
 }
 
+static void dial_on_opened(struct ch_task *task) {
+    struct ch_dial *d = CH_CONTAINER(task, struct ch_dial, opened);
+    uv_tcp_t *tcp = CH_TAKE(d->given);
+    ch_dial_fn *fn = d->fn;
+    void *user = d->user;
+
+    ch_dial_cancel(d);
+    fn(tcp, NULL, user);
+}
+
+static void dial_open(struct ch_dial *d, int socket) {
+    d->given = ch_alloc(sizeof(*d->given));
+    uv_tcp_init(ch_loop_uv(d->loop), d->given);
+    int rc = uv_tcp_open(d->given, socket);
+    if (rc < 0) {
+        close(socket);
+        note_error(d, rc);
+        dial_fail_later(d);
+        return;
+    }
+    d->opened.fn = dial_on_opened;
+    ch_task_defer(d->loop, &d->opened);
+}
+
 struct ch_dial *ch_dial_start(const struct ch_dial_opts *opts, ch_dial_fn *fn, void *user) {
     struct ch_dial *d = ch_alloc(sizeof(*d));
 
@@ -251,6 +280,9 @@ struct ch_dial *ch_dial_start(const struct ch_dial_opts *opts, ch_dial_fn *fn, v
     d->filter = opts->filter;
     d->fn = fn;
     d->user = user;
-    find_addresses(d);
+    if (opts->socket > 0)
+        dial_open(d, opts->socket);
+    else
+        find_addresses(d);
     return d;
 }

@@ -27,6 +27,7 @@ struct ch_dial_opts {
     uint16_t port;
     const char *what; /* static; precedes the host in messages: "proxy " or "" */
     const struct ch_address_filter *filter; /* may be NULL; must outlive the dial */
+    int socket; /* above 0: connected already; taken over */
 };
 
 struct ch_dial *ch_dial_start(const struct ch_dial_opts *opts, ch_dial_fn *fn, void *user);

@@ -52,6 +52,7 @@ struct ch_client {
     struct ch_link link, waiting, busy; /* links in clients, in unknown and in busy */
     struct ch_wire wire;
     struct ch_h2 *h2;       /* HTTP/2 only; owned by h2.c */
+    bool relayed;           /* ch_server_pass of another worker; has no TLS */
     bool trusted;           /* the owner knows who this client is: ch_exchange_trust */
     bool served;            /* the owner has its whole request, and has not answered yet */
     unsigned char from[16]; /* peer address; IPv4 mapped into IPv6 */

@@ -416,7 +416,8 @@ int ch_h1_accept(struct ch_client *c, struct chela_error *err) {
     struct ch_server *s = c->server;
     c->wire.ops = &ops;
     c->wire.room = s->bytes;
-    int rc = ch_wire_accept(&c->wire, s->loop, &s->listener.stream, s->identity, err);
+    struct ch_identity *identity = c->relayed ? NULL : s->identity;
+    int rc = ch_wire_accept(&c->wire, s->loop, &s->listener.stream, identity, err);
     if (rc < 0)
         h1_drop_client(c);
     else

@@ -19,6 +19,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "base/limits.h"
@@ -216,7 +217,7 @@ static const struct ch_conn_events conn_events;
 
 static struct ch_conn_route http_route_of(const struct ch_http_call *call) {
     return (struct ch_conn_route){call->url.host, call->url.port, call->url.tls, call->proxy,
-                                  call->req->filter};
+                                  call->req->filter, call->req->socket};
 }
 
 static void send_request(struct ch_http_call *call) {
@@ -282,9 +283,13 @@ static bool on_response_data(struct ch_sv data, void *user) {
 
 static const struct ch_response_events response_events = {on_response_head, on_response_data};
 
+/* Pooled connections were opened without the filter; a socket was passed for one call. */
+static bool uses_own_connection(const struct ch_http_call *call) {
+    return call->req->filter || call->req->socket > 0;
+}
+
 static void http_complete(struct ch_http_call *call, bool clean) {
-    bool shared = !call->req->filter;
-    if (shared && clean && call->response.keep_alive && !call->conn->sending)
+    if (!uses_own_connection(call) && clean && call->response.keep_alive && !call->conn->sending)
         ch_pool_put(&call->http->pool, CH_TAKE(call->conn));
     http_finish(call, NULL);
 }
@@ -369,17 +374,19 @@ static int http_prepare(struct ch_http_call *call, struct chela_error *err) {
         return ch_fail(err, CHELA_EINVAL,
                        "bad URL: credentials do not belong in it (before the '@')");
     rc = ch_request_check(call->req, err);
-    if (rc < 0 || call->req->filter)
+    if (rc < 0 || uses_own_connection(call))
         return rc; /* a proxy would connect to addresses unknown to the filter */
     return pick_proxy(call->http, &call->url, &call->proxy, err);
 }
 
 static int launch(struct ch_http_call *call, struct chela_error *err) {
     int rc = http_prepare(call, err);
+    if (rc < 0 && call->req->socket > 0)
+        close(call->req->socket);
     if (rc < 0)
         return rc;
     struct ch_conn_route route = http_route_of(call);
-    if (!call->req->filter) /* pooled connections were opened without the filter */
+    if (!uses_own_connection(call))
         call->conn = ch_pool_get(&call->http->pool, &route);
     if (!call->conn)
         return connect_anew(call, err);

@@ -19,6 +19,7 @@
 
 #define BACKLOG 511
 #define FD "fd:" /* prefix of an address */
+#define RELAYED 1 /* the byte of a connection that another worker passed on */
 #define FILES_KEPT 128 /* descriptors not used for clients; half of them if there are few */
 
 /* --- which clients may stay */
@@ -152,8 +153,10 @@ static void keep_address(struct ch_client *c) {
     struct sockaddr_storage a = {0};
     int n = sizeof(a);
     const struct sockaddr_in6 *six = (const void *)&a;
-    const struct sockaddr_in *four = (const void *)&a;
-    if (uv_tcp_getpeername(&c->wire.tcp, (struct sockaddr *)&a, &n) < 0)
+    struct sockaddr_in *four = (void *)&a;
+    if (c->relayed)
+        four->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    else if (uv_tcp_getpeername(&c->wire.tcp, (struct sockaddr *)&a, &n) < 0)
         return;
     if (a.ss_family == AF_INET6) {
         memcpy(c->from, &six->sin6_addr, 16);
@@ -180,9 +183,10 @@ const unsigned char *ch_exchange_network(const struct ch_exchange *x) {
     return x->client->network;
 }
 
-static void server_take_connection(struct ch_server *s) {
+static void server_take_connection(struct ch_server *s, bool relayed) {
     struct chela_error err = {0};
     struct ch_client *c = ch_h1_new(s);
+    c->relayed = c->trusted = relayed;
     s->handles++;
     s->nclients++;
     ch_list_add(&s->clients, &c->link);
@@ -200,7 +204,7 @@ static void on_connection(uv_stream_t *listener, int status) {
     if (status < 0)
         ch_log(CH_LOG_WARN, "server", "cannot accept a connection: %s", uv_strerror(status));
     else if (!s->draining)
-        server_take_connection(s);
+        server_take_connection(s, false);
 }
 
 /* --- connections that another process accepts */
@@ -216,7 +220,6 @@ static void server_on_room(uv_handle_t *h, size_t wanted, uv_buf_t *buf) {
 static void server_on_passed(uv_stream_t *listener, ssize_t n, const uv_buf_t *buf) {
     struct ch_server *s = listener->data;
     CH_LOOP_CALLBACK(s->loop);
-    (void)buf;
     if (n < 0) { /* the other process has ended: no more connections come */
         uv_read_stop(listener);
         return;
@@ -224,8 +227,29 @@ static void server_on_passed(uv_stream_t *listener, ssize_t n, const uv_buf_t *b
     while (uv_pipe_pending_count(&s->listener.pipe) > 0) {
         if (s->opts.taken)
             atomic_fetch_add(s->opts.taken, 1);
-        server_take_connection(s);
+        server_take_connection(s, n == 1 && buf->base[0] == RELAYED);
     }
+}
+
+bool ch_server_pass(struct ch_server *s, unsigned char to, int fd) {
+    union {
+        struct cmsghdr align;
+        char bytes[CMSG_SPACE(sizeof(int))];
+    } room = {0};
+    struct iovec part = {&to, 1};
+    struct msghdr m = {.msg_iov = &part,
+                       .msg_iovlen = 1,
+                       .msg_control = room.bytes,
+                       .msg_controllen = sizeof(room.bytes)};
+    struct cmsghdr *h = CMSG_FIRSTHDR(&m);
+    uv_os_fd_t parent;
+    h->cmsg_level = SOL_SOCKET;
+    h->cmsg_type = SCM_RIGHTS;
+    h->cmsg_len = CMSG_LEN(sizeof(int));
+    memcpy(CMSG_DATA(h), &fd, sizeof(fd));
+    return s->listener.stream.type == UV_NAMED_PIPE &&
+           uv_fileno((const uv_handle_t *)&s->listener, &parent) == 0 &&
+           sendmsg(parent, &m, MSG_NOSIGNAL | MSG_DONTWAIT) == 1;
 }
 
 /* --- creating and closing */

@@ -33,7 +33,8 @@ struct ch_server_opts {
     /* "127.0.0.1:8787", "[::1]:8787", "localhost:0"; "fd:3": an inherited
      * socket with that descriptor number, already bound; "pipe:3": an inherited
      * Unix socket, over which another process sends the connections that it
-     * accepts, each as SCM_RIGHTS with one byte. */
+     * accepts, each as SCM_RIGHTS with a byte of value 0. A byte of value 1
+     * marks a connection of ch_server_pass. */
     const char *listen;
     _Atomic uint64_t *taken; /* counts the connections of "pipe:"; may be NULL; borrowed */
     const char *module_path; /* see io/module.h; may be NULL; borrowed */
@@ -50,6 +51,10 @@ int ch_server_new(struct ch_loop *loop, const struct ch_server_opts *opts, struc
 /* Bind and listen for a process that passes connections on. listen: as above, without
  * "pipe:". The caller closes *fd and frees *address, which has the actual port. */
 int ch_server_listen(const char *listen, int *fd, char **address, struct chela_error *err);
+/* With "pipe:": send the socket fd to the other process, as SCM_RIGHTS with a byte of value
+ * `to`. The other process sends the socket to the worker of that number, which serves it
+ * without TLS as a trusted client. fd stays the caller's. False: nothing was sent. */
+bool ch_server_pass(struct ch_server *s, unsigned char to, int fd);
 /* The address it listens on, with the actual port: "127.0.0.1:8787". With "pipe:" the
  * text of the option. */
 const char *ch_server_address(const struct ch_server *s);

@@ -44,6 +44,9 @@ struct ch_http_request {
      * request ignores proxies and uses its own connection. CHELA_EPERM if every
      * address was refused. */
     const struct ch_address_filter *filter;
+    /* Above 0: a connected socket. The call takes it over, sends the request there and
+     * closes it; the URL gives only the Host header and the target. */
+    int socket;
 };
 
 struct ch_http_head {

@@ -206,6 +206,8 @@ void ch_wire_deaf(struct ch_wire *w) {
 
 static int net_wire_begin(struct ch_wire *w, uv_stream_t *listener, struct chela_error *err) {
     int rc = uv_accept(listener, (uv_stream_t *)&w->tcp);
+    if (rc == 0) /* another process may have accepted the connection as a blocking one */
+        rc = uv_stream_set_blocking((uv_stream_t *)&w->tcp, 0);
     if (rc == 0)
         rc = uv_read_start((uv_stream_t *)&w->tcp, net_wire_on_alloc, net_wire_on_read);
     if (rc < 0)

@@ -203,8 +203,6 @@ refused "memory:" 2 '2 workers need a store that processes can share' --workers 
 refused "65 workers" 2 'workers' --workers 65
 configure "sqlite:$tmp/chela.db" 'workers: 65'
 refused "65 workers in the file" 2 'workers: .*64'
-configure "sqlite:$tmp/chela.db" 'gateway: { mcp: { enabled: true } }'
-refused "/mcp" 2 'gateway.mcp needs one process' --workers 2
 configure "sqlite:$tmp/chela.db" 'workers: 2'
 serve --workers 1
 check "one worker is the process itself" test -n "$gateway" -a -z "$(workers)"

@@ -36,6 +36,15 @@
 #define ACCEPTED 64          /* connections accepted in one turn */
 #define FULL_MS 20           /* before another attempt if no worker takes connections */
 
+/* The byte that a socket is sent with to a worker. */
+enum { CONNECTION_ACCEPTED = 0, CONNECTION_RELAYED = 1 };
+
+/* Room for one socket in a message. */
+union passed {
+    struct cmsghdr align;
+    char bytes[CMSG_SPACE(sizeof(int))];
+};
+
 struct process {
     pid_t pid;  /* 0: not running */
     int socket; /* -1: closed */
@@ -249,6 +258,27 @@ static void workers_on_signals(struct crew *c) {
     workers_collect(c);
 }
 
+/* --- sockets over sockets */
+
+static bool workers_pass(int socket, int fd, char byte) {
+    union passed room = {0};
+    struct iovec part = {&byte, 1};
+    struct msghdr m = {.msg_iov = &part,
+                       .msg_iovlen = 1,
+                       .msg_control = room.bytes,
+                       .msg_controllen = sizeof(room.bytes)};
+    struct cmsghdr *h = CMSG_FIRSTHDR(&m);
+    h->cmsg_level = SOL_SOCKET;
+    h->cmsg_type = SCM_RIGHTS;
+    h->cmsg_len = CMSG_LEN(sizeof(int));
+    memcpy(CMSG_DATA(h), &fd, sizeof(fd));
+    ssize_t n;
+    do
+        n = sendmsg(socket, &m, MSG_NOSIGNAL | MSG_DONTWAIT);
+    while (n < 0 && errno == EINTR);
+    return n == 1;
+}
+
 /* --- messages of workers */
 
 static void workers_on_message(struct crew *c, struct process *p, char message) {
@@ -272,16 +302,43 @@ static void workers_on_message(struct crew *c, struct process *p, char message) 
     }
 }
 
+/* The next byte of a worker, and the socket that came with it; -1: none. */
+static ssize_t workers_receive(int socket, char *byte, int *fd) {
+    union passed room = {0};
+    struct iovec part = {byte, 1};
+    struct msghdr m = {.msg_iov = &part,
+                       .msg_iovlen = 1,
+                       .msg_control = room.bytes,
+                       .msg_controllen = sizeof(room.bytes)};
+    ssize_t n = recvmsg(socket, &m, MSG_CMSG_CLOEXEC);
+    const struct cmsghdr *h = n > 0 ? CMSG_FIRSTHDR(&m) : NULL;
+    *fd = -1;
+    if (h && h->cmsg_type == SCM_RIGHTS && h->cmsg_len == CMSG_LEN(sizeof(*fd)))
+        memcpy(fd, CMSG_DATA(h), sizeof(*fd));
+    return n;
+}
+
+/* A socket for a worker that does not serve is closed: its sender notices. */
+static void workers_relay(struct crew *c, unsigned char number, int fd) {
+    size_t i = (size_t)number - 1;
+    if (i < c->opts->n && c->all[i].ready)
+        c->all[i].given += workers_pass(c->all[i].socket, fd, CONNECTION_RELAYED);
+    close(fd);
+}
+
 static void workers_hear(struct crew *c, struct process *p) {
-    char bytes[16];
+    char byte;
+    int fd;
     ssize_t n;
-    while (p->socket >= 0 && (n = read(p->socket, bytes, sizeof(bytes))) != 0) {
-        if (n < 0 && errno != EINTR && errno != ECONNRESET)
-            return;
-        for (ssize_t i = 0; i < n; i++)
-            workers_on_message(c, p, bytes[i]);
+    while (p->socket >= 0 && (n = workers_receive(p->socket, &byte, &fd)) != 0) {
         if (n < 0 && errno == ECONNRESET)
             break;
+        if (n < 0 && errno != EINTR)
+            return;
+        if (fd >= 0)
+            workers_relay(c, (unsigned char)byte, fd);
+        else if (n > 0)
+            workers_on_message(c, p, byte);
     }
     workers_hang_up(p); /* it ends, and takes no more connections */
 }
@@ -304,39 +361,18 @@ static size_t workers_choose(const struct crew *c) {
     return best;
 }
 
-static bool workers_pass(int socket, int fd) {
-    char byte = 0;
-    union {
-        struct cmsghdr align;
-        char bytes[CMSG_SPACE(sizeof(int))];
-    } room = {0};
-    struct iovec part = {&byte, 1};
-    struct msghdr m = {.msg_iov = &part,
-                       .msg_iovlen = 1,
-                       .msg_control = room.bytes,
-                       .msg_controllen = sizeof(room.bytes)};
-    struct cmsghdr *h = CMSG_FIRSTHDR(&m);
-    h->cmsg_level = SOL_SOCKET;
-    h->cmsg_type = SCM_RIGHTS;
-    h->cmsg_len = CMSG_LEN(sizeof(int));
-    memcpy(CMSG_DATA(h), &fd, sizeof(fd));
-    ssize_t n;
-    do
-        n = sendmsg(socket, &m, MSG_NOSIGNAL | MSG_DONTWAIT);
-    while (n < 0 && errno == EINTR);
-    return n == 1;
-}
-
 /* A connection that no worker can take is closed. */
 static void workers_accept(struct crew *c) {
     for (int k = 0; k < ACCEPTED; k++) {
         size_t i = workers_choose(c);
-        int fd = i < c->opts->n ? accept4(c->listener, NULL, NULL, SOCK_CLOEXEC) : -1;
+        int fd = i < c->opts->n
+                     ? accept4(c->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)
+                     : -1;
         if (fd < 0) {
             c->full = i < c->opts->n && errno != EAGAIN && errno != ECONNABORTED;
             return;
         }
-        bool passed = workers_pass(c->all[i].socket, fd);
+        bool passed = workers_pass(c->all[i].socket, fd, CONNECTION_ACCEPTED);
         close(fd);
         c->all[i].given += passed;
         c->turn = (i + 1) % c->opts->n;

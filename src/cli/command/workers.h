@@ -4,7 +4,8 @@
  *            that ends; passes signals on
  *   worker   a gateway (chela/gateway.h), forked by the parent before there are threads
  *
- * A worker sends the parent messages of one byte. */
+ * A worker sends the parent messages of one byte. A byte with a socket attached is the number
+ * of the worker that shall get the socket (chela_gateway_opts.workers). */
 #ifndef CH_CLI_WORKERS_H
 #define CH_CLI_WORKERS_H
 #include <stdbool.h>

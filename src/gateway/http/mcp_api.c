@@ -2,6 +2,7 @@
  *
  *   request --> gateway's token?  yes --> mcp/mcp_server_http.c
  *                   no --> OAuth token? (mcp_token.h) --> the same, as another principal
+ *   of a session that another worker has: mcp_relay.h
  *
  * A client with the gateway's token may do everything that the HTTP interface lets it do. A
  * client with an OAuth token sees the sessions that it began itself, and no others. */
@@ -12,6 +13,7 @@
 #include "base/limits.h"
 #include "base/opts.h"
 #include "gateway/http/mcp_ask.h"
+#include "gateway/http/mcp_relay.h"
 #include "gateway/http/mcp_token.h"
 #include "mcp/mcp_server.h"
 #include "store/store.h"
@@ -29,6 +31,7 @@ struct ch_mcp_api {
     chela_mcp_server *server;     /* owned; NULL: nothing is offered */
     struct ch_mcp_tokens *tokens; /* owned; NULL: none */
     struct ch_list asks;          /* calls of mcp_ask.c */
+    struct ch_list relays;        /* requests for other workers: mcp_relay.h */
 };
 
 /* --- transcripts: read on threads of their own */
@@ -144,6 +147,8 @@ int ch_mcp_api_plan(chela_gateway *gw, const struct chela_gateway_opts *o,
         rc = chela_mcp_server_new(gw->rt, &so, &p->server, err);
     if (rc == 0)
         rc = offer_agents(p->server, gw, chosen, err);
+    if (rc == 0)
+        p->server->worker = (unsigned)gw->worker;
     if (rc < 0) {
         ch_mcp_api_drop_plan(p);
         return rc;
@@ -181,16 +186,18 @@ struct ch_mcp_api *ch_mcp_api_new(chela_gateway *gw) {
 
     a->gw = gw;
     ch_list_init(&a->asks);
+    ch_list_init(&a->relays);
     return a;
 }
 
 void ch_mcp_api_free(struct ch_mcp_api *a) {
+    ch_mcp_relays_end(&a->relays);
     ch_mcp_api_apply(a, NULL);
     ch_free(a);
 }
 
 bool ch_mcp_api_busy(const struct ch_mcp_api *a) {
-    return a->server && ch_mcp_server_busy(a->server);
+    return ch_mcp_relays_busy(&a->relays) || (a->server && ch_mcp_server_busy(a->server));
 }
 
 /* --- the answer of a request */
@@ -240,12 +247,16 @@ static const struct ch_mcp_http_ops api_ops = {
 /* --- requests */
 
 static void serve_as(struct ch_request *req, const char *principal) {
+    size_t worker = ch_mcp_relay_target(req);
     struct ch_mcp_http_request q = {.ops = &api_ops,
                                     .x = req,
                                     .in = ch_exchange_inbound(req->x),
                                     .principal = principal};
 
-    ch_mcp_http_serve(req->gw->mcp->server, &q);
+    if (worker)
+        ch_mcp_relay_start(&req->gw->mcp->relays, req, worker);
+    else
+        ch_mcp_http_serve(req->gw->mcp->server, &q);
 }
 
 static void api_on_checked(const struct ch_mcp_token_answer *answer, void *user) {

@@ -269,7 +269,6 @@ static void set_config_file(chela_gateway *gw, const struct chela_gateway_opts *
     ch_runtime_hide_file(gw->rt, ch_buf_str(&previous));
 }
 
-/* Workers have no memory in common but the store. */
 static int gateway_check_workers(const struct chela_gateway_opts *o, struct chela_error *err) {
     if (o->workers > CH_LIMIT_WORKERS)
         return ch_fail(err, CHELA_EINVAL, "workers: at most %d", CH_LIMIT_WORKERS);
@@ -281,10 +280,6 @@ static int gateway_check_workers(const struct chela_gateway_opts *o, struct chel
         return ch_fail(err, CHELA_ECONFIG,
                        "%zu workers need a store that processes can share: sqlite:, postgres:// or "
                        "redis://", o->workers);
-    if (o->mcp)
-        return ch_fail(err, CHELA_ECONFIG,
-                       "gateway.mcp needs one process, which keeps the sessions of its clients: "
-                       "set workers to 1");
     return 0;
 }
 

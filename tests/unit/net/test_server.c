@@ -342,8 +342,8 @@ static void test_handed_down(void **state) {
     guests_end(&w);
 }
 
-static void pass_on(int socket, int fd) {
-    char byte = 0, room[CMSG_SPACE(sizeof(int))] = {0};
+static void pass_on(int socket, int fd, char byte) {
+    char room[CMSG_SPACE(sizeof(int))] = {0};
     struct iovec part = {&byte, 1};
     struct msghdr m = {
         .msg_iov = &part, .msg_iovlen = 1, .msg_control = room, .msg_controllen = sizeof(room)};
@@ -363,7 +363,7 @@ static void test_passed_on(void **state) {
     struct guests w;
     struct chela_error err = {0};
     char name[32], *address;
-    int ends[2], asks[CLIENTS], listener;
+    int ends[2], asks[CLIENTS], listener, kept = -1;
     _Atomic uint64_t taken = 0;
     guests_begin(&w, NULL);
     ch_server_close(w.server);
@@ -382,7 +382,10 @@ static void test_passed_on(void **state) {
         asks[i] = socket(AF_INET, SOCK_STREAM, 0);
         assert_int_equal(connect(asks[i], (struct sockaddr *)&a, sizeof(a)), 0);
         say(asks[i], "GET /x HTTP/1.1\r\nHost: a\r\n\r\n");
-        pass_on(ends[0], accept(listener, NULL, NULL));
+        int accepted = accept(listener, NULL, NULL);
+        if (i == 0)
+            kept = dup(accepted);
+        pass_on(ends[0], accepted, 0);
         if (i % 8 == 0)
             assert_int_equal(write(ends[0], "x", 1), 1);
     }
@@ -390,6 +393,8 @@ static void test_passed_on(void **state) {
     for (int i = 0; i < CLIENTS; i++)
         assert_true(guests_heard(asks[i], "200 OK"));
     assert_int_equal(taken, CLIENTS);
+    assert_true(fcntl(kept, F_GETFL) & O_NONBLOCK); /* a slow client must not stop the loop */
+    close(kept);
     close(ends[0]); /* what is connected stays so */
     guests_work(&w);
     say(asks[0], "GET /x HTTP/1.1\r\nHost: a\r\n\r\n");
@@ -398,6 +403,52 @@ static void test_passed_on(void **state) {
     go(asks, CLIENTS);
     close(listener);
     ch_free(address);
+    guests_end(&w);
+}
+
+/* A server sends a socket back for another worker, and gets one of another worker: it serves
+ * that one without TLS, as that of a known client of this machine. */
+static void test_relayed(void **state) {
+    (void)state;
+    struct guests w;
+    struct chela_error err = {0};
+    char name[32], byte = 0;
+    union {
+        struct cmsghdr align;
+        char bytes[CMSG_SPACE(sizeof(int))];
+    } room = {0};
+    struct iovec part = {&byte, 1};
+    struct msghdr m = {.msg_iov = &part,
+                       .msg_iovlen = 1,
+                       .msg_control = room.bytes,
+                       .msg_controllen = sizeof(room.bytes)};
+    int ends[2], pair[2], got;
+    guests_begin(&w, NULL);
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+    assert_false(ch_server_pass(w.server, 2, pair[0])); /* nobody to send the socket to */
+    ch_server_close(w.server);
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+    snprintf(name, sizeof(name), "pipe:%d", ends[1]);
+    struct ch_server_opts opts = w.opts;
+    opts.listen = name;
+    assert_int_equal(ch_server_new(w.loop, &opts, &w.server, &err), 0);
+    assert_true(ch_server_pass(w.server, 64, pair[0]));
+    assert_int_equal(recvmsg(ends[0], &m, 0), 1);
+    assert_int_equal(byte, 64);
+    memcpy(&got, CMSG_DATA(CMSG_FIRSTHDR(&m)), sizeof(got));
+    pass_on(ends[0], got, 1);
+    close(pair[0]);
+    say(pair[1], "GET /hold HTTP/1.1\r\nHost: a\r\n\r\n");
+    guests_work(&w);
+    assert_non_null(w.held);
+    assert_string_equal(ch_exchange_peer(w.held), "127.0.0.1");
+    ch_exchange_respond(w.held, 200, NULL, ch_sv(NULL, 0));
+    guests_work(&w);
+    assert_true(guests_heard(pair[1], "200 OK"));
+    close(pair[1]);
+    ch_server_drain(w.server);
+    assert_false(ch_server_pass(w.server, 2, ends[0]));
+    close(ends[0]);
     guests_end(&w);
 }
 
@@ -542,6 +593,7 @@ int main(void) {
         cmocka_unit_test(test_a_burst_from_one),
         cmocka_unit_test(test_handed_down),
         cmocka_unit_test(test_passed_on),
+        cmocka_unit_test(test_relayed),
         cmocka_unit_test(test_unread_answers), cmocka_unit_test(test_slow_page),
         cmocka_unit_test(test_unknown_bodies),
         cmocka_unit_test(test_addresses),
