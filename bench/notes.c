@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/buf.h"
 #include "tool/memory/note_index.h"
@@ -68,6 +69,7 @@ int main(int argc, char **argv) {
             perror(ch_buf_str(&memory));
             return 1;
         }
+    usleep(1200 * 1000); /* a directory that has just changed is listed again by each search */
     struct ch_note_index *x = ch_note_index_new();
     double first = search(x, argv[1], &found);
     for (int i = 0; i < SEARCHES; i++) {

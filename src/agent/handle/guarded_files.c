@@ -12,18 +12,20 @@
 void ch_runtime_hide_file(chela_runtime *rt, const char *path) {
     char *here = path[0] == '/' ? NULL : getcwd(NULL, 0);
     CH_BUF_AUTO full = {0};
+    CH_ARENA_AUTO arena = {0};
     size_t n = 0;
     ch_buf_addf(&full, "%s%s%s", here ? here : "", here ? "/" : "", path);
     free(here);
+    const char *real = ch_sandbox_resolve(&arena, ch_buf_str(&full)); /* once for all agents */
     while (rt->hidden && rt->hidden[n])
         n++;
     rt->hidden = ch_realloc(rt->hidden, (n + 2) * sizeof(*rt->hidden));
-    rt->hidden[n] = ch_buf_take(&full);
+    rt->hidden[n] = ch_strdup(real);
     rt->hidden[n + 1] = NULL;
     for (CH_LIST_EACH(i, &rt->agents)) {
         chela_agent *a = CH_CONTAINER(i, chela_agent, link);
         if (a->sandbox)
-            ch_sandbox_add_hide(&a->arena, a->sandbox, rt->hidden[n]);
+            ch_sandbox_add_hidden(&a->arena, a->sandbox, rt->hidden[n]);
     }
 }
 
@@ -45,7 +47,7 @@ void ch_runtime_release_hidden(chela_runtime *rt) {
 
 void ch_agent_hide_files(chela_agent *a) {
     for (char **path = a->rt->hidden; path && *path; path++)
-        ch_sandbox_add_hide(&a->arena, a->sandbox, *path);
+        ch_sandbox_add_hidden(&a->arena, a->sandbox, *path);
 }
 
 void ch_agent_guard_program(chela_agent *a, const char *const *argv, const char *cwd) {

@@ -460,9 +460,17 @@ static int bound_tools(const struct ch_setup *s, const struct policy *p, const c
 
 /* --- agents that an agent may call ------------------------------------------------ */
 
+static unsigned hash_id(const char *id) {
+    unsigned h = 0;
+    while (*id)
+        h = h * 31 + (unsigned char)*id++;
+    return h;
+}
+
 static chela_agent *setup_member(const struct ch_setup *s, const char *id) {
+    unsigned hash = hash_id(id);
     for (size_t i = 0; i < s->team.n; i++)
-        if (strcmp(s->team.members[i].id, id) == 0)
+        if (s->team.members[i].hash == hash && strcmp(s->team.members[i].id, id) == 0)
             return s->team.members[i].agent;
     return NULL;
 }
@@ -470,7 +478,7 @@ static chela_agent *setup_member(const struct ch_setup *s, const char *id) {
 static void enrol(struct ch_setup *s, const char *id, chela_agent *agent) {
     struct ch_setup_team *t = &s->team;
     t->members = ch_must(realloc(t->members, (t->n + 1) * sizeof(*t->members)));
-    t->members[t->n++] = (struct ch_setup_member){ch_dup(id), agent};
+    t->members[t->n++] = (struct ch_setup_member){ch_dup(id), agent, hash_id(id)};
 }
 
 struct ch_setup_team ch_setup_take_team(struct ch_setup *s) {

@@ -60,6 +60,7 @@ char *ch_setup_mcp_state(const struct ch_env *env);
 struct ch_setup_member {
     char *id; /* owned */
     chela_agent *agent; /* owned */
+    unsigned hash; /* of the id */
 };
 
 struct ch_setup_team {

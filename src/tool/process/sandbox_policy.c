@@ -61,8 +61,7 @@ struct ch_sandbox_policy *ch_sandbox_copy(struct ch_arena *a, const struct ch_sa
     return copy;
 }
 
-/* The path without links. The file need not exist if its directory does. */
-static const char *resolve(struct ch_arena *a, const char *path) {
+const char *ch_sandbox_resolve(struct ch_arena *a, const char *path) {
     const char *slash = strrchr(path, '/'), *found = path;
     char *real = realpath(path, NULL);
     char *dir = NULL;
@@ -78,7 +77,8 @@ static const char *resolve(struct ch_arena *a, const char *path) {
     return found;
 }
 
-static void add_path(struct ch_arena *a, const char *const **list, const char *path) {
+/* real: in the arena */
+static void add_path(struct ch_arena *a, const char *const **list, const char *real) {
     size_t n = 0;
 
     while (*list && (*list)[n])
@@ -86,20 +86,24 @@ static void add_path(struct ch_arena *a, const char *const **list, const char *p
     const char **longer = ch_arena_zalloc(a, (n + 2) * sizeof(*longer));
     if (n)
         memcpy(longer, *list, n * sizeof(*longer));
-    longer[n] = resolve(a, path);
+    longer[n] = real;
     *list = longer;
 }
 
 void ch_sandbox_add_ask(struct ch_arena *a, struct ch_sandbox_policy *p, const char *path) {
-    add_path(a, &p->ask, path);
+    add_path(a, &p->ask, ch_sandbox_resolve(a, path));
 }
 
 void ch_sandbox_add_hide(struct ch_arena *a, struct ch_sandbox_policy *p, const char *path) {
-    add_path(a, &p->hide, path);
+    add_path(a, &p->hide, ch_sandbox_resolve(a, path));
+}
+
+void ch_sandbox_add_hidden(struct ch_arena *a, struct ch_sandbox_policy *p, const char *real) {
+    add_path(a, &p->hide, ch_arena_str(a, ch_sv_str(real)));
 }
 
 void ch_sandbox_add_shared(struct ch_arena *a, struct ch_sandbox_policy *p, const char *path) {
-    add_path(a, &p->shared, path);
+    add_path(a, &p->shared, ch_sandbox_resolve(a, path));
 }
 
 static const char *const *protected_by(const struct ch_sandbox_policy *policy) {

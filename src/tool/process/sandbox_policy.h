@@ -73,6 +73,11 @@ struct ch_sandbox_policy *ch_sandbox_copy(struct ch_arena *a, const struct ch_sa
  * live as long as the policy. Calls that have started do not see the change. */
 void ch_sandbox_add_ask(struct ch_arena *a, struct ch_sandbox_policy *p, const char *path);
 void ch_sandbox_add_hide(struct ch_arena *a, struct ch_sandbox_policy *p, const char *path);
+/* The same for a path of ch_sandbox_resolve. */
+void ch_sandbox_add_hidden(struct ch_arena *a, struct ch_sandbox_policy *p, const char *real);
+
+/* The path without links. The file need not exist if its directory does. */
+const char *ch_sandbox_resolve(struct ch_arena *a, const char *path);
 /* The same for p->shared. */
 void ch_sandbox_add_shared(struct ch_arena *a, struct ch_sandbox_policy *p, const char *path);
 
