@@ -1,10 +1,11 @@
 /* gateway.c -- what `chela serve` costs, and what its clients wait for.
  *
- *   gateway PROGRAM [idle|sse|tls|chats|chats2|accept|halfopen|hostile]...  all, if none is named
+ *   gateway PROGRAM [idle|sse|sse=N|tls|chats|chats2|accept|halfopen|hostile]...  none: all
  *
  * idle      memory of a gateway with one agent that does nothing
  * sse       memory of each of 10,000 clients that follow a session, and how long a
- *           new request takes beside them
+ *           new request takes beside them; sse=N: N clients, or as many as the limit of open
+ *           files allows, printed as n=CLIENTS kb_each=KB
  * tls       memory of each of 500 that do so over TLS
  * chats     200 streams at once, a piece every 20 ms: how long a piece is on its way,
  *           through the gateway and straight from the service; CPU
@@ -46,11 +47,15 @@
 #include <chela/gateway.h>
 
 #include "base/buf.h"
+#include "base/mem.h"
 #include "base/sha256.h"
 
 #define TOKEN "bench-bench-bench-bench"
 #define AUTH "Host: localhost\r\nAuthorization: Bearer " TOKEN "\r\n"
 #define SSE_CLIENTS 10000
+#define SSE_MOST 100000
+#define OTHER_FILES 200 /* of a process, beside the clients; the gateway keeps 128 */
+#define PORTS 20000     /* clients of one address: there are not many more ports for it */
 #define TLS_CLIENTS 500
 #define CHATS 200
 #define PIECES 150
@@ -68,6 +73,7 @@ static struct {
     char dir[64];
     pid_t gateway, service;
     int port, service_port;
+    int clients; /* N of sse=N; 0: not given */
 } b;
 
 /* Of the process that syncs, which is not the one that looks. */
@@ -219,13 +225,23 @@ static double cpu_ms(pid_t pid) {
 
 /* --- clients */
 
-static int dial(int port) {
+/* From the address 127.0.0.(1 + nth). */
+static int dial_from(int port, int nth) {
     struct sockaddr_in a = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port),
                             .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd < 0 || connect(fd, (struct sockaddr *)&a, sizeof(a)) < 0)
+    struct sockaddr_in from = {.sin_family = AF_INET,
+                               .sin_addr.s_addr = htonl(INADDR_LOOPBACK + (uint32_t)nth)};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), later = 1;
+    if (fd < 0 ||
+        setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &later, sizeof(later)) < 0 ||
+        bind(fd, (struct sockaddr *)&from, sizeof(from)) < 0 ||
+        connect(fd, (struct sockaddr *)&a, sizeof(a)) < 0)
         die("connect");
     return fd;
+}
+
+static int dial(int port) {
+    return dial_from(port, 0);
 }
 
 static void say(int fd, const char *text) {
@@ -282,9 +298,8 @@ static void idle(void) {
 
 /* --- sse */
 
-static void sse(void) {
-    static int fds[SSE_CLIENTS];
-    double median, most;
+/* KB that each of n clients costs. */
+static double connect_clients(int *fds, int n) {
     start_gateway("scripted/rules.yaml", "");
     int one = dial(b.port);
     say(one, "POST /api/sessions/s/messages HTTP/1.1\r\n" AUTH
@@ -294,18 +309,32 @@ static void sse(void) {
     close(one);
     rest(200);
     long before = of_smaps(b.gateway, "Rss:");
-    for (int i = 0; i < SSE_CLIENTS; i++) {
-        fds[i] = dial(b.port);
+    for (int i = 0; i < n; i++) {
+        fds[i] = dial_from(b.port, i / PORTS);
         say(fds[i], "GET /api/sessions/s/events HTTP/1.1\r\n" AUTH "\r\n");
         if (!hear(fds[i], ": listening"))
             exit(1);
     }
-    double kb = (double)(of_smaps(b.gateway, "Rss:") - before) / SSE_CLIENTS;
-    ask_often(&median, &most);
-    printf("sse       %d clients: %.2f KB each (6), a new request %.2f ms, at most %.2f (50), "
-           "load %s\n",
-           SSE_CLIENTS, kb, median, most, load());
-    for (int i = 0; i < SSE_CLIENTS; i++)
+    return (double)(of_smaps(b.gateway, "Rss:") - before) / n;
+}
+
+static void sse(void) {
+    static int fds[SSE_MOST];
+    struct rlimit files;
+    double median, most;
+    getrlimit(RLIMIT_NOFILE, &files);
+    int room = (int)CH_MIN(files.rlim_cur, SSE_MOST + OTHER_FILES) - OTHER_FILES;
+    int n = CH_MIN(b.clients ? b.clients : SSE_CLIENTS, room);
+    double kb = connect_clients(fds, n);
+    if (b.clients) {
+        printf("n=%d kb_each=%.3f\n", n, kb);
+    } else {
+        ask_often(&median, &most);
+        printf("sse       %d clients: %.2f KB each (6), a new request %.2f ms, at most %.2f (50), "
+               "load %s\n",
+               n, kb, median, most, load());
+    }
+    for (int i = 0; i < n; i++)
         close(fds[i]);
 }
 
@@ -913,7 +942,7 @@ int main(int argc, char **argv) {
     struct rlimit files;
     if (argc < 2) {
         fprintf(stderr, "usage: gateway PROGRAM "
-                        "[idle|sse|tls|chats|chats2|accept|halfopen|hostile]...\n");
+                        "[idle|sse|sse=N|tls|chats|chats2|accept|halfopen|hostile]...\n");
         return 2;
     }
     b.program = realpath(argv[1], NULL);
@@ -925,8 +954,10 @@ int main(int argc, char **argv) {
     shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (shared == MAP_FAILED)
         die("mmap");
-    for (int i = 2; i < argc; i++)
-        measure(argv[i]);
+    for (int i = 2; i < argc; i++) {
+        b.clients = strncmp(argv[i], "sse=", 4) == 0 ? atoi(argv[i] + 4) : 0;
+        measure(b.clients ? "sse" : argv[i]);
+    }
     if (argc == 2)
         measure(NULL);
     return 0;

@@ -71,7 +71,7 @@
 #define CH_LIMIT_INBOUND_HEAD_MS 10000    /* time to receive all headers */
 #define CH_LIMIT_INBOUND_BODY_MS 60000    /* time to receive the whole body */
 #define CH_LIMIT_INBOUND_IDLE_MS 60000    /* time between two requests */
-#define CH_LIMIT_CLIENTS 12000            /* connections to the server */
+#define CH_LIMIT_CLIENTS 50000            /* connections to the server */
 #define CH_LIMIT_CLIENTS_UNKNOWN 1024     /* connections without a request in progress */
 #define CH_LIMIT_CLIENTS_ADDRESS 256      /* connections of one address without a valid request */
 #define CH_LIMIT_BODIES_UNKNOWN (64 * CH_MB) /* buffered bodies of all clients without a token */
@@ -79,6 +79,7 @@
 #define CH_LIMIT_CLIENT_LINGER_MS 2000    /* time to read the answer before the server closes */
 #define CH_LIMIT_CLIENT_STALL_MS 30000    /* time without taking a byte of the answer */
 #define CH_LIMIT_H2_STREAMS 100           /* open HTTP/2 streams of one connection */
+#define CH_LIMIT_H2_STREAMS_ALL 12000     /* open HTTP/2 streams of all connections */
 #define CH_LIMIT_H2_TABLE 4096            /* HTTP/2 header compression table, in bytes */
 #define CH_LIMIT_H2_CONTINUATIONS 8       /* CONTINUATION frames of one header block */
 #define CH_LIMIT_H2_BLOCK (64 * CH_KB)    /* one HTTP/2 header block, compressed or decoded */

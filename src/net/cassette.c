@@ -353,7 +353,9 @@ static struct ch_cassette *cassette_new(struct ch_loop *loop, const char *path,
 
 int ch_cassette_record(struct ch_loop *loop, const char *path, struct ch_transport *inner,
                        struct ch_cassette **out, struct chela_error *err) {
-    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    /* A relative name may be one of a stranger's directory: no link, and no wait for a pipe. */
+    int careful = O_NONBLOCK | (path[0] == '/' ? 0 : O_NOFOLLOW);
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | careful, 0600);
     if (fd < 0)
         return ch_fail(err, CHELA_EIO, "%s: %s", path, strerror(errno));
     struct ch_cassette *c = cassette_new(loop, path, &record_ops);

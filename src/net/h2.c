@@ -373,7 +373,7 @@ static void *on_begin(uint32_t id, void *user) {
     struct ch_h2 *h = user;
     struct ch_server *server = h->client->server;
     h->asked = true;
-    if (h->ending || server->draining || server->nstreams >= CH_LIMIT_CLIENTS)
+    if (h->ending || server->draining || server->nstreams >= CH_LIMIT_H2_STREAMS_ALL)
         return NULL;
     struct stream *s = ch_alloc(sizeof(*s));
     s->h = h;

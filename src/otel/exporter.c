@@ -10,23 +10,21 @@
 #include "otel/conventions.h"
 #include "otel/otlp.h"
 
-struct item {
-    struct item *next;
-    size_t n;
-    char bytes[];
-};
-
 struct ch_otel_exporter {
     struct ch_loop *loop;
     struct ch_transport *transport;
     enum ch_otel_signal signal;
     const struct ch_otel_signal_settings *settings;
     struct ch_otel_frame frame;
-    struct item *first, **last; /* owned: the queue, oldest first */
-    size_t n, bytes;
-    struct ch_buf body; /* the request in flight, or the request to repeat */
+    struct ch_buf queue; /* encoded items, oldest first; JSON: a comma before each */
+    size_t start;        /* bytes at the beginning of `queue` that were taken or dropped */
+    uint32_t *sizes;     /* owned: bytes of each item, from index `first` on */
+    size_t first, n, cap;
+    size_t at;          /* where the item begins that is being encoded */
+    struct ch_buf body; /* with the items of the request in flight, or of the request to repeat */
     size_t in_body;     /* items in `body`; 0: none */
-    struct ch_sv view;
+    struct ch_buf head, foot; /* of the request */
+    struct ch_sv views[3];    /* head, items, foot */
     struct ch_http_request request;
     struct ch_http_call *call; /* NULL: nothing is being sent */
     struct ch_timer timer;     /* the batch's time, or the delay of a repetition */
@@ -41,27 +39,56 @@ struct ch_otel_exporter {
 
 /* --- requests */
 
-void ch_otel_write_export(struct ch_buf *out, bool json, enum ch_otel_signal signal,
-                          const struct ch_otel_frame *frame, const struct ch_sv *items, size_t n) {
-    static const struct {
-        enum ch_otlp_field resource, scope, item;
-    } rows[CH_OTEL_SIGNALS] = {
-        [CH_OTEL_TRACES] = {CH_OTLP_RESOURCE_SPANS, CH_OTLP_SCOPE_SPANS, CH_OTLP_SPANS},
-        [CH_OTEL_METRIC_SIGNAL] = {CH_OTLP_RESOURCE_METRICS, CH_OTLP_SCOPE_METRICS,
-                                   CH_OTLP_METRICS},
-        [CH_OTEL_LOGS] = {CH_OTLP_RESOURCE_LOGS, CH_OTLP_SCOPE_LOGS, CH_OTLP_LOG_RECORDS},
-    };
-    struct ch_otlp w = ch_otlp_begin(out, json);
+static const struct {
+    enum ch_otlp_field resource, scope, item;
+} rows[CH_OTEL_SIGNALS] = {
+    [CH_OTEL_TRACES] = {CH_OTLP_RESOURCE_SPANS, CH_OTLP_SCOPE_SPANS, CH_OTLP_SPANS},
+    [CH_OTEL_METRIC_SIGNAL] = {CH_OTLP_RESOURCE_METRICS, CH_OTLP_SCOPE_METRICS, CH_OTLP_METRICS},
+    [CH_OTEL_LOGS] = {CH_OTLP_RESOURCE_LOGS, CH_OTLP_SCOPE_LOGS, CH_OTLP_LOG_RECORDS},
+};
+
+static void write_json_frame(struct ch_buf *head, struct ch_buf *foot, enum ch_otel_signal signal,
+                             const struct ch_otel_frame *frame) {
+    struct ch_otlp w = ch_otlp_begin(head, true);
     ch_otlp_open(&w, rows[signal].resource);
     ch_otlp_message(&w, CH_OTLP_RESOURCE, frame->resource);
     ch_otlp_open(&w, rows[signal].scope);
     ch_otlp_message(&w, CH_OTLP_SCOPE, frame->scope);
-    for (size_t i = 0; i < n; i++)
-        ch_otlp_message(&w, rows[signal].item, items[i]);
+    ch_otlp_array(&w, rows[signal].item);
+    w.out = foot;
     ch_otlp_text(&w, CH_OTLP_SCHEMA_URL, CH_SV(CH_OTEL_SCHEMA_URL));
     ch_otlp_close(&w);
     ch_otlp_close(&w);
     ch_otlp_finish(&w);
+}
+
+/* The lengths of the outer messages come before them. */
+static void write_protobuf_frame(struct ch_buf *head, struct ch_buf *foot,
+                                 enum ch_otel_signal signal, const struct ch_otel_frame *frame,
+                                 size_t bytes) {
+    CH_BUF_AUTO resource = {0};
+    CH_BUF_AUTO scope = {0};
+    struct ch_otlp w = ch_otlp_begin(foot, false);
+    ch_otlp_text(&w, CH_OTLP_SCHEMA_URL, CH_SV(CH_OTEL_SCHEMA_URL));
+    w.out = &scope;
+    ch_otlp_message(&w, CH_OTLP_SCOPE, frame->scope);
+    w.out = &resource;
+    ch_otlp_message(&w, CH_OTLP_RESOURCE, frame->resource);
+    bytes += scope.n + foot->n;
+    ch_otlp_bytes(&w, rows[signal].scope, bytes);
+    w.out = head;
+    ch_otlp_bytes(&w, rows[signal].resource, resource.n + bytes);
+    ch_buf_add_sv(head, ch_buf_sv(&resource));
+    ch_buf_add_sv(head, ch_buf_sv(&scope));
+}
+
+void ch_otel_write_frame(struct ch_buf *head, struct ch_buf *foot, bool json,
+                         enum ch_otel_signal signal, const struct ch_otel_frame *frame,
+                         size_t bytes) {
+    if (json)
+        write_json_frame(head, foot, signal, frame);
+    else
+        write_protobuf_frame(head, foot, signal, frame, bytes);
 }
 
 /* --- the queue */
@@ -81,32 +108,53 @@ static void lose(struct ch_otel_exporter *e, size_t n, const char *why) {
     tell_losses(e, why);
 }
 
-static struct item *take_first(struct ch_otel_exporter *e) {
-    struct item *i = e->first;
-    e->first = i->next;
-    if (!e->first)
-        e->last = &e->first;
-    e->n--;
-    e->bytes -= i->n;
-    return i;
+/* Removes the oldest n items, which have `bytes` bytes, from the queue. */
+static void remove_items(struct ch_otel_exporter *e, size_t n, size_t bytes) {
+    e->start += bytes;
+    e->first += n;
+    e->n -= n;
+    if (e->start < e->queue.n / 2)
+        return;
+    ch_buf_consume(&e->queue, e->start);
+    memmove(e->sizes, e->sizes + e->first, e->n * sizeof(*e->sizes));
+    e->start = e->first = 0;
 }
 
-/* Moves the oldest items of the queue into the body of a request. */
+/* Moves the oldest items of the queue into the body of a request. The usual queue is one batch:
+ * the two buffers change places. */
 static void fill_body(struct ch_otel_exporter *e) {
-    struct item *taken[CH_DEFAULT_OTEL_BATCH];
-    struct ch_sv views[CH_DEFAULT_OTEL_BATCH] = {{0}};
-    size_t n = 0, bytes = 0, most = CH_MIN(e->settings->batch, CH_LEN(taken));
-    while (e->first && n < most && (n == 0 || bytes + e->first->n <= CH_LIMIT_OTEL_BODY)) {
-        taken[n] = take_first(e);
-        views[n] = ch_sv(taken[n]->bytes, taken[n]->n);
-        bytes += taken[n++]->n;
-    }
+    size_t n = 0, bytes = 0, from = 0;
+    while (n < e->n && n < e->settings->batch &&
+           (n == 0 || bytes + e->sizes[e->first + n] <= CH_LIMIT_OTEL_BODY))
+        bytes += e->sizes[e->first + n++];
     ch_buf_clear(&e->body);
-    ch_otel_write_export(&e->body, e->settings->json, e->signal, &e->frame, views, n);
-    for (size_t i = 0; i < n; i++)
-        ch_free(taken[i]);
+    if (n == e->n) {
+        struct ch_buf taken = e->queue;
+        e->queue = e->body;
+        e->body = taken;
+        from = e->start;
+        e->start = e->first = e->n = 0;
+    } else {
+        ch_buf_add(&e->body, e->queue.p + e->start, bytes);
+        remove_items(e, n, bytes);
+    }
+    from += e->settings->json; /* the comma before the first item */
+    ch_buf_clear(&e->head);
+    ch_buf_clear(&e->foot);
+    ch_otel_write_frame(&e->head, &e->foot, e->settings->json, e->signal, &e->frame, bytes);
+    e->views[0] = ch_buf_sv(&e->head);
+    e->views[1] = ch_sv(e->body.p + from, e->body.n - from);
+    e->views[2] = ch_buf_sv(&e->foot);
     e->in_body = n;
     e->attempts = 0;
+}
+
+/* The items of the body were exported or are lost. A buffer that grew while the collector was
+ * away is given back. */
+static void empty_body(struct ch_otel_exporter *e) {
+    e->in_body = 0;
+    if (e->body.cap > CH_LIMIT_OTEL_BODY)
+        ch_buf_release(&e->body);
 }
 
 static void exporter_send(struct ch_otel_exporter *e);
@@ -168,7 +216,7 @@ static void note_rejected(struct ch_otel_exporter *e) {
 
 static void drop_body(struct ch_otel_exporter *e, const char *why) {
     lose(e, e->in_body, why);
-    e->in_body = 0;
+    empty_body(e);
 }
 
 static void repeat_later(struct ch_otel_exporter *e, const char *why) {
@@ -192,7 +240,7 @@ static void exporter_on_done(const struct chela_error *err, void *user) {
         snprintf(why, sizeof(why), "the collector answered %d", e->status);
     if (!err && e->status / 100 == 2) {
         note_rejected(e);
-        e->in_body = 0;
+        empty_body(e);
         tell_losses(e, "the queue was full");
     } else if (may_repeat(e, err)) {
         repeat_later(e, why);
@@ -215,13 +263,12 @@ static void exporter_send(struct ch_otel_exporter *e) {
     ch_timer_stop(e->loop, &e->timer);
     ch_buf_clear(&e->response);
     e->status = 0;
-    e->view = ch_buf_sv(&e->body);
     e->request = (struct ch_http_request){.method = "POST",
                                           .url = e->settings->url,
                                           .headers = e->settings->headers,
                                           .nheaders = e->settings->nheaders,
-                                          .body = &e->view,
-                                          .nbody = 1,
+                                          .body = e->views,
+                                          .nbody = CH_LEN(e->views),
                                           .timeouts = {.total = e->settings->timeout_ms},
                                           .max_body = CH_LIMIT_OTEL_BODY};
     e->call = ch_transport_start(e->transport, &e->request, &handler, e);
@@ -239,7 +286,8 @@ struct ch_otel_exporter *ch_otel_exporter_new(struct ch_loop *loop, struct ch_tr
     e->signal = signal;
     e->settings = s;
     e->frame = *frame;
-    e->last = &e->first;
+    ch_buf_init(&e->queue, 3 * CH_LIMIT_OTEL_BYTES); /* twice the bytes that wait, and an item */
+    ch_buf_init(&e->body, 3 * CH_LIMIT_OTEL_BYTES);
     return e;
 }
 
@@ -254,30 +302,51 @@ void ch_otel_exporter_free(struct ch_otel_exporter *e) {
         e->told_at = INT64_MIN / 2;
         lose(e, waiting, "the collector did not take them in time");
     }
-    ch_otel_exporter_clear(e);
+    ch_free(e->sizes);
+    ch_buf_release(&e->queue);
     ch_buf_release(&e->body);
+    ch_buf_release(&e->head);
+    ch_buf_release(&e->foot);
     ch_buf_release(&e->response);
     ch_free(e);
 }
 
-void ch_otel_exporter_add(struct ch_otel_exporter *e, struct ch_sv bytes) {
-    while (e->n && (e->n >= e->settings->queue || e->bytes + bytes.n > CH_LIMIT_OTEL_BYTES)) {
-        ch_free(take_first(e));
+struct ch_buf *ch_otel_exporter_begin(struct ch_otel_exporter *e) {
+    e->at = e->queue.n;
+    if (e->settings->json)
+        ch_buf_addc(&e->queue, ',');
+    return &e->queue;
+}
+
+static void note_size(struct ch_otel_exporter *e, size_t bytes) {
+    if (e->first + e->n == e->cap) {
+        e->cap = e->cap ? 2 * e->cap : CH_DEFAULT_OTEL_BATCH;
+        e->sizes = ch_realloc(e->sizes, e->cap * sizeof(*e->sizes));
+    }
+    e->sizes[e->first + e->n++] = (uint32_t)bytes;
+}
+
+void ch_otel_exporter_end(struct ch_otel_exporter *e) {
+    if (!e->settings->json)
+        ch_otlp_wrap(&e->queue, e->at, rows[e->signal].item);
+    if (e->queue.overflow) {
+        e->queue.n = e->at;
+        e->queue.overflow = false;
+        e->lost++;
+        return;
+    }
+    note_size(e, e->queue.n - e->at);
+    while (e->n > 1 &&
+           (e->n > e->settings->queue || e->queue.n - e->start > CH_LIMIT_OTEL_BYTES)) {
+        remove_items(e, 1, e->sizes[e->first]);
         e->lost++; /* mentioned when the collector answers or is given up */
     }
-    struct item *i = ch_alloc(sizeof(*i) + bytes.n);
-    i->n = bytes.n;
-    memcpy(i->bytes, bytes.p, bytes.n);
-    *e->last = i;
-    e->last = &i->next;
-    e->n++;
-    e->bytes += bytes.n;
     schedule(e);
 }
 
 void ch_otel_exporter_clear(struct ch_otel_exporter *e) {
-    while (e->first)
-        ch_free(take_first(e));
+    ch_buf_clear(&e->queue);
+    e->start = e->first = e->n = 0;
 }
 
 void ch_otel_exporter_flush(struct ch_otel_exporter *e) {

@@ -1,10 +1,11 @@
 /* exporter.h -- sends encoded spans, metrics or log records to a collector.
  *
- * One exporter per signal. Items wait in a bounded queue; the oldest is dropped when the
- * queue is full. A batch is sent when it is complete or its time has come, one request at a
- * time. A request that the collector cannot take now (429, 502, 503, 504, no connection) is
- * repeated with growing delays, which are at least as long as the collector asks for. Other
- * failed requests are dropped. Loop thread only. */
+ * One exporter per signal. Items are encoded into a bounded queue, whose bytes become the body
+ * of a request without a copy; the oldest item is dropped when the queue is full. A batch is
+ * sent when it is complete or its time has come, one request at a time. A request that the
+ * collector cannot take now (429, 502, 503, 504, no connection) is repeated with growing
+ * delays, which are at least as long as the collector asks for. Other failed requests are
+ * dropped. Loop thread only. */
 #ifndef CH_OTEL_EXPORTER_H
 #define CH_OTEL_EXPORTER_H
 #include "base/buf.h"
@@ -25,8 +26,10 @@ struct ch_otel_exporter *ch_otel_exporter_new(struct ch_loop *loop, struct ch_tr
                                               const struct ch_otel_frame *frame);
 void ch_otel_exporter_free(struct ch_otel_exporter *e); /* drops the queued items */
 
-/* Queue an encoded item, which is copied. */
-void ch_otel_exporter_add(struct ch_otel_exporter *e, struct ch_sv item);
+/* Queue an item: begin returns a buffer, to which the caller appends the encoded item before
+ * it calls end. */
+struct ch_buf *ch_otel_exporter_begin(struct ch_otel_exporter *e);
+void ch_otel_exporter_end(struct ch_otel_exporter *e);
 /* Forget the items that wait. */
 void ch_otel_exporter_clear(struct ch_otel_exporter *e);
 /* Send the queued items now. */
@@ -34,8 +37,10 @@ void ch_otel_exporter_flush(struct ch_otel_exporter *e);
 /* Items that wait or are being sent. */
 size_t ch_otel_exporter_pending(const struct ch_otel_exporter *e);
 
-/* Append an export request with these items. */
-void ch_otel_write_export(struct ch_buf *out, bool json, enum ch_otel_signal signal,
-                          const struct ch_otel_frame *frame, const struct ch_sv *items, size_t n);
+/* Append the parts of an export request before and after its items, which have `bytes` bytes.
+ * JSON: the items are separated by commas. Protobuf: each item is an element of its field. */
+void ch_otel_write_frame(struct ch_buf *head, struct ch_buf *foot, bool json,
+                         enum ch_otel_signal signal, const struct ch_otel_frame *frame,
+                         size_t bytes);
 
 #endif

@@ -43,6 +43,26 @@ struct open_request {
     struct ch_target *target; /* borrowed from the agent */
 };
 
+#define SERIES_ATTRIBUTES 6
+
+/* What the spans and the metrics of a run's requests have in common, while the run asks the same
+ * model. Texts are borrowed from the target. */
+struct request_memo {
+    const chela_agent *agent;
+    const struct ch_target *target; /* NULL: nothing is known yet */
+    struct ch_otel_attribute attributes[SERIES_ATTRIBUTES]; /* of the metrics */
+    size_t n;
+    struct ch_otel_template span;
+    struct ch_otel_point *duration, *first_chunk, *tokens[2];
+};
+
+/* As struct request_memo, for the run's calls of tools. */
+struct call_memo {
+    struct ch_otel_template span;
+    char tool[64]; /* name of the tool that was called last */
+    struct ch_otel_point *duration; /* of its calls; NULL: not known */
+};
+
 struct follow_run {
     struct ch_link link; /* in its bucket */
     struct ch_link age;  /* in order of creation */
@@ -54,6 +74,8 @@ struct follow_run {
     int64_t start;
     unsigned turn;
     struct open_request request;
+    struct request_memo asks;
+    struct call_memo acts;
     struct open_call *calls; /* owned */
     size_t ncalls, cap;
 };
@@ -80,11 +102,20 @@ struct ch_otel_follow *ch_otel_follow_new(const struct ch_otel_settings *setting
     return f;
 }
 
+/* The next spans are encoded anew. */
+static void forget_memos(struct follow_run *r) {
+    ch_buf_release(&r->asks.span.bytes);
+    ch_buf_release(&r->acts.span.bytes);
+    r->asks = (struct request_memo){0};
+    r->acts = (struct call_memo){0};
+}
+
 static void forget_run(struct ch_otel_follow *f, struct follow_run *r) {
     if (f->last == r)
         f->last = NULL;
     ch_list_del(&r->link);
     ch_list_del(&r->age);
+    forget_memos(r);
     ch_free(r->agent);
     ch_free(r->calls);
     ch_free(r);
@@ -148,15 +179,17 @@ bool ch_otel_follow_enter(struct ch_sv caller, char out[CH_TRACEPARENT]) {
 
 /* The state of a run; made when its first event is heard. */
 static struct follow_run *follow(struct ch_otel_follow *f, chela_run *run, int64_t now) {
-    struct follow_run *r = find_run(f, run->id);
-    if (r)
+    struct follow_run *r = f->last; /* the usual case: the same run as before */
+    if (r && memcmp(r->id, run->id, sizeof(r->id)) == 0)
+        return r;
+    if ((r = find_run(f, run->id)))
         return r;
     struct ch_trace_context context = context_of(f, run, now);
     int64_t began = ch_run_began(run);
     if (f->n == CH_LIMIT_OTEL_RUNS)
         forget_run(f, CH_LIST_FIRST(&f->ages, struct follow_run, age));
     r = ch_alloc(sizeof(*r));
-    snprintf(r->id, sizeof(r->id), "%s", run->id);
+    memcpy(r->id, run->id, sizeof(r->id));
     r->context = context;
     r->is_role = run->session->asks_for != NULL;
     r->span = r->is_role ? context.parent : ch_span_id_of_run(run->id);
@@ -173,8 +206,17 @@ static struct follow_run *follow(struct ch_otel_follow *f, chela_run *run, int64
 
 static struct ch_otel_span begin_span(const struct follow_run *r, struct ch_span_id id,
                                       int64_t start, int64_t end) {
-    struct ch_otel_span s = {.context = r->context, .id = id, .kind = CH_OTEL_INTERNAL,
-                             .start = start, .end = end};
+    struct ch_otel_span s; /* the attributes are not cleared */
+    s.template = NULL;
+    s.context = r->context;
+    s.id = id;
+    s.name = s.target = s.error = CH_SV("");
+    s.kind = CH_OTEL_INTERNAL;
+    s.start = start;
+    s.end = end;
+    s.failed = false;
+    s.n = 0;
+    s.dropped = 0;
     if (memcmp(id.bytes, r->span.bytes, CH_SPAN_ID) != 0) {
         s.context.has_parent = true;
         s.context.parent = r->span;
@@ -195,16 +237,28 @@ static void add_usage(struct ch_otel_span *s, const struct chela_usage *u) {
         ch_otel_add_double(s, CH_OTEL_COST, u->cost_usd);
 }
 
+/* Where the span belongs. */
+static void add_place(struct ch_otel_span *s, const struct follow_run *r, const chela_run *run) {
+    ch_otel_add_text(s, CH_OTEL_AGENT_NAME, ch_sv_str(r->agent));
+    ch_otel_add_text(s, CH_OTEL_CONVERSATION, ch_sv_str(run->session->key));
+    ch_otel_add_text(s, CH_OTEL_RUN, ch_sv_str(r->id));
+}
+
+static bool wants_span(const struct ch_otel_follow *f, const struct follow_run *r) {
+    return f->sink.span && r->context.sampled;
+}
+
 static void emit_span(struct ch_otel_follow *f, const struct ch_otel_span *s) {
     if (f->sink.span && s->context.sampled)
         f->sink.span(s, f->sink.user);
 }
 
-/* Measures with the first `n` attributes of the span, which have few values. */
+/* The attributes have few values. memo: see ch_otel_metrics_add. */
 static void measure(struct ch_otel_follow *f, enum ch_otel_metric metric, double value,
-                    const struct ch_otel_attribute *attributes, size_t n) {
+                    const struct ch_otel_attribute *attributes, size_t n,
+                    struct ch_otel_point **memo) {
     if (f->sink.measure)
-        f->sink.measure(metric, value, attributes, n, f->sink.user);
+        f->sink.measure(metric, value, attributes, n, memo, f->sink.user);
 }
 
 void ch_otel_follow_leave(struct ch_otel_follow *f, const struct ch_listener_request *q) {
@@ -243,6 +297,16 @@ static void add_server(struct ch_otel_span *s, const struct ch_target *t) {
         return;
     ch_otel_add_text(s, CH_OTEL_SERVER_ADDRESS, url.host);
     ch_otel_add_int(s, CH_OTEL_SERVER_PORT, url.port);
+}
+
+static void add_model(struct ch_otel_span *s, const struct ch_target *t) {
+    s->kind = CH_OTEL_CLIENT;
+    s->name = CH_SV(CH_OTEL_CHAT);
+    s->target = ch_sv_str(t->model);
+    ch_otel_add_text(s, CH_OTEL_OPERATION, s->name);
+    ch_otel_add_text(s, CH_OTEL_PROVIDER, ch_otel_provider(ch_sv_str(t->provider)));
+    ch_otel_add_text(s, CH_OTEL_REQUEST_MODEL, s->target);
+    add_server(s, t);
 }
 
 static void add_parameters(struct ch_otel_span *s, const chela_agent *a, struct ch_sv *stops) {
@@ -315,22 +379,49 @@ static void add_contents(struct ch_otel_span *s, const chela_run *run, const cha
                     &c->output);
 }
 
-static void measure_request(struct ch_otel_follow *f, const struct ch_otel_span *s, size_t n,
-                            const struct follow_run *r, const struct chela_usage *u) {
+static struct request_memo *memo_of_requests(struct ch_otel_follow *f, struct follow_run *r,
+                                            const chela_run *run, const struct ch_target *t) {
+    const chela_agent *agent = run->session->agent;
+    struct request_memo *m = &r->asks;
+    if (m->target == t && m->agent == agent)
+        return m;
+    struct ch_otel_span s = begin_span(r, r->request.id, 0, 0);
+    struct ch_sv stops[CH_OTEL_ATTRIBUTES];
+    add_model(&s, t);
+    *m = (struct request_memo){.agent = agent, .target = t, .n = s.n, .span = m->span};
+    memcpy(m->attributes, s.attributes, s.n * sizeof(*s.attributes));
+    add_place(&s, r, run);
+    add_parameters(&s, agent, stops);
+    if (wants_span(f, r))
+        ch_otel_template_set(&m->span, f->settings->signals[CH_OTEL_TRACES].json, &s);
+    return m;
+}
+
+static void measure_request(struct ch_otel_follow *f, struct request_memo *m,
+                            const struct ch_otel_span *s, struct ch_sv error_type,
+                            int64_t first, const struct chela_usage *u) {
     static const struct ch_otel_attribute kinds[] = {
         {.key = CH_OTEL_TOKEN_TYPE, .type = CH_OTEL_TEXT, .text = {"input", 5}},
         {.key = CH_OTEL_TOKEN_TYPE, .type = CH_OTEL_TEXT, .text = {"output", 6}}};
-    struct ch_otel_attribute list[8];
-    measure(f, CH_OTEL_METRIC_OPERATION_DURATION, seconds(s->end - s->start), s->attributes, n);
-    if (r->request.first)
-        measure(f, CH_OTEL_METRIC_FIRST_CHUNK, seconds(r->request.first - s->start),
-                s->attributes, n);
+    struct ch_otel_attribute list[SERIES_ATTRIBUTES + 2];
+    size_t n = m->n;
+    if (!f->sink.measure)
+        return;
+    memcpy(list, m->attributes, n * sizeof(*list));
+    if (s->failed)
+        list[n++] = (struct ch_otel_attribute){
+            .key = CH_OTEL_ERROR_TYPE, .type = CH_OTEL_TEXT, .text = error_type};
+    measure(f, CH_OTEL_METRIC_OPERATION_DURATION, seconds(s->end - s->start), list, n,
+            s->failed ? NULL : &m->duration);
+    if (first)
+        measure(f, CH_OTEL_METRIC_FIRST_CHUNK, seconds(first - s->start), list, n,
+                s->failed ? NULL : &m->first_chunk);
     if (!u || (!u->input && !u->output))
         return;
-    memcpy(list, s->attributes, n * sizeof(*list));
     for (size_t i = 0; i < CH_LEN(kinds); i++) {
         list[n] = kinds[i];
-        measure(f, CH_OTEL_METRIC_TOKEN_USAGE, (double)(i ? u->output : u->input), list, n + 1);
+        measure(f, CH_OTEL_METRIC_TOKEN_USAGE, (double)(i ? u->output : u->input), list, n + 1,
+                s->failed ? NULL : &m->tokens[i]);
     }
 }
 
@@ -342,31 +433,24 @@ static void end_request(struct ch_otel_follow *f, struct follow_run *r, chela_ru
     if (!q->open)
         return;
     q->open = false;
-    const struct ch_target *t = q->target;
+    struct request_memo *m = memo_of_requests(f, r, run, q->target);
     struct ch_otel_span s = begin_span(r, q->id, q->start, now);
     struct contents contents = {0};
-    struct ch_sv finish, stops[CH_OTEL_ATTRIBUTES];
+    struct ch_sv finish, failure = CH_SV("");
     const struct ch_msg *reply = last_reply(run);
     CH_BUF_AUTO shown = {0};
     char type[16];
     s.failed = !stop || strcmp(stop, "error") == 0;
-    s.kind = CH_OTEL_CLIENT;
-    s.name = CH_SV(CH_OTEL_CHAT);
-    s.target = ch_sv_str(t->model);
-    ch_otel_add_text(&s, CH_OTEL_OPERATION, s.name);
-    ch_otel_add_text(&s, CH_OTEL_PROVIDER, ch_otel_provider(ch_sv_str(t->provider)));
-    ch_otel_add_text(&s, CH_OTEL_REQUEST_MODEL, s.target);
-    add_server(&s, t);
     if (s.failed)
-        ch_otel_add_text(&s, CH_OTEL_ERROR_TYPE, failure_type(&run->failure, type));
-    measure_request(f, &s, s.n, r, u);
-    ch_otel_add_text(&s, CH_OTEL_AGENT_NAME, ch_sv_str(r->agent));
-    ch_otel_add_text(&s, CH_OTEL_CONVERSATION, ch_sv_str(run->session->key));
-    ch_otel_add_text(&s, CH_OTEL_RUN, ch_sv_str(r->id));
+        failure = failure_type(&run->failure, type);
+    measure_request(f, m, &s, failure, q->first, u);
+    if (!wants_span(f, r))
+        return;
+    s.template = &m->span;
+    ch_otel_add_text(&s, CH_OTEL_ERROR_TYPE, failure);
     ch_otel_add_int(&s, CH_OTEL_TURN, q->turn);
     if (q->attempt)
         ch_otel_add_int(&s, CH_OTEL_ATTEMPT, q->attempt);
-    add_parameters(&s, run->session->agent, stops);
     if (q->first)
         ch_otel_add_double(&s, CH_OTEL_RESPONSE_FIRST_CHUNK, seconds(q->first - q->start));
     if (stop && !s.failed) {
@@ -381,7 +465,7 @@ static void end_request(struct ch_otel_follow *f, struct follow_run *r, chela_ru
         ch_redact_copy(&shown, error);
         s.error = ch_buf_sv(&shown);
     }
-    if (f->settings->content && s.context.sampled)
+    if (f->settings->content)
         add_contents(&s, run, stop ? ch_otel_finish(stop) : NULL, &contents);
     emit_span(f, &s);
     release_contents(&contents);
@@ -413,30 +497,27 @@ static struct ch_sv query_failure(const struct ch_listener_query *q, char buf[16
     return failure_type(&failure, buf);
 }
 
+static struct ch_span_id id_of_query(const struct follow_run *r,
+                                     const struct ch_listener_query *q) {
+    return ch_span_id_of_request(r->id, q->turn, 0, q->messages, ch_sv_str(q->target->spec),
+                                 ch_sv_str(q->role));
+}
+
 void ch_otel_follow_query(struct ch_otel_follow *f, chela_run *run,
                           const struct ch_listener_query *q) {
     struct follow_run *r = follow(f, run, q->start);
-    struct ch_sv model = ch_sv_str(q->target->spec), role = ch_sv_str(q->role);
-    struct ch_otel_span s = begin_span(
-        r, ch_span_id_of_request(r->id, q->turn, 0, q->messages, model, role), q->start, q->end);
+    struct ch_otel_span s = begin_span(r, id_of_query(r, q), q->start, q->end);
     struct chela_usage usage = ch_public_usage(&q->reply->usage, -1);
     char type[16];
     s.failed = q->error.n > 0;
-    s.kind = CH_OTEL_CLIENT;
-    s.name = CH_SV(CH_OTEL_CHAT);
-    s.target = ch_sv_str(q->target->model);
-    ch_otel_add_text(&s, CH_OTEL_OPERATION, s.name);
-    ch_otel_add_text(&s, CH_OTEL_PROVIDER, ch_otel_provider(ch_sv_str(q->target->provider)));
-    ch_otel_add_text(&s, CH_OTEL_REQUEST_MODEL, s.target);
-    add_server(&s, q->target);
+    add_model(&s, q->target);
     if (s.failed)
         ch_otel_add_text(&s, CH_OTEL_ERROR_TYPE, query_failure(q, type));
-    measure(f, CH_OTEL_METRIC_OPERATION_DURATION, seconds(s.end - s.start), s.attributes, s.n);
-    ch_otel_add_text(&s, CH_OTEL_AGENT_NAME, ch_sv_str(r->agent));
-    ch_otel_add_text(&s, CH_OTEL_CONVERSATION, ch_sv_str(run->session->key));
-    ch_otel_add_text(&s, CH_OTEL_RUN, ch_sv_str(r->id));
+    measure(f, CH_OTEL_METRIC_OPERATION_DURATION, seconds(s.end - s.start), s.attributes, s.n,
+            NULL);
+    add_place(&s, r, run);
     ch_otel_add_int(&s, CH_OTEL_TURN, q->turn);
-    ch_otel_add_text(&s, CH_OTEL_ROLE, role);
+    ch_otel_add_text(&s, CH_OTEL_ROLE, ch_sv_str(q->role));
     add_usage(&s, &usage);
     s.error = q->error; /* redacted */
     emit_span(f, &s);
@@ -444,17 +525,12 @@ void ch_otel_follow_query(struct ch_otel_follow *f, chela_run *run,
 
 /* --- calls of tools */
 
-static size_t find_call(const struct follow_run *r, struct ch_sv id) {
+/* The state of a call, made if there is none; NULL: too many. */
+static struct open_call *open_call(struct follow_run *r, struct ch_sv id) {
     uint64_t hash = ch_hash(0, id);
     size_t i = 0;
     while (i < r->ncalls && r->calls[i].id != hash)
         i++;
-    return i;
-}
-
-/* The state of a call, made if there is none; NULL: too many. */
-static struct open_call *open_call(struct follow_run *r, struct ch_sv id) {
-    size_t i = find_call(r, id);
     if (i == CH_LIMIT_OTEL_CALLS)
         return NULL;
     if (i == r->cap) {
@@ -462,7 +538,7 @@ static struct open_call *open_call(struct follow_run *r, struct ch_sv id) {
         r->calls = ch_realloc(r->calls, r->cap * sizeof(*r->calls));
     }
     if (i == r->ncalls)
-        r->calls[r->ncalls++] = (struct open_call){.id = ch_hash(0, id)};
+        r->calls[r->ncalls++] = (struct open_call){.id = hash};
     return &r->calls[i];
 }
 
@@ -477,9 +553,7 @@ static void emit_below(struct ch_otel_follow *f, const struct follow_run *r, con
     s.context.parent = approval ? r->span : call;
     s.id = ch_span_id_below(call, approval ? s.target : s.name, n);
     s.kind = CH_OTEL_INTERNAL;
-    ch_otel_add_text(&s, CH_OTEL_AGENT_NAME, ch_sv_str(r->agent));
-    ch_otel_add_text(&s, CH_OTEL_CONVERSATION, ch_sv_str(run->session->key));
-    ch_otel_add_text(&s, CH_OTEL_RUN, ch_sv_str(r->id));
+    add_place(&s, r, run);
     ch_otel_add_int(&s, CH_OTEL_TURN, r->turn);
     ch_otel_add_text(&s, CH_OTEL_TOOL_CALL_ID, id);
     if (n)
@@ -608,6 +682,34 @@ static struct ch_sv error_type(const struct chela_event *ev) {
     return ch_sv_str(ev->result.error_type ? ev->result.error_type : "tool_error");
 }
 
+/* Sets what the spans of all calls of the run have in common, once. */
+static void remember_calls(struct ch_otel_follow *f, struct follow_run *r, const chela_run *run) {
+    if (!wants_span(f, r) || r->acts.span.bytes.n)
+        return;
+    struct ch_otel_span s = begin_span(r, (struct ch_span_id){{0}}, 0, 0);
+    ch_otel_add_text(&s, CH_OTEL_OPERATION, CH_SV(CH_OTEL_EXECUTE_TOOL));
+    ch_otel_add_text(&s, CH_OTEL_TOOL_TYPE, CH_SV("function"));
+    add_place(&s, r, run);
+    ch_otel_template_set(&r->acts.span, f->settings->signals[CH_OTEL_TRACES].json, &s);
+}
+
+static void measure_call(struct ch_otel_follow *f, struct follow_run *r,
+                         const struct ch_otel_span *s, struct ch_sv tool, struct ch_sv error) {
+    struct call_memo *m = &r->acts;
+    struct ch_otel_attribute list[] = {
+        {.key = CH_OTEL_OPERATION, .type = CH_OTEL_TEXT, .text = CH_SV(CH_OTEL_EXECUTE_TOOL)},
+        {.key = CH_OTEL_TOOL_NAME, .type = CH_OTEL_TEXT, .text = tool},
+        {.key = CH_OTEL_ERROR_TYPE, .type = CH_OTEL_TEXT, .text = error}};
+    bool fits = tool.n < sizeof(m->tool);
+    if (!ch_sv_is(tool, m->tool) && fits) {
+        memcpy(m->tool, tool.p, tool.n);
+        m->tool[tool.n] = '\0';
+        m->duration = NULL;
+    }
+    measure(f, CH_OTEL_METRIC_TOOL_DURATION, seconds(s->end - s->start), list,
+            error.n ? 3 : 2, fits && !error.n ? &m->duration : NULL);
+}
+
 static void end_call(struct ch_otel_follow *f, struct follow_run *r, chela_run *run,
                      const struct chela_event *ev) {
     struct ch_sv id = ch_unstr(ev->result.id), name = ch_unstr(ev->result.name);
@@ -627,24 +729,22 @@ static void end_call(struct ch_otel_follow *f, struct follow_run *r, chela_run *
         *c = r->calls[--r->ncalls];
     }
     struct ch_otel_span s = begin_span(r, ch_span_id_of_call(r->id, r->turn, id), start, ev->ts);
+    s.failed = ev->result.is_error;
+    /* a model may invent names */
+    measure_call(f, r, &s, tool ? name : CH_SV("_OTHER"), error_type(ev));
+    if (!wants_span(f, r))
+        return;
+    remember_calls(f, r, run);
+    s.template = &r->acts.span;
     s.name = CH_SV(CH_OTEL_EXECUTE_TOOL);
     s.target = name;
-    s.failed = ev->result.is_error;
-    ch_otel_add_text(&s, CH_OTEL_OPERATION, s.name);
-    /* a model may invent names */
-    ch_otel_add_text(&s, CH_OTEL_TOOL_NAME, tool ? name : CH_SV("_OTHER"));
+    ch_otel_add_text(&s, CH_OTEL_TOOL_NAME, name);
     ch_otel_add_text(&s, CH_OTEL_ERROR_TYPE, error_type(ev));
-    measure(f, CH_OTEL_METRIC_TOOL_DURATION, seconds(s.end - s.start), s.attributes, s.n);
-    s.attributes[1].text = name;
     ch_otel_add_text(&s, CH_OTEL_TOOL_CALL_ID, id);
-    ch_otel_add_text(&s, CH_OTEL_TOOL_TYPE, CH_SV("function"));
-    ch_otel_add_text(&s, CH_OTEL_AGENT_NAME, ch_sv_str(r->agent));
-    ch_otel_add_text(&s, CH_OTEL_CONVERSATION, ch_sv_str(run->session->key));
-    ch_otel_add_text(&s, CH_OTEL_RUN, ch_sv_str(r->id));
     ch_otel_add_int(&s, CH_OTEL_TURN, r->turn);
     if (tool)
         ch_otel_add_text(&s, CH_OTEL_TOOL_DESCRIPTION, tool->summary);
-    if (f->settings->content && s.context.sampled) {
+    if (f->settings->content) {
         ch_otel_write_text(&arguments, arguments_of(run, id));
         ch_otel_write_text(&content, ch_unstr(ev->result.content));
         ch_otel_add_text(&s, CH_OTEL_TOOL_ARGUMENTS, ch_buf_sv(&arguments));
@@ -671,7 +771,7 @@ static void end_run(struct ch_otel_follow *f, struct follow_run *r, chela_run *r
     ch_otel_add_text(&s, CH_OTEL_REQUEST_MODEL, ch_sv_str(t->model));
     if (s.failed)
         ch_otel_add_text(&s, CH_OTEL_ERROR_TYPE, ch_sv_str(reason));
-    measure(f, CH_OTEL_METRIC_AGENT_DURATION, seconds(s.end - s.start), s.attributes, s.n);
+    measure(f, CH_OTEL_METRIC_AGENT_DURATION, seconds(s.end - s.start), s.attributes, s.n, NULL);
     ch_otel_add_text(&s, CH_OTEL_AGENT_ID, ch_sv_str(a->id));
     ch_otel_add_text(&s, CH_OTEL_AGENT_DESCRIPTION,
                      ch_sv_str(a->description ? a->description : ""));
@@ -693,8 +793,6 @@ static void end_run(struct ch_otel_follow *f, struct follow_run *r, chela_run *r
 
 static void emit_log(struct ch_otel_follow *f, const struct follow_run *r,
                      struct ch_otel_span *s, enum ch_otel_severity severity) {
-    if (!f->sink.log || !r->context.sampled)
-        return;
     if (r->request.open)
         s->id = r->request.id;
     f->sink.log(s, severity, f->sink.user);
@@ -703,14 +801,15 @@ static void emit_log(struct ch_otel_follow *f, const struct follow_run *r,
 /* Events of a role's run are emitted by the run that asks, too. */
 static void log_event(struct ch_otel_follow *f, const struct follow_run *r, const chela_run *run,
                       const struct chela_event *ev) {
-    if (r->is_role)
+    if (r->is_role || !f->sink.log || !r->context.sampled)
         return;
     struct ch_otel_span s = begin_span(r, r->span, ev->ts, ev->ts);
     enum ch_otel_severity severity = CH_OTEL_INFO;
     CH_BUF_AUTO name = {0};
     CH_BUF_AUTO text = {0};
     struct ch_sv body = CH_SV("");
-    ch_buf_addf(&name, CH_OTEL_EVENT_PREFIX "%s", chela_event_name(ev->type));
+    CH_BUF_LIT(&name, CH_OTEL_EVENT_PREFIX);
+    ch_buf_add_str(&name, chela_event_name(ev->type));
     s.name = ch_buf_sv(&name);
     switch (ev->type) {
     case CHELA_EV_RETRY:
@@ -825,6 +924,7 @@ void ch_otel_follow_event(struct ch_otel_follow *f, chela_run *run, const struct
     case CHELA_EV_RUN_END:
         end_request(f, r, run, ev->ts, NULL, NULL, ch_sv_str(run->error));
         log_event(f, r, run, ev);
+        forget_memos(r);
         if (!r->is_role && ev->end.status == CHELA_STATUS_PAUSED)
             return; /* its calls wait */
         if (!r->is_role)
@@ -837,12 +937,13 @@ void ch_otel_follow_event(struct ch_otel_follow *f, chela_run *run, const struct
 }
 
 bool ch_otel_follow_context(struct ch_otel_follow *f, const char *run, struct ch_sv call,
-                            char out[CH_TRACEPARENT]) {
+                            const struct ch_listener_query *q, char out[CH_TRACEPARENT]) {
     const struct follow_run *r = find_run(f, run);
     if (!r)
         return false;
     ch_trace_context_write(&r->context,
                            call.n            ? ch_span_id_of_call(r->id, r->turn, call)
+                           : q               ? id_of_query(r, q)
                            : r->request.open ? r->request.id
                                              : r->span,
                            out);

@@ -7,8 +7,8 @@
 #ifndef CH_OTEL_FOLLOW_H
 #define CH_OTEL_FOLLOW_H
 #include "agent/handle/listener.h"
+#include "otel/metrics.h"
 #include "otel/settings.h"
-#include "otel/span.h"
 
 struct ch_otel_follow;
 
@@ -17,8 +17,10 @@ struct ch_otel_follow;
 struct ch_otel_sink {
     void (*span)(const struct ch_otel_span *s, void *user);
     void (*log)(const struct ch_otel_span *s, enum ch_otel_severity severity, void *user);
+    /* memo: as for ch_otel_metrics_add. */
     void (*measure)(enum ch_otel_metric metric, double value,
-                    const struct ch_otel_attribute *attributes, size_t n, void *user);
+                    const struct ch_otel_attribute *attributes, size_t n,
+                    struct ch_otel_point **memo, void *user);
     void *user;
 };
 
@@ -28,7 +30,6 @@ struct ch_otel_follow *ch_otel_follow_new(const struct ch_otel_settings *setting
 void ch_otel_follow_free(struct ch_otel_follow *f);
 
 void ch_otel_follow_event(struct ch_otel_follow *f, chela_run *run, const struct chela_event *ev);
-/* As struct ch_listener.context. */
 /* A call stored its state; a wait is one (tool/call/wait.h). */
 void ch_otel_follow_checkpoint(struct ch_otel_follow *f, chela_run *run,
                                const struct ch_block *call, const char *state, int64_t now);
@@ -42,7 +43,8 @@ void ch_otel_follow_query(struct ch_otel_follow *f, chela_run *run,
 bool ch_otel_follow_enter(struct ch_sv caller, char out[CH_TRACEPARENT]);
 void ch_otel_follow_leave(struct ch_otel_follow *f, const struct ch_listener_request *q);
 
+/* As struct ch_listener.context. */
 bool ch_otel_follow_context(struct ch_otel_follow *f, const char *run, struct ch_sv call,
-                            char out[CH_TRACEPARENT]);
+                            const struct ch_listener_query *q, char out[CH_TRACEPARENT]);
 
 #endif

@@ -24,7 +24,7 @@ static const struct {
 #undef METRIC_ROW
 };
 
-struct point {
+struct ch_otel_point {
     uint64_t hash;
     struct ch_buf attributes; /* members of the message, encoded */
     uint64_t count, buckets[BUCKETS];
@@ -36,7 +36,7 @@ struct ch_otel_metrics {
     int64_t start;
     struct ch_buf scratch;
     struct {
-        struct point **list; /* owned */
+        struct ch_otel_point **list; /* owned */
         size_t n;
     } points[CH_OTEL_METRIC_COUNT];
 };
@@ -72,28 +72,39 @@ static struct ch_sv encode(struct ch_otel_metrics *m, const struct ch_otel_attri
     return ch_buf_sv(&m->scratch);
 }
 
-static struct point *find_point(struct ch_otel_metrics *m, enum ch_otel_metric metric,
+/* Eight bytes at a time: keys have some hundred. */
+static uint64_t hash_key(struct ch_sv key) {
+    uint64_t h = key.n, word;
+    for (; key.n >= sizeof(word); key = ch_sv(key.p + sizeof(word), key.n - sizeof(word))) {
+        memcpy(&word, key.p, sizeof(word));
+        h = (h ^ word) * 0x9e3779b97f4a7c15u;
+        h ^= h >> 32;
+    }
+    return ch_hash(h, key);
+}
+
+static struct ch_otel_point *find_point(struct ch_otel_metrics *m, enum ch_otel_metric metric,
                                 struct ch_sv key, uint64_t hash) {
     for (size_t i = 0; i < m->points[metric].n; i++) {
-        struct point *p = m->points[metric].list[i];
+        struct ch_otel_point *p = m->points[metric].list[i];
         if (p->hash == hash && ch_sv_eq(ch_buf_sv(&p->attributes), key))
             return p;
     }
     return NULL;
 }
 
-static struct point *point_of(struct ch_otel_metrics *m, enum ch_otel_metric metric,
+static struct ch_otel_point *point_of(struct ch_otel_metrics *m, enum ch_otel_metric metric,
                               const struct ch_otel_attribute *attributes, size_t n) {
     static const struct ch_otel_attribute other = {
         .key = CH_OTEL_OVERFLOW, .type = CH_OTEL_BOOL, .truth = true};
     struct ch_sv key = encode(m, attributes, n);
-    uint64_t hash = ch_hash(0, key);
-    struct point *p = find_point(m, metric, key, hash);
+    uint64_t hash = hash_key(key);
+    struct ch_otel_point *p = find_point(m, metric, key, hash);
     if (p)
         return p;
     if (m->points[metric].n >= CH_LIMIT_OTEL_POINTS) {
         key = encode(m, &other, 1);
-        hash = ch_hash(0, key);
+        hash = hash_key(key);
         p = find_point(m, metric, key, hash);
         if (p)
             return p;
@@ -108,9 +119,12 @@ static struct point *point_of(struct ch_otel_metrics *m, enum ch_otel_metric met
 }
 
 void ch_otel_metrics_add(struct ch_otel_metrics *m, enum ch_otel_metric metric, double value,
-                         const struct ch_otel_attribute *attributes, size_t n) {
-    struct point *p = point_of(m, metric, attributes, n);
+                         const struct ch_otel_attribute *attributes, size_t n,
+                         struct ch_otel_point **memo) {
+    struct ch_otel_point *p = memo && *memo ? *memo : point_of(m, metric, attributes, n);
     size_t i = 0;
+    if (memo)
+        *memo = p;
     while (i < kinds[metric].n && value > kinds[metric].bounds[i])
         i++;
     p->buckets[i]++;
@@ -121,7 +135,7 @@ void ch_otel_metrics_add(struct ch_otel_metrics *m, enum ch_otel_metric metric, 
 }
 
 /* Copies the attributes of a point, which are stored as an encoded message, into the point. */
-static void write_attributes(struct ch_otlp *w, const struct point *p) {
+static void write_attributes(struct ch_otlp *w, const struct ch_otel_point *p) {
     struct ch_sv text = ch_buf_sv(&p->attributes);
     if (!w->json) {
         ch_buf_add_sv(w->out, text);
@@ -133,8 +147,8 @@ static void write_attributes(struct ch_otlp *w, const struct point *p) {
     w->level[w->depth].comma = true;
 }
 
-static void write_point(struct ch_otlp *w, const struct point *p, enum ch_otel_metric metric,
-                        int64_t start, int64_t now) {
+static void write_point(struct ch_otlp *w, const struct ch_otel_point *p,
+                        enum ch_otel_metric metric, int64_t start, int64_t now) {
     ch_otlp_open(w, CH_OTLP_DATA_POINTS);
     write_attributes(w, p);
     ch_otlp_fixed64(w, CH_OTLP_POINT_START, (uint64_t)start * NS_PER_MS);
@@ -148,10 +162,12 @@ static void write_point(struct ch_otlp *w, const struct point *p, enum ch_otel_m
     ch_otlp_close(w);
 }
 
-bool ch_otel_metrics_write(const struct ch_otel_metrics *m, enum ch_otel_metric metric,
+bool ch_otel_metrics_any(const struct ch_otel_metrics *m, enum ch_otel_metric metric) {
+    return m->points[metric].n > 0;
+}
+
+void ch_otel_metrics_write(const struct ch_otel_metrics *m, enum ch_otel_metric metric,
                            int64_t now, struct ch_buf *out) {
-    if (!m->points[metric].n)
-        return false;
     struct ch_otlp w = ch_otlp_begin(out, m->json);
     ch_otlp_text(&w, CH_OTLP_METRIC_NAME, ch_sv_str(kinds[metric].name));
     ch_otlp_text(&w, CH_OTLP_METRIC_DESCRIPTION, ch_sv_str(kinds[metric].description));
@@ -162,5 +178,4 @@ bool ch_otel_metrics_write(const struct ch_otel_metrics *m, enum ch_otel_metric 
     ch_otlp_number(&w, CH_OTLP_TEMPORALITY, 2); /* cumulative */
     ch_otlp_close(&w);
     ch_otlp_finish(&w);
-    return true;
 }

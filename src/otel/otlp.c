@@ -55,12 +55,14 @@ static uint64_t bits_of(double v) {
     return bits;
 }
 
-/* Inserts the length of the bytes from `at` on before them. */
-static void put_length(struct ch_buf *out, size_t at) {
-    char bytes[10];
+/* Inserts the length of the bytes from `at` on before them, and the tag of f unless f is -1. */
+static void put_length(struct ch_buf *out, size_t at, int f) {
+    char bytes[20];
     if (out->overflow)
         return;
-    size_t length = out->n - at, n = put_varint(bytes, length);
+    size_t length = out->n - at;
+    size_t n = f < 0 ? 0 : put_varint(bytes, (uint64_t)fields[f].number << 3 | WIRE_BYTES);
+    n += put_varint(bytes + n, length);
     if (!ch_buf_reserve(out, n))
         return;
     memmove(out->p + at + n, out->p + at, length);
@@ -76,43 +78,78 @@ static void end_array(struct ch_otlp *w) {
     w->level[w->depth].array = -1;
 }
 
-/* Writes the comma and the key before a value. */
-static void json_key(struct ch_otlp *w, enum ch_otlp_field f) {
+/* Writes the separator and the key before a value, and makes room for n bytes of the value.
+ * Returns their address; NULL: no room. */
+static char *json_room(struct ch_otlp *w, enum ch_otlp_field f, size_t n) {
     bool goes_on = fields[f].repeated && w->level[w->depth].array == (int)f;
-    if (!goes_on)
-        end_array(w);
+    char *p = ch_buf_reserve(w->out, fields[f].key.n + 3 + n);
+    if (!p)
+        return NULL;
+    if (!goes_on && w->level[w->depth].array >= 0)
+        *p++ = ']';
     if (w->level[w->depth].comma)
-        ch_buf_addc(w->out, ',');
+        *p++ = ',';
     w->level[w->depth].comma = true;
     if (goes_on)
-        return;
-    ch_buf_add_sv(w->out, fields[f].key);
-    if (!fields[f].repeated)
-        return;
-    ch_buf_addc(w->out, '[');
-    w->level[w->depth].array = (int)f;
+        return p;
+    memcpy(p, fields[f].key.p, fields[f].key.n);
+    p += fields[f].key.n;
+    if (fields[f].repeated)
+        *p++ = '[';
+    w->level[w->depth].array = fields[f].repeated ? (int)f : -1;
+    return p;
 }
 
-static void json_int(struct ch_buf *out, int64_t v) {
+/* Counts the bytes up to `end`. */
+static void json_commit(struct ch_otlp *w, const char *end) {
+    ch_buf_commit(w->out, (size_t)(end - w->out->p) - w->out->n);
+}
+
+static void json_key(struct ch_otlp *w, enum ch_otlp_field f) {
+    char *p = json_room(w, f, 0);
+    if (p)
+        json_commit(w, p);
+}
+
+char *ch_otlp_put_int(char *to, int64_t v) {
+    static const char pairs[] = "00010203040506070809101112131415161718192021222324"
+                                "25262728293031323334353637383940414243444546474849"
+                                "50515253545556575859606162636465666768697071727374"
+                                "75767778798081828384858687888990919293949596979899";
+    char digits[40]; /* the last 20 are copied, but not counted */
+    uint64_t rest = v < 0 ? 0 - (uint64_t)v : (uint64_t)v;
+    size_t at = 20;
+    for (; rest >= 10; rest /= 100)
+        memcpy(digits + (at -= 2), pairs + 2 * (rest % 100), 2);
+    if (rest || at == 20)
+        digits[--at] = (char)('0' + rest);
     if (v < 0)
-        ch_buf_addc(out, '-');
-    ch_buf_add_uint(out, v < 0 ? 0 - (uint64_t)v : (uint64_t)v);
+        *to++ = '-';
+    memcpy(to, digits + at, 20); /* a constant number of bytes is copied faster */
+    return to + 20 - at;
 }
 
-/* Most values are whole thousandths, such as times. */
+char *ch_otlp_put_thousandths(char *to, double v) {
+    if (!(v >= 0 && v < 1e9))
+        return NULL;
+    uint64_t n = (uint64_t)(v * 1000 + 0.5);
+    if ((double)n / 1000 != v)
+        return NULL;
+    to = ch_otlp_put_int(to, (int64_t)(n / 1000));
+    to[0] = '.';
+    to[1] = (char)('0' + n / 100 % 10);
+    to[2] = (char)('0' + n / 10 % 10);
+    to[3] = (char)('0' + n % 10);
+    return to + (n % 10 ? 4 : n % 100 ? 3 : n % 1000 ? 2 : 0);
+}
+
 static void json_double(struct ch_buf *out, double v) {
     struct ch_jw j = ch_jw(out);
-    bool fits = v >= 0 && v < 1e9;
-    uint64_t n = fits ? (uint64_t)(v * 1000 + 0.5) : 0;
-    if (!fits || (double)n / 1000 != v) {
+    char text[CH_OTLP_DIGITS], *end = ch_otlp_put_thousandths(text, v);
+    if (end)
+        ch_buf_add(out, text, (size_t)(end - text));
+    else
         ch_jw_double(&j, v);
-        return;
-    }
-    char rest[] = {'.', (char)('0' + n / 100 % 10), (char)('0' + n / 10 % 10),
-                   (char)('0' + n % 10)};
-    size_t digits = n % 10 ? 4 : n % 100 ? 3 : n % 1000 ? 2 : 0;
-    ch_buf_add_uint(out, n / 1000);
-    ch_buf_add(out, rest, digits);
 }
 
 /* --- messages */
@@ -126,8 +163,22 @@ static void begin_level(struct ch_otlp *w) {
 }
 
 struct ch_otlp ch_otlp_begin(struct ch_buf *out, bool json) {
-    struct ch_otlp w = {.out = out, .json = json};
-    begin_level(&w);
+    struct ch_otlp w;
+    w.out = out;
+    w.json = json;
+    w.depth = 0;
+    begin_level(&w); /* each level is set when it begins */
+    return w;
+}
+
+struct ch_otlp ch_otlp_resume(struct ch_buf *out, bool json, enum ch_otlp_field f) {
+    struct ch_otlp w;
+    w.out = out;
+    w.json = json;
+    w.depth = 0;
+    w.level[0].at = 0;
+    w.level[0].comma = true;
+    w.level[0].array = json ? (int)f : -1;
     return w;
 }
 
@@ -154,15 +205,27 @@ void ch_otlp_close(struct ch_otlp *w) {
         end_array(w);
         ch_buf_addc(w->out, '}');
     } else {
-        put_length(w->out, w->level[w->depth].at);
+        put_length(w->out, w->level[w->depth].at, -1);
     }
     w->depth--;
 }
 
-static void add_bytes(struct ch_otlp *w, enum ch_otlp_field f, struct ch_sv bytes) {
+void ch_otlp_bytes(struct ch_otlp *w, enum ch_otlp_field f, size_t n) {
     add_tag(w, f, WIRE_BYTES);
-    add_varint(w->out, bytes.n);
+    add_varint(w->out, n);
+}
+
+static void add_bytes(struct ch_otlp *w, enum ch_otlp_field f, struct ch_sv bytes) {
+    ch_otlp_bytes(w, f, bytes.n);
     ch_buf_add_sv(w->out, bytes);
+}
+
+void ch_otlp_wrap(struct ch_buf *out, size_t at, enum ch_otlp_field f) {
+    put_length(out, at, (int)f);
+}
+
+void ch_otlp_array(struct ch_otlp *w, enum ch_otlp_field f) {
+    json_key(w, f);
 }
 
 void ch_otlp_message(struct ch_otlp *w, enum ch_otlp_field f, struct ch_sv message) {
@@ -176,18 +239,21 @@ void ch_otlp_message(struct ch_otlp *w, enum ch_otlp_field f, struct ch_sv messa
 
 /* --- values */
 
-void ch_otlp_text(struct ch_otlp *w, enum ch_otlp_field f, struct ch_sv text) {
+static void add_repaired(struct ch_otlp *w, enum ch_otlp_field f, struct ch_sv text) {
     CH_BUF_AUTO valid = {0};
+    ch_utf8_add_valid(&valid, text);
+    add_bytes(w, f, ch_buf_sv(&valid));
+}
+
+void ch_otlp_text(struct ch_otlp *w, enum ch_otlp_field f, struct ch_sv text) {
     if (w->json) {
         json_key(w, f);
         ch_json_quote(w->out, text);
-        return;
+    } else if (ch_utf8_valid(text)) {
+        add_bytes(w, f, text);
+    } else {
+        add_repaired(w, f, text);
     }
-    if (!ch_utf8_valid(text)) {
-        ch_utf8_add_valid(&valid, text);
-        text = ch_buf_sv(&valid);
-    }
-    add_bytes(w, f, text);
 }
 
 void ch_otlp_id(struct ch_otlp *w, enum ch_otlp_field f, const unsigned char *id, size_t n) {
@@ -196,29 +262,34 @@ void ch_otlp_id(struct ch_otlp *w, enum ch_otlp_field f, const unsigned char *id
         add_bytes(w, f, ch_sv((const char *)id, n));
         return;
     }
-    char *to = NULL;
-    json_key(w, f);
-    if (!(to = ch_buf_reserve(w->out, 2 * n + 2)))
+    char *to = json_room(w, f, 2 * n + 2);
+    if (!to)
         return;
     *to++ = '"';
     for (size_t i = 0; i < n; i++) {
         *to++ = hex[id[i] >> 4];
         *to++ = hex[id[i] & 15];
     }
-    *to = '"';
-    ch_buf_commit(w->out, 2 * n + 2);
+    *to++ = '"';
+    json_commit(w, to);
 }
 
-static void quoted_uint(struct ch_buf *out, uint64_t v) {
-    ch_buf_addc(out, '"');
-    ch_buf_add_uint(out, v);
-    ch_buf_addc(out, '"');
+/* Writes a JSON number; quoted: as a string. */
+static void json_number(struct ch_otlp *w, enum ch_otlp_field f, int64_t v, bool quoted) {
+    char *p = json_room(w, f, CH_OTLP_DIGITS + 2);
+    if (!p)
+        return;
+    if (quoted)
+        *p++ = '"';
+    p = ch_otlp_put_int(p, v);
+    if (quoted)
+        *p++ = '"';
+    json_commit(w, p);
 }
 
 void ch_otlp_fixed64(struct ch_otlp *w, enum ch_otlp_field f, uint64_t v) {
     if (w->json) {
-        json_key(w, f);
-        quoted_uint(w->out, v);
+        json_number(w, f, (int64_t)v, true); /* counts and times: below 2^63 */
     } else {
         add_tag(w, f, WIRE_FIXED64);
         add_little(w->out, v);
@@ -227,8 +298,7 @@ void ch_otlp_fixed64(struct ch_otlp *w, enum ch_otlp_field f, uint64_t v) {
 
 void ch_otlp_number(struct ch_otlp *w, enum ch_otlp_field f, unsigned v) {
     if (w->json) {
-        json_key(w, f);
-        ch_buf_add_uint(w->out, v);
+        json_number(w, f, v, false);
     } else {
         add_tag(w, f, WIRE_VARINT);
         add_varint(w->out, v);
@@ -237,10 +307,7 @@ void ch_otlp_number(struct ch_otlp *w, enum ch_otlp_field f, unsigned v) {
 
 void ch_otlp_int64(struct ch_otlp *w, enum ch_otlp_field f, int64_t v) {
     if (w->json) {
-        json_key(w, f);
-        ch_buf_addc(w->out, '"');
-        json_int(w->out, v);
-        ch_buf_addc(w->out, '"');
+        json_number(w, f, v, true);
     } else {
         add_tag(w, f, WIRE_VARINT);
         add_varint(w->out, (uint64_t)v);
@@ -272,7 +339,9 @@ void ch_otlp_fixed64s(struct ch_otlp *w, enum ch_otlp_field f, const uint64_t *v
         json_key(w, f);
         for (size_t i = 0; i < n; i++) {
             ch_buf_addc(w->out, i ? ',' : '[');
-            quoted_uint(w->out, v[i]);
+            ch_buf_addc(w->out, '"');
+            ch_buf_add_uint(w->out, v[i]);
+            ch_buf_addc(w->out, '"');
         }
         ch_buf_add_str(w->out, n ? "]" : "[]");
         return;

@@ -8,7 +8,8 @@
 #define CH_OTEL_OTLP_H
 #include "base/buf.h"
 
-#define CH_OTLP_DEPTH 12 /* nested messages */
+#define CH_OTLP_DEPTH 12  /* nested messages */
+#define CH_OTLP_DIGITS 24 /* room for a number */
 
 /* X(field, name in JSON, number, repeated). A name may have several numbers: one row for each. */
 #define CH_OTLP_FIELDS(X)                                                                      \
@@ -92,6 +93,8 @@ struct ch_otlp {
 
 /* Begin a message whose content is appended to out, and end it. */
 struct ch_otlp ch_otlp_begin(struct ch_buf *out, bool json);
+/* Continue a message that another writer began in out; its last members are elements of f. */
+struct ch_otlp ch_otlp_resume(struct ch_buf *out, bool json, enum ch_otlp_field f);
 void ch_otlp_finish(struct ch_otlp *w);
 
 /* A member that is a message: open, write its members, close. */
@@ -99,6 +102,23 @@ void ch_otlp_open(struct ch_otlp *w, enum ch_otlp_field f);
 void ch_otlp_close(struct ch_otlp *w);
 /* Write a member whose message is already encoded, in the same encoding. */
 void ch_otlp_message(struct ch_otlp *w, enum ch_otlp_field f, struct ch_sv message);
+/* JSON: begin the array of a repeated field. The caller appends the elements. */
+void ch_otlp_array(struct ch_otlp *w, enum ch_otlp_field f);
+/* Protobuf: begin a member with n bytes, which the caller appends. */
+void ch_otlp_bytes(struct ch_otlp *w, enum ch_otlp_field f, size_t n);
+/* Protobuf: make the bytes from `at` on a member. */
+void ch_otlp_wrap(struct ch_buf *out, size_t at, enum ch_otlp_field f);
+
+/* For a writer that appends elements to the buffer itself: whether an element of f in JSON has
+ * been written, so that a comma and the next element may follow. */
+static inline bool ch_otlp_in_array(const struct ch_otlp *w, enum ch_otlp_field f) {
+    return w->json && w->level[w->depth].array == (int)f;
+}
+/* Write an integer in decimal to an address with room for CH_OTLP_DIGITS bytes. Returns the
+ * address after it. */
+char *ch_otlp_put_int(char *to, int64_t v);
+/* As ch_otlp_put_int, for a number of whole thousandths, such as a time. NULL: another number. */
+char *ch_otlp_put_thousandths(char *to, double v);
 
 void ch_otlp_text(struct ch_otlp *w, enum ch_otlp_field f, struct ch_sv text);
 void ch_otlp_id(struct ch_otlp *w, enum ch_otlp_field f, const unsigned char *id, size_t n);

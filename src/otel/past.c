@@ -40,8 +40,7 @@ struct past {
     bool content;
     struct ch_arena arena;
     struct level levels[CH_LIMIT_DELEGATE_DEPTH + 1];
-    struct ch_sv *items; /* owned; texts in the arena */
-    size_t n, cap;
+    struct ch_buf items; /* owned: encoded spans, each after a comma */
 };
 
 static struct ch_sv text_of(const char *s) {
@@ -89,13 +88,8 @@ static struct level *level_of(struct past *p, const struct chela_span *s) {
 /* --- spans */
 
 static void add_item(struct past *p, const struct ch_otel_span *s) {
-    CH_BUF_AUTO out = {0};
-    ch_otel_write_span(&out, true, s);
-    if (p->n == p->cap) {
-        p->cap = p->cap ? 2 * p->cap : 64;
-        p->items = ch_realloc(p->items, p->cap * sizeof(*p->items));
-    }
-    p->items[p->n++] = ch_arena_sv(&p->arena, ch_buf_sv(&out));
+    ch_buf_addc(&p->items, ',');
+    ch_otel_write_span(&p->items, true, s);
 }
 
 static struct ch_otel_span past_span(const struct level *l, const struct chela_span *s,
@@ -304,17 +298,20 @@ int chela_telemetry_past(chela_store *store, const char *key, const char *run,
     struct ch_otel_settings settings = {.service = opts.service ? opts.service : "chela"};
     CH_BUF_AUTO resource = {0};
     CH_BUF_AUTO scope = {0};
+    CH_BUF_AUTO foot = {0};
     struct ch_buf text = {0};
     rc = chela_trace_spans(store, key, run, past_on_span, &p, err);
     if (rc == 0) {
         ch_otel_write_resource(&resource, true, &settings, false);
         ch_otel_write_scope(&scope, true);
-        ch_otel_write_export(&text, true, CH_OTEL_TRACES,
-                             &(struct ch_otel_frame){ch_buf_sv(&resource), ch_buf_sv(&scope)},
-                             p.items, p.n);
+        ch_otel_write_frame(&text, &foot, true, CH_OTEL_TRACES,
+                            &(struct ch_otel_frame){ch_buf_sv(&resource), ch_buf_sv(&scope)}, 0);
+        if (p.items.n)
+            ch_buf_add(&text, p.items.p + 1, p.items.n - 1);
+        ch_buf_add_sv(&text, ch_buf_sv(&foot));
         *out = ch_buf_take(&text);
     }
-    ch_free(p.items);
+    ch_buf_release(&p.items);
     ch_arena_release(&p.arena);
     return rc;
 }

@@ -1,11 +1,11 @@
 /* span.c -- see span.h. */
 #include "otel/span.h"
 
-#include <stdio.h>
-
 #include "base/mem.h"
+#include "json/scan.h"
 
 #define NS_PER_MS 1000000u
+#define TEMPLATE_BYTES 1500 /* usual size of a template */
 
 static struct ch_otel_attribute *add(struct ch_otel_span *s, enum ch_otel_key key) {
     if (s->n == CH_OTEL_ATTRIBUTES) {
@@ -91,28 +91,64 @@ void ch_otel_write_attribute(struct ch_otlp *w, enum ch_otlp_field f, const char
     ch_otlp_close(w);
 }
 
-/* As ch_otel_write_attribute in JSON, with the constant part of each attribute precomputed. */
-static void write_known(struct ch_otlp *w, enum ch_otlp_field f,
-                        const struct ch_otel_attribute *a) {
-    static const struct ch_sv heads[CH_OTEL_KEY_COUNT] = {
-#define SPAN_HEAD(key, name)                                                                   \
-    [CH_OTEL_##key] = {"{\"key\":\"" name "\",\"value\":{",                                    \
-                       sizeof("{\"key\":\"" name "\",\"value\":{") - 1},
-        CH_OTEL_KEYS(SPAN_HEAD)
-#undef SPAN_HEAD
-    };
-    ch_otlp_message(w, f, heads[a->key]);
-    struct ch_otlp value = {.out = w->out, .json = true, .level = {{.array = -1}}};
-    write_value(&value, a);
-    CH_BUF_LIT(w->out, "}}");
+/* The beginning of each attribute in JSON. */
+static const struct ch_sv heads[CH_OTEL_KEY_COUNT] = {
+#define HEAD_OF(name) ",{\"key\":\"" name "\",\"value\":{"
+#define HEAD_ROW(key, name) [CH_OTEL_##key] = {HEAD_OF(name), sizeof(HEAD_OF(name)) - 1},
+    CH_OTEL_KEYS(HEAD_ROW)
+#undef HEAD_ROW
+#undef HEAD_OF
+};
+
+static inline char *put_bytes(char *to, const char *bytes, size_t n) {
+    memcpy(to, bytes, n);
+    return to + n;
+}
+#define PUT(to, literal) put_bytes(to, literal, sizeof(literal) - 1)
+
+#define VALUE_ROOM 64 /* bytes of a value without its text */
+
+/* Writes the usual values, as write_value does in JSON, without its checks. NULL: another
+ * value. */
+static char *put_value(char *p, const struct ch_otel_attribute *a, struct ch_sv text) {
+    switch (a->type) {
+    case CH_OTEL_TEXT:
+        p = PUT(p, "\"stringValue\":\"");
+        return PUT(put_bytes(p, text.p, text.n), "\"}}");
+    case CH_OTEL_TEXTS:
+        p = PUT(p, "\"arrayValue\":{\"values\":[{\"stringValue\":\"");
+        return PUT(put_bytes(p, text.p, text.n), "\"}]}}}");
+    case CH_OTEL_INT:
+        p = PUT(p, "\"intValue\":\"");
+        return PUT(ch_otlp_put_int(p, a->number), "\"}}");
+    case CH_OTEL_DOUBLE:
+        p = ch_otlp_put_thousandths(PUT(p, "\"doubleValue\":"), a->real);
+        return p ? PUT(p, "}}") : NULL;
+    default:
+        return NULL;
+    }
+}
+
+/* Appends an attribute in JSON after another one. False: the attribute is not a usual one. */
+static bool write_usual(struct ch_buf *out, const struct ch_otel_attribute *a) {
+    struct ch_sv head = heads[a->key], text = CH_SV("");
+    if (a->type == CH_OTEL_TEXTS && a->n != 1)
+        return false;
+    if (a->type == CH_OTEL_TEXT || a->type == CH_OTEL_TEXTS)
+        text = a->type == CH_OTEL_TEXT ? a->text : a->texts[0];
+    if (ch_scan_plain(text.p, text.p + text.n) != text.p + text.n)
+        return false;
+    char *from = ch_buf_reserve(out, head.n + VALUE_ROOM + text.n);
+    char *end = from ? put_value(put_bytes(from, head.p, head.n), a, text) : NULL;
+    if (end)
+        ch_buf_commit(out, (size_t)(end - from));
+    return end;
 }
 
 void ch_otel_write_attributes(struct ch_otlp *w, enum ch_otlp_field f,
                               const struct ch_otel_attribute *attributes, size_t n) {
     for (size_t i = 0; i < n; i++)
-        if (w->json)
-            write_known(w, f, &attributes[i]);
-        else
+        if (!ch_otlp_in_array(w, f) || !write_usual(w->out, &attributes[i]))
             ch_otel_write_attribute(w, f, ch_otel_key_name(attributes[i].key), &attributes[i]);
 }
 
@@ -122,24 +158,51 @@ static uint64_t nanoseconds(int64_t ms) {
 
 static void write_name(struct ch_otlp *w, const struct ch_otel_span *s) {
     char name[256];
-    int n = s->target.n ? snprintf(name, sizeof(name), "%.*s %.*s", CH_SV_FMT(s->name),
-                                   CH_SV_FMT(s->target))
-                        : 0;
-    ch_otlp_text(w, CH_OTLP_SPAN_NAME,
-                 n > 0 ? ch_sv(name, CH_MIN((size_t)n, sizeof(name) - 1)) : s->name);
+    size_t n = CH_MIN(s->name.n, sizeof(name) / 2);
+    size_t m = CH_MIN(s->target.n, sizeof(name) - n - 1);
+    if (!s->target.n) {
+        ch_otlp_text(w, CH_OTLP_SPAN_NAME, s->name);
+        return;
+    }
+    memcpy(name, s->name.p, n);
+    name[n] = ' ';
+    memcpy(name + n + 1, s->target.p, m);
+    ch_otlp_text(w, CH_OTLP_SPAN_NAME, ch_sv(name, n + 1 + m));
+}
+
+/* The members that a template may hold. Attributes come last, so that more may follow. */
+static void write_common(struct ch_otlp *w, const struct ch_otel_span *s) {
+    ch_otlp_id(w, CH_OTLP_TRACE_ID, s->context.trace, CH_TRACE_ID);
+    if (s->context.has_parent)
+        ch_otlp_id(w, CH_OTLP_PARENT_SPAN_ID, s->context.parent.bytes, CH_SPAN_ID);
+    ch_otlp_number(w, CH_OTLP_SPAN_KIND, s->kind);
+    if (s->name.n)
+        write_name(w, s);
+    ch_otel_write_attributes(w, CH_OTLP_SPAN_ATTRIBUTES, s->attributes, s->n);
+}
+
+void ch_otel_template_set(struct ch_otel_template *t, bool json, const struct ch_otel_span *s) {
+    ch_buf_clear(&t->bytes);
+    ch_buf_reserve(&t->bytes, TEMPLATE_BYTES);
+    struct ch_otlp w = ch_otlp_begin(&t->bytes, json);
+    write_common(&w, s); /* the writer is not finished: each span continues the message */
 }
 
 void ch_otel_write_span(struct ch_buf *out, bool json, const struct ch_otel_span *s) {
-    struct ch_otlp w = ch_otlp_begin(out, json);
-    ch_otlp_id(&w, CH_OTLP_TRACE_ID, s->context.trace, CH_TRACE_ID);
+    struct ch_otlp w;
+    if (s->template) {
+        ch_buf_add_sv(out, ch_buf_sv(&s->template->bytes));
+        w = ch_otlp_resume(out, json, CH_OTLP_SPAN_ATTRIBUTES);
+        ch_otel_write_attributes(&w, CH_OTLP_SPAN_ATTRIBUTES, s->attributes, s->n);
+        if (s->name.n)
+            write_name(&w, s);
+    } else {
+        w = ch_otlp_begin(out, json);
+        write_common(&w, s);
+    }
     ch_otlp_id(&w, CH_OTLP_SPAN_ID, s->id.bytes, CH_SPAN_ID);
-    if (s->context.has_parent)
-        ch_otlp_id(&w, CH_OTLP_PARENT_SPAN_ID, s->context.parent.bytes, CH_SPAN_ID);
-    write_name(&w, s);
-    ch_otlp_number(&w, CH_OTLP_SPAN_KIND, s->kind);
     ch_otlp_fixed64(&w, CH_OTLP_SPAN_START, nanoseconds(s->start));
     ch_otlp_fixed64(&w, CH_OTLP_SPAN_END, nanoseconds(CH_MAX(s->start, s->end)));
-    ch_otel_write_attributes(&w, CH_OTLP_SPAN_ATTRIBUTES, s->attributes, s->n);
     if (s->dropped)
         ch_otlp_number(&w, CH_OTLP_SPAN_DROPPED_ATTRIBUTES, s->dropped);
     if (s->failed) {

@@ -25,7 +25,15 @@ struct ch_otel_attribute {
     size_t n;
 };
 
+/* The members that many spans have in common, encoded once. Zeroed: empty. */
+struct ch_otel_template {
+    struct ch_buf bytes;
+};
+
 struct ch_otel_span {
+    /* Holds the trace, the parent, the kind and attributes, and the name if `name` is empty.
+     * NULL: none. */
+    const struct ch_otel_template *template;
     struct ch_trace_context context; /* parent: of the span */
     struct ch_span_id id;
     struct ch_sv name, target; /* the span's name is both, with a space between */
@@ -51,6 +59,10 @@ void ch_otel_write_attributes(struct ch_otlp *w, enum ch_otlp_field f,
                               const struct ch_otel_attribute *attributes, size_t n);
 void ch_otel_write_attribute(struct ch_otlp *w, enum ch_otlp_field f, const char *name,
                              const struct ch_otel_attribute *a);
+
+/* Encode what spans have in common with s: its trace, parent, name, kind and attributes, at
+ * least one. */
+void ch_otel_template_set(struct ch_otel_template *t, bool json, const struct ch_otel_span *s);
 
 /* Append the message Span. */
 void ch_otel_write_span(struct ch_buf *out, bool json, const struct ch_otel_span *s);

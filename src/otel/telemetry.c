@@ -26,7 +26,6 @@ struct telemetry {
     bool measured; /* since the last export */
     struct ch_timer interval;
     struct ch_otel_follow *follow;
-    struct ch_buf scratch;
     struct ch_timer deadline; /* of a flush */
     bool flushed;
 };
@@ -46,16 +45,17 @@ static struct telemetry *telemetry_of(const chela_runtime *rt) {
 
 static void export_span(const struct ch_otel_span *s, void *user) {
     struct telemetry *t = user;
-    ch_buf_clear(&t->scratch);
-    ch_otel_write_span(&t->scratch, t->settings.signals[CH_OTEL_TRACES].json, s);
-    ch_otel_exporter_add(t->exporters[CH_OTEL_TRACES], ch_buf_sv(&t->scratch));
+    struct ch_otel_exporter *e = t->exporters[CH_OTEL_TRACES];
+    ch_otel_write_span(ch_otel_exporter_begin(e), t->settings.signals[CH_OTEL_TRACES].json, s);
+    ch_otel_exporter_end(e);
 }
 
 static void export_log(const struct ch_otel_span *s, enum ch_otel_severity severity, void *user) {
     struct telemetry *t = user;
-    ch_buf_clear(&t->scratch);
-    ch_otel_write_log(&t->scratch, t->settings.signals[CH_OTEL_LOGS].json, s, severity);
-    ch_otel_exporter_add(t->exporters[CH_OTEL_LOGS], ch_buf_sv(&t->scratch));
+    struct ch_otel_exporter *e = t->exporters[CH_OTEL_LOGS];
+    ch_otel_write_log(ch_otel_exporter_begin(e), t->settings.signals[CH_OTEL_LOGS].json, s,
+                      severity);
+    ch_otel_exporter_end(e);
 }
 
 static void export_metrics(struct telemetry *t) {
@@ -66,9 +66,10 @@ static void export_metrics(struct telemetry *t) {
     t->measured = false;
     ch_otel_exporter_clear(e); /* the values since the start contain the older ones */
     for (unsigned i = 0; i < CH_OTEL_METRIC_COUNT; i++) {
-        ch_buf_clear(&t->scratch);
-        if (ch_otel_metrics_write(t->metrics, (enum ch_otel_metric)i, now, &t->scratch))
-            ch_otel_exporter_add(e, ch_buf_sv(&t->scratch));
+        if (!ch_otel_metrics_any(t->metrics, (enum ch_otel_metric)i))
+            continue;
+        ch_otel_metrics_write(t->metrics, (enum ch_otel_metric)i, now, ch_otel_exporter_begin(e));
+        ch_otel_exporter_end(e);
     }
     ch_otel_exporter_flush(e);
 }
@@ -78,9 +79,10 @@ static void telemetry_on_interval(struct ch_timer *timer) {
 }
 
 static void export_value(enum ch_otel_metric metric, double value,
-                         const struct ch_otel_attribute *attributes, size_t n, void *user) {
+                         const struct ch_otel_attribute *attributes, size_t n,
+                         struct ch_otel_point **memo, void *user) {
     struct telemetry *t = user;
-    ch_otel_metrics_add(t->metrics, metric, value, attributes, n);
+    ch_otel_metrics_add(t->metrics, metric, value, attributes, n, memo);
     t->measured = true;
     if (!ch_timer_armed(&t->interval))
         ch_timer_start(t->rt->loop, &t->interval,
@@ -114,9 +116,9 @@ static void telemetry_left(struct ch_listener *l, const struct ch_listener_reque
 }
 
 static bool telemetry_context(struct ch_listener *l, const char *run, struct ch_sv call,
-                              char out[CH_LISTENER_CONTEXT]) {
+                              const struct ch_listener_query *q, char out[CH_LISTENER_CONTEXT]) {
     return ch_otel_follow_context(CH_CONTAINER(l, struct telemetry, listener)->follow, run, call,
-                                  out);
+                                  q, out);
 }
 
 /* --- start and end */
@@ -136,7 +138,6 @@ static void telemetry_close(struct ch_extension *x) {
         ch_buf_release(&t->resource[i]);
         ch_buf_release(&t->scope[i]);
     }
-    ch_buf_release(&t->scratch);
     ch_arena_release(&t->arena);
     ch_free(t);
 }

@@ -1,9 +1,8 @@
 /* trace_context.c -- see trace_context.h. */
 #include "otel/trace_context.h"
 
-#include <stdio.h>
+#include <string.h>
 
-#include "base/sha256.h"
 #include "model/message/ids.h"
 
 static int hex_digit(char c) {
@@ -54,16 +53,6 @@ void ch_trace_context_write(const struct ch_trace_context *c, struct ch_span_id 
     *p = '\0';
 }
 
-struct ch_trace_context ch_trace_context_of_run(const char *run) {
-    struct ch_trace_context c = {.sampled = true};
-    unsigned char digest[CH_SHA256_SIZE];
-    char text[64];
-    snprintf(text, sizeof(text), "chela trace %s", run);
-    ch_sha256_of(ch_sv_str(text), digest);
-    memcpy(c.trace, digest, CH_TRACE_ID);
-    return c;
-}
-
 /* By the last seven bytes, which are random in ids of other programs as well. */
 bool ch_trace_context_in_share(const struct ch_trace_context *c, double share) {
     uint64_t n = 0;
@@ -84,6 +73,16 @@ static struct ch_span_id span_id(uint64_t h) {
     for (size_t i = 0; i < CH_SPAN_ID; i++)
         id.bytes[i] = (unsigned char)(h >> (8 * i));
     return id;
+}
+
+/* The id of a run is random, so that a fast hash suffices. */
+struct ch_trace_context ch_trace_context_of_run(const char *run) {
+    struct ch_trace_context c = {.sampled = true};
+    for (size_t i = 0; i < CH_TRACE_ID / CH_SPAN_ID; i++) {
+        struct ch_span_id half = span_id(ch_hash(5 + i, ch_sv_str(run)));
+        memcpy(c.trace + i * CH_SPAN_ID, half.bytes, CH_SPAN_ID);
+    }
+    return c;
 }
 
 struct ch_span_id ch_span_id_of_run(const char *run) {

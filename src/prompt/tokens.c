@@ -10,7 +10,12 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 
-enum kind { MARK, SYMBOL, BLANK, NEWLINE, DIGIT, UPPER, LOWER, HAN, KANA, HANGUL, LETTER };
+enum kind {
+    MARK, SYMBOL, BLANK, NEWLINE, DIGIT, UPPER, LOWER, HAN, KANA, HANGUL,
+    CYRILLIC, /* Greek and Armenian, too */
+    INDIC,
+    LETTER /* of any other script */
+};
 /* What precedes the first letter of a word within its token. */
 enum lead { ALONE, AFTER_SPACE, AFTER_MARK, LEADS };
 enum letters { SMALL, CAPITAL, CAPITALS, SPELLINGS };
@@ -19,6 +24,7 @@ enum letters { SMALL, CAPITAL, CAPITALS, SPELLINGS };
 #define BEYOND 35
 #define ACCENT 80       /* extra cost of a letter with an accent, because such words are rarer in
                          * vocabularies */
+#define DISTANT 90      /* more of that if the letter is not of western Europe: Polish, Turkish */
 #define RANDOM 69       /* a character of base64 */
 #define RANDOM_LEAST 24 /* from this length on, text can be recognized as random */
 
@@ -41,14 +47,16 @@ static const uint16_t word_costs[LEADS][SPELLINGS][LONGEST] = {
 static const struct profile {
     bool digits; /* each digit is a token */
     uint16_t han[2], kana[2], hangul[2];
-    uint16_t marks, words, accented; /* percent; accented: words of a text with accents */
+    uint16_t cyrillic, indic, letter; /* of each letter */
+    uint16_t marks, words, accented;  /* percent; accented: words of a text with accents */
 } profiles[] = {
-    [CH_COUNTING_USUAL] = {false, {36, 64}, {30, 57}, {40, 49}, 100, 100, 98},
-    [CH_COUNTING_LLAMA] = {false, {36, 62}, {30, 54}, {40, 55}, 100, 102, 122},
-    [CH_COUNTING_GEMMA] = {true, {30, 56}, {10, 32}, {30, 42}, 135, 106, 98},
-    [CH_COUNTING_QWEN] = {true, {36, 62}, {20, 44}, {40, 56}, 100, 101, 122},
-    [CH_COUNTING_DIGITS] = {true, {36, 86}, {30, 47}, {40, 47}, 100, 104, 104},
-    [CH_COUNTING_OLDER] = {false, {40, 94}, {40, 86}, {50, 86}, 100, 101, 122},
+    [CH_COUNTING_USUAL] = {false, {36, 68}, {30, 60}, {40, 49}, 25, 33, 37, 100, 100, 98},
+    [CH_COUNTING_LLAMA] = {false, {36, 68}, {30, 54}, {40, 55}, 31, 56, 45, 100, 102, 122},
+    [CH_COUNTING_DEEPSEEK] = {false, {36, 58}, {30, 52}, {40, 56}, 28, 58, 42, 100, 102, 124},
+    [CH_COUNTING_GEMMA] = {true, {30, 60}, {10, 32}, {32, 44}, 25, 36, 40, 135, 106, 98},
+    [CH_COUNTING_QWEN] = {true, {36, 62}, {20, 44}, {40, 56}, 33, 100, 56, 100, 101, 122},
+    [CH_COUNTING_DIGITS] = {true, {36, 88}, {30, 47}, {40, 47}, 30, 38, 50, 100, 104, 104},
+    [CH_COUNTING_OLDER] = {false, {40, 104}, {40, 90}, {50, 92}, 44, 104, 90, 100, 101, 122},
 };
 
 static const struct {
@@ -56,7 +64,7 @@ static const struct {
     enum ch_counting how;
 } models[] = {
     {"gemma", CH_COUNTING_GEMMA},       {"gemini", CH_COUNTING_GEMMA},
-    {"llama", CH_COUNTING_LLAMA},       {"deepseek", CH_COUNTING_LLAMA},
+    {"llama", CH_COUNTING_LLAMA},       {"deepseek", CH_COUNTING_DEEPSEEK},
     {"qwen", CH_COUNTING_QWEN},         {"qwq", CH_COUNTING_QWEN},
     {"mistral", CH_COUNTING_DIGITS},    {"mixtral", CH_COUNTING_DIGITS},
     {"codestral", CH_COUNTING_DIGITS},  {"devstral", CH_COUNTING_DIGITS},
@@ -79,12 +87,18 @@ static bool tokens_between(uint32_t cp, uint32_t from, uint32_t to) {
 static enum kind kind_of_wide(uint32_t cp) {
     if (tokens_between(cp, 0xc0, 0x24f) && cp != 0xd7 && cp != 0xf7)
         return cp < 0xdf ? UPPER : LOWER;
+    if (tokens_between(cp, 0x1e00, 0x1eff)) /* Vietnamese */
+        return LOWER;
     if (tokens_between(cp, 0x3040, 0x30ff))
         return KANA;
     if (tokens_between(cp, 0x3400, 0x9fff) || tokens_between(cp, 0x20000, 0x3ffff))
         return HAN;
     if (tokens_between(cp, 0xac00, 0xd7a3))
         return HANGUL;
+    if (tokens_between(cp, 0x370, 0x58f))
+        return CYRILLIC;
+    if (tokens_between(cp, 0x900, 0xdff))
+        return INDIC;
     if (tokens_between(cp, 0x80, 0xbf) || tokens_between(cp, 0x2000, 0x2bff) ||
         tokens_between(cp, 0x3000, 0x303f) || tokens_between(cp, 0xe000, 0xf8ff) ||
         tokens_between(cp, 0xfe00, 0xfe6f) || tokens_between(cp, 0xff00, 0xff0f) ||
@@ -156,12 +170,15 @@ static size_t latin_cost(struct ch_sv s, size_t *at, enum lead lead) {
     size_t from = *at;
     size_t upper = tokens_run_of(s, at, UPPER), lower = tokens_run_of(s, at, LOWER);
     enum letters spelling = upper == 0 ? SMALL : lower ? CAPITAL : CAPITALS;
-    size_t n = upper + lower, accents = *at - from - n;
+    size_t n = upper + lower, accents = *at - from - n, distant = 0;
+    for (size_t i = from; accents && i < *at; i++)
+        distant += (unsigned char)s.p[i] > 0xc3 && (unsigned char)s.p[i] < 0xe0;
     *at += contraction(s, *at);
     if (n == 1 && spelling == CAPITALS)
         spelling = CAPITAL;
     size_t cost = word_costs[lead][spelling][(n < LONGEST ? n : LONGEST) - 1];
-    return cost + (n > LONGEST ? (n - LONGEST) * BEYOND : 0) + accents * ACCENT;
+    return cost + (n > LONGEST ? (n - LONGEST) * BEYOND : 0) + accents * ACCENT +
+           distant * DISTANT;
 }
 
 #define BOTH_CASES (1U << UPPER | 1U << LOWER)
@@ -220,7 +237,8 @@ static size_t word_cost(struct ch_sv s, size_t *at, enum kind kind, enum lead le
     case HANGUL:
         return script_cost(p->hangul, n) + extra / 2;
     default:
-        return n < 3 ? 100 + extra : 45 * n;
+        n *= kind == CYRILLIC ? p->cyrillic : kind == INDIC ? p->indic : p->letter;
+        return CH_MAX(n, 100 + extra / 2);
     }
 }
 

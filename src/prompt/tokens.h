@@ -15,7 +15,8 @@
 /* Vocabularies that differ in more than a factor. */
 enum ch_counting {
     CH_COUNTING_USUAL,  /* o200k_base, and every model that is not known better */
-    CH_COUNTING_LLAMA,  /* Llama, DeepSeek: more tokens for German, French and similar languages */
+    CH_COUNTING_LLAMA,  /* Llama: more tokens for German, French and similar languages */
+    CH_COUNTING_DEEPSEEK, /* as Llama, with cheaper Chinese */
     CH_COUNTING_GEMMA,  /* Gemma, Gemini: each digit is a token, cheap Japanese and Korean */
     CH_COUNTING_QWEN,   /* Qwen: each digit is a token; otherwise as Llama */
     CH_COUNTING_DIGITS, /* Mistral: each digit is a token */

@@ -1,10 +1,13 @@
 /* undo.c -- see chela/undo.h. Listens to the calls of a runtime: the paths that a call declares
  * as its own are copied before the call starts; any other call that may change files leads to a
- * scan before it, and to another one after the message. */
+ * scan before it, and to another one after the message. Scans run on a worker thread, which has
+ * the record and the index to itself meanwhile; calls that may change files are held back. A
+ * function of this file that needs the record waits for the scan. */
 #include "chela/undo.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <unistd.h>
 
 #include "agent/handle/agent.h"
@@ -23,20 +26,153 @@
 
 static const char undo_kind; /* its address identifies the extension */
 
+enum scan_state { SCAN_QUEUED, SCAN_RUNS, SCAN_OVER };
+
+struct undo_scan { /* a scan, from its start to the loop's next turn after its end */
+    struct ch_work work;
+    chela_undo *u; /* NULL: the scan is over, and the record knows the result */
+    bool load;     /* read the index first */
+    bool ends;     /* the scan is that after a message */
+    bool blind;    /* result: the workspace is too large */
+    struct ch_undo_hidden hidden;
+    chela_call **held; /* owned, with a reference of each call's work */
+    size_t nheld;
+    pthread_mutex_t lock; /* for state */
+    pthread_cond_t over;
+    enum scan_state state;
+};
+
 struct chela_undo {
     struct ch_extension extension;
     struct ch_call_listener listener;
     chela_runtime *rt;
     char *dir, *workspace; /* owned */
     int root;              /* owned; -1: the record is not open yet */
+    struct undo_scan *scan; /* in progress: it has root, record and index; NULL: none */
     struct ch_undo_record record;
     struct ch_undo_index index;
+    bool end_later; /* the message ended during the scan before a command */
     bool loaded;  /* the index was looked for on disk */
     bool begun;   /* a message has begun here */
     bool active;  /* calls were made since the last end */
     bool scanned; /* the index is that before the commands of the message */
     bool blind;   /* the workspace is too large */
 };
+
+static void undo_finish(chela_undo *u);
+
+/* --- scans --------------------------------------------------------------------------------- */
+
+/* Records the state in which the last message left its files. */
+static void undo_settle(chela_undo *u) {
+    struct ch_undo_message *m = u->record.n ? &u->record.list[u->record.n - 1] : NULL;
+    struct stat st;
+    for (size_t i = 0; m && i < m->n; i++) {
+        struct ch_undo_change *c = &m->changes[i];
+        struct ch_undo_sig is = {0};
+        if (fstatat(u->root, c->path, &st, AT_SYMLINK_NOFOLLOW) == 0)
+            is = ch_undo_sig(&st);
+        ch_undo_record_settle(&u->record, m, c, &is);
+    }
+    if (m)
+        ch_undo_record_ended(&u->record);
+}
+
+/* On a worker thread, or on the loop thread if the scan is waited for before it began. */
+static void scan_run(struct undo_scan *s) {
+    chela_undo *u = s->u;
+    if (s->load)
+        ch_undo_index_load(&u->index, &u->record);
+    s->blind = !ch_undo_scan(&u->index, &u->record, u->root, &s->hidden, s->ends);
+    ch_undo_index_save(&u->index, &u->record);
+    if (!s->ends)
+        ch_undo_record_scanned(&u->record);
+    if (s->blind)
+        ch_undo_record_blind(&u->record);
+    if (s->ends)
+        undo_settle(u);
+}
+
+/* True: the caller runs the scan. */
+static bool scan_take(struct undo_scan *s) {
+    pthread_mutex_lock(&s->lock);
+    bool mine = s->state == SCAN_QUEUED;
+    if (mine)
+        s->state = SCAN_RUNS;
+    pthread_mutex_unlock(&s->lock);
+    return mine;
+}
+
+static void scan_on_thread(struct ch_work *w) {
+    struct undo_scan *s = CH_CONTAINER(w, struct undo_scan, work);
+    if (!scan_take(s))
+        return;
+    scan_run(s);
+    pthread_mutex_lock(&s->lock);
+    s->state = SCAN_OVER;
+    pthread_cond_signal(&s->over);
+    pthread_mutex_unlock(&s->lock);
+}
+
+/* The scan is over: the record belongs to the loop thread again. */
+static void undo_collect(chela_undo *u) {
+    struct undo_scan *s = CH_TAKE(u->scan);
+    s->u = NULL;
+    u->loaded = true;
+    u->scanned = !s->ends;
+    u->blind = s->blind;
+    if (u->end_later) {
+        u->end_later = false;
+        undo_finish(u);
+    }
+}
+
+/* Also if the pool is closed. */
+static void scan_on_done(struct ch_work *w) {
+    struct undo_scan *s = CH_CONTAINER(w, struct undo_scan, work);
+    if (s->u)
+        undo_collect(s->u);
+    for (size_t i = 0; i < s->nheld; i++)
+        ch_call_start(s->held[i]);
+    pthread_cond_destroy(&s->over);
+    pthread_mutex_destroy(&s->lock);
+    ch_free(s->held);
+    ch_free(s);
+}
+
+static void undo_start_scan(chela_undo *u, bool ends) {
+    struct undo_scan *s = u->scan = ch_alloc(sizeof(*s));
+    *s = (struct undo_scan){
+        .work = {.run = scan_on_thread, .done = scan_on_done, .dropped = scan_on_done},
+        .u = u,
+        .load = !u->loaded,
+        .ends = ends};
+    pthread_mutex_init(&s->lock, NULL);
+    pthread_cond_init(&s->over, NULL);
+    ch_undo_hide(&s->hidden, u->rt->hidden);
+    ch_work_submit(u->rt->workers, &s->work);
+}
+
+/* Wait for the scan in progress. */
+static void undo_join(chela_undo *u) {
+    for (struct undo_scan *s; (s = u->scan);) {
+        if (scan_take(s)) {
+            scan_run(s);
+        } else {
+            pthread_mutex_lock(&s->lock);
+            while (s->state != SCAN_OVER)
+                pthread_cond_wait(&s->over, &s->lock);
+            pthread_mutex_unlock(&s->lock);
+        }
+        undo_collect(u);
+    }
+}
+
+static void undo_hold(chela_undo *u, chela_call *call) {
+    struct undo_scan *s = u->scan;
+    s->held = ch_realloc(s->held, (s->nheld + 1) * sizeof(*s->held));
+    s->held[s->nheld++] = call;
+}
 
 /* --- what a call changes ------------------------------------------------------------------- */
 
@@ -72,19 +208,14 @@ static void undo_note_file(chela_undo *u, const chela_call *call, const char *gi
     ch_undo_record_change(&u->record, ch_buf_str(&rel), &was);
 }
 
-/* Any file may change: records the state of the workspace before. */
-static void undo_note_anything(chela_undo *u) {
-    if (!u->loaded)
-        ch_undo_index_load(&u->index, &u->record);
-    u->loaded = true;
+/* Any file may change: records the state of the workspace before. False: a scan has begun. */
+static bool undo_note_anything(chela_undo *u) {
     if (!u->scanned && !u->blind) {
-        u->blind = !ch_undo_scan(&u->index, &u->record, u->root, u->rt->hidden, false);
-        ch_undo_index_save(&u->index, &u->record);
-        ch_undo_record_scanned(&u->record);
+        undo_start_scan(u, false);
+        return false;
     }
     u->scanned = true;
-    if (u->blind)
-        ch_undo_record_blind(&u->record);
+    return true;
 }
 
 static bool undo_is_file(const struct ch_use *use) {
@@ -98,26 +229,33 @@ static bool undo_only_reads(const chela_call *call, const struct ch_plan *plan) 
     return plan->command.n && use && !use->next && use->use == CHELA_USE_SHARED;
 }
 
-static void undo_note_call(chela_undo *u, chela_call *call) {
+/* False: a scan has begun. */
+static bool undo_note_call(chela_undo *u, chela_call *call) {
     const struct ch_tool *tool = call->tool;
     struct ch_plan plan = {0};
     if (tool->plan)
         tool->plan(call, &plan);
     if (undo_only_reads(call, &plan))
-        return;
-    if (strcmp(call->workspace, u->workspace) == 0 && !(tool->flags & CHELA_TOOL_ACTION))
-        undo_note_anything(u);
+        return true;
+    if (strcmp(call->workspace, u->workspace) == 0 && !(tool->flags & CHELA_TOOL_ACTION) &&
+        !undo_note_anything(u))
+        return false;
     ch_undo_record_call(&u->record, plan.command.n ? plan.command : ch_sv_str(call->name));
+    return true;
 }
 
-static void undo_on_call(struct ch_call_listener *l, chela_call *call) {
+static bool undo_on_call(struct ch_call_listener *l, chela_call *call) {
     chela_undo *u = CH_CONTAINER(l, chela_undo, listener);
     const struct ch_tool *tool = call->tool;
     bool files = false;
 
     if (!u->begun || tool->effect == CHELA_EFFECT_READ || tool->permission == CHELA_PERM_READ ||
         ch_tool_is_run(tool) || (tool->only_looks && tool->only_looks(call)))
-        return;
+        return true;
+    if (u->scan) {
+        undo_hold(u, call);
+        return false;
+    }
     u->active = true;
     for (const struct ch_use *use = call->uses.list; use; use = use->next)
         if (undo_is_file(use)) {
@@ -125,13 +263,18 @@ static void undo_on_call(struct ch_call_listener *l, chela_call *call) {
             if (strcmp(call->workspace, u->workspace) == 0)
                 undo_note_file(u, call, use->key + sizeof(CH_USE_FILES));
         }
-    if (!files || call->uses.all)
-        undo_note_call(u, call);
+    if ((!files || call->uses.all) && !undo_note_call(u, call)) {
+        undo_hold(u, call);
+        return false;
+    }
+    return true;
 }
 
 /* --- messages -------------------------------------------------------------------------------- */
 
+/* The record is open, and belongs to the loop thread. */
 static int undo_prepare(chela_undo *u, struct chela_error *err) {
+    undo_join(u);
     if (u->root >= 0)
         return 0;
     u->root = open(u->workspace, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -146,47 +289,41 @@ static int undo_prepare(chela_undo *u, struct chela_error *err) {
     return rc;
 }
 
-/* Records the state in which the last message left its files. */
-static void undo_settle(chela_undo *u) {
-    struct ch_undo_message *m = u->record.n ? &u->record.list[u->record.n - 1] : NULL;
-    struct stat st;
-    for (size_t i = 0; m && i < m->n; i++) {
-        struct ch_undo_change *c = &m->changes[i];
-        struct ch_undo_sig is = {0};
-        if (fstatat(u->root, c->path, &st, AT_SYMLINK_NOFOLLOW) == 0)
-            is = ch_undo_sig(&st);
-        ch_undo_record_settle(&u->record, m, c, &is);
-    }
-    if (m)
-        ch_undo_record_ended(&u->record);
-}
-
-/* Scan for the changes of commands. */
+/* Start the scan for the changes of commands, if there were any. */
 static void undo_finish(chela_undo *u) {
+    if (u->scan) {
+        u->end_later |= !u->scan->ends;
+        return;
+    }
     if (u->root < 0 || !u->active)
         return;
     u->active = false;
     if (u->scanned && !u->blind && u->index.valid) {
-        u->blind = !ch_undo_scan(&u->index, &u->record, u->root, u->rt->hidden, true);
-        ch_undo_index_save(&u->index, &u->record);
-        if (u->blind)
-            ch_undo_record_blind(&u->record);
+        undo_start_scan(u, true);
+        return;
     }
     u->scanned = false;
     undo_settle(u);
 }
 
-/* A program that was killed did not end its last message: its index is that before the commands. */
+/* The message is over, and the record belongs to the loop thread. */
+static void undo_finish_now(chela_undo *u) {
+    undo_finish(u);
+    undo_join(u);
+}
+
+/* End the last message. A program that was killed did not do so: its index is that before the
+ * commands. */
 static void undo_recover(chela_undo *u) {
     const struct ch_undo_message *m = u->record.n ? &u->record.list[u->record.n - 1] : NULL;
-    if (u->begun || !m || m->ended)
-        return;
-    u->active = true;
-    if (m->scanned && !m->blind) {
-        ch_undo_index_load(&u->index, &u->record);
-        u->loaded = u->scanned = true;
+    if (!u->begun && m && !m->ended) {
+        u->active = true;
+        if (m->scanned && !m->blind) {
+            ch_undo_index_load(&u->index, &u->record);
+            u->loaded = u->scanned = true;
+        }
     }
-    undo_finish(u);
+    undo_finish_now(u);
 }
 
 int chela_undo_begin(chela_undo *u, const char *session, int64_t turns, const char *text,
@@ -196,7 +333,6 @@ int chela_undo_begin(chela_undo *u, const char *session, int64_t turns, const ch
     if (rc < 0)
         return rc;
     undo_recover(u);
-    undo_finish(u);
     const struct ch_undo_message *last = u->record.n ? &u->record.list[u->record.n - 1] : NULL;
     bool on = !text && last && strcmp(last->session, session) == 0 && !last->undone;
     if (!on && ch_undo_record_tidy(&u->record)) {
@@ -249,7 +385,6 @@ int chela_undo_restore(chela_undo *u, const char *session, uint64_t id, int look
     if (rc < 0)
         return rc;
     undo_recover(u);
-    undo_finish(u);
     rc = ch_undo_put_back(&u->record, u->root, session, id, look_only != 0, fn, user);
     return rc < 0 ? ch_fail(err, rc, "there is no such message") : 0;
 }
@@ -261,7 +396,7 @@ static void undo_close(struct ch_extension *e) {
     ch_list_del(&e->link);
     u->rt->listener = NULL;
     if (u->root >= 0) {
-        undo_finish(u);
+        undo_finish_now(u);
         ch_undo_record_close(&u->record);
         close(u->root);
     }

@@ -13,7 +13,7 @@
 
 #define MAGIC "chela undo index 1\n"
 
-enum { HIDDEN = 64, RULES = 64 << 10 };
+enum { RULES = 64 << 10 };
 
 /* --- the index ------------------------------------------------------------------------------- */
 
@@ -137,8 +137,7 @@ struct scan {
     struct ch_undo_record *r;
     bool note, blind, differs;
     dev_t dev;
-    struct { dev_t dev; ino_t ino; } hidden[HIDDEN];
-    size_t nhidden;
+    const struct ch_undo_hidden *hidden; /* may be NULL */
     size_t copied, bytes; /* number and bytes of all copies in the new index */
     char path[4096];
 };
@@ -179,8 +178,8 @@ static bool scan_ignores_directory(const struct scan *s, struct frame *f) {
 }
 
 static bool scan_is_hidden(const struct scan *s, const struct stat *st) {
-    for (size_t i = 0; i < s->nhidden; i++)
-        if (s->hidden[i].ino == st->st_ino && s->hidden[i].dev == st->st_dev)
+    for (size_t i = 0; s->hidden && i < s->hidden->n; i++)
+        if (s->hidden->list[i].ino == st->st_ino && s->hidden->list[i].dev == st->st_dev)
             return true;
     return false;
 }
@@ -273,19 +272,25 @@ static void scan_note_removed(struct scan *s) {
     }
 }
 
-bool ch_undo_scan(struct ch_undo_index *x, struct ch_undo_record *r, int root, char **hidden,
-                  bool note) {
+void ch_undo_hide(struct ch_undo_hidden *h, char **paths) {
+    struct stat st;
+    h->n = 0;
+    for (; paths && *paths && h->n < CH_LEN(h->list); paths++)
+        if (stat(*paths, &st) == 0) {
+            h->list[h->n].dev = st.st_dev;
+            h->list[h->n++].ino = st.st_ino;
+        }
+}
+
+bool ch_undo_scan(struct ch_undo_index *x, struct ch_undo_record *r, int root,
+                  const struct ch_undo_hidden *hidden, bool note) {
     struct ch_undo_index now = {0};
     struct scan *s = ch_alloc(sizeof(*s));
     struct frame top = {.fd = openat(root, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
     struct stat st;
 
-    *s = (struct scan){.old = x, .now = &now, .r = r, .note = note && x->valid};
-    for (; hidden && *hidden && s->nhidden < HIDDEN; hidden++)
-        if (stat(*hidden, &st) == 0) {
-            s->hidden[s->nhidden].dev = st.st_dev;
-            s->hidden[s->nhidden++].ino = st.st_ino;
-        }
+    *s = (struct scan){
+        .old = x, .now = &now, .r = r, .hidden = hidden, .note = note && x->valid};
     ch_undo_table_reserve(&now.table, x->n);
     s->blind = top.fd < 0 || fstat(root, &st) < 0;
     s->dev = st.st_dev;

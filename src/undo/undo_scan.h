@@ -29,10 +29,20 @@ void ch_undo_index_release(struct ch_undo_index *x);
 void ch_undo_index_load(struct ch_undo_index *x, const struct ch_undo_record *r);
 void ch_undo_index_save(struct ch_undo_index *x, const struct ch_undo_record *r);
 
-/* Bring the index up to date. hidden: absolute paths that are left out, NULL-terminated; may
- * be NULL. note: differences from the index belong to the last message of the record. False:
- * the workspace is too large; the index is not valid then. */
-bool ch_undo_scan(struct ch_undo_index *x, struct ch_undo_record *r, int root, char **hidden,
-                  bool note);
+/* Files and directories that a scan leaves out. */
+struct ch_undo_hidden {
+    struct {
+        dev_t dev;
+        ino_t ino;
+    } list[64];
+    size_t n;
+};
+/* paths: absolute, NULL-terminated; may be NULL. */
+void ch_undo_hide(struct ch_undo_hidden *h, char **paths);
+
+/* Bring the index up to date. hidden may be NULL. note: differences from the index belong to the
+ * last message of the record. False: the workspace is too large; the index is not valid then. */
+bool ch_undo_scan(struct ch_undo_index *x, struct ch_undo_record *r, int root,
+                  const struct ch_undo_hidden *hidden, bool note);
 
 #endif

@@ -76,6 +76,23 @@ check "the same session again" gone "$pid"
 chela sessions show --json mine
 same "has both" 2 "$(jq '[.transcript[] | select(.role == "user")] | length' "$out")"
 
+# --- each key has a log of its own
+declare -A logs=()
+long=$(printf '会%.0s' {1..85})
+for name in a/b 'a b' a_b a%2Fb a:b A/B ../up . "$long" "${long}s" "$(printf '/%.0s' {1..256})"; do
+    background --session "$name" "for log"
+    same "the session's key: ${name:0:20}" "$name" "$session"
+    check "the run with the key ends: ${name:0:20}" gone "$pid"
+    log_file=$(sed -n 's/.*log: //p' "$err")
+    same "the log has one answer: ${name:0:20}" 1 "$(grep -cx 'you said: for log' "$log_file")"
+    check "the log is in its directory: ${name:0:20}" grep -q '/chela/background/[^/]' <<<"$(realpath "$log_file")"
+    logs[$log_file]=1
+done
+same "the logs are different files" 11 ${#logs[@]}
+background --session "$(printf 'k%.0s' {1..300})" "hi"
+same "a key that is too long: exit code" 2 $status
+check "a key that is too long: said" grep -q 'session key' "$err"
+
 # --- approvals and questions
 background "ask me"
 chela attach "$session"

@@ -51,6 +51,7 @@ chat() {
 
 # --- typing
 chat
+sees "the model is named before its first answer" '^scripted/rules.yaml · '
 types "hello"
 prompt_is "typing is shown" '> hello'
 press Enter
@@ -82,7 +83,24 @@ sees "a paste is not sent" '^  lines$'
 lacks "a paste is not sent by itself" 'you said: pasted'
 press Enter
 sees "a paste, sent" '^you said: pasted lines$'
-press C-p C-p C-p
+press -H 1b 5b 32 30 30 7e
+types "a paste without its end"
+sees "a paste without its end is shown" '^> a paste without its end$'
+for _ in {1..20}; do
+    sleep 1.2
+    press Enter
+    screen | grep -q '^you said: a paste without its end' && break
+done
+sees "a paste without its end, sent" '^you said: a paste without its end'
+for size in 1000000 1100000; do
+    head -c "$size" /dev/zero | tr '\0' x | fold -w 99 >"$tmp/large"
+    terminal load-buffer "$tmp/large"
+    terminal paste-buffer -p
+    sees "$size pasted bytes: folded" '^> \[pasted [12]: 10[0-9]* lines\]$'
+    [ "$size" = 1000000 ] || sees "$size pasted bytes: what is lost is named" 'too long: its last 62535 bytes are left out'
+    press C-u
+done
+press C-p C-p C-p C-p
 prompt_is "history" '> 你好,大世界'
 press C-c
 prompt_is "Ctrl-C clears the line" '>'

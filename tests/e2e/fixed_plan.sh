@@ -102,6 +102,8 @@ wrong "neither tool nor question" "plan.yaml:2:[0-9]+: a step has either" <<<$'s
 wrong "a circle" "plan.yaml: .*wait for each other" <<<$'steps:\n  - { id: 1, tool: count, needs: [2] }\n  - { id: 2, tool: count, needs: [1] }'
 wrong "a step that is not there" "plan.yaml: .*names step 9" <<<$'steps:\n  - { id: 1, tool: count, when: $step_9_result }'
 wrong "a condition that is none" "plan.yaml: .*when: expected" <<<$'steps:\n  - { id: 1, tool: count }\n  - { id: 2, tool: count, when: { value: $step_1_result, is: 3 } }'
+wrong "the request in a command" "plan.yaml: .*step 1: the request must not stand in a command line" <<<$'steps:\n  - { id: 1, tool: exec, input: { command: "echo $request" } }'
+wrong "a result in a command" "plan.yaml: .*step 2: a result must not stand in a command line" <<<$'steps:\n  - { id: 1, tool: count }\n  - { id: 2, tool: exec, input: { command: "echo $step_1_result" } }'
 wrong "no steps" "plan.yaml:1:1: a plan is a mapping with a list" <<<'{ answer: x }'
 wrong "bad YAML" "plan.yaml:" <<<$'steps: [\n'
 printf 'agents: { list: [{ id: main, model: scripted/rules.yaml, mode: react, plan: plan.yaml }] }\n' >"$space/chela.yaml"

@@ -14,9 +14,9 @@ cat >"$space/rules.yaml" <<'YAML'
 rules:
   - when: { user: '^load', turn: 1 }
     call: { tool: read, args: { path: .claude/skills/commit/SKILL.md } }
-  - when: { user: 'run: ([^\n]+)', turn: 1 }
+  - when: { user: 'run: (.+)', turn: 1 }
     call: { tool: exec, args: { command: '{{1}}' } }
-  - when: { user: 'run: ([^\n]+)', turn: 2, after: read }
+  - when: { user: 'run: (.+)', turn: 2, after: read }
     call: { tool: exec, args: { command: '{{1}}' } }
   - when: { user: 'note: ([^\n]+)', turn: 2, after: read }
     call: { tool: write, args: { path: '{{1}}', content: x } }
@@ -65,6 +65,31 @@ asked "two commands"
 ask "load, then run: gitk"
 asked "another program that begins so"
 check "none of them ran" test ! -e "$space/evil" -a ! -e "$space/other"
+while IFS= read -r line; do # what Git runs or writes elsewhere, where commands run without a sandbox
+    ask --sandbox off "load, then run: ${line//CANARY/$tmp/canary}"
+    check "without a sandbox: $line" test ! -e "$tmp/canary"
+    rm -rf "$tmp/canary"
+done <<'GIT'
+git -c alias.x='!touch CANARY' x
+git rebase --root --exec 'touch CANARY'
+git rebase --root --exe='touch CANARY'
+git rebase --root -x 'touch CANARY'
+git submodule foreach --recursive 'touch CANARY'
+git filter-branch -f --tree-filter 'touch CANARY'
+git difftool -y -x 'touch CANARY;' HEAD
+git log --output=CANARY
+git log --outpu=CANARY
+git show --output CANARY
+git archive -o CANARY HEAD
+git archive -oCANARY HEAD
+git config --file CANARY a.b c
+git init CANARY
+git clone . CANARY
+git worktree add CANARY
+git -C .. init CANARY
+git --no-pager init CANARY
+git format-patch -1 -o CANARY
+GIT
 chela run --model scripted/rules.yaml --output jsonl "load, then run: git log -1 --format=%s"
 ran "where nobody can be asked"
 ask "/skill commit run: git log -1 --format=%s"

@@ -182,6 +182,15 @@ exits "a model that answers nonsense" 1
 got "the trace goes to the model" "$spans | (map(select(.name == \"chat m\")) | map(\"00-\" + .traceId + \"-\" + .spanId + \"-01\")) as \$chats | \$chats | length > 0"
 got "in the span of the request" "($spans | map(select(.name == \"chat m\")) | map(\"00-\" + .traceId + \"-\" + .spanId + \"-01\") | unique) == ([.[] | select(.path == \"/v1/chat/completions\").headers.traceparent] | unique)"
 got "the request failed" "$attr $spans | map(select(.name == \"chat m\")) | all(.status.code == 2 and (attr(\"error.type\") | length) > 0)"
+# The summary of a conversation is a model call of its own, in the middle of a run.
+forget
+: >"$tmp/otel.env"
+idle=$(printf 'of no interest, and the next one is not either, nor the one after it; %.0s' {1..12})
+for i in 1 2 3 4; do run --session long "Number $i is $idle"; done
+variables "OTEL_EXPORTER_OTLP_ENDPOINT='$at'"
+chela sessions compact --store "sqlite:$space/t.db" --model openai/m --base-url "$at/v1" long
+got "the trace goes to the model that summarizes" "$attr $spans | map(select((try attr(\"chela.role\") catch \"\") == \"compaction\")) | length > 0"
+got "in the span of the summary" "($attr $spans | map(select((try attr(\"chela.role\") catch \"\") == \"compaction\")) | map(\"00-\" + .traceId + \"-\" + .spanId + \"-01\") | unique) == ([.[] | select(.path == \"/v1/chat/completions\").headers.traceparent] | unique)"
 forget
 cat >"$space/mcp.yaml" <<YAML
 mcp:

@@ -124,6 +124,7 @@ holds "the best finding says what was tested" '.[0].causes[0] | (.smallest | not
 chela why "${store[@]}" s2 --turn 1 --calls 3
 check "few calls: the finding is marked" grep -q 'Best finding so far: .* was not tested' "$out"
 check "few calls: not every part is listed" test "$(wc -l <"$out")" -lt 20
+check "few calls: no empty decision" test "$(grep -c 'instead: *$' "$out")" = 0
 check "few calls: no empty count" test "$(grep -c '0 of 0' "$out")" = 0
 check "the text names the turn" grep -q '^turn      1, request #1$' "$out"
 chela why "${store[@]}" s2 --turn 1 --calls 3 --repeats 5

@@ -3,8 +3,8 @@
  * Input: four bytes that say how the state of a request is changed, then bytes that the client
  * sends. A changed state is refused. Whatever the client sends, the server answers with lines of
  * valid JSON. */
-#include <ctype.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "agent/handle/runtime.h"
@@ -13,7 +13,7 @@
 #include "json/json.h"
 #include "json/writer.h"
 
-#define HEX 64 /* digits of the signature, which may be large or small letters */
+#define HEX 64 /* digits of the signature */
 #define META \
     "\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\"," \
     "\"io.modelcontextprotocol/clientCapabilities\":{\"elicitation\":{}}}"
@@ -113,16 +113,6 @@ static void call_ask(chela_mcp_connection *c, struct ch_sv state) {
     send(c, ch_buf_sv(&line));
 }
 
-/* The same bytes, but for the letters of the signature. */
-static bool means_the_same(struct ch_sv a, struct ch_sv b) {
-    if (a.n != b.n || memcmp(a.p, b.p, a.n - HEX) != 0)
-        return false;
-    for (size_t i = a.n - HEX; i < a.n; i++)
-        if (tolower((unsigned char)a.p[i]) != tolower((unsigned char)b.p[i]))
-            return false;
-    return true;
-}
-
 static void change_state(chela_mcp_connection *c, const uint8_t *how) {
     CH_ARENA_AUTO arena = {0};
     CH_BUF_AUTO changed = {0};
@@ -143,10 +133,12 @@ static void change_state(chela_mcp_connection *c, const uint8_t *how) {
         changed.n = at;
     else
         ch_buf_addc(&changed, (char)how[3]);
-    bool same = means_the_same(state, ch_buf_sv(&changed));
+    bool same = ch_sv_eq(state, ch_buf_sv(&changed));
     call_ask(c, ch_buf_sv(&changed));
-    if (!strstr(ch_buf_str(&received), same ? "input_required" : "-32602"))
-        abort();
+    if (strstr(ch_buf_str(&received), same ? "input_required" : "-32602"))
+        return;
+    fprintf(stderr, "%s: %s", same ? "the same state" : "a changed state", ch_buf_str(&received));
+    abort();
 }
 
 static void check_lines(void) {

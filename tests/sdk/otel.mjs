@@ -127,7 +127,12 @@ const steady = (all) => map(all, (value, key) => {
   return typeof value === 'string' ? value.replace(/(run|eph|s)_[0-9a-z]+|call_[0-9a-z]+|chela-[A-Za-z0-9]+|[0-9]{4}-[0-9]{2}-[0-9]{2}[^"\\]*/g, '') : value;
 });
 const shapes = (all) => all.map((r) => ({ path: r.path, message: r.message })).sort((a, b) => (a.path < b.path ? -1 : 1));
-const outline = (all) => JSON.stringify(steady(shapes(all)), (key, value) => (['bucketCounts', 'doubleValue'].includes(key) ? undefined : value));
+// The two calls of a tool run at the same time, and either may end first.
+const sorted = (list) => list.map((v) => [JSON.stringify([v.name, v.attributes]), v]).sort((a, b) => (a[0] < b[0] ? -1 : 1)).map((v) => v[1]);
+const outline = (all) => JSON.stringify(steady(shapes(all)), (key, value) => {
+  if (['bucketCounts', 'doubleValue'].includes(key)) return undefined;
+  return ['spans', 'dataPoints'].includes(key) ? sorted(value) : value;
+});
 
 let json;
 await check('chela, JSON', async () => {

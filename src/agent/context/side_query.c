@@ -115,6 +115,12 @@ static int side_query_encode(struct ch_side_query *a, const struct ch_side_query
     a->http.body = a->body;
     a->http.nbody = CH_LEN(a->body);
     a->http.timeouts = agent->timeouts;
+    ch_listeners_add_context(o->run,
+                             &(struct ch_listener_query){.role = a->role,
+                                                         .target = a->target,
+                                                         .messages = a->messages,
+                                                         .turn = a->turn},
+                             &a->arena, &a->http);
     return ch_target_aws_sign(a->target, ch_now_ms(ch_loop_clock(a->loop)), &a->arena, &a->http,
                               err);
 }

@@ -38,12 +38,29 @@ void ch_listeners_left(const chela_runtime *rt, const struct ch_listener_request
             listener_of(k)->left(listener_of(k), r);
 }
 
-bool ch_listeners_context(const chela_runtime *rt, const char *run, struct ch_sv call,
-                          char out[CH_LISTENER_CONTEXT]) {
+static bool find_context(const chela_runtime *rt, const char *run, struct ch_sv call,
+                         const struct ch_listener_query *q, char out[CH_LISTENER_CONTEXT]) {
     for (CH_LIST_EACH(k, &rt->listeners)) {
         struct ch_listener *l = listener_of(k);
-        if (l->context && l->context(l, run, call, out))
+        if (l->context && l->context(l, run, call, q, out))
             return true;
     }
     return false;
+}
+
+bool ch_listeners_context(const chela_runtime *rt, const char *run, struct ch_sv call,
+                          char out[CH_LISTENER_CONTEXT]) {
+    return find_context(rt, run, call, NULL, out);
+}
+
+void ch_listeners_add_context(const chela_run *run, const struct ch_listener_query *q,
+                              struct ch_arena *a, struct ch_http_request *h) {
+    char context[CH_LISTENER_CONTEXT];
+    if (!find_context(run->session->agent->rt, run->id, CH_SV(""), q, context))
+        return;
+    struct ch_header *headers = ch_arena_alloc(a, (h->nheaders + 1) * sizeof(*headers));
+    memcpy(headers, h->headers, h->nheaders * sizeof(*headers));
+    headers[h->nheaders++] =
+        (struct ch_header){CH_SV("traceparent"), ch_arena_sv(a, ch_sv_str(context))};
+    h->headers = headers;
 }

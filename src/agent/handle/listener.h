@@ -30,10 +30,11 @@ struct ch_listener_request {
 struct ch_listener {
     struct ch_link link; /* in the runtime's listeners */
     void (*heard)(struct ch_listener *l, chela_run *run, const struct chela_event *ev);
-    /* The trace context (`traceparent`) for a request that a run makes for a call, or to its
-     * model if call is empty. False: none. Optional. */
+    /* The trace context (`traceparent`) for a request that a run makes: for a call; for a model
+     * call outside of the conversation (q: its role, target, messages and turn); or to its model,
+     * if call is empty and q is NULL. False: none. Optional. */
     bool (*context)(struct ch_listener *l, const char *run, struct ch_sv call,
-                    char out[CH_LISTENER_CONTEXT]);
+                    const struct ch_listener_query *q, char out[CH_LISTENER_CONTEXT]);
     /* A call stored a state from which another process can continue the call; a call that waits
      * stores its wait (tool/call/wait.h). Optional. */
     void (*checkpoint)(struct ch_listener *l, chela_run *run, const struct ch_block *call,
@@ -54,5 +55,9 @@ bool ch_listeners_entered(const chela_runtime *rt, struct ch_sv caller,
 void ch_listeners_left(const chela_runtime *rt, const struct ch_listener_request *r);
 bool ch_listeners_context(const chela_runtime *rt, const char *run, struct ch_sv call,
                           char out[CH_LISTENER_CONTEXT]);
+/* Add the header `traceparent` to a request of a run to a model, if there is a trace context.
+ * q: as for ch_listener.context. */
+void ch_listeners_add_context(const chela_run *run, const struct ch_listener_query *q,
+                              struct ch_arena *a, struct ch_http_request *h);
 
 #endif

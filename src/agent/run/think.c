@@ -844,20 +844,6 @@ void ch_think_compact(chela_run *run) {
     ch_compaction_start(run, ch_driver_step);
 }
 
-/* Adds the trace context to the request, if the run has one. */
-static void add_context(chela_run *run) {
-    struct ch_http_request *h = &run->turn->http;
-    char context[CH_LISTENER_CONTEXT];
-    if (!ch_listeners_context(run->session->agent->rt, run->id, CH_SV(""), context))
-        return;
-    struct ch_header *headers =
-        ch_arena_alloc(&run->arena, (h->nheaders + 1) * sizeof(*headers));
-    memcpy(headers, h->headers, h->nheaders * sizeof(*headers));
-    headers[h->nheaders++] =
-        (struct ch_header){CH_SV("traceparent"), ch_arena_sv(&run->arena, ch_sv_str(context))};
-    h->headers = headers;
-}
-
 void ch_think(chela_run *run) {
     struct chela_turn_patch patch = {.turn = run->m.turns};
     struct chela_error err = {0};
@@ -890,7 +876,7 @@ void ch_think(chela_run *run) {
         return;
     if (!think_announce(run, nmessages, ntools))
         return;
-    add_context(run);
+    ch_listeners_add_context(run, NULL, &run->arena, &run->turn->http);
     ch_think_drop(run);
     if (!run->turn->decoder)
         run->turn->decoder = ch_alloc(sizeof(*run->turn->decoder));

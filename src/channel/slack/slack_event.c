@@ -55,6 +55,7 @@ int ch_slack_take_event(struct ch_slack *s, const struct ch_json *event, chela_a
     if (!slack_is_message(event) || !chat || !ts || !user)
         return 0;
     bool direct = type.p ? ch_sv_is(type, "im") : chat[0] == 'D';
+    double at = strtod(ts, NULL); /* seconds; any number of a peer */
     bool mentioned = ch_slack_read(&text, ch_json_get_str(event, "text"), s->me);
     struct chela_channel_message m = {
         .id = ts,
@@ -65,7 +66,7 @@ int ch_slack_take_event(struct ch_slack *s, const struct ch_json *event, chela_a
         .program = ch_json_get_str(event, "bot_id").p || strcmp(user, s->me) == 0,
         .mentioned = mentioned || (parent && strcmp(parent, s->me) == 0),
         .text = ch_buf_str(&text),
-        .ts = (int64_t)(strtod(ts, NULL) * 1000),
+        .ts = at >= 0 && at < 1e12 ? (int64_t)(at * 1000) : 0,
         .files = files,
         .nfiles = slack_files(event, &a, files)};
     return s->host->message(&m, done, tag, s->host->user);

@@ -23,7 +23,14 @@
 #include "cli/support/problem.h"
 #include "cli/term/term.h"
 
-enum { TICK_MS = 100, FRAME_MS = 50, ESCAPE_MS = 40, READ = 65536 };
+enum {
+    TICK_MS = 100,
+    FRAME_MS = 50,
+    PASTE_FRAME_MS = 500,
+    ESCAPE_MS = 40,
+    PASTE_MS = 1000, /* a paste in progress has no longer pauses */
+    READ = 65536,
+};
 
 /* --- keys ---------------------------------------------------------------------------- */
 
@@ -112,6 +119,11 @@ static void chat_act(struct ch_chat *c, enum ch_edit_action action) {
         ch_chat_child_clipboard(c);
         break;
     case CH_EDIT_PASTED:
+        if (c->edit.lost > 0)
+            ch_console_note(c->console,
+                            "the paste is too long: its last %zu bytes are left out (a file can be "
+                            "attached as @PATH)",
+                            c->edit.lost);
         ch_chat_attach_pasted(c, c->edit.pasted_from);
         break;
     }
@@ -126,13 +138,29 @@ static void on_escape(uv_timer_t *timer) {
     c->dirty = true;
 }
 
-static size_t chat_feed(struct ch_chat *c, const char *p, size_t n) {
+static size_t chat_feed_some(struct ch_chat *c, const char *p, size_t n) {
     enum ch_edit_action action;
     if (c->chosen)
         return ch_chat_pick_feed(c, p, n);
     size_t used = ch_edit_feed(&c->edit, p, n, &action);
     chat_act(c, action);
     return used;
+}
+
+static void chat_feed(struct ch_chat *c, const char *p, size_t n) {
+    for (size_t at = 0; at < n && !c->leaving;)
+        at += chat_feed_some(c, p + at, n - at);
+}
+
+static struct ch_keys *chat_keys(struct ch_chat *c) {
+    return c->chosen ? &c->pick.keys : &c->edit.keys;
+}
+
+/* The end of a paste can be lost, and no key would work any more. A single control character
+ * after a pause is a key that was pressed. */
+static bool is_paste_lost(struct ch_chat *c, const char *bytes, size_t n) {
+    return chat_keys(c)->pasting && n == 1 && (unsigned char)bytes[0] < ' ' &&
+           uv_now(&c->loop) - c->heard >= PASTE_MS;
 }
 
 static void on_keys(uv_poll_t *handle, int status, int events) {
@@ -147,9 +175,11 @@ static void on_keys(uv_poll_t *handle, int status, int events) {
         ch_chat_leave(c);
         return;
     }
-    for (size_t at = 0; at < (size_t)n && !c->leaving;)
-        at += chat_feed(c, bytes + at, (size_t)n - at);
-    if (ch_keys_waiting(c->chosen ? &c->pick.keys : &c->edit.keys))
+    if (is_paste_lost(c, bytes, (size_t)n))
+        chat_feed(c, "\033[201~", 6);
+    c->heard = uv_now(&c->loop);
+    chat_feed(c, bytes, (size_t)n);
+    if (ch_keys_waiting(chat_keys(c)))
         uv_timer_start(&c->escape, on_escape, ESCAPE_MS, 0);
     else
         uv_timer_stop(&c->escape);
@@ -193,10 +223,12 @@ static void before_wait(uv_prepare_t *handle) {
     chat_listen(c);
     if (c->away)
         return;
-    uint64_t since = uv_now(&c->loop) - c->drawn;
-    if (c->stale && !c->dirty && since < FRAME_MS) {
+    /* A long paste arrives in many pieces, and a drawing takes time by the length of the text. */
+    bool pasting = chat_keys(c)->pasting;
+    uint64_t since = uv_now(&c->loop) - c->drawn, frame = pasting ? PASTE_FRAME_MS : FRAME_MS;
+    if ((c->stale || c->dirty) && (pasting || !c->dirty) && since < frame) {
         if (!uv_is_active((uv_handle_t *)&c->frame))
-            uv_timer_start(&c->frame, on_tick, FRAME_MS - since, 0);
+            uv_timer_start(&c->frame, on_tick, frame - since, 0);
         return;
     }
     if ((c->dirty || c->stale) && !c->leaving)

@@ -78,7 +78,7 @@ struct ch_chat {
     char *model;      /* owned: chosen by /model; NULL: the agent's */
     enum chela_approve approve; /* chosen by /approve */
     const char *approve_name;   /* static: the agent's, until /approve chooses another */
-    char *asked_model;   /* owned: the model of the last request; NULL */
+    char *asked_model;   /* owned: model of the last request, at first of the agent; NULL */
 
     uv_loop_t loop;
     uv_poll_t keyboard;
@@ -94,6 +94,7 @@ struct ch_chat {
     bool dirty, leaving;
     bool stale;     /* pieces of a reply arrived: drawn with the next frame */
     uint64_t drawn; /* ms of the loop: the last drawing */
+    uint64_t heard; /* likewise: the last input */
     bool met; /* the conversation of the first session was shown */
     struct ch_pick pick; /* valid while chosen is set */
     ch_chat_chosen_fn *chosen; /* NULL: no picker is open */

@@ -62,9 +62,9 @@ static int attach_names(struct ch_chat *c, const char *text, struct ch_chat_mess
     return rc;
 }
 
-int ch_chat_attach(struct ch_chat *c, const char *typed, struct ch_chat_message *m, char **text,
-                   struct chela_error *err) {
-    char *whole = ch_chat_attach_unfold(c, typed);
+int ch_chat_attach(struct ch_chat *c, const char *message, const char *typed,
+                   struct ch_chat_message *m, char **text, struct chela_error *err) {
+    char *whole = ch_chat_attach_unfold(c, message);
     *m = (struct ch_chat_message){0};
     ch_draft_init(&m->more);
     fputs(whole, m->more.f);

@@ -6,10 +6,12 @@
 #define CH_CLI_CHAT_ATTACH_H
 #include "cli/chat/chat_source.h"
 
-/* Make the message. *text becomes the whole text, owned by the caller. On failure the caller
- * shows err; m is released in both cases with ch_chat_attach_release. */
-int ch_chat_attach(struct ch_chat *c, const char *typed, struct ch_chat_message *m, char **text,
-                   struct chela_error *err);
+/* Make the message from its text and from what the person typed, which differs for a command
+ * such as /skill: only words that were typed add files. *text becomes the whole text, owned by
+ * the caller. On failure the caller shows err; m is released in both cases with
+ * ch_chat_attach_release. */
+int ch_chat_attach(struct ch_chat *c, const char *message, const char *typed,
+                   struct ch_chat_message *m, char **text, struct chela_error *err);
 void ch_chat_attach_release(struct ch_chat_message *m);
 
 /* A text was pasted into the editor, from byte `from` to the cursor: a long one is folded to

@@ -235,6 +235,18 @@ static int files_add_text(struct ch_chat *c, const char *name, struct ch_cli_inp
     return 1;
 }
 
+/* Does the name of a file in the workspace lead to a file elsewhere? A person who types ".."
+ * means the other place. */
+static bool files_leads_out(const struct ch_chat *c, const char *name, const char *path) {
+    char *place = realpath(files_place(c), NULL), *target = realpath(path, NULL);
+    size_t n = place ? strlen(place) : 0;
+    bool out = place && target && n > 1 &&
+               (strncmp(place, target, n) != 0 || (target[n] && target[n] != '/'));
+    free(place);
+    free(target);
+    return out && *name != '/' && *name != '~' && !strstr(name, "..");
+}
+
 static int files_attach(struct ch_chat *c, const char *name, struct ch_chat_message *m,
                         struct chela_error *err) {
     struct ch_cli_input in = {0};
@@ -243,7 +255,10 @@ static int files_attach(struct ch_chat *c, const char *name, struct ch_chat_mess
     char *path = files_path(c, name);
     int rc = stat(path, &st) < 0 ? 0 : 1;
 
-    if (rc == 1 && S_ISDIR(st.st_mode)) {
+    if (rc == 1 && files_leads_out(c, name, path)) {
+        rc = ch_problem(err, CHELA_EPERM, "%s leads out of the workspace: name the file itself",
+                        name);
+    } else if (rc == 1 && S_ISDIR(st.st_mode)) {
         files_add_names(c, name, path, m);
     } else if (rc == 1) {
         rc = files_read(path, TEXT, &in, &cut, err);

@@ -79,7 +79,7 @@ void ch_chat_say(struct ch_chat *c, const char *text, const char *typed, bool sh
                         typed);
         return;
     }
-    int rc = ch_chat_ready(c) ? ch_chat_attach(c, text, &m, &whole, &err) : CHELA_ESTATE;
+    int rc = ch_chat_ready(c) ? ch_chat_attach(c, text, typed, &m, &whole, &err) : CHELA_ESTATE;
     if (rc < 0 && *err.message)
         ch_console_error(c->console, "%s", err.message);
     if (rc == 0)

@@ -12,6 +12,7 @@
 #include "cli/report/out_text.h"
 #include "cli/term/ask.h"
 #include "cli/chat/chat.h"
+#include "cli/chat/chat_call.h"
 #include "cli/chat/chat_sessions.h"
 #include "cli/command/cmd.h"
 #include "cli/support/mem.h"
@@ -70,6 +71,7 @@ struct talk {
     struct ch_status *status;   /* owned; only in line mode */
     struct ch_text text;
     chela_agent *agent;
+    const char *model; /* of the agent; borrowed from flags or the configuration */
     char *key; /* owned: key of the session; NULL: a new session */
     struct ch_memo memo; /* owned: settings that the session was used with */
     int code;
@@ -154,6 +156,7 @@ static int chat_make_agent(struct talk *t, const char *model, const char *key,
                                                : approve,
                          .limits = &limits, .request = &request);
     int rc = ch_setup_agent(&t->setup, &opt, &t->agent, err);
+    t->model = opt.model;
     if (rc == 0)
         ch_memo_keep(t->agent, model, f->setup.workspace, f->approve, f->base_url != NULL);
     return rc;
@@ -198,6 +201,8 @@ static int make_chat_agent(void *user, const char *model, chela_agent **out,
         rc = chela_agent_hooks(h->talk->agent, &hooks, err);
     if (rc == 0)
         *out = h->talk->agent;
+    if (rc == 0 && !h->chat.asked_model && h->talk->model)
+        h->chat.asked_model = ch_call_safe(h->talk->model, strlen(h->talk->model));
     return rc;
 }
 

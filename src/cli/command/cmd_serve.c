@@ -25,7 +25,7 @@
 #define DRAIN_MS 10000
 #define CHANNELS 16
 #define WORKERS 64
-#define FILES 16384 /* limit of open files; the server limits its clients itself */
+#define FILES 65536 /* limit of open files; the server limits its clients itself */
 #define TOKEN_ENV "CHELA_TOKEN"
 #define LARGE_BLOCK (512 << 10) /* blocks from here on are returned when they are freed */
 #define TRIM_SEC 5           /* interval between looks at free memory */

@@ -50,10 +50,12 @@ static const struct ch_opt opts[] = {
     {.name = NULL},
 };
 
-/* Conversations may be private: the page is readable by the user alone. */
+/* Conversations may be private: the page is readable by the user alone. A relative name may be
+ * one of a stranger's directory: no link, and no wait for a pipe. */
 static int write_page(const struct ch_trace *t, chela_store *store, const char *key,
                       const char *path, const char *why, struct chela_error *err) {
-    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    int careful = O_NONBLOCK | (path[0] == '/' ? 0 : O_NOFOLLOW);
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | careful, 0600);
     FILE *f = fd < 0 ? NULL : fdopen(fd, "w");
     if (!f) {
         int rc = ch_problem(err, CHELA_EINVAL, "%s: %s", path, strerror(errno));

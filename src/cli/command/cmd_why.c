@@ -136,7 +136,11 @@ static bool print_cause(FILE *out, const char *report, unsigned cause) {
     fprintf(out, "  seen in %s", agreed);
     why_field(out, " of ", report, pointer, " calls");
     snprintf(pointer, sizeof(pointer), "/causes/%u/instead", cause);
-    why_field(out, "; instead: ", report, pointer, "\n");
+    char *instead = why_member(report, pointer); /* NULL: the calls did not suffice */
+    if (instead)
+        why_field(out, "; instead: ", report, pointer, "");
+    fputc('\n', out);
+    chela_free(instead);
     chela_free(agreed);
     chela_free(second);
     chela_free(smallest);

@@ -13,17 +13,30 @@
 #include "cli/support/mem.h"
 #include "cli/support/problem.h"
 
-/* The path of the log; NULL: HOME is not set. Bytes of the key that a file name should not
- * have become "_". */
+enum { PART = 200 }; /* bytes of a file name; file systems allow 255 */
+
+/* The path of the log; NULL: HOME is not set. Different keys have different paths: a byte of
+ * the key that a file name should not have becomes %XX. "+/" divides a long name. */
 static char *detach_log(const struct ch_env *env, const char *key) {
-    char *path = env->state_home ? ch_format("%s/chela/background/%s.log", env->state_home, key)
-                 : env->home ? ch_format("%s/.local/state/chela/background/%s.log", env->home, key)
-                             : NULL;
-    char *name = path ? path + strlen(path) - strlen(key) - strlen(".log") : NULL;
-    for (size_t i = 0; name && i < strlen(key); i++)
-        if (!isalnum((unsigned char)name[i]) && !strchr("._-", name[i]))
-            name[i] = '_';
-    return path;
+    const char *base = env->state_home ? env->state_home : env->home;
+    struct ch_draft d;
+    size_t n = 0;
+    if (!base)
+        return NULL;
+    ch_draft_init(&d);
+    fprintf(d.f, "%s%s/chela/background/", base, env->state_home ? "" : "/.local/state");
+    for (; *key; key++) {
+        unsigned char c = (unsigned char)*key;
+        if (n >= PART && (c & 0xC0) != 0x80) { /* not in the middle of a character */
+            fputs("+/", d.f);
+            n = 0;
+        }
+        n += (size_t)fprintf(d.f, c >= 0x80 || isalnum(c) || strchr("._-", c) ? "%c" : "%%%02X",
+                             c);
+    }
+    fputs(".log", d.f);
+    ch_draft_finish(&d);
+    return d.p;
 }
 
 static void detach_make_parents(char *path) {

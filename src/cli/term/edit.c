@@ -23,8 +23,10 @@ void ch_edit_release(struct ch_edit *e) {
 /* --- text -------------------------------------------------------------------------- */
 
 static void term_edit_insert(struct ch_edit *e, const char *p, size_t n) {
-    if (n > CH_EDIT_MAX - e->n)
+    if (n > CH_EDIT_MAX - e->n) {
+        e->lost += n;
         return;
+    }
     if (e->n + n >= e->cap) {
         e->cap = (e->n + n + 1) * 2;
         e->text = ch_must(realloc(e->text, e->cap));
@@ -415,6 +417,7 @@ static enum ch_edit_action press(struct ch_edit *e, const struct ch_key *k) {
         return CH_EDIT_CLIPBOARD;
     case CH_KEY_PASTE_BEGIN:
         e->pasted_from = e->at;
+        e->lost = 0;
         return CH_EDIT_NONE;
     case CH_KEY_PASTE_END: /* a paste that an interrupted search took has no text here */
         return e->pasted_from < e->at ? CH_EDIT_PASTED : CH_EDIT_NONE;

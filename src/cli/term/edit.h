@@ -42,6 +42,7 @@ struct ch_edit {
     char query[128];
     bool missing; /* the query has no match */
     size_t pasted_from;
+    size_t lost;  /* bytes that did not fit, since the last paste began */
     char *hint;   /* owned: possible completions, one line; NULL */
 };
 

@@ -1,10 +1,12 @@
 /* markdown.c -- see markdown.h: finds the ends of blocks.
  *
  * A block ends at a blank line, except in a list, where the next line decides whether the
- * list continues. A heading is a block of its own. Fenced code at the margin is passed on
- * line by line, because it may be long; inside a list it stays with the list. */
+ * list continues. A list is passed on item by item, because it may be long. A heading is a
+ * block of its own. Fenced code at the margin is passed on line by line, because it may be
+ * long; inside a list it stays with the list. */
 #include "cli/term/markdown.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/term/flow.h"
@@ -22,6 +24,8 @@ struct ch_markdown {
     size_t scanned; /* bytes of complete lines of the block */
     bool blank;     /* the last of them was blank */
     bool any;       /* something was shown: separate the next block by a blank line */
+    bool joins;     /* the block is an item right after that of the same list: no blank line */
+    unsigned number; /* the block is the item of that number; 0: as written */
     char fence;     /* fence character inside of code; 0: not in code */
     size_t fence_n;
     char inner; /* the same for code inside a list */
@@ -84,6 +88,18 @@ static bool is_item(const char *p, size_t n) {
     return digits > i && digits + 1 < n && strchr(".)", p[digits]) && p[digits + 1] == ' ';
 }
 
+/* The character that items of one list have in common: the bullet, or that after the number. */
+static char marker_of(const char *p) {
+    p += strspn(p, " ");
+    return p[strspn(p, "0123456789")];
+}
+
+/* The line begins another item of the list that the block begins with. */
+static bool is_next_item(const struct ch_markdown *m, const char *p, size_t n) {
+    return is_item(p, n) && indent_of(p, n) <= indent_of(m->text, m->scanned) &&
+           marker_of(p) == marker_of(m->text);
+}
+
 /* --- blocks --------------------------------------------------------------------------- */
 
 static void write_plain(struct ch_markdown *m, FILE *out, size_t n) {
@@ -105,16 +121,26 @@ static void markdown_flush(struct ch_markdown *m, FILE *out, unsigned columns, s
     while (end > 0 && strchr("\n \t\r", m->text[end - 1]))
         end--;
     if (end > 0) {
-        if (m->any)
+        if (m->any && !m->joins)
             fputc('\n', out);
         m->any = true;
-        if (!ch_markdown_block(out, m->color, columns, m->text, end))
+        if (!ch_markdown_block(out, m->color, columns, m->number, m->text, end))
             write_plain(m, out, end);
     }
     markdown_drop(m, n);
     m->scanned = 0;
-    m->blank = false;
+    m->blank = m->joins = false;
+    m->number = 0;
     m->inner = 0;
+}
+
+/* Write the items before the next one. */
+static void markdown_flush_items(struct ch_markdown *m, FILE *out, unsigned columns) {
+    unsigned number = m->number ? m->number : (unsigned)strtoul(m->text, NULL, 10);
+    bool joins = !m->blank, numbered = !strchr("-*+", marker_of(m->text));
+    markdown_flush(m, out, columns, m->scanned);
+    m->joins = joins;
+    m->number = numbered ? number + 1 : 0;
 }
 
 static void write_fence(struct ch_markdown *m, FILE *out, const char *p, size_t n) {
@@ -175,6 +201,10 @@ static void markdown_take_line(struct ch_markdown *m, FILE *out, unsigned column
             markdown_flush(m, out, columns, m->scanned);
         return;
     }
+    if (list && is_next_item(m, p, n)) {
+        markdown_flush_items(m, out, columns);
+        p = m->text;
+    }
     bool goes_on = !m->blank || (list && (indent_of(p, n) > 1 || is_item(p, n)));
     if (m->scanned > 0 && (!goes_on || fence_n || is_heading(p, n) || m->scanned > BLOCK_MAX)) {
         markdown_flush(m, out, columns, m->scanned);
@@ -218,7 +248,8 @@ void ch_markdown_finish(struct ch_markdown *m, FILE *out, unsigned columns) {
         markdown_flush(m, out, columns, m->n);
     m->n = m->scanned = 0;
     m->fence = m->inner = 0;
-    m->any = m->blank = false;
+    m->any = m->blank = m->joins = false;
+    m->number = 0;
 }
 
 /* Where the last `rows` lines of the text begin. */
@@ -239,7 +270,7 @@ size_t ch_markdown_rest(const struct ch_markdown *m, unsigned columns, size_t ro
     if (end == 0)
         return 0;
     size_t begin = last_lines(m->text, end, rows > 0 ? rows : 1); /* a line takes a row or more */
-    if (m->any && !m->fence && begin == 0)
+    if (m->any && !m->joins && !m->fence && begin == 0)
         ch_flow_add(&flow, 0, "\n", 1);
     ch_flow_add(&flow, 0, m->text + begin, end - begin);
     size_t n = ch_flow_lines(&flow, columns, false, &lines);

@@ -37,6 +37,7 @@ struct page {
     FILE *out;
     bool color;
     unsigned columns;
+    unsigned number; /* of the first item of the next list with numbers; 0: as written */
     unsigned style; /* style of the current text */
     struct ch_flow flow;
     struct container stack[DEPTH];
@@ -282,8 +283,10 @@ static void begin_list(struct page *p, MD_BLOCKTYPE type, void *detail) {
     if (!k)
         return;
     k->tight = tight;
-    if (type == MD_BLOCK_OL)
-        k->next = ((MD_BLOCK_OL_DETAIL *)detail)->start;
+    if (type == MD_BLOCK_OL) {
+        k->next = p->number ? p->number : ((MD_BLOCK_OL_DETAIL *)detail)->start;
+        p->number = 0;
+    }
 }
 
 static void begin_heading(struct page *p, const MD_BLOCK_H_DETAIL *detail) {
@@ -505,7 +508,8 @@ static parse_fn *find_parser(void) {
     return parse;
 }
 
-bool ch_markdown_block(FILE *out, bool color, unsigned columns, const char *text, size_t n) {
+bool ch_markdown_block(FILE *out, bool color, unsigned columns, unsigned number, const char *text,
+                       size_t n) {
     static const MD_PARSER parser = {
         .flags = MD_FLAG_TABLES | MD_FLAG_STRIKETHROUGH | MD_FLAG_TASKLISTS | MD_FLAG_NOHTML |
                  MD_FLAG_PERMISSIVEURLAUTOLINKS,
@@ -516,7 +520,7 @@ bool ch_markdown_block(FILE *out, bool color, unsigned columns, const char *text
         .text = markdown_block_on_text,
     };
     parse_fn *parse = find_parser();
-    struct page p = {.out = out, .color = color, .columns = columns};
+    struct page p = {.out = out, .color = color, .columns = columns, .number = number};
 
     if (!parse)
         return false;
@@ -527,8 +531,9 @@ bool ch_markdown_block(FILE *out, bool color, unsigned columns, const char *text
 
 #else
 
-bool ch_markdown_block(FILE *out, bool color, unsigned columns, const char *text, size_t n) {
-    (void)out, (void)color, (void)columns, (void)text, (void)n;
+bool ch_markdown_block(FILE *out, bool color, unsigned columns, unsigned number, const char *text,
+                       size_t n) {
+    (void)out, (void)color, (void)columns, (void)number, (void)text, (void)n;
     return false;
 }
 

@@ -6,7 +6,9 @@
 #include <stdio.h>
 
 /* Write the block as lines of at most `columns` columns (code may be wider). False: md4c is
- * unavailable, and nothing was written. */
-bool ch_markdown_block(FILE *out, bool color, unsigned columns, const char *p, size_t n);
+ * unavailable, and nothing was written. number: of the first item, if the block is a list with
+ * numbers; 0: as written. */
+bool ch_markdown_block(FILE *out, bool color, unsigned columns, unsigned number, const char *p,
+                       size_t n);
 
 #endif

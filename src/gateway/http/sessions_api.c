@@ -443,7 +443,11 @@ static int sessions_api_use_lane(struct ch_request *req, struct ch_lane **out,
         rc = sessions_api_read_override(req, &o.patch, err);
     if (rc == 0)
         rc = sessions_api_read_tools(req, &o, err);
-    return rc < 0 ? rc : ch_lane_use(req->gw, &o, out, err);
+    if (rc == 0)
+        rc = ch_lane_use(req->gw, &o, out, err);
+    if (rc == CHELA_ECONFIG && o.patch.model) /* the client named the model */
+        rc = err->code = CHELA_EINVAL;
+    return rc;
 }
 
 void ch_sessions_message(struct ch_request *req) {

@@ -209,13 +209,19 @@ static bool same_program(const char *named, const struct ch_bound *b) {
     return same;
 }
 
+/* Number of words before "**". */
+static size_t fixed_words(const struct rule *r) {
+    size_t n = r->words.n;
+
+    return n > 1 && strcmp(r->words.v[n - 1], "**") == 0 ? n - 1 : n;
+}
+
 /* Compare from the second word on. In the full sandbox, further words do not matter. */
 static bool same_arguments(const struct rule *r, const struct ch_words *words) {
     const struct ch_words *pattern = &r->words;
-    bool open = pattern->n > 1 && strcmp(pattern->v[pattern->n - 1], "**") == 0;
-    size_t fixed = open ? pattern->n - 1 : pattern->n;
+    size_t fixed = fixed_words(r);
 
-    if (words->n < fixed || (words->n > fixed && !open && !r->full_box))
+    if (words->n < fixed || (words->n > fixed && fixed == pattern->n && !r->full_box))
         return false;
     for (size_t i = 1; i < (r->full_box ? fixed : words->n); i++)
         if (!ch_glob_word(i < fixed ? pattern->v[i] : "*", words->v[i]))
@@ -259,6 +265,73 @@ static bool runs_diff_program(const struct ch_bound *b) {
     return false;
 }
 
+/* Git commands, or words after them, that run a command of their arguments, store one for later
+ * or write files anywhere. NULL: the command does so with any words, unless a rule names it. */
+static const char *const git_reaches[][2] = {
+    {"archive", "-o"},
+    {"archive", "--exec"},
+    {"archive", "--output"},
+    {"archive", "--remote"},
+    {"bisect", "run"},
+    {"clone", NULL},
+    {"config", NULL},
+    {"credential", NULL},
+    {"daemon", NULL},
+    {"diff", "--output"},
+    {"difftool", NULL},
+    {"fetch", "--exec"},
+    {"filter-branch", NULL},
+    {"for-each-repo", NULL},
+    {"format-patch", NULL},
+    {"hook", NULL},
+    {"init", NULL},
+    {"instaweb", NULL},
+    {"log", "--output"},
+    {"ls-remote", "--exec"},
+    {"maintenance", NULL},
+    {"mergetool", NULL},
+    {"rebase", "-x"},
+    {"rebase", "--exec"},
+    {"send-email", NULL},
+    {"show", "--output"},
+    {"submodule", NULL},
+    {"submodule", "foreach"},
+    {"worktree", NULL},
+};
+
+/* Is the word the option, the option with a value, or an abbreviation of it? */
+static bool is_option(const char *word, const char *option) {
+    size_t n = strcspn(word, "=");
+
+    if (option[0] == '-' && option[1] != '-')
+        return strncmp(word, option, 2) == 0;
+    return n > 2 && n <= strlen(option) && strncmp(word, option, n) == 0;
+}
+
+/* May Git do more than work on the repository of the directory, by words that a rule or a grant
+ * leaves open? Options before the name of the command, such as -C, choose another repository.
+ * fixed: number of words that the rule spells out, with the program. */
+static bool git_may_reach_out(const struct ch_bound *b, size_t fixed) {
+    const struct ch_words *w = &b->words;
+    size_t at = w->n > 1 && strcmp(w->v[1], "--no-pager") == 0 ? 2 : 1;
+
+    if (strcmp(approval_base_name(b->real), "git") != 0 || w->n <= at || w->n <= fixed)
+        return false;
+    if (w->v[at][0] == '-')
+        return fixed <= at;
+    for (size_t i = 0; i < CH_LEN(git_reaches); i++) {
+        const char *word = git_reaches[i][1];
+        if (strcmp(w->v[at], git_reaches[i][0]) != 0)
+            continue;
+        if (!word && fixed <= at)
+            return true;
+        for (size_t k = CH_MAX(at + 1, fixed); word && k < w->n; k++)
+            if (is_option(w->v[k], word))
+                return true;
+    }
+    return false;
+}
+
 static bool command_matches(const struct rule *r, const chela_call *call,
                             const struct ch_bound *b) {
     char *workspace = realpath(call->workspace, NULL);
@@ -269,7 +342,7 @@ static bool command_matches(const struct rule *r, const chela_call *call,
 
     free(workspace);
     return proved && same_program(r->words.v[0], b) && same_arguments(r, &b->words) &&
-           !runs_diff_program(b);
+           !runs_diff_program(b) && !git_may_reach_out(b, fixed_words(r));
 }
 
 /* True if a word NAME=GLOB of the rule matches this argument. */
@@ -388,7 +461,8 @@ static enum ch_vouch grant_vouches(const struct grant *g, const chela_call *call
     bool fits = workspace && b->words.v && b->real && b->plan.plain &&
                 is_inside(b->cwd, workspace) && grant_names(g, b) && grant_begins(g, &b->words);
     bool proved = fits && !b->obstacle && !is_inside(b->real, workspace) &&
-                  !is_inside(b->program, workspace) && !runs_diff_program(b);
+                  !is_inside(b->program, workspace) && !runs_diff_program(b) &&
+                  !git_may_reach_out(b, g->words.n);
 
     free(workspace);
     return proved ? CH_VOUCH_YES : fits ? CH_VOUCH_IN_BOX : CH_VOUCH_NO;

@@ -480,17 +480,29 @@ static void call_on_timeout(struct ch_timer *t) {
     call_decide(call, &o);
 }
 
+static void call_begin(chela_call *call) {
+    struct ch_call_listener *listener = call->env->listener ? *call->env->listener : NULL;
+    if (listener && !listener->starting(listener, call))
+        return;
+    call->ran = call->working = true;
+    call->suspended = false;
+    call->tool->ops->start(call);
+}
+
 static void call_attempt(chela_call *call) {
     if (!ch_consent_holds(call))
         return;
     call->attempts++;
-    call->ran = call->working = true;
-    call->suspended = false;
     ch_call_ref(call); /* reference of the work, until ch_call_worked */
-    struct ch_call_listener *listener = call->env->listener ? *call->env->listener : NULL;
-    if (listener)
-        listener->starting(listener, call);
-    call->tool->ops->start(call);
+    call_begin(call);
+}
+
+/* Files may have changed while the call was held, so its approval is checked again. */
+void ch_call_start(chela_call *call) {
+    if (call->env && call->state == CH_CALL_RUNNING && !call->working && ch_consent_holds(call))
+        call_begin(call);
+    else
+        ch_call_unref(call);
 }
 
 void ch_call_run(chela_call *call) {

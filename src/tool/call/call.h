@@ -176,6 +176,10 @@ void ch_call_prepare(chela_call *call);
 /* Start a READY call. env->ended may be called before this returns. */
 void ch_call_run(chela_call *call);
 
+/* For a listener that held the call: start the call, unless it has ended or was cancelled
+ * meanwhile. The call may be freed on return. */
+void ch_call_start(chela_call *call);
+
 /* Set the result of a call that has none yet, and stop the work if it runs. *outcome is
  * moved. No-op if the call has ended. */
 void ch_call_end(chela_call *call, struct ch_outcome *outcome);

@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "tool/memory/notes.h"
 #include "tool/memory/passage_index.h"
+#include "tool/process/path.h"
 
 /* A change within one tick of the file system's clock leaves the time as it was. A file is
  * read again until its last change is this long ago. */
@@ -30,11 +31,20 @@ struct file_list {
     size_t bytes; /* total size */
 };
 
+/* The notes directory when its names were listed. */
+struct listing {
+    dev_t device;
+    ino_t inode;
+    int64_t changed; /* ns since 1970, of the status: no program sets that time */
+    bool whole;      /* the last change was long ago, and each name is in the file list */
+};
+
 struct ch_note_index {
     pthread_mutex_t lock;
     char *workspace; /* owned; NULL: nothing was read yet */
     struct ch_shelf shelf;
     struct file_list files;
+    struct listing listing;
     size_t gone; /* passages of the shelf that are gone */
     size_t reads;
 };
@@ -55,6 +65,7 @@ static void free_files(struct file_list *f) {
 static void note_index_empty(struct ch_note_index *x) {
     ch_shelf_release(&x->shelf);
     free_files(&x->files);
+    x->listing = (struct listing){0};
     x->gone = 0;
 }
 
@@ -106,27 +117,41 @@ static struct indexed_file read_file(struct ch_note_index *x, int root, const ch
 
 struct updating {
     struct ch_note_index *x;
-    int root;
+    int root, dir; /* dir: the notes directory; -1: none */
     struct file_list old, now; /* both in the same order, so they are merged */
     size_t at;                 /* files of `old` that are dealt with */
     size_t cap;
+    size_t left_out; /* names that are not in `now` */
 };
+
+/* Relative to the notes directory: the kernel then looks up one name instead of two. */
+static bool stat_note(const struct updating *u, const char *path, struct stat *st) {
+    static const char within[] = CH_NOTES_DIR "/";
+    size_t n = strncmp(path, within, sizeof(within) - 1) == 0 ? sizeof(within) - 1 : 0;
+    return fstatat(n ? u->dir : u->root, path + n, st, 0) == 0 && S_ISREG(st->st_mode);
+}
+
+static int order_of(const char *a, const char *b) {
+    return a == b ? 0 : ch_notes_order(a, b); /* the same text, if the names were not listed anew */
+}
 
 static void update_file(const char *path, void *user) {
     struct updating *u = user;
     struct stat st;
-    while (u->at < u->old.n && ch_notes_order(u->old.list[u->at].path, path) < 0)
+    while (u->at < u->old.n && order_of(u->old.list[u->at].path, path) < 0)
         forget_file(u->x, &u->old.list[u->at++]);
-    struct indexed_file *old = u->at < u->old.n && strcmp(u->old.list[u->at].path, path) == 0
+    struct indexed_file *old = u->at < u->old.n && order_of(u->old.list[u->at].path, path) == 0
                                    ? &u->old.list[u->at++]
                                    : NULL;
     bool room = u->now.n < CH_LIMIT_NOTE_INDEX_FILES && u->now.bytes < CH_LIMIT_NOTE_INDEX_BYTES;
-    bool there = room && fstatat(u->root, path, &st, 0) == 0 && S_ISREG(st.st_mode);
+    bool there = room && stat_note(u, path, &st);
     bool same = there && old && is_same(old, &st);
     if (old && !same)
         forget_file(u->x, old);
-    if (!there)
+    if (!there) {
+        u->left_out += strcmp(path, CH_NOTES_LASTING) != 0;
         return;
+    }
     if (u->now.n == u->cap) {
         u->cap = u->cap ? 2 * u->cap : 64;
         u->now.list = ch_realloc(u->now.list, u->cap * sizeof(*u->now.list));
@@ -145,14 +170,45 @@ static void number_passages(struct ch_note_index *x) {
             x->shelf.list[x->files.list[i].first + k].order = order++;
 }
 
+static struct listing listing_of(int dir) {
+    struct stat st = {0};
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    bool there = dir >= 0 && fstat(dir, &st) == 0;
+    return (struct listing){.device = st.st_dev,
+                            .inode = st.st_ino,
+                            .changed = ns_of(st.st_ctim),
+                            .whole = there && ns_of(now) - ns_of(st.st_ctim) > SETTLED_NS};
+}
+
+/* A directory that has not changed has the same names: they are neither read nor sorted, which
+ * takes as long as the look at each file. */
+static void update_files(struct updating *u) {
+    struct listing now = listing_of(u->dir), *old = &u->x->listing;
+    bool same = now.whole && old->whole && now.device == old->device && now.inode == old->inode &&
+                now.changed == old->changed;
+    if (!same) {
+        ch_notes_paths(u->root, update_file, u);
+    } else {
+        update_file(CH_NOTES_LASTING, u);
+        while (u->at < u->old.n)
+            update_file(u->old.list[u->at].path, u);
+    }
+    *old = now;
+    old->whole &= u->left_out == 0;
+}
+
 static void note_index_update(struct ch_note_index *x, const char *workspace) {
-    struct updating u = {.x = x, .root = ch_notes_root(workspace), .old = x->files};
+    struct updating u = {.x = x, .root = ch_notes_root(workspace), .dir = -1, .old = x->files};
     size_t reads = x->reads, gone = x->gone;
     x->files = (struct file_list){0};
     if (u.root >= 0) {
-        ch_notes_paths(u.root, update_file, &u);
+        u.dir = ch_beneath_open(u.root, CH_NOTES_DIR, O_PATH | O_DIRECTORY);
+        update_files(&u);
         close(u.root);
     }
+    if (u.dir >= 0)
+        close(u.dir);
     while (u.at < u.old.n)
         forget_file(x, &u.old.list[u.at++]);
     free_files(&u.old);

@@ -194,18 +194,20 @@ static size_t sort_scored(struct place *p, size_t n) {
 void ch_shelf_best(struct ch_shelf *s, struct ch_sv query, const struct ch_vectors *vs,
                    const float *meaning, size_t limit, struct ch_notes *out) {
     CH_AUTOFREE struct place *ranked = ch_malloc((s->n + 1) * sizeof(*ranked));
-    CH_AUTOFREE struct place *sums = ch_malloc((s->n + 1) * sizeof(*sums));
-    size_t most = out->n + limit, all;
+    CH_AUTOFREE struct place *sums = meaning ? ch_malloc((s->n + 1) * sizeof(*sums)) : NULL;
+    size_t most = out->n + limit, all, n = rank_by_words(s, query, ranked, false, &all);
 
-    for (size_t i = 0; i < s->n; i++)
-        sums[i] = place_of(s, i, 0);
-    passage_index_add_ranks(sums, ranked, rank_by_words(s, query, ranked, false, &all));
-    if (meaning)
+    if (meaning) {
+        for (size_t i = 0; i < s->n; i++)
+            sums[i] = place_of(s, i, 0);
+        passage_index_add_ranks(sums, ranked, n);
         passage_index_add_ranks(sums, ranked,
                                 passage_index_rank_by_meaning(s, vs, meaning, ranked));
-    size_t n = sort_scored(sums, s->n);
+        n = sort_scored(sums, s->n);
+    }
+    const struct place *best = meaning ? sums : ranked;
     for (size_t i = 0; i < n && out->n < most; i++) {
-        const struct ch_passage *p = &s->list[sums[i].passage];
+        const struct ch_passage *p = &s->list[best[i].passage];
         CH_BUF_AUTO text = {0};
         ch_passage_write(p, &text);
         if (!ch_notes_have(out, ch_buf_sv(&text))) /* skip duplicates, such as a quoted note */

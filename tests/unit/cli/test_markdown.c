@@ -39,6 +39,14 @@ static const struct {
      "10. one two\n    three\n11. x\n", false, 12},
     {"nested list", "- a\n  - b\n- c\n", "- a\n  - b\n- c\n", false, 40},
     {"loose list", "- a\n\n- b\n\nend\n", "- a\n\n- b\n\nend\n", false, 40},
+    {"a list that becomes loose", "- a\n- b\n\n- c\n\nend\n", "- a\n- b\n\n- c\n\nend\n", false,
+     40},
+    {"numbers count up", "3. a\n3. b\n\n3. c\n", "3. a\n4. b\n\n5. c\n", false, 40},
+    {"each item with a nested one", "1. a\n   1. x\n   2. y\n2. b\n   - z\n3. c\n",
+     "1. a\n   1. x\n   2. y\n2. b\n   - z\n3. c\n", false, 40},
+    {"another marker begins another list", "- a\n- b\n* c\n", "- a\n- b\n\n- c\n", false, 40},
+    {"another list with numbers", "2. a\n3. b\n\ntext\n\n7. c\n8. d\n",
+     "2. a\n3. b\n\ntext\n\n7. c\n8. d\n", false, 40},
     {"two lists", "- a\n\n1. b\n", "- a\n\n1. b\n", false, 40},
     {"tasks", "- [x] a\n- [ ] b\n", "- [x] a\n- [ ] b\n", false, 40},
     {"a paragraph in an item", "- a\n\n  b\n\nc\n", "- a\n\n  b\n\nc\n", false, 40},
@@ -100,6 +108,29 @@ static void test_every_split(void **state) {
             free(got);
         }
     }
+}
+
+/* A list is shown item by item: only the item that is not finished is left over. */
+static void test_items(void **state) {
+    (void)state;
+    static const char text[] = "1. **a**\n2. b\n   b\n3. `c\n";
+    struct ch_markdown *m = ch_markdown_new(true);
+    char *got, **rest;
+    size_t len;
+    FILE *out = open_memstream(&got, &len);
+
+    ch_markdown_feed(m, out, 40, text, sizeof(text) - 1);
+    fflush(out);
+    assert_string_equal(got, "1. " E "0;1ma" E "0m\n2. b b\n");
+    assert_int_equal(ch_markdown_rest(m, 40, 10, &rest), 1);
+    assert_string_equal(rest[0], "3. `c");
+    free(rest[0]);
+    free(rest);
+    ch_markdown_finish(m, out, 40);
+    fclose(out);
+    assert_string_equal(got, "1. " E "0;1ma" E "0m\n2. b b\n3. `c\n");
+    free(got);
+    ch_markdown_free(m);
 }
 
 /* Is every ESC the beginning of ESC [ digits m, and no other control there? */
@@ -194,6 +225,7 @@ static void test_rest(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_split),
+        cmocka_unit_test(test_items),
         cmocka_unit_test(test_nothing_gets_through),
         cmocka_unit_test(test_any_width),
         cmocka_unit_test(test_rest),

@@ -40,7 +40,8 @@ static struct ch_http_call *start(struct ch_transport *t, const struct ch_http_r
     e->user = user;
     e->requests++;
     ch_buf_clear(&e->body);
-    ch_buf_add_sv(&e->body, req->body[0]);
+    for (size_t i = 0; i < req->nbody; i++)
+        ch_buf_add_sv(&e->body, req->body[i]);
     return (struct ch_http_call *)e;
 }
 
@@ -87,7 +88,8 @@ static void pass_time(struct env *e, int64_t ms) {
 }
 
 static void add(struct env *e, const char *item) {
-    ch_otel_exporter_add(e->exporter, ch_sv_str(item));
+    ch_buf_add_str(ch_otel_exporter_begin(e->exporter), item);
+    ch_otel_exporter_end(e->exporter);
 }
 
 static void answer_with(struct env *e, int status, const char *after, const char *body) {
@@ -153,7 +155,7 @@ static void test_oldest_is_dropped(void **state) {
 /* However large the items are. */
 static void test_bytes_are_bounded(void **state) {
     struct env *e = *state;
-    size_t size = CH_LIMIT_OTEL_BYTES / 3;
+    size_t size = CH_LIMIT_OTEL_BYTES / 3 - 16; /* and what separates items */
     char *big = ch_alloc(size + 1);
     memset(big, '1', size);
     e->settings.batch = 100;
@@ -165,6 +167,21 @@ static void test_bytes_are_bounded(void **state) {
     assert_int_equal(ch_otel_exporter_pending(e->exporter), 3); /* a request has one of them */
     assert_true(e->body.n < CH_LIMIT_OTEL_BODY + 1024);
     ch_free(big);
+}
+
+/* The lengths of the outer messages count the items. */
+static void test_protobuf(void **state) {
+    struct env *e = *state;
+    e->settings.json = false;
+    add(e, "abc");
+    add(e, "");
+    ch_otel_exporter_flush(e->exporter);
+    /* ResourceSpans{resource, ScopeSpans{scope, "abc", "", schema URL}} */
+    static const char head[] = "\x0a\x3a\x0a\x02{}\x12\x34\x0a\x02{}\x12\x03"
+                               "abc\x12\x00\x1a\x27https://";
+    assert_int_equal(e->body.n, 2 + 0x3a);
+    assert_memory_equal(e->body.p, head, sizeof(head) - 1);
+    answer(e, 200);
 }
 
 static void test_repeats(void **state) {
@@ -330,6 +347,7 @@ int main(void) {
         CASE(test_full_batch_is_sent_at_once),
         CASE(test_oldest_is_dropped),
         CASE(test_bytes_are_bounded),
+        CASE(test_protobuf),
         CASE(test_repeats),
         CASE(test_heeds_retry_after),
         CASE(test_gives_up),

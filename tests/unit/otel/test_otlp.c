@@ -195,6 +195,80 @@ static void test_attributes_are_bounded(void **state) {
     assert_non_null(strstr(ch_buf_str(&out), "\"droppedAttributesCount\":3"));
 }
 
+static void add_own(struct ch_otel_span *s) {
+    static const struct ch_sv one = {"stop", 4}, two[] = {{"a", 1}, {"b\"", 2}};
+    ch_otel_add_text(s, CH_OTEL_TOOL_NAME, CH_SV("plain"));
+    ch_otel_add_text(s, CH_OTEL_TOOL_CALL_ID, CH_SV("\"\n\xff"));
+    ch_otel_add_int(s, CH_OTEL_TURN, 0);
+    ch_otel_add_int(s, CH_OTEL_ATTEMPT, -105);
+    ch_otel_add_int(s, CH_OTEL_INPUT_TOKENS, INT64_MIN);
+    ch_otel_add_int(s, CH_OTEL_OUTPUT_TOKENS, INT64_MAX);
+    ch_otel_add_double(s, CH_OTEL_COST, 12.05);
+    ch_otel_add_double(s, CH_OTEL_EVALUATION_VALUE, 1e-7);
+    ch_otel_add_bool(s, CH_OTEL_REQUEST_STREAM, true);
+    ch_otel_add_texts(s, CH_OTEL_RESPONSE_FINISH, &one, 1);
+    ch_otel_add_texts(s, CH_OTEL_REQUEST_STOP, two, 2);
+}
+
+/* A span is the same whether its first part was encoded once or for the span. */
+static void test_template(void **state) {
+    (void)state;
+    for (int json = 0; json < 2; json++) {
+        struct ch_otel_span whole = {.context = ch_trace_context_of_run("r"),
+                                     .name = CH_SV("chat"),
+                                     .target = CH_SV("m"),
+                                     .kind = CH_OTEL_CLIENT,
+                                     .start = 1,
+                                     .end = 2};
+        struct ch_otel_span own = whole;
+        struct ch_otel_template t = {0};
+        CH_BUF_AUTO want = {0};
+        CH_BUF_AUTO got = {0};
+        ch_otel_add_text(&whole, CH_OTEL_OPERATION, CH_SV("chat"));
+        ch_otel_template_set(&t, json, &whole);
+        add_own(&whole);
+        ch_otel_write_span(&want, json, &whole);
+        own.template = &t;
+        own.name = CH_SV("");
+        add_own(&own);
+        ch_otel_write_span(&got, json, &own);
+        assert_bytes(&got, want.p, want.n);
+        ch_buf_release(&t.bytes);
+    }
+}
+
+/* The values that are written without the general writer. */
+static void test_usual_values(void **state) {
+    struct ch_otel_span s = {.name = CH_SV("n")};
+    CH_BUF_AUTO out = {0};
+    (void)state;
+    ch_otel_add_int(&s, CH_OTEL_TURN, 1); /* the first is written by the general writer */
+    add_own(&s);
+    ch_otel_write_span(&out, true, &s);
+    char *end = strstr(out.p, ",\"spanId\"");
+    assert_non_null(end);
+    *end = '\0';
+    assert_string_equal(
+        strstr(out.p, "\"attributes\""),
+        "\"attributes\":[{\"key\":\"chela.turn\",\"value\":{\"intValue\":\"1\"}},"
+        "{\"key\":\"gen_ai.tool.name\",\"value\":{\"stringValue\":\"plain\"}},"
+        "{\"key\":\"gen_ai.tool.call.id\",\"value\":{\"stringValue\":"
+        "\"\\\"\\n\xef\xbf\xbd\"}},"
+        "{\"key\":\"chela.turn\",\"value\":{\"intValue\":\"0\"}},"
+        "{\"key\":\"chela.attempt\",\"value\":{\"intValue\":\"-105\"}},"
+        "{\"key\":\"gen_ai.usage.input_tokens\",\"value\":{\"intValue\":"
+        "\"-9223372036854775808\"}},"
+        "{\"key\":\"gen_ai.usage.output_tokens\",\"value\":{\"intValue\":"
+        "\"9223372036854775807\"}},"
+        "{\"key\":\"chela.cost_usd\",\"value\":{\"doubleValue\":12.05}},"
+        "{\"key\":\"gen_ai.evaluation.score.value\",\"value\":{\"doubleValue\":1e-7}},"
+        "{\"key\":\"gen_ai.request.stream\",\"value\":{\"boolValue\":true}},"
+        "{\"key\":\"gen_ai.response.finish_reasons\",\"value\":{\"arrayValue\":"
+        "{\"values\":[{\"stringValue\":\"stop\"}]}}},"
+        "{\"key\":\"gen_ai.request.stop_sequences\",\"value\":{\"arrayValue\":"
+        "{\"values\":[{\"stringValue\":\"a\"},{\"stringValue\":\"b\\\"\"}]}}}]");
+}
+
 /* --- metrics */
 
 static void add_named(struct ch_otel_metrics *m, unsigned name, double value) {
@@ -202,18 +276,19 @@ static void add_named(struct ch_otel_metrics *m, unsigned name, double value) {
     snprintf(text, sizeof(text), "%u", name);
     struct ch_otel_attribute a = {
         .key = CH_OTEL_TOOL_NAME, .type = CH_OTEL_TEXT, .text = ch_sv_str(text)};
-    ch_otel_metrics_add(m, CH_OTEL_METRIC_TOOL_DURATION, value, &a, 1);
+    ch_otel_metrics_add(m, CH_OTEL_METRIC_TOOL_DURATION, value, &a, 1, NULL);
 }
 
 static void test_metrics(void **state) {
     struct ch_otel_metrics *m = ch_otel_metrics_new(true, 1);
     CH_BUF_AUTO out = {0};
     (void)state;
-    assert_false(ch_otel_metrics_write(m, CH_OTEL_METRIC_TOOL_DURATION, 2, &out));
+    assert_false(ch_otel_metrics_any(m, CH_OTEL_METRIC_TOOL_DURATION));
     add_named(m, 1, 0.01); /* a bound is inclusive */
     add_named(m, 1, 0.011);
     add_named(m, 1, 1000);
-    assert_true(ch_otel_metrics_write(m, CH_OTEL_METRIC_TOOL_DURATION, 2, &out));
+    assert_true(ch_otel_metrics_any(m, CH_OTEL_METRIC_TOOL_DURATION));
+    ch_otel_metrics_write(m, CH_OTEL_METRIC_TOOL_DURATION, 2, &out);
     assert_non_null(strstr(ch_buf_str(&out),
                            "\"startTimeUnixNano\":\"1000000\",\"timeUnixNano\":\"2000000\","
                            "\"count\":\"3\",\"sum\":1000.021,\"bucketCounts\":[\"1\",\"1\",\"0\","
@@ -244,6 +319,7 @@ int main(void) {
         cmocka_unit_test(test_long_message), cmocka_unit_test(test_rejected),
         cmocka_unit_test(test_traceparent),  cmocka_unit_test(test_ids),
         cmocka_unit_test(test_share),        cmocka_unit_test(test_attributes_are_bounded),
+        cmocka_unit_test(test_template),     cmocka_unit_test(test_usual_values),
         cmocka_unit_test(test_metrics),      cmocka_unit_test(test_metrics_are_bounded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -15,6 +15,8 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "support/toolkit.h"
+#include "tool/call/call.h"
+#include "tool/call/call_listener.h"
 #include "tool/call/function.h"
 
 static void pause_ms(long ms) {
@@ -555,6 +557,58 @@ static void test_odd_deferrals(void **state) {
     }
 }
 
+/* --- calls that a listener holds ------------------------------------------- */
+
+struct holder {
+    struct ch_call_listener listener, *place;
+    chela_call *held;
+    unsigned asked;
+    bool hold;
+};
+
+static bool on_starting(struct ch_call_listener *l, chela_call *call) {
+    struct holder *h = CH_CONTAINER(l, struct holder, listener);
+
+    h->asked++;
+    if (h->hold)
+        h->held = call;
+    return !h->hold;
+}
+
+/* A held call is started, cancelled, late, or abandoned with its batch. */
+static void test_held(void **state) {
+    (void)state;
+    for (int what = 0; what < 4; what++) {
+        struct holder h = {.listener = {on_starting}, .hold = true};
+        struct kit_call call = {"c", "count", "", 0};
+        atomic_int runs = 0;
+        struct kit k;
+
+        h.place = &h.listener;
+        kit_init(&k);
+        k.opts.listener = &h.place;
+        add(&k, (struct chela_tool_opts)CHELA_TOOL_OPTS(.name = "count", .fn = count, .user = &runs,
+                                                        .timeout_ms = what == 2 ? 20 : 60000));
+        kit_start(&k, &call, 1);
+        while (!h.held)
+            ch_loop_tick(k.loop);
+        h.hold = false;
+        if (what == 1)
+            ch_batch_cancel(k.batch, "enough");
+        if (what == 3)
+            kit_end(&k);
+        if (what == 2)
+            kit_wait(&k);
+        ch_call_start(h.held);
+        if (what < 2)
+            kit_wait(&k);
+        assert_int_equal(h.asked, what == 0 ? 2 : 1);
+        assert_int_equal(runs, what == 0);
+        assert_int_equal(k.is_error && strstr(k.content, "has not run"), what == 2);
+        kit_free(&k);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_before),
@@ -571,6 +625,7 @@ int main(void) {
         cmocka_unit_test(test_finished_too_late),
         cmocka_unit_test(test_finished_unheard),
         cmocka_unit_test(test_odd_deferrals),
+        cmocka_unit_test(test_held),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

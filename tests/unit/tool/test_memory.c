@@ -250,6 +250,45 @@ static void test_index_reads_changes(void **state) {
     kit_free(&k);
 }
 
+/* The names of a directory are listed again only after a change of the directory. */
+static void test_index_of_a_directory_at_rest(void **state) {
+    struct ch_note_index *x = ch_note_index_new();
+    struct kit k;
+    CH_BUF_AUTO out = {0};
+    (void)state;
+    kit_init(&k);
+    kit_mkdir(&k, "memory");
+    put_old(&k, "memory/a.md", "a heron flies\n", 80);
+    put_old(&k, "memory/b.md", "an owl sleeps\n", 70);
+    put_old(&k, "memory/c.md", "an eel\n", 70);
+    CH_AUTOFREE char *b = kit_path(&k, "memory/b.md"), *c = kit_path(&k, "memory/c.md");
+    for (int round = 0; round < 2; round++) {
+        usleep(1200 * 1000); /* more than the time in which a change may not show */
+        for (int i = 0; i < 3; i++)
+            assert_string_equal(found(x, &k, "heron", &out), "memory/a.md:1 ");
+        assert_int_equal(ch_note_index_reads(x), round ? 7 : 3);
+        if (round)
+            break;
+        put_old(&k, "memory/a.md", "a stork flies\n", 60); /* leaves the directory as it was */
+        put_old(&k, "MEMORY.md", "the stork stands\n", 90);
+        assert_string_equal(found(x, &k, "stork", &out), "MEMORY.md:1 memory/a.md:1 ");
+        assert_string_equal(found(x, &k, "heron", &out), "");
+        put_old(&k, "memory/d.md", "a stork\n", 60);
+        assert_int_equal(unlink(b), 0);
+        assert_string_equal(found(x, &k, "owl", &out), "");
+        assert_string_equal(found(x, &k, "eel", &out), "memory/c.md:1 ");
+        put_old(&k, "memory/a.md", "a heron flies\n", 50);
+    }
+    assert_int_equal(unlink(c), 0); /* a name that leads nowhere, and then to a note */
+    kit_link(&k, "../later.md", "memory/c.md");
+    usleep(1200 * 1000);
+    assert_string_equal(found(x, &k, "eel", &out), "");
+    put_old(&k, "later.md", "an eel\n", 60);
+    assert_string_equal(found(x, &k, "eel", &out), "memory/c.md:1 ");
+    ch_note_index_free(x);
+    kit_free(&k);
+}
+
 /* Links out of the workspace are not followed, and much is cut. */
 static void test_bounds(void **state) {
     struct kit k;
@@ -360,6 +399,7 @@ int main(void) {
         cmocka_unit_test(test_write),       cmocka_unit_test(test_write_stays_inside),
         cmocka_unit_test(test_settings),    cmocka_unit_test(test_inject_setting),
         cmocka_unit_test(test_index_reads_changes),
+        cmocka_unit_test(test_index_of_a_directory_at_rest),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -124,9 +124,17 @@ static bool any_tool(struct ch_sv tool, void *user) {
     return true;
 }
 
+/* The tools of the agent are not known yet: of the built-in ones, exec takes a command line. */
+static bool is_exec(struct ch_sv tool, struct ch_sv argument, void *user) {
+    (void)argument;
+    (void)user;
+    return ch_sv_is(tool, "exec");
+}
+
 int ch_fixed_plan_load(struct ch_arena *a, const char *path, const struct ch_json **out,
                        struct chela_error *err) {
-    static const struct ch_plan_tools any = {.known = any_tool, .fixed = true};
+    static const struct ch_plan_tools any = {
+        .known = any_tool, .is_command = is_exec, .fixed = true};
     struct loading l = {.path = path, .err = err};
     CH_ARENA_AUTO arena = {0};
     CH_BUF_AUTO text = {0};
