@@ -58,14 +58,16 @@ struct chela_channel_opts {
 
 /* The agents as a server of the Model Context Protocol, at /mcp (docs/mcp.md). Callers show the
  * gateway's token. With `issuer` tokens of an OAuth 2.1 authorization server are accepted, too:
- * the gateway asks the server about each (RFC 7662). */
+ * the gateway asks the server about each (RFC 7662), or checks JSON Web Tokens with the server's
+ * keys (RFC 9068). */
 struct chela_gateway_mcp {
     size_t size;               /* set by CHELA_GATEWAY_MCP */
     const char *agent;         /* agent whose tools, files and skills are offered; NULL: the
                                 * first */
     const char *issuer;        /* URL of the authorization server; NULL: none */
     const char *resource;      /* URL of /mcp as clients reach it: the audience of tokens */
-    const char *introspection; /* URL of the server's introspection endpoint */
+    const char *introspection; /* URL of the server's introspection endpoint; NULL: tokens are
+                                * JSON Web Tokens */
     const char *client_id;     /* authenticates the gateway there; NULL: it does not */
     const char *client_secret_env; /* environment variable with its secret; NULL: none */
     const char *scope;         /* scope that tokens need; NULL: none */

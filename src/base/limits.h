@@ -377,6 +377,12 @@
 #define CH_LIMIT_MCP_TOKEN_ANSWER (64 * CH_KB) /* answer of an authorization server about a token */
 #define CH_DEFAULT_MCP_TOKEN_MS 60000     /* time that the answer about a token is used */
 #define CH_DEFAULT_MCP_INTROSPECT_MS 10000 /* time for that answer */
+#define CH_LIMIT_JWT_KEYS 32              /* signing keys of an authorization server */
+#define CH_LIMIT_JWT_DOCUMENT (256 * CH_KB) /* its metadata, or its keys */
+#define CH_DEFAULT_JWT_KEYS_MS 3600000    /* time after which the keys are fetched again */
+#define CH_DEFAULT_JWT_REFETCH_MS 30000   /* least time between two attempts to fetch them */
+#define CH_LIMIT_JWT_KEYS_MS (24 * 3600000) /* age of keys of a server that does not answer */
+#define CH_DEFAULT_JWT_SKEW_S 30          /* difference of clocks that a token's times allow */
 #define CH_LIMIT_MCP_TASK 1024            /* bytes of the id of a task at a server */
 #define CH_LIMIT_MCP_POLLS 8              /* consecutive failed looks at a task */
 #define CH_LIMIT_MCP_INTERVAL_MS 60000    /* longest interval between looks at a task */

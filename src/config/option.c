@@ -227,7 +227,8 @@ const struct ch_option ch_options[] = {
     {CH_SCOPE_FILE, "gateway.mcp.resource", CH_CFG_TEXT, 0, GATEWAY(mcp_resource),
      .help = "URL of `/mcp` as clients reach it: the audience that such tokens must have"},
     {CH_SCOPE_FILE, "gateway.mcp.introspection", CH_CFG_TEXT, 0, GATEWAY(mcp_introspection),
-     .help = "URL at which the authorization server tells whether a token is valid (RFC 7662)"},
+     .help = "URL at which the authorization server tells whether a token is valid (RFC 7662); "
+             "default: tokens are JSON Web Tokens, and the issuer's keys are used"},
     {CH_SCOPE_FILE, "gateway.mcp.clientId", CH_CFG_TEXT, 0, GATEWAY(mcp_client_id),
      .help = "id of the gateway at the authorization server"},
     {CH_SCOPE_FILE, "gateway.mcp.clientSecretEnv", CH_CFG_ENV, 0, GATEWAY(mcp_client_secret_env),

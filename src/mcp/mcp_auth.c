@@ -211,7 +211,7 @@ static const char *make_random(struct ch_mcp_auth *a) {
 }
 
 /* "https://host:port" of a URL; NULL: not a URL. */
-static const char *origin_of(struct ch_mcp_auth *a, const char *text, const char **path) {
+static const char *origin_of(struct ch_arena *a, const char *text, const char **path) {
     struct ch_url url;
     CH_BUF_AUTO out = {0};
 
@@ -223,8 +223,8 @@ static const char *origin_of(struct ch_mcp_auth *a, const char *text, const char
     while (before.n && before.p[before.n - 1] == '/')
         before.n--;
     if (path)
-        *path = before.n ? keep(a, before) : "";
-    return keep(a, ch_buf_sv(&out));
+        *path = before.n ? ch_arena_str(a, before) : "";
+    return ch_arena_str(a, ch_buf_sv(&out));
 }
 
 /* Whether a list of words contains a word. */
@@ -268,7 +268,8 @@ static void try_next(struct ch_mcp_auth *a) {
 /* The resource must be the endpoint, or a parent of it. */
 static bool covers(struct ch_mcp_auth *a, const char *resource, const char *endpoint) {
     const char *path, *own;
-    const char *origin = origin_of(a, resource, &path), *here = origin_of(a, endpoint, &own);
+    const char *origin = origin_of(&a->arena, resource, &path);
+    const char *here = origin_of(&a->arena, endpoint, &own);
     size_t n = origin ? strlen(path) : 0;
 
     return origin && here && strcmp(origin, here) == 0 && strncmp(path, own, n) == 0 &&
@@ -325,28 +326,33 @@ static void take_server(struct ch_mcp_auth *a, const struct ch_json *doc) {
         start_browser(a);
 }
 
-static void find_server(struct ch_mcp_auth *a) {
-    const char *path, *origin = origin_of(a, a->as, &path);
+size_t ch_mcp_auth_metadata_urls(struct ch_arena *a, const char *issuer,
+                                 const char *urls[CH_MCP_METADATA_URLS]) {
+    const char *path, *origin = origin_of(a, issuer, &path);
+    size_t n = 0;
 
-    if (!origin) {
-        auth_fail(a, "the authorization server is not an http URL");
-        return;
-    }
-    a->step = SERVER;
-    a->nurls = a->at = 0;
-    a->urls[a->nurls++] = ch_arena_printf(
-        &a->arena, "%s/.well-known/oauth-authorization-server%s", origin, path);
-    a->urls[a->nurls++] =
-        ch_arena_printf(&a->arena, "%s/.well-known/openid-configuration%s", origin, path);
+    if (!origin)
+        return 0;
+    urls[n++] = ch_arena_printf(a, "%s/.well-known/oauth-authorization-server%s", origin, path);
+    urls[n++] = ch_arena_printf(a, "%s/.well-known/openid-configuration%s", origin, path);
     if (*path)
-        a->urls[a->nurls++] =
-            ch_arena_printf(&a->arena, "%s%s/.well-known/openid-configuration", origin, path);
-    try_next(a);
+        urls[n++] = ch_arena_printf(a, "%s%s/.well-known/openid-configuration", origin, path);
+    return n;
+}
+
+static void find_server(struct ch_mcp_auth *a) {
+    a->step = SERVER;
+    a->at = 0;
+    a->nurls = ch_mcp_auth_metadata_urls(&a->arena, a->as, a->urls);
+    if (a->nurls)
+        try_next(a);
+    else
+        auth_fail(a, "the authorization server is not an http URL");
 }
 
 /* Without metadata: uses the endpoints of the version 2025-03-26. */
 static void use_default_endpoints(struct ch_mcp_auth *a) {
-    const char *origin = origin_of(a, a->as, NULL);
+    const char *origin = origin_of(&a->arena, a->as, NULL);
 
     if (a->from_resource) {
         auth_fail(a, "the authorization server has no metadata");
@@ -709,7 +715,7 @@ const char *ch_mcp_auth_token(const struct ch_mcp_auth *a) {
 
 /* The endpoint without its query and a final slash. */
 static const char *canonical(struct ch_mcp_auth *a) {
-    const char *path, *origin = origin_of(a, a->opts.url, &path);
+    const char *path, *origin = origin_of(&a->arena, a->opts.url, &path);
 
     return ch_arena_printf(&a->arena, "%s%s", origin, path);
 }
@@ -722,7 +728,7 @@ int ch_mcp_auth_start(struct ch_mcp_auth *a, int status, const char *challenge,
         return CHELA_EBUSY;
     a->done = done;
     a->user = user;
-    origin = origin_of(a, a->opts.url, &path);
+    origin = origin_of(&a->arena, a->opts.url, &path);
     const char *metadata = challenge_value(a, challenge, "resource_metadata");
     const char *scope = challenge_value(a, challenge, "scope");
     a->wanted_scope = status == 403 ? join_words(a, a->scope, scope) : scope;

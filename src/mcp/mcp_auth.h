@@ -9,6 +9,7 @@
  * not name. Loop thread only. */
 #ifndef CH_MCP_AUTH_H
 #define CH_MCP_AUTH_H
+#include "base/arena.h"
 #include "io/loop.h"
 #include "net/transport.h"
 
@@ -42,5 +43,11 @@ const char *ch_mcp_auth_token(const struct ch_mcp_auth *a);
 typedef void ch_mcp_auth_fn(const struct chela_error *err, void *user);
 int ch_mcp_auth_start(struct ch_mcp_auth *a, int status, const char *challenge,
                       ch_mcp_auth_fn *done, void *user);
+
+/* The URLs at which an issuer may publish its metadata, in the order to try them (RFC 8414 and
+ * OpenID Connect Discovery). Returns their number; 0: the issuer is not a URL. */
+#define CH_MCP_METADATA_URLS 3
+size_t ch_mcp_auth_metadata_urls(struct ch_arena *a, const char *issuer,
+                                 const char *urls[CH_MCP_METADATA_URLS]);
 
 #endif

@@ -68,6 +68,10 @@ struct chela_tls_ops {
     /* Nonzero: the Ed25519 signature is genuine. */
     int (*ed25519_verify)(const unsigned char key[32], const unsigned char signature[64],
                           const void *text, size_t n);
+    /* Nonzero: the signature is genuine. key: SubjectPublicKeyInfo in DER. hashed nonzero: a
+     * signature of the SHA-256 digest, by RSA (PKCS #1 v1.5) or ECDSA (in DER); 0: Ed25519. */
+    int (*signature_verify)(const void *key, size_t nkey, int hashed, const void *signature,
+                            size_t nsignature, const void *text, size_t n);
 };
 
 CHELA_END_DECLS

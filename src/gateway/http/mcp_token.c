@@ -8,6 +8,7 @@
 #include "base/redact.h"
 #include "base/sha256.h"
 #include "base/uri.h"
+#include "gateway/http/mcp_keys.h"
 #include "json/json.h"
 #include "json/writer.h"
 #include "net/http.h"
@@ -26,7 +27,9 @@ struct known_token {
 struct ch_mcp_tokens {
     chela_runtime *rt;
     struct ch_arena arena;
-    const char *issuer, *resource, *introspection, *scope; /* scope may be NULL */
+    const char *issuer, *resource, *scope; /* scope may be NULL */
+    const char *introspection; /* NULL: tokens are JSON Web Tokens */
+    struct ch_mcp_keys *keys;  /* owned; NULL: there is an introspection endpoint */
     const char *authorization; /* header for the introspection endpoint; NULL: none */
     const char *challenge, *scope_challenge;
     struct known_token known[CH_LIMIT_MCP_TOKENS];
@@ -38,6 +41,7 @@ struct ch_mcp_token_check {
     struct ch_link link;
     struct ch_mcp_tokens *tokens;
     unsigned char digest[CH_SHA256_SIZE];
+    char *token; /* owned: waits for keys; NULL: does not wait */
     struct ch_http_request request;
     struct ch_header headers[3];
     struct ch_buf form, text;
@@ -100,6 +104,8 @@ static bool is_scope(const char *text) {
     return true;
 }
 
+static void tokens_on_keys(void *user);
+
 int ch_mcp_tokens_new(chela_runtime *rt, const struct chela_gateway_mcp *o,
                       struct ch_mcp_tokens **out, struct chela_error *err) {
     struct ch_url url, resource;
@@ -113,7 +119,7 @@ int ch_mcp_tokens_new(chela_runtime *rt, const struct chela_gateway_mcp *o,
                    ? ch_fail(err, CHELA_ECONFIG, "gateway.mcp.issuer is missing")
                    : 0;
     int rc = check_url("issuer", o->issuer, &url, err);
-    if (rc == 0)
+    if (rc == 0 && o->introspection)
         rc = check_url("introspection", o->introspection, &url, err);
     if (rc == 0)
         rc = check_url("resource", o->resource, &resource, err);
@@ -136,8 +142,13 @@ int ch_mcp_tokens_new(chela_runtime *rt, const struct chela_gateway_mcp *o,
         t->authorization = make_authorization(t, o->client_id, secret);
     ch_url_parse(ch_sv_str(t->resource), &resource, NULL);
     make_challenges(t, &resource);
-    *out = t;
-    return 0;
+    if (!t->introspection)
+        rc = ch_mcp_keys_new(rt, t->issuer, tokens_on_keys, t, &t->keys, err);
+    if (rc < 0)
+        ch_mcp_tokens_free(t);
+    else
+        *out = t;
+    return rc;
 }
 
 const char *ch_mcp_tokens_challenge(const struct ch_mcp_tokens *t, bool lacks_scope) {
@@ -195,6 +206,7 @@ static void check_free(struct ch_mcp_token_check *c) {
         ch_transport_cancel(ch_http_transport(c->tokens->rt->http), c->call);
     ch_buf_release(&c->form);
     ch_buf_release(&c->text);
+    ch_free(c->token);
     ch_free(c);
 }
 
@@ -243,27 +255,63 @@ static bool has_scopes(const char *wanted, struct ch_sv given) {
     return true;
 }
 
+static struct ch_mcp_token_answer token_refuse(int status, const char *why) {
+    return (struct ch_mcp_token_answer){status, why, NULL};
+}
+
+/* Is the token valid at this time? *ms becomes the time for which the answer may be used. A JSON
+ * Web Token must state its end, and the clocks may differ a little. */
+static bool is_current(const struct ch_mcp_tokens *t, const struct ch_json *doc, int64_t *ms) {
+    const struct ch_json *exp = ch_json_get(doc, "exp"), *nbf = ch_json_get(doc, "nbf");
+    double now = (double)ch_now_ms(ch_loop_clock(t->rt->loop)) / 1000;
+    double skew = t->keys ? CH_DEFAULT_JWT_SKEW_S : 0, most = CH_DEFAULT_MCP_TOKEN_MS;
+    double until = ch_json_double(exp, exp || t->keys ? -skew : now + most) + skew;
+    double from = ch_json_double(nbf, nbf ? now + 2 * skew + 1 : 0) - skew;
+    double left = (until - now) * 1000;
+
+    *ms = left > 0 ? (int64_t)CH_MIN(left, most) : 0;
+    return left > 0 && from <= now;
+}
+
+/* The person or, without one, the client. */
+static bool token_names(const struct ch_json *doc, struct ch_buf *principal) {
+    struct ch_sv sub = ch_json_get_str(doc, "sub"), client = ch_json_get_str(doc, "client_id");
+    struct ch_sv name = sub.n ? sub : client;
+
+    ch_buf_addf(principal, PRINCIPAL "%s%.*s", sub.n ? "" : "client:", CH_SV_FMT(name));
+    return name.n && !memchr(name.p, 0, name.n);
+}
+
 /* The status and the reason of a refusal; status 0: accepted. */
 static struct ch_mcp_token_answer judge_token(const struct ch_mcp_tokens *t,
-                                              const struct ch_json *doc, int64_t *ms) {
-    struct ch_sv iss = ch_json_get_str(doc, "iss");
-    int64_t now = ch_now_ms(ch_loop_clock(t->rt->loop)) / 1000;
-    int64_t exp = ch_json_int(ch_json_get(doc, "exp"), now + CH_DEFAULT_MCP_TOKEN_MS / 1000);
-    struct ch_sv sub = ch_json_get_str(doc, "sub");
+                                              const struct ch_json *doc,
+                                              struct ch_buf *principal, int64_t *ms) {
+    const struct ch_json *iss = ch_json_get(doc, "iss");
 
-    *ms = CH_MIN(exp - now, CH_DEFAULT_MCP_TOKEN_MS / 1000) * 1000;
-    if (!ch_json_bool(ch_json_get(doc, "active"), false) || exp <= now ||
-        ch_json_int(ch_json_get(doc, "nbf"), 0) > now)
-        return (struct ch_mcp_token_answer){401, "the token is not valid", NULL};
-    if (iss.p && !ch_sv_is(iss, t->issuer))
-        return (struct ch_mcp_token_answer){401, "the token is that of another issuer", NULL};
+    if (!is_current(t, doc, ms) || (!t->keys && !ch_json_bool(ch_json_get(doc, "active"), false)))
+        return token_refuse(401, "the token is not valid");
+    if (iss ? !ch_sv_is(ch_json_str(iss), t->issuer) : t->keys != NULL)
+        return token_refuse(401, "the token is that of another issuer");
     if (!is_audience(t->resource, ch_json_get(doc, "aud")))
-        return (struct ch_mcp_token_answer){401, "the token is for another resource", NULL};
-    if (!sub.n && !ch_json_get_str(doc, "client_id").n)
-        return (struct ch_mcp_token_answer){401, "the token names nobody", NULL};
+        return token_refuse(401, "the token is for another resource");
+    if (!token_names(doc, principal))
+        return token_refuse(401, "the token names nobody");
+    if (ch_json_get(doc, "cnf"))
+        return token_refuse(401, "the token is bound to a key of its client");
     if (t->scope && !has_scopes(t->scope, ch_json_get_str(doc, "scope")))
-        return (struct ch_mcp_token_answer){403, "the token lacks a scope", NULL};
+        return token_refuse(403, "the token lacks a scope");
     return (struct ch_mcp_token_answer){0};
+}
+
+/* doc: what the server says about the token, or its claims. */
+static void check_judge(struct ch_mcp_token_check *c, const struct ch_json *doc) {
+    CH_BUF_AUTO principal = {0};
+    int64_t ms;
+    struct ch_mcp_token_answer a = judge_token(c->tokens, doc, &principal, &ms);
+
+    if (a.status == 0)
+        remember_token(c->tokens, c, ch_buf_str(&principal), ms);
+    check_end(c, a.status, a.why, ch_buf_str(&principal));
 }
 
 static void check_on_head(const struct ch_http_head *head, void *user) {
@@ -276,11 +324,8 @@ static void check_on_data(struct ch_sv data, void *user) {
 
 static void check_on_done(const struct chela_error *err, void *user) {
     struct ch_mcp_token_check *c = user;
-    struct ch_mcp_tokens *t = c->tokens;
     CH_ARENA_AUTO arena = {0};
-    CH_BUF_AUTO principal = {0};
     const struct ch_json *doc;
-    int64_t ms;
 
     c->call = NULL;
     if (err || c->status != 200 || c->text.overflow ||
@@ -291,33 +336,64 @@ static void check_on_done(const struct chela_error *err, void *user) {
         check_end(c, 503, "the authorization server does not answer", NULL);
         return;
     }
-    struct ch_mcp_token_answer a = judge_token(t, doc, &ms);
-    struct ch_sv sub = ch_json_get_str(doc, "sub"), client = ch_json_get_str(doc, "client_id");
-    ch_buf_addf(&principal, PRINCIPAL "%s%.*s", sub.n ? "" : "client:",
-                CH_SV_FMT(sub.n ? sub : client));
-    if (a.status == 0)
-        remember_token(t, c, ch_buf_str(&principal), ms);
-    check_end(c, a.status, a.why, ch_buf_str(&principal));
+    check_judge(c, doc);
 }
 
 static const struct ch_http_handler check_handler = {
     .on_head = check_on_head, .on_data = check_on_data, .on_done = check_on_done};
 
-struct ch_mcp_token_check *ch_mcp_token_check(struct ch_mcp_tokens *t, struct ch_sv token,
-                                              ch_mcp_token_fn *fn, void *user) {
-    struct ch_mcp_token_check *c = ch_alloc(sizeof(*c));
+/* --- JSON Web Tokens */
 
-    c->tokens = t;
-    c->fn = fn;
-    c->user = user;
-    ch_list_add(&t->checks, &c->link);
-    ch_sha256_of(token, c->digest);
-    const char *known = find_token(t, c->digest);
-    if (known || token.n > CH_LIMIT_MCP_TOKEN) {
-        CH_AUTOFREE char *principal = ch_strdup(known);
-        check_end(c, known ? 0 : 401, known ? NULL : "the token is too long", principal);
-        return NULL;
+/* True: the check has ended; false: the check waits for keys. */
+static bool check_signature(struct ch_mcp_token_check *c, struct ch_sv token) {
+    CH_ARENA_AUTO arena = {0};
+    struct ch_jwt t;
+    struct chela_error err = {0};
+
+    if (ch_jwt_read(&arena, token, &t, &err) < 0) {
+        check_end(c, 401, err.message, NULL);
+        return true;
     }
+    switch (ch_mcp_keys_check(c->tokens->keys, &t)) {
+    case CH_MCP_KEY_WAIT:
+        return false;
+    case CH_MCP_KEY_MISSING:
+        check_end(c, 503, "the authorization server does not answer", NULL);
+        return true;
+    case CH_MCP_KEY_FORGED:
+        check_end(c, 401, "the signature of the token is wrong", NULL);
+        return true;
+    case CH_MCP_KEY_GENUINE:
+        check_judge(c, t.claims);
+        return true;
+    }
+    CH_UNREACHABLE();
+}
+
+static struct ch_mcp_token_check *next_waiting(const struct ch_mcp_tokens *t) {
+    for (CH_LIST_EACH(k, &t->checks))
+        if (CH_CONTAINER(k, struct ch_mcp_token_check, link)->token)
+            return CH_CONTAINER(k, struct ch_mcp_token_check, link);
+    return NULL;
+}
+
+/* Each waiting check ends: the keys are not fetched again at once. */
+static void tokens_on_keys(void *user) {
+    struct ch_mcp_tokens *t = user;
+    struct ch_mcp_token_check *c;
+
+    while ((c = next_waiting(t))) {
+        CH_AUTOFREE char *token = CH_TAKE(c->token);
+        if (!check_signature(c, ch_sv_str(token)))
+            check_end(c, 503, "the authorization server does not answer", NULL);
+    }
+}
+
+/* --- starting a check */
+
+static void check_introspect(struct ch_mcp_token_check *c, struct ch_sv token) {
+    const struct ch_mcp_tokens *t = c->tokens;
+
     CH_BUF_LIT(&c->form, "token_type_hint=access_token&token=");
     ch_uri_encode(&c->form, token);
     ch_buf_init(&c->text, CH_LIMIT_MCP_TOKEN_ANSWER);
@@ -335,6 +411,29 @@ struct ch_mcp_token_check *ch_mcp_token_check(struct ch_mcp_tokens *t, struct ch
                                           .timeouts = {.total = CH_DEFAULT_MCP_INTROSPECT_MS},
                                           .max_body = CH_LIMIT_MCP_TOKEN_ANSWER};
     c->call = ch_transport_start(ch_http_transport(t->rt->http), &c->request, &check_handler, c);
+}
+
+struct ch_mcp_token_check *ch_mcp_token_check(struct ch_mcp_tokens *t, struct ch_sv token,
+                                              ch_mcp_token_fn *fn, void *user) {
+    struct ch_mcp_token_check *c = ch_alloc(sizeof(*c));
+
+    c->tokens = t;
+    c->fn = fn;
+    c->user = user;
+    ch_list_add(&t->checks, &c->link);
+    ch_sha256_of(token, c->digest);
+    const char *known = find_token(t, c->digest);
+    if (known || token.n > CH_LIMIT_MCP_TOKEN) {
+        CH_AUTOFREE char *principal = ch_strdup(known);
+        check_end(c, known ? 0 : 401, known ? NULL : "the token is too long", principal);
+        return NULL;
+    }
+    if (t->introspection)
+        check_introspect(c, token);
+    else if (check_signature(c, token))
+        return NULL;
+    else
+        c->token = ch_strndup(token.p, token.n);
     return c;
 }
 
@@ -343,6 +442,7 @@ void ch_mcp_tokens_free(struct ch_mcp_tokens *t) {
 
     if (!t)
         return;
+    ch_mcp_keys_free(CH_TAKE(t->keys));
     while ((c = CH_LIST_FIRST(&t->checks, struct ch_mcp_token_check, link)))
         check_end(c, 503, "the gateway changes its configuration", NULL);
     for (size_t i = 0; i < CH_LEN(t->known); i++)

@@ -1,7 +1,10 @@
 /* mcp_token.h -- tokens of an OAuth authorization server, for /mcp.
  *
- * The server is asked about each token (RFC 7662), and its answer is used for a minute. A token
- * must be active, of the issuer if it names one, for this resource, and have the scope. */
+ * With an introspection endpoint the server is asked about each token (RFC 7662), and its answer
+ * is used for a minute. Otherwise tokens are JSON Web Tokens (RFC 9068), which the gateway
+ * checks with the server's keys (mcp_keys.h). A token must be valid now, of the issuer, for this
+ * resource, and have the scope. A token that is bound to a key of its client (`cnf`) is refused,
+ * because the gateway does not check the binding. */
 #ifndef CH_GATEWAY_MCP_TOKEN_H
 #define CH_GATEWAY_MCP_TOKEN_H
 #include "agent/handle/runtime.h"

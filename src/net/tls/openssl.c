@@ -483,6 +483,23 @@ static int ed25519_verify(const unsigned char key[32], const unsigned char signa
     return genuine;
 }
 
+static int signature_verify(const void *key, size_t nkey, int hashed, const void *signature,
+                            size_t nsignature, const void *text, size_t n) {
+    const unsigned char *p = key;
+
+    ERR_clear_error();
+    EVP_PKEY *pkey = nkey <= LONG_MAX ? d2i_PUBKEY(NULL, &p, (long)nkey) : NULL;
+    EVP_MD_CTX *ctx = EVP_MD_CTX_new();
+    int genuine =
+        pkey && ctx && p == (const unsigned char *)key + nkey &&
+        EVP_DigestVerifyInit(ctx, NULL, hashed ? EVP_sha256() : NULL, NULL, pkey) == 1 &&
+        EVP_DigestVerify(ctx, signature, nsignature, text, n) == 1;
+    EVP_MD_CTX_free(ctx);
+    EVP_PKEY_free(pkey);
+    ERR_clear_error();
+    return genuine;
+}
+
 static const struct chela_tls_ops ops = {
     .name = "openssl",
     .context_new = context_new,
@@ -501,6 +518,7 @@ static const struct chela_tls_ops ops = {
     .offer_h2 = offer_h2,
     .aes_blocks = aes_blocks,
     .ed25519_verify = ed25519_verify,
+    .signature_verify = signature_verify,
 };
 
 CHELA_API const struct chela_module chela_module;
