@@ -62,18 +62,17 @@ struct ch_sandbox_policy *ch_sandbox_copy(struct ch_arena *a, const struct ch_sa
 }
 
 const char *ch_sandbox_resolve(struct ch_arena *a, const char *path) {
-    const char *slash = strrchr(path, '/'), *found = path;
+    size_t n = strlen(path);
     char *real = realpath(path, NULL);
-    char *dir = NULL;
 
-    if (!real && slash)
-        dir = realpath(ch_arena_str(a, ch_sv(path, (size_t)(slash - path))), NULL);
-    if (real)
-        found = ch_arena_str(a, ch_sv_str(real));
-    else if (dir)
-        found = ch_arena_printf(a, "%s%s", dir, slash);
+    while (!real && n) {
+        while (n && path[--n] != '/')
+            ;
+        real = n ? realpath(ch_arena_str(a, ch_sv(path, n)), NULL) : NULL;
+    }
+    const char *found = real ? ch_arena_printf(a, "%s%s", real, path + n)
+                             : ch_arena_str(a, ch_sv_str(path));
     free(real);
-    free(dir);
     return found;
 }
 
