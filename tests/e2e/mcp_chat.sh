@@ -51,6 +51,30 @@ YAML
     types '/s:nothing'
     press Enter
     sees "$mode: no such prompt" "has no prompt 'nothing'"
+    types '/s:r'
+    press Tab
+    prompt_is "$mode: Tab completes a prompt" '> /s:review'
+    types m
+    press Tab
+    sees "$mode: Tab shows the values of an argument" 'mail.c +main.c'
+    types n
+    press Tab
+    prompt_is "$mode: Tab completes an argument" '> /s:review main.c'
+    types l
+    press Tab
+    prompt_is "$mode: the server knows the earlier argument" '> /s:review main.c leaks-of-main.c'
+    press C-u
+    types 'look at @s:note'
+    press Tab
+    prompt_is "$mode: Tab completes a resource" '> look at @s:note://one'
+    press C-u
+    types '@s:pa'
+    press Tab
+    prompt_is "$mode: Tab completes the begin of a template" '> @s:page://'
+    types ind
+    press Tab
+    prompt_is "$mode: Tab completes a template" '> @s:page://index/text'
+    press C-u
     types 'order it'
     press Enter
     sees "$mode: the server asks" 'The MCP server s asks: Which order'

@@ -92,6 +92,7 @@ struct ch_chat {
     struct ch_history history;
     char *typed; /* owned: input set aside by an urgent question; NULL */
     bool dirty, leaving;
+    bool completing; /* an MCP server was asked for completions */
     bool stale;     /* pieces of a reply arrived: drawn with the next frame */
     uint64_t drawn; /* ms of the loop: the last drawing */
     uint64_t heard; /* likewise: the last input */

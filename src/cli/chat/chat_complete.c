@@ -1,5 +1,5 @@
 /* chat_complete.c -- Tab completion: /commands and /skills at the beginning, @paths
- * anywhere. See chat.h. */
+ * anywhere, and what MCP servers offer. See chat.h. */
 #include "cli/chat/chat_complete.h"
 
 #include <string.h>
@@ -7,6 +7,7 @@
 #include "chela/json.h"
 #include "cli/chat/chat.h"
 #include "cli/chat/chat_files.h"
+#include "cli/chat/chat_mcp_complete.h"
 #include "cli/chat/chat_slash.h"
 #include "cli/chat/chat_source.h"
 #include "cli/support/mem.h"
@@ -61,6 +62,8 @@ void ch_chat_complete(struct ch_chat *c) {
     struct ch_chat_words w = {0};
     size_t from = c->edit.at;
 
+    if (ch_chat_mcp_complete(c))
+        return;
     while (from > 0 && !strchr(" \t\n", c->edit.text[from - 1]))
         from--;
     char *typed = ch_format("%.*s", (int)(c->edit.at - from), c->edit.text + from);

@@ -1,5 +1,5 @@
 /* chat_complete.h -- Tab completion: /commands and /skills at the beginning, @paths
- * anywhere. */
+ * anywhere, and what MCP servers offer. */
 #ifndef CH_CLI_CHAT_COMPLETE_H
 #define CH_CLI_CHAT_COMPLETE_H
 #include "cli/chat/chat.h"

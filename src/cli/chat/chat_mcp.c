@@ -20,12 +20,12 @@ enum {
     BLOCK_BYTES = 262144 /* bytes of the text of one resource or message of a prompt */
 };
 
-static char *get(const char *json, const char *pointer) {
+char *ch_chat_mcp_get(const char *json, const char *pointer) {
     return chela_json_get(json, strlen(json), pointer, NULL);
 }
 
-static char *get_at(const char *json, const char *fmt, size_t i) {
-    char *pointer = ch_format(fmt, i), *value = get(json, pointer);
+char *ch_chat_mcp_at(const char *json, const char *fmt, size_t i) {
+    char *pointer = ch_format(fmt, i), *value = ch_chat_mcp_get(json, pointer);
     free(pointer);
     return value;
 }
@@ -70,11 +70,11 @@ static void list_servers(struct ch_chat *c) {
     for (size_t i = 0; (name = ch_chat_server_name(c, i)); i++) {
         chela_mcp *client = ch_chat_server_find(c, name, strlen(name));
         char *json = client ? chela_mcp_state_json(client) : NULL;
-        char *state = json ? get(json, "/state") : NULL;
-        char *error = json ? get(json, "/error") : NULL;
+        char *state = json ? ch_chat_mcp_get(json, "/state") : NULL;
+        char *error = json ? ch_chat_mcp_get(json, "/error") : NULL;
         char *tool;
         size_t n = 0;
-        while (json && (tool = get_at(json, "/tools/%zu/name", n))) {
+        while (json && (tool = ch_chat_mcp_at(json, "/tools/%zu/name", n))) {
             chela_free(tool);
             n++;
         }
@@ -142,8 +142,9 @@ static void offer_on_list(const char *result, const struct chela_error *err, voi
         free_offer(o);
         return;
     }
-    for (size_t i = 0; result && (item = get_at(result, lists[o->next].list, i)); i++) {
-        char *key = get(item, lists[o->next].key), *about = get(item, lists[o->next].about);
+    for (size_t i = 0; result && (item = ch_chat_mcp_at(result, lists[o->next].list, i)); i++) {
+        char *key = ch_chat_mcp_get(item, lists[o->next].key);
+        char *about = ch_chat_mcp_get(item, lists[o->next].about);
         if (about)
             about[strcspn(about, "\n")] = '\0';
         if (key)
@@ -202,9 +203,9 @@ static void prompt_on_messages(const char *result, const struct chela_error *err
         return;
     }
     ch_draft_init(&d);
-    for (size_t i = 0; (role = get_at(result, "/messages/%zu/role", i)); i++) {
-        char *text = get_at(result, "/messages/%zu/content/text", i);
-        char *embedded = get_at(result, "/messages/%zu/content/resource/text", i);
+    for (size_t i = 0; (role = ch_chat_mcp_at(result, "/messages/%zu/role", i)); i++) {
+        char *text = ch_chat_mcp_at(result, "/messages/%zu/content/text", i);
+        char *embedded = ch_chat_mcp_at(result, "/messages/%zu/content/resource/text", i);
         bool ours = strcmp(role, "user") == 0;
         if (text || embedded) {
             fprintf(d.f, "\n\n<prompt%s>\n", ours ? "" : " role=\"assistant\"");
@@ -236,9 +237,9 @@ static char *prompt_params(const char *prompt, const char *name, const char *arg
     fputs("{\"name\":", d.f);
     ch_draft_quote(&d, name);
     fputs(",\"arguments\":{", d.f);
-    for (size_t i = 0; (key = get_at(prompt, "/arguments/%zu/name", i)); i++) {
+    for (size_t i = 0; (key = ch_chat_mcp_at(prompt, "/arguments/%zu/name", i)); i++) {
         args += strspn(args, " \t\n");
-        next = get_at(prompt, "/arguments/%zu/name", i + 1);
+        next = ch_chat_mcp_at(prompt, "/arguments/%zu/name", i + 1);
         size_t len = next ? strcspn(args, " \t\n") : strlen(args);
         if (len) {
             char *value = ch_format("%.*s", (int)len, args);
@@ -262,8 +263,8 @@ static void prompt_on_list(const char *result, const struct chela_error *err, vo
     struct chela_error why = err ? *err : (struct chela_error){0};
     char *item = NULL, *name = NULL;
 
-    for (size_t i = 0; !why.code && (item = get_at(result, "/prompts/%zu", i)); i++) {
-        name = get(item, "/name");
+    for (size_t i = 0; !why.code && (item = ch_chat_mcp_at(result, "/prompts/%zu", i)); i++) {
+        name = ch_chat_mcp_get(item, "/name");
         bool same = name && strcmp(name, p->name) == 0;
         chela_free(name);
         if (same)
@@ -346,8 +347,8 @@ static void message_on_read(const char *result, const struct chela_error *err, v
         free_message(m);
         return;
     }
-    for (size_t i = 0; (item = get_at(result, "/contents/%zu", i)); i++) {
-        char *text = get(item, "/text"), *type = get(item, "/mimeType");
+    for (size_t i = 0; (item = ch_chat_mcp_at(result, "/contents/%zu", i)); i++) {
+        char *text = ch_chat_mcp_get(item, "/text"), *type = ch_chat_mcp_get(item, "/mimeType");
         fprintf(m->out.f, "\n\n<resource server=\"%s\" uri=\"%s\">\n", at->server, at->uri);
         if (text)
             write_block_text(m->out.f, "resource", text);

@@ -3,6 +3,10 @@
 #define CH_CLI_CHAT_MCP_H
 #include "cli/chat/chat.h"
 
+/* A member of a server's answer; at: fmt has one %zu for i. NULL: none. Free with chela_free. */
+char *ch_chat_mcp_get(const char *json, const char *pointer);
+char *ch_chat_mcp_at(const char *json, const char *fmt, size_t i);
+
 /* /mcp [NAME]: the servers, or what one of them offers. */
 void ch_chat_mcp(struct ch_chat *c, const char *args);
 

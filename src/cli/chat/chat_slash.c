@@ -351,7 +351,8 @@ static void chat_slash_help(struct ch_chat *c, const char *args) {
           "  While the agent works, what you send steers it. Ctrl-C or Esc cancels the run.\n"
           "  @FILE adds a file or an image, !COMMAND runs a command and adds its output; Ctrl-G\n"
           "  opens your editor, Ctrl-V adds the image of the clipboard.\n"
-          "  Tab completes /commands, /skills and @files; Ctrl-R searches what you wrote;\n"
+          "  Tab completes /commands, /skills, @files and what MCP servers offer;\n"
+          "  Ctrl-R searches what you wrote;\n"
           "  Ctrl-O unfolds the last result, /show any.\n",
           d.f);
     ch_draft_finish(&d);

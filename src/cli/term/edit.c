@@ -284,7 +284,7 @@ void ch_edit_complete(struct ch_edit *e, size_t from, char *const *words, size_t
     }
     if (n > 1)
         show_words(e, words, n);
-    else if (len > 0 && words[0][len - 1] != '/')
+    else if (len > 0 && !strchr("/:", words[0][len - 1]))
         term_edit_insert(e, " ", 1);
 }
 

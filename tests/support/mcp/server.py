@@ -278,9 +278,21 @@ def prompt(params):
     return {"messages": [{"role": "user", "content": {"type": "text", "text": "Review %s for %s." % (given.get("file"), given.get("what", "everything"))}}]}
 
 
+def complete(params):
+    """Values that begin with what was typed; the second argument of the prompt depends on the first."""
+    ref, argument = params["ref"], params["argument"]
+    first = params.get("context", {}).get("arguments", {}).get("file", "")
+    values = {"ref/resource page://{name}/text name": ["index", "intro"],
+              "ref/prompt review file": ["main.c", "mail.c", "two words", "bell\x07"],
+              "ref/prompt review what": ["leaks-of-" + first]}
+    key = " ".join([ref["type"], ref.get("name", ref.get("uri")), argument["name"]])
+    return {"completion": {"values": [v for v in values.get(key, []) if v.startswith(argument["value"])], "hasMore": False}}
+
+
 DOCS = {
     "resources/list": lambda params: {"resources": [{"uri": "note://one", "name": "The first note"}]},
-    "resources/templates/list": lambda params: {"resourceTemplates": []},
+    "resources/templates/list": lambda params: {"resourceTemplates": [{"uriTemplate": "page://{name}/text", "name": "A page"}]},
+    "completion/complete": complete,
     "resources/read": read,
     "prompts/list": lambda params: {"prompts": [{"name": "review", "description": "Reviews a file.", "arguments": [{"name": "file", "required": True}, {"name": "what"}]}]},
     "prompts/get": prompt,
