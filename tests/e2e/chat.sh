@@ -167,7 +167,7 @@ press Enter
 sees "another run" '^wait for it'
 press Escape
 sees "Esc cancels the run" '^cancelled$'
-press Escape
+press Escape C-l # a letter right behind Esc would be Alt and the letter
 types "stall"
 press Enter
 sees "a run to take over" '^wait for it'
