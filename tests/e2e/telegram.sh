@@ -162,7 +162,12 @@ tell 61 -100 supergroup '@ChelaBot hello'
 check "other chats do not" hears $((before + 2))
 kill -9 "$gateway_pid"
 serve
-check "after a crash the rest is sent" hears $((before + 3))
+tell 62 -100 supergroup '@ChelaBot hello again'
+check "after a crash the wait goes on" hears $((before + 3))
+kill -9 "$gateway_pid"
+sqlite3 "$space/chela.db" "UPDATE outbox SET receipt = json_set(receipt, '\$.until', 1) WHERE state = 'uncertain'"
+serve
+check "and after the wait the rest is sent" hears $((before + 4))
 same "and nothing else" '[0]' "$(sent | tail -n 1 | jq -c -s 'map(.text | [scan("line 1 ")] | length)')"
 before=$(($(count) - 2))
 

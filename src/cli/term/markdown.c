@@ -89,15 +89,17 @@ static bool is_item(const char *p, size_t n) {
 }
 
 /* The character that items of one list have in common: the bullet, or that after the number. */
-static char marker_of(const char *p) {
-    p += strspn(p, " ");
-    return p[strspn(p, "0123456789")];
+static char marker_of(const char *p, size_t n) {
+    size_t i = indent_of(p, n);
+    while (i < n && p[i] >= '0' && p[i] <= '9')
+        i++;
+    return i < n ? p[i] : '\0';
 }
 
 /* The line begins another item of the list that the block begins with. */
 static bool is_next_item(const struct ch_markdown *m, const char *p, size_t n) {
     return is_item(p, n) && indent_of(p, n) <= indent_of(m->text, m->scanned) &&
-           marker_of(p) == marker_of(m->text);
+           marker_of(p, n) == marker_of(m->text, m->scanned);
 }
 
 /* --- blocks --------------------------------------------------------------------------- */
@@ -137,7 +139,7 @@ static void markdown_flush(struct ch_markdown *m, FILE *out, unsigned columns, s
 /* Write the items before the next one. */
 static void markdown_flush_items(struct ch_markdown *m, FILE *out, unsigned columns) {
     unsigned number = m->number ? m->number : (unsigned)strtoul(m->text, NULL, 10);
-    bool joins = !m->blank, numbered = !strchr("-*+", marker_of(m->text));
+    bool joins = !m->blank, numbered = !strchr("-*+", marker_of(m->text, m->scanned));
     markdown_flush(m, out, columns, m->scanned);
     m->joins = joins;
     m->number = numbered ? number + 1 : 0;
