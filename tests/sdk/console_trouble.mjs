@@ -125,7 +125,7 @@ if (page) {
     await page.goto(`${place.url}/#/s/web%3Amany`);
     await page.locator('.assistant', { hasText: 'two 9999' }).waitFor();
     same(await page.evaluate(() => document.querySelectorAll('#chat > *').length < 1000), true, 'a part of them');
-    await page.waitForFunction(() => { const s = document.querySelector('#scroll'); return s.scrollHeight - s.scrollTop - s.clientHeight < 5; });
+    await page.waitForFunction(() => { const s = document.querySelector('#scroll'); return s.scrollHeight - s.scrollTop - s.clientHeight < 5; }, null, { timeout: 60000 });
     const first = () => page.evaluate(() => Number(document.querySelector('#chat [data-seq]').dataset.seq));
     const before = await first();
     await page.evaluate(() => { document.querySelector('#scroll').scrollTop = 150; });
