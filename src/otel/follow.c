@@ -45,7 +45,7 @@ struct open_request {
 
 #define SERIES_ATTRIBUTES 6
 
-/* What the spans and the metrics of a run's requests have in common, while the run asks the same
+/* The common part of the spans and metrics of a run's requests, while the run asks the same
  * model. Texts are borrowed from the target. */
 struct request_memo {
     const chela_agent *agent;

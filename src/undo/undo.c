@@ -127,7 +127,7 @@ static void undo_collect(chela_undo *u) {
     }
 }
 
-/* Also if the pool is closed. */
+/* Called also if the pool is closed. */
 static void scan_on_done(struct ch_work *w) {
     struct undo_scan *s = CH_CONTAINER(w, struct undo_scan, work);
     if (s->u)
