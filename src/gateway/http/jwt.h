@@ -1,7 +1,7 @@
 /* jwt.h -- JSON Web Tokens that an authorization server signs (RFC 7515, 7517 and 7519).
  *
- * The functions parse tokens and sets of keys, and verify signatures. The functions fetch nothing and
- * do not judge the claims. RS256, ES256 and EdDSA (Ed25519) are known. `none` and the
+ * The functions parse tokens and sets of keys, and verify signatures. Fetching keys and judging
+ * claims belong to the callers. RS256, ES256 and EdDSA (Ed25519) are known. `none` and the
  * algorithms with a shared secret are refused: a public key is never used as a secret. */
 #ifndef CH_GATEWAY_JWT_H
 #define CH_GATEWAY_JWT_H
