@@ -3,6 +3,8 @@
 
 #include <stdarg.h>
 
+#include "acp/acp_session.h"
+#include "acp/acp_turn.h"
 #include "agent/handle/runtime.h"
 #include "base/error.h"
 #include "base/limits.h"

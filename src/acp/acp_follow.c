@@ -2,7 +2,11 @@
  *
  * Between runs any process may continue the session. The store is polled once a second: new
  * messages are shown, and questions about calls that were decided elsewhere are withdrawn. */
-#include "acp/acp.h"
+#include "acp/acp_follow.h"
+
+#include "acp/acp_ask.h"
+#include "acp/acp_forward.h"
+#include "acp/acp_turn.h"
 #include "agent/handle/runtime.h"
 #include "agent/journal/journal.h"
 #include "base/error.h"

@@ -4,8 +4,11 @@
  * the inbox of the session, which the gateway takes up. Its records are shown as those of
  * any other process (acp_follow.c), and the prompt ends with the gateway's run. If nobody
  * takes the event up, the event is withdrawn, and the prompt fails. */
-#include "acp/acp.h"
+#include "acp/acp_forward.h"
+
+#include "acp/acp_ask.h"
 #include "acp/acp_content.h"
+#include "acp/acp_turn.h"
 #include "agent/handle/agent.h"
 #include "base/error.h"
 #include "chela/mailbox.h"

@@ -6,8 +6,13 @@
  *                +-------------- decided
  *
  * A prompt that arrives during a run steers the run; the run's end answers both. */
-#include "acp/acp.h"
+#include "acp/acp_turn.h"
+
+#include "acp/acp_ask.h"
 #include "acp/acp_content.h"
+#include "acp/acp_follow.h"
+#include "acp/acp_forward.h"
+#include "acp/acp_session.h"
 #include "agent/context/context_budget.h"
 #include "agent/handle/runtime.h"
 #include "agent/handle/session.h"

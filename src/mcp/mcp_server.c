@@ -10,6 +10,9 @@
 #include "base/log.h"
 #include "base/opts.h"
 #include "base/uri.h"
+#include "mcp/mcp_server_http.h"
+#include "mcp/mcp_server_listen.h"
+#include "mcp/mcp_server_methods.h"
 #include "mcp/mcp_template.h"
 
 #define PULSE_MS 15000
