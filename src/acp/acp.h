@@ -1,6 +1,7 @@
 /* acp.h -- a connection with an editor, and its sessions.
  *
- *   acp.c          connection: messages in and out, initialize, the table of methods
+ *   acp.c          connection: messages in, initialize, the table of methods
+ *   acp_reply.c    messages out: answers, refusals, updates of a session
  *   acp_session.c  sessions: new, load, resume, list, close, delete, their options
  *   acp_servers.c  MCP servers of the editor
  *   acp_files.c    files as the editor holds them
@@ -118,16 +119,5 @@ struct chela_acp {
     unsigned inside; /* calls of chela_acp_feed and of the program's functions in progress */
     struct ch_list sessions, places;
 };
-
-/* --- acp.c */
-void ch_acp_reply(struct ch_rpc_request *r, const struct ch_buf *result);
-void ch_acp_refuse(struct ch_rpc_request *r, int64_t code, const char *fmt, ...)
-    __attribute__((format(printf, 3, 4)));
-/* Refuse with the message of err. */
-void ch_acp_refuse_error(struct ch_rpc_request *r, const struct chela_error *err);
-/* Send the object `update` about a session; user is the session. */
-void ch_acp_send_update(struct ch_sv update, void *user);
-/* A line for the editor's user, if the editor shows notices. */
-void ch_acp_notice(struct ch_acp_session *s, const char *severity, const char *title);
 
 #endif

@@ -8,6 +8,7 @@
 
 #include <stdlib.h>
 
+#include "acp/acp_reply.h"
 #include "acp/acp_session.h"
 #include "acp/acp_turn.h"
 #include "base/error.h"

@@ -5,8 +5,10 @@
 
 /* Pass the prompt to the gateway that holds the session. False: not possible. */
 bool ch_acp_forward_input(struct ch_acp_session *s);
-/* True while the prompt's event waits to be taken up. */
-bool ch_acp_forward_waits(struct ch_acp_session *s);
+/* True while the prompt's event waits to be taken up. *expired: the event has waited too long
+ * and was withdrawn. */
+bool ch_acp_forward_waits(struct ch_acp_session *s, bool *expired);
+/* Pass the decided questions to the gateway. */
 void ch_acp_forward_decisions(struct ch_acp_session *s);
 
 #endif

@@ -4,6 +4,7 @@
  * consent like those of every server. A server that does not work is named in a notice. */
 #include "acp/acp_servers.h"
 
+#include "acp/acp_reply.h"
 #include "agent/handle/agent.h"
 #include "base/error.h"
 #include "base/limits.h"

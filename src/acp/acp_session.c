@@ -10,6 +10,7 @@
 #include "acp/acp_content.h"
 #include "acp/acp_files.h"
 #include "acp/acp_follow.h"
+#include "acp/acp_reply.h"
 #include "acp/acp_servers.h"
 #include "acp/acp_turn.h"
 #include "agent/handle/lookup.h"

@@ -1,6 +1,7 @@
 /* mcp_server.h -- the server half of the Model Context Protocol.
  *
- *   mcp_server.c             server, the items that it offers, notices of changes
+ *   mcp_server.c             server, adding and removing items, notices of changes
+ *   mcp_server_item.c        finding items, counting references
  *   mcp_server_connection.c  a client: messages in and out, era of a request, handshake
  *   mcp_server_methods.c     the table of methods; lists, subscriptions
  *   mcp_server_call.c        a request that a function works on: questions, log, progress
@@ -207,14 +208,6 @@ struct chela_mcp_call {
 };
 
 /* --- mcp_server.c */
-void ch_mcp_server_unref(chela_mcp_server *s);
-struct ch_mcp_item *ch_mcp_server_find(const chela_mcp_server *s, enum ch_mcp_kind kind,
-                                       struct ch_sv key);
-/* The resource or template for a URI. Variables go to *w as members of an object. */
-struct ch_mcp_item *ch_mcp_server_match(const chela_mcp_server *s, struct ch_sv uri,
-                                        struct ch_jw *w);
-void ch_mcp_item_unref(struct ch_mcp_item *i);
-
 /* Take over the items of `from`, which is closed; the clients of s stay connected and are
  * notified. */
 void ch_mcp_server_adopt(chela_mcp_server *s, chela_mcp_server *from);

@@ -13,6 +13,7 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "mcp/mcp_server_connection.h"
+#include "mcp/mcp_server_item.h"
 #include "mcp/mcp_server_methods.h"
 #include "mcp/mcp_server_result.h"
 #include "mcp/mcp_server_state.h"

@@ -18,6 +18,7 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "mcp/mcp_server_connection.h"
+#include "mcp/mcp_server_item.h"
 #include "net/server.h"
 
 #define ID_BYTES 16

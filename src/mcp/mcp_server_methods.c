@@ -7,6 +7,7 @@
 #include "base/limits.h"
 #include "mcp/mcp_server_call.h"
 #include "mcp/mcp_server_connection.h"
+#include "mcp/mcp_server_item.h"
 #include "mcp/mcp_server_result.h"
 
 /* A client of 2026-07-28 that wants to know about changes: an open request
