@@ -359,7 +359,8 @@ static void spending_recalled(struct ch_spending *is, const struct ch_spent *spe
     s->cost += CH_MAX(spent->cost, 0.0);
 }
 
-static void spending_stopped(struct ch_spending *is, chela_run *run) {
+static void spending_stopped(struct ch_spending *is, chela_run *run,
+                             char error[CHELA_ERROR_MAX]) {
     struct ch_budgets *b = spending_lane(is)->gw->budgets;
     struct ch_spender who = spender_of(run);
     struct budget_state s;
@@ -368,7 +369,7 @@ static void spending_stopped(struct ch_spending *is, chela_run *run) {
         CH_BUF_AUTO why = {0};
         struct chela_event ev = budgets_event(b, &s);
         budgets_explain(b, &s, &why);
-        snprintf(run->error, sizeof(run->error), "%s", ch_buf_str(&why));
+        snprintf(error, CHELA_ERROR_MAX, "%s", ch_buf_str(&why));
         ch_emit(run, &ev);
     }
     ch_buf_release(&s.of);
