@@ -174,6 +174,14 @@ static bool skills_look(const char *path, mode_t type, struct stat *st, bool *li
     return (st->st_mode & S_IFMT) == type;
 }
 
+/* Most file systems tell the type of an entry, which saves a system call. */
+static bool skills_is_folder(const char *path, unsigned char type, bool *linked) {
+    struct stat st;
+    if (type != DT_LNK && type != DT_UNKNOWN)
+        return type == DT_DIR;
+    return skills_look(path, S_IFDIR, &st, linked);
+}
+
 /* The skill file of a folder; false: none. */
 static bool skills_find_file(const char *folder, struct ch_buf *file, struct stat *st,
                              bool *linked) {
@@ -204,19 +212,19 @@ static const char *skills_resolve(struct ch_skills *s, const struct place *p, co
 }
 
 static void visit(struct ch_skills *s, const struct tree *t, const struct place *p,
-                  const char *name) {
+                  const struct dirent *entry) {
     CH_BUF_AUTO path = {0}, file = {0};
-    struct found f = {.folder = name};
+    struct found f = {.folder = entry->d_name};
     bool linked = false;
-    ch_buf_addf(&path, "%s/%s", p->path, name);
-    if (!skills_look(ch_buf_str(&path), S_IFDIR, &f.st, &linked))
+    ch_buf_addf(&path, "%s/%s", p->path, entry->d_name);
+    if (!skills_is_folder(ch_buf_str(&path), entry->d_type, &linked))
         return;
     bool found = skills_find_file(ch_buf_str(&path), &file, &f.st, &linked);
     f.path = found ? file.p : path.p;
     f.real = skills_resolve(s, p, f.path, linked);
     if (linked && leads_out(t->roots, f.real)) {
         if (found)
-            refuse_link(s, file.p, name);
+            refuse_link(s, file.p, entry->d_name);
         return;
     }
     if (found)
@@ -240,7 +248,7 @@ static void scan(struct ch_skills *s, const struct tree *t, const struct place *
     for (int i = 0; i < n; i++) {
         s->cut |= i >= CH_LIMIT_SKILL_ENTRIES;
         if (!s->cut)
-            visit(s, t, p, entries[i]->d_name);
+            visit(s, t, p, entries[i]);
         free(entries[i]);
     }
     free(entries);
