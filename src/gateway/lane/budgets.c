@@ -189,9 +189,10 @@ static void budgets_state(struct ch_budgets *b, const struct ch_spender *who,
     for (size_t i = 0; b->plan && i < b->plan->n; i++) {
         const struct budget *g = &b->plan->list[i];
         CH_BUF_AUTO of = {0};
-        if (budget_meets(g, who))
-            budget_state_add(s, g, budgets_look(b, budgets_counter_of(b, g, who, &of)),
-                             ch_buf_sv(&of));
+        if (!budget_meets(g, who))
+            continue;
+        uint64_t id = budgets_counter_of(b, g, who, &of);
+        budget_state_add(s, g, budgets_look(b, id), ch_buf_sv(&of));
     }
 }
 
