@@ -44,7 +44,7 @@ static const struct {
     {"the same beginning, then a second line", LIT("data: x\n\ndata: y\ndata: z\n\ndata:  w\n\n"),
      "=x;=y\nz;= w;"},
     {"the same beginning, then CR", LIT("data: x\n\ndata: y\rdata: z\n\n"), "=x;=y\nz;"},
-    {"the beginning is data of another length", LIT("data:x\n\ndata: y\n\ndata:z\n\n"), "=x;=y;=z;"},
+    {"the same beginning of another length", LIT("data:x\n\ndata: y\n\ndata:z\n\n"), "=x;=y;=z;"},
     {"comment", LIT(": keep-alive\n\ndata: z\n\n"), "=z;"},
     {"comment inside an event", LIT("data: a\n: PROCESSING\ndata: b\n\n"), "=a\nb;"},
     {"lone colon", LIT(":\ndata: a\n\n"), "=a;"},
