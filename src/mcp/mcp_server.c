@@ -317,7 +317,8 @@ int chela_mcp_server_tool(chela_mcp_server *s, const struct chela_mcp_tool_opts 
     if (rc < 0)
         return rc;
     if (!o.fn || !o.name || !item_is_name(ch_sv_str(o.name), true))
-        return ch_fail(err, CHELA_EINVAL, "a tool has a function, and a name of a-z A-Z 0-9 _ - .");
+        return ch_fail(err, CHELA_EINVAL,
+                       "a tool needs a function and a name of a-z A-Z 0-9 _ - .");
     struct ch_mcp_item *i = item_new(s, CH_MCP_TOOL, o.name);
     if (read_schemas(i, &o, err) < 0)
         return item_fail(i);
@@ -352,7 +353,8 @@ int chela_mcp_server_prompt(chela_mcp_server *s, const struct chela_mcp_prompt_o
     if (rc < 0)
         return rc;
     if (!o.fn || !o.name || !item_is_name(ch_sv_str(o.name), false))
-        return ch_fail(err, CHELA_EINVAL, "a prompt has a function, and a name of at most %d bytes",
+        return ch_fail(err, CHELA_EINVAL,
+                       "a prompt needs a function and a name of at most %d bytes",
                        CH_LIMIT_MCP_NAME);
     struct ch_mcp_item *i = item_new(s, CH_MCP_PROMPT, o.name);
     ch_jw_begin(&w, '{');

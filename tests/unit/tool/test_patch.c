@@ -100,7 +100,7 @@ static const struct {
     {"no path", "a\n", BEGIN "*** Update File: \n-a\n" END, "!the path is empty"},
     {"unknown section", "a\n", BEGIN "*** Frobnicate: f\n" END, "!line 2 of the patch: expected"},
     {"text after the end", "a\n", UPDATE "-a\n+b\n" END "and more\n", "!text after"},
-    {"empty patch", "a\n", BEGIN END, "!there is no patch"},
+    {"empty patch", "a\n", BEGIN END, "!the text has no patch"},
 
     {"diff", "a\nb\nc\n", DIFF "@@ -1,3 +1,3 @@\n a\n-b\n+x\n c\n", "a\nx\nc\n"},
     {"diff with a section", "a\nb\n", DIFF "@@ -1,2 +1,2 @@ int f(void)\n a\n-b\n+x\n", "a\nx\n"},
@@ -139,8 +139,8 @@ static const struct {
     {"diff, no hunk", "a\n", DIFF, "!this file has no hunks"},
     {"diff, bad line", "a\n", DIFF "@@ -1 +1 @@\n-a\n+b\n?c\n", "!line 6 of the patch"},
     {"diff, binary", "a\n", "diff --git a/f b/f\nGIT binary patch\nliteral 3\n", "!binary files"},
-    {"no patch at all", "a\n", "please change a to b\n", "!there is no patch in it"},
-    {"nothing", "a\n", "", "!there is no patch in it"},
+    {"no patch at all", "a\n", "please change a to b\n", "!the text has no patch"},
+    {"nothing", "a\n", "", "!the text has no patch"},
 };
 
 static void test_cases(void **state) {

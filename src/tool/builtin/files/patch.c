@@ -146,7 +146,7 @@ int ch_patch_read(struct ch_patch *p, struct ch_sv text, struct chela_error *err
     int rc = has_star_form(text) ? ch_patch_read_star(&r) : ch_patch_read_diff(&r);
     if (rc == 0 && p->nfiles == 0)
         rc = ch_fail(err, CHELA_EINVAL,
-                     "there is no patch in it: it must begin with \"*** Begin Patch\", or be a "
+                     "the text has no patch: it must begin with \"*** Begin Patch\", or be a "
                      "unified diff with \"---\" and \"+++\" lines");
     return rc;
 }
