@@ -55,7 +55,7 @@ struct ch_turn {
     unsigned open;   /* turn whose TURN_END is still to be sent; 0: none */
     const char *key; /* API key of the current call */
     struct ch_http_call *call;
-    struct ch_decoder *decoder; /* owned; NULL: between a reply and the next call */
+    struct ch_decoder *decoder; /* owned; NULL: until the response begins */
     bool decoding;              /* decoder is initialised */
     struct ch_http_request http;
     struct ch_sv body[3];
@@ -768,14 +768,29 @@ bool ch_think_keep_said(chela_run *run) {
 
 /* --- the transport's callbacks */
 
+/* The decoder of the call in flight. A call that waits for its response has none: a service
+ * may take minutes, and a decoder is larger than most conversations at that time. */
+static struct ch_decoder *decoder_of(chela_run *run) {
+    struct ch_turn *t = run->turn;
+    if (t->decoding)
+        return t->decoder;
+    if (!t->decoder)
+        t->decoder = ch_alloc(sizeof(*t->decoder));
+    ch_decoder_init_for(t->decoder, &run->target->ep, ch_sv_str(run->target->model),
+                        on_model_event, run);
+    t->decoding = true;
+    return t->decoder;
+}
+
 static void think_on_head(const struct ch_http_head *head, void *user) {
-    ch_decoder_head(((chela_run *)user)->turn->decoder, head);
+    ch_decoder_head(decoder_of(user), head);
 }
 
 static void end_call(chela_run *run, const struct chela_error *err) {
+    struct ch_decoder *d = decoder_of(run);
+    struct ch_reply *r = &d->reply;
     run->turn->call = NULL;
-    ch_decoder_end(run->turn->decoder, err, ch_run_now(run));
-    struct ch_reply *r = &run->turn->decoder->reply;
+    ch_decoder_end(d, err, ch_run_now(run));
     if (run->dead)
         return;
     if (ch_run_stops(run))
@@ -791,7 +806,7 @@ static void end_call(chela_run *run, const struct chela_error *err) {
 static void think_on_data(struct ch_sv data, void *user) {
     chela_run *run = user;
     run->stamp = ch_run_now(run); /* all events of the chunk get the same time */
-    ch_decoder_feed(run->turn->decoder, data);
+    ch_decoder_feed(decoder_of(run), data);
     run->stamp = 0;
     if (ch_run_stops(run) && !run->dead)
         ch_driver_stop(run);
@@ -878,11 +893,6 @@ void ch_think(chela_run *run) {
         return;
     ch_listeners_add_context(run, NULL, &run->arena, &run->turn->http);
     ch_think_drop(run);
-    if (!run->turn->decoder)
-        run->turn->decoder = ch_alloc(sizeof(*run->turn->decoder));
-    ch_decoder_init_for(run->turn->decoder, &run->target->ep, ch_sv_str(run->target->model),
-                        on_model_event, run);
-    run->turn->decoding = true;
     run->turn->call = ch_transport_start(run->target->transport, &run->turn->http, &handler, run);
 }
 

@@ -43,13 +43,16 @@ struct ch_tool_ops {
  * the schema is valid and compact. Such texts are neither copied nor checked, so that a
  * thousand agents with the built-in tools cost no thousand copies. */
 #define CH_TOOL_CONSTANT (1u << 29)
+/* With CH_TOOL_CONSTANT: the description is not a constant and is copied. */
+#define CH_TOOL_DESCRIBED (1u << 28)
 
 struct ch_tool {
     _Atomic unsigned refs;
-    const char *name, *description; /* owned, unless CH_TOOL_CONSTANT */
-    const char *schema;             /* the same; compact JSON object */
-    struct ch_contract *contract;   /* owned; use ch_tool_contract */
-    struct ch_sv summary;           /* first sentence of the description */
+    const char *name;        /* owned, unless CH_TOOL_CONSTANT */
+    const char *description; /* the same, but owned if CH_TOOL_DESCRIBED */
+    const char *schema;      /* owned, unless CH_TOOL_CONSTANT; compact JSON object */
+    struct ch_contract *contract; /* owned; use ch_tool_contract */
+    struct ch_sv summary;         /* first sentence of the description */
     enum chela_effect effect;
     enum chela_permission permission;
     unsigned flags;                /* CHELA_TOOL_*, CH_TOOL_* */
