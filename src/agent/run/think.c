@@ -622,8 +622,8 @@ static bool ask_for_less(chela_run *run, const struct ch_reply *r) {
 }
 
 static void on_failure(chela_run *run, const struct ch_reply *r) {
-    snprintf(run->error, sizeof(run->error), "%s: %.*s%s", run->target->spec,
-             CH_SV_FMT(r->error.message), advice(r->error.cls));
+    ch_run_outcome_error(run, "%s: %.*s%s", run->target->spec,
+                         CH_SV_FMT(r->error.message), advice(r->error.cls));
     ch_redact(run->error);
     run->failure =
         (struct ch_model_failure){r->error.cls, r->error.status, r->error.retry_after_ms};
@@ -633,7 +633,7 @@ static void on_failure(chela_run *run, const struct ch_reply *r) {
         return;
     bool shown = run->turn->output_shown && !run->turn->may_redo;
     double cost = account(run, &r->usage);
-    ch_request_record_failure(recorder(run), role_of(run), r, ch_sv_str(run->error), cost);
+    ch_request_record_failure(recorder(run), role_of(run), r, ch_sv_str(ch_run_error(run)), cost);
     ch_driver_step(run, &(struct ch_input){.kind = CH_IN_FAILED,
                                            .usage = r->usage,
                                            .cost = cost,
@@ -674,8 +674,8 @@ static bool answer_fits(chela_run *run, bool has_text) {
     }
     ch_buf_clear(&run->turn->complaint);
     ch_output_complain(run->turn->output_way, ch_buf_sv(&why), &run->turn->complaint);
-    snprintf(run->error, sizeof(run->error), "%s: the answer does not fit its schema: %s",
-             run->target->spec, ch_buf_str(&why));
+    ch_run_outcome_error(run, "%s: the answer does not fit its schema: %s",
+                         run->target->spec, ch_buf_str(&why));
     ch_redact_line(run->error);
     return false;
 }
@@ -693,7 +693,7 @@ void ch_think_reply(chela_run *run, struct ch_reply *r) {
                           .usage = r->usage,
                           .cost = account(run, &r->usage)};
     run->turn->stop_reason = (enum chela_stop)r->stop;
-    run->error[0] = '\0';
+    ch_run_outcome_clear_error(run);
     if (!is_private) /* a request of private words holds no history to learn from */
         ch_context_budget_learn(run, &r->usage);
     r->msg = ch_reply_extras_save(run, CH_TAKE(r->msg));
@@ -716,8 +716,8 @@ void ch_think_reply(chela_run *run, struct ch_reply *r) {
     in.unfit = is_answer && (!of_use || !answer_fits(run, in.has_text));
     in.has_text |= made; /* an image is an answer */
     if (!of_use)
-        snprintf(run->error, sizeof(run->error), "%s: %s", run->target->spec,
-                 ch_buf_str(&run->turn->complaint));
+        ch_run_outcome_error(run, "%s: %s", run->target->spec,
+                             ch_buf_str(&run->turn->complaint));
     in.review = is_answer && !in.unfit && verdict & CH_REPLY_REVIEW;
     run->turn->deliver_follow_up = in.calls == 0 && !in.unfit;
     ch_think_drop(run); /* tools may run for hours; r is invalid from here on */

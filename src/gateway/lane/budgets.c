@@ -6,6 +6,7 @@
 #include "agent/handle/lookup.h"
 #include "agent/handle/run.h"
 #include "agent/handle/run_origin.h"
+#include "agent/handle/run_outcome.h"
 #include "agent/journal/emit.h"
 #include "agent/journal/journal.h"
 #include "agent/machine/event.h"
@@ -367,7 +368,7 @@ static void spending_stopped(struct ch_spending *is, chela_run *run) {
         CH_BUF_AUTO why = {0};
         struct chela_event ev = budgets_event(b, &s);
         budgets_explain(b, &s, &why);
-        snprintf(run->error, sizeof(run->error), "%s", ch_buf_str(&why));
+        ch_run_outcome_error(run, "%s", ch_buf_str(&why));
         ch_emit(run, &ev);
     }
     ch_buf_release(&s.of);
