@@ -252,7 +252,6 @@ int ch_registry_add(struct ch_registry *r, const struct chela_tool_opts *opts,
     t->name = o.flags & CH_TOOL_CONSTANT ? o.name : ch_strdup(o.name);
     t->description = !owns_description(o.flags) ? o.description
                                                 : ch_strdup(o.description ? o.description : "");
-    t->summary = ch_first_sentence(ch_sv_str(t->description));
     t->schema = schema;
     t->contract = contract;
     t->effect = o.effect;
