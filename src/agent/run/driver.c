@@ -509,8 +509,12 @@ static bool note_spending(chela_run *run) {
     struct ch_spending *s = run->session->spending;
     if (s)
         s->count(s, run);
-    if (s && (run->m.reason == CH_REASON_TOKEN_BUDGET || run->m.reason == CH_REASON_COST_BUDGET))
-        s->stopped(s, run);
+    if (s && (run->m.reason == CH_REASON_TOKEN_BUDGET || run->m.reason == CH_REASON_COST_BUDGET)) {
+        char error[CHELA_ERROR_MAX] = "";
+        s->stopped(s, run, error);
+        if (*error)
+            ch_run_outcome_error(run, "%s", error);
+    }
     return !run->dead;
 }
 
