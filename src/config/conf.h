@@ -272,6 +272,8 @@ int ch_config_parse_with(struct ch_sv text, const char *name, const char *dir,
 /* Set by_name after the list of agents was made: each agent is looked up several times, and
  * a file may list a thousand. */
 void ch_conf_sort_agents(chela_config *cfg);
+/* id NULL: the first agent, or the defaults if the file has no agent. NULL: no such agent. */
+const struct ch_conf_agent *ch_conf_find_agent(const chela_config *cfg, const char *id);
 
 /* Load the configured prompts into rt; errors name the place in the file. */
 int ch_conf_prompts_apply(const chela_config *cfg, chela_runtime *rt, struct chela_error *err);

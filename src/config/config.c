@@ -136,18 +136,24 @@ static int config_against_name(const void *id, const void *agent) {
     return strcmp(id, (*(const struct ch_conf_agent *const *)agent)->item.name);
 }
 
+const struct ch_conf_agent *ch_conf_find_agent(const chela_config *cfg, const char *id) {
+    size_t n = cfg->conf.agents.n;
+    if (!id)
+        return n ? cfg->conf.agents.items : &cfg->conf.defaults;
+    const struct ch_conf_agent *const *found =
+        n ? bsearch(id, cfg->by_name, n, sizeof(*found), config_against_name) : NULL;
+    return found ? *found : NULL;
+}
+
 static int find_agent(const chela_config *cfg, const char *id, const struct ch_conf_agent **out,
                       struct chela_error *err) {
     const struct ch_conf_agent *agents = cfg->conf.agents.items;
     size_t n = cfg->conf.agents.n;
     CH_BUF_AUTO known = {0};
-    const struct ch_conf_agent *const *found =
-        id && n ? bsearch(id, cfg->by_name, n, sizeof(*found), config_against_name) : NULL;
 
-    if (!id || found) {
-        *out = found ? *found : n ? agents : &cfg->conf.defaults;
+    *out = ch_conf_find_agent(cfg, id);
+    if (*out)
         return 0;
-    }
     for (size_t i = 0; err && i < n; i++)
         ch_buf_addf(&known, "%s%s", i ? ", " : "", agents[i].item.name);
     return ch_fail(err, CHELA_ENOENT, "%s: there is no agent '%s' (%s%s)", cfg->file, id,

@@ -17,6 +17,7 @@
 #include "base/redact.h"
 #include "base/utf8.h"
 #include "channel/channels.h"
+#include "model/message/ids.h"
 #include "tool/builtin/builtin.h"
 #include "tool/registry/policy.h"
 
@@ -160,12 +161,14 @@ static int read_scope(struct ch_cfg_parser *p, const struct ch_json *v, enum ch_
     return rc;
 }
 
+/* hashes: of the names of the items before i; the hash of item i is added. */
 static int check_unique(struct ch_cfg_parser *p, const struct ch_json *v, const char *items,
-                        size_t i, size_t size) {
+                        size_t i, size_t size, uint64_t *hashes) {
     const char *name = ((const struct ch_conf_item *)(items + i * size))->name;
+    hashes[i] = ch_hash(0, ch_sv_str(name));
     for (size_t k = 0; name && k < i; k++) {
         const struct ch_conf_item *other = (const struct ch_conf_item *)(items + k * size);
-        if (other->name && strcmp(other->name, name) == 0)
+        if (hashes[k] == hashes[i] && other->name && strcmp(other->name, name) == 0)
             return ch_cfg_bad(p, v, "%s is there already, in line %u", name, other->where.line);
     }
     return 0;
@@ -179,12 +182,13 @@ static int parse_read_list(struct ch_cfg_parser *p, const struct ch_json *v,
         return ch_cfg_bad(p, v, "more than %d entries", CH_LIMIT_CONFIG_ITEMS);
     size_t size = ch_scope_size(o->of);
     char *items = list->items = ch_arena_zalloc(p->cfg->arena, v->n * size + 1);
+    CH_AUTOFREE uint64_t *hashes = ch_malloc((v->n + 1) * sizeof(*hashes));
     for (CH_JSON_EACH(e, v)) {
         size_t i = list->n, mark = enter_index(p, i);
         struct ch_conf_item *item = (struct ch_conf_item *)(items + i * size);
         item->where = ch_yaml_where(&p->yaml, e);
         read_scope(p, e, o->of, true, item);
-        check_unique(p, e, items, i, size);
+        check_unique(p, e, items, i, size, hashes);
         list->n++;
         parse_leave(p, mark);
     }

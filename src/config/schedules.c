@@ -87,10 +87,6 @@ int chela_config_schedule(const chela_config *cfg, size_t i, struct chela_schedu
 }
 
 int chela_config_schedule_tool(const chela_config *cfg, const char *id) {
-    const struct ch_conf_agent *agents = cfg->conf.agents.items;
-    bool everybody = cfg->conf.defaults.schedule_tool;
-    for (size_t i = 0; i < cfg->conf.agents.n; i++)
-        if (!id || strcmp(agents[i].item.name, id) == 0)
-            return everybody || agents[i].schedule_tool;
-    return everybody;
+    const struct ch_conf_agent *a = ch_conf_find_agent(cfg, id);
+    return cfg->conf.defaults.schedule_tool || (a && a->schedule_tool);
 }

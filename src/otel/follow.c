@@ -743,7 +743,7 @@ static void end_call(struct ch_otel_follow *f, struct follow_run *r, chela_run *
     ch_otel_add_text(&s, CH_OTEL_TOOL_CALL_ID, id);
     ch_otel_add_int(&s, CH_OTEL_TURN, r->turn);
     if (tool)
-        ch_otel_add_text(&s, CH_OTEL_TOOL_DESCRIPTION, tool->summary);
+        ch_otel_add_text(&s, CH_OTEL_TOOL_DESCRIPTION, ch_tool_summary(tool));
     if (f->settings->content) {
         ch_otel_write_text(&arguments, arguments_of(run, id));
         ch_otel_write_text(&content, ch_unstr(ev->result.content));

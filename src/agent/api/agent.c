@@ -480,7 +480,7 @@ static char *agent_write_tools(const chela_agent *a, const struct ch_policy *pol
             continue;
         ch_jw_begin(&w, '{');
         ch_jw_kcstr(&w, "name", t->name);
-        ch_jw_kstr(&w, "summary", t->summary);
+        ch_jw_kstr(&w, "summary", ch_tool_summary(t));
         ch_jw_kcstr(&w, "description", t->description);
         ch_jw_kcstr(&w, "effect", effects[t->effect]);
         ch_jw_kcstr(&w, "permission", permissions[t->permission]);

@@ -115,7 +115,7 @@ static bool compaction_announce(chela_run *run, enum chela_compacted strategy, s
  * fit. */
 static void explain(chela_run *run) {
     const struct ch_transcript *t = &run->session->transcript;
-    if (run->m.compacted && run->error[0])
+    if (run->m.compacted && *ch_run_error(run))
         return; /* the service refused the request and said why */
     struct ch_context_room b = ch_context_budget_room(run);
     size_t fixed = run->session->budget.fixed, last = 0;
@@ -132,7 +132,7 @@ static void explain(chela_run *run) {
                              "%s: the message is about %zu tokens, and there is room for %zu (send "
                              "less, put it into a file, or choose a model with a larger context)",
                              run->target->spec, last, b.history);
-    else if (!run->error[0])
+    else if (!*ch_run_error(run))
         ch_run_outcome_error(run,
                              "%s: the conversation does not fit the model and cannot be made "
                              "shorter",

@@ -94,7 +94,7 @@ struct chela_run {
     unsigned nchildren;      /* child agents that have ended; stored */
     struct ch_queue steering, follow_ups;
     struct ch_buf text; /* answer text so far */
-    char error[CHELA_ERROR_MAX];
+    char *error; /* owned, CHELA_ERROR_MAX bytes (run_outcome.h); NULL: no error so far */
     struct ch_model_failure failure;
 };
 
@@ -106,6 +106,11 @@ static inline bool ch_run_once(chela_run *run, enum ch_run_did what) {
     bool first = !(run->did & what);
     run->did |= what;
     return first;
+}
+
+/* The run's error, "" if there is none. */
+static inline const char *ch_run_error(const chela_run *run) {
+    return run->error ? run->error : "";
 }
 
 static inline bool ch_run_stops(const chela_run *run) {

@@ -6,7 +6,14 @@
 
 void ch_run_outcome_error(chela_run *run, const char *fmt, ...) {
     va_list ap;
+    if (!run->error)
+        run->error = ch_malloc(CHELA_ERROR_MAX);
     va_start(ap, fmt);
-    vsnprintf(run->error, sizeof(run->error), fmt, ap);
+    vsnprintf(run->error, CHELA_ERROR_MAX, fmt, ap);
     va_end(ap);
+}
+
+void ch_run_outcome_clear_error(chela_run *run) {
+    if (run->error)
+        run->error[0] = '\0';
 }

@@ -12,6 +12,9 @@ static inline void ch_run_outcome_text(chela_run *run, struct ch_sv text) {
 static inline void ch_run_outcome_add(chela_run *run, struct ch_sv text) {
     ch_buf_add_sv(&run->text, text);
 }
+/* Replace the error. Later errors are written to the same memory, so a pointer to the text
+ * stays valid as long as the run. */
 void ch_run_outcome_error(chela_run *run, const char *fmt, ...) CHELA_PRINTF(2, 3);
+void ch_run_outcome_clear_error(chela_run *run);
 
 #endif

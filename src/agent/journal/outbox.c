@@ -636,7 +636,7 @@ void ch_outbox_answer(chela_run *run, unsigned turn, const struct chela_event *e
     if (!to || !s->channel.name || !ch_run_journal_of(run) || end->end.delivered ||
         end->end.silent || status == CH_STATUS_CANCELLED)
         return;
-    if (!run->text.n && !run->error[0] && !end->end.nmedia)
+    if (!run->text.n && !*ch_run_error(run) && !end->end.nmedia)
         return;
     const char **media = ch_arena_alloc(&arena, (end->end.nmedia + 1) * sizeof(*media));
     for (size_t i = 0; i < end->end.nmedia; i++)
@@ -648,7 +648,7 @@ void ch_outbox_answer(chela_run *run, unsigned turn, const struct chela_event *e
         .key = ch_buf_str(&key), .session = s->key, .channel = s->channel.name,
         .to = to, .text = ch_buf_str(&run->text), .run = run->id,
         .status = (enum chela_status)status, .reason = (enum chela_reason)run->m.reason,
-        .error = run->error[0] ? run->error : NULL,
+        .error = *ch_run_error(run) ? ch_run_error(run) : NULL,
         .reply_to = end->end.reply_to.n ? ch_arena_str(&arena, ch_unstr(end->end.reply_to)) : NULL,
         .media = media, .nmedia = end->end.nmedia, .voice = end->end.voice);
     struct ch_outbox *box = outbox(s->agent->rt);

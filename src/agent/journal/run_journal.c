@@ -694,8 +694,8 @@ static uint64_t run_journal_write_state(chela_run *run, enum ch_replay_status st
     ch_principal_write(ch_run_origin_principal(run), &w);
     write_machine(&w, run, &live, acting);
     ch_run_counters_write(&run->record->counters, &w);
-    if (run->error[0])
-        ch_jw_kcstr(&w, "error", run->error);
+    if (*ch_run_error(run))
+        ch_jw_kcstr(&w, "error", ch_run_error(run));
     run->record->stored_events = run->m.seq;
     if (status != run->record->told) {
         run->record->told = status;

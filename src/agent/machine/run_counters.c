@@ -29,6 +29,8 @@ static void release_failure(struct ch_run_failure *m) {
 }
 
 static void add(struct ch_run_counters *c, struct ch_run_failure taken) {
+    if (!c->errors)
+        c->errors = ch_alloc(CH_LIMIT_ERROR_LOG * sizeof(*c->errors));
     struct ch_run_failure *m = &c->errors[c->n++ % CH_LIMIT_ERROR_LOG];
 
     release_failure(m);
@@ -89,7 +91,8 @@ struct ch_run_counters ch_run_counters_read(const struct ch_json *v) {
 
 void ch_run_counters_release(struct ch_run_counters *c) {
     ch_free(c->goal);
-    for (size_t i = 0; i < CH_LIMIT_ERROR_LOG; i++)
+    for (size_t i = 0; c->errors && i < CH_LIMIT_ERROR_LOG; i++)
         release_failure(&c->errors[i]);
+    ch_free(c->errors);
     *c = (struct ch_run_counters){0};
 }

@@ -19,7 +19,7 @@ struct ch_run_failure { /* texts are owned */
 
 struct ch_run_counters {
     char *goal; /* owned; NULL: unknown */
-    struct ch_run_failure errors[CH_LIMIT_ERROR_LOG];
+    struct ch_run_failure *errors; /* owned, CH_LIMIT_ERROR_LOG of them; NULL: no error yet */
     size_t n; /* number of errors so far; only the newest are kept */
 };
 

@@ -8,6 +8,7 @@
 #include "agent/handle/hooks.h"
 #include "agent/handle/listener.h"
 #include "agent/handle/run.h"
+#include "agent/handle/run_outcome.h"
 #include "agent/journal/emit.h"
 #include "agent/journal/journal_replay.h"
 #include "agent/journal/run_journal.h"
@@ -262,8 +263,8 @@ static void note_answer(chela_run *run, const struct ch_block *call, const struc
     run->acting->unfit = r->is_error;
     ch_buf_clear(r->is_error ? ch_think_complaint(run) : &run->text);
     if (r->is_error)
-        snprintf(run->error, sizeof(run->error), "%s: the answer does not fit its schema",
-                 run->target->spec);
+        ch_run_outcome_error(run, "%s: the answer does not fit its schema",
+                             run->target->spec);
     else
         ch_buf_add_sv(&run->text, r->details.n ? r->details : call->text);
 }
@@ -508,7 +509,7 @@ static enum ch_loop_verdict watch(chela_run *run, const struct ch_msg *results) 
     ch_buf_addf(ch_think_complaint(run), "%s: ", ch_loop_kind_name(detector->kind));
     ch_loop_detector_describe(detector, last, ch_think_complaint(run));
     if (v == CH_LOOP_VERDICT_END)
-        snprintf(run->error, sizeof(run->error), "%s", ch_buf_str(ch_think_complaint(run)));
+        ch_run_outcome_error(run, "%s", ch_buf_str(ch_think_complaint(run)));
     return v;
 }
 
@@ -534,8 +535,8 @@ void ch_act_done(chela_run *run) {
         ch_driver_break(run, &(struct chela_error){.message = "the session's history is full"});
         return;
     }
-    if (in.kind == CH_IN_CANCEL && !run->error[0])
-        snprintf(run->error, sizeof(run->error), "stopped by a hook");
+    if (in.kind == CH_IN_CANCEL && !*ch_run_error(run))
+        ch_run_outcome_error(run, "stopped by a hook");
     if (in.loop == CH_LOOP_VERDICT_NOTE)
         ch_emit_warning(run, "%s", ch_buf_str(ch_think_complaint(run)));
     if (in.kind == CH_IN_RESULTS && !run->dead && !ch_features_results(run, &in))

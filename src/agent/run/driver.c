@@ -15,6 +15,7 @@
 #include "agent/handle/hooks.h"
 #include "agent/handle/run.h"
 #include "agent/handle/run_origin.h"
+#include "agent/handle/run_outcome.h"
 #include "agent/handle/session.h"
 #include "agent/journal/journal_replay.h"
 #include "agent/journal/outbox.h"
@@ -147,7 +148,7 @@ static struct chela_event end_event(chela_run *run) {
                                  .status = (enum chela_status)ch_reason_status(run->m.reason),
                                  .reason = (enum chela_reason)run->m.reason,
                                  .text = ch_str(ch_buf_sv(&run->text)),
-                                 .error = ch_str(ch_sv_str(run->error)),
+                                 .error = ch_str(ch_sv_str(ch_run_error(run))),
                                  .turns = run->m.turns + run->m.below.turns,
                                  .tool_calls = run->m.tool_calls + run->m.below.tool_calls,
                                  .delivered = is_delivered(run),
@@ -181,8 +182,8 @@ static void set_active(chela_run *run, bool active) {
 
 static void on_deadline(struct ch_timer *t) {
     chela_run *run = CH_CONTAINER(t, struct ch_control, deadline)->run;
-    snprintf(run->error, sizeof(run->error), "the run took longer than %lld s",
-             (long long)run->session->agent->timeout_ms / 1000);
+    ch_run_outcome_error(run, "the run took longer than %lld s",
+                         (long long)run->session->agent->timeout_ms / 1000);
     ch_driver_interrupt(run, CH_IN_DEADLINE, "the run's time is up");
 }
 
@@ -344,7 +345,7 @@ static void note_outcome(chela_run *run, const struct ch_input *in) {
         return;
     if (in->kind == CH_IN_FAILED)
         ch_run_counters_failed(ch_run_journal_counters(run), run->m.turns, ch_sv_str(t->spec),
-                               ch_error_class_name(in->cls), ch_sv_str(run->error));
+                               ch_error_class_name(in->cls), ch_sv_str(ch_run_error(run)));
     struct ch_endpoint ep = ch_target_with_key(t, ch_think_key(run));
     if (in->kind == CH_IN_REPLY)
         ch_cooldown_clear(c, &ep, ch_sv_str(t->model));
@@ -405,7 +406,7 @@ static bool emit_fallback(chela_run *run) {
         struct ch_cooling c = cooling_of(run, from);
         describe_cooling(from, &c, &reason);
     } else {
-        ch_buf_add_str(&reason, run->error);
+        ch_buf_add_str(&reason, ch_run_error(run));
     }
     struct chela_event ev = {
         .type = CHELA_EV_FALLBACK,
@@ -427,9 +428,9 @@ static void call_model(chela_run *run, const struct ch_input *in) {
         return;
     struct ch_cooling c = cooling_of(run, t);
     if (in->mended) {
-        call_later(run, 0, run->error);
+        call_later(run, 0, ch_run_error(run));
     } else if (run->m.delay_ms > 0) {
-        call_later(run, with_jitter(run->m.delay_ms, in->retry_after_ms > 0), run->error);
+        call_later(run, with_jitter(run->m.delay_ms, in->retry_after_ms > 0), ch_run_error(run));
     } else if (c.asked_ms > 0) { /* the server asked another run to wait */
         CH_BUF_AUTO reason = {0};
         describe_cooling(t, &c, &reason);
@@ -508,8 +509,12 @@ static bool note_spending(chela_run *run) {
     struct ch_spending *s = run->session->spending;
     if (s)
         s->count(s, run);
-    if (s && (run->m.reason == CH_REASON_TOKEN_BUDGET || run->m.reason == CH_REASON_COST_BUDGET))
-        s->stopped(s, run, run->error);
+    if (s && (run->m.reason == CH_REASON_TOKEN_BUDGET || run->m.reason == CH_REASON_COST_BUDGET)) {
+        char error[CHELA_ERROR_MAX] = "";
+        s->stopped(s, run, error);
+        if (*error)
+            ch_run_outcome_error(run, "%s", error);
+    }
     return !run->dead;
 }
 
@@ -578,8 +583,8 @@ void ch_driver_stop(chela_run *run) {
 void ch_driver_interrupt(chela_run *run, enum ch_in kind, const char *why) {
     if (ch_run_over(&run->m) || run->dead || run->retired || run->control->interrupt != CH_IN_INPUT)
         return;
-    if (kind == CH_IN_CANCEL && !run->error[0])
-        snprintf(run->error, sizeof(run->error), "%s", why ? why : "cancelled");
+    if (kind == CH_IN_CANCEL && !*ch_run_error(run))
+        ch_run_outcome_error(run, "%s", why ? why : "cancelled");
     if (ch_run_parent_paused(run)) { /* takes effect when the parent is resumed */
         run->stop = kind;
         return;
@@ -611,7 +616,7 @@ void ch_driver_interrupt(chela_run *run, enum ch_in kind, const char *why) {
 }
 
 void ch_driver_break(chela_run *run, const struct chela_error *err) {
-    snprintf(run->error, sizeof(run->error), "%s", err->message);
+    ch_run_outcome_error(run, "%s", err->message);
     ch_driver_interrupt(run, CH_IN_BROKEN, err->message);
 }
 
@@ -805,7 +810,7 @@ void ch_run_admit(chela_run *run) {
         const char *prompt = ch_run_journal_of(run) ? ch_run_prompt(run) : NULL;
         run->control->admit_seq = ch_run_journal_inbound(run, input, prompt);
         if (ch_transcript_add(&run->session->transcript, ch_run_origin_take_input(run)) < 0)
-            snprintf(run->error, sizeof(run->error), "the session's history is full");
+            ch_run_outcome_error(run, "the session's history is full");
     } else if (!ch_run_origin_compacts(run)) { /* a compaction is not continued by a later
                                                   process */
         run->control->admit_seq = ch_run_journal_state(run, CH_REPLAY_RUNNING, CH_SYNC_COMMIT);
@@ -829,7 +834,7 @@ void ch_run_committed(chela_run *run, uint64_t seq) {
 void ch_run_lost(chela_run *run, const struct chela_error *err) {
     if (run->over || run->dead)
         return;
-    snprintf(run->error, sizeof(run->error), "%s", err->message);
+    ch_run_outcome_error(run, "%s", err->message);
     run->control->admit_seq = 0;
     ch_task_cancel(run->loop, &run->control->begin);
     if (!run->control->begun && !emit_start(run))
@@ -889,6 +894,7 @@ void ch_run_unref(chela_run *run) {
     ch_run_origin_release(run);
     ch_act_drop(run);
     ch_buf_release(&run->text);
+    ch_free(run->error);
     ch_run_journal_release(run);
     ch_reply_directives_release(run);
     ch_features_free(run);

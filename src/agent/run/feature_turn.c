@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "agent/context/tool_choice.h"
+#include "agent/handle/run_outcome.h"
 #include "agent/journal/emit.h"
 #include "agent/journal/run_journal.h"
 #include "agent/machine/event.h"
@@ -38,7 +39,7 @@ void ch_feature_turn_end(chela_run *run, enum ch_reason reason) {
 }
 
 void ch_feature_turn_fail(chela_run *run, enum ch_reason reason, const char *why) {
-    snprintf(run->error, sizeof(run->error), "%s", why);
+    ch_run_outcome_error(run, "%s", why);
     ch_think_stopped(run, CHELA_STOP_ERROR);
     ch_driver_step(run, &(struct ch_input){.kind = CH_IN_DECIDED, .reason = reason});
 }

@@ -9,6 +9,7 @@
  * turn or when the current step ends. */
 #include "agent/run/takeover.h"
 
+#include "agent/handle/run_outcome.h"
 #include "agent/journal/emit.h"
 #include "agent/journal/run_journal.h"
 #include "agent/machine/run.h"
@@ -18,7 +19,7 @@
 
 bool ch_takeover_apply(chela_run *run) {
     CH_AUTOFREE char *words = CH_TAKE(run->last_words);
-    run->error[0] = '\0';
+    ch_run_outcome_clear_error(run);
     ch_emit_warning(run, "a person took over");
     return !run->dead && ch_think_say(run, ch_sv_str(words), true);
 }

@@ -55,7 +55,7 @@ struct ch_turn {
     unsigned open;   /* turn whose TURN_END is still to be sent; 0: none */
     const char *key; /* API key of the current call */
     struct ch_http_call *call;
-    struct ch_decoder *decoder; /* owned; NULL: between a reply and the next call */
+    struct ch_decoder *decoder; /* owned; NULL: until the response begins */
     bool decoding;              /* decoder is initialised */
     struct ch_http_request http;
     struct ch_sv body[3];
@@ -622,8 +622,8 @@ static bool ask_for_less(chela_run *run, const struct ch_reply *r) {
 }
 
 static void on_failure(chela_run *run, const struct ch_reply *r) {
-    snprintf(run->error, sizeof(run->error), "%s: %.*s%s", run->target->spec,
-             CH_SV_FMT(r->error.message), advice(r->error.cls));
+    ch_run_outcome_error(run, "%s: %.*s%s", run->target->spec,
+                         CH_SV_FMT(r->error.message), advice(r->error.cls));
     ch_redact(run->error);
     run->failure =
         (struct ch_model_failure){r->error.cls, r->error.status, r->error.retry_after_ms};
@@ -633,7 +633,7 @@ static void on_failure(chela_run *run, const struct ch_reply *r) {
         return;
     bool shown = run->turn->output_shown && !run->turn->may_redo;
     double cost = account(run, &r->usage);
-    ch_request_record_failure(recorder(run), role_of(run), r, ch_sv_str(run->error), cost);
+    ch_request_record_failure(recorder(run), role_of(run), r, ch_sv_str(ch_run_error(run)), cost);
     ch_driver_step(run, &(struct ch_input){.kind = CH_IN_FAILED,
                                            .usage = r->usage,
                                            .cost = cost,
@@ -674,8 +674,8 @@ static bool answer_fits(chela_run *run, bool has_text) {
     }
     ch_buf_clear(&run->turn->complaint);
     ch_output_complain(run->turn->output_way, ch_buf_sv(&why), &run->turn->complaint);
-    snprintf(run->error, sizeof(run->error), "%s: the answer does not fit its schema: %s",
-             run->target->spec, ch_buf_str(&why));
+    ch_run_outcome_error(run, "%s: the answer does not fit its schema: %s",
+                         run->target->spec, ch_buf_str(&why));
     ch_redact_line(run->error);
     return false;
 }
@@ -693,7 +693,7 @@ void ch_think_reply(chela_run *run, struct ch_reply *r) {
                           .usage = r->usage,
                           .cost = account(run, &r->usage)};
     run->turn->stop_reason = (enum chela_stop)r->stop;
-    run->error[0] = '\0';
+    ch_run_outcome_clear_error(run);
     if (!is_private) /* a request of private words holds no history to learn from */
         ch_context_budget_learn(run, &r->usage);
     bool extras = ch_reply_extras_in(r->msg);
@@ -719,8 +719,8 @@ void ch_think_reply(chela_run *run, struct ch_reply *r) {
     in.unfit = is_answer && (!of_use || !answer_fits(run, in.has_text));
     in.has_text |= made; /* an image is an answer */
     if (!of_use)
-        snprintf(run->error, sizeof(run->error), "%s: %s", run->target->spec,
-                 ch_buf_str(&run->turn->complaint));
+        ch_run_outcome_error(run, "%s: %s", run->target->spec,
+                             ch_buf_str(&run->turn->complaint));
     in.review = is_answer && !in.unfit && verdict & CH_REPLY_REVIEW;
     run->turn->deliver_follow_up = in.calls == 0 && !in.unfit;
     ch_think_drop(run); /* tools may run for hours; r is invalid from here on */
@@ -771,14 +771,29 @@ bool ch_think_keep_said(chela_run *run) {
 
 /* --- the transport's callbacks */
 
+/* The decoder of the call in flight. A call that waits for its response has none: a service
+ * may take minutes, and a decoder is larger than most conversations at that time. */
+static struct ch_decoder *decoder_of(chela_run *run) {
+    struct ch_turn *t = run->turn;
+    if (t->decoding)
+        return t->decoder;
+    if (!t->decoder)
+        t->decoder = ch_alloc(sizeof(*t->decoder));
+    ch_decoder_init_for(t->decoder, &run->target->ep, ch_sv_str(run->target->model),
+                        on_model_event, run);
+    t->decoding = true;
+    return t->decoder;
+}
+
 static void think_on_head(const struct ch_http_head *head, void *user) {
-    ch_decoder_head(((chela_run *)user)->turn->decoder, head);
+    ch_decoder_head(decoder_of(user), head);
 }
 
 static void end_call(chela_run *run, const struct chela_error *err) {
+    struct ch_decoder *d = decoder_of(run);
+    struct ch_reply *r = &d->reply;
     run->turn->call = NULL;
-    ch_decoder_end(run->turn->decoder, err, ch_run_now(run));
-    struct ch_reply *r = &run->turn->decoder->reply;
+    ch_decoder_end(d, err, ch_run_now(run));
     if (run->dead)
         return;
     if (ch_run_stops(run))
@@ -794,7 +809,7 @@ static void end_call(chela_run *run, const struct chela_error *err) {
 static void think_on_data(struct ch_sv data, void *user) {
     chela_run *run = user;
     run->stamp = ch_run_now(run); /* all events of the chunk get the same time */
-    ch_decoder_feed(run->turn->decoder, data);
+    ch_decoder_feed(decoder_of(run), data);
     run->stamp = 0;
     if (ch_run_stops(run) && !run->dead)
         ch_driver_stop(run);
@@ -882,11 +897,6 @@ void ch_think(chela_run *run) {
     if (ch_listeners_any(run))
         ch_listeners_add_context(run, NULL, &run->arena, &run->turn->http);
     ch_think_drop(run);
-    if (!run->turn->decoder)
-        run->turn->decoder = ch_alloc(sizeof(*run->turn->decoder));
-    ch_decoder_init_for(run->turn->decoder, &run->target->ep, ch_sv_str(run->target->model),
-                        on_model_event, run);
-    run->turn->decoding = true;
     run->turn->call = ch_transport_start(run->target->transport, &run->turn->http, &handler, run);
 }
 

@@ -591,7 +591,7 @@ const char *chela_run_text(const chela_run *run) {
 }
 
 const char *chela_run_error(const chela_run *run) {
-    return has_ended(run) ? run->error : NULL;
+    return has_ended(run) ? ch_run_error(run) : NULL;
 }
 
 /* --- one question, one answer */
@@ -634,7 +634,7 @@ char *chela_ask(chela_agent *agent, const char *text, struct chela_error *err) {
     else if (ch_reason_status(run->m.reason) == CH_STATUS_DONE)
         answer = ch_strndup(ch_buf_str(&run->text), run->text.n);
     else
-        ch_fail(err, code_of(run), "%s: %s", ch_reason_name(run->m.reason), run->error);
+        ch_fail(err, code_of(run), "%s: %s", ch_reason_name(run->m.reason), ch_run_error(run));
     chela_run_free(run);
     return answer;
 }

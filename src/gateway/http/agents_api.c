@@ -35,7 +35,7 @@ static void agents_write_tool(struct ch_jw *w, const chela_agent *a, const struc
     const char *why = agents_why_withheld(&a->policy, t);
     ch_jw_begin(w, '{');
     ch_jw_kcstr(w, "name", t->name);
-    ch_jw_kstr(w, "summary", t->summary);
+    ch_jw_kstr(w, "summary", ch_tool_summary(t));
     ch_jw_kcstr(w, "effect", effects[t->effect]);
     ch_jw_kcstr(w, "permission", permissions[t->permission]);
     ch_jw_kcstr(w, "kind", t->ops ? t->ops->name : "client");

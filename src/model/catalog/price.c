@@ -160,10 +160,10 @@ bool ch_price_find(const char *provider, struct ch_sv model, struct ch_price *ou
         model = sold_by_bedrock(model);
         provider = "anthropic";
     }
+    provider = seller(provider);
     for (size_t i = 0; i < CH_LEN(prices); i++) {
         size_t n = strlen(prices[i].model);
-        if (strcmp(prices[i].provider, seller(provider)) != 0 ||
-            !ch_sv_starts(model, prices[i].model))
+        if (strcmp(prices[i].provider, provider) != 0 || !ch_sv_starts(model, prices[i].model))
             continue;
         if (model.n == n || ch_model_is_version(ch_sv(model.p + n, model.n - n))) {
             *out = prices[i].price;

@@ -451,7 +451,7 @@ static int add_outside(struct ch_registry *r, const struct chela_tool_opts *t,
         ch_buf_add_str(&description, t->description);
         outside->describe(settings, &description);
         opts.description = ch_buf_str(&description);
-        opts.flags &= ~CH_TOOL_CONSTANT;
+        opts.flags |= CH_TOOL_DESCRIBED;
     }
     opts.user = settings;
     opts.release = release_settings;

@@ -26,7 +26,7 @@
 struct ch_batch {
     struct ch_call_env env; /* shared by all calls; owns its texts */
     struct ch_session_state own_state; /* used if the owner provides no state */
-    struct ch_batch_ops ops;
+    const struct ch_batch_ops *ops;
     void *user;
     unsigned parallel;
     size_t max_calls;
@@ -70,34 +70,34 @@ static void batch_wake(struct ch_batch *b) {
 static enum ch_before on_before(chela_call *call, char **arguments, char **feedback) {
     struct ch_batch *b = call->owner;
 
-    return b->ops.before(call->block, arguments, feedback, b->user);
+    return b->ops->before(call->block, arguments, feedback, b->user);
 }
 
 static enum ch_before on_invalid(chela_call *call, const char *problem, char **name,
                                  char **arguments, char **feedback) {
     struct ch_batch *b = call->owner;
 
-    return b->ops.invalid(call->block, problem, name, arguments, feedback, b->user);
+    return b->ops->invalid(call->block, problem, name, arguments, feedback, b->user);
 }
 
 static enum chela_decision batch_on_ask(chela_call *call, const struct ch_ask *ask, char **reason) {
     struct ch_batch *b = call->owner;
 
-    return b->ops.ask(call->block, ask, reason, b->user);
+    return b->ops->ask(call->block, ask, reason, b->user);
 }
 
 static void batch_on_progress(chela_call *call, struct ch_sv text) {
     struct ch_batch *b = call->owner;
 
-    if (b->ops.progress)
-        b->ops.progress(call->block, text, b->user);
+    if (b->ops->progress)
+        b->ops->progress(call->block, text, b->user);
 }
 
 static void on_used(chela_call *call, int64_t tokens) {
     struct ch_batch *b = call->owner;
 
-    if (b->ops.used)
-        b->ops.used(tokens, b->user);
+    if (b->ops->used)
+        b->ops->used(tokens, b->user);
 }
 
 static void on_ended(chela_call *call) {
@@ -114,14 +114,14 @@ static void batch_on_rested(chela_call *call) {
 static void batch_on_checkpoint(chela_call *call, const char *state) {
     struct ch_batch *b = call->owner;
 
-    if (b->ops.checkpoint)
-        b->ops.checkpoint(call->block, call->tool->effect, call->key, state, b->user);
+    if (b->ops->checkpoint)
+        b->ops->checkpoint(call->block, call->tool->effect, call->key, state, b->user);
 }
 
 static bool batch_on_timer(const chela_call *call, int64_t ms) {
     const struct ch_batch *b = call->owner;
 
-    return b->ops.timer(ms, b->user);
+    return b->ops->timer(ms, b->user);
 }
 
 /* --- reporting results --------------------------------------------------- */
@@ -165,9 +165,9 @@ static void let_hook_rewrite(struct ch_batch *b, chela_call *call) {
     struct ch_result r = batch_result_of(call);
     char *text = (char *)r.content.p;
 
-    if (!b->ops.after)
+    if (!b->ops->after)
         return;
-    b->ops.after(&r, &text, b->user);
+    b->ops->after(&r, &text, b->user);
     if (!text || text == r.content.p)
         return;
     ch_buf_clear(content);
@@ -197,9 +197,9 @@ static bool batch_announce(struct ch_batch *b) {
     if (call->edited)
         tell_edit(call);
     let_hook_rewrite(b, call);
-    if (!b->closed && b->ops.finished) {
+    if (!b->closed && b->ops->finished) {
         struct ch_result r = batch_result_of(call);
-        b->ops.finished(call->block, &r, b->user);
+        b->ops->finished(call->block, &r, b->user);
     }
     return true;
 }
@@ -299,17 +299,17 @@ static void batch_prepare(struct ch_batch *b, size_t i) {
         return;
     if (call->stop_run)
         stop_rest(b);
-    if (call->state == CH_CALL_CLIENT && b->ops.client)
-        b->ops.client(call->block, b->user);
+    if (call->state == CH_CALL_CLIENT && b->ops->client)
+        b->ops->client(call->block, b->user);
 }
 
 /* Effect "read" needs no gate; other calls ask the gate once. */
 static bool batch_may_pass(struct ch_batch *b, chela_call *call) {
-    if (call->passed || !b->ops.gate || call->tool->effect == CHELA_EFFECT_READ)
+    if (call->passed || !b->ops->gate || call->tool->effect == CHELA_EFFECT_READ)
         return true;
     call->passed = true;
     call->state = CH_CALL_GATED;
-    if (!b->ops.gate(call->block, call->tool->effect, call->key, ch_wait_next_state(call),
+    if (!b->ops->gate(call->block, call->tool->effect, call->key, ch_wait_next_state(call),
                      b->user))
         return false;
     if (!b->closed && call->state == CH_CALL_GATED)
@@ -333,8 +333,8 @@ static void batch_start(struct ch_batch *b, chela_call *call) {
         return;
     bool first = !call->announced;
     call->announced = true;
-    if (b->ops.started && first)
-        b->ops.started(call->block, b->user);
+    if (b->ops->started && first)
+        b->ops->started(call->block, b->user);
     /* the owner cancelled or closed in the callback */
     if (b->closed || call->state != CH_CALL_READY)
         return;
@@ -440,7 +440,7 @@ static bool batch_put_question(struct ch_batch *b) {
                                  .name = CH_SV(CH_QUESTION_TOOL),
                                  .text = ch_sv_str(q->arguments)};
         q->told = true;
-        b->ops.question(call->block, &block, q->state, b->user);
+        b->ops->question(call->block, &block, q->state, b->user);
         return true;
     }
     return false;
@@ -491,8 +491,8 @@ static void tell_over(struct ch_batch *b) {
         return;
     *(b->waiting ? &b->paused : &b->told_over) = true;
     release_loop(b);
-    if (b->ops.over)
-        b->ops.over(b->waiting, b->user);
+    if (b->ops->over)
+        b->ops->over(b->waiting, b->user);
 }
 
 static void batch_destroy(struct ch_batch *b) {
@@ -585,7 +585,7 @@ struct ch_batch *ch_batch_start(const struct ch_msg *reply, const struct ch_batc
     b->env = batch_make_env(opts);
     if (!b->env.state)
         b->env.state = &b->own_state;
-    b->ops = *opts->ops;
+    b->ops = opts->ops;
     b->user = opts->user;
     b->parallel = opts->parallel ? opts->parallel : CH_DEFAULT_PARALLEL;
     b->max_calls = opts->max_calls;

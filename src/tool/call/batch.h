@@ -129,7 +129,7 @@ struct ch_batch_opts {
     struct ch_session_state *state;
     /* borrowed, with the listener it points to (call_listener.h); NULL: none */
     struct ch_call_listener *const *listener;
-    const struct ch_batch_ops *ops;
+    const struct ch_batch_ops *ops; /* borrowed as long as the batch */
     void *user;
 };
 

@@ -26,6 +26,10 @@
 
 /* --- one tool ------------------------------------------------------------ */
 
+static bool owns_description(unsigned flags) {
+    return !(flags & CH_TOOL_CONSTANT) || flags & CH_TOOL_DESCRIBED;
+}
+
 void ch_tool_ref(struct ch_tool *t) {
     atomic_fetch_add(&t->refs, 1);
 }
@@ -39,9 +43,10 @@ void ch_tool_unref(struct ch_tool *t) {
         t->release(t->user);
     if (!(t->flags & CH_TOOL_CONSTANT)) {
         ch_free((char *)t->name);
-        ch_free((char *)t->description);
         ch_free((char *)t->schema);
     }
+    if (owns_description(t->flags))
+        ch_free((char *)t->description);
     ch_contract_free(t->contract);
     ch_free(t);
 }
@@ -244,10 +249,9 @@ int ch_registry_add(struct ch_registry *r, const struct chela_tool_opts *opts,
 
     struct ch_tool *t = ch_alloc(sizeof(*t));
     atomic_init(&t->refs, 1);
-    bool constant = o.flags & CH_TOOL_CONSTANT;
-    t->name = constant ? o.name : ch_strdup(o.name);
-    t->description = constant ? o.description : ch_strdup(o.description ? o.description : "");
-    t->summary = ch_first_sentence(ch_sv_str(t->description));
+    t->name = o.flags & CH_TOOL_CONSTANT ? o.name : ch_strdup(o.name);
+    t->description = !owns_description(o.flags) ? o.description
+                                                : ch_strdup(o.description ? o.description : "");
     t->schema = schema;
     t->contract = contract;
     t->effect = o.effect;

@@ -43,13 +43,15 @@ struct ch_tool_ops {
  * the schema is valid and compact. Such texts are neither copied nor checked, so that a
  * thousand agents with the built-in tools cost no thousand copies. */
 #define CH_TOOL_CONSTANT (1u << 29)
+/* With CH_TOOL_CONSTANT: the description is not a constant and is copied. */
+#define CH_TOOL_DESCRIBED (1u << 28)
 
 struct ch_tool {
     _Atomic unsigned refs;
-    const char *name, *description; /* owned, unless CH_TOOL_CONSTANT */
-    const char *schema;             /* the same; compact JSON object */
-    struct ch_contract *contract;   /* owned; use ch_tool_contract */
-    struct ch_sv summary;           /* first sentence of the description */
+    const char *name;        /* owned, unless CH_TOOL_CONSTANT */
+    const char *description; /* the same, but owned if CH_TOOL_DESCRIBED */
+    const char *schema;      /* owned, unless CH_TOOL_CONSTANT; compact JSON object */
+    struct ch_contract *contract; /* owned; use ch_tool_contract */
     enum chela_effect effect;
     enum chela_permission permission;
     unsigned flags;                /* CHELA_TOOL_*, CH_TOOL_* */
@@ -121,6 +123,10 @@ void ch_tool_unref(struct ch_tool *t);
 /* The first sentence of a description, up to the first full stop that ends a word or the
  * end of the line, limited to the length of one line. */
 struct ch_sv ch_first_sentence(struct ch_sv description);
+/* Not stored: few tools are listed, and thousands of agents have tools. */
+static inline struct ch_sv ch_tool_summary(const struct ch_tool *t) {
+    return ch_first_sentence(ch_sv_str(t->description));
+}
 
 /* True if name matches any of the comma-separated globs: "read,web_*", with * and ?. */
 bool ch_tool_matches(struct ch_sv patterns, struct ch_sv name);

@@ -282,7 +282,9 @@ struct ch_tool *ch_selection_finder(const struct ch_selection *s) {
 /* --- find_tools --------------------------------------------------------------------------- */
 
 static void select_tell(chela_call *call, const struct ch_tool *t) {
-    chela_result_printf(call, "- %s: %.*s\n", t->name, CH_SV_FMT(t->summary));
+    struct ch_sv summary = ch_tool_summary(t);
+
+    chela_result_printf(call, "- %s: %.*s\n", t->name, CH_SV_FMT(summary));
 }
 
 static void select_load(struct ch_selection *s, chela_call *call, const struct ch_tool *t,
@@ -349,7 +351,7 @@ static int find_run(chela_call *call, void *user) {
 }
 
 static void list_tool(struct ch_buf *out, const struct ch_tool *t) {
-    struct ch_sv summary = ch_utf8_cut(t->summary, SUMMARY_BYTES);
+    struct ch_sv summary = ch_utf8_cut(ch_tool_summary(t), SUMMARY_BYTES);
 
     ch_buf_addf(out, "\n- %s: %.*s", t->name, CH_SV_FMT(summary));
 }

@@ -98,7 +98,7 @@ static void test_texts(void **state) {
             CHELA_TOOL_OPTS(.name = name, .fn = nothing, .description = texts[i].description,
                             .schema = "{ \"properties\" : { \"x\": {\"type\":\"string\"} } }");
         assert_int_equal(ch_function_add(&r, &opts, NULL), 0);
-        assert_true(ch_sv_is(r.tools[i]->summary, texts[i].summary));
+        assert_true(ch_sv_is(ch_tool_summary(r.tools[i]), texts[i].summary));
     }
     ch_registry_defs(&r, defs);
     assert_true(ch_sv_is(defs[0].name, "a"));
@@ -265,6 +265,24 @@ static void test_constants(void **state) {
     ch_registry_release(&r);
 }
 
+/* A description of its own is copied; the schema stays a constant that is not compiled yet. */
+static void test_described(void **state) {
+    struct ch_registry r = {0};
+    struct chela_tool_opts opts = ch_builtin_tools[0];
+    char text[] = "Reads. The host is h.";
+
+    (void)state;
+    opts.fn = nothing;
+    opts.description = text;
+    opts.flags |= CH_TOOL_CONSTANT | CH_TOOL_DESCRIBED;
+    assert_int_equal(ch_function_add(&r, &opts, NULL), 0);
+    memset(text, 'x', sizeof(text) - 1);
+    assert_string_equal(r.tools[0]->description, "Reads. The host is h.");
+    assert_ptr_equal(r.tools[0]->schema, ch_builtin_tools[0].schema);
+    assert_null(r.tools[0]->contract);
+    ch_registry_release(&r);
+}
+
 /* Names are found whatever was added and removed before. */
 static void test_many(void **state) {
     enum { MANY = 500 };
@@ -300,6 +318,7 @@ int main(void) {
         cmocka_unit_test(test_removing), cmocka_unit_test(test_similar),
         cmocka_unit_test(test_patterns), cmocka_unit_test(test_builtins),
         cmocka_unit_test(test_all_builtins), cmocka_unit_test(test_constants),
+        cmocka_unit_test(test_described),
         cmocka_unit_test(test_many),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -545,7 +545,7 @@ static bool beat_on_results(chela_run *run, struct ch_input *in) {
 static bool beat_on_end(chela_run *run, struct chela_event *end) {
     const struct beat *k = beat_of(run);
     end->end.silent |= !k->spoke && run->m.reason == CH_REASON_COMPLETED;
-    return !k->unasked && !k->spoke && run->error[0];
+    return !k->unasked && !k->spoke && *ch_run_error(run);
 }
 
 /* --- life ---------------------------------------------------------------------------- */
