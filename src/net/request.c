@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "base/word.h"
 
 static bool is_token_char(unsigned char c) {
     if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9'))
@@ -22,8 +23,17 @@ static bool net_request_is_token(struct ch_sv s) {
     return s.n > 0;
 }
 
+/* Whether a byte is below 0x20 or is 0x7f. */
+static bool has_control(uint64_t word) {
+    uint64_t del = word ^ CH_WORD_OF(0x7f);
+    return (((word - CH_WORD_OF(0x20)) & ~word) | ((del - CH_WORD_OF(1)) & ~del)) & CH_WORD_HIGH;
+}
+
 static bool is_field_value(struct ch_sv s) {
-    for (size_t i = 0; i < s.n; i++) {
+    size_t i = 0;
+    while (s.n - i >= 8 && !has_control(ch_word_load(s.p + i)))
+        i += 8;
+    for (; i < s.n; i++) {
         unsigned char c = (unsigned char)s.p[i];
         if ((c < 0x20 && c != '\t') || c == 0x7f)
             return false;
