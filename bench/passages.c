@@ -3,9 +3,10 @@
  *     passages TEXTS QUESTIONS
  *
  * TEXTS: lines "GROUP<tab>ID<tab>TEXT", the passages; QUESTIONS: lines "GROUP<tab>ID,ID...<tab>
- * QUESTION", with the passages that answer it. Lines of a group are adjacent, groups are in the
- * same order in both files, and a question is asked of its own group. Prints the share of these
- * passages that are among the first 1, 5 and 10, as the mean over all questions.
+ * QUESTION", with the passages that answer it. An ID is "NOTE:PLACE"; successive passages of a
+ * note are neighbours, as paragraphs of a file are. Lines of a group are adjacent, groups are in
+ * the same order in both files, and a question is asked of its own group. Prints the share of
+ * these passages that are among the first 1, 5 and 10, as the mean over all questions.
  * bench/recall makes the files from public data. */
 #include <stdio.h>
 
@@ -24,7 +25,7 @@ struct sums {
 
 /* Reads the lines of one group into a shelf. Returns the group's name; empty: the end. */
 static struct ch_sv read_group(struct ch_sv *rest, struct ch_shelf *shelf) {
-    struct ch_sv group = CH_SV("");
+    struct ch_sv group = CH_SV(""), note = CH_SV("");
     while (rest->n) {
         struct ch_sv after = *rest, line = ch_sv_split(&after, '\n');
         struct ch_sv name = ch_sv_split(&line, '\t'), id = ch_sv_split(&line, '\t');
@@ -33,6 +34,10 @@ static struct ch_sv read_group(struct ch_sv *rest, struct ch_shelf *shelf) {
         group = name;
         *rest = after;
         CH_AUTOFREE char *source = ch_strndup(id.p, id.n);
+        struct ch_sv last = note;
+        note = ch_sv_split(&id, ':');
+        if (!ch_sv_eq(note, last))
+            ch_shelf_begin(shelf);
         ch_shelf_add(shelf, source, false, line);
     }
     return group;

@@ -2,11 +2,12 @@
 # workers -- `chela serve` with one and with two workers: processor time of a run, and the share of
 # each worker.
 #
-#     bench/workers.sh [BUILD]     RUNS=2000 STORES="sqlite postgres" ROUNDS=3
+#     bench/workers.sh [BUILD]     RUNS=2000 STORES="sqlite postgres none" ROUNDS=3 PARALLEL=16
 #
 # A run is a message to a new session, over a connection of its own, which the scripted model
-# answers. The time is that of the parent and the workers, without the database server. The rounds
-# alternate between one and two workers; the table has medians.
+# answers; for "none" a request of /v1/chat/completions, which leaves no session. The time is that
+# of the parent and the workers, without the database server. The rounds alternate between one and
+# two workers; the table has medians.
 cd "$(dirname "$0")/.." || exit 2
 BUILD=$(realpath "${1:-build}")
 export BUILD
@@ -46,12 +47,16 @@ used() { # processor time of the gateway so far, us
 }
 metrics() { curl -sS -H "Authorization: Bearer $token" "$at/metrics" | grep '^chela_runs_total'; }
 load() { # FIRST COUNT
-    local i
+    local i body='{"text":"hello"}'
     for ((i = $1; i < $1 + $2; i++)); do
         printf 'url = "%s/api/sessions/%s-%d/messages"\noutput = /dev/null\n' "$at" "$round" "$i"
     done >"$tmp/curl"
-    curl -sS -Z --parallel-max 16 -K "$tmp/curl" -H 'Connection: close' -H "Authorization: Bearer $token" \
-        -H 'Content-Type: application/json' -d '{"text":"hello"}' 2>"$tmp/curl.err" >/dev/null || head -n 3 "$tmp/curl.err" >&2
+    if [ "$store" = none ]; then
+        body='{"model":"main","messages":[{"role":"user","content":"hello"}]}'
+        sed -i 's|/api/sessions/.*"|/v1/chat/completions"|' "$tmp/curl"
+    fi
+    curl -sS -Z --parallel-max "${PARALLEL:-16}" -K "$tmp/curl" -H 'Connection: close' -H "Authorization: Bearer $token" \
+        -H 'Content-Type: application/json' -d "$body" 2>"$tmp/curl.err" >/dev/null || head -n 3 "$tmp/curl.err" >&2
 }
 wait_for() { # COUNT: of runs
     for _ in {1..600}; do
@@ -75,9 +80,9 @@ measure() { # STORE WORKERS: prints us a run, and the largest share of a worker
 }
 median() { sort -n | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'; }
 
-for store in ${STORES:-sqlite postgres}; do
+for store in ${STORES:-sqlite postgres none}; do
     case $store in
-    sqlite) url=sqlite:$tmp/chela.db ;;
+    sqlite | none) url=sqlite:$tmp/chela.db ;;
     postgres) start_postgres || continue && url=$postgres ;;
     esac
     : >"$tmp/one" && : >"$tmp/two"

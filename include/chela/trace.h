@@ -88,8 +88,8 @@ CHELA_API int chela_trace_request(chela_store *store, const char *key, unsigned 
 struct chela_setup_part {
     const char *setup;  /* id */
     const char *kind;   /* "section", "tool", "parameters" */
-    const char *name;   /* name of the section or tool; NULL */
-    const char *origin; /* for a section: "chela", "configuration: rules"; NULL */
+    const char *name;   /* name of the section or tool; NULL: none */
+    const char *origin; /* for a section: "chela", "configuration: rules"; NULL: none */
     const char *text;   /* section; description of a tool; parameters as JSON */
     size_t bytes;
     size_t tokens; /* of a section */

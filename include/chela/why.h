@@ -14,7 +14,7 @@ struct chela_why_opts {
     unsigned turn; /* turn of the session, from 1; 0: the last one */
     const char *call; /* id of a call: only this call of the decision counts; NULL: all */
     const char *model; /* "provider/model"; NULL: the model of the request */
-    const char *base_url, *api_key_env; /* instead of the provider's; NULL */
+    const char *base_url, *api_key_env; /* instead of the provider's; NULL: none */
     unsigned calls;   /* most model calls; 0: 30 */
     unsigned repeats; /* calls that have to agree; 0: 2 */
     /* Called on the loop thread before each call of the model; may be NULL. */

@@ -1,6 +1,7 @@
 /* acp.h -- a connection with an editor, and its sessions.
  *
- *   acp.c          connection: messages in and out, initialize, the table of methods
+ *   acp.c          connection: messages in, initialize, the table of methods
+ *   acp_reply.c    messages out: answers, refusals, updates of a session
  *   acp_session.c  sessions: new, load, resume, list, close, delete, their options
  *   acp_servers.c  MCP servers of the editor
  *   acp_files.c    files as the editor holds them
@@ -118,89 +119,5 @@ struct chela_acp {
     unsigned inside; /* calls of chela_acp_feed and of the program's functions in progress */
     struct ch_list sessions, places;
 };
-
-/* --- acp.c */
-void ch_acp_reply(struct ch_rpc_request *r, const struct ch_buf *result);
-void ch_acp_refuse(struct ch_rpc_request *r, int64_t code, const char *fmt, ...)
-    __attribute__((format(printf, 3, 4)));
-/* Refuse with the message of err. */
-void ch_acp_refuse_error(struct ch_rpc_request *r, const struct chela_error *err);
-/* Send the object `update` about a session; user is the session. */
-void ch_acp_send_update(struct ch_sv update, void *user);
-/* A line for the editor's user, if the editor shows notices. */
-void ch_acp_notice(struct ch_acp_session *s, const char *severity, const char *title);
-
-/* --- acp_session.c */
-struct ch_acp_session *ch_acp_session_of(chela_acp *acp, struct ch_rpc_request *r,
-                                         const struct ch_json *params);
-void ch_acp_session_new(chela_acp *acp, struct ch_rpc_request *r, const struct ch_json *params);
-void ch_acp_session_load(chela_acp *acp, struct ch_rpc_request *r, const struct ch_json *params);
-void ch_acp_session_resume(chela_acp *acp, struct ch_rpc_request *r, const struct ch_json *params);
-void ch_acp_session_list(chela_acp *acp, struct ch_rpc_request *r, const struct ch_json *params);
-void ch_acp_session_close(chela_acp *acp, struct ch_rpc_request *r, const struct ch_json *params);
-void ch_acp_session_delete(chela_acp *acp, struct ch_rpc_request *r, const struct ch_json *params);
-void ch_acp_session_mode(chela_acp *acp, struct ch_rpc_request *r, const struct ch_json *params);
-void ch_acp_session_option(chela_acp *acp, struct ch_rpc_request *r, const struct ch_json *params);
-/* Create the agent of the session unless it exists. */
-int ch_acp_session_agent(struct ch_acp_session *s, struct chela_error *err);
-/* Enter the place again, after its configuration was trusted. */
-int ch_acp_session_reenter(struct ch_acp_session *s, struct chela_error *err);
-/* End a session of this connection; its run is left to be resumed. */
-void ch_acp_session_free(struct ch_acp_session *s);
-/* End the session that s->close asks to close, once its run has ended. */
-void ch_acp_session_end(struct ch_acp_session *s);
-/* Tell the editor the slash commands. */
-void ch_acp_session_commands(struct ch_acp_session *s);
-
-/* --- acp_servers.c */
-void ch_acp_servers_take(struct ch_acp_session *s, const struct ch_json *params);
-/* Offer the tools of the editor's servers to the agent. */
-void ch_acp_servers_attach(struct ch_acp_session *s);
-
-/* --- acp_files.c */
-/* Let the tools of the agent see the files as the editor holds them. */
-void ch_acp_files_attach(struct ch_acp_session *s);
-void ch_acp_files_end(struct ch_acp_session *s);
-
-/* --- acp_turn.c */
-void ch_acp_turn_prompt(chela_acp *acp, struct ch_rpc_request *r, const struct ch_json *params);
-void ch_acp_turn_cancel(struct ch_acp_session *s);
-/* Open the session; then apply the decisions, resume the run, or start the input. */
-void ch_acp_turn_open(struct ch_acp_session *s);
-/* Answer the open prompts. reason NULL: with an error. */
-void ch_acp_turn_end(struct ch_acp_session *s, const char *reason, const char *error);
-/* Leave the run and release the session. */
-void ch_acp_turn_leave(struct ch_acp_session *s);
-bool ch_acp_turn_busy(const struct ch_acp_session *s);
-
-/* --- acp_ask.c */
-void ch_acp_ask_add(struct ch_acp_session *s, const struct ch_acp_ask *fields);
-void ch_acp_ask_drop(struct ch_acp_ask *a);
-void ch_acp_ask_drop_all(struct ch_acp_session *s);
-/* Take the text of a prompt as the answer to a question that was asked as text. False: there
- * is no such question. */
-bool ch_acp_ask_answer(struct ch_acp_session *s, const char *text);
-/* Ask the next undecided question; when all are decided, open the session. */
-void ch_acp_ask_next(struct ch_acp_session *s);
-/* Decide all questions: the user does not answer them. */
-void ch_acp_ask_refuse(struct ch_acp_session *s);
-/* Hand the decisions to the opened session. */
-int ch_acp_ask_apply(struct ch_acp_session *s, struct chela_error *err);
-void ch_acp_ask_trust(struct ch_acp_session *s);
-
-/* --- acp_forward.c */
-/* Pass the prompt to the gateway that holds the session. False: not possible. */
-bool ch_acp_forward_input(struct ch_acp_session *s);
-/* True while the prompt's event waits to be taken up. */
-bool ch_acp_forward_waits(struct ch_acp_session *s);
-void ch_acp_forward_decisions(struct ch_acp_session *s);
-
-/* --- acp_follow.c */
-/* Begin to look for changes. */
-void ch_acp_follow(struct ch_acp_session *s);
-void ch_acp_follow_stop(struct ch_acp_session *s);
-/* Show the stored conversation, from its beginning. waiting: also queue the calls that wait
- * for a person. */
-int ch_acp_follow_replay(struct ch_acp_session *s, bool show, struct chela_error *err);
 
 #endif

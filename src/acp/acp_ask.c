@@ -4,9 +4,13 @@
  * question of the model (ask_user) becomes a form; without forms it is part of the answer,
  * and the next prompt is its answer. The run is paused meanwhile, in the store: if either
  * side dies, the questions are asked again when the session is loaded. */
+#include "acp/acp_ask.h"
+
 #include <stdlib.h>
 
-#include "acp/acp.h"
+#include "acp/acp_reply.h"
+#include "acp/acp_session.h"
+#include "acp/acp_turn.h"
 #include "base/error.h"
 
 static void free_ask(struct ch_acp_ask *a) {

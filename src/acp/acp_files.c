@@ -1,9 +1,10 @@
 /* acp_files.c -- files as the editor holds them: tools read unsaved text, and the editor
  * writes their changes (tool/call/buffers.h). If the editor refuses to read, the tool uses
  * the file on disk; if the editor refuses to write, the tool fails. */
+#include "acp/acp_files.h"
+
 #include <errno.h>
 
-#include "acp/acp.h"
 #include "agent/handle/agent.h"
 #include "agent/handle/runtime.h"
 #include "base/limits.h"

@@ -2,7 +2,12 @@
  *
  * Between runs any process may continue the session. The store is polled once a second: new
  * messages are shown, and questions about calls that were decided elsewhere are withdrawn. */
-#include "acp/acp.h"
+#include "acp/acp_follow.h"
+
+#include "acp/acp_ask.h"
+#include "acp/acp_forward.h"
+#include "acp/acp_reply.h"
+#include "acp/acp_turn.h"
 #include "agent/handle/runtime.h"
 #include "agent/journal/journal.h"
 #include "base/error.h"
@@ -113,7 +118,10 @@ static int take_status(const struct chela_store_session *row, void *user) {
 static void look_at_store(struct ch_acp_session *s) {
     struct row row = {0};
     chela_store *store = s->place->given.store;
-    bool forwards = s->forwarded, waits = ch_acp_forward_waits(s); /* before the row is read */
+    bool expired, forwards = s->forwarded;
+    bool waits = ch_acp_forward_waits(s, &expired); /* before the row is read */
+    if (expired)
+        ch_acp_turn_end(s, NULL, "another program holds the session and takes no message up");
     if (chela_store_session(store, s->id, take_status, &row, NULL) < 0 ||
         (row.last <= s->seen && !forwards))
         return;

@@ -4,8 +4,10 @@
  * the inbox of the session, which the gateway takes up. Its records are shown as those of
  * any other process (acp_follow.c), and the prompt ends with the gateway's run. If nobody
  * takes the event up, the event is withdrawn, and the prompt fails. */
-#include "acp/acp.h"
+#include "acp/acp_forward.h"
+
 #include "acp/acp_content.h"
+#include "acp/acp_reply.h"
 #include "agent/handle/agent.h"
 #include "base/error.h"
 #include "chela/mailbox.h"
@@ -75,9 +77,10 @@ static int match_item(const struct chela_store_item *i, void *user) {
     return search->found;
 }
 
-bool ch_acp_forward_waits(struct ch_acp_session *s) {
+bool ch_acp_forward_waits(struct ch_acp_session *s, bool *expired) {
     struct ch_acp_search search = {.id = s->forwarded};
 
+    *expired = false;
     if (!s->forwarded)
         return false;
     int rc = chela_store_items(s->place->given.store, CHELA_STORE_INBOX, match_item, &search, NULL);
@@ -93,8 +96,7 @@ bool ch_acp_forward_waits(struct ch_acp_session *s) {
         chela_inbox_settle(s->agent->rt, s->forwarded, NULL);
     ch_free(CH_TAKE(s->forwarded));
     s->forwarded_seen = false;
-    if (search.found)
-        ch_acp_turn_end(s, NULL, "another program holds the session and takes no message up");
+    *expired = search.found;
     return false;
 }
 
@@ -131,5 +133,4 @@ void ch_acp_forward_decisions(struct ch_acp_session *s) {
         if (a->decided)
             forward_decision(s, a);
     }
-    ch_acp_ask_drop_all(s);
 }

@@ -2,7 +2,9 @@
  *
  * The editor's user has configured them, so they are not asked about again; their tools need
  * consent like those of every server. A server that does not work is named in a notice. */
-#include "acp/acp.h"
+#include "acp/acp_servers.h"
+
+#include "acp/acp_reply.h"
 #include "agent/handle/agent.h"
 #include "base/error.h"
 #include "base/limits.h"

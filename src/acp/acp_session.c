@@ -1,11 +1,18 @@
 /* acp_session.c -- sessions of an editor: open, list, close; their options. */
+#include "acp/acp_session.h"
+
 #include <limits.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "acp/acp.h"
+#include "acp/acp_ask.h"
 #include "acp/acp_content.h"
+#include "acp/acp_files.h"
+#include "acp/acp_follow.h"
+#include "acp/acp_reply.h"
+#include "acp/acp_servers.h"
+#include "acp/acp_turn.h"
 #include "agent/handle/lookup.h"
 #include "base/error.h"
 #include "base/limits.h"

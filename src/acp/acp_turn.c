@@ -6,8 +6,14 @@
  *                +-------------- decided
  *
  * A prompt that arrives during a run steers the run; the run's end answers both. */
-#include "acp/acp.h"
+#include "acp/acp_turn.h"
+
+#include "acp/acp_ask.h"
 #include "acp/acp_content.h"
+#include "acp/acp_follow.h"
+#include "acp/acp_forward.h"
+#include "acp/acp_reply.h"
+#include "acp/acp_session.h"
 #include "agent/context/context_budget.h"
 #include "agent/handle/runtime.h"
 #include "agent/handle/session.h"
@@ -288,10 +294,12 @@ static void on_ready(chela_session *session, const struct chela_error *err, void
         return;
     }
     ch_task_defer(s->acp->rt->loop, &s->closing);
-    if (err->code == CHELA_EBUSY && !ch_list_empty(&s->asks))
+    if (err->code == CHELA_EBUSY && !ch_list_empty(&s->asks)) {
         ch_acp_forward_decisions(s);
-    else if (err->code != CHELA_EBUSY || s->cancelled || !ch_acp_forward_input(s))
+        ch_acp_ask_drop_all(s);
+    } else if (err->code != CHELA_EBUSY || s->cancelled || !ch_acp_forward_input(s)) {
         turn_failed(s, err);
+    }
 }
 
 void ch_acp_turn_open(struct ch_acp_session *s) {

@@ -293,8 +293,8 @@ int ch_when_read(struct ch_sv text, const struct ch_zone *zone, struct ch_when *
         r.rest.n--;
     when_read_skip_blanks(&r);
     if (at_end(&r))
-        return ch_fail(err, CHELA_EINVAL, "column 1: it does not say when: five fields of cron, "
-                       "'every 30m' or 'at 2027-03-01T09:00'");
+        return ch_fail(err, CHELA_EINVAL, "column 1: there is no time; expected five fields of "
+                       "cron, 'every 30m' or 'at 2027-03-01T09:00'");
     if (text.n > CH_LIMIT_WHEN || memchr(text.p, 0, text.n))
         return ch_fail(err, CHELA_EINVAL, "column 1: a time is text of at most %d bytes",
                        CH_LIMIT_WHEN);

@@ -41,7 +41,7 @@ struct fetching {
     char *workspace; /* owned; NULL: files are not saved */
     enum { NAME, QUOTED, TOPIC, FILES } step;
     size_t file;
-    struct ch_filing *filing; /* file being saved; NULL */
+    struct ch_filing *filing; /* file being saved; NULL: none */
     struct ch_task end;
     void (*done)(void *tag);
     void *tag;

@@ -39,10 +39,10 @@ struct sending {
     bool thread, top, plain;
     bool is_answer; /* the answer of a run */
     bool excused;   /* a notice about the rejected text was sent */
-    char *approval; /* owned: approval id if the message is an approval request; NULL */
+    char *approval; /* owned: approval id if the message is an approval request; NULL: none */
     char **files;   /* owned, NULL-terminated: files of the workspace, sent after the text */
     size_t file;
-    struct ch_feishu_upload *upload; /* upload in progress; NULL */
+    struct ch_feishu_upload *upload; /* upload in progress; NULL: none */
     const char *kind;                /* msg_type of the content */
     struct ch_parts rest;
     struct ch_parts after; /* the text after the part that a card shows */

@@ -20,7 +20,7 @@ struct ch_rules {
 /* Author and place of a message. */
 struct ch_author {
     const char *id;        /* NULL: unknown */
-    const char *others[2]; /* other ids of the author that lists may contain; NULL */
+    const char *others[2]; /* other ids of the author that lists may contain; NULL: none */
     const char *chat, *thread; /* thread may be NULL */
     bool direct;               /* a chat of two */
     bool person;               /* a person, neither a program nor this bot */

@@ -232,7 +232,7 @@ static void on_me(const struct ch_web_answer *a, void *user) {
     t->me = ch_strdup(id);
     t->name = ch_strndup(name.p, name.n);
     t->rest_ms = REST_MS;
-    ch_log(CH_LOG_INFO, "telegram", "we are @%s", t->name);
+    ch_log(CH_LOG_INFO, "telegram", "the bot is @%s", t->name);
     t->host.ready(t->host.user);
     if (!t->host.others_fetch)
         ask_now(t);
@@ -296,7 +296,7 @@ static int telegram_check(const struct chela_channel_opts *o, struct chela_error
         if (!strchr("0123456789:_-ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz", *p))
             return ch_fail(err, CHELA_ECONFIG, "channel telegram: the bot's token is not valid");
     if (!ch_kit_is_safe_url(domain))
-        return ch_fail(err, CHELA_ECONFIG, "channel telegram: domain is an https URL");
+        return ch_fail(err, CHELA_ECONFIG, "channel telegram: domain must be an https URL");
     return 0;
 }
 

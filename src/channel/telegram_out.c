@@ -42,7 +42,7 @@ struct sending {
     char *key, *chat, *message, *thread, *text, *approval; /* owned; the last may be NULL */
     char **files; /* owned, NULL-terminated: files of the workspace */
     size_t file;
-    struct ch_attachment *reading; /* file being read; NULL */
+    struct ch_attachment *reading; /* file being read; NULL: none */
     struct ch_parts rest;
     struct ch_buf part;  /* part in progress, as Markdown; empty: a file is in progress */
     bool plain;          /* without formatting */

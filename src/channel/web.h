@@ -13,7 +13,7 @@ struct ch_web { /* embedded */
 
 struct ch_web_answer {
     int status;                 /* HTTP status; 0: no response */
-    const char *why;            /* transport error or response too large; NULL */
+    const char *why;            /* transport error or response too large; NULL: none */
     const struct ch_json *json; /* NULL: none, or unparsable */
     struct ch_sv text;          /* raw response; truncated if too large */
     const struct ch_header *headers; /* names in lower case */

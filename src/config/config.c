@@ -6,7 +6,6 @@
 #include "chela/config.h"
 
 #include <stdlib.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "agent/handle/agent_options.h"
@@ -14,10 +13,8 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/limits.h"
-#include "base/log.h"
 #include "base/mem.h"
 #include "base/opts.h"
-#include "base/redact.h"
 #include "config/conf.h"
 #include "config/mcp_file.h"
 
@@ -60,23 +57,6 @@ int chela_config_load(const char *path, chela_config_warn_fn *warn, void *user, 
     return chela_config_open(path, &opts, out, err);
 }
 
-void chela_config_free(chela_config *cfg) {
-    if (!cfg)
-        return;
-    chela_config_free(cfg->own);
-    ch_arena_release(cfg->arena);
-    ch_free(cfg->arena);
-    ch_free(cfg);
-}
-
-const char *ch_conf_path(const chela_config *cfg, struct ch_sv path) {
-    if (path.n && path.p[0] == '/')
-        return ch_arena_str(cfg->arena, path);
-    if (ch_sv_starts(path, "./"))
-        path = ch_sv(path.p + 2, path.n - 2);
-    return ch_arena_printf(cfg->arena, "%s/%.*s", cfg->dir, CH_SV_FMT(path));
-}
-
 /* Prepend the position of the entry to an error found by another module. */
 static int config_blame(const chela_config *cfg, const struct ch_conf_item *item, int rc,
                         struct chela_error *err) {
@@ -87,26 +67,6 @@ static int config_blame(const chela_config *cfg, const struct ch_conf_item *item
 }
 
 /* --- providers -------------------------------------------------------------- */
-
-/* A pipe without a writer would block. */
-int ch_conf_read_key(const char *file, struct ch_buf *out, struct chela_error *err) {
-    struct stat st;
-    if (stat(file, &st) == 0 && !S_ISREG(st.st_mode))
-        return ch_fail(err, CHELA_ECONFIG, "%s: not a regular file", file);
-    int rc = ch_file_load(file, CH_LIMIT_KEY_FILE, out, err);
-    if (rc < 0)
-        return rc;
-    struct ch_sv key = ch_sv_trim(ch_buf_sv(out));
-    for (size_t i = 0; i < key.n; i++)
-        if (key.p[i] <= ' ' || key.p[i] == 0x7f)
-            return ch_fail(err, CHELA_ECONFIG, "%s: expected one key and nothing else", file);
-    if (key.n == 0)
-        return ch_fail(err, CHELA_ECONFIG, "%s: the file is empty", file);
-    ch_buf_consume(out, (size_t)(key.p - out->p));
-    out->p[out->n = key.n] = '\0';
-    ch_redact_add(out->p);
-    return 0;
-}
 
 static int add_provider(const struct ch_conf_provider *p, chela_runtime *rt,
                         struct chela_error *err) {
@@ -171,20 +131,6 @@ int chela_config_apply(const chela_config *cfg, chela_runtime *rt, struct chela_
 }
 
 /* --- agents ------------------------------------------------------------------ */
-
-static int config_by_name(const void *a, const void *b) {
-    const struct ch_conf_agent *const *x = a, *const *y = b;
-    return strcmp((*x)->item.name, (*y)->item.name);
-}
-
-void ch_conf_sort_agents(chela_config *cfg) {
-    const struct ch_conf_agent *agents = cfg->conf.agents.items;
-    size_t n = cfg->conf.agents.n;
-    cfg->by_name = ch_arena_alloc(cfg->arena, (n + 1) * sizeof(*cfg->by_name));
-    for (size_t i = 0; i < n; i++)
-        cfg->by_name[i] = &agents[i];
-    qsort(cfg->by_name, n, sizeof(*cfg->by_name), config_by_name);
-}
 
 static int config_against_name(const void *id, const void *agent) {
     return strcmp(id, (*(const struct ch_conf_agent *const *)agent)->item.name);

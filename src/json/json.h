@@ -135,7 +135,7 @@ const char *ch_json_type_name(enum ch_json_type type); /* "object", "boolean" */
 int ch_json_compare(const struct ch_json *a, const struct ch_json *b);
 
 /* Deep equality as in JSON Schema: numbers by value, members in any order. Of
- * members with the same name the last one counts. */
+ * members with the same name the last one is used. */
 bool ch_json_equal(const struct ch_json *a, const struct ch_json *b);
 
 /* Append the JSON Pointer from root to the node `at` of its tree. The node of a

@@ -11,7 +11,7 @@
  *
  * Members may come in any order. A member that is missing or has another type
  * than its row leaves the field unchanged. Of a repeated member the last one
- * counts. Members without a row are checked for syntax and skipped. */
+ * is used. Members without a row are checked for syntax and skipped. */
 #ifndef CH_JSON_MEMBERS_H
 #define CH_JSON_MEMBERS_H
 #include <stddef.h>

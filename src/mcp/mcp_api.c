@@ -10,6 +10,7 @@
 #include "mcp/mcp_client.h"
 #include "mcp/mcp_protocol.h"
 #include "mcp/mcp_sampling.h"
+#include "mcp/mcp_server_connection.h"
 #include "mcp/mcp_tools.h"
 #include "net/url.h"
 #include "tool/process/sandbox_options.h"

@@ -15,6 +15,7 @@
 #include "mcp/mcp_protocol.h"
 #include "mcp/mcp_result.h"
 #include "mcp/mcp_sampling.h"
+#include "mcp/mcp_server_connection.h"
 #include "tool/call/question.h"
 
 #define SAMPLE_REFUSED (-1) /* the protocol's code for "the user rejected the request" */

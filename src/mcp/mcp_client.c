@@ -10,6 +10,7 @@
 #include "mcp/mcp_auth.h"
 #include "mcp/mcp_http.h"
 #include "mcp/mcp_protocol.h"
+#include "mcp/mcp_server_connection.h"
 #include "mcp/mcp_stdio.h"
 
 struct ch_mcp_op {

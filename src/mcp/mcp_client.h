@@ -13,6 +13,7 @@
 #include "chela/mcp.h"
 #include "mcp/mcp_cache.h"
 #include "mcp/mcp_link.h"
+#include "mcp/mcp_server_connection.h"
 #include "rpc/rpc_peer.h"
 #include "tool/process/sandbox_policy.h"
 

@@ -6,6 +6,7 @@
 #include "base/utf8.h"
 #include "json/writer.h"
 #include "mcp/mcp_protocol.h"
+#include "mcp/mcp_server_connection.h"
 #include "schema/schema.h"
 
 /* Pieces of text are separated by a line break. */

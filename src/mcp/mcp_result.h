@@ -3,6 +3,7 @@
 #define CH_MCP_RESULT_H
 #include "chela/tool.h"
 #include "mcp/mcp_client.h"
+#include "mcp/mcp_server_connection.h"
 
 /* Set the result of a call from the result of tools/call. Text, images and audio reach the
  * model; a link to a resource is named and not fetched. output: schema of the structured

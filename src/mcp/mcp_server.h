@@ -1,6 +1,7 @@
 /* mcp_server.h -- the server half of the Model Context Protocol.
  *
- *   mcp_server.c             server, the items that it offers, notices of changes
+ *   mcp_server.c             server, adding and removing items, notices of changes
+ *   mcp_server_item.c        finding items, counting references
  *   mcp_server_connection.c  a client: messages in and out, era of a request, handshake
  *   mcp_server_methods.c     the table of methods; lists, subscriptions
  *   mcp_server_call.c        a request that a function works on: questions, log, progress
@@ -207,14 +208,6 @@ struct chela_mcp_call {
 };
 
 /* --- mcp_server.c */
-void ch_mcp_server_unref(chela_mcp_server *s);
-struct ch_mcp_item *ch_mcp_server_find(const chela_mcp_server *s, enum ch_mcp_kind kind,
-                                       struct ch_sv key);
-/* The resource or template for a URI. Variables go to *w as members of an object. */
-struct ch_mcp_item *ch_mcp_server_match(const chela_mcp_server *s, struct ch_sv uri,
-                                        struct ch_jw *w);
-void ch_mcp_item_unref(struct ch_mcp_item *i);
-
 /* Take over the items of `from`, which is closed; the clients of s stay connected and are
  * notified. */
 void ch_mcp_server_adopt(chela_mcp_server *s, chela_mcp_server *from);
@@ -234,120 +227,5 @@ void ch_mcp_server_skill_items(chela_mcp_server *s, chela_mcp_fn *list, chela_mc
 
 /* Inside a function: state that the call is a task, or the state of the task. Texts are copied. */
 void ch_mcp_call_task(chela_mcp_call *call, const struct ch_mcp_task *task);
-
-/* --- mcp_server_connection.c */
-void ch_mcp_connection_init(chela_mcp_connection *c, chela_mcp_server *s,
-                            const struct ch_mcp_connection_ops *ops, const char *principal);
-/* Cancels the requests in progress. */
-void ch_mcp_connection_release(chela_mcp_connection *c);
-/* Take a message of the client. */
-void ch_mcp_connection_receive(chela_mcp_connection *c, struct ch_sv text,
-                               struct ch_mcp_stream *stream);
-void ch_mcp_reply(chela_mcp_connection *c, struct ch_rpc_request *r, struct ch_mcp_stream *stream,
-                  const struct ch_buf *result);
-void ch_mcp_refuse(chela_mcp_connection *c, struct ch_rpc_request *r,
-                   struct ch_mcp_stream *stream, int64_t code, struct ch_sv data, const char *fmt,
-                   ...) __attribute__((format(printf, 6, 7)));
-/* Send a notification on a stream. */
-void ch_mcp_notify(chela_mcp_connection *c, struct ch_mcp_stream *stream, const char *method,
-                   struct ch_sv params);
-/* Begin a result: '{', with the members that every result of the era has. */
-struct ch_jw ch_mcp_result_begin(const chela_mcp_server *s, struct ch_buf *out, bool modern,
-                                 const char *type);
-void ch_mcp_write_info(const chela_mcp_server *s, struct ch_jw *w);
-void ch_mcp_write_capabilities(const chela_mcp_server *s, struct ch_jw *w, bool modern);
-/* The severity of a name; -1: none. */
-int ch_mcp_level_read(struct ch_sv name);
-
-/* --- mcp_server_methods.c */
-/* Work on a request: an answer follows. */
-void ch_mcp_dispatch(const struct ch_mcp_incoming *in);
-/* Tell the clients that watch lists of these kinds (bits). */
-void ch_mcp_listeners_changed(chela_mcp_server *s, unsigned kinds);
-void ch_mcp_listeners_updated(chela_mcp_server *s, const char *uri);
-void ch_mcp_refuse_resource(chela_mcp_connection *c, struct ch_rpc_request *r,
-                            struct ch_mcp_stream *stream, struct ch_sv uri, bool is_modern);
-
-/* --- mcp_server_call.c */
-/* Start the function of an item. arguments: JSON object. */
-void ch_mcp_call_start(const struct ch_mcp_incoming *in, struct ch_mcp_item *item,
-                       enum ch_mcp_verb verb, struct ch_sv name, struct ch_sv arguments);
-/* Call `list` of a template, at once; appends a JSON array of entries. */
-void ch_mcp_call_list(const struct ch_mcp_incoming *in, struct ch_mcp_item *item,
-                      struct ch_buf *out);
-/* The connection is closed. */
-void ch_mcp_call_orphan(chela_mcp_call *call);
-
-/* --- mcp_server_result.c */
-void ch_mcp_result_clear(chela_mcp_call *call);
-/* Append the result as JSON; false: the call failed with a protocol error, whose text is in
- * call->error. */
-bool ch_mcp_result_write(chela_mcp_call *call, struct ch_buf *out);
-
-/* Entries of a list: "{...},{...}". */
-struct ch_mcp_entries {
-    struct ch_buf text;
-    size_t skip, room, n; /* entries before the page, entries of a page, entries seen */
-    bool more;
-};
-void ch_mcp_entries_add(struct ch_mcp_entries *e, struct ch_sv json);
-void ch_mcp_entries_add_all(struct ch_mcp_entries *e, struct ch_sv array); /* a JSON array */
-/* Write the page as member `key`, and the cursor of the next one; frees the entries. */
-void ch_mcp_entries_write(struct ch_mcp_entries *e, struct ch_jw *w, const char *key);
-
-/* --- mcp_server_prompts.c */
-/* Offer the prompts that the configuration's files define (chela/prompt.h). */
-int ch_mcp_server_prompts(chela_mcp_server *s, struct chela_error *err);
-
-/* --- mcp_server_agent.c */
-/* Offer an agent as the tool ask_ID; the caller supplies its function. */
-int ch_mcp_server_ask_tool(chela_mcp_server *s, const chela_agent *agent,
-                           const struct chela_mcp_tool_opts *base, struct chela_error *err);
-bool ch_mcp_is_session_id(const char *id);
-/* Set the result of ask_ID. id: of the session, for the client. */
-void ch_mcp_ask_outcome(chela_mcp_call *call, const char *id, enum chela_status status,
-                        enum chela_reason reason, struct ch_sv text);
-
-/* --- mcp_server_skills.c */
-
-/* Offer the skills of an agent, given as chela_agent_skills_json lists them. Only the first
- * agent's skills are offered. */
-int ch_mcp_server_skills(chela_mcp_server *s, const struct ch_json *skills,
-                         struct chela_error *err);
-
-/* --- mcp_server_state.c */
-void ch_mcp_state_seal(chela_mcp_call *call, struct ch_buf *out);
-/* Read the state of a request into call->before and call->kept. False: the state is invalid. */
-bool ch_mcp_state_open(chela_mcp_call *call, struct ch_sv state);
-
-/* --- mcp_server_http.c */
-/* Follows the worker's number in the id of a session: "2-8f3a...". */
-#define CH_MCP_WORKER_END '-'
-
-/* How the owner of an HTTP request answers it. x is the owner's. */
-struct ch_mcp_http_ops {
-    /* The request is answered later; ch_mcp_http_gone(stream) reports that the client left. */
-    void (*attach)(void *x, struct ch_mcp_stream *stream);
-    void (*header)(void *x, const char *name, const char *value);
-    void (*respond)(void *x, int status, const char *type, struct ch_sv body); /* ends x */
-    void (*stream)(void *x);
-    int (*write)(void *x, struct ch_sv bytes);
-    void (*end)(void *x); /* ends x */
-};
-
-struct ch_mcp_http_request {
-    const struct ch_mcp_http_ops *ops;
-    void *x;
-    const struct ch_inbound *in;
-    const char *principal;
-};
-void ch_mcp_http_serve(chela_mcp_server *s, const struct ch_mcp_http_request *q);
-void ch_mcp_http_gone(struct ch_mcp_stream *stream);
-/* Keep streams alive, and end sessions that are not used. */
-void ch_mcp_http_pulse(chela_mcp_server *s);
-void ch_mcp_http_close(chela_mcp_server *s);
-
-/* --- mcp_server_listen.c */
-void ch_mcp_listen_close(chela_mcp_server *s);
 
 #endif

@@ -4,6 +4,8 @@
  * A call is executed like every tool call (tool/call/batch.h): schema, policy, approval,
  * shaping. A call that needs a person's consent is refused, because the client is a program.
  * The tool ask_AGENT starts a run of the agent in a new session. */
+#include "mcp/mcp_server_agent.h"
+
 #include <ctype.h>
 
 #include "agent/api/agent.h"
@@ -11,7 +13,8 @@
 #include "agent/handle/lookup.h"
 #include "base/error.h"
 #include "base/limits.h"
-#include "mcp/mcp_server.h"
+#include "mcp/mcp_server_prompts.h"
+#include "mcp/mcp_server_skills.h"
 #include "tool/call/batch.h"
 
 #define SESSION_BYTES 64

@@ -7,10 +7,16 @@
  *
  * The function may run on a thread. Until it has returned, the loop thread reads only members
  * that `lock` protects. */
+#include "mcp/mcp_server_call.h"
+
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/log.h"
-#include "mcp/mcp_server.h"
+#include "mcp/mcp_server_connection.h"
+#include "mcp/mcp_server_item.h"
+#include "mcp/mcp_server_methods.h"
+#include "mcp/mcp_server_result.h"
+#include "mcp/mcp_server_state.h"
 
 /* --- life */
 

@@ -1,10 +1,13 @@
 /* mcp_server_connection.c -- see mcp_server.h: a client, and the era of its requests. */
+#include "mcp/mcp_server_connection.h"
+
 #include <stdarg.h>
 
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/log.h"
-#include "mcp/mcp_server.h"
+#include "mcp/mcp_server_call.h"
+#include "mcp/mcp_server_methods.h"
 
 /* --- answers */
 

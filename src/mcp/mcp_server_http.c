@@ -8,6 +8,8 @@
  * A session of 2025-11-25 outlives its HTTP requests. Its streams keep their events for a
  * while, so that the client can fetch them later with GET and Last-Event-ID. The id of an
  * event is the number of its stream, a dash, and the number of the event. */
+#include "mcp/mcp_server_http.h"
+
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +17,8 @@
 
 #include "base/limits.h"
 #include "base/log.h"
-#include "mcp/mcp_server.h"
+#include "mcp/mcp_server_connection.h"
+#include "mcp/mcp_server_item.h"
 #include "net/server.h"
 
 #define ID_BYTES 16

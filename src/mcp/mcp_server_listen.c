@@ -3,9 +3,11 @@
  * A web page can make a browser send requests to this machine. The name of the host must be
  * localhost, an IP address or a configured name, because an attacker's DNS server can make any
  * other name point here; an origin must be a page of this machine or a configured one. */
+#include "mcp/mcp_server_listen.h"
+
 #include "base/error.h"
 #include "base/log.h"
-#include "mcp/mcp_server.h"
+#include "mcp/mcp_server_http.h"
 #include "net/server.h"
 #include "net/url.h"
 

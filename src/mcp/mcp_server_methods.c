@@ -1,9 +1,14 @@
 /* mcp_server_methods.c -- see mcp_server.h: the table of methods. */
+#include "mcp/mcp_server_methods.h"
+
 #include <stdio.h>
 
 #include "base/error.h"
 #include "base/limits.h"
-#include "mcp/mcp_server.h"
+#include "mcp/mcp_server_call.h"
+#include "mcp/mcp_server_connection.h"
+#include "mcp/mcp_server_item.h"
+#include "mcp/mcp_server_result.h"
 
 /* A client of 2026-07-28 that wants to know about changes: an open request
  * subscriptions/listen. */

@@ -2,11 +2,12 @@
  *
  * The versions of the files are those that a session gets outside of a roll-out. Variables are
  * arguments, all of them required. chela's own prompts are not offered. */
+#include "mcp/mcp_server_prompts.h"
+
 #include "agent/context/role_prompts.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "chela/prompt.h"
-#include "mcp/mcp_server.h"
 #include "prompt/prompts.h"
 
 static int get_prompt(chela_mcp_call *call, void *user) {

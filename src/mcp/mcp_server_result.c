@@ -2,13 +2,15 @@
  *
  * Blocks are written as JSON when they are added: content of a tool, messages of a prompt,
  * contents of a resource, suggestions of a completion, entries of a list. */
+#include "mcp/mcp_server_result.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <time.h>
 
 #include "base/base64.h"
 #include "base/limits.h"
-#include "mcp/mcp_server.h"
+#include "mcp/mcp_server_connection.h"
 
 #define MOST_VALUES 100 /* suggestions of one completion */
 

@@ -6,6 +6,8 @@
  *
  * Files are read on worker threads, on request. Links, hidden files and skills whose front
  * matter is not YAML are not offered. */
+#include "mcp/mcp_server_skills.h"
+
 #include <dirent.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -16,7 +18,6 @@
 #include "base/sha256.h"
 #include "base/uri.h"
 #include "base/utf8.h"
-#include "mcp/mcp_server.h"
 #include "prompt/skill_file.h"
 
 #define SCHEME "skill://"

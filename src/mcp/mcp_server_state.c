@@ -4,9 +4,10 @@
  * text before the dot. The object holds the answers of earlier rounds, the values that the
  * function keeps, the time after which the state is invalid, and a digest of the principal,
  * the method and the parameters, so that the state of one request is useless for another. */
+#include "mcp/mcp_server_state.h"
+
 #include "base/base64.h"
 #include "base/limits.h"
-#include "mcp/mcp_server.h"
 
 #define HEX (2 * CH_SHA256_SIZE)
 

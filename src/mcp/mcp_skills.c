@@ -14,6 +14,7 @@
 #include "mcp/mcp_manifest.h"
 #include "mcp/mcp_protocol.h"
 #include "mcp/mcp_result.h"
+#include "mcp/mcp_server_connection.h"
 #include "prompt/skill_file.h"
 #include "prompt/skill_package.h"
 #include "tool/call/call.h"

@@ -8,6 +8,7 @@
 #include "base/sha256.h"
 #include "mcp/mcp_call.h"
 #include "mcp/mcp_protocol.h"
+#include "mcp/mcp_server_connection.h"
 #include "mcp/mcp_skills.h"
 #include "tool/call/question.h"
 

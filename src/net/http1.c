@@ -383,10 +383,8 @@ static enum ch_http1_state feed_lf(struct ch_http1 *m, char c, size_t *taken) {
 /* --- chunks */
 
 static int hex_digit(char c) {
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    c |= 0x20;
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+    unsigned digit = (unsigned char)c - '0', letter = ((unsigned char)c | 0x20) - 'a';
+    return digit < 10 ? (int)digit : letter < 6 ? (int)letter + 10 : -1;
 }
 
 /* The byte after the digits of a chunk size. A client that pads it is refused; some old
@@ -437,29 +435,33 @@ static enum ch_http1_state end_chunk_line(struct ch_http1 *m, char c) {
     return CH_HTTP1_MORE;
 }
 
-/* Read the whole line of a chunk's size: digits, CR, LF. Returns its length. 0: the line is
- * incomplete, invalid or has an extension. */
-static size_t read_chunk_line(struct ch_http1 *m, struct ch_sv bytes) {
-    uint64_t size = 0;
-    size_t n = 0, most = CH_MIN(bytes.n, CHUNK_DIGITS);
-    for (int digit; n < most && (digit = hex_digit(bytes.p[n])) >= 0; n++)
-        size = 16 * size + (uint64_t)digit;
-    if (n == 0 || n + 2 > bytes.n || bytes.p[n] != '\r' || bytes.p[n + 1] != '\n')
-        return 0;
-    m->left = size;
-    end_chunk_line(m, '\n');
-    return n + 2;
+/* The whole line of a chunk's size: digits, CR, LF. Returns the position after it. NULL: the
+ * line is incomplete, invalid or has an extension. */
+__attribute__((always_inline)) static inline const char *
+past_chunk_line(const char *at, const char *end, uint64_t *size) {
+    const char *most = end - at > CHUNK_DIGITS ? at + CHUNK_DIGITS : end, *first = at;
+    uint64_t n = 0;
+    for (int digit; at < most && (digit = hex_digit(*at)) >= 0; at++)
+        n = 16 * n + (uint64_t)digit;
+    if (at == first || end - at < 2 || memcmp(at, "\r\n", 2) != 0)
+        return NULL;
+    *size = n;
+    return at + 2;
 }
 
 /* The fast path: bytes between the data of two chunks, read at once. Returns their number.
  * 0: the caller reads one byte. */
 static size_t read_framing(struct ch_http1 *m, struct ch_sv bytes) {
-    if (m->at == CHUNK_SIZE && m->digits == 0)
-        return read_chunk_line(m, bytes);
-    if (m->at != CHUNK_CR || bytes.n < 2 || bytes.p[0] != '\r' || bytes.p[1] != '\n')
-        return 0;
-    m->at = CHUNK_SIZE;
-    return 2 + read_chunk_line(m, ch_sv(bytes.p + 2, bytes.n - 2));
+    const char *at = bytes.p, *end = at + bytes.n, *next;
+    if (m->at == CHUNK_CR && bytes.n >= 2 && at[0] == '\r' && at[1] == '\n') {
+        m->at = CHUNK_SIZE;
+        at += 2;
+    }
+    if (m->at == CHUNK_SIZE && m->digits == 0 && (next = past_chunk_line(at, end, &m->left))) {
+        end_chunk_line(m, '\n');
+        at = next;
+    }
+    return (size_t)(at - bytes.p);
 }
 
 static enum ch_http1_state feed_chunk_byte(struct ch_http1 *m, char c) {
@@ -529,18 +531,19 @@ enum ch_http1_state ch_http1_feed(struct ch_http1 *m, struct ch_sv bytes, size_t
     return state == CH_HTTP1_MORE && m->at == COMPLETE ? CH_HTTP1_DONE : state;
 }
 
-size_t ch_http1_copy_chunks(struct ch_http1 *m, struct ch_sv bytes, size_t *taken, char *out) {
-    const char *at = bytes.p, *end = at + bytes.n;
+size_t ch_http1_copy_chunks(const struct ch_http1 *m, struct ch_sv bytes, size_t *taken,
+                            char *out) {
+    const char *at = bytes.p, *end = at + bytes.n, *data;
     char *to = out;
-    while (m->at == CHUNK_CR) {
-        at += read_framing(m, ch_sv(at, (size_t)(end - at)));
-        if (m->at != CHUNK_DATA || m->left > (uint64_t)(end - at))
-            break;
-        memcpy(to, at, m->left);
-        to += m->left;
-        at += m->left;
-        m->left = 0;
-        m->at = CHUNK_CR;
+    uint64_t size;
+    if (m->at != CHUNK_CR)
+        end = at;
+    while (end - at > 2 && memcmp(at, "\r\n", 2) == 0 &&
+           (data = past_chunk_line(at + 2, end, &size)) && size &&
+           size <= (uint64_t)(end - data)) {
+        memcpy(to, data, size);
+        to += size;
+        at = data + size;
     }
     *taken = (size_t)(at - bytes.p);
     return (size_t)(to - out);

@@ -4,18 +4,19 @@
  * data are then slices of the chunk, without copying. Data that is not
  * delivered by the end of a feed is copied (keep_rest).
  *
- * Whole events are read one by one while there is no CR (feed_usual). All else
- * is read line by line: line ends are found with two memchr runs over each
- * chunk, one for LF and one for CR. Each keeps its next hit until the line has
- * moved past it, so a stream that uses only one of them is still scanned once. */
+ * Whole events are read one by one while there is no CR (feed_usual); the owner may recognise
+ * them before their end is searched for. All else is read line by line: LF is searched for in
+ * the chunk, CR in the text before LF. Each search keeps its hit until the line has moved past
+ * it, so a stream that uses only one of them is still scanned once. */
 #include "net/sse.h"
 
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/mem.h"
+#include "base/vector.h"
 
-/* The positions of the next LF and CR; a position before the line's start is
- * outdated. */
+/* The positions of the next LF and CR, or of the end of the text that was searched; a position
+ * before the line's start is outdated. */
 struct line_ends {
     const char *lf, *cr, *end;
 };
@@ -51,7 +52,7 @@ static const char *sse_line_end(struct line_ends *e, const char *p) {
     if (e->lf < p)
         e->lf = p < e->end && *p == '\n' ? p : sse_find(p, e->end, '\n');
     if (e->cr < p)
-        e->cr = sse_find(p, e->end, '\r');
+        e->cr = sse_find(p, e->lf, '\r');
     return CH_MIN(e->lf, e->cr);
 }
 
@@ -203,11 +204,46 @@ static const char *usual_event(struct ch_sse *s, const char *p, const char *end)
     return p + 1;
 }
 
+/* Keep the bytes from p to the data of the usual event that was just read. They must end with
+ * the space after the colon: without it, a space at the beginning of the next data would
+ * belong to the lead. */
+static void sse_keep_lead(struct ch_sse *s, const char *p) {
+    size_t n = (size_t)(s->data_now.p - p);
+    s->nlead = 0;
+    if (n > sizeof(s->lead) || p[n - 1] != ' ')
+        return;
+    memcpy(s->lead, p, n);
+    s->nlead = n;
+    s->nname = s->name_now.n;
+    s->name_at = s->nname ? (size_t)(s->name_now.p - p) : 0;
+}
+
+/* The event at p, if it begins like the last one and the owner recognises it. Returns the
+ * position after it, or NULL. An event larger than max is not offered in whole. */
+static const char *quick_event(const struct ch_sse *s, const char *p, const char *end) {
+    if (!s->nlead || (size_t)(end - p) < s->nlead || !ch_vector_same(p, s->lead, s->nlead))
+        return NULL;
+    if ((size_t)(end - p) > s->max)
+        end = p + s->max;
+    return s->quick(ch_sv(s->lead + s->name_at, s->nname), p + s->nlead, end, s->user);
+}
+
 /* The fast path: deliver usual events from p on, without a look at each line's field again.
- * Returns the position after them; NULL: stopped. */
-static const char *feed_usual(struct ch_sse *s, const char *p, const char *end) {
-    const char *next;
-    while (p < end && (next = usual_event(s, p, end))) {
+ * The owner recognises no event with a CR, so CR is searched for before other events only.
+ * Returns the position after the events; NULL: stopped. */
+static const char *feed_usual(struct ch_sse *s, struct line_ends *e, const char *p) {
+    const char *next, *end = e->end;
+    while (p < end) {
+        if ((next = quick_event(s, p, end))) {
+            p = next;
+            continue;
+        }
+        if (e->cr < p)
+            e->cr = sse_find(p, end, '\r');
+        if (e->cr < end || !(next = usual_event(s, p, end)))
+            break;
+        if (s->quick)
+            sse_keep_lead(s, p);
         if (!dispatch(s))
             return NULL;
         p = next;
@@ -237,10 +273,10 @@ int ch_sse_feed(struct ch_sse *s, struct ch_sv bytes, struct chela_error *err) {
 
     p += s->after_cr && *p == '\n';
     s->after_cr = false;
-    struct line_ends ends = {NULL, sse_find(p, end, '\r'), end};
+    struct line_ends ends = {NULL, NULL, end};
     for (;;) {
         bool between = s->past_bom && !carried && !s->has_data && !s->name_now.n;
-        if (between && ends.cr == end && !(p = feed_usual(s, p, end)))
+        if (between && !(p = feed_usual(s, &ends, p)))
             return 0;
         if ((at = sse_line_end(&ends, p)) == end)
             break;

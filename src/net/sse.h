@@ -17,8 +17,19 @@
  * fn returns false, it may have released the decoder. */
 typedef bool ch_sse_fn(struct ch_sv name, struct ch_sv data, void *user);
 
+/* The fast path of an owner that recognises the events of its stream by their bytes. The data
+ * of an event begins at `data`; the text is searched for its end neither before nor after.
+ * Returns the position after the empty line that ends the event, if the data is one line and
+ * the owner has processed it; NULL: nothing was done, and the event is delivered to fn. An event
+ * with a CR is not recognised. The function must not stop the stream or release the decoder. */
+typedef const char *ch_sse_quick_fn(struct ch_sv name, const char *data, const char *end,
+                                    void *user);
+
+#define CH_SSE_LEAD 64
+
 struct ch_sse {
     ch_sse_fn *fn;
+    ch_sse_quick_fn *quick; /* set by the owner; NULL: none */
     void *user;
     size_t max;
     struct ch_buf line; /* an incomplete line carried between feeds */
@@ -26,6 +37,10 @@ struct ch_sse {
     struct ch_buf name;
     struct ch_sv data_now, name_now; /* of the current event; they point into the buffers
                                         above or into the chunk being fed */
+    /* The bytes of the last event before its data, which most events repeat, and the place of
+     * the name in them. nlead 0: none. */
+    char lead[CH_SSE_LEAD];
+    size_t nlead, name_at, nname;
     bool has_data, stopped, after_cr, past_bom;
     bool takes_json; /* set by the owner: a line that begins with '{' begins an event that is
                         pure JSON and ends at the next empty line */

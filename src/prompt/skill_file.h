@@ -18,7 +18,7 @@ struct ch_skill_head { /* texts are in the arena; "" if not given */
     const char *const *tools;
     bool for_users;  /* people may call it: /name */
     bool for_models; /* described to the model */
-    const char *problem; /* NULL, or why the skill cannot be used */
+    const char *problem; /* why the skill cannot be used; NULL: none */
     const char *warning; /* NULL, or how the file departs from the format */
 };
 

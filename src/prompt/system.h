@@ -16,7 +16,8 @@
 
 enum ch_style { CH_STYLE_AUTO, CH_STYLE_FULL, CH_STYLE_MINIMAL };
 
-/* By default: auto. CHELA_EINVAL: no such value. */
+/* Translates the public value; CHELA_PROMPT_DEFAULT becomes auto. CHELA_EINVAL: choice is not a
+ * value of the enum. */
 int ch_style_read(enum chela_prompt_style choice, enum ch_style *out, struct chela_error *err);
 
 struct ch_system_opts { /* NULL and false: absent */
@@ -24,7 +25,7 @@ struct ch_system_opts { /* NULL and false: absent */
     bool replaces;         /* `given` replaces chela's general instructions */
     const char *added;     /* additional instructions, before the rules only */
     const char *workspace; /* absolute */
-    const char *runtime;   /* short description of the tools' platform; NULL */
+    const char *runtime;   /* short description of the tools' platform; NULL: none */
     const struct ch_skills *skills;
     const struct ch_project *project;
     const char *channel;

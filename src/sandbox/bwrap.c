@@ -108,8 +108,9 @@ void ch_bwrap_exec(const struct ch_box *box, const struct ch_box_view *view) {
     bwrap_add(&w, "--", CH_BOX_SELF, NULL);
     for (int i = 0; i < box->noptions; i++)
         ch_argv_add(&w, box->options[i]);
+    /* supervisor.c may have raised the limit */
     ch_argv_add(&w, ch_text("--limit-processes=%llu",
-                            (unsigned long long)box->limits.processes)); /* as raised */
+                            (unsigned long long)box->limits.processes));
     bwrap_add(&w, "--inside", "--", NULL);
     for (size_t i = 0; box->argv[i]; i++)
         ch_argv_add(&w, box->argv[i]);

@@ -34,7 +34,7 @@ struct ch_names {
     struct ch_name slots[];
 };
 
-/* names[i] gets index i; of equal names the last one counts. All names are
+/* names[i] gets index i; of equal names the last one is used. All names are
  * borrowed. */
 struct ch_names *ch_names_new(struct ch_arena *a, const struct ch_sv *names, size_t n);
 

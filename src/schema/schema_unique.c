@@ -41,7 +41,7 @@ static uint64_t hash_member(const struct ch_json *name) {
 }
 
 /* The sum over members, so that their order does not matter; of members with
- * the same name the last one counts. */
+ * the same name the last one is used. */
 static uint64_t hash_object(const struct ch_json *v) {
     CH_AUTOFREE const struct ch_json **names = ch_json_sorted_keys(v);
     uint64_t h = CH_JSON_OBJECT;

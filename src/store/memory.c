@@ -24,7 +24,7 @@ struct session {
 struct item {
     struct ch_link link;
     struct chela_store_item row; /* its texts are owned */
-    bool done;                   /* inbox: settled */
+    bool done;                   /* an item of the inbox: it is settled */
 };
 
 struct chela_store_db {

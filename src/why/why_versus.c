@@ -12,7 +12,7 @@
 #define MOST_TEXT 500 /* bytes of a text in the report */
 
 struct versus {
-    const struct ch_json *a, *b; /* requests of the same number */
+    const struct ch_json *a, *b; /* the n-th request of each of the two sessions */
     struct ch_jw w;
     size_t differences;
 };

@@ -41,19 +41,7 @@ tools:
 channels: { feishu: { appId: $app, domain: "$lark", dmPolicy: open, owners: [ou_boss] } }
 YAML
 }
-start() { # NODE: sets pid_NODE and at_NODE
-    local at=''
-    : >"$tmp/$1.log"
-    # shellcheck disable=SC2016
-    (cd "$tmp/$1" && with_env CHELA_TOKEN=$token sh -c 'echo $$ >"$1"; shift; exec "$@"' sh "$tmp/$1.pid" \
-        "$program" serve --listen 127.0.0.1:0 -v --config chela.yaml >>"$tmp/$1.log" 2>&1 </dev/null) &
-    for _ in {1..400}; do
-        at=$(sed -n 's|^.*listening on \(http://[0-9.:]*\).*|\1|p' "$tmp/$1.log")
-        [ -n "$at" ] && break
-        sleep 0.05
-    done
-    eval "pid_$1=$(cat "$tmp/$1.pid") at_$1=$at"
-}
+start() { start_node "$1" "$tmp/$1"; }
 ask() { # NODE FUNCTION ARG...
     eval "gateway=\$at_$1"
     shift

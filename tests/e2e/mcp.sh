@@ -7,11 +7,7 @@ cd "$(dirname "$0")/../.." || exit 2
 server=$PWD/tests/support/mcp/server.py
 state=$tmp/.local/state/chela/mcp
 
-if ! command -v python3 >/dev/null; then
-    skip "MCP servers" "python3 is not installed"
-    tap_done
-    exit
-fi
+needs "MCP servers" python3
 
 # serve MODE [MORE]: a configuration with one server named s.
 serve() {

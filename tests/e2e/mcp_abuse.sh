@@ -4,11 +4,7 @@ cd "$(dirname "$0")/../.." || exit 2
 . tests/support/tap.sh
 . tests/support/e2e.sh
 
-if ! command -v python3 >/dev/null; then
-    skip "clients that abuse a server" "python3 is not installed"
-    tap_done
-    exit
-fi
+needs "clients that abuse a server" python3
 "$BUILD/examples/mcp_server" --listen 127.0.0.1:0 >"$tmp/address" 2>&1 &
 server_pid=$!
 trap 'kill $server_pid 2>/dev/null; wait $server_pid 2>/dev/null; rm -rf "$tmp"' EXIT

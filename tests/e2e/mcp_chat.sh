@@ -5,11 +5,7 @@ cd "$(dirname "$0")/../.." || exit 2
 . tests/support/e2e.sh
 . tests/support/terminal.sh
 
-if ! command -v python3 >/dev/null; then
-    skip "MCP servers in a conversation" "python3 is not installed"
-    tap_done
-    exit
-fi
+needs "MCP servers in a conversation" python3
 program=$(realpath "$program")
 state=$tmp/.local/state/chela/mcp
 cat >"$space/rules.yaml" <<'YAML'

@@ -5,11 +5,7 @@ cd "$(dirname "$0")/../.." || exit 2
 . tests/support/tap.sh
 . tests/support/e2e.sh
 
-if ! command -v python3 >/dev/null; then
-    skip "clients of MCP" "python3 is not installed"
-    tap_done
-    exit
-fi
+needs "clients of MCP" python3
 server=$PWD/tests/support/mcp/server.py
 state=$tmp/.local/state/chela/mcp
 # serve MODE [MORE]: a configuration with one server named s.

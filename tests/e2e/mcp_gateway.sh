@@ -7,11 +7,7 @@ cd "$(dirname "$0")/../.." || exit 2
 . tests/support/serve.sh
 . tests/support/lark.sh
 
-if ! command -v python3 >/dev/null; then
-    skip "MCP servers in the gateway" "python3 is not installed"
-    tap_done
-    exit
-fi
+needs "MCP servers in the gateway" python3
 program=$(realpath "$program")
 state=$tmp/.local/state/chela/mcp
 start_lark

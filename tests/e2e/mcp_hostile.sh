@@ -5,11 +5,7 @@ cd "$(dirname "$0")/../.." || exit 2
 . tests/support/tap.sh
 . tests/support/e2e.sh
 
-if ! command -v python3 >/dev/null; then
-    skip "hostile MCP servers" "python3 is not installed"
-    tap_done
-    exit
-fi
+needs "hostile MCP servers" python3
 server=$PWD/tests/support/mcp/hostile.py
 place=$tmp/place
 mkdir "$place"

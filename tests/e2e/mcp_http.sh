@@ -205,11 +205,7 @@ check "a reload turns it off" eventually gone
 check "SIGTERM ends the gateway" stop_serving
 
 # --- SIGKILL in the middle of a call: no second effect
-if ! command -v python3 >/dev/null; then
-    skip "SIGKILL in the middle of a call" "python3 is not installed"
-    tap_done
-    exit
-fi
+needs "SIGKILL in the middle of a call" python3
 made() { if [ -e "$state/s/shipped" ]; then wc -l <"$state/s/shipped"; else echo 0; fi; }
 shipped() { [ "$(made)" = "$1" ]; }
 configure 'mcp: { enabled: true }' \

@@ -6,27 +6,17 @@ cd "$(dirname "$0")/../.." || exit 2
 . tests/support/tap.sh
 . tests/support/e2e.sh
 . tests/support/serve.sh
+. tests/support/mcp/rpc.sh
 
-if ! command -v python3 >/dev/null || ! command -v openssl >/dev/null; then
-    skip "/mcp with JSON Web Tokens" "python3 or openssl is not installed"
-    tap_done
-    exit
-fi
+needs "/mcp with JSON Web Tokens" python3 openssl
 program=$(realpath "$program")
 keys=$tmp/keys
 mkdir "$keys"
 issuer() { python3 tests/support/mcp/issuer.py "$1" "$keys" "${@:2}"; }
 publish() { printf '{"keys":[%s]}' "$(IFS=,; echo "$*")" >"$keys/set"; } # JWK...
 start_issuer() { # sets $as
-    : >"$tmp/port"
     : >"$tmp/asked"
-    python3 tests/support/mcp/issuer.py serve "$keys" "$tmp/asked" >"$tmp/port" &
-    server_pid=$!
-    for _ in {1..600}; do
-        [ -s "$tmp/port" ] && break
-        sleep 0.05
-    done
-    as=http://127.0.0.1:$(cat "$tmp/port")
+    start_auth_server python3 tests/support/mcp/issuer.py serve "$keys" "$tmp/asked"
 }
 issuer keys
 rsa=$(issuer jwk rsa r1) ec=$(issuer jwk ec e1) ed=$(issuer jwk ed d1)
@@ -44,11 +34,6 @@ printf 'rules:\n  - { say: "hello {{user}}" }\n' >"$space/rules.yaml"
 now=$(date +%s)
 # claims [MEMBERS]: of a valid token; later members replace earlier ones
 claims() { jq -cn --arg iss "$as" --arg aud "$resource" --argjson exp $((now + 3600)) "{iss: \$iss, aud: \$aud, sub: \"ann\", exp: \$exp, scope: \"a mcp:use\"} + {${1-}}"; }
-rpc() { # TOKEN METHOD [NAME MEMBERS]
-    anon POST /mcp -H 'Content-Type: application/json' -H 'Accept: application/json, text/event-stream' -H 'MCP-Protocol-Version: 2026-07-28' \
-        -H "Mcp-Method: $2" ${3:+-H "Mcp-Name: $3"} -H "Authorization: Bearer $1" --data-binary \
-        "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"$2\",\"params\":{${4:+$4,}\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\",\"io.modelcontextprotocol/clientCapabilities\":{}}}}"
-}
 try() { # NAME STATUS KEY ALG KID CLAIMS [HEADER]
     rpc "$(issuer sign "${@:3}")" tools/list
     answers "$1" "$2"

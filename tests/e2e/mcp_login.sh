@@ -4,11 +4,7 @@ cd "$(dirname "$0")/../.." || exit 2
 . tests/support/tap.sh
 . tests/support/e2e.sh
 
-if ! command -v python3 >/dev/null || ! command -v curl >/dev/null; then
-    skip "log-in to MCP servers" "python3 or curl is not installed"
-    tap_done
-    exit
-fi
+needs "log-in to MCP servers" python3 curl
 token=$tmp/.local/state/chela/mcp/r.token
 server_pid=
 trap '[ -n "$server_pid" ] && kill "$server_pid" 2>/dev/null; rm -rf "$tmp"' EXIT

@@ -5,24 +5,14 @@ cd "$(dirname "$0")/../.." || exit 2
 . tests/support/tap.sh
 . tests/support/e2e.sh
 . tests/support/serve.sh
+. tests/support/mcp/rpc.sh
 
-if ! command -v python3 >/dev/null || ! command -v curl >/dev/null; then
-    skip "/mcp with OAuth" "python3 or curl is not installed"
-    tap_done
-    exit
-fi
+needs "/mcp with OAuth" python3 curl
 printf '#!/bin/sh\nexport GATE_SECRET="s cret"\nexec "%s" "$@"\n' "$(realpath "$program")" >"$tmp/program"
 chmod +x "$tmp/program"
 program=$tmp/program
 : >"$tmp/requests"
-: >"$tmp/port"
-python3 tests/support/mcp/login_server.py good "$tmp/requests" >"$tmp/port" &
-server_pid=$!
-for _ in {1..200}; do
-    [ -s "$tmp/port" ] && break
-    sleep 0.05
-done
-as=http://127.0.0.1:$(cat "$tmp/port")
+start_auth_server python3 tests/support/mcp/login_server.py good "$tmp/requests"
 configure() { # RESOURCE [MORE]
     cat >"$space/chela.yaml" <<YAML
 store: sqlite:./chela.db
@@ -36,12 +26,6 @@ serve
 
 # said JSON: a token about which the authorization server says this
 said() { printf 't.%s' "$(printf %s "$1" | base64 -w0 | tr '+/' '-_' | tr -d =)"; }
-rpc() { # TOKEN METHOD NAME MEMBERS
-    anon POST /mcp -H 'Content-Type: application/json' -H 'Accept: application/json, text/event-stream' -H 'MCP-Protocol-Version: 2026-07-28' \
-        -H "Mcp-Method: $2" ${3:+-H "Mcp-Name: $3"} -H "Authorization: Bearer $1" --data-binary \
-        "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"$2\",\"params\":{${4:+$4,}\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\",\"io.modelcontextprotocol/clientCapabilities\":{}}}}"
-    if grep -q '^data: ' "$out"; then sed -n 's/^data: //p' "$out" | tail -n 1 >"$out.last" && mv "$out.last" "$out"; fi
-}
 
 # --- where to get a token
 metadata=https://chela.example.com/.well-known/oauth-protected-resource/mcp

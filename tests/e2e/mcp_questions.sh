@@ -7,29 +7,16 @@ cd "$(dirname "$0")/../.." || exit 2
 . tests/support/e2e.sh
 . tests/support/serve.sh
 . tests/support/terminal.sh
+. tests/support/mcp/stdio.sh
 
-if ! command -v python3 >/dev/null; then
-    skip "questions of MCP servers" "python3 is not installed"
-    tap_done
-    exit
-fi
+needs "questions of MCP servers" python3
 program=$(realpath "$program")
-state=$tmp/.local/state/chela/mcp
 cat >"$space/rules.yaml" <<'YAML'
 rules:
   - { when: { user: order, after: none }, call: { tool: s__order, args: {} } }
   - { when: { after: s__order }, say: "it said: {{result}}" }
   - { say: "heard: {{user}}" }
 YAML
-configure() { # MODE [MORE]
-    cat >"$space/chela.yaml" <<YAML
-store: sqlite:./chela.db
-agents: { list: [{ id: coder, model: scripted/rules.yaml }] }
-mcp: { servers: { s: { command: [python3, "$PWD/tests/support/mcp/server.py", $1, "$tmp/words"], confirm: false${2:+, $2} } } }
-YAML
-    rm -rf "$state"
-    chela mcp tools s
-}
 made() {
     if [ -e "$state/s/ordered" ]; then wc -l <"$state/s/ordered"; else echo 0; fi
 }

@@ -6,14 +6,10 @@ cd "$(dirname "$0")/../.." || exit 2
 . tests/support/tap.sh
 . tests/support/e2e.sh
 . tests/support/serve.sh
+. tests/support/mcp/stdio.sh
 
-if ! command -v python3 >/dev/null; then
-    skip "answers of a model for MCP servers" "python3 is not installed"
-    tap_done
-    exit
-fi
+needs "answers of a model for MCP servers" python3
 program=$(realpath "$program")
-state=$tmp/.local/state/chela/mcp
 cat >"$space/rules.yaml" <<'YAML'
 rules:
   - { when: { user: "Write poem" }, say: "roses are red" }
@@ -22,15 +18,6 @@ rules:
   - { when: { after: s__poem }, say: "it said: {{result}}" }
   - { say: "heard: {{user}}" }
 YAML
-configure() { # MODE [SAMPLING]
-    cat >"$space/chela.yaml" <<YAML
-store: sqlite:./chela.db
-agents: { list: [{ id: coder, model: scripted/rules.yaml }] }
-mcp: { servers: { s: { command: [python3, "$PWD/tests/support/mcp/server.py", $1], confirm: false${2:+, sampling: $2} } } }
-YAML
-    rm -rf "$state"
-    chela mcp tools s
-}
 run() { # MESSAGE
     chela run --model scripted/rules.yaml "$1"
 }
@@ -64,7 +51,7 @@ done
 
 # --- on, nobody is there to agree
 for mode in legacy-sample modern-sample; do
-    configure $mode '{ enabled: true }'
+    configure $mode 'sampling: { enabled: true }'
     run "poem please"
     exits "$mode, nobody agrees" 0
     check "$mode, nobody agrees: declined" grep -q 'it said: .*declined' "$out"
@@ -73,7 +60,7 @@ done
 
 # --- on, without consent
 for mode in legacy-sample modern-sample; do
-    configure $mode '{ enabled: true, confirm: false }'
+    configure $mode 'sampling: { enabled: true, confirm: false }'
     chela run --model scripted/rules.yaml --session t-$mode "poem please"
     exits "$mode, no consent needed" 0
     check "$mode: the answer is a message of the model" grep -qF \
@@ -81,20 +68,20 @@ for mode in legacy-sample modern-sample; do
     chela trace t-$mode
     check "$mode: the request is in the trace" grep -q 'sampling: .*rules.yaml' "$out"
 done
-configure modern-sample-tools '{ enabled: true, confirm: false }'
+configure modern-sample-tools 'sampling: { enabled: true, confirm: false }'
 run "poem please"
 check "a request with tools is refused" grep -q 'it said: .*tools .*not supported' "$out"
-configure legacy-sample-long '{ enabled: true, confirm: false, maxTokens: 1000 }'
+configure legacy-sample-long 'sampling: { enabled: true, confirm: false, maxTokens: 1000 }'
 run "poem please"
 check "messages that are too long for the budget are refused" grep -q 'maxTokens leaves 1000' "$out"
-configure legacy-sample-leave '{ enabled: true, confirm: false }'
+configure legacy-sample-leave 'sampling: { enabled: true, confirm: false }'
 run "poem please"
 exits "a server that does not wait for the answer" 0
 check "a server that does not wait for the answer: its result counts" grep -q 'it said: no poem' "$out"
 
 # --- a person agrees, through the gateway; the budget holds for the session
 for mode in legacy-sample modern-sample; do
-    configure $mode '{ enabled: true, maxRequests: 1 }'
+    configure $mode 'sampling: { enabled: true, maxRequests: 1 }'
     serve
     post /api/sessions/g-$mode/messages '{"text": "poem please"}'
     check "$mode: a person is asked" eventually question_is g-$mode 'The MCP server s wants an answer of at most 100 tokens'
@@ -116,7 +103,7 @@ for mode in legacy-sample modern-sample; do
 done
 
 # --- two requests in one call: the second is refused while a person is asked about the first
-configure legacy-sample-twice '{ enabled: true }'
+configure legacy-sample-twice 'sampling: { enabled: true }'
 serve
 post /api/sessions/t/messages '{"text": "poem please"}'
 check "two at once: asked" eventually question_is t 'wants an answer'
@@ -127,7 +114,7 @@ check "two at once: the first is answered" grep -q 'roses are red' <<<"$(said_in
 check "SIGTERM ends the gateway" stop_serving
 
 # --- the consent waits in the store
-configure modern-sample '{ enabled: true }'
+configure modern-sample 'sampling: { enabled: true }'
 serve
 post /api/sessions/k/messages '{"text": "poem please"}'
 check "SIGKILL: asked" eventually question_is k 'wants an answer'

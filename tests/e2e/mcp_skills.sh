@@ -6,11 +6,7 @@ cd "$(dirname "$0")/../.." || exit 2
 . tests/support/tap.sh
 . tests/support/e2e.sh
 
-if ! command -v python3 >/dev/null; then
-    skip "skills of MCP servers" "python3 is not installed"
-    tap_done
-    exit
-fi
+needs "skills of MCP servers" python3
 program=$(realpath "$program")
 state=$tmp/.local/state/chela/mcp
 cat >"$space/rules.yaml" <<'YAML'

@@ -10,11 +10,7 @@ cd "$(dirname "$0")/../.." || exit 2
 . tests/support/lark.sh
 . tests/support/terminal.sh
 
-if ! command -v python3 >/dev/null; then
-    skip "the way of a new user" "python3 is not installed"
-    tap_done
-    exit
-fi
+needs "the way of a new user" python3
 program=$(realpath "$program")
 server=$PWD/tests/support/mcp/server.py
 state=$tmp/.local/state/chela/mcp

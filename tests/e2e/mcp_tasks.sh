@@ -6,29 +6,16 @@ cd "$(dirname "$0")/../.." || exit 2
 . tests/support/tap.sh
 . tests/support/e2e.sh
 . tests/support/serve.sh
+. tests/support/mcp/stdio.sh
 
-if ! command -v python3 >/dev/null; then
-    skip "tasks of MCP servers" "python3 is not installed"
-    tap_done
-    exit
-fi
+needs "tasks of MCP servers" python3
 program=$(realpath "$program")
-state=$tmp/.local/state/chela/mcp
 cat >"$space/rules.yaml" <<'YAML'
 rules:
   - { when: { user: ship, after: none }, call: { tool: s__ship, args: { text: the parcel } } }
   - { when: { after: any }, say: "it said: {{result}}" }
   - { say: "heard: {{user}}" }
 YAML
-configure() { # MODE [LINES...]
-    cat >"$space/chela.yaml" <<YAML
-store: sqlite:./chela.db
-agents: { list: [{ id: coder, model: scripted/rules.yaml }] }
-mcp: { servers: { s: { command: [python3, "$PWD/tests/support/mcp/server.py", $1, "$tmp/words"], confirm: false${2:+, $2} } } }
-YAML
-    rm -rf "$state"
-    chela mcp tools --config chela.yaml s
-}
 made() { if [ -e "$state/s/shipped" ]; then wc -l <"$state/s/shipped"; else echo 0; fi; }
 shipped() { [ "$(made)" = "$1" ]; }
 looked() { [ "$(grep -c '"tasks/get"' "$state/s/calls.log")" -ge "$1" ]; }

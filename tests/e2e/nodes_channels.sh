@@ -27,15 +27,7 @@ start() { # NODE: sets pid_NODE
         printf 'store: "%s"\nagents: { list: [{ id: coder, model: scripted/rules.yaml }] }\nchannels:\n' "$postgres"
         for name in $channel_names; do channel_yaml "$name"; done
     } >"$tmp/$1/chela.yaml"
-    : >"$tmp/$1.log"
-    # shellcheck disable=SC2016
-    (cd "$tmp/$1" && with_env CHELA_TOKEN=$token sh -c 'echo $$ >"$1"; shift; exec "$@"' sh "$tmp/$1.pid" \
-        "$program" serve --listen 127.0.0.1:0 -v --config chela.yaml >>"$tmp/$1.log" 2>&1 </dev/null) &
-    for _ in {1..400}; do
-        grep -q 'listening on' "$tmp/$1.log" && break
-        sleep 0.05
-    done
-    eval "pid_$1=$(cat "$tmp/$1.pid")"
+    start_node "$1" "$tmp/$1"
 }
 numbers() { said "$1" | sed -n 's/.*heard:.*line \([0-9]*\)\..*/\1/p'; }
 connected() { [ "$(connections "$1")" -ge "$2" ]; }

@@ -39,17 +39,6 @@ YAML
     channel_yaml telegram ', owners: ["7"]'
 } >"$space/chela.yaml"
 
-start() { # NODE: sets pid_NODE
-    : >"$tmp/$1.log"
-    # shellcheck disable=SC2016
-    (cd "$space" && with_env CHELA_TOKEN=$token sh -c 'echo $$ >"$1"; shift; exec "$@"' sh "$tmp/$1.pid" \
-        "$program" serve --listen 127.0.0.1:0 -v --config chela.yaml >>"$tmp/$1.log" 2>&1 </dev/null) &
-    for _ in {1..400}; do
-        grep -q 'listening on' "$tmp/$1.log" && break
-        sleep 0.05
-    done
-    eval "pid_$1=$(cat "$tmp/$1.pid")"
-}
 connected() { [ "$(connections "$1")" -ge "$2" ]; }
 shown() { curl -sS -m 20 "$(eval "echo \$at_$1")/test/messages"; }
 question() { # NAME: what a press of "Allow once" says
@@ -80,9 +69,9 @@ answered() { said "$1" | grep -q 'it said: deployed it'; }
 tells() { grep -q "$2" <<<"$(everything "$1")"; }
 everything() { cat "$tmp/$1"/* 2>/dev/null; [ "$1" = telegram ] || shown "$1"; }
 
-start a
+start_node a "$space"
 for name in $names; do check "$name: a gateway connects" eventually connected "$name" 1; done
-start b
+start_node b "$space"
 for name in $names; do check "$name: the other, too" eventually connected "$name" 2; done
 for name in $names; do tell "$name" 1 'ship it'; done
 for name in $names; do check "$name: one of them asks" eventually asked "$name"; done

@@ -7,6 +7,7 @@
 
 #include "base/utf8.h"
 #include "channel/dingtalk/dingtalk.h"
+#include "channel/dingtalk/dingtalk_message.h"
 #include "channel/kit/markdown.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "channel/wecom/wecom.h"
+#include "channel/wecom/wecom_message.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n);
 

@@ -21,6 +21,7 @@
 
 #include "chela/undo.h"
 #include "support/stage.h"
+#include "support/textfile.h"
 
 static struct {
     pthread_mutex_t lock;
@@ -63,23 +64,6 @@ struct world {
     unsigned ran;
     size_t restored, turns;
 };
-
-static void put(const char *path, const char *text) {
-    FILE *f = fopen(path, "w");
-    assert_non_null(f);
-    fputs(text, f);
-    fclose(f);
-}
-
-static const char *got(const char *path) {
-    static char text[32];
-    FILE *f = fopen(path, "r");
-    if (!f)
-        return "(nothing)";
-    text[fread(text, 1, sizeof(text) - 1, f)] = '\0';
-    fclose(f);
-    return text;
-}
 
 static int change(chela_call *call, void *user) {
     struct world *w = user;

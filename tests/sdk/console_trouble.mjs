@@ -126,6 +126,26 @@ if (page) {
     await page.locator('.assistant', { hasText: 'two 9999' }).waitFor();
     same(await page.evaluate(() => document.querySelectorAll('#chat > *').length < 1000), true, 'a part of them');
     await page.waitForFunction(() => { const s = document.querySelector('#scroll'); return s.scrollHeight - s.scrollTop - s.clientHeight < 5; }, null, { timeout: 60000 });
+    // Leaving a session moves the view to the top. Its scroll event, held back here, may come
+    // after the messages of the next session; the view belongs at their end.
+    await page.evaluate(() => {
+      const hold = (event) => event.stopImmediatePropagation();
+      addEventListener('scroll', hold, true);
+      window.pinned = new Promise((resolve) => {
+        new MutationObserver((_, observer) => {
+          if (!document.querySelector('#chat .assistant')) return;
+          observer.disconnect();
+          removeEventListener('scroll', hold, true);
+          document.querySelector('#scroll').dispatchEvent(new Event('scroll'));
+          resolve(document.querySelector('#latest').hidden);
+        }).observe(document.querySelector('#chat'), { childList: true });
+      });
+      location.hash = '#/s/web%3Ahuge';
+    });
+    same(await page.evaluate(() => window.pinned), true, 'a late scroll event leaves the view at the end');
+    await page.goto(`${place.url}/#/s/web%3Amany`);
+    await page.locator('.assistant', { hasText: 'two 9999' }).waitFor();
+    await page.waitForFunction(() => { const s = document.querySelector('#scroll'); return s.scrollHeight - s.scrollTop - s.clientHeight < 5; }, null, { timeout: 60000 });
     const first = () => page.evaluate(() => Number(document.querySelector('#chat [data-seq]').dataset.seq));
     const before = await first();
     await page.evaluate(() => { document.querySelector('#scroll').scrollTop = 150; });

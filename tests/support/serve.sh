@@ -2,6 +2,7 @@
 #
 #     serve [FLAG...]       start it in $space; $gateway is its address, $gateway_pid
 #     stop_serving          SIGTERM, and wait; sets $status
+#     start_node NODE DIR   start one of several gateways with DIR/chela.yaml; its log is $tmp/NODE.log; sets $pid_NODE, $at_NODE
 #     call METHOD PATH [CURL-FLAG...]   with the token; sets $code, $out, $err (headers)
 #     post PATH JSON [CURL-FLAG...]     the same
 #     anon METHOD PATH [...]            without the token
@@ -28,6 +29,20 @@ serve() {
         kill -0 "$gateway_pid" 2>/dev/null || return
         sleep 0.05
     done
+}
+
+start_node() {
+    local at=
+    : >"$tmp/$1.log"
+    # shellcheck disable=SC2016
+    (cd "$2" && with_env CHELA_TOKEN=$token sh -c 'echo $$ >"$1"; shift; exec "$@"' sh "$tmp/$1.pid" \
+        "$program" serve --listen 127.0.0.1:0 -v --config chela.yaml >>"$tmp/$1.log" 2>&1 </dev/null) &
+    for _ in {1..400}; do
+        at=$(sed -n 's|^.*listening on \(https*://[0-9.:]*\).*|\1|p' "$tmp/$1.log")
+        [ -n "$at" ] && break
+        sleep 0.05
+    done
+    eval "pid_$1=$(cat "$tmp/$1.pid") at_$1=$at"
 }
 
 stop_serving() {

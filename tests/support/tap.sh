@@ -4,6 +4,7 @@
 #     check NAME COMMAND...             a case that passes if the command does
 #     same NAME EXPECTED ACTUAL         a case that passes if the texts are equal
 #     skip NAME WHY
+#     needs NAME COMMAND...             ends the test, skipped, unless the commands are installed
 #     tap_done                          the plan; last
 tap_count=0
 
@@ -23,6 +24,17 @@ not_ok() {
 skip() {
     tap_count=$((tap_count + 1))
     echo "ok $tap_count # SKIP $1: $2"
+}
+
+needs() {
+    local name=$1 command
+    shift
+    for command in "$@"; do
+        command -v "$command" >/dev/null && continue
+        skip "$name" "$command is not installed"
+        tap_done
+        exit
+    done
 }
 
 check() {

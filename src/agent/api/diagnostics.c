@@ -1,31 +1,35 @@
 /* diagnostics.c -- see chela/survey.h. Every finding comes from a trial: a module is
  * loaded, a layer of the sandbox is set up. Version numbers are not used. */
-#include "chela/survey.h"
+#include "agent/api/diagnostics.h"
 
 #include "agent/handle/agent.h"
 #include "agent/handle/lookup.h"
 #include "base/mem.h"
+#include "chela/survey.h"
 #include "io/module.h"
 #include "model/catalog/provider.h"
 #include "tool/process/sandbox_options.h"
 #include "tool/process/sandbox_policy.h"
-#include "json/writer.h"
 #include "tool/process/sandbox_probe.h"
 
 enum status { OK, WARN, FAIL };
 
-static void row(struct ch_jw *w, const char *area, const char *name, enum status status,
-                const char *detail, const char *mend) {
-    static const char *const words[] = {"ok", "warn", "fail"};
-
+void ch_diagnostics_row(struct ch_jw *w, const char *area, const char *name, const char *status,
+                        const char *detail, const char *mend) {
     ch_jw_begin(w, '{');
     ch_jw_kcstr(w, "area", area);
     ch_jw_kcstr(w, "name", name);
-    ch_jw_kcstr(w, "status", words[status]);
+    ch_jw_kcstr(w, "status", status);
     ch_jw_kcstr(w, "detail", detail);
-    if (status != OK && mend)
+    if (mend)
         ch_jw_kcstr(w, "mend", mend);
     ch_jw_end(w, '}');
+}
+
+static void row(struct ch_jw *w, const char *area, const char *name, enum status status,
+                const char *detail, const char *mend) {
+    static const char *const words[] = {"ok", "warn", "fail"};
+    ch_diagnostics_row(w, area, name, words[status], detail, status == OK ? NULL : mend);
 }
 
 /* --- modules */

@@ -377,7 +377,7 @@ static int read_opts(struct test *test, const struct chela_prompt_test_opts *giv
         return rc;
     if (o->runs > CH_LIMIT_CASE_RUNS)
         return ch_fail(err, CHELA_ELIMIT, "more than %d runs of a case", CH_LIMIT_CASE_RUNS);
-    return o->threshold <= 1 ? 0 : ch_fail(err, CHELA_EINVAL, "a threshold is from 0 to 1");
+    return o->threshold <= 1 ? 0 : ch_fail(err, CHELA_EINVAL, "the threshold must be from 0 to 1");
 }
 
 static int run_test(struct test *test, struct chela_error *err) {

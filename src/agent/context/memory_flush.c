@@ -26,7 +26,7 @@ static void memory_flush_finished(const struct ch_block *call, const struct ch_r
                                   void *user) {
     (void)call;
     (void)user;
-    ch_log(CH_LOG_INFO, "context", "notes: %.*s", CH_SV_FMT(r->content));
+    ch_log(CH_LOG_INFO, "context", "notes before a compaction: %.*s", CH_SV_FMT(r->content));
 }
 
 static void memory_flush_over(size_t waiting, void *user) {

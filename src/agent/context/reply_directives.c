@@ -66,8 +66,8 @@ static bool is_url(struct ch_sv s) {
     return ch_sv_starts(s, "https://") || ch_sv_starts(s, "http://");
 }
 
-/* To attach a file is to read it, so the run needs the permission of the tool `read`; NULL,
- * or why it lacks that. */
+/* To attach a file is to read it, so the run needs the permission of the tool `read`. Returns
+ * the reason why the run lacks the permission; NULL: the run has it. */
 static const char *may_not_read(const chela_run *run) {
     const chela_agent *a = run->session->agent;
     struct ch_sv name = CH_SV("read");

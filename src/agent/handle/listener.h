@@ -47,6 +47,10 @@ struct ch_listener {
     void (*left)(struct ch_listener *l, const struct ch_listener_request *r);
 };
 
+/* True if the runtime has listeners. Most runtimes have none. */
+static inline bool ch_listeners_any(const chela_run *run) {
+    return !ch_list_empty(&run->session->agent->rt->listeners);
+}
 void ch_listeners_tell(chela_run *run, const struct chela_event *ev);
 void ch_listeners_checkpoint(chela_run *run, const struct ch_block *call, const char *state);
 void ch_listeners_queried(chela_run *run, const struct ch_listener_query *q);

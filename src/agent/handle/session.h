@@ -61,9 +61,9 @@ struct ch_spending {
     void (*count)(struct ch_spending *s, chela_run *run);
     /* Usage that an earlier process counted joins the usage of the run. */
     void (*recalled)(struct ch_spending *s, const struct ch_spent *spent);
-    /* The run ends at a limit on tokens or cost. If the limit is the host's, emits an event and
-     * sets run->error. */
-    void (*stopped)(struct ch_spending *s, chela_run *run);
+    /* The run ends at a limit on tokens or cost. If the limit is the host's, writes the reason to
+     * `error` and emits an event. */
+    void (*stopped)(struct ch_spending *s, chela_run *run, char error[CHELA_ERROR_MAX]);
 };
 
 /* Functions of the feature that lets agents work beside a session. */

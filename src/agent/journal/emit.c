@@ -20,7 +20,8 @@ bool ch_emit_to(chela_run *run, struct chela_event *ev, chela_event_fn *fn, void
     ev->run = run->id;
     ev->seq = ch_run_next_seq(&run->m);
     ev->ts = run->stamp ? run->stamp : ch_run_now(run);
-    ch_listeners_tell(run, ev);
+    if (ch_listeners_any(run))
+        ch_listeners_tell(run, ev);
     if (fn)
         fn(ev, user);
     return !run->dead;

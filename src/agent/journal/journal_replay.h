@@ -66,7 +66,7 @@ struct ch_replay_note {
     uint64_t seq;
     bool follow_up;
     bool alone;      /* part of no run */
-    char *answer_to; /* owned; NULL */
+    char *answer_to; /* owned; NULL: none */
     struct ch_message_origin origin;
     struct ch_msg *msg; /* owned */
     struct ch_principal principal;

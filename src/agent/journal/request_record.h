@@ -18,7 +18,7 @@ struct ch_request_made {
     /* Parts of the system prompt as JSON; NULL: the prompt is one part, from `origin`. */
     const char *sections;
     const char *origin;
-    const char *role; /* who asks instead of the run itself: "planner", "compaction"; NULL */
+    const char *role; /* who asks: "planner", "compaction"; NULL: the run itself */
 };
 
 /* The request is about to be sent; owner: the run whose journal gets the record. */

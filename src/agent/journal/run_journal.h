@@ -104,7 +104,8 @@ void ch_run_journal_reply(chela_run *run, const struct ch_msg *m, const struct c
 /* A role was asked on the run's behalf and gave this answer. */
 void ch_run_journal_role(chela_run *run, const char *role, const char *model,
                          const struct ch_usage *u, struct ch_sv answer);
-/* The answer names a file to be sent; refused: NULL, or why the file is not sent. */
+/* The answer names a file to be sent. refused: the reason why the file is not sent; NULL: it
+ * is sent. */
 void ch_run_journal_attached(chela_run *run, const char *path, const char *refused);
 uint64_t ch_run_journal_started(chela_run *run, size_t call, const struct ch_block *block,
                                 enum chela_effect effect, const char *key,

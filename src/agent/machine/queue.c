@@ -17,11 +17,6 @@ struct note {
     struct ch_message_origin origin;
 };
 
-void ch_queue_init(struct ch_queue *q) {
-    ch_list_init(&q->list);
-    q->n = q->bytes = 0;
-}
-
 void ch_queue_release(struct ch_queue *q) {
     while (q->n > 0)
         ch_msg_free(ch_queue_pop(q));

@@ -12,7 +12,10 @@ struct ch_queue {
     size_t n, bytes;
 };
 
-void ch_queue_init(struct ch_queue *q);
+static inline void ch_queue_init(struct ch_queue *q) {
+    ch_list_init(&q->list);
+    q->n = q->bytes = 0;
+}
 void ch_queue_release(struct ch_queue *q);
 /* adds the media of all messages to *sum */
 void ch_queue_media(const struct ch_queue *q, struct ch_media_total *sum);

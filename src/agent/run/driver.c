@@ -509,7 +509,7 @@ static bool note_spending(chela_run *run) {
     if (s)
         s->count(s, run);
     if (s && (run->m.reason == CH_REASON_TOKEN_BUDGET || run->m.reason == CH_REASON_COST_BUDGET))
-        s->stopped(s, run);
+        s->stopped(s, run, run->error);
     return !run->dead;
 }
 

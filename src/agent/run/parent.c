@@ -38,15 +38,9 @@ static int64_t tokens(const struct ch_usage *u) {
     return u->input + u->output;
 }
 
-void ch_parent_bound(chela_run *run) {
-    chela_run *above = ch_parent_of(run);
+void ch_parent_bound_child(chela_run *run, chela_run *above) {
     const struct ch_run_limits *own = &run->session->agent->limits;
     struct ch_run *m = &run->m;
-    struct ch_spending *spending = run->session->spending;
-    if (!above && spending)
-        spending->bound(spending, run);
-    if (!above)
-        return;
     ch_parent_bound(above); /* twice CH_LIMIT_DELEGATE_DEPTH deep at most */
     const struct ch_run *up = &above->m;
     const struct ch_spent *told = &run->session->child->spent;

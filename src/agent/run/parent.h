@@ -41,9 +41,18 @@ static inline chela_session *ch_parent_root(const chela_run *run) {
 /* Applies the parent's consent settings to the child, where they are stricter. */
 void ch_parent_bind(const chela_run *above, chela_run *run);
 
+/* Lowers the limits of a child to the remaining limits of the runs above. */
+void ch_parent_bound_child(chela_run *run, chela_run *above);
 /* Before a step of a run: lowers its limits to the remaining limits of the runs above, or to
  * the host's limit. */
-void ch_parent_bound(chela_run *run);
+static inline void ch_parent_bound(chela_run *run) {
+    struct ch_spending *spending = run->session->spending;
+    chela_run *above = ch_parent_of(run);
+    if (above)
+        ch_parent_bound_child(run, above);
+    else if (spending)
+        spending->bound(spending, run);
+}
 void ch_parent_child_ended(chela_run *run); /* counts a child that has ended */
 /* The usage of live children. The run's STATE record leaves it out, because the children
  * report it again when they are recovered. */

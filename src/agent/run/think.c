@@ -69,7 +69,7 @@ struct ch_turn {
     bool warned_price;             /* the warning about an unknown price was emitted */
     bool may_redo;                 /* the host can withdraw text that it showed */
     bool deliver_follow_up;
-    size_t noted;    /* length of the transcript when the note was last considered */
+    size_t noted;    /* length of the transcript when tell_note last considered its note */
     unsigned rounds; /* rounds of tools since the last note */
 };
 
@@ -876,7 +876,8 @@ void ch_think(chela_run *run) {
         return;
     if (!think_announce(run, nmessages, ntools))
         return;
-    ch_listeners_add_context(run, NULL, &run->arena, &run->turn->http);
+    if (ch_listeners_any(run))
+        ch_listeners_add_context(run, NULL, &run->arena, &run->turn->http);
     ch_think_drop(run);
     if (!run->turn->decoder)
         run->turn->decoder = ch_alloc(sizeof(*run->turn->decoder));

@@ -349,9 +349,9 @@ static int begin_waiting(struct ch_input_queue *f, struct chela_error *err) {
     return 0;
 }
 
-static int make_message(const chela_session *s, struct ch_sv text,
-                        const struct chela_run_opts *opts, struct ch_msg **out,
-                        struct chela_error *err) {
+int ch_input_queue_message(const chela_session *s, enum ch_msg_kind kind, struct ch_sv text,
+                           const struct chela_run_opts *opts, struct ch_msg **out,
+                           struct chela_error *err) {
     CH_BUF_AUTO context = {0};
     CH_AUTOFREE char *line =
         opts->inbound ? chela_inbound_line(opts->inbound, text.p, text.n, NULL) : NULL;
@@ -359,9 +359,15 @@ static int make_message(const chela_session *s, struct ch_sv text,
         return ch_fail(err, CHELA_ELIMIT, "the input is larger than %zu MB",
                        CH_LIMIT_INPUT / CH_MB);
     ch_message_origin_tell(opts->inbound, s->key, &context);
-    struct ch_media_input in = {CH_MSG_USER, ch_buf_sv(&context), line ? ch_sv_str(line) : text,
+    struct ch_media_input in = {kind, ch_buf_sv(&context), line ? ch_sv_str(line) : text,
                                 ch_now_ms(ch_loop_clock(s->agent->rt->loop))};
-    return ch_media_message(&in, opts->media, opts->nmedia, out, err);
+    if (opts->nmedia)
+        return ch_media_message(&in, opts->media, opts->nmedia, out, err);
+    struct ch_block blocks[] = {{.type = CH_BLOCK_CONTEXT, .text = in.context},
+                                {.type = CH_BLOCK_TEXT, .text = in.text}};
+    size_t first = in.context.n ? 0 : 1;
+    *out = ch_msg_new(kind, blocks + first, CH_LEN(blocks) - first, NULL, CH_SV(""), in.ts);
+    return 0;
 }
 
 /* Puts a message into the run or into the queue. Takes m. */
@@ -415,7 +421,7 @@ int chela_session_send(chela_session *s, const char *text, size_t len,
         return begin_waiting(f, err);
     if (begins_now(f))
         return chela_run_start(s, text, len, given, NULL, err);
-    rc = make_message(s, ch_sv(text, len), &opts, &m, err);
+    rc = ch_input_queue_message(s, CH_MSG_USER, ch_sv(text, len), &opts, &m, err);
     return rc < 0 ? rc : take_in(f, m, &opts, err);
 }
 

@@ -11,6 +11,11 @@ enum chela_queue_mode ch_input_queue_mode(const chela_session *s);
 int ch_input_queue_send(chela_session *s, struct ch_msg *m, const struct chela_run_opts *opts,
                         struct chela_error *err);
 
+/* Makes the message of an input: context about its sender, text, media of the options. */
+int ch_input_queue_message(const chela_session *s, enum ch_msg_kind kind, struct ch_sv text,
+                           const struct chela_run_opts *opts, struct ch_msg **out,
+                           struct chela_error *err);
+
 /* Checks the options and applies defaults. */
 int ch_input_queue_opts(struct chela_queue_opts *o, struct chela_error *err);
 

@@ -11,7 +11,6 @@
 #include "agent/journal/inbox.h"
 #include "agent/journal/journal_replay.h"
 #include "agent/journal/run_journal.h"
-#include "agent/machine/media.h"
 #include "agent/machine/principal.h"
 #include "agent/machine/queue.h"
 #include "agent/machine/run.h"
@@ -386,7 +385,6 @@ int ch_session_start(chela_session *s, struct ch_msg *input, const struct chela_
 int chela_run_start(chela_session *s, const char *text, size_t len,
                     const struct chela_run_opts *given, chela_run **out, struct chela_error *err) {
     struct chela_run_opts opts;
-    int64_t now = ch_now_ms(ch_loop_clock(s->agent->rt->loop));
     struct ch_msg *input;
     hand_out(NULL, out);
     int rc = ch_session_run_opts(given, &opts, err);
@@ -394,16 +392,7 @@ int chela_run_start(chela_session *s, const char *text, size_t len,
         rc = check_idle(s, err);
     if (rc < 0)
         return rc;
-    if (len > CH_LIMIT_INPUT)
-        return ch_fail(err, CHELA_ELIMIT, "the input is larger than %zu MB",
-                       CH_LIMIT_INPUT / CH_MB);
-    CH_BUF_AUTO context = {0};
-    CH_AUTOFREE char *line =
-        opts.inbound ? chela_inbound_line(opts.inbound, text, len, NULL) : NULL;
-    ch_message_origin_tell(opts.inbound, s->key, &context);
-    rc = ch_media_message(&(struct ch_media_input){message_kind(opts.kind), ch_buf_sv(&context),
-                                                   line ? ch_sv_str(line) : ch_sv(text, len), now},
-                          opts.media, opts.nmedia, &input, err);
+    rc = ch_input_queue_message(s, message_kind(opts.kind), ch_sv(text, len), &opts, &input, err);
     return rc < 0 ? rc : ch_session_start(s, input, given, out, err);
 }
 

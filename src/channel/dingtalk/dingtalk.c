@@ -10,6 +10,9 @@
 
 #include <stdio.h>
 
+#include "channel/dingtalk/dingtalk_api.h"
+#include "channel/dingtalk/dingtalk_message.h"
+#include "channel/dingtalk/dingtalk_post.h"
 #include "channel/kit/markdown.h"
 
 #define API "https://api.dingtalk.com"

@@ -5,10 +5,11 @@
  *
  * The service has two APIs. The new one reports errors by a status and `code`, the old one
  * by `errcode` in a response with status 200. */
+#include "channel/dingtalk/dingtalk_api.h"
+
 #include <stdio.h>
 
 #include "base/form.h"
-#include "channel/dingtalk/dingtalk.h"
 
 #define EARLY_MS 60000 /* a token is replaced this long before it expires */
 #define LIMITED_MS 2000

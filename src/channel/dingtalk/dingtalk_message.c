@@ -3,7 +3,7 @@
  * The chat of a direct message is the sender, since answers are addressed to persons. A sender
  * from outside the organisation has no user id: the chat is the conversation, and the handle is
  * the address to which an answer is sent, with the time of its end. */
-#include "channel/dingtalk/dingtalk.h"
+#include "channel/dingtalk/dingtalk_message.h"
 
 #define FILES 16
 #define TITLE 40 /* bytes */

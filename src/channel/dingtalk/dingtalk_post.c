@@ -8,10 +8,14 @@
  * The service has no idempotency keys for messages. A card has an id that the sender chooses
  * (outTrackId), so a card that is sent again appears once. Updates of cards are spread over
  * time, because their rate limit applies to the app, not to a chat. */
+#include "channel/dingtalk/dingtalk_post.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "channel/dingtalk/dingtalk.h"
+#include "channel/dingtalk/dingtalk_api.h"
+#include "channel/dingtalk/dingtalk_message.h"
+
 
 #define TRACK "chela-"
 #define UPDATE_MS 60 /* between two updates of cards */

@@ -4,6 +4,11 @@
  * too, unless the application has an endpoint for interactions: then they are requests that the
  * service signs with Ed25519. discord.h lists the files. */
 #include "channel/discord/discord.h"
+
+#include "channel/discord/discord_event.h"
+#include "channel/discord/discord_line.h"
+#include "channel/discord/discord_post.h"
+#include "channel/discord/discord_rest.h"
 #include "channel/discord/discord_text.h"
 
 #define API "https://discord.com/api/v10"

@@ -6,9 +6,13 @@
  * In Discord a thread is a separate channel. Its chat is its parent channel, so that
  * `groups` lists channels. The id of a message in a thread is "THREAD-MESSAGE": reactions
  * and deletions need both. */
+#include "channel/discord/discord_event.h"
+
 #include <stdlib.h>
 
-#include "channel/discord/discord.h"
+#include "channel/discord/discord_line.h"
+#include "channel/discord/discord_post.h"
+#include "channel/discord/discord_rest.h"
 #include "channel/discord/discord_text.h"
 
 #define FILES 10

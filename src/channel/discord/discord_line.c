@@ -10,7 +10,10 @@
  * session, so that a new process continues the session of one that died. If two processes
  * continue the same session, the service ends the connection of the first one, which sees in
  * the note that the session was taken and begins one of its own. */
-#include "channel/discord/discord.h"
+#include "channel/discord/discord_line.h"
+
+#include "channel/discord/discord_event.h"
+#include "channel/discord/discord_rest.h"
 
 #define NOTE "session"
 #define QUERY "?v=10&encoding=json"

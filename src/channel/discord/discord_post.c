@@ -7,11 +7,14 @@
  * Each message has a nonce. For some minutes the service answers a second message with the same
  * nonce with the first one. After that time an answer is found by its text: among the messages
  * of the bot that are newer than the message it answers. */
+#include "channel/discord/discord_post.h"
+
 #include <stdlib.h>
 #include <time.h>
 
 #include "base/form.h"
-#include "channel/discord/discord.h"
+#include "channel/discord/discord_event.h"
+#include "channel/discord/discord_rest.h"
 #include "channel/discord/discord_text.h"
 
 #define TYPING_MS 8000 /* the service shows typing for ten seconds */

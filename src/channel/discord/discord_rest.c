@@ -4,7 +4,7 @@
  * remaining calls of its route and the time until the limit resets; a call that would exceed
  * the limit waits here. If the service refuses a call with 429 nevertheless, the call is
  * reported as uncertain, with the delay. */
-#include "channel/discord/discord.h"
+#include "channel/discord/discord_rest.h"
 
 #include <stdlib.h>
 

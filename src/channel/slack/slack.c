@@ -10,6 +10,9 @@
  * acknowledges them. slack.h lists the files. */
 #include "channel/slack/slack.h"
 
+#include "channel/slack/slack_event.h"
+#include "channel/slack/slack_name.h"
+#include "channel/slack/slack_post.h"
 #include "channel/slack/slack_text.h"
 
 #define API "https://slack.com/api/"

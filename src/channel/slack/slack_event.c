@@ -2,10 +2,12 @@
  *
  * app_mention repeats a message event, in any order; both have the id channel and ts, so the
  * inbox takes one of them. */
+#include "channel/slack/slack_event.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "channel/slack/slack.h"
+#include "channel/slack/slack_post.h"
 #include "channel/slack/slack_text.h"
 
 #define FILES 16

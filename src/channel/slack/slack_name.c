@@ -3,7 +3,9 @@
  * An event has only the id of its sender. users.info is asked for the name after the event was
  * stored and acknowledged, and before the agent sees the message. Without an answer the message
  * has no name. */
-#include "channel/slack/slack.h"
+#include "channel/slack/slack_name.h"
+
+#include "channel/slack/slack_post.h"
 
 #define NAMES 1024
 #define NAME_MS (60 * 60 * 1000) /* people rename themselves */

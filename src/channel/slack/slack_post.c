@@ -6,9 +6,10 @@
  *
  * The service knows no idempotency keys. A message carries its key in its metadata. Before a
  * message is repeated, the newest messages of the chat are searched for the key. */
+#include "channel/slack/slack_post.h"
+
 #include <stdio.h>
 
-#include "channel/slack/slack.h"
 #include "channel/slack/slack_text.h"
 
 #define EVENT_TYPE "chela_message"

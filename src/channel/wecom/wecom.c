@@ -1,6 +1,12 @@
 /* wecom.c -- the WeCom channel: an intelligent bot. wecom.h lists the files. */
 #include "channel/wecom/wecom.h"
 
+#include "channel/wecom/wecom_hook.h"
+#include "channel/wecom/wecom_line.h"
+#include "channel/wecom/wecom_message.h"
+#include "channel/wecom/wecom_post.h"
+#include "channel/wecom/wecom_seal.h"
+
 #define LINE "wss://openws.work.weixin.qq.com"
 #define MOST_FILE (20 * 1024 * 1024)
 

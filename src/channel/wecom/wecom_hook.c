@@ -6,10 +6,15 @@
  *
  * Requests are signed and encrypted, and so are their answers. The service asks for six minutes.
  * The response_url of a message takes one message within an hour. */
+#include "channel/wecom/wecom_hook.h"
+
 #include <stdio.h>
 
 #include "base/uri.h"
-#include "channel/wecom/wecom.h"
+#include "channel/wecom/wecom_line.h"
+#include "channel/wecom/wecom_message.h"
+#include "channel/wecom/wecom_post.h"
+#include "channel/wecom/wecom_seal.h"
 
 #define WINDOW_S 600   /* age of a request */
 #define FETCH_MS 10000 /* the service asks more often */

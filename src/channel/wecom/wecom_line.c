@@ -5,9 +5,14 @@
  * A bot has one connection. If another one is opened, the service announces this on the old
  * connection and ends it; reconnecting at once would end the new one. Frames with the same
  * request id are sent one after the other. */
+#include "channel/wecom/wecom_line.h"
+
 #include <stdio.h>
 
-#include "channel/wecom/wecom.h"
+#include "channel/wecom/wecom_hook.h"
+#include "channel/wecom/wecom_message.h"
+#include "channel/wecom/wecom_post.h"
+
 
 #define ANSWER_MS 10000 /* for the answer to a frame, and for a connection */
 #define TAKEN_MS 300000 /* another connection has taken over */

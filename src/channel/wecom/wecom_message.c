@@ -1,7 +1,7 @@
 /* wecom_message.c -- messages of people.
  *
  * The chat of a direct message is the sender: such a message names no chat. */
-#include "channel/wecom/wecom.h"
+#include "channel/wecom/wecom_message.h"
 
 #define FILES 16
 

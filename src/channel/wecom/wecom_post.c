@@ -8,11 +8,15 @@
  * The text of a stream replaces the text before it, by the id of the stream. So an answer that is
  * sent again appears once, while its stream lasts. A stream must be finished, or it is shown as
  * unfinished for ever. */
+#include "channel/wecom/wecom_post.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/base64.h"
-#include "channel/wecom/wecom.h"
+#include "channel/wecom/wecom_hook.h"
+#include "channel/wecom/wecom_line.h"
+#include "channel/wecom/wecom_message.h"
 
 #define CHUNK (512 * 1024)
 #define MOST_STREAMS 256

@@ -3,11 +3,12 @@
  * AES-256-CBC, padded to a multiple of 32 bytes; the first 16 bytes of the key are the initial
  * vector. The text of a callback is 16 random bytes, a length of 4 bytes, the message, and the
  * id of its receiver. */
+#include "channel/wecom/wecom_seal.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/base64.h"
-#include "channel/wecom/wecom.h"
 
 #define HEAD 20 /* random bytes and length */
 

@@ -26,7 +26,7 @@ enum {
 struct ch_chat_call {
     char *id, *name, *label; /* owned; label: one safe line */
     char *arguments;         /* owned: the model's text */
-    char *progress;          /* owned: the last lines, not yet safe; NULL */
+    char *progress;          /* owned: the last lines, not yet safe; NULL: none */
 };
 
 /* A result that can be unfolded. */
@@ -78,7 +78,7 @@ struct ch_chat {
     char *model;      /* owned: chosen by /model; NULL: the agent's */
     enum chela_approve approve; /* chosen by /approve */
     const char *approve_name;   /* static: the agent's, until /approve chooses another */
-    char *asked_model;   /* owned: model of the last request, at first of the agent; NULL */
+    char *asked_model;   /* owned: model of the last request, at first of the agent; NULL: none */
 
     uv_loop_t loop;
     uv_poll_t keyboard;
@@ -90,7 +90,7 @@ struct ch_chat {
     struct ch_screen screen;
     struct ch_edit edit;
     struct ch_history history;
-    char *typed; /* owned: input set aside by an urgent question; NULL */
+    char *typed; /* owned: input set aside by an urgent question; NULL: none */
     bool dirty, leaving;
     bool completing; /* an MCP server was asked for completions */
     bool stale;     /* pieces of a reply arrived: drawn with the next frame */
@@ -99,7 +99,7 @@ struct ch_chat {
     bool met; /* the conversation of the first session was shown */
     struct ch_pick pick; /* valid while chosen is set */
     ch_chat_chosen_fn *chosen; /* NULL: no picker is open */
-    char *chosen_key;          /* owned: the session that was picked first; NULL */
+    char *chosen_key;          /* owned: the session that was picked first; NULL: none */
     bool pick_first;           /* begin with the picker of sessions */
     struct ch_chat_queued *queue; /* owned: messages that wait for the run */
     size_t nqueue;
@@ -124,7 +124,7 @@ struct ch_chat {
     struct ch_markdown *answer;
     bool saying;      /* the answer has unfinished text or must be closed */
     bool said;        /* text of this turn was shown */
-    char *thought;    /* owned: the last line of reasoning, safe; NULL */
+    char *thought;    /* owned: the last line of reasoning, safe; NULL: none */
     struct ch_chat_call calls[CH_CHAT_CALLS];
     size_t ncalls;
     struct ch_chat_ask *asks;
@@ -134,7 +134,7 @@ struct ch_chat {
     size_t rewind;     /* the message that was chosen in the picker of /rewind */
     struct ch_chat_result results[CH_CHAT_RESULTS]; /* a ring */
     size_t nresults;                                /* since the beginning */
-    char *plan; /* owned: steps of the plan or todo list, a line each; NULL */
+    char *plan; /* owned: steps of the plan or todo list, a line each; NULL: none */
     bool planned; /* the plan was shown above the prompt */
 
     int64_t context; /* tokens of the last request and its reply; 0: none */

@@ -26,7 +26,7 @@ struct ch_chat_child {
     uv_pipe_t output;
     char buf[4096];
     char *command; /* owned: the command typed after `!`; NULL: another program */
-    char *path;    /* owned: the file that the program reads or writes; NULL */
+    char *path;    /* owned: the file that the program reads or writes; NULL: none */
     char *head, *tail; /* owned: output */
     size_t nhead, ntail;
     size_t next; /* the program of the clipboard to try next */

@@ -103,7 +103,7 @@ static void heartbeat_compare_on_event(const struct chela_event *ev, void *user)
         t->beats++;
         break;
     case CHELA_EV_WARNING:
-        t->unread += heartbeat_compare_begins(ev->note.text, "the reply was of no use");
+        t->unread += heartbeat_compare_begins(ev->note.text, "the reply cannot be used");
         break;
     case CHELA_EV_TOOL_RESULT:
         t->bad_calls += ev->result.is_error && ev->result.attempts == 0;

@@ -48,7 +48,7 @@ static const struct ch_opt opts[] = {
      "requests"},
     {"workers", 0, CH_OPT_INT, AT(workers), "N", 1, WORKERS, "Gateway",
      "processes that share the address and the store (1 is the default)"},
-    CH_SETUP_OPTS_CONFIG(struct flags),
+    CH_SETUP_OPTS_CONFIG_ELSE(struct flags, "all of them"),
     CH_SETUP_OPTS_STORE(struct flags),
     {"model", 0, CH_OPT_TEXT, AT(model), "PROVIDER/MODEL", 0, 0, "Model",
      "the model, such as anthropic/claude-sonnet-4-6 or ollama/qwen3"},
@@ -76,7 +76,7 @@ struct serve {
     struct ch_setup_schedules schedules;
     int64_t drain_ms;
     bool tls;
-    const char *socket; /* passed by a service manager; NULL */
+    const char *socket; /* passed by a service manager; NULL: none */
     bool again;         /* restart after the end */
     struct ch_worker worker;
     atomic_bool stopping; /* a worker: was told to stop */
@@ -472,9 +472,10 @@ const struct ch_cmd ch_cmd_serve = {
     .args = "",
     .summary = "serve the agents over HTTP",
     .about =
-        "Serves agents over HTTP: OpenAI's protocols, the AI SDK's protocol, sessions and their "
-        "events. All agents of the configuration file are served, or only the agent that --agent "
-        "names. `model` in a request is an agent's id.\n\n"
+        "Serves agents over HTTP: the protocols of OpenAI, Anthropic and the AI SDK, sessions and "
+        "their events, a web console, and chat services (channels). All agents of the "
+        "configuration file are served, or only the agent that --agent names. `model` in a "
+        "request is an agent's id.\n\n"
         "Every caller must present a token. The gateway reads the token from CHELA_TOKEN, or from "
         "the variable or file that gateway.tokenEnv or gateway.tokenFile names.\n\n"
         "SIGTERM lets runs in progress finish, for ten seconds or gateway.drainSec. SIGHUP "
@@ -483,7 +484,7 @@ const struct ch_cmd ch_cmd_serve = {
         "opened is used instead of --listen, and systemd is notified when the gateway is ready, "
         "reloads and stops.\n\n"
         "With --workers a parent process listens, and N processes serve. They share the store, "
-        "which is not memory:. A worker that ends is started again.",
+        "which must not be memory:. A worker that ends is started again.",
     .opts = opts,
     .run = serve_run,
 };

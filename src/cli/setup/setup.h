@@ -21,11 +21,12 @@ struct ch_setup_flags {
 /* Option rows for a command whose struct has the flags above as its member `setup`. */
 /* clang-format off */
 #define CH_SETUP_OPT(type, flag) offsetof(type, setup.flag)
-#define CH_SETUP_OPTS_CONFIG(type)                                                                 \
+#define CH_SETUP_OPTS_CONFIG(type) CH_SETUP_OPTS_CONFIG_ELSE(type, "the first")
+#define CH_SETUP_OPTS_CONFIG_ELSE(type, which) /* the agent that is used without --agent */        \
     {"config", 0, CH_OPT_TEXT, CH_SETUP_OPT(type, config), "FILE", 0, 0, "Configuration",          \
      "configuration file; default: ./chela.yaml, else the user's"},                                \
     {"agent", 0, CH_OPT_TEXT, CH_SETUP_OPT(type, agent), "ID", 0, 0, "Configuration",              \
-     "agent of the configuration file to use; default: the first"}
+     "agent of the configuration file to use; default: " which}
 #define CH_SETUP_OPTS_STORE(type)                                                                  \
     {"store", 0, CH_OPT_TEXT, CH_SETUP_OPT(type, store), "URL", 0, 0, "Configuration",             \
      "store for sessions: sqlite:PATH, postgres://HOST/DATABASE, redis://HOST, or memory:; "       \

@@ -6,7 +6,7 @@
 #define CH_CLI_PROBLEM_H
 #include "chela/error.h"
 
-/* INTERFACE: the exit codes of the program. */
+/* The exit codes of the program, a part of its interface. */
 enum ch_exit {
     CH_EXIT_DONE = 0,
     CH_EXIT_ERROR = 1,

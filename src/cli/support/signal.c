@@ -21,7 +21,7 @@ struct ch_signals {
 
     pthread_mutex_t lock; /* protects the following members */
     chela_run *run;       /* borrowed; NULL before attach and after detach */
-    char *key;            /* owned: key of a stored session; NULL */
+    char *key;            /* owned: key of a stored session; NULL: none */
     bool caught;
     bool draining; /* SIGTERM was received; the run may still finish */
     bool left;     /* the drain time is over */

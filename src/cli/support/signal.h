@@ -17,7 +17,8 @@ struct ch_signals;
 struct ch_signals *ch_signals_new(void);
 void ch_signals_free(struct ch_signals *s);
 
-/* Set the run that the first signal cancels; an earlier signal counts. NULL: no run. */
+/* Set the run that the first signal cancels. A signal that has arrived already cancels the run
+ * at once. NULL: no run. */
 void ch_signals_attach(struct ch_signals *s, chela_run *run);
 /* The run's session is stored under this key (copied): SIGTERM gives the run ten seconds to
  * end by itself. Afterwards, or on a second signal, the run is left to be resumed

@@ -33,7 +33,7 @@ struct ch_edit {
     struct ch_keys keys;
     char *text; /* owned, NUL-terminated */
     size_t n, cap, at;
-    char *killed;              /* owned: text for Ctrl-Y; NULL */
+    char *killed;              /* owned: text for Ctrl-Y; NULL: none */
     bool killing;              /* the last key killed text: the next kill appends */
     struct ch_history *history; /* borrowed; may be NULL */
     size_t past;                /* position in the history; 0: the new text */
@@ -43,7 +43,7 @@ struct ch_edit {
     bool missing; /* the query has no match */
     size_t pasted_from;
     size_t lost;  /* bytes that did not fit, since the last paste began */
-    char *hint;   /* owned: possible completions, one line; NULL */
+    char *hint;   /* owned: possible completions, one line; NULL: none */
 };
 
 void ch_edit_init(struct ch_edit *e, struct ch_history *history);

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "agent/api/diagnostics.h"
 #include "agent/journal/outbox.h"
 #include "base/error.h"
 #include "channel/id.h"
@@ -131,14 +132,7 @@ void ch_channel_probe_drop(struct ch_channel_probe *p) {
 
 void ch_channel_finding(struct ch_jw *w, const char *name, const char *status, const char *detail,
                         const char *mend) {
-    ch_jw_begin(w, '{');
-    ch_jw_kcstr(w, "area", "channel");
-    ch_jw_kcstr(w, "name", name);
-    ch_jw_kcstr(w, "status", status);
-    ch_jw_kcstr(w, "detail", detail);
-    if (mend)
-        ch_jw_kcstr(w, "mend", mend);
-    ch_jw_end(w, '}');
+    ch_diagnostics_row(w, "channel", name, status, detail, mend);
 }
 
 static void probe_write_sending(const struct ch_channel_probe *p, struct ch_jw *w) {

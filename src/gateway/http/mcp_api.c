@@ -16,6 +16,7 @@
 #include "gateway/http/mcp_relay.h"
 #include "gateway/http/mcp_token.h"
 #include "mcp/mcp_server.h"
+#include "mcp/mcp_server_http.h"
 #include "store/store.h"
 
 #define SESSIONS "chela://sessions/"

@@ -10,6 +10,7 @@
 #include "gateway/lane/client_input.h"
 #include "gateway/lane/lane.h"
 #include "gateway/lane/tail.h"
+#include "mcp/mcp_server_agent.h"
 #include "store/store.h"
 
 #define ID_DIGITS 20 /* digits in the key of a session that an idempotency key names */

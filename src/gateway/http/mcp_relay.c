@@ -10,6 +10,7 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "mcp/mcp_server.h"
+#include "mcp/mcp_server_http.h"
 #include "net/http.h"
 #include "net/server.h"
 

@@ -189,9 +189,10 @@ static void budgets_state(struct ch_budgets *b, const struct ch_spender *who,
     for (size_t i = 0; b->plan && i < b->plan->n; i++) {
         const struct budget *g = &b->plan->list[i];
         CH_BUF_AUTO of = {0};
-        if (budget_meets(g, who))
-            budget_state_add(s, g, budgets_look(b, budgets_counter_of(b, g, who, &of)),
-                             ch_buf_sv(&of));
+        if (!budget_meets(g, who))
+            continue;
+        uint64_t id = budgets_counter_of(b, g, who, &of);
+        budget_state_add(s, g, budgets_look(b, id), ch_buf_sv(&of));
     }
 }
 
@@ -358,7 +359,8 @@ static void spending_recalled(struct ch_spending *is, const struct ch_spent *spe
     s->cost += CH_MAX(spent->cost, 0.0);
 }
 
-static void spending_stopped(struct ch_spending *is, chela_run *run) {
+static void spending_stopped(struct ch_spending *is, chela_run *run,
+                             char error[CHELA_ERROR_MAX]) {
     struct ch_budgets *b = spending_lane(is)->gw->budgets;
     struct ch_spender who = spender_of(run);
     struct budget_state s;
@@ -367,7 +369,7 @@ static void spending_stopped(struct ch_spending *is, chela_run *run) {
         CH_BUF_AUTO why = {0};
         struct chela_event ev = budgets_event(b, &s);
         budgets_explain(b, &s, &why);
-        snprintf(run->error, sizeof(run->error), "%s", ch_buf_str(&why));
+        snprintf(error, CHELA_ERROR_MAX, "%s", ch_buf_str(&why));
         ch_emit(run, &ev);
     }
     ch_buf_release(&s.of);

@@ -3,6 +3,7 @@
  * findings have the form of chela_runtime_survey. */
 #include <time.h>
 
+#include "agent/api/diagnostics.h"
 #include "agent/handle/agent.h"
 #include "agent/handle/session.h"
 #include "model/provider/server_query.h"
@@ -27,15 +28,7 @@ struct gateway_diagnostics {
 
 static void diagnostics_row(struct gateway_diagnostics *s, const char *name, const char *status,
                             const char *detail, const char *mend) {
-    struct ch_jw *w = &s->w;
-    ch_jw_begin(w, '{');
-    ch_jw_kcstr(w, "area", "gateway");
-    ch_jw_kcstr(w, "name", name);
-    ch_jw_kcstr(w, "status", status);
-    ch_jw_kcstr(w, "detail", detail);
-    if (mend)
-        ch_jw_kcstr(w, "mend", mend);
-    ch_jw_end(w, '}');
+    ch_diagnostics_row(&s->w, "gateway", name, status, detail, mend);
 }
 
 static int diagnostics_get(struct gateway_diagnostics *s, const char *path, struct ch_buf *body,

@@ -132,6 +132,10 @@ struct ch_codec {
      * vendors add new ones. A negative return ends the reply. */
     int (*event)(struct ch_decoder *d, struct ch_sv name, struct ch_sv data,
                  struct chela_error *err);
+    /* Optional. The fast path of `event` for a server-sent event whose data begins at `data` and
+     * is followed by an empty line. Returns the position after this line; NULL: nothing was
+     * done. */
+    const char *(*quick)(struct ch_decoder *d, const char *data, const char *end);
     /* Required. A whole body that is not a stream: a reply or an error. Returns
      * CHELA_EPARSE if the body is not JSON. Sets d->recognised if the body belongs to this
      * protocol (event does the same). */

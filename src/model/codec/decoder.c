@@ -54,6 +54,12 @@ static bool decoder_on_event(struct ch_sv name, struct ch_sv data, void *user) {
     return !d->stopped;
 }
 
+static const char *decoder_quick_event(struct ch_sv name, const char *data, const char *end,
+                                       void *user) {
+    struct ch_decoder *d = user;
+    return ch_sv_is(name, "error") ? NULL : d->codec->quick(d, data, end);
+}
+
 /* A message that is no event reports a failure of the service. */
 static bool decoder_on_message(const struct ch_es_message *m, void *user) {
     struct ch_decoder *d = user;
@@ -88,6 +94,7 @@ static void init(struct ch_decoder *d, const struct ch_codec *codec, bool though
     d->state = ch_alloc(codec->state_size + 1);
     ch_buf_init(&d->body, CH_LIMIT_HTTP_BODY);
     ch_sse_init(&d->sse, CH_LIMIT_SSE_EVENT, decoder_on_event, d);
+    d->sse.quick = codec->quick ? decoder_quick_event : NULL;
     d->sse.takes_json = d->codec->bare_errors;
     d->sse.takes_errors = true;
     ch_eventstream_init(&d->events, decoder_on_message, d);

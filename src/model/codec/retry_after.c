@@ -3,7 +3,7 @@
  * Sources: the headers retry-after-ms, retry-after in seconds, and retry-after as an HTTP
  * date (relative to the response's own Date, because codecs read no clock), and the text
  * "Please try again in 1m2.5s". If a 429 has none of these, the reset times of the vendor's
- * exhausted limits are used; the latest counts. */
+ * exhausted limits are used; the latest is used. */
 #include "model/codec/retry_after.h"
 
 #include <stdlib.h>

@@ -20,8 +20,8 @@ struct ch_bound { /* texts live in the call's arena */
     const char *program;   /* file found for the program's name; NULL: none */
     const char *real;      /* program with all links resolved; NULL: none */
     const char *cwd;       /* working directory of the program, all links resolved */
-    /* NULL, or the reason why only a person's decision about this call can allow it, as in
-     * "it uses ..."; static */
+    /* The reason why only a person's decision about this call can allow it, for example "it uses
+     * ..."; a static text; NULL: none */
     const char *obstacle;
     const char *shown; /* the tool's own text about the call; NULL: none */
     /* the most delicate file that the call writes, and a text about all of them (NULL: none) */

@@ -34,7 +34,7 @@ struct ch_ask {
     const char *approval_id;
     struct ch_sv arguments; /* JSON, with corrections applied */
     struct ch_sv summary;   /* for the person; safe to print */
-    const char *obstacle;   /* NULL, or why "always" is not possible: it uses ... */
+    const char *obstacle;   /* why "always" is not possible: "it uses ..."; NULL: it is possible */
     /* CH_SHA256_SIZE bytes: the digest to be approved (approval_binding.h) */
     const unsigned char *digest;
 };

@@ -109,6 +109,7 @@ static struct indexed_file read_file(struct ch_note_index *x, int root, const ch
     f.settled = ns_of(now) - f.changed > SETTLED_NS;
     x->reads++;
     ch_notes_text(root, path, &text);
+    ch_shelf_begin(&x->shelf);
     if (text.n)
         ch_shelf_add(&x->shelf, path, true, ch_buf_sv(&text));
     f.n = x->shelf.n - f.first;

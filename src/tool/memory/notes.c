@@ -168,6 +168,7 @@ struct hearing {
     /* records already added */
     uint64_t seen[CH_LIMIT_RECALLED + (PIECES + 1) * CH_LIMIT_RECALL_HITS];
     size_t nseen;
+    uint64_t session, turn; /* of the last text; session: a hash */
 };
 
 static bool is_new(struct hearing *h, const struct ch_recalled *what) {
@@ -181,6 +182,17 @@ static bool is_new(struct hearing *h, const struct ch_recalled *what) {
     return true;
 }
 
+/* Texts of one turn, and of a turn and the next, in either order. */
+static bool is_neighbour(struct hearing *h, const struct ch_recalled *what) {
+    uint64_t session = ch_hash(0, ch_sv_str(what->session)), turn = what->turn;
+    bool near = turn && h->turn && turn <= h->turn + 1 && h->turn <= turn + 1;
+
+    near = near && session == h->session;
+    h->session = session;
+    h->turn = turn;
+    return near;
+}
+
 static int notes_hear(const struct ch_recalled *what, void *to) {
     struct hearing *h = to;
     CH_BUF_AUTO source = {0};
@@ -188,6 +200,8 @@ static int notes_hear(const struct ch_recalled *what, void *to) {
 
     if (!is_new(h, what))
         return 0;
+    if (!is_neighbour(h, what))
+        ch_shelf_begin(h->out);
     ch_buf_addf(&source, "session %s", what->session);
     if (what->turn)
         ch_buf_addf(&source, ", turn %llu", (unsigned long long)what->turn);

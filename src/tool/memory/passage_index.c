@@ -14,6 +14,10 @@
 #define LEAST_ALIKE 0.2f
 #define OF_THE_BEST 0.75f
 
+/* Share of a passage's score that the passages next to it get, and those after them. Chosen
+ * with FriendsQA (bench/recall), where the optimum is flat. */
+static const float neighbour_share[] = {.4f, .2f};
+
 void ch_shelf_release(struct ch_shelf *s) {
     ch_arena_release(&s->arena);
     ch_bm25_release(&s->index);
@@ -53,7 +57,8 @@ static void add_passage(const struct cutting *c, size_t line, struct ch_sv text,
     }
     const char *source = c->lines ? ch_arena_printf(&s->arena, "%s:%zu", c->source, line)
                                   : c->source;
-    s->list[s->n] = (struct ch_passage){source, c->heading, text, .order = s->n};
+    s->list[s->n] =
+        (struct ch_passage){source, c->heading, text, .section = s->section, .order = s->n};
     s->n++;
     ch_bm25_begin(&s->index);
     ch_bm25_text(&s->index, CH_FIELD_NAME, c->heading);
@@ -75,13 +80,19 @@ static void passage_index_cut(struct cutting *c, struct ch_sv rest) {
             text = ch_sv(l.p, 0);
             first = line;
         }
-        if (title)
+        if (title) {
             c->heading = l;
+            ch_shelf_begin(c->shelf);
+        }
         text.n = (size_t)(l.p + l.n - text.p);
         if (blank)
             text = ch_sv(rest.p ? rest.p : l.p, 0), first = line + 1;
     }
     add_passage(c, first, text, rest);
+}
+
+void ch_shelf_begin(struct ch_shelf *s) {
+    s->section++;
 }
 
 void ch_shelf_add(struct ch_shelf *s, const char *source, bool lines, struct ch_sv text) {
@@ -119,28 +130,35 @@ static struct place place_of(const struct ch_shelf *s, size_t i, float score) {
     return (struct place){i, s->list[i].order, score};
 }
 
-/* Passages with a score above 0, best first. `rest`: followed by the others, in their order.
- * Returns the number of the first; *all: of both. */
-static size_t rank_by_words(struct ch_shelf *s, struct ch_sv query, struct place *out, bool rest,
-                            size_t *all) {
-    CH_AUTOFREE float *scores = ch_malloc((s->n + 1) * sizeof(*scores));
-    size_t n = 0, m;
+/* Add to each score the share of the scores beside it. */
+static void share_scores(const struct ch_shelf *s, float *scores) {
+    CH_AUTOFREE float *own = ch_memdup(scores, s->n * sizeof(*own));
 
-    *all = 0;
+    for (size_t i = 0; i < s->n; i++)
+        for (size_t k = 1; own[i] > 0 && k <= CH_LEN(neighbour_share); k++) {
+            float share = own[i] * neighbour_share[k - 1];
+            if (i >= k && s->list[i - k].section == s->list[i].section)
+                scores[i - k] += share;
+            if (i + k < s->n && s->list[i + k].section == s->list[i].section)
+                scores[i + k] += share;
+        }
+}
+
+/* The passages that share words with the query, and their neighbours, in no order. all: also
+ * the others, with score 0. Returns how many there are. */
+static size_t place_by_words(struct ch_shelf *s, struct ch_sv query, bool all,
+                             struct place *out) {
+    CH_AUTOFREE float *scores = ch_malloc((s->n + 1) * sizeof(*scores));
+    size_t n = 0;
+
     if (s->n == 0)
         return 0;
     ch_bm25_settle(&s->index);
     ch_bm25_score(&s->index, query, scores);
+    share_scores(s, scores);
     for (size_t i = 0; i < s->n; i++)
-        if (scores[i] > 0 && !s->list[i].gone)
+        if ((all || scores[i] > 0) && !s->list[i].gone)
             out[n++] = place_of(s, i, scores[i]);
-    qsort(out, n, sizeof(*out), passage_index_by_score);
-    m = n;
-    for (size_t i = 0; rest && i < s->n; i++)
-        if (!(scores[i] > 0) && !s->list[i].gone)
-            out[m++] = place_of(s, i, 0);
-    qsort(out + n, m - n, sizeof(*out), passage_index_by_score);
-    *all = m;
     return n;
 }
 
@@ -172,45 +190,61 @@ static void passage_index_add_ranks(struct place *sums, const struct place *rank
 
 size_t ch_shelf_order(struct ch_shelf *s, struct ch_sv query, size_t *out) {
     CH_AUTOFREE struct place *ranked = ch_malloc((s->n + 1) * sizeof(*ranked));
-    size_t all;
+    size_t n = place_by_words(s, query, true, ranked);
 
-    rank_by_words(s, query, ranked, true, &all);
-    for (size_t i = 0; i < all; i++)
+    qsort(ranked, n, sizeof(*ranked), passage_index_by_score);
+    for (size_t i = 0; i < n; i++)
         out[i] = ranked[i].passage;
-    return all;
+    return n;
 }
 
-/* Moves the places with a score to the front and sorts them; returns their number. */
-static size_t sort_scored(struct place *p, size_t n) {
+/* Replace the n places by words by the places with a rank by words or by meaning, scored by
+ * both; returns their number. */
+static size_t merge_meaning(const struct ch_shelf *s, const struct ch_vectors *vs,
+                            const float *meaning, struct place *p, size_t n) {
+    CH_AUTOFREE struct place *sums = ch_malloc((s->n + 1) * sizeof(*sums));
     size_t kept = 0;
 
-    for (size_t i = 0; i < n; i++)
-        if (p[i].score > 0)
-            p[kept++] = p[i];
-    qsort(p, kept, sizeof(*p), passage_index_by_score);
+    for (size_t i = 0; i < s->n; i++)
+        sums[i] = place_of(s, i, 0);
+    qsort(p, n, sizeof(*p), passage_index_by_score);
+    passage_index_add_ranks(sums, p, n);
+    passage_index_add_ranks(sums, p, passage_index_rank_by_meaning(s, vs, meaning, p));
+    for (size_t i = 0; i < s->n; i++)
+        if (sums[i].score > 0)
+            p[kept++] = sums[i];
     return kept;
+}
+
+/* The places are a heap with the best on top, since a search shows few of many. Moves place i
+ * down to where it belongs. */
+static void sink(struct place *p, size_t n, size_t i) {
+    for (size_t child; (child = 2 * i + 1) < n; i = child) {
+        child += child + 1 < n && passage_index_by_score(&p[child + 1], &p[child]) < 0;
+        if (passage_index_by_score(&p[i], &p[child]) <= 0)
+            return;
+        struct place above = p[i];
+        p[i] = p[child];
+        p[child] = above;
+    }
 }
 
 void ch_shelf_best(struct ch_shelf *s, struct ch_sv query, const struct ch_vectors *vs,
                    const float *meaning, size_t limit, struct ch_notes *out) {
-    CH_AUTOFREE struct place *ranked = ch_malloc((s->n + 1) * sizeof(*ranked));
-    CH_AUTOFREE struct place *sums = meaning ? ch_malloc((s->n + 1) * sizeof(*sums)) : NULL;
-    size_t most = out->n + limit, all, n = rank_by_words(s, query, ranked, false, &all);
+    CH_AUTOFREE struct place *heap = ch_malloc((s->n + 1) * sizeof(*heap));
+    size_t most = out->n + limit, n = place_by_words(s, query, false, heap);
 
-    if (meaning) {
-        for (size_t i = 0; i < s->n; i++)
-            sums[i] = place_of(s, i, 0);
-        passage_index_add_ranks(sums, ranked, n);
-        passage_index_add_ranks(sums, ranked,
-                                passage_index_rank_by_meaning(s, vs, meaning, ranked));
-        n = sort_scored(sums, s->n);
-    }
-    const struct place *best = meaning ? sums : ranked;
-    for (size_t i = 0; i < n && out->n < most; i++) {
-        const struct ch_passage *p = &s->list[best[i].passage];
+    if (meaning)
+        n = merge_meaning(s, vs, meaning, heap, n);
+    for (size_t i = n / 2; i-- > 0;)
+        sink(heap, n, i);
+    while (n && out->n < most) {
+        const struct ch_passage *p = &s->list[heap[0].passage];
         CH_BUF_AUTO text = {0};
         ch_passage_write(p, &text);
         if (!ch_notes_have(out, ch_buf_sv(&text))) /* skip duplicates, such as a quoted note */
             ch_notes_add(out, p->source, ch_buf_sv(&text));
+        heap[0] = heap[--n];
+        sink(heap, n, 0);
     }
 }

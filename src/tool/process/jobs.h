@@ -17,7 +17,7 @@ struct ch_job_end {
     const char *id, *command;
     int exit_code;     /* -1: none */
     int signal;        /* 0: none */
-    const char *error; /* NULL, or why the job did not run or its sandbox failed */
+    const char *error; /* why the job did not run, or its sandbox failed; NULL: neither */
     bool killed;       /* killed on request (process kill) */
     int64_t duration_ms;
     struct ch_sv tail; /* last lines of the output, sanitized */

@@ -185,7 +185,7 @@ static void test_mistakes(void **state) {
     } cases[] = {
         {CHELA_SCHEDULE(.name = "a b", .when = "@daily", .prompt = "p"), "a schedule's name"},
         {CHELA_SCHEDULE(.when = "@daily", .prompt = "p"), "a schedule's name"},
-        {CHELA_SCHEDULE(.name = "a", .prompt = "p"), "column 1: it does not say when"},
+        {CHELA_SCHEDULE(.name = "a", .prompt = "p"), "column 1: there is no time"},
         {CHELA_SCHEDULE(.name = "a", .when = "@daily"), "there is no prompt"},
         {CHELA_SCHEDULE(.name = "a", .when = "@daily", .prompt = "p", .timezone = "Mars/One"),
          "no time zone 'Mars/One'"},

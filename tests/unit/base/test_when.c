@@ -114,8 +114,8 @@ static void test_next(void **state) {
 static const struct {
     const char *when, *words;
 } mistakes[] = {
-    {"", "column 1: it does not say when"},
-    {"  ", "column 1: it does not say when"},
+    {"", "column 1: there is no time"},
+    {"  ", "column 1: there is no time"},
     {"* * * *", "column 8: the day of the week is missing"},
     {"* * * * * *", "column 11: nothing may follow"},
     {"60 * * * *", "column 1: '60' is no minute: 0 to 59"},

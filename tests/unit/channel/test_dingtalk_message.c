@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "channel/dingtalk/dingtalk.h"
+#include "channel/dingtalk/dingtalk_message.h"
 #include "channel/kit/markdown.h"
 
 static struct ch_arena arena;

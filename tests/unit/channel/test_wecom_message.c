@@ -9,6 +9,8 @@
 #include "agent/api/runtime.h"
 #include "channel/channel.h"
 #include "channel/wecom/wecom.h"
+#include "channel/wecom/wecom_message.h"
+#include "channel/wecom/wecom_seal.h"
 #include "support/modules.h"
 
 static struct ch_arena arena;

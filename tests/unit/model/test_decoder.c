@@ -303,6 +303,48 @@ static void test_anthropic_keeps(void **state) {
     ch_msg_free(m);
 }
 
+/* A delta that repeats the last one up to its string is recognised by its bytes if the whole
+ * event came at once. Byte by byte the same events are parsed, with the same outcome. */
+static void test_anthropic_repeats(void **state) {
+    (void)state;
+#define TEXT(piece) A_DELTA(0, "{\"type\":\"text_delta\",\"text\":\"" piece "\"}")
+    static const char *const cases[] = {
+        TEXT("a") TEXT("b") TEXT("") TEXT("c d e f g h i j k l") A_STOP(0) A_END,
+        TEXT("a") TEXT("\\n\\u00e9") TEXT("\xc3\xa9\xe5\xbc\xa0") TEXT("\xff") TEXT("b") A_END,
+        TEXT("a") TEXT("b\nc") TEXT("d") A_END,
+        TEXT("a") TEXT("b\rc") TEXT("d") A_END,
+        TEXT("a") TEXT("\xc3\xa9\nc") TEXT("d") A_END,
+        TEXT("a") TEXT("\\q") TEXT("d") A_END,
+        TEXT("a") A_STOP(0) A_START(0, "{\"type\":\"future\",\"text\":\"\"}") TEXT("b") TEXT("c")
+            A_STOP(0) A_END,
+        TEXT("a") A_DELTA(1, "{\"type\":\"text_delta\",\"text\":\"b\"}")
+            A_DELTA(1, "{\"type\":\"thinking_delta\",\"thinking\":\"c\"}") TEXT("d") A_END,
+        TEXT("a") "data: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":"
+                  "\"text_delta\",\"text\":\"b\"}}\ndata: \n\n" TEXT("c") A_END,
+        TEXT("a") "event: error\n" TEXT("b") "event: error\n" TEXT("c") A_END,
+        TEXT("a") "data: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":"
+                  "\"text_delta\",\"text\":\"b\"} }\n\n" TEXT("c") A_END,
+    };
+    for (size_t i = 0; i < CH_LEN(cases); i++) {
+        struct run whole, split;
+        begin(&whole, &ch_codec_anthropic, 200, "");
+        begin(&split, &ch_codec_anthropic, 200, "");
+        const struct ch_reply *a = finish(&whole, cases[i], NULL), *b = &split.d.reply;
+        ch_decoder_head(&split.d, &split.head);
+        for (const char *p = cases[i]; *p; p++)
+            ch_decoder_feed(&split.d, ch_sv(p, 1));
+        ch_decoder_end(&split.d, NULL, 5);
+        assert_int_equal(a->error.cls, b->error.cls);
+        assert_true(ch_sv_eq(a->error.message, b->error.message));
+        assert_int_equal(a->msg->nblocks, b->msg->nblocks);
+        for (uint32_t k = 0; k < a->msg->nblocks; k++)
+            assert_true(ch_sv_eq(a->msg->blocks[k].text, b->msg->blocks[k].text));
+        ch_decoder_release(&whole.d);
+        ch_decoder_release(&split.d);
+    }
+#undef TEXT
+}
+
 #define O_DELTA(delta) "data: {\"choices\":[{\"index\":0,\"delta\":" delta "}]}\n\n"
 #define O_END "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n"
 
@@ -409,6 +451,7 @@ int main(void) {
         cmocka_unit_test(test_framing),       cmocka_unit_test(test_transport_failures),
         cmocka_unit_test(test_headers),       cmocka_unit_test(test_secrets_and_lines),
         cmocka_unit_test(test_after_the_end), cmocka_unit_test(test_malformed_event),
+        cmocka_unit_test(test_anthropic_repeats),
         cmocka_unit_test(test_limits),        cmocka_unit_test(test_anthropic_keeps),
         cmocka_unit_test(test_openai_keeps),  cmocka_unit_test(test_short_way),
     };

@@ -39,6 +39,12 @@ static const struct {
     {"mixed line ends", LIT("data: a\rdata: b\ndata: c\r\n\ndata: d\n\r\ndata: e\r\n\r"),
      "=a\nb\nc;=d;=e;"},
     {"LF CR are two line ends", LIT("data: x\n\rdata: y\n\r"), "=x;=y;"},
+    {"the same beginning", LIT("event: a\ndata: x\n\nevent: a\ndata: y\n\nevent: b\ndata: z\n\n"),
+     "a=x;a=y;b=z;"},
+    {"the same beginning, then a second line", LIT("data: x\n\ndata: y\ndata: z\n\ndata:  w\n\n"),
+     "=x;=y\nz;= w;"},
+    {"the same beginning, then CR", LIT("data: x\n\ndata: y\rdata: z\n\n"), "=x;=y\nz;"},
+    {"the same beginning of another length", LIT("data:x\n\ndata: y\n\ndata:z\n\n"), "=x;=y;=z;"},
     {"comment", LIT(": keep-alive\n\ndata: z\n\n"), "=z;"},
     {"comment inside an event", LIT("data: a\n: PROCESSING\ndata: b\n\n"), "=a\nb;"},
     {"lone colon", LIT(":\ndata: a\n\n"), "=a;"},
@@ -95,6 +101,16 @@ static bool record(struct ch_sv name, struct ch_sv data, void *user) {
     return true;
 }
 
+/* An owner that recognises every event that it may. */
+static const char *take_line(struct ch_sv name, const char *data, const char *end, void *user) {
+    const char *lf = memchr(data, '\n', (size_t)(end - data));
+
+    if (!lf || lf + 1 == end || lf[1] != '\n' || memchr(data, '\r', (size_t)(lf - data)))
+        return NULL;
+    record(name, ch_sv(data, (size_t)(lf - data)), user);
+    return lf + 2;
+}
+
 /* Each piece is fed from memory of its own size that is gone afterwards, so
  * that a slice kept too long is found by the sanitizer. */
 static int feed_copy(struct ch_sse *s, const char *p, size_t n, struct chela_error *err) {
@@ -110,8 +126,8 @@ static int feed_copy(struct ch_sse *s, const char *p, size_t n, struct chela_err
 
 /* Feed `in` cut at the given places; the verdict is appended as "!" if the
  * stream was refused. */
-static void decode(struct ch_buf *got, size_t max, const char *in, size_t n, const size_t *cuts,
-                   size_t ncuts) {
+static void decode_by(ch_sse_quick_fn *quick, struct ch_buf *got, size_t max, const char *in,
+                      size_t n, const size_t *cuts, size_t ncuts) {
     struct chela_error err = {0};
     struct ch_sse s;
     size_t at = 0;
@@ -119,6 +135,7 @@ static void decode(struct ch_buf *got, size_t max, const char *in, size_t n, con
 
     ch_buf_clear(got);
     ch_sse_init(&s, max, record, got);
+    s.quick = quick;
     for (size_t i = 0; i <= ncuts && rc == 0; i++) {
         size_t to = i < ncuts ? cuts[i] : n;
         rc = feed_copy(&s, in + at, to - at, &err);
@@ -133,6 +150,16 @@ static void decode(struct ch_buf *got, size_t max, const char *in, size_t n, con
         assert_int_equal(feed_copy(&s, "data: more\n\n", 12, &err), 0);
     }
     ch_sse_release(&s);
+}
+
+/* The events are the same with an owner that recognises some of them. */
+static void decode(struct ch_buf *got, size_t max, const char *in, size_t n, const size_t *cuts,
+                   size_t ncuts) {
+    CH_BUF_AUTO other = {0};
+
+    decode_by(take_line, &other, max, in, n, cuts, ncuts);
+    decode_by(NULL, got, max, in, n, cuts, ncuts);
+    assert_string_equal(ch_buf_str(&other), ch_buf_str(got));
 }
 
 static void check(const char *name, const struct ch_buf *got, const char *want) {

@@ -140,7 +140,8 @@ static void test_this_run(void **state) {
     has(kit_call(&k, "memory_search", "{\"query\":\"staging\"}"), "Nothing is written down");
     const char *got = kit_call(&k, "memory_search", "{\"query\":\"deploy\"}");
     has(got, "[session a, turn 5]");
-    lacks(got, "[session a, turn 6]"); /* the same words once more */
+    lacks(got, "[session a, turn 6]\nwe deploy"); /* the same words once more */
+    has(got, "[session a, turn 6]\n航班改到明天十点"); /* beside these words */
     close_kit(&k, s);
 }
 
@@ -246,6 +247,24 @@ static void test_index_reads_changes(void **state) {
         assert_string_equal(found(x, &k, i % 2 ? "elk" : "emu", &out), "memory/b.md:1 ");
         assert_string_equal(found(x, &k, i % 2 ? "emu" : "elk", &out), "");
     }
+    ch_note_index_free(x);
+    kit_free(&k);
+}
+
+/* An answer without the words of the question follows the question. */
+static void test_neighbours(void **state) {
+    struct ch_note_index *x = ch_note_index_new();
+    struct kit k;
+    CH_BUF_AUTO out = {0};
+    (void)state;
+    kit_init(&k);
+    put_old(&k, "MEMORY.md",
+            "an eel\n\na stork\n\nwhere is the heron?\n\nby the pond\n\nan owl\n\nan elk\n\n"
+            "# Other\n\nan emu\n\nthe otter\n",
+            90);
+    assert_string_equal(found(x, &k, "heron", &out),
+                        "MEMORY.md:5 MEMORY.md:3 MEMORY.md:7 MEMORY.md:1 MEMORY.md:9 ");
+    assert_string_equal(found(x, &k, "otter", &out), "MEMORY.md:17 MEMORY.md:15 ");
     ch_note_index_free(x);
     kit_free(&k);
 }
@@ -399,6 +418,7 @@ int main(void) {
         cmocka_unit_test(test_write),       cmocka_unit_test(test_write_stays_inside),
         cmocka_unit_test(test_settings),    cmocka_unit_test(test_inject_setting),
         cmocka_unit_test(test_index_reads_changes),
+        cmocka_unit_test(test_neighbours),
         cmocka_unit_test(test_index_of_a_directory_at_rest),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,6 +13,7 @@
 
 #include "base/limits.h"
 #include "base/mem.h"
+#include "support/textfile.h"
 #include "undo/undo_restore.h"
 #include "undo/undo_scan.h"
 
@@ -49,23 +50,6 @@ static int tear_down(void **state) {
     assert_int_equal(system(command), 0);
     ch_free(w);
     return 0;
-}
-
-static void put(const char *path, const char *text) {
-    FILE *f = fopen(path, "w");
-    assert_non_null(f);
-    fputs(text, f);
-    fclose(f);
-}
-
-static const char *got(const char *path) {
-    static char text[64];
-    FILE *f = fopen(path, "r");
-    if (!f)
-        return "(nothing)";
-    text[fread(text, 1, sizeof(text) - 1, f)] = '\0';
-    fclose(f);
-    return text;
 }
 
 static void on_item(const struct chela_undo_item *item, void *user) {

@@ -490,7 +490,7 @@ static unsigned beat_on_reply(chela_run *run, struct ch_reply *r, struct ch_buf 
     ch_buf_addf(complaint,
                 "Your last reply had no effect: %s. Answer with the JSON object alone.",
                 ch_buf_str(&why));
-    ch_emit_warning(run, "the reply was of no use: %s", ch_buf_str(&why));
+    ch_emit_warning(run, "the reply cannot be used: %s", ch_buf_str(&why));
     return CH_REPLY_REJECT;
 }
 

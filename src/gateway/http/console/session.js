@@ -174,7 +174,13 @@ export function atEnd() {
   return s.scrollHeight - s.scrollTop - s.clientHeight < 80;
 }
 
-const showEnd = () => { $("scroll").scrollTop = $("scroll").scrollHeight; };
+/* The scroll event of a change comes a frame later. A position that the page itself set is
+ * noted at once, so that only a person's scrolling counts as leaving the end. */
+let top = 0;
+function showEnd() {
+  $("scroll").scrollTop = $("scroll").scrollHeight;
+  top = $("scroll").scrollTop;
+}
 const toEndSoon = eachFrame(showEnd);
 export function toEnd() {
   state.pinned = true;
@@ -186,7 +192,6 @@ export function toEnd() {
 new ResizeObserver(() => { if (state.pinned) showEnd(); }).observe($("chat"));
 
 /* Only scrolling up leaves the end. */
-let top = 0;
 export function onScroll() {
   const now = $("scroll").scrollTop, end = atEnd();
   if (end) state.pinned = true;
@@ -208,6 +213,7 @@ export function leaveSession() {
   state.pinned = true;
   state.once = null;
   chat.clear();
+  top = 0;
   setFiles([]);
   hooks.cleared?.();
   troubles.clear();

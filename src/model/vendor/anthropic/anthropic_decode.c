@@ -10,6 +10,7 @@
  * kept as JSON and sent back unchanged. Usage is cumulative: later figures replace earlier
  * ones. */
 #include "base/limits.h"
+#include "base/vector.h"
 #include "model/vendor/anthropic/anthropic.h"
 #include "model/codec/decode.h"
 #include "model/codec/errors.h"
@@ -22,6 +23,7 @@
 #include "json/scan.h"
 #include "model/vendor/anthropic/anthropic_encode.h"
 
+#define QUICK_LEAD 112
 #define REFUSAL_KEY (CH_FOLD_KEYS - 1) /* wire indices are smaller */
 
 enum delta { D_TEXT, D_JSON, D_THINKING, D_SIGNATURE, D_OTHER };
@@ -42,6 +44,13 @@ struct state {
     struct ch_template template; /* template of another server's deltas */
     enum delta repeats;          /* kind of the learnt delta */
     unsigned repeats_key;        /* block of the learnt delta */
+
+    /* The last delta in Anthropic's notation, which the next one usually repeats up to its
+     * string: those bytes, kind and block. nlead 0: none, or the event since was no delta. */
+    char lead[QUICK_LEAD];
+    size_t nlead;
+    enum delta lead_kind;
+    unsigned lead_key;
 };
 
 static struct state *anthropic_decode_state_of(struct ch_decoder *d) {
@@ -332,6 +341,16 @@ static const char *past_blanks(const char *at, const char *end) {
     return at;
 }
 
+static void keep_lead(struct ch_decoder *d, struct ch_sv lead, enum delta kind, unsigned key) {
+    struct state *st = anthropic_decode_state_of(d);
+    if (lead.n > sizeof(st->lead))
+        return;
+    memcpy(st->lead, lead.p, lead.n);
+    st->nlead = lead.n;
+    st->lead_kind = kind;
+    st->lead_key = key;
+}
+
 /* {"type":"content_block_delta","index":N,"delta":{"type":"..","..":"piece"}} with blanks
  * between or after the closing braces, as the server pads it. False: not in this form;
  * nothing was changed. */
@@ -359,10 +378,40 @@ static bool quick_delta(struct ch_decoder *d, struct ch_sv data, int *rc) {
         const struct state *st = anthropic_decode_state_of(d);
         if (past_blanks(rest, end) != end || key >= REFUSAL_KEY || (st->type.p && key == st->key))
             return false;
+        keep_lead(d, ch_sv(data.p, (size_t)(string - data.p)), kind, key);
         *rc = anthropic_decode_fold_piece(d, key, kind, piece);
         return true;
     }
     return false;
+}
+
+static bool ends_line(const char *p, const char *end) {
+    return memchr(p, '\n', (size_t)(end - p)) || memchr(p, '\r', (size_t)(end - p));
+}
+
+/* The delta that begins at `data`, if its bytes are those of the last delta up to the string
+ * and the string is the rest. Only an event that is no delta changes whether such a delta
+ * may be folded, and that event forgets the lead. */
+static const char *quick_repeat(struct ch_decoder *d, const char *data, const char *end) {
+    static const struct ch_sv rest = CH_SV("}}\n\n");
+    const struct state *st = anthropic_decode_state_of(d);
+    struct ch_sv piece;
+    if (!st->nlead || (size_t)(end - data) < st->nlead ||
+        !ch_vector_same(data, st->lead, st->nlead))
+        return NULL;
+    const char *string = data + st->nlead, *at = ch_scan_plain(string, end);
+    if (at < end && *at == '"') {
+        piece = ch_sv(string, (size_t)(at++ - string));
+    } else {
+        at = ch_quick_string(string, end, &d->scratch, &piece);
+        if (!at || ends_line(string, at))
+            return NULL;
+    }
+    if (end - at < (ptrdiff_t)rest.n || memcmp(at, rest.p, rest.n) != 0)
+        return NULL;
+    if (anthropic_decode_fold_piece(d, st->lead_key, st->lead_kind, piece) < 0)
+        return NULL; /* fails again in full, with an error */
+    return at + rest.n;
 }
 
 /* --- events */
@@ -477,6 +526,7 @@ static int anthropic_decode_on_event(struct ch_decoder *d, struct ch_sv name, st
     if (ch_sv_starts(data, "[DONE]"))
         return CHELA_OK;
     ch_template_clear(&anthropic_decode_state_of(d)->template);
+    anthropic_decode_state_of(d)->nlead = 0;
     struct event e;
     if (!anthropic_decode_read_event(d, data, &e))
         return ch_decode_malformed(err);
@@ -551,6 +601,7 @@ const struct ch_codec ch_codec_anthropic = {
     .mark = ch_anthropic_mark,
     .takes_schema = ch_anthropic_takes_schema,
     .event = anthropic_decode_on_event,
+    .quick = quick_repeat,
     .body = anthropic_decode_on_body,
     .findings = ch_anthropic_findings,
     .end = anthropic_decode_on_end,

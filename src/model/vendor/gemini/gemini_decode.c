@@ -242,7 +242,7 @@ static void read_candidates(struct state *st, struct ch_pull *p, struct chunk *c
         read_candidate(st, p, c);
 }
 
-/* Cumulative, in nearly every chunk: the last one counts. */
+/* Cumulative, in nearly every chunk: the last one is used. */
 static void gemini_decode_read_usage(struct state *st, struct ch_pull *p) {
     struct usage u = {0};
     struct ch_sv key;

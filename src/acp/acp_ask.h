@@ -1,0 +1,20 @@
+/* acp_ask.h -- questions to the editor's user: consent, ask_user, trust. */
+#ifndef CH_ACP_ASK_H
+#define CH_ACP_ASK_H
+#include "acp/acp.h"
+
+void ch_acp_ask_add(struct ch_acp_session *s, const struct ch_acp_ask *fields);
+void ch_acp_ask_drop(struct ch_acp_ask *a);
+void ch_acp_ask_drop_all(struct ch_acp_session *s);
+/* Take the text of a prompt as the answer to a question that was asked as text. False: there
+ * is no such question. */
+bool ch_acp_ask_answer(struct ch_acp_session *s, const char *text);
+/* Ask the next undecided question; when all are decided, open the session. */
+void ch_acp_ask_next(struct ch_acp_session *s);
+/* Decide all questions: the user does not answer them. */
+void ch_acp_ask_refuse(struct ch_acp_session *s);
+/* Hand the decisions to the opened session. */
+int ch_acp_ask_apply(struct ch_acp_session *s, struct chela_error *err);
+void ch_acp_ask_trust(struct ch_acp_session *s);
+
+#endif
