@@ -34,7 +34,8 @@ struct ch_otel_slot {
 
 /* The members that many spans have in common, encoded once, and behind them the own members of the
  * last span. The next span replaces the values of the last one if they have the same length, which
- * is cheaper than another encoding. Zeroed: empty. */
+ * is cheaper than another encoding. All spans of a template have the same `name`. Zeroed:
+ * empty. */
 struct ch_otel_template {
     struct ch_buf bytes;
     size_t common; /* bytes of the common members */
