@@ -9,11 +9,13 @@
  * processes are the model and the collector, so that their time does not count. The collector
  * counts spans.
  *
- *     telemetry [BLOCKS]   default 40; fails above 3 %, if a span is lost, or if the memory
- *                          grows by more than 32 MB with a collector that never answers */
+ *     telemetry [BLOCKS [PROTOCOL]]   default 40 and http/json, or http/protobuf; fails above 3 %,
+ *                                     if a span is lost, or if the memory grows by more than
+ *                                     32 MB with a collector that never answers */
 #include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,6 +50,33 @@ static long count_words(const char *text, const char *word) {
     long count = 0;
     for (const char *p = text; (p = strstr(p, word)); p++)
         count++;
+    return count;
+}
+
+static uint64_t read_varint(const unsigned char **p, const unsigned char *end) {
+    uint64_t v = 0;
+    for (unsigned shift = 0; *p < end && shift < 64; shift += 7) {
+        unsigned char byte = *(*p)++;
+        v |= (uint64_t)(byte & 0x7f) << shift;
+        if (byte < 0x80)
+            break;
+    }
+    return v;
+}
+
+/* ExportTraceServiceRequest.resource_spans = 1, .scope_spans = 2, .spans = 2: each level has
+ * members with lengths only. */
+static long count_spans(const unsigned char *p, const unsigned char *end, int level) {
+    static const unsigned path[] = {1, 2, 2};
+    long count = 0;
+    while (p < end) {
+        uint64_t tag = read_varint(&p, end), n = read_varint(&p, end);
+        if ((tag & 7) != 2 || n > (uint64_t)(end - p))
+            return 0;
+        if (tag >> 3 == path[level])
+            count += level == 2 ? 1 : count_spans(p, p + n, level + 1);
+        p += n;
+    }
     return count;
 }
 
@@ -107,9 +136,11 @@ static long serve_one(int fd, enum kind kind) {
         }
         if (kind == SILENT || !head || have < head + length)
             continue;
-        spans += count_words(buf + head, "\"endTimeUnixNano\"");
-        if (!(kind == MODEL ? respond_as_model(fd, buf + head)
-                            : respond(fd, "application/json", "{}")))
+        if (buf[head] == '{')
+            spans += count_words(buf + head, "\"endTimeUnixNano\"");
+        else if (strncmp(buf, "POST /v1/traces ", 16) == 0)
+            spans += count_spans((unsigned char *)buf + head, (unsigned char *)buf + have, 0);
+        if (!(kind == MODEL ? respond_as_model(fd, buf + head) : respond(fd, "text/plain", "")))
             return spans;
         have = head = length = 0;
     }
@@ -159,10 +190,13 @@ static void stop_collector(struct collector *c) {
 /* --- runs */
 
 static const char *endpoint; /* NULL: no telemetry */
+static const char *protocol; /* NULL: the default */
 
 static const char *variable(const char *name, void *user) {
     (void)user;
-    return strcmp(name, "OTEL_EXPORTER_OTLP_ENDPOINT") == 0 ? endpoint : NULL;
+    return strcmp(name, "OTEL_EXPORTER_OTLP_ENDPOINT") == 0   ? endpoint
+           : strcmp(name, "OTEL_EXPORTER_OTLP_PROTOCOL") == 0 ? protocol
+                                                              : NULL;
 }
 
 static int look(chela_call *call, void *user) {
@@ -326,6 +360,7 @@ static void remove_stores(void) {
 
 int main(int argc, char **argv) {
     long blocks = argc > 1 ? strtol(argv[1], NULL, 10) : 40;
+    protocol = argc > 2 ? argv[2] : NULL;
     if (blocks < 1 || !mkdtemp(place))
         fail("cannot make a directory");
     struct collector model = start_collector(MODEL);

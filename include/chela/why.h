@@ -29,12 +29,12 @@ struct chela_why_opts {
 /* Find parts of a stored request without which the model decides otherwise. The request is
  * sent again without some of its parts: sections and sentences of the system prompt, tools,
  * messages, notes and results. The search bisects. The result is a JSON object: {"session",
- * "turn","request","model","decision","budget","calls","parts","verdict","complete",
+ * "turn","request","model","decision","budget","calls","answered","parts","verdict","complete",
  * "causes":[{"parts":[{"kind","origin","text"}],"instead","agreed","of"}],"notes"}. verdict:
  * "cause"; "no_cause": the decision stays the same without all parts; "chance": the same
- * request leads to different decisions; "unknown": the model failed. A cause is a minimal
- * set of parts: the decision changes only if all of them are removed. complete is false if
- * the calls did not suffice. Waits for the model.
+ * request leads to different decisions; "unknown": the model failed. answered: the calls that
+ * got a reply. A cause is a minimal set of parts: the decision changes only if all of them are
+ * removed. complete is false if the calls did not suffice. Waits for the model.
  * Threads: loop
  * Callbacks: no: CHELA_EBUSY
  * Errors: CHELA_ESTATE: the loop belongs to a host, or the journal lacks parts of the

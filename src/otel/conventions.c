@@ -3,9 +3,9 @@
 
 #include "base/mem.h"
 
-const char *ch_otel_key_name(enum ch_otel_key key) {
-    static const char *const names[CH_OTEL_KEY_COUNT] = {
-#define OTEL_KEY_NAME(key, name) [CH_OTEL_##key] = name,
+struct ch_sv ch_otel_key_name(enum ch_otel_key key) {
+    static const struct ch_sv names[CH_OTEL_KEY_COUNT] = {
+#define OTEL_KEY_NAME(key, name) [CH_OTEL_##key] = {name, sizeof(name) - 1},
         CH_OTEL_KEYS(OTEL_KEY_NAME)
 #undef OTEL_KEY_NAME
     };

@@ -119,7 +119,7 @@ enum ch_otel_metric {
 #define CH_OTEL_EVENT_EVALUATION "gen_ai.evaluation.result"
 #define CH_OTEL_EVENT_PREFIX "chela." /* followed by the name of chela's event: "chela.retry" */
 
-const char *ch_otel_key_name(enum ch_otel_key key);
+struct ch_sv ch_otel_key_name(enum ch_otel_key key);
 /* gen_ai.provider.name of a provider of chela: the conventions' name, or chela's own. */
 struct ch_sv ch_otel_provider(struct ch_sv provider);
 /* An element of gen_ai.response.finish_reasons, from chela's stop reason. */

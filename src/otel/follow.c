@@ -129,7 +129,7 @@ void ch_otel_follow_free(struct ch_otel_follow *f) {
 }
 
 static struct ch_list *bucket_of(struct ch_otel_follow *f, const char *run) {
-    return &f->buckets[ch_hash(0, ch_sv_str(run)) % BUCKETS];
+    return &f->buckets[ch_otel_hash(0, ch_sv_str(run)) % BUCKETS];
 }
 
 static struct follow_run *find_run(struct ch_otel_follow *f, const char *id) {
@@ -177,18 +177,14 @@ bool ch_otel_follow_enter(struct ch_sv caller, char out[CH_TRACEPARENT]) {
     return true;
 }
 
-/* The state of a run; made when its first event is heard. */
-static struct follow_run *follow(struct ch_otel_follow *f, chela_run *run, int64_t now) {
-    struct follow_run *r = f->last; /* the usual case: the same run as before */
-    if (r && memcmp(r->id, run->id, sizeof(r->id)) == 0)
-        return r;
-    if ((r = find_run(f, run->id)))
-        return r;
+/* Apart from follow, which is called for every event. */
+__attribute__((noinline)) static struct follow_run *
+begin_run(struct ch_otel_follow *f, chela_run *run, int64_t now) {
     struct ch_trace_context context = context_of(f, run, now);
     int64_t began = ch_run_began(run);
     if (f->n == CH_LIMIT_OTEL_RUNS)
         forget_run(f, CH_LIST_FIRST(&f->ages, struct follow_run, age));
-    r = ch_alloc(sizeof(*r));
+    struct follow_run *r = ch_alloc(sizeof(*r));
     memcpy(r->id, run->id, sizeof(r->id));
     r->context = context;
     r->is_role = run->session->asks_for != NULL;
@@ -200,6 +196,15 @@ static struct follow_run *follow(struct ch_otel_follow *f, chela_run *run, int64
     ch_list_add(&f->ages, &r->age);
     f->n++;
     return r;
+}
+
+/* The state of a run; made when its first event is heard. */
+static struct follow_run *follow(struct ch_otel_follow *f, chela_run *run, int64_t now) {
+    struct follow_run *r = f->last; /* the usual case: the same run as before */
+    if (r && memcmp(r->id, run->id, sizeof(r->id)) == 0)
+        return r;
+    r = find_run(f, run->id);
+    return r ? r : begin_run(f, run, now);
 }
 
 /* --- what spans have in common */
@@ -527,7 +532,7 @@ void ch_otel_follow_query(struct ch_otel_follow *f, chela_run *run,
 
 /* The state of a call, made if there is none; NULL: too many. */
 static struct open_call *open_call(struct follow_run *r, struct ch_sv id) {
-    uint64_t hash = ch_hash(0, id);
+    uint64_t hash = ch_otel_hash(0, id);
     size_t i = 0;
     while (i < r->ncalls && r->calls[i].id != hash)
         i++;

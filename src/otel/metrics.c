@@ -3,7 +3,6 @@
 
 #include "base/limits.h"
 #include "base/mem.h"
-#include "model/message/ids.h"
 
 #define BUCKETS 16 /* at most: bounds and one */
 #define NS_PER_MS 1000000u
@@ -34,7 +33,6 @@ struct ch_otel_point {
 struct ch_otel_metrics {
     bool json;
     int64_t start;
-    struct ch_buf scratch;
     struct {
         struct ch_otel_point **list; /* owned */
         size_t n;
@@ -58,63 +56,60 @@ void ch_otel_metrics_free(struct ch_otel_metrics *m) {
         }
         ch_free(m->points[k].list);
     }
-    ch_buf_release(&m->scratch);
     ch_free(m);
 }
 
-/* Encodes the attributes as a message with nothing else; its content is copied into points. */
-static struct ch_sv encode(struct ch_otel_metrics *m, const struct ch_otel_attribute *attributes,
-                           size_t n) {
-    ch_buf_clear(&m->scratch);
-    struct ch_otlp w = ch_otlp_begin(&m->scratch, m->json);
+/* Encodes the attributes as a message with nothing else. */
+static void encode_attributes(struct ch_buf *out, bool json,
+                              const struct ch_otel_attribute *attributes, size_t n) {
+    struct ch_otlp w = ch_otlp_begin(out, json);
     ch_otel_write_attributes(&w, CH_OTLP_POINT_ATTRIBUTES, attributes, n);
     ch_otlp_finish(&w);
-    return ch_buf_sv(&m->scratch);
 }
 
-/* Eight bytes at a time: keys have some hundred. */
-static uint64_t hash_key(struct ch_sv key) {
-    uint64_t h = key.n, word;
-    for (; key.n >= sizeof(word); key = ch_sv(key.p + sizeof(word), key.n - sizeof(word))) {
-        memcpy(&word, key.p, sizeof(word));
-        h = (h ^ word) * 0x9e3779b97f4a7c15u;
-        h ^= h >> 32;
+/* Attributes of metrics are texts and integers; the overflow has one of another type. */
+static uint64_t hash_attributes(const struct ch_otel_attribute *attributes, size_t n) {
+    uint64_t h = n;
+    for (size_t i = 0; i < n; i++) {
+        const struct ch_otel_attribute *a = &attributes[i];
+        int64_t number = a->type == CH_OTEL_INT ? a->number : 0;
+        h = ch_otel_hash(h + a->key, a->type == CH_OTEL_TEXT
+                                         ? a->text
+                                         : ch_sv((const char *)&number, sizeof(number)));
     }
-    return ch_hash(h, key);
+    return h;
 }
 
+/* Two sets of attributes with the same hash of 64 bits are taken for one. */
 static struct ch_otel_point *find_point(struct ch_otel_metrics *m, enum ch_otel_metric metric,
-                                struct ch_sv key, uint64_t hash) {
-    for (size_t i = 0; i < m->points[metric].n; i++) {
-        struct ch_otel_point *p = m->points[metric].list[i];
-        if (p->hash == hash && ch_sv_eq(ch_buf_sv(&p->attributes), key))
-            return p;
-    }
+                                        uint64_t hash) {
+    for (size_t i = 0; i < m->points[metric].n; i++)
+        if (m->points[metric].list[i]->hash == hash)
+            return m->points[metric].list[i];
     return NULL;
 }
 
 static struct ch_otel_point *point_of(struct ch_otel_metrics *m, enum ch_otel_metric metric,
-                              const struct ch_otel_attribute *attributes, size_t n) {
+                                      const struct ch_otel_attribute *attributes, size_t n) {
     static const struct ch_otel_attribute other = {
         .key = CH_OTEL_OVERFLOW, .type = CH_OTEL_BOOL, .truth = true};
-    struct ch_sv key = encode(m, attributes, n);
-    uint64_t hash = hash_key(key);
-    struct ch_otel_point *p = find_point(m, metric, key, hash);
+    uint64_t hash = hash_attributes(attributes, n);
+    struct ch_otel_point *p = find_point(m, metric, hash);
     if (p)
         return p;
-    if (m->points[metric].n >= CH_LIMIT_OTEL_POINTS) {
-        key = encode(m, &other, 1);
-        hash = hash_key(key);
-        p = find_point(m, metric, key, hash);
-        if (p)
+    size_t *have = &m->points[metric].n;
+    if (*have >= CH_LIMIT_OTEL_POINTS) {
+        attributes = &other;
+        n = 1;
+        hash = hash_attributes(attributes, n);
+        if ((p = find_point(m, metric, hash)))
             return p;
     }
-    size_t *have = &m->points[metric].n;
     m->points[metric].list =
         ch_realloc(m->points[metric].list, (*have + 1) * sizeof(*m->points[metric].list));
     p = m->points[metric].list[(*have)++] = ch_alloc(sizeof(*p));
     p->hash = hash;
-    ch_buf_add_sv(&p->attributes, key);
+    encode_attributes(&p->attributes, m->json, attributes, n);
     return p;
 }
 

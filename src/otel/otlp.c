@@ -7,14 +7,16 @@
 #include "base/arena.h"
 #include "base/mem.h"
 #include "base/utf8.h"
+#include "base/word.h"
 #include "json/json.h"
+#include "json/scan.h"
 #include "json/writer.h"
 
 enum wire { WIRE_VARINT = 0, WIRE_FIXED64 = 1, WIRE_BYTES = 2 };
 
 static const struct {
     struct ch_sv key; /* in JSON, with its quotes and colon */
-    unsigned number;
+    unsigned char number;
     bool repeated;
 } fields[CH_OTLP_FIELD_COUNT] = {
 #define OTLP_ROW(field, name, number, repeated)                                                \
@@ -23,30 +25,60 @@ static const struct {
 #undef OTLP_ROW
 };
 
+/* As ch_buf_reserve, with its usual case in place: a span takes dozens of calls. */
+static inline char *room(struct ch_buf *out, size_t n) {
+    return n < out->cap - out->n && !out->overflow ? out->p + out->n : ch_buf_reserve(out, n);
+}
+
+/* Counts the bytes up to `end`, which were written behind the bytes of the buffer. */
+static void commit(struct ch_buf *out, const char *end) {
+    ch_buf_commit(out, (size_t)(end - out->p) - out->n);
+}
+
 /* --- protobuf */
 
-static size_t put_varint(char *to, uint64_t v) {
-    size_t n = 0;
+#define VARINT_BYTES 10
+
+/* Every tag is one byte. */
+#define OTLP_TAG(field, name, number, repeated)                                                \
+    _Static_assert(number < 16, "a tag of " name " takes two bytes");
+CH_OTLP_FIELDS(OTLP_TAG)
+#undef OTLP_TAG
+
+static char *put_tag(char *to, enum ch_otlp_field f, enum wire wire) {
+    *to = (char)(fields[f].number << 3 | wire);
+    return to + 1;
+}
+
+static char *put_varint(char *to, uint64_t v) {
     for (; v >= 0x80; v >>= 7)
-        to[n++] = (char)(v | 0x80);
-    to[n++] = (char)v;
-    return n;
+        *to++ = (char)(v | 0x80);
+    *to++ = (char)v;
+    return to;
 }
 
-static void add_varint(struct ch_buf *out, uint64_t v) {
-    char bytes[10];
-    ch_buf_add(out, bytes, put_varint(bytes, v));
+static char *put_fixed64(char *to, uint64_t v) {
+    if (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__)
+        v = __builtin_bswap64(v);
+    memcpy(to, &v, sizeof(v));
+    return to + sizeof(v);
 }
 
-static void add_tag(struct ch_otlp *w, enum ch_otlp_field f, enum wire wire) {
-    add_varint(w->out, (uint64_t)fields[f].number << 3 | wire);
+static char *put_text(char *to, struct ch_sv text) {
+    memcpy(to, text.p, text.n);
+    return to + text.n;
 }
 
-static void add_little(struct ch_buf *out, uint64_t v) {
-    char bytes[8];
-    for (size_t i = 0; i < sizeof(bytes); i++)
-        bytes[i] = (char)(v >> (8 * i));
-    ch_buf_add(out, bytes, sizeof(bytes));
+static void add_varint(struct ch_otlp *w, enum ch_otlp_field f, uint64_t v) {
+    char *p = room(w->out, 1 + VARINT_BYTES);
+    if (p)
+        commit(w->out, put_varint(put_tag(p, f, WIRE_VARINT), v));
+}
+
+static void add_little(struct ch_otlp *w, enum ch_otlp_field f, uint64_t v) {
+    char *p = room(w->out, 1 + sizeof(v));
+    if (p)
+        commit(w->out, put_fixed64(put_tag(p, f, WIRE_FIXED64), v));
 }
 
 static uint64_t bits_of(double v) {
@@ -55,19 +87,48 @@ static uint64_t bits_of(double v) {
     return bits;
 }
 
-/* Inserts the length of the bytes from `at` on before them, and the tag of f unless f is -1. */
-static void put_length(struct ch_buf *out, size_t at, int f) {
-    char bytes[20];
-    if (out->overflow)
+/* Most texts are ASCII and short. */
+static bool is_utf8(struct ch_sv text) {
+    uint64_t bytes = 0;
+    size_t i = 0;
+    for (; i + sizeof(bytes) <= text.n; i += sizeof(bytes))
+        bytes |= ch_word_load(text.p + i);
+    bytes |= ch_word_load_part(text.p + i, text.n - i);
+    return !(bytes & CH_WORD_HIGH) || ch_utf8_valid(text);
+}
+
+/* Elements of 8 bytes. */
+static void add_packed(struct ch_otlp *w, enum ch_otlp_field f, const void *v, size_t n) {
+    uint64_t bits;
+    ch_otlp_bytes(w, f, n * sizeof(bits));
+    char *p = room(w->out, n * sizeof(bits));
+    if (!p)
         return;
-    size_t length = out->n - at;
-    size_t n = f < 0 ? 0 : put_varint(bytes, (uint64_t)fields[f].number << 3 | WIRE_BYTES);
-    n += put_varint(bytes + n, length);
+    for (size_t i = 0; i < n; i++) {
+        memcpy(&bits, (const char *)v + i * sizeof(bits), sizeof(bits));
+        p = put_fixed64(p, bits);
+    }
+    commit(w->out, p);
+}
+
+static void insert(struct ch_buf *out, size_t at, const char *bytes, size_t n) {
+    size_t behind = out->n - at;
     if (!ch_buf_reserve(out, n))
         return;
-    memmove(out->p + at + n, out->p + at, length);
+    memmove(out->p + at + n, out->p + at, behind);
     memcpy(out->p + at, bytes, n);
     ch_buf_commit(out, n);
+}
+
+/* Writes the length of the bytes from `at` on. One byte is free before them. */
+static void end_bytes(struct ch_buf *out, size_t at) {
+    char length[VARINT_BYTES];
+    if (out->overflow)
+        return;
+    char *end = put_varint(length, out->n - at);
+    out->p[at - 1] = length[0];
+    if (end > length + 1)
+        insert(out, at, length + 1, (size_t)(end - length) - 1);
 }
 
 /* --- JSON */
@@ -81,37 +142,36 @@ static void end_array(struct ch_otlp *w) {
 /* Writes the separator and the key before a value, and makes room for n bytes of the value.
  * Returns their address; NULL: no room. */
 static char *json_room(struct ch_otlp *w, enum ch_otlp_field f, size_t n) {
-    bool goes_on = fields[f].repeated && w->level[w->depth].array == (int)f;
-    char *p = ch_buf_reserve(w->out, fields[f].key.n + 3 + n);
+    struct ch_sv key = fields[f].key;
+    bool repeated = fields[f].repeated, comma = w->level[w->depth].comma;
+    int array = w->level[w->depth].array;
+    char *p = room(w->out, key.n + 3 + n);
     if (!p)
         return NULL;
-    if (!goes_on && w->level[w->depth].array >= 0)
-        *p++ = ']';
-    if (w->level[w->depth].comma)
-        *p++ = ',';
     w->level[w->depth].comma = true;
-    if (goes_on)
-        return p;
-    memcpy(p, fields[f].key.p, fields[f].key.n);
-    p += fields[f].key.n;
-    if (fields[f].repeated)
+    w->level[w->depth].array = repeated ? (int)f : -1;
+    if (repeated && array == (int)f) {
+        *p = ',';
+        return p + comma;
+    }
+    if (array >= 0)
+        *p++ = ']';
+    if (comma)
+        *p++ = ',';
+    p = put_text(p, key);
+    if (repeated)
         *p++ = '[';
-    w->level[w->depth].array = fields[f].repeated ? (int)f : -1;
     return p;
-}
-
-/* Counts the bytes up to `end`. */
-static void json_commit(struct ch_otlp *w, const char *end) {
-    ch_buf_commit(w->out, (size_t)(end - w->out->p) - w->out->n);
 }
 
 static void json_key(struct ch_otlp *w, enum ch_otlp_field f) {
     char *p = json_room(w, f, 0);
     if (p)
-        json_commit(w, p);
+        commit(w->out, p);
 }
 
-char *ch_otlp_put_int(char *to, int64_t v) {
+/* Writes v to an address with room for CH_OTLP_NUMBER. Returns the address after it. */
+static char *put_int(char *to, int64_t v) {
     static const char pairs[] = "00010203040506070809101112131415161718192021222324"
                                 "25262728293031323334353637383940414243444546474849"
                                 "50515253545556575859606162636465666768697071727374"
@@ -129,27 +189,33 @@ char *ch_otlp_put_int(char *to, int64_t v) {
     return to + 20 - at;
 }
 
-char *ch_otlp_put_thousandths(char *to, double v) {
+static char *put_hex(char *to, const unsigned char *bytes, size_t n) {
+    static const char hex[] = "0123456789abcdef";
+    for (size_t i = 0; i < n; i++) {
+        *to++ = hex[bytes[i] >> 4];
+        *to++ = hex[bytes[i] & 15];
+    }
+    return to;
+}
+
+/* As put_int, for a number of whole thousandths, such as a time. NULL: another number. */
+static char *put_thousandths(char *to, double v) {
     if (!(v >= 0 && v < 1e9))
         return NULL;
     uint64_t n = (uint64_t)(v * 1000 + 0.5);
     if ((double)n / 1000 != v)
         return NULL;
-    to = ch_otlp_put_int(to, (int64_t)(n / 1000));
+    to = put_int(to, (int64_t)(n / 1000));
     to[0] = '.';
     to[1] = (char)('0' + n / 100 % 10);
     to[2] = (char)('0' + n / 10 % 10);
     to[3] = (char)('0' + n % 10);
-    return to + (n % 10 ? 4 : n % 100 ? 3 : n % 1000 ? 2 : 0);
+    return to + 4;
 }
 
 static void json_double(struct ch_buf *out, double v) {
     struct ch_jw j = ch_jw(out);
-    char text[CH_OTLP_DIGITS], *end = ch_otlp_put_thousandths(text, v);
-    if (end)
-        ch_buf_add(out, text, (size_t)(end - text));
-    else
-        ch_jw_double(&j, v);
+    ch_jw_double(&j, v);
 }
 
 /* --- messages */
@@ -195,7 +261,7 @@ void ch_otlp_open(struct ch_otlp *w, enum ch_otlp_field f) {
     if (w->json)
         json_key(w, f);
     else
-        add_tag(w, f, WIRE_BYTES);
+        ch_otlp_bytes(w, f, 0); /* ch_otlp_close writes the length */
     w->depth++;
     begin_level(w);
 }
@@ -205,23 +271,27 @@ void ch_otlp_close(struct ch_otlp *w) {
         end_array(w);
         ch_buf_addc(w->out, '}');
     } else {
-        put_length(w->out, w->level[w->depth].at, -1);
+        end_bytes(w->out, w->level[w->depth].at);
     }
     w->depth--;
 }
 
 void ch_otlp_bytes(struct ch_otlp *w, enum ch_otlp_field f, size_t n) {
-    add_tag(w, f, WIRE_BYTES);
-    add_varint(w->out, n);
+    char *p = room(w->out, 1 + VARINT_BYTES);
+    if (p)
+        commit(w->out, put_varint(put_tag(p, f, WIRE_BYTES), n));
 }
 
 static void add_bytes(struct ch_otlp *w, enum ch_otlp_field f, struct ch_sv bytes) {
-    ch_otlp_bytes(w, f, bytes.n);
-    ch_buf_add_sv(w->out, bytes);
+    char *p = room(w->out, 1 + VARINT_BYTES + bytes.n);
+    if (p)
+        commit(w->out, put_text(put_varint(put_tag(p, f, WIRE_BYTES), bytes.n), bytes));
 }
 
 void ch_otlp_wrap(struct ch_buf *out, size_t at, enum ch_otlp_field f) {
-    put_length(out, at, (int)f);
+    char head[1 + VARINT_BYTES];
+    char *end = put_varint(put_tag(head, f, WIRE_BYTES), out->n - at);
+    insert(out, at, head, (size_t)(end - head));
 }
 
 void ch_otlp_array(struct ch_otlp *w, enum ch_otlp_field f) {
@@ -249,7 +319,7 @@ void ch_otlp_text(struct ch_otlp *w, enum ch_otlp_field f, struct ch_sv text) {
     if (w->json) {
         json_key(w, f);
         ch_json_quote(w->out, text);
-    } else if (ch_utf8_valid(text)) {
+    } else if (is_utf8(text)) {
         add_bytes(w, f, text);
     } else {
         add_repaired(w, f, text);
@@ -257,7 +327,6 @@ void ch_otlp_text(struct ch_otlp *w, enum ch_otlp_field f, struct ch_sv text) {
 }
 
 void ch_otlp_id(struct ch_otlp *w, enum ch_otlp_field f, const unsigned char *id, size_t n) {
-    static const char hex[] = "0123456789abcdef";
     if (!w->json) {
         add_bytes(w, f, ch_sv((const char *)id, n));
         return;
@@ -266,33 +335,29 @@ void ch_otlp_id(struct ch_otlp *w, enum ch_otlp_field f, const unsigned char *id
     if (!to)
         return;
     *to++ = '"';
-    for (size_t i = 0; i < n; i++) {
-        *to++ = hex[id[i] >> 4];
-        *to++ = hex[id[i] & 15];
-    }
+    to = put_hex(to, id, n);
     *to++ = '"';
-    json_commit(w, to);
+    commit(w->out, to);
 }
 
 /* Writes a JSON number; quoted: as a string. */
 static void json_number(struct ch_otlp *w, enum ch_otlp_field f, int64_t v, bool quoted) {
-    char *p = json_room(w, f, CH_OTLP_DIGITS + 2);
+    char *p = json_room(w, f, CH_OTLP_NUMBER + 2);
     if (!p)
         return;
     if (quoted)
         *p++ = '"';
-    p = ch_otlp_put_int(p, v);
+    p = put_int(p, v);
     if (quoted)
         *p++ = '"';
-    json_commit(w, p);
+    commit(w->out, p);
 }
 
 void ch_otlp_fixed64(struct ch_otlp *w, enum ch_otlp_field f, uint64_t v) {
     if (w->json) {
         json_number(w, f, (int64_t)v, true); /* counts and times: below 2^63 */
     } else {
-        add_tag(w, f, WIRE_FIXED64);
-        add_little(w->out, v);
+        add_little(w, f, v);
     }
 }
 
@@ -300,8 +365,7 @@ void ch_otlp_number(struct ch_otlp *w, enum ch_otlp_field f, unsigned v) {
     if (w->json) {
         json_number(w, f, v, false);
     } else {
-        add_tag(w, f, WIRE_VARINT);
-        add_varint(w->out, v);
+        add_varint(w, f, v);
     }
 }
 
@@ -309,8 +373,7 @@ void ch_otlp_int64(struct ch_otlp *w, enum ch_otlp_field f, int64_t v) {
     if (w->json) {
         json_number(w, f, v, true);
     } else {
-        add_tag(w, f, WIRE_VARINT);
-        add_varint(w->out, (uint64_t)v);
+        add_varint(w, f, (uint64_t)v);
     }
 }
 
@@ -319,8 +382,7 @@ void ch_otlp_double(struct ch_otlp *w, enum ch_otlp_field f, double v) {
         json_key(w, f);
         json_double(w->out, v);
     } else {
-        add_tag(w, f, WIRE_FIXED64);
-        add_little(w->out, bits_of(v));
+        add_little(w, f, bits_of(v));
     }
 }
 
@@ -329,8 +391,7 @@ void ch_otlp_bool(struct ch_otlp *w, enum ch_otlp_field f, bool v) {
         json_key(w, f);
         ch_buf_add_str(w->out, v ? "true" : "false");
     } else {
-        add_tag(w, f, WIRE_VARINT);
-        add_varint(w->out, v);
+        add_varint(w, f, v);
     }
 }
 
@@ -346,10 +407,7 @@ void ch_otlp_fixed64s(struct ch_otlp *w, enum ch_otlp_field f, const uint64_t *v
         ch_buf_add_str(w->out, n ? "]" : "[]");
         return;
     }
-    add_tag(w, f, WIRE_BYTES);
-    add_varint(w->out, 8 * n);
-    for (size_t i = 0; i < n; i++)
-        add_little(w->out, v[i]);
+    add_packed(w, f, v, n);
 }
 
 void ch_otlp_doubles(struct ch_otlp *w, enum ch_otlp_field f, const double *v, size_t n) {
@@ -362,10 +420,82 @@ void ch_otlp_doubles(struct ch_otlp *w, enum ch_otlp_field f, const double *v, s
         ch_buf_add_str(w->out, n ? "]" : "[]");
         return;
     }
-    add_tag(w, f, WIRE_BYTES);
-    add_varint(w->out, 8 * n);
-    for (size_t i = 0; i < n; i++)
-        add_little(w->out, bits_of(v[i]));
+    add_packed(w, f, v, n);
+}
+
+/* --- attributes */
+
+bool ch_otlp_is_plain(bool json, struct ch_sv text) {
+    return json ? ch_scan_plain(text.p, text.p + text.n) == text.p + text.n : is_utf8(text);
+}
+
+struct ch_sv ch_otlp_int_bytes(bool json, int64_t v, char out[CH_OTLP_NUMBER]) {
+    char *end = json ? put_int(out, v) : put_varint(out, (uint64_t)v);
+    return ch_sv(out, (size_t)(end - out));
+}
+
+struct ch_sv ch_otlp_fixed64_bytes(bool json, uint64_t v, char out[CH_OTLP_NUMBER]) {
+    char *end = json ? put_int(out, (int64_t)v) : put_fixed64(out, v);
+    return ch_sv(out, (size_t)(end - out));
+}
+
+struct ch_sv ch_otlp_id_bytes(bool json, const unsigned char id[8], char out[CH_OTLP_NUMBER]) {
+    char *end = json ? put_hex(out, id, 8) : put_text(out, ch_sv((const char *)id, 8));
+    return ch_sv(out, (size_t)(end - out));
+}
+
+struct ch_sv ch_otlp_double_bytes(bool json, double v, char out[CH_OTLP_NUMBER]) {
+    char *end = json ? put_thousandths(out, v) : put_fixed64(out, bits_of(v));
+    return ch_sv(out, end ? (size_t)(end - out) : 0);
+}
+
+#define SHORT_BYTES 0x7f         /* longest message whose length takes one byte */
+#define SHORT_KEY_AND_VALUE 110 /* of a message of SHORT_BYTES */
+
+static bool protobuf_attribute(struct ch_otlp *w, enum ch_otlp_field f, struct ch_sv key,
+                               enum ch_otlp_field value, struct ch_sv bytes) {
+    enum wire wire = value == CH_OTLP_STRING_VALUE   ? WIRE_BYTES
+                     : value == CH_OTLP_DOUBLE_VALUE ? WIRE_FIXED64
+                                                     : WIRE_VARINT;
+    if (key.n + bytes.n > SHORT_KEY_AND_VALUE)
+        return false;
+    char *from = room(w->out, 2 + SHORT_BYTES);
+    if (!from)
+        return true; /* the overflow is recorded */
+    char *p = put_tag(from, f, WIRE_BYTES) + 1; /* the length follows */
+    p = put_text(put_varint(put_tag(p, CH_OTLP_KEY, WIRE_BYTES), key.n), key);
+    char *inner = put_tag(p, CH_OTLP_VALUE, WIRE_BYTES) + 1;
+    p = put_tag(inner, value, wire);
+    p = put_text(wire == WIRE_BYTES ? put_varint(p, bytes.n) : p, bytes);
+    inner[-1] = (char)(p - inner);
+    from[1] = (char)(p - from - 2);
+    commit(w->out, p);
+    return true;
+}
+
+static void json_attribute(struct ch_otlp *w, enum ch_otlp_field f, struct ch_sv key,
+                           enum ch_otlp_field value, struct ch_sv bytes) {
+    bool quoted = value != CH_OTLP_DOUBLE_VALUE;
+    char *p = json_room(w, f, key.n + fields[value].key.n + bytes.n + 32);
+    if (!p)
+        return;
+    p = put_text(p, CH_SV("{\"key\":\""));
+    p = put_text(put_text(p, key), CH_SV("\",\"value\":{"));
+    p = put_text(p, fields[value].key);
+    if (quoted)
+        *p++ = '"';
+    p = put_text(p, bytes);
+    if (quoted)
+        *p++ = '"';
+    commit(w->out, put_text(p, CH_SV("}}")));
+}
+
+bool ch_otlp_attribute(struct ch_otlp *w, enum ch_otlp_field f, struct ch_sv key,
+                       enum ch_otlp_field value, struct ch_sv bytes) {
+    if (!w->json)
+        return protobuf_attribute(w, f, key, value, bytes);
+    json_attribute(w, f, key, value, bytes);
+    return true;
 }
 
 /* --- responses */

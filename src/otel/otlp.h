@@ -8,8 +8,7 @@
 #define CH_OTEL_OTLP_H
 #include "base/buf.h"
 
-#define CH_OTLP_DEPTH 12  /* nested messages */
-#define CH_OTLP_DIGITS 24 /* room for a number */
+#define CH_OTLP_DEPTH 12 /* nested messages */
 
 /* X(field, name in JSON, number, repeated). A name may have several numbers: one row for each. */
 #define CH_OTLP_FIELDS(X)                                                                      \
@@ -109,17 +108,6 @@ void ch_otlp_bytes(struct ch_otlp *w, enum ch_otlp_field f, size_t n);
 /* Protobuf: make the bytes from `at` on a member. */
 void ch_otlp_wrap(struct ch_buf *out, size_t at, enum ch_otlp_field f);
 
-/* For a writer that appends elements to the buffer itself: whether an element of f in JSON has
- * been written, so that a comma and the next element may follow. */
-static inline bool ch_otlp_in_array(const struct ch_otlp *w, enum ch_otlp_field f) {
-    return w->json && w->level[w->depth].array == (int)f;
-}
-/* Write an integer in decimal to an address with room for CH_OTLP_DIGITS bytes. Returns the
- * address after it. */
-char *ch_otlp_put_int(char *to, int64_t v);
-/* As ch_otlp_put_int, for a number of whole thousandths, such as a time. NULL: another number. */
-char *ch_otlp_put_thousandths(char *to, double v);
-
 void ch_otlp_text(struct ch_otlp *w, enum ch_otlp_field f, struct ch_sv text);
 void ch_otlp_id(struct ch_otlp *w, enum ch_otlp_field f, const unsigned char *id, size_t n);
 void ch_otlp_fixed64(struct ch_otlp *w, enum ch_otlp_field f, uint64_t v);
@@ -129,6 +117,20 @@ void ch_otlp_double(struct ch_otlp *w, enum ch_otlp_field f, double v);
 void ch_otlp_bool(struct ch_otlp *w, enum ch_otlp_field f, bool v);
 void ch_otlp_fixed64s(struct ch_otlp *w, enum ch_otlp_field f, const uint64_t *v, size_t n);
 void ch_otlp_doubles(struct ch_otlp *w, enum ch_otlp_field f, const double *v, size_t n);
+
+/* The bytes of short values, which can be copied and replaced. Whether a text is written
+ * unchanged, and the bytes of a number, in `out`; empty: another form is necessary. */
+#define CH_OTLP_NUMBER 24
+bool ch_otlp_is_plain(bool json, struct ch_sv text);
+struct ch_sv ch_otlp_int_bytes(bool json, int64_t v, char out[CH_OTLP_NUMBER]);
+struct ch_sv ch_otlp_double_bytes(bool json, double v, char out[CH_OTLP_NUMBER]);
+struct ch_sv ch_otlp_fixed64_bytes(bool json, uint64_t v, char out[CH_OTLP_NUMBER]);
+struct ch_sv ch_otlp_id_bytes(bool json, const unsigned char id[8], char out[CH_OTLP_NUMBER]);
+/* Write an attribute as an element of f, in one step because spans have many. `value` is the field
+ * of its value, a string, an integer or a double; `bytes` are those of the value, as above. False:
+ * nothing is written, because the attribute is long. */
+bool ch_otlp_attribute(struct ch_otlp *w, enum ch_otlp_field f, struct ch_sv key,
+                       enum ch_otlp_field value, struct ch_sv bytes);
 
 /* The number of rejected items in the response to an export; *message (in the response, may
  * be empty) gives the reason. 0: none, or the response cannot be read. */

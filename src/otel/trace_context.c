@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "model/message/ids.h"
+#include "base/word.h"
 
 static int hex_digit(char c) {
     return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
@@ -39,18 +39,21 @@ bool ch_trace_context_read(struct ch_sv header, struct ch_trace_context *out) {
     return true;
 }
 
+static void put_hex(char *to, const unsigned char *bytes, size_t n) {
+    static const char hex[] = "0123456789abcdef";
+    for (size_t i = 0; i < n; i++) {
+        to[2 * i] = hex[bytes[i] >> 4];
+        to[2 * i + 1] = hex[bytes[i] & 15];
+    }
+}
+
 void ch_trace_context_write(const struct ch_trace_context *c, struct ch_span_id span,
                             char out[CH_TRACEPARENT]) {
-    static const char hex[] = "0123456789abcdef";
-    char *p = out;
-    *p++ = '0', *p++ = '0', *p++ = '-';
-    for (size_t i = 0; i < CH_TRACE_ID; i++)
-        *p++ = hex[c->trace[i] >> 4], *p++ = hex[c->trace[i] & 15];
-    *p++ = '-';
-    for (size_t i = 0; i < CH_SPAN_ID; i++)
-        *p++ = hex[span.bytes[i] >> 4], *p++ = hex[span.bytes[i] & 15];
-    *p++ = '-', *p++ = '0', *p++ = c->sampled ? '1' : '0';
-    *p = '\0';
+    memcpy(out, "00-", 3);
+    put_hex(out + 3, c->trace, CH_TRACE_ID);
+    out[35] = '-';
+    put_hex(out + 36, span.bytes, CH_SPAN_ID);
+    memcpy(out + 52, c->sampled ? "-01" : "-00", 4);
 }
 
 /* By the last seven bytes, which are random in ids of other programs as well. */
@@ -61,14 +64,23 @@ bool ch_trace_context_in_share(const struct ch_trace_context *c, double share) {
     return (double)n < share * 72057594037927936.0; /* 2^56 */
 }
 
-/* FNV-1a alone leaves the high bits of short texts alike, so the bits are mixed. */
+/* Every bit of the result depends on every bit of h and word. */
+static uint64_t mix(uint64_t h, uint64_t word) {
+    h = (h ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+    h ^= h >> 32;
+    h *= UINT64_C(0xd6e8feb86659fd93);
+    return h ^ h >> 32;
+}
+
+uint64_t ch_otel_hash(uint64_t h, struct ch_sv s) {
+    for (; s.n >= 8; s = ch_sv(s.p + 8, s.n - 8))
+        h = mix(h, ch_word_load(s.p));
+    return mix(h, (uint64_t)s.n << 56 | ch_word_load_part(s.p, s.n));
+}
+
 static struct ch_span_id span_id(uint64_t h) {
     struct ch_span_id id;
-    h ^= h >> 33;
-    h *= 0xff51afd7ed558ccdu;
-    h ^= h >> 33;
-    h *= 0xc4ceb9fe1a85ec53u;
-    h ^= h >> 33;
+    h = mix(h, 0);
     h = h ? h : 1; /* zero means none */
     for (size_t i = 0; i < CH_SPAN_ID; i++)
         id.bytes[i] = (unsigned char)(h >> (8 * i));
@@ -79,32 +91,28 @@ static struct ch_span_id span_id(uint64_t h) {
 struct ch_trace_context ch_trace_context_of_run(const char *run) {
     struct ch_trace_context c = {.sampled = true};
     for (size_t i = 0; i < CH_TRACE_ID / CH_SPAN_ID; i++) {
-        struct ch_span_id half = span_id(ch_hash(5 + i, ch_sv_str(run)));
+        struct ch_span_id half = span_id(ch_otel_hash(5 + i, ch_sv_str(run)));
         memcpy(c.trace + i * CH_SPAN_ID, half.bytes, CH_SPAN_ID);
     }
     return c;
 }
 
 struct ch_span_id ch_span_id_of_run(const char *run) {
-    return span_id(ch_hash(1, ch_sv_str(run)));
-}
-
-static uint64_t hash_number(uint64_t h, uint64_t n) {
-    return ch_hash(h, ch_sv((const char *)&n, sizeof(n)));
+    return span_id(ch_otel_hash(1, ch_sv_str(run)));
 }
 
 struct ch_span_id ch_span_id_of_call(const char *run, unsigned turn, struct ch_sv call) {
-    return span_id(ch_hash(hash_number(ch_hash(2, ch_sv_str(run)), turn), call));
+    return span_id(ch_otel_hash(mix(ch_otel_hash(2, ch_sv_str(run)), turn), call));
 }
 
 struct ch_span_id ch_span_id_below(struct ch_span_id call, struct ch_sv what, unsigned n) {
-    uint64_t h = ch_hash(4, ch_sv((const char *)call.bytes, CH_SPAN_ID));
-    return span_id(hash_number(ch_hash(h, what), n));
+    uint64_t h = ch_otel_hash(4, ch_sv((const char *)call.bytes, CH_SPAN_ID));
+    return span_id(mix(ch_otel_hash(h, what), n));
 }
 
 struct ch_span_id ch_span_id_of_request(const char *run, unsigned turn, unsigned attempt,
                                         size_t messages, struct ch_sv model, struct ch_sv role) {
-    uint64_t h = hash_number(ch_hash(3, ch_sv_str(run)), turn);
-    h = hash_number(hash_number(h, attempt), messages);
-    return span_id(ch_hash(ch_hash(h, model), role));
+    uint64_t h = mix(ch_otel_hash(3, ch_sv_str(run)), turn);
+    h = mix(mix(h, attempt), messages);
+    return span_id(ch_otel_hash(ch_otel_hash(h, model), role));
 }

@@ -33,6 +33,9 @@ struct ch_trace_context ch_trace_context_of_run(const char *run);
 /* Whether the trace is in the sampled share of all traces. */
 bool ch_trace_context_in_share(const struct ch_trace_context *c, double share);
 
+/* A hash that is the same on every machine; eight bytes at a time. */
+uint64_t ch_otel_hash(uint64_t h, struct ch_sv s);
+
 struct ch_span_id ch_span_id_of_run(const char *run);
 struct ch_span_id ch_span_id_of_call(const char *run, unsigned turn, struct ch_sv call);
 /* An attempt of a call, or a wait of a call; n: which one. */

@@ -402,6 +402,7 @@ static char *report(struct why *y, const char *key) {
     ch_jw_kint(&w, "parts", (int64_t)y->parts.n);
     ch_jw_kint(&w, "budget", y->opts.calls);
     ch_jw_kint(&w, "calls", y->calls);
+    ch_jw_kint(&w, "answered", y->calls - y->failed); /* the search ends with the first failure */
     ch_jw_key(&w, "usage");
     ch_jw_begin(&w, '{');
     ch_jw_kint(&w, "input", y->usage.input);

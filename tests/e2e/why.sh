@@ -185,7 +185,13 @@ chela why "${store[@]}" dice --json
 holds "a change that is not seen again is no cause" '.[0].verdict == "chance" and (.[0].causes | length) == 0'
 printf 'rules:\n  - { fail: { status: 500 } }\n' >"$space/dice.yaml"
 chela why "${store[@]}" dice --json
-holds "a model that fails" '.[0].verdict == "unknown" and (.[0].notes | length) > 0'
+exits "a model that fails" 1
+holds "a model that fails: the report" '.[0].verdict == "unknown" and .[0].answered == 0 and (.[0].notes | length) > 0'
+check "a model that fails: it says so" grep -q 'the model did not answer: ' "$err"
+printf 'rules:\n  - { times: 1, say: one }\n  - { fail: { status: 500 } }\n' >"$space/dice.yaml"
+chela why "${store[@]}" dice --json
+exits "a model that fails after an answer" 0
+holds "a model that fails after an answer: the report is incomplete" '.[0].answered == 1 and (.[0].complete | not)'
 printf 'rules:\n  - { say: "I cannot help.", stop: refusal }\n' >"$space/dice.yaml"
 chela why "${store[@]}" dice --json
 holds "a model that refuses" '.[0].verdict == "unknown" and (.[0].notes | any(test("refused to answer [0-9]+ of [0-9]+ calls")))'

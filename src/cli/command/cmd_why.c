@@ -219,6 +219,17 @@ static void why_print(struct ch_setup *setup, const struct flags *f, const char 
     free(d.p);
 }
 
+/* A report without any reply of the model is no finding: a failure, after the report. */
+static int why_check(const char *report, struct chela_error *err) {
+    char *answered = why_member(report, "/answered"), *note = why_member(report, "/notes/0");
+    int rc = 0;
+    if (answered && strcmp(answered, "0") == 0)
+        rc = ch_problem(err, CHELA_ENET, "the model did not answer: %s", note ? note : "");
+    chela_free(answered);
+    chela_free(note);
+    return rc;
+}
+
 static int why_ask(struct ch_setup *setup, const struct flags *f, const char *key,
                    struct chela_error *err) {
     struct chela_why_opts o =
@@ -236,8 +247,9 @@ static int why_ask(struct ch_setup *setup, const struct flags *f, const char *ke
     if (!report)
         return err->code;
     why_print(setup, f, report);
+    int rc = why_check(report, err);
     chela_free(report);
-    return 0;
+    return rc;
 }
 
 static int why_run(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv) {

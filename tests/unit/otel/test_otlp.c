@@ -237,12 +237,83 @@ static void test_template(void **state) {
     }
 }
 
+/* Spans that follow one another through one template, and their own values. */
+struct next_span {
+    const char *tool, *call;
+    int64_t turn;
+    double first;
+    const char *finish;
+    bool failed;
+    int64_t start;
+};
+
+static const struct next_span next_spans[] = {
+    {"look", "call_1", 1, 0.001, "tool_call", false, 1700000000000},
+    {"look", "call_2", 2, 0.25, "tool_call", false, 1700000000017}, /* values of the same length */
+    {"look", "call_2", 300, 0.25, "stop", false, 1700000000018},    /* others */
+    {"look", "call_33", 9, 1e-7, "stop", false, 5},
+    {"find", "call_33", 9, 0, "stop", false, 5}, /* another target of the same length */
+    {"find", "call_\"3", 9, 0, "stop", false, 5},
+    {"find", "call_\xff" "3", 9, 0, "stop", false, 5},
+    {"find", "call_\xff" "4", 9, 0, "stop", false, 5},
+    {"find", "call_44", 9, 0, "stop", true, 5},
+    {"find", "call_45", 9, 0, "stop", false, 5},
+    {"fi\"d", "call_45", 9, 0, "stop", false, 5},
+    {"fi\"d", "call_46", 9, 0, "stop", false, 5},
+};
+
+static void add_next(struct ch_otel_span *s, const struct next_span *n, struct ch_sv *finish,
+                     const char *text) {
+    *finish = ch_sv_str(n->finish);
+    s->target = ch_sv_str(n->tool);
+    s->id = ch_span_id_of_run(n->call);
+    s->failed = n->failed;
+    s->start = n->start;
+    s->end = n->start + 3;
+    ch_otel_add_text(s, CH_OTEL_TOOL_CALL_ID, ch_sv_str(n->call));
+    ch_otel_add_int(s, CH_OTEL_TURN, n->turn);
+    ch_otel_add_double(s, CH_OTEL_RESPONSE_FIRST_CHUNK, n->first);
+    ch_otel_add_texts(s, CH_OTEL_RESPONSE_FINISH, finish, 1);
+    ch_otel_add_text(s, CH_OTEL_TOOL_DESCRIPTION, ch_sv_str(text));
+}
+
+/* A span from a template is the same whichever span came before it. */
+static void test_next_spans(void **state) {
+    char text[400] = "";
+    (void)state;
+    for (unsigned round = 0; round < 8; round++) {
+        bool json = round % 2;
+        struct ch_otel_span common = {.context = ch_trace_context_of_run("r"),
+                                      .kind = CH_OTEL_INTERNAL};
+        struct ch_otel_template t = {0};
+        ch_otel_add_text(&common, CH_OTEL_OPERATION, CH_SV("execute_tool"));
+        ch_otel_template_set(&t, json, &common);
+        memset(text, 'x', round * 50); /* long texts are not kept */
+        for (size_t i = 0; i < CH_LEN(next_spans); i++) {
+            struct ch_otel_span s = {.name = CH_SV("execute_tool"), .template = &t}, first;
+            struct ch_otel_template fresh = {0};
+            struct ch_sv finish;
+            CH_BUF_AUTO got = {0};
+            CH_BUF_AUTO want = {0};
+            add_next(&s, &next_spans[i], &finish, text);
+            first = s;
+            first.template = &fresh;
+            ch_otel_template_set(&fresh, json, &common);
+            ch_otel_write_span(&want, json, &first);
+            ch_otel_write_span(&got, json, &s);
+            assert_bytes(&got, want.p, want.n);
+            ch_buf_release(&fresh.bytes);
+        }
+        ch_buf_release(&t.bytes);
+    }
+}
+
 /* The values that are written without the general writer. */
 static void test_usual_values(void **state) {
     struct ch_otel_span s = {.name = CH_SV("n")};
     CH_BUF_AUTO out = {0};
     (void)state;
-    ch_otel_add_int(&s, CH_OTEL_TURN, 1); /* the first is written by the general writer */
+    ch_otel_add_int(&s, CH_OTEL_TURN, 1);
     add_own(&s);
     ch_otel_write_span(&out, true, &s);
     char *end = strstr(out.p, ",\"spanId\"");
@@ -260,7 +331,7 @@ static void test_usual_values(void **state) {
         "\"-9223372036854775808\"}},"
         "{\"key\":\"gen_ai.usage.output_tokens\",\"value\":{\"intValue\":"
         "\"9223372036854775807\"}},"
-        "{\"key\":\"chela.cost_usd\",\"value\":{\"doubleValue\":12.05}},"
+        "{\"key\":\"chela.cost_usd\",\"value\":{\"doubleValue\":12.050}},"
         "{\"key\":\"gen_ai.evaluation.score.value\",\"value\":{\"doubleValue\":1e-7}},"
         "{\"key\":\"gen_ai.request.stream\",\"value\":{\"boolValue\":true}},"
         "{\"key\":\"gen_ai.response.finish_reasons\",\"value\":{\"arrayValue\":"
@@ -320,6 +391,7 @@ int main(void) {
         cmocka_unit_test(test_traceparent),  cmocka_unit_test(test_ids),
         cmocka_unit_test(test_share),        cmocka_unit_test(test_attributes_are_bounded),
         cmocka_unit_test(test_template),     cmocka_unit_test(test_usual_values),
+        cmocka_unit_test(test_next_spans),
         cmocka_unit_test(test_metrics),      cmocka_unit_test(test_metrics_are_bounded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
