@@ -58,12 +58,18 @@ int ch_buf_add(struct ch_buf *b, const void *p, size_t n) {
 int ch_buf_vaddf(struct ch_buf *b, const char *fmt, va_list ap) {
     va_list again;
     va_copy(again, ap);
-    int n = vsnprintf(NULL, 0, fmt, ap);
+    /* The text usually fits into the free space, so it is formatted once. */
+    if (!b->cap)
+        ch_buf_reserve(b, 0);
+    size_t room = b->cap - b->n;
+    int n = vsnprintf(room ? b->p + b->n : NULL, room, fmt, ap);
     char *to = n < 0 ? NULL : ch_buf_reserve(b, (size_t)n);
-    if (to) {
+    if (to && (size_t)n >= room)
         vsnprintf(to, (size_t)n + 1, fmt, again);
+    if (to)
         ch_buf_commit(b, (size_t)n);
-    }
+    else if (room)
+        b->p[b->n] = '\0';
     va_end(again);
     return to ? 0 : CHELA_ELIMIT;
 }

@@ -120,68 +120,76 @@ void ch_conf_show_value(struct ch_buf *out, const struct ch_option *o, const voi
 struct walk {
     ch_conf_each_fn *fn;
     void *user;
+    struct ch_buf key; /* of the current option */
 };
 
-static void walk_scope(const struct walk *w, enum ch_scope scope, const void *base,
-                       const char *above, bool item);
+static void walk_scope(struct walk *w, enum ch_scope scope, const void *base, bool item);
+
+/* Append a name to the key; the result restores the key. */
+static size_t enter(struct walk *w, const char *name) {
+    size_t before = w->key.n;
+    if (before)
+        ch_buf_addc(&w->key, '.');
+    ch_buf_add_str(&w->key, name);
+    return before;
+}
 
 /* Entries are identified by their name. */
-static void walk_entries(const struct walk *w, const struct ch_option *o, const char *key,
-                         const struct ch_conf_list *l) {
-    size_t size = ch_scope_size(o->of);
+static void walk_entries(struct walk *w, const struct ch_option *o, const struct ch_conf_list *l) {
+    size_t size = ch_scope_size(o->of), before = w->key.n;
     for (size_t i = 0; i < l->n; i++) {
         const void *entry = (const char *)l->items + i * size;
-        CH_BUF_AUTO name = {0};
-        ch_buf_addf(&name, "%s[%s]", key, ((const struct ch_conf_item *)entry)->name);
-        walk_scope(w, o->of, entry, ch_buf_str(&name), true);
+        ch_buf_addf(&w->key, "[%s]", ((const struct ch_conf_item *)entry)->name);
+        walk_scope(w, o->of, entry, true);
+        w->key.n = before;
     }
 }
 
 /* A channel's own options, then those that all channels have. */
-static void walk_channels(const struct walk *w, const char *key, const struct ch_conf_list *l) {
+static void walk_channels(struct walk *w, const struct ch_conf_list *l) {
     const struct ch_conf_channel *channels = l->items;
     for (size_t i = 0; i < l->n; i++) {
-        CH_BUF_AUTO above = {0};
-        ch_buf_addf(&above, "%s.%s", key, channels[i].item.name);
+        size_t before = enter(w, channels[i].item.name);
         for (const struct ch_option *o = channels[i].rows; o && o->key; o++) {
-            CH_BUF_AUTO whole = {0};
-            ch_buf_addf(&whole, "%s.%s", ch_buf_str(&above), o->key);
+            size_t above = enter(w, o->key);
             if (o->type != CH_CFG_REFUSED)
-                w->fn(o, (const char *)&channels[i] + o->offset, ch_buf_str(&whole), false,
+                w->fn(o, (const char *)&channels[i] + o->offset, ch_buf_str(&w->key), false,
                       w->user);
+            w->key.n = above;
         }
-        walk_scope(w, CH_SCOPE_CHANNEL, &channels[i], ch_buf_str(&above), false);
+        walk_scope(w, CH_SCOPE_CHANNEL, &channels[i], false);
+        w->key.n = before;
     }
 }
 
-static void walk_option(const struct walk *w, const struct ch_option *o, const void *base,
-                        const char *key, bool item) {
+static void walk_option(struct walk *w, const struct ch_option *o, const void *base, bool item) {
     const void *at = (const char *)base + o->offset;
     if (o->type == CH_CFG_ONE)
-        walk_scope(w, o->of, at, key, false);
+        walk_scope(w, o->of, at, false);
     else if (o->type == CH_CFG_LIST || o->type == CH_CFG_MAP)
-        walk_entries(w, o, key, at);
+        walk_entries(w, o, at);
     else if (o->type == CH_CFG_CHANNELS)
-        walk_channels(w, key, at);
+        walk_channels(w, at);
     else if (o->type != CH_CFG_REFUSED && o->type != CH_CFG_ANY)
-        w->fn(o, at, key, item, w->user);
+        w->fn(o, at, ch_buf_str(&w->key), item, w->user);
 }
 
 /* item: an entry of a list; its defaults are in another scope. Recursion follows the table,
  * not the input. */
-static void walk_scope(const struct walk *w, enum ch_scope scope, const void *base,
-                       const char *above, bool item) {
+static void walk_scope(struct walk *w, enum ch_scope scope, const void *base, bool item) {
     for (const struct ch_option *o = ch_options; o->key; o++) {
         if (o->scope != scope || (o->flags & CH_CFG_UNUSED) || (!item && (o->flags & CH_CFG_ITEM)))
             continue;
-        CH_BUF_AUTO key = {0};
-        ch_buf_addf(&key, "%s%s%s", above, *above ? "." : "", o->key);
-        walk_option(w, o, base, ch_buf_str(&key), item);
+        size_t above = enter(w, o->key);
+        walk_option(w, o, base, item);
+        w->key.n = above;
     }
 }
 
 void ch_conf_each(const struct ch_conf *conf, ch_conf_each_fn *fn, void *user) {
-    walk_scope(&(struct walk){fn, user}, CH_SCOPE_FILE, conf, "", false);
+    struct walk w = {.fn = fn, .user = user};
+    walk_scope(&w, CH_SCOPE_FILE, conf, false);
+    ch_buf_release(&w.key);
 }
 
 /* --- the public listing */

@@ -155,10 +155,14 @@ int chela_config_same_rights(const chela_config *a, const chela_config *b) {
 
 /* --- the deciding options */
 
-struct claiming {
-    const char *kind;
-    chela_config_claim_fn *fn;
-    void *user;
+struct claim {
+    const char *kind, *key, *text;
+    struct claim *next;
+};
+
+struct claims {
+    struct ch_arena arena;
+    struct claim *first, **last; /* in the order of the options */
 };
 
 /* The members of a list in quotes, so that one is not taken for two; or the value as
@@ -200,19 +204,29 @@ static void show_claim(struct ch_buf *out, const struct ch_option *o, const void
 
 static void claim_option(const struct ch_option *o, const void *at, const char *key, bool item,
                          void *user) {
-    const struct claiming *c = user;
+    struct claims *c = user;
     CH_BUF_AUTO exact = {0}, text = {0};
     (void)item;
     add_exact(&exact, o, at);
-    if (!exact.n || strcmp(kind_of(o), c->kind) != 0)
+    if (!exact.n)
         return;
     show_claim(&text, o, at, ch_buf_sv(&exact));
-    c->fn(c->kind, key, ch_buf_str(&text), c->user);
+    struct claim *claim = ch_arena_alloc(&c->arena, sizeof(*claim));
+    *claim = (struct claim){.kind = kind_of(o),
+                            .key = ch_arena_str(&c->arena, ch_sv_str(key)),
+                            .text = ch_arena_str(&c->arena, ch_buf_sv(&text))};
+    *c->last = claim;
+    c->last = &claim->next;
 }
 
 void chela_config_claims(const chela_config *cfg, chela_config_claim_fn *fn, void *user) {
+    struct claims c = {.last = &c.first};
+    ch_conf_each(&cfg->conf, claim_option, &c);
     for (size_t i = 0; i < CH_LEN(kinds); i++)
-        ch_conf_each(&cfg->conf, claim_option, &(struct claiming){kinds[i], fn, user});
+        for (const struct claim *claim = c.first; claim; claim = claim->next)
+            if (strcmp(claim->kind, kinds[i]) == 0)
+                fn(claim->kind, claim->key, claim->text, user);
+    ch_arena_release(&c.arena);
 }
 
 /* --- a file that is not trusted */

@@ -70,6 +70,8 @@ struct ch_http {
     struct ch_http_call *calls;
     struct proxy_setting proxy_http, proxy_https;
     char *no_proxy, *user_agent; /* owned */
+    struct ch_buf last_text;     /* the URL that was parsed last */
+    struct ch_url last_url;      /* in last_text */
 };
 
 static int64_t http_now(const struct ch_http *h) {
@@ -366,8 +368,34 @@ static int pick_proxy(const struct ch_http *h, const struct ch_url *url,
     return CHELA_OK;
 }
 
+/* The URL whose text moved. */
+static struct ch_url http_moved(struct ch_url url, const char *from, const char *to) {
+    url.host.p = to + (url.host.p - from);
+    if (url.userinfo.p)
+        url.userinfo.p = to + (url.userinfo.p - from);
+    if (url.target.p)
+        url.target.p = to + (url.target.p - from);
+    return url;
+}
+
+/* Requests to a model repeat the same URL, which is parsed once. */
+static int http_parse_url(struct ch_http_call *call, struct chela_error *err) {
+    struct ch_http *h = call->http;
+    struct ch_sv text = ch_sv_str(call->req->url);
+    if (!text.n || !ch_sv_eq(text, ch_buf_sv(&h->last_text))) {
+        int rc = ch_url_parse(text, &call->url, err);
+        if (rc < 0)
+            return rc;
+        ch_buf_clear(&h->last_text);
+        ch_buf_add_sv(&h->last_text, text);
+        h->last_url = http_moved(call->url, text.p, h->last_text.p);
+    }
+    call->url = http_moved(h->last_url, h->last_text.p, text.p);
+    return CHELA_OK;
+}
+
 static int http_prepare(struct ch_http_call *call, struct chela_error *err) {
-    int rc = ch_url_parse(ch_sv_str(call->req->url), &call->url, err);
+    int rc = http_parse_url(call, err);
     if (rc < 0)
         return rc;
     if (call->url.userinfo.p)
@@ -458,6 +486,7 @@ void ch_http_close(struct ch_http *h) {
     ch_proxy_free(h->proxy_https.proxy);
     ch_free(h->proxy_http.bad);
     ch_free(h->proxy_https.bad);
+    ch_buf_release(&h->last_text);
     ch_free(h->no_proxy);
     ch_free(h->user_agent);
     ch_shared_unref(h->shared);

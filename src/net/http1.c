@@ -5,6 +5,7 @@
  * split of the input. */
 #include "net/http1.h"
 
+#include "base/chars.h"
 #include "base/limits.h"
 #include "base/mem.h"
 
@@ -52,25 +53,11 @@ static enum ch_http1_state fault(struct ch_http1 *m, int status, const char *why
 /* --- characters */
 
 bool ch_http1_is_token(struct ch_sv text) {
-    for (size_t i = 0; i < text.n; i++) {
-        char c = text.p[i];
-        bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-        if (!letter && !(c >= '0' && c <= '9') && !(c && strchr("!#$%&'*+-.^_`|~", c)))
-            return false;
-    }
-    return text.n > 0;
-}
-
-/* A byte that is allowed in a line. */
-static bool is_text(char c) {
-    return ((unsigned char)c >= ' ' && c != 0x7f) || c == '\t';
+    return text.n > 0 && ch_char_run(text, CH_CHAR_TOKEN) == text.n;
 }
 
 bool ch_http1_is_value(struct ch_sv text) {
-    for (size_t i = 0; i < text.n; i++)
-        if (!is_text(text.p[i]))
-            return false;
-    return true;
+    return ch_char_run(text, CH_CHAR_TEXT) == text.n;
 }
 
 bool ch_http1_is_method(struct ch_sv text) {
@@ -352,9 +339,7 @@ static enum ch_http1_state add_to_line(struct ch_http1 *m, struct ch_sv run) {
 
 /* Collect bytes of a line up to its CR. */
 static enum ch_http1_state feed_line(struct ch_http1 *m, struct ch_sv bytes, size_t *taken) {
-    size_t n = 0;
-    while (n < bytes.n && is_text(bytes.p[n]))
-        n++;
+    size_t n = ch_char_run(bytes, CH_CHAR_TEXT);
     *taken = n;
     if (add_to_line(m, ch_sv(bytes.p, n)) == CH_HTTP1_FAULT)
         return CH_HTTP1_FAULT;
@@ -420,7 +405,7 @@ static enum ch_http1_state feed_extension(struct ch_http1 *m, char c) {
     }
     if (m->at == CHUNK_SPACE && c == ';')
         m->at = CHUNK_EXTENSION;
-    if (!is_text(c) || (m->at == CHUNK_SPACE && c != ' '))
+    if (!ch_char_is(c, CH_CHAR_TEXT) || (m->at == CHUNK_SPACE && c != ' '))
         return fault(m, 400, "a chunk's extension is invalid");
     return ++m->spent > CH_LIMIT_CHUNK_EXTRA ? fault(m, 431, "the chunk extensions are too large")
                                              : CH_HTTP1_MORE;

@@ -8,38 +8,7 @@
 
 #include "base/error.h"
 #include "base/mem.h"
-#include "base/word.h"
-
-static bool is_token_char(unsigned char c) {
-    if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9'))
-        return true;
-    return c > ' ' && c < 0x7f && strchr("!#$%&'*+-.^_`|~", c);
-}
-
-static bool net_request_is_token(struct ch_sv s) {
-    for (size_t i = 0; i < s.n; i++)
-        if (!is_token_char((unsigned char)s.p[i]))
-            return false;
-    return s.n > 0;
-}
-
-/* Whether a byte is below 0x20 or is 0x7f. */
-static bool has_control(uint64_t word) {
-    uint64_t del = word ^ CH_WORD_OF(0x7f);
-    return (((word - CH_WORD_OF(0x20)) & ~word) | ((del - CH_WORD_OF(1)) & ~del)) & CH_WORD_HIGH;
-}
-
-static bool is_field_value(struct ch_sv s) {
-    size_t i = 0;
-    while (s.n - i >= 8 && !has_control(ch_word_load(s.p + i)))
-        i += 8;
-    for (; i < s.n; i++) {
-        unsigned char c = (unsigned char)s.p[i];
-        if ((c < 0x20 && c != '\t') || c == 0x7f)
-            return false;
-    }
-    return true;
-}
+#include "net/http1.h"
 
 /* Headers about the connection or the framing: only this client sets them. */
 static bool is_reserved(struct ch_sv name) {
@@ -62,9 +31,9 @@ static bool is_reserved(struct ch_sv name) {
 }
 
 static int check_header(const struct ch_header *h, struct chela_error *err) {
-    if (!net_request_is_token(h->name))
+    if (!ch_http1_is_token(h->name))
         return ch_fail(err, CHELA_EINVAL, "bad HTTP header name");
-    if (!is_field_value(h->value))
+    if (!ch_http1_is_value(h->value))
         return ch_fail(err, CHELA_EINVAL, "HTTP header %.*s holds a control character",
                        CH_SV_FMT(h->name));
     if (is_reserved(h->name))
@@ -121,7 +90,7 @@ static size_t net_request_estimate(const struct ch_http_request *req, const stru
 int ch_request_check(const struct ch_http_request *req, struct chela_error *err) {
     struct ch_sv method = ch_sv_str(req->method);
 
-    if (!net_request_is_token(method) || ch_sv_is(method, "CONNECT"))
+    if (!ch_http1_is_token(method) || ch_sv_is(method, "CONNECT"))
         return ch_fail(err, CHELA_EINVAL, "bad HTTP method");
     for (size_t i = 0; i < req->nheaders; i++) {
         int rc = check_header(&req->headers[i], err);

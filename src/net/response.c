@@ -13,13 +13,17 @@
 /* Why this file, not the parser, stopped reading. */
 enum { REFUSED_NOT, REFUSED_BODY, REFUSED_INTERIM };
 
+#define USUAL_HEADERS 24 /* listed without an allocation */
+
 static bool is_interim(const struct ch_response *r) {
     return r->message.status / 100 == 1;
 }
 
 static bool deliver_head(struct ch_response *r) {
     size_t n = ch_http1_count(&r->message);
-    CH_AUTOFREE struct ch_header *headers = ch_malloc((n + 1) * sizeof(*headers));
+    struct ch_header few[USUAL_HEADERS];
+    CH_AUTOFREE struct ch_header *many = n > CH_LEN(few) ? ch_malloc(n * sizeof(*many)) : NULL;
+    struct ch_header *headers = many ? many : few;
 
     for (size_t i = 0; i < n; i++)
         ch_http1_header_at(&r->message, i, &headers[i].name, &headers[i].value);

@@ -3,6 +3,7 @@
 
 #include <arpa/inet.h>
 
+#include "base/chars.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/mem.h"
@@ -12,11 +13,6 @@
 
 static bool net_url_is_digit(char c) {
     return c >= '0' && c <= '9';
-}
-
-static bool is_host_char(char c) {
-    return net_url_is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' ||
-           c == '_';
 }
 
 size_t ch_ip_parse(struct ch_sv text, unsigned char out[16]) {
@@ -45,11 +41,9 @@ static bool labels_ok(struct ch_sv host, struct ch_sv *last) {
     struct ch_sv rest = host;
     while (rest.p) {
         struct ch_sv label = ch_sv_split(&rest, '.');
-        if (label.n == 0 || label.n > LABEL_MAX)
+        if (label.n == 0 || label.n > LABEL_MAX ||
+            ch_char_run(label, CH_CHAR_WORD | CH_CHAR_DASH) < label.n)
             return false;
-        for (size_t i = 0; i < label.n; i++)
-            if (!is_host_char(label.p[i]))
-                return false;
         *last = label;
     }
     return true;
@@ -147,7 +141,7 @@ static int parse_scheme(struct ch_sv *text, struct ch_url *out, struct chela_err
 /* A URL must not contain bytes that could end the request line or that parsers
  * read differently. */
 static bool is_url_char(char c) {
-    return c > ' ' && c < 0x7f && c != '\\';
+    return ch_char_is(c, CH_CHAR_VISIBLE) && c != '\\';
 }
 
 int ch_url_parse(struct ch_sv text, struct ch_url *out, struct chela_error *err) {
@@ -163,7 +157,7 @@ int ch_url_parse(struct ch_sv text, struct ch_url *out, struct chela_error *err)
     if (rc < 0)
         return rc;
     size_t n = 0;
-    while (n < text.n && !strchr("/?#", text.p[n]))
+    while (n < text.n && text.p[n] != '/' && text.p[n] != '?' && text.p[n] != '#')
         n++;
     struct ch_sv rest = ch_sv(text.p + n, text.n - n);
     out->target = ch_sv_split(&rest, '#');

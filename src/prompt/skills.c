@@ -42,9 +42,10 @@ static const char *unmet(struct ch_skills *s, const struct ch_skill_head *h,
 /* The version of a skill that gives none: a hash of its text. */
 static const char *version_of(struct ch_arena *a, struct ch_sv text) {
     unsigned char digest[CH_SHA256_SIZE];
+    char hex[2 * CH_SHA256_SIZE + 1];
     ch_sha256_of(text, digest);
-    return ch_arena_printf(a, "%02x%02x%02x%02x", digest[0], digest[1], digest[2],
-                           digest[3]);
+    ch_sha256_hex(digest, hex);
+    return ch_arena_str(a, ch_sv(hex, 8));
 }
 
 /* A relative path inside the workspace, which the tools accept. */
@@ -80,27 +81,38 @@ static bool skills_allowed(struct ch_skills *s, const char *allow, const struct 
     return skill->of_user && ch_tool_matches(ch_sv_str(allow), ch_sv_str(name));
 }
 
-static void add_skill(struct ch_skills *s, const struct ch_skills_opts *o, const char *file,
-                      const char *folder, bool of_user) {
+/* A skill file that was found. */
+struct found {
+    const char *path, *folder;
+    const char *real; /* the path without links */
+    struct stat st;
+};
+
+/* Two names of one file have one inode: few paths are compared. */
+static bool skills_has_file(const struct ch_skills *s, const char *path, ino_t inode) {
+    for (size_t i = 0; i < s->n; i++)
+        if (s->list[i].inode == inode && strcmp(s->list[i].file, path) == 0)
+            return true;
+    return false;
+}
+
+static void add_skill(struct ch_skills *s, const struct ch_skills_opts *o, const struct found *f,
+                      bool of_user) {
     CH_BUF_AUTO text = {0};
     struct chela_error err = {0};
-    char *real = of_user ? realpath(file, NULL) : NULL; /* `read` opens a path without links */
-    const char *path = ch_arena_str(&s->arena, ch_sv_str(real ? real : file));
-    free(real);
-    for (size_t i = 0; i < s->n; i++)
-        if (strcmp(s->list[i].file, path) == 0)
-            return; /* a link to a skill of another root */
+    const char *path = of_user ? f->real : f->path; /* `read` opens a path without links */
+    if (skills_has_file(s, path, f->st.st_ino))
+        return; /* a link to a skill of another root */
     struct ch_skill *skill = new_skill(s);
     if (!skill)
         return;
-    skill->file = path;
+    skill->file = ch_arena_str(&s->arena, ch_sv_str(path));
     skill->location = location_of(s, o->workspace, skill->file);
-    struct stat st;
-    if (stat(file, &st) == 0)
-        skill->changed = st.st_mtim;
-    if (ch_file_load(file, CH_LIMIT_SKILL_FILE, &text, &err) < 0)
+    skill->inode = f->st.st_ino;
+    skill->changed = f->st.st_mtim;
+    if (ch_file_load(f->path, CH_LIMIT_SKILL_FILE, &text, &err) < 0)
         skill->problem = ch_arena_str(&s->arena, ch_sv_str(err.message));
-    skill->head = ch_skill_head_read(&s->arena, ch_buf_sv(&text), folder);
+    skill->head = ch_skill_head_read(&s->arena, ch_buf_sv(&text), f->folder);
     if (!skill->problem)
         skill->problem = skill->head.problem ? skill->head.problem : unmet(s, &skill->head, o);
     if (!skill->head.version[0])
@@ -118,13 +130,11 @@ static bool skills_is_below(const char *root, const char *real) {
 }
 
 /* A link must not lead out of the roots, because their owner did not create its target. A
- * link to another root of the same owner is fine. */
-static bool leads_out(const char *const *roots, const char *path) {
-    char *real = realpath(path, NULL);
+ * link to another root of the same owner is fine. real NULL: the path cannot be resolved. */
+static bool leads_out(const char *const *roots, const char *real) {
     bool out = true;
     for (; real && out && *roots; roots++)
         out = !skills_is_below(*roots, real);
-    free(real);
     return out;
 }
 
@@ -143,39 +153,84 @@ struct tree { /* the roots of one owner */
     bool of_user;
 };
 
-static void scan(struct ch_skills *s, const struct tree *t, const char *dir, unsigned depth);
+/* A folder of a root. */
+struct place {
+    const char *path;
+    const char *real; /* the path without links */
+    unsigned depth;
+};
+
+static void scan(struct ch_skills *s, const struct tree *t, const struct place *p);
+
+/* What a path leads to. *linked becomes true if the path is a link. */
+static bool skills_look(const char *path, mode_t type, struct stat *st, bool *linked) {
+    if (lstat(path, st) < 0)
+        return false;
+    if (S_ISLNK(st->st_mode)) {
+        *linked = true;
+        if (stat(path, st) < 0)
+            return false;
+    }
+    return (st->st_mode & S_IFMT) == type;
+}
+
+/* Most file systems tell the type of an entry, which saves a system call. */
+static bool skills_is_folder(const char *path, unsigned char type, bool *linked) {
+    struct stat st;
+    if (type != DT_LNK && type != DT_UNKNOWN)
+        return type == DT_DIR;
+    return skills_look(path, S_IFDIR, &st, linked);
+}
 
 /* The skill file of a folder; false: none. */
-static bool skills_find_file(const char *folder, struct ch_buf *file) {
+static bool skills_find_file(const char *folder, struct ch_buf *file, struct stat *st,
+                             bool *linked) {
     static const char *const names[] = {"SKILL.md", "skill.md"};
-    struct stat st;
     for (size_t i = 0; i < CH_LEN(names); i++) {
         ch_buf_clear(file);
-        ch_buf_addf(file, "%s/%s", folder, names[i]);
-        if (stat(ch_buf_str(file), &st) == 0 && S_ISREG(st.st_mode))
+        ch_buf_add_str(file, folder);
+        ch_buf_addc(file, '/');
+        ch_buf_add_str(file, names[i]);
+        bool is_link = false;
+        if (skills_look(ch_buf_str(file), S_IFREG, st, &is_link)) {
+            *linked |= is_link;
             return true;
+        }
     }
     return false;
 }
 
-static void visit(struct ch_skills *s, const struct tree *t, const char *dir, const char *name,
-                  unsigned depth) {
-    struct stat st;
-    CH_BUF_AUTO path = {0};
-    ch_buf_addf(&path, "%s/%s", dir, name);
-    if (stat(ch_buf_str(&path), &st) < 0 || !S_ISDIR(st.st_mode))
+/* The path without links; NULL: it cannot be resolved. Only the last parts may be links. */
+static const char *skills_resolve(struct ch_skills *s, const struct place *p, const char *path,
+                                  bool linked) {
+    if (!linked)
+        return ch_arena_printf(&s->arena, "%s%s", p->real, path + strlen(p->path));
+    char *real = realpath(path, NULL);
+    const char *kept = real ? ch_arena_str(&s->arena, ch_sv_str(real)) : NULL;
+    free(real);
+    return kept;
+}
+
+static void visit(struct ch_skills *s, const struct tree *t, const struct place *p,
+                  const struct dirent *entry) {
+    CH_BUF_AUTO path = {0}, file = {0};
+    struct found f = {.folder = entry->d_name};
+    bool linked = false;
+    ch_buf_addf(&path, "%s/%s", p->path, entry->d_name);
+    if (!skills_is_folder(ch_buf_str(&path), entry->d_type, &linked))
         return;
-    CH_BUF_AUTO file = {0};
-    bool found = skills_find_file(ch_buf_str(&path), &file);
-    if (leads_out(t->roots, found ? file.p : path.p)) {
+    bool found = skills_find_file(ch_buf_str(&path), &file, &f.st, &linked);
+    f.path = found ? file.p : path.p;
+    f.real = skills_resolve(s, p, f.path, linked);
+    if (linked && leads_out(t->roots, f.real)) {
         if (found)
-            refuse_link(s, file.p, name);
+            refuse_link(s, file.p, entry->d_name);
         return;
     }
     if (found)
-        add_skill(s, t->opts, file.p, name, t->of_user);
-    else if (depth < CH_LIMIT_SKILL_DEPTH)
-        scan(s, t, path.p, depth + 1);
+        add_skill(s, t->opts, &f, t->of_user);
+    else if (p->depth < CH_LIMIT_SKILL_DEPTH)
+        scan(s, t, &(struct place){f.path, f.real, p->depth + 1});
 }
 
 static int skills_by_name(const struct dirent **a, const struct dirent **b) {
@@ -187,16 +242,27 @@ static int not_hidden(const struct dirent *e) {
 }
 
 /* Recursion is bounded by CH_LIMIT_SKILL_DEPTH. */
-static void scan(struct ch_skills *s, const struct tree *t, const char *dir, unsigned depth) {
+static void scan(struct ch_skills *s, const struct tree *t, const struct place *p) {
     struct dirent **entries = NULL;
-    int n = scandir(dir, &entries, not_hidden, skills_by_name);
+    int n = scandir(p->path, &entries, not_hidden, skills_by_name);
     for (int i = 0; i < n; i++) {
         s->cut |= i >= CH_LIMIT_SKILL_ENTRIES;
         if (!s->cut)
-            visit(s, t, dir, entries[i]->d_name, depth);
+            visit(s, t, p, entries[i]);
         free(entries[i]);
     }
     free(entries);
+}
+
+/* The author of the workspace may have made a link of the root itself. */
+static void scan_root(struct ch_skills *s, const struct tree *t, const char *root) {
+    const char *const workspace[] = {t->opts->workspace, NULL};
+    char *real = realpath(root, NULL);
+    if (real && (t->of_user || !leads_out(workspace, real)))
+        scan(s, t, &(struct place){root, real, 0});
+    else if (!t->of_user && access(root, F_OK) == 0)
+        refuse_link(s, root, "skills");
+    free(real);
 }
 
 /* --- the list --------------------------------------------------------------------- */
@@ -247,15 +313,9 @@ void ch_skills_load(struct ch_skills *s, const struct ch_skills_opts *opts) {
         ch_arena_printf(&s->arena, "%s/.claude/skills", opts->workspace), NULL};
     const struct tree trees[] = {{opts, opts->roots ? opts->roots : usual, false},
                                  {opts, opts->user_roots, true}};
-    const char *const workspace[] = {opts->workspace, NULL};
     for (size_t i = 0; i < CH_LEN(trees); i++)
-        for (const char *const *root = trees[i].roots; root && *root; root++) {
-            /* The author of the workspace may have made a link of the root itself. */
-            if (trees[i].of_user || !leads_out(workspace, *root))
-                scan(s, &trees[i], *root, 0);
-            else if (access(*root, F_OK) == 0)
-                refuse_link(s, *root, "skills");
-        }
+        for (const char *const *root = trees[i].roots; root && *root; root++)
+            scan_root(s, &trees[i], *root);
     settle_doubles(s);
     if (s->n)
         qsort(s->list, s->n, sizeof(*s->list), in_order);

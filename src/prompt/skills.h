@@ -5,6 +5,7 @@
  * Only names and descriptions go into the prompt: the model reads a skill on demand. */
 #ifndef CH_PROMPT_SKILLS_H
 #define CH_PROMPT_SKILLS_H
+#include <sys/types.h>
 #include <time.h>
 
 #include "base/arena.h"
@@ -20,6 +21,7 @@ struct ch_skill {
     bool told;            /* included in <available_skills> */
     bool of_user;         /* not of the workspace: below a root in user_roots */
     struct timespec changed; /* modification time of the file when read */
+    ino_t inode;             /* 0: the file is not read */
 };
 
 struct ch_skills { /* zeroed: none */

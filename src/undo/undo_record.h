@@ -41,6 +41,7 @@ struct ch_undo_sig { /* signature by which a change is noticed; all 0: the path 
     uint64_t ino, size;
     int64_t mtime, ctime; /* nanoseconds */
     unsigned mode;
+    unsigned unused; /* 0, instead of padding: the struct is stored */
 };
 
 struct ch_undo_change {

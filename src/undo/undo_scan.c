@@ -67,11 +67,7 @@ void ch_undo_index_save(struct ch_undo_index *x, const struct ch_undo_record *r)
     ch_buf_add_str(&out, MAGIC);
     ch_buf_add(&out, &pack, sizeof(pack));
     for (size_t i = 0; done && i < x->n; i++) {
-        struct stored_entry e;
-        memset(&e, 0, sizeof(e)); /* padding, too */
-        e.sig = x->list[i].sig;
-        e.copy = x->list[i].copy;
-        e.path = strlen(x->list[i].path);
+        struct stored_entry e = {x->list[i].sig, x->list[i].copy, strlen(x->list[i].path)};
         ch_buf_add(&out, &e, sizeof(e));
         ch_buf_add(&out, x->list[i].path, e.path);
         done = index_write(fd, &out, PIECE);

@@ -440,6 +440,11 @@ static void test_records_of_many_sessions(void **state) {
     check_scan((struct ch_store_scan){.types = two | three, .since = 5000},
                "b/main/1/3;b/main/3/2;", "");
     check_scan((struct ch_store_scan){.types = three, .limit = 1}, "b/main/1/3;", "");
+    append_typed("old", 4000, (unsigned[]){2, 2}, 2); /* not listed, between two that are */
+    append_typed("d", 5000, (unsigned[]){2, 2}, 2);
+    append_typed("older", 2000, (unsigned[]){2}, 1);
+    check_scan((struct ch_store_scan){.types = two, .since = 5000},
+               "b/main/3/2;d/main/1/2;d/main/2/2;", "d/main/1/2;d/main/2/2;b/main/3/2;");
     append_typed("c", 6000, (unsigned[]){63, 2}, 2);
     check_scan((struct ch_store_scan){.types = last | two, .since = 6000}, "c/main/1/63;", "");
 }

@@ -150,11 +150,21 @@ void ch_reply_directives_end(chela_run *run) {
     attach_all(run);
 }
 
+/* True if the model may have made a file since message `began` of the transcript. */
+static bool may_have_files(const chela_run *run, size_t began) {
+    const struct ch_transcript *t = &run->session->transcript;
+    for (size_t i = began; i < t->n; i++)
+        if (t->msgs[i]->kind == CH_MSG_ASSISTANT && ch_reply_extras_in(t->msgs[i]))
+            return true;
+    return false;
+}
+
 /* The attachments, and after them the files that the model made. */
 static void tell_media(chela_run *run, size_t began, struct chela_event *end) {
     CH_ARENA_AUTO arena = {0};
     struct chela_str *made = NULL;
-    size_t n = ch_reply_extras_files(run, began, &arena, &made);
+    size_t n =
+        may_have_files(run, began) ? ch_reply_extras_files(run, began, &arena, &made) : 0;
     struct ch_reply_directives *s = n ? directives_of(run) : run->directives;
     end->end.media = s ? s->media : NULL;
     end->end.nmedia = s ? s->nmedia : 0;

@@ -7,6 +7,16 @@
 #define CH_AGENT_REPLY_EXTRAS_H
 #include "agent/handle/run.h"
 
+/* True if a message of the model may hold such parts. Most replies hold none. */
+static inline bool ch_reply_extras_in(const struct ch_msg *m) {
+    for (uint32_t i = 0; m && i < m->nblocks; i++) {
+        const struct ch_block *b = &m->blocks[i];
+        if (b->type == CH_BLOCK_IMAGE || b->type == CH_BLOCK_AUDIO || b->type == CH_BLOCK_OPAQUE ||
+            (b->type == CH_BLOCK_TEXT && b->extra.n))
+            return true;
+    }
+    return false;
+}
 /* Saves the images and sounds of a reply (taken). Returns the message with the names of the
  * files. A file that cannot be saved gives a warning; its block stays unnamed. NULL: the run
  * was closed. */

@@ -6,6 +6,7 @@
  * tells whether the call is a poll (is_poll). */
 #include "agent/machine/loop_detector.h"
 
+#include "base/chars.h"
 #include "base/mem.h"
 #include "model/message/ids.h"
 
@@ -49,7 +50,7 @@ void ch_loop_detector_reset(struct ch_loop_detector *g) {
 /* --- what changes by itself ------------------------------------------------------ */
 
 static bool loop_detector_is_word(char c) {
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+    return ch_char_is(c, CH_CHAR_WORD);
 }
 
 static bool loop_detector_is_digit(char c) {

@@ -696,10 +696,12 @@ void ch_think_reply(chela_run *run, struct ch_reply *r) {
     run->error[0] = '\0';
     if (!is_private) /* a request of private words holds no history to learn from */
         ch_context_budget_learn(run, &r->usage);
-    r->msg = ch_reply_extras_save(run, CH_TAKE(r->msg));
+    bool extras = ch_reply_extras_in(r->msg);
+    if (extras)
+        r->msg = ch_reply_extras_save(run, CH_TAKE(r->msg));
     if (run->dead)
         return;
-    bool made = ch_reply_extras_has_media(r->msg);
+    bool made = extras && ch_reply_extras_has_media(r->msg);
     if (run->turn->decoding)
         ch_buf_add_sv(&run->turn->logprobs, ch_logprobs_of(run->turn->decoder));
     run->reply = keep_reply(run, r, in.cost);
@@ -707,8 +709,9 @@ void ch_think_reply(chela_run *run, struct ch_reply *r) {
         ch_reply_directives_end(run);
     if (run->dead)
         return;
-    if (run->reply && (!ch_reply_extras_tell(run, run->reply, &run->turn->citations) ||
-                       !emit_calls(run, run->reply, &in.calls)))
+    if (run->reply && extras && !ch_reply_extras_tell(run, run->reply, &run->turn->citations))
+        return;
+    if (run->reply && !emit_calls(run, run->reply, &in.calls))
         return;
     in.follow_ups = (unsigned)(run->steering.n + run->follow_ups.n + run->session->events.n);
     bool is_answer =

@@ -70,10 +70,18 @@ static void print_cells(const struct ch_table *t, FILE *out, const char *const *
     print_last(out, text[columns - 1], t->columns > used ? t->columns - used : 0);
 }
 
+static bool is_plain(const char *text) {
+    while (*text >= ' ' && *text <= '~')
+        text++;
+    return !*text;
+}
+
 /* A cell has one line: a text cannot add rows. */
 static char *safe_cell(char *text) {
     struct ch_escape safe = {.mode = CH_ESCAPE_LINE};
     struct ch_draft d;
+    if (is_plain(text))
+        return text;
     ch_draft_init(&d);
     ch_escape_feed(&safe, d.f, text, strlen(text));
     ch_escape_finish(&safe, d.f);

@@ -423,7 +423,7 @@ static void lane_send_cancelled(struct ch_lane *l, const char *why) {
     lane_dismiss_watchers(l, &end);
 }
 
-/* Tells waiters and watchers before the lane is freed. The gateway may be gone. */
+/* Tells waiters and watchers before the lane is freed. */
 static void lane_free_deferred(struct ch_task *t) {
     struct ch_lane *l = CH_CONTAINER(t, struct ch_lane, free_task);
     struct chela_error closed = {0};
@@ -432,6 +432,7 @@ static void lane_free_deferred(struct ch_task *t) {
     if (l->unfinished)
         lane_send_cancelled(l, closed.message);
     lane_dismiss_watchers(l, NULL);
+    ch_list_del(&l->closed);
     free_lane(l);
 }
 
@@ -460,6 +461,7 @@ void ch_lane_close(struct ch_lane *l) {
     l->ready = false;
     ch_lane_inbox_stop(l->inbox);
     lane_detach(l);
+    ch_list_add(&l->gw->closed_lanes, &l->closed);
     ch_task_defer(loop, &l->free_task);
 }
 
@@ -619,14 +621,23 @@ void ch_lanes_close_idle(chela_gateway *gw) {
 /* Closes all lanes without notifying watchers and waiters. The gateway has already ended the
  * chat services, deliveries, UI streams and resumed orphans; this function ends the runs;
  * requests are notified afterwards. */
+/* Frees a detached lane whose gateway closes: nobody is told. */
+static void lane_free_silently(struct ch_lane *l) {
+    ch_task_cancel(l->gw->rt->loop, &l->free_task);
+    ch_list_del(&l->closed);
+    lane_dismiss_watchers(l, NULL);
+    while (!ch_list_empty(&l->waits))
+        ch_list_del(l->waits.head.next);
+    free_lane(l);
+}
+
 void ch_lanes_close(chela_gateway *gw) {
     for (struct ch_lane *l; (l = CH_LIST_FIRST(&gw->lanes, struct ch_lane, link));) {
         ch_lane_inbox_stop(l->inbox);
         lane_detach(l);
-        lane_dismiss_watchers(l, NULL);
-        while (!ch_list_empty(&l->waits))
-            ch_list_del(l->waits.head.next);
-        free_lane(l);
+        lane_free_silently(l);
     }
+    for (struct ch_lane *l; (l = CH_LIST_FIRST(&gw->closed_lanes, struct ch_lane, closed));)
+        lane_free_silently(l);
     ch_runtime_free_closed(gw->rt); /* frees also the gateway's own tools */
 }

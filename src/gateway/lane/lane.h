@@ -83,6 +83,7 @@ struct ch_lane {
     unsigned char agent_digest[CH_SHA256_SIZE]; /* digest of the options that the agent was made
                                                  * from */
     int64_t idle_since;                         /* monotonic */
+    struct ch_link closed; /* in the gateway's closed lanes */
     struct ch_task free_task;
 };
 

@@ -77,6 +77,7 @@ struct chela_gateway {
     char *claimant;              /* owned: names this gateway in claims; idempotency.c */
     /* lane/ */
     struct ch_list lanes;          /* lane.c */
+    struct ch_list closed_lanes;   /* freed on the loop's next turn */
     size_t nlanes;
     struct ch_list deliveries;     /* delivery.c */
     struct ch_list tails;          /* tail.c */

@@ -361,8 +361,9 @@ static struct gateway_instance *instance_new(chela_runtime *rt,
                                              const struct chela_gateway_opts *o) {
     struct gateway_instance *g = ch_alloc(sizeof(*g));
     chela_gateway *gw = &g->gw;
-    struct ch_list *lists[] = {&gw->lanes,      &gw->requests, &gw->idempotents, &gw->ui_streams,
-                               &gw->deliveries, &gw->chats,    &gw->tails,       &gw->lookups};
+    struct ch_list *lists[] = {&gw->lanes,      &gw->closed_lanes, &gw->requests,
+                               &gw->idempotents, &gw->ui_streams,  &gw->deliveries,
+                               &gw->chats,      &gw->tails,        &gw->lookups};
     for (size_t i = 0; i < CH_LEN(lists); i++)
         ch_list_init(lists[i]);
     gw->rt = rt;

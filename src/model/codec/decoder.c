@@ -200,17 +200,17 @@ static bool is_gzip(struct ch_decoder *d, struct ch_sv body) {
     return true;
 }
 
-static void decide_framing(struct ch_decoder *d) {
-    struct ch_sv text = past_blank(ch_buf_sv(&d->body));
+/* Decide on all bytes so far. Returns true if they were used: they began a stream, or were
+ * blank. */
+static bool decide_framing(struct ch_decoder *d, struct ch_sv bytes) {
+    struct ch_sv text = past_blank(bytes);
     if (is_gzip(d, text))
-        return;
+        return true;
     d->framing = sniff(d, text);
-    if (!text.n)
-        ch_buf_clear(&d->body);
     if (d->framing != CH_FRAME_SSE && d->framing != CH_FRAME_EVENTS)
-        return;
-    feed_stream(d, ch_sv(text.p, (size_t)(d->body.p + d->body.n - text.p)));
-    ch_buf_release(&d->body);
+        return !text.n;
+    feed_stream(d, ch_sv(text.p, (size_t)(bytes.p + bytes.n - text.p)));
+    return true;
 }
 
 static void feed_body(struct ch_decoder *d, struct ch_sv bytes) {
@@ -225,10 +225,14 @@ bool ch_decoder_feed(struct ch_decoder *d, struct ch_sv bytes) {
         return d->reply.error.cls == CH_ERR_NONE;
     if (d->framing == CH_FRAME_SSE || d->framing == CH_FRAME_EVENTS) {
         feed_stream(d, bytes);
-    } else {
+    } else if (d->framing == CH_FRAME_BODY) {
         feed_body(d, bytes);
-        if (d->framing == CH_FRAME_NONE)
-            decide_framing(d);
+    } else if (d->body.n) {
+        feed_body(d, bytes);
+        if (!d->stopped && decide_framing(d, ch_buf_sv(&d->body)))
+            ch_buf_release(&d->body);
+    } else if (!decide_framing(d, bytes)) {
+        feed_body(d, bytes); /* the usual stream is decided by its first bytes, not copied */
     }
     return d->reply.error.cls == CH_ERR_NONE;
 }

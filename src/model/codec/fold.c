@@ -12,6 +12,9 @@
 #include "json/json.h"
 #include "model/message/ids.h"
 
+#define FEW_BLOCKS 2
+#define FEW_SLOTS 16
+
 struct block {
     uint8_t type, flags;
     bool closed;
@@ -22,18 +25,24 @@ struct block {
 struct ch_fold {
     ch_model_event_fn *fn;
     void *user;
-    struct block *blocks;
+    struct block *blocks; /* `few`, or owned */
     size_t n, cap;
-    uint16_t *slots; /* by key: index of the block + 1, 0: none */
+    uint16_t *slots; /* by key: index of the block + 1, 0: none; `few_slots`, or owned */
     unsigned nslots;
     unsigned ncalls;
     size_t total; /* total bytes of all texts */
+    struct block few[FEW_BLOCKS]; /* most replies need no further memory for blocks */
+    uint16_t few_slots[FEW_SLOTS];
 };
 
 struct ch_fold *ch_fold_new(ch_model_event_fn *fn, void *user) {
     struct ch_fold *f = ch_alloc(sizeof(*f));
     f->fn = fn;
     f->user = user;
+    f->blocks = f->few;
+    f->cap = FEW_BLOCKS;
+    f->slots = f->few_slots;
+    f->nslots = FEW_SLOTS;
     return f;
 }
 
@@ -46,8 +55,10 @@ void ch_fold_free(struct ch_fold *f) {
         ch_buf_release(&f->blocks[i].name);
         ch_buf_release(&f->blocks[i].extra);
     }
-    ch_free(f->blocks);
-    ch_free(f->slots);
+    if (f->blocks != f->few)
+        ch_free(f->blocks);
+    if (f->slots != f->few_slots)
+        ch_free(f->slots);
     ch_free(f);
 }
 
@@ -57,12 +68,18 @@ static struct block *fold_find(const struct ch_fold *f, unsigned key) {
     return &f->blocks[f->slots[key] - 1];
 }
 
+/* The array with room for `to` bytes, which has `from` bytes; `few` is not owned. */
+static void *fold_grown(void *array, const void *few, size_t from, size_t to) {
+    return array == few ? memcpy(ch_malloc(to), few, from) : ch_realloc(array, to);
+}
+
 static bool bind_key(struct ch_fold *f, unsigned key, size_t block) {
     if (key >= CH_FOLD_KEYS)
         return false;
     if (key >= f->nslots) {
-        unsigned n = CH_MIN(CH_MAX(16, 2 * (key + 1)), CH_FOLD_KEYS);
-        f->slots = ch_realloc(f->slots, n * sizeof(*f->slots));
+        unsigned n = CH_MIN(2 * (key + 1), CH_FOLD_KEYS);
+        f->slots = fold_grown(f->slots, f->few_slots, f->nslots * sizeof(*f->slots),
+                              n * sizeof(*f->slots));
         memset(f->slots + f->nslots, 0, (n - f->nslots) * sizeof(*f->slots));
         f->nslots = n;
     }
@@ -76,8 +93,9 @@ static struct block *fold_new_block(struct ch_fold *f, unsigned key, enum ch_blo
         !bind_key(f, key, f->n))
         return NULL;
     if (f->n == f->cap) {
-        f->cap = f->cap ? 2 * f->cap : 2;
-        f->blocks = ch_realloc(f->blocks, f->cap * sizeof(struct block));
+        f->blocks = fold_grown(f->blocks, f->few, f->n * sizeof(struct block),
+                               2 * f->n * sizeof(struct block));
+        f->cap *= 2;
     }
     struct block *b = &f->blocks[f->n++];
     *b = (struct block){.type = (uint8_t)type, .call = f->ncalls};

@@ -1,8 +1,7 @@
 /* ids.c -- see ids.h. */
 #include "model/message/ids.h"
 
-#include <stdbool.h>
-
+#include "base/chars.h"
 #include "base/mem.h"
 
 uint64_t ch_hash(uint64_t hash, struct ch_sv s) {
@@ -13,23 +12,10 @@ uint64_t ch_hash(uint64_t hash, struct ch_sv s) {
     return hash;
 }
 
-static bool ids_is_alnum(char c) {
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
+#define WORD (CH_CHAR_WORD | CH_CHAR_DASH)
 
-static bool ids_is_word(char c) {
-    return ids_is_alnum(c) || c == '_' || c == '-';
-}
-
-static bool is_printable(char c) {
-    return c > ' ' && c < 0x7f;
-}
-
-static bool all(struct ch_sv s, bool (*is)(char)) {
-    for (size_t i = 0; i < s.n; i++)
-        if (!is(s.p[i]))
-            return false;
-    return true;
+static bool all(struct ch_sv s, unsigned classes) {
+    return ch_char_run(s, classes) == s.n;
 }
 
 /* Appends a hash of the whole id, so that ids that differ only in removed characters stay
@@ -39,7 +25,7 @@ static struct ch_sv hashed_id(struct ch_sv id, size_t max, char *buf) {
     uint64_t hash = ch_hash(0, id);
     size_t n = CH_MIN(id.n, max - 17);
     for (size_t i = 0; i < n; i++)
-        buf[i] = ids_is_word(id.p[i]) ? id.p[i] : '_';
+        buf[i] = ch_char_is(id.p[i], WORD) ? id.p[i] : '_';
     buf[n++] = '_';
     for (int shift = 60; shift >= 0; shift -= 4)
         buf[n++] = hex[hash >> shift & 15];
@@ -58,11 +44,11 @@ static struct ch_sv nine(struct ch_sv id, char *buf) {
 struct ch_sv ch_id_for(enum ch_id_rule rule, struct ch_sv id, char buf[CH_ID_ROOM]) {
     switch (rule) {
     case CH_ID_64:
-        return id.n && id.n <= 64 && all(id, ids_is_word) ? id : hashed_id(id, 64, buf);
+        return id.n && id.n <= 64 && all(id, WORD) ? id : hashed_id(id, 64, buf);
     case CH_ID_40:
-        return id.n && id.n <= 40 && all(id, is_printable) ? id : hashed_id(id, 40, buf);
+        return id.n && id.n <= 40 && all(id, CH_CHAR_VISIBLE) ? id : hashed_id(id, 40, buf);
     case CH_ID_9:
-        return id.n == 9 && all(id, ids_is_alnum) ? id : nine(id, buf);
+        return id.n == 9 && all(id, CH_CHAR_ALNUM) ? id : nine(id, buf);
     }
     CH_UNREACHABLE();
 }
@@ -70,10 +56,10 @@ struct ch_sv ch_id_for(enum ch_id_rule rule, struct ch_sv id, char buf[CH_ID_ROO
 struct ch_sv ch_name_for(size_t max, struct ch_sv name, char buf[CH_NAME_ROOM]) {
     if (!name.n)
         return CH_SV("unknown");
-    if (name.n <= max && all(name, ids_is_word))
+    if (name.n <= max && all(name, WORD))
         return name;
     size_t n = CH_MIN(name.n, max);
     for (size_t i = 0; i < n; i++)
-        buf[i] = ids_is_word(name.p[i]) ? name.p[i] : '_';
+        buf[i] = ch_char_is(name.p[i], WORD) ? name.p[i] : '_';
     return ch_sv(buf, n);
 }

@@ -128,8 +128,16 @@ static struct ch_sv join_body(const struct ch_http_request *req, struct ch_buf *
     return ch_buf_sv(out);
 }
 
+/* The embedded rules are valid, so commands that call no model need not read them. */
+static void read_demo(struct ch_script *script) {
+    size_t n = (size_t)(ch_scripted_demo_end - ch_scripted_demo);
+    ch_script_read(script, ch_sv(ch_scripted_demo, n), "demo", NULL);
+}
+
 static void scripted_prepare(struct ch_http_call *call) {
     struct ch_scripted *s = call->owner;
+    if (!s->script.name)
+        read_demo(&s->script);
     CH_BUF_AUTO joined = {.max = CH_LIMIT_JSON_TEXT};
     struct ch_sv body = join_body(call->req, &joined);
     call->serial = ++s->serial;
@@ -261,11 +269,9 @@ static const struct ch_transport_ops scripted_ops = {
 };
 
 static int read_script(struct ch_script *script, const char *name, struct chela_error *err) {
-    if (strcmp(name, "demo") == 0) {
-        size_t n = (size_t)(ch_scripted_demo_end - ch_scripted_demo);
-        return ch_script_read(script, ch_sv(ch_scripted_demo, n), "demo", err);
-    }
     CH_BUF_AUTO text = {0};
+    if (strcmp(name, "demo") == 0)
+        return 0; /* read_demo */
     int rc = ch_file_load(name, CH_LIMIT_YAML_FILE, &text, err);
     return rc < 0 ? rc : ch_script_read(script, ch_buf_sv(&text), name, err);
 }

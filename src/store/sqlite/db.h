@@ -54,11 +54,10 @@
     X(DROP_INBOX, "DELETE FROM inbox WHERE key = ?1")                                          \
     X(DROP_OUTBOX, "DELETE FROM outbox WHERE key = ?1")                                        \
     X(RECORDS, "SELECT id, type, ts, sum, data FROM records WHERE id BETWEEN ?1 AND ?2")       \
-    X(SCAN, /* records of the sessions ?1 < id <= ?2, in the order of ids */                   \
-      "SELECT r.id, r.type, r.ts, r.sum, r.data, s.key, s.agent FROM sessions s "              \
-      "CROSS JOIN records r ON r.id BETWEEN s.id << 40 AND ((s.id + 1) << 40) - 1 "            \
-      "WHERE s.id > ?1 AND s.id <= ?2 AND +s.updated >= ?3 AND ?4 >> r.type & 1 "              \
-      "ORDER BY s.id, r.id")                                                                   \
+    X(SCAN, "SELECT id, type, ts, sum, data FROM records WHERE id BETWEEN ?1 AND ?2 "          \
+            "AND ?3 >> type & 1 ORDER BY id")                                                  \
+    X(SCAN_SESSIONS, "SELECT id, key, agent FROM sessions WHERE id > ?1 AND id <= ?2 "         \
+                     "AND +updated >= ?3 ORDER BY id")                                         \
     X(ACCEPT, "INSERT INTO inbox(id, key, state, data, ts) VALUES(?1, ?2, 'new', ?3, ?4) "     \
               "ON CONFLICT DO NOTHING")                                                        \
     X(SETTLE, "UPDATE inbox SET state = 'done', data = '' WHERE id = ?1")                      \

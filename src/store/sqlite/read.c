@@ -133,26 +133,51 @@ int ch_sqlite_records(struct chela_store_db *db, const char *key, uint64_t from,
     return sqlite_read_finish(db, stmt, rc, err);
 }
 
-int ch_sqlite_scan(struct chela_store_db *db, int64_t since, uint64_t types, uint64_t *at,
-                   chela_store_scan_fn *fn, void *user, struct chela_error *err) {
-    sqlite3_stmt *stmt = ch_sqlite_take(db, S_SCAN, err);
-    int64_t first = (int64_t)*at, newest = 0;
+/* Both queries are in the order of sessions. One pass over the records costs less than a
+ * search for the records of each session. At a record of a session that is not listed, the
+ * records up to the next listed session are skipped. */
+static int scan_records(sqlite3_stmt *records, sqlite3_stmt *sessions, chela_store_scan_fn *fn,
+                        void *user) {
+    int64_t listed = 0;
     int rc;
 
-    if (!stmt || ch_sqlite_number(db, "SELECT max(id) FROM sessions", &newest, err) < 0)
+    while ((rc = sqlite3_step(records)) == SQLITE_ROW) {
+        int64_t id = sqlite3_column_int64(records, 0) >> SEQ_BITS;
+        while (listed < id && (rc = sqlite3_step(sessions)) == SQLITE_ROW)
+            listed = sqlite3_column_int64(sessions, 0);
+        if (rc != SQLITE_ROW)
+            return rc;
+        if (listed > id) {
+            sqlite3_reset(records);
+            sqlite3_bind_int64(records, 1, listed << SEQ_BITS);
+            continue;
+        }
+        struct chela_store_record r = sqlite_read_record_of(records);
+        if (fn(ch_sqlite_text(sessions, 1), ch_sqlite_text(sessions, 2), &r, user))
+            return rc;
+    }
+    return rc;
+}
+
+int ch_sqlite_scan(struct chela_store_db *db, int64_t since, uint64_t types, uint64_t *at,
+                   chela_store_scan_fn *fn, void *user, struct chela_error *err) {
+    sqlite3_stmt *records = ch_sqlite_take(db, S_SCAN, err);
+    sqlite3_stmt *sessions = records ? ch_sqlite_take(db, S_SCAN_SESSIONS, err) : NULL;
+    int64_t first = (int64_t)*at, newest = 0;
+
+    if (!sessions || ch_sqlite_number(db, "SELECT max(id) FROM sessions", &newest, err) < 0)
         return err->code;
     *at += CH_LIMIT_SCAN_SESSIONS;
-    sqlite3_bind_int64(stmt, 1, first);
-    sqlite3_bind_int64(stmt, 2, (int64_t)*at);
-    sqlite3_bind_int64(stmt, 3, since);
-    sqlite3_bind_int64(stmt, 4, (int64_t)types);
-    while ((rc = sqlite3_step(stmt)) == SQLITE_ROW) {
-        struct chela_store_record r = sqlite_read_record_of(stmt);
-        if (fn(ch_sqlite_text(stmt, 5), ch_sqlite_text(stmt, 6), &r, user))
-            break;
-    }
+    sqlite3_bind_int64(sessions, 1, first);
+    sqlite3_bind_int64(sessions, 2, (int64_t)*at);
+    sqlite3_bind_int64(sessions, 3, since);
+    sqlite3_bind_int64(records, 1, (first + 1) << SEQ_BITS);
+    sqlite3_bind_int64(records, 2, (int64_t)*at << SEQ_BITS | SEQ_MAX);
+    sqlite3_bind_int64(records, 3, (int64_t)types);
+    int rc = scan_records(records, sessions, fn, user);
     bool left = rc == SQLITE_DONE && (int64_t)*at < newest;
-    rc = sqlite_read_finish(db, stmt, rc, err);
+    sqlite3_reset(sessions);
+    rc = sqlite_read_finish(db, records, rc, err);
     return rc < 0 ? rc : left;
 }
 

@@ -17,7 +17,7 @@
  * concurrency; this file depends on neither. */
 #include "tool/call/call.h"
 
-
+#include "base/chars.h"
 #include "base/limits.h"
 #include "base/utf8.h"
 #include "tool/call/aftermath.h"
@@ -35,21 +35,17 @@
 
 /* The parts of a key are separated by ':', so they must not contain ':'. Other special
  * characters are excluded because keys are sent in headers. */
-static bool call_is_plain(char c) {
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-           c == '-' || c == '_' || c == '.';
-}
+#define PLAIN (CH_CHAR_WORD | CH_CHAR_DASH | CH_CHAR_DOT)
 
 static void add_key_part(struct ch_buf *out, struct ch_sv part) {
-    size_t from = 0;
-    for (size_t i = 0; i < part.n; i++) {
-        if (call_is_plain(part.p[i]))
-            continue;
-        ch_buf_add(out, part.p + from, i - from);
-        ch_buf_addf(out, "%%%02X", (unsigned char)part.p[i]);
-        from = i + 1;
+    for (;;) {
+        size_t n = ch_char_run(part, PLAIN);
+        ch_buf_add(out, part.p, n);
+        if (n == part.n)
+            return;
+        ch_buf_addf(out, "%%%02X", (unsigned char)part.p[n]);
+        part = ch_sv(part.p + n + 1, part.n - n - 1);
     }
-    ch_buf_add(out, part.p + from, part.n - from);
 }
 
 /* The key is stable for the same call of the same reply, also after a restart. If a lost

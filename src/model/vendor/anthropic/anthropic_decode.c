@@ -28,10 +28,14 @@
 
 enum delta { D_TEXT, D_JSON, D_THINKING, D_SIGNATURE, D_OTHER };
 
-struct state {
-    struct ch_sv id; /* id of the message, in the arena; empty: none yet */
+struct tokens {
     int64_t input, cache_write, cache_read, output, thinking;
     int64_t cache_write_5m, cache_write_1h;
+};
+
+struct state {
+    struct ch_sv id; /* id of the message, in the arena; empty: none yet */
+    struct tokens tokens;
 
     /* State of the current block; blocks do not overlap. */
     unsigned key;
@@ -77,25 +81,6 @@ static void anthropic_decode_set_stop(struct ch_decoder *d, struct ch_sv raw) {
         return;
     d->reply.stop_raw = ch_arena_sv(&d->arena, raw);
     d->reply.stop = anthropic_decode_stop_of(raw);
-}
-
-static void anthropic_decode_read_usage(struct ch_decoder *d, struct ch_sv json) {
-    static const struct ch_member details[] = {
-        CH_MEMBER(struct state, thinking, "thinking_tokens", CH_MEMBER_INT),
-    };
-    static const struct ch_member written[] = {
-        CH_MEMBER(struct state, cache_write_5m, "ephemeral_5m_input_tokens", CH_MEMBER_INT),
-        CH_MEMBER(struct state, cache_write_1h, "ephemeral_1h_input_tokens", CH_MEMBER_INT),
-    };
-    static const struct ch_member members[] = {
-        CH_MEMBER(struct state, input, "input_tokens", CH_MEMBER_INT),
-        CH_MEMBER(struct state, cache_write, "cache_creation_input_tokens", CH_MEMBER_INT),
-        CH_MEMBER(struct state, cache_read, "cache_read_input_tokens", CH_MEMBER_INT),
-        CH_MEMBER(struct state, output, "output_tokens", CH_MEMBER_INT),
-        CH_MEMBERS_IN("output_tokens_details", details),
-        CH_MEMBERS_IN("cache_creation", written),
-    };
-    ch_members_read(json, &d->scratch, members, CH_LEN(members), anthropic_decode_state_of(d));
 }
 
 /* --- blocks */
@@ -416,25 +401,64 @@ static const char *quick_repeat(struct ch_decoder *d, const char *data, const ch
 
 /* --- events */
 
+/* An event, and the members of a message: those in message_start, in the delta of
+ * message_delta, or in a whole reply. One pass reads an event with the message inside of it. */
 struct event {
     struct ch_sv type;
     int64_t index;
-    struct ch_sv message, block, delta, usage; /* JSON */
+    struct ch_sv block, delta; /* JSON */
     bool has_error;
+
+    struct ch_sv kind, id, model, stop; /* kind: the type of the message */
+    struct ch_sv refusal;               /* explanation for people */
+    struct ch_sv content;               /* JSON */
+    struct tokens tokens;               /* those known before, or later figures */
+};
+
+static const struct ch_member tokens_details[] = {
+    CH_MEMBER(struct event, tokens.thinking, "thinking_tokens", CH_MEMBER_INT),
+};
+static const struct ch_member tokens_written[] = {
+    CH_MEMBER(struct event, tokens.cache_write_5m, "ephemeral_5m_input_tokens", CH_MEMBER_INT),
+    CH_MEMBER(struct event, tokens.cache_write_1h, "ephemeral_1h_input_tokens", CH_MEMBER_INT),
+};
+static const struct ch_member usage_members[] = {
+    CH_MEMBER(struct event, tokens.input, "input_tokens", CH_MEMBER_INT),
+    CH_MEMBER(struct event, tokens.cache_write, "cache_creation_input_tokens", CH_MEMBER_INT),
+    CH_MEMBER(struct event, tokens.cache_read, "cache_read_input_tokens", CH_MEMBER_INT),
+    CH_MEMBER(struct event, tokens.output, "output_tokens", CH_MEMBER_INT),
+    CH_MEMBERS_IN("output_tokens_details", tokens_details),
+    CH_MEMBERS_IN("cache_creation", tokens_written),
+};
+static const struct ch_member stop_details[] = {
+    CH_MEMBER(struct event, refusal, "explanation", CH_MEMBER_STR),
+};
+static const struct ch_member message_members[] = {
+    CH_MEMBER(struct event, kind, "type", CH_MEMBER_STR),
+    CH_MEMBER(struct event, id, "id", CH_MEMBER_STR),
+    CH_MEMBER(struct event, model, "model", CH_MEMBER_STR),
+    CH_MEMBER(struct event, stop, "stop_reason", CH_MEMBER_STR),
+    CH_MEMBERS_IN("stop_details", stop_details),
+    CH_MEMBER(struct event, content, "content", CH_MEMBER_RAW),
+    CH_MEMBERS_IN("usage", usage_members),
+};
+static const struct ch_member event_members[] = {
+    CH_MEMBER(struct event, type, "type", CH_MEMBER_STR),
+    CH_MEMBER(struct event, index, "index", CH_MEMBER_INT),
+    CH_MEMBERS_IN("message", message_members),
+    CH_MEMBER(struct event, block, "content_block", CH_MEMBER_RAW),
+    CH_MEMBER(struct event, delta, "delta", CH_MEMBER_RAW),
+    CH_MEMBERS_IN("usage", usage_members),
+    CH_MEMBER(struct event, has_error, "error", CH_MEMBER_SOME),
 };
 
 static bool anthropic_decode_read_event(struct ch_decoder *d, struct ch_sv data, struct event *e) {
-    static const struct ch_member members[] = {
-        CH_MEMBER(struct event, type, "type", CH_MEMBER_STR),
-        CH_MEMBER(struct event, index, "index", CH_MEMBER_INT),
-        CH_MEMBER(struct event, message, "message", CH_MEMBER_RAW),
-        CH_MEMBER(struct event, block, "content_block", CH_MEMBER_RAW),
-        CH_MEMBER(struct event, delta, "delta", CH_MEMBER_RAW),
-        CH_MEMBER(struct event, usage, "usage", CH_MEMBER_RAW),
-        CH_MEMBER(struct event, has_error, "error", CH_MEMBER_SOME),
-    };
-    *e = (struct event){0};
-    return ch_members_read(data, &d->scratch, members, CH_LEN(members), e);
+    *e = (struct event){.tokens = anthropic_decode_state_of(d)->tokens};
+    return ch_members_read(data, &d->scratch, event_members, CH_LEN(event_members), e);
+}
+
+static bool read_message(struct ch_decoder *d, struct ch_sv json, struct event *e) {
+    return ch_members_read(json, &d->scratch, message_members, CH_LEN(message_members), e);
 }
 
 static void anthropic_decode_set_model(struct ch_decoder *d, struct ch_sv model) {
@@ -442,37 +466,12 @@ static void anthropic_decode_set_model(struct ch_decoder *d, struct ch_sv model)
         d->reply.model = ch_arena_sv(&d->arena, model);
 }
 
-/* Common members of message_start, message_delta and a whole reply. */
-struct envelope {
-    struct ch_sv type, id, model, stop;
-    struct ch_sv refusal;        /* explanation for people */
-    struct ch_sv content, usage; /* JSON */
-};
-
-static bool anthropic_decode_read_envelope(struct ch_decoder *d, struct ch_sv json,
-                                           struct envelope *e) {
-    static const struct ch_member details[] = {
-        CH_MEMBER(struct envelope, refusal, "explanation", CH_MEMBER_STR),
-    };
-    static const struct ch_member members[] = {
-        CH_MEMBER(struct envelope, type, "type", CH_MEMBER_STR),
-        CH_MEMBER(struct envelope, id, "id", CH_MEMBER_STR),
-        CH_MEMBER(struct envelope, model, "model", CH_MEMBER_STR),
-        CH_MEMBER(struct envelope, stop, "stop_reason", CH_MEMBER_STR),
-        CH_MEMBERS_IN("stop_details", details),
-        CH_MEMBER(struct envelope, content, "content", CH_MEMBER_RAW),
-        CH_MEMBER(struct envelope, usage, "usage", CH_MEMBER_RAW),
-    };
-    *e = (struct envelope){0};
-    return ch_members_read(json, &d->scratch, members, CH_LEN(members), e);
-}
-
-static void use_envelope(struct ch_decoder *d, const struct envelope *e) {
+static void use_message(struct ch_decoder *d, const struct event *e) {
     anthropic_decode_set_model(d, e->model);
     anthropic_decode_set_stop(d, e->stop);
     if (e->refusal.n)
         ch_fold_refusal(d->fold, REFUSAL_KEY, e->refusal);
-    anthropic_decode_read_usage(d, e->usage);
+    anthropic_decode_state_of(d)->tokens = e->tokens;
 }
 
 static int anthropic_decode_block_event(struct ch_decoder *d, struct ch_sv data,
@@ -502,20 +501,36 @@ static bool is_same_message(struct ch_decoder *d, struct ch_sv id) {
     return true;
 }
 
-static int message_event(struct ch_decoder *d, const struct event *e, struct chela_error *err) {
-    struct envelope env;
-    if (ch_sv_is(e->type, "message_stop")) {
-        d->reply.complete = d->stopped = true;
-        return CHELA_OK;
-    }
-    bool start = ch_sv_is(e->type, "message_start");
-    if (!anthropic_decode_read_envelope(d, start ? e->message : e->delta, &env))
-        return ch_decode_malformed(err);
-    if (start && !is_same_message(d, env.id))
-        return CHELA_OK;
-    use_envelope(d, &env);
-    anthropic_decode_read_usage(d, e->usage);
+static int end_message(struct ch_decoder *d) {
+    d->reply.complete = d->stopped = true;
     return CHELA_OK;
+}
+
+static int message_event(struct ch_decoder *d, struct event *e, struct chela_error *err) {
+    if (ch_sv_is(e->type, "message_stop"))
+        return end_message(d);
+    bool start = ch_sv_is(e->type, "message_start");
+    if (!start && !read_message(d, e->delta, e))
+        return ch_decode_malformed(err);
+    if (start && !is_same_message(d, e->id))
+        return CHELA_OK;
+    use_message(d, e);
+    return CHELA_OK;
+}
+
+/* The end of a block or of the message, as Anthropic writes these events. False: not in this
+ * form; nothing was changed. */
+static bool quick_stop(struct ch_decoder *d, struct ch_sv data, int *rc, struct chela_error *err) {
+    static const struct ch_sv begin = CH_SV("{\"type\":\"content_block_stop\",\"index\":");
+    const char *end = data.p + data.n, *at = past(data.p, end, begin);
+    bool one_digit = at && end - at == 2 && ch_scan_is_digit(at[0]) && at[1] == '}';
+    if (!one_digit && !ch_sv_is(data, "{\"type\":\"message_stop\"}"))
+        return false;
+    ch_template_clear(&anthropic_decode_state_of(d)->template);
+    anthropic_decode_state_of(d)->nlead = 0;
+    d->recognised = true;
+    *rc = one_digit ? anthropic_decode_end_block(d, (unsigned)(*at - '0'), err) : end_message(d);
+    return true;
 }
 
 static int anthropic_decode_on_event(struct ch_decoder *d, struct ch_sv name, struct ch_sv data,
@@ -523,6 +538,8 @@ static int anthropic_decode_on_event(struct ch_decoder *d, struct ch_sv name, st
     int rc;
     if (quick_delta(d, data, &rc) || anthropic_decode_repeat(d, data, &rc))
         return rc < 0 ? ch_decode_too_large(err) : CHELA_OK;
+    if (!ch_sv_is(name, "error") && quick_stop(d, data, &rc, err))
+        return rc;
     if (ch_sv_starts(data, "[DONE]"))
         return CHELA_OK;
     ch_template_clear(&anthropic_decode_state_of(d)->template);
@@ -545,19 +562,19 @@ static int anthropic_decode_on_event(struct ch_decoder *d, struct ch_sv name, st
 
 static int anthropic_decode_on_body(struct ch_decoder *d, struct ch_sv body,
                                     struct chela_error *err) {
-    struct envelope env;
-    if (!anthropic_decode_read_envelope(d, body, &env))
+    struct event e = {0};
+    if (!read_message(d, body, &e))
         return ch_decode_malformed(err);
-    if (!ch_sv_is(env.type, "message") || !env.content.n)
+    if (!ch_sv_is(e.kind, "message") || !e.content.n)
         return ch_decode_error(d, body, err);
     d->recognised = true;
-    use_envelope(d, &env);
+    use_message(d, &e);
 
     CH_BUF_AUTO scratch = {0};
     struct ch_pull p;
     struct ch_sv block;
     unsigned key = 0;
-    ch_pull_init(&p, env.content, &scratch);
+    ch_pull_init(&p, e.content, &scratch);
     if (ch_pull_enter(&p, '['))
         while (ch_pull_item(&p) && ch_pull_raw(&p, &block)) {
             int rc = key < REFUSAL_KEY ? anthropic_decode_begin_block(d, key, block, err)
@@ -571,16 +588,16 @@ static int anthropic_decode_on_body(struct ch_decoder *d, struct ch_sv body,
 
 /* input_tokens excludes cached tokens; output_tokens includes thinking. */
 static void anthropic_decode_on_end(struct ch_decoder *d) {
-    const struct state *st = anthropic_decode_state_of(d);
-    int64_t read = ch_token_count(st->cache_read), written = ch_token_count(st->cache_write);
+    const struct tokens *t = &anthropic_decode_state_of(d)->tokens;
+    int64_t read = ch_token_count(t->cache_read), written = ch_token_count(t->cache_write);
     d->reply.usage = (struct ch_usage){
-        .input = ch_token_count(st->input) + read + written,
-        .output = ch_token_count(st->output),
+        .input = ch_token_count(t->input) + read + written,
+        .output = ch_token_count(t->output),
         .cache_read = read,
         .cache_write = written,
-        .reasoning = ch_token_count(st->thinking),
-        .cache_write_5m = ch_token_count(st->cache_write_5m),
-        .cache_write_1h = ch_token_count(st->cache_write_1h),
+        .reasoning = ch_token_count(t->thinking),
+        .cache_write_5m = ch_token_count(t->cache_write_5m),
+        .cache_write_1h = ch_token_count(t->cache_write_1h),
     };
 }
 
