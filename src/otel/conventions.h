@@ -90,6 +90,7 @@ enum ch_otel_key {
 #define CH_OTEL_INVOKE_AGENT "invoke_agent"
 #define CH_OTEL_CHAT "chat"
 #define CH_OTEL_EXECUTE_TOOL "execute_tool"
+#define CH_OTEL_EMBEDDINGS "embeddings"
 
 /* Spans that the conventions do not have: they have no gen_ai.operation.name. */
 #define CH_OTEL_TRY "attempt" /* of a call, and the tool */

@@ -296,22 +296,27 @@ static double seconds(int64_t ms) {
 
 /* --- requests to models */
 
-static void add_server(struct ch_otel_span *s, const struct ch_target *t) {
+static void add_server(struct ch_otel_span *s, const char *base_url) {
     struct ch_url url;
-    if (!t->base_url || ch_url_parse(ch_sv_str(t->base_url), &url, NULL) < 0)
+    if (!base_url || ch_url_parse(ch_sv_str(base_url), &url, NULL) < 0)
         return;
     ch_otel_add_text(s, CH_OTEL_SERVER_ADDRESS, url.host);
     ch_otel_add_int(s, CH_OTEL_SERVER_PORT, url.port);
 }
 
-static void add_model(struct ch_otel_span *s, const struct ch_target *t) {
+void ch_otel_add_model(struct ch_otel_span *s, struct ch_sv operation,
+                       const struct ch_endpoint *ep, struct ch_sv model) {
     s->kind = CH_OTEL_CLIENT;
-    s->name = CH_SV(CH_OTEL_CHAT);
-    s->target = ch_sv_str(t->model);
-    ch_otel_add_text(s, CH_OTEL_OPERATION, s->name);
-    ch_otel_add_text(s, CH_OTEL_PROVIDER, ch_otel_provider(ch_sv_str(t->provider)));
-    ch_otel_add_text(s, CH_OTEL_REQUEST_MODEL, s->target);
-    add_server(s, t);
+    s->name = operation;
+    s->target = model;
+    ch_otel_add_text(s, CH_OTEL_OPERATION, operation);
+    ch_otel_add_text(s, CH_OTEL_PROVIDER, ch_otel_provider(ch_sv_str(ep->provider)));
+    ch_otel_add_text(s, CH_OTEL_REQUEST_MODEL, model);
+    add_server(s, ep->base_url);
+}
+
+static void add_chat(struct ch_otel_span *s, const struct ch_target *t) {
+    ch_otel_add_model(s, CH_SV(CH_OTEL_CHAT), &t->ep, ch_sv_str(t->model));
 }
 
 static void add_parameters(struct ch_otel_span *s, const chela_agent *a, struct ch_sv *stops) {
@@ -392,7 +397,7 @@ static struct request_memo *memo_of_requests(struct ch_otel_follow *f, struct fo
         return m;
     struct ch_otel_span s = begin_span(r, r->request.id, 0, 0);
     struct ch_sv stops[CH_OTEL_ATTRIBUTES];
-    add_model(&s, t);
+    add_chat(&s, t);
     *m = (struct request_memo){.agent = agent, .target = t, .n = s.n, .span = m->span};
     memcpy(m->attributes, s.attributes, s.n * sizeof(*s.attributes));
     add_place(&s, r, run);
@@ -515,7 +520,7 @@ void ch_otel_follow_query(struct ch_otel_follow *f, chela_run *run,
     struct chela_usage usage = ch_public_usage(&q->reply->usage, -1);
     char type[16];
     s.failed = q->error.n > 0;
-    add_model(&s, q->target);
+    add_chat(&s, q->target);
     if (s.failed)
         ch_otel_add_text(&s, CH_OTEL_ERROR_TYPE, query_failure(q, type));
     measure(f, CH_OTEL_METRIC_OPERATION_DURATION, seconds(s.end - s.start), s.attributes, s.n,

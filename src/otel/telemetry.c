@@ -9,14 +9,15 @@
 #include "base/limits.h"
 #include "base/opts.h"
 #include "chela/version.h"
+#include "otel/embedding.h"
 #include "otel/exporter.h"
-#include "otel/follow.h"
 #include "otel/metrics.h"
 #include "otel/resource.h"
 
 struct telemetry {
     struct ch_extension extension; /* in the runtime's extensions */
     struct ch_listener listener;   /* in the runtime's listeners */
+    struct ch_embed_observer observer; /* of the runtime's embedding requests */
     chela_runtime *rt;
     struct ch_arena arena;
     struct ch_otel_settings settings;
@@ -25,6 +26,7 @@ struct telemetry {
     struct ch_otel_metrics *metrics;                     /* NULL: not exported */
     bool measured; /* since the last export */
     struct ch_timer interval;
+    struct ch_otel_sink sink;
     struct ch_otel_follow *follow;
     struct ch_timer deadline; /* of a flush */
     bool flushed;
@@ -121,12 +123,25 @@ static bool telemetry_context(struct ch_listener *l, const char *run, struct ch_
                                   q, out);
 }
 
+static void telemetry_embed_begin(struct ch_embed_observer *w, const struct ch_embed_opts *o,
+                                  struct ch_embed_record *r) {
+    struct telemetry *t = CH_CONTAINER(w, struct telemetry, observer);
+    ch_otel_embedding_begin(t->follow, &t->settings, o, r, ch_now_ms(ch_loop_clock(t->rt->loop)));
+}
+
+static void telemetry_embed_end(struct ch_embed_observer *w, const struct ch_embed_record *r) {
+    struct telemetry *t = CH_CONTAINER(w, struct telemetry, observer);
+    ch_otel_embedding_end(&t->sink, r, ch_now_ms(ch_loop_clock(t->rt->loop)));
+}
+
 /* --- start and end */
 
 static void telemetry_close(struct ch_extension *x) {
     struct telemetry *t = CH_CONTAINER(x, struct telemetry, extension);
     ch_list_del(&x->link);
     ch_list_del(&t->listener.link);
+    if (t->rt->embed_observer == &t->observer)
+        t->rt->embed_observer = NULL;
     ch_timer_stop(t->rt->loop, &t->interval);
     ch_timer_stop(t->rt->loop, &t->deadline);
     for (unsigned i = 0; i < CH_OTEL_SIGNALS; i++)
@@ -167,11 +182,11 @@ static void telemetry_open(struct telemetry *t) {
     if (t->exporters[CH_OTEL_METRIC_SIGNAL])
         t->metrics = ch_otel_metrics_new(t->settings.signals[CH_OTEL_METRIC_SIGNAL].json,
                                          ch_now_ms(ch_loop_clock(rt->loop)));
-    struct ch_otel_sink sink = {.span = t->exporters[CH_OTEL_TRACES] ? export_span : NULL,
-                                .log = t->exporters[CH_OTEL_LOGS] ? export_log : NULL,
-                                .measure = t->metrics ? export_value : NULL,
-                                .user = t};
-    t->follow = ch_otel_follow_new(&t->settings, &sink);
+    t->sink = (struct ch_otel_sink){.span = t->exporters[CH_OTEL_TRACES] ? export_span : NULL,
+                                    .log = t->exporters[CH_OTEL_LOGS] ? export_log : NULL,
+                                    .measure = t->metrics ? export_value : NULL,
+                                    .user = t};
+    t->follow = ch_otel_follow_new(&t->settings, &t->sink);
     t->listener.heard = telemetry_heard;
     t->listener.context = telemetry_context;
     t->listener.checkpoint = telemetry_checkpoint;
@@ -179,6 +194,8 @@ static void telemetry_open(struct telemetry *t) {
     t->listener.entered = telemetry_entered;
     t->listener.left = telemetry_left;
     ch_list_add(&rt->listeners, &t->listener.link);
+    t->observer = (struct ch_embed_observer){telemetry_embed_begin, telemetry_embed_end};
+    rt->embed_observer = &t->observer;
 }
 
 int chela_telemetry_start(chela_runtime *rt, const struct chela_telemetry_opts *given,

@@ -203,18 +203,51 @@ exits "a call of an MCP server" 0
 sent=$(grep -h tools/call "$tmp"/.local/state/chela/mcp/s/calls.log | jq -r '.params._meta.traceparent' | tail -n 1)
 same "the trace goes to the MCP server" "$sent" "$(jq -sr "$spans | map(select(.name == \"execute_tool s__echo\"))[0] | \"00-\" + .traceId + \"-\" + .spanId + \"-01\"" "$box/log.jsonl")"
 
+# requests to an embedding model: the service knows three texts, so that the second search fails
+start_server
+trap 'kill -9 $collector_pid $server_pid 2>/dev/null; rm -rf "$tmp"' EXIT
+vector() { printf '{"index":%s,"embedding":[%s]}' "$@"; }
+jq -n --arg body "{\"data\":[$(vector 0 1,0),$(vector 1 2,0.1),$(vector 2 0,3)],\"usage\":{\"prompt_tokens\":77}}" \
+    '{about: "Embeddings.", serve: {"/embeddings": $body}, replies: []}' >"$tmp/meaning.json"
+fresh meaning openai
+printf -- '- She takes Darjeeling.\n\n# Bob\n\nHe plays chess.\n' >"$space/MEMORY.md"
+printf 'rules:\n  - { when: { after: none }, call: { tool: memory_search, args: { query: "drinks" } } }\n  - { say: done }\n' >"$space/search.yaml"
+embed() { # BASE-URL
+    printf 'memory: { enabled: true, sessions: none, inject: 200 }\nagents: { defaults: { model: scripted/search.yaml, embedding: means/small } }\n' >"$space/embed.yaml"
+    printf 'providers: { means: { api: openai, baseUrl: "%s", apiKeyEnv: OPENAI_API_KEY, models: [{ id: small }] } }\n' "$1" >>"$space/embed.yaml"
+    chela run --config embed.yaml --no-session --approve auto "what does she like to drink"
+}
+embeddings="$attr $spans | (map(select(.name == \"embeddings small\")))"
+forget
+embed "$base"
+exits "a run with embeddings" 0
+got "spans of the requests, in the trace of the run" "$embeddings as \$e | (map(.traceId) | unique | length) == 1 and (\$e | map(.kind) == [3,3]) and ((map(.spanId) | unique | length) == length)"
+got "the first is below the run" "$embeddings as \$e | map(select(.name | startswith(\"invoke_agent\")))[0].spanId == \$e[0].parentSpanId"
+got "the second is below the call" "$embeddings as \$e | map(select(.name == \"execute_tool memory_search\"))[0].spanId == \$e[1].parentSpanId"
+got "attributes of an embedding request" "$embeddings | length == 2 and all(attr(\"gen_ai.operation.name\") == \"embeddings\" and attr(\"gen_ai.provider.name\") == \"means\" and attr(\"gen_ai.request.model\") == \"small\" and attr(\"server.address\") == \"127.0.0.1\" and attr(\"server.port\") == \"${url##*:}\")"
+got "its tokens" "${embeddings}[0] | attr(\"gen_ai.usage.input_tokens\") == \"77\" and .status == null and ([attr(\"error.type\")] == [])"
+got "an answer that is no vector" "${embeddings}[1] | attr(\"error.type\") == \"format\" and .status.code == 2 and (.status.message | test(\"not one vector\"))"
+got "metrics of embedding requests" "$attr $metrics | map(.name as \$m | .histogram.dataPoints[] | select(attr(\"gen_ai.operation.name\") == \"embeddings\") | [\$m, .count, .sum]) | (map(select(.[0] == \"gen_ai.client.operation.duration\")) | length) == 2 and (map(select(.[0] == \"gen_ai.client.token.usage\")) == [[\"gen_ai.client.token.usage\",\"1\",77]])"
+forget
+printf '500\n' >"$box/answers"
+embed "$at/v1"
+exits "an embedding service that fails" 0
+got "the span has the status" "$embeddings | length == 1 and (.[0] | attr(\"error.type\")) == \"500\" and .[0].status.code == 2"
+got "the trace goes to the embedding service" "($embeddings | map(\"00-\" + .traceId + \"-\" + .spanId + \"-01\")) == [.[] | select(.path == \"/v1/embeddings\").headers.traceparent]"
+
 # a caller's trace, through the gateway
 cat >"$space/chela.yaml" <<YAML
 agents:
-  defaults: { model: "scripted/$space/rules.yaml" }
+  defaults: { model: "scripted/$space/rules.yaml", embedding: means/small }
   list: [{ id: main }]
+providers: { means: { api: openai, baseUrl: "$base", apiKeyEnv: OPENAI_API_KEY, models: [{ id: small }] } }
 gateway: { mcp: { enabled: true, agent: main } }
 telemetry: { otlp: "$at", service: gate }
 YAML
 rm "$tmp/otel.env"
 forget
 serve --store "sqlite:$space/g.db"
-trap 'kill -9 $collector_pid $gateway_pid 2>/dev/null; rm -rf "$tmp"' EXIT
+trap 'kill -9 $collector_pid $server_pid $gateway_pid 2>/dev/null; rm -rf "$tmp"' EXIT
 parent=00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01
 post /v1/chat/completions '{"model":"main","messages":[{"role":"user","content":"hi"}]}' -H "traceparent: $parent"
 same "a completion" 200 "$code"
@@ -236,13 +269,19 @@ call POST /mcp -H 'Content-Type: application/json' -H 'Accept: application/json,
     \"params\":{\"name\":\"ask_main\",\"arguments\":{\"message\":\"hi\"},\"_meta\":{\"traceparent\":\"$parent\",
     \"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\",\"io.modelcontextprotocol/clientCapabilities\":{}}}}"
 same "a call of an MCP client" 200 "$code"
+post /v1/embeddings '{"model":"small","input":["a","b","c"]}' -H "traceparent: $parent"
+same "embeddings" 200 "$code"
+post /v1/embeddings '{"model":"small","input":["a","b","c"]}'
+same "embeddings without a trace" 200 "$code"
 stop_serving
 got "the caller's trace" "$spans | map(select(.name | startswith(\"invoke_agent\"))) | map(.traceId == \"0af7651916cd43dd8448eb211c80319c\" and .parentSpanId != null) | sort == [false,true,true,true]"
 got "requests below the caller's span" "$spans | map(select(.kind == 2)) | length >= 2 and all(.traceId == \"0af7651916cd43dd8448eb211c80319c\" and .parentSpanId == \"b7ad6b7169203331\") and any(.name == \"POST /v1/chat/completions\") and any(.name == \"POST /api/sessions/{}/messages\") and ((map(.spanId) | unique | length) == length)"
 got "runs below their requests" "$spans | (map(select(.kind == 2) | .spanId)) as \$served | [.[] | select(.name | startswith(\"invoke_agent\")) | .parentSpanId | select(. as \$p | \$served | index(\$p))] | length == 2"
 got "the status of a request" "$attr $spans | map(select(.kind == 2)) | all(attr(\"http.request.method\") == \"POST\" and (attr(\"http.response.status_code\") | tonumber) < 300)"
-got "a malformed one is ignored" "$spans | map(.traceId) | unique | length == 2"
+got "a malformed one is ignored" "$spans | map(select(.name | startswith(\"embeddings\") | not).traceId) | unique | length == 2"
+got "embeddings below their request" "${embeddings}[0] as \$e | map(select(.name == \"POST /v1/embeddings\"))[0] | .spanId == \$e.parentSpanId and .traceId == \$e.traceId"
+got "embeddings without a trace are a root" "$embeddings | length == 2 and .[1].parentSpanId == null and .[1].traceId != .[0].traceId and (.[1].traceId | test(\"^[0-9a-f]{32}\$\"))"
 got "the service of the file" "$attr .[0].body | (.resourceSpans // .resourceLogs // .resourceMetrics)[0].resource | attr(\"service.name\") == \"gate\""
-kill -9 $collector_pid
-wait $collector_pid 2>/dev/null
+kill -9 $collector_pid $server_pid
+wait $collector_pid $server_pid 2>/dev/null
 tap_done

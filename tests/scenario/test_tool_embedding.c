@@ -35,6 +35,42 @@ static void keep_warning(struct stage *st, const struct chela_event *ev) {
         used = ev->end.usage;
 }
 
+/* --- the observer */
+
+static struct {
+    int open; /* requests that have not ended */
+    int code; /* of the last one; 0: it did not fail */
+    char run[24];
+} watched;
+
+static void watch_begin(struct ch_embed_observer *w, const struct ch_embed_opts *o,
+                        struct ch_embed_record *r) {
+    (void)w;
+    (void)r;
+    watched.open++;
+    snprintf(watched.run, sizeof(watched.run), "%s", o->run);
+    assert_null(o->call);
+}
+
+static void watch_end(struct ch_embed_observer *w, const struct ch_embed_record *r) {
+    (void)w;
+    watched.open--;
+    watched.code = r->err ? r->err->code : 0;
+    assert_true(ch_sv_is(r->model, "nomic-embed-text"));
+}
+
+static void watch(struct stage *st) {
+    static struct ch_embed_observer observer = {watch_begin, watch_end};
+    memset(&watched, 0, sizeof(watched));
+    st->rt->embed_observer = &observer;
+}
+
+static void check_watched(const struct stage *st, int code) {
+    assert_int_equal(watched.open, 0);
+    assert_int_equal(watched.code, code);
+    assert_string_equal(watched.run, st->run->id);
+}
+
 static void open_both(struct stage *st, struct fake_model *embedder,
                       const struct fake_reply *replies, size_t n) {
     warning[0] = '\0';
@@ -118,18 +154,23 @@ static void test_failures(void **state) {
     static const struct {
         struct fake_reply reply;
         const char *why;
+        int code;
     } cases[] = {
-        {{.body = "{\"error\":{\"message\":\"no\"}}", .status = 500}, "HTTP status 500"},
-        {{.body = "<html>", .status = 200}, "it is no JSON"},
-        {{.body = "{\"data\":[]}", .status = 200}, "not one vector for each text"},
-        {{.fail = "reset"}, "reset"},
-        {{.hang = true}, "no answer in time"},
+        {{.body = "{\"error\":{\"message\":\"no\"}}", .status = 500},
+         "HTTP status 500",
+         CHELA_EPROTO},
+        {{.body = "<html>", .status = 200}, "it is no JSON", CHELA_EPROTO},
+        {{.body = "{\"data\":[]}", .status = 200}, "not one vector for each text", CHELA_EPROTO},
+        {{.fail = "reset"}, "reset", CHELA_ENET},
+        {{.hang = true}, "no answer in time", CHELA_ETIMEOUT},
     };
     for (size_t i = 0; i < CH_LEN(cases); i++) {
         struct fake_model embedder;
         struct stage st;
         open_both(&st, &embedder, &cases[i].reply, 1);
+        watch(&st);
         stage_play(&st, "bake bread");
+        check_watched(&st, cases[i].code);
         check_described(&st, 0, "find_tools bake_bread ");
         if (!strstr(warning, cases[i].why) || !strstr(warning, "ollama/nomic-embed-text"))
             fail_msg("case %zu: '%s'", i, warning);
@@ -147,12 +188,14 @@ static void test_cancelled(void **state) {
     struct fake_model embedder;
     struct stage st;
     open_both(&st, &embedder, hangs, 1);
+    watch(&st);
     stage_start(&st, "bake bread");
     for (int i = 0; i < 20; i++)
         ch_loop_tick(st.rt->loop);
     assert_int_equal(embedder.open, 1);
     chela_cancel(st.run, NULL);
     stage_finish(&st);
+    check_watched(&st, CHELA_ECANCELED);
     assert_int_equal(embedder.open, 0);
     assert_int_equal(st.model.nrequests, 0);
     close_both(&st, &embedder);
@@ -218,7 +261,9 @@ static void test_notes(void **state) {
     struct fake_model embedder;
     struct stage st;
     open_notes(&st, &embedder, dir, &reply, 1);
+    watch(&st);
     stage_play(&st, "what does she like to drink?");
+    check_watched(&st, 0);
     assert_int_equal(count_texts(&embedder, 0), 3);
     const char *sent = ch_buf_str(&st.model.requests[0]);
     assert_non_null(strstr(sent, "[MEMORY.md:1]\\nAnn takes Darjeeling."));
@@ -233,16 +278,21 @@ static void test_notes_in_vain(void **state) {
     static const struct {
         struct fake_reply reply;
         const char *why;
+        int code;
     } cases[] = {
-        {{.body = "<html>", .status = 200}, "it is no JSON; notes are found by words alone"},
-        {{.hang = true}, "no answer in time; notes are found by words alone"},
+        {{.body = "<html>", .status = 200},
+         "it is no JSON; notes are found by words alone",
+         CHELA_EPROTO},
+        {{.hang = true}, "no answer in time; notes are found by words alone", CHELA_ETIMEOUT},
     };
     for (size_t i = 0; i < CH_LEN(cases); i++) {
         char dir[] = "/tmp/chela-meaning-XXXXXX";
         struct fake_model embedder;
         struct stage st;
         open_notes(&st, &embedder, dir, &cases[i].reply, 1);
+        watch(&st);
         stage_play(&st, "who plays chess?");
+        check_watched(&st, cases[i].code);
         assert_non_null(strstr(ch_buf_str(&st.model.requests[0]), "[MEMORY.md:3]"));
         assert_string_equal(stage_verdict(&st), "done/task_completed");
         if (!strstr(warning, cases[i].why))

@@ -71,7 +71,8 @@ int ch_tool_embedding_new(chela_runtime *rt, const char *spec, struct ch_tool_em
                                                       cache */
     m->embedder = (struct ch_embedder){.opts = {.transport = t->transport,
                                                 .endpoint = &t->ep,
-                                                .model = ch_sv_str(t->model)},
+                                                .model = ch_sv_str(t->model),
+                                                .observer = &rt->embed_observer},
                                        .spec = t->spec,
                                        .cache = m->cache};
     *out = m;
@@ -153,7 +154,7 @@ void ch_tool_embedding_abort(chela_run *run) {
         m->asking = NULL;
     if (!p)
         return;
-    ch_embed_cancel(p->embed);
+    ch_embed_cancel(p->embed, CHELA_ECANCELED);
     ch_timer_stop(run->loop, &p->patience);
     ch_arena_release(&p->arena);
     ch_free(p);
@@ -179,8 +180,10 @@ static void tool_embedding_give_up(chela_run *run, const char *why) {
 }
 
 static void on_patience(struct ch_timer *t) {
-    tool_embedding_give_up(CH_CONTAINER(t, struct ch_embedding_wait, patience)->run,
-                           "no answer in time");
+    struct ch_embedding_wait *p = CH_CONTAINER(t, struct ch_embedding_wait, patience);
+
+    ch_embed_cancel(CH_TAKE(p->embed), CHELA_ETIMEOUT);
+    tool_embedding_give_up(p->run, "no answer in time");
 }
 
 static void tool_embedding_ask(struct ch_embedding_wait *p);
@@ -209,6 +212,7 @@ static void on_embedded(const struct ch_embedded *got, const struct chela_error 
 /* Makes the next request, or continues the run if no vector is missing. */
 static void tool_embedding_ask(struct ch_embedding_wait *p) {
     struct ch_tool_embedding *m = embedding_of(p->run);
+    struct ch_embed_opts opts = m->embedder.opts;
     struct chela_error err = {0};
 
     ch_arena_clear(&p->arena);
@@ -222,7 +226,8 @@ static void tool_embedding_ask(struct ch_embedding_wait *p) {
     }
     if (p->n > p->asked)
         m->asking = p->run;
-    if (ch_embed_start(&m->embedder.opts, p->texts, p->n, on_embedded, p, &p->embed, &err) < 0)
+    opts.run = p->run->id;
+    if (ch_embed_start(&opts, p->texts, p->n, on_embedded, p, &p->embed, &err) < 0)
         tool_embedding_give_up(p->run, err.message);
 }
 

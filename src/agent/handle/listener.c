@@ -1,6 +1,8 @@
 /* listener.c -- see listener.h. */
 #include "agent/handle/listener.h"
 
+#include "model/codec/encode.h"
+
 static struct ch_listener *listener_of(struct ch_link *k) {
     return CH_CONTAINER(k, struct ch_listener, link);
 }
@@ -58,9 +60,6 @@ void ch_listeners_add_context(const chela_run *run, const struct ch_listener_que
     char context[CH_LISTENER_CONTEXT];
     if (!find_context(run->session->agent->rt, run->id, CH_SV(""), q, context))
         return;
-    struct ch_header *headers = ch_arena_alloc(a, (h->nheaders + 1) * sizeof(*headers));
-    memcpy(headers, h->headers, h->nheaders * sizeof(*headers));
-    headers[h->nheaders++] =
-        (struct ch_header){CH_SV("traceparent"), ch_arena_sv(a, ch_sv_str(context))};
-    h->headers = headers;
+    ch_encode_add_header(a, h, (struct ch_header){CH_SV("traceparent"),
+                                                  ch_arena_sv(a, ch_sv_str(context))});
 }

@@ -13,6 +13,7 @@
 #include "tool/memory/notes.h"
 
 struct ch_call_listener;
+struct ch_embed_observer;
 struct ch_feature;
 struct ch_journal;
 struct ch_log_ring;
@@ -54,6 +55,7 @@ struct chela_runtime {
     struct ch_list extensions; /* struct ch_extension */
     struct ch_list listeners;  /* struct ch_listener */
     struct ch_call_listener *listener; /* borrowed: of all tool calls; NULL: none */
+    struct ch_embed_observer *embed_observer; /* borrowed: of embedding requests; NULL: none */
     struct { /* resumes paused runs at their time; set NULL: no resumption, and calls wait in
               * this process */
         void (*set)(int64_t due, void *user);

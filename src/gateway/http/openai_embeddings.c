@@ -27,7 +27,7 @@ struct embedding {
 };
 
 static void free_embedding(struct embedding *e) {
-    ch_embed_cancel(e->call);
+    ch_embed_cancel(e->call, CHELA_ECANCELED);
     ch_agent_release(e->agent);
     ch_buf_release(&e->data);
     ch_free(e);
@@ -130,6 +130,7 @@ static void embedding_next(struct embedding *e) {
     opts.timeout_ms = CH_DEFAULT_EMBED_ROUTE_MS;
     opts.dimensions = e->dimensions;
     opts.whole = true;
+    opts.trace = e->request->traceparent;
     size_t n = CH_MIN(e->n - e->sent, CH_LIMIT_EMBED_BATCH);
     if (ch_embed_start(&opts, e->texts + e->sent, n, embedding_on_batch, e, &e->call, &err) < 0)
         embedding_refuse(e, &err);

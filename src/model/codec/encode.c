@@ -38,6 +38,13 @@ void ch_encode_http(const struct ch_model_request *req, struct ch_arena *a, cons
     out->url = ch_encode_url(a, ep->base_url, path);
 }
 
+void ch_encode_add_header(struct ch_arena *a, struct ch_http_request *h, struct ch_header header) {
+    struct ch_header *headers = ch_arena_alloc(a, (h->nheaders + 1) * sizeof(*headers));
+    memcpy(headers, h->headers, h->nheaders * sizeof(*headers));
+    headers[h->nheaders++] = header;
+    h->headers = headers;
+}
+
 struct ch_sv ch_encode_bearer(struct ch_arena *a, const char *key) {
     return key && *key ? ch_sv_str(ch_arena_printf(a, "Bearer %s", key)) : CH_SV("");
 }

@@ -14,6 +14,9 @@ const char *ch_encode_url(struct ch_arena *a, const char *base_url, const char *
 void ch_encode_http(const struct ch_model_request *req, struct ch_arena *a, const char *path,
                     const struct ch_header *defaults, size_t n, struct ch_http_request *out);
 
+/* Add a header to a request; the texts are borrowed. */
+void ch_encode_add_header(struct ch_arena *a, struct ch_http_request *h, struct ch_header header);
+
 /* The value of an Authorization header. */
 struct ch_sv ch_encode_bearer(struct ch_arena *a, const char *key);
 

@@ -24,6 +24,8 @@ struct ch_embed {
     int status;
     ch_embed_fn *fn;
     void *user;
+    struct ch_embed_observer *const *observer; /* NULL: nobody heard of the begin */
+    struct ch_embed_record record;             /* for the observer */
 };
 
 static void free_embed(struct ch_embed *e) {
@@ -39,6 +41,31 @@ float ch_embed_product(const float *a, const float *b, size_t dim) {
     for (size_t i = 0; i < dim; i++)
         sum += a[i] * b[i];
     return sum;
+}
+
+/* --- the observer ------------------------------------------------------------- */
+
+static void embed_tell_begin(struct ch_embed *e, const struct ch_embed_opts *o) {
+    struct ch_embed_record *r = &e->record;
+
+    if (!o->observer || !*o->observer)
+        return;
+    e->observer = o->observer;
+    r->endpoint = o->endpoint;
+    r->model = ch_arena_sv(&e->arena, o->model);
+    (*o->observer)->begin(*o->observer, o, r);
+    if (*r->inside)
+        ch_encode_add_header(&e->arena, &e->http, (struct ch_header){CH_SV("traceparent"),
+                                                                     ch_sv_str(r->inside)});
+}
+
+static void embed_tell_end(struct ch_embed *e, int64_t tokens, const struct chela_error *err) {
+    if (!e->observer || !*e->observer)
+        return;
+    e->record.status = e->status;
+    e->record.tokens = tokens;
+    e->record.err = err;
+    (*e->observer)->end(*e->observer, &e->record);
 }
 
 /* --- the answer --------------------------------------------------------------- */
@@ -128,6 +155,7 @@ static void embed_on_done(const struct chela_error *failed, void *user) {
         err = *failed;
     else
         embed_read_answer(e, &got, &rows, &err);
+    embed_tell_end(e, got.tokens, err.code ? &err : NULL);
     free_embed(e);
     fn(err.code ? NULL : &got, err.code ? &err : NULL, whose);
 }
@@ -195,13 +223,15 @@ int ch_embed_start(const struct ch_embed_opts *o, const struct ch_sv *texts, siz
         return rc;
     }
     *out = e;
+    embed_tell_begin(e, o);
     e->call = ch_transport_start(e->transport, &e->http, &handler, e);
     return 0;
 }
 
-void ch_embed_cancel(struct ch_embed *e) {
+void ch_embed_cancel(struct ch_embed *e, int code) {
     if (!e)
         return;
+    embed_tell_end(e, 0, &(struct chela_error){.code = code});
     ch_transport_cancel(e->transport, e->call);
     free_embed(e);
 }

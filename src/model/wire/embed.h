@@ -8,7 +8,10 @@
 #include "model/codec/codec.h"
 #include "net/transport.h"
 
+#define CH_EMBED_CONTEXT 56 /* bytes of a header `traceparent`, with its NUL */
+
 struct ch_embed; /* a request in progress */
+struct ch_embed_observer;
 
 struct ch_embed_opts {
     struct ch_transport *transport;     /* borrowed until the request ends */
@@ -18,6 +21,34 @@ struct ch_embed_opts {
     int64_t timeout_ms;                 /* 0: CH_DEFAULT_EMBED_MS */
     int64_t dimensions;                 /* dimensions of the vectors; 0: the model's default */
     bool whole;                         /* texts are not truncated */
+    /* borrowed until the request ends; NULL, or NULL in it: none */
+    struct ch_embed_observer *const *observer;
+    /* for the observer: ids of the run that makes the request and of its call, NULL: none; else
+     * the trace context of the cause, n 0: none */
+    const char *run, *call;
+    struct ch_sv trace;
+};
+
+/* A request for an observer. Texts are borrowed until the observer returns. */
+struct ch_embed_record {
+    const struct ch_endpoint *endpoint;
+    struct ch_sv model;
+    /* set by `begin` */
+    int64_t start;                                           /* ms, wall clock */
+    char parent[CH_EMBED_CONTEXT], inside[CH_EMBED_CONTEXT]; /* trace contexts; empty: none */
+    /* at the end */
+    int status;                    /* HTTP status; 0: no response */
+    int64_t tokens;                /* as in struct ch_embedded */
+    const struct chela_error *err; /* NULL: the request did not fail */
+};
+
+/* A part of a higher layer that follows requests. */
+struct ch_embed_observer {
+    /* A request begins. The service gets `inside` as the header `traceparent`. */
+    void (*begin)(struct ch_embed_observer *w, const struct ch_embed_opts *o,
+                  struct ch_embed_record *r);
+    /* The request has ended, or is cancelled; called before ch_embed_fn. */
+    void (*end)(struct ch_embed_observer *w, const struct ch_embed_record *r);
 };
 
 /* n rows of dim numbers, in the order of the texts; borrowed until the callback returns. */
@@ -39,7 +70,8 @@ bool ch_embed_possible(const struct ch_endpoint *ep);
  * unless opts->whole is set; copied. */
 int ch_embed_start(const struct ch_embed_opts *o, const struct ch_sv *texts, size_t n,
                    ch_embed_fn *fn, void *user, struct ch_embed **out, struct chela_error *err);
-void ch_embed_cancel(struct ch_embed *e); /* NULL is a no-op */
+/* code: why, for the observer; CHELA_ECANCELED or CHELA_ETIMEOUT. e NULL is a no-op. */
+void ch_embed_cancel(struct ch_embed *e, int code);
 
 /* Similarity of two texts, -1 to 1. */
 float ch_embed_product(const float *a, const float *b, size_t dim);

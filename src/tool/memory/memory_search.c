@@ -18,8 +18,8 @@ struct ch_seeking {
     void *user;
     struct ch_loop *loop;
     struct ch_workers *workers;
-    struct ch_tool_settings *settings;         /* a reference */
-    char *workspace, *session, *run, *query;   /* owned */
+    struct ch_tool_settings *settings;              /* a reference */
+    char *workspace, *session, *run, *call, *query; /* owned */
     bool sessions;
     size_t limits[KINDS];
     struct ch_shelf turns;
@@ -45,6 +45,7 @@ static void free_seeking(struct ch_seeking *k) {
     ch_free(k->workspace);
     ch_free(k->session);
     ch_free(k->run);
+    ch_free(k->call);
     ch_free(k->query);
     ch_free(k->file);
     ch_shelf_release(&k->turns);
@@ -157,7 +158,7 @@ static void memory_search_tell(struct ch_work *w) {
 }
 
 static void memory_search_stop_asking(struct ch_seeking *k) {
-    ch_embed_cancel(CH_TAKE(k->embed));
+    ch_embed_cancel(CH_TAKE(k->embed), CHELA_ECANCELED);
     ch_timer_stop(k->loop, &k->patience);
 }
 
@@ -177,7 +178,10 @@ static void memory_search_give_up(struct ch_seeking *k, const char *why) {
 }
 
 static void memory_search_on_patience(struct ch_timer *t) {
-    memory_search_give_up(CH_CONTAINER(t, struct ch_seeking, patience), "no answer in time");
+    struct ch_seeking *k = CH_CONTAINER(t, struct ch_seeking, patience);
+
+    ch_embed_cancel(CH_TAKE(k->embed), CHELA_ETIMEOUT);
+    memory_search_give_up(k, "no answer in time");
 }
 
 static void memory_search_ask(struct ch_seeking *k);
@@ -205,15 +209,18 @@ static void memory_search_on_embedded(const struct ch_embedded *got, const struc
 }
 
 static void memory_search_ask(struct ch_seeking *k) {
+    struct ch_embed_opts opts = k->embedder->opts;
     struct chela_error err = {0};
     const struct ch_sv *texts = k->missing + k->asked;
 
     k->batch = CH_MIN(k->nmissing - k->asked, CH_LIMIT_EMBED_BATCH);
     k->asked += k->batch;
+    opts.run = k->run;
+    opts.call = k->call;
     if (k->batch == 0)
         end_asking(k);
-    else if (ch_embed_start(&k->embedder->opts, texts, k->batch, memory_search_on_embedded, k,
-                            &k->embed, &err) < 0)
+    else if (ch_embed_start(&opts, texts, k->batch, memory_search_on_embedded, k, &k->embed,
+                            &err) < 0)
         memory_search_give_up(k, err.message);
 }
 
@@ -267,6 +274,7 @@ struct ch_seeking *ch_seek_start(const struct ch_seek_opts *o, ch_seek_fn *fn, v
     k->workspace = ch_strdup(o->workspace);
     k->session = ch_strdup(o->session);
     k->run = ch_strdup(o->run);
+    k->call = ch_strdup(o->call);
     k->query = ch_strndup(o->query.p, o->query.n);
     k->sessions = o->sessions;
     k->limits[NOTES] = o->notes;

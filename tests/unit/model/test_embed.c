@@ -136,8 +136,8 @@ static void test_limits(void **state) {
     assert_int_equal(ch_embed_start(&o, &text, 0, on_embedded, e, &job, NULL), CHELA_ELIMIT);
     assert_int_equal(ch_embed_start(&o, &text, 65, on_embedded, e, &job, NULL), CHELA_ELIMIT);
     assert_int_equal(ch_embed_start(&o, &text, 1, on_embedded, e, &job, NULL), 0);
-    ch_embed_cancel(job);
-    ch_embed_cancel(NULL);
+    ch_embed_cancel(job, CHELA_ECANCELED);
+    ch_embed_cancel(NULL, CHELA_ECANCELED);
     assert_false(e->done);
 }
 

@@ -98,6 +98,7 @@ int ch_memory_search_run(chela_call *call, void *user) {
                                 .workspace = call->workspace,
                                 .session = call->session,
                                 .run = call->env->run,
+                                .call = call->id,
                                 .sessions = true,
                                 .query = ch_utf8_cut(ch_sv_str(query), LONGEST_QUERY),
                                 .notes = (size_t)limit,
