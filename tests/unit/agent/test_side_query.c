@@ -100,6 +100,7 @@ static const struct {
      {.status = 400, .body = FAILED("bad key " SECRET)},
      "",
      "bad key"},
+    {"a secret in an address", {.fail = "no route to " SECRET}, "", "no route to "},
 };
 
 static void test_answers(void **state) {
