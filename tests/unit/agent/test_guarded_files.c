@@ -15,9 +15,9 @@
 #include "support/textfile.h"
 #include "tool/process/sandbox_policy.h"
 
-/* The files of the test's directory, which is the current directory; folders before their
- * files. */
-static const char *const files[] = {"tool.py", "data.txt", "sub/run.sh", "ws/tool.py", "ws/own.py"};
+/* The files of the test's directory, which is the current directory. */
+static const char *const files[] = {"tool.py",    "data.txt",   "sh",
+                                    "sub/run.sh", "ws/tool.py", "ws/own.py"};
 
 static int setup(void **state) {
     char path[] = "/tmp/chela-guarded-XXXXXX";
@@ -132,7 +132,7 @@ static void test_guarded_programs(void **state) {
         {{"python3", "-u", "tool.py", "data.txt"}, "", "tool.py data.txt"},
         {{"python3", "absent.py"}, "", ""},
         {{"python3", "sub/absent.py"}, "", "sub/absent.py"},
-        {{"sh", "link"}, "", "sub/run.sh"},
+        {{"sh", "link"}, "", "sub/run.sh"}, /* sh is a program of PATH here too */
         {{"/bin/cat", "tool.py"}, "", NULL}, /* only the program */
         {{"cat", "tool.py"}, "", ""},        /* cat runs no file */
         {{"cat", "sub/run.sh"}, "", "sub/run.sh"},
