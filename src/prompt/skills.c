@@ -162,7 +162,8 @@ struct place {
 
 static void scan(struct ch_skills *s, const struct tree *t, const struct place *p);
 
-/* What a path leads to. *linked becomes true if the path is a link. */
+/* Reads the state of the file or folder that a path names. *linked becomes true if the path is a
+ * link. False: there is none of this type. */
 static bool skills_look(const char *path, mode_t type, struct stat *st, bool *linked) {
     if (lstat(path, st) < 0)
         return false;
