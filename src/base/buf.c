@@ -24,6 +24,14 @@ void ch_buf_clear(struct ch_buf *b) {
         b->p[0] = '\0';
 }
 
+void ch_buf_fit(struct ch_buf *b) {
+    size_t cap = b->n + b->n / 8 + 1;
+    if (b->cap > cap) {
+        b->cap = cap;
+        b->p = ch_realloc(b->p, cap);
+    }
+}
+
 static size_t buf_limit_of(const struct ch_buf *b) {
     return b->max ? b->max : CH_LIMIT_BUF;
 }

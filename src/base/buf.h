@@ -24,6 +24,9 @@ struct ch_buf {
 void ch_buf_init(struct ch_buf *b, size_t max);
 void ch_buf_release(struct ch_buf *b);
 void ch_buf_clear(struct ch_buf *b); /* keeps the memory */
+/* Gives memory back: leaves room for an eighth more, so that a buffer which grows slowly is
+ * not copied each time. */
+void ch_buf_fit(struct ch_buf *b);
 int ch_buf_add(struct ch_buf *b, const void *p, size_t n);
 int ch_buf_add_uint(struct ch_buf *b, uint64_t n); /* in decimal */
 int ch_buf_addf(struct ch_buf *b, const char *fmt, ...) CHELA_PRINTF(2, 3);

@@ -97,7 +97,8 @@ static bool compaction_announce(chela_run *run, enum chela_compacted strategy, s
     ch_context_budget_rewritten(run->session);
     /* The removed messages contained the instructions of directories below the workspace.
      * The instructions are added again when a file there is used. */
-    ch_buf_clear(&run->session->context.visited);
+    if (run->session->context.files)
+        ch_buf_clear(&run->session->context.files->visited);
     struct chela_event ev = {.type = CHELA_EV_COMPACTION,
                              .compaction = {strategy, before, ch_context_budget_tokens(run)}};
     ch_run_journal_rewritten(

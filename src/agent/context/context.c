@@ -88,10 +88,17 @@ void ch_context_forget(chela_agent *a) {
     ch_free(a->context.fingerprint);
 }
 
+static void context_files_free(struct ch_context_files *f) {
+    if (!f)
+        return;
+    ch_project_release(&f->project);
+    ch_buf_release(&f->changed);
+    ch_buf_release(&f->visited);
+    ch_free(f);
+}
+
 void ch_context_release(struct ch_context *c) {
-    ch_project_release(&c->project);
-    ch_buf_release(&c->visited);
-    ch_buf_release(&c->changed);
+    context_files_free(c->files);
     ch_buf_release(&c->warnings);
     ch_shared_text_release(c->system);
     ch_shared_text_release(c->sections);
@@ -171,14 +178,15 @@ static void load_project(chela_session *s) {
                                    .names = a->context.files,
                                    .each = a->context.file_max,
                                    .all = a->context.files_max};
-    if (c->loaded)
+    if (c->files)
         return;
-    c->loaded = true;
-    ch_project_load(&c->project, &opts);
-    for (size_t i = 0; i < c->project.n; i++)
-        if (c->project.files[i].problem)
-            ch_buf_addf(&c->warnings, "%s is not used: %s%c", c->project.files[i].name,
-                        c->project.files[i].problem, '\0');
+    c->files = ch_alloc(sizeof(*c->files));
+    const struct ch_project *p = &c->files->project;
+    ch_project_load(&c->files->project, &opts);
+    for (size_t i = 0; i < p->n; i++)
+        if (p->files[i].problem)
+            ch_buf_addf(&c->warnings, "%s is not used: %s%c", p->files[i].name,
+                        p->files[i].problem, '\0');
 }
 
 static const char *reasoning_word(const chela_agent *a) {
@@ -245,7 +253,7 @@ static void make_system(chela_run *run, unsigned flags) {
                                .workspace = a->workspace,
                                .runtime = ch_buf_str(&runtime),
                                .skills = flags & READS ? &a->skills : NULL,
-                               .project = flags & READS ? &s->context.project : NULL,
+                               .project = flags & READS ? &s->context.files->project : NULL,
                                .channel = s->channel.name,
                                .docs = a->context.docs,
                                .added = a->context.added,
@@ -274,7 +282,7 @@ void ch_context_constraints(chela_run *run, bool instructions, struct ch_buf *ou
     if (reads)
         load_project(s);
     struct ch_system_opts o = {.given = instructions ? c->instructions : NULL,
-                               .project = reads ? &s->context.project : NULL,
+                               .project = reads ? &s->context.files->project : NULL,
                                .rules = c->rules};
     ch_system_constraints(&o, out);
 }
@@ -289,15 +297,16 @@ static uint64_t context_key_of(const chela_run *run, unsigned flags) {
 static void look_for_changes(chela_run *run) {
     chela_session *s = run->session;
     struct ch_context *c = &s->context;
+    struct ch_context_files *f = c->files;
     if (ch_run_did(run, CH_RUN_LOOKED) || !c->system || !(c->flags & READS))
         return;
     CH_BUF_AUTO skills = {0};
-    ch_project_changes(&c->project, &c->changed);
+    ch_project_changes(&f->project, &f->changed);
     ch_skills_changes(&s->agent->skills, &skills);
     uint64_t told = ch_hash(0, ch_buf_sv(&skills));
-    if (skills.n && told != c->told_skills)
-        ch_buf_addf(&c->changed, "%s%s", c->changed.n ? ", " : "", ch_buf_str(&skills));
-    c->told_skills = told;
+    if (skills.n && told != f->told_skills)
+        ch_buf_addf(&f->changed, "%s%s", f->changed.n ? ", " : "", ch_buf_str(&skills));
+    f->told_skills = told;
 }
 
 static void context_settle(chela_run *run) {
@@ -373,13 +382,13 @@ void ch_context_visit(chela_run *run, struct ch_sv arguments, struct ch_buf *out
     chela_session *s = run->session;
     CH_ARENA_AUTO arena = {0};
     const struct ch_json *v;
-    if (s->agent->context.files || !(s->context.flags & READS) ||
+    if (s->agent->context.files || !s->context.files || !(s->context.flags & READS) ||
         ch_json_parse(&arena, arguments, CH_JSON_STRICT, &v, NULL, NULL) < 0)
         return;
     for (size_t i = 0; i < CH_LEN(members); i++) {
         struct ch_sv path = ch_json_get_str(v, members[i]);
         if (path.n)
-            ch_project_nested(s->agent->workspace, path, &s->context.visited, out);
+            ch_project_nested(s->agent->workspace, path, &s->context.files->visited, out);
     }
 }
 
@@ -429,12 +438,14 @@ static void add_turn_rules(chela_run *run, struct ch_buf *out) {
 struct ch_sv ch_context_note(chela_run *run, bool in_loop) {
     chela_session *s = run->session;
     const struct ch_context_conf *c = &s->agent->context;
+    struct ch_context_files *f = s->context.files;
     CH_BUF_AUTO inner = {0};
-    if (s->context.changed.n && s->context.flags & READS)
+    if (f && f->changed.n && s->context.flags & READS)
         ch_buf_addf(&inner,
                     "Changed since this conversation began: %s. Read again what you need of it.\n",
-                    ch_buf_str(&s->context.changed));
-    ch_buf_clear(&s->context.changed);
+                    ch_buf_str(&f->changed));
+    if (f)
+        ch_buf_clear(&f->changed);
     for (size_t i = 0; in_loop && i < c->nrules && i < CH_DEFAULT_PROMPT_RULES; i++)
         ch_buf_addf(&inner, "%s- %s\n", i ? "" : "These rules still hold:\n", c->rules[i]);
     add_turn_rules(run, &inner);

@@ -15,18 +15,22 @@ struct ch_jobs;
 struct ch_run_journal;
 
 /* The system prompt of a session (context.h). */
-struct ch_context {
+/* The part of an agent that reads files. */
+struct ch_context_files {
     struct ch_project project;
-    bool loaded;
+    struct ch_buf changed; /* changes since `system` was made that the model has not been told */
+    uint64_t told_skills;  /* hash of the changed skills in the last note */
+    struct ch_buf visited; /* directories whose instructions are in the conversation,
+                            * NUL-terminated each */
+};
+
+struct ch_context {
+    struct ch_context_files *files; /* owned; NULL: the agent has read none so far */
     const char *system; /* shared_text.h; NULL: the session has made no request yet */
     uint64_t key; /* hash of the inputs of `system` */
     unsigned flags;
     uint64_t registry_revision; /* revision of the registry that `flags` were found in */
-    struct ch_buf changed;  /* changes since `system` was made that the model has not been told */
-    uint64_t told_skills;   /* hash of the changed skills in the last note */
     struct ch_buf warnings; /* warnings that are not emitted yet, each NUL-terminated */
-    struct ch_buf visited;  /* directories whose instructions are in the conversation,
-                             * NUL-terminated each */
     char *fingerprint;      /* owned: fingerprint of `system`; NULL: not made yet */
     const char *sections;   /* shared_text.h: parts of `system` (prompt/system.h) as JSON; NULL:
                                none */

@@ -51,6 +51,13 @@
 #include "model/message/ids.h"
 #include "prompt/envelope.h"
 
+/* Texts that few turns have. */
+struct turn_texts {
+    struct ch_buf complaint; /* for the model: the problem with its reply */
+    struct ch_buf citations; /* sources of the last reply, JSON */
+    struct ch_buf logprobs;  /* log probabilities of the last reply, JSON */
+};
+
 struct ch_turn {
     unsigned open;   /* turn whose TURN_END is still to be sent; 0: none */
     const char *key; /* API key of the current call */
@@ -62,9 +69,7 @@ struct ch_turn {
     bool output_shown;
     unsigned held;                 /* quirks that would remove strict schemas from this request */
     enum ch_output_way output_way; /* how this turn's request asks for the answer's form */
-    struct ch_buf complaint;       /* text for the model: the problem with its reply */
-    struct ch_buf citations;       /* sources of the last reply, JSON */
-    struct ch_buf logprobs;        /* log probabilities of the last reply, JSON */
+    struct turn_texts *texts;      /* owned; NULL: none so far */
     enum chela_stop stop_reason;   /* for TURN_END */
     bool warned_price;             /* the warning about an unknown price was emitted */
     bool may_redo;                 /* the host can withdraw text that it showed */
@@ -86,10 +91,20 @@ void ch_think_drop(chela_run *run) {
     run->turn->decoding = false; /* its memory stays: a callback of the decoder may run */
 }
 
+static struct turn_texts *need_texts(chela_run *run) {
+    if (!run->turn->texts)
+        run->turn->texts = ch_alloc(sizeof(*run->turn->texts));
+    return run->turn->texts;
+}
+
 void ch_think_release(chela_run *run) {
-    ch_buf_release(&run->turn->complaint);
-    ch_buf_release(&run->turn->citations);
-    ch_buf_release(&run->turn->logprobs);
+    struct turn_texts *texts = CH_TAKE(run->turn->texts);
+    if (texts) {
+        ch_buf_release(&texts->complaint);
+        ch_buf_release(&texts->citations);
+        ch_buf_release(&texts->logprobs);
+    }
+    ch_free(texts);
     ch_free(run->turn->decoder);
 }
 
@@ -113,11 +128,15 @@ struct ch_msg_author ch_think_author(const chela_run *run) {
 }
 
 struct ch_buf *ch_think_complaint(chela_run *run) {
-    return &run->turn->complaint;
+    return &need_texts(run)->complaint;
 }
 
 struct ch_sv ch_think_citations(const chela_run *run) {
-    return ch_buf_sv(&run->turn->citations);
+    return run->turn->texts ? ch_buf_sv(&run->turn->texts->citations) : CH_SV("");
+}
+
+static struct ch_sv think_logprobs(const chela_run *run) {
+    return run->turn->texts ? ch_buf_sv(&run->turn->texts->logprobs) : CH_SV("");
 }
 
 bool ch_think_follows_up(const chela_run *run) {
@@ -231,9 +250,9 @@ bool ch_think_deliver(chela_run *run) {
     run->turn->deliver_follow_up = false;
     if (run->m.nudge && !ch_think_note(run, ch_sv_str(nudge_text)))
         return false;
-    if (run->m.reask && !ch_think_note(run, ch_buf_sv(&run->turn->complaint)))
+    if (run->m.reask && !ch_think_note(run, ch_buf_sv(ch_think_complaint(run))))
         return false;
-    if (run->m.caution && !remark(run, ch_buf_str(&run->turn->complaint), caution_text))
+    if (run->m.caution && !remark(run, ch_buf_str(ch_think_complaint(run)), caution_text))
         return false;
     if (closes(run) && !remark(run, ch_reason_name(run->m.closing), closing_text))
         return false;
@@ -287,10 +306,11 @@ static size_t list_tools(const chela_run *run, const char *only, struct ch_tool_
 
 /* Lists the tools of the request: those that a hook named, or the selected ones. The output
  * tool comes last in turns that use it. */
-static void choose_tools(chela_run *run, const char *only, struct ch_model_request *req) {
+static void choose_tools(chela_run *run, const char *only, struct ch_arena *parts,
+                         struct ch_model_request *req) {
     const chela_agent *a = run->session->agent;
     const struct ch_policy *p = &run->permit.policy;
-    struct ch_tool_def *defs = ch_arena_alloc(&run->arena, (a->registry.n + 2) * sizeof(*defs));
+    struct ch_tool_def *defs = ch_arena_alloc(parts, (a->registry.n + 2) * sizeof(*defs));
     size_t found =
         only ? list_tools(run, only, defs) : ch_selection_defs(run->session->selection, p, defs);
     size_t n = 0;
@@ -325,12 +345,12 @@ static void choose_choice(const char *choice, struct ch_model_request *req) {
 
 /* Key of the service's prompt cache. The key is derived from the agent and the first
  * message, so it is the same in every turn, on every machine and in a replay. */
-static struct ch_sv cache_key(chela_run *run) {
+static struct ch_sv cache_key(const chela_run *run, struct ch_arena *parts) {
     const struct ch_transcript *t = &run->session->transcript;
     struct ch_sv first = t->n ? ch_msg_words(t->msgs[0]) : CH_SV("");
     uint64_t h = ch_hash(0, ch_sv_str(run->session->agent->id));
     h = ch_hash(h, ch_sv(first.p, CH_MIN(first.n, 4 * CH_KB)));
-    return ch_sv_str(ch_arena_printf(&run->arena, "chela-%016llx", (unsigned long long)h));
+    return ch_sv_str(ch_arena_printf(parts, "chela-%016llx", (unsigned long long)h));
 }
 
 /* Chooses how the request asks for the answer's schema. */
@@ -405,8 +425,10 @@ static bool tell_note(chela_run *run) {
     return !text.n || amend(run, text);
 }
 
+/* parts: for what is needed until the request is encoded. */
 static int think_describe(chela_run *run, const struct chela_turn_patch *patch,
-                          struct ch_model_request *req, struct chela_error *err) {
+                          struct ch_arena *parts, struct ch_model_request *req,
+                          struct chela_error *err) {
     const chela_session *s = run->session;
     const chela_agent *a = s->agent;
     const char *choice = patch->tool_choice ? patch->tool_choice : a->tool_choice;
@@ -444,16 +466,16 @@ static int think_describe(chela_run *run, const struct chela_turn_patch *patch,
         .effort = (enum ch_effort)a->reasoning,
         .revision = revision(run, patch),
     };
-    req->cache_key = cache_key(run);
+    req->cache_key = cache_key(run, parts);
     if (a->server_tools)
         req->server_tools = ch_server_tools_for(&run->arena, a->server_tools,
                                                 run->target->provider, run->target->ep.codec->name);
     run->turn->output_way = CH_OUTPUT_AUTO;
     run->turn->held = 0;
-    choose_tools(run, patch->tools, req);
+    choose_tools(run, patch->tools, parts, req);
     int rc = choose_output(run, req, err); /* not every model takes tools and a schema together */
     if (run->turn->output_way == CH_OUTPUT_BY_TOOL)
-        choose_tools(run, patch->tools, req);
+        choose_tools(run, patch->tools, parts, req);
     choose_choice(choice, req);
     force_output(run, req);
     return rc == 0 ? ch_features_shape(run, req, err) : rc;
@@ -490,6 +512,7 @@ static int think_encode(chela_run *run, const struct chela_turn_patch *patch, si
                         size_t *ntools, struct chela_error *err) {
     struct ch_encoder *e = &run->session->encoder;
     struct ch_model_request req;
+    CH_ARENA_AUTO parts = {0};
     run->target = find_target(run, patch->model, err);
     if (!run->target)
         return err->code;
@@ -497,7 +520,7 @@ static int think_encode(chela_run *run, const struct chela_turn_patch *patch, si
     ch_target_cooling(run->target, &run->session->agent->rt->providers.cooldowns,
                       ch_mono_ms(ch_loop_clock(run->loop)), &run->turn->key);
     run->target->ep.api_key = run->turn->key;
-    int rc = think_describe(run, patch, &req, err);
+    int rc = think_describe(run, patch, &parts, &req, err);
     *nmessages = req.nmessages;
     *ntools = req.ntools;
     size_t tokens = 0;
@@ -672,8 +695,8 @@ static bool answer_fits(chela_run *run, bool has_text) {
         ch_run_outcome_text(run, ch_buf_sv(&json));
         return true;
     }
-    ch_buf_clear(&run->turn->complaint);
-    ch_output_complain(run->turn->output_way, ch_buf_sv(&why), &run->turn->complaint);
+    ch_buf_clear(ch_think_complaint(run));
+    ch_output_complain(run->turn->output_way, ch_buf_sv(&why), ch_think_complaint(run));
     ch_run_outcome_error(run, "%s: the answer does not fit its schema: %s",
                          run->target->spec, ch_buf_str(&why));
     ch_redact_line(run->error);
@@ -682,7 +705,8 @@ static bool answer_fits(chela_run *run, bool has_text) {
 
 void ch_think_reply(chela_run *run, struct ch_reply *r) {
     bool is_private = ch_features_keep_words(run);
-    unsigned verdict = ch_features_reply(run, r, &run->turn->complaint);
+    unsigned verdict =
+        run->features ? ch_features_reply(run, r, ch_think_complaint(run)) : CH_REPLY_USE;
     bool of_use = !(verdict & CH_REPLY_REJECT);
     if (run->dead)
         return;
@@ -702,14 +726,16 @@ void ch_think_reply(chela_run *run, struct ch_reply *r) {
     if (run->dead)
         return;
     bool made = extras && ch_reply_extras_has_media(r->msg);
-    if (run->turn->decoding)
-        ch_buf_add_sv(&run->turn->logprobs, ch_logprobs_of(run->turn->decoder));
+    struct ch_sv logprobs =
+        run->turn->decoding ? ch_logprobs_of(run->turn->decoder) : CH_SV("");
+    if (logprobs.n)
+        ch_buf_add_sv(&need_texts(run)->logprobs, logprobs);
     run->reply = keep_reply(run, r, in.cost);
     if (in.has_text && !is_private && r->stop != CH_STOP_REFUSAL)
         ch_reply_directives_end(run);
     if (run->dead)
         return;
-    if (run->reply && extras && !ch_reply_extras_tell(run, run->reply, &run->turn->citations))
+    if (run->reply && extras && !ch_reply_extras_tell(run, run->reply, &need_texts(run)->citations))
         return;
     if (run->reply && !emit_calls(run, run->reply, &in.calls))
         return;
@@ -720,7 +746,7 @@ void ch_think_reply(chela_run *run, struct ch_reply *r) {
     in.has_text |= made; /* an image is an answer */
     if (!of_use)
         ch_run_outcome_error(run, "%s: %s", run->target->spec,
-                             ch_buf_str(&run->turn->complaint));
+                             ch_buf_str(ch_think_complaint(run)));
     in.review = is_answer && !in.unfit && verdict & CH_REPLY_REVIEW;
     run->turn->deliver_follow_up = in.calls == 0 && !in.unfit;
     ch_think_drop(run); /* tools may run for hours; r is invalid from here on */
@@ -868,8 +894,10 @@ void ch_think(chela_run *run) {
     size_t nmessages = 0, ntools = 0;
     ch_arena_clear(&run->arena);
     run->turn->output_shown = false;
-    ch_buf_clear(&run->turn->citations);
-    ch_buf_clear(&run->turn->logprobs);
+    if (run->turn->texts) {
+        ch_buf_clear(&run->turn->texts->citations);
+        ch_buf_clear(&run->turn->texts->logprobs);
+    }
     ch_reply_directives_begin(run);
     const chela_agent *a = run->session->agent;
     if (!ch_think_deliver(run) || (a->embedding && ch_tool_embedding_input(run, ch_think)))
@@ -920,8 +948,7 @@ bool ch_think_close(chela_run *run) {
         .type = CHELA_EV_TURN_END,
         .turn = {run->turn->open, run->turn->stop_reason,
                  ch_public_usage(&run->m.turn.usage, run->m.turn.cost),
-                 ch_str(ch_buf_sv(&run->turn->citations)),
-                 ch_str(ch_buf_sv(&run->turn->logprobs))}};
+                 ch_str(ch_think_citations(run)), ch_str(think_logprobs(run))}};
     run->turn->open = 0;
     run->m.turn.usage = (struct ch_usage){0};
     run->m.turn.cost = 0;

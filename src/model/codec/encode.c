@@ -27,8 +27,10 @@ static bool has_header(const struct ch_header *headers, size_t n, struct ch_sv n
 void ch_encode_http(const struct ch_model_request *req, struct ch_arena *a, const char *path,
                     const struct ch_header *defaults, size_t n, struct ch_http_request *out) {
     const struct ch_endpoint *ep = req->endpoint;
-    struct ch_header *headers = ch_arena_alloc(a, (n + ep->nheaders + 1) * sizeof(*headers));
-    size_t count = 0;
+    size_t room = ep->nheaders, count = 0;
+    for (size_t i = 0; i < n; i++)
+        room += defaults[i].value.n > 0;
+    struct ch_header *headers = ch_arena_alloc(a, room * sizeof(*headers));
     for (size_t i = 0; i < n; i++)
         if (defaults[i].value.n && !has_header(ep->headers, ep->nheaders, defaults[i].name))
             headers[count++] = defaults[i];

@@ -311,5 +311,6 @@ int ch_encoder_update(struct ch_encoder *e, const struct ch_model_request *req,
         return rc;
     }
     e->revision = req->revision;
+    ch_buf_fit(&e->messages); /* many requests may wait for a model at the same time */
     return CHELA_OK;
 }
