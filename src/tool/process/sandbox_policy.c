@@ -62,14 +62,16 @@ struct ch_sandbox_policy *ch_sandbox_copy(struct ch_arena *a, const struct ch_sa
 }
 
 const char *ch_sandbox_resolve(struct ch_arena *a, const char *path) {
+    char *there = ch_arena_str(a, ch_sv_str(path)); /* the part that exists */
     size_t n = strlen(path);
-    char *real = realpath(path, NULL);
 
-    while (!real && n) {
+    /* One system call; realpath needs one for each folder. */
+    while (n && access(there, F_OK) < 0) {
         while (n && path[--n] != '/')
             ;
-        real = n ? realpath(ch_arena_str(a, ch_sv(path, n)), NULL) : NULL;
+        there[n] = '\0';
     }
+    char *real = n ? realpath(there, NULL) : NULL;
     const char *found = real ? ch_arena_printf(a, "%s%s", real, path + n)
                              : ch_arena_str(a, ch_sv_str(path));
     free(real);
