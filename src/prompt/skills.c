@@ -255,13 +255,16 @@ static void scan(struct ch_skills *s, const struct tree *t, const struct place *
     free(entries);
 }
 
-/* The author of the workspace may have made a link of the root itself. */
+/* The author of the workspace may have made a link of the root itself. Most roots do not
+ * exist, which one system call shows. */
 static void scan_root(struct ch_skills *s, const struct tree *t, const char *root) {
     const char *const workspace[] = {t->opts->workspace, NULL};
+    if (access(root, F_OK) < 0)
+        return;
     char *real = realpath(root, NULL);
     if (real && (t->of_user || !leads_out(workspace, real)))
         scan(s, t, &(struct place){root, real, 0});
-    else if (!t->of_user && access(root, F_OK) == 0)
+    else if (!t->of_user)
         refuse_link(s, root, "skills");
     free(real);
 }

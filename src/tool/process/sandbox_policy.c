@@ -61,14 +61,19 @@ struct ch_sandbox_policy *ch_sandbox_copy(struct ch_arena *a, const struct ch_sa
     return copy;
 }
 
+/* NULL: there is no such path. access() is one system call, realpath() one for each directory. */
+static char *real_path(const char *path) {
+    return access(path, F_OK) == 0 ? realpath(path, NULL) : NULL;
+}
+
 const char *ch_sandbox_resolve(struct ch_arena *a, const char *path) {
     size_t n = strlen(path);
-    char *real = realpath(path, NULL);
+    char *real = real_path(path);
 
     while (!real && n) {
         while (n && path[--n] != '/')
             ;
-        real = n ? realpath(ch_arena_str(a, ch_sv(path, n)), NULL) : NULL;
+        real = n ? real_path(ch_arena_str(a, ch_sv(path, n))) : NULL;
     }
     const char *found = real ? ch_arena_printf(a, "%s%s", real, path + n)
                              : ch_arena_str(a, ch_sv_str(path));
