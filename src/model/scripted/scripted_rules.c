@@ -180,8 +180,10 @@ static int compile(struct reader *r, const struct ch_json *v, const char *key,
     bool fold = ch_sv_starts(p->text, "(?i)");
     size_t skip = fold ? strlen("(?i)") : 0;
     struct ch_sv text = ch_sv(p->text.p + skip, p->text.n - skip);
+    locale_t before = uselocale(r->script->utf8);
     int code = regcomp(&p->re, ch_arena_str(&r->script->arena, text),
                        REG_EXTENDED | (fold ? REG_ICASE : 0));
+    uselocale(before);
     if (code) {
         char why[128];
         regerror(code, &p->re, why, sizeof(why));
@@ -469,6 +471,7 @@ int ch_script_read(struct ch_script *s, struct ch_sv text, const char *name,
     if (rc < 0)
         return rc;
     s->name = r.yaml.name;
+    s->utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
     rc = read_mapping(&r, r.yaml.root, "rule file", file_fields, s);
     if (rc == 0 && s->nrules == 0)
         return scripted_rules_bad(&r, where(&r, r.yaml.root), "rules: missing");
@@ -478,6 +481,8 @@ int ch_script_read(struct ch_script *s, struct ch_sv text, const char *name,
 void ch_script_release(struct ch_script *s) {
     for (struct ch_script_pattern *p = s->patterns; p; p = p->next)
         regfree(&p->re);
+    if (s->utf8)
+        freelocale(s->utf8);
     ch_arena_release(&s->arena);
     *s = (struct ch_script){0};
 }
