@@ -907,18 +907,24 @@ void ch_think_compact(chela_run *run) {
     ch_compaction_start(run, ch_driver_step);
 }
 
+/* Forgets the last reply. */
+static void expect_reply(chela_run *run) {
+    struct turn_texts *texts = run->turn->texts;
+    ch_arena_clear(&run->arena);
+    run->turn->output_shown = false;
+    run->turn->unseen = 0;
+    if (texts) {
+        ch_buf_clear(&texts->citations);
+        ch_buf_clear(&texts->logprobs);
+    }
+    ch_reply_directives_begin(run);
+}
+
 void ch_think(chela_run *run) {
     struct chela_turn_patch patch = {.turn = run->m.turns};
     struct chela_error err = {0};
     size_t nmessages = 0, ntools = 0;
-    ch_arena_clear(&run->arena);
-    run->turn->output_shown = false;
-    run->turn->unseen = 0;
-    if (run->turn->texts) {
-        ch_buf_clear(&run->turn->texts->citations);
-        ch_buf_clear(&run->turn->texts->logprobs);
-    }
-    ch_reply_directives_begin(run);
+    expect_reply(run);
     const chela_agent *a = run->session->agent;
     if (!ch_think_deliver(run) || (a->embedding && ch_tool_embedding_input(run, ch_think)))
         return;

@@ -93,6 +93,29 @@ static void test_huge_requests_do_not_wrap(void **state) {
     assert_null(ch_buf_reserve(&b, CH_LIMIT_BUF + 1));
 }
 
+static void test_fit_leaves_an_eighth(void **state) {
+    (void)state;
+    struct ch_buf b = {0};
+    ch_buf_fit(&b);
+    assert_null(b.p);
+    ch_buf_reserve(&b, 1000);
+    for (int i = 0; i < 80; i++)
+        ch_buf_addc(&b, 'x');
+    ch_buf_fit(&b);
+    assert_int_equal(b.n, 80);
+    assert_int_equal(b.cap, 91);
+    assert_int_equal(strlen(ch_buf_str(&b)), 80);
+    const char *before = b.p;
+    ch_buf_addc(&b, 'y');
+    ch_buf_fit(&b); /* nothing to give back */
+    assert_ptr_equal(b.p, before);
+    assert_int_equal(b.cap, 91);
+    ch_buf_clear(&b);
+    ch_buf_fit(&b);
+    assert_string_equal(ch_buf_str(&b), "");
+    ch_buf_release(&b);
+}
+
 static void test_reserve_and_commit(void **state) {
     (void)state;
     CH_BUF_AUTO b = {0};
@@ -110,6 +133,7 @@ int main(void) {
         cmocka_unit_test(test_take_hands_over),
         cmocka_unit_test(test_cap),
         cmocka_unit_test(test_huge_requests_do_not_wrap),
+        cmocka_unit_test(test_fit_leaves_an_eighth),
         cmocka_unit_test(test_reserve_and_commit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
