@@ -163,7 +163,8 @@ static void test_files_are_frozen(void **state) {
     STAGE_OPEN(&st, &opts, replies);
     stage_play(&st, "one");
     put_in(dir, "AGENTS.md", "Use spaces.");
-    put_in(dir, "skills/deploy/SKILL.md", "---\nname: deploy\ndescription: d\nversion: 1.3\n---\nNew.\n");
+    put_in(dir, "skills/deploy/SKILL.md",
+           "---\nname: deploy\ndescription: d\nversion: 1.3\n---\nNew.\n");
     stage_play(&st, "two");
     assert_non_null(strstr(sent(&st, 0), "Use tabs."));
     assert_null(strstr(sent(&st, 0), "<runtime_note>\\n"));

@@ -538,7 +538,8 @@ static void test_notes(void **state) {
             .workspace = dir, .tools = "memory_*", .approve = CHELA_APPROVE_AUTO,
             .toolset = &(struct chela_toolset_opts)CHELA_TOOLSET_OPTS(.settings = settings));
     open_stage(&st, &t, &opts, 200000);
-    put_in(dir, "MEMORY.md", "# Servers\n\nThe staging server is called heron.\n\n# Pets\n\nA cat.\n");
+    put_in(dir, "MEMORY.md",
+           "# Servers\n\nThe staging server is called heron.\n\n# Pets\n\nA cat.\n");
     play(&st, "Always deploy to staging on Fridays. Hello.");
     assert_non_null(
         strstr(ch_buf_str(&t.last), "[MEMORY.md:3]\\n# Servers\\nThe staging server is called"));
