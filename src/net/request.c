@@ -10,6 +10,8 @@
 #include "base/mem.h"
 #include "net/http1.h"
 
+#define LENGTH_MOST 40 /* bytes of the header Content-Length and of the last line */
+
 /* Headers about the connection or the framing: only this client sets them. */
 static bool is_reserved(struct ch_sv name) {
     static const struct ch_sv reserved[] = {
@@ -79,14 +81,6 @@ static void add_request_line(struct ch_buf *out, const char *method, const struc
     CH_BUF_LIT(out, " HTTP/1.1\r\n");
 }
 
-/* Estimate the size, so that the buffer is allocated once. */
-static size_t net_request_estimate(const struct ch_http_request *req, const struct ch_url *url) {
-    size_t n = 192 + 2 * url->host.n + url->target.n;
-    for (size_t i = 0; i < req->nheaders; i++)
-        n += req->headers[i].name.n + req->headers[i].value.n + 4;
-    return n;
-}
-
 int ch_request_check(const struct ch_http_request *req, struct chela_error *err) {
     struct ch_sv method = ch_sv_str(req->method);
 
@@ -107,10 +101,39 @@ static bool net_request_is_given(const struct ch_http_request *req, struct ch_sv
     return false;
 }
 
-void ch_request_head(struct ch_buf *out, const struct ch_http_request *req,
-                     const struct ch_url *url, const struct ch_proxy *proxy,
-                     const char *user_agent) {
-    ch_buf_reserve(out, net_request_estimate(req, url));
+/* Remove the header from the beginning of *head. False: head begins differently. */
+static bool skip_header(struct ch_sv *head, const struct ch_header *h) {
+    size_t n = h->name.n + h->value.n + 4;
+    if (head->n < n || !ch_sv_eq(ch_sv(head->p, h->name.n), h->name))
+        return false;
+    const char *value = head->p + h->name.n + 2;
+    if (memcmp(value - 2, ": ", 2) != 0 || !ch_sv_eq(ch_sv(value, h->value.n), h->value) ||
+        memcmp(value + h->value.n, "\r\n", 2) != 0)
+        return false;
+    *head = ch_sv(head->p + n, head->n - n);
+    return true;
+}
+
+bool ch_request_is_known(const struct ch_request_memo *m, const struct ch_http_request *req) {
+    size_t method = strlen(req->method);
+    if (m->head.n <= method || memcmp(m->head.p, req->method, method) != 0 ||
+        m->head.p[method] != ' ' || !ch_sv_eq(ch_buf_sv(&m->url), ch_sv_str(req->url)))
+        return false;
+    struct ch_sv rest = ch_sv(m->head.p + m->fields, m->head.n - m->fields);
+    for (size_t i = 0; i < req->nheaders; i++)
+        if (!skip_header(&rest, &req->headers[i]))
+            return false;
+    return rest.n == 0;
+}
+
+static void write_memo(struct ch_request_memo *m, const struct ch_http_request *req,
+                       const struct ch_url *url, const struct ch_proxy *proxy,
+                       const char *user_agent) {
+    struct ch_buf *out = &m->head;
+    ch_buf_clear(&m->url);
+    ch_buf_add_str(&m->url, req->url);
+    m->proxy = proxy;
+    ch_buf_clear(out);
     add_request_line(out, req->method, url, proxy);
     if (!net_request_is_given(req, CH_SV("host"))) {
         CH_BUF_LIT(out, "Host: ");
@@ -121,10 +144,25 @@ void ch_request_head(struct ch_buf *out, const struct ch_http_request *req,
         net_request_add_header(out, CH_SV("User-Agent"), ch_sv_str(user_agent));
     if (proxy && proxy->auth)
         net_request_add_header(out, CH_SV("Proxy-Authorization"), ch_sv_str(proxy->auth));
+    m->fields = out->n;
     for (size_t i = 0; i < req->nheaders; i++)
         net_request_add_header(out, req->headers[i].name, req->headers[i].value);
+}
+
+void ch_request_head(struct ch_request_memo *m, struct ch_buf *out,
+                     const struct ch_http_request *req, const struct ch_url *url,
+                     const struct ch_proxy *proxy, const char *user_agent) {
     uint64_t n = body_size(req);
+    if (m->proxy != proxy || !ch_request_is_known(m, req))
+        write_memo(m, req, url, proxy, user_agent);
+    ch_buf_reserve(out, m->head.n + LENGTH_MOST);
+    ch_buf_add_sv(out, ch_buf_sv(&m->head));
     if (n || net_request_has_body(ch_sv_str(req->method)))
         add_length(out, n);
     CH_BUF_LIT(out, "\r\n");
+}
+
+void ch_request_forget(struct ch_request_memo *m) {
+    ch_buf_release(&m->url);
+    ch_buf_release(&m->head);
 }

@@ -74,15 +74,17 @@ static void add_parts(struct ch_buf *to, struct ch_sv rest) {
 }
 
 const char *ch_sandbox_resolve(struct ch_arena *a, const char *path) {
+    char *there = ch_arena_str(a, ch_sv_str(path)); /* the part that exists */
     size_t n = strlen(path);
-    char *real = realpath(path, NULL);
     CH_BUF_AUTO found = {0};
 
-    while (!real && n) {
+    /* One system call; realpath needs one for each folder. */
+    while (n && access(there, F_OK) < 0) {
         while (n && path[--n] != '/')
             ;
-        real = n ? realpath(ch_arena_str(a, ch_sv(path, n)), NULL) : NULL;
+        there[n] = '\0';
     }
+    char *real = n ? realpath(there, NULL) : NULL;
     if (real && strcmp(real, "/") != 0)
         ch_buf_add_str(&found, real);
     free(real);
