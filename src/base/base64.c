@@ -64,6 +64,6 @@ bool ch_base64_read(struct ch_sv s, struct ch_buf *out) {
 size_t ch_base64_size(struct ch_sv s) {
     size_t digits = 0;
     for (size_t i = 0; i < s.n && s.p[i] != '='; i++)
-        digits += base64_digit_of(s.p[i]) >= 0;
+        digits += values[(unsigned char)s.p[i]] != 0;
     return digits / 4 * 3 + digits % 4 * 3 / 4;
 }
