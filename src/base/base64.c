@@ -33,9 +33,18 @@ static int base64_digit_of(char c) {
     return c == '+' || c == '-' ? 62 : c == '/' || c == '_' ? 63 : -1;
 }
 
+/* True if only padding and white space begin at `from`. */
+static bool ends_at(struct ch_sv s, size_t from) {
+    for (size_t i = from; i < s.n; i++)
+        if (s.p[i] != '=' && (unsigned char)s.p[i] > ' ')
+            return false;
+    return true;
+}
+
 bool ch_base64_read(struct ch_sv s, struct ch_buf *out) {
     unsigned bits = 0, have = 0;
-    for (size_t i = 0; i < s.n && s.p[i] != '='; i++) {
+    size_t i = 0;
+    for (; i < s.n && s.p[i] != '='; i++) {
         int digit = base64_digit_of(s.p[i]);
         if (digit < 0 && (unsigned char)s.p[i] <= ' ')
             continue;
@@ -48,5 +57,12 @@ bool ch_base64_read(struct ch_sv s, struct ch_buf *out) {
             ch_buf_addc(out, (char)(bits >> have));
         }
     }
-    return true;
+    return have < 6 && ends_at(s, i);
+}
+
+size_t ch_base64_size(struct ch_sv s) {
+    size_t digits = 0;
+    for (size_t i = 0; i < s.n && s.p[i] != '='; i++)
+        digits += base64_digit_of(s.p[i]) >= 0;
+    return digits / 4 * 3 + digits % 4 * 3 / 4;
 }

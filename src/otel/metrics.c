@@ -5,7 +5,6 @@
 #include "base/mem.h"
 
 #define BUCKETS 16 /* at most: bounds and one */
-#define NS_PER_MS 1000000u
 
 static const double tokens[] = {1,     4,     16,     64,      256,     1024,     4096,
                                 16384, 65536, 262144, 1048576, 4194304, 16777216, 67108864};
@@ -146,8 +145,8 @@ static void write_point(struct ch_otlp *w, const struct ch_otel_point *p,
                         enum ch_otel_metric metric, int64_t start, int64_t now) {
     ch_otlp_open(w, CH_OTLP_DATA_POINTS);
     write_attributes(w, p);
-    ch_otlp_fixed64(w, CH_OTLP_POINT_START, (uint64_t)start * NS_PER_MS);
-    ch_otlp_fixed64(w, CH_OTLP_POINT_TIME, (uint64_t)now * NS_PER_MS);
+    ch_otlp_time(w, CH_OTLP_POINT_START, start);
+    ch_otlp_time(w, CH_OTLP_POINT_TIME, now);
     ch_otlp_fixed64(w, CH_OTLP_POINT_COUNT, p->count);
     ch_otlp_double(w, CH_OTLP_POINT_SUM, p->sum);
     ch_otlp_fixed64s(w, CH_OTLP_POINT_BUCKETS, p->buckets, kinds[metric].n + 1);

@@ -187,6 +187,7 @@ static void telemetry_open(struct telemetry *t) {
                                     .measure = t->metrics ? export_value : NULL,
                                     .user = t};
     t->follow = ch_otel_follow_new(&t->settings, &t->sink);
+    t->listener.ignored = CH_OTEL_FOLLOW_IGNORED;
     t->listener.heard = telemetry_heard;
     t->listener.context = telemetry_context;
     t->listener.checkpoint = telemetry_checkpoint;

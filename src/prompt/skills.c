@@ -258,10 +258,12 @@ static void scan(struct ch_skills *s, const struct tree *t, const struct place *
 /* The author of the workspace may have made a link of the root itself. */
 static void scan_root(struct ch_skills *s, const struct tree *t, const char *root) {
     const char *const workspace[] = {t->opts->workspace, NULL};
+    if (access(root, F_OK) < 0)
+        return; /* most roots: one system call, where realpath needs one for each folder */
     char *real = realpath(root, NULL);
     if (real && (t->of_user || !leads_out(workspace, real)))
         scan(s, t, &(struct place){root, real, 0});
-    else if (!t->of_user && access(root, F_OK) == 0)
+    else if (!t->of_user)
         refuse_link(s, root, "skills");
     free(real);
 }

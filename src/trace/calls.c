@@ -16,6 +16,7 @@ struct call_set {
 
 struct call_reading {
     const char *session, *agent; /* of the record */
+    struct ch_arena arena;       /* the parsed record; cleared at the next one */
     struct call_set seen;
     int64_t since;
     uint64_t before; /* hash of the previous record's session, and its time */
@@ -74,12 +75,11 @@ static void pass_call(struct call_reading *rd, struct chela_model_call call,
 static void pass_message(struct call_reading *rd, const struct chela_store_record *r,
                          const struct ch_json *v) {
     const struct ch_json *m = ch_json_get(v, "message"), *e = ch_json_get(v, "embedding");
-    CH_ARENA_AUTO arena = {0};
     struct ch_sv model = ch_json_get_str(m ? m : v, "model"), embeds = ch_json_get_str(e, "model");
     int64_t ms = rd->last ? CH_MAX(r->ts - rd->last, 0) : 0;
     if (model.n && ch_json_get(v, "usage"))
         pass_call(rd,
-                  (struct chela_model_call){.model = ch_arena_str(&arena, model),
+                  (struct chela_model_call){.model = ch_arena_str(&rd->arena, model),
                                             .ts = r->ts,
                                             .ms = ms,
                                             .calls = 1,
@@ -88,7 +88,7 @@ static void pass_message(struct call_reading *rd, const struct chela_store_recor
     if (embeds.n)
         pass_call(rd,
                   (struct chela_model_call){
-                      .model = ch_arena_str(&arena, embeds),
+                      .model = ch_arena_str(&rd->arena, embeds),
                       .ts = r->ts,
                       .calls = (unsigned)ch_json_int(ch_json_get(e, "calls"), 1),
                       .cost = -1},
@@ -125,7 +125,6 @@ static bool may_cost(const struct chela_store_record *r) {
 static int calls_on_record(const char *key, const char *agent,
                            const struct chela_store_record *r, void *user) {
     struct call_reading *rd = user;
-    CH_ARENA_AUTO arena = {0};
     const struct ch_json *v;
     bool call = r->type != CH_REC_STATE;
     rd->session = key;
@@ -133,8 +132,9 @@ static int calls_on_record(const char *key, const char *agent,
     uint64_t of = ch_hash(1, ch_sv_str(key));
     if (of != rd->before)
         rd->last = 0;
+    ch_arena_clear(&rd->arena);
     if (r->ts >= rd->since && may_cost(r) &&
-        ch_json_parse(&arena, ch_sv(r->data, r->n), CH_JSON_REPLACE, &v, NULL, NULL) == 0 &&
+        ch_json_parse(&rd->arena, ch_sv(r->data, r->n), CH_JSON_REPLACE, &v, NULL, NULL) == 0 &&
         set_add(&rd->seen, identity(r, v))) {
         if (call)
             pass_message(rd, r, v);
@@ -151,6 +151,7 @@ int chela_trace_calls(chela_store *store, int64_t since, size_t sessions, chela_
     struct call_reading rd = {.since = since, .fn = fn, .user = user};
     struct ch_store_scan scan = {.since = since, .types = call_types, .limit = sessions};
     int rc = ch_store_scan(store, &scan, calls_on_record, &rd, err);
+    ch_arena_release(&rd.arena);
     ch_free(rd.seen.slots);
     return rc;
 }

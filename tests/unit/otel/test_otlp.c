@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -38,7 +39,7 @@ static void write_all(struct ch_buf *out, bool json) {
     ch_otlp_open(&w, CH_OTLP_VALUES);
     ch_otlp_double(&w, CH_OTLP_DOUBLE_VALUE, 0.5);
     ch_otlp_close(&w);
-    ch_otlp_id(&w, CH_OTLP_SPAN_ID, (const unsigned char *)"\x01\xab", 2);
+    ch_otlp_id(&w, CH_OTLP_SPAN_ID, (const unsigned char *)"\x01\xab\xf0\x9e", 4);
     ch_otlp_fixed64(&w, CH_OTLP_SPAN_START, 258);
     ch_otlp_number(&w, CH_OTLP_SPAN_KIND, 300);
     ch_otlp_fixed64s(&w, CH_OTLP_POINT_BUCKETS, counts, 2);
@@ -54,7 +55,7 @@ static void test_json(void **state) {
     assert_string_equal(ch_buf_str(&out),
                         "{\"key\":\"a\\\"\xef\xbf\xbd\",\"value\":{\"intValue\":\"-1\"},"
                         "\"values\":[{\"boolValue\":true},{\"doubleValue\":0.5}],"
-                        "\"spanId\":\"01ab\",\"startTimeUnixNano\":\"258\",\"kind\":300,"
+                        "\"spanId\":\"01abf09e\",\"startTimeUnixNano\":\"258\",\"kind\":300,"
                         "\"bucketCounts\":[\"1\",\"0\"],\"explicitBounds\":[0.5],"
                         "\"resource\":{}}");
 }
@@ -68,7 +69,7 @@ static void test_protobuf(void **state) {
                        "\x12\x0b\x18\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"
                        "\x0a\x02\x10\x01"
                        "\x0a\x09\x21\0\0\0\0\0\0\xe0\x3f"
-                       "\x12\x02\x01\xab"
+                       "\x12\x04\x01\xab\xf0\x9e"
                        "\x39\x02\x01\0\0\0\0\0\0"
                        "\x30\xac\x02"
                        "\x32\x10\x01\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"
@@ -221,7 +222,7 @@ static void test_template(void **state) {
                                      .start = 1,
                                      .end = 2};
         struct ch_otel_span own = whole;
-        struct ch_otel_template t = {0};
+        struct ch_buf t = {0};
         CH_BUF_AUTO want = {0};
         CH_BUF_AUTO got = {0};
         ch_otel_add_text(&whole, CH_OTEL_OPERATION, CH_SV("chat"));
@@ -233,7 +234,7 @@ static void test_template(void **state) {
         add_own(&own);
         ch_otel_write_span(&got, json, &own);
         assert_bytes(&got, want.p, want.n);
-        ch_buf_release(&t.bytes);
+        ch_buf_release(&t);
     }
 }
 
@@ -285,13 +286,13 @@ static void test_next_spans(void **state) {
         bool json = round % 2;
         struct ch_otel_span common = {.context = ch_trace_context_of_run("r"),
                                       .kind = CH_OTEL_INTERNAL};
-        struct ch_otel_template t = {0};
+        struct ch_buf t = {0};
         ch_otel_add_text(&common, CH_OTEL_OPERATION, CH_SV("execute_tool"));
         ch_otel_template_set(&t, json, &common);
         memset(text, 'x', round * 50); /* long texts are not kept */
         for (size_t i = 0; i < CH_LEN(next_spans); i++) {
             struct ch_otel_span s = {.name = CH_SV("execute_tool"), .template = &t}, first;
-            struct ch_otel_template fresh = {0};
+            struct ch_buf fresh = {0};
             struct ch_sv finish;
             CH_BUF_AUTO got = {0};
             CH_BUF_AUTO want = {0};
@@ -302,9 +303,9 @@ static void test_next_spans(void **state) {
             ch_otel_write_span(&want, json, &first);
             ch_otel_write_span(&got, json, &s);
             assert_bytes(&got, want.p, want.n);
-            ch_buf_release(&fresh.bytes);
+            ch_buf_release(&fresh);
         }
-        ch_buf_release(&t.bytes);
+        ch_buf_release(&t);
     }
 }
 
@@ -338,6 +339,37 @@ static void test_usual_values(void **state) {
         "{\"values\":[{\"stringValue\":\"stop\"}]}}},"
         "{\"key\":\"gen_ai.request.stop_sequences\",\"value\":{\"arrayValue\":"
         "{\"values\":[{\"stringValue\":\"a\"},{\"stringValue\":\"b\\\"\"}]}}}]");
+}
+
+/* Numbers of every length, as printf writes them. */
+static void test_numbers(void **state) {
+    (void)state;
+    uint64_t n = 0;
+    for (unsigned i = 0; i < 60; i++, n = i % 3 ? n * 10 / 3 + i : n * 2 + 1) {
+        struct ch_otel_span s = {.name = CH_SV("n"), .start = (int64_t)(n % 9000000000000)};
+        CH_BUF_AUTO out = {0};
+        char want[64];
+        ch_otel_add_int(&s, CH_OTEL_TURN, (int64_t)n);
+        ch_otel_write_span(&out, true, &s);
+        snprintf(want, sizeof(want), "\"intValue\":\"%" PRId64 "\"", (int64_t)n);
+        assert_non_null(strstr(out.p, want));
+        snprintf(want, sizeof(want), "\"startTimeUnixNano\":\"%" PRId64 "\"", s.start * 1000000);
+        assert_non_null(strstr(out.p, want));
+    }
+}
+
+static void test_hex(void **state) {
+    (void)state;
+    for (unsigned first = 0; first < 256; first += 8) {
+        unsigned char bytes[8];
+        char got[17] = "", want[17];
+        for (unsigned i = 0; i < 8; i++) {
+            bytes[i] = (unsigned char)(first + i);
+            snprintf(want + 2 * i, 3, "%02x", bytes[i]);
+        }
+        assert_ptr_equal(ch_otel_put_hex(got, bytes, 8), got + 16);
+        assert_string_equal(got, want);
+    }
 }
 
 /* --- metrics */
@@ -391,7 +423,8 @@ int main(void) {
         cmocka_unit_test(test_traceparent),  cmocka_unit_test(test_ids),
         cmocka_unit_test(test_share),        cmocka_unit_test(test_attributes_are_bounded),
         cmocka_unit_test(test_template),     cmocka_unit_test(test_usual_values),
-        cmocka_unit_test(test_next_spans),
+        cmocka_unit_test(test_next_spans),   cmocka_unit_test(test_numbers),
+        cmocka_unit_test(test_hex),
         cmocka_unit_test(test_metrics),      cmocka_unit_test(test_metrics_are_bounded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
