@@ -332,7 +332,10 @@ static struct ch_sv cache_key(chela_run *run) {
     struct ch_sv first = t->n ? ch_msg_words(t->msgs[0]) : CH_SV("");
     uint64_t h = ch_hash(0, ch_sv_str(run->session->agent->id));
     h = ch_hash(h, ch_sv(first.p, CH_MIN(first.n, 4 * CH_KB)));
-    return ch_sv_str(ch_arena_printf(&run->arena, "chela-%016llx", (unsigned long long)h));
+    char hex[CH_HASH_HEX];
+    ch_hash_hex(h, hex);
+    struct ch_sv parts[] = {CH_SV("chela-"), ch_sv(hex, sizeof(hex))};
+    return ch_sv_str(ch_arena_join(&run->arena, parts, CH_LEN(parts)));
 }
 
 /* Chooses how the request asks for the answer's schema. */
