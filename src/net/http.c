@@ -403,8 +403,7 @@ static int http_prepare(struct ch_http_call *call, struct chela_error *err) {
     if (call->url.userinfo.p)
         return ch_fail(err, CHELA_EINVAL,
                        "bad URL: credentials do not belong in it (before the '@')");
-    if (!ch_request_is_known(&call->http->last_head, call->req))
-        rc = ch_request_check(call->req, err);
+    rc = ch_request_check(&call->http->last_head, call->req, err);
     if (rc < 0 || uses_own_connection(call))
         return rc; /* a proxy would connect to addresses unknown to the filter */
     return pick_proxy(call->http, &call->url, &call->proxy, err);

@@ -19,6 +19,7 @@
 #include "tool/call/call.h"
 #include "tool/call/wait.h"
 #include "otel/content.h"
+#include "otel/log_event.h"
 
 #define BUCKETS 256
 
@@ -848,86 +849,39 @@ static void end_run(struct ch_otel_follow *f, struct follow_run *r, chela_run *r
 
 /* --- log events */
 
-static void emit_log(struct ch_otel_follow *f, const struct follow_run *r,
-                     struct ch_otel_span *s, enum ch_otel_severity severity) {
-    if (r->request.open)
-        s->id = r->request.id;
-    f->sink.log(s, severity, f->sink.user);
-}
-
 /* Events of a role's run are emitted by the run that asks, too. */
 static void log_event(struct ch_otel_follow *f, const struct follow_run *r, const chela_run *run,
                       const struct chela_event *ev) {
     if (r->is_role || !f->sink.log || !r->context.sampled)
         return;
-    struct ch_otel_span s = begin_span(r, r->span, ev->ts, ev->ts);
-    enum ch_otel_severity severity = CH_OTEL_INFO;
-    CH_BUF_AUTO name = {0};
+    struct ch_otel_span s =
+        begin_span(r, r->request.open ? r->request.id : r->span, ev->ts, ev->ts);
+    enum ch_otel_severity severity;
+    char name[CH_OTEL_EVENT_NAME];
     CH_BUF_AUTO text = {0};
-    struct ch_sv body = CH_SV("");
-    CH_BUF_LIT(&name, CH_OTEL_EVENT_PREFIX);
-    ch_buf_add_str(&name, chela_event_name(ev->type));
-    s.name = ch_buf_sv(&name);
-    switch (ev->type) {
-    case CHELA_EV_RETRY:
-        severity = CH_OTEL_WARN;
-        body = ch_unstr(ev->retry.reason);
-        ch_otel_add_int(&s, CH_OTEL_ATTEMPT, ev->retry.attempt);
-        ch_otel_add_int(&s, CH_OTEL_DELAY, ev->retry.delay_ms);
-        break;
-    case CHELA_EV_FALLBACK:
-    case CHELA_EV_HANDOFF:
-        severity = ev->type == CHELA_EV_FALLBACK ? CH_OTEL_WARN : CH_OTEL_INFO;
-        body = ch_unstr(ev->fallback.reason);
-        ch_otel_add_text(&s, CH_OTEL_FROM, ch_sv_str(ev->fallback.from));
-        ch_otel_add_text(&s, CH_OTEL_TO, ch_sv_str(ev->fallback.to));
-        break;
-    case CHELA_EV_COMPACTION:
-        ch_otel_add_int(&s, CH_OTEL_TOKENS_BEFORE, (int64_t)ev->compaction.tokens_before);
-        ch_otel_add_int(&s, CH_OTEL_TOKENS_AFTER, (int64_t)ev->compaction.tokens_after);
-        break;
-    case CHELA_EV_WARNING:
-        severity = CH_OTEL_WARN;
-        body = ch_unstr(ev->note.text);
-        break;
-    case CHELA_EV_APPROVAL_REQUIRED:
-        ch_otel_add_text(&s, CH_OTEL_TOOL_NAME, ch_unstr(ev->approval.name));
-        ch_otel_add_text(&s, CH_OTEL_TOOL_CALL_ID, ch_unstr(ev->approval.id));
-        break;
-    case CHELA_EV_REFLECTION:
-        s.name = CH_SV(CH_OTEL_EVENT_EVALUATION);
-        ch_otel_add_text(&s, CH_OTEL_EVALUATION_NAME, CH_SV("completeness"));
-        ch_otel_add_double(&s, CH_OTEL_EVALUATION_VALUE, ev->reflection.completeness);
-        ch_otel_add_text(&s, CH_OTEL_EVALUATION_LABEL,
-                         ch_sv_str(chela_judgement_name(ev->reflection.action)));
-        if (f->settings->content)
-            ch_otel_add_text(&s, CH_OTEL_EVALUATION_EXPLANATION, ch_unstr(ev->reflection.note));
-        break;
-    case CHELA_EV_BUDGET: /* the run's error names the budget */
-        severity = CH_OTEL_WARN;
-        body = ch_sv_str(run->error);
-        break;
-    case CHELA_EV_RUN_END:
-        severity = ev->end.status == CHELA_STATUS_ERROR || ev->end.status == CHELA_STATUS_STOPPED
-                       ? CH_OTEL_ERROR
-                       : CH_OTEL_INFO;
-        body = ch_unstr(ev->end.error);
-        ch_otel_add_text(&s, CH_OTEL_STATUS, ch_sv_str(chela_status_name(ev->end.status)));
-        ch_otel_add_text(&s, CH_OTEL_REASON, ch_sv_str(chela_reason_name(ev->end.reason)));
-        break;
-    default:
+    if (!ch_otel_log_event(&s, run, ev, f->settings->content, &severity, name))
         return;
-    }
     ch_otel_add_text(&s, CH_OTEL_RUN, ch_sv_str(r->id));
     ch_otel_add_text(&s, CH_OTEL_CONVERSATION, ch_sv_str(run->session->key));
-    ch_redact_copy(&text, body);
+    ch_redact_copy(&text, s.error);
     s.error = ch_buf_sv(&text);
-    emit_log(f, r, &s, severity);
+    f->sink.log(&s, severity, f->sink.user);
 }
 
 /* --- events */
 
+/* Most events are pieces of a reply, of which only the first one counts. */
+static inline bool is_later_piece(const struct ch_otel_follow *f, const chela_run *run,
+                                  enum chela_event_type type) {
+    const struct follow_run *r = f->last;
+    return (type == CHELA_EV_TEXT_DELTA || type == CHELA_EV_REASONING_DELTA ||
+            type == CHELA_EV_TOOL_CALL_DELTA) &&
+           r && r->request.first && memcmp(r->id, run->id, sizeof(r->id)) == 0;
+}
+
 void ch_otel_follow_event(struct ch_otel_follow *f, chela_run *run, const struct chela_event *ev) {
+    if (is_later_piece(f, run, ev->type))
+        return;
     struct follow_run *r = follow(f, run, ev->ts);
     struct open_call *asked;
     struct chela_usage usage;

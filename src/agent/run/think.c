@@ -352,7 +352,10 @@ static struct ch_sv cache_key(const chela_run *run, struct ch_arena *parts) {
     struct ch_sv first = t->n ? ch_msg_words(t->msgs[0]) : CH_SV("");
     uint64_t h = ch_hash(0, ch_sv_str(run->session->agent->id));
     h = ch_hash(h, ch_sv(first.p, CH_MIN(first.n, 4 * CH_KB)));
-    return ch_sv_str(ch_arena_printf(parts, "chela-%016llx", (unsigned long long)h));
+    char hex[CH_HASH_HEX];
+    ch_hash_hex(h, hex);
+    struct ch_sv words[] = {CH_SV("chela-"), ch_sv(hex, sizeof(hex))};
+    return ch_sv_str(ch_arena_join(parts, words, CH_LEN(words)));
 }
 
 /* Chooses how the request asks for the answer's schema. */
@@ -514,7 +517,8 @@ static int think_encode(chela_run *run, const struct chela_turn_patch *patch, si
                         size_t *ntools, struct chela_error *err) {
     struct ch_encoder *e = &run->session->encoder;
     struct ch_model_request req;
-    CH_ARENA_AUTO parts = {0};
+    char room[512];
+    CH_ARENA_AUTO parts = CH_ARENA_IN(room);
     run->target = find_target(run, patch->model, err);
     if (!run->target)
         return err->code;

@@ -265,7 +265,8 @@ void ch_fold_release_key(struct ch_fold *f, unsigned key) {
 
 /* True if text is one JSON object. */
 static bool fold_is_object(struct ch_sv text) {
-    CH_ARENA_AUTO arena = {0};
+    char room[512]; /* most arguments are small */
+    CH_ARENA_AUTO arena = CH_ARENA_IN(room);
     const struct ch_json *v = NULL;
     ch_json_parse(&arena, text, CH_JSON_STRICT, &v, NULL, NULL);
     return ch_json_is(v, CH_JSON_OBJECT);

@@ -8,10 +8,15 @@
 
 #include <openssl/asn1.h>
 #include <openssl/err.h>
-#include <openssl/pem.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
+
+#include "base/base64.h"
+#include "base/file.h"
+#include "base/limits.h"
+
+#define SPLIT_BYTES (8 * CH_MB) /* a larger file is left to OpenSSL's own loader */
 
 struct entry {
     unsigned char *der; /* owned */
@@ -114,46 +119,66 @@ static int sum_name(const unsigned char *der, long n, uint64_t *sum) {
     return 1;
 }
 
-/* Takes der. */
-static int add_entry(struct bundle *b, unsigned char *der, long n) {
+static int add_entry(struct bundle *b, const struct ch_buf *der) {
     if (b->n == b->cap) {
         size_t cap = b->cap ? 2 * b->cap : 64;
         struct entry *list = OPENSSL_realloc(b->list, cap * sizeof(*list));
-        if (!list) {
-            OPENSSL_free(der);
+        if (!list)
             return 0;
-        }
         b->list = list;
         b->cap = cap;
     }
     struct entry *e = &b->list[b->n++];
-    *e = (struct entry){.der = der, .n = n};
-    return find_subject(e) && sum_name(e->subject, e->subject_n, &e->sum);
+    *e = (struct entry){.der = OPENSSL_memdup(der->p, der->n), .n = (long)der->n};
+    return e->der && find_subject(e) && sum_name(e->subject, e->subject_n, &e->sum);
+}
+
+static const char begin[] = "-----BEGIN ", head[] = "-----BEGIN CERTIFICATE-----\n",
+                  foot[] = "\n-----END CERTIFICATE-----";
+
+/* The next line that begins a block; NULL: none. */
+static const char *next_block(const char *from, struct ch_sv text) {
+    const char *at = from, *end = text.p + text.n;
+    while ((at = memmem(at, (size_t)(end - at), begin, strlen(begin))) && at != text.p &&
+           at[-1] != '\n')
+        at++;
+    return at;
+}
+
+/* Adds the certificate of a block, which ends at *at. 0: something that only OpenSSL's own
+ * loader knows. */
+static int add_block(struct bundle *b, const char **at, const char *end, struct ch_buf *der) {
+    size_t left = (size_t)(end - *at), n = strlen(head);
+    if (left < n || memcmp(*at, head, n) != 0)
+        return 0;
+    const char *body = *at + n, *stop = memmem(body, left - n, foot, strlen(foot));
+    ch_buf_clear(der);
+    if (!stop || !ch_base64_read(ch_sv(body, (size_t)(stop - body)), der))
+        return 0;
+    *at = stop + strlen(foot);
+    return add_entry(b, der);
+}
+
+/* PEM_read_bio takes three times as long. */
+static int split(struct bundle *b, struct ch_sv text) {
+    CH_BUF_AUTO der = {0};
+    for (const char *at = text.p; (at = next_block(at, text));)
+        if (!add_block(b, &at, text.p + text.n, &der))
+            return 0;
+    return b->n > 0;
 }
 
 /* NULL: the file has no certificates, or something that only OpenSSL's own loader knows. */
 static struct bundle *bundle_read(const char *path) {
     struct bundle *b = OPENSSL_zalloc(sizeof(*b));
-    BIO *in = BIO_new_file(path, "r");
-    char *name, *header;
-    unsigned char *der;
-    long n;
-    int ok = b && in;
-    while (ok && PEM_read_bio(in, &name, &header, &der, &n)) {
-        ok = strcmp(name, PEM_STRING_X509) == 0 && !*header;
-        if (ok)
-            ok = add_entry(b, der, n);
-        else
-            OPENSSL_free(der);
-        OPENSSL_free(name);
-        OPENSSL_free(header);
-    }
-    /* PEM_read_bio ends with this error if nothing is left. */
-    ok = ok && ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE && b->n;
-    BIO_free(in);
-    if (!ok && b)
+    struct chela_error ignored = {0}; /* OpenSSL's own loader reports it */
+    CH_BUF_AUTO text = {0};
+    if (b && ch_file_load(path, SPLIT_BYTES, &text, &ignored) == 0 &&
+        split(b, ch_buf_sv(&text)))
+        return b;
+    if (b)
         bundle_free(b);
-    return ok ? b : NULL;
+    return NULL;
 }
 
 /* --- looking up */

@@ -15,6 +15,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "support/stage.h"
+#include "support/textfile.h"
 
 #define PNG "iVBORw0KGgo=" /* 8 bytes */
 #define WAV_HEAD 44
@@ -69,13 +70,6 @@ static void load(const char *path, struct ch_buf *out) {
     ch_buf_clear(out);
     if (ch_file_load(path, 100000, out, &err) < 0)
         fail_msg("%s", err.message);
-}
-
-static void write_file(const char *path, const char *text) {
-    FILE *f = fopen(path, "w");
-    assert_non_null(f);
-    assert_true(fputs(text, f) >= 0);
-    assert_int_equal(fclose(f), 0);
 }
 
 /* --- files */
@@ -211,7 +205,7 @@ static void test_names_taken(void **state) {
     open_run(&st);
     rmdir("media"); /* of another test */
     assert_int_equal(mkdir("media", 0755), 0);
-    write_file(path_of(&st, "image", 1, "png"), "mine");
+    put(path_of(&st, "image", 1, "png"), "mine");
     assert_int_equal(symlink("../planted", path_of(&st, "image", 2, "png")), 0);
     struct ch_msg *m = ch_reply_extras_save(st.run, reply_of(&b, 1));
     assert_string_equal(m->blocks[0].id.p, path_of(&st, "image", 3, "png"));

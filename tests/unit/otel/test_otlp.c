@@ -13,8 +13,10 @@
 
 #include "base/limits.h"
 #include "base/mem.h"
+#include "base/word.h"
 #include "otel/metrics.h"
 #include "otel/span.h"
+#include "otel/trace_context.h"
 
 /* A text with its length, in a table. */
 #define CH_SV_ROW(literal) {literal, sizeof(literal) - 1}
@@ -374,6 +376,14 @@ static void test_hex(void **state) {
 
 /* --- metrics */
 
+/* As trace_context.c mixes a word into a hash. */
+static uint64_t mixed(uint64_t h, uint64_t word) {
+    h = (h ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+    h ^= h >> 32;
+    h *= UINT64_C(0xd6e8feb86659fd93);
+    return h ^ h >> 32;
+}
+
 static void add_named(struct ch_otel_metrics *m, unsigned name, double value) {
     char text[24];
     snprintf(text, sizeof(text), "%u", name);
@@ -402,6 +412,35 @@ static void test_metrics(void **state) {
 }
 
 /* A peer that invents names cannot fill the memory. */
+/* The second word of a name of 16 bytes undoes a difference of the first, so that the names
+ * have one hash. */
+static void test_metrics_with_one_hash(void **state) {
+    char names[2][16];
+    struct ch_otel_metrics *m = ch_otel_metrics_new(true, 1);
+    struct ch_otel_attribute a[2];
+    CH_BUF_AUTO out = {0};
+    (void)state;
+    uint64_t first = ch_word_load("the first"), second = ch_word_load("2nd name"), seed = 1;
+    for (size_t i = 0; i < 2; i++)
+        a[i] = (struct ch_otel_attribute){.key = CH_OTEL_TOOL_NAME, .text = ch_sv(names[i], 16)};
+    seed += CH_OTEL_TOOL_NAME; /* as the hash of one attribute begins */
+    for (size_t i = 0; i < 2; i++) {
+        uint64_t word = i ? first ^ 1 : first, tail = second;
+        if (i) /* mix(h, w) depends on h ^ w alone */
+            tail ^= mixed(seed, first) ^ mixed(seed, word);
+        memcpy(names[i], &word, 8);
+        memcpy(names[i] + 8, &tail, 8);
+    }
+    assert_true(ch_otel_hash(seed, a[0].text) == ch_otel_hash(seed, a[1].text));
+    for (size_t i = 0; i < 3; i++)
+        ch_otel_metrics_add(m, CH_OTEL_METRIC_TOOL_DURATION, 1, &a[i % 2], 1, NULL);
+    ch_otel_metrics_write(m, CH_OTEL_METRIC_TOOL_DURATION, 2, &out);
+    const char *point = strstr(ch_buf_str(&out), "\"count\":");
+    assert_non_null(point);
+    assert_non_null(strstr(point + 1, "\"count\":"));
+    ch_otel_metrics_free(m);
+}
+
 static void test_metrics_are_bounded(void **state) {
     struct ch_otel_metrics *m = ch_otel_metrics_new(true, 1);
     CH_BUF_AUTO out = {0};
@@ -426,6 +465,7 @@ int main(void) {
         cmocka_unit_test(test_next_spans),   cmocka_unit_test(test_numbers),
         cmocka_unit_test(test_hex),
         cmocka_unit_test(test_metrics),      cmocka_unit_test(test_metrics_are_bounded),
+        cmocka_unit_test(test_metrics_with_one_hash),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
