@@ -3,18 +3,21 @@
  *
  * One process plays runs of several rounds (a request over HTTP, a call of a tool, and their
  * records in an SQLite store), in blocks with telemetry and blocks without it by turns, so that
- * both see the same machine. Spans, metrics and log events are exported. Looked at is the
- * processor time of the process for a round, as the median ratio of neighbouring blocks, and as
- * the ratio of the fastest tenth of the blocks, which a busy machine disturbs less. Child
+ * both see the same machine. Two kinds of round are played: a usual one, whose reply has PIECES
+ * pieces of text and whose tool reads a file of FILE_BYTES bytes; and an empty one, with a reply
+ * that only calls a tool which only answers. Spans, metrics and log events are exported. Looked at
+ * is the processor time of the process for a round, as the median ratio of neighbouring blocks, and
+ * as the ratio of the fastest tenth of the blocks, which a busy machine disturbs less. Child
  * processes are the model and the collector, so that their time does not count. The collector
  * counts spans.
  *
- *     telemetry [BLOCKS [PROTOCOL]]   default 40 and http/json, or http/protobuf; fails above 3 %,
- *                                     if a span is lost, or if the memory grows by more than
- *                                     32 MB with a collector that never answers */
+ *     telemetry [BLOCKS [PROTOCOL]]   default 40 and http/json, or http/protobuf; fails above 3 %
+ *                                     of a usual round, if a span is lost, or if the memory grows
+ *                                     by more than 32 MB with a collector that never answers */
 #include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,7 +31,9 @@
 
 #define RUNS 20    /* of a block */
 #define ROUNDS 10  /* of a run */
-#define LIMIT 1.03 /* of a round without telemetry */
+#define PIECES 40  /* of text in a usual reply */
+#define FILE_BYTES 4096
+#define LIMIT 1.03 /* of a usual round without telemetry */
 #define MEMORY_KB (32 * 1024)
 
 static char place[] = "/tmp/telemetry-XXXXXX";
@@ -82,8 +87,10 @@ static long count_spans(const unsigned char *p, const unsigned char *end, int le
 
 enum kind { COLLECTOR, SILENT, MODEL };
 
+static bool usual; /* the kind of round */
+
 static int respond(int fd, const char *type, const char *body) {
-    char out[2048];
+    char out[16384];
     int n = snprintf(out, sizeof(out),
                      "HTTP/1.1 200 OK\r\nContent-Type: %s\r\nContent-Length: %zu\r\n\r\n%s", type,
                      strlen(body), body);
@@ -105,12 +112,18 @@ static int respond_as_model(int fd, const char *body) {
         "data: {\"id\":\"c\",\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}],"
         "\"usage\":{\"prompt_tokens\":100,\"completion_tokens\":10}}\n\n"
         "data: [DONE]\n\n";
-    char text[1024];
+    static const char piece[] =
+        "data: {\"id\":\"c\",\"model\":\"m\",\"choices\":[{\"index\":0,\"delta\":{\"content\":"
+        "\"word %ld %d \"}}]}\n\n";
+    char text[12288];
     long results = count_words(body, "\"role\":\"tool\"");
+    size_t n = 0;
+    for (int i = 0; usual && i < PIECES; i++)
+        n += (size_t)snprintf(text + n, sizeof(text) - n, piece, results, i);
     if (results + 1 < ROUNDS)
-        snprintf(text, sizeof(text), call, results, results);
+        snprintf(text + n, sizeof(text) - n, call, results, results);
     else
-        snprintf(text, sizeof(text), "%s", say);
+        snprintf(text + n, sizeof(text) - n, "%s", say);
     return respond(fd, "text/event-stream", text);
 }
 
@@ -200,8 +213,19 @@ static const char *variable(const char *name, void *user) {
 }
 
 static int look(chela_call *call, void *user) {
+    char path[64], text[FILE_BYTES] = "";
     (void)user;
-    chela_result_printf(call, "static int part(const struct item *it);\n");
+    if (!usual) {
+        chela_result_printf(call, "static int part(const struct item *it);\n");
+        return 0;
+    }
+    snprintf(path, sizeof(path), "%s/file", place);
+    FILE *f = fopen(path, "r");
+    size_t n = f ? fread(text, 1, sizeof(text), f) : 0;
+    if (n != sizeof(text))
+        fail(path);
+    fclose(f);
+    chela_result_printf(call, "%.*s", (int)n, text);
     return 0;
 }
 
@@ -227,7 +251,7 @@ static struct side open_side(const char *url, const char *model_url) {
                             .api_key = "none");
     struct chela_store_opts so = CHELA_STORE_OPTS(.module_path = getenv("CHELA_MODULE_PATH"));
     char path[64];
-    snprintf(path, sizeof(path), "sqlite:%s/%s.db", place, url ? "on" : "off");
+    snprintf(path, sizeof(path), "sqlite:%s/%s%d.db", place, url ? "on" : "off", usual);
     struct chela_agent_opts opts = CHELA_AGENT_OPTS(
         .model = "bench/m", .limits = &(struct chela_limits)CHELA_LIMITS(.max_turns = -1,
                                                                        .max_tool_calls = -1));
@@ -321,8 +345,8 @@ static double measure(long blocks, const char *model) {
         fail("spans were lost");
     qsort(ratios, (size_t)blocks, sizeof(double), compare);
     double median = ratios[blocks / 2], fast = fast_tenth(without, blocks);
-    printf("a round: %.1f us without, %.2f %% more with telemetry\n", without[blocks / 2],
-           100 * (median - 1));
+    printf("%s round: %.1f us without, %.2f %% more with telemetry\n",
+           usual ? "a usual" : "an empty", without[blocks / 2], 100 * (median - 1));
     printf("fastest tenth: %.1f us without, %.2f %% more with telemetry\n", fast,
            100 * (fast_tenth(with, blocks) / fast - 1));
     free(ratios);
@@ -347,26 +371,46 @@ static void measure_silence(const char *model) {
         fail("the memory grew");
 }
 
-static void remove_stores(void) {
-    static const char *const names[] = {"on.db", "on.db-wal", "on.db-shm",
-                                        "off.db", "off.db-wal", "off.db-shm"};
+static void make_file(void) {
+    char path[64], line[64];
+    snprintf(path, sizeof(path), "%s/file", place);
+    FILE *f = fopen(path, "w");
+    if (!f)
+        fail(path);
+    memset(line, 'x', sizeof(line));
+    line[sizeof(line) - 1] = '\n';
+    for (size_t n = 0; n < FILE_BYTES; n += sizeof(line))
+        fwrite(line, 1, sizeof(line), f);
+    fclose(f);
+}
+
+static void remove_files(void) {
+    static const char *const names[] = {"off0.db", "off1.db", "on0.db", "on1.db", "file"};
+    static const char *const tails[] = {"", "-wal", "-shm"};
     char path[64];
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        snprintf(path, sizeof(path), "%s/%s", place, names[i]);
-        unlink(path);
-    }
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        for (size_t j = 0; j < sizeof(tails) / sizeof(tails[0]); j++) {
+            snprintf(path, sizeof(path), "%s/%s%s", place, names[i], tails[j]);
+            unlink(path);
+        }
     rmdir(place);
 }
 
 int main(int argc, char **argv) {
     long blocks = argc > 1 ? strtol(argv[1], NULL, 10) : 40;
+    double ratio = 0;
     protocol = argc > 2 ? argv[2] : NULL;
     if (blocks < 1 || !mkdtemp(place))
         fail("cannot make a directory");
-    struct collector model = start_collector(MODEL);
-    double ratio = measure(blocks, model.url);
-    measure_silence(model.url);
-    stop_collector(&model);
-    remove_stores();
+    make_file();
+    for (int i = 0; i < 2; i++) {
+        usual = i == 1;
+        struct collector model = start_collector(MODEL);
+        ratio = measure(blocks, model.url);
+        if (!usual)
+            measure_silence(model.url);
+        stop_collector(&model);
+    }
+    remove_files();
     return ratio > LIMIT;
 }

@@ -40,7 +40,8 @@ struct chela_willing_opts {
     double half_life_s;    /* seconds of silence that halve the willingness: 600 */
     double threshold;      /* no reply up to this willingness: 55 */
     double slope;          /* probability of a reply per point above the threshold: 0.04 */
-    double reply_cost;     /* a reply subtracts: 35 */
+    double reply_cost;     /* a reply makes the willingness the smaller of itself and the
+                              threshold, less this number: 35 */
     double refractory_s;   /* seconds after a reply without another, except to lines that
                               ask for one: 20 */
     /* Limits of the agent's share of the lines: 0.05 and 0.2. Above the middle, replies
@@ -217,8 +218,8 @@ typedef void chela_simulated_fn(const struct chela_simulated *s, void *user);
 
 /* Simulate a recorded chat: JSON objects, one per line, with `ts` (milliseconds) and `text`,
  * and optionally `chat`, `type` (group, direct), `name`, `mention`, `quote`, `bot` and
- * `own`. Each chat has its own state. A reply is one line and takes no time. opts may be
- * NULL.
+ * `own`. The first line of a chat decides its type, group by default. Each chat has its own
+ * state. A reply is one line and takes no time. opts may be NULL.
  * Threads: any
  * Errors: CHELA_EPARSE: a line is wrong; the message names the line. CHELA_EINVAL: an option
  * is wrong. CHELA_ELIMIT: there are too many chats, or a line is too deeply nested. */

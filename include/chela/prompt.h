@@ -21,8 +21,7 @@ CHELA_BEGIN_DECLS
 CHELA_API int chela_prompts_load(chela_runtime *rt, const char *dir, struct chela_error *err);
 
 /* Use this version of a prompt instead of the newest.
- * Errors: CHELA_ENOENT: there is no such prompt or version; the message lists the versions.
- * CHELA_EINVAL: the version is wrong. */
+ * Errors: CHELA_ENOENT: there is no such prompt or version; the message lists the versions. */
 CHELA_API int chela_prompts_pin(chela_runtime *rt, const char *name, const char *version,
                                 struct chela_error *err);
 

@@ -742,7 +742,9 @@ CHELA_API int chela_session_send(chela_session *s, const char *text, size_t len,
                                  const struct chela_run_opts *opts, struct chela_error *err);
 
 /* Cancel a run. NULL is allowed; a second call and a call after the end do nothing. The run
- * ends with the status CANCELLED, and its conversation stays valid. reason may be NULL.
+ * ends with the status CANCELLED, and its conversation stays valid. After a call from a
+ * callback of the run, no delta is emitted and no tool call starts; the events of the end
+ * follow. reason may be NULL.
  * Ownership: reason is copied. The caller must hold the handle, and the runtime must be
  * open, during the call.
  * Threads: any */

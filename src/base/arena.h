@@ -58,6 +58,10 @@ char *ch_arena_join(struct ch_arena *a, const struct ch_sv *parts, size_t n);
 char *ch_arena_printf(struct ch_arena *a, const char *fmt, ...)
     __attribute__((format(printf, 2, 3), nonnull(2)));
 
+/* Initializer of an arena whose first memory is `room`, an array that outlives the arena. Small
+ * values need no allocation. Such an arena cannot be cleared. */
+#define CH_ARENA_IN(room) {.at = (room), .end = (room) + sizeof(room)}
+
 #define CH_ARENA_AUTO                                                          \
     __attribute__((cleanup(ch_arena_release))) struct ch_arena
 

@@ -22,6 +22,13 @@ static inline uint64_t ch_word_load(const char *p) {
     return w;
 }
 
+static inline void ch_word_store(char *p, uint64_t w) {
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    w = __builtin_bswap64(w);
+#endif
+    memcpy(p, &w, sizeof(w));
+}
+
 static inline uint32_t ch_word_load_half(const char *p) {
     uint32_t w;
     memcpy(&w, p, sizeof(w));

@@ -645,11 +645,11 @@ static struct ch_mcp_stream *stream_find(const struct ch_mcp_session *s, unsigne
 
 static void http_get(chela_mcp_server *server, const struct ch_mcp_http_request *q) {
     struct ch_mcp_session *s = need_session(server, q, (struct ch_rpc_id){0});
-    struct ch_sv last_id = ch_inbound_header(q->in, "last-event-id");
     unsigned number = 0, event = 0;
 
     if (!s)
         return;
+    struct ch_sv last_id = ch_inbound_header(q->in, "last-event-id");
     if (!http_accepts(q, "text/event-stream")) {
         http_refuse_request(q, 406, "the response is text/event-stream");
         return;

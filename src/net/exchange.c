@@ -22,21 +22,35 @@ void ch_exchange_init(struct ch_exchange *x, struct ch_client *c,
                       const struct ch_carrier *carrier) {
     x->client = c;
     x->carrier = carrier;
-    ch_inbound_init(&x->in);
 }
 
-static void release_request(struct ch_exchange *x) {
-    x->client->server->bodies -= x->charged;
-    x->charged = 0;
-    ch_inbound_release(&x->in);
+struct ch_inbound *ch_exchange_begin(struct ch_exchange *x) {
+    if (!x->opening) {
+        x->opening = ch_alloc(sizeof(*x->opening));
+        ch_inbound_init(&x->opening->in);
+    }
+    return &x->opening->in;
+}
+
+bool ch_exchange_has_begun(const struct ch_exchange *x) {
+    return x->opening && ch_inbound_has_begun(&x->opening->in);
+}
+
+static void release_opening(struct ch_exchange *x) {
+    struct ch_opening *o = CH_TAKE(x->opening);
+    if (!o)
+        return;
+    x->client->server->bodies -= o->charged;
+    ch_inbound_release(&o->in);
+    ch_buf_release(&o->headers);
+    ch_free(o);
 }
 
 void ch_exchange_release(struct ch_exchange *x) {
     x->phase = CH_CLOSED;
     ch_timer_stop(exchange_loop_of(x), &x->deadline);
     ch_task_cancel(exchange_loop_of(x), &x->next);
-    release_request(x);
-    ch_buf_release(&x->headers);
+    release_opening(x);
 }
 
 void ch_exchange_leave(struct ch_exchange *x) {
@@ -64,8 +78,12 @@ void ch_exchange_wait(struct ch_exchange *x, int64_t ms) {
 /* --- answer */
 
 void ch_exchange_header(struct ch_exchange *x, const char *name, const char *value) {
-    if (!strpbrk(value, "\r\n"))
-        ch_buf_addf(&x->headers, "%s: %s\r\n", name, value);
+    if (x->opening && !strpbrk(value, "\r\n"))
+        ch_buf_addf(&x->opening->headers, "%s: %s\r\n", name, value);
+}
+
+struct ch_sv ch_exchange_headers(const struct ch_exchange *x) {
+    return x->opening ? ch_buf_sv(&x->opening->headers) : ch_sv("", 0);
 }
 
 void ch_exchange_add_date(const struct ch_exchange *x, struct ch_buf *out) {
@@ -77,8 +95,11 @@ void ch_exchange_add_date(const struct ch_exchange *x, struct ch_buf *out) {
 }
 
 static bool may_answer(struct ch_exchange *x) {
-    x->headless = x->in.has_head && strcmp(ch_inbound_method(&x->in), "HEAD") == 0;
-    return x->phase < CH_STREAM && !x->left;
+    if (x->phase >= CH_STREAM || x->left)
+        return false;
+    x->headless = x->opening && x->opening->in.has_head &&
+                  strcmp(ch_inbound_method(&x->opening->in), "HEAD") == 0;
+    return true;
 }
 
 void ch_exchange_respond(struct ch_exchange *x, int status, const char *type, struct ch_sv body) {
@@ -90,8 +111,7 @@ void ch_exchange_respond(struct ch_exchange *x, int status, const char *type, st
 
 static void exchange_begin_stream(struct ch_exchange *x) {
     x->phase = CH_STREAM;
-    release_request(x);
-    ch_buf_release(&x->headers);
+    release_opening(x);
 }
 
 void ch_exchange_stream(struct ch_exchange *x, int status, const char *type) {
@@ -141,7 +161,7 @@ void ch_exchange_answered(struct ch_exchange *x) {
     x->gone = NULL;
     x->heard = NULL;
     x->phase = CH_ANSWER;
-    release_request(x);
+    release_opening(x);
 }
 
 void ch_exchange_expel(struct ch_exchange *x) {
@@ -168,10 +188,9 @@ void ch_exchange_refuse(struct ch_exchange *x, int status, const char *why) {
 
 static void exchange_on_deadline(struct ch_timer *t) {
     struct ch_exchange *x = CH_CONTAINER(t, struct ch_exchange, deadline);
-    bool began = ch_inbound_has_begun(&x->in);
     if (x->left || x->phase == CH_CLOSED)
         return;
-    if ((x->phase == CH_READ_HEAD && began) || x->phase == CH_READ_BODY)
+    if ((x->phase == CH_READ_HEAD && ch_exchange_has_begun(x)) || x->phase == CH_READ_BODY)
         ch_exchange_refuse(x, 408, "the request took too long");
     else
         ch_exchange_leave(x);
@@ -180,7 +199,7 @@ static void exchange_on_deadline(struct ch_timer *t) {
 /* Show the head to the owner, who may answer at once. */
 void ch_exchange_show_head(struct ch_exchange *x) {
     struct ch_server *s = x->client->server;
-    struct ch_sv expect = ch_inbound_header(&x->in, "expect");
+    struct ch_sv expect = ch_inbound_header(&x->opening->in, "expect");
     x->phase = CH_READ_BODY;
     ch_exchange_wait(x, CH_LIMIT_INBOUND_BODY_MS);
     s->opts.head(x, s->opts.user);
@@ -197,12 +216,13 @@ void ch_exchange_show_head(struct ch_exchange *x) {
 
 void ch_exchange_charge_body(struct ch_exchange *x) {
     struct ch_server *s = x->client->server;
-    if (x->client->trusted || x->in.refused)
+    struct ch_opening *o = x->opening;
+    if (x->client->trusted || o->in.refused)
         return;
-    s->bodies += x->in.body.n - x->charged;
-    x->charged = x->in.body.n;
+    s->bodies += o->in.body.n - o->charged;
+    o->charged = o->in.body.n;
     if (s->bodies > CH_LIMIT_BODIES_UNKNOWN)
-        ch_inbound_refuse(&x->in, 503, "too many request bodies at once");
+        ch_inbound_refuse(&o->in, 503, "too many request bodies at once");
 }
 
 void ch_exchange_show_request(struct ch_exchange *x) {
@@ -214,7 +234,7 @@ void ch_exchange_show_request(struct ch_exchange *x) {
 }
 
 const struct ch_inbound *ch_exchange_inbound(const struct ch_exchange *x) {
-    return &x->in;
+    return &x->opening->in;
 }
 
 void ch_exchange_attach(struct ch_exchange *x, void (*gone)(struct ch_exchange *x, void *user),

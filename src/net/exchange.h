@@ -43,6 +43,9 @@ struct ch_server {
 
 struct ch_client;
 
+/* The list of the server that holds a client, besides the list of all clients. */
+enum ch_standing { CH_CLIENT_APART, CH_CLIENT_UNKNOWN, CH_CLIENT_BUSY };
+
 /* What a protocol does with a connection. */
 struct ch_client_ops {
     void (*drop)(struct ch_client *c);  /* close silently; the owner is not notified */
@@ -53,9 +56,11 @@ struct ch_client_ops {
 struct ch_client {
     struct ch_server *server;
     const struct ch_client_ops *ops;
-    struct ch_link link, waiting, busy; /* links in clients, in unknown and in busy */
+    struct ch_link link;  /* in clients */
+    struct ch_link among; /* in unknown or busy, as `standing` says */
     struct ch_wire wire;
     struct ch_h2 *h2;       /* HTTP/2 only; owned by h2.c */
+    enum ch_standing standing;
     bool relayed;           /* ch_server_pass of another worker; has no TLS */
     bool trusted;           /* the owner knows who this client is: ch_exchange_trust */
     bool served;            /* the owner has its whole request, and has not answered yet */
@@ -79,12 +84,21 @@ struct ch_carrier {
     void (*drop)(struct ch_exchange *x);    /* end the exchange, and its connection if unshared */
 };
 
+/* The part of an exchange that ends when the answer begins. Most connections are idle or
+ * have a stream, and do without. */
+struct ch_opening {
+    struct ch_inbound in;
+    struct ch_buf headers; /* response headers, "Name: value\r\n" each */
+    size_t charged;        /* bytes of the body that count in server->bodies */
+};
+
 struct ch_exchange {
     struct ch_client *client;
     const struct ch_carrier *carrier;
     enum ch_phase phase;
-    struct ch_inbound in;
-    struct ch_buf headers; /* response headers, "Name: value\r\n" each */
+    bool headless; /* a HEAD request: the answer has no body */
+    bool left;     /* the client left or was dropped: `gone` is pending */
+    struct ch_opening *opening; /* owned; NULL: no request came yet, or the answer has begun */
     struct ch_timer deadline;
     struct ch_task next; /* continues after an answer, or calls `gone` */
     void (*gone)(struct ch_exchange *x, void *user);
@@ -92,14 +106,15 @@ struct ch_exchange {
     /* Receives the bytes after an upgrade; NULL: not upgraded. */
     void (*heard)(struct ch_exchange *x, struct ch_sv bytes, void *user);
     void *hearer;
-    size_t charged; /* bytes of the body that count in server->bodies */
-    bool headless; /* a HEAD request: the answer has no body */
-    bool left;     /* the client left or was dropped: `gone` is pending */
 };
 
 /* --- exchange.c, for carriers */
 void ch_exchange_init(struct ch_exchange *x, struct ch_client *c, const struct ch_carrier *carrier);
 void ch_exchange_release(struct ch_exchange *x); /* x is closed */
+/* The request, made if no byte of it came before. Valid until the answer begins. */
+struct ch_inbound *ch_exchange_begin(struct ch_exchange *x);
+bool ch_exchange_has_begun(const struct ch_exchange *x); /* bytes of a head have come */
+struct ch_sv ch_exchange_headers(const struct ch_exchange *x); /* headers of the response */
 void ch_exchange_wait(struct ch_exchange *x, int64_t ms);
 /* Show the owner the head of a request; then, unless the owner has answered,
  * the whole request. */

@@ -15,12 +15,18 @@
 
 #define PIECES_MAX ((size_t)64 * 1024) /* sent without waiting for the end of the turn */
 
+/* Pieces of the answer, written in this turn of the loop. */
+struct h1_pieces {
+    struct h1 *h;
+    struct ch_buf bytes;
+    struct ch_task flush; /* sends them */
+};
+
 struct h1 {
     struct ch_client client; /* first: ch_server_closed frees it */
     struct ch_exchange x;
-    struct ch_buf ahead;  /* pipelined bytes */
-    struct ch_buf pieces; /* pieces of the answer, written in this turn of the loop */
-    struct ch_task flush; /* sends them */
+    struct ch_buf ahead;      /* pipelined bytes */
+    struct h1_pieces *pieces; /* owned; NULL: none */
     bool keep, chunked;
     bool spoken; /* enough bytes came to know that this is HTTP/1.1 */
     bool over;   /* the answer is complete, and waits for the client to take it */
@@ -41,19 +47,34 @@ static struct h1 *h1_of(struct ch_exchange *x) {
     return CH_CONTAINER(x, struct h1, x);
 }
 
+/* --- pieces */
+
+static struct h1_pieces *h1_take_pieces(struct h1 *h) {
+    struct h1_pieces *p = CH_TAKE(h->pieces);
+    if (p)
+        ch_task_cancel(h->client.server->loop, &p->flush);
+    return p;
+}
+
+static void h1_pieces_free(struct h1_pieces *p) {
+    if (p)
+        ch_buf_release(&p->bytes);
+    ch_free(p);
+}
+
 /* --- the end of a connection */
 
 static void h1_drop_client(struct ch_client *c) {
     struct h1 *h = of_client(c);
     if (h->x.phase == CH_CLOSED)
         return;
-    ch_task_cancel(c->server->loop, &h->flush);
+    struct h1_pieces *last = h1_take_pieces(h);
     ch_exchange_release(&h->x);
-    if (h->pieces.n)
-        ch_wire_send(&c->wire, ch_buf_sv(&h->pieces));
+    if (last)
+        ch_wire_send(&c->wire, ch_buf_sv(&last->bytes));
+    h1_pieces_free(last);
     ch_server_forget(c);
     ch_buf_release(&h->ahead);
-    ch_buf_release(&h->pieces);
     ch_wire_close(&c->wire);
 }
 
@@ -72,7 +93,8 @@ static size_t h1_unsent(const struct h1 *h) {
 }
 
 static size_t h1_lag(const struct ch_exchange *x) {
-    return CH_CONTAINER(x, const struct h1, x)->pieces.n + ch_wire_unsent(&x->client->wire);
+    const struct h1 *h = CH_CONTAINER(x, const struct h1, x);
+    return (h->pieces ? h->pieces->bytes.n : 0) + h1_unsent(h);
 }
 
 static void h1_on_moved(struct ch_wire *w) {
@@ -98,24 +120,32 @@ static void send_now(struct h1 *h, struct ch_sv bytes) {
 }
 
 static void flush_pieces(struct h1 *h) {
-    struct ch_buf out = h->pieces;
-    h->pieces = (struct ch_buf){0};
-    ch_task_cancel(h->client.server->loop, &h->flush);
-    send_now(h, ch_buf_sv(&out));
-    ch_buf_release(&out);
+    struct h1_pieces *p = h1_take_pieces(h);
+    send_now(h, ch_buf_sv(&p->bytes));
+    h1_pieces_free(p);
 }
 
 static void h1_on_flush(struct ch_task *t) {
-    flush_pieces(CH_CONTAINER(t, struct h1, flush));
+    flush_pieces(CH_CONTAINER(t, struct h1_pieces, flush)->h);
+}
+
+static struct ch_buf *need_pieces(struct h1 *h) {
+    if (!h->pieces) {
+        h->pieces = ch_alloc(sizeof(*h->pieces));
+        h->pieces->h = h;
+        h->pieces->flush.fn = h1_on_flush;
+        ch_task_defer(h->client.server->loop, &h->pieces->flush);
+    }
+    return &h->pieces->bytes;
 }
 
 /* At once, after the pieces that wait. */
 static void send_bytes(struct h1 *h, struct ch_sv bytes) {
-    if (!h->pieces.n) {
+    if (!h->pieces) {
         send_now(h, bytes);
         return;
     }
-    ch_buf_add_sv(&h->pieces, bytes);
+    ch_buf_add_sv(&h->pieces->bytes, bytes);
     flush_pieces(h);
 }
 
@@ -166,8 +196,7 @@ static void add_head(struct h1 *h, struct ch_buf *out, int status, const char *t
     CH_BUF_LIT(out, "\r\n");
     if (type)
         ch_buf_addf(out, "Content-Type: %s\r\n", type);
-    ch_buf_add_sv(out, ch_buf_sv(&h->x.headers));
-    ch_buf_clear(&h->x.headers);
+    ch_buf_add_sv(out, ch_exchange_headers(&h->x));
     if (!h->keep)
         ch_buf_add_str(out, "Connection: close\r\n");
 }
@@ -197,7 +226,6 @@ static void h1_go_on(struct ch_task *t) {
         h->over = true; /* h1_on_moved comes back */
         return;
     }
-    ch_inbound_init(&h->x.in);
     h->x.phase = CH_READ_HEAD;
     ch_exchange_wait(&h->x, CH_LIMIT_INBOUND_IDLE_MS);
     ch_server_unknown(&h->client);
@@ -220,7 +248,8 @@ static void h1_answered(struct h1 *h) {
 /* Decide on keep-alive: the rest of an incomplete request would be taken for
  * the next request. */
 static void settle_keeping(struct h1 *h) {
-    h->keep = h->keep && h->x.in.whole && !h->client.server->draining;
+    const struct ch_opening *o = h->x.opening;
+    h->keep = h->keep && o && o->in.whole && !h->client.server->draining;
     ch_server_known(&h->client);
     if (h1_unsent(h) == 0)
         ch_timer_stop(h->client.server->loop, &h->x.deadline);
@@ -243,7 +272,7 @@ static void h1_respond(struct ch_exchange *x, int status, const char *type, stru
 static void h1_stream(struct ch_exchange *x, int status, const char *type) {
     struct h1 *h = h1_of(x);
     CH_BUF_AUTO out = {0};
-    h->chunked = !ch_inbound_is_old(&x->in);
+    h->chunked = !ch_inbound_is_old(&x->opening->in);
     settle_keeping(h);
     h->keep = h->keep && h->chunked;
     add_head(h, &out, status, type);
@@ -253,24 +282,21 @@ static void h1_stream(struct ch_exchange *x, int status, const char *type) {
 
 static void h1_write_piece(struct ch_exchange *x, struct ch_sv bytes) {
     struct h1 *h = h1_of(x);
+    struct ch_buf *out = need_pieces(h);
     if (h->chunked)
-        ch_buf_addf(&h->pieces, "%zx\r\n", bytes.n);
-    ch_buf_add_sv(&h->pieces, bytes);
+        ch_buf_addf(out, "%zx\r\n", bytes.n);
+    ch_buf_add_sv(out, bytes);
     if (h->chunked)
-        CH_BUF_LIT(&h->pieces, "\r\n");
-    if (h->pieces.n >= PIECES_MAX) {
+        CH_BUF_LIT(out, "\r\n");
+    if (out->n >= PIECES_MAX)
         flush_pieces(h);
-        return;
-    }
-    h->flush.fn = h1_on_flush;
-    ch_task_defer(h->client.server->loop, &h->flush);
 }
 
 static void h1_end(struct ch_exchange *x) {
     struct h1 *h = h1_of(x);
     if (h->chunked)
         send_bytes(h, CH_SV("0\r\n\r\n"));
-    else if (h->pieces.n)
+    else if (h->pieces)
         flush_pieces(h);
     h1_answered(h);
 }
@@ -312,18 +338,19 @@ static void h1_feed(struct h1 *h, struct ch_sv bytes) {
     struct ch_exchange *x = &h->x;
     size_t taken;
     while (bytes.n && !x->left && (x->phase == CH_READ_HEAD || x->phase == CH_READ_BODY)) {
-        if (x->phase == CH_READ_HEAD && !ch_inbound_has_begun(&x->in))
+        if (x->phase == CH_READ_HEAD && !ch_exchange_has_begun(x))
             ch_exchange_wait(x, CH_LIMIT_INBOUND_HEAD_MS);
-        enum ch_inbound_state state = ch_inbound_feed(&x->in, bytes, &taken);
+        struct ch_inbound *in = ch_exchange_begin(x);
+        enum ch_inbound_state state = ch_inbound_feed(in, bytes, &taken);
         bytes = ch_sv(bytes.p + taken, bytes.n - taken);
         ch_exchange_charge_body(x);
-        if (x->in.refused) {
+        if (in->refused) {
             h->keep = false;
-            ch_exchange_refuse(x, x->in.refused, x->in.why);
+            ch_exchange_refuse(x, in->refused, in->why);
             return;
         }
         if (state == CH_INBOUND_HEAD) {
-            h->keep = ch_inbound_keeps_alive(&x->in);
+            h->keep = ch_inbound_keeps_alive(in);
             ch_exchange_show_head(x);
         } else if (state == CH_INBOUND_WHOLE) {
             ch_exchange_show_request(x);
@@ -386,7 +413,7 @@ static void h1_on_closed(struct ch_wire *w) {
 
 static void h1_drain(struct ch_client *c) {
     struct h1 *h = of_client(c);
-    if (h->x.phase == CH_READ_HEAD && !ch_inbound_has_begun(&h->x.in))
+    if (h->x.phase == CH_READ_HEAD && !ch_exchange_has_begun(&h->x))
         h1_drop_client(c);
 }
 

@@ -44,7 +44,7 @@ struct stream {
     struct ch_h2 *h;
     struct ch_link link;
     uint32_t id;
-    struct ch_h2_head head;
+    struct ch_h2_head head; /* of the exchange's request */
     struct ch_buf out; /* the buffered body of the answer */
     size_t at;         /* bytes of `out` already sent */
     size_t held;       /* buffered bytes of the request's body */
@@ -110,7 +110,7 @@ static void h2_drop(struct ch_exchange *x) {
     if (!s->closed)
         ops_of(h)->reset(h->session, s->id, whole ? CHELA_HTTP2_NO_ERROR : CHELA_HTTP2_CANCEL);
     send_soon(h);
-    if (!h->nstreams && !h->ending && !h->client->waiting.next)
+    if (!h->nstreams && !h->ending && h->client->standing != CH_CLIENT_UNKNOWN)
         ch_server_unknown(h->client); /* may close the client */
 }
 
@@ -266,7 +266,7 @@ static void say_head(struct stream *s, int status, const char *type, size_t leng
     ch_buf_add_str(&lines, "\r\n");
     if (type)
         ch_buf_addf(&lines, "content-type: %s\r\n", type);
-    ch_buf_add_sv(&lines, ch_buf_sv(&s->x.headers));
+    ch_buf_add_sv(&lines, ch_exchange_headers(&s->x));
     if (length != NO_LENGTH && status != 204)
         ch_buf_addf(&lines, "content-length: %zu\r\n", length);
     struct chela_http2_field f = {":status", 7, code.p, code.n};
@@ -379,7 +379,7 @@ static void *on_begin(uint32_t id, void *user) {
     s->h = h;
     s->id = id;
     ch_exchange_init(&s->x, h->client, &carrier);
-    s->head.in = &s->x.in;
+    s->head.in = ch_exchange_begin(&s->x);
     ch_list_add(&h->streams, &s->link);
     h->nstreams++;
     server->nstreams++;
@@ -388,9 +388,10 @@ static void *on_begin(uint32_t id, void *user) {
 
 /* If the request is refused, answer instead of the owner. */
 static bool is_refused(struct stream *s) {
-    if (s->x.in.refused)
-        ch_exchange_refuse(&s->x, s->x.in.refused, s->x.in.why);
-    return s->x.in.refused;
+    int status = s->head.in->refused;
+    if (status)
+        ch_exchange_refuse(&s->x, status, s->head.in->why);
+    return status;
 }
 
 static bool reads_body(const struct stream *s) {
@@ -409,6 +410,8 @@ static void h2_on_field(void *stream, const struct chela_http2_field *f) {
 static void h2_on_head(void *stream, int last) {
     struct stream *s = stream;
     struct ch_h2 *h = s->h;
+    if (s->x.phase != CH_READ_HEAD)
+        return;
     ch_h2_head_end(&s->head, last);
     if (!is_refused(s))
         ch_exchange_show_head(&s->x);
@@ -425,7 +428,7 @@ static void h2_on_data(void *stream, const void *data, size_t n) {
     s->held += n;
     ch_exchange_charge_body(&s->x);
     if (s->h->bodies > CH_LIMIT_H2_BODIES)
-        ch_inbound_refuse(&s->x.in, 503, "too many unprocessed body bytes on this connection");
+        ch_inbound_refuse(s->head.in, 503, "too many unprocessed body bytes on this connection");
     is_refused(s);
 }
 

@@ -72,6 +72,7 @@ struct ch_http {
     char *no_proxy, *user_agent; /* owned */
     struct ch_buf last_text;     /* the URL that was parsed last */
     struct ch_url last_url;      /* in last_text */
+    struct ch_request_memo last_head;
 };
 
 static int64_t http_now(const struct ch_http *h) {
@@ -231,7 +232,8 @@ static void send_request(struct ch_http_call *call) {
     if (call->req->max_body)
         call->response.max_body = call->req->max_body;
     http_enter(call, PHASE_FIRST_BYTE);
-    ch_request_head(&head, call->req, &call->url, absolute, call->http->user_agent);
+    ch_request_head(&call->http->last_head, &head, call->req, &call->url, absolute,
+                    call->http->user_agent);
     ch_conn_send(call->conn, &head, call->req->body, call->req->nbody);
 }
 
@@ -401,7 +403,7 @@ static int http_prepare(struct ch_http_call *call, struct chela_error *err) {
     if (call->url.userinfo.p)
         return ch_fail(err, CHELA_EINVAL,
                        "bad URL: credentials do not belong in it (before the '@')");
-    rc = ch_request_check(call->req, err);
+    rc = ch_request_check(&call->http->last_head, call->req, err);
     if (rc < 0 || uses_own_connection(call))
         return rc; /* a proxy would connect to addresses unknown to the filter */
     return pick_proxy(call->http, &call->url, &call->proxy, err);
@@ -487,6 +489,7 @@ void ch_http_close(struct ch_http *h) {
     ch_free(h->proxy_http.bad);
     ch_free(h->proxy_https.bad);
     ch_buf_release(&h->last_text);
+    ch_request_forget(&h->last_head);
     ch_free(h->no_proxy);
     ch_free(h->user_agent);
     ch_shared_unref(h->shared);

@@ -6,6 +6,7 @@
 #include "net/http1.h"
 
 #include "base/chars.h"
+#include "base/word.h"
 #include "base/limits.h"
 #include "base/mem.h"
 
@@ -56,7 +57,17 @@ bool ch_http1_is_token(struct ch_sv text) {
     return text.n > 0 && ch_char_run(text, CH_CHAR_TOKEN) == text.n;
 }
 
+/* True if a byte of the word is a control character; a tab counts. */
+static bool has_control(uint64_t w) {
+    uint64_t low = (w - CH_WORD_OF(' ')) & ~w, del = w ^ CH_WORD_OF(0x7f);
+    return (low | ((del - CH_WORD_OF(1)) & ~del)) & CH_WORD_HIGH;
+}
+
+/* Values are checked in every request: eight bytes at a time, and byte by byte from the first
+ * control character on. */
 bool ch_http1_is_value(struct ch_sv text) {
+    while (text.n >= 8 && !has_control(ch_word_load(text.p)))
+        text = ch_sv(text.p + 8, text.n - 8);
     return ch_char_run(text, CH_CHAR_TEXT) == text.n;
 }
 

@@ -35,27 +35,28 @@ static size_t room_for_clients(void) {
     return n > 2 * FILES_KEPT ? n - FILES_KEPT : n / 2;
 }
 
-static void not_busy(struct ch_client *c) {
-    if (!c->busy.next)
+static void client_stand(struct ch_client *c, enum ch_standing to) {
+    struct ch_server *s = c->server;
+    if (c->standing == to)
         return;
-    ch_list_del(&c->busy);
-    c->server->nbusy--;
+    ch_list_del(&c->among);
+    s->nunknown -= c->standing == CH_CLIENT_UNKNOWN;
+    s->nbusy -= c->standing == CH_CLIENT_BUSY;
+    c->standing = to;
+    s->nunknown += to == CH_CLIENT_UNKNOWN;
+    s->nbusy += to == CH_CLIENT_BUSY;
+    if (to != CH_CLIENT_APART)
+        ch_list_add(to == CH_CLIENT_BUSY ? &s->busy : &s->unknown, &c->among);
 }
 
 void ch_server_known(struct ch_client *c) {
-    if (c->waiting.next) {
-        ch_list_del(&c->waiting);
-        c->server->nunknown--;
-    }
-    if (!c->trusted && !c->busy.next) {
-        ch_list_add(&c->server->busy, &c->busy);
-        c->server->nbusy++;
-    }
+    client_stand(c, c->trusted ? CH_CLIENT_APART : CH_CLIENT_BUSY);
 }
 
 void ch_exchange_trust(struct ch_exchange *x) {
     x->client->trusted = true;
-    not_busy(x->client);
+    if (x->client->standing == CH_CLIENT_BUSY)
+        client_stand(x->client, CH_CLIENT_APART);
 }
 
 /* Has the client sent bytes that were not read yet? Its request may be among them. */
@@ -73,7 +74,7 @@ bool ch_server_admit(struct ch_client *c) {
     if (c->trusted || s->nbusy < CH_LIMIT_CLIENTS_ADDRESS)
         return true;
     for (CH_LIST_EACH(k, &s->busy)) {
-        struct ch_client *other = CH_CONTAINER(k, struct ch_client, busy);
+        struct ch_client *other = CH_CONTAINER(k, struct ch_client, among);
         if (other == c || memcmp(other->network, c->network, sizeof(c->network)) != 0)
             continue;
         oldest = oldest || other->served || has_unread(other) ? oldest : other;
@@ -95,7 +96,7 @@ static struct ch_client *one_too_many(const struct ch_server *s, const unsigned 
     if (s->nunknown <= CH_LIMIT_CLIENTS_ADDRESS)
         return NULL;
     for (CH_LIST_EACH(k, &s->unknown)) {
-        struct ch_client *c = CH_CONTAINER(k, struct ch_client, waiting);
+        struct ch_client *c = CH_CONTAINER(k, struct ch_client, among);
         if (c->trusted || memcmp(c->network, network, sizeof(c->network)) != 0)
             continue;
         n++;
@@ -109,11 +110,11 @@ static struct ch_client *one_too_many(const struct ch_server *s, const unsigned 
  * short, the oldest one. */
 static struct ch_client *oldest_unknown(const struct ch_server *s) {
     for (CH_LIST_EACH(k, &s->unknown)) {
-        struct ch_client *c = CH_CONTAINER(k, struct ch_client, waiting);
+        struct ch_client *c = CH_CONTAINER(k, struct ch_client, among);
         if (!has_unread(c))
             return c;
     }
-    return s->nclients > s->room ? CH_LIST_FIRST(&s->unknown, struct ch_client, waiting) : NULL;
+    return s->nclients > s->room ? CH_LIST_FIRST(&s->unknown, struct ch_client, among) : NULL;
 }
 
 /* Clients without a request in progress may stay while there is room; otherwise
@@ -121,10 +122,8 @@ static struct ch_client *oldest_unknown(const struct ch_server *s) {
  * unread: these clients stay until their requests were read. */
 void ch_server_unknown(struct ch_client *c) {
     struct ch_server *s = c->server;
-    not_busy(c);
+    client_stand(c, CH_CLIENT_UNKNOWN);
     c->served = false;
-    ch_list_add(&s->unknown, &c->waiting);
-    s->nunknown++;
     for (int i = 0; i < 2; i++) { /* two, so that a surplus shrinks */
         struct ch_client *goes = one_too_many(s, c->network);
         if (s->nunknown > CH_LIMIT_CLIENTS_UNKNOWN || s->nclients > s->room)
@@ -139,8 +138,7 @@ void ch_server_unknown(struct ch_client *c) {
 }
 
 void ch_server_forget(struct ch_client *c) {
-    ch_server_known(c);
-    not_busy(c);
+    client_stand(c, CH_CLIENT_APART);
     ch_list_del(&c->link);
     c->server->nclients--;
 }

@@ -129,12 +129,21 @@ void ch_wire_send(struct ch_wire *w, struct ch_sv bytes) {
     }
 }
 
+static void net_wire_on_ended(uv_shutdown_t *req, int status) {
+    (void)status;
+    ch_free(req);
+}
+
 int ch_wire_end(struct ch_wire *w) {
     if (w->tls && w->secure) {
         w->id->tls->end(w->tls);
         send_encrypted(w);
     }
-    return uv_shutdown(&w->shutdown, (uv_stream_t *)&w->tcp, NULL);
+    uv_shutdown_t *req = ch_alloc(sizeof(*req));
+    int rc = uv_shutdown(req, (uv_stream_t *)&w->tcp, net_wire_on_ended);
+    if (rc < 0)
+        ch_free(req);
+    return rc;
 }
 
 /* --- reading */

@@ -39,7 +39,6 @@ struct ch_wire_ops {
 struct ch_wire {
     struct ch_loop *loop;
     uv_tcp_t tcp;
-    uv_shutdown_t shutdown;
     const struct ch_wire_ops *ops;
     char *room;             /* borrowed: CH_WIRE_READ bytes to read into */
     struct ch_identity *id; /* a reference; NULL: no TLS */

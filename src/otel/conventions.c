@@ -3,13 +3,27 @@
 
 #include "base/mem.h"
 
-struct ch_sv ch_otel_key_name(enum ch_otel_key key) {
-    static const struct ch_sv names[CH_OTEL_KEY_COUNT] = {
-#define OTEL_KEY_NAME(key, name) [CH_OTEL_##key] = {name, sizeof(name) - 1},
-        CH_OTEL_KEYS(OTEL_KEY_NAME)
-#undef OTEL_KEY_NAME
+#define BEFORE_NAME "{\"key\":\""
+#define AFTER_NAME "\",\"value\":{"
+
+#define OTEL_NAME_SIZE(key, name)                                                              \
+    _Static_assert(sizeof(BEFORE_NAME name AFTER_NAME) - 1 <= CH_OTEL_BEGIN, name " is long");
+CH_OTEL_KEYS(OTEL_NAME_SIZE)
+#undef OTEL_NAME_SIZE
+
+const struct ch_otel_name *ch_otel_name(enum ch_otel_key key) {
+    static const struct ch_otel_name names[CH_OTEL_KEY_COUNT] = {
+#define OTEL_NAME(key, name)                                                                   \
+    [CH_OTEL_##key] = {sizeof(BEFORE_NAME name AFTER_NAME) - 1, BEFORE_NAME name AFTER_NAME},
+        CH_OTEL_KEYS(OTEL_NAME)
+#undef OTEL_NAME
     };
-    return names[key];
+    return &names[key];
+}
+
+struct ch_sv ch_otel_name_text(const struct ch_otel_name *name) {
+    const size_t before = sizeof(BEFORE_NAME) - 1, after = sizeof(AFTER_NAME) - 1;
+    return ch_sv(name->begin + before, name->n - before - after);
 }
 
 struct word {

@@ -120,7 +120,16 @@ enum ch_otel_metric {
 #define CH_OTEL_EVENT_EVALUATION "gen_ai.evaluation.result"
 #define CH_OTEL_EVENT_PREFIX "chela." /* followed by the name of chela's event: "chela.retry" */
 
-struct ch_sv ch_otel_key_name(enum ch_otel_key key);
+/* An attribute in JSON, up to the brace of its value: {"key":"NAME","value":{. The text has a fixed
+ * size, so that a copy of it takes a few instructions. */
+#define CH_OTEL_BEGIN 63
+struct ch_otel_name {
+    unsigned char n; /* bytes of `begin` */
+    char begin[CH_OTEL_BEGIN];
+};
+const struct ch_otel_name *ch_otel_name(enum ch_otel_key key);
+/* The name alone. */
+struct ch_sv ch_otel_name_text(const struct ch_otel_name *name);
 /* gen_ai.provider.name of a provider of chela: the conventions' name, or chela's own. */
 struct ch_sv ch_otel_provider(struct ch_sv provider);
 /* An element of gen_ai.response.finish_reasons, from chela's stop reason. */

@@ -33,6 +33,8 @@ struct ch_otel_exporter {
     int64_t retry_after_ms; /* delay that the collector asked for; 0: none */
     struct ch_buf response;
     bool flushing;
+    void (*drained)(void *user); /* of the flush; NULL: none */
+    void *user;
     uint64_t lost, told; /* number of lost items; number of them that the log has mentioned */
     int64_t told_at;
 };
@@ -168,7 +170,10 @@ static void schedule(struct ch_otel_exporter *e) {
     if (e->call || e->in_body)
         return;
     if (!e->n) {
+        void (*drained)(void *) = e->flushing ? e->drained : NULL;
         e->flushing = false;
+        if (drained)
+            drained(e->user);
         return;
     }
     if (e->flushing || e->n >= e->settings->batch)
@@ -349,8 +354,10 @@ void ch_otel_exporter_clear(struct ch_otel_exporter *e) {
     e->start = e->first = e->n = 0;
 }
 
-void ch_otel_exporter_flush(struct ch_otel_exporter *e) {
+void ch_otel_exporter_flush(struct ch_otel_exporter *e, void (*drained)(void *user), void *user) {
     e->flushing = true;
+    e->drained = drained;
+    e->user = user;
     if (e->in_body && !e->call && !e->retry_after_ms)
         exporter_send(e);
     else

@@ -32,8 +32,9 @@ struct ch_buf *ch_otel_exporter_begin(struct ch_otel_exporter *e);
 void ch_otel_exporter_end(struct ch_otel_exporter *e);
 /* Forget the items that wait. */
 void ch_otel_exporter_clear(struct ch_otel_exporter *e);
-/* Send the queued items now. */
-void ch_otel_exporter_flush(struct ch_otel_exporter *e);
+/* Send the queued items now. drained(user) is called once when no item is pending, perhaps before
+ * the return; NULL: no call. */
+void ch_otel_exporter_flush(struct ch_otel_exporter *e, void (*drained)(void *user), void *user);
 /* Items that wait or are being sent. */
 size_t ch_otel_exporter_pending(const struct ch_otel_exporter *e);
 

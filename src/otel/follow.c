@@ -19,6 +19,7 @@
 #include "tool/call/call.h"
 #include "tool/call/wait.h"
 #include "otel/content.h"
+#include "otel/log_event.h"
 
 #define BUCKETS 256
 
@@ -52,16 +53,18 @@ struct request_memo {
     const struct ch_target *target; /* NULL: nothing is known yet */
     struct ch_otel_attribute attributes[SERIES_ATTRIBUTES]; /* of the metrics */
     size_t n;
-    struct ch_otel_template span;
+    struct ch_buf span; /* template */
     struct ch_otel_point *duration, *first_chunk, *tokens[2];
 };
 
-/* As struct request_memo, for the run's calls of tools. */
+/* As struct request_memo, for the run's calls of a tool. */
 struct call_memo {
-    struct ch_otel_template span;
-    char tool[64]; /* name of the tool that was called last */
-    struct ch_otel_point *duration; /* of its calls; NULL: not known */
+    char tool[64]; /* its name; empty: nothing is known yet */
+    struct ch_buf span; /* template; empty: not known */
+    struct ch_otel_point *duration; /* NULL: not known */
 };
+
+#define CALL_MEMOS 4 /* of a run; tools whose hashes collide replace each other */
 
 struct follow_run {
     struct ch_link link; /* in its bucket */
@@ -75,7 +78,7 @@ struct follow_run {
     unsigned turn;
     struct open_request request;
     struct request_memo asks;
-    struct call_memo acts;
+    struct call_memo acts[CALL_MEMOS];
     struct open_call *calls; /* owned */
     size_t ncalls, cap;
 };
@@ -86,7 +89,8 @@ struct ch_otel_follow {
     struct ch_list buckets[BUCKETS];
     struct ch_list ages;
     size_t n;
-    struct follow_run *last; /* the run that was found last; NULL: none */
+    struct follow_run *last;  /* the run that was found last; NULL: none */
+    struct follow_run *spare; /* owned: memory for the next run; NULL: none */
 };
 
 /* --- runs */
@@ -102,12 +106,31 @@ struct ch_otel_follow *ch_otel_follow_new(const struct ch_otel_settings *setting
     return f;
 }
 
-/* The next spans are encoded anew. */
-static void forget_memos(struct follow_run *r) {
-    ch_buf_release(&r->asks.span.bytes);
-    ch_buf_release(&r->acts.span.bytes);
+/* Releases the memory for templates. The next spans are encoded anew. */
+static void release_memos(struct follow_run *r) {
+    ch_buf_release(&r->asks.span);
     r->asks = (struct request_memo){0};
-    r->acts = (struct call_memo){0};
+    for (size_t i = 0; i < CALL_MEMOS; i++) {
+        ch_buf_release(&r->acts[i].span);
+        r->acts[i] = (struct call_memo){0};
+    }
+}
+
+static void free_run(struct follow_run *r) {
+    release_memos(r);
+    ch_free(r->calls);
+    ch_free(r);
+}
+
+/* Clears a run, and keeps its memory. */
+static void clear_run(struct follow_run *r) {
+    struct follow_run clear = {.calls = r->calls, .cap = r->cap, .asks.span = r->asks.span};
+    ch_buf_clear(&clear.asks.span);
+    for (size_t i = 0; i < CALL_MEMOS; i++) {
+        clear.acts[i].span = r->acts[i].span;
+        ch_buf_clear(&clear.acts[i].span);
+    }
+    *r = clear;
 }
 
 static void forget_run(struct ch_otel_follow *f, struct follow_run *r) {
@@ -115,16 +138,21 @@ static void forget_run(struct ch_otel_follow *f, struct follow_run *r) {
         f->last = NULL;
     ch_list_del(&r->link);
     ch_list_del(&r->age);
-    forget_memos(r);
     ch_free(r->agent);
-    ch_free(r->calls);
-    ch_free(r);
     f->n--;
+    if (f->spare) {
+        free_run(r);
+        return;
+    }
+    clear_run(r);
+    f->spare = r;
 }
 
 void ch_otel_follow_free(struct ch_otel_follow *f) {
     for (struct follow_run *r; (r = CH_LIST_FIRST(&f->ages, struct follow_run, age));)
         forget_run(f, r);
+    if (f->spare)
+        free_run(f->spare);
     ch_free(f);
 }
 
@@ -184,7 +212,8 @@ begin_run(struct ch_otel_follow *f, chela_run *run, int64_t now) {
     int64_t began = ch_run_began(run);
     if (f->n == CH_LIMIT_OTEL_RUNS)
         forget_run(f, CH_LIST_FIRST(&f->ages, struct follow_run, age));
-    struct follow_run *r = ch_alloc(sizeof(*r));
+    struct follow_run *r = f->spare ? f->spare : ch_alloc(sizeof(*r));
+    f->spare = NULL;
     memcpy(r->id, run->id, sizeof(r->id));
     r->context = context;
     r->is_role = run->session->asks_for != NULL;
@@ -692,32 +721,53 @@ static struct ch_sv error_type(const struct chela_event *ev) {
     return ch_sv_str(ev->result.error_type ? ev->result.error_type : "tool_error");
 }
 
-/* Sets what the spans of all calls of the run have in common, once. */
-static void remember_calls(struct ch_otel_follow *f, struct follow_run *r, const chela_run *run) {
-    if (!wants_span(f, r) || r->acts.span.bytes.n)
-        return;
-    struct ch_otel_span s = begin_span(r, (struct ch_span_id){{0}}, 0, 0);
-    ch_otel_add_text(&s, CH_OTEL_OPERATION, CH_SV(CH_OTEL_EXECUTE_TOOL));
-    ch_otel_add_text(&s, CH_OTEL_TOOL_TYPE, CH_SV("function"));
-    add_place(&s, r, run);
-    ch_otel_template_set(&r->acts.span, f->settings->signals[CH_OTEL_TRACES].json, &s);
+/* NULL: the tool has no memo, because its name is long. */
+static struct call_memo *memo_of_calls(struct follow_run *r, struct ch_sv tool) {
+    struct call_memo *m = &r->acts[ch_otel_hash(0, tool) % CALL_MEMOS];
+    if (tool.n >= sizeof(m->tool))
+        return NULL;
+    if (!ch_sv_is(tool, m->tool)) {
+        ch_buf_clear(&m->span);
+        m->duration = NULL;
+        memcpy(m->tool, tool.p, tool.n);
+        m->tool[tool.n] = '\0';
+    }
+    return m;
 }
 
-static void measure_call(struct ch_otel_follow *f, struct follow_run *r,
+/* Adds what the spans of all calls of the tool have in common. tool: NULL: there is no such tool,
+ * because a model may invent names. */
+static void add_tool(struct ch_otel_span *s, const struct follow_run *r, const chela_run *run,
+                     struct ch_sv name, const struct ch_tool *tool) {
+    s->name = CH_SV(CH_OTEL_EXECUTE_TOOL);
+    s->target = name;
+    ch_otel_add_text(s, CH_OTEL_OPERATION, CH_SV(CH_OTEL_EXECUTE_TOOL));
+    ch_otel_add_text(s, CH_OTEL_TOOL_TYPE, CH_SV("function"));
+    add_place(s, r, run);
+    ch_otel_add_text(s, CH_OTEL_TOOL_NAME, name);
+    if (tool)
+        ch_otel_add_text(s, CH_OTEL_TOOL_DESCRIPTION, ch_tool_summary(tool));
+}
+
+static struct ch_buf *call_template(const struct ch_otel_follow *f, const struct follow_run *r,
+                                    const chela_run *run, const struct ch_tool *tool,
+                                    struct call_memo *m) {
+    struct ch_otel_span s = begin_span(r, (struct ch_span_id){{0}}, 0, 0);
+    if (m->span.n)
+        return &m->span;
+    add_tool(&s, r, run, ch_sv_str(m->tool), tool);
+    ch_otel_template_set(&m->span, f->settings->signals[CH_OTEL_TRACES].json, &s);
+    return &m->span;
+}
+
+static void measure_call(struct ch_otel_follow *f, struct call_memo *m,
                          const struct ch_otel_span *s, struct ch_sv tool, struct ch_sv error) {
-    struct call_memo *m = &r->acts;
     struct ch_otel_attribute list[] = {
         {.key = CH_OTEL_OPERATION, .type = CH_OTEL_TEXT, .text = CH_SV(CH_OTEL_EXECUTE_TOOL)},
         {.key = CH_OTEL_TOOL_NAME, .type = CH_OTEL_TEXT, .text = tool},
         {.key = CH_OTEL_ERROR_TYPE, .type = CH_OTEL_TEXT, .text = error}};
-    bool fits = tool.n < sizeof(m->tool);
-    if (!ch_sv_is(tool, m->tool) && fits) {
-        memcpy(m->tool, tool.p, tool.n);
-        m->tool[tool.n] = '\0';
-        m->duration = NULL;
-    }
     measure(f, CH_OTEL_METRIC_TOOL_DURATION, seconds(s->end - s->start), list,
-            error.n ? 3 : 2, fits && !error.n ? &m->duration : NULL);
+            error.n ? 3 : 2, m && !error.n ? &m->duration : NULL);
 }
 
 static void end_call(struct ch_otel_follow *f, struct follow_run *r, chela_run *run,
@@ -740,20 +790,18 @@ static void end_call(struct ch_otel_follow *f, struct follow_run *r, chela_run *
     }
     struct ch_otel_span s = begin_span(r, ch_span_id_of_call(r->id, r->turn, id), start, ev->ts);
     s.failed = ev->result.is_error;
-    /* a model may invent names */
-    measure_call(f, r, &s, tool ? name : CH_SV("_OTHER"), error_type(ev));
+    /* names that a model invents are measured as one */
+    struct call_memo *m = tool ? memo_of_calls(r, name) : NULL;
+    measure_call(f, m, &s, tool ? name : CH_SV("_OTHER"), error_type(ev));
     if (!wants_span(f, r))
         return;
-    remember_calls(f, r, run);
-    s.template = &r->acts.span;
-    s.name = CH_SV(CH_OTEL_EXECUTE_TOOL);
-    s.target = name;
-    ch_otel_add_text(&s, CH_OTEL_TOOL_NAME, name);
+    if (m)
+        s.template = call_template(f, r, run, tool, m);
+    else
+        add_tool(&s, r, run, name, tool);
     ch_otel_add_text(&s, CH_OTEL_ERROR_TYPE, error_type(ev));
     ch_otel_add_text(&s, CH_OTEL_TOOL_CALL_ID, id);
     ch_otel_add_int(&s, CH_OTEL_TURN, r->turn);
-    if (tool)
-        ch_otel_add_text(&s, CH_OTEL_TOOL_DESCRIPTION, ch_tool_summary(tool));
     if (f->settings->content) {
         ch_otel_write_text(&arguments, arguments_of(run, id));
         ch_otel_write_text(&content, ch_unstr(ev->result.content));
@@ -801,99 +849,43 @@ static void end_run(struct ch_otel_follow *f, struct follow_run *r, chela_run *r
 
 /* --- log events */
 
-static void emit_log(struct ch_otel_follow *f, const struct follow_run *r,
-                     struct ch_otel_span *s, enum ch_otel_severity severity) {
-    if (r->request.open)
-        s->id = r->request.id;
-    f->sink.log(s, severity, f->sink.user);
-}
-
 /* Events of a role's run are emitted by the run that asks, too. */
 static void log_event(struct ch_otel_follow *f, const struct follow_run *r, const chela_run *run,
                       const struct chela_event *ev) {
     if (r->is_role || !f->sink.log || !r->context.sampled)
         return;
-    struct ch_otel_span s = begin_span(r, r->span, ev->ts, ev->ts);
-    enum ch_otel_severity severity = CH_OTEL_INFO;
-    CH_BUF_AUTO name = {0};
+    struct ch_otel_span s =
+        begin_span(r, r->request.open ? r->request.id : r->span, ev->ts, ev->ts);
+    enum ch_otel_severity severity;
+    char name[CH_OTEL_EVENT_NAME];
     CH_BUF_AUTO text = {0};
-    struct ch_sv body = CH_SV("");
-    CH_BUF_LIT(&name, CH_OTEL_EVENT_PREFIX);
-    ch_buf_add_str(&name, chela_event_name(ev->type));
-    s.name = ch_buf_sv(&name);
-    switch (ev->type) {
-    case CHELA_EV_RETRY:
-        severity = CH_OTEL_WARN;
-        body = ch_unstr(ev->retry.reason);
-        ch_otel_add_int(&s, CH_OTEL_ATTEMPT, ev->retry.attempt);
-        ch_otel_add_int(&s, CH_OTEL_DELAY, ev->retry.delay_ms);
-        break;
-    case CHELA_EV_FALLBACK:
-    case CHELA_EV_HANDOFF:
-        severity = ev->type == CHELA_EV_FALLBACK ? CH_OTEL_WARN : CH_OTEL_INFO;
-        body = ch_unstr(ev->fallback.reason);
-        ch_otel_add_text(&s, CH_OTEL_FROM, ch_sv_str(ev->fallback.from));
-        ch_otel_add_text(&s, CH_OTEL_TO, ch_sv_str(ev->fallback.to));
-        break;
-    case CHELA_EV_COMPACTION:
-        ch_otel_add_int(&s, CH_OTEL_TOKENS_BEFORE, (int64_t)ev->compaction.tokens_before);
-        ch_otel_add_int(&s, CH_OTEL_TOKENS_AFTER, (int64_t)ev->compaction.tokens_after);
-        break;
-    case CHELA_EV_WARNING:
-        severity = CH_OTEL_WARN;
-        body = ch_unstr(ev->note.text);
-        break;
-    case CHELA_EV_APPROVAL_REQUIRED:
-        ch_otel_add_text(&s, CH_OTEL_TOOL_NAME, ch_unstr(ev->approval.name));
-        ch_otel_add_text(&s, CH_OTEL_TOOL_CALL_ID, ch_unstr(ev->approval.id));
-        break;
-    case CHELA_EV_REFLECTION:
-        s.name = CH_SV(CH_OTEL_EVENT_EVALUATION);
-        ch_otel_add_text(&s, CH_OTEL_EVALUATION_NAME, CH_SV("completeness"));
-        ch_otel_add_double(&s, CH_OTEL_EVALUATION_VALUE, ev->reflection.completeness);
-        ch_otel_add_text(&s, CH_OTEL_EVALUATION_LABEL,
-                         ch_sv_str(chela_judgement_name(ev->reflection.action)));
-        if (f->settings->content)
-            ch_otel_add_text(&s, CH_OTEL_EVALUATION_EXPLANATION, ch_unstr(ev->reflection.note));
-        break;
-    case CHELA_EV_BUDGET: /* the run's error names the budget */
-        severity = CH_OTEL_WARN;
-        body = ch_sv_str(run->error);
-        break;
-    case CHELA_EV_RUN_END:
-        severity = ev->end.status == CHELA_STATUS_ERROR || ev->end.status == CHELA_STATUS_STOPPED
-                       ? CH_OTEL_ERROR
-                       : CH_OTEL_INFO;
-        body = ch_unstr(ev->end.error);
-        ch_otel_add_text(&s, CH_OTEL_STATUS, ch_sv_str(chela_status_name(ev->end.status)));
-        ch_otel_add_text(&s, CH_OTEL_REASON, ch_sv_str(chela_reason_name(ev->end.reason)));
-        break;
-    default:
+    if (!ch_otel_log_event(&s, run, ev, f->settings->content, &severity, name))
         return;
-    }
     ch_otel_add_text(&s, CH_OTEL_RUN, ch_sv_str(r->id));
     ch_otel_add_text(&s, CH_OTEL_CONVERSATION, ch_sv_str(run->session->key));
-    ch_redact_copy(&text, body);
+    ch_redact_copy(&text, s.error);
     s.error = ch_buf_sv(&text);
-    emit_log(f, r, &s, severity);
+    f->sink.log(&s, severity, f->sink.user);
 }
 
 /* --- events */
 
+/* Most events are pieces of a reply, of which only the first one counts. */
+static inline bool is_later_piece(const struct ch_otel_follow *f, const chela_run *run,
+                                  enum chela_event_type type) {
+    const struct follow_run *r = f->last;
+    return (type == CHELA_EV_TEXT_DELTA || type == CHELA_EV_REASONING_DELTA ||
+            type == CHELA_EV_TOOL_CALL_DELTA) &&
+           r && r->request.first && memcmp(r->id, run->id, sizeof(r->id)) == 0;
+}
+
 void ch_otel_follow_event(struct ch_otel_follow *f, chela_run *run, const struct chela_event *ev) {
-    struct follow_run *r;
+    if (is_later_piece(f, run, ev->type))
+        return;
+    struct follow_run *r = follow(f, run, ev->ts);
     struct open_call *asked;
     struct chela_usage usage;
-    switch (ev->type) {
-    case CHELA_EV_STATE:
-    case CHELA_EV_TOOL_PROGRESS:
-    case CHELA_EV_CHILD: /* the run of the called agent is followed, too */
-    case CHELA_EV_TURN_START:
-        return;
-    default:
-        r = follow(f, run, ev->ts);
-        r->turn = run->m.turns;
-    }
+    r->turn = run->m.turns;
     switch (ev->type) {
     case CHELA_EV_MODEL_REQUEST:
         begin_request(f, r, run, ev);
@@ -934,9 +926,10 @@ void ch_otel_follow_event(struct ch_otel_follow *f, chela_run *run, const struct
     case CHELA_EV_RUN_END:
         end_request(f, r, run, ev->ts, NULL, NULL, ch_sv_str(run->error));
         log_event(f, r, run, ev);
-        forget_memos(r);
-        if (!r->is_role && ev->end.status == CHELA_STATUS_PAUSED)
+        if (!r->is_role && ev->end.status == CHELA_STATUS_PAUSED) {
+            release_memos(r);
             return; /* its calls wait */
+        }
         if (!r->is_role)
             end_run(f, r, run, ev);
         forget_run(f, r);

@@ -29,6 +29,10 @@ struct ch_otel_follow *ch_otel_follow_new(const struct ch_otel_settings *setting
                                           const struct ch_otel_sink *sink);
 void ch_otel_follow_free(struct ch_otel_follow *f);
 
+/* As struct ch_listener.ignored. The run of a called agent (CHELA_EV_CHILD) is followed, too. */
+#define CH_OTEL_FOLLOW_IGNORED                                                                 \
+    (CH_LISTENER_BIT(CHELA_EV_STATE) | CH_LISTENER_BIT(CHELA_EV_TOOL_PROGRESS) |               \
+     CH_LISTENER_BIT(CHELA_EV_CHILD) | CH_LISTENER_BIT(CHELA_EV_TURN_START))
 void ch_otel_follow_event(struct ch_otel_follow *f, chela_run *run, const struct chela_event *ev);
 /* A call stored its state; a wait is one (tool/call/wait.h). */
 void ch_otel_follow_checkpoint(struct ch_otel_follow *f, chela_run *run,

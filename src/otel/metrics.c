@@ -1,11 +1,11 @@
 /* metrics.c -- see metrics.h. */
 #include "otel/metrics.h"
 
+#include "base/arena.h"
 #include "base/limits.h"
 #include "base/mem.h"
 
 #define BUCKETS 16 /* at most: bounds and one */
-#define NS_PER_MS 1000000u
 
 static const double tokens[] = {1,     4,     16,     64,      256,     1024,     4096,
                                 16384, 65536, 262144, 1048576, 4194304, 16777216, 67108864};
@@ -25,6 +25,8 @@ static const struct {
 
 struct ch_otel_point {
     uint64_t hash;
+    const struct ch_otel_attribute *given; /* in the arena */
+    size_t n;
     struct ch_buf attributes; /* members of the message, encoded */
     uint64_t count, buckets[BUCKETS];
     double sum, min, max;
@@ -33,6 +35,7 @@ struct ch_otel_point {
 struct ch_otel_metrics {
     bool json;
     int64_t start;
+    struct ch_arena arena;
     struct {
         struct ch_otel_point **list; /* owned */
         size_t n;
@@ -56,6 +59,7 @@ void ch_otel_metrics_free(struct ch_otel_metrics *m) {
         }
         ch_free(m->points[k].list);
     }
+    ch_arena_release(&m->arena);
     ch_free(m);
 }
 
@@ -80,12 +84,39 @@ static uint64_t hash_attributes(const struct ch_otel_attribute *attributes, size
     return h;
 }
 
-/* Two sets of attributes with the same hash of 64 bits are taken for one. */
+static bool has_attributes(const struct ch_otel_point *p, const struct ch_otel_attribute *b,
+                           size_t n) {
+    bool same = p->n == n;
+    for (size_t i = 0; same && i < n; i++) {
+        const struct ch_otel_attribute *a = &p->given[i];
+        same = a->key == b[i].key && a->type == b[i].type &&
+               (a->type != CH_OTEL_TEXT || ch_sv_eq(a->text, b[i].text)) &&
+               (a->type != CH_OTEL_INT || a->number == b[i].number);
+    }
+    return same;
+}
+
+static const struct ch_otel_attribute *
+copy_attributes(struct ch_arena *arena, const struct ch_otel_attribute *from, size_t n) {
+    struct ch_otel_attribute *copy = ch_arena_alloc(arena, (n + 1) * sizeof(*copy));
+    for (size_t i = 0; i < n; i++) {
+        copy[i] = from[i];
+        if (from[i].type == CH_OTEL_TEXT)
+            copy[i].text = ch_arena_sv(arena, from[i].text);
+    }
+    return copy;
+}
+
+/* The hash finds the point fast. A model or a tool may have a name that another one's hash
+ * has, so that the attributes decide. */
 static struct ch_otel_point *find_point(struct ch_otel_metrics *m, enum ch_otel_metric metric,
-                                        uint64_t hash) {
-    for (size_t i = 0; i < m->points[metric].n; i++)
-        if (m->points[metric].list[i]->hash == hash)
-            return m->points[metric].list[i];
+                                        uint64_t hash, const struct ch_otel_attribute *attributes,
+                                        size_t n) {
+    for (size_t i = 0; i < m->points[metric].n; i++) {
+        struct ch_otel_point *p = m->points[metric].list[i];
+        if (p->hash == hash && has_attributes(p, attributes, n))
+            return p;
+    }
     return NULL;
 }
 
@@ -94,7 +125,7 @@ static struct ch_otel_point *point_of(struct ch_otel_metrics *m, enum ch_otel_me
     static const struct ch_otel_attribute other = {
         .key = CH_OTEL_OVERFLOW, .type = CH_OTEL_BOOL, .truth = true};
     uint64_t hash = hash_attributes(attributes, n);
-    struct ch_otel_point *p = find_point(m, metric, hash);
+    struct ch_otel_point *p = find_point(m, metric, hash, attributes, n);
     if (p)
         return p;
     size_t *have = &m->points[metric].n;
@@ -102,13 +133,15 @@ static struct ch_otel_point *point_of(struct ch_otel_metrics *m, enum ch_otel_me
         attributes = &other;
         n = 1;
         hash = hash_attributes(attributes, n);
-        if ((p = find_point(m, metric, hash)))
+        if ((p = find_point(m, metric, hash, attributes, n)))
             return p;
     }
     m->points[metric].list =
         ch_realloc(m->points[metric].list, (*have + 1) * sizeof(*m->points[metric].list));
     p = m->points[metric].list[(*have)++] = ch_alloc(sizeof(*p));
     p->hash = hash;
+    p->given = copy_attributes(&m->arena, attributes, n);
+    p->n = n;
     encode_attributes(&p->attributes, m->json, attributes, n);
     return p;
 }
@@ -146,8 +179,8 @@ static void write_point(struct ch_otlp *w, const struct ch_otel_point *p,
                         enum ch_otel_metric metric, int64_t start, int64_t now) {
     ch_otlp_open(w, CH_OTLP_DATA_POINTS);
     write_attributes(w, p);
-    ch_otlp_fixed64(w, CH_OTLP_POINT_START, (uint64_t)start * NS_PER_MS);
-    ch_otlp_fixed64(w, CH_OTLP_POINT_TIME, (uint64_t)now * NS_PER_MS);
+    ch_otlp_time(w, CH_OTLP_POINT_START, start);
+    ch_otlp_time(w, CH_OTLP_POINT_TIME, now);
     ch_otlp_fixed64(w, CH_OTLP_POINT_COUNT, p->count);
     ch_otlp_double(w, CH_OTLP_POINT_SUM, p->sum);
     ch_otlp_fixed64s(w, CH_OTLP_POINT_BUCKETS, p->buckets, kinds[metric].n + 1);

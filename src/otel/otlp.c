@@ -11,16 +11,23 @@
 #include "json/json.h"
 #include "json/scan.h"
 #include "json/writer.h"
+#include "otel/trace_context.h"
+
+#define NS_PER_MS 1000000u
+#define NUMBER_BYTES 40 /* room that put_int needs */
 
 enum wire { WIRE_VARINT = 0, WIRE_FIXED64 = 1, WIRE_BYTES = 2 };
 
+#define KEY_BYTES 29
+
 static const struct {
-    struct ch_sv key; /* in JSON, with its quotes and colon */
     unsigned char number;
     bool repeated;
+    unsigned char n;     /* bytes of `key` */
+    char key[KEY_BYTES]; /* in JSON, with its quotes and colon; copied as a whole, which is fast */
 } fields[CH_OTLP_FIELD_COUNT] = {
 #define OTLP_ROW(field, name, number, repeated)                                                \
-    [CH_OTLP_##field] = {{"\"" name "\":", sizeof(name) + 2}, number, repeated},
+    [CH_OTLP_##field] = {number, repeated, sizeof(name) + 2, "\"" name "\":"},
     CH_OTLP_FIELDS(OTLP_ROW)
 #undef OTLP_ROW
 };
@@ -58,9 +65,7 @@ static char *put_varint(char *to, uint64_t v) {
 }
 
 static char *put_fixed64(char *to, uint64_t v) {
-    if (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__)
-        v = __builtin_bswap64(v);
-    memcpy(to, &v, sizeof(v));
+    ch_word_store(to, v);
     return to + sizeof(v);
 }
 
@@ -142,23 +147,23 @@ static void end_array(struct ch_otlp *w) {
 /* Writes the separator and the key before a value, and makes room for n bytes of the value.
  * Returns their address; NULL: no room. */
 static char *json_room(struct ch_otlp *w, enum ch_otlp_field f, size_t n) {
-    struct ch_sv key = fields[f].key;
     bool repeated = fields[f].repeated, comma = w->level[w->depth].comma;
     int array = w->level[w->depth].array;
-    char *p = room(w->out, key.n + 3 + n);
+    char *p = room(w->out, KEY_BYTES + 3 + n);
     if (!p)
         return NULL;
-    w->level[w->depth].comma = true;
-    w->level[w->depth].array = repeated ? (int)f : -1;
     if (repeated && array == (int)f) {
         *p = ',';
-        return p + comma;
+        return p + 1;
     }
+    w->level[w->depth].comma = true;
+    w->level[w->depth].array = repeated ? (int)f : -1;
     if (array >= 0)
         *p++ = ']';
     if (comma)
         *p++ = ',';
-    p = put_text(p, key);
+    memcpy(p, fields[f].key, KEY_BYTES);
+    p += fields[f].n;
     if (repeated)
         *p++ = '[';
     return p;
@@ -170,32 +175,36 @@ static void json_key(struct ch_otlp *w, enum ch_otlp_field f) {
         commit(w->out, p);
 }
 
-/* Writes v to an address with room for CH_OTLP_NUMBER. Returns the address after it. */
-static char *put_int(char *to, int64_t v) {
-    static const char pairs[] = "00010203040506070809101112131415161718192021222324"
-                                "25262728293031323334353637383940414243444546474849"
-                                "50515253545556575859606162636465666768697071727374"
-                                "75767778798081828384858687888990919293949596979899";
-    char digits[40]; /* the last 20 are copied, but not counted */
-    uint64_t rest = v < 0 ? 0 - (uint64_t)v : (uint64_t)v;
-    size_t at = 20;
-    for (; rest >= 10; rest /= 100)
-        memcpy(digits + (at -= 2), pairs + 2 * (rest % 100), 2);
-    if (rest || at == 20)
-        digits[--at] = (char)('0' + rest);
-    if (v < 0)
-        *to++ = '-';
-    memcpy(to, digits + at, 20); /* a constant number of bytes is copied faster */
-    return to + 20 - at;
+/* The eight digits of v < 10^8, the first in the lowest byte. Each step splits all parts of the
+ * word: into four digits, two digits, one. */
+static uint64_t eight_digits(uint32_t v) {
+    uint64_t w = v / 10000 | (uint64_t)(v % 10000) << 32;
+    uint64_t hundreds = w * 10486 >> 20 & UINT64_C(0x0000007f0000007f);
+    w = hundreds | (w - 100 * hundreds) << 16;
+    uint64_t tens = w * 103 >> 10 & UINT64_C(0x000f000f000f000f);
+    w = tens | (w - 10 * tens) << 8;
+    return w | CH_WORD_OF('0');
 }
 
-static char *put_hex(char *to, const unsigned char *bytes, size_t n) {
-    static const char hex[] = "0123456789abcdef";
-    for (size_t i = 0; i < n; i++) {
-        *to++ = hex[bytes[i] >> 4];
-        *to++ = hex[bytes[i] & 15];
+#define EIGHT_DIGITS 100000000u
+
+/* Writes v to an address with room for NUMBER_BYTES. Returns the address after it. */
+static char *put_int(char *to, int64_t v) {
+    uint64_t rest = v < 0 ? 0 - (uint64_t)v : (uint64_t)v;
+    if (v < 0)
+        *to++ = '-';
+    if (rest >= EIGHT_DIGITS) {
+        to = put_int(to, (int64_t)(rest / EIGHT_DIGITS));
+        return put_fixed64(to, eight_digits((uint32_t)(rest % EIGHT_DIGITS)));
     }
-    return to;
+    if (rest < 10) {
+        *to = (char)('0' + rest);
+        return to + 1;
+    }
+    uint64_t digits = eight_digits((uint32_t)rest);
+    unsigned zeros = ch_word_first(digits ^ CH_WORD_OF('0'));
+    put_fixed64(to, digits >> 8 * zeros);
+    return to + 8 - zeros;
 }
 
 /* As put_int, for a number of whole thousandths, such as a time. NULL: another number. */
@@ -335,14 +344,14 @@ void ch_otlp_id(struct ch_otlp *w, enum ch_otlp_field f, const unsigned char *id
     if (!to)
         return;
     *to++ = '"';
-    to = put_hex(to, id, n);
+    to = ch_otel_put_hex(to, id, n);
     *to++ = '"';
     commit(w->out, to);
 }
 
 /* Writes a JSON number; quoted: as a string. */
 static void json_number(struct ch_otlp *w, enum ch_otlp_field f, int64_t v, bool quoted) {
-    char *p = json_room(w, f, CH_OTLP_NUMBER + 2);
+    char *p = json_room(w, f, NUMBER_BYTES + 2);
     if (!p)
         return;
     if (quoted)
@@ -359,6 +368,20 @@ void ch_otlp_fixed64(struct ch_otlp *w, enum ch_otlp_field f, uint64_t v) {
     } else {
         add_little(w, f, v);
     }
+}
+
+void ch_otlp_time(struct ch_otlp *w, enum ch_otlp_field f, int64_t ms) {
+    ms = CH_MAX(ms, 0);
+    if (!w->json) {
+        add_little(w, f, (uint64_t)ms * NS_PER_MS);
+        return;
+    }
+    char *p = json_room(w, f, NUMBER_BYTES + 8);
+    if (!p)
+        return;
+    *p++ = '"';
+    p = put_int(p, ms);
+    commit(w->out, ms ? put_text(p, CH_SV("000000\"")) : put_text(p, CH_SV("\"")));
 }
 
 void ch_otlp_number(struct ch_otlp *w, enum ch_otlp_field f, unsigned v) {
@@ -425,38 +448,13 @@ void ch_otlp_doubles(struct ch_otlp *w, enum ch_otlp_field f, const double *v, s
 
 /* --- attributes */
 
-bool ch_otlp_is_plain(bool json, struct ch_sv text) {
-    return json ? ch_scan_plain(text.p, text.p + text.n) == text.p + text.n : is_utf8(text);
-}
-
-struct ch_sv ch_otlp_int_bytes(bool json, int64_t v, char out[CH_OTLP_NUMBER]) {
-    char *end = json ? put_int(out, v) : put_varint(out, (uint64_t)v);
-    return ch_sv(out, (size_t)(end - out));
-}
-
-struct ch_sv ch_otlp_fixed64_bytes(bool json, uint64_t v, char out[CH_OTLP_NUMBER]) {
-    char *end = json ? put_int(out, (int64_t)v) : put_fixed64(out, v);
-    return ch_sv(out, (size_t)(end - out));
-}
-
-struct ch_sv ch_otlp_id_bytes(bool json, const unsigned char id[8], char out[CH_OTLP_NUMBER]) {
-    char *end = json ? put_hex(out, id, 8) : put_text(out, ch_sv((const char *)id, 8));
-    return ch_sv(out, (size_t)(end - out));
-}
-
-struct ch_sv ch_otlp_double_bytes(bool json, double v, char out[CH_OTLP_NUMBER]) {
-    char *end = json ? put_thousandths(out, v) : put_fixed64(out, bits_of(v));
-    return ch_sv(out, end ? (size_t)(end - out) : 0);
-}
-
 #define SHORT_BYTES 0x7f         /* longest message whose length takes one byte */
 #define SHORT_KEY_AND_VALUE 110 /* of a message of SHORT_BYTES */
 
-static bool protobuf_attribute(struct ch_otlp *w, enum ch_otlp_field f, struct ch_sv key,
-                               enum ch_otlp_field value, struct ch_sv bytes) {
-    enum wire wire = value == CH_OTLP_STRING_VALUE   ? WIRE_BYTES
-                     : value == CH_OTLP_DOUBLE_VALUE ? WIRE_FIXED64
-                                                     : WIRE_VARINT;
+static bool protobuf_attribute(struct ch_otlp *w, enum ch_otlp_field f,
+                               const struct ch_otel_name *name, enum ch_otlp_field value,
+                               enum wire wire, struct ch_sv bytes) {
+    struct ch_sv key = ch_otel_name_text(name);
     if (key.n + bytes.n > SHORT_KEY_AND_VALUE)
         return false;
     char *from = room(w->out, 2 + SHORT_BYTES);
@@ -473,28 +471,75 @@ static bool protobuf_attribute(struct ch_otlp *w, enum ch_otlp_field f, struct c
     return true;
 }
 
-static void json_attribute(struct ch_otlp *w, enum ch_otlp_field f, struct ch_sv key,
-                           enum ch_otlp_field value, struct ch_sv bytes) {
-    bool quoted = value != CH_OTLP_DOUBLE_VALUE;
-    char *p = json_room(w, f, key.n + fields[value].key.n + bytes.n + 32);
+/* Begins an attribute in JSON, with room for n bytes of the value and its member name. */
+static char *json_attribute(struct ch_otlp *w, enum ch_otlp_field f,
+                            const struct ch_otel_name *name, size_t n) {
+    char *p = json_room(w, f, CH_OTEL_BEGIN + 64 + n);
     if (!p)
-        return;
-    p = put_text(p, CH_SV("{\"key\":\""));
-    p = put_text(put_text(p, key), CH_SV("\",\"value\":{"));
-    p = put_text(p, fields[value].key);
-    if (quoted)
-        *p++ = '"';
-    p = put_text(p, bytes);
-    if (quoted)
-        *p++ = '"';
-    commit(w->out, put_text(p, CH_SV("}}")));
+        return NULL;
+    memcpy(p, name->begin, CH_OTEL_BEGIN);
+    return p + name->n;
 }
 
-bool ch_otlp_attribute(struct ch_otlp *w, enum ch_otlp_field f, struct ch_sv key,
-                       enum ch_otlp_field value, struct ch_sv bytes) {
+bool ch_otlp_attribute_int(struct ch_otlp *w, enum ch_otlp_field f,
+                           const struct ch_otel_name *name, int64_t v) {
+    char varint[VARINT_BYTES];
+    if (!w->json) {
+        size_t n = (size_t)(put_varint(varint, (uint64_t)v) - varint);
+        return protobuf_attribute(w, f, name, CH_OTLP_INT_VALUE, WIRE_VARINT, ch_sv(varint, n));
+    }
+    char *p = json_attribute(w, f, name, NUMBER_BYTES);
+    if (p)
+        commit(w->out, put_text(put_int(put_text(p, CH_SV("\"intValue\":\"")), v),
+                                CH_SV("\"}}")));
+    return true;
+}
+
+bool ch_otlp_attribute_double(struct ch_otlp *w, enum ch_otlp_field f,
+                              const struct ch_otel_name *name, double v) {
+    char bits[sizeof(uint64_t)];
+    if (!w->json) {
+        put_fixed64(bits, bits_of(v));
+        return protobuf_attribute(w, f, name, CH_OTLP_DOUBLE_VALUE, WIRE_FIXED64,
+                                  ch_sv(bits, sizeof(bits)));
+    }
+    char number[NUMBER_BYTES];
+    char *end = put_thousandths(number, v);
+    char *p = end ? json_attribute(w, f, name, NUMBER_BYTES) : NULL;
+    if (p) {
+        p = put_text(p, CH_SV("\"doubleValue\":"));
+        p = put_text(p, ch_sv(number, (size_t)(end - number)));
+        commit(w->out, put_text(p, CH_SV("}}")));
+    }
+    return end != NULL;
+}
+
+static bool is_plain(struct ch_sv text) {
+    return ch_scan_plain(text.p, text.p + text.n) == text.p + text.n;
+}
+
+bool ch_otlp_attribute_text(struct ch_otlp *w, enum ch_otlp_field f,
+                            const struct ch_otel_name *name, struct ch_sv text) {
     if (!w->json)
-        return protobuf_attribute(w, f, key, value, bytes);
-    json_attribute(w, f, key, value, bytes);
+        return is_utf8(text) && protobuf_attribute(w, f, name, CH_OTLP_STRING_VALUE, WIRE_BYTES,
+                                                   text);
+    if (!is_plain(text))
+        return false;
+    char *p = json_attribute(w, f, name, text.n);
+    if (p)
+        commit(w->out, put_text(put_text(put_text(p, CH_SV("\"stringValue\":\"")), text),
+                                CH_SV("\"}}")));
+    return true;
+}
+
+bool ch_otlp_attribute_list(struct ch_otlp *w, enum ch_otlp_field f,
+                            const struct ch_otel_name *name, struct ch_sv text) {
+    static const struct ch_sv before = CH_SV("\"arrayValue\":{\"values\":[{\"stringValue\":\"");
+    if (!w->json || !is_plain(text))
+        return false;
+    char *p = json_attribute(w, f, name, text.n);
+    if (p)
+        commit(w->out, put_text(put_text(put_text(p, before), text), CH_SV("\"}]}}}")));
     return true;
 }
 

@@ -7,6 +7,7 @@
 #ifndef CH_OTEL_OTLP_H
 #define CH_OTEL_OTLP_H
 #include "base/buf.h"
+#include "otel/conventions.h"
 
 #define CH_OTLP_DEPTH 12 /* nested messages */
 
@@ -109,8 +110,11 @@ void ch_otlp_bytes(struct ch_otlp *w, enum ch_otlp_field f, size_t n);
 void ch_otlp_wrap(struct ch_buf *out, size_t at, enum ch_otlp_field f);
 
 void ch_otlp_text(struct ch_otlp *w, enum ch_otlp_field f, struct ch_sv text);
+/* n is a multiple of 4. */
 void ch_otlp_id(struct ch_otlp *w, enum ch_otlp_field f, const unsigned char *id, size_t n);
 void ch_otlp_fixed64(struct ch_otlp *w, enum ch_otlp_field f, uint64_t v);
+/* A time in nanoseconds, as fixed64. */
+void ch_otlp_time(struct ch_otlp *w, enum ch_otlp_field f, int64_t ms);
 void ch_otlp_number(struct ch_otlp *w, enum ch_otlp_field f, unsigned v); /* uint32 or an enum */
 void ch_otlp_int64(struct ch_otlp *w, enum ch_otlp_field f, int64_t v);
 void ch_otlp_double(struct ch_otlp *w, enum ch_otlp_field f, double v);
@@ -118,19 +122,17 @@ void ch_otlp_bool(struct ch_otlp *w, enum ch_otlp_field f, bool v);
 void ch_otlp_fixed64s(struct ch_otlp *w, enum ch_otlp_field f, const uint64_t *v, size_t n);
 void ch_otlp_doubles(struct ch_otlp *w, enum ch_otlp_field f, const double *v, size_t n);
 
-/* The bytes of short values, which can be copied and replaced. Whether a text is written
- * unchanged, and the bytes of a number, in `out`; empty: another form is necessary. */
-#define CH_OTLP_NUMBER 24
-bool ch_otlp_is_plain(bool json, struct ch_sv text);
-struct ch_sv ch_otlp_int_bytes(bool json, int64_t v, char out[CH_OTLP_NUMBER]);
-struct ch_sv ch_otlp_double_bytes(bool json, double v, char out[CH_OTLP_NUMBER]);
-struct ch_sv ch_otlp_fixed64_bytes(bool json, uint64_t v, char out[CH_OTLP_NUMBER]);
-struct ch_sv ch_otlp_id_bytes(bool json, const unsigned char id[8], char out[CH_OTLP_NUMBER]);
-/* Write an attribute as an element of f, in one step because spans have many. `value` is the field
- * of its value, a string, an integer or a double; `bytes` are those of the value, as above. False:
- * nothing is written, because the attribute is long. */
-bool ch_otlp_attribute(struct ch_otlp *w, enum ch_otlp_field f, struct ch_sv key,
-                       enum ch_otlp_field value, struct ch_sv bytes);
+/* Write an attribute as an element of f, in one step because spans have many. The value of
+ * ch_otlp_attribute_list is a list of one text. False: nothing is written, because the value needs
+ * another form (escapes, a long text, a number with many digits). */
+bool ch_otlp_attribute_text(struct ch_otlp *w, enum ch_otlp_field f,
+                            const struct ch_otel_name *name, struct ch_sv text);
+bool ch_otlp_attribute_list(struct ch_otlp *w, enum ch_otlp_field f,
+                            const struct ch_otel_name *name, struct ch_sv text);
+bool ch_otlp_attribute_int(struct ch_otlp *w, enum ch_otlp_field f,
+                           const struct ch_otel_name *name, int64_t v);
+bool ch_otlp_attribute_double(struct ch_otlp *w, enum ch_otlp_field f,
+                              const struct ch_otel_name *name, double v);
 
 /* The number of rejected items in the response to an export; *message (in the response, may
  * be empty) gives the reason. 0: none, or the response cannot be read. */

@@ -21,7 +21,7 @@ static struct ch_sv instance_id(char out[33]) {
 
 static bool is_set(const struct ch_otel_settings *s, enum ch_otel_key key) {
     for (size_t i = 0; i < s->nresource; i++)
-        if (ch_sv_eq(s->resource[i].key, ch_otel_key_name(key)))
+        if (ch_sv_eq(s->resource[i].key, ch_otel_name_text(ch_otel_name(key))))
             return true;
     return false;
 }
@@ -52,7 +52,7 @@ void ch_otel_write_resource(struct ch_buf *out, bool json, const struct ch_otel_
     ch_otel_write_attributes(&w, CH_OTLP_RESOURCE_ATTRIBUTES, all.attributes, all.n);
     for (size_t i = 0; i < s->nresource; i++) {
         struct ch_otel_attribute a = {.type = CH_OTEL_TEXT, .text = s->resource[i].value};
-        if (!ch_sv_eq(s->resource[i].key, ch_otel_key_name(CH_OTEL_SERVICE_NAME)))
+        if (!ch_sv_eq(s->resource[i].key, ch_otel_name_text(ch_otel_name(CH_OTEL_SERVICE_NAME))))
             ch_otel_write_attribute(&w, CH_OTLP_RESOURCE_ATTRIBUTES, s->resource[i].key, &a);
     }
     ch_otlp_finish(&w);

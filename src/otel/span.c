@@ -3,9 +3,7 @@
 
 #include "base/mem.h"
 
-#define NS_PER_MS 1000000u
 #define TEMPLATE_BYTES 1500 /* usual size of a template */
-#define OWN_TEXT 200 /* bytes of a text that a template keeps */
 
 static struct ch_otel_attribute *add(struct ch_otel_span *s, enum ch_otel_key key) {
     if (s->n == CH_OTEL_ATTRIBUTES) {
@@ -91,57 +89,31 @@ void ch_otel_write_attribute(struct ch_otlp *w, enum ch_otlp_field f, struct ch_
     ch_otlp_close(w);
 }
 
-/* The bytes of a value that can be copied and replaced; empty: another value. */
-static struct ch_sv value_bytes(bool json, const struct ch_otel_attribute *a,
-                                char number[CH_OTLP_NUMBER]) {
-    struct ch_sv text = CH_SV("");
+/* The usual values. False: nothing is written. */
+static bool write_usual(struct ch_otlp *w, enum ch_otlp_field f, const struct ch_otel_name *name,
+                        const struct ch_otel_attribute *a) {
     switch (a->type) {
-    case CH_OTEL_INT:
-        return ch_otlp_int_bytes(json, a->number, number);
-    case CH_OTEL_DOUBLE:
-        return ch_otlp_double_bytes(json, a->real, number);
     case CH_OTEL_TEXT:
-        text = a->text;
-        break;
+        return ch_otlp_attribute_text(w, f, name, a->text);
     case CH_OTEL_TEXTS:
-        text = a->n == 1 ? a->texts[0] : text;
-        break;
+        return a->n == 1 && ch_otlp_attribute_list(w, f, name, a->texts[0]);
+    case CH_OTEL_INT:
+        return ch_otlp_attribute_int(w, f, name, a->number);
+    case CH_OTEL_DOUBLE:
+        return ch_otlp_attribute_double(w, f, name, a->real);
     case CH_OTEL_BOOL:
         break;
     }
-    return ch_otlp_is_plain(json, text) ? text : CH_SV("");
-}
-
-/* Returns the number of bytes of the value, as of value_bytes. */
-static size_t write_attribute(struct ch_otlp *w, enum ch_otlp_field f,
-                              const struct ch_otel_attribute *a) {
-    struct ch_sv key = ch_otel_key_name(a->key);
-    char number[CH_OTLP_NUMBER];
-    struct ch_sv bytes = value_bytes(w->json, a, number);
-    enum ch_otlp_field value = a->type == CH_OTEL_TEXT  ? CH_OTLP_STRING_VALUE
-                               : a->type == CH_OTEL_INT ? CH_OTLP_INT_VALUE
-                                                        : CH_OTLP_DOUBLE_VALUE;
-    if (!bytes.n || a->type == CH_OTEL_TEXTS || !ch_otlp_attribute(w, f, key, value, bytes))
-        ch_otel_write_attribute(w, f, key, a);
-    return bytes.n;
+    return false;
 }
 
 void ch_otel_write_attributes(struct ch_otlp *w, enum ch_otlp_field f,
                               const struct ch_otel_attribute *attributes, size_t n) {
-    for (size_t i = 0; i < n; i++)
-        write_attribute(w, f, &attributes[i]);
-}
-
-static uint64_t nanoseconds(int64_t ms) {
-    return ms > 0 ? (uint64_t)ms * NS_PER_MS : 0;
-}
-
-static uint64_t start_of(const struct ch_otel_span *s) {
-    return nanoseconds(s->start);
-}
-
-static uint64_t end_of(const struct ch_otel_span *s) {
-    return nanoseconds(CH_MAX(s->start, s->end));
+    for (size_t i = 0; i < n; i++) {
+        const struct ch_otel_name *name = ch_otel_name(attributes[i].key);
+        if (!write_usual(w, f, name, &attributes[i]))
+            ch_otel_write_attribute(w, f, ch_otel_name_text(name), &attributes[i]);
+    }
 }
 
 static void write_name(struct ch_otlp *w, const struct ch_otel_span *s) {
@@ -169,112 +141,19 @@ static void write_common(struct ch_otlp *w, const struct ch_otel_span *s) {
     ch_otel_write_attributes(w, CH_OTLP_SPAN_ATTRIBUTES, s->attributes, s->n);
 }
 
-void ch_otel_template_set(struct ch_otel_template *t, bool json, const struct ch_otel_span *s) {
-    ch_buf_clear(&t->bytes);
-    ch_buf_reserve(&t->bytes, TEMPLATE_BYTES);
-    struct ch_otlp w = ch_otlp_begin(&t->bytes, json);
+void ch_otel_template_set(struct ch_buf *t, bool json, const struct ch_otel_span *s) {
+    ch_buf_clear(t);
+    ch_buf_reserve(t, TEMPLATE_BYTES);
+    struct ch_otlp w = ch_otlp_begin(t, json);
     write_common(&w, s); /* the writer is not finished: each span continues the message */
-    t->common = t->bytes.n;
-    t->n = 0;
-}
-
-/* --- the last span of a template */
-
-/* Bytes of an attribute behind its value: the braces, brackets and quotes of JSON. */
-static size_t behind_value(bool json, const struct ch_otel_attribute *a) {
-    return !json                       ? 0
-           : a->type == CH_OTEL_DOUBLE ? sizeof("}}") - 1
-           : a->type == CH_OTEL_TEXTS  ? sizeof("\"}]}}}") - 1
-                                       : sizeof("\"}}") - 1;
-}
-
-static struct ch_otel_slot slot_of(const struct ch_otel_template *t, enum ch_otel_key key,
-                                   size_t n, size_t behind) {
-    return (struct ch_otel_slot){key, (uint32_t)(t->bytes.n - behind - n), (uint32_t)n};
-}
-
-static void encode_own(struct ch_otel_template *t, bool json, const struct ch_otel_span *s) {
-    char number[CH_OTLP_NUMBER];
-    t->bytes.n = t->common;
-    struct ch_otlp w = ch_otlp_resume(&t->bytes, json, CH_OTLP_SPAN_ATTRIBUTES);
-    for (size_t i = 0; i < s->n; i++) {
-        const struct ch_otel_attribute *a = &s->attributes[i];
-        size_t n = write_attribute(&w, CH_OTLP_SPAN_ATTRIBUTES, a);
-        t->slots[i] = slot_of(t, a->key, n, behind_value(json, a));
-    }
-    if (s->name.n)
-        write_name(&w, s);
-    t->target = slot_of(t, 0, ch_otlp_is_plain(json, s->target) ? s->target.n : 0, json);
-    ch_otlp_id(&w, CH_OTLP_SPAN_ID, s->id.bytes, CH_SPAN_ID);
-    t->id = slot_of(t, 0, json ? 2 * CH_SPAN_ID : CH_SPAN_ID, json);
-    ch_otlp_fixed64(&w, CH_OTLP_SPAN_START, start_of(s));
-    t->start = slot_of(t, 0, ch_otlp_fixed64_bytes(json, start_of(s), number).n, json);
-    ch_otlp_fixed64(&w, CH_OTLP_SPAN_END, end_of(s));
-    t->end = slot_of(t, 0, ch_otlp_fixed64_bytes(json, end_of(s), number).n, json);
-    ch_otlp_finish(&w);
-    t->n = s->n;
-}
-
-static bool replace(struct ch_otel_template *t, const struct ch_otel_slot *slot,
-                    struct ch_sv bytes) {
-    if (bytes.n != slot->n)
-        return false;
-    memcpy(t->bytes.p + slot->at, bytes.p, bytes.n);
-    return true;
-}
-
-static bool is_unchanged(const struct ch_otel_template *t, const struct ch_otel_slot *slot,
-                         struct ch_sv text) {
-    return slot->n == text.n && memcmp(t->bytes.p + slot->at, text.p, text.n) == 0;
-}
-
-/* False: the span must be encoded. Values of the last span may have been replaced then. */
-static bool replace_own(struct ch_otel_template *t, bool json, const struct ch_otel_span *s) {
-    char number[CH_OTLP_NUMBER];
-    if (t->n != s->n || !is_unchanged(t, &t->target, s->target))
-        return false;
-    for (size_t i = 0; i < s->n; i++) {
-        const struct ch_otel_attribute *a = &s->attributes[i];
-        const struct ch_otel_slot *slot = &t->slots[i];
-        if (a->key != slot->key || !slot->n)
-            return false;
-        if (a->type == CH_OTEL_TEXT && is_unchanged(t, slot, a->text))
-            continue;
-        if (!replace(t, slot, value_bytes(json, a, number)))
-            return false;
-    }
-    return replace(t, &t->id, ch_otlp_id_bytes(json, s->id.bytes, number)) &&
-           replace(t, &t->start, ch_otlp_fixed64_bytes(json, start_of(s), number)) &&
-           replace(t, &t->end, ch_otlp_fixed64_bytes(json, end_of(s), number));
-}
-
-/* A template keeps no span with a failure or long texts. */
-static bool is_usual(const struct ch_otel_span *s) {
-    if (s->failed || s->dropped || !s->n || s->n > CH_OTEL_OWN || s->target.n > OWN_TEXT)
-        return false;
-    for (size_t i = 0; i < s->n; i++)
-        if (s->attributes[i].type == CH_OTEL_TEXT && s->attributes[i].text.n > OWN_TEXT)
-            return false;
-    return true;
-}
-
-static void write_usual(struct ch_buf *out, bool json, const struct ch_otel_span *s) {
-    struct ch_otel_template *t = s->template;
-    if (!replace_own(t, json, s))
-        encode_own(t, json, s);
-    ch_buf_add_sv(out, ch_buf_sv(&t->bytes));
 }
 
 /* --- spans and log events */
 
 void ch_otel_write_span(struct ch_buf *out, bool json, const struct ch_otel_span *s) {
     struct ch_otlp w;
-    if (s->template && is_usual(s)) {
-        write_usual(out, json, s);
-        return;
-    }
     if (s->template) {
-        ch_buf_add(out, s->template->bytes.p, s->template->common);
+        ch_buf_add_sv(out, ch_buf_sv(s->template));
         w = ch_otlp_resume(out, json, CH_OTLP_SPAN_ATTRIBUTES);
         ch_otel_write_attributes(&w, CH_OTLP_SPAN_ATTRIBUTES, s->attributes, s->n);
         if (s->name.n)
@@ -284,8 +163,8 @@ void ch_otel_write_span(struct ch_buf *out, bool json, const struct ch_otel_span
         write_common(&w, s);
     }
     ch_otlp_id(&w, CH_OTLP_SPAN_ID, s->id.bytes, CH_SPAN_ID);
-    ch_otlp_fixed64(&w, CH_OTLP_SPAN_START, start_of(s));
-    ch_otlp_fixed64(&w, CH_OTLP_SPAN_END, end_of(s));
+    ch_otlp_time(&w, CH_OTLP_SPAN_START, s->start);
+    ch_otlp_time(&w, CH_OTLP_SPAN_END, CH_MAX(s->start, s->end));
     if (s->dropped)
         ch_otlp_number(&w, CH_OTLP_SPAN_DROPPED_ATTRIBUTES, s->dropped);
     if (s->failed) {
@@ -301,7 +180,7 @@ void ch_otel_write_span(struct ch_buf *out, bool json, const struct ch_otel_span
 void ch_otel_write_log(struct ch_buf *out, bool json, const struct ch_otel_span *s,
                        enum ch_otel_severity severity) {
     struct ch_otlp w = ch_otlp_begin(out, json);
-    ch_otlp_fixed64(&w, CH_OTLP_LOG_TIME, nanoseconds(s->start));
+    ch_otlp_time(&w, CH_OTLP_LOG_TIME, s->start);
     ch_otlp_number(&w, CH_OTLP_LOG_SEVERITY, severity);
     ch_otlp_text(&w, CH_OTLP_LOG_SEVERITY_TEXT,
                  severity == CH_OTEL_INFO   ? CH_SV("INFO")
@@ -315,7 +194,7 @@ void ch_otel_write_log(struct ch_buf *out, bool json, const struct ch_otel_span 
     ch_otel_write_attributes(&w, CH_OTLP_LOG_ATTRIBUTES, s->attributes, s->n);
     ch_otlp_id(&w, CH_OTLP_LOG_TRACE_ID, s->context.trace, CH_TRACE_ID);
     ch_otlp_id(&w, CH_OTLP_LOG_SPAN_ID, s->id.bytes, CH_SPAN_ID);
-    ch_otlp_fixed64(&w, CH_OTLP_LOG_OBSERVED, nanoseconds(s->start));
+    ch_otlp_time(&w, CH_OTLP_LOG_OBSERVED, s->start);
     ch_otlp_text(&w, CH_OTLP_LOG_EVENT, s->name);
     ch_otlp_finish(&w);
 }

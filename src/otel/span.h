@@ -8,7 +8,6 @@
 #include "otel/trace_context.h"
 
 #define CH_OTEL_ATTRIBUTES 40
-#define CH_OTEL_OWN 12 /* own attributes of a span that a template keeps */
 
 enum ch_otel_kind { CH_OTEL_INTERNAL = 1, CH_OTEL_SERVER = 2, CH_OTEL_CLIENT = 3 };
 enum ch_otel_severity { CH_OTEL_INFO = 9, CH_OTEL_WARN = 13, CH_OTEL_ERROR = 17 };
@@ -26,27 +25,10 @@ struct ch_otel_attribute {
     size_t n;
 };
 
-/* The place of a value in a template. */
-struct ch_otel_slot {
-    enum ch_otel_key key; /* of an attribute */
-    uint32_t at, n;
-};
-
-/* The members that many spans have in common, encoded once, and behind them the own members of the
- * last span. The next span replaces the values of the last one if they have the same length, which
- * is cheaper than another encoding. All spans of a template have the same `name`. Zeroed:
- * empty. */
-struct ch_otel_template {
-    struct ch_buf bytes;
-    size_t common; /* bytes of the common members */
-    size_t n;      /* own attributes of the last span; 0: none is kept */
-    struct ch_otel_slot slots[CH_OTEL_OWN], target, id, start, end;
-};
-
 struct ch_otel_span {
-    /* Holds the trace, the parent, the kind and attributes, and the name if `name` is empty.
-     * NULL: none. */
-    struct ch_otel_template *template;
+    /* What many spans have in common, encoded (ch_otel_template_set): the trace, the parent, the
+     * kind and attributes, and the name if `name` is empty. NULL: none. */
+    struct ch_buf *template;
     struct ch_trace_context context; /* parent: of the span */
     struct ch_span_id id;
     struct ch_sv name, target; /* the span's name is both, with a space between */
@@ -75,7 +57,7 @@ void ch_otel_write_attribute(struct ch_otlp *w, enum ch_otlp_field f, struct ch_
 
 /* Encode what spans have in common with s: its trace, parent, name, kind and attributes, at
  * least one. */
-void ch_otel_template_set(struct ch_otel_template *t, bool json, const struct ch_otel_span *s);
+void ch_otel_template_set(struct ch_buf *t, bool json, const struct ch_otel_span *s);
 
 /* Append the message Span. */
 void ch_otel_write_span(struct ch_buf *out, bool json, const struct ch_otel_span *s);

@@ -73,7 +73,7 @@ static void export_metrics(struct telemetry *t) {
         ch_otel_metrics_write(t->metrics, (enum ch_otel_metric)i, now, ch_otel_exporter_begin(e));
         ch_otel_exporter_end(e);
     }
-    ch_otel_exporter_flush(e);
+    ch_otel_exporter_flush(e, NULL, NULL);
 }
 
 static void telemetry_on_interval(struct ch_timer *timer) {
@@ -187,6 +187,7 @@ static void telemetry_open(struct telemetry *t) {
                                     .measure = t->metrics ? export_value : NULL,
                                     .user = t};
     t->follow = ch_otel_follow_new(&t->settings, &t->sink);
+    t->listener.ignored = CH_OTEL_FOLLOW_IGNORED;
     t->listener.heard = telemetry_heard;
     t->listener.context = telemetry_context;
     t->listener.checkpoint = telemetry_checkpoint;
@@ -232,6 +233,11 @@ static void telemetry_on_deadline(struct ch_timer *timer) {
     CH_CONTAINER(timer, struct telemetry, deadline)->flushed = true;
 }
 
+static void telemetry_drained(void *user) {
+    struct telemetry *t = user;
+    t->flushed = !pending(t);
+}
+
 size_t chela_telemetry_flush(chela_runtime *rt, int64_t timeout_ms) {
     struct telemetry *t = telemetry_of(rt);
     if (!t)
@@ -239,23 +245,16 @@ size_t chela_telemetry_flush(chela_runtime *rt, int64_t timeout_ms) {
     CH_LOG_SCOPE(rt->sink);
     if (t->metrics)
         export_metrics(t);
+    t->flushed = false;
     for (unsigned i = 0; i < CH_OTEL_SIGNALS; i++)
         if (t->exporters[i])
-            ch_otel_exporter_flush(t->exporters[i]);
-    int64_t end = ch_mono_ms(ch_loop_clock(rt->loop)) + timeout_ms;
-    while (pending(t) && ch_loop_may_run(rt->loop, NULL) == 0) {
-        int64_t left = end - ch_mono_ms(ch_loop_clock(rt->loop));
-        if (left <= 0)
-            break;
-        /* in short steps, because no flag reports the end of a request */
-        t->flushed = false;
-        ch_timer_start(rt->loop, &t->deadline, CH_MIN(left, 5), telemetry_on_deadline);
+            ch_otel_exporter_flush(t->exporters[i], telemetry_drained, t);
+    if (pending(t) && timeout_ms > 0 && ch_loop_may_run(rt->loop, NULL) == 0) {
+        ch_timer_start(rt->loop, &t->deadline, timeout_ms, telemetry_on_deadline);
         ch_loop_hold(rt->loop);
         ch_loop_run(rt->loop, &t->flushed);
         ch_loop_release(rt->loop);
-        if (!t->flushed)
-            break;
+        ch_timer_stop(rt->loop, &t->deadline);
     }
-    ch_timer_stop(rt->loop, &t->deadline);
     return pending(t);
 }

@@ -39,20 +39,27 @@ bool ch_trace_context_read(struct ch_sv header, struct ch_trace_context *out) {
     return true;
 }
 
-static void put_hex(char *to, const unsigned char *bytes, size_t n) {
-    static const char hex[] = "0123456789abcdef";
-    for (size_t i = 0; i < n; i++) {
-        to[2 * i] = hex[bytes[i] >> 4];
-        to[2 * i + 1] = hex[bytes[i] & 15];
-    }
+/* The digits of four bytes, as ch_word_load loads them. */
+static uint64_t hex_digits(uint64_t bytes) {
+    bytes = (bytes | bytes << 16) & UINT64_C(0x0000ffff0000ffff);
+    bytes = (bytes | bytes << 8) & UINT64_C(0x00ff00ff00ff00ff);
+    uint64_t digits = (bytes >> 4 | bytes << 8) & CH_WORD_OF(0x0f);
+    uint64_t letters = (digits + CH_WORD_OF(0x80 - 10)) >> 7 & CH_WORD_OF(1);
+    return digits + CH_WORD_OF('0') + letters * ('a' - '0' - 10);
+}
+
+char *ch_otel_put_hex(char *to, const unsigned char *bytes, size_t n) {
+    for (size_t i = 0; i < n; i += 4, to += 8)
+        ch_word_store(to, hex_digits(ch_word_load_half((const char *)bytes + i)));
+    return to;
 }
 
 void ch_trace_context_write(const struct ch_trace_context *c, struct ch_span_id span,
                             char out[CH_TRACEPARENT]) {
     memcpy(out, "00-", 3);
-    put_hex(out + 3, c->trace, CH_TRACE_ID);
+    ch_otel_put_hex(out + 3, c->trace, CH_TRACE_ID);
     out[35] = '-';
-    put_hex(out + 36, span.bytes, CH_SPAN_ID);
+    ch_otel_put_hex(out + 36, span.bytes, CH_SPAN_ID);
     memcpy(out + 52, c->sampled ? "-01" : "-00", 4);
 }
 

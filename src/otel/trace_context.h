@@ -36,6 +36,9 @@ bool ch_trace_context_in_share(const struct ch_trace_context *c, double share);
 /* A hash that is the same on every machine; eight bytes at a time. */
 uint64_t ch_otel_hash(uint64_t h, struct ch_sv s);
 
+/* Writes 2n hexadecimal digits; n is a multiple of 4. Returns the address after them. */
+char *ch_otel_put_hex(char *to, const unsigned char *bytes, size_t n);
+
 struct ch_span_id ch_span_id_of_run(const char *run);
 struct ch_span_id ch_span_id_of_call(const char *run, unsigned turn, struct ch_sv call);
 /* An attempt of a call, or a wait of a call; n: which one. */

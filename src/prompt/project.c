@@ -11,11 +11,21 @@
 #include "prompt/envelope.h"
 #include "tool/process/path.h"
 
+/* Most of these files do not exist, which one system call shows instead of three. */
+static bool is_missing(const char *dir, const char *name) {
+    CH_BUF_AUTO path = {0};
+    struct stat st;
+    if (strchr(name, '/'))
+        return false;
+    ch_buf_addf(&path, "%s/%s", dir, name);
+    return lstat(ch_buf_str(&path), &st) < 0 && errno == ENOENT;
+}
+
 /* A descriptor of the regular file, or -1 and *why; *why stays NULL if the file does not
  * exist. */
 static int project_open_file(const char *workspace, const char *name, struct stat *st,
                              const char **why) {
-    int fd = ch_path_open(workspace, name, 0);
+    int fd = is_missing(workspace, name) ? -ENOENT : ch_path_open(workspace, name, 0);
     *why = fd == -EXDEV ? "it is outside of the workspace" : fd < 0 ? strerror(-fd) : NULL;
     if (fd == -ENOENT)
         *why = NULL;

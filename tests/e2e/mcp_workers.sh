@@ -26,17 +26,6 @@ YAML
     printf '%s\n' "${@:2}" >>"$space/chela.yaml"
 }
 coder='{ id: coder, model: scripted/rules.yaml }'
-workers() { pgrep -P "$gateway_pid"; }
-clean_up() {
-    # shellcheck disable=SC2046
-    [ -z "${gateway_pid-}" ] || kill -9 "$gateway_pid" $(workers) 2>/dev/null
-    rm -rf "$tmp"
-}
-eval "plain_$(declare -f serve)"
-serve() {
-    plain_serve
-    trap clean_up EXIT
-}
 json=(-H 'Content-Type: application/json' -H 'Accept: application/json, text/event-stream')
 # legacy JSON [CURL-FLAG...]: a request of 2025-11-25, over a connection of its own. $out: the last message of the response.
 legacy() {

@@ -17,11 +17,12 @@ pid_a='' pid_b=''
 eval "lark_$(declare -f with_env)"
 with_env() { lark_with_env HOOK_SECRET=$secret "$@"; }
 
-# `serve` sets a trap of its own.
-eval "plain_$(declare -f serve)"
-serve() {
-    plain_serve
-    trap 'kill -9 $gateway_pid $pid_a $pid_b 2>/dev/null; kill $lark_pid 2>/dev/null; stop_servers; rm -rf "$tmp"' EXIT
+clean_up() {
+    # shellcheck disable=SC2086
+    kill -9 $gateway_pid $pid_a $pid_b 2>/dev/null
+    kill "$lark_pid" 2>/dev/null
+    stop_servers
+    rm -rf "$tmp"
 }
 
 write_rules() { # DIR

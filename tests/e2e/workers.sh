@@ -31,17 +31,11 @@ YAML
     shift
     printf '%s\n' "$@" >>"$space/chela.yaml"
 }
-workers() { pgrep -P "$gateway_pid"; }
 clean_up() {
     # shellcheck disable=SC2046
     [ -z "${gateway_pid-}" ] || kill -9 "$gateway_pid" $(workers) 2>/dev/null
     stop_servers
     rm -rf "$tmp"
-}
-eval "plain_$(declare -f serve)"
-serve() {
-    plain_serve "$@"
-    trap clean_up EXIT
 }
 two_run() { [ "$(workers | wc -l)" = 2 ] && [ "$(workers | sort)" != "$before" ]; }
 value() { # NAME WORKER: a value of /metrics

@@ -14,17 +14,9 @@
 #include "base/mem.h"
 #include "json/json.h"
 #include "support/stage.h"
+#include "support/textfile.h"
 
 static char dir[] = "/tmp/chela-context-XXXXXX";
-
-static void put(const char *name, const char *text) {
-    char path[128];
-    snprintf(path, sizeof(path), "%s/%s", dir, name);
-    FILE *f = fopen(path, "w");
-    assert_non_null(f);
-    fputs(text, f);
-    fclose(f);
-}
 
 static void drop(const char *name) {
     char path[128];
@@ -99,7 +91,7 @@ static void test_prefix(void **state) {
         .prompt = &(struct chela_prompt_opts)CHELA_PROMPT_OPTS(
             .style = CHELA_PROMPT_FULL, .reminder = "Be exact."));
     struct stage st;
-    put("AGENTS.md", "Use tabs.");
+    put_in(dir, "AGENTS.md", "Use tabs.");
     STAGE_OPEN(&st, &opts, replies);
     st.on_event = measure;
     for (size_t i = 0; i < TURNS / 2; i++) {
@@ -108,7 +100,7 @@ static void test_prefix(void **state) {
         snprintf(text, sizeof(text), "question %zu 你好", i);
         struct chela_inbound in = CHELA_INBOUND(.channel = "pigeon", .message_id = id);
         if (i == 10)
-            put("AGENTS.md", "Use spaces, always.");
+            put_in(dir, "AGENTS.md", "Use spaces, always.");
         stage_start_with(&st, text, i % 4 ? &in : NULL);
         stage_finish(&st);
     }
@@ -166,12 +158,13 @@ static void test_files_are_frozen(void **state) {
     struct stage st;
     make("skills");
     make("skills/deploy");
-    put("skills/deploy/SKILL.md", "---\nname: deploy\ndescription: d\nversion: 1.2\n---\n");
-    put("AGENTS.md", "Use tabs.");
+    put_in(dir, "skills/deploy/SKILL.md", "---\nname: deploy\ndescription: d\nversion: 1.2\n---\n");
+    put_in(dir, "AGENTS.md", "Use tabs.");
     STAGE_OPEN(&st, &opts, replies);
     stage_play(&st, "one");
-    put("AGENTS.md", "Use spaces.");
-    put("skills/deploy/SKILL.md", "---\nname: deploy\ndescription: d\nversion: 1.3\n---\nNew.\n");
+    put_in(dir, "AGENTS.md", "Use spaces.");
+    put_in(dir, "skills/deploy/SKILL.md",
+           "---\nname: deploy\ndescription: d\nversion: 1.3\n---\nNew.\n");
     stage_play(&st, "two");
     assert_non_null(strstr(sent(&st, 0), "Use tabs."));
     assert_null(strstr(sent(&st, 0), "<runtime_note>\\n"));
@@ -260,8 +253,8 @@ static void test_cut_is_told(void **state) {
     CH_BUF_AUTO big = {0};
     for (int i = 0; i < 2000; i++)
         ch_buf_addf(&big, "rule %d\n", i);
-    put("AGENTS.md", "Use tabs.");
-    put("TOOLS.md", ch_buf_str(&big));
+    put_in(dir, "AGENTS.md", "Use tabs.");
+    put_in(dir, "TOOLS.md", ch_buf_str(&big));
     struct stage st;
     STAGE_OPEN(&st, &opts, replies);
     st.agent->targets[0]->window = 8000;

@@ -55,7 +55,8 @@ struct office {
     char path[40], model[64];
     char approval[64], asked[64]; /* what was asked for last: its id, its call's */
     unsigned childs, asks, stamps, hooked;
-    bool approve_at_once, close_at_child, cancel_at_child;
+    bool approve_at_once, close_at_child, cancelled;
+    enum chela_event_type cancel_at_child; /* event of a child; 0: none */
     bool ended; /* the last event was RUN_END */
     chela_run *child; /* borrowed: that paused */
 };
@@ -78,11 +79,15 @@ static void on_event(const struct chela_event *ev, void *user) {
     o->ended = ev->type == CHELA_EV_RUN_END;
     if (ev->type == CHELA_EV_CHILD) {
         o->childs++;
-        bool begins = ev->child.event->type == CHELA_EV_TURN_START;
-        if (begins && o->close_at_child)
+        enum chela_event_type type = ev->child.event->type;
+        if (o->cancelled && type == CHELA_EV_TEXT_DELTA)
+            fail_msg("a delta of a child after the cancel");
+        if (type == CHELA_EV_TURN_START && o->close_at_child)
             chela_session_close(o->session);
-        else if (begins && o->cancel_at_child)
+        else if (o->cancel_at_child && type == o->cancel_at_child && !o->cancelled) {
             chela_cancel(o->run, "enough");
+            o->cancelled = true;
+        }
     }
     if (ev->type == CHELA_EV_APPROVAL_REQUIRED) {
         o->asks++;
@@ -271,8 +276,12 @@ static void test_client_tool(void **state) {
 static void test_cancel(void **state) {
     struct office o;
     open_office(&o, 0, *state);
-    o.cancel_at_child = true;
+    o.cancel_at_child = CHELA_EV_TURN_START;
     play(&o, "stall", "cancelled");
+    close_office(&o);
+    open_office(&o, 0, *state);
+    o.cancel_at_child = CHELA_EV_TEXT_DELTA;
+    play(&o, "once", "cancelled");
     close_office(&o);
     open_office(&o, CHELA_TOOL_CONFIRM, *state); /* while it waits */
     play(&o, "once", "approval_required");

@@ -88,6 +88,74 @@ static void test_cancel_keeps_what_was_said(void **state) {
     stage_close(&st);
 }
 
+/* A reply in one piece, so that all of its deltas were read when the first one is emitted. */
+#define TEXT_DELTA(text) A_DELTA(1, "{\"type\":\"text_delta\",\"text\":\"" text "\"}")
+#define LONG_REPLY                                                                           \
+    A_BEGIN A_THINK(0, "hm")                                                                 \
+    A_BLOCK(1, "{\"type\":\"text\",\"text\":\"\"}")                                            \
+    TEXT_DELTA("one ") TEXT_DELTA("two ") TEXT_DELTA("three ") TEXT_DELTA("four") A_CLOSE(1) \
+    A_CALL(2, "c1", "echo", "{}") A_END("tool_use")
+
+static struct {
+    enum chela_event_type type;
+    unsigned nth, seen, late;
+    bool cancelled, works; /* works: a call was started after the cancel */
+} quiet;
+
+static void cancel_at_delta(struct stage *st, const struct chela_event *ev) {
+    bool delta = ev->type == CHELA_EV_TEXT_DELTA || ev->type == CHELA_EV_REASONING_DELTA ||
+                 ev->type == CHELA_EV_TOOL_CALL_DELTA;
+    quiet.late += quiet.cancelled && delta;
+    quiet.works |= quiet.cancelled && ev->type == CHELA_EV_TOOL_START;
+    if (ev->type != quiet.type || ++quiet.seen != quiet.nth)
+        return;
+    chela_cancel(st->run, "enough");
+    quiet.cancelled = true;
+}
+
+static const struct {
+    enum chela_event_type type;
+    unsigned nth;
+    bool hang;
+    const char *said;
+} deltas[] = {
+    {CHELA_EV_REASONING_DELTA, 1, false, ""},
+    {CHELA_EV_TEXT_DELTA, 1, false, "one "},
+    {CHELA_EV_TEXT_DELTA, 3, false, "one two three "},
+    {CHELA_EV_TEXT_DELTA, 2, true, "one two "},
+    {CHELA_EV_TOOL_CALL_DELTA, 1, false, "one two three four"},
+    {CHELA_EV_MODEL_REQUEST, 1, false, ""},
+    {CHELA_EV_RUN_START, 1, false, ""},
+};
+
+/* After a cancel from a callback, no delta follows, and no call starts. The history has the
+ * text that the host saw. */
+static void test_cancel_ends_the_deltas(void **state) {
+    (void)state;
+    for (size_t i = 0; i < 2 * CH_LEN(deltas); i++) {
+        const struct fake_reply replies[] = {{.body = LONG_REPLY, .hang = deltas[i / 2].hang},
+                                             {.body = A_SAY("next")}};
+        struct stage st;
+        STAGE_OPEN(&st, NULL, replies);
+        st.model.chunk = i % 2 ? 64 : 0;
+        stage_tool(&st, "echo", 0);
+        quiet.type = deltas[i / 2].type;
+        quiet.nth = deltas[i / 2].nth;
+        quiet.seen = quiet.late = 0;
+        quiet.cancelled = quiet.works = false;
+        st.on_event = cancel_at_delta;
+        stage_start(&st, "go");
+        stage_finish(&st);
+        if (quiet.late || quiet.works)
+            fail_msg("row %zu: %u deltas after the cancel", i, quiet.late);
+        assert_string_equal(stage_verdict(&st), "cancelled/cancelled");
+        assert_string_equal(chela_run_error(st.run), "enough");
+        assert_string_equal(chela_run_text(st.run), deltas[i / 2].said);
+        stage_check_transcript(&st);
+        stage_close(&st);
+    }
+}
+
 static void test_cancel_before_the_first_word(void **state) {
     (void)state;
     static const struct fake_reply replies[] = {
@@ -463,6 +531,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_cancel_at_every_event),
         cmocka_unit_test(test_cancel_keeps_what_was_said),
+        cmocka_unit_test(test_cancel_ends_the_deltas),
         cmocka_unit_test(test_cancel_before_the_first_word),
         cmocka_unit_test(test_close_at_every_event),
         cmocka_unit_test(test_runtime_closed_in_the_middle),

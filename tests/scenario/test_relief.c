@@ -15,6 +15,7 @@
 #include "prompt/tokens.h"
 #include "store/store.h"
 #include "support/stage.h"
+#include "support/textfile.h"
 
 #define WINDOW 16384
 #define SUMMARISER "You write the memory of a conversation"
@@ -517,15 +518,6 @@ static char *read_day(const char *dir) {
     return ch_buf_take(&text);
 }
 
-static void put(const char *dir, const char *name, const char *text) {
-    CH_BUF_AUTO path = {0};
-    ch_buf_addf(&path, "%s/%s", dir, name);
-    FILE *f = fopen(ch_buf_str(&path), "w");
-    assert_non_null(f);
-    fputs(text, f);
-    fclose(f);
-}
-
 static void drop(const char *dir, const char *name) {
     CH_BUF_AUTO path = {0};
     ch_buf_addf(&path, "%s/%s", dir, name);
@@ -546,7 +538,8 @@ static void test_notes(void **state) {
             .workspace = dir, .tools = "memory_*", .approve = CHELA_APPROVE_AUTO,
             .toolset = &(struct chela_toolset_opts)CHELA_TOOLSET_OPTS(.settings = settings));
     open_stage(&st, &t, &opts, 200000);
-    put(dir, "MEMORY.md", "# Servers\n\nThe staging server is called heron.\n\n# Pets\n\nA cat.\n");
+    put_in(dir, "MEMORY.md",
+           "# Servers\n\nThe staging server is called heron.\n\n# Pets\n\nA cat.\n");
     play(&st, "Always deploy to staging on Fridays. Hello.");
     assert_non_null(
         strstr(ch_buf_str(&t.last), "[MEMORY.md:3]\\n# Servers\\nThe staging server is called"));

@@ -91,11 +91,21 @@ static int choose_http(SSL *ssl, const unsigned char **out, unsigned char *n,
     return rc == OPENSSL_NPN_NEGOTIATED ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_ALERT_FATAL;
 }
 
+/* The name of test_ca_new in another case, spacing and type: the same name by RFC 5280, 7.1. */
+static void respell_issuer(X509 *cert) {
+    X509_NAME *name = X509_NAME_new();
+    X509_NAME_add_entry_by_txt(name, "CN", V_ASN1_PRINTABLESTRING,
+                               (const unsigned char *)"TEST  Authority", -1, -1, 0);
+    X509_set_issuer_name(cert, name);
+    X509_NAME_free(name);
+}
+
 void *test_ca_issue(const struct test_ca *ca, const char *names, int days) {
     EVP_PKEY *key = EVP_EC_gen("P-256");
     X509 *cert = make_cert("test server", key, ca->cert, days);
     SSL_CTX *ctx = SSL_CTX_new(TLS_server_method());
 
+    respell_issuer(cert);
     add_extension(cert, ca->cert, NID_subject_alt_name, names);
     add_extension(cert, ca->cert, NID_authority_key_identifier, "keyid");
     X509_sign(cert, ca->key, EVP_sha256());

@@ -2,6 +2,7 @@
 #
 #     serve [FLAG...]       start it in $space; $gateway is its address, $gateway_pid
 #     stop_serving          SIGTERM, and wait; sets $status
+#     workers               the processes that the gateway started
 #     start_node NODE DIR   start one of several gateways with DIR/chela.yaml; its log is $tmp/NODE.log; sets $pid_NODE, $at_NODE
 #     call METHOD PATH [CURL-FLAG...]   with the token; sets $code, $out, $err (headers)
 #     post PATH JSON [CURL-FLAG...]     the same
@@ -9,6 +10,17 @@
 # shellcheck disable=SC2034,SC2120
 token=gateway-SENTINEL-0123456789abcdef
 serve_log=$tmp/serve.log
+
+workers() { pgrep -P "$gateway_pid"; }
+
+# At the end of the test. A test that starts more has a function of its own.
+clean_up() {
+    # shellcheck disable=SC2046
+    kill -9 "$gateway_pid" $(workers) 2>/dev/null
+    # shellcheck disable=SC2086
+    kill $server_pid 2>/dev/null
+    rm -rf "$tmp"
+}
 
 serve() {
     : >"$serve_log"
@@ -22,7 +34,7 @@ serve() {
         "$program" serve --listen 127.0.0.1:0 -v "${named[@]}" "$@" >>"$serve_log" 2>&1 </dev/null) &
     until [ -s "$tmp/serve.pid" ]; do sleep 0.01; done
     gateway_pid=$(cat "$tmp/serve.pid")
-    trap 'kill -9 $gateway_pid 2>/dev/null; kill $server_pid 2>/dev/null; rm -rf "$tmp"' EXIT
+    trap clean_up EXIT
     for _ in {1..200}; do
         gateway=$(sed -n 's|^.*listening on \(https*://[0-9.:]*\).*|\1|p' "$serve_log")
         [ -n "$gateway" ] && return

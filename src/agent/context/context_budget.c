@@ -10,6 +10,7 @@
 #define UNSURE_PERCENT 8  /* margin of a guess */
 #define SURE_PERCENT 3    /* margin of a guess that was corrected */
 #define PER_TOOL 8        /* tokens that protocols add per tool */
+#define BYTES_PER_TOKEN 4 /* of a text that is not counted */
 #define COLD_MS (5 * 60 * 1000)
 #define COLD_LONG_MS (60 * 60 * 1000)
 
@@ -57,28 +58,26 @@ static size_t guess(const chela_run *run) {
     return s->budget.fixed + s->budget.note + ch_meter_read(&s->budget.meter, &s->transcript);
 }
 
-/* Guesses the part of the request that is the same in every turn. */
-static void measure_head(chela_run *run, const struct ch_model_request *req) {
+/* Forgets what was learned from another model: models count differently. */
+static void use_target(chela_run *run) {
     struct ch_context_budget *c = &run->session->budget;
-    c->guessed = 0;
-    if (c->gauged != run->target) { /* other models count differently */
-        c->gauged = run->target;
-        run->session->transcript.counting = ch_counting_of(ch_sv_str(run->target->model));
-        c->revision = 0;
-        c->gauge = (struct ch_gauge){0};
-        c->ceiling = 0;
-    }
-    if (c->revision != req->revision) {
-        c->revision = req->revision;
-        c->fixed = head_tokens(run, req);
-    }
+    if (c->gauged == run->target)
+        return;
+    c->gauged = run->target;
+    run->session->transcript.counting = ch_counting_of(ch_sv_str(run->target->model));
+    c->revision = 0;
+    c->gauge = (struct ch_gauge){0};
+    c->ceiling = 0;
 }
 
 /* Guesses the whole request for run->target; returns the tokens that the service is
  * expected to count. */
 static size_t measure(chela_run *run, const struct ch_model_request *req) {
     struct ch_context_budget *c = &run->session->budget;
-    measure_head(run, req);
+    if (c->revision != req->revision) {
+        c->revision = req->revision;
+        c->fixed = head_tokens(run, req);
+    }
     c->note = ch_tokens_as(req->note, counting_of(run));
     c->asked = (size_t)CH_MAX(req->max_output_tokens, 0);
     c->guessed = guess(run);
@@ -145,21 +144,30 @@ static bool is_cold(const chela_run *run) {
     return c->warm && context_budget_now(run) - c->warm > (lasts ? COLD_LONG_MS : COLD_MS);
 }
 
+static size_t head_bytes(const struct ch_model_request *req) {
+    size_t bytes = req->system.n;
+    for (size_t i = 0; i < req->ntools; i++)
+        bytes += req->tools[i].description.n + req->tools[i].schema.n;
+    return bytes;
+}
+
 /* A text has at most as many tokens as bytes. So a request that is small in bytes needs no
  * counting, which would take most of the time that small sessions spend here. */
 static bool is_nearly_empty(const chela_run *run, const struct ch_model_request *req) {
     const chela_session *s = run->session;
     size_t window = (size_t)ch_target_window(run->target);
-    size_t bytes = s->transcript.bytes + req->system.n + req->note.n;
-    for (size_t i = 0; i < req->ntools; i++)
-        bytes += req->tools[i].description.n + req->tools[i].schema.n;
+    size_t bytes = s->transcript.bytes + head_bytes(req) + req->note.n;
     return !s->budget.ceiling && bytes < (window ? window : CH_DEFAULT_SMALL_WINDOW) / 4;
 }
 
 enum ch_context_fit ch_context_budget_fit(chela_run *run, const struct ch_model_request *req,
                                           size_t *tokens) {
+    struct ch_context_budget *c = &run->session->budget;
+    use_target(run);
+    c->guessed = 0;
     if (is_nearly_empty(run, req)) {
-        measure_head(run, req);
+        if (c->revision != req->revision)
+            c->fixed = head_bytes(req) / BYTES_PER_TOKEN;
         return CH_CONTEXT_FITS;
     }
     *tokens = measure(run, req);

@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -19,6 +18,7 @@
 
 #define FOLDER "media"
 #define MOST_NAMES 10000 /* names that are tried for one file */
+#define DEFAULT_RATE 24000
 
 static bool is_made(const struct ch_block *b) {
     return b->type == CH_BLOCK_IMAGE || b->type == CH_BLOCK_AUDIO;
@@ -52,14 +52,27 @@ static const char *ending_of(struct ch_sv type) {
     return "bin";
 }
 
-/* True for bare samples: 16 bits, one channel; *rate in Hz. */
+/* The number of 1 to 7 digits that is the value of a parameter; 0: the value is another. */
+static uint32_t parameter_number(struct ch_sv value) {
+    uint32_t n = 0;
+    for (size_t i = 0; i < value.n; i++) {
+        if (value.p[i] < '0' || value.p[i] > '9' || i == 7)
+            return 0;
+        n = 10 * n + (uint32_t)(value.p[i] - '0');
+    }
+    return n;
+}
+
+/* True for bare samples: 16 bits, one channel; *rate in Hz, DEFAULT_RATE unless the type has a
+ * usable rate. */
 static bool is_samples(struct ch_sv type, uint32_t *rate) {
     struct ch_sv rest = type, name = ch_sv_trim(ch_sv_split(&rest, ';'));
-    *rate = 24000;
+    *rate = DEFAULT_RATE;
     while (rest.n) {
-        struct ch_sv value = ch_sv_trim(ch_sv_split(&rest, ';')), key = ch_sv_split(&value, '=');
-        if (ch_sv_is(key, "rate") && value.n && value.n < 8)
-            *rate = (uint32_t)strtoul(value.p, NULL, 10);
+        struct ch_sv value = ch_sv_split(&rest, ';'), key = ch_sv_trim(ch_sv_split(&value, '='));
+        uint32_t n = parameter_number(ch_sv_trim(value));
+        if (ch_sv_eq_nocase(key, CH_SV("rate")) && n)
+            *rate = n;
     }
     return ch_sv_eq_nocase(name, CH_SV("audio/l16")) || ch_sv_eq_nocase(name, CH_SV("audio/pcm"));
 }
@@ -115,15 +128,14 @@ static int write_out(int fd, struct ch_sv bytes) {
     return why;
 }
 
-/* Returns 0 or an errno. */
-static int save_block(const chela_run *run, const struct ch_block *b, struct ch_buf *path) {
-    CH_BUF_AUTO bytes = {0};
+/* Writes the bytes of a block to a new file. Returns 0 or an errno. */
+static int save_bytes(const chela_run *run, const struct ch_block *b, struct ch_sv bytes,
+                      struct ch_buf *path) {
     CH_BUF_AUTO file = {0};
     uint32_t rate;
-    ch_base64_read(b->text, &bytes);
     if (b->type == CH_BLOCK_AUDIO && is_samples(b->name, &rate))
         add_wav_head(&file, (uint32_t)bytes.n, rate);
-    ch_buf_add_sv(&file, ch_buf_sv(&bytes));
+    ch_buf_add_sv(&file, bytes);
     int dir = ch_file_open_folder(run->session->agent->workspace, FOLDER, 0755);
     if (dir < 0)
         return errno;
@@ -136,32 +148,55 @@ static int save_block(const chela_run *run, const struct ch_block *b, struct ch_
     return why;
 }
 
+/* Saves a block and names the file in it. False: the block's data cannot be used. */
+static bool save_block(chela_run *run, struct ch_block *b, struct ch_arena *a) {
+    CH_BUF_AUTO bytes = {0};
+    CH_BUF_AUTO path = {0};
+    const char *type = ch_block_type_name(b->type);
+    if (b->flags & CH_F_INVALID || !ch_base64_read(b->text, &bytes)) {
+        ch_emit_warning(run, "%s of the model is dropped: its data is not valid base64", type);
+        return false;
+    }
+    int why = save_bytes(run, b, ch_buf_sv(&bytes), &path);
+    if (why)
+        ch_emit_warning(run, "%s of the model is not saved in " FOLDER ": %s", type,
+                        strerror(why));
+    else
+        b->id = ch_arena_sv(a, ch_buf_sv(&path));
+    return true;
+}
+
+/* Copies the blocks that stay to `to`, and returns their number. */
+static size_t save_blocks(chela_run *run, const struct ch_msg *m, struct ch_block *to,
+                          struct ch_arena *a) {
+    size_t n = 0, saved = 0, refused = 0;
+    for (uint32_t i = 0; i < m->nblocks && !run->dead; i++) {
+        struct ch_block *b = &to[n++];
+        *b = m->blocks[i];
+        if (!is_made(b) || b->flags & CH_F_URL || b->id.n)
+            continue;
+        if (saved == CH_LIMIT_REPLY_MEDIA)
+            refused++;
+        else if (!save_block(run, b, a))
+            n--;
+        else
+            saved += b->id.n > 0;
+    }
+    if (refused && !run->dead)
+        ch_emit_warning(run,
+                        "%zu more images and sounds of the model are not saved in " FOLDER
+                        ": %d files of one reply are saved; ask the model for fewer at a time",
+                        refused, CH_LIMIT_REPLY_MEDIA);
+    return n;
+}
+
 struct ch_msg *ch_reply_extras_save(chela_run *run, struct ch_msg *m) {
     CH_ARENA_AUTO arena = {0};
-    size_t saved = 0;
     if (!ch_reply_extras_has_media(m))
         return m;
     struct ch_block *blocks = ch_arena_alloc(&arena, m->nblocks * sizeof(*blocks));
-    memcpy(blocks, m->blocks, m->nblocks * sizeof(*blocks));
-    for (uint32_t i = 0; i < m->nblocks; i++) {
-        struct ch_block *b = &blocks[i];
-        CH_BUF_AUTO path = {0};
-        if (!is_made(b) || b->flags & CH_F_URL || b->id.n)
-            continue;
-        int why = saved < CH_LIMIT_REPLY_MEDIA ? save_block(run, b, &path) : EMFILE;
-        if (why) {
-            ch_emit_warning(run, "%s of the model is not saved in " FOLDER ": %s",
-                            ch_block_type_name(b->type), strerror(why));
-            if (run->dead) {
-                ch_msg_free(m);
-                return NULL;
-            }
-            continue;
-        }
-        b->id = ch_arena_sv(&arena, ch_buf_sv(&path));
-        saved++;
-    }
-    struct ch_msg *named = ch_msg_like(m, m->kind, blocks, m->nblocks);
+    size_t n = save_blocks(run, m, blocks, &arena);
+    struct ch_msg *named = n && !run->dead ? ch_msg_like(m, m->kind, blocks, n) : NULL;
     ch_msg_free(m);
     return named;
 }
@@ -169,16 +204,13 @@ struct ch_msg *ch_reply_extras_save(chela_run *run, struct ch_msg *m) {
 /* --- events */
 
 static bool tell_media(chela_run *run, const struct ch_block *b) {
-    size_t padding = 0;
-    while (padding < 2 && b->text.n > padding && b->text.p[b->text.n - 1 - padding] == '=')
-        padding++;
     bool url = b->flags & CH_F_URL;
     struct chela_event ev = {.type = CHELA_EV_MEDIA,
                              .made = {.media_type = ch_str(b->name),
                                       .path = ch_str(b->id),
                                       .url = ch_str(url ? b->text : CH_SV("")),
                                       .data = ch_str(url ? CH_SV("") : b->text),
-                                      .bytes = url ? 0 : b->text.n / 4 * 3 - padding}};
+                                      .bytes = url ? 0 : ch_base64_size(b->text)}};
     return ch_emit(run, &ev);
 }
 

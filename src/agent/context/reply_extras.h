@@ -18,8 +18,9 @@ static inline bool ch_reply_extras_in(const struct ch_msg *m) {
     return false;
 }
 /* Saves the images and sounds of a reply (taken). Returns the message with the names of the
- * files. A file that cannot be saved gives a warning; its block stays unnamed. NULL: the run
- * was closed. */
+ * files. A file that cannot be saved gives a warning; its block stays unnamed. A block whose
+ * data is not base64 gives a warning and is dropped. NULL: no block is left, or the run was
+ * closed (run->dead). */
 struct ch_msg *ch_reply_extras_save(chela_run *run, struct ch_msg *m);
 /* True if the reply holds an image or a sound. */
 bool ch_reply_extras_has_media(const struct ch_msg *m);

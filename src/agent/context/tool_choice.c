@@ -49,23 +49,20 @@ static void limit_selection(const chela_run *run) {
 }
 
 static void warn_of_excess(chela_run *run) {
+    const chela_agent *a = run->session->agent;
     size_t offered, all, tokens = ch_selection_excess(run->session->selection, &offered, &all);
     if (!tokens)
         return;
-    unsigned share = run->session->agent->context.tools_share;
     size_t window = (size_t)ch_target_window(run->target);
-    if (offered == all)
-        ch_emit_warning(run,
-                        "the descriptions of %zu tools take about %zu tokens, %zu %% of the "
-                        "context window; the budget is %u %% (context.toolsPercent), and "
-                        "tools.selection says that all are described",
-                        all, tokens, tokens * 100 / window, share);
-    else
-        ch_emit_warning(run,
-                        "the descriptions of %zu tools take about %zu tokens, %zu %% of the "
-                        "context window; the budget is %u %% (context.toolsPercent), so that only "
-                        "those are described that fit the input",
-                        all, tokens, tokens * 100 / window, share);
+    const char *so = a->selection == CH_SELECT_ALL
+                         ? ", and tools.selection says that all are described"
+                     : offered == all ? "; there are too few tools to choose from"
+                                      : ", so that only those are described that fit the input";
+    ch_emit_warning(run,
+                    "the descriptions of %zu tool%s take about %zu tokens, %zu %% of the context "
+                    "window; the budget is %u %% (context.toolsPercent)%s",
+                    all, all == 1 ? "" : "s", tokens, tokens * 100 / window,
+                    a->context.tools_share, so);
 }
 
 /* Adds tools for the run's input to the session's selection. A new selection is made from

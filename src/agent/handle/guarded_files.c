@@ -50,14 +50,25 @@ void ch_agent_hide_files(chela_agent *a) {
         ch_sandbox_add_hidden(&a->arena, a->sandbox, *path);
 }
 
+/* True if the folder `outer` is the folder `inner`, or holds it. Both are paths without links. */
+static bool holds(const char *outer, const char *inner) {
+    size_t n = strlen(outer);
+    return n == 1 || (strncmp(outer, inner, n) == 0 && (!inner[n] || inner[n] == '/'));
+}
+
 void ch_agent_guard_program(chela_agent *a, const char *const *argv, const char *cwd) {
+    CH_ARENA_AUTO arena = {0};
     bool scripts = ch_executable_runs_others(argv[0], NULL);
+    const char *workspace = ch_sandbox_resolve(&arena, a->workspace);
+    const char *here = cwd ? ch_sandbox_resolve(&arena, cwd) : workspace;
     for (size_t i = 0; argv[i]; i++) {
-        CH_BUF_AUTO path = {0};
-        ch_buf_addf(&path, "%s/%s", *argv[i] == '/' ? "" : cwd ? cwd : a->workspace, argv[i]);
+        const char *path = *argv[i] == '/' ? argv[i] : ch_arena_printf(&arena, "%s/%s", here,
+                                                                       argv[i]);
         bool named = strchr(argv[i], '/') != NULL;
-        if (!named && (i == 0 || !scripts || access(ch_buf_str(&path), F_OK) < 0))
+        if (!named && (i == 0 || !scripts || access(path, F_OK) < 0))
             continue; /* a program of PATH, an argument that is data, or no file */
-        ch_sandbox_add_ask(&a->arena, a->sandbox, ch_buf_str(&path));
+        path = ch_sandbox_resolve(&arena, path);
+        if (!holds(path, here) && !holds(path, workspace))
+            ch_sandbox_add_ask(&a->arena, a->sandbox, path);
     }
 }

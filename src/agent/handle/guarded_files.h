@@ -18,7 +18,8 @@ void ch_runtime_release_hidden(chela_runtime *rt);
 void ch_agent_hide_files(chela_agent *a);
 
 /* Guard the program of a command tool and the scripts among its arguments: paths, and the
- * names of existing files if the program is an interpreter. */
+ * names of existing files if the program is an interpreter. A folder that holds the workspace or
+ * cwd is not guarded: every file of the tools is in it. */
 void ch_agent_guard_program(chela_agent *a, const char *const *argv, const char *cwd);
 
 #endif

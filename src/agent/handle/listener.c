@@ -9,7 +9,8 @@ static struct ch_listener *listener_of(struct ch_link *k) {
 
 void ch_listeners_tell(chela_run *run, const struct chela_event *ev) {
     for (CH_LIST_EACH(k, &run->session->agent->rt->listeners))
-        listener_of(k)->heard(listener_of(k), run, ev);
+        if (!(listener_of(k)->ignored & CH_LISTENER_BIT(ev->type)))
+            listener_of(k)->heard(listener_of(k), run, ev);
 }
 
 void ch_listeners_checkpoint(chela_run *run, const struct ch_block *call, const char *state) {

@@ -6,6 +6,7 @@
 #define CH_HANDLE_LISTENER_H
 #include "agent/handle/run.h"
 
+#define CH_LISTENER_BIT(type) (UINT64_C(1) << (type))
 #define CH_LISTENER_CONTEXT 56 /* bytes of a header `traceparent`, with its NUL */
 
 /* A model call outside of the conversation that has ended, for example for a summary. */
@@ -29,6 +30,7 @@ struct ch_listener_request {
 
 struct ch_listener {
     struct ch_link link; /* in the runtime's listeners */
+    uint64_t ignored;    /* bits of the event types (CH_LISTENER_BIT) that are not heard */
     void (*heard)(struct ch_listener *l, chela_run *run, const struct chela_event *ev);
     /* The trace context (`traceparent`) for a request that a run makes: for a call; for a model
      * call outside of the conversation (q: its role, target, messages and turn); or to its model,

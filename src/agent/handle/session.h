@@ -37,7 +37,8 @@ struct ch_context_budget {
     struct ch_meter meter; /* counts the transcript */
     struct ch_gauge gauge; /* corrects guesses for the target `gauged` */
     const struct ch_target *gauged;
-    uint64_t revision; /* revision of the request head that `fixed` was counted for */
+    uint64_t revision; /* revision of the request head that `fixed` was counted for; other
+                          revisions: `fixed` is derived from bytes */
     size_t fixed;      /* tokens of system prompt and tools */
     size_t note;       /* tokens of the note at the request's end */
     size_t asked;      /* output limit of the request; 0: none */

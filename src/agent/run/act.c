@@ -183,7 +183,7 @@ static bool act_gate(const struct ch_block *call, enum chela_effect effect, cons
                      const char *state, void *user) {
     chela_run *run = user;
     size_t index = ch_msg_call_index(run->reply, call);
-    if (run->dead) /* the run is closed: no call starts */
+    if (run->dead || ch_driver_cancelled(run)) /* no call starts any more */
         return false;
     if (!ch_run_journal_of(run))
         return true;

@@ -64,7 +64,8 @@ struct ch_control {
     void (*take_up)(chela_run *run); /* continues a recovered run from run->past */
     struct ch_timer deadline, retry;
     struct ch_task begin;
-    atomic_bool cancelled;
+    atomic_bool asked;     /* chela_cancel was called */
+    atomic_bool cancelled; /* cancel_reason is set, and the run was not interrupted yet */
     struct ch_post cancel; /* posted once `cancelled` is set */
     char *cancel_reason;
     atomic_bool left;
@@ -547,7 +548,7 @@ void ch_driver_step(chela_run *run, const struct ch_input *given) {
         return;
     if (!emit_states(run, from))
         return;
-    if (ch_run_stops(run) && todo != CH_DO_FINISH) {
+    if (todo != CH_DO_FINISH && ch_driver_stops(run)) {
         ch_driver_stop(run);
         return;
     }
@@ -573,11 +574,23 @@ static bool has_open_calls(chela_run *run) {
     return false;
 }
 
+bool ch_driver_cancelled(const chela_run *run) {
+    return atomic_load_explicit(&run->control->cancelled, memory_order_acquire);
+}
+
+bool ch_driver_stops(chela_run *run) {
+    if (!ch_run_stops(run) && ch_driver_cancelled(run))
+        run->stop = CH_IN_CANCEL;
+    return ch_run_stops(run);
+}
+
 void ch_driver_stop(chela_run *run) {
     if (!ch_run_stops(run))
         return;
     ch_driver_interrupt(run, run->stop,
-                        run->stop == CH_IN_TAKEN_OVER ? CH_TAKEOVER_RESULT : "stopped by a hook");
+                        run->stop == CH_IN_TAKEN_OVER ? CH_TAKEOVER_RESULT
+                        : ch_driver_cancelled(run)    ? run->control->cancel_reason
+                                                      : "stopped by a hook");
 }
 
 void ch_driver_interrupt(chela_run *run, enum ch_in kind, const char *why) {
@@ -585,11 +598,9 @@ void ch_driver_interrupt(chela_run *run, enum ch_in kind, const char *why) {
         return;
     if (kind == CH_IN_CANCEL && !*ch_run_error(run))
         ch_run_outcome_error(run, "%s", why ? why : "cancelled");
-    if (ch_run_parent_paused(run)) { /* takes effect when the parent is resumed */
-        run->stop = kind;
+    run->stop = kind; /* no delta follows */
+    if (ch_run_parent_paused(run)) /* takes effect when the parent is resumed */
         return;
-    }
-    run->stop = CH_IN_INPUT;
     run->control->end_seq = 0;   /* a pause whose RUN_END was not sent yet is cancelled */
     run->control->admit_seq = 0; /* a run that has not begun will not begin */
     ch_task_cancel(run->loop, &run->control->begin);
@@ -599,6 +610,8 @@ void ch_driver_interrupt(chela_run *run, enum ch_in kind, const char *why) {
     ch_think_abort(run);
     if (speaking && !ch_think_keep_said(run))
         return;
+    run->stop = CH_IN_INPUT;
+    atomic_store(&run->control->cancelled, false);
     bool silent = run->over || !run->control->begun; /* this process has not sent RUN_START yet */
     if (run->over) /* a paused run becomes active for its last events */
         activate(run);
@@ -629,9 +642,10 @@ static void driver_on_cancel(struct ch_post *post) {
 }
 
 void chela_cancel(chela_run *run, const char *reason) {
-    if (!run || atomic_exchange(&run->control->cancelled, true))
+    if (!run || atomic_exchange(&run->control->asked, true))
         return;
     run->control->cancel_reason = ch_strdup(reason);
+    atomic_store(&run->control->cancelled, true);
     run->control->cancel.fn = driver_on_cancel;
     ch_run_ref(run);
     ch_loop_post(run->loop, &run->control->cancel);
@@ -734,6 +748,7 @@ int ch_run_new(chela_session *s, const struct chela_run_opts *given, const struc
     if (!own.channel)
         own.channel = s->channel.name;
     atomic_init(&run->refs, 1);
+    atomic_init(&run->control->asked, false);
     atomic_init(&run->control->cancelled, false);
     atomic_init(&run->control->left, false);
     run->session = s;
@@ -768,7 +783,7 @@ static void driver_begin(struct ch_task *task) {
     }
     if (!emit_start(run))
         return;
-    if (ch_run_stops(run))
+    if (ch_driver_stops(run))
         ch_driver_stop(run);
     else if (run->past)
         run->control->take_up(run);

@@ -48,6 +48,10 @@ void ch_driver_step(chela_run *run, const struct ch_input *in);
  * hooks and public functions set run->stop instead. */
 void ch_driver_interrupt(chela_run *run, enum ch_in kind, const char *why);
 void ch_driver_stop(chela_run *run); /* performs the interruption that run->stop asks for */
+/* True if a callback has stopped or cancelled the run; run->stop is set. */
+bool ch_driver_stops(chela_run *run);
+/* True between chela_cancel and the interruption, which is certain to follow. */
+bool ch_driver_cancelled(const chela_run *run);
 /* The runtime failed: ends the run with err's message. */
 void ch_driver_break(chela_run *run, const struct chela_error *err);
 /* Fingerprint of the prompt that the model gets. */

@@ -43,6 +43,7 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/redact.h"
+#include "base/utf8.h"
 #include "model/codec/decoder.h"
 #include "model/codec/encoder.h"
 #include "model/codec/errors.h"
@@ -60,6 +61,7 @@ struct ch_turn {
     struct ch_http_request http;
     struct ch_sv body[3];
     bool output_shown;
+    size_t unseen;                 /* bytes of text that came after the run was stopped */
     unsigned held;                 /* quirks that would remove strict schemas from this request */
     enum ch_output_way output_way; /* how this turn's request asks for the answer's form */
     struct ch_buf complaint;       /* text for the model: the problem with its reply */
@@ -330,7 +332,10 @@ static struct ch_sv cache_key(chela_run *run) {
     struct ch_sv first = t->n ? ch_msg_words(t->msgs[0]) : CH_SV("");
     uint64_t h = ch_hash(0, ch_sv_str(run->session->agent->id));
     h = ch_hash(h, ch_sv(first.p, CH_MIN(first.n, 4 * CH_KB)));
-    return ch_sv_str(ch_arena_printf(&run->arena, "chela-%016llx", (unsigned long long)h));
+    char hex[CH_HASH_HEX];
+    ch_hash_hex(h, hex);
+    struct ch_sv parts[] = {CH_SV("chela-"), ch_sv(hex, sizeof(hex))};
+    return ch_sv_str(ch_arena_join(&run->arena, parts, CH_LEN(parts)));
 }
 
 /* Chooses how the request asks for the answer's schema. */
@@ -523,11 +528,21 @@ static int think_encode(chela_run *run, const struct chela_turn_patch *patch, si
 
 /* --- the reply */
 
+/* True if the run, or a run that called it, is stopped: its host hears no more of the reply. */
+static bool is_hushed(chela_run *run) {
+    bool hushed = ch_driver_stops(run) || run->dead;
+    for (const chela_run *r = ch_parent_of(run); r && !hushed; r = ch_parent_of(r))
+        hushed = ch_driver_cancelled(r);
+    return hushed;
+}
+
 static void on_model_event(const struct ch_model_event *mev, void *user) {
     chela_run *run = user;
     struct chela_event ev;
-    if (ch_run_stops(run) || run->dead)
+    if (is_hushed(run)) {
+        run->turn->unseen += mev->type == CH_MEV_TEXT ? mev->text.n : 0;
         return;
+    }
     if (mev->type == CH_MEV_CALL_DELTA) {
         ev.type = CHELA_EV_TOOL_CALL_DELTA;
         ev.call.index = mev->index;
@@ -747,18 +762,16 @@ bool ch_think_in_flight(const chela_run *run) {
     return run->turn->call && run->turn->decoding && !run->session->agent->output;
 }
 
-bool ch_think_keep_said(chela_run *run) {
-    static const struct chela_error cut = {.code = CHELA_ECANCELED};
+/* Keeps the text of the decoded reply that the host has seen. */
+static void keep_seen(chela_run *run) {
     CH_BUF_AUTO text = {0};
-    ch_decoder_end(run->turn->decoder, &cut, ch_run_now(run));
     const struct ch_msg *said = run->turn->decoder->reply.msg;
-    if (run->dead)
-        return false;
     for (uint32_t i = 0; said && i < said->nblocks; i++)
         if (said->blocks[i].type == CH_BLOCK_TEXT)
             ch_buf_add_sv(&text, said->blocks[i].text);
+    text.n = ch_utf8_cut(ch_buf_sv(&text), text.n - CH_MIN(text.n, run->turn->unseen)).n;
     if (ch_sv_trim(ch_buf_sv(&text)).n == 0)
-        return true;
+        return;
     ch_run_outcome_text(run, ch_buf_sv(&text));
     CH_BUF_LIT(&text, INTERRUPTED);
     struct ch_block block = {.type = CH_BLOCK_TEXT, .text = ch_buf_sv(&text)};
@@ -766,7 +779,14 @@ bool ch_think_keep_said(chela_run *run) {
     ch_run_journal_message(run, m);
     ch_transcript_add(&run->session->transcript, m); /* a full history must not keep the run from
                                                         ending */
-    return true;
+}
+
+bool ch_think_keep_said(chela_run *run) {
+    static const struct chela_error cut = {.code = CHELA_ECANCELED};
+    ch_decoder_end(run->turn->decoder, &cut, ch_run_now(run));
+    if (!run->dead)
+        keep_seen(run);
+    return !run->dead;
 }
 
 /* --- the transport's callbacks */
@@ -796,9 +816,11 @@ static void end_call(chela_run *run, const struct chela_error *err) {
     ch_decoder_end(d, err, ch_run_now(run));
     if (run->dead)
         return;
-    if (ch_run_stops(run))
+    if (ch_driver_stops(run)) {
+        if (run->stop == CH_IN_CANCEL && !run->session->agent->output)
+            keep_seen(run);
         ch_driver_stop(run);
-    else if (r->error.cls != CH_ERR_NONE)
+    } else if (r->error.cls != CH_ERR_NONE)
         on_failure(run, r);
     else {
         ch_act_written(run, false);
@@ -811,7 +833,7 @@ static void think_on_data(struct ch_sv data, void *user) {
     run->stamp = ch_run_now(run); /* all events of the chunk get the same time */
     ch_decoder_feed(decoder_of(run), data);
     run->stamp = 0;
-    if (ch_run_stops(run) && !run->dead)
+    if (!run->dead && ch_driver_stops(run))
         ch_driver_stop(run);
 }
 
@@ -868,6 +890,7 @@ void ch_think(chela_run *run) {
     size_t nmessages = 0, ntools = 0;
     ch_arena_clear(&run->arena);
     run->turn->output_shown = false;
+    run->turn->unseen = 0;
     ch_buf_clear(&run->turn->citations);
     ch_buf_clear(&run->turn->logprobs);
     ch_reply_directives_begin(run);
@@ -894,6 +917,10 @@ void ch_think(chela_run *run) {
         return;
     if (!think_announce(run, nmessages, ntools))
         return;
+    if (ch_driver_stops(run)) {
+        ch_driver_stop(run);
+        return;
+    }
     if (ch_listeners_any(run))
         ch_listeners_add_context(run, NULL, &run->arena, &run->turn->http);
     ch_think_drop(run);

@@ -1,6 +1,5 @@
 /* main.c -- dispatches argv to a command. */
 #include <fcntl.h>
-#include <locale.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,8 +24,7 @@ static void open_standard_streams(void) {
 /* The process's one-time settings, before any thread exists. */
 static void prepare_process(void) {
     open_standard_streams();
-    signal(SIGPIPE, SIG_IGN);       /* a closed pipe becomes an error of write() */
-    setlocale(LC_CTYPE, "C.UTF-8"); /* for character widths; all text is UTF-8 */
+    signal(SIGPIPE, SIG_IGN); /* a closed pipe becomes an error of write() */
 }
 
 static int print_version(struct ch_console *c) {

@@ -2,6 +2,8 @@
  * such as U+009B (CSI) is two bytes that may arrive in two pieces. */
 #include "cli/term/term.h"
 
+#include <locale.h>
+#include <pthread.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -141,10 +143,22 @@ void ch_escape_finish(struct ch_escape *e, FILE *out) {
 
 /* --- columns -------------------------------------------------------------- */
 
+/* Loaded at first use: most commands need no widths, and loading takes a tenth of the time of
+ * chela --version. */
+static locale_t utf8;
+
+static void load_utf8(void) {
+    utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
+}
+
 unsigned ch_term_char_columns(uint32_t cp) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
     if (cp < 0x7F)
         return 1;
+    pthread_once(&once, load_utf8);
+    locale_t before = uselocale(utf8);
     int w = wcwidth((wchar_t)cp);
+    uselocale(before);
     /* an unknown character counts as wide: a gap is better than a wrap */
     return w >= 0 ? (unsigned)w : 2;
 }

@@ -23,7 +23,7 @@ static bool jwt_decode(struct ch_arena *a, struct ch_sv text, struct ch_sv *out)
             c != '-' && c != '_')
             return false;
     }
-    if (text.n % 4 == 1 || !ch_base64_read(text, &bytes))
+    if (!ch_base64_read(text, &bytes))
         return false;
     *out = ch_arena_sv(a, ch_buf_sv(&bytes));
     return true;

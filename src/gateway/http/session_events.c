@@ -106,6 +106,8 @@ static void follower_start(struct event_follower *f, struct ch_lane *l) {
     if (req->last_id.n)
         ch_session_events_replay(l, req->last_id, follower_send_again, req);
     ch_lane_watch(l, &f->watcher);
+    if (!f->until_end)
+        ch_request_forget_texts(req);
 }
 
 void ch_session_events_follow(struct ch_request *req, struct ch_lane *l) {
@@ -141,6 +143,7 @@ static void follower_on_tail(struct ch_lane_watcher *w, bool gap, const struct c
     follower_begin_stream(f->request);
     if (gap)
         follower_send_again(NULL, f->request);
+    ch_request_forget_texts(f->request);
 }
 
 static void follower_on_prepared(struct ch_lane_watcher *w, bool gap,

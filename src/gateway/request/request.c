@@ -235,6 +235,15 @@ int ch_request_write(struct ch_request *req, struct ch_sv bytes) {
     return ch_exchange_write(req->x, bytes);
 }
 
+void ch_request_forget_texts(struct ch_request *req) {
+    if (req->caller) /* the end of the request reports its trace context */
+        return;
+    ch_arena_release(&req->arena);
+    req->param = req->query = req->session = req->last_id = ch_sv(NULL, 0);
+    req->traceparent = req->body = ch_sv(NULL, 0);
+    req->json = NULL;
+}
+
 void ch_request_end_stream(struct ch_request *req) {
     ch_idempotency_end_stream(req);
     ch_exchange_end(req->x);

@@ -34,11 +34,11 @@ struct ch_request {
     int status;
     bool is_anthropic; /* the client speaks Anthropic's protocol: its form of errors */
     bool streams; /* the response is a stream of events, or a WebSocket */
+    bool repeats; /* an interrupted request with the same key may have stored `event` */
     void (*on_disconnect)(struct ch_request *req);
     void *user; /* the handler's own */
     struct ch_idempotent *idempotent; /* the request runs under a key; else NULL */
     const char *event; /* the id for the event of the request; NULL: any */
-    bool repeats;      /* an interrupted request with the same key may have stored the event */
     void (*on_lane)(struct ch_request *req, struct ch_lane *l, bool elsewhere); /* session_open.c */
     struct ch_ws_peer *peer; /* session_socket.c: the request became a WebSocket; else NULL */
     /* A nested request arrived in a frame of a WebSocket: x is NULL, and the response goes
@@ -73,6 +73,9 @@ void ch_request_begin_stream(struct ch_request *req);
 int ch_request_send_event(struct ch_request *req, const char *name, const char *id,
                           struct ch_sv data);
 int ch_request_write(struct ch_request *req, struct ch_sv bytes); /* whole events */
+/* Releases the texts of the request, for a handler that needs none of them while its stream
+ * lasts: thousands of clients may follow events for hours. */
+void ch_request_forget_texts(struct ch_request *req);
 void ch_request_end_stream(struct ch_request *req);
 
 /* A value of the query, not decoded; p NULL: absent. */

@@ -50,7 +50,8 @@ struct ch_sv ch_encode_bearer(struct ch_arena *a, const char *key) {
 }
 
 bool ch_is_json(struct ch_sv text, enum ch_json_type type) {
-    CH_ARENA_AUTO arena = {0};
+    char room[512]; /* most arguments are small */
+    CH_ARENA_AUTO arena = CH_ARENA_IN(room);
     const struct ch_json *v = NULL;
     ch_json_parse(&arena, text, CH_JSON_STRICT, &v, NULL, NULL);
     return ch_json_is(v, type);

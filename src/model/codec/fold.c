@@ -196,16 +196,18 @@ int ch_fold_opaque(struct ch_fold *f, unsigned key, struct ch_sv type, struct ch
 }
 
 /* The bytes of the last, padded group of four move to the front of the next piece, so that
- * the whole text stays valid base64. Bytes that are no base64 are dropped. */
-static int join_base64(struct ch_fold *f, struct ch_buf *to, struct ch_sv piece) {
+ * the whole text stays valid base64. */
+static int join_base64(struct ch_fold *f, struct block *b, struct ch_sv piece) {
     CH_BUF_AUTO bytes = {0};
     CH_BUF_AUTO text = {0};
+    struct ch_buf *to = &b->text;
     bool padded = to->n >= 4 && to->p[to->n - 1] == '=';
     if (padded && ch_base64_read(ch_sv(to->p + to->n - 4, 4), &bytes)) {
         to->n -= 4;
         f->total -= 4;
     }
-    ch_base64_read(piece, &bytes);
+    if (!ch_base64_read(piece, &bytes))
+        b->flags |= CH_F_INVALID;
     ch_base64_add(&text, ch_buf_sv(&bytes));
     return fold_append(f, to, ch_buf_sv(&text));
 }
@@ -215,7 +217,7 @@ int ch_fold_media(struct ch_fold *f, unsigned key, enum ch_block_type type,
     struct block *b = open_block(f, key, type);
     if (!b || (media_type.n && fold_replace(f, &b->name, media_type) < 0))
         return CHELA_ELIMIT;
-    return data.n ? join_base64(f, &b->text, data) : CHELA_OK;
+    return data.n ? join_base64(f, b, data) : CHELA_OK;
 }
 
 int ch_fold_extra(struct ch_fold *f, unsigned key, struct ch_sv piece) {
@@ -263,7 +265,8 @@ void ch_fold_release_key(struct ch_fold *f, unsigned key) {
 
 /* True if text is one JSON object. */
 static bool fold_is_object(struct ch_sv text) {
-    CH_ARENA_AUTO arena = {0};
+    char room[512]; /* most arguments are small */
+    CH_ARENA_AUTO arena = CH_ARENA_IN(room);
     const struct ch_json *v = NULL;
     ch_json_parse(&arena, text, CH_JSON_STRICT, &v, NULL, NULL);
     return ch_json_is(v, CH_JSON_OBJECT);
@@ -347,9 +350,10 @@ static bool fold_is_void(const struct block *b) {
     case CH_BLOCK_TEXT:
     case CH_BLOCK_REFUSAL:
     case CH_BLOCK_OPAQUE:
+        return !b->text.n;
     case CH_BLOCK_IMAGE:
     case CH_BLOCK_AUDIO:
-        return !b->text.n;
+        return !b->text.n && !(b->flags & CH_F_INVALID);
     case CH_BLOCK_REASONING:
         return !b->text.n && !b->extra.n;
     default:

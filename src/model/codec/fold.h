@@ -24,7 +24,8 @@ int ch_fold_call(struct ch_fold *f, unsigned key, struct ch_sv id, struct ch_sv 
 /* A vendor-specific block; a second call replaces the first. */
 int ch_fold_opaque(struct ch_fold *f, unsigned key, struct ch_sv type, struct ch_sv json);
 
-/* An image or a sound; data is base64 and may come in pieces, each with its own padding. */
+/* An image or a sound; data is base64 and may come in pieces, each with its own padding. A
+ * piece that is not base64 flags the block CH_F_INVALID; the part before the fault is kept. */
 int ch_fold_media(struct ch_fold *f, unsigned key, enum ch_block_type type,
                   struct ch_sv media_type, struct ch_sv data);
 

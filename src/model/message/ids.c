@@ -12,6 +12,12 @@ uint64_t ch_hash(uint64_t hash, struct ch_sv s) {
     return hash;
 }
 
+void ch_hash_hex(uint64_t hash, char out[CH_HASH_HEX]) {
+    static const char hex[] = "0123456789abcdef";
+    for (int i = 0; i < CH_HASH_HEX; i++, hash <<= 4)
+        out[i] = hex[hash >> 60];
+}
+
 #define WORD (CH_CHAR_WORD | CH_CHAR_DASH)
 
 static bool all(struct ch_sv s, unsigned classes) {
@@ -21,15 +27,12 @@ static bool all(struct ch_sv s, unsigned classes) {
 /* Appends a hash of the whole id, so that ids that differ only in removed characters stay
  * different. */
 static struct ch_sv hashed_id(struct ch_sv id, size_t max, char *buf) {
-    static const char hex[] = "0123456789abcdef";
-    uint64_t hash = ch_hash(0, id);
     size_t n = CH_MIN(id.n, max - 17);
     for (size_t i = 0; i < n; i++)
         buf[i] = ch_char_is(id.p[i], WORD) ? id.p[i] : '_';
     buf[n++] = '_';
-    for (int shift = 60; shift >= 0; shift -= 4)
-        buf[n++] = hex[hash >> shift & 15];
-    return ch_sv(buf, n);
+    ch_hash_hex(ch_hash(0, id), buf + n);
+    return ch_sv(buf, n + CH_HASH_HEX);
 }
 
 /* 62^9 values: collisions within a history are negligible. */

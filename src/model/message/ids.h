@@ -28,4 +28,8 @@ struct ch_sv ch_name_for(size_t max, struct ch_sv name, char buf[CH_NAME_ROOM]);
 /* FNV-1a, continued from `hash` (0 to begin). */
 uint64_t ch_hash(uint64_t hash, struct ch_sv s);
 
+/* The hash in lower-case hexadecimal, without a NUL. */
+#define CH_HASH_HEX 16
+void ch_hash_hex(uint64_t hash, char out[CH_HASH_HEX]);
+
 #endif

@@ -57,7 +57,8 @@ enum ch_block_flags {
     CH_F_URL = 2,      /* media: text is a URL */
     CH_F_REDACTED = 4, /* REASONING: extra holds the encrypted form, text is empty */
     CH_F_CUT = 8,      /* TOOL_CALL: not closed by the protocol, or cut by length */
-    CH_F_INVALID = 16, /* TOOL_CALL: closed, but its arguments are not a JSON object */
+    CH_F_INVALID = 16, /* TOOL_CALL: closed, but its arguments are not a JSON object;
+                        * media of a reply: the data is not base64 */
     CH_F_REPAIRED = 32, /* TOOL_CALL: arguments parse after the allowed repair */
     CH_F_DENIED = 64    /* TOOL_RESULT: not run, because the call was denied */
 };

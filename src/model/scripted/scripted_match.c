@@ -110,7 +110,8 @@ static bool scripted_match_holds(const struct ch_scripted_when *w, const struct 
            result_holds(w, t, m) && scripted_match_matches(w->system, t->system, m);
 }
 
-bool ch_script_match(const struct ch_script *s, const struct ch_talk *talk, struct ch_match *out) {
+static bool find_rule(const struct ch_script *s, const struct ch_talk *talk,
+                      struct ch_match *out) {
     for (size_t i = 0; i < s->nrules; i++) {
         struct ch_rule *rule = &s->rules[i];
         bool used_up = rule->times && rule->used >= rule->times;
@@ -120,6 +121,13 @@ bool ch_script_match(const struct ch_script *s, const struct ch_talk *talk, stru
         return true;
     }
     return false;
+}
+
+bool ch_script_match(const struct ch_script *s, const struct ch_talk *talk, struct ch_match *out) {
+    locale_t before = uselocale(s->utf8);
+    bool found = find_rule(s, talk, out);
+    uselocale(before);
+    return found;
 }
 
 /* --- templates -------------------------------------------------------------- */

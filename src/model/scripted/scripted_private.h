@@ -8,6 +8,7 @@
  *     scripted_demo.c    the embedded rule file */
 #ifndef CH_MODEL_SCRIPTED_PRIVATE_H
 #define CH_MODEL_SCRIPTED_PRIVATE_H
+#include <locale.h>
 #include <regex.h>
 
 #include "base/arena.h"
@@ -85,6 +86,7 @@ struct ch_script {
     struct ch_rule *rules;
     size_t nrules;
     struct ch_script_pattern *patterns; /* compiled, to be freed */
+    locale_t utf8; /* of the patterns: their characters are UTF-8 in any program; 0: none */
 };
 
 extern const char ch_scripted_demo[], ch_scripted_demo_end[];

@@ -31,7 +31,7 @@ struct ch_batch {
     unsigned parallel;
     size_t max_calls;
 
-    chela_call **calls; /* owned references, in call order */
+    chela_call **calls; /* owned references, in call order; `ended` is behind them */
     size_t n;
     size_t next;        /* first call neither started nor deferred */
     size_t running;     /* started, no result yet */
@@ -499,7 +499,6 @@ static void batch_destroy(struct ch_batch *b) {
     for (size_t i = 0; i < b->n; i++)
         ch_call_abandon(b->calls[i]);
     ch_free(b->calls);
-    ch_free(b->ended);
     ch_free((char *)b->env.workspace);
     ch_free((char *)b->env.session);
     ch_free((char *)b->env.run);
@@ -589,8 +588,8 @@ struct ch_batch *ch_batch_start(const struct ch_msg *reply, const struct ch_batc
     b->user = opts->user;
     b->parallel = opts->parallel ? opts->parallel : CH_DEFAULT_PARALLEL;
     b->max_calls = opts->max_calls;
-    b->calls = ch_malloc(calls * sizeof(*b->calls));
-    b->ended = ch_malloc(calls * sizeof(*b->ended));
+    b->calls = ch_malloc(2 * calls * sizeof(*b->calls));
+    b->ended = b->calls + calls;
     b->totals.calls = calls;
     for (size_t i = 0; i < reply->nblocks; i++)
         if (reply->blocks[i].type == CH_BLOCK_TOOL_CALL) {

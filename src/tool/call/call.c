@@ -35,6 +35,7 @@
 
 /* The parts of a key are separated by ':', so they must not contain ':'. Other special
  * characters are excluded because keys are sent in headers. */
+#define NUMBERS 32 /* bytes of the numbers and signs in most keys */
 #define PLAIN (CH_CHAR_WORD | CH_CHAR_DASH | CH_CHAR_DOT)
 
 static void add_key_part(struct ch_buf *out, struct ch_sv part) {
@@ -52,17 +53,20 @@ static void add_key_part(struct ch_buf *out, struct ch_sv part) {
  * reply is requested again, the key changes, because the vendor's call ids differ. */
 static const char *make_key(chela_call *call, size_t index) {
     const struct ch_call_env *env = call->env;
+    struct ch_sv session = ch_sv_str(env->session), run = ch_sv_str(env->run),
+                 id = ch_sv_str(call->id);
     CH_BUF_AUTO key = {0};
 
-    add_key_part(&key, ch_sv_str(env->session));
+    ch_buf_reserve(&key, session.n + run.n + id.n + NUMBERS);
+    add_key_part(&key, session);
     ch_buf_addc(&key, ':');
-    add_key_part(&key, ch_sv_str(env->run));
+    add_key_part(&key, run);
     ch_buf_addc(&key, ':');
     ch_buf_add_uint(&key, env->turn);
     ch_buf_addc(&key, '.');
     ch_buf_add_uint(&key, index);
     ch_buf_addc(&key, ':');
-    add_key_part(&key, ch_sv_str(call->id));
+    add_key_part(&key, id);
     return ch_arena_str(&call->arena, ch_buf_sv(&key));
 }
 

@@ -61,9 +61,22 @@ struct ch_sandbox_policy *ch_sandbox_copy(struct ch_arena *a, const struct ch_sa
     return copy;
 }
 
+/* Appends parts of a path that do not exist, so that none of them is a link. */
+static void add_parts(struct ch_buf *to, struct ch_sv rest) {
+    while (rest.n) {
+        struct ch_sv part = ch_sv_split(&rest, '/');
+        if (ch_sv_is(part, ".."))
+            while (to->n && to->p[--to->n] != '/')
+                ;
+        else if (part.n && !ch_sv_is(part, "."))
+            ch_buf_addf(to, "/%.*s", CH_SV_FMT(part));
+    }
+}
+
 const char *ch_sandbox_resolve(struct ch_arena *a, const char *path) {
     char *there = ch_arena_str(a, ch_sv_str(path)); /* the part that exists */
     size_t n = strlen(path);
+    CH_BUF_AUTO found = {0};
 
     /* One system call; realpath needs one for each folder. */
     while (n && access(there, F_OK) < 0) {
@@ -72,10 +85,11 @@ const char *ch_sandbox_resolve(struct ch_arena *a, const char *path) {
         there[n] = '\0';
     }
     char *real = n ? realpath(there, NULL) : NULL;
-    const char *found = real ? ch_arena_printf(a, "%s%s", real, path + n)
-                             : ch_arena_str(a, ch_sv_str(path));
+    if (real && strcmp(real, "/") != 0)
+        ch_buf_add_str(&found, real);
     free(real);
-    return found;
+    add_parts(&found, ch_sv_str(path + n));
+    return found.n ? ch_arena_str(a, ch_buf_sv(&found)) : "/";
 }
 
 /* real: in the arena */

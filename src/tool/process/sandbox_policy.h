@@ -76,7 +76,8 @@ void ch_sandbox_add_hide(struct ch_arena *a, struct ch_sandbox_policy *p, const 
 /* The same for a path of ch_sandbox_resolve. */
 void ch_sandbox_add_hidden(struct ch_arena *a, struct ch_sandbox_policy *p, const char *real);
 
-/* The path without links. Its last parts need not exist. */
+/* The absolute path without links, "." and "..". Its last parts need not exist. The result
+ * is in the arena, or static. */
 const char *ch_sandbox_resolve(struct ch_arena *a, const char *path);
 /* The same for p->shared. */
 void ch_sandbox_add_shared(struct ch_arena *a, struct ch_sandbox_policy *p, const char *path);

@@ -235,6 +235,17 @@ static void cut_text(const struct ch_shape *how, struct ch_shape_room room, stru
     ch_buf_add_sv(out, tail);
 }
 
+/* Add the text to out; an empty out takes the memory instead of a copy. */
+static void put_all(struct ch_buf *out, struct ch_buf *text) {
+    struct ch_buf empty = *out;
+    if (out->n || out->overflow || out->max != text->max) {
+        ch_buf_add_sv(out, ch_buf_sv(text));
+        return;
+    }
+    *out = *text;
+    *text = empty;
+}
+
 bool ch_shape_text(const struct ch_shape *how, struct ch_sv text, uint64_t lost,
                    struct ch_buf *out) {
     struct ch_shape_room room = ch_room_of(how->window);
@@ -248,7 +259,7 @@ bool ch_shape_text(const struct ch_shape *how, struct ch_sv text, uint64_t lost,
     ch_text_clean(&clean, text);
     struct ch_sv s = ch_buf_sv(&clean);
     if (lost == 0 && ch_room_holds(room, ch_room_needed(s))) {
-        ch_buf_add_sv(out, s);
+        put_all(out, &clean);
         return false;
     }
     if (lost == 0 && ch_shape_records(how, room, s, out))

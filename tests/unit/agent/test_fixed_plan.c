@@ -40,8 +40,10 @@ static const char *load(struct ch_arena *a, const char *text, int *rc, struct ch
     struct ch_jw w = ch_jw(&json);
     put(path, text);
     *rc = ch_fixed_plan_load(a, path, &v, err);
-    if (*rc < 0)
+    if (*rc < 0) {
+        assert_null(v);
         return NULL;
+    }
     ch_jw_value(&w, v);
     return ch_arena_str(a, ch_buf_sv(&json));
 }

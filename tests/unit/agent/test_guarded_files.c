@@ -137,6 +137,13 @@ static void test_guarded_programs(void **state) {
         {{"cat", "tool.py"}, "", ""},        /* cat runs no file */
         {{"cat", "sub/run.sh"}, "", "sub/run.sh"},
         {{"cat", "linked/run.sh", "sub/../tool.py"}, "", "sub/run.sh tool.py"},
+        {{"python3", "", ".", ".."}, NULL, ""}, /* folders that hold the workspace */
+        {{"python3", "./", "../ws", "/"}, NULL, ""},
+        {{"python3", ".", "ws", "sub"}, "", "sub"},
+        {{"python3", "absent/../own.py"}, NULL, "ws/own.py"},
+        {{"python3", "/absent-root/./x//y"}, NULL, "/absent-root/x/y"},
+        {{"//absent-root/x/../y/"}, NULL, "/absent-root/y"},
+        {{"/../absent-root"}, NULL, "/absent-root"},
     };
     const char *dir = *state;
     CH_BUF_AUTO workspace = {0};

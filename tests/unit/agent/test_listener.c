@@ -80,7 +80,7 @@ struct world {
 };
 
 static void world_open(struct world *w) {
-    static const struct ch_listener all = {{NULL, NULL}, heard,   context, checkpoint,
+    static const struct ch_listener all = {{NULL, NULL}, 0,       heard, context, checkpoint,
                                            queried,      entered, left};
     *w = (struct world){.ears = {{.l = all, .name = "a"},
                                  {.l = {.heard = heard}, .name = "b"},
@@ -124,6 +124,10 @@ static void test_tell(void **state) {
     ch_list_del(&w.ears[0].l.link);
     ch_listeners_tell(&w.run, &ev);
     logged(&w, "b:run_end c:run_end");
+    w.ears[1].l.ignored = CH_LISTENER_BIT(CHELA_EV_RUN_END);
+    w.ears[2].l.ignored = ~CH_LISTENER_BIT(CHELA_EV_RUN_END);
+    ch_listeners_tell(&w.run, &ev);
+    logged(&w, "c:run_end");
     ch_buf_release(&w.log);
 }
 

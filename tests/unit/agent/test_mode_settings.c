@@ -121,6 +121,9 @@ static void test_one_model(void **state) {
     assert_null(ch_mode_settings(&a)->models[CH_ROLE_ROUTER]);
     ch_mode_settings_model(&a, CH_ROLE_LISTENER, "p/other");
     assert_string_equal(ch_mode_settings(&a)->models[CH_ROLE_LISTENER], "p/other");
+    ch_mode_settings_model(&a, CH_ROLE_LISTENER, NULL);
+    ch_mode_settings_model(&a, CH_ROLE_LISTENER, "");
+    assert_string_equal(ch_mode_settings(&a)->models[CH_ROLE_LISTENER], "p/other");
     release(&a);
 }
 

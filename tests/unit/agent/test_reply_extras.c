@@ -15,6 +15,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "support/stage.h"
+#include "support/textfile.h"
 
 #define PNG "iVBORw0KGgo=" /* 8 bytes */
 #define WAV_HEAD 44
@@ -71,13 +72,6 @@ static void load(const char *path, struct ch_buf *out) {
         fail_msg("%s", err.message);
 }
 
-static void write_file(const char *path, const char *text) {
-    FILE *f = fopen(path, "w");
-    assert_non_null(f);
-    assert_true(fputs(text, f) >= 0);
-    assert_int_equal(fclose(f), 0);
-}
-
 /* --- files */
 
 /* rate: of bare samples, which get the head of a WAV file; 0: the bytes are unchanged. */
@@ -102,6 +96,13 @@ static const struct {
     {"audio/l16; rate=8000; codec=pcm", "AQI=", "\1\2", "wav", CH_BLOCK_AUDIO, 8000},
     {"audio/L16;rate=", "AQI=", "\1\2", "wav", CH_BLOCK_AUDIO, 24000},
     {"audio/L16;rate=123456789", "AQI=", "\1\2", "wav", CH_BLOCK_AUDIO, 24000},
+    {"audio/L16;rate=0", "AQI=", "\1\2", "wav", CH_BLOCK_AUDIO, 24000},
+    {"audio/L16;rate=-1", "AQI=", "\1\2", "wav", CH_BLOCK_AUDIO, 24000},
+    {"audio/L16;rate=+8000", "AQI=", "\1\2", "wav", CH_BLOCK_AUDIO, 24000},
+    {"audio/L16;rate=8000x", "AQI=", "\1\2", "wav", CH_BLOCK_AUDIO, 24000},
+    {"audio/L16;rate", "AQI=", "\1\2", "wav", CH_BLOCK_AUDIO, 24000},
+    {"audio/L16; Rate = 44100 ;", "AQI=", "\1\2", "wav", CH_BLOCK_AUDIO, 44100},
+    {"audio/L16;rate=9999999", "AQI=", "\1\2", "wav", CH_BLOCK_AUDIO, 9999999},
 };
 
 static uint32_t le32(const char *p) {
@@ -204,7 +205,7 @@ static void test_names_taken(void **state) {
     open_run(&st);
     rmdir("media"); /* of another test */
     assert_int_equal(mkdir("media", 0755), 0);
-    write_file(path_of(&st, "image", 1, "png"), "mine");
+    put(path_of(&st, "image", 1, "png"), "mine");
     assert_int_equal(symlink("../planted", path_of(&st, "image", 2, "png")), 0);
     struct ch_msg *m = ch_reply_extras_save(st.run, reply_of(&b, 1));
     assert_string_equal(m->blocks[0].id.p, path_of(&st, "image", 3, "png"));
@@ -217,8 +218,32 @@ static void test_names_taken(void **state) {
     stage_close(&st);
 }
 
+/* A block whose data is not base64 is dropped; the others stay. */
+static void test_not_base64(void **state) {
+    struct ch_block blocks[] = {made(CH_BLOCK_IMAGE, "image/png", "AQID*"),
+                                made(CH_BLOCK_TEXT, "", "Look:"),
+                                made(CH_BLOCK_IMAGE, "image/png", PNG),
+                                made(CH_BLOCK_AUDIO, "audio/mpeg", "AQID")};
+    struct stage st;
+    (void)state;
+    blocks[3].flags = CH_F_INVALID; /* the stream held a part that was not base64 */
+    open_run(&st);
+    struct ch_msg *m = ch_reply_extras_save(st.run, reply_of(blocks, CH_LEN(blocks)));
+    assert_string_equal(ch_buf_str(&heard),
+                        "warning image of the model is dropped: its data is not valid base64;"
+                        "warning audio of the model is dropped: its data is not valid base64;");
+    assert_int_equal(m->nblocks, 2);
+    assert_string_equal(m->blocks[0].text.p, "Look:");
+    assert_string_equal(m->blocks[1].id.p, path_of(&st, "image", 1, "png"));
+    assert_int_equal(unlink(m->blocks[1].id.p), 0);
+    ch_msg_free(m);
+    assert_null(ch_reply_extras_save(st.run, reply_of(blocks, 1)));
+    assert_false(st.run->dead);
+    stage_close(&st);
+}
+
 static void test_limit(void **state) {
-    struct ch_block blocks[CH_LIMIT_REPLY_MEDIA + 1];
+    struct ch_block blocks[CH_LIMIT_REPLY_MEDIA + 2];
     struct stage st;
     size_t n = CH_LEN(blocks);
     (void)state;
@@ -226,11 +251,13 @@ static void test_limit(void **state) {
         blocks[i] = made(CH_BLOCK_IMAGE, "image/png", PNG);
     open_run(&st);
     struct ch_msg *m = ch_reply_extras_save(st.run, reply_of(blocks, n));
-    for (size_t i = 0; i < n - 1; i++)
+    for (size_t i = 0; i < CH_LIMIT_REPLY_MEDIA; i++)
         assert_int_equal(unlink(m->blocks[i].id.p), 0);
-    assert_int_equal(m->blocks[n - 1].id.n, 0);
-    assert_string_equal(ch_buf_str(&heard), "warning image of the model is not saved in media: "
-                                            "Too many open files;");
+    assert_int_equal(m->nblocks, n);
+    assert_int_equal(m->blocks[n - 2].id.n + m->blocks[n - 1].id.n, 0);
+    assert_string_equal(ch_buf_str(&heard),
+                        "warning 2 more images and sounds of the model are not saved in media: "
+                        "20 files of one reply are saved; ask the model for fewer at a time;");
     ch_msg_free(m);
     stage_close(&st);
 }
@@ -272,6 +299,7 @@ static const struct ch_block extras[] = {
     {.type = CH_BLOCK_AUDIO, .text = CH_SV("AQI="), .name = CH_SV("c/d")},
     {.type = CH_BLOCK_IMAGE, .flags = CH_F_URL, .text = CH_SV("https://x.example")},
     {.type = CH_BLOCK_IMAGE, .text = CH_SV("AQ==")},
+    {.type = CH_BLOCK_IMAGE, .text = CH_SV("AQ ID\nAQ")},
     {.type = CH_BLOCK_IMAGE},
     OPAQUE("executableCode", "{\"executableCode\":{\"language\":\"PYTHON\",\"code\":\"1\"}}"),
     OPAQUE("codeExecutionResult", "{\"codeExecutionResult\":{\"outcome\":\"OUTCOME_OK\","
@@ -295,6 +323,7 @@ static void test_tell(void **state) {
                         "media c/d path= url= data=AQI= 2;"
                         "media  path= url=https://x.example data= 0;"
                         "media  path= url= data=AQ== 1;"
+                        "media  path= url= data=AQ ID\nAQ 4;"
                         "media  path= url= data= 0;");
     ch_msg_free(m);
     stage_close(&st);
@@ -303,7 +332,7 @@ static void test_tell(void **state) {
 /* No event follows after the host closed the session. */
 static void test_tell_closed(void **state) {
     (void)state;
-    for (size_t from = 1; from < CH_LEN(extras) - 2; from += 5) { /* media first; a call first */
+    for (size_t from = 1; from < CH_LEN(extras) - 2; from += 6) { /* media first; a call first */
         struct ch_msg *m = reply_of(extras + from, CH_LEN(extras) - from);
         CH_BUF_AUTO citations = {0};
         struct stage st;
@@ -404,6 +433,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_saved),           cmocka_unit_test(test_message_stays),
         cmocka_unit_test(test_no_media),        cmocka_unit_test(test_names_taken),
+        cmocka_unit_test(test_not_base64),
         cmocka_unit_test(test_limit),           cmocka_unit_test(test_not_saved),
         cmocka_unit_test(test_tell),            cmocka_unit_test(test_tell_closed),
         cmocka_unit_test(test_nothing_to_tell), cmocka_unit_test(test_kinds),

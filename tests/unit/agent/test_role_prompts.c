@@ -168,6 +168,8 @@ static void test_bad_versions(void **state) {
         int code;
     } rows[] = {
         {"none", "1.0", 0, CHELA_ENOENT},  {"note", "3.0", 0, CHELA_ENOENT},
+        {"note", "new", 0, CHELA_ENOENT},  {"note", "", 0, CHELA_ENOENT},
+        {"note", "new", 9, CHELA_ENOENT},
         {"none", "1.0", 10, CHELA_ENOENT}, {"note", "3.0", 10, CHELA_ENOENT},
         {"note", "2.0", 60, 0},            {"note", "1.0", 101, CHELA_EINVAL},
         {"note", "1.0", 41, CHELA_EINVAL}, {"note", "1.0", 40, 0},

@@ -44,6 +44,11 @@ static const struct {
      "1 chat/group@5 : below_threshold;"},
     {"unknown members", "{\"ts\":5,\"id\":7,\"text\":\"hi\"}",
      "1 chat/group@5 :hi below_threshold;"},
+    {"the first line of a chat decides its type",
+     "{\"ts\":1,\"chat\":\"a\",\"type\":\"direct\"}\n{\"ts\":2,\"chat\":\"a\"}\n"
+     "{\"ts\":3,\"chat\":\"b\"}\n{\"ts\":4,\"chat\":\"b\",\"type\":\"group\"}",
+     "1 a/direct@1 : direct;2 a/direct@2 : direct;3 b/group@3 : below_threshold;"
+     "4 b/group@4 : below_threshold;"},
     {"line breaks of Windows, no break at the end",
      "{\"ts\":1,\"text\":\"a\"}\r\n\r\n{\"ts\":2,\"text\":\"b\"}",
      "1 chat/group@1 :a below_threshold;3 chat/group@2 :b below_threshold;"},
@@ -82,6 +87,15 @@ static void test_bad_lines(void **state) {
         if (rc != bad[i].rc || strncmp(err.message, bad[i].why, strlen(bad[i].why)) != 0 || out.n)
             fail_msg("%s: %d, %s", bad[i].text, rc, err.message);
     }
+}
+
+static void test_mixed_types(void **state) {
+    CH_BUF_AUTO out = {0};
+    struct chela_error err = {0};
+    (void)state;
+    assert_int_equal(play("{\"ts\":1}\n{\"ts\":2,\"type\":\"direct\"}", NULL, &out, &err),
+                     CHELA_EPARSE);
+    assert_string_equal(err.message, "line 2: `type` is not the one of the chat's first line");
 }
 
 /* The lines before a wrong line are reported, the lines after it are not. */
@@ -255,6 +269,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lines),
         cmocka_unit_test(test_bad_lines),
+        cmocka_unit_test(test_mixed_types),
         cmocka_unit_test(test_stops_at_a_bad_line),
         cmocka_unit_test(test_each_chat_has_its_own_state),
         cmocka_unit_test(test_reply_is_charged),

@@ -229,6 +229,32 @@ static void test_budgets(void **state) {
     }
 }
 
+/* A single tool over the budget: all tools are described in every mode. */
+static void test_one_tool(void **state) {
+    static const struct {
+        enum chela_selection mode;
+        const char *end;
+    } rows[] = {
+        {CHELA_SELECTION_AUTO, "(context.toolsPercent); there are too few tools to choose from;"},
+        {CHELA_SELECTION_TOPK, "(context.toolsPercent); there are too few tools to choose from;"},
+        {CHELA_SELECTION_ALL, ", and tools.selection says that all are described;"},
+    };
+    (void)state;
+    for (size_t i = 0; i < CH_LEN(rows); i++) {
+        struct stage st;
+        open_run(&st, rows[i].mode, 30);
+        assert_int_equal(chela_agent_remove_tool(st.agent, "bake_bread", NULL), 0);
+        assert_int_equal(chela_agent_remove_tool(st.agent, "feed_cat", NULL), 0);
+        ask(&st, "wash the car");
+        ch_tool_choice_select(st.run);
+        check(&st, "wash_car ");
+        if (!strstr(ch_buf_str(&warned), "the descriptions of 1 tool take") ||
+            !strstr(ch_buf_str(&warned), rows[i].end))
+            fail_msg("row %zu: %s", i, ch_buf_str(&warned));
+        close_run(&st);
+    }
+}
+
 /* The figures of the warning fit together. */
 static void test_figures(void **state) {
     struct stage st;
@@ -256,6 +282,7 @@ int main(void) {
         cmocka_unit_test(test_new_selection),   cmocka_unit_test(test_made_once),
         cmocka_unit_test(test_later_inputs),    cmocka_unit_test(test_no_user_message),
         cmocka_unit_test(test_budgets),         cmocka_unit_test(test_figures),
+        cmocka_unit_test(test_one_tool),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

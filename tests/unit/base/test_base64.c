@@ -43,14 +43,17 @@ static void test_reading(void **state) {
         const char *text, *want; /* NULL: it is refused */
     } cases[] = {
         {"", ""},           {"Zg==", "f"},        {"Zm9vYmFy", "foobar"}, {"Zm9v\nYmE=", "fooba"},
-        {"Zm9vYg", "foob"}, {"-_-_", "\xfb\xff\xbf"}, {"Zm9*", NULL},         {"Zg==x", "f"},
+        {"Zm9vYg", "foob"}, {"-_-_", "\xfb\xff\xbf"}, {"Zm9*", NULL},         {"Zg==x", NULL},
+        {"Zg= =\n", "f"},   {"Zm9vY", NULL},      {"Z", NULL},              {"Zg==Zg==", NULL},
     };
     (void)state;
     for (size_t i = 0; i < CH_LEN(cases); i++) {
         CH_BUF_AUTO got = {0};
         assert_int_equal(ch_base64_read(ch_sv_str(cases[i].text), &got), cases[i].want != NULL);
-        if (cases[i].want)
-            assert_string_equal(ch_buf_str(&got), cases[i].want);
+        if (!cases[i].want)
+            continue;
+        assert_string_equal(ch_buf_str(&got), cases[i].want);
+        assert_int_equal(ch_base64_size(ch_sv_str(cases[i].text)), got.n);
     }
 }
 

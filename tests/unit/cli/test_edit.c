@@ -1,6 +1,5 @@
 /* test_edit.c -- the line editor. A terminal hands over bytes in any pieces, so
  * each case runs once per chunk size and must come to the same. */
-#include <locale.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -294,7 +293,6 @@ int main(void) {
         cmocka_unit_test(test_escape_alone), cmocka_unit_test(test_views),
         cmocka_unit_test(test_completion),  cmocka_unit_test(test_history_file),
     };
-    setlocale(LC_CTYPE, "C.UTF-8");
     ch_history_add(&history, "first");
     ch_history_add(&history, "second");
     ch_history_add(&history, "three\nlines\nlong");

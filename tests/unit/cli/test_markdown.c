@@ -1,7 +1,6 @@
 /* test_markdown.c -- Markdown on a terminal. A stream may be cut anywhere, so
  * each case runs once per chunk size and must come out the same; and whatever
  * comes in, nothing that a terminal would obey comes out. */
-#include <locale.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -230,6 +229,5 @@ int main(void) {
         cmocka_unit_test(test_any_width),
         cmocka_unit_test(test_rest),
     };
-    setlocale(LC_CTYPE, "C.UTF-8");
     return cmocka_run_group_tests_name("cli/markdown", tests, NULL, NULL);
 }

@@ -1,5 +1,4 @@
 /* test_pick.c -- the picker: what a query finds, what the keys do, what is shown. */
-#include <locale.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -112,7 +111,6 @@ static void test_view(void **state) {
 }
 
 int main(void) {
-    setlocale(LC_ALL, "C.UTF-8");
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_score),
         cmocka_unit_test(test_keys),

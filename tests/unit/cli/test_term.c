@@ -1,6 +1,5 @@
 /* test_term.c -- nothing but text reaches a terminal. Pieces may be cut
  * anywhere, so each case runs once per chunk size. */
-#include <locale.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -122,6 +121,5 @@ int main(void) {
         cmocka_unit_test(test_no_control_gets_through),
         cmocka_unit_test(test_fit),
     };
-    setlocale(LC_CTYPE, "C.UTF-8");
     return cmocka_run_group_tests_name("cli/term", tests, NULL, NULL);
 }

@@ -27,6 +27,7 @@
 #include "model/codec/codec.h"
 #include "model/provider/target.h"
 #include "json/json.h"
+#include "support/textfile.h"
 
 /* --- what a file comes to ------------------------------------------------------ */
 
@@ -930,20 +931,13 @@ struct folder {
     char dir[256], config[300], other[300];
 };
 
-static void write_file(const char *path, const char *text) {
-    FILE *f = fopen(path, "w");
-    assert_non_null(f);
-    fputs(text, f);
-    fclose(f);
-}
-
 static void make_folder(struct folder *f, const char *yaml) {
     const char *tmp = getenv("TMPDIR");
     snprintf(f->dir, sizeof(f->dir), "%s/chela-config-XXXXXX", tmp ? tmp : "/tmp");
     assert_non_null(mkdtemp(f->dir));
     snprintf(f->config, sizeof(f->config), "%s/chela.yaml", f->dir);
     snprintf(f->other, sizeof(f->other), "%s/key", f->dir);
-    write_file(f->config, yaml);
+    put(f->config, yaml);
 }
 
 static void remove_folder(struct folder *f) {
@@ -982,7 +976,7 @@ static void test_providers(void **state) {
                     "max_tokens: false}}]\n"
                     "  anthropic: {apiKeyEnv: OTHER_KEY}\n"
                     "  openai:\n");
-    write_file(f.other, "  secret-key-123\n\n");
+    put(f.other, "  secret-key-123\n\n");
     chela_config *cfg = load(&f);
     chela_runtime *rt = NULL;
     struct chela_error err = {0};
@@ -1024,7 +1018,7 @@ static void test_secrets_are_redacted(void **state) {
     struct folder f;
     make_folder(&f,
                 "providers: {p: {api: openai, apiKeyFile: key, headers: {X-A: hunter2-header}}}");
-    write_file(f.other, "hunter2-in-a-file");
+    put(f.other, "hunter2-in-a-file");
     chela_config *cfg = load(&f);
     chela_runtime *rt = NULL;
     struct chela_error err = {0};
@@ -1053,7 +1047,7 @@ static void test_what_apply_refuses(void **state) {
     for (size_t i = 0; i < CH_LEN(cases); i++) {
         struct folder f;
         make_folder(&f, cases[i].yaml);
-        write_file(f.other, cases[i].key);
+        put(f.other, cases[i].key);
         chela_config *cfg = load(&f);
         chela_runtime *rt = NULL;
         struct chela_error err = {0};

@@ -52,6 +52,35 @@ static void test_events(void **state) {
     ch_fold_free(NULL);
 }
 
+static void test_media(void **state) {
+    static const struct {
+        const char *pieces[3], *want;
+        bool invalid;
+    } cases[] = {
+        {{"AQID"}, "AQID", false},
+        {{"AQ==", "AgM=", "BA"}, "AQIDBA==", false},
+        {{"AQ ID\n"}, "AQID", false},
+        {{"*"}, "", true},
+        {{"AQID", "BA==x", "AQID"}, "AQIDBAECAw==", true},
+        {{"AQIDB"}, "AQID", true},
+    };
+    (void)state;
+    for (size_t i = 0; i < CH_LEN(cases); i++) {
+        static const struct ch_msg_author by = {.api = "openai", .model = CH_SV("m")};
+        struct ch_fold *f = ch_fold_new(NULL, NULL);
+        for (size_t k = 0; k < 3 && cases[i].pieces[k]; k++)
+            assert_int_equal(ch_fold_media(f, 1, CH_BLOCK_IMAGE, CH_SV("image/png"),
+                                           ch_sv_str(cases[i].pieces[k])),
+                             0);
+        struct ch_msg *m = ch_fold_message(f, &by, 7);
+        assert_int_equal(m->nblocks, 1);
+        assert_string_equal(m->blocks[0].text.p, cases[i].want);
+        assert_int_equal(m->blocks[0].flags, cases[i].invalid ? CH_F_INVALID : 0);
+        ch_msg_free(m);
+        ch_fold_free(f);
+    }
+}
+
 static void test_arguments(void **state) {
     (void)state;
     static const struct {
@@ -230,7 +259,7 @@ int main(void) {
         cmocka_unit_test(test_events),        cmocka_unit_test(test_arguments),
         cmocka_unit_test(test_cut_by_length), cmocka_unit_test(test_ids),
         cmocka_unit_test(test_keys),          cmocka_unit_test(test_void_blocks),
-        cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_limits),        cmocka_unit_test(test_media),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,6 +12,7 @@
 
 #include "base/mem.h"
 #include "net/aws.h"
+#include "support/textfile.h"
 
 #define CREDENTIALS                                                                               \
     "# mine\n[default]\naws_access_key_id = AKDEFAULT\naws_secret_access_key=default/secret+1\n"  \
@@ -25,15 +26,6 @@
     "region = elsewhere\n[profile assume]\nrole_arn = arn:aws:iam::1:role/x\nsource_profile = a\n"
 
 static char folder[] = "/tmp/test_aws.XXXXXX";
-
-static void write_file(const char *name, const char *text) {
-    char path[200];
-    snprintf(path, sizeof(path), "%s/%s", folder, name);
-    FILE *f = fopen(path, "w");
-    assert_non_null(f);
-    fputs(text, f);
-    fclose(f);
-}
 
 /* "NAME=value NAME=value"; FOLDER stands for the folder of the files. */
 static const char *env(const char *name, void *user) {
@@ -143,7 +135,7 @@ static int make_files(void **state) {
         mkdir(path, 0700);
     }
     for (size_t i = 0; i < CH_LEN(made); i++)
-        write_file(made[i], texts[i]);
+        put_in(folder, made[i], texts[i]);
     return 0;
 }
 

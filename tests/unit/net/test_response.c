@@ -309,6 +309,24 @@ static void test_chunks_of_a_read(void **state) {
     }
 }
 
+/* A control character is found at every place, a tab is allowed. */
+static void test_header_value(void **state) {
+    (void)state;
+    for (size_t n = 0; n < 20; n++) {
+        char text[20];
+        memset(text, 'a', sizeof(text));
+        assert_true(ch_http1_is_value(ch_sv(text, n)));
+        for (size_t at = 0; at < n; at++) {
+            for (int c = 0; c < 256; c++) {
+                bool control = (c < 32 && c != '\t') || c == 127;
+                text[at] = (char)c;
+                assert_int_equal(ch_http1_is_value(ch_sv(text, n)), !control);
+            }
+            text[at] = '\t'; /* the bytes behind a tab are checked, too */
+        }
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_split),
@@ -316,6 +334,7 @@ int main(void) {
         cmocka_unit_test(test_stop),
         cmocka_unit_test(test_limits),
         cmocka_unit_test(test_chunks_of_a_read),
+        cmocka_unit_test(test_header_value),
     };
     return cmocka_run_group_tests_name("response", tests, NULL, NULL);
 }

@@ -455,7 +455,7 @@ static void test_bundles(void **state) {
             else if (*k == '!')
                 assert_int_equal(ch_file_load(e->w.ca_file, CH_MB, &bundle, &err), 0);
             else
-                ch_buf_add_str(&bundle, *k == 'c'   ? "# a comment = of a bundle\n\n"
+                ch_buf_add_str(&bundle, *k == 'c'   ? "# no -----BEGIN CERTIFICATE-----\n\n"
                                         : *k == 'x' ? "-----BEGIN X-----\nAAAA\n-----END X-----\n"
                                                     : "-----BEGIN CERTIFICATE-----\nMIIA\n"
                                                       "-----END CERTIFICATE-----\n");

@@ -132,9 +132,37 @@ static void test_full_batch_is_sent_at_once(void **state) {
     assert_int_equal(e->requests, 1); /* one at a time */
     answer(e, 200);
     assert_int_equal(e->requests, 1);
-    ch_otel_exporter_flush(e->exporter);
+    ch_otel_exporter_flush(e->exporter, NULL, NULL);
     assert_int_equal(e->requests, 2);
     answer(e, 200);
+}
+
+static void count_drained(void *user) {
+    ++*(unsigned *)user;
+}
+
+/* The end of a flush is reported once: after the last request, at once if nothing waits, and after
+ * items that are lost. */
+static void test_drained(void **state) {
+    struct env *e = *state;
+    unsigned drained = 0;
+    ch_otel_exporter_flush(e->exporter, count_drained, &drained);
+    assert_int_equal(drained, 1);
+    for (unsigned i = 0; i < 6; i++)
+        add(e, "1");
+    ch_otel_exporter_flush(e->exporter, count_drained, &drained);
+    answer(e, 200);
+    assert_int_equal(drained, 1);
+    answer(e, 200);
+    assert_int_equal(drained, 2);
+    add(e, "2");
+    ch_otel_exporter_flush(e->exporter, count_drained, &drained);
+    answer(e, 400);
+    assert_int_equal(drained, 3);
+    for (unsigned i = 0; i < 4; i++)
+        add(e, "3"); /* a batch, which no flush asked for */
+    answer(e, 200);
+    assert_int_equal(drained, 3);
 }
 
 static void test_oldest_is_dropped(void **state) {
@@ -163,7 +191,7 @@ static void test_bytes_are_bounded(void **state) {
     for (unsigned i = 0; i < 20; i++)
         add(e, big);
     assert_int_equal(ch_otel_exporter_pending(e->exporter), 3);
-    ch_otel_exporter_flush(e->exporter);
+    ch_otel_exporter_flush(e->exporter, NULL, NULL);
     assert_int_equal(ch_otel_exporter_pending(e->exporter), 3); /* a request has one of them */
     assert_true(e->body.n < CH_LIMIT_OTEL_BODY + 1024);
     ch_free(big);
@@ -175,7 +203,7 @@ static void test_protobuf(void **state) {
     e->settings.json = false;
     add(e, "abc");
     add(e, "");
-    ch_otel_exporter_flush(e->exporter);
+    ch_otel_exporter_flush(e->exporter, NULL, NULL);
     /* ResourceSpans{resource, ScopeSpans{scope, "abc", "", schema URL}} */
     static const char head[] = "\x0a\x3a\x0a\x02{}\x12\x34\x0a\x02{}\x12\x03"
                                "abc\x12\x00\x1a\x27https://";
@@ -188,7 +216,7 @@ static void test_repeats(void **state) {
     static const int statuses[] = {429, 502, 503, 504};
     struct env *e = *state;
     add(e, "\"a\"");
-    ch_otel_exporter_flush(e->exporter);
+    ch_otel_exporter_flush(e->exporter, NULL, NULL);
     for (unsigned i = 0; i < CH_LEN(statuses); i++) {
         answer(e, statuses[i]);
         pass_time(e, 60001);
@@ -202,9 +230,9 @@ static void test_repeats(void **state) {
 static void test_heeds_retry_after(void **state) {
     struct env *e = *state;
     add(e, "\"a\"");
-    ch_otel_exporter_flush(e->exporter);
+    ch_otel_exporter_flush(e->exporter, NULL, NULL);
     answer_with(e, 429, "20", "");
-    ch_otel_exporter_flush(e->exporter); /* does not shorten the wait */
+    ch_otel_exporter_flush(e->exporter, NULL, NULL); /* does not shorten the wait */
     pass_time(e, 19000);
     assert_int_equal(e->requests, 1);
     pass_time(e, 1001);
@@ -217,7 +245,7 @@ static void test_heeds_retry_after(void **state) {
 static void test_gives_up(void **state) {
     struct env *e = *state;
     add(e, "\"a\"");
-    ch_otel_exporter_flush(e->exporter);
+    ch_otel_exporter_flush(e->exporter, NULL, NULL);
     while (e->handler) {
         answer(e, 503);
         pass_time(e, CH_LIMIT_OTEL_RETRY_MS + 1);
@@ -231,7 +259,7 @@ static void test_does_not_repeat_refusals(void **state) {
     struct env *e = *state;
     for (unsigned i = 0; i < CH_LEN(statuses); i++) {
         add(e, "\"a\"");
-        ch_otel_exporter_flush(e->exporter);
+        ch_otel_exporter_flush(e->exporter, NULL, NULL);
         answer(e, statuses[i]);
         pass_time(e, CH_LIMIT_OTEL_RETRY_MS);
         assert_int_equal(e->requests, i + 1);
@@ -243,7 +271,7 @@ static void test_connection_fails(void **state) {
     struct env *e = *state;
     struct chela_error err = {.code = CHELA_ENET, .message = "refused"};
     add(e, "\"a\"");
-    ch_otel_exporter_flush(e->exporter);
+    ch_otel_exporter_flush(e->exporter, NULL, NULL);
     CH_TAKE(e->handler)->on_done(&err, e->user);
     pass_time(e, 1001);
     assert_int_equal(e->requests, 2);
@@ -253,7 +281,7 @@ static void test_free_cancels(void **state) {
     struct env *e = *state;
     struct ch_otel_frame frame = {CH_SV("{}"), CH_SV("{}")};
     add(e, "\"a\"");
-    ch_otel_exporter_flush(e->exporter);
+    ch_otel_exporter_flush(e->exporter, NULL, NULL);
     ch_otel_exporter_free(e->exporter);
     assert_int_equal(e->cancelled, 1);
     e->exporter =
@@ -345,6 +373,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         CASE(test_waits_for_a_batch),
         CASE(test_full_batch_is_sent_at_once),
+        CASE(test_drained),
         CASE(test_oldest_is_dropped),
         CASE(test_bytes_are_bounded),
         CASE(test_protobuf),

@@ -7,13 +7,16 @@
 
 #include <cmocka.h>
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/limits.h"
 #include "base/mem.h"
+#include "base/word.h"
 #include "otel/metrics.h"
 #include "otel/span.h"
+#include "otel/trace_context.h"
 
 /* A text with its length, in a table. */
 #define CH_SV_ROW(literal) {literal, sizeof(literal) - 1}
@@ -38,7 +41,7 @@ static void write_all(struct ch_buf *out, bool json) {
     ch_otlp_open(&w, CH_OTLP_VALUES);
     ch_otlp_double(&w, CH_OTLP_DOUBLE_VALUE, 0.5);
     ch_otlp_close(&w);
-    ch_otlp_id(&w, CH_OTLP_SPAN_ID, (const unsigned char *)"\x01\xab", 2);
+    ch_otlp_id(&w, CH_OTLP_SPAN_ID, (const unsigned char *)"\x01\xab\xf0\x9e", 4);
     ch_otlp_fixed64(&w, CH_OTLP_SPAN_START, 258);
     ch_otlp_number(&w, CH_OTLP_SPAN_KIND, 300);
     ch_otlp_fixed64s(&w, CH_OTLP_POINT_BUCKETS, counts, 2);
@@ -54,7 +57,7 @@ static void test_json(void **state) {
     assert_string_equal(ch_buf_str(&out),
                         "{\"key\":\"a\\\"\xef\xbf\xbd\",\"value\":{\"intValue\":\"-1\"},"
                         "\"values\":[{\"boolValue\":true},{\"doubleValue\":0.5}],"
-                        "\"spanId\":\"01ab\",\"startTimeUnixNano\":\"258\",\"kind\":300,"
+                        "\"spanId\":\"01abf09e\",\"startTimeUnixNano\":\"258\",\"kind\":300,"
                         "\"bucketCounts\":[\"1\",\"0\"],\"explicitBounds\":[0.5],"
                         "\"resource\":{}}");
 }
@@ -68,7 +71,7 @@ static void test_protobuf(void **state) {
                        "\x12\x0b\x18\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"
                        "\x0a\x02\x10\x01"
                        "\x0a\x09\x21\0\0\0\0\0\0\xe0\x3f"
-                       "\x12\x02\x01\xab"
+                       "\x12\x04\x01\xab\xf0\x9e"
                        "\x39\x02\x01\0\0\0\0\0\0"
                        "\x30\xac\x02"
                        "\x32\x10\x01\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"
@@ -221,7 +224,7 @@ static void test_template(void **state) {
                                      .start = 1,
                                      .end = 2};
         struct ch_otel_span own = whole;
-        struct ch_otel_template t = {0};
+        struct ch_buf t = {0};
         CH_BUF_AUTO want = {0};
         CH_BUF_AUTO got = {0};
         ch_otel_add_text(&whole, CH_OTEL_OPERATION, CH_SV("chat"));
@@ -233,7 +236,7 @@ static void test_template(void **state) {
         add_own(&own);
         ch_otel_write_span(&got, json, &own);
         assert_bytes(&got, want.p, want.n);
-        ch_buf_release(&t.bytes);
+        ch_buf_release(&t);
     }
 }
 
@@ -285,13 +288,13 @@ static void test_next_spans(void **state) {
         bool json = round % 2;
         struct ch_otel_span common = {.context = ch_trace_context_of_run("r"),
                                       .kind = CH_OTEL_INTERNAL};
-        struct ch_otel_template t = {0};
+        struct ch_buf t = {0};
         ch_otel_add_text(&common, CH_OTEL_OPERATION, CH_SV("execute_tool"));
         ch_otel_template_set(&t, json, &common);
         memset(text, 'x', round * 50); /* long texts are not kept */
         for (size_t i = 0; i < CH_LEN(next_spans); i++) {
             struct ch_otel_span s = {.name = CH_SV("execute_tool"), .template = &t}, first;
-            struct ch_otel_template fresh = {0};
+            struct ch_buf fresh = {0};
             struct ch_sv finish;
             CH_BUF_AUTO got = {0};
             CH_BUF_AUTO want = {0};
@@ -302,9 +305,9 @@ static void test_next_spans(void **state) {
             ch_otel_write_span(&want, json, &first);
             ch_otel_write_span(&got, json, &s);
             assert_bytes(&got, want.p, want.n);
-            ch_buf_release(&fresh.bytes);
+            ch_buf_release(&fresh);
         }
-        ch_buf_release(&t.bytes);
+        ch_buf_release(&t);
     }
 }
 
@@ -340,7 +343,46 @@ static void test_usual_values(void **state) {
         "{\"values\":[{\"stringValue\":\"a\"},{\"stringValue\":\"b\\\"\"}]}}}]");
 }
 
+/* Numbers of every length, as printf writes them. */
+static void test_numbers(void **state) {
+    (void)state;
+    uint64_t n = 0;
+    for (unsigned i = 0; i < 60; i++, n = i % 3 ? n * 10 / 3 + i : n * 2 + 1) {
+        struct ch_otel_span s = {.name = CH_SV("n"), .start = (int64_t)(n % 9000000000000)};
+        CH_BUF_AUTO out = {0};
+        char want[64];
+        ch_otel_add_int(&s, CH_OTEL_TURN, (int64_t)n);
+        ch_otel_write_span(&out, true, &s);
+        snprintf(want, sizeof(want), "\"intValue\":\"%" PRId64 "\"", (int64_t)n);
+        assert_non_null(strstr(out.p, want));
+        snprintf(want, sizeof(want), "\"startTimeUnixNano\":\"%" PRId64 "\"", s.start * 1000000);
+        assert_non_null(strstr(out.p, want));
+    }
+}
+
+static void test_hex(void **state) {
+    (void)state;
+    for (unsigned first = 0; first < 256; first += 8) {
+        unsigned char bytes[8];
+        char got[17] = "", want[17];
+        for (unsigned i = 0; i < 8; i++) {
+            bytes[i] = (unsigned char)(first + i);
+            snprintf(want + 2 * i, 3, "%02x", bytes[i]);
+        }
+        assert_ptr_equal(ch_otel_put_hex(got, bytes, 8), got + 16);
+        assert_string_equal(got, want);
+    }
+}
+
 /* --- metrics */
+
+/* As trace_context.c mixes a word into a hash. */
+static uint64_t mixed(uint64_t h, uint64_t word) {
+    h = (h ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+    h ^= h >> 32;
+    h *= UINT64_C(0xd6e8feb86659fd93);
+    return h ^ h >> 32;
+}
 
 static void add_named(struct ch_otel_metrics *m, unsigned name, double value) {
     char text[24];
@@ -370,6 +412,35 @@ static void test_metrics(void **state) {
 }
 
 /* A peer that invents names cannot fill the memory. */
+/* The second word of a name of 16 bytes undoes a difference of the first, so that the names
+ * have one hash. */
+static void test_metrics_with_one_hash(void **state) {
+    char names[2][16];
+    struct ch_otel_metrics *m = ch_otel_metrics_new(true, 1);
+    struct ch_otel_attribute a[2];
+    CH_BUF_AUTO out = {0};
+    (void)state;
+    uint64_t first = ch_word_load("the first"), second = ch_word_load("2nd name"), seed = 1;
+    for (size_t i = 0; i < 2; i++)
+        a[i] = (struct ch_otel_attribute){.key = CH_OTEL_TOOL_NAME, .text = ch_sv(names[i], 16)};
+    seed += CH_OTEL_TOOL_NAME; /* as the hash of one attribute begins */
+    for (size_t i = 0; i < 2; i++) {
+        uint64_t word = i ? first ^ 1 : first, tail = second;
+        if (i) /* mix(h, w) depends on h ^ w alone */
+            tail ^= mixed(seed, first) ^ mixed(seed, word);
+        memcpy(names[i], &word, 8);
+        memcpy(names[i] + 8, &tail, 8);
+    }
+    assert_true(ch_otel_hash(seed, a[0].text) == ch_otel_hash(seed, a[1].text));
+    for (size_t i = 0; i < 3; i++)
+        ch_otel_metrics_add(m, CH_OTEL_METRIC_TOOL_DURATION, 1, &a[i % 2], 1, NULL);
+    ch_otel_metrics_write(m, CH_OTEL_METRIC_TOOL_DURATION, 2, &out);
+    const char *point = strstr(ch_buf_str(&out), "\"count\":");
+    assert_non_null(point);
+    assert_non_null(strstr(point + 1, "\"count\":"));
+    ch_otel_metrics_free(m);
+}
+
 static void test_metrics_are_bounded(void **state) {
     struct ch_otel_metrics *m = ch_otel_metrics_new(true, 1);
     CH_BUF_AUTO out = {0};
@@ -391,8 +462,10 @@ int main(void) {
         cmocka_unit_test(test_traceparent),  cmocka_unit_test(test_ids),
         cmocka_unit_test(test_share),        cmocka_unit_test(test_attributes_are_bounded),
         cmocka_unit_test(test_template),     cmocka_unit_test(test_usual_values),
-        cmocka_unit_test(test_next_spans),
+        cmocka_unit_test(test_next_spans),   cmocka_unit_test(test_numbers),
+        cmocka_unit_test(test_hex),
         cmocka_unit_test(test_metrics),      cmocka_unit_test(test_metrics_are_bounded),
+        cmocka_unit_test(test_metrics_with_one_hash),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

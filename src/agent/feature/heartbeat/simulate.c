@@ -12,6 +12,7 @@
 struct chat {
     struct chat *next;
     struct ch_sv id; /* in the arena */
+    enum chela_chat_kind kind;
     chela_willing *w;
 };
 
@@ -27,6 +28,7 @@ static struct chela_str str(struct ch_sv s) {
     return (struct chela_str){s.p, s.n};
 }
 
+/* The chat of a line; kind is used if the chat is new. */
 static struct chat *chat_of(struct play *p, struct ch_sv id, enum chela_chat_kind kind) {
     for (struct chat *c = p->chats; c; c = c->next)
         if (ch_sv_eq(c->id, id))
@@ -34,7 +36,7 @@ static struct chat *chat_of(struct play *p, struct ch_sv id, enum chela_chat_kin
     if (p->nchats == CH_LIMIT_HEARTBEAT_CHATS)
         return NULL;
     struct chat *c = ch_arena_zalloc(&p->arena, sizeof(*c));
-    *c = (struct chat){.next = p->chats, .id = ch_arena_sv(&p->arena, id)};
+    *c = (struct chat){.next = p->chats, .id = ch_arena_sv(&p->arena, id), .kind = kind};
     chela_willing_new(kind, kind == CHELA_CHAT_GROUP ? &p->group : &p->direct, &p->rules, &c->w,
                       NULL);
     p->chats = c;
@@ -91,6 +93,10 @@ static int play_line(struct play *p, struct ch_sv text, size_t line, chela_simul
     if (!c)
         return ch_fail(err, CHELA_ELIMIT, "line %zu: more than %d chats", line,
                        CH_LIMIT_HEARTBEAT_CHATS);
+    if (ch_json_get_str(v, "type").n && s.kind != c->kind)
+        return ch_fail(err, CHELA_EPARSE,
+                       "line %zu: `type` is not the one of the chat's first line", line);
+    s.kind = c->kind;
     s.before = chela_willing_at(c->w, s.at);
     chela_willing_hear(c->w, &h, &s.urge);
     if (s.urge.reply)

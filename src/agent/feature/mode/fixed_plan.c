@@ -142,6 +142,7 @@ int ch_fixed_plan_load(struct ch_arena *a, const char *path, const struct ch_jso
     CH_BUF_AUTO why = {0};
     struct ch_jw w = ch_jw(&json);
     struct ch_plan_steps steps;
+    const struct ch_json *plan;
     int rc = ch_file_load(path, CH_LIMIT_PLAN_FILE, &text, err);
     if (rc == 0)
         rc = ch_yaml_parse(&arena, ch_buf_sv(&text), path, &l.yaml, err);
@@ -150,8 +151,10 @@ int ch_fixed_plan_load(struct ch_arena *a, const char *path, const struct ch_jso
     if (rc < 0)
         return rc;
     struct ch_sv copy = ch_arena_sv(a, ch_buf_sv(&json));
-    rc = ch_json_parse(a, copy, CH_JSON_STRICT, out, NULL, err);
-    if (rc == 0 && ch_plan_steps_read(ch_json_get(*out, "steps"), &any, &steps, &why) < 0)
+    rc = ch_json_parse(a, copy, CH_JSON_STRICT, &plan, NULL, err);
+    if (rc == 0 && ch_plan_steps_read(ch_json_get(plan, "steps"), &any, &steps, &why) < 0)
         rc = ch_fail(err, CHELA_EINVAL, "%s: %s", path, ch_buf_str(&why));
+    if (rc == 0)
+        *out = plan;
     return rc;
 }

@@ -18,7 +18,9 @@
 
 /* Reads and checks a file, except that its tools exist. *out, in the arena: an object with
  * "steps", as ch_plan_steps_read takes them, and "answer", a list, or none.
- * Errors: CHELA_EINVAL: no valid plan; the message names the file, and the line if known. */
+ * Errors: CHELA_ENOENT: no such file. CHELA_EIO: the file cannot be read. CHELA_EPARSE: the
+ * file is not YAML. CHELA_ELIMIT: the file is too large or too deeply nested. CHELA_EINVAL: no
+ * valid plan. The message names the file, and the line if known. */
 int ch_fixed_plan_load(struct ch_arena *a, const char *path, const struct ch_json **out,
                        struct chela_error *err);
 

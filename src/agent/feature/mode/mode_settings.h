@@ -30,10 +30,12 @@ struct ch_mode_settings { /* in the agent's arena */
 /* The settings; all zero if the options have none. */
 const struct ch_mode_settings *ch_mode_settings(const chela_agent *a);
 
-/* Reads the options `roles`, `reflection` and `reflect_tools`. */
+/* Reads the options of `planning`. Errors: those of ch_fixed_plan_load, and CHELA_EINVAL for
+ * a wrong value of `reflection`. */
 int ch_mode_settings_read(chela_agent *a, const struct ch_agent_opts *o,
                           struct chela_error *err);
-/* Sets the model of a role; the text is copied. NULL or "": the agent's model. */
+/* Sets the model of a role; the text is copied. NULL or "" changes nothing: a role has the
+ * agent's model until one is set. */
 void ch_mode_settings_model(chela_agent *a, enum ch_role_kind role, const char *model);
 
 #endif

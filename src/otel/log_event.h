@@ -1,0 +1,15 @@
+/* log_event.h -- which events of a run are exported as log events, and their attributes. */
+#ifndef CH_OTEL_LOG_EVENT_H
+#define CH_OTEL_LOG_EVENT_H
+#include "agent/handle/run.h"
+#include "otel/span.h"
+
+#define CH_OTEL_EVENT_NAME 64
+
+/* Adds the event's name (`name` is its memory), its attributes and its text (s->error, not
+ * redacted). content: with texts of the model. False: the event is not exported. */
+bool ch_otel_log_event(struct ch_otel_span *s, const chela_run *run, const struct chela_event *ev,
+                       bool content, enum ch_otel_severity *severity,
+                       char name[CH_OTEL_EVENT_NAME]);
+
+#endif
