@@ -94,7 +94,7 @@ struct chela_gateway_opts {
     size_t size; /* set by CHELA_GATEWAY_OPTS */
     const char *listen;         /* NULL: "127.0.0.1:8787"; port 0: any free port;
                                    "fd:3": a bound socket that the process inherited;
-                                   "pipe:3": for a worker, see below */
+                                   "pipe:3", "pipe:3+4": for a worker, see below */
     const char *token;          /* authenticates callers, also on loopback; at least 16
                                    bytes; required */
     const char *const *hosts;   /* allowed host names besides localhost and IP addresses;
@@ -124,9 +124,12 @@ struct chela_gateway_opts {
     /* Worker processes behind one address: each is a gateway, and they share the store. One
      * process listens (chela_gateway_listen) and sends each connection that it accepts to a
      * worker, as SCM_RIGHTS with a byte of value 0, over a Unix socket that the worker
-     * inherited (`listen`). A worker sends a socket back, with a byte that is the number of
-     * another worker, to reach an MCP session there. The process sends the socket to that
-     * worker with a byte of value 1, or closes it if the worker does not serve. */
+     * inherited (`listen`). Or the workers also inherit the listening socket ("pipe:3+4") and
+     * accept connections in turn: the process begins the turn of a worker with a byte of value
+     * 2, and the worker ends its turn with the byte 't'. A worker sends a socket back, with a
+     * byte that is the number of another worker, to reach an MCP session there. The process
+     * sends the socket to that worker with a byte of value 1, or closes it if the worker does
+     * not serve. */
     size_t workers; /* number of workers */
     size_t worker;  /* number of this worker, from 1; 0: this process serves alone */
     /* Memory that the workers share: workers * CHELA_WORKER_BOARD bytes, zero at the start,

@@ -19,6 +19,10 @@ struct ch_server {
         uv_tcp_t tcp;
         uv_pipe_t pipe; /* another process accepts: see ch_server_opts.listen */
     } listener;
+    uv_poll_t shared; /* the listening socket of all workers; watched in the turn of this one */
+    int shared_fd;    /* owned; -1: none */
+    size_t turn_clients; /* at the beginning of the turn */
+    unsigned turn_taken; /* connections accepted in this turn */
     struct ch_identity *identity; /* a reference; NULL: no TLS */
     char *address;                /* owned */
     char *bytes;            /* owned: read buffer shared by all clients */
@@ -130,8 +134,9 @@ void ch_exchange_add_date(const struct ch_exchange *x, struct ch_buf *out);
 
 /* --- h1.c */
 struct ch_client *ch_h1_new(struct ch_server *s);
-/* Accept the listener's next connection. On failure the connection is dropped. */
-int ch_h1_accept(struct ch_client *c, struct chela_error *err);
+/* Accept the listener's next connection, or take over the connected socket fd unless it is -1. On
+ * failure the connection is dropped. */
+int ch_h1_accept(struct ch_client *c, int fd, struct chela_error *err);
 
 /* --- h2.c */
 /* Whether HTTP/2 is available. The first call loads its module. */

@@ -437,14 +437,14 @@ struct ch_client *ch_h1_new(struct ch_server *s) {
     return &h->client;
 }
 
-int ch_h1_accept(struct ch_client *c, struct chela_error *err) {
+int ch_h1_accept(struct ch_client *c, int fd, struct chela_error *err) {
     static const struct ch_wire_ops ops = {
         .bytes = h1_on_bytes, .lost = h1_on_lost, .moved = h1_on_moved, .closed = h1_on_closed};
     struct ch_server *s = c->server;
     c->wire.ops = &ops;
     c->wire.room = s->bytes;
     struct ch_identity *identity = c->relayed ? NULL : s->identity;
-    int rc = ch_wire_accept(&c->wire, s->loop, &s->listener.stream, identity, err);
+    int rc = ch_wire_accept(&c->wire, s->loop, &s->listener.stream, fd, identity, err);
     if (rc < 0)
         h1_drop_client(c);
     else

@@ -20,6 +20,9 @@
 #define BACKLOG 511
 #define FD "fd:" /* prefix of an address */
 #define RELAYED 1 /* the byte of a connection that another worker passed on */
+#define TURN 2    /* a byte without a connection: this worker accepts connections */
+#define TURN_OVER 't' /* to the other process: another worker shall accept them */
+#define TURN_CONNECTIONS 8
 #define FILES_KEPT 128 /* descriptors not used for clients; half of them if there are few */
 
 /* --- which clients may stay */
@@ -181,14 +184,17 @@ const unsigned char *ch_exchange_network(const struct ch_exchange *x) {
     return x->client->network;
 }
 
-static void server_take_connection(struct ch_server *s, bool relayed) {
+/* fd -1: the connection that libuv has accepted */
+static void server_take_connection(struct ch_server *s, int fd, bool relayed) {
     struct chela_error err = {0};
     struct ch_client *c = ch_h1_new(s);
     c->relayed = c->trusted = relayed;
     s->handles++;
     s->nclients++;
     ch_list_add(&s->clients, &c->link);
-    if (ch_h1_accept(c, &err) < 0) {
+    if (s->opts.taken)
+        atomic_fetch_add(s->opts.taken, 1);
+    if (ch_h1_accept(c, fd, &err) < 0) {
         ch_log(CH_LOG_WARN, "server", "cannot serve a connection: %s", err.message);
         return;
     }
@@ -202,10 +208,54 @@ static void on_connection(uv_stream_t *listener, int status) {
     if (status < 0)
         ch_log(CH_LOG_WARN, "server", "cannot accept a connection: %s", uv_strerror(status));
     else if (!s->draining)
-        server_take_connection(s, false);
+        server_take_connection(s, -1, false);
 }
 
-/* --- connections that another process accepts */
+/* --- turns of workers that share a listening socket
+ *
+ * One worker watches the socket at a time. A turn has several connections, because a worker whose
+ * code and data are in the processor's caches serves a run with less time. A turn ends early if
+ * its connections stay open, so that such connections are spread over the workers. */
+
+static void server_end_turn(struct ch_server *s) {
+    const char byte = TURN_OVER;
+    uv_os_fd_t parent;
+    uv_poll_stop(&s->shared);
+    if (uv_fileno((const uv_handle_t *)&s->listener, &parent) == 0 &&
+        send(parent, &byte, 1, MSG_NOSIGNAL | MSG_DONTWAIT) < 0) {
+        /* the other process ends the turn when a connection waits for long */
+    }
+}
+
+static void server_on_waiting(uv_poll_t *shared, int status, int events) {
+    struct ch_server *s = shared->data;
+    CH_LOOP_CALLBACK(s->loop);
+    (void)status;
+    (void)events;
+    if (s->nclients > s->turn_clients + s->turn_clients / 2) {
+        server_end_turn(s);
+        return;
+    }
+    int fd = accept4(s->shared_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (fd >= 0) {
+        server_take_connection(s, fd, false);
+        if (++s->turn_taken == TURN_CONNECTIONS)
+            server_end_turn(s);
+    } else if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED) {
+        ch_log(CH_LOG_WARN, "server", "cannot accept a connection: %s", strerror(errno));
+        uv_poll_stop(shared); /* no descriptors, for instance: the next turn tries again */
+    }
+}
+
+static void server_begin_turn(struct ch_server *s) {
+    if (s->shared_fd < 0 || s->draining)
+        return;
+    s->turn_clients = s->nclients;
+    s->turn_taken = 0;
+    uv_poll_start(&s->shared, UV_READABLE, server_on_waiting);
+}
+
+/* --- connections that another process passes on */
 
 /* Room for one byte: libuv then reads again at once. One read never returns two connections, and
  * after a read that leaves room libuv waits for the next turn of the loop. */
@@ -222,11 +272,10 @@ static void server_on_passed(uv_stream_t *listener, ssize_t n, const uv_buf_t *b
         uv_read_stop(listener);
         return;
     }
-    while (uv_pipe_pending_count(&s->listener.pipe) > 0) {
-        if (s->opts.taken)
-            atomic_fetch_add(s->opts.taken, 1);
-        server_take_connection(s, n == 1 && buf->base[0] == RELAYED);
-    }
+    if (n == 1 && buf->base[0] == TURN)
+        server_begin_turn(s);
+    while (uv_pipe_pending_count(&s->listener.pipe) > 0)
+        server_take_connection(s, -1, n == 1 && buf->base[0] == RELAYED);
 }
 
 bool ch_server_pass(struct ch_server *s, unsigned char to, int fd) {
@@ -311,12 +360,12 @@ static void on_listener_closed(uv_handle_t *h) {
 }
 
 /* The descriptor number of an inherited socket, such as "fd:3" with this prefix;
- * -1 if listen has another form. */
-static int handed_down(const char *listen, const char *prefix) {
+ * -1 if listen has another form. `after`: a character that may follow the number. */
+static int handed_down(const char *listen, const char *prefix, char after) {
     size_t n = strlen(prefix);
     char *end;
     long fd = strncmp(listen, prefix, n) == 0 ? strtol(listen + n, &end, 10) : -1;
-    return fd > 2 && fd < CH_LIMIT_CLIENTS && !*end ? (int)fd : -1;
+    return fd > 2 && fd < CH_LIMIT_CLIENTS && (!*end || *end == after) ? (int)fd : -1;
 }
 
 static int begin_listening(struct ch_server *s, const struct sockaddr_storage *a,
@@ -324,7 +373,7 @@ static int begin_listening(struct ch_server *s, const struct sockaddr_storage *a
     struct sockaddr_storage real = {0};
     uv_tcp_t *tcp = &s->listener.tcp;
     int n = sizeof(real);
-    int fd = handed_down(s->opts.listen, FD);
+    int fd = handed_down(s->opts.listen, FD, '\0');
     uv_tcp_init(ch_loop_uv(s->loop), tcp);
     int rc = fd < 0 ? uv_tcp_bind(tcp, (const struct sockaddr *)a, 0) : uv_tcp_open(tcp, fd);
     if (rc == 0)
@@ -337,9 +386,19 @@ static int begin_listening(struct ch_server *s, const struct sockaddr_storage *a
     return 0;
 }
 
-static int begin_receiving(struct ch_server *s, int fd, struct chela_error *err) {
+/* shared: the listening socket of all workers; -1: none */
+static int begin_receiving(struct ch_server *s, int fd, int shared, struct chela_error *err) {
     uv_pipe_init(ch_loop_uv(s->loop), &s->listener.pipe, 1);
     int rc = uv_pipe_open(&s->listener.pipe, fd);
+    if (rc == 0 && shared >= 0) {
+        fcntl(shared, F_SETFD, FD_CLOEXEC);
+        rc = uv_poll_init(ch_loop_uv(s->loop), &s->shared, shared);
+    }
+    if (rc == 0 && shared >= 0) {
+        s->shared.data = s;
+        s->shared_fd = shared;
+        s->handles++;
+    }
     if (rc == 0)
         rc = uv_read_start(&s->listener.stream, server_on_room, server_on_passed);
     if (rc < 0)
@@ -362,7 +421,7 @@ static int server_bind(int fd, const struct sockaddr_storage *a) {
 int ch_server_listen(const char *listen_at, int *out, char **address, struct chela_error *err) {
     struct sockaddr_storage a = {0};
     socklen_t n = sizeof(a);
-    int fd = handed_down(listen_at, FD);
+    int fd = handed_down(listen_at, FD, '\0');
     bool bound = fd >= 0;
     int rc = bound ? 0 : server_read_address(listen_at, &a, err);
     if (rc < 0)
@@ -384,8 +443,10 @@ int ch_server_listen(const char *listen_at, int *out, char **address, struct che
 int ch_server_new(struct ch_loop *loop, const struct ch_server_opts *opts, struct ch_server **out,
                   struct chela_error *err) {
     struct sockaddr_storage address = {0};
-    int passed = handed_down(opts->listen, "pipe:");
-    int rc = passed < 0 && handed_down(opts->listen, FD) < 0
+    const char *plus = strchr(opts->listen, '+');
+    int shared = plus ? handed_down(plus, "+", '\0') : -1;
+    int passed = !plus || shared >= 0 ? handed_down(opts->listen, "pipe:", '+') : -1;
+    int rc = passed < 0 && handed_down(opts->listen, FD, '\0') < 0
                  ? server_read_address(opts->listen, &address, err)
                  : 0;
     if (rc < 0)
@@ -399,7 +460,8 @@ int ch_server_new(struct ch_loop *loop, const struct ch_server_opts *opts, struc
     ch_list_init(&s->unknown);
     ch_list_init(&s->busy);
     s->handles = 1;
-    rc = passed < 0 ? begin_listening(s, &address, err) : begin_receiving(s, passed, err);
+    s->shared_fd = -1;
+    rc = passed < 0 ? begin_listening(s, &address, err) : begin_receiving(s, passed, shared, err);
     s->listener.stream.data = s;
     if (rc < 0)
         ch_server_close(s);
@@ -428,8 +490,13 @@ void ch_server_identify(struct ch_server *s, struct ch_identity *id) {
 }
 
 static void close_listener(struct ch_server *s) {
-    if (!uv_is_closing((uv_handle_t *)&s->listener))
-        uv_close((uv_handle_t *)&s->listener, on_listener_closed);
+    if (uv_is_closing((uv_handle_t *)&s->listener))
+        return;
+    uv_close((uv_handle_t *)&s->listener, on_listener_closed);
+    if (s->shared_fd >= 0) {
+        uv_close((uv_handle_t *)&s->shared, on_listener_closed);
+        close(s->shared_fd);
+    }
 }
 
 void ch_server_drain(struct ch_server *s) {

@@ -34,9 +34,12 @@ struct ch_server_opts {
      * socket with that descriptor number, already bound; "pipe:3": an inherited
      * Unix socket, over which another process sends the connections that it
      * accepts, each as SCM_RIGHTS with a byte of value 0. A byte of value 1
-     * marks a connection of ch_server_pass. */
+     * marks a connection of ch_server_pass. "pipe:3+4": also an inherited
+     * listening socket, which becomes the server's. The server accepts its
+     * connections after a byte of value 2 without a connection, until the
+     * server sends the byte 't'. */
     const char *listen;
-    _Atomic uint64_t *taken; /* counts the connections of "pipe:"; may be NULL; borrowed */
+    _Atomic uint64_t *taken; /* counts connections; may be NULL; borrowed */
     const char *module_path; /* see io/module.h; may be NULL; borrowed */
     /* Both are called on the loop thread, never from inside a function of this
      * header. */

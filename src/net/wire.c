@@ -213,8 +213,11 @@ void ch_wire_deaf(struct ch_wire *w) {
 
 /* --- opening and closing */
 
-static int net_wire_begin(struct ch_wire *w, uv_stream_t *listener, struct chela_error *err) {
-    int rc = uv_accept(listener, (uv_stream_t *)&w->tcp);
+static int net_wire_begin(struct ch_wire *w, uv_stream_t *listener, int fd,
+                          struct chela_error *err) {
+    int rc = fd < 0 ? uv_accept(listener, (uv_stream_t *)&w->tcp) : uv_tcp_open(&w->tcp, fd);
+    if (rc < 0 && fd >= 0)
+        close(fd);
     if (rc == 0) /* another process may have accepted the connection as a blocking one */
         rc = uv_stream_set_blocking((uv_stream_t *)&w->tcp, 0);
     if (rc == 0)
@@ -225,7 +228,7 @@ static int net_wire_begin(struct ch_wire *w, uv_stream_t *listener, struct chela
     return w->id ? w->id->tls->accept(w->id->context, &w->tls, err) : 0;
 }
 
-int ch_wire_accept(struct ch_wire *w, struct ch_loop *loop, uv_stream_t *listener,
+int ch_wire_accept(struct ch_wire *w, struct ch_loop *loop, uv_stream_t *listener, int fd,
                    struct ch_identity *id, struct chela_error *err) {
     w->loop = loop;
     uv_tcp_init(ch_loop_uv(loop), &w->tcp);
@@ -233,7 +236,7 @@ int ch_wire_accept(struct ch_wire *w, struct ch_loop *loop, uv_stream_t *listene
     w->id = id;
     if (id)
         id->refs++;
-    int rc = net_wire_begin(w, listener, err);
+    int rc = net_wire_begin(w, listener, fd, err);
     if (rc < 0)
         ch_wire_close(w);
     return rc;

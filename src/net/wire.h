@@ -48,9 +48,9 @@ struct ch_wire {
     bool held;                 /* ch_wire_hold stopped reading */
 };
 
-/* Accept the next connection of a listener and read from it. `closed` follows
- * even on failure. */
-int ch_wire_accept(struct ch_wire *w, struct ch_loop *loop, uv_stream_t *listener,
+/* Accept the next connection of a listener, or take over the connected socket fd unless it is -1,
+ * and read from it. `closed` follows even on failure. */
+int ch_wire_accept(struct ch_wire *w, struct ch_loop *loop, uv_stream_t *listener, int fd,
                    struct ch_identity *id, struct chela_error *err);
 void ch_wire_close(struct ch_wire *w);
 

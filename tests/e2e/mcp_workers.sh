@@ -56,6 +56,8 @@ modern() {
 task_is() {
     modern tasks/get "$1" "\"taskId\":\"$1\"" && [ "$(jq -r .result.status "$out")" = "$2" ]
 }
+# The workers accept connections in turn, eight each: the connection after these ones is of another worker.
+next_worker() { curl -sS -H 'Connection: close' "$gateway/healthz"{,,,,,,,} >/dev/null; }
 holds() { grep -q "$2" "$1" 2>/dev/null; } # FILE PATTERN
 
 configure "$coder" 'gateway: { drainSec: 20, mcp: { enabled: true, agent: coder } }'
@@ -65,11 +67,13 @@ check "the gateway starts" test -n "$gateway"
 # --- sessions of all workers
 all=()
 for _ in 1 2 3 4 5 6; do
+    next_worker
     begin
     all+=("$sid")
 done
 same "each worker opens sessions" '1 2 3' "$(printf '%s\n' "${all[@]}" | sed 's/-.*//' | sort -u | xargs)"
 for k in 1 2 3; do
+    next_worker
     legacy '{"jsonrpc":"2.0","method":"notifications/initialized"}' "${s[@]}"
     answers "a notification, connection $k" 202
     legacy '{"jsonrpc":"2.0","id":2,"method":"tools/list"}' "${s[@]}"
@@ -90,6 +94,7 @@ for k in 1 2 3; do
 done
 printf '{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"ask_coder","arguments":{"message":"%s"}}}' "$(head -c 1500000 /dev/zero | tr '\0' w)" >"$tmp/long"
 for k in 1 2 3; do
+    next_worker
     call POST /mcp "${json[@]}" "${s[@]}" -H 'Accept: application/json' --data-binary "@$tmp/long"
     same "a long call and its long answer, connection $k" 1500007 "$(jq -r '.result.content[0].text | length' "$out")"
 done
@@ -100,7 +105,7 @@ begin
 waiting=$!
 runs() { call GET /api/sessions && [ "$(jq '[.sessions[] | select(.status == "running")] | length' "$out")" -ge 1 ]; }
 check "a call waits" eventually runs
-for _ in 1 2 3; do legacy '{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":9}}' "${s[@]}"; done
+for _ in 1 2 3; do next_worker && legacy '{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":9}}' "${s[@]}"; done
 wait "$waiting"
 check "a cancelled call ends" test -s "$tmp/cancelled"
 
@@ -109,6 +114,7 @@ begin
 call POST /mcp "${json[@]}" "${s[@]}" -H 'Accept: text/event-stream' --data-binary "$(ask 10 'slow')" -m 1
 first=$(sed -n 's/^id: //p' "$out" | head -n 1)
 for k in 1 2 3; do
+    next_worker
     call GET /mcp "${s[@]}" -H 'Accept: text/event-stream' -H "Last-Event-ID: ${first:-2-0}" -m 20
     same "the response, connection $k" 'slow answer' "$(sed -n 's/^data: \({.*\)/\1/p' "$out" | jq -r 'select(.id == 10).result.content[0].text')"
 done
@@ -125,6 +131,7 @@ for k in 1 2 3; do
 done
 for k in 1 2 3; do check "subscription $k" eventually holds "$tmp/listen$k" acknowledged; done
 for k in 1 2 3; do
+    next_worker
     call GET /mcp "${s[@]}" -H 'Accept: text/event-stream'
     answers "a second stream of the session, connection $k" 409
 done
@@ -142,6 +149,7 @@ for k in 1 2 3; do check "which ends, connection $k" eventually task_is t1 compl
 legacy '{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"ask_coder","arguments":{"message":"hi","session":"t2"},"task":{}}}' "${s[@]}"
 tells "a task of 2025-11-25" .result.task.taskId t2
 for k in 1 2 3; do
+    next_worker
     legacy '{"jsonrpc":"2.0","id":4,"method":"tasks/result","params":{"taskId":"t2"}}' "${s[@]}"
     tells "and its result, connection $k" '.result.content[0].text' 'heard: hi'
 done
@@ -150,6 +158,7 @@ done
 call DELETE /mcp "${s[@]}"
 answers "a session is ended" 200
 for k in 1 2 3; do
+    next_worker
     legacy '{"jsonrpc":"2.0","id":6,"method":"tools/list"}' "${s[@]}"
     answers "and gone, connection $k" 404
 done
@@ -165,7 +174,7 @@ mapfile -t pids < <(workers | sort -n) # started in the order of their numbers
 kill -9 "${pids[mine - 1]}"
 wait "$follower"
 check "its stream ends" true
-gone() { legacy '{"jsonrpc":"2.0","id":6,"method":"tools/list"}' "${s[@]}" && [ "$code" = 404 ]; }
+gone() { next_worker && legacy '{"jsonrpc":"2.0","id":6,"method":"tools/list"}' "${s[@]}" && [ "$code" = 404 ]; }
 for k in 1 2 3; do
     check "its session is gone, connection $k" gone
 done
@@ -173,6 +182,7 @@ anew() { [ "$(workers | wc -l)" = 3 ] && [ "$(workers | sort)" != "$before" ]; }
 check "it is started again" eventually anew
 check "its session stays gone" eventually gone
 for k in 1 2 3; do
+    next_worker
     legacy '{"jsonrpc":"2.0","id":7,"method":"tools/list"}' -H "Mcp-Session-Id: $other" -H 'MCP-Protocol-Version: 2025-11-25'
     answers "a session of another worker stays, connection $k" 200
 done
@@ -199,6 +209,7 @@ serve
 for version in --http1.1 --http2; do
     begin "$version"
     for k in 1 2 3; do
+        next_worker
         legacy "$(ask 3 'read it')" "${s[@]}" "$version"
         tells "TLS, $version, connection $k" '.result.content[0].text | contains("the note")' true
     done

@@ -1,9 +1,9 @@
 /* workers.c -- see workers.h.
  *
- * The parent accepts the connections and no worker has the listening socket. So workers get
- * equal shares, a connection waits while no worker runs, and the port is free when the parent
- * ends. A worker that does not take up what it was given, because it is stopped or hangs, gets
- * nothing more while another one does.
+ * The workers share the listening socket and accept connections in turn (net/server.c): the
+ * parent tells a worker that its turn begins, and the worker tells the parent that its turn is
+ * over. So workers get equal shares, and a connection waits while no worker runs. A worker that
+ * does not accept a connection in its turn, because it is stopped or hangs, loses the turn.
  *
  * The parent has one thread and no runtime, so that it can fork at any time. */
 #include "cli/command/workers.h"
@@ -33,11 +33,11 @@
 #define REST_MS 100          /* before a worker that ended is started again; doubled each time */
 #define REST_LONGEST_MS 30000
 #define STEADY_MS 60000      /* a worker that ran for so long begins with the shortest rest */
-#define ACCEPTED 64          /* connections accepted in one turn */
-#define FULL_MS 20           /* before another attempt if no worker takes connections */
+#define LOOK_MS 100          /* a connection that waits for so long ends the worker's turn */
+#define STUCK_MS 10000       /* a worker that lost its turn so gets no other before */
 
-/* The byte that a socket is sent with to a worker. */
-enum { CONNECTION_ACCEPTED = 0, CONNECTION_RELAYED = 1 };
+/* Bytes to a worker: with a socket of another worker; alone, the worker's turn begins. */
+enum { CONNECTION_RELAYED = 1, TURN = 2 };
 
 /* Room for one socket in a message. */
 union passed {
@@ -49,7 +49,7 @@ struct process {
     pid_t pid;  /* 0: not running */
     int socket; /* -1: closed */
     bool ready, reloading;
-    uint64_t given; /* connections */
+    int64_t stuck; /* ms; no turn until then: it did not accept a connection in its turn */
     int64_t began, again; /* ms; when it is started again */
     int64_t rest;
 };
@@ -62,8 +62,13 @@ struct crew {
     char *address; /* owned by the library */
     int listener, signals;
     sigset_t handled, before;
-    size_t turn;  /* the worker that gets the next connection, if all are alike */
-    bool announced, full, anew;
+    size_t turn;      /* the worker that accepts connections, or did so last */
+    bool has_turn;    /* one accepts connections */
+    bool quiet;       /* no connections come: the next one wakes the parent, which then looks */
+    bool waiting;     /* a connection waited when the parent looked */
+    int64_t look;     /* ms; when the parent looks again */
+    uint64_t taken;   /* connections that the worker had accepted when the parent looked */
+    bool announced, anew;
     int stops; /* signals that end the program */
     int code;
 };
@@ -107,11 +112,10 @@ static void worker_begin(struct crew *c, size_t i, int socket, pid_t parent, str
     unsetenv("NOTIFY_SOCKET"); /* the parent reports */
     for (size_t k = 0; k < c->opts->n; k++)
         workers_hang_up(&c->all[k]);
-    close(c->listener);
     close(c->signals);
     *me = (struct ch_worker){
         .number = i + 1, .of = c->opts->n, .parent = socket, .board = c->board};
-    snprintf(me->listen, sizeof(me->listen), "pipe:%d", socket);
+    snprintf(me->listen, sizeof(me->listen), "pipe:%d+%d", socket, c->listener);
     pthread_sigmask(SIG_SETMASK, &c->before, NULL);
     free(c->all);
     chela_free(c->address);
@@ -260,7 +264,8 @@ static void workers_on_signals(struct crew *c) {
 
 /* --- sockets over sockets */
 
-static bool workers_pass(int socket, int fd, char byte) {
+static void workers_pass(int socket, int fd) {
+    char byte = CONNECTION_RELAYED;
     union passed room = {0};
     struct iovec part = {&byte, 1};
     struct msghdr m = {.msg_iov = &part,
@@ -276,7 +281,6 @@ static bool workers_pass(int socket, int fd, char byte) {
     do
         n = sendmsg(socket, &m, MSG_NOSIGNAL | MSG_DONTWAIT);
     while (n < 0 && errno == EINTR);
-    return n == 1;
 }
 
 /* --- messages of workers */
@@ -287,6 +291,10 @@ static void workers_on_message(struct crew *c, struct process *p, char message) 
         p->ready = true;
         if (!c->announced)
             workers_announce(c);
+        break;
+    case CH_WORKER_TURN_OVER:
+        p->stuck = 0;
+        c->has_turn = c->has_turn && p != &c->all[c->turn];
         break;
     case CH_WORKER_RELOADED:
         workers_end_reload(c, p);
@@ -322,7 +330,7 @@ static ssize_t workers_receive(int socket, char *byte, int *fd) {
 static void workers_relay(struct crew *c, unsigned char number, int fd) {
     size_t i = (size_t)number - 1;
     if (i < c->opts->n && c->all[i].ready)
-        c->all[i].given += workers_pass(c->all[i].socket, fd, CONNECTION_RELAYED);
+        workers_pass(c->all[i].socket, fd);
     close(fd);
 }
 
@@ -345,42 +353,47 @@ static void workers_hear(struct crew *c, struct process *p) {
 
 /* --- connections */
 
-static uint64_t workers_untaken(const struct crew *c, size_t i) {
-    return c->all[i].given - __atomic_load_n((const uint64_t *)(const void *)board_of(c, i),
-                                             __ATOMIC_RELAXED);
+static uint64_t workers_taken(const struct crew *c, size_t i) {
+    return __atomic_load_n((const uint64_t *)(const void *)board_of(c, i), __ATOMIC_RELAXED);
 }
 
-/* The ready worker with the fewest connections that it has not taken up, in turn; n: none. */
-static size_t workers_choose(const struct crew *c) {
-    size_t n = c->opts->n, best = n;
-    for (size_t k = 0; k < n; k++) {
-        size_t i = (c->turn + k) % n;
-        if (c->all[i].ready && (best == n || workers_untaken(c, i) < workers_untaken(c, best)))
-            best = i;
+/* If all workers are stuck, the next attempt tries them again. */
+static void workers_give_turn(struct crew *c) {
+    const char byte = TURN;
+    size_t from = c->turn + 1, n = c->opts->n;
+    int64_t now = workers_now();
+    c->has_turn = c->waiting = c->quiet = false;
+    for (size_t k = 0; k < n && !c->has_turn; k++) {
+        struct process *p = &c->all[c->turn = (from + k) % n];
+        c->has_turn = p->ready && p->stuck <= now &&
+                      send(p->socket, &byte, 1, MSG_NOSIGNAL | MSG_DONTWAIT) == 1;
     }
-    return best;
+    for (size_t i = 0; i < n && !c->has_turn; i++)
+        c->all[i].stuck = 0;
 }
 
-/* A connection that no worker can take is closed. */
-static void workers_accept(struct crew *c) {
-    for (int k = 0; k < ACCEPTED; k++) {
-        size_t i = workers_choose(c);
-        int fd = i < c->opts->n
-                     ? accept4(c->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)
-                     : -1;
-        if (fd < 0) {
-            c->full = i < c->opts->n && errno != EAGAIN && errno != ECONNABORTED;
-            return;
-        }
-        bool passed = workers_pass(c->all[i].socket, fd, CONNECTION_ACCEPTED);
-        close(fd);
-        c->all[i].given += passed;
-        c->turn = (i + 1) % c->opts->n;
-        if (!passed) {
-            c->full = true;
-            return;
-        }
+/* A connection that waits at two looks, between which the worker has accepted none, is one that
+ * the worker does not accept. */
+static void workers_look(struct crew *c) {
+    struct pollfd p = {.fd = c->listener, .events = POLLIN};
+    uint64_t taken = workers_taken(c, c->turn);
+    bool waits = poll(&p, 1, 0) == 1;
+    int64_t now = workers_now();
+    if (waits && c->waiting && taken == c->taken) {
+        c->all[c->turn].stuck = now + STUCK_MS;
+        c->has_turn = false;
     }
+    c->quiet = !waits && taken == c->taken;
+    c->waiting = waits;
+    c->taken = taken;
+    c->look = now + LOOK_MS;
+}
+
+static void workers_watch_turn(struct crew *c) {
+    if (c->has_turn && !c->quiet && workers_now() >= c->look)
+        workers_look(c);
+    if (!c->has_turn || !c->all[c->turn].ready)
+        workers_give_turn(c);
 }
 
 /* --- the parent's life */
@@ -393,7 +406,7 @@ static bool workers_run_any(const struct crew *c) {
 }
 
 static int workers_wait_ms(const struct crew *c) {
-    int64_t now = workers_now(), least = c->full ? FULL_MS : -1;
+    int64_t now = workers_now(), least = c->announced && !c->stops && !c->quiet ? LOOK_MS : -1;
     for (size_t i = 0; i < c->opts->n && !c->stops; i++) {
         const struct process *p = &c->all[i];
         int64_t left = p->again > now ? p->again - now : 0;
@@ -405,22 +418,24 @@ static int workers_wait_ms(const struct crew *c) {
 
 static void workers_turn(struct crew *c, struct pollfd *p) {
     size_t n = c->opts->n;
-    bool open = c->announced && !c->full && workers_choose(c) < n;
+    if (c->announced && !c->stops)
+        workers_watch_turn(c);
     p[0] = (struct pollfd){.fd = c->signals, .events = POLLIN};
-    p[1] = (struct pollfd){.fd = open ? c->listener : -1, .events = POLLIN};
+    p[1] = (struct pollfd){.fd = c->quiet && !c->stops ? c->listener : -1, .events = POLLIN};
     for (size_t i = 0; i < n; i++)
         p[2 + i] = (struct pollfd){.fd = c->all[i].socket, .events = POLLIN};
     int ready = poll(p, (nfds_t)n + 2, workers_wait_ms(c));
-    c->full = false;
     if (ready <= 0)
         return;
+    if (p[1].revents) {
+        c->quiet = false;
+        c->look = workers_now() + LOOK_MS;
+    }
     for (size_t i = 0; i < n; i++)
         if (p[2 + i].revents)
             workers_hear(c, &c->all[i]);
     if (p[0].revents)
         workers_on_signals(c);
-    if (p[1].revents && c->listener >= 0)
-        workers_accept(c);
 }
 
 static int workers_open(struct crew *c, struct chela_error *err) {

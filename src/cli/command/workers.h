@@ -1,6 +1,6 @@
 /* workers.h -- the processes of `chela serve` with several workers.
  *
- *   parent   listens; accepts connections and gives each to a worker; starts a worker again
+ *   parent   listens; tells the workers in turn to accept connections; starts a worker again
  *            that ends; passes signals on
  *   worker   a gateway (chela/gateway.h), forked by the parent before there are threads
  *
@@ -31,6 +31,7 @@ struct ch_worker {
 
 enum ch_worker_message {
     CH_WORKER_READY = 'r',    /* it serves */
+    CH_WORKER_TURN_OVER = 't', /* another worker shall accept connections (net/server.c) */
     CH_WORKER_RELOADED = 'h', /* after SIGHUP of the parent */
     CH_WORKER_CHANGED = 'c',  /* it has reloaded because a client changed the file */
     CH_WORKER_ANEW = 'a',     /* the whole program shall begin anew */

@@ -452,13 +452,88 @@ static void test_relayed(void **state) {
     guests_end(&w);
 }
 
+static int join(const char *address, const char *request) {
+    struct sockaddr_in a = {.sin_family = AF_INET,
+                            .sin_port = htons((uint16_t)atoi(strrchr(address, ':') + 1))};
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    assert_int_equal(connect(fd, (struct sockaddr *)&a, sizeof(a)), 0);
+    say(fd, request);
+    return fd;
+}
+
+static bool turn_is_over(int socket) {
+    char byte = 0;
+    return recv(socket, &byte, 1, MSG_DONTWAIT) == 1 && byte == 't';
+}
+
+/* The server accepts connections of a shared socket in its turn, which ends if a connection of
+ * the turn stays open, and after eight connections. No connection is lost. */
+static void test_turns(void **state) {
+    (void)state;
+    static const char request[] = "GET /x HTTP/1.1\r\nHost: a\r\n\r\n";
+    struct guests w;
+    struct chela_error err = {0};
+    char name[32], *address;
+    int ends[2], listener, asks[2];
+    _Atomic uint64_t taken = 0;
+    guests_begin(&w, NULL);
+    ch_server_close(w.server);
+    assert_int_equal(ch_server_listen("127.0.0.1:0", &listener, &address, &err), 0);
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+    snprintf(name, sizeof(name), "pipe:%d+%d", ends[1], dup(listener));
+    struct ch_server_opts opts = w.opts;
+    opts.listen = name;
+    opts.taken = &taken;
+    assert_int_equal(ch_server_new(w.loop, &opts, &w.server, &err), 0);
+    asks[0] = join(address, request);
+    guests_work(&w);
+    assert_int_equal(taken, 0); /* not its turn */
+    assert_int_equal(write(ends[0], "\2", 1), 1);
+    guests_work(&w);
+    assert_true(guests_heard(asks[0], "200 OK"));
+    assert_false(turn_is_over(ends[0]));
+    asks[1] = join(address, request);
+    guests_work(&w);
+    assert_int_equal(taken, 1);
+    assert_true(turn_is_over(ends[0]));
+    assert_int_equal(write(ends[0], "\2", 1), 1);
+    guests_work(&w);
+    assert_true(guests_heard(asks[1], "200 OK"));
+    go(asks, 2);
+    guests_work(&w);
+    assert_int_equal(write(ends[0], "\2", 1), 1);
+    for (int i = 0; i < 8; i++) {
+        assert_false(turn_is_over(ends[0]));
+        asks[0] = join(address, request);
+        guests_work(&w);
+        assert_true(guests_heard(asks[0], "200 OK"));
+        close(asks[0]);
+        guests_work(&w);
+    }
+    assert_true(turn_is_over(ends[0]));
+    asks[0] = join(address, request);
+    guests_work(&w);
+    assert_int_equal(taken, 10);
+    ch_server_drain(w.server);
+    guests_work(&w);
+    asks[1] = accept(listener, NULL, NULL); /* another worker gets it */
+    assert_true(asks[1] >= 0);
+    go(asks, 2);
+    close(ends[0]);
+    close(listener);
+    ch_free(address);
+    guests_end(&w);
+}
+
 static void test_addresses(void **state) {
     (void)state;
     static const char *const bad[] = {"",        "8787",     ":8787",          "localhost",
                                       "a.b:1",   "1.2.3:1",  "127.0.0.1:x",    "127.0.0.1:70000",
                                       "::1:80",  "[::1]",    "127.0.0.1:80:1", "127.0.0.1:-1",
                                       "fd:",     "fd:1",     "fd:3x",          "fd:-3",
-                                      "pipe:",   "pipe:1",   "pipe:3x",        "pipe:-3"};
+                                      "pipe:",   "pipe:1",   "pipe:3x",        "pipe:-3",
+                                      "fd:3+4",  "pipe:3+", "pipe:3+x",       "pipe:3+4+5"};
     struct guests w;
     guests_begin(&w, NULL);
     for (size_t i = 0; i < CH_LEN(bad); i++) {
@@ -593,7 +668,7 @@ int main(void) {
         cmocka_unit_test(test_a_burst_from_one),
         cmocka_unit_test(test_handed_down),
         cmocka_unit_test(test_passed_on),
-        cmocka_unit_test(test_relayed),
+        cmocka_unit_test(test_relayed), cmocka_unit_test(test_turns),
         cmocka_unit_test(test_unread_answers), cmocka_unit_test(test_slow_page),
         cmocka_unit_test(test_unknown_bodies),
         cmocka_unit_test(test_addresses),
