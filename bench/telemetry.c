@@ -16,12 +16,14 @@
  *                                     by more than 32 MB with a collector that never answers */
 #include <netinet/in.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -159,6 +161,23 @@ static long serve_one(int fd, enum kind kind) {
     }
 }
 
+/* The measured process and the model share a processor, and the collector has another one. Else a
+ * collector that works makes the scheduler move the model, which changes the cost of a round more
+ * than telemetry does. */
+static cpu_set_t processors;
+
+static void stay_on(int which) {
+    cpu_set_t one;
+    for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+        if (!CPU_ISSET(cpu, &processors) || which-- > 0)
+            continue;
+        CPU_ZERO(&one);
+        CPU_SET(cpu, &one);
+        sched_setaffinity(0, sizeof(one), &one);
+        return;
+    }
+}
+
 struct collector {
     pid_t pid;
     int counts; /* read: the number of spans, when a connection ended */
@@ -175,11 +194,14 @@ static struct collector start_collector(enum kind kind) {
         fail("no server");
     c.pid = fork();
     if (c.pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        stay_on(kind != MODEL);
         signal(SIGPIPE, SIG_IGN);
         signal(SIGCHLD, SIG_IGN);
         for (int conn; (conn = accept(fd, NULL, NULL)) >= 0; close(conn)) {
             if (fork() != 0)
                 continue;
+            prctl(PR_SET_PDEATHSIG, SIGKILL);
             long spans = serve_one(conn, kind);
             _exit(write(out[1], &spans, sizeof(spans)) < 0);
         }
@@ -193,7 +215,7 @@ static struct collector start_collector(enum kind kind) {
     return c;
 }
 
-/* Its children end with their connections. */
+/* Its children end with it. */
 static void stop_collector(struct collector *c) {
     kill(c->pid, SIGKILL);
     waitpid(c->pid, NULL, 0);
@@ -402,6 +424,8 @@ int main(int argc, char **argv) {
     protocol = argc > 2 ? argv[2] : NULL;
     if (blocks < 1 || !mkdtemp(place))
         fail("cannot make a directory");
+    sched_getaffinity(0, sizeof(processors), &processors);
+    stay_on(0);
     make_file();
     for (int i = 0; i < 2; i++) {
         usual = i == 1;
