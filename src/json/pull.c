@@ -57,6 +57,14 @@ __attribute__((noinline)) static const char *pull_rich_string(struct ch_pull *p,
                                                               const char *at, struct ch_sv *out) {
     struct ch_scan_string s;
     struct ch_scan_fail why;
+    const char *quote = at < p->end && *at == '\\' ? ch_scan_quote(at, p->end) : NULL;
+    char *begin = quote ? scratch_room(p, start, (size_t)(quote - start)) : NULL;
+    char *end = begin ? ch_scan_unescape(start, at, quote, begin) : NULL;
+    if (end) {
+        *out = ch_sv(begin, (size_t)(end - begin));
+        ch_buf_commit(p->scratch, out->n);
+        return quote + 1;
+    }
     if (!ch_scan_string_rest(at, p->end, CH_JSON_REPLACE, &s, &why))
         return NULL;
     if (!s.decode) {

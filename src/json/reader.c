@@ -70,6 +70,15 @@ static const char *reader_refuse(struct reader *r, const char *at, const char *w
 __attribute__((noinline)) static const char *reader_rich_string(struct reader *r, const char *start,
                                                                 const char *at, size_t i) {
     struct ch_scan_string s;
+    const char *quote = at < r->end && *at == '\\' ? ch_scan_quote(at, r->end) : NULL;
+    if (quote) {
+        char *out = string_room(r, i + 1, (size_t)(quote - start));
+        char *end = ch_scan_unescape(start, at, quote, out);
+        r->nodes[i] = (struct ch_json){
+            .type = CH_JSON_STRING, .n = end ? (uint32_t)(end - out) : 0, .s = out};
+        if (end)
+            return quote + 1;
+    }
     if (!ch_scan_string_rest(at, r->end, r->mode, &s, &r->fail))
         return NULL;
     size_t n = (size_t)(s.quote - start);

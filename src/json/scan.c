@@ -274,3 +274,86 @@ size_t ch_scan_decode(const struct ch_scan_string *s, const char *at, char *out)
     }
     return (size_t)(out - start);
 }
+
+/* --- strings with escapes, in one pass */
+
+const char *ch_scan_quote(const char *slash, const char *end) {
+    const char *quote = slash;
+    while ((quote = memchr(quote, '"', (size_t)(end - quote)))) {
+        const char *before = quote;
+        while (before > slash && before[-1] == '\\')
+            before--;
+        if ((quote - before) % 2 == 0)
+            return quote;
+        quote++;
+    }
+    return NULL;
+}
+
+/* Decodes the escape at *at, which the closing quote does not follow. Returns the new end of out;
+ * NULL: an escape that is malformed or half of a surrogate pair. */
+static inline char *take_escape(char *out, const char **at, const char *quote) {
+    char simple = simple_escapes[(unsigned char)(*at)[1]];
+    if (simple) {
+        *out = simple;
+        *at += 2;
+        return out + 1;
+    }
+    int unit = (*at)[1] == 'u' && quote - *at >= 6 ? hex4_at(*at + 2) : -1;
+    if (unit < 0x800 || is_high_surrogate(unit) || is_low_surrogate(unit)) {
+        size_t used;
+        if (unit < 0 || is_low_surrogate(unit) ||
+            (is_high_surrogate(unit) && low_half(*at + 6, quote) < 0))
+            return NULL;
+        out = scan_put_escape(out, *at, quote, &used);
+        *at += used;
+        return out;
+    }
+    out[0] = (char)(0xe0 | unit >> 12);
+    out[1] = (char)(0x80 | (unit >> 6 & 0x3f));
+    out[2] = (char)(0x80 | (unit & 0x3f));
+    *at += 6;
+    return out + 3;
+}
+
+/* Copies plain characters. Whole vectors are copied: the room for the text that is left holds
+ * them. */
+static inline char *take_plain(char *out, const char **from, const char *quote) {
+    const char *at = *from;
+    for (; quote - at >= CH_VECTOR; at += CH_VECTOR, out += CH_VECTOR) {
+        ch_vector v = ch_vector_load(at);
+        ch_vector stop = (ch_vector)((v == '\\') | ((ch_vector_signed)v < 0x20));
+        ch_vector_store(out, v);
+        if (ch_vector_any(stop)) {
+            unsigned n = ch_vector_first(stop);
+            *from = at + n;
+            return out + n;
+        }
+    }
+    while (at < quote && ch_scan_is_plain(*at))
+        *out++ = *at++;
+    *from = at;
+    return out;
+}
+
+char *ch_scan_unescape(const char *start, const char *slash, const char *quote, char *out) {
+    const char *at = slash;
+    memcpy(out, start, (size_t)(slash - start));
+    out += slash - start;
+    while (out && at < quote) {
+        if (*at == '\\') {
+            out = take_escape(out, &at, quote);
+            continue;
+        }
+        out = take_plain(out, &at, quote);
+        if (at == quote || *at == '\\')
+            continue;
+        const char *next = ch_utf8_run_multibyte(at, quote);
+        if (next == at) /* a control character, or invalid UTF-8 */
+            return NULL;
+        memcpy(out, at, (size_t)(next - at));
+        out += next - at;
+        at = next;
+    }
+    return out;
+}

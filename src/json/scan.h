@@ -117,6 +117,15 @@ const char *ch_scan_escape(const char *at, const char *end, enum ch_json_mode mo
  * for quote - at + extra bytes. Returns the number of bytes written. */
 size_t ch_scan_decode(const struct ch_scan_string *s, const char *at, char *out);
 
+/* A string with escapes can be decoded and checked in one pass, for which its end must be known:
+ * the closing quote of a string whose first escape is at `slash`; NULL: there is none. */
+const char *ch_scan_quote(const char *slash, const char *end);
+
+/* Decode the contents from `start` to `quote`, whose first byte that is not plain is the backslash
+ * at `slash`, into out, which has room for as many bytes. Returns the end of the decoded text.
+ * NULL: the string has a fault, which ch_scan_string_rest reports or has replaced. */
+char *ch_scan_unescape(const char *start, const char *slash, const char *quote, char *out);
+
 /* Scan true, false or null; `at` is at the first letter. */
 const char *ch_scan_literal(const char *at, const char *end, enum ch_json_type *type,
                             struct ch_scan_fail *fail);

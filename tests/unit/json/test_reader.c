@@ -9,9 +9,11 @@
 
 #include <cmocka.h>
 
+#include "base/buf.h"
 #include "base/limits.h"
 #include "base/mem.h"
 #include "json/json.h"
+#include "json/scan.h"
 #include "json/writer.h"
 
 #define REP "\xef\xbf\xbd" /* U+FFFD */
@@ -546,9 +548,61 @@ static void test_getters(void **state) {
         fail_msg("%p %p", (const void *)k, (const void *)m);
 }
 
+/* --- strings with escapes */
+
+/* A string of random pieces, some of them faulty, with its closing quote and text behind it. */
+static void write_pieces(struct ch_buf *out, uint32_t *random) {
+    static const char *const pieces[] = {
+        "\\n",     "\\\"",         "\\\\",    "\\u4e2d", "\\u0041", "\\u00e9", "\\ud83d\\ude00",
+        "a",       "plain text of some length", "\xe4\xb8\xad", "\xf0\x9f\x98\x80", "\\t\\t",
+        "x\\/y",  "\\ud800", "\\q",  "\x01",    "\xff",    "\\u12"};
+    unsigned faults = (*random >> 16) % 4 ? 5 : 0; /* the last pieces */
+    for (unsigned n = (*random >> 8) % 12; n; n--) {
+        *random = *random * 1664525 + 1013904223;
+        ch_buf_add_str(out, pieces[(*random >> 16) % (CH_LEN(pieces) - faults)]);
+    }
+    ch_buf_add_str(out, "\"\\\",\"more\"");
+}
+
+/* One pass accepts the same strings as two, and decodes them to the same text. */
+static void test_one_pass(void **state) {
+    uint32_t random = 7;
+    unsigned taken = 0;
+    (void)state;
+    for (unsigned i = 0; i < 20000; i++) {
+        struct ch_scan_string s;
+        struct ch_scan_fail fail;
+        CH_BUF_AUTO text = {0};
+        CH_BUF_AUTO exact = {0};
+        random = random * 1664525 + 1013904223;
+        write_pieces(&text, &random);
+        char *end = text.p + text.n;
+        const char *at = ch_scan_plain(text.p, end);
+        if (*at != '\\')
+            continue;
+        bool ok = ch_scan_string_rest(at, end, CH_JSON_STRICT, &s, &fail);
+        const char *quote = ch_scan_quote(at, end);
+        assert_non_null(quote);
+        char *got = ch_alloc((size_t)(quote - text.p)), *stop;
+        stop = ch_scan_unescape(text.p, at, quote, got);
+        assert_int_equal(stop != NULL, ok);
+        if (ok) {
+            assert_ptr_equal(quote, s.quote);
+            ch_buf_reserve(&exact, (size_t)(s.quote - text.p));
+            ch_buf_commit(&exact, ch_scan_decode(&s, text.p, exact.p));
+            assert_int_equal(stop - got, exact.n);
+            assert_memory_equal(got, exact.p, exact.n);
+            taken++;
+        }
+        ch_free(got);
+    }
+    assert_true(taken > 5000);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_valid),
+        cmocka_unit_test(test_one_pass),
         cmocka_unit_test(test_invalid),
         cmocka_unit_test(test_tolerated),
         cmocka_unit_test(test_every_prefix_is_refused),
