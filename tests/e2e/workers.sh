@@ -107,8 +107,7 @@ try() { # NAME STORE
     call DELETE "/v1/responses/$id"
     answers "$name: and deleted" 200
     gone() { # also for the other worker: the workers accept four connections each in turn
-        local k
-        for k in {1..10}; do call GET "/v1/responses/$id" && [ "$code" = 404 ] || return 1; done
+        for _ in {1..10}; do call GET "/v1/responses/$id" && [ "$code" = 404 ] || return 1; done
     }
     check "$name: for both workers" eventually gone
     call GET /api/nodes
