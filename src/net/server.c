@@ -22,7 +22,7 @@
 #define RELAYED 1 /* the byte of a connection that another worker passed on */
 #define TURN 2    /* a byte without a connection: this worker accepts connections */
 #define TURN_OVER 't' /* to the other process: another worker shall accept them */
-#define TURN_CONNECTIONS 4
+#define TURN_CONNECTIONS 8
 #define FILES_KEPT 128 /* descriptors not used for clients; half of them if there are few */
 
 /* --- which clients may stay */

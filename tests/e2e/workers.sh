@@ -106,7 +106,7 @@ try() { # NAME STORE
     done
     call DELETE "/v1/responses/$id"
     answers "$name: and deleted" 200
-    gone() { # also for the other worker: the workers accept four connections each in turn
+    gone() { # also for the other worker: the workers accept eight connections each in turn
         for _ in {1..10}; do call GET "/v1/responses/$id" && [ "$code" = 404 ] || return 1; done
     }
     check "$name: for both workers" eventually gone

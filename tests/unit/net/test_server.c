@@ -503,7 +503,7 @@ static void test_turns(void **state) {
     go(asks, 2);
     guests_work(&w);
     assert_int_equal(write(ends[0], "\2", 1), 1);
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 8; i++) {
         assert_false(turn_is_over(ends[0]));
         asks[0] = join(address, request);
         guests_work(&w);
@@ -514,7 +514,7 @@ static void test_turns(void **state) {
     assert_true(turn_is_over(ends[0]));
     asks[0] = join(address, request);
     guests_work(&w);
-    assert_int_equal(taken, 6);
+    assert_int_equal(taken, 10);
     ch_server_drain(w.server);
     guests_work(&w);
     asks[1] = accept(listener, NULL, NULL); /* another worker gets it */
