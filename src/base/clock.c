@@ -15,7 +15,7 @@ struct reading {
     int64_t ms;
 };
 
-/* False: the reading is too old. It then gets the present counter. */
+/* False: the reading is too old. The reading then gets the present counter. */
 static bool is_fresh(struct reading *r) {
 #ifdef __aarch64__
     uint64_t at, hz;

@@ -70,7 +70,8 @@ size_t ch_server_clients(const struct ch_server *s);
 /* Close all connections; no callback after this. The loop must run once more. */
 void ch_server_close(struct ch_server *s);
 
-/* --- an exchange: the request. It and its texts are borrowed until the answer begins. */
+/* --- an exchange: the request. The request and its texts are borrowed until
+ * the answer begins. */
 const struct ch_inbound *ch_exchange_inbound(const struct ch_exchange *x);
 /* The peer's address without its port; valid until the next call. */
 const char *ch_exchange_peer(struct ch_exchange *x);

@@ -735,7 +735,7 @@ static struct call_memo *memo_of_calls(struct follow_run *r, struct ch_sv tool) 
     return m;
 }
 
-/* Adds what the spans of all calls of the tool have in common. tool: NULL: there is no such tool,
+/* Adds the attributes of all calls of the tool. tool: NULL: there is no such tool,
  * because a model may invent names. */
 static void add_tool(struct ch_otel_span *s, const struct follow_run *r, const chela_run *run,
                      struct ch_sv name, const struct ch_tool *tool) {

@@ -26,8 +26,8 @@ struct ch_otel_attribute {
 };
 
 struct ch_otel_span {
-    /* What many spans have in common, encoded (ch_otel_template_set): the trace, the parent, the
-     * kind and attributes, and the name if `name` is empty. NULL: none. */
+    /* The members that many spans have in common, encoded (ch_otel_template_set): the trace, the
+     * parent, the kind and attributes, and the name if `name` is empty. NULL: none. */
     struct ch_buf *template;
     struct ch_trace_context context; /* parent: of the span */
     struct ch_span_id id;
