@@ -54,8 +54,8 @@
     X(DROP_INBOX, "DELETE FROM inbox WHERE key = ?1")                                          \
     X(DROP_OUTBOX, "DELETE FROM outbox WHERE key = ?1")                                        \
     X(RECORDS, "SELECT id, type, ts, sum, data FROM records WHERE id BETWEEN ?1 AND ?2")       \
-    X(SCAN, "SELECT id, type, ts, sum, data FROM records WHERE id BETWEEN ?1 AND ?2 "          \
-            "AND ?3 >> type & 1 ORDER BY id")                                                  \
+    X(SCAN, "SELECT id, type, ts, sum, data FROM records WHERE id >= ?1 AND ?2 >> type & 1 "   \
+            "ORDER BY id")                                                                     \
     X(SCAN_SESSIONS, "SELECT id, key, agent FROM sessions WHERE id > ?1 AND id <= ?2 "         \
                      "AND +updated >= ?3 ORDER BY id")                                         \
     X(ACCEPT, "INSERT INTO inbox(id, key, state, data, ts) VALUES(?1, ?2, 'new', ?3, ?4) "     \
