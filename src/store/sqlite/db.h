@@ -14,15 +14,15 @@
 
 #define SEQ_BITS 40
 #define SEQ_MAX (((int64_t)1 << SEQ_BITS) - 1)
+#define ROW_ID 14 /* column of S_ROW */
 
 /* X(name, sql): prepared at first use, kept until the database is closed */
 #define STATEMENTS(X)                                                                          \
     X(BEGIN, "BEGIN IMMEDIATE")                                                                \
     X(COMMIT, "COMMIT")                                                                        \
     X(ROLLBACK, "ROLLBACK")                                                                    \
-    X(FIND, "SELECT id, token, last, until, owner, updated FROM sessions WHERE key = ?1")      \
     X(ROW, "SELECT key, agent, title, status, parent, created, updated, last, window, turns, " \
-           "messages, owner, token, until FROM sessions WHERE key = ?1")                       \
+           "messages, owner, token, until, id FROM sessions WHERE key = ?1")                   \
     X(LIST, "SELECT key, agent, title, status, parent, created, updated, last, window, turns, " \
             "messages, owner, token, until FROM sessions WHERE "                                \
             "(?2 IS NULL OR status = ?2) AND updated < ?3 "                                     \
@@ -36,8 +36,8 @@
       "messages, owner, token, until FROM sessions WHERE status <> 'idle' AND status = ?2 AND " \
       "(?1 IS NULL OR (key >= ?1 AND key < ?5)) AND +updated < ?3 "                             \
       "ORDER BY +updated DESC, id DESC LIMIT ?4")                                               \
-    X(CREATE, "INSERT INTO sessions(key, agent, parent, created, updated) "                    \
-              "VALUES(?1, ?2, ?3, ?4, ?4)")                                                    \
+    X(CREATE, "INSERT INTO sessions(key, agent, parent, created, updated, owner, until, "      \
+              "token) VALUES(?1, ?2, ?3, ?4, ?4, ?5, ?6, ?7)")                                 \
     X(LEASE, "UPDATE sessions SET owner = ?2, until = ?3, token = token + 1 WHERE key = ?1")   \
     X(RENEW, "UPDATE sessions SET until = ?3 WHERE key = ?1 AND token = ?2")                   \
     X(RELEASE, "UPDATE sessions SET until = 0, owner = '' WHERE key = ?1 AND token = ?2")      \
