@@ -35,7 +35,7 @@ struct row {
 /* CHELA_ENOENT without an error of the database: no such session. */
 static int sqlite_change_find(struct chela_store_db *db, const char *key, struct row *row,
                               bool *there, struct chela_error *err) {
-    sqlite3_stmt *stmt = ch_sqlite_take(db, S_ROW, err);
+    sqlite3_stmt *stmt = ch_sqlite_take(db, S_FIND, err);
 
     if (!stmt)
         return err->code;
@@ -43,12 +43,12 @@ static int sqlite_change_find(struct chela_store_db *db, const char *key, struct
     int rc = sqlite3_step(stmt);
     *there = rc == SQLITE_ROW;
     if (*there)
-        *row = (struct row){.updated = sqlite3_column_int64(stmt, 6),
-                            .last = (uint64_t)sqlite3_column_int64(stmt, 7),
-                            .held = *ch_sqlite_text(stmt, 11),
-                            .token = (uint64_t)sqlite3_column_int64(stmt, 12),
-                            .until = sqlite3_column_int64(stmt, 13),
-                            .id = sqlite3_column_int64(stmt, ROW_ID)};
+        *row = (struct row){.id = sqlite3_column_int64(stmt, 0),
+                            .token = (uint64_t)sqlite3_column_int64(stmt, 1),
+                            .last = (uint64_t)sqlite3_column_int64(stmt, 2),
+                            .until = sqlite3_column_int64(stmt, 3),
+                            .held = *ch_sqlite_text(stmt, 4),
+                            .updated = sqlite3_column_int64(stmt, 5)};
     sqlite3_reset(stmt);
     return rc == SQLITE_ROW || rc == SQLITE_DONE ? 0 : ch_sqlite_fail(db, rc, err);
 }
@@ -429,18 +429,46 @@ static int sqlite_change_take_lease(struct chela_store_db *db, const struct chel
     return ch_sqlite_step(db, stmt, err);
 }
 
+/* Creates a session and passes its row to fn: reading the row would prepare one more query. */
+static int sqlite_change_claim_new(struct chela_store_db *db, const struct chela_store_claim *c,
+                                   chela_store_session_fn *fn, void *user,
+                                   struct chela_error *err) {
+    if (!c->create)
+        return ch_fail(err, CHELA_ENOENT, "there is no session '%s'", c->key);
+    struct chela_store_session row = {.key = c->key,
+                                      .agent = c->agent,
+                                      .title = "",
+                                      .status = "idle",
+                                      .parent = "",
+                                      .created = c->now,
+                                      .updated = c->now,
+                                      .window = 1,
+                                      .owner = c->owner,
+                                      .token = 1,
+                                      .until = c->until};
+    int rc = sqlite_change_insert_session(db, c, strlen(c->agent), "", err);
+    if (rc == 0)
+        fn(&row, user);
+    return rc;
+}
+
 static int sqlite_change_claim_it(struct chela_store_db *db, const struct chela_store_claim *c,
-                                  bool *busy, struct chela_error *err) {
+                                  chela_store_session_fn *fn, void *user, bool *busy,
+                                  struct chela_error *err) {
     struct row row = {0};
     bool there;
     int rc = sqlite_change_find(db, c->key, &row, &there, err);
 
-    if (rc == 0 && !there)
-        return c->create ? sqlite_change_insert_session(db, c, strlen(c->agent), "", err)
-                         : ch_fail(err, CHELA_ENOENT, "there is no session '%s'", c->key);
+    if (rc < 0)
+        return rc;
+    if (!there)
+        return sqlite_change_claim_new(db, c, fn, user, err);
     bool holds = row.held && (c->judge || row.until > c->now);
     *busy = holds && !(c->steal && c->steal == row.token);
-    return rc == 0 && !*busy ? sqlite_change_take_lease(db, c, err) : rc;
+    if (!*busy)
+        rc = sqlite_change_take_lease(db, c, err);
+    /* in the transaction: reading after it would lock the file once more */
+    return rc == 0 ? ch_sqlite_session(db, c->key, fn, user, err) : rc;
 }
 
 int ch_sqlite_open_session(struct chela_store_db *db, const struct chela_store_claim *claim,
@@ -448,12 +476,8 @@ int ch_sqlite_open_session(struct chela_store_db *db, const struct chela_store_c
     bool busy = false;
     int rc = ch_sqlite_begin(db, false, err);
 
-    if (rc < 0)
-        return rc;
-    rc = sqlite_change_claim_it(db, claim, &busy, err);
-    if (rc == 0) /* in the transaction: reading after it would lock the file once more */
-        rc = ch_sqlite_session(db, claim->key, fn, user, err);
-    rc = ch_sqlite_end(db, rc, err);
+    if (rc == 0)
+        rc = ch_sqlite_end(db, sqlite_change_claim_it(db, claim, fn, user, &busy, err), err);
     if (rc == 0 && busy)
         rc = ch_fail(err, CHELA_EBUSY, "session '%s' is in use", claim->key);
     return rc;

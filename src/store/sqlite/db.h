@@ -14,15 +14,15 @@
 
 #define SEQ_BITS 40
 #define SEQ_MAX (((int64_t)1 << SEQ_BITS) - 1)
-#define ROW_ID 14 /* column of S_ROW */
 
 /* X(name, sql): prepared at first use, kept until the database is closed */
 #define STATEMENTS(X)                                                                          \
     X(BEGIN, "BEGIN IMMEDIATE")                                                                \
     X(COMMIT, "COMMIT")                                                                        \
     X(ROLLBACK, "ROLLBACK")                                                                    \
+    X(FIND, "SELECT id, token, last, until, owner, updated FROM sessions WHERE key = ?1")      \
     X(ROW, "SELECT key, agent, title, status, parent, created, updated, last, window, turns, " \
-           "messages, owner, token, until, id FROM sessions WHERE key = ?1")                   \
+           "messages, owner, token, until FROM sessions WHERE key = ?1")                       \
     X(LIST, "SELECT key, agent, title, status, parent, created, updated, last, window, turns, " \
             "messages, owner, token, until FROM sessions WHERE "                                \
             "(?2 IS NULL OR status = ?2) AND updated < ?3 "                                     \

@@ -90,13 +90,13 @@ int ch_sqlite_list(struct chela_store_db *db, const struct chela_store_filter *f
 
 static int find_id(struct chela_store_db *db, const char *key, int64_t *out,
                    struct chela_error *err) {
-    sqlite3_stmt *stmt = ch_sqlite_take(db, S_ROW, err);
+    sqlite3_stmt *stmt = ch_sqlite_take(db, S_FIND, err);
 
     if (!stmt)
         return err->code;
     sqlite3_bind_text(stmt, 1, key, -1, SQLITE_STATIC);
     int rc = sqlite3_step(stmt);
-    *out = rc == SQLITE_ROW ? sqlite3_column_int64(stmt, ROW_ID) : 0;
+    *out = rc == SQLITE_ROW ? sqlite3_column_int64(stmt, 0) : 0;
     sqlite3_reset(stmt);
     if (rc != SQLITE_ROW && rc != SQLITE_DONE)
         return ch_sqlite_fail(db, rc, err);
