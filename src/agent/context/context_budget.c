@@ -11,6 +11,7 @@
 #define SURE_PERCENT 3    /* margin of a guess that was corrected */
 #define PER_TOOL 8        /* tokens that protocols add per tool */
 #define BYTES_PER_TOKEN 4 /* of a text that is not counted */
+#define UNKNOWN_BYTES 32768 /* size from which a request is counted if the window is unknown */
 #define COLD_MS (5 * 60 * 1000)
 #define COLD_LONG_MS (60 * 60 * 1000)
 
@@ -152,12 +153,13 @@ static size_t head_bytes(const struct ch_model_request *req) {
 }
 
 /* A text has at most as many tokens as bytes. So a request that is small in bytes needs no
- * counting, which would take most of the time that small sessions spend here. */
+ * counting, which would take most of the time that small sessions spend here. Without a
+ * window, the count only helps to learn the window from a request that the service refuses. */
 static bool is_nearly_empty(const chela_run *run, const struct ch_model_request *req) {
     const chela_session *s = run->session;
     size_t window = (size_t)ch_target_window(run->target);
     size_t bytes = s->transcript.bytes + head_bytes(req) + req->note.n;
-    return !s->budget.ceiling && bytes < (window ? window : CH_DEFAULT_SMALL_WINDOW) / 4;
+    return !s->budget.ceiling && bytes < (window ? window / 4 : UNKNOWN_BYTES);
 }
 
 enum ch_context_fit ch_context_budget_fit(chela_run *run, const struct ch_model_request *req,

@@ -36,8 +36,8 @@
       "messages, owner, token, until FROM sessions WHERE status <> 'idle' AND status = ?2 AND " \
       "(?1 IS NULL OR (key >= ?1 AND key < ?5)) AND +updated < ?3 "                             \
       "ORDER BY +updated DESC, id DESC LIMIT ?4")                                               \
-    X(CREATE, "INSERT INTO sessions(key, agent, parent, created, updated) "                    \
-              "VALUES(?1, ?2, ?3, ?4, ?4)")                                                    \
+    X(CREATE, "INSERT INTO sessions(key, agent, parent, created, updated, owner, until, "      \
+              "token) VALUES(?1, ?2, ?3, ?4, ?4, ?5, ?6, ?7)")                                 \
     X(LEASE, "UPDATE sessions SET owner = ?2, until = ?3, token = token + 1 WHERE key = ?1")   \
     X(RENEW, "UPDATE sessions SET until = ?3 WHERE key = ?1 AND token = ?2")                   \
     X(RELEASE, "UPDATE sessions SET until = 0, owner = '' WHERE key = ?1 AND token = ?2")      \
