@@ -55,11 +55,11 @@ struct ch_conn {
     const struct ch_conn_events *events;
     void *user;
 
-    char *host; /* owned */
+    const char *host; /* in `names` */
     uint16_t port;
     bool wants_tls;
     const struct ch_proxy *proxy;
-    char *label; /* owned: "host:port" for messages */
+    const char *label; /* in `names`: "host:port" for messages */
 
     struct ch_dial *dial;     /* while DIALING */
     struct ch_tunnel *tunnel; /* while TUNNEL; owned */
@@ -73,6 +73,7 @@ struct ch_conn {
 
     struct ch_conn *prev, *next; /* pool.c: links of the idle list */
     int64_t idle_since;          /* pool.c */
+    char names[];
 };
 
 /* Open a connection along a route. Loads the TLS module if needed; if that
