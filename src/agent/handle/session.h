@@ -31,7 +31,7 @@ struct ch_context {
     unsigned flags;
     uint64_t registry_revision; /* revision of the registry that `flags` were found in */
     struct ch_buf warnings; /* warnings that are not emitted yet, each NUL-terminated */
-    char *fingerprint;      /* owned: fingerprint of `system`; NULL: not made yet */
+    const char *fingerprint; /* shared_text.h: fingerprint of `system`; NULL: not made yet */
     const char *sections;   /* shared_text.h: parts of `system` (prompt/system.h) as JSON; NULL:
                                none */
 };
