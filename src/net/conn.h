@@ -50,16 +50,15 @@ enum ch_conn_state {
 struct ch_conn {
     enum ch_conn_state state;
     bool sending;                  /* the kernel has not taken the whole message yet */
+    bool wants_tls;
+    uint16_t port;
     struct ch_conn_write *writing; /* data that libuv still has to write; owned */
     struct ch_shared *shared;      /* a reference */
     const struct ch_conn_events *events;
     void *user;
 
-    const char *host; /* in `names` */
-    uint16_t port;
-    bool wants_tls;
+    const char *host, *label; /* in `names`; label: "host:port" for messages */
     const struct ch_proxy *proxy;
-    const char *label; /* in `names`: "host:port" for messages */
 
     struct ch_dial *dial;     /* while DIALING */
     struct ch_tunnel *tunnel; /* while TUNNEL; owned */
