@@ -497,7 +497,7 @@ static void end_request(struct ch_otel_follow *f, struct follow_run *r, chela_ru
         finish = ch_sv_str(ch_otel_finish(stop));
         ch_otel_add_texts(&s, CH_OTEL_RESPONSE_FINISH, &finish, 1);
         if (reply)
-            ch_otel_add_text(&s, CH_OTEL_RESPONSE_MODEL, reply->model);
+            ch_otel_add_text(&s, CH_OTEL_RESPONSE_MODEL, ch_msg_author(reply).model);
     }
     if (u)
         add_usage(&s, u);

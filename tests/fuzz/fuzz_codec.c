@@ -101,7 +101,8 @@ static void check_storage(const struct ch_msg *m) {
 static void check_request(const struct ch_msg *m, const struct ch_codec *codec, unsigned quirks) {
     struct ch_endpoint ep = {.codec = codec, .base_url = "http://x", .quirks = quirks};
     struct ch_model_request req = {
-        .endpoint = &ep, .model = m->model, .messages = &m, .nmessages = 1, .system = CH_SV("s")};
+        .endpoint = &ep, .model = ch_msg_author(m).model, .messages = &m, .nmessages = 1,
+        .system = CH_SV("s")};
     struct ch_encoder e = {0};
     CH_BUF_AUTO body = {0};
     check(ch_encoder_update(&e, &req, NULL) == 0);
