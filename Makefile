@@ -40,7 +40,7 @@ $(foreach m,$(CHANNELS),$(eval MODULE_channel-$(m)_DIR := channel/$(m))$(eval MO
 OPT ?= -O2 -g
 ifdef SANITIZE
 override BUILD := $(BUILD)-$(subst $(comma),-,$(SANITIZE))
-OPT := -O1 -g -fno-omit-frame-pointer -fsanitize=$(SANITIZE) -fno-sanitize-recover=all
+OPT := -O1 -g1 -fno-omit-frame-pointer -fsanitize=$(SANITIZE) -fno-sanitize-recover=all
 endif
 WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Werror
 pkg = $(shell $(PKG_CONFIG) $(1) $(2) 2>/dev/null)
