@@ -11,7 +11,6 @@
 #define SURE_PERCENT 3    /* margin of a guess that was corrected */
 #define PER_TOOL 8        /* tokens that protocols add per tool */
 #define BYTES_PER_TOKEN 4 /* of a text that is not counted */
-#define UNKNOWN_BYTES 32768 /* size from which a request is counted if the window is unknown */
 #define COLD_MS (5 * 60 * 1000)
 #define COLD_LONG_MS (60 * 60 * 1000)
 
@@ -68,7 +67,7 @@ static void use_target(chela_run *run) {
     run->session->transcript.counting = ch_counting_of(ch_sv_str(run->target->model));
     c->revision = 0;
     c->gauge = (struct ch_gauge){0};
-    c->ceiling = 0;
+    c->ceiling = c->counted = 0;
 }
 
 /* Guesses the whole request for run->target; returns the tokens that the service is
@@ -121,18 +120,39 @@ struct ch_context_room ch_context_budget_room(const chela_run *run) {
 
 /* Corrects the guess by the service's count. A count that is far off the guess counts
  * something else and is ignored. */
+static void correct(struct ch_context_budget *c, size_t guessed, size_t counted) {
+    if (counted >= guessed / 2 && counted <= guessed * 2)
+        ch_gauge_learn(&c->gauge, guessed, counted);
+}
+
 void ch_context_budget_learn(chela_run *run, const struct ch_usage *u) {
     struct ch_context_budget *c = &run->session->budget;
     size_t counted = u->input > 0 ? (size_t)u->input : 0;
     c->warm = context_budget_now(run);
-    if (c->guessed && counted >= c->guessed / 2 && counted <= c->guessed * 2)
-        ch_gauge_learn(&c->gauge, c->guessed, counted);
+    c->counted = c->guessed ? 0 : counted;
+    c->messages = run->session->transcript.n;
+    if (c->guessed)
+        correct(c, c->guessed, counted);
+}
+
+/* Learns from the last request that was counted by the service but not here. */
+static void catch_up(chela_run *run) {
+    chela_session *s = run->session;
+    struct ch_transcript asked = s->transcript;
+    if (!s->budget.counted || s->budget.messages > asked.n)
+        return;
+    asked.n = s->budget.messages;
+    size_t guessed = s->budget.fixed + s->budget.note + ch_meter_read(&s->budget.meter, &asked);
+    correct(&s->budget, guessed, s->budget.counted);
+    s->budget.counted = 0;
 }
 
 void ch_context_budget_overflowed(chela_run *run) {
     struct ch_context_budget *c = &run->session->budget;
-    if (!c->guessed) /* the request was too small to be counted */
+    if (!c->guessed) { /* there was no need to count the request */
+        catch_up(run);
         c->guessed = guess(run);
+    }
     size_t tokens = ch_gauge_expect(&c->gauge, c->guessed);
     if (tokens && (!c->ceiling || tokens < c->ceiling))
         c->ceiling = tokens;
@@ -152,14 +172,14 @@ static size_t head_bytes(const struct ch_model_request *req) {
     return bytes;
 }
 
-/* A text has at most as many tokens as bytes. So a request that is small in bytes needs no
- * counting, which would take most of the time that small sessions spend here. Without a
- * window, the count only helps to learn the window from a request that the service refuses. */
-static bool is_nearly_empty(const chela_run *run, const struct ch_model_request *req) {
+/* True if the request need not be counted, which would take most of the time that small
+ * sessions spend here: its model has no known limit, or the request is small in bytes. A text
+ * has at most as many tokens as bytes. */
+static bool fits_uncounted(const chela_run *run, const struct ch_model_request *req) {
     const chela_session *s = run->session;
     size_t window = (size_t)ch_target_window(run->target);
     size_t bytes = s->transcript.bytes + head_bytes(req) + req->note.n;
-    return !s->budget.ceiling && bytes < (window ? window / 4 : UNKNOWN_BYTES);
+    return !s->budget.ceiling && (!window || bytes < window / 4);
 }
 
 enum ch_context_fit ch_context_budget_fit(chela_run *run, const struct ch_model_request *req,
@@ -167,7 +187,7 @@ enum ch_context_fit ch_context_budget_fit(chela_run *run, const struct ch_model_
     struct ch_context_budget *c = &run->session->budget;
     use_target(run);
     c->guessed = 0;
-    if (is_nearly_empty(run, req)) {
+    if (fits_uncounted(run, req)) {
         if (c->revision != req->revision)
             c->fixed = head_bytes(req) / BYTES_PER_TOKEN;
         return CH_CONTEXT_FITS;
@@ -183,6 +203,7 @@ enum ch_context_fit ch_context_budget_fit(chela_run *run, const struct ch_model_
 
 void ch_context_budget_rewritten(chela_session *s) {
     s->budget.meter = (struct ch_meter){0};
+    s->budget.counted = 0;
     ch_encoder_clear(&s->encoder);
     s->revision++;
 }

@@ -47,6 +47,8 @@ struct ch_context_budget {
     size_t note;       /* tokens of the note at the request's end */
     size_t asked;      /* output limit of the request; 0: none */
     size_t guessed;    /* guessed tokens of the last request, not corrected; 0: not counted */
+    size_t counted, messages; /* the service's count of the last request that was not guessed, and
+                                 its messages; counted 0: none */
     size_t ceiling;    /* size of the smallest request that was refused as too large; 0: none */
     int64_t warm;      /* monotonic ms of the last reply; 0: none */
 };

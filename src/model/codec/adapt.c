@@ -78,19 +78,28 @@ static struct ch_sv another_id(const struct ch_call_ids *ids, enum ch_id_rule ru
     return id;
 }
 
+/* True if an id of a call is taken by an earlier call. */
+static bool repeats_id(const struct ch_call_ids *ids, enum ch_id_rule rule,
+                       const struct ch_msg *m) {
+    for (uint32_t i = 0; i < m->nblocks; i++)
+        if (m->blocks[i].type == CH_BLOCK_TOOL_CALL &&
+            adapt_is_taken(ids, rule, m->blocks, i, m->blocks[i].id))
+            return true;
+    return false;
+}
+
 struct ch_msg *ch_call_ids_renew(struct ch_call_ids *ids, enum ch_id_rule rule,
                                  const struct ch_msg *m, size_t at) {
+    if (!repeats_id(ids, rule, m))
+        return NULL;
     CH_ARENA_AUTO arena = {0};
-    bool renewed = false;
     struct ch_block *blocks = ch_memdup(m->blocks, m->nblocks * sizeof(*blocks));
     for (uint32_t i = 0; i < m->nblocks; i++) {
         if (blocks[i].type != CH_BLOCK_TOOL_CALL)
             continue;
-        struct ch_sv id = another_id(ids, rule, blocks, i, at, &arena);
-        renewed |= id.p != blocks[i].id.p;
-        blocks[i].id = id;
+        blocks[i].id = another_id(ids, rule, blocks, i, at, &arena);
     }
-    struct ch_msg *copy = renewed ? ch_msg_like(m, m->kind, blocks, m->nblocks) : NULL;
+    struct ch_msg *copy = ch_msg_like(m, m->kind, blocks, m->nblocks);
     ch_free(blocks);
     return copy;
 }

@@ -229,7 +229,7 @@ struct ch_decoder {
     bool ending;     /* no more bytes: a malformed event was truncated */
     const char *provider; /* provider of the request, borrowed; NULL: unknown */
     struct ch_sv asked;   /* model of the request, borrowed */
-    void *state;  /* codec->state_size bytes, owned */
+    void *state;  /* codec->state_size bytes, in the arena */
     struct ch_reply reply;
 };
 

@@ -22,6 +22,7 @@
 #include "model/codec/prompted_reply.h"
 #include "model/codec/retry_after.h"
 
+#define TYPICAL_TEXTS 128 /* bytes: the ids and names of a reply */
 #define QUOTED 100 /* bytes of an unexpected response quoted in an error */
 
 /* An event "error" whose data the codec did not recognize as an error. */
@@ -91,7 +92,8 @@ static void init(struct ch_decoder *d, const struct ch_codec *codec, bool though
         d->fold = ch_fold_new(fn, user);
     }
     codec = d->codec;
-    d->state = ch_alloc(codec->state_size + 1);
+    ch_arena_reserve(&d->arena, codec->state_size + TYPICAL_TEXTS); /* one block for most replies */
+    d->state = ch_arena_zalloc(&d->arena, codec->state_size);
     ch_buf_init(&d->body, CH_LIMIT_HTTP_BODY);
     ch_sse_init(&d->sse, CH_LIMIT_SSE_EVENT, decoder_on_event, d);
     d->sse.quick = codec->quick ? decoder_quick_event : NULL;
@@ -125,7 +127,6 @@ void ch_decoder_release(struct ch_decoder *d) {
     ch_buf_release(&d->scratch);
     ch_buf_release(&d->logprobs);
     ch_arena_release(&d->arena);
-    ch_free(d->state);
     ch_msg_free(d->reply.msg);
     *d = (struct ch_decoder){0};
 }

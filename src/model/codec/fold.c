@@ -384,7 +384,9 @@ bool ch_fold_nth(const struct ch_fold *f, enum ch_block_type type, size_t n,
 }
 
 struct ch_msg *ch_fold_message(struct ch_fold *f, const struct ch_msg_author *by, int64_t ts) {
-    struct ch_block *out = ch_alloc((f->n + 1) * sizeof(*out));
+    char room[512]; /* most replies have few blocks */
+    CH_ARENA_AUTO parts = CH_ARENA_IN(room);
+    struct ch_block *out = ch_arena_alloc(&parts, f->n * sizeof(*out));
     size_t n = 0;
     for (size_t i = 0; i < f->n; i++) {
         struct block *b = &f->blocks[i];
@@ -396,7 +398,5 @@ struct ch_msg *ch_fold_message(struct ch_fold *f, const struct ch_msg_author *by
         }
         out[n++] = fold_view(b);
     }
-    struct ch_msg *m = n ? ch_msg_by(CH_MSG_ASSISTANT, out, n, by, ts) : NULL;
-    ch_free(out);
-    return m;
+    return n ? ch_msg_by(CH_MSG_ASSISTANT, out, n, by, ts) : NULL;
 }

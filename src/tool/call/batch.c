@@ -24,14 +24,14 @@
 #include "tool/call/wait.h"
 
 struct ch_batch {
-    struct ch_call_env env; /* shared by all calls; owns its texts */
+    struct ch_call_env env; /* shared by all calls; its texts are behind `ended` */
     struct ch_session_state own_state; /* used if the owner provides no state */
     const struct ch_batch_ops *ops;
     void *user;
     unsigned parallel;
     size_t max_calls;
 
-    chela_call **calls; /* owned references, in call order; `ended` is behind them */
+    chela_call **calls; /* owned references, in call order; `ended` is behind them, in this block */
     size_t n;
     size_t next;        /* first call neither started nor deferred */
     size_t running;     /* started, no result yet */
@@ -498,10 +498,6 @@ static void tell_over(struct ch_batch *b) {
 static void batch_destroy(struct ch_batch *b) {
     for (size_t i = 0; i < b->n; i++)
         ch_call_abandon(b->calls[i]);
-    ch_free(b->calls);
-    ch_free((char *)b->env.workspace);
-    ch_free((char *)b->env.session);
-    ch_free((char *)b->env.run);
     ch_session_state_release(&b->own_state);
     ch_free(b);
 }
@@ -540,14 +536,15 @@ static bool can_spill(const struct ch_batch_opts *opts) {
     return tool && !opts->no_spill && ch_policy_allows(opts->policy, name, tool->permission);
 }
 
+/* Texts that the batch copies. */
+enum { WORKSPACE, SESSION, RUN, TEXTS };
+
+/* Texts without a copy: the caller sets them. */
 static struct ch_call_env batch_make_env(const struct ch_batch_opts *opts) {
     return (struct ch_call_env){
         .loop = opts->loop,
         .workers = opts->workers,
         .registry = opts->registry,
-        .workspace = ch_strdup(opts->workspace ? opts->workspace : "/"),
-        .session = ch_strdup(opts->session ? opts->session : ""),
-        .run = ch_strdup(opts->run ? opts->run : ""),
         .turn = opts->turn,
         .shape = {.window = opts->window, .records = opts->records},
         .spill = can_spill(opts),
@@ -576,20 +573,44 @@ static struct ch_call_env batch_make_env(const struct ch_batch_opts *opts) {
     };
 }
 
+/* The batch, its arrays and its texts in one block: a batch is made in every round. */
+static struct ch_batch *batch_new(size_t calls, const struct ch_batch_opts *opts) {
+    struct ch_sv texts[TEXTS] = {
+        [WORKSPACE] = ch_sv_str(opts->workspace ? opts->workspace : "/"),
+        [SESSION] = ch_sv_str(opts->session ? opts->session : ""),
+        [RUN] = ch_sv_str(opts->run ? opts->run : ""),
+    };
+    size_t arrays = 2 * calls * sizeof(chela_call *), size = sizeof(struct ch_batch) + arrays;
+    char *copies[TEXTS];
+
+    for (size_t i = 0; i < TEXTS; i++)
+        size += texts[i].n + 1;
+    struct ch_batch *b = ch_alloc(size);
+    b->calls = (chela_call **)(b + 1);
+    b->ended = b->calls + calls;
+    char *at = (char *)(b->ended + calls);
+    for (size_t i = 0; i < TEXTS; i++) {
+        copies[i] = memcpy(at, texts[i].p, texts[i].n);
+        at += texts[i].n + 1;
+    }
+    b->env = batch_make_env(opts);
+    b->env.workspace = copies[WORKSPACE];
+    b->env.session = copies[SESSION];
+    b->env.run = copies[RUN];
+    return b;
+}
+
 struct ch_batch *ch_batch_start(const struct ch_msg *reply, const struct ch_batch_opts *opts) {
-    struct ch_batch *b = ch_alloc(sizeof(*b));
     size_t calls = batch_count_calls(reply);
 
     assert(calls > 0);
-    b->env = batch_make_env(opts);
+    struct ch_batch *b = batch_new(calls, opts);
     if (!b->env.state)
         b->env.state = &b->own_state;
     b->ops = opts->ops;
     b->user = opts->user;
     b->parallel = opts->parallel ? opts->parallel : CH_DEFAULT_PARALLEL;
     b->max_calls = opts->max_calls;
-    b->calls = ch_malloc(2 * calls * sizeof(*b->calls));
-    b->ended = b->calls + calls;
     b->totals.calls = calls;
     for (size_t i = 0; i < reply->nblocks; i++)
         if (reply->blocks[i].type == CH_BLOCK_TOOL_CALL) {
@@ -801,13 +822,15 @@ struct ch_msg *ch_batch_result(struct ch_batch *b, size_t index, int64_t ts) {
 }
 
 struct ch_msg *ch_batch_message(struct ch_batch *b, int64_t ts) {
+    char room[256]; /* most replies make few calls */
+    CH_ARENA_AUTO parts = CH_ARENA_IN(room);
     size_t n = 0;
 
     for (size_t i = 0; i < b->n; i++) {
         assert(b->calls[i]->state == CH_CALL_ENDED);
         n += 1 + b->calls[i]->outcome.nmedia;
     }
-    CH_AUTOFREE struct ch_block *blocks = ch_malloc(n * sizeof(*blocks));
+    struct ch_block *blocks = ch_arena_alloc(&parts, n * sizeof(*blocks));
     n = 0;
     for (size_t i = 0; i < b->n; i++)
         n += fill_blocks(blocks + n, b->calls[i]);

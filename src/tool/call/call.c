@@ -35,7 +35,8 @@
 
 /* The parts of a key are separated by ':', so they must not contain ':'. Other special
  * characters are excluded because keys are sent in headers. */
-#define NUMBERS 32 /* bytes of the numbers and signs in most keys */
+#define NUMBERS 48 /* bytes of the numbers and signs in a key, at most */
+#define TYPICAL_TEXTS 608 /* texts of a call and its parsed arguments, mostly */
 #define PLAIN (CH_CHAR_WORD | CH_CHAR_DASH | CH_CHAR_DOT)
 
 static void add_key_part(struct ch_buf *out, struct ch_sv part) {
@@ -55,9 +56,9 @@ static const char *make_key(chela_call *call, size_t index) {
     const struct ch_call_env *env = call->env;
     struct ch_sv session = ch_sv_str(env->session), run = ch_sv_str(env->run),
                  id = ch_sv_str(call->id);
-    CH_BUF_AUTO key = {0};
+    size_t most = 3 * (session.n + run.n + id.n) + NUMBERS; /* "%XX" is longer than its byte */
+    struct ch_buf key = {.p = ch_arena_reserve(&call->arena, most), .cap = most};
 
-    ch_buf_reserve(&key, session.n + run.n + id.n + NUMBERS);
     add_key_part(&key, session);
     ch_buf_addc(&key, ':');
     add_key_part(&key, run);
@@ -67,7 +68,8 @@ static const char *make_key(chela_call *call, size_t index) {
     ch_buf_add_uint(&key, index);
     ch_buf_addc(&key, ':');
     add_key_part(&key, id);
-    return ch_arena_str(&call->arena, ch_buf_sv(&key));
+    call->arena.at = key.p + key.n + 1; /* the text and its NUL */
+    return key.p;
 }
 
 /* A tool may run longer than its owner lives, so the lists are copied. */
@@ -96,6 +98,7 @@ chela_call *ch_call_new(const struct ch_call_env *env, void *owner, const struct
     call->owner = owner;
     call->block = block;
     call->flags = block->flags;
+    ch_arena_reserve(&call->arena, TYPICAL_TEXTS);
     call->id = ch_arena_str(&call->arena, block->id);
     call->name = ch_arena_str(&call->arena, block->name);
     call->arguments = ch_arena_sv(&call->arena, block->text);

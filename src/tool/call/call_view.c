@@ -6,6 +6,7 @@
 
 #include <math.h>
 #include <stdarg.h>
+#include <stdio.h>
 
 #include "base/limits.h"
 #include "tool/call/call.h"
@@ -138,13 +139,21 @@ void chela_result_text(chela_call *call, const char *text, size_t len) {
 }
 
 void chela_result_printf(chela_call *call, const char *fmt, ...) {
+    char room[256]; /* most texts are short */
     CH_BUF_AUTO text = {0};
-    va_list ap;
+    va_list ap, again;
 
     va_start(ap, fmt);
-    ch_buf_vaddf(&text, fmt, ap);
+    va_copy(again, ap);
+    int n = vsnprintf(room, sizeof(room), fmt, ap);
+    if (n >= 0 && (size_t)n < sizeof(room)) {
+        ch_answer_text(&call->answer, ch_sv(room, (size_t)n));
+    } else {
+        ch_buf_vaddf(&text, fmt, again);
+        ch_answer_text(&call->answer, ch_buf_sv(&text));
+    }
+    va_end(again);
     va_end(ap);
-    ch_answer_text(&call->answer, ch_buf_sv(&text));
 }
 
 void chela_result_media(chela_call *call, const char *media_type, const void *data, size_t len) {

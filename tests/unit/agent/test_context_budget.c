@@ -118,17 +118,35 @@ static void test_learning(void **state) {
 static void test_refused(void **state) {
     (void)state;
     struct stage s;
-    size_t tokens;
+    size_t tokens = 77;
     set_up(&s, 0);
     say(&s, 20000);
     assert_int_equal(fit(&s, &tokens), CH_CONTEXT_FITS);
+    assert_int_equal(tokens, 77); /* without a known limit, counting is of no use */
     assert_int_equal(ch_context_budget_room(&s.run).window, 0);
     ch_context_budget_overflowed(&s.run);
-    assert_int_equal(ch_context_budget_room(&s.run).window, tokens);
+    size_t window = ch_context_budget_room(&s.run).window;
     assert_int_equal(fit(&s, &tokens), CH_CONTEXT_TOO_LARGE);
+    assert_in_range(window, tokens - 10, tokens + 10);
     struct ch_target other = {0};
     s.run.target = &other;
     assert_int_equal(fit(&s, &tokens), CH_CONTEXT_FITS); /* it was another model that refused */
+    tear_down(&s);
+}
+
+/* The service's counts of earlier requests correct the guess about the refused one. */
+static void test_refused_after_counts(void **state) {
+    (void)state;
+    struct stage s;
+    size_t tokens;
+    set_up(&s, 0);
+    say(&s, 1000);
+    fit(&s, &tokens);
+    ch_context_budget_learn(&s.run, &(struct ch_usage){.input = 1500});
+    say(&s, 1000);
+    fit(&s, &tokens);
+    ch_context_budget_overflowed(&s.run);
+    assert_in_range(ch_context_budget_room(&s.run).window, 2900, 3100);
     tear_down(&s);
 }
 
@@ -153,7 +171,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_fit),      cmocka_unit_test(test_room),
         cmocka_unit_test(test_learning), cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_cold),
+        cmocka_unit_test(test_cold),     cmocka_unit_test(test_refused_after_counts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -225,9 +225,11 @@ struct writing {
     size_t blocks;
 };
 
-static void anthropic_encode_begin_block(struct writing *x, const char *type) {
-    ch_jw_begin(&x->w, '{');
-    ch_jw_kcstr(&x->w, "type", type);
+/* The beginning of a block. Such texts are copied, since every round of tools writes some. */
+#define BLOCK(type) CH_SV("{\"type\":\"" type "\"")
+
+static void anthropic_encode_begin_block(struct writing *x, struct ch_sv begin) {
+    ch_jw_raw(&x->w, begin);
     x->blocks++;
 }
 
@@ -240,7 +242,7 @@ static void anthropic_encode_write_text(struct writing *x, struct ch_sv text,
     CH_BUF_AUTO room = {0};
     if (ch_is_blank(text))
         return;
-    anthropic_encode_begin_block(x, "text");
+    anthropic_encode_begin_block(x, BLOCK("text"));
     ch_jw_kstr(&x->w, "text", ch_encode_prefixed(&x->prefix, text, &room));
     if (x->own && citations.n && ch_is_json(citations, CH_JSON_ARRAY))
         ch_jw_kraw(&x->w, "citations", citations);
@@ -278,7 +280,7 @@ static void anthropic_encode_write_media(struct writing *x, const struct ch_bloc
         anthropic_encode_write_text(x, ch_buf_sv(&note), CH_SV(""));
         return;
     }
-    anthropic_encode_begin_block(x, b->type == CH_BLOCK_IMAGE ? "image" : "document");
+    anthropic_encode_begin_block(x, b->type == CH_BLOCK_IMAGE ? BLOCK("image") : BLOCK("document"));
     anthropic_encode_write_source(x, b);
     if (b->type == CH_BLOCK_DOCUMENT && b->id.n)
         ch_jw_kstr(&x->w, "title", b->id);
@@ -290,7 +292,7 @@ static void anthropic_encode_write_reasoning(struct writing *x, const struct ch_
     if (!x->wrote || !b->extra.n)
         return;
     bool redacted = b->flags & CH_F_REDACTED;
-    anthropic_encode_begin_block(x, redacted ? "redacted_thinking" : "thinking");
+    anthropic_encode_begin_block(x, redacted ? BLOCK("redacted_thinking") : BLOCK("thinking"));
     if (!redacted)
         ch_jw_kstr(&x->w, "thinking", b->text);
     ch_jw_kstr(&x->w, redacted ? "data" : "signature", b->extra);
@@ -299,7 +301,7 @@ static void anthropic_encode_write_reasoning(struct writing *x, const struct ch_
 
 static void anthropic_encode_write_call(struct writing *x, const struct ch_block *b) {
     char id[CH_ID_ROOM], name[CH_NAME_ROOM];
-    anthropic_encode_begin_block(x, "tool_use");
+    anthropic_encode_begin_block(x, BLOCK("tool_use"));
     ch_jw_kstr(&x->w, "id", ch_id_for(CH_ID_64, b->id, id));
     ch_jw_kstr(&x->w, "name", ch_name_for(CH_NAME_ROOM, b->name, name));
     ch_jw_key(&x->w, "input");
@@ -315,7 +317,7 @@ static void anthropic_encode_write_result(struct writing *x, const struct ch_blo
     bool error = b->flags & CH_F_ERROR;
     bool inside = b->span && !error;
     struct ch_sv text = ch_is_blank(b->text) && !inside ? CH_SV(NO_OUTPUT) : b->text;
-    anthropic_encode_begin_block(x, "tool_result");
+    anthropic_encode_begin_block(x, BLOCK("tool_result"));
     ch_jw_kstr(&x->w, "tool_use_id", ch_id_for(CH_ID_64, b->id, id));
     if (inside) {
         ch_jw_key(&x->w, "content");
@@ -379,10 +381,9 @@ int ch_anthropic_message(const struct ch_model_request *req, const struct ch_msg
                         .prefix = ch_msg_kind_prefix(m->kind),
                         .own = ch_encode_is_own(req, m, "anthropic", &ch_claude_names),
                         .wrote = ch_encode_wrote(req, m, "anthropic", &ch_claude_names)};
-    ch_jw_begin(&x.w, '{');
-    ch_jw_kcstr(&x.w, "role", assistant ? "assistant" : "user");
-    ch_jw_key(&x.w, "content");
-    ch_jw_begin(&x.w, '[');
+    ch_jw_raw(&x.w, assistant ? CH_SV("{\"role\":\"assistant\",\"content\":[")
+                              : CH_SV("{\"role\":\"user\",\"content\":["));
+    x.w.comma = false;
     anthropic_encode_write_results(&x);
     for (uint32_t i = 0, n = ch_encode_end_of(m); i < n; i++) {
         anthropic_encode_write_block(&x, &m->blocks[i]);
