@@ -40,7 +40,7 @@ $(foreach m,$(CHANNELS),$(eval MODULE_channel-$(m)_DIR := channel/$(m))$(eval MO
 OPT ?= -O2 -g
 ifdef SANITIZE
 override BUILD := $(BUILD)-$(subst $(comma),-,$(SANITIZE))
-OPT := -O1 -g -fno-omit-frame-pointer -fsanitize=$(SANITIZE) -fno-sanitize-recover=all
+OPT := -O1 -g1 -fno-omit-frame-pointer -fsanitize=$(SANITIZE) -fno-sanitize-recover=all
 endif
 WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Werror
 pkg = $(shell $(PKG_CONFIG) $(1) $(2) 2>/dev/null)
@@ -139,6 +139,7 @@ HELPERS := llmserver larkserver telegramserver tlsproxy cutproxy reap crashpoint
 UNIT := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/unit/*/test_*.c))
 WHOLE := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/replay/test_*.c tests/scenario/test_*.c tests/sweep/test_*.c))
 FUZZ := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/fuzz/fuzz_*.c))
+SIM := $(BUILD)/tests/sim/sim
 TOOLS := $(HELPERS:%=$(BUILD)/tests/support/%)
 TEST_PKGS := cmocka jansson libnghttp2 libssl libcrypto sqlite3
 TEST_LIBS = $(LDLIBS) $(call pkg,--libs,$(TEST_PKGS))
@@ -179,7 +180,6 @@ $(BUILD)/tests/sweep/test_callback_sweep: | $(BUILD)/libchela.so $(MODULE_SOS)
 $(WHOLE): $(BUILD)/%: $(BUILD)/obj/%.o $(SUPPORT) $(INTERNAL)
 	$(linked)
 # The simulator: the library over simulated threads, clocks, stores and networks.
-SIM := $(BUILD)/tests/sim/sim
 SIM_WRAPS := clock_gettime getrandom nanosleep $(addprefix pthread_,create join mutex_init mutex_destroy mutex_lock mutex_unlock \
     cond_init cond_destroy cond_signal cond_broadcast cond_wait cond_timedwait) \
     ch_module_load ch_channel_find ch_owner_make ch_owner_is_dead ch_owner_lives ch_owner_is_stopped

@@ -7,6 +7,7 @@
 #include "base/mem.h"
 
 #define FIRST_CAP 64
+#define SMALL 4096 /* copied in less time than an allocation takes */
 
 void ch_buf_init(struct ch_buf *b, size_t max) {
     *b = (struct ch_buf){.max = max};
@@ -25,7 +26,7 @@ void ch_buf_clear(struct ch_buf *b) {
 }
 
 void ch_buf_fit(struct ch_buf *b) {
-    size_t cap = b->n + b->n / 8 + 1;
+    size_t cap = b->n + (b->n < SMALL ? 0 : b->n / 8) + 1;
     if (b->cap > cap) {
         b->cap = cap;
         b->p = ch_realloc(b->p, cap);

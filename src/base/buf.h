@@ -17,15 +17,15 @@
 struct ch_buf {
     char *p; /* owned; NULL while empty */
     size_t n, cap; /* cap counts the NUL and is at most max + 1 */
-    size_t max;    /* 0: CH_LIMIT_BUF */
-    bool overflow;
+    uint64_t max : 63; /* 0: CH_LIMIT_BUF */
+    uint64_t overflow : 1;
 };
 
 void ch_buf_init(struct ch_buf *b, size_t max);
 void ch_buf_release(struct ch_buf *b);
 void ch_buf_clear(struct ch_buf *b); /* keeps the memory */
-/* Gives memory back: leaves room for an eighth more, so that a buffer which grows slowly is
- * not copied each time. */
+/* Gives memory back: leaves room for an eighth more in a large buffer, so that a buffer which
+ * grows slowly is not copied each time. */
 void ch_buf_fit(struct ch_buf *b);
 int ch_buf_add(struct ch_buf *b, const void *p, size_t n);
 int ch_buf_add_uint(struct ch_buf *b, uint64_t n); /* in decimal */

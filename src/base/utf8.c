@@ -1,7 +1,7 @@
 /* utf8.c -- see utf8.h. */
 #include "base/utf8.h"
 
-#include "base/vector.h"
+#include "base/utf8_scan.h"
 
 static unsigned length_by_lead(unsigned char lead) {
     if (lead < 0x80)
@@ -32,48 +32,6 @@ unsigned ch_utf8_next(struct ch_sv s, uint32_t *cp) {
     return n;
 }
 
-/* Chinese, Japanese and Korean characters take three bytes, so these are
- * checked as one number: first the lead and continuation bits, then the bits
- * that reveal overlong forms and surrogates. */
-static bool three_bytes(const unsigned char *b) {
-    uint32_t c = (uint32_t)b[0] << 16 | (uint32_t)b[1] << 8 | b[2];
-    uint32_t tell = c & 0x0f2000;
-    return (c & 0xf0c0c0) == 0xe08080 && tell != 0 && tell != 0x0d2000;
-}
-
-/* Five such characters at once. Those that may be overlong forms or surrogates, which begin
- * with 0xe0 or 0xed, are left to three_bytes. */
-static const char *three_bytes_run(const char *at, const char *end) {
-    static const ch_vector bits = {0xf0, 0xc0, 0xc0, 0xf0, 0xc0, 0xc0, 0xf0, 0xc0,
-                                   0xc0, 0xf0, 0xc0, 0xc0, 0xf0, 0xc0, 0xc0, 0},
-                           form = {0xe0, 0x80, 0x80, 0xe0, 0x80, 0x80, 0xe0, 0x80,
-                                   0x80, 0xe0, 0x80, 0x80, 0xe0, 0x80, 0x80, 0},
-                           leads = {0xff, 0, 0, 0xff, 0, 0, 0xff, 0, 0, 0xff, 0, 0, 0xff, 0, 0, 0};
-    for (; end - at >= CH_VECTOR; at += 15) {
-        ch_vector v = ch_vector_load(at);
-        ch_vector other = (ch_vector)((v & bits) != form),
-                  unsure = (ch_vector)((v == 0xe0) | (v == 0xed)) & leads;
-        if (ch_vector_any(other | unsure))
-            break;
-    }
-    return at;
-}
-
-const char *ch_utf8_run_multibyte(const char *at, const char *end) {
-    at = three_bytes_run(at, end);
-    while (at < end && (*at & 0x80)) {
-        if (end - at >= 3 && three_bytes((const unsigned char *)at)) {
-            at += 3;
-            continue;
-        }
-        unsigned n = ch_utf8_next(ch_sv(at, (size_t)(end - at)), NULL);
-        if (n == 0)
-            break;
-        at += n;
-    }
-    return at;
-}
-
 static const char *ascii_run(const char *at, const char *end) {
     while (end - at >= 8) {
         uint64_t high = ch_word_load(at) & CH_WORD_HIGH;
@@ -86,14 +44,17 @@ static const char *ascii_run(const char *at, const char *end) {
     return at;
 }
 
+static inline ch_vector no_stops(ch_vector v) {
+    return v ^ v;
+}
+
 const char *ch_utf8_run(const char *at, const char *end) {
-    for (;;) {
-        at = ascii_run(at, end);
-        const char *next = ch_utf8_run_multibyte(at, end);
-        if (next == at)
-            return at;
-        at = next;
-    }
+    const char *next = at;
+    do {
+        at = ascii_run(next, end);
+        next = ch_utf8_pass(at, end, NULL, no_stops);
+    } while (next != at);
+    return at;
 }
 
 bool ch_utf8_valid(struct ch_sv s) {

@@ -18,10 +18,6 @@ bool ch_utf8_valid(struct ch_sv s);
  * byte, or `end`. */
 const char *ch_utf8_run(const char *at, const char *end);
 
-/* As ch_utf8_run, but also stops at the first ASCII character: for a scanner
- * that has its own fast path for ASCII. */
-const char *ch_utf8_run_multibyte(const char *at, const char *end);
-
 /* Encode cp into out[4]; returns the length. */
 unsigned ch_utf8_put(char out[4], uint32_t cp);
 

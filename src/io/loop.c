@@ -68,7 +68,7 @@ static void list_call(struct ch_task *head, size_t most) {
 
 /* Tasks called between two polls of the sockets. Without this limit, a thousand
  * runs that begin at once would all begin before the first could send a byte. */
-#define TASKS_A_PASS 64
+#define TASKS_A_PASS 16
 
 static void on_idle(uv_idle_t *idle) {
     struct ch_loop *loop = idle->data;

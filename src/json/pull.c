@@ -57,7 +57,12 @@ __attribute__((noinline)) static const char *pull_rich_string(struct ch_pull *p,
                                                               const char *at, struct ch_sv *out) {
     struct ch_scan_string s;
     struct ch_scan_fail why;
-    const char *quote = at < p->end && *at == '\\' ? ch_scan_quote(at, p->end) : NULL;
+    at = ch_scan_text(at, p->end);
+    if (at < p->end && *at == '"') {
+        *out = ch_sv(start, (size_t)(at - start));
+        return at + 1;
+    }
+    const char *quote = ch_scan_quote(at, p->end);
     char *begin = quote ? scratch_room(p, start, (size_t)(quote - start)) : NULL;
     char *end = begin ? ch_scan_unescape(start, at, quote, begin) : NULL;
     if (end) {
@@ -67,10 +72,6 @@ __attribute__((noinline)) static const char *pull_rich_string(struct ch_pull *p,
     }
     if (!ch_scan_string_rest(at, p->end, CH_JSON_REPLACE, &s, &why))
         return NULL;
-    if (!s.decode) {
-        *out = ch_sv(start, (size_t)(s.quote - start));
-        return s.quote + 1;
-    }
     char *room = scratch_room(p, start, (size_t)(s.quote - start) + s.extra);
     if (!room)
         return NULL;

@@ -70,7 +70,13 @@ static const char *reader_refuse(struct reader *r, const char *at, const char *w
 __attribute__((noinline)) static const char *reader_rich_string(struct reader *r, const char *start,
                                                                 const char *at, size_t i) {
     struct ch_scan_string s;
-    const char *quote = at < r->end && *at == '\\' ? ch_scan_quote(at, r->end) : NULL;
+    at = ch_scan_text(at, r->end);
+    if (at < r->end && *at == '"') {
+        r->nodes[i] =
+            (struct ch_json){.type = CH_JSON_STRING, .n = (uint32_t)(at - start), .s = start};
+        return at + 1;
+    }
+    const char *quote = ch_scan_quote(at, r->end);
     if (quote) {
         char *out = string_room(r, i + 1, (size_t)(quote - start));
         char *end = ch_scan_unescape(start, at, quote, out);

@@ -1,8 +1,7 @@
 /* scan.c -- tokens beyond the inline paths of scan.h. */
 #include "json/scan.h"
 
-#include "base/utf8.h"
-#include "base/vector.h"
+#include "base/utf8_scan.h"
 
 const bool ch_scan_plain_bytes[256] = {
     [' '] = true,
@@ -112,8 +111,7 @@ static const uint8_t hex_digits[256] = {
 
 static inline int hex4_at(const char *at) {
     const unsigned char *b = (const unsigned char *)at;
-    int d0 = hex_digits[b[0]], d1 = hex_digits[b[1]], d2 = hex_digits[b[2]],
-        d3 = hex_digits[b[3]];
+    int d0 = hex_digits[b[0]], d1 = hex_digits[b[1]], d2 = hex_digits[b[2]], d3 = hex_digits[b[3]];
     if (!d0 | !d1 | !d2 | !d3)
         return -1;
     return (d0 << 12) + (d1 << 8) + (d2 << 4) + d3 - 0x1111;
@@ -135,6 +133,24 @@ static bool is_high_surrogate(int unit) {
 
 static bool is_low_surrogate(int unit) {
     return (unit & ~0x3ff) == 0xdc00;
+}
+
+static int pair(int high, int low) {
+    return 0x10000 + ((high & 0x3ff) << 10 | (low & 0x3ff));
+}
+
+/* Writes up to four bytes: an escape is longer, so there is room for them. Returns the end. */
+static inline char *put_code_point(char *out, int cp) {
+    if (cp < 0x80) {
+        out[0] = (char)cp;
+        return out + 1;
+    }
+    if (cp < 0x800 || cp > 0xffff)
+        return out + ch_utf8_put(out, (uint32_t)cp);
+    out[0] = (char)(0xe0 | cp >> 12);
+    out[1] = (char)(0x80 | (cp >> 6 & 0x3f));
+    out[2] = (char)(0x80 | (cp & 0x3f));
+    return out + 3;
 }
 
 /* The low surrogate at `at` that completes a pair, or -1. */
@@ -163,24 +179,25 @@ const char *ch_scan_escape(const char *at, const char *end, enum ch_json_mode mo
     return at + 6;
 }
 
-/* The end of the characters from 0x80 on that start at `at`; at least one byte
- * further. */
-static const char *check_multibyte(const char *at, const char *end, enum ch_json_mode mode,
-                                   struct ch_scan_string *s, struct ch_scan_fail *fail) {
-    const char *next = ch_utf8_run_multibyte(at, end);
-    if (CH_SCAN_LIKELY(next != at))
-        return next;
-    if (mode == CH_JSON_STRICT)
-        return scan_refuse(fail, at, "invalid UTF-8 in a string");
-    s->decode = true;
-    s->extra += 2; /* one byte becomes the three of U+FFFD */
-    return at + 1;
+/* Marks the bytes below 0x80 that end a text: quotes, backslashes and control characters. */
+static inline ch_vector text_stops(ch_vector v) {
+    return (ch_vector)((v == '"') | (v == '\\') | (v < 0x20));
+}
+
+const char *ch_scan_text_run(const char *at, const char *end) {
+    while (at < end && (*at & 0x80)) {
+        const char *next = ch_utf8_pass(at, end, NULL, text_stops);
+        if (next == at)
+            break;
+        at = ch_scan_plain(next, end);
+    }
+    return at;
 }
 
 bool ch_scan_string_rest(const char *at, const char *end, enum ch_json_mode mode,
                          struct ch_scan_string *s, struct ch_scan_fail *fail) {
     *s = (struct ch_scan_string){0};
-    while (at && (at = ch_scan_plain_run(at, end)) < end) {
+    while (at && (at = ch_scan_text(at, end)) < end) {
         if (*at == '"') {
             s->quote = at;
             return true;
@@ -191,12 +208,14 @@ bool ch_scan_string_rest(const char *at, const char *end, enum ch_json_mode mode
                 bool simple = end - at >= 2 && simple_escapes[(unsigned char)at[1]];
                 at = simple ? at + 2 : ch_scan_escape(at, end, mode, fail);
             } while (at && at < end && *at == '\\');
-        } else if (*at & 0x80) {
-            at = check_multibyte(at, end, mode, s, fail);
-        } else if (mode == CH_JSON_REPLACE) {
-            at++;
+        } else if (mode == CH_JSON_STRICT) {
+            at = scan_refuse(fail, at,
+                             *at & 0x80 ? "invalid UTF-8 in a string"
+                                        : "raw control character in a string");
         } else {
-            at = scan_refuse(fail, at, "raw control character in a string");
+            s->decode |= *at & 0x80;
+            s->extra += *at & 0x80 ? 2 : 0; /* one byte becomes the three of U+FFFD */
+            at++;
         }
     }
     if (at)
@@ -222,34 +241,11 @@ static char *scan_put_escape(char *out, const char *at, const char *end, size_t 
     int unit = hex4_at(at + 2);
     int low = is_high_surrogate(unit) ? low_half(at + 6, end) : -1;
     *used = low >= 0 ? 12 : 6;
-    uint32_t cp = (uint32_t)unit;
     if (low >= 0)
-        cp = 0x10000 + ((cp & 0x3ff) << 10 | ((uint32_t)low & 0x3ff));
+        unit = pair(unit, low);
     else if (is_high_surrogate(unit) || is_low_surrogate(unit))
-        cp = 0xfffd;
-    char bytes[4];
-    unsigned n = ch_utf8_put(bytes, cp);
-    memcpy(out, bytes, sizeof(bytes)); /* the escape is longer: there is room for all four */
-    return out + n;
-}
-
-/* Copies up to the next backslash, or to the end; the text is valid UTF-8. Whole vectors are
- * copied: the room for the text that is left holds them. */
-static char *put_plain(char *out, const char **from, const char *end) {
-    const char *at = *from;
-    for (; end - at >= CH_VECTOR; at += CH_VECTOR, out += CH_VECTOR) {
-        ch_vector v = ch_vector_load(at), slash = (ch_vector)(v == '\\');
-        ch_vector_store(out, v);
-        if (ch_vector_any(slash)) {
-            unsigned n = ch_vector_first(slash);
-            *from = at + n;
-            return out + n;
-        }
-    }
-    while (at < end && *at != '\\')
-        *out++ = *at++;
-    *from = at;
-    return out;
+        unit = 0xfffd;
+    return put_code_point(out, unit);
 }
 
 size_t ch_scan_decode(const struct ch_scan_string *s, const char *at, char *out) {
@@ -263,8 +259,6 @@ size_t ch_scan_decode(const struct ch_scan_string *s, const char *at, char *out)
         } else if (*at == '\\') {
             out = scan_put_escape(out, at, end, &used);
             at += used;
-        } else if (!s->extra) {
-            out = put_plain(out, &at, end);
         } else {
             const char *slash = memchr(at, '\\', (size_t)(end - at));
             const char *stop = slash ? slash : end;
@@ -277,16 +271,37 @@ size_t ch_scan_decode(const struct ch_scan_string *s, const char *at, char *out)
 
 /* --- strings with escapes, in one pass */
 
+/* True if a backslash that is not itself escaped precedes `at`; `slash` is the first one. */
+static bool is_escaped(const char *slash, const char *at) {
+    const char *before = at;
+    while (before > slash && before[-1] == '\\')
+        before--;
+    return (at - before) % 2;
+}
+
+/* Most quotes inside a string follow a single backslash. The vectors pass over them: of the quotes
+ * after a backslash, they mark only those after two. */
 const char *ch_scan_quote(const char *slash, const char *end) {
-    const char *quote = slash;
-    while ((quote = memchr(quote, '"', (size_t)(end - quote)))) {
-        const char *before = quote;
-        while (before > slash && before[-1] == '\\')
-            before--;
-        if ((quote - before) % 2 == 0)
-            return quote;
-        quote++;
+    if (end - slash < 2 || *slash != '\\')
+        return NULL;
+    const char *at = slash + 2;
+    while (end - at >= CH_VECTOR) {
+        ch_vector mark = (ch_vector)(ch_vector_load(at) == '"');
+        if (ch_vector_any(mark))
+            mark &=
+                (ch_vector)((ch_vector_load(at - 1) != '\\') | (ch_vector_load(at - 2) == '\\'));
+        if (!ch_vector_any(mark)) {
+            at += CH_VECTOR;
+            continue;
+        }
+        at += ch_vector_first(mark);
+        if (!is_escaped(slash, at))
+            return at;
+        at++;
     }
+    for (; at < end; at++)
+        if (*at == '"' && !is_escaped(slash, at))
+            return at;
     return NULL;
 }
 
@@ -300,26 +315,40 @@ static inline char *take_escape(char *out, const char **at, const char *quote) {
         return out + 1;
     }
     int unit = (*at)[1] == 'u' && quote - *at >= 6 ? hex4_at(*at + 2) : -1;
-    if (unit < 0x800 || is_high_surrogate(unit) || is_low_surrogate(unit)) {
-        size_t used;
-        if (unit < 0 || is_low_surrogate(unit) ||
-            (is_high_surrogate(unit) && low_half(*at + 6, quote) < 0))
-            return NULL;
-        out = scan_put_escape(out, *at, quote, &used);
-        *at += used;
-        return out;
-    }
-    out[0] = (char)(0xe0 | unit >> 12);
-    out[1] = (char)(0x80 | (unit >> 6 & 0x3f));
-    out[2] = (char)(0x80 | (unit & 0x3f));
     *at += 6;
-    return out + 3;
+    if (is_high_surrogate(unit)) {
+        int low = low_half(*at, quote);
+        *at += 6;
+        unit = low < 0 ? -1 : pair(unit, low);
+    }
+    return unit < 0 || is_low_surrogate(unit) ? NULL : put_code_point(out, unit);
+}
+
+/* The number of plain bytes at `at`, up to eight. As in ch_scan_plain, the processor predicts it.
+ */
+__attribute__((always_inline)) static inline unsigned plain_bytes(const char *at) {
+#pragma GCC unroll 8
+    for (unsigned i = 0; i < 8; i++)
+        if (!ch_scan_is_plain(at[i]))
+            return i;
+    return 8;
 }
 
 /* Copies plain characters. Whole vectors are copied: the room for the text that is left holds
  * them. */
-static inline char *take_plain(char *out, const char **from, const char *quote) {
+__attribute__((always_inline)) static inline char *take_plain(char *out, const char **from,
+                                                              const char *quote) {
     const char *at = *from;
+    if (quote - at >= CH_VECTOR) {
+        ch_vector_store(out, ch_vector_load(at));
+        unsigned n = plain_bytes(at);
+        out += n;
+        at += n;
+        if (n < 8) {
+            *from = at;
+            return out;
+        }
+    }
     for (; quote - at >= CH_VECTOR; at += CH_VECTOR, out += CH_VECTOR) {
         ch_vector v = ch_vector_load(at);
         ch_vector stop = (ch_vector)((v == '\\') | ((ch_vector_signed)v < 0x20));
@@ -337,23 +366,22 @@ static inline char *take_plain(char *out, const char **from, const char *quote) 
 }
 
 char *ch_scan_unescape(const char *start, const char *slash, const char *quote, char *out) {
-    const char *at = slash;
+    const char *at = slash, *before;
     memcpy(out, start, (size_t)(slash - start));
     out += slash - start;
-    while (out && at < quote) {
+    while ((before = at) < quote) {
         if (*at == '\\') {
             out = take_escape(out, &at, quote);
+            if (!out)
+                return NULL;
             continue;
         }
-        out = take_plain(out, &at, quote);
-        if (at == quote || *at == '\\')
-            continue;
-        const char *next = ch_utf8_run_multibyte(at, quote);
-        if (next == at) /* a control character, or invalid UTF-8 */
+        if (*at & 0x80)
+            at = ch_utf8_pass(at, quote, &out, text_stops);
+        else
+            out = take_plain(out, &at, quote);
+        if (at == before) /* a control character, or invalid UTF-8 */
             return NULL;
-        memcpy(out, at, (size_t)(next - at));
-        out += next - at;
-        at = next;
     }
     return out;
 }

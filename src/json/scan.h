@@ -102,6 +102,15 @@ static inline const char *ch_scan_number(const char *at, const char *end, bool *
     return CH_SCAN_LIKELY(*integer) ? at : ch_scan_fraction(at, end, fail);
 }
 
+/* The first byte of a string's contents that is neither plain nor part of a valid character from
+ * 0x80 on: the closing quote, a backslash or a fault. `end` if there is none. */
+const char *ch_scan_text_run(const char *at, const char *end);
+
+static inline const char *ch_scan_text(const char *at, const char *end) {
+    at = ch_scan_plain(at, end);
+    return at < end && (*at & 0x80) ? ch_scan_text_run(at, end) : at;
+}
+
 /* Scan the rest of a string from its first byte that is not plain. Checks
  * escapes and UTF-8. Bytes that CH_JSON_STRICT rejects are counted for
  * replacement in the other mode. */
@@ -118,12 +127,13 @@ const char *ch_scan_escape(const char *at, const char *end, enum ch_json_mode mo
 size_t ch_scan_decode(const struct ch_scan_string *s, const char *at, char *out);
 
 /* A string with escapes can be decoded and checked in one pass, for which its end must be known:
- * the closing quote of a string whose first escape is at `slash`; NULL: there is none. */
+ * the closing quote of a string whose first escape is at `slash`, where ch_scan_text stopped.
+ * NULL: there is no such quote, or no backslash at `slash`. */
 const char *ch_scan_quote(const char *slash, const char *end);
 
-/* Decode the contents from `start` to `quote`, whose first byte that is not plain is the backslash
- * at `slash`, into out, which has room for as many bytes. Returns the end of the decoded text.
- * NULL: the string has a fault, which ch_scan_string_rest reports or has replaced. */
+/* Decode the contents from `start` to `quote`, whose first escape is at `slash`, into out, which
+ * has room for as many bytes. Returns the end of the decoded text. NULL: the string has a fault,
+ * which ch_scan_string_rest reports or has replaced. */
 char *ch_scan_unescape(const char *start, const char *slash, const char *quote, char *out);
 
 /* Scan true, false or null; `at` is at the first letter. */

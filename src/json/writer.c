@@ -29,12 +29,7 @@ void ch_json_escape(struct ch_buf *out, struct ch_sv s) {
     if (s.n == 0)
         return;
     const char *at = s.p, *end = s.p + s.n, *start = at;
-    while ((at = ch_scan_plain(at, end)) < end) {
-        const char *next = ch_utf8_run_multibyte(at, end);
-        if (next > at) {
-            at = next;
-            continue;
-        }
+    while ((at = ch_scan_text(at, end)) < end) {
         ch_buf_add(out, start, (size_t)(at - start));
         if (*at & 0x80)
             CH_BUF_LIT(out, "\xef\xbf\xbd");

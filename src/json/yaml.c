@@ -16,6 +16,7 @@
 #include "json/yaml_scalar.h"
 
 #define NO_ANCHOR SIZE_MAX
+#define ANCHOR_STEP 16 /* anchors for which memory is added at a time */
 #define BYTE_ORDER_MARK "\xef\xbb\xbf"
 #define CORE_TAG "tag:yaml.org,2002:"
 
@@ -126,8 +127,8 @@ static int yaml_add_anchor(struct builder *b, const yaml_char_t *name, bool open
         return 0;
     if (b->n_anchors == CH_LIMIT_YAML_ANCHORS)
         return fail_at(b, CHELA_ELIMIT, w, "too many anchors");
-    if (!b->anchors)
-        b->anchors = ch_alloc(CH_LIMIT_YAML_ANCHORS * sizeof(b->anchors[0]));
+    if (b->n_anchors % ANCHOR_STEP == 0)
+        b->anchors = ch_realloc(b->anchors, (b->n_anchors + ANCHOR_STEP) * sizeof(b->anchors[0]));
     *index = b->n_anchors++;
     b->anchors[*index] = (struct anchor){
         .name = ch_arena_sv(b->arena, ch_sv_str((const char *)name)), .node = b->n, .open = open};

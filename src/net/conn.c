@@ -7,6 +7,7 @@
 #include "net/conn.h"
 
 #include <limits.h>
+#include <stdio.h>
 #include <sys/socket.h>
 
 #include "base/error.h"
@@ -378,24 +379,28 @@ static void on_dialed(uv_tcp_t *tcp, const struct chela_error *err, void *user) 
     }
 }
 
-static char *make_label(const struct ch_conn_route *route) {
-    struct ch_buf label = {0};
-    bool v6 = route->host.n && memchr(route->host.p, ':', route->host.n);
-    ch_buf_addf(&label, v6 ? "[%.*s]:%u" : "%.*s:%u", CH_SV_FMT(route->host), route->port);
-    return ch_buf_take(&label);
+/* A connection with the names of its route. */
+static struct ch_conn *conn_alloc(const struct ch_conn_route *route) {
+    size_t n = route->host.n, label = n + sizeof("[]:65535");
+    struct ch_conn *c = ch_alloc(sizeof(*c) + n + 1 + label);
+    bool v6 = n && memchr(route->host.p, ':', n);
+    if (n)
+        memcpy(c->names, route->host.p, n);
+    c->host = c->names;
+    c->label = c->names + n + 1;
+    snprintf(c->names + n + 1, label, v6 ? "[%s]:%u" : "%s:%u", c->host, route->port);
+    return c;
 }
 
 int ch_conn_open(struct ch_shared *shared, const struct ch_conn_route *route,
                  const struct ch_conn_events *events, void *user, struct ch_conn **out,
                  struct chela_error *err) {
-    struct ch_conn *c = ch_alloc(sizeof(*c));
+    struct ch_conn *c = conn_alloc(route);
 
     c->shared = ch_shared_ref(shared);
-    c->host = ch_strndup(route->host.p, route->host.n);
     c->port = route->port;
     c->wants_tls = route->tls;
     c->proxy = route->proxy;
-    c->label = make_label(route);
     ch_conn_hold(c, events, user);
     struct ch_dial_opts to = {shared->loop, shared->resolver, c->host,      c->port,
                               "",           route->filter,    route->socket};
@@ -416,8 +421,6 @@ int ch_conn_open(struct ch_shared *shared, const struct ch_conn_route *route,
 
 static void free_conn(struct ch_conn *c) {
     ch_free(c->writing);
-    ch_free(c->label);
-    ch_free(c->host);
     ch_free(c->tcp);
     ch_shared_unref(c->shared);
     ch_free(c);

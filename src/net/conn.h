@@ -50,16 +50,15 @@ enum ch_conn_state {
 struct ch_conn {
     enum ch_conn_state state;
     bool sending;                  /* the kernel has not taken the whole message yet */
+    bool wants_tls;
+    uint16_t port;
     struct ch_conn_write *writing; /* data that libuv still has to write; owned */
     struct ch_shared *shared;      /* a reference */
     const struct ch_conn_events *events;
     void *user;
 
-    char *host; /* owned */
-    uint16_t port;
-    bool wants_tls;
+    const char *host, *label; /* in `names`; label: "host:port" for messages */
     const struct ch_proxy *proxy;
-    char *label; /* owned: "host:port" for messages */
 
     struct ch_dial *dial;     /* while DIALING */
     struct ch_tunnel *tunnel; /* while TUNNEL; owned */
@@ -73,6 +72,7 @@ struct ch_conn {
 
     struct ch_conn *prev, *next; /* pool.c: links of the idle list */
     int64_t idle_since;          /* pool.c */
+    char names[];
 };
 
 /* Open a connection along a route. Loads the TLS module if needed; if that

@@ -53,8 +53,14 @@ struct ch_http_call {
     int64_t total_due;
     bool overdue; /* a timeout has passed; one more pass of the loop */
 
-    struct ch_task failing;      /* reports *failure */
-    struct chela_error *failure; /* owned */
+    struct failure *failure; /* owned; NULL: the call could be started */
+};
+
+/* Reports, on the loop's next turn, why a call could not be started. */
+struct failure {
+    struct ch_task task;
+    struct ch_http_call *call;
+    struct chela_error err;
 };
 
 /* A configured proxy, or the reason why it is unusable. */
@@ -95,7 +101,8 @@ static void detach(struct ch_http_call *call) {
     if (call->next)
         call->next->prev = call->prev;
     ch_timer_stop(h->shared->loop, &call->timer);
-    ch_task_cancel(h->shared->loop, &call->failing);
+    if (call->failure)
+        ch_task_cancel(h->shared->loop, &call->failure->task);
     ch_conn_close(CH_TAKE(call->conn));
 }
 
@@ -103,23 +110,23 @@ static void detach(struct ch_http_call *call) {
 static void http_finish(struct ch_http_call *call, const struct chela_error *err) {
     struct ch_http_handler handler = call->handler;
     void *user = call->user;
-    struct chela_error *failure = CH_TAKE(call->failure); /* err may point to this error */
 
     detach(call);
+    struct failure *failure = CH_TAKE(call->failure); /* err may point into it */
     http_free_call(call);
     handler.on_done(err, user);
     ch_free(failure);
 }
 
 static void http_fail_now(struct ch_task *task) {
-    struct ch_http_call *call = CH_CONTAINER(task, struct ch_http_call, failing);
-    http_finish(call, call->failure);
+    struct failure *f = CH_CONTAINER(task, struct failure, task);
+    http_finish(f->call, &f->err);
 }
 
 static void http_fail_later(struct ch_http_call *call, const struct chela_error *err) {
-    call->failure = ch_memdup(err, sizeof(*err));
-    call->failing.fn = http_fail_now;
-    ch_task_defer(call->http->shared->loop, &call->failing);
+    call->failure = ch_alloc(sizeof(*call->failure));
+    *call->failure = (struct failure){.task.fn = http_fail_now, .call = call, .err = *err};
+    ch_task_defer(call->http->shared->loop, &call->failure->task);
 }
 
 static void http_cancel(struct ch_transport *t, struct ch_http_call *call) {

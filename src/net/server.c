@@ -22,7 +22,8 @@
 #define RELAYED 1 /* the byte of a connection that another worker passed on */
 #define TURN 2    /* a byte without a connection: this worker accepts connections */
 #define TURN_OVER 't' /* to the other process: another worker shall accept them */
-#define TURN_CONNECTIONS 8
+#define TURN_CONNECTIONS 16 /* accepted in a turn, at most */
+#define TURN_OPEN 4 /* so many of them, or half as many as were open before, may stay open */
 #define FILES_KEPT 128 /* descriptors not used for clients; half of them if there are few */
 
 /* --- which clients may stay */
@@ -215,7 +216,8 @@ static void on_connection(uv_stream_t *listener, int status) {
  *
  * One worker watches the socket at a time. A turn has several connections, because a worker whose
  * code and data are in the processor's caches serves a run with less time. A turn ends early if
- * its connections stay open, so that such connections are spread over the workers. */
+ * its connections stay open, so that such connections are spread over the workers. A few may be
+ * open: requests that arrive together would otherwise end a turn each. */
 
 static void server_end_turn(struct ch_server *s) {
     const char byte = TURN_OVER;
@@ -232,7 +234,7 @@ static void server_on_waiting(uv_poll_t *shared, int status, int events) {
     CH_LOOP_CALLBACK(s->loop);
     (void)status;
     (void)events;
-    if (s->nclients > s->turn_clients + s->turn_clients / 2) {
+    if (s->nclients >= s->turn_clients + CH_MAX(s->turn_clients / 2 + 1, TURN_OPEN)) {
         server_end_turn(s);
         return;
     }

@@ -11,6 +11,7 @@
 #include "agent/run/parent.h"
 #include "base/limits.h"
 #include "base/list.h"
+#include "base/mix.h"
 #include "base/redact.h"
 #include "model/codec/errors.h"
 #include "model/message/ids.h"
@@ -157,7 +158,7 @@ void ch_otel_follow_free(struct ch_otel_follow *f) {
 }
 
 static struct ch_list *bucket_of(struct ch_otel_follow *f, const char *run) {
-    return &f->buckets[ch_otel_hash(0, ch_sv_str(run)) % BUCKETS];
+    return &f->buckets[ch_mix_text(0, ch_sv_str(run)) % BUCKETS];
 }
 
 static struct follow_run *find_run(struct ch_otel_follow *f, const char *id) {
@@ -496,7 +497,7 @@ static void end_request(struct ch_otel_follow *f, struct follow_run *r, chela_ru
         finish = ch_sv_str(ch_otel_finish(stop));
         ch_otel_add_texts(&s, CH_OTEL_RESPONSE_FINISH, &finish, 1);
         if (reply)
-            ch_otel_add_text(&s, CH_OTEL_RESPONSE_MODEL, reply->model);
+            ch_otel_add_text(&s, CH_OTEL_RESPONSE_MODEL, ch_msg_author(reply).model);
     }
     if (u)
         add_usage(&s, u);
@@ -566,7 +567,7 @@ void ch_otel_follow_query(struct ch_otel_follow *f, chela_run *run,
 
 /* The state of a call, made if there is none; NULL: too many. */
 static struct open_call *open_call(struct follow_run *r, struct ch_sv id) {
-    uint64_t hash = ch_otel_hash(0, id);
+    uint64_t hash = ch_mix_text(0, id);
     size_t i = 0;
     while (i < r->ncalls && r->calls[i].id != hash)
         i++;
@@ -723,7 +724,7 @@ static struct ch_sv error_type(const struct chela_event *ev) {
 
 /* NULL: the tool has no memo, because its name is long. */
 static struct call_memo *memo_of_calls(struct follow_run *r, struct ch_sv tool) {
-    struct call_memo *m = &r->acts[ch_otel_hash(0, tool) % CALL_MEMOS];
+    struct call_memo *m = &r->acts[ch_mix_text(0, tool) % CALL_MEMOS];
     if (tool.n >= sizeof(m->tool))
         return NULL;
     if (!ch_sv_is(tool, m->tool)) {

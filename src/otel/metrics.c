@@ -4,6 +4,7 @@
 #include "base/arena.h"
 #include "base/limits.h"
 #include "base/mem.h"
+#include "base/mix.h"
 
 #define BUCKETS 16 /* at most: bounds and one */
 
@@ -77,7 +78,7 @@ static uint64_t hash_attributes(const struct ch_otel_attribute *attributes, size
     for (size_t i = 0; i < n; i++) {
         const struct ch_otel_attribute *a = &attributes[i];
         int64_t number = a->type == CH_OTEL_INT ? a->number : 0;
-        h = ch_otel_hash(h + a->key, a->type == CH_OTEL_TEXT
+        h = ch_mix_text(h + a->key, a->type == CH_OTEL_TEXT
                                          ? a->text
                                          : ch_sv((const char *)&number, sizeof(number)));
     }

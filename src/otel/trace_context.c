@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/mix.h"
 #include "base/word.h"
 
 static int hex_digit(char c) {
@@ -71,23 +72,9 @@ bool ch_trace_context_in_share(const struct ch_trace_context *c, double share) {
     return (double)n < share * 72057594037927936.0; /* 2^56 */
 }
 
-/* Every bit of the result depends on every bit of h and word. */
-static uint64_t mix(uint64_t h, uint64_t word) {
-    h = (h ^ word) * UINT64_C(0x9e3779b97f4a7c15);
-    h ^= h >> 32;
-    h *= UINT64_C(0xd6e8feb86659fd93);
-    return h ^ h >> 32;
-}
-
-uint64_t ch_otel_hash(uint64_t h, struct ch_sv s) {
-    for (; s.n >= 8; s = ch_sv(s.p + 8, s.n - 8))
-        h = mix(h, ch_word_load(s.p));
-    return mix(h, (uint64_t)s.n << 56 | ch_word_load_part(s.p, s.n));
-}
-
 static struct ch_span_id span_id(uint64_t h) {
     struct ch_span_id id;
-    h = mix(h, 0);
+    h = ch_mix(h, 0);
     h = h ? h : 1; /* zero means none */
     for (size_t i = 0; i < CH_SPAN_ID; i++)
         id.bytes[i] = (unsigned char)(h >> (8 * i));
@@ -98,28 +85,28 @@ static struct ch_span_id span_id(uint64_t h) {
 struct ch_trace_context ch_trace_context_of_run(const char *run) {
     struct ch_trace_context c = {.sampled = true};
     for (size_t i = 0; i < CH_TRACE_ID / CH_SPAN_ID; i++) {
-        struct ch_span_id half = span_id(ch_otel_hash(5 + i, ch_sv_str(run)));
+        struct ch_span_id half = span_id(ch_mix_text(5 + i, ch_sv_str(run)));
         memcpy(c.trace + i * CH_SPAN_ID, half.bytes, CH_SPAN_ID);
     }
     return c;
 }
 
 struct ch_span_id ch_span_id_of_run(const char *run) {
-    return span_id(ch_otel_hash(1, ch_sv_str(run)));
+    return span_id(ch_mix_text(1, ch_sv_str(run)));
 }
 
 struct ch_span_id ch_span_id_of_call(const char *run, unsigned turn, struct ch_sv call) {
-    return span_id(ch_otel_hash(mix(ch_otel_hash(2, ch_sv_str(run)), turn), call));
+    return span_id(ch_mix_text(ch_mix(ch_mix_text(2, ch_sv_str(run)), turn), call));
 }
 
 struct ch_span_id ch_span_id_below(struct ch_span_id call, struct ch_sv what, unsigned n) {
-    uint64_t h = ch_otel_hash(4, ch_sv((const char *)call.bytes, CH_SPAN_ID));
-    return span_id(mix(ch_otel_hash(h, what), n));
+    uint64_t h = ch_mix_text(4, ch_sv((const char *)call.bytes, CH_SPAN_ID));
+    return span_id(ch_mix(ch_mix_text(h, what), n));
 }
 
 struct ch_span_id ch_span_id_of_request(const char *run, unsigned turn, unsigned attempt,
                                         size_t messages, struct ch_sv model, struct ch_sv role) {
-    uint64_t h = mix(ch_otel_hash(3, ch_sv_str(run)), turn);
-    h = mix(mix(h, attempt), messages);
-    return span_id(ch_otel_hash(ch_otel_hash(h, model), role));
+    uint64_t h = ch_mix(ch_mix_text(3, ch_sv_str(run)), turn);
+    h = ch_mix(ch_mix(h, attempt), messages);
+    return span_id(ch_mix_text(ch_mix_text(h, model), role));
 }

@@ -33,9 +33,6 @@ struct ch_trace_context ch_trace_context_of_run(const char *run);
 /* Whether the trace is in the sampled share of all traces. */
 bool ch_trace_context_in_share(const struct ch_trace_context *c, double share);
 
-/* A hash that is the same on every machine; eight bytes at a time. */
-uint64_t ch_otel_hash(uint64_t h, struct ch_sv s);
-
 /* Writes 2n hexadecimal digits; n is a multiple of 4. Returns the address after them. */
 char *ch_otel_put_hex(char *to, const unsigned char *bytes, size_t n);
 

@@ -14,7 +14,8 @@ void ch_rpc_lines_release(struct ch_rpc_lines *l) {
 }
 
 static int too_long(const struct ch_rpc_lines *l, struct chela_error *err) {
-    return ch_fail(err, CHELA_ELIMIT, "a message is larger than %zu bytes", l->partial.max);
+    return ch_fail(err, CHELA_ELIMIT, "a message is larger than %zu bytes",
+                   (size_t)l->partial.max);
 }
 
 /* False: fn stopped the stream. */

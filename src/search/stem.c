@@ -6,6 +6,7 @@
 #include "search/stem.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -15,13 +16,22 @@ struct word {
     size_t n;
 };
 
+/* Sets of letters. */
+#define L(letter) (UINT32_C(1) << ((letter) - 'a'))
+#define VOWELS (L('a') | L('e') | L('i') | L('o') | L('u'))
+
+static inline bool is_among(char c, uint32_t letters) {
+    unsigned i = (unsigned char)c - (unsigned)'a';
+    return i < 26 && letters >> i & 1;
+}
+
 /* y is a vowel if it follows a consonant. */
 static bool is_vowel(const char *p, size_t i) {
     bool y_is_vowel = false;
 
     for (; p[i] == 'y' && i > 0; i--)
         y_is_vowel = !y_is_vowel;
-    bool vowel = memchr("aeiou", p[i], 5) != NULL;
+    bool vowel = is_among(p[i], VOWELS);
     return y_is_vowel ? !vowel : vowel;
 }
 
@@ -52,7 +62,7 @@ static bool ends_double(const struct word *w) {
  * in "hop": such a stem may have lost an e. */
 static bool ends_short(const char *p, size_t n) {
     return n > 2 && !is_vowel(p, n - 1) && is_vowel(p, n - 2) && !is_vowel(p, n - 3) &&
-           !memchr("wxy", p[n - 1], 3);
+           !is_among(p[n - 1], L('w') | L('x') | L('y'));
 }
 
 /* Compares the last letter first, since most words do not have the ending. */
@@ -71,8 +81,12 @@ struct rule {
 #define RULE(suffix, by) \
     { suffix, by, sizeof(suffix) - 1, sizeof(by) - 1 }
 
-/* Apply the first rule that matches, if the measure of the rest is above m. */
-static void stem_apply(struct word *w, const struct rule *rules, size_t n, unsigned m) {
+/* Apply the first rule that matches, if the measure of the rest is above m. last: the last letters
+ * of the suffixes. Few words have one of them, so that few words are compared with all rules. */
+static void stem_apply(struct word *w, const struct rule *rules, size_t n, uint32_t last,
+                       unsigned m) {
+    if (!is_among(w->p[w->n - 1], last))
+        return;
     for (size_t i = 0; i < n; i++) {
         const struct rule *r = &rules[i];
         if (!stem_ends_with(w, r->suffix, r->suffix_n))
@@ -105,7 +119,7 @@ static void step_1b(struct word *w) {
     w->n -= strlen(suffix);
     if (stem_ends(w, "at") || stem_ends(w, "bl") || stem_ends(w, "iz"))
         w->p[w->n++] = 'e';
-    else if (ends_double(w) && !memchr("lsz", w->p[w->n - 1], 3))
+    else if (ends_double(w) && !is_among(w->p[w->n - 1], L('l') | L('s') | L('z')))
         w->n--;
     else if (stem_measure(w->p, w->n) == 1 && ends_short(w->p, w->n))
         w->p[w->n++] = 'e';
@@ -126,7 +140,7 @@ static void step_2(struct word *w) {
         RULE("fulness", "ful"), RULE("ousness", "ous"), RULE("aliti", "al"),
         RULE("iviti", "ive"),   RULE("biliti", "ble"),  RULE("logi", "log"),
     };
-    stem_apply(w, rules, CH_LEN(rules), 0);
+    stem_apply(w, rules, CH_LEN(rules), L('l') | L('i') | L('r') | L('n') | L('m') | L('s'), 0);
 }
 
 static void step_3(struct word *w) {
@@ -134,7 +148,7 @@ static void step_3(struct word *w) {
         RULE("icate", "ic"), RULE("ative", ""), RULE("alize", "al"), RULE("iciti", "ic"),
         RULE("ical", "ic"),  RULE("ful", ""),   RULE("ness", ""),
     };
-    stem_apply(w, rules, CH_LEN(rules), 0);
+    stem_apply(w, rules, CH_LEN(rules), L('e') | L('i') | L('l') | L('s'), 0);
 }
 
 static void step_4(struct word *w) {
@@ -144,8 +158,10 @@ static void step_4(struct word *w) {
         RULE("ent", ""),  RULE("ou", ""),   RULE("ism", ""),  RULE("ate", ""),   RULE("iti", ""),
         RULE("ous", ""),  RULE("ive", ""),  RULE("ize", ""),
     };
+    const uint32_t last =
+        L('l') | L('e') | L('r') | L('c') | L('t') | L('u') | L('m') | L('i') | L('s');
     if (!stem_ends(w, "ion"))
-        stem_apply(w, rules, CH_LEN(rules), 1);
+        stem_apply(w, rules, CH_LEN(rules), last, 1);
     else if ((stem_ends(w, "sion") || stem_ends(w, "tion")) && stem_measure(w->p, w->n - 3) > 1)
         w->n -= 3;
 }
@@ -163,7 +179,7 @@ static void step_5(struct word *w) {
 size_t ch_stem(char *word, size_t n) {
     struct word w = {word, n};
 
-    if (n <= 2)
+    if (n <= 2 || word[n - 1] < 'a' || word[n - 1] > 'z')
         return n;
     step_1a(&w);
     step_1b(&w);

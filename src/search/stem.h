@@ -6,7 +6,7 @@
 #include <stddef.h>
 
 /* Stem a word of lower-case ASCII letters in place; returns the new length, at
- * most n. */
+ * most n. A word whose last byte is another one stays. */
 size_t ch_stem(char *word, size_t n);
 
 #endif

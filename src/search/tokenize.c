@@ -141,12 +141,13 @@ static void tokenize_emit(struct reader *r, enum ch_term_kind kind, const char *
 
 /* Normalize spelling: "analyse" becomes "analyze". */
 static void respell(char *p, size_t n) {
-    static const char *const endings[] = {"isation", "ising", "ised", "ise", "yse", "ysing"};
+    static const struct ch_sv endings[] = {CH_SV("isation"), CH_SV("ising"), CH_SV("ised"),
+                                           CH_SV("ise"),     CH_SV("yse"),   CH_SV("ysing")};
 
     for (size_t i = 0; i < CH_LEN(endings); i++) {
-        size_t e = strlen(endings[i]);
-        if (n > e + 2 && memcmp(p + n - e, endings[i], e) == 0)
-            p[n - e + 1] = 'z';
+        struct ch_sv e = endings[i];
+        if (n > e.n + 2 && p[n - 1] == e.p[e.n - 1] && memcmp(p + n - e.n, e.p, e.n) == 0)
+            p[n - e.n + 1] = 'z';
     }
 }
 
@@ -278,10 +279,22 @@ static void end_sentence(struct reader *r) {
     r->sentence++;
 }
 
-/* The class of the next character; a separator at the end of the text. */
-static enum glyph tokenize_peek(struct ch_sv rest) {
+struct character {
     uint32_t c;
-    return ch_utf8_next(rest, &c) ? classify(&c) : SEPARATOR;
+    unsigned n; /* bytes */
+    enum glyph is;
+};
+
+/* The first character of a text; a separator if the text is empty or its first byte is not
+ * valid. */
+static struct character tokenize_first(struct ch_sv text) {
+    struct character k = {.c = ' ', .n = 1, .is = SEPARATOR};
+    unsigned n = ch_utf8_next(text, &k.c);
+    if (n) {
+        k.n = n;
+        k.is = classify(&k.c);
+    }
+    return k;
 }
 
 static bool parts_words(enum glyph before, enum glyph now, enum glyph after) {
@@ -325,15 +338,15 @@ static void tokenize_take(struct reader *r, uint32_t c, enum glyph before, enum 
 
 void ch_terms_read(struct ch_terms *w, struct ch_sv text, size_t max) {
     struct reader r = {.out = w, .max = max, .sentence = w->n ? w->list[w->n - 1].sentence + 1 : 0};
+    struct character now = tokenize_first(text);
     enum glyph before = SEPARATOR;
 
     while (text.n && w->n < max) {
-        uint32_t c = ' ';
-        unsigned n = ch_utf8_next(text, &c);
-        text = ch_sv(text.p + CH_MAX(n, 1u), text.n - CH_MAX(n, 1u));
-        enum glyph now = classify(&c);
-        tokenize_take(&r, c, before, now, tokenize_peek(text));
-        before = now;
+        text = ch_sv(text.p + now.n, text.n - now.n);
+        struct character after = tokenize_first(text);
+        tokenize_take(&r, now.c, before, now.is, after.is);
+        before = now.is;
+        now = after;
     }
     end_compound(&r);
     end_dense(&r);

@@ -10,7 +10,9 @@
  *
  * Only the thread calls the store and owns the leases: it renews them while it
  * has no jobs, also when the loop is busy or waits for a person. A store that
- * never blocks needs no thread: jobs then run in a deferred task.
+ * never blocks needs no thread: jobs then run in a deferred task. When the
+ * runtime is closed, the thread ends before the sessions are released: handing
+ * the last changes over would cost a short run more than the changes.
  *
  * A failed transaction is repeated change by change, so that a change which
  * cannot be made ends its own log only. A change whose row another transaction
@@ -265,7 +267,6 @@ static void finish_job(struct writer *w, struct job *job) {
     job->next = NULL;
     *w->finished_end = job;
     w->finished_end = &job->next;
-    pthread_cond_signal(&w->back);
     notify(w);
 }
 
@@ -383,7 +384,7 @@ static void store_writer_wake(struct writer *w) { /* schedule a flush */
 
 void ch_writer_submit(struct writer *w, struct job *job) {
     w->under_way++;
-    if (!w->instant)
+    if (!w->instant && !w->ending)
         store_writer_start_thread(w);
     ch_loop_hold_thread(w->loop);
     pthread_mutex_lock(&w->lock);
@@ -701,21 +702,23 @@ static struct job *take_finished(struct writer *w, bool posted) {
     return list;
 }
 
-static void store_writer_deliver(struct writer *w) {
+static void deliver_finished(struct writer *w, bool posted) {
     struct job *next;
 
-    for (struct job *job = take_finished(w, true); job; job = next) {
+    for (struct job *job = take_finished(w, posted); job; job = next) {
         next = job->next;
         deliver_job(w, job);
     }
-    store_writer_hand_over(w);
 }
 
 static void on_post(struct ch_post *post) {
-    store_writer_deliver(CH_CONTAINER(post, struct writer, post));
+    struct writer *w = CH_CONTAINER(post, struct writer, post);
+
+    deliver_finished(w, true);
+    store_writer_hand_over(w);
 }
 
-/* Without a thread: run the jobs here, in a task of the loop. */
+/* Without a thread, or after its end: run the jobs here. */
 static void run_instantly(struct writer *w) {
     struct job *job;
 
@@ -903,48 +906,31 @@ static void writer_close(struct ch_log *log) {
     store_writer_wake(w); /* another log may wait for the key */
 }
 
-/* Work until nothing is left, without running the loop. */
-static void store_writer_drain(struct writer *w) {
-    while (store_writer_hand_over(w), w->under_way > 0) {
-        if (w->instant) {
-            run_instantly(w);
-            continue;
-        }
-        pthread_mutex_lock(&w->lock);
-        while (!w->finished)
-            pthread_cond_wait(&w->back, &w->lock);
-        pthread_mutex_unlock(&w->lock);
-        for (struct job *job = take_finished(w, false), *next; job; job = next) {
-            next = job->next;
-            deliver_job(w, job);
-        }
-    }
-}
-
-static void writer_shut(struct ch_journal *j) {
-    struct writer *w = CH_CONTAINER(j, struct writer, base);
-
-    w->shutting = true;
-    ch_writer_submit_aside(w);
-    store_writer_drain(w);
+static void store_writer_end_thread(struct writer *w) {
     pthread_mutex_lock(&w->lock);
     w->ending = true;
     pthread_cond_signal(&w->more);
     pthread_mutex_unlock(&w->lock);
     if (w->started)
         pthread_join(w->thread, NULL);
+}
+
+static void writer_shut(struct ch_journal *j) {
+    struct writer *w = CH_CONTAINER(j, struct writer, base);
+
+    w->shutting = true;
+    store_writer_end_thread(w); /* after its jobs; the last changes are made here */
+    deliver_finished(w, false);
+    ch_writer_submit_aside(w);
+    while (store_writer_hand_over(w), w->under_way > 0)
+        run_instantly(w);
     ch_timer_stop(w->loop, &w->pause);
     ch_task_cancel(w->loop, &w->task);
     ch_loop_unpost(w->loop, &w->post);
-    for (struct job *job = take_finished(w, false), *next; job; job = next) {
-        next = job->next;
-        store_writer_free_job(job);
-    }
     for (struct ch_log *log; (log = CH_LIST_FIRST(&w->logs, struct ch_log, link));)
         free_log(log);
     pthread_mutex_destroy(&w->lock);
     pthread_cond_destroy(&w->more);
-    pthread_cond_destroy(&w->back);
     chela_store_close(w->store);
     ch_free(w->leases);
     ch_free(w->owner);
@@ -993,7 +979,6 @@ struct ch_journal *ch_writer_new(struct ch_loop *loop, chela_store *store) {
     pthread_condattr_init(&attr);
     pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
     pthread_cond_init(&w->more, &attr);
-    pthread_cond_init(&w->back, NULL);
     pthread_condattr_destroy(&attr);
     return &w->base;
 }

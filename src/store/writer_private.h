@@ -112,7 +112,7 @@ struct writer {
     pthread_t thread;
     bool started;
     pthread_mutex_t lock; /* protects the following members */
-    pthread_cond_t more, back; /* work was added; work was finished */
+    pthread_cond_t more; /* work was added */
     struct job *todo, **todo_end, *finished, **finished_end;
     bool ending, posted;
     struct ch_post post;

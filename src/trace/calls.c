@@ -3,9 +3,9 @@
  * A copy of a session has the records of the original: the same run, position and time. */
 #include "agent/journal/journal.h"
 #include "base/mem.h"
+#include "base/mix.h"
 #include "chela/trace.h"
 #include "json/json.h"
-#include "model/message/ids.h"
 #include "store/store.h"
 
 /* Hashes of records; 0: a free place. */
@@ -54,9 +54,8 @@ static bool set_add(struct call_set *s, uint64_t hash) {
 /* The low bits keep the records of a run side by side in the set: a search in a large set costs
  * a cache miss. */
 static uint64_t identity(const struct chela_store_record *r, const struct ch_json *v) {
-    uint64_t place[] = {r->seq, (uint64_t)r->ts, r->type};
-    uint64_t run = ch_hash(1, ch_json_get_str(v, "run"));
-    uint64_t whole = ch_hash(run, ch_sv((const char *)place, sizeof(place)));
+    uint64_t run = ch_mix_text(0, ch_json_get_str(v, "run"));
+    uint64_t whole = ch_mix(ch_mix(run, (uint64_t)r->ts), r->seq << 8 | r->type);
     return whole << 24 | ((run + r->seq) & 0xffffff);
 }
 
@@ -75,16 +74,17 @@ static void pass_call(struct call_reading *rd, struct chela_model_call call,
 static void pass_message(struct call_reading *rd, const struct chela_store_record *r,
                          const struct ch_json *v) {
     const struct ch_json *m = ch_json_get(v, "message"), *e = ch_json_get(v, "embedding");
+    const struct ch_json *used = ch_json_get(v, "usage");
     struct ch_sv model = ch_json_get_str(m ? m : v, "model"), embeds = ch_json_get_str(e, "model");
     int64_t ms = rd->last ? CH_MAX(r->ts - rd->last, 0) : 0;
-    if (model.n && ch_json_get(v, "usage"))
+    if (model.n && used)
         pass_call(rd,
                   (struct chela_model_call){.model = ch_arena_str(&rd->arena, model),
                                             .ts = r->ts,
                                             .ms = ms,
                                             .calls = 1,
                                             .cost = ch_json_double(ch_json_get(v, "cost"), -1)},
-                  ch_json_get(v, "usage"));
+                  used);
     if (embeds.n)
         pass_call(rd,
                   (struct chela_model_call){
@@ -129,7 +129,7 @@ static int calls_on_record(const char *key, const char *agent,
     bool call = r->type != CH_REC_STATE;
     rd->session = key;
     rd->agent = agent;
-    uint64_t of = ch_hash(1, ch_sv_str(key));
+    uint64_t of = ch_mix_text(1, ch_sv_str(key));
     if (of != rd->before)
         rd->last = 0;
     ch_arena_clear(&rd->arena);

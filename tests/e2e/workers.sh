@@ -79,15 +79,15 @@ try() { # NAME STORE
             test "$(value runs_total $i)" -ge 60 -a "$(value runs_total $i)" -le 140
     done
 
-    # --- a session that the other one has: connections that stay open are spread over the workers
+    # --- a session that the other one has: connections that stay open are spread over the workers, four by four
     post /api/sessions/shared/messages '{"text":"long"}'
     answers "$name: a long run" 202
-    for i in 1 2; do
+    for i in {1..8}; do
         curl -sS -m 4 -o "$tmp/events$i" -H "Authorization: Bearer $token" "$gateway/api/sessions/shared/events" 2>/dev/null &
         followers[i]=$!
     done
     wait "${followers[@]}"
-    same "$name: both workers show its events" "1 1" "$(grep -c '"type":"run_end".*"text":"at last"' "$tmp"/events[12] | sed 's/.*://' | xargs)"
+    same "$name: both workers show its events" "1 1 1 1 1 1 1 1" "$(grep -c '"type":"run_end".*"text":"at last"' "$tmp"/events[1-8] | sed 's/.*://' | xargs)"
     for i in {1..10}; do
         post /api/sessions/shared/messages "{\"text\":\"line $i\",\"stream\":true}"
         check "$name: message $i is answered by whoever has it" grep -q "heard: line $i" "$out"
@@ -106,8 +106,8 @@ try() { # NAME STORE
     done
     call DELETE "/v1/responses/$id"
     answers "$name: and deleted" 200
-    gone() { # also for the other worker: the workers accept eight connections each in turn
-        for _ in {1..10}; do call GET "/v1/responses/$id" && [ "$code" = 404 ] || return 1; done
+    gone() { # also for the other worker: the workers accept 16 connections each in turn
+        for _ in {1..20}; do call GET "/v1/responses/$id" && [ "$code" = 404 ] || return 1; done
     }
     check "$name: for both workers" eventually gone
     call GET /api/nodes

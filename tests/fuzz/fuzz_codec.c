@@ -73,6 +73,14 @@ static void check_message(const struct ch_reply *r) {
     }
 }
 
+/* The agent drops such a block before it stores the message. */
+static bool has_invalid_media(const struct ch_msg *m) {
+    for (uint32_t i = 0; i < m->nblocks; i++)
+        if (m->blocks[i].flags & CH_F_INVALID && m->blocks[i].type != CH_BLOCK_TOOL_CALL)
+            return true;
+    return false;
+}
+
 static void check_storage(const struct ch_msg *m) {
     CH_BUF_AUTO json = {0};
     CH_BUF_AUTO again = {0};
@@ -93,7 +101,8 @@ static void check_storage(const struct ch_msg *m) {
 static void check_request(const struct ch_msg *m, const struct ch_codec *codec, unsigned quirks) {
     struct ch_endpoint ep = {.codec = codec, .base_url = "http://x", .quirks = quirks};
     struct ch_model_request req = {
-        .endpoint = &ep, .model = m->model, .messages = &m, .nmessages = 1, .system = CH_SV("s")};
+        .endpoint = &ep, .model = ch_msg_author(m).model, .messages = &m, .nmessages = 1,
+        .system = CH_SV("s")};
     struct ch_encoder e = {0};
     CH_BUF_AUTO body = {0};
     check(ch_encoder_update(&e, &req, NULL) == 0);
@@ -122,7 +131,8 @@ static void play(const struct ch_codec *codec, const struct ch_http_head *head, 
     check((r->error.cls != CH_ERR_NONE) == (r->stop == CH_STOP_ERROR));
     if (r->msg) {
         check_message(r);
-        check_storage(r->msg);
+        if (!has_invalid_media(r->msg))
+            check_storage(r->msg);
         for (size_t i = 0; ch_codec_at(i); i++)
             check_request(r->msg, ch_codec_at(i), 0);
         check_request(r->msg, &ch_codec_openai,

@@ -283,6 +283,11 @@ static void test_cancel(void **state) {
     o.cancel_at_child = CHELA_EV_TEXT_DELTA;
     play(&o, "once", "cancelled");
     close_office(&o);
+    open_office(&o, 0, *state);
+    o.cancel_at_child = CHELA_EV_TOOL_START; /* the call does not run */
+    play(&o, "once", "cancelled");
+    assert_int_equal(o.stamps, 0);
+    close_office(&o);
     open_office(&o, CHELA_TOOL_CONFIRM, *state); /* while it waits */
     play(&o, "once", "approval_required");
     chela_cancel(o.run, NULL);

@@ -156,6 +156,68 @@ static void test_cancel_ends_the_deltas(void **state) {
     }
 }
 
+/* Two calls, and a cancel from the callback of an event: functions called and calls started. */
+static struct {
+    enum chela_event_type type;
+    unsigned starts, works;
+} calls;
+
+static int count_work(chela_call *call, void *user) {
+    (void)user;
+    calls.works++;
+    chela_result_printf(call, "worked");
+    return 0;
+}
+
+static void cancel_at_call(struct stage *st, const struct chela_event *ev) {
+    calls.starts += ev->type == CHELA_EV_TOOL_START;
+    if (ev->type == calls.type)
+        chela_cancel(st->run, "enough");
+}
+
+static const struct {
+    enum chela_event_type type;
+    enum chela_effect effect;
+    unsigned flags, works;
+} call_rows[] = {
+    {CHELA_EV_TOOL_START, CHELA_EFFECT_READ, CHELA_TOOL_ON_LOOP, 0},
+    {CHELA_EV_TOOL_START, CHELA_EFFECT_READ, 0, 0},
+    {CHELA_EV_TOOL_START, CHELA_EFFECT_ONCE, 0, 0},
+    {CHELA_EV_TOOL_START, CHELA_EFFECT_READ, CHELA_TOOL_SEQUENTIAL, 0},
+    {CHELA_EV_TOOL_RESULT, CHELA_EFFECT_READ, CHELA_TOOL_SEQUENTIAL | CHELA_TOOL_ON_LOOP, 1},
+    {CHELA_EV_TOOL_RESULT, CHELA_EFFECT_ONCE, CHELA_TOOL_SEQUENTIAL | CHELA_TOOL_ON_LOOP, 1},
+};
+
+/* A call whose start is cancelled does not run, and no other call of the reply starts. */
+static void test_cancel_at_the_start_of_a_call(void **state) {
+    (void)state;
+    static const struct fake_reply replies[] = {
+        {.body = A_BEGIN A_CALL(0, "c1", "work", "{}") A_CALL(1, "c2", "work", "{}")
+             A_END("tool_use")},
+        {.body = A_SAY("next")},
+    };
+    for (size_t i = 0; i < CH_LEN(call_rows); i++) {
+        struct chela_tool_opts tool =
+            CHELA_TOOL_OPTS(.name = "work", .description = "Counts its calls.",
+                            .schema = "{\"type\":\"object\"}", .fn = count_work,
+                            .effect = call_rows[i].effect, .flags = call_rows[i].flags);
+        struct stage st;
+        STAGE_OPEN(&st, NULL, replies);
+        assert_int_equal(chela_agent_add_tool(st.agent, &tool, NULL), 0);
+        calls.type = call_rows[i].type;
+        calls.starts = calls.works = 0;
+        st.on_event = cancel_at_call;
+        stage_start(&st, "go");
+        stage_finish(&st);
+        if (calls.works != call_rows[i].works || calls.starts != 1)
+            fail_msg("row %zu: %u calls ran, %u started", i, calls.works, calls.starts);
+        assert_string_equal(stage_verdict(&st), "cancelled/cancelled");
+        assert_string_equal(chela_run_error(st.run), "enough");
+        stage_check_transcript(&st);
+        stage_close(&st);
+    }
+}
+
 static void test_cancel_before_the_first_word(void **state) {
     (void)state;
     static const struct fake_reply replies[] = {
@@ -532,6 +594,7 @@ int main(void) {
         cmocka_unit_test(test_cancel_at_every_event),
         cmocka_unit_test(test_cancel_keeps_what_was_said),
         cmocka_unit_test(test_cancel_ends_the_deltas),
+        cmocka_unit_test(test_cancel_at_the_start_of_a_call),
         cmocka_unit_test(test_cancel_before_the_first_word),
         cmocka_unit_test(test_close_at_every_event),
         cmocka_unit_test(test_runtime_closed_in_the_middle),

@@ -11,6 +11,8 @@
 
 #include <cmocka.h>
 
+#include "base/buf.h"
+#include "base/limits.h"
 #include "support/stage.h"
 
 #define REPLY                                                                                   \
@@ -96,8 +98,40 @@ static void test_callbacks(void **state) {
     }
 }
 
+static void count_media(struct stage *st, const struct chela_event *ev) {
+    if (ev->type != CHELA_EV_MEDIA)
+        return;
+    st->arg++;
+    assert_int_equal(ev->made.bytes, 8);
+}
+
+/* Data that is not base64 is dropped behind the last file that is saved, too: a message with such
+ * a block could not be read from a store. */
+static void test_invalid_behind_the_limit(void **state) {
+    CH_BUF_AUTO body = {0};
+    (void)state;
+    ch_buf_add_str(&body, "data: {\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"done\"}");
+    for (int i = 0; i <= CH_LIMIT_REPLY_MEDIA; i++)
+        ch_buf_addf(&body, ",{\"inlineData\":{\"mimeType\":\"image/png\",\"data\":\"%s\"}}",
+                    i < CH_LIMIT_REPLY_MEDIA ? "iVBORw0KGgo=" : "!!!");
+    ch_buf_add_str(&body, "]},\"finishReason\":\"STOP\"}],\"modelVersion\":\"fake-1\"}\n\n");
+    struct fake_reply reply[] = {{.body = ch_buf_str(&body)}};
+    struct stage st;
+    struct chela_agent_opts opts =
+        CHELA_AGENT_OPTS(.model = "gemini/fake-1", .workspace = dir, .tools = "");
+    STAGE_OPEN(&st, &opts, reply);
+    st.on_event = count_media;
+    stage_start(&st, "draw");
+    stage_finish(&st);
+    assert_string_equal(stage_verdict(&st), "done/task_completed");
+    assert_int_equal(st.arg, CH_LIMIT_REPLY_MEDIA);
+    stage_close(&st);
+    empty_media();
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_callbacks)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_callbacks),
+                                       cmocka_unit_test(test_invalid_behind_the_limit)};
     if (!mkdtemp(dir))
         return 1;
     int rc = cmocka_run_group_tests(tests, NULL, NULL);

@@ -181,6 +181,8 @@ static void test_a_new_session_is_empty(void **state) {
     assert_string_equal(row.status, "idle");
     assert_string_equal(row.agent, "main");
     assert_int_equal(row.created, 100);
+    struct row stored = row_of("a");
+    assert_memory_equal(&row, &stored, offsetof(struct row, seen));
     check_records("a", 1, "");
 }
 

@@ -87,8 +87,9 @@ play() {
     chela run --model "$(model "$api")" --base-url "$base" "$@" "go on"
 }
 
+# The log of a long test is large, so jq reads only the lines that name the instance.
 requests() {
-    jq -c "select(.end | not) | select(.conversation == \"$conversation\" and .instance == \"i$instances\") | ${1:-.}" "$log"
+    grep -F "\"i$instances\"" "$log" | jq -c "select(.end | not) | select(.conversation == \"$conversation\" and .instance == \"i$instances\") | ${1:-.}"
 }
 
 # Details for a case that failed.

@@ -84,8 +84,9 @@ void ch_context_forget(chela_agent *a) {
     ch_shared_text_release(a->context.system);
     ch_shared_text_release(a->context.sections);
     ch_shared_text_release(a->context.head);
-    ch_free(a->context.printed);
-    ch_free(a->context.fingerprint);
+    ch_shared_text_release(a->context.tail);
+    ch_shared_text_release(a->context.printed);
+    ch_shared_text_release(a->context.fingerprint);
 }
 
 static void context_files_free(struct ch_context_files *f) {
@@ -102,7 +103,7 @@ void ch_context_release(struct ch_context *c) {
     ch_buf_release(&c->warnings);
     ch_shared_text_release(c->system);
     ch_shared_text_release(c->sections);
-    ch_free(c->fingerprint);
+    ch_shared_text_release(c->fingerprint);
     *c = (struct ch_context){0};
 }
 
@@ -268,7 +269,7 @@ static void make_system(chela_run *run, unsigned flags) {
     char *text =
         flags & MINIMAL ? ch_system_minimal(&o, &sections) : ch_system_full(&o, &cut, &sections);
     keep_system(s, text, &sections);
-    ch_free(CH_TAKE(s->context.fingerprint));
+    ch_shared_text_release(CH_TAKE(s->context.fingerprint));
     if (cut.n)
         ch_buf_addf(&s->context.warnings,
                     "the system prompt was shortened to fit the context: %s%c", ch_buf_str(&cut),
@@ -365,13 +366,14 @@ const char *ch_context_fingerprint(chela_run *run) {
     context_settle(run);
     if (c->fingerprint)
         return c->fingerprint;
-    if (!known->printed || strcmp(known->printed, c->system) != 0) {
-        ch_free(known->printed);
-        ch_free(known->fingerprint);
-        known->printed = ch_strdup(c->system);
-        known->fingerprint = fingerprint_of(c->system, run->session->agent->workspace);
+    if (known->printed == c->system) {
+        c->fingerprint = ch_shared_text_ref(known->fingerprint);
+        return c->fingerprint;
     }
-    c->fingerprint = ch_strdup(known->fingerprint);
+    CH_AUTOFREE char *made = fingerprint_of(c->system, run->session->agent->workspace);
+    ch_shared_text_release(known->printed);
+    known->printed = ch_shared_text_ref(c->system);
+    c->fingerprint = ch_shared_text(&known->fingerprint, ch_sv_str(made));
     return c->fingerprint;
 }
 

@@ -148,22 +148,26 @@ static int save_bytes(const chela_run *run, const struct ch_block *b, struct ch_
     return why;
 }
 
-/* Saves a block and names the file in it. False: the block's data cannot be used. */
-static bool save_block(chela_run *run, struct ch_block *b, struct ch_arena *a) {
-    CH_BUF_AUTO bytes = {0};
+/* Decodes the data of a block. False: the data cannot be used. */
+static bool decode_block(chela_run *run, const struct ch_block *b, struct ch_buf *bytes) {
+    if (!(b->flags & CH_F_INVALID) && ch_base64_read(b->text, bytes))
+        return true;
+    ch_emit_warning(run, "%s of the model is dropped: its data is not valid base64",
+                    ch_block_type_name(b->type));
+    return false;
+}
+
+/* Saves a block and names the file in it. */
+static bool save_block(chela_run *run, struct ch_block *b, struct ch_sv bytes,
+                       struct ch_arena *a) {
     CH_BUF_AUTO path = {0};
-    const char *type = ch_block_type_name(b->type);
-    if (b->flags & CH_F_INVALID || !ch_base64_read(b->text, &bytes)) {
-        ch_emit_warning(run, "%s of the model is dropped: its data is not valid base64", type);
-        return false;
-    }
-    int why = save_bytes(run, b, ch_buf_sv(&bytes), &path);
+    int why = save_bytes(run, b, bytes, &path);
     if (why)
-        ch_emit_warning(run, "%s of the model is not saved in " FOLDER ": %s", type,
-                        strerror(why));
+        ch_emit_warning(run, "%s of the model is not saved in " FOLDER ": %s",
+                        ch_block_type_name(b->type), strerror(why));
     else
         b->id = ch_arena_sv(a, ch_buf_sv(&path));
-    return true;
+    return why == 0;
 }
 
 /* Copies the blocks that stay to `to`, and returns their number. */
@@ -172,15 +176,16 @@ static size_t save_blocks(chela_run *run, const struct ch_msg *m, struct ch_bloc
     size_t n = 0, saved = 0, refused = 0;
     for (uint32_t i = 0; i < m->nblocks && !run->dead; i++) {
         struct ch_block *b = &to[n++];
+        CH_BUF_AUTO bytes = {0};
         *b = m->blocks[i];
         if (!is_made(b) || b->flags & CH_F_URL || b->id.n)
             continue;
-        if (saved == CH_LIMIT_REPLY_MEDIA)
-            refused++;
-        else if (!save_block(run, b, a))
+        if (!decode_block(run, b, &bytes)) /* such a block could not be stored */
             n--;
+        else if (saved == CH_LIMIT_REPLY_MEDIA)
+            refused++;
         else
-            saved += b->id.n > 0;
+            saved += save_block(run, b, ch_buf_sv(&bytes), a);
     }
     if (refused && !run->dead)
         ch_emit_warning(run,

@@ -30,10 +30,10 @@ struct ch_context_conf { /* texts live in the agent's arena and may be NULL */
     unsigned system_share, output_share, tools_share; /* per cent of the context */
     enum ch_style style;
     struct ch_bm25 index;        /* ranks the rules that not every prompt holds */
-    char *printed, *fingerprint; /* owned: the last system prompt and its fingerprint */
-    /* shared_text.h: texts of the session that made its system prompt, or the head of its
-     * request, last. Most sessions of an agent have the same; NULL: none yet. */
-    const char *system, *sections, *head;
+    /* shared_text.h: texts of the session that made its system prompt, or the head and the tail
+     * of its request, last. Most sessions of an agent have the same; NULL: none yet. */
+    const char *system, *sections, *head, *tail;
+    const char *printed, *fingerprint; /* shared_text.h: a system prompt and its fingerprint */
     uint64_t counted;            /* hash of the request head that was counted last */
     size_t tokens;               /* tokens of that head */
 };

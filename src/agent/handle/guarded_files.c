@@ -9,14 +9,17 @@
 #include "tool/process/executable.h"
 #include "tool/process/sandbox_policy.h"
 
-void ch_runtime_hide_file(chela_runtime *rt, const char *path) {
+static const char *real_path(struct ch_arena *a, const char *path) {
     char *here = path[0] == '/' ? NULL : getcwd(NULL, 0);
     CH_BUF_AUTO full = {0};
-    CH_ARENA_AUTO arena = {0};
-    size_t n = 0;
     ch_buf_addf(&full, "%s%s%s", here ? here : "", here ? "/" : "", path);
     free(here);
-    const char *real = ch_sandbox_resolve(&arena, ch_buf_str(&full)); /* once for all agents */
+    return ch_sandbox_resolve(a, ch_buf_str(&full));
+}
+
+/* real: a path without links, found once for all agents */
+static void hide_real(chela_runtime *rt, const char *real) {
+    size_t n = 0;
     while (rt->hidden && rt->hidden[n])
         n++;
     rt->hidden = ch_realloc(rt->hidden, (n + 2) * sizeof(*rt->hidden));
@@ -29,12 +32,21 @@ void ch_runtime_hide_file(chela_runtime *rt, const char *path) {
     }
 }
 
+void ch_runtime_hide_file(chela_runtime *rt, const char *path) {
+    CH_ARENA_AUTO arena = {0};
+    hide_real(rt, real_path(&arena, path));
+}
+
+/* SQLite follows a link to the database, and its other files are beside the file that it
+ * finds. */
 void ch_runtime_hide_database(chela_runtime *rt, const char *path) {
     static const char *const parts[] = {"", "-wal", "-shm", "-journal"};
+    CH_ARENA_AUTO arena = {0};
+    const char *real = real_path(&arena, path);
     for (size_t i = 0; i < CH_LEN(parts); i++) {
         CH_BUF_AUTO file = {0};
-        ch_buf_addf(&file, "%s%s", path, parts[i]);
-        ch_runtime_hide_file(rt, ch_buf_str(&file));
+        ch_buf_addf(&file, "%s%s", real, parts[i]);
+        hide_real(rt, ch_buf_str(&file));
     }
 }
 

@@ -31,7 +31,7 @@ struct ch_context {
     unsigned flags;
     uint64_t registry_revision; /* revision of the registry that `flags` were found in */
     struct ch_buf warnings; /* warnings that are not emitted yet, each NUL-terminated */
-    char *fingerprint;      /* owned: fingerprint of `system`; NULL: not made yet */
+    const char *fingerprint; /* shared_text.h: fingerprint of `system`; NULL: not made yet */
     const char *sections;   /* shared_text.h: parts of `system` (prompt/system.h) as JSON; NULL:
                                none */
 };
@@ -98,6 +98,9 @@ struct chela_session {
     uint64_t revision;          /* revision of the request's head and tail */
     uint64_t registry_revision; /* revision of the registry in the last request */
     bool patched;               /* the last request had its own head or tail */
+    bool inherited;             /* taken over from a gateway, which may have left a run */
+    bool closed;                /* closed: waits to be freed */
+    bool handed;                /* the session was handed over to its agent (handoff.h) */
     struct ch_memory memory;    /* remembered approvals */
     struct ch_approvals *granted; /* borrowed from `state`: grants of a feature; NULL: none */
     struct ch_jobs *jobs;       /* background programs */
@@ -118,8 +121,6 @@ struct chela_session {
                                    * session; NULL: none */
     chela_event_fn *on_task;    /* gets the events of these agents; may be NULL */
     void *task_user;
-    bool inherited;                 /* taken over from a gateway, which may have left a run */
-    bool closed;                    /* closed: waits to be freed */
     struct ch_selection *selection; /* tools that its requests describe */
     uint64_t selection_revision;    /* revision of `selection` in the last request */
     struct ch_session_state state;  /* state of tools */
@@ -131,7 +132,6 @@ struct chela_session {
     chela_ready_fn *on_ready;       /* may be NULL */
     void *ready_user;
     chela_run *run;             /* the current or last run; a reference */
-    bool handed;                /* the session was handed over to its agent (handoff.h) */
     chela_run *asks_for;        /* run whose journal has the requests of this session, which is
                                    not stored; NULL: none */
     struct ch_child_run *child; /* owned: link to the parent run; NULL: no parent (run/parent.h) */

@@ -183,7 +183,7 @@ static uint64_t digest(uint64_t h, struct ch_sv s) {
 
 /* --- what happened ----------------------------------------------------------------- */
 
-static uint64_t step_before(const struct ch_loop_detector *g, unsigned back) {
+static uint32_t step_before(const struct ch_loop_detector *g, unsigned back) {
     return g->steps[(g->n - 1 - back) % CH_LOOP_DETECTOR_STEPS];
 }
 
@@ -192,7 +192,7 @@ static unsigned remembered(const struct ch_loop_detector *g) {
 }
 
 /* True: `step` is among the `last` newest steps. */
-static bool seen(const struct ch_loop_detector *g, uint64_t step, unsigned last) {
+static bool seen(const struct ch_loop_detector *g, uint32_t step, unsigned last) {
     for (unsigned i = 0; i < last && i < remembered(g); i++)
         if (step_before(g, i) == step)
             return true;
@@ -211,8 +211,8 @@ static bool is_poll(struct ch_sv name) {
 void ch_loop_detector_call(struct ch_loop_detector *g, struct ch_sv name, struct ch_sv arguments,
                            struct ch_sv result, bool unknown_tool) {
     uint64_t call = unknown_tool ? ch_hash(1, name) : digest(ch_hash(0, name), arguments);
-    uint64_t step = unknown_tool ? call : digest(call, result);
-    step = (step & ~(uint64_t)1) | is_poll(name);
+    uint64_t whole = unknown_tool ? call : digest(call, result);
+    uint32_t step = ((uint32_t)(whole ^ whole >> 32) & ~(uint32_t)1) | is_poll(name);
     if (seen(g, step, g->turn))
         return; /* the same call twice in one turn counts once */
     bool again = g->n > 0 && step_before(g, 0) == step;

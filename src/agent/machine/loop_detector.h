@@ -39,7 +39,7 @@ enum ch_loop_verdict { CH_LOOP_VERDICT_FINE, CH_LOOP_VERDICT_NOTE, CH_LOOP_VERDI
 
 struct ch_loop_detector {
     struct chela_loop_guard limits;         /* defaults applied; negative: never */
-    uint64_t steps[CH_LOOP_DETECTOR_STEPS]; /* ring of hashes, each of a call with its result */
+    uint32_t steps[CH_LOOP_DETECTOR_STEPS]; /* ring of hashes, each of a call with its result */
     unsigned n;                             /* steps so far */
     unsigned turn;                          /* different steps in this turn */
     unsigned same;                          /* repetitions of the last step */

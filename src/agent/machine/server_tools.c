@@ -14,23 +14,31 @@ static int server_tools_check(const struct ch_json *list, struct chela_error *er
     return 0;
 }
 
-int ch_server_tools_read(struct ch_arena *a, const char *text, const struct ch_json **out,
-                         struct chela_error *err) {
+static int server_tools_check_all(const struct ch_json *tools, struct chela_error *err) {
+    if (!ch_json_is(tools, CH_JSON_OBJECT))
+        return server_tools_check(tools, err);
     int rc = 0;
-    *out = NULL;
-    if (!text)
-        return 0;
-    struct ch_sv copy = ch_sv_str(ch_arena_str(a, ch_sv_str(text)));
-    if (ch_json_parse(a, copy, CH_JSON_STRICT, out, NULL, NULL) < 0)
-        return ch_fail(err, CHELA_ECONFIG, "serverTools is not valid JSON");
-    if (!ch_json_is(*out, CH_JSON_OBJECT))
-        return server_tools_check(*out, err);
-    for (CH_JSON_MEMBERS(k, list, *out)) {
+    for (CH_JSON_MEMBERS(k, list, tools)) {
         (void)k;
         if (rc == 0)
             rc = server_tools_check(list, err);
     }
     return rc;
+}
+
+int ch_server_tools_read(struct ch_arena *a, const char *text, const struct ch_json **out,
+                         struct chela_error *err) {
+    const struct ch_json *tools = NULL;
+    if (text) {
+        struct ch_sv copy = ch_sv_str(ch_arena_str(a, ch_sv_str(text)));
+        if (ch_json_parse(a, copy, CH_JSON_STRICT, &tools, NULL, NULL) < 0)
+            return ch_fail(err, CHELA_ECONFIG, "serverTools is not valid JSON");
+        int rc = server_tools_check_all(tools, err);
+        if (rc < 0)
+            return rc;
+    }
+    *out = tools;
+    return 0;
 }
 
 struct ch_sv ch_server_tools_for(struct ch_arena *a, const struct ch_json *tools,

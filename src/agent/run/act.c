@@ -194,9 +194,25 @@ static bool act_gate(const struct ch_block *call, enum chela_effect effect, cons
     return false;
 }
 
+/* Interrupts the run, or a run above it, that a callback has cancelled: the calls that have not
+ * begun do not begin. */
+static bool act_stops(chela_run *run) {
+    chela_run *r = run;
+    while (r && !ch_driver_cancelled(r))
+        r = ch_parent_of(r);
+    if (!r || run->dead)
+        return run->dead;
+    ch_driver_stops(r);
+    ch_driver_stop(r);
+    return true;
+}
+
 static void started(const struct ch_block *call, void *user) {
+    if (act_stops(user))
+        return;
     ch_emit_call(user, CHELA_EV_TOOL_START, call);
     ch_features_call(user, call, CH_PHASE_STARTED, false);
+    act_stops(user);
 }
 
 static void progress(const struct ch_block *call, struct ch_sv text, void *user) {

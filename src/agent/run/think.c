@@ -541,7 +541,8 @@ static int think_encode(chela_run *run, const struct chela_turn_patch *patch, si
         rc = req.endpoint->codec->http(&req, &run->arena, &run->turn->http, err);
     if (rc < 0)
         return rc;
-    ch_encoder_share_head(e, &ch_agent_root(run->session->agent)->context.head);
+    struct ch_context_conf *known = &ch_agent_root(run->session->agent)->context;
+    ch_encoder_share(e, &known->head, &known->tail);
     record_request(run, &req);
     ch_encoder_body(e, run->turn->body);
     run->turn->http.body = run->turn->body;

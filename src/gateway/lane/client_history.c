@@ -273,6 +273,7 @@ void ch_client_history_keep_new(struct ch_client_history *h) {
         keep++;
     for (size_t i = 0; i < h->n - keep; i++)
         ch_msg_free(h->msgs[i]);
-    memmove(h->msgs, h->msgs + (h->n - keep), keep * sizeof(*h->msgs));
+    if (keep < h->n)
+        memmove(h->msgs, h->msgs + (h->n - keep), keep * sizeof(*h->msgs));
     h->n = keep;
 }

@@ -74,12 +74,14 @@ struct ch_sv ch_http_route_decode_query(struct ch_arena *a, struct ch_sv text) {
 
 int64_t ch_http_route_number(struct ch_sv word) {
     int64_t n = 0;
+    if (word.n == 0 || word.n > 9)
+        return -1;
     for (size_t i = 0; i < word.n; i++) {
         if (word.p[i] < '0' || word.p[i] > '9')
             return -1;
         n = n * 10 + (word.p[i] - '0');
     }
-    return word.n && word.n <= 9 ? n : -1;
+    return n;
 }
 
 static bool route_matches(const struct ch_http_route *r, struct ch_sv path, struct ch_sv *param) {

@@ -8,21 +8,22 @@
 
 /* --- ids */
 
-static uint64_t mapped(enum ch_id_rule rule, struct ch_sv id) {
+static uint32_t mapped(enum ch_id_rule rule, struct ch_sv id) {
     char buf[CH_ID_ROOM];
-    uint64_t hash = ch_hash(0, ch_id_for(rule, id, buf));
+    uint64_t whole = ch_hash(0, ch_id_for(rule, id, buf));
+    uint32_t hash = (uint32_t)(whole ^ whole >> 32);
     return hash ? hash : 1; /* 0 marks a free slot */
 }
 
 /* Ids with equal hashes count as equal; at worst an id is replaced without need. */
-static bool adapt_is_known(const struct ch_call_ids *ids, uint64_t hash) {
+static bool adapt_is_known(const struct ch_call_ids *ids, uint32_t hash) {
     for (size_t i = hash; ids->cap && ids->slots[i & (ids->cap - 1)]; i++)
         if (ids->slots[i & (ids->cap - 1)] == hash)
             return true;
     return false;
 }
 
-static void adapt_put(struct ch_call_ids *ids, uint64_t hash) {
+static void adapt_put(struct ch_call_ids *ids, uint32_t hash) {
     size_t i = hash;
     while (ids->slots[i & (ids->cap - 1)])
         i++;
@@ -46,7 +47,7 @@ void ch_call_ids_keep(struct ch_call_ids *ids, enum ch_id_rule rule, const struc
             continue;
         if (2 * (ids->n + 1) > ids->cap)
             adapt_grow(ids);
-        uint64_t hash = mapped(rule, m->blocks[i].id);
+        uint32_t hash = mapped(rule, m->blocks[i].id);
         if (!adapt_is_known(ids, hash))
             adapt_put(ids, hash);
     }
@@ -59,7 +60,7 @@ void ch_call_ids_release(struct ch_call_ids *ids) {
 
 static bool adapt_is_taken(const struct ch_call_ids *ids, enum ch_id_rule rule,
                            const struct ch_block *blocks, uint32_t before, struct ch_sv id) {
-    uint64_t hash = mapped(rule, id);
+    uint32_t hash = mapped(rule, id);
     for (uint32_t i = 0; i < before; i++)
         if (blocks[i].type == CH_BLOCK_TOOL_CALL && mapped(rule, blocks[i].id) == hash)
             return true;
@@ -189,7 +190,8 @@ static bool is_noted(const struct ch_model_request *req, const struct ch_msg *m,
     if (m->kind != CH_MSG_ASSISTANT)
         return image && !takes_images(req);
     const struct ch_codec *codec = req->endpoint->codec;
-    bool own = codec->returns_images && m->api && strcmp(m->api, codec->name) == 0;
+    const char *api = codec->returns_images ? ch_msg_author(m).api : NULL;
+    bool own = api && strcmp(api, codec->name) == 0;
     return b->type == CH_BLOCK_AUDIO || (image && !own);
 }
 

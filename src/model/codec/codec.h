@@ -172,7 +172,7 @@ const char *ch_codec_names(void);                        /* "anthropic openai ..
 
 /* Ids of encoded calls, as hashes (adapt.h). */
 struct ch_call_ids {
-    uint64_t *slots; /* owned; 0: free */
+    uint32_t *slots; /* owned; 0: free */
     size_t n, cap;   /* cap: a power of two */
 };
 
@@ -184,7 +184,8 @@ struct ch_encoder {
     uint64_t shape; /* hash of model and quirks, which determine the bytes of a message */
     uint64_t epoch; /* incremented when `messages` is cleared */
     struct ch_buf head, messages, tail;
-    const char *shared; /* the text of head, if encoders share it; NULL: head owns it */
+    /* The text of head or tail, if encoders share it; NULL: head or tail owns it. */
+    const char *shared_head, *shared_tail;
     size_t cut;       /* bytes at the end of messages that the tail replaces by marked ones */
     size_t nmessages; /* messages of the transcript encoded so far */
     size_t pending;   /* 1 + index of the message whose calls lack results */

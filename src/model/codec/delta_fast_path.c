@@ -4,26 +4,38 @@
 #include "json/pull.h"
 #include "json/scan.h"
 
+/* Decode the string of which the bytes up to `at` need no decoding. */
+static const char *decode_string(const char *start, const char *at, const char *end,
+                                 struct ch_buf *scratch, struct ch_sv *out) {
+    struct ch_scan_string s = {.quote = ch_scan_quote(at, end)};
+    struct ch_scan_fail why;
+    ch_buf_clear(scratch);
+    if (s.quote) {
+        char *room = ch_buf_reserve(scratch, (size_t)(s.quote - start));
+        char *stop = room ? ch_scan_unescape(start, at, s.quote, room) : NULL;
+        if (stop) {
+            *out = ch_sv(room, (size_t)(stop - room));
+            return s.quote + 1;
+        }
+    }
+    if (!ch_scan_string_rest(at, end, CH_JSON_REPLACE, &s, &why))
+        return NULL;
+    char *room = ch_buf_reserve(scratch, (size_t)(s.quote - start) + s.extra);
+    if (!room)
+        return NULL;
+    *out = ch_sv(room, ch_scan_decode(&s, start, room));
+    return s.quote + 1;
+}
+
 const char *ch_quick_string(const char *at, const char *end, struct ch_buf *scratch,
                             struct ch_sv *out) {
-    struct ch_scan_string s = {0};
-    struct ch_scan_fail why;
     const char *stop = ch_scan_plain(at, end);
-    if (stop < end && *stop == '"') {
-        *out = ch_sv(at, (size_t)(stop - at));
-        return stop + 1;
-    }
-    if (!ch_scan_string_rest(stop, end, CH_JSON_REPLACE, &s, &why))
-        return NULL;
-    *out = ch_sv(at, (size_t)(s.quote - at));
-    if (s.decode) {
-        ch_buf_clear(scratch);
-        char *room = ch_buf_reserve(scratch, out->n + s.extra);
-        if (!room)
-            return NULL;
-        *out = ch_sv(room, ch_scan_decode(&s, at, room));
-    }
-    return s.quote + 1;
+    if (stop < end && *stop != '"')
+        stop = ch_scan_text(stop, end);
+    if (stop == end || *stop != '"')
+        return decode_string(at, stop, end, scratch, out);
+    *out = ch_sv(at, (size_t)(stop - at));
+    return stop + 1;
 }
 
 void ch_template_release(struct ch_template *t) {

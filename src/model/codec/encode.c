@@ -218,32 +218,35 @@ static bool encode_is_known(const struct ch_model_names *names, struct ch_sv mod
     return !names->is_known || names->is_known(model);
 }
 
-static struct ch_sv asked_provider(const struct ch_msg *m) {
-    struct ch_sv rest = m->asked;
-    return ch_sv_split(&rest, '/');
+static bool encode_is_own(const struct ch_model_request *req, const struct ch_msg_author *by,
+                          const char *api, const struct ch_model_names *names) {
+    if (!by->api || strcmp(by->api, api) != 0)
+        return false;
+    struct ch_sv model = by->asked, provider = ch_sv_split(&model, '/');
+    if (!by->asked.n || ch_sv_eq(provider, ch_sv_str(req->endpoint->provider)))
+        return true;
+    return names->portable && encode_is_known(names, by->model) &&
+           encode_is_known(names, req->model);
 }
 
 bool ch_encode_is_own(const struct ch_model_request *req, const struct ch_msg *m, const char *api,
                       const struct ch_model_names *names) {
-    if (!m->api || strcmp(m->api, api) != 0)
-        return false;
-    if (!m->asked.n || ch_sv_eq(asked_provider(m), ch_sv_str(req->endpoint->provider)))
-        return true;
-    return names->portable && encode_is_known(names, m->model) &&
-           encode_is_known(names, req->model);
+    struct ch_msg_author by = ch_msg_author(m);
+    return encode_is_own(req, &by, api, names);
 }
 
 bool ch_encode_wrote(const struct ch_model_request *req, const struct ch_msg *m, const char *api,
                      const struct ch_model_names *names) {
-    if (!ch_encode_is_own(req, m, api, names))
+    struct ch_msg_author by = ch_msg_author(m);
+    if (!encode_is_own(req, &by, api, names))
         return false;
-    struct ch_sv model = m->asked, provider = ch_sv_split(&model, '/');
-    if (m->asked.n && ch_sv_eq(provider, ch_sv_str(req->endpoint->provider)) &&
+    struct ch_sv model = by.asked, provider = ch_sv_split(&model, '/');
+    if (by.asked.n && ch_sv_eq(provider, ch_sv_str(req->endpoint->provider)) &&
         ch_sv_eq(model, req->model))
         return true;
-    if (m->asked.n && !(encode_is_known(names, m->model) && encode_is_known(names, req->model)))
+    if (by.asked.n && !(encode_is_known(names, by.model) && encode_is_known(names, req->model)))
         return false;
-    return names->same(m->model, req->model);
+    return names->same(by.model, req->model);
 }
 
 /* --- documents and parts that cannot be sent */

@@ -28,26 +28,37 @@ static void forget_renewed(struct ch_encoder *e) {
     e->renewed = NULL;
 }
 
-static void clear_head(struct ch_encoder *e) {
-    if (e->shared)
-        e->head = (struct ch_buf){0};
-    ch_shared_text_release(CH_TAKE(e->shared));
-    ch_buf_clear(&e->head);
+/* Empties the head or the tail, which may be shared. */
+static void clear_part(struct ch_buf *part, const char **shared) {
+    if (*shared)
+        *part = (struct ch_buf){0};
+    ch_shared_text_release(CH_TAKE(*shared));
+    ch_buf_clear(part);
 }
 
-void ch_encoder_share_head(struct ch_encoder *e, const char **last) {
-    size_t n = e->head.n;
-    if (e->shared)
+static void clear_head(struct ch_encoder *e) {
+    clear_part(&e->head, &e->shared_head);
+}
+
+static void share_part(struct ch_buf *part, const char **shared, const char **last) {
+    size_t n = part->n;
+    if (*shared)
         return;
-    e->shared = ch_shared_text(last, ch_buf_sv(&e->head));
-    ch_buf_release(&e->head);
-    e->head = (struct ch_buf){.p = (char *)e->shared, .n = n}; /* not written: see clear_head */
+    *shared = ch_shared_text(last, ch_buf_sv(part));
+    ch_buf_release(part);
+    *part = (struct ch_buf){.p = (char *)*shared, .n = n}; /* not written: see clear_part */
+}
+
+void ch_encoder_share(struct ch_encoder *e, const char **last_head, const char **last_tail) {
+    share_part(&e->head, &e->shared_head, last_head);
+    if (!e->padded && !e->cut)
+        share_part(&e->tail, &e->shared_tail, last_tail);
 }
 
 void ch_encoder_clear(struct ch_encoder *e) {
     clear_head(e);
     ch_buf_clear(&e->messages);
-    ch_buf_clear(&e->tail);
+    clear_part(&e->tail, &e->shared_tail);
     ch_call_ids_release(&e->ids);
     forget_renewed(e);
     e->nmessages = e->pending = e->cut = 0;
@@ -258,7 +269,7 @@ static int make_tail(struct ch_encoder *e, const struct ch_model_request *req,
                      struct chela_error *err) {
     const struct ch_codec *wire = wire_codec(e);
     size_t mark = e->messages.n;
-    ch_buf_clear(&e->tail);
+    clear_part(&e->tail, &e->shared_tail);
     e->cut = 0;
     e->noted = encoder_note_of(req);
     if (req->note.n && wire->mark && !e->pending)

@@ -15,8 +15,9 @@ void ch_encoder_clear(struct ch_encoder *e);
 int ch_encoder_update(struct ch_encoder *e, const struct ch_model_request *req,
                       struct chela_error *err);
 
-/* After an update: use the head in *last, if it is the same, and keep no own copy of it
- * (shared_text.h). */
-void ch_encoder_share_head(struct ch_encoder *e, const char **last);
+/* After an update: use the texts in *last_head and *last_tail, if they are the same, and keep
+ * no own copies of them (shared_text.h). A tail with parts of this request alone is not
+ * shared. */
+void ch_encoder_share(struct ch_encoder *e, const char **last_head, const char **last_tail);
 
 #endif

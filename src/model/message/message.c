@@ -1,8 +1,8 @@
 /* message.c -- messages and transcripts; see message.h.
  *
  * A message is one allocation: the struct, its blocks, then every text with a terminating
- * NUL. A message is immutable after ch_msg_new, so it may be shared and pointed into as
- * long as it exists. */
+ * NUL: the texts of the author (api, asked, model), then the texts of the blocks. A message
+ * is immutable after ch_msg_new, so it may be shared and pointed into as long as it exists. */
 #include "model/message/message.h"
 
 #include "base/error.h"
@@ -76,12 +76,19 @@ struct ch_msg *ch_msg_by(enum ch_msg_kind kind, const struct ch_block *blocks, s
             (shared ? 0 : message_message_room(by->model));
 
     struct ch_msg *m = ch_malloc(size);
-    *m = (struct ch_msg){.kind = (uint8_t)kind, .nblocks = (uint32_t)n, .ts = ts, .size = size};
+    *m = (struct ch_msg){.kind = (uint8_t)kind,
+                         .has_api = api_text.n > 0,
+                         .shares_model = shared,
+                         .nblocks = (uint32_t)n,
+                         .asked_n = (uint32_t)by->asked.n,
+                         .model_n = (uint32_t)by->model.n,
+                         .ts = ts,
+                         .size = size};
     char *at = (char *)&m->blocks[n];
-    m->api = api_text.n ? message_message_place(&at, api_text).p : NULL;
-    m->asked = message_message_place(&at, by->asked);
-    m->model = shared ? ch_sv(m->asked.p + m->asked.n - by->model.n, by->model.n)
-                      : message_message_place(&at, by->model);
+    message_message_place(&at, api_text);
+    message_message_place(&at, by->asked);
+    if (!shared)
+        message_message_place(&at, by->model);
     for (size_t i = 0; i < n; i++) {
         const struct ch_block *b = &blocks[i];
         m->blocks[i] = (struct ch_block){
@@ -97,6 +104,18 @@ struct ch_msg *ch_msg_by(enum ch_msg_kind kind, const struct ch_block *blocks, s
     return m;
 }
 
+struct ch_msg_author ch_msg_author(const struct ch_msg *m) {
+    const char *at = (const char *)&m->blocks[m->nblocks];
+    struct ch_msg_author by = {.api = m->has_api ? at : NULL};
+    at += m->has_api ? strlen(at) + 1 : 0;
+    by.asked = m->asked_n ? ch_sv(at, m->asked_n) : CH_SV("");
+    at += message_message_room(by.asked);
+    if (m->shares_model)
+        at = by.asked.p + m->asked_n - m->model_n;
+    by.model = m->model_n ? ch_sv(at, m->model_n) : CH_SV("");
+    return by;
+}
+
 struct ch_msg *ch_msg_new(enum ch_msg_kind kind, const struct ch_block *blocks, size_t n,
                           const char *api, struct ch_sv model, int64_t ts) {
     return ch_msg_by(kind, blocks, n, &(struct ch_msg_author){.api = api, .model = model}, ts);
@@ -104,7 +123,7 @@ struct ch_msg *ch_msg_new(enum ch_msg_kind kind, const struct ch_block *blocks, 
 
 struct ch_msg *ch_msg_like(const struct ch_msg *m, enum ch_msg_kind kind,
                            const struct ch_block *blocks, size_t n) {
-    struct ch_msg_author by = {m->api, m->model, m->asked};
+    struct ch_msg_author by = ch_msg_author(m);
     return ch_msg_by(kind, blocks, n, &by, m->ts);
 }
 

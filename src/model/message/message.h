@@ -18,7 +18,7 @@
  * the user's text, a note after it. Models get it as part of the message (codec/adapt.h);
  * whoever looks for the words of a user reads TEXT blocks only.
  *
- * `extra` and OPAQUE blocks are valid only for the vendor that made them (ch_msg.api);
+ * `extra` and OPAQUE blocks are valid only for the vendor that made them (ch_msg_author);
  * codecs of other vendors omit them. A TOOL_RESULT owns the `span` blocks after it (images,
  * documents). All results of one batch of calls are one message, in call order. */
 #ifndef CH_MODEL_MESSAGE_H
@@ -71,22 +71,21 @@ struct ch_block {
 
 struct ch_msg {
     uint8_t kind;
-    uint8_t reserved[3];
+    bool has_api, shares_model; /* for ch_msg_author; the model is the end of `asked` */
     uint32_t nblocks;
-    int64_t ts;      /* ms, wall clock */
-    const char *api; /* ASSISTANT: codec that decoded the message, or NULL; compare as text */
-    size_t size;     /* bytes of this allocation */
-    struct ch_sv model; /* ASSISTANT: the vendor's name of the model */
-    /* ASSISTANT: the provider and the model that were asked, "provider/model"; empty if
-     * unknown. Vendors may report another name in `model`. */
-    struct ch_sv asked;
+    uint32_t asked_n, model_n; /* for ch_msg_author */
+    int64_t ts;                /* ms, wall clock */
+    size_t size;               /* bytes of this allocation */
     struct ch_block blocks[];
 };
 
-/* Who wrote an ASSISTANT message; the fields are those of struct ch_msg. */
+/* Who wrote an ASSISTANT message. */
 struct ch_msg_author {
-    const char *api;
-    struct ch_sv model, asked;
+    const char *api; /* codec that decoded the message, or NULL; compare as text */
+    struct ch_sv model; /* the vendor's name of the model */
+    /* The provider and the model that were asked, "provider/model"; empty if unknown. Vendors
+     * may report another name in `model`. */
+    struct ch_sv asked;
 };
 
 /* Copy blocks into one new message. All texts are copied (api too) and
@@ -95,6 +94,8 @@ struct ch_msg *ch_msg_new(enum ch_msg_kind kind, const struct ch_block *blocks, 
                           const char *api, struct ch_sv model, int64_t ts);
 struct ch_msg *ch_msg_by(enum ch_msg_kind kind, const struct ch_block *blocks, size_t n,
                          const struct ch_msg_author *by, int64_t ts);
+/* The author of m; the texts are in m. Empty for the messages of others than models. */
+struct ch_msg_author ch_msg_author(const struct ch_msg *m);
 /* A message with the author and the time of m. */
 struct ch_msg *ch_msg_like(const struct ch_msg *m, enum ch_msg_kind kind,
                            const struct ch_block *blocks, size_t n);

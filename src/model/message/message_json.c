@@ -128,10 +128,11 @@ void ch_msg_write(const struct ch_msg *m, struct ch_jw *w) {
     ch_jw_end(w, ']');
     if (m->ts)
         ch_jw_kint(w, "ts", m->ts);
-    if (m->api)
-        ch_jw_kcstr(w, "api", m->api);
-    message_json_optional(w, "model", m->model);
-    message_json_optional(w, "asked", m->asked);
+    struct ch_msg_author by = ch_msg_author(m);
+    if (by.api)
+        ch_jw_kcstr(w, "api", by.api);
+    message_json_optional(w, "model", by.model);
+    message_json_optional(w, "asked", by.asked);
     ch_jw_end(w, '}');
 }
 

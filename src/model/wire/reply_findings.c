@@ -18,7 +18,8 @@ static bool any_findings(const struct ch_msg *m) {
 }
 
 void ch_findings_read(struct ch_findings *f, const struct ch_msg *m) {
-    const struct ch_codec *codec = m->api ? ch_codec_find(ch_sv_str(m->api)) : NULL;
+    const char *api = ch_msg_author(m).api;
+    const struct ch_codec *codec = api ? ch_codec_find(ch_sv_str(api)) : NULL;
     if (codec && codec->inner)
         codec = codec->inner;
     if (!codec || !codec->findings)

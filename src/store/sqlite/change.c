@@ -168,17 +168,21 @@ static int sqlite_change_lease(struct chela_store_db *db, struct chela_store_cha
     return rc;
 }
 
-static int sqlite_change_insert_session(struct chela_store_db *db, const char *key,
-                                        const char *agent, size_t agent_n, const char *parent,
-                                        int64_t now, struct chela_error *err) {
+/* The row of a new session, with its first lease if the claim has an owner. */
+static int sqlite_change_insert_session(struct chela_store_db *db,
+                                        const struct chela_store_claim *c, size_t agent_n,
+                                        const char *parent, struct chela_error *err) {
     sqlite3_stmt *stmt = ch_sqlite_take(db, S_CREATE, err);
 
     if (!stmt)
         return err->code;
-    bind_text(stmt, 1, key);
-    bind_data(stmt, 2, agent, agent_n);
+    bind_text(stmt, 1, c->key);
+    bind_data(stmt, 2, c->agent, agent_n);
     bind_text(stmt, 3, parent ? parent : "");
-    sqlite3_bind_int64(stmt, 4, now);
+    sqlite3_bind_int64(stmt, 4, c->now);
+    bind_text(stmt, 5, c->owner ? c->owner : "");
+    sqlite3_bind_int64(stmt, 6, c->until);
+    sqlite3_bind_int64(stmt, 7, c->owner != NULL);
     return ch_sqlite_step(db, stmt, err);
 }
 
@@ -191,7 +195,8 @@ static int sqlite_change_create(struct chela_store_db *db, struct chela_store_ch
     if (rc < 0)
         return rc;
     c->rc = there ? CHELA_EEXIST : 0;
-    return there ? 0 : sqlite_change_insert_session(db, c->key, c->data, c->n, c->id, c->now, err);
+    struct chela_store_claim unheld = {.key = c->key, .agent = c->data, .now = c->now};
+    return there ? 0 : sqlite_change_insert_session(db, &unheld, c->n, c->id, err);
 }
 
 static int sqlite_change_set_title(struct chela_store_db *db, struct chela_store_change *c,
@@ -424,19 +429,46 @@ static int sqlite_change_take_lease(struct chela_store_db *db, const struct chel
     return ch_sqlite_step(db, stmt, err);
 }
 
+/* Creates a session and passes its row to fn: reading the row would prepare one more query. */
+static int sqlite_change_claim_new(struct chela_store_db *db, const struct chela_store_claim *c,
+                                   chela_store_session_fn *fn, void *user,
+                                   struct chela_error *err) {
+    if (!c->create)
+        return ch_fail(err, CHELA_ENOENT, "there is no session '%s'", c->key);
+    struct chela_store_session row = {.key = c->key,
+                                      .agent = c->agent,
+                                      .title = "",
+                                      .status = "idle",
+                                      .parent = "",
+                                      .created = c->now,
+                                      .updated = c->now,
+                                      .window = 1,
+                                      .owner = c->owner,
+                                      .token = 1,
+                                      .until = c->until};
+    int rc = sqlite_change_insert_session(db, c, strlen(c->agent), "", err);
+    if (rc == 0)
+        fn(&row, user);
+    return rc;
+}
+
 static int sqlite_change_claim_it(struct chela_store_db *db, const struct chela_store_claim *c,
-                                  bool *busy, struct chela_error *err) {
+                                  chela_store_session_fn *fn, void *user, bool *busy,
+                                  struct chela_error *err) {
     struct row row = {0};
     bool there;
     int rc = sqlite_change_find(db, c->key, &row, &there, err);
 
-    if (rc == 0 && !there)
-        rc = c->create ? sqlite_change_insert_session(db, c->key, c->agent, strlen(c->agent), "",
-                                                      c->now, err)
-                       : ch_fail(err, CHELA_ENOENT, "there is no session '%s'", c->key);
-    bool holds = there && row.held && (c->judge || row.until > c->now);
+    if (rc < 0)
+        return rc;
+    if (!there)
+        return sqlite_change_claim_new(db, c, fn, user, err);
+    bool holds = row.held && (c->judge || row.until > c->now);
     *busy = holds && !(c->steal && c->steal == row.token);
-    return rc == 0 && !*busy ? sqlite_change_take_lease(db, c, err) : rc;
+    if (!*busy)
+        rc = sqlite_change_take_lease(db, c, err);
+    /* in the transaction: reading after it would lock the file once more */
+    return rc == 0 ? ch_sqlite_session(db, c->key, fn, user, err) : rc;
 }
 
 int ch_sqlite_open_session(struct chela_store_db *db, const struct chela_store_claim *claim,
@@ -445,9 +477,7 @@ int ch_sqlite_open_session(struct chela_store_db *db, const struct chela_store_c
     int rc = ch_sqlite_begin(db, false, err);
 
     if (rc == 0)
-        rc = ch_sqlite_end(db, sqlite_change_claim_it(db, claim, &busy, err), err);
-    if (rc == 0)
-        rc = ch_sqlite_session(db, claim->key, fn, user, err);
+        rc = ch_sqlite_end(db, sqlite_change_claim_it(db, claim, fn, user, &busy, err), err);
     if (rc == 0 && busy)
         rc = ch_fail(err, CHELA_EBUSY, "session '%s' is in use", claim->key);
     return rc;

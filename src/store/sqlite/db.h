@@ -36,8 +36,8 @@
       "messages, owner, token, until FROM sessions WHERE status <> 'idle' AND status = ?2 AND " \
       "(?1 IS NULL OR (key >= ?1 AND key < ?5)) AND +updated < ?3 "                             \
       "ORDER BY +updated DESC, id DESC LIMIT ?4")                                               \
-    X(CREATE, "INSERT INTO sessions(key, agent, parent, created, updated) "                    \
-              "VALUES(?1, ?2, ?3, ?4, ?4)")                                                    \
+    X(CREATE, "INSERT INTO sessions(key, agent, parent, created, updated, owner, until, "      \
+              "token) VALUES(?1, ?2, ?3, ?4, ?4, ?5, ?6, ?7)")                                 \
     X(LEASE, "UPDATE sessions SET owner = ?2, until = ?3, token = token + 1 WHERE key = ?1")   \
     X(RENEW, "UPDATE sessions SET until = ?3 WHERE key = ?1 AND token = ?2")                   \
     X(RELEASE, "UPDATE sessions SET until = 0, owner = '' WHERE key = ?1 AND token = ?2")      \
@@ -54,8 +54,8 @@
     X(DROP_INBOX, "DELETE FROM inbox WHERE key = ?1")                                          \
     X(DROP_OUTBOX, "DELETE FROM outbox WHERE key = ?1")                                        \
     X(RECORDS, "SELECT id, type, ts, sum, data FROM records WHERE id BETWEEN ?1 AND ?2")       \
-    X(SCAN, "SELECT id, type, ts, sum, data FROM records WHERE id BETWEEN ?1 AND ?2 "          \
-            "AND ?3 >> type & 1 ORDER BY id")                                                  \
+    X(SCAN, "SELECT id, type, ts, sum, data FROM records WHERE id >= ?1 AND ?2 >> type & 1 "   \
+            "ORDER BY id")                                                                     \
     X(SCAN_SESSIONS, "SELECT id, key, agent FROM sessions WHERE id > ?1 AND id <= ?2 "         \
                      "AND +updated >= ?3 ORDER BY id")                                         \
     X(ACCEPT, "INSERT INTO inbox(id, key, state, data, ts) VALUES(?1, ?2, 'new', ?3, ?4) "     \

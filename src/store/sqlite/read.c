@@ -103,10 +103,10 @@ static int find_id(struct chela_store_db *db, const char *key, int64_t *out,
     return rc == SQLITE_ROW ? 0 : ch_fail(err, CHELA_ENOENT, "there is no session '%s'", key);
 }
 
-/* The first columns of S_RECORDS and S_SCAN. */
-static struct chela_store_record sqlite_read_record_of(sqlite3_stmt *s) {
+/* The columns of S_RECORDS and S_SCAN; id: the first one. */
+static struct chela_store_record sqlite_read_record_of(sqlite3_stmt *s, int64_t id) {
     return (struct chela_store_record){
-        .seq = (uint64_t)(sqlite3_column_int64(s, 0) & SEQ_MAX),
+        .seq = (uint64_t)(id & SEQ_MAX),
         .type = (uint32_t)sqlite3_column_int64(s, 1),
         .ts = sqlite3_column_int64(s, 2),
         .sum = (uint32_t)sqlite3_column_int64(s, 3),
@@ -126,7 +126,7 @@ int ch_sqlite_records(struct chela_store_db *db, const char *key, uint64_t from,
     sqlite3_bind_int64(stmt, 1, id << SEQ_BITS | (int64_t)from);
     sqlite3_bind_int64(stmt, 2, id << SEQ_BITS | SEQ_MAX);
     while ((rc = sqlite3_step(stmt)) == SQLITE_ROW) {
-        struct chela_store_record r = sqlite_read_record_of(stmt);
+        struct chela_store_record r = sqlite_read_record_of(stmt, sqlite3_column_int64(stmt, 0));
         if (fn(&r, user))
             break;
     }
@@ -135,16 +135,21 @@ int ch_sqlite_records(struct chela_store_db *db, const char *key, uint64_t from,
 
 /* Both queries are in the order of sessions. One pass over the records costs less than a
  * search for the records of each session. At a record of a session that is not listed, the
- * records up to the next listed session are skipped. */
+ * records up to the next listed session are skipped. The end of the sessions ends the pass: an
+ * end in the query of the records would be compared with each record. */
 static int scan_records(sqlite3_stmt *records, sqlite3_stmt *sessions, chela_store_scan_fn *fn,
                         void *user) {
+    const char *key = "", *agent = ""; /* of the listed session */
     int64_t listed = 0;
     int rc;
 
     while ((rc = sqlite3_step(records)) == SQLITE_ROW) {
-        int64_t id = sqlite3_column_int64(records, 0) >> SEQ_BITS;
-        while (listed < id && (rc = sqlite3_step(sessions)) == SQLITE_ROW)
+        int64_t place = sqlite3_column_int64(records, 0), id = place >> SEQ_BITS;
+        while (listed < id && (rc = sqlite3_step(sessions)) == SQLITE_ROW) {
             listed = sqlite3_column_int64(sessions, 0);
+            key = ch_sqlite_text(sessions, 1);
+            agent = ch_sqlite_text(sessions, 2);
+        }
         if (rc != SQLITE_ROW)
             return rc;
         if (listed > id) {
@@ -152,8 +157,8 @@ static int scan_records(sqlite3_stmt *records, sqlite3_stmt *sessions, chela_sto
             sqlite3_bind_int64(records, 1, listed << SEQ_BITS);
             continue;
         }
-        struct chela_store_record r = sqlite_read_record_of(records);
-        if (fn(ch_sqlite_text(sessions, 1), ch_sqlite_text(sessions, 2), &r, user))
+        struct chela_store_record r = sqlite_read_record_of(records, place);
+        if (fn(key, agent, &r, user))
             return rc;
     }
     return rc;
@@ -172,8 +177,7 @@ int ch_sqlite_scan(struct chela_store_db *db, int64_t since, uint64_t types, uin
     sqlite3_bind_int64(sessions, 2, (int64_t)*at);
     sqlite3_bind_int64(sessions, 3, since);
     sqlite3_bind_int64(records, 1, (first + 1) << SEQ_BITS);
-    sqlite3_bind_int64(records, 2, (int64_t)*at << SEQ_BITS | SEQ_MAX);
-    sqlite3_bind_int64(records, 3, (int64_t)types);
+    sqlite3_bind_int64(records, 2, (int64_t)types);
     int rc = scan_records(records, sessions, fn, user);
     bool left = rc == SQLITE_DONE && (int64_t)*at < newest;
     sqlite3_reset(sessions);

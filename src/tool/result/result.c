@@ -127,9 +127,10 @@ static char *base64(const unsigned char *p, size_t n, size_t *out_n) {
 void ch_answer_media(struct ch_answer *a, const char *type, const void *data, size_t len) {
     CH_BUF_AUTO note = {0};
 
-    if (a->nmedia == CH_LIMIT_RESULT_PARTS || len > CH_LIMIT_RESULT_MEDIA ||
+    if (len == 0 || a->nmedia == CH_LIMIT_RESULT_PARTS || len > CH_LIMIT_RESULT_MEDIA ||
         a->media_bytes + len / 3 * 4 + 4 > CH_LIMIT_RESULT_MEDIA) {
-        ch_buf_addf(&note, "[%zu bytes of %s are left out: too much for one result]\n", len, type);
+        ch_buf_addf(&note, "[%zu bytes of %s are left out%s]\n", len, type,
+                    len ? ": too much for one result" : "");
         ch_answer_text(a, ch_buf_sv(&note));
         return;
     }

@@ -20,13 +20,13 @@ struct ch_selection {
     struct ch_ranking *ranking;
     const struct ch_policy *policy; /* policy of the current run */
     enum ch_select_mode mode;
+    bool begun;
     size_t k;
     const struct ch_vectors *vectors; /* NULL: none */
-    bool begun;
     char **offered; /* owned names, in the order they were described */
     size_t n, cap;
     uint64_t revision;
-    struct ch_registry own; /* find_tools, or empty */
+    struct ch_registry *own; /* owned: find_tools; NULL: the mode has none */
     ch_tool_cost_fn *cost;  /* NULL: no limit */
     unsigned how;
     size_t most, needed; /* tokens: limit of descriptions; of all tools, set by the first input */
@@ -253,8 +253,8 @@ size_t ch_selection_defs(const struct ch_selection *s, const struct ch_policy *p
                          struct ch_tool_def *out) {
     size_t n = 0;
 
-    if (s->own.n)
-        ch_registry_defs(&s->own, out + n++);
+    if (s->own)
+        ch_registry_defs(s->own, out + n++);
     if (s->mode == CH_SELECT_ALL) {
         for (size_t i = 0; i < s->registry->n; i++) {
             const struct ch_tool *t = s->registry->tools[i];
@@ -276,7 +276,7 @@ uint64_t ch_selection_revision(const struct ch_selection *s) {
 }
 
 struct ch_tool *ch_selection_finder(const struct ch_selection *s) {
-    return s && s->own.n ? s->own.tools[0] : NULL;
+    return s && s->own ? s->own->tools[0] : NULL;
 }
 
 /* --- find_tools --------------------------------------------------------------------------- */
@@ -400,7 +400,8 @@ static void add_finder(struct ch_selection *s, struct ch_sv input) {
         CHELA_TOOL_OPTS(.name = finder_name(s), .description = ch_buf_str(&text), .schema = schema,
                         .fn = find_run, .user = s, .effect = CHELA_EFFECT_READ,
                         .permission = CHELA_PERM_READ, .flags = CHELA_TOOL_ON_LOOP);
-    ch_function_add(&s->own, &opts, NULL);
+    s->own = ch_alloc(sizeof(*s->own));
+    ch_function_add(s->own, &opts, NULL);
 }
 
 /* --- sessions ------------------------------------------------------------------------------- */
@@ -422,7 +423,9 @@ void ch_selection_free(struct ch_selection *s) {
     for (size_t i = 0; i < s->n; i++)
         ch_free(s->offered[i]);
     ch_free(s->offered);
-    ch_registry_release(&s->own);
+    if (s->own)
+        ch_registry_release(s->own);
+    ch_free(s->own);
     ch_free(s);
 }
 

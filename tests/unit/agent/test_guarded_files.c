@@ -87,6 +87,16 @@ static void test_hidden_files(void **state) {
     }
 }
 
+/* SQLite follows a link, and writes its other files beside the file that it finds. */
+static void test_hidden_database(void **state) {
+    chela_runtime rt = {0};
+    ch_list_init(&rt.agents);
+    ch_runtime_hide_database(&rt, "link");
+    lists("link", (const char *const *)rt.hidden, *state,
+          "sub/run.sh sub/run.sh-wal sub/run.sh-shm sub/run.sh-journal");
+    ch_runtime_release_hidden(&rt);
+}
+
 static void test_hidden_from_agents(void **state) {
     const char *dir = *state;
     chela_runtime rt = {0};
@@ -174,6 +184,7 @@ static void test_guards_add_up(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_hidden_files),
+        cmocka_unit_test(test_hidden_database),
         cmocka_unit_test(test_hidden_from_agents),
         cmocka_unit_test(test_guarded_programs),
         cmocka_unit_test(test_guards_add_up),

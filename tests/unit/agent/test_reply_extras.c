@@ -163,8 +163,8 @@ static void test_message_stays(void **state) {
     assert_int_equal(m->nblocks, CH_LEN(blocks));
     assert_int_equal(m->kind, CH_MSG_ASSISTANT);
     assert_int_equal(m->ts, 7);
-    assert_string_equal(m->api, "gemini");
-    assert_string_equal(m->model.p, "fake-1");
+    assert_string_equal(ch_msg_author(m).api, "gemini");
+    assert_string_equal(ch_msg_author(m).model.p, "fake-1");
     for (size_t i = 0; i < CH_LEN(blocks); i++) {
         assert_int_equal(m->blocks[i].type, blocks[i].type);
         assert_string_equal(m->blocks[i].text.p, blocks[i].text.p);

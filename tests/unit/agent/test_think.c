@@ -112,8 +112,8 @@ static void test_who_was_asked(void **state) {
     STAGE_OPEN(&st, &opts, replies);
     stage_play(&st, "go");
     const struct ch_msg *m = st.session->transcript.msgs[1];
-    assert_true(ch_sv_is(m->asked, "anthropic/fake"));
-    assert_true(ch_sv_is(m->model, "fake-1"));
+    assert_true(ch_sv_is(ch_msg_author(m).asked, "anthropic/fake"));
+    assert_true(ch_sv_is(ch_msg_author(m).model, "fake-1"));
     stage_close(&st);
 }
 

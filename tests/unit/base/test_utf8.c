@@ -69,10 +69,55 @@ static void test_runs(void **state) {
     const char *text = "abcdefghij\xe4\xbd\xa0\xe5\xa5\xbd \xc3\xa9\xf0\x9f\x98\x80z";
     const char *end = text + strlen(text);
     assert_ptr_equal(ch_utf8_run(text, end), end);
-    assert_ptr_equal(ch_utf8_run_multibyte(text, end), text);
-    assert_ptr_equal(ch_utf8_run_multibyte(text + 10, end), text + 16);
     assert_ptr_equal(ch_utf8_run(text, end - 3), end - 5); /* inside of the emoji */
     assert_true(ch_utf8_valid(ch_sv(NULL, 0)));
+}
+
+/* Texts of random pieces, valid ones and broken ones: ch_utf8_run stops where ch_utf8_next fails.
+ * Each text ends where its memory ends, for the address sanitizer. */
+static void test_runs_agree(void **state) {
+    (void)state;
+    static const char *const pieces[] = {
+        "a",
+        "twenty bytes of text",
+        "\xc2\x80",
+        "\xd0\xbc\xd0\xb8\xd1\x80",
+        "\xe0\xa0\x80",
+        "\xe4\xbd\xa0\xe5\xa5\xbd\xe4\xbd\xa0\xe5\xa5\xbd\xe4\xbd\xa0\xe5\xa5\xbd\xe4\xbd\xa0",
+        "\xed\x9f\xbf",
+        "\xef\xbf\xbf",
+        "\xf0\x90\x80\x80",
+        "\xf4\x8f\xbf\xbf",
+        "\xf1\x80\xbf\x80",
+        "\x80",
+        "\xc1\xbf",
+        "\xc3",
+        "\xe0\x9f\xbf",
+        "\xed\xa0\x80",
+        "\xf0\x8f\xbf\xbf",
+        "\xf4\x90\x80\x80",
+        "\xf5\x80\x80\x80",
+        "\xf3\x80\x80",
+    };
+    uint32_t random = 3;
+    size_t valid = 0;
+    for (int i = 0; i < 20000; i++) {
+        CH_BUF_AUTO text = {0};
+        random = random * 1664525 + 1013904223;
+        size_t used = random >> 31 ? CH_LEN(pieces) : CH_LEN(pieces) - 9;
+        for (unsigned n = 1 + (random >> 16) % 12; n; n--) {
+            random = random * 1664525 + 1013904223;
+            ch_buf_add_str(&text, pieces[(random >> 16) % used]);
+        }
+        char *copy = ch_alloc(text.n), *end = copy + text.n;
+        const char *at = memcpy(copy, text.p, text.n);
+        for (unsigned n; at < end && (n = ch_utf8_next(ch_sv(at, (size_t)(end - at)), NULL)) > 0;)
+            at += n;
+        assert_ptr_equal(ch_utf8_run(copy, end), at);
+        valid += at == end;
+        ch_free(copy);
+    }
+    assert_in_range(valid, 8000, 15000);
 }
 
 static void test_replacement(void **state) {
@@ -114,6 +159,7 @@ int main(void) {
         cmocka_unit_test(test_all_code_points),
         cmocka_unit_test(test_invalid),
         cmocka_unit_test(test_runs),
+        cmocka_unit_test(test_runs_agree),
         cmocka_unit_test(test_replacement),
         cmocka_unit_test(test_cut),
     };

@@ -130,7 +130,19 @@ static void test_histories(void **state) {
     }
 }
 
+/* A request with X-Chela-Session may bring no message at all. */
+static void test_keep_new_of_none(void **state) {
+    (void)state;
+    CH_ARENA_AUTO arena = {0};
+    struct ch_client_history h;
+    ch_client_history_init(&h, &arena, 1);
+    ch_client_history_keep_new(&h);
+    assert_int_equal(h.n, 0);
+    ch_client_history_release(&h);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_histories)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_histories),
+                                       cmocka_unit_test(test_keep_new_of_none)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -62,6 +62,17 @@ static void test_paths(void **state) {
     }
 }
 
+static void test_numbers(void **state) {
+    (void)state;
+    assert_int_equal(ch_http_route_number(CH_SV("0")), 0);
+    assert_int_equal(ch_http_route_number(CH_SV("999999999")), 999999999);
+    assert_int_equal(ch_http_route_number(CH_SV("1000000000")), -1);
+    assert_int_equal(ch_http_route_number(CH_SV("99999999999999999999")), -1);
+    assert_int_equal(ch_http_route_number(CH_SV("1x")), -1);
+    assert_int_equal(ch_http_route_number(CH_SV("-1")), -1);
+    assert_int_equal(ch_http_route_number(CH_SV("")), -1);
+}
+
 /* The routes that need no token: a new route must not be among them by accident. */
 static void test_open_routes(void **state) {
     (void)state;
@@ -78,6 +89,7 @@ static void test_open_routes(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_paths),
+        cmocka_unit_test(test_numbers),
         cmocka_unit_test(test_open_routes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

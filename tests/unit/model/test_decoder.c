@@ -289,8 +289,8 @@ static void test_anthropic_keeps(void **state) {
          "web_search_tool_result", ""},
         {CH_BLOCK_TEXT, 0, "x", "", "[{\"n\":1},{\"n\":2}]"},
     };
-    assert_string_equal(m->api, "anthropic");
-    assert_string_equal(m->model.p, "claude-x");
+    assert_string_equal(ch_msg_author(m).api, "anthropic");
+    assert_string_equal(ch_msg_author(m).model.p, "claude-x");
     assert_int_equal(m->ts, 5);
     assert_int_equal(m->nblocks, CH_LEN(want));
     for (size_t i = 0; i < CH_LEN(want); i++) {

@@ -209,18 +209,19 @@ static void test_pairing(void **state) {
     ch_encoder_release(&e);
 }
 
-static void test_heads_are_shared(void **state) {
+static void test_heads_and_tails_are_shared(void **state) {
     (void)state;
-    const char *last = NULL;
+    const char *last = NULL, *tail = NULL;
     struct ch_encoder one = {0}, other = {0};
     struct ch_model_request req = request(&endpoints[0], 3);
     assert_int_equal(ch_encoder_update(&one, &req, NULL), 0);
     assert_int_equal(ch_encoder_update(&other, &req, NULL), 0);
     assert_ptr_not_equal(one.head.p, other.head.p);
-    ch_encoder_share_head(&one, &last);
-    ch_encoder_share_head(&one, &last);
-    ch_encoder_share_head(&other, &last);
+    ch_encoder_share(&one, &last, &tail);
+    ch_encoder_share(&one, &last, &tail);
+    ch_encoder_share(&other, &last, &tail);
     assert_ptr_equal(one.head.p, other.head.p);
+    assert_ptr_equal(one.tail.p, other.tail.p);
 
     req.nmessages = 4; /* the head stays */
     assert_int_equal(ch_encoder_update(&other, &req, NULL), 0);
@@ -230,13 +231,23 @@ static void test_heads_are_shared(void **state) {
     assert_int_equal(ch_encoder_update(&other, &req, NULL), 0);
     assert_non_null(strstr(ch_buf_str(&other.head), "\"T\""));
     assert_null(strstr(ch_buf_str(&one.head), "\"T\""));
-    ch_encoder_share_head(&other, &last);
+    ch_encoder_share(&other, &last, &tail);
+    assert_ptr_not_equal(other.tail.p, tail); /* a call without a result: not shared */
     ch_encoder_clear(&other);
+    req.nmessages = 3;
     assert_int_equal(ch_encoder_update(&other, &req, NULL), 0);
     assert_string_equal(ch_buf_str(&other.head), last);
+    assert_string_equal(ch_buf_str(&other.tail), tail);
+
+    req.note = CH_SV("only now"); /* a tail with a note is not shared */
+    assert_int_equal(ch_encoder_update(&other, &req, NULL), 0);
+    ch_encoder_share(&other, &last, &tail);
+    assert_non_null(strstr(ch_buf_str(&other.tail), "only now"));
+    assert_null(strstr(tail, "only now"));
     ch_encoder_release(&one);
     ch_encoder_release(&other);
     ch_shared_text_release(last);
+    ch_shared_text_release(tail);
 }
 
 static void test_what_is_encoded_again(void **state) {
@@ -392,7 +403,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_prefix),
         cmocka_unit_test(test_pairing),
-        cmocka_unit_test(test_heads_are_shared),
+        cmocka_unit_test(test_heads_and_tails_are_shared),
         cmocka_unit_test(test_what_is_encoded_again),
         cmocka_unit_test(test_turns),
         cmocka_unit_test(test_failure),

@@ -105,8 +105,8 @@ static void test_copies_everything(void **state) {
     memset(api, 'x', 9);
     memset(model, 'x', 3);
     assert_string_equal(m->blocks[0].text.p, "text");
-    assert_string_equal(m->api, "anthropic");
-    assert_string_equal(m->model.p, "m-1");
+    assert_string_equal(ch_msg_author(m).api, "anthropic");
+    assert_string_equal(ch_msg_author(m).model.p, "m-1");
     assert_int_equal(m->ts, 42);
     assert_int_equal(m->blocks[0].extra.n, 0);
     assert_string_equal(m->blocks[0].extra.p, "");
@@ -123,10 +123,10 @@ static void test_shared_name(void **state) {
     struct ch_msg *y = ch_msg_like(x, CH_MSG_ASSISTANT, &b, 1);
     struct ch_msg *z = ch_msg_by(CH_MSG_ASSISTANT, &b, 1, &other, 0);
     ch_msg_free(x);
-    assert_string_equal(y->model.p, "m-1");
-    assert_string_equal(y->asked.p, "azure/m-1");
+    assert_string_equal(ch_msg_author(y).model.p, "m-1");
+    assert_string_equal(ch_msg_author(y).asked.p, "azure/m-1");
     assert_string_equal(y->blocks[0].text.p, "text");
-    assert_string_equal(z->model.p, "m-2");
+    assert_string_equal(ch_msg_author(z).model.p, "m-2");
     assert_true(y->size < z->size);
     ch_msg_free(y);
     ch_msg_free(z);
@@ -151,13 +151,13 @@ static void test_round_trip(void **state) {
         assert_string_equal(err.message, "");
         assert_int_equal(back->kind, kind);
         assert_int_equal(back->ts, m->ts);
-        assert_same_text(m->model, back->model);
-        assert_same_text(m->asked, back->asked);
-        assert_int_equal(back->asked.n > 0, assistant);
+        assert_same_text(ch_msg_author(m).model, ch_msg_author(back).model);
+        assert_same_text(ch_msg_author(m).asked, ch_msg_author(back).asked);
+        assert_int_equal(ch_msg_author(back).asked.n > 0, assistant);
         if (assistant)
-            assert_string_equal(back->api, "openai");
+            assert_string_equal(ch_msg_author(back).api, "openai");
         else
-            assert_null(back->api);
+            assert_null(ch_msg_author(back).api);
         assert_int_equal(back->nblocks, n);
         for (size_t i = 0; i < n; i++)
             assert_same_block(&m->blocks[i], &back->blocks[i]);

@@ -467,15 +467,15 @@ static bool turn_is_over(int socket) {
     return recv(socket, &byte, 1, MSG_DONTWAIT) == 1 && byte == 't';
 }
 
-/* The server accepts connections of a shared socket in its turn, which ends if a connection of
- * the turn stays open, and after eight connections. No connection is lost. */
+/* The server accepts connections of a shared socket in its turn, which ends if four of its
+ * connections stay open, and after 16 connections. No connection is lost. */
 static void test_turns(void **state) {
     (void)state;
     static const char request[] = "GET /x HTTP/1.1\r\nHost: a\r\n\r\n";
     struct guests w;
     struct chela_error err = {0};
     char name[32], *address;
-    int ends[2], listener, asks[2];
+    int ends[2], listener, asks[5];
     _Atomic uint64_t taken = 0;
     guests_begin(&w, NULL);
     ch_server_close(w.server);
@@ -492,18 +492,20 @@ static void test_turns(void **state) {
     assert_int_equal(write(ends[0], "\2", 1), 1);
     guests_work(&w);
     assert_true(guests_heard(asks[0], "200 OK"));
-    assert_false(turn_is_over(ends[0]));
-    asks[1] = join(address, request);
-    guests_work(&w);
-    assert_int_equal(taken, 1);
+    for (int i = 1; i < 5; i++) {
+        assert_false(turn_is_over(ends[0]));
+        asks[i] = join(address, request);
+        guests_work(&w);
+    }
+    assert_int_equal(taken, 4);
     assert_true(turn_is_over(ends[0]));
     assert_int_equal(write(ends[0], "\2", 1), 1);
     guests_work(&w);
-    assert_true(guests_heard(asks[1], "200 OK"));
-    go(asks, 2);
+    assert_true(guests_heard(asks[4], "200 OK"));
+    go(asks, 5);
     guests_work(&w);
     assert_int_equal(write(ends[0], "\2", 1), 1);
-    for (int i = 0; i < 8; i++) {
+    for (int i = 0; i < 16; i++) {
         assert_false(turn_is_over(ends[0]));
         asks[0] = join(address, request);
         guests_work(&w);
@@ -514,7 +516,7 @@ static void test_turns(void **state) {
     assert_true(turn_is_over(ends[0]));
     asks[0] = join(address, request);
     guests_work(&w);
-    assert_int_equal(taken, 10);
+    assert_int_equal(taken, 21);
     ch_server_drain(w.server);
     guests_work(&w);
     asks[1] = accept(listener, NULL, NULL); /* another worker gets it */

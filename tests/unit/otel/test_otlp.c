@@ -13,6 +13,7 @@
 
 #include "base/limits.h"
 #include "base/mem.h"
+#include "base/mix.h"
 #include "base/word.h"
 #include "otel/metrics.h"
 #include "otel/span.h"
@@ -376,14 +377,6 @@ static void test_hex(void **state) {
 
 /* --- metrics */
 
-/* As trace_context.c mixes a word into a hash. */
-static uint64_t mixed(uint64_t h, uint64_t word) {
-    h = (h ^ word) * UINT64_C(0x9e3779b97f4a7c15);
-    h ^= h >> 32;
-    h *= UINT64_C(0xd6e8feb86659fd93);
-    return h ^ h >> 32;
-}
-
 static void add_named(struct ch_otel_metrics *m, unsigned name, double value) {
     char text[24];
     snprintf(text, sizeof(text), "%u", name);
@@ -426,12 +419,12 @@ static void test_metrics_with_one_hash(void **state) {
     seed += CH_OTEL_TOOL_NAME; /* as the hash of one attribute begins */
     for (size_t i = 0; i < 2; i++) {
         uint64_t word = i ? first ^ 1 : first, tail = second;
-        if (i) /* mix(h, w) depends on h ^ w alone */
-            tail ^= mixed(seed, first) ^ mixed(seed, word);
+        if (i) /* ch_mix(h, w) depends on h ^ w alone */
+            tail ^= ch_mix(seed, first) ^ ch_mix(seed, word);
         memcpy(names[i], &word, 8);
         memcpy(names[i] + 8, &tail, 8);
     }
-    assert_true(ch_otel_hash(seed, a[0].text) == ch_otel_hash(seed, a[1].text));
+    assert_true(ch_mix_text(seed, a[0].text) == ch_mix_text(seed, a[1].text));
     for (size_t i = 0; i < 3; i++)
         ch_otel_metrics_add(m, CH_OTEL_METRIC_TOOL_DURATION, 1, &a[i % 2], 1, NULL);
     ch_otel_metrics_write(m, CH_OTEL_METRIC_TOOL_DURATION, 2, &out);

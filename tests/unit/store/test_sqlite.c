@@ -16,6 +16,7 @@
 #include <cmocka.h>
 
 #include "base/buf.h"
+#include "base/limits.h"
 #include "base/mem.h"
 #include "chela/store.h"
 #include "support/conformance.h"
@@ -278,6 +279,63 @@ static void test_a_search_indexes_in_parts(void **state) {
     chela_store_close(s);
 }
 
+/* Sessions s1 to sN, each with a record of type 2 and one of type 3. */
+static void insert_sessions(sqlite3 *db, int n) {
+    sqlite3_stmt *session, *record;
+    sqlite3_prepare_v2(db,
+                       "INSERT INTO sessions(id, key, created, updated)"
+                       " VALUES(?1, 's' || ?1, 1, 1)",
+                       -1, &session, NULL);
+    sqlite3_prepare_v2(db, "INSERT INTO records VALUES(?1, ?2, 1, ?3, '{}')", -1, &record, NULL);
+    for (int i = 1; i <= n; i++) {
+        sqlite3_bind_int(session, 1, i);
+        assert_int_equal(sqlite3_step(session), SQLITE_DONE);
+        sqlite3_reset(session);
+        for (unsigned seq = 1; seq <= 2; seq++) {
+            struct chela_store_record r = {.seq = seq, .type = seq + 1, .data = "{}", .n = 2};
+            sqlite3_bind_int64(record, 1, (int64_t)i << 40 | seq);
+            sqlite3_bind_int64(record, 2, r.type);
+            sqlite3_bind_int64(record, 3, ch_record_sum(&r));
+            assert_int_equal(sqlite3_step(record), SQLITE_DONE);
+            sqlite3_reset(record);
+        }
+    }
+    sqlite3_finalize(session);
+    sqlite3_finalize(record);
+}
+
+static int next_scanned(const char *key, const char *agent, const struct chela_store_record *r,
+                        void *user) {
+    int *n = user;
+    char want[16];
+    snprintf(want, sizeof(want), "s%d", ++*n);
+    assert_string_equal(key, want);
+    assert_string_equal(agent, "");
+    assert_int_equal(r->type, 3);
+    return 0;
+}
+
+static void test_a_scan_reads_in_parts(void **state) {
+    enum { SESSIONS = 2 * CH_LIMIT_SCAN_SESSIONS + 1 };
+    struct chela_store_opts opts = CHELA_STORE_OPTS(.module_path = modules);
+    struct ch_store_scan scan = {.types = 1 << 3};
+    struct chela_error err = {0};
+    chela_store *s = NULL;
+    sqlite3 *db = NULL;
+    int n = 0;
+    (void)state;
+    reset();
+    assert_int_equal(chela_store_open(url, &opts, &s, &err), 0);
+    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+    sqlite3_exec(db, "BEGIN", NULL, NULL, NULL);
+    insert_sessions(db, SESSIONS);
+    assert_int_equal(sqlite3_exec(db, "COMMIT", NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_close(db);
+    assert_int_equal(ch_store_scan(s, &scan, next_scanned, &n, &err), 0);
+    assert_int_equal(n, SESSIONS);
+    chela_store_close(s);
+}
+
 /* A process that opens the file reads what is left in the WAL. */
 static void test_short_processes_leave_a_short_log(void **state) {
     struct chela_store_opts opts = CHELA_STORE_OPTS(.module_path = modules);
@@ -424,6 +482,7 @@ int main(void) {
         cmocka_unit_test(test_a_changed_record_is_noticed),
         cmocka_unit_test(test_deleted_sessions_give_their_space_back),
         cmocka_unit_test(test_a_search_indexes_in_parts),
+        cmocka_unit_test(test_a_scan_reads_in_parts),
         cmocka_unit_test(test_short_processes_leave_a_short_log),
         cmocka_unit_test(test_a_store_opened_for_reading_is_searched),
         cmocka_unit_test(test_news_of_other_processes),

@@ -248,12 +248,17 @@ static void test_huge_text(void **state) {
 static void test_media(void **state) {
     static const struct {
         const char *in, *want;
-    } cases[] = {{"", ""},        {"f", "Zg=="},        {"fo", "Zm8="},
-                 {"foo", "Zm9v"}, {"foob", "Zm9vYg=="}, {"\xff\xfe\xfd", "//79"}};
+    } cases[] = {{"f", "Zg=="},
+                 {"fo", "Zm8="},
+                 {"foo", "Zm9v"},
+                 {"foob", "Zm9vYg=="},
+                 {"\xff\xfe\xfd", "//79"}};
     struct ch_answer a = {0};
     struct ch_outcome o = {0};
 
     (void)state;
+    ch_answer_media(&a, "image/png", "", 0); /* a message with an empty picture cannot be read */
+    assert_int_equal(a.nmedia, 0);
     for (size_t i = 0; i < CH_LEN(cases); i++)
         ch_answer_media(&a, "image/png", cases[i].in, strlen(cases[i].in));
     for (size_t i = 0; i < CH_LEN(cases); i++)
@@ -263,7 +268,8 @@ static void test_media(void **state) {
     assert_int_equal(a.nmedia, CH_LIMIT_RESULT_PARTS);
     ch_answer_conclude(&a, 0, &o);
     assert_int_equal(o.nmedia, CH_LIMIT_RESULT_PARTS);
-    assert_non_null(strstr(ch_buf_str(&o.content), "left out"));
+    assert_non_null(strstr(ch_buf_str(&o.content), "[0 bytes of image/png are left out]\n"));
+    assert_non_null(strstr(ch_buf_str(&o.content), "left out: too much"));
     ch_outcome_release(&o);
 }
 

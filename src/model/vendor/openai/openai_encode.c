@@ -425,7 +425,8 @@ static void openai_encode_write_reasoning(const struct ch_model_request *req,
                                           const struct ch_msg *m, bool own, struct ch_jw *w) {
     bool demanded = openai_encode_has_quirk(req, CH_Q_REPLAY_REASONING);
     const struct ch_block *b = find_reasoning(m);
-    bool usable = b && m->api && strcmp(m->api, "openai") == 0 && (own || demanded);
+    const char *api = b && (own || demanded) ? ch_msg_author(m).api : NULL;
+    bool usable = api && strcmp(api, "openai") == 0;
     const char *member = usable && b->name.n && !demanded ? b->name.p : "reasoning_content";
     if (demanded || (usable && b->text.n))
         ch_jw_kstr(w, member, usable ? b->text : CH_SV(""));

@@ -135,7 +135,7 @@ static void add_logprobs(struct ch_decoder *d, struct ch_sv json) {
     CH_ARENA_AUTO arena = {0};
     const struct ch_json *v;
     static const char sought[] = "\"logprobs\"";
-    if (!memmem(json.p, json.n, sought, sizeof(sought) - 1) ||
+    if (!json.n || !memmem(json.p, json.n, sought, sizeof(sought) - 1) ||
         ch_json_parse(&arena, json, CH_JSON_REPLACE, &v, NULL, NULL) < 0)
         return;
     const struct ch_json *end = ch_json_next(v);

@@ -1,0 +1,103 @@
+/* utf8_scan.h -- check UTF-8 sixteen bytes at a time, with few branches.
+ *
+ * Words, spaces and punctuation make runs of characters short and of unpredictable length, so a
+ * branch for each character would cost more than the check. For scanners that add their own stops;
+ * other callers use ch_utf8_run. */
+#ifndef CH_BASE_UTF8_SCAN_H
+#define CH_BASE_UTF8_SCAN_H
+#include "base/utf8.h"
+#include "base/vector.h"
+
+/* The length of the character from 0x80 on that begins w, the next four bytes of a text; 0: it is
+ * not valid. The first comparisons check the lead and the continuation bits, the others the bits
+ * that reveal overlong forms, surrogates and values past U+10FFFF. */
+static inline unsigned ch_utf8_length(uint32_t w) {
+    if ((w & 0xc0e0) == 0x80c0)
+        return w & 0x1e ? 2 : 0;
+    if ((w & 0xc0c0f0) == 0x8080e0)
+        return (w & 0x200f) && (w & 0x200f) != 0x200d ? 3 : 0;
+    uint32_t tell = w & 0x3007;
+    return (w & 0xc0c0c0f8) == 0x808080f0 && tell && (tell <= 4 || !(tell & 4)) ? 4 : 0;
+}
+
+/* v, moved by n bytes towards its end; zero bytes move in. */
+#define CH_UTF8_MOVED(v, n)                                                                       \
+    __builtin_shufflevector((ch_vector){0}, v, 16 - (n), 17 - (n), 18 - (n), 19 - (n), 20 - (n),  \
+                            21 - (n), 22 - (n), 23 - (n), 24 - (n), 25 - (n), 26 - (n), 27 - (n), \
+                            28 - (n), 29 - (n), 30 - (n), 31 - (n))
+
+/* True if v begins with five characters of three bytes, as Chinese, Japanese and Korean ones are.
+ */
+static inline bool ch_utf8_is_five_of_three(ch_vector v) {
+    static const ch_vector bits = {0xf0, 0xc0, 0xc0, 0xf0, 0xc0, 0xc0, 0xf0, 0xc0,
+                                   0xc0, 0xf0, 0xc0, 0xc0, 0xf0, 0xc0, 0xc0, 0},
+                           form = {0xe0, 0x80, 0x80, 0xe0, 0x80, 0x80, 0xe0, 0x80,
+                                   0x80, 0xe0, 0x80, 0x80, 0xe0, 0x80, 0x80, 0};
+    ch_vector lead = CH_UTF8_MOVED(v, 1), other = (ch_vector)((v & bits) != form),
+              overlong = (ch_vector)((lead == 0xe0) & (v < 0xa0)),
+              surrogate = (ch_vector)((lead == 0xed) & (v >= 0xa0));
+    return !ch_vector_any(other | overlong | surrogate);
+}
+
+/* Marks bytes of v at which a character is invalid. v begins with the first byte of a character;
+ * its last character may be incomplete. */
+static inline ch_vector ch_utf8_invalid(ch_vector v) {
+    ch_vector one = CH_UTF8_MOVED(v, 1), two = CH_UTF8_MOVED(v, 2), three = CH_UTF8_MOVED(v, 3);
+    ch_vector continues = (ch_vector)((v & 0xc0) == 0x80),
+              due = (ch_vector)((one >= 0xc0) | (two >= 0xe0) | (three >= 0xf0)),
+              lead = (ch_vector)(((v & 0xfe) == 0xc0) | (v >= 0xf5)),
+              overlong = (ch_vector)(((one == 0xe0) & (v < 0xa0)) | ((one == 0xf0) & (v < 0x90))),
+              surrogate = (ch_vector)((one == 0xed) & (v >= 0xa0)),
+              large = (ch_vector)((one == 0xf4) & (v >= 0x90));
+    return (continues ^ due) | lead | overlong | surrogate | large;
+}
+
+/* The number of bytes before `end`, of at least three, that belong to an incomplete character. */
+static inline unsigned ch_utf8_incomplete(const char *end) {
+    const unsigned char *e = (const unsigned char *)end;
+    return e[-1] >= 0xc0 ? 1 : e[-2] >= 0xe0 ? 2 : e[-3] >= 0xf0 ? 3 : 0;
+}
+
+/* Copies n bytes at `at` to *copy, unless copy is NULL; `whole` bytes are written. Returns the end
+ * of the n bytes. */
+__attribute__((always_inline)) static inline const char *ch_utf8_put_along(const char *at,
+                                                                           unsigned whole,
+                                                                           unsigned n,
+                                                                           char **copy) {
+    if (copy) {
+        memcpy(*copy, at, whole);
+        *copy += n;
+    }
+    return at + n;
+}
+
+/* Passes valid text that begins with a character from 0x80 on, and copies it to *copy unless copy
+ * is NULL; there is room for the bytes up to `end`. Passes at least the first character, unless it
+ * is invalid, and no byte of ASCII that `stops` marks. */
+__attribute__((always_inline)) static inline const char *ch_utf8_pass(
+    const char *at, const char *end, char **copy, ch_vector (*stops)(ch_vector)) {
+    unsigned n = end - at >= 8 ? ch_utf8_length(ch_word_load_half(at)) : 0;
+    if (n && !(at[n] & 0x80)) /* a single one, as the accented letters of many languages */
+        return ch_utf8_put_along(at, 4, n, copy);
+    while (end - at >= CH_VECTOR) {
+        ch_vector v = ch_vector_load(at);
+        if ((*at & 0xf0) == 0xe0 && ch_utf8_is_five_of_three(v)) {
+            at = ch_utf8_put_along(at, CH_VECTOR, 15, copy);
+            continue;
+        }
+        if (!ch_vector_any(v & 0x80))
+            return at;
+        ch_vector bad = ch_utf8_invalid(v), stop = stops(v);
+        if (ch_vector_any(bad | stop)) {
+            if (ch_vector_any(bad))
+                break;
+            return ch_utf8_put_along(at, CH_VECTOR, ch_vector_first(stop), copy);
+        }
+        at = ch_utf8_put_along(at, CH_VECTOR, CH_VECTOR - ch_utf8_incomplete(at + CH_VECTOR), copy);
+    }
+    while (at < end && (*at & 0x80) && (n = ch_utf8_next(ch_sv(at, (size_t)(end - at)), NULL)) > 0)
+        at = ch_utf8_put_along(at, n, n, copy);
+    return at;
+}
+
+#endif
