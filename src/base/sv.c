@@ -9,7 +9,7 @@ bool ch_sv_eq_nocase(struct ch_sv a, struct ch_sv b) {
     if (a.n != b.n)
         return false;
     for (size_t i = 0; i < a.n; i++)
-        if (sv_lower(a.p[i]) != sv_lower(b.p[i]))
+        if (a.p[i] != b.p[i] && sv_lower(a.p[i]) != sv_lower(b.p[i])) /* mostly equal bytes */
             return false;
     return true;
 }
