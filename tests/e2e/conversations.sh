@@ -45,8 +45,9 @@ for file in tests/conversations/good/*.json; do
             rm -rf "${space:?}"/*
         done
     done
+    events=$(jq -src "$same_events" "$tmp/anthropic.jsonl")
     for api in "${apis[@]:1}"; do
-        same "$name: the same events on $api" "$(jq -src "$same_events" "$tmp/anthropic.jsonl")" \
+        same "$name: the same events on $api" "$events" \
             "$(jq -src "$same_events" "$tmp/$api.jsonl")"
     done
 done
