@@ -139,18 +139,16 @@ static int pair(int high, int low) {
     return 0x10000 + ((high & 0x3ff) << 10 | (low & 0x3ff));
 }
 
-/* Writes up to four bytes: an escape is longer, so there is room for them. Returns the end. */
-static inline char *put_code_point(char *out, int cp) {
-    if (cp < 0x80) {
-        out[0] = (char)cp;
-        return out + 1;
-    }
-    if (cp < 0x800 || cp > 0xffff)
-        return out + ch_utf8_put(out, (uint32_t)cp);
+static inline char *put_three_bytes(char *out, int cp) {
     out[0] = (char)(0xe0 | cp >> 12);
     out[1] = (char)(0x80 | (cp >> 6 & 0x3f));
     out[2] = (char)(0x80 | (cp & 0x3f));
     return out + 3;
+}
+
+/* Writes up to four bytes: an escape is longer, so there is room for them. Returns the end. */
+static char *put_code_point(char *out, int cp) {
+    return out + ch_utf8_put(out, (uint32_t)cp);
 }
 
 /* The low surrogate at `at` that completes a pair, or -1. */
@@ -279,22 +277,31 @@ static bool is_escaped(const char *slash, const char *at) {
     return (at - before) % 2;
 }
 
-/* Most quotes inside a string follow a single backslash. The vectors pass over them: of the quotes
- * after a backslash, they mark only those after two. */
+static inline ch_vector quotes(const char *at) {
+    return (ch_vector)(ch_vector_load(at) == '"');
+}
+
+/* Marks the bytes at which a quote may be the closing one. Most quotes inside a string follow a
+ * single backslash and are passed over. */
+static inline ch_vector may_close(const char *at) {
+    return (ch_vector)((ch_vector_load(at - 1) != '\\') | (ch_vector_load(at - 2) == '\\'));
+}
+
 const char *ch_scan_quote(const char *slash, const char *end) {
     if (end - slash < 2 || *slash != '\\')
         return NULL;
     const char *at = slash + 2;
-    while (end - at >= CH_VECTOR) {
-        ch_vector mark = (ch_vector)(ch_vector_load(at) == '"');
-        if (ch_vector_any(mark))
-            mark &=
-                (ch_vector)((ch_vector_load(at - 1) != '\\') | (ch_vector_load(at - 2) == '\\'));
-        if (!ch_vector_any(mark)) {
-            at += CH_VECTOR;
+    while (end - at >= 2 * CH_VECTOR) {
+        ch_vector first = quotes(at), second = quotes(at + CH_VECTOR);
+        if (ch_vector_any(first | second)) {
+            first &= may_close(at);
+            second &= may_close(at + CH_VECTOR);
+        }
+        if (!ch_vector_any(first | second)) {
+            at += 2 * CH_VECTOR;
             continue;
         }
-        at += ch_vector_first(mark);
+        at += ch_vector_any(first) ? ch_vector_first(first) : CH_VECTOR + ch_vector_first(second);
         if (!is_escaped(slash, at))
             return at;
         at++;
@@ -316,6 +323,8 @@ static inline char *take_escape(char *out, const char **at, const char *quote) {
     }
     int unit = (*at)[1] == 'u' && quote - *at >= 6 ? hex4_at(*at + 2) : -1;
     *at += 6;
+    if (CH_SCAN_LIKELY(unit >= 0x800 && (unit & 0xf800) != 0xd800))
+        return put_three_bytes(out, unit);
     if (is_high_surrogate(unit)) {
         int low = low_half(*at, quote);
         *at += 6;
