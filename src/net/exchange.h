@@ -22,7 +22,8 @@ struct ch_server {
     uv_poll_t shared; /* the listening socket of all workers; watched in the turn of this one */
     int shared_fd;    /* owned; -1: none */
     size_t turn_clients; /* at the beginning of the turn */
-    unsigned turn_taken; /* connections accepted in this turn */
+    unsigned turn_left;  /* connections that this turn may still accept */
+    uint64_t accepted;   /* connections, in all turns */
     struct ch_identity *identity; /* a reference; NULL: no TLS */
     char *address;                /* owned */
     char *bytes;            /* owned: read buffer shared by all clients */

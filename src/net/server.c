@@ -23,7 +23,7 @@
 #define TURN 2    /* a byte without a connection: this worker accepts connections */
 #define TURN_OVER 't' /* to the other process: another worker shall accept them */
 #define TURN_CONNECTIONS 16 /* accepted in a turn, at most */
-#define TURN_OPEN 4 /* so many of them, or half as many as were open before, may stay open */
+#define TURN_SHARE 8 /* a turn has at most this part of the connections accepted before */
 #define FILES_KEPT 128 /* descriptors not used for clients; half of them if there are few */
 
 /* --- which clients may stay */
@@ -215,9 +215,9 @@ static void on_connection(uv_stream_t *listener, int status) {
 /* --- turns of workers that share a listening socket
  *
  * One worker watches the socket at a time. A turn has several connections, because a worker whose
- * code and data are in the processor's caches serves a run with less time. A turn ends early if
- * its connections stay open, so that such connections are spread over the workers. A few may be
- * open: requests that arrive together would otherwise end a turn each. */
+ * code and data are in the processor's caches serves a run with less time. The first turns have
+ * one connection, so that few connections are spread over the workers as well as many. A turn ends
+ * early if its connections stay open. */
 
 static void server_end_turn(struct ch_server *s) {
     const char byte = TURN_OVER;
@@ -234,14 +234,15 @@ static void server_on_waiting(uv_poll_t *shared, int status, int events) {
     CH_LOOP_CALLBACK(s->loop);
     (void)status;
     (void)events;
-    if (s->nclients >= s->turn_clients + CH_MAX(s->turn_clients / 2 + 1, TURN_OPEN)) {
+    if (s->nclients > s->turn_clients + s->turn_clients / 2) {
         server_end_turn(s);
         return;
     }
     int fd = accept4(s->shared_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (fd >= 0) {
         server_take_connection(s, fd, false);
-        if (++s->turn_taken == TURN_CONNECTIONS)
+        s->accepted++;
+        if (--s->turn_left == 0)
             server_end_turn(s);
     } else if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED) {
         ch_log(CH_LOG_WARN, "server", "cannot accept a connection: %s", strerror(errno));
@@ -253,7 +254,7 @@ static void server_begin_turn(struct ch_server *s) {
     if (s->shared_fd < 0 || s->draining)
         return;
     s->turn_clients = s->nclients;
-    s->turn_taken = 0;
+    s->turn_left = (unsigned)CH_MIN(s->accepted / TURN_SHARE + 1, TURN_CONNECTIONS);
     uv_poll_start(&s->shared, UV_READABLE, server_on_waiting);
 }
 
