@@ -1,6 +1,7 @@
 /* client_history.c -- see client_history.h. */
 #include "gateway/lane/client_history.h"
 
+#include "base/base64.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/mem.h"
@@ -238,10 +239,32 @@ static int history_pair_all(struct ch_client_history *h, struct chela_error *err
     return 0;
 }
 
+static bool history_is_data(const struct ch_block *b) {
+    bool media = b->type == CH_BLOCK_IMAGE || b->type == CH_BLOCK_AUDIO ||
+                 b->type == CH_BLOCK_DOCUMENT;
+    return media && !(b->flags & CH_F_URL);
+}
+
+int ch_client_history_check_media(const struct ch_client_history *h, struct chela_error *err) {
+    CH_BUF_AUTO bytes = {0};
+    for (size_t i = 0; i < h->n; i++)
+        for (uint32_t k = 0; k < h->msgs[i]->nblocks; k++) {
+            const struct ch_block *b = &h->msgs[i]->blocks[k];
+            ch_buf_clear(&bytes);
+            if (history_is_data(b) && (!ch_base64_read(b->text, &bytes) || !bytes.n))
+                return ch_fail(err, CHELA_EINVAL,
+                               "the data of a part of type %s (%.*s) is empty or not base64",
+                               ch_block_type_name(b->type), CH_SV_FMT(b->name));
+        }
+    return 0;
+}
+
 int ch_client_history_finish(struct ch_client_history *h, struct ch_msg **input,
                              struct chela_error *err) {
     history_flush(h);
-    int rc = history_pair_all(h, err);
+    int rc = ch_client_history_check_media(h, err);
+    if (rc == 0)
+        rc = history_pair_all(h, err);
     if (rc < 0)
         return rc;
     if (h->n == 0 && h->system.n) /* instructions alone */

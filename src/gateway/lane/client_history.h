@@ -64,6 +64,10 @@ void ch_client_history_add_reasoning(struct ch_client_history *h, const struct c
 void ch_client_history_add_opaque(struct ch_client_history *h, struct ch_sv type,
                                   const struct ch_json *block);
 
+/* Fails if media of the messages are empty or not base64. Services refuse each request with such
+ * media, so a session that stored them could not go on. Part of ch_client_history_finish. */
+int ch_client_history_check_media(const struct ch_client_history *h, struct chela_error *err);
+
 /* Ends and checks the history, and takes the last message out as the input of the next run.
  * If the last message is the assistant's, the input asks the model to continue. If the
  * request has only instructions, the input asks the model to begin. CHELA_EINVAL: results

@@ -86,6 +86,8 @@ const struct ch_delivery_kind *ch_client_input_of_history(const char *key,
                                                           struct ch_jw *w,
                                                           struct chela_error *err) {
     ch_client_history_keep_new(h);
+    if (ch_client_history_check_media(h, err) < 0)
+        return NULL;
     if (h->n && h->msgs[0]->kind == CH_MSG_RESULTS) {
         client_write_results(h, w);
         return &ch_client_results;

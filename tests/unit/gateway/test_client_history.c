@@ -75,6 +75,13 @@ static const struct {
     {"without a call", RESULT("1"), NULL},
     {"a picture from a file", "{\"role\":\"user\",\"content\":[{\"type\":\"image_url\","
                               "\"image_url\":{\"url\":\"file:///etc/passwd\"}}]}", NULL},
+    {"a picture of nonsense", "{\"role\":\"user\",\"content\":[{\"type\":\"image_url\","
+                              "\"image_url\":{\"url\":\"data:image/png;base64,%%\"}}]}," USER,
+     NULL},
+    {"an empty picture", "{\"role\":\"user\",\"content\":[{\"type\":\"image_url\","
+                         "\"image_url\":{\"url\":\"data:image/png;base64,\"}}]}," USER, NULL},
+    {"sound of nonsense", "{\"role\":\"user\",\"content\":[{\"type\":\"input_audio\","
+                          "\"input_audio\":{\"data\":\"A\",\"format\":\"mp3\"}}]}," USER, NULL},
     {"a picture that is no base64", "{\"role\":\"user\",\"content\":[{\"type\":\"image_url\","
                                     "\"image_url\":{\"url\":\"data:image/png,x\"}}]}", NULL},
 };
