@@ -18,8 +18,11 @@ rules:
 YAML
 png=iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==
 base64 -d <<<"$png" >"$space/dot.png"
-mkdir -p "$space/src/deep" "$tmp/a b" "$tmp/bin"
-cp "$space/dot.png" "$tmp/a b/bild 1.png"
+mkdir -p "$space/src/deep" "$tmp/bin"
+drop=$(mktemp -d /tmp/dXXXX) # a short path: a line of 60 columns holds it
+trap 'close_terminal; rm -rf "$tmp" "$drop"' EXIT
+mkdir "$drop/a b"
+cp "$space/dot.png" "$drop/a b/bild 1.png"
 printf 'int main(void)\n{\n}\n' >"$space/src/deep/main.c"
 printf 'spaced\n' >"$space/two words.txt"
 seq 1 20000 >"$space/long.txt"
@@ -104,11 +107,11 @@ for WIDTH in 60 200; do
     press Enter
     sees "$WIDTH: an image" 'attached dot.png \(1 KB\)'
     sees "$WIDTH: with its message" '^it is red$'
-    paste "'$tmp/a b/bild 1.png'"
+    paste "'$drop/a b/bild 1.png'"
     sees "$WIDTH: a dropped image" 'bild 1.png"$'
     press C-u
     prompt_is "$WIDTH: is text that can be removed" '>'
-    paste "file://$tmp/a%20b/bild%201.png"
+    paste "file://$drop/a%20b/bild%201.png"
     sees "$WIDTH: a dropped URL" 'bild 1.png"$'
     press Enter
     sees "$WIDTH: is attached" 'bild 1.png \(1 KB\)'
