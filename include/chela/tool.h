@@ -177,7 +177,7 @@ CHELA_API void chela_result_text(chela_call *call, const char *text, size_t len)
 CHELA_API void chela_result_printf(chela_call *call, const char *fmt, ...) CHELA_PRINTF(2, 3);
 
 /* Add an image, audio or a document to the result. data is the plain bytes; the library
- * encodes them. Instead of media without a byte, or of too many, the result has a note. */
+ * encodes them. A note takes the place of media of 0 bytes and of media beyond the limit. */
 CHELA_API void chela_result_media(chela_call *call, const char *media_type, const void *data,
                                   size_t len);
 

@@ -1,5 +1,5 @@
-/* mix.h -- a fast 64-bit hash, for tables and ids. It does not protect against texts that were
- * chosen to collide. */
+/* mix.h -- a fast 64-bit hash, for tables and ids. The hash does not protect against texts that
+ * were chosen to collide. */
 #ifndef CH_BASE_MIX_H
 #define CH_BASE_MIX_H
 #include <stdint.h>

@@ -8,9 +8,9 @@
 #include "base/utf8.h"
 #include "base/vector.h"
 
-/* The length of the character from 0x80 on that begins w, the next four bytes of a text; 0: it is
- * not valid. The first comparisons check the lead and the continuation bits, the others the bits
- * that reveal overlong forms, surrogates and values past U+10FFFF. */
+/* The length of the character from 0x80 on that begins w, the next four bytes of a text; 0: the
+ * character is invalid. The first comparisons check the lead and the continuation bits, the others
+ * the bits that reveal overlong forms, surrogates and values past U+10FFFF. */
 static inline unsigned ch_utf8_length(uint32_t w) {
     if ((w & 0xc0e0) == 0x80c0)
         return w & 0x1e ? 2 : 0;
@@ -77,7 +77,7 @@ __attribute__((always_inline)) static inline const char *ch_utf8_put_along(const
 __attribute__((always_inline)) static inline const char *ch_utf8_pass(
     const char *at, const char *end, char **copy, ch_vector (*stops)(ch_vector)) {
     unsigned n = end - at >= 8 ? ch_utf8_length(ch_word_load_half(at)) : 0;
-    if (n && !(at[n] & 0x80)) /* a single one, as the accented letters of many languages */
+    if (n && !(at[n] & 0x80)) /* an accented letter between ASCII ones */
         return ch_utf8_put_along(at, 4, n, copy);
     while (end - at >= CH_VECTOR) {
         ch_vector v = ch_vector_load(at);
