@@ -60,7 +60,7 @@ all_ended() { # COUNT
 }
 
 try() { # NAME STORE
-    local name=$1 i all holders followers=()
+    local name=$1 i all followers=()
     rm -f "$tmp/notes"
     configure "$2" 'workers: 2' 'gateway: { drainSec: 10 }' 'schedules: { tick: { when: "every 1s", prompt: tick, timezone: UTC } }'
     serve
@@ -68,18 +68,12 @@ try() { # NAME STORE
     same "$name: one line says so" 1 "$(grep -c 'listening on' "$serve_log")"
     same "$name: two workers" 2 "$(workers | wc -l)"
 
-    # --- runs over fresh connections: a few, then many
-    for i in {1..10}; do
-        call POST "/api/sessions/few$i/messages" -H 'Content-Type: application/json' -d '{"text":"hello"}'
-        answers "$name: message $i" 202
-    done
-    holders=$(for i in {1..10}; do call GET "/api/sessions/few$i" && jq -r .in_use_by "$out"; done | sort | uniq -c)
-    check "$name: each worker has at least three of them ($(xargs <<<"$holders"))" awk '$1 < 3 { bad = 1 } END { exit bad || NR != 2 }' <<<"$holders"
+    # --- runs over fresh connections
     seq 200 | xargs -P 4 -I '{}' curl -sS -m 20 -o "$tmp/answer.{}" -w '%{http_code}\n' -H "Authorization: Bearer $token" \
         -H 'Content-Type: application/json' -d '{"text":"hello"}' "$gateway/api/sessions/share{}/messages" >"$tmp/codes" 2>&1
     same "$name: 200 messages are accepted" "200 202" "$(sort "$tmp/codes" | uniq -c | xargs)$(cat "$tmp"/answer.* | grep -o '"error".*' | sort -u)"
     rm -f "$tmp"/answer.*
-    check "$name: and run" eventually runs_are 210
+    check "$name: and run" eventually runs_are 200
     for i in 1 2; do
         check "$name: worker $i has 30 to 70 of a hundred runs ($(value runs_total $i))" \
             test "$(value runs_total $i)" -ge 60 -a "$(value runs_total $i)" -le 140
