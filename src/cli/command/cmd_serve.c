@@ -268,12 +268,9 @@ static void reload(struct serve *s) {
 /* --- signals ------------------------------------------------------------------ */
 
 /* Fixes limits of malloc that grow with the largest block that was ever freed: up to 64 MB of
- * free memory would stay in each of its arenas. All threads use one arena: an arena for each
- * thread that reads or writes the store costs up to 130 kB, and the loop thread does nearly all
- * of the allocation. */
+ * free memory would stay unused. */
 static void serve_limit_free_memory(void) {
 #ifdef __GLIBC__
-    mallopt(M_ARENA_MAX, 1);
     mallopt(M_MMAP_THRESHOLD, LARGE_BLOCK);
     mallopt(M_TRIM_THRESHOLD, LARGE_BLOCK);
 #endif

@@ -336,12 +336,12 @@ static void test_a_scan_reads_in_parts(void **state) {
     chela_store_close(s);
 }
 
-/* A process that opens the file reads what is left in the WAL. */
+/* A process that opens the file reads what is left in the WAL. The WAL's file stays, so that it
+ * need not grow again. */
 static void test_short_processes_leave_a_short_log(void **state) {
     struct chela_store_opts opts = CHELA_STORE_OPTS(.module_path = modules);
     struct chela_error err = {0};
     size_t n = 0;
-    bool left = false;
     (void)state;
     reset();
     for (int i = 0; i < 12; i++) {
@@ -349,10 +349,8 @@ static void test_short_processes_leave_a_short_log(void **state) {
         assert_int_equal(chela_store_open(url, &opts, &s, &err), 0);
         import_large(s, i);
         chela_store_close(s);
-        assert_true(size_of("-wal") < 1 << 20);
-        left = left || size_of("-wal") > 0;
+        assert_in_range(size_of("-wal"), 1, 1 << 20);
     }
-    assert_true(left); /* not every close costs a sync */
     chela_store *s = NULL;
     assert_int_equal(chela_store_open(url, &opts, &s, &err), 0);
     assert_int_equal(chela_store_check(s, &n, &err), 0);
