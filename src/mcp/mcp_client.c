@@ -356,15 +356,25 @@ static void send_op(struct ch_mcp_op *op) {
 
 /* --- the connection */
 
+/* The request with this id that was sent and has not failed; NULL: none. Requests of the
+ * handshake are not in the list. */
+static struct ch_mcp_op *find_op(const chela_mcp *m, int64_t id) {
+    for (CH_LIST_EACH(k, &m->ops)) {
+        struct ch_mcp_op *op = CH_CONTAINER(k, struct ch_mcp_op, link);
+        if (id > 0 && op->id == id && !op->failed.code)
+            return op;
+    }
+    return NULL;
+}
+
 static void client_on_progress(chela_mcp *m, const struct ch_json *params) {
     const struct ch_json *token = ch_json_get(params, "progressToken");
     CH_BUF_AUTO text = {0};
-    void *user;
+    struct ch_mcp_op *op = find_op(m, ch_json_int(token, 0));
 
-    if (!ch_json_is(token, CH_JSON_NUMBER) ||
-        !ch_rpc_touch(m->peer, ch_json_int(token, 0), &user) || !user)
-        return;
-    struct ch_mcp_op *op = user;
+    if (!op || !op->progress)
+        return; /* the request has no token */
+    ch_rpc_touch(m->peer, op->id);
     double at = ch_json_double(ch_json_get(params, "progress"), 0);
     double total = ch_json_double(ch_json_get(params, "total"), 0);
     struct ch_sv said = ch_json_get_str(params, "message");
@@ -374,8 +384,7 @@ static void client_on_progress(chela_mcp *m, const struct ch_json *params) {
         ch_buf_addf(&text, "%g of %g", at, total);
     else
         ch_buf_addf(&text, "%g", at);
-    if (op->progress)
-        op->progress(ch_buf_sv(&text), op->user);
+    op->progress(ch_buf_sv(&text), op->user);
 }
 
 static bool is_severe(struct ch_sv level) {

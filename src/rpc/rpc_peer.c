@@ -153,15 +153,11 @@ int64_t ch_rpc_call(struct ch_rpc_peer *p, const char *method, struct ch_sv para
     return c->id;
 }
 
-bool ch_rpc_touch(struct ch_rpc_peer *p, int64_t id, void **user) {
+void ch_rpc_touch(struct ch_rpc_peer *p, int64_t id) {
     struct ch_rpc_pending *c = find_pending(p, id);
 
-    if (!c)
-        return false;
-    if (c->timeout_ms > 0 && !c->failed.code)
+    if (c && c->timeout_ms > 0 && !c->failed.code)
         ch_timer_start(p->opts.loop, &c->timer, c->timeout_ms, on_call_timer);
-    *user = c->user;
-    return true;
 }
 
 void ch_rpc_forget(struct ch_rpc_peer *p, int64_t id, bool cancel) {

@@ -58,9 +58,8 @@ int64_t ch_rpc_call(struct ch_rpc_peer *p, const char *method, struct ch_sv para
                     int64_t timeout_ms, void *tag, ch_rpc_done_fn *done, void *user);
 /* The id that the next ch_rpc_call will use. */
 int64_t ch_rpc_next_id(const struct ch_rpc_peer *p);
-/* Restart the time limit of a call, because the other side reported progress; *user becomes
- * the user of the call. False: no such call. */
-bool ch_rpc_touch(struct ch_rpc_peer *p, int64_t id, void **user);
+/* Restart the time limit of a call, because the other side reported progress. */
+void ch_rpc_touch(struct ch_rpc_peer *p, int64_t id);
 /* Forget a call: `done` is not called. cancel: the other side is notified. */
 void ch_rpc_forget(struct ch_rpc_peer *p, int64_t id, bool cancel);
 /* End one call, or all calls, with an error. */
