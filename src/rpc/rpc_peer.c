@@ -212,10 +212,14 @@ static void free_request(struct ch_rpc_request *r) {
     ch_free(r);
 }
 
+static bool is_awaited(const struct ch_rpc_request *r) {
+    return r->peer && (!r->cancelled || r->peer->opts.answers_cancelled);
+}
+
 void ch_rpc_reply(struct ch_rpc_request *r, struct ch_sv result) {
     CH_BUF_AUTO message = {0};
 
-    if (r->peer && !r->cancelled) {
+    if (is_awaited(r)) {
         ch_buf_init(&message, CH_LIMIT_RPC_MESSAGE);
         ch_rpc_write_result(&message, r->id, result);
         if (message.overflow)
@@ -228,7 +232,7 @@ void ch_rpc_reply(struct ch_rpc_request *r, struct ch_sv result) {
 }
 
 void ch_rpc_refuse(struct ch_rpc_request *r, int64_t code, const char *text, struct ch_sv data) {
-    if (r->peer && !r->cancelled)
+    if (is_awaited(r))
         send_error(r->peer, r->id, code, text, data);
     free_request(r);
 }

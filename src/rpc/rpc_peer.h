@@ -21,10 +21,11 @@ struct ch_rpc_request {
     struct ch_link link;
     struct ch_rpc_peer *peer; /* NULL: the peer is closed, and an answer is discarded */
     struct ch_rpc_id id;      /* text owned */
-    bool cancelled;           /* the other side no longer wants the answer */
+    bool cancelled;           /* the other side wants the work to end */
     void *user;               /* for the owner */
     /* Optional, set by the owner: called once when the request is cancelled or the peer is
-     * closed. The owner must still answer; the answer is dropped. */
+     * closed. The owner must still answer; the answer is dropped, unless the peer answers
+     * cancelled requests. */
     void (*gone)(struct ch_rpc_request *r);
 };
 
@@ -45,6 +46,7 @@ struct ch_rpc_peer_opts {
     /* The notification by which either side cancels a request, with a member `requestId`;
      * NULL: none. */
     const char *cancel_method;
+    bool answers_cancelled; /* a request that the other side cancelled is answered, too */
     void *user;
 };
 
