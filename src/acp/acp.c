@@ -177,6 +177,7 @@ int chela_acp_new(chela_runtime *rt, const struct chela_acp_opts *opts, chela_ac
                                     .request = on_request,
                                     .notification = on_notification,
                                     .cancel_method = "$/cancel_request",
+                                    .answers_cancelled = true,
                                     .user = acp};
     acp->peer = ch_rpc_peer_new(&peer);
     *out = acp;

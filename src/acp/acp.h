@@ -23,11 +23,8 @@
 #include "rpc/rpc_lines.h"
 #include "rpc/rpc_peer.h"
 
-/* Codes of the protocol beside those of JSON-RPC. */
-enum ch_acp_code {
-    CH_ACP_NOT_FOUND = -32002,
-    CH_ACP_CANCELLED = -32800,
-};
+/* A code of the protocol beside those of JSON-RPC. */
+enum ch_acp_code { CH_ACP_NOT_FOUND = -32002 };
 
 /* A version of the protocol: the requests of the editor, and the notifications that show
  * events. */

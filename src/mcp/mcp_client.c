@@ -21,6 +21,7 @@ struct ch_mcp_op {
     int64_t timeout_ms;
     int64_t id; /* 0: waits for the connection */
     unsigned rounds, logins;
+    unsigned token; /* m->tokens when the request was sent */
     bool repeated; /* sent again after the session was lost */
     bool takes_input, takes_task, asks_task;
     struct ch_timer later; /* before the request is sent */
@@ -346,6 +347,7 @@ static void send_op(struct ch_mcp_op *op) {
     }
     if (!op->id)
         m->nwaiting--;
+    op->token = m->tokens;
     op->id = ch_rpc_call(m->peer, op->method, ch_buf_sv(&params), op->timeout_ms, &s, op_done, op);
     if (op->id < 0) {
         struct chela_error err = {0};
@@ -356,15 +358,25 @@ static void send_op(struct ch_mcp_op *op) {
 
 /* --- the connection */
 
+/* The request with this id that was sent and has not failed; NULL: none. Requests of the
+ * handshake are not in the list. */
+static struct ch_mcp_op *find_op(const chela_mcp *m, int64_t id) {
+    for (CH_LIST_EACH(k, &m->ops)) {
+        struct ch_mcp_op *op = CH_CONTAINER(k, struct ch_mcp_op, link);
+        if (id > 0 && op->id == id && !op->failed.code)
+            return op;
+    }
+    return NULL;
+}
+
 static void client_on_progress(chela_mcp *m, const struct ch_json *params) {
     const struct ch_json *token = ch_json_get(params, "progressToken");
     CH_BUF_AUTO text = {0};
-    void *user;
+    struct ch_mcp_op *op = find_op(m, ch_json_int(token, 0));
 
-    if (!ch_json_is(token, CH_JSON_NUMBER) ||
-        !ch_rpc_touch(m->peer, ch_json_int(token, 0), &user) || !user)
-        return;
-    struct ch_mcp_op *op = user;
+    if (!op || !op->progress)
+        return; /* the request has no token */
+    ch_rpc_touch(m->peer, op->id);
     double at = ch_json_double(ch_json_get(params, "progress"), 0);
     double total = ch_json_double(ch_json_get(params, "total"), 0);
     struct ch_sv said = ch_json_get_str(params, "message");
@@ -374,8 +386,7 @@ static void client_on_progress(chela_mcp *m, const struct ch_json *params) {
         ch_buf_addf(&text, "%g of %g", at, total);
     else
         ch_buf_addf(&text, "%g", at);
-    if (op->progress)
-        op->progress(ch_buf_sv(&text), op->user);
+    op->progress(ch_buf_sv(&text), op->user);
 }
 
 static bool is_severe(struct ch_sv level) {
@@ -492,6 +503,15 @@ static void connection_failed(chela_mcp *m, const struct chela_error *err) {
     disconnect(m, &m->last);
 }
 
+static void send_waiting(chela_mcp *m) {
+    for (struct ch_link *k = m->ops.head.next, *next; k != &m->ops.head; k = next) {
+        next = k->next;
+        struct ch_mcp_op *op = CH_CONTAINER(k, struct ch_mcp_op, link);
+        if (!op->id && !op->failed.code && !op->hit && !ch_timer_armed(&op->later))
+            send_op(op);
+    }
+}
+
 static void connection_ready(chela_mcp *m) {
     ch_timer_stop(m->rt->loop, &m->start_timer);
     m->state = CH_MCP_READY;
@@ -499,12 +519,7 @@ static void connection_ready(chela_mcp *m) {
     m->last = (struct chela_error){0};
     if (!m->modern && m->link->ops->listen)
         m->link->ops->listen(m->link, m->version);
-    for (struct ch_link *k = m->ops.head.next, *next; k != &m->ops.head; k = next) {
-        next = k->next;
-        struct ch_mcp_op *op = CH_CONTAINER(k, struct ch_mcp_op, link);
-        if (!op->id && !op->failed.code && !op->hit && !ch_timer_armed(&op->later))
-            send_op(op);
-    }
+    send_waiting(m);
     if (m->on_ready)
         m->on_ready(m);
 }
@@ -696,28 +711,31 @@ static void client_on_down(const struct chela_error *err, void *user) {
     connection_failed(m, err);
 }
 
+/* The server did not process the request: it is sent again later. */
+static void wait_again(struct ch_mcp_op *op) {
+    ch_rpc_forget(op->mcp->peer, op->id, false);
+    op->id = 0;
+    op->mcp->nwaiting++;
+}
+
 /* A request of a session that the server forgot was not processed: send it again once. */
 static bool begin_session_again(chela_mcp *m, int64_t id) {
-    for (CH_LIST_EACH(k, &m->ops)) {
-        struct ch_mcp_op *op = CH_CONTAINER(k, struct ch_mcp_op, link);
-        if (op->id != id || op->repeated || op->failed.code)
-            continue;
-        op->repeated = true;
-        ch_rpc_forget(m->peer, id, false);
-        op->id = 0;
-        m->nwaiting++;
-        struct chela_error err = {0};
-        ch_fail(&err, CHELA_ENET, "MCP server %s: the session was lost", m->opts.name);
-        drop_link(m);
-        for (CH_LIST_EACH(other, &m->ops)) {
-            struct ch_mcp_op *lost = CH_CONTAINER(other, struct ch_mcp_op, link);
-            if (lost->id)
-                fail_op_later(lost, &err);
-        }
-        start_connection(m);
-        return true;
+    struct ch_mcp_op *op = find_op(m, id);
+    struct chela_error err = {0};
+
+    if (!op || op->repeated)
+        return false;
+    op->repeated = true;
+    wait_again(op);
+    ch_fail(&err, CHELA_ENET, "MCP server %s: the session was lost", m->opts.name);
+    drop_link(m);
+    for (CH_LIST_EACH(other, &m->ops)) {
+        struct ch_mcp_op *lost = CH_CONTAINER(other, struct ch_mcp_op, link);
+        if (lost->id)
+            fail_op_later(lost, &err);
     }
-    return false;
+    start_connection(m);
+    return true;
 }
 
 /* --- log-in */
@@ -727,46 +745,47 @@ static void client_on_login(const struct chela_error *err, void *user) {
     chela_mcp *m = user;
 
     m->logging_in = false;
+    m->tokens++;
     if (err) {
         struct chela_error why = *err;
         connection_failed(m, &why);
+    } else if (m->state == CH_MCP_READY) {
+        ch_mcp_http_token(m->link, ch_mcp_auth_token(m->auth));
+        send_waiting(m);
     } else
         start_connection(m);
 }
 
-static void wait_for_login(chela_mcp *m) {
-    for (CH_LIST_EACH(k, &m->ops)) {
-        struct ch_mcp_op *op = CH_CONTAINER(k, struct ch_mcp_op, link);
-        if (op->id && !op->failed.code) { /* the server refused all of them */
-            op->id = 0;
-            m->nwaiting++;
-        }
-    }
+/* One log-in serves all requests that the server refuses meanwhile. */
+static bool start_login(chela_mcp *m, const struct ch_mcp_failure *f) {
+    if (m->logging_in)
+        return true;
+    if (ch_mcp_auth_start(m->auth, f->status, f->challenge, client_on_login, m) < 0)
+        return false;
+    ch_mcp_cache_clear(&m->cache); /* the results may be those of another person */
+    m->logging_in = true;
+    return true;
 }
 
-/* Whether the request, or the handshake, led to too many log-ins. */
-static bool is_futile(chela_mcp *m, int64_t id) {
-    for (CH_LIST_EACH(k, &m->ops)) {
-        struct ch_mcp_op *op = CH_CONTAINER(k, struct ch_mcp_op, link);
-        if (op->id == id)
-            return ++op->logins > CH_LIMIT_MCP_LOGINS;
-    }
-    return ++m->logins > CH_LIMIT_MCP_LOGINS;
-}
-
-/* Get a token, and begin again. One log-in serves all requests. */
-static bool log_in(chela_mcp *m, int64_t id, const struct ch_mcp_failure *f) {
+/* Get a token, and send the refused request again. The server may be working on the other
+ * requests, so they are not repeated. op NULL: the server refused the handshake. */
+static bool log_in(chela_mcp *m, struct ch_mcp_op *op, const struct ch_mcp_failure *f) {
     bool more_scope =
         f->status == 403 && f->challenge && strstr(f->challenge, "insufficient_scope");
 
-    if (!m->auth || (f->status != 401 && !more_scope) || is_futile(m, id))
+    if (!m->auth || (f->status != 401 && !more_scope) || (!op && m->state == CH_MCP_READY))
         return false;
-    if (ch_mcp_auth_start(m->auth, f->status, f->challenge, client_on_login, m) < 0)
+    unsigned *logins = op ? &op->logins : &m->logins;
+    bool is_newer = op && op->token != m->tokens; /* the token came after the request */
+    if (++*logins > CH_LIMIT_MCP_LOGINS || !(is_newer || start_login(m, f)))
         return false;
-    drop_link(m);
-    ch_mcp_cache_clear(&m->cache); /* the results may be those of another person */
-    m->logging_in = true;
-    wait_for_login(m);
+    if (!op)
+        drop_link(m);
+    else {
+        wait_again(op);
+        if (!m->logging_in)
+            send_op(op);
+    }
     return true;
 }
 
@@ -775,7 +794,7 @@ static void client_on_failed(int64_t id, const struct ch_mcp_failure *f, void *u
 
     m->failure = *f;
     m->failure.challenge = NULL;
-    if (log_in(m, id, f))
+    if (log_in(m, find_op(m, id), f))
         return;
     if (f->session_lost && m->state == CH_MCP_READY && begin_session_again(m, id))
         return;
@@ -870,7 +889,7 @@ static void begin_op(struct ch_mcp_op *op) {
         ch_task_defer(m->rt->loop, &op->fail);
     else if (refuse_start(m, &err) < 0)
         fail_op_later(op, &err);
-    else if (m->state == CH_MCP_READY)
+    else if (m->state == CH_MCP_READY && !m->logging_in)
         send_op(op);
     else if (m->state == CH_MCP_DOWN && !m->logging_in)
         start_connection(m);

@@ -47,6 +47,7 @@ struct chela_mcp {
     struct ch_mcp_auth *auth; /* owned; NULL: a program */
     bool logging_in;
     unsigned logins; /* since the connection was ready */
+    unsigned tokens; /* log-ins that ended */
     struct ch_mcp_failure failure; /* failure of the last message, without the challenge */
     char *server, *server_version; /* owned: name and version of the server; may be NULL */
     bool tools_change;             /* the server announces changes of its tools */

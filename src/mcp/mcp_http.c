@@ -131,6 +131,10 @@ static void add_line(struct ch_mcp_exchange *x, struct ch_sv line) {
     add_header(x, ch_arena_str(&x->arena, name), ch_sv_trim(value));
 }
 
+static struct ch_sv bearer(struct ch_mcp_exchange *x) {
+    return ch_sv_str(ch_arena_printf(&x->arena, "Bearer %s", x->http->token));
+}
+
 static void add_common(struct ch_mcp_exchange *x, const char *version) {
     struct ch_mcp_http *h = x->http;
 
@@ -141,8 +145,7 @@ static void add_common(struct ch_mcp_exchange *x, const char *version) {
     for (size_t i = 0; h->headers[i]; i++)
         add_line(x, ch_sv_str(h->headers[i]));
     if (h->token)
-        add_header(x, "Authorization",
-                   ch_sv_str(ch_arena_printf(&x->arena, "Bearer %s", h->token)));
+        add_header(x, "Authorization", bearer(x));
     if (version)
         add_header(x, "MCP-Protocol-Version", ch_sv_str(version));
     if (h->session && !x->modern)
@@ -460,9 +463,21 @@ struct ch_mcp_link *ch_mcp_http_new(const struct ch_mcp_http_opts *o,
     return &h->link;
 }
 
+/* A stream that is resumed uses the new token. */
+static void renew_token(struct ch_mcp_exchange *x, struct ch_sv before) {
+    for (size_t i = 0; i < x->nhead; i++)
+        if (x->http->token && ch_sv_is(x->head[i].name, "Authorization") &&
+            ch_sv_eq(x->head[i].value, before))
+            x->head[i].value = bearer(x);
+}
+
 void ch_mcp_http_token(struct ch_mcp_link *l, const char *token) {
     struct ch_mcp_http *h = CH_CONTAINER(l, struct ch_mcp_http, link);
+    CH_BUF_AUTO before = {0};
 
+    ch_buf_addf(&before, "Bearer %s", h->token ? h->token : "");
     ch_free(h->token);
     h->token = ch_strdup(token);
+    for (CH_LIST_EACH(k, &h->exchanges))
+        renew_token(CH_CONTAINER(k, struct ch_mcp_exchange, link), ch_buf_sv(&before));
 }

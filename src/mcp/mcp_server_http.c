@@ -38,7 +38,7 @@ struct ch_mcp_session {
     struct ch_list streams; /* struct ch_mcp_stream, oldest first */
     size_t nstreams, kept;  /* kept: bytes of all events */
     unsigned last;          /* number of the newest stream */
-    struct ch_mcp_stream *general; /* opened by GET; NULL: none */
+    struct ch_mcp_stream *general; /* opened by GET, perhaps lost since; NULL: none */
     int64_t used;           /* monotonic time of the last request */
 };
 
@@ -393,8 +393,6 @@ void ch_mcp_http_gone(struct ch_mcp_stream *t) {
     stream_detach(t);
     if (!t->session)
         stream_free(t); /* cancels the request */
-    else if (t->session->general == t)
-        t->session->general = NULL;
 }
 
 /* --- requests without a stream */
@@ -665,10 +663,12 @@ static void http_get(chela_mcp_server *server, const struct ch_mcp_http_request 
             http_refuse_request(q, 404, "there is no such stream");
         return;
     }
-    if (s->general) {
+    if (s->general && s->general->x) {
         http_refuse_request(q, 409, "the session has a stream already");
         return;
     }
+    if (s->general) /* the client does not continue the stream that it lost */
+        s->general->done = true;
     struct ch_mcp_stream *t = stream_new(server, s);
     t->sse = true;
     s->general = t;

@@ -153,15 +153,11 @@ int64_t ch_rpc_call(struct ch_rpc_peer *p, const char *method, struct ch_sv para
     return c->id;
 }
 
-bool ch_rpc_touch(struct ch_rpc_peer *p, int64_t id, void **user) {
+void ch_rpc_touch(struct ch_rpc_peer *p, int64_t id) {
     struct ch_rpc_pending *c = find_pending(p, id);
 
-    if (!c)
-        return false;
-    if (c->timeout_ms > 0 && !c->failed.code)
+    if (c && c->timeout_ms > 0 && !c->failed.code)
         ch_timer_start(p->opts.loop, &c->timer, c->timeout_ms, on_call_timer);
-    *user = c->user;
-    return true;
 }
 
 void ch_rpc_forget(struct ch_rpc_peer *p, int64_t id, bool cancel) {
@@ -216,10 +212,14 @@ static void free_request(struct ch_rpc_request *r) {
     ch_free(r);
 }
 
+static bool is_awaited(const struct ch_rpc_request *r) {
+    return r->peer && (!r->cancelled || r->peer->opts.answers_cancelled);
+}
+
 void ch_rpc_reply(struct ch_rpc_request *r, struct ch_sv result) {
     CH_BUF_AUTO message = {0};
 
-    if (r->peer && !r->cancelled) {
+    if (is_awaited(r)) {
         ch_buf_init(&message, CH_LIMIT_RPC_MESSAGE);
         ch_rpc_write_result(&message, r->id, result);
         if (message.overflow)
@@ -232,7 +232,7 @@ void ch_rpc_reply(struct ch_rpc_request *r, struct ch_sv result) {
 }
 
 void ch_rpc_refuse(struct ch_rpc_request *r, int64_t code, const char *text, struct ch_sv data) {
-    if (r->peer && !r->cancelled)
+    if (is_awaited(r))
         send_error(r->peer, r->id, code, text, data);
     free_request(r);
 }

@@ -21,10 +21,11 @@ struct ch_rpc_request {
     struct ch_link link;
     struct ch_rpc_peer *peer; /* NULL: the peer is closed, and an answer is discarded */
     struct ch_rpc_id id;      /* text owned */
-    bool cancelled;           /* the other side no longer wants the answer */
+    bool cancelled;           /* the other side wants the work to end */
     void *user;               /* for the owner */
     /* Optional, set by the owner: called once when the request is cancelled or the peer is
-     * closed. The owner must still answer; the answer is dropped. */
+     * closed. The owner must still answer; the answer is dropped, unless the peer answers
+     * cancelled requests. */
     void (*gone)(struct ch_rpc_request *r);
 };
 
@@ -45,6 +46,7 @@ struct ch_rpc_peer_opts {
     /* The notification by which either side cancels a request, with a member `requestId`;
      * NULL: none. */
     const char *cancel_method;
+    bool answers_cancelled; /* a request that the other side cancelled is answered, too */
     void *user;
 };
 
@@ -58,9 +60,8 @@ int64_t ch_rpc_call(struct ch_rpc_peer *p, const char *method, struct ch_sv para
                     int64_t timeout_ms, void *tag, ch_rpc_done_fn *done, void *user);
 /* The id that the next ch_rpc_call will use. */
 int64_t ch_rpc_next_id(const struct ch_rpc_peer *p);
-/* Restart the time limit of a call, because the other side reported progress; *user becomes
- * the user of the call. False: no such call. */
-bool ch_rpc_touch(struct ch_rpc_peer *p, int64_t id, void **user);
+/* Restart the time limit of a call, because the other side reported progress. */
+void ch_rpc_touch(struct ch_rpc_peer *p, int64_t id);
 /* Forget a call: `done` is not called. cancel: the other side is notified. */
 void ch_rpc_forget(struct ch_rpc_peer *p, int64_t id, bool cancel);
 /* End one call, or all calls, with an error. */

@@ -129,6 +129,10 @@ is "another process says something" "$status" 0
 has "the editor is shown it" "$(see '.params.update.sessionUpdate? == "user_message_chunk"')" '"hi"'
 prompt 4 hi
 is "and goes on" "$(answer 4 | jq -r .result.stopReason)" end_turn
+prompt 5 fix
+permission 2 >/dev/null
+say '{"jsonrpc":"2.0","method":"$/cancel_request","params":{"requestId":5}}'
+is "a prompt that the editor withdraws is answered" "$(answer 5 | jq -r .result.stopReason)" cancelled
 finish
 
 # --- death

@@ -73,6 +73,7 @@ for wire in stdio json sse; do
                 play wrong-id one 'the tool said right$'
                 play garbage one 'the tool said after garbage$'
                 play flood one 'the tool said after the flood$'
+                play progress-in-handshake two 'the tool said fine again$'
                 if [ $wire = sse ]; then
                     play lingers later 'the tool said fine again$'
                     same "$what: lingers: the first stream is closed before the second call" "the client hung up" \

@@ -52,6 +52,21 @@ exits "an expired token is refreshed" 0
 check "an expired token: by the refresh token" grep -q 'POST /token .*grant_type=refresh_token' "$tmp/requests"
 same "an expired token: no second log-in" 1 "$(grep -c 'GET /authorize' "$tmp/requests")"
 
+# The token expires while the server works on a call: the call is not made twice.
+start expires 'confirm: false'
+log_in
+cat >"$space/rules.yaml" <<'YAML'
+rules:
+  - { when: { after: any }, say: "{{result.r__ship}}, {{result.r__whoami}}" }
+  - { call: [{ tool: r__ship, args: {} }, { tool: r__whoami, args: {} }, { tool: r__whoami, args: {} }] }
+YAML
+chela run --config mcp.yaml --model scripted/rules.yaml go
+exits "a token that expires during a call" 0
+same "a token that expires during a call: the call is made once" 1 "$(grep -c '"name":"ship"' "$tmp/requests")"
+same "a token that expires during a call: one refresh for two refused calls" 1 "$(grep -c 'grant_type=refresh_token' "$tmp/requests")"
+check "a token that expires during a call: its result" grep -q shipped "$out"
+check "a token that expires during a call: the refused one is made again" grep -q 'token token-2' "$out"
+
 for mode in wrong-issuer other-resource no-pkce; do
     start "$mode"
     log_in

@@ -628,6 +628,7 @@ static int fold_state(struct reading *r) {
         .closing = ch_reason_of(ch_json_get_str(v, "closing")),
         .model = (unsigned)ch_json_int(ch_json_get(v, "model"), 0),
         .cost = ch_json_double(ch_json_get(v, "cost"), 0),
+        .cost_unknown = ch_json_bool(ch_json_get(v, "cost_unknown"), false),
         .usage = {.input = ch_json_int(ch_json_get(u, "input"), 0),
                   .output = ch_json_int(ch_json_get(u, "output"), 0),
                   .cache_read = ch_json_int(ch_json_get(u, "cache_read"), 0),

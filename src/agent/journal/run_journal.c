@@ -667,6 +667,8 @@ static void write_machine(struct ch_jw *w, const chela_run *run, const struct ch
         ch_jw_key(w, "cost");
         ch_jw_double(w, m->cost - live->cost);
     }
+    if (m->cost_unknown)
+        ch_jw_kbool(w, "cost_unknown", true);
     ch_jw_kint(w, "seq", (int64_t)m->seq);
     if (acting)
         ch_jw_kbool(w, "acting", true);

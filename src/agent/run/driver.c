@@ -286,6 +286,7 @@ static bool drop_if_asked(chela_run *run) {
 }
 
 static void driver_finish(chela_run *run) {
+    ch_timer_stop(run->loop, &run->control->deadline); /* the store may take longer */
     if (run->m.warn_empty)
         ch_emit_warning(run, "the model gave no answer");
     if (run->dead)
@@ -629,6 +630,8 @@ void ch_driver_interrupt(chela_run *run, enum ch_in kind, const char *why) {
 }
 
 void ch_driver_break(chela_run *run, const struct chela_error *err) {
+    if (ch_run_over(&run->m)) /* the end has its own error, or none */
+        return;
     ch_run_outcome_error(run, "%s", err->message);
     ch_driver_interrupt(run, CH_IN_BROKEN, err->message);
 }

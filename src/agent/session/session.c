@@ -432,10 +432,10 @@ int chela_run_wake(chela_session *s, const struct chela_run_opts *given, chela_r
     if (!s->events.n)
         return ch_fail(err, CHELA_ENOENT, "nothing happened in session '%s'", s->key);
     opts.kind = CHELA_INPUT_EVENT;
-    struct ch_msg *m = ch_queue_pop(&s->events);
-    rc = chela_run_start(s, ch_msg_words(m).p, ch_msg_words(m).n, &opts, out, err);
-    if (rc == 0 || ch_queue_push(&s->events, m) < 0)
-        ch_msg_free(m);
+    struct ch_sv text = ch_queue_text(&s->events);
+    rc = chela_run_start(s, text.p, text.n, &opts, out, err);
+    if (rc == 0)
+        ch_msg_free(ch_queue_pop(&s->events));
     return rc;
 }
 

@@ -68,6 +68,12 @@ def answer(request, say, die):
             return time.sleep(600)
         if how == "huge-handshake":
             return say(b'{"jsonrpc":"2.0","id":%d,"result":{"a":"' % rid, *[huge] * 100, b'"}}')
+        if how == "progress-in-handshake":  # of a request that asked for none, after a long refusal
+            if not os.path.exists(os.path.join(place, "refused")):
+                if method == "initialize":
+                    write("refused", "")
+                return say(json.dumps({"jsonrpc": "2.0", "id": rid, "error": {"code": -32601, "message": "A" * 500}}).encode())
+            say(json.dumps({"jsonrpc": "2.0", "method": "notifications/progress", "params": {"progressToken": rid, "progress": 1}}).encode())
         if how == "odd-handshake":
             return say(b'{"jsonrpc":"2.0","id":%d,"result":[]}' % rid)
         if method == "server/discover" and era == "modern":

@@ -5,7 +5,8 @@ usage: login_server.py MODE LOG
 
 Prints its port. Modes: good; redirect (the endpoint redirects to LOG's other origin);
 wrong-issuer (the metadata names another issuer); other-resource; no-pkce; wrong-iss (the
-redirect comes from another issuer). Every request is a line of LOG.
+redirect comes from another issuer); expires (the token becomes invalid while the tool ship
+works, until whoami was called). Every request is a line of LOG.
 
 POST /introspect tells the resource server "gate" about tokens (RFC 7662): those of POST /token,
 and tokens "t.BASE64URL", which are what the server says about them.
@@ -14,11 +15,13 @@ import base64
 import http.server
 import json
 import sys
+import threading
 import urllib.parse
 
 mode, log = sys.argv[1], sys.argv[2]
 tokens, n = set(), 0
 resources = {}  # token: what it is for
+shipping, called = threading.Event(), threading.Event()  # ship works, whoami was called
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -58,6 +61,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         global n, tokens
         body = self.rfile.read(int(self.headers.get("Content-Length", 0))).decode()
         self.note(body)
+        if mode == "expires" and '"name":"whoami"' in body:
+            shipping.wait(20)
         if self.path == "/register":
             self.answer(201, {"client_id": "client", "client_secret": "s3cret", "redirect_uris": []})
         elif self.path == "/introspect":
@@ -85,8 +90,15 @@ class Handler(http.server.BaseHTTPRequestHandler):
             if request["method"] == "server/discover":
                 result.update(supportedVersions=["2026-07-28"], capabilities={"tools": {}})
             elif request["method"] == "tools/list":
-                result["tools"] = [{"name": "whoami", "description": "Who.", "inputSchema": {"type": "object"}}]
+                result["tools"] = [{"name": name, "description": "Who.", "inputSchema": {"type": "object"}} for name in ("whoami", "ship")]
+            elif request["params"]["name"] == "ship":
+                if mode == "expires":
+                    tokens = set()
+                    shipping.set()
+                    called.wait(20)
+                result = {"resultType": "complete", "content": [{"type": "text", "text": "shipped"}]}
             else:
+                called.set()
                 result = {"resultType": "complete", "content": [{"type": "text", "text": "token " + self.headers["Authorization"][7:]}]}
             self.answer(200, {"jsonrpc": "2.0", "id": request["id"], "result": result})
 

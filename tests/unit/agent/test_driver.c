@@ -139,6 +139,39 @@ static void test_admitted_when_opened(void **state) {
     fake_journal_release(&f);
 }
 
+/* The store answers after the deadline: the run has ended before. */
+static void hold_at_turn_end(struct stage *st, const struct chela_event *ev) {
+    if (ev->type == CHELA_EV_TURN_END)
+        ((struct fake_journal *)st->rt->journal)->hold = true;
+}
+
+static void test_ended_before_the_deadline(void **state) {
+    static const struct fake_reply replies[] = {{.body = A_SAY("hi")}};
+    struct chela_agent_opts opts = CHELA_AGENT_OPTS(
+        .limits = &(struct chela_limits)CHELA_LIMITS(.timeout_ms = 1000));
+    struct stage st;
+    struct fake_journal f;
+    struct chela_error err = {0};
+    (void)state;
+    STAGE_OPEN(&st, &opts, replies);
+    fake_journal_attach(&f, &st);
+    st.on_event = hold_at_turn_end;
+    stage_start(&st, "go");
+    tick(&st);
+    assert_true(ch_run_over(&st.run->m));
+    st.now += 2000;
+    tick(&st);
+    ch_fail(&err, CHELA_EINTERNAL, "out of order");
+    ch_driver_break(st.run, &err);
+    assert_int_equal(st.ends, 0);
+    fake_journal_commit(&f);
+    tick(&st);
+    assert_string_equal(stage_verdict(&st), "done/task_completed");
+    assert_string_equal(chela_run_error(st.run), "");
+    stage_close(&st);
+    fake_journal_release(&f);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_delay),
@@ -146,6 +179,7 @@ int main(void) {
         cmocka_unit_test(test_stopped_at_every_event),
         cmocka_unit_test(test_broken),
         cmocka_unit_test(test_admitted_when_opened),
+        cmocka_unit_test(test_ended_before_the_deadline),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

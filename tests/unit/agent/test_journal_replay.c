@@ -274,7 +274,8 @@ static void test_state(void **state) {
     add(&j, CH_REC_STATE,
         "{\"run\":\"run_1\",\"state\":\"WAITING\",\"status\":\"paused\",\"reason\":"
         "\"approval_required\",\"seq\":17,\"turns\":3,\"tool_calls\":5,\"below\":{\"turns\":2},"
-        "\"cost\":0.5,\"usage\":{\"input\":10},\"recoveries\":1,\"called\":2,\"goal\":\"g\"}");
+        "\"cost\":0.5,\"cost_unknown\":true,\"usage\":{\"input\":10},\"recoveries\":1,"
+        "\"called\":2,\"goal\":\"g\"}");
     assert_int_equal(ch_journal_replay_finish(j.p, &j.err), 0);
     assert_int_equal(j.p->status, CH_REPLAY_PAUSED);
     assert_int_equal(j.p->m.state, CH_RUN_WAITING);
@@ -284,6 +285,7 @@ static void test_state(void **state) {
     assert_int_equal(j.p->m.tool_calls, 5);
     assert_int_equal(j.p->m.below.turns, 2);
     assert_int_equal(j.p->m.usage.input, 10);
+    assert_true(j.p->m.cost_unknown);
     assert_int_equal(j.p->recoveries, 1);
     assert_int_equal(j.p->called, 2);
     assert_string_equal(j.p->counters.goal, "g");

@@ -96,6 +96,7 @@ static void test_the_end_waits_for_its_record(void **state) {
     tick(&st);
     assert_int_equal(last(&f, CH_REC_STATE)->sync, CH_SYNC_TOLD);
     has(&f, CH_REC_STATE, "\"status\":\"done\"");
+    has(&f, CH_REC_STATE, "\"cost_unknown\":true"); /* the model has no price */
     assert_int_equal(st.ends, 0);
     fake_journal_commit(&f);
     stage_finish(&st);

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "agent/journal/run_journal.h"
+#include "agent/machine/queue.h"
 #include "agent/session/session.h"
 #include "support/fake_journal.h"
 
@@ -40,6 +41,10 @@ static void test_one_run(void **state) {
     assert_int_equal(chela_session_status(st.session), CHELA_SESSION_RUNNING);
     assert_int_equal(chela_run_start(st.session, "x", 1, NULL, &run, &err), CHELA_EBUSY);
     assert_null(run);
+    ch_session_tell(st.session, CH_SV("first"));
+    ch_session_tell(st.session, CH_SV("second"));
+    assert_int_equal(chela_run_wake(st.session, NULL, &run, &err), CHELA_EBUSY);
+    assert_true(ch_sv_is(ch_queue_text(&st.session->events), "first")); /* stays in its place */
     chela_cancel(st.run, NULL);
     stage_finish(&st);
     assert_int_equal(chela_session_status(st.session), CHELA_SESSION_IDLE);

@@ -118,15 +118,13 @@ static void test_responses(void **state) {
 }
 
 static void test_time_limit(void **state) {
-    void *user;
     int64_t id = call("a", 100);
 
     (void)state;
     call("b", 0);
     w.now = 90;
     ch_loop_tick(w.loop);
-    assert_true(ch_rpc_touch(w.peer, id, &user));
-    assert_string_equal(user, "a");
+    ch_rpc_touch(w.peer, id);
     w.now = 150;
     ch_loop_tick(w.loop);
     expect_events("");
@@ -141,7 +139,10 @@ static void test_time_limit(void **state) {
                              "\"reason\":\"timeout\"}}\n");
     receive(HEAD "\"id\":1,\"result\":{}}");
     expect_events("");
-    assert_false(ch_rpc_touch(w.peer, id, &user));
+    ch_rpc_touch(w.peer, id); /* the call has ended */
+    w.now = 400;
+    ch_loop_tick(w.loop);
+    expect_events("");
 }
 
 static void test_failures_come_later(void **state) {
@@ -211,6 +212,20 @@ static void test_cancelled_requests_get_no_answer(void **state) {
     assert_int_equal(w.sent.n, 0);
 }
 
+static void test_cancelled_requests_are_answered(void **state) {
+    (void)state;
+    ch_rpc_peer_close(w.peer);
+    w.peer = ch_rpc_peer_new(&(struct ch_rpc_peer_opts){.loop = w.loop,
+                                                        .send = world_send,
+                                                        .request = world_request,
+                                                        .cancel_method = "cancelled",
+                                                        .answers_cancelled = true});
+    receive(HEAD "\"id\":5,\"method\":\"later\"}");
+    receive(HEAD "\"method\":\"cancelled\",\"params\":{\"requestId\":5}}");
+    ch_rpc_reply(w.open, CH_SV("{}"));
+    assert_string_equal(ch_buf_str(&w.sent), HEAD "\"id\":5,\"result\":{}}\n");
+}
+
 static void test_open_requests_are_bounded(void **state) {
     struct ch_rpc_request *open[CH_LIMIT_RPC_REQUESTS];
     CH_BUF_AUTO text = {0};
@@ -267,6 +282,7 @@ int main(void) {
         TEST(test_forgotten_calls_are_cancelled),
         TEST(test_requests),
         TEST(test_cancelled_requests_get_no_answer),
+        TEST(test_cancelled_requests_are_answered),
         TEST(test_open_requests_are_bounded),
         TEST(test_open_calls_are_bounded),
         TEST(test_garbage_is_answered),

@@ -167,6 +167,8 @@ static void bring_along(struct ch_child_run *c) {
                          .tool_calls = m->tool_calls + m->below.tool_calls};
     struct ch_spending *spending = ch_parent_root(c->run)->spending;
     ch_parent_charge(c, &s);
+    if (m->cost_unknown)
+        ch_parent_charge(c, &(struct ch_spent){.cost = -1});
     if (spending)
         spending->recalled(spending, &s);
 }

@@ -1,0 +1,172 @@
+/* test_mcp_server_http.c -- sessions and their streams, with HTTP requests made by hand. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "chela/mcp_server.h"
+#include "mcp/mcp_server_http.h"
+#include "net/inbound.h"
+
+#define REQUEST(id, method, params) \
+    "{\"jsonrpc\":\"2.0\",\"id\":" id ",\"method\":\"" method "\",\"params\":{" params "}}"
+
+/* One HTTP request and its answer. */
+struct exchange {
+    struct ch_inbound in;
+    struct ch_mcp_stream *stream;
+    int status; /* 0: not answered; 200 of a stream of events, too */
+    bool ended;
+    struct ch_buf sent;
+};
+
+static struct world {
+    chela_runtime *rt;
+    chela_mcp_server *server;
+    char session[64];
+} w;
+
+static void on_attach(void *x, struct ch_mcp_stream *stream) {
+    ((struct exchange *)x)->stream = stream;
+}
+
+static void on_header(void *x, const char *name, const char *value) {
+    (void)x;
+    if (strcmp(name, "Mcp-Session-Id") == 0)
+        snprintf(w.session, sizeof(w.session), "%s", value);
+}
+
+static void on_respond(void *x, int status, const char *type, struct ch_sv body) {
+    struct exchange *e = x;
+
+    (void)type;
+    e->status = status;
+    e->ended = true;
+    ch_buf_add_sv(&e->sent, body);
+}
+
+static void on_stream(void *x) {
+    ((struct exchange *)x)->status = 200;
+}
+
+static int on_write(void *x, struct ch_sv bytes) {
+    ch_buf_add_sv(&((struct exchange *)x)->sent, bytes);
+    return 0;
+}
+
+static void on_end(void *x) {
+    ((struct exchange *)x)->ended = true;
+}
+
+static const struct ch_mcp_http_ops ops = {on_attach, on_header, on_respond,
+                                           on_stream, on_write,  on_end};
+
+static void serve(struct exchange *e, const char *method, const char *headers, const char *body) {
+    CH_BUF_AUTO text = {0};
+    size_t taken, at = 0;
+
+    ch_buf_addf(&text,
+                "%s /mcp HTTP/1.1\r\nHost: h\r\nContent-Type: application/json\r\n"
+                "MCP-Protocol-Version: 2025-11-25\r\n%sContent-Length: %zu\r\n\r\n%s",
+                method, headers, strlen(body), body);
+    *e = (struct exchange){.status = 0};
+    ch_inbound_init(&e->in);
+    while (ch_inbound_feed(&e->in, ch_sv(text.p + at, text.n - at), &taken) == CH_INBOUND_HEAD)
+        at += taken;
+    assert_true(e->in.whole);
+    ch_mcp_http_serve(w.server, &(struct ch_mcp_http_request){
+                                    .ops = &ops, .x = e, .in = &e->in, .principal = ""});
+}
+
+/* A request of the session. last: the header Last-Event-ID; NULL: none. */
+static void ask(struct exchange *e, const char *method, const char *last, const char *body) {
+    char headers[200];
+
+    snprintf(headers, sizeof(headers), "Mcp-Session-Id: %s\r\n%s%s%s", w.session,
+             last ? "Last-Event-ID: " : "", last ? last : "", last ? "\r\n" : "");
+    serve(e, method, headers, body);
+}
+
+static void release(struct exchange *e) {
+    ch_inbound_release(&e->in);
+    ch_buf_release(&e->sent);
+}
+
+static size_t count(const struct exchange *e, const char *part) {
+    size_t n = 0;
+
+    for (const char *p = ch_buf_str((struct ch_buf *)&e->sent); (p = strstr(p, part)); p++)
+        n++;
+    return n;
+}
+
+static int read_file(chela_mcp_call *call, void *user) {
+    (void)call;
+    (void)user;
+    return 0;
+}
+
+static int setup(void **state) {
+    struct chela_mcp_server_opts o = CHELA_MCP_SERVER_OPTS(.name = "unit", .version = "1");
+    struct chela_mcp_resource_opts file =
+        CHELA_MCP_RESOURCE_OPTS(.uri = "file:///a", .fn = read_file);
+    struct exchange e;
+
+    (void)state;
+    assert_int_equal(chela_runtime_new(NULL, &w.rt, NULL), 0);
+    assert_int_equal(chela_mcp_server_new(w.rt, &o, &w.server, NULL), 0);
+    assert_int_equal(chela_mcp_server_resource(w.server, &file, NULL), 0);
+    serve(&e, "POST", "",
+          REQUEST("1", "initialize", "\"protocolVersion\":\"2025-11-25\",\"capabilities\":{}"));
+    assert_int_equal(e.status, 200);
+    release(&e);
+    ask(&e, "POST", NULL, REQUEST("2", "resources/subscribe", "\"uri\":\"file:///a\""));
+    assert_int_equal(e.status, 200);
+    release(&e);
+    return 0;
+}
+
+static int teardown(void **state) {
+    (void)state;
+    chela_runtime_close(w.rt);
+    return 0;
+}
+
+/* The client lost the stream of the session's notifications and continues it. */
+static void a_lost_stream_continues(void **state) {
+    struct exchange a, b, c;
+    char id[32] = "";
+
+    (void)state;
+    ask(&a, "GET", NULL, "");
+    assert_int_equal(sscanf(ch_buf_str(&a.sent), "id: %30s", id), 1);
+    ch_mcp_http_gone(a.stream);
+    chela_mcp_server_updated(w.server, "file:///a");
+    ask(&b, "GET", id, "");
+    assert_int_equal(count(&b, "resources/updated"), 1); /* sent in between */
+    chela_mcp_server_updated(w.server, "file:///a");
+    assert_int_equal(count(&b, "resources/updated"), 2);
+    ask(&c, "GET", NULL, "");
+    assert_int_equal(c.status, 409);
+    release(&c);
+    ch_mcp_http_gone(b.stream);
+    ask(&c, "GET", NULL, ""); /* a new stream begins with new messages */
+    assert_int_equal(count(&c, "resources/updated"), 0);
+    chela_mcp_server_updated(w.server, "file:///a");
+    assert_int_equal(count(&c, "resources/updated"), 1);
+    assert_false(c.ended);
+    ch_mcp_http_gone(c.stream);
+    release(&a);
+    release(&b);
+    release(&c);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_lost_stream_continues, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
