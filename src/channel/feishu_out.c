@@ -36,7 +36,8 @@ struct sending {
     struct ch_link link;
     struct ch_feishu_out *o;
     char *key, *to, *chat, *message, *text; /* owned */
-    bool thread, top, plain;
+    bool thread, top;
+    bool plain;     /* the part in progress is sent without formatting */
     bool is_answer; /* the answer of a run */
     bool excused;   /* a notice about the rejected text was sent */
     char *approval; /* owned: approval id if the message is an approval request; NULL: none */
@@ -169,6 +170,7 @@ static void feishu_out_on_key(const char *key, bool picture, bool again, const c
 static void feishu_out_send_next(struct sending *s, const char *note) {
     const struct ch_feishu_out *o = s->o;
     ch_buf_clear(&s->content);
+    s->plain = false;
     if (ch_feishu_part(&s->rest, &s->content))
         feishu_out_send_part(s);
     else if (s->files && s->files[s->file])

@@ -87,15 +87,23 @@ static void make_read_only(struct ch_box_view *view, const char *path) {
     ch_view_add(view, CH_STEP_RO, path, path);
 }
 
+/* The part of path below root, or NULL. */
+static const char *protect_below_in_sandbox(const char *root, const char *path) {
+    size_t n = root ? strlen(root) : 0;
+
+    return n && strncmp(path, root, n) == 0 && path[n] == '/' ? path + n + 1 : NULL;
+}
+
 /* A symbolic link cannot be a mount point, so the command can replace it. Its
- * target is protected, if it exists. */
+ * target is protected, if the target is in the workspace: a mount of another target would show
+ * the command a file of the host. */
 static void protect_link(struct ch_box_guard *g, struct ch_box_view *view, const struct ch_box *box,
                          const char *path) {
     const char *real = ch_real_path(path);
 
     g->refused = path;
     ch_note("%s is a symbolic link and not protected", path);
-    if (real && box->workspace && strncmp(real, box->workspace, strlen(box->workspace)) == 0)
+    if (real && protect_below_in_sandbox(box->workspace, real))
         make_read_only(view, real);
 }
 
@@ -184,13 +192,6 @@ static void protect_below(struct ch_box_guard *g, struct ch_box_view *view,
         if (n > 0)
             more = protect_step(g, view, box, path, *rel == '\0', manner);
     }
-}
-
-/* The part of path below root, or NULL. */
-static const char *protect_below_in_sandbox(const char *root, const char *path) {
-    size_t n = root ? strlen(root) : 0;
-
-    return n && strncmp(path, root, n) == 0 && path[n] == '/' ? path + n + 1 : NULL;
 }
 
 /* Protect an absolute path if it is inside a writable directory; false: it is not. */

@@ -91,15 +91,22 @@ same "then a file" 'file {"file_key":"file_up"}' "$(sed -n '17s/^[^ ]* //p' "$tm
 check "uploaded as such" grep -q '^/open-apis/im/v1/images [0-9]* plot.png message$' "$tmp/lark/uploads"
 check "both" grep -q '^/open-apis/im/v1/files [0-9]* table.csv stream$' "$tmp/lark/uploads"
 
+# --- a text that is refused as a post: the text is sent plain, its files stay files
+echo '200 230001' >"$tmp/lark/fail"
+push "$(event om_61 oc_ann p2p 'show me once more')"
+check "a text that is no post" hears 20
+same "is sent as a text" text "$(sed -n '18s/^[^ ]* //p' "$tmp/lark/sent" | jq -r .msg_type)"
+same "and its files as files" 'image file' "$(sed -n '19,20s/^[^ ]* //p' "$tmp/lark/sent" | jq -r .msg_type | xargs)"
+
 # --- the name of somebody in a direct chat
 push "$(event om_60 oc_nina p2p 'and here' ou_nina)"
-check "a direct chat" hears 18
+check "a direct chat" hears 21
 check "a direct chat: used" said 'heard: .*Nina: and here'
 
 # --- too much of it
 mkdir "$space/inbound" && truncate -s 1G "$space/inbound/large"
 push "$(message "$(event om_14 oc_ann p2p x)" image '{"image_key":"key_image"}')"
-check "a folder that is full" hears 19
+check "a folder that is full" hears 22
 check "is told of" said '^\[not saved: inbound/ is full\]'
 check "and gets no file" test ! -e "$space/inbound/om_14-1.png"
 check "SIGTERM ends it" stop_serving

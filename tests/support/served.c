@@ -21,6 +21,7 @@
 
 #include "base/clock.h"
 #include "store/store.h"
+#include "store/writer.h"
 
 static const struct served *served;
 
@@ -432,6 +433,26 @@ static int ignore_row(const struct chela_store_session *row, void *user) {
     (void)row;
     (void)user;
     return 0;
+}
+
+void served_check_given_up(chela_store *holder, chela_store *other, int64_t *skew) {
+    int64_t now = ch_store_now(), until = 0;
+    struct chela_store_claim claim = {.key = "given", .agent = "main", .owner = "a b c 1 2 3",
+                                      .now = now, .until = now + 60000, .create = 1};
+    struct chela_store_change c = {.kind = CHELA_STORE_RENEW, .key = "given",
+                                   .until = CH_LEASE_ENDED};
+    struct chela_error err = {0};
+    assert_int_equal(ch_store_open_session(holder, &claim, keep_token, &c.token, &err), 0);
+    if (skew)
+        *skew = 900; /* less than a difference that the next transaction would correct */
+    assert_int_equal(ch_store_commit(holder, &c, 1, false, &err), 0);
+    assert_int_equal(c.rc, 0);
+    assert_int_equal(chela_store_session(other, "given", keep_until, &until, &err), 0);
+    assert_int_equal(until, CH_LEASE_ENDED);
+    assert_int_equal(chela_store_session(holder, "given", keep_until, &until, &err), 0);
+    assert_int_equal(until, CH_LEASE_ENDED);
+    chela_store_close(other);
+    chela_store_close(holder);
 }
 
 void served_check_news(const char *modules, const char *url) {

@@ -29,6 +29,10 @@ chela_store *served_open(const char *modules, const char *url, int read_only, in
 chela_store *served_must_open(const char *modules, const char *url);
 /* The holder of a session is notified of an event that another process accepts. */
 void served_check_news(const char *modules, const char *url);
+/* A lease that its holder gave up reads as such for a process that measured another difference
+ * to the server's clock. skew: the difference of the holder, to be set; NULL: it has one. Closes
+ * both. */
+void served_check_given_up(chela_store *holder, chela_store *other, int64_t *skew);
 /* Opening fails with this code and this text, which does not contain the password. */
 void served_check_refused(const char *modules, const char *url, int read_only, int code,
                           const char *words);

@@ -68,6 +68,11 @@ static struct place *place_find(const struct ch_discord *d, struct ch_sv id) {
     return NULL;
 }
 
+/* The answer to a question about a place uses the place. */
+static bool place_may_go(const struct place *p) {
+    return p->known && !p->asked;
+}
+
 static void place_free(struct ch_discord *d, struct place *p) {
     ch_list_del(&p->link);
     ch_free(p->name);
@@ -81,7 +86,7 @@ static struct place *place_make(struct ch_discord *d, const char *id) {
         ch_list_del(&p->link);
     } else {
         struct place *oldest = CH_LIST_FIRST(&d->places, struct place, link);
-        if (d->nplaces >= MOST_PLACES && oldest->known)
+        if (d->nplaces >= MOST_PLACES && place_may_go(oldest))
             place_free(d, oldest);
         p = ch_alloc(sizeof(*p));
         p->d = d;
@@ -116,7 +121,7 @@ static void place_learn(struct place *p, const struct ch_json *v) {
 
 void ch_discord_forget_place(struct ch_discord *d, const struct ch_json *channel) {
     struct place *p = place_find(d, ch_json_get_str(channel, "id"));
-    if (p && p->known)
+    if (p && place_may_go(p))
         place_free(d, p);
 }
 
@@ -216,8 +221,11 @@ static void event_begin(struct event *e, const struct ch_json *channel) {
         return;
     }
     struct place *p = place_make(d, e->channel);
-    if (channel && !p->known)
+    if (channel && !p->known) {
         place_learn(p, channel);
+        place_is_known(d, p); /* processes e, after the events that wait for the channel */
+        return;
+    }
     if (p->known) {
         event_process(e, p);
         return;

@@ -618,9 +618,6 @@ void ch_lanes_close_idle(chela_gateway *gw) {
     }
 }
 
-/* Closes all lanes without notifying watchers and waiters. The gateway has already ended the
- * chat services, deliveries, UI streams and resumed orphans; this function ends the runs;
- * requests are notified afterwards. */
 /* Frees a detached lane whose gateway closes: nobody is told. */
 static void lane_free_silently(struct ch_lane *l) {
     ch_task_cancel(l->gw->rt->loop, &l->free_task);
@@ -631,6 +628,9 @@ static void lane_free_silently(struct ch_lane *l) {
     free_lane(l);
 }
 
+/* Closes all lanes without notifying watchers and waiters. The gateway has already ended the
+ * chat services, deliveries, UI streams and resumed orphans; this function ends the runs;
+ * requests are notified afterwards. */
 void ch_lanes_close(chela_gateway *gw) {
     for (struct ch_lane *l; (l = CH_LIST_FIRST(&gw->lanes, struct ch_lane, link));) {
         ch_lane_inbox_stop(l->inbox);

@@ -24,6 +24,7 @@
 #include "base/mem.h"
 #include "store/postgres/db.h"
 #include "store/postgres/link.h"
+#include "store/writer.h" /* CH_LEASE_ENDED */
 
 #define STATEMENT_MS 8000 /* the server's timeout for a statement */
 #define LOCK_MS 250       /* and for a lock: chela holds locks only for a short time */
@@ -175,10 +176,19 @@ int ch_pg_set_clock(struct chela_store_db *db, struct chela_error *err) {
     return 0;
 }
 
+/* CH_LEASE_ENDED and less are no times. */
 int64_t ch_pg_server_time(const struct chela_store_db *db, int64_t ours) {
     int64_t theirs;
+    bool none = ours <= CH_LEASE_ENDED || __builtin_add_overflow(ours, db->skew, &theirs);
 
-    return __builtin_add_overflow(ours, db->skew, &theirs) ? ours : theirs;
+    return none ? ours : theirs;
+}
+
+int64_t ch_pg_local_time(const struct chela_store_db *db, int64_t theirs) {
+    int64_t ours;
+    bool none = theirs <= CH_LEASE_ENDED || __builtin_sub_overflow(theirs, db->skew, &ours);
+
+    return none ? theirs : ours;
 }
 
 /* --- the version -------------------------------------------------------------------- */

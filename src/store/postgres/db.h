@@ -65,6 +65,7 @@ void ch_pg_set_wary(struct chela_store_db *db);
 /* Measure the difference between the server's clock and the local one. */
 int ch_pg_set_clock(struct chela_store_db *db, struct chela_error *err);
 int64_t ch_pg_server_time(const struct chela_store_db *db, int64_t ours);
+int64_t ch_pg_local_time(const struct chela_store_db *db, int64_t theirs);
 
 #define CH_PG_COLUMNS                                                                       \
     "key, agent, title, status, parent, created, updated, last, needed, turns, messages, " \

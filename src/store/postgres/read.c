@@ -62,7 +62,7 @@ struct chela_store_session ch_pg_session_of(const struct chela_store_db *db, con
         .messages = postgres_read_count(res, 10),
         .owner = PQgetvalue(res, 0, 11),
         .token = postgres_read_count(res, 12),
-        .until = ch_pg_int(res, 0, 13) - db->skew,
+        .until = ch_pg_local_time(db, ch_pg_int(res, 0, 13)),
     };
 }
 

@@ -21,6 +21,7 @@
 #include "store/redis/db.h"
 #include "store/redis/link.h"
 #include "store/redis/url.h"
+#include "store/writer.h" /* CH_LEASE_ENDED */
 
 #define CLOCK_SLACK_MS 1000 /* smaller differences between clocks are ignored */
 
@@ -116,10 +117,19 @@ int ch_redis_set_clock(struct chela_store_db *db, struct chela_error *err) {
     }
 }
 
+/* CH_LEASE_ENDED and less are no times. */
 int64_t ch_redis_server_time(const struct chela_store_db *db, int64_t ours) {
     int64_t theirs;
+    bool none = ours <= CH_LEASE_ENDED || __builtin_add_overflow(ours, db->skew, &theirs);
 
-    return __builtin_add_overflow(ours, db->skew, &theirs) ? ours : theirs;
+    return none ? ours : theirs;
+}
+
+int64_t ch_redis_local_time(const struct chela_store_db *db, int64_t theirs) {
+    int64_t ours;
+    bool none = theirs <= CH_LEASE_ENDED || __builtin_sub_overflow(theirs, db->skew, &ours);
+
+    return none ? theirs : ours;
 }
 
 /* --- durability of the server --------------------------------------------------------- */

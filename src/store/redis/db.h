@@ -68,5 +68,6 @@ int ch_redis_transact(struct chela_store_db *db, const struct ch_redis_cmd *chan
 /* Measure the difference between the server's clock and the local one. */
 int ch_redis_set_clock(struct chela_store_db *db, struct chela_error *err);
 int64_t ch_redis_server_time(const struct chela_store_db *db, int64_t ours);
+int64_t ch_redis_local_time(const struct chela_store_db *db, int64_t theirs);
 
 #endif

@@ -115,7 +115,7 @@ static struct chela_store_session redis_read_session_of(const struct chela_store
         .messages = redis_read_count(r, 9),
         .owner = redis_read_str(r, 10),
         .token = redis_read_count(r, 11),
-        .until = num(r, 12) - db->skew,
+        .until = ch_redis_local_time(db, num(r, 12)),
     };
 }
 

@@ -188,6 +188,20 @@ static void test_link(void **state) {
     assert_true(exists(".env"));
 }
 
+/* The target of a link stays out of the box, also if its path begins like the workspace's. */
+static void test_link_to_neighbour(void **state) {
+    const char *path = ".bashrc?", *refused, *other = ch_text("%s-other", dir);
+    struct ch_box_guard g;
+
+    (void)state;
+    assert_int_equal(mkdir(other, 0700), 0);
+    assert_int_equal(symlink(other, in_dir(".bashrc")), 0);
+    const char *got = protect(&g, &path, 1, false, &refused);
+    ch_guard_lift(&g);
+    assert_int_equal(rmdir(other), 0);
+    assert_string_equal(got, "");
+}
+
 /* Commands at the same time share stand-ins; the last takes them away. */
 static void test_shared_stand_ins(void **state) {
     const char *path = ".env", *refused;
@@ -336,6 +350,7 @@ int main(void) {
         cmocka_unit_test(test_protected_paths),
         T(test_absolute_protected_path),
         T(test_link),
+        T(test_link_to_neighbour),
         T(test_shared_stand_ins),
         T(test_left_stand_ins),
         T(test_foreign_lock),

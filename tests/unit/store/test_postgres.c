@@ -141,6 +141,19 @@ static void test_other_formats(void **state) {
     reset();
 }
 
+#define FAST "postgres?options=-csearch_path%3Dfast,pg_catalog"
+
+static void test_a_lease_given_up(void **state) {
+    (void)state;
+    reset();
+    chela_store *other = served_must_open(modules, url);
+    /* for the holder, the server's clock is fast */
+    sql("CREATE SCHEMA fast; CREATE FUNCTION fast.clock_timestamp() RETURNS timestamptz LANGUAGE"
+        " sql AS 'SELECT pg_catalog.clock_timestamp() + interval ''5 s'''");
+    served_check_given_up(served_must_open(modules, with(PGSERVER_PASSWORD, FAST)), other, NULL);
+    sql("DROP SCHEMA fast CASCADE");
+}
+
 static void test_news(void **state) {
     (void)state;
     reset();
@@ -196,6 +209,7 @@ int main(void) {
         cmocka_unit_test(test_no_way_in),
         cmocka_unit_test(test_a_server_that_is_starting),
         cmocka_unit_test(test_other_formats),
+        cmocka_unit_test(test_a_lease_given_up),
         cmocka_unit_test(test_news),
         cmocka_unit_test(test_read_only),
     };

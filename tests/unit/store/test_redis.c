@@ -16,6 +16,7 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
+#include "store/redis/db.h"
 #include "store/store.h"
 #include "support/conformance.h"
 #include "support/modules.h"
@@ -125,6 +126,13 @@ static void test_other_formats(void **state) {
     tell("LPUSH chela:format 1");
     check_refused(url, 0, CHELA_EPROTO, "WRONGTYPE");
     reset();
+}
+
+static void test_a_lease_given_up(void **state) {
+    (void)state;
+    reset();
+    chela_store *holder = served_must_open(modules, url);
+    served_check_given_up(holder, served_must_open(modules, url), &holder->db->skew);
 }
 
 static void test_news(void **state) {
@@ -407,6 +415,7 @@ int main(void) {
         cmocka_unit_test(test_no_way_in),
         cmocka_unit_test(test_a_password_in_a_file),
         cmocka_unit_test(test_other_formats),
+        cmocka_unit_test(test_a_lease_given_up),
         cmocka_unit_test(test_news),
         cmocka_unit_test(test_read_only),
         cmocka_unit_test(test_notes),
