@@ -467,7 +467,7 @@ void ch_act(chela_run *run) {
                                  .buffers = ch_parent_root(run)->agent->buffers,
                                  .window = ch_target_window(run->target),
                                  .state = &s->state,
-                                 .channel = s->channel.name ? &s->channel : NULL,
+                                 .channel = s->channel->name ? s->channel : NULL,
                                  .finder = ch_selection_finder(s->selection),
                                  .listener = &a->rt->listener,
                                  .ops = &ops,
