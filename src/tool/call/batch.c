@@ -24,7 +24,7 @@
 #include "tool/call/wait.h"
 
 struct ch_batch {
-    struct ch_call_env env; /* shared by all calls; its texts are behind `ended` */
+    struct ch_call_env env; /* shared by all calls */
     struct ch_session_state own_state; /* used if the owner provides no state */
     const struct ch_batch_ops *ops;
     void *user;
@@ -559,15 +559,14 @@ static bool can_spill(const struct ch_batch_opts *opts) {
     return tool && !opts->no_spill && ch_policy_allows(opts->policy, name, tool->permission);
 }
 
-/* Texts that the batch copies. */
-enum { WORKSPACE, SESSION, RUN, TEXTS };
-
-/* Texts without a copy: the caller sets them. */
 static struct ch_call_env batch_make_env(const struct ch_batch_opts *opts) {
     return (struct ch_call_env){
         .loop = opts->loop,
         .workers = opts->workers,
         .registry = opts->registry,
+        .workspace = opts->workspace ? opts->workspace : "/",
+        .session = opts->session ? opts->session : "",
+        .run = opts->run ? opts->run : "",
         .turn = opts->turn,
         .shape = {.window = opts->window, .records = opts->records},
         .spill = can_spill(opts),
@@ -596,38 +595,14 @@ static struct ch_call_env batch_make_env(const struct ch_batch_opts *opts) {
     };
 }
 
-/* The batch, its arrays and its texts in one block: a batch is made in every round. */
-static struct ch_batch *batch_new(size_t calls, const struct ch_batch_opts *opts) {
-    struct ch_sv texts[TEXTS] = {
-        [WORKSPACE] = ch_sv_str(opts->workspace ? opts->workspace : "/"),
-        [SESSION] = ch_sv_str(opts->session ? opts->session : ""),
-        [RUN] = ch_sv_str(opts->run ? opts->run : ""),
-    };
-    size_t arrays = 2 * calls * sizeof(chela_call *), size = sizeof(struct ch_batch) + arrays;
-    char *copies[TEXTS];
-
-    for (size_t i = 0; i < TEXTS; i++)
-        size += texts[i].n + 1;
-    struct ch_batch *b = ch_alloc(size);
-    b->calls = (chela_call **)(b + 1);
-    b->ended = b->calls + calls;
-    char *at = (char *)(b->ended + calls);
-    for (size_t i = 0; i < TEXTS; i++) {
-        copies[i] = memcpy(at, texts[i].p, texts[i].n);
-        at += texts[i].n + 1;
-    }
-    b->env = batch_make_env(opts);
-    b->env.workspace = copies[WORKSPACE];
-    b->env.session = copies[SESSION];
-    b->env.run = copies[RUN];
-    return b;
-}
-
 struct ch_batch *ch_batch_start(const struct ch_msg *reply, const struct ch_batch_opts *opts) {
     size_t calls = batch_count_calls(reply);
 
     assert(calls > 0);
-    struct ch_batch *b = batch_new(calls, opts);
+    struct ch_batch *b = ch_alloc(sizeof(*b) + 2 * calls * sizeof(*b->calls));
+    b->calls = (chela_call **)(b + 1);
+    b->ended = b->calls + calls;
+    b->env = batch_make_env(opts);
     if (!b->env.state)
         b->env.state = &b->own_state;
     b->reply = reply;
