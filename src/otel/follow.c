@@ -10,6 +10,7 @@
 #include "agent/run/driver.h"
 #include "agent/run/parent.h"
 #include "base/limits.h"
+#include "base/random_id.h"
 #include "base/list.h"
 #include "base/mix.h"
 #include "base/redact.h"

@@ -43,6 +43,7 @@
 #include "agent/journal/emit.h"
 #include "agent/run/parent.h"
 #include "base/choice.h"
+#include "base/random_id.h"
 #include "base/limits.h"
 #include "base/log.h"
 #include "model/codec/decoder.h"

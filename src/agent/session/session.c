@@ -23,6 +23,7 @@
 #include "agent/session/restore.h"
 #include "chela/channel.h"
 #include "base/choice.h"
+#include "base/random_id.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/log.h"
