@@ -15,6 +15,7 @@
 #include "acp/acp_turn.h"
 #include "agent/handle/lookup.h"
 #include "base/error.h"
+#include "base/random_id.h"
 #include "base/limits.h"
 #include "store/store.h"
 

@@ -12,6 +12,7 @@
 #include "agent/handle/agent.h"
 #include "agent/handle/lookup.h"
 #include "base/error.h"
+#include "base/random_id.h"
 #include "base/limits.h"
 #include "mcp/mcp_server_prompts.h"
 #include "mcp/mcp_server_skills.h"
@@ -37,6 +38,7 @@ struct ch_mcp_work {
     chela_run *run;         /* owned handle */
     char *id;               /* owned: of the session, for the client */
     unsigned steps;         /* progress of the run */
+    char call_run[24];      /* stands for a run in the key of a call */
     struct ch_task bury;
 };
 
@@ -141,16 +143,15 @@ static int start_tool(struct ch_mcp_offer *o, chela_mcp_call *call, struct ch_sv
         .type = CH_BLOCK_TOOL_CALL, .id = CH_SV("call_1"), .name = name, .text = arguments};
     chela_agent *a = o->agent;
     struct ch_mcp_work *w = work_new(o, call);
-    char run[24];
 
-    ch_random_id("call_", run);
+    ch_random_id("call_", w->call_run);
     w->reply = ch_msg_new(CH_MSG_ASSISTANT, &block, 1, NULL, CH_SV(""), 0);
     w->batch = ch_batch_start(w->reply, &(struct ch_batch_opts){.loop = a->rt->loop,
                                                                 .workers = a->rt->workers,
                                                                 .registry = &a->registry,
                                                                 .workspace = a->workspace,
                                                                 .session = "mcp",
-                                                                .run = run,
+                                                                .run = w->call_run,
                                                                 .max_calls = 1,
                                                                 .policy = &a->policy,
                                                                 .approvals = a->approvals,

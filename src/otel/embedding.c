@@ -5,6 +5,7 @@
 
 #include "agent/handle/lookup.h"
 #include "base/redact.h"
+#include "base/random_id.h"
 #include "model/codec/errors.h"
 
 _Static_assert(CH_EMBED_CONTEXT == CH_TRACEPARENT, "a trace context fits");

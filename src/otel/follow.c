@@ -10,6 +10,7 @@
 #include "agent/run/driver.h"
 #include "agent/run/parent.h"
 #include "base/limits.h"
+#include "base/random_id.h"
 #include "base/list.h"
 #include "base/mix.h"
 #include "base/redact.h"
@@ -838,8 +839,8 @@ static void end_run(struct ch_otel_follow *f, struct follow_run *r, chela_run *r
     ch_otel_add_text(&s, CH_OTEL_RUN, ch_sv_str(r->id));
     ch_otel_add_text(&s, CH_OTEL_STATUS, ch_sv_str(chela_status_name(ev->end.status)));
     ch_otel_add_text(&s, CH_OTEL_REASON, ch_sv_str(reason));
-    if (run->session->channel.name)
-        ch_otel_add_text(&s, CH_OTEL_CHANNEL, ch_sv_str(run->session->channel.name));
+    if (run->session->channel->name)
+        ch_otel_add_text(&s, CH_OTEL_CHANNEL, ch_sv_str(run->session->channel->name));
     add_usage(&s, &ev->end.usage);
     if (s.failed) {
         ch_redact_copy(&shown, ch_unstr(ev->end.error));

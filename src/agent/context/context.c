@@ -255,14 +255,14 @@ static void make_system(chela_run *run, unsigned flags) {
                                .runtime = ch_buf_str(&runtime),
                                .skills = flags & READS ? &a->skills : NULL,
                                .project = flags & READS ? &s->context.files->project : NULL,
-                               .channel = s->channel.name,
+                               .channel = s->channel->name,
                                .docs = a->context.docs,
                                .added = a->context.added,
                                .reasoning = reasoning_word(a),
                                .rules = a->context.rules,
                                .tools = flags & TOOLS,
                                .changes = flags & CHANGES,
-                               .message = s->channel.name && flags & MESSAGE,
+                               .message = s->channel->name && flags & MESSAGE,
                                .memory = flags & MEMORY,
                                .budget = budget.system};
     struct ch_sections sections;
@@ -290,7 +290,7 @@ void ch_context_constraints(chela_run *run, bool instructions, struct ch_buf *ou
 
 /* Hash of the inputs of the system prompt; never 0. */
 static uint64_t context_key_of(const chela_run *run, unsigned flags) {
-    uint64_t h = ch_hash(flags + 1, ch_sv_str(run->session->channel.name));
+    uint64_t h = ch_hash(flags + 1, ch_sv_str(run->session->channel->name));
     return h ? h : 1;
 }
 

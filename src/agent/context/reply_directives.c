@@ -27,7 +27,7 @@ struct ch_reply_directives {
 };
 
 static bool heeds(const chela_run *run) {
-    return run->session->channel.name != NULL;
+    return run->session->channel->name != NULL;
 }
 
 static struct ch_reply_directives *directives_of(chela_run *run) {

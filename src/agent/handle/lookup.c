@@ -1,8 +1,6 @@
 /* lookup.c -- see lookup.h. */
 #include "agent/handle/lookup.h"
 
-#include <stdlib.h>
-#include <sys/random.h>
 
 #include "agent/handle/run.h"
 
@@ -53,20 +51,6 @@ void ch_runtime_busy(chela_runtime *rt, bool busy) {
         ch_loop_hold(rt->loop);
     else
         ch_loop_release(rt->loop);
-}
-
-void ch_random_id(const char *prefix, char out[24]) {
-    static const char digits[] = "0123456789abcdef";
-    unsigned char bytes[8];
-    if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
-        abort();
-    size_t n = CH_MIN(strlen(prefix), (size_t)7);
-    memcpy(out, prefix, n);
-    for (size_t i = 0; i < sizeof(bytes); i++) {
-        out[n++] = digits[bytes[i] >> 4];
-        out[n++] = digits[bytes[i] & 15];
-    }
-    out[n] = '\0';
 }
 
 void ch_runtime_free_soon(chela_runtime *rt) {

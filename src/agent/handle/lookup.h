@@ -1,4 +1,4 @@
-/* lookup.h -- finds agents, sessions and runs of a runtime by name, and makes ids. */
+/* lookup.h -- finds agents, sessions and runs of a runtime by name. */
 #ifndef CH_AGENT_LOOKUP_H
 #define CH_AGENT_LOOKUP_H
 #include "agent/handle/agent.h"
@@ -16,8 +16,5 @@ chela_run *ch_run_find(const chela_runtime *rt, const char *id);
 void ch_runtime_busy(chela_runtime *rt, bool busy);
 /* Schedules ch_runtime_free_closed for the loop's next turn. */
 void ch_runtime_free_soon(chela_runtime *rt);
-
-/* Writes a random id such as "run_3f9c..." with its terminating NUL. */
-void ch_random_id(const char *prefix, char out[24]);
 
 #endif

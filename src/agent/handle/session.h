@@ -90,7 +90,7 @@ struct chela_session {
     struct ch_link link; /* in agent->sessions, later in rt->closed.sessions */
     chela_agent *agent;
     struct ch_bounds bounds; /* bounds that stay when the session is handed over */
-    char *key;
+    const char *key; /* in the block of the session */
     char *system; /* owned: system prompt that replaces the agent's; NULL: the agent's */
     struct ch_transcript transcript;
     struct ch_encoder encoder;
@@ -124,7 +124,7 @@ struct chela_session {
     struct ch_selection *selection; /* tools that its requests describe */
     uint64_t selection_revision;    /* revision of `selection` in the last request */
     struct ch_session_state state;  /* state of tools */
-    struct chela_channel channel;   /* owned texts; name NULL: no channel */
+    const struct chela_channel *channel; /* never NULL; name NULL: no channel */
     char *answers_to;               /* owned: address of the last answer; NULL: none yet */
     struct ch_context context;
     struct ch_run_journal *journal; /* owned; NULL: the session is not stored */

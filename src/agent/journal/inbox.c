@@ -99,7 +99,7 @@ int ch_inbox_check(chela_session *s, const struct chela_run_opts *o, struct chel
     if (o->answer_to && !is_text(o->answer_to, CH_LIMIT_ADDRESS))
         return ch_fail(err, CHELA_EINVAL, "an address is text of at most %d bytes",
                        CH_LIMIT_ADDRESS);
-    if (o->answer_to && !s->channel.name)
+    if (o->answer_to && !s->channel->name)
         return ch_fail(err, CHELA_ESTATE, "session '%s' has no channel to answer through", s->key);
     return 0;
 }

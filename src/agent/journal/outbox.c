@@ -633,7 +633,7 @@ void ch_outbox_answer(chela_run *run, unsigned turn, const struct chela_event *e
 
     const char *to = ch_run_origin_answer_to(run);
 
-    if (!to || !s->channel.name || !ch_run_journal_of(run) || end->end.delivered ||
+    if (!to || !s->channel->name || !ch_run_journal_of(run) || end->end.delivered ||
         end->end.silent || status == CH_STATUS_CANCELLED)
         return;
     if (!run->text.n && !*ch_run_error(run) && !end->end.nmedia)
@@ -645,7 +645,7 @@ void ch_outbox_answer(chela_run *run, unsigned turn, const struct chela_event *e
      * another key. */
     ch_buf_addf(&key, "%s:%s:%u", s->key, run->id, turn);
     struct chela_outbound m = CHELA_OUTBOUND(
-        .key = ch_buf_str(&key), .session = s->key, .channel = s->channel.name,
+        .key = ch_buf_str(&key), .session = s->key, .channel = s->channel->name,
         .to = to, .text = ch_buf_str(&run->text), .run = run->id,
         .status = (enum chela_status)status, .reason = (enum chela_reason)run->m.reason,
         .error = *ch_run_error(run) ? ch_run_error(run) : NULL,

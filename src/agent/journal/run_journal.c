@@ -500,14 +500,10 @@ void ch_run_journal_answer(chela_session *s, size_t call, const struct ch_msg *r
 }
 
 static void write_digest(struct ch_jw *w, const unsigned char digest[CH_SHA256_SIZE]) {
-    static const char hex[] = "0123456789abcdef";
-    char text[2 * CH_SHA256_SIZE];
+    char text[2 * CH_SHA256_SIZE + 1];
 
-    for (size_t i = 0; i < CH_SHA256_SIZE; i++) {
-        text[2 * i] = hex[digest[i] >> 4];
-        text[2 * i + 1] = hex[digest[i] & 15];
-    }
-    ch_jw_str(w, ch_sv(text, sizeof(text)));
+    ch_sha256_hex(digest, text);
+    ch_jw_str(w, ch_sv_str(text));
 }
 
 static void write_asked(struct ch_jw *w, const struct chela_approval *a,

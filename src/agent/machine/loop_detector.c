@@ -19,32 +19,15 @@ const char *ch_loop_kind_name(enum ch_loop_kind kind) {
     return names[kind];
 }
 
-static int64_t limit_of(const struct ch_loop_detector *g, enum ch_loop_kind kind) {
+static int64_t limit_of(const struct chela_loop_guard *given, enum ch_loop_kind kind) {
+    static const struct chela_loop_guard defaults = {
+        .repeats = 5, .cycles = 3, .texts = 3, .polls = 12, .unknown_tools = 3};
     const int64_t limits[] = {
-#define LIMIT(name, text, limit) g->limits.limit,
+#define LIMIT(name, text, limit) given->limit ? given->limit : defaults.limit,
         CH_LOOPS(LIMIT)
 #undef LIMIT
     };
     return limits[kind];
-}
-
-void ch_loop_detector_init(struct ch_loop_detector *g, const struct chela_loop_guard *given) {
-    static const struct chela_loop_guard defaults = {
-        .repeats = 5, .cycles = 3, .texts = 3, .polls = 12, .unknown_tools = 3};
-    *g = (struct ch_loop_detector){.limits = *given};
-#define RESOLVE(field)        \
-    if (g->limits.field == 0) \
-    g->limits.field = defaults.field
-    RESOLVE(repeats);
-    RESOLVE(cycles);
-    RESOLVE(texts);
-    RESOLVE(polls);
-    RESOLVE(unknown_tools);
-#undef RESOLVE
-}
-
-void ch_loop_detector_reset(struct ch_loop_detector *g) {
-    *g = (struct ch_loop_detector){.limits = g->limits};
 }
 
 /* --- what changes by itself ------------------------------------------------------ */
@@ -240,9 +223,9 @@ static bool polled(const struct ch_loop_detector *g, unsigned last) {
 
 /* Raises the verdict: a note at the limit of the kind, the end at one and a half times the
  * limit. */
-static void consider(struct ch_loop_detector *g, enum ch_loop_kind kind, unsigned count,
-                     enum ch_loop_verdict *worst) {
-    int64_t limit = limit_of(g, kind);
+static void consider(struct ch_loop_detector *g, const struct chela_loop_guard *limits,
+                     enum ch_loop_kind kind, unsigned count, enum ch_loop_verdict *worst) {
+    int64_t limit = limit_of(limits, kind);
     if (limit < 0 || count < limit)
         return;
     enum ch_loop_verdict v =
@@ -254,29 +237,32 @@ static void consider(struct ch_loop_detector *g, enum ch_loop_kind kind, unsigne
     g->count = count;
 }
 
-static enum ch_loop_verdict judge(struct ch_loop_detector *g) {
+static enum ch_loop_verdict judge(struct ch_loop_detector *g,
+                                  const struct chela_loop_guard *limits) {
     enum ch_loop_verdict worst = CH_LOOP_VERDICT_FINE;
-    consider(g,
+    consider(g, limits,
              g->unknown     ? CH_LOOP_UNKNOWN
              : polled(g, 1) ? CH_LOOP_POLL
                             : CH_LOOP_REPEAT,
              g->same, &worst);
     for (unsigned p = 2; g->same < 2 && p <= CH_LOOP_DETECTOR_PERIOD; p++) {
         enum ch_loop_kind kind = p == 2 ? CH_LOOP_PING_PONG : CH_LOOP_SEQUENCE;
-        consider(g, polled(g, p) ? CH_LOOP_POLL : kind, cycles(g, p), &worst);
+        consider(g, limits, polled(g, p) ? CH_LOOP_POLL : kind, cycles(g, p), &worst);
     }
-    consider(g, CH_LOOP_TEXT, g->texts, &worst);
+    consider(g, limits, CH_LOOP_TEXT, g->texts, &worst);
     return worst;
 }
 
-enum ch_loop_verdict ch_loop_detector_turn(struct ch_loop_detector *g, struct ch_sv text) {
+enum ch_loop_verdict ch_loop_detector_turn(struct ch_loop_detector *g,
+                                           const struct chela_loop_guard *limits,
+                                           struct ch_sv text) {
     uint64_t h = text.n ? digest(0, text) : 0;
     bool again = text.n && h == g->text && !g->news;
     g->texts = again ? g->texts + 1 : text.n > 0;
     g->text = h;
     g->news = false;
     g->turn = 0;
-    enum ch_loop_verdict v = judge(g);
+    enum ch_loop_verdict v = judge(g, limits);
     bool told = g->noted;
     g->noted = v != CH_LOOP_VERDICT_FINE;
     if (told)

@@ -2,7 +2,8 @@
  *
  * The caller reports the calls and results of each turn. The first verdict on a pattern is
  * NOTE: the model is told about it. If the pattern continues, the verdict is END. Pure: no
- * clock, and no memory beyond the struct.
+ * clock, and no memory beyond the struct. A zeroed struct is a detector without steps. Zero it
+ * when a new message arrives: earlier steps no longer count.
  *
  * A call or a result that did not occur before is progress. A poll whose result changes,
  * the next page of a list, and a file that is written and read again are therefore no
@@ -38,7 +39,6 @@ enum ch_loop_kind {
 enum ch_loop_verdict { CH_LOOP_VERDICT_FINE, CH_LOOP_VERDICT_NOTE, CH_LOOP_VERDICT_END };
 
 struct ch_loop_detector {
-    struct chela_loop_guard limits;         /* defaults applied; negative: never */
     uint32_t steps[CH_LOOP_DETECTOR_STEPS]; /* ring of hashes, each of a call with its result */
     unsigned n;                             /* steps so far */
     unsigned turn;                          /* different steps in this turn */
@@ -52,16 +52,14 @@ struct ch_loop_detector {
     unsigned count;                         /* repetitions of the pattern */
 };
 
-/* A limit of 0 means its default. */
-void ch_loop_detector_init(struct ch_loop_detector *g, const struct chela_loop_guard *limits);
-/* A new message arrived: earlier steps no longer count. */
-void ch_loop_detector_reset(struct ch_loop_detector *g);
-
 /* Reports one call of the turn and its result, in the order of the calls. */
 void ch_loop_detector_call(struct ch_loop_detector *g, struct ch_sv name, struct ch_sv arguments,
                            struct ch_sv result, bool unknown_tool);
-/* Ends the turn. text: what the model wrote in it. */
-enum ch_loop_verdict ch_loop_detector_turn(struct ch_loop_detector *g, struct ch_sv text);
+/* Ends the turn. limits: 0 means the default; negative: never. text: what the model wrote in
+ * the turn. */
+enum ch_loop_verdict ch_loop_detector_turn(struct ch_loop_detector *g,
+                                           const struct chela_loop_guard *limits,
+                                           struct ch_sv text);
 
 /* The name of a pattern, such as "polling", and a sentence that describes the pattern found.
  * last: tool of the last call. */

@@ -112,14 +112,14 @@ struct ch_run {
     } below;
     unsigned errors; /* consecutive failures of tools and model calls */
     unsigned pauses; /* consecutive replies that the vendor paused */
-    bool nudged;     /* an empty reply was answered with a nudge */
     struct ch_usage usage;
-    double cost;       /* known costs so far, in US dollars */
-    bool cost_unknown; /* some calls had no known price */
-    struct {           /* usage of this turn, all attempts */
+    double cost; /* known costs so far, in US dollars */
+    struct {     /* usage of this turn, all attempts */
         struct ch_usage usage;
         double cost; /* negative: unknown */
     } turn;
+    bool nudged;            /* an empty reply was answered with a nudge */
+    bool cost_unknown;      /* some calls had no known price */
     bool compacted;         /* the history was compacted for this call */
     bool by_hand;           /* the run only compacts the history */
     bool reasked;           /* the model was asked again for an answer that matches */
@@ -138,8 +138,8 @@ struct ch_run {
     bool warn_empty;  /* the run ends without an answer */
 
     /* States entered in the last step, for STATE events. */
-    enum ch_run_state path[6];
-    unsigned npath;
+    uint8_t path[6]; /* of enum ch_run_state */
+    uint8_t npath;
 };
 
 enum ch_in {

@@ -35,7 +35,6 @@ struct ch_acting {
     uint64_t safe;   /* committed journal position, as far as the gates are concerned */
     struct ch_timer late;
     struct ch_loop_detector detector;
-    bool watched; /* detector is initialised */
     bool written; /* a feature wrote the reply, not a model */
     bool unfit;   /* the final answer did not match its schema */
 };
@@ -43,8 +42,7 @@ struct ch_acting {
 const size_t ch_acting_size = sizeof(struct ch_acting);
 
 void ch_act_heard(chela_run *run) {
-    if (run->acting->watched)
-        ch_loop_detector_reset(&run->acting->detector);
+    run->acting->detector = (struct ch_loop_detector){0};
 }
 
 void ch_act_written(chela_run *run, bool by_feature) {
@@ -469,7 +467,7 @@ void ch_act(chela_run *run) {
                                  .buffers = ch_parent_root(run)->agent->buffers,
                                  .window = ch_target_window(run->target),
                                  .state = &s->state,
-                                 .channel = s->channel.name ? &s->channel : NULL,
+                                 .channel = s->channel->name ? s->channel : NULL,
                                  .finder = ch_selection_finder(s->selection),
                                  .listener = &a->rt->listener,
                                  .ops = &ops,
@@ -504,9 +502,6 @@ static enum ch_loop_verdict watch(chela_run *run, const struct ch_msg *results) 
     struct ch_loop_detector *detector = &run->acting->detector;
     struct ch_sv last = CH_SV("");
     uint32_t at = 0;
-    if (!run->acting->watched)
-        ch_loop_detector_init(detector, &run->session->agent->loop_guard);
-    run->acting->watched = true;
     for (uint32_t i = 0; i < run->reply->nblocks; i++) {
         const struct ch_block *call = &run->reply->blocks[i];
         if (call->type != CH_BLOCK_TOOL_CALL)
@@ -518,7 +513,8 @@ static enum ch_loop_verdict watch(chela_run *run, const struct ch_msg *results) 
         bool unknown = !ch_registry_find(tools, last);
         ch_loop_detector_call(detector, last, call->text, result, unknown);
     }
-    enum ch_loop_verdict v = ch_loop_detector_turn(detector, said(run->reply));
+    enum ch_loop_verdict v = ch_loop_detector_turn(detector, &run->session->agent->loop_guard,
+                                                   said(run->reply));
     if (v == CH_LOOP_VERDICT_FINE)
         return v;
     ch_buf_clear(ch_think_complaint(run));

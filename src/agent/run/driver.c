@@ -43,6 +43,7 @@
 #include "agent/journal/emit.h"
 #include "agent/run/parent.h"
 #include "base/choice.h"
+#include "base/random_id.h"
 #include "base/limits.h"
 #include "base/log.h"
 #include "model/codec/decoder.h"
@@ -50,7 +51,7 @@
 #include "tool/builtin/chat/message.h"
 #include "tool/call/delivery.h"
 
-#define PART(size) (((size) + 15) & ~(size_t)15)
+#define PART(size) (((size) + 7) & ~(size_t)7)
 
 struct ch_control {
     chela_run *run;
@@ -706,7 +707,7 @@ static int driver_bound(chela_run *run, const chela_agent *a, const struct chela
         run->permit.bounds || o->allow || o->deny || o->permission != CHELA_PERM_ADMIN;
     run->permit.policy.always = a->output ? CH_OUTPUT_TOOL : NULL;
     run->permit.policy.own = ch_features_own_tools(a);
-    run->permit.policy.absent = run->session->channel.name ? NULL : ch_channel_tool(&a->registry);
+    run->permit.policy.absent = run->session->channel->name ? NULL : ch_channel_tool(&a->registry);
     return rc;
 }
 
@@ -749,7 +750,7 @@ int ch_run_new(chela_session *s, const struct chela_run_opts *given, const struc
     struct chela_run_opts own = *given;
     const struct chela_run_opts *opts = &own;
     if (!own.channel)
-        own.channel = s->channel.name;
+        own.channel = s->channel->name;
     atomic_init(&run->refs, 1);
     atomic_init(&run->control->asked, false);
     atomic_init(&run->control->cancelled, false);
@@ -823,7 +824,8 @@ void ch_run_admit(chela_run *run) {
     }
     if (ch_run_origin_input(run)) {
         const struct ch_msg *input = ch_run_origin_input(run);
-        ch_run_counters_goal(ch_run_journal_counters(run), input);
+        if (k)
+            ch_run_counters_goal(ch_run_journal_counters(run), input);
         run->control->began = run->session->transcript.n;
         const char *prompt = ch_run_journal_of(run) ? ch_run_prompt(run) : NULL;
         run->control->admit_seq = ch_run_journal_inbound(run, input, prompt);

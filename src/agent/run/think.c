@@ -34,6 +34,7 @@
 #include "agent/machine/run.h"
 #include "model/provider/target_aws.h"
 #include "model/provider/context_window.h"
+#include "model/provider/shared_head.h"
 #include "model/provider/target.h"
 #include "agent/run/act.h"
 #include "agent/run/driver.h"
@@ -66,6 +67,7 @@ struct ch_turn {
     struct ch_decoder *decoder; /* owned; NULL: until the response begins */
     bool decoding;              /* decoder is initialised */
     struct ch_http_request http;
+    struct ch_shared_head *head; /* a reference: has URL and headers of `http` */
     struct ch_sv body[3];
     bool output_shown;
     size_t unseen;                 /* bytes of text that came after the run was stopped */
@@ -108,6 +110,7 @@ void ch_think_release(chela_run *run) {
     }
     ch_free(texts);
     ch_free(run->turn->decoder);
+    ch_shared_head_release(run->turn->head);
 }
 
 const char *ch_think_key(const chela_run *run) {
@@ -538,12 +541,13 @@ static int think_encode(chela_run *run, const struct chela_turn_patch *patch, si
     if (rc == 0)
         rc = ch_encoder_update(e, &req, err);
     if (rc == 0)
-        rc = req.endpoint->codec->http(&req, &run->arena, &run->turn->http, err);
+        rc = req.endpoint->codec->http(&req, &parts, &run->turn->http, err);
     if (rc < 0)
         return rc;
     struct ch_context_conf *known = &ch_agent_root(run->session->agent)->context;
     ch_encoder_share(e, &known->head, &known->tail);
     record_request(run, &req);
+    ch_shared_head(&run->turn->head, &run->target->head, &run->turn->http);
     ch_encoder_body(e, run->turn->body);
     run->turn->http.body = run->turn->body;
     run->turn->http.nbody = CH_LEN(run->turn->body);

@@ -250,7 +250,7 @@ static void start_waiting(struct ch_input_queue *f) {
                                                          * principal with the message */
     ch_principal_apply(&whose, &opts);
     input_queue_join(f, &whose, &j);
-    opts.answer_to = s->channel.name ? j.to : NULL;
+    opts.answer_to = s->channel->name ? j.to : NULL;
     input_queue_hold(f, false);
     int rc = begin_with(s, &j, &opts, &err);
     if (rc < 0)
@@ -403,7 +403,7 @@ static int read_opts(struct ch_input_queue *f, const struct chela_run_opts *give
     if (rc < 0)
         return rc;
     if (!opts->channel)
-        opts->channel = f->session->channel.name;
+        opts->channel = f->session->channel->name;
     f->on_event = opts->on_event;
     f->user = opts->user;
     return 0;

@@ -23,6 +23,7 @@
 #include "agent/session/restore.h"
 #include "chela/channel.h"
 #include "base/choice.h"
+#include "base/random_id.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/log.h"
@@ -65,6 +66,9 @@ void chela_session_on_wake(chela_session *s, chela_wake_fn *fn, void *user) {
 
 /* --- life */
 
+/* Most sessions have no channel, and share this one. */
+static const struct chela_channel no_channel;
+
 int ch_session_open(chela_agent *agent, const char *key, bool kept, chela_session **out,
                     struct chela_error *err) {
     char fresh[24];
@@ -75,10 +79,12 @@ int ch_session_open(chela_agent *agent, const char *key, bool kept, chela_sessio
         return ch_fail(err, CHELA_EEXIST, "session '%s' is open already", key);
     if (!key)
         ch_random_id("s_", fresh);
-    chela_session *s = ch_alloc(sizeof(*s));
+    struct ch_sv name = ch_sv_str(key ? key : fresh);
+    chela_session *s = ch_alloc(sizeof(*s) + name.n + 1);
     s->owner = &ch_input_queue_owner;
     s->agent = agent;
-    s->key = ch_strdup(key ? key : fresh);
+    s->key = memcpy(s + 1, name.p, name.n);
+    s->channel = &no_channel;
     s->jobs = ch_jobs_new(agent->rt->loop, agent->rt->workers, on_job_end, s);
     ch_queue_init(&s->events);
     ch_list_init(&s->background);
@@ -213,10 +219,12 @@ void chela_session_close(chela_session *s) {
     ch_runtime_free_soon(rt);
 }
 
-static void free_channel(struct chela_channel *c) {
+static void free_channel(const struct chela_channel *c) {
+    if (c == &no_channel)
+        return;
     ch_free((char *)c->name);
     ch_free((char *)c->conversation);
-    *c = (struct chela_channel){0};
+    ch_free((struct chela_channel *)c);
 }
 
 void ch_session_free(chela_session *s) {
@@ -233,11 +241,10 @@ void ch_session_free(chela_session *s) {
     ch_memory_release(&s->memory);
     ch_selection_free(s->selection);
     ch_session_state_release(&s->state);
-    free_channel(&s->channel);
+    free_channel(s->channel);
     ch_context_release(&s->context);
     ch_children_free(s);
     ch_run_journal_free(s);
-    ch_free(s->key);
     ch_free(s->system);
     ch_free(s);
 }
@@ -290,12 +297,12 @@ int chela_session_channel(chela_session *s, const struct chela_channel *given,
         return ch_fail(err, CHELA_EINVAL, "a channel needs a name");
     if (given && !c.send && !c.reply && !c.react)
         return ch_fail(err, CHELA_EINVAL, "channel %s can do nothing", c.name);
-    if (!c.name != !s->channel.name)
+    if (!c.name != !s->channel->name)
         s->revision++; /* the channel changes the tools of a request */
     c.name = ch_strdup(c.name);
     c.conversation = ch_strdup(c.conversation);
-    free_channel(&s->channel);
-    s->channel = c;
+    free_channel(s->channel);
+    s->channel = given ? ch_memdup(&c, sizeof(c)) : &no_channel;
     return 0;
 }
 

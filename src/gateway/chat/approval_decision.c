@@ -13,6 +13,7 @@
 #include "agent/handle/lookup.h"
 #include "agent/journal/inbox.h"
 #include "base/error.h"
+#include "base/random_id.h"
 #include "base/log.h"
 #include "gateway/chat/approval_prompt.h"
 #include "gateway/chat/chat_lane.h"

@@ -189,7 +189,7 @@ int ch_reply_target_attach(struct ch_chat_service *chat, struct ch_lane *l, cons
                       .send = reply_target_send, .reply = reply_target_reply,
                       .react = chat->channel->ops->react ? reply_target_react : NULL, .user = t,
                       .parts = 1);
-    return l->session->channel.user == t ? 0 : chela_session_channel(l->session, &c, err);
+    return l->session->channel->user == t ? 0 : chela_session_channel(l->session, &c, err);
 }
 
 /* --- approval prompts */

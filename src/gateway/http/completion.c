@@ -13,6 +13,7 @@
 #include "agent/handle/run.h"
 #include "agent/run/think.h"
 #include "base/error.h"
+#include "base/random_id.h"
 #include "base/log.h"
 #include "gateway/http/openai.h"
 #include "gateway/lane/client_history.h"

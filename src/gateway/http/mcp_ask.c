@@ -7,6 +7,7 @@
 #include "agent/handle/lookup.h"
 #include "agent/handle/run.h"
 #include "base/error.h"
+#include "base/random_id.h"
 #include "gateway/lane/client_input.h"
 #include "gateway/lane/lane.h"
 #include "gateway/lane/tail.h"

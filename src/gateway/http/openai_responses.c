@@ -12,6 +12,7 @@
 #include "agent/handle/lookup.h"
 #include "agent/run/think.h"
 #include "base/error.h"
+#include "base/random_id.h"
 #include "gateway/http/openai.h"
 #include "gateway/http/openai_extras.h"
 #include "gateway/http/openai_input.h"

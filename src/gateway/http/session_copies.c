@@ -7,6 +7,7 @@
 
 #include "agent/handle/lookup.h"
 #include "base/error.h"
+#include "base/random_id.h"
 #include "gateway/lane/lane.h"
 #include "gateway/request/gateway_state.h"
 #include "gateway/request/request.h"

@@ -4,6 +4,7 @@
 
 #include "agent/handle/lookup.h"
 #include "base/error.h"
+#include "base/random_id.h"
 #include "gateway/request/gateway_state.h"
 #include "gateway/request/request.h"
 #include "tool/call/batch.h"
@@ -14,6 +15,7 @@ struct invocation {
     struct ch_batch *batch; /* owned */
     struct ch_buf out;
     chela_gateway *gw;
+    char run[24]; /* stands for a run in the key of the call */
     struct ch_task bury;
 };
 
@@ -71,14 +73,13 @@ static void invocation_start(struct ch_request *req, chela_agent *a, struct ch_s
     i->gw = req->gw;
     req->gw->ninvocations++;
     i->reply = ch_msg_new(CH_MSG_ASSISTANT, &call, 1, NULL, CH_SV(""), 0);
-    char run[24];
-    ch_random_id("call_", run);
+    ch_random_id("call_", i->run);
     struct ch_batch_opts opts = {.loop = a->rt->loop,
                                  .workers = a->rt->workers,
                                  .registry = &a->registry,
                                  .workspace = a->workspace,
                                  .session = "gateway",
-                                 .run = run,
+                                 .run = i->run,
                                  .max_calls = 1,
                                  .policy = &a->policy,
                                  .approvals = a->approvals,

@@ -11,6 +11,7 @@
 #include "agent/machine/event.h"
 #include "agent/run/driver.h"
 #include "base/calendar.h"
+#include "base/random_id.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/log.h"

@@ -8,6 +8,7 @@
 #include "agent/session/input_queue.h"
 #include "agent/session/session.h"
 #include "base/error.h"
+#include "base/random_id.h"
 #include "base/limits.h"
 #include "gateway/lane/client_history.h"
 #include "gateway/lane/lane.h"

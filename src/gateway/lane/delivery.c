@@ -277,7 +277,7 @@ static struct ch_spender delivery_spender(const struct ch_delivery *d) {
     const struct ch_lane *l = ch_lane_find(d->gw, ch_sv_str(d->key));
     const chela_agent *agent = ch_gateway_agent(d->gw, ch_sv_str(d->agent));
     return (struct ch_spender){.agent = l ? l->agent->id : agent ? agent->id : d->agent,
-                               .channel = l ? l->session->channel.name : NULL};
+                               .channel = l ? l->session->channel->name : NULL};
 }
 
 static void delivery_on_budgets(struct ch_budget_wait *w) {

@@ -6,6 +6,7 @@
 #include "agent/handle/lookup.h"
 #include "agent/machine/media.h"
 #include "base/error.h"
+#include "base/random_id.h"
 #include "base/limits.h"
 #include "base/utf8.h"
 #include "chela/gateway.h"

@@ -13,6 +13,7 @@
 #include "agent/handle/lookup.h"
 #include "agent/journal/journal.h"
 #include "base/error.h"
+#include "base/random_id.h"
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/sha256.h"

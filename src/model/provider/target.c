@@ -10,6 +10,7 @@
 #include "model/provider/context_window.h"
 #include "model/provider/cooldown.h"
 #include "model/provider/server_query.h"
+#include "model/provider/shared_head.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -282,6 +283,7 @@ void ch_target_free(struct ch_target *t) {
         return;
     ch_scripted_close(t->scripted);
     ch_target_aws_free(t->aws);
+    ch_shared_head_release(t->head);
     ch_free(t->spec);
     ch_free(t->model);
     ch_free(t->provider);

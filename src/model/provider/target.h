@@ -7,6 +7,7 @@
 struct ch_aws;
 struct ch_scripted;
 struct ch_context_window;
+struct ch_shared_head;
 
 /* One model at one endpoint. */
 struct ch_target {
@@ -24,6 +25,7 @@ struct ch_target {
     struct ch_scripted *scripted; /* owned; NULL unless served in process */
     struct ch_aws *aws;           /* owned; NULL: nothing is signed */
     struct ch_transport *transport;
+    struct ch_shared_head *head; /* URL and headers of the last request of a run; NULL: none yet */
     struct ch_context_window *heard; /* context window that the server reported; NULL: not asked */
 };
 

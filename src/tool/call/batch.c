@@ -24,15 +24,16 @@
 #include "tool/call/wait.h"
 
 struct ch_batch {
-    struct ch_call_env env; /* shared by all calls; its texts are behind `ended` */
+    struct ch_call_env env; /* shared by all calls */
     struct ch_session_state own_state; /* used if the owner provides no state */
     const struct ch_batch_ops *ops;
     void *user;
     unsigned parallel;
     size_t max_calls;
 
+    const struct ch_msg *reply; /* borrowed */
     chela_call **calls; /* owned references, in call order; `ended` is behind them, in this block */
-    size_t n;
+    size_t n;           /* 0: the calls are not made yet (batch_make_calls) */
     size_t next;        /* first call neither started nor deferred */
     size_t running;     /* started, no result yet */
     size_t waiting;     /* waiting for the host's answer or a person's approval */
@@ -63,6 +64,26 @@ static void release_loop(struct ch_batch *b) {
 static void batch_wake(struct ch_batch *b) {
     if (!b->paused)
         ch_task_defer(b->env.loop, &b->task);
+}
+
+/* Calls are made when the first one is needed. In a process with many runs, the replies of a
+ * thousand runs may wait for the pump, and a batch without calls needs a fifth of the memory. */
+static void batch_make_calls(struct ch_batch *b) {
+    const struct ch_block *blocks = b->reply->blocks;
+
+    if (b->n)
+        return;
+    for (size_t i = 0; i < b->reply->nblocks; i++)
+        if (blocks[i].type == CH_BLOCK_TOOL_CALL) {
+            b->calls[b->n] = ch_call_new(&b->env, b, &blocks[i], b->n);
+            b->n++;
+        }
+}
+
+/* A call of a batch that was started just before. */
+static chela_call *batch_call(struct ch_batch *b, size_t index) {
+    batch_make_calls(b);
+    return b->calls[index];
 }
 
 /* --- services for calls -------------------------------------------------- */
@@ -252,6 +273,7 @@ static bool is_unstarted(const chela_call *call) {
 }
 
 static void skip_rest(struct ch_batch *b, const char *type, const char *why) {
+    batch_make_calls(b);
     for (size_t i = 0; i < b->n; i++) {
         if (!is_unstarted(b->calls[i]))
             continue;
@@ -461,7 +483,7 @@ bool ch_batch_asks(const struct ch_batch *b, struct ch_sv id) {
 }
 
 void ch_batch_continue(struct ch_batch *b, size_t index, const struct ch_batch_question *known) {
-    chela_call *call = b->calls[index];
+    chela_call *call = batch_call(b, index);
 
     call->questions = known->asked;
     if (!known->id)
@@ -478,7 +500,7 @@ void ch_batch_continue(struct ch_batch *b, size_t index, const struct ch_batch_q
 }
 
 void ch_batch_restore(struct ch_batch *b, size_t index, const char *state) {
-    chela_call *call = b->calls[index];
+    chela_call *call = batch_call(b, index);
 
     if (!ch_wait_restore(call, ch_sv_str(state)))
         call->left = ch_arena_str(&call->arena, ch_sv_str(state));
@@ -508,6 +530,7 @@ static void batch_pump(struct ch_task *t) {
     if (b->paused) /* woken before the pause took effect */
         return;
     b->pumping = true;
+    batch_make_calls(b);
     while (!b->closed &&
            (batch_announce(b) || batch_advance(b) || batch_put_question(b) || batch_ask(b)))
         ;
@@ -536,15 +559,14 @@ static bool can_spill(const struct ch_batch_opts *opts) {
     return tool && !opts->no_spill && ch_policy_allows(opts->policy, name, tool->permission);
 }
 
-/* Texts that the batch copies. */
-enum { WORKSPACE, SESSION, RUN, TEXTS };
-
-/* Texts without a copy: the caller sets them. */
 static struct ch_call_env batch_make_env(const struct ch_batch_opts *opts) {
     return (struct ch_call_env){
         .loop = opts->loop,
         .workers = opts->workers,
         .registry = opts->registry,
+        .workspace = opts->workspace ? opts->workspace : "/",
+        .session = opts->session ? opts->session : "",
+        .run = opts->run ? opts->run : "",
         .turn = opts->turn,
         .shape = {.window = opts->window, .records = opts->records},
         .spill = can_spill(opts),
@@ -573,50 +595,22 @@ static struct ch_call_env batch_make_env(const struct ch_batch_opts *opts) {
     };
 }
 
-/* The batch, its arrays and its texts in one block: a batch is made in every round. */
-static struct ch_batch *batch_new(size_t calls, const struct ch_batch_opts *opts) {
-    struct ch_sv texts[TEXTS] = {
-        [WORKSPACE] = ch_sv_str(opts->workspace ? opts->workspace : "/"),
-        [SESSION] = ch_sv_str(opts->session ? opts->session : ""),
-        [RUN] = ch_sv_str(opts->run ? opts->run : ""),
-    };
-    size_t arrays = 2 * calls * sizeof(chela_call *), size = sizeof(struct ch_batch) + arrays;
-    char *copies[TEXTS];
-
-    for (size_t i = 0; i < TEXTS; i++)
-        size += texts[i].n + 1;
-    struct ch_batch *b = ch_alloc(size);
-    b->calls = (chela_call **)(b + 1);
-    b->ended = b->calls + calls;
-    char *at = (char *)(b->ended + calls);
-    for (size_t i = 0; i < TEXTS; i++) {
-        copies[i] = memcpy(at, texts[i].p, texts[i].n);
-        at += texts[i].n + 1;
-    }
-    b->env = batch_make_env(opts);
-    b->env.workspace = copies[WORKSPACE];
-    b->env.session = copies[SESSION];
-    b->env.run = copies[RUN];
-    return b;
-}
-
 struct ch_batch *ch_batch_start(const struct ch_msg *reply, const struct ch_batch_opts *opts) {
     size_t calls = batch_count_calls(reply);
 
     assert(calls > 0);
-    struct ch_batch *b = batch_new(calls, opts);
+    struct ch_batch *b = ch_alloc(sizeof(*b) + 2 * calls * sizeof(*b->calls));
+    b->calls = (chela_call **)(b + 1);
+    b->ended = b->calls + calls;
+    b->env = batch_make_env(opts);
     if (!b->env.state)
         b->env.state = &b->own_state;
+    b->reply = reply;
     b->ops = opts->ops;
     b->user = opts->user;
     b->parallel = opts->parallel ? opts->parallel : CH_DEFAULT_PARALLEL;
     b->max_calls = opts->max_calls;
     b->totals.calls = calls;
-    for (size_t i = 0; i < reply->nblocks; i++)
-        if (reply->blocks[i].type == CH_BLOCK_TOOL_CALL) {
-            b->calls[b->n] = ch_call_new(&b->env, b, &reply->blocks[i], b->n);
-            b->n++;
-        }
     b->task.fn = batch_pump;
     hold_loop(b);
     batch_wake(b);
@@ -640,7 +634,7 @@ static void batch_take_media(struct ch_outcome *o, const struct ch_block *blocks
 }
 
 void ch_batch_settle(struct ch_batch *b, size_t index, const struct ch_msg *result, bool ran) {
-    chela_call *call = b->calls[index];
+    chela_call *call = batch_call(b, index);
     const struct ch_block *r = &result->blocks[0];
     struct ch_outcome o = {.is_error = r->flags & CH_F_ERROR, .denied = r->flags & CH_F_DENIED};
 
@@ -653,19 +647,21 @@ void ch_batch_settle(struct ch_batch *b, size_t index, const struct ch_msg *resu
 
 void ch_batch_recall(struct ch_batch *b, size_t index, const char *approval_id,
                      const unsigned char digest[CH_SHA256_SIZE]) {
-    chela_call *call = b->calls[index];
+    chela_call *call = batch_call(b, index);
 
     call->known_id = ch_arena_str(&call->arena, ch_sv_str(approval_id));
     memcpy(call->known_digest, digest, CH_SHA256_SIZE);
 }
 
 void ch_batch_interrupt(struct ch_batch *b, size_t index) {
-    ch_call_end_error(b->calls[index], "interrupted",
+    chela_call *call = batch_call(b, index);
+
+    ch_call_end_error(call, "interrupted",
                       "The program was stopped after this call had begun and before its result "
                       "was known. Whether it took effect is unknown, and it was not made again. "
                       "Find out before you repeat it.");
     /* counts as denied, because the call itself did not fail */
-    b->calls[index]->outcome.denied = true;
+    call->outcome.denied = true;
 }
 
 void ch_batch_skip(struct ch_batch *b, const char *why) {
@@ -673,6 +669,7 @@ void ch_batch_skip(struct ch_batch *b, const char *why) {
 }
 
 void ch_batch_cancel(struct ch_batch *b, const char *why) {
+    batch_make_calls(b);
     for (size_t i = 0; i < b->n; i++)
         ch_call_cancel(b->calls[i], why);
     ch_batch_resume(b);

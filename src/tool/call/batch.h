@@ -103,7 +103,7 @@ struct ch_batch_opts {
     struct ch_loop *loop;
     struct ch_workers *workers;
     const struct ch_registry *registry;
-    const char *workspace; /* absolute; copied */
+    const char *workspace; /* absolute; borrowed, as are the next two */
     const char *session;   /* part of idempotency keys */
     const char *run;
     unsigned turn;

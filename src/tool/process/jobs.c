@@ -1,22 +1,19 @@
 /* jobs.c -- see jobs.h. */
 #include "tool/process/jobs.h"
 
-#include <stdlib.h>
-#include <sys/random.h>
-
 #include "base/error.h"
 #include "base/limits.h"
+#include "base/random_id.h"
 #include "tool/process/held_text.h"
 #include "tool/result/result.h"
 #include "tool/result/sanitize.h"
 
-#define ID_BYTES 8
 #define TAIL_BYTES 2000 /* bytes of output reported when a job ends */
 
 struct ch_job {
     struct ch_link link;
     struct ch_jobs *jobs;
-    char id[sizeof("job_") + 2 * ID_BYTES];
+    char id[CH_RANDOM_ID];
     char *command;              /* owned, sanitized, one line */
     struct ch_program *program; /* NULL: the job has ended */
     bool prepared, killed;
@@ -39,20 +36,6 @@ struct ch_jobs {
 };
 
 /* --- life */
-
-static void random_id(char *out) {
-    static const char digits[] = "0123456789abcdef";
-    unsigned char bytes[ID_BYTES];
-
-    if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
-        abort();
-    memcpy(out, "job_", 4);
-    for (size_t i = 0; i < ID_BYTES; i++) {
-        out[4 + 2 * i] = digits[bytes[i] >> 4];
-        out[5 + 2 * i] = digits[bytes[i] & 15];
-    }
-    out[4 + 2 * ID_BYTES] = '\0';
-}
 
 static void jobs_free_job(struct ch_job *job) {
     ch_list_del(&job->link);
@@ -217,7 +200,7 @@ int ch_job_start(struct ch_jobs *jobs, const struct ch_program_opts *given, cons
                        CH_LIMIT_JOBS);
     struct ch_job *job = ch_alloc(sizeof(*job));
     job->jobs = jobs;
-    random_id(job->id);
+    ch_random_id("job_", job->id);
     job->command = ch_strdup(command);
     job->exit_code = -1;
     job->started_ms = jobs_now(job);

@@ -236,14 +236,15 @@ static void test_settled_calls_are_silent(void **state) {
 }
 
 static void test_called_by_a_person(void **state) {
-    static char channel[] = "chat";
+    static const struct chela_channel channel = {.name = "chat"};
     (void)state;
     for (int in_chat = 0; in_chat <= 1; in_chat++) {
         struct world w;
         begin(&w, true, NULL);
-        w.st.session->channel.name = in_chat ? channel : NULL;
+        const struct chela_channel *none = w.st.session->channel;
+        w.st.session->channel = in_chat ? &channel : none;
         assert_int_equal(ch_active_skills_feature.shape_request(w.st.run, NULL, NULL), 0);
-        w.st.session->channel.name = NULL;
+        w.st.session->channel = none;
         assert_int_equal(granted(&w, "write"), !in_chat);
         end(&w);
     }

@@ -10,6 +10,7 @@
 #include "agent/handle/lookup.h"
 #include "agent/handle/run.h"
 #include "base/mem.h"
+#include "base/random_id.h"
 
 /* A runtime with agents in the order of the array. */
 static void enlist(chela_runtime *rt, chela_agent *agents, size_t n) {

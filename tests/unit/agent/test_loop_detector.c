@@ -62,10 +62,9 @@ static void expand(struct ch_buf *out, const char *s, int n) {
 }
 
 static void play(const struct pattern *p) {
-    struct ch_loop_detector g;
+    struct ch_loop_detector g = {0};
     size_t ncalls = 0;
     int note = 0, end = 0;
-    ch_loop_detector_init(&g, &usual);
     while (ncalls < CH_LEN(p->calls) && p->calls[ncalls].tool)
         ncalls++;
     for (int turn = 1; turn <= 30 && !end; turn++) {
@@ -76,7 +75,7 @@ static void play(const struct pattern *p) {
         expand(&result, p->calls[i].result, turn + 10);
         ch_loop_detector_call(&g, ch_sv_str(p->calls[i].tool), ch_buf_sv(&arguments),
                               ch_buf_sv(&result), p->unknown);
-        enum ch_loop_verdict v = ch_loop_detector_turn(&g, ch_sv_str(p->text));
+        enum ch_loop_verdict v = ch_loop_detector_turn(&g, &usual, ch_sv_str(p->text));
         if (v == CH_LOOP_VERDICT_NOTE && !note)
             note = turn;
         if (v == CH_LOOP_VERDICT_END)
@@ -96,50 +95,49 @@ static void test_patterns(void **state) {
         play(&patterns[i]);
 }
 
-static enum ch_loop_verdict again(struct ch_loop_detector *g) {
+static enum ch_loop_verdict again(struct ch_loop_detector *g,
+                                  const struct chela_loop_guard *limits) {
     ch_loop_detector_call(g, CH_SV("ls"), CH_SV("{}"), CH_SV("a"), false);
-    return ch_loop_detector_turn(g, CH_SV(""));
+    return ch_loop_detector_turn(g, limits, CH_SV(""));
 }
 
 static void test_one_note_then_the_end(void **state) {
     (void)state;
-    struct ch_loop_detector g;
-    ch_loop_detector_init(&g, &(struct chela_loop_guard){.repeats = 2});
-    assert_int_equal(again(&g), CH_LOOP_VERDICT_FINE);
-    assert_int_equal(again(&g), CH_LOOP_VERDICT_NOTE);
-    assert_int_equal(again(&g), CH_LOOP_VERDICT_END);
+    struct ch_loop_detector g = {0};
+    const struct chela_loop_guard limits = {.repeats = 2};
+    assert_int_equal(again(&g, &limits), CH_LOOP_VERDICT_FINE);
+    assert_int_equal(again(&g, &limits), CH_LOOP_VERDICT_NOTE);
+    assert_int_equal(again(&g, &limits), CH_LOOP_VERDICT_END);
 }
 
 static void test_a_word_from_outside_begins_anew(void **state) {
     (void)state;
-    struct ch_loop_detector g;
-    ch_loop_detector_init(&g, &(struct chela_loop_guard){.repeats = 3});
+    struct ch_loop_detector g = {0};
+    const struct chela_loop_guard limits = {.repeats = 3};
     for (int i = 0; i < 20; i++) {
-        assert_int_equal(again(&g), CH_LOOP_VERDICT_FINE);
-        assert_int_equal(again(&g), CH_LOOP_VERDICT_FINE);
-        ch_loop_detector_reset(&g);
+        assert_int_equal(again(&g, &limits), CH_LOOP_VERDICT_FINE);
+        assert_int_equal(again(&g, &limits), CH_LOOP_VERDICT_FINE);
+        g = (struct ch_loop_detector){0};
     }
 }
 
 static void test_switched_off(void **state) {
     (void)state;
-    struct ch_loop_detector g;
-    ch_loop_detector_init(
-        &g, &(struct chela_loop_guard)CHELA_LOOP_GUARD(.repeats = -1, .cycles = -1, .texts = -1,
-                                                       .polls = -1, .unknown_tools = -1));
+    struct ch_loop_detector g = {0};
+    const struct chela_loop_guard limits = CHELA_LOOP_GUARD(
+        .repeats = -1, .cycles = -1, .texts = -1, .polls = -1, .unknown_tools = -1);
     for (int i = 0; i < 100; i++)
-        assert_int_equal(again(&g), CH_LOOP_VERDICT_FINE);
+        assert_int_equal(again(&g, &limits), CH_LOOP_VERDICT_FINE);
 }
 
 /* The calls of one reply were all asked for before any had a result. */
 static void test_many_calls_in_one_turn(void **state) {
     (void)state;
-    struct ch_loop_detector g;
-    ch_loop_detector_init(&g, &usual);
+    struct ch_loop_detector g = {0};
     for (int turn = 1; turn <= 5; turn++) {
         for (int i = 0; i < 9; i++)
             ch_loop_detector_call(&g, CH_SV("ls"), CH_SV("{}"), CH_SV("a"), false);
-        assert_int_equal(ch_loop_detector_turn(&g, CH_SV("")),
+        assert_int_equal(ch_loop_detector_turn(&g, &usual, CH_SV("")),
                          turn < 5 ? CH_LOOP_VERDICT_FINE : CH_LOOP_VERDICT_NOTE);
     }
 }

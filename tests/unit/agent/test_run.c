@@ -475,7 +475,7 @@ static void test_costs_are_known_or_not(void **state) {
 
 static void test_path_tells_every_state(void **state) {
     (void)state;
-    static const enum ch_run_state want[] = {CH_RUN_REFLECT, CH_RUN_OBSERVE, CH_RUN_THINK};
+    static const uint8_t want[] = {CH_RUN_REFLECT, CH_RUN_OBSERVE, CH_RUN_THINK};
     struct ch_run r = fresh((struct ch_run_limits){0});
     ch_run_step(&r, &(struct ch_input)CALL(1));
     ch_run_step(&r, &(struct ch_input)OK(1));

@@ -308,7 +308,7 @@ static void offer(chela_run *run, struct ch_model_request *req) {
     for (size_t i = 0; i < CH_LEN(actions); i++) {
         const struct ch_tool *t = ch_registry_find(r, ch_sv_str(actions[i]));
         bool react = strcmp(actions[i], CH_REACT_ACTION) == 0;
-        if (t && (!react || run->session->channel.react))
+        if (t && (!react || run->session->channel->react))
             defs[n++] = ch_tool_def(t);
     }
     for (size_t i = 0; i < req->ntools; i++)

@@ -116,7 +116,7 @@ static int active_shape(chela_run *run, struct ch_model_request *req, struct che
     const struct ch_skill *skill = NULL;
     (void)req;
     (void)err;
-    for (size_t i = t->n; i > 0 && !skill && !s->channel.name; i--)
+    for (size_t i = t->n; i > 0 && !skill && !s->channel->name; i--)
         if (t->msgs[i - 1]->kind != CH_MSG_ASSISTANT && t->msgs[i - 1]->kind != CH_MSG_RESULTS) {
             skill = ch_skill_in_call(&s->agent->skills, ch_msg_words(t->msgs[i - 1]));
             break;
