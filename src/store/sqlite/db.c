@@ -29,7 +29,8 @@
 #define BUSY_LOOK_MS 2         /* between attempts */
 #define WAL_BYTES (16 << 20)   /* size of the WAL that is kept for reuse */
 #define WAL_FRAMES 1000        /* pages in the WAL after which a commit copies them to the file */
-#define CLOSE_FRAMES 128       /* the same when a process closes the database */
+#define CLOSE_FRAMES 128       /* the same when a process closes the database, */
+#define CLOSE_BYTES (1 << 20)  /* which keeps this size of the WAL */
 #define SPARE_PAGES 1024       /* free pages that are kept for reuse */
 #define SHRINK_PAGES 2048      /* pages that one transaction gives back */
 
@@ -229,28 +230,25 @@ static int on_commit(void *user, sqlite3 *handle, const char *name, int frames) 
     return SQLITE_OK;
 }
 
-static int write_application(struct chela_store_db *db, struct chela_error *err) {
-    char text[64];
-
-    snprintf(text, sizeof(text), "PRAGMA application_id=%d", APPLICATION);
-    return execute(db, text, err);
-}
-
 /* A checkpoint at every close would cost short-lived processes more syncs than their work.
  * Without any, each of them would read a long WAL when it opens the database. The write after
  * the checkpoint changes nothing: it makes the WAL begin again in its file. Writing to a file
  * that need not grow is cheaper, and so is its sync. */
 static void close_wal(struct chela_store_db *db) {
     struct chela_error ignored = {0}; /* the WAL stays long, and the next process tries */
-    int frames = 0, copied = -1;
+    int frames, copied;
+    char restart[96];
 
     sqlite3_db_config(db->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, (int *)NULL);
     if (db->wal_frames < CLOSE_FRAMES)
         return;
     sqlite3_busy_handler(db->db, NULL, NULL); /* closing does not wait for another process */
-    sqlite3_wal_checkpoint_v2(db->db, NULL, SQLITE_CHECKPOINT_PASSIVE, &frames, &copied);
-    if (copied == frames)
-        write_application(db, &ignored);
+    int rc = sqlite3_wal_checkpoint_v2(db->db, NULL, SQLITE_CHECKPOINT_PASSIVE, &frames, &copied);
+    if (rc != SQLITE_OK || copied < frames)
+        return; /* another process reads or copies these pages */
+    snprintf(restart, sizeof(restart), "PRAGMA journal_size_limit=%d; PRAGMA application_id=%d",
+             CLOSE_BYTES, APPLICATION);
+    execute(db, restart, &ignored);
 }
 
 /* --- opening ------------------------------------------------------------------- */
@@ -290,22 +288,16 @@ static int sqlite_db_open_file(struct chela_store_db *db, const char *path, int 
     return execute(db, settings, err);
 }
 
-static int write_version(struct chela_store_db *db, struct chela_error *err) {
-    char text[64];
-
-    snprintf(text, sizeof(text), "PRAGMA user_version=%d", CHELA_STORE_VERSION);
-    return execute(db, text, err);
-}
-
 static int sqlite_db_write_schema(struct chela_store_db *db, struct chela_error *err) {
+    char version[128];
     int rc = execute(db, "PRAGMA auto_vacuum=INCREMENTAL; BEGIN", err);
 
     if (rc == 0)
         rc = execute(db, schema, err);
+    snprintf(version, sizeof(version), "PRAGMA application_id=%d; PRAGMA user_version=%d",
+             APPLICATION, CHELA_STORE_VERSION);
     if (rc == 0)
-        rc = write_application(db, err);
-    if (rc == 0)
-        rc = write_version(db, err);
+        rc = execute(db, version, err);
     if (rc == 0)
         rc = execute(db, "COMMIT", err);
     return rc == 0 ? execute(db, "PRAGMA journal_mode=WAL", err) : rc;
@@ -408,14 +400,16 @@ static int sqlite_db_migrate(struct chela_store_db *db, struct chela_error *err)
     static const char *const steps[CHELA_STORE_VERSION] = {
         [1] = NOTES_TABLE, [2] = INDEXES, [3] = KEPT_TABLE, [4] = QUERY_INDEXES};
     int64_t version = 0;
+    char text[64];
     int rc = execute(db, "BEGIN IMMEDIATE", err);
 
     if (rc == 0)
         rc = ch_sqlite_number(db, "PRAGMA user_version", &version, err);
     for (; rc == 0 && version < CHELA_STORE_VERSION; version++)
         rc = execute(db, steps[version], err);
+    snprintf(text, sizeof(text), "PRAGMA user_version=%d", CHELA_STORE_VERSION);
     if (rc == 0)
-        rc = write_version(db, err);
+        rc = execute(db, text, err);
     if (rc == 0)
         rc = execute(db, "COMMIT", err);
     if (rc < 0)
