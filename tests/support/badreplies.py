@@ -309,6 +309,10 @@ row("plain-type", [reply(Stream().text("whole").end(), "text/plain")], text="^wh
 row("json-type", [reply(Stream().text("whole").end(), "application/json")], text="^whole$")
 row("octet-type", [reply(Stream().text("whole").end(), "application/octet-stream")], text="^whole$")
 row("gzip", [reply(gzip.compress(Stream().text("whole").end().bytes()), headers={"Content-Encoding": "gzip"})], **{**FAILS, "line": "compressed .gzip"})
+row("gzip-refusal", [reply(gzip.compress(b"{}"), status=400, headers={"Content-Encoding": "gzip"})], **{**FAILS, "line": "compressed .gzip"})
+row("deflate", [reply(zlib.compress(Stream().text("whole").end().bytes()), headers={"Content-Encoding": "deflate"})], **{**FAILS, "line": "compressed .deflate"})
+row("br", [reply(b"\x1b\x2a\x00\xf8\x8d\x94\x6e\xda", headers={"Content-Encoding": "br"})], **{**FAILS, "line": "compressed .br"})
+row("not-encoded", [reply(b"\xff\xfe", headers={"Content-Encoding": "identity"})], requests=2, text="^fine$")
 row("gzip-announced", [reply(Stream().text("whole").end(), headers={"Content-Encoding": "gzip"})], text="^whole$")
 if not BEDROCK:
     row("bare-data", [reply(Stream().add(b"data: null\n\ndata: 7\n\ndata: []\n\ndata:\n\n: note\n\nid: 5\nretry: x\n\n").text("whole").end())], text="^whole$")

@@ -65,7 +65,7 @@ void ch_admission_begin(struct ch_request *req, const struct ch_delivery_kind *k
     req->on_disconnect = admission_on_disconnect;
     CH_BUF_AUTO all = {0};
     ch_buf_add_sv(&all, ch_buf_sv(data));
-    ch_client_input_write_context(&all, req);
+    ch_client_input_write_context(&all, req, a->outer != NULL);
     a->delivery = ch_client_input_accept(req->gw, kind, key, agent, &all, req->event,
                                          admission_told, a);
 }

@@ -147,6 +147,11 @@ static void completion_refuse(struct ch_completion *r, const struct chela_error 
     ch_request_fail_with(req, err);
 }
 
+static void completion_settled(const struct chela_error *err, void *user) {
+    if (err)
+        completion_refuse(user, err);
+}
+
 static void completion_told(struct ch_delivery *d, enum ch_delivery_stage stage, struct ch_lane *l,
                             const struct chela_error *err, void *user) {
     struct ch_completion *r = user;
@@ -164,7 +169,8 @@ static void completion_told(struct ch_delivery *d, enum ch_delivery_stage stage,
         return;
     }
     if (stage == CH_DELIVERY_QUEUED && r->watcher.tail) {
-        ch_tail_await(&r->watcher, d->id, d->kind->turn != CH_TURN_CONTROLS);
+        ch_tail_await(&r->watcher, d->id, d->kind->turn != CH_TURN_CONTROLS,
+                      completion_settled, r);
         return;
     }
     if (!why.code && stage == CH_DELIVERY_DUPLICATE)
@@ -183,7 +189,7 @@ static void completion_admit(struct ch_completion *r) {
     struct ch_jw w = ch_jw(&data);
     const struct ch_delivery_kind *kind =
         ch_client_input_of_history(r->session, &r->history, &w, &err);
-    ch_client_input_write_context(&data, r->request);
+    ch_client_input_write_context(&data, r->request, r->watcher.tail != NULL);
     r->lane = NULL; /* the lane that takes the event up may be another one */
     if (!kind) {
         completion_refuse(r, &err);

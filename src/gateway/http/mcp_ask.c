@@ -128,6 +128,11 @@ static void asking_answer_task(struct asking *a) {
     asking_finish(a);
 }
 
+static void asking_settled(const struct chela_error *err, void *user) {
+    if (err)
+        asking_fail(user, err);
+}
+
 static void asking_told(struct ch_delivery *d, enum ch_delivery_stage stage, struct ch_lane *l,
                         const struct chela_error *err, void *user) {
     struct asking *a = user;
@@ -145,7 +150,7 @@ static void asking_told(struct ch_delivery *d, enum ch_delivery_stage stage, str
         ch_lane_unwatch(&a->watcher); /* the session may have come here meanwhile */
         ch_lane_watch(l, &a->watcher);
     } else if (stage == CH_DELIVERY_QUEUED && a->watcher.tail) {
-        ch_tail_await(&a->watcher, d->id, d->kind->turn == CH_TURN_JOINS);
+        ch_tail_await(&a->watcher, d->id, true, asking_settled, a);
     } else if (stage == CH_DELIVERY_DUPLICATE) {
         asking_take_past(a);
     } else {
@@ -163,6 +168,8 @@ static void asking_admit(struct asking *a) {
     struct ch_jw w = ch_jw(&data);
 
     ch_client_input_write(&w, m, CH_SV("run"));
+    if (a->watcher.tail && !a->call->wants_task)
+        ch_jw_kbool(&w, "awaited", true);
     if (a->call->traceparent)
         ch_jw_kcstr(&w, "traceparent", a->call->traceparent);
     ch_msg_free(m);

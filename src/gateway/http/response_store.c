@@ -65,17 +65,7 @@ static void response_remember(chela_gateway *gw, const char *id, struct ch_sv ob
 
 /* data empty: deleted. */
 static void response_share(chela_gateway *gw, struct ch_sv id, struct ch_sv data) {
-    struct ch_journal *j = gw->rt->journal;
-    int64_t now = ch_now_ms(ch_loop_clock(gw->rt->loop));
-    CH_BUF_AUTO name = {0};
-    ch_buf_addf(&name, SHARED "%.*s", CH_SV_FMT(id));
-    struct chela_store_change c = {.kind = CHELA_STORE_KEEP,
-                                   .id = ch_buf_str(&name),
-                                   .data = data.p,
-                                   .n = data.n,
-                                   .now = now,
-                                   .until = now + CH_DEFAULT_SHARED_RESPONSE_MS};
-    j->ops->change(j, &c, CH_SYNC_COMMIT, NULL, NULL);
+    ch_gateway_keep(gw, SHARED, id, data, CH_DEFAULT_SHARED_RESPONSE_MS);
 }
 
 void ch_response_store_put(chela_gateway *gw, const char *id, struct ch_sv object,

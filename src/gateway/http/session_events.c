@@ -25,15 +25,14 @@ struct event_follower {
 };
 
 static void follower_free(struct event_follower *f) {
+    ch_lane_unwatch(&f->watcher);
+    ch_notices_unwatch(&f->notices);
     ch_free(f->earlier);
     ch_free(f);
 }
 
 static void follower_on_disconnect(struct ch_request *req) {
-    struct event_follower *f = req->user;
-    ch_lane_unwatch(&f->watcher);
-    ch_notices_unwatch(&f->notices);
-    follower_free(f);
+    follower_free(req->user);
 }
 
 static void follower_on_event(struct ch_lane_watcher *w, const struct chela_event *ev) {
@@ -48,7 +47,6 @@ static void follower_on_event(struct ch_lane_watcher *w, const struct chela_even
         return;
     struct ch_request *req = f->request;
     req->on_disconnect = NULL;
-    ch_lane_unwatch(&f->watcher);
     follower_free(f);
     ch_request_end_stream(req);
 }
@@ -164,10 +162,17 @@ void ch_session_events_prepare(struct ch_request *req, const char *key,
     ch_tail_open(req->gw, key, CH_TAIL_NOW, CH_SV(""), &f->watcher, follower_on_prepared, f);
 }
 
+static void follower_settled(const struct chela_error *err, void *user) {
+    struct event_follower *f = user;
+    if (err)
+        follower_refuse(f, err);
+    else
+        follower_begin_stream(f->request);
+}
+
 void ch_session_events_await(struct ch_request *req, const struct ch_delivery *d) {
     struct event_follower *f = req->user;
-    follower_begin_stream(req);
-    ch_tail_await(&f->watcher, d->id, d->kind->turn == CH_TURN_JOINS);
+    ch_tail_await(&f->watcher, d->id, d->kind->turn == CH_TURN_JOINS, follower_settled, f);
 }
 
 static void follow_session(struct ch_request *req, struct ch_lane *l, bool elsewhere) {

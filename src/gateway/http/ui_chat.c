@@ -167,6 +167,14 @@ static void ui_chat_begin_stream(struct ui_chat *c, struct ch_ui_stream *t) {
     ch_ui_stream_add_viewer(t, req);
 }
 
+static void ui_chat_settled(const struct chela_error *err, void *user) {
+    struct ui_chat *c = user;
+    if (err)
+        ui_chat_refuse(c, err);
+    else
+        ui_chat_begin_stream(c, CH_TAKE(c->stream));
+}
+
 static void ui_chat_told(struct ch_delivery *d, enum ch_delivery_stage stage, struct ch_lane *l,
                          const struct chela_error *err, void *user) {
     struct ui_chat *c = user;
@@ -184,8 +192,8 @@ static void ui_chat_told(struct ch_delivery *d, enum ch_delivery_stage stage, st
         return;
     }
     if (stage == CH_DELIVERY_QUEUED && c->stream) {
-        ch_tail_await(ch_ui_stream_watcher(c->stream), d->id, d->kind->turn != CH_TURN_CONTROLS);
-        ui_chat_begin_stream(c, CH_TAKE(c->stream));
+        ch_tail_await(ch_ui_stream_watcher(c->stream), d->id, d->kind->turn != CH_TURN_CONTROLS,
+                      ui_chat_settled, c);
         return;
     }
     if (!why.code && stage == CH_DELIVERY_DUPLICATE)
@@ -206,7 +214,7 @@ static void ui_chat_admit(struct ui_chat *c) {
         ui_chat_write_results(c, &out);
         ui_chat_write_approvals(c, &out);
     }
-    ch_client_input_write_context(&data, c->request);
+    ch_client_input_write_context(&data, c->request, c->stream != NULL);
     if (rc < 0) {
         ui_chat_refuse(c, &err);
         return;

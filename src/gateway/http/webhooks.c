@@ -107,7 +107,7 @@ static void webhook_deliver(struct ch_request *req) {
         ch_buf_addf(&key, CH_WEBHOOK_SESSION "%s:%.16s", h->name, strrchr(req->event, '/') + 1);
     ch_buf_addf(&text, "%s: %.*s", h->name, CH_SV_FMT(req->body));
     ch_jw_kcstr(&w, "text", ch_buf_str(&text));
-    ch_client_input_write_context(&data, req);
+    ch_client_input_write_context(&data, req, false);
     webhook_accept(req, ch_delivery_new(req->gw, NULL, req->event, ch_buf_str(&key), h->agent,
                                         ch_buf_sv(&data)));
 }

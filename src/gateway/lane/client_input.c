@@ -29,8 +29,11 @@ void ch_client_input_write_result(struct ch_jw *w, struct ch_sv id, struct ch_sv
     ch_jw_end(w, '}');
 }
 
-void ch_client_input_write_context(struct ch_buf *data, const struct ch_request *req) {
+void ch_client_input_write_context(struct ch_buf *data, const struct ch_request *req,
+                                   bool awaited) {
     struct ch_jw w = {.out = data, .comma = data->n > 0};
+    if (awaited)
+        ch_jw_kbool(&w, "awaited", true);
     if (req->traceparent.n && req->traceparent.n <= CH_LIMIT_TRACEPARENT)
         ch_jw_kstr(&w, "traceparent", req->traceparent);
 }
@@ -103,6 +106,10 @@ const struct ch_delivery_kind *ch_client_input_of_history(const char *key,
     return &ch_client_turn;
 }
 
+static bool client_waits(const struct ch_delivery *d) {
+    return d->told || d->awaited;
+}
+
 static const char *client_text(struct ch_delivery *d, const struct ch_json *v, const char *key) {
     struct ch_sv text = ch_json_get_str(v, key);
     return text.n ? ch_arena_str(&d->arena, text) : NULL;
@@ -128,7 +135,7 @@ static int client_join_run(struct ch_delivery *d, struct ch_lane *l, struct ch_m
     ch_msg_free(m);
     if (!apart && rc != CHELA_ESTATE) /* ESTATE: the run is about to end */
         return ch_fail(err, rc, "the message cannot be delivered: %s", chela_error_text(rc));
-    return apart && d->told
+    return apart && client_waits(d)
                ? ch_fail(err, CHELA_EBUSY, "session '%s' is busy with a run", d->key)
                : CH_TURN_WAITS;
 }
@@ -154,7 +161,7 @@ static int client_apply_message(struct ch_delivery *d, struct ch_lane *l,
         ch_lane_wake(l, CHELA_APPROVE_ASK);
     bool paused = chela_session_status(l->session) == CHELA_SESSION_PAUSED;
     struct ch_msg *m;
-    if (!d->told && !l->running && paused)
+    if (!client_waits(d) && !l->running && paused)
         return CH_TURN_WAITS;
     if (!d->told && ch_lane_was_interrupted(l) && ch_lane_resume(l, CHELA_APPROVE_ASK, err) == 0)
         return CH_TURN_WAITS; /* the interrupted run is resumed first */
@@ -263,7 +270,7 @@ static int client_apply_answers(struct ch_delivery *d, struct ch_lane *l,
         return ch_fail(err, CHELA_ESTATE, "chat '%s' waits for other answers than these", d->key);
     d->how = "answers";
     int rc = ch_lane_resume(l, CHELA_APPROVE_ASK, err);
-    if (rc < 0 && (rc != CHELA_ESTATE || d->told))
+    if (rc < 0 && (rc != CHELA_ESTATE || client_waits(d)))
         return rc;
     ch_lane_take_later(l, d->id);
     return 0;

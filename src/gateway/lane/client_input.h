@@ -3,8 +3,8 @@
  *
  * An event is stored before the client is answered, so each kind can be applied without the
  * client: by the next process, or by the gateway that holds the session. While the client
- * waits for the answer (d->told), an event that does not fit the session's state is refused
- * with the reason. If no client waits, such an event stays queued where possible. */
+ * waits for the answer (d->told, d->awaited), an event that does not fit the session's state
+ * is refused with the reason. If no client waits, such an event stays queued where possible. */
 #ifndef CH_GATEWAY_CLIENT_INPUT_H
 #define CH_GATEWAY_CLIENT_INPUT_H
 #include "gateway/lane/delivery.h"
@@ -46,8 +46,10 @@ struct ch_delivery *ch_client_input_accept(chela_gateway *gw, const struct ch_de
                                            const char *key, const char *agent,
                                            const struct ch_buf *data, const char *event,
                                            ch_delivery_fn *told, void *user);
-/* Appends the trace context of req, if it has one, to the members of an event. */
-void ch_client_input_write_context(struct ch_buf *data, const struct ch_request *req);
+/* Appends the trace context of req, if it has one, to the members of an event. awaited: the
+ * client waits for the answer of a session that another gateway holds. */
+void ch_client_input_write_context(struct ch_buf *data, const struct ch_request *req,
+                                   bool awaited);
 
 /* True: the message that was applied begins the session's next run, after a pause or the run
  * in progress. */

@@ -1,6 +1,8 @@
 /* delivery.c -- see delivery.h. */
 #include "gateway/lane/delivery.h"
 
+#include <stdlib.h>
+
 #include "agent/handle/agent.h"
 #include "agent/journal/journal.h"
 #include "agent/journal/schedule.h"
@@ -11,9 +13,12 @@
 #include "gateway/lane/lane.h"
 #include "gateway/request/gateway_state.h"
 #include "json/writer.h"
+#include "store/store.h"
 
 #define RETRY_MS 300 /* doubled each time */
 #define RETRIES 3
+#define REFUSAL "refused/" /* prefix of the id of a reason that the store keeps */
+#define REFUSAL_MS 60000
 
 static void delivery_free(struct ch_delivery *d) {
     if (ch_timer_armed(&d->retry))
@@ -80,6 +85,7 @@ static struct ch_delivery *delivery_parse(chela_gateway *gw, const char *id, con
     }
     d->turn.kind = d->kind->turn;
     d->agent = delivery_text(d, "agent");
+    d->awaited = ch_json_bool(ch_json_get(d->data, "awaited"), false);
     d->bounds =
         (struct ch_bounds){.cost_usd = ch_json_double(ch_json_get(d->data, "cost_usd"), 0),
                            .turns = ch_json_int(ch_json_get(d->data, "turns"), 0),
@@ -112,6 +118,26 @@ static void delivery_postpone(struct ch_delivery *d, const struct chela_error *e
     delivery_free(d);
 }
 
+/* Keeps the reason for a gateway whose client may wait. */
+static void delivery_keep_refusal(struct ch_delivery *d, const struct chela_error *err) {
+    CH_BUF_AUTO data = {0};
+    ch_buf_addf(&data, "%d %s", err->code, err->message);
+    ch_gateway_keep(d->gw, REFUSAL, ch_sv_str(d->id), ch_buf_sv(&data), REFUSAL_MS);
+}
+
+static int delivery_on_refusal(const struct chela_store_item *item, void *user) {
+    struct ch_sv text = ch_sv(item->data, item->n), code = ch_sv_split(&text, ' ');
+    ch_fail(user, (int)strtol(code.p, NULL, 10), "%.*s", CH_SV_FMT(text));
+    return 0;
+}
+
+void ch_delivery_read_refusal(chela_store *store, const char *id, struct chela_error *out) {
+    struct chela_error ignored = {0};
+    CH_BUF_AUTO name = {0};
+    ch_buf_addf(&name, REFUSAL "%s", id);
+    ch_store_kept(store, ch_buf_str(&name), delivery_on_refusal, out, &ignored);
+}
+
 static void delivery_refuse(struct ch_delivery *d, const struct chela_error *err) {
     if (d->kind->keeps && !d->told) {
         delivery_postpone(d, err);
@@ -120,6 +146,8 @@ static void delivery_refuse(struct ch_delivery *d, const struct chela_error *err
     if (!d->told)
         ch_log(CH_LOG_WARN, "gateway", "event %s of session %s is dropped: %s", d->id, d->key,
                err->message);
+    if (!d->told)
+        delivery_keep_refusal(d, err);
     ch_lane_inbox_settle(d->gw, d->key, d->id);
     delivery_end(d, CH_DELIVERY_REFUSED, NULL, err);
 }

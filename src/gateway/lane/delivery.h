@@ -66,6 +66,7 @@ struct ch_delivery {
     void *user;
     /* options for the event's lane, valid while told is set; NULL: use the lane unchanged */
     const struct ch_lane_opts *lane_opts;
+    bool awaited;   /* a client of another gateway waits for the outcome */
     bool accepting; /* the store has not answered yet */
     bool closed;    /* the gateway was closed: the next process delivers the event */
 };
@@ -81,6 +82,9 @@ void ch_delivery_accept(struct ch_delivery *d, ch_delivery_fn *told, void *user)
 void ch_delivery_admit(struct ch_delivery *d, ch_delivery_fn *told, void *user);
 /* The caller no longer waits for the outcome: told is not called after this. */
 void ch_delivery_leave(struct ch_delivery *d);
+
+/* Why the session refused the event of another gateway; code 0: unknown. Blocks. */
+void ch_delivery_read_refusal(chela_store *store, const char *id, struct chela_error *out);
 
 #define CH_API_EVENT "api/" /* prefix of the ids of events from HTTP clients */
 #define CH_SEND_EVENT "send/" /* prefix of the ids of messages from other sessions */

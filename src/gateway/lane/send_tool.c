@@ -258,6 +258,11 @@ static void send_on_tail_event(struct ch_lane_watcher *w, const struct chela_eve
         send_on_event(w, ev);
 }
 
+static void send_settled(const struct chela_error *err, void *user) {
+    if (err)
+        send_fail(user, "unavailable", err->message);
+}
+
 static void send_told(struct ch_delivery *d, enum ch_delivery_stage stage, struct ch_lane *l,
                       const struct chela_error *err, void *user) {
     struct send_call *s = user;
@@ -270,7 +275,7 @@ static void send_told(struct ch_delivery *d, enum ch_delivery_stage stage, struc
     else if (stage == CH_DELIVERY_TAKEN)
         send_report_queued(s, strcmp(d->how, "queued") == 0);
     else if (stage == CH_DELIVERY_QUEUED && s->watcher.tail)
-        ch_tail_await(&s->watcher, d->id, true);
+        ch_tail_await(&s->watcher, d->id, true, send_settled, s);
     else if (stage == CH_DELIVERY_QUEUED)
         send_report_queued(s, true);
     else if (stage == CH_DELIVERY_DUPLICATE)

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/log.h"
+#include "gateway/lane/delivery.h"
 #include "gateway/lane/record_events.h"
 #include "io/worker.h"
 #include "store/store.h"
@@ -22,9 +23,12 @@ struct ch_tail {
     enum ch_tail_start start;
     ch_tail_opened_fn *opened; /* NULL: already called, or no callback was given */
     void *user;
+    ch_tail_settled_fn *settled; /* NULL: already called, or nothing is awaited */
+    void *settled_user;
     bool is_open;
     bool begins;              /* see ch_tail_await */
     bool moved;               /* records came since the event is awaited */
+    struct ch_list held;      /* struct ch_record_batch: not passed on yet */
     unsigned missing;         /* readings in a row that did not find the awaited event */
     struct ch_record_events state; /* used by the thread while it reads */
     uint64_t next;                 /* the first record not read */
@@ -45,6 +49,7 @@ struct tail_reading {
     char *awaited; /* owned copy */
     int rc;
     struct chela_error err;
+    struct chela_error refusal; /* of the awaited event; code 0: none is known */
 };
 
 static int tail_on_row(const struct chela_store_session *s, void *user) {
@@ -80,6 +85,8 @@ static void tail_read(struct ch_work *w) {
     if (g->rc == 0 && g->awaited)
         g->rc = ch_store_waiting(g->store, t->key, CH_LIMIT_LANE_EVENTS, tail_on_waiting, g,
                                  &g->err);
+    if (g->rc == 0 && g->awaited && !g->waits)
+        ch_delivery_read_refusal(g->store, g->awaited, &g->refusal);
     if (g->rc == 0)
         g->rc = chela_store_records(g->store, t->key, t->next, tail_on_record, g, &g->err);
 }
@@ -96,6 +103,7 @@ static void tail_free(struct ch_tail *t) {
         ch_lane_unwatch(w);
     if (ch_timer_armed(&t->timer)) /* not during a reading, which may outlive the gateway */
         ch_timer_stop(t->gw->rt->loop, &t->timer);
+    tail_drop_batches(&t->held);
     ch_record_events_release(&t->state);
     ch_free(t->key);
     ch_free(t->after);
@@ -220,41 +228,62 @@ static void tail_tell(struct ch_tail *t, const struct ch_record_batch *b) {
     }
 }
 
+static void tail_tell_settled(struct ch_tail *t, const struct chela_error *err) {
+    ch_tail_settled_fn *settled = CH_TAKE(t->settled);
+    if (settled)
+        settled(err, t->settled_user);
+}
+
 static void tail_tell_all(struct ch_tail *t, struct ch_list *batches) {
     for (struct ch_record_batch *b;
          tail_watcher(t) && (b = CH_LIST_FIRST(batches, struct ch_record_batch, link));) {
         bool ours = t->awaited && b->taken && strcmp(b->taken, t->awaited) == 0;
         if (ours && !t->taken_as)
             t->taken_as = ch_strdup(b->mode ? b->mode : "");
+        t->moved |= b->n > 0;
+        if (t->begins ? t->taken_as != NULL : t->moved)
+            tail_tell_settled(t, NULL);
         if (!t->begins || t->taken_as)
             tail_tell(t, b);
-        t->moved |= b->n > 0;
         ch_record_batch_free(b);
     }
 }
 
-/* Ends the watcher's wait. */
-static void tail_fail(struct ch_tail *t, enum chela_status status, const char *why) {
+/* Ends the watcher's wait: the session was deleted. */
+static void tail_end_deleted(struct ch_tail *t) {
+    static const char why[] = "the session was deleted";
     struct ch_lane_watcher *w = tail_watcher(t);
-    bool cancelled = status == CHELA_STATUS_CANCELLED;
     struct chela_event end = {
         .type = CHELA_EV_RUN_END,
         .run = ch_buf_str(&t->state.run),
         .seq = t->state.seq,
         .ts = ch_now_ms(ch_loop_clock(t->gw->rt->loop)),
-        .end = {.status = status,
-                .reason = cancelled ? CHELA_REASON_CANCELLED : CHELA_REASON_STORE,
+        .end = {.status = CHELA_STATUS_CANCELLED,
+                .reason = CHELA_REASON_CANCELLED,
                 .text = {"", 0},
-                .error = {why, strlen(why)}}};
+                .error = {why, sizeof(why) - 1}}};
     w->record = t->next;
     w->event(w, &end);
 }
 
-/* The event left the inbox without an effect. */
-static bool tail_was_refused(struct ch_tail *t, const struct tail_reading *g) {
-    bool taken = t->begins ? t->taken_as != NULL : t->moved;
-    t->missing = g->awaited && !g->waits && !taken ? t->missing + 1 : 0;
-    return t->missing >= REFUSED_AFTER;
+/* The records of a reading while an event is awaited. Records that precede the effect of the
+ * event may be of an earlier run, so they are held while the event waits. */
+static void tail_on_awaited(struct ch_tail *t, struct tail_reading *g) {
+    bool waits = g->waits || !g->awaited; /* the reading began before the event was stored */
+    for (struct ch_record_batch *b;
+         (b = CH_LIST_FIRST(&g->batches, struct ch_record_batch, link));) {
+        ch_list_del(&b->link);
+        ch_list_add(&t->held, &b->link);
+    }
+    if (waits && !t->begins)
+        return;
+    if (!g->refusal.code)
+        tail_tell_all(t, &t->held);
+    t->missing = !waits && t->settled ? t->missing + 1 : 0;
+    if (t->missing >= REFUSED_AFTER && !g->refusal.code) /* the holder ended before it could tell */
+        ch_fail(&g->refusal, CHELA_ESTATE, "the session refused the request");
+    if (g->refusal.code)
+        tail_tell_settled(t, &g->refusal);
 }
 
 static void tail_start_reading(struct ch_tail *t, bool first);
@@ -298,15 +327,17 @@ static void tail_on_first_read(struct ch_tail *t, struct tail_reading *g) {
 }
 
 static void tail_on_later_read(struct ch_tail *t, struct tail_reading *g) {
-    if (g->rc == CHELA_ENOENT)
-        tail_fail(t, CHELA_STATUS_CANCELLED, "the session was deleted");
+    if (g->rc == CHELA_ENOENT && t->settled)
+        tail_tell_settled(t, &g->err);
+    else if (g->rc == CHELA_ENOENT)
+        tail_end_deleted(t);
     else if (g->rc < 0) /* tried again */
         ch_log(CH_LOG_WARN, "gateway", "the records of session %s cannot be read: %s", t->key,
                g->err.message);
+    else if (t->settled)
+        tail_on_awaited(t, g);
     else
         tail_tell_all(t, &g->batches);
-    if (tail_watcher(t) && g->rc == 0 && tail_was_refused(t, g))
-        tail_fail(t, CHELA_STATUS_ERROR, "the session refused the request");
 }
 
 static void tail_on_read(struct ch_work *w) {
@@ -337,7 +368,7 @@ static void tail_start_reading(struct ch_tail *t, bool first) {
     g->tail = t;
     g->store = t->gw->store;
     g->first = first;
-    g->awaited = t->awaited && !t->taken_as ? ch_strdup(t->awaited) : NULL;
+    g->awaited = t->settled ? ch_strdup(t->awaited) : NULL;
     ch_list_init(&g->batches);
     t->reading = g;
     ch_work_submit(t->gw->rt->workers, &g->work);
@@ -356,18 +387,22 @@ void ch_tail_open(chela_gateway *gw, const char *key, enum ch_tail_start start, 
     t->user = user;
     t->wait_ms = CH_DEFAULT_TAIL_MS;
     ch_list_init(&t->watchers);
+    ch_list_init(&t->held);
     ch_list_add(&gw->tails, &t->link);
     ch_list_add(&t->watchers, &w->link);
     w->tail = t;
     tail_start_reading(t, true);
 }
 
-void ch_tail_await(struct ch_lane_watcher *w, const char *event, bool begins) {
+void ch_tail_await(struct ch_lane_watcher *w, const char *event, bool begins,
+                   ch_tail_settled_fn *settled, void *user) {
     struct ch_tail *t = w->tail;
     ch_free(t->awaited);
     t->awaited = ch_strdup(event);
     t->begins = begins;
     t->moved = false;
+    t->settled = settled;
+    t->settled_user = user;
     if (!t->reading)
         ch_timer_start(t->gw->rt->loop, &t->timer, 0, tail_on_timer);
 }

@@ -25,10 +25,15 @@ typedef void ch_tail_opened_fn(struct ch_lane_watcher *w, bool gap, const struct
 /* after: id of an event, for CH_TAIL_AFTER. Calls opened, which may be NULL, from the loop. */
 void ch_tail_open(chela_gateway *gw, const char *key, enum ch_tail_start start, struct ch_sv after,
                   struct ch_lane_watcher *w, ch_tail_opened_fn *opened, void *user);
+/* The outcome of an inbox event. err NULL: the session took the event up, and events follow.
+ * Otherwise the session refused the event, and no events follow. */
+typedef void ch_tail_settled_fn(const struct chela_error *err, void *user);
+
 /* The watcher of an open tail waits for the effect of an inbox event. begins: the event is a
- * message, and other events are not passed on until the message is taken up. If the session
- * settles the event without an effect, the watcher receives a RUN_END with an error. */
-void ch_tail_await(struct ch_lane_watcher *w, const char *event, bool begins);
+ * message, and other events are not passed on until the message is taken up. Calls settled
+ * once, from the loop. */
+void ch_tail_await(struct ch_lane_watcher *w, const char *event, bool begins,
+                   ch_tail_settled_fn *settled, void *user);
 /* How the session took up the message that is awaited: "start", "steer", ...; NULL: not
  * yet. */
 const char *ch_tail_taken_as(const struct ch_lane_watcher *w);

@@ -138,7 +138,10 @@ static bool is_success(const struct ch_decoder *d) {
 void ch_decoder_head(struct ch_decoder *d, const struct ch_http_head *head) {
     d->status = head->status;
     struct ch_sv type = ch_header_find(head->headers, head->nheaders, "content-type");
+    struct ch_sv encoding = ch_header_find(head->headers, head->nheaders, "content-encoding");
     d->says_stream = ch_sv_contains_nocase(type, "text/event-stream");
+    if (encoding.n && !ch_sv_is(encoding, "identity"))
+        d->encoding = ch_arena_sv(&d->arena, ch_utf8_cut(encoding, QUOTED));
     if (is_success(d)) /* the following headers matter for failures only */
         return;
     d->retry_after_ms = ch_retry_after(head);
@@ -188,25 +191,27 @@ static void feed_stream(struct ch_decoder *d, struct ch_sv bytes) {
     d->stopped = true;
 }
 
-/* True if the body is compressed: a repeated request would get the same answer. The
- * Content-Encoding header is no evidence, because some recorders keep the header but store
- * the decompressed body. */
-static bool is_gzip(struct ch_decoder *d, struct ch_sv body) {
-    if (!is_success(d) || !ch_sv_starts(body, "\x1f\x8b"))
-        return false;
-    ch_decoder_fail_as(d, CH_ERR_FORMAT, false,
-                       CH_SV("the server's answer is compressed (gzip), which chela cannot read; "
-                             "check the proxy in front of the server"));
+/* A repeated request would get the same answer. */
+static void fail_compressed(struct ch_decoder *d, struct ch_sv encoding) {
+    char *line = ch_arena_printf(&d->arena,
+                                 "the server's answer is compressed (%.*s), which chela cannot "
+                                 "read; check the proxy in front of the server",
+                                 CH_SV_FMT(encoding));
+    if (is_success(d))
+        ch_decoder_fail_as(d, CH_ERR_FORMAT, false, ch_sv_str(line));
+    else
+        ch_decoder_fail(d, &(struct ch_vendor_error){.message = ch_sv_str(line)});
     d->stopped = true;
-    return true;
 }
 
 /* Decide on all bytes so far. Returns true if they were used: they began a stream, or were
  * blank. */
 static bool decide_framing(struct ch_decoder *d, struct ch_sv bytes) {
     struct ch_sv text = past_blank(bytes);
-    if (is_gzip(d, text))
+    if (ch_sv_starts(text, "\x1f\x8b")) {
+        fail_compressed(d, CH_SV("gzip"));
         return true;
+    }
     d->framing = sniff(d, text);
     if (d->framing != CH_FRAME_SSE && d->framing != CH_FRAME_EVENTS)
         return !text.n;
@@ -308,7 +313,10 @@ static void decoder_end_body(struct ch_decoder *d) {
     int rc = d->codec->body(d, text, &err);
     if (rc == CHELA_EPARSE && is_success(d) && is_cut_json(text))
         return;
-    if (rc == CHELA_EPARSE)
+    /* Some recorders keep the header but store the decompressed body. */
+    if (rc == CHELA_EPARSE && d->encoding.n)
+        fail_compressed(d, d->encoding);
+    else if (rc == CHELA_EPARSE)
         fail_foreign(d, text, "the server's answer is not JSON", true);
     else if (rc < 0)
         ch_decoder_fail_as(d, CH_ERR_FORMAT, false, ch_sv_str(err.message));
