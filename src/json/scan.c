@@ -142,19 +142,27 @@ static int pair(int high, int low) {
     return 0x10000 + ((high & 0x3ff) << 10 | (low & 0x3ff));
 }
 
-/* Writes up to four bytes: an escape is longer, so there is room for them. Returns the end. */
+static inline char next_byte(int bits) {
+    return (char)(0x80 | (bits & 0x3f));
+}
+
+/* As ch_utf8_put, inline. An escape is longer, so there is room. Returns the end. */
 static inline char *put_code_point(char *out, int cp) {
     if (CH_SCAN_LIKELY(cp >= 0x800 && cp < 0x10000)) {
-        out[0] = (char)(0xe0 | cp >> 12);
-        out[1] = (char)(0x80 | (cp >> 6 & 0x3f));
-        out[2] = (char)(0x80 | (cp & 0x3f));
-        return out + 3;
+        *out++ = (char)(0xe0 | cp >> 12);
+        *out++ = next_byte(cp >> 6);
+    } else if (cp < 0x80) {
+        *out++ = (char)cp;
+        return out;
+    } else if (cp < 0x800) {
+        *out++ = (char)(0xc0 | cp >> 6);
+    } else {
+        *out++ = (char)(0xf0 | cp >> 18);
+        *out++ = next_byte(cp >> 12);
+        *out++ = next_byte(cp >> 6);
     }
-    if (cp < 0x80) {
-        *out = (char)cp;
-        return out + 1;
-    }
-    return out + ch_utf8_put(out, (uint32_t)cp);
+    *out++ = next_byte(cp);
+    return out;
 }
 
 /* The low surrogate at `at` that completes a pair, or -1. */
@@ -325,12 +333,8 @@ static const char *quote_nearby(const char *at, const char *end) {
 }
 
 /* Escapes are ASCII, so UTF-8 can be checked without regard to them. */
-const char *ch_scan_quote(const char *slash, const char *end) {
+__attribute__((noinline)) static const char *quote_afar(const char *slash, const char *end) {
     ch_vector bad = {0};
-    if (slash == end || *slash != '\\')
-        return NULL;
-    if (end - slash < BLOCK + 2)
-        return quote_nearby(slash, end);
     const char *last = end - BLOCK;
     for (const char *at = slash + 2;; at = CH_MIN(at + BLOCK, last)) {
         ch_vector v = ch_vector_load(at), w = ch_vector_load(at + CH_VECTOR);
@@ -349,6 +353,19 @@ const char *ch_scan_quote(const char *slash, const char *end) {
         if (at == last)
             return NULL;
     }
+}
+
+/* The end of a short string is found sooner by a loop over bytes, as in ch_scan_plain. */
+const char *ch_scan_quote(const char *slash, const char *end) {
+    if (slash == end || *slash != '\\')
+        return NULL;
+    bool near = end - slash < BLOCK + 2;
+    const char *at = slash, *stop = near ? end : slash + BLOCK;
+    while (at < stop && (*at == '\\' || ch_scan_is_plain(*at)))
+        at += *at == '\\' ? 2 : 1;
+    if (at < end && *at == '"')
+        return at;
+    return near ? quote_nearby(slash, end) : quote_afar(slash, end);
 }
 
 /* Decodes the escape at *from, one of \u unless malformed, and those of \u that follow it. Returns
@@ -401,7 +418,7 @@ char *ch_scan_unescape(const char *start, const char *slash, const char *quote, 
     out += slash - start;
     while (quote - vector >= 2 * CH_VECTOR) {
         uint64_t slashes = ch_vector_bits((ch_vector)(ch_vector_load(vector) == '\\'));
-        for (; slashes; slashes &= slashes - 1) {
+        for (; __builtin_expect(slashes != 0, false); slashes &= slashes - 1) {
             slash = vector + __builtin_ctzll(slashes) / 4;
             if (slash < at)
                 continue;
