@@ -52,7 +52,7 @@ const char *ch_utf8_run(const char *at, const char *end) {
     const char *next = at;
     do {
         at = ascii_run(next, end);
-        next = ch_utf8_pass(at, end, NULL, no_stops);
+        next = ch_utf8_pass(at, end, no_stops);
     } while (next != at);
     return at;
 }

@@ -39,17 +39,17 @@ static inline bool ch_utf8_is_five_of_three(ch_vector v) {
     return !ch_vector_any(other | overlong | surrogate);
 }
 
-/* Marks bytes of v at which a character is invalid. v begins with the first byte of a character;
- * its last character may be incomplete. */
-static inline ch_vector ch_utf8_invalid(ch_vector v) {
-    ch_vector one = CH_UTF8_MOVED(v, 1), two = CH_UTF8_MOVED(v, 2), three = CH_UTF8_MOVED(v, 3);
-    ch_vector continues = (ch_vector)((v & 0xc0) == 0x80),
-              due = (ch_vector)((one >= 0xc0) | (two >= 0xe0) | (three >= 0xf0)),
-              lead = (ch_vector)(((v & 0xfe) == 0xc0) | (v >= 0xf5)),
-              overlong = (ch_vector)(((one == 0xe0) & (v < 0xa0)) | ((one == 0xf0) & (v < 0x90))),
-              surrogate = (ch_vector)((one == 0xed) & (v >= 0xa0)),
-              large = (ch_vector)((one == 0xf4) & (v >= 0x90));
-    return (continues ^ due) | lead | overlong | surrogate | large;
+/* Marks bytes of v at which a character is invalid; its last character may be incomplete. `one`,
+ * `two` and `three` hold the bytes that are as many places before those of v. The last terms find
+ * overlong forms and surrogates, then overlong forms and values past U+10FFFF. */
+static inline ch_vector ch_utf8_invalid(ch_vector v, ch_vector one, ch_vector two,
+                                        ch_vector three) {
+    ch_vector due = (ch_vector)((one >= 0xc0) | (two >= 0xe0) | (three >= 0xf0)),
+              not_next = (ch_vector)((ch_vector_signed)v >= -64),
+              no_first = (ch_vector)((ch_vector_signed)v < -62); /* 0xc0 and 0xc1 are none either */
+    return (due & not_next) | (~due & no_first) | (ch_vector)(v >= 0xf5) |
+           (ch_vector)((one ^ ((ch_vector)(v >= 0xa0) & 0x0d)) == 0xe0) |
+           (ch_vector)((one ^ ((ch_vector)(v >= 0x90) & 0x04)) == 0xf0);
 }
 
 /* The number of bytes before `end`, of at least three, that belong to an incomplete character. */
@@ -58,45 +58,32 @@ static inline unsigned ch_utf8_incomplete(const char *end) {
     return e[-1] >= 0xc0 ? 1 : e[-2] >= 0xe0 ? 2 : e[-3] >= 0xf0 ? 3 : 0;
 }
 
-/* Copies n bytes at `at` to *copy, unless copy is NULL; `whole` bytes are written. Returns the end
- * of the n bytes. */
-__attribute__((always_inline)) static inline const char *ch_utf8_put_along(const char *at,
-                                                                           unsigned whole,
-                                                                           unsigned n,
-                                                                           char **copy) {
-    if (copy) {
-        memcpy(*copy, at, whole);
-        *copy += n;
-    }
-    return at + n;
-}
-
-/* Passes valid text that begins with a character from 0x80 on, and copies it to *copy unless copy
- * is NULL; there is room for the bytes up to `end`. Passes at least the first character, unless it
- * is invalid, and no byte of ASCII that `stops` marks. */
+/* Passes valid text that begins with a character from 0x80 on: at least the first character, unless
+ * it is invalid, and no byte of ASCII that `stops` marks. */
 __attribute__((always_inline)) static inline const char *ch_utf8_pass(
-    const char *at, const char *end, char **copy, ch_vector (*stops)(ch_vector)) {
+    const char *at, const char *end, ch_vector (*stops)(ch_vector)) {
     unsigned n = end - at >= 8 ? ch_utf8_length(ch_word_load_half(at)) : 0;
     if (n && !(at[n] & 0x80)) /* an accented letter between ASCII ones */
-        return ch_utf8_put_along(at, 4, n, copy);
+        return at + n;
     while (end - at >= CH_VECTOR) {
         ch_vector v = ch_vector_load(at);
         if ((*at & 0xf0) == 0xe0 && ch_utf8_is_five_of_three(v)) {
-            at = ch_utf8_put_along(at, CH_VECTOR, 15, copy);
+            at += 15;
             continue;
         }
         if (!ch_vector_any(v & 0x80))
             return at;
-        ch_vector bad = ch_utf8_invalid(v), stop = stops(v);
+        ch_vector stop = stops(v), bad = ch_utf8_invalid(v, CH_UTF8_MOVED(v, 1),
+                                                         CH_UTF8_MOVED(v, 2), CH_UTF8_MOVED(v, 3));
         if (ch_vector_any(bad | stop)) {
             if (ch_vector_any(bad))
                 break;
-            return ch_utf8_put_along(at, CH_VECTOR, ch_vector_first(stop), copy);
+            return at + ch_vector_first(stop);
         }
-        at = ch_utf8_put_along(at, CH_VECTOR, CH_VECTOR - ch_utf8_incomplete(at + CH_VECTOR), copy);
+        at += CH_VECTOR - ch_utf8_incomplete(at + CH_VECTOR);
     }
     while (at < end && (*at & 0x80) && (n = ch_utf8_next(ch_sv(at, (size_t)(end - at)), NULL)) > 0)
-        at = ch_utf8_put_along(at, n, n, copy);
+        at += n;
     return at;
 }
 

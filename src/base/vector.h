@@ -26,6 +26,20 @@ static inline void ch_vector_store(char *p, ch_vector v) {
     memcpy(p, &v, sizeof(v));
 }
 
+/* A bit for each matching byte: bit 4 * i for byte i. */
+static inline uint64_t ch_vector_bits(ch_vector mask) {
+    typedef uint16_t pairs __attribute__((vector_size(16)));
+    typedef uint8_t half __attribute__((vector_size(8)));
+    half nibbles = __builtin_convertvector((pairs)mask >> 4, half);
+    uint64_t bits;
+    memcpy(&bits, &nibbles, sizeof(bits));
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    bits = __builtin_bswap64(bits);
+    bits = (bits << 4 & CH_WORD_OF(0x10)) | (bits >> 4 & CH_WORD_OF(0x01));
+#endif
+    return bits & CH_WORD_OF(0x11);
+}
+
 static inline bool ch_vector_any(ch_vector mask) {
     uint64_t half[2];
     memcpy(half, &mask, sizeof(half));

@@ -102,19 +102,22 @@ const char *ch_scan_literal(const char *at, const char *end, enum ch_json_type *
     return scan_refuse(fail, at, n ? "expected a value" : "unexpected end of text");
 }
 
-/* Values of hexadecimal digits plus one; 0 for other bytes. */
-static const uint8_t hex_digits[256] = {
-    ['0'] = 1,  ['1'] = 2,  ['2'] = 3,  ['3'] = 4,  ['4'] = 5,  ['5'] = 6,  ['6'] = 7,  ['7'] = 8,
-    ['8'] = 9,  ['9'] = 10, ['a'] = 11, ['b'] = 12, ['c'] = 13, ['d'] = 14, ['e'] = 15, ['f'] = 16,
-    ['A'] = 11, ['B'] = 12, ['C'] = 13, ['D'] = 14, ['E'] = 15, ['F'] = 16,
+/* Values of hexadecimal digits; -1 for other bytes. */
+static const int8_t hex_digits[256] = {
+    [0 ... '/'] = -1,   ['0'] = 0,  1,  2,  3,  4,  5, 6, 7, 8, 9,
+    [':' ... '@'] = -1, ['A'] = 10, 11, 12, 13, 14, 15,
+    ['G' ... '`'] = -1, ['a'] = 10, 11, 12, 13, 14, 15,
+    ['g' ... 255] = -1,
 };
 
+static inline int hex_digit(char c) {
+    return hex_digits[(unsigned char)c];
+}
+
+/* Negative if a byte is no digit. */
 static inline int hex4_at(const char *at) {
-    const unsigned char *b = (const unsigned char *)at;
-    int d0 = hex_digits[b[0]], d1 = hex_digits[b[1]], d2 = hex_digits[b[2]], d3 = hex_digits[b[3]];
-    if (!d0 | !d1 | !d2 | !d3)
-        return -1;
-    return (d0 << 12) + (d1 << 8) + (d2 << 4) + d3 - 0x1111;
+    return hex_digit(at[0]) * 0x1000 | hex_digit(at[1]) * 0x100 | hex_digit(at[2]) * 0x10 |
+           hex_digit(at[3]);
 }
 
 int ch_scan_hex4(const char *at, const char *end) {
@@ -139,23 +142,34 @@ static int pair(int high, int low) {
     return 0x10000 + ((high & 0x3ff) << 10 | (low & 0x3ff));
 }
 
-static inline char *put_three_bytes(char *out, int cp) {
-    out[0] = (char)(0xe0 | cp >> 12);
-    out[1] = (char)(0x80 | (cp >> 6 & 0x3f));
-    out[2] = (char)(0x80 | (cp & 0x3f));
-    return out + 3;
+static inline char next_byte(int bits) {
+    return (char)(0x80 | (bits & 0x3f));
 }
 
-/* Writes up to four bytes: an escape is longer, so there is room for them. Returns the end. */
-static char *put_code_point(char *out, int cp) {
-    return out + ch_utf8_put(out, (uint32_t)cp);
+/* As ch_utf8_put, inline. An escape is longer, so there is room. Returns the end. */
+static inline char *put_code_point(char *out, int cp) {
+    if (CH_SCAN_LIKELY(cp >= 0x800 && cp < 0x10000)) {
+        *out++ = (char)(0xe0 | cp >> 12);
+        *out++ = next_byte(cp >> 6);
+    } else if (cp < 0x80) {
+        *out++ = (char)cp;
+        return out;
+    } else if (cp < 0x800) {
+        *out++ = (char)(0xc0 | cp >> 6);
+    } else {
+        *out++ = (char)(0xf0 | cp >> 18);
+        *out++ = next_byte(cp >> 12);
+        *out++ = next_byte(cp >> 6);
+    }
+    *out++ = next_byte(cp);
+    return out;
 }
 
 /* The low surrogate at `at` that completes a pair, or -1. */
-static int low_half(const char *at, const char *end) {
+static inline int low_half(const char *at, const char *end) {
     if (end - at < 6 || at[0] != '\\' || at[1] != 'u')
         return -1;
-    int unit = ch_scan_hex4(at + 2, end);
+    int unit = hex4_at(at + 2);
     return is_low_surrogate(unit) ? unit : -1;
 }
 
@@ -184,7 +198,7 @@ static inline ch_vector text_stops(ch_vector v) {
 
 const char *ch_scan_text_run(const char *at, const char *end) {
     while (at < end && (*at & 0x80)) {
-        const char *next = ch_utf8_pass(at, end, NULL, text_stops);
+        const char *next = ch_utf8_pass(at, end, text_stops);
         if (next == at)
             break;
         at = ch_scan_plain(next, end);
@@ -267,7 +281,7 @@ size_t ch_scan_decode(const struct ch_scan_string *s, const char *at, char *out)
     return (size_t)(out - start);
 }
 
-/* --- strings with escapes, in one pass */
+/* --- strings with escapes: all bytes are checked, then decoded */
 
 /* True if a backslash that is not itself escaped precedes `at`; `slash` is the first one. */
 static bool is_escaped(const char *slash, const char *at) {
@@ -277,120 +291,160 @@ static bool is_escaped(const char *slash, const char *at) {
     return (at - before) % 2;
 }
 
-static inline ch_vector quotes(const char *at) {
-    return (ch_vector)(ch_vector_load(at) == '"');
+/* Text is checked in blocks of two vectors. */
+enum { BLOCK = 2 * CH_VECTOR };
+
+/* Index of the first byte marked in two vectors; BLOCK: none is. */
+static inline unsigned first_of_two(ch_vector first, ch_vector second) {
+    if (ch_vector_any(first))
+        return ch_vector_first(first);
+    return CH_VECTOR + (ch_vector_any(second) ? ch_vector_first(second) : CH_VECTOR);
 }
 
-/* Marks the bytes at which a quote may be the closing one. Most quotes inside a string follow a
- * single backslash and are passed over. */
-static inline ch_vector may_close(const char *at) {
-    return (ch_vector)((ch_vector_load(at - 1) != '\\') | (ch_vector_load(at - 2) == '\\'));
+/* Marks the quotes at `at` that may be the closing one: most quotes inside a string follow a single
+ * backslash. */
+static inline ch_vector closing(const char *at) {
+    return (ch_vector)((ch_vector_load(at) == '"') &
+                       ((ch_vector_load(at - 1) != '\\') | (ch_vector_load(at - 2) == '\\')));
 }
 
+/* The index of the closing quote among the two vectors at `at`; BLOCK if it is not there. */
+static inline unsigned closing_quote(const char *slash, const char *at) {
+    unsigned n = first_of_two(closing(at), closing(at + CH_VECTOR));
+    while (n < BLOCK && (at[n] != '"' || is_escaped(slash, at + n)))
+        n++;
+    return n;
+}
+
+/* Marks the bytes at `at` that are no part of a valid character. */
+static inline ch_vector invalid(const char *at) {
+    return ch_utf8_invalid(ch_vector_load(at), ch_vector_load(at - 1), ch_vector_load(at - 2),
+                           ch_vector_load(at - 3));
+}
+
+/* ch_scan_quote for the last bytes of a text. */
+static const char *quote_nearby(const char *at, const char *end) {
+    while ((at = ch_scan_text(at, end)) < end && *at == '\\') {
+        if (end - at < 2)
+            return NULL;
+        at += 2;
+    }
+    return at < end && *at == '"' ? at : NULL;
+}
+
+/* Escapes are ASCII, so UTF-8 can be checked without regard to them. */
+__attribute__((noinline)) static const char *quote_afar(const char *slash, const char *end) {
+    ch_vector bad = {0};
+    const char *last = end - BLOCK;
+    for (const char *at = slash + 2;; at = CH_MIN(at + BLOCK, last)) {
+        ch_vector v = ch_vector_load(at), w = ch_vector_load(at + CH_VECTOR);
+        ch_vector wrong = (ch_vector)(v < 0x20), wrong2 = (ch_vector)(w < 0x20);
+        ch_vector since = ch_vector_load(at - 3) | ch_vector_load(at + CH_VECTOR - 3) | w;
+        if (ch_vector_any(since & 0x80)) {
+            wrong |= invalid(at);
+            wrong2 |= invalid(at + CH_VECTOR);
+        }
+        if (ch_vector_any((ch_vector)((v == '"') | (w == '"')))) {
+            unsigned n = closing_quote(slash, at);
+            if (n < BLOCK)
+                return ch_vector_any(bad) || first_of_two(wrong, wrong2) <= n ? NULL : at + n;
+        }
+        bad |= wrong | wrong2;
+        if (at == last)
+            return NULL;
+    }
+}
+
+/* The end of a short string is found sooner by a loop over bytes, as in ch_scan_plain. */
 const char *ch_scan_quote(const char *slash, const char *end) {
-    if (end - slash < 2 || *slash != '\\')
+    if (slash == end || *slash != '\\')
         return NULL;
-    const char *at = slash + 2;
-    while (end - at >= 2 * CH_VECTOR) {
-        ch_vector first = quotes(at), second = quotes(at + CH_VECTOR);
-        if (ch_vector_any(first | second)) {
-            first &= may_close(at);
-            second &= may_close(at + CH_VECTOR);
-        }
-        if (!ch_vector_any(first | second)) {
-            at += 2 * CH_VECTOR;
-            continue;
-        }
-        at += ch_vector_any(first) ? ch_vector_first(first) : CH_VECTOR + ch_vector_first(second);
-        if (!is_escaped(slash, at))
-            return at;
-        at++;
-    }
-    for (; at < end; at++)
-        if (*at == '"' && !is_escaped(slash, at))
-            return at;
-    return NULL;
+    bool near = end - slash < BLOCK + 2;
+    const char *at = slash, *stop = near ? end : slash + BLOCK;
+    while (at < stop && (*at == '\\' || ch_scan_is_plain(*at)))
+        at += *at == '\\' ? 2 : 1;
+    if (at < end && *at == '"')
+        return at;
+    return near ? quote_nearby(slash, end) : quote_afar(slash, end);
 }
 
-/* Decodes the escape at *at, which the closing quote does not follow. Returns the new end of out;
- * NULL: an escape that is malformed or half of a surrogate pair. */
-static inline char *take_escape(char *out, const char **at, const char *quote) {
-    char simple = simple_escapes[(unsigned char)(*at)[1]];
-    if (simple) {
-        *out = simple;
-        *at += 2;
-        return out + 1;
-    }
-    int unit = (*at)[1] == 'u' && quote - *at >= 6 ? hex4_at(*at + 2) : -1;
-    *at += 6;
-    if (CH_SCAN_LIKELY(unit >= 0x800 && (unit & 0xf800) != 0xd800))
-        return put_three_bytes(out, unit);
-    if (is_high_surrogate(unit)) {
-        int low = low_half(*at, quote);
-        *at += 6;
-        unit = low < 0 ? -1 : pair(unit, low);
-    }
-    return unit < 0 || is_low_surrogate(unit) ? NULL : put_code_point(out, unit);
-}
-
-/* The number of plain bytes at `at`, up to eight. As in ch_scan_plain, the processor predicts it.
- */
-__attribute__((always_inline)) static inline unsigned plain_bytes(const char *at) {
-#pragma GCC unroll 8
-    for (unsigned i = 0; i < 8; i++)
-        if (!ch_scan_is_plain(at[i]))
-            return i;
-    return 8;
-}
-
-/* Copies plain characters. Whole vectors are copied: the room for the text that is left holds
- * them. */
-__attribute__((always_inline)) static inline char *take_plain(char *out, const char **from,
+/* Decodes the escape at *from, one of \u unless malformed, and those of \u that follow it. Returns
+ * the new end of out; NULL: an escape is malformed or half of a surrogate pair. */
+__attribute__((always_inline)) static inline char *take_units(char *out, const char **from,
                                                               const char *quote) {
     const char *at = *from;
-    if (quote - at >= CH_VECTOR) {
-        ch_vector_store(out, ch_vector_load(at));
-        unsigned n = plain_bytes(at);
-        out += n;
-        at += n;
-        if (n < 8) {
-            *from = at;
-            return out;
+    do {
+        int unit = at[1] == 'u' && quote - at >= 6 ? hex4_at(at + 2) : -1;
+        at += 6;
+        if (is_high_surrogate(unit)) {
+            int low = low_half(at, quote);
+            at += 6;
+            unit = low < 0 ? -1 : pair(unit, low);
         }
-    }
-    for (; quote - at >= CH_VECTOR; at += CH_VECTOR, out += CH_VECTOR) {
-        ch_vector v = ch_vector_load(at);
-        ch_vector stop = (ch_vector)((v == '\\') | ((ch_vector_signed)v < 0x20));
-        ch_vector_store(out, v);
-        if (ch_vector_any(stop)) {
-            unsigned n = ch_vector_first(stop);
-            *from = at + n;
-            return out + n;
-        }
-    }
-    while (at < quote && ch_scan_is_plain(*at))
-        *out++ = *at++;
+        if (unit < 0 || is_low_surrogate(unit))
+            return NULL;
+        out = put_code_point(out, unit);
+    } while (at[0] == '\\' && at[1] == 'u');
     *from = at;
     return out;
 }
 
-char *ch_scan_unescape(const char *start, const char *slash, const char *quote, char *out) {
-    const char *at = slash, *before;
-    memcpy(out, start, (size_t)(slash - start));
-    out += slash - start;
-    while ((before = at) < quote) {
-        if (*at == '\\') {
-            out = take_escape(out, &at, quote);
-            if (!out)
-                return NULL;
-            continue;
-        }
-        if (*at & 0x80)
-            at = ch_utf8_pass(at, quote, &out, text_stops);
-        else
-            out = take_plain(out, &at, quote);
-        if (at == before) /* a control character, or invalid UTF-8 */
+/* ch_scan_unescape for the end of a string, where the room holds no more vectors. */
+static char *unescape_rest(const char *at, const char *quote, char *out) {
+    struct ch_scan_fail fail;
+    while (at < quote) {
+        size_t used = 1;
+        if (*at != '\\') {
+            *out++ = *at;
+        } else if (simple_escapes[(unsigned char)at[1]]) {
+            *out++ = simple_escapes[(unsigned char)at[1]];
+            used = 2;
+        } else if (ch_scan_escape(at, quote, CH_JSON_STRICT, &fail)) {
+            out = scan_put_escape(out, at, quote, &used);
+        } else {
             return NULL;
+        }
+        at += used;
     }
     return out;
+}
+
+/* The backslashes of a vector are found at once, so that the search for the next escape need not
+ * wait for the end of the one before. Whole vectors are copied: the room for the text that is left
+ * holds them. */
+char *ch_scan_unescape(const char *start, const char *slash, const char *quote, char *out) {
+    const char *at = slash, *vector = slash;
+    memcpy(out, start, (size_t)(slash - start));
+    out += slash - start;
+    while (quote - vector >= 2 * CH_VECTOR) {
+        uint64_t slashes = ch_vector_bits((ch_vector)(ch_vector_load(vector) == '\\'));
+        for (; __builtin_expect(slashes != 0, false); slashes &= slashes - 1) {
+            slash = vector + __builtin_ctzll(slashes) / 4;
+            if (slash < at)
+                continue;
+            ch_vector_store(out, ch_vector_load(at));
+            out += slash - at;
+            at = slash;
+            char simple = simple_escapes[(unsigned char)at[1]];
+            if (simple) {
+                *out++ = simple;
+                at += 2;
+                continue;
+            }
+            out = take_units(out, &at, quote);
+            if (!out)
+                return NULL;
+            if (at >= vector + CH_VECTOR) {
+                vector = at - CH_VECTOR; /* the next vector begins after the escapes */
+                break;
+            }
+        }
+        vector += CH_VECTOR;
+        if (at < vector) {
+            ch_vector_store(out, ch_vector_load(at));
+            out += vector - at;
+            at = vector;
+        }
+    }
+    return unescape_rest(at, quote, out);
 }

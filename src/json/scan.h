@@ -126,13 +126,14 @@ const char *ch_scan_escape(const char *at, const char *end, enum ch_json_mode mo
  * for quote - at + extra bytes. Returns the number of bytes written. */
 size_t ch_scan_decode(const struct ch_scan_string *s, const char *at, char *out);
 
-/* A string with escapes can be decoded and checked in one pass, for which its end must be known:
- * the closing quote of a string whose first escape is at `slash`, where ch_scan_text stopped.
- * NULL: there is no such quote, or no backslash at `slash`. */
+/* A string with escapes is decoded fast if its bytes are checked first: the closing quote of a
+ * string whose first escape is at `slash`, where ch_scan_text stopped. The byte before `slash`, the
+ * opening quote if no other, is read. NULL: there is no such quote, no backslash at `slash`, or a
+ * control character or invalid UTF-8 before the quote. */
 const char *ch_scan_quote(const char *slash, const char *end);
 
 /* Decode the contents from `start` to `quote`, whose first escape is at `slash`, into out, which
- * has room for as many bytes. Returns the end of the decoded text. NULL: the string has a fault,
+ * has room for as many bytes. Returns the end of the decoded text. NULL: an escape has a fault,
  * which ch_scan_string_rest reports or has replaced. */
 char *ch_scan_unescape(const char *start, const char *slash, const char *quote, char *out);
 
@@ -140,7 +141,7 @@ char *ch_scan_unescape(const char *start, const char *slash, const char *quote, 
 const char *ch_scan_literal(const char *at, const char *end, enum ch_json_type *type,
                             struct ch_scan_fail *fail);
 
-/* The value of four hexadecimal digits, or -1 if they are not hexadecimal. */
+/* The value of four hexadecimal digits; negative if they are not hexadecimal. */
 int ch_scan_hex4(const char *at, const char *end);
 
 #endif
