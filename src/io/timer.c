@@ -155,13 +155,18 @@ void ch_timers_fire(struct ch_loop *loop) {
 
 void ch_timer_start(struct ch_loop *loop, struct ch_timer *t, int64_t ms,
                     void (*fn)(struct ch_timer *t)) {
-    struct ch_timers *ts = &loop->timers;
     int64_t t0 = timer_now(loop);
+    ch_timer_start_at(loop, t, ms <= 0 ? t0 : ms > INT64_MAX - t0 ? INT64_MAX : t0 + ms, fn);
+}
+
+void ch_timer_start_at(struct ch_loop *loop, struct ch_timer *t, int64_t due,
+                       void (*fn)(struct ch_timer *t)) {
+    struct ch_timers *ts = &loop->timers;
 
     if (loop->closing)
         return;
     t->fn = fn;
-    t->due = ms <= 0 ? t0 : ms > INT64_MAX - t0 ? INT64_MAX : t0 + ms;
+    t->due = due;
     if (!t->place) {
         timer_insert(ts, t);
     } else if (t->due < ts->heap[t->place - 1].at) {
