@@ -208,7 +208,7 @@ static int init_uv(struct ch_loop *loop, uv_loop_t *host, struct chela_error *er
     loop->uv = host ? host : &loop->own;
 
     /* Creating the first async handle of a loop needs a file descriptor and may
-     * fail; the rest cannot fail. */
+     * fail. */
     rc = uv_async_init(loop->uv, &loop->wake, loop_on_wake);
     if (rc < 0) {
         if (!host)
@@ -233,13 +233,17 @@ int ch_loop_new(uv_loop_t *host, const struct ch_clock *clock, struct ch_loop **
     uv_unref((uv_handle_t *)&loop->wake);
     uv_idle_init(loop->uv, &loop->idle);
     loop->idle.data = loop;
-    ch_timers_init(loop);
-    loop->handles = 3;
     pthread_mutex_init(&loop->lock, NULL);
     loop->posts_end = &loop->posts;
     list_init(&loop->queued);
     list_init(&loop->batch);
     list_init(&loop->closers);
+    rc = ch_timers_init(loop);
+    loop->handles = rc < 0 ? 2 : 3;
+    if (rc < 0) {
+        ch_loop_close(loop, NULL, NULL);
+        return ch_fail(err, CHELA_EIO, "cannot use the event loop: %s", uv_strerror(rc));
+    }
     *out = loop;
     return 0;
 }
@@ -284,7 +288,6 @@ static void start_closing(struct ch_loop *loop) {
     loop->closing = true;
     list_drop(&loop->queued);
     list_drop(&loop->batch);
-    ch_timers_drop(loop);
     pthread_mutex_lock(&loop->lock);
     loop->deaf = true;
     pthread_mutex_unlock(&loop->lock);
@@ -292,7 +295,7 @@ static void start_closing(struct ch_loop *loop) {
     loop->arrived = NULL;
     uv_close((uv_handle_t *)&loop->wake, on_handle_closed);
     uv_close((uv_handle_t *)&loop->idle, on_handle_closed);
-    uv_close((uv_handle_t *)&loop->timers.alarm, on_handle_closed);
+    ch_timers_close(loop, on_handle_closed);
 }
 
 void ch_loop_close(struct ch_loop *loop, void (*done)(void *), void *user) {

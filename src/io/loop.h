@@ -123,6 +123,9 @@ struct ch_timer {
  * when it fires. */
 void ch_timer_start(struct ch_loop *loop, struct ch_timer *t, int64_t ms,
                     void (*fn)(struct ch_timer *t));
+/* The same with a time on the monotonic clock, for a caller that has read the clock. */
+void ch_timer_start_at(struct ch_loop *loop, struct ch_timer *t, int64_t due,
+                       void (*fn)(struct ch_timer *t));
 void ch_timer_stop(struct ch_loop *loop, struct ch_timer *t);
 static inline bool ch_timer_armed(const struct ch_timer *t) {
     return t->place != 0;

@@ -18,7 +18,8 @@ struct ch_timers {
     struct ch_due *heap; /* owned; the earliest first */
     size_t n, cap;
     uint64_t next_seq;
-    uv_timer_t alarm;  /* not used with a test's clock; never ref'ed */
+    uv_poll_t alarm;   /* of alarm_fd; not used with a test's clock; never ref'ed */
+    int alarm_fd;      /* owned: a timerfd; -1: none, and alarm is no handle */
     int64_t alarm_set; /* when the alarm fires; INT64_MAX: not set */
 };
 
@@ -53,10 +54,11 @@ struct ch_loop {
     void *user;
 };
 
-void ch_timers_init(struct ch_loop *loop);
+int ch_timers_init(struct ch_loop *loop);  /* 0, or an error of libuv */
 void ch_timers_fire(struct ch_loop *loop); /* fire the due timers */
 bool ch_timers_due(struct ch_loop *loop);  /* whether a timer is due */
-void ch_timers_drop(struct ch_loop *loop); /* disarm all, free the heap */
+/* Disarm all, free the heap, close the alarm. */
+void ch_timers_close(struct ch_loop *loop, uv_close_cb closed);
 
 /* Register a task that ch_loop_close calls, for objects that outlive their
  * owner in the loop. ch_task_cancel removes it. */

@@ -1,15 +1,20 @@
-/* timer.c -- timers in a binary heap, with one libuv timer for the earliest.
+/* timer.c -- timers in a binary heap, with one alarm, a timerfd, for the earliest.
  *
  * Network code postpones an idle timeout on every chunk it reads, and almost
  * none of these timers ever fires. Postponing is therefore lazy: only
  * timer->due changes. The heap is ordered by ch_due.at, which is never later
  * than the timer's due time. An entry that reaches the top too early moves to
  * its right place. The alarm is lazy too: it may fire with nothing due and is
- * then set again.
+ * then set again. While a timer of libuv is armed, the kernel starts and cancels
+ * a timer in every poll; a timerfd is set once for many polls.
  *
  * A pass fires only timers that were armed before the pass began, so a timer
  * that re-arms itself with 0 ms cannot starve other work. */
 #include "io/loop_private.h"
+
+#include <errno.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
 
 #include "base/mem.h"
 
@@ -86,51 +91,66 @@ static const struct ch_due *earliest(struct ch_timers *ts) {
     return NULL;
 }
 
-static void on_alarm(uv_timer_t *alarm);
-
-static void set_alarm(struct ch_loop *loop, int64_t least) {
+static void set_alarm(struct ch_loop *loop) {
     struct ch_timers *ts = &loop->timers;
 
     if (loop->manual || loop->closing || ts->n == 0 || ts->heap[0].at >= ts->alarm_set)
         return;
-    /* libuv counts from its cached time, which may be old. */
-    uv_update_time(loop->uv);
-    int64_t wait = ts->heap[0].at - timer_now(loop);
-    uv_timer_start(&ts->alarm, on_alarm, (uint64_t)CH_MAX(wait, least), 0);
+    int64_t at = ts->heap[0].at;
+    struct itimerspec when = {.it_value = {at / 1000, at % 1000 * 1000000}};
+    timerfd_settime(ts->alarm_fd, TFD_TIMER_ABSTIME, &when, NULL);
     ts->alarm_set = ts->heap[0].at;
 }
 
-static void on_alarm(uv_timer_t *alarm) {
+/* libuv polls between two alarms, so a timer that re-arms itself with 0 cannot starve other
+ * work. */
+static void on_alarm(uv_poll_t *alarm, int status, int events) {
     struct ch_loop *loop = alarm->data;
+    uint64_t times;
     CH_LOOP_CALLBACK(loop);
 
+    (void)status;
+    (void)events;
+    if (read(loop->timers.alarm_fd, &times, sizeof(times)) < 0)
+        return; /* set again since the poll: the alarm follows */
     ch_timers_fire(loop);
     loop->timers.alarm_set = INT64_MAX;
     earliest(&loop->timers);
-    /* An alarm that is due at once would fire again before libuv polls: a timer
-     * that re-arms itself with 0 would starve all other work. */
-    set_alarm(loop, 1);
-    /* libuv 1.44 runs timers before it polls: do not block if the run is
-     * finished. */
-    if (loop->stop && !loop->closing && *loop->stop)
-        uv_stop(loop->uv);
+    set_alarm(loop);
 }
 
-void ch_timers_init(struct ch_loop *loop) {
-    loop->timers.alarm_set = INT64_MAX;
-    uv_timer_init(loop->uv, &loop->timers.alarm);
-    uv_unref((uv_handle_t *)&loop->timers.alarm);
-    loop->timers.alarm.data = loop;
-}
-
-void ch_timers_drop(struct ch_loop *loop) {
+int ch_timers_init(struct ch_loop *loop) {
     struct ch_timers *ts = &loop->timers;
 
+    ts->alarm_set = INT64_MAX;
+    ts->alarm_fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+    int rc = ts->alarm_fd < 0 ? -errno : uv_poll_init(loop->uv, &ts->alarm, ts->alarm_fd);
+    if (rc < 0) {
+        if (ts->alarm_fd >= 0)
+            close(ts->alarm_fd);
+        ts->alarm_fd = -1;
+        return rc;
+    }
+    ts->alarm.data = loop;
+    uv_poll_start(&ts->alarm, UV_READABLE, on_alarm);
+    uv_unref((uv_handle_t *)&ts->alarm);
+    return 0;
+}
+
+static void timers_drop(struct ch_timers *ts) {
     for (size_t i = 0; i < ts->n; i++)
         ts->heap[i].timer->place = 0;
     ch_free(ts->heap);
     ts->heap = NULL;
     ts->n = ts->cap = 0;
+}
+
+void ch_timers_close(struct ch_loop *loop, uv_close_cb closed) {
+    timers_drop(&loop->timers);
+    if (loop->timers.alarm_fd < 0)
+        return;
+    uv_close((uv_handle_t *)&loop->timers.alarm, closed);
+    close(loop->timers.alarm_fd);
 }
 
 bool ch_timers_due(struct ch_loop *loop) {
@@ -155,13 +175,18 @@ void ch_timers_fire(struct ch_loop *loop) {
 
 void ch_timer_start(struct ch_loop *loop, struct ch_timer *t, int64_t ms,
                     void (*fn)(struct ch_timer *t)) {
-    struct ch_timers *ts = &loop->timers;
     int64_t t0 = timer_now(loop);
+    ch_timer_start_at(loop, t, ms <= 0 ? t0 : ms > INT64_MAX - t0 ? INT64_MAX : t0 + ms, fn);
+}
+
+void ch_timer_start_at(struct ch_loop *loop, struct ch_timer *t, int64_t due,
+                       void (*fn)(struct ch_timer *t)) {
+    struct ch_timers *ts = &loop->timers;
 
     if (loop->closing)
         return;
     t->fn = fn;
-    t->due = ms <= 0 ? t0 : ms > INT64_MAX - t0 ? INT64_MAX : t0 + ms;
+    t->due = due;
     if (!t->place) {
         timer_insert(ts, t);
     } else if (t->due < ts->heap[t->place - 1].at) {
@@ -169,7 +194,7 @@ void ch_timer_start(struct ch_loop *loop, struct ch_timer *t, int64_t ms,
     } else {
         return; /* later than before: handled when the old time comes */
     }
-    set_alarm(loop, 0);
+    set_alarm(loop);
 }
 
 /* The alarm stays set: one idle wake-up is cheaper than setting the alarm again

@@ -45,13 +45,18 @@ static void members_take(struct ch_pull *p, const struct ch_member *row, char *o
     }
 }
 
+/* Most names of equal length differ in their first byte. No row has an empty name. */
+static inline bool is_named(const struct ch_member *row, struct ch_sv key) {
+    return row->name.n == key.n && *row->name.p == *key.p && ch_sv_eq(row->name, key);
+}
+
 void ch_members_pull(struct ch_pull *p, const struct ch_member *rows, size_t n, void *out) {
     struct ch_sv key;
     if (!ch_pull_enter(p, '{'))
         return;
     while (ch_pull_key(p, &key)) {
         size_t i = 0;
-        while (i < n && !ch_sv_eq(key, rows[i].name))
+        while (i < n && !is_named(&rows[i], key))
             i++;
         if (i < n)
             members_take(p, &rows[i], out);

@@ -50,7 +50,7 @@ struct ch_http_call {
     enum phase phase;
     struct ch_timer timer;
     int64_t since; /* when the phase began, or the last byte came */
-    int64_t total_due;
+    int64_t total_due; /* 0: the call has not begun */
     bool overdue; /* a timeout has passed; one more pass of the loop */
 
     struct failure *failure; /* owned; NULL: the call could be started */
@@ -188,10 +188,10 @@ static void describe_timeout(const struct ch_http_call *call, bool total, struct
 static void http_on_timer(struct ch_timer *timer);
 
 /* Arm the timer for the next possible deadline, if it is not due earlier. */
-static void http_arm(struct ch_http_call *call, int64_t at) {
+static void http_arm(struct ch_http_call *call) {
     int64_t due = CH_MIN(call->since + phase_limit(call), call->total_due);
     if (!ch_timer_armed(&call->timer) || due < call->timer.due)
-        ch_timer_start(call->http->shared->loop, &call->timer, due - at, http_on_timer);
+        ch_timer_start_at(call->http->shared->loop, &call->timer, due, http_on_timer);
 }
 
 static void http_on_timer(struct ch_timer *timer) {
@@ -200,7 +200,7 @@ static void http_on_timer(struct ch_timer *timer) {
     bool total = at >= call->total_due;
 
     if (!total && at < call->since + phase_limit(call)) {
-        http_arm(call, at);
+        http_arm(call);
         return;
     }
     if (!call->overdue) {
@@ -217,7 +217,10 @@ static void http_enter(struct ch_http_call *call, enum phase phase) {
     call->phase = phase;
     call->since = http_now(call->http);
     call->overdue = false;
-    http_arm(call, call->since);
+    if (!call->total_due) /* the first phase */
+        call->total_due = call->since + http_or_default(call->req->timeouts.total,
+                                                        CH_DEFAULT_TOTAL_MS);
+    http_arm(call);
 }
 
 /* --- sending the request */
@@ -443,7 +446,6 @@ static struct ch_http_call *http_start(struct ch_transport *t, const struct ch_h
     call->req = req;
     call->handler = *handler;
     call->user = user;
-    call->total_due = http_now(h) + http_or_default(req->timeouts.total, CH_DEFAULT_TOTAL_MS);
     call->next = h->calls;
     if (h->calls)
         h->calls->prev = call;

@@ -154,6 +154,7 @@ static size_t write_memo(struct ch_request_memo *m, const struct ch_http_request
     m->fields = out->n;
     for (size_t i = 0; i < n; i++)
         net_request_add_header(out, req->headers[i].name, req->headers[i].value);
+    m->checked = NULL;
     return m->nheaders = n;
 }
 
@@ -164,11 +165,13 @@ void ch_request_forget(struct ch_request_memo *m) {
 
 /* --- requests */
 
-int ch_request_check(const struct ch_request_memo *m, const struct ch_http_request *req,
+int ch_request_check(struct ch_request_memo *m, const struct ch_http_request *req,
                      struct chela_error *err) {
     struct ch_sv method = ch_sv_str(req->method);
     size_t i = ch_request_known(m, req);
 
+    m->checked = req;
+    m->known = i;
     if (i == 0 && (!ch_http1_is_token(method) || ch_sv_is(method, "CONNECT")))
         return ch_fail(err, CHELA_EINVAL, "bad HTTP method");
     for (; i < req->nheaders; i++) {
@@ -183,7 +186,7 @@ void ch_request_head(struct ch_request_memo *m, struct ch_buf *out,
                      const struct ch_http_request *req, const struct ch_url *url,
                      const struct ch_proxy *proxy, const char *user_agent) {
     uint64_t n = body_size(req);
-    size_t i = m->proxy == proxy ? ch_request_known(m, req) : 0;
+    size_t i = m->proxy != proxy ? 0 : m->checked == req ? m->known : ch_request_known(m, req);
     if (i == 0)
         i = write_memo(m, req, url, proxy, user_agent);
     ch_buf_reserve(out, m->head.n + LENGTH_MOST);

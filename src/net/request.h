@@ -12,6 +12,8 @@ struct ch_request_memo {
     size_t fields;                /* offset of the headers of the request in head */
     size_t nheaders;              /* number of them */
     const struct ch_proxy *proxy; /* of the head; only compared */
+    const struct ch_http_request *checked; /* checked last; only compared */
+    size_t known;                          /* ch_request_known of it */
 };
 
 /* Number of headers at the beginning of req that are in the memo and have passed the check; 0: the
@@ -20,7 +22,7 @@ size_t ch_request_known(const struct ch_request_memo *m, const struct ch_http_re
 
 /* CHELA_EINVAL: a method or header is unsafe, with control characters or
  * framing headers. The message never contains header values. */
-int ch_request_check(const struct ch_request_memo *m, const struct ch_http_request *req,
+int ch_request_check(struct ch_request_memo *m, const struct ch_http_request *req,
                      struct chela_error *err);
 
 /* Append the head of req, which has passed the check, to out. proxy: NULL, or

@@ -44,6 +44,7 @@ bool ch_hooks_before_model(chela_run *run, struct chela_turn_patch *patch) {
         if (!h->before_model)
             continue;
         enum chela_flow f = h->before_model(run, patch, h->user);
+        run->stamp = 0; /* the hook may have taken long */
         keep_patch(run, patch);
         if (!hooks_go_on(run, f))
             return false;

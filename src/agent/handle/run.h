@@ -87,7 +87,9 @@ struct chela_run {
 
     struct ch_target *target;   /* target of the current or last model call */
     struct ch_arena arena;      /* cleared every turn: request, texts of hooks */
-    int64_t stamp;              /* time stamp for the events of the chunk being decoded; 0: none */
+    int64_t stamp;              /* one time for all events of a chunk, of a reply's end or of a
+                                 * batch's end: reading the clock takes longer than most of them;
+                                 * 0: each event reads the clock */
     const struct ch_msg *reply; /* the message of the transcript whose calls are executed */
     struct ch_batch *batch;
     struct ch_list children; /* child runs (run/parent.h) */

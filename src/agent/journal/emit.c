@@ -10,7 +10,7 @@
 #include "agent/machine/run.h"
 
 int64_t ch_run_now(const chela_run *run) {
-    return ch_now_ms(ch_loop_clock(run->loop));
+    return run->stamp ? run->stamp : ch_now_ms(ch_loop_clock(run->loop));
 }
 
 bool ch_emit_to(chela_run *run, struct chela_event *ev, chela_event_fn *fn, void *user) {
@@ -19,7 +19,7 @@ bool ch_emit_to(chela_run *run, struct chela_event *ev, chela_event_fn *fn, void
     ch_run_journal_unstored(run);
     ev->run = run->id;
     ev->seq = ch_run_next_seq(&run->m);
-    ev->ts = run->stamp ? run->stamp : ch_run_now(run);
+    ev->ts = ch_run_now(run);
     if (ch_listeners_any(run))
         ch_listeners_tell(run, ev);
     if (fn)

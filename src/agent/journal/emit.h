@@ -17,7 +17,7 @@ void ch_emit_call(chela_run *run, enum chela_event_type type, const struct ch_bl
 /* Emits CHELA_EV_APPROVAL_REQUIRED. False: the run was closed. */
 bool ch_emit_approval(chela_run *run, const struct chela_approval *a);
 
-/* Wall clock, in milliseconds. */
+/* Wall clock, in milliseconds. The time stands still while run->stamp is set. */
 int64_t ch_run_now(const chela_run *run);
 
 #endif

@@ -131,8 +131,10 @@ static const char *skip_unit(const char *p, const char *end) {
     return is_unit(ch_sv(p + 1, (size_t)(last - p - 1))) ? last : p;
 }
 
-/* Returns the end of a volatile text at p, or p if there is none. */
-static const char *skip_volatile(const char *p, const char *end) {
+/* Returns the end of a volatile text at p, which begins a string or a word. If there is none,
+ * returns p, and *past is the end of the quote or of the word. */
+static const char *skip_volatile(const char *p, const char *end, const char **past) {
+    *past = p + 1;
     if (*p == '"') {
         const char *close = memchr(p + 1, '"', CH_MIN((size_t)(end - p - 1), 24));
         if (!close)
@@ -140,7 +142,7 @@ static const char *skip_volatile(const char *p, const char *end) {
         const char *after = skip_member(ch_sv(p + 1, (size_t)(close - p - 1)), close + 1, end);
         return after == close + 1 ? p : after;
     }
-    const char *last = token_end(p, end);
+    const char *last = *past = token_end(p, end);
     struct ch_sv token = ch_sv(p, (size_t)(last - p));
     if (is_uuid(token) || (loop_detector_is_digit(*p) && is_clock(token)))
         return last;
@@ -152,14 +154,12 @@ static uint64_t digest(uint64_t h, struct ch_sv s) {
     const char *p = s.p, *end = s.p + s.n, *from = p;
     while (p < end) {
         bool begins = *p == '"' || loop_detector_is_word(*p);
-        const char *next = begins ? skip_volatile(p, end) : p;
+        const char *token = p + 1, *next = begins ? skip_volatile(p, end, &token) : p;
         if (next != p) {
             h = ch_hash(h, ch_sv(from, (size_t)(p - from)));
-            from = p = next;
-            continue;
+            from = token = next;
         }
-        const char *token = loop_detector_is_word(*p) ? token_end(p, end) : p;
-        p = token > p ? token : p + 1;
+        p = token;
     }
     return ch_hash(h, ch_sv(from, (size_t)(end - from)));
 }

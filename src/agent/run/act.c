@@ -377,7 +377,9 @@ static void act_over(size_t waiting, void *user) {
     if (run->dead)
         return;
     if (!waiting) {
+        run->stamp = ch_run_now(run);
         ch_act_done(run);
+        run->stamp = 0;
         return;
     }
     struct ch_batch_waits waits = ch_run_waits(run);

@@ -328,15 +328,16 @@ static int64_t with_jitter(int64_t ms, bool asked_for) {
 /* --- models that cool down */
 
 static struct ch_cooling cooling_of(const chela_run *run, const struct ch_target *t) {
+    const struct ch_cooldowns *c = &runtime(run)->providers.cooldowns;
     const char *key;
-    return ch_target_cooling(t, &runtime(run)->providers.cooldowns,
-                             ch_mono_ms(ch_loop_clock(run->loop)), &key);
+    return c->n ? ch_target_cooling(t, c, ch_mono_ms(ch_loop_clock(run->loop)), &key)
+                : (struct ch_cooling){0};
 }
 
 static uint32_t cooling_models(const chela_run *run) {
     const chela_agent *a = run->session->agent;
     uint32_t mask = 0;
-    for (size_t i = 0; runtime(run)->providers.cooldowns.n && i < a->ntargets; i++)
+    for (size_t i = 0; i < a->ntargets; i++)
         mask |= (uint32_t)(cooling_of(run, a->targets[i]).ms > 0) << i;
     return mask;
 }
@@ -344,7 +345,7 @@ static uint32_t cooling_models(const chela_run *run) {
 static void note_outcome(chela_run *run, const struct ch_input *in) {
     const struct ch_target *t = run->target;
     struct ch_cooldowns *c = &runtime(run)->providers.cooldowns;
-    if (!t)
+    if (!t || (in->kind != CH_IN_FAILED && !c->n))
         return;
     if (in->kind == CH_IN_FAILED)
         ch_run_counters_failed(ch_run_journal_counters(run), run->m.turns, ch_sv_str(t->spec),

@@ -525,9 +525,10 @@ static int think_encode(chela_run *run, const struct chela_turn_patch *patch, si
     run->target = find_target(run, patch->model, err);
     if (!run->target)
         return err->code;
-    ch_context_window_ask(&run->session->agent->rt->providers, run->target);
-    ch_target_cooling(run->target, &run->session->agent->rt->providers.cooldowns,
-                      ch_mono_ms(ch_loop_clock(run->loop)), &run->turn->key);
+    struct ch_providers *providers = &run->session->agent->rt->providers;
+    int64_t now = ch_mono_ms(ch_loop_clock(run->loop));
+    ch_context_window_ask(providers, run->target, now);
+    ch_target_cooling(run->target, &providers->cooldowns, now, &run->turn->key);
     run->target->ep.api_key = run->turn->key;
     int rc = think_describe(run, patch, &parts, &req, err);
     *nmessages = req.nmessages;
@@ -862,7 +863,7 @@ static void end_call(chela_run *run, const struct chela_error *err) {
 
 static void think_on_data(struct ch_sv data, void *user) {
     chela_run *run = user;
-    run->stamp = ch_run_now(run); /* all events of the chunk get the same time */
+    run->stamp = ch_run_now(run);
     ch_decoder_feed(decoder_of(run), data);
     run->stamp = 0;
     if (!run->dead && ch_driver_stops(run))
@@ -870,7 +871,10 @@ static void think_on_data(struct ch_sv data, void *user) {
 }
 
 static void think_on_done(const struct chela_error *err, void *user) {
-    end_call(user, err);
+    chela_run *run = user;
+    run->stamp = ch_run_now(run);
+    end_call(run, err);
+    run->stamp = 0;
 }
 
 static const struct ch_http_handler handler = {think_on_head, think_on_data, think_on_done};

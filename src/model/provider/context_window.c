@@ -96,14 +96,14 @@ static struct ch_context_window *context_window_find(struct ch_providers *ps,
 
 /* Only the network is asked: a cassette that was recorded without the request could not be
  * replayed. */
-void ch_context_window_ask(struct ch_providers *ps, struct ch_target *t) {
+void ch_context_window_ask(struct ch_providers *ps, struct ch_target *t, int64_t now) {
     bool network = t->transport == ch_http_transport(ps->http);
     if (!network || ch_target_window(t) || !t->local)
         return;
     if (!t->heard)
         t->heard = context_window_find(ps, t);
     struct ch_context_window *w = t->heard;
-    if (w->tokens || w->target || context_window_now(w) < w->again)
+    if (w->tokens || w->target || now < w->again)
         return;
     w->target = t;
     w->step = 0;

@@ -9,8 +9,8 @@
 #include "model/provider/target.h"
 
 /* Called before each model call to t. Asks the server of t unless the size is known or was
- * asked for recently. */
-void ch_context_window_ask(struct ch_providers *ps, struct ch_target *t);
+ * asked for recently. now: the monotonic time. */
+void ch_context_window_ask(struct ch_providers *ps, struct ch_target *t, int64_t now);
 
 /* In tokens; 0: unknown. */
 int64_t ch_context_window_of(const struct ch_context_window *w);

@@ -514,10 +514,11 @@ void ch_call_run(chela_call *call) {
     call->state = CH_CALL_RUNNING;
     call->answer.shape.tool = call->tool->name;
     call->started_ms = call_now(call);
-    if (!call->wait.since)
+    if (!call->wait.since && call->tool->retry.backoff_ms > 0)
         call->wait.since = ch_now_ms(ch_loop_clock(call->env->loop));
     if (timeout > 0)
-        ch_timer_start(call->env->loop, &call->timer, timeout, call_on_timeout);
+        ch_timer_start_at(call->env->loop, &call->timer, call->started_ms + timeout,
+                          call_on_timeout);
     call_attempt(call);
 }
 
@@ -555,9 +556,11 @@ static void call_write_error(const chela_call *call, struct ch_buf *out) {
 }
 
 static bool call_try_again(chela_call *call) {
-    int64_t delay = ch_retry_delay(call->tool, &call->made, call->attempts, call_elapsed(call));
     CH_BUF_AUTO note = {0}, error = {0};
 
+    if (!call->made.is_error)
+        return false;
+    int64_t delay = ch_retry_delay(call->tool, &call->made, call->attempts, call_elapsed(call));
     if (delay < 0)
         return false;
     call_write_error(call, &error);
@@ -595,8 +598,8 @@ static void call_settle(chela_call *call) {
         ch_call_unref(call);
         return;
     }
-    call->duration_ms = call_now(call) - call->started_ms;
     if (ch_aftermath_asks(call)) {
+        call->duration_ms = call_now(call) - call->started_ms;
         ch_timer_stop(call->env->loop, &call->timer);
         call->env->rested(call);
     } else {

@@ -139,7 +139,7 @@ struct chela_call {
     struct ch_timer timer, again; /* timeout of the call; delay before the next attempt */
     struct {           /* wait.h; times of the wall clock, in ms */
         int64_t due;   /* end of the wait; 0: none */
-        int64_t since; /* the first attempt began; 0: none has */
+        int64_t since; /* with a retry policy: the first attempt began; 0: none has */
         bool sleeps;   /* the wait is the work of the call */
         bool over;     /* the call has waited */
     } wait;

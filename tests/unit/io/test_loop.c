@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <unistd.h>
 #include <uv.h>
 
@@ -325,6 +326,25 @@ static void test_cheap_and_leaves_nothing(void **state) {
     assert_int_equal(count_entries("/proc/self/fd"), fds);
 }
 
+/* Without a file descriptor for the timers a loop is refused, and leaves nothing. */
+static void test_too_few_descriptors(void **state) {
+    (void)state;
+    struct rlimit before;
+    struct ch_loop *l;
+
+    assert_int_equal(ch_loop_new(NULL, NULL, &l, NULL), 0);
+    int next = dup(0); /* behind the descriptors of the loop, the last of which is the timers' */
+    close(next);
+    ch_loop_close(l, NULL, NULL);
+    unsigned fds = count_entries("/proc/self/fd");
+    getrlimit(RLIMIT_NOFILE, &before);
+    setrlimit(RLIMIT_NOFILE, &(struct rlimit){(rlim_t)next - 1, before.rlim_max});
+    int rc = ch_loop_new(NULL, NULL, &l, NULL);
+    setrlimit(RLIMIT_NOFILE, &before);
+    assert_int_equal(rc, CHELA_EIO);
+    assert_int_equal(count_entries("/proc/self/fd"), fds);
+}
+
 /* --- posts */
 
 #define POSTERS 4
@@ -572,6 +592,7 @@ int main(void) {
         T(test_close_drops_what_is_queued),
         T(test_close_waits_for_closing_handles),
         T(test_cheap_and_leaves_nothing),
+        T(test_too_few_descriptors),
         T(test_posts_from_threads_in_order),
         T(test_post_from_post_and_without_hold),
         T(test_unpost),
