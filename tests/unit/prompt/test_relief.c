@@ -359,6 +359,8 @@ static void test_judge(void **state) {
     struct ch_summary_measure by = {headings, &names, ch_sv_str(asked), 200};
     (void)state;
     ch_identifiers_read(&names, ch_sv_str(asked), 4);
+    /* the model was not told these */
+    ch_identifiers_read(&names, CH_SV("/a/b.c /a/c.c d_e_f1 g_h_i2 4711 j@example.org k1.org"), 4);
     for (size_t i = 0; i < CH_LEN(cases); i++) {
         CH_BUF_AUTO why = {0};
         enum ch_summary_verdict got = ch_summary_judge(ch_sv_str(cases[i].summary), &by, &why);
