@@ -109,19 +109,27 @@ static bool invents(struct ch_sv summary, const struct ch_summary_measure *by,
     return bad;
 }
 
-/* More than half of the most important identifiers must be present. */
-static bool misses(struct ch_sv summary, const struct ch_identifiers *names, struct ch_buf *why) {
+/* More than half of the most important identifiers that the model was told must be present.
+ * The model is told neither the ends of long results nor the carried sentences. */
+static bool misses(struct ch_sv summary, const struct ch_summary_measure *by,
+                   struct ch_buf *why) {
+    const struct ch_identifiers *names = by->names;
     CH_AUTOFREE uint32_t *order = ch_malloc((names->n + 1) * sizeof(*order));
-    size_t keys = CH_MIN(names->n, (size_t)KEY_NAMES), missing = 0;
+    struct ch_identifiers told = {0};
+    size_t keys = 0, missing = 0;
+    ch_identifiers_read(&told, by->told, 0);
     ch_identifiers_rank(names, order);
-    for (size_t i = 0; i < keys; i++) {
+    for (size_t i = 0; i < names->n && keys < KEY_NAMES; i++) {
         struct ch_sv word = names->list[order[i]].text;
-        if (ch_identifier_stands_in(summary, word))
+        if (!ch_identifiers_have(&told, word))
             continue;
-        ch_buf_addf(why, "%s%.*s", missing++ ? ", " : "Missing: ", CH_SV_FMT(word));
+        keys++;
+        if (!ch_identifier_stands_in(summary, word))
+            ch_buf_addf(why, "%s%.*s", missing++ ? ", " : "Missing: ", CH_SV_FMT(word));
     }
     if (missing)
         ch_buf_add_str(why, ".\n");
+    ch_identifiers_release(&told);
     return missing * 2 > keys;
 }
 
@@ -138,6 +146,6 @@ enum ch_summary_verdict ch_summary_judge(struct ch_sv summary, const struct ch_s
         bad = true;
     }
     bad |= invents(summary, by, why);
-    bool poor = misses(summary, by->names, why);
+    bool poor = misses(summary, by, why);
     return bad ? CH_SUMMARY_BAD : poor ? CH_SUMMARY_POOR : CH_SUMMARY_GOOD;
 }

@@ -132,11 +132,12 @@ static void read_carried(struct ch_carry *c, struct ch_sv text) {
     while (rest.n && at != SUMMARY) {
         struct ch_sv line = ch_sv_split(&rest, '\n');
         enum section begins = section_of(line);
-        if (begins != SECTIONS)
+        if (begins != SECTIONS) {
             at = begins;
-        else if (at == GIVEN || at == FOUND)
-            ch_identifiers_read(&c->names, line, at == GIVEN ? OF_USER : OF_RESULT);
-        else if ((at == SAID || at == DONE) && ch_sv_starts(line, "- "))
+            continue;
+        }
+        ch_identifiers_read(&c->names, line, at == SAID || at == GIVEN ? OF_USER : OF_RESULT);
+        if ((at == SAID || at == DONE) && ch_sv_starts(line, "- "))
             summary_carryover_add_line(c, at == SAID ? &c->said : &c->done,
                                        ch_sv(line.p + 2, line.n - 2), LONGEST_LINE);
     }

@@ -1,12 +1,14 @@
 /* test_lifetime.c -- what a host may do, and when: every function that ends, feeds
  * or replaces a run, called at every step of one and from inside its callbacks. The
  * tests pass if the memory checker stays silent and every run comes to its end. */
+#include <arpa/inet.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 /* after the headers it needs */
 #include <cmocka.h>
@@ -331,6 +333,36 @@ static void test_reopen(void **state) {
             reopen(*state, times, turns);
 }
 
+/* The agent is closed while a local server is asked for the size of its context. */
+static void test_closed_while_a_server_is_asked(void **state) {
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t n = sizeof(at);
+    int server = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0); /* accepts, and never answers */
+    char url[64];
+    chela_runtime *rt;
+    chela_agent *agent;
+    chela_session *session;
+    struct chela_error err = {0};
+    (void)state;
+    assert_int_equal(bind(server, (struct sockaddr *)&at, sizeof(at)), 0);
+    assert_int_equal(listen(server, 8), 0);
+    assert_int_equal(getsockname(server, (struct sockaddr *)&at, &n), 0);
+    snprintf(url, sizeof(url), "http://127.0.0.1:%d/v1", ntohs(at.sin_port));
+    struct chela_agent_opts opts = CHELA_AGENT_OPTS(.model = "ollama/m", .base_url = url);
+    assert_int_equal(chela_runtime_new(NULL, &rt, &err), 0);
+    assert_int_equal(chela_agent_new(rt, &opts, &agent, &err), 0);
+    assert_int_equal(chela_session_new(agent, NULL, &session, &err), 0);
+    assert_int_equal(chela_run_start(session, "hi", 2, NULL, NULL, &err), 0);
+    for (int i = 0; i < 20; i++)
+        chela_runtime_poll(rt);
+    chela_session_close(session);
+    chela_agent_close(agent);
+    for (int i = 0; i < 20; i++)
+        chela_runtime_poll(rt);
+    chela_runtime_close(rt);
+    close(server);
+}
+
 #define DELEGATING(test)                                                                        \
     cmocka_unit_test_prestate(test, (void *)&variants[0]),                                      \
         cmocka_unit_test_prestate(test, (void *)&variants[1])
@@ -340,7 +372,8 @@ static void test_reopen(void **state) {
         cmocka_unit_test_prestate(test, (void *)&variants[3])
 
 int main(void) {
-    const struct CMUnitTest tests[] = {DELEGATING(test_reopen), ALL_WAYS(test_act_inside),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_closed_while_a_server_is_asked),
+                                       DELEGATING(test_reopen), ALL_WAYS(test_act_inside),
                                        ALL_WAYS(test_next_inside_end),
                                        DELEGATING(test_next_inside_hook),
                                        ALL_WAYS(test_act_after_resume)};

@@ -192,11 +192,11 @@ static void release_texts(char **list) {
 /* Closes the parts that may still log. */
 static void runtime_close_parts(chela_runtime *rt) {
     CH_LOG_SCOPE(rt->sink);
-    ch_context_windows_free(CH_TAKE(rt->providers.heard));
     while (!ch_list_empty(&rt->agents)) /* newest first, because overrides are newer than their
                                            base */
         ch_agent_close(CH_CONTAINER(rt->agents.head.prev, chela_agent, link));
     ch_runtime_free_closed(rt);
+    ch_context_windows_free(CH_TAKE(rt->providers.heard));
     for (struct ch_extension *a;
          (a = CH_LIST_FIRST(&rt->extensions, struct ch_extension, link));)
         a->close(a);

@@ -114,13 +114,18 @@ int64_t ch_context_window_of(const struct ch_context_window *w) {
     return w ? w->tokens : 0;
 }
 
+void ch_context_window_leave(const struct ch_target *t) {
+    struct ch_context_window *w = t->heard;
+    if (!w || w->target != t)
+        return;
+    ch_transport_cancel(t->transport, CH_TAKE(w->call));
+    stop_asking(w);
+    w->again = context_window_now(w); /* another target may ask */
+}
+
 void ch_context_windows_free(struct ch_context_window *list) {
     while (list) {
         struct ch_context_window *next = list->next;
-        if (list->call)
-            ch_transport_cancel(list->target->transport, list->call);
-        ch_arena_release(&list->arena);
-        ch_buf_release(&list->body);
         ch_free(list->base_url);
         ch_free(list->model);
         ch_free(list);

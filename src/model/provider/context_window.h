@@ -15,7 +15,10 @@ void ch_context_window_ask(struct ch_providers *ps, struct ch_target *t, int64_t
 /* In tokens; 0: unknown. */
 int64_t ch_context_window_of(const struct ch_context_window *w);
 
-/* Cancels the requests and frees all sizes. Call before the targets are freed. */
+/* t is freed: its request is cancelled. */
+void ch_context_window_leave(const struct ch_target *t);
+
+/* Frees all sizes. Call after the targets were freed. */
 void ch_context_windows_free(struct ch_context_window *list);
 
 #endif

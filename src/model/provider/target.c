@@ -281,6 +281,7 @@ int64_t ch_target_window(const struct ch_target *t) {
 void ch_target_free(struct ch_target *t) {
     if (!t)
         return;
+    ch_context_window_leave(t);
     ch_scripted_close(t->scripted);
     ch_target_aws_free(t->aws);
     ch_shared_head_release(t->head);

@@ -1,6 +1,7 @@
 /* embed.c -- see embed.h. */
 #include "model/wire/embed.h"
 
+#include <float.h>
 #include <math.h>
 
 #include "base/error.h"
@@ -81,12 +82,12 @@ static bool embed_read_row(const struct ch_json *v, float *row, size_t dim) {
 
     for (CH_JSON_EACH(x, v)) {
         double d = ch_json_double(x, NAN);
-        if (!isfinite(d) || i == dim)
+        if (!(fabs(d) <= FLT_MAX) || i == dim)
             return false;
         row[i++] = (float)d;
         square += d * d;
     }
-    if (i != dim || !isfinite(square) || square <= 0)
+    if (i != dim || square <= 0)
         return false;
     for (i = 0; i < dim; i++)
         row[i] = (float)(row[i] / sqrt(square));

@@ -153,7 +153,6 @@ static void drop_suspended(chela_call *call) {
         call->tool->ops->abandon(call);
 }
 
-/* The only function that ends a call. Moves *outcome. */
 /* A call that began, is not a mere read and was cut off may have taken effect. The model
  * would repeat it under another key. */
 static bool is_outcome_unknown(chela_call *call, const struct ch_outcome *o) {
@@ -161,6 +160,7 @@ static bool is_outcome_unknown(chela_call *call, const struct ch_outcome *o) {
            o->error_type && strcmp(o->error_type, "timeout") == 0;
 }
 
+/* The only function that ends a call. Moves *outcome. */
 static void call_decide(chela_call *call, struct ch_outcome *outcome) {
     if (call->state == CH_CALL_RUNNING)
         call->duration_ms = call_now(call) - call->started_ms;

@@ -118,6 +118,7 @@ static void test_bad_answers(void **state) {
         "{\"data\":[{\"index\":0,\"embedding\":[1]},{\"index\":2,\"embedding\":[1]}]}",
         "{\"data\":[{\"index\":-1,\"embedding\":[1]},{\"index\":1,\"embedding\":[1]}]}",
         "{\"data\":[{\"embedding\":[1e999]},{\"embedding\":[1]}]}",
+        "{\"data\":[{\"embedding\":[1e100]},{\"embedding\":[1]}]}",
     };
     for (size_t i = 0; i < CH_LEN(bad); i++)
         if (ask(e, bad[i], 2) != CHELA_EPROTO)

@@ -270,6 +270,28 @@ static void test_carry_lasts(void **state) {
     assert_non_null(strstr(ch_buf_str(&carried), "Messages condensed: 1601\n"));
 }
 
+/* A sentence that gives way to better ones leaves its identifier. */
+static void test_carry_names(void **state) {
+    struct ch_transcript t = {0};
+    CH_BUF_AUTO first = {0};
+    CH_BUF_AUTO again = {0};
+    char text[96];
+    (void)state;
+    say(&t, CH_MSG_USER, "The deploy key is K-7731-XQ.");
+    carry_all(&t, 400, "", &first);
+    ch_transcript_release(&t);
+    say(&t, CH_MSG_EVENT, ch_buf_str(&first));
+    for (int i = 0; i < 40; i++) {
+        snprintf(text, sizeof(text), "Always remember ORD-%d, ORD-%d and ORD-%d.", i + 1000,
+                 i + 2000, i + 3000);
+        say(&t, CH_MSG_USER, text);
+    }
+    carry_all(&t, 400, "", &again);
+    assert_null(strstr(ch_buf_str(&again), "The deploy key"));
+    assert_non_null(strstr(ch_buf_str(&again), "K-7731-XQ"));
+    ch_transcript_release(&t);
+}
+
 static void test_carry_sections(void **state) {
     struct ch_transcript t = {0};
     CH_BUF_AUTO first = {0};
@@ -337,6 +359,8 @@ static void test_judge(void **state) {
     struct ch_summary_measure by = {headings, &names, ch_sv_str(asked), 200};
     (void)state;
     ch_identifiers_read(&names, ch_sv_str(asked), 4);
+    /* the model was not told these */
+    ch_identifiers_read(&names, CH_SV("/a/b.c /a/c.c d_e_f1 g_h_i2 4711 j@example.org k1.org"), 4);
     for (size_t i = 0; i < CH_LEN(cases); i++) {
         CH_BUF_AUTO why = {0};
         enum ch_summary_verdict got = ch_summary_judge(ch_sv_str(cases[i].summary), &by, &why);
@@ -376,8 +400,8 @@ int main(void) {
         cmocka_unit_test(test_squeeze),     cmocka_unit_test(test_window),
         cmocka_unit_test(test_importance),  cmocka_unit_test(test_retain),
         cmocka_unit_test(test_carry_lasts), cmocka_unit_test(test_carry_sections),
-        cmocka_unit_test(test_notes),       cmocka_unit_test(test_judge),
-        cmocka_unit_test(test_tell),
+        cmocka_unit_test(test_carry_names), cmocka_unit_test(test_notes),
+        cmocka_unit_test(test_judge),       cmocka_unit_test(test_tell),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
