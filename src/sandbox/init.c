@@ -122,6 +122,7 @@ void ch_init(const struct ch_box *box) {
     sigset_t set;
 
     prctl(PR_SET_PDEATHSIG, SIGKILL);
+    prctl(PR_SET_DUMPABLE, 0); /* the command must not open the report by /proc/1/fd */
     if (geteuid() == 0)
         bound_numbers(box);
     close(CH_FD_SYSCTL);

@@ -33,6 +33,8 @@ rules:
   - { when: { user: "show me" }, say: "Here:\nMEDIA:plot.png\nMEDIA:notes.txt\nMEDIA:../secret" }
   - { when: { user: "like it", after: none }, call: { tool: message, args: { action: react, emoji: "\U0001F44D" } } }
   - { when: { after: message }, say: "made: {{result}}" }
+  - { when: { user: "take it back", after: none }, call: { tool: chat_recall, args: {} } }
+  - { when: { after: chat_recall }, say: "recalled: {{result}}" }
   - { say: "heard: {{user}}" }
 YAML
 sed -i "s/LONG/$(for i in $(seq 500); do printf 'line %s 一二三四五\\\\n' "$i"; done)/" "$space/rules.yaml"
@@ -42,7 +44,8 @@ cp "$space/plot.png" "$tmp/ding/files/code7"
 configure() { # MORE
     cat >"$space/chela.yaml" <<YAML
 store: sqlite:./chela.db
-agents: { list: [{ id: coder, model: scripted/rules.yaml }] }
+agents: { list: [{ id: coder, model: scripted/rules.yaml, tools: { chat: true } }] }
+approvals: { chat_recall: auto }
 tools:
   custom:
     - { name: deploy, description: Ships it., command: [./deploy], permission: write, confirm: true,
@@ -113,6 +116,9 @@ same "a repetition is acknowledged" 200 "$code"
 check "and answered" says 'said twice$'
 group eve 'what of it' '' '{"text": {"content": "what of it", "isReplyMsg": true, "repliedMsg": {"msgId": "m1", "msgType": "text", "senderId": "$:LWCP_v1:$bot", "content": {"text": "quoted words"}}}}'
 check "a quote" says 'what of it'
+group eve 'take it back'
+check "the last answer is taken back" says 'recalled: Done'
+check "in the group" called '^robot/groupMessages/recall .*"openConversationId": "cidg+/1=="'
 call GET '/api/sessions/dingtalk:cidg+~2F1==/records'
 check "is seen by the model" grep -q 'quoted words' "$out"
 tell out 'from outside' '{"senderStaffId": "", "senderId": "$:LWCP_v1:$out+/="}'

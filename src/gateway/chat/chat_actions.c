@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/utf8.h"
+#include "channel/id.h"
 #include "gateway/chat/chat_service.h"
 #include "gateway/request/gateway_state.h"
 #include "tool/call/call.h"
@@ -109,9 +110,11 @@ void ch_chat_actions_on_received(struct ch_chat_service *chat,
 }
 
 void ch_chat_actions_on_sent(const struct chela_outbound *m, const char *note, void *user) {
-    struct ch_sv to = ch_sv_str(m->to ? m->to : ""), place = ch_sv_split(&to, ' ');
+    struct ch_sv to = ch_sv_str(m->to ? m->to : "");
+    CH_BUF_AUTO place = {0};
+    ch_id_read(&place, ch_sv_split(&to, ' '));
     if (place.n && *note && !strchr(note, ' ')) /* the note is the id of one message */
-        remember_message(need_known_chat(user, place), note, NULL, m->text);
+        remember_message(need_known_chat(user, ch_buf_sv(&place)), note, NULL, m->text);
 }
 
 /* --- a call in progress */
@@ -279,7 +282,7 @@ static bool find_target_member(chela_call *call, struct chat_action_target *a) {
 static bool chat_action_find_target(chela_call *call, const struct chat_action_tool *t,
                                     struct chat_action_target *a) {
     CH_BUF_AUTO why = {0};
-    struct ch_sv rest = ch_sv_str(t->session);
+    CH_AUTOFREE char *id = ch_chat_service_chat_id(t->session);
     *a = (struct chat_action_target){.chat = ch_chat_service_of_session(t->gw, t->session)};
     if (!a->chat)
         return chat_action_refuse(call, "unavailable", "The channel of this chat is closed.");
@@ -288,9 +291,7 @@ static bool chat_action_find_target(chela_call *call, const struct chat_action_t
         ch_buf_addf(&why, "%s has no way to %s.", ops->name, tools[t->kind].what);
         return chat_action_refuse(call, "not_found", ch_buf_str(&why));
     }
-    ch_sv_split(&rest, ':');
-    struct ch_sv id = ch_sv_split(&rest, ':');
-    a->place = id.p ? find_known_chat(a->chat, id) : NULL;
+    a->place = find_known_chat(a->chat, ch_sv_str(id));
     if (!a->place)
         return chat_action_refuse(call, "not_found", "No message of this chat is known yet.");
     return t->kind == MUTE || t->kind == REMOVE ? find_target_member(call, a)

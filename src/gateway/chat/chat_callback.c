@@ -7,6 +7,7 @@
 struct ch_chat_callback {
     struct ch_link link;    /* in the service's callbacks */
     struct ch_request *req; /* NULL: not waited for yet, or the client has left */
+    bool left;              /* the client has left */
     bool answered;          /* before the request waited */
     int status;
     char *type; /* owned; NULL: JSON */
@@ -34,7 +35,9 @@ static void callback_answer(struct ch_request *req, int status, const char *type
 }
 
 static void callback_on_disconnect(struct ch_request *req) {
-    ((struct ch_chat_callback *)req->user)->req = NULL;
+    struct ch_chat_callback *k = req->user;
+    k->req = NULL;
+    k->left = true;
 }
 
 void ch_chat_callback_await(struct ch_chat_callback *k, struct ch_request *req) {
@@ -51,6 +54,10 @@ void ch_chat_callback_await(struct ch_chat_callback *k, struct ch_request *req) 
 void ch_chat_callback_respond(void *callback, int status, const char *type, struct ch_sv body) {
     struct ch_chat_callback *k = callback;
     struct ch_request *req = CH_TAKE(k->req);
+    if (k->left) {
+        ch_chat_callback_drop(k);
+        return;
+    }
     if (!req) {
         k->answered = true;
         k->status = status;
