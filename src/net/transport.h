@@ -37,9 +37,6 @@ struct ch_http_request {
     size_t nbody;
     struct ch_http_timeouts timeouts;
     uint64_t max_body; /* 0: CH_LIMIT_HTTP_STREAM */
-    /* Sent at most once: an error if a reused connection ends before the response. The server
-     * may have processed the request. */
-    bool once;
     /* NULL, or a filter, which must stay valid as long as the body. A filtered
      * request ignores proxies and uses its own connection. CHELA_EPERM if every
      * address was refused. */
@@ -47,6 +44,9 @@ struct ch_http_request {
     /* Above 0: a connected socket. The call takes it over, sends the request there and
      * closes it; the URL gives only the Host header and the target. */
     int socket;
+    /* Sent at most once: an error if a reused connection ends before the response. The server
+     * may have processed the request. */
+    bool once;
 };
 
 struct ch_http_head {

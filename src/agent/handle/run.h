@@ -51,6 +51,7 @@ enum ch_run_did {
 
 struct chela_run {
     atomic_uint refs;
+    unsigned did; /* bits of enum ch_run_did */
     struct ch_link link; /* in rt->closed.runs, once retired */
     chela_session *session;
     struct ch_loop *loop;
@@ -63,7 +64,6 @@ struct chela_run {
     bool over;    /* ended or paused: RUN_END was sent */
     bool dead;    /* closed: no member may be used, no event is emitted */
     bool retired; /* the session has a newer run; only RUN_END is still emitted */
-    unsigned did; /* bits of enum ch_run_did */
     enum ch_in stop; /* an interruption that a callback asked for; it takes effect when the
                         callback has returned. CH_IN_INPUT: none */
     struct ch_task stop_soon; /* applies `stop` on the loop's next turn, unless it was applied

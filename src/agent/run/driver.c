@@ -58,18 +58,18 @@ struct ch_control {
     bool active;          /* counted in rt->running */
     bool begun;           /* RUN_START was sent by this process */
     bool silent;          /* a feature marked the end as silent */
-    size_t began;         /* index of the run's first message in the transcript */
+    atomic_bool asked;     /* chela_cancel was called */
+    atomic_bool cancelled; /* cancel_reason is set, and the run was not interrupted yet */
+    atomic_bool left;      /* chela_run_leave was called */
     enum ch_in interrupt; /* interruption that waits for the tool calls to end; CH_IN_INPUT: none */
+    size_t began;         /* index of the run's first message in the transcript */
     uint64_t admit_seq;   /* the run begins when this position is committed; 0: does not wait */
     uint64_t end_seq;     /* RUN_END is sent when this position is committed; 0: does not wait */
     void (*take_up)(chela_run *run); /* continues a recovered run from run->past */
     struct ch_timer deadline, retry;
     struct ch_task begin;
-    atomic_bool asked;     /* chela_cancel was called */
-    atomic_bool cancelled; /* cancel_reason is set, and the run was not interrupted yet */
     struct ch_post cancel; /* posted once `cancelled` is set */
     char *cancel_reason;
-    atomic_bool left;
     struct ch_post leave; /* posted once `left` is set */
 };
 

@@ -62,24 +62,24 @@ struct turn_texts {
 
 struct ch_turn {
     unsigned open;   /* turn whose TURN_END is still to be sent; 0: none */
+    unsigned rounds; /* rounds of tools since the last note */
     const char *key; /* API key of the current call */
     struct ch_http_call *call;
     struct ch_decoder *decoder; /* owned; NULL: until the response begins */
-    bool decoding;              /* decoder is initialised */
     struct ch_http_request http;
     struct ch_shared_head *head; /* a reference: has URL and headers of `http` */
     struct ch_sv body[3];
-    bool output_shown;
     size_t unseen;                 /* bytes of text that came after the run was stopped */
     unsigned held;                 /* quirks that would remove strict schemas from this request */
     enum ch_output_way output_way; /* how this turn's request asks for the answer's form */
     struct turn_texts *texts;      /* owned; NULL: none so far */
     enum chela_stop stop_reason;   /* for TURN_END */
+    bool decoding;                 /* decoder is initialised */
+    bool output_shown;
     bool warned_price;             /* the warning about an unknown price was emitted */
     bool may_redo;                 /* the host can withdraw text that it showed */
     bool deliver_follow_up;
-    size_t noted;    /* length of the transcript when tell_note last considered its note */
-    unsigned rounds; /* rounds of tools since the last note */
+    size_t noted; /* length of the transcript when tell_note last considered its note */
 };
 
 const size_t ch_turn_size = sizeof(struct ch_turn);
