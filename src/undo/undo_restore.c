@@ -89,6 +89,7 @@ static const char *restore_reason(const struct ch_undo_state *was) {
         [CH_UNDO_FULL] = "the workspace has more files than are copied",
         [CH_UNDO_SPECIAL] = "it is no regular file",
         [CH_UNDO_UNREADABLE] = "it could not be read",
+        [CH_UNDO_MOVED] = "it was moved, and there is no other copy",
     };
     return was->at < CH_UNDO_LOSTS ? reasons[was->at] : "there is no copy";
 }

@@ -156,6 +156,52 @@ static void test_no_copy(void **state) {
     assert_string_equal(got("w/x.o"), "changed");
 }
 
+/* Undo removes the new name of a moved file only if the file has a copy. */
+static void test_moved_without_copy(void **state) {
+    struct world *w = *state;
+    int fd = open("w/large", O_WRONLY | O_CREAT, 0644);
+    assert_int_equal(ftruncate(fd, (off_t)CH_LIMIT_UNDO_FILE + 1), 0);
+    close(fd);
+    put("w/.gitignore", "*.o\n");
+    put("w/x.o", "o");
+    put("w/small", "small");
+    begin(w, "first");
+    mkdir("w/d", 0755);
+    rename("w/large", "w/d/large");
+    rename("w/x.o", "w/d/y");
+    rename("w/small", "w/d/small");
+    end(w);
+    reopen(w);
+    assert_int_equal(undo(w, 1, false), 0);
+    assert_int_equal(access("w/d/large", F_OK), 0);
+    assert_string_equal(got("w/d/y"), "o");
+    assert_string_equal(got("w/small"), "small");
+    assert_int_equal(access("w/d/small", F_OK), -1);
+    assert_string_equal(ch_buf_str(&w->told), "3 x.o\n3 large\n3 d/y\n3 d/large\n"
+                                              "2 d\n1 d/small\n0 small\n");
+}
+
+/* Undo removes no file of a directory that the scan before the command did not read. */
+static void test_directories_that_were_not_read(void **state) {
+    struct world *w = *state;
+    struct ch_buf path = {0};
+    ch_buf_add_str(&path, "w");
+    for (int i = 0; i <= CH_LIMIT_UNDO_DEPTH + 1; i++) {
+        ch_buf_add_str(&path, "/d");
+        mkdir(ch_buf_str(&path), 0755);
+    }
+    ch_buf_add_str(&path, "/f");
+    put(ch_buf_str(&path), "deep");
+    begin(w, "first");
+    rename("w/d/d/d", "w/e");
+    end(w);
+    assert_int_equal(undo(w, 1, false), 0);
+    path.p[2] = 'e';
+    memmove(path.p + 3, path.p + 7, path.n - 6);
+    assert_string_equal(got(ch_buf_str(&path)), "deep");
+    ch_buf_release(&path);
+}
+
 static void test_links_are_not_followed(void **state) {
     struct world *w = *state;
     mkdir("w/d", 0755);
@@ -260,6 +306,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_restores, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_messages_in_a_row, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_no_copy, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_moved_without_copy, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_directories_that_were_not_read, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_links_are_not_followed, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_copies_of_sessions, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_damage, set_up, tear_down),
