@@ -1,12 +1,15 @@
 /* test_undo.c -- the record of changes: scans, copies, restoring, damaged files, limits. */
+#include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -95,6 +98,8 @@ static void test_restores(void **state) {
     mkdir("w/d", 0750);
     put("w/d/\xff \n%", "odd name");
     symlink("a", "w/l");
+    const struct timespec far[] = {{0}, {.tv_sec = 1LL << 34}}; /* beyond nanoseconds in 64 bits */
+    assert_int_equal(utimensat(AT_FDCWD, "w/a", far, 0), 0);
     begin(w, "first");
     put("w/a", "two");
     unlink("w/d/\xff \n%");
@@ -290,6 +295,69 @@ static void test_old_messages_are_dropped(void **state) {
     assert_false(ch_undo_record_tidy(&w->r));
 }
 
+/* A record that cannot be rewritten keeps the places of its copies. */
+static void test_failed_rewrite(void **state) {
+    struct world *w = *state;
+    put("w/0", "unused");
+    begin(w, "first");
+    put("w/a", "one");
+    begin(w, "second");
+    put("w/a", "changed");
+    end(w);
+    w->r.log_size = CH_LIMIT_UNDO_LOG + 1;
+    mkdirat(w->r.dir, "log.new", 0700);
+    assert_false(ch_undo_record_tidy(&w->r));
+    assert_int_equal(undo(w, 2, false), 0);
+    assert_string_equal(got("w/a"), "one");
+    assert_int_equal(faccessat(w->r.dir, "pack-2", F_OK, 0), -1);
+}
+
+static void limit_size(rlim_t bytes) {
+    signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &(struct rlimit){bytes, RLIM_INFINITY}), 0);
+}
+
+/* Facts after one that was not written do not become facts of another message. */
+static void test_full_log(void **state) {
+    struct world *w = *state;
+    ch_undo_record_message(&w->r, "s", 0, 1, "first");
+    limit_size(w->r.log_size + 5);
+    ch_undo_record_message(&w->r, "s", 0, 1, "second");
+    limit_size(RLIM_INFINITY);
+    ch_undo_record_change(&w->r, "f", &(struct ch_undo_state){.kind = CH_UNDO_ABSENT});
+    ch_undo_record_change(&w->r, "g", &(struct ch_undo_state){.kind = CH_UNDO_ABSENT});
+    reopen(w);
+    assert_int_equal(w->r.n, 1);
+    assert_int_equal(w->r.list[0].n, 0);
+    ch_undo_record_message(&w->r, "s", 0, 1, "third"); /* after the torn line */
+    reopen(w);
+    assert_int_equal(w->r.n, 2);
+    assert_string_equal(w->r.list[1].text, "third");
+    limit_size(w->r.log_size + 5);
+    ch_undo_record_message(&w->r, "s", 0, 1, "fourth");
+    limit_size(RLIM_INFINITY);
+    assert_true(ch_undo_record_tidy(&w->r));
+    reopen(w);
+    assert_int_equal(w->r.n, 3);
+}
+
+/* A file that does not fit on the disk is not restored in part. */
+static void test_full_disk(void **state) {
+    struct world *w = *state;
+    put("w/a", "twelve bytes");
+    begin(w, "first");
+    put("w/a", "changed");
+    end(w);
+    limit_size(6);
+    errno = 0;
+    assert_int_equal(undo(w, 1, true), 0);
+    errno = 0;
+    assert_int_equal(undo(w, 1, false), 0);
+    limit_size(RLIM_INFINITY);
+    assert_string_equal(ch_buf_str(&w->told), "4 a\n");
+    assert_string_equal(got("w/a"), "changed");
+}
+
 static void test_two_programs(void **state) {
     struct world *w = *state;
     struct ch_undo_record other[CH_LIMIT_UNDO_SLOTS];
@@ -312,6 +380,9 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_copies_of_sessions, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_damage, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_old_messages_are_dropped, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_failed_rewrite, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_full_log, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_full_disk, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_two_programs, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
