@@ -131,8 +131,8 @@ static int when_read_part(struct reading *r, const struct field *f, uint64_t *bi
             last = rc == 0 && !at_end(r) && r->rest.p[0] == '/' ? f->max : first;
         if (rc < 0)
             return rc;
-        if (range && f->max == 7 && last == 0)
-            last = 7; /* fri-sun */
+        if (range && f->max == 7 && last == 0 && first > 0)
+            last = 7; /* fri-sun, but not sun-sun */
         if (last < first)
             return ch_fail(r->err, CHELA_EINVAL, "column %d: the range ends before it begins",
                            start);

@@ -231,11 +231,15 @@ static int yaml_edit_replace(const struct map *m, const struct value *v, struct 
     return 0;
 }
 
-/* Insert before the closing brace. */
+/* Insert before the closing brace, or before a comment in front of the brace. */
 static void insert_in_flow(const struct map *m, size_t mapping, struct ch_sv entry,
                            struct ch_buf *out) {
     CH_BUF_AUTO piece = {0};
-    size_t at = m->values[mapping].end - 1;
+    size_t at = m->values[mapping].end - 1, last = m->values[mapping].start + 1;
+    for (size_t k = mapping; (k = yaml_edit_child(m, mapping, k)) != NOWHERE;)
+        last = m->values[k].end;
+    if (memchr(m->text.p + last, '#', at - last))
+        at = last;
     while (at > 0 && strchr(" \t\r\n", m->text.p[at - 1]))
         at--;
     bool first = m->text.p[at - 1] == '{' || m->text.p[at - 1] == ',';

@@ -322,8 +322,10 @@ static bool put_member(struct ecma *e, uint32_t from) {
     }
     if (to < from)
         return schema_ecma_refuse(e, "range out of order in a class");
-    if (is_surrogate(from) || is_surrogate(to))
-        return true;
+    from = is_surrogate(from) ? 0xe000 : from;
+    to = is_surrogate(to) ? 0xd7ff : to;
+    if (to < from)
+        return true; /* surrogates alone */
     schema_ecma_put_char(e, from);
     ch_buf_addc(e->out, '-');
     schema_ecma_put_char(e, to);

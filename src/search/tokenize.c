@@ -3,7 +3,7 @@
  * One pass over the characters. Each character has a class. A word ends at a
  * change of class (a separator, a digit after a letter) or of letter case
  * ("aB", "ABc"). The reader keeps only the current and the previous word, each
- * up to WORD_MAX bytes; longer words are ignored. */
+ * up to WORD_MAX bytes; longer words are cut. */
 #include "search/tokenize.h"
 
 #include <stdlib.h>

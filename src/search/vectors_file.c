@@ -17,6 +17,7 @@
 #include "base/file.h"
 #include "base/limits.h"
 #include "base/mem.h"
+#include "base/random_id.h"
 
 #define MAGIC 0x63687631u /* a number, so that it differs in another byte order */
 #define STEPS 127
@@ -123,9 +124,11 @@ static int vectors_file_write_all(int fd, struct ch_sv text) {
 
 static int vectors_file_replace(const char *path, struct ch_sv text) {
     CH_BUF_AUTO temp = {0};
+    char id[CH_RANDOM_ID];
 
     make_folders(path);
-    ch_buf_addf(&temp, "%s.%ld", path, (long)getpid());
+    ch_random_id("new_", id);
+    ch_buf_addf(&temp, "%s.%s", path, id);
     int fd = open(ch_buf_str(&temp), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0)
         return -errno;

@@ -50,7 +50,6 @@ static void found(struct request_reading *rd, const struct chela_store_record *r
     struct ch_request_past *p = rd->out;
     p->number = p->of;
     p->record = request_keep(p, r);
-    p->setup = ch_parts_find(&p->parts, ch_json_get_str(p->record, "setup"));
     p->ts = r->ts;
     p->ended = 0;
     p->reply = p->failure = NULL;
@@ -116,6 +115,8 @@ int ch_request_past_read(struct ch_request_past *p, chela_store *store, const ch
     int rc = chela_store_records(store, key, 1, request_on_record, &rd, rd.err);
     ch_journal_replay_free(rd.past);
     rc = rc < 0 ? rc : rd.rc;
+    /* Parts may follow the request, and the list moves as it grows. */
+    p->setup = ch_parts_find(&p->parts, ch_json_get_str(p->record, "setup"));
     if (rc == 0 && !p->number && p->of)
         rc = ch_fail(rd.err, CHELA_ENOENT, "session '%s' has %u requests", key, p->of);
     else if (rc == 0 && !p->number)

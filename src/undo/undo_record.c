@@ -17,12 +17,17 @@
 
 enum { CHUNK = 64 << 10, NAME = 80 };
 
+/* Times that do not fit wrap around: a program may set any. */
+static int64_t record_nanoseconds(const struct timespec *t) {
+    return (int64_t)((uint64_t)t->tv_sec * 1000000000u + (uint64_t)t->tv_nsec);
+}
+
 struct ch_undo_sig ch_undo_sig(const struct stat *st) {
     return (struct ch_undo_sig){
         .ino = st->st_ino,
         .size = S_ISDIR(st->st_mode) ? 0 : (uint64_t)st->st_size,
-        .mtime = S_ISDIR(st->st_mode) ? 0 : st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec,
-        .ctime = S_ISDIR(st->st_mode) ? 0 : st->st_ctim.tv_sec * 1000000000 + st->st_ctim.tv_nsec,
+        .mtime = S_ISDIR(st->st_mode) ? 0 : record_nanoseconds(&st->st_mtim),
+        .ctime = S_ISDIR(st->st_mode) ? 0 : record_nanoseconds(&st->st_ctim),
         .mode = st->st_mode};
 }
 
@@ -67,10 +72,18 @@ static uint64_t record_number(struct ch_sv *line) {
     return *text == '-' ? (uint64_t)strtoll(text, NULL, 10) : strtoull(text, NULL, 10);
 }
 
+/* A log that lacks a fact takes no further one, which would be read as part of another message.
+ * The record is rewritten before the next message. */
 static void record_write(struct ch_undo_record *r, struct ch_buf *line) {
     ch_buf_addc(line, '\n');
-    ssize_t n = write(r->log, line->p, line->n);
-    r->log_size += n > 0 ? (uint64_t)n : 0;
+    if (r->log < 0)
+        return;
+    if (write(r->log, line->p, line->n) == (ssize_t)line->n) {
+        r->log_size += line->n;
+    } else {
+        close(r->log);
+        r->log = -1;
+    }
 }
 
 static void record_say_message(struct ch_buf *line, const struct ch_undo_message *m) {
@@ -80,9 +93,14 @@ static void record_say_message(struct ch_buf *line, const struct ch_undo_message
     record_add_word(line, m->text);
 }
 
-static void record_say_change(struct ch_buf *line, const struct ch_undo_change *c) {
+static bool record_has_copy(const struct ch_undo_state *s) {
+    return s->kind == CH_UNDO_FILE || s->kind == CH_UNDO_LINK;
+}
+
+/* at: place of the copy. */
+static void record_say_change(struct ch_buf *line, const struct ch_undo_change *c, uint64_t at) {
     ch_buf_addf(line, "was %c %o %llu %llu", (char)c->was.kind, c->was.mode,
-                (unsigned long long)c->was.at, (unsigned long long)c->was.n);
+                (unsigned long long)at, (unsigned long long)c->was.n);
     record_add_word(line, c->path);
 }
 
@@ -182,8 +200,7 @@ static void record_read_change(struct ch_undo_record *r, struct ch_sv line) {
     was.at = record_number(&line);
     was.n = record_number(&line);
     char *path = record_word(&line);
-    bool copied = was.kind == CH_UNDO_FILE || was.kind == CH_UNDO_LINK;
-    if ((copied && (was.at > r->pack_size || was.n > r->pack_size - was.at)) ||
+    if ((record_has_copy(&was) && (was.at > r->pack_size || was.n > r->pack_size - was.at)) ||
         ch_undo_record_knows(r, path))
         ch_free(path);
     else
@@ -383,7 +400,7 @@ void ch_undo_record_change(struct ch_undo_record *r, const char *path,
         record_mark(r, &record_last(r)->more, "more");
         return;
     }
-    record_say_change(&line, record_add_change(r, ch_strdup(path), was));
+    record_say_change(&line, record_add_change(r, ch_strdup(path), was), was->at);
     record_write(r, &line);
 }
 
@@ -430,10 +447,10 @@ void ch_undo_record_settle(struct ch_undo_record *r, const struct ch_undo_messag
 
 /* --- rewriting ------------------------------------------------------------------------------- */
 
-static bool record_move_copy(struct ch_undo_record *r, int to, uint64_t *size,
-                             struct ch_undo_state *s) {
+static bool record_copy_again(const struct ch_undo_record *r, int to, uint64_t at,
+                              const struct ch_undo_state *s) {
     char *bytes = ch_malloc(CHUNK);
-    uint64_t left = s->n, from = s->at, at = *size;
+    uint64_t left = s->n, from = s->at;
     while (left > 0) {
         ssize_t n = pread(r->pack, bytes, CH_MIN(left, CHUNK), (off_t)from);
         if (n <= 0 || !record_append(to, bytes, (size_t)n, at))
@@ -443,17 +460,19 @@ static bool record_move_copy(struct ch_undo_record *r, int to, uint64_t *size,
         at += (uint64_t)n;
     }
     ch_free(bytes);
-    s->at = *size;
-    *size += s->n;
     return left == 0;
 }
 
-static void record_write_message(struct ch_buf *out, const struct ch_undo_message *m) {
+/* at: place of the first copy; the others follow. */
+static void record_write_message(struct ch_buf *out, const struct ch_undo_message *m,
+                                 uint64_t at) {
     record_say_message(out, m);
     ch_buf_addc(out, '\n');
     for (size_t i = 0; i < m->n; i++) {
-        record_say_change(out, &m->changes[i]);
+        bool copied = record_has_copy(&m->changes[i].was);
+        record_say_change(out, &m->changes[i], copied ? at : m->changes[i].was.at);
         ch_buf_addc(out, '\n');
+        at += copied ? m->changes[i].was.n : 0;
     }
     for (size_t i = 0; i < m->n; i++)
         if (m->changes[i].settled) {
@@ -471,25 +490,41 @@ static void record_write_message(struct ch_buf *out, const struct ch_undo_messag
         ch_buf_addf(out, "undone %llu\n", (unsigned long long)m->id);
 }
 
-/* Write all messages to a new log with a new pack. */
-static bool record_write_all(struct ch_undo_record *r, int pack, uint64_t *size,
-                             struct ch_buf *out) {
+/* Write all messages to a new log with a new pack. The list keeps the places in the old one. */
+static bool record_write_all(const struct ch_undo_record *r, int pack, struct ch_buf *out) {
+    uint64_t size = 0;
     ch_buf_addf(out, "pack %u\n", r->pack_number + 1);
     for (size_t i = 0; i < r->n; i++) {
-        struct ch_undo_message *m = &r->list[i];
+        const struct ch_undo_message *m = &r->list[i];
+        record_write_message(out, m, size);
         for (size_t k = 0; k < m->n; k++) {
-            struct ch_undo_state *s = &m->changes[k].was;
-            if ((s->kind == CH_UNDO_FILE || s->kind == CH_UNDO_LINK) &&
-                !record_move_copy(r, pack, size, s))
+            const struct ch_undo_state *s = &m->changes[k].was;
+            if (!record_has_copy(s))
+                continue;
+            if (!record_copy_again(r, pack, size, s))
                 return false;
+            size += s->n;
         }
-        record_write_message(out, m);
     }
     for (size_t i = 0; i < r->nforks; i++) {
         record_say_fork(out, &r->forks[i]);
         ch_buf_addc(out, '\n');
     }
     return true;
+}
+
+/* The places in the pack that record_write_all wrote. Returns its size. */
+static uint64_t record_take_places(struct ch_undo_record *r) {
+    uint64_t size = 0;
+    for (size_t i = 0; i < r->n; i++)
+        for (size_t k = 0; k < r->list[i].n; k++) {
+            struct ch_undo_state *s = &r->list[i].changes[k].was;
+            if (!record_has_copy(s))
+                continue;
+            s->at = size;
+            size += s->n;
+        }
+    return size;
 }
 
 /* Drop the oldest messages until the rest fits well into the limits. */
@@ -534,21 +569,20 @@ static int record_start_log(struct ch_undo_record *r, const struct ch_buf *text)
 /* Start a new pack and a new log with the entries that are still needed. */
 static bool record_rewrite(struct ch_undo_record *r) {
     CH_BUF_AUTO text = {0};
-    uint64_t size = 0;
     char name[NAME];
 
     record_drop_old(r);
     int pack = record_open_pack(r, r->pack_number + 1, O_CREAT | O_TRUNC);
-    bool written = pack >= 0 && record_write_all(r, pack, &size, &text);
+    bool written = pack >= 0 && record_write_all(r, pack, &text);
     int log = written ? record_start_log(r, &text) : -1;
+    snprintf(name, sizeof(name), "pack-%u", log < 0 ? r->pack_number + 1 : r->pack_number);
+    unlinkat(r->dir, name, 0);
     if (log < 0) {
         if (pack >= 0)
             close(pack);
         return false;
     }
     unlinkat(r->dir, "index", 0); /* its copies are in the old pack */
-    snprintf(name, sizeof(name), "pack-%u", r->pack_number);
-    unlinkat(r->dir, name, 0);
     if (r->pack >= 0)
         close(r->pack);
     if (r->log >= 0)
@@ -556,7 +590,7 @@ static bool record_rewrite(struct ch_undo_record *r) {
     r->pack = pack;
     r->log = log;
     r->pack_number++;
-    r->pack_size = size;
+    r->pack_size = record_take_places(r);
     r->log_size = text.n;
     return true;
 }
@@ -584,9 +618,13 @@ static void record_load(struct ch_undo_record *r) {
     if (r->pack < 0 || fstat(r->pack, &st) < 0)
         return;
     r->pack_size = (uint64_t)st.st_size;
-    r->log_size = text.n;
-    while (rest.p && memchr(rest.p, '\n', rest.n)) /* the last line may be torn */
+    while (rest.p && memchr(rest.p, '\n', rest.n))
         record_read_line(r, ch_sv_split(&rest, '\n'));
+    r->log_size = text.n - rest.n;
+    if (rest.n > 0 && ftruncate(r->log, (off_t)r->log_size) < 0) { /* a torn line */
+        close(r->log);
+        r->log = -1;
+    }
 }
 
 static int record_lock(int dir, const char *name, int *lock) {

@@ -28,6 +28,7 @@ enum ch_undo_lost { /* why there is no copy */
     CH_UNDO_FULL,
     CH_UNDO_SPECIAL,
     CH_UNDO_UNREADABLE,
+    CH_UNDO_MOVED, /* the path may hold the only copy of a file that had another path */
     CH_UNDO_LOSTS
 };
 

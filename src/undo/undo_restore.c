@@ -89,6 +89,7 @@ static const char *restore_reason(const struct ch_undo_state *was) {
         [CH_UNDO_FULL] = "the workspace has more files than are copied",
         [CH_UNDO_SPECIAL] = "it is no regular file",
         [CH_UNDO_UNREADABLE] = "it could not be read",
+        [CH_UNDO_MOVED] = "it was moved, and there is no other copy",
     };
     return was->at < CH_UNDO_LOSTS ? reasons[was->at] : "there is no copy";
 }
@@ -109,7 +110,8 @@ static int restore_write(const struct plan *p, int dir, const char *name,
     int rc = fd < 0 ? -errno : 0;
     while (rc == 0 && left > 0) {
         ssize_t n = pread(p->r->pack, bytes, CH_MIN(left, 64 * CH_KB), (off_t)at);
-        rc = n <= 0 || write(fd, bytes, (size_t)n) != n ? -(n == 0 ? EIO : errno) : 0;
+        ssize_t put = n > 0 ? write(fd, bytes, (size_t)n) : n;
+        rc = n > 0 && put == n ? 0 : put < 0 ? -errno : n == 0 ? -EIO : -ENOSPC;
         at += (uint64_t)(n > 0 ? n : 0);
         left -= (uint64_t)(n > 0 ? n : 0);
     }

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "base/limits.h"
@@ -135,6 +136,7 @@ struct frame { /* a directory on the way */
     size_t path; /* length of the path before the names in the directory */
     bool judged, ignored; /* ignored: a rule names the directory, or one above; if judged */
     bool looked;          /* rules were read */
+    bool unknown;         /* the scan before did not read the directory */
     struct ch_ignore *rules; /* owned; NULL: none */
 };
 
@@ -145,6 +147,8 @@ struct scan {
     dev_t dev;
     const struct ch_undo_hidden *hidden; /* may be NULL */
     size_t copied, bytes; /* number and bytes of all copies in the new index */
+    const struct ch_undo_sig **lost; /* owned: old entries without a copy, sorted; NULL: unset */
+    size_t nlost;
     char path[4096];
 };
 
@@ -205,17 +209,51 @@ static struct ch_undo_state scan_copy(struct scan *s, struct frame *f, const cha
     return ch_undo_record_copy(s->r, f->fd, name, st, CH_LIMIT_UNDO_FILE);
 }
 
-static void scan_directory(struct scan *s, struct frame *f, size_t depth);
+static int scan_compare(const void *a, const void *b) {
+    const struct ch_undo_sig *x = *(const struct ch_undo_sig *const *)a;
+    const struct ch_undo_sig *y = *(const struct ch_undo_sig *const *)b;
+    return x->ino < y->ino ? -1 : x->ino > y->ino;
+}
 
-static void scan_descend(struct scan *s, struct frame *f, const char *name, size_t depth) {
-    struct frame below = {.up = f, .path = strlen(s->path) + 1};
+static void scan_list_lost(struct scan *s) {
+    s->lost = ch_malloc((s->old->n + 1) * sizeof(*s->lost));
+    for (size_t i = 0; i < s->old->n; i++)
+        if (s->old->list[i].copy.kind == CH_UNDO_LOST)
+            s->lost[s->nlost++] = &s->old->list[i].sig;
+    qsort(s->lost, s->nlost, sizeof(*s->lost), scan_compare);
+}
+
+/* The earlier state of a path that the old index lacks. The path may have existed, or may be the
+ * new name of a file without a copy: undo must not remove such a file. */
+static struct ch_undo_state scan_before(struct scan *s, const struct frame *f,
+                                        const struct ch_undo_sig *sig) {
+    if (!s->note)
+        return (struct ch_undo_state){.kind = CH_UNDO_ABSENT};
+    if (f->unknown)
+        return (struct ch_undo_state){.kind = CH_UNDO_LOST, .at = CH_UNDO_UNREADABLE};
+    if (!s->lost)
+        scan_list_lost(s);
+    const struct ch_undo_sig *const *at =
+        bsearch(&sig, s->lost, s->nlost, sizeof(*s->lost), scan_compare);
+    if (at && (*at)->size == sig->size && (*at)->mtime == sig->mtime)
+        return (struct ch_undo_state){.kind = CH_UNDO_LOST, .at = CH_UNDO_MOVED};
+    return (struct ch_undo_state){.kind = CH_UNDO_ABSENT};
+}
+
+static bool scan_directory(struct scan *s, struct frame *f, size_t depth);
+
+/* False: the directory was not read. */
+static bool scan_descend(struct scan *s, struct frame *f, const char *name, size_t depth,
+                         bool unknown) {
+    struct frame below = {.up = f, .path = strlen(s->path) + 1, .unknown = unknown};
     if (depth >= CH_LIMIT_UNDO_DEPTH)
-        return;
+        return false;
     below.fd = openat(f->fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (below.fd < 0)
-        return;
-    scan_directory(s, &below, depth + 1);
+        return false;
+    bool read = scan_directory(s, &below, depth + 1);
     ch_ignore_free(below.rules);
+    return read;
 }
 
 static void scan_entry(struct scan *s, struct frame *f, const char *name, size_t depth) {
@@ -227,6 +265,7 @@ static void scan_entry(struct scan *s, struct frame *f, const char *name, size_t
     struct ch_undo_sig sig = ch_undo_sig(&st);
     struct ch_undo_entry *was = index_find(s->old, s->path);
     struct ch_undo_entry *is = index_add(s->now, s->path);
+    struct ch_undo_state before = was ? was->copy : scan_before(s, f, &sig);
     is->sig = sig;
     if (was)
         was->seen = true;
@@ -235,19 +274,21 @@ static void scan_entry(struct scan *s, struct frame *f, const char *name, size_t
     } else {
         s->differs = true;
         if (s->note)
-            ch_undo_record_change(s->r, s->path,
-                                  was ? &was->copy
-                                      : &(struct ch_undo_state){.kind = CH_UNDO_ABSENT});
+            ch_undo_record_change(s->r, s->path, &before);
         is->copy = scan_copy(s, f, name, &st);
     }
     s->copied += is->copy.kind == CH_UNDO_FILE;
     s->bytes += is->copy.n;
-    if (S_ISDIR(st.st_mode))
-        scan_descend(s, f, name, depth);
+    if (S_ISDIR(st.st_mode)) {
+        size_t at = s->now->n - 1; /* is moves */
+        bool read = scan_descend(s, f, name, depth, before.kind == CH_UNDO_LOST);
+        s->now->list[at].copy.kind = read ? CH_UNDO_DIR : CH_UNDO_LOST;
+        s->now->list[at].copy.at = CH_UNDO_UNREADABLE;
+    }
 }
 
-/* Closes f->fd. */
-static void scan_directory(struct scan *s, struct frame *f, size_t depth) {
+/* Closes f->fd. False: the directory was not read. */
+static bool scan_directory(struct scan *s, struct frame *f, size_t depth) {
     DIR *d = fdopendir(f->fd);
     if (!d)
         close(f->fd);
@@ -265,6 +306,7 @@ static void scan_directory(struct scan *s, struct frame *f, size_t depth) {
     }
     if (d)
         closedir(d);
+    return d != NULL;
 }
 
 static void scan_note_removed(struct scan *s) {
@@ -309,6 +351,7 @@ bool ch_undo_scan(struct ch_undo_index *x, struct ch_undo_record *r, int root,
     now.stored = now.valid && x->stored && !s->differs;
     ch_undo_index_release(x);
     *x = now;
+    ch_free(s->lost);
     ch_free(s);
     return now.valid;
 }

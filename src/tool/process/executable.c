@@ -100,8 +100,8 @@ static const struct {
     {"yarnpkg", "package.json, .yarnrc.yml and .yarn"},
 };
 
-/* Programs that run others with certain options: an option that begins so, or an
- * abbreviation of this long option. */
+/* Programs that run others with certain options or words: a word that begins so, an
+ * abbreviation of this long option, or a group of short options with this letter. */
 static const struct {
     const char *program, *option;
 } options[] = {
@@ -110,6 +110,7 @@ static const struct {
     {"fd", "-x"},
     {"fd", "-X"},
     {"fd", "--exec"},
+    {"rg", "--hostname-bin"},
     {"rg", "--pre"},
     {"sort", "--compress-program"},
     {"split", "--filter"},
@@ -124,12 +125,19 @@ static const struct {
     {"tar", "--use-compress-program"},
     {"git", "-c"},
     {"git", "-O"},
+    {"git", "-x"},
     {"git", "--config-env"},
-    {"git", "--exec-path"},
+    {"git", "--exec"},
     {"git", "--ext-diff"},
+    {"git", "--extcmd"},
     {"git", "--open-files-in-pager"},
     {"git", "--receive-pack"},
     {"git", "--upload-pack"},
+    {"git", "bisect"},
+    {"git", "difftool"},
+    {"git", "filter-branch"},
+    {"git", "foreach"},
+    {"git", "mergetool"},
     {"zip", "-T"},
     {"zip", "--unzip-command"},
 };
@@ -165,11 +173,27 @@ static bool says(const char *word, const char *option) {
     return n > 2 && strncmp(word, "--", 2) == 0 && n < whole && strncmp(word, option, n) == 0;
 }
 
+/* The letter of a one-letter option; 0: the option is longer. */
+static char letter_of(const char *option) {
+    return option[0] == '-' && option[1] != '-' && !option[2] ? option[1] : '\0';
+}
+
+/* A group of short options, such as -uo, has the letter of each. */
 static bool has_option(const char *const *words, const char *option) {
+    char letter = letter_of(option);
+
     for (size_t i = 1; words && words[0] && words[i]; i++)
-        if (says(words[i], option))
+        if (letter ? words[i][0] == '-' && words[i][1] != '-' && strchr(words[i], letter)
+                   : says(words[i], option))
             return true;
     return false;
+}
+
+/* The first word of tar is a group of options, with or without a dash. */
+static bool tar_has_option(const char *const *words, const char *option) {
+    bool bare = words && words[0] && words[1] && words[1][0] != '-';
+
+    return bare && letter_of(option) && strchr(words[1], letter_of(option));
 }
 
 bool ch_executable_runs_project(const char *file) {
@@ -204,7 +228,9 @@ bool ch_executable_runs_others(const char *file, const char *const *words) {
         if (strcmp(runners[i], name) == 0)
             return true;
     for (size_t i = 0; i < CH_LEN(options); i++)
-        if (strcmp(options[i].program, name) == 0 && has_option(words, options[i].option))
+        if (strcmp(options[i].program, name) == 0 &&
+            (has_option(words, options[i].option) ||
+             (strcmp(name, "tar") == 0 && tar_has_option(words, options[i].option))))
             return true;
     return is_loader(name);
 }
@@ -233,22 +259,11 @@ static const struct {
     {"sort", "--output"},
 };
 
-/* True if a group of short options, such as -uo, has the letter. */
-static bool has_letter(const char *const *words, char letter) {
-    for (size_t i = 1; words[i]; i++)
-        if (words[i][0] == '-' && words[i][1] != '-' && strchr(words[i], letter))
-            return true;
-    return false;
-}
-
 static bool has_writing_option(const char *name, const char *const *words) {
-    for (size_t i = 0; i < CH_LEN(writing_options); i++) {
-        const char *option = writing_options[i].option;
-        bool one_letter = option[0] == '-' && option[1] != '-' && !option[2];
+    for (size_t i = 0; i < CH_LEN(writing_options); i++)
         if (strcmp(writing_options[i].program, name) == 0 &&
-            (one_letter ? has_letter(words, option[1]) : has_option(words, option)))
+            has_option(words, writing_options[i].option))
             return true;
-    }
     return false;
 }
 

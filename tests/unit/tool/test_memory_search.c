@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include <stdio.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "base/limits.h"
@@ -223,6 +224,9 @@ static void test_damaged(void **state) {
     CH_AUTOFREE char *path = kit_path(&e->kit, "../kept");
     ch_vectors_add(&vs, CH_SV("one"), row, 2);
     ch_vectors_add(&vs, CH_SV("two"), row, 2);
+    CH_BUF_AUTO left = {0}; /* by a program with the same id that was killed */
+    ch_buf_addf(&left, "../kept.%ld", (long)getpid());
+    kit_put_bytes(&e->kit, ch_buf_str(&left), "x", 1);
     assert_int_equal(ch_vectors_save(&vs, path), 0);
     ch_vectors_release(&vs);
     CH_BUF_AUTO file = {0};

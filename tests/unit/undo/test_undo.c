@@ -1,12 +1,15 @@
 /* test_undo.c -- the record of changes: scans, copies, restoring, damaged files, limits. */
+#include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -95,6 +98,8 @@ static void test_restores(void **state) {
     mkdir("w/d", 0750);
     put("w/d/\xff \n%", "odd name");
     symlink("a", "w/l");
+    const struct timespec far[] = {{0}, {.tv_sec = 1LL << 34}}; /* beyond nanoseconds in 64 bits */
+    assert_int_equal(utimensat(AT_FDCWD, "w/a", far, 0), 0);
     begin(w, "first");
     put("w/a", "two");
     unlink("w/d/\xff \n%");
@@ -154,6 +159,52 @@ static void test_no_copy(void **state) {
     assert_int_equal(undo(w, 1, false), 0);
     assert_string_equal(ch_buf_str(&w->told), "3 x.o\n3 pipe\n3 large\n3 build/y\n");
     assert_string_equal(got("w/x.o"), "changed");
+}
+
+/* Undo removes the new name of a moved file only if the file has a copy. */
+static void test_moved_without_copy(void **state) {
+    struct world *w = *state;
+    int fd = open("w/large", O_WRONLY | O_CREAT, 0644);
+    assert_int_equal(ftruncate(fd, (off_t)CH_LIMIT_UNDO_FILE + 1), 0);
+    close(fd);
+    put("w/.gitignore", "*.o\n");
+    put("w/x.o", "o");
+    put("w/small", "small");
+    begin(w, "first");
+    mkdir("w/d", 0755);
+    rename("w/large", "w/d/large");
+    rename("w/x.o", "w/d/y");
+    rename("w/small", "w/d/small");
+    end(w);
+    reopen(w);
+    assert_int_equal(undo(w, 1, false), 0);
+    assert_int_equal(access("w/d/large", F_OK), 0);
+    assert_string_equal(got("w/d/y"), "o");
+    assert_string_equal(got("w/small"), "small");
+    assert_int_equal(access("w/d/small", F_OK), -1);
+    assert_string_equal(ch_buf_str(&w->told), "3 x.o\n3 large\n3 d/y\n3 d/large\n"
+                                              "2 d\n1 d/small\n0 small\n");
+}
+
+/* Undo removes no file of a directory that the scan before the command did not read. */
+static void test_directories_that_were_not_read(void **state) {
+    struct world *w = *state;
+    struct ch_buf path = {0};
+    ch_buf_add_str(&path, "w");
+    for (int i = 0; i <= CH_LIMIT_UNDO_DEPTH + 1; i++) {
+        ch_buf_add_str(&path, "/d");
+        mkdir(ch_buf_str(&path), 0755);
+    }
+    ch_buf_add_str(&path, "/f");
+    put(ch_buf_str(&path), "deep");
+    begin(w, "first");
+    rename("w/d/d/d", "w/e");
+    end(w);
+    assert_int_equal(undo(w, 1, false), 0);
+    path.p[2] = 'e';
+    memmove(path.p + 3, path.p + 7, path.n - 6);
+    assert_string_equal(got(ch_buf_str(&path)), "deep");
+    ch_buf_release(&path);
 }
 
 static void test_links_are_not_followed(void **state) {
@@ -244,6 +295,69 @@ static void test_old_messages_are_dropped(void **state) {
     assert_false(ch_undo_record_tidy(&w->r));
 }
 
+/* A record that cannot be rewritten keeps the places of its copies. */
+static void test_failed_rewrite(void **state) {
+    struct world *w = *state;
+    put("w/0", "unused");
+    begin(w, "first");
+    put("w/a", "one");
+    begin(w, "second");
+    put("w/a", "changed");
+    end(w);
+    w->r.log_size = CH_LIMIT_UNDO_LOG + 1;
+    mkdirat(w->r.dir, "log.new", 0700);
+    assert_false(ch_undo_record_tidy(&w->r));
+    assert_int_equal(undo(w, 2, false), 0);
+    assert_string_equal(got("w/a"), "one");
+    assert_int_equal(faccessat(w->r.dir, "pack-2", F_OK, 0), -1);
+}
+
+static void limit_size(rlim_t bytes) {
+    signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &(struct rlimit){bytes, RLIM_INFINITY}), 0);
+}
+
+/* Facts after one that was not written do not become facts of another message. */
+static void test_full_log(void **state) {
+    struct world *w = *state;
+    ch_undo_record_message(&w->r, "s", 0, 1, "first");
+    limit_size(w->r.log_size + 5);
+    ch_undo_record_message(&w->r, "s", 0, 1, "second");
+    limit_size(RLIM_INFINITY);
+    ch_undo_record_change(&w->r, "f", &(struct ch_undo_state){.kind = CH_UNDO_ABSENT});
+    ch_undo_record_change(&w->r, "g", &(struct ch_undo_state){.kind = CH_UNDO_ABSENT});
+    reopen(w);
+    assert_int_equal(w->r.n, 1);
+    assert_int_equal(w->r.list[0].n, 0);
+    ch_undo_record_message(&w->r, "s", 0, 1, "third"); /* after the torn line */
+    reopen(w);
+    assert_int_equal(w->r.n, 2);
+    assert_string_equal(w->r.list[1].text, "third");
+    limit_size(w->r.log_size + 5);
+    ch_undo_record_message(&w->r, "s", 0, 1, "fourth");
+    limit_size(RLIM_INFINITY);
+    assert_true(ch_undo_record_tidy(&w->r));
+    reopen(w);
+    assert_int_equal(w->r.n, 3);
+}
+
+/* A file that does not fit on the disk is not restored in part. */
+static void test_full_disk(void **state) {
+    struct world *w = *state;
+    put("w/a", "twelve bytes");
+    begin(w, "first");
+    put("w/a", "changed");
+    end(w);
+    limit_size(6);
+    errno = 0;
+    assert_int_equal(undo(w, 1, true), 0);
+    errno = 0;
+    assert_int_equal(undo(w, 1, false), 0);
+    limit_size(RLIM_INFINITY);
+    assert_string_equal(ch_buf_str(&w->told), "4 a\n");
+    assert_string_equal(got("w/a"), "changed");
+}
+
 static void test_two_programs(void **state) {
     struct world *w = *state;
     struct ch_undo_record other[CH_LIMIT_UNDO_SLOTS];
@@ -260,10 +374,15 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_restores, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_messages_in_a_row, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_no_copy, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_moved_without_copy, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_directories_that_were_not_read, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_links_are_not_followed, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_copies_of_sessions, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_damage, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_old_messages_are_dropped, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_failed_rewrite, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_full_log, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_full_disk, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_two_programs, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
