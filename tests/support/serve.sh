@@ -95,11 +95,6 @@ answers() {
     fi
 }
 
-# NAME FILTER WANT, over the JSON of the last answer
-tells() {
-    same "$1" "$3" "$(jq -r "$2" "$out" 2>&1)"
-}
-
 # eventually COMMAND...: repeat the command until it succeeds, for a minute.
 eventually() {
     for _ in {1..600}; do
