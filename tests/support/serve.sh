@@ -104,7 +104,23 @@ eventually() {
     return 1
 }
 
+# eventually_shows SOURCE COMMAND...: run SOURCE until the command accepts its output, for a
+# minute. The command reads only output that is new, since jq starts slowly.
+eventually_shows() {
+    local source=$1 text last=
+    shift
+    for _ in {1..600}; do
+        text=$($source)
+        if [ "$text" != "$last" ]; then
+            last=$text
+            "$@" <<<"$text" && return
+        fi
+        sleep 0.1
+    done
+    return 1
+}
+
 status_is() { # KEY STATUS: of a session
     call GET "/api/sessions/$1"
-    [ "$(jq -r .status "$out")" = "$2" ]
+    grep -qF "\"status\":\"$2\"" "$out" && [ "$(jq -r .status "$out")" = "$2" ]
 }
