@@ -89,7 +89,8 @@ last() { posts | tail -n 1 | jq -r "$1"; }
 where() { grep -E '^POST /channels/[0-9]+/messages ' "$tmp/discord/posts" | tail -n 1 | cut -d/ -f3; }
 shown() { curl -sS -m 20 "$service/test/messages"; }
 answered_to() { jq -r '.[].content' | grep -q "number $1\$"; }
-connected() { eventually bash -c "curl -sS '$service/test/sessions' | jq -e 'any(.open)'"; }
+lines() { curl -sS -m 20 "$service/test/sessions"; }
+connected() { eventually_shows lines jq -e 'any(.open)'; }
 identified() { grep -c '^gateway 2 ' "$tmp/discord/calls"; }
 
 saved=$bot bot=
