@@ -1,7 +1,7 @@
 /* leaks.c -- the sandbox program with sanitizers searches for no leaks on arm64. The search
  * takes four seconds of processor time at the end of every process there (tests/run), and
  * ASAN_OPTIONS does not reach the sandbox: the runtime chooses its environment. */
-const char *__asan_default_options(void);
+__attribute__((visibility("default"))) const char *__asan_default_options(void);
 
 const char *__asan_default_options(void) {
 #ifdef __aarch64__
