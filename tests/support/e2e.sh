@@ -121,37 +121,37 @@ well_formed='
 # The three below are cases about the JSON in $out as it is at the call. They are decided by
 # tap_done, all of them by one jq: jq takes 30 ms to start. A case that does not pass so is decided
 # again by a jq of its own, whose verdict counts.
-held=$tmp/held
-held_name=() held_way=() held_filter=() held_want=() held_status=()
-mkdir "$held"
+cases=$tmp/.cases
+case_name=() case_way=() case_filter=() case_want=() case_status=()
+mkdir "$cases"
 
 # The array of all output lines is well formed as above; a jq expression over it holds; a filter
 # prints a text.
-events_are_well_formed() { hold "$1: events are well formed" slurp "$well_formed"; }
-holds() { hold "$1" slurp "$2"; }
-tells() { hold "$1" print "$2" "$3"; }
+events_are_well_formed() { case_later "$1: events are well formed" slurp "$well_formed"; }
+holds() { case_later "$1" slurp "$2"; }
+tells() { case_later "$1" print "$2" "$3"; }
 
-hold() { # NAME slurp|print FILTER [WANT]
-    local at=$held/${#held_name[@]}
-    held_name+=("$1") held_way+=("$2") held_filter+=("$3") held_want+=("${4-}") held_status+=("${status-}")
+case_later() { # NAME slurp|print FILTER [WANT]
+    local at=$cases/${#case_name[@]}
+    case_name+=("$1") case_way+=("$2") case_filter+=("$3") case_want+=("${4-}") case_status+=("${status-}")
     { cat "$out" && echo; } >"$at.out"
     [ ! -s "$err" ] || cp "$err" "$at.err"
 }
 
 # A jq program that prints a line for each case: "true" if it passes.
-held_program() {
+cases_program() {
     local i name
     local -A names=()
-    for i in "${!held_name[@]}"; do
-        name=${names["${held_filter[i]}"]-}
-        [ -n "$name" ] || printf 'def f%d: (%s\n);\n' "$i" "${held_filter[i]}"
-        names["${held_filter[i]}"]=${name:-$i}
+    for i in "${!case_name[@]}"; do
+        name=${names["${case_filter[i]}"]-}
+        [ -n "$name" ] || printf 'def f%d: (%s\n);\n' "$i" "${case_filter[i]}"
+        names["${case_filter[i]}"]=${name:-$i}
     done
     echo '([inputs | {file: input_filename, value: .}] | group_by(.file) | map({key: .[0].file, value: map(.value)}) | from_entries) as $lines | ($wants | split("\u001e")) as $want | ('
-    for i in "${!held_name[@]}"; do
-        name=f${names["${held_filter[i]}"]}
+    for i in "${!case_name[@]}"; do
+        name=f${names["${case_filter[i]}"]}
         printf '(try ($lines["./%d.out"] // [] | ' "$i"
-        case ${held_way[i]} in
+        case ${case_way[i]} in
         slurp) printf '[%s] | length > 0 and (.[-1] | . != null and . != false)' "$name" ;;
         print) printf '([.[] | %s | if type == "string" then . else tojson end] | join("\\n")) == $want[%d]' "$name" "$i" ;;
         esac
@@ -160,10 +160,10 @@ held_program() {
     echo 'empty)'
 }
 
-decide_alone() { # CASE
-    local out=$held/$1.out err=$held/$1.err name=${held_name[$1]} filter=${held_filter[$1]} status=${held_status[$1]}
-    if [ "${held_way[$1]}" = print ]; then
-        same "$name" "${held_want[$1]}" "$(jq -r "$filter" "$out" 2>&1)"
+case_alone() { # CASE
+    local out=$cases/$1.out err=$cases/$1.err name=${case_name[$1]} filter=${case_filter[$1]} status=${case_status[$1]}
+    if [ "${case_way[$1]}" = print ]; then
+        same "$name" "${case_want[$1]}" "$(jq -r "$filter" "$out" 2>&1)"
     elif jq -se "$filter" "$out" >/dev/null 2>&1; then
         ok "$name"
     else
@@ -173,13 +173,13 @@ decide_alone() { # CASE
 
 tap_done() {
     local i verdicts=()
-    if [ ${#held_name[@]} != 0 ]; then
-        held_program >"$held/program"
-        printf '%s\x1e' "${held_want[@]}" >"$held/wants"
-        mapfile -t verdicts < <(cd "$held" && jq -n --rawfile wants wants -f program ./*.out 2>/dev/null)
+    if [ ${#case_name[@]} != 0 ]; then
+        cases_program >"$cases/program"
+        printf '%s\x1e' "${case_want[@]}" >"$cases/wants"
+        mapfile -t verdicts < <(cd "$cases" && jq -n --rawfile wants wants -f program ./*.out 2>/dev/null)
     fi
-    for i in "${!held_name[@]}"; do
-        if [ "${verdicts[i]-}" = true ]; then ok "${held_name[i]}"; else decide_alone "$i"; fi
+    for i in "${!case_name[@]}"; do
+        if [ "${verdicts[i]-}" = true ]; then ok "${case_name[i]}"; else case_alone "$i"; fi
     done
     echo "1..$tap_count"
 }
