@@ -21,7 +21,7 @@ same_events='
   | map(if .type == "retry" then del(.reason) else . end)
   | reduce .[] as $e ([]; if ($e | tool) and length > 0 and (.[-1][0] | tool) then .[-1] += [$e] else . + [[$e]] end)
   | map(if (.[0] | tool) then sort else . end)
-  | .[][] | tojson
+  | map(.[])
 '
 
 answer() {
@@ -40,15 +40,16 @@ for file in tests/conversations/good/*.json; do
             cp "$out" "$tmp/$api$way.jsonl"
             exits "$label" 0
             events_are_well_formed "$label"
-            same "$label: the answer" "$expected" "$(jq -r 'select(.type == "run_end").text' "$out")"
+            tells "$label: the answer" 'select(.type == "run_end").text' "$expected"
             same "$label: requests without fault" "" "$(requests '.problems[]')"
             rm -rf "${space:?}"/*
         done
     done
-    events=$(jq -src "$same_events" "$tmp/anthropic.jsonl")
-    for api in "${apis[@]:1}"; do
-        same "$name: the same events on $api" "$events" \
-            "$(jq -src "$same_events" "$tmp/$api.jsonl")"
+    files=()
+    for api in "${apis[@]}"; do files+=(--slurpfile "${api//-/_}" "$tmp/$api.jsonl"); done
+    mapfile -t events < <(jq -nc "${files[@]}" "\$anthropic, \$openai, \$openai_responses, \$gemini, \$bedrock | $same_events")
+    for i in "${!apis[@]}"; do
+        [ "$i" = 0 ] || same "$name: the same events on ${apis[i]}" "${events[0]:-none}" "${events[i]-}"
     done
 done
 

@@ -73,7 +73,9 @@ press() { # USER ACTION TRACK
         content: ({cardPrivateData: {actionIds: [$a], params: {}}} | tojson)}')"
 }
 shown() { curl -sS -m 20 "$service/test/messages"; }
-says() { eventually bash -c "curl -sS -m 20 '$service/test/messages' | jq -r '.[].text' | grep -q -- '$1'"; }
+has_text() { jq -r '.[].text' | grep -q -- "$1"; }
+says() { eventually_shows shown has_text "$1"; }
+is_true() { jq -e "$1" >/dev/null; }
 count() { shown | jq length; }
 last() { shown | jq -r ".[-1] | $1"; }
 called() { eventually grep -q -- "$1" "$tmp/ding/calls"; }
@@ -165,7 +167,7 @@ configure ', approvalTemplate: "ask.schema", cardTemplate: "ai.schema"'
 rm -f "$space"/chela.db*
 serve
 tell ann 'ship it'
-check "a question is a card" eventually bash -c "curl -sS '$service/test/messages' | jq -e '[.[] | select(.template == \"ask.schema\")] | length == 1' >/dev/null"
+check "a question is a card" eventually_shows shown is_true "[.[] | select(.template == \"ask.schema\")] | length == 1"
 card=$(shown | jq -c '[.[] | select(.template == "ask.schema")][-1]')
 track=$(jq -r .id <<<"$card")
 same "that shows the call exactly" true "$(jq '(.text | contains("<prod> & *all*")) and .state == "asked"' <<<"$card")"
@@ -183,13 +185,13 @@ for _ in {1..20}; do
     eventually test -e "$space/deployed" && break
 done
 check "after a crash an owner's press still counts" says 'it said: deployed it'
-check "the card shows it" eventually bash -c "curl -sS '$service/test/messages' | jq -e '.[] | select(.id == \"$track\") | .state == \"settled\" and (.text | contains(\"Allowed once by boss\"))' >/dev/null"
+check "the card shows it" eventually_shows shown is_true ".[] | select(.id == \"$track\") | .state == \"settled\" and (.text | contains(\"Allowed once by boss\"))"
 press boss allow-once "$track"
 same "once" 1 "$(wc -l <"$space/deployed")"
 
 # --- answers as cards
 tell ann 'as a card'
-check "an answer is a card" eventually bash -c "curl -sS '$service/test/messages' | jq -e '.[-1] | .template == \"ai.schema\" and .final and (.text | test(\"as a card\"))' >/dev/null"
+check "an answer is a card" eventually_shows shown is_true ".[-1] | .template == \"ai.schema\" and .final and (.text | test(\"as a card\"))"
 echo 'card/instances/createAndDeliver lost' >"$tmp/ding/fail"
 tell ann 'the answer was lost'
 check "an answer that was lost" says 'the answer was lost'
@@ -205,10 +207,10 @@ check "a refused card becomes a message" says 'without permission'
 same "a plain one" sampleMarkdown "$(last .kind)"
 echo 'card/instances/createAndDeliver undelivered' >"$tmp/ding/fail"
 tell ann 'not delivered'
-check "so does one that was not delivered" eventually bash -c "curl -sS '$service/test/messages' | jq -e '[.[] | select(.kind == \"sampleMarkdown\" and (.text | test(\"not delivered\")))] | length == 1' >/dev/null"
+check "so does one that was not delivered" eventually_shows shown is_true "[.[] | select(.kind == \"sampleMarkdown\" and (.text | test(\"not delivered\")))] | length == 1"
 printf 'card/streaming 403 Forbidden.AccessDenied.QpsLimitForAppkeyAndApi\ncard/instances/createAndDeliver 429 Throttling 1\n' >"$tmp/ding/fail"
 tell ann 'after limits'
-check "limits of cards" eventually bash -c "curl -sS '$service/test/messages' | jq -e '.[-1] | .final and (.text | test(\"after limits\"))' >/dev/null"
+check "limits of cards" eventually_shows shown is_true ".[-1] | .final and (.text | test(\"after limits\"))"
 check "SIGTERM ends that" stop_serving
 
 # --- answers that grow
@@ -233,7 +235,7 @@ for i in {1..10}; do
     wait "$gateway_pid" 2>/dev/null
     serve
     # A run that is killed four times in a row is parked.
-    ((i % 3)) || eventually bash -c "curl -sS '$service/test/messages' | jq -r '.[].text' | grep -q 'number $i\$'"
+    ((i % 3)) || says "number $i\$"
 done
 check "killed ten times, all are answered" eventually bash -c "[ \$(curl -sS '$service/test/messages' | jq -r '.[].text' | grep -o 'number [0-9]*' | sort -u | wc -l) = 10 ]"
 sleep 1

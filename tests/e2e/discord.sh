@@ -61,7 +61,7 @@ YAML
 configure ''
 
 ask() { curl -sS -m 20 -X POST -o "$out" --data-binary "${2:-}" "$service/test/$1"; }
-new_id() { curl -sS -m 20 "$service/test/id" | jq -r .id; }
+new_id() { curl -sS -m 20 "$service/test/id" | tr -cd 0-9; }
 event() { # CHANNEL USER TEXT [MORE]
     last_id=$(new_id)
     jq -cn --arg channel "$1" --arg user "$2" --arg text "$3" --argjson more "${4:-{\}}" --arg id "$last_id" '
@@ -82,12 +82,15 @@ press() { # USER CHANNEL LETTER APPROVAL MESSAGE
 posts() { sed -nE 's/^POST \/channels\/([0-9]+)\/messages (.*) [0-9]+$/\2/p' "$tmp/discord/posts"; }
 texts() { posts | jq -r '.content // empty'; }
 count() { grep -cE '^POST /channels/[0-9]+/messages ' "$tmp/discord/posts"; }
-says() { eventually bash -c "sed -nE 's/^POST \/channels\/[0-9]+\/messages (.*) [0-9]+\$/\1/p' '$tmp/discord/posts' | jq -r '.content // empty' | grep -q -- '$1'"; }
+has_text() { jq -r '.content // empty' | grep -q -- "$1"; }
+says() { eventually_shows posts has_text "$1"; }
 called() { eventually grep -qE -- "$1" "$tmp/discord/calls"; }
 last() { posts | tail -n 1 | jq -r "$1"; }
 where() { grep -E '^POST /channels/[0-9]+/messages ' "$tmp/discord/posts" | tail -n 1 | cut -d/ -f3; }
 shown() { curl -sS -m 20 "$service/test/messages"; }
-connected() { eventually bash -c "curl -sS '$service/test/sessions' | jq -e 'any(.open)'"; }
+answered_to() { jq -r '.[].content' | grep -q "number $1\$"; }
+lines() { curl -sS -m 20 "$service/test/sessions"; }
+connected() { eventually_shows lines jq -e 'any(.open)'; }
 identified() { grep -c '^gateway 2 ' "$tmp/discord/calls"; }
 
 saved=$bot bot=
@@ -273,9 +276,10 @@ check "and bans" called '^PUT /guilds/700/bans/500 '
 check "a reaction shows the work" called "^PUT /channels/200/messages/[0-9]+/reactions/%F0%9F%91%80/@me "
 check "and goes" called "^DELETE /channels/200/messages/[0-9]+/reactions/%F0%9F%91%80/@me "
 before=$(shown | jq length)
+is_complete() { jq -r ".[$before:][].content" | grep -q '^line 400 '; }
 tell 100 500 'tell me something long'
 check "a growing answer" eventually grep -q '^PATCH /channels/100/messages/' "$tmp/discord/posts"
-check "ends complete" eventually bash -c "curl -sS '$service/test/messages' | jq -r '.[$before:][].content' | grep -q '^line 400 '"
+check "ends complete" eventually_shows shown is_complete
 same "each line once" 1 "$(shown | jq -r ".[$before:][].content" | grep -c '^line 399 ')"
 
 # --- killed
@@ -286,7 +290,7 @@ for i in {1..10}; do
     kill -9 "$gateway_pid"
     wait "$gateway_pid" 2>/dev/null
     serve
-    eventually bash -c "curl -sS '$service/test/messages' | jq -r '.[].content' | grep -q 'number $i\$'"
+    eventually_shows shown answered_to "$i"
 done
 check "killed ten times, all are answered" eventually bash -c "[ \$(curl -sS '$service/test/messages' | jq -r '.[].content' | grep -o 'number [0-9]*' | sort -u | wc -l) = 10 ]"
 sleep 1

@@ -68,7 +68,8 @@ posts() { sed -n 's/^chat.postMessage //p' "$tmp/slack/posts"; }
 texts() { posts | jq -r .text; }
 count() { grep -c '^chat.postMessage' "$tmp/slack/posts"; }
 hears() { for _ in {1..600}; do [ "$(count)" -ge "$1" ] && return; sleep 0.05; done; return 1; }
-says() { eventually bash -c "sed -n 's/^chat.postMessage //p' '$tmp/slack/posts' | jq -r .text | grep -q -- '$1'"; }
+has_text() { jq -r '.text' | grep -q -- "$1"; }
+says() { eventually_shows posts has_text "$1"; }
 called() { eventually grep -q -- "$1" "$tmp/slack/calls"; }
 last() { posts | tail -n 1 | jq -r "$1"; }
 shown() { curl -sS -m 20 "$service/test/messages"; }

@@ -85,7 +85,7 @@ say() { # KEY TEXT
 }
 pauses() { # KEY: for a time
     call GET "/api/sessions/$1"
-    [ "$(jq -r '.status' "$out")" = paused ] && exported "$1" | grep -q '"reason":"timer_pending"'
+    grep -qF '"status":"paused"' "$out" && [ "$(jq -r '.status' "$out")" = paused ] && exported "$1" | grep -q '"reason":"timer_pending"'
 }
 exported() { (cd "$tmp/a" && with_env "$program" sessions export "$1" 2>/dev/null); }
 replies() { # KEY WORD: how often the model was told so

@@ -67,8 +67,10 @@ press() { # USER KEY TASK [CHAT]
         + (if $c != "" then {chattype: "group", chatid: $c} else {} end)')"
 }
 shown() { curl -sS -m 20 "$service/test/messages"; }
-says() { eventually bash -c "curl -sS -m 20 '$service/test/messages' | jq -r '.[].text' | grep -q -- '$1'"; }
-holds() { eventually bash -c "curl -sS -m 20 '$service/test/messages' | jq -e '$1' >/dev/null"; }
+has_text() { jq -r '.[].text' | grep -q -- "$1"; }
+says() { eventually_shows shown has_text "$1"; }
+is_true() { jq -e "$1" >/dev/null; }
+holds() { eventually_shows shown is_true "$1"; }
 last() { shown | jq -r ".[-1] | $1"; }
 drop() { curl -sS -m 20 -o /dev/null -X POST "$service/test/drop?how=$1"; }
 
@@ -212,7 +214,7 @@ for i in {1..10}; do
     wait "$gateway_pid" 2>/dev/null
     serve
     # A run that is killed four times in a row is parked.
-    ((i % 3)) || eventually bash -c "curl -sS '$service/test/messages' | jq -r '.[].text' | grep -q 'number $i\$'"
+    ((i % 3)) || says "number $i\$"
 done
 check "killed ten times, all are answered" eventually bash -c "[ \$(curl -sS '$service/test/messages' | jq -r '.[].text' | grep -o 'number [0-9]*' | sort -u | wc -l) = 10 ]"
 sleep 1

@@ -52,7 +52,7 @@ all_gone() { # PID...
 notes() { grep -o 'job <[0-9]*>' "$tmp/notes"; } # two commands may write to one line
 ended() { # KEY TEXT: the session is idle, and its last answer
     call GET "/api/sessions/$1"
-    [ "$(jq -r '.status + " " + .transcript[-1].content[0].text' "$out")" = "idle $2" ]
+    grep -qF '"status":"idle"' "$out" && [ "$(jq -r '.status + " " + .transcript[-1].content[0].text' "$out")" = "idle $2" ]
 }
 all_ended() { # COUNT
     local i

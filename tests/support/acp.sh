@@ -24,10 +24,16 @@ stop() {
 }
 say() { printf '%s\n' "$1" >&7; }
 request() { say "{\"jsonrpc\":\"2.0\",\"id\":$1,\"method\":\"$2\",\"params\":$3}"; }
+# Succeed if the lines are not those of the length $seen; set it. jq starts slowly.
+are_new() {
+    local text=
+    IFS= read -rd '' text <"$tmp/lines"
+    [ ${#text} != "$seen" ] && seen=${#text}
+}
 see() {
-    local i line
+    local i line='' seen=0
     for ((i = 0; i < 600; i++)); do
-        line=$(jq -c --unbuffered "select($1)" "$tmp/lines" 2>/dev/null | head -n 1)
+        are_new && line=$(jq -c --unbuffered "select($1)" "$tmp/lines" 2>/dev/null | head -n 1)
         if [ -n "$line" ]; then
             echo "$line"
             return
@@ -39,9 +45,9 @@ see() {
 }
 # told TEXT: wait until the agent has sent this text.
 told() {
-    local i
+    local i seen=0
     for ((i = 0; i < 600; i++)); do
-        jq -rj 'select(.params.update.sessionUpdate? == "agent_message_chunk").params.update.content.text' "$tmp/lines" \
+        are_new && jq -rj 'select(.params.update.sessionUpdate? == "agent_message_chunk").params.update.content.text' "$tmp/lines" \
             2>/dev/null | grep -qF "$1" && return
         sleep 0.05
     done

@@ -223,10 +223,16 @@ sweep() {
     judge_states
 }
 
+shown='' shown_transcript=''
 transcript() {
     act -- sessions show --json s
     got=
-    if [ "$status" = 0 ]; then got=$(jq -cS .transcript out); fi
+    [ "$status" = 0 ] || return
+    if [ "$(<out)" != "$shown" ]; then # jq starts slowly
+        shown=$(<out)
+        shown_transcript=$(jq -cS .transcript out)
+    fi
+    got=$shown_transcript
 }
 
 # --- several processes at once

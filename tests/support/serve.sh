@@ -95,11 +95,6 @@ answers() {
     fi
 }
 
-# NAME FILTER WANT, over the JSON of the last answer
-tells() {
-    same "$1" "$3" "$(jq -r "$2" "$out" 2>&1)"
-}
-
 # eventually COMMAND...: repeat the command until it succeeds, for a minute.
 eventually() {
     for _ in {1..600}; do
@@ -109,7 +104,23 @@ eventually() {
     return 1
 }
 
+# eventually_shows SOURCE COMMAND...: run SOURCE until the command accepts its output, for a
+# minute. The command reads only output that is new, since jq starts slowly.
+eventually_shows() {
+    local source=$1 text last=
+    shift
+    for _ in {1..600}; do
+        text=$($source)
+        if [ "$text" != "$last" ]; then
+            last=$text
+            "$@" <<<"$text" && return
+        fi
+        sleep 0.1
+    done
+    return 1
+}
+
 status_is() { # KEY STATUS: of a session
     call GET "/api/sessions/$1"
-    [ "$(jq -r .status "$out")" = "$2" ]
+    grep -qF "\"status\":\"$2\"" "$out" && [ "$(jq -r .status "$out")" = "$2" ]
 }
