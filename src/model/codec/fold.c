@@ -10,6 +10,7 @@
 #include "base/limits.h"
 #include "base/utf8.h"
 #include "json/json.h"
+#include "model/codec/encode.h"
 #include "model/message/ids.h"
 
 #define FEW_BLOCKS 2
@@ -263,18 +264,10 @@ void ch_fold_release_key(struct ch_fold *f, unsigned key) {
         f->slots[key] = 0;
 }
 
-/* True if text is one JSON object. */
-static bool fold_is_object(struct ch_sv text) {
-    char room[512]; /* most arguments are small */
-    CH_ARENA_AUTO arena = CH_ARENA_IN(room);
-    const struct ch_json *v = NULL;
-    ch_json_parse(&arena, text, CH_JSON_STRICT, &v, NULL, NULL);
-    return ch_json_is(v, CH_JSON_OBJECT);
-}
-
 bool ch_fold_ends_cut(const struct ch_fold *f) {
     const struct block *last = f->n ? &f->blocks[f->n - 1] : NULL;
-    return last && last->type == CH_BLOCK_TOOL_CALL && !fold_is_object(ch_buf_sv(&last->text));
+    return last && last->type == CH_BLOCK_TOOL_CALL &&
+           !ch_is_json(ch_buf_sv(&last->text), CH_JSON_OBJECT);
 }
 
 void ch_fold_cut(struct ch_fold *f) {
@@ -311,10 +304,10 @@ static void finish_call(struct block *b) {
         CH_BUF_LIT(&b->text, "{}");
         return;
     }
-    if (fold_is_object(text))
+    if (ch_is_json(text, CH_JSON_OBJECT))
         return;
     CH_BUF_AUTO repaired = {0};
-    if (!ch_json_repair(text, &repaired) || !fold_is_object(ch_buf_sv(&repaired))) {
+    if (!ch_json_repair(text, &repaired) || !ch_is_json(ch_buf_sv(&repaired), CH_JSON_OBJECT)) {
         b->flags |= CH_F_INVALID;
         return;
     }
