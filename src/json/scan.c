@@ -368,13 +368,13 @@ const char *ch_scan_quote(const char *slash, const char *end) {
     return near ? quote_nearby(slash, end) : quote_afar(slash, end);
 }
 
-/* Decodes the escape at *from, one of \u unless malformed, and those of \u that follow it. Returns
- * the new end of out; NULL: an escape is malformed or half of a surrogate pair. */
+/* Decodes the escapes \u at *from, which often follow each other. Returns the new end of out; NULL:
+ * an escape is malformed or half of a surrogate pair. */
 __attribute__((always_inline)) static inline char *take_units(char *out, const char **from,
                                                               const char *quote) {
     const char *at = *from;
     do {
-        int unit = at[1] == 'u' && quote - at >= 6 ? hex4_at(at + 2) : -1;
+        int unit = quote - at >= 6 ? hex4_at(at + 2) : -1;
         at += 6;
         if (is_high_surrogate(unit)) {
             int low = low_half(at, quote);
@@ -431,7 +431,7 @@ char *ch_scan_unescape(const char *start, const char *slash, const char *quote, 
                 at += 2;
                 continue;
             }
-            out = take_units(out, &at, quote);
+            out = at[1] == 'u' ? take_units(out, &at, quote) : NULL;
             if (!out)
                 return NULL;
             if (at >= vector + CH_VECTOR) {
