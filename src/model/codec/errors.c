@@ -275,7 +275,9 @@ static enum ch_error_class errors_class_of(const struct ch_vendor_error *e) {
     enum ch_error_class cls = class_of_word(e->code);
     if (cls == CH_ERR_NONE)
         cls = class_of_word(e->type);
-    if (cls == CH_ERR_BILLING || MATCHES(e->message, billing_texts))
+    /* the message about a schema quotes the name of a tool */
+    if (cls == CH_ERR_BILLING ||
+        (MATCHES(e->message, billing_texts) && !MATCHES(e->message, schema_texts)))
         return CH_ERR_BILLING;
     if (cls != CH_ERR_RATE_LIMIT && !MATCHES(e->message, rate_texts) &&
         MATCHES(e->message, overflow_texts))

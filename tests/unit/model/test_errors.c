@@ -52,6 +52,8 @@ static const struct {
     {402, "billing_error", "", "pay", CH_ERR_BILLING, false},
     {504, "timeout_error", "", "slow", CH_ERR_TIMEOUT, true},
     {400, "invalid_request_error", "", "Your credit balance is too low", CH_ERR_BILLING, false},
+    {400, "invalid_request_error", "", "Invalid schema for function 'get_billing': bad",
+     CH_ERR_FORMAT, false},
     {404, "not_found_error", "", "model: nope", CH_ERR_MODEL_NOT_FOUND, false},
     /* Amazon: in a header or, in a stream, in another case */
     {403, "UnrecognizedClientException", "", "The security token is invalid", CH_ERR_AUTH, false},
