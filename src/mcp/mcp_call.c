@@ -385,6 +385,7 @@ static void task_ended(struct ch_mcp_invocation *v, const struct ch_json *task,
                        struct ch_sv status) {
     const struct ch_json *error = ch_json_get(task, "error");
     struct ch_sv text = ch_json_get_str(error, "message");
+    struct ch_sv why = text.n ? text : CH_SV("no reason is given");
     struct ch_mcp_reply r = {.result = ch_json_get(task, "result"),
                              .code = ch_json_int(ch_json_get(error, "code"), 0)};
 
@@ -392,7 +393,7 @@ static void task_ended(struct ch_mcp_invocation *v, const struct ch_json *task,
         r.result = NULL;
         ch_fail(&r.err, CHELA_EPROTO, "the task %s: %.*s",
                 ch_sv_is(status, "cancelled") ? "was cancelled" : "failed",
-                (int)CH_MIN(text.n, (size_t)500), text.p ? text.p : "no reason is given");
+                (int)CH_MIN(why.n, (size_t)500), why.p);
     } else if (!ch_json_is(r.result, CH_JSON_OBJECT)) {
         r.result = NULL;
         ch_fail(&r.err, CHELA_EPROTO, "the task has ended without a result");

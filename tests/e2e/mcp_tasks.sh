@@ -37,11 +37,11 @@ check "a task may take longer than a call" eventually looked 20
 : >"$tmp/words" # the file that the server has open
 wait $run
 check "a task that took longer" grep -q 'it said: shipped as a task' "$out"
-for mode in fail odd noid; do
+for mode in fail mute odd noid; do
     configure modern-task-$mode
     chela run --config chela.yaml ship it
     exits "$mode: the run goes on" 0
-    check "$mode: the model is told" grep -qE 'no stamps|without a result|no valid id' "$out"
+    check "$mode: the model is told" grep -qE 'no stamps|no reason is given|without a result|no valid id' "$out"
 done
 
 # --- SIGKILL while the task works: the next process asks for its result, and does not call again

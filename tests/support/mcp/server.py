@@ -177,6 +177,8 @@ def about_task(request):
             result["content"][0]["text"] += " " + f.read()
     if mode == "modern-task-fail":
         return out({"jsonrpc": "2.0", "id": rid, "result": {**more, **task("failed", error={"code": -32603, "message": "no stamps"})}})
+    if mode == "modern-task-mute":
+        return out({"jsonrpc": "2.0", "id": rid, "result": {**more, **task("failed")}})
     if mode == "modern-task-odd":
         return out({"jsonrpc": "2.0", "id": rid, "result": {**more, **task("completed", result=7)}})
     out({"jsonrpc": "2.0", "id": rid, "result": {**more, **task("completed", **({"result": result} if more else {}))}})
