@@ -94,6 +94,10 @@ follower=$!
 for _ in {1..100}; do [ -s "$tmp/events" ] && break; sleep 0.05; done
 post /api/sessions/busy/messages '{"text":"also this","mode":"follow_up"}'
 tells "a message waits for the end" .delivery follow_up
+for mode in '"followup"' '"STEER"' '"collect"' 5 '["run"]'; do
+    post /api/sessions/busy/messages "{\"text\":\"by mistake\",\"mode\":$mode}"
+    answers "mode $mode is refused" 400
+done
 post /api/sessions/busy/messages '{"text":"now this"}'
 tells "or steers" .delivery steer
 post /api/sessions/busy/messages '{"text":"x","mode":"run"}'

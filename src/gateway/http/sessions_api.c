@@ -332,6 +332,16 @@ static int sessions_api_write_message(struct ch_request *req, struct ch_jw *w,
     return 0;
 }
 
+/* A word that is no mode must not steer a run. */
+static int sessions_api_check_mode(const struct ch_json *mode, struct chela_error *err) {
+    static const char *const modes[] = {"", "run", "steer", "follow_up", "take_over"};
+    for (size_t i = 0; i < CH_LEN(modes); i++)
+        if (!mode || mode->type == CH_JSON_NULL ||
+            (mode->type == CH_JSON_STRING && ch_sv_is(ch_json_str(mode), modes[i])))
+            return 0;
+    return ch_fail(err, CHELA_EINVAL, "`mode` must be run, steer, follow_up or take_over");
+}
+
 /* Write the request of the body as an event. l NULL: another gateway has the session. */
 static int sessions_api_write_event(struct ch_request *req, const struct ch_lane *l,
                                     const struct ch_delivery_kind **kind, struct ch_buf *data,
@@ -341,6 +351,8 @@ static int sessions_api_write_event(struct ch_request *req, const struct ch_lane
                  mode = ch_json_get_str(req->json, "mode");
     bool runs = l && l->running, resume = ch_json_bool(ch_json_get(req->json, "resume"), false);
     *kind = &ch_client_message;
+    if (sessions_api_check_mode(ch_json_get(req->json, "mode"), err) < 0)
+        return err->code;
     if (ch_json_is(ch_json_get(req->json, "results"), CH_JSON_ARRAY)) {
         *kind = &ch_client_results;
         sessions_api_write_results(req, &w);
