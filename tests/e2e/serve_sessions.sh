@@ -98,6 +98,11 @@ for mode in '"followup"' '"STEER"' '"collect"' 5 '["run"]'; do
     post /api/sessions/busy/messages "{\"text\":\"by mistake\",\"mode\":$mode}"
     answers "mode $mode is refused" 400
 done
+for member in '"agent":5' '"images":"data:image/png;base64,AA=="' '"files":{}' '"model":[]' '"reasoning":true' '"tools":{}' '"results":"x"' \
+    '"resume":1' '"stream":"true"'; do
+    post /api/sessions/odd/messages "{\"text\":\"by mistake\",$member}"
+    answers "$member is refused" 400
+done
 post /api/sessions/busy/messages '{"text":"now this"}'
 tells "or steers" .delivery steer
 post /api/sessions/busy/messages '{"text":"x","mode":"run"}'

@@ -6,6 +6,7 @@ cd "$(dirname "$0")/../.." || exit 2
 . tests/support/e2e.sh
 . tests/support/serve.sh
 
+needs "two connections" python3
 program=$(realpath "$program")
 cat >"$space/rules.yaml" <<'YAML'
 rules:

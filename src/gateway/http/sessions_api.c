@@ -333,13 +333,32 @@ static int sessions_api_write_message(struct ch_request *req, struct ch_jw *w,
 }
 
 /* A word that is no mode must not steer a run. */
-static int sessions_api_check_mode(const struct ch_json *mode, struct chela_error *err) {
+static int sessions_api_check_mode(struct ch_sv mode, struct chela_error *err) {
     static const char *const modes[] = {"", "run", "steer", "follow_up", "take_over"};
     for (size_t i = 0; i < CH_LEN(modes); i++)
-        if (!mode || mode->type == CH_JSON_NULL ||
-            (mode->type == CH_JSON_STRING && ch_sv_is(ch_json_str(mode), modes[i])))
+        if (ch_sv_is(mode, modes[i]))
             return 0;
     return ch_fail(err, CHELA_EINVAL, "`mode` must be run, steer, follow_up or take_over");
+}
+
+/* A member of another type would be ignored: the message would go to another agent, or lack
+ * its pictures. */
+static int sessions_api_check_types(const struct ch_json *body, struct chela_error *err) {
+    static const struct {
+        const char *name;
+        enum ch_json_type type;
+    } members[] = {{"agent", CH_JSON_STRING}, {"images", CH_JSON_ARRAY},
+                   {"files", CH_JSON_ARRAY},  {"model", CH_JSON_STRING},
+                   {"mode", CH_JSON_STRING},  {"reasoning", CH_JSON_STRING},
+                   {"tools", CH_JSON_ARRAY},  {"results", CH_JSON_ARRAY},
+                   {"resume", CH_JSON_TRUE},  {"stream", CH_JSON_TRUE}};
+    for (size_t i = 0; i < CH_LEN(members); i++) {
+        const struct ch_json *v = ch_json_get(body, members[i].name);
+        if (v && v->type != CH_JSON_NULL && v->type != members[i].type &&
+            !(v->type == CH_JSON_FALSE && members[i].type == CH_JSON_TRUE))
+            return ch_fail(err, CHELA_EINVAL, "`%s` has the wrong type", members[i].name);
+    }
+    return 0;
 }
 
 /* Write the request of the body as an event. l NULL: another gateway has the session. */
@@ -351,7 +370,7 @@ static int sessions_api_write_event(struct ch_request *req, const struct ch_lane
                  mode = ch_json_get_str(req->json, "mode");
     bool runs = l && l->running, resume = ch_json_bool(ch_json_get(req->json, "resume"), false);
     *kind = &ch_client_message;
-    if (sessions_api_check_mode(ch_json_get(req->json, "mode"), err) < 0)
+    if (sessions_api_check_mode(mode, err) < 0)
         return err->code;
     if (ch_json_is(ch_json_get(req->json, "results"), CH_JSON_ARRAY)) {
         *kind = &ch_client_results;
@@ -469,7 +488,8 @@ void ch_sessions_message(struct ch_request *req) {
         ch_request_fail(req, 501, NULL, "this gateway has no store");
         return;
     }
-    if (sessions_api_use_lane(req, &lane, &err) < 0) {
+    if (sessions_api_check_types(req->json, &err) < 0 ||
+        sessions_api_use_lane(req, &lane, &err) < 0) {
         ch_request_fail_with(req, &err);
         return;
     }
