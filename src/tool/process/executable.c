@@ -100,46 +100,24 @@ static const struct {
     {"yarnpkg", "package.json, .yarnrc.yml and .yarn"},
 };
 
-/* Programs that run others with certain options or words: a word that begins so, an
- * abbreviation of this long option, or a group of short options with this letter. */
-static const struct {
-    const char *program, *option;
-} options[] = {
-    {"find", "-exec"},
-    {"find", "-ok"},
-    {"fd", "-x"},
-    {"fd", "-X"},
-    {"fd", "--exec"},
-    {"rg", "--hostname-bin"},
-    {"rg", "--pre"},
+/* Options of programs, separated by blanks: a word that begins so, an abbreviation of this long
+ * option, or a group of short options with this letter. */
+struct program_options {
+    const char *program, *options;
+};
+
+/* Programs that run others with certain options or words. */
+static const struct program_options running_options[] = {
+    {"find", "-exec -ok"},
+    {"fd", "-x -X --exec"},
+    {"rg", "--hostname-bin --pre"},
     {"sort", "--compress-program"},
     {"split", "--filter"},
-    {"tar", "-F"},
-    {"tar", "-I"},
-    {"tar", "--checkpoint-action"},
-    {"tar", "--info-script"},
-    {"tar", "--new-volume-script"},
-    {"tar", "--rmt-command"},
-    {"tar", "--rsh-command"},
-    {"tar", "--to-command"},
-    {"tar", "--use-compress-program"},
-    {"git", "-c"},
-    {"git", "-O"},
-    {"git", "-x"},
-    {"git", "--config-env"},
-    {"git", "--exec"},
-    {"git", "--ext-diff"},
-    {"git", "--extcmd"},
-    {"git", "--open-files-in-pager"},
-    {"git", "--receive-pack"},
-    {"git", "--upload-pack"},
-    {"git", "bisect"},
-    {"git", "difftool"},
-    {"git", "filter-branch"},
-    {"git", "foreach"},
-    {"git", "mergetool"},
-    {"zip", "-T"},
-    {"zip", "--unzip-command"},
+    {"tar", "-F -I --checkpoint-action --info-script --new-volume-script --rmt-command "
+            "--rsh-command --to-command --use-compress-program"},
+    {"git", "-c -O -x --config-env --exec --ext-diff --extcmd --open-files-in-pager "
+            "--receive-pack --upload-pack bisect difftool filter-branch foreach mergetool"},
+    {"zip", "-T --unzip-command"},
 };
 
 /* The last path component, lower case, without a version: "python". */
@@ -165,35 +143,37 @@ static bool is_loader(const char *name) {
     return strncmp(name, "ld", 2) == 0 && strstr(name, ".so");
 }
 
-static bool says(const char *word, const char *option) {
-    size_t n = strcspn(word, "="), whole = strlen(option);
+static bool says(const char *word, struct ch_sv option) {
+    size_t n = strcspn(word, "=");
 
-    if (strncmp(word, option, whole) == 0)
+    if (strncmp(word, option.p, option.n) == 0)
         return true;
-    return n > 2 && strncmp(word, "--", 2) == 0 && n < whole && strncmp(word, option, n) == 0;
+    return n > 2 && strncmp(word, "--", 2) == 0 && n < option.n && strncmp(word, option.p, n) == 0;
 }
 
-/* The letter of a one-letter option; 0: the option is longer. */
-static char letter_of(const char *option) {
-    return option[0] == '-' && option[1] != '-' && !option[2] ? option[1] : '\0';
-}
+/* bare: the first word is a group of options also without a dash. */
+static bool has_option(const char *const *words, struct ch_sv option, bool bare) {
+    bool letter = option.n == 2 && option.p[0] == '-';
 
-/* A group of short options, such as -uo, has the letter of each. */
-static bool has_option(const char *const *words, const char *option) {
-    char letter = letter_of(option);
-
-    for (size_t i = 1; words && words[0] && words[i]; i++)
-        if (letter ? words[i][0] == '-' && words[i][1] != '-' && strchr(words[i], letter)
-                   : says(words[i], option))
+    for (size_t i = 1; words && words[0] && words[i]; i++) {
+        bool dash = words[i][0] == '-';
+        bool group = (dash && words[i][1] != '-') || (!dash && bare && i == 1);
+        if (letter ? group && strchr(words[i], option.p[1]) : says(words[i], option))
             return true;
+    }
     return false;
 }
 
-/* The first word of tar is a group of options, with or without a dash. */
-static bool tar_has_option(const char *const *words, const char *option) {
-    bool bare = words && words[0] && words[1] && words[1][0] != '-';
-
-    return bare && letter_of(option) && strchr(words[1], letter_of(option));
+static bool has_any(const struct program_options *list, size_t n, const char *name,
+                    const char *const *words) {
+    for (size_t i = 0; i < n; i++) {
+        struct ch_sv rest = ch_sv_str(list[i].options);
+        bool same = strcmp(list[i].program, name) == 0;
+        while (same && rest.n)
+            if (has_option(words, ch_sv_split(&rest, ' '), strcmp(name, "tar") == 0))
+                return true;
+    }
+    return false;
 }
 
 bool ch_executable_runs_project(const char *file) {
@@ -227,11 +207,8 @@ bool ch_executable_runs_others(const char *file, const char *const *words) {
     for (size_t i = 0; i < CH_LEN(runners); i++)
         if (strcmp(runners[i], name) == 0)
             return true;
-    for (size_t i = 0; i < CH_LEN(options); i++)
-        if (strcmp(options[i].program, name) == 0 &&
-            (has_option(words, options[i].option) ||
-             (strcmp(name, "tar") == 0 && tar_has_option(words, options[i].option))))
-            return true;
+    if (has_any(running_options, CH_LEN(running_options), name, words))
+        return true;
     return is_loader(name);
 }
 
@@ -251,21 +228,12 @@ static const char *const readers[] = {
 /* clang-format on */
 
 /* Exceptions: options of readers that write. */
-static const struct {
-    const char *program, *option;
-} writing_options[] = {
-    {"date", "-s"},     {"date", "--set"},    {"file", "-C"},      {"file", "--compile"},
-    {"find", "-delete"}, {"find", "-fprint"}, {"find", "-fls"},    {"sort", "-o"},
-    {"sort", "--output"},
+static const struct program_options writing_options[] = {
+    {"date", "-s --set"},
+    {"file", "-C --compile"},
+    {"find", "-delete -fprint -fls"},
+    {"sort", "-o --output"},
 };
-
-static bool has_writing_option(const char *name, const char *const *words) {
-    for (size_t i = 0; i < CH_LEN(writing_options); i++)
-        if (strcmp(writing_options[i].program, name) == 0 &&
-            has_option(words, writing_options[i].option))
-            return true;
-    return false;
-}
 
 bool ch_executable_only_reads(const char *const *words) {
     const char *slash = strrchr(words[0], '/');
@@ -274,7 +242,8 @@ bool ch_executable_only_reads(const char *const *words) {
     bool standard = !slash || (dir == strlen("/bin") && strncmp(words[0], "/bin", dir) == 0) ||
                     (dir == strlen("/usr/bin") && strncmp(words[0], "/usr/bin", dir) == 0);
 
-    if (!standard || ch_executable_runs_others(name, words) || has_writing_option(name, words))
+    if (!standard || ch_executable_runs_others(name, words) ||
+        has_any(writing_options, CH_LEN(writing_options), name, words))
         return false;
     for (size_t i = 0; i < CH_LEN(readers); i++)
         if (strcmp(readers[i], name) == 0)
