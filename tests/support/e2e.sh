@@ -141,15 +141,15 @@ case_later() { # NAME slurp|print FILTER [WANT]
 # A jq program that prints a line for each case: "true" if it passes.
 cases_program() {
     local i name
-    local -A names=()
+    local -A filter_names=()
     for i in "${!case_name[@]}"; do
-        name=${names["${case_filter[i]}"]-}
+        name=${filter_names["${case_filter[i]}"]-}
         [ -n "$name" ] || printf 'def f%d: (%s\n);\n' "$i" "${case_filter[i]}"
-        names["${case_filter[i]}"]=${name:-$i}
+        filter_names["${case_filter[i]}"]=${name:-$i}
     done
     echo '([inputs | {file: input_filename, value: .}] | group_by(.file) | map({key: .[0].file, value: map(.value)}) | from_entries) as $lines | ($wants | split("\u001e")) as $want | ('
     for i in "${!case_name[@]}"; do
-        name=f${names["${case_filter[i]}"]}
+        name=f${filter_names["${case_filter[i]}"]}
         printf '(try ($lines["./%d.out"] // [] | ' "$i"
         case ${case_way[i]} in
         slurp) printf '[%s] | length > 0 and (.[-1] | . != null and . != false)' "$name" ;;
