@@ -78,6 +78,7 @@ struct ch_acp_session {
     char *servers;              /* owned: MCP servers of the editor, JSON; NULL: none */
     char *model;                /* owned: chosen model; NULL: none chosen */
     struct chela_acp_choice choice;
+    bool stale; /* the options changed since the agent was made */
     chela_agent *agent; /* owned through hold; NULL: not made yet */
     void *hold;
     chela_session *session; /* owned; NULL: this process does not hold the session */

@@ -234,6 +234,8 @@ bool ch_acp_ask_answer(struct ch_acp_session *s, const char *text) {
 
 void ch_acp_ask_next(struct ch_acp_session *s) {
     bool any = false;
+    if (s->trusting)
+        return; /* on_trust continues, with the agent that the user chooses */
     for (CH_LIST_EACH(k, &s->asks)) {
         struct ch_acp_ask *a = CH_CONTAINER(k, struct ch_acp_ask, link);
         any = true;

@@ -324,6 +324,8 @@ void ch_acp_session_free(struct ch_acp_session *s) {
 
 int ch_acp_session_agent(struct ch_acp_session *s, struct chela_error *err) {
     int rc = CHELA_OK;
+    if (s->stale && !s->session)
+        drop_agent(s);
     bool had = s->agent != NULL;
     s->choice.model = s->model;
     s->acp->inside++;
@@ -333,6 +335,7 @@ int ch_acp_session_agent(struct ch_acp_session *s, struct chela_error *err) {
     s->acp->inside--;
     if (had || rc < 0)
         return rc;
+    s->stale = false;
     ch_acp_servers_attach(s);
     ch_acp_files_attach(s);
     return rc;
@@ -638,12 +641,6 @@ void ch_acp_session_delete(chela_acp *acp, struct ch_rpc_request *r, const struc
         reply_empty(r);
 }
 
-/* The next run uses the new options. */
-static void options_changed(struct ch_acp_session *s) {
-    if (!s->session)
-        drop_agent(s);
-}
-
 static bool set_option(struct ch_acp_session *s, struct ch_sv id, struct ch_sv value) {
     const char *const *models = s->place->given.models;
     const struct choice *c = NULL;
@@ -694,7 +691,7 @@ static void change_option(chela_acp *acp, struct ch_rpc_request *r, const struct
                       (int)CH_MIN(value.n, (size_t)60), value.p ? value.p : "");
         return;
     }
-    options_changed(s);
+    s->stale = true; /* the next session of the store is opened with the new options */
     ch_jw_begin(&w, '{');
     if (!old) {
         ch_jw_key(&w, "configOptions");

@@ -277,7 +277,8 @@ static void turn_proceed(struct ch_acp_session *s) {
         rc = s->input ? start_input(s, &err) : CHELA_ESTATE;
     }
     if (rc < 0) {
-        ch_task_defer(s->acp->rt->loop, &s->closing);
+        if (!s->run) /* a run that continues keeps its session */
+            ch_task_defer(s->acp->rt->loop, &s->closing);
         turn_failed(s, &err);
     } else if (s->cancelled) {
         chela_cancel(s->run, "cancelled in the editor");

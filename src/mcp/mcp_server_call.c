@@ -124,8 +124,9 @@ static void call_notify(chela_mcp_call *call, const char *method, const struct c
 
     ch_rpc_write_notification(&line, method, ch_buf_sv(params));
     pthread_mutex_lock(&call->lock);
-    bool first = call->notices.n == 0 && call->retry_ms < 0;
-    if (call->notices.n + line.n < CH_LIMIT_MCP_NOTICES) {
+    bool fits = call->notices.n + line.n < CH_LIMIT_MCP_NOTICES;
+    bool first = fits && call->notices.n == 0 && call->retry_ms < 0;
+    if (fits) {
         ch_buf_add_sv(&call->notices, ch_buf_sv(&line));
         ch_buf_addc(&call->notices, '\n');
     }

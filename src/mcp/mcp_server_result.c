@@ -22,7 +22,7 @@ void ch_mcp_result_clear(chela_mcp_call *call) {
         ch_buf_init(bufs[i], CH_LIMIT_RPC_MESSAGE);
     }
     call->nblocks = 0;
-    call->failed = call->not_found = false;
+    call->failed = call->not_found = call->overflow = false;
     call->role = "user";
 }
 

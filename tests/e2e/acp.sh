@@ -98,6 +98,19 @@ is "closing a session cancels its run" "$(answer 14 | jq -r .result.stopReason)"
 is "and is answered then" "$(answer 15 | jq -c .result)" '{}'
 chela sessions list --store "$store" --json
 is "nothing is left to be resumed" "$(jq -r --arg id "$id" '.[] | select(.key == $id).status' "$out")" idle
+open 16
+request 17 session/set_config_option "{\"sessionId\":\"$id\",\"configId\":\"approval\",\"value\":\"auto\"}"
+answer 17 >/dev/null
+prompt 18 wait
+see '.params.update.status? == "in_progress" and .params.sessionId == "'"$id"'"' >/dev/null
+request 19 session/set_config_option "{\"sessionId\":\"$id\",\"configId\":\"approval\",\"value\":\"ask\"}"
+answer 19 >/dev/null
+say "{\"jsonrpc\":\"2.0\",\"method\":\"session/cancel\",\"params\":{\"sessionId\":\"$id\"}}"
+is "an automatic call does not ask" "$(answer 18 | jq -r .result.stopReason)" cancelled
+prompt 30 two
+is "an option that changed during a run holds for the next one" "$(permission 4 | jq -r .params.toolCall.title)" "echo one"
+decide 4 allow
+answer 30 >/dev/null
 finish
 is "no error was printed" "$(cat "$err")" ""
 begin
@@ -172,6 +185,25 @@ prompt 3 wait
 permission 1 >/dev/null
 decide 1 allow
 see '.params.update.status? == "in_progress"' >/dev/null
+stop KILL
+begin
+hello
+request 2 session/resume "{\"sessionId\":\"$id\",\"cwd\":\"$space\"}"
+answer 2 >/dev/null
+request 3 session/prompt "{\"sessionId\":\"$id\",\"prompt\":[{\"type\":\"image\",\"mimeType\":\"image/png\",\"data\":\"?\"}]}"
+is "a prompt that cannot follow an interrupted run" "$(answer 3 | code)" -32603
+check "the run goes on without it" told seen
+prompt 4 hi
+is "and the session, too" "$(answer 4 | jq -r .result.stopReason)" end_turn
+finish
+is "and nothing crashed" "$ended" 0
+begin
+hello
+open 2
+prompt 3 wait
+permission 1 >/dev/null
+decide 1 allow
+see '.params.update.status? == "in_progress"' >/dev/null
 stop TERM
 is "SIGTERM leaves the run" "$ended" 143
 chela sessions list --store "$store" --json
@@ -190,6 +222,25 @@ decide 1 ignore
 is "without trust a command asks" "$(permission 2 | jq -r .params.toolCall.title)" "echo one"
 decide 2 reject
 answer 3 >/dev/null
+finish
+untrusted=1 begin
+hello
+open 2
+permission 1 >/dev/null
+decide 1 ignore
+prompt 3 two
+permission 2 >/dev/null
+stop KILL
+untrusted=1 begin
+hello
+request 2 session/load "{\"sessionId\":\"$id\",\"cwd\":\"$where\",\"mcpServers\":[]}"
+permission 1 >/dev/null
+say "{\"jsonrpc\":\"2.0\",\"method\":\"session/cancel\",\"params\":{\"sessionId\":\"$id\"}}"
+request 3 session/set_mode "{\"sessionId\":\"$id\",\"modeId\":\"plan\"}"
+answer 3 >/dev/null
+is "a stored call is not asked about before the configuration" "$(grep -c request_permission "$tmp/lines")" 1
+decide 1 ignore
+is "but after it" "$(permission 2 | jq -r .params.toolCall.title)" "echo one"
 finish
 untrusted=1 begin
 hello

@@ -61,6 +61,18 @@ static int report(chela_mcp_call *call, void *user) {
     return 0;
 }
 
+/* Lines that are too long to be sent: they are left out, the others are not. */
+static int shout(chela_mcp_call *call, void *user) {
+    static char line[CH_LIMIT_MCP_NOTICES + 1];
+    (void)user;
+    memset(line, 'x', sizeof(line) - 1);
+    for (int i = 0; i < 3; i++)
+        chela_mcp_call_log(call, CHELA_MCP_WARNING, line);
+    chela_mcp_call_log(call, CHELA_MCP_WARNING, "heard");
+    chela_mcp_result_text(call, "done", 4);
+    return 0;
+}
+
 static void on_cancel(chela_mcp_call *call, void *user) {
     (void)user;
     w.cancelled++;
@@ -90,6 +102,17 @@ static int huge(chela_mcp_call *call, void *user) {
     memset(block, 'x', sizeof(block));
     for (int i = 0; i < 20; i++)
         chela_mcp_result_text(call, block, sizeof(block));
+    return 0;
+}
+
+/* The first result is too large; the second one, after an answer, is not. */
+static int draw(chela_mcp_call *call, void *user) {
+    static char picture[CH_LIMIT_RPC_MESSAGE];
+    (void)user;
+    if (chela_mcp_call_ask(call, "which", "roots/list", NULL))
+        chela_mcp_result_text(call, "small", 5);
+    else
+        chela_mcp_result_media(call, "image/png", picture, sizeof(picture));
     return 0;
 }
 
@@ -173,6 +196,8 @@ static int setup(void **state) {
     add_tool("hold_not", hold_not, NULL, CHELA_MCP_ON_LOOP);
     add_tool("huge", huge, NULL, 0);
     add_tool("fail", failing, NULL, 0);
+    add_tool("shout", shout, NULL, CHELA_MCP_ON_LOOP);
+    add_tool("draw", draw, NULL, 0);
     assert_int_equal(chela_mcp_server_resource(w.server, &file, NULL), 0);
     assert_int_equal(chela_mcp_server_prompt(w.server, &prompt, NULL), 0);
     assert_int_equal(chela_mcp_server_open(w.server, on_write, NULL, "me", &w.c, NULL), 0);
@@ -356,7 +381,7 @@ static void a_client_leaves(void **state) {
     ch_loop_tick(w.rt->loop);
     assert_int_equal(w.cancelled, 1);
     chela_mcp_server_close(w.server);
-    assert_int_equal(w.released, 7);
+    assert_int_equal(w.released, 9);
 }
 
 static void lists_that_change(void **state) {
@@ -380,6 +405,13 @@ static void lists_that_change(void **state) {
     assert_int_equal(chela_mcp_server_remove_tool(w.server, "echo"), CHELA_ENOENT);
 }
 
+static void a_large_result_before_an_answer(void **state) {
+    (void)state;
+    initialize("{\"roots\":{}}");
+    hear(CALL("1", "draw", ""), "roots/list");
+    hear("{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"roots\":[]}}", "\"small\"");
+}
+
 static void hostile_messages(void **state) {
     static const char *const bad[] = {
         "nonsense", "[]", "{}", "{\"jsonrpc\":\"2.0\",\"id\":null,\"method\":\"ping\"}",
@@ -392,6 +424,7 @@ static void hostile_messages(void **state) {
     for (size_t i = 0; i < CH_LEN(bad); i++)
         hear(bad[i], "\"error\"");
     hear(CALL("1", "huge", ""), "too large");
+    hear(CALL("3", "shout", ""), "\"data\":\"heard\"");
     hear(REQUEST("2", "ping", ""), "{}");
     CH_BUF_AUTO flood = {0};
     ch_buf_init(&flood, 64 * CH_MB);
@@ -454,6 +487,7 @@ int main(void) {
         WITH(log_and_progress),          WITH(a_call_is_cancelled),
         WITH(a_client_leaves),           WITH(lists_that_change),
         WITH(hostile_messages),          WITH(names_and_templates),
+        WITH(a_large_result_before_an_answer),
         cmocka_unit_test(values_of_headers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
