@@ -197,6 +197,35 @@ static void test_malformed_event(void **state) {
     ch_decoder_release(&r.d);
 }
 
+/* The text of an error response is an error, even if it looks like a stream. Nothing but an
+ * empty body means that the prompt is too long. */
+static void test_error_texts(void **state) {
+    (void)state;
+    static const struct {
+        const char *body, *message;
+        enum ch_error_class cls;
+    } cases[] = {
+        {"", "HTTP 400", CH_ERR_OVERFLOW},
+        {"\n\n", "HTTP 400", CH_ERR_OVERFLOW},
+        {"no such field", "HTTP 400: no such field", CH_ERR_FORMAT},
+        {"error: no such field\n", "HTTP 400: no such field", CH_ERR_FORMAT},
+        {"error: no such field\n\n", "HTTP 400: no such field", CH_ERR_FORMAT},
+        {"data: no such field", "HTTP 400: no such field", CH_ERR_FORMAT},
+        {"data: {\"error\":{\"message\":\"m\"}}\n\n", "HTTP 400: m", CH_ERR_FORMAT},
+        {"error", "HTTP 400: error", CH_ERR_FORMAT},
+        {"id: must be a number", "HTTP 400: the answer does not say why", CH_ERR_FORMAT},
+        {HI_BODY, "HTTP 400: the answer does not say why", CH_ERR_FORMAT},
+    };
+    for (size_t i = 0; i < CH_LEN(cases); i++) {
+        struct run r;
+        begin(&r, &ch_codec_openai, 400, "text/plain");
+        const struct ch_reply *reply = finish(&r, cases[i].body, NULL);
+        assert_int_equal(reply->error.cls, cases[i].cls);
+        assert_string_equal(reply->error.message.p, cases[i].message);
+        ch_decoder_release(&r.d);
+    }
+}
+
 static void test_limits(void **state) {
     (void)state;
     struct run r;
@@ -452,6 +481,7 @@ int main(void) {
         cmocka_unit_test(test_headers),       cmocka_unit_test(test_secrets_and_lines),
         cmocka_unit_test(test_after_the_end), cmocka_unit_test(test_malformed_event),
         cmocka_unit_test(test_anthropic_repeats),
+        cmocka_unit_test(test_error_texts),
         cmocka_unit_test(test_limits),        cmocka_unit_test(test_anthropic_keeps),
         cmocka_unit_test(test_openai_keeps),  cmocka_unit_test(test_short_way),
     };
