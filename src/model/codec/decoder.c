@@ -155,12 +155,15 @@ void ch_decoder_head(struct ch_decoder *d, const struct ch_http_head *head) {
 
 /* --- framing */
 
-/* Skip white space (servers send blank lines as keep-alive) and byte order marks. */
+/* Skip white space (servers send blank lines as keep-alive) and byte order marks. Text is not
+ * trimmed at its end, because blanks after "d" show that no "data:" follows. */
 static struct ch_sv past_blank(struct ch_sv s) {
-    s = ch_sv_trim(s);
-    while (ch_sv_starts(s, "\xef\xbb\xbf"))
-        s = ch_sv_trim(ch_sv(s.p + 3, s.n - 3));
-    return s;
+    for (;;) {
+        size_t n = ch_sv_starts(s, "\xef\xbb\xbf") ? 3 : s.n && memchr(" \t\r\n\v\f", *s.p, 6);
+        if (!n)
+            return s;
+        s = ch_sv(s.p + n, s.n - n);
+    }
 }
 
 /* Classify the first bytes; NONE while they may still become a stream. */
@@ -300,7 +303,7 @@ static bool is_cut_json(struct ch_sv text) {
 }
 
 static void decoder_end_body(struct ch_decoder *d) {
-    struct ch_sv text = past_blank(ch_buf_sv(&d->body));
+    struct ch_sv text = past_blank(ch_sv_trim(ch_buf_sv(&d->body)));
     if (!text.n) {
         if (!is_success(d))
             ch_decoder_fail(d, &(struct ch_vendor_error){0});

@@ -197,6 +197,25 @@ static void test_malformed_event(void **state) {
     ch_decoder_release(&r.d);
 }
 
+/* Blanks after bytes that may begin a stream decide: the text is not searched again and again
+ * while they arrive. */
+static void test_blanks(void **state) {
+    (void)state;
+    static const char *const begins[] = {"d", "\n eve", "\xef\xbb\xbfi"};
+    for (size_t i = 0; i < CH_LEN(begins); i++) {
+        struct run r;
+        begin(&r, &ch_codec_openai, 200, "");
+        ch_decoder_head(&r.d, &r.head);
+        ch_decoder_feed(&r.d, ch_sv_str(begins[i]));
+        assert_int_equal(r.d.framing, CH_FRAME_NONE);
+        ch_decoder_feed(&r.d, CH_SV(" "));
+        assert_int_equal(r.d.framing, CH_FRAME_BODY);
+        ch_decoder_end(&r.d, NULL, 0);
+        assert_int_equal(r.d.reply.error.cls, CH_ERR_FORMAT);
+        ch_decoder_release(&r.d);
+    }
+}
+
 /* The text of an error response is an error, even if it looks like a stream. Nothing but an
  * empty body means that the prompt is too long. */
 static void test_error_texts(void **state) {
@@ -481,6 +500,7 @@ int main(void) {
         cmocka_unit_test(test_headers),       cmocka_unit_test(test_secrets_and_lines),
         cmocka_unit_test(test_after_the_end), cmocka_unit_test(test_malformed_event),
         cmocka_unit_test(test_anthropic_repeats),
+        cmocka_unit_test(test_blanks),
         cmocka_unit_test(test_error_texts),
         cmocka_unit_test(test_limits),        cmocka_unit_test(test_anthropic_keeps),
         cmocka_unit_test(test_openai_keeps),  cmocka_unit_test(test_short_way),
