@@ -12,6 +12,7 @@
 #include "model/codec/codec.h"
 #include "json/writer.h"
 #include "model/codec/decoder.h"
+#include "model/codec/opaque.h"
 
 #define HI_STREAM                                                                                  \
     "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"hi\"},\"finish_reason\":\"stop\"}]" \
@@ -351,6 +352,30 @@ static void test_anthropic_keeps(void **state) {
     ch_msg_free(m);
 }
 
+/* The deltas of a block of unknown type are read once: eight names are merged. */
+static void test_opaque_names(void **state) {
+    (void)state;
+    static const struct {
+        const char *start, *deltas, *want;
+    } cases[] = {
+        {"{\"type\":\"t\",\"a\":1,\"b\":\"\"}",
+         "[{\"type\":\"d\",\"b\":\"x\"},{\"b\":\"y\",\"a\":2}]",
+         "{\"type\":\"t\",\"a\":1,\"b\":\"xy\"}"},
+        {"{\"input\":{},\"input\":1}", "[{\"partial_json\":\"{\"},{\"partial_json\":\"}\"}]",
+         "{\"input\":{},\"input\":{}}"},
+        {"{\"input\":7}", "[{\"partial_json\":\"{\"}]", "{\"input\":7}"},
+        {"{\"h\":0,\"i\":0}",
+         "[{\"a\":\"\",\"b\":\"\",\"c\":\"\",\"d\":\"\",\"e\":\"\",\"f\":\"\",\"g\":\"\","
+         "\"h\":\"x\",\"i\":\"x\"}]",
+         "{\"h\":\"x\",\"i\":0}"},
+    };
+    for (size_t i = 0; i < CH_LEN(cases); i++) {
+        CH_BUF_AUTO out = {0};
+        ch_opaque_merge(ch_sv_str(cases[i].start), ch_sv_str(cases[i].deltas), &out);
+        assert_string_equal(ch_buf_str(&out), cases[i].want);
+    }
+}
+
 /* A delta that repeats the last one up to its string is recognised by its bytes if the whole
  * event came at once. Byte by byte the same events are parsed, with the same outcome. */
 static void test_anthropic_repeats(void **state) {
@@ -500,6 +525,7 @@ int main(void) {
         cmocka_unit_test(test_headers),       cmocka_unit_test(test_secrets_and_lines),
         cmocka_unit_test(test_after_the_end), cmocka_unit_test(test_malformed_event),
         cmocka_unit_test(test_anthropic_repeats),
+        cmocka_unit_test(test_opaque_names),
         cmocka_unit_test(test_blanks),
         cmocka_unit_test(test_error_texts),
         cmocka_unit_test(test_limits),        cmocka_unit_test(test_anthropic_keeps),
