@@ -109,6 +109,7 @@
 #define CH_LIMIT_REPLY (32 * CH_MB)       /* text, reasoning and arguments of one reply */
 #define CH_LIMIT_REPLY_BLOCKS 4096        /* content blocks of one reply */
 #define CH_LIMIT_CITATIONS 500            /* citations of one reply that are reported */
+#define CH_LIMIT_CITED_REPLY ((int64_t)CH_MB) /* bytes of a reply in which passages are marked */
 #define CH_LIMIT_CITED_TEXT (2 * CH_KB)   /* title or passage of one citation */
 #define CH_LIMIT_SERVER_RESULT (16 * CH_KB) /* result of a vendor's own tool that is reported */
 #define CH_LIMIT_CALLS_PER_REPLY 128      /* tool calls of one reply that are made */

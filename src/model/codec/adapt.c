@@ -41,16 +41,17 @@ static void adapt_grow(struct ch_call_ids *ids) {
     ch_free(old.slots);
 }
 
+static void adapt_add(struct ch_call_ids *ids, uint32_t hash) {
+    if (2 * (ids->n + 1) > ids->cap)
+        adapt_grow(ids);
+    if (!adapt_is_known(ids, hash))
+        adapt_put(ids, hash);
+}
+
 void ch_call_ids_keep(struct ch_call_ids *ids, enum ch_id_rule rule, const struct ch_msg *m) {
-    for (uint32_t i = 0; i < m->nblocks; i++) {
-        if (m->blocks[i].type != CH_BLOCK_TOOL_CALL)
-            continue;
-        if (2 * (ids->n + 1) > ids->cap)
-            adapt_grow(ids);
-        uint32_t hash = mapped(rule, m->blocks[i].id);
-        if (!adapt_is_known(ids, hash))
-            adapt_put(ids, hash);
-    }
+    for (uint32_t i = 0; i < m->nblocks; i++)
+        if (m->blocks[i].type == CH_BLOCK_TOOL_CALL)
+            adapt_add(ids, mapped(rule, m->blocks[i].id));
 }
 
 void ch_call_ids_release(struct ch_call_ids *ids) {
@@ -58,49 +59,62 @@ void ch_call_ids_release(struct ch_call_ids *ids) {
     *ids = (struct ch_call_ids){0};
 }
 
-static bool adapt_is_taken(const struct ch_call_ids *ids, enum ch_id_rule rule,
-                           const struct ch_block *blocks, uint32_t before, struct ch_sv id) {
-    uint32_t hash = mapped(rule, id);
-    for (uint32_t i = 0; i < before; i++)
-        if (blocks[i].type == CH_BLOCK_TOOL_CALL && mapped(rule, blocks[i].id) == hash)
-            return true;
-    return adapt_is_known(ids, hash);
+/* A message whose calls get new ids. */
+struct renewing {
+    const struct ch_call_ids *before; /* ids of earlier messages */
+    struct ch_call_ids here;          /* ids of this message so far */
+    enum ch_id_rule rule;
+    size_t at;
+    unsigned again; /* for ids that are taken again; only grows, so that no number is tried twice */
+    struct ch_arena arena;
+};
+
+static bool adapt_is_taken(const struct renewing *r, uint32_t hash) {
+    return adapt_is_known(r->before, hash) || adapt_is_known(&r->here, hash);
 }
 
-/* "call_1" of the twelfth message becomes "call_1_12". */
-static struct ch_sv another_id(const struct ch_call_ids *ids, enum ch_id_rule rule,
-                               const struct ch_block *blocks, uint32_t i, size_t at,
-                               struct ch_arena *a) {
-    struct ch_sv id = blocks[i].id;
-    for (unsigned n = 1; adapt_is_taken(ids, rule, blocks, i, id); n++)
-        id = ch_sv_str(n == 1 ? ch_arena_printf(a, "%.*s_%zu", CH_SV_FMT(blocks[i].id), at)
-                              : ch_arena_printf(a, "%.*s_%zu_%u", CH_SV_FMT(blocks[i].id), at, n));
+/* "call_1" of the twelfth message becomes "call_1_12", then "call_1_12_2". */
+static struct ch_sv another_id(struct renewing *r, struct ch_sv id) {
+    struct ch_sv old = id;
+    for (bool first = true; adapt_is_taken(r, mapped(r->rule, id)); first = false)
+        id = ch_sv_str(first ? ch_arena_printf(&r->arena, "%.*s_%zu", CH_SV_FMT(old), r->at)
+                             : ch_arena_printf(&r->arena, "%.*s_%zu_%u", CH_SV_FMT(old), r->at,
+                                               r->again++));
+    adapt_add(&r->here, mapped(r->rule, id));
     return id;
 }
 
-/* True if an id of a call is taken by an earlier call. */
-static bool repeats_id(const struct ch_call_ids *ids, enum ch_id_rule rule,
-                       const struct ch_msg *m) {
-    for (uint32_t i = 0; i < m->nblocks; i++)
-        if (m->blocks[i].type == CH_BLOCK_TOOL_CALL &&
-            adapt_is_taken(ids, rule, m->blocks, i, m->blocks[i].id))
+/* True if an id of a call is taken by an earlier call. Most messages have one call, which needs
+ * no set. */
+static bool repeats_id(struct renewing *r, const struct ch_msg *m) {
+    uint32_t last = 0;
+    for (uint32_t i = 0; i < m->nblocks; i++) {
+        if (m->blocks[i].type != CH_BLOCK_TOOL_CALL)
+            continue;
+        if (last)
+            adapt_add(&r->here, last);
+        last = mapped(r->rule, m->blocks[i].id);
+        if (adapt_is_taken(r, last))
             return true;
+    }
     return false;
 }
 
 struct ch_msg *ch_call_ids_renew(struct ch_call_ids *ids, enum ch_id_rule rule,
                                  const struct ch_msg *m, size_t at) {
-    if (!repeats_id(ids, rule, m))
+    struct renewing r = {.before = ids, .rule = rule, .at = at, .again = 2};
+    bool repeats = repeats_id(&r, m);
+    ch_call_ids_release(&r.here);
+    if (!repeats)
         return NULL;
-    CH_ARENA_AUTO arena = {0};
     struct ch_block *blocks = ch_memdup(m->blocks, m->nblocks * sizeof(*blocks));
-    for (uint32_t i = 0; i < m->nblocks; i++) {
-        if (blocks[i].type != CH_BLOCK_TOOL_CALL)
-            continue;
-        blocks[i].id = another_id(ids, rule, blocks, i, at, &arena);
-    }
+    for (uint32_t i = 0; i < m->nblocks; i++)
+        if (blocks[i].type == CH_BLOCK_TOOL_CALL)
+            blocks[i].id = another_id(&r, blocks[i].id);
     struct ch_msg *copy = ch_msg_like(m, m->kind, blocks, m->nblocks);
     ch_free(blocks);
+    ch_call_ids_release(&r.here);
+    ch_arena_release(&r.arena);
     return copy;
 }
 

@@ -25,7 +25,12 @@
 #define TYPICAL_TEXTS 128 /* bytes: the ids and names of a reply */
 #define QUOTED 100 /* bytes of an unexpected response quoted in an error */
 
-/* An event "error" whose data the codec did not recognize as an error. */
+static bool is_success(const struct ch_decoder *d) {
+    return d->status >= 200 && d->status < 300;
+}
+
+/* An event "error", or an event of an error response, whose data the codec did not recognize
+ * as an error. */
 static int fail_by_event(struct ch_decoder *d, struct ch_sv data, int rc) {
     struct chela_error ignored = {0};
     if (rc == CHELA_EPARSE) {
@@ -43,9 +48,9 @@ static bool decoder_on_event(struct ch_sv name, struct ch_sv data, void *user) {
         return true;
     ch_error_clear(&err);
     int rc = d->codec->event(d, name, data, &err);
-    if (rc == CHELA_EPARSE && d->ending)
+    if (rc == CHELA_EPARSE && d->ending && is_success(d))
         return false;
-    if (ch_sv_is(name, "error") && d->reply.error.cls == CH_ERR_NONE)
+    if ((ch_sv_is(name, "error") || !is_success(d)) && d->reply.error.cls == CH_ERR_NONE)
         rc = fail_by_event(d, data, rc);
     d->heard = true;
     if (rc < 0)
@@ -131,10 +136,6 @@ void ch_decoder_release(struct ch_decoder *d) {
     *d = (struct ch_decoder){0};
 }
 
-static bool is_success(const struct ch_decoder *d) {
-    return d->status >= 200 && d->status < 300;
-}
-
 void ch_decoder_head(struct ch_decoder *d, const struct ch_http_head *head) {
     d->status = head->status;
     struct ch_sv type = ch_header_find(head->headers, head->nheaders, "content-type");
@@ -154,12 +155,15 @@ void ch_decoder_head(struct ch_decoder *d, const struct ch_http_head *head) {
 
 /* --- framing */
 
-/* Skip white space (servers send blank lines as keep-alive) and byte order marks. */
+/* Skip white space (servers send blank lines as keep-alive) and byte order marks. Text is not
+ * trimmed at its end, because blanks after "d" show that no "data:" follows. */
 static struct ch_sv past_blank(struct ch_sv s) {
-    s = ch_sv_trim(s);
-    while (ch_sv_starts(s, "\xef\xbb\xbf"))
-        s = ch_sv_trim(ch_sv(s.p + 3, s.n - 3));
-    return s;
+    for (;;) {
+        size_t n = ch_sv_starts(s, "\xef\xbb\xbf") ? 3 : s.n && memchr(" \t\r\n\v\f", *s.p, 6);
+        if (!n)
+            return s;
+        s = ch_sv(s.p + n, s.n - n);
+    }
 }
 
 /* Classify the first bytes; NONE while they may still become a stream. */
@@ -299,7 +303,7 @@ static bool is_cut_json(struct ch_sv text) {
 }
 
 static void decoder_end_body(struct ch_decoder *d) {
-    struct ch_sv text = past_blank(ch_buf_sv(&d->body));
+    struct ch_sv text = past_blank(ch_sv_trim(ch_buf_sv(&d->body)));
     if (!text.n) {
         if (!is_success(d))
             ch_decoder_fail(d, &(struct ch_vendor_error){0});
@@ -340,11 +344,19 @@ static void fail_transport(struct ch_decoder *d, const struct chela_error *err) 
     ch_decoder_fail_as(d, cls, retryable, ch_sv_str(err->message));
 }
 
+/* True if the bytes so far are a whole body, or all that is known of an error: a text such as
+ * "error" could also be the beginning of a stream. */
+static bool is_body(const struct ch_decoder *d, const struct chela_error *err) {
+    if (!is_success(d))
+        return d->framing == CH_FRAME_BODY || d->framing == CH_FRAME_NONE;
+    return d->framing == CH_FRAME_BODY && !err;
+}
+
 static void end_bytes(struct ch_decoder *d, const struct chela_error *err) {
     d->ending = true;
     if (!d->stopped && d->framing == CH_FRAME_SSE && !err)
         ch_sse_end(&d->sse, NULL);
-    else if (!d->stopped && d->framing == CH_FRAME_BODY && (!err || !is_success(d)))
+    else if (!d->stopped && is_body(d, err))
         decoder_end_body(d);
     if (d->codec->end)
         d->codec->end(d);
@@ -354,7 +366,8 @@ static void fail_if_incomplete(struct ch_decoder *d, const struct chela_error *e
     if (d->reply.complete && is_success(d))
         return;
     if (!is_success(d))
-        ch_decoder_fail(d, &(struct ch_vendor_error){0});
+        ch_decoder_fail(
+            d, &(struct ch_vendor_error){.message = CH_SV("the answer does not say why")});
     else if (err)
         fail_transport(d, err);
     else

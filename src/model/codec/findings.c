@@ -119,6 +119,8 @@ int64_t ch_findings_chars(struct ch_sv s) {
 
 int64_t ch_findings_position(const struct ch_findings *f, int64_t at) {
     int64_t chars = 0;
+    if (at > CH_LIMIT_CITED_REPLY)
+        return 0;
     for (uint32_t i = 0; i < f->msg->nblocks && at > 0; i++) {
         const struct ch_block *b = &f->msg->blocks[i];
         if (b->type != CH_BLOCK_TEXT)

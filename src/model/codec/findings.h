@@ -59,7 +59,8 @@ void ch_findings_result(struct ch_findings *f, struct ch_sv id, const struct ch_
 void ch_findings_result_text(struct ch_findings *f, struct ch_sv id, struct ch_sv text);
 /* Number of characters of a text. */
 int64_t ch_findings_chars(struct ch_sv s);
-/* The position of the byte `at` in the reply's text. */
+/* The position of the byte `at` in the reply's text; 0 past CH_LIMIT_CITED_REPLY, because the
+ * text is counted for each position. */
 int64_t ch_findings_position(const struct ch_findings *f, int64_t at);
 
 #endif

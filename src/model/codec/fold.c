@@ -324,15 +324,16 @@ static bool fold_id_taken(const struct ch_fold *f, size_t before, struct ch_sv i
 }
 
 /* Every call needs a unique id, because results are matched by id. The time distinguishes
- * generated ids of different turns. */
-static void finish_id(struct ch_fold *f, size_t at, int64_t ts) {
+ * generated ids of different turns. *again is the number for an id that occurs for the third
+ * time or more often; it only grows, so that equal ids do not try all numbers again. */
+static void finish_id(struct ch_fold *f, size_t at, int64_t ts, unsigned *again) {
     struct block *b = &f->blocks[at];
     if (!b->id.n)
         ch_buf_addf(&b->id, "call_%llx_%u", (unsigned long long)ts, b->call);
     size_t base = b->id.n;
-    for (unsigned i = 2; fold_id_taken(f, at, ch_buf_sv(&b->id)); i++) {
+    for (bool second = true; fold_id_taken(f, at, ch_buf_sv(&b->id)); second = false) {
         b->id.n = base;
-        ch_buf_addf(&b->id, "_%u", i);
+        ch_buf_addf(&b->id, "_%u", second ? 2 : (*again)++);
     }
 }
 
@@ -381,13 +382,14 @@ struct ch_msg *ch_fold_message(struct ch_fold *f, const struct ch_msg_author *by
     CH_ARENA_AUTO parts = CH_ARENA_IN(room);
     struct ch_block *out = ch_arena_alloc(&parts, f->n * sizeof(*out));
     size_t n = 0;
+    unsigned again = 3;
     for (size_t i = 0; i < f->n; i++) {
         struct block *b = &f->blocks[i];
         if (fold_is_void(b))
             continue;
         if (b->type == CH_BLOCK_TOOL_CALL) {
             finish_call(b);
-            finish_id(f, i, ts);
+            finish_id(f, i, ts, &again);
         }
         out[n++] = fold_view(b);
     }

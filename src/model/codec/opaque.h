@@ -5,8 +5,8 @@
 #include "base/sv.h"
 
 /* Append the object `start` merged with the members of `deltas` (an array of objects):
- * strings of the same name are concatenated; the pieces of partial_json become `input`, if
- * they form a JSON object. */
+ * strings of the same name are concatenated, of up to eight names; the pieces of partial_json
+ * become `input`, if they form a JSON object. */
 void ch_opaque_merge(struct ch_sv start, struct ch_sv deltas, struct ch_buf *out);
 
 #endif

@@ -119,6 +119,27 @@ static void test_many(void **state) {
     ch_msg_free(m);
 }
 
+/* The same in one message, which a client may send: the work grows with the number of calls. */
+static void test_many_at_once(void **state) {
+    (void)state;
+    enum { N = 20000 };
+    struct ch_call_ids ids = {0};
+    struct ch_block *blocks = ch_alloc(N * sizeof(*blocks));
+    for (size_t i = 0; i < N; i++)
+        blocks[i] = (struct ch_block)CALL("call_1");
+    struct ch_msg *m = ch_msg_new(CH_MSG_ASSISTANT, blocks, N, NULL, CH_SV(""), 0);
+    struct ch_msg *renewed = ch_call_ids_renew(&ids, CH_ID_64, m, 7);
+    assert_string_equal(renewed->blocks[0].id.p, "call_1");
+    assert_string_equal(renewed->blocks[1].id.p, "call_1_7");
+    assert_string_equal(renewed->blocks[2].id.p, "call_1_7_2");
+    ch_call_ids_keep(&ids, CH_ID_64, renewed);
+    assert_int_equal(ids.n, N);
+    ch_call_ids_release(&ids);
+    ch_msg_free(renewed);
+    ch_msg_free(m);
+    ch_free(blocks);
+}
+
 static void test_images(void **state) {
     (void)state;
     static const struct ch_block blocks[] = {
@@ -181,6 +202,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_repeated_ids),
         cmocka_unit_test(test_many),
+        cmocka_unit_test(test_many_at_once),
         cmocka_unit_test(test_images),
         cmocka_unit_test(test_sight),
     };

@@ -12,6 +12,7 @@
 #include "model/codec/codec.h"
 #include "json/writer.h"
 #include "model/codec/decoder.h"
+#include "model/codec/opaque.h"
 
 #define HI_STREAM                                                                                  \
     "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"hi\"},\"finish_reason\":\"stop\"}]" \
@@ -197,6 +198,54 @@ static void test_malformed_event(void **state) {
     ch_decoder_release(&r.d);
 }
 
+/* Blanks after bytes that may begin a stream decide: the text is not searched again and again
+ * while they arrive. */
+static void test_blanks(void **state) {
+    (void)state;
+    static const char *const begins[] = {"d", "\n eve", "\xef\xbb\xbfi"};
+    for (size_t i = 0; i < CH_LEN(begins); i++) {
+        struct run r;
+        begin(&r, &ch_codec_openai, 200, "");
+        ch_decoder_head(&r.d, &r.head);
+        ch_decoder_feed(&r.d, ch_sv_str(begins[i]));
+        assert_int_equal(r.d.framing, CH_FRAME_NONE);
+        ch_decoder_feed(&r.d, CH_SV(" "));
+        assert_int_equal(r.d.framing, CH_FRAME_BODY);
+        ch_decoder_end(&r.d, NULL, 0);
+        assert_int_equal(r.d.reply.error.cls, CH_ERR_FORMAT);
+        ch_decoder_release(&r.d);
+    }
+}
+
+/* The text of an error response is an error, even if it looks like a stream. Nothing but an
+ * empty body means that the prompt is too long. */
+static void test_error_texts(void **state) {
+    (void)state;
+    static const struct {
+        const char *body, *message;
+        enum ch_error_class cls;
+    } cases[] = {
+        {"", "HTTP 400", CH_ERR_OVERFLOW},
+        {"\n\n", "HTTP 400", CH_ERR_OVERFLOW},
+        {"no such field", "HTTP 400: no such field", CH_ERR_FORMAT},
+        {"error: no such field\n", "HTTP 400: no such field", CH_ERR_FORMAT},
+        {"error: no such field\n\n", "HTTP 400: no such field", CH_ERR_FORMAT},
+        {"data: no such field", "HTTP 400: no such field", CH_ERR_FORMAT},
+        {"data: {\"error\":{\"message\":\"m\"}}\n\n", "HTTP 400: m", CH_ERR_FORMAT},
+        {"error", "HTTP 400: error", CH_ERR_FORMAT},
+        {"id: must be a number", "HTTP 400: the answer does not say why", CH_ERR_FORMAT},
+        {HI_BODY, "HTTP 400: the answer does not say why", CH_ERR_FORMAT},
+    };
+    for (size_t i = 0; i < CH_LEN(cases); i++) {
+        struct run r;
+        begin(&r, &ch_codec_openai, 400, "text/plain");
+        const struct ch_reply *reply = finish(&r, cases[i].body, NULL);
+        assert_int_equal(reply->error.cls, cases[i].cls);
+        assert_string_equal(reply->error.message.p, cases[i].message);
+        ch_decoder_release(&r.d);
+    }
+}
+
 static void test_limits(void **state) {
     (void)state;
     struct run r;
@@ -301,6 +350,30 @@ static void test_anthropic_keeps(void **state) {
         assert_string_equal(m->blocks[i].extra.p, want[i].extra);
     }
     ch_msg_free(m);
+}
+
+/* The deltas of a block of unknown type are read once: eight names are merged. */
+static void test_opaque_names(void **state) {
+    (void)state;
+    static const struct {
+        const char *start, *deltas, *want;
+    } cases[] = {
+        {"{\"type\":\"t\",\"a\":1,\"b\":\"\"}",
+         "[{\"type\":\"d\",\"b\":\"x\"},{\"b\":\"y\",\"a\":2}]",
+         "{\"type\":\"t\",\"a\":1,\"b\":\"xy\"}"},
+        {"{\"input\":{},\"input\":1}", "[{\"partial_json\":\"{\"},{\"partial_json\":\"}\"}]",
+         "{\"input\":{},\"input\":{}}"},
+        {"{\"input\":7}", "[{\"partial_json\":\"{\"}]", "{\"input\":7}"},
+        {"{\"h\":0,\"i\":0}",
+         "[{\"a\":\"\",\"b\":\"\",\"c\":\"\",\"d\":\"\",\"e\":\"\",\"f\":\"\",\"g\":\"\","
+         "\"h\":\"x\",\"i\":\"x\"}]",
+         "{\"h\":\"x\",\"i\":0}"},
+    };
+    for (size_t i = 0; i < CH_LEN(cases); i++) {
+        CH_BUF_AUTO out = {0};
+        ch_opaque_merge(ch_sv_str(cases[i].start), ch_sv_str(cases[i].deltas), &out);
+        assert_string_equal(ch_buf_str(&out), cases[i].want);
+    }
 }
 
 /* A delta that repeats the last one up to its string is recognised by its bytes if the whole
@@ -452,6 +525,9 @@ int main(void) {
         cmocka_unit_test(test_headers),       cmocka_unit_test(test_secrets_and_lines),
         cmocka_unit_test(test_after_the_end), cmocka_unit_test(test_malformed_event),
         cmocka_unit_test(test_anthropic_repeats),
+        cmocka_unit_test(test_opaque_names),
+        cmocka_unit_test(test_blanks),
+        cmocka_unit_test(test_error_texts),
         cmocka_unit_test(test_limits),        cmocka_unit_test(test_anthropic_keeps),
         cmocka_unit_test(test_openai_keeps),  cmocka_unit_test(test_short_way),
     };

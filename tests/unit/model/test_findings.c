@@ -88,11 +88,39 @@ static void test_limits(void **state) {
     ch_msg_free(m);
 }
 
+/* Sources and passages of a Gemini reply beyond the limit are not looked at. */
+static void test_grounding_limits(void **state) {
+    (void)state;
+    CH_BUF_AUTO json = {0};
+    struct ch_findings f = {0};
+    CH_BUF_AUTO out = {0};
+    ch_buf_add_str(&json, "{\"groundingChunks\":[{\"web\":{\"uri\":\"first\"}}");
+    for (int i = 1; i < 2 * CH_LIMIT_CITATIONS; i++)
+        ch_buf_addf(&json, i == CH_LIMIT_CITATIONS ? ",{\"web\":{\"uri\":\"late\"}}" : ",{}");
+    ch_buf_add_str(&json, "],\"groundingSupports\":[");
+    for (int i = 0; i < CH_LIMIT_CITATIONS + 1; i++)
+        ch_buf_addf(&json, "%s{\"segment\":{\"endIndex\":%d},\"groundingChunkIndices\":[0]}",
+                    i ? "," : "", i < CH_LIMIT_CITATIONS ? 1 : 2);
+    ch_buf_add_str(&json, "]}");
+    const struct ch_block blocks[] = {
+        TEXT("xy", ""),
+        {.type = CH_BLOCK_OPAQUE, .name = CH_SV("groundingMetadata"), .text = ch_buf_sv(&json)}};
+    struct ch_msg *m = reply("gemini", blocks, 2);
+    ch_findings_read(&f, m);
+    ch_findings_write(&f, &out);
+    assert_string_equal(ch_buf_str(&out), "[{\"url\":\"first\",\"start\":0,\"end\":1}]");
+    assert_int_equal(ch_findings_position(&f, 2), 2);
+    assert_int_equal(ch_findings_position(&f, CH_LIMIT_CITED_REPLY + 1), 0);
+    ch_findings_release(&f);
+    ch_msg_free(m);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_positions),
         cmocka_unit_test(test_foreign),
         cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_grounding_limits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

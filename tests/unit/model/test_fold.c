@@ -169,6 +169,23 @@ static void test_ids(void **state) {
     ch_fold_free(f);
 }
 
+/* As many calls as a reply may have, all with one id. */
+static void test_one_id(void **state) {
+    (void)state;
+    struct ch_fold *f = ch_fold_new(NULL, NULL);
+    for (unsigned i = 0; i < CH_LIMIT_CALLS_READ; i++)
+        assert_int_equal(ch_fold_call(f, i, CH_SV("a"), CH_SV("f"), NOTHING), 0);
+    struct ch_msg *m = ch_fold_message(f, &(struct ch_msg_author){.api = "x"}, 16);
+    assert_string_equal(m->blocks[0].id.p, "a");
+    for (unsigned i = 1; i < CH_LIMIT_CALLS_READ; i++) {
+        CH_BUF_AUTO want = {0};
+        ch_buf_addf(&want, "a_%u", i + 1);
+        assert_string_equal(m->blocks[i].id.p, ch_buf_str(&want));
+    }
+    ch_msg_free(m);
+    ch_fold_free(f);
+}
+
 static void test_keys(void **state) {
     (void)state;
     struct ch_fold *f = ch_fold_new(NULL, NULL);
@@ -258,6 +275,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_events),        cmocka_unit_test(test_arguments),
         cmocka_unit_test(test_cut_by_length), cmocka_unit_test(test_ids),
+        cmocka_unit_test(test_one_id),
         cmocka_unit_test(test_keys),          cmocka_unit_test(test_void_blocks),
         cmocka_unit_test(test_limits),        cmocka_unit_test(test_media),
     };

@@ -296,7 +296,8 @@ static int anthropic_decode_fold_delta(struct ch_decoder *d, struct ch_sv data, 
     struct ch_pull p;
     if (st->type.p && key == st->key) {
         ch_buf_addc(&st->deltas, st->deltas.n ? ',' : '[');
-        return ch_buf_add_sv(&st->deltas, json) < 0 ? ch_decode_too_large(err) : CHELA_OK;
+        ch_buf_add_sv(&st->deltas, json);
+        return st->deltas.n > CH_LIMIT_REPLY ? ch_decode_too_large(err) : CHELA_OK;
     }
     ch_pull_init(&p, json, &d->scratch);
     anthropic_decode_read_pieces(&p, &x);

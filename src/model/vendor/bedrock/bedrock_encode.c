@@ -205,7 +205,8 @@ static bool ends_markable(const struct ch_model_request *req) {
     const struct ch_block *b = &last->blocks[last->nblocks - 1];
     if (last->kind == CH_MSG_RESULTS)
         return n > 1 && has_call(req->messages[n - 2]) && b->type != CH_BLOCK_DOCUMENT;
-    return b->type == CH_BLOCK_IMAGE || (b->type == CH_BLOCK_TEXT && !ch_is_blank(b->text));
+    bool text = b->type == CH_BLOCK_TEXT || b->type == CH_BLOCK_CONTEXT;
+    return b->type == CH_BLOCK_IMAGE || (text && !ch_is_blank(b->text));
 }
 
 static void write_inference(const struct ch_model_request *req, enum ch_maker f,

@@ -4,6 +4,7 @@
  * positions are bytes of the reply's text. */
 #include "model/vendor/gemini/gemini_findings.h"
 
+#include "base/limits.h"
 #include "json/json.h"
 #include "json/writer.h"
 #include "model/vendor/gemini/gemini.h"
@@ -20,39 +21,42 @@ static struct ch_citation gemini_source(const struct ch_json *chunk) {
                                 .file = ch_json_get_str(v, "fileSearchStore")};
 }
 
-static void gemini_support(struct ch_findings *f, const struct ch_json *chunks,
+/* The sources of a reply, up to CH_LIMIT_CITATIONS of each kind: a service may send any number. */
+struct grounding {
+    const struct ch_json *chunks[CH_LIMIT_CITATIONS];
+    bool supported[CH_LIMIT_CITATIONS];
+    size_t n, passages;
+};
+
+static void gemini_support(struct ch_findings *f, struct grounding *g,
                            const struct ch_json *support) {
     const struct ch_json *segment = ch_json_get(support, "segment");
     int64_t start = ch_json_int(ch_json_get(segment, "startIndex"), 0),
             end = ch_json_int(ch_json_get(segment, "endIndex"), 0);
     for (CH_JSON_EACH(index, ch_json_get(support, "groundingChunkIndices"))) {
         int64_t i = ch_json_int(index, -1);
-        if (i < 0)
+        if (i < 0 || (size_t)i >= g->n)
             continue;
-        struct ch_citation c = gemini_source(ch_json_at(chunks, (size_t)i));
+        g->supported[i] = true;
+        if (g->passages++ >= CH_LIMIT_CITATIONS)
+            continue;
+        struct ch_citation c = gemini_source(g->chunks[i]);
         c.start = ch_findings_position(f, start);
         c.end = ch_findings_position(f, end);
         ch_findings_cite(f, &c);
     }
 }
 
-static bool is_supported(const struct ch_json *supports, int64_t chunk) {
-    for (CH_JSON_EACH(support, supports))
-        for (CH_JSON_EACH(index, ch_json_get(support, "groundingChunkIndices")))
-            if (ch_json_int(index, -1) == chunk)
-                return true;
-    return false;
-}
-
 static void gemini_grounding(struct ch_findings *f, const struct ch_json *v) {
-    const struct ch_json *chunks = ch_json_get(v, "groundingChunks"),
-                         *supports = ch_json_get(v, "groundingSupports");
-    int64_t i = 0;
-    for (CH_JSON_EACH(support, supports))
-        gemini_support(f, chunks, support);
-    for (CH_JSON_EACH(chunk, chunks)) {
-        struct ch_citation c = gemini_source(chunk);
-        if (!is_supported(supports, i++))
+    struct grounding g = {0};
+    for (CH_JSON_EACH(chunk, ch_json_get(v, "groundingChunks")))
+        if (g.n < CH_LIMIT_CITATIONS)
+            g.chunks[g.n++] = chunk;
+    for (CH_JSON_EACH(support, ch_json_get(v, "groundingSupports")))
+        gemini_support(f, &g, support);
+    for (size_t i = 0; i < g.n; i++) {
+        struct ch_citation c = gemini_source(g.chunks[i]);
+        if (!g.supported[i])
             ch_findings_cite(f, &c);
     }
     const struct ch_json *queries = ch_json_get(v, "webSearchQueries");
