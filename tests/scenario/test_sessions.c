@@ -878,6 +878,37 @@ static void test_left_and_used_again(void **state) {
     chela_store_close(store);
 }
 
+/* A run that was left stays left: it can be neither cancelled nor taken over. */
+static void test_left_and_cancelled(void **state) {
+    (void)state;
+    for (int taken = 0; taken < 2; taken++)
+        for (long at = 0; at < 12; at++) {
+            struct stage st;
+            chela_store *store = new_store();
+            made = (struct counts){0};
+            open_kept(&st, store, "a", 0);
+            wait_open(&st);
+            st.on_event = leave_at;
+            st.arg = at;
+            stage_start(&st, "go");
+            stage_finish(&st);
+            assert_string_equal(stage_verdict(&st), "paused/interrupted");
+            unsigned ships = made.ship;
+            if (taken)
+                assert_int_equal(chela_run_take_over(st.run, "mine", 4), CHELA_ESTATE);
+            else
+                chela_cancel(st.run, "too late");
+            for (int i = 0; i < 8; i++)
+                ch_loop_tick(st.rt->loop);
+            assert_int_equal(st.ends, 1);
+            assert_string_equal(stage_verdict(&st), "paused/interrupted");
+            assert_int_equal(chela_session_status(st.session), CHELA_SESSION_RUNNING);
+            assert_int_equal(made.ship, ships);
+            stage_close(&st);
+            chela_store_close(store);
+        }
+}
+
 static void test_left_without_a_store(void **state) {
     struct stage st;
     (void)state;
@@ -911,6 +942,7 @@ int main(void) {
         cmocka_unit_test(test_cancelled_before_it_begins),
         cmocka_unit_test(test_left_at_every_event),
         cmocka_unit_test(test_left_and_used_again),
+        cmocka_unit_test(test_left_and_cancelled),
         cmocka_unit_test(test_left_without_a_store),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -282,7 +282,7 @@ char *chela_session_recent_json(const chela_session *s, size_t n) {
 /* --- runs */
 
 static bool is_paused(const chela_run *run) {
-    return run && run->over && run->m.state == CH_RUN_WAITING;
+    return run && run->over && !run->retired && run->m.state == CH_RUN_WAITING;
 }
 
 int chela_session_channel(chela_session *s, const struct chela_channel *given,
