@@ -909,6 +909,42 @@ static void test_left_and_cancelled(void **state) {
         }
 }
 
+static void count_ready(chela_session *s, const struct chela_error *err, void *user) {
+    (void)s;
+    (void)err;
+    ++*(unsigned *)user;
+}
+
+static void close_at_end(const struct chela_event *ev, void *user) {
+    struct stage *st = user;
+    if (ev->type == CHELA_EV_RUN_END)
+        chela_session_close(st->session);
+}
+
+/* The run cannot begin, and the host closes the session: no callback of the session follows. */
+static void test_closed_while_it_opens(void **state) {
+    struct stage st;
+    unsigned ready = 0;
+    chela_store *store = new_store();
+    (void)state;
+    open_kept(&st, store, "a", 0);
+    wait_open(&st);
+    st.on_event = leave_at;
+    stage_play(&st, "go");
+    assert_string_equal(stage_verdict(&st), "paused/interrupted");
+    stage_close(&st);
+
+    open_kept(&st, store, "a", 0);
+    struct chela_run_opts opts = CHELA_RUN_OPTS(.on_event = close_at_end, .user = &st);
+    chela_session_on_ready(st.session, count_ready, &ready);
+    assert_int_equal(chela_session_compact(st.session, NULL, &opts, &st.run, NULL), 0);
+    stage_finish(&st);
+    assert_string_equal(stage_verdict(&st), "error/store_error");
+    assert_int_equal(ready, 0);
+    stage_close(&st);
+    chela_store_close(store);
+}
+
 static void test_left_without_a_store(void **state) {
     struct stage st;
     (void)state;
@@ -943,6 +979,7 @@ int main(void) {
         cmocka_unit_test(test_left_at_every_event),
         cmocka_unit_test(test_left_and_used_again),
         cmocka_unit_test(test_left_and_cancelled),
+        cmocka_unit_test(test_closed_while_it_opens),
         cmocka_unit_test(test_left_without_a_store),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
