@@ -878,6 +878,73 @@ static void test_left_and_used_again(void **state) {
     chela_store_close(store);
 }
 
+/* A run that was left stays left: it can be neither cancelled nor taken over. */
+static void test_left_and_cancelled(void **state) {
+    (void)state;
+    for (int taken = 0; taken < 2; taken++)
+        for (long at = 0; at < 12; at++) {
+            struct stage st;
+            chela_store *store = new_store();
+            made = (struct counts){0};
+            open_kept(&st, store, "a", 0);
+            wait_open(&st);
+            st.on_event = leave_at;
+            st.arg = at;
+            stage_start(&st, "go");
+            stage_finish(&st);
+            assert_string_equal(stage_verdict(&st), "paused/interrupted");
+            unsigned ships = made.ship;
+            if (taken)
+                assert_int_equal(chela_run_take_over(st.run, "mine", 4), CHELA_ESTATE);
+            else
+                chela_cancel(st.run, "too late");
+            for (int i = 0; i < 8; i++)
+                ch_loop_tick(st.rt->loop);
+            assert_int_equal(st.ends, 1);
+            assert_string_equal(stage_verdict(&st), "paused/interrupted");
+            assert_int_equal(chela_session_status(st.session), CHELA_SESSION_RUNNING);
+            assert_int_equal(made.ship, ships);
+            stage_close(&st);
+            chela_store_close(store);
+        }
+}
+
+static void count_ready(chela_session *s, const struct chela_error *err, void *user) {
+    (void)s;
+    (void)err;
+    ++*(unsigned *)user;
+}
+
+static void close_at_end(const struct chela_event *ev, void *user) {
+    struct stage *st = user;
+    if (ev->type == CHELA_EV_RUN_END)
+        chela_session_close(st->session);
+}
+
+/* The run cannot begin, and the host closes the session: no callback of the session follows. */
+static void test_closed_while_it_opens(void **state) {
+    struct stage st;
+    unsigned ready = 0;
+    chela_store *store = new_store();
+    (void)state;
+    open_kept(&st, store, "a", 0);
+    wait_open(&st);
+    st.on_event = leave_at;
+    stage_play(&st, "go");
+    assert_string_equal(stage_verdict(&st), "paused/interrupted");
+    stage_close(&st);
+
+    open_kept(&st, store, "a", 0);
+    struct chela_run_opts opts = CHELA_RUN_OPTS(.on_event = close_at_end, .user = &st);
+    chela_session_on_ready(st.session, count_ready, &ready);
+    assert_int_equal(chela_session_compact(st.session, NULL, &opts, &st.run, NULL), 0);
+    stage_finish(&st);
+    assert_string_equal(stage_verdict(&st), "error/store_error");
+    assert_int_equal(ready, 0);
+    stage_close(&st);
+    chela_store_close(store);
+}
+
 static void test_left_without_a_store(void **state) {
     struct stage st;
     (void)state;
@@ -911,6 +978,8 @@ int main(void) {
         cmocka_unit_test(test_cancelled_before_it_begins),
         cmocka_unit_test(test_left_at_every_event),
         cmocka_unit_test(test_left_and_used_again),
+        cmocka_unit_test(test_left_and_cancelled),
+        cmocka_unit_test(test_closed_while_it_opens),
         cmocka_unit_test(test_left_without_a_store),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

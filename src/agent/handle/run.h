@@ -63,7 +63,8 @@ struct chela_run {
 
     bool over;    /* ended or paused: RUN_END was sent */
     bool dead;    /* closed: no member may be used, no event is emitted */
-    bool retired; /* the session has a newer run; only RUN_END is still emitted */
+    bool retired; /* the session has a newer run, or the run was left: only RUN_END is still
+                     emitted */
     enum ch_in stop; /* an interruption that a callback asked for; it takes effect when the
                         callback has returned. CH_IN_INPUT: none */
     struct ch_task stop_soon; /* applies `stop` on the loop's next turn, unless it was applied

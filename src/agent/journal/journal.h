@@ -53,7 +53,8 @@
  *               number of child agents that have ended
  *   OUTBOUND    An answer is in the outbox. {"run","id"}; the outbox has its text
  *   RECEIPT     The outcome of sending it. {"id","state"}
- *   DROPPED     The run had nothing to say: its messages leave the transcript. {"run"}
+ *   DROPPED     The run had nothing to say: its messages leave the transcript.
+ *               {"run","messages"}; messages: number of messages that are left
  *   ROLE        A role was asked (role.h). {"run","turn","role","model","usage","answer"};
  *               not part of the transcript. A long answer is cut
  *   ATTACHED    The answer names a file to be sent. {"run","turn","path","call",

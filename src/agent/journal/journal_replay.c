@@ -571,11 +571,13 @@ static int fold_compaction(struct reading *r) {
 
 static int fold_dropped(struct reading *r) {
     struct ch_journal_replay *p = r->past;
+    int64_t left = ch_json_int(ch_json_get(r->v, "messages"), -1);
+    size_t n = left < 0 ? p->began : (size_t)left;
 
     drop_calls(p);
     p->results = false;
-    if (p->began < p->transcript.n)
-        ch_transcript_cut(&p->transcript, p->began);
+    if (n < p->transcript.n)
+        ch_transcript_cut(&p->transcript, n);
     return 0;
 }
 

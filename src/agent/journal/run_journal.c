@@ -758,6 +758,7 @@ void ch_run_journal_dropped(chela_run *run) {
     if (!k)
         return;
     struct ch_jw w = run_journal_begin(k, run);
+    ch_jw_kint(&w, "messages", (int64_t)run->session->transcript.n);
     end(run->session, &w, CH_REC_DROPPED, CH_SYNC_LATER); /* synced with the end of the run */
 }
 

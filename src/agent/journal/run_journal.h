@@ -156,7 +156,7 @@ struct ch_run_journal_rewrite {
     size_t tokens_before, tokens_after;
     struct ch_usage usage; /* usage of the summary's model */
 };
-/* DROPPED: the run's messages leave the conversation. */
+/* DROPPED: the run's messages have left the transcript. */
 void ch_run_journal_dropped(chela_run *run);
 void ch_run_journal_rewritten(chela_run *run, const struct ch_run_journal_rewrite *how);
 /* DONE of a call that an earlier process started. */

@@ -127,5 +127,7 @@ void ch_queue_lost(struct ch_queue *q, uint64_t safe) {
         next = k->next;
         if (note->inbox || (note->seq && note->seq <= safe))
             ch_msg_free(take_note(q, note));
+        else
+            note->seq = 0; /* its record is lost, and another record may get the position */
     }
 }

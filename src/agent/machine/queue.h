@@ -40,7 +40,7 @@ void ch_queue_keep(struct ch_queue *q, const char *to);
 /* Marks the newest message: the store's inbox holds it until the session takes it up. */
 void ch_queue_from_inbox(struct ch_queue *q);
 /* The journal was lost: removes the messages that can be read again, namely those with a
- * record up to `safe` and those that the inbox holds. */
+ * record up to `safe` and those that the inbox holds. The others have no record any more. */
 void ch_queue_lost(struct ch_queue *q, uint64_t safe);
 bool ch_queue_stays(const struct ch_queue *q);
 char *ch_queue_take_to(struct ch_queue *q); /* of the oldest message; the caller frees it; NULL:

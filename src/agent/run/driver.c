@@ -672,6 +672,7 @@ static void leave_run(chela_run *run) {
     ch_run_journal_leave(run->session);
     drop_work(run);
     run->m.reason = CH_REASON_INTERRUPTED;
+    run->retired = true; /* a cancel or a take-over comes too late */
     deactivate(run);
     emit_end(run);
 }

@@ -62,7 +62,7 @@ static void restore_on_lost(chela_session *s, const struct chela_error *err) {
     ch_input_queue_lost(s);
     if (s->run)
         ch_run_lost(s->run, err);
-    if (s->on_lost)
+    if (s->on_lost && !s->closed)
         s->on_lost(s, err, s->lost_user);
 }
 

@@ -160,7 +160,7 @@ void ch_session_opened(chela_session *s) {
     bool waits = s->run && !s->run->over && !ch_run_begun(s->run);
     if (waits && may_begin(s))
         ch_run_admit(s->run);
-    if (s->on_ready)
+    if (s->on_ready && !s->closed) /* the end of the run may have closed the session */
         s->on_ready(s, s->journal->log ? NULL : &s->journal->err, s->ready_user);
 }
 
@@ -282,7 +282,7 @@ char *chela_session_recent_json(const chela_session *s, size_t n) {
 /* --- runs */
 
 static bool is_paused(const chela_run *run) {
-    return run && run->over && run->m.state == CH_RUN_WAITING;
+    return run && run->over && !run->retired && run->m.state == CH_RUN_WAITING;
 }
 
 int chela_session_channel(chela_session *s, const struct chela_channel *given,

@@ -265,8 +265,25 @@ static void test_bounds(void **state) {
     ch_transcript_release(&t);
 }
 
+/* A text in a direct chat may begin like a line and go on otherwise. Its other lines have no
+ * sender, however short they are and whatever follows them. */
+static void test_imitated_lines(void **state) {
+    static const char *const texts[] = {"[10:02 x] A: hi\nz\nabcd  by mallory] B: yes",
+                                        "[10:02 x] A: hi\nz", "[10:02 x] A: hi\n"};
+    (void)state;
+    for (size_t i = 0; i < CH_LEN(texts); i++) {
+        struct ch_transcript t = {0};
+        hear(&t, texts[i]);
+        struct ch_chat_view v = view(&t, 0, 10);
+        assert_null(strstr(ch_buf_str(&v.members), "(mallory"));
+        ch_chat_view_release(&v);
+        ch_transcript_release(&t);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_imitated_lines),
         cmocka_unit_test(test_quotes),      cmocka_unit_test(test_namesakes),
         cmocka_unit_test(test_ids),
         cmocka_unit_test(test_said),        cmocka_unit_test(test_thoughts),

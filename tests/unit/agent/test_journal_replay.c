@@ -265,6 +265,28 @@ static void test_dropped(void **state) {
     ch_journal_replay_free(j.p);
 }
 
+/* The record says how many messages are left, also after the run has pruned old results. */
+static void test_dropped_after_compaction(void **state) {
+    (void)state;
+    static const struct {
+        const char *record;
+        size_t left;
+    } cases[] = {{"{\"run\":\"run_1\",\"messages\":1}", 1},
+                 {"{\"run\":\"run_1\",\"messages\":0}", 0},
+                 {"{\"run\":\"run_1\",\"messages\":9}", 3},
+                 {"{\"run\":\"run_1\"}", 3}};
+    for (size_t i = 0; i < CH_LEN(cases); i++) {
+        struct journal j = with_calls();
+        add(&j, CH_REC_COMPACTION,
+            "{\"strategy\":\"prune\",\"messages\":[" USER("old") "," USER("beat") "]}");
+        add(&j, CH_REC_MESSAGE,
+            "{\"run\":\"run_1\",\"message\":{\"role\":\"assistant\",\"content\":\"OK\"}}");
+        add(&j, CH_REC_DROPPED, cases[i].record);
+        assert_int_equal(j.p->transcript.n, cases[i].left);
+        ch_journal_replay_free(j.p);
+    }
+}
+
 /* Only the last STATE counts. */
 static void test_state(void **state) {
     (void)state;
@@ -360,6 +382,7 @@ int main(void) {
         cmocka_unit_test(test_questions_of_children),
         cmocka_unit_test(test_compaction),
         cmocka_unit_test(test_dropped),
+        cmocka_unit_test(test_dropped_after_compaction),
         cmocka_unit_test(test_state),
         cmocka_unit_test(test_damage),
         cmocka_unit_test(test_full),

@@ -130,6 +130,26 @@ static void test_changed_plan(void **state) {
     ch_transcript_release(&t);
 }
 
+/* The plan stays readable when its messages are replaced or leave the conversation. */
+static void test_plan_is_a_copy(void **state) {
+    (void)state;
+    struct ch_transcript t = {0};
+    struct ch_plan_progress r;
+    converse(&t, "u1 p1");
+    ch_plan_progress_read(&t, &r);
+    for (size_t i = 0; i < t.n; i++) /* as if the memory had another use already */
+        for (uint32_t k = 0; k < t.msgs[i]->nblocks; k++) {
+            struct ch_block *b = (struct ch_block *)&t.msgs[i]->blocks[k];
+            memset((char *)b->text.p, 'x', b->text.n);
+            memset((char *)b->id.p, 'x', b->id.n);
+        }
+    ch_transcript_release(&t);
+    assert_int_equal(ch_plan_progress_step(&r, CH_SV("plan_1_s3")), 2);
+    assert_true(ch_sv_is(r.steps.list[0].description, "d"));
+    assert_true(ch_sv_is(r.steps.list[0].tool, "get"));
+    ch_plan_progress_release(&r);
+}
+
 static void test_refusals(void **state) {
     static const struct {
         const char *words;
@@ -151,6 +171,7 @@ static void test_refusals(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_rounds),
                                        cmocka_unit_test(test_changed_plan),
+                                       cmocka_unit_test(test_plan_is_a_copy),
                                        cmocka_unit_test(test_refusals)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

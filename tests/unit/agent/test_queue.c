@@ -105,12 +105,32 @@ static void test_company(void **state) {
     ch_queue_release(&q);
 }
 
+/* Messages that can be read again go. The position of the others may be given to another
+ * record. */
+static void test_lost(void **state) {
+    (void)state;
+    struct ch_queue q;
+    ch_queue_init(&q);
+    for (int i = 0; i < 4; i++) {
+        char word[2] = {(char)('a' + i), '\0'};
+        ch_queue_push(&q, text(word));
+        ch_queue_mark(&q, (uint64_t)(10 + i));
+    }
+    ch_queue_from_inbox(&q);
+    ch_queue_lost(&q, 11);
+    assert_int_equal(q.n, 1);
+    assert_true(ch_sv_is(ch_queue_text(&q), "c"));
+    assert_int_equal(ch_queue_seq(&q), 0);
+    ch_queue_release(&q);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_order),
         cmocka_unit_test(test_number),
         cmocka_unit_test(test_bytes),
         cmocka_unit_test(test_company),
+        cmocka_unit_test(test_lost),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -248,7 +248,7 @@ static size_t take_line(struct making *m, struct ch_sv line, bool own) {
     m->v->nfresh += m->fresh && !own;
     if (!own)
         add_member(m, chat_view_name_of(line),
-                   line.p[6] == ' ' ? chat_view_sender_of(line) : CH_SV(""));
+                   is_line(line) && line.p[6] == ' ' ? chat_view_sender_of(line) : CH_SV(""));
     return 1;
 }
 

@@ -106,8 +106,9 @@ static void plan_progress_take_plan(const struct ch_transcript *t, struct ch_pla
                                     const struct ch_block *result) {
     struct ch_plan_tools any = {.known = plan_progress_any_tool};
     const struct ch_block *call = plan_progress_call_of(t, r->begin, result->id);
-    struct ch_sv text = ch_sv_starts(result->text, "{") ? result->text : call ? call->text
-                                                                              : CH_SV("");
+    struct ch_sv given = ch_sv_starts(result->text, "{") ? result->text : call ? call->text
+                                                                               : CH_SV("");
+    struct ch_sv text = ch_arena_sv(&r->arena, given);
     const struct ch_json *v;
     CH_BUF_AUTO why = {0};
     struct ch_plan_steps steps;
@@ -118,7 +119,7 @@ static void plan_progress_take_plan(const struct ch_transcript *t, struct ch_pla
         return;
     r->retries += r->planned ? r->tries + 1 : 0;
     r->planned = true;
-    r->id = result->id;
+    r->id = ch_arena_sv(&r->arena, result->id);
     r->steps = steps;
     r->steps.request = r->request;
     r->answer = any.fixed ? ch_json_get(v, "answer") : NULL;

@@ -25,12 +25,14 @@
 #define CH_REACT_TOOL "react_step"
 
 struct ch_step_result {
-    struct ch_sv result; /* p NULL: no valid result */
+    struct ch_sv result; /* in the transcript; p NULL: no valid result */
     bool failed;
     size_t at; /* position of the result in the round; 0: none */
 };
 
-struct ch_plan_progress { /* points into the transcript */
+/* The plan and its id are copies, which stay valid when the transcript changes. Results and the
+ * refusal point into the transcript. */
+struct ch_plan_progress {
     struct ch_arena arena;
     size_t begin;         /* index of the first message of the round */
     struct ch_sv request; /* the request, in the arena */
