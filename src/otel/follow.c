@@ -861,7 +861,8 @@ static void log_event(struct ch_otel_follow *f, const struct follow_run *r, cons
     enum ch_otel_severity severity;
     char name[CH_OTEL_EVENT_NAME];
     CH_BUF_AUTO text = {0};
-    if (!ch_otel_log_event(&s, run, ev, f->settings->content, &severity, name))
+    CH_BUF_AUTO content = {0};
+    if (!ch_otel_log_event(&s, run, ev, f->settings->content ? &content : NULL, &severity, name))
         return;
     ch_otel_add_text(&s, CH_OTEL_RUN, ch_sv_str(r->id));
     ch_otel_add_text(&s, CH_OTEL_CONVERSATION, ch_sv_str(run->session->key));

@@ -3,22 +3,27 @@
 
 #include <stdio.h>
 
+#include "otel/content.h"
+
 static bool has_failed(enum chela_status status) {
     return status == CHELA_STATUS_ERROR || status == CHELA_STATUS_STOPPED;
 }
 
-static void add_judgement(struct ch_otel_span *s, const struct chela_event *ev, bool content) {
+static void add_judgement(struct ch_otel_span *s, const struct chela_event *ev,
+                          struct ch_buf *content) {
     s->name = CH_SV(CH_OTEL_EVENT_EVALUATION);
     ch_otel_add_text(s, CH_OTEL_EVALUATION_NAME, CH_SV("completeness"));
     ch_otel_add_double(s, CH_OTEL_EVALUATION_VALUE, ev->reflection.completeness);
     ch_otel_add_text(s, CH_OTEL_EVALUATION_LABEL,
                      ch_sv_str(chela_judgement_name(ev->reflection.action)));
-    if (content)
-        ch_otel_add_text(s, CH_OTEL_EVALUATION_EXPLANATION, ch_unstr(ev->reflection.note));
+    if (!content)
+        return;
+    ch_otel_write_text(content, ch_unstr(ev->reflection.note));
+    ch_otel_add_text(s, CH_OTEL_EVALUATION_EXPLANATION, ch_buf_sv(content));
 }
 
 bool ch_otel_log_event(struct ch_otel_span *s, const chela_run *run, const struct chela_event *ev,
-                       bool content, enum ch_otel_severity *severity,
+                       struct ch_buf *content, enum ch_otel_severity *severity,
                        char name[CH_OTEL_EVENT_NAME]) {
     *severity = CH_OTEL_INFO;
     switch (ev->type) {

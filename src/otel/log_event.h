@@ -7,9 +7,10 @@
 #define CH_OTEL_EVENT_NAME 64
 
 /* Adds the event's name (`name` is its memory), its attributes and its text (s->error, not
- * redacted). content: with texts of the model. False: the event is not exported. */
+ * redacted). content: memory for texts of the model, cut and redacted; NULL: without them. False:
+ * the event is not exported. */
 bool ch_otel_log_event(struct ch_otel_span *s, const chela_run *run, const struct chela_event *ev,
-                       bool content, enum ch_otel_severity *severity,
+                       struct ch_buf *content, enum ch_otel_severity *severity,
                        char name[CH_OTEL_EVENT_NAME]);
 
 #endif

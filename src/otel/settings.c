@@ -219,10 +219,21 @@ static void read_signal(struct reading *r, enum ch_otel_signal s) {
 
 /* --- all */
 
+/* OTEL_TRACES_SAMPLER_ARG: a value that is no share counts as not set. */
+static double read_share(const struct reading *r) {
+    const char *arg = variable(r, "OTEL_TRACES_SAMPLER_ARG");
+    char *end;
+    double v = arg ? strtod(arg, &end) : 1;
+    if (!arg || (end > arg && *end == '\0' && v >= 0 && v <= 1))
+        return v;
+    ch_log(CH_LOG_WARN, "telemetry",
+           "OTEL_TRACES_SAMPLER_ARG is no number from 0 to 1: every trace is exported");
+    return 1;
+}
+
 static void read_sampler(const struct reading *r) {
     static const char parent_based[] = "parentbased_";
     const char *name = variable(r, "OTEL_TRACES_SAMPLER");
-    const char *arg = variable(r, "OTEL_TRACES_SAMPLER_ARG");
     r->out->share = 1;
     r->out->heeds_parent = true;
     if (!name)
@@ -232,7 +243,7 @@ static void read_sampler(const struct reading *r) {
     if (strcmp(root, "always_off") == 0)
         r->out->share = 0;
     else if (strcmp(root, "traceidratio") == 0)
-        r->out->share = arg ? CH_MAX(0.0, CH_MIN(1.0, strtod(arg, NULL))) : 1;
+        r->out->share = read_share(r);
     else if (strcmp(root, "always_on") != 0)
         ch_log(CH_LOG_WARN, "telemetry", "OTEL_TRACES_SAMPLER=%s is not supported: every trace is "
                "exported", name);

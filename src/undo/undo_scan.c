@@ -147,8 +147,7 @@ struct scan {
     dev_t dev;
     const struct ch_undo_hidden *hidden; /* may be NULL */
     size_t copied, bytes; /* number and bytes of all copies in the new index */
-    const struct ch_undo_sig **lost; /* owned: old entries without a copy, sorted; NULL: unset */
-    size_t nlost;
+    const struct ch_undo_entry **by_ino; /* owned: old entries, sorted; NULL: unset */
     char path[4096];
 };
 
@@ -210,34 +209,57 @@ static struct ch_undo_state scan_copy(struct scan *s, struct frame *f, const cha
 }
 
 static int scan_compare(const void *a, const void *b) {
-    const struct ch_undo_sig *x = *(const struct ch_undo_sig *const *)a;
-    const struct ch_undo_sig *y = *(const struct ch_undo_sig *const *)b;
-    return x->ino < y->ino ? -1 : x->ino > y->ino;
+    const struct ch_undo_entry *x = *(const struct ch_undo_entry *const *)a;
+    const struct ch_undo_entry *y = *(const struct ch_undo_entry *const *)b;
+    return x->sig.ino < y->sig.ino ? -1 : x->sig.ino > y->sig.ino;
 }
 
-static void scan_list_lost(struct scan *s) {
-    s->lost = ch_malloc((s->old->n + 1) * sizeof(*s->lost));
-    for (size_t i = 0; i < s->old->n; i++)
-        if (s->old->list[i].copy.kind == CH_UNDO_LOST)
-            s->lost[s->nlost++] = &s->old->list[i].sig;
-    qsort(s->lost, s->nlost, sizeof(*s->lost), scan_compare);
+/* The old entry of a file that may have another path now; NULL: none. */
+static const struct ch_undo_entry *scan_find_ino(struct scan *s, uint64_t ino) {
+    const struct ch_undo_entry key = {.sig.ino = ino}, *wanted = &key;
+    if (!s->by_ino) {
+        s->by_ino = ch_malloc((s->old->n + 1) * sizeof(*s->by_ino));
+        for (size_t i = 0; i < s->old->n; i++)
+            s->by_ino[i] = &s->old->list[i];
+        qsort(s->by_ino, s->old->n, sizeof(*s->by_ino), scan_compare);
+    }
+    const struct ch_undo_entry *const *at =
+        bsearch(&wanted, s->by_ino, s->old->n, sizeof(*s->by_ino), scan_compare);
+    return at ? *at : NULL;
 }
 
-/* The earlier state of a path that the old index lacks. The path may have existed, or may be the
- * new name of a file without a copy: undo must not remove such a file. */
-static struct ch_undo_state scan_before(struct scan *s, const struct frame *f,
-                                        const struct ch_undo_sig *sig) {
-    if (!s->note)
-        return (struct ch_undo_state){.kind = CH_UNDO_ABSENT};
-    if (f->unknown)
-        return (struct ch_undo_state){.kind = CH_UNDO_LOST, .at = CH_UNDO_UNREADABLE};
-    if (!s->lost)
-        scan_list_lost(s);
-    const struct ch_undo_sig *const *at =
-        bsearch(&sig, s->lost, s->nlost, sizeof(*s->lost), scan_compare);
-    if (at && (*at)->size == sig->size && (*at)->mtime == sig->mtime)
-        return (struct ch_undo_state){.kind = CH_UNDO_LOST, .at = CH_UNDO_MOVED};
-    return (struct ch_undo_state){.kind = CH_UNDO_ABSENT};
+/* True if the file existed before the message. A second of tolerance: the times of files come
+ * from a coarser clock. */
+static bool scan_is_older(const struct scan *s, int dir, const char *name) {
+    struct statx st = {0};
+    int64_t began = s->r->list[s->r->n - 1].ts / 1000;
+    return statx(dir, name, AT_SYMLINK_NOFOLLOW, STATX_BTIME, &st) == 0 &&
+           (st.stx_mask & STATX_BTIME) && st.stx_btime.tv_sec + 1 < began;
+}
+
+/* True if the path may hold the only copy of a file that had another path: of a file of the
+ * workspace without a copy, or of a file from outside of the workspace. */
+static bool scan_was_moved(struct scan *s, int dir, const char *name, const struct stat *st) {
+    const struct ch_undo_entry *e = scan_find_ino(s, st->st_ino);
+    struct ch_undo_sig sig = ch_undo_sig(st);
+    if (e)
+        return e->copy.kind == CH_UNDO_LOST && e->sig.size == sig.size &&
+               e->sig.mtime == sig.mtime;
+    return !S_ISDIR(st->st_mode) && st->st_nlink == 1 && scan_is_older(s, dir, name);
+}
+
+/* The earlier state of a path that differs from the old index. was: its entry; NULL: none. Undo
+ * must neither remove nor replace the only copy of a moved file, nor remove a file that may have
+ * existed. */
+static struct ch_undo_state scan_before(struct scan *s, const struct frame *f, const char *name,
+                                        const struct stat *st, const struct ch_undo_entry *was) {
+    struct ch_undo_state lost = {.kind = CH_UNDO_LOST, .at = CH_UNDO_UNREADABLE};
+    if (s->note && !was && f->unknown)
+        return lost;
+    lost.at = CH_UNDO_MOVED;
+    if (s->note && !(was && was->sig.ino == st->st_ino) && scan_was_moved(s, f->fd, name, st))
+        return lost;
+    return was ? was->copy : (struct ch_undo_state){.kind = CH_UNDO_ABSENT};
 }
 
 static bool scan_directory(struct scan *s, struct frame *f, size_t depth);
@@ -265,13 +287,14 @@ static void scan_entry(struct scan *s, struct frame *f, const char *name, size_t
     struct ch_undo_sig sig = ch_undo_sig(&st);
     struct ch_undo_entry *was = index_find(s->old, s->path);
     struct ch_undo_entry *is = index_add(s->now, s->path);
-    struct ch_undo_state before = was ? was->copy : scan_before(s, f, &sig);
+    struct ch_undo_state before = {.kind = CH_UNDO_ABSENT};
     is->sig = sig;
     if (was)
         was->seen = true;
     if (was && ch_undo_sig_same(&was->sig, &sig)) {
-        is->copy = was->copy;
+        before = is->copy = was->copy;
     } else {
+        before = scan_before(s, f, name, &st, was);
         s->differs = true;
         if (s->note)
             ch_undo_record_change(s->r, s->path, &before);
@@ -351,7 +374,7 @@ bool ch_undo_scan(struct ch_undo_index *x, struct ch_undo_record *r, int root,
     now.stored = now.valid && x->stored && !s->differs;
     ch_undo_index_release(x);
     *x = now;
-    ch_free(s->lost);
+    ch_free(s->by_ino);
     ch_free(s);
     return now.valid;
 }

@@ -242,7 +242,7 @@ static void completion_on_lane_ready(struct ch_lane_wait *w, struct ch_lane *l,
     if (failed)
         r->lane = NULL;
     if (failed && failed->code == CHELA_EBUSY && r->session) {
-        ch_tail_open(r->request->gw, r->session, CH_TAIL_NOW, CH_SV(""), &r->watcher,
+        ch_tail_open(r->request->gw, r->session, CH_TAIL_AWAIT, CH_SV(""), &r->watcher,
                      completion_on_tail, r);
         return;
     }

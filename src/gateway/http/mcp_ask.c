@@ -197,7 +197,7 @@ static void asking_on_lane(struct ch_lane_wait *w, struct ch_lane *l,
     if (!failed)
         asking_admit(a);
     else if (failed->code == CHELA_EBUSY)
-        ch_tail_open(a->gw, a->key, CH_TAIL_NOW, CH_SV(""), &a->watcher, asking_on_tail, a);
+        ch_tail_open(a->gw, a->key, CH_TAIL_AWAIT, CH_SV(""), &a->watcher, asking_on_tail, a);
     else
         asking_fail(a, failed);
 }

@@ -159,7 +159,7 @@ void ch_session_events_prepare(struct ch_request *req, const char *key,
                                void (*ready)(struct ch_request *req)) {
     struct event_follower *f = follower_new(req, true);
     f->ready = ready;
-    ch_tail_open(req->gw, key, CH_TAIL_NOW, CH_SV(""), &f->watcher, follower_on_prepared, f);
+    ch_tail_open(req->gw, key, CH_TAIL_AWAIT, CH_SV(""), &f->watcher, follower_on_prepared, f);
 }
 
 static void follower_settled(const struct chela_error *err, void *user) {

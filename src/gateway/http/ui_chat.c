@@ -244,7 +244,7 @@ static void ui_chat_on_lane_ready(struct ch_lane_wait *w, struct ch_lane *l,
         ui_chat_admit(c);
     } else if (failed->code == CHELA_EBUSY) {
         c->stream = ui_chat_make_stream(c);
-        ch_tail_open(c->request->gw, c->key, CH_TAIL_NOW, CH_SV(""),
+        ch_tail_open(c->request->gw, c->key, CH_TAIL_AWAIT, CH_SV(""),
                      ch_ui_stream_watcher(c->stream), ui_chat_on_tail, c);
     } else {
         ui_chat_refuse(c, failed);

@@ -21,6 +21,7 @@ struct ch_ui_stream {
     struct ch_list viewers;
     struct ch_buf said;          /* all chunks so far, as they were sent */
     bool full;                   /* `said` has reached its limit: no more viewers can join */
+    bool shown;                  /* there is, or was, a viewer */
     char *key, *page_tools;      /* owned */
     struct ch_buf denied, begun; /* ids of calls, a line each */
     struct ch_buf indexed;       /* ids of calls, in the order of the reply */
@@ -54,6 +55,7 @@ void ch_ui_stream_add_viewer(struct ch_ui_stream *t, struct ch_request *req) {
     req->user = w;
     req->on_disconnect = viewer_on_disconnect;
     ch_list_add(&t->viewers, &w->link);
+    t->shown = true;
     ch_request_add_header(req, "x-vercel-ai-ui-message-stream", "v1");
     ch_request_begin_stream(req);
     ch_request_write(req, ch_buf_sv(&t->said));
@@ -398,7 +400,7 @@ struct ch_lane_watcher *ch_ui_stream_watcher(struct ch_ui_stream *t) {
 struct ch_ui_stream *ch_ui_stream_find(chela_gateway *gw, struct ch_sv key) {
     for (CH_LIST_EACH(k, &gw->ui_streams)) {
         struct ch_ui_stream *t = CH_CONTAINER(k, struct ch_ui_stream, link);
-        if (ch_sv_is(key, t->key) && !t->full)
+        if (ch_sv_is(key, t->key) && t->shown && !t->full)
             return t;
     }
     return NULL;

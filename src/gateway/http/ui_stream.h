@@ -20,7 +20,8 @@ void ch_ui_stream_watch(struct ch_ui_stream *t, struct ch_lane *l);
 struct ch_lane_watcher *ch_ui_stream_watcher(struct ch_ui_stream *t);
 /* Nothing was begun: frees a stream without viewers. */
 void ch_ui_stream_free(struct ch_ui_stream *t);
-/* The stream of this session that is in progress; NULL: none. */
+/* The stream of this session that is in progress; NULL: none. A stream without a first viewer is
+ * not found: the request that created it may still free it. */
 struct ch_ui_stream *ch_ui_stream_find(chela_gateway *gw, struct ch_sv key);
 /* Responds with everything sent so far and everything that follows. */
 void ch_ui_stream_add_viewer(struct ch_ui_stream *t, struct ch_request *req);

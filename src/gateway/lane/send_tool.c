@@ -312,7 +312,7 @@ static void send_on_ready(struct ch_lane_wait *w, struct ch_lane *l,
     bool waits = false, at_work = !failed && l->running;
     if (failed && failed->code == CHELA_EBUSY && s->gw->rt->journal) {
         s->watcher.event = send_on_tail_event;
-        ch_tail_open(s->gw, s->to, CH_TAIL_NOW, CH_SV(""), &s->watcher, send_on_tail, s);
+        ch_tail_open(s->gw, s->to, CH_TAIL_AWAIT, CH_SV(""), &s->watcher, send_on_tail, s);
         return;
     }
     if (failed) {

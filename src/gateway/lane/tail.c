@@ -64,7 +64,7 @@ static int tail_on_record(const struct chela_store_record *r, void *user) {
     struct tail_reading *g = user;
     struct ch_record_batch *b = ch_record_events_read(&g->tail->state, r);
     g->tail->next = r->seq + 1;
-    if (b && g->first && g->tail->start == CH_TAIL_NOW)
+    if (b && g->first && g->tail->start <= CH_TAIL_AWAIT)
         ch_record_batch_free(b);
     else if (b)
         ch_list_add(&g->batches, &b->link);
@@ -266,15 +266,19 @@ static void tail_end_deleted(struct ch_tail *t) {
     w->event(w, &end);
 }
 
-/* The records of a reading while an event is awaited. Records that precede the effect of the
- * event may be of an earlier run, so they are held while the event waits. */
-static void tail_on_awaited(struct ch_tail *t, struct tail_reading *g) {
-    bool waits = g->waits || !g->awaited; /* the reading began before the event was stored */
+static void tail_hold(struct ch_tail *t, struct tail_reading *g) {
     for (struct ch_record_batch *b;
          (b = CH_LIST_FIRST(&g->batches, struct ch_record_batch, link));) {
         ch_list_del(&b->link);
         ch_list_add(&t->held, &b->link);
     }
+}
+
+/* The records of a reading while an event is awaited. Records that precede the effect of the
+ * event may be of an earlier run, so they are held while the event waits. */
+static void tail_on_awaited(struct ch_tail *t, struct tail_reading *g) {
+    bool waits = g->waits || !g->awaited; /* the reading began before the event was stored */
+    tail_hold(t, g);
     if (waits && !t->begins)
         return;
     if (!g->refusal.code)
@@ -347,8 +351,13 @@ static void tail_on_read(struct ch_work *w) {
         tail_drop_reading(w);
         return;
     }
-    bool news = !ch_list_empty(&g->batches), deleted = g->rc == CHELA_ENOENT;
-    if (tail_watcher(t) && g->first)
+    /* The event is being stored. Its sender has no use for records of an earlier run, but the
+     * session may take the event up before ch_tail_await. A failure is found again later. */
+    bool early = !g->first && t->start == CH_TAIL_AWAIT && !t->awaited;
+    bool news = !ch_list_empty(&g->batches), deleted = g->rc == CHELA_ENOENT && !early;
+    if (early)
+        tail_hold(t, g);
+    else if (tail_watcher(t) && g->first)
         tail_on_first_read(t, g);
     else if (tail_watcher(t))
         tail_on_later_read(t, g);

@@ -13,6 +13,7 @@
 
 enum ch_tail_start {
     CH_TAIL_NOW,   /* events of later records */
+    CH_TAIL_AWAIT, /* the same, held until ch_tail_await, which must follow */
     CH_TAIL_RUN,   /* from the beginning of the run in progress; CHELA_ENOENT: none */
     CH_TAIL_AFTER, /* after the event with a given id */
 };

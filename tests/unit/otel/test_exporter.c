@@ -368,6 +368,23 @@ static void test_odd_variables(void **state) {
     assert_true(s.share == 1 && !s.heeds_parent);
 }
 
+static void test_share_of_traces(void **state) {
+    static const struct {
+        const char *arg;
+        double share;
+    } rows[] = {{"0.25", 0.25}, {"0", 0}, {"1", 1}, {"25%", 1}, {"half", 1}, {"-0.5", 1},
+                {"nan", 1}};
+    (void)state;
+    for (size_t i = 0; i < CH_LEN(rows); i++) {
+        CH_ARENA_AUTO a = {0};
+        struct ch_otel_settings s;
+        assert_true(settings(&s, &a, "http://h:1",
+                             GIVEN("OTEL_TRACES_SAMPLER", "parentbased_traceidratio",
+                                   "OTEL_TRACES_SAMPLER_ARG", rows[i].arg)));
+        assert_true(s.share == rows[i].share);
+    }
+}
+
 int main(void) {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
@@ -386,6 +403,7 @@ int main(void) {
         cmocka_unit_test(test_settings),
         cmocka_unit_test(test_variables_win),
         cmocka_unit_test(test_odd_variables),
+        cmocka_unit_test(test_share_of_traces),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,7 +14,9 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/mix.h"
+#include "base/redact.h"
 #include "base/word.h"
+#include "otel/log_event.h"
 #include "otel/metrics.h"
 #include "otel/span.h"
 #include "otel/trace_context.h"
@@ -448,6 +450,32 @@ static void test_metrics_are_bounded(void **state) {
     ch_otel_metrics_free(m);
 }
 
+/* The words of a judge are content like others: keys are redacted, and long texts are cut. */
+static void test_judgement(void **state) {
+    struct chela_event ev = {.type = CHELA_EV_REFLECTION};
+    struct ch_otel_span s = {0};
+    enum ch_otel_severity severity;
+    char name[CH_OTEL_EVENT_NAME];
+    CH_BUF_AUTO note = {0};
+    CH_BUF_AUTO content = {0};
+    (void)state;
+    ch_redact_add("hunter2hunter2");
+    ch_buf_add_str(&note, "the password hunter2hunter2 is shown");
+    while (note.n <= CH_LIMIT_OTEL_TEXT)
+        ch_buf_add_str(&note, " again");
+    ev.reflection.note = (struct chela_str){note.p, note.n};
+    assert_true(ch_otel_log_event(&s, NULL, &ev, &content, &severity, name));
+    const struct ch_otel_attribute *last = &s.attributes[s.n - 1];
+    assert_int_equal(last->key, CH_OTEL_EVALUATION_EXPLANATION);
+    assert_true(ch_sv_starts(last->text, "the password "));
+    assert_null(memmem(last->text.p, last->text.n, "hunter2", 7));
+    assert_true(last->text.n < note.n + 40);
+    assert_non_null(memmem(last->text.p, last->text.n, " bytes cut]", 11));
+    s.n = 0;
+    assert_true(ch_otel_log_event(&s, NULL, &ev, NULL, &severity, name));
+    assert_int_not_equal(s.attributes[s.n - 1].key, CH_OTEL_EVALUATION_EXPLANATION);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_json),         cmocka_unit_test(test_protobuf),
@@ -459,6 +487,7 @@ int main(void) {
         cmocka_unit_test(test_hex),
         cmocka_unit_test(test_metrics),      cmocka_unit_test(test_metrics_are_bounded),
         cmocka_unit_test(test_metrics_with_one_hash),
+        cmocka_unit_test(test_judgement),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

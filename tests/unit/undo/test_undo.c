@@ -186,6 +186,51 @@ static void test_moved_without_copy(void **state) {
                                               "2 d\n1 d/small\n0 small\n");
 }
 
+/* Undo leaves the only copy of a file that was moved to the place of another one. */
+static void test_moved_over_another(void **state) {
+    struct world *w = *state;
+    put("w/.gitignore", "*.o\n");
+    put("w/x.o", "o");
+    put("w/small", "small");
+    put("w/a", "a");
+    put("w/b", "b");
+    begin(w, "first");
+    rename("w/x.o", "w/a");
+    rename("w/small", "w/b");
+    end(w);
+    reopen(w);
+    assert_int_equal(undo(w, 1, false), 0);
+    assert_string_equal(got("w/a"), "o");
+    assert_string_equal(got("w/b"), "b");
+    assert_string_equal(got("w/small"), "small");
+    assert_string_equal(ch_buf_str(&w->told), "3 x.o\n3 a\n0 b\n0 small\n");
+}
+
+/* Undo leaves files that existed before the message and came from outside of the workspace. */
+static void test_moved_from_outside(void **state) {
+    struct world *w = *state;
+    struct statx st = {0};
+    put("outside", "outside");
+    put("over", "over");
+    put("linked", "linked");
+    assert_int_equal(statx(AT_FDCWD, "outside", 0, STATX_BTIME, &st), 0);
+    if (!(st.stx_mask & STATX_BTIME))
+        skip();
+    put("w/a", "a");
+    begin(w, "first");
+    w->r.list[0].ts = (st.stx_btime.tv_sec + 60) * 1000; /* the files are a minute older */
+    mkdir("w/d", 0755);
+    rename("outside", "w/d/f");
+    rename("over", "w/a");
+    assert_int_equal(link("linked", "w/l"), 0);
+    end(w);
+    assert_int_equal(undo(w, 1, false), 0);
+    assert_string_equal(got("w/d/f"), "outside");
+    assert_string_equal(got("w/a"), "over");
+    assert_int_equal(access("w/l", F_OK), -1); /* it has its other name */
+    assert_string_equal(ch_buf_str(&w->told), "3 d/f\n2 d\n3 a\n1 l\n");
+}
+
 /* Undo removes no file of a directory that the scan before the command did not read. */
 static void test_directories_that_were_not_read(void **state) {
     struct world *w = *state;
@@ -375,6 +420,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_messages_in_a_row, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_no_copy, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_moved_without_copy, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_moved_over_another, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_moved_from_outside, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_directories_that_were_not_read, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_links_are_not_followed, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_copies_of_sessions, set_up, tear_down),
