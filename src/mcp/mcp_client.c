@@ -734,7 +734,8 @@ static bool begin_session_again(chela_mcp *m, int64_t id) {
         if (lost->id)
             fail_op_later(lost, &err);
     }
-    start_connection(m);
+    if (!m->logging_in) /* client_on_login connects */
+        start_connection(m);
     return true;
 }
 
