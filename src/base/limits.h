@@ -366,7 +366,7 @@
 #define CH_LIMIT_MCP_UNSENT (64 * CH_MB)  /* messages for a client at a pipe, not written yet */
 #define CH_LIMIT_MCP_WATCHED 256          /* resources that one client watches */
 #define CH_LIMIT_MCP_LISTENERS 256        /* open subscriptions of clients at one server */
-#define CH_LIMIT_MCP_QUESTIONS 16         /* open questions of one call to the client */
+#define CH_LIMIT_MCP_QUESTIONS 16         /* questions of one call that are open at once */
 #define CH_LIMIT_MCP_NOTICES (256 * CH_KB) /* log and progress of one call, not sent yet */
 #define CH_DEFAULT_MCP_IDLE_MS (30 * 60000) /* a session of a client that is not used ends */
 #define CH_DEFAULT_MCP_STATE_MS (24 * 3600000) /* time to answer the question of a request */

@@ -213,6 +213,9 @@ int ch_mcp_ask_begin(struct ch_buf *state, const struct ch_json *requests,
     if (request_state && (!ch_json_is(request_state, CH_JSON_STRING) ||
                           request_state->n > CH_LIMIT_MCP_STATE))
         return ch_fail(err, CHELA_EPROTO, "the state of the request is not a short text");
+    if (ch_json_is(requests, CH_JSON_OBJECT) && requests->n > CH_LIMIT_MCP_QUESTIONS)
+        return ch_fail(err, CHELA_ELIMIT, "the server asks more than %d questions at once",
+                       CH_LIMIT_MCP_QUESTIONS);
     int rc = check_requests(requests, may, err);
     if (rc < 0)
         return rc;

@@ -621,6 +621,11 @@ static void take_document(struct ch_mcp_auth *a, const struct ch_json *doc) {
     }
 }
 
+/* The refresh token is no longer valid. Other failures pass: the token is kept. */
+static bool is_refused(const struct ch_mcp_auth *a, const struct chela_error *err) {
+    return !err && a->status >= 400 && a->status < 500 && a->status != 408 && a->status != 429;
+}
+
 static void auth_on_done(const struct chela_error *err, void *user) {
     struct ch_mcp_auth *a = user;
     CH_ARENA_AUTO arena = {0};
@@ -636,10 +641,11 @@ static void auth_on_done(const struct chela_error *err, void *user) {
         take_document(a, doc);
     else if (search)
         no_document(a);
-    else if (a->step == REFRESH) { /* the token is no longer valid */
+    else if (a->step == REFRESH && is_refused(a, err)) {
         ch_free(CH_TAKE(a->refresh));
         start_browser(a);
-    }
+    } else if (a->step == REFRESH)
+        auth_done(a, CHELA_ENET, "the authorization server does not refresh the token now");
     else
         auth_fail(a, a->step == CLIENT ? "the registration was refused"
                                        : "the authorization server refused to give a token");

@@ -734,7 +734,8 @@ static bool begin_session_again(chela_mcp *m, int64_t id) {
         if (lost->id)
             fail_op_later(lost, &err);
     }
-    start_connection(m);
+    if (!m->logging_in) /* client_on_login connects */
+        start_connection(m);
     return true;
 }
 
@@ -794,9 +795,9 @@ static void client_on_failed(int64_t id, const struct ch_mcp_failure *f, void *u
 
     m->failure = *f;
     m->failure.challenge = NULL;
-    if (log_in(m, find_op(m, id), f))
+    if (!f->taken && log_in(m, find_op(m, id), f))
         return;
-    if (f->session_lost && m->state == CH_MCP_READY && begin_session_again(m, id))
+    if (f->session_lost && !f->taken && m->state == CH_MCP_READY && begin_session_again(m, id))
         return;
     struct chela_error err = f->err;
     if (f->status == 401 || f->status == 403)

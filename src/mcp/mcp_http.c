@@ -106,7 +106,7 @@ static void http_close(struct ch_mcp_link *l) {
 static void http_fail(struct ch_mcp_exchange *x, int code, const char *fmt, const char *what) {
     struct ch_mcp_http *h = x->http;
     CH_AUTOFREE char *challenge = CH_TAKE(x->challenge);
-    struct ch_mcp_failure f = {.status = x->status, .challenge = challenge};
+    struct ch_mcp_failure f = {.status = x->status, .challenge = challenge, .taken = x->is_get};
     int64_t id = x->id;
     bool answered = x->answered;
 

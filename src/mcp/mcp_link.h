@@ -26,6 +26,7 @@ struct ch_mcp_failure {
     struct chela_error err;
     int status;            /* HTTP status; 0: none */
     bool session_lost;     /* the server no longer knows the session */
+    bool taken;            /* the server began to answer: the request must not be sent again */
     const char *challenge; /* WWW-Authenticate; NULL: none */
 };
 

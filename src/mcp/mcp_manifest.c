@@ -15,6 +15,7 @@
 #include "mcp/mcp_protocol.h"
 
 #define FILE_VERSION 1
+#define TOOL_BYTES 512 /* of a tool in the file, besides description and schemas, at most */
 
 /* --- definitions */
 
@@ -106,6 +107,7 @@ bool ch_mcp_tool_changed(const struct ch_mcp_tool *t) {
 }
 
 void ch_mcp_manifest_begin(struct ch_mcp_manifest *m) {
+    m->bytes = 0;
     for (size_t i = 0; i < m->n; i++)
         definition_release(&m->tools[i].listed);
 }
@@ -166,6 +168,13 @@ static void leave_out(const char *server, struct ch_sv name, const char *why) {
     ch_log(CH_LOG_WARN, "mcp", "%s: tool %s is left out: %s", server, ch_buf_str(&clean), why);
 }
 
+/* A file that is too large to be read would make every first list an accepted one. */
+static bool definition_fits(struct ch_mcp_manifest *m, const struct ch_mcp_definition *d) {
+    m->bytes += TOOL_BYTES + 2 * strlen(d->description) + strlen(d->schema) +
+                (d->output ? strlen(d->output) : 0);
+    return m->bytes < CH_LIMIT_MCP_MANIFEST;
+}
+
 static int add_tool(struct ch_mcp_manifest *m, const char *server, const struct ch_json *tool,
                     struct chela_error *err) {
     struct ch_sv name = ch_json_get_str(tool, "name");
@@ -178,6 +187,10 @@ static int add_tool(struct ch_mcp_manifest *m, const char *server, const struct 
         return 0;
     }
     int rc = definition_read(&d, tool, &why);
+    if (rc == 0 && !definition_fits(m, &d)) {
+        definition_release(&d);
+        return ch_fail(err, CHELA_ELIMIT, "the definitions of the server's tools are too large");
+    }
     if (rc == 0)
         rc = find_or_add(m, server, name, &t, &why);
     if (rc == 0 && t->listed.schema)

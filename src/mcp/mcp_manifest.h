@@ -26,6 +26,7 @@ struct ch_mcp_manifest {
     struct ch_mcp_tool *tools; /* owned */
     size_t n;
     bool known; /* a list of the server was accepted before */
+    size_t bytes; /* largest size of the listed definitions in the file */
 };
 
 void ch_mcp_manifest_release(struct ch_mcp_manifest *m);
@@ -39,7 +40,7 @@ bool ch_mcp_tool_changed(const struct ch_mcp_tool *t);
 void ch_mcp_manifest_begin(struct ch_mcp_manifest *m);
 /* Add the tools of one page. server: name of the server, for messages and aliases. Tools with
  * an invalid definition are left out, with a warning. CHELA_EPROTO: no list of tools.
- * CHELA_ELIMIT: too many tools. */
+ * CHELA_ELIMIT: too many tools, or definitions that are too large for the file. */
 int ch_mcp_manifest_add(struct ch_mcp_manifest *m, const char *server, const struct ch_json *page,
                         struct chela_error *err);
 /* The list is complete. all: accept everything, as at the first contact. True: the file must be

@@ -164,10 +164,17 @@ static void find_root(const char *word, char root[PATH_MAX]) {
         *root = '\0';
 }
 
+/* Whether the path is the directory, or below it. */
+static bool is_below(const char *path, const char *dir) {
+    size_t n = strlen(dir);
+
+    return strncmp(path, dir, n) == 0 && (path[n] == '/' || !path[n]);
+}
+
 static const char *const *add_roots(struct ch_arena *a, const char *const *readable,
                                     const char *const *argv, const char *home) {
     size_t n = 0, words = 0;
-    char root[PATH_MAX];
+    char root[PATH_MAX], real[PATH_MAX];
 
     while (readable && readable[n])
         n++;
@@ -179,7 +186,7 @@ static const char *const *add_roots(struct ch_arena *a, const char *const *reada
     for (size_t i = 0; i < words; i++) {
         find_root(argv[i], root);
         /* a home directory is not read because a program is in ~/bin */
-        if (*root && (!home || strncmp(home, root, strlen(root)) != 0))
+        if (*root && !(home && realpath(home, real) && is_below(real, root)))
             list[n++] = ch_arena_str(a, ch_sv_str(root));
     }
     return list;

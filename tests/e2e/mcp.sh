@@ -148,6 +148,31 @@ check "environment: what was configured" grep -q yes-given "$out"
 same "environment: nothing of ours" 0 "$(grep -c topsecret "$out")"
 same "environment: no key of a model" 0 "$(grep -c "$key" "$out")"
 
+# A program in ~/bin reads its own files and not the home directory, also if HOME is a link.
+real=$tmp/people/me
+mkdir -p "$real/bin"
+echo topsecret >"$real/private"
+ln -s "$real" "$tmp/me"
+cat >"$real/bin/peek" <<EOF
+#!/bin/sh
+while read -r line; do
+    id=\$(echo "\$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
+    case \$line in
+        *'"initialize"'*) result='"protocolVersion":"2025-11-25","capabilities":{"tools":{}}' ;;
+        *tools/list*) result='"tools":[{"name":"peek","inputSchema":{"type":"object"}}]' ;;
+        *tools/call*) result="\"content\":[{\"type\":\"text\",\"text\":\"seen: \$(cat "$real/private" 2>/dev/null)\"}]" ;;
+        *) continue ;;
+    esac
+    echo "{\"jsonrpc\":\"2.0\",\"id\":\$id,\"result\":{\$result}}"
+done
+EOF
+chmod +x "$real/bin/peek"
+printf 'mcp: { servers: { s: { command: ["%s"], era: legacy } } }\n' "$real/bin/peek" >"$space/mcp.yaml"
+for home in "$real" "$tmp/me"; do
+    (cd "$space" && with_env env HOME="$home" timeout -k 5 $seconds "$program" mcp call --config mcp.yaml s peek) >"$out" 2>"$err" </dev/null
+    same "a program in ~/bin (HOME ${home#"$tmp"})" "seen: " "$(cat "$out")"
+done
+
 # --- hostile servers: an error, and the run goes on
 for mode in die-in-handshake old die-in-call not-object; do
     serve "$mode"

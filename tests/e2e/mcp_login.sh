@@ -67,6 +67,37 @@ same "a token that expires during a call: one refresh for two refused calls" 1 "
 check "a token that expires during a call: its result" grep -q shipped "$out"
 check "a token that expires during a call: the refused one is made again" grep -q 'token token-2' "$out"
 
+# The stream of a call breaks, and the server refuses to continue it: the call is not made twice.
+for mode in lost locked; do
+    start "$mode" 'confirm: false'
+    log_in
+    chela run --config mcp.yaml --model scripted/rules.yaml go
+    exits "a broken stream ($mode)" 0
+    same "a broken stream ($mode): the call is made once" 1 "$(grep -c '"name":"ship"' "$tmp/requests")"
+done
+
+# The server forgets the session while a log-in is in progress: the client connects once.
+start both 'confirm: false'
+log_in
+: >"$tmp/requests"
+chela run --config mcp.yaml --model scripted/rules.yaml go
+exits "a session that is lost during a log-in" 0
+check "a session that is lost during a log-in: its call is made again" grep -q shipped "$out"
+same "a session that is lost during a log-in: one new connection" 2 "$(grep -c 'server/discover' "$tmp/requests")"
+
+# A refresh that fails for a while does not lose the log-in.
+start flaky 'confirm: false'
+log_in
+jq -c '.token = "expired"' "$token" >"$tmp/t" && cp "$tmp/t" "$token"
+cat >"$space/rules.yaml" <<'YAML'
+rules:
+  - { when: { result: "token token-2" }, say: "{{result}}" }
+  - { call: { tool: r__whoami, args: {} } }
+YAML
+chela run --config mcp.yaml --model scripted/rules.yaml --max-turns 4 go
+exits "a refresh that fails once" 0
+check "a refresh that fails once: the next call has a token" grep -q 'token token-2' "$out"
+
 for mode in wrong-issuer other-resource no-pkce; do
     start "$mode"
     log_in

@@ -306,6 +306,23 @@ static void test_nobody(void **unused) {
     assert_members("\"inputResponses\":{\"k\":{\"action\":\"cancel\"}}");
 }
 
+static void test_too_many_requests(void **unused) {
+    static const unsigned counts[] = {CH_LIMIT_MCP_QUESTIONS, CH_LIMIT_MCP_QUESTIONS + 1, 4000};
+
+    (void)unused;
+    for (size_t i = 0; i < CH_LEN(counts); i++) {
+        CH_BUF_AUTO text = {0};
+        ch_buf_clear(&state);
+        for (unsigned n = 0; n < counts[i]; n++)
+            ch_buf_addf(&text, "%s\"%x\":{\"method\":\"elicitation/create\"}", n ? "," : "{", n);
+        ch_buf_addc(&text, '}');
+        int rc = begin(ch_buf_str(&text), NULL, 1);
+        assert_int_equal(rc, counts[i] <= CH_LIMIT_MCP_QUESTIONS ? 0 : CHELA_ELIMIT);
+        if (rc == 0)
+            assert_int_equal(ch_mcp_ask_refuse(&state, NULL), 0);
+    }
+}
+
 static void test_bad_requests(void **unused) {
     (void)unused;
     assert_int_equal(begin(NULL, NULL, 1), CHELA_EPROTO);
@@ -349,7 +366,7 @@ int main(void) {
         TEST(test_roots),          TEST(test_nobody),
         TEST(test_sampling),       TEST(test_sampling_unasked),
         TEST(test_sampling_bad),   TEST(test_bad_requests),
-        TEST(test_damaged_state),
+        TEST(test_damaged_state),  TEST(test_too_many_requests),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -146,6 +146,15 @@ static void test_too_many_tools(void **state) {
     assert_int_equal(list_page(ch_buf_str(&page)), CHELA_ELIMIT);
 }
 
+/* So many tools with schemas of 60,000 bytes. */
+static void add_large_tools(struct ch_buf *page, int n) {
+    ch_buf_add_str(page, "{\"tools\":[");
+    for (int i = 0; i < n; i++)
+        ch_buf_addf(page, "%s{\"name\":\"t%d\",\"inputSchema\":{\"type\":\"object\",\"title\":"
+                    "\"%060000d\"}}", i ? "," : "", i, i);
+    ch_buf_add_str(page, "]}");
+}
+
 /* --- the file */
 
 static void save_and_load(const char *origin, int rc) {
@@ -162,6 +171,20 @@ static void test_file(void **state) {
     assert_tools("a+ b-"); /* c was never accepted */
     list_all("{\"tools\":[" TOOL("a", "changed") "," TOOL("c", "C") "]}", false);
     assert_tools("a! b- c!");
+}
+
+/* Every list that is accepted can be read again. */
+static void test_large_file(void **state) {
+    CH_BUF_AUTO much = {0};
+    CH_BUF_AUTO too_much = {0};
+
+    (void)state;
+    add_large_tools(&much, 130);
+    add_large_tools(&too_much, 150);
+    assert_int_equal(list_page(ch_buf_str(&too_much)), CHELA_ELIMIT);
+    ch_mcp_manifest_release(&w.list);
+    list_all(ch_buf_str(&much), false);
+    save_and_load("origin", 0);
 }
 
 static void test_file_of_another_server(void **state) {
@@ -201,6 +224,7 @@ int main(void) {
         TEST(test_no_list),
         TEST(test_too_many_tools),
         TEST(test_file),
+        TEST(test_large_file),
         TEST(test_file_of_another_server),
         TEST(test_damaged_file),
     };
