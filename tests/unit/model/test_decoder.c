@@ -236,6 +236,7 @@ static void test_error_texts(void **state) {
         {"id: must be a number", "HTTP 400: the answer does not say why", CH_ERR_FORMAT},
         {HI_BODY, "HTTP 400: the answer does not say why", CH_ERR_FORMAT},
     };
+    const struct chela_error lost = {.code = CHELA_ENET, .message = "connection lost"};
     for (size_t i = 0; i < CH_LEN(cases); i++) {
         struct run r;
         begin(&r, &ch_codec_openai, 400, "text/plain");
@@ -244,6 +245,12 @@ static void test_error_texts(void **state) {
         assert_string_equal(reply->error.message.p, cases[i].message);
         ch_decoder_release(&r.d);
     }
+    struct run r; /* whether the body was empty is not known */
+    begin(&r, &ch_codec_openai, 400, "text/plain");
+    const struct ch_reply *reply = finish(&r, "", &lost);
+    assert_int_equal(reply->error.cls, CH_ERR_FORMAT);
+    assert_string_equal(reply->error.message.p, "HTTP 400: connection lost");
+    ch_decoder_release(&r.d);
 }
 
 static void test_limits(void **state) {
