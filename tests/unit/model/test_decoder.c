@@ -359,6 +359,21 @@ static void test_anthropic_keeps(void **state) {
     ch_msg_free(m);
 }
 
+/* The explanation of a refusal may come with each message_delta; the last one counts. */
+static void test_anthropic_refusal(void **state) {
+    (void)state;
+#define REFUSED(why)                                                                   \
+    "data: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"refusal\",\"stop_details\"" \
+    ":{\"explanation\":\"" why "\"}}}\n\n"
+    struct ch_msg *m = decode(&ch_codec_anthropic, REFUSED("No.") REFUSED("No.") REFUSED("Never.")
+                                                       "data: {\"type\":\"message_stop\"}\n\n");
+#undef REFUSED
+    assert_int_equal(m->nblocks, 1);
+    assert_int_equal(m->blocks[0].type, CH_BLOCK_REFUSAL);
+    assert_string_equal(m->blocks[0].text.p, "Never.");
+    ch_msg_free(m);
+}
+
 /* The deltas of a block of unknown type are read once: eight names are merged. */
 static void test_opaque_names(void **state) {
     (void)state;
@@ -532,6 +547,7 @@ int main(void) {
         cmocka_unit_test(test_headers),       cmocka_unit_test(test_secrets_and_lines),
         cmocka_unit_test(test_after_the_end), cmocka_unit_test(test_malformed_event),
         cmocka_unit_test(test_anthropic_repeats),
+        cmocka_unit_test(test_anthropic_refusal),
         cmocka_unit_test(test_opaque_names),
         cmocka_unit_test(test_blanks),
         cmocka_unit_test(test_error_texts),
