@@ -98,6 +98,9 @@ static void add_normalised(struct ch_buf *out, struct ch_sv s) {
     }
 }
 
+/* Pairs are sorted by name, then by value: "a=" is before "a-b=", although '-' is before '='. */
+#define BEFORE_VALUE '\1' /* smaller than every character of an encoded name */
+
 static int sigv4_by_text(const void *a, const void *b) {
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
@@ -115,13 +118,15 @@ static void sigv4_add_query(struct ch_buf *out, struct ch_sv query, struct ch_ar
         if (!name.n)
             continue;
         add_normalised(&pair, name);
-        ch_buf_addc(&pair, '=');
+        ch_buf_addc(&pair, BEFORE_VALUE);
         add_normalised(&pair, value);
         pairs[n++] = ch_arena_str(a, ch_buf_sv(&pair));
     }
     qsort(pairs, n, sizeof(*pairs), sigv4_by_text);
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
+        *strchr(pairs[i], BEFORE_VALUE) = '=';
         ch_buf_addf(out, "%s%s", i ? "&" : "", pairs[i]);
+    }
 }
 
 /* --- headers */

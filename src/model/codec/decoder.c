@@ -347,9 +347,9 @@ static void fail_transport(struct ch_decoder *d, const struct chela_error *err) 
 /* True if the bytes so far are a whole body, or all that is known of an error: a text such as
  * "error" could also be the beginning of a stream. */
 static bool is_body(const struct ch_decoder *d, const struct chela_error *err) {
-    if (!is_success(d))
-        return d->framing == CH_FRAME_BODY || d->framing == CH_FRAME_NONE;
-    return d->framing == CH_FRAME_BODY && !err;
+    if (is_success(d))
+        return d->framing == CH_FRAME_BODY && !err;
+    return d->framing == CH_FRAME_BODY || (d->framing == CH_FRAME_NONE && (d->body.n || !err));
 }
 
 static void end_bytes(struct ch_decoder *d, const struct chela_error *err) {
@@ -366,8 +366,9 @@ static void fail_if_incomplete(struct ch_decoder *d, const struct chela_error *e
     if (d->reply.complete && is_success(d))
         return;
     if (!is_success(d))
-        ch_decoder_fail(
-            d, &(struct ch_vendor_error){.message = CH_SV("the answer does not say why")});
+        ch_decoder_fail(d, &(struct ch_vendor_error){
+                               .message = err ? ch_sv_str(err->message)
+                                              : CH_SV("the answer does not say why")});
     else if (err)
         fail_transport(d, err);
     else

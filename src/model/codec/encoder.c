@@ -16,6 +16,8 @@
  * matched by position. */
 #include "model/codec/encoder.h"
 
+#include <stdlib.h>
+
 #include "base/shared_text.h"
 #include "base/error.h"
 #include "model/codec/adapt.h"
@@ -89,21 +91,50 @@ static const struct ch_block *encoder_next_of(const struct ch_msg *m, uint32_t *
     return *at < m->nblocks ? &m->blocks[(*at)++] : NULL;
 }
 
-/* Number of calls in m before this one with the same id; 0 unless the history was imported. */
-static unsigned same_before(const struct ch_msg *m, const struct ch_block *call) {
-    unsigned n = 0;
-    for (const struct ch_block *b = m->blocks; b < call; b++)
-        n += b->type == CH_BLOCK_TOOL_CALL && ch_sv_eq(b->id, call->id);
-    return n;
+/* A result, in the order of ids and of the message. */
+struct answer {
+    const struct ch_block *result;
+    size_t taken; /* in the first result of an id: calls that got one */
+};
+
+static int compare_ids(struct ch_sv a, struct ch_sv b) {
+    int order = memcmp(a.p, b.p, CH_MIN(a.n, b.n));
+    return order ? order : (a.n > b.n) - (a.n < b.n);
 }
 
-static const struct ch_block *encoder_find_result(const struct ch_msg *m, struct ch_sv id,
-                                                  unsigned skip) {
+static int by_id(const void *a, const void *b) {
+    const struct ch_block *x = ((const struct answer *)a)->result;
+    const struct ch_block *y = ((const struct answer *)b)->result;
+    int order = compare_ids(x->id, y->id);
+    return order ? order : (x > y) - (x < y);
+}
+
+/* The results of m, sorted: a client may send many. m may be NULL. */
+static struct answer *sort_results(const struct ch_msg *m, size_t *n) {
+    struct answer *list = ch_alloc((m ? m->nblocks + 1 : 1) * sizeof(*list));
+    *n = 0;
     for (uint32_t i = 0; m && i < m->nblocks; i++)
-        if (m->blocks[i].type == CH_BLOCK_TOOL_RESULT && ch_sv_eq(m->blocks[i].id, id) &&
-            skip-- == 0)
-            return &m->blocks[i];
-    return NULL;
+        if (m->blocks[i].type == CH_BLOCK_TOOL_RESULT)
+            list[(*n)++].result = &m->blocks[i];
+    qsort(list, *n, sizeof(*list), by_id);
+    return list;
+}
+
+/* The next result of this id. An id has several calls only if the history was imported: the
+ * first result is the first call's. */
+static const struct ch_block *take_result(struct answer *list, size_t n, struct ch_sv id) {
+    size_t from = 0, to = n;
+    while (from < to) {
+        size_t middle = from + (to - from) / 2;
+        if (compare_ids(list[middle].result->id, id) < 0)
+            from = middle + 1;
+        else
+            to = middle;
+    }
+    if (from == n || !ch_sv_eq(list[from].result->id, id))
+        return NULL;
+    size_t at = from + list[from].taken++;
+    return at < n && ch_sv_eq(list[at].result->id, id) ? list[at].result : NULL;
 }
 
 /* True if results has exactly one result per call, in order. */
@@ -128,9 +159,11 @@ static struct ch_msg *encoder_pair(const struct ch_msg *calls, const struct ch_m
     struct ch_block *out = ch_alloc((room + 1) * sizeof(*out));
     uint32_t at = 0;
     const struct ch_block *call, *result;
+    size_t nanswers;
+    struct answer *answers = sort_results(results, &nanswers);
     while (calls && (call = encoder_next_of(calls, &at, CH_BLOCK_TOOL_CALL))) {
         struct ch_sv id = sent->blocks[call - calls->blocks].id;
-        if ((result = encoder_find_result(results, call->id, same_before(calls, call)))) {
+        if ((result = take_result(answers, nanswers, call->id))) {
             memcpy(&out[n], result, (1u + result->span) * sizeof(*out));
             out[n].id = id;
             out[n].name = call->name; /* Gemini matches by name */
@@ -150,6 +183,7 @@ static struct ch_msg *encoder_pair(const struct ch_msg *calls, const struct ch_m
             out[n++] = results->blocks[i];
     }
     struct ch_msg *m = ch_msg_new(CH_MSG_RESULTS, out, n, NULL, CH_SV(""), 0);
+    ch_free(answers);
     ch_free(out);
     return m;
 }

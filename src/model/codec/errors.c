@@ -271,13 +271,21 @@ static enum ch_error_class class_of_status(int status) {
     return status >= 300 && status < 400 ? CH_ERR_FORMAT : CH_ERR_SERVER;
 }
 
+/* True if the server limits the rate of requests: a wait helps, although the message advises to
+ * look at the page about billing for a higher limit (OpenAI, Google). */
+static bool is_pacing(const struct ch_vendor_error *e, enum ch_error_class cls) {
+    bool waits = e->retry_after_ms > 0 || ch_retry_hint(e->message) > 0;
+    return (cls == CH_ERR_RATE_LIMIT && waits) || text_matches(e->message, "rate limit reached");
+}
+
 static enum ch_error_class errors_class_of(const struct ch_vendor_error *e) {
     enum ch_error_class cls = class_of_word(e->code);
     if (cls == CH_ERR_NONE)
         cls = class_of_word(e->type);
     /* the message about a schema quotes the name of a tool */
     if (cls == CH_ERR_BILLING ||
-        (MATCHES(e->message, billing_texts) && !MATCHES(e->message, schema_texts)))
+        (MATCHES(e->message, billing_texts) && !MATCHES(e->message, schema_texts) &&
+         !is_pacing(e, cls)))
         return CH_ERR_BILLING;
     if (cls != CH_ERR_RATE_LIMIT && !MATCHES(e->message, rate_texts) &&
         MATCHES(e->message, overflow_texts))

@@ -50,7 +50,7 @@ static const struct {
     struct {
         enum ch_msg_kind kind;
         size_t n;
-        struct ch_block blocks[3];
+        struct ch_block blocks[4];
     } messages[6];
 } histories[] = {
     {"call:a a=1 call:a_2 a_2=2 call:a_4 a_4=3 ",
@@ -80,6 +80,12 @@ static const struct {
       {CH_MSG_RESULTS, 1, {RESULT("a", "1")}},
       {CH_MSG_ASSISTANT, 2, {CALL("b"), CALL("a")}},
       {CH_MSG_RESULTS, 2, {RESULT("a", "3"), RESULT("b", "2")}}}},
+    {"call:a call:b call:b_0 call:c a=No result provided: the call was not run or its result was "
+     "lost. b=1 b_0=2 c=3 ",
+     2,
+     {{CH_MSG_ASSISTANT, 4, {CALL("a"), CALL("b"), CALL("b"), CALL("c")}},
+      {CH_MSG_RESULTS, 4,
+       {RESULT("c", "3"), RESULT("b", "1"), RESULT("bb", "0"), RESULT("b", "2")}}}},
     {"call:a a=1 call:a_2 a_2=No result provided: the call was not run or its result was lost. ",
      3,
      {{CH_MSG_ASSISTANT, 1, {CALL("a")}},

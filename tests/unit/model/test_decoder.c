@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "base/limits.h"
+#include "base/utf8.h"
 #include "model/codec/codec.h"
 #include "json/writer.h"
 #include "model/codec/decoder.h"
@@ -236,6 +237,7 @@ static void test_error_texts(void **state) {
         {"id: must be a number", "HTTP 400: the answer does not say why", CH_ERR_FORMAT},
         {HI_BODY, "HTTP 400: the answer does not say why", CH_ERR_FORMAT},
     };
+    const struct chela_error lost = {.code = CHELA_ENET, .message = "connection lost"};
     for (size_t i = 0; i < CH_LEN(cases); i++) {
         struct run r;
         begin(&r, &ch_codec_openai, 400, "text/plain");
@@ -244,6 +246,12 @@ static void test_error_texts(void **state) {
         assert_string_equal(reply->error.message.p, cases[i].message);
         ch_decoder_release(&r.d);
     }
+    struct run r; /* whether the body was empty is not known */
+    begin(&r, &ch_codec_openai, 400, "text/plain");
+    const struct ch_reply *reply = finish(&r, "", &lost);
+    assert_int_equal(reply->error.cls, CH_ERR_FORMAT);
+    assert_string_equal(reply->error.message.p, "HTTP 400: connection lost");
+    ch_decoder_release(&r.d);
 }
 
 static void test_limits(void **state) {
@@ -352,6 +360,65 @@ static void test_anthropic_keeps(void **state) {
     ch_msg_free(m);
 }
 
+#define O_DELTA(delta) "data: {\"choices\":[{\"index\":0,\"delta\":" delta "}]}\n\n"
+#define O_END "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n"
+
+static void check_piece(const struct ch_model_event *ev, void *user) {
+    assert_true(ch_utf8_valid(ev->text));
+    ++*(unsigned *)user;
+}
+
+/* Events and messages hold only UTF-8, even if a server sends a value of another type than
+ * usual, which is taken as source text. */
+static void test_source_texts(void **state) {
+    (void)state;
+#define G_ARGS(value)                                                                      \
+    "data: {\"candidates\":[{\"content\":{\"parts\":[{\"functionCall\":{\"name\":\"f\","      \
+    "\"partialArgs\":[{\"jsonPath\":\"$.a\",\"numberValue\":" value                           \
+    "}]}}]},\"finishReason\":\"STOP\"}]}\n\n"
+    static const struct {
+        const struct ch_codec *codec;
+        const char *body, *want;
+    } cases[] = {
+        {&ch_codec_openai,
+         "{\"choices\":[{\"message\":{\"content\":{\"a\":\"\xff\"}},\"finish_reason\":\"stop\"}]}",
+         "{\"a\":\"\xef\xbf\xbd\"}"},
+        {&ch_codec_openai,
+         O_DELTA("{\"tool_calls\":[{\"index\":0,\"id\":\"c\",\"function\":{\"name\":\"f\","
+                 "\"arguments\":{\"a\":\"\xff\"}}}]}") O_END,
+         "{\"a\":\"\xef\xbf\xbd\"}"},
+        {&ch_codec_gemini, G_ARGS("7"), "{\"a\":7}"},
+        {&ch_codec_gemini, G_ARGS("\"\xff\""), "{\"a\":\"\xef\xbf\xbd\"}"},
+        {&ch_codec_gemini, G_ARGS("{\"b\":\"\xff\"}"), "{}"},
+    };
+#undef G_ARGS
+    for (size_t i = 0; i < CH_LEN(cases); i++) {
+        struct ch_decoder d;
+        unsigned events = 0;
+        ch_decoder_init(&d, cases[i].codec, check_piece, &events);
+        ch_decoder_feed(&d, ch_sv_str(cases[i].body));
+        ch_decoder_end(&d, NULL, 5);
+        assert_true(events > 0);
+        assert_string_equal(d.reply.msg->blocks[0].text.p, cases[i].want);
+        ch_decoder_release(&d);
+    }
+}
+
+/* The explanation of a refusal may come with each message_delta; the last one counts. */
+static void test_anthropic_refusal(void **state) {
+    (void)state;
+#define REFUSED(why)                                                                   \
+    "data: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"refusal\",\"stop_details\"" \
+    ":{\"explanation\":\"" why "\"}}}\n\n"
+    struct ch_msg *m = decode(&ch_codec_anthropic, REFUSED("No.") REFUSED("No.") REFUSED("Never.")
+                                                       "data: {\"type\":\"message_stop\"}\n\n");
+#undef REFUSED
+    assert_int_equal(m->nblocks, 1);
+    assert_int_equal(m->blocks[0].type, CH_BLOCK_REFUSAL);
+    assert_string_equal(m->blocks[0].text.p, "Never.");
+    ch_msg_free(m);
+}
+
 /* The deltas of a block of unknown type are read once: eight names are merged. */
 static void test_opaque_names(void **state) {
     (void)state;
@@ -417,9 +484,6 @@ static void test_anthropic_repeats(void **state) {
     }
 #undef TEXT
 }
-
-#define O_DELTA(delta) "data: {\"choices\":[{\"index\":0,\"delta\":" delta "}]}\n\n"
-#define O_END "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n"
 
 static void test_openai_keeps(void **state) {
     (void)state;
@@ -525,6 +589,8 @@ int main(void) {
         cmocka_unit_test(test_headers),       cmocka_unit_test(test_secrets_and_lines),
         cmocka_unit_test(test_after_the_end), cmocka_unit_test(test_malformed_event),
         cmocka_unit_test(test_anthropic_repeats),
+        cmocka_unit_test(test_source_texts),
+        cmocka_unit_test(test_anthropic_refusal),
         cmocka_unit_test(test_opaque_names),
         cmocka_unit_test(test_blanks),
         cmocka_unit_test(test_error_texts),

@@ -65,6 +65,8 @@ static void test_vectors(void **state) {
          "https://gateway.example/~x/!*()$&@=+,;/model/%E5%BC%A0/converse/?b=2&a=%20x&a=1&c", NULL,
          "{\"text\":\"\xe5\xbc\xa0\xe4\xb8\x89\"}", PLAIN,
          "758cef6f36a87e1b6857e39b9421b67fb5657195d03ae9bd2f9eca5e94af44d5"},
+        {"us-west-2", "https://gateway.example/x?a1=4&a-b=1&a=3&a=2", NULL, "{}", PLAIN,
+         "c91e051f5cfd4c8897d30008f68fc1c55b356c8f97b5857d763c8f2a7ab0b701"},
         {"us-west-2", "https://gateway.example:8443", NULL, "{}", PLAIN,
          "f6de8021a5ac1be4545ce17e5210ab85377c9d90e5f038ea7642600b639d9ff4"},
     };

@@ -470,8 +470,10 @@ static void anthropic_decode_set_model(struct ch_decoder *d, struct ch_sv model)
 static void use_message(struct ch_decoder *d, const struct event *e) {
     anthropic_decode_set_model(d, e->model);
     anthropic_decode_set_stop(d, e->stop);
-    if (e->refusal.n)
-        ch_fold_refusal(d->fold, REFUSAL_KEY, e->refusal);
+    if (e->refusal.n) { /* message_delta may repeat it */
+        ch_fold_refusal(d->fold, REFUSAL_KEY, CH_SV(""));
+        ch_fold_replace(d->fold, REFUSAL_KEY, e->refusal);
+    }
     anthropic_decode_state_of(d)->tokens = e->tokens;
 }
 

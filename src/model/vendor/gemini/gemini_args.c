@@ -158,6 +158,17 @@ struct piece {
     bool has_string, more;
 };
 
+/* A number, or a number as a string ("NaN"). The bytes of other values were not validated. */
+static void take_literal(struct ch_pull *p, struct piece *x) {
+    char first = ch_pull_peek(p);
+    if (first == '"')
+        x->has_string = ch_pull_str(p, &x->string);
+    else if (first == '{' || first == '[')
+        ch_pull_skip(p);
+    else
+        ch_pull_raw(p, &x->literal);
+}
+
 static void gemini_args_read_piece(struct ch_pull *p, struct piece *x) {
     struct ch_sv key;
     *x = (struct piece){0};
@@ -169,7 +180,7 @@ static void gemini_args_read_piece(struct ch_pull *p, struct piece *x) {
         } else if (ch_sv_is(key, "stringValue")) {
             x->has_string = ch_pull_str(p, &x->string);
         } else if (ch_sv_is(key, "numberValue") || ch_sv_is(key, "boolValue")) {
-            ch_pull_raw(p, &x->literal);
+            take_literal(p, x);
         } else if (ch_sv_is(key, "nullValue")) {
             ch_pull_skip(p);
             x->literal = CH_SV("null");

@@ -9,6 +9,7 @@
  * The message of a whole reply is decoded like one delta. A chunk that differs from the
  * previous one only in its text is matched by a template (delta_fast_path.h). */
 #include "base/limits.h"
+#include "base/utf8.h"
 #include "model/codec/decode.h"
 #include "model/codec/errors.h"
 #include "model/codec/fold.h"
@@ -186,8 +187,14 @@ static void openai_decode_note(struct said *s, unsigned key, struct ch_sv raw) {
     note_again(s, raw);
 }
 
+/* A text that is no string is the source text of an object, whose bytes were not validated. */
 static int openai_decode_fold_text(struct ch_decoder *d, struct text piece) {
+    CH_BUF_AUTO clean = {0};
     openai_decode_note(&openai_decode_state_of(d)->said, KEY_TEXT, piece.raw);
+    if (!piece.raw.n && !ch_utf8_valid(piece.says)) {
+        ch_utf8_add_valid(&clean, piece.says);
+        piece.says = ch_buf_sv(&clean);
+    }
     return ch_fold_text(d->fold, KEY_TEXT, piece.says);
 }
 
