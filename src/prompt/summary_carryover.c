@@ -58,24 +58,21 @@ static struct ch_sv summary_carryover_one_line(struct ch_carry *c, struct ch_sv 
     return ch_sv(p, n);
 }
 
+static void limit_lines(struct ch_carry *c, struct ch_carry_lines *lines);
+
 static void summary_carryover_add_line(struct ch_carry *c, struct ch_carry_lines *to,
                                        struct ch_sv text, size_t max) {
     struct ch_sv line =
         ch_sv_trim(summary_carryover_one_line(c, ch_utf8_cut(ch_sv_trim(text), max)));
-    uint64_t hash = ch_hash(0, line);
-    if (!line.n || to->n >= MOST_LINES)
+    if (!line.n)
         return;
-    for (size_t i = to->n; i > 0; i--)
-        if (to->list[i - 1].hash == hash) { /* keep only the last occurrence */
-            memmove(&to->list[i - 1], &to->list[i], (to->n - i) * sizeof(*to->list));
-            to->n--;
-            break;
-        }
+    if (to->n == 2 * MOST_LINES) /* not at each line, because the whole list is sorted */
+        limit_lines(c, to);
     if (to->n == to->cap) {
         to->cap = to->cap ? to->cap * 2 : 64;
         to->list = ch_realloc(to->list, to->cap * sizeof(*to->list));
     }
-    to->list[to->n++] = (struct ch_carry_line){line, hash, 0};
+    to->list[to->n++] = (struct ch_carry_line){line, ch_hash(0, line), 0};
 }
 
 /* Length of the sentence at the start of s, including its mark. */
@@ -239,6 +236,46 @@ static int summary_carryover_by_score(const void *a, const void *b) {
     return x > y ? -1 : x < y; /* the newer */
 }
 
+/* --- the limit of lines ------------------------------------------------------------- */
+
+/* Removes the lines whose text was made empty. */
+static void remove_empty(struct ch_carry_lines *lines) {
+    size_t n = 0;
+    for (size_t i = 0; i < lines->n; i++)
+        if (lines->list[i].text.n)
+            lines->list[n++] = lines->list[i];
+    lines->n = n;
+}
+
+/* Removes all but the last occurrence of equal lines. */
+static void remove_repeated(struct ch_carry_lines *lines) {
+    CH_AUTOFREE struct use *uses = ch_malloc((lines->n + 1) * sizeof(*uses));
+    for (size_t i = 0; i < lines->n; i++)
+        uses[i] = (struct use){lines->list[i].hash, (uint32_t)i};
+    qsort(uses, lines->n, sizeof(*uses), summary_carryover_by_term);
+    for (size_t i = 1; i < lines->n; i++)
+        if (uses[i].term == uses[i - 1].term)
+            lines->list[uses[i - 1].line].text.n = 0;
+    remove_empty(lines);
+}
+
+/* Of too many lines, removes the oldest actions, or the sentences with the lowest scores. */
+static void limit_lines(struct ch_carry *c, struct ch_carry_lines *lines) {
+    remove_repeated(lines);
+    if (lines->n <= MOST_LINES)
+        return;
+    CH_AUTOFREE struct ch_carry_line **order = ch_malloc(lines->n * sizeof(*order));
+    for (size_t i = 0; i < lines->n; i++)
+        order[i] = &lines->list[lines->n - 1 - i];
+    if (lines == &c->said) {
+        score(lines);
+        qsort(order, lines->n, sizeof(*order), summary_carryover_by_score);
+    }
+    for (size_t i = MOST_LINES; i < lines->n; i++)
+        order[i]->text.n = 0;
+    remove_empty(lines);
+}
+
 /* --- writing --------------------------------------------------------------------------- */
 
 /* Write the best lines that fit, in their order. */
@@ -316,12 +353,13 @@ static struct ch_sv summary_carryover_within(struct ch_sv s, size_t room) {
     return s;
 }
 
-void ch_carry_write(const struct ch_carry *c, const struct ch_carry_opts *o, struct ch_buf *out) {
+void ch_carry_write(struct ch_carry *c, const struct ch_carry_opts *o, struct ch_buf *out) {
+    limit_lines(c, &c->said);
+    limit_lines(c, &c->done);
     bool good = o->summary.n > 0;
     struct ch_sv summary = summary_carryover_within(good ? o->summary : c->summary, o->room / 2);
-    struct ch_carry_lines said = c->said; /* scores are stored in the list */
     ch_buf_addf(out, TITLE "%zu\n", c->messages);
-    write_best(&said, SAID, o->room / 4, out);
+    write_best(&c->said, SAID, o->room / 4, out);
     write_names(c, o->room / 8, summary, out);
     if (!good)
         write_last(&c->done, DONE, o->room / (summary.n ? 8 : 4), out);
@@ -329,7 +367,8 @@ void ch_carry_write(const struct ch_carry *c, const struct ch_carry_opts *o, str
         ch_buf_addf(out, "\n%s\n%.*s\n", headings[SUMMARY], CH_SV_FMT(summary));
 }
 
-void ch_carry_notes(const struct ch_carry *c, struct ch_buf *out) {
+void ch_carry_notes(struct ch_carry *c, struct ch_buf *out) {
+    limit_lines(c, &c->said);
     for (size_t i = 0; i < c->said.n; i++)
         if (asks_to_remember(c->said.list[i].text))
             ch_buf_addf(out, "- %.*s\n", CH_SV_FMT(c->said.list[i].text));

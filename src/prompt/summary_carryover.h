@@ -27,7 +27,7 @@ struct ch_carry_lines {
 
 struct ch_carry { /* zeroed: nothing */
     struct ch_arena arena;
-    struct ch_carry_lines said, done; /* in order */
+    struct ch_carry_lines said, done; /* in order; repetitions are removed later */
     struct ch_identifiers names;
     struct ch_sv summary; /* earlier summary; in the arena */
     size_t messages;      /* dropped messages, including earlier ones */
@@ -48,11 +48,10 @@ struct ch_carry_opts {
 
 /* Append the text of the message. Without a good summary, the earlier summary is kept and
  * later actions are listed. */
-void ch_carry_write(const struct ch_carry *c, const struct ch_carry_opts *opts,
-                    struct ch_buf *out);
+void ch_carry_write(struct ch_carry *c, const struct ch_carry_opts *opts, struct ch_buf *out);
 
 /* Append the user's sentences that ask to be remembered, as notes for later sessions: one
  * per line, prefixed by "- ". */
-void ch_carry_notes(const struct ch_carry *c, struct ch_buf *out);
+void ch_carry_notes(struct ch_carry *c, struct ch_buf *out);
 
 #endif

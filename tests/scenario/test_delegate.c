@@ -19,6 +19,8 @@ static const char delegating[] =
     "work } }, { tool: clerk, args: { task: work } }] }\n"
     "  - { when: { system: lead, user: stall, after: none }, call: { tool: clerk, args: { task: "
     "stall } } }\n"
+    "  - { when: { system: lead, user: beside, after: none }, call: { tool: aide, args: { task: "
+    "work, background: true } } }\n"
     "  - { when: { system: lead, after: none }, call: { tool: clerk, args: { task: work } } }\n"
     "  - { when: { system: lead }, say: \"heard {{result}}\" }\n"
     "  - { when: { user: stall }, stall_after: 0, say: never }\n"
@@ -367,12 +369,44 @@ static void test_take_over(void **state) {
     cmocka_unit_test_prestate(test, (void *)delegating),                                        \
         cmocka_unit_test_prestate(test, (void *)planning)
 
+static void on_task(const struct chela_event *ev, void *user) {
+    struct office *o = user;
+    if (ev->child.event->type == CHELA_EV_APPROVAL_REQUIRED)
+        copy(o->approval, ev->child.event->approval.approval_id);
+}
+
+/* A decision that an agent in the background cannot use is refused with the reason. */
+static void test_consent_beside(void **state) {
+    struct office o;
+    struct chela_error err = {0};
+    const struct chela_delegate_opts how = CHELA_DELEGATE_OPTS(.name = "aide", .background = 1);
+    (void)state;
+    open_office(&o, CHELA_TOOL_CONFIRM, delegating);
+    assert_int_equal(chela_agent_delegate(o.lead, o.clerk, &how, NULL), 0);
+    chela_session_on_task(o.session, on_task, &o);
+    assert_int_equal(chela_run_start(o.session, "beside", 6, NULL, &o.run, NULL), 0);
+    assert_int_equal(chela_runtime_run(o.rt), 0);
+    assert_true(o.approval[0]);
+    assert_int_equal(chela_session_approve(o.session, o.approval, CHELA_EDIT, "no JSON", &err),
+                     CHELA_EINVAL);
+    assert_null(strstr(err.message, "no call waits"));
+    assert_int_equal(o.stamps, 0);
+    assert_int_equal(chela_session_approve(o.session, "ap_none", CHELA_ALLOW_ONCE, NULL, &err),
+                     CHELA_ENOENT);
+    assert_int_equal(chela_session_approve(o.session, o.approval, CHELA_ALLOW_ONCE, NULL, &err),
+                     0);
+    assert_int_equal(chela_runtime_run(o.rt), 0);
+    assert_int_equal(o.stamps, 1);
+    close_office(&o);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         BOTH_WAYS(test_results),   cmocka_unit_test(test_not_offered), BOTH_WAYS(test_consent),
         BOTH_WAYS(test_consent_at_once), BOTH_WAYS(test_hook),     BOTH_WAYS(test_edit),
         BOTH_WAYS(test_client_tool),     BOTH_WAYS(test_cancel),   BOTH_WAYS(test_leaving),
         BOTH_WAYS(test_take_over),       cmocka_unit_test(test_child_of_paused_parent),
+        cmocka_unit_test(test_consent_beside),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -290,7 +290,7 @@ static void store_result(chela_run *run, const struct ch_block *call, const stru
         return;
     const struct ch_tool *tool = ch_registry_find(&a->registry, call->name);
     struct ch_run_journal_done how = {.ran = r->attempts > 0 || (tool && !tool->ops),
-                                      .refused = index >= ch_run_calls_left(&run->m),
+                                      .refused = ch_batch_refuses(run->batch, index),
                                       .attempts = r->attempts,
                                       .effect = tool && tool->effect != CHELA_EFFECT_READ,
                                       .delivered =

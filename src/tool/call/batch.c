@@ -769,6 +769,10 @@ struct ch_batch_waits ch_batch_waits(const struct ch_batch *b) {
     return w;
 }
 
+bool ch_batch_refuses(const struct ch_batch *b, size_t index) {
+    return index >= b->max_calls && index < CH_LIMIT_CALLS_PER_REPLY;
+}
+
 struct ch_batch_totals ch_batch_totals(const struct ch_batch *b) {
     struct ch_batch_totals t = b->totals;
 

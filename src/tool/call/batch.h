@@ -219,6 +219,8 @@ struct ch_batch_waits ch_batch_waits(const struct ch_batch *b);
 void ch_batch_resume(struct ch_batch *b);
 
 struct ch_batch_totals ch_batch_totals(const struct ch_batch *b);
+/* True: the call is not made because of max_calls. */
+bool ch_batch_refuses(const struct ch_batch *b, size_t index);
 
 /* All results as one CH_MSG_RESULTS message, in call order. Valid only when the batch is
  * over and nothing waits. */

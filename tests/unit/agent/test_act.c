@@ -137,8 +137,39 @@ static void test_after_a_crash(void **state) {
     close_all(&st, &f);
 }
 
+/* As a call that is an agent: its own calls count for the run. */
+static int call_below(chela_call *call, void *user) {
+    struct stage *st = user;
+    st->run->m.below.tool_calls++;
+    return count(call, NULL);
+}
+
+/* The calls of a child leave fewer for later turns, not for the calls of the same reply. */
+static void test_made_within_the_limit(void **state) {
+    struct stage st;
+    struct fake_journal f;
+    const struct chela_agent_opts opts = CHELA_AGENT_OPTS(
+        .limits = &(struct chela_limits)CHELA_LIMITS(.max_tool_calls = 2));
+    struct chela_tool_opts tool = CHELA_TOOL_OPTS(
+        .name = "save", .description = "Does it.", .schema = "{\"type\":\"object\"}",
+        .fn = call_below, .user = &st, .effect = CHELA_EFFECT_READ,
+        .flags = CHELA_TOOL_ON_LOOP | CHELA_TOOL_SEQUENTIAL);
+    (void)state;
+    ran = 0;
+    STAGE_OPEN(&st, &opts, two_and_answer);
+    assert_int_equal(chela_agent_add_tool(st.agent, &tool, NULL), 0);
+    add(&st, "look", CHELA_EFFECT_READ, CHELA_TOOL_SEQUENTIAL);
+    fake_journal_attach(&f, &st);
+    stage_play(&st, "go");
+    assert_int_equal(ran, 2);
+    assert_int_equal(records(&f, CH_REC_DONE, ""), 2);
+    assert_int_equal(records(&f, CH_REC_DONE, "\"refused\""), 0);
+    close_all(&st, &f);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_made_within_the_limit),
         cmocka_unit_test(test_only_effects_are_announced),
         cmocka_unit_test(test_asked),
         cmocka_unit_test(test_after_a_crash),

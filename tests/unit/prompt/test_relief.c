@@ -333,6 +333,38 @@ static void test_notes(void **state) {
     ch_transcript_release(&t);
 }
 
+/* A long text that was pasted pushes out neither earlier nor later sentences that matter, and
+ * the newest actions stay. */
+static void test_carry_much(void **state) {
+    struct ch_transcript t = {0};
+    struct ch_carry c = {0};
+    CH_BUF_AUTO pasted = {0};
+    CH_BUF_AUTO notes = {0};
+    CH_BUF_AUTO out = {0};
+    (void)state;
+    say(&t, CH_MSG_USER, "Never deploy on a Friday!");
+    for (int i = 0; i < 20000; i++)
+        ch_buf_addf(&pasted, "entry %d of the log\nthe same again\n", i);
+    say(&t, CH_MSG_USER, ch_buf_str(&pasted));
+    say(&t, CH_MSG_USER, "Always answer in French!");
+    for (int i = 0; i < 9000; i++) {
+        char text[32];
+        snprintf(text, sizeof(text), "Step %d.", i);
+        say(&t, CH_MSG_ASSISTANT, text);
+    }
+    for (size_t i = 0; i < t.n; i++)
+        ch_carry_read(&c, t.msgs[i]);
+    ch_carry_notes(&c, &notes);
+    assert_string_equal(ch_buf_str(&notes),
+                        "- Never deploy on a Friday!\n- Always answer in French!\n");
+    ch_carry_write(&c, &(struct ch_carry_opts){.room = 800}, &out);
+    assert_non_null(strstr(ch_buf_str(&out), "- Never deploy on a Friday!\n"));
+    assert_non_null(strstr(ch_buf_str(&out), "- Always answer in French!\n"));
+    assert_non_null(strstr(ch_buf_str(&out), "- said: Step 8999."));
+    ch_carry_release(&c);
+    ch_transcript_release(&t);
+}
+
 /* --- summaries ------------------------------------------------------------------------- */
 
 static const char *const headings[] = {"## Goal", "## Done", "## Facts", NULL};
@@ -400,7 +432,8 @@ int main(void) {
         cmocka_unit_test(test_squeeze),     cmocka_unit_test(test_window),
         cmocka_unit_test(test_importance),  cmocka_unit_test(test_retain),
         cmocka_unit_test(test_carry_lasts), cmocka_unit_test(test_carry_sections),
-        cmocka_unit_test(test_carry_names), cmocka_unit_test(test_notes),
+        cmocka_unit_test(test_carry_names), cmocka_unit_test(test_carry_much),
+        cmocka_unit_test(test_notes),
         cmocka_unit_test(test_judge),       cmocka_unit_test(test_tell),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

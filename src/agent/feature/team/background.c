@@ -284,11 +284,13 @@ static int background_approve(chela_session *s, const char *approval_id,
                               struct chela_error *err) {
     for (CH_LIST_EACH(k, &s->background)) {
         struct ch_background *b = CH_CONTAINER(k, struct ch_background, link);
-        if (!b->session ||
-            chela_session_approve(b->session, approval_id, decision, reason, NULL) != 0)
+        int rc = b->session ? chela_session_approve(b->session, approval_id, decision, reason, err)
+                            : CHELA_ENOENT;
+        if (rc == CHELA_ENOENT)
             continue;
-        background_go_on(b);
-        return 0;
+        if (rc == 0)
+            background_go_on(b);
+        return rc;
     }
     return ch_fail(err, CHELA_ENOENT, "no call waits for approval %s", approval_id);
 }
@@ -297,11 +299,14 @@ static int background_answer(chela_session *s, const char *call_id, struct ch_sv
                              bool is_error, struct chela_error *err) {
     for (CH_LIST_EACH(k, &s->background)) {
         struct ch_background *b = CH_CONTAINER(k, struct ch_background, link);
-        if (!b->session ||
-            chela_session_answer(b->session, call_id, content.p, content.n, is_error, NULL) != 0)
+        int rc = b->session ? chela_session_answer(b->session, call_id, content.p, content.n,
+                                                   is_error, err)
+                            : CHELA_ENOENT;
+        if (rc == CHELA_ENOENT || rc == CHELA_EEXIST) /* another agent's call may have the id */
             continue;
-        background_go_on(b);
-        return 0;
+        if (rc == 0)
+            background_go_on(b);
+        return rc;
     }
     return ch_fail(err, CHELA_ENOENT, "no call '%s' waits for an answer", call_id);
 }
