@@ -167,4 +167,28 @@ press Enter
 sees "a message during /compact is answered" '^you said: right after$'
 prompt_is "and does not come back" '>'
 quit "queue"
+
+# --- a /compact that is refused leaves nothing behind
+chat --session cut
+types "stall"
+press Enter
+sees "a reply that will be cut off" 'wait for'
+pid=$(terminal display-message -p '#{pane_pid}')
+kill -9 "$(pgrep -P "$pid" | head -n 1)"
+ends "killed" 137
+chat --session cut
+sees "a run is unfinished" '/resume continues it'
+types "/compact"
+press Enter
+sees "/compact is refused" 'has an unfinished run'
+types "/resume"
+press Enter
+sees "the reply begins again" 'wait for'
+types "listen"
+press Enter
+sees "the resumed run is told" 'as soon as it listens\) listen'
+press C-c
+prompt_is "and the message comes back" '> listen'
+press C-u
+quit "cut"
 tap_done

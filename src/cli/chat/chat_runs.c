@@ -106,7 +106,9 @@ void ch_chat_compact(struct ch_chat *c, const char *focus) {
     c->used = (struct chela_usage){0};
     c->turn = 0;
     c->compacting = true;
-    began(c, chela_session_compact(c->session, *focus ? focus : NULL, &how, &c->run, &err), &err);
+    int rc = chela_session_compact(c->session, *focus ? focus : NULL, &how, &c->run, &err);
+    c->compacting &= rc == 0; /* the run may have ended already */
+    began(c, rc, &err);
 }
 
 /* --- questions ---------------------------------------------------------------------- */

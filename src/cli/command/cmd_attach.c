@@ -309,27 +309,29 @@ static void attach_on_last(const struct chela_event *ev, void *user) {
     attach_on_end(a, ev);
 }
 
+/* *user: the text of the last reply. */
+static int attach_on_message(const char *message, size_t n, void *user) {
+    char **text = user, *role = chela_json_get(message, n, "/role", NULL);
+    char *said = role && strcmp(role, "assistant") == 0
+                     ? chela_json_get(message, n, "/content/0/text", NULL)
+                     : NULL;
+    if (said) {
+        chela_free(*text);
+        *text = said;
+    }
+    chela_free(role);
+    return 0;
+}
+
 static int attach_show_last(struct attach *a, struct chela_error *err) {
-    char *json, *text = NULL, pointer[80];
+    char *json, *text = NULL;
     int rc = chela_store_show(a->setup.store, a->key, &json, err);
     if (rc < 0)
         return rc;
-    for (size_t i = 0;; i++) {
-        snprintf(pointer, sizeof(pointer), "/transcript/%zu", i);
-        char *message = chela_json_get(json, strlen(json), pointer, NULL);
-        if (!message)
-            break;
-        char *role = chela_json_get(message, strlen(message), "/role", NULL);
-        char *said = role && strcmp(role, "assistant") == 0
-                         ? chela_json_get(message, strlen(message), "/content/0/text", NULL)
-                         : NULL;
-        if (said) {
-            chela_free(text);
-            text = said;
-        }
-        chela_free(role);
-        chela_free(message);
-    }
+    char *messages = chela_json_get(json, strlen(json), "/transcript", NULL);
+    if (messages)
+        chela_json_each(messages, strlen(messages), attach_on_message, &text);
+    chela_free(messages);
     chela_free(json);
     rc = ch_last_end_tell(a->setup.store, a->key, text ? text : "", attach_on_last, a, err);
     if (rc >= 0 && !a->json && !a->jsonl) {

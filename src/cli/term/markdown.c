@@ -19,7 +19,8 @@ enum { BLOCK_MAX = 1 << 18 }; /* bytes; a longer block is shown in parts */
 
 struct ch_markdown {
     bool color;
-    char *text; /* owned: text from the first line not shown yet */
+    char *room; /* owned */
+    char *text; /* in room: text from the first line not shown yet */
     size_t n, cap;
     size_t scanned; /* bytes of complete lines of the block */
     bool blank;     /* the last of them was blank */
@@ -41,7 +42,7 @@ struct ch_markdown *ch_markdown_new(bool color) {
 void ch_markdown_free(struct ch_markdown *m) {
     if (!m)
         return;
-    free(m->text);
+    free(m->room);
     free(m);
 }
 
@@ -113,8 +114,19 @@ static void write_plain(struct ch_markdown *m, FILE *out, size_t n) {
 }
 
 static void markdown_drop(struct ch_markdown *m, size_t n) {
-    memmove(m->text, m->text + n, m->n - n);
+    m->text += n;
     m->n -= n;
+}
+
+/* Moves the text to the beginning of its room, which gets space for n bytes behind the text. */
+static void markdown_make_room(struct ch_markdown *m, size_t n) {
+    if (m->n > 0)
+        memmove(m->room, m->text, m->n);
+    if (n > m->cap - m->n) {
+        m->cap = (m->n + n) * 2;
+        m->room = ch_must(realloc(m->room, m->cap));
+    }
+    m->text = m->room;
 }
 
 /* Write the first n bytes as a block; they may be blank. */
@@ -225,10 +237,8 @@ static void markdown_take_line(struct ch_markdown *m, FILE *out, unsigned column
 
 void ch_markdown_feed(struct ch_markdown *m, FILE *out, unsigned columns, const char *p,
                       size_t n) {
-    if (n > m->cap - m->n) {
-        m->cap = (m->n + n) * 2;
-        m->text = ch_must(realloc(m->text, m->cap));
-    }
+    if (n > m->cap - m->n - (size_t)(m->text - m->room))
+        markdown_make_room(m, n);
     memcpy(m->text + m->n, p, n);
     m->n += n;
     for (const char *end; m->n > m->scanned &&

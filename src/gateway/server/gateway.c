@@ -138,13 +138,26 @@ static bool agent_is_used(const chela_gateway *gw, const chela_agent *a) {
     return gw->ninvocations > 0 || !ch_list_empty(&a->sessions); /* sessions of a delegation */
 }
 
+static bool gateway_serves(const chela_gateway *gw, const chela_agent *agent) {
+    for (chela_agent **a = gw->agents; a && *a; a++)
+        if (*a == agent)
+            return true;
+    return false;
+}
+
+/* An agent outlives the gateway if its owner has not closed it, so its tool must not refer to the
+ * gateway any more. */
 static void free_retired(struct gateway_instance *g) {
     size_t n = 0;
     for (size_t i = 0; i < g->nretired; i++) {
-        if (agent_is_used(&g->gw, g->retired[i]))
-            g->retired[n++] = g->retired[i];
-        else
-            ch_agent_release(g->retired[i]); /* its owner may have closed it */
+        chela_agent *a = g->retired[i];
+        if (agent_is_used(&g->gw, a)) {
+            g->retired[n++] = a;
+            continue;
+        }
+        if (!gateway_serves(&g->gw, a))
+            ch_send_tool_remove(&g->gw, a);
+        ch_agent_release(a);
     }
     g->nretired = n;
 }
@@ -158,13 +171,6 @@ static void retire_agents(chela_gateway *gw) {
     memcpy(g->retired + g->nretired, gw->agents, n * sizeof(*gw->agents));
     g->nretired += n;
     ch_free(gw->agents);
-}
-
-static bool gateway_serves(const chela_gateway *gw, const chela_agent *agent) {
-    for (chela_agent **a = gw->agents; a && *a; a++)
-        if (*a == agent)
-            return true;
-    return false;
 }
 
 /* Takes the gateway's tools from agents that the gateway does not serve after all. */

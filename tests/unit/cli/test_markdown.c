@@ -221,6 +221,24 @@ static void test_rest(void **state) {
     ch_markdown_free(m);
 }
 
+/* A reply may come in one piece, and the time must not grow with the square of its length. */
+static void test_long_code_in_one_piece(void **state) {
+    enum { LINES = 1 << 20, LINE = 8 };
+    static const char head[] = "```text\n";
+    size_t n = sizeof(head) - 1 + LINES * LINE;
+    char *in = malloc(n);
+    (void)state;
+    assert_non_null(in);
+    memcpy(in, head, sizeof(head) - 1);
+    for (size_t i = 0; i < LINES; i++)
+        memcpy(in + sizeof(head) - 1 + i * LINE, "1234567\n", LINE);
+    char *got = render(in, n, n, false, 80);
+    assert_int_equal(strlen(got), n);
+    assert_memory_equal(got, in, n);
+    free(got);
+    free(in);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_split),
@@ -228,6 +246,7 @@ int main(void) {
         cmocka_unit_test(test_nothing_gets_through),
         cmocka_unit_test(test_any_width),
         cmocka_unit_test(test_rest),
+        cmocka_unit_test(test_long_code_in_one_piece),
     };
     return cmocka_run_group_tests_name("cli/markdown", tests, NULL, NULL);
 }

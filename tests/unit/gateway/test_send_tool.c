@@ -7,7 +7,9 @@
 
 #include <cmocka.h>
 
+#include "agent/api/runtime.h"
 #include "agent/handle/agent.h"
+#include "base/limits.h"
 #include "gateway/request/gateway_state.h"
 
 static chela_agent *new_agent(chela_runtime *rt, const char *send_to) {
@@ -71,8 +73,48 @@ static void test_failed_reload(void **state) {
     chela_runtime_close(rt);
 }
 
+static int64_t test_time;
+
+static int64_t clock_now(void *user) {
+    (void)user;
+    return test_time;
+}
+
+static void reload(chela_gateway *gw, chela_agent *const *agents) {
+    struct chela_gateway_opts o =
+        CHELA_GATEWAY_OPTS(.token = "0123456789abcdef", .agents = agents);
+    struct chela_error err = {0};
+    assert_int_equal(chela_gateway_reload(gw, &o, &err), 0);
+    test_time += CH_DEFAULT_PULSE_MS + 1;
+    chela_runtime_poll(gw->rt);
+}
+
+/* An agent that is not served any more, and that its owner keeps. */
+static void test_gone_after_a_reload(void **state) {
+    static const struct ch_clock test_clock = {clock_now, clock_now, NULL};
+    (void)state;
+    struct chela_error err = {0};
+    chela_runtime *rt;
+    chela_gateway *gw;
+    assert_int_equal(ch_runtime_open(NULL, &test_clock, &rt, &err), 0);
+    chela_agent *agent = new_agent(rt, "team-*"), *next = new_agent(rt, "team-*");
+    assert_int_equal(open_gateway(rt, agent, "127.0.0.1:0", &gw), 0);
+    reload(gw, (chela_agent *const[]){next, agent, NULL});
+    assert_true(has_tool(agent));
+    reload(gw, (chela_agent *const[]){next, NULL});
+    assert_false(has_tool(agent));
+    assert_true(has_tool(next));
+    reload(gw, (chela_agent *const[]){agent, NULL});
+    assert_true(has_tool(agent));
+    assert_false(has_tool(next));
+    chela_gateway_close(gw);
+    assert_false(has_tool(agent));
+    chela_runtime_close(rt);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_gone_with_its_gateway),
-                                       cmocka_unit_test(test_failed_reload)};
+                                       cmocka_unit_test(test_failed_reload),
+                                       cmocka_unit_test(test_gone_after_a_reload)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
