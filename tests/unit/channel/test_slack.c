@@ -1,15 +1,18 @@
-/* test_slack.c -- who receives the bot's token. */
+/* test_slack.c -- who receives the bot's token; whether a message was sent before. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include <cmocka.h>
 
 #include "channel/slack/slack.h"
 #include "channel/slack/slack_event.h"
+#include "channel/slack/slack_post.h"
 
 static struct {
+    char url[128], body[512];
     bool token;
     chela_channel_response_fn *done;
     void *tag;
@@ -24,6 +27,8 @@ static struct chela_text no_header(const struct chela_channel_response *r, const
 static void take_call(const struct chela_channel_request *r, chela_channel_response_fn *done,
                       void *tag, void *user) {
     (void)user;
+    snprintf(call.url, sizeof(call.url), "%s", r->url);
+    snprintf(call.body, sizeof(call.body), "%.*s", (int)r->n, r->n ? (const char *)r->body : "");
     call.token = r->headers != NULL;
     call.done = done;
     call.tag = tag;
@@ -80,7 +85,84 @@ static void test_token(void **state) {
     }
 }
 
+/* --- looking for a message */
+
+#define NOT_HERE "{\"ok\":true,\"messages\":[{\"ts\":\"1.0\"}],\"response_metadata\":" \
+                 "{\"next_cursor\":\"c1\"}}"
+#define HERE "{\"ok\":true,\"messages\":[{\"ts\":\"7.0\",\"metadata\":{\"event_payload\":" \
+             "{\"key\":\"k1\"}}}]}"
+
+static struct {
+    char id[16];
+    enum chela_receipt what;
+    bool done;
+} posted;
+
+static void on_posted(const struct chela_channel_posted *r, void *tag) {
+    (void)tag;
+    snprintf(posted.id, sizeof(posted.id), "%s", r->id ? r->id : "");
+    posted.what = r->what;
+    posted.done = true;
+}
+
+static void post_again(struct ch_slack *s, const char *thread) {
+    ch_list_init(&s->posts);
+    ch_list_init(&s->sending);
+    posted.done = false;
+    ch_slack_post(s,
+                  &(struct chela_channel_post){
+                      .key = "k1", .chat = "C1", .thread = thread, .text = "hi", .repeated = 1},
+                  on_posted, NULL);
+}
+
+static void check_call(const char *method, const char *part) {
+    assert_false(posted.done);
+    assert_string_equal(call.url + strlen("https://slack.com/api/"), method);
+    if (!strstr(call.body, part))
+        fail_msg("%s lacks %s", call.body, part);
+}
+
+/* A thread is shown oldest first, in pages. */
+static void test_found(void **state) {
+    static char api[] = "https://slack.com/api/", bearer[] = "Bearer xoxb-1";
+    const struct chela_channel_host host = {.http = take_call};
+    struct ch_slack s = {.host = &host, .api = api, .bearer = bearer};
+    (void)state;
+    post_again(&s, "1.0");
+    check_call("conversations.replies", "\"ts\":\"1.0\"");
+    assert_null(strstr(call.body, "cursor"));
+    answer(NOT_HERE);
+    check_call("conversations.replies", "\"cursor\":\"c1\"");
+    answer(HERE);
+    assert_true(posted.done);
+    assert_int_equal(posted.what, CHELA_RECEIPT_SENT);
+    assert_string_equal(posted.id, "7.0");
+}
+
+/* A service with pages without end; a chat, which is shown newest first. */
+static void test_not_found(void **state) {
+    static char api[] = "https://slack.com/api/", bearer[] = "Bearer xoxb-1";
+    const struct chela_channel_host host = {.http = take_call};
+    struct ch_slack s = {.host = &host, .api = api, .bearer = bearer};
+    (void)state;
+    post_again(&s, "1.0");
+    for (int i = 0; i < 20; i++) {
+        check_call("conversations.replies", "");
+        answer(NOT_HERE);
+    }
+    check_call("chat.postMessage", "hi");
+    answer("{\"ok\":true,\"ts\":\"8.0\"}");
+    assert_string_equal(posted.id, "8.0");
+    post_again(&s, NULL);
+    check_call("conversations.history", "C1");
+    answer(NOT_HERE);
+    check_call("chat.postMessage", "hi");
+    answer("{\"ok\":true,\"ts\":\"9.0\"}");
+    assert_string_equal(posted.id, "9.0");
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_token)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_token), cmocka_unit_test(test_found),
+                                       cmocka_unit_test(test_not_found)};
     return cmocka_run_group_tests_name("slack", tests, NULL, NULL);
 }
