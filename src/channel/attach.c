@@ -37,6 +37,10 @@ char **ch_outbound_files(const struct chela_outbound *m) {
     return out;
 }
 
+bool ch_outbound_is_last(const struct chela_outbound *m) {
+    return m->attempts + 1 >= CH_LIMIT_SENDS;
+}
+
 /* --- reading */
 
 struct ch_attachment {

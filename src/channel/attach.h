@@ -10,6 +10,8 @@
  * NULL-terminated list. The caller owns both. */
 char *ch_outbound_text(const struct chela_outbound *m);
 char **ch_outbound_files(const struct chela_outbound *m);
+/* True: if this attempt fails too, the outbox drops the message. */
+bool ch_outbound_is_last(const struct chela_outbound *m);
 
 struct ch_attachment;
 /* bytes: borrowed, at most CH_LIMIT_CHANNEL_FILE. n 0: the file cannot be sent; why gives

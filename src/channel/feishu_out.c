@@ -39,6 +39,7 @@ struct sending {
     bool thread, top;
     bool plain;     /* the part in progress is sent without formatting */
     bool is_answer; /* the answer of a run */
+    bool last;      /* the outbox makes no further attempt */
     bool excused;   /* a notice about the rejected text was sent */
     char *approval; /* owned: approval id if the message is an approval request; NULL: none */
     char **files;   /* owned, NULL-terminated: files of the workspace, sent after the text */
@@ -69,6 +70,8 @@ static void feishu_out_free_sending(struct sending *s) {
 static void feishu_out_receipt(struct sending *s, enum chela_receipt what, const char *note,
                                int64_t wait_ms) {
     struct chela_error err = {0};
+    if (s->last && what == CHELA_RECEIPT_UNCERTAIN)
+        what = CHELA_RECEIPT_REFUSED;
     if (what != CHELA_RECEIPT_SENT)
         ch_log(CH_LOG_WARN, "feishu", "an answer in chat %s %s: %s", s->chat,
                what == CHELA_RECEIPT_REFUSED ? "was refused" : "is sent again later", note);
@@ -267,6 +270,7 @@ void ch_feishu_deliver(struct ch_feishu_out *o, const struct chela_outbound *m) 
     s->thread = at.thread;
     s->top = !at.message.n;
     s->is_answer = m->run != NULL;
+    s->last = ch_outbound_is_last(m);
     s->text = ch_outbound_text(m);
     s->files = ch_outbound_files(m);
     s->kind = m->approval ? "interactive" : "post";

@@ -63,6 +63,14 @@ static inline bool ch_kit_is_safe_socket(const char *url) {
     return strncmp(url, "wss://", 6) == 0 || ch_kit_is_near(url, "ws://");
 }
 
+/* Whether a URL has the scheme, the host and the port of another one, in the same spelling. */
+static inline bool ch_kit_is_origin(const char *url, const char *base) {
+    const char *host = strstr(base, "://");
+    size_t n = host ? (size_t)(host - base) + 3 : 0;
+    n += strcspn(base + n, "/?#");
+    return host && strncmp(url, base, n) == 0 && url[n] == '/';
+}
+
 /* A safe URL without slashes at its end, owned by the caller; NULL: it is not safe. */
 static inline char *ch_kit_base(const char *url) {
     size_t n = strlen(url);

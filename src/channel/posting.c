@@ -68,6 +68,7 @@ struct posting {
     struct growth *growth; /* its message is replaced by the first part; NULL: none */
     struct ch_attachment *reading;
     bool repeated; /* an earlier attempt may have succeeded */
+    bool last;     /* the outbox makes no further attempt */
     unsigned tries;
     struct ch_timer pause;
 };
@@ -355,6 +356,8 @@ static void posting_receipt(struct posting *s, enum chela_receipt what, const ch
     char digest[KEY_SIZE + 1], id[KEY_SIZE + 3];
     posting_mark_of(s, digest, id);
     struct posting_mark *mark = mark_find(s->c, id);
+    if (s->last && what == CHELA_RECEIPT_UNCERTAIN)
+        what = CHELA_RECEIPT_REFUSED;
     if (what != CHELA_RECEIPT_SENT)
         ch_log(CH_LOG_WARN, s->c->ops->name, "an answer in chat %s %s: %s", s->to.chat,
                what == CHELA_RECEIPT_REFUSED ? "was refused" : "is sent again later", note);
@@ -539,6 +542,7 @@ void ch_posting_deliver(struct ch_channel *c, const struct chela_outbound *m) {
     const struct posting_mark *mark = mark_find(c, id);
     s->first = mark ? mark->n : 0;
     s->repeated = mark || m->attempts;
+    s->last = ch_outbound_is_last(m);
     s->growth = m->run && !m->approval && m->to && *s->text ? growth_find(c, m->to) : NULL;
     if (s->growth) {
         ch_timer_stop(posting_loop(c), &s->growth->timer);

@@ -46,6 +46,7 @@ struct sending {
     struct ch_parts rest;
     struct ch_buf part;  /* part in progress, as Markdown; empty: a file is in progress */
     bool plain;          /* without formatting */
+    bool last;           /* the outbox makes no further attempt */
     unsigned out, tries; /* messages sent; attempts of the next one */
     unsigned skip;       /* messages that an earlier attempt has sent */
     struct ch_timer pause;
@@ -148,6 +149,8 @@ void ch_telegram_reminded(void *c) {
 
 static void telegram_out_receipt(struct sending *s, enum chela_receipt what, const char *note,
                                  int64_t wait_ms) {
+    if (s->last && what == CHELA_RECEIPT_UNCERTAIN)
+        what = CHELA_RECEIPT_REFUSED;
     if (what != CHELA_RECEIPT_SENT)
         ch_log(CH_LOG_WARN, "telegram", "an answer in chat %s %s: %s", s->chat,
                what == CHELA_RECEIPT_REFUSED ? "was refused" : "is sent again later", note);
@@ -359,6 +362,7 @@ void ch_telegram_deliver(void *c, const struct chela_outbound *m) {
     s->text = ch_outbound_text(m);
     s->files = ch_outbound_files(m);
     s->approval = m->approval ? ch_strdup(m->approval) : NULL;
+    s->last = ch_outbound_is_last(m);
     ch_list_add(&s->t->sendings, &s->link);
     begun_id(s->key, id);
     const struct begun *begun = begun_find(s->t, id);

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -126,10 +127,25 @@ static int replace_file(const char *file, struct ch_sv before, struct ch_sv afte
     return rc;
 }
 
+/* Keeps other calls from replacing the file; *fd -1: it cannot be locked. A call that locks the
+ * file after it was replaced finds another text in its place. */
+static int rewrite_lock(const char *file, int *fd, struct chela_error *err) {
+    *fd = open(file, O_RDONLY | O_CLOEXEC);
+    if (*fd < 0 || flock(*fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK)
+        return 0;
+    close(*fd);
+    return ch_fail(err, CHELA_EIO, "%s is being changed by another program; try again", file);
+}
+
 int ch_config_rewrite(const char *path, struct ch_sv before, struct ch_sv after,
                       struct chela_error *err) {
     char *file = realpath(path, NULL);
-    int rc = file ? replace_file(file, before, after, err) : not_written(path, errno, err);
+    int fd = -1, rc = file ? rewrite_lock(file, &fd, err) : not_written(path, errno, err);
+    if (rc == 0) {
+        rc = replace_file(file, before, after, err);
+        if (fd >= 0)
+            close(fd);
+    }
     free(file);
     return rc;
 }

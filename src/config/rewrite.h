@@ -10,8 +10,8 @@
 
 #define CH_CONFIG_PREVIOUS ".previous"
 
-/* Replace the text of a file. CHELA_EIO: the file cannot be written, or its text is not
- * `before` any more. */
+/* Replace the text of a file. CHELA_EIO: the file cannot be written, another call replaces it
+ * at this moment, or its text is not `before` any more. */
 int ch_config_rewrite(const char *path, struct ch_sv before, struct ch_sv after,
                       struct chela_error *err);
 

@@ -123,6 +123,18 @@ wait "${runners[@]}"
 chela schedule run
 same "an occurrence is run once" 1 "$(runs_of schedule:once)"
 
+# --- an occurrence that cannot be stored is due again
+add_soon refused now
+until [ "$(date +%s)" -gt "$due" ]; do sleep 0.1; done
+sqlite3 "$space/chela.db" "CREATE TRIGGER refuse BEFORE INSERT ON inbox BEGIN SELECT RAISE(ABORT, 'no'); END"
+chela schedule run
+check "an occurrence cannot be stored" grep -q 'refused/.* cannot be stored' "$err"
+sqlite3 "$space/chela.db" 'DROP TRIGGER refuse'
+chela schedule run
+same "the occurrence is due again" 1 "$(runs_of schedule:refused)"
+chela schedule run
+same "once" 1 "$(runs_of schedule:refused)"
+
 # --- a gateway
 zone=$(printf '%+03d:00' $((12 - 10#$(date -u +%H)))) # where it is noon: the day does not end meanwhile
 config "schedules: { tick: { when: 'every 1s', timezone: '$zone', prompt: hello, agent: coder, maxRunsPerDay: 2 } }"

@@ -261,6 +261,13 @@ same "a run waits for its caller" client_tool_required "$(chunks | tail -n 1 | j
 id=$(chunks | jq -r 'select(.type == "client_tool_required").id')
 post /api/sessions/place/messages '{"results":[{"id":"forged","content":"x"}]}'
 answers "a result for no call" 404
+both="{\"results\":[{\"id\":\"$id\",\"content\":\"Rome\"},{\"id\":\"forged\",\"content\":\"x\"}]}"
+post /api/sessions/place/messages "$both"
+answers "beside a result for the call" 404
+check "the gateway stops while the call waits" stop_serving
+serve
+post /api/sessions/place/messages "$both"
+answers "both again, after a restart" 404
 post /api/sessions/place/messages "{\"results\":[{\"id\":\"$id\",\"content\":\"Oslo\"}],\"stream\":true}"
 same "its result" "it said: Oslo" "$(chunks | tail -n 1 | jq -r .text)"
 post /api/sessions/place/messages "{\"results\":[{\"id\":\"$id\",\"content\":\"Rome\"}]}"

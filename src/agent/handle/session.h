@@ -81,6 +81,8 @@ struct ch_beside_ops {
                    const char *reason, struct chela_error *err);
     int (*answer)(chela_session *s, const char *call_id, struct ch_sv content, bool is_error,
                   struct chela_error *err);
+    /* Whether one of the agents takes an answer of n bytes. */
+    bool (*may_answer)(const chela_session *s, const char *call_id, size_t n);
     void (*close)(chela_session *s); /* the session is closed: the agents stop */
     void (*free)(chela_session *s);  /* the session is freed */
 };

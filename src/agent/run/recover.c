@@ -194,40 +194,63 @@ int ch_recover_new(chela_session *s, const struct chela_run_opts *opts, chela_ru
 
 /* --- answers before it goes on ---------------------------------------------------------- */
 
+/* Finds what takes an answer of n bytes: the call with this index or, with *below, a call of a
+ * run below. */
+static int recover_find(struct ch_journal_replay *p, struct ch_sv id, size_t n, size_t *index,
+                        struct ch_replay_below **below, struct chela_error *err) {
+    bool answered = false;
+
+    *below = NULL;
+    for (size_t i = 0; i < p->ncalls; i++) {
+        *index = i;
+        if (!ch_sv_eq(ch_journal_replay_block(p, i)->id, id))
+            continue;
+        answered |= p->calls[i].result != NULL;
+        if (!p->calls[i].result && !p->calls[i].started)
+            return 0;
+    }
+    *below = ch_journal_replay_left(p, id);
+    if (*below && !(*below)->answer && n <= CH_LIMIT_TOOL_OUTPUT)
+        return 0;
+    if (answered || *below)
+        return ch_fail(err, CHELA_EEXIST, "call %.*s has a result already", CH_SV_FMT(id));
+    return ch_fail(err, CHELA_ENOENT, "no call %.*s waits for a result", CH_SV_FMT(id));
+}
+
+int ch_recover_may_answer(const chela_session *s, struct ch_sv id, size_t n,
+                          struct chela_error *err) {
+    struct ch_replay_below *below;
+    size_t index;
+    return recover_find(s->journal->past, id, n, &index, &below, err);
+}
+
 int ch_recover_answer(chela_session *s, struct ch_sv id, struct ch_sv content, bool is_error,
                       struct chela_error *err) {
     struct ch_journal_replay *p = s->journal->past;
-    bool answered = false;
+    struct ch_replay_below *below;
+    size_t i = 0;
+    int rc = recover_find(p, id, content.n, &i, &below, err);
 
-    for (size_t i = 0; i < p->ncalls; i++) {
-        const struct ch_block *call = ch_journal_replay_block(p, i);
-        if (!ch_sv_eq(call->id, id))
-            continue;
-        answered |= p->calls[i].result != NULL;
-        if (p->calls[i].result || p->calls[i].started)
-            continue;
-        struct ch_block b = {.type = CH_BLOCK_TOOL_RESULT,
-                             .flags = is_error ? CH_F_ERROR : 0,
-                             .id = call->id,
-                             .name = call->name,
-                             .text = content};
-        p->calls[i].result = ch_msg_new(CH_MSG_RESULTS, &b, 1, NULL, CH_SV(""),
-                                        ch_now_ms(ch_loop_clock(s->agent->rt->loop)));
-        p->calls[i].ran = true;
-        ch_run_journal_answer(s, i, p->calls[i].result);
-        return 0;
-    }
-    struct ch_replay_below *b = ch_journal_replay_left(p, id);
-    if (b && !b->answer && content.n <= CH_LIMIT_TOOL_OUTPUT) {
+    if (rc < 0)
+        return rc;
+    if (below) {
         CH_AUTOFREE char *call_id = ch_strndup(id.p, id.n);
-        b->answer = ch_strndup(content.p, content.n);
-        b->is_error = is_error;
+        below->answer = ch_strndup(content.p, content.n);
+        below->is_error = is_error;
         ch_run_journal_answered_below(s, call_id, content, is_error);
         return 0;
     }
-    if (answered || b)
-        return ch_fail(err, CHELA_EEXIST, "call %.*s has a result already", CH_SV_FMT(id));
-    return ch_fail(err, CHELA_ENOENT, "no call %.*s waits for a result", CH_SV_FMT(id));
+    const struct ch_block *call = ch_journal_replay_block(p, i);
+    struct ch_block b = {.type = CH_BLOCK_TOOL_RESULT,
+                         .flags = is_error ? CH_F_ERROR : 0,
+                         .id = call->id,
+                         .name = call->name,
+                         .text = content};
+    p->calls[i].result = ch_msg_new(CH_MSG_RESULTS, &b, 1, NULL, CH_SV(""),
+                                    ch_now_ms(ch_loop_clock(s->agent->rt->loop)));
+    p->calls[i].ran = true;
+    ch_run_journal_answer(s, i, p->calls[i].result);
+    return 0;
 }
 
 /* Validates edited arguments, if the tool is known here. */

@@ -5,7 +5,10 @@
 
 int ch_recover_new(chela_session *s, const struct chela_run_opts *opts, chela_run **out,
                    struct chela_error *err);
-/* An answer or a decision for a stored run that was not resumed yet. */
+/* An answer or a decision for a stored run that was not resumed yet; whether a call takes an
+ * answer of n bytes. */
+int ch_recover_may_answer(const chela_session *s, struct ch_sv call_id, size_t n,
+                          struct chela_error *err);
 int ch_recover_answer(chela_session *s, struct ch_sv call_id, struct ch_sv content, bool is_error,
                       struct chela_error *err);
 int ch_recover_approve(chela_session *s, const char *approval_id, enum chela_decision decision,

@@ -4,6 +4,7 @@
 #include "agent/journal/run_journal.h"
 #include "agent/run/driver.h"
 #include "agent/run/parent.h"
+#include "agent/session/session.h"
 #include "base/error.h"
 #include "tool/call/call.h"
 
@@ -33,6 +34,16 @@ int ch_children_answer(chela_run *run, const char *call_id, struct ch_sv content
         return rc;
     }
     return ch_fail(err, CHELA_ENOENT, "no call %s waits for a result", call_id);
+}
+
+int ch_children_may_answer(const chela_run *run, const char *call_id, size_t n,
+                           struct chela_error *err) {
+    int rc = CHELA_ENOENT;
+    for (CH_LIST_EACH(k, &run->children))
+        if (rc == CHELA_ENOENT)
+            rc = ch_session_may_answer(CH_CONTAINER(k, struct ch_child_run, link)->session,
+                                       call_id, n, err);
+    return rc;
 }
 
 void ch_children_detach(struct ch_child_run *c) {

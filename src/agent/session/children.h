@@ -10,6 +10,9 @@ int ch_children_approve(chela_run *run, const char *approval_id, enum chela_deci
                         const char *reason, struct chela_error *err);
 int ch_children_answer(chela_run *run, const char *call_id, struct ch_sv content, bool is_error,
                        struct chela_error *err);
+/* Whether a child takes an answer of n bytes. */
+int ch_children_may_answer(const chela_run *run, const char *call_id, size_t n,
+                           struct chela_error *err);
 
 /* Releases the references to the parent run and its call, which a child holds until it is
  * closed. */

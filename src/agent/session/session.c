@@ -492,6 +492,19 @@ static int answer_own(chela_session *s, const char *call_id, const char *content
     return rc;
 }
 
+int ch_session_may_answer(const chela_session *s, const char *call_id, size_t n,
+                          struct chela_error *err) {
+    int rc;
+    if (s->journal && s->journal->past)
+        rc = ch_recover_may_answer(s, ch_sv_str(call_id), n, err);
+    else if (!s->run || !s->run->batch)
+        rc = ch_fail(err, CHELA_ENOENT, "no call '%s' waits for an answer", call_id);
+    else if ((rc = ch_batch_may_answer(s->run->batch, ch_sv_str(call_id), n, err)) == CHELA_ENOENT)
+        rc = ch_children_may_answer(s->run, call_id, n, err);
+    bool beside = rc == CHELA_ENOENT && s->beside_ops && s->beside_ops->may_answer(s, call_id, n);
+    return beside ? 0 : rc;
+}
+
 int chela_session_answer(chela_session *s, const char *call_id, const char *content, size_t len,
                          int is_error, struct chela_error *err) {
     int rc = answer_own(s, call_id, content, len, is_error, err);

@@ -17,6 +17,10 @@ int ch_session_start(chela_session *s, struct ch_msg *input, const struct chela_
 /* True: the run is paused and waits for a time only. */
 bool ch_session_sleeps(const chela_session *s);
 
+/* Whether chela_session_answer takes an answer of n bytes; if not, the error that it returns. */
+int ch_session_may_answer(const chela_session *s, const char *call_id, size_t n,
+                          struct chela_error *err);
+
 /* Queues a message to steer or to follow the run. from: the message came through
  * chela_session_send and goes back to the session if the run ends first; NULL: the message
  * came another way. Takes m if it returns 0. */

@@ -82,13 +82,13 @@ struct slack_fetch {
     void *tag;
 };
 
+/* Whether a file is at Slack or at the server of the API, which receive the token. */
 static bool slack_is_ours(const struct ch_slack *s, const char *url) {
-    size_t n = strlen(s->api) - strlen("/api/");
     const char *host = strncmp(url, "https://", 8) == 0 ? url + 8 : NULL;
     size_t name = host ? strcspn(host, "/:@?#") : 0;
     bool slack =
         host && name > 10 && host[name] == '/' && (memcmp(host + name - 10, ".slack.com", 10) == 0);
-    return slack || (strncmp(url, s->api, n) == 0 && url[n] == '/');
+    return slack || ch_kit_is_origin(url, s->api);
 }
 
 static void slack_on_file(const struct chela_channel_response *r, void *tag) {

@@ -5,7 +5,8 @@
  *   file:           files.getUploadURLExternal --> bytes --> files.completeUploadExternal
  *
  * The service knows no idempotency keys. A message carries its key in its metadata. Before a
- * message is repeated, the newest messages of the chat are searched for the key. */
+ * message is repeated, the newest messages of the chat, or the messages of the thread, are
+ * searched for the key. */
 #include "channel/slack/slack_post.h"
 
 #include <stdio.h>
@@ -13,6 +14,7 @@
 #include "channel/slack/slack_text.h"
 
 #define EVENT_TYPE "chela_message"
+#define PAGES 20 /* of a thread that are searched; the service shows the oldest first */
 
 /* --- the Web API */
 
@@ -106,6 +108,7 @@ struct slack_post {
     char *chat, *thread, *key; /* owned; thread may be NULL */
     struct ch_buf body;        /* body of the message, or the bytes of the file */
     char *name, *file;         /* owned: of a file; its id */
+    unsigned pages;            /* that were searched for the message */
     chela_channel_posted_fn *done;
     void *tag;
 };
@@ -135,9 +138,12 @@ static void slack_on_posted(const struct ch_slack_answer *a, void *user) {
     slack_post_end(user, a->what, ts.n ? ch_arena_str(&arena, ts) : NULL, a->why, a->wait_ms);
 }
 
+static void slack_find(struct slack_post *p, struct ch_sv cursor);
+
 static void slack_on_found(const struct ch_slack_answer *a, void *user) {
     struct slack_post *p = user;
     CH_ARENA_AUTO arena = {0};
+    struct ch_sv next = ch_json_get_str(ch_json_get(a->json, "response_metadata"), "next_cursor");
     if (a->what == CHELA_RECEIPT_UNCERTAIN) {
         slack_post_end(p, a->what, NULL, a->why, a->wait_ms);
         return;
@@ -151,17 +157,22 @@ static void slack_on_found(const struct ch_slack_answer *a, void *user) {
                        0);
         return;
     }
-    ch_slack_call(p->s, "chat.postMessage", ch_buf_sv(&p->body), slack_on_posted, p);
+    if (p->thread && next.n && ++p->pages < PAGES)
+        slack_find(p, next);
+    else
+        ch_slack_call(p->s, "chat.postMessage", ch_buf_sv(&p->body), slack_on_posted, p);
 }
 
 /* Looks for the message: an attempt with an unknown outcome may have succeeded. */
-static void slack_find(struct slack_post *p) {
+static void slack_find(struct slack_post *p, struct ch_sv cursor) {
     CH_BUF_AUTO body = {0};
     struct ch_jw w = ch_jw(&body);
     ch_jw_begin(&w, '{');
     ch_jw_kcstr(&w, "channel", p->chat);
     if (p->thread)
         ch_jw_kcstr(&w, "ts", p->thread);
+    if (cursor.n)
+        ch_jw_kstr(&w, "cursor", cursor);
     ch_jw_kbool(&w, "include_all_metadata", true);
     ch_jw_kint(&w, "limit", 200);
     ch_jw_end(&w, '}');
@@ -319,7 +330,7 @@ void ch_slack_post(void *self, const struct chela_channel_post *post, chela_chan
     }
     slack_write(post, &p->body);
     if (post->repeated && !post->edit)
-        slack_find(p);
+        slack_find(p, ch_sv(NULL, 0));
     else
         ch_slack_call(s, post->edit ? "chat.update" : "chat.postMessage", ch_buf_sv(&p->body),
                       slack_on_posted, p);

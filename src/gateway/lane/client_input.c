@@ -200,7 +200,15 @@ const struct ch_delivery_kind ch_client_turn = {
 
 /* --- results of tools that the client runs */
 
+/* All results, or none if one is refused: the client may send all of them again. */
 static int client_give_results(struct ch_delivery *d, struct ch_lane *l, struct chela_error *err) {
+    for (CH_JSON_EACH(r, ch_json_get(d->data, "results"))) {
+        const char *id = client_text(d, r, "id");
+        int rc = ch_session_may_answer(l->session, id ? id : "", ch_json_get_str(r, "content").n,
+                                       err);
+        if (rc < 0)
+            return rc;
+    }
     for (CH_JSON_EACH(r, ch_json_get(d->data, "results"))) {
         const char *id = client_text(d, r, "id");
         struct ch_sv content = ch_json_get_str(r, "content");

@@ -8,11 +8,13 @@
 #include "base/file.h"
 #include "base/limits.h"
 #include "base/log.h"
+#include "chela/mailbox.h"
 #include "gateway/lane/delivery.h"
 #include "gateway/request/gateway_state.h"
 #include "io/worker.h"
 
 #define WAKE_LIMIT (64 * CH_KB)
+#define FIRING_MS 50 /* until a scan that waits for firings is tried again */
 
 typedef void once_fn(int rc, const struct chela_error *err, size_t n, void *user);
 
@@ -135,8 +137,8 @@ struct schedule_firing {
     struct ch_delivery *delivery; /* being stored; NULL: not yet */
     /* of a wake: its file is read on a worker thread */
     char *path, *id, *key, *agent, *head; /* owned */
-    char *state_id;                       /* owned: the note that holds the state */
-    struct ch_buf state;
+    char *state_id;      /* owned: the note with the state of the schedule; NULL: by hand */
+    struct ch_buf state; /* to be stored after the event; empty: nothing */
     struct ch_bounds bounds;
     struct ch_buf text;
     bool wake;
@@ -170,26 +172,55 @@ static void forget_timer(chela_gateway *gw, const char *id) {
     gw->rt->journal->ops->change(gw->rt->journal, &c, CH_SYNC_LATER, NULL, NULL);
 }
 
-static void firing_told(struct ch_delivery *d, enum ch_delivery_stage stage, struct ch_lane *l,
-                        const struct chela_error *err, void *user) {
-    struct schedule_firing *f = user;
-    struct ch_schedules *s = f->owner;
-    (void)l;
-    ch_delivery_leave(d);
-    s->accepted += stage == CH_DELIVERY_ACCEPTED;
-    if (f->timer && stage != CH_DELIVERY_FAILED) /* the inbox has, or had, the event */
-        forget_timer(s->gw, f->id);
-    if (stage == CH_DELIVERY_FAILED) /* DUPLICATE: another gateway has it */
-        ch_log(CH_LOG_ERROR, "schedule", "%s cannot be stored: %s", f->id, err->message);
-    free_firing(f);
-    report_once(s);
-}
-
-static void store_state(chela_gateway *gw, const char *id, struct ch_sv state) {
+static void store_state(chela_gateway *gw, const char *id, struct ch_sv state,
+                        chela_accepted_fn *done, void *user) {
     struct ch_journal *j = gw->rt->journal;
     struct chela_store_change c = {
         .kind = CHELA_STORE_NOTE, .id = id, .key = "", .data = state.p, .n = state.n};
-    j->ops->change(j, &c, CH_SYNC_COMMIT, NULL, NULL);
+    j->ops->change(j, &c, CH_SYNC_COMMIT, done, user);
+}
+
+/* After a failure the next scan finds the occurrence again, and the inbox recognises it. */
+static void firing_on_state(int rc, const struct chela_error *err, void *user) {
+    struct schedule_firing *f = user;
+    struct ch_schedules *s = f->owner;
+    (void)rc;
+    (void)err;
+    free_firing(f);
+    if (s)
+        report_once(s);
+}
+
+/* Ends a firing; stores the state first, if there is one. */
+static void firing_end(struct schedule_firing *f) {
+    f->delivery = NULL;
+    if (f->state.n)
+        store_state(f->owner->gw, f->state_id, ch_buf_sv(&f->state), firing_on_state, f);
+    else
+        firing_on_state(0, NULL, f);
+}
+
+/* The state would pass over an occurrence that was not stored. */
+static void firing_failed(const struct schedule_firing *f, const struct chela_error *err) {
+    ch_log(CH_LOG_ERROR, "schedule", "%s cannot be stored: %s", f->id, err->message);
+    for (CH_LIST_EACH(k, &f->owner->firings)) {
+        struct schedule_firing *other = CH_CONTAINER(k, struct schedule_firing, link);
+        if (f->state_id && other->state_id && strcmp(other->state_id, f->state_id) == 0)
+            ch_buf_clear(&other->state);
+    }
+}
+
+static void firing_told(struct ch_delivery *d, enum ch_delivery_stage stage, struct ch_lane *l,
+                        const struct chela_error *err, void *user) {
+    struct schedule_firing *f = user;
+    (void)l;
+    ch_delivery_leave(d);
+    f->owner->accepted += stage == CH_DELIVERY_ACCEPTED;
+    if (stage == CH_DELIVERY_FAILED) /* DUPLICATE: another gateway has it */
+        firing_failed(f, err);
+    else if (f->timer) /* the inbox has, or had, the event */
+        forget_timer(f->owner->gw, f->id);
+    firing_end(f);
 }
 
 static void firing_write(const struct schedule_firing *f, struct ch_buf *out) {
@@ -209,13 +240,11 @@ static void firing_write(const struct schedule_firing *f, struct ch_buf *out) {
         ch_jw_kint(&w, "timeout_ms", b->timeout_ms);
 }
 
-/* Stores the event and the state of its schedule in one transaction. */
+/* Stores the event, and then the state of its schedule. */
 static void firing_accept(struct schedule_firing *f) {
     chela_gateway *gw = f->owner->gw;
     CH_BUF_AUTO data = {0};
     firing_write(f, &data);
-    if (f->state_id)
-        store_state(gw, f->state_id, ch_buf_sv(&f->state));
     ch_log(CH_LOG_INFO, "schedule", "%s is due", f->id);
     f->delivery = ch_delivery_new(gw, NULL, f->id, f->key, f->agent, ch_buf_sv(&data));
     ch_delivery_accept(f->delivery, firing_told, f);
@@ -241,8 +270,7 @@ static bool is_blank_wake(struct ch_sv text) {
 
 static void wake_file_done(struct ch_work *w) {
     struct schedule_firing *f = CH_CONTAINER(w, struct schedule_firing, work);
-    struct ch_schedules *s = f->owner;
-    if (!s) {
+    if (!f->owner) {
         free_firing(f);
         return;
     }
@@ -255,10 +283,7 @@ static void wake_file_done(struct ch_work *w) {
         firing_accept(f);
         return;
     }
-    if (f->state_id)
-        store_state(s->gw, f->state_id, ch_buf_sv(&f->state));
-    free_firing(f);
-    report_once(s);
+    firing_end(f);
 }
 
 static void wake_file_dropped(struct ch_work *w) {
@@ -301,11 +326,12 @@ static void schedules_fire(struct ch_schedules *all, struct ch_schedule *s, int6
     f->key = ch_buf_take(&key);
     f->agent = ch_strdup(s->is.agent ? s->is.agent : "");
     f->bounds = (struct ch_bounds){s->is.cost_budget_usd, s->is.max_turns, s->is.timeout_ms};
-    if (with_state) {
+    if (!id) {
         ch_buf_addf(&state_id, CH_SCHEDULE_STATE "%s", s->is.name);
         f->state_id = ch_buf_take(&state_id);
-        ch_schedule_state_write(&s->state, &f->state);
     }
+    if (with_state)
+        ch_schedule_state_write(&s->state, &f->state);
     if (s->is.wake_file && agent) {
         f->wake = true;
         f->head = ch_buf_take(&stamp);
@@ -376,7 +402,7 @@ static int64_t schedules_fire_due(struct ch_schedules *all, const struct schedul
         CH_BUF_AUTO id = {0}, state = {0};
         ch_buf_addf(&id, CH_SCHEDULE_STATE "%s", s->is.name);
         ch_schedule_state_write(&s->state, &state);
-        store_state(all->gw, ch_buf_str(&id), ch_buf_sv(&state));
+        store_state(all->gw, ch_buf_str(&id), ch_buf_sv(&state), NULL, NULL);
     }
     return ch_schedule_next(s, CH_MAX(now, s->state.last));
 }
@@ -501,8 +527,13 @@ static void schedules_scan(struct ch_schedules *s) {
     ch_work_submit(s->gw->rt->workers, &k->work);
 }
 
+/* A scan must not read the state of a schedule before it is stored. */
 static void schedules_on_timer(struct ch_timer *t) {
-    schedules_scan(CH_CONTAINER(t, struct ch_schedules, timer));
+    struct ch_schedules *s = CH_CONTAINER(t, struct ch_schedules, timer);
+    if (ch_list_empty(&s->firings))
+        schedules_scan(s);
+    else
+        ch_timer_start(s->gw->rt->loop, t, FIRING_MS, schedules_on_timer);
 }
 
 void ch_schedules_start(struct ch_schedules *s) {

@@ -700,26 +700,41 @@ static chela_call *batch_find(const struct ch_batch *b, struct ch_sv id) {
     return found;
 }
 
-static int answer_question(struct ch_batch *b, chela_call *call, struct ch_sv content,
-                           bool is_error, struct chela_error *err) {
-    if (content.n > CH_LIMIT_TOOL_OUTPUT)
-        return ch_fail(err, CHELA_ELIMIT, "the answer has %zu bytes", content.n);
-    ch_question_answer(call, content, is_error);
-    batch_wake(b);
+/* Finds the call that takes an answer of n bytes: in CH_CALL_CLIENT, else with a question. */
+static int batch_find_taker(const struct ch_batch *b, struct ch_sv id, size_t n, chela_call **out,
+                            struct chela_error *err) {
+    *out = find_question(b, id);
+    if (*out && ch_question_is_open(*out))
+        return n > CH_LIMIT_TOOL_OUTPUT
+                   ? ch_fail(err, CHELA_ELIMIT, "the answer has %zu bytes", n)
+                   : 0;
+    *out = batch_find(b, id);
+    if (*out && (*out)->state == CH_CALL_ENDED)
+        return ch_fail(err, CHELA_EEXIST, "call %.*s has a result already", CH_SV_FMT(id));
+    if (!*out || (*out)->state != CH_CALL_CLIENT)
+        return ch_fail(err, CHELA_ENOENT, "no call %.*s waits for a result", CH_SV_FMT(id));
     return 0;
+}
+
+int ch_batch_may_answer(const struct ch_batch *b, struct ch_sv id, size_t n,
+                        struct chela_error *err) {
+    chela_call *taker;
+    return batch_find_taker(b, id, n, &taker, err);
 }
 
 int ch_batch_answer(struct ch_batch *b, struct ch_sv id, struct ch_sv content, bool is_error,
                     struct chela_error *err) {
-    chela_call *call = batch_find(b, id);
+    chela_call *call;
     struct ch_outcome o = {.is_error = is_error, .error_type = is_error ? "internal" : NULL};
+    int rc = batch_find_taker(b, id, content.n, &call, err);
 
-    if (ch_batch_asks(b, id))
-        return answer_question(b, find_question(b, id), content, is_error, err);
-    if (call && call->state == CH_CALL_ENDED)
-        return ch_fail(err, CHELA_EEXIST, "call %.*s has a result already", CH_SV_FMT(id));
-    if (!call || call->state != CH_CALL_CLIENT)
-        return ch_fail(err, CHELA_ENOENT, "no call %.*s waits for a result", CH_SV_FMT(id));
+    if (rc < 0)
+        return rc;
+    if (call->state != CH_CALL_CLIENT) {
+        ch_question_answer(call, content, is_error);
+        batch_wake(b);
+        return 0;
+    }
     struct ch_shape how = call->answer.shape;
     how.workspace = NULL; /* do not block the loop thread */
     o.truncated = ch_shape_text(&how, content, 0, &o.content);

@@ -194,9 +194,12 @@ void ch_batch_cancel(struct ch_batch *b, const char *why);
 /* True if a call's open question has this id. */
 bool ch_batch_asks(const struct ch_batch *b, struct ch_sv id);
 
-/* Set the result of a call that the host ran, or the answer to a question. CHELA_ENOENT: no
+/* Whether a call that the host ran, or a question, takes an answer of n bytes. CHELA_ENOENT: no
  * such call waits. CHELA_EEXIST: the call already has a result. CHELA_ELIMIT: the answer is
  * too long. */
+int ch_batch_may_answer(const struct ch_batch *b, struct ch_sv id, size_t n,
+                        struct chela_error *err);
+/* Set the result or the answer; else the same errors. */
 int ch_batch_answer(struct ch_batch *b, struct ch_sv id, struct ch_sv content, bool is_error,
                     struct chela_error *err);
 

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "agent/api/runtime.h"
+#include "base/limits.h"
 #include "channel/arrival.h"
 #include "channel/channel.h"
 #include "channel/posting.h"
@@ -142,6 +143,11 @@ static void deliver(const char *text, unsigned attempts, const char *approval) {
     ch_channel_deliver(w.c, &m);
 }
 
+static void stream(const char *text) {
+    struct chela_channel_arrival in = {.to = "room~201 m1", .session = "pigeon:room~201"};
+    ch_channel_stream(w.c, &in, ch_sv_str(text));
+}
+
 /* --- posts */
 
 static void test_parts(void **state) {
@@ -192,6 +198,31 @@ static void test_uncertain_is_repeated_with_its_key(void **state) {
     assert_true(ch_posting_is_idle(w.c));
 }
 
+/* After the last attempt the outbox drops the message: its note and its growing message go too. */
+static void test_last_attempt(void **state) {
+    (void)state;
+    deliver("one", CH_LIMIT_SENDS - 2, NULL);
+    stored(0);
+    answer(CHELA_RECEIPT_UNCERTAIN, NULL);
+    assert_false(ch_list_empty(&w.c->marks));
+    deliver("one", CH_LIMIT_SENDS - 1, NULL);
+    answer(CHELA_RECEIPT_UNCERTAIN, NULL);
+    assert_string_equal(w.data, "(deleted)");
+    assert_true(ch_list_empty(&w.c->marks));
+    stream("two");
+    stored(0);
+    answer(CHELA_RECEIPT_SENT, "p1");
+    deliver("two", CH_LIMIT_SENDS - 2, NULL);
+    answer(CHELA_RECEIPT_UNCERTAIN, NULL);
+    assert_false(ch_list_empty(&w.c->growths));
+    deliver("two", CH_LIMIT_SENDS - 1, NULL);
+    answer(CHELA_RECEIPT_UNCERTAIN, NULL);
+    assert_true(ch_list_empty(&w.c->growths));
+    assert_int_equal(w.c->ngrowths, 0);
+    assert_string_equal(w.data, "(deleted)");
+    assert_true(ch_posting_is_idle(w.c));
+}
+
 /* The note of a process that died: one message was sent, the next may have been. */
 static void test_crash(void **state) {
     char note[64];
@@ -222,11 +253,6 @@ static void test_question(void **state) {
     assert_string_equal(posts[0].approval, "ap_1");
     answer(CHELA_RECEIPT_SENT, "p1");
     assert_int_equal(w.n, 1);
-}
-
-static void stream(const char *text) {
-    struct chela_channel_arrival in = {.to = "room~201 m1", .session = "pigeon:room~201"};
-    ch_channel_stream(w.c, &in, ch_sv_str(text));
 }
 
 static void test_growth(void **state) {
@@ -378,6 +404,7 @@ int main(void) {
         TEST(test_parts),
         TEST(test_note_fails),
         TEST(test_uncertain_is_repeated_with_its_key),
+        TEST(test_last_attempt),
         TEST(test_crash),
         TEST(test_question),
         TEST(test_growth),

@@ -311,6 +311,15 @@ static int background_answer(chela_session *s, const char *call_id, struct ch_sv
     return ch_fail(err, CHELA_ENOENT, "no call '%s' waits for an answer", call_id);
 }
 
+static bool background_may_answer(const chela_session *s, const char *call_id, size_t n) {
+    for (CH_LIST_EACH(k, &s->background)) {
+        const struct ch_background *b = CH_CONTAINER(k, struct ch_background, link);
+        if (b->session && ch_session_may_answer(b->session, call_id, n, NULL) == 0)
+            return true;
+    }
+    return false;
+}
+
 void chela_session_on_task(chela_session *s, chela_event_fn *fn, void *user) {
     s->on_task = fn;
     s->task_user = user;
@@ -439,6 +448,7 @@ static void background_free(chela_session *s) {
 static const struct ch_beside_ops beside_ops = {
     .approve = background_approve,
     .answer = background_answer,
+    .may_answer = background_may_answer,
     .close = background_close,
     .free = background_free,
 };
