@@ -540,6 +540,41 @@ static void test_what_is_approved_is_what_runs(void **state) {
     }
 }
 
+static int say_path(chela_call *call, void *user) {
+    const char *path = "";
+
+    (void)user;
+    chela_arg_string_opt(call, "path", &path);
+    chela_result_printf(call, "wrote %s", path);
+    return 0;
+}
+
+static void use_path(chela_call *call, void *user) {
+    const char *path = "";
+
+    (void)user;
+    chela_arg_string_opt(call, "path", &path);
+    ch_use_path(call, path, CHELA_USE_ALONE);
+}
+
+/* A person is asked because of a file, and names another one that needs no question. */
+static void test_edited_to_need_no_approval(void **state) {
+    (void)state;
+    struct chela_tool_opts opts = CHELA_TOOL_OPTS(
+        .name = "put", .fn = say_path, .flags = CHELA_TOOL_ON_LOOP, .resources = use_path);
+    struct desk d;
+
+    open_desk(&d);
+    assert_int_equal(ch_function_add(&d.kit.registry, &opts, NULL), 0);
+    d.decision = CHELA_EDIT;
+    d.reason = "{\"path\":\"notes.txt\"}";
+    kit_call(&d.kit, "put", "{\"path\":\".bashrc\"}");
+    assert_int_equal(d.asked, 1);
+    assert_false(d.kit.is_error);
+    assert_non_null(strstr(d.kit.content, "wrote notes.txt"));
+    close_desk(&d);
+}
+
 static void test_always_for_exactly_this(void **state) {
     (void)state;
     struct desk d;
@@ -844,6 +879,7 @@ int main(void) {
         cmocka_unit_test(test_argument_rules),
         cmocka_unit_test(test_process),
         cmocka_unit_test(test_what_is_approved_is_what_runs),
+        cmocka_unit_test(test_edited_to_need_no_approval),
         cmocka_unit_test(test_always_for_exactly_this),
         cmocka_unit_test(test_never_remembered),
         cmocka_unit_test(test_memory_is_bounded),
