@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/limits.h"
+#include "guard/repositories.h"
 #include "tool/call/call.h"
 #include "tool/process/executable.h"
 #include "tool/registry/policy.h"
@@ -229,24 +230,39 @@ static bool same_arguments(const struct rule *r, const struct ch_words *words) {
     return true;
 }
 
-/* True if Git would take the command that shows a difference, or that a word stands for, from a
- * file of this directory. No setting turns that off, so the text of the configuration decides. */
-static bool names_diff_program(const char *dir) {
-    static const char *const words[] = {"external", "textconv", "include", "alias"};
-    CH_BUF_AUTO path = {0}, text = {0};
+/* True if Git would take a command from this file of a repository. No setting turns that off
+ * (plain_git_env of exec.c turns off what can be), so the text of the configuration decides. */
+static bool config_names_program(const char *dir, const char *name) {
+    static const char *const words[] = {
+        "alias",   "askpass",     "cmd",     "command", "driver",      "external",
+        "filter",  "helper",      "include", "program", "packobjects", "proxy",
+        "receivepack", "sequence", "textconv", "uploadpack", "vcs",
+    };
+    CH_BUF_AUTO path = {0}, text = {0}, why = {0};
 
-    ch_buf_addf(&path, "%s/config", dir);
+    ch_buf_addf(&path, "%s/%s", dir, name);
     if (ch_file_load(ch_buf_str(&path), CH_LIMIT_GIT_CONFIG, &text, NULL) < 0)
         return access(ch_buf_str(&path), F_OK) == 0; /* too large, or unreadable */
+    if (ch_git_config_is_plain(ch_buf_sv(&text), &why))
+        return false; /* such a word may be part of an address */
     for (size_t i = 0; i < CH_LEN(words); i++)
         if (ch_sv_contains_nocase(ch_buf_sv(&text), words[i]))
             return true;
     return false;
 }
 
+/* A repository with a file commondir takes its configuration from elsewhere. */
+static bool repository_names_program(const char *dir) {
+    CH_BUF_AUTO common = {0};
+
+    ch_buf_addf(&common, "%s/commondir", dir);
+    return access(ch_buf_str(&common), F_OK) == 0 || config_names_program(dir, "config") ||
+           config_names_program(dir, "config.worktree");
+}
+
 /* The repository of a directory is looked for upwards, as Git does. A .git that is a file
  * leads elsewhere, so nothing is known. */
-static bool runs_diff_program(const struct ch_bound *b) {
+static bool runs_configured_program(const struct ch_bound *b) {
     CH_BUF_AUTO dir = {0}, git = {0};
     struct stat st;
 
@@ -257,7 +273,7 @@ static bool runs_diff_program(const struct ch_bound *b) {
         ch_buf_clear(&git);
         ch_buf_addf(&git, "%s/.git", ch_buf_str(&dir));
         if (lstat(ch_buf_str(&git), &st) == 0)
-            return !S_ISDIR(st.st_mode) || names_diff_program(ch_buf_str(&git));
+            return !S_ISDIR(st.st_mode) || repository_names_program(ch_buf_str(&git));
         const char *slash = memrchr(dir.p, '/', dir.n);
         dir.n = slash ? (size_t)(slash - dir.p) : 0;
         dir.p[dir.n] = '\0';
@@ -342,7 +358,7 @@ static bool command_matches(const struct rule *r, const chela_call *call,
 
     free(workspace);
     return proved && same_program(r->words.v[0], b) && same_arguments(r, &b->words) &&
-           !runs_diff_program(b) && !git_may_reach_out(b, fixed_words(r));
+           !runs_configured_program(b) && !git_may_reach_out(b, fixed_words(r));
 }
 
 /* True if a word NAME=GLOB of the rule matches this argument. */
@@ -461,7 +477,7 @@ static enum ch_vouch grant_vouches(const struct grant *g, const chela_call *call
     bool fits = workspace && b->words.v && b->real && b->plan.plain &&
                 is_inside(b->cwd, workspace) && grant_names(g, b) && grant_begins(g, &b->words);
     bool proved = fits && !b->obstacle && !is_inside(b->real, workspace) &&
-                  !is_inside(b->program, workspace) && !runs_diff_program(b) &&
+                  !is_inside(b->program, workspace) && !runs_configured_program(b) &&
                   !git_may_reach_out(b, g->words.n);
 
     free(workspace);
