@@ -281,70 +281,52 @@ static bool runs_configured_program(const struct ch_bound *b) {
     return false;
 }
 
-/* Git commands, or words after them, that run a command of their arguments, store one for later
- * or write files anywhere. NULL: the command does so with any words, unless a rule names it. */
-static const char *const git_reaches[][2] = {
-    {"archive", "-o"},
-    {"archive", "--exec"},
-    {"archive", "--output"},
-    {"archive", "--remote"},
-    {"bisect", "run"},
-    {"clone", NULL},
-    {"config", NULL},
-    {"credential", NULL},
-    {"daemon", NULL},
-    {"diff", "--output"},
-    {"difftool", NULL},
-    {"fetch", "--exec"},
-    {"filter-branch", NULL},
-    {"for-each-repo", NULL},
-    {"format-patch", NULL},
-    {"hook", NULL},
-    {"init", NULL},
-    {"instaweb", NULL},
-    {"log", "--output"},
-    {"ls-remote", "--exec"},
-    {"maintenance", NULL},
-    {"mergetool", NULL},
-    {"rebase", "-x"},
-    {"rebase", "--exec"},
-    {"send-email", NULL},
-    {"show", "--output"},
-    {"submodule", NULL},
-    {"submodule", "foreach"},
-    {"worktree", NULL},
-};
+/* Git commands that work on the repository of the directory alone. Other commands may run a command
+ * of their arguments, store one for later or write files anywhere. */
+static const char git_stays[] =
+    "add annotate archive blame branch cat-file check-attr check-ignore cherry cherry-pick "
+    "checkout clean commit count-objects describe diff diff-files diff-index diff-tree fetch "
+    "for-each-ref fsck gc grep log ls-files ls-remote ls-tree merge merge-base mv name-rev notes "
+    "prune pull push range-diff rebase reflog remote reset restore rev-list rev-parse revert rm "
+    "shortlog show show-branch show-ref sparse-checkout stash status switch symbolic-ref tag "
+    "update-index verify-commit verify-tag version whatchanged write-tree";
 
-/* Is the word the option, the option with a value, or an abbreviation of it? */
+static bool git_stays_here(const char *command) {
+    struct ch_sv rest = ch_sv_str(git_stays);
+
+    while (rest.n)
+        if (ch_sv_is(ch_sv_split(&rest, ' '), command))
+            return true;
+    return false;
+}
+
+/* Is the word the option, the option with a value, an abbreviation of it, or a group of short
+ * options with this letter? */
 static bool is_option(const char *word, const char *option) {
     size_t n = strcspn(word, "=");
 
-    if (option[0] == '-' && option[1] != '-')
-        return strncmp(word, option, 2) == 0;
+    if (option[1] != '-')
+        return word[0] == '-' && word[1] != '-' && strchr(word, option[1]);
     return n > 2 && n <= strlen(option) && strncmp(word, option, n) == 0;
 }
 
 /* May Git do more than work on the repository of the directory, by words that a rule or a grant
  * leaves open? Options before the name of the command, such as -C, choose another repository.
- * fixed: number of words that the rule spells out, with the program. */
+ * Options that run a command are an obstacle (executable.c). fixed: number of words that the rule
+ * spells out, with the program. */
 static bool git_may_reach_out(const struct ch_bound *b, size_t fixed) {
     const struct ch_words *w = &b->words;
     size_t at = w->n > 1 && strcmp(w->v[1], "--no-pager") == 0 ? 2 : 1;
 
     if (strcmp(approval_base_name(b->real), "git") != 0 || w->n <= at || w->n <= fixed)
         return false;
-    if (w->v[at][0] == '-')
-        return fixed <= at;
-    for (size_t i = 0; i < CH_LEN(git_reaches); i++) {
-        const char *word = git_reaches[i][1];
-        if (strcmp(w->v[at], git_reaches[i][0]) != 0)
-            continue;
-        if (!word && fixed <= at)
+    if (fixed <= at && !git_stays_here(w->v[at]))
+        return true;
+    bool archive = strcmp(w->v[at], "archive") == 0;
+    for (size_t k = CH_MAX(at + 1, fixed); k < w->n; k++)
+        if (is_option(w->v[k], "--output") ||
+            (archive && (is_option(w->v[k], "-o") || is_option(w->v[k], "--remote"))))
             return true;
-        for (size_t k = CH_MAX(at + 1, fixed); word && k < w->n; k++)
-            if (is_option(w->v[k], word))
-                return true;
-    }
     return false;
 }
 
