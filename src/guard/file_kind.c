@@ -327,10 +327,10 @@ enum ch_file_kind ch_file_kind(const char *path, const char **why) {
 
 /* --- files that commands leave ------------------------------------------------------ */
 
-/* True if a pattern begins with this name. */
-static bool begins_pattern(const char *name) {
-    for (size_t i = 0; i < CH_LEN(rows); i++) {
-        struct ch_sv pattern = ch_sv_str(rows[i].pattern + (rows[i].pattern[0] == '/'));
+/* True if a pattern of the list begins with this name. */
+static bool begins_pattern(const struct row *list, size_t n, const char *name) {
+    for (size_t i = 0; i < n; i++) {
+        struct ch_sv pattern = ch_sv_str(list[i].pattern + (list[i].pattern[0] == '/'));
         if (pattern.p[0] != '*' && (pattern.p[0] | 32) != (name[0] | 32))
             continue;
         if (component_matches(ch_sv_split(&pattern, '/'), ch_sv_str(name)))
@@ -367,7 +367,9 @@ enum ch_file_kind ch_file_kind_left(const char *dir, const char *name, enum ch_l
     CH_BUF_AUTO path = {0};
 
     /* most names are decided here; patterns of several names begin with a dot */
-    if (!begins_pattern(name) && dir[0] != '.' && !strstr(dir, "/."))
+    if (!begins_pattern(rows, CH_LEN(rows), name) &&
+        !begins_pattern(command_rows, CH_LEN(command_rows), name) && dir[0] != '.' &&
+        !strstr(dir, "/."))
         return CH_KIND_PLAIN;
     ch_buf_addf(&path, "%s%s%s%s", dir, *dir ? "/" : "", name,
                 form == CH_LEFT_DIRECTORY ? "/." : "");

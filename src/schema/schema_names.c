@@ -5,13 +5,20 @@
 
 #define TRIES 32 /* multipliers tried for one size */
 
+uint64_t ch_name_hash_long(uint64_t hash, const char *s, size_t n, uint64_t multiplier) {
+    for (size_t i = 8; i < n - 8; i += 8)
+        hash = (hash ^ hash >> 32 ^ ch_word_load(s + i)) * multiplier;
+    return hash;
+}
+
 /* The number of names that share a slot with another name under a multiplier. */
 static size_t collisions(const struct ch_name *names, size_t n, uint64_t multiplier, unsigned shift,
                          unsigned char *used) {
     size_t count = 0;
     memset(used, 0, (size_t)1 << (64 - shift));
     for (size_t i = 0; i < n; i++) {
-        size_t at = ch_name_hash(names[i].head, names[i].tail, names[i].n, multiplier) >> shift;
+        const struct ch_name *one = &names[i];
+        size_t at = ch_name_hash(one->head, one->tail, one->s, one->n, multiplier) >> shift;
         count += used[at];
         used[at] = 1;
     }
@@ -46,8 +53,8 @@ static struct ch_name *slot_for(struct ch_names *set, const struct ch_name *name
     struct ch_name *slot = (struct ch_name *)ch_names_find(set, NULL, name->s, name->n);
     if (slot)
         return slot;
-    slot =
-        &set->slots[ch_name_hash(name->head, name->tail, name->n, set->multiplier) >> set->shift];
+    slot = &set->slots[ch_name_hash(name->head, name->tail, name->s, name->n, set->multiplier) >>
+                       set->shift];
     while (slot->s)
         slot++;
     set->n++;

@@ -1,7 +1,7 @@
 /* schema_names.h -- a fixed set of names with fast lookup.
  *
  * A name is reduced to its length and its first and last eight bytes, which are
- * the whole name up to sixteen bytes. A lookup is a multiplication, a load and
+ * the whole name up to sixteen bytes. A lookup is two multiplications, a load and
  * three comparisons. When the set is built, a multiplier is searched that
  * avoids collisions.
  *
@@ -48,9 +48,15 @@ static inline void ch_name_words(const char *s, size_t n, uint64_t *head, uint64
     }
 }
 
-/* The last bytes are rotated, so that "a…b" and "b…a" differ. */
-static inline uint64_t ch_name_hash(uint64_t head, uint64_t tail, size_t n, uint64_t multiplier) {
-    return (head ^ (tail << 23 | tail >> 41) ^ n) * multiplier;
+/* The hash of a name of more than sixteen bytes, with the bytes between its ends. */
+uint64_t ch_name_hash_long(uint64_t hash, const char *s, size_t n, uint64_t multiplier);
+
+/* Each part is multiplied for itself, so that names which collide under one multiplier do not
+ * collide under the next: a set of names may come from a stranger. */
+static inline uint64_t ch_name_hash(uint64_t head, uint64_t tail, const char *s, size_t n,
+                                    uint64_t multiplier) {
+    uint64_t hash = ((head ^ n) * multiplier ^ tail) * multiplier;
+    return n > 16 ? ch_name_hash_long(hash, s, n, multiplier) : hash;
 }
 
 static inline bool ch_name_is(const struct ch_name *name, uint64_t head, uint64_t tail,
@@ -67,7 +73,7 @@ __attribute__((always_inline)) static inline const struct ch_name *ch_names_find
     ch_name_words(s, n, &head, &tail);
     if (guess && ch_name_is(guess, head, tail, s, n))
         return guess;
-    size_t at = ch_name_hash(head, tail, n, names->multiplier) >> names->shift;
+    size_t at = ch_name_hash(head, tail, s, n, names->multiplier) >> names->shift;
     for (const struct ch_name *e = &names->slots[at]; e->s; e++)
         if (ch_name_is(e, head, tail, s, n))
             return e;

@@ -89,6 +89,17 @@ git worktree add CANARY
 git -C .. init CANARY
 git --no-pager init CANARY
 git format-patch -1 -o CANARY
+git archive -vo CANARY HEAD
+git archive -voCANARY HEAD
+git init-db CANARY
+git shortlog --output=CANARY HEAD
+git diff-tree --output=CANARY HEAD
+git whatchanged --output=CANARY
+git bundle create CANARY HEAD
+git fast-export --export-marks=CANARY HEAD
+git checkout-index --prefix=CANARY/ -a
+git read-tree --index-output=CANARY HEAD
+git rebase --root -fx 'touch CANARY'
 GIT
 chela run --model scripted/rules.yaml --output jsonl "load, then run: git log -1 --format=%s"
 ran "where nobody can be asked"

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/limits.h"
+#include "guard/repositories.h"
 #include "tool/call/call.h"
 #include "tool/process/executable.h"
 #include "tool/registry/policy.h"
@@ -229,24 +230,39 @@ static bool same_arguments(const struct rule *r, const struct ch_words *words) {
     return true;
 }
 
-/* True if Git would take the command that shows a difference, or that a word stands for, from a
- * file of this directory. No setting turns that off, so the text of the configuration decides. */
-static bool names_diff_program(const char *dir) {
-    static const char *const words[] = {"external", "textconv", "include", "alias"};
-    CH_BUF_AUTO path = {0}, text = {0};
+/* True if Git would take a command from this file of a repository. No setting turns that off
+ * (plain_git_env of exec.c turns off what can be), so the text of the configuration decides. */
+static bool config_names_program(const char *dir, const char *name) {
+    static const char *const words[] = {
+        "alias",   "askpass",     "cmd",     "command", "driver",      "external",
+        "filter",  "helper",      "include", "program", "packobjects", "proxy",
+        "receivepack", "sequence", "textconv", "uploadpack", "vcs",
+    };
+    CH_BUF_AUTO path = {0}, text = {0}, why = {0};
 
-    ch_buf_addf(&path, "%s/config", dir);
+    ch_buf_addf(&path, "%s/%s", dir, name);
     if (ch_file_load(ch_buf_str(&path), CH_LIMIT_GIT_CONFIG, &text, NULL) < 0)
         return access(ch_buf_str(&path), F_OK) == 0; /* too large, or unreadable */
+    if (ch_git_config_is_plain(ch_buf_sv(&text), &why))
+        return false; /* such a word may be part of an address */
     for (size_t i = 0; i < CH_LEN(words); i++)
         if (ch_sv_contains_nocase(ch_buf_sv(&text), words[i]))
             return true;
     return false;
 }
 
+/* A repository with a file commondir takes its configuration from elsewhere. */
+static bool repository_names_program(const char *dir) {
+    CH_BUF_AUTO common = {0};
+
+    ch_buf_addf(&common, "%s/commondir", dir);
+    return access(ch_buf_str(&common), F_OK) == 0 || config_names_program(dir, "config") ||
+           config_names_program(dir, "config.worktree");
+}
+
 /* The repository of a directory is looked for upwards, as Git does. A .git that is a file
  * leads elsewhere, so nothing is known. */
-static bool runs_diff_program(const struct ch_bound *b) {
+static bool runs_configured_program(const struct ch_bound *b) {
     CH_BUF_AUTO dir = {0}, git = {0};
     struct stat st;
 
@@ -257,7 +273,7 @@ static bool runs_diff_program(const struct ch_bound *b) {
         ch_buf_clear(&git);
         ch_buf_addf(&git, "%s/.git", ch_buf_str(&dir));
         if (lstat(ch_buf_str(&git), &st) == 0)
-            return !S_ISDIR(st.st_mode) || names_diff_program(ch_buf_str(&git));
+            return !S_ISDIR(st.st_mode) || repository_names_program(ch_buf_str(&git));
         const char *slash = memrchr(dir.p, '/', dir.n);
         dir.n = slash ? (size_t)(slash - dir.p) : 0;
         dir.p[dir.n] = '\0';
@@ -265,70 +281,52 @@ static bool runs_diff_program(const struct ch_bound *b) {
     return false;
 }
 
-/* Git commands, or words after them, that run a command of their arguments, store one for later
- * or write files anywhere. NULL: the command does so with any words, unless a rule names it. */
-static const char *const git_reaches[][2] = {
-    {"archive", "-o"},
-    {"archive", "--exec"},
-    {"archive", "--output"},
-    {"archive", "--remote"},
-    {"bisect", "run"},
-    {"clone", NULL},
-    {"config", NULL},
-    {"credential", NULL},
-    {"daemon", NULL},
-    {"diff", "--output"},
-    {"difftool", NULL},
-    {"fetch", "--exec"},
-    {"filter-branch", NULL},
-    {"for-each-repo", NULL},
-    {"format-patch", NULL},
-    {"hook", NULL},
-    {"init", NULL},
-    {"instaweb", NULL},
-    {"log", "--output"},
-    {"ls-remote", "--exec"},
-    {"maintenance", NULL},
-    {"mergetool", NULL},
-    {"rebase", "-x"},
-    {"rebase", "--exec"},
-    {"send-email", NULL},
-    {"show", "--output"},
-    {"submodule", NULL},
-    {"submodule", "foreach"},
-    {"worktree", NULL},
-};
+/* Git commands that work on the repository of the directory alone. Other commands may run a command
+ * of their arguments, store one for later or write files anywhere. */
+static const char git_stays[] =
+    "add annotate archive blame branch cat-file check-attr check-ignore cherry cherry-pick "
+    "checkout clean commit count-objects describe diff diff-files diff-index diff-tree fetch "
+    "for-each-ref fsck gc grep log ls-files ls-remote ls-tree merge merge-base mv name-rev notes "
+    "prune pull push range-diff rebase reflog remote reset restore rev-list rev-parse revert rm "
+    "shortlog show show-branch show-ref sparse-checkout stash status switch symbolic-ref tag "
+    "update-index verify-commit verify-tag version whatchanged write-tree";
 
-/* Is the word the option, the option with a value, or an abbreviation of it? */
+static bool git_stays_here(const char *command) {
+    struct ch_sv rest = ch_sv_str(git_stays);
+
+    while (rest.n)
+        if (ch_sv_is(ch_sv_split(&rest, ' '), command))
+            return true;
+    return false;
+}
+
+/* Is the word the option, the option with a value, an abbreviation of it, or a group of short
+ * options with this letter? */
 static bool is_option(const char *word, const char *option) {
     size_t n = strcspn(word, "=");
 
-    if (option[0] == '-' && option[1] != '-')
-        return strncmp(word, option, 2) == 0;
+    if (option[1] != '-')
+        return word[0] == '-' && word[1] != '-' && strchr(word, option[1]);
     return n > 2 && n <= strlen(option) && strncmp(word, option, n) == 0;
 }
 
 /* May Git do more than work on the repository of the directory, by words that a rule or a grant
  * leaves open? Options before the name of the command, such as -C, choose another repository.
- * fixed: number of words that the rule spells out, with the program. */
+ * Options that run a command are an obstacle (executable.c). fixed: number of words that the rule
+ * spells out, with the program. */
 static bool git_may_reach_out(const struct ch_bound *b, size_t fixed) {
     const struct ch_words *w = &b->words;
     size_t at = w->n > 1 && strcmp(w->v[1], "--no-pager") == 0 ? 2 : 1;
 
     if (strcmp(approval_base_name(b->real), "git") != 0 || w->n <= at || w->n <= fixed)
         return false;
-    if (w->v[at][0] == '-')
-        return fixed <= at;
-    for (size_t i = 0; i < CH_LEN(git_reaches); i++) {
-        const char *word = git_reaches[i][1];
-        if (strcmp(w->v[at], git_reaches[i][0]) != 0)
-            continue;
-        if (!word && fixed <= at)
+    if (fixed <= at && !git_stays_here(w->v[at]))
+        return true;
+    bool archive = strcmp(w->v[at], "archive") == 0;
+    for (size_t k = CH_MAX(at + 1, fixed); k < w->n; k++)
+        if (is_option(w->v[k], "--output") ||
+            (archive && (is_option(w->v[k], "-o") || is_option(w->v[k], "--remote"))))
             return true;
-        for (size_t k = CH_MAX(at + 1, fixed); word && k < w->n; k++)
-            if (is_option(w->v[k], word))
-                return true;
-    }
     return false;
 }
 
@@ -342,7 +340,7 @@ static bool command_matches(const struct rule *r, const chela_call *call,
 
     free(workspace);
     return proved && same_program(r->words.v[0], b) && same_arguments(r, &b->words) &&
-           !runs_diff_program(b) && !git_may_reach_out(b, fixed_words(r));
+           !runs_configured_program(b) && !git_may_reach_out(b, fixed_words(r));
 }
 
 /* True if a word NAME=GLOB of the rule matches this argument. */
@@ -461,7 +459,7 @@ static enum ch_vouch grant_vouches(const struct grant *g, const chela_call *call
     bool fits = workspace && b->words.v && b->real && b->plan.plain &&
                 is_inside(b->cwd, workspace) && grant_names(g, b) && grant_begins(g, &b->words);
     bool proved = fits && !b->obstacle && !is_inside(b->real, workspace) &&
-                  !is_inside(b->program, workspace) && !runs_diff_program(b) &&
+                  !is_inside(b->program, workspace) && !runs_configured_program(b) &&
                   !git_may_reach_out(b, g->words.n);
 
     free(workspace);

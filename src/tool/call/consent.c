@@ -87,6 +87,7 @@ bool ch_consent_given(chela_call *call) {
         return false;
     }
     kind = ch_special_writes(call, &writes);
+    call->bound = NULL; /* of arguments that a person has replaced */
     call->by_rule = call->full_box = false;
     call->lacks = NULL;
     if (kind == CH_KIND_PLAIN && runs_in_full_box(call, level))

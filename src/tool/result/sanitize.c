@@ -8,6 +8,7 @@
  * tag in a text from outside is broken up, so that no tool can imitate a note. */
 #include "tool/result/sanitize.h"
 
+#include "base/mem.h"
 #include "base/utf8.h"
 #include "tool/result/result.h"
 
@@ -23,9 +24,17 @@ static size_t csi_length(struct ch_sv s) {
     return i < s.n && s.p[i] >= 0x40 && s.p[i] <= 0x7e ? i + 1 : i;
 }
 
+/* A part of the text in which no control string ends. Remembered, so that a text of introducers
+ * alone is not searched again for each of them. */
+struct endless {
+    const char *from, *to;
+};
+
 /* Length of a control string after its introducer, up to BEL or ST. */
-static size_t sanitize_string_length(struct ch_sv s) {
-    for (size_t i = 0; i < s.n && i < STRING_MAX; i++) {
+static size_t sanitize_string_length(struct ch_sv s, struct endless *none) {
+    bool known = none->from && s.p >= none->from && s.p < none->to;
+
+    for (size_t i = known ? (size_t)(none->to - s.p) : 0; i < s.n && i < STRING_MAX; i++) {
         if (s.p[i] == '\a')
             return i + 1;
         if (s.p[i] == ESC && i + 1 < s.n && s.p[i + 1] == '\\')
@@ -33,6 +42,8 @@ static size_t sanitize_string_length(struct ch_sv s) {
         if ((unsigned char)s.p[i] == 0xc2 && i + 1 < s.n && (unsigned char)s.p[i + 1] == 0x9c)
             return i + 2;
     }
+    const char *end = s.p + CH_MIN(s.n, STRING_MAX);
+    *none = (struct endless){known ? none->from : s.p, known ? CH_MAX(none->to, end) : end};
     return 0;
 }
 
@@ -41,7 +52,7 @@ static bool opens_string(char c) {
 }
 
 /* Length of an escape sequence after ESC. */
-static size_t escape_length(struct ch_sv s) {
+static size_t escape_length(struct ch_sv s, struct endless *none) {
     size_t i = 0;
 
     if (s.n == 0)
@@ -49,18 +60,18 @@ static size_t escape_length(struct ch_sv s) {
     if (s.p[0] == '[')
         return 1 + csi_length(ch_sv(s.p + 1, s.n - 1));
     if (opens_string(s.p[0]))
-        return 1 + sanitize_string_length(ch_sv(s.p + 1, s.n - 1));
+        return 1 + sanitize_string_length(ch_sv(s.p + 1, s.n - 1), none);
     while (i < s.n && s.p[i] >= 0x20 && s.p[i] <= 0x2f)
         i++;
     return i < s.n && s.p[i] >= 0x30 && s.p[i] <= 0x7e ? i + 1 : i;
 }
 
 /* Length of the control function at the start of s; 0 if there is none. */
-static size_t control_length(struct ch_sv s) {
+static size_t control_length(struct ch_sv s, struct endless *none) {
     unsigned char c = (unsigned char)s.p[0];
 
     if (c == ESC)
-        return 1 + escape_length(ch_sv(s.p + 1, s.n - 1));
+        return 1 + escape_length(ch_sv(s.p + 1, s.n - 1), none);
     if (c < 0x20)
         return c != '\t' && c != '\n' && c != '\r';
     if (c == 0x7f)
@@ -70,7 +81,7 @@ static size_t control_length(struct ch_sv s) {
     struct ch_sv rest = ch_sv(s.p + 2, s.n - 2);
     char twin = (char)((unsigned char)s.p[1] - 0x40); /* the equivalent after ESC */
     return 2 + (twin == '['          ? csi_length(rest)
-                : opens_string(twin) ? sanitize_string_length(rest)
+                : opens_string(twin) ? sanitize_string_length(rest, none)
                                      : 0);
 }
 
@@ -79,17 +90,28 @@ static bool needs_care(unsigned char c) {
 }
 
 /* True if the '<' at the start of s begins a tag of a note, with blanks, a slash and any
- * letter case. */
-static bool is_note_tag(struct ch_sv s) {
+ * letter case, once the control functions are removed. */
+static bool is_note_tag(struct ch_sv s, struct endless *none) {
     static const struct ch_sv name = CH_SV("runtime_note");
-    size_t i = 1;
+    size_t same = 0;
 
-    while (i < s.n && (s.p[i] == '/' || s.p[i] == ' ' || s.p[i] == '\t' || s.p[i] == '\n'))
-        i++;
-    return s.n - i >= name.n && ch_sv_eq_nocase(ch_sv(s.p + i, name.n), name);
+    for (size_t i = 1, skip; i < s.n && same < name.n; i += skip) {
+        struct ch_sv rest = ch_sv(s.p + i, s.n - i);
+        skip = control_length(rest, none);
+        if (skip)
+            continue;
+        skip = 1;
+        if (same == 0 && strchr("/ \t\n\r", *rest.p))
+            continue;
+        if (!ch_sv_eq_nocase(ch_sv(rest.p, 1), ch_sv(name.p + same, 1)))
+            return false;
+        same++;
+    }
+    return same == name.n;
 }
 
 void ch_text_clean(struct ch_buf *out, struct ch_sv text) {
+    struct endless none = {NULL, NULL};
     size_t from = 0, at = 0;
 
     while (at < text.n) {
@@ -98,8 +120,8 @@ void ch_text_clean(struct ch_buf *out, struct ch_sv text) {
             continue;
         }
         struct ch_sv rest = ch_sv(text.p + at, text.n - at);
-        bool tag = *rest.p == '<' && is_note_tag(rest);
-        size_t skip = tag ? 1 : *rest.p == '<' ? 0 : control_length(rest);
+        bool tag = *rest.p == '<' && is_note_tag(rest, &none);
+        size_t skip = tag ? 1 : *rest.p == '<' ? 0 : control_length(rest, &none);
         if (skip == 0) {
             at++;
             continue;

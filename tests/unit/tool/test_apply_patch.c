@@ -123,6 +123,24 @@ static void test_in_sequence(void **state) {
     kit_free(&k);
 }
 
+/* A file that the patch itself adds is moved: it has the usual mode. */
+static void test_move_of_new_file(void **state) {
+    struct kit k;
+    struct stat st, usual;
+
+    (void)state;
+    setup(&k);
+    apply(&k, "*** Begin Patch\n*** Add File: n\n+x\n"
+              "*** Update File: n\n*** Move to: m\n*** Add File: u\n+x\n*** End Patch\n");
+    assert_false(k.is_error);
+    CH_AUTOFREE char *moved = kit_path(&k, "m"), *other = kit_path(&k, "u");
+    assert_int_equal(stat(moved, &st), 0);
+    assert_int_equal(stat(other, &usual), 0);
+    assert_int_equal(st.st_mode, usual.st_mode);
+    assert_int_equal(st.st_uid, usual.st_uid);
+    kit_free(&k);
+}
+
 #define FIRST "*** Begin Patch\n*** Update File: a\n-one\n+1\n*** Add File: n/f\n+x\n"
 #define LAST "*** End Patch\n"
 
@@ -306,7 +324,8 @@ static void test_each_failure(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_all_kinds),    cmocka_unit_test(test_diff),
-        cmocka_unit_test(test_in_sequence),  cmocka_unit_test(test_nothing_happens),
+        cmocka_unit_test(test_in_sequence),
+        cmocka_unit_test(test_move_of_new_file),  cmocka_unit_test(test_nothing_happens),
         cmocka_unit_test(test_arguments),    cmocka_unit_test(test_undone),
         cmocka_unit_test(test_each_failure),
     };

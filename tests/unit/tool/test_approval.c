@@ -321,6 +321,51 @@ static void test_grants(void **state) {
     kit_free(&k);
 }
 
+/* A rule does not cover the commands that a repository's configuration names. */
+static void test_git_config(void **state) {
+    (void)state;
+    static const char *const rules[] = {"exec: git diff", NULL};
+    static const struct {
+        const char *file, *text;
+        bool runs;
+    } cases[] = {
+        {"config", "", true},
+        {"config", "[remote \"o\"]\n\turl = https://x/alias-filter\n", true},
+        {"config", "[remote \"o\"]\n\tgh-resolved = base\n", true},
+        {"config", "[core]\n\thooksPath = .husky\n", true},
+        {"config", "[diff \"x\"] command = touch C\n", false},
+        {"config", "[diff \"x\"]\n\ttextconv = touch C\n", false},
+        {"config", "[diff]\n\texternal = touch C\n", false},
+        {"config", "[filter \"x\"]\n\tclean = touch C\n", false},
+        {"config", "[gpg]\n\tProgram = touch C\n", false},
+        {"config", "[merge \"x\"]\n\tdriver = touch C\n", false},
+        {"config", "[include]\n\tpath = ../x\n", false},
+        {"config", "[alias]\n\tdiff = !touch C\n", false},
+        {"config.worktree", "[diff \"x\"]\n\tcommand = touch C\n", false},
+        {"commondir", "../elsewhere\n", false},
+    };
+    CH_AUTO(ch_approvals) a = rules_of(NULL, rules);
+
+    for (size_t i = 0; i < CH_LEN(cases); i++) {
+        struct kit k;
+        CH_BUF_AUTO path = {0}, json = {0}, file = {0};
+        kit_init(&k);
+        add_exec(&k);
+        kit_mkdir(&k, "../bin");
+        put_program(&k, "../bin/git");
+        kit_mkdir(&k, ".git");
+        ch_buf_addf(&file, ".git/%s", cases[i].file);
+        kit_put(&k, ch_buf_str(&file), cases[i].text);
+        CH_AUTOFREE char *bin = kit_path(&k, "../bin");
+        ch_buf_addf(&path, "%s:/usr/bin:/bin", bin);
+        write_call(&json, "git diff", ch_buf_str(&path));
+        k.opts.approvals = a;
+        if (runs(&k, "exec", ch_buf_str(&json)) != cases[i].runs)
+            fail_msg("%s: %s: %s", cases[i].file, cases[i].text, k.content);
+        kit_free(&k);
+    }
+}
+
 static void test_argument_rules(void **state) {
     (void)state;
     static const char *const rules[] = {"fetch: url=https://docs.example.com/*",
@@ -538,6 +583,41 @@ static void test_what_is_approved_is_what_runs(void **state) {
         }
         close_desk(&d);
     }
+}
+
+static int say_path(chela_call *call, void *user) {
+    const char *path = "";
+
+    (void)user;
+    chela_arg_string_opt(call, "path", &path);
+    chela_result_printf(call, "wrote %s", path);
+    return 0;
+}
+
+static void use_path(chela_call *call, void *user) {
+    const char *path = "";
+
+    (void)user;
+    chela_arg_string_opt(call, "path", &path);
+    ch_use_path(call, path, CHELA_USE_ALONE);
+}
+
+/* A person is asked because of a file, and names another one that needs no question. */
+static void test_edited_to_need_no_approval(void **state) {
+    (void)state;
+    struct chela_tool_opts opts = CHELA_TOOL_OPTS(
+        .name = "put", .fn = say_path, .flags = CHELA_TOOL_ON_LOOP, .resources = use_path);
+    struct desk d;
+
+    open_desk(&d);
+    assert_int_equal(ch_function_add(&d.kit.registry, &opts, NULL), 0);
+    d.decision = CHELA_EDIT;
+    d.reason = "{\"path\":\"notes.txt\"}";
+    kit_call(&d.kit, "put", "{\"path\":\".bashrc\"}");
+    assert_int_equal(d.asked, 1);
+    assert_false(d.kit.is_error);
+    assert_non_null(strstr(d.kit.content, "wrote notes.txt"));
+    close_desk(&d);
 }
 
 static void test_always_for_exactly_this(void **state) {
@@ -841,9 +921,11 @@ int main(void) {
         cmocka_unit_test(test_bad_rules),
         cmocka_unit_test(test_command_rules),
         cmocka_unit_test(test_grants),
+        cmocka_unit_test(test_git_config),
         cmocka_unit_test(test_argument_rules),
         cmocka_unit_test(test_process),
         cmocka_unit_test(test_what_is_approved_is_what_runs),
+        cmocka_unit_test(test_edited_to_need_no_approval),
         cmocka_unit_test(test_always_for_exactly_this),
         cmocka_unit_test(test_never_remembered),
         cmocka_unit_test(test_memory_is_bounded),

@@ -435,6 +435,40 @@ static void test_asked_about_own_files(void **state) {
     kit_free(&k);
 }
 
+/* Files and links that a command leaves, by name. A link may replace the directory of any
+ * pattern, also of one whose other files are data. */
+static void test_left_by_commands(void **state) {
+    (void)state;
+    static const struct {
+        const char *dir, *name;
+        enum ch_left_form form;
+        enum ch_file_kind want;
+    } cases[] = {
+        {"", ".cargo", CH_LEFT_LINK, CH_KIND_EXECUTED},
+        {"", ".yarn", CH_LEFT_LINK, CH_KIND_EXECUTED},
+        {"", ".bundle", CH_LEFT_LINK, CH_KIND_EXECUTED},
+        {"", ".hg", CH_LEFT_LINK, CH_KIND_EXECUTED},
+        {"sub/deep", ".jj", CH_LEFT_LINK, CH_KIND_EXECUTED},
+        {".jj", "repo", CH_LEFT_LINK, CH_KIND_EXECUTED},
+        {"", ".vscode", CH_LEFT_LINK, CH_KIND_EXECUTED},
+        {"", ".hg", CH_LEFT_DIRECTORY, CH_KIND_PLAIN},
+        {".hg", "hgrc", CH_LEFT_FILE, CH_KIND_EXECUTED},
+        {".hg", "store", CH_LEFT_DIRECTORY, CH_KIND_PLAIN},
+        {".cargo", "config.toml", CH_LEFT_FILE, CH_KIND_EXECUTED},
+        {"sub", "config.toml", CH_LEFT_FILE, CH_KIND_PLAIN},
+        {"", "skills", CH_LEFT_LINK, CH_KIND_INSTRUCTIONS},
+        {"", "build", CH_LEFT_LINK, CH_KIND_PLAIN},
+    };
+
+    for (size_t i = 0; i < CH_LEN(cases); i++) {
+        const char *why = NULL;
+        enum ch_file_kind got =
+            ch_file_kind_left(cases[i].dir, cases[i].name, cases[i].form, &why);
+        if (got != cases[i].want || (got != CH_KIND_PLAIN) != (why != NULL))
+            fail_msg("%s/%s: %d", cases[i].dir, cases[i].name, (int)got);
+    }
+}
+
 /* Between the question and the write a link may come to lead elsewhere. */
 static enum chela_decision redirect(const struct ch_block *call, const struct ch_ask *ask,
                                     char **reason, void *user) {
@@ -474,6 +508,7 @@ int main(void) {
         cmocka_unit_test(test_asked_and_rules),
         cmocka_unit_test(test_asked_about_own_files),
         cmocka_unit_test(test_redirected),
+        cmocka_unit_test(test_left_by_commands),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

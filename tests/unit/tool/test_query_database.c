@@ -15,6 +15,8 @@
 
 #include "base/limits.h"
 #include "base/mem.h"
+#include "chela/sys/database.h"
+#include "io/module.h"
 #include "support/modules.h"
 #include "support/toolkit.h"
 #include "tool/builtin/builtin.h"
@@ -231,6 +233,62 @@ static void test_wide_rows(void **state) {
     ch_buf_add_str(&many, "\"}");
     kit_call(&e->k, "query_database", many.p);
     assert_non_null(strstr(e->k.content, "(200 of 301 columns shown)"));
+}
+
+/* Long names of columns are cut, and still differ. */
+static void test_long_names(void **state) {
+    struct env *e = *state;
+    CH_BUF_AUTO query = {0};
+
+    ch_buf_add_str(&query, "{\"format\":\"json\",\"query\":\"SELECT ");
+    for (int i = 0; i < 30; i++) {
+        ch_buf_addf(&query, "%s1 AS \\\"", i ? "," : "");
+        for (int k = 0; k < CH_LIMIT_SQL_CELL + 9; k++)
+            ch_buf_addc(&query, 'x');
+        ch_buf_add_str(&query, "\\\"");
+    }
+    ch_buf_add_str(&query, "\"}");
+    kit_call(&e->k, "query_database", ch_buf_str(&query));
+    assert_false(e->k.is_error);
+    assert_non_null(strstr(e->k.content, "x\xe2\x80\xa6 (9 more bytes)\":1,\"x"));
+    assert_non_null(strstr(e->k.content, "x_2\":1,"));
+    assert_non_null(strstr(e->k.content, "x_30\":1}]"));
+}
+
+static void ignore_columns(const char *const *names, size_t n, void *user) {
+    (void)names, (void)n, (void)user;
+}
+
+static void count_row(const struct chela_db_value *values, size_t n, void *user) {
+    (void)values, (void)n;
+    ++*(int *)user;
+}
+
+/* All wanted rows are there, and the search for one more takes too long. */
+static void test_late_count(void **state) {
+    struct env *e = *state;
+    struct chela_db_outcome out = {0};
+    int rows = 0;
+    struct chela_db_query q = {
+        .size = sizeof(q),
+        .sql = "WITH RECURSIVE c(x) AS (VALUES(1) UNION ALL SELECT x+1 FROM c) "
+               "SELECT x FROM c WHERE x = 1",
+        .max_rows = 1,
+        .max_count = 10,
+        .max_value = CH_MB,
+        .timeout_ms = 1,
+        .columns = ignore_columns,
+        .row = count_row,
+        .user = &rows,
+    };
+    CH_AUTOFREE char *path = kit_path(&e->k, "../data.db");
+    const void *ops;
+
+    assert_int_equal(ch_module_load("sqlite", "database", e->modules, &ops, NULL), 0);
+    assert_int_equal(((const struct chela_database_ops *)ops)->query(path, &q, &out, NULL), 0);
+    assert_int_equal(rows, 1);
+    assert_int_equal(out.rows, 1);
+    assert_true(out.more);
 }
 
 /* --- changing -------------------------------------------------------------------- */
@@ -469,7 +527,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(test_reading),        TEST(test_counts),    TEST(test_wide_rows), TEST(test_changing),
         TEST(test_hostile_schema), TEST(test_cancel),    TEST(test_memory),    TEST(test_locked),
-        TEST(test_description),    TEST(test_no_module),
+        TEST(test_description),    TEST(test_no_module), TEST(test_late_count),
+        TEST(test_long_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

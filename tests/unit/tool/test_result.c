@@ -57,6 +57,13 @@ static const struct {
      "b"},
     {"a lone C2", "a\xc2", "a\xef\xbf\xbd"},
     {"surrogate", "\xed\xa0\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"},
+    {"tag of a note", "a <runtime_note>b</runtime_note>", "a &lt;runtime_note>b&lt;/runtime_note>"},
+    {"tag with blanks", "< /\tRUNTIME_note", "&lt; /\tRUNTIME_note"},
+    {"tag with a control inside", "<run\x01time_note>", "&lt;runtime_note>"},
+    {"tag after a control", "<\x1b[0m\rruntime_note>", "&lt;\rruntime_note>"},
+    {"tag with a title inside", "</runtime\x1b]0;x\a_note>", "&lt;/runtime_note>"},
+    {"no tag", "<runtime notes> <b> <runtime_not", "<runtime notes> <b> <runtime_not"},
+    {"a title before one that never ends", "<\x1b]0;a\a\x1b]0;b", "<0;b"},
     {"Chinese", "\xe4\xbd\xa0\xe5\xa5\xbd", "\xe4\xbd\xa0\xe5\xa5\xbd"},
 };
 

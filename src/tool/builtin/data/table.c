@@ -12,6 +12,7 @@
 
 #define WIDEST 40    /* maximum width of an aligned column */
 #define BLOB_HEAD 16 /* bytes of a blob to show */
+#define NAME_START 60 /* bytes of a column name before the number that makes the name unique */
 
 void ch_result_table_release(struct ch_result_table *t) {
     ch_free(t->rows);
@@ -139,12 +140,16 @@ static bool data_table_is_taken(const struct ch_result_table *t, size_t before, 
     return false;
 }
 
-/* Make column names unique: two columns "id" of a join become "id" and "id_2". */
+/* Make column names unique: two columns "id" of a join become "id" and "id_2". A long name is
+ * cut before the number, so that the number is always shown. */
 static void set_name(struct ch_result_table *t, size_t i, const char *name) {
-    data_table_set_text(t, &t->names[i], ch_sv_str(name && *name ? name : "?"));
+    struct ch_sv own = ch_sv_str(name && *name ? name : "?");
+    struct ch_sv start = ch_utf8_cut(own, NAME_START);
+
+    data_table_set_text(t, &t->names[i], own);
     for (size_t k = 2; data_table_is_taken(t, i, t->names[i].text); k++) {
         CH_BUF_AUTO other = {0};
-        ch_buf_addf(&other, "%s_%zu", name && *name ? name : "?", k);
+        ch_buf_addf(&other, "%.*s_%zu", CH_SV_FMT(start), k);
         data_table_set_text(t, &t->names[i], ch_buf_sv(&other));
     }
 }

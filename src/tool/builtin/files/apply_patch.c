@@ -236,7 +236,7 @@ static int update_file(struct job *j, const struct ch_patch_file *f, struct slot
     if (to != s && to->is)
         return apply_patch_refuse(j, to->path, "is there already, so no file can be moved to it");
     if (to != s) {
-        to->moved = true;
+        to->moved = s->was || s->moved; /* a file that the patch adds has no mode yet */
         to->like = s->moved ? s->like : s->st;
         set_gone(s);
     }

@@ -308,7 +308,7 @@ static int step_all(struct run *r, struct chela_db_outcome *out, struct chela_er
     while ((rc = sqlite3_step(r->stmt)) == SQLITE_ROW && r->rows < r->q->max_count)
         if (r->rows++ < r->q->max_rows)
             tell_row(r, values, n);
-    bool late = r->ended == CHELA_ETIMEOUT && r->rows > r->q->max_rows;
+    bool late = r->ended == CHELA_ETIMEOUT && r->rows >= r->q->max_rows;
     if (rc != SQLITE_DONE && rc != SQLITE_ROW && !late)
         return sqlite_explain(r, rc, err);
     out->rows = r->rows;
