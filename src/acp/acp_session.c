@@ -85,18 +85,23 @@ static void place_leave(chela_acp *acp, struct ch_acp_place *p) {
 
 #define NOTE_PREFIX "acp:"
 
-static void write_note(struct ch_acp_session *s) {
+/* cwd NULL: the note is removed. */
+static void change_note(const struct ch_acp_place *place, const char *key, const char *cwd) {
     CH_BUF_AUTO id = {0};
     struct chela_error err = {0};
-    ch_buf_addf(&id, NOTE_PREFIX "%s", s->id);
-    struct chela_store_change note = {.kind = CHELA_STORE_NOTE,
+    ch_buf_addf(&id, NOTE_PREFIX "%s", key);
+    struct chela_store_change note = {.kind = cwd ? CHELA_STORE_NOTE : CHELA_STORE_FORGET,
                                       .id = ch_buf_str(&id),
-                                      .key = s->id,
-                                      .data = s->place->cwd,
-                                      .n = strlen(s->place->cwd),
+                                      .key = key,
+                                      .data = cwd,
+                                      .n = cwd ? strlen(cwd) : 0,
                                       .now = ch_store_now()};
-    if (ch_store_commit(s->place->given.store, &note, 1, false, &err) < 0)
+    if (ch_store_commit(place->given.store, &note, 1, false, &err) < 0)
         ch_log(CH_LOG_WARN, "acp", "%s", err.message);
+}
+
+static void write_note(const struct ch_acp_session *s) {
+    change_note(s->place, s->id, s->place->cwd);
 }
 
 struct notes { /* in one text: key NUL directory NUL ... */
@@ -633,6 +638,8 @@ void ch_acp_session_delete(chela_acp *acp, struct ch_rpc_request *r, const struc
         if (s)
             ch_acp_session_free(s);
         rc = chela_store_delete(place->given.store, key, &err);
+        if (rc == CHELA_ENOENT) /* never prompted: only the note is stored */
+            change_note(place, key, NULL);
         place_leave(acp, place);
     }
     if (rc < 0 && rc != CHELA_ENOENT)

@@ -273,6 +273,13 @@ struct ch_mcp_wait {
     struct chela_error err;
 };
 
+/* A callback may close the client or its runtime meanwhile. */
+static void wait_until(struct ch_loop *loop, const bool *over) {
+    ch_loop_hold(loop);
+    if (ch_loop_run(loop, over) != CHELA_ECANCELED)
+        ch_loop_release(loop);
+}
+
 static void wait_on_reply(const struct ch_mcp_reply *r, void *user) {
     struct ch_mcp_wait *w = user;
     struct ch_jw jw = ch_jw(&w->result);
@@ -367,14 +374,13 @@ int chela_mcp_send(chela_mcp *m, const char *method, const char *params, chela_m
 char *chela_mcp_request(chela_mcp *m, const char *method, const char *params,
                         struct chela_error *err) {
     struct ch_mcp_wait w = {0};
+    struct ch_loop *loop = m->rt->loop;
     CH_LOG_SCOPE(m->rt->sink);
 
-    if (ch_loop_may_run(m->rt->loop, err) < 0 ||
+    if (ch_loop_may_run(loop, err) < 0 ||
         start_request(m, method, params, wait_on_reply, &w, err) < 0)
         return NULL;
-    ch_loop_hold(m->rt->loop);
-    ch_loop_run(m->rt->loop, &w.over);
-    ch_loop_release(m->rt->loop);
+    wait_until(loop, &w.over);
     if (w.err.code && err)
         *err = w.err;
     if (w.err.code) {
@@ -394,15 +400,14 @@ static void wait_on_listed(const struct chela_error *err, void *user) {
 
 int chela_mcp_refresh(chela_mcp *m, int accept, struct chela_error *err) {
     struct ch_mcp_wait w = {0};
+    struct ch_loop *loop = m->rt->loop;
     CH_LOG_SCOPE(m->rt->sink);
-    int rc = ch_loop_may_run(m->rt->loop, err);
+    int rc = ch_loop_may_run(loop, err);
 
     if (rc < 0)
         return rc;
     ch_mcp_tools_list(m, accept, wait_on_listed, &w);
-    ch_loop_hold(m->rt->loop);
-    ch_loop_run(m->rt->loop, &w.over);
-    ch_loop_release(m->rt->loop);
+    wait_until(loop, &w.over);
     if (w.err.code && err)
         *err = w.err;
     return w.err.code;
@@ -445,6 +450,8 @@ int chela_mcp_wait(chela_runtime *rt, int64_t timeout_ms, struct chela_error *er
         ch_timer_start(rt->loop, &w.timer, 10, wait_on_timer);
         ch_loop_hold(rt->loop);
         rc = ch_loop_run(rt->loop, &w.over);
+        if (rc == CHELA_ECANCELED)
+            return rc; /* a callback closed the runtime */
         ch_loop_release(rt->loop);
         ch_timer_stop(rt->loop, &w.timer);
     }

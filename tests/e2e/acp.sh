@@ -123,6 +123,11 @@ request 3 session/load "{\"sessionId\":\"$id\",\"cwd\":\"$space\",\"mcpServers\"
 is "a session without a prompt can be loaded" "$(answer 3 | jq -r '.result | has("modes")')" true
 prompt 4 hi
 is "and used" "$(answer 4 | jq -r .result.stopReason)" end_turn
+open 5
+request 6 session/delete "{\"sessionId\":\"$id\"}"
+is "and deleted" "$(answer 6 | jq -c .result)" '{}'
+request 7 session/load "{\"sessionId\":\"$id\",\"cwd\":\"$space\",\"mcpServers\":[]}"
+is "and is gone then" "$(answer 7 | code)" -32002
 finish
 
 # --- other processes
