@@ -274,7 +274,7 @@ static void fail_page(struct ch_decoder *d, struct ch_sv html) {
     char *line = ch_arena_printf(
         &d->arena, "the server answered with a web page, not JSON: \"%.*s\"", CH_SV_FMT(words));
     struct ch_vendor_error e = {.message = ch_sv_str(line)};
-    if (d->status >= 500 || d->status == 429)
+    if (!is_success(d) && d->status != 404) /* 404: a wrong URL, not a wrong model */
         ch_decoder_fail(d, &e);
     else
         ch_decoder_fail_as(d, CH_ERR_FORMAT, false, e.message);

@@ -254,6 +254,31 @@ static void test_error_texts(void **state) {
     ch_decoder_release(&r.d);
 }
 
+/* Proxies answer with a page; the status says what it means. */
+static void test_error_pages(void **state) {
+    (void)state;
+    static const struct {
+        int status;
+        enum ch_error_class cls;
+        bool retryable;
+    } cases[] = {
+        {200, CH_ERR_FORMAT, false},   {302, CH_ERR_FORMAT, false},
+        {400, CH_ERR_FORMAT, false},   {401, CH_ERR_AUTH, false},
+        {403, CH_ERR_AUTH, false},     {404, CH_ERR_FORMAT, false},
+        {408, CH_ERR_TIMEOUT, true},   {413, CH_ERR_OVERFLOW, false},
+        {429, CH_ERR_RATE_LIMIT, true}, {502, CH_ERR_SERVER, true},
+    };
+    for (size_t i = 0; i < CH_LEN(cases); i++) {
+        struct run r;
+        begin(&r, &ch_codec_openai, cases[i].status, "text/html");
+        const struct ch_reply *reply = finish(&r, "<html><h1>Sorry</h1></html>", NULL);
+        assert_int_equal(reply->error.cls, cases[i].cls);
+        assert_int_equal(reply->error.retryable, cases[i].retryable);
+        assert_non_null(strstr(reply->error.message.p, "web page, not JSON: \"Sorry\""));
+        ch_decoder_release(&r.d);
+    }
+}
+
 static void test_limits(void **state) {
     (void)state;
     struct run r;
@@ -594,6 +619,7 @@ int main(void) {
         cmocka_unit_test(test_opaque_names),
         cmocka_unit_test(test_blanks),
         cmocka_unit_test(test_error_texts),
+        cmocka_unit_test(test_error_pages),
         cmocka_unit_test(test_limits),        cmocka_unit_test(test_anthropic_keeps),
         cmocka_unit_test(test_openai_keeps),  cmocka_unit_test(test_short_way),
     };
