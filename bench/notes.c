@@ -43,7 +43,7 @@ static int write_note(const char *dir, long i) {
 
 static double search(struct ch_note_index *x, const char *dir, struct ch_notes *found) {
     double before = cpu_ms();
-    struct ch_shelf *shelf = ch_note_index_lock(x, dir);
+    struct ch_shelf *shelf = ch_note_index_lock(x, dir, NULL);
     ch_shelf_best(shelf, CH_SV("harbour of number 13"), NULL, NULL, 10, found);
     ch_note_index_unlock(x);
     return cpu_ms() - before;

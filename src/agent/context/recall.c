@@ -9,6 +9,7 @@
 #include "prompt/envelope.h"
 #include "tool/builtin/web/untrusted.h"
 #include "tool/memory/memory_search.h"
+#include "tool/process/sandbox_policy.h"
 
 #define QUESTION 1000 /* bytes of the input that are searched for */
 #define PLACES 6
@@ -83,6 +84,7 @@ bool ch_recall_ready(chela_run *run, void (*done)(chela_run *run)) {
                                 .workers = a->rt->workers,
                                 .settings = s,
                                 .workspace = a->workspace,
+                                .hide = a->sandbox->hide,
                                 .session = run->session->key,
                                 .run = run->id,
                                 .sessions = wants_sessions(s, t),

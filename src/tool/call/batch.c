@@ -286,9 +286,12 @@ static void stop_rest(struct ch_batch *b) {
     static const char why[] = "The run was stopped before this call was made.";
 
     skip_rest(b, "cancelled", why);
-    for (size_t i = 0; i < b->n; i++)
-        if (b->calls[i]->suspended || b->calls[i]->wait.due)
-            ch_call_cancel(b->calls[i], why);
+    for (size_t i = 0; i < b->n; i++) {
+        chela_call *call = b->calls[i];
+        /* new: an earlier process made attempts, this one none */
+        if (call->suspended || call->wait.due || call->state == CH_CALL_NEW)
+            ch_call_cancel(call, why);
+    }
 }
 
 /* The reply makes too many calls. The run goes on, so the result does not count as an error

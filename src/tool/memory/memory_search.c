@@ -7,6 +7,7 @@
 #include "base/sha256.h"
 #include "tool/memory/note_index.h"
 #include "tool/memory/passage_index.h"
+#include "tool/process/sandbox_policy.h"
 #include "search/vectors_file.h"
 
 enum { NOTES, TURNS, KINDS };
@@ -31,7 +32,8 @@ struct ch_seeking {
     char *file;                   /* owned; NULL: vectors are not cached */
     struct ch_vectors vectors;
     size_t kept; /* dimension of the vectors in the file; 0: none */
-    struct ch_arena arena; /* arena of `missing` */
+    const char *const *hide; /* in the arena */
+    struct ch_arena arena; /* arena of `missing` and `hide` */
     struct ch_sv missing[1 + CH_LIMIT_MEANT]; /* texts to embed; the query first */
     size_t nmissing, asked;                   /* asked: answered, or in the current request */
     size_t batch;                             /* number of texts in the current request */
@@ -103,7 +105,7 @@ static void memory_search_rank(struct ch_seeking *k) {
     struct ch_sv query = ch_sv_str(k->query);
     const float *meaning = ch_vectors_question(&k->vectors, query);
 
-    struct ch_shelf *notes = ch_note_index_lock(k->settings->notes, k->workspace);
+    struct ch_shelf *notes = ch_note_index_lock(k->settings->notes, k->workspace, k->hide);
     ch_shelf_best(notes, query, &k->vectors, meaning, k->limits[NOTES], &k->found);
     ch_note_index_unlock(k->settings->notes);
     ch_shelf_best(&k->turns, query, &k->vectors, meaning, k->limits[TURNS], &k->found);
@@ -124,7 +126,8 @@ static void seek_what_is_there(struct ch_work *w) {
         ch_vectors_load(&k->vectors, k->file);
     k->kept = k->vectors.dim;
     k->missing[k->nmissing++] = ch_sv_str(k->query);
-    list_missing(k, ch_note_index_lock(k->settings->notes, k->workspace), 1 + CH_LIMIT_MEANT / 2);
+    list_missing(k, ch_note_index_lock(k->settings->notes, k->workspace, k->hide),
+                 1 + CH_LIMIT_MEANT / 2);
     ch_note_index_unlock(k->settings->notes);
     list_missing(k, &k->turns, 1 + CH_LIMIT_MEANT);
 }
@@ -272,6 +275,7 @@ struct ch_seeking *ch_seek_start(const struct ch_seek_opts *o, ch_seek_fn *fn, v
         k->settings->notes_free = ch_note_index_free;
     }
     k->workspace = ch_strdup(o->workspace);
+    k->hide = ch_sandbox_copy_list(&k->arena, o->hide);
     k->session = ch_strdup(o->session);
     k->run = ch_strdup(o->run);
     k->call = ch_strdup(o->call);

@@ -30,6 +30,7 @@ struct ch_seek_opts { /* texts are copied */
     struct ch_workers *workers;
     struct ch_tool_settings *settings; /* a reference is taken */
     const char *workspace;
+    const char *const *hide;   /* files that tools do not read (struct ch_path_guard); or NULL */
     const char *session, *run, *call; /* of the caller; call NULL: no call of a tool */
     bool sessions;             /* search past turns too, as far as settings permit */
     struct ch_sv query;

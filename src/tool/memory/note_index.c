@@ -97,7 +97,7 @@ static void forget_file(struct ch_note_index *x, const struct indexed_file *f) {
 
 /* `st` is from before the read: a change during the read shows at the next search. */
 static struct indexed_file read_file(struct ch_note_index *x, int root, const char *path,
-                                     const struct stat *st) {
+                                     const char *const *hide, const struct stat *st) {
     CH_BUF_AUTO text = {0};
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
@@ -108,7 +108,7 @@ static struct indexed_file read_file(struct ch_note_index *x, int root, const ch
                              .first = x->shelf.n};
     f.settled = ns_of(now) - f.changed > SETTLED_NS;
     x->reads++;
-    ch_notes_text(root, path, &text);
+    ch_notes_text(root, path, hide, &text);
     ch_shelf_begin(&x->shelf);
     if (text.n)
         ch_shelf_add(&x->shelf, path, true, ch_buf_sv(&text));
@@ -119,6 +119,7 @@ static struct indexed_file read_file(struct ch_note_index *x, int root, const ch
 struct updating {
     struct ch_note_index *x;
     int root, dir; /* dir: the notes directory; -1: none */
+    const char *const *hide;
     struct file_list old, now; /* both in the same order, so they are merged */
     size_t at;                 /* files of `old` that are dealt with */
     size_t cap;
@@ -158,7 +159,7 @@ static void update_file(const char *path, void *user) {
         u->now.list = ch_realloc(u->now.list, u->cap * sizeof(*u->now.list));
     }
     u->now.bytes += (size_t)CH_MIN((uint64_t)st.st_size, CH_LIMIT_NOTE_FILE);
-    u->now.list[u->now.n++] = same ? *old : read_file(u->x, u->root, path, &st);
+    u->now.list[u->now.n++] = same ? *old : read_file(u->x, u->root, path, u->hide, &st);
     if (same)
         old->path = NULL; /* moved */
 }
@@ -199,8 +200,10 @@ static void update_files(struct updating *u) {
     old->whole &= u->left_out == 0;
 }
 
-static void note_index_update(struct ch_note_index *x, const char *workspace) {
-    struct updating u = {.x = x, .root = ch_notes_root(workspace), .dir = -1, .old = x->files};
+static void note_index_update(struct ch_note_index *x, const char *workspace,
+                              const char *const *hide) {
+    struct updating u = {.x = x, .root = ch_notes_root(workspace), .dir = -1, .hide = hide,
+                         .old = x->files};
     size_t reads = x->reads, gone = x->gone;
     x->files = (struct file_list){0};
     if (u.root >= 0) {
@@ -218,7 +221,8 @@ static void note_index_update(struct ch_note_index *x, const char *workspace) {
         number_passages(x);
 }
 
-struct ch_shelf *ch_note_index_lock(struct ch_note_index *x, const char *workspace) {
+struct ch_shelf *ch_note_index_lock(struct ch_note_index *x, const char *workspace,
+                                    const char *const *hide) {
     pthread_mutex_lock(&x->lock);
     bool other = !x->workspace || strcmp(x->workspace, workspace) != 0;
     if (other || x->gone > x->shelf.n / 2)
@@ -227,7 +231,7 @@ struct ch_shelf *ch_note_index_lock(struct ch_note_index *x, const char *workspa
         ch_free(x->workspace);
         x->workspace = ch_strdup(workspace);
     }
-    note_index_update(x, workspace);
+    note_index_update(x, workspace, hide);
     return &x->shelf;
 }
 

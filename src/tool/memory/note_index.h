@@ -14,9 +14,10 @@ struct ch_shelf;
 struct ch_note_index *ch_note_index_new(void);
 void ch_note_index_free(struct ch_note_index *x); /* NULL is a no-op */
 
-/* Read the changed notes, and lock the passages for the caller until _unlock. Blocks;
- * callable from any thread. */
-struct ch_shelf *ch_note_index_lock(struct ch_note_index *x, const char *workspace);
+/* Read the changed notes, and lock the passages for the caller until _unlock. hide: as for
+ * ch_notes_text. Blocks; callable from any thread. */
+struct ch_shelf *ch_note_index_lock(struct ch_note_index *x, const char *workspace,
+                                    const char *const *hide);
 void ch_note_index_unlock(struct ch_note_index *x);
 
 /* Number of files read since the index was made, for tests and benchmarks. */

@@ -69,12 +69,12 @@ static void notes_read_file(int fd, size_t max, struct ch_buf *out) {
     }
 }
 
-int64_t ch_notes_text(int root, const char *path, struct ch_buf *out) {
+int64_t ch_notes_text(int root, const char *path, const char *const *hide, struct ch_buf *out) {
     struct stat st = {0};
     int fd = ch_beneath_open(root, path, O_RDONLY | O_NONBLOCK);
     if (fd < 0)
         return 0;
-    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
+    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && !ch_path_is_listed(hide, fd))
         notes_read_file(fd, CH_LIMIT_NOTE_FILE, out);
     close(fd);
     return (int64_t)st.st_mtim.tv_sec * 1000;
@@ -145,7 +145,7 @@ static void notes_add_file(const char *path, void *user) {
 
     if (r->files >= CH_LIMIT_NOTE_FILES || r->bytes >= CH_LIMIT_NOTE_BYTES)
         return;
-    int64_t ts = ch_notes_text(r->root, path, &text);
+    int64_t ts = ch_notes_text(r->root, path, NULL, &text);
     r->files += text.n > 0;
     r->bytes += text.n;
     if (text.n)

@@ -27,12 +27,14 @@ void ch_notes_files(const char *workspace, ch_notes_file_fn *fn, void *user);
 /* The parts of ch_notes_files. _root: a descriptor of the workspace, which the caller closes,
  * or -1. _paths calls fn with the path of each file, in the order of ch_notes_order: MEMORY.md,
  * then the days, newest first. _text appends a file's text, at most CH_LIMIT_NOTE_FILE bytes;
- * nothing if it is no regular file of the workspace. */
+ * nothing if it is no regular file of the workspace, or one of `hide` (as in struct
+ * ch_path_guard) under another name. */
 typedef void ch_notes_path_fn(const char *path, void *user);
 int ch_notes_root(const char *workspace);
 void ch_notes_paths(int root, ch_notes_path_fn *fn, void *user);
 int ch_notes_order(const char *a, const char *b);
-int64_t ch_notes_text(int root, const char *path, struct ch_buf *out); /* last change in ms */
+/* Returns the last change in ms. */
+int64_t ch_notes_text(int root, const char *path, const char *const *hide, struct ch_buf *out);
 
 /* Search of past conversations, implemented by a higher layer. */
 struct ch_recall_query {

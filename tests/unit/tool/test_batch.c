@@ -517,6 +517,26 @@ static void test_stop(void **state) {
     kit_free(&k);
 }
 
+/* A later call whose second attempt began before a restart is not made either. */
+static void test_stop_of_restored(void **state) {
+    static const struct kit_call calls[] = {{"x", "quick", "", 0}, {"d", "quick", "", 0}};
+    struct gauge g = {0};
+    struct kit k;
+
+    (void)state;
+    kit_init(&k);
+    add_tools(&k, &g);
+    k.ops.before = before;
+    kit_start(&k, calls, 2);
+    ch_batch_restore(k.batch, 1, "{\"chela_wait\":{\"until\":0,\"since\":1,\"attempts\":2}}");
+    kit_wait(&k);
+    struct ch_batch_totals t = ch_batch_totals(k.batch);
+    assert_true(t.stop);
+    assert_int_equal(t.ran, 0);
+    assert_null(strstr(ch_buf_str(&k.log), "before d"));
+    kit_free(&k);
+}
+
 static enum ch_before invalid(const struct ch_block *call, const char *problem, char **name,
                               char **arguments, char **feedback, void *user) {
     struct kit *k = user;
@@ -914,6 +934,7 @@ int main(void) {
         cmocka_unit_test(test_client_same_id),
         cmocka_unit_test(test_hooks),
         cmocka_unit_test(test_stop),
+        cmocka_unit_test(test_stop_of_restored),
         cmocka_unit_test(test_invalid_hook),
         cmocka_unit_test(test_acting_in_callbacks),
         cmocka_unit_test(test_trailing_errors),

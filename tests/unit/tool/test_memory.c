@@ -20,6 +20,7 @@
 #include "tool/memory/note_index.h"
 #include "tool/memory/notes.h"
 #include "tool/memory/passage_index.h"
+#include "tool/process/sandbox_policy.h"
 #include "tool/registry/settings.h"
 
 /* --- past conversations, as a store would have them ------------------------------------ */
@@ -187,6 +188,27 @@ static void test_all_days(void **state) {
 
 /* --- the index between searches --------------------------------------------------------- */
 
+/* A link that a command left does not make a hidden file a note. */
+static void test_hidden_file(void **state) {
+    struct kit k;
+    struct ch_sandbox_policy policy = {0};
+
+    (void)state;
+    struct ch_tool_settings *s = open_kit(&k, "memory.sessions=none");
+    kit_mkdir(&k, "memory");
+    kit_put(&k, "keys", "- the heron key is s3cret\n");
+    kit_put(&k, "memory/plain.md", "- the heron key is kept elsewhere\n");
+    kit_link(&k, "../keys", "memory/leak.md");
+    CH_AUTOFREE char *keys = kit_path(&k, "keys");
+    const char *const list[] = {keys, NULL};
+    policy.hide = list;
+    k.opts.sandbox = &policy;
+    const char *got = kit_call(&k, "memory_search", "{\"query\":\"heron key\"}");
+    has(got, "[memory/plain.md:1]");
+    assert_null(strstr(got, "s3cret"));
+    close_kit(&k, s);
+}
+
 /* Write a file whose last change was `age` seconds ago. */
 static void put_old(struct kit *k, const char *path, const char *text, int age) {
     CH_AUTOFREE char *full = kit_path(k, path);
@@ -202,7 +224,8 @@ static const char *found(struct ch_note_index *x, struct kit *k, const char *wor
     struct ch_vectors none = {0};
     struct ch_notes notes = {0};
     ch_buf_clear(out);
-    ch_shelf_best(ch_note_index_lock(x, k->workspace), ch_sv_str(words), &none, NULL, 9, &notes);
+    ch_shelf_best(ch_note_index_lock(x, k->workspace, NULL), ch_sv_str(words), &none, NULL, 9,
+                  &notes);
     ch_note_index_unlock(x);
     for (size_t i = 0; i < notes.n; i++)
         ch_buf_addf(out, "%s ", notes.list[i].source);
@@ -418,7 +441,7 @@ int main(void) {
         cmocka_unit_test(test_write),       cmocka_unit_test(test_write_stays_inside),
         cmocka_unit_test(test_settings),    cmocka_unit_test(test_inject_setting),
         cmocka_unit_test(test_index_reads_changes),
-        cmocka_unit_test(test_neighbours),
+        cmocka_unit_test(test_neighbours),  cmocka_unit_test(test_hidden_file),
         cmocka_unit_test(test_index_of_a_directory_at_rest),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -96,6 +96,7 @@ int ch_memory_search_run(chela_call *call, void *user) {
                                 .workers = call->env->workers,
                                 .settings = user,
                                 .workspace = call->workspace,
+                                .hide = call->guard.hide,
                                 .session = call->session,
                                 .run = call->env->run,
                                 .call = call->id,
