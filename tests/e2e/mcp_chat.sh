@@ -83,6 +83,17 @@ YAML
     press C-d
     ends "$mode: Ctrl-D" 0
 done
+
+# --- a server with a long list
+sed -i 's/modern-docs-ask/legacy-docs-plenty/' "$space/chela.yaml"
+rm -rf "$state"
+open_terminal "$program chat"
+shows '❯|>'
+types '@s:last'
+press Tab
+prompt_is "60,000 resources: Tab completes one" '> @s:last://one'
+press C-u C-d
+ends "60,000 resources: Ctrl-D" 0
 close_terminal
 same "no server is left behind" "" "$(pgrep -f "server.py .* $tmp/words")"
 tap_done

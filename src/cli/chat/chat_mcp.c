@@ -20,14 +20,22 @@ enum {
     BLOCK_BYTES = 262144 /* bytes of the text of one resource or message of a prompt */
 };
 
-char *ch_chat_mcp_get(const char *json, const char *pointer) {
+static char *chat_mcp_get(const char *json, const char *pointer) {
     return chela_json_get(json, strlen(json), pointer, NULL);
 }
 
 char *ch_chat_mcp_at(const char *json, const char *fmt, size_t i) {
-    char *pointer = ch_format(fmt, i), *value = ch_chat_mcp_get(json, pointer);
+    char *pointer = ch_format(fmt, i), *value = chat_mcp_get(json, pointer);
     free(pointer);
     return value;
+}
+
+int ch_chat_mcp_each(const char *json, const char *pointer,
+                     int (*fn)(const char *item, size_t n, void *user), void *user) {
+    char *list = json ? chat_mcp_get(json, pointer) : NULL;
+    int rc = list ? chela_json_each(list, strlen(list), fn, user) : 0;
+    chela_free(list);
+    return rc;
 }
 
 /* Show a failure, unless the client was closed because the chat ended. */
@@ -62,6 +70,13 @@ static void write_block_text(FILE *out, const char *kind, const char *text) {
 
 /* --- /mcp ----------------------------------------------------------------------------- */
 
+static int count_tool(const char *tool, size_t n, void *user) {
+    (void)tool;
+    (void)n;
+    ++*(size_t *)user;
+    return 0;
+}
+
 static void list_servers(struct ch_chat *c) {
     struct ch_draft d;
     const char *name;
@@ -70,14 +85,10 @@ static void list_servers(struct ch_chat *c) {
     for (size_t i = 0; (name = ch_chat_server_name(c, i)); i++) {
         chela_mcp *client = ch_chat_server_find(c, name, strlen(name));
         char *json = client ? chela_mcp_state_json(client) : NULL;
-        char *state = json ? ch_chat_mcp_get(json, "/state") : NULL;
-        char *error = json ? ch_chat_mcp_get(json, "/error") : NULL;
-        char *tool;
+        char *state = json ? chat_mcp_get(json, "/state") : NULL;
+        char *error = json ? chat_mcp_get(json, "/error") : NULL;
         size_t n = 0;
-        while (json && (tool = ch_chat_mcp_at(json, "/tools/%zu/name", n))) {
-            chela_free(tool);
-            n++;
-        }
+        ch_chat_mcp_each(json, "/tools", count_tool, &n);
         fprintf(d.f, "  %-16s%-10s%zu tools%s%s\n", name, state ? state : "unknown", n,
                 error && strcmp(error, "null") != 0 ? "; " : "",
                 error && strcmp(error, "null") != 0 ? error : "");
@@ -105,9 +116,9 @@ struct offer {
 static const struct {
     const char *method, *list, *key, *about, *mark;
 } lists[] = {
-    {"tools/list", "/tools/%zu", "/name", "/description", "  "},
-    {"resources/list", "/resources/%zu", "/uri", "/name", "  @"},
-    {"prompts/list", "/prompts/%zu", "/name", "/description", "  /"},
+    {"tools/list", "/tools", "/name", "/description", "  "},
+    {"resources/list", "/resources", "/uri", "/name", "  @"},
+    {"prompts/list", "/prompts", "/name", "/description", "  /"},
 };
 enum { LISTS = sizeof(lists) / sizeof(lists[0]) };
 
@@ -132,9 +143,22 @@ static void offer_next(struct offer *o) {
     free_offer(o);
 }
 
+static int offer_on_item(const char *item, size_t n, void *user) {
+    struct offer *o = user;
+    char *key = chela_json_get(item, n, lists[o->next].key, NULL);
+    char *about = chela_json_get(item, n, lists[o->next].about, NULL);
+    if (about)
+        about[strcspn(about, "\n")] = '\0';
+    if (key)
+        fprintf(o->out.f, "%s%s%s%s%s%s\n", lists[o->next].mark, o->next ? o->name : "",
+                o->next ? ":" : "", key, about ? "  " : "", about ? about : "");
+    chela_free(key);
+    chela_free(about);
+    return 0;
+}
+
 static void offer_on_list(const char *result, const struct chela_error *err, void *user) {
     struct offer *o = user;
-    char *item;
 
     if (err && err->code != CHELA_EPROTO) { /* EPROTO: the server has no such list */
         complain(o->c, err);
@@ -142,18 +166,7 @@ static void offer_on_list(const char *result, const struct chela_error *err, voi
         free_offer(o);
         return;
     }
-    for (size_t i = 0; result && (item = ch_chat_mcp_at(result, lists[o->next].list, i)); i++) {
-        char *key = ch_chat_mcp_get(item, lists[o->next].key);
-        char *about = ch_chat_mcp_get(item, lists[o->next].about);
-        if (about)
-            about[strcspn(about, "\n")] = '\0';
-        if (key)
-            fprintf(o->out.f, "%s%s%s%s%s%s\n", lists[o->next].mark, o->next ? o->name : "",
-                    o->next ? ":" : "", key, about ? "  " : "", about ? about : "");
-        chela_free(key);
-        chela_free(about);
-        chela_free(item);
-    }
+    ch_chat_mcp_each(result, lists[o->next].list, offer_on_item, o);
     o->next++;
     offer_next(o);
 }
@@ -192,10 +205,25 @@ static void free_prompt(struct prompt *p) {
     free(p);
 }
 
+static int prompt_on_message(const char *message, size_t n, void *user) {
+    FILE *out = user;
+    char *role = chela_json_get(message, n, "/role", NULL);
+    char *text = chela_json_get(message, n, "/content/text", NULL);
+    char *embedded = chela_json_get(message, n, "/content/resource/text", NULL);
+    if (role && (text || embedded)) {
+        fprintf(out, "\n\n<prompt%s>\n", strcmp(role, "user") == 0 ? "" : " role=\"assistant\"");
+        write_block_text(out, "prompt", text ? text : embedded);
+        fputs("\n</prompt>", out);
+    }
+    chela_free(text);
+    chela_free(embedded);
+    chela_free(role);
+    return 0;
+}
+
 static void prompt_on_messages(const char *result, const struct chela_error *err, void *user) {
     struct prompt *p = user;
     struct ch_draft d;
-    char *role;
 
     if (err) {
         complain(p->c, err);
@@ -203,19 +231,7 @@ static void prompt_on_messages(const char *result, const struct chela_error *err
         return;
     }
     ch_draft_init(&d);
-    for (size_t i = 0; (role = ch_chat_mcp_at(result, "/messages/%zu/role", i)); i++) {
-        char *text = ch_chat_mcp_at(result, "/messages/%zu/content/text", i);
-        char *embedded = ch_chat_mcp_at(result, "/messages/%zu/content/resource/text", i);
-        bool ours = strcmp(role, "user") == 0;
-        if (text || embedded) {
-            fprintf(d.f, "\n\n<prompt%s>\n", ours ? "" : " role=\"assistant\"");
-            write_block_text(d.f, "prompt", text ? text : embedded);
-            fputs("\n</prompt>", d.f);
-        }
-        chela_free(text);
-        chela_free(embedded);
-        chela_free(role);
-    }
+    ch_chat_mcp_each(result, "/messages", prompt_on_message, d.f);
     ch_draft_finish(&d);
     if (d.n)
         say_with(p->c, p->line, d.p, true);
@@ -231,25 +247,23 @@ static void prompt_on_messages(const char *result, const struct chela_error *err
 static char *prompt_params(const char *prompt, const char *name, const char *args) {
     struct ch_draft d;
     char *key, *next;
-    size_t n = 0;
 
     ch_draft_init(&d);
     fputs("{\"name\":", d.f);
     ch_draft_quote(&d, name);
     fputs(",\"arguments\":{", d.f);
-    for (size_t i = 0; (key = ch_chat_mcp_at(prompt, "/arguments/%zu/name", i)); i++) {
-        args += strspn(args, " \t\n");
+    args += strspn(args, " \t\n");
+    for (size_t i = 0; *args && (key = ch_chat_mcp_at(prompt, "/arguments/%zu/name", i)); i++) {
         next = ch_chat_mcp_at(prompt, "/arguments/%zu/name", i + 1);
         size_t len = next ? strcspn(args, " \t\n") : strlen(args);
-        if (len) {
-            char *value = ch_format("%.*s", (int)len, args);
-            fputs(n++ ? "," : "", d.f);
-            ch_draft_quote(&d, key);
-            fputc(':', d.f);
-            ch_draft_quote(&d, value);
-            free(value);
-        }
+        char *value = ch_format("%.*s", (int)len, args);
+        fputs(i ? "," : "", d.f);
+        ch_draft_quote(&d, key);
+        fputc(':', d.f);
+        ch_draft_quote(&d, value);
+        free(value);
         args += len;
+        args += strspn(args, " \t\n");
         chela_free(key);
         chela_free(next);
     }
@@ -258,19 +272,31 @@ static char *prompt_params(const char *prompt, const char *name, const char *arg
     return d.p;
 }
 
+struct wanted {
+    const char *name;
+    char *item; /* owned: the prompt of that name; NULL: not found */
+};
+
+static int prompt_on_item(const char *item, size_t n, void *user) {
+    struct wanted *w = user;
+    char *name = chela_json_get(item, n, "/name", NULL);
+    if (name && strcmp(name, w->name) == 0)
+        w->item = chela_json_get(item, n, "", NULL);
+    chela_free(name);
+    return w->item != NULL;
+}
+
+char *ch_chat_mcp_prompt_of(const char *result, const char *name) {
+    struct wanted w = {.name = name};
+    ch_chat_mcp_each(result, "/prompts", prompt_on_item, &w);
+    return w.item;
+}
+
 static void prompt_on_list(const char *result, const struct chela_error *err, void *user) {
     struct prompt *p = user;
     struct chela_error why = err ? *err : (struct chela_error){0};
-    char *item = NULL, *name = NULL;
+    char *item = why.code ? NULL : ch_chat_mcp_prompt_of(result, p->name);
 
-    for (size_t i = 0; !why.code && (item = ch_chat_mcp_at(result, "/prompts/%zu", i)); i++) {
-        name = ch_chat_mcp_get(item, "/name");
-        bool same = name && strcmp(name, p->name) == 0;
-        chela_free(name);
-        if (same)
-            break;
-        chela_free(item);
-    }
     if (item) {
         char *params = prompt_params(item, p->name, p->args);
         if (chela_mcp_send(p->client, "prompts/get", params, prompt_on_messages, p, &why) == 0)
@@ -334,10 +360,24 @@ static void free_message(struct message *m) {
 
 static void read_next(struct message *m);
 
+static int message_on_content(const char *item, size_t n, void *user) {
+    struct message *m = user;
+    const struct mention *at = &m->mentions[m->next];
+    char *text = chela_json_get(item, n, "/text", NULL);
+    char *type = chela_json_get(item, n, "/mimeType", NULL);
+    fprintf(m->out.f, "\n\n<resource server=\"%s\" uri=\"%s\">\n", at->server, at->uri);
+    if (text)
+        write_block_text(m->out.f, "resource", text);
+    else
+        fprintf(m->out.f, "[binary content, %s]", type ? type : "of an unknown type");
+    fputs("\n</resource>", m->out.f);
+    chela_free(text);
+    chela_free(type);
+    return 0;
+}
+
 static void message_on_read(const char *result, const struct chela_error *err, void *user) {
     struct message *m = user;
-    const struct mention *at = &m->mentions[m->next++];
-    char *item;
 
     if (err) {
         complain(m->c, err);
@@ -347,18 +387,8 @@ static void message_on_read(const char *result, const struct chela_error *err, v
         free_message(m);
         return;
     }
-    for (size_t i = 0; (item = ch_chat_mcp_at(result, "/contents/%zu", i)); i++) {
-        char *text = ch_chat_mcp_get(item, "/text"), *type = ch_chat_mcp_get(item, "/mimeType");
-        fprintf(m->out.f, "\n\n<resource server=\"%s\" uri=\"%s\">\n", at->server, at->uri);
-        if (text)
-            write_block_text(m->out.f, "resource", text);
-        else
-            fprintf(m->out.f, "[binary content, %s]", type ? type : "of an unknown type");
-        fputs("\n</resource>", m->out.f);
-        chela_free(text);
-        chela_free(type);
-        chela_free(item);
-    }
+    ch_chat_mcp_each(result, "/contents", message_on_content, m);
+    m->next++;
     read_next(m);
 }
 

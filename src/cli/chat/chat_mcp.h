@@ -3,9 +3,14 @@
 #define CH_CLI_CHAT_MCP_H
 #include "cli/chat/chat.h"
 
-/* A member of a server's answer; at: fmt has one %zu for i. NULL: none. Free with chela_free. */
-char *ch_chat_mcp_get(const char *json, const char *pointer);
+/* A member of a server's answer, for short lists: fmt has one %zu for i. NULL: none. Free with
+ * chela_free. */
 char *ch_chat_mcp_at(const char *json, const char *fmt, size_t i);
+/* As chela_json_each, for the array at the pointer. 0: json is NULL, or has no such value. */
+int ch_chat_mcp_each(const char *json, const char *pointer,
+                     int (*fn)(const char *item, size_t n, void *user), void *user);
+/* The prompt of that name in the answer to prompts/list. NULL: none. Free with chela_free. */
+char *ch_chat_mcp_prompt_of(const char *result, const char *name);
 
 /* /mcp [NAME]: the servers, or what one of them offers. */
 void ch_chat_mcp(struct ch_chat *c, const char *args);

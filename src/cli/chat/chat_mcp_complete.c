@@ -93,18 +93,21 @@ static bool completion_failed(struct completion *t, const struct chela_error *er
 
 /* --- completion/complete ---------------------------------------------------------------- */
 
+static int completion_on_value(const char *item, size_t n, void *user) {
+    struct completion *t = user;
+    char *value = chela_json_get(item, n, "", NULL);
+    completion_add(t, ch_format("%s%s%s", t->before ? t->before : "", value ? value : "",
+                                t->after ? t->after : ""));
+    chela_free(value);
+    return 0;
+}
+
 static void completion_on_values(const char *result, const struct chela_error *err, void *user) {
     struct completion *t = user;
-    char *value;
 
     if (completion_failed(t, err))
         return;
-    for (size_t i = 0;
-         result && (value = ch_chat_mcp_at(result, "/completion/values/%zu", i)); i++) {
-        completion_add(t, ch_format("%s%s%s", t->before ? t->before : "", value,
-                                    t->after ? t->after : ""));
-        chela_free(value);
-    }
+    ch_chat_mcp_each(result, "/completion/values", completion_on_value, t);
     completion_end(t);
 }
 
@@ -174,23 +177,22 @@ static void completion_of_argument(struct completion *t, const char *prompt) {
     free(earlier.p);
 }
 
+static int completion_on_prompt(const char *item, size_t n, void *user) {
+    char *name = chela_json_get(item, n, "/name", NULL);
+    if (name)
+        completion_add(user, ch_dup(name));
+    chela_free(name);
+    return 0;
+}
+
 static void completion_on_prompts(const char *result, const struct chela_error *err, void *user) {
     struct completion *t = user;
-    char *item, *found = NULL;
 
     if (completion_failed(t, err))
         return;
-    for (size_t i = 0;
-         result && !found && (item = ch_chat_mcp_at(result, "/prompts/%zu", i)); i++) {
-        char *name = ch_chat_mcp_get(item, "/name");
-        if (name && t->prompt && strcmp(name, t->prompt) == 0)
-            found = item;
-        else if (name && !t->prompt)
-            completion_add(t, ch_dup(name));
-        if (!found)
-            chela_free(item);
-        chela_free(name);
-    }
+    char *found = t->prompt ? ch_chat_mcp_prompt_of(result, t->prompt) : NULL;
+    if (!t->prompt)
+        ch_chat_mcp_each(result, "/prompts", completion_on_prompt, t);
     if (found)
         completion_of_argument(t, found);
     else
@@ -221,37 +223,43 @@ static bool completion_by_template(struct completion *t, const char *template) {
     return plain;
 }
 
+/* 1: the server is asked, and the completion may have ended. */
+static int completion_on_template(const char *item, size_t n, void *user) {
+    struct completion *t = user;
+    char *template = chela_json_get(item, n, "/uriTemplate", NULL);
+    size_t head = template ? strcspn(template, "{") : 0;
+    bool asked = template && completion_by_template(t, template);
+    if (template && !asked && head > strlen(t->typed))
+        completion_add(t, ch_format("%.*s", (int)head, template));
+    chela_free(template);
+    return asked;
+}
+
 static void completion_on_templates(const char *result, const struct chela_error *err,
                                     void *user) {
     struct completion *t = user;
-    static const char at[] = "/resourceTemplates/%zu/uriTemplate";
-    char *template;
-    bool asked = false;
 
     if (completion_failed(t, err))
         return;
-    for (size_t i = 0; result && !asked && (template = ch_chat_mcp_at(result, at, i)); i++) {
-        asked = completion_by_template(t, template);
-        size_t head = strcspn(template, "{");
-        if (!asked && head > strlen(t->typed))
-            completion_add(t, ch_format("%.*s", (int)head, template));
-        chela_free(template);
-    }
-    if (!asked)
+    if (ch_chat_mcp_each(result, "/resourceTemplates", completion_on_template, t) != 1)
         completion_end(t);
+}
+
+static int completion_on_resource(const char *item, size_t n, void *user) {
+    char *uri = chela_json_get(item, n, "/uri", NULL);
+    if (uri)
+        completion_add(user, ch_dup(uri));
+    chela_free(uri);
+    return 0;
 }
 
 static void completion_on_resources(const char *result, const struct chela_error *err,
                                     void *user) {
     struct completion *t = user;
-    char *uri;
 
     if (completion_failed(t, err))
         return;
-    for (size_t i = 0; result && (uri = ch_chat_mcp_at(result, "/resources/%zu/uri", i)); i++) {
-        completion_add(t, ch_dup(uri));
-        chela_free(uri);
-    }
+    ch_chat_mcp_each(result, "/resources", completion_on_resource, t);
     completion_send(t, "resources/templates/list", NULL, completion_on_templates);
 }
 

@@ -291,8 +291,10 @@ def complete(params):
     return {"completion": {"values": [v for v in values.get(key, []) if v.startswith(argument["value"])], "hasMore": False}}
 
 
+MANY = [{"uri": "many://%d" % i} for i in range(60000)] + [{"uri": "last://one"}] if "plenty" in mode else []
+
 DOCS = {
-    "resources/list": lambda params: {"resources": [{"uri": "note://one", "name": "The first note"}]},
+    "resources/list": lambda params: {"resources": [{"uri": "note://one", "name": "The first note"}] + MANY},
     "resources/templates/list": lambda params: {"resourceTemplates": [{"uriTemplate": "page://{name}/text", "name": "A page"}]},
     "completion/complete": complete,
     "resources/read": read,
