@@ -36,8 +36,10 @@ print("workers", len(all_of))
 
 
 def status_is(key, want):
+    """Waits for the status. A session is idle before its first run, too."""
     for _ in range(300):
-        if json.loads(ask(here, "GET", "/api/sessions/" + key)[1]).get("status") == want:
+        session = json.loads(ask(here, "GET", "/api/sessions/" + key)[1])
+        if session.get("status") == want and (want != "idle" or session.get("turns")):
             return
         time.sleep(0.02)
 
