@@ -59,7 +59,7 @@ static inline unsigned ch_utf8_incomplete(const char *end) {
 }
 
 /* Passes valid text that begins with a character from 0x80 on: at least the first character, unless
- * it is invalid, and no byte of ASCII that `stops` marks. */
+ * this character is invalid, and no byte of ASCII that `stops` marks. */
 __attribute__((always_inline)) static inline const char *ch_utf8_pass(
     const char *at, const char *end, ch_vector (*stops)(ch_vector)) {
     unsigned n = end - at >= 8 ? ch_utf8_length(ch_word_load_half(at)) : 0;

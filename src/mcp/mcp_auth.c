@@ -621,7 +621,8 @@ static void take_document(struct ch_mcp_auth *a, const struct ch_json *doc) {
     }
 }
 
-/* The refresh token is no longer valid. Other failures pass: the token is kept. */
+/* True: the server refuses the refresh token for good. After any other failure the token is
+ * kept. */
 static bool is_refused(const struct ch_mcp_auth *a, const struct chela_error *err) {
     return !err && a->status >= 400 && a->status < 500 && a->status != 408 && a->status != 429;
 }

@@ -303,7 +303,7 @@ static void scan_entry(struct scan *s, struct frame *f, const char *name, size_t
     s->copied += is->copy.kind == CH_UNDO_FILE;
     s->bytes += is->copy.n;
     if (S_ISDIR(st.st_mode)) {
-        size_t at = s->now->n - 1; /* is moves */
+        size_t at = s->now->n - 1; /* the list may move in memory */
         bool read = scan_descend(s, f, name, depth, before.kind == CH_UNDO_LOST);
         s->now->list[at].copy.kind = read ? CH_UNDO_DIR : CH_UNDO_LOST;
         s->now->list[at].copy.at = CH_UNDO_UNREADABLE;

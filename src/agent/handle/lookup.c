@@ -1,7 +1,6 @@
 /* lookup.c -- see lookup.h. */
 #include "agent/handle/lookup.h"
 
-
 #include "agent/handle/run.h"
 
 chela_agent *ch_agent_find(const chela_runtime *rt, const char *id) {

@@ -108,7 +108,7 @@ struct slack_post {
     char *chat, *thread, *key; /* owned; thread may be NULL */
     struct ch_buf body;        /* body of the message, or the bytes of the file */
     char *name, *file;         /* owned: of a file; its id */
-    unsigned pages;            /* that were searched for the message */
+    unsigned pages;            /* pages of the thread that were searched */
     chela_channel_posted_fn *done;
     void *tag;
 };

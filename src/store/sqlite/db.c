@@ -232,8 +232,8 @@ static int on_commit(void *user, sqlite3 *handle, const char *name, int frames) 
 
 /* A checkpoint at every close would cost short-lived processes more syncs than their work.
  * Without any, each of them would read a long WAL when it opens the database. The write after
- * the checkpoint changes nothing: it makes the WAL begin again in its file. Writing to a file
- * that need not grow is cheaper, and so is its sync. */
+ * the checkpoint changes no data and makes the WAL begin again in its file. Writing and syncing
+ * a file of constant size is cheaper. */
 static void close_wal(struct chela_store_db *db) {
     struct chela_error ignored = {0}; /* the WAL stays long, and the next process tries */
     int frames, copied;
