@@ -268,6 +268,42 @@ static void test_cut_is_told(void **state) {
     drop("AGENTS.md");
 }
 
+/* Sessions of an agent share a prompt only if all inputs of the prompt are the same. */
+static void test_prompts_of_sessions(void **state) {
+    (void)state;
+    static const struct fake_reply replies[] = {{.body = A_SAY("1")}, {.body = A_SAY("2")},
+                                                {.body = A_SAY("3")}, {.body = A_SAY("4")},
+                                                {.body = A_SAY("5")}};
+    static const struct {
+        const char *deny; /* tools that the run may not call */
+        int64_t window;
+        size_t like; /* the first row with the same prompt */
+    } rows[] = {{NULL, 200000, 0},
+                {NULL, 200000, 0},
+                {"greet", 200000, 2},
+                {NULL, 8192, 3},
+                {NULL, 200000, 0}};
+    struct stage st;
+    const char *prompts[CH_LEN(rows)];
+    struct chela_agent_opts opts = CHELA_AGENT_OPTS(.system = NULL);
+    opts.prompt = &(struct chela_prompt_opts)CHELA_PROMPT_OPTS(.style = CHELA_PROMPT_AUTO);
+    STAGE_OPEN(&st, &opts, replies);
+    stage_tool(&st, "greet", 0);
+    for (size_t i = 0; i < CH_LEN(rows); i++) {
+        chela_session *s;
+        struct chela_run_opts by = CHELA_RUN_OPTS(.deny = rows[i].deny);
+        st.agent->targets[0]->window = rows[i].window;
+        assert_int_equal(chela_session_new(st.agent, NULL, &s, NULL), 0);
+        assert_int_equal(chela_run_start(s, "go", 2, &by, NULL, NULL), 0);
+        assert_int_equal(ch_loop_run(st.rt->loop, &st.rt->idle), 0);
+        prompts[i] = s->context.system;
+        for (size_t k = 0; k < i; k++)
+            assert_int_equal(strcmp(prompts[k], prompts[i]) == 0, rows[k].like == rows[i].like);
+    }
+    assert_ptr_equal(prompts[0], prompts[1]);
+    stage_close(&st);
+}
+
 /* --- rules */
 
 static void test_rules(void **state) {
@@ -364,6 +400,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_prefix),       cmocka_unit_test(test_files_are_frozen),
         cmocka_unit_test(test_small_models), cmocka_unit_test(test_cut_is_told),
+        cmocka_unit_test(test_prompts_of_sessions),
         cmocka_unit_test(test_rules),        cmocka_unit_test(test_bad_settings),
         cmocka_unit_test(test_many_tools),   cmocka_unit_test(test_room_for_the_reply),
     };

@@ -241,14 +241,31 @@ static void keep_system(chela_session *s, char *text, const struct ch_sections *
     c->sections = ch_shared_text(&known->sections, ch_buf_sv(&out));
 }
 
+/* Shares the prompt of another session of the agent that was made from the same inputs. */
+static bool share_system(chela_session *s, size_t budget) {
+    const struct ch_context_conf *known = &s->agent->context;
+    struct ch_context *c = &s->context;
+    if (s->agent->base || known->key != c->key || known->budget != budget)
+        return false;
+    ch_shared_text_release(c->system);
+    ch_shared_text_release(c->sections);
+    c->system = ch_shared_text_ref(known->system);
+    c->sections = ch_shared_text_ref(known->sections);
+    return true;
+}
+
 static void make_system(chela_run *run, unsigned flags) {
     chela_session *s = run->session;
     const chela_agent *a = s->agent;
+    struct ch_context_conf *known = &ch_agent_root(s->agent)->context;
+    struct ch_budget budget = ch_budget_split((size_t)ch_target_window(target_of(run)),
+                                              a->context.system_share, a->context.output_share);
+    ch_shared_text_release(CH_TAKE(s->context.fingerprint));
+    if (share_system(s, budget.system))
+        return;
     CH_BUF_AUTO cut = {0};
     CH_BUF_AUTO runtime = {0};
     describe_runtime(a, &runtime);
-    struct ch_budget budget = ch_budget_split((size_t)ch_target_window(target_of(run)),
-                                              a->context.system_share, a->context.output_share);
     struct ch_system_opts o = {.given = a->context.instructions,
                                .replaces = a->context.replaces,
                                .workspace = a->workspace,
@@ -269,7 +286,9 @@ static void make_system(chela_run *run, unsigned flags) {
     char *text =
         flags & MINIMAL ? ch_system_minimal(&o, &sections) : ch_system_full(&o, &cut, &sections);
     keep_system(s, text, &sections);
-    ch_shared_text_release(CH_TAKE(s->context.fingerprint));
+    bool own = a->base || flags & READS || cut.n; /* has its own agent, files or warning */
+    known->key = own ? 0 : s->context.key;
+    known->budget = budget.system;
     if (cut.n)
         ch_buf_addf(&s->context.warnings,
                     "the system prompt was shortened to fit the context: %s%c", ch_buf_str(&cut),

@@ -33,6 +33,9 @@ struct ch_context_conf { /* texts live in the agent's arena and may be NULL */
     /* shared_text.h: texts of the session that made its system prompt, or the head and the tail
      * of its request, last. Most sessions of an agent have the same; NULL: none yet. */
     const char *system, *sections, *head, *tail;
+    uint64_t key;                /* inputs of `system`, as in struct ch_context; 0: the prompt has
+                                  * other inputs, too, and must be made anew */
+    size_t budget;               /* tokens that `system` could have */
     const char *printed, *fingerprint; /* shared_text.h: a system prompt and its fingerprint */
     uint64_t counted;            /* hash of the request head that was counted last */
     size_t tokens;               /* tokens of that head */
