@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "agent/context/context.h"
+#include "agent/context/context_budget.h"
 #include "agent/context/tool_embedding.h"
 #include "agent/handle/hooks.h"
 #include "agent/handle/listener.h"
@@ -544,7 +545,8 @@ void ch_act_done(chela_run *run) {
     ch_act_drop(run);
     run->stop = CH_IN_INPUT;
     ch_run_interrupted(run);
-    if (ch_transcript_add(&run->session->transcript, m) < 0) {
+    if (ch_transcript_add_results(&run->session->transcript, m) < 0) {
+        ch_context_budget_rewritten(run->session);
         run->reply = NULL; /* prevents a second execution of the calls */
         ch_driver_break(run, &(struct chela_error){.message = "the session's history is full"});
         return;

@@ -128,7 +128,7 @@ static void supersede(chela_session *s, const chela_run *run) {
             ? ch_journal_replay_close(k->past, ch_now_ms(ch_loop_clock(s->agent->rt->loop)))
             : NULL;
     if (results)
-        ch_transcript_add(&s->transcript, results);
+        ch_transcript_add_results(&s->transcript, results);
     if (k && k->past)
         deliver_notes(s, run);
     ch_run_journal_forget(s);
