@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "agent/handle/run_origin.h"
 #include "agent/journal/run_journal.h"
 #include "agent/machine/queue.h"
 #include "agent/session/session.h"
@@ -117,6 +118,37 @@ static void test_closed_in_a_run(void **state) {
     close_all(&st, &f);
 }
 
+static void store(struct fake_journal *f, enum ch_record_type type, const char *json) {
+    f->records[f->n++] = (struct fake_record){type, CH_SYNC_COMMIT, ch_strdup(json)};
+}
+
+#define USER "{\"role\":\"user\",\"content\":\"hi\"}"
+
+/* A run that is parked keeps its address, its goal and the answer that leaves no trace. */
+static void test_parked(void **state) {
+    struct chela_run_opts insist = CHELA_RUN_OPTS(.insist = 1);
+    struct stage st;
+    struct fake_journal f;
+    struct chela_error err = {0};
+    (void)state;
+    open_all(&st, &f);
+    store(&f, CH_REC_INBOUND,
+          "{\"run\":\"run_1\",\"mode\":\"start\",\"to\":\"chat\",\"drop_if\":\"-\","
+          "\"about_id\":\"m1\",\"message\":" USER "}");
+    store(&f, CH_REC_STATE,
+          "{\"run\":\"run_1\",\"status\":\"running\",\"recoveries\":3,\"goal\":\"hi\"}");
+    chela_session *s = fake_journal_session(&st, "p");
+    assert_int_equal(chela_run_resume(s, NULL, NULL, &err), CHELA_ESTATE);
+    assert_int_equal(chela_session_status(s), CHELA_SESSION_PARKED);
+    assert_int_equal(chela_run_resume(s, NULL, NULL, &err), CHELA_ESTATE);
+    assert_int_equal(chela_run_resume(s, &insist, NULL, &err), 0);
+    assert_string_equal(ch_run_origin_answer_to(s->run), "chat");
+    assert_string_equal(ch_run_origin_drop_if(s->run), "-");
+    assert_string_equal(ch_run_origin_of_message(s->run)->id, "m1");
+    assert_string_equal(ch_run_journal_counters(s->run)->goal, "hi");
+    close_all(&st, &f);
+}
+
 /* One open session per key; a session without a key gets one of its own. */
 static void test_keys(void **state) {
     struct stage st;
@@ -137,7 +169,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_one_run),          cmocka_unit_test(test_left_behind),
         cmocka_unit_test(test_nothing_to_resume), cmocka_unit_test(test_closed_in_a_run),
-        cmocka_unit_test(test_keys),
+        cmocka_unit_test(test_keys),             cmocka_unit_test(test_parked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
