@@ -208,8 +208,10 @@ static int recover_find(struct ch_journal_replay *p, struct ch_sv id, size_t n, 
         *index = i;
         if (!ch_sv_eq(ch_journal_replay_block(p, i)->id, id))
             continue;
-        answered |= p->calls[i].result != NULL;
-        if (!p->calls[i].result && !p->calls[i].started)
+        const struct ch_replay_call *c = &p->calls[i];
+        bool asks = c->approval && c->decision == CHELA_UNDECIDED; /* waits for consent */
+        answered |= c->result != NULL;
+        if (!c->result && !c->started && !asks)
             return 0;
     }
     *below = ch_journal_replay_left(p, id);

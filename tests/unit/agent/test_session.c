@@ -149,6 +149,32 @@ static void test_parked(void **state) {
     close_all(&st, &f);
 }
 
+/* A call that waits for consent takes no result, also after a restart. */
+static void test_answers_after_a_restart(void **state) {
+    struct stage st;
+    struct fake_journal f;
+    struct chela_error err = {0};
+    (void)state;
+    open_all(&st, &f);
+    store(&f, CH_REC_INBOUND, "{\"run\":\"run_1\",\"mode\":\"start\",\"message\":" USER "}");
+    store(&f, CH_REC_MESSAGE,
+          "{\"run\":\"run_1\",\"message\":{\"role\":\"assistant\",\"content\":["
+          "{\"type\":\"tool_call\",\"id\":\"c1\",\"name\":\"exec\",\"arguments\":{}},"
+          "{\"type\":\"tool_call\",\"id\":\"c2\",\"name\":\"far\",\"arguments\":{}},"
+          "{\"type\":\"tool_call\",\"id\":\"c3\",\"name\":\"far\",\"arguments\":{}}]}}");
+    store(&f, CH_REC_ASKED, "{\"call\":0,\"approval\":\"ap1\"}");
+    store(&f, CH_REC_ASKED, "{\"call\":1,\"approval\":\"ap2\"}");
+    store(&f, CH_REC_ANSWERED, "{\"approval\":\"ap2\",\"decision\":\"allow-once\"}");
+    store(&f, CH_REC_STATE,
+          "{\"run\":\"run_1\",\"status\":\"paused\",\"state\":\"WAITING\"}");
+    chela_session *s = fake_journal_session(&st, "p");
+    assert_int_equal(chela_session_answer(s, "c1", "x", 1, 0, &err), CHELA_ENOENT);
+    assert_int_equal(ch_session_may_answer(s, "c1", 1, &err), CHELA_ENOENT);
+    assert_int_equal(chela_session_answer(s, "c2", "x", 1, 0, &err), 0);
+    assert_int_equal(chela_session_answer(s, "c3", "x", 1, 0, &err), 0);
+    close_all(&st, &f);
+}
+
 /* One open session per key; a session without a key gets one of its own. */
 static void test_keys(void **state) {
     struct stage st;
@@ -170,6 +196,7 @@ int main(void) {
         cmocka_unit_test(test_one_run),          cmocka_unit_test(test_left_behind),
         cmocka_unit_test(test_nothing_to_resume), cmocka_unit_test(test_closed_in_a_run),
         cmocka_unit_test(test_keys),             cmocka_unit_test(test_parked),
+        cmocka_unit_test(test_answers_after_a_restart),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
