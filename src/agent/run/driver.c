@@ -55,7 +55,7 @@
 
 struct ch_control {
     chela_run *run;
-    bool active;          /* counted in rt->running */
+    bool idle;            /* not counted in rt->running */
     bool begun;           /* RUN_START was sent by this process */
     bool silent;          /* a feature marked the end as silent */
     atomic_bool asked;     /* chela_cancel was called */
@@ -176,9 +176,9 @@ static void emit_end(chela_run *run) {
 /* --- counting runs in progress */
 
 static void set_active(chela_run *run, bool active) {
-    if (run->control->active == active)
+    if (run->control->idle == !active)
         return;
-    run->control->active = active;
+    run->control->idle = !active;
     ch_runtime_busy(runtime(run), active);
 }
 
@@ -761,6 +761,7 @@ int ch_run_new(chela_session *s, const struct chela_run_opts *given, const struc
     run->loop = s->agent->rt->loop;
     run->on_event = opts->on_event;
     run->user = opts->user;
+    run->control->idle = true;
     run->control->interrupt = run->stop = CH_IN_INPUT;
     ch_think_init(run, opts->may_redo);
     ch_random_id("run_", run->id);
@@ -928,6 +929,13 @@ void ch_run_unref(chela_run *run) {
     if (run->recall)
         ch_recall_free(run);
     ch_free(run);
+}
+
+int chela_run_wait(chela_run *run) {
+    if (run->control->idle)
+        return 0;
+    int rc = ch_loop_may_run(run->loop, NULL);
+    return rc < 0 ? rc : ch_loop_run(run->loop, &run->control->idle);
 }
 
 void chela_run_free(chela_run *run) {

@@ -583,13 +583,6 @@ int chela_run_follow_up(chela_run *run, const char *text, size_t len) {
     return enqueue_text(run, true, ch_sv(text, len));
 }
 
-int chela_run_wait(chela_run *run) {
-    if (run->over || run->dead)
-        return 0;
-    int rc = ch_loop_may_run(run->loop, NULL);
-    return rc < 0 ? rc : ch_loop_run(run->loop, &run->over);
-}
-
 static bool has_ended(const chela_run *run) {
     return run->over || run->dead;
 }

@@ -175,6 +175,24 @@ static void test_answers_after_a_restart(void **state) {
     close_all(&st, &f);
 }
 
+static void close_session(struct stage *st, const struct chela_event *ev) {
+    if (ev->type == CHELA_EV_MODEL_REQUEST)
+        chela_session_close(CH_TAKE(st->session));
+}
+
+/* A caller that waits for the run continues when a callback closes the session. */
+static void test_closed_while_awaited(void **state) {
+    struct stage st;
+    struct fake_journal f;
+    (void)state;
+    open_all(&st, &f);
+    st.on_event = close_session;
+    stage_start(&st, "go");
+    assert_int_equal(chela_run_wait(st.run), 0);
+    assert_int_equal(chela_run_status(st.run), CHELA_STATUS_CANCELLED);
+    close_all(&st, &f);
+}
+
 /* One open session per key; a session without a key gets one of its own. */
 static void test_keys(void **state) {
     struct stage st;
@@ -197,6 +215,7 @@ int main(void) {
         cmocka_unit_test(test_nothing_to_resume), cmocka_unit_test(test_closed_in_a_run),
         cmocka_unit_test(test_keys),             cmocka_unit_test(test_parked),
         cmocka_unit_test(test_answers_after_a_restart),
+        cmocka_unit_test(test_closed_while_awaited),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
