@@ -193,6 +193,40 @@ static void test_closed_while_awaited(void **state) {
     close_all(&st, &f);
 }
 
+static void forget_records(struct fake_journal *f) {
+    while (f->n > 0)
+        ch_free(f->records[--f->n].json);
+}
+
+static size_t count_records(const struct fake_journal *f, enum ch_record_type type) {
+    size_t n = 0;
+    for (size_t i = 0; i < f->n; i++)
+        n += f->records[i].type == type;
+    return n;
+}
+
+/* A journal that lost its records gets the parts of the next request again. */
+static void test_parts_after_a_loss(void **state) {
+    static const struct fake_reply says[] = {
+        {.body = A_SAY("a")}, {.body = A_SAY("b")}, {.body = A_SAY("c")}};
+    struct stage st;
+    struct fake_journal f;
+    (void)state;
+    STAGE_OPEN(&st, NULL, says);
+    fake_journal_attach(&f, &st);
+    stage_play(&st, "one");
+    size_t parts = count_records(&f, CH_REC_PART);
+    assert_true(parts > 0);
+    for (int i = 0; i < 2; i++) {
+        fake_journal_lose(&f, CHELA_EIO);
+        forget_records(&f);
+        stage_play(&st, i ? "one two three" : "one two");
+        assert_string_equal(stage_verdict(&st), "done/task_completed");
+        assert_int_equal(count_records(&f, CH_REC_PART), parts);
+    }
+    close_all(&st, &f);
+}
+
 /* One open session per key; a session without a key gets one of its own. */
 static void test_keys(void **state) {
     struct stage st;
@@ -216,6 +250,7 @@ int main(void) {
         cmocka_unit_test(test_keys),             cmocka_unit_test(test_parked),
         cmocka_unit_test(test_answers_after_a_restart),
         cmocka_unit_test(test_closed_while_awaited),
+        cmocka_unit_test(test_parts_after_a_loss),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
