@@ -50,6 +50,10 @@ void ch_act_written(chela_run *run, bool by_feature) {
     run->acting->written = by_feature;
 }
 
+bool ch_act_by_feature(const chela_run *run) {
+    return run->acting->written;
+}
+
 void ch_act_drop(chela_run *run) {
     ch_batch_close(CH_TAKE(run->batch));
     ch_free(CH_TAKE(run->acting->gates));

@@ -351,7 +351,7 @@ static void note_outcome(chela_run *run, const struct ch_input *in) {
         ch_run_counters_failed(ch_run_journal_counters(run), run->m.turns, ch_sv_str(t->spec),
                                ch_error_class_name(in->cls), ch_sv_str(ch_run_error(run)));
     struct ch_endpoint ep = ch_target_with_key(t, ch_think_key(run));
-    if (in->kind == CH_IN_REPLY)
+    if (in->kind == CH_IN_REPLY && !ch_act_by_feature(run))
         ch_cooldown_clear(c, &ep, ch_sv_str(t->model));
     else if (in->kind == CH_IN_FAILED)
         ch_cooldown_failed(c, &ep, ch_sv_str(t->model), in->cls, in->retry_after_ms,
