@@ -158,6 +158,7 @@ void ch_run_journal_leave(chela_session *s) {
     struct chela_error err = {0};
 
     ch_fail(&err, CHELA_ESTATE, "session '%s' was left in the middle of a run", s->key);
+    s->journal->safe = UINT64_MAX; /* a log that is closed writes all its records */
     run_journal_fail(s, &err);
 }
 

@@ -670,6 +670,7 @@ static void leave_run(chela_run *run) {
     if (!run->control->begun && !emit_start(run))
         return;
     ch_run_journal_leave(run->session);
+    run->session->owner->lost(run->session);
     drop_work(run);
     run->m.reason = CH_REASON_INTERRUPTED;
     run->retired = true; /* a cancel or a take-over comes too late */

@@ -59,7 +59,7 @@ static void restore_on_committed(chela_session *s, uint64_t seq) {
 }
 
 static void restore_on_lost(chela_session *s, const struct chela_error *err) {
-    ch_input_queue_lost(s);
+    s->owner->lost(s);
     if (s->run)
         ch_run_lost(s->run, err);
     if (s->on_lost && !s->closed)

@@ -9,6 +9,7 @@
 #include "agent/handle/run_origin.h"
 #include "agent/journal/run_journal.h"
 #include "agent/machine/queue.h"
+#include "agent/session/input_queue.h"
 #include "agent/session/session.h"
 #include "support/fake_journal.h"
 
@@ -193,6 +194,58 @@ static void test_closed_while_awaited(void **state) {
     close_all(&st, &f);
 }
 
+static void send_words(struct stage *st, const char *words, const char *event) {
+    struct chela_run_opts opts = CHELA_RUN_OPTS(.event_id = event);
+    struct chela_error err = {0};
+    if (chela_session_send(st->session, words, strlen(words), &opts, &err) < 0)
+        fail_msg("%s", err.message);
+}
+
+/* The inbox keeps an event whose record was not stored: the message does not also wait here,
+ * not even if it went back from a run that has ended. */
+static void test_event_of_an_ended_run(void **state) {
+    struct stage st;
+    struct fake_journal f;
+    (void)state;
+    open_all(&st, &f);
+    stage_start(&st, "go");
+    tick(&st);
+    f.hold = true;
+    send_words(&st, "more", "ev_1");
+    assert_int_equal(st.run->steering.n, 1);
+    chela_cancel(st.run, NULL);
+    tick(&st);
+    assert_int_equal(ch_input_queue_waiting(st.session), 1);
+    fake_journal_lose(&f, CHELA_EIO);
+    assert_int_equal(ch_input_queue_waiting(st.session), 0);
+    close_all(&st, &f);
+}
+
+/* A session that was left is read again, with the messages that waited: each waits once. */
+static void test_waiting_when_left(void **state) {
+    struct chela_queue_opts collect = CHELA_QUEUE_OPTS(.mode = CHELA_QUEUE_COLLECT);
+    struct stage st;
+    struct fake_journal f;
+    (void)state;
+    open_all(&st, &f);
+    assert_int_equal(chela_session_queue(st.session, &collect, NULL), 0);
+    stage_start(&st, "go");
+    tick(&st);
+    send_words(&st, "later", NULL);
+    tick(&st);
+    f.hold = true;
+    send_words(&st, "later still", NULL); /* stored, although the commit was not seen here */
+    assert_int_equal(ch_input_queue_waiting(st.session), 2);
+    chela_run_leave(st.run);
+    tick(&st);
+    f.hold = false;
+    chela_run_free(CH_TAKE(st.run));
+    assert_int_equal(chela_run_start(st.session, "x", 1, NULL, &st.run, NULL), 0);
+    tick(&st);
+    assert_int_equal(ch_input_queue_waiting(st.session), 2);
+    close_all(&st, &f);
+}
+
 static void forget_records(struct fake_journal *f) {
     while (f->n > 0)
         ch_free(f->records[--f->n].json);
@@ -251,6 +304,8 @@ int main(void) {
         cmocka_unit_test(test_answers_after_a_restart),
         cmocka_unit_test(test_closed_while_awaited),
         cmocka_unit_test(test_parts_after_a_loss),
+        cmocka_unit_test(test_event_of_an_ended_run),
+        cmocka_unit_test(test_waiting_when_left),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
