@@ -166,15 +166,24 @@ static char *dup_sv(struct ch_sv s) {
     return ch_strndup(s.p ? s.p : "", s.n);
 }
 
-/* --- messages -------------------------------------------------------------------
- *
- * A message past CH_LIMIT_HISTORY is left out, as the run left it out that stored it. */
+/* --- messages ------------------------------------------------------------------- */
+
+/* A message past CH_LIMIT_HISTORY is left out, as the run left it out that stored it. */
+static bool add_message(struct ch_journal_replay *p, struct ch_msg *m) {
+    bool fits = ch_transcript_add(&p->transcript, m) == 0;
+
+    p->full |= !fits;
+    return fits;
+}
 
 /* True: no call is open, or the results of the open calls have joined the transcript. */
 static bool close_calls(const struct reading *r) {
     struct ch_msg *m = ch_journal_replay_close(r->past, r->record->ts);
 
-    return !m || ch_transcript_add_results(&r->past->transcript, m) == 0;
+    bool fits = !m || ch_transcript_add_results(&r->past->transcript, m) == 0;
+
+    r->past->full |= !fits;
+    return fits;
 }
 
 static int read_message(const struct reading *r, struct ch_msg **out) {
@@ -263,7 +272,7 @@ static int fold_inbound(struct reading *r) {
         begin_run(r, m);
         set_answer_to(r->past, to);
         r->past->origin = read_origin(r);
-        ch_transcript_add(&r->past->transcript, m);
+        add_message(r->past, m);
         return 0;
     }
     struct ch_replay_note *n = ch_alloc(sizeof(*n));
@@ -296,7 +305,7 @@ static int deliver_note(struct reading *r, uint64_t seq) {
             return 0;
         }
         close_calls(r); /* open calls are those of a superseded run */
-        ch_transcript_add(&r->past->transcript, m);
+        add_message(r->past, m);
         return 0;
     }
     return 0; /* the message was accepted before `keep` and compacted away */
@@ -323,7 +332,7 @@ static int fold_message(struct reading *r) {
     if (rc < 0)
         return rc;
     close_calls(r);
-    if (ch_transcript_add(&r->past->transcript, m) == 0)
+    if (add_message(r->past, m))
         open_calls(r->past, m);
     return 0;
 }
@@ -546,7 +555,7 @@ static int fold_compaction(struct reading *r) {
         int rc = ch_msg_read(v, &m, r->err);
         if (rc < 0)
             return rc;
-        ch_transcript_add(&p->transcript, m);
+        add_message(p, m);
     }
     return 0;
 }

@@ -389,6 +389,7 @@ static void test_a_full_history(void **state) {
         add(&j, CH_REC_INBOUND, "{\"run\":\"s\",\"mode\":\"start\",\"message\":" USER("x") "}");
         assert_int_equal(j.p->transcript.n, 1);
         assert_null(j.p->reply);
+        assert_true(j.p->full);
         ch_journal_replay_free(j.p);
     }
     struct journal j = with_calls();
