@@ -190,8 +190,9 @@ static void punycode_encode(const uint32_t *cps, size_t n, struct ch_buf *out) {
 static bool schema_format_host_matches(struct ch_patterns *room, const char *source,
                                        struct ch_sv text) {
     struct ch_pattern *p;
+    int64_t fuel = INT64_MAX; /* names are short */
     return ch_patterns_add_native(room, ch_sv_str(source), &p) == 0 &&
-           ch_pattern_match(p, text) == 1;
+           ch_pattern_match(p, text, &fuel) == 1;
 }
 
 static bool is_plain_label(struct ch_sv s) {
