@@ -191,8 +191,9 @@ static bool schema_format_host_matches(struct ch_patterns *room, const char *sou
                                        struct ch_sv text) {
     struct chela_error older = {0}; /* PCRE2's tables are older than these patterns */
     struct ch_pattern *p;
+    int64_t fuel = INT64_MAX; /* names are short */
     return ch_patterns_add_native(room, ch_sv_str(source), &p, &older) == 0 &&
-           ch_pattern_match(p, text) == 1;
+           ch_pattern_match(p, text, &fuel) == 1;
 }
 
 static bool is_plain_label(struct ch_sv s) {

@@ -11,6 +11,7 @@
 
 /* Compiling to machine code takes as long as some hundred matches. */
 #define USES_BEFORE_JIT 64
+#define FEW 32 /* this part of the steps is free; a unit of fuel pays for as many steps */
 
 #define OPTIONS \
     (PCRE2_UTF | PCRE2_DOLLAR_ENDONLY | PCRE2_MATCH_UNSET_BACKREF | PCRE2_NEVER_BACKSLASH_C)
@@ -149,12 +150,19 @@ static int match_plain(struct ch_pattern *p, struct ch_sv text) {
                        p->match);
 }
 
-int ch_pattern_match(struct ch_pattern *p, struct ch_sv text) {
-    size_t steps = CH_LIMIT_PATTERN_STEPS + CH_LIMIT_PATTERN_STEPS_BYTE * text.n;
+static int schema_pattern_match(struct ch_pattern *p, struct ch_sv text, size_t steps) {
     pcre2_set_match_limit(p->match, (uint32_t)CH_MIN(steps, UINT32_MAX));
+    return p->fast ? match_fast(p, text) : match_plain(p, text);
+}
+
+/* PCRE2 does not tell the number of steps. A match that needs few steps is free. */
+int ch_pattern_match(struct ch_pattern *p, struct ch_sv text, int64_t *fuel) {
+    size_t steps = CH_LIMIT_PATTERN_STEPS + CH_LIMIT_PATTERN_STEPS_BYTE * text.n;
     if (text.n == 0)
         text = CH_SV("");
-    int rc = p->fast ? match_fast(p, text) : match_plain(p, text);
+    int rc = schema_pattern_match(p, text, steps / FEW);
+    if (rc == PCRE2_ERROR_MATCHLIMIT && (*fuel -= (int64_t)steps / FEW) >= 0)
+        rc = schema_pattern_match(p, text, steps);
     if (rc >= 0)
         return 1;
     return rc == PCRE2_ERROR_NOMATCH ? 0 : CHELA_ELIMIT;

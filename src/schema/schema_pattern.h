@@ -32,9 +32,10 @@ int ch_patterns_add(struct ch_patterns *p, struct ch_sv source, struct ch_patter
 int ch_patterns_add_native(struct ch_patterns *p, struct ch_sv source, struct ch_pattern **out,
                            struct chela_error *err);
 
-/* Whether the pattern matches anywhere in text, which is valid UTF-8. Negative:
- * the bounds were exceeded (CHELA_ELIMIT). */
-int ch_pattern_match(struct ch_pattern *p, struct ch_sv text);
+/* Whether the pattern matches anywhere in text, which is valid UTF-8. A match that
+ * takes many steps is charged to *fuel. Negative: the bounds were exceeded
+ * (CHELA_ELIMIT). */
+int ch_pattern_match(struct ch_pattern *p, struct ch_sv text, int64_t *fuel);
 
 /* Number of capture groups. */
 size_t ch_pattern_groups(const struct ch_pattern *p);

@@ -25,8 +25,9 @@ size_t ch_when_groups(const struct ch_scripted_when *w) {
 static bool scripted_match_matches(struct ch_pattern *p, struct ch_sv text, struct ch_match *m) {
     if (!p)
         return true;
+    int64_t fuel = INT64_MAX; /* one match */
     text = ch_utf8_cut(text, CH_LIMIT_SCRIPT_SUBJECT);
-    if (ch_pattern_match(p, text) <= 0)
+    if (ch_pattern_match(p, text, &fuel) <= 0)
         return false;
     for (size_t i = 1; i <= ch_pattern_groups(p); i++)
         m->groups[m->ngroups++] = ch_pattern_group(p, i, text);
