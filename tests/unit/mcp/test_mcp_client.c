@@ -13,9 +13,11 @@
 #include "base/limits.h"
 #include "json/json.h"
 #include "mcp/mcp_client.h"
+#include "mcp/mcp_sampling.h"
 #include "mcp/mcp_tools.h"
 #include "support/httpd.h"
 #include "support/stage.h"
+#include "tool/call/call.h"
 
 #define META "io.modelcontextprotocol/"
 
@@ -254,6 +256,26 @@ static void test_later_requests(void **state) {
     assert_int_equal(w.done, 2 * CH_LIMIT_MCP_WAITING + 1);
 }
 
+/* Sessions that asked for answers of the model long ago make room for new ones. */
+static void test_many_sessions_sample(void **state) {
+    struct ch_call_env env = {0};
+    chela_call call = {.env = &env};
+    const char *key = w.stage.session->key;
+    struct chela_error err = {0};
+
+    (void)state;
+    chela_mcp *m = make_client(NULL);
+    stage_start(&w.stage, "hello");
+    env.run = w.stage.run->id;
+    for (int i = 0; i <= CH_LIMIT_MCP_SAMPLED; i++) {
+        char name[16];
+        snprintf(name, sizeof(name), "%d", i);
+        w.stage.session->key = name;
+        assert_true(ch_mcp_sampling_has_room(m, &call, &err));
+    }
+    w.stage.session->key = key;
+}
+
 /* --- closing */
 
 static void test_lost_while_leaving(void **state) {
@@ -339,6 +361,7 @@ int main(void) {
         TEST(test_acceptance_that_is_not_stored),
         TEST(test_damaged_file),
         TEST(test_later_requests),
+        TEST(test_many_sessions_sample),
         TEST(test_lost_while_leaving),
         TEST(test_closed_while_logging_in),
         TEST(test_closed_by_input),
