@@ -49,7 +49,7 @@ static int check_opts(const struct chela_mcp_opts *o, struct chela_error *err) {
     if (o->url && url.userinfo.p)
         return ch_fail(err, CHELA_EINVAL, "MCP server %s: the URL holds a password; use headers",
                        o->name);
-    if (o->log_level && !ch_mcp_is_level(ch_sv_str(o->log_level)))
+    if (o->log_level && ch_mcp_level_read(ch_sv_str(o->log_level)) < 0)
         return ch_fail(err, CHELA_EINVAL, "MCP server %s: log_level is not a level", o->name);
     for (size_t i = 0; o->roots && o->roots[i]; i++)
         if (o->roots[i][0] != '/')

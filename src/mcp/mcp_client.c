@@ -405,15 +405,6 @@ static void client_on_progress(chela_mcp *m, const struct ch_json *params) {
     op->progress(ch_buf_sv(&text), op->user);
 }
 
-static bool is_severe(struct ch_sv level) {
-    static const char *const levels[] = {"warning", "error", "critical", "alert", "emergency"};
-
-    for (size_t i = 0; i < CH_LEN(levels); i++)
-        if (ch_sv_is(level, levels[i]))
-            return true;
-    return false;
-}
-
 static void client_on_notification(const struct ch_rpc_message *msg, void *user) {
     chela_mcp *m = user;
 
@@ -429,8 +420,9 @@ static void client_on_notification(const struct ch_rpc_message *msg, void *user)
         struct ch_jw w = ch_jw(&text);
         ch_buf_init(&text, CH_KB);
         ch_jw_value(&w, ch_json_get(msg->params, "data"));
-        ch_log(is_severe(ch_json_get_str(msg->params, "level")) ? CH_LOG_WARN : CH_LOG_INFO, "mcp",
-               "%s: %s", m->opts.name, ch_buf_str(&text));
+        int level = ch_mcp_level_read(ch_json_get_str(msg->params, "level"));
+        ch_log(level >= CHELA_MCP_WARNING ? CH_LOG_WARN : CH_LOG_INFO, "mcp", "%s: %s",
+               m->opts.name, ch_buf_str(&text));
     }
 }
 

@@ -253,16 +253,6 @@ void ch_mcp_clean(struct ch_buf *out, struct ch_sv text) {
     }
 }
 
-bool ch_mcp_is_level(struct ch_sv word) {
-    static const char *const levels[] = {"debug", "info",     "notice", "warning",
-                                         "error", "critical", "alert",  "emergency"};
-
-    for (size_t i = 0; i < CH_LEN(levels); i++)
-        if (ch_sv_is(word, levels[i]))
-            return true;
-    return false;
-}
-
 void ch_mcp_roots(struct ch_buf *out, const char *const *paths) {
     struct ch_jw w = ch_jw(out);
 

@@ -56,9 +56,6 @@ void ch_mcp_clean(struct ch_buf *out, struct ch_sv text);
 /* Append the result of roots/list for these absolute paths, NULL-terminated. */
 void ch_mcp_roots(struct ch_buf *out, const char *const *paths);
 
-/* True for a level of log messages. */
-bool ch_mcp_is_level(struct ch_sv word);
-
 /* Fill `content` of the answer to an elicitation with the defaults of the requested schema for
  * fields that the answer lacks. Appends the whole answer to out. */
 void ch_mcp_fill_defaults(struct ch_buf *out, const struct ch_json *params,
