@@ -13,6 +13,7 @@
 #include "gateway/http/admission.h"
 #include "gateway/http/client_tools.h"
 #include "gateway/http/session_events.h"
+#include "gateway/http/session_open.h"
 #include "gateway/lane/client_history.h"
 #include "gateway/lane/lane.h"
 #include "gateway/request/gateway_state.h"
@@ -252,11 +253,6 @@ void ch_sessions_cancel(struct ch_request *req) {
 
 /* --- messages */
 
-struct session_message {
-    struct ch_lane_wait wait;
-    struct ch_request *request;
-};
-
 static void sessions_api_respond_accepted(struct ch_request *req, struct ch_lane *l,
                                           const struct ch_delivery *d) {
     CH_BUF_AUTO out = {0};
@@ -409,25 +405,12 @@ static void sessions_api_admit_elsewhere(struct ch_request *req) {
     sessions_api_admit(req, NULL);
 }
 
-static void sessions_api_on_ready(struct ch_lane_wait *w, struct ch_lane *l,
-                                  const struct chela_error *failed) {
-    struct session_message *m = CH_CONTAINER(w, struct session_message, wait);
-    struct ch_request *req = m->request;
-    req->on_disconnect = NULL;
-    ch_free(m);
-    if (failed && failed->code != CHELA_EBUSY)
-        ch_request_fail_with(req, failed);
-    else if (failed && ch_json_bool(ch_json_get(req->json, "stream"), false))
+static void sessions_api_on_lane(struct ch_request *req, struct ch_lane *l, bool elsewhere) {
+    if (elsewhere && ch_json_bool(ch_json_get(req->json, "stream"), false))
         ch_session_events_prepare(req, ch_arena_str(&req->arena, req->param),
                                   sessions_api_admit_elsewhere);
     else
-        sessions_api_admit(req, failed ? NULL : l);
-}
-
-static void sessions_api_on_disconnect(struct ch_request *req) {
-    struct session_message *m = req->user;
-    ch_list_del(&m->wait.link);
-    ch_free(m);
+        sessions_api_admit(req, l);
 }
 
 static int sessions_api_read_tools(struct ch_request *req, struct ch_lane_opts *o,
@@ -489,14 +472,8 @@ void ch_sessions_message(struct ch_request *req) {
         return;
     }
     if (sessions_api_check_types(req->json, &err) < 0 ||
-        sessions_api_use_lane(req, &lane, &err) < 0) {
+        sessions_api_use_lane(req, &lane, &err) < 0)
         ch_request_fail_with(req, &err);
-        return;
-    }
-    struct session_message *m = ch_alloc(sizeof(*m));
-    m->request = req;
-    m->wait.ready = sessions_api_on_ready;
-    req->user = m;
-    req->on_disconnect = sessions_api_on_disconnect;
-    ch_lane_when_ready(lane, &m->wait);
+    else
+        ch_session_open_wait(req, lane, sessions_api_on_lane);
 }
