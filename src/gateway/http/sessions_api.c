@@ -167,26 +167,45 @@ void ch_sessions_records(struct ch_request *req) {
 
 #define DELETE_TRIES 50
 
+static int find_idle_holder(const struct chela_store_session *s, void *user) {
+    struct ch_store_lookup *l = user;
+    l->last = ch_owner_serves(s->owner) && strcmp(s->status, "running") != 0;
+    return 0;
+}
+
+/* l->number: the lease was released. Else l->last becomes 1 if a gateway can release it. */
 static int query_delete(struct ch_store_lookup *l, struct chela_error *err) {
     const struct timespec moment = {.tv_nsec = 20 * 1000 * 1000};
+    struct chela_error ignored = {0};
     int rc = chela_store_delete(l->store, l->key, err);
     for (int i = 0; rc == CHELA_EBUSY && l->number && i < DELETE_TRIES; i++) {
         nanosleep(&moment, NULL);
         rc = chela_store_delete(l->store, l->key, err);
     }
-    return rc;
+    if (rc == CHELA_EBUSY && !l->number)
+        chela_store_session(l->store, l->key, find_idle_holder, l, &ignored);
+    return l->last ? 0 : rc;
 }
+
+static void sessions_api_delete_released(struct ch_request *req, struct ch_lane *l,
+                                         const struct ch_delivery *d);
 
 static void respond_delete(struct ch_request *req, struct ch_store_lookup *l) {
     CH_BUF_AUTO out = {0};
     struct ch_jw w = ch_jw(&out);
+    if (l->last) {
+        ch_admission_begin(req, &ch_client_release, l->key, "", &out,
+                           sessions_api_delete_released);
+        return;
+    }
     ch_jw_begin(&w, '{');
     ch_jw_kcstr(&w, "deleted", l->key);
     ch_jw_end(&w, '}');
     ch_request_respond_json(req, 200, &out);
 }
 
-void ch_sessions_delete(struct ch_request *req) {
+/* released: another gateway had the session. A delivery may have opened it here meanwhile. */
+static void sessions_api_delete(struct ch_request *req, bool released) {
     struct ch_lane *lane = ch_lane_find(req->gw, req->param);
     if (lane && lane->running) {
         ch_request_fail(req, 409, "busy", "a run is in progress: cancel it first");
@@ -194,7 +213,18 @@ void ch_sessions_delete(struct ch_request *req) {
     }
     if (lane)
         ch_lane_close(lane);
-    ch_store_lookup_start(req, req->param, lane != NULL, query_delete, respond_delete);
+    ch_store_lookup_start(req, req->param, lane || released, query_delete, respond_delete);
+}
+
+static void sessions_api_delete_released(struct ch_request *req, struct ch_lane *l,
+                                         const struct ch_delivery *d) {
+    (void)l;
+    (void)d;
+    sessions_api_delete(req, true);
+}
+
+void ch_sessions_delete(struct ch_request *req) {
+    sessions_api_delete(req, false);
 }
 
 static void sessions_api_respond_cancelled(struct ch_request *req, struct ch_lane *l,
