@@ -7,6 +7,7 @@
  * (sessions_api.c). */
 #include "gateway/http/approvals_api.h"
 
+#include "base/choice.h"
 #include "base/error.h"
 #include "gateway/http/admission.h"
 #include "gateway/http/session_open.h"
@@ -65,22 +66,11 @@ void ch_approvals_list(struct ch_request *req) {
 
 /* --- a decision */
 
-static bool approvals_read_decision(struct ch_sv word, enum chela_decision *out) {
-    static const struct {
-        const char *word;
-        enum chela_decision decision;
-    } known[] = {{"allow-once", CHELA_ALLOW_ONCE},
-                 {"allow-always", CHELA_ALLOW_ALWAYS},
-                 {"deny", CHELA_DENY},
-                 {"edit", CHELA_EDIT},
-                 {"answer", CHELA_ANSWER},
-                 {"take-over", CHELA_TAKE_OVER}};
-    for (size_t i = 0; i < CH_LEN(known); i++)
-        if (ch_sv_is(word, known[i].word)) {
-            *out = known[i].decision;
-            return true;
-        }
-    return false;
+/* CHELA_UNDECIDED: no decision. */
+static enum chela_decision approvals_decision(struct ch_request *req) {
+    struct ch_sv word = ch_json_get_str(req->json, "decision");
+    return (enum chela_decision)ch_choice_of(CHELA_CHOICE_DECISION,
+                                             ch_arena_str(&req->arena, word));
 }
 
 /* The text that belongs to the decision: arguments, content, text or reason. NULL: none. */
@@ -112,8 +102,7 @@ static void approvals_respond_decided(struct ch_request *req, struct ch_lane *l,
 static void approvals_admit(struct ch_request *req, struct ch_lane *l, bool elsewhere) {
     CH_BUF_AUTO data = {0};
     struct ch_jw w = ch_jw(&data);
-    enum chela_decision decision = CHELA_UNDECIDED;
-    approvals_read_decision(ch_json_get_str(req->json, "decision"), &decision);
+    enum chela_decision decision = approvals_decision(req);
     const char *text = approvals_decision_text(req, decision);
     ch_jw_kstr(&w, "approval", req->session);
     ch_jw_kint(&w, "decision", decision);
@@ -131,8 +120,7 @@ static void approvals_open_session(struct ch_request *req, struct ch_store_looku
 }
 
 void ch_approvals_decide(struct ch_request *req) {
-    enum chela_decision decision;
-    if (!approvals_read_decision(ch_json_get_str(req->json, "decision"), &decision)) {
+    if (approvals_decision(req) == CHELA_UNDECIDED) {
         ch_request_fail(
             req, 400, NULL,
             "`decision` must be allow-once, allow-always, deny, edit, answer or take-over");
