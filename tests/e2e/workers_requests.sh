@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Requests to a session that another worker has: deleting it, results of a client's tools, a repeated stream, a WebSocket,
-# remembered responses. Followers of the events of a session that is being opened.
+# a page that is loaded again, remembered responses. Followers of the events of a session that is being opened.
 # shellcheck disable=SC2119
 cd "$(dirname "$0")/../.." || exit 2
 . tests/support/tap.sh
@@ -49,6 +49,9 @@ repeat 202
 socket-message 202
 socket-decision 200
 socket-event run_end
+page 200
+page-cancel 202
+page-idle 204
 response 200
 response-deleted 200
 response-gone 404

@@ -144,6 +144,26 @@ def sockets():
     del held
 
 
+def pages():
+    """A page that is loaded again, at the worker that has the session."""
+    say("page", {"text": "hello"})
+    status_is("page", "idle")
+    held = hold("page")
+    c = connect(other)[0]
+    message = {"id": "m1", "role": "user", "parts": [{"type": "text", "text": "long"}]}
+    c.request("POST", "/api/chat", json.dumps({"id": "page", "messages": [message]}), AUTH)
+    status_is("page", "running")
+    again = connect(first)[0]
+    again.request("GET", "/api/chat/page/stream", None, AUTH)
+    yield "page", again.getresponse().status
+    yield "page-cancel", ask(here, "POST", "/api/sessions/page/cancel", {})[0]
+    again.close()
+    while (status := ask(here, "GET", "/api/chat/page/stream")[0]) == 200:
+        pass  # the stream that was opened above ends
+    yield "page-idle", status
+    del held
+
+
 def responses():
     long = json.loads(ask(here, "POST", "/v1/responses", {"model": "coder", "input": "x" * 1100000})[1])["id"]
     short = json.loads(ask(here, "POST", "/v1/responses", {"model": "coder", "input": "hello"})[1])["id"]
@@ -178,7 +198,7 @@ def followers():
     yield "followers-lost-tools", lost
 
 
-for part in (deletes, results, repeats, sockets, responses, followers):
+for part in (deletes, results, repeats, sockets, pages, responses, followers):
     try:
         for line in part():
             print(*line, flush=True)
