@@ -340,6 +340,39 @@ static void test_old_messages_are_dropped(void **state) {
     assert_false(ch_undo_record_tidy(&w->r));
 }
 
+/* A record that was opened keeps its index and its last message, also one with many copies. */
+static void test_large_message(void **state) {
+    struct world *w = *state;
+    put("w/a", "one");
+    begin(w, "first");
+    put("w/a", "two");
+    end(w);
+    struct ch_undo_state large = {
+        .kind = CH_UNDO_FILE, .mode = 0644, .n = CH_LIMIT_UNDO_PACK / 4 + 1};
+    ch_undo_record_message(&w->r, "s", 0, 1, "second");
+    assert_int_equal(ftruncate(w->r.pack, CH_LIMIT_UNDO_PACK / 2 + 1), 0);
+    ch_undo_record_change(&w->r, "large", &large);
+    ch_undo_index_save(&w->x, &w->r);
+    reopen(w);
+    assert_true(w->x.valid);
+    assert_int_equal(w->r.n, 2);
+    assert_true(ch_undo_record_tidy(&w->r));
+    assert_int_equal(w->r.n, 1);
+    assert_string_equal(w->r.list[0].text, "second");
+}
+
+/* Long texts end with a whole character. */
+static void test_texts_are_cut(void **state) {
+    struct world *w = *state;
+    char text[4 * CH_KB + 3];
+    memset(text, 'x', sizeof(text));
+    memcpy(text + 4 * CH_KB - 1, "\xc3\xa9", 3);
+    ch_undo_record_message(&w->r, "s", 0, 1, text);
+    ch_undo_record_call(&w->r, ch_sv(text + 4 * CH_KB - 200, 201));
+    assert_int_equal(strlen(w->r.list[0].text), 4 * CH_KB - 1);
+    assert_int_equal(strlen(w->r.list[0].calls[0]), 199);
+}
+
 /* A record that cannot be rewritten keeps the places of its copies. */
 static void test_failed_rewrite(void **state) {
     struct world *w = *state;
@@ -427,6 +460,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_copies_of_sessions, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_damage, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_old_messages_are_dropped, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_large_message, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_texts_are_cut, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_failed_rewrite, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_full_log, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_full_disk, set_up, tear_down),
