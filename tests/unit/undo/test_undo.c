@@ -419,12 +419,14 @@ static void test_full_log(void **state) {
     assert_int_equal(w->r.n, 3);
 }
 
-/* A file that does not fit on the disk is not restored in part. */
+/* A file that does not fit on the disk is not restored in part, and can be restored later. */
 static void test_full_disk(void **state) {
     struct world *w = *state;
     put("w/a", "twelve bytes");
+    put("w/b", "small");
     begin(w, "first");
     put("w/a", "changed");
+    put("w/b", "changed");
     end(w);
     limit_size(6);
     errno = 0;
@@ -432,8 +434,12 @@ static void test_full_disk(void **state) {
     errno = 0;
     assert_int_equal(undo(w, 1, false), 0);
     limit_size(RLIM_INFINITY);
-    assert_string_equal(ch_buf_str(&w->told), "4 a\n");
+    assert_string_equal(ch_buf_str(&w->told), "4 a\n0 b\n");
     assert_string_equal(got("w/a"), "changed");
+    assert_int_equal(undo(w, 1, false), 0);
+    assert_string_equal(ch_buf_str(&w->told), "0 a\n0 b\n");
+    assert_string_equal(got("w/a"), "twelve bytes");
+    assert_string_equal(got("w/b"), "small");
 }
 
 static void test_two_programs(void **state) {
