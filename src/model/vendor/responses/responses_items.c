@@ -136,12 +136,14 @@ int ch_responses_add(struct ch_responses_items *x, struct ch_fold *f, unsigned i
     return responses_items_fold_piece(f, *key, kind, piece);
 }
 
-/* An empty final text is ignored: some servers omit at the end what they streamed. */
+/* An empty final text is ignored: some servers omit at the end what they streamed. A block of
+ * another kind with this key keeps its text: a refusal or reasoning does not replace an answer. */
 static int responses_items_settle(struct ch_fold *f, unsigned key, enum ch_responses_delta kind,
                                   struct ch_sv text) {
+    int rc = text.n ? responses_items_fold_piece(f, key, kind, CH_SV("")) : CHELA_OK;
+    if (!text.n || rc < 0)
+        return rc;
     struct ch_sv have = ch_fold_block_text(f, key);
-    if (!text.n)
-        return CHELA_OK;
     if (have.n > text.n || (have.n && memcmp(have.p, text.p, have.n) != 0))
         return ch_fold_replace(f, key, text);
     return responses_items_fold_piece(f, key, kind, ch_sv(text.p + have.n, text.n - have.n));
