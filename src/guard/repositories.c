@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/limits.h"
 #include "guard/file_kind.h"
 
@@ -241,14 +242,6 @@ static void visit_directory(struct search *s, const struct place *p, const char 
     }
 }
 
-static unsigned char type_of(int dir, const struct dirent *e) {
-    struct stat st;
-
-    return e->d_type == DT_UNKNOWN && fstatat(dir, e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0
-               ? IFTODT(st.st_mode)
-               : e->d_type;
-}
-
 static bool is_at_or_after(const struct timespec *time, const struct timespec *since) {
     return time->tv_sec > since->tv_sec ||
            (time->tv_sec == since->tv_sec && time->tv_nsec >= since->tv_nsec);
@@ -298,7 +291,7 @@ static void visit(struct search *s, struct place *p) {
     for (struct dirent *e; (e = readdir(d));) {
         if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
             continue;
-        unsigned char type = type_of(fd, e);
+        unsigned char type = ch_file_type(fd, e);
         enum ch_left_form form = type == DT_DIR   ? CH_LEFT_DIRECTORY
                                  : type == DT_LNK ? CH_LEFT_LINK
                                                   : CH_LEFT_FILE;

@@ -5,10 +5,10 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/arena.h"
+#include "base/file.h"
 #include "base/limits.h"
 #include "tool/builtin/files/page.h"
 #include "tool/call/call.h"
@@ -36,11 +36,8 @@ struct listing {
 };
 
 static enum kind ls_kind_of(int dir, const struct dirent *e) {
-    struct stat st;
-    unsigned char type = e->d_type;
+    unsigned char type = ch_file_type(dir, e);
 
-    if (type == DT_UNKNOWN && fstatat(dir, e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0)
-        type = IFTODT(st.st_mode);
     return type == DT_REG   ? KIND_FILE
            : type == DT_DIR ? KIND_DIR
            : type == DT_LNK ? KIND_LINK
@@ -83,7 +80,7 @@ static int ls_by_name(const void *a, const void *b) {
 }
 
 static int ls_list(chela_call *call, const char *path, struct listing *l) {
-    int fd = ch_path_open(chela_call_workspace(call), path, O_DIRECTORY);
+    int fd = ch_path_open_shown(&call->guard, path, O_DIRECTORY);
     DIR *d = fd < 0 ? NULL : fdopendir(fd);
 
     if (!d) {

@@ -3,7 +3,8 @@
  * Pre-order, names sorted, without recursion. Each directory is opened relative to its
  * parent's descriptor, and symbolic links are not followed (except the start path that the
  * model named), so the walk cannot leave the workspace. Names ignored by .gitignore files,
- * hidden names and `.git` are skipped; the start directory is never skipped. */
+ * hidden names and `.git` are skipped; the start directory is never skipped. Directories that
+ * are hidden from tools are not entered. */
 #ifndef CH_TOOL_WALK_H
 #define CH_TOOL_WALK_H
 #include "base/buf.h"
