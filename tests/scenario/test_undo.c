@@ -199,7 +199,8 @@ static void test_index_that_is_not_stored(void **state) {
         char command[256];
         world_open(&w);
         begin_scan(&w);
-        snprintf(command, sizeof(command), "cd %s/* && mkdir %s", w.records, full ? "index.new" : "x");
+        snprintf(command, sizeof(command), "cd %s/* && mkdir %s", w.records,
+                 full ? "index.new" : "x");
         assert_int_equal(system(command), 0);
         gate_set(false);
         stage_finish(&w.st);

@@ -116,7 +116,8 @@ static void test_queries(void **state) {
         {"a", "anthropic", "http://h?k=1", {"http://h/v1/models?limit=1000&k=1"}},
         {"o", "openai", "http://h/v1?k=1", {"http://h/v1/models?k=1"}},
         {"g", "gemini", "http://h?k=1", {"http://h/v1beta/models?pageSize=1000&k=1"}},
-        {"ollama", "openai", "http://h/v1?k=1", {"http://h/api/show?k=1", "http://h/v1/models?k=1"}},
+        {"ollama", "openai", "http://h/v1?k=1",
+         {"http://h/api/show?k=1", "http://h/v1/models?k=1"}},
         {"llamacpp", "openai", "http://h/v1", {"http://h/props", "http://h/v1/models"}},
     };
     for (size_t i = 0; i < CH_LEN(rows); i++) {
