@@ -162,6 +162,26 @@ static void test_no_copy(void **state) {
 }
 
 /* Undo removes the new name of a moved file only if the file has a copy. */
+/* The rules of a .gitignore file that would take too long are not all asked. */
+static void test_many_rules(void **state) {
+    struct world *w = *state;
+    static char rules[64 << 10], name[256];
+    memset(rules, '#', sizeof(rules));
+    memcpy(rules + sizeof(rules) - 7, "\n*.log", 7);
+    put("w/.gitignore", rules);
+    memset(name, 'x', 200);
+    memcpy(name, "w/", 2);
+    for (int i = 0; i < 1500; i++) {
+        snprintf(name + 200, 56, "%d.log", i);
+        put(name, "x");
+    }
+    begin(w, "first");
+    size_t copied = 0;
+    for (size_t i = 0; i < w->x.n; i++)
+        copied += w->x.list[i].copy.kind == CH_UNDO_FILE;
+    assert_in_range(copied, 500, 1000);
+}
+
 static void test_moved_without_copy(void **state) {
     struct world *w = *state;
     int fd = open("w/large", O_WRONLY | O_CREAT, 0644);
@@ -458,6 +478,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_restores, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_messages_in_a_row, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_no_copy, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_many_rules, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_moved_without_copy, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_moved_over_another, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_moved_from_outside, set_up, tear_down),
