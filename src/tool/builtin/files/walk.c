@@ -128,7 +128,7 @@ static bool is_ignored(const struct ch_walk *w, bool is_dir) {
 
 /* --- one directory ------------------------------------------------------- */
 
-static enum ch_walk_kind walk_kind_of(int dir, const struct dirent *e) {
+enum ch_walk_kind ch_walk_kind_of(int dir, const struct dirent *e) {
     unsigned char type = ch_file_type(dir, e);
 
     return type == DT_REG   ? CH_WALK_FILE
@@ -152,7 +152,7 @@ static void walk_add_name(struct frame *f, const struct dirent *e) {
     }
     f->names[f->n++] = (struct name){
         .text = ch_arena_str(&f->arena, ch_sv_str(e->d_name)),
-        .kind = walk_kind_of(dirfd(f->dir), e),
+        .kind = ch_walk_kind_of(dirfd(f->dir), e),
     };
 }
 

@@ -7,6 +7,8 @@
  * are hidden from tools are not entered. */
 #ifndef CH_TOOL_WALK_H
 #define CH_TOOL_WALK_H
+#include <dirent.h>
+
 #include "base/buf.h"
 #include "chela/tool.h"
 
@@ -18,6 +20,9 @@ struct ch_walk_opts {
 };
 
 enum ch_walk_kind { CH_WALK_FILE, CH_WALK_DIR, CH_WALK_LINK, CH_WALK_OTHER };
+
+/* The kind of an entry of the open directory dir. */
+enum ch_walk_kind ch_walk_kind_of(int dir, const struct dirent *e);
 
 struct ch_walk_entry {  /* texts borrowed until the next ch_walk_next */
     struct ch_sv path;  /* relative to the workspace; NUL-terminated */
