@@ -380,6 +380,8 @@ static void errors_read_details(const struct ch_json *details, struct ch_vendor_
         struct ch_sv reason = ch_json_get_str(d, "reason");
         if (delay.n)
             out->retry_after_ms = ch_retry_duration(delay);
+        if (reason.n)
+            out->reason = reason;
         if (ch_sv_is(reason, "API_KEY_INVALID"))
             out->type = reason;
         const struct ch_json *violations = ch_json_get(d, "violations");
