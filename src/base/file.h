@@ -12,6 +12,9 @@
  * "PATH: reason". */
 int ch_file_load(const char *path, size_t max, struct ch_buf *out, struct chela_error *err);
 
+/* Write all bytes. Returns 0 or -errno; errno is that of the failed call. */
+int ch_file_write(int fd, struct ch_sv bytes);
+
 /* Open the folder `name` of a workspace, creating the folder with `mode` if necessary. No link
  * below the workspace is followed, because tools may create links there. Returns a descriptor,
  * or -1 with errno. */
