@@ -428,6 +428,7 @@
 #define CH_LIMIT_UNDO_COPIES (64 * CH_MB) /* all files that are copied before a command, for undo */
 #define CH_LIMIT_UNDO_COPIED 20000        /* files that are copied before a command, for undo */
 #define CH_LIMIT_UNDO_FILES 200000        /* files and directories of a scan for undo */
+#define CH_LIMIT_UNDO_RULES 10000000000   /* bytes of rules times bytes of paths, in a scan */
 #define CH_LIMIT_UNDO_DEPTH 64            /* nested directories of a scan for undo */
 #define CH_LIMIT_UNDO_CHANGES 10000       /* changed files remembered for a message */
 #define CH_LIMIT_UNDO_CALLS 50            /* calls of a message that undo cannot take back */
