@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "base/arena.h"
+#include "base/base64.h"
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/utf8.h"
@@ -106,26 +107,9 @@ void ch_answer_error(struct ch_answer *a, const char *type, const char *fmt, va_
     ch_buf_vaddf(&a->error, fmt, ap);
 }
 
-/* RFC 4648, with padding. */
-static char *base64(const unsigned char *p, size_t n, size_t *out_n) {
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    char *out = ch_malloc((n + 2) / 3 * 4 + 1), *at = out;
-
-    for (size_t i = 0; i < n; i += 3) {
-        uint32_t v = (uint32_t)p[i] << 16 | (i + 1 < n ? (uint32_t)p[i + 1] << 8 : 0) |
-                     (i + 2 < n ? p[i + 2] : 0);
-        *at++ = digits[v >> 18];
-        *at++ = digits[v >> 12 & 63];
-        *at++ = i + 1 < n ? digits[v >> 6 & 63] : '=';
-        *at++ = i + 2 < n ? digits[v & 63] : '=';
-    }
-    *at = '\0';
-    *out_n = (size_t)(at - out);
-    return out;
-}
-
 void ch_answer_media(struct ch_answer *a, const char *type, const void *data, size_t len) {
     CH_BUF_AUTO note = {0};
+    struct ch_buf text = {0};
 
     if (len == 0 || a->nmedia == CH_LIMIT_RESULT_PARTS || len > CH_LIMIT_RESULT_MEDIA ||
         a->media_bytes + len / 3 * 4 + 4 > CH_LIMIT_RESULT_MEDIA) {
@@ -137,7 +121,9 @@ void ch_answer_media(struct ch_answer *a, const char *type, const void *data, si
     a->media = ch_realloc(a->media, (a->nmedia + 1) * sizeof(*a->media));
     struct ch_media *m = &a->media[a->nmedia++];
     m->type = ch_strdup(type);
-    m->data = base64(data, len, &m->n);
+    ch_base64_add(&text, ch_sv(data, len));
+    m->n = text.n;
+    m->data = ch_buf_take(&text);
     a->media_bytes += m->n;
 }
 
