@@ -294,8 +294,14 @@ static bool is_full(const struct ch_input_queue *f, const struct ch_msg *m) {
     return f->waiting.n >= f->opts.cap || (f->waiting.n && !ch_queue_fits(&f->waiting, m));
 }
 
+static int too_large(struct chela_error *err) {
+    return ch_fail(err, CHELA_ELIMIT, "the input is larger than %zu MB", CH_LIMIT_INPUT / CH_MB);
+}
+
 static int put_aside(struct ch_input_queue *f, struct ch_msg *m, const struct chela_run_opts *opts,
                      struct chela_error *err) {
+    if (ch_msg_words(m).n > CH_LIMIT_INPUT)
+        return too_large(err);
     if (is_full(f, m) && f->opts.overflow == CHELA_OVERFLOW_REFUSE)
         return ch_fail(err, CHELA_ELIMIT, "%zu messages wait in session '%s' already, %zu kB",
                        f->waiting.n, f->session->key, f->waiting.bytes / CH_KB);
@@ -356,8 +362,7 @@ int ch_input_queue_message(const chela_session *s, enum ch_msg_kind kind, struct
     CH_AUTOFREE char *line =
         opts->inbound ? chela_inbound_line(opts->inbound, text.p, text.n, NULL) : NULL;
     if (text.n > CH_LIMIT_INPUT || (line && strlen(line) > CH_LIMIT_INPUT))
-        return ch_fail(err, CHELA_ELIMIT, "the input is larger than %zu MB",
-                       CH_LIMIT_INPUT / CH_MB);
+        return too_large(err);
     ch_message_origin_tell(opts->inbound, s->key, &context);
     struct ch_media_input in = {kind, ch_buf_sv(&context), line ? ch_sv_str(line) : text,
                                 ch_now_ms(ch_loop_clock(s->agent->rt->loop))};
