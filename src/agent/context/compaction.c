@@ -237,11 +237,7 @@ static size_t summary_room(const struct ch_compaction *c) {
 }
 
 static void compaction_add_usage(struct ch_compaction *c, const struct ch_usage *u) {
-    c->usage.input += u->input;
-    c->usage.output += u->output;
-    c->usage.cache_read += u->cache_read;
-    c->usage.cache_write += u->cache_write;
-    c->usage.reasoning += u->reasoning;
+    ch_run_add_usage(&c->usage, u);
     bool known = c->target->has_price || (!u->input && !u->output);
     double cost = known && c->target->has_price
                       ? ch_price_cost(&c->target->price, u, CH_CACHE_OFF)
