@@ -17,6 +17,7 @@
 #include "agent/machine/message_origin.h"
 #include "agent/machine/principal.h"
 #include "agent/machine/queue.h"
+#include "agent/session/restore.h"
 #include "agent/session/session.h"
 #include "base/error.h"
 #include "base/limits.h"
@@ -381,6 +382,11 @@ static int take_in(struct ch_input_queue *f, struct ch_msg *m, const struct chel
     chela_session *s = f->session;
     bool busy = input_queue_is_busy(s);
     int rc = ch_inbox_check(s, opts, err);
+    if (rc == 0 && opts->event_id && !ch_run_journal_of_session(s)) {
+        if (!busy) /* otherwise the run is about to end */
+            ch_restore_open(s);
+        rc = ch_fail(err, CHELA_ESTATE, "session '%s' is still being opened", s->key);
+    }
     if (rc == 0 && into_run(f, opts, m))
         return 0;
     if (rc == 0)
