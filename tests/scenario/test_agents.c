@@ -8,6 +8,7 @@
 
 #include "agent/handle/lookup.h"
 #include "chela/gateway.h"
+#include "chela/models.h"
 #include "support/stage.h"
 
 static const struct fake_reply reply[] = {{.body = A_SAY("hello")}, {.body = A_SAY("again")}};
@@ -255,6 +256,23 @@ static void test_last_error(void **state) {
     chela_runtime_close(rt);
 }
 
+/* The agents and sessions of a probe end with it. */
+static void test_probe(void **state) {
+    static const char *const models[] = {"scripted/demo", "scripted//nowhere/rules.yaml"};
+    chela_runtime *rt;
+    (void)state;
+    assert_int_equal(chela_runtime_new(NULL, &rt, NULL), 0);
+    for (size_t i = 0; i < CH_LEN(models); i++) {
+        struct chela_agent_opts opts = CHELA_AGENT_OPTS(.model = models[i]);
+        char *report = chela_model_probe(rt, &opts, NULL);
+        assert_int_equal(report != NULL, i == 0);
+        chela_free(report);
+        turn(rt);
+        assert_int_equal(agents(rt), 0);
+    }
+    chela_runtime_close(rt);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_close),
@@ -266,6 +284,7 @@ int main(void) {
         cmocka_unit_test(test_delegate_to_a_closed_agent),
         cmocka_unit_test(test_handoff_offered_late),
         cmocka_unit_test(test_last_error),
+        cmocka_unit_test(test_probe),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

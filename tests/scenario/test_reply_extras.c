@@ -131,7 +131,7 @@ static void test_invalid_behind_the_limit(void **state) {
     empty_media();
 }
 
-static size_t sent[4], nsent; /* files of each message that was sent */
+static size_t sent[8], nsent; /* files of each message that was sent */
 
 static void on_send(chela_runtime *rt, const struct chela_outbound *m, void *user) {
     (void)user;
@@ -151,31 +151,47 @@ static void follow_up(const struct chela_event *ev, void *user) {
         assert_int_equal(chela_run_follow_up(st->run, "thanks", 6), 0);
 }
 
+#define SAYS(text)                                                                               \
+    "data: {\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"" text "\"}]},"                \
+    "\"finishReason\":\"STOP\"}],\"modelVersion\":\"fake-1\"}\n\n"
+
+/* A stage whose answers go to a channel; the store is the caller's. */
+static chela_store *open_channel(struct stage *st, const struct fake_reply *drawn, size_t n) {
+    struct chela_channel channel = CHELA_CHANNEL(.name = "wire", .send = no_call);
+    struct chela_agent_opts opts = CHELA_AGENT_OPTS(
+        .model = "gemini/fake-1", .workspace = dir, .tools = "",
+        .compaction = &(struct chela_compaction_opts)CHELA_COMPACTION_OPTS(
+            .mode = CHELA_COMPACTION_RETAIN));
+    chela_store *store;
+    nsent = 0;
+    stage_open(st, &opts, drawn, n);
+    assert_int_equal(chela_store_open("memory:", NULL, &store, NULL), 0);
+    assert_int_equal(chela_runtime_store(st->rt, store, CHELA_DURABILITY_DEFAULT, NULL), 0);
+    chela_session_close(st->session);
+    assert_int_equal(chela_session_new(st->agent, "a", &st->session, NULL), 0);
+    assert_int_equal(chela_session_wait(st->session, NULL), 0);
+    assert_int_equal(chela_session_channel(st->session, &channel, NULL), 0);
+    assert_int_equal(chela_outbox_channel(st->rt, "wire", on_send, NULL, NULL), 0);
+    return store;
+}
+
+static void play(struct stage *st, const char *text) {
+    struct chela_run_opts run =
+        CHELA_RUN_OPTS(.answer_to = "them", .on_event = follow_up, .user = st);
+    chela_run_free(CH_TAKE(st->run));
+    assert_int_equal(chela_run_start(st->session, text, strlen(text), &run, &st->run, NULL), 0);
+    for (int i = 0; i < 200; i++)
+        chela_runtime_poll(st->rt);
+    assert_int_equal(chela_run_status(st->run), CHELA_STATUS_DONE);
+}
+
 /* A file is sent with the answer that the model made it for, and not again with the next. */
 static void test_files_are_sent_once(void **state) {
-    static const struct fake_reply drawn[] = {
-        {.body = REPLY},
-        {.body = "data: {\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"welcome\"}]},"
-                 "\"finishReason\":\"STOP\"}],\"modelVersion\":\"fake-1\"}\n\n"}};
-    struct chela_channel channel = CHELA_CHANNEL(.name = "wire", .send = no_call);
-    struct chela_agent_opts opts =
-        CHELA_AGENT_OPTS(.model = "gemini/fake-1", .workspace = dir, .tools = "");
+    static const struct fake_reply drawn[] = {{.body = REPLY}, {.body = SAYS("welcome")}};
     struct stage st;
-    struct chela_run_opts run =
-        CHELA_RUN_OPTS(.answer_to = "them", .on_event = follow_up, .user = &st);
-    chela_store *store;
     (void)state;
-    STAGE_OPEN(&st, &opts, drawn);
-    assert_int_equal(chela_store_open("memory:", NULL, &store, NULL), 0);
-    assert_int_equal(chela_runtime_store(st.rt, store, CHELA_DURABILITY_DEFAULT, NULL), 0);
-    chela_session_close(st.session);
-    assert_int_equal(chela_session_new(st.agent, "a", &st.session, NULL), 0);
-    assert_int_equal(chela_session_wait(st.session, NULL), 0);
-    assert_int_equal(chela_session_channel(st.session, &channel, NULL), 0);
-    assert_int_equal(chela_outbox_channel(st.rt, "wire", on_send, NULL, NULL), 0);
-    assert_int_equal(chela_run_start(st.session, "draw", 4, &run, &st.run, NULL), 0);
-    for (int i = 0; i < 200; i++)
-        chela_runtime_poll(st.rt);
+    chela_store *store = open_channel(&st, drawn, CH_LEN(drawn));
+    play(&st, "draw");
     assert_int_equal(nsent, 2);
     assert_int_equal(sent[0], 2);
     assert_int_equal(sent[1], 0);
@@ -184,10 +200,39 @@ static void test_files_are_sent_once(void **state) {
     empty_media();
 }
 
+/* A file is sent although a compaction of the run has shortened the conversation. */
+static void test_files_after_a_compaction(void **state) {
+    static const struct fake_reply ok = {.body = SAYS("ok")};
+    const struct fake_reply drawn[] = {
+        ok, ok, ok, ok, ok, ok, ok, ok,
+        {.status = 400,
+         .body = "{\"error\":{\"code\":400,\"message\":\"The input token count (9) exceeds the "
+                 "maximum number of tokens allowed (8).\",\"status\":\"INVALID_ARGUMENT\"}}"},
+        {.body = REPLY}};
+    struct stage st;
+    CH_BUF_AUTO words = {0};
+    (void)state;
+    chela_store *store = open_channel(&st, drawn, CH_LEN(drawn));
+    for (int i = 0; i < 500; i++)
+        ch_buf_add_str(&words, "many words ");
+    st.arg = 1; /* no follow-up */
+    for (int i = 0; i < 8; i++)
+        play(&st, ch_buf_str(&words));
+    nsent = 0;
+    play(&st, "draw");
+    assert_true(st.session->transcript.n < 16);
+    assert_int_equal(nsent, 1);
+    assert_int_equal(sent[0], 2);
+    stage_close(&st);
+    chela_store_close(store);
+    empty_media();
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_callbacks),
                                        cmocka_unit_test(test_invalid_behind_the_limit),
-                                       cmocka_unit_test(test_files_are_sent_once)};
+                                       cmocka_unit_test(test_files_are_sent_once),
+                                       cmocka_unit_test(test_files_after_a_compaction)};
     if (!mkdtemp(dir))
         return 1;
     int rc = cmocka_run_group_tests(tests, NULL, NULL);

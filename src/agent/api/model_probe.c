@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "agent/api/agent.h"
+#include "agent/session/agent_parts.h"
 #include "model/provider/server_query.h"
 #include "model/provider/target.h"
 #include "base/clock.h"
@@ -180,7 +181,8 @@ static void model_probe_find_window(chela_runtime *rt, struct findings *f) {
 char *chela_model_probe(chela_runtime *rt, const struct chela_agent_opts *opts,
                         struct chela_error *err) {
     struct findings f = {.with_tools = true};
-    chela_agent *agent;
+    chela_agent *agent = NULL;
+    char *report = NULL;
     int rc = ch_loop_may_run(rt->loop, err);
     if (rc == 0)
         rc = model_probe_open_agent(rt, opts, true, &agent, err);
@@ -189,16 +191,20 @@ char *chela_model_probe(chela_runtime *rt, const struct chela_agent_opts *opts,
     if (rc == 0 && f.p.error[0]) {
         memcpy(f.tools_error, f.p.error, sizeof(f.tools_error));
         f.with_tools = false;
+        ch_agent_close(CH_TAKE(agent));
         rc = model_probe_open_agent(rt, opts, false, &agent, err);
         if (rc == 0)
             rc = ask_model(agent, plain_question, &f.p, err);
     }
-    if (rc < 0)
-        return NULL;
     if (f.p.error[0])
         f.tools_error[0] = '\0'; /* the error is not about tools */
-    f.t = agent->targets[0];
-    if (!f.p.error[0])
-        model_probe_find_window(rt, &f);
-    return write_findings(&f);
+    if (rc == 0) {
+        f.t = agent->targets[0];
+        if (!f.p.error[0])
+            model_probe_find_window(rt, &f);
+        report = write_findings(&f);
+    }
+    if (agent) /* with its sessions, whose events use `f` */
+        ch_agent_close(agent);
+    return report;
 }

@@ -71,10 +71,24 @@ static void free_compaction(struct ch_compaction *c) {
     ch_free(c);
 }
 
+/* Returns the tokens of the next request. */
+static size_t store_rewrite(chela_run *run, enum chela_compacted strategy, size_t before,
+                            const struct ch_usage *usage) {
+    size_t after = ch_context_budget_tokens(run);
+    ch_run_journal_rewritten(
+        run, &(struct ch_run_journal_rewrite){.strategy = chela_compacted_name(strategy),
+                                              .tokens_before = before,
+                                              .tokens_after = after,
+                                              .usage = *usage});
+    return after;
+}
+
 void ch_compaction_abort(chela_run *run) {
     struct ch_compaction *c = CH_TAKE(run->compaction);
     if (!c)
         return;
+    if (c->pruned) /* the history was rewritten before the part that is aborted */
+        store_rewrite(run, CHELA_COMPACTED_PRUNE, c->before, &c->usage);
     ch_side_query_cancel(c->ask);
     ch_memory_flush_cancel(c->flush);
     free_compaction(c);
@@ -99,13 +113,9 @@ static bool compaction_announce(chela_run *run, enum chela_compacted strategy, s
      * The instructions are added again when a file there is used. */
     if (run->session->context.files)
         ch_buf_clear(&run->session->context.files->visited);
-    struct chela_event ev = {.type = CHELA_EV_COMPACTION,
-                             .compaction = {strategy, before, ch_context_budget_tokens(run)}};
-    ch_run_journal_rewritten(
-        run, &(struct ch_run_journal_rewrite){.strategy = chela_compacted_name(strategy),
-                                              .tokens_before = before,
-                                              .tokens_after = ev.compaction.tokens_after,
-                                              .usage = *usage});
+    struct chela_event ev = {
+        .type = CHELA_EV_COMPACTION,
+        .compaction = {strategy, before, store_rewrite(run, strategy, before, usage)}};
     ch_log(CH_LOG_INFO, "context", "%s: %s: %zu tokens, were %zu", run->session->key,
            chela_compacted_name(strategy),
            ev.compaction.tokens_after, before);
@@ -237,11 +247,7 @@ static size_t summary_room(const struct ch_compaction *c) {
 }
 
 static void compaction_add_usage(struct ch_compaction *c, const struct ch_usage *u) {
-    c->usage.input += u->input;
-    c->usage.output += u->output;
-    c->usage.cache_read += u->cache_read;
-    c->usage.cache_write += u->cache_write;
-    c->usage.reasoning += u->reasoning;
+    ch_run_add_usage(&c->usage, u);
     bool known = c->target->has_price || (!u->input && !u->output);
     double cost = known && c->target->has_price
                       ? ch_price_cost(&c->target->price, u, CH_CACHE_OFF)

@@ -150,10 +150,11 @@ void ch_reply_directives_end(chela_run *run) {
     attach_all(run);
 }
 
-/* True if the model may have made a file since message `began` of the transcript. */
+/* True if the model may have made a file since message `began` of the transcript; SIZE_MAX:
+ * since any message. */
 static bool may_have_files(const chela_run *run, size_t began) {
     const struct ch_transcript *t = &run->session->transcript;
-    for (size_t i = began; i < t->n; i++)
+    for (size_t i = began == SIZE_MAX ? 0 : began; i < t->n; i++)
         if (t->msgs[i]->kind == CH_MSG_ASSISTANT && ch_reply_extras_in(t->msgs[i]))
             return true;
     return false;

@@ -16,8 +16,9 @@ bool ch_reply_directives_piece(chela_run *run, struct chela_event *ev);
 /* The reply is complete: shows the text that was held back, and removes the directives from
  * run->text. */
 void ch_reply_directives_end(chela_run *run);
-/* Fills RUN_END. began: index of the run's first message in the transcript; files that the
- * model made since then are attached in every session. */
+/* Fills RUN_END. began: index of the run's first message in the transcript, or SIZE_MAX if a
+ * compaction has moved the message; files that the model made since then are attached in every
+ * session. */
 void ch_reply_directives_tell(chela_run *run, size_t began, struct chela_event *end);
 void ch_reply_directives_release(chela_run *run);
 

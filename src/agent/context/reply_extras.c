@@ -235,17 +235,19 @@ bool ch_reply_extras_tell(chela_run *run, const struct ch_msg *m, struct ch_buf 
 size_t ch_reply_extras_files(const chela_run *run, size_t began, struct ch_arena *a,
                              struct chela_str **out) {
     const struct ch_transcript *t = &run->session->transcript;
+    bool all = began == SIZE_MAX;
     size_t n = 0;
     for (int pass = 0; pass < 2; pass++) {
         if (pass == 1 && n)
             *out = ch_arena_alloc(a, n * sizeof(**out));
         n = 0;
-        for (size_t i = began; i < t->n; i++)
+        for (size_t i = all ? 0 : began; i < t->n; i++)
             for (uint32_t k = 0; t->msgs[i]->kind == CH_MSG_ASSISTANT && k < t->msgs[i]->nblocks;
                  k++) {
                 const struct ch_block *b = &t->msgs[i]->blocks[k];
-                if (!is_made(b) || !b->id.n)
-                    continue;
+                if (!is_made(b) || !b->id.n ||
+                    (all && !memmem(b->id.p, b->id.n, run->id, strlen(run->id))))
+                    continue; /* create_file puts the run's id into the name */
                 if (pass == 1)
                     (*out)[n] = ch_str(ch_arena_sv(a, b->id));
                 n++;

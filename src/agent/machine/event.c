@@ -16,6 +16,14 @@ const char *chela_event_name(enum chela_event_type type) {
     return (size_t)type < CH_LEN(names) ? names[type] : "?";
 }
 
+struct ch_usage ch_own_usage(const struct chela_usage *u) {
+    return (struct ch_usage){.input = u->input,
+                             .output = u->output,
+                             .cache_read = u->cache_read,
+                             .cache_write = u->cache_write,
+                             .reasoning = u->reasoning};
+}
+
 static struct ch_sv sv(struct chela_str s) {
     return ch_sv(s.p, s.n);
 }

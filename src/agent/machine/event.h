@@ -13,6 +13,8 @@ static inline struct chela_usage ch_public_usage(const struct ch_usage *u, doubl
                                 .reasoning = u->reasoning,
                                 .cost_usd = cost};
 }
+/* The same in the other direction, without the cost. */
+struct ch_usage ch_own_usage(const struct chela_usage *u);
 static inline struct chela_str ch_str(struct ch_sv s) {
     return (struct chela_str){s.p, s.n};
 }

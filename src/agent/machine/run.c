@@ -174,7 +174,7 @@ static enum ch_do observe_and_think(struct ch_run *r, const struct ch_input *in)
     return run_think(r, in);
 }
 
-static void run_add_usage(struct ch_usage *to, const struct ch_usage *u) {
+void ch_run_add_usage(struct ch_usage *to, const struct ch_usage *u) {
     to->input += u->input;
     to->output += u->output;
     to->cache_read += u->cache_read;
@@ -183,7 +183,7 @@ static void run_add_usage(struct ch_usage *to, const struct ch_usage *u) {
 }
 
 void ch_run_spend(struct ch_run *r, const struct ch_usage *usage, double cost) {
-    run_add_usage(&r->usage, usage);
+    ch_run_add_usage(&r->usage, usage);
     if (cost < 0)
         r->cost_unknown = true;
     else
@@ -191,7 +191,7 @@ void ch_run_spend(struct ch_run *r, const struct ch_usage *usage, double cost) {
 }
 
 void ch_run_charge(struct ch_run *r, const struct ch_usage *usage, double cost) {
-    run_add_usage(&r->turn.usage, usage);
+    ch_run_add_usage(&r->turn.usage, usage);
     r->turn.cost = cost < 0 || r->turn.cost < 0 ? -1 : r->turn.cost + cost;
 }
 

@@ -201,6 +201,7 @@ struct ch_spent { /* usage of a run and its children */
     unsigned turns, tool_calls;
 };
 
+void ch_run_add_usage(struct ch_usage *to, const struct ch_usage *u);
 /* Counts usage outside of the run's model calls in the totals of the run. */
 void ch_run_spend(struct ch_run *r, const struct ch_usage *usage, double cost);
 

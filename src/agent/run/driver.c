@@ -62,7 +62,8 @@ struct ch_control {
     atomic_bool cancelled; /* cancel_reason is set, and the run was not interrupted yet */
     atomic_bool left;      /* chela_run_leave was called */
     enum ch_in interrupt; /* interruption that waits for the tool calls to end; CH_IN_INPUT: none */
-    size_t began;         /* index of the run's first message in the transcript */
+    size_t began;         /* index of the run's first message in the transcript; SIZE_MAX:
+                           * unknown */
     const struct ch_msg *mailed; /* the last message of the answer that was sent before a
                                     follow-up; compared only; NULL: none */
     uint64_t admit_seq;   /* the run begins when this position is committed; 0: does not wait */
@@ -146,16 +147,22 @@ static bool is_delivered(chela_run *run) {
     return ch_delivery_has(&run->session->state, run->id, ch_buf_sv(&run->text));
 }
 
+/* Index of the run's first message; SIZE_MAX: unknown, because a compaction has moved it. */
+static size_t first_message(const chela_run *run) {
+    return ch_run_did(run, CH_RUN_REWROTE) ? SIZE_MAX : run->control->began;
+}
+
 /* Index of the first message of the answer that was not sent yet. */
 static size_t first_unmailed(const chela_run *run) {
     const struct ch_transcript *t = &run->session->transcript;
     for (size_t i = run->control->mailed ? t->n : 0; i > 0; i--)
         if (t->msgs[i - 1] == run->control->mailed)
             return i;
-    return run->control->began;
+    return first_message(run);
 }
 
-/* from: index of the first message whose files the event names. */
+/* from: index of the first message whose files the event names; SIZE_MAX: the files of the
+ * run. */
 static struct chela_event end_event(chela_run *run, size_t from) {
     struct chela_event ev = {.type = CHELA_EV_RUN_END,
                              .end = {
@@ -179,7 +186,7 @@ static struct chela_event end_event(chela_run *run, size_t from) {
 static void emit_end(chela_run *run) {
     chela_event_fn *fn = run->on_event;
     void *user = run->user;
-    struct chela_event ev = end_event(run, run->control->began);
+    struct chela_event ev = end_event(run, first_message(run));
     ev.end.silent |= run->control->silent && run->m.reason == CH_REASON_COMPLETED;
     ch_hook_run_end(run, &ev);
     ch_emit_to(run, &ev, fn, user);

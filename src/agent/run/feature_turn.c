@@ -45,11 +45,7 @@ void ch_feature_turn_fail(chela_run *run, enum ch_reason reason, const char *why
 }
 
 void ch_feature_turn_charge(chela_run *run, const struct chela_usage *u) {
-    struct ch_usage used = {.input = u->input,
-                            .output = u->output,
-                            .cache_read = u->cache_read,
-                            .cache_write = u->cache_write,
-                            .reasoning = u->reasoning};
+    struct ch_usage used = ch_own_usage(u);
     ch_run_spend(&run->m, &used, u->cost_usd);
     ch_run_charge(&run->m, &used, u->cost_usd);
 }

@@ -55,16 +55,8 @@ void ch_parent_bound_child(chela_run *run, chela_run *above) {
                                        (int64_t)up->tool_calls + up->below.tool_calls);
 }
 
-static void parent_add_usage(struct ch_usage *to, const struct ch_usage *u) {
-    to->input += u->input;
-    to->output += u->output;
-    to->cache_read += u->cache_read;
-    to->cache_write += u->cache_write;
-    to->reasoning += u->reasoning;
-}
-
 static void add_spent(struct ch_spent *to, const struct ch_spent *s) {
-    parent_add_usage(&to->usage, &s->usage);
+    ch_run_add_usage(&to->usage, &s->usage);
     to->cost += CH_MAX(s->cost, 0);
     to->turns += s->turns;
     to->tool_calls += s->tool_calls;
@@ -84,17 +76,12 @@ void ch_parent_charge(struct ch_child_run *c, const struct ch_spent *s) {
 }
 
 bool ch_parent_used(const struct chela_event *ev, struct ch_spent *out) {
-    const struct chela_usage *u = &ev->turn.usage;
     *out = (struct ch_spent){0};
     if (ev->type == CHELA_EV_TOOL_RESULT)
         out->tool_calls = 1;
     else if (ev->type == CHELA_EV_TURN_END)
-        *out = (struct ch_spent){.usage = {.input = u->input,
-                                           .output = u->output,
-                                           .cache_read = u->cache_read,
-                                           .cache_write = u->cache_write,
-                                           .reasoning = u->reasoning},
-                                 .cost = u->cost_usd,
+        *out = (struct ch_spent){.usage = ch_own_usage(&ev->turn.usage),
+                                 .cost = ev->turn.usage.cost_usd,
                                  .turns = 1};
     return out->turns || out->tool_calls;
 }

@@ -17,6 +17,7 @@
 #include "agent/machine/message_origin.h"
 #include "agent/machine/principal.h"
 #include "agent/machine/queue.h"
+#include "agent/session/restore.h"
 #include "agent/session/session.h"
 #include "base/error.h"
 #include "base/limits.h"
@@ -294,8 +295,14 @@ static bool is_full(const struct ch_input_queue *f, const struct ch_msg *m) {
     return f->waiting.n >= f->opts.cap || (f->waiting.n && !ch_queue_fits(&f->waiting, m));
 }
 
+static int too_large(struct chela_error *err) {
+    return ch_fail(err, CHELA_ELIMIT, "the input is larger than %zu MB", CH_LIMIT_INPUT / CH_MB);
+}
+
 static int put_aside(struct ch_input_queue *f, struct ch_msg *m, const struct chela_run_opts *opts,
                      struct chela_error *err) {
+    if (ch_msg_words(m).n > CH_LIMIT_INPUT)
+        return too_large(err);
     if (is_full(f, m) && f->opts.overflow == CHELA_OVERFLOW_REFUSE)
         return ch_fail(err, CHELA_ELIMIT, "%zu messages wait in session '%s' already, %zu kB",
                        f->waiting.n, f->session->key, f->waiting.bytes / CH_KB);
@@ -356,8 +363,7 @@ int ch_input_queue_message(const chela_session *s, enum ch_msg_kind kind, struct
     CH_AUTOFREE char *line =
         opts->inbound ? chela_inbound_line(opts->inbound, text.p, text.n, NULL) : NULL;
     if (text.n > CH_LIMIT_INPUT || (line && strlen(line) > CH_LIMIT_INPUT))
-        return ch_fail(err, CHELA_ELIMIT, "the input is larger than %zu MB",
-                       CH_LIMIT_INPUT / CH_MB);
+        return too_large(err);
     ch_message_origin_tell(opts->inbound, s->key, &context);
     struct ch_media_input in = {kind, ch_buf_sv(&context), line ? ch_sv_str(line) : text,
                                 ch_now_ms(ch_loop_clock(s->agent->rt->loop))};
@@ -376,6 +382,11 @@ static int take_in(struct ch_input_queue *f, struct ch_msg *m, const struct chel
     chela_session *s = f->session;
     bool busy = input_queue_is_busy(s);
     int rc = ch_inbox_check(s, opts, err);
+    if (rc == 0 && opts->event_id && !ch_run_journal_of_session(s)) {
+        if (!busy) /* otherwise the run is about to end */
+            ch_restore_open(s);
+        rc = ch_fail(err, CHELA_ESTATE, "session '%s' is still being opened", s->key);
+    }
     if (rc == 0 && into_run(f, opts, m))
         return 0;
     if (rc == 0)

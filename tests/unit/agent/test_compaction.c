@@ -144,11 +144,56 @@ static void test_stored(void **state) {
     fake_journal_release(&f);
 }
 
+static void add_large_result(struct ch_transcript *t) {
+    struct ch_block call = {.type = CH_BLOCK_TOOL_CALL,
+                            .id = CH_SV("c1"),
+                            .name = CH_SV("look"),
+                            .text = CH_SV("{}")};
+    struct ch_msg *words = text_of(CH_MSG_USER, "seen", 3000);
+    struct ch_block result = {.type = CH_BLOCK_TOOL_RESULT,
+                              .id = CH_SV("c1"),
+                              .name = CH_SV("look"),
+                              .text = ch_msg_words(words)};
+    ch_transcript_add(t, text_of(CH_MSG_USER, "ask", 2));
+    ch_transcript_add(t, ch_msg_new(CH_MSG_ASSISTANT, &call, 1, NULL, CH_SV(""), 1));
+    ch_transcript_add(t, ch_msg_new(CH_MSG_RESULTS, &result, 1, NULL, CH_SV(""), 1));
+    ch_msg_free(words);
+}
+
+/* Results that were pruned before a summary that does not come are pruned in the store, too. */
+static void test_cancelled_after_pruning(void **state) {
+    static const struct fake_reply replies[] = {{.hang = true}};
+    struct stage st;
+    struct fake_journal f;
+    (void)state;
+    open_with(&st, CHELA_COMPACTION_DEFAULT, 0, 0, replies, CH_LEN(replies));
+    fake_journal_attach(&f, &st);
+    struct ch_transcript *t = &st.session->transcript;
+    add_large_result(t);
+    size_t before = t->msgs[2]->size;
+    for (size_t i = 0; i < 6; i++) {
+        ch_transcript_add(t, text_of(CH_MSG_USER, "ask", 120));
+        ch_transcript_add(t, text_of(CH_MSG_ASSISTANT, "say", 120));
+    }
+    stage_start(&st, "go");
+    for (int i = 0; i < 40; i++)
+        ch_loop_tick(st.rt->loop);
+    assert_int_equal(st.model.open, 1); /* the summary is being written */
+    assert_null(strstr(ch_buf_str(&f.log), "compaction"));
+    assert_true(t->msgs[2]->size < before);
+    chela_cancel(st.run, NULL);
+    stage_finish(&st);
+    assert_non_null(strstr(ch_buf_str(&f.log), "compaction"));
+    stage_close(&st);
+    fake_journal_release(&f);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_it_fits),           cmocka_unit_test(test_retain),
         cmocka_unit_test(test_off),               cmocka_unit_test(test_no_summary),
         cmocka_unit_test(test_one_large_message), cmocka_unit_test(test_stored),
+        cmocka_unit_test(test_cancelled_after_pruning),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,6 +11,7 @@
 #include "agent/machine/queue.h"
 #include "agent/session/input_queue.h"
 #include "agent/session/session.h"
+#include "base/limits.h"
 #include "support/fake_journal.h"
 
 static const struct fake_reply hang[] = {{.hang = true}, {.body = A_SAY("hi")}};
@@ -246,6 +247,48 @@ static void test_waiting_when_left(void **state) {
     close_all(&st, &f);
 }
 
+/* An event is not taken up without a journal. The journal is opened again for the next try. */
+static void test_event_without_a_journal(void **state) {
+    struct chela_queue_opts collect = CHELA_QUEUE_OPTS(.mode = CHELA_QUEUE_COLLECT);
+    struct chela_run_opts opts = CHELA_RUN_OPTS(.event_id = "ev_1");
+    struct stage st;
+    struct fake_journal f;
+    struct chela_error err = {0};
+    (void)state;
+    open_all(&st, &f);
+    assert_int_equal(chela_session_queue(st.session, &collect, NULL), 0);
+    fake_journal_lose(&f, CHELA_EIO);
+    assert_int_equal(chela_session_send(st.session, "x", 1, &opts, &err), CHELA_ESTATE);
+    assert_int_equal(ch_input_queue_waiting(st.session), 0);
+    tick(&st);
+    assert_int_equal(chela_session_send(st.session, "x", 1, &opts, &err), 0);
+    assert_int_equal(ch_input_queue_waiting(st.session), 1);
+    assert_non_null(strstr(ch_buf_str(&f.log), "take:ev_1"));
+    close_all(&st, &f);
+}
+
+/* A message that is larger than a prompt is refused, and drops none that waits. */
+static void test_too_large_to_wait(void **state) {
+    struct chela_queue_opts collect = CHELA_QUEUE_OPTS(.mode = CHELA_QUEUE_COLLECT,
+                                                       .overflow = CHELA_OVERFLOW_DROP_OLDEST);
+    CH_AUTOFREE char *text = ch_alloc(CH_LIMIT_INPUT + 1);
+    struct stage st;
+    struct fake_journal f;
+    struct chela_error err = {0};
+    (void)state;
+    memset(text, 'x', CH_LIMIT_INPUT + 1);
+    for (size_t waiting = 0; waiting < 2; waiting++) {
+        open_all(&st, &f);
+        assert_int_equal(chela_session_queue(st.session, &collect, NULL), 0);
+        if (waiting)
+            send_words(&st, "first", NULL);
+        struct ch_msg *m = ch_msg_text(CH_MSG_USER, ch_sv(text, CH_LIMIT_INPUT + 1), 1);
+        assert_int_equal(ch_input_queue_send(st.session, m, NULL, &err), CHELA_ELIMIT);
+        assert_int_equal(ch_input_queue_waiting(st.session), waiting);
+        close_all(&st, &f);
+    }
+}
+
 static void forget_records(struct fake_journal *f) {
     while (f->n > 0)
         ch_free(f->records[--f->n].json);
@@ -306,6 +349,8 @@ int main(void) {
         cmocka_unit_test(test_parts_after_a_loss),
         cmocka_unit_test(test_event_of_an_ended_run),
         cmocka_unit_test(test_waiting_when_left),
+        cmocka_unit_test(test_too_large_to_wait),
+        cmocka_unit_test(test_event_without_a_journal),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -150,17 +150,9 @@ bool ch_role_is_agent(const chela_agent *a) {
 
 /* --- its events, as the run's ------------------------------------------------------ */
 
-static struct ch_usage own_usage(const struct chela_usage *u) {
-    return (struct ch_usage){.input = u->input,
-                             .output = u->output,
-                             .cache_read = u->cache_read,
-                             .cache_write = u->cache_write,
-                             .reasoning = u->reasoning};
-}
-
 static void role_keep(const struct ch_role_question *q, const struct chela_event *end) {
     const chela_session *s = q->session;
-    struct ch_usage used = own_usage(&end->end.usage);
+    struct ch_usage used = ch_own_usage(&end->end.usage);
     ch_run_journal_role(q->run, q->role, s->agent->targets[s->run->m.model]->model, &used,
                         ch_unstr(end->end.text));
 }
