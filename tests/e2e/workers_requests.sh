@@ -29,7 +29,21 @@ tools:
 YAML
 serve
 python3 tests/support/elsewhere.py "$gateway" "$token" >"$tmp/lines" 2>&1
+
+# --- requests that wait when the workers end
+post /api/sessions/busy/messages '{"text":"long"}'
+for i in {1..8}; do
+    curl -sS -m 30 -o /dev/null -H "Authorization: Bearer $token" -H 'Content-Type: application/json' \
+        -d '{"id":"busy","messages":[{"id":"m'"$i"'","role":"user","parts":[{"type":"text","text":"more"}]}]}' "$gateway/api/chat" 2>/dev/null &
+done
+all_wait() {
+    call GET /metrics
+    awk '/^chela_requests_in_progress/ { n += $2 } END { exit !(n > 8) }' "$out"
+}
+check "eight requests wait" eventually all_wait
 stop_serving
+wait
+same "the workers end well" "" "$(grep -E 'signal|free\(\)|corrupt|Sanitizer' "$serve_log")"
 while read -r name outcome; do
     same "$name" "$outcome" "$(sed -n "s/^$name //p" "$tmp/lines")"
 done <<'LINES'

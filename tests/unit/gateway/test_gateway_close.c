@@ -114,9 +114,10 @@ static void test_after_answer(void **state) {
 
 /* The session is busy: the messages wait for their turn. */
 static void test_waiting_requests(void **state) {
-    static const char chat[] = "{\"model\":\"a\",\"messages\":[{\"role\":\"user\",\"content\":\"y\"}]}";
-    static const char ui[] = "{\"id\":\"s\",\"messages\":[{\"id\":\"m\",\"role\":\"user\",\"parts\":"
-                             "[{\"type\":\"text\",\"text\":\"z\"}]}]}";
+    static const char chat[] = "{\"model\":\"a\",\"messages\":[{\"role\":\"user\","
+                               "\"content\":\"y\"}]}";
+    static const char ui[] = "{\"id\":\"s\",\"messages\":[{\"id\":\"m\",\"role\":\"user\","
+                             "\"parts\":[{\"type\":\"text\",\"text\":\"z\"}]}]}";
     struct world w;
     (void)state;
     world_open(&w);
