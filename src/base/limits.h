@@ -530,6 +530,7 @@
 #define CH_LIMIT_STORED_RESPONSE_BYTES (64 * CH_MB) /* all remembered responses */
 #define CH_LIMIT_CLIENT_TOOLS 128         /* client tools of one request */
 #define CH_LIMIT_CLIENT_CALLS 1024        /* calls of one reply in a posted history */
+#define CH_LIMIT_CLIENT_REFERENCES 1024   /* items that one request refers to by their ids */
 #define CH_LIMIT_RECENT_EVENTS 2048       /* events of a session kept for clients that reconnect */
 #define CH_LIMIT_RECENT_EVENT_BYTES (512 * CH_KB) /* these events, in total */
 #define CH_LIMIT_SOCKET_FRAMES 64         /* frames of a client that wait for an earlier answer */

@@ -55,6 +55,15 @@ call GET "/v1/responses/$response"
 answers "one that is not to be stored" 404
 ask '"input":[{"role":"user","content":"x"},{"type":"item_reference","id":"msg_unknown"}]'
 answers "an unknown item" 400
+ask '"input":"hello"'
+reference=$(jq -r .output[0].id "$out")
+many() { # COUNT: references to one item
+    yes "{\"type\":\"item_reference\",\"id\":\"$reference\"}," | head -n "$1"
+}
+ask "\"input\":[$(many 1024){\"role\":\"user\",\"content\":\"x\"}]"
+answers "many references" 200
+ask "\"input\":[$(many 1025){\"role\":\"user\",\"content\":\"x\"}]"
+answers "too many references" 413
 ask '"input":"spaced","tools":[{"type":"namespace","name":"mcp__box__","description":"A box.","tools":[{"type":"function","name":"put","parameters":{"type":"object","properties":{"n":{"type":"integer"}}}}]}]'
 tells "a namespace" '.output[0] | [.type, .namespace, .name, .arguments] | join(" ")' 'function_call mcp__box__ put {"n":1}'
 item=$(jq -c .output[0] "$out") id=$(jq -r .output[0].call_id "$out")

@@ -14,14 +14,16 @@ rules:
   - { when: { user: "pause", after: none }, call: { tool: note, args: { line: x } } }
   - { when: { user: "two", after: none }, call: [{ tool: look, args: { n: 1 } }, { tool: look, args: { n: 2 } }] }
   - { when: { user: "long" }, say: "at last", delay_ms: 60000 }
+  - { when: { user: "^tell", after: none }, call: { tool: sessions_send, args: { session: target, message: "be slow" } } }
+  - { when: { user: "be slow" }, say: "slowly", delay_ms: 4000 }
   - say: "heard: {{user}}"
 YAML
 cat >"$space/chela.yaml" <<YAML
 store: "sqlite:$tmp/store.db"
 workers: 2
 gateway: { drainSec: 1 }
-agents: { list: [{ id: coder, model: scripted/rules.yaml }] }
-approvals: { note: ask }
+agents: { list: [{ id: coder, model: scripted/rules.yaml, sendTo: [target] }] }
+approvals: { note: ask, sessions_send: auto }
 tools:
   custom:
     - { name: note, description: Note a line., parameters: { type: object, properties: { line: { type: string } } },
@@ -29,6 +31,26 @@ tools:
 YAML
 serve
 python3 tests/support/elsewhere.py "$gateway" "$token" >"$tmp/lines" 2>&1
+
+# --- requests that wait when the workers end
+post /api/sessions/busy/messages '{"text":"long"}'
+for i in {1..8}; do
+    curl -sS -m 30 -o /dev/null -H "Authorization: Bearer $token" -H 'Content-Type: application/json' \
+        -d '{"id":"busy","messages":[{"id":"m'"$i"'","role":"user","parts":[{"type":"text","text":"more"}]}]}' "$gateway/api/chat" 2>/dev/null &
+done
+all_wait() {
+    call GET /metrics
+    awk '/^chela_requests_in_progress/ { n += $2 } END { exit !(n > 8) }' "$out"
+}
+check "eight requests wait" eventually all_wait
+stop_serving
+wait
+same "the workers end well" "" "$(grep -E 'signal|free\(\)|corrupt|Sanitizer' "$serve_log")"
+
+# --- a worker that is killed while its session waits for another worker's
+sed -i 's/^workers: 2/workers: 3/' "$space/chela.yaml"
+serve
+python3 tests/support/elsewhere.py "$gateway" "$token" killed >>"$tmp/lines" 2>&1
 stop_serving
 while read -r name outcome; do
     same "$name" "$outcome" "$(sed -n "s/^$name //p" "$tmp/lines")"
@@ -56,5 +78,6 @@ response 200
 response-deleted 200
 response-gone 404
 followers-lost-tools 0
+killed True
 LINES
 tap_done

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """elsewhere.py GATEWAY TOKEN: requests to sessions that another worker has, and two requests at once.
+elsewhere.py GATEWAY TOKEN killed: a worker is killed while its session waits for one of another worker.
 
 Prints a line for each case: its name and the outcome."""
 import base64
 import http.client
 import json
 import os
-import socket
+import signal
 import struct
 import sys
 import time
@@ -198,7 +199,27 @@ def followers():
     yield "followers-lost-tools", lost
 
 
-for part in (deletes, results, repeats, sockets, pages, responses, followers):
+def killed():
+    """A message between sessions was delivered: it must not be sent again."""
+    say("target", {"text": "hello"}, there)
+    status_is("target", "idle")
+    c = connect(other)[0]
+    c.request("GET", "/api/sessions/target/events", None, AUTH)
+    held = c.getresponse()
+    say("sender", {"text": "tell"})
+    while json.loads(ask(there, "GET", "/api/sessions/target")[1])["status"] != "running":
+        time.sleep(0.02)
+    os.kill(first, signal.SIGKILL)
+    session = {}
+    while session.get("status") != "idle":
+        time.sleep(0.05)
+        session = json.loads(ask(there, "GET", "/api/sessions/sender")[1])
+    told = session["transcript"][-2]["content"][0]["content"]
+    yield "killed", "Outcome unknown" in told or told == "slowly"
+    del held
+
+
+for part in (killed,) if len(sys.argv) > 3 else (deletes, results, repeats, sockets, pages, responses, followers):
     try:
         for line in part():
             print(*line, flush=True)

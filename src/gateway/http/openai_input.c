@@ -2,6 +2,7 @@
 #include "gateway/http/openai_input.h"
 
 #include "base/error.h"
+#include "base/limits.h"
 #include "gateway/http/openai.h"
 #include "gateway/http/openai_messages.h"
 #include "gateway/http/response_store.h"
@@ -12,6 +13,7 @@ struct input {
     struct ch_client_history *h;
     struct ch_buf *items;
     struct chela_error *err;
+    unsigned references;
 };
 
 /* --- parts of a message */
@@ -165,8 +167,10 @@ static int input_item(struct input *in, const struct ch_json *item);
 
 static int input_reference(struct input *in, const struct ch_json *item) {
     struct ch_sv id = ch_json_get_str(item, "id");
-    struct ch_sv json = ch_response_store_item(in->r->request->gw, in->h->arena, id);
     const struct ch_json *found = NULL;
+    if (++in->references > CH_LIMIT_CLIENT_REFERENCES || in->items->n > CH_LIMIT_INBOUND_BODY)
+        return ch_fail(in->err, CHELA_ELIMIT, "`input` refers to too many items");
+    struct ch_sv json = ch_response_store_item(in->r->request->gw, in->h->arena, id);
     if (!json.p)
         return ch_fail(in->err, CHELA_EINVAL,
                        "there is no item '%.*s', or it is no longer remembered: post the item",
@@ -237,7 +241,7 @@ static void input_text(struct input *in, struct ch_sv text) {
 }
 
 int ch_openai_input(struct ch_completion *r, struct ch_buf *items, struct chela_error *err) {
-    struct input in = {r, &r->history, items, err};
+    struct input in = {.r = r, .h = &r->history, .items = items, .err = err};
     const struct ch_json *input = ch_json_get(r->request->json, "input");
     int rc = input_previous(&in, ch_json_get_str(r->request->json, "previous_response_id"));
     if (rc < 0)

@@ -20,13 +20,18 @@
 #define OUTCOME "outcome/" /* prefix of the id of an outcome that the store keeps */
 #define OUTCOME_MS 60000
 
-static void delivery_free(struct ch_delivery *d) {
+/* Nothing is called back any more, except by the store. */
+static void delivery_stop(struct ch_delivery *d) {
     if (ch_timer_armed(&d->retry))
         ch_timer_stop(d->gw->rt->loop, &d->retry);
-    ch_list_del(&d->link);
     ch_list_del(&d->wait.link);
     ch_list_del(&d->budget.link);
     ch_list_del(&d->turn.link);
+}
+
+static void delivery_free(struct ch_delivery *d) {
+    delivery_stop(d);
+    ch_list_del(&d->link);
     ch_buf_release(&d->text);
     ch_arena_release(&d->arena);
     ch_free(d);
@@ -427,10 +432,17 @@ bool ch_deliveries_busy(const chela_gateway *gw) {
     return false;
 }
 
-void ch_deliveries_free(chela_gateway *gw) {
-    for (struct ch_delivery *d; (d = CH_LIST_FIRST(&gw->deliveries, struct ch_delivery, link));) {
+void ch_deliveries_stop(chela_gateway *gw) {
+    for (CH_LIST_EACH(k, &gw->deliveries)) {
+        struct ch_delivery *d = CH_CONTAINER(k, struct ch_delivery, link);
         ch_delivery_leave(d);
         d->closed = true;
+        delivery_stop(d);
+    }
+}
+
+void ch_deliveries_free(chela_gateway *gw) {
+    for (struct ch_delivery *d; (d = CH_LIST_FIRST(&gw->deliveries, struct ch_delivery, link));) {
         ch_list_del(&d->link);
         if (!d->accepting)
             delivery_free(d);

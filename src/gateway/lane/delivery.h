@@ -103,6 +103,9 @@ extern const struct ch_delivery_kind ch_delivery_event;
 /* True if a delivery is in progress. Deliveries whose session waits for a person do not
  * count. */
 bool ch_deliveries_busy(const chela_gateway *gw);
+/* The gateway is closed: no caller is told. Callers may call ch_delivery_leave until
+ * ch_deliveries_free. */
+void ch_deliveries_stop(chela_gateway *gw);
 void ch_deliveries_free(chela_gateway *gw);
 
 #endif

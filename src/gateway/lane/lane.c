@@ -629,8 +629,8 @@ static void lane_free_silently(struct ch_lane *l) {
 }
 
 /* Closes all lanes without notifying watchers and waiters. The gateway has already ended the
- * chat services, deliveries, UI streams and resumed orphans; this function ends the runs;
- * requests are notified afterwards. */
+ * requests, chat services, UI streams and resumed orphans, and stopped the deliveries; this
+ * function ends the runs. */
 void ch_lanes_close(chela_gateway *gw) {
     for (struct ch_lane *l; (l = CH_LIST_FIRST(&gw->lanes, struct ch_lane, link));) {
         ch_lane_inbox_stop(l->inbox);

@@ -174,6 +174,12 @@ static const struct ch_msg *find_stored_answer(const struct ch_transcript *t, st
     return answer;
 }
 
+static void send_fail_unknown(struct send_call *s) {
+    send_fail(s, "interrupted",
+              "Outcome unknown: the message was delivered, then the program was "
+              "interrupted. The reply is not known.");
+}
+
 static void give_stored_answer(struct send_call *s, const struct ch_lane *l) {
     const struct ch_msg *m = find_stored_answer(&l->session->transcript, ch_buf_sv(&s->text));
     CH_BUF_AUTO text = {0};
@@ -184,9 +190,7 @@ static void give_stored_answer(struct send_call *s, const struct ch_lane *l) {
             ch_buf_add_sv(&text, m->blocks[i].text);
     }
     if (!m || calls) {
-        send_fail(s, "interrupted",
-                  "Outcome unknown: the message was delivered, then the program was "
-                  "interrupted. The reply is not known.");
+        send_fail_unknown(s);
         return;
     }
     chela_call *call = s->call;
@@ -224,8 +228,8 @@ static void send_on_found(struct ch_lane_wait *w, struct ch_lane *l,
                           const struct chela_error *failed) {
     struct send_call *s = CH_CONTAINER(w, struct send_call, wait);
     struct chela_error err = {0};
-    if (failed) {
-        send_fail(s, "unavailable", failed->message);
+    if (failed) { /* or another gateway has the session: the model must not send again */
+        send_fail_unknown(s);
         return;
     }
     bool resumed =

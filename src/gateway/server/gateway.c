@@ -495,15 +495,16 @@ void chela_gateway_close(chela_gateway *gw) {
     ch_retention_free(gw->retention);
     ch_presence_free(gw->presence);
     ch_schedules_free(gw->schedules);
+    free_requests(gw); /* they use everything below */
     ch_orphan_scan_free(gw->orphan_scan);
-    ch_deliveries_free(gw);
+    ch_deliveries_stop(gw);
     ch_webhooks_free(gw->webhooks);
     ch_response_store_free(gw->responses);
     ch_chat_lifecycle_close_all(gw);
     ch_ui_streams_close(gw);
     ch_tails_close(gw);
     ch_lanes_close(gw);
-    free_requests(gw);
+    ch_deliveries_free(gw);
     ch_store_lookups_close(gw);
     if (gw->server)
         ch_server_close(gw->server);
