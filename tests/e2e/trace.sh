@@ -166,4 +166,14 @@ exits "a session that calls itself: imported" 0
 chela trace evil "${store[@]}" --all --json
 exits "a session that calls itself: its trace ends" 0
 holds "a session that calls itself: 4,096 times" '.[0] | map(select(.kind == "tool")) | length == 3 * 4097'
+# --- a journal of a stranger with markup in its ids
+chela sessions export "${store[@]}" s
+setup=$(jq -r 'select(.data.kind == "setup").data.id' "$out" | head -n 1)
+sed "s/$setup/\\\\\">\\<img src=x>/g" "$out" >"$space/marked.jsonl"
+chela sessions import "${store[@]}" --key marked marked.jsonl
+exits "ids with markup: imported" 0
+chela trace marked "${store[@]}" --all --html marked.html
+exits "ids with markup: a page" 0
+check "ids with markup: they are there" grep -q '&lt;img src' "$space/marked.html"
+check "ids with markup: as text" test "$(grep -c '<img' "$space/marked.html")" = 0
 tap_done
