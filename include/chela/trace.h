@@ -58,8 +58,8 @@ struct chela_span {
  * listing. */
 typedef int chela_span_fn(const struct chela_span *span, void *user);
 
-/* List the steps of a session in order; steps of called agents follow their call. run: only
- * this run; NULL: all; "": the last run. */
+/* List the steps of a session in order; steps of called agents follow their call, of at most
+ * 4,096 sessions of called agents. run: only this run; NULL: all; "": the last run. */
 CHELA_API int chela_trace_spans(chela_store *store, const char *key, const char *run,
                                 chela_span_fn *fn, void *user, struct chela_error *err);
 

@@ -307,6 +307,7 @@
 #define CH_LIMIT_HANDOFFS 8               /* handoffs of a conversation in one run */
 #define CH_LIMIT_DELEGATE_DEPTH 8         /* nesting of agents that call agents */
 #define CH_LIMIT_DELEGATE_CHILDREN 256    /* agents called by one run */
+#define CH_LIMIT_TRACE_CHILDREN 4096      /* sessions of called agents in one trace */
 #define CH_LIMIT_DELEGATE_TASK (64 * CH_KB) /* bytes of the task for a called agent */
 #define CH_LIMIT_ROLE_TURNS 4             /* model calls for one answer of a role */
 #define CH_LIMIT_ROLE_CONTEXT (16 * CH_KB) /* bytes of earlier conversation shown to a role */

@@ -21,7 +21,7 @@
 
 #define DEEPEST 32
 #define MOST_PARTS 32
-#define MOST_NODES 20000 /* far above every vendor's limit */
+#define MOST_NODES 20000 /* of the input, and schemas of the output: above every vendor's limit */
 
 struct vendor {
     const char *name;
@@ -86,7 +86,7 @@ struct cleaner {
     struct ch_buf *notes; /* may be NULL */
     struct chela_error *err;
     const struct ch_json *inside[DEEPEST * MOST_PARTS]; /* schemas being written, outermost first */
-    size_t ninside, depth;
+    size_t ninside, depth, written; /* written: schemas of the output so far */
 };
 
 /* Replaces a schema that would have to contain itself. */
@@ -739,6 +739,8 @@ static int write_view(struct cleaner *c, struct view *v, bool null) {
     size_t before = c->ninside;
     if (v->n == 0)
         return schema_clean_refuse(c, c->sources.documents->root, "this is no schema");
+    if (++c->written > MOST_NODES) /* references multiply what they refer to */
+        return ch_fail(c->err, CHELA_ELIMIT, "the schema has more than %d parts", MOST_NODES);
     if (c->depth == DEEPEST)
         return ch_fail(c->err, CHELA_ELIMIT, "schemas nested more than %d deep", DEEPEST);
     for (size_t i = 0; i < v->n; i++)

@@ -459,11 +459,13 @@ struct span_walk {
     const char *run; /* only this run; NULL: all */
     chela_span_fn *fn;
     void *user;
+    unsigned children; /* sessions of called agents so far */
 };
 
 /* Passes the spans on, and the spans of called agents after their calls; deleted sessions
- * are skipped. Nonzero: fn ended the listing. */
-static int pass_on(const struct span_walk *w, struct span_list *l, unsigned depth) {
+ * are skipped. An imported journal may name any session as that of a called agent, also its own.
+ * Nonzero: fn ended the listing. */
+static int pass_on(struct span_walk *w, struct span_list *l, unsigned depth) {
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < l->n; i++) {
         struct chela_span *s = &l->list[i];
@@ -473,6 +475,7 @@ static int pass_on(const struct span_walk *w, struct span_list *l, unsigned dept
         rc = w->fn(s, w->user);
         struct span_list below = {0};
         if (rc == 0 && s->child && depth < CH_LIMIT_DELEGATE_DEPTH &&
+            w->children++ < CH_LIMIT_TRACE_CHILDREN &&
             read_session(&below, w->store, s->child, NULL) == 0)
             rc = pass_on(w, &below, depth + 1);
         release_list(&below);

@@ -149,4 +149,31 @@ exits "usage by agent" 0
 check "a bar" grep -q '^main .*###' "$out"
 chela usage "${store[@]}" --days 0
 check "nothing in no time" grep -q 'no model was called' "$err"
+# --- a journal of a stranger whose called agents are its own session
+jq -cn '
+    def run($d): {run: "run_1", turn: 1} + $d;
+    [("inbound", run({mode: "start", message: {role: "user", content: [{type: "text", text: "go"}], ts: 1}})),
+     ("message", run({message: {role: "assistant", model: "m", ts: 1,
+                                content: [range(3) | {type: "tool_call", id: "c\(.)", name: "ask", arguments: {}}]}})),
+     (range(3) | ("started", run({id: "c\(.)", call: ., child: "evil"}))),
+     (range(3) | ("done", run({call: ., message: {role: "tool", ts: 1,
+                                                  content: [{type: "tool_result", id: "c\(.)", name: "ask", content: "x"}]}})))]
+    | [range(0; length; 2) as $i | {type: .[$i], ts: 1, data: .[$i + 1]}]
+    | ({chela_session: 1, key: "evil", agent: "main", title: "go", status: "idle", created: 1, updated: 1, records: length}),
+      (to_entries[] | {seq: (.key + 1)} + .value)' >"$space/evil.jsonl"
+chela sessions import "${store[@]}" evil.jsonl
+exits "a session that calls itself: imported" 0
+chela trace evil "${store[@]}" --all --json
+exits "a session that calls itself: its trace ends" 0
+holds "a session that calls itself: 4,096 times" '.[0] | map(select(.kind == "tool")) | length == 3 * 4097'
+# --- a journal of a stranger with markup in its ids
+chela sessions export "${store[@]}" s
+setup=$(jq -r 'select(.data.kind == "setup").data.id' "$out" | head -n 1)
+sed "s/$setup/\\\\\">\\<img src=x>/g" "$out" >"$space/marked.jsonl"
+chela sessions import "${store[@]}" --key marked marked.jsonl
+exits "ids with markup: imported" 0
+chela trace marked "${store[@]}" --all --html marked.html
+exits "ids with markup: a page" 0
+check "ids with markup: they are there" grep -q '&lt;img src' "$space/marked.html"
+check "ids with markup: as text" test "$(grep -c '<img' "$space/marked.html")" = 0
 tap_done

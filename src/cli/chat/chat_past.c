@@ -13,15 +13,15 @@ enum { MESSAGES = 20 }; /* number of messages shown: a few screens */
 
 struct past {
     struct ch_chat *chat;
-    const char *json;
-    size_t message, block;
+    const char *message; /* JSON */
+    size_t n, block;
 };
 
 /* A member of the current block; NULL: missing. The caller frees the result. */
 static char *member(const struct past *p, const char *name) {
     char pointer[80];
-    snprintf(pointer, sizeof(pointer), "/%zu/content/%zu/%s", p->message, p->block, name);
-    return chela_json_get(p->json, strlen(p->json), pointer, NULL);
+    snprintf(pointer, sizeof(pointer), "/content/%zu/%s", p->block, name);
+    return chela_json_get(p->message, p->n, pointer, NULL);
 }
 
 static struct chela_str str(const char *text) {
@@ -68,34 +68,29 @@ static void show_text(const struct past *p, bool user) {
     chela_free(text);
 }
 
-static void show_message(struct past *p, const char *role) {
+static int show_message(const char *message, size_t n, void *chat) {
     static const struct chela_event end = {.type = CHELA_EV_TURN_START};
-    bool user = strcmp(role, "assistant") != 0 && strcmp(role, "tool") != 0;
-    char *type;
-    for (p->block = 0; (type = member(p, "type")); p->block++) {
+    struct past p = {.chat = chat, .message = message, .n = n};
+    char *type, *role = chela_json_get(message, n, "/role", NULL);
+    bool user = role && strcmp(role, "assistant") != 0 && strcmp(role, "tool") != 0;
+    for (; (type = member(&p, "type")); p.block++) {
         if (strcmp(type, "text") == 0)
-            show_text(p, user);
+            show_text(&p, user);
         else if (strcmp(type, "tool_call") == 0)
-            show_call(p);
+            show_call(&p);
         else if (strcmp(type, "tool_result") == 0)
-            show_result(p);
+            show_result(&p);
         chela_free(type);
     }
-    ch_chat_event(p->chat, &end); /* the next message is another paragraph */
+    chela_free(role);
+    ch_chat_event(chat, &end); /* the next message is another paragraph */
+    return 0;
 }
 
 void ch_chat_past(struct ch_chat *c) {
-    char pointer[40], *role, *json = chela_session_recent_json(c->session, MESSAGES);
-    struct past p = {.chat = c, .json = json};
+    char *json = chela_session_recent_json(c->session, MESSAGES);
     unsigned calls = c->tool_calls; /* calls of this process */
-    for (;; p.message++) {
-        snprintf(pointer, sizeof(pointer), "/%zu/role", p.message);
-        role = chela_json_get(json, strlen(json), pointer, NULL);
-        if (!role)
-            break;
-        show_message(&p, role);
-        chela_free(role);
-    }
+    chela_json_each(json, strlen(json), show_message, c);
     ch_chat_clear(c);
     c->tool_calls = calls;
     chela_free(json);

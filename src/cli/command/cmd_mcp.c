@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/chat/chat_mcp.h"
 #include "cli/command/cmd.h"
 #include "cli/report/out_json.h"
 #include "cli/setup/setup.h"
@@ -144,9 +145,8 @@ static chela_mcp *find_server(struct mcp *m, const char *name) {
     return client;
 }
 
-static char *mcp_field(const char *json, const char *fmt, size_t i) {
-    char *pointer = ch_format(fmt, i), *value = chela_json_get(json, strlen(json), pointer, NULL);
-    free(pointer);
+static char *mcp_field(const char *json, size_t n, const char *pointer) {
+    char *value = chela_json_get(json, n, pointer, NULL);
     if (value && strcmp(value, "null") == 0) {
         chela_free(value);
         value = NULL;
@@ -154,14 +154,18 @@ static char *mcp_field(const char *json, const char *fmt, size_t i) {
     return value;
 }
 
+static int count_accepted(const char *tool, size_t n, void *user) {
+    size_t *counts = user;
+    char *accepted = mcp_field(tool, n, "/accepted");
+    counts[accepted && strcmp(accepted, "true") == 0]++;
+    chela_free(accepted);
+    return 0;
+}
+
 static size_t count_tools(const char *state, bool accepted) {
-    size_t n = 0;
-    char *value;
-    for (size_t i = 0; (value = mcp_field(state, "/tools/%zu/accepted", i)); i++) {
-        n += (strcmp(value, "true") == 0) == accepted;
-        chela_free(value);
-    }
-    return n;
+    size_t counts[2] = {0};
+    ch_chat_mcp_each(state, "/tools", count_accepted, counts);
+    return counts[accepted];
 }
 
 /* --- list --------------------------------------------------------------------------- */
@@ -188,9 +192,9 @@ static int mcp_list(struct mcp *m) {
         list_json(m, d.f);
     for (size_t i = 0; !m->flags.json && (name = server_name(m, i)); i++) {
         char *state = chela_mcp_state_json(chela_mcp_find(m->setup.rt, name));
-        char *known = mcp_field(state, "/known", 0), **cells = ch_table_row(&table);
+        char *known = mcp_field(state, strlen(state), "/known"), **cells = ch_table_row(&table);
         cells[0] = ch_dup(name);
-        cells[1] = mcp_field(state, "/transport", 0);
+        cells[1] = mcp_field(state, strlen(state), "/transport");
         cells[2] = strcmp(known, "true") == 0 ? ch_format("%zu", count_tools(state, true))
                                               : ch_dup("not listed yet");
         chela_free(known);
@@ -209,51 +213,48 @@ static int mcp_list(struct mcp *m) {
 
 /* --- tools --------------------------------------------------------------------------- */
 
-static void print_change(const char *state, size_t i, const char *key, FILE *out) {
-    char *now_at = ch_format("/tools/%zu/%s", i, key);
-    char *was_at = ch_format("/tools/%zu/was/%s", i, key);
-    char *now = chela_json_get(state, strlen(state), now_at, NULL);
-    char *was = chela_json_get(state, strlen(state), was_at, NULL);
+static void print_change(const char *tool, size_t n, const char *key, FILE *out) {
+    char *was_at = ch_format("/was/%s", key);
+    char *now = chela_json_get(tool, n, was_at + strlen("/was"), NULL);
+    char *was = chela_json_get(tool, n, was_at, NULL);
     if (was && now && strcmp(was, now) != 0)
         fprintf(out, "    - %s: %s\n    + %s: %s\n", key, was, key, now);
-    free(now_at);
     free(was_at);
     chela_free(now);
     chela_free(was);
 }
 
-static void mcp_print_tool(const char *state, size_t i, FILE *out) {
-    char *alias = mcp_field(state, "/tools/%zu/alias", i);
-    char *text = mcp_field(state, "/tools/%zu/description", i);
-    char *accepted = mcp_field(state, "/tools/%zu/accepted", i);
-    char *was = mcp_field(state, "/tools/%zu/was", i);
+static int mcp_print_tool(const char *tool, size_t n, void *out) {
+    char *alias = mcp_field(tool, n, "/alias");
+    char *text = mcp_field(tool, n, "/description");
+    char *accepted = mcp_field(tool, n, "/accepted");
+    char *was = mcp_field(tool, n, "/was");
     const char *mark = strcmp(accepted, "true") == 0 ? "" : was ? " (changed)" : " (new)";
 
     if (text)
         text[strcspn(text, "\n")] = '\0';
     fprintf(out, "%s%s  %s\n", alias, mark, text ? text : "");
     if (was) {
-        print_change(state, i, "description", out);
-        print_change(state, i, "schema", out);
-        print_change(state, i, "outputSchema", out);
+        print_change(tool, n, "description", out);
+        print_change(tool, n, "schema", out);
+        print_change(tool, n, "outputSchema", out);
     }
     chela_free(alias);
     chela_free(text);
     chela_free(accepted);
     chela_free(was);
+    return 0;
 }
 
 static void print_tools(struct mcp *m, chela_mcp *client) {
-    char *state = chela_mcp_state_json(client), *alias;
+    char *state = chela_mcp_state_json(client);
     struct ch_draft d;
 
     ch_draft_init(&d);
     if (m->flags.json)
         fprintf(d.f, "%s\n", state);
-    for (size_t i = 0; !m->flags.json && (alias = mcp_field(state, "/tools/%zu/alias", i)); i++) {
-        chela_free(alias);
-        mcp_print_tool(state, i, d.f);
-    }
+    else
+        ch_chat_mcp_each(state, "/tools", mcp_print_tool, d.f);
     ch_draft_finish(&d);
     ch_console_print(&m->console, d.p, d.n);
     size_t open = count_tools(state, false);
@@ -276,31 +277,39 @@ static int mcp_tools(struct mcp *m) {
 
 /* --- skills -------------------------------------------------------------------------- */
 
+struct skill_list {
+    FILE *out;   /* NULL: only count */
+    size_t open; /* skills that are not offered */
+};
+
+static int mcp_print_skill(const char *skill, size_t n, void *user) {
+    struct skill_list *l = user;
+    char *name = mcp_field(skill, n, "/name"), *text = mcp_field(skill, n, "/description");
+    char *state = mcp_field(skill, n, "/state");
+    bool offered = strcmp(state, "accepted") == 0;
+    l->open += strcmp(state, "new") == 0 || strcmp(state, "changed") == 0;
+    if (l->out)
+        fprintf(l->out, "%s%s%s%s  %s\n", name, offered ? "" : " (", offered ? "" : state,
+                offered ? "" : ")", text ? text : "");
+    chela_free(name);
+    chela_free(text);
+    chela_free(state);
+    return 0;
+}
+
 /* Returns the number of skills that are not offered. */
 static size_t print_skills(struct mcp *m, const char *list) {
     struct ch_draft d;
-    size_t open = 0;
-    char *name;
 
     ch_draft_init(&d);
+    struct skill_list l = {.out = m->flags.json ? NULL : d.f};
     if (m->flags.json)
         fprintf(d.f, "%s\n", list);
-    for (size_t i = 0; (name = mcp_field(list, "/%zu/name", i)); i++) {
-        char *text = mcp_field(list, "/%zu/description", i);
-        char *state = mcp_field(list, "/%zu/state", i);
-        bool offered = strcmp(state, "accepted") == 0;
-        open += strcmp(state, "new") == 0 || strcmp(state, "changed") == 0;
-        if (!m->flags.json)
-            fprintf(d.f, "%s%s%s%s  %s\n", name, offered ? "" : " (", offered ? "" : state,
-                    offered ? "" : ")", text ? text : "");
-        chela_free(name);
-        chela_free(text);
-        chela_free(state);
-    }
+    chela_json_each(list, strlen(list), mcp_print_skill, &l);
     ch_draft_finish(&d);
     ch_console_print(&m->console, d.p, d.n);
     free(d.p);
-    return open;
+    return l.open;
 }
 
 static int mcp_show_skill(struct mcp *m, chela_mcp *client) {
@@ -334,8 +343,19 @@ static int mcp_skills(struct mcp *m) {
 
 /* --- call ----------------------------------------------------------------------------- */
 
+static int mcp_print_content(const char *item, size_t n, void *out) {
+    char *type = mcp_field(item, n, "/type"), *text = mcp_field(item, n, "/text");
+    if (type && strcmp(type, "text") == 0 && text)
+        fprintf(out, "%s\n", text);
+    else
+        fprintf(out, "[%s]\n", type ? type : "?");
+    chela_free(text);
+    chela_free(type);
+    return 0;
+}
+
 static int mcp_print_result(struct mcp *m, const char *result) {
-    char *failed = mcp_field(result, "/isError", 0), *type, *text;
+    char *failed = mcp_field(result, strlen(result), "/isError");
     bool ok = !failed || strcmp(failed, "true") != 0;
     struct ch_draft d;
 
@@ -345,15 +365,7 @@ static int mcp_print_result(struct mcp *m, const char *result) {
         return ok ? CH_EXIT_DONE : CH_EXIT_ERROR;
     }
     ch_draft_init(&d);
-    for (size_t i = 0; (type = mcp_field(result, "/content/%zu/type", i)); i++) {
-        text = mcp_field(result, "/content/%zu/text", i);
-        if (strcmp(type, "text") == 0 && text)
-            fprintf(d.f, "%s\n", text);
-        else
-            fprintf(d.f, "[%s]\n", type);
-        chela_free(text);
-        chela_free(type);
-    }
+    ch_chat_mcp_each(result, "/content", mcp_print_content, d.f);
     ch_draft_finish(&d);
     if (ok)
         ch_console_print(&m->console, d.p, d.n);
@@ -419,7 +431,8 @@ static bool examine(struct mcp *m, const char *name) {
     struct chela_error why = {0};
     int rc = chela_mcp_refresh(client, 0, &why);
     char *state = chela_mcp_state_json(client);
-    char *era = mcp_field(state, "/version", 0), *server = mcp_field(state, "/server", 0);
+    size_t n = strlen(state);
+    char *era = mcp_field(state, n, "/version"), *server = mcp_field(state, n, "/server");
     size_t changed = count_tools(state, false);
     struct ch_draft d;
 

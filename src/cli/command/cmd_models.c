@@ -55,13 +55,18 @@ struct models {
 
 /* --- a member of the JSON as text; "" if null or missing */
 
-static char *models_member(const char *json, const char *list, size_t i, const char *name) {
-    char *pointer = list ? ch_format("/%s/%zu/%s", list, i, name) : ch_format("/%s", name);
-    char *value = chela_json_get(json, strlen(json), pointer, NULL);
+static char *models_text(const char *json, size_t n, const char *pointer) {
+    char *value = chela_json_get(json, n, pointer, NULL);
     char *copy = ch_dup(value && strcmp(value, "null") != 0 ? value : "");
     chela_free(value);
-    free(pointer);
     return copy;
+}
+
+static char *models_member(const char *json, const char *list, size_t i, const char *name) {
+    char *pointer = list ? ch_format("/%s/%zu/%s", list, i, name) : ch_format("/%s", name);
+    char *text = models_text(json, strlen(json), pointer);
+    free(pointer);
+    return text;
 }
 
 /* --- list */
@@ -77,29 +82,30 @@ static char *or_dash(char *text) {
     return ch_dup("-");
 }
 
+static int models_add_row(const char *model, size_t n, void *table) {
+    static const char *const rest[] = {"/context_window", "/max_output",   "/images",
+                                       "/price/input",    "/price/output", "/resolved"};
+    char *provider = models_text(model, n, "/provider"), *name = models_text(model, n, "/model");
+    char **row = ch_table_row(table);
+    row[0] = ch_format("%s/%s", provider, name);
+    for (size_t c = 0; c < sizeof(rest) / sizeof(rest[0]); c++)
+        row[c + 1] = or_dash(models_text(model, n, rest[c]));
+    if (strcmp(row[3], "true") == 0)
+        memcpy(row[3], "yes", 4);
+    else if (strcmp(row[3], "false") == 0)
+        memcpy(row[3], "no", 3);
+    free(provider);
+    free(name);
+    return 0;
+}
+
+/* A server may offer many models: each is parsed by itself. */
 static void models_list_models(const char *json, unsigned columns, FILE *out) {
-    static const char *const rest[] = {"context_window", "max_output",   "images",
-                                       "price/input",    "price/output", "resolved"};
     struct ch_table t = {.heads = model_heads, .columns = columns};
-    for (size_t i = 0;; i++) {
-        char *provider = models_member(json, "models", i, "provider");
-        char *name = models_member(json, "models", i, "model");
-        if (*provider) {
-            char **row = ch_table_row(&t);
-            row[0] = ch_format("%s/%s", provider, name);
-            for (size_t c = 0; c < sizeof(rest) / sizeof(rest[0]); c++)
-                row[c + 1] = or_dash(models_member(json, "models", i, rest[c]));
-            if (strcmp(row[3], "true") == 0)
-                memcpy(row[3], "yes", 4);
-            else if (strcmp(row[3], "false") == 0)
-                memcpy(row[3], "no", 3);
-        }
-        bool last = !*provider;
-        free(provider);
-        free(name);
-        if (last)
-            break;
-    }
+    char *list = chela_json_get(json, strlen(json), "/models", NULL);
+    if (list)
+        chela_json_each(list, strlen(list), models_add_row, &t);
+    chela_free(list);
     if (t.n)
         ch_table_print(&t, out);
     ch_table_release(&t);

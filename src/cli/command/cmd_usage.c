@@ -115,15 +115,21 @@ static int usage_by_name(const void *a, const void *b) {
     return strcmp(x->name, y->name);
 }
 
+static void usage_print_json_text(const char *text, FILE *out) {
+    fputc('"', out);
+    for (const unsigned char *p = (const unsigned char *)text; *p; p++)
+        fprintf(out, *p < ' ' ? "\\u%04x" : *p == '"' || *p == '\\' ? "\\%c" : "%c", *p);
+    fputc('"', out);
+}
+
 static void usage_print_json(const struct usage *u, FILE *out) {
     fputc('[', out);
     for (size_t i = 0; i < u->n; i++) {
         const struct sum *s = &u->sums[i];
-        fprintf(out, "%s{\"%s\":\"", i ? ",\n " : "", u->flags.by ? u->flags.by : "day");
-        for (const char *p = s->name; *p; p++)
-            fprintf(out, *p == '"' || *p == '\\' ? "\\%c" : "%c", *p);
+        fprintf(out, "%s{\"%s\":", i ? ",\n " : "", u->flags.by ? u->flags.by : "day");
+        usage_print_json_text(s->name, out);
         fprintf(out,
-                "\",\"calls\":%" PRId64 ",\"input\":%" PRId64 ",\"cache_read\":%" PRId64
+                ",\"calls\":%" PRId64 ",\"input\":%" PRId64 ",\"cache_read\":%" PRId64
                 ",\"output\":%" PRId64 "}",
                 s->calls, s->input, s->cached, s->output);
     }
@@ -191,13 +197,6 @@ static int usage_add_budget(const struct chela_budget_use *use, void *user) {
     b->list[b->n].name = ch_dup(use->name);
     b->list[b->n++].of = ch_dup(use->of);
     return 0;
-}
-
-static void usage_print_json_text(const char *text, FILE *out) {
-    fputc('"', out);
-    for (const unsigned char *p = (const unsigned char *)text; *p; p++)
-        fprintf(out, *p < ' ' ? "\\u%04x" : *p == '"' || *p == '\\' ? "\\%c" : "%c", *p);
-    fputc('"', out);
 }
 
 static void budgets_print_json(const struct budgets *b, FILE *out) {

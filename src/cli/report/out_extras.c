@@ -26,40 +26,44 @@ void ch_out_extra(struct ch_console *c, const struct chela_event *ev) {
     ch_console_note(c, "[%.*s] %.*s", STR(ev->made.media_type), STR(at));
 }
 
-static char *source_member(struct chela_str citations, size_t i, const char *member) {
-    char pointer[64];
-    snprintf(pointer, sizeof(pointer), "/%zu/%s", i, member);
-    return chela_json_get(citations.p, citations.n, pointer, NULL);
-}
+struct sources {
+    struct ch_console *console;
+    char *urls[MOST_SOURCES]; /* owned: shown so far */
+    size_t n;
+};
 
-static bool was_shown(char *const *urls, size_t n, const char *url) {
-    for (size_t i = 0; i < n; i++)
-        if (strcmp(urls[i], url) == 0)
+static bool was_shown(const struct sources *s, const char *url) {
+    for (size_t i = 0; i < s->n; i++)
+        if (strcmp(s->urls[i], url) == 0)
             return true;
     return false;
 }
 
-void ch_out_sources(struct ch_console *c, struct chela_str citations) {
-    char *urls[MOST_SOURCES], *where;
-    size_t shown = 0;
-    for (size_t i = 0; citations.n > 0 && shown < MOST_SOURCES; i++) {
-        char *title = source_member(citations, i, "title");
-        if (!(where = source_member(citations, i, "url")))
-            where = source_member(citations, i, "file");
-        if (!where && !title)
-            break;
-        if (!where) {
-            where = title;
-            title = NULL;
-        }
-        if (was_shown(urls, shown, where)) {
-            chela_free(where);
-        } else {
-            ch_console_note(c, "[source] %s%s%s", title ? title : "", title ? " " : "", where);
-            urls[shown++] = where;
-        }
-        chela_free(title);
+/* 1: no more sources are shown. */
+static int show_source(const char *source, size_t n, void *user) {
+    struct sources *s = user;
+    char *title = chela_json_get(source, n, "/title", NULL);
+    char *where = chela_json_get(source, n, "/url", NULL);
+    if (!where)
+        where = chela_json_get(source, n, "/file", NULL);
+    if (!where) {
+        where = title;
+        title = NULL;
     }
-    while (shown > 0)
-        chela_free(urls[--shown]);
+    if (where && !was_shown(s, where)) {
+        ch_console_note(s->console, "[source] %s%s%s", title ? title : "", title ? " " : "", where);
+        s->urls[s->n++] = where;
+    } else {
+        chela_free(where);
+    }
+    chela_free(title);
+    return s->n == MOST_SOURCES;
+}
+
+void ch_out_sources(struct ch_console *c, struct chela_str citations) {
+    struct sources s = {.console = c};
+    if (citations.n > 0)
+        chela_json_each(citations.p, citations.n, show_source, &s);
+    while (s.n > 0)
+        chela_free(s.urls[--s.n]);
 }

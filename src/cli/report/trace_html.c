@@ -92,8 +92,11 @@ static void what(const struct chela_span *s, int64_t growth, FILE *out) {
  * parts in a setup. */
 static void request_line(const struct chela_span *s, FILE *out) {
     fprintf(out, "<p>Request #%u: %zu messages, %zu bytes", s->request, s->messages, s->bytes);
-    if (s->setup)
-        fprintf(out, ", <a href=\"#%s\">system prompt, tools and parameters</a>", s->setup);
+    if (s->setup) {
+        fputs(", <a href=\"#", out);
+        ch_markup_str(out, s->setup);
+        fputs("\">system prompt, tools and parameters</a>", out);
+    }
     fputs("</p>", out);
 }
 
@@ -151,9 +154,13 @@ static void begin_setup(struct setup_page *p, const char *setup) {
     end_setup(p);
     snprintf(p->shown, sizeof(p->shown), "%s", setup);
     p->skip = !is_used(p->trace, setup);
-    if (!p->skip)
-        fprintf(p->out, "<details class=\"setup\" id=\"%s\"><summary><b>%s</b></summary>", setup,
-                setup);
+    if (p->skip)
+        return;
+    fputs("<details class=\"setup\" id=\"", p->out);
+    ch_markup_str(p->out, setup);
+    fputs("\"><summary><b>", p->out);
+    ch_markup_str(p->out, setup);
+    fputs("</b></summary>", p->out);
 }
 
 static int setup_part(const struct chela_setup_part *part, void *user) {

@@ -155,6 +155,28 @@ static void test_bounded(void **state) {
     assert_int_equal(ch_schema_clean(v, CH_CLEAN_GEMINI_JSON, &out, NULL, &err), 0);
 }
 
+/* Many references to one large object: the output has more schemas than a vendor takes, long
+ * before its text is too long. */
+static void test_copies(void **state) {
+    (void)state;
+    for (int copies = 8; copies <= 12; copies += 4) {
+        CH_ARENA_AUTO a = {0};
+        CH_BUF_AUTO text = {0};
+        CH_BUF_AUTO out = {0};
+        const struct ch_json *v;
+        ch_buf_add_str(&text, "{\"type\":\"object\",\"$defs\":{\"d\":{\"properties\":{\"\":true");
+        for (int i = 0; i < 2000; i++)
+            ch_buf_addf(&text, ",\"p%d\":{\"type\":\"string\"}", i);
+        ch_buf_add_str(&text, "}}},\"properties\":{\"\":true");
+        for (int i = 0; i < copies; i++)
+            ch_buf_addf(&text, ",\"q%d\":{\"$ref\":\"#/$defs/d\"}", i);
+        ch_buf_add_str(&text, "}}");
+        assert_int_equal(ch_json_parse(&a, ch_buf_sv(&text), CH_JSON_STRICT, &v, NULL, NULL), 0);
+        assert_int_equal(ch_schema_clean(v, CH_CLEAN_GEMINI, &out, NULL, NULL),
+                         copies == 8 ? 0 : CHELA_ELIMIT);
+    }
+}
+
 /* --- advice ------------------------------------------------------------------------- */
 
 /* rules: "level rule path" of each finding, a line each. */
@@ -251,6 +273,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_cases), cmocka_unit_test(test_notes), cmocka_unit_test(test_bounded),
         cmocka_unit_test(test_lint),  cmocka_unit_test(test_size),  cmocka_unit_test(test_keywords),
+        cmocka_unit_test(test_copies),
     };
     return cmocka_run_group_tests_name("json/schema_clean", tests, NULL, NULL);
 }
