@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/mem.h"
+#include "base/uri.h"
 
 void ch_acp_input_free(struct ch_acp_input *in) {
     if (!in)
@@ -38,11 +39,14 @@ static int add_media(struct ch_acp_input *in, struct ch_sv data, struct ch_sv ty
 
 /* A file that the editor refers to. The model reads the file with its tools if needed. */
 static int add_link(struct ch_acp_input *in, const struct ch_json *b, struct chela_error *err) {
+    CH_ARENA_AUTO arena = {0};
     struct ch_sv uri = ch_json_get_str(b, "uri"), name = ch_json_get_str(b, "name");
     if (!uri.n)
         return ch_fail(err, CHELA_EINVAL, "a resource_link needs uri");
-    if (ch_sv_starts(uri, "file://"))
-        uri = ch_sv(uri.p + 7, uri.n - 7);
+    if (ch_sv_starts(uri, "file://")) {
+        struct ch_sv path = ch_uri_decode(&arena, ch_sv(uri.p + 7, uri.n - 7));
+        uri = path.n && !memchr(path.p, '\0', path.n) ? path : uri;
+    }
     if (!name.n)
         name = uri;
     ch_buf_addf(&in->text, "[%.*s](%.*s)", CH_SV_FMT(name), CH_SV_FMT(uri));

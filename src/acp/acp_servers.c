@@ -8,7 +8,7 @@
 #include "agent/handle/agent.h"
 #include "base/error.h"
 #include "base/limits.h"
-#include "chela/mcp.h"
+#include "mcp/mcp_client.h"
 
 enum { NAME = 32 }; /* bytes of a server's name (struct chela_mcp_opts) */
 
@@ -47,6 +47,18 @@ static const char *const *words(struct ch_arena *a, const struct ch_json *server
     return out;
 }
 
+static bool is_same_list(const char *const *a, const char *const *b) {
+    while (a && *a && b && *b && strcmp(*a, *b) == 0)
+        a++, b++;
+    return !(a && *a) && !(b && *b);
+}
+
+static bool is_same_server(const struct chela_mcp_opts *a, const struct chela_mcp_opts *b) {
+    return is_same_list(a->command, b->command) && is_same_list(a->env, b->env) &&
+           is_same_list(a->headers, b->headers) &&
+           strcmp(a->url ? a->url : "", b->url ? b->url : "") == 0;
+}
+
 static int attach(struct ch_acp_session *s, const struct ch_json *server, struct chela_error *err) {
     CH_ARENA_AUTO a = {0};
     struct ch_sv type = ch_json_get_str(server, "type"), url = ch_json_get_str(server, "url");
@@ -67,8 +79,11 @@ static int attach(struct ch_acp_session *s, const struct ch_json *server, struct
     } else {
         return ch_fail(err, CHELA_EINVAL, "its transport is not supported");
     }
-    chela_mcp *client = chela_mcp_find(rt, opts.name); /* the client of an earlier session, or a
-                                                        * configured one */
+    const char *name = opts.name;
+    chela_mcp *client; /* of an earlier session, or a configured one */
+    for (unsigned i = 2;
+         (client = chela_mcp_find(rt, opts.name)) && !is_same_server(&client->opts, &opts); i++)
+        opts.name = ch_arena_printf(&a, "%.28s-%u", name, i);
     int rc = client ? CHELA_OK : chela_mcp_new(rt, &opts, &client, err);
     return rc < 0 ? rc : chela_agent_mcp(s->agent, client, err);
 }

@@ -3,7 +3,6 @@
 
 #include <limits.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "acp/acp_ask.h"
@@ -515,15 +514,6 @@ struct listing {
     int64_t last;
 };
 
-static void write_time(struct ch_jw *w, const char *key, int64_t ms) {
-    char text[40];
-    struct tm tm;
-    time_t t = (time_t)(ms / 1000);
-    gmtime_r(&t, &tm);
-    strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &tm);
-    ch_jw_kcstr(w, key, text);
-}
-
 static int list_row(const struct chela_store_session *row, void *user) {
     struct listing *l = user;
     const char *cwd = find_note(&l->notes, row->key);
@@ -545,7 +535,7 @@ static int list_row(const struct chela_store_session *row, void *user) {
         ch_jw_kcstr(&l->w, "cwd", l->here);
     if (*row->title)
         ch_jw_kcstr(&l->w, "title", row->title);
-    write_time(&l->w, "updatedAt", row->updated);
+    ch_jw_ktime(&l->w, "updatedAt", row->updated);
     ch_jw_end(&l->w, '}');
     return 0;
 }

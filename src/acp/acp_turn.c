@@ -187,8 +187,12 @@ static void on_event(const struct chela_event *ev, void *user) {
 
 /* --- starting ------------------------------------------------------------------------------ */
 
+/* Programs in the background may keep a session with the options before the last change. The
+ * user's choice about consent holds at once. */
 static struct chela_run_opts run_opts(struct ch_acp_session *s) {
-    return (struct chela_run_opts)CHELA_RUN_OPTS(.on_event = on_event, .user = s, .insist = 1);
+    return (struct chela_run_opts)CHELA_RUN_OPTS(
+        .on_event = on_event, .user = s, .insist = 1,
+        .approve = s->stale ? s->choice.approve : CHELA_APPROVE_DEFAULT);
 }
 
 /* A program in the background has ended: the model gets a note. */

@@ -6,6 +6,7 @@
 
 #include <assert.h>
 #include <math.h>
+#include <time.h>
 
 #include "base/limits.h"
 #include "base/utf8.h"
@@ -211,6 +212,15 @@ void ch_jw_kcstr(struct ch_jw *w, const char *key, const char *s) {
 void ch_jw_kint(struct ch_jw *w, const char *key, int64_t v) {
     ch_jw_key(w, key);
     ch_jw_int(w, v);
+}
+
+void ch_jw_ktime(struct ch_jw *w, const char *key, int64_t ms) {
+    time_t seconds = (time_t)(ms / 1000);
+    struct tm tm;
+    char text[40];
+
+    bool ok = gmtime_r(&seconds, &tm) && strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &tm);
+    ch_jw_kcstr(w, key, ok ? text : NULL);
 }
 
 void ch_jw_kbool(struct ch_jw *w, const char *key, bool v) {

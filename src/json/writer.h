@@ -37,6 +37,8 @@ void ch_jw_kstr(struct ch_jw *w, const char *key, struct ch_sv s);
 void ch_jw_kcstr(struct ch_jw *w, const char *key, const char *s);
 void ch_jw_kint(struct ch_jw *w, const char *key, int64_t v);
 void ch_jw_kbool(struct ch_jw *w, const char *key, bool v);
+/* A time, in ms since the epoch, as "2026-07-28T12:00:00Z"; null: beyond all calendars. */
+void ch_jw_ktime(struct ch_jw *w, const char *key, int64_t ms);
 void ch_jw_kraw(struct ch_jw *w, const char *key, struct ch_sv json);
 
 /* Append s as a JSON string, quotes included. */

@@ -6,7 +6,6 @@
 
 #include <stdarg.h>
 #include <stdio.h>
-#include <time.h>
 
 #include "base/base64.h"
 #include "base/limits.h"
@@ -204,16 +203,6 @@ static void write_tool(chela_mcp_call *call, struct ch_jw *w) {
         ch_jw_kraw(w, "structuredContent", ch_buf_sv(&call->structured));
 }
 
-static void write_time(struct ch_jw *w, const char *key, int64_t ms) {
-    time_t seconds = (time_t)(ms / 1000);
-    struct tm tm;
-    char text[32];
-
-    gmtime_r(&seconds, &tm);
-    strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &tm);
-    ch_jw_kcstr(w, key, text);
-}
-
 static void write_state(const chela_mcp_call *call, struct ch_jw *w) {
     const struct ch_mcp_task *t = &call->task;
 
@@ -221,8 +210,8 @@ static void write_state(const chela_mcp_call *call, struct ch_jw *w) {
     ch_jw_kcstr(w, "status", t->status);
     if (t->message)
         ch_jw_kcstr(w, "statusMessage", t->message);
-    write_time(w, "createdAt", t->created);
-    write_time(w, "lastUpdatedAt", t->updated);
+    ch_jw_ktime(w, "createdAt", t->created);
+    ch_jw_ktime(w, "lastUpdatedAt", t->updated);
     ch_jw_kcstr(w, call->modern ? "ttlMs" : "ttl", NULL);
     ch_jw_kint(w, call->modern ? "pollIntervalMs" : "pollInterval", CH_DEFAULT_MCP_POLL_MS);
 }

@@ -188,7 +188,6 @@ static void exporter_on_head(const struct ch_http_head *head, void *user) {
     struct ch_otel_exporter *e = user;
     struct ch_sv after = ch_header_find(head->headers, head->nheaders, "retry-after");
     e->status = head->status;
-    e->retry_after_ms = 0;
     for (size_t i = 0; i < after.n && i < 6 && after.p[i] >= '0' && after.p[i] <= '9'; i++)
         e->retry_after_ms = 10 * e->retry_after_ms + 1000 * (after.p[i] - '0');
 }
@@ -268,6 +267,7 @@ static void exporter_send(struct ch_otel_exporter *e) {
     ch_timer_stop(e->loop, &e->timer);
     ch_buf_clear(&e->response);
     e->status = 0;
+    e->retry_after_ms = 0;
     e->request = (struct ch_http_request){.method = "POST",
                                           .url = e->settings->url,
                                           .headers = e->settings->headers,

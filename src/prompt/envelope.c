@@ -2,7 +2,6 @@
 #include "prompt/envelope.h"
 
 #include <stdio.h>
-#include <time.h>
 
 #include "base/limits.h"
 #include "base/mem.h"
@@ -156,14 +155,6 @@ static void add_text_member(struct ch_jw *w, const char *key, const char *text, 
     ch_jw_kstr(w, key, ch_buf_sv(&quoted));
 }
 
-static void envelope_add_time(struct ch_jw *w, int64_t ts) {
-    struct tm tm;
-    char text[32];
-    time_t s = (time_t)(ts / 1000);
-    if (ts > 0 && gmtime_r(&s, &tm) && strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &tm))
-        ch_jw_kcstr(w, "time", text);
-}
-
 static void add_trusted(const struct chela_inbound *in, const char *session, struct ch_jw *w) {
     ch_jw_begin(w, '{');
     add_id_member(w, "channel", in->channel);
@@ -174,7 +165,8 @@ static void add_trusted(const struct chela_inbound *in, const char *session, str
     add_id_member(w, "message_id", in->message_id);
     add_id_member(w, "sender_id", in->sender_id);
     add_id_member(w, "session", session);
-    envelope_add_time(w, in->ts);
+    if (in->ts > 0)
+        ch_jw_ktime(w, "time", in->ts);
     if (in->mentioned)
         ch_jw_kbool(w, "mentioned", true);
     ch_jw_end(w, '}');

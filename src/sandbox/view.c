@@ -17,6 +17,7 @@
 #include "base/mem.h"
 #include "sandbox/options.h"
 
+#define MOST_LINKS 40 /* of one path, as in Linux */
 #define SHM_PART 8 /* /dev/shm gets this part of the temporary space, /tmp gets the rest */
 
 static const char *const system_paths[] = {
@@ -116,14 +117,56 @@ static int by_length(const void *a, const void *b) {
 
 static void view_add_paths(struct ch_box_view *view, enum ch_step_kind kind,
                            const struct ch_paths *paths) {
-    struct stat st;
-
-    for (size_t i = 0; i < paths->n; i++)
-        if (stat(paths->p[i], &st) == 0 && strcmp(paths->p[i], "/") != 0)
-            ch_view_add(view, kind, paths->p[i], paths->p[i]);
+    for (size_t i = 0; i < paths->n; i++) {
+        const char *real = ch_real_path(paths->p[i]);
+        if (real && strcmp(real, "/") != 0)
+            ch_view_add(view, kind, real, real);
+    }
 }
 
-void ch_view_make(struct ch_box_view *view, const struct ch_box *box) {
+static bool has_link(const struct ch_box_view *view, const char *dst) {
+    for (size_t i = 0; i < view->n; i++)
+        if (view->steps[i].kind == CH_STEP_SYMLINK && strcmp(view->steps[i].dst, dst) == 0)
+            return true;
+    return false;
+}
+
+/* Add the symbolic links of a path that exists, unless a mount contains them. */
+static void add_links(struct ch_box_view *view, const char *path) {
+    const char *parent = ""; /* real path of the part so far */
+    char target[PATH_MAX];
+
+    for (unsigned links = 0; parent && *path && links < MOST_LINKS;) {
+        path += strspn(path, "/");
+        size_t n = strcspn(path, "/");
+        const char *at = ch_text("%s/%.*s", parent, (int)n, path);
+        ssize_t len = readlink(at, target, sizeof(target) - 1);
+        path += n;
+        if (len <= 0) {
+            parent = ch_real_path(at);
+            parent = parent && strcmp(parent, "/") == 0 ? "" : parent;
+            continue;
+        }
+        const char *to = ch_text("%.*s", (int)len, target);
+        if (!ch_view_covers(view, at) && !has_link(view, at))
+            ch_view_add(view, CH_STEP_SYMLINK, to, at);
+        parent = *to == '/' ? "" : parent;
+        path = ch_text("%s%s", to, path);
+        links++;
+    }
+}
+
+/* The paths become real ones, which the files to protect and to hide are compared with; their
+ * links stay usable. */
+static void view_resolve(struct ch_box_view *view, struct ch_paths *paths) {
+    for (size_t i = 0; i < paths->n; i++) {
+        const char *real = ch_real_path(paths->p[i]);
+        add_links(view, real ? paths->p[i] : "");
+        paths->p[i] = real ? real : paths->p[i];
+    }
+}
+
+void ch_view_make(struct ch_box_view *view, struct ch_box *box) {
     for (size_t i = 0; i < CH_LEN(system_paths); i++)
         add_system(view, system_paths[i]);
     for (size_t i = 0; i < CH_LEN(secrets); i++)
@@ -145,6 +188,8 @@ void ch_view_make(struct ch_box_view *view, const struct ch_box *box) {
     if (box->workspace)
         ch_view_add(view, CH_STEP_RW, box->workspace, box->workspace);
     qsort(view->steps + first, view->n - first, sizeof(*view->steps), by_length);
+    view_resolve(view, &box->readable);
+    view_resolve(view, &box->writable);
 }
 
 void ch_view_seal(struct ch_box_view *view) {

@@ -44,8 +44,8 @@ bool ch_view_covers(const struct ch_box_view *view, const char *path);
 
 /* Build the view: the system read-only; a private /tmp, /dev and /proc; the
  * workspace and other writable paths. The steps for protected paths and the
- * seal follow later. */
-void ch_view_make(struct ch_box_view *view, const struct ch_box *box);
+ * seal follow later. The readable and writable paths of the box become real ones. */
+void ch_view_make(struct ch_box_view *view, struct ch_box *box);
 void ch_view_seal(struct ch_box_view *view);
 
 /* For a box without mounts: the same view as Landlock rules. Returns 0 or

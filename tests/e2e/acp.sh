@@ -11,6 +11,7 @@ rules:
   - { when: { user: "^fix", after: none }, call: { tool: exec, args: { command: "cat note" } } }
   - { when: { user: "^two", after: none }, call: { tool: exec, args: { command: "echo one" } } }
   - { when: { user: "^wait", after: none }, call: { tool: exec, args: { command: "sleep 300" } } }
+  - { when: { user: "^job", after: none }, call: { tool: exec, args: { command: "sleep 300", background: true } } }
   - { when: { user: "^broken" }, fail: { status: 400 } }
   - { when: { after: any }, say: "seen: {{result}}" }
   - say: hello
@@ -111,6 +112,15 @@ prompt 30 two
 is "an option that changed during a run holds for the next one" "$(permission 4 | jq -r .params.toolCall.title)" "echo one"
 decide 4 allow
 answer 30 >/dev/null
+open 31
+request 32 session/set_config_option "{\"sessionId\":\"$id\",\"configId\":\"approval\",\"value\":\"auto\"}"
+prompt 33 job
+is "a program in the background" "$(answer 33 | jq -r .result.stopReason)" end_turn
+request 34 session/set_config_option "{\"sessionId\":\"$id\",\"configId\":\"approval\",\"value\":\"ask\"}"
+prompt 35 two
+is "does not keep the old choice about consent" "$(permission 5 | jq -r .params.toolCall.title)" "echo one"
+decide 5 allow
+answer 35 >/dev/null
 finish
 is "no error was printed" "$(cat "$err")" ""
 begin
@@ -261,6 +271,7 @@ unset where
 # --- servers of the editor
 if command -v python3 >/dev/null; then
     sed -i '1a\  - { when: { user: "^echo", after: none }, call: { tool: my-server__echo, args: { text: hi } } }' "$space/rules.yaml"
+    sed -i '1a\  - { when: { user: "^other", after: none }, call: { tool: my-server-2__echo, args: { text: hi } } }' "$space/rules.yaml"
     begin
     hello
     server="{\"name\":\"my server\",\"command\":\"python3\",\"args\":[\"$PWD/tests/support/mcp/server.py\",\"modern\"],\"env\":[]}"
@@ -274,6 +285,16 @@ if command -v python3 >/dev/null; then
     decide 1 allow
     answer 3 >/dev/null
     check "and runs" told "echo: hi"
+    request 4 session/new "{\"cwd\":\"$space\",\"mcpServers\":[${server/modern/legacy}]}"
+    id=$(answer 4 | jq -r .result.sessionId)
+    for _ in {1..200}; do [ -s "$tmp/.local/state/chela/mcp/editor/my-server-2.json" ] && break; sleep 0.05; done
+    prompt 5 other
+    is "another server of the same name is another one" "$(permission 2 | jq -r .params.toolCall.title)" "my-server-2__echo"
+    decide 2 allow
+    answer 5 >/dev/null
+    request 6 session/new "{\"cwd\":\"$space\",\"mcpServers\":[$server,${server/modern/legacy}]}"
+    answer 6 >/dev/null
+    is "both are used again" "$(find "$tmp/.local/state/chela/mcp/editor" -name '*.json' | wc -l)" 2
     finish
 else
     skip "servers of the editor" "python3 is not installed"

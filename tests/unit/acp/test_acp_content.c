@@ -20,6 +20,12 @@ static const struct {
     {"[{\"type\":\"text\",\"text\":\"see \"},{\"type\":\"resource_link\",\"name\":\"x.c\","
      "\"uri\":\"file:///src/x.c\"}]",
      0, "see [x.c](/src/x.c)", NULL},
+    {"[{\"type\":\"resource_link\",\"name\":\"x y\",\"uri\":\"file:///src/x%20y%C3%A9\"}]", 0,
+     "[x y](/src/x y\u00e9)", NULL},
+    {"[{\"type\":\"resource_link\",\"name\":\"x\",\"uri\":\"file:///a%00b%zz\"}]", 0,
+     "[x](file:///a%00b%zz)", NULL},
+    {"[{\"type\":\"resource_link\",\"name\":\"x\",\"uri\":\"https://e.org/a%20b\"}]", 0,
+     "[x](https://e.org/a%20b)", NULL},
     {"[{\"type\":\"resource_link\",\"uri\":\"https://e.org/\"}]", 0,
      "[https://e.org/](https://e.org/)", NULL},
     {"[{\"type\":\"text\",\"text\":\"see\"},{\"type\":\"resource\",\"resource\":{\"uri\":\"file:///"

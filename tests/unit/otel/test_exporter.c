@@ -240,6 +240,10 @@ static void test_heeds_retry_after(void **state) {
     answer_with(e, 503, "999999999", "");
     pass_time(e, CH_LIMIT_OTEL_RETRY_MS + 1);
     assert_int_equal(e->requests, 3);
+    struct chela_error err = {.code = CHELA_ENET, .message = "refused"};
+    CH_TAKE(e->handler)->on_done(&err, e->user); /* the delay was that of an earlier answer */
+    pass_time(e, 4 * CH_DEFAULT_OTEL_RETRY_MS + 1);
+    assert_int_equal(e->requests, 4);
 }
 
 static void test_gives_up(void **state) {

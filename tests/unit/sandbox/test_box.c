@@ -71,7 +71,11 @@ static const char *steps(const struct ch_box_view *v) {
     for (size_t i = 0; i < v->n; i++) {
         const struct ch_view_step *s = &v->steps[i];
         if (strncmp(s->dst, dir, strlen(dir)) == 0)
-            text = ch_text("%s%s %s;", text, s->kind == CH_STEP_RO ? "RO" : "RW",
+            text = ch_text("%s%s %s;", text,
+                           s->kind == CH_STEP_RO          ? "RO"
+                           : s->kind == CH_STEP_SYMLINK   ? "LINK"
+                           : s->kind == CH_STEP_HIDE_FILE ? "HIDE"
+                                                          : "RW",
                            s->dst + strlen(dir) + 1);
     }
     return text;
@@ -283,6 +287,36 @@ static void test_view(void **state) {
     ch_free(v.steps);
 }
 
+/* Paths through links are mounted at their real place, where files of them are hidden. */
+static void test_view_of_links(void **state) {
+    const char *readable[] = {in_dir("to_a/b"), in_dir("to_a/b/c"), in_dir("none")};
+    const char *writable[] = {in_dir("ws/to_w")}, *hide[] = {in_dir("w/secret")};
+    struct ch_box box = {
+        .workspace = in_dir("ws"),
+        .readable = {.p = readable, .n = 3},
+        .writable = {.p = writable, .n = 1},
+        .hide = {.p = hide, .n = 1},
+    };
+    struct ch_box_view v = {0};
+    struct ch_box_guard g;
+
+    (void)state;
+    make_dir("a");
+    make_dir("a/b");
+    make_dir("a/b/c");
+    make_dir("w");
+    make_dir("ws");
+    make_file("w/secret");
+    assert_int_equal(symlink(in_dir("a"), in_dir("to_a")), 0);
+    assert_int_equal(symlink("../w", in_dir("ws/to_w")), 0);
+    ch_view_make(&v, &box);
+    ch_guard_set(&g, &v, &box);
+    /* the link in the workspace is there with the workspace */
+    assert_string_equal(steps(&v), "RW w;RW ws;RO a/b;RO a/b/c;LINK to_a;HIDE w/secret;");
+    ch_guard_lift(&g);
+    ch_free(v.steps);
+}
+
 /* Deep, wide, unreadable, with links that lead out. */
 static void test_scratch(void **state) {
     (void)state;
@@ -355,6 +389,7 @@ int main(void) {
         T(test_left_stand_ins),
         T(test_foreign_lock),
         T(test_view),
+        T(test_view_of_links),
         T(test_scratch),
         T(test_hunt),
     };
