@@ -56,7 +56,7 @@ enum ch_json_mode {
 
 /* A place in a text. Line and column count from 1, columns in characters. */
 struct ch_json_where {
-    size_t offset;
+    size_t offset; /* in bytes; 0 for a node of YAML */
     unsigned line, column;
 };
 

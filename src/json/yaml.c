@@ -11,7 +11,6 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/mem.h"
-#include "base/utf8.h"
 #include "json/value.h"
 #include "json/yaml_scalar.h"
 
@@ -37,8 +36,7 @@ struct anchor {
 
 struct builder {
     struct ch_arena *arena;
-    struct ch_sv text;  /* without its byte order mark */
-    size_t text_offset; /* the mark's length */
+    struct ch_sv text; /* without its byte order mark */
     const char *name;
     struct chela_error *err;
     yaml_parser_t parser;
@@ -50,30 +48,14 @@ struct builder {
 
     struct level levels[CH_LIMIT_JSON_DEPTH];
     unsigned depth, documents;
-    size_t chars, bytes; /* the same position in characters and in bytes */
 };
 
 static int fail_at(struct builder *b, int code, struct ch_json_where w, const char *why) {
     return ch_fail(b->err, code, "%s:%u:%u: %s", b->name, w.line, w.column, why);
 }
 
-/* Convert a position of libyaml from characters to bytes. Positions come in
- * rising order, so the count continues from the last one. */
-static size_t byte_offset(struct builder *b, size_t chars) {
-    if (chars < b->chars)
-        b->chars = b->bytes = 0;
-    while (b->chars < chars && b->bytes < b->text.n) {
-        unsigned n = ch_utf8_next(ch_sv(b->text.p + b->bytes, b->text.n - b->bytes), NULL);
-        b->bytes += n ? n : 1;
-        b->chars++;
-    }
-    return b->bytes;
-}
-
-static struct ch_json_where yaml_place(struct builder *b, const yaml_mark_t *m) {
-    return (struct ch_json_where){.offset = b->text_offset + byte_offset(b, m->index),
-                                  .line = (unsigned)m->line + 1,
-                                  .column = (unsigned)m->column + 1};
+static struct ch_json_where yaml_place(const yaml_mark_t *m) {
+    return (struct ch_json_where){.line = (unsigned)m->line + 1, .column = (unsigned)m->column + 1};
 }
 
 static int parser_failed(struct builder *b) {
@@ -88,7 +70,7 @@ static int parser_failed(struct builder *b) {
     if (p->context)
         why = ch_arena_printf(b->arena, "%s %s (from line %zu)", why, p->context,
                               p->context_mark.line + 1);
-    return fail_at(b, CHELA_EPARSE, yaml_place(b, &p->problem_mark), why);
+    return fail_at(b, CHELA_EPARSE, yaml_place(&p->problem_mark), why);
 }
 
 static int yaml_make_room(struct builder *b, size_t more, struct ch_json_where w) {
@@ -272,7 +254,7 @@ static int close_container(struct builder *b) {
 }
 
 static int yaml_on_event(struct builder *b, const yaml_event_t *ev) {
-    struct ch_json_where w = yaml_place(b, &ev->start_mark);
+    struct ch_json_where w = yaml_place(&ev->start_mark);
     switch (ev->type) {
     case YAML_DOCUMENT_START_EVENT:
         if (b->documents++)
@@ -326,10 +308,8 @@ int ch_yaml_parse(struct ch_arena *a, struct ch_sv text, const char *name, struc
         return ch_fail(err, CHELA_ELIMIT, "%s:1:1: larger than %zu bytes", name,
                        CH_LIMIT_YAML_FILE);
     struct builder b = {.arena = a, .text = text.p ? text : CH_SV(""), .name = name, .err = err};
-    if (ch_sv_starts(text, BYTE_ORDER_MARK)) {
-        b.text_offset = strlen(BYTE_ORDER_MARK);
-        b.text = ch_sv(text.p + b.text_offset, text.n - b.text_offset);
-    }
+    size_t mark = ch_sv_starts(text, BYTE_ORDER_MARK) ? strlen(BYTE_ORDER_MARK) : 0;
+    b.text = ch_sv(b.text.p + mark, b.text.n - mark);
     if (!yaml_parser_initialize(&b.parser))
         return ch_fail(err, CHELA_EINTERNAL, "%s: out of memory", name);
     yaml_parser_set_encoding(&b.parser, YAML_UTF8_ENCODING);

@@ -22,11 +22,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
         }                                                           \
     } while (0)
 
-static void check_places(const struct ch_yaml *y, size_t size) {
+static void check_places(const struct ch_yaml *y) {
     MUST(y->nodes == (size_t)(ch_json_next(y->root) - y->root));
     for (size_t i = 0; i < y->nodes; i++) {
         struct ch_json_where w = ch_yaml_where(y, y->root + i);
-        MUST(w.line && w.column && w.offset <= size);
+        MUST(w.line && w.column);
     }
 }
 
@@ -65,7 +65,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         MUST(!y.root && err.code == rc && strncmp(err.message, "f:", 2) == 0);
         return 0;
     }
-    check_places(&y, size);
+    check_places(&y);
     check_as_json(&a, &y);
     return 0;
 }
