@@ -130,7 +130,7 @@ static inline const char *reader_read_literal(struct reader *r, const char *at, 
 
 /* Read a member's name and colon; returns the start of its value. */
 static inline const char *reader_read_key(struct reader *r, const char *at, size_t i) {
-    at = ch_scan_space(at, r->end);
+    at = ch_scan_gap(at, r->end);
     if (at == r->end || *at != '"')
         return reader_refuse(r, at, "expected a member name in quotes");
     if (i == r->cap)
@@ -173,7 +173,7 @@ member:
     if (!at)
         return NULL;
 value:
-    at = ch_scan_space(at, end);
+    at = ch_scan_gap(at, end);
     if (i == r->cap)
         more_room(r, i, 0);
     switch (at < end ? *at : '\0') {

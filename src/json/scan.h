@@ -75,6 +75,15 @@ static inline const char *ch_scan_space(const char *at, const char *end) {
     return ch_scan_space_run(at, end);
 }
 
+/* As ch_scan_space, after a comma or a colon, which one space often follows. */
+static inline const char *ch_scan_gap(const char *at, const char *end) {
+    if (at < end && *at == ' ')
+        at++;
+    if (CH_SCAN_LIKELY(at < end && (unsigned char)*at > ' '))
+        return at;
+    return ch_scan_space_run(at, end);
+}
+
 /* Skip white space in *at and return the next byte; 0 at the end. */
 static inline char ch_scan_next(const char **at, const char *end) {
     if (CH_SCAN_LIKELY(*at < end && (unsigned char)**at > ' '))
