@@ -196,9 +196,17 @@ static inline ch_vector text_stops(ch_vector v) {
     return (ch_vector)((v == '"') | (v == '\\') | (v < 0x20));
 }
 
-/* The first bytes are taken character by character: the end of a short text is found sooner than
- * with vectors. */
 const char *ch_scan_text_run(const char *at, const char *end) {
+    while (at < end && (*at & 0x80)) {
+        const char *next = ch_utf8_pass(at, end, text_stops);
+        if (next == at)
+            break;
+        at = ch_scan_plain(next, end);
+    }
+    return at;
+}
+
+const char *ch_scan_text_few(const char *at, const char *end) {
     const char *few = end - at >= 4 ? at + CH_MIN(end - at - 3, CH_VECTOR) : at;
     while (at < few) {
         unsigned n = 1;
@@ -210,19 +218,13 @@ const char *ch_scan_text_run(const char *at, const char *end) {
             break;
         at += n;
     }
-    for (;;) {
-        at = ch_scan_plain(at, end);
-        const char *next = at < end && (*at & 0x80) ? ch_utf8_pass(at, end, text_stops) : at;
-        if (next == at)
-            return at;
-        at = next;
-    }
+    return ch_scan_text_run(ch_scan_plain_run(at, end), end);
 }
 
 bool ch_scan_string_rest(const char *at, const char *end, enum ch_json_mode mode,
                          struct ch_scan_string *s, struct ch_scan_fail *fail) {
     *s = (struct ch_scan_string){0};
-    while (at && (at = ch_scan_text_rest(ch_scan_plain_run(at, end), end)) < end) {
+    while (at && (at = ch_scan_text_run(ch_scan_plain_run(at, end), end)) < end) {
         if (*at == '"') {
             s->quote = at;
             return true;

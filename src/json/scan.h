@@ -115,13 +115,17 @@ static inline const char *ch_scan_number(const char *at, const char *end, bool *
  * 0x80 on: the closing quote, a backslash or a fault. `end` if there is none. */
 const char *ch_scan_text_run(const char *at, const char *end);
 
-/* As ch_scan_text, where ch_scan_plain has stopped. */
-static inline const char *ch_scan_text_rest(const char *at, const char *end) {
+static inline const char *ch_scan_text(const char *at, const char *end) {
+    at = ch_scan_plain(at, end);
     return at < end && (*at & 0x80) ? ch_scan_text_run(at, end) : at;
 }
 
-static inline const char *ch_scan_text(const char *at, const char *end) {
-    return ch_scan_text_rest(ch_scan_plain(at, end), end);
+/* As ch_scan_text, for the first byte of a string that is not plain. Takes a few characters one by
+ * one, because the end of a short text is found sooner than with vectors. */
+const char *ch_scan_text_few(const char *at, const char *end);
+
+static inline const char *ch_scan_text_rest(const char *at, const char *end) {
+    return at < end && (*at & 0x80) ? ch_scan_text_few(at, end) : at;
 }
 
 /* Scan the rest of a string from its first byte that is not plain. Checks
