@@ -53,31 +53,49 @@ static char *scratch_room(struct ch_pull *p, const char *from, size_t n) {
     return scratch->p + scratch->n;
 }
 
-__attribute__((noinline)) static const char *pull_rich_string(struct ch_pull *p, const char *start,
-                                                              const char *at, struct ch_sv *out) {
+/* Add the decoded text between `begin` and `end` to the scratch buffer. */
+static void pull_keep(struct ch_pull *p, char *begin, char *end, struct ch_sv *out) {
+    *out = ch_sv(begin, (size_t)(end - begin));
+    ch_buf_commit(p->scratch, out->n);
+}
+
+/* Take a string that ch_scan_few did not finish. Its beginning is decoded in `begin`. */
+static const char *pull_long_string(struct ch_pull *p, const char *start, struct ch_scan_few done,
+                                    char *begin, struct ch_sv *out) {
     struct ch_scan_string s;
     struct ch_scan_fail why;
-    at = ch_scan_text(at, p->end);
+    const char *quote = done.at ? ch_scan_quote(done.at, p->end) : NULL;
+    char *end = quote && scratch_room(p, start, (size_t)(quote - start))
+                    ? ch_scan_unescape(done.at, quote, p->end, done.out)
+                    : NULL;
+    if (end) {
+        pull_keep(p, begin, end, out);
+        return quote + 1;
+    }
+    if (!ch_scan_string_rest(start, p->end, CH_JSON_REPLACE, &s, &why))
+        return NULL;
+    begin = scratch_room(p, start, (size_t)(s.quote - start) + s.extra);
+    if (!begin)
+        return NULL;
+    pull_keep(p, begin, begin + ch_scan_decode(&s, start, begin), out);
+    return s.quote + 1;
+}
+
+__attribute__((noinline)) static const char *pull_rich_string(struct ch_pull *p, const char *start,
+                                                              const char *at, struct ch_sv *out) {
+    struct ch_scan_few done = {0};
+    at = ch_scan_text_rest(at, p->end);
     if (at < p->end && *at == '"') {
         *out = ch_sv(start, (size_t)(at - start));
         return at + 1;
     }
-    const char *quote = ch_scan_quote(at, p->end);
-    char *begin = quote ? scratch_room(p, start, (size_t)(quote - start)) : NULL;
-    char *end = begin ? ch_scan_unescape(start, at, quote, begin) : NULL;
-    if (end) {
-        *out = ch_sv(begin, (size_t)(end - begin));
-        ch_buf_commit(p->scratch, out->n);
-        return quote + 1;
-    }
-    if (!ch_scan_string_rest(at, p->end, CH_JSON_REPLACE, &s, &why))
-        return NULL;
-    char *room = scratch_room(p, start, (size_t)(s.quote - start) + s.extra);
-    if (!room)
-        return NULL;
-    *out = ch_sv(room, ch_scan_decode(&s, start, room));
-    ch_buf_commit(p->scratch, out->n);
-    return s.quote + 1;
+    char *begin = scratch_room(p, start, ch_scan_few_room(start, at, p->end));
+    if (begin)
+        done = ch_scan_few(start, at, p->end, begin);
+    if (!done.at || *done.at != '"')
+        return pull_long_string(p, start, done, begin, out);
+    pull_keep(p, begin, done.out, out);
+    return done.at + 1;
 }
 
 /* Take the string whose opening quote is at `at`; returns its end, or NULL. */

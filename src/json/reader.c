@@ -21,13 +21,17 @@
 _Static_assert(sizeof(struct ch_json) == 16, "nodes are two words");
 _Static_assert(CH_LIMIT_JSON_TEXT <= UINT32_MAX / 4, "lengths fit in 32 bits");
 
+/* Room for decoded strings is taken in pieces of this size, or of the text's if that is less. */
+enum { STRINGS = 1024 };
+
 struct reader {
     struct ch_arena *arena;
     struct ch_sv text;
     const char *end; /* of text */
     enum ch_json_mode mode;
-    struct ch_json *nodes; /* in the arena's free space while parsing */
-    size_t cap;            /* nodes that fit before the decoded strings */
+    struct ch_json *nodes;       /* in the arena's free space while parsing */
+    size_t cap;                  /* nodes that fit before the decoded strings */
+    char *strings, *strings_end; /* room for more decoded strings */
     struct ch_scan_fail fail;
     bool too_deep;
 };
@@ -52,13 +56,22 @@ __attribute__((noinline)) static void more_room(struct reader *r, size_t used, s
     memcpy(r->nodes, from, used * sizeof(struct ch_json));
 }
 
-static char *string_room(struct reader *r, size_t used, size_t bytes) {
+/* Take a piece of at least `bytes` from the back of the free space. */
+__attribute__((noinline)) static void more_strings(struct reader *r, size_t used, size_t bytes) {
     struct ch_arena *a = r->arena;
+    bytes = CH_MAX(bytes, CH_MIN(r->text.n, STRINGS));
     if ((size_t)(a->end - (char *)(r->nodes + used)) < bytes)
         more_room(r, used, bytes);
-    a->end -= bytes;
+    r->strings_end = a->end;
+    r->strings = a->end -= bytes;
     r->cap = (size_t)(a->end - (char *)r->nodes) / sizeof(struct ch_json);
-    return a->end;
+}
+
+/* Room for a decoded string; add_decoded keeps the bytes that the string needs. */
+static char *string_room(struct reader *r, size_t used, size_t bytes) {
+    if ((size_t)(r->strings_end - r->strings) < bytes)
+        more_strings(r, used, bytes);
+    return r->strings;
 }
 
 static const char *reader_refuse(struct reader *r, const char *at, const char *why) {
@@ -66,36 +79,58 @@ static const char *reader_refuse(struct reader *r, const char *at, const char *w
     return NULL;
 }
 
+/* Fill node i with the text that was decoded from r->strings to `to`. */
+static void add_decoded(struct reader *r, size_t i, char *to) {
+    r->nodes[i] =
+        (struct ch_json){.type = CH_JSON_STRING, .n = (uint32_t)(to - r->strings), .s = r->strings};
+    r->strings = to;
+}
+
+/* Read a string that ch_scan_few did not finish. Its beginning is decoded in r->strings. */
+__attribute__((noinline)) static const char *reader_long_string(struct reader *r, const char *start,
+                                                                struct ch_scan_few done, size_t i) {
+    struct ch_scan_string s;
+    const char *quote = done.at ? ch_scan_quote(done.at, r->end) : NULL;
+    if (quote) {
+        const char *head = r->strings;
+        size_t n = (size_t)(done.out - head);
+        char *out = string_room(r, i + 1, n + (size_t)(quote - done.at) + 2);
+        memmove(out, head, n);
+        char *to = ch_scan_unescape(done.at, quote, r->end, out + n);
+        if (to) {
+            add_decoded(r, i, to);
+            return quote + 1;
+        }
+    }
+    if (!ch_scan_string_rest(start, r->end, r->mode, &s, &r->fail))
+        return NULL;
+    size_t n = (size_t)(s.quote - start);
+    r->nodes[i] = (struct ch_json){.type = CH_JSON_STRING, .n = (uint32_t)n, .s = start};
+    if (s.decode) {
+        char *out = string_room(r, i + 1, n + s.extra);
+        add_decoded(r, i, out + ch_scan_decode(&s, start, out));
+    }
+    return s.quote + 1;
+}
+
 /* Read a string that is not plain from `at` on, and fill node i. */
 __attribute__((noinline)) static const char *reader_rich_string(struct reader *r, const char *start,
                                                                 const char *at, size_t i) {
-    struct ch_scan_string s;
-    at = ch_scan_text(at, r->end);
+    at = ch_scan_text_rest(at, r->end);
     if (at < r->end && *at == '"') {
         r->nodes[i] =
             (struct ch_json){.type = CH_JSON_STRING, .n = (uint32_t)(at - start), .s = start};
         return at + 1;
     }
-    const char *quote = ch_scan_quote(at, r->end);
-    if (quote) {
-        char *out = string_room(r, i + 1, (size_t)(quote - start));
-        char *end = ch_scan_unescape(start, at, quote, out);
-        r->nodes[i] = (struct ch_json){
-            .type = CH_JSON_STRING, .n = end ? (uint32_t)(end - out) : 0, .s = out};
-        if (end)
-            return quote + 1;
+    struct ch_scan_few done = {0};
+    if (at < r->end) {
+        char *out = string_room(r, i + 1, ch_scan_few_room(start, at, r->end));
+        done = ch_scan_few(start, at, r->end, out);
     }
-    if (!ch_scan_string_rest(at, r->end, r->mode, &s, &r->fail))
-        return NULL;
-    size_t n = (size_t)(s.quote - start);
-    const char *contents = start;
-    if (s.decode) {
-        char *out = string_room(r, i + 1, n + s.extra);
-        n = ch_scan_decode(&s, start, out);
-        contents = out;
-    }
-    r->nodes[i] = (struct ch_json){.type = CH_JSON_STRING, .n = (uint32_t)n, .s = contents};
-    return s.quote + 1;
+    if (!done.at || *done.at != '"')
+        return reader_long_string(r, start, done, i);
+    add_decoded(r, i, done.out);
+    return done.at + 1;
 }
 
 /* Read the string whose opening quote was passed. */
@@ -130,7 +165,7 @@ static inline const char *reader_read_literal(struct reader *r, const char *at, 
 
 /* Read a member's name and colon; returns the start of its value. */
 static inline const char *reader_read_key(struct reader *r, const char *at, size_t i) {
-    at = ch_scan_space(at, r->end);
+    at = ch_scan_gap(at, r->end);
     if (at == r->end || *at != '"')
         return reader_refuse(r, at, "expected a member name in quotes");
     if (i == r->cap)
@@ -173,7 +208,7 @@ member:
     if (!at)
         return NULL;
 value:
-    at = ch_scan_space(at, end);
+    at = ch_scan_gap(at, end);
     if (i == r->cap)
         more_room(r, i, 0);
     switch (at < end ? *at : '\0') {

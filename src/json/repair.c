@@ -89,7 +89,7 @@ static void repair_escape(struct repair *r) {
 /* Repair a string, from after the opening quote to after the closing quote or
  * the end. */
 static void repair_string(struct repair *r) {
-    while ((r->at = ch_scan_plain(r->at, r->end)) < r->end) {
+    while ((r->at = ch_scan_plain_run(r->at, r->end)) < r->end) {
         if (*r->at == '"') {
             r->at++;
             return;

@@ -206,10 +206,25 @@ const char *ch_scan_text_run(const char *at, const char *end) {
     return at;
 }
 
+const char *ch_scan_text_few(const char *at, const char *end) {
+    const char *few = end - at >= 4 ? at + CH_MIN(end - at - 3, CH_VECTOR) : at;
+    while (at < few) {
+        unsigned n = 1;
+        if (*at & 0x80)
+            n = ch_utf8_length(ch_word_load_half(at));
+        else if (!ch_scan_is_plain(*at))
+            return at;
+        if (n == 0)
+            break;
+        at += n;
+    }
+    return ch_scan_text_run(ch_scan_plain_run(at, end), end);
+}
+
 bool ch_scan_string_rest(const char *at, const char *end, enum ch_json_mode mode,
                          struct ch_scan_string *s, struct ch_scan_fail *fail) {
     *s = (struct ch_scan_string){0};
-    while (at && (at = ch_scan_text(at, end)) < end) {
+    while (at && (at = ch_scan_text_run(ch_scan_plain_run(at, end), end)) < end) {
         if (*at == '"') {
             s->quote = at;
             return true;
@@ -281,12 +296,12 @@ size_t ch_scan_decode(const struct ch_scan_string *s, const char *at, char *out)
     return (size_t)(out - start);
 }
 
-/* --- strings with escapes: all bytes are checked, then decoded */
+/* --- strings with escapes */
 
-/* True if a backslash that is not itself escaped precedes `at`; `slash` is the first one. */
-static bool is_escaped(const char *slash, const char *at) {
+/* True if a backslash that is not itself escaped precedes `at`; `from` is not within an escape. */
+static bool is_escaped(const char *from, const char *at) {
     const char *before = at;
-    while (before > slash && before[-1] == '\\')
+    while (before > from && before[-1] == '\\')
         before--;
     return (at - before) % 2;
 }
@@ -309,9 +324,9 @@ static inline ch_vector closing(const char *at) {
 }
 
 /* The index of the closing quote among the two vectors at `at`; BLOCK if it is not there. */
-static inline unsigned closing_quote(const char *slash, const char *at) {
+static inline unsigned closing_quote(const char *from, const char *at) {
     unsigned n = first_of_two(closing(at), closing(at + CH_VECTOR));
-    while (n < BLOCK && (at[n] != '"' || is_escaped(slash, at + n)))
+    while (n < BLOCK && (at[n] != '"' || is_escaped(from, at + n)))
         n++;
     return n;
 }
@@ -322,21 +337,13 @@ static inline ch_vector invalid(const char *at) {
                            ch_vector_load(at - 3));
 }
 
-/* ch_scan_quote for the last bytes of a text. */
-static const char *quote_nearby(const char *at, const char *end) {
-    while ((at = ch_scan_text(at, end)) < end && *at == '\\') {
-        if (end - at < 2)
-            return NULL;
-        at += 2;
-    }
-    return at < end && *at == '"' ? at : NULL;
-}
-
 /* Escapes are ASCII, so UTF-8 can be checked without regard to them. */
-__attribute__((noinline)) static const char *quote_afar(const char *slash, const char *end) {
+const char *ch_scan_quote(const char *from, const char *end) {
+    if (end - from < BLOCK)
+        return NULL;
     ch_vector bad = {0};
     const char *last = end - BLOCK;
-    for (const char *at = slash + 2;; at = CH_MIN(at + BLOCK, last)) {
+    for (const char *at = from;; at = CH_MIN(at + BLOCK, last)) {
         ch_vector v = ch_vector_load(at), w = ch_vector_load(at + CH_VECTOR);
         ch_vector wrong = (ch_vector)(v < 0x20), wrong2 = (ch_vector)(w < 0x20);
         ch_vector since = ch_vector_load(at - 3) | ch_vector_load(at + CH_VECTOR - 3) | w;
@@ -345,7 +352,7 @@ __attribute__((noinline)) static const char *quote_afar(const char *slash, const
             wrong2 |= invalid(at + CH_VECTOR);
         }
         if (ch_vector_any((ch_vector)((v == '"') | (w == '"')))) {
-            unsigned n = closing_quote(slash, at);
+            unsigned n = closing_quote(from, at);
             if (n < BLOCK)
                 return ch_vector_any(bad) || first_of_two(wrong, wrong2) <= n ? NULL : at + n;
         }
@@ -355,67 +362,77 @@ __attribute__((noinline)) static const char *quote_afar(const char *slash, const
     }
 }
 
-/* The end of a short string is found sooner by a loop over bytes, as in ch_scan_plain. */
-const char *ch_scan_quote(const char *slash, const char *end) {
-    if (slash == end || *slash != '\\')
-        return NULL;
-    bool near = end - slash < BLOCK + 2;
-    const char *at = slash, *stop = near ? end : slash + BLOCK;
-    while (at < stop && (*at == '\\' || ch_scan_is_plain(*at)))
-        at += *at == '\\' ? 2 : 1;
-    if (at < end && *at == '"')
-        return at;
-    return near ? quote_nearby(slash, end) : quote_afar(slash, end);
-}
-
-/* Decodes the escapes \u at *from, which often follow each other. Returns the new end of out; NULL:
- * an escape is malformed or half of a surrogate pair. */
+/* Decodes the escapes \u at *from, which often follow each other, while they begin before `stop`.
+ * Returns the new end of out; NULL: an escape is malformed or half of a surrogate pair. */
 __attribute__((always_inline)) static inline char *take_units(char *out, const char **from,
-                                                              const char *quote) {
+                                                              const char *stop, const char *end) {
     const char *at = *from;
     do {
-        int unit = quote - at >= 6 ? hex4_at(at + 2) : -1;
+        int unit = end - at >= 6 ? hex4_at(at + 2) : -1;
         at += 6;
         if (is_high_surrogate(unit)) {
-            int low = low_half(at, quote);
+            int low = low_half(at, end);
             at += 6;
             unit = low < 0 ? -1 : pair(unit, low);
         }
         if (unit < 0 || is_low_surrogate(unit))
             return NULL;
         out = put_code_point(out, unit);
-    } while (at[0] == '\\' && at[1] == 'u');
+    } while (at < stop && at[0] == '\\' && at[1] == 'u');
     *from = at;
     return out;
 }
 
-/* ch_scan_unescape for the end of a string, where the room holds no more vectors. */
-static char *unescape_rest(const char *at, const char *quote, char *out) {
-    struct ch_scan_fail fail;
-    while (at < quote) {
-        size_t used = 1;
-        if (*at != '\\') {
-            *out++ = *at;
-        } else if (simple_escapes[(unsigned char)at[1]]) {
-            *out++ = simple_escapes[(unsigned char)at[1]];
-            used = 2;
-        } else if (ch_scan_escape(at, quote, CH_JSON_STRICT, &fail)) {
-            out = scan_put_escape(out, at, quote, &used);
+enum { FEW = 64 };
+_Static_assert(CH_SCAN_FEW >= 2 * FEW && FEW >= BLOCK + 12, "an escape has at most 12 bytes");
+
+/* Decodes FEW bytes, fewer if the closing quote comes first, or the rest of the text if it is not
+ * much longer. A character of two bytes is copied with the two after it. */
+__attribute__((noinline)) static struct ch_scan_few take_few(const char *at, const char *end,
+                                                             char *out) {
+    const char *stop = end - at <= 2 * FEW ? end - 1 : at + FEW;
+    while (at < stop) {
+        if (ch_scan_is_plain(*at)) {
+            *out++ = *at++;
+        } else if (*at == '\\') {
+            char simple = simple_escapes[(unsigned char)at[1]];
+            if (CH_SCAN_LIKELY(simple)) {
+                *out++ = simple;
+                at += 2;
+            } else if (at[1] != 'u' || !(out = take_units(out, &at, stop, end))) {
+                return (struct ch_scan_few){0};
+            }
+        } else if (*at == '"') {
+            break;
         } else {
-            return NULL;
+            uint32_t w = end - at >= 4 ? ch_word_load_half(at) : 0;
+            unsigned n = *at & 0x80 ? ch_utf8_length(w) : 0;
+            if (n == 0)
+                return (struct ch_scan_few){0};
+            memcpy(out, at, 4);
+            out += n;
+            at += n;
         }
-        at += used;
     }
-    return out;
+    return at < end ? (struct ch_scan_few){at, out} : (struct ch_scan_few){0};
+}
+
+struct ch_scan_few ch_scan_few(const char *start, const char *slash, const char *end, char *out) {
+    size_t n = (size_t)(slash - start);
+    if (CH_SCAN_LIKELY(n <= BLOCK && end - start >= BLOCK)) {
+        ch_vector_store(out, ch_vector_load(start));
+        ch_vector_store(out + CH_VECTOR, ch_vector_load(start + CH_VECTOR));
+    } else {
+        memcpy(out, start, n);
+    }
+    return take_few(slash, end, out + n);
 }
 
 /* The backslashes of a vector are found at once, so that the search for the next escape need not
  * wait for the end of the one before. Whole vectors are copied: the room for the text that is left
  * holds them. */
-char *ch_scan_unescape(const char *start, const char *slash, const char *quote, char *out) {
-    const char *at = slash, *vector = slash;
-    memcpy(out, start, (size_t)(slash - start));
-    out += slash - start;
+char *ch_scan_unescape(const char *at, const char *quote, const char *end, char *out) {
+    const char *slash, *vector = at;
     while (quote - vector >= 2 * CH_VECTOR) {
         uint64_t slashes = ch_vector_bits((ch_vector)(ch_vector_load(vector) == '\\'));
         for (; __builtin_expect(slashes != 0, false); slashes &= slashes - 1) {
@@ -431,7 +448,7 @@ char *ch_scan_unescape(const char *start, const char *slash, const char *quote, 
                 at += 2;
                 continue;
             }
-            out = at[1] == 'u' ? take_units(out, &at, quote) : NULL;
+            out = at[1] == 'u' ? take_units(out, &at, quote, quote) : NULL;
             if (!out)
                 return NULL;
             if (at >= vector + CH_VECTOR) {
@@ -446,5 +463,7 @@ char *ch_scan_unescape(const char *start, const char *slash, const char *quote, 
             at = vector;
         }
     }
-    return unescape_rest(at, quote, out);
+    for (; (*at & 0xc0) == 0x80; at--) /* a vector ended within a character */
+        out--;
+    return take_few(at, end, out).out;
 }

@@ -75,6 +75,15 @@ static inline const char *ch_scan_space(const char *at, const char *end) {
     return ch_scan_space_run(at, end);
 }
 
+/* As ch_scan_space, after a comma or a colon, which one space often follows. */
+static inline const char *ch_scan_gap(const char *at, const char *end) {
+    if (at < end && *at == ' ')
+        at++;
+    if (CH_SCAN_LIKELY(at < end && (unsigned char)*at > ' '))
+        return at;
+    return ch_scan_space_run(at, end);
+}
+
 /* Skip white space in *at and return the next byte; 0 at the end. */
 static inline char ch_scan_next(const char **at, const char *end) {
     if (CH_SCAN_LIKELY(*at < end && (unsigned char)**at > ' '))
@@ -111,6 +120,14 @@ static inline const char *ch_scan_text(const char *at, const char *end) {
     return at < end && (*at & 0x80) ? ch_scan_text_run(at, end) : at;
 }
 
+/* As ch_scan_text, for the first byte of a string that is not plain. Takes a few characters one by
+ * one, because the end of a short text is found sooner than with vectors. */
+const char *ch_scan_text_few(const char *at, const char *end);
+
+static inline const char *ch_scan_text_rest(const char *at, const char *end) {
+    return at < end && (*at & 0x80) ? ch_scan_text_few(at, end) : at;
+}
+
 /* Scan the rest of a string from its first byte that is not plain. Checks
  * escapes and UTF-8. Bytes that CH_JSON_STRICT rejects are counted for
  * replacement in the other mode. */
@@ -126,16 +143,34 @@ const char *ch_scan_escape(const char *at, const char *end, enum ch_json_mode mo
  * for quote - at + extra bytes. Returns the number of bytes written. */
 size_t ch_scan_decode(const struct ch_scan_string *s, const char *at, char *out);
 
-/* A string with escapes is decoded fast if its bytes are checked first: the closing quote of a
- * string whose first escape is at `slash`, where ch_scan_text stopped. The byte before `slash`, the
- * opening quote if no other, is read. NULL: there is no such quote, no backslash at `slash`, or a
- * control character or invalid UTF-8 before the quote. */
-const char *ch_scan_quote(const char *slash, const char *end);
+/* A string with escapes is decoded in one pass if it is short. The rest of a longer one is checked,
+ * then decoded, both with vectors. Each of the three functions returns NULL if the string has a
+ * fault, which ch_scan_string_rest reports or has replaced. */
 
-/* Decode the contents from `start` to `quote`, whose first escape is at `slash`, into out, which
- * has room for as many bytes. Returns the end of the decoded text. NULL: an escape has a fault,
- * which ch_scan_string_rest reports or has replaced. */
-char *ch_scan_unescape(const char *start, const char *slash, const char *quote, char *out);
+/* The contents up to `at` are decoded up to `out`. */
+struct ch_scan_few {
+    const char *at;
+    char *out;
+};
+
+enum { CH_SCAN_FEW = 136 }; /* bytes that ch_scan_few writes at most after the first escape */
+
+/* The room that ch_scan_few needs. */
+static inline size_t ch_scan_few_room(const char *start, const char *slash, const char *end) {
+    return (size_t)(slash - start + CH_MIN(end - slash, CH_SCAN_FEW));
+}
+
+/* Decode contents, which begin at `start` and whose first escape (or fault) is at `slash`, into
+ * out: up to the closing quote, or some way into a longer string. */
+struct ch_scan_few ch_scan_few(const char *start, const char *slash, const char *end, char *out);
+
+/* The closing quote of a string that ch_scan_few decoded up to `at`. Reads three bytes before `at`.
+ * NULL also if there is no quote. */
+const char *ch_scan_quote(const char *at, const char *end);
+
+/* Decode the same string from `at` to `quote` into out, which has room for two more bytes than the
+ * source has. Returns the end of the decoded text. */
+char *ch_scan_unescape(const char *at, const char *quote, const char *end, char *out);
 
 /* Scan true, false or null; `at` is at the first letter. */
 const char *ch_scan_literal(const char *at, const char *end, enum ch_json_type *type,

@@ -13,32 +13,57 @@
 #include "json/number.h"
 #include "json/scan.h"
 
-static void add_escape(struct ch_buf *out, char c) {
+/* Writes the escape of a quote, backslash or control character. Returns its end. */
+static inline char *put_escape(char *to, unsigned char c) {
     static const char hex[] = "0123456789abcdef";
     static const char letters[0x20] = {
         ['\b'] = 'b', ['\t'] = 't', ['\n'] = 'n', ['\f'] = 'f', ['\r'] = 'r'};
-    unsigned char u = (unsigned char)c;
-    if (u >= 0x20)
-        ch_buf_add(out, (char[]){'\\', c}, 2);
-    else if (letters[u])
-        ch_buf_add(out, (char[]){'\\', letters[u]}, 2);
+    char letter = c < 0x20 ? letters[c] : (char)c;
+    *to++ = '\\';
+    *to++ = letter ? letter : 'u';
+    if (letter)
+        return to;
+    *to++ = '0';
+    *to++ = '0';
+    *to++ = hex[c >> 4];
+    *to++ = hex[c & 15];
+    return to;
+}
+
+/* Adds ASCII with escapes, of which often several are close together. Returns where it stops. The
+ * buffer has nearly always room for the longest escapes; near its maximum they may not fit. */
+static const char *add_few(struct ch_buf *out, const char *at, const char *end) {
+    enum { FEW = 24 };
+    char few[6 * FEW];
+    bool direct = out->cap - out->n > sizeof(few) && !out->overflow;
+    char *start = direct ? out->p + out->n : few, *to = start;
+    const char *stop = at + CH_MIN(end - at, FEW);
+    for (; at < stop && !(*at & 0x80); at++) {
+        if (ch_scan_is_plain(*at))
+            *to++ = *at;
+        else
+            to = put_escape(to, (unsigned char)*at);
+    }
+    if (direct)
+        ch_buf_commit(out, (size_t)(to - start));
     else
-        ch_buf_add(out, (char[]){'\\', 'u', '0', '0', hex[u >> 4], hex[u & 15]}, 6);
+        ch_buf_add(out, few, (size_t)(to - few));
+    return at;
 }
 
 void ch_json_escape(struct ch_buf *out, struct ch_sv s) {
-    if (s.n == 0)
-        return;
-    const char *at = s.p, *end = s.p + s.n, *start = at;
-    while ((at = ch_scan_text(at, end)) < end) {
-        ch_buf_add(out, start, (size_t)(at - start));
-        if (*at & 0x80)
+    const char *at = s.p, *end = s.p + s.n;
+    while (at < end) {
+        const char *stop = ch_scan_text(at, end);
+        ch_buf_add(out, at, (size_t)(stop - at));
+        at = stop;
+        if (at < end && (*at & 0x80)) {
             CH_BUF_LIT(out, "\xef\xbf\xbd");
-        else
-            add_escape(out, *at);
-        start = ++at;
+            at++;
+        } else if (at < end) {
+            at = add_few(out, at, end);
+        }
     }
-    ch_buf_add(out, start, (size_t)(end - start));
 }
 
 /* Write `before`, s in quotes, and `after`; `before` and `after` may be 0

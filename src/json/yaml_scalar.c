@@ -22,7 +22,7 @@ static const struct {
 static const char *const unspeakable[] = {".inf", ".Inf", ".INF", ".nan", ".NaN", ".NAN"};
 
 struct ch_json ch_yaml_string(struct ch_sv s) {
-    bool plain = ch_scan_plain(s.p, s.p + s.n) == s.p + s.n;
+    bool plain = ch_scan_plain_run(s.p, s.p + s.n) == s.p + s.n;
     return (struct ch_json){
         .type = CH_JSON_STRING, .flags = plain ? CH_JSON_PLAIN : 0, .n = (uint32_t)s.n, .s = s.p};
 }

@@ -7,16 +7,19 @@
 /* Decode the string of which the bytes up to `at` need no decoding. */
 static const char *decode_string(const char *start, const char *at, const char *end,
                                  struct ch_buf *scratch, struct ch_sv *out) {
-    struct ch_scan_string s = {.quote = ch_scan_quote(at, end)};
+    struct ch_scan_string s;
     struct ch_scan_fail why;
     ch_buf_clear(scratch);
-    if (s.quote) {
-        char *room = ch_buf_reserve(scratch, (size_t)(s.quote - start));
-        char *stop = room ? ch_scan_unescape(start, at, s.quote, room) : NULL;
-        if (stop) {
-            *out = ch_sv(room, (size_t)(stop - room));
-            return s.quote + 1;
-        }
+    char *begin = ch_buf_reserve(scratch, (size_t)(end - start));
+    if (!begin)
+        return NULL;
+    struct ch_scan_few done = ch_scan_few(start, at, end, begin);
+    const char *quote = done.at && *done.at != '"' ? ch_scan_quote(done.at, end) : done.at;
+    if (quote && quote != done.at)
+        done.out = ch_scan_unescape(done.at, quote, end, done.out);
+    if (quote && done.out) {
+        *out = ch_sv(begin, (size_t)(done.out - begin));
+        return quote + 1;
     }
     if (!ch_scan_string_rest(at, end, CH_JSON_REPLACE, &s, &why))
         return NULL;
@@ -30,8 +33,7 @@ static const char *decode_string(const char *start, const char *at, const char *
 const char *ch_quick_string(const char *at, const char *end, struct ch_buf *scratch,
                             struct ch_sv *out) {
     const char *stop = ch_scan_plain(at, end);
-    if (stop < end && *stop != '"')
-        stop = ch_scan_text(stop, end);
+    stop = ch_scan_text_rest(stop, end);
     if (stop == end || *stop != '"')
         return decode_string(at, stop, end, scratch, out);
     *out = ch_sv(at, (size_t)(stop - at));
@@ -86,7 +88,7 @@ static const char *delta_fast_path_find(struct ch_sv data, struct ch_sv name) {
 
 /* Cut a string that the codec ignores, starting at `start`. */
 static bool cut_string(struct cuts *c, const char *start, const char *end) {
-    const char *stop = start ? ch_scan_plain(start, end) : end;
+    const char *stop = start ? ch_scan_plain_run(start, end) : end;
     if (stop == end || *stop != '"')
         return false;
     delta_fast_path_cut(c, CH_HOLE_PADDING, start, stop);
@@ -126,7 +128,7 @@ static void cut_figures(struct cuts *c, struct ch_sv figures) {
     bool integer;
     for (const char *at = figures.p; at < end && !c->overflow;) {
         if (*at == '"') {
-            at = ch_scan_plain(at + 1, end);
+            at = ch_scan_plain_run(at + 1, end);
             c->overflow |= at == end || *at != '"'; /* more than names and numbers */
             at++;
         } else if (ch_scan_is_digit(*at) || *at == '-') {
