@@ -176,7 +176,7 @@ int ch_recover_new(chela_session *s, const struct chela_run_opts *opts, chela_ru
     snprintf(run->id, sizeof(run->id), "%s", p->run);
     ch_run_origin_recall(run, CH_TAKE(p->answer_to),
                          p->began == SIZE_MAX ? NULL : CH_TAKE(p->drop_if));
-    ch_message_origin_move(ch_run_origin_of_message(run), &p->origin);
+    ch_run_origin_answers(run, &p->origin, NULL);
     unsigned times = p->status == CH_REPLAY_PARKED ? 1 : p->recoveries;
     times += p->status == CH_REPLAY_RUNNING;
     ch_run_journal_recovered(run, times);
