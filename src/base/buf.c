@@ -37,6 +37,15 @@ static size_t buf_limit_of(const struct ch_buf *b) {
     return b->max ? b->max : CH_LIMIT_BUF;
 }
 
+void ch_buf_expect(struct ch_buf *b, size_t n) {
+    size_t cap = b->n + n + 1;
+    if (n > SMALL || cap > SMALL || cap <= b->cap || cap > buf_limit_of(b))
+        return;
+    b->cap = cap;
+    b->p = ch_realloc(b->p, cap);
+    b->p[b->n] = '\0';
+}
+
 char *ch_buf_reserve(struct ch_buf *b, size_t n) {
     size_t max = buf_limit_of(b);
     if (b->overflow || n > max || b->n > max - n) {

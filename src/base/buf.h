@@ -27,6 +27,9 @@ void ch_buf_clear(struct ch_buf *b); /* keeps the memory */
 /* Gives memory back: leaves room for an eighth more in a large buffer, so that a buffer which
  * grows slowly is not copied each time. */
 void ch_buf_fit(struct ch_buf *b);
+/* The caller will add about n bytes: a small buffer gets room for them and no more. Without
+ * this call, a buffer that was fitted grows by half, mostly at a new place. */
+void ch_buf_expect(struct ch_buf *b, size_t n);
 int ch_buf_add(struct ch_buf *b, const void *p, size_t n);
 int ch_buf_add_uint(struct ch_buf *b, uint64_t n); /* in decimal */
 int ch_buf_addf(struct ch_buf *b, const char *fmt, ...) CHELA_PRINTF(2, 3);

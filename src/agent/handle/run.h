@@ -75,10 +75,11 @@ struct chela_run {
     struct ch_control *control;   /* run/driver.c: begin, end, timers, cancellation */
     struct ch_turn *turn;         /* run/think.c: the model call in flight */
     struct ch_acting *acting;     /* run/act.c: the calls of the reply */
-    struct ch_run_record *record; /* journal/run_journal.c: how much of the run is stored */
-    struct ch_run_origin *origin; /* handle/run_origin.c: the requester and the address of the
-                                   * answer */
+    struct ch_run_record *record; /* journal/run_journal.c: how much of the run is stored; NULL:
+                                   * the session is not stored */
     /* Optional parts; owned, NULL: none. */
+    struct ch_run_origin *origin;           /* handle/run_origin.c: the requester and the address
+                                             * of the answer */
     struct ch_run_features *features;       /* run/feature.c */
     struct ch_journal_replay *past;         /* a run that an earlier process began */
     struct ch_compaction *compaction;       /* context/compaction.c */

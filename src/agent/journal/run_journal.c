@@ -37,6 +37,8 @@ struct ch_run_record {
 const size_t ch_run_journal_size = sizeof(struct ch_run_record);
 
 void ch_run_journal_release(chela_run *run) {
+    if (!run->record)
+        return;
     ch_run_counters_release(&run->record->counters);
     ch_free(run->record->embedded.model);
 }
@@ -46,11 +48,12 @@ struct ch_run_counters *ch_run_journal_counters(chela_run *run) {
 }
 
 unsigned ch_run_journal_recoveries(const chela_run *run) {
-    return run->record->recoveries;
+    return run->record ? run->record->recoveries : 0;
 }
 
 void ch_run_journal_recovered(chela_run *run, unsigned times) {
-    run->record->recoveries = times;
+    if (run->record)
+        run->record->recoveries = times;
 }
 
 void ch_run_journal_recall(chela_run *run, struct ch_journal_replay *past) {
@@ -61,6 +64,8 @@ void ch_run_journal_recall(chela_run *run, struct ch_journal_replay *past) {
 
 void ch_run_journal_embedded(chela_run *run, const char *model, int64_t tokens) {
     struct ch_run_record *r = run->record;
+    if (!r)
+        return;
     if (!r->embedded.model || strcmp(r->embedded.model, model) != 0) {
         ch_free(r->embedded.model);
         r->embedded.model = ch_strdup(model);
@@ -715,9 +720,10 @@ void ch_run_journal_acting(chela_run *run, enum ch_sync sync) {
 }
 
 void ch_run_journal_unstored(chela_run *run) {
-    if (run->m.seq < run->record->stored_events + CH_LIMIT_UNSTORED / 2 || ch_run_over(&run->m))
+    struct ch_run_record *r = run->record;
+    if (!r || run->m.seq < r->stored_events + CH_LIMIT_UNSTORED / 2 || ch_run_over(&run->m))
         return;
-    run->record->stored_events = run->m.seq;
+    r->stored_events = run->m.seq;
     ch_run_journal_state(run, CH_REPLAY_RUNNING, CH_SYNC_COMMIT);
 }
 

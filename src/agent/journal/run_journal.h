@@ -58,10 +58,11 @@ struct ch_inbound_origin { /* members may be NULL */
     const struct ch_message_origin *origin; /* report of the channel */
 };
 
-/* --- the part of a run that is about its journal */
+/* --- the part of a run that is about its journal; NULL if the session has no journal */
 extern const size_t ch_run_journal_size; /* size of the part run->record */
 void ch_run_journal_release(chela_run *run);
-struct ch_run_counters *ch_run_journal_counters(chela_run *run); /* goal and errors of the run */
+/* Goal and errors of the run, which has a record. */
+struct ch_run_counters *ch_run_journal_counters(chela_run *run);
 /* Recoveries since the last reply of the run or a child. */
 unsigned ch_run_journal_recoveries(const chela_run *run);
 void ch_run_journal_recovered(chela_run *run, unsigned times);

@@ -318,7 +318,7 @@ static void act_finished(const struct ch_block *call, const struct ch_result *r,
     chela_run *run = user;
     struct chela_event ev = result_event(r);
     note_answer(run, call, r);
-    if (r->is_error)
+    if (r->is_error && run->record)
         ch_run_counters_failed(ch_run_journal_counters(run), run->m.turns, r->name, r->error_type,
                                r->content);
     if (!r->is_error)

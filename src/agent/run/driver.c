@@ -366,7 +366,7 @@ static void note_outcome(chela_run *run, const struct ch_input *in) {
     struct ch_cooldowns *c = &runtime(run)->providers.cooldowns;
     if (!t || (in->kind != CH_IN_FAILED && !c->n))
         return;
-    if (in->kind == CH_IN_FAILED)
+    if (in->kind == CH_IN_FAILED && run->record)
         ch_run_counters_failed(ch_run_journal_counters(run), run->m.turns, ch_sv_str(t->spec),
                                ch_error_class_name(in->cls), ch_sv_str(ch_run_error(run)));
     struct ch_endpoint ep = ch_target_with_key(t, ch_think_key(run));
@@ -753,23 +753,22 @@ int ch_run_rebind(chela_run *run, struct chela_error *err) {
 }
 
 /* Allocates a run and its parts as one block. */
-static chela_run *alloc_run(void) {
+static chela_run *alloc_run(bool stored) {
+    size_t record = stored ? PART(ch_run_journal_size) : 0;
     chela_run *run = ch_alloc(PART(sizeof(*run)) + PART(sizeof(struct ch_control)) +
-                              PART(ch_run_origin_size) + PART(ch_run_journal_size) +
-                              PART(ch_turn_size) + PART(ch_acting_size));
+                              PART(ch_turn_size) + PART(ch_acting_size) + record);
     char *at = (char *)run + PART(sizeof(*run));
     run->control = (void *)at;
-    run->origin = (void *)(at += PART(sizeof(struct ch_control)));
-    run->record = (void *)(at += PART(ch_run_origin_size));
-    run->turn = (void *)(at += PART(ch_run_journal_size));
-    run->acting = (void *)(at + PART(ch_turn_size));
+    run->turn = (void *)(at += PART(sizeof(struct ch_control)));
+    run->acting = (void *)(at += PART(ch_turn_size));
+    run->record = stored ? (void *)(at + PART(ch_acting_size)) : NULL;
     run->control->run = run;
     return run;
 }
 
 int ch_run_new(chela_session *s, const struct chela_run_opts *given, const struct ch_json *state,
                chela_run **out, struct chela_error *err) {
-    chela_run *run = alloc_run();
+    chela_run *run = alloc_run(s->journal);
     struct chela_run_opts own = *given;
     const struct chela_run_opts *opts = &own;
     if (!own.channel)
@@ -848,7 +847,7 @@ void ch_run_admit(chela_run *run) {
     }
     if (ch_run_origin_input(run)) {
         const struct ch_msg *input = ch_run_origin_input(run);
-        if (k)
+        if (run->record)
             ch_run_counters_goal(ch_run_journal_counters(run), input);
         run->control->began = run->session->transcript.n;
         const char *prompt = ch_run_journal_of(run) ? ch_run_prompt(run) : NULL;
@@ -935,7 +934,7 @@ void ch_run_unref(chela_run *run) {
         return;
     ch_queue_release(&run->steering);
     ch_queue_release(&run->follow_ups);
-    ch_run_origin_release(run);
+    ch_run_origin_free(run);
     ch_act_drop(run);
     ch_buf_release(&run->text);
     ch_free(run->error);

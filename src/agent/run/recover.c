@@ -188,7 +188,7 @@ int ch_recover_new(chela_session *s, const struct chela_run_opts *opts, chela_ru
         return park(s, run, err);
     ch_run_origin_recall(run, CH_TAKE(p->answer_to),
                          p->began == SIZE_MAX ? NULL : CH_TAKE(p->drop_if));
-    ch_message_origin_move(ch_run_origin_of_message(run), &p->origin);
+    ch_run_origin_answers(run, &p->origin, NULL);
     recall_deliveries(run);
     refill(run);
     *out = run;

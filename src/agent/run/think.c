@@ -210,12 +210,11 @@ bool ch_think_note(chela_run *run, struct ch_sv text) {
 
 static bool deliver_next(chela_run *run, struct ch_queue *q, enum chela_event_type type) {
     uint64_t seq = ch_queue_seq(q);
-    char *to = ch_queue_take_to(q);
-    ch_queue_take_origin(q, ch_run_origin_of_message(run));
+    struct ch_message_origin origin = {0};
+    ch_queue_take_origin(q, &origin);
+    ch_run_origin_answers(run, &origin, ch_queue_take_to(q));
     struct ch_msg *m = ch_queue_pop(q);
     struct ch_sv text = ch_msg_words(m);
-    if (to) /* the run now answers this message */
-        ch_run_origin_set_answer_to(run, to);
     if (!deliver(run, m, seq))
         return false;
     struct chela_event ev = {.type = type, .note.text = ch_str(text)};

@@ -258,8 +258,7 @@ static void start_waiting(struct ch_input_queue *f) {
         ch_log(CH_LOG_ERROR, "session", "%s: the waiting messages cannot start a run: %s", s->key,
                err.message);
     if (rc == 0)
-        ch_message_origin_move(ch_run_origin_of_message(s->run),
-                               &j.origin); /* the run begins later, on the loop */
+        ch_run_origin_answers(s->run, &j.origin, NULL); /* the run begins later, on the loop */
     for (size_t i = 0; rc == 0 && i < j.seqs.n / sizeof(uint64_t); i++) {
         uint64_t seq;
         memcpy(&seq, j.seqs.p + i * sizeof(seq), sizeof(seq));

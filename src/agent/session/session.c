@@ -381,7 +381,6 @@ int ch_session_start(chela_session *s, struct ch_msg *input, const struct chela_
         ch_free(s->answers_to);
         s->answers_to = to;
     }
-    ch_message_origin_set(ch_run_origin_of_message(run), opts.inbound);
     supersede(s, run);
     use_run(s, run);
     hand_out(run, out);

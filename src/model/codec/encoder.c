@@ -257,6 +257,10 @@ static void cut_back(struct ch_buf *b, size_t n) {
 
 static int append_new(struct ch_encoder *e, const struct ch_model_request *req,
                       struct chela_error *err) {
+    size_t size = 0; /* that of a message is close to the size of its JSON */
+    for (size_t i = e->nmessages; i < req->nmessages; i++)
+        size += req->messages[i]->size;
+    ch_buf_expect(&e->messages, size);
     while (e->nmessages < req->nmessages) {
         const struct ch_msg *m = req->messages[e->nmessages];
         size_t mark = e->messages.n;

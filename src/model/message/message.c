@@ -1,13 +1,19 @@
 /* message.c -- messages and transcripts; see message.h.
  *
- * A message is one allocation: the struct, its blocks, then every text with a terminating
- * NUL: the texts of the author (api, asked, model), then the texts of the blocks. A message
- * is immutable after ch_msg_new, so it may be shared and pointed into as long as it exists. */
+ * A message is one allocation: the struct, its blocks, struct names if the message has an
+ * author, then every text with a terminating NUL: the texts of the author (api, asked,
+ * model), then the texts of the blocks. A message is immutable after ch_msg_new, so it may be
+ * shared and pointed into as long as it exists. */
 #include "model/message/message.h"
 
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/mem.h"
+
+/* Lengths of the names of an author. */
+struct names {
+    uint32_t asked, model;
+};
 
 static const char *const kind_names[] = {
     [CH_MSG_USER] = "user",   [CH_MSG_ASSISTANT] = "assistant", [CH_MSG_RESULTS] = "results",
@@ -65,6 +71,15 @@ static bool ends_with(struct ch_sv s, struct ch_sv end) {
     return end.n && s.n >= end.n && memcmp(s.p + s.n - end.n, end.p, end.n) == 0;
 }
 
+static void place_author(char **at, const struct ch_msg_author *by, bool shared) {
+    *(struct names *)*at = (struct names){(uint32_t)by->asked.n, (uint32_t)by->model.n};
+    *at += sizeof(struct names);
+    message_message_place(at, ch_sv_str(by->api));
+    message_message_place(at, by->asked);
+    if (!shared)
+        message_message_place(at, by->model);
+}
+
 struct ch_msg *ch_msg_by(enum ch_msg_kind kind, const struct ch_block *blocks, size_t n,
                          const struct ch_msg_author *by, int64_t ts) {
     struct ch_sv api_text = ch_sv_str(by->api);
@@ -72,23 +87,21 @@ struct ch_msg *ch_msg_by(enum ch_msg_kind kind, const struct ch_block *blocks, s
     for (size_t i = 0; i < n; i++)
         size += block_room(&blocks[i]);
     bool shared = ends_with(by->asked, by->model);
-    size += message_message_room(api_text) + message_message_room(by->asked) +
-            (shared ? 0 : message_message_room(by->model));
+    size_t author = message_message_room(api_text) + message_message_room(by->asked) +
+                    (shared ? 0 : message_message_room(by->model));
+    size += author ? sizeof(struct names) + author : 0;
 
     struct ch_msg *m = ch_malloc(size);
     *m = (struct ch_msg){.kind = (uint8_t)kind,
+                         .has_author = author > 0,
                          .has_api = api_text.n > 0,
                          .shares_model = shared,
                          .nblocks = (uint32_t)n,
-                         .asked_n = (uint32_t)by->asked.n,
-                         .model_n = (uint32_t)by->model.n,
                          .ts = ts,
                          .size = size};
     char *at = (char *)&m->blocks[n];
-    message_message_place(&at, api_text);
-    message_message_place(&at, by->asked);
-    if (!shared)
-        message_message_place(&at, by->model);
+    if (author)
+        place_author(&at, by, shared);
     for (size_t i = 0; i < n; i++) {
         const struct ch_block *b = &blocks[i];
         m->blocks[i] = (struct ch_block){
@@ -105,14 +118,20 @@ struct ch_msg *ch_msg_by(enum ch_msg_kind kind, const struct ch_block *blocks, s
 }
 
 struct ch_msg_author ch_msg_author(const struct ch_msg *m) {
-    const char *at = (const char *)&m->blocks[m->nblocks];
-    struct ch_msg_author by = {.api = m->has_api ? at : NULL};
+    struct ch_msg_author by = {.model = CH_SV(""), .asked = CH_SV("")};
+    if (!m->has_author)
+        return by;
+    const struct names *n = (const void *)&m->blocks[m->nblocks];
+    const char *at = (const char *)(n + 1);
+    by.api = m->has_api ? at : NULL;
     at += m->has_api ? strlen(at) + 1 : 0;
-    by.asked = m->asked_n ? ch_sv(at, m->asked_n) : CH_SV("");
+    if (n->asked)
+        by.asked = ch_sv(at, n->asked);
     at += message_message_room(by.asked);
     if (m->shares_model)
-        at = by.asked.p + m->asked_n - m->model_n;
-    by.model = m->model_n ? ch_sv(at, m->model_n) : CH_SV("");
+        at = by.asked.p + n->asked - n->model;
+    if (n->model)
+        by.model = ch_sv(at, n->model);
     return by;
 }
 

@@ -71,11 +71,10 @@ struct ch_block {
 
 struct ch_msg {
     uint8_t kind;
-    bool has_api, shares_model; /* for ch_msg_author; the model is the end of `asked` */
+    bool has_author, has_api, shares_model; /* for ch_msg_author */
     uint32_t nblocks;
-    uint32_t asked_n, model_n; /* for ch_msg_author */
-    int64_t ts;                /* ms, wall clock */
-    size_t size;               /* bytes of this allocation */
+    int64_t ts;  /* ms, wall clock */
+    size_t size; /* bytes of this allocation */
     struct ch_block blocks[];
 };
 

@@ -12,13 +12,12 @@
 #include "base/mem.h"
 
 static void begin(chela_run *run, const struct chela_run_opts *opts) {
-    *run = (chela_run){.origin = ch_alloc(ch_run_origin_size)};
+    *run = (chela_run){0};
     ch_run_origin_init(run, opts);
 }
 
 static void end(chela_run *run) {
-    ch_run_origin_release(run);
-    ch_free(run->origin);
+    ch_run_origin_free(run);
 }
 
 static void same(const char *got, const char *want) {
@@ -140,18 +139,42 @@ static void test_address_and_message(void **state) {
     (void)state;
     struct chela_run_opts opts = CHELA_RUN_OPTS(.answer_to = "oc_1", .drop_if = "OK");
     struct chela_inbound in = CHELA_INBOUND(.message_id = "om_1");
+    struct ch_message_origin empty = {0}, other = {.id = ch_strdup("om_2")};
     char *to = ch_strdup("oc_2");
     chela_run run;
+    opts.inbound = &in;
     begin(&run, &opts);
     ch_run_origin_message(&run, ch_msg_text(CH_MSG_USER, CH_SV("hello"), 0), &opts);
-    ch_run_origin_set_answer_to(&run, to);
-    assert_ptr_equal(ch_run_origin_answer_to(&run), to);
-    ch_run_origin_set_answer_to(&run, NULL); /* the answer is not sent */
-    assert_null(ch_run_origin_answer_to(&run));
-    assert_string_equal(ch_run_origin_drop_if(&run), "OK");
-    ch_message_origin_set(ch_run_origin_of_message(&run), &in);
     assert_string_equal(ch_run_origin_of_message(&run)->id, "om_1");
+    ch_run_origin_answers(&run, &empty, to);
+    assert_ptr_equal(ch_run_origin_answer_to(&run), to);
+    assert_string_equal(ch_run_origin_of_message(&run)->id, "om_1");
+    ch_run_origin_answers(&run, &other, NULL);
+    assert_ptr_equal(ch_run_origin_answer_to(&run), to);
+    assert_string_equal(ch_run_origin_of_message(&run)->id, "om_2");
+    assert_null(other.id);
+    assert_string_equal(ch_run_origin_drop_if(&run), "OK");
     end(&run); /* releases the input and the id of the message */
+}
+
+/* A run without options keeps no origin after its input was taken, and gets one again. */
+static void test_empty_origin(void **state) {
+    (void)state;
+    static const struct chela_run_opts none = CHELA_RUN_OPTS(.user = NULL);
+    struct ch_message_origin empty = {0}, other = {.id = ch_strdup("om_1")};
+    chela_run run;
+    begin(&run, &none);
+    ch_run_origin_message(&run, ch_msg_text(CH_MSG_USER, CH_SV("hello"), 0), &none);
+    assert_non_null(run.origin);
+    ch_msg_free(ch_run_origin_take_input(&run));
+    assert_null(run.origin);
+    assert_null(ch_run_origin_principal(&run)->channel);
+    assert_null(ch_run_origin_input(&run));
+    ch_run_origin_answers(&run, &empty, NULL);
+    assert_null(run.origin);
+    ch_run_origin_answers(&run, &other, NULL);
+    assert_string_equal(ch_run_origin_of_message(&run)->id, "om_1");
+    end(&run);
 }
 
 int main(void) {
@@ -159,6 +182,7 @@ int main(void) {
         cmocka_unit_test(test_no_options),     cmocka_unit_test(test_texts_are_copied),
         cmocka_unit_test(test_input),          cmocka_unit_test(test_compaction),
         cmocka_unit_test(test_recall),         cmocka_unit_test(test_address_and_message),
+        cmocka_unit_test(test_empty_origin),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -130,6 +130,30 @@ static void test_reserve_and_commit(void **state) {
     assert_string_equal(ch_buf_str(&b), "qqq");
 }
 
+static void test_expect_makes_exact_room(void **state) {
+    (void)state;
+    static const struct {
+        size_t n, cap, expect, max, want; /* want: capacity; 0: as before */
+    } rows[] = {{0, 0, 10, 0, 11},      {100, 101, 50, 0, 151},       {100, 200, 50, 0, 0},
+                {100, 101, 0, 0, 0},    {100, 101, 5000, 0, 0},       {100, 101, SIZE_MAX, 0, 0},
+                {5000, 5001, 50, 0, 0}, {100, 101, 50, 140, 0}};
+    for (size_t i = 0; i < CH_LEN(rows); i++) {
+        struct ch_buf b = {0};
+        ch_buf_init(&b, rows[i].max);
+        for (size_t k = 0; k < rows[i].n; k++)
+            assert_int_equal(ch_buf_add(&b, "x", 1), 0);
+        if (rows[i].cap) {
+            b.cap = rows[i].cap;
+            b.p = ch_realloc(b.p, b.cap);
+        }
+        ch_buf_expect(&b, rows[i].expect);
+        assert_int_equal(b.cap, rows[i].want ? rows[i].want : rows[i].cap);
+        assert_int_equal(b.n, rows[i].n);
+        assert_int_equal(strlen(ch_buf_str(&b)), rows[i].n);
+        ch_buf_release(&b);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_zeroed_is_empty),
@@ -139,6 +163,7 @@ int main(void) {
         cmocka_unit_test(test_cap),
         cmocka_unit_test(test_huge_requests_do_not_wrap),
         cmocka_unit_test(test_fit_leaves_an_eighth),
+        cmocka_unit_test(test_expect_makes_exact_room),
         cmocka_unit_test(test_reserve_and_commit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
