@@ -99,11 +99,3 @@ int ch_file_open_parent(int root, const char *path, unsigned mode, const char **
     close(at);
     return -EINVAL;
 }
-
-unsigned char ch_file_type(int dir, const struct dirent *e) {
-    struct stat st;
-
-    return e->d_type == DT_UNKNOWN && fstatat(dir, e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0
-               ? IFTODT(st.st_mode)
-               : e->d_type;
-}

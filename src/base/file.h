@@ -2,8 +2,6 @@
  * keys. */
 #ifndef CH_BASE_FILE_H
 #define CH_BASE_FILE_H
-#include <dirent.h>
-
 #include "base/buf.h"
 #include "chela/error.h"
 
@@ -24,9 +22,5 @@ int ch_file_open_folder(const char *workspace, const char *name, unsigned mode);
  * following any link; *name is the last part of path. mode: missing directories are created with
  * it; 0: none is. A path with "." or ".." is refused. Returns a descriptor or -errno. */
 int ch_file_open_parent(int root, const char *path, unsigned mode, const char **name);
-
-/* The type of an entry of the open directory dir: DT_DIR and others; DT_UNKNOWN only if the entry
- * cannot be looked at. */
-unsigned char ch_file_type(int dir, const struct dirent *e);
 
 #endif

@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/file.h"
+#include "base/entry_type.h"
 #include "base/limits.h"
 #include "guard/file_kind.h"
 
@@ -291,7 +291,7 @@ static void visit(struct search *s, struct place *p) {
     for (struct dirent *e; (e = readdir(d));) {
         if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
             continue;
-        unsigned char type = ch_file_type(fd, e);
+        unsigned char type = ch_entry_type(fd, e);
         enum ch_left_form form = type == DT_DIR   ? CH_LEFT_DIRECTORY
                                  : type == DT_LNK ? CH_LEFT_LINK
                                                   : CH_LEFT_FILE;

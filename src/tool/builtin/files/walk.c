@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/arena.h"
-#include "base/file.h"
+#include "base/entry_type.h"
 #include "base/limits.h"
 #include "base/mem.h"
 #include "tool/builtin/files/gitignore.h"
@@ -129,7 +129,7 @@ static bool is_ignored(const struct ch_walk *w, bool is_dir) {
 /* --- one directory ------------------------------------------------------- */
 
 enum ch_walk_kind ch_walk_kind_of(int dir, const struct dirent *e) {
-    unsigned char type = ch_file_type(dir, e);
+    unsigned char type = ch_entry_type(dir, e);
 
     return type == DT_REG   ? CH_WALK_FILE
            : type == DT_DIR ? CH_WALK_DIR
