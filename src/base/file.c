@@ -42,6 +42,17 @@ int ch_file_load(const char *path, size_t max, struct ch_buf *out, struct chela_
     return rc;
 }
 
+int ch_file_write(int fd, struct ch_sv bytes) {
+    while (bytes.n) {
+        ssize_t n = write(fd, bytes.p, bytes.n);
+        if (n < 0 && errno != EINTR)
+            return -errno;
+        if (n > 0)
+            bytes = ch_sv(bytes.p + n, bytes.n - (size_t)n);
+    }
+    return 0;
+}
+
 int ch_file_open_folder(const char *workspace, const char *name, unsigned mode) {
     int top = open(workspace, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (top < 0)
@@ -87,4 +98,12 @@ int ch_file_open_parent(int root, const char *path, unsigned mode, const char **
     }
     close(at);
     return -EINVAL;
+}
+
+unsigned char ch_file_type(int dir, const struct dirent *e) {
+    struct stat st;
+
+    return e->d_type == DT_UNKNOWN && fstatat(dir, e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0
+               ? IFTODT(st.st_mode)
+               : e->d_type;
 }

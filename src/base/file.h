@@ -2,6 +2,8 @@
  * keys. */
 #ifndef CH_BASE_FILE_H
 #define CH_BASE_FILE_H
+#include <dirent.h>
+
 #include "base/buf.h"
 #include "chela/error.h"
 
@@ -9,6 +11,9 @@
  * CHELA_ELIMIT: more than max bytes. CHELA_EIO: any other failure. err reads
  * "PATH: reason". */
 int ch_file_load(const char *path, size_t max, struct ch_buf *out, struct chela_error *err);
+
+/* Write all bytes. Returns 0 or -errno; errno is that of the failed call. */
+int ch_file_write(int fd, struct ch_sv bytes);
 
 /* Open the folder `name` of a workspace, creating the folder with `mode` if necessary. No link
  * below the workspace is followed, because tools may create links there. Returns a descriptor,
@@ -19,5 +24,9 @@ int ch_file_open_folder(const char *workspace, const char *name, unsigned mode);
  * following any link; *name is the last part of path. mode: missing directories are created with
  * it; 0: none is. A path with "." or ".." is refused. Returns a descriptor or -errno. */
 int ch_file_open_parent(int root, const char *path, unsigned mode, const char **name);
+
+/* The type of an entry of the open directory dir: DT_DIR and others; DT_UNKNOWN only if the entry
+ * cannot be looked at. */
+unsigned char ch_file_type(int dir, const struct dirent *e);
 
 #endif

@@ -428,6 +428,7 @@
 #define CH_LIMIT_UNDO_COPIES (64 * CH_MB) /* all files that are copied before a command, for undo */
 #define CH_LIMIT_UNDO_COPIED 20000        /* files that are copied before a command, for undo */
 #define CH_LIMIT_UNDO_FILES 200000        /* files and directories of a scan for undo */
+#define CH_LIMIT_UNDO_RULES 10000000000   /* bytes of rules times bytes of paths, in a scan */
 #define CH_LIMIT_UNDO_DEPTH 64            /* nested directories of a scan for undo */
 #define CH_LIMIT_UNDO_CHANGES 10000       /* changed files remembered for a message */
 #define CH_LIMIT_UNDO_CALLS 50            /* calls of a message that undo cannot take back */
@@ -528,6 +529,7 @@
 #define CH_DEFAULT_SHARED_RESPONSE_MS 3600000 /* time for which they can */
 #define CH_LIMIT_STORED_RESPONSE_BYTES (64 * CH_MB) /* all remembered responses */
 #define CH_LIMIT_CLIENT_TOOLS 128         /* client tools of one request */
+#define CH_LIMIT_CLIENT_CALLS 1024        /* calls of one reply in a posted history */
 #define CH_LIMIT_RECENT_EVENTS 2048       /* events of a session kept for clients that reconnect */
 #define CH_LIMIT_RECENT_EVENT_BYTES (512 * CH_KB) /* these events, in total */
 #define CH_LIMIT_SOCKET_FRAMES 64         /* frames of a client that wait for an earlier answer */

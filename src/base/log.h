@@ -39,7 +39,7 @@ static inline void ch_log_unbind_(const struct ch_log_sink *const *before) {
 
 bool ch_log_wants(enum ch_log_level level, const char *area);
 void ch_log(enum ch_log_level level, const char *area, const char *fmt, ...)
-    CHELA_PRINTF(3, 4);
+    CHELA_PRINTF(3, 4) __attribute__((cold));
 
 #define CH_TRACE(area, ...)                                                    \
     do {                                                                       \

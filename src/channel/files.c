@@ -38,18 +38,6 @@ static void files_drop(struct ch_work *w) {
 
 /* --- saving in the workspace */
 
-static bool files_write_all(int fd, struct ch_sv bytes) {
-    while (bytes.n) {
-        ssize_t n = write(fd, bytes.p, bytes.n);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return false;
-        bytes = ch_sv(bytes.p + n, bytes.n - (size_t)n);
-    }
-    return true;
-}
-
 /* Whether n more bytes fit, replacing `name`: 0 or an errno. Concurrent saves are not
  * counted. */
 static int files_check_room(int dir, const char *name, size_t n) {
@@ -84,7 +72,7 @@ static int save_in(int dir, const char *name, struct ch_sv bytes) {
     int fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0)
         return errno;
-    why = files_write_all(fd, bytes) ? 0 : errno;
+    why = -ch_file_write(fd, bytes);
     close(fd);
     if (why)
         unlinkat(dir, name, 0);

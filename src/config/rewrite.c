@@ -60,12 +60,7 @@ void ch_config_diff(struct ch_buf *out, const char *file, struct ch_sv a, struct
 static bool write_like(int fd, const struct stat *like, struct ch_sv text) {
     bool good = fchmod(fd, like->st_mode & 07777) == 0 &&
                 (geteuid() != 0 || fchown(fd, like->st_uid, like->st_gid) == 0);
-    for (size_t at = 0; good && at < text.n;) {
-        ssize_t n = write(fd, text.p + at, text.n - at);
-        good = n >= 0 || errno == EINTR;
-        at += n > 0 ? (size_t)n : 0;
-    }
-    return good && fsync(fd) == 0; /* before the rename */
+    return good && ch_file_write(fd, text) == 0 && fsync(fd) == 0; /* before the rename */
 }
 
 static int not_written(const char *file, int why, struct chela_error *err) {

@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "base/limits.h"
 #include "base/mem.h"
 #include "chela/trust.h"
@@ -197,16 +198,6 @@ int chela_trust_compare(const char *dir, const chela_config *cfg, chela_trust_ch
 
 /* --- changes */
 
-static int write_all(int fd, struct ch_sv text) {
-    while (text.n) {
-        ssize_t n = write(fd, text.p, text.n);
-        if (n < 0 && errno != EINTR)
-            return -1;
-        text = ch_sv(text.p + (n > 0 ? n : 0), text.n - (size_t)(n > 0 ? n : 0));
-    }
-    return fsync(fd); /* before the rename */
-}
-
 /* Atomic: the record is the old one or the new one. */
 static int record_write(int dir, const char *name, struct ch_sv text, struct chela_error *err) {
     CH_BUF_AUTO temp = {0};
@@ -215,7 +206,7 @@ static int record_write(int dir, const char *name, struct ch_sv text, struct che
     int fd = openat(dir, temp.p, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0)
         return record_fail(name, errno, err);
-    bool good = write_all(fd, text) == 0;
+    bool good = ch_file_write(fd, text) == 0 && fsync(fd) == 0; /* before the rename */
     int why = errno;
     if (close(fd) < 0 && good) {
         good = false;

@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/limits.h"
 #include "guard/file_kind.h"
 
@@ -241,18 +242,6 @@ static void visit_directory(struct search *s, const struct place *p, const char 
     }
 }
 
-static enum ch_left_form form_of(int dir, const struct dirent *e) {
-    struct stat st;
-
-    if (e->d_type == DT_UNKNOWN && fstatat(dir, e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0)
-        return S_ISDIR(st.st_mode)   ? CH_LEFT_DIRECTORY
-               : S_ISLNK(st.st_mode) ? CH_LEFT_LINK
-                                     : CH_LEFT_FILE;
-    return e->d_type == DT_DIR   ? CH_LEFT_DIRECTORY
-           : e->d_type == DT_LNK ? CH_LEFT_LINK
-                                 : CH_LEFT_FILE;
-}
-
 static bool is_at_or_after(const struct timespec *time, const struct timespec *since) {
     return time->tv_sec > since->tv_sec ||
            (time->tv_sec == since->tv_sec && time->tv_nsec >= since->tv_nsec);
@@ -302,11 +291,14 @@ static void visit(struct search *s, struct place *p) {
     for (struct dirent *e; (e = readdir(d));) {
         if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
             continue;
-        enum ch_left_form form = form_of(fd, e);
+        unsigned char type = ch_file_type(fd, e);
+        enum ch_left_form form = type == DT_DIR   ? CH_LEFT_DIRECTORY
+                                 : type == DT_LNK ? CH_LEFT_LINK
+                                                  : CH_LEFT_FILE;
         const char *why = visit_special(s, p, fd, e->d_name, form);
         if (form == CH_LEFT_DIRECTORY) {
             visit_directory(s, p, e->d_name, why);
-        } else if (e->d_type == DT_SOCK && s->sockets) {
+        } else if (type == DT_SOCK && s->sockets) {
             s->sockets--;
             s->out->sockets[s->out->nsockets++] =
                 ch_arena_printf(s->arena, "%s/%s", p->path, e->d_name);
@@ -765,8 +757,8 @@ int ch_held_restore(const struct ch_held *h) {
 
     if (rc == 0 && h->now && identity(dir, h->now, &budget) != h->id)
         rc = -ESTALE;
-    if (rc == 0 && h->now && renameat2(dir, h->now, dir, h->name, RENAME_NOREPLACE) < 0)
-        rc = -errno;
+    if (rc == 0 && h->now)
+        rc = rename_new(dir, h->now, h->name);
     if (dir >= 0)
         close(dir);
     return rc;

@@ -21,6 +21,7 @@
 #include <uv.h>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "io/child.h"
 
 #define DEFAULT_PATH "/usr/local/bin:/usr/bin:/bin"
@@ -84,18 +85,6 @@ static int open_null(int *fd) {
     return *fd < 0 || move_up(fd) < 0 ? -1 : 0;
 }
 
-static bool write_whole(int fd, struct ch_sv data) {
-    while (data.n) {
-        ssize_t n = write(fd, data.p, data.n);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return false;
-        data = ch_sv(data.p + n, data.n - (size_t)n);
-    }
-    return true;
-}
-
 /* Create a file in memory that holds the whole input before the program starts: if the host
  * dies now, the program cannot run with only a part of its input. The program gets a
  * read-only descriptor; no process can change the file. */
@@ -106,7 +95,7 @@ static int open_input(int *fd, struct ch_sv input) {
     if (file < 0)
         return -1;
     snprintf(name, sizeof(name), "/proc/self/fd/%d", file);
-    if (write_whole(file, input) &&
+    if (ch_file_write(file, input) == 0 &&
         fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL) == 0)
         *fd = open(name, O_RDONLY | O_CLOEXEC);
     close(file);

@@ -14,6 +14,7 @@
 #include "base/utf8.h"
 
 #define NOWHERE SIZE_MAX
+#define BYTE_ORDER_MARK "\xef\xbb\xbf"
 
 struct value {
     enum { SCALAR, MAPPING, LIST, ALIAS } type;
@@ -27,6 +28,7 @@ struct value {
 
 struct map { /* the values of a text */
     struct ch_sv text;
+    size_t mark; /* bytes of a mark before the text, which libyaml would count as a column */
     const char *name;
     struct value *values; /* owned */
     size_t n, cap;
@@ -212,7 +214,7 @@ static void yaml_edit_add_entry(struct ch_buf *out, const struct ch_sv *path, si
 
 static void splice(const struct map *m, size_t from, size_t to, struct ch_sv piece,
                    struct ch_buf *out) {
-    ch_buf_add(out, m->text.p, from);
+    ch_buf_add(out, m->text.p - m->mark, m->mark + from);
     ch_buf_add_sv(out, piece);
     ch_buf_add(out, m->text.p + to, m->text.n - to);
 }
@@ -316,7 +318,9 @@ static int yaml_edit_change(const struct map *m, const struct ch_sv *path, size_
 
 int ch_yaml_set(struct ch_sv text, const char *name, const struct ch_sv *path, size_t steps,
                 struct ch_sv value, struct ch_buf *out, struct chela_error *err) {
-    struct map m = {.text = text, .name = name, .err = err};
+    size_t mark = ch_sv_starts(text, BYTE_ORDER_MARK) ? strlen(BYTE_ORDER_MARK) : 0;
+    struct map m = {
+        .text = ch_sv(text.p + mark, text.n - mark), .mark = mark, .name = name, .err = err};
     int rc = chart(&m);
     if (rc == 0 && m.n)
         rc = yaml_edit_change(&m, path, steps, value, out);

@@ -49,7 +49,7 @@ static int check_opts(const struct chela_mcp_opts *o, struct chela_error *err) {
     if (o->url && url.userinfo.p)
         return ch_fail(err, CHELA_EINVAL, "MCP server %s: the URL holds a password; use headers",
                        o->name);
-    if (o->log_level && !ch_mcp_is_level(ch_sv_str(o->log_level)))
+    if (o->log_level && ch_mcp_level_read(ch_sv_str(o->log_level)) < 0)
         return ch_fail(err, CHELA_EINVAL, "MCP server %s: log_level is not a level", o->name);
     for (size_t i = 0; o->roots && o->roots[i]; i++)
         if (o->roots[i][0] != '/')
@@ -267,6 +267,7 @@ int chela_agent_mcp(chela_agent *agent, chela_mcp *m, struct chela_error *err) {
 /* --- functions that wait */
 
 struct ch_mcp_wait {
+    chela_mcp *logs_in; /* the client of a log-in; NULL: another function waits */
     bool over;
     struct ch_timer timer;
     struct ch_buf result;
@@ -393,24 +394,30 @@ char *chela_mcp_request(chela_mcp *m, const char *method, const char *params,
 static void wait_on_listed(const struct chela_error *err, void *user) {
     struct ch_mcp_wait *w = user;
 
+    if (w->logs_in && w->logs_in->auth) /* not closed */
+        ch_mcp_auth_open_by(w->logs_in->auth, w->logs_in->opts.open_url, w->logs_in->opts.user);
     if (err)
         w->err = *err;
     w->over = true;
 }
 
-int chela_mcp_refresh(chela_mcp *m, int accept, struct chela_error *err) {
-    struct ch_mcp_wait w = {0};
+static int wait_for_list(chela_mcp *m, bool accept, struct ch_mcp_wait *w,
+                         struct chela_error *err) {
     struct ch_loop *loop = m->rt->loop;
     CH_LOG_SCOPE(m->rt->sink);
-    int rc = ch_loop_may_run(loop, err);
 
-    if (rc < 0)
-        return rc;
-    ch_mcp_tools_list(m, accept, wait_on_listed, &w);
-    wait_until(loop, &w.over);
-    if (w.err.code && err)
-        *err = w.err;
-    return w.err.code;
+    ch_mcp_tools_list(m, accept, wait_on_listed, w);
+    wait_until(loop, &w->over);
+    if (w->err.code && err)
+        *err = w->err;
+    return w->err.code;
+}
+
+int chela_mcp_refresh(chela_mcp *m, int accept, struct chela_error *err) {
+    struct ch_mcp_wait w = {0};
+    int rc = ch_loop_may_run(m->rt->loop, err);
+
+    return rc < 0 ? rc : wait_for_list(m, accept, &w, err);
 }
 
 int chela_mcp_login(chela_mcp *m, void (*open_url)(const char *url, void *user), void *user,
@@ -418,10 +425,12 @@ int chela_mcp_login(chela_mcp *m, void (*open_url)(const char *url, void *user),
     if (!m->auth || !open_url)
         return ch_fail(err, CHELA_EINVAL, "MCP server %s: only a server with a URL has a log-in",
                        m->opts.name);
+    struct ch_mcp_wait w = {.logs_in = m};
+    int rc = ch_loop_may_run(m->rt->loop, err);
+    if (rc < 0)
+        return rc;
     ch_mcp_auth_open_by(m->auth, open_url, user);
-    int rc = chela_mcp_refresh(m, 0, err);
-    ch_mcp_auth_open_by(m->auth, m->opts.open_url, m->opts.user);
-    return rc;
+    return wait_for_list(m, false, &w, err);
 }
 
 static bool somebody_awaited(const chela_runtime *rt) {

@@ -200,11 +200,8 @@ static int check_requests(const struct ch_json *requests, const struct ch_mcp_ma
     return rc;
 }
 
-int ch_mcp_ask_begin(struct ch_buf *state, const struct ch_json *requests,
-                     const struct ch_json *request_state, unsigned round,
-                     const struct ch_mcp_may *may, struct chela_error *err) {
-    struct ch_jw w = ch_jw(state);
-
+int ch_mcp_ask_check(const struct ch_json *requests, const struct ch_json *request_state,
+                     unsigned round, struct chela_error *err) {
     if (round > CH_LIMIT_MCP_ROUNDS)
         return ch_fail(err, CHELA_ELIMIT, "the server asked for input more than %d times",
                        CH_LIMIT_MCP_ROUNDS);
@@ -216,7 +213,17 @@ int ch_mcp_ask_begin(struct ch_buf *state, const struct ch_json *requests,
     if (ch_json_is(requests, CH_JSON_OBJECT) && requests->n > CH_LIMIT_MCP_QUESTIONS)
         return ch_fail(err, CHELA_ELIMIT, "the server asks more than %d questions at once",
                        CH_LIMIT_MCP_QUESTIONS);
-    int rc = check_requests(requests, may, err);
+    return 0;
+}
+
+int ch_mcp_ask_begin(struct ch_buf *state, const struct ch_json *requests,
+                     const struct ch_json *request_state, unsigned round,
+                     const struct ch_mcp_may *may, struct chela_error *err) {
+    struct ch_jw w = ch_jw(state);
+    int rc = ch_mcp_ask_check(requests, request_state, round, err);
+
+    if (rc == 0)
+        rc = check_requests(requests, may, err);
     if (rc < 0)
         return rc;
     ch_jw_begin(&w, '{');

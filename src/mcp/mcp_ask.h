@@ -17,6 +17,10 @@ struct ch_mcp_may {
     bool unasked;             /* sampling needs no consent of a person */
 };
 
+/* Whether a server may ask for this input. requests and the others: as of ch_mcp_ask_begin. */
+int ch_mcp_ask_check(const struct ch_json *requests, const struct ch_json *request_state,
+                     unsigned round, struct chela_error *err);
+
 /* Set *state: nothing is answered yet. requests: an object of {method, params} by key; NULL:
  * none. request_state: returned to the server; NULL: none. round: how often the server has
  * asked in this call. CHELA_EPROTO: the server asks for something that is not permitted.

@@ -6,12 +6,8 @@
  * RESOURCE and SERVER try a list of URLs in turn. */
 #include "mcp/mcp_auth.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/random.h>
-#include <unistd.h>
 
 #include "base/base64.h"
 #include "base/error.h"
@@ -22,6 +18,7 @@
 #include "base/sha256.h"
 #include "base/uri.h"
 #include "json/writer.h"
+#include "mcp/mcp_manifest.h"
 #include "net/server.h"
 #include "net/url.h"
 
@@ -129,7 +126,6 @@ static void auth_load(struct ch_mcp_auth *a) {
 
 static void auth_save(const struct ch_mcp_auth *a) {
     CH_BUF_AUTO text = {0};
-    CH_BUF_AUTO draft = {0};
     struct ch_jw w = ch_jw(&text);
 
     if (!a->opts.path)
@@ -144,12 +140,7 @@ static void auth_save(const struct ch_mcp_auth *a) {
     ch_jw_kcstr(&w, "method", a->method);
     ch_jw_kcstr(&w, "scope", a->scope);
     ch_jw_end(&w, '}');
-    ch_buf_addf(&draft, "%s.%d.tmp", a->opts.path, (int)getpid());
-    int fd = open(ch_buf_str(&draft), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-    bool whole = fd >= 0 && write(fd, text.p, text.n) == (ssize_t)text.n && fsync(fd) == 0;
-    if (fd >= 0)
-        close(fd);
-    if (!whole || rename(ch_buf_str(&draft), a->opts.path) < 0)
+    if (ch_mcp_manifest_write(a->opts.path, ch_buf_sv(&text), NULL) < 0)
         ch_log(CH_LOG_WARN, "mcp", "%s: the token cannot be stored", a->opts.name);
 }
 
@@ -371,6 +362,7 @@ static void open_browser(struct ch_mcp_auth *a) {
     unsigned char digest[CH_SHA256_SIZE];
     CH_BUF_AUTO challenge = {0};
     CH_BUF_AUTO url = {0};
+    struct ch_url parts;
     const char *scope = a->wanted_scope ? a->wanted_scope : a->prm_scopes;
 
     if (a->offline)
@@ -389,6 +381,10 @@ static void open_browser(struct ch_mcp_auth *a) {
     add_pair(&url, "state", a->state);
     add_pair(&url, "resource", a->resource);
     add_pair(&url, "scope", scope);
+    if (ch_url_parse(ch_buf_sv(&url), &parts, NULL) < 0) { /* it is given to a program */
+        auth_fail(a, "the address of the log-in page is not an http URL");
+        return;
+    }
     a->step = BROWSER;
     a->opts.open_url(ch_buf_str(&url), a->opts.user);
 }

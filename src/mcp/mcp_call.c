@@ -34,6 +34,7 @@ struct ch_mcp_invocation {
     char *task;                   /* owned: its id; NULL: the call is not a task */
     char *stated, *answered;      /* owned: the last status, and the last questions of the task */
     unsigned lost;                /* consecutive failed looks at the task */
+    bool unsaid;                  /* the server may not have the last answers */
     bool asking;                  /* the call rests */
     /* The request ended while the call rested. */
     bool ended;
@@ -424,6 +425,8 @@ static void task_on_state(const struct ch_mcp_reply *r, void *user) {
         fetch_result(v);
     else if (!ch_sv_is(status, "input_required"))
         task_ended(v, r->result, status);
+    else if (asks && is_same(v->answered, asks) && v->unsaid)
+        give_answers(v);
     else if (!asks || is_same(v->answered, asks)) /* the answers are on their way */
         look_at_task(v, poll_interval(r->result));
     else {
@@ -463,6 +466,7 @@ static void task_on_updated(const struct ch_mcp_reply *r, void *user) {
     struct ch_mcp_invocation *v = user;
 
     v->op = NULL;
+    v->unsaid = !r->result;
     if (r->result)
         look_at_task(v, CH_DEFAULT_MCP_POLL_MS);
     else

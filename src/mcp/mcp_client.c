@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/log.h"
+#include "mcp/mcp_ask.h"
 #include "mcp/mcp_auth.h"
 #include "mcp/mcp_http.h"
 #include "mcp/mcp_protocol.h"
@@ -24,6 +25,7 @@ struct ch_mcp_op {
     unsigned token; /* m->tokens when the request was sent */
     bool repeated; /* sent again after the session was lost */
     bool takes_input, takes_task, asks_task;
+    bool *freed; /* set when the request is freed; NULL: nobody asks */
     struct ch_timer later; /* before the request is sent */
     struct chela_error failed;
     char *hit;           /* owned: a kept result, which is reported; NULL: none */
@@ -40,10 +42,12 @@ static void connection_failed(chela_mcp *m, const struct chela_error *err);
 /* --- requests */
 
 static void free_op(struct ch_mcp_op *op) {
+    if (!op->id && !ch_timer_armed(&op->later))
+        op->mcp->nwaiting--;
+    if (op->freed)
+        *op->freed = true;
     ch_task_cancel(op->mcp->rt->loop, &op->fail);
     ch_timer_stop(op->mcp->rt->loop, &op->later);
-    if (!op->id)
-        op->mcp->nwaiting--;
     ch_list_del(&op->link);
     ch_free(op->method);
     ch_free(op->members);
@@ -227,7 +231,35 @@ static bool is_input_method(struct ch_sv method) {
            ch_sv_is(method, "roots/list");
 }
 
-/* Gather the members with which the request is repeated. */
+/* Write the answers to the requests. CHELA_ECANCELED: the function that answers closed the
+ * client, and op is freed. */
+static int answer_all(struct ch_mcp_op *op, const struct ch_json *requests, struct ch_jw *w,
+                      struct chela_error *err) {
+    ch_jw_key(w, "inputResponses");
+    ch_jw_begin(w, '{');
+    for (CH_JSON_MEMBERS(key, request, requests)) {
+        struct ch_sv method = ch_json_get_str(request, "method");
+        CH_BUF_AUTO name = {0};
+        CH_BUF_AUTO answer = {0};
+        bool freed = false;
+        ch_buf_add_sv(&name, method);
+        op->freed = &freed;
+        bool ok = is_input_method(method) &&
+                  answer_input(op->mcp, ch_buf_str(&name), ch_json_get(request, "params"), &answer);
+        if (freed)
+            return CHELA_ECANCELED;
+        op->freed = NULL;
+        if (!ok)
+            return ch_fail(err, CHELA_EPROTO, "the server asks for input (%s), and nobody can "
+                           "give it", ch_buf_str(&name));
+        ch_jw_key_sv(w, ch_json_str(key));
+        ch_jw_raw(w, ch_buf_sv(&answer));
+    }
+    ch_jw_end(w, '}');
+    return 0;
+}
+
+/* Gather the members with which the request is repeated. Errors as of answer_all. */
 static int gather_input(struct ch_mcp_op *op, const struct ch_json *result,
                         struct chela_error *err) {
     const struct ch_json *requests = ch_json_get(result, "inputRequests");
@@ -235,30 +267,11 @@ static int gather_input(struct ch_mcp_op *op, const struct ch_json *result,
     CH_BUF_AUTO out = {0};
     struct ch_jw w = ch_jw(&out);
 
-    if (++op->rounds > CH_LIMIT_MCP_ROUNDS)
-        return ch_fail(err, CHELA_ELIMIT, "the server asked for input more than %d times",
-                       CH_LIMIT_MCP_ROUNDS);
-    if (!requests && !state)
-        return ch_fail(err, CHELA_EPROTO, "the server asks for input without saying which");
-    if (state && (!ch_json_is(state, CH_JSON_STRING) || state->n > CH_LIMIT_MCP_STATE))
-        return ch_fail(err, CHELA_EPROTO, "the state of the request is not a short text");
-    if (requests) {
-        ch_jw_key(&w, "inputResponses");
-        ch_jw_begin(&w, '{');
-        for (CH_JSON_MEMBERS(key, request, requests)) {
-            struct ch_sv method = ch_json_get_str(request, "method");
-            CH_BUF_AUTO name = {0};
-            CH_BUF_AUTO answer = {0};
-            ch_buf_add_sv(&name, method);
-            if (!is_input_method(method) ||
-                !answer_input(op->mcp, ch_buf_str(&name), ch_json_get(request, "params"), &answer))
-                return ch_fail(err, CHELA_EPROTO, "the server asks for input (%s), and nobody "
-                               "can give it", ch_buf_str(&name));
-            ch_jw_key_sv(&w, ch_json_str(key));
-            ch_jw_raw(&w, ch_buf_sv(&answer));
-        }
-        ch_jw_end(&w, '}');
-    }
+    int rc = ch_mcp_ask_check(requests, state, ++op->rounds, err);
+    if (rc == 0 && requests)
+        rc = answer_all(op, requests, &w, err);
+    if (rc < 0)
+        return rc;
     if (state) {
         ch_jw_key(&w, "requestState");
         ch_jw_value(&w, state);
@@ -302,9 +315,12 @@ static void take_result(struct ch_mcp_op *op, const struct ch_json *result) {
     else if (op->takes_input && !op->mcp->opts.input) {
         end_op(op, &(struct ch_mcp_reply){.input = result});
         return;
-    } else if (gather_input(op, result, &err) == 0) {
-        send_op(op);
-        return;
+    } else {
+        int rc = gather_input(op, result, &err);
+        if (rc == 0)
+            send_op(op);
+        if (rc == 0 || rc == CHELA_ECANCELED)
+            return;
     }
     fail_op(op, &err);
 }
@@ -389,15 +405,6 @@ static void client_on_progress(chela_mcp *m, const struct ch_json *params) {
     op->progress(ch_buf_sv(&text), op->user);
 }
 
-static bool is_severe(struct ch_sv level) {
-    static const char *const levels[] = {"warning", "error", "critical", "alert", "emergency"};
-
-    for (size_t i = 0; i < CH_LEN(levels); i++)
-        if (ch_sv_is(level, levels[i]))
-            return true;
-    return false;
-}
-
 static void client_on_notification(const struct ch_rpc_message *msg, void *user) {
     chela_mcp *m = user;
 
@@ -413,8 +420,9 @@ static void client_on_notification(const struct ch_rpc_message *msg, void *user)
         struct ch_jw w = ch_jw(&text);
         ch_buf_init(&text, CH_KB);
         ch_jw_value(&w, ch_json_get(msg->params, "data"));
-        ch_log(is_severe(ch_json_get_str(msg->params, "level")) ? CH_LOG_WARN : CH_LOG_INFO, "mcp",
-               "%s: %s", m->opts.name, ch_buf_str(&text));
+        int level = ch_mcp_level_read(ch_json_get_str(msg->params, "level"));
+        ch_log(level >= CHELA_MCP_WARNING ? CH_LOG_WARN : CH_LOG_INFO, "mcp", "%s: %s",
+               m->opts.name, ch_buf_str(&text));
     }
 }
 
@@ -465,6 +473,7 @@ static void drop_link(chela_mcp *m) {
 
     ch_timer_stop(m->rt->loop, &m->start_timer);
     m->state = CH_MCP_DOWN;
+    m->leaving = false; /* a link that is closed does not report its end */
     ch_rpc_peer_close(peer);
     if (link)
         link->ops->close(link);
@@ -883,6 +892,7 @@ static void begin_op(struct ch_mcp_op *op) {
     chela_mcp *m = op->mcp;
     struct chela_error err = {0};
 
+    m->nwaiting++;
     if (!m->closed && !op->hit)
         op->hit = ch_mcp_cache_find(&m->cache, op->method, op->members,
                                     ch_mono_ms(ch_loop_clock(m->rt->loop)));
@@ -921,7 +931,6 @@ struct ch_mcp_op *ch_mcp_start(chela_mcp *m, const struct ch_mcp_request *r) {
         .user = r->user,
     };
     ch_list_add(&m->ops, &op->link);
-    m->nwaiting++;
     if (r->after_ms > 0)
         ch_timer_start(m->rt->loop, &op->later, r->after_ms, op_on_later);
     else

@@ -38,7 +38,7 @@ struct chela_mcp {
     struct ch_rpc_peer *peer;
     struct ch_timer start_timer;
     struct ch_list ops;
-    size_t nwaiting;
+    size_t nwaiting; /* requests for the connection, without those for a later time */
     bool closed;
     bool probe_died;   /* the server did not survive the probe: use the older versions */
     unsigned failures; /* consecutive failed connections */

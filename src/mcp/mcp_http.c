@@ -50,6 +50,7 @@ struct ch_mcp_exchange {
     char *message; /* owned */
     struct ch_sv body;
     int64_t id; /* id of the request; 0: none */
+    char *last_id; /* owned: value of Last-Event-ID; NULL: none */
     bool modern, listens, is_get, is_delete, is_reply;
     bool answered; /* the response of the request came */
     bool starts_session;
@@ -87,6 +88,7 @@ static void free_exchange(struct ch_mcp_exchange *x) {
     ch_buf_release(&x->text);
     ch_arena_release(&x->arena);
     ch_free(x->message);
+    ch_free(x->last_id);
     ch_free(x->challenge);
     ch_free(x);
 }
@@ -216,11 +218,12 @@ static int http_send(struct ch_mcp_link *l, const struct ch_mcp_send *m) {
 }
 
 static void start_get(struct ch_mcp_exchange *x) {
-    if (x->sse.id.n) {
-        struct ch_sv id = ch_buf_sv(&x->sse.id);
-        if (x->nhead && ch_sv_is(x->head[x->nhead - 1].name, "Last-Event-ID"))
-            x->nhead--;
-        add_header(x, "Last-Event-ID", id);
+    if (x->last_id) /* the header is the last one */
+        x->nhead--;
+    ch_free(CH_TAKE(x->last_id));
+    if (x->sse.id.n && x->nhead < MAX_HEADERS) {
+        x->last_id = ch_strndup(x->sse.id.p, x->sse.id.n);
+        x->head[x->nhead++] = (struct ch_header){CH_SV("Last-Event-ID"), ch_sv_str(x->last_id)};
     }
     send_exchange(x);
 }

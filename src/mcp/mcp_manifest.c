@@ -90,6 +90,7 @@ void ch_mcp_manifest_release(struct ch_mcp_manifest *m) {
     for (size_t i = 0; i < m->n; i++) {
         definition_release(&m->tools[i].accepted);
         definition_release(&m->tools[i].listed);
+        definition_release(&m->tools[i].next);
         ch_free(m->tools[i].name);
         ch_free(m->tools[i].alias);
     }
@@ -109,7 +110,7 @@ bool ch_mcp_tool_changed(const struct ch_mcp_tool *t) {
 void ch_mcp_manifest_begin(struct ch_mcp_manifest *m) {
     m->bytes = 0;
     for (size_t i = 0; i < m->n; i++)
-        definition_release(&m->tools[i].listed);
+        definition_release(&m->tools[i].next);
 }
 
 static struct ch_mcp_tool *find_tool(struct ch_mcp_manifest *m, struct ch_sv name) {
@@ -193,10 +194,10 @@ static int add_tool(struct ch_mcp_manifest *m, const char *server, const struct 
     }
     if (rc == 0)
         rc = find_or_add(m, server, name, &t, &why);
-    if (rc == 0 && t->listed.schema)
+    if (rc == 0 && t->next.schema)
         rc = ch_fail(&why, CHELA_EEXIST, "the server lists it twice");
     if (rc == 0) {
-        t->listed = d;
+        t->next = d;
         return 0;
     }
     definition_release(&d);
@@ -222,8 +223,13 @@ int ch_mcp_manifest_add(struct ch_mcp_manifest *m, const char *server, const str
 bool ch_mcp_manifest_end(struct ch_mcp_manifest *m, bool all) {
     bool first = !m->known || all;
 
-    for (size_t i = 0; first && i < m->n; i++) {
+    for (size_t i = 0; i < m->n; i++) {
         struct ch_mcp_tool *t = &m->tools[i];
+        definition_release(&t->listed);
+        t->listed = t->next;
+        t->next = (struct ch_mcp_definition){0};
+        if (!first)
+            continue;
         t->revision += !definition_equal(&t->accepted, &t->listed);
         if (t->listed.schema)
             definition_copy(&t->accepted, &t->listed);
@@ -251,12 +257,11 @@ static int load_tools(struct ch_mcp_manifest *m, const char *server, const struc
         if (ch_json_bool(ch_json_get(tool, "listed"), true))
             definition_copy(&t->listed, &d);
     }
-    m->known = true;
     return 0;
 }
 
-int ch_mcp_manifest_load(struct ch_mcp_manifest *m, const char *server, const char *path,
-                         const char *origin, struct chela_error *err) {
+static int read_file(struct ch_mcp_manifest *m, const char *server, const char *path,
+                     const char *origin, struct chela_error *err) {
     CH_ARENA_AUTO arena = {0};
     CH_BUF_AUTO text = {0};
     const struct ch_json *root;
@@ -271,9 +276,16 @@ int ch_mcp_manifest_load(struct ch_mcp_manifest *m, const char *server, const ch
         return ch_fail(err, CHELA_EPARSE, "%s: unknown format", path);
     if (!ch_sv_is(ch_json_get_str(root, "origin"), origin))
         return ch_fail(err, CHELA_ENOENT, "%s: of another server", path);
-    rc = load_tools(m, server, root, path, err);
+    return load_tools(m, server, root, path, err);
+}
+
+int ch_mcp_manifest_load(struct ch_mcp_manifest *m, const char *server, const char *path,
+                         const char *origin, struct chela_error *err) {
+    int rc = read_file(m, server, path, origin, err);
+
     if (rc < 0)
         ch_mcp_manifest_release(m);
+    m->known = rc != CHELA_ENOENT;
     return rc;
 }
 

@@ -19,14 +19,15 @@ struct ch_mcp_tool {
     char *name, *alias; /* owned */
     struct ch_mcp_definition accepted; /* schema NULL: never accepted */
     struct ch_mcp_definition listed;   /* schema NULL: the server does not list the tool */
+    struct ch_mcp_definition next;     /* from a list that is being read */
     unsigned revision; /* how often `accepted` changed */
 };
 
 struct ch_mcp_manifest {
     struct ch_mcp_tool *tools; /* owned */
     size_t n;
-    bool known; /* a list of the server was accepted before */
-    size_t bytes; /* largest size of the listed definitions in the file */
+    bool known; /* a list of the server was accepted before; the next list is compared */
+    size_t bytes; /* largest size of the definitions of the list in the file */
 };
 
 void ch_mcp_manifest_release(struct ch_mcp_manifest *m);
@@ -36,7 +37,7 @@ bool ch_mcp_tool_offered(const struct ch_mcp_tool *t);
 /* The tool is listed and waits for a person's acceptance. */
 bool ch_mcp_tool_changed(const struct ch_mcp_tool *t);
 
-/* Forget the listed tools, before a new list is read. */
+/* A new list is read. The listed tools stay until the list is complete. */
 void ch_mcp_manifest_begin(struct ch_mcp_manifest *m);
 /* Add the tools of one page. server: name of the server, for messages and aliases. Tools with
  * an invalid definition are left out, with a warning. CHELA_EPROTO: no list of tools.
@@ -48,7 +49,8 @@ int ch_mcp_manifest_add(struct ch_mcp_manifest *m, const char *server, const str
 bool ch_mcp_manifest_end(struct ch_mcp_manifest *m, bool all);
 
 /* Read and write the file. origin: digest of the server's identity, such as its command; a
- * file with another origin is ignored. Both block. */
+ * file with another origin is ignored (CHELA_ENOENT). After any other failure no tool is
+ * accepted, and the next list is not a first one. Both block. */
 int ch_mcp_manifest_load(struct ch_mcp_manifest *m, const char *server, const char *path,
                          const char *origin, struct chela_error *err);
 /* Replace a file: completely or not at all. Blocks. */

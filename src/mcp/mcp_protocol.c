@@ -173,7 +173,8 @@ static bool each_param(const struct ch_json *schema, const struct ch_json *argum
         struct ch_sv name = ch_json_get_str(property, "x-mcp-header");
         CH_BUF_AUTO text = {0};
         bool has = name.n && value && param_text(value, &text);
-        if (name.n ? !fn(name, has ? ch_buf_sv(&text) : ch_sv(NULL, 0), user)
+        if (name.n ? !fn(name, has ? ch_buf_sv(&text) : ch_sv(NULL, 0),
+                         ch_json_is(value, CH_JSON_NUMBER), user)
                    : !each_param(property, value, depth + 1, fn, user))
             return false;
     }
@@ -185,9 +186,10 @@ bool ch_mcp_header_each(const struct ch_json *schema, const struct ch_json *argu
     return each_param(schema, arguments, 0, fn, user);
 }
 
-static bool add_param(struct ch_sv name, struct ch_sv value, void *user) {
+static bool add_param(struct ch_sv name, struct ch_sv value, bool is_number, void *user) {
     struct ch_buf *out = user;
 
+    (void)is_number;
     if (!value.p)
         return true;
     ch_buf_addf(out, "Mcp-Param-%.*s: ", CH_SV_FMT(name));
@@ -249,16 +251,6 @@ void ch_mcp_clean(struct ch_buf *out, struct ch_sv text) {
         n = n ? n : 1;
         text = ch_sv(text.p + n, text.n - n);
     }
-}
-
-bool ch_mcp_is_level(struct ch_sv word) {
-    static const char *const levels[] = {"debug", "info",     "notice", "warning",
-                                         "error", "critical", "alert",  "emergency"};
-
-    for (size_t i = 0; i < CH_LEN(levels); i++)
-        if (ch_sv_is(word, levels[i]))
-            return true;
-    return false;
 }
 
 void ch_mcp_roots(struct ch_buf *out, const char *const *paths) {

@@ -35,9 +35,9 @@ bool ch_mcp_header_decode(struct ch_buf *out, struct ch_sv value);
 /* Check the annotations x-mcp-header of a tool's schema. CHELA_EPROTO: err names the invalid
  * annotation. */
 int ch_mcp_header_check(const struct ch_json *schema, struct chela_error *err);
-/* Called for each annotated argument. value.p NULL: the argument is absent. Returns false to
- * stop. */
-typedef bool ch_mcp_header_fn(struct ch_sv name, struct ch_sv value, void *user);
+/* Called for each annotated argument. value.p NULL: the argument is absent. is_number: the value
+ * is one. Returns false to stop. */
+typedef bool ch_mcp_header_fn(struct ch_sv name, struct ch_sv value, bool is_number, void *user);
 /* False: fn stopped. */
 bool ch_mcp_header_each(const struct ch_json *schema, const struct ch_json *arguments,
                         ch_mcp_header_fn *fn, void *user);
@@ -55,9 +55,6 @@ void ch_mcp_clean(struct ch_buf *out, struct ch_sv text);
 
 /* Append the result of roots/list for these absolute paths, NULL-terminated. */
 void ch_mcp_roots(struct ch_buf *out, const char *const *paths);
-
-/* True for a level of log messages. */
-bool ch_mcp_is_level(struct ch_sv word);
 
 /* Fill `content` of the answer to an elicitation with the defaults of the requested schema for
  * fields that the answer lacks. Appends the whole answer to out. */

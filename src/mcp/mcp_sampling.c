@@ -23,6 +23,7 @@ struct ch_mcp_used {
     struct ch_link link;
     char *session; /* owned */
     int64_t requests, tokens;
+    unsigned open; /* requests in progress */
 };
 
 struct ch_mcp_sample {
@@ -126,9 +127,10 @@ static void free_used(struct ch_mcp_used *u) {
     ch_free(u);
 }
 
-/* The counts of the session, created on first use; NULL: too many sessions. */
+/* The counts of the session, created on first use; NULL: too many sessions. The session that was
+ * not used for the longest time makes room. */
 static struct ch_mcp_used *used_of(chela_mcp *m, const char *session) {
-    struct ch_mcp_used *found = NULL;
+    struct ch_mcp_used *found = NULL, *idle = NULL;
     size_t n = 0;
 
     for (CH_LIST_EACH(k, &m->sampled)) {
@@ -136,14 +138,20 @@ static struct ch_mcp_used *used_of(chela_mcp *m, const char *session) {
         n++;
         if (strcmp(u->session, session) == 0)
             found = u;
+        if (!idle && !u->open)
+            idle = u;
     }
-    if (!found && n >= CH_LIMIT_MCP_SAMPLED)
+    if (found)
+        ch_list_del(&found->link);
+    else if (n >= CH_LIMIT_MCP_SAMPLED && !idle)
         return NULL;
-    if (!found) {
+    else {
+        if (n >= CH_LIMIT_MCP_SAMPLED)
+            free_used(idle);
         found = ch_alloc(sizeof(*found));
         found->session = ch_strdup(session);
-        ch_list_add(&m->sampled, &found->link);
     }
+    ch_list_add(&m->sampled, &found->link);
     return found;
 }
 
@@ -231,6 +239,7 @@ static void charge_sample(struct ch_mcp_sample *s, struct ch_sv text, const stru
                   : s->target->has_price ? ch_price_cost(&s->target->price, u, CH_CACHE_OFF)
                                          : -1;
 
+    s->used->open--;
     s->used->tokens += u->input + u->output - s->reserved;
     ch_run_spend(&s->run->m, u, cost);
     ch_run_charge(&s->run->m, u, cost);
@@ -316,6 +325,7 @@ int ch_mcp_sampling_start(chela_mcp *m, const chela_call *call, const struct ch_
     }
     ch_list_add(&m->samples, &s->link);
     used->requests++;
+    used->open++;
     used->tokens += s->reserved;
     *out = s;
     return 0;
@@ -325,6 +335,7 @@ void ch_mcp_sampling_cancel(struct ch_mcp_sample *s) {
     if (!s)
         return;
     ch_list_del(&s->link);
+    s->used->open--;
     ch_side_query_cancel(s->query); /* the tokens stay counted, because their number is unknown */
     ch_free(s);
 }

@@ -440,17 +440,17 @@ static bool is_same_number(struct ch_sv a, struct ch_sv b) {
     return a.n > 0 && b.n > 0 && !*xend && !*yend && m == n;
 }
 
-static bool check_param_header(struct ch_sv name, struct ch_sv value, void *user) {
+static bool check_param_header(struct ch_sv name, struct ch_sv value, bool is_number, void *user) {
     struct ch_mcp_header_check *check = user;
     CH_BUF_AUTO full = {0};
 
     ch_buf_addf(&full, "mcp-param-%.*s", CH_SV_FMT(name));
     for (size_t i = 0; i < full.n; i++)
         full.p[i] = (char)tolower((unsigned char)full.p[i]);
-    bool there = ch_inbound_count(check->q->in, full.p) > 0;
+    size_t n = ch_inbound_count(check->q->in, full.p);
     if (value.p ? header_is(check->q, full.p, value) ||
-                      (there && is_same_number(header_of(check->q, full.p), value))
-                : !there)
+                      (n == 1 && is_number && is_same_number(header_of(check->q, full.p), value))
+                : n == 0)
         return true;
     check->problem = "an Mcp-Param header does not match its argument";
     return false;

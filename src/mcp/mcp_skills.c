@@ -177,6 +177,17 @@ static const struct ch_json *find_entry(const struct ch_json *entries, struct ch
     return NULL;
 }
 
+static const struct ch_json *copy_entry(struct ch_arena *arena, const struct ch_json *entry) {
+    CH_BUF_AUTO text = {0};
+    struct ch_jw w = ch_jw(&text);
+    const struct ch_json *copy = NULL;
+
+    if (entry)
+        ch_jw_value(&w, entry);
+    ch_json_parse(arena, ch_arena_sv(arena, ch_buf_sv(&text)), CH_JSON_STRICT, &copy, NULL, NULL);
+    return copy;
+}
+
 /* --- the file of accepted entries */
 
 static int load_accepted(struct ch_mcp_skills *s, struct chela_error *err) {
@@ -214,16 +225,11 @@ static int accept_listed(struct ch_mcp_skills *s, struct chela_error *err) {
     ch_jw_value(&w, s->listed);
     ch_jw_end(&w, '}');
     int rc = s->path ? ch_mcp_manifest_write(s->path, ch_buf_sv(&text), err) : 0;
+    if (rc < 0)
+        return rc;
     ch_arena_release(&s->accepted_in);
-    s->accepted = NULL;
-    if (rc == 0) {
-        CH_BUF_AUTO list = {0};
-        struct ch_jw l = ch_jw(&list);
-        ch_jw_value(&l, s->listed);
-        rc = ch_json_parse(&s->accepted_in, ch_arena_sv(&s->accepted_in, ch_buf_sv(&list)),
-                           CH_JSON_STRICT, &s->accepted, NULL, err);
-    }
-    return rc;
+    s->accepted = copy_entry(&s->accepted_in, s->listed);
+    return 0;
 }
 
 void ch_mcp_skills_open(chela_mcp *m, const char *origin) {
@@ -460,17 +466,6 @@ static void reading_on_done(const struct ch_mcp_reply *reply, void *user) {
     else
         chela_result_text(r->call, ch_buf_str(&text), text.n);
     end_reading(r);
-}
-
-static const struct ch_json *copy_entry(struct ch_arena *arena, const struct ch_json *entry) {
-    CH_BUF_AUTO text = {0};
-    struct ch_jw w = ch_jw(&text);
-    const struct ch_json *copy = NULL;
-
-    if (entry)
-        ch_jw_value(&w, entry);
-    ch_json_parse(arena, ch_arena_sv(arena, ch_buf_sv(&text)), CH_JSON_STRICT, &copy, NULL, NULL);
-    return copy;
 }
 
 int ch_mcp_skills_call(chela_call *call, chela_mcp *m) {

@@ -219,12 +219,13 @@ static void update_agents(chela_mcp *m) {
 
 /* --- listing */
 
-static void save_manifest(chela_mcp *m) {
-    struct ch_mcp_tools *t = m->tools;
-    struct chela_error err = {0};
+static int save_manifest(const chela_mcp *m, struct chela_error *err) {
+    const struct ch_mcp_tools *t = m->tools;
+    int rc = t->path ? ch_mcp_manifest_save(&t->manifest, t->path, t->origin, err) : 0;
 
-    if (t->path && ch_mcp_manifest_save(&t->manifest, t->path, t->origin, &err) < 0)
-        ch_log(CH_LOG_WARN, "mcp", "%s: %s", m->opts.name, err.message);
+    if (rc < 0)
+        ch_log(CH_LOG_WARN, "mcp", "%s: %s", m->opts.name, err->message);
+    return rc;
 }
 
 static void report_changes(const chela_mcp *m) {
@@ -242,21 +243,22 @@ static void report_changes(const chela_mcp *m) {
 static void end_listing(chela_mcp *m, const struct chela_error *err) {
     struct ch_mcp_tools *t = m->tools;
     ch_mcp_listed_fn *done = CH_TAKE(t->done);
+    struct chela_error why = {0};
 
     t->listing = NULL;
     if (!err) {
-        if (ch_mcp_manifest_end(&t->manifest, t->accept || !t->path))
-            save_manifest(m);
+        /* the acceptance of a person that is not stored has failed */
+        if (ch_mcp_manifest_end(&t->manifest, t->accept || !t->path) &&
+            save_manifest(m, &why) < 0 && t->accept)
+            err = &why;
         report_changes(m);
         update_agents(m);
     }
     t->accept = false;
+    if (t->changed)
+        ch_mcp_tools_list(m, false, NULL, NULL);
     if (done)
         done(err, t->user);
-    else if (t->changed) {
-        t->changed = false;
-        ch_mcp_tools_list(m, false, NULL, NULL);
-    }
 }
 
 static void list_page(chela_mcp *m, struct ch_sv cursor);
@@ -308,6 +310,7 @@ void ch_mcp_tools_list(chela_mcp *m, bool accept, ch_mcp_listed_fn *done, void *
         accept |= t->accept;
     }
     t->accept = accept;
+    t->changed = false;
     t->done = done ? done : t->done;
     t->user = done ? user : t->user;
     t->pages = 0;
@@ -327,13 +330,22 @@ bool ch_mcp_tools_awaited(const chela_mcp *m) {
 
 static void ask_for_notices(chela_mcp *m);
 
-static void on_again(struct ch_timer *t) {
-    struct ch_mcp_tools *tools = CH_CONTAINER(t, struct ch_mcp_tools, again);
-
-    ask_for_notices(tools->mcp);
+static void tools_on_changed(chela_mcp *m) {
+    if (m->tools->listing)
+        m->tools->changed = true;
+    else
+        ch_mcp_tools_list(m, false, NULL, NULL);
 }
 
-/* The stream of notifications ended. Changes in between are seen by a new list. */
+/* Changes since the stream of notifications ended are seen by a new list. */
+static void on_again(struct ch_timer *t) {
+    chela_mcp *m = CH_CONTAINER(t, struct ch_mcp_tools, again)->mcp;
+
+    ask_for_notices(m);
+    if (m->tools->notices)
+        tools_on_changed(m);
+}
+
 static void on_notices_end(const struct ch_mcp_reply *r, void *user) {
     chela_mcp *m = user;
 
@@ -363,13 +375,6 @@ static void ask_for_notices(chela_mcp *m) {
 static void tools_on_ready(chela_mcp *m) {
     ask_for_notices(m);
     if (!m->tools->listing && m->tools->path)
-        ch_mcp_tools_list(m, false, NULL, NULL);
-}
-
-static void tools_on_changed(chela_mcp *m) {
-    if (m->tools->listing)
-        m->tools->changed = true;
-    else
         ch_mcp_tools_list(m, false, NULL, NULL);
 }
 
@@ -413,7 +418,9 @@ void ch_mcp_tools_open(chela_mcp *m) {
     t->path = ch_buf_take(&path);
     int rc = ch_mcp_manifest_load(&t->manifest, m->opts.name, t->path, t->origin, &err);
     if (rc < 0 && rc != CHELA_ENOENT)
-        ch_log(CH_LOG_WARN, "mcp", "%s", err.message);
+        ch_log(CH_LOG_WARN, "mcp",
+               "%s: no tool is offered, because the accepted tools cannot be read: %s; see: chela "
+               "mcp tools %s, then --accept", m->opts.name, err.message, m->opts.name);
 }
 
 void ch_mcp_tools_close(chela_mcp *m) {

@@ -189,11 +189,11 @@ int ch_aws_load(struct ch_aws *aws, ch_env_fn *env, void *user, struct chela_err
     if (rc == CHELA_OK && !(aws->access_key && aws->region)) {
         rc = net_aws_load_file("AWS_SHARED_CREDENTIALS_FILE", "credentials", env, user,
                                &credentials, err);
-        if (rc == CHELA_OK)
+        if (rc == CHELA_OK || aws->access_key) /* with keys, the files only add the region */
             rc = net_aws_load_file("AWS_CONFIG_FILE", "config", env, user, &config, err);
         read_profile(ch_buf_sv(&credentials), &p);
         read_profile(ch_buf_sv(&config), &p);
-        if (rc == CHELA_OK)
+        if (rc == CHELA_OK || aws->access_key)
             rc = use_profile(aws, &p, err);
         if (credentials.n)
             explicit_bzero(credentials.p, credentials.n);

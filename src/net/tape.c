@@ -101,11 +101,11 @@ static bool is_secret_name(struct ch_sv name) {
 
 /* Append a URL such as "https://user:pw@host/path?key=..&a=b" without password
  * and key. */
-static void scrub_url(struct ch_sv url, struct ch_buf *out) {
-    struct ch_sv query = url;
+static void scrub_url(const char *url, struct ch_buf *out) {
+    struct ch_sv query = ch_sv_str(url);
     struct ch_sv base = ch_sv_split(&query, '?');
     const char *host = memmem(base.p, base.n, "://", 3);
-    const char *at = host ? memchr(host, '@', base.n - (size_t)(host - base.p)) : NULL;
+    const char *at = host ? memrchr(host + 3, '@', strcspn(host + 3, "/?#")) : NULL;
     if (at) {
         ch_buf_addf(out, "%.*s***", (int)(host + 3 - base.p), base.p);
         base = ch_sv(at, base.n - (size_t)(at - base.p));
@@ -184,7 +184,7 @@ void ch_tape_request(const struct ch_tape_words *w, const struct ch_http_request
                      struct ch_buf *out) {
     CH_BUF_AUTO url = {0};
     struct ch_jw jw = ch_jw(out);
-    scrub_url(ch_sv_str(req->url), &url);
+    scrub_url(req->url, &url);
     ch_jw_begin(&jw, '{');
     ch_jw_kcstr(&jw, "method", req->method);
     ch_jw_kstr(&jw, "url", ch_buf_sv(&url));

@@ -103,8 +103,9 @@ static bool judge_calls(const struct ch_expect *x, const struct look *l, struct 
 static bool judge_text(const struct ch_expect *x, const struct look *l, struct ch_buf *why) {
     if (x->kind == CH_EXPECT_MATCHES) {
         CH_BUF_AUTO valid = {0};
+        int64_t fuel = INT64_MAX; /* one match */
         ch_utf8_add_valid(&valid, l->o->text);
-        if (ch_pattern_match(x->pattern, ch_buf_sv(&valid)) > 0)
+        if (ch_pattern_match(x->pattern, ch_buf_sv(&valid), &fuel) > 0)
             return true;
         ch_buf_addf(why, "matches %s: it does not", x->text);
         return false;

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/limits.h"
 #include "chela/prompt.h"
 #include "json/writer.h"
@@ -30,12 +31,7 @@ static int install_remove_tree(const char *path) {
 
 static int install_write(const char *path, struct ch_sv data, bool runs, struct chela_error *err) {
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, runs ? 0755 : 0644);
-    bool failed = fd < 0;
-    for (size_t at = 0; !failed && at < data.n;) {
-        ssize_t n = write(fd, data.p + at, data.n - at);
-        failed = n < 0 && errno != EINTR;
-        at += n > 0 ? (size_t)n : 0;
-    }
+    bool failed = fd < 0 || ch_file_write(fd, data) < 0;
     int rc = failed ? ch_fail(err, CHELA_EIO, "%s: %s", path, strerror(errno)) : 0;
     if (fd >= 0)
         close(fd);

@@ -189,9 +189,11 @@ static void punycode_encode(const uint32_t *cps, size_t n, struct ch_buf *out) {
 
 static bool schema_format_host_matches(struct ch_patterns *room, const char *source,
                                        struct ch_sv text) {
+    struct chela_error older = {0}; /* PCRE2's tables are older than these patterns */
     struct ch_pattern *p;
-    return ch_patterns_add_native(room, ch_sv_str(source), &p) == 0 &&
-           ch_pattern_match(p, text) == 1;
+    int64_t fuel = INT64_MAX; /* names are short */
+    return ch_patterns_add_native(room, ch_sv_str(source), &p, &older) == 0 &&
+           ch_pattern_match(p, text, &fuel) == 1;
 }
 
 static bool is_plain_label(struct ch_sv s) {

@@ -11,6 +11,7 @@
 
 /* Compiling to machine code takes as long as some hundred matches. */
 #define USES_BEFORE_JIT 64
+#define FEW 32 /* this part of the steps is free; a unit of fuel pays for as many steps */
 
 #define OPTIONS \
     (PCRE2_UTF | PCRE2_DOLLAR_ENDONLY | PCRE2_MATCH_UNSET_BACKREF | PCRE2_NEVER_BACKSLASH_C)
@@ -88,7 +89,7 @@ static struct ch_pattern *schema_pattern_keep(struct ch_patterns *p, struct ch_s
     new->next = p->list;
     new->source = ch_sv(ch_strndup(source.n ? source.p : "", source.n), source.n);
     new->code = code;
-    new->data = pcre2_match_data_create(1, p->general);
+    new->data = pcre2_match_data_create_from_pattern(code, p->general);
     new->match = p->match;
     p->list = new;
     p->n++;
@@ -116,7 +117,8 @@ int ch_patterns_add(struct ch_patterns *p, struct ch_sv source, struct ch_patter
     return 0;
 }
 
-int ch_patterns_add_native(struct ch_patterns *p, struct ch_sv source, struct ch_pattern **out) {
+int ch_patterns_add_native(struct ch_patterns *p, struct ch_sv source, struct ch_pattern **out,
+                           struct chela_error *err) {
     char reason[128];
     *out = schema_pattern_find(p, source, true);
     if (*out)
@@ -124,7 +126,7 @@ int ch_patterns_add_native(struct ch_patterns *p, struct ch_sv source, struct ch
     schema_pattern_open_contexts(p);
     pcre2_code *code = schema_pattern_compile(p, source, reason);
     if (!code)
-        return CHELA_EINVAL; /* PCRE2's tables are older than ours */
+        return ch_fail(err, CHELA_EINVAL, "%s", reason);
     *out = schema_pattern_keep(p, source, code);
     (*out)->native = true;
     return 0;
@@ -148,15 +150,31 @@ static int match_plain(struct ch_pattern *p, struct ch_sv text) {
                        p->match);
 }
 
-int ch_pattern_match(struct ch_pattern *p, struct ch_sv text) {
-    size_t steps = CH_LIMIT_PATTERN_STEPS + CH_LIMIT_PATTERN_STEPS_BYTE * text.n;
+static int schema_pattern_match(struct ch_pattern *p, struct ch_sv text, size_t steps) {
     pcre2_set_match_limit(p->match, (uint32_t)CH_MIN(steps, UINT32_MAX));
+    return p->fast ? match_fast(p, text) : match_plain(p, text);
+}
+
+/* PCRE2 does not tell the number of steps. A match that needs few steps is free. */
+int ch_pattern_match(struct ch_pattern *p, struct ch_sv text, int64_t *fuel) {
+    size_t steps = CH_LIMIT_PATTERN_STEPS + CH_LIMIT_PATTERN_STEPS_BYTE * text.n;
     if (text.n == 0)
         text = CH_SV("");
-    int rc = p->fast ? match_fast(p, text) : match_plain(p, text);
+    int rc = schema_pattern_match(p, text, steps / FEW);
+    if (rc == PCRE2_ERROR_MATCHLIMIT && (*fuel -= (int64_t)steps / FEW) >= 0)
+        rc = schema_pattern_match(p, text, steps);
     if (rc >= 0)
         return 1;
     return rc == PCRE2_ERROR_NOMATCH ? 0 : CHELA_ELIMIT;
+}
+
+size_t ch_pattern_groups(const struct ch_pattern *p) {
+    return pcre2_get_ovector_count(p->data) - 1;
+}
+
+struct ch_sv ch_pattern_group(const struct ch_pattern *p, size_t i, struct ch_sv text) {
+    const size_t *at = pcre2_get_ovector_pointer(p->data) + 2 * i;
+    return at[0] == PCRE2_UNSET ? CH_SV("") : ch_sv(text.p + at[0], at[1] - at[0]);
 }
 
 struct ch_sv ch_pattern_source(const struct ch_pattern *p) {

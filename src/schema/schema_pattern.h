@@ -27,12 +27,22 @@ void ch_patterns_release(struct ch_patterns *p);
 int ch_patterns_add(struct ch_patterns *p, struct ch_sv source, struct ch_pattern **out,
                     struct chela_error *err);
 
-/* As ch_patterns_add, for an internal expression in PCRE2 syntax. */
-int ch_patterns_add_native(struct ch_patterns *p, struct ch_sv source, struct ch_pattern **out);
+/* As ch_patterns_add, for an expression in PCRE2 syntax. The number of patterns is not
+ * bounded. */
+int ch_patterns_add_native(struct ch_patterns *p, struct ch_sv source, struct ch_pattern **out,
+                           struct chela_error *err);
 
-/* Whether the pattern matches anywhere in text, which is valid UTF-8. Negative:
- * the bounds were exceeded (CHELA_ELIMIT). */
-int ch_pattern_match(struct ch_pattern *p, struct ch_sv text);
+/* Whether the pattern matches anywhere in text, which is valid UTF-8. A match that
+ * takes many steps is charged to *fuel. Negative: the bounds were exceeded
+ * (CHELA_ELIMIT). */
+int ch_pattern_match(struct ch_pattern *p, struct ch_sv text, int64_t *fuel);
+
+/* Number of capture groups. */
+size_t ch_pattern_groups(const struct ch_pattern *p);
+
+/* The part of text that group i, from 1, has captured in the last match; empty if the group took
+ * no part in the match. text is the text of that match. */
+struct ch_sv ch_pattern_group(const struct ch_pattern *p, size_t i, struct ch_sv text);
 
 struct ch_sv ch_pattern_source(const struct ch_pattern *p);
 

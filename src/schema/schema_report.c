@@ -609,8 +609,7 @@ void ch_report_add(struct ch_report *r, const struct ch_schema_finding *f) {
     r->count += f->keyword == CH_KW_CONST ? 8 : 1;
     if (r->counting)
         return;
-    r->out->total++;
-    if (r->out->n < CH_LIMIT_VIOLATIONS)
+    if (r->out->total++ < CH_LIMIT_VIOLATIONS)
         add_violation(r, f);
 }
 
@@ -621,7 +620,7 @@ void ch_violations_text(const struct ch_violations *v, struct ch_buf *out) {
         ch_buf_add_str(out, i ? "\n" : "");
         ch_buf_add_sv(out, v->list[i].message);
     }
-    if (v->n == CH_LIMIT_VIOLATIONS && v->total > v->n)
+    if (v->total > CH_LIMIT_VIOLATIONS)
         ch_buf_addf(out, "\n(%zu more)", v->total - v->n);
 }
 

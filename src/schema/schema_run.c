@@ -12,8 +12,8 @@
  * Only then a struct track exists and is passed to the subschemas of the same
  * value; an alternative that fails leaves no marks.
  *
- * Bounds: `depth` counts nested subschemas, `fuel` counts all of them. When
- * either is exhausted, the run ends as invalid. */
+ * Bounds: `depth` counts nested subschemas, `fuel` counts all of them, with the
+ * sizes of their values. When either is exhausted, the run ends as invalid. */
 #include "schema/schema_run.h"
 
 #include "base/limits.h"
@@ -26,6 +26,11 @@
 #define SMALL_TRACK 4     /* words of marks without allocation */
 #define SMALL_REQUIRED 16 /* required names without allocation */
 #define PATTERN_COST 32   /* fuel for one match */
+
+/* The binary logarithm of the bytes, elements or members that cost one unit of
+ * fuel, since most checks look at each. */
+static const uint8_t unit[CH_TYPES] = {
+    [CH_JSON_NUMBER] = 6, [CH_JSON_STRING] = 6, [CH_JSON_ARRAY] = 2, [CH_JSON_OBJECT] = 1};
 
 struct scope {
     const struct ch_resource *resource;
@@ -198,7 +203,7 @@ static inline bool length_fits(struct run *r, const struct ch_sub *sub, const st
 static bool pattern_matches(struct run *r, const struct ch_sub *sub, struct ch_pattern *p,
                             const struct ch_json *v) {
     r->fuel -= PATTERN_COST + v->n / 16;
-    int found = r->fuel < 0 ? CHELA_ELIMIT : ch_pattern_match(p, ch_sv(v->s, v->n));
+    int found = r->fuel < 0 ? CHELA_ELIMIT : ch_pattern_match(p, ch_sv(v->s, v->n), &r->fuel);
     return found < 0 ? schema_run_give_up(r, sub, v) : found;
 }
 
@@ -577,10 +582,12 @@ static bool run_in_scope(struct run *r, const struct ch_op *op, const struct ch_
 static bool run_dynamic(struct run *r, const struct ch_op *op, const struct ch_json *v,
                         struct track *t, unsigned depth) {
     const struct ch_sub *target = op->dynamic->otherwise;
+    size_t seen = 0;
     for (const struct scope *s = r->scope; s; s = s->outer)
-        for (const struct ch_anchor *a = s->resource->dynamic; a; a = a->next)
+        for (const struct ch_anchor *a = s->resource->dynamic; a; a = a->next, seen++)
             if (a->name == op->dynamic->name && a->sub)
                 target = a->sub;
+    r->fuel -= seen / 4;
     return schema_run_holds(r, target, v, t, depth);
 }
 
@@ -620,7 +627,8 @@ __attribute__((noinline)) static bool run_tracked(struct run *r, const struct ch
 static bool schema_run_run(struct run *r, const struct ch_sub *sub, const struct ch_op *op,
                            const struct ch_json *v, struct track *t, unsigned depth) {
     bool ok = true, held = true;
-    if (__builtin_expect(--r->fuel < 0 || depth > CH_LIMIT_SCHEMA_DEPTH, 0))
+    r->fuel -= 1 + (v->n >> unit[v->type]);
+    if (__builtin_expect(r->fuel < 0 || depth > CH_LIMIT_SCHEMA_DEPTH, 0))
         return schema_run_give_up(r, sub, v);
     for (;; op++) {
         switch ((enum ch_op_code)op->code) {
@@ -715,25 +723,34 @@ static int64_t fuel_for(const struct ch_json *v) {
     return CH_LIMIT_SCHEMA_STEPS + CH_LIMIT_SCHEMA_STEPS_NODE * nodes;
 }
 
-bool ch_schema_valid(struct ch_schema *s, const struct ch_json *v) {
+/* 1: valid; 0: invalid; negative: a bound was reached. */
+static int schema_run_verdict(struct ch_schema *s, const struct ch_json *v) {
     const struct ch_op *checks = s->root->checks[v->type];
     struct scope scope = {s->resource, NULL};
     struct run r = {.schema = s, .scope = &scope};
     if (!checks)
-        return true;
+        return 1;
     r.fuel = fuel_for(v);
-    return schema_run_run(&r, s->root, checks, v, NULL, 1) && !r.given_up && r.fuel >= 0;
+    bool held = schema_run_run(&r, s->root, checks, v, NULL, 1);
+    return r.given_up || r.fuel < 0 ? CHELA_ELIMIT : held;
 }
 
-/* A report runs alternatives more often than a verdict and gets more fuel. */
+bool ch_schema_valid(struct ch_schema *s, const struct ch_json *v) {
+    return schema_run_verdict(s, v) == 1;
+}
+
+/* A report runs alternatives more often than a verdict and gets more fuel, unless
+ * the verdict needed too much. */
 int ch_schema_check(struct ch_schema *s, const struct ch_json *v, struct ch_arena *arena,
                     struct ch_violations *out) {
     *out = (struct ch_violations){0};
-    if (ch_schema_valid(s, v))
+    int verdict = schema_run_verdict(s, v);
+    if (verdict == 1)
         return 0;
     struct ch_report report = {.arena = arena, .schema = s, .root = v, .out = out};
     struct scope scope = {s->resource, NULL};
-    struct run r = {.schema = s, .report = &report, .scope = &scope, .fuel = 4 * fuel_for(v)};
+    struct run r = {.schema = s, .report = &report, .scope = &scope, .fuel = fuel_for(v)};
+    r.fuel *= verdict < 0 ? 1 : 4;
     int64_t start = r.fuel;
     bool held = schema_run_holds(&r, s->root, v, NULL, 0);
     s->spent = start - r.fuel;

@@ -101,6 +101,10 @@ static int by_hash(const void *pa, const void *pb) {
 
 bool ch_all_unique(const struct ch_json *array, int64_t *fuel, uint64_t *a, uint64_t *b) {
     *fuel -= (ch_json_next(array) - array) / 4;
+    for (const struct ch_json *e = array; e < ch_json_next(array); e++)
+        *fuel -= e->type < CH_JSON_ARRAY ? e->n / 64 : 0;
+    if (*fuel < 0)
+        return false;
     if (array->n <= FEW)
         return few_unique(array, fuel, a, b);
     CH_AUTOFREE struct element *list = ch_malloc(array->n * sizeof(*list));

@@ -110,18 +110,6 @@ static void make_folders(const char *path) {
     }
 }
 
-static int vectors_file_write_all(int fd, struct ch_sv text) {
-    while (text.n) {
-        ssize_t n = write(fd, text.p, text.n);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return -errno;
-        text = ch_sv(text.p + n, text.n - (size_t)n);
-    }
-    return 0;
-}
-
 static int vectors_file_replace(const char *path, struct ch_sv text) {
     CH_BUF_AUTO temp = {0};
     char id[CH_RANDOM_ID];
@@ -132,7 +120,7 @@ static int vectors_file_replace(const char *path, struct ch_sv text) {
     int fd = open(ch_buf_str(&temp), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0)
         return -errno;
-    int rc = vectors_file_write_all(fd, text);
+    int rc = ch_file_write(fd, text);
     if (close(fd) < 0 && rc == 0)
         rc = -errno;
     if (rc == 0 && rename(ch_buf_str(&temp), path) < 0)

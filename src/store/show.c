@@ -2,6 +2,7 @@
 #include "agent/journal/journal_replay.h"
 #include "agent/machine/run_counters.h"
 #include "base/error.h"
+#include "base/limits.h"
 #include "json/writer.h"
 #include "model/message/message_json.h"
 #include "store/owner.h"
@@ -160,6 +161,9 @@ int ch_store_show_page(chela_store *store, const char *key, size_t after, size_t
         rc = chela_store_records(store, key, 1, store_show_record, &s, s.err);
     if (rc == 0)
         rc = s.rc < 0 ? s.rc : ch_journal_replay_finish(s.past, s.err);
+    if (rc == 0 && s.past->full)
+        rc = ch_fail(s.err, CHELA_ELIMIT, "the messages of session '%s' are larger than %zu MB",
+                     key, CH_LIMIT_HISTORY / CH_MB);
     ch_run_counters_write(&s.past->counters, &s.w);
     store_show_write_waiting(&s.w, s.past);
     store_show_transcript(&s.w, &s.past->transcript, after, limit);

@@ -85,7 +85,7 @@ static void scan_run(struct undo_scan *s) {
         ch_undo_index_load(&u->index, &u->record);
     s->blind = !ch_undo_scan(&u->index, &u->record, u->root, &s->hidden, s->ends);
     ch_undo_index_save(&u->index, &u->record);
-    if (!s->ends)
+    if (!s->ends && u->index.stored)
         ch_undo_record_scanned(&u->record);
     if (s->blind)
         ch_undo_record_blind(&u->record);

@@ -14,6 +14,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/sha256.h"
+#include "base/utf8.h"
 
 enum { CHUNK = 64 << 10, NAME = 80 };
 
@@ -352,6 +353,11 @@ struct ch_undo_state ch_undo_record_copy(struct ch_undo_record *r, int dir, cons
 
 /* --- adding facts --------------------------------------------------------------------------- */
 
+static char *record_cut(struct ch_sv text, size_t max) {
+    text = ch_utf8_cut(text, max);
+    return ch_strndup(text.p, text.n);
+}
+
 void ch_undo_record_message(struct ch_undo_record *r, const char *session, int64_t turns,
                             int64_t ts, const char *text) {
     CH_BUF_AUTO line = {0};
@@ -360,7 +366,7 @@ void ch_undo_record_message(struct ch_undo_record *r, const char *session, int64
                                   .turns = turns,
                                   .ts = ts,
                                   .session = ch_strdup(session),
-                                  .text = ch_strndup(text, CH_MIN(strlen(text), 4 * CH_KB))};
+                                  .text = record_cut(ch_sv_str(text), 4 * CH_KB)};
     record_say_message(&line, m);
     record_write(r, &line);
 }
@@ -409,7 +415,7 @@ void ch_undo_record_call(struct ch_undo_record *r, struct ch_sv text) {
     struct ch_undo_message *m = record_last(r);
     if (m->ncalls >= CH_LIMIT_UNDO_CALLS)
         return;
-    char *copy = ch_strndup(text.p, CH_MIN(text.n, 200));
+    char *copy = record_cut(text, 200);
     record_add_call(m, copy);
     ch_buf_add_str(&line, "call");
     record_add_word(&line, copy);
@@ -527,7 +533,8 @@ static uint64_t record_take_places(struct ch_undo_record *r) {
     return size;
 }
 
-/* Drop the oldest messages until the rest fits well into the limits. */
+/* Drop the oldest messages until the rest fits well into the limits. The newest message is kept
+ * if it leaves room for another one. */
 static void record_drop_old(struct ch_undo_record *r) {
     uint64_t bytes = 0;
     size_t keep = r->n;
@@ -535,7 +542,7 @@ static void record_drop_old(struct ch_undo_record *r) {
         const struct ch_undo_message *m = &r->list[keep - 1];
         for (size_t k = 0; k < m->n; k++)
             bytes += m->changes[k].was.n + 256 + 2 * strlen(m->changes[k].path);
-        if (bytes > CH_LIMIT_UNDO_PACK / 4)
+        if (bytes > CH_LIMIT_UNDO_PACK / (keep == r->n ? 2 : 4))
             break;
         keep--;
     }
@@ -721,7 +728,9 @@ int ch_undo_record_open(struct ch_undo_record *r, const char *dir, int root,
         return ch_fail(err, why == EWOULDBLOCK ? CHELA_EBUSY : CHELA_EIO,
                        "the record of changes in %s cannot be opened: %s", dir, strerror(why));
     record_load(r);
-    if (!ch_undo_record_tidy(r) && (r->pack < 0 || r->log < 0)) {
+    /* A record that is too large is rewritten before the next message: its last message may need
+     * the index, and can still be undone. */
+    if ((r->pack < 0 || r->log < 0) && !record_rewrite(r)) {
         ch_fail(err, CHELA_EIO, "the record of changes in %s cannot be written: %s", dir,
                 strerror(errno));
         ch_undo_record_close(r);

@@ -26,6 +26,7 @@ struct plan {
     struct ch_undo_record *r;
     int root;
     bool look_only;
+    bool failed; /* a path was not restored, and may be later: the disk is full, for example */
     chela_undo_item_fn *fn;
     void *user;
     struct item *items; /* owned */
@@ -95,10 +96,11 @@ static const char *restore_reason(const struct ch_undo_state *was) {
 }
 
 static void restore_fail(struct plan *p, struct item *it, int error) {
+    bool in_the_way = error == ELOOP || error == ENOTDIR;
     it->left = true;
+    p->failed |= !in_the_way;
     restore_tell(p, CHELA_UNDO_FAILED, it->path,
-                 error == ELOOP || error == ENOTDIR ? "a link or a file is in the way"
-                                                    : strerror(error));
+                 in_the_way ? "a link or a file is in the way" : strerror(error));
 }
 
 /* Write the copy to a new file of the directory. */
@@ -215,8 +217,8 @@ static void restore_fill(struct plan *p, struct item *it) {
     restore_tell(p, CHELA_UNDO_RESTORED, it->path, NULL);
 }
 
-/* Records that the current state of the restored paths is the state that the earlier
- * messages left. */
+/* Records that the current state of the restored paths is the state that the messages before `id`
+ * left. */
 static void restore_settle(struct plan *p, const char *session, uint64_t id) {
     for (size_t i = p->r->n; i-- > 0;) {
         struct ch_undo_message *m = &p->r->list[i];
@@ -268,11 +270,11 @@ int ch_undo_put_back(struct ch_undo_record *r, int root, const char *session, ui
         if (m->id < id || m->undone || !ch_undo_record_belongs(r, m, session))
             continue;
         restore_tell_rest(&p, m);
-        if (!look_only)
+        if (!look_only && !p.failed)
             ch_undo_record_undone(r, m);
     }
     if (found == 0 && !look_only)
-        restore_settle(&p, session, id);
+        restore_settle(&p, session, p.failed ? UINT64_MAX : id);
     ch_undo_table_release(&p.table);
     ch_free(p.items);
     return found;

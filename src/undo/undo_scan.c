@@ -138,6 +138,7 @@ struct frame { /* a directory on the way */
     bool looked;          /* rules were read */
     bool unknown;         /* the scan before did not read the directory */
     struct ch_ignore *rules; /* owned; NULL: none */
+    uint64_t size;           /* bytes of the rules */
 };
 
 struct scan {
@@ -146,6 +147,7 @@ struct scan {
     bool note, blind, differs;
     dev_t dev;
     const struct ch_undo_hidden *hidden; /* may be NULL */
+    uint64_t compared;    /* bytes of rules with bytes of paths */
     size_t copied, bytes; /* number and bytes of all copies in the new index */
     const struct ch_undo_entry **by_ino; /* owned: old entries, sorted; NULL: unset */
     char path[4096];
@@ -158,17 +160,21 @@ static void scan_read_rules(struct frame *f) {
     int fd = openat(f->fd, ".gitignore", O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     char *text = fd < 0 ? NULL : ch_malloc(RULES);
     ssize_t n = text ? read(fd, text, RULES) : 0;
-    if (n > 0)
+    if (n > 0) {
         f->rules = ch_ignore_new(ch_sv(text, (size_t)n));
+        f->size = (uint64_t)n;
+    }
     ch_free(text);
     if (fd >= 0)
         close(fd);
 }
 
-/* True if a rule of this directory or of one above names the path of `n` bytes. */
-static bool scan_ask(const struct scan *s, struct frame *f, size_t n, bool is_dir) {
-    for (struct frame *at = f; at; at = at->up) {
+/* True if a rule of this directory or of one above names the path of `n` bytes. Past the limit of
+ * comparisons no rule holds: more files are copied than necessary. */
+static bool scan_ask(struct scan *s, struct frame *f, size_t n, bool is_dir) {
+    for (struct frame *at = f; at && s->compared < CH_LIMIT_UNDO_RULES; at = at->up) {
         scan_read_rules(at);
+        s->compared += at->size * n;
         enum ch_ignored said =
             at->rules ? ch_ignore_ask(at->rules, ch_sv(s->path + at->path, n - at->path), is_dir)
                       : CH_IGNORE_SILENT;
@@ -179,7 +185,7 @@ static bool scan_ask(const struct scan *s, struct frame *f, size_t n, bool is_di
 }
 
 /* Rules for directories are evaluated on demand, because most scans copy nothing. */
-static bool scan_ignores_directory(const struct scan *s, struct frame *f) {
+static bool scan_ignores_directory(struct scan *s, struct frame *f) {
     if (!f->judged && f->up)
         f->ignored = scan_ignores_directory(s, f->up) || scan_ask(s, f->up, f->path - 1, true);
     f->judged = true;

@@ -207,6 +207,57 @@ sees "a file can" 'attached tee.txt'
 press C-c
 prompt_is "it comes back as it was typed" '>  steer @tee.txt'
 quit
+# --- outputs of commands: their size, and a message that is sent twice
+chat
+types "!seq 10000 26000"
+press Enter
+sees "an output of 94 KB" '^ +26000$'
+types "@binary"
+press Enter
+sees "a message that fails" 'binary is neither text nor an image'
+press C-u
+types "stall"
+press Enter
+sees "a run with the output" '^wait for it'
+types "!echo steered"
+press Enter
+sees "an output during the run" '^ +steered$'
+types "and this"
+press Enter
+sees "a message during the run" 'as soon as it listens\) and this'
+press C-c
+prompt_is "comes back with the output" '> and this'
+press Enter
+sees "and is sent" '^you said: and this'
+types "!setsid -f sh -c 'echo \$\$ >pid; exec sleep 1000'"
+press Enter
+sees "a program that leaves the group" 'Ctrl-C ends it'
+for _ in {1..100}; do [ -s "$space/pid" ] && break || sleep 0.05; done
+press C-c
+press C-c
+types "!echo after"
+press Enter
+sees "its output is not waited for" '^ +after$'
+kill "$(cat "$space/pid")"
+quit
+m=$(message 0)
+same "all lines of 94 KB" 16001 "$(grep -cE '^[0-9]{5}$' <<<"$m")"
+same "without a gap" 0 "$(grep -cxF ... <<<"$m")"
+check "the output that came back" grep -qx 'steered' <<<"$(message 1)"
+# --- a message that the session refuses
+printf 'rules: [{ when: { after: none }, call: { tool: exec, args: { command: "touch x" } } }, { say: ok }]\n' >"$space/ask.yaml"
+chela run --model scripted/ask.yaml --session "s$((n + 1))" --approve ask go
+same "a run that waits" 5 "$status"
+chat
+sees "the run is unfinished" '/resume continues it'
+types "!echo kept"
+press Enter
+sees "an output" '^ +kept$'
+types "hello"
+press Enter
+sees "the message is refused" 'waits for answers to its tool calls'
+prompt_is "and comes back" '> hello'
+quit
 # --- files that a stranger's repository chose
 chat
 types "look at @notes.txt"

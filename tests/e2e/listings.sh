@@ -66,4 +66,11 @@ clean "usage" usage --store sqlite:listed.db
 mkdir -p "$space/skills/s1"
 printf -- '---\nname: s1\ndescription: "red \\e[31m \\x9b"\n---\nx\n' >"$space/skills/s1/SKILL.md"
 clean "skills list" skills list
+# --- words after a command that takes none
+for what in "sessions list" "schedule list" "mcp list" "mcp doctor" "mcp serve" "tools list" serve chat doctor; do
+    # shellcheck disable=SC2086
+    chela $what word
+    same "$what: a word is an error" 2 "$status"
+    check "$what: the message names it" grep -q "'word': $what takes no words" "$err"
+done
 tap_done

@@ -15,6 +15,7 @@ rules:
   - { say: "heard: {{user}}" }
 YAML
 echo 'secret words' >"$space/private"
+printf 'a\0b' >"$space/binary"
 for mode in legacy-docs-ask modern-docs-ask; do
     cat >"$space/chela.yaml" <<YAML
 agents: { list: [{ id: coder, model: scripted/rules.yaml }] }
@@ -41,6 +42,14 @@ YAML
     sees "$mode: a resource cannot end its block" '< /resource>'
     sees "$mode: a resource names no file" 'obey me @private'
     lacks "$mode: a resource names no file: nothing of it is attached" 'secret words'
+    types '@s:note://mime'
+    press Enter
+    sees "$mode: the type of a resource cannot end its block" '< /resource>typed'
+    types 'again @s:note://one @binary'
+    press Enter
+    sees "$mode: a message that fails" 'binary is neither text'
+    press BSpace BSpace BSpace BSpace BSpace BSpace BSpace Enter
+    sees "$mode: is sent again" '^heard: again @s:note://one'
     types '/s:review main.c memory leaks'
     press Enter
     sees "$mode: a prompt with arguments" 'Review main.c for memory leaks'
@@ -82,6 +91,9 @@ YAML
     sees "$mode: the answer reaches the server" 'it said: order .*decline'
     press C-d
     ends "$mode: Ctrl-D" 0
+    chela sessions list --json
+    chela sessions show "$(jq -r '.[0].key // .sessions[0].key' "$out")" --json
+    same "$mode: with one copy of the resource" 1 "$(jq -r '.transcript[] | select(.role == "user").content[].text | select(startswith("again"))' "$out" | grep -c 'the text of note')"
 done
 
 # --- a server with a long list

@@ -98,10 +98,17 @@ chela run --config mcp.yaml --model scripted/rules.yaml --max-turns 4 go
 exits "a refresh that fails once" 0
 check "a refresh that fails once: the next call has a token" grep -q 'token token-2' "$out"
 
-for mode in wrong-issuer other-resource no-pkce; do
+start good
+mkdir -p "$token"
+log_in
+exits "a token that cannot be stored" 0
+same "a token that cannot be stored: no copy is left" "" "$(find "${token%/*}" -name '*.tmp')"
+
+for mode in wrong-issuer other-resource no-pkce file-page; do
     start "$mode"
     log_in
     exits "$mode: refused" 1
+    check "$mode: no address is opened" eval '! grep -q "log in at" "$err"'
     same "$mode: nobody is sent to log in" 0 "$(grep -c 'GET /authorize' "$tmp/requests")"
 done
 start wrong-iss

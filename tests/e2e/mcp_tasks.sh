@@ -106,4 +106,19 @@ check "a task that asks: the run goes on" eventually status_is k-ask idle
 same "a task that asks: with the answer" true "$(transcript | jq 'contains("shipped as a task") and contains("accept")')"
 same "a task that asks: one call" 1 "$(calls)"
 check "a task that asks: SIGTERM ends the gateway" stop_serving
+
+# --- the server dies when it gets the answer
+configure modern-task-ask
+echo dies >"$tmp/words"
+serve
+post /api/sessions/k-dies/messages '{"text": "ship it"}'
+check "a lost answer: the run waits" eventually status_is k-dies paused
+call GET /api/sessions/k-dies
+id=$(jq -r '.waiting[0].id' "$out")
+post /api/sessions/k-dies/messages "{\"results\": [{\"id\": \"$id\", \"content\": \"s\"}]}"
+check "a lost answer: given again" eventually status_is k-dies idle
+call GET /api/sessions/k-dies
+same "a lost answer: the server has it" true "$(transcript | jq 'contains("shipped as a task") and contains("accept")')"
+same "a lost answer: twice" 2 "$(grep -c '"tasks/update"' "$state/s/calls.log")"
+check "a lost answer: SIGTERM ends the gateway" stop_serving
 tap_done

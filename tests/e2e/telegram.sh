@@ -31,6 +31,7 @@ rules:
   - { when: { user: haul, after: none }, call: { tool: deploy, args: { to: "FURTHER-and-beyond" } } }
   - { when: { after: deploy }, say: "it said: {{result}}" }
   - { when: { user: long }, say: "LONG" }
+  - { when: { user: "take your time" }, say: "at last", delay_ms: 200000 }
   - { when: { user: "in code" }, say: "Before it.\n\n```sh\nLONG```\nBehind it." }
   - { when: { user: markdown }, say: "# Title\n**Bold**, `code` and [a link](https://x.example/y) \U0001F600 **一**\n- item" }
   - { when: { user: "show me" }, say: "Here:\nMEDIA:plot.png\nMEDIA:table.csv\nMEDIA:../secret\nMEDIA:https://example.com/x.png" }
@@ -331,6 +332,21 @@ check "too much at once is read bit by bit" says 'heard: .*in between'
 tell 202 7 private 'after all'
 check "what cannot be read does not stop the rest" says 'heard: .*after all'
 same "it is passed over" 1 "$(grep -c 'update [0-9]* cannot be read: passed over' "$serve_log")"
+
+# --- two chats whose messages have the same numbers
+state_is() { # KEY STATUS
+    call GET "/api/sessions/$1"
+    [ "$(jq -r .status "$out")" = "$2" ]
+}
+for chat in "7 private" "-100 supergroup"; do
+    read -r id type <<<"$chat"
+    # shellcheck disable=SC2086
+    tell 301 $chat '@ChelaBot take your time'
+    check "$type: the run is at work" eventually state_is "telegram:$id" running
+    # shellcheck disable=SC2086
+    tell 302 $chat '@ChelaBot /stop'
+    check "$type: /stop ends it" eventually state_is "telegram:$id" idle
+done
 check "SIGTERM ends it" stop_serving
 check "the log has no secret" bash -c "! grep -qF -e SENTINEL '$serve_log'"
 tap_done

@@ -33,7 +33,7 @@ YAML
 refusals 1 "$tmp/one"
 refusals 2 "$tmp/two"
 same "two workers serve" "workers 2" "$(head -n 1 "$tmp/two")"
-same "a single process refuses all of them" "$(sed 1d "$tmp/one" | grep -c .)" "$(grep -cE '^[a-z-]+ (404|409) ' "$tmp/one")"
+same "a single process refuses all of them" "$(sed 1d "$tmp/one" | grep -c .)" "$(grep -cE '^[a-z-]+ (400|404|409) ' "$tmp/one")"
 while read -r name answer; do
     same "$name: the same status and reason" "$answer" "$(sed -n "s/^$name //p" "$tmp/two")"
 done < <(sed 1d "$tmp/one")

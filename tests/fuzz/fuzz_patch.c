@@ -39,7 +39,7 @@ static void apply(const struct ch_patch *p, const struct ch_patch_file *f, struc
 
     if (f->kind == CH_PATCH_ADD)
         old = CH_SV("");
-    if (ch_patch_apply(p, f, old, &out, &stat, &err) < 0) {
+    if (ch_patch_apply(NULL, p, f, old, &out, &stat, &err) < 0) {
         if (out.n || !err.message[0])
             abort();
         return;

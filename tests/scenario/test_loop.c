@@ -382,6 +382,38 @@ static void test_going_round_in_circles(void **state) {
     stage_close(&st);
 }
 
+/* The closing turn is announced once, also if its request does not fit the model. */
+static void test_closing_turn_that_does_not_fit(void **state) {
+    static const struct fake_reply replies[] = {
+        {.body = A_SAY("I read that.")},
+        {.body = A_USE("c1", "echo", "{}")},
+        {.status = 400,
+         .body = "{\"type\":\"error\",\"error\":{\"type\":\"invalid_request_error\","
+                 "\"message\":\"prompt is too long: 9 > 8 maximum\"}}"},
+        {.body = A_SAY("I did one thing.")},
+    };
+    static const char told[] = "No tool can be called any more";
+    struct chela_agent_opts opts = CHELA_AGENT_OPTS(
+        .compaction = &(struct chela_compaction_opts)CHELA_COMPACTION_OPTS(
+            .mode = CHELA_COMPACTION_RETAIN),
+        .limits = &(struct chela_limits)CHELA_LIMITS(.max_turns = 1, .sum_up = 1));
+    struct stage st;
+    CH_BUF_AUTO input = {0};
+    (void)state;
+    for (int i = 0; i < 2000; i++)
+        ch_buf_add_str(&input, "many words ");
+    STAGE_OPEN(&st, &opts, replies);
+    stage_tool(&st, "echo", 0);
+    stage_play(&st, ch_buf_str(&input));
+    stage_play(&st, "go");
+    assert_string_equal(stage_verdict(&st), "stopped/max_turns_exceeded");
+    assert_int_equal(st.model.nrequests, 4);
+    const char *first = strstr(ch_buf_str(&st.model.requests[3]), told);
+    assert_non_null(first);
+    assert_null(strstr(first + 1, told));
+    stage_close(&st);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_answer),
@@ -392,6 +424,7 @@ int main(void) {
         cmocka_unit_test(test_fallback),
         cmocka_unit_test(test_limits),
         cmocka_unit_test(test_going_round_in_circles),
+        cmocka_unit_test(test_closing_turn_that_does_not_fit),
         cmocka_unit_test(test_too_many_errors),
         cmocka_unit_test(test_deadline),
         cmocka_unit_test(test_bad_arguments_never_run),

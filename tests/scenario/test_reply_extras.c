@@ -13,6 +13,8 @@
 
 #include "base/buf.h"
 #include "base/limits.h"
+#include "chela/mailbox.h"
+#include "chela/store.h"
 #include "support/stage.h"
 
 #define REPLY                                                                                   \
@@ -129,9 +131,63 @@ static void test_invalid_behind_the_limit(void **state) {
     empty_media();
 }
 
+static size_t sent[4], nsent; /* files of each message that was sent */
+
+static void on_send(chela_runtime *rt, const struct chela_outbound *m, void *user) {
+    (void)user;
+    assert_true(nsent < CH_LEN(sent));
+    sent[nsent++] = m->nmedia;
+    assert_int_equal(chela_outbox_receipt(rt, m->key, CHELA_RECEIPT_SENT, "", 0, NULL), 0);
+}
+
+static int no_call(chela_call *call, const struct chela_message *m, void *user) {
+    (void)call, (void)m, (void)user;
+    return 0;
+}
+
+static void follow_up(const struct chela_event *ev, void *user) {
+    struct stage *st = user;
+    if (ev->type == CHELA_EV_MEDIA && st->arg++ == 0)
+        assert_int_equal(chela_run_follow_up(st->run, "thanks", 6), 0);
+}
+
+/* A file is sent with the answer that the model made it for, and not again with the next. */
+static void test_files_are_sent_once(void **state) {
+    static const struct fake_reply drawn[] = {
+        {.body = REPLY},
+        {.body = "data: {\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"welcome\"}]},"
+                 "\"finishReason\":\"STOP\"}],\"modelVersion\":\"fake-1\"}\n\n"}};
+    struct chela_channel channel = CHELA_CHANNEL(.name = "wire", .send = no_call);
+    struct chela_agent_opts opts =
+        CHELA_AGENT_OPTS(.model = "gemini/fake-1", .workspace = dir, .tools = "");
+    struct stage st;
+    struct chela_run_opts run =
+        CHELA_RUN_OPTS(.answer_to = "them", .on_event = follow_up, .user = &st);
+    chela_store *store;
+    (void)state;
+    STAGE_OPEN(&st, &opts, drawn);
+    assert_int_equal(chela_store_open("memory:", NULL, &store, NULL), 0);
+    assert_int_equal(chela_runtime_store(st.rt, store, CHELA_DURABILITY_DEFAULT, NULL), 0);
+    chela_session_close(st.session);
+    assert_int_equal(chela_session_new(st.agent, "a", &st.session, NULL), 0);
+    assert_int_equal(chela_session_wait(st.session, NULL), 0);
+    assert_int_equal(chela_session_channel(st.session, &channel, NULL), 0);
+    assert_int_equal(chela_outbox_channel(st.rt, "wire", on_send, NULL, NULL), 0);
+    assert_int_equal(chela_run_start(st.session, "draw", 4, &run, &st.run, NULL), 0);
+    for (int i = 0; i < 200; i++)
+        chela_runtime_poll(st.rt);
+    assert_int_equal(nsent, 2);
+    assert_int_equal(sent[0], 2);
+    assert_int_equal(sent[1], 0);
+    stage_close(&st);
+    chela_store_close(store);
+    empty_media();
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_callbacks),
-                                       cmocka_unit_test(test_invalid_behind_the_limit)};
+                                       cmocka_unit_test(test_invalid_behind_the_limit),
+                                       cmocka_unit_test(test_files_are_sent_once)};
     if (!mkdtemp(dir))
         return 1;
     int rc = cmocka_run_group_tests(tests, NULL, NULL);

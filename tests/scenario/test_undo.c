@@ -190,6 +190,28 @@ static void test_cancel_during_the_scan(void **state) {
     }
 }
 
+/* A program that continues after a crash would take an older index for that before the commands,
+ * and undo changes of others. */
+static void test_index_that_is_not_stored(void **state) {
+    (void)state;
+    for (int full = 0; full < 2; full++) {
+        struct world w;
+        char command[256];
+        world_open(&w);
+        begin_scan(&w);
+        snprintf(command, sizeof(command), "cd %s/* && mkdir %s", w.records,
+                 full ? "index.new" : "x");
+        assert_int_equal(system(command), 0);
+        gate_set(false);
+        stage_finish(&w.st);
+        snprintf(command, sizeof(command), "grep -q ^scanned %s/*/log", w.records);
+        assert_int_equal(system(command) == 0, !full);
+        chela_undo_end(w.undo);
+        check_restore(&w, 1);
+        world_close(&w);
+    }
+}
+
 /* What is closed during the scan: the record, the runtime. */
 static void test_close_during_the_scan(void **state) {
     (void)state;
@@ -216,6 +238,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_calls_wait_for_the_scan),
         cmocka_unit_test(test_cancel_during_the_scan),
+        cmocka_unit_test(test_index_that_is_not_stored),
         cmocka_unit_test(test_close_during_the_scan),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -65,11 +65,15 @@ def requests(key):
     yield "session-results", messages, {"results": [{"id": "none", "content": "x"}], "stream": True}, {}
     yield "resume", messages, {"resume": True, "stream": True}, {}
     yield "take-over", messages, {"mode": "take_over", "text": "x", "stream": True}, {}
+    yield "plain-results", messages, {"results": [{"id": "none", "content": "x"}]}, {}
+    yield "plain-resume", messages, {"resume": True}, {}
+    yield "plain-take-over", messages, {"mode": "take_over", "text": "x"}, {}
+    yield "decision", "/api/approvals/OF", {"decision": "edit", "arguments": "no JSON"}, {}
 
 
-skip = {"long": ("chat", "chat-stream", "anthropic", "responses", "ui", "resume", "take-over"),  # these wait or act
-        "done": ("chat", "chat-stream", "anthropic", "responses", "ui", "message"),
-        "pause": ("take-over",)}
+skip = {"long": ("chat", "chat-stream", "anthropic", "responses", "ui", "resume", "take-over", "plain-resume", "plain-take-over", "decision"),
+        "done": ("chat", "chat-stream", "anthropic", "responses", "ui", "message", "decision"),  # these wait or act
+        "pause": ("take-over", "plain-take-over")}
 for text, state in (("pause", "paused"), ("done", "idle"), ("long", "running")):
     for name, path, body, headers in requests("KEY"):
         if name in skip[text]:
@@ -81,6 +85,8 @@ for text, state in (("pause", "paused"), ("done", "idle"), ("long", "running")):
             body["id"] = key
         ask(here, "POST", f"/api/sessions/{key}/messages", {"text": text})
         status_is(key, state)
+        if name == "decision":
+            path = path.replace("OF", json.loads(ask(here, "GET", "/api/sessions/" + key)[1])["waiting"][0]["approval_id"])
         try:
             print(key, *ask(there, "POST", path, body, **headers))
         except OSError as e:

@@ -115,14 +115,7 @@ static int create_file(const chela_run *run, int dir, const struct ch_block *b,
 
 /* Returns 0 or an errno. */
 static int write_out(int fd, struct ch_sv bytes) {
-    int why = 0;
-    while (bytes.n && !why) {
-        ssize_t n = write(fd, bytes.p, bytes.n);
-        if (n < 0)
-            why = errno == EINTR ? 0 : errno;
-        else
-            bytes = ch_sv(bytes.p + n, bytes.n - (size_t)n);
-    }
+    int why = -ch_file_write(fd, bytes);
     if (close(fd) < 0 && !why)
         why = errno;
     return why;

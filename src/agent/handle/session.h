@@ -58,6 +58,9 @@ struct ch_session_owner {
     void (*rested)(chela_session *s); /* the run has ended or paused */
     /* Returns the oldest message of q, which the run did not deliver, to the session. */
     void (*take_back)(chela_run *run, struct ch_queue *q);
+    /* The journal was lost or left: removes the messages that the journal or the inbox holds;
+     * they are read again when the journal is opened again. */
+    void (*lost)(chela_session *s);
 };
 
 /* The host's spending limit for the runs of a session; embedded in a struct of the host. */

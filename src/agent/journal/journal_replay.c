@@ -168,19 +168,22 @@ static char *dup_sv(struct ch_sv s) {
 
 /* --- messages ------------------------------------------------------------------- */
 
-static int add_message(const struct reading *r, struct ch_msg *m) {
-    struct ch_journal_replay *p = r->past;
+/* A message past CH_LIMIT_HISTORY is left out, as the run left it out that stored it. */
+static bool add_message(struct ch_journal_replay *p, struct ch_msg *m) {
+    bool fits = ch_transcript_add(&p->transcript, m) == 0;
 
-    if (ch_transcript_add(&p->transcript, m) < 0)
-        return ch_fail(r->err, CHELA_ELIMIT, "the session's history is larger than %zu MB",
-                       CH_LIMIT_HISTORY / CH_MB);
-    return 0;
+    p->full |= !fits;
+    return fits;
 }
 
-static int close_calls(const struct reading *r) {
+/* True: no call is open, or the results of the open calls have joined the transcript. */
+static bool close_calls(const struct reading *r) {
     struct ch_msg *m = ch_journal_replay_close(r->past, r->record->ts);
 
-    return m ? add_message(r, m) : 0;
+    bool fits = !m || ch_transcript_add_results(&r->past->transcript, m) == 0;
+
+    r->past->full |= !fits;
+    return fits;
 }
 
 static int read_message(const struct reading *r, struct ch_msg **out) {
@@ -265,14 +268,12 @@ static int fold_inbound(struct reading *r) {
     if (rc < 0)
         return rc;
     if (ch_sv_is(mode, "start")) {
-        rc = close_calls(r);
+        close_calls(r);
         begin_run(r, m);
         set_answer_to(r->past, to);
         r->past->origin = read_origin(r);
-        if (rc == 0)
-            return add_message(r, m);
-        ch_msg_free(m);
-        return rc;
+        add_message(r->past, m);
+        return 0;
     }
     struct ch_replay_note *n = ch_alloc(sizeof(*n));
     n->seq = r->record->seq;
@@ -303,22 +304,19 @@ static int deliver_note(struct reading *r, uint64_t seq) {
             ch_msg_free(m);
             return 0;
         }
-        int rc = close_calls(r); /* open calls are those of a superseded run */
-        if (rc == 0)
-            return add_message(r, m);
-        ch_msg_free(m);
-        return rc;
+        close_calls(r); /* open calls are those of a superseded run */
+        add_message(r->past, m);
+        return 0;
     }
     return 0; /* the message was accepted before `keep` and compacted away */
 }
 
 /* A note of the runtime became a part of the newest message. */
 static int amend(struct reading *r, struct ch_sv note) {
-    int rc = close_calls(r);
-    if (rc == 0 && r->past->transcript.n && ch_transcript_amend(&r->past->transcript, note) < 0)
-        rc = ch_fail(r->err, CHELA_ELIMIT, "the session's history is larger than %zu MB",
-                     CH_LIMIT_HISTORY / CH_MB);
-    return rc;
+    close_calls(r);
+    if (r->past->transcript.n)
+        ch_transcript_amend(&r->past->transcript, note);
+    return 0;
 }
 
 static int fold_message(struct reading *r) {
@@ -333,15 +331,10 @@ static int fold_message(struct reading *r) {
     int rc = read_message(r, &m);
     if (rc < 0)
         return rc;
-    rc = close_calls(r);
-    if (rc < 0) {
-        ch_msg_free(m);
-        return rc;
-    }
-    rc = add_message(r, m);
-    if (rc == 0)
+    close_calls(r);
+    if (add_message(r->past, m))
         open_calls(r->past, m);
-    return rc;
+    return 0;
 }
 
 /* --- what became of calls ----------------------------------------------------------- */
@@ -390,10 +383,9 @@ static int fold_done(struct reading *r) {
     }
     if (++r->past->ndone < r->past->ncalls)
         return 0;
-    rc = close_calls(r); /* every call has a result: they join the transcript in the order of the
-                            calls */
-    r->past->results = true;
-    return rc;
+    r->past->results = close_calls(r); /* every call has a result: they join the transcript in the
+                                          order of the calls */
+    return 0;
 }
 
 static int hex_value(char c) {
@@ -561,10 +553,9 @@ static int fold_compaction(struct reading *r) {
     for (CH_JSON_EACH(v, messages)) {
         struct ch_msg *m;
         int rc = ch_msg_read(v, &m, r->err);
-        if (rc == 0)
-            rc = add_message(r, m);
         if (rc < 0)
             return rc;
+        add_message(p, m);
     }
     return 0;
 }

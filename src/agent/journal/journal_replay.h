@@ -74,6 +74,7 @@ struct ch_replay_note {
 
 struct ch_journal_replay {
     struct ch_transcript transcript;
+    bool full; /* a message was left out: the transcript has reached CH_LIMIT_HISTORY */
     enum ch_replay_status status;
     char run[24];
     struct ch_run m; /* state and counters; limits are not stored */

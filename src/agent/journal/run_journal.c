@@ -150,6 +150,7 @@ void ch_run_journal_open(chela_session *s, const struct ch_run_journal_ops *by) 
     s->journal->state = CH_RUN_JOURNAL_OPENING;
     s->journal->opened = false;
     s->journal->err = (struct chela_error){0};
+    s->journal->sum.known = false; /* the parts of the last request may be lost */
     s->journal->log = j->ops->open(j, s->key, s->agent->id, &handler, ch_journal_replay_new(), s);
 }
 
@@ -162,6 +163,7 @@ void ch_run_journal_leave(chela_session *s) {
     struct chela_error err = {0};
 
     ch_fail(&err, CHELA_ESTATE, "session '%s' was left in the middle of a run", s->key);
+    s->journal->safe = UINT64_MAX; /* a log that is closed writes all its records */
     run_journal_fail(s, &err);
 }
 

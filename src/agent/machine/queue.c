@@ -121,6 +121,11 @@ void ch_queue_from_inbox(struct ch_queue *q) {
     CH_CONTAINER(q->list.head.prev, struct note, link)->inbox = true;
 }
 
+bool ch_queue_is_of_inbox(const struct ch_queue *q) {
+    const struct note *note = CH_LIST_FIRST(&q->list, struct note, link);
+    return note && note->inbox;
+}
+
 void ch_queue_lost(struct ch_queue *q, uint64_t safe) {
     for (struct ch_link *k = q->list.head.next, *next; k != &q->list.head; k = next) {
         struct note *note = CH_CONTAINER(k, struct note, link);

@@ -37,8 +37,10 @@ const struct ch_principal *ch_queue_principal(const struct ch_queue *q);
  * to the session. to: address of the answer, or NULL. ch_queue_stays asks whether the
  * oldest message is marked. */
 void ch_queue_keep(struct ch_queue *q, const char *to);
-/* Marks the newest message: the store's inbox holds it until the session takes it up. */
+/* Marks the newest message: the store's inbox holds it until the session takes it up.
+ * ch_queue_is_of_inbox asks whether the oldest message is marked. */
 void ch_queue_from_inbox(struct ch_queue *q);
+bool ch_queue_is_of_inbox(const struct ch_queue *q);
 /* The journal was lost: removes the messages that can be read again, namely those with a
  * record up to `safe` and those that the inbox holds. The others have no record any more. */
 void ch_queue_lost(struct ch_queue *q, uint64_t safe);

@@ -153,6 +153,7 @@ static enum ch_do think_unless(struct ch_run *r, const struct ch_input *in, enum
     if (limit != CH_REASON_NONE && !may_sum_up(r, limit))
         return run_finish(r, limit);
     r->closing = limit;
+    r->sum_up = limit != CH_REASON_NONE;
     r->turns++;
     r->attempt = 0;
     unsigned model = next_cool(r, in, r->model);
@@ -382,7 +383,7 @@ static enum ch_reason run_interruption(enum ch_in kind) {
 enum ch_do ch_run_step(struct ch_run *r, const struct ch_input *in) {
     r->npath = 0;
     r->delay_ms = 0;
-    r->nudge = r->reask = r->caution = r->fell_back = r->passed_over = false;
+    r->nudge = r->reask = r->caution = r->sum_up = r->fell_back = r->passed_over = false;
     if (ch_run_over(r))
         return CH_DO_NOTHING;
     enum ch_reason stop = run_interruption(in->kind);

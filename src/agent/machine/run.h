@@ -133,6 +133,7 @@ struct ch_run {
     bool nudge;       /* tell the model that its reply was empty */
     bool reask;       /* tell the model what is wrong with its answer */
     bool caution;     /* tell the model that it repeats itself */
+    bool sum_up;      /* tell the model that this is the closing turn */
     bool fell_back;   /* this step switched to another model */
     bool passed_over; /* the fallback skips models that are cooling down */
     bool warn_empty;  /* the run ends without an answer */

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "agent/context/context.h"
+#include "agent/context/context_budget.h"
 #include "agent/context/tool_embedding.h"
 #include "agent/handle/hooks.h"
 #include "agent/handle/listener.h"
@@ -47,6 +48,10 @@ void ch_act_heard(chela_run *run) {
 
 void ch_act_written(chela_run *run, bool by_feature) {
     run->acting->written = by_feature;
+}
+
+bool ch_act_by_feature(const chela_run *run) {
+    return run->acting->written;
 }
 
 void ch_act_drop(chela_run *run) {
@@ -544,7 +549,8 @@ void ch_act_done(chela_run *run) {
     ch_act_drop(run);
     run->stop = CH_IN_INPUT;
     ch_run_interrupted(run);
-    if (ch_transcript_add(&run->session->transcript, m) < 0) {
+    if (ch_transcript_add_results(&run->session->transcript, m) < 0) {
+        ch_context_budget_rewritten(run->session);
         run->reply = NULL; /* prevents a second execution of the calls */
         ch_driver_break(run, &(struct chela_error){.message = "the session's history is full"});
         return;

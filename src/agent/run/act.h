@@ -6,8 +6,9 @@
 extern const size_t ch_acting_size; /* size of the part run->acting */
 void ch_act_drop(chela_run *run);
 void ch_act_heard(chela_run *run); /* a new message arrived: the loop detector starts again */
-/* States whether a feature or a model wrote the reply whose calls follow. */
+/* States, and tells, whether a feature or a model wrote the reply whose calls follow. */
 void ch_act_written(chela_run *run, bool by_feature);
+bool ch_act_by_feature(const chela_run *run);
 /* The journal is committed up to seq: calls that wait for a position up to seq may run. */
 void ch_act_committed(chela_run *run, uint64_t seq);
 

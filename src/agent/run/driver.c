@@ -55,7 +55,7 @@
 
 struct ch_control {
     chela_run *run;
-    bool active;          /* counted in rt->running */
+    bool idle;            /* not counted in rt->running */
     bool begun;           /* RUN_START was sent by this process */
     bool silent;          /* a feature marked the end as silent */
     atomic_bool asked;     /* chela_cancel was called */
@@ -63,6 +63,8 @@ struct ch_control {
     atomic_bool left;      /* chela_run_leave was called */
     enum ch_in interrupt; /* interruption that waits for the tool calls to end; CH_IN_INPUT: none */
     size_t began;         /* index of the run's first message in the transcript */
+    const struct ch_msg *mailed; /* the last message of the answer that was sent before a
+                                    follow-up; compared only; NULL: none */
     uint64_t admit_seq;   /* the run begins when this position is committed; 0: does not wait */
     uint64_t end_seq;     /* RUN_END is sent when this position is committed; 0: does not wait */
     void (*take_up)(chela_run *run); /* continues a recovered run from run->past */
@@ -144,7 +146,17 @@ static bool is_delivered(chela_run *run) {
     return ch_delivery_has(&run->session->state, run->id, ch_buf_sv(&run->text));
 }
 
-static struct chela_event end_event(chela_run *run) {
+/* Index of the first message of the answer that was not sent yet. */
+static size_t first_unmailed(const chela_run *run) {
+    const struct ch_transcript *t = &run->session->transcript;
+    for (size_t i = run->control->mailed ? t->n : 0; i > 0; i--)
+        if (t->msgs[i - 1] == run->control->mailed)
+            return i;
+    return run->control->began;
+}
+
+/* from: index of the first message whose files the event names. */
+static struct chela_event end_event(chela_run *run, size_t from) {
     struct chela_event ev = {.type = CHELA_EV_RUN_END,
                              .end = {
                                  .status = (enum chela_status)ch_reason_status(run->m.reason),
@@ -158,7 +170,7 @@ static struct chela_event end_event(chela_run *run) {
                                                        run->m.cost_unknown ? -1 : run->m.cost),
                              }};
     ev.end.citations = ch_str(ch_think_citations(run));
-    ch_reply_directives_tell(run, run->control->began, &ev);
+    ch_reply_directives_tell(run, from, &ev);
     return ev;
 }
 
@@ -167,7 +179,7 @@ static struct chela_event end_event(chela_run *run) {
 static void emit_end(chela_run *run) {
     chela_event_fn *fn = run->on_event;
     void *user = run->user;
-    struct chela_event ev = end_event(run);
+    struct chela_event ev = end_event(run, run->control->began);
     ev.end.silent |= run->control->silent && run->m.reason == CH_REASON_COMPLETED;
     ch_hook_run_end(run, &ev);
     ch_emit_to(run, &ev, fn, user);
@@ -176,9 +188,9 @@ static void emit_end(chela_run *run) {
 /* --- counting runs in progress */
 
 static void set_active(chela_run *run, bool active) {
-    if (run->control->active == active)
+    if (run->control->idle == !active)
         return;
-    run->control->active = active;
+    run->control->idle = !active;
     ch_runtime_busy(runtime(run), active);
 }
 
@@ -298,7 +310,7 @@ static void driver_finish(chela_run *run) {
                         unread == 1 ? " was" : "s were");
     if (run->dead)
         return;
-    struct chela_event end = end_event(run);
+    struct chela_event end = end_event(run, first_unmailed(run));
     bool mail = ch_features_end(run, &end);
     run->control->silent = end.end.silent;
     drop_work(run);
@@ -351,7 +363,7 @@ static void note_outcome(chela_run *run, const struct ch_input *in) {
         ch_run_counters_failed(ch_run_journal_counters(run), run->m.turns, ch_sv_str(t->spec),
                                ch_error_class_name(in->cls), ch_sv_str(ch_run_error(run)));
     struct ch_endpoint ep = ch_target_with_key(t, ch_think_key(run));
-    if (in->kind == CH_IN_REPLY)
+    if (in->kind == CH_IN_REPLY && !ch_act_by_feature(run))
         ch_cooldown_clear(c, &ep, ch_sv_str(t->model));
     else if (in->kind == CH_IN_FAILED)
         ch_cooldown_failed(c, &ep, ch_sv_str(t->model), in->cls, in->retry_after_ms,
@@ -485,9 +497,10 @@ static bool turn_is_over(enum ch_do todo, const struct ch_input *in) {
 
 /* A follow-up comes next, so the answer so far is sent now. */
 static void mail_so_far(chela_run *run, unsigned turn) {
-    struct chela_event end = end_event(run);
+    struct chela_event end = end_event(run, first_unmailed(run));
     if (!ch_features_keep_words(run))
         ch_outbox_answer(run, turn, &end);
+    run->control->mailed = run->reply;
 }
 
 /* A take-over is pending, so the step is not performed. A reply with calls is still
@@ -670,6 +683,7 @@ static void leave_run(chela_run *run) {
     if (!run->control->begun && !emit_start(run))
         return;
     ch_run_journal_leave(run->session);
+    run->session->owner->lost(run->session);
     drop_work(run);
     run->m.reason = CH_REASON_INTERRUPTED;
     run->retired = true; /* a cancel or a take-over comes too late */
@@ -760,6 +774,7 @@ int ch_run_new(chela_session *s, const struct chela_run_opts *given, const struc
     run->loop = s->agent->rt->loop;
     run->on_event = opts->on_event;
     run->user = opts->user;
+    run->control->idle = true;
     run->control->interrupt = run->stop = CH_IN_INPUT;
     ch_think_init(run, opts->may_redo);
     ch_random_id("run_", run->id);
@@ -927,6 +942,13 @@ void ch_run_unref(chela_run *run) {
     if (run->recall)
         ch_recall_free(run);
     ch_free(run);
+}
+
+int chela_run_wait(chela_run *run) {
+    if (run->control->idle)
+        return 0;
+    int rc = ch_loop_may_run(run->loop, NULL);
+    return rc < 0 ? rc : ch_loop_run(run->loop, &run->control->idle);
 }
 
 void chela_run_free(chela_run *run) {

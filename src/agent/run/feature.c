@@ -294,9 +294,9 @@ void ch_features_call(chela_run *run, const struct ch_block *call, enum ch_call_
 }
 
 bool ch_features_results(chela_run *run, struct ch_input *in) {
-    const struct ch_run_features *l = run->features;
+    const chela_agent *agent = run->session->agent; /* a hook may bind the run to another one */
     const struct ch_feature *f;
-    for (size_t i = 0; l == run->features && (f = at(run, i)); i++)
+    for (size_t i = 0; agent == run->session->agent && (f = at(run, i)); i++)
         if (f->on_results && !f->on_results(run, in))
             return false;
     return true;

@@ -146,8 +146,11 @@ static void take_up(chela_run *run) {
 /* --- making it ---------------------------------------------------------------------- */
 
 static int park(chela_session *s, chela_run *run, struct chela_error *err) {
+    struct ch_run_counters *counters = ch_run_journal_counters(run);
     ch_run_journal_state(run, CH_REPLAY_PARKED, CH_SYNC_COMMIT);
     run->past->status = CH_REPLAY_PARKED;
+    run->past->counters = *counters;
+    *counters = (struct ch_run_counters){0};
     s->journal->past = CH_TAKE(run->past);
     ch_run_unref(run);
     return ch_fail(err, CHELA_ESTATE,
@@ -174,19 +177,19 @@ int ch_recover_new(chela_session *s, const struct chela_run_opts *opts, chela_ru
         return rc;
     run->past = CH_TAKE(s->journal->past);
     snprintf(run->id, sizeof(run->id), "%s", p->run);
-    ch_run_origin_recall(run, CH_TAKE(p->answer_to),
-                         p->began == SIZE_MAX ? NULL : CH_TAKE(p->drop_if));
-    ch_run_origin_answers(run, &p->origin, NULL);
     unsigned times = p->status == CH_REPLAY_PARKED ? 1 : p->recoveries;
     times += p->status == CH_REPLAY_RUNNING;
     ch_run_journal_recovered(run, times);
     run->nchildren = p->called;
     ch_run_recalled(run, p->began, take_up);
     set_machine(run);
-    recall_deliveries(run);
     ch_run_journal_recall(run, p);
     if (times > CH_LIMIT_RECOVERIES)
         return park(s, run, err);
+    ch_run_origin_recall(run, CH_TAKE(p->answer_to),
+                         p->began == SIZE_MAX ? NULL : CH_TAKE(p->drop_if));
+    ch_run_origin_answers(run, &p->origin, NULL);
+    recall_deliveries(run);
     refill(run);
     *out = run;
     return 0;
@@ -205,8 +208,10 @@ static int recover_find(struct ch_journal_replay *p, struct ch_sv id, size_t n, 
         *index = i;
         if (!ch_sv_eq(ch_journal_replay_block(p, i)->id, id))
             continue;
-        answered |= p->calls[i].result != NULL;
-        if (!p->calls[i].result && !p->calls[i].started)
+        const struct ch_replay_call *c = &p->calls[i];
+        bool asks = c->approval && c->decision == CHELA_UNDECIDED; /* waits for consent */
+        answered |= c->result != NULL;
+        if (!c->result && !c->started && !asks)
             return 0;
     }
     *below = ch_journal_replay_left(p, id);

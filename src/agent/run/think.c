@@ -235,11 +235,6 @@ static bool deliver_event(chela_run *run) {
     return goes_on;
 }
 
-/* First attempt of the closing turn. */
-static bool closes(const chela_run *run) {
-    return run->m.closing != CH_REASON_NONE && run->m.attempt == 0 && !run->m.fell_back;
-}
-
 /* Adds a note of the runtime to the conversation. */
 static bool remark(chela_run *run, const char *what, const char *so) {
     CH_BUF_AUTO text = {0};
@@ -258,8 +253,9 @@ bool ch_think_deliver(chela_run *run) {
         return false;
     if (run->m.caution && !remark(run, ch_buf_str(ch_think_complaint(run)), caution_text))
         return false;
-    if (closes(run) && !remark(run, ch_reason_name(run->m.closing), closing_text))
+    if (run->m.sum_up && !remark(run, ch_reason_name(run->m.closing), closing_text))
         return false;
+    run->m.nudge = run->m.reask = run->m.caution = run->m.sum_up = false; /* told */
     bool steered = run->steering.n > 0;
     if (steered || (had_ended && run->follow_ups.n > 0))
         ch_act_heard(run);

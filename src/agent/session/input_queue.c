@@ -77,7 +77,7 @@ void ch_input_queue_free(chela_session *s) {
     ch_free(f);
 }
 
-void ch_input_queue_lost(chela_session *s) {
+static void on_lost(chela_session *s) {
     uint64_t safe = s->journal->safe;
 
     if (s->input)
@@ -451,6 +451,8 @@ static void wait_again(struct ch_input_queue *f, struct ch_msg *m, uint64_t seq,
     ch_queue_mark(&f->waiting, seq);
     ch_queue_set_principal(&f->waiting, principal);
     ch_queue_keep(&f->waiting, from->to);
+    if (from->event)
+        ch_queue_from_inbox(&f->waiting);
     ch_queue_set_origin(&f->waiting, from->origin);
 }
 
@@ -466,12 +468,13 @@ static void take_back(chela_run *run, struct ch_queue *q) {
     struct ch_message_origin origin = {0};
     ch_queue_take_origin(q, &origin);
     CH_AUTOFREE char *to = ch_queue_take_to(q);
+    const char *event = ch_queue_is_of_inbox(q) ? "" : NULL; /* its id is not needed any more */
     struct ch_msg *m = ch_queue_pop(q);
 
     ch_principal_apply(ch_run_origin_principal(run), &opts);
     wait_again(inflow(run->session), m, seq, ch_principal_of(&opts),
-               &(struct ch_inbound_origin){.to = to, .origin = &origin});
+               &(struct ch_inbound_origin){.event = event, .to = to, .origin = &origin});
     ch_message_origin_release(&origin);
 }
 
-const struct ch_session_owner ch_input_queue_owner = {on_rested, take_back};
+const struct ch_session_owner ch_input_queue_owner = {on_rested, take_back, on_lost};

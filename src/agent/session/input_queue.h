@@ -22,9 +22,6 @@ int ch_input_queue_opts(struct chela_queue_opts *o, struct chela_error *err);
 extern const struct ch_session_owner ch_input_queue_owner;
 /* Adds a waiting message from the journal. Takes n's parts. */
 void ch_input_queue_recall(chela_session *s, struct ch_replay_note *n);
-/* The journal was lost: removes the messages that the journal or the inbox holds; they are
- * read again when the journal is opened again. */
-void ch_input_queue_lost(chela_session *s);
 void ch_input_queue_free(chela_session *s);
 uint64_t ch_input_queue_oldest(const chela_session *s); /* journal position of the oldest waiting
                                                            message; 0: none */

@@ -43,7 +43,7 @@ static void take_over(chela_session *s, struct ch_journal_replay *past) {
     struct ch_msg *results =
         ch_journal_replay_close(past, ch_now_ms(ch_loop_clock(s->agent->rt->loop)));
     if (results) /* the run ended without results, or another program wrote the journal */
-        ch_transcript_add(&s->transcript, results);
+        ch_transcript_add_results(&s->transcript, results);
     ch_run_journal_forget(s);
 }
 
@@ -59,7 +59,7 @@ static void restore_on_committed(chela_session *s, uint64_t seq) {
 }
 
 static void restore_on_lost(chela_session *s, const struct chela_error *err) {
-    ch_input_queue_lost(s);
+    s->owner->lost(s);
     if (s->run)
         ch_run_lost(s->run, err);
     if (s->on_lost && !s->closed)

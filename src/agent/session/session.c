@@ -128,7 +128,7 @@ static void supersede(chela_session *s, const chela_run *run) {
             ? ch_journal_replay_close(k->past, ch_now_ms(ch_loop_clock(s->agent->rt->loop)))
             : NULL;
     if (results)
-        ch_transcript_add(&s->transcript, results);
+        ch_transcript_add_results(&s->transcript, results);
     if (k && k->past)
         deliver_notes(s, run);
     ch_run_journal_forget(s);
@@ -580,13 +580,6 @@ int chela_run_steer(chela_run *run, const char *text, size_t len) {
 
 int chela_run_follow_up(chela_run *run, const char *text, size_t len) {
     return enqueue_text(run, true, ch_sv(text, len));
-}
-
-int chela_run_wait(chela_run *run) {
-    if (run->over || run->dead)
-        return 0;
-    int rc = ch_loop_may_run(run->loop, NULL);
-    return rc < 0 ? rc : ch_loop_run(run->loop, &run->over);
 }
 
 static bool has_ended(const chela_run *run) {

@@ -362,8 +362,7 @@ static void chat_release(struct ch_chat *c) {
     ch_history_release(&c->history);
     ch_chat_undo_forget(c);
     ch_chat_pick_close(c);
-    free(ch_chat_queue_take(c));
-    free(c->queue);
+    ch_chat_queue_release(c);
     free(c->chosen_key);
     ch_chat_attach_forget(c);
     while (c->npastes > 0)

@@ -54,6 +54,7 @@ struct ch_chat_undo {
 /* A message that waits for the run. */
 struct ch_chat_queued {
     char *text, *typed; /* owned; typed: before commands were expanded */
+    char *outputs;      /* owned: outputs of commands in the text; NULL: none */
 };
 
 struct ch_chat;
@@ -109,6 +110,7 @@ struct ch_chat {
     char **pastes; /* owned: folded pastes; marks in the text refer to them */
     size_t npastes;
     char *outputs;      /* owned: outputs of commands for the next message; NULL: none */
+    char *served;       /* owned: texts of MCP servers for the message being sent; NULL: none */
     size_t attach_from; /* position of the word that the picker of files replaces */
     bool compacting; /* the current run was started by /compact */
     size_t condensed[2]; /* tokens before its first step and after its last; zeroed: no step yet */

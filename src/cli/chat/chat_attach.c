@@ -70,6 +70,8 @@ int ch_chat_attach(struct ch_chat *c, const char *message, const char *typed,
     fputs(whole, m->more.f);
     if (c->outputs)
         fputs(c->outputs, m->more.f);
+    if (c->served)
+        fputs(c->served, m->more.f);
     int rc = attach_names(c, typed, m, err);
     ch_draft_finish(&m->more);
     *text = ch_dup(m->more.p);
@@ -97,7 +99,14 @@ void ch_chat_attach_output(struct ch_chat *c, const char *command, int code, con
     c->outputs = all;
 }
 
+void ch_chat_attach_served(struct ch_chat *c, const char *text) {
+    char *all = text ? ch_format("%s%s", c->served ? c->served : "", text) : NULL;
+    free(c->served);
+    c->served = all;
+}
+
 void ch_chat_attach_forget(struct ch_chat *c) {
+    ch_chat_attach_served(c, NULL);
     free(c->outputs);
     c->outputs = NULL;
 }

@@ -25,6 +25,9 @@ char *ch_chat_attach_fold(const char *text);
 
 /* Keep the output of a command for the next message. */
 void ch_chat_attach_output(struct ch_chat *c, const char *command, int code, const char *output);
+/* Keep a text of an MCP server for the message that is being sent. NULL: forget the texts. */
+void ch_chat_attach_served(struct ch_chat *c, const char *text);
+/* Forget the outputs and the texts. */
 void ch_chat_attach_forget(struct ch_chat *c);
 
 #endif

@@ -17,23 +17,12 @@ enum {
     WRITE_LINES = 8,  /* maximum lines of a new file */
 };
 
-static char *call_escape(enum ch_escape_mode mode, const char *p, size_t n) {
-    struct ch_escape safe = {.mode = mode};
-    struct ch_draft d;
-
-    ch_draft_init(&d);
-    ch_escape_feed(&safe, d.f, p, n);
-    ch_escape_finish(&safe, d.f);
-    ch_draft_finish(&d);
-    return d.p;
-}
-
 char *ch_call_safe(const char *p, size_t n) {
-    return call_escape(CH_ESCAPE_LINE, p, n);
+    return ch_escape_whole(CH_ESCAPE_LINE, p, n, NULL);
 }
 
 char *ch_call_text(const char *p, size_t n) {
-    return call_escape(CH_ESCAPE_TEXT, p, n);
+    return ch_escape_whole(CH_ESCAPE_TEXT, p, n, NULL);
 }
 
 /* --- the line ----------------------------------------------------------------------- */

@@ -29,6 +29,7 @@ struct ch_chat_child {
     char *path;    /* owned: the file that the program reads or writes; NULL: none */
     char *head, *tail; /* owned: output */
     size_t nhead, ntail;
+    bool cut; /* output between head and tail was dropped */
     size_t next; /* the program of the clipboard to try next */
     unsigned handles;  /* open handles */
     bool piped, away, interrupted;
@@ -66,8 +67,15 @@ static void child_on_close(uv_handle_t *handle) {
 }
 
 static void child_end(struct ch_chat_child *child) {
-    if (child->ended && (!child->piped || uv_is_closing((uv_handle_t *)&child->output)))
+    bool read_all = !child->piped || uv_is_closing((uv_handle_t *)&child->output);
+    if (child->ended && read_all && !uv_is_closing((uv_handle_t *)&child->process))
         uv_close((uv_handle_t *)&child->process, child_on_close);
+}
+
+static void child_close_output(struct ch_chat_child *child) {
+    if (child->piped && !uv_is_closing((uv_handle_t *)&child->output))
+        uv_close((uv_handle_t *)&child->output, child_on_close);
+    child_end(child);
 }
 
 static void child_on_exit(uv_process_t *process, int64_t code, int signo) {
@@ -75,10 +83,10 @@ static void child_on_exit(uv_process_t *process, int64_t code, int signo) {
     child->code = (int)code;
     child->signo = signo;
     child->ended = true;
-    if (child->piped && signo) /* others may hold the pipe */
-        if (!uv_is_closing((uv_handle_t *)&child->output))
-            uv_close((uv_handle_t *)&child->output, child_on_close);
-    child_end(child);
+    if (signo) /* others may hold the pipe */
+        child_close_output(child);
+    else
+        child_end(child);
 }
 
 /* --- output ------------------------------------------------------------------------------- */
@@ -98,7 +106,7 @@ static void child_keep(struct ch_chat_child *child, const char *p, size_t n) {
     if (child->ntail > 2 * OUTPUT) { /* the middle is dropped */
         memmove(child->tail, child->tail + child->ntail - OUTPUT, OUTPUT);
         child->ntail = OUTPUT;
-        child->head[child->nhead] = '\0';
+        child->cut = true;
     }
     child->tail[child->ntail] = '\0';
 }
@@ -113,10 +121,8 @@ static void child_on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf) {
     struct ch_chat_child *child = stream->data;
     if (n > 0)
         child_keep(child, buf->base, (size_t)n);
-    if (n < 0) {
-        uv_close((uv_handle_t *)stream, child_on_close);
-        child_end(child);
-    }
+    if (n < 0)
+        child_close_output(child);
     if (!child->chat)
         return;
     child->chat->command_output = child->tail ? child->tail : child->head ? child->head : "";
@@ -129,8 +135,10 @@ static char *child_output(const struct ch_chat_child *child) {
     struct ch_draft d;
     ch_draft_init(&d);
     ch_escape_feed(&safe, d.f, child->head ? child->head : "", child->nhead);
-    if (child->ntail >= OUTPUT)
+    if (child->cut) {
+        ch_escape_finish(&safe, d.f);
         fputs("\n...\n", d.f);
+    }
     ch_escape_feed(&safe, d.f, child->tail ? child->tail : "", child->ntail);
     ch_escape_finish(&safe, d.f);
     ch_draft_finish(&d);
@@ -184,6 +192,8 @@ bool ch_chat_child_interrupt(struct ch_chat *c) {
     if (!child || child->away)
         return false;
     kill(-child->process.pid, child->interrupted ? SIGKILL : SIGINT);
+    if (child->interrupted && child->ended)
+        child_close_output(child); /* a process of another group may hold the pipe */
     child->interrupted = true;
     return true;
 }

@@ -185,10 +185,12 @@ static int files_add_media(struct ch_chat *c, const char *name, const char *path
     return 1;
 }
 
-static void files_add_names(struct ch_chat *c, const char *name, const char *path,
-                            struct ch_chat_message *m) {
+static int files_add_names(struct ch_chat *c, const char *name, const char *path,
+                           struct ch_chat_message *m, struct chela_error *err) {
     struct dirent **list = NULL;
     int n = scandir(path, &list, NULL, alphasort);
+    if (n < 0)
+        return ch_problem(err, CHELA_EIO, "cannot read %s: %s", name, strerror(errno));
     fprintf(m->more.f, "\n\n<directory path=\"%s\">\n", name);
     for (int i = 0, shown = 0; i < n; i++) {
         bool skip = strcmp(list[i]->d_name, ".") == 0 || strcmp(list[i]->d_name, "..") == 0;
@@ -199,6 +201,7 @@ static void files_add_names(struct ch_chat *c, const char *name, const char *pat
     free(list);
     fprintf(m->more.f, "%s</directory>", n > NAMES + 2 ? "...\n" : "");
     ch_console_note(c->console, "attached the names in %s", name);
+    return 1;
 }
 
 /* Length of the beginning that is text: valid UTF-8 without NUL. */
@@ -259,7 +262,7 @@ static int files_attach(struct ch_chat *c, const char *name, struct ch_chat_mess
         rc = ch_problem(err, CHELA_EPERM, "%s leads out of the workspace: name the file itself",
                         name);
     } else if (rc == 1 && S_ISDIR(st.st_mode)) {
-        files_add_names(c, name, path, m);
+        rc = files_add_names(c, name, path, m, err);
     } else if (rc == 1) {
         rc = files_read(path, TEXT, &in, &cut, err);
         if (rc == 0 && ch_chat_files_is_media(in.p, in.n))

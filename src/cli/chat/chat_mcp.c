@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/chat/chat_attach.h"
 #include "cli/chat/chat_runs.h"
 #include "cli/chat/chat_servers.h"
 #include "cli/chat/chat_show.h"
@@ -48,9 +49,7 @@ static void complain(struct ch_chat *c, const struct chela_error *err) {
 
 /* Send the typed text, followed by a server's text. */
 static void say_with(struct ch_chat *c, const char *typed, const char *more, bool shown) {
-    char *all = ch_format("%s%s", c->outputs ? c->outputs : "", more);
-    free(c->outputs);
-    c->outputs = all;
+    ch_chat_attach_served(c, more);
     ch_chat_say(c, typed, typed, shown);
     c->dirty = true;
 }
@@ -366,11 +365,10 @@ static int message_on_content(const char *item, size_t n, void *user) {
     char *text = chela_json_get(item, n, "/text", NULL);
     char *type = chela_json_get(item, n, "/mimeType", NULL);
     fprintf(m->out.f, "\n\n<resource server=\"%s\" uri=\"%s\">\n", at->server, at->uri);
-    if (text)
-        write_block_text(m->out.f, "resource", text);
-    else
-        fprintf(m->out.f, "[binary content, %s]", type ? type : "of an unknown type");
-    fputs("\n</resource>", m->out.f);
+    if (!text)
+        fputs("[binary content, ", m->out.f);
+    write_block_text(m->out.f, "resource", text ? text : type ? type : "of an unknown type");
+    fputs(text ? "\n</resource>" : "]\n</resource>", m->out.f);
     chela_free(text);
     chela_free(type);
     return 0;
@@ -382,7 +380,7 @@ static void message_on_read(const char *result, const struct chela_error *err, v
     if (err) {
         complain(m->c, err);
         if (err->code != CHELA_ESTATE)
-            ch_edit_set(&m->c->edit, m->text); /* nothing was sent: the text can be changed */
+            ch_chat_give_back(m->c, m->text);
         ch_draft_finish(&m->out);
         free_message(m);
         return;

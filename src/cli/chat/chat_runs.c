@@ -23,26 +23,30 @@ static struct chela_run_opts chat_run_opts(struct ch_chat *c) {
                                                  .approve = c->approve);
 }
 
-static void began(struct ch_chat *c, int rc, const struct chela_error *err) {
+/* Returns rc: the outcome of the function that starts a run. */
+static int began(struct ch_chat *c, int rc, const struct chela_error *err) {
     if (rc < 0) {
         ch_console_error(c->console, "%s", err->message);
-        return;
+        return rc;
     }
     c->started = uv_now(&c->loop);
     uv_timer_again(&c->tick);
+    return rc;
 }
 
-static void chat_start(struct ch_chat *c, const struct ch_chat_message *m, const char *text,
-                       const char *typed) {
+static int chat_start(struct ch_chat *c, const struct ch_chat_message *m, const char *text,
+                      const char *typed) {
     struct chela_run_opts how = chat_run_opts(c);
     struct chela_error err = {0};
 
     how.media = m->media;
     how.nmedia = m->nmedia;
-    ch_chat_undo_begin(c, typed);
     c->used = (struct chela_usage){0};
     c->turn = 0;
-    began(c, chela_run_start(c->session, text, strlen(text), &how, &c->run, &err), &err);
+    int rc = chela_run_start(c->session, text, strlen(text), &how, &c->run, &err);
+    if (rc == 0) /* the run does nothing before the loop goes on */
+        ch_chat_undo_begin(c, typed);
+    return began(c, rc, &err);
 }
 
 /* Steer the run in progress, or start one. Negative: nothing was sent, and the reason was
@@ -57,7 +61,7 @@ static int chat_deliver(struct ch_chat *c, const struct ch_chat_message *m, cons
     if (rc == CHELA_ESTATE) {
         if (!shown)
             ch_chat_user(c, typed, strlen(typed));
-        chat_start(c, m, text, typed);
+        return chat_start(c, m, text, typed);
     } else if (rc < 0) {
         ch_console_error(c->console, "the run takes no more messages: %s", chela_error_text(rc));
         return rc;
@@ -66,6 +70,13 @@ static int chat_deliver(struct ch_chat *c, const struct ch_chat_message *m, cons
         ch_console_note(c->console, "(for the agent, as soon as it listens) %s", typed);
     }
     return CHELA_OK;
+}
+
+void ch_chat_give_back(struct ch_chat *c, const char *typed) {
+    char *text = ch_format("%s%s%s", typed, c->edit.n > 0 ? "\n" : "", c->edit.text);
+    ch_edit_set(&c->edit, text);
+    free(text);
+    ch_chat_attach_served(c, NULL);
 }
 
 void ch_chat_say(struct ch_chat *c, const char *text, const char *typed, bool shown) {
@@ -87,9 +98,15 @@ void ch_chat_say(struct ch_chat *c, const char *text, const char *typed, bool sh
     if (rc == 0)
         ch_chat_attach_forget(c);
     else
-        ch_edit_set(&c->edit, typed);
+        ch_chat_give_back(c, typed);
     ch_chat_attach_release(&m);
     free(whole);
+}
+
+bool ch_chat_is_idle(struct ch_chat *c, const char *what) {
+    if (c->run || c->asks)
+        ch_console_error(c->console, "/%s has to wait until the run has ended", what);
+    return !c->run && !c->asks;
 }
 
 void ch_chat_resume(struct ch_chat *c) {
@@ -140,8 +157,8 @@ static bool chat_run_asks(const struct ch_chat *c) {
 
 static void chat_on_wake(chela_session *s, void *user);
 
-static void next_question(struct ch_chat *c) {
-    bool resumes = !c->asks->of_task;
+/* Drop the question at the prompt. resumes: a question of the session's own run was answered. */
+static void next_question(struct ch_chat *c, bool resumes) {
     ch_chat_drop_ask(c);
     if (c->typed && !c->asks) {
         ch_edit_set(&c->edit, c->typed);
@@ -185,7 +202,7 @@ void ch_chat_reply(struct ch_chat *c, char *line) {
     if (rc < 0)
         ch_console_error(c->console, "%s", err.message);
     else
-        next_question(c);
+        next_question(c, !c->asks->of_task);
 }
 
 /* The person declines to answer: deny everything and cancel the run. */
@@ -202,25 +219,24 @@ void ch_chat_refuse(struct ch_chat *c) {
             break;
         ch_chat_drop_ask(c);
     }
-    next_question(c);
+    next_question(c, own);
     if (c->run && own)
         chela_cancel(c->run, "interrupted");
 }
 
 /* --- events of a run ----------------------------------------------------------------- */
 
-/* Messages that the run did not take go back to the prompt, before the text that is being
- * typed; after /compact they are sent. */
+/* Messages that the run did not take go back to the prompt; after /compact they are sent. */
 static void chat_return_queue(struct ch_chat *c, bool send) {
-    char *waiting = ch_chat_queue_take(c);
-    if (waiting && send) {
-        ch_chat_say(c, waiting, waiting, false);
-    } else if (waiting) {
-        char *text = ch_format("%s%s%s", waiting, c->edit.n > 0 ? "\n" : "", c->edit.text);
-        ch_edit_set(&c->edit, text);
-        free(text);
-    }
-    free(waiting);
+    char *text, *typed;
+    if (!ch_chat_queue_take(c, &text, &typed))
+        return;
+    if (send)
+        ch_chat_say(c, text, typed, false);
+    else
+        ch_chat_give_back(c, typed);
+    free(text);
+    free(typed);
 }
 
 static void chat_ended(struct ch_chat *c, enum chela_status status) {

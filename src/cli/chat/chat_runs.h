@@ -13,6 +13,12 @@ bool ch_chat_ready(struct ch_chat *c);
 /* Send a message; typed: the text as the person typed it; shown: typed is already above the
  * prompt. */
 void ch_chat_say(struct ch_chat *c, const char *text, const char *typed, bool shown);
+/* A message that was not sent goes back to the prompt, before the text that is being typed. Its
+ * resources are read again when the person sends it. */
+void ch_chat_give_back(struct ch_chat *c, const char *typed);
+/* False: a run or a question is in progress, and the person was told that `what` has to wait. A
+ * picker asks again when the person has chosen: a run may have started meanwhile. */
+bool ch_chat_is_idle(struct ch_chat *c, const char *what);
 /* Switch to another session. continue: show its conversation, too. */
 void ch_chat_switch(struct ch_chat *c, const char *key);
 void ch_chat_continue(struct ch_chat *c, const char *key);

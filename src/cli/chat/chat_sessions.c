@@ -126,7 +126,7 @@ static void sessions_chosen(struct ch_chat *c, const char *key) {
             ch_chat_ready(c);
         return;
     }
-    if (sessions_is_here(c, key))
+    if (sessions_is_here(c, key) || !ch_chat_is_idle(c, "resume"))
         return;
     ch_chat_undo_forget(c);
     ch_chat_continue(c, key);

@@ -39,11 +39,8 @@ FILE *ch_chat_part(struct ch_chat *c, enum ch_chat_kind kind) {
 /* Write text made safe, in a style. */
 static void chat_show_put(const struct ch_chat *c, FILE *out, const char *sequence,
                           const char *text, size_t n) {
-    struct ch_escape safe = {.mode = CH_ESCAPE_TEXT};
-
     fputs(style(c, sequence), out);
-    ch_escape_feed(&safe, out, text, n);
-    ch_escape_finish(&safe, out);
+    ch_escape_write(out, CH_ESCAPE_TEXT, text, n);
     fputs(*sequence ? style(c, PLAIN) : "", out);
 }
 

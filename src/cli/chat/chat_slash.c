@@ -290,7 +290,10 @@ static void chat_slash_export_session(struct ch_chat *c, const char *args) {
         ch_console_error(c->console, "%s: %s", path, strerror(errno));
     } else {
         int rc = write_export(c, out, path, &err);
-        bool failed = fclose(out) != 0;
+        bool failed = ferror(out);
+        failed |= fclose(out) != 0;
+        if (rc < 0 || failed)
+            unlink(path); /* a part of it would be in the way of the next attempt */
         if (rc < 0)
             chat_slash_complain(c, &err);
         else if (failed)
@@ -418,10 +421,8 @@ void ch_chat_command(struct ch_chat *c, const char *line) {
     for (size_t i = 0; i < COMMANDS; i++) {
         if (strlen(commands[i].name) != n || memcmp(commands[i].name, name, n) != 0)
             continue;
-        if (commands[i].when == IDLE && (c->run || c->asks))
-            ch_console_error(c->console, "/%s has to wait until the run has ended",
-                             commands[i].name);
-        else if (commands[i].when == ALWAYS || ch_chat_ready(c))
+        if ((commands[i].when != IDLE || ch_chat_is_idle(c, commands[i].name)) &&
+            (commands[i].when == ALWAYS || ch_chat_ready(c)))
             commands[i].run(c, rest);
         free(rest);
         return;

@@ -320,7 +320,7 @@ void ch_chat_undo(struct ch_chat *c, const char *args) {
 /* --- choosing ------------------------------------------------------------------------------ */
 
 static void rewind_what_chosen(struct ch_chat *c, const char *id) {
-    if (id && c->rewind < c->nundo)
+    if (id && c->rewind < c->nundo && ch_chat_is_idle(c, "rewind"))
         undo_to(c, c->rewind,
                 strcmp(id, "files") == 0  ? FILES
                 : strcmp(id, "chat") == 0 ? CONVERSATION

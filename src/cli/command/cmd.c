@@ -18,6 +18,10 @@ int ch_cmd_parse(const struct ch_cmd *cmd, const struct ch_env *env, int argc, c
     } else if (rc < 0) {
         ch_console_error(&console, "%s", err.message);
         code = CH_EXIT_USAGE;
+    } else if (args->n > 0 && !*cmd->args) {
+        ch_console_error(&console, "'%s': %s takes no words ('chela %s --help')", args->words[0],
+                         cmd->name, cmd->name);
+        code = CH_EXIT_USAGE;
     }
     ch_console_release(&console);
     return code;

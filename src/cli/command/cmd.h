@@ -44,7 +44,8 @@ extern const struct ch_cmd ch_cmd_mcp_list, ch_cmd_mcp_tools, ch_cmd_mcp_skills,
 extern const struct ch_cmd ch_cmd_wire_decode, ch_cmd_wire_encode;
 extern const struct ch_cmd ch_cmd_config_check, ch_cmd_config_show, ch_cmd_config_schema;
 
-/* Argument handling of all commands but `run`: prints the help on --help, prints an error.
+/* Argument handling of all commands but `run`: prints the help on --help, prints an error, also
+ * for words after a command that takes none.
  * Returns the exit code in these cases, or -1 to continue. Release args in every case. */
 int ch_cmd_parse(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv,
                  void *into, struct ch_args *args);

@@ -287,10 +287,7 @@ static int acp_run(const struct ch_cmd *cmd, const struct ch_env *env, int argc,
         a->io.busy = busy;
         a->io.user = a;
         ch_stdio_init(&a->io);
-        int rc = args.n > 0 ? ch_problem(&err, CHELA_EINVAL,
-                                         "acp takes no words; an editor "
-                                         "starts it and sends the prompts")
-                            : begin(a, &err);
+        int rc = begin(a, &err);
         if (rc == 0)
             ch_stdio_run(&a->io);
         end(a);

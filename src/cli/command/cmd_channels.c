@@ -151,8 +151,6 @@ static void channels_print(struct channels *s, const char *findings, const char 
 }
 
 static int channels_list(struct channels *s) {
-    if (s->args.n)
-        return ch_problem(&s->err, CHELA_EINVAL, "usage: chela channels list [flags]");
     if (!s->setup.config)
         return ch_problem(&s->err, CHELA_ECONFIG, "there is no configuration file");
     int rc = ch_setup_runtime(&s->setup, &s->err);

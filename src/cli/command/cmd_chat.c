@@ -346,10 +346,8 @@ static int chat_run(const struct ch_cmd *cmd, const struct ch_env *env, int argc
                                                                : CH_USES_RUN,
                                     .model = t.flags.model};
         t.text = (struct ch_text){.console = &t.console, .fresh = true};
-        int tty = args.n == 0 ? chat_open_terminal(&t.console) : -1;
-        int rc = args.n > 0 ? ch_problem(&err, CHELA_EINVAL,
-                                         "chat takes no words; 'chela run' gives an agent one task")
-                            : ch_setup_config(&t.setup, &err);
+        int tty = chat_open_terminal(&t.console);
+        int rc = ch_setup_config(&t.setup, &err);
         if (rc < 0)
             ch_setup_release(&t.setup);
         else

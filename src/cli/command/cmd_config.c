@@ -312,13 +312,8 @@ static int run_schema(const struct ch_cmd *cmd, const struct ch_env *env, int ar
 
     if (code < 0) {
         ch_console_init(&console, env, CH_NORMAL, false);
-        if (args.n > 0) {
-            ch_console_error(&console, "config schema takes no words");
-            code = CH_EXIT_USAGE;
-        } else {
-            print_schema(&console);
-            code = ch_console_exit(&console, CH_EXIT_DONE);
-        }
+        print_schema(&console);
+        code = ch_console_exit(&console, CH_EXIT_DONE);
         ch_console_release(&console);
     }
     ch_args_release(&args);

@@ -301,12 +301,7 @@ static int doctor_run(const struct ch_cmd *cmd, const struct ch_env *env, int ar
 
     if (code < 0) {
         ch_console_init(&console, env, ch_setup_verbosity(&f.setup), f.setup.no_color);
-        if (args.n > 0) {
-            ch_console_error(&console, "doctor takes no words");
-            code = CH_EXIT_USAGE;
-        } else {
-            code = ch_console_exit(&console, examine(&f, &console, env));
-        }
+        code = ch_console_exit(&console, examine(&f, &console, env));
         ch_console_release(&console);
     }
     ch_args_release(&args);

@@ -301,8 +301,7 @@ static int init_run(const struct ch_cmd *cmd, const struct ch_env *env, int argc
         ch_console_init(&in.console, env, ch_setup_verbosity(&in.flags.setup),
                         in.flags.setup.no_color);
         in.path = in.flags.setup.config ? in.flags.setup.config : "chela.yaml";
-        int rc =
-            args.n ? ch_problem(&in.err, CHELA_EINVAL, "init takes no words") : init_set_up(&in);
+        int rc = init_set_up(&in);
         if (rc < 0)
             ch_console_error(&in.console, "%s", in.err.message);
         code = rc < 0 ? ch_problem_exit(&in.err) : CH_EXIT_DONE;

@@ -146,10 +146,6 @@ static int prompt_list(struct ch_prompt_cmd *p) {
     struct chela_error err = {0};
     struct ch_table table = {.heads = heads, .columns = ch_console_columns(&p->console)};
     struct ch_draft d;
-    if (p->args.n > 0) {
-        ch_console_error(&p->console, "prompt list takes no words ('prompt show NAME' shows one)");
-        return CH_EXIT_USAGE;
-    }
     char *json = chela_prompts_json(p->setup.rt, &err);
     if (!json)
         return ch_prompt_cmd_failed(p, &err);

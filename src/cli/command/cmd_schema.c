@@ -92,11 +92,9 @@ static const char *schema_load(const char *uri, size_t *len, void *user) {
 
 /* --- validate ------------------------------------------------------------------------ */
 
-static int check_flags(const struct flags *f, const struct ch_args *args, struct chela_error *err) {
+static int check_flags(const struct flags *f, struct chela_error *err) {
     if (!f->schema)
         return ch_problem(err, CHELA_EINVAL, "schema validate needs --schema FILE");
-    if (args->n > 0)
-        return ch_problem(err, CHELA_EINVAL, "schema validate takes no words (--data FILE)");
     for (size_t i = 0; i < f->maps.n; i++)
         if (!strchr(f->maps.list[i], '='))
             return ch_problem(err, CHELA_EINVAL, "--map must be URL=DIR, not '%s'",
@@ -316,7 +314,8 @@ static int check_body(const struct flags *f, const struct ch_args *args, struct 
 
 static int validate_body(const struct flags *f, const struct ch_args *args, struct ch_console *c) {
     struct chela_error err = {0};
-    return check_flags(f, args, &err) < 0 ? schema_bad_usage(c, err.message) : validate(f, c);
+    (void)args;
+    return check_flags(f, &err) < 0 ? schema_bad_usage(c, err.message) : validate(f, c);
 }
 
 static int clean_body(const struct flags *f, const struct ch_args *args, struct ch_console *c) {

@@ -148,10 +148,6 @@ static int skills_list(struct skills *s) {
     struct ch_table table = {.heads = heads, .columns = ch_console_columns(&s->console)};
     struct ch_draft d;
 
-    if (s->args.n > 0) {
-        ch_console_error(&s->console, "skills list takes no words ('skills show NAME' shows one)");
-        return CH_EXIT_USAGE;
-    }
     if (s->flags.json) {
         ch_json_line(&s->console, s->json);
         return CH_EXIT_DONE;

@@ -152,8 +152,6 @@ static void tools_print_list(const struct tools *t, FILE *out) {
 static int tools_list(struct tools *t) {
     struct ch_draft d;
 
-    if (t->args.n > 0)
-        return tools_bad_usage(t, "tools list takes no words ('tools show NAME' shows one tool)");
     if (t->flags.sender && !t->flags.channel)
         return tools_bad_usage(t, "--sender needs --channel: an id is valid in one channel only");
     if (t->flags.channel)

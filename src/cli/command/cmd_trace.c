@@ -70,18 +70,6 @@ static int write_page(const struct ch_trace *t, chela_store *store, const char *
     return CHELA_OK;
 }
 
-/* Text goes to a terminal, which must not see control characters. */
-static void print_text(struct ch_setup *setup, const char *p, size_t n) {
-    struct ch_draft d;
-    struct ch_escape e = {.mode = CH_ESCAPE_TEXT};
-    ch_draft_init(&d);
-    ch_escape_feed(&e, d.f, p, n);
-    ch_escape_finish(&e, d.f);
-    ch_draft_finish(&d);
-    ch_console_page(setup->console, d.p, d.n);
-    free(d.p);
-}
-
 static int request_show(struct ch_setup *setup, const struct flags *f, const char *key,
                         struct chela_error *err) {
     enum chela_request_form form = f->json   ? CHELA_REQUEST_JSON
@@ -95,7 +83,7 @@ static int request_show(struct ch_setup *setup, const struct flags *f, const cha
     if (rc < 0)
         return rc;
     if (form == CHELA_REQUEST_TEXT) {
-        print_text(setup, out, n);
+        ch_console_page(setup->console, out, n);
     } else {
         fwrite(out, 1, n, stdout);
         if (form != CHELA_REQUEST_BODY)

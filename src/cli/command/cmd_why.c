@@ -66,9 +66,7 @@ static char *why_member(const char *json, const char *pointer) {
 }
 
 static void why_escape(FILE *out, const char *text) {
-    struct ch_escape e = {.mode = CH_ESCAPE_LINE};
-    ch_escape_feed(&e, out, text ? text : "", text ? strlen(text) : 0);
-    ch_escape_finish(&e, out);
+    ch_escape_write(out, CH_ESCAPE_LINE, text ? text : "", text ? strlen(text) : 0);
 }
 
 static void why_field(FILE *out, const char *before, const char *json, const char *pointer,

@@ -32,10 +32,8 @@ static void trace_text_bar(const struct chela_span *s, const struct ch_trace_tot
 
 /* As much of a text as fits on one line. */
 static void excerpt(const char *text, unsigned columns, FILE *out) {
-    struct ch_escape e = {.mode = CH_ESCAPE_LINE};
     size_t n = strcspn(text, "\n"), fits = ch_term_fit(text, n, columns > 3 ? columns - 3 : 0);
-    ch_escape_feed(&e, out, text, fits);
-    ch_escape_finish(&e, out);
+    ch_escape_write(out, CH_ESCAPE_LINE, text, fits);
     if (fits < strlen(text))
         fputs("...", out);
 }

@@ -146,27 +146,14 @@ void ch_console_answer_end(struct ch_console *c) {
     free(d.p);
 }
 
-static void print_safely(struct ch_console *c, const char *p, size_t n) {
-    struct ch_draft d;
-    struct ch_escape safe = {.mode = CH_ESCAPE_TEXT};
-
-    ch_draft_init(&d);
-    ch_escape_feed(&safe, d.f, p, n);
-    ch_escape_finish(&safe, d.f);
-    ch_draft_finish(&d);
-    if (c->out.tty) {
-        break_line(c);
-        term_console_put_text(c, &c->out, d.p, d.n);
-    } else {
-        term_console_put(c, &c->out, d.p, d.n);
-    }
-    free(d.p);
-}
-
 void ch_console_print(struct ch_console *c, const char *p, size_t n) {
+    char *safe = ch_escape_whole(CH_ESCAPE_TEXT, p, n, &n);
     pthread_mutex_lock(&c->lock);
-    print_safely(c, p, n);
+    if (c->out.tty)
+        break_line(c);
+    term_console_put_text(c, &c->out, safe, n);
     pthread_mutex_unlock(&c->lock);
+    free(safe);
 }
 
 unsigned ch_console_columns(const struct ch_console *c) {
@@ -215,7 +202,6 @@ static void term_console_line(struct ch_console *c, bool dim, const char *lead, 
                               va_list ap) {
     char *text = NULL;
     struct ch_draft d;
-    struct ch_escape safe = {.mode = CH_ESCAPE_LINE};
     int n = vasprintf(&text, fmt, ap);
 
     if (n < 0)
@@ -229,8 +215,7 @@ static void term_console_line(struct ch_console *c, bool dim, const char *lead, 
     fprintf(d.f, "%s%s", dim ? DIM : "", lead);
     if (c->worker)
         fprintf(d.f, "worker %u: ", c->worker);
-    ch_escape_feed(&safe, d.f, text, (size_t)n);
-    ch_escape_finish(&safe, d.f);
+    ch_escape_write(d.f, CH_ESCAPE_LINE, text, (size_t)n);
     fprintf(d.f, "%s\n", dim ? PLAIN : "");
     ch_draft_finish(&d);
     pthread_mutex_lock(&c->lock);
@@ -278,15 +263,12 @@ void ch_console_trace(struct ch_console *c, const char *area, const char *text) 
     term_console_say(c, c->err.color, "[%s] %s", area, text);
 }
 
-void ch_console_complain(struct ch_console *c, const char *p, size_t n) {
+/* Write lines to stderr, made safe, and their end. */
+static void term_console_put_safe(struct ch_console *c, const char *p, size_t n, const char *end) {
     struct ch_draft d;
-    struct ch_escape safe = {.mode = CH_ESCAPE_TEXT};
-
     ch_draft_init(&d);
-    ch_escape_feed(&safe, d.f, p, n);
-    ch_escape_finish(&safe, d.f);
-    if (n > 0 && p[n - 1] != '\n')
-        fputc('\n', d.f);
+    ch_escape_write(d.f, CH_ESCAPE_TEXT, p, n);
+    fputs(end, d.f);
     ch_draft_finish(&d);
     pthread_mutex_lock(&c->lock);
     break_line(c);
@@ -295,19 +277,12 @@ void ch_console_complain(struct ch_console *c, const char *p, size_t n) {
     free(d.p);
 }
 
-void ch_console_ask(struct ch_console *c, const char *p, size_t n) {
-    struct ch_draft d;
-    struct ch_escape safe = {.mode = CH_ESCAPE_TEXT};
+void ch_console_complain(struct ch_console *c, const char *p, size_t n) {
+    term_console_put_safe(c, p, n, n > 0 && p[n - 1] != '\n' ? "\n" : "");
+}
 
-    ch_draft_init(&d);
-    ch_escape_feed(&safe, d.f, p, n);
-    ch_escape_finish(&safe, d.f);
-    ch_draft_finish(&d);
-    pthread_mutex_lock(&c->lock);
-    break_line(c);
-    term_console_put_text(c, &c->err, d.p, d.n);
-    pthread_mutex_unlock(&c->lock);
-    free(d.p);
+void ch_console_ask(struct ch_console *c, const char *p, size_t n) {
+    term_console_put_safe(c, p, n, "");
 }
 
 void ch_console_asked(struct ch_console *c, bool ended_line) {

@@ -44,9 +44,6 @@ static void edit_view_put(struct sheet *s, const char *p, size_t n, unsigned col
 
 /* Write one character in a safe form. */
 static void edit_view_put_char(struct sheet *s, const char *p, size_t n, uint32_t cp) {
-    struct ch_escape safe = {.mode = CH_ESCAPE_LINE};
-    struct ch_draft d;
-
     if (cp == '\t') {
         edit_view_put(s, "    ", 4, 4);
         return;
@@ -55,12 +52,9 @@ static void edit_view_put_char(struct sheet *s, const char *p, size_t n, uint32_
         edit_view_put(s, p, n, 1);
         return;
     }
-    ch_draft_init(&d);
-    ch_escape_feed(&safe, d.f, p, n);
-    ch_escape_finish(&safe, d.f);
-    ch_draft_finish(&d);
-    edit_view_put(s, d.p, d.n, ch_term_text_columns(d.p, d.n));
-    free(d.p);
+    char *safe = ch_escape_whole(CH_ESCAPE_LINE, p, n, &n);
+    edit_view_put(s, safe, n, ch_term_text_columns(safe, n));
+    free(safe);
 }
 
 static void edit_view_mark(struct sheet *s) {

@@ -37,19 +37,13 @@ static void flow_append(struct ch_flow *f, unsigned style, const char *p, size_t
 }
 
 void ch_flow_add(struct ch_flow *f, unsigned style, const char *p, size_t n) {
-    struct ch_escape safe = {.mode = CH_ESCAPE_TEXT};
-    struct ch_draft d;
-
-    ch_draft_init(&d);
-    ch_escape_feed(&safe, d.f, p, n);
-    ch_escape_finish(&safe, d.f);
-    ch_draft_finish(&d);
-    for (size_t i = 0; i < d.n; i++)
-        if (d.p[i] == '\t')
-            d.p[i] = ' ';
-    if (d.n > 0)
-        flow_append(f, style, d.p, d.n);
-    free(d.p);
+    char *safe = ch_escape_whole(CH_ESCAPE_TEXT, p, n, &n);
+    for (size_t i = 0; i < n; i++)
+        if (safe[i] == '\t')
+            safe[i] = ' ';
+    if (n > 0)
+        flow_append(f, style, safe, n);
+    free(safe);
 }
 
 void ch_flow_clear(struct ch_flow *f) {

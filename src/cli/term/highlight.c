@@ -120,17 +120,11 @@ static size_t token(struct ch_highlight *h, FILE *out, const char *p, size_t at,
 }
 
 void ch_highlight_line(struct ch_highlight *h, FILE *out, bool color, const char *p, size_t n) {
-    struct ch_escape safe = {.mode = CH_ESCAPE_TEXT};
-    struct ch_draft d;
-
-    ch_draft_init(&d);
-    ch_escape_feed(&safe, d.f, p, n);
-    ch_escape_finish(&safe, d.f);
-    ch_draft_finish(&d);
+    char *safe = ch_escape_whole(CH_ESCAPE_TEXT, p, n, &n);
     if (!color || !h->known)
-        fwrite(d.p, 1, d.n, out);
+        fwrite(safe, 1, n, out);
     else
-        for (size_t i = 0; i < d.n;)
-            i += token(h, out, d.p, i, d.n);
-    free(d.p);
+        for (size_t i = 0; i < n;)
+            i += token(h, out, safe, i, n);
+    free(safe);
 }

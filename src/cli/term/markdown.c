@@ -106,9 +106,7 @@ static bool is_next_item(const struct ch_markdown *m, const char *p, size_t n) {
 /* --- blocks --------------------------------------------------------------------------- */
 
 static void write_plain(struct ch_markdown *m, FILE *out, size_t n) {
-    struct ch_escape safe = {.mode = CH_ESCAPE_TEXT};
-    ch_escape_feed(&safe, out, m->text, n);
-    ch_escape_finish(&safe, out);
+    ch_escape_write(out, CH_ESCAPE_TEXT, m->text, n);
     if (n > 0 && m->text[n - 1] != '\n')
         fputc('\n', out);
 }

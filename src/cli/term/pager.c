@@ -89,8 +89,6 @@ static bool pager_feed(int fd, pid_t pid, const char *p, size_t n) {
 }
 
 void ch_console_page(struct ch_console *c, const char *p, size_t n) {
-    struct ch_escape safe = {.mode = CH_ESCAPE_TEXT};
-    struct ch_draft d;
     pid_t pid;
     int fd = c->out.live && c->pager && is_long(c, p, n) ? pager_start(c->pager, &pid) : -1;
 
@@ -98,11 +96,9 @@ void ch_console_page(struct ch_console *c, const char *p, size_t n) {
         ch_console_print(c, p, n);
         return;
     }
-    ch_draft_init(&d);
-    ch_escape_feed(&safe, d.f, p, n);
-    ch_escape_finish(&safe, d.f);
-    ch_draft_finish(&d);
-    if (!pager_feed(fd, pid, d.p, d.n))
+    size_t len;
+    char *safe = ch_escape_whole(CH_ESCAPE_TEXT, p, n, &len);
+    if (!pager_feed(fd, pid, safe, len))
         ch_console_print(c, p, n);
-    free(d.p);
+    free(safe);
 }

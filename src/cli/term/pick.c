@@ -170,15 +170,9 @@ static void pick_add_line(struct ch_edit_view *v, char *line) {
 
 /* One safe line that fits; the caller frees it. */
 static char *pick_fit(const char *p, size_t n, unsigned columns) {
-    struct ch_escape safe = {.mode = CH_ESCAPE_LINE};
-    struct ch_draft d;
-
-    ch_draft_init(&d);
-    ch_escape_feed(&safe, d.f, p, n);
-    ch_escape_finish(&safe, d.f);
-    ch_draft_finish(&d);
-    d.p[ch_term_fit(d.p, d.n, columns)] = '\0';
-    return d.p;
+    char *line = ch_escape_whole(CH_ESCAPE_LINE, p, n, &n);
+    line[ch_term_fit(line, n, columns)] = '\0';
+    return line;
 }
 
 /* The facts are to the right; on a narrow screen the title is truncated, not the facts. */

@@ -140,15 +140,8 @@ void ch_status_free(struct ch_status *s) {
 
 /* Names are untrusted: stored in a safe form. */
 static void status_replace(char **at, const char *p, size_t n) {
-    struct ch_escape safe = {.mode = CH_ESCAPE_LINE};
-    struct ch_draft d;
-
-    ch_draft_init(&d);
-    ch_escape_feed(&safe, d.f, p, n);
-    ch_escape_finish(&safe, d.f);
-    ch_draft_finish(&d);
     free(*at);
-    *at = d.p;
+    *at = ch_escape_whole(CH_ESCAPE_LINE, p, n, NULL);
 }
 
 void ch_status_event(struct ch_status *s, const struct chela_event *ev) {

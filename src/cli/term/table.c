@@ -78,16 +78,11 @@ static bool is_plain(const char *text) {
 
 /* A cell has one line: a text cannot add rows. */
 static char *safe_cell(char *text) {
-    struct ch_escape safe = {.mode = CH_ESCAPE_LINE};
-    struct ch_draft d;
     if (is_plain(text))
         return text;
-    ch_draft_init(&d);
-    ch_escape_feed(&safe, d.f, text, strlen(text));
-    ch_escape_finish(&safe, d.f);
-    ch_draft_finish(&d);
+    char *safe = ch_escape_whole(CH_ESCAPE_LINE, text, strlen(text), NULL);
     free(text);
-    return d.p;
+    return safe;
 }
 
 void ch_table_print(struct ch_table *t, FILE *out) {

@@ -9,6 +9,8 @@
 #include <unistd.h>
 #include <wchar.h>
 
+#include "cli/support/draft.h"
+
 struct ch_term ch_term_probe(int fd, bool dumb, bool no_color) {
     bool tty = isatty(fd) == 1;
     return (struct ch_term){
@@ -139,6 +141,22 @@ void ch_escape_finish(struct ch_escape *e, FILE *out) {
     if (e->n > 0)
         fputs(e->held[0] == '\r' ? "\\u000d" : "\xEF\xBF\xBD", out);
     e->n = 0;
+}
+
+void ch_escape_write(FILE *out, enum ch_escape_mode mode, const char *p, size_t n) {
+    struct ch_escape safe = {.mode = mode};
+    ch_escape_feed(&safe, out, p, n);
+    ch_escape_finish(&safe, out);
+}
+
+char *ch_escape_whole(enum ch_escape_mode mode, const char *p, size_t n, size_t *n_out) {
+    struct ch_draft d;
+    ch_draft_init(&d);
+    ch_escape_write(d.f, mode, p, n);
+    ch_draft_finish(&d);
+    if (n_out)
+        *n_out = d.n;
+    return d.p;
 }
 
 /* --- columns -------------------------------------------------------------- */

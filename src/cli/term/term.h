@@ -40,6 +40,11 @@ void ch_escape_feed(struct ch_escape *e, FILE *out, const char *p, size_t n);
 /* End of the text: bytes held back are invalid. */
 void ch_escape_finish(struct ch_escape *e, FILE *out);
 
+/* The same for a whole text; ch_escape_whole returns its safe form, which the caller frees. n_out:
+ * may be NULL. */
+void ch_escape_write(FILE *out, enum ch_escape_mode mode, const char *p, size_t n);
+char *ch_escape_whole(enum ch_escape_mode mode, const char *p, size_t n, size_t *n_out);
+
 /* Length of the UTF-8 character at p (n > 0); negative if invalid, 0 if incomplete. */
 int ch_term_char(const char *p, size_t n, uint32_t *cp);
 /* Width of one character in columns; 0: it combines with the preceding one. */

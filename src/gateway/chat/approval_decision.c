@@ -12,6 +12,7 @@
 #include "agent/feature/heartbeat/beat.h"
 #include "agent/handle/lookup.h"
 #include "agent/journal/inbox.h"
+#include "base/choice.h"
 #include "base/error.h"
 #include "base/random_id.h"
 #include "base/log.h"
@@ -43,20 +44,6 @@ struct approval_decision {
     chela_channel_decided_fn *done;
     void *tag;
 };
-
-static bool decision_read_word(const char *word, enum chela_decision *out) {
-    static const struct {
-        const char *word;
-        enum chela_decision decision;
-    } known[] = {{"allow-once", CHELA_ALLOW_ONCE}, {"allow-always", CHELA_ALLOW_ALWAYS},
-                 {"deny", CHELA_DENY}};
-    for (size_t i = 0; i < CH_LEN(known); i++)
-        if (strcmp(word, known[i].word) == 0) {
-            *out = known[i].decision;
-            return true;
-        }
-    return false;
-}
 
 static void decision_write_words(struct ch_buf *out, const struct chela_channel_decision *d,
                                  const struct chela_error *err) {
@@ -109,13 +96,14 @@ static int decision_carry_out(struct ch_delivery *d, struct ch_lane *l, struct c
     struct ch_chat_service *chat = ch_chat_service_of_session(d->gw, d->key);
     const char *approval = decision_text(d, "approval"), *by = decision_text(d, "by"),
                *word = decision_text(d, "word"), *why = decision_text(d, "reason");
-    enum chela_decision decision = CHELA_UNDECIDED;
+    enum chela_decision decision =
+        (enum chela_decision)ch_choice_of(CHELA_CHOICE_DECISION, word);
     struct chela_error ignored = {0};
     CH_BUF_AUTO reason = {0};
     ch_buf_addf(&reason, "denied in the chat by %s%s%s", by, *why ? ": " : "", why);
     int rc = chat ? ch_reply_target_attach(chat, l, NULL, err)
                   : ch_fail(err, CHELA_ENOENT, "the channel is not open");
-    if (rc == 0 && !decision_read_word(word, &decision))
+    if (rc == 0 && (decision < CHELA_DENY || decision > CHELA_ALLOW_ALWAYS))
         rc = ch_fail(err, CHELA_EINVAL, "say allow-once, allow-always or deny");
     const struct ch_approval_prompt *a =
         rc == 0 ? ch_approval_prompt_find(chat, ch_sv_str(approval)) : NULL;

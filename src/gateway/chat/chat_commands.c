@@ -21,56 +21,69 @@
 #include "gateway/request/gateway_state.h"
 #include "io/worker.h"
 
-/* --- the state of the session, which another gateway may hold */
+/* --- calls of the store, on a worker thread */
 
-struct session_status {
+struct command_work {
     struct ch_work work;
     struct ch_chat_event *event; /* used on the loop thread only */
     chela_store *store;
-    char *key; /* owned */
-    bool running, paused;
-    void (*then)(struct ch_chat_event *e, bool running, bool paused);
+    char *session, *to;   /* owned; `to` of /new only */
+    bool running, paused; /* the state of the session, which another gateway may hold */
+    int rc;
+    struct chela_error err;
+    void (*then)(struct ch_chat_event *e, const struct command_work *r);
 };
 
+static void command_work_free(struct command_work *r) {
+    ch_free(r->session);
+    ch_free(r->to);
+    ch_free(r);
+}
+
+/* The gateway was closed: the inbox keeps the event. */
+static void command_work_dropped(struct ch_work *w) {
+    struct command_work *r = CH_CONTAINER(w, struct command_work, work);
+    ch_chat_event_drop(r->event);
+    command_work_free(r);
+}
+
+static void command_work_done(struct ch_work *w) {
+    struct command_work *r = CH_CONTAINER(w, struct command_work, work);
+    struct ch_chat_event *e = r->event;
+    if (!e->chat) {
+        command_work_dropped(w);
+        return;
+    }
+    e->accepting = false;
+    r->then(e, r);
+    command_work_free(r);
+}
+
+static void command_work_start(struct ch_chat_event *e, char *to, void (*run)(struct ch_work *w),
+                               void (*then)(struct ch_chat_event *e,
+                                            const struct command_work *r)) {
+    struct command_work *r = ch_alloc(sizeof(*r));
+    r->work = (struct ch_work){
+        .run = run, .done = command_work_done, .dropped = command_work_dropped};
+    r->event = e;
+    r->store = e->chat->gw->store;
+    r->session = ch_strdup(e->in.session);
+    r->to = to;
+    r->then = then;
+    e->accepting = true;
+    ch_work_submit(e->chat->gw->rt->workers, &r->work);
+}
+
 static int status_read(const struct chela_store_session *s, void *user) {
-    struct session_status *r = user;
+    struct command_work *r = user;
     r->running = strcmp(s->status, "running") == 0;
     r->paused = strcmp(s->status, "paused") == 0;
     return 0;
 }
 
 static void status_run(struct ch_work *w) {
-    struct session_status *r = CH_CONTAINER(w, struct session_status, work);
-    struct chela_error ignored = {0}; /* no such session: nothing runs */
-    chela_store_session(r->store, r->key, status_read, r, &ignored);
-}
-
-static void status_free(struct ch_work *w) {
-    struct session_status *r = CH_CONTAINER(w, struct session_status, work);
-    ch_free(r->key);
-    ch_free(r);
-}
-
-static void status_done(struct ch_work *w) {
-    struct session_status *r = CH_CONTAINER(w, struct session_status, work);
-    r->event->accepting = false;
-    if (r->event->chat)
-        r->then(r->event, r->running, r->paused);
-    else
-        ch_chat_event_drop(r->event);
-    status_free(w);
-}
-
-static void status_look_up(struct ch_chat_event *e,
-                           void (*then)(struct ch_chat_event *e, bool running, bool paused)) {
-    struct session_status *r = ch_alloc(sizeof(*r));
-    r->work = (struct ch_work){.run = status_run, .done = status_done, .dropped = status_free};
-    r->event = e;
-    r->store = e->chat->gw->store;
-    r->key = ch_strdup(e->in.session);
-    r->then = then;
-    e->accepting = true;
-    ch_work_submit(e->chat->gw->rt->workers, &r->work);
+    struct command_work *r = CH_CONTAINER(w, struct command_work, work);
+    chela_store_session(r->store, r->session, status_read, r, &r->err); /* none: nothing runs */
 }
 
 /* --- /stop */
@@ -88,14 +101,14 @@ const struct ch_delivery_kind ch_chat_stop = {.name = "stop",
                                               .open = ch_chat_lane_open,
                                               .apply = stop_apply};
 
-static void stop_session(struct ch_chat_event *e, bool running, bool paused) {
+static void stop_session(struct ch_chat_event *e, const struct command_work *r) {
     const struct ch_lane *l = ch_lane_find(e->chat->gw, ch_sv_str(e->in.session));
     CH_BUF_AUTO id = {0};
-    if (!running && !paused && !(l && l->running)) {
+    if (!r->running && !r->paused && !(l && l->running)) {
         ch_chat_event_reply(e, "Nothing is running here.");
         return;
     }
-    ch_buf_addf(&id, CH_PRESS_EVENT "stop/%s", e->in.about.message_id);
+    ch_buf_addf(&id, CH_PRESS_EVENT "stop/%s", e->in.id);
     ch_delivery_accept(ch_delivery_new(e->chat->gw, ch_chat_stop.name, ch_buf_str(&id),
                                        e->in.session, "", CH_SV("")),
                        NULL, NULL);
@@ -104,12 +117,12 @@ static void stop_session(struct ch_chat_event *e, bool running, bool paused) {
 
 static void command_stop(struct ch_chat_event *e, struct ch_sv rest) {
     (void)rest;
-    status_look_up(e, stop_session);
+    command_work_start(e, NULL, status_run, stop_session);
 }
 
 /* --- /status */
 
-static void tell_status(struct ch_chat_event *e, bool running, bool paused) {
+static void tell_status(struct ch_chat_event *e, const struct command_work *r) {
     chela_gateway *gw = e->chat->gw;
     struct ch_lane *l = ch_lane_find(gw, ch_sv_str(e->in.session));
     chela_agent *agent = l ? l->agent : ch_gateway_agent(gw, ch_sv_str(e->chat->agent));
@@ -117,32 +130,23 @@ static void tell_status(struct ch_chat_event *e, bool running, bool paused) {
     agent = agent ? agent : gw->agents[0];
     ch_buf_addf(&text, "agent: %s\nmodel: %s\nsession: %s\nnow: %s", agent->id ? agent->id : "-",
                 agent->ntargets ? agent->targets[0]->spec : "-", e->in.session,
-                running ? "working" : paused ? "waiting" : "idle");
+                r->running ? "working" : r->paused ? "waiting" : "idle");
     ch_chat_event_reply(e, ch_buf_str(&text));
 }
 
 static void command_status(struct ch_chat_event *e, struct ch_sv rest) {
     (void)rest;
-    status_look_up(e, tell_status);
+    command_work_start(e, NULL, status_run, tell_status);
 }
 
 /* --- /new: the conversation so far is moved to another key */
 
 #define TRIES 50 /* the release of our own lease may not have reached the store yet */
 
-struct new_conversation {
-    struct ch_work work;
-    struct ch_chat_event *event; /* used on the loop thread only */
-    chela_store *store;
-    char *from, *to; /* owned */
-    int rc;
-    struct chela_error err;
-};
-
 static void command_fork_session(struct ch_work *w) {
-    struct new_conversation *r = CH_CONTAINER(w, struct new_conversation, work);
+    struct command_work *r = CH_CONTAINER(w, struct command_work, work);
     const struct timespec moment = {.tv_nsec = 20 * 1000 * 1000};
-    r->rc = chela_store_fork(r->store, r->from, -1, r->to, &r->err);
+    r->rc = chela_store_fork(r->store, r->session, -1, r->to, &r->err);
     if (r->rc == CHELA_ENOENT) {
         r->rc = 0;
         return;
@@ -150,7 +154,7 @@ static void command_fork_session(struct ch_work *w) {
     if (r->rc == CHELA_EEXIST)
         r->rc = 0; /* forked by a process that died before it deleted the session */
     for (int i = 0; r->rc == 0 && i < TRIES; i++) {
-        r->rc = chela_store_delete(r->store, r->from, &r->err);
+        r->rc = chela_store_delete(r->store, r->session, &r->err);
         if (r->rc != CHELA_EBUSY)
             break;
         r->rc = i + 1 < TRIES ? 0 : r->rc;
@@ -158,45 +162,23 @@ static void command_fork_session(struct ch_work *w) {
     }
 }
 
-static void new_conversation_free(struct ch_work *w) {
-    struct new_conversation *r = CH_CONTAINER(w, struct new_conversation, work);
-    ch_free(r->from);
-    ch_free(r->to);
-    ch_free(r);
-}
-
-static void command_on_forked(struct ch_work *w) {
-    struct new_conversation *r = CH_CONTAINER(w, struct new_conversation, work);
-    struct ch_chat_event *e = r->event;
-    e->accepting = false;
-    if (!e->chat) {
-        ch_chat_event_drop(e);
-    } else if (r->rc == 0) {
-        ch_chat_event_reply(e, "This is a new conversation.");
-    } else {
-        ch_log(CH_LOG_WARN, "gateway", "session %s cannot be replaced: %s", r->from,
+static void command_on_forked(struct ch_chat_event *e, const struct command_work *r) {
+    if (r->rc < 0)
+        ch_log(CH_LOG_WARN, "gateway", "session %s cannot be replaced: %s", r->session,
                r->err.message);
-        ch_chat_event_reply(e, "A new conversation cannot be started now.");
-    }
-    new_conversation_free(w);
+    ch_chat_event_reply(e, r->rc < 0 ? "A new conversation cannot be started now."
+                                     : "This is a new conversation.");
 }
 
 static void command_new(struct ch_chat_event *e, struct ch_sv rest) {
     (void)rest;
     struct ch_lane *l = ch_lane_find(e->chat->gw, ch_sv_str(e->in.session));
-    struct new_conversation *r = ch_alloc(sizeof(*r));
+    const char *message = e->in.about.message_id;
     CH_BUF_AUTO to = {0};
     if (l)
         ch_lane_close(l);
-    ch_buf_addf(&to, "%s~%s", e->in.session, e->in.about.message_id);
-    r->work = (struct ch_work){
-        .run = command_fork_session, .done = command_on_forked, .dropped = new_conversation_free};
-    r->event = e;
-    r->store = e->chat->gw->store;
-    r->from = ch_strdup(e->in.session);
-    r->to = ch_buf_take(&to);
-    e->accepting = true;
-    ch_work_submit(e->chat->gw->rt->workers, &r->work);
+    ch_buf_addf(&to, "%s~%s", e->in.session, message ? message : e->in.id);
+    command_work_start(e, ch_buf_take(&to), command_fork_session, command_on_forked);
 }
 
 /* --- /compact [WHAT MATTERS] */

@@ -24,21 +24,6 @@ struct ch_chat_override {
     enum chela_reasoning reasoning;
 };
 
-static const char *const levels[] = {[CHELA_REASONING_DEFAULT] = "default",
-                                     [CHELA_REASONING_OFF] = "off",
-                                     [CHELA_REASONING_LOW] = "low",
-                                     [CHELA_REASONING_MEDIUM] = "medium",
-                                     [CHELA_REASONING_HIGH] = "high"};
-
-static bool override_read_level(struct ch_sv word, enum chela_reasoning *out) {
-    for (size_t i = 0; i < CH_LEN(levels); i++)
-        if (ch_sv_is(word, levels[i])) {
-            *out = (enum chela_reasoning)i;
-            return true;
-        }
-    return false;
-}
-
 static struct ch_chat_override *override_find(const struct ch_chat_service *chat,
                                               const char *session) {
     for (CH_LIST_EACH(k, &chat->overrides)) {
@@ -93,7 +78,8 @@ void ch_chat_overrides_restore(struct ch_chat_service *chat, const char *session
     if (ch_json_parse(&arena, data, CH_JSON_REPLACE, &v, NULL, NULL) < 0)
         return;
     struct ch_sv model = ch_json_get_str(v, "model");
-    override_read_level(ch_json_get_str(v, "reasoning"), &w->reasoning);
+    chela_reasoning_read(ch_arena_str(&arena, ch_json_get_str(v, "reasoning")), &w->reasoning,
+                         NULL);
     ch_free(w->model);
     w->model = model.n ? ch_strndup(model.p, model.n) : NULL;
 }
@@ -121,7 +107,7 @@ static void override_store(struct ch_chat_event *e, const struct ch_chat_overrid
     ch_jw_begin(&out, '{');
     if (w->model)
         ch_jw_kcstr(&out, "model", w->model);
-    ch_jw_kcstr(&out, "reasoning", levels[w->reasoning]);
+    ch_jw_kcstr(&out, "reasoning", chela_reasoning_name(w->reasoning));
     ch_jw_end(&out, '}');
     struct chela_store_change c = {.kind = nothing ? CHELA_STORE_FORGET : CHELA_STORE_NOTE,
                                    .id = ch_buf_str(&id),
@@ -178,11 +164,12 @@ void ch_chat_overrides_model_command(struct ch_chat_event *e, struct ch_sv rest)
 void ch_chat_overrides_reasoning_command(struct ch_chat_event *e, struct ch_sv rest) {
     const struct ch_chat_override *now = override_find(e->chat, e->in.session);
     enum chela_reasoning level = CHELA_REASONING_DEFAULT;
-    if (!override_read_level(rest, &level)) {
+    if (chela_reasoning_read(ch_arena_str(&e->arena, rest), &level, NULL) < 0) {
         ch_chat_event_reply(e, ch_arena_printf(&e->arena,
                                                "%s (/reasoning off, low, medium, high or "
                                                "default changes it)",
-                                               levels[now ? now->reasoning : 0]));
+                                               chela_reasoning_name(now ? now->reasoning
+                                                                        : level)));
         return;
     }
     struct ch_chat_override *w = override_need(e->chat, e->in.session);

@@ -29,10 +29,16 @@ static void pairing_free(struct ch_work *w) {
     ch_free(m);
 }
 
+/* The gateway was closed: the inbox keeps the event. */
+static void pairing_dropped(struct ch_work *w) {
+    ch_chat_event_drop(CH_CONTAINER(w, struct pairing_work, work)->event);
+    pairing_free(w);
+}
+
 static void pairing_submit(struct ch_chat_event *e, void (*run)(struct ch_work *),
                            void (*done)(struct ch_work *), struct ch_sv code) {
     struct pairing_work *m = ch_alloc(sizeof(*m));
-    m->work = (struct ch_work){.run = run, .done = done, .dropped = pairing_free};
+    m->work = (struct ch_work){.run = run, .done = done, .dropped = pairing_dropped};
     m->event = e;
     m->store = e->chat->gw->store;
     m->channel = ch_strdup(e->chat->channel->ops->name);

@@ -3,10 +3,12 @@
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "gateway/lane/tail.h"
 
 struct admission {
     struct ch_request *request;
-    struct ch_delivery *delivery;
+    struct ch_delivery *delivery; /* while another gateway has the event: id, key and kind */
+    struct ch_lane_watcher watcher;
     ch_admitted_fn *admitted;
     void (*outer)(struct ch_request *req); /* the earlier on_disconnect; may be NULL */
     void *outer_user;
@@ -15,6 +17,7 @@ struct admission {
 /* Returns the request to its caller. */
 static void admission_end(struct admission *a) {
     struct ch_request *req = a->request;
+    ch_lane_unwatch(&a->watcher);
     req->on_disconnect = a->outer;
     req->user = a->outer_user;
     ch_free(a);
@@ -27,6 +30,45 @@ static void admission_release_outer(struct ch_request *req) {
         outer(req);
 }
 
+/* --- the gateway that has the session takes the event up, or refuses it */
+
+static void admission_settled(const struct chela_error *err, void *user) {
+    struct admission *a = user;
+    struct ch_request *req = a->request;
+    const struct ch_delivery *d = a->delivery;
+    ch_admitted_fn *admitted = a->admitted;
+    admission_end(a);
+    if (err)
+        ch_request_fail_with(req, err);
+    else
+        admitted(req, NULL, d);
+}
+
+static void admission_on_tail(struct ch_lane_watcher *w, bool unserved,
+                              const struct chela_error *err, void *user) {
+    struct admission *a = user;
+    if (err || unserved)
+        admission_settled(err, a);
+    else
+        ch_tail_await(w, a->delivery->id, false, admission_settled, a);
+}
+
+/* Waits only for an event that waits for nothing. */
+static bool admission_awaits(struct admission *a, const struct ch_delivery *d,
+                             enum ch_delivery_stage stage) {
+    struct ch_arena *arena = &a->request->arena;
+    struct ch_delivery *copy;
+    if (stage != CH_DELIVERY_QUEUED || a->outer || d->kind->turn != CH_TURN_CONTROLS ||
+        d->gw->draining || !ch_gateway_is_shared(d->gw))
+        return false;
+    a->delivery = copy = ch_arena_zalloc(arena, sizeof(*copy));
+    copy->id = ch_arena_str(arena, ch_sv_str(d->id));
+    copy->key = ch_arena_str(arena, ch_sv_str(d->key));
+    copy->kind = d->kind;
+    ch_tail_open(d->gw, d->key, CH_TAIL_AWAIT, CH_SV(""), &a->watcher, admission_on_tail, a);
+    return true;
+}
+
 static void admission_told(struct ch_delivery *d, enum ch_delivery_stage stage, struct ch_lane *l,
                            const struct chela_error *err, void *user) {
     struct admission *a = user;
@@ -35,8 +77,11 @@ static void admission_told(struct ch_delivery *d, enum ch_delivery_stage stage, 
     if (stage == CH_DELIVERY_ACCEPTED)
         return;
     ch_delivery_leave(d);
+    if (admission_awaits(a, d, stage))
+        return;
     admission_end(a);
-    if (stage == CH_DELIVERY_FAILED || stage == CH_DELIVERY_REFUSED)
+    if (stage == CH_DELIVERY_FAILED || stage == CH_DELIVERY_REFUSED ||
+        stage == CH_DELIVERY_DUPLICATE) /* its effect may precede the records of a tail */
         admission_release_outer(req);
     if (stage == CH_DELIVERY_FAILED)
         ch_request_fail(req, 503, "store_error", "the request cannot be stored: %s", err->message);
@@ -65,7 +110,7 @@ void ch_admission_begin(struct ch_request *req, const struct ch_delivery_kind *k
     req->on_disconnect = admission_on_disconnect;
     CH_BUF_AUTO all = {0};
     ch_buf_add_sv(&all, ch_buf_sv(data));
-    ch_client_input_write_context(&all, req, a->outer != NULL);
+    ch_client_input_write_context(&all, req, a->outer || kind->turn == CH_TURN_CONTROLS);
     a->delivery = ch_client_input_accept(req->gw, kind, key, agent, &all, req->event,
                                          admission_told, a);
 }

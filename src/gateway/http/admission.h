@@ -1,14 +1,17 @@
 /* admission.h -- a request that asks something of a session.
  *
  * The request becomes an event of the inbox (lane/client_input.h), and is answered when the
- * store has the event and the session took it up or cannot do so now. A crash after the
- * answer loses nothing; if the client leaves, the event is delivered all the same. */
+ * store has the event and the session took it up or cannot do so now. An event that controls
+ * the run of a session that another gateway has is answered when that gateway took it up. A
+ * crash after the answer loses nothing; if the client leaves, the event is delivered all the
+ * same. */
 #ifndef CH_GATEWAY_ADMISSION_H
 #define CH_GATEWAY_ADMISSION_H
 #include "gateway/lane/client_input.h"
 #include "gateway/request/request.h"
 
-/* Answers the request. l NULL: the event waits, here or at the gateway that has the session. */
+/* Answers the request. l NULL: the event waits, or another gateway has the session. Of d, only
+ * id, key and kind are set then. */
 typedef void ch_admitted_fn(struct ch_request *req, struct ch_lane *l,
                             const struct ch_delivery *d);
 

@@ -7,8 +7,10 @@
  * (sessions_api.c). */
 #include "gateway/http/approvals_api.h"
 
+#include "base/choice.h"
 #include "base/error.h"
 #include "gateway/http/admission.h"
+#include "gateway/http/session_open.h"
 #include "gateway/lane/lane.h"
 #include "gateway/request/gateway_state.h"
 #include "gateway/request/request.h"
@@ -64,28 +66,11 @@ void ch_approvals_list(struct ch_request *req) {
 
 /* --- a decision */
 
-struct approval_request {
-    struct ch_lane_wait wait;
-    struct ch_request *request;
-    char *key; /* owned: of the session */
-};
-
-static bool approvals_read_decision(struct ch_sv word, enum chela_decision *out) {
-    static const struct {
-        const char *word;
-        enum chela_decision decision;
-    } known[] = {{"allow-once", CHELA_ALLOW_ONCE},
-                 {"allow-always", CHELA_ALLOW_ALWAYS},
-                 {"deny", CHELA_DENY},
-                 {"edit", CHELA_EDIT},
-                 {"answer", CHELA_ANSWER},
-                 {"take-over", CHELA_TAKE_OVER}};
-    for (size_t i = 0; i < CH_LEN(known); i++)
-        if (ch_sv_is(word, known[i].word)) {
-            *out = known[i].decision;
-            return true;
-        }
-    return false;
+/* CHELA_UNDECIDED: no decision. */
+static enum chela_decision approvals_decision(struct ch_request *req) {
+    struct ch_sv word = ch_json_get_str(req->json, "decision");
+    return (enum chela_decision)ch_choice_of(CHELA_CHOICE_DECISION,
+                                             ch_arena_str(&req->arena, word));
 }
 
 /* The text that belongs to the decision: arguments, content, text or reason. NULL: none. */
@@ -114,67 +99,28 @@ static void approvals_respond_decided(struct ch_request *req, struct ch_lane *l,
     ch_request_respond_json(req, l ? 200 : 202, &out);
 }
 
-static void approvals_admit(struct ch_request *req, const char *key, const char *agent) {
+static void approvals_admit(struct ch_request *req, struct ch_lane *l, bool elsewhere) {
     CH_BUF_AUTO data = {0};
     struct ch_jw w = ch_jw(&data);
-    enum chela_decision decision = CHELA_UNDECIDED;
-    approvals_read_decision(ch_json_get_str(req->json, "decision"), &decision);
+    enum chela_decision decision = approvals_decision(req);
     const char *text = approvals_decision_text(req, decision);
-    ch_jw_kstr(&w, "approval", req->param);
+    ch_jw_kstr(&w, "approval", req->session);
     ch_jw_kint(&w, "decision", decision);
     if (text)
         ch_jw_kcstr(&w, "text", text);
-    ch_admission_begin(req, &ch_client_decision, key, agent, &data, approvals_respond_decided);
+    ch_admission_begin(req, &ch_client_decision, ch_arena_str(&req->arena, req->param),
+                       elsewhere ? "" : l->agent->id, &data, approvals_respond_decided);
 }
 
-static void approvals_on_lane_ready(struct ch_lane_wait *w, struct ch_lane *l,
-                                    const struct chela_error *err) {
-    struct approval_request *d = CH_CONTAINER(w, struct approval_request, wait);
-    struct ch_request *req = d->request;
-    CH_AUTOFREE char *key = d->key;
-    req->on_disconnect = NULL;
-    ch_free(d);
-    if (err && err->code != CHELA_EBUSY)
-        ch_request_fail_with(req, err);
-    else
-        approvals_admit(req, key, err ? "" : l->agent->id);
-}
-
-static void approvals_on_disconnect(struct ch_request *req) {
-    struct approval_request *d = req->user;
-    ch_list_del(&d->wait.link);
-    ch_free(d->key);
-    ch_free(d);
-}
-
-static chela_agent *approvals_agent_of(struct ch_request *req, const struct ch_store_lookup *l) {
-    CH_ARENA_AUTO arena = {0};
-    const struct ch_json *one = NULL;
-    ch_json_parse(&arena, ch_buf_sv(&l->out), CH_JSON_REPLACE, &one, NULL, NULL);
-    chela_agent *a = ch_gateway_agent(req->gw, ch_json_get_str(one, "agent"));
-    return a ? a : req->gw->agents[0];
-}
-
+/* The parameter becomes the key of the session, instead of the approval's id. */
 static void approvals_open_session(struct ch_request *req, struct ch_store_lookup *l) {
-    struct chela_error err = {0};
-    struct ch_lane *lane = ch_lane_find(req->gw, ch_sv_str(l->found));
-    struct ch_lane_opts o = {.agent = approvals_agent_of(req, l), .key = l->found};
-    if (!lane && ch_lane_use(req->gw, &o, &lane, &err) < 0) {
-        ch_request_fail_with(req, &err);
-        return;
-    }
-    struct approval_request *d = ch_alloc(sizeof(*d));
-    d->request = req;
-    d->key = ch_strdup(l->found);
-    d->wait.ready = approvals_on_lane_ready;
-    req->user = d;
-    req->on_disconnect = approvals_on_disconnect;
-    ch_lane_when_ready(lane, &d->wait);
+    req->session = req->param;
+    req->param = ch_sv_str(ch_arena_str(&req->arena, ch_sv_str(l->found)));
+    ch_session_open_lane(req, false, approvals_admit);
 }
 
 void ch_approvals_decide(struct ch_request *req) {
-    enum chela_decision decision;
-    if (!approvals_read_decision(ch_json_get_str(req->json, "decision"), &decision)) {
+    if (approvals_decision(req) == CHELA_UNDECIDED) {
         ch_request_fail(
             req, 400, NULL,
             "`decision` must be allow-once, allow-always, deny, edit, answer or take-over");

@@ -122,9 +122,9 @@ void ch_response_store_fetched(chela_gateway *gw, const struct ch_store_lookup *
     CH_ARENA_AUTO arena = {0};
     const struct ch_json *v = NULL;
     struct stored_response *r = find_response(gw, ch_sv_str(l->key));
-    if (l->last && r)
-        drop_response(gw->responses, r); /* it may have been deleted */
-    if (l->last && l->out.n &&
+    if (l->last && r && !l->out.n)
+        drop_response(gw->responses, r); /* another worker deleted it */
+    if (l->last && !r && l->out.n &&
         ch_json_parse(&arena, ch_buf_sv(&l->out), CH_JSON_REPLACE, &v, NULL, NULL) == 0)
         response_remember(gw, l->key, ch_json_get_str(v, "object"), ch_json_get_str(v, "items"));
 }

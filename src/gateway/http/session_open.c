@@ -40,34 +40,36 @@ static void session_open_on_disconnect(struct ch_request *req) {
     ch_free(s);
 }
 
-static void session_open_on_agent(struct ch_request *req, struct ch_store_lookup *l) {
-    struct chela_error err = {0};
-    struct ch_lane *lane;
-    if (!l->found) {
-        req->on_lane(req, NULL, false);
-        return;
-    }
-    chela_agent *agent = ch_gateway_agent(req->gw, ch_sv_str(l->found));
-    struct ch_lane_opts o = {.agent = agent ? agent : req->gw->agents[0], .key = l->key};
-    if (ch_lane_use(req->gw, &o, &lane, &err) < 0) {
-        ch_request_fail_with(req, &err);
-        return;
-    }
+void ch_session_open_wait(struct ch_request *req, struct ch_lane *lane,
+                          ch_session_open_fn *on_lane) {
     struct session_opening *s = ch_alloc(sizeof(*s));
     s->request = req;
     s->wait.ready = session_open_on_ready;
+    req->on_lane = on_lane;
     req->user = s;
     req->on_disconnect = session_open_on_disconnect;
     ch_lane_when_ready(lane, &s->wait);
 }
 
-void ch_session_open_lane(struct ch_request *req, bool may_lack,
-                          void (*found)(struct ch_request *req, struct ch_lane *l,
-                                        bool elsewhere)) {
+/* A lane that another request has opened meanwhile keeps its options. */
+static void session_open_on_agent(struct ch_request *req, struct ch_store_lookup *l) {
+    struct chela_error err = {0};
     struct ch_lane *lane = ch_lane_find(req->gw, req->param);
-    req->on_lane = found;
+    chela_agent *agent = l->found ? ch_gateway_agent(req->gw, ch_sv_str(l->found)) : NULL;
+    struct ch_lane_opts o = {.agent = agent ? agent : req->gw->agents[0], .key = l->key};
+    if (!lane && !l->found)
+        req->on_lane(req, NULL, false);
+    else if (!lane && ch_lane_use(req->gw, &o, &lane, &err) < 0)
+        ch_request_fail_with(req, &err);
+    else
+        ch_session_open_wait(req, lane, req->on_lane);
+}
+
+void ch_session_open_lane(struct ch_request *req, bool may_lack, ch_session_open_fn *on_lane) {
+    struct ch_lane *lane = ch_lane_find(req->gw, req->param);
+    req->on_lane = on_lane;
     if (lane && lane->ready)
-        found(req, lane, false);
+        on_lane(req, lane, false);
     else
         ch_store_lookup_start(req, req->param, may_lack, session_open_query_agent,
                               session_open_on_agent);

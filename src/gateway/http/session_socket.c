@@ -124,7 +124,7 @@ static void socket_on_answer(struct ch_request *req, int status, struct ch_sv js
     ch_buf_add_sv(&out, ch_sv_trim(ch_sv(json.p + 1, json.n - 1)));
     ch_ws_peer_send(s->peer, ch_buf_sv(&out));
     struct ch_lane *l = s->watcher.link.next ? NULL : ch_lane_find(req->gw, s->request->param);
-    if (l)
+    if (l && l->ready)
         ch_lane_watch(l, &s->watcher);
     else if (!s->watcher.link.next && status < 400) /* another gateway has the new session */
         ch_tail_open(req->gw, ch_arena_str(&s->request->arena, s->request->param), CH_TAIL_RUN,

@@ -13,6 +13,7 @@
 #include "gateway/http/admission.h"
 #include "gateway/http/client_tools.h"
 #include "gateway/http/session_events.h"
+#include "gateway/http/session_open.h"
 #include "gateway/lane/client_history.h"
 #include "gateway/lane/lane.h"
 #include "gateway/request/gateway_state.h"
@@ -166,26 +167,45 @@ void ch_sessions_records(struct ch_request *req) {
 
 #define DELETE_TRIES 50
 
+static int find_idle_holder(const struct chela_store_session *s, void *user) {
+    struct ch_store_lookup *l = user;
+    l->last = ch_owner_serves(s->owner) && strcmp(s->status, "running") != 0;
+    return 0;
+}
+
+/* l->number: the lease was released. Else l->last becomes 1 if a gateway can release it. */
 static int query_delete(struct ch_store_lookup *l, struct chela_error *err) {
     const struct timespec moment = {.tv_nsec = 20 * 1000 * 1000};
+    struct chela_error ignored = {0};
     int rc = chela_store_delete(l->store, l->key, err);
     for (int i = 0; rc == CHELA_EBUSY && l->number && i < DELETE_TRIES; i++) {
         nanosleep(&moment, NULL);
         rc = chela_store_delete(l->store, l->key, err);
     }
-    return rc;
+    if (rc == CHELA_EBUSY && !l->number)
+        chela_store_session(l->store, l->key, find_idle_holder, l, &ignored);
+    return l->last ? 0 : rc;
 }
+
+static void sessions_api_delete_released(struct ch_request *req, struct ch_lane *l,
+                                         const struct ch_delivery *d);
 
 static void respond_delete(struct ch_request *req, struct ch_store_lookup *l) {
     CH_BUF_AUTO out = {0};
     struct ch_jw w = ch_jw(&out);
+    if (l->last) {
+        ch_admission_begin(req, &ch_client_release, l->key, "", &out,
+                           sessions_api_delete_released);
+        return;
+    }
     ch_jw_begin(&w, '{');
     ch_jw_kcstr(&w, "deleted", l->key);
     ch_jw_end(&w, '}');
     ch_request_respond_json(req, 200, &out);
 }
 
-void ch_sessions_delete(struct ch_request *req) {
+/* released: another gateway had the session. A delivery may have opened it here meanwhile. */
+static void sessions_api_delete(struct ch_request *req, bool released) {
     struct ch_lane *lane = ch_lane_find(req->gw, req->param);
     if (lane && lane->running) {
         ch_request_fail(req, 409, "busy", "a run is in progress: cancel it first");
@@ -193,7 +213,18 @@ void ch_sessions_delete(struct ch_request *req) {
     }
     if (lane)
         ch_lane_close(lane);
-    ch_store_lookup_start(req, req->param, lane != NULL, query_delete, respond_delete);
+    ch_store_lookup_start(req, req->param, lane || released, query_delete, respond_delete);
+}
+
+static void sessions_api_delete_released(struct ch_request *req, struct ch_lane *l,
+                                         const struct ch_delivery *d) {
+    (void)l;
+    (void)d;
+    sessions_api_delete(req, true);
+}
+
+void ch_sessions_delete(struct ch_request *req) {
+    sessions_api_delete(req, false);
 }
 
 static void sessions_api_respond_cancelled(struct ch_request *req, struct ch_lane *l,
@@ -251,11 +282,6 @@ void ch_sessions_cancel(struct ch_request *req) {
 }
 
 /* --- messages */
-
-struct session_message {
-    struct ch_lane_wait wait;
-    struct ch_request *request;
-};
 
 static void sessions_api_respond_accepted(struct ch_request *req, struct ch_lane *l,
                                           const struct ch_delivery *d) {
@@ -409,25 +435,12 @@ static void sessions_api_admit_elsewhere(struct ch_request *req) {
     sessions_api_admit(req, NULL);
 }
 
-static void sessions_api_on_ready(struct ch_lane_wait *w, struct ch_lane *l,
-                                  const struct chela_error *failed) {
-    struct session_message *m = CH_CONTAINER(w, struct session_message, wait);
-    struct ch_request *req = m->request;
-    req->on_disconnect = NULL;
-    ch_free(m);
-    if (failed && failed->code != CHELA_EBUSY)
-        ch_request_fail_with(req, failed);
-    else if (failed && ch_json_bool(ch_json_get(req->json, "stream"), false))
+static void sessions_api_on_lane(struct ch_request *req, struct ch_lane *l, bool elsewhere) {
+    if (elsewhere && ch_json_bool(ch_json_get(req->json, "stream"), false))
         ch_session_events_prepare(req, ch_arena_str(&req->arena, req->param),
                                   sessions_api_admit_elsewhere);
     else
-        sessions_api_admit(req, failed ? NULL : l);
-}
-
-static void sessions_api_on_disconnect(struct ch_request *req) {
-    struct session_message *m = req->user;
-    ch_list_del(&m->wait.link);
-    ch_free(m);
+        sessions_api_admit(req, l);
 }
 
 static int sessions_api_read_tools(struct ch_request *req, struct ch_lane_opts *o,
@@ -489,14 +502,8 @@ void ch_sessions_message(struct ch_request *req) {
         return;
     }
     if (sessions_api_check_types(req->json, &err) < 0 ||
-        sessions_api_use_lane(req, &lane, &err) < 0) {
+        sessions_api_use_lane(req, &lane, &err) < 0)
         ch_request_fail_with(req, &err);
-        return;
-    }
-    struct session_message *m = ch_alloc(sizeof(*m));
-    m->request = req;
-    m->wait.ready = sessions_api_on_ready;
-    req->user = m;
-    req->on_disconnect = sessions_api_on_disconnect;
-    ch_lane_when_ready(lane, &m->wait);
+    else
+        ch_session_open_wait(req, lane, sessions_api_on_lane);
 }

@@ -2,6 +2,7 @@
  * checks. A call that needs a person's consent is refused. */
 #include "gateway/http/tools_api.h"
 
+#include "agent/api/agent.h"
 #include "agent/handle/lookup.h"
 #include "base/error.h"
 #include "base/random_id.h"
@@ -14,15 +15,15 @@ struct invocation {
     struct ch_msg *reply;   /* owned */
     struct ch_batch *batch; /* owned */
     struct ch_buf out;
-    chela_gateway *gw;
+    chela_agent *agent; /* held: the invocation may outlive the gateway */
     char run[24]; /* stands for a run in the key of the call */
     struct ch_task bury;
 };
 
 static void free_invocation(struct ch_task *t) {
     struct invocation *i = CH_CONTAINER(t, struct invocation, bury);
-    i->gw->ninvocations--;
     ch_batch_close(i->batch);
+    ch_agent_release(i->agent);
     ch_msg_free(i->reply);
     ch_buf_release(&i->out);
     ch_free(i);
@@ -49,7 +50,7 @@ static void invocation_on_over(size_t waiting, void *user) {
     struct invocation *i = user;
     struct ch_request *req = i->request;
     i->bury.fn = free_invocation;
-    ch_task_defer(i->gw->rt->loop, &i->bury);
+    ch_task_defer(i->agent->rt->loop, &i->bury);
     req->on_disconnect = NULL;
     if (waiting)
         ch_request_fail(req, 409, "client_tool", "the tool is run by a client");
@@ -70,8 +71,8 @@ static void invocation_start(struct ch_request *req, chela_agent *a, struct ch_s
         .type = CH_BLOCK_TOOL_CALL, .id = CH_SV("call_1"), .name = name, .text = args};
     struct invocation *i = ch_alloc(sizeof(*i));
     i->request = req;
-    i->gw = req->gw;
-    req->gw->ninvocations++;
+    i->agent = a;
+    ch_agent_hold(a);
     i->reply = ch_msg_new(CH_MSG_ASSISTANT, &call, 1, NULL, CH_SV(""), 0);
     ch_random_id("call_", i->run);
     struct ch_batch_opts opts = {.loop = a->rt->loop,

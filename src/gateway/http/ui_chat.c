@@ -351,7 +351,8 @@ static void ui_chat_resume_on_tail(struct ch_lane_watcher *w, bool gap,
     ui_chat_resume_none(req);
 }
 
-/* A run that another gateway has is shown from its journal. */
+/* A run that another gateway has, or that a request to another gateway began, is shown from
+ * its journal. */
 void ch_ui_chat_resume(struct ch_request *req) {
     struct ch_ui_stream *t = ch_ui_stream_find(req->gw, req->param);
     char id[24];
@@ -359,7 +360,7 @@ void ch_ui_chat_resume(struct ch_request *req) {
         ch_ui_stream_add_viewer(t, req);
         return;
     }
-    if (!ch_gateway_is_shared(req->gw) || ch_lane_find(req->gw, req->param)) {
+    if (!req->gw->store) {
         ui_chat_resume_none(req);
         return;
     }

@@ -46,6 +46,7 @@ static void history_flush(struct ch_client_history *h) {
     h->kind = -1;
     h->by = (struct ch_msg_author){0};
     h->turn = 0;
+    h->lasting = 0;
 }
 
 void ch_client_history_begin(struct ch_client_history *h, enum ch_msg_kind kind) {
@@ -103,11 +104,11 @@ static bool same_author(const struct ch_msg_author *a, const struct ch_msg_autho
 }
 
 static void history_drop_reasoning(struct ch_client_history *h) {
-    size_t n = 0;
-    for (size_t i = 0; i < h->nblocks; i++)
+    size_t n = h->lasting;
+    for (size_t i = n; i < h->nblocks; i++)
         if (h->blocks[i].type != CH_BLOCK_REASONING)
             h->blocks[n++] = h->blocks[i];
-    h->nblocks = n;
+    h->nblocks = h->lasting = n;
 }
 
 /* True: a block of this author and turn can be appended to the current message. */
@@ -198,6 +199,10 @@ static int history_pair_results(struct ch_client_history *h, size_t reply,
     struct ch_msg *next = reply + 1 < h->n ? h->msgs[reply + 1] : NULL;
     struct ch_msg *results = next && next->kind == CH_MSG_RESULTS ? next : NULL;
     size_t want = count_type(calls, CH_BLOCK_TOOL_CALL), nameless = 0;
+    size_t got = count_type(results, CH_BLOCK_TOOL_RESULT);
+    if (CH_MAX(want, got) > CH_LIMIT_CLIENT_CALLS)
+        return ch_fail(err, CHELA_EINVAL, "a message has more than %d tool calls or results",
+                       CH_LIMIT_CLIENT_CALLS);
     for (uint32_t i = 0; i < calls->nblocks; i++) {
         const struct ch_block *call = &calls->blocks[i];
         if (call->type != CH_BLOCK_TOOL_CALL)
@@ -214,7 +219,7 @@ static int history_pair_results(struct ch_client_history *h, size_t reply,
         for (unsigned k = 1; k <= r->span; k++)
             ch_client_history_add_block(h, r + k);
     }
-    if (count_type(results, CH_BLOCK_TOOL_RESULT) != want)
+    if (got != want)
         return ch_fail(err, CHELA_EINVAL,
                        "a tool result has no call in the preceding message, or repeats one");
     if (results) {

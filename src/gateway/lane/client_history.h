@@ -26,6 +26,7 @@ struct ch_client_history {
     struct ch_msg_author vendor;
     struct ch_msg_author by; /* author of the current message; api NULL: unknown */
     int64_t turn;            /* the largest turn of the current message's reasoning */
+    size_t lasting;          /* first blocks of the message, none of them reasoning */
     bool lacks_media;        /* media were left out: ch_client_history_add_absent */
 };
 

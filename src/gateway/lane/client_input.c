@@ -200,16 +200,27 @@ const struct ch_delivery_kind ch_client_turn = {
 
 /* --- results of tools that the client runs */
 
+/* Does an earlier result have the same id? */
+static bool client_repeats(const struct ch_json *results, const struct ch_json *result) {
+    for (CH_JSON_EACH(r, results))
+        if (r == result || ch_sv_eq(ch_json_get_str(r, "id"), ch_json_get_str(result, "id")))
+            return r != result;
+    return false;
+}
+
 /* All results, or none if one is refused: the client may send all of them again. */
 static int client_give_results(struct ch_delivery *d, struct ch_lane *l, struct chela_error *err) {
-    for (CH_JSON_EACH(r, ch_json_get(d->data, "results"))) {
+    const struct ch_json *results = ch_json_get(d->data, "results");
+    for (CH_JSON_EACH(r, results)) {
         const char *id = client_text(d, r, "id");
         int rc = ch_session_may_answer(l->session, id ? id : "", ch_json_get_str(r, "content").n,
                                        err);
         if (rc < 0)
             return rc;
+        if (client_repeats(results, r))
+            return ch_fail(err, CHELA_EEXIST, "call %s has two results", id);
     }
-    for (CH_JSON_EACH(r, ch_json_get(d->data, "results"))) {
+    for (CH_JSON_EACH(r, results)) {
         const char *id = client_text(d, r, "id");
         struct ch_sv content = ch_json_get_str(r, "content");
         int rc = chela_session_answer(l->session, id ? id : "", content.p ? content.p : "",
@@ -364,3 +375,15 @@ static int client_apply_resume(struct ch_delivery *d, struct ch_lane *l,
 
 const struct ch_delivery_kind ch_client_resume = {
     .name = "resume", .turn = CH_TURN_CONTROLS, .apply = client_apply_resume};
+
+static int client_apply_release(struct ch_delivery *d, struct ch_lane *l,
+                                struct chela_error *err) {
+    if (l->running)
+        return ch_fail(err, CHELA_EBUSY, "a run is in progress: cancel it first");
+    ch_lane_inbox_settle(d->gw, d->key, d->id);
+    ch_lane_close(l);
+    return 0;
+}
+
+const struct ch_delivery_kind ch_client_release = {
+    .name = "release", .turn = CH_TURN_CONTROLS, .apply = client_apply_release};

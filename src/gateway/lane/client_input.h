@@ -21,6 +21,7 @@ extern const struct ch_delivery_kind ch_client_decision;  /* "approval", "decisi
 extern const struct ch_delivery_kind ch_client_cancel;
 extern const struct ch_delivery_kind ch_client_take_over; /* "text" */
 extern const struct ch_delivery_kind ch_client_resume;
+extern const struct ch_delivery_kind ch_client_release; /* the session is about to be deleted */
 
 /* Members of a message; mode: run, steer or follow_up, "": whatever fits. */
 void ch_client_input_write(struct ch_jw *w, const struct ch_msg *m, struct ch_sv mode);

@@ -17,8 +17,8 @@
 
 #define RETRY_MS 300 /* doubled each time */
 #define RETRIES 3
-#define REFUSAL "refused/" /* prefix of the id of a reason that the store keeps */
-#define REFUSAL_MS 60000
+#define OUTCOME "outcome/" /* prefix of the id of an outcome that the store keeps */
+#define OUTCOME_MS 60000
 
 static void delivery_free(struct ch_delivery *d) {
     if (ch_timer_armed(&d->retry))
@@ -118,24 +118,24 @@ static void delivery_postpone(struct ch_delivery *d, const struct chela_error *e
     delivery_free(d);
 }
 
-/* Keeps the reason for a gateway whose client may wait. */
-static void delivery_keep_refusal(struct ch_delivery *d, const struct chela_error *err) {
+/* Keeps the outcome for a gateway whose client may wait. */
+static void delivery_keep_outcome(struct ch_delivery *d, int code, const char *message) {
     CH_BUF_AUTO data = {0};
-    ch_buf_addf(&data, "%d %s", err->code, err->message);
-    ch_gateway_keep(d->gw, REFUSAL, ch_sv_str(d->id), ch_buf_sv(&data), REFUSAL_MS);
+    ch_buf_addf(&data, "%d %s", code, message);
+    ch_gateway_keep(d->gw, OUTCOME, ch_sv_str(d->id), ch_buf_sv(&data), OUTCOME_MS);
 }
 
-static int delivery_on_refusal(const struct chela_store_item *item, void *user) {
+static int delivery_on_outcome(const struct chela_store_item *item, void *user) {
     struct ch_sv text = ch_sv(item->data, item->n), code = ch_sv_split(&text, ' ');
     ch_fail(user, (int)strtol(code.p, NULL, 10), "%.*s", CH_SV_FMT(text));
     return 0;
 }
 
-void ch_delivery_read_refusal(chela_store *store, const char *id, struct chela_error *out) {
+void ch_delivery_read_outcome(chela_store *store, const char *id, struct chela_error *out) {
     struct chela_error ignored = {0};
     CH_BUF_AUTO name = {0};
-    ch_buf_addf(&name, REFUSAL "%s", id);
-    ch_store_kept(store, ch_buf_str(&name), delivery_on_refusal, out, &ignored);
+    ch_buf_addf(&name, OUTCOME "%s", id);
+    ch_store_kept(store, ch_buf_str(&name), delivery_on_outcome, out, &ignored);
 }
 
 static void delivery_refuse(struct ch_delivery *d, const struct chela_error *err) {
@@ -147,7 +147,7 @@ static void delivery_refuse(struct ch_delivery *d, const struct chela_error *err
         ch_log(CH_LOG_WARN, "gateway", "event %s of session %s is dropped: %s", d->id, d->key,
                err->message);
     if (!d->told)
-        delivery_keep_refusal(d, err);
+        delivery_keep_outcome(d, err->code, err->message);
     ch_lane_inbox_settle(d->gw, d->key, d->id);
     delivery_end(d, CH_DELIVERY_REFUSED, NULL, err);
 }
@@ -166,6 +166,8 @@ static int delivery_take(struct ch_turn *t, struct ch_lane *l, const struct chel
         delivery_tell(d, CH_DELIVERY_QUEUED, NULL, NULL);
         ch_delivery_leave(d);
     } else if (rc == 0) {
+        if (d->awaited && !d->told && d->kind->turn == CH_TURN_CONTROLS)
+            delivery_keep_outcome(d, 0, "taken up");
         delivery_end(d, CH_DELIVERY_TAKEN, l, NULL);
     } else {
         delivery_refuse(d, &err);

@@ -83,8 +83,9 @@ void ch_delivery_admit(struct ch_delivery *d, ch_delivery_fn *told, void *user);
 /* The caller no longer waits for the outcome: told is not called after this. */
 void ch_delivery_leave(struct ch_delivery *d);
 
-/* Why the session refused the event of another gateway; code 0: unknown. Blocks. */
-void ch_delivery_read_refusal(chela_store *store, const char *id, struct chela_error *out);
+/* Why the session refused the event of another gateway. Code 0: the session took up the event,
+ * which controls a run, if there is a message; else the outcome is unknown. Blocks. */
+void ch_delivery_read_outcome(chela_store *store, const char *id, struct chela_error *out);
 
 #define CH_API_EVENT "api/" /* prefix of the ids of events from HTTP clients */
 #define CH_SEND_EVENT "send/" /* prefix of the ids of messages from other sessions */

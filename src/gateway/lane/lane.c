@@ -231,7 +231,7 @@ static bool is_passing(int code) {
 }
 
 static void lane_set_ready(struct ch_lane *l, const struct chela_error *err) {
-    l->ready = true;
+    l->ready = !err;
     struct chela_error copy = err ? *err : (struct chela_error){0};
     if (is_passing(copy.code))
         copy.code = CHELA_EOVERLOAD;

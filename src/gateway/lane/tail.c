@@ -9,6 +9,7 @@
 #include "gateway/lane/delivery.h"
 #include "gateway/lane/record_events.h"
 #include "io/worker.h"
+#include "store/owner.h"
 #include "store/store.h"
 
 #define REFUSED_AFTER 3 /* readings without the awaited event, in the inbox or the journal */
@@ -49,11 +50,13 @@ struct tail_reading {
     char *awaited; /* owned copy */
     int rc;
     struct chela_error err;
-    struct chela_error refusal; /* of the awaited event; code 0: none is known */
+    struct chela_error outcome; /* of the awaited event: ch_delivery_read_outcome */
 };
 
 static int tail_on_row(const struct chela_store_session *s, void *user) {
-    struct ch_tail *t = user;
+    struct tail_reading *g = user;
+    struct ch_tail *t = g->tail;
+    g->gap = t->start == CH_TAIL_AWAIT && !ch_owner_serves(s->owner);
     t->next = s->window ? s->window : 1;
     ch_buf_add_str(&t->state.agent, s->agent);
     ch_buf_add_str(&t->state.session, s->key);
@@ -81,12 +84,12 @@ static void tail_read(struct ch_work *w) {
     struct tail_reading *g = CH_CONTAINER(w, struct tail_reading, work);
     struct ch_tail *t = g->tail;
     if (g->first)
-        g->rc = chela_store_session(g->store, t->key, tail_on_row, t, &g->err);
+        g->rc = chela_store_session(g->store, t->key, tail_on_row, g, &g->err);
     if (g->rc == 0 && g->awaited)
         g->rc = ch_store_waiting(g->store, t->key, CH_LIMIT_LANE_EVENTS, tail_on_waiting, g,
                                  &g->err);
-    if (g->rc == 0 && g->awaited && !g->waits)
-        ch_delivery_read_refusal(g->store, g->awaited, &g->refusal);
+    if (g->rc == 0 && g->awaited)
+        ch_delivery_read_outcome(g->store, g->awaited, &g->outcome);
     if (g->rc == 0)
         g->rc = chela_store_records(g->store, t->key, t->next, tail_on_record, g, &g->err);
 }
@@ -206,7 +209,7 @@ static const struct ch_record_batch *tail_resume_at(const struct ch_list *list, 
 
 static int tail_skip(struct ch_tail *t, struct tail_reading *g) {
     const struct ch_record_batch *first = NULL;
-    if (t->start == CH_TAIL_RUN && !(first = tail_run_start(&g->batches)))
+    if (t->start == CH_TAIL_RUN && !(first = tail_run_start(&g->batches)) && t->opened)
         return ch_fail(&g->err, CHELA_ENOENT, "no run is in progress");
     if (t->start == CH_TAIL_AFTER)
         first = tail_resume_at(&g->batches, ch_sv_str(t->after), &g->gap);
@@ -277,17 +280,21 @@ static void tail_hold(struct ch_tail *t, struct tail_reading *g) {
 /* The records of a reading while an event is awaited. Records that precede the effect of the
  * event may be of an earlier run, so they are held while the event waits. */
 static void tail_on_awaited(struct ch_tail *t, struct tail_reading *g) {
-    bool waits = g->waits || !g->awaited; /* the reading began before the event was stored */
+    bool taken = *g->outcome.message && !g->outcome.code;
+    /* without g->awaited the reading began before the event was stored */
+    bool waits = (g->waits || !g->awaited) && !taken;
     tail_hold(t, g);
     if (waits && !t->begins)
         return;
-    if (!g->refusal.code)
+    if (taken)
+        tail_tell_settled(t, NULL);
+    if (!g->outcome.code)
         tail_tell_all(t, &t->held);
     t->missing = !waits && t->settled ? t->missing + 1 : 0;
-    if (t->missing >= REFUSED_AFTER && !g->refusal.code) /* the holder ended before it could tell */
-        ch_fail(&g->refusal, CHELA_ESTATE, "the session refused the request");
-    if (g->refusal.code)
-        tail_tell_settled(t, &g->refusal);
+    if (t->missing >= REFUSED_AFTER && !g->outcome.code) /* the holder ended before it could tell */
+        ch_fail(&g->outcome, CHELA_ESTATE, "the session refused the request");
+    if (g->outcome.code)
+        tail_tell_settled(t, &g->outcome);
 }
 
 static void tail_start_reading(struct ch_tail *t, bool first);

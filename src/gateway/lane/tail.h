@@ -14,12 +14,14 @@
 enum ch_tail_start {
     CH_TAIL_NOW,   /* events of later records */
     CH_TAIL_AWAIT, /* the same, held until ch_tail_await, which must follow */
-    CH_TAIL_RUN,   /* from the beginning of the run in progress; CHELA_ENOENT: none */
+    CH_TAIL_RUN,   /* from the beginning of the run in progress; CHELA_ENOENT: none. If nobody
+                    * is told (opened NULL): as CH_TAIL_NOW then */
     CH_TAIL_AFTER, /* after the event with a given id */
 };
 
 /* err NULL: events follow, and nothing that is stored from now on is missed. gap: the event of
- * CH_TAIL_AFTER is not known. Otherwise w is off the tail, which is gone. */
+ * CH_TAIL_AFTER is not known; with CH_TAIL_AWAIT: no gateway holds the session. Otherwise w is
+ * off the tail, which is gone. */
 typedef void ch_tail_opened_fn(struct ch_lane_watcher *w, bool gap, const struct chela_error *err,
                                void *user);
 

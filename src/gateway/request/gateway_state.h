@@ -96,7 +96,6 @@ struct chela_gateway {
     struct ch_webhooks *webhooks;
     struct ch_response_store *responses; /* NULL: none remembered */
     struct ch_list ui_streams;     /* ui_stream.c */
-    size_t ninvocations;           /* running: tools_api.c */
     struct ch_health *health;
     struct ch_notices *notices;
     struct ch_mcp_api *mcp;

@@ -17,6 +17,7 @@ const struct ch_delivery_kind *const ch_delivery_kinds[] = {
     &ch_client_cancel,
     &ch_client_take_over,
     &ch_client_resume,
+    &ch_client_release,
     &ch_send_message,
     &ch_chat_press,
     &ch_chat_stop,

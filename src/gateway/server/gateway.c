@@ -135,7 +135,7 @@ static bool agent_is_used(const chela_gateway *gw, const chela_agent *a) {
     for (CH_LIST_EACH(k, &gw->lanes))
         if (CH_CONTAINER(k, struct ch_lane, link)->agent->base == a)
             return true;
-    return gw->ninvocations > 0 || !ch_list_empty(&a->sessions); /* sessions of a delegation */
+    return !ch_list_empty(&a->sessions); /* sessions of a delegation */
 }
 
 static bool gateway_serves(const chela_gateway *gw, const chela_agent *agent) {

@@ -13,7 +13,8 @@ const char *ch_encode_url(struct ch_arena *a, const char *base_url, const char *
         base.n--;
     if (base.n >= 3 && memcmp(base.p + base.n - 3, "/v1", 3) == 0 && strncmp(path, "/v1/", 4) == 0)
         path += 3;
-    struct ch_sv parts[] = {base, ch_sv_str(path), query.p ? CH_SV("?") : CH_SV(""), query};
+    const char *join = !query.p ? "" : strchr(path, '?') ? "&" : "?";
+    struct ch_sv parts[] = {base, ch_sv_str(path), ch_sv_str(join), query};
     return ch_arena_join(a, parts, CH_LEN(parts));
 }
 

@@ -105,8 +105,14 @@ static const struct {
     {"1305", CH_ERR_OVERLOADED},
 };
 
+/* The bare word is in the names of tools and models, and in addresses of pages. */
 static const char *const billing_texts[] = {
-    "billing",
+    "billing details",
+    "billing account",
+    "billing hard limit",
+    "billing to be enabled",
+    "enable billing",
+    "plans & billing",
     "insufficient_quota",
     "insufficient balance",
     "credit balance is too low",
@@ -282,10 +288,7 @@ static enum ch_error_class errors_class_of(const struct ch_vendor_error *e) {
     enum ch_error_class cls = class_of_word(e->code);
     if (cls == CH_ERR_NONE)
         cls = class_of_word(e->type);
-    /* the message about a schema quotes the name of a tool */
-    if (cls == CH_ERR_BILLING ||
-        (MATCHES(e->message, billing_texts) && !MATCHES(e->message, schema_texts) &&
-         !is_pacing(e, cls)))
+    if (cls == CH_ERR_BILLING || (MATCHES(e->message, billing_texts) && !is_pacing(e, cls)))
         return CH_ERR_BILLING;
     if (cls != CH_ERR_RATE_LIMIT && !MATCHES(e->message, rate_texts) &&
         MATCHES(e->message, overflow_texts))
@@ -377,6 +380,8 @@ static void errors_read_details(const struct ch_json *details, struct ch_vendor_
         struct ch_sv reason = ch_json_get_str(d, "reason");
         if (delay.n)
             out->retry_after_ms = ch_retry_duration(delay);
+        if (reason.n)
+            out->reason = reason;
         if (ch_sv_is(reason, "API_KEY_INVALID"))
             out->type = reason;
         const struct ch_json *violations = ch_json_get(d, "violations");

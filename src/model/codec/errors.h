@@ -12,6 +12,7 @@ struct ch_vendor_error {
     int status;              /* HTTP status, or the status in the body; 0: unknown */
     struct ch_sv type, code; /* as the vendor reported them, may be empty */
     struct ch_sv message;
+    struct ch_sv reason; /* in the details of Google's errors */
     long retry_after_ms; /* delay from the body; 0: none */
     bool no_retry;       /* a retry would fail for hours */
 };

@@ -214,3 +214,10 @@ int ch_transcript_add(struct ch_transcript *t, struct ch_msg *m) {
     t->bytes += m->size;
     return CHELA_OK;
 }
+
+int ch_transcript_add_results(struct ch_transcript *t, struct ch_msg *m) {
+    int rc = ch_transcript_add(t, m);
+    if (rc < 0)
+        ch_transcript_cut(t, t->n - 1);
+    return rc;
+}

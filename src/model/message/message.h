@@ -127,6 +127,9 @@ struct ch_transcript {
 void ch_transcript_release(struct ch_transcript *t);
 /* Takes ownership of m. CHELA_ELIMIT (m is freed) past CH_LIMIT_HISTORY. */
 int ch_transcript_add(struct ch_transcript *t, struct ch_msg *m);
+/* The same for the results of the last message's calls. Past the limit the last message is
+ * removed, because no vendor accepts a call without a result. */
+int ch_transcript_add_results(struct ch_transcript *t, struct ch_msg *m);
 /* Add a CONTEXT block to the end of the newest message; t is not empty. CHELA_ELIMIT past
  * CH_LIMIT_HISTORY. */
 int ch_transcript_amend(struct ch_transcript *t, struct ch_sv text);

@@ -169,10 +169,11 @@ static const struct place *place_of(const struct ch_target *t) {
 /* The base URL without a final "/v1": URLs that are not part of OpenAI's protocol are not
  * below "/v1". */
 static const char *root_of(struct ch_arena *a, const char *base_url, const char *path) {
-    struct ch_sv base = ch_sv_str(base_url);
+    struct ch_sv query = ch_sv_str(base_url), base = ch_sv_split(&query, '?');
     if (base.n > 3 && memcmp(base.p + base.n - 3, "/v1", 3) == 0)
         base.n -= 3;
-    return ch_arena_printf(a, "%.*s%s", CH_SV_FMT(base), path);
+    return ch_arena_printf(a, "%.*s%s%s%.*s", CH_SV_FMT(base), path, query.p ? "?" : "",
+                           CH_SV_FMT(query));
 }
 
 static struct ch_sv name_model(const struct ch_target *t, struct ch_arena *a) {

@@ -2,41 +2,35 @@
  *
  * Conditions on a result (after, result, is_error) must all hold for the same result of the
  * latest batch; {{result}} is that result. Texts are matched up to CH_LIMIT_SCRIPT_SUBJECT
- * bytes, because libc's matcher is slow on long texts. */
+ * bytes; a match that exceeds the bounds of schema_pattern.h counts as none. */
 #include "model/scripted/scripted_match.h"
 
 #include <stdlib.h>
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "base/utf8.h"
 #include "model/scripted/scripted_private.h"
 #include "json/writer.h"
 
-static size_t groups_of(const regex_t *re) {
-    return re ? re->re_nsub : 0;
+static size_t groups_of(const struct ch_pattern *p) {
+    return p ? ch_pattern_groups(p) : 0;
 }
 
 size_t ch_when_groups(const struct ch_scripted_when *w) {
     return groups_of(w->user) + groups_of(w->result) + groups_of(w->system);
 }
 
-/* text is NUL-terminated. On a match its capture groups are added to m. */
-static bool scripted_match_matches(const regex_t *re, struct ch_sv text, struct ch_match *m) {
-    if (!re)
+/* On a match the capture groups are added to m. */
+static bool scripted_match_matches(struct ch_pattern *p, struct ch_sv text, struct ch_match *m) {
+    if (!p)
         return true;
-    regmatch_t at[CH_SCRIPT_GROUPS + 1];
-    CH_AUTOFREE char *cut = NULL;
-    const char *subject = text.p;
-    if (text.n > CH_LIMIT_SCRIPT_SUBJECT)
-        subject = cut = ch_strndup(text.p, CH_LIMIT_SCRIPT_SUBJECT);
-    if (regexec(re, subject, re->re_nsub + 1, at, 0) != 0)
+    int64_t fuel = INT64_MAX; /* one match */
+    text = ch_utf8_cut(text, CH_LIMIT_SCRIPT_SUBJECT);
+    if (ch_pattern_match(p, text, &fuel) <= 0)
         return false;
-    for (size_t i = 1; i <= re->re_nsub; i++) {
-        bool took_part = at[i].rm_so >= 0;
-        m->groups[m->ngroups++] =
-            took_part ? ch_sv(text.p + at[i].rm_so, (size_t)(at[i].rm_eo - at[i].rm_so))
-                      : CH_SV("");
-    }
+    for (size_t i = 1; i <= ch_pattern_groups(p); i++)
+        m->groups[m->ngroups++] = ch_pattern_group(p, i, text);
     return true;
 }
 
@@ -110,8 +104,7 @@ static bool scripted_match_holds(const struct ch_scripted_when *w, const struct 
            result_holds(w, t, m) && scripted_match_matches(w->system, t->system, m);
 }
 
-static bool find_rule(const struct ch_script *s, const struct ch_talk *talk,
-                      struct ch_match *out) {
+bool ch_script_match(const struct ch_script *s, const struct ch_talk *talk, struct ch_match *out) {
     for (size_t i = 0; i < s->nrules; i++) {
         struct ch_rule *rule = &s->rules[i];
         bool used_up = rule->times && rule->used >= rule->times;
@@ -121,13 +114,6 @@ static bool find_rule(const struct ch_script *s, const struct ch_talk *talk,
         return true;
     }
     return false;
-}
-
-bool ch_script_match(const struct ch_script *s, const struct ch_talk *talk, struct ch_match *out) {
-    locale_t before = uselocale(s->utf8);
-    bool found = find_rule(s, talk, out);
-    uselocale(before);
-    return found;
 }
 
 /* --- templates -------------------------------------------------------------- */

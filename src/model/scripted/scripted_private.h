@@ -8,15 +8,13 @@
  *     scripted_demo.c    the embedded rule file */
 #ifndef CH_MODEL_SCRIPTED_PRIVATE_H
 #define CH_MODEL_SCRIPTED_PRIVATE_H
-#include <locale.h>
-#include <regex.h>
-
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/limits.h"
 #include "chela/error.h"
 #include "net/transport.h"
 #include "json/yaml.h"
+#include "schema/schema_pattern.h"
 
 /* --- rules --------------------------------------------------------------- */
 
@@ -32,8 +30,8 @@ struct ch_script_names {
     size_t n;
 };
 
-struct ch_scripted_when {                  /* all conditions that are set must hold */
-    const regex_t *user, *result, *system; /* NULL: anything */
+struct ch_scripted_when {                      /* all conditions that are set must hold */
+    struct ch_pattern *user, *result, *system; /* NULL: anything */
     enum ch_after after;
     struct ch_script_names after_tools;
     struct ch_script_names tools; /* tools that the request must offer */
@@ -78,15 +76,12 @@ struct ch_rule {
     int64_t used;
 };
 
-struct ch_script_pattern;
-
 struct ch_script {
     struct ch_arena arena;
     const char *name; /* of the file */
     struct ch_rule *rules;
     size_t nrules;
-    struct ch_script_pattern *patterns; /* compiled, to be freed */
-    locale_t utf8; /* of the patterns: their characters are UTF-8 in any program; 0: none */
+    struct ch_patterns patterns;
 };
 
 extern const char ch_scripted_demo[], ch_scripted_demo_end[];
@@ -95,7 +90,7 @@ extern const char ch_scripted_demo[], ch_scripted_demo_end[];
 
 struct ch_talk_result {
     const struct ch_talk_result *older;
-    struct ch_sv tool, text; /* text is NUL-terminated */
+    struct ch_sv tool, text;
     bool is_error;
 };
 
@@ -106,7 +101,7 @@ struct ch_talk_call {
 };
 
 struct ch_talk {               /* texts live in the arena passed to ch_talk_read */
-    struct ch_sv user, system; /* NUL-terminated */
+    struct ch_sv user, system;
     struct ch_sv model;
     bool stream;
     int64_t message; /* user texts so far */

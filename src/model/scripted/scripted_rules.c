@@ -17,12 +17,6 @@
 #include "model/scripted/scripted_private.h"
 #include "json/writer.h"
 
-struct ch_script_pattern {
-    struct ch_script_pattern *next;
-    struct ch_sv text; /* as in the file */
-    regex_t re;
-};
-
 struct reader {
     struct ch_script *script;
     struct ch_yaml yaml;
@@ -167,34 +161,13 @@ static int scripted_rules_read_names(struct reader *r, const struct ch_json *v,
     return 0;
 }
 
-/* Rules that share a pattern by an alias share the compiled one: compiling is slow. */
-static struct ch_script_pattern *compiled(const struct ch_script *s, struct ch_sv text) {
-    struct ch_script_pattern *p = s->patterns;
-    while (p && !ch_sv_eq(p->text, text))
-        p = p->next;
-    return p;
-}
+/* Classes such as [:alnum:] know the letters of all languages, and `.` matches a line feed. */
+#define PATTERN_OPTIONS "(*UCP)(?s)"
 
-static int compile(struct reader *r, const struct ch_json *v, const char *key,
-                   struct ch_script_pattern *p) {
-    bool fold = ch_sv_starts(p->text, "(?i)");
-    size_t skip = fold ? strlen("(?i)") : 0;
-    struct ch_sv text = ch_sv(p->text.p + skip, p->text.n - skip);
-    locale_t before = uselocale(r->script->utf8);
-    int code = regcomp(&p->re, ch_arena_str(&r->script->arena, text),
-                       REG_EXTENDED | (fold ? REG_ICASE : 0));
-    uselocale(before);
-    if (code) {
-        char why[128];
-        regerror(code, &p->re, why, sizeof(why));
-        return scripted_rules_bad(r, where(r, v), "%s: bad pattern: %s", key, why);
-    }
-    return 0;
-}
-
-/* An extended regular expression; a leading (?i) ignores letter case. */
 static int scripted_rules_read_pattern(struct reader *r, const struct ch_json *v,
                                        const struct field *f, void *out) {
+    struct chela_error why = {0};
+    CH_BUF_AUTO source = {0};
     struct ch_sv text;
     int rc = scripted_rules_read_text(r, v, f, &text);
     if (rc < 0)
@@ -202,18 +175,11 @@ static int scripted_rules_read_pattern(struct reader *r, const struct ch_json *v
     if (text.n > CH_LIMIT_SCRIPT_PATTERN)
         return scripted_rules_bad(r, where(r, v), "%s: pattern longer than %zu bytes", f->key,
                                   CH_LIMIT_SCRIPT_PATTERN);
-    struct ch_script_pattern *p = compiled(r->script, text);
-    if (!p) {
-        p = CH_ARENA_NEW(&r->script->arena, struct ch_script_pattern);
-        p->text = text;
-        rc = compile(r, v, f->key, p);
-        if (rc < 0)
-            return rc;
-        p->next = r->script->patterns;
-        r->script->patterns = p;
-    }
-    *(const regex_t **)out = &p->re;
-    return 0;
+    CH_BUF_LIT(&source, PATTERN_OPTIONS);
+    ch_buf_add_sv(&source, text);
+    rc = ch_patterns_add_native(&r->script->patterns, ch_buf_sv(&source), out, &why);
+    return rc < 0 ? scripted_rules_bad(r, where(r, v), "%s: bad pattern: %s", f->key, why.message)
+                  : 0;
 }
 
 /* --- when ----------------------------------------------------------------- */
@@ -471,7 +437,6 @@ int ch_script_read(struct ch_script *s, struct ch_sv text, const char *name,
     if (rc < 0)
         return rc;
     s->name = r.yaml.name;
-    s->utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
     rc = read_mapping(&r, r.yaml.root, "rule file", file_fields, s);
     if (rc == 0 && s->nrules == 0)
         return scripted_rules_bad(&r, where(&r, r.yaml.root), "rules: missing");
@@ -479,10 +444,7 @@ int ch_script_read(struct ch_script *s, struct ch_sv text, const char *name,
 }
 
 void ch_script_release(struct ch_script *s) {
-    for (struct ch_script_pattern *p = s->patterns; p; p = p->next)
-        regfree(&p->re);
-    if (s->utf8)
-        freelocale(s->utf8);
+    ch_patterns_release(&s->patterns);
     ch_arena_release(&s->arena);
     *s = (struct ch_script){0};
 }

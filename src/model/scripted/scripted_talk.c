@@ -126,7 +126,7 @@ static int see_result(struct walk *w, const struct ch_json *block) {
     *result = (struct ch_talk_result){
         .older = w->talk->newest,
         .tool = call->tool,
-        .text = ch_arena_sv(w->arena, text),
+        .text = text,
         .is_error = ch_json_bool(ch_json_get(block, "is_error"), false),
     };
     call->answered = true;
@@ -151,7 +151,7 @@ static int see_user(struct walk *w, const struct ch_json *content) {
         return refuse_orphan(w);
     if (!text && !w->note.n)
         return 0;
-    t->user = text ? join_text(w->arena, content) : ch_arena_sv(w->arena, w->note);
+    t->user = text ? join_text(w->arena, content) : w->note;
     t->message++;
     t->turn = 1;
     t->batch = 0;

@@ -63,12 +63,12 @@ int ch_call_path_refuse(chela_call *call, const char *verb, const char *given, i
 }
 
 /* Collect similar names in the directory of the missing file. */
-static void find_similar(const char *workspace, const char *given, struct ch_similar *s) {
+static void find_similar(const chela_call *call, const char *given, struct ch_similar *s) {
     const char *slash = strrchr(given, '/');
     const char *leaf = slash ? slash + 1 : given;
     CH_AUTOFREE char *dir = slash ? ch_strndup(given, (size_t)(slash - given) + 1) : ch_strdup(".");
 
-    int fd = ch_path_open(workspace, dir, O_DIRECTORY);
+    int fd = ch_path_open_shown(&call->guard, dir, O_DIRECTORY);
     DIR *d = fd < 0 ? NULL : fdopendir(fd);
     if (!d) {
         if (fd >= 0)
@@ -89,7 +89,7 @@ int ch_call_path_missing(chela_call *call, const char *verb, const char *given, 
     CH_BUF_AUTO names = {0};
 
     if (error == -ENOENT)
-        find_similar(chela_call_workspace(call), given, &similar);
+        find_similar(call, given, &similar);
     if (similar.n == 0)
         return ch_call_path_refuse(call, verb, given, error);
     ch_similar_list(&similar, &names);

@@ -15,6 +15,7 @@
 /* A change within one tick of the file system's clock leaves the time as it was. A file is
  * read again until its last change is this long ago. */
 #define SETTLED_NS ((int64_t)1000 * 1000 * 1000)
+#define TIME_MOST_S ((int64_t)4000 * 1000 * 1000) /* the difference of two times fits, too */
 
 struct indexed_file {
     char *path; /* owned */
@@ -78,8 +79,10 @@ void ch_note_index_free(struct ch_note_index *x) {
     ch_free(x);
 }
 
+/* A program may set the time of a file to any value: times that do not fit are cut. */
 static int64_t ns_of(struct timespec t) {
-    return (int64_t)t.tv_sec * 1000 * 1000 * 1000 + t.tv_nsec;
+    int64_t s = CH_MIN(CH_MAX((int64_t)t.tv_sec, -TIME_MOST_S), TIME_MOST_S);
+    return s * 1000 * 1000 * 1000 + t.tv_nsec;
 }
 
 /* --- changes ------------------------------------------------------------------------------ */

@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/limits.h"
 #include "base/mem.h"
 
@@ -40,24 +41,12 @@ static int spill_enter(int dir, const char *name) {
     return fd < 0 ? -error : fd;
 }
 
-static int spill_write_all(int fd, struct ch_sv s) {
-    while (s.n > 0) {
-        ssize_t n = write(fd, s.p, s.n);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return -errno;
-        s = ch_sv(s.p + n, s.n - (size_t)n);
-    }
-    return 0;
-}
-
 static int write_new(int dir, const char *name, struct ch_sv text) {
     int fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 
     if (fd < 0)
         return -errno;
-    int rc = spill_write_all(fd, text);
+    int rc = ch_file_write(fd, text);
     if (close(fd) < 0 && rc == 0)
         rc = -errno;
     if (rc < 0)

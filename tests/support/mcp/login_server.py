@@ -4,7 +4,8 @@
 usage: login_server.py MODE LOG
 
 Prints its port. Modes: good; redirect (the endpoint redirects to LOG's other origin);
-wrong-issuer (the metadata names another issuer); other-resource; no-pkce; wrong-iss (the
+wrong-issuer (the metadata names another issuer); other-resource; no-pkce; file-page (the
+log-in page is a file); wrong-iss (the
 redirect comes from another issuer); expires (the token becomes invalid while the tool ship
 works, until whoami was called); flaky (the first refresh of a token fails with 503); lost and
 locked (versions with a handshake; the stream of the tool ship breaks, and its continuation is
@@ -56,7 +57,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if path == "/.well-known/oauth-protected-resource/mcp":
             self.answer(200, {"resource": "https://evil.example/mcp" if mode == "other-resource" else base + "/mcp", "authorization_servers": [base]})
         elif path == "/.well-known/oauth-authorization-server":
-            self.answer(200, {"issuer": "https://evil.example" if mode == "wrong-issuer" else base, "authorization_endpoint": base + "/authorize", "token_endpoint": base + "/token", "registration_endpoint": base + "/register", "code_challenge_methods_supported": ["plain"] if mode == "no-pkce" else ["S256"], "authorization_response_iss_parameter_supported": True})
+            self.answer(200, {"issuer": "https://evil.example" if mode == "wrong-issuer" else base, "authorization_endpoint": "file:///etc/hostname" if mode == "file-page" else base + "/authorize", "token_endpoint": base + "/token", "registration_endpoint": base + "/register", "code_challenge_methods_supported": ["plain"] if mode == "no-pkce" else ["S256"], "authorization_response_iss_parameter_supported": True})
         elif path == "/authorize":
             q = dict(urllib.parse.parse_qsl(query))
             iss = base + "/" if mode == "wrong-iss" else base

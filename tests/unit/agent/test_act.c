@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "base/limits.h"
 #include "support/fake_journal.h"
 
 #define TWO                                                                                   \
@@ -167,12 +168,32 @@ static void test_made_within_the_limit(void **state) {
     close_all(&st, &f);
 }
 
+static void fill_history(struct stage *st, const struct chela_event *ev) {
+    if (ev->type == CHELA_EV_TOOL_START)
+        st->session->transcript.bytes = CH_LIMIT_HISTORY - 1;
+}
+
+/* Without room for the results the run ends, and its reply with the calls is removed. */
+static void test_no_room_for_results(void **state) {
+    struct stage st;
+    struct fake_journal f;
+    (void)state;
+    open_all(&st, &f, 0);
+    st.on_event = fill_history;
+    stage_play(&st, "go");
+    assert_string_equal(stage_verdict(&st), "error/internal_error");
+    stage_check_transcript(&st);
+    assert_int_equal(st.session->transcript.n, 1);
+    close_all(&st, &f);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_made_within_the_limit),
         cmocka_unit_test(test_only_effects_are_announced),
         cmocka_unit_test(test_asked),
         cmocka_unit_test(test_after_a_crash),
+        cmocka_unit_test(test_no_room_for_results),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,7 +7,10 @@
 #include <cmocka.h>
 
 #include "agent/run/driver.h"
+#include "agent/run/feature_turn.h"
+#include "agent/run/think.h"
 #include "base/error.h"
+#include "model/provider/cooldown.h"
 #include "model/provider/target.h"
 #include "support/fake_journal.h"
 
@@ -172,6 +175,34 @@ static void test_ended_before_the_deadline(void **state) {
     fake_journal_release(&f);
 }
 
+/* A reply that a feature wrote says nothing about the model, which cools down. */
+static void test_reply_of_a_feature(void **state) {
+    static const struct fake_reply hang[] = {{.hang = true}, {.hang = true}};
+    const struct ch_block call = {.type = CH_BLOCK_TOOL_CALL,
+                                  .id = CH_SV("c1"),
+                                  .name = CH_SV("echo"),
+                                  .text = CH_SV("{}")};
+    struct stage st;
+    const char *key;
+    (void)state;
+    STAGE_OPEN(&st, NULL, hang);
+    stage_tool(&st, "echo", 0);
+    stage_start(&st, "go");
+    tick(&st);
+    assert_int_equal(st.model.open, 1);
+    ch_think_abort(st.run);
+    struct ch_cooldowns *c = &st.rt->providers.cooldowns;
+    const struct ch_target *t = st.run->target;
+    struct ch_endpoint ep = ch_target_with_key(t, ch_think_key(st.run));
+    ch_cooldown_failed(c, &ep, ch_sv_str(t->model), CH_ERR_RATE_LIMIT, 60000, st.now);
+    assert_int_equal(ch_target_cooling(t, c, st.now, &key).asked_ms, 60000);
+    ch_feature_turn_calls(st.run, &call, 1);
+    assert_int_equal(ch_target_cooling(t, c, st.now, &key).asked_ms, 60000);
+    chela_cancel(st.run, NULL);
+    stage_finish(&st);
+    stage_close(&st);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_delay),
@@ -180,6 +211,7 @@ int main(void) {
         cmocka_unit_test(test_broken),
         cmocka_unit_test(test_admitted_when_opened),
         cmocka_unit_test(test_ended_before_the_deadline),
+        cmocka_unit_test(test_reply_of_a_feature),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -85,6 +85,25 @@ static const struct ch_feature c = {.name = "c",
                                     .take_turn = turn_yes,
                                     .on_reply = reply_review,
                                     .release_agent = released};
+
+static chela_agent taker; /* the agent that a feature binds the run to */
+
+static bool results_rebind(chela_run *run, struct ch_input *in) {
+    (void)in;
+    note("rebind ");
+    run->session->agent = &taker;
+    ch_features_free(run);
+    return ch_features_open(run, NULL, NULL, NULL) == 0;
+}
+
+static bool results_seen(chela_run *run, struct ch_input *in) {
+    (void)run, (void)in;
+    note("seen ");
+    return true;
+}
+
+static const struct ch_feature moves = {.name = "moves", .on_results = results_rebind};
+static const struct ch_feature sees = {.name = "sees", .on_results = results_seen};
 static const struct ch_feature *const all[] = {&a, &b, &c, NULL};
 
 struct stage {
@@ -220,11 +239,31 @@ static void test_recall(void **state) {
     ch_features_release(&s.agent);
 }
 
+/* A feature that binds the run to another agent ends the round: the features of that agent do
+ * not get results of an earlier agent. */
+static void test_results_and_rebinding(void **state) {
+    (void)state;
+    struct stage s;
+    struct ch_input in = {.kind = CH_IN_RESULTS};
+    stage(&s);
+    attach(&s, &moves);
+    attach(&s, &sees);
+    taker = (chela_agent){.rt = &s.rt};
+    assert_int_equal(ch_feature_attach(&taker, &moves, &(struct ch_agent_opts){0}, NULL), 0);
+    assert_int_equal(ch_feature_attach(&taker, &sees, &(struct ch_agent_opts){0}, NULL), 0);
+    assert_int_equal(ch_features_open(&s.run, NULL, NULL, NULL), 0);
+    assert_true(ch_features_results(&s.run, &in));
+    assert_string_equal(log_, "rebind ");
+    ch_features_free(&s.run);
+    ch_features_release(&s.agent);
+    ch_features_release(&taker);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_none),      cmocka_unit_test(test_order),
         cmocka_unit_test(test_overrides), cmocka_unit_test(test_load),
-        cmocka_unit_test(test_recall),
+        cmocka_unit_test(test_recall),    cmocka_unit_test(test_results_and_rebinding),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

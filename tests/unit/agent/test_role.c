@@ -9,6 +9,7 @@
 
 #include "agent/feature/mode/role.h"
 #include "agent/machine/output.h"
+#include "agent/session/session.h"
 #include "support/stage.h"
 
 #define ROUTE                                                                                \
@@ -190,11 +191,36 @@ static void test_worker(void **state) {
     stage_close(&st);
 }
 
+/* Tools that come and go leave no workers behind, except one that is at work. */
+static void test_workers_of_old_tools(void **state) {
+    static const struct fake_reply none[] = {{.hang = true}};
+    struct chela_agent_opts opts = CHELA_AGENT_OPTS(.mode = CHELA_MODE_PLAN);
+    struct stage st;
+    struct chela_error err = {0};
+    chela_session *work;
+    (void)state;
+    STAGE_OPEN(&st, &opts, none);
+    chela_agent *busy = ch_role_worker(st.agent, &err);
+    assert_int_equal(ch_session_open(busy, "work", false, &work, &err), 0);
+    for (int i = 0; i < 10; i++) {
+        size_t agents = 0;
+        stage_tool(&st, "save", 0);
+        ch_registry_remove(&st.agent->registry, "save");
+        assert_non_null(ch_role_worker(st.agent, &err));
+        for (CH_LIST_EACH(k, &st.rt->agents))
+            agents++;
+        assert_int_equal(agents, 3); /* the base, the busy worker, the present one */
+    }
+    assert_true(ch_role_is_agent(busy));
+    stage_close(&st);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_answer), cmocka_unit_test(test_second_try),
         cmocka_unit_test(test_no_answer), cmocka_unit_test(test_closed),
         cmocka_unit_test(test_a_value_is_missing), cmocka_unit_test(test_worker),
+        cmocka_unit_test(test_workers_of_old_tools),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,8 +8,10 @@
 
 #include <cmocka.h>
 
+#include "base/limits.h"
 #include "gateway/http/openai_messages.h"
 #include "gateway/lane/client_history.h"
+#include "gateway/lane/sealed_reasoning.h"
 
 #define CALL(id) "{\"id\":\"" id "\",\"type\":\"function\",\"function\":{\"name\":\"f_" id "\"}}"
 #define ASKS(calls) "{\"role\":\"assistant\",\"content\":null,\"tool_calls\":[" calls "]}"
@@ -148,8 +150,50 @@ static void test_keep_new_of_none(void **state) {
     ch_client_history_release(&h);
 }
 
+static int read_calls(size_t ncalls, size_t nresults) {
+    CH_BUF_AUTO json = {0}, ignored = {0};
+    ch_buf_add_str(&json, "{\"role\":\"assistant\",\"tool_calls\":[");
+    for (size_t i = 0; i < ncalls; i++)
+        ch_buf_addf(&json, "%s{\"id\":\"%zu\",\"function\":{\"name\":\"f\"}}", i ? "," : "", i);
+    ch_buf_add_str(&json, "]}");
+    for (size_t i = nresults; i > 0; i--)
+        ch_buf_addf(&json, ",{\"role\":\"tool\",\"tool_call_id\":\"%zu\"}", i - 1);
+    return read_all(ch_buf_str(&json), &ignored);
+}
+
+/* Each result is looked up among all others. */
+static void test_number_of_calls(void **state) {
+    (void)state;
+    size_t most = CH_LIMIT_CLIENT_CALLS;
+    assert_int_equal(read_calls(most, most), 0);
+    assert_int_equal(read_calls(most + 1, most + 1), CHELA_EINVAL);
+    assert_int_equal(read_calls(1, most + 1), CHELA_EINVAL);
+}
+
+/* Reasoning of the last turn stays, with all texts in their order. */
+static void test_reasoning_of_turns(void **state) {
+    static const int turns[] = {1, 2, 2, 1, 3};
+    CH_BUF_AUTO json = {0}, got = {0};
+    (void)state;
+    for (size_t i = 0; i < CH_LEN(turns); i++) {
+        CH_BUF_AUTO sealed = {0}, name = {0};
+        ch_buf_addf(&name, "t%d", turns[i]);
+        struct ch_sealed_reasoning r = {.block = {.name = ch_buf_sv(&name)},
+                                        .by = {"openai", CH_SV("m"), CH_SV("openai/m")},
+                                        .turn = turns[i]};
+        ch_reasoning_seal(&r, &sealed);
+        ch_buf_addf(&json, "%s{\"role\":\"assistant\",\"content\":\"%zu\",\"reasoning_details\":"
+                    "[{\"data\":\"%s\"}]}", i ? "," : "", i, ch_buf_str(&sealed));
+    }
+    ch_buf_add_str(&json, "," USER);
+    assert_int_equal(read_all(ch_buf_str(&json), &got), 0);
+    assert_string_equal(ch_buf_str(&got), "assistant:0,1,2,3,t3,4;user:hi;|");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_histories),
+                                       cmocka_unit_test(test_number_of_calls),
+                                       cmocka_unit_test(test_reasoning_of_turns),
                                        cmocka_unit_test(test_keep_new_of_none)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

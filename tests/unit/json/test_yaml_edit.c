@@ -43,6 +43,13 @@ static const struct {
     {"in empty braces", "x: {}\n", "x b", "2", "x: { b: 2}\n"},
     {"behind umlauts", "\"\xc3\xa4\": \"\xe4\xb8\xad\" # \xc3\xb6\na: 1\n", "a", "2",
      "\"\xc3\xa4\": \"\xe4\xb8\xad\" # \xc3\xb6\na: 2\n"},
+    {"behind a byte order mark", "\xef\xbb\xbf" "a: 1\nb: 2\n", "b", "3",
+     "\xef\xbb\xbf" "a: 1\nb: 3\n"},
+    {"an entry behind a byte order mark", "\xef\xbb\xbf" "a: 1\nb: 2\n", "c", "3",
+     "\xef\xbb\xbf" "a: 1\nb: 2\nc: 3\n"},
+    {"comments behind a byte order mark", "\xef\xbb\xbf# hi", "c", "3",
+     "\xef\xbb\xbf# hi\nc: 3\n"},
+    {"CR LF", "a: 1\r\nb:\r\n  c: 2\r\n", "b d", "3", "a: 1\r\nb:\r\n  c: 2\r\n  d: 3\n"},
     {"an item, by its id", AGENTS, "agents list [painter] model", "e/f",
      "# ours\nagents:\n  list:\n    - id: coder # the first\n      model: a/b\n"
      "      limits: { maxTurns: 5 } # few\n    - { id: painter, model: e/f }\n"

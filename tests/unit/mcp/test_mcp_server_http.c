@@ -27,6 +27,7 @@ static struct world {
     chela_runtime *rt;
     chela_mcp_server *server;
     char session[64];
+    const char *version; /* of the next request */
 } w;
 
 static void on_attach(void *x, struct ch_mcp_stream *stream) {
@@ -70,8 +71,8 @@ static void serve(struct exchange *e, const char *method, const char *headers, c
 
     ch_buf_addf(&text,
                 "%s /mcp HTTP/1.1\r\nHost: h\r\nContent-Type: application/json\r\n"
-                "MCP-Protocol-Version: 2025-11-25\r\n%sContent-Length: %zu\r\n\r\n%s",
-                method, headers, strlen(body), body);
+                "MCP-Protocol-Version: %s\r\n%sContent-Length: %zu\r\n\r\n%s",
+                method, w.version, headers, strlen(body), body);
     *e = (struct exchange){.status = 0};
     ch_inbound_init(&e->in);
     while (ch_inbound_feed(&e->in, ch_sv(text.p + at, text.n - at), &taken) == CH_INBOUND_HEAD)
@@ -116,6 +117,7 @@ static int setup(void **state) {
     struct exchange e;
 
     (void)state;
+    w.version = "2025-11-25";
     assert_int_equal(chela_runtime_new(NULL, &w.rt, NULL), 0);
     assert_int_equal(chela_mcp_server_new(w.rt, &o, &w.server, NULL), 0);
     assert_int_equal(chela_mcp_server_resource(w.server, &file, NULL), 0);
@@ -164,8 +166,45 @@ static void a_lost_stream_continues(void **state) {
     release(&c);
 }
 
+/* Headers that repeat arguments of 2026-07-28: a number may be written in another way. */
+static void headers_repeat_arguments(void **state) {
+    static const struct {
+        const char *headers;
+        int status; /* 0: the call has begun */
+    } cases[] = {{"Mcp-Param-N: 7\r\nMcp-Param-T: 7\r\n", 0},
+                 {"Mcp-Param-N: 007\r\nMcp-Param-T: 7\r\n", 0},
+                 {"Mcp-Param-N: 8\r\nMcp-Param-T: 7\r\n", 400},
+                 {"Mcp-Param-N: 007\r\nMcp-Param-N: 8\r\nMcp-Param-T: 7\r\n", 400},
+                 {"Mcp-Param-N: 7\r\nMcp-Param-T: 007\r\n", 400},
+                 {"Mcp-Param-N: 7\r\n", 400}};
+    struct chela_mcp_tool_opts tool = CHELA_MCP_TOOL_OPTS(
+        .name = "t", .fn = read_file, .flags = CHELA_MCP_ON_LOOP,
+        .schema = "{\"type\":\"object\",\"properties\":{\"n\":{\"type\":\"integer\","
+                  "\"x-mcp-header\":\"N\"},\"t\":{\"type\":\"string\",\"x-mcp-header\":\"T\"}}}");
+
+    (void)state;
+    assert_int_equal(chela_mcp_server_tool(w.server, &tool, NULL), 0);
+    w.version = "2026-07-28";
+    for (size_t i = 0; i < CH_LEN(cases); i++) {
+        struct exchange e;
+        char headers[200];
+        snprintf(headers, sizeof(headers), "Mcp-Method: tools/call\r\nMcp-Name: t\r\n%s",
+                 cases[i].headers);
+        serve(&e, "POST", headers,
+              REQUEST("1", "tools/call",
+                      "\"name\":\"t\",\"arguments\":{\"n\":7,\"t\":\"7\"},\"_meta\":{"
+                      "\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\","
+                      "\"io.modelcontextprotocol/clientCapabilities\":{}}"));
+        assert_int_equal(e.status, cases[i].status);
+        if (!e.status)
+            ch_mcp_http_gone(e.stream);
+        release(&e);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(headers_repeat_arguments, setup, teardown),
         cmocka_unit_test_setup_teardown(a_lost_stream_continues, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

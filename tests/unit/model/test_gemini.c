@@ -398,13 +398,40 @@ static void test_pieces(void **state) {
     }
 }
 
+/* Pieces for the newest member or item of thousands are found at once. The search for others has
+ * a limit. */
+static void test_many_pieces(void **state) {
+    (void)state;
+    for (int which = 0; which < 3; which++) {
+        struct ch_gemini_args args = {0};
+        CH_BUF_AUTO pieces = {0}, out = {0};
+        const char *path = which ? "$.a[%d]" : "$.k%d";
+        ch_buf_addc(&pieces, '[');
+        for (int i = 0; i < 4000; i++) {
+            CH_BUF_AUTO name = {0};
+            ch_buf_addf(&name, path, which == 2 ? CH_MIN(i, 3000) : i);
+            for (int k = 0; k < 3; k++)
+                ch_buf_addf(&pieces, "%s{\"jsonPath\":\"%s\",\"stringValue\":\"x\","
+                            "\"willContinue\":true}", pieces.n > 1 ? "," : "", ch_buf_str(&name));
+        }
+        for (int i = 0; which == 2 && i < 20000; i++)
+            ch_buf_add_str(&pieces, ",{\"jsonPath\":\"$.a[2000]\",\"stringValue\":\"x\"}");
+        ch_buf_addc(&pieces, ']');
+        ch_gemini_args_add(&args, ch_buf_sv(&pieces));
+        ch_gemini_args_write(&args, &out);
+        assert_int_equal(args.bad, which == 2);
+        assert_int_equal(out.n > 0, which != 2);
+        ch_gemini_args_release(&args);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_names),       cmocka_unit_test(test_same),
         cmocka_unit_test(test_thinking),    cmocka_unit_test(test_urls),
         cmocka_unit_test(test_credentials), cmocka_unit_test(test_replay),
         cmocka_unit_test(test_short_way),   cmocka_unit_test(test_retry_info),
-        cmocka_unit_test(test_pieces),
+        cmocka_unit_test(test_pieces),      cmocka_unit_test(test_many_pieces),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

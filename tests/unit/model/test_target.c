@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
+#include "model/provider/server_query.h"
 #include "model/provider/target.h"
 
 /* "NAME=value NAME=value" */
@@ -106,6 +107,37 @@ static void test_keys(void **state) {
     ch_providers_release(&ps);
 }
 
+/* The query of a base URL follows the path of each question to the server. */
+static void test_queries(void **state) {
+    (void)state;
+    static const struct {
+        const char *name, *api, *url, *want[2];
+    } rows[] = {
+        {"a", "anthropic", "http://h?k=1", {"http://h/v1/models?limit=1000&k=1"}},
+        {"o", "openai", "http://h/v1?k=1", {"http://h/v1/models?k=1"}},
+        {"g", "gemini", "http://h?k=1", {"http://h/v1beta/models?pageSize=1000&k=1"}},
+        {"ollama", "openai", "http://h/v1?k=1",
+         {"http://h/api/show?k=1", "http://h/v1/models?k=1"}},
+        {"llamacpp", "openai", "http://h/v1", {"http://h/props", "http://h/v1/models"}},
+    };
+    for (size_t i = 0; i < CH_LEN(rows); i++) {
+        struct ch_providers ps = providers("");
+        configure(&ps, (struct chela_provider_opts){
+                           .name = rows[i].name, .api = rows[i].api, .base_url = rows[i].url});
+        CH_BUF_AUTO spec = {0};
+        ch_buf_addf(&spec, "%s/m", rows[i].name);
+        struct ch_target *t = target(&ps, ch_buf_str(&spec), NULL);
+        for (unsigned step = 0; step < 2 && rows[i].want[step]; step++) {
+            CH_ARENA_AUTO arena = {0};
+            struct ch_server_question q;
+            assert_int_equal(ch_server_query_question(t, step, &arena, &q), 0);
+            assert_string_equal(q.http.url, rows[i].want[step]);
+        }
+        ch_target_free(t);
+        ch_providers_release(&ps);
+    }
+}
+
 static void test_refusals(void **state) {
     (void)state;
     struct ch_providers ps = providers("");
@@ -189,6 +221,7 @@ static void test_prices_and_windows(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_precedence),         cmocka_unit_test(test_keys),
+        cmocka_unit_test(test_queries),
         cmocka_unit_test(test_refusals),           cmocka_unit_test(test_settings),
         cmocka_unit_test(test_prices_and_windows),
     };

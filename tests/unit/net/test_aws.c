@@ -67,6 +67,12 @@ static void test_sources(void **state) {
          "AK/some-secret/some-tok/us-west-2", NULL},
         {FILES "AWS_PROFILE=work AWS_ACCESS_KEY_ID=AK AWS_SECRET_ACCESS_KEY=some-secret",
          "AK/some-secret/-/eu-west-3", NULL},
+        {"AWS_SHARED_CREDENTIALS_FILE=FOLDER AWS_CONFIG_FILE=FOLDER/config AWS_ACCESS_KEY_ID=AK "
+         "AWS_SECRET_ACCESS_KEY=some-secret",
+         "AK/some-secret/-/us-west-2", NULL},
+        {"AWS_SHARED_CREDENTIALS_FILE=FOLDER AWS_CONFIG_FILE=FOLDER AWS_ACCESS_KEY_ID=AK "
+         "AWS_SECRET_ACCESS_KEY=some-secret",
+         "AK/some-secret/-/-", NULL},
         {FILES, "AKDEFAULT/default/secret+1/-/us-west-2", NULL},
         {FILES "AWS_PROFILE=work", "AKWORK/work-secret/work-token/eu-west-3", NULL},
         {FILES "AWS_PROFILE=work AWS_REGION=r", "AKWORK/work-secret/work-token/r", NULL},

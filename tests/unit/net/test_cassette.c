@@ -39,6 +39,27 @@ static int close_all(void **state) {
 
 /* --- tapes */
 
+static void test_users_in_urls(void **state) {
+    (void)state;
+    static const struct {
+        const char *url, *want;
+    } rows[] = {
+        {"https://h/users/@me", "https://h/users/@me"},
+        {"https://me:a@bc@h/@you?a=@b", "https://***@h/@you?a=@b"},
+        {"https://h?to=a@b", "https://h?to=a@b"},
+        {"https://me@h", "https://***@h"},
+    };
+    for (size_t i = 0; i < CH_LEN(rows); i++) {
+        struct ch_http_request req = {.method = "GET", .url = rows[i].url};
+        struct ch_tape_words words = {0};
+        CH_BUF_AUTO out = {0}, want = {0};
+        ch_tape_request(&words, &req, &out);
+        ch_buf_addf(&want, "\"url\":\"%s\"", rows[i].want);
+        if (!strstr(ch_buf_str(&out), ch_buf_str(&want)))
+            fail_msg("%s: %s", rows[i].url, ch_buf_str(&out));
+    }
+}
+
 static void test_secrets_stay_out(void **state) {
     (void)state;
     static const char secret[] = "hunter2-hunter2";
@@ -395,6 +416,7 @@ static void test_bad_files(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_users_in_urls),
         cmocka_unit_test(test_secrets_stay_out), cmocka_unit_test(test_words),
         cmocka_unit_test(test_differences),      cmocka_unit_test(test_record_and_replay),
         cmocka_unit_test(test_bad_files),        cmocka_unit_test(test_event_streams),

@@ -349,6 +349,76 @@ static void test_slow_pattern(void **state) {
     assert_true(ch_schema_valid(s, read_text(&a, "['aaaa']")));
 }
 
+/* A check of a large value costs more than a check of a small one: `times` subschemas, and
+ * `n` times a piece of the value. */
+static const struct {
+    const char *schema, *head, *piece, *tail;
+    int times, n;
+} large[] = {
+    {"{\"items\":{\"type\":\"string\"}}", "[\"\"", ",\"\"", "]", 1000, 40000},
+    {"{\"contains\":true}", "[1", ",1", "]", 1000, 40000},
+    {"{\"properties\":{\"a\":{\"type\":\"string\"}}}", "{\"b\":1", ",\"b\":1", "}", 600, 40000},
+    {"{\"minLength\":1}", "\"", "\xc3\xa9", "\"", 1000, 200000},
+    {"{\"not\":{\"enum\":[\"\"]}}", "\"", "x", "\"", 1000, 200000},
+    {"{\"minimum\":1}", "1", "1", "", 1000, 400000},
+    {"{\"uniqueItems\":true}", "[[\"", "x", "\"],[2],[3],[4],[5],[6],[7],[8],[9]]", 600, 500000},
+    {"{\"items\":{\"not\":{\"pattern\":\"^(a|a)*$\"}}}", "[\"b\"", ",\"aaaaaaaaaaaaaa!\"", "]", 1,
+     3000},
+};
+
+static struct ch_schema *repeated(const char *schema, int times) {
+    CH_BUF_AUTO text = {0};
+    struct ch_schema *s = NULL;
+    ch_buf_add_str(&text, "{\"allOf\":[true");
+    for (int i = 0; i < times; i++)
+        ch_buf_addf(&text, ",%s", schema);
+    ch_buf_add_str(&text, "]}");
+    assert_int_equal(ch_schema_parse(ch_buf_sv(&text), NULL, &s, NULL), 0);
+    return s;
+}
+
+static void test_large_values(void **state) {
+    (void)state;
+    for (size_t i = 0; i < CH_LEN(large); i++) {
+        CH_ARENA_AUTO a = {0};
+        CH_BUF_AUTO text = {0};
+        CH_AUTO(ch_schema) few = repeated(large[i].schema, large[i].times / 100);
+        CH_AUTO(ch_schema) all = repeated(large[i].schema, large[i].times);
+        struct ch_violations list;
+        const struct ch_json *v;
+        ch_buf_add_str(&text, large[i].head);
+        for (int k = 0; k < large[i].n; k++)
+            ch_buf_add_str(&text, large[i].piece);
+        ch_buf_add_str(&text, large[i].tail);
+        assert_int_equal(ch_json_parse(&a, ch_buf_sv(&text), CH_JSON_STRICT, &v, NULL, NULL), 0);
+        assert_int_equal(ch_schema_check(few, v, &a, &list), 0);
+        if (ch_schema_check(all, v, &a, &list) != CHELA_ELIMIT)
+            fail_msg("%s", large[i].schema);
+    }
+}
+
+/* Every dynamic reference looks at all anchors. */
+static void test_many_anchors(void **state) {
+    (void)state;
+    CH_ARENA_AUTO a = {0};
+    CH_BUF_AUTO text = {0};
+    CH_BUF_AUTO value = {0};
+    struct ch_schema *s = NULL;
+    struct ch_violations list;
+    const struct ch_json *v;
+    ch_buf_add_str(&text, "{\"items\":{\"$dynamicRef\":\"#y\"},\"$defs\":{\"\":true");
+    for (int i = 0; i < 3000; i++)
+        ch_buf_addf(&text, ",\"%d\":{\"$dynamicAnchor\":\"y\"}", i);
+    ch_buf_add_str(&text, "}}");
+    for (int i = 0; i < 20000; i++)
+        ch_buf_add_str(&value, i ? ",1" : "[1");
+    ch_buf_addc(&value, ']');
+    assert_int_equal(ch_schema_parse(ch_buf_sv(&text), NULL, &s, NULL), 0);
+    assert_int_equal(ch_json_parse(&a, ch_buf_sv(&value), CH_JSON_STRICT, &v, NULL, NULL), 0);
+    assert_int_equal(ch_schema_check(s, v, &a, &list), CHELA_ELIMIT);
+    ch_schema_free(s);
+}
+
 /* More required names than one word has bits, and a name given twice. */
 static void test_many_names(void **state) {
     (void)state;
@@ -380,7 +450,8 @@ int main(void) {
         cmocka_unit_test(test_places),         cmocka_unit_test(test_many_violations),
         cmocka_unit_test(test_exponential),    cmocka_unit_test(test_deep_value),
         cmocka_unit_test(test_dynamic_circle), cmocka_unit_test(test_slow_pattern),
-        cmocka_unit_test(test_many_names),
+        cmocka_unit_test(test_many_names),     cmocka_unit_test(test_large_values),
+        cmocka_unit_test(test_many_anchors),
     };
     return cmocka_run_group_tests_name("json/schema", tests, NULL, NULL);
 }

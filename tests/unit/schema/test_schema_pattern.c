@@ -13,6 +13,11 @@
 #include "schema/schema_ecma.h"
 #include "schema/schema_pattern.h"
 
+static int matches_text(struct ch_pattern *p, struct ch_sv text) {
+    int64_t fuel = INT64_MAX;
+    return ch_pattern_match(p, text, &fuel);
+}
+
 static const struct {
     const char *pattern, *text;
     bool found;
@@ -96,7 +101,7 @@ static void test_matches(void **state) {
         struct ch_pattern *p = NULL;
         struct chela_error err = {0};
         int rc = ch_patterns_add(&all, ch_sv_str(matches[i].pattern), &p, &err);
-        bool found = rc == 0 && ch_pattern_match(p, ch_sv_str(matches[i].text)) == 1;
+        bool found = rc == 0 && matches_text(p, ch_sv_str(matches[i].text)) == 1;
         if (found != matches[i].found)
             fail_msg("%s on '%s': %s", matches[i].pattern, matches[i].text,
                      rc < 0  ? err.message
@@ -152,10 +157,26 @@ static void test_often(void **state) {
     assert_int_equal(ch_patterns_add(&all, CH_SV("^[^@\\s]+@[^@\\s]+$"), &same, NULL), 0);
     assert_ptr_equal(p, same);
     for (int i = 0; i < 1000; i++) {
-        assert_int_equal(ch_pattern_match(p, CH_SV("ada@example.com")), 1);
-        assert_int_equal(ch_pattern_match(p, CH_SV("ada example.com")), 0);
-        assert_int_equal(ch_pattern_match(p, CH_SV("")), 0);
+        assert_int_equal(matches_text(p, CH_SV("ada@example.com")), 1);
+        assert_int_equal(matches_text(p, CH_SV("ada example.com")), 0);
+        assert_int_equal(matches_text(p, CH_SV("")), 0);
     }
+    ch_patterns_release(&all);
+}
+
+/* A match of many steps costs fuel; without fuel it is given up. */
+static void test_fuel(void **state) {
+    (void)state;
+    struct ch_patterns all = {0};
+    struct ch_pattern *p;
+    int64_t fuel = 10000;
+    assert_int_equal(ch_patterns_add(&all, CH_SV("^(a|a)*$"), &p, NULL), 0);
+    assert_int_equal(ch_pattern_match(p, CH_SV("aaa!"), &fuel), 0);
+    assert_int_equal(fuel, 10000);
+    assert_int_equal(ch_pattern_match(p, CH_SV("aaaaaaaaaaaa!"), &fuel), 0);
+    assert_true(fuel > 0 && fuel < 10000);
+    fuel = 0;
+    assert_int_equal(ch_pattern_match(p, CH_SV("aaaaaaaaaaaa!"), &fuel), CHELA_ELIMIT);
     ch_patterns_release(&all);
 }
 
@@ -167,7 +188,7 @@ static void test_bounded(void **state) {
     struct ch_sv hard = CH_SV("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!");
     assert_int_equal(ch_patterns_add(&all, CH_SV("^(a|a)*$"), &p, NULL), 0);
     for (int i = 0; i < 100; i++)
-        assert_int_equal(ch_pattern_match(p, hard), CHELA_ELIMIT);
+        assert_int_equal(matches_text(p, hard), CHELA_ELIMIT);
     ch_patterns_release(&all);
 }
 
@@ -180,7 +201,7 @@ static void test_long_text(void **state) {
         ch_buf_add_str(&text, "word ");
     assert_int_equal(ch_patterns_add(&all, CH_SV("^[\\w ]+$"), &p, NULL), 0);
     for (int i = 0; i < 100; i++)
-        assert_int_equal(ch_pattern_match(p, ch_buf_sv(&text)), 1);
+        assert_int_equal(matches_text(p, ch_buf_sv(&text)), 1);
     ch_patterns_release(&all);
 }
 
@@ -188,7 +209,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_matches),     cmocka_unit_test(test_refused),
         cmocka_unit_test(test_unsupported), cmocka_unit_test(test_often),
-        cmocka_unit_test(test_bounded),     cmocka_unit_test(test_long_text),
+        cmocka_unit_test(test_fuel),        cmocka_unit_test(test_bounded),
+        cmocka_unit_test(test_long_text),
     };
     return cmocka_run_group_tests_name("json/schema_pattern", tests, NULL, NULL);
 }

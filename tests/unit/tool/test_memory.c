@@ -210,9 +210,9 @@ static void test_hidden_file(void **state) {
 }
 
 /* Write a file whose last change was `age` seconds ago. */
-static void put_old(struct kit *k, const char *path, const char *text, int age) {
+static void put_old(struct kit *k, const char *path, const char *text, int64_t age) {
     CH_AUTOFREE char *full = kit_path(k, path);
-    struct timespec at = {.tv_sec = (time_t)(ch_now_ms(&ch_clock_system) / 1000) - age};
+    struct timespec at = {.tv_sec = (time_t)(ch_now_ms(&ch_clock_system) / 1000 - age)};
     const struct timespec times[] = {at, at};
     kit_put(k, path, text);
     assert_int_equal(utimensat(AT_FDCWD, full, times, 0), 0);
@@ -265,6 +265,10 @@ static void test_index_reads_changes(void **state) {
     put_old(&k, "memory/b.md", "an emu and a heron\n", 0);
     assert_string_equal(found(x, &k, "emu", &out), "memory/b.md:1 ");
     assert_string_equal(found(x, &k, "elk", &out), "");
+    for (int i = 0; i < 4; i++) { /* the year 2436, whose nanoseconds do not fit */
+        put_old(&k, "memory/b.md", i % 2 ? "an elk\n" : "an emu\n", -13000000000);
+        assert_string_equal(found(x, &k, i % 2 ? "elk" : "emu", &out), "memory/b.md:1 ");
+    }
     for (int i = 0; i < 40; i++) { /* the passages that are gone are given up at times */
         put_old(&k, "memory/b.md", i % 2 ? "an elk\n" : "an emu\n", 50 - i);
         assert_string_equal(found(x, &k, i % 2 ? "elk" : "emu", &out), "memory/b.md:1 ");

@@ -12,6 +12,7 @@
 #include "support/toolkit.h"
 #include "tool/builtin/files/patch.h"
 #include "tool/builtin/files/patch_apply.h"
+#include "tool/call/call.h"
 
 #define LQ "\xe2\x80\x9c" /* left double quotation mark */
 #define BOM "\xef\xbb\xbf"
@@ -152,7 +153,7 @@ static void test_cases(void **state) {
         CH_BUF_AUTO out = {0};
         int rc = ch_patch_read(&p, ch_sv_str(cases[i].patch), &err);
         if (rc == 0)
-            rc = ch_patch_apply(&p, &p.files[0], ch_sv_str(cases[i].old), &out, &st, &err);
+            rc = ch_patch_apply(NULL, &p, &p.files[0], ch_sv_str(cases[i].old), &out, &st, &err);
         bool error = cases[i].want[0] == '!';
         if ((rc < 0) != error || (error ? !strstr(err.message, cases[i].want + 1) || out.n
                                         : strcmp(ch_buf_str(&out), cases[i].want) != 0))
@@ -221,7 +222,12 @@ static void test_counts(void **state) {
 
     (void)state;
     assert_int_equal(ch_patch_read(&p, CH_SV(UPDATE "@@\n a\n-b\n+x\n+y\n@@\n-d\n" END), NULL), 0);
-    assert_int_equal(ch_patch_apply(&p, &p.files[0], CH_SV("a \nb\nc\nd\n"), &out, &st, NULL), 0);
+    const struct ch_sv old = CH_SV("a \nb\nc\nd\n");
+    static const chela_call stopped = {.cancelled = true};
+    assert_int_equal(ch_patch_apply(&stopped, &p, &p.files[0], old, &out, &st, NULL),
+                     CHELA_ECANCELED);
+    assert_int_equal(out.n, 0);
+    assert_int_equal(ch_patch_apply(NULL, &p, &p.files[0], old, &out, &st, NULL), 0);
     assert_int_equal(st.added, 2);
     assert_int_equal(st.removed, 2);
     assert_int_equal(st.tolerant, 1);
@@ -264,7 +270,7 @@ static void test_time(void **state) {
     ch_buf_add_str(&patch, "-b\n" END);
     int64_t from = kit_ms();
     assert_int_equal(ch_patch_read(&p, ch_buf_sv(&patch), &err), 0);
-    assert_int_equal(ch_patch_apply(&p, &p.files[0], ch_buf_sv(&text), &out, &st, &err),
+    assert_int_equal(ch_patch_apply(NULL, &p, &p.files[0], ch_buf_sv(&text), &out, &st, &err),
                      CHELA_EINVAL);
     assert_true(kit_ms() - from < 60000); /* line by line it would be an hour */
     ch_patch_release(&p);

@@ -278,6 +278,9 @@ static void test_hidden(void **state) {
         {"read", "{\"file_path\":\"hard\"}"},
         {"read", "{\"file_path\":\"keys/api\"}"},
         {"grep", "{\"pattern\":\"s3cret\",\"path\":\"chela.db\"}"},
+        {"ls", "{\"path\":\"keys\"}"},
+        {"find", "{\"pattern\":\"*\",\"path\":\"keys\"}"},
+        {"grep", "{\"pattern\":\"s3cret\",\"path\":\"keys\"}"},
         {"write", "{\"file_path\":\"chela.db\",\"content\":\"\"}"},
         {"write", "{\"file_path\":\"chela.db-wal\",\"content\":\"\"}"},
         {"write", "{\"file_path\":\"to-db\",\"content\":\"\"}"},
@@ -311,6 +314,11 @@ static void test_hidden(void **state) {
     kit_call(&k, "grep", "{\"pattern\":\"s3cret\"}");
     assert_null(strstr(k.content, "chela.db:"));
     assert_null(strstr(k.content, "keys/api:"));
+    kit_call(&k, "find", "{\"pattern\":\"**\"}");
+    assert_null(strstr(k.content, "keys/api"));
+    assert_non_null(strstr(k.content, "other"));
+    kit_call(&k, "read", "{\"file_path\":\"keys/ap\"}");
+    assert_null(strstr(k.content, "Similar names"));
     kit_call(&k, "read", "{\"file_path\":\"other\"}");
     assert_false(k.is_error);
     kit_free(&k);

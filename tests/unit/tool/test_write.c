@@ -1,4 +1,5 @@
 /* test_write.c -- writing whole files. */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -12,6 +13,15 @@
 #include "base/mem.h"
 #include "support/toolkit.h"
 #include "tool/builtin/builtin.h"
+
+/* Instead of the system's: files have an owner without a number in this container. */
+static int chown_fails;
+
+int fchown(int fd, uid_t uid, gid_t gid) {
+    (void)fd, (void)uid, (void)gid;
+    errno = chown_fails;
+    return chown_fails ? -1 : 0;
+}
 
 static void setup(struct kit *k) {
     kit_init(k);
@@ -200,12 +210,34 @@ static void test_order(void **state) {
     kit_free(&k);
 }
 
+static void test_foreign_owner(void **state) {
+    static const int errors[] = {EPERM, EINVAL, ENOTSUP};
+    struct kit k;
+
+    (void)state;
+    setup(&k);
+    kit_put(&k, "f", "old");
+    for (size_t i = 0; i < CH_LEN(errors); i++) {
+        chown_fails = errors[i];
+        kit_call(&k, "write", "{\"file_path\":\"f\",\"content\":\"new\"}");
+        if (k.is_error)
+            fail_msg("%s", k.content);
+    }
+    chown_fails = EIO;
+    kit_call(&k, "write", "{\"file_path\":\"f\",\"content\":\"other\"}");
+    assert_true(k.is_error);
+    expect(&k, "f", "new");
+    chown_fails = 0;
+    kit_free(&k);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_cases),     cmocka_unit_test(test_details),
         cmocka_unit_test(test_modes),     cmocka_unit_test(test_hard_link),
         cmocka_unit_test(test_read_only), cmocka_unit_test(test_no_leftovers),
         cmocka_unit_test(test_large),     cmocka_unit_test(test_order),
+        cmocka_unit_test(test_foreign_owner),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -162,6 +162,26 @@ static void test_no_copy(void **state) {
 }
 
 /* Undo removes the new name of a moved file only if the file has a copy. */
+/* The rules of a .gitignore file that would take too long are not all asked. */
+static void test_many_rules(void **state) {
+    struct world *w = *state;
+    static char rules[64 << 10], name[256];
+    memset(rules, '#', sizeof(rules));
+    memcpy(rules + sizeof(rules) - 7, "\n*.log", 7);
+    put("w/.gitignore", rules);
+    memset(name, 'x', 200);
+    memcpy(name, "w/", 2);
+    for (int i = 0; i < 1500; i++) {
+        snprintf(name + 200, 56, "%d.log", i);
+        put(name, "x");
+    }
+    begin(w, "first");
+    size_t copied = 0;
+    for (size_t i = 0; i < w->x.n; i++)
+        copied += w->x.list[i].copy.kind == CH_UNDO_FILE;
+    assert_in_range(copied, 500, 1000);
+}
+
 static void test_moved_without_copy(void **state) {
     struct world *w = *state;
     int fd = open("w/large", O_WRONLY | O_CREAT, 0644);
@@ -340,6 +360,39 @@ static void test_old_messages_are_dropped(void **state) {
     assert_false(ch_undo_record_tidy(&w->r));
 }
 
+/* A record that was opened keeps its index and its last message, also one with many copies. */
+static void test_large_message(void **state) {
+    struct world *w = *state;
+    put("w/a", "one");
+    begin(w, "first");
+    put("w/a", "two");
+    end(w);
+    struct ch_undo_state large = {
+        .kind = CH_UNDO_FILE, .mode = 0644, .n = CH_LIMIT_UNDO_PACK / 4 + 1};
+    ch_undo_record_message(&w->r, "s", 0, 1, "second");
+    assert_int_equal(ftruncate(w->r.pack, CH_LIMIT_UNDO_PACK / 2 + 1), 0);
+    ch_undo_record_change(&w->r, "large", &large);
+    ch_undo_index_save(&w->x, &w->r);
+    reopen(w);
+    assert_true(w->x.valid);
+    assert_int_equal(w->r.n, 2);
+    assert_true(ch_undo_record_tidy(&w->r));
+    assert_int_equal(w->r.n, 1);
+    assert_string_equal(w->r.list[0].text, "second");
+}
+
+/* Long texts end with a whole character. */
+static void test_texts_are_cut(void **state) {
+    struct world *w = *state;
+    char text[4 * CH_KB + 3];
+    memset(text, 'x', sizeof(text));
+    memcpy(text + 4 * CH_KB - 1, "\xc3\xa9", 3);
+    ch_undo_record_message(&w->r, "s", 0, 1, text);
+    ch_undo_record_call(&w->r, ch_sv(text + 4 * CH_KB - 200, 201));
+    assert_int_equal(strlen(w->r.list[0].text), 4 * CH_KB - 1);
+    assert_int_equal(strlen(w->r.list[0].calls[0]), 199);
+}
+
 /* A record that cannot be rewritten keeps the places of its copies. */
 static void test_failed_rewrite(void **state) {
     struct world *w = *state;
@@ -386,12 +439,14 @@ static void test_full_log(void **state) {
     assert_int_equal(w->r.n, 3);
 }
 
-/* A file that does not fit on the disk is not restored in part. */
+/* A file that does not fit on the disk is not restored in part, and can be restored later. */
 static void test_full_disk(void **state) {
     struct world *w = *state;
     put("w/a", "twelve bytes");
+    put("w/b", "small");
     begin(w, "first");
     put("w/a", "changed");
+    put("w/b", "changed");
     end(w);
     limit_size(6);
     errno = 0;
@@ -399,8 +454,12 @@ static void test_full_disk(void **state) {
     errno = 0;
     assert_int_equal(undo(w, 1, false), 0);
     limit_size(RLIM_INFINITY);
-    assert_string_equal(ch_buf_str(&w->told), "4 a\n");
+    assert_string_equal(ch_buf_str(&w->told), "4 a\n0 b\n");
     assert_string_equal(got("w/a"), "changed");
+    assert_int_equal(undo(w, 1, false), 0);
+    assert_string_equal(ch_buf_str(&w->told), "0 a\n0 b\n");
+    assert_string_equal(got("w/a"), "twelve bytes");
+    assert_string_equal(got("w/b"), "small");
 }
 
 static void test_two_programs(void **state) {
@@ -419,6 +478,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_restores, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_messages_in_a_row, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_no_copy, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_many_rules, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_moved_without_copy, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_moved_over_another, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_moved_from_outside, set_up, tear_down),
@@ -427,6 +487,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_copies_of_sessions, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_damage, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_old_messages_are_dropped, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_large_message, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_texts_are_cut, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_failed_rewrite, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_full_log, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_full_disk, set_up, tear_down),

@@ -103,18 +103,28 @@ static int make_agent(chela_agent *base, const struct ch_agent_override *patch, 
     return rc;
 }
 
+/* Frees the first role of the list. */
+static void free_first(struct ch_role **list) {
+    struct ch_role *r = *list;
+    *list = r->next;
+    ch_agent_close(r->agent);
+    ch_free(r->key);
+    ch_free(r);
+}
+
 static void free_agents(chela_agent *base, void *data) {
     (void)base;
-    for (struct ch_role *next, *r = data; r; r = next) {
-        next = r->next;
-        ch_agent_close(r->agent);
-        ch_free(r->key);
-        ch_free(r);
-    }
+    for (struct ch_role *list = data; list;)
+        free_first(&list);
 }
 
 /* A feature that no run gets; it holds the agents of an agent's roles. */
 static const struct ch_feature role_agents = {.name = "roles", .release_agent = free_agents};
+
+static void keep_roles(chela_agent *base, struct ch_role *list) {
+    ch_feature_detach(base, &role_agents);
+    ch_feature_put(base, &role_agents, list);
+}
 
 static chela_agent *agent_for(chela_agent *base, const char *key, const struct ch_agent_override *p,
                               struct chela_error *err) {
@@ -127,8 +137,7 @@ static chela_agent *agent_for(chela_agent *base, const char *key, const struct c
         return NULL;
     struct ch_role *r = ch_alloc(sizeof(*r));
     *r = (struct ch_role){first, ch_strdup(key), a};
-    ch_feature_detach(base, &role_agents);
-    ch_feature_put(base, &role_agents, r);
+    keep_roles(base, r);
     return a;
 }
 
@@ -316,11 +325,25 @@ struct ch_role_question *ch_role_ask(chela_run *run, enum ch_role_kind role,
                       err);
 }
 
+/* Frees the workers with other keys that have nothing to do: an MCP server may change its tools
+ * at any time. */
+static void drop_workers(chela_agent *base, const char *key) {
+    struct ch_role *list = ch_feature_of(base, &role_agents);
+    for (struct ch_role **at = &list; *at;)
+        if (strchr((*at)->key, '#') || strcmp((*at)->key, key) == 0 ||
+            !ch_list_empty(&(*at)->agent->sessions))
+            at = &(*at)->next;
+        else
+            free_first(at);
+    keep_roles(base, list);
+}
+
 chela_agent *ch_role_worker(chela_agent *base, struct chela_error *err) {
     char key[48]; /* tools, policy and hooks may change between runs */
     struct ch_agent_override patch = {.model = ch_mode_settings(base)->models[CH_ROLE_EXECUTOR]};
     snprintf(key, sizeof(key), "%llu/%zu", (unsigned long long)base->registry.revision,
              base->nhooks);
+    drop_workers(base, key);
     return agent_for(base, key, &patch, err);
 }
 

@@ -71,6 +71,15 @@ static bool background_is_told(const struct ch_background *b) {
     return b->ended && !(b->notice && ch_queue_has(&b->above->events, b->notice));
 }
 
+static struct ch_background *background_find(const chela_session *s, const char *id) {
+    for (CH_LIST_EACH(k, &s->background)) {
+        struct ch_background *b = CH_CONTAINER(k, struct ch_background, link);
+        if (strcmp(b->key, id) == 0)
+            return b;
+    }
+    return NULL;
+}
+
 /* Counts the runs in progress, and forgets the oldest that have ended. */
 static size_t background_count(chela_session *s) {
     size_t running = 0, told = 0;
@@ -241,8 +250,11 @@ static void background_load(chela_session *s, const struct ch_json *state) {
         if (!background_is_own(s, key) || !agent.n || background_count(s) >= CH_LIMIT_JOBS)
             continue;
         CH_AUTOFREE char *name = ch_strndup(key.p, key.n);
-        if (ch_session_find(s->agent->rt, name))
+        struct ch_background *known = background_find(s, name);
+        if (ch_session_find(s->agent->rt, name) || (known && !background_is_told(known)))
             continue;
+        if (known) /* the delivery of its notice was not stored */
+            background_drop(known);
         struct ch_background *b = background_add(s, name, agent, ch_json_get_str(item, "title"));
         if (s->agent->starts_background)
             background_resume(b);
@@ -375,15 +387,6 @@ char *chela_session_tasks_json(chela_session *s) {
         background_write_job(jobs[i], &w);
     ch_jw_end(&w, ']');
     return ch_buf_take(&out);
-}
-
-static struct ch_background *background_find(const chela_session *s, const char *id) {
-    for (CH_LIST_EACH(k, &s->background)) {
-        struct ch_background *b = CH_CONTAINER(k, struct ch_background, link);
-        if (strcmp(b->key, id) == 0)
-            return b;
-    }
-    return NULL;
 }
 
 char *chela_session_task_text(chela_session *s, const char *id, struct chela_error *err) {

@@ -141,20 +141,43 @@ static int begin_thinking(struct ch_decoder *d, unsigned key, const struct wire_
     return rc < 0 ? rc : ch_fold_extra(d->fold, key, b->signature);
 }
 
+/* Merge the start of an opaque block with its deltas. */
+static int end_opaque(struct ch_decoder *d, struct chela_error *err) {
+    struct state *st = anthropic_decode_state_of(d);
+    CH_BUF_AUTO json = {0};
+    ch_buf_addc(&st->deltas, ']');
+    ch_opaque_merge(ch_buf_sv(&st->start), ch_buf_sv(&st->deltas), &json);
+    if (ch_fold_opaque(d->fold, st->key, st->type, ch_buf_sv(&json)) < 0)
+        return ch_decode_too_large(err);
+    return CHELA_OK;
+}
+
+/* Complete the current block by the parts that were kept for its end. */
+static int anthropic_decode_settle(struct ch_decoder *d, struct chela_error *err) {
+    struct state *st = anthropic_decode_state_of(d);
+    int rc = st->type.p && st->deltas.n ? end_opaque(d, err) : CHELA_OK;
+    if (st->has_input && !ch_fold_block_text(d->fold, st->key).n)
+        ch_fold_replace(d->fold, st->key, ch_buf_sv(&st->start));
+    if (st->citing)
+        ch_fold_extra(d->fold, st->key, CH_SV("]"));
+    st->citing = st->has_input = false;
+    st->type = ch_sv(NULL, 0);
+    return rc;
+}
+
 static int anthropic_decode_begin_block(struct ch_decoder *d, unsigned key, struct ch_sv json,
                                         struct chela_error *err) {
     struct state *st = anthropic_decode_state_of(d);
     struct wire_block b;
+    int rc = anthropic_decode_settle(d, err); /* some servers begin all blocks, then end all */
+    if (rc < 0)
+        return rc;
     if (!anthropic_decode_read_block(d, json, &b))
         return ch_decode_malformed(err);
     ch_fold_release_key(d->fold, key); /* a reused index is a new block */
     st->key = key;
-    st->type = ch_sv(NULL, 0);
-    st->has_input = st->citing = false;
     ch_buf_clear(&st->start);
     ch_buf_clear(&st->deltas);
-
-    int rc;
     if (ch_sv_is(b.type, "text")) {
         rc = begin_text(d, key, &b);
     } else if (ch_sv_is(b.type, "tool_use")) {
@@ -171,30 +194,9 @@ static int anthropic_decode_begin_block(struct ch_decoder *d, unsigned key, stru
     return rc < 0 ? ch_decode_too_large(err) : CHELA_OK;
 }
 
-/* Merge the start of an opaque block with its deltas. */
-static int end_opaque(struct ch_decoder *d, struct chela_error *err) {
-    struct state *st = anthropic_decode_state_of(d);
-    CH_BUF_AUTO json = {0};
-    ch_buf_addc(&st->deltas, ']');
-    ch_opaque_merge(ch_buf_sv(&st->start), ch_buf_sv(&st->deltas), &json);
-    if (ch_fold_opaque(d->fold, st->key, st->type, ch_buf_sv(&json)) < 0)
-        return ch_decode_too_large(err);
-    return CHELA_OK;
-}
-
 static int anthropic_decode_end_block(struct ch_decoder *d, unsigned key, struct chela_error *err) {
-    struct state *st = anthropic_decode_state_of(d);
-    int rc = CHELA_OK;
-    if (key == st->key) {
-        if (st->type.p && st->deltas.n)
-            rc = end_opaque(d, err);
-        if (st->has_input && !ch_fold_block_text(d->fold, key).n)
-            ch_fold_replace(d->fold, key, ch_buf_sv(&st->start));
-        if (st->citing)
-            ch_fold_extra(d->fold, key, CH_SV("]"));
-        st->citing = st->has_input = false;
-        st->type = ch_sv(NULL, 0);
-    }
+    bool current = key == anthropic_decode_state_of(d)->key;
+    int rc = current ? anthropic_decode_settle(d, err) : CHELA_OK;
     ch_fold_close(d->fold, key);
     return rc;
 }

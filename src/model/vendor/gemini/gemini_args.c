@@ -10,6 +10,7 @@
 #include "json/writer.h"
 
 #define MAX_NODES 4096
+#define MAX_STEPS (1u << 24) /* comparisons of names: as many as twice MAX_NODES names need */
 #define MAX_SEGMENTS CH_LIMIT_PULL_DEPTH
 
 enum kind { EMPTY, OBJECT, ARRAY, STRING, LITERAL };
@@ -27,7 +28,7 @@ void ch_gemini_args_clear(struct ch_gemini_args *a) {
         ch_buf_release(&a->nodes[i].key);
         ch_buf_release(&a->nodes[i].text);
     }
-    a->n = a->growing = a->bytes = 0;
+    a->n = a->growing = a->bytes = a->steps = 0;
     a->bad = false;
 }
 
@@ -107,9 +108,19 @@ static bool take_segment(struct ch_sv *path, struct segment *s) {
 
 /* --- the tree */
 
-static size_t find_child(const struct ch_gemini_args *a, size_t parent, const struct segment *s) {
-    for (size_t i = a->nodes[parent].child; i; i = a->nodes[i].next)
-        if (s->index ? a->nodes[i].index == s->at : ch_sv_eq(ch_buf_sv(&a->nodes[i].key), s->name))
+static bool is_named(const struct ch_gemini_arg *node, const struct segment *s) {
+    return s->index ? node->index == s->at : ch_sv_eq(ch_buf_sv(&node->key), s->name);
+}
+
+/* Pieces usually belong to the newest child. */
+static size_t find_child(struct ch_gemini_args *a, size_t parent, const struct segment *s) {
+    const struct ch_gemini_arg *p = &a->nodes[parent];
+    if (p->last && is_named(&a->nodes[p->last], s))
+        return p->last;
+    if (s->index && s->at >= p->children)
+        return 0;
+    for (size_t i = p->child; i; i = a->nodes[i].next, a->steps++)
+        if (is_named(&a->nodes[i], s))
             return i;
     return 0;
 }
@@ -195,11 +206,12 @@ static void gemini_args_read_piece(struct ch_pull *p, struct piece *x) {
 static void gemini_args_add_piece(struct ch_gemini_args *a, const struct piece *x) {
     struct ch_sv value = x->has_string ? x->string : x->literal;
     enum kind kind = x->has_string ? STRING : LITERAL;
-    if (!x->has_string && !x->literal.n)
+    if (a->bad || (!x->has_string && !x->literal.n))
         return;
     size_t at = gemini_args_walk(a, x->path);
     struct ch_gemini_arg *node = &a->nodes[at];
-    if (!at || (node->kind != EMPTY && node->kind != kind) || value.n > CH_LIMIT_REPLY - a->bytes) {
+    if (!at || a->steps > MAX_STEPS || (node->kind != EMPTY && node->kind != kind) ||
+        value.n > CH_LIMIT_REPLY - a->bytes) {
         a->bad = true;
         return;
     }

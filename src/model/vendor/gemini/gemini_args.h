@@ -15,6 +15,7 @@ struct ch_gemini_args {
     size_t n, cap;
     size_t growing; /* node of the string that the next piece continues; 0: none */
     size_t bytes;   /* total size of all values */
+    size_t steps;   /* comparisons of names */
     bool bad;       /* an invalid path, or too much data: unusable */
 };
 

@@ -9,33 +9,9 @@
  * worth waiting for: a daily quota is not. */
 #include "model/vendor/gemini/gemini_errors.h"
 
-#include "base/error.h"
 #include "model/codec/errors.h"
 #include "model/codec/retry_after.h"
 #include "model/vendor/gemini/gemini.h"
-
-struct details {
-    long retry_ms;
-    bool daily;
-    struct ch_sv reason;
-};
-
-static bool has_type(const struct ch_json *detail, const char *name) {
-    return ch_sv_contains_nocase(ch_json_get_str(detail, "@type"), name);
-}
-
-static struct details gemini_errors_read_details(const struct ch_json *error) {
-    struct details x = {0};
-    for (CH_JSON_EACH(e, ch_json_get(error, "details"))) {
-        if (has_type(e, "RetryInfo"))
-            x.retry_ms = ch_retry_duration(ch_json_get_str(e, "retryDelay"));
-        if (has_type(e, "ErrorInfo"))
-            x.reason = ch_json_get_str(e, "reason");
-        for (CH_JSON_EACH(v, ch_json_get(e, "violations")))
-            x.daily |= ch_sv_contains_nocase(ch_json_get_str(v, "quotaId"), "PerDay");
-    }
-    return x;
-}
 
 int ch_gemini_read_error(struct ch_decoder *d, struct ch_sv json) {
     CH_ARENA_AUTO arena = {0}; /* kept texts are copied */
@@ -48,19 +24,18 @@ int ch_gemini_read_error(struct ch_decoder *d, struct ch_sv json) {
     if (!ch_vendor_error_read(v, &arena, &e) || d->reply.error.cls != CH_ERR_NONE)
         return CHELA_OK;
     const struct ch_json *error = ch_json_get(v, "error");
-    struct details x = gemini_errors_read_details(error);
     d->recognised = true;
     e.type = ch_json_get_str(error, "status");
-    e.code = x.reason;
+    e.code = e.reason;
     if (!d->retry_after_ms)
-        d->retry_after_ms = x.retry_ms;
+        d->retry_after_ms = e.retry_after_ms;
     ch_decoder_fail(d, &e);
     /* The details are more precise than the message ("check your plan and billing
      * details"). */
     if (ch_sv_is(e.type, "RESOURCE_EXHAUSTED")) {
         d->reply.error.cls = CH_ERR_RATE_LIMIT;
-        d->reply.error.retryable = !x.daily;
-        if (!x.daily && !d->reply.error.retry_after_ms)
+        d->reply.error.retryable = !e.no_retry;
+        if (!e.no_retry && !d->reply.error.retry_after_ms)
             d->reply.error.retry_after_ms = ch_retry_hint(e.message);
     }
     return CHELA_OK;

@@ -136,12 +136,14 @@ int ch_responses_add(struct ch_responses_items *x, struct ch_fold *f, unsigned i
     return responses_items_fold_piece(f, *key, kind, piece);
 }
 
-/* An empty final text is ignored: some servers omit at the end what they streamed. */
+/* An empty final text is ignored: some servers omit at the end what they streamed. A block of
+ * another kind with this key keeps its text: a refusal or reasoning does not replace an answer. */
 static int responses_items_settle(struct ch_fold *f, unsigned key, enum ch_responses_delta kind,
                                   struct ch_sv text) {
+    int rc = text.n ? responses_items_fold_piece(f, key, kind, CH_SV("")) : CHELA_OK;
+    if (!text.n || rc < 0)
+        return rc;
     struct ch_sv have = ch_fold_block_text(f, key);
-    if (!text.n)
-        return CHELA_OK;
     if (have.n > text.n || (have.n && memcmp(have.p, text.p, have.n) != 0))
         return ch_fold_replace(f, key, text);
     return responses_items_fold_piece(f, key, kind, ch_sv(text.p + have.n, text.n - have.n));
@@ -218,21 +220,17 @@ static int keep_text_extra(struct ch_fold *f, unsigned key, const struct wire_it
 
 /* --- parts of a whole message */
 
-/* The match flag of the i-th part of an item in stream order, and its key; NULL past the
- * last part. */
+/* The match flag of a part of an item, and its key; NULL: the part is one of another item. i: 0
+ * for the first part, up to x->nparts for others in stream order. */
 static bool *match_flag(struct ch_responses_items *x, unsigned index, unsigned i, unsigned *key,
                         int64_t *part) {
     *key = index;
     *part = 0;
     if (i == 0)
         return &x->list[index].matched;
-    for (unsigned k = 0; k < x->nparts; k++)
-        if (x->parts[k].item == index && --i == 0) {
-            *key = PART_KEYS + k;
-            *part = x->parts[k].part;
-            return &x->parts[k].matched;
-        }
-    return NULL;
+    *key = PART_KEYS + i - 1;
+    *part = x->parts[i - 1].part;
+    return x->parts[i - 1].item == index ? &x->parts[i - 1].matched : NULL;
 }
 
 /* Find the streamed part that a part of the whole item repeats: the one with the same
@@ -241,11 +239,11 @@ static bool *match_flag(struct ch_responses_items *x, unsigned index, unsigned i
 static bool find_streamed(struct ch_responses_items *x, const struct ch_fold *f, unsigned index,
                           int64_t at, struct ch_sv text, unsigned *key) {
     for (int pass = 0; pass < 2; pass++) {
-        int64_t part;
-        bool *matched;
-        for (unsigned i = 0; (matched = match_flag(x, index, i, key, &part)); i++) {
+        for (unsigned i = 0; i <= x->nparts; i++) {
+            int64_t part;
+            bool *matched = match_flag(x, index, i, key, &part);
             struct ch_sv have = ch_fold_block_text(f, *key);
-            if (*matched || !have.n || (pass == 0 && part != at))
+            if (!matched || *matched || !have.n || (pass == 0 && part != at))
                 continue;
             if (pass == 1 && (have.n > text.n || memcmp(have.p, text.p, have.n) != 0))
                 continue;
@@ -258,9 +256,11 @@ static bool find_streamed(struct ch_responses_items *x, const struct ch_fold *f,
 static void forget_matches(struct ch_responses_items *x, unsigned index) {
     int64_t part;
     unsigned key;
-    bool *matched;
-    for (unsigned i = 0; (matched = match_flag(x, index, i, &key, &part)); i++)
-        *matched = false;
+    for (unsigned i = 0; i <= x->nparts; i++) {
+        bool *matched = match_flag(x, index, i, &key, &part);
+        if (matched)
+            *matched = false;
+    }
 }
 
 static int done_message(struct ch_responses_items *x, struct ch_fold *f, unsigned index,

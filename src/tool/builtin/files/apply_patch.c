@@ -173,7 +173,7 @@ static int apply_patch_apply(struct job *j, const struct ch_patch_file *f, struc
     if (s->is && !ch_file_is_text(ch_buf_sv(&s->text)))
         return apply_patch_refuse(j, s->path, "is not text");
     struct ch_sv old = s->is ? ch_buf_sv(&s->text) : CH_SV("");
-    if (ch_patch_apply(&j->patch, f, old, out, &st, &err) < 0) {
+    if (ch_patch_apply(j->call, &j->patch, f, old, out, &st, &err) < 0) {
         chela_result_error(j->call, "invalid_arguments", "Nothing was changed: %s.", err.message);
         return CHELA_EINVAL;
     }

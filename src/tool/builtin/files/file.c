@@ -183,9 +183,11 @@ static int open_temp(const struct ch_place *place, char name[CH_TEMP_NAME], mode
     return -EEXIST;
 }
 
-/* The owner is kept if permitted; set-id bits are dropped. */
+/* The owner is kept if permitted and possible: it has no number in some containers (EINVAL), and
+ * no meaning on some file systems. Set-id bits are dropped. */
 static int copy_mode(int fd, const struct stat *old) {
-    if (fchown(fd, old->st_uid, old->st_gid) < 0 && errno != EPERM)
+    if (fchown(fd, old->st_uid, old->st_gid) < 0 && errno != EPERM && errno != EINVAL &&
+        errno != ENOTSUP)
         return -errno;
     return fchmod(fd, old->st_mode & 0777) < 0 ? -errno : 0;
 }

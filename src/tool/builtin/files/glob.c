@@ -272,8 +272,12 @@ static int glob_expand(struct ch_globs *g, struct ch_arena *arena, size_t i, siz
 }
 
 int ch_globs_read(struct ch_globs *g, struct ch_arena *arena, struct ch_sv pattern) {
-    size_t open, close;
+    size_t open, close, braces = 0;
 
+    for (size_t i = 0; i < pattern.n; i++) /* each costs a search for its end */
+        braces += pattern.p[i] == '{';
+    if (braces >= CH_LIMIT_GLOBS)
+        return CHELA_ELIMIT;
     g->list = ch_arena_zalloc(arena, CH_LIMIT_GLOBS * sizeof(*g->list));
     g->list[0] = pattern;
     g->n = 1;

@@ -23,8 +23,8 @@ struct ch_globs {
     size_t n;
 };
 
-/* Returns 0, or CHELA_ELIMIT for more than CH_LIMIT_GLOBS patterns. Braces that are
- * unclosed or contain no comma are literal. */
+/* Returns 0, or CHELA_ELIMIT for more than CH_LIMIT_GLOBS patterns or opening braces.
+ * Braces that are unclosed or contain no comma are literal. */
 int ch_globs_read(struct ch_globs *g, struct ch_arena *arena, struct ch_sv pattern);
 bool ch_globs_match(const struct ch_globs *g, struct ch_sv path);
 

@@ -5,12 +5,12 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/arena.h"
 #include "base/limits.h"
 #include "tool/builtin/files/page.h"
+#include "tool/builtin/files/walk.h"
 #include "tool/call/call.h"
 #include "tool/call/call_path.h"
 #include "json/writer.h"
@@ -20,12 +20,14 @@
 
 static const char *const path_names[] = {"path", "file_path", "directory", "dir", NULL};
 
-enum kind { KIND_FILE, KIND_DIR, KIND_LINK, KIND_OTHER };
-static const char *const kind_names[] = {"file", "directory", "link", "other"};
+static const char *const kind_names[] = {[CH_WALK_FILE] = "file",
+                                         [CH_WALK_DIR] = "directory",
+                                         [CH_WALK_LINK] = "link",
+                                         [CH_WALK_OTHER] = "other"};
 
 struct entry {
     const char *name; /* in the arena */
-    enum kind kind;
+    enum ch_walk_kind kind;
 };
 
 struct listing {
@@ -35,18 +37,6 @@ struct listing {
     bool more; /* more entries than CH_LIMIT_LS_SCAN */
 };
 
-static enum kind ls_kind_of(int dir, const struct dirent *e) {
-    struct stat st;
-    unsigned char type = e->d_type;
-
-    if (type == DT_UNKNOWN && fstatat(dir, e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0)
-        type = IFTODT(st.st_mode);
-    return type == DT_REG   ? KIND_FILE
-           : type == DT_DIR ? KIND_DIR
-           : type == DT_LNK ? KIND_LINK
-                            : KIND_OTHER;
-}
-
 static void ls_add(struct listing *l, int dir, const struct dirent *e) {
     if (l->n == l->cap) {
         l->cap = l->cap ? 2 * l->cap : 64;
@@ -54,7 +44,7 @@ static void ls_add(struct listing *l, int dir, const struct dirent *e) {
     }
     l->entries[l->n++] = (struct entry){
         .name = ch_arena_str(&l->arena, ch_sv_str(e->d_name)),
-        .kind = ls_kind_of(dir, e),
+        .kind = ch_walk_kind_of(dir, e),
     };
 }
 
@@ -83,7 +73,7 @@ static int ls_by_name(const void *a, const void *b) {
 }
 
 static int ls_list(chela_call *call, const char *path, struct listing *l) {
-    int fd = ch_path_open(chela_call_workspace(call), path, O_DIRECTORY);
+    int fd = ch_path_open_shown(&call->guard, path, O_DIRECTORY);
     DIR *d = fd < 0 ? NULL : fdopendir(fd);
 
     if (!d) {
@@ -103,7 +93,7 @@ static bool ls_add_line(struct ch_page *page, const struct entry *e) {
     CH_BUF_AUTO line = {0};
 
     ch_buf_add_str(&line, e->name);
-    if (e->kind == KIND_DIR)
+    if (e->kind == CH_WALK_DIR)
         ch_buf_addc(&line, '/');
     return ch_page_add(page, ch_buf_sv(&line));
 }

@@ -162,6 +162,7 @@ static size_t next_place(const struct lines *l, const struct wanted *w, size_t f
 /* --- choosing a location ------------------------------------------------- */
 
 struct applying {
+    const chela_call *call;
     const struct ch_patch *patch;
     const struct ch_patch_file *file;
     struct lines lines, plain; /* plain: created on demand */
@@ -371,6 +372,8 @@ static int patch_apply_all(struct applying *a) {
     for (size_t i = 0; i < a->file->nhunks; i++) {
         const struct ch_hunk *h = &a->patch->hunks[a->file->hunks + i];
         size_t at;
+        if (a->call && chela_call_cancelled(a->call))
+            return ch_fail(a->err, CHELA_ECANCELED, "the call was cancelled");
         int rc = patch_apply_find_place(a, h, &at);
         if (rc < 0)
             return rc;
@@ -380,9 +383,11 @@ static int patch_apply_all(struct applying *a) {
     return 0;
 }
 
-int ch_patch_apply(const struct ch_patch *p, const struct ch_patch_file *f, struct ch_sv old,
-                   struct ch_buf *out, struct ch_patch_stat *stat, struct chela_error *err) {
-    struct applying a = {.patch = p, .file = f, .out = out, .stat = stat, .err = err};
+int ch_patch_apply(const chela_call *call, const struct ch_patch *p, const struct ch_patch_file *f,
+                   struct ch_sv old, struct ch_buf *out, struct ch_patch_stat *stat,
+                   struct chela_error *err) {
+    struct applying a = {
+        .call = call, .patch = p, .file = f, .out = out, .stat = stat, .err = err};
     size_t before = out->n;
 
     *stat = (struct ch_patch_stat){0};

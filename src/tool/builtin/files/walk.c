@@ -12,9 +12,11 @@
 #include <unistd.h>
 
 #include "base/arena.h"
+#include "base/file.h"
 #include "base/limits.h"
 #include "base/mem.h"
 #include "tool/builtin/files/gitignore.h"
+#include "tool/call/call.h"
 #include "tool/process/path.h"
 
 #define RULES_NAME ".gitignore"
@@ -126,12 +128,9 @@ static bool is_ignored(const struct ch_walk *w, bool is_dir) {
 
 /* --- one directory ------------------------------------------------------- */
 
-static enum ch_walk_kind walk_kind_of(int dir, const struct dirent *e) {
-    struct stat st;
-    unsigned char type = e->d_type;
+enum ch_walk_kind ch_walk_kind_of(int dir, const struct dirent *e) {
+    unsigned char type = ch_file_type(dir, e);
 
-    if (type == DT_UNKNOWN && fstatat(dir, e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0)
-        type = IFTODT(st.st_mode);
     return type == DT_REG   ? CH_WALK_FILE
            : type == DT_DIR ? CH_WALK_DIR
            : type == DT_LNK ? CH_WALK_LINK
@@ -153,7 +152,7 @@ static void walk_add_name(struct frame *f, const struct dirent *e) {
     }
     f->names[f->n++] = (struct name){
         .text = ch_arena_str(&f->arena, ch_sv_str(e->d_name)),
-        .kind = walk_kind_of(dirfd(f->dir), e),
+        .kind = ch_walk_kind_of(dirfd(f->dir), e),
     };
 }
 
@@ -219,7 +218,7 @@ static int walk_begin(struct ch_walk *w, const char *given) {
     int rc = ch_path_inside(workspace, given, &rel);
     if (rc < 0)
         return rc;
-    int fd = ch_path_open(workspace, given, O_DIRECTORY);
+    int fd = ch_path_open_shown(&w->call->guard, given, O_DIRECTORY);
     if (fd < 0)
         return fd;
     if (rel.n > 1 && rel.p[rel.n - 1] == '/')
@@ -263,8 +262,8 @@ void ch_walk_free(struct ch_walk *w) {
     ch_free(w);
 }
 
-/* Enter the last returned directory. Directories that cannot be opened are counted and
- * skipped. */
+/* Enter the last returned directory. Directories that are hidden from tools are skipped; those
+ * that cannot be opened are counted, too. */
 static int walk_enter(struct ch_walk *w) {
     const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
     struct frame *f = &w->frames[w->nframes - 1];
@@ -275,6 +274,10 @@ static int walk_enter(struct ch_walk *w) {
         return 0;
     }
     int fd = openat(dirfd(f->dir), f->names[f->next - 1].text, flags);
+    if (fd >= 0 && ch_path_is_listed(w->call->guard.hide, fd)) {
+        close(fd);
+        return 0;
+    }
     ch_buf_addc(&w->path, '/');
     int rc = fd < 0 ? -errno : walk_push(w, fd);
     if (rc == 0 || rc == -ECANCELED)

@@ -3,9 +3,12 @@
  * Pre-order, names sorted, without recursion. Each directory is opened relative to its
  * parent's descriptor, and symbolic links are not followed (except the start path that the
  * model named), so the walk cannot leave the workspace. Names ignored by .gitignore files,
- * hidden names and `.git` are skipped; the start directory is never skipped. */
+ * hidden names and `.git` are skipped; the start directory is never skipped. Directories that
+ * are hidden from tools are not entered. */
 #ifndef CH_TOOL_WALK_H
 #define CH_TOOL_WALK_H
+#include <dirent.h>
+
 #include "base/buf.h"
 #include "chela/tool.h"
 
@@ -17,6 +20,9 @@ struct ch_walk_opts {
 };
 
 enum ch_walk_kind { CH_WALK_FILE, CH_WALK_DIR, CH_WALK_LINK, CH_WALK_OTHER };
+
+/* The kind of an entry of the open directory dir. */
+enum ch_walk_kind ch_walk_kind_of(int dir, const struct dirent *e);
 
 struct ch_walk_entry {  /* texts borrowed until the next ch_walk_next */
     struct ch_sv path;  /* relative to the workspace; NUL-terminated */

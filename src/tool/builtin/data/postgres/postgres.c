@@ -12,8 +12,9 @@
  * not treat them as changes of the database. Operators should use a role with only the
  * necessary read permissions.
  *
- * All operations are asynchronous, so that a query can be cancelled and a slow network
- * cannot block a thread past its deadline. */
+ * Operations are asynchronous, so that a query can be cancelled and a slow network cannot
+ * block a thread past its deadline. Exceptions are the look-up of the host name and the
+ * request to cancel, in which libpq blocks the worker thread. */
 #include <libpq-fe.h>
 
 #include <errno.h>
