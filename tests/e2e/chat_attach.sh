@@ -232,7 +232,7 @@ sees "and is sent" '^you said: and this'
 types "!setsid -f sh -c 'echo \$\$ >pid; exec sleep 1000'"
 press Enter
 sees "a program that leaves the group" 'Ctrl-C ends it'
-for _ in {1..100}; do [ -s "$space/pid" ] && break || sleep 0.05; done
+for _ in {1..100}; do if [ -s "$space/pid" ]; then break; fi; sleep 0.05; done
 press C-c
 press C-c
 types "!echo after"
