@@ -28,7 +28,7 @@ bool ch_reply_extras_has_media(const struct ch_msg *m);
  * appended. False: the run was closed. */
 bool ch_reply_extras_tell(chela_run *run, const struct ch_msg *m, struct ch_buf *citations);
 /* The paths of the files that the messages of the transcript from `began` on name, into the
- * arena. began SIZE_MAX: of the files of this run that any message names. */
+ * arena. began SIZE_MAX: all messages, but only files that this run made. */
 size_t ch_reply_extras_files(const chela_run *run, size_t began, struct ch_arena *a,
                              struct chela_str **out);
 

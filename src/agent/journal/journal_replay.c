@@ -168,7 +168,7 @@ static char *dup_sv(struct ch_sv s) {
 
 /* --- messages ------------------------------------------------------------------- */
 
-/* A message past CH_LIMIT_HISTORY is left out, as the run left it out that stored it. */
+/* Leaves out a message past CH_LIMIT_HISTORY. The run that stored the message did the same. */
 static bool add_message(struct ch_journal_replay *p, struct ch_msg *m) {
     bool fits = ch_transcript_add(&p->transcript, m) == 0;
 

@@ -30,7 +30,7 @@ static void admission_release_outer(struct ch_request *req) {
         outer(req);
 }
 
-/* --- the gateway that has the session takes the event up, or refuses it */
+/* --- the outcome in the gateway that has the session ------------------------- */
 
 static void admission_settled(const struct chela_error *err, void *user) {
     struct admission *a = user;
@@ -53,7 +53,8 @@ static void admission_on_tail(struct ch_lane_watcher *w, bool unserved,
         ch_tail_await(w, a->delivery->id, false, admission_settled, a);
 }
 
-/* Waits only for an event that waits for nothing. */
+/* Begins to wait for the gateway that has the session. Only events that control a run are
+ * awaited, because such an event is not queued behind a turn. False: no wait. */
 static bool admission_awaits(struct admission *a, const struct ch_delivery *d,
                              enum ch_delivery_stage stage) {
     struct ch_arena *arena = &a->request->arena;
