@@ -228,8 +228,9 @@ void ch_project_release(struct ch_project *p) {
 void ch_project_describe(const struct ch_project_file *f, struct ch_buf *out) {
     if (!f->text.n)
         return;
-    ch_buf_addf(out, "<project_file name=\"%s\"%s>\n", f->name,
-                f->untrusted ? " untrusted=\"true\"" : "");
+    ch_buf_add_str(out, "<project_file name=\"");
+    ch_envelope_quote(ch_sv_str(f->name), out);
+    ch_buf_addf(out, "\"%s>\n", f->untrusted ? " untrusted=\"true\"" : "");
     ch_envelope_quote(f->text, out);
     if (f->size > f->text.n + 64) /* trimmed white space needs no note */
         ch_buf_addf(out, "\n[%zu of %zu bytes: read the file for the rest]", f->text.n, f->size);
