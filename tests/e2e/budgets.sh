@@ -8,6 +8,7 @@ cd "$(dirname "$0")/../.." || exit 2
 BUILD=${BUILD:-build}
 BUILD=$(realpath "$BUILD")
 . tests/support/tap.sh
+. tests/support/budget.sh
 . tests/support/e2e.sh
 . tests/support/serve.sh
 . tests/support/terminal.sh
@@ -18,22 +19,7 @@ if ldd "$program" | grep -qE 'lib(asan|tsan|ubsan)'; then
     exit
 fi
 
-# within KIND NAME ACTUAL: hold it to its row.
-within() {
-    local most
-    most=$(awk -v kind="$1" -v name="$2" '$1 == kind && $2 == name {print $3}' tests/budgets)
-    [ -n "$most" ] || most=$(awk -v kind="$1" '$1 == kind && $2 == "module" {print $3}' tests/budgets)
-    printf '# %-9s %-26s %8s of %8s\n' "$1" "$2" "$3" "${most:-?}"
-    if [ -n "$most" ] && [ "${3:-0}" -gt 0 ] && [ "$3" -le "$most" ]; then
-        ok "$1 of $2"
-    else
-        not_ok "$1 of $2" "${3:-nothing}, and tests/budgets allows ${most:-nothing}"
-    fi
-}
-
-for file in chela chela-sandbox libchela.so "$BUILD"/libchela-*.so; do
-    within size "${file##*/}" "$(size -B "$BUILD/${file##*/}" | awk 'NR == 2 {print $1 + $2}')"
-done
+sizes_within "$BUILD"
 
 cat >"$space/wait" <<'SCRIPT'
 #!/bin/sh
