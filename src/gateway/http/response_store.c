@@ -4,6 +4,7 @@
 #include <poll.h>
 
 #include "agent/journal/journal.h"
+#include "base/error.h"
 #include "base/limits.h"
 #include "base/mem.h"
 #include "gateway/request/request.h"
@@ -62,6 +63,7 @@ static void response_remember(chela_gateway *gw, const char *id, struct ch_sv ob
 #define SHARED "response/" /* prefix of the id in the sessions' store */
 #define LOOKS 5            /* another worker may be storing the response just now */
 #define LOOK_MS 20
+#define LOOKS_DELETED 250 /* a deletion waits for the disk */
 
 /* data empty: deleted. */
 static void response_share(chela_gateway *gw, struct ch_sv id, struct ch_sv data) {
@@ -192,23 +194,52 @@ void ch_response_store_get(struct ch_request *req) {
         response_get(req);
 }
 
-static void response_delete(struct ch_request *req) {
-    struct stored_response *r = find_response(req->gw, req->param);
+static void respond_deleted(struct ch_request *req) {
     CH_BUF_AUTO out = {0};
     struct ch_jw w = ch_jw(&out);
-    if (!r) {
-        no_response(req);
-        return;
-    }
-    drop_response(req->gw->responses, r);
-    if (req->gw->workers)
-        response_share(req->gw, req->param, CH_SV(""));
     ch_jw_begin(&w, '{');
     ch_jw_kstr(&w, "id", req->param);
     ch_jw_kcstr(&w, "object", "response");
     ch_jw_kbool(&w, "deleted", true);
     ch_jw_end(&w, '}');
     ch_request_respond_json(req, 200, &out);
+}
+
+/* Waits until the store has the deletion. */
+static int response_query_deleted(struct ch_store_lookup *l, struct chela_error *err) {
+    CH_BUF_AUTO name = {0};
+    int rc = 0;
+    ch_buf_addf(&name, SHARED "%s", l->key);
+    for (int64_t i = 0; i < l->number && rc == 0; i++) {
+        ch_buf_clear(&l->out);
+        rc = ch_store_kept(l->store, ch_buf_str(&name), response_on_kept, l, err);
+        if (rc == 0 && !l->out.n)
+            return 0;
+        poll(NULL, 0, LOOK_MS);
+    }
+    return rc == CHELA_ENOENT ? 0
+           : rc < 0           ? rc
+                              : ch_fail(err, CHELA_EIO, "the store did not take the deletion");
+}
+
+static void response_deleted(struct ch_request *req, struct ch_store_lookup *l) {
+    (void)l;
+    respond_deleted(req);
+}
+
+static void response_delete(struct ch_request *req) {
+    struct stored_response *r = find_response(req->gw, req->param);
+    if (!r) {
+        no_response(req);
+        return;
+    }
+    drop_response(req->gw->responses, r);
+    if (!req->gw->workers) {
+        respond_deleted(req);
+        return;
+    }
+    response_share(req->gw, req->param, CH_SV(""));
+    ch_store_lookup_start(req, req->param, LOOKS_DELETED, response_query_deleted, response_deleted);
 }
 
 static void response_delete_fetched(struct ch_request *req, struct ch_store_lookup *l) {
