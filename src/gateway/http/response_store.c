@@ -194,9 +194,11 @@ void ch_response_store_get(struct ch_request *req) {
         response_get(req);
 }
 
-static void respond_deleted(struct ch_request *req) {
+/* l: NULL without other workers. */
+static void response_deleted(struct ch_request *req, struct ch_store_lookup *l) {
     CH_BUF_AUTO out = {0};
     struct ch_jw w = ch_jw(&out);
+    (void)l;
     ch_jw_begin(&w, '{');
     ch_jw_kstr(&w, "id", req->param);
     ch_jw_kcstr(&w, "object", "response");
@@ -222,11 +224,6 @@ static int response_query_deleted(struct ch_store_lookup *l, struct chela_error 
                               : ch_fail(err, CHELA_EIO, "the store did not take the deletion");
 }
 
-static void response_deleted(struct ch_request *req, struct ch_store_lookup *l) {
-    (void)l;
-    respond_deleted(req);
-}
-
 static void response_delete(struct ch_request *req) {
     struct stored_response *r = find_response(req->gw, req->param);
     if (!r) {
@@ -235,7 +232,7 @@ static void response_delete(struct ch_request *req) {
     }
     drop_response(req->gw->responses, r);
     if (!req->gw->workers) {
-        respond_deleted(req);
+        response_deleted(req, NULL);
         return;
     }
     response_share(req->gw, req->param, CH_SV(""));
