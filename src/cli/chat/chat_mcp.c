@@ -249,7 +249,7 @@ static char *prompt_params(const char *prompt, const char *name, const char *arg
 
     ch_draft_init(&d);
     fputs("{\"name\":", d.f);
-    ch_draft_quote(&d, name);
+    ch_draft_quote(d.f, name);
     fputs(",\"arguments\":{", d.f);
     args += strspn(args, " \t\n");
     for (size_t i = 0; *args && (key = ch_chat_mcp_at(prompt, "/arguments/%zu/name", i)); i++) {
@@ -257,9 +257,9 @@ static char *prompt_params(const char *prompt, const char *name, const char *arg
         size_t len = next ? strcspn(args, " \t\n") : strlen(args);
         char *value = ch_format("%.*s", (int)len, args);
         fputs(i ? "," : "", d.f);
-        ch_draft_quote(&d, key);
+        ch_draft_quote(d.f, key);
         fputc(':', d.f);
-        ch_draft_quote(&d, value);
+        ch_draft_quote(d.f, value);
         free(value);
         args += len;
         args += strspn(args, " \t\n");
@@ -402,7 +402,7 @@ static void read_next(struct message *m) {
     struct ch_draft params;
     ch_draft_init(&params);
     fputs("{\"uri\":", params.f);
-    ch_draft_quote(&params, m->mentions[m->next].uri);
+    ch_draft_quote(params.f, m->mentions[m->next].uri);
     fputc('}', params.f);
     ch_draft_finish(&params);
     if (chela_mcp_send(m->mentions[m->next].client, "resources/read", params.p, message_on_read, m,

@@ -109,11 +109,11 @@ static void channels_row(struct ch_table *table, const char *name, const char *s
 static void channels_object(struct ch_draft *out, bool first, const char *name, const char *status,
                             const char *detail) {
     fputs(first ? "{\"channel\":" : ",\n {\"channel\":", out->f);
-    ch_draft_quote(out, name);
+    ch_draft_quote(out->f, name);
     fputs(",\"status\":", out->f);
-    ch_draft_quote(out, status);
+    ch_draft_quote(out->f, status);
     fputs(",\"detail\":", out->f);
-    ch_draft_quote(out, detail);
+    ch_draft_quote(out->f, detail);
     fputc('}', out->f);
 }
 

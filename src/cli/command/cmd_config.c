@@ -160,14 +160,8 @@ struct showing {
 };
 
 static void show_json(FILE *out, const char *name, const char *text) {
-    fprintf(out, "\"%s\":\"", name);
-    for (; *text; text++) {
-        if ((unsigned char)*text < 0x20)
-            fprintf(out, "\\u%04x", (unsigned)*text);
-        else
-            fprintf(out, *text == '"' || *text == '\\' ? "\\%c" : "%c", *text);
-    }
-    fputc('"', out);
+    fprintf(out, "\"%s\":", name);
+    ch_draft_quote(out, text);
 }
 
 static void config_show_option(const char *key, const char *value, int from_file, void *user) {

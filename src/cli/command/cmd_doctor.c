@@ -229,23 +229,11 @@ static void print_text(FILE *out, const struct ch_findings *f, bool quiet) {
         fprintf(out, "%zu checks: %zu warnings, %zu failures\n", f->n, f->warned, f->failed);
 }
 
-static void print_string(FILE *out, const char *s) {
-    fputc('"', out);
-    for (; *s; s++)
-        if (*s == '"' || *s == '\\')
-            fprintf(out, "\\%c", *s);
-        else if ((unsigned char)*s < 0x20)
-            fprintf(out, "\\u%04x", *s);
-        else
-            fputc(*s, out);
-    fputc('"', out);
-}
-
 static void doctor_print_member(FILE *out, const char *name, const char *value) {
     if (!value)
         return;
     fprintf(out, "%s\"%s\":", strcmp(name, "area") == 0 ? "" : ",", name);
-    print_string(out, value);
+    ch_draft_quote(out, value);
 }
 
 static void doctor_print_json(FILE *out, const struct ch_findings *f) {
