@@ -416,10 +416,13 @@ static void find_mentions(struct message *m) {
         word += strspn(word, " \t\n");
         size_t n = strcspn(word, " \t\n");
         const char *colon = *word == '@' ? memchr(word, ':', n) : NULL;
-        chela_mcp *client = colon && m->n < RESOURCES && colon + 1 < word + n
+        chela_mcp *client = colon && colon + 1 < word + n
                                 ? ch_chat_server_find(m->c, word + 1, (size_t)(colon - word) - 1)
                                 : NULL;
-        if (client)
+        if (client && m->n == RESOURCES)
+            ch_console_note(m->c->console, "%.*s is not attached: a message has at most %d "
+                            "resources", (int)n, word, RESOURCES);
+        else if (client)
             m->mentions[m->n++] =
                 (struct mention){client, ch_format("%.*s", (int)(colon - word) - 1, word + 1),
                                  ch_format("%.*s", (int)(word + n - colon) - 1, colon + 1)};
