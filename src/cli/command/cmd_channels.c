@@ -12,6 +12,7 @@
 #include "cli/setup/channel.h"
 #include "cli/setup/setup.h"
 #include "cli/support/draft.h"
+#include "cli/support/array_member.h"
 #include "cli/support/mem.h"
 #include "cli/support/problem.h"
 #include "cli/term/table.h"
@@ -78,21 +79,14 @@ static char *channels_ask(struct channels *s) {
     return json;
 }
 
-/* The member of finding i; chela_free. */
-static char *channels_member(const char *json, size_t i, const char *key) {
-    char pointer[40];
-    snprintf(pointer, sizeof(pointer), "/%zu/%s", i, key);
-    return chela_json_get(json, strlen(json), pointer, NULL);
-}
-
 /* The status and the detail of a channel; both are freed with chela_free, and may be NULL. */
 static void channels_find(const char *json, const char *name, char **status, char **detail) {
     char *found;
     *status = *detail = NULL;
-    for (size_t i = 0; !*status && (found = channels_member(json, i, "name")); i++) {
+    for (size_t i = 0; !*status && (found = ch_array_member(json, i, "name")); i++) {
         if (strcmp(found, name) == 0) {
-            *status = channels_member(json, i, "status");
-            *detail = channels_member(json, i, "detail");
+            *status = ch_array_member(json, i, "status");
+            *detail = ch_array_member(json, i, "detail");
         }
         chela_free(found);
     }

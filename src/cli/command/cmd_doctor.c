@@ -15,6 +15,7 @@
 #include "cli/command/doctor_machine.h"
 #include "cli/command/doctor_workspace.h"
 #include "cli/support/draft.h"
+#include "cli/support/array_member.h"
 #include "cli/support/mem.h"
 #include "cli/report/out.h"
 #include "cli/support/problem.h"
@@ -109,10 +110,8 @@ static bool look_at_providers(struct ch_findings *f, struct ch_setup *s) {
 }
 
 static char *doctor_text(const char *json, size_t i, const char *member) {
-    char *pointer = ch_format("/%zu/%s", i, member);
-    char *value = chela_json_get(json, strlen(json), pointer, NULL);
+    char *value = ch_array_member(json, i, member);
     char *copy = value ? ch_dup(value) : NULL;
-    free(pointer);
     chela_free(value);
     return copy;
 }

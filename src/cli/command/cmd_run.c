@@ -761,9 +761,14 @@ static int read_images(const struct ch_texts *given, struct texts *t, struct che
 
 static int run_read_texts(struct run *r, struct texts *t, struct chela_error *err) {
     const struct flags *f = &r->flags;
+    chela_schema *schema = NULL;
     int rc = f->system ? ch_input_text(f->system, CH_INPUT_SYSTEM, &t->system, err) : 0;
     if (rc == 0 && f->schema)
         rc = ch_input_file(f->schema, CH_INPUT_SYSTEM, &t->schema, err);
+    if (rc == 0 && f->schema &&
+        (rc = chela_schema_new(t->schema.p, t->schema.n, NULL, &schema, err)) < 0)
+        ch_problem_in(err, f->schema);
+    chela_schema_free(schema);
     if (rc == 0)
         rc = read_images(&f->images, t, err);
     if (rc == 0 && !r->resume)

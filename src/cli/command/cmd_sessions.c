@@ -365,6 +365,8 @@ static int import_session(struct sessions *s) {
         rc = ch_input_file(s->args.words[0], IMPORT_MAX, &in, &s->err);
     if (rc == 0)
         rc = chela_store_import(s->store, in.p, in.n, s->flags.key, &key, &s->err);
+    if (rc < 0 && in.p)
+        ch_problem_in(&s->err, s->args.words[0]);
     ch_input_release(&in);
     if (rc < 0)
         return rc;
