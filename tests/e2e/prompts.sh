@@ -125,6 +125,10 @@ cp "$space/noform/router/cases.yaml" "$space/v/router/"
 chela prompt test router@1.2 --compare 1.0 --dir v --model scripted/router.json --n 1
 exits "a worse version" 1
 check "a worse version: by how much" grep -qE 'router@1\.2#.* against router@1\.0#.*: -100 points .*: worse' "$out"
+chela prompt test router@1.0 --dir v --model scripted/router.json --n 1 --results /dev/null
+exits "results that cannot be stored" 2
+check "results that cannot be stored: the place" grep -q '^chela: /dev/null/router@1.0#.*jsonl: ' "$err"
+check "results that cannot be stored: shown" grep -q ' answers pass' "$out"
 chela prompt test router@1.0 --compare 1.2 --dir v --model scripted/router.json --n 1 --results '' --json
 exits "a better version" 0
 holds "a better version, as JSON" '.[0] | .compare.verdict == "better" and .report.version == "1.0" and .against.version == "1.2"'
