@@ -103,6 +103,11 @@ check "a prompt that says nothing of the form: what came" grep -q 'answer: Well,
 check "JUnit: failures" grep -qE '<testsuite name="router@1.0#[0-9a-f]{12}" tests="14" failures="14"' "$space/noform.xml"
 check "JUnit: why" grep -q '<failure message="0 of 1 runs passed">json_valid: ' "$space/noform.xml"
 
+printf 'a\0b' >"$space/nul"
+chela prompt render summariser --var previous=@nul --var focus=none --var max_words=9 --var conversation=hi
+exits "a value with a NUL byte" 2
+check "a value with a NUL byte: which" grep -q '^chela: --var previous: ' "$err"
+
 # --- shares, thresholds, results
 jq '.rules[0] += {times: 3}' "$space/summariser.json" >"$space/flaky.json"
 chela prompt test summariser --model scripted/flaky.json --n 4 --parallel 1 --json
