@@ -218,12 +218,17 @@ size_t ch_anthropic_mark(const struct ch_model_request *req, struct ch_sv messag
 /* State while writing the content blocks of one wire message. */
 struct writing {
     struct ch_jw w;
+    const struct ch_model_request *req;
     const struct ch_msg *m;
     const char *prefix; /* prefix of the message kind, until the first text */
-    bool own;           /* made by this service: its own blocks may be sent back */
-    bool wrote;         /* made by this model: reasoning may be sent back */
     size_t blocks;
 };
+
+/* Made by this service: its own blocks may be sent back. Asked by blocks that depend on the
+ * author; most do not. */
+static bool anthropic_encode_is_own(const struct writing *x) {
+    return ch_encode_is_own(x->req, x->m, "anthropic", &ch_claude_names);
+}
 
 /* The beginning of a block. Such texts are copied, since every round of tools writes some. */
 #define BLOCK(type) CH_SV("{\"type\":\"" type "\"")
@@ -244,7 +249,7 @@ static void anthropic_encode_write_text(struct writing *x, struct ch_sv text,
         return;
     anthropic_encode_begin_block(x, BLOCK("text"));
     ch_jw_kstr(&x->w, "text", ch_encode_prefixed(&x->prefix, text, &room));
-    if (x->own && citations.n && ch_is_json(citations, CH_JSON_ARRAY))
+    if (citations.n && anthropic_encode_is_own(x) && ch_is_json(citations, CH_JSON_ARRAY))
         ch_jw_kraw(&x->w, "citations", citations);
     anthropic_encode_end_block(x);
 }
@@ -289,7 +294,7 @@ static void anthropic_encode_write_media(struct writing *x, const struct ch_bloc
 
 /* Reasoning is sent back only to the model that wrote it. */
 static void anthropic_encode_write_reasoning(struct writing *x, const struct ch_block *b) {
-    if (!x->wrote || !b->extra.n)
+    if (!b->extra.n || !ch_encode_wrote(x->req, x->m, "anthropic", &ch_claude_names))
         return;
     bool redacted = b->flags & CH_F_REDACTED;
     anthropic_encode_begin_block(x, redacted ? BLOCK("redacted_thinking") : BLOCK("thinking"));
@@ -306,7 +311,7 @@ static void anthropic_encode_write_call(struct writing *x, const struct ch_block
     ch_jw_kstr(&x->w, "name", ch_name_for(CH_NAME_ROOM, b->name, name));
     ch_jw_key(&x->w, "input");
     ch_encode_arguments(&x->w, b->text);
-    if (x->own && b->extra.n && ch_is_json(b->extra, CH_JSON_OBJECT))
+    if (b->extra.n && anthropic_encode_is_own(x) && ch_is_json(b->extra, CH_JSON_OBJECT))
         ch_jw_kraw(&x->w, "caller", b->extra);
     anthropic_encode_end_block(x);
 }
@@ -364,7 +369,7 @@ static void anthropic_encode_write_block(struct writing *x, const struct ch_bloc
         anthropic_encode_write_call(x, b);
         break;
     case CH_BLOCK_OPAQUE:
-        if (x->own && ch_is_json(b->text, CH_JSON_OBJECT)) {
+        if (anthropic_encode_is_own(x) && ch_is_json(b->text, CH_JSON_OBJECT)) {
             ch_jw_raw(&x->w, b->text);
             x->blocks++;
         }
@@ -376,11 +381,8 @@ int ch_anthropic_message(const struct ch_model_request *req, const struct ch_msg
                          struct ch_buf *out, struct chela_error *err CH_UNUSED) {
     bool assistant = m->kind == CH_MSG_ASSISTANT;
     size_t mark = ch_encode_begin(out, !out->n);
-    struct writing x = {.w = ch_jw(out),
-                        .m = m,
-                        .prefix = ch_msg_kind_prefix(m->kind),
-                        .own = ch_encode_is_own(req, m, "anthropic", &ch_claude_names),
-                        .wrote = ch_encode_wrote(req, m, "anthropic", &ch_claude_names)};
+    struct writing x = {
+        .w = ch_jw(out), .req = req, .m = m, .prefix = ch_msg_kind_prefix(m->kind)};
     ch_jw_raw(&x.w, assistant ? CH_SV("{\"role\":\"assistant\",\"content\":[")
                               : CH_SV("{\"role\":\"user\",\"content\":["));
     x.w.comma = false;
