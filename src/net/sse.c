@@ -271,6 +271,8 @@ int ch_sse_feed(struct ch_sse *s, struct ch_sv bytes, struct chela_error *err) {
     bool carried = s->line.n > 0;
     int rc = 0;
 
+    if (!s->past_bom && !carried) /* at the first byte of the stream */
+        s->past_bom = *p != '\xef';
     p += s->after_cr && *p == '\n';
     s->after_cr = false;
     struct line_ends ends = {NULL, NULL, end};

@@ -350,10 +350,11 @@ static struct ch_sv cache_key(const chela_run *run, struct ch_arena *parts) {
     struct ch_sv first = t->n ? ch_msg_words(t->msgs[0]) : CH_SV("");
     uint64_t h = ch_hash(0, ch_sv_str(run->session->agent->id));
     h = ch_hash(h, ch_sv(first.p, CH_MIN(first.n, 4 * CH_KB)));
-    char hex[CH_HASH_HEX];
-    ch_hash_hex(h, hex);
-    struct ch_sv words[] = {CH_SV("chela-"), ch_sv(hex, sizeof(hex))};
-    return ch_sv_str(ch_arena_join(parts, words, CH_LEN(words)));
+    static const struct ch_sv lead = CH_SV("chela-");
+    char *key = ch_arena_bytes(parts, lead.n + CH_HASH_HEX);
+    memcpy(key, lead.p, lead.n);
+    ch_hash_hex(h, key + lead.n);
+    return ch_sv(key, lead.n + CH_HASH_HEX);
 }
 
 /* Chooses how the request asks for the answer's schema. */
@@ -435,8 +436,8 @@ static int think_describe(chela_run *run, const struct chela_turn_patch *patch,
     const chela_session *s = run->session;
     const chela_agent *a = s->agent;
     const char *choice = patch->tool_choice ? patch->tool_choice : a->tool_choice;
-    const char *system = s->system ? s->system : ch_context_system(run);
-    if (!system || (!s->system && !tell_note(run)))
+    struct ch_sv system = s->system ? ch_sv_str(s->system) : ch_context_system(run);
+    if (!system.p || (!s->system && !tell_note(run)))
         return ch_fail(err, CHELA_ECANCELED, "the session was closed");
     ch_tool_choice_select(run);
     if (choice) /* vendors refuse a tool choice whose tool is not described */
@@ -447,7 +448,7 @@ static int think_describe(chela_run *run, const struct chela_turn_patch *patch,
     *req = (struct ch_model_request){
         .endpoint = &run->target->ep,
         .model = ch_sv_str(run->target->model),
-        .system = ch_sv_str(patch->system ? patch->system : system),
+        .system = patch->system ? ch_sv_str(patch->system) : system,
         .messages = (const struct ch_msg *const *)s->transcript.msgs,
         .nmessages = s->transcript.n,
         .no_parallel = a->parallel == 1,

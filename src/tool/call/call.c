@@ -91,14 +91,15 @@ static void on_finish_post(struct ch_post *p) {
 
 chela_call *ch_call_new(const struct ch_call_env *env, void *owner, const struct ch_block *block,
                         size_t index) {
-    chela_call *call = ch_alloc(sizeof(*call));
+    chela_call *call = ch_malloc(sizeof(*call) + TYPICAL_TEXTS);
+    char *room = (char *)(call + 1);
 
+    *call = (struct chela_call){.arena = {.at = room, .end = room + TYPICAL_TEXTS}};
     atomic_init(&call->refs, 1);
     call->env = env;
     call->owner = owner;
     call->block = block;
     call->flags = block->flags;
-    ch_arena_reserve(&call->arena, TYPICAL_TEXTS);
     call->id = ch_arena_str(&call->arena, block->id);
     call->name = ch_arena_str(&call->arena, block->name);
     call->arguments = ch_arena_sv(&call->arena, block->text);
