@@ -827,7 +827,7 @@ static struct ch_decoder *decoder_of(chela_run *run) {
     if (t->decoding)
         return t->decoder;
     if (!t->decoder)
-        t->decoder = ch_alloc(sizeof(*t->decoder));
+        t->decoder = ch_malloc(sizeof(*t->decoder));
     ch_decoder_init_for(t->decoder, &run->target->ep, ch_sv_str(run->target->model),
                         on_model_event, run);
     t->decoding = true;
@@ -931,8 +931,9 @@ static void expect_reply(chela_run *run) {
 
 void ch_think(chela_run *run) {
     struct chela_turn_patch patch = {.turn = run->m.turns};
-    struct chela_error err = {0};
+    struct chela_error err;
     size_t nmessages = 0, ntools = 0;
+    ch_error_clear(&err);
     expect_reply(run);
     const chela_agent *a = run->session->agent;
     if (!ch_think_deliver(run) || (a->embedding && ch_tool_embedding_input(run, ch_think)))

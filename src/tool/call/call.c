@@ -18,6 +18,7 @@
 #include "tool/call/call.h"
 
 #include "base/chars.h"
+#include "base/error.h"
 #include "base/limits.h"
 #include "base/utf8.h"
 #include "tool/call/aftermath.h"
@@ -301,9 +302,10 @@ static enum step call_look_up(chela_call *call) {
 }
 
 static enum step call_read_arguments(chela_call *call) {
-    struct chela_error err = {0};
+    struct chela_error err;
     CH_BUF_AUTO text = {0};
 
+    ch_error_clear(&err);
     if (call->flags & CH_F_CUT)
         return call_refuse(call, "invalid_arguments",
                            "The call was cut off before its arguments were complete, so it was not "

@@ -230,12 +230,22 @@ static bool anthropic_encode_is_own(const struct writing *x) {
     return ch_encode_is_own(x->req, x->m, "anthropic", &ch_claude_names);
 }
 
-/* The beginning of a block. Such texts are copied, since every round of tools writes some. */
+/* The beginning of a block, the same with the name of its next member, and a name. Such texts
+ * are copied, since every round of tools writes some. */
 #define BLOCK(type) CH_SV("{\"type\":\"" type "\"")
+#define BLOCK_WITH(type, name) CH_SV("{\"type\":\"" type "\",\"" name "\":")
+#define NAME(name) CH_SV("\"" name "\":")
 
 static void anthropic_encode_begin_block(struct writing *x, struct ch_sv begin) {
     ch_jw_raw(&x->w, begin);
     x->blocks++;
+}
+
+/* Write a string after the name of its member, which ends `before`. */
+static void anthropic_encode_add_string(struct writing *x, struct ch_sv before, struct ch_sv s) {
+    ch_jw_raw(&x->w, before);
+    x->w.comma = false;
+    ch_jw_str(&x->w, s);
 }
 
 static void anthropic_encode_end_block(struct writing *x) {
@@ -306,10 +316,11 @@ static void anthropic_encode_write_reasoning(struct writing *x, const struct ch_
 
 static void anthropic_encode_write_call(struct writing *x, const struct ch_block *b) {
     char id[CH_ID_ROOM], name[CH_NAME_ROOM];
-    anthropic_encode_begin_block(x, BLOCK("tool_use"));
-    ch_jw_kstr(&x->w, "id", ch_id_for(CH_ID_64, b->id, id));
-    ch_jw_kstr(&x->w, "name", ch_name_for(CH_NAME_ROOM, b->name, name));
-    ch_jw_key(&x->w, "input");
+    x->blocks++;
+    anthropic_encode_add_string(x, BLOCK_WITH("tool_use", "id"), ch_id_for(CH_ID_64, b->id, id));
+    anthropic_encode_add_string(x, NAME("name"), ch_name_for(CH_NAME_ROOM, b->name, name));
+    ch_jw_raw(&x->w, NAME("input"));
+    x->w.comma = false;
     ch_encode_arguments(&x->w, b->text);
     if (b->extra.n && anthropic_encode_is_own(x) && ch_is_json(b->extra, CH_JSON_OBJECT))
         ch_jw_kraw(&x->w, "caller", b->extra);
@@ -322,8 +333,9 @@ static void anthropic_encode_write_result(struct writing *x, const struct ch_blo
     bool error = b->flags & CH_F_ERROR;
     bool inside = b->span && !error;
     struct ch_sv text = ch_is_blank(b->text) && !inside ? CH_SV(NO_OUTPUT) : b->text;
-    anthropic_encode_begin_block(x, BLOCK("tool_result"));
-    ch_jw_kstr(&x->w, "tool_use_id", ch_id_for(CH_ID_64, b->id, id));
+    x->blocks++;
+    anthropic_encode_add_string(x, BLOCK_WITH("tool_result", "tool_use_id"),
+                                ch_id_for(CH_ID_64, b->id, id));
     if (inside) {
         ch_jw_key(&x->w, "content");
         ch_jw_begin(&x->w, '[');
@@ -332,7 +344,7 @@ static void anthropic_encode_write_result(struct writing *x, const struct ch_blo
             anthropic_encode_write_media(x, b + i);
         ch_jw_end(&x->w, ']');
     } else {
-        ch_jw_kstr(&x->w, "content", text);
+        anthropic_encode_add_string(x, NAME("content"), text);
     }
     if (error)
         ch_jw_kbool(&x->w, "is_error", true);
