@@ -28,7 +28,7 @@ bool ch_sv_contains_nocase(struct ch_sv hay, const char *needle) {
 }
 
 static bool sv_is_space(char c) {
-    return c == ' ' || (c >= '\t' && c <= '\r');
+    return (unsigned char)c <= ' ' && (c == ' ' || (c >= '\t' && c <= '\r'));
 }
 
 struct ch_sv ch_sv_trim(struct ch_sv s) {

@@ -343,10 +343,19 @@ static void choose_choice(const char *choice, struct ch_model_request *req) {
             req->choice = known[i].value;
 }
 
-/* Key of the service's prompt cache. The key is derived from the agent and the first
- * message, so it is the same in every turn, on every machine and in a replay. */
-static struct ch_sv cache_key(const chela_run *run, struct ch_arena *parts) {
+/* The run whose journal has the requests of this run. */
+static chela_run *recorder(chela_run *run) {
+    return run->session->asks_for ? run->session->asks_for : run;
+}
+
+/* Key of the service's prompt cache; empty if neither the service nor a record takes it. The key
+ * is derived from the agent and the first message, so it is the same in every turn, on every
+ * machine and in a replay. */
+static struct ch_sv cache_key(chela_run *run, struct ch_arena *parts) {
+    const struct ch_codec *codec = run->target->ep.codec;
     const struct ch_transcript *t = &run->session->transcript;
+    if (!recorder(run)->record && !(codec->inner ? codec->inner : codec)->takes_cache_key)
+        return CH_SV("");
     struct ch_sv first = t->n ? ch_msg_words(t->msgs[0]) : CH_SV("");
     uint64_t h = ch_hash(0, ch_sv_str(run->session->agent->id));
     h = ch_hash(h, ch_sv(first.p, CH_MIN(first.n, 4 * CH_KB)));
@@ -483,11 +492,6 @@ static int think_describe(chela_run *run, const struct chela_turn_patch *patch,
     choose_choice(choice, req);
     force_output(run, req);
     return rc == 0 ? ch_features_shape(run, req, err) : rc;
-}
-
-/* The run whose journal has the requests of this run. */
-static chela_run *recorder(chela_run *run) {
-    return run->session->asks_for ? run->session->asks_for : run;
 }
 
 /* The role that a run of another run plays: the name of its prompt. NULL: none. */
