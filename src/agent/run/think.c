@@ -348,9 +348,8 @@ static chela_run *recorder(chela_run *run) {
     return run->session->asks_for ? run->session->asks_for : run;
 }
 
-/* Key of the service's prompt cache; empty if neither the service nor a record takes it. The key
- * is derived from the agent and the first message, so it is the same in every turn, on every
- * machine and in a replay. */
+/* Key of the service's prompt cache; empty: nobody takes it. The key is derived from the agent
+ * and the first message, so it is the same in every turn, on every machine and in a replay. */
 static struct ch_sv cache_key(chela_run *run, struct ch_arena *parts) {
     const struct ch_codec *codec = run->target->ep.codec;
     const struct ch_transcript *t = &run->session->transcript;
@@ -359,11 +358,10 @@ static struct ch_sv cache_key(chela_run *run, struct ch_arena *parts) {
     struct ch_sv first = t->n ? ch_msg_words(t->msgs[0]) : CH_SV("");
     uint64_t h = ch_hash(0, ch_sv_str(run->session->agent->id));
     h = ch_hash(h, ch_sv(first.p, CH_MIN(first.n, 4 * CH_KB)));
-    static const struct ch_sv lead = CH_SV("chela-");
-    char *key = ch_arena_bytes(parts, lead.n + CH_HASH_HEX);
-    memcpy(key, lead.p, lead.n);
-    ch_hash_hex(h, key + lead.n);
-    return ch_sv(key, lead.n + CH_HASH_HEX);
+    char hex[CH_HASH_HEX];
+    ch_hash_hex(h, hex);
+    struct ch_sv words[] = {CH_SV("chela-"), ch_sv(hex, sizeof(hex))};
+    return ch_sv_str(ch_arena_join(parts, words, CH_LEN(words)));
 }
 
 /* Chooses how the request asks for the answer's schema. */
