@@ -144,7 +144,7 @@ static int print_problem(const char *skill, size_t n, void *out) {
 
 static int skills_list(struct skills *s) {
     static const char *const heads[] = {"NAME", "VERSION", "LOCATION", "DESCRIPTION", NULL};
-    static const char *const members[] = {"name", "version", "location", "description"};
+    static const char *const pointers[] = {"/name", "/version", "/location", "/description"};
     struct ch_table table = {.heads = heads, .columns = ch_console_columns(&s->console)};
     struct ch_draft d;
 
@@ -152,7 +152,7 @@ static int skills_list(struct skills *s) {
         ch_json_line(&s->console, s->json);
         return CH_EXIT_DONE;
     }
-    ch_table_fill(&table, s->json, members);
+    ch_table_fill(&table, s->json, pointers);
     ch_draft_init(&d);
     if (table.n)
         ch_table_print(&table, d.f);
@@ -204,14 +204,14 @@ static int print_file(struct skills *s, const char *file) {
 }
 
 static int skills_show(struct skills *s) {
-    static const char *const members[] = {"name", "file", NULL};
-    struct ch_table table = {.heads = members};
+    static const char *const pointers[] = {"/name", "/file", NULL};
+    struct ch_table table = {.heads = pointers};
 
     if (s->args.n != 1) {
         ch_console_error(&s->console, "which skill? usage: chela skills show [flags] NAME");
         return CH_EXIT_USAGE;
     }
-    ch_table_fill(&table, s->json, members);
+    ch_table_fill(&table, s->json, pointers);
     long i = skills_find(s, &table, s->args.words[0]);
     int code = i < 0 ? CH_EXIT_ERROR : print_file(s, table.cells[i][1]);
     ch_table_release(&table);
