@@ -77,8 +77,10 @@ static struct ch_skill *new_skill(struct ch_skills *s) {
 static bool skills_allowed(struct ch_skills *s, const char *allow, const struct ch_skill *skill) {
     if (!allow || ch_tool_matches(ch_sv_str(allow), ch_sv_str(skill->head.name)))
         return true;
+    if (!skill->of_user)
+        return false;
     const char *name = ch_arena_printf(&s->arena, "user:%s", skill->head.name);
-    return skill->of_user && ch_tool_matches(ch_sv_str(allow), ch_sv_str(name));
+    return ch_tool_matches(ch_sv_str(allow), ch_sv_str(name));
 }
 
 /* A skill file that was found. */

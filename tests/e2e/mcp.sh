@@ -186,6 +186,9 @@ check "huge: refused" grep -q 'larger than' "$err"
 serve twice
 call echo --args '{"text":"x"}'
 same "twice: the first answer counts" first "$(cat "$out")"
+serve null-text
+call echo --args '{"text":"x"}'
+same "null: a text like others" null "$(cat "$out")"
 serve wrong-id
 call echo --args '{"text":"x"}'
 same "wrong id: ignored" right "$(cat "$out")"
