@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "base/limits.h"
+#include "prompt/skill_call.h"
 #include "prompt/skills.h"
 
 /* --- one file --------------------------------------------------------------------- */
@@ -275,6 +276,26 @@ static void test_names_of_folders(void **state) {
     assert_string_equal(problem_of(w, "Obey"), "the name of its folder is refused");
 }
 
+/* A person who calls a skill does not send its front matter, however its lines end. */
+static void test_called(void **state) {
+    static const char *const files[] = {
+        "---\nname: a\ndescription: d\n---\nPress.\n",
+        "---\r\nname: a\r\ndescription: d\r\n---\r\nPress.\r\n",
+        "\xef\xbb\xbf---\nname: a\ndescription: d\n--- \nPress.\n",
+    };
+    struct world *w = *state;
+    CH_BUF_AUTO ws = {0};
+    ch_buf_addf(&ws, "%s/ws", w->dir);
+    for (size_t i = 0; i < CH_LEN(files); i++) {
+        CH_BUF_AUTO out = {0};
+        put(w, "ws/skills/a/SKILL.md", files[i]);
+        load(w, NULL);
+        assert_int_equal(
+            ch_skill_call(&w->skills, ch_buf_str(&ws), CH_SV("/skill a"), &out, NULL), 0);
+        assert_non_null(strstr(ch_buf_str(&out), ">\nPress.\n</skill_file>"));
+    }
+}
+
 static void test_links_that_lead_out(void **state) {
     struct world *w = *state;
     CH_BUF_AUTO from = {0};
@@ -371,6 +392,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_allow_list, setup, teardown),
         cmocka_unit_test_setup_teardown(test_user_skills_beside_others, setup, teardown),
         cmocka_unit_test_setup_teardown(test_names_of_folders, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_called, setup, teardown),
         cmocka_unit_test_setup_teardown(test_links_that_lead_out, setup, teardown),
         cmocka_unit_test_setup_teardown(test_root_that_leads_out, setup, teardown),
         cmocka_unit_test_setup_teardown(test_describe, setup, teardown),
