@@ -189,7 +189,7 @@ static void schema_write_type(struct ch_jw *w, const struct ch_option *o) {
         write_quirk_names(w);
         return;
     case CH_CFG_APPROVALS:
-        write_mapping(w, CH_SV("{\"enum\":[\"ask\",\"auto\",\"deny\"]}"));
+        write_mapping(w, CH_SV("{\"enum\":[\"ask\",\"sandbox\",\"auto\",\"deny\"]}"));
         ch_jw_kraw(w, "properties", CH_SV("{\"allow\":" RULES "}"));
         return;
     case CH_CFG_JSON:

@@ -21,6 +21,7 @@
 #include "base/mem.h"
 #include "channel/channels.h"
 #include "chela/config.h"
+#include "chela/schema.h"
 #include "config/conf.h"
 #include "config/option.h"
 #include "model/catalog/provider.h"
@@ -1330,6 +1331,12 @@ static void test_schema(void **state) {
     assert_int_equal(ch_json_int(ch_json_get(turns, "maximum"), -1), 1000000);
     assert_int_equal(ch_json_int(ch_json_path(tops[CH_SCOPE_TOOL], "required", NULL), 7), 7);
     assert_int_equal(ch_json_get(tops[CH_SCOPE_TOOL], "required")->n, 3);
+    static const char file[] = "{\"approvals\":{\"a\":\"ask\",\"b\":\"sandbox\",\"c\":\"auto\","
+                               "\"d\":\"deny\",\"allow\":[\"exec: git *\"]}}";
+    chela_schema *schema = NULL;
+    assert_int_equal(chela_schema_new(text, strlen(text), NULL, &schema, NULL), 0);
+    assert_int_equal(chela_schema_valid(schema, file, strlen(file)), 1);
+    chela_schema_free(schema);
     chela_free(text);
 }
 
