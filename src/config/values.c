@@ -89,27 +89,15 @@ static int read_path(struct ch_cfg_parser *p, const struct ch_json *v, const str
 
 static int values_read_url(struct ch_cfg_parser *p, const struct ch_json *v,
                            const struct ch_option *o, void *out) {
-    (void)o;
     struct ch_sv s = ch_json_str(v);
+    const char *scheme = o->type == CH_CFG_SMTP ? "smtp" : "http";
     if (v->type != CH_JSON_STRING)
         return ch_cfg_wrong_type(p, v, "a URL");
-    bool http = ch_sv_starts(s, "http://") || ch_sv_starts(s, "https://");
-    if (!http || s.n > CH_LIMIT_URL || values_has_control(s) || memchr(s.p, ' ', s.n))
-        return ch_cfg_bad(p, v, "expected a URL that starts with http:// or https://");
-    if (memchr(s.p, '@', s.n))
-        return ch_cfg_bad(p, v, "a URL cannot hold a user name or password here");
-    return copy_text(p, v, "a URL", out);
-}
-
-static int read_smtp(struct ch_cfg_parser *p, const struct ch_json *v, const struct ch_option *o,
-                     void *out) {
-    (void)o;
-    struct ch_sv s = ch_json_str(v);
-    if (v->type != CH_JSON_STRING)
-        return ch_cfg_wrong_type(p, v, "a URL");
-    bool smtp = ch_sv_starts(s, "smtp://") || ch_sv_starts(s, "smtps://");
-    if (!smtp || s.n > CH_LIMIT_URL || values_has_control(s) || memchr(s.p, ' ', s.n))
-        return ch_cfg_bad(p, v, "expected a URL that starts with smtp:// or smtps://");
+    struct ch_sv rest = s, given = ch_sv_split(&rest, ':');
+    bool known = ch_sv_starts(given, scheme) && ch_sv_starts(rest, "//") &&
+                 (given.n == 4 || (given.n == 5 && given.p[4] == 's'));
+    if (!known || s.n > CH_LIMIT_URL || values_has_control(s) || memchr(s.p, ' ', s.n))
+        return ch_cfg_bad(p, v, "expected a URL that starts with %s:// or %ss://", scheme, scheme);
     if (memchr(s.p, '@', s.n))
         return ch_cfg_bad(p, v, "a URL cannot hold a user name or password here");
     return copy_text(p, v, "a URL", out);
@@ -693,7 +681,7 @@ int ch_cfg_value(struct ch_cfg_parser *p, const struct ch_json *v, const struct 
         [CH_CFG_REFUSED] = values_refuse,
         [CH_CFG_ANY] = leave_alone,
         [CH_CFG_APPROVALS] = read_approvals,
-        [CH_CFG_SMTP] = read_smtp,
+        [CH_CFG_SMTP] = values_read_url,
         [CH_CFG_TEXTS] = values_read_texts,
         [CH_CFG_COUNT] = read_limit,
         [CH_CFG_PATTERNS] = read_patterns,
