@@ -145,6 +145,7 @@ static void schema_write_type(struct ch_jw *w, const struct ch_option *o) {
         schema_write_words(w, o->words);
         return;
     case CH_CFG_BOOL:
+    case CH_CFG_FLAG:
     case CH_CFG_UNLESS:
         ch_jw_kcstr(w, "type", "boolean");
         return;
