@@ -64,14 +64,6 @@ static int skill_call_load(const struct ch_skill *skill, const char *workspace, 
     return 0;
 }
 
-/* The file without its front matter, which is not for the model. */
-static struct ch_sv body_of(struct ch_sv file) {
-    if (!ch_sv_starts(file, "---\n"))
-        return file;
-    const char *end = memmem(file.p + 3, file.n - 3, "\n---\n", 5);
-    return end ? ch_sv(end + 5, file.n - (size_t)(end + 5 - file.p)) : file;
-}
-
 /* Parse the skill's name and the task. */
 static int skill_call_read_call(const struct ch_skills *s, struct ch_sv text,
                                 const struct ch_skill **skill, struct ch_sv *words,
@@ -114,7 +106,7 @@ int ch_skill_call(const struct ch_skills *s, const char *workspace, struct ch_sv
     rc = skill_call_load(skill, workspace, &file, err);
     if (rc < 0)
         return rc;
-    ch_utf8_add_valid(&valid, ch_sv_trim(body_of(ch_buf_sv(&file))));
+    ch_utf8_add_valid(&valid, ch_sv_trim(ch_skill_body(ch_buf_sv(&file))));
     int folder = (int)(strrchr(skill->location, '/') - skill->location);
     ch_buf_addf(out,
                 "%s%s for this request. Paths in its instructions are relative to "

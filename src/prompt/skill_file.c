@@ -283,6 +283,13 @@ struct ch_skill_head ch_skill_head_read(struct ch_arena *a, struct ch_sv file, c
     return out;
 }
 
+struct ch_sv ch_skill_body(struct ch_sv file) {
+    struct ch_sv head, body;
+    bool closed;
+    skill_file_split_head(file, &head, &body, &closed);
+    return body;
+}
+
 const struct ch_json *ch_skill_front_matter(struct ch_arena *a, struct ch_sv file) {
     struct ch_sv head, body;
     struct ch_yaml yaml;

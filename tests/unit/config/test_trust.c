@@ -186,6 +186,9 @@ static void set_member(const struct ch_option *o, void *at) {
     case CH_CFG_UNLESS:
         *(bool *)at = true;
         break;
+    case CH_CFG_FLAG:
+        *(signed char *)at = 1;
+        break;
     case CH_CFG_INT:
     case CH_CFG_LIMIT:
     case CH_CFG_COUNT:
