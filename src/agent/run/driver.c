@@ -104,8 +104,12 @@ int64_t ch_run_began(const chela_run *run) {
     return run->control->began < t->n ? t->msgs[run->control->began]->ts : 0;
 }
 
-void ch_run_recalled(chela_run *run, size_t began, void (*take_up)(chela_run *run)) {
+void ch_run_recalled(chela_run *run, size_t began, size_t mailed,
+                     void (*take_up)(chela_run *run)) {
     run->control->began = began;
+    const struct ch_transcript *t = &run->session->transcript;
+    if (mailed - 1 < t->n) /* an imported journal may be inconsistent */
+        run->control->mailed = t->msgs[mailed - 1];
     run->control->take_up = take_up;
 }
 
