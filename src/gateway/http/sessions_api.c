@@ -233,7 +233,7 @@ static void sessions_api_respond_cancelled(struct ch_request *req, struct ch_lan
     struct ch_jw w = ch_jw(&out);
     ch_jw_begin(&w, '{');
     ch_jw_kcstr(&w, "session", d->key);
-    ch_jw_kcstr(&w, "run", l && l->run ? l->run->id : NULL);
+    ch_jw_kcstr(&w, "run", l && l->run ? l->run->id : d->run);
     ch_jw_kbool(&w, "cancelled", true);
     ch_jw_end(&w, '}');
     ch_request_respond_json(req, 202, &out);
@@ -301,7 +301,7 @@ static void sessions_api_respond_accepted(struct ch_request *req, struct ch_lane
     ch_jw_begin(&w, '{');
     ch_jw_kcstr(&w, "session", d->key);
     bool known = l && l->run && !ch_client_input_begins_later(d);
-    ch_jw_kcstr(&w, "run", known ? l->run->id : NULL);
+    ch_jw_kcstr(&w, "run", known ? l->run->id : d->run);
     ch_jw_kcstr(&w, "delivery", l && d->how ? d->how : "queued");
     if (results)
         ch_jw_kbool(&w, "resumed", l && l->running);
