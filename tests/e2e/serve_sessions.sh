@@ -103,6 +103,12 @@ for member in '"agent":5' '"images":"data:image/png;base64,AA=="' '"files":{}' '
     post /api/sessions/odd/messages "{\"text\":\"by mistake\",$member}"
     answers "$member is refused" 400
 done
+images='"https://127.0.0.1/a.png"'
+for _ in {1..19}; do images+=',"https://127.0.0.1/a.png"'; done
+post /api/sessions/many/messages "{\"text\":\"look\",\"images\":[$images],\"files\":[{\"url\":\"data:text/plain;base64,YQ==\"}]}"
+answers "one file too many" 413
+post /api/sessions/many/messages "{\"text\":\"look\",\"images\":[$images]}"
+answers "as many as a message may have" 202
 post /api/sessions/busy/messages '{"text":"now this"}'
 tells "or steers" .delivery steer
 post /api/sessions/busy/messages '{"text":"x","mode":"run"}'

@@ -67,6 +67,8 @@ same-id-twice 409
 after-same-id 202
 one-by-one 202 202
 one-by-one-ended heard: two
+cancel 202 True
+take-over 202 True
 repeat 202
 socket-message 202
 socket-decision 200

@@ -116,6 +116,19 @@ def results():
     del held
 
 
+def cancels():
+    run = json.loads(say("cancel", {"text": "long"})[1])["run"]
+    status_is("cancel", "running")
+    status, body = ask(there, "POST", "/api/sessions/cancel/cancel", {})
+    yield "cancel", status, json.loads(body)["run"] == run
+    run = json.loads(say("over", {"text": "pause"})[1])["run"]
+    status_is("over", "paused")
+    held = hold("over")
+    status, body = say("over", {"text": "mine", "mode": "take_over"}, there)
+    yield "take-over", status, json.loads(body)["run"] == run
+    del held
+
+
 def repeats():
     say("repeat", {"text": "hello"})
     status_is("repeat", "idle")
@@ -220,7 +233,7 @@ def killed():
     del held
 
 
-for part in (killed,) if len(sys.argv) > 3 else (deletes, results, repeats, sockets, pages, responses, followers):
+for part in (killed,) if len(sys.argv) > 3 else (deletes, results, cancels, repeats, sockets, pages, responses, followers):
     try:
         for line in part():
             print(*line, flush=True)

@@ -181,7 +181,7 @@ int ch_recover_new(chela_session *s, const struct chela_run_opts *opts, chela_ru
     times += p->status == CH_REPLAY_RUNNING;
     ch_run_journal_recovered(run, times);
     run->nchildren = p->called;
-    ch_run_recalled(run, p->began, take_up);
+    ch_run_recalled(run, p->began, p->mailed, take_up);
     set_machine(run);
     ch_run_journal_recall(run, p);
     if (times > CH_LIMIT_RECOVERIES)

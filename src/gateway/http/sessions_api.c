@@ -233,7 +233,7 @@ static void sessions_api_respond_cancelled(struct ch_request *req, struct ch_lan
     struct ch_jw w = ch_jw(&out);
     ch_jw_begin(&w, '{');
     ch_jw_kcstr(&w, "session", d->key);
-    ch_jw_kcstr(&w, "run", l && l->run ? l->run->id : NULL);
+    ch_jw_kcstr(&w, "run", l && l->run ? l->run->id : d->run);
     ch_jw_kbool(&w, "cancelled", true);
     ch_jw_end(&w, '}');
     ch_request_respond_json(req, 202, &out);
@@ -301,7 +301,7 @@ static void sessions_api_respond_accepted(struct ch_request *req, struct ch_lane
     ch_jw_begin(&w, '{');
     ch_jw_kcstr(&w, "session", d->key);
     bool known = l && l->run && !ch_client_input_begins_later(d);
-    ch_jw_kcstr(&w, "run", known ? l->run->id : NULL);
+    ch_jw_kcstr(&w, "run", known ? l->run->id : d->run);
     ch_jw_kcstr(&w, "delivery", l && d->how ? d->how : "queued");
     if (results)
         ch_jw_kbool(&w, "resumed", l && l->running);
@@ -331,16 +331,19 @@ static int sessions_api_read_input(struct ch_request *req, struct ch_msg **out,
                                    struct chela_error *err) {
     struct ch_client_history h;
     struct ch_sv text = ch_json_get_str(req->json, "text");
+    size_t media = 0;
     int rc = 0;
     ch_client_history_init(&h, &req->arena, ch_now_ms(ch_loop_clock(req->gw->rt->loop)));
     ch_client_history_begin(&h, CH_MSG_USER);
     ch_client_history_add_text(&h, text);
     for (CH_JSON_EACH(url, ch_json_get(req->json, "images")))
-        if (rc == 0)
+        if (rc == 0 && ++media <= CH_LIMIT_INPUT_MEDIA)
             rc = ch_client_history_add_media(&h, CH_BLOCK_IMAGE, ch_json_str(url), CH_SV(""), err);
     for (CH_JSON_EACH(file, ch_json_get(req->json, "files")))
-        if (rc == 0)
+        if (rc == 0 && ++media <= CH_LIMIT_INPUT_MEDIA)
             rc = sessions_api_add_file(&h, file, err);
+    if (rc == 0 && media > CH_LIMIT_INPUT_MEDIA)
+        rc = ch_fail(err, CHELA_ELIMIT, "more than %d images and files", CH_LIMIT_INPUT_MEDIA);
     if (rc == 0)
         rc = ch_client_history_finish(&h, out, err);
     ch_client_history_release(&h);

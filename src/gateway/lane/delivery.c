@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "agent/handle/agent.h"
+#include "agent/handle/run.h"
 #include "agent/journal/journal.h"
 #include "agent/journal/schedule.h"
 #include "agent/journal/timer.h"
@@ -172,7 +173,7 @@ static int delivery_take(struct ch_turn *t, struct ch_lane *l, const struct chel
         ch_delivery_leave(d);
     } else if (rc == 0) {
         if (d->awaited && !d->told && d->kind->turn == CH_TURN_CONTROLS)
-            delivery_keep_outcome(d, 0, "taken up");
+            delivery_keep_outcome(d, 0, l->run ? l->run->id : "none");
         delivery_end(d, CH_DELIVERY_TAKEN, l, NULL);
     } else {
         delivery_refuse(d, &err);
