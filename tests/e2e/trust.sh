@@ -247,6 +247,14 @@ stranger <<YAML
 agents: { list: [{ id: a, model: mine/x, systemPrompt: one }] }
 providers: { mine: { api: openai, baseUrl: "$url/hello/t1/v1", apiKeyEnv: OPENAI_API_KEY, headers: { X-Key: $secret } } }
 YAML
+names=$(printf '{ name: t%s, description: d, parameters: { type: object }, command: [./c%s] }, ' $(for i in {1..60}; do echo $i $i; done))
+{ cat "$space/chela.yaml"; echo "tools: { custom: [${names%, }] }"; } >"$tmp/many.yaml"
+cp "$space/chela.yaml" "$tmp/few.yaml"
+cp "$tmp/many.yaml" "$space/chela.yaml"
+chela trust
+same "trust: every command is shown" 60 "$(grep -c '^  command .*[.]command: ' "$out")"
+chela trust --remove
+cp "$tmp/few.yaml" "$space/chela.yaml"
 chela trust
 exits "trust" 0
 check "trust: what it decides" grep -q '^  endpoint    providers\[mine\].baseUrl: http://127' "$out"

@@ -227,40 +227,36 @@ static void chat_slash_take_over(struct ch_chat *c, const char *args) {
 
 /* --- export --------------------------------------------------------------------------- */
 
-static char *chat_slash_block(const char *message, size_t n, size_t i, const char *member) {
-    char pointer[80];
-    snprintf(pointer, sizeof(pointer), "/content/%zu/%s", i, member);
-    return chela_json_get(message, n, pointer, NULL);
-}
-
-static void chat_slash_write_block(FILE *out, const char *message, size_t n, size_t i,
-                                   const char *type) {
-    bool call = strcmp(type, "tool_call") == 0, result = strcmp(type, "tool_result") == 0;
-    char *text = chat_slash_block(message, n, i,
-                                  call     ? "arguments"
-                                  : result ? "content"
-                                           : "text");
-    char *name = call || result ? chat_slash_block(message, n, i, "name") : NULL;
+static int chat_slash_write_block(const char *block, size_t n, void *out) {
+    char *type = chela_json_get(block, n, "/type", NULL);
+    bool call = type && strcmp(type, "tool_call") == 0;
+    bool result = type && strcmp(type, "tool_result") == 0;
+    char *text = chela_json_get(block, n, call     ? "/arguments"
+                                          : result ? "/content"
+                                                   : "/text", NULL);
+    char *name = call || result ? chela_json_get(block, n, "/name", NULL) : NULL;
 
     if (text && call)
         fprintf(out, "*calls `%s`*\n\n~~~~json\n%s\n~~~~\n\n", name ? name : "?", text);
     else if (text && result)
         fprintf(out, "*`%s` gave*\n\n~~~~\n%s\n~~~~\n\n", name ? name : "?", text);
-    else if (text && strcmp(type, "text") == 0)
+    else if (text && type && strcmp(type, "text") == 0)
         fprintf(out, "%s\n\n", text);
+    chela_free(type);
     chela_free(text);
     chela_free(name);
+    return 0;
 }
 
 /* Write a message as Markdown. */
 static int chat_slash_write_message(const char *message, size_t n, void *out) {
-    char *role = chela_json_get(message, n, "/role", NULL), *type;
+    char *role = chela_json_get(message, n, "/role", NULL);
+    char *content = chela_json_get(message, n, "/content", &n);
     if (role && strcmp(role, "tool") != 0)
         fprintf(out, "## %s\n\n", role);
-    for (size_t i = 0; (type = chat_slash_block(message, n, i, "type")); i++) {
-        chat_slash_write_block(out, message, n, i, type);
-        chela_free(type);
-    }
+    if (content)
+        chela_json_each(content, n, chat_slash_write_block, out);
+    chela_free(content);
     chela_free(role);
     return 0;
 }

@@ -391,7 +391,7 @@ static int mcp_call(struct mcp *m) {
         return CH_EXIT_ERROR;
     ch_draft_init(&d);
     fputs("{\"name\":", d.f);
-    ch_draft_quote(&d, m->args.words[1]);
+    ch_draft_quote(d.f, m->args.words[1]);
     fprintf(d.f, ",\"arguments\":%s}", arguments.p);
     ch_draft_finish(&d);
     int code = CH_EXIT_ERROR;
@@ -479,9 +479,9 @@ static void add_pairs(struct ch_draft *d, const char *key, const struct ch_texts
         if (value && sep == ':')
             value += strspn(value, " ");
         fputs(i ? "," : "", d->f);
-        ch_draft_quote(d, name);
+        ch_draft_quote(d->f, name);
         fputc(':', d->f);
-        ch_draft_quote(d, value ? value : "");
+        ch_draft_quote(d->f, value ? value : "");
         free(name);
     }
     fputc('}', d->f);
@@ -492,12 +492,12 @@ static void write_definition(struct mcp *m, struct ch_draft *d) {
     bool url = strncmp(words[1], "http://", 7) == 0 || strncmp(words[1], "https://", 8) == 0;
 
     fprintf(d->f, "{\"%s\":", url ? "url" : "command");
-    ch_draft_quote(d, words[1]);
+    ch_draft_quote(d->f, words[1]);
     if (!url) {
         fputs(",\"args\":[", d->f);
         for (size_t i = 2; i < m->args.n; i++) {
             fputs(i > 2 ? "," : "", d->f);
-            ch_draft_quote(d, words[i]);
+            ch_draft_quote(d->f, words[i]);
         }
         fputc(']', d->f);
     }

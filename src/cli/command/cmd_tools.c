@@ -4,6 +4,7 @@
 
 #include "cli/command/cmd.h"
 #include "cli/report/out_json.h"
+#include "cli/support/array_member.h"
 #include "cli/support/draft.h"
 #include "cli/support/mem.h"
 #include "cli/report/out.h"
@@ -107,14 +108,8 @@ static int with_agent(const struct ch_cmd *cmd, const struct ch_env *env, int ar
     return code;
 }
 
-static char *member_of(const char *json, size_t i, const char *name) {
-    char pointer[64];
-    snprintf(pointer, sizeof(pointer), "/%zu/%s", i, name);
-    return chela_json_get(json, strlen(json), pointer, NULL);
-}
-
 static char *tools_field(const struct tools *t, size_t i, const char *name) {
-    return member_of(t->json, i, name);
+    return ch_array_member(t->json, i, name);
 }
 
 static int tools_bad_usage(struct tools *t, const char *problem) {
@@ -190,8 +185,8 @@ static void print_tool(const struct tools *t, size_t i, FILE *out) {
 /* Prints the allow rules of this tool, with the calls that they permit. */
 static void print_rules(const struct tools *t, const char *name, FILE *out) {
     char *json = chela_agent_rules_json(t->agent), *tool;
-    for (size_t i = 0; (tool = member_of(json, i, "tool")); i++) {
-        char *rule = member_of(json, i, "name"), *detail = member_of(json, i, "detail");
+    for (size_t i = 0; (tool = ch_array_member(json, i, "tool")); i++) {
+        char *rule = ch_array_member(json, i, "name"), *detail = ch_array_member(json, i, "detail");
         if (strcmp(tool, name) == 0)
             fprintf(out, "allowed: %s\n  %s\n", rule, detail);
         chela_free(tool);
