@@ -292,6 +292,11 @@ static bool call_on_elicit(struct ch_rpc_request *r, const struct ch_rpc_message
 
     if (v->asking || v->asked)
         return false;
+    /* as many as in version 2026-07-28 */
+    if (++v->elicited > CH_LIMIT_MCP_ROUNDS * CH_LIMIT_MCP_QUESTIONS) {
+        ch_rpc_refuse(r, CH_RPC_INTERNAL, "the server asked for input too often", ch_sv(NULL, 0));
+        return true;
+    }
     ch_jw_begin(&w, '{');
     ch_jw_key(&w, "it");
     ch_jw_begin(&w, '{');
