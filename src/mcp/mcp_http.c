@@ -365,7 +365,7 @@ static void on_resume(struct ch_timer *t) {
     start_get(x);
 }
 
-/* False: the server does not offer the listening stream. */
+/* Whether the listening stream can be opened again: not if the server refuses to offer it. */
 static bool may_listen(const struct ch_mcp_exchange *x) {
     return x->heard && (x->status < 400 || x->status == 401 || x->status >= 500);
 }
