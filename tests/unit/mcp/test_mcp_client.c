@@ -123,8 +123,8 @@ static void serve(struct httpd_conn *c, struct ch_sv request, void *user) {
         w.ping = ch_json_int(ch_json_get(root, "id"), 0);
         w.pings++;
     } else if (ch_sv_is(method, "skills/list") && w.together) {
-        ch_buf_addf(&stream, "data: %s\n\ndata: {\"jsonrpc\":\"2.0\",\"id\":%lld,\"result\":{}}\n\n",
-                    ch_buf_str(&result), (long long)w.ping);
+        ch_buf_addf(&stream, "data: %s\n\ndata: {\"jsonrpc\":\"2.0\",\"id\":%lld,\"result\":{}}"
+                    "\n\n", ch_buf_str(&result), (long long)w.ping);
         send_http(c, "text/event-stream", ch_buf_sv(&stream));
     } else
         send_http(c, "application/json", ch_buf_sv(&result));
