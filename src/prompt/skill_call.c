@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/limits.h"
 #include "base/utf8.h"
 #include "prompt/envelope.h"
@@ -49,19 +50,9 @@ static int skill_call_load(const struct ch_skill *skill, const char *workspace, 
     if (fd < 0)
         return ch_fail(err, CHELA_ENOENT, "skill %s: %s: %s", skill->head.name, skill->location,
                        fd == -EXDEV ? "it is outside of the workspace" : strerror(-fd));
-    char *room = ch_buf_reserve(out, CH_LIMIT_SKILL_FILE);
-    ssize_t n = 1;
-    while (n > 0 && out->n < CH_LIMIT_SKILL_FILE) {
-        n = read(fd, room + out->n, CH_LIMIT_SKILL_FILE - out->n);
-        if (n > 0)
-            ch_buf_commit(out, (size_t)n);
-    }
-    int code = errno;
+    int rc = ch_file_load_open(fd, skill->location, CH_LIMIT_SKILL_FILE, out, err);
     close(fd);
-    if (n < 0)
-        return ch_fail(err, CHELA_ENOENT, "skill %s: %s: %s", skill->head.name, skill->location,
-                       strerror(code));
-    return 0;
+    return rc;
 }
 
 /* Parse the skill's name and the task. */

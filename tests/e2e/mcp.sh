@@ -242,6 +242,14 @@ chela mcp list
 same "remove" "" "$(cat "$out")"
 chela mcp remove mine
 exits "remove: there is none" 1
+echo '{"inputs":[{"id":"key"}],"servers":{"theirs":{"url":"https://127.0.0.1:1/"}}}' >"$tmp/.config/chela/mcp.json"
+chela mcp add mine -- python3 "$server" modern
+chela mcp remove theirs
+chela mcp remove mine
+same "add and remove: what else is in the file stays" '{"inputs":[{"id":"key"}],"servers":{}}' "$(jq -c . "$tmp/.config/chela/mcp.json")"
+rm "$tmp/.config/chela/mcp.json"
+chela mcp add mine -- python3 "$server" modern
+chela mcp remove mine
 chela mcp add wrong__name https://127.0.0.1:1/
 exits "add: a bad name" 2
 for bad in ../up $'two\nlines' ""; do
