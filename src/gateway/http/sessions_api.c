@@ -15,6 +15,7 @@
 #include "gateway/http/session_events.h"
 #include "gateway/http/session_open.h"
 #include "gateway/lane/client_history.h"
+#include "gateway/lane/delivery.h"
 #include "gateway/lane/lane.h"
 #include "gateway/request/gateway_state.h"
 #include "gateway/request/http_route.h"
@@ -479,7 +480,7 @@ static int sessions_api_use_lane(struct ch_request *req, struct ch_lane **out,
                     !ch_json_get(req->json, "model") && !ch_json_get(req->json, "reasoning");
     if (!id.n && live && !as_it_is)
         o.agent = ch_gateway_agent(req->gw, ch_sv_str(live->agent->id));
-    if (live && (as_it_is || live->running)) {
+    if (live && (as_it_is || live->running || ch_delivery_joins(req->gw, req->param))) {
         *out = live;
         return 0;
     }

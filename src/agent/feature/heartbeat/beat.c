@@ -552,8 +552,8 @@ static bool beat_on_end(chela_run *run, struct chela_event *end) {
 /* An action that ended in an earlier process counts as well. */
 static void beat_on_call(chela_run *run, const struct ch_block *call, enum ch_call_phase phase,
                          bool failed) {
-    if (phase != CH_PHASE_STARTED && !failed && is_own_action(call->name) &&
-        !ch_sv_is(call->name, CH_SILENT_ACTION))
+    if (phase != CH_PHASE_STARTED && !failed &&
+        (ch_sv_is(call->name, CH_SEND_ACTION) || ch_sv_is(call->name, CH_REACT_ACTION)))
         beat_of(run)->spoke = true;
 }
 
