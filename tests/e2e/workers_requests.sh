@@ -80,6 +80,7 @@ response 200
 response-deleted 200
 response-gone 404
 followers-lost-tools 0
+at-once-lost-tools 0
 killed True
 LINES
 tap_done

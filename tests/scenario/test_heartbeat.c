@@ -40,8 +40,6 @@ static void on_mail(chela_runtime *rt, const struct chela_outbound *m, void *use
 
 static void on_turn(const struct chela_event *ev, void *user) {
     struct chat *c = user;
-    if (ev->type == CHELA_EV_BEAT)
-        ch_buf_addf(&c->log, "beat %.2f;", ev->beat.willingness);
     if (ev->type == CHELA_EV_RUN_END)
         ch_buf_addf(&c->log, "%s%s;", chela_reason_name(ev->end.reason),
                     ev->end.silent ? ", silent" : "");
@@ -79,17 +77,17 @@ static const struct {
     const char *log;               /* of the second */
 } cases[] = {
     {"words in the last beat", CHELA_URGE_MENTION, CHELA_EV_TOOL_RESULT, 1, {{.body = SAY_MORE}},
-     FAILS, "beat 0.50;model_error;"},
+     FAILS, "model_error;"},
     {"words in an earlier beat", CHELA_URGE_MENTION, CHELA_EV_TOOL_RESULT, 2,
-     {{.body = SAY_MORE}, {.body = LOOK}}, FAILS, "beat 0.50;model_error;"},
+     {{.body = SAY_MORE}, {.body = LOOK}}, FAILS, "model_error;"},
     {"words, and then silence", CHELA_URGE_MENTION, CHELA_EV_TOOL_RESULT, 1, {{.body = SAY_MORE}},
-     {.body = SILENCE}, "beat 0.50;task_completed;"},
+     {.body = SILENCE}, "task_completed;"},
     {"no words", CHELA_URGE_MENTION, CHELA_EV_TOOL_RESULT, 1, {{.body = LOOK}},
-     {.body = SILENCE}, "beat 0.50;task_completed, silent;"},
+     {.body = SILENCE}, "task_completed, silent;"},
     {"asked, and no words", CHELA_URGE_MENTION, CHELA_EV_MODEL_REQUEST, 1, {{0}}, FAILS,
-     "beat 0.50;model_error;mailed;"},
+     "model_error;mailed;"},
     {"nobody asked", CHELA_URGE_WILLING, CHELA_EV_MODEL_REQUEST, 1, {{0}}, FAILS,
-     "beat 0.50;model_error;"},
+     "model_error;"},
 };
 
 /* Who addressed the companion, and whether it spoke, is known to the process that goes on. */
@@ -97,7 +95,7 @@ static void test_a_turn_goes_on(void **state) {
     (void)state;
     for (size_t i = 0; i < CH_LEN(cases); i++) {
         static const char line[] = "[10:02] Ann: hello";
-        struct chela_urge urge = {.reply = true, .reason = cases[i].reason, .willingness = 0.5};
+        struct chela_urge urge = {.reply = true, .reason = cases[i].reason};
         struct chela_run_opts opts = CHELA_RUN_OPTS(.on_event = on_turn, .urge = &urge);
         chela_store *store = NULL;
         struct chat c;

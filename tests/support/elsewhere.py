@@ -213,6 +213,28 @@ def followers():
     yield "followers-lost-tools", lost
 
 
+def at_once():
+    """Two messages with tools at once: the run has the tools of the message that began it."""
+    lost = 0
+    beside = connect(first)[0]
+    for i in range(60):
+        key = f"once{i}"
+        say(key, {"text": "hello"})
+        status_is(key, "idle")
+        for c, text, name in ((here, "two", "look"), (beside, "hello", "hear")):
+            tools = [{**LOOK[0], "name": name}]
+            c.request("POST", f"/api/sessions/{key}/messages", json.dumps({"text": text, "tools": tools}), AUTH)
+        for c in here, beside:
+            c.getresponse().read()
+        for _ in range(300):
+            session = json.loads(ask(here, "GET", "/api/sessions/" + key)[1])
+            if session["status"] == "paused" or session["turns"] > 1 and session["status"] == "idle":
+                break
+            time.sleep(0.02)
+        lost += "There is no tool" in json.dumps(session["transcript"])
+    yield "at-once-lost-tools", lost
+
+
 def killed():
     """A message between sessions was delivered: it must not be sent again."""
     say("target", {"text": "hello"}, there)
@@ -233,7 +255,7 @@ def killed():
     del held
 
 
-for part in (killed,) if len(sys.argv) > 3 else (deletes, results, cancels, repeats, sockets, pages, responses, followers):
+for part in (killed,) if len(sys.argv) > 3 else (deletes, results, cancels, repeats, sockets, pages, responses, followers, at_once):
     try:
         for line in part():
             print(*line, flush=True)

@@ -359,6 +359,15 @@ static struct ch_delivery *delivery_find(const chela_gateway *gw, const char *id
     return NULL;
 }
 
+bool ch_delivery_joins(const chela_gateway *gw, struct ch_sv key) {
+    for (CH_LIST_EACH(k, &gw->deliveries)) {
+        const struct ch_delivery *d = CH_CONTAINER(k, struct ch_delivery, link);
+        if (d->told && d->kind->turn == CH_TURN_JOINS && ch_sv_is(key, d->key))
+            return true;
+    }
+    return false;
+}
+
 bool ch_delivery_owns(const char *id) {
     static const char *const prefixes[] = {"hook/", CH_SCHEDULE_NOTE, CH_API_EVENT, CH_SEND_EVENT,
                                            CH_PRESS_EVENT, CH_TIMER_NOTE};

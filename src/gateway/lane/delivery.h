@@ -83,6 +83,9 @@ void ch_delivery_accept(struct ch_delivery *d, ch_delivery_fn *told, void *user)
 /* Like ch_delivery_accept, but if a budget is used up, told gets CH_DELIVERY_REFUSED. For
  * messages that begin runs and whose senders are waiting. */
 void ch_delivery_admit(struct ch_delivery *d, ch_delivery_fn *told, void *user);
+/* True: a message that arrived here is being delivered to the session, and its sender waits. The
+ * run that the message begins must get the options that the lane has. */
+bool ch_delivery_joins(const chela_gateway *gw, struct ch_sv key);
 /* The caller no longer waits for the outcome: told is not called after this. */
 void ch_delivery_leave(struct ch_delivery *d);
 

@@ -53,7 +53,7 @@ struct beat {
     size_t begin;                   /* index of `heard` */
     double willingness;             /* willingness that led to the run; negative: unknown */
     bool unasked;                   /* nobody addressed the companion */
-    bool spoke;                     /* an action reached the chat; these three are stored */
+    bool spoke;                     /* an action reached the chat; stored, like `unasked` */
 };
 
 static struct beat *beat_of(const chela_run *run) {
@@ -552,8 +552,8 @@ static bool beat_on_end(chela_run *run, struct chela_event *end) {
 /* An action that ended in an earlier process counts as well. */
 static void beat_on_call(chela_run *run, const struct ch_block *call, enum ch_call_phase phase,
                          bool failed) {
-    if (phase != CH_PHASE_STARTED && !failed && is_own_action(call->name) &&
-        !ch_sv_is(call->name, CH_SILENT_ACTION))
+    if (phase != CH_PHASE_STARTED && !failed &&
+        (ch_sv_is(call->name, CH_SEND_ACTION) || ch_sv_is(call->name, CH_REACT_ACTION)))
         beat_of(run)->spoke = true;
 }
 
@@ -561,8 +561,6 @@ static void beat_save(const chela_run *run, struct ch_jw *w) {
     const struct beat *k = beat_of(run);
     if (!k) /* the run has ended */
         return;
-    ch_jw_key(w, "willingness");
-    ch_jw_double(w, k->willingness);
     ch_jw_kbool(w, "unasked", k->unasked);
     ch_jw_kbool(w, "spoke", k->spoke);
 }
@@ -573,8 +571,7 @@ static int open_beat(chela_run *run, const struct chela_run_opts *opts,
     struct beat *k = ch_alloc(sizeof(*k));
     (void)run;
     (void)err;
-    k->willingness =
-        urge ? urge->willingness : ch_json_double(ch_json_get(state, "willingness"), -1);
+    k->willingness = urge ? urge->willingness : -1;
     k->unasked = urge ? urge->reason == CHELA_URGE_WILLING
                       : ch_json_bool(ch_json_get(state, "unasked"), false);
     k->spoke = ch_json_bool(ch_json_get(state, "spoke"), false);
