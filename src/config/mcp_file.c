@@ -171,8 +171,9 @@ int chela_config_mcp_edit(const char *path, const char *name, const char *defini
 
     struct chela_error why = {0};
     int rc = ch_file_load(path, CH_LIMIT_YAML_FILE, &text, &why);
-    if (rc == 0)
-        rc = ch_json_parse(&arena, ch_buf_sv(&text), CH_JSON_STRICT, &root, NULL, &why);
+    if (rc == 0 &&
+        ch_json_parse(&arena, ch_buf_sv(&text), CH_JSON_STRICT, &root, NULL, &why) < 0)
+        return ch_fail(err, CHELA_EPARSE, "%s: %s", path, why.message);
     if (rc < 0 && rc != CHELA_ENOENT)
         return ch_fail(err, rc, "%s", why.message);
     if (!definition && !ch_json_get(servers_of(root), name))

@@ -241,7 +241,13 @@ chela mcp remove mine
 chela mcp list
 same "remove" "" "$(cat "$out")"
 chela mcp remove mine
-exits "remove: there is none" 1
+exits "remove: there is none" 2
+cp "$tmp/.config/chela/mcp.json" "$tmp/kept.json"
+echo '{"mcpServers":' >"$tmp/.config/chela/mcp.json"
+chela mcp remove mine
+exits "a broken mcp.json" 2
+check "a broken mcp.json: the file and the place" grep -q 'chela/mcp.json: line 2, column 1' "$err"
+cp "$tmp/kept.json" "$tmp/.config/chela/mcp.json"
 echo '{"inputs":[{"id":"key"}],"servers":{"theirs":{"url":"https://127.0.0.1:1/"}}}' >"$tmp/.config/chela/mcp.json"
 chela mcp add mine -- python3 "$server" modern
 chela mcp remove theirs

@@ -62,7 +62,7 @@ chela skills show deploy
 exits "show" 0
 check "show: its text" grep -q 'Press the button' "$out"
 chela skills show depoly
-exits "show: a slip" 1
+exits "show: a slip" 2
 check "show: a slip: what was meant" grep -q "did you mean 'deploy'" "$err"
 chela skills show
 exits "show: which" 2

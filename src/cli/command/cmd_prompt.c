@@ -244,20 +244,6 @@ static int prompt_show(struct ch_prompt_cmd *p) {
 
 /* --- render ---------------------------------------------------------------------- */
 
-static void write_quoted(FILE *out, const char *s, size_t n) {
-    fputc('"', out);
-    for (size_t i = 0; i < n; i++) {
-        unsigned char c = (unsigned char)s[i];
-        if (c == '"' || c == '\\')
-            fprintf(out, "\\%c", c);
-        else if (c < 0x20)
-            fprintf(out, "\\u%04x", c);
-        else
-            fputc(c, out);
-    }
-    fputc('"', out);
-}
-
 /* Append the members of --values, without the enclosing braces. */
 static int prompt_add_values(struct ch_prompt_cmd *p, FILE *out, struct chela_error *err) {
     struct ch_cli_input in = {0};
@@ -281,11 +267,15 @@ static int add_var(const char *var, FILE *out, struct chela_error *err) {
     if (!equals || equals == var)
         return ch_problem(err, CHELA_EINVAL, "--var %s: expected NAME=TEXT", var);
     int rc = ch_input_text(equals + 1, CH_INPUT_PROMPT, &text, err);
+    char *name = ch_format("%.*s", (int)(equals - var), var);
+    if (rc == 0 && strlen(text.p) < text.n)
+        rc = ch_problem(err, CHELA_EINVAL, "--var %s: the text has a NUL byte", name);
     if (rc == 0) {
-        write_quoted(out, var, (size_t)(equals - var));
+        ch_draft_quote(out, name);
         fputc(':', out);
-        write_quoted(out, text.p, text.n);
+        ch_draft_quote(out, text.p);
     }
+    free(name);
     ch_input_release(&text);
     return rc;
 }

@@ -612,8 +612,9 @@ static int run_converse(struct run *r, const struct ch_setup *setup, chela_agent
         return show_last(r, r->session, setup->store, err);
     r->status = r->format == JSONL ? NULL : ch_status_new(&r->console);
     rc = run_begin(r, r->session, texts, err);
-    if (rc == 0 && r->flags.take_over)
-        rc = chela_run_take_over(r->handle, r->flags.take_over, strlen(r->flags.take_over));
+    if (rc == 0 && r->flags.take_over &&
+        (rc = chela_run_take_over(r->handle, r->flags.take_over, strlen(r->flags.take_over))) < 0)
+        ch_problem(err, rc, "--take-over '%s': %s", r->flags.take_over, chela_error_text(rc));
     if (rc < 0)
         return rc;
     if (setup->store)

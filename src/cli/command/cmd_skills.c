@@ -212,7 +212,7 @@ static int skills_show(struct skills *s) {
     }
     ch_table_fill(&table, s->json, pointers);
     long i = skills_find(s, &table, s->args.words[0]);
-    int code = i < 0 ? CH_EXIT_ERROR : print_file(s, table.cells[i][1]);
+    int code = i < 0 ? CH_EXIT_USAGE : print_file(s, table.cells[i][1]);
     ch_table_release(&table);
     return code;
 }

@@ -223,7 +223,7 @@ static int tools_show(struct tools *t) {
         return tools_bad_usage(t, "which tool? usage: chela tools show [flags] NAME");
     long i = find_tool(t, t->args.words[0]);
     if (i < 0)
-        return CH_EXIT_ERROR;
+        return CH_EXIT_USAGE;
     struct ch_draft d;
     ch_draft_init(&d);
     print_tool(t, (size_t)i, d.f);
@@ -270,12 +270,11 @@ static int tools_call(struct tools *t) {
         return tools_bad_usage(t, "which tool? usage: chela tools call [flags] NAME --args JSON");
     if (tools_read_arguments(t->flags.args, &arguments, &err) < 0)
         return tools_bad_usage(t, err.message);
-    int code = CH_EXIT_ERROR;
+    int code = CH_EXIT_USAGE;
     if (find_tool(t, t->args.words[0]) >= 0) {
         char *result = chela_agent_call_tool(t->agent, t->args.words[0], arguments.p, &err);
-        if (result)
-            code = print_result(t, result);
-        else
+        code = result ? print_result(t, result) : CH_EXIT_ERROR;
+        if (!result)
             ch_console_error(&t->console, "%s", err.message);
         chela_free(result);
     }
