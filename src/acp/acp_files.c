@@ -46,11 +46,6 @@ static void on_file_question(uint64_t id, const char *path, const struct ch_sv *
     ch_list_add(&s->files, &f->link);
     f->request = ch_rpc_call(s->acp->peer, content ? "fs/write_text_file" : "fs/read_text_file",
                              ch_buf_sv(&params), CH_LIMIT_EDITOR_MS, NULL, on_file_answer, f);
-    if (f->request < 0) {
-        ch_list_del(&f->link);
-        ch_buffers_answer(s->buffers, id, -ECONNREFUSED, CH_SV(""));
-        ch_free(f);
-    }
 }
 
 void ch_acp_files_attach(struct ch_acp_session *s) {
