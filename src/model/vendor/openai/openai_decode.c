@@ -693,6 +693,7 @@ const struct ch_codec ch_codec_openai = {
     .name = "openai",
     .path_stream = "/chat/completions",
     .state_size = sizeof(struct state),
+    .takes_cache_key = true,
     .http = ch_openai_http,
     .head = ch_openai_head,
     .message = ch_openai_message,
