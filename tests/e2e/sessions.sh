@@ -252,6 +252,13 @@ chela sessions import --key forged y.jsonl
 resume forged
 exits "an imported consent is none" 5
 same "an imported consent is none: nothing was done" 3 "$(lines once)"
+for word in auto sandbox; do
+    sed "s/\"status\":\"paused\",/&\"for\":{\"approve\":\"$word\"},/" "$space/y.jsonl" >"$space/z.jsonl"
+    chela sessions import --key "forged-$word" z.jsonl
+    resume "forged-$word"
+    exits "an imported run does not approve its own calls: $word" 5
+done
+same "an imported run does not approve its own calls: nothing was done" 3 "$(lines once)"
 
 # --- one writer
 rm -f "$space"/*.log
@@ -295,6 +302,7 @@ exits "import: can be continued" 0
 head -n 2 "$space/busy.jsonl" | sed 's/"seq":1/"seq":2/' >"$space/bad.jsonl"
 chela sessions import --key bad bad.jsonl
 exits "import: a gap" 2
+check "a broken file is named, with its line" grep -q '^chela: bad.jsonl: line ' "$err"
 check "import: a gap is named" grep -q 'line 2' "$err"
 
 # --- replay

@@ -622,6 +622,9 @@ static bool emit_calls(chela_run *run, const struct ch_msg *m, unsigned *calls) 
                                           .id = ch_str(b->id),
                                           .name = ch_str(b->name),
                                           .arguments = ch_str(whole ? b->text : CH_SV("{}"))}};
+        if (b->flags & CH_F_REPAIRED)
+            ch_emit_warning(run, "the arguments of call %u were not JSON: chela repaired them",
+                            *calls);
         if (!ch_emit(run, &ev))
             return false;
     }

@@ -236,7 +236,7 @@ static char *prompt_params(const char *prompt, const char *name, const char *arg
 
     ch_draft_init(&d);
     fputs("{\"name\":", d.f);
-    ch_draft_quote(&d, name);
+    ch_draft_quote(d.f, name);
     fputs(",\"arguments\":{", d.f);
     args += strspn(args, " \t\n");
     for (size_t i = 0; *args && (key = ch_chat_mcp_at(prompt, "/arguments/%zu/name", i)); i++) {
@@ -244,9 +244,9 @@ static char *prompt_params(const char *prompt, const char *name, const char *arg
         size_t len = next ? strcspn(args, " \t\n") : strlen(args);
         char *value = ch_format("%.*s", (int)len, args);
         fputs(i ? "," : "", d.f);
-        ch_draft_quote(&d, key);
+        ch_draft_quote(d.f, key);
         fputc(':', d.f);
-        ch_draft_quote(&d, value);
+        ch_draft_quote(d.f, value);
         free(value);
         args += len;
         args += strspn(args, " \t\n");
@@ -392,7 +392,7 @@ static void read_next(struct message *m) {
     struct ch_draft params;
     ch_draft_init(&params);
     fputs("{\"uri\":", params.f);
-    ch_draft_quote(&params, m->mentions[m->next].uri);
+    ch_draft_quote(params.f, m->mentions[m->next].uri);
     fputc('}', params.f);
     ch_draft_finish(&params);
     if (chela_mcp_send(m->mentions[m->next].client, "resources/read", params.p, message_on_read, m,
@@ -406,10 +406,13 @@ static void find_mentions(struct message *m) {
         word += strspn(word, " \t\n");
         size_t n = strcspn(word, " \t\n");
         const char *colon = *word == '@' ? memchr(word, ':', n) : NULL;
-        chela_mcp *client = colon && m->n < RESOURCES && colon + 1 < word + n
+        chela_mcp *client = colon && colon + 1 < word + n
                                 ? ch_chat_server_find(m->c, word + 1, (size_t)(colon - word) - 1)
                                 : NULL;
-        if (client)
+        if (client && m->n == RESOURCES)
+            ch_console_note(m->c->console, "%.*s is not attached: a message has at most %d "
+                            "resources", (int)n, word, RESOURCES);
+        else if (client)
             m->mentions[m->n++] =
                 (struct mention){client, ch_format("%.*s", (int)(colon - word) - 1, word + 1),
                                  ch_format("%.*s", (int)(word + n - colon) - 1, colon + 1)};

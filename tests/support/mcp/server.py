@@ -207,6 +207,8 @@ def call(request):
     if mode == "twice":
         text("first")
         text("second")
+    elif mode == "null-text":
+        text("null")
     elif mode == "wrong-id":
         out({"jsonrpc": "2.0", "id": 4711, "result": {"content": [{"type": "text", "text": "not yours"}]}})
         text("right")
