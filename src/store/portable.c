@@ -285,24 +285,28 @@ static int import_head(struct copy *c, const struct ch_json *v, const char *key)
 }
 
 /* True if the member of a record is not imported: a file cannot approve calls, nor say that a
- * skill with allowed-tools is active, nor choose the settings of the host. */
-static bool is_left_out(uint32_t type, struct ch_sv name) {
+ * skill with allowed-tools is active, nor choose the settings of the host. CH_REC_NONE: a member
+ * of the principal (agent/machine/principal.h), whose rights a file cannot extend. */
+static bool is_left_out(uint32_t type, struct ch_sv name, const struct ch_json *v) {
+    if (type == CH_REC_NONE)
+        return ch_sv_is(name, "approve") && !ch_sv_is(ch_json_str(v), "deny");
     if (type == CH_REC_STATE)
         return ch_sv_is(name, "skills") || ch_sv_is(name, "host");
     return type == CH_REC_ANSWERED || (type == CH_REC_COMPACTION && ch_sv_is(name, "allowed"));
 }
 
-static void copy_data(uint32_t type, const struct ch_json *data, struct ch_buf *out) {
-    struct ch_jw w = ch_jw(out);
-
-    ch_jw_begin(&w, '{');
+static void copy_data(uint32_t type, const struct ch_json *data, struct ch_jw *w) {
+    ch_jw_begin(w, '{');
     for (CH_JSON_MEMBERS(k, v, data)) {
-        if (is_left_out(type, ch_json_str(k)))
+        if (is_left_out(type, ch_json_str(k), v))
             continue;
-        ch_jw_key_sv(&w, ch_json_str(k));
-        ch_jw_value(&w, v);
+        ch_jw_key_sv(w, ch_json_str(k));
+        if (type != CH_REC_NONE && ch_sv_is(ch_json_str(k), "for"))
+            copy_data(CH_REC_NONE, v, w);
+        else
+            ch_jw_value(w, v);
     }
-    ch_jw_end(&w, '}');
+    ch_jw_end(w, '}');
 }
 
 static int import_record(struct copy *c, const struct ch_json *v, size_t number) {
@@ -311,6 +315,7 @@ static int import_record(struct copy *c, const struct ch_json *v, size_t number)
                                    .type = ch_record_type(ch_json_get_str(v, "type"))};
     const struct ch_json *data = ch_json_get(v, "data");
     CH_BUF_AUTO text = {0};
+    struct ch_jw w = ch_jw(&text);
 
     if (ch_json_int(ch_json_get(v, "seq"), 0) != (int64_t)r.seq)
         return portable_bad_line(c, number, "a record before this one is missing");
@@ -318,7 +323,7 @@ static int import_record(struct copy *c, const struct ch_json *v, size_t number)
         return portable_bad_line(c, number, "unknown type of record");
     if (!ch_json_is(data, CH_JSON_OBJECT))
         return portable_bad_line(c, number, "the record has no data");
-    copy_data(r.type, data, &text);
+    copy_data(r.type, data, &w);
     if (text.overflow || text.n > CH_LIMIT_RECORD)
         return portable_bad_line(c, number, "the record is too large");
     struct gist g = gist_of(r.type, data);

@@ -384,9 +384,9 @@ static int add_newest(chela_store *s, const struct ch_recall_query *q, const cha
     int rc = chela_store_session(s, key, store_search_read_row, &w, err);
     uint64_t reach = (uint64_t)q->limit * RECORDS_A_TEXT;
 
-    if (rc == CHELA_ENOENT) /* the session has no records yet */
-        return 0;
-    return rc < 0 ? rc : store_search_walk(s, &w, w.last > reach ? w.last - reach : 1, err);
+    if (rc == 0)
+        rc = store_search_walk(s, &w, w.last > reach ? w.last - reach : 1, err);
+    return rc == CHELA_ENOENT ? 0 : rc; /* not stored yet, or deleted since the list was made */
 }
 
 static int find_newest(chela_store *s, const struct ch_recall_query *q, struct hits *out,

@@ -103,6 +103,12 @@ for member in '"agent":5' '"images":"data:image/png;base64,AA=="' '"files":{}' '
     post /api/sessions/odd/messages "{\"text\":\"by mistake\",$member}"
     answers "$member is refused" 400
 done
+images='"https://127.0.0.1/a.png"'
+for _ in {1..19}; do images+=',"https://127.0.0.1/a.png"'; done
+post /api/sessions/many/messages "{\"text\":\"look\",\"images\":[$images],\"files\":[{\"url\":\"data:text/plain;base64,YQ==\"}]}"
+answers "one file too many" 413
+post /api/sessions/many/messages "{\"text\":\"look\",\"images\":[$images]}"
+answers "as many as a message may have" 202
 post /api/sessions/busy/messages '{"text":"now this"}'
 tells "or steers" .delivery steer
 post /api/sessions/busy/messages '{"text":"x","mode":"run"}'
@@ -498,4 +504,17 @@ check "the token is not in the log" bash -c "! grep -qF '$token' '$serve_log'"
 check "SIGTERM ends it" stop_serving
 same "who stays is told so" "3 233" "$(LC_ALL=C tr '\n' ' ' <"$tmp/ws" | LC_ALL=C sed 's/.*\r \r //' | od -An -tu1 | awk '$1 == 136 { print $3, $4 }')"
 ws_close
+# --- the agent of a session that is not in memory
+cp "$tmp/good.yaml" "$space/chela.yaml"
+serve
+post /api/sessions/kept/messages '{"text":"hello","agent":"patient"}'
+check "a session of the last agent" until_idle kept
+stop_serving
+serve
+post /api/sessions/kept/messages '{"text":"again","stream":true}'
+same "its agent answers after a restart" patient "$(sed -n 's/^data: //p' "$out" | jq -r 'select(.type == "run_start").agent')"
+post /api/sessions/kept/messages '{"text":"and you","stream":true,"agent":"coder"}'
+same "or the one that is named" coder "$(sed -n 's/^data: //p' "$out" | jq -r 'select(.type == "run_start").agent')"
+post /api/sessions/fresh/messages '{"text":"hello","stream":true}'
+same "a new session has the first agent" coder "$(sed -n 's/^data: //p' "$out" | jq -r 'select(.type == "run_start").agent')"
 tap_done

@@ -252,6 +252,13 @@ chela sessions import --key forged y.jsonl
 resume forged
 exits "an imported consent is none" 5
 same "an imported consent is none: nothing was done" 3 "$(lines once)"
+for word in auto sandbox; do
+    sed "s/\"status\":\"paused\",/&\"for\":{\"approve\":\"$word\"},/" "$space/y.jsonl" >"$space/z.jsonl"
+    chela sessions import --key "forged-$word" z.jsonl
+    resume "forged-$word"
+    exits "an imported run does not approve its own calls: $word" 5
+done
+same "an imported run does not approve its own calls: nothing was done" 3 "$(lines once)"
 
 # --- one writer
 rm -f "$space"/*.log

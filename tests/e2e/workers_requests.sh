@@ -67,6 +67,8 @@ same-id-twice 409
 after-same-id 202
 one-by-one 202 202
 one-by-one-ended heard: two
+cancel 202 True
+take-over 202 True
 repeat 202
 socket-message 202
 socket-decision 200
@@ -78,6 +80,7 @@ response 200
 response-deleted 200
 response-gone 404
 followers-lost-tools 0
+at-once-lost-tools 0
 killed True
 LINES
 tap_done

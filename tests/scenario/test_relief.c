@@ -10,6 +10,7 @@
 
 #include "agent/context/context_budget.h"
 #include "model/provider/target.h"
+#include "agent/run/driver.h"
 #include "json/json.h"
 #include "prompt/summary_carryover.h"
 #include "prompt/tokens.h"
@@ -332,6 +333,7 @@ static void test_one_long_run(void **state) {
     play(&st, "Look at all three hundred orders with key K-7731-XQ, one by one.");
     assert_int_equal(t.requests, 300);
     assert_true(told.events > 3 && told.events < 45);
+    assert_int_equal(ch_run_began(st.run), 0); /* the first message has gone */
     close_stage(&st, &t);
 }
 

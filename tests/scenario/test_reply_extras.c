@@ -155,23 +155,29 @@ static void follow_up(const struct chela_event *ev, void *user) {
     "data: {\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"" text "\"}]},"                \
     "\"finishReason\":\"STOP\"}],\"modelVersion\":\"fake-1\"}\n\n"
 
-/* A stage whose answers go to a channel; the store is the caller's. */
-static chela_store *open_channel(struct stage *st, const struct fake_reply *drawn, size_t n) {
+/* A stage whose answers go to a channel. */
+static void open_life(struct stage *st, chela_store *store, const struct fake_reply *drawn,
+                      size_t n) {
     struct chela_channel channel = CHELA_CHANNEL(.name = "wire", .send = no_call);
     struct chela_agent_opts opts = CHELA_AGENT_OPTS(
         .model = "gemini/fake-1", .workspace = dir, .tools = "",
         .compaction = &(struct chela_compaction_opts)CHELA_COMPACTION_OPTS(
             .mode = CHELA_COMPACTION_RETAIN));
-    chela_store *store;
     nsent = 0;
     stage_open(st, &opts, drawn, n);
-    assert_int_equal(chela_store_open("memory:", NULL, &store, NULL), 0);
     assert_int_equal(chela_runtime_store(st->rt, store, CHELA_DURABILITY_DEFAULT, NULL), 0);
     chela_session_close(st->session);
     assert_int_equal(chela_session_new(st->agent, "a", &st->session, NULL), 0);
     assert_int_equal(chela_session_wait(st->session, NULL), 0);
     assert_int_equal(chela_session_channel(st->session, &channel, NULL), 0);
     assert_int_equal(chela_outbox_channel(st->rt, "wire", on_send, NULL, NULL), 0);
+}
+
+/* The same; the store is the caller's. */
+static chela_store *open_channel(struct stage *st, const struct fake_reply *drawn, size_t n) {
+    chela_store *store;
+    assert_int_equal(chela_store_open("memory:", NULL, &store, NULL), 0);
+    open_life(st, store, drawn, n);
     return store;
 }
 
@@ -195,6 +201,43 @@ static void test_files_are_sent_once(void **state) {
     assert_int_equal(nsent, 2);
     assert_int_equal(sent[0], 2);
     assert_int_equal(sent[1], 0);
+    stage_close(&st);
+    chela_store_close(store);
+    empty_media();
+}
+
+static void follow_up_and_die(const struct chela_event *ev, void *user) {
+    struct stage *st = user;
+    follow_up(ev, user);
+    if (ev->type == CHELA_EV_FOLLOW_UP)
+        chela_run_leave(st->run);
+}
+
+/* Nor by the process that goes on with the run. */
+static void test_files_are_sent_once_after_a_crash(void **state) {
+    static const struct fake_reply drawn[] = {{.body = REPLY}, {.hang = true}};
+    static const struct fake_reply last = {.body = SAYS("welcome")};
+    struct stage st;
+    (void)state;
+    chela_store *store = open_channel(&st, drawn, CH_LEN(drawn));
+    struct chela_run_opts run =
+        CHELA_RUN_OPTS(.answer_to = "them", .on_event = follow_up_and_die, .user = &st);
+    assert_int_equal(chela_run_start(st.session, "draw", 4, &run, &st.run, NULL), 0);
+    for (int i = 0; i < 200; i++)
+        chela_runtime_poll(st.rt);
+    assert_int_equal(chela_run_reason(st.run), CHELA_REASON_INTERRUPTED);
+    assert_int_equal(nsent, 1);
+    assert_int_equal(sent[0], 2);
+    stage_close(&st);
+
+    open_life(&st, store, &last, 1);
+    run = (struct chela_run_opts)CHELA_RUN_OPTS(.user = NULL);
+    assert_int_equal(chela_run_resume(st.session, &run, &st.run, NULL), 0);
+    for (int i = 0; i < 200; i++)
+        chela_runtime_poll(st.rt);
+    assert_int_equal(chela_run_status(st.run), CHELA_STATUS_DONE);
+    assert_int_equal(nsent, 1);
+    assert_int_equal(sent[0], 0);
     stage_close(&st);
     chela_store_close(store);
     empty_media();
@@ -232,6 +275,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_callbacks),
                                        cmocka_unit_test(test_invalid_behind_the_limit),
                                        cmocka_unit_test(test_files_are_sent_once),
+                                       cmocka_unit_test(test_files_are_sent_once_after_a_crash),
                                        cmocka_unit_test(test_files_after_a_compaction)};
     if (!mkdtemp(dir))
         return 1;

@@ -116,6 +116,19 @@ def results():
     del held
 
 
+def cancels():
+    run = json.loads(say("cancel", {"text": "long"})[1])["run"]
+    status_is("cancel", "running")
+    status, body = ask(there, "POST", "/api/sessions/cancel/cancel", {})
+    yield "cancel", status, json.loads(body)["run"] == run
+    run = json.loads(say("over", {"text": "pause"})[1])["run"]
+    status_is("over", "paused")
+    held = hold("over")
+    status, body = say("over", {"text": "mine", "mode": "take_over"}, there)
+    yield "take-over", status, json.loads(body)["run"] == run
+    del held
+
+
 def repeats():
     say("repeat", {"text": "hello"})
     status_is("repeat", "idle")
@@ -200,6 +213,28 @@ def followers():
     yield "followers-lost-tools", lost
 
 
+def at_once():
+    """Two messages with tools at once: the run has the tools of the message that began it."""
+    lost = 0
+    beside = connect(first)[0]
+    for i in range(60):
+        key = f"once{i}"
+        say(key, {"text": "hello"})
+        status_is(key, "idle")
+        for c, text, name in ((here, "two", "look"), (beside, "hello", "hear")):
+            tools = [{**LOOK[0], "name": name}]
+            c.request("POST", f"/api/sessions/{key}/messages", json.dumps({"text": text, "tools": tools}), AUTH)
+        for c in here, beside:
+            c.getresponse().read()
+        for _ in range(300):
+            session = json.loads(ask(here, "GET", "/api/sessions/" + key)[1])
+            if session["status"] == "paused" or session["turns"] > 1 and session["status"] == "idle":
+                break
+            time.sleep(0.02)
+        lost += "There is no tool" in json.dumps(session["transcript"])
+    yield "at-once-lost-tools", lost
+
+
 def killed():
     """A message between sessions was delivered: it must not be sent again."""
     say("target", {"text": "hello"}, there)
@@ -220,7 +255,7 @@ def killed():
     del held
 
 
-for part in (killed,) if len(sys.argv) > 3 else (deletes, results, repeats, sockets, pages, responses, followers):
+for part in (killed,) if len(sys.argv) > 3 else (deletes, results, cancels, repeats, sockets, pages, responses, followers, at_once):
     try:
         for line in part():
             print(*line, flush=True)

@@ -48,9 +48,10 @@
  *               before `keep`; 0: none before this one.
  *   STATE       The machine after a step. {"run","state","status","reason","mode",
  *               counters,"usage","seq",["agent","asks_plans","goal","error_log","model",
- *               "recoveries","called","handoffs","plan","error"]}. error_log: the newest
- *               errors of tools and models, [{"turn","of","class","text"}]; called:
- *               number of child agents that have ended
+ *               "recoveries","called","handoffs","plan","error","unasked","spoke"]}.
+ *               error_log: the newest errors of tools and models,
+ *               [{"turn","of","class","text"}]; called: number of child agents that have
+ *               ended; unasked, spoke: of a companion (feature/heartbeat/beat.c)
  *   OUTBOUND    An answer is in the outbox. {"run","id"}; the outbox has its text
  *   RECEIPT     The outcome of sending it. {"id","state"}
  *   DROPPED     The run had nothing to say: its messages leave the transcript.

@@ -248,6 +248,7 @@ static void begin_run(struct reading *r, const struct ch_msg *asked) {
     struct ch_sv words = ch_json_get_str(r->v, "drop_if");
     p->drop_if = words.n ? dup_sv(words) : NULL;
     p->began = p->transcript.n;
+    p->mailed = 0;
     ch_message_origin_release(&p->origin);
     ch_buf_clear(&p->delivered);
     size_t n = CH_MIN(run.n, sizeof(p->run) - 1);
@@ -548,6 +549,7 @@ static int fold_compaction(struct reading *r) {
     drop_calls(p); /* the record replaces the reply of the calls, too */
     p->results = false;
     p->began = SIZE_MAX;
+    p->mailed = 0;
     ch_transcript_release(&p->transcript);
     read_lasting(r);
     for (CH_JSON_EACH(v, messages)) {
@@ -569,6 +571,11 @@ static int fold_dropped(struct reading *r) {
     p->results = false;
     if (n < p->transcript.n)
         ch_transcript_cut(&p->transcript, n);
+    return 0;
+}
+
+static int fold_outbound(struct reading *r) {
+    r->past->mailed = r->past->transcript.n;
     return 0;
 }
 
@@ -665,7 +672,7 @@ int ch_journal_replay_fold(const struct chela_store_record *record, void *past,
         [CH_REC_STARTED] = fold_started,       [CH_REC_DONE] = fold_done,
         [CH_REC_ASKED] = fold_asked,           [CH_REC_ANSWERED] = fold_answered,
         [CH_REC_COMPACTION] = fold_compaction, [CH_REC_DROPPED] = fold_dropped,
-        [CH_REC_PART] = fold_part,
+        [CH_REC_PART] = fold_part,             [CH_REC_OUTBOUND] = fold_outbound,
     };
     struct reading r = {.past = past, .record = record, .err = err};
 

@@ -95,6 +95,7 @@ struct ch_journal_replay {
     char *answer_to;         /* owned: address of the run's answer; NULL: none */
     char *drop_if;           /* owned: answer that makes the run leave no trace; NULL: none */
     size_t began;            /* index of the run's first message; SIZE_MAX: unknown */
+    size_t mailed;           /* messages up to the run's last answer that was sent; 0: none */
     struct ch_message_origin origin; /* origin of its newest message */
     struct ch_memory memory;         /* remembered approvals */
     struct ch_arena arena;           /* memory of the record that is being read */

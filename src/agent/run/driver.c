@@ -99,13 +99,12 @@ bool ch_run_parent_paused(const chela_run *run) {
            above->control->interrupt == CH_IN_INPUT;
 }
 
-int64_t ch_run_began(const chela_run *run) {
+void ch_run_recalled(chela_run *run, size_t began, size_t mailed,
+                     void (*take_up)(chela_run *run)) {
     const struct ch_transcript *t = &run->session->transcript;
-    return run->control->began < t->n ? t->msgs[run->control->began]->ts : 0;
-}
-
-void ch_run_recalled(chela_run *run, size_t began, void (*take_up)(chela_run *run)) {
     run->control->began = began;
+    if (mailed - 1 < t->n) /* an imported journal may be inconsistent */
+        run->control->mailed = t->msgs[mailed - 1];
     run->control->take_up = take_up;
 }
 
@@ -150,6 +149,12 @@ static bool is_delivered(chela_run *run) {
 /* Index of the run's first message; SIZE_MAX: unknown, because a compaction has moved it. */
 static size_t first_message(const chela_run *run) {
     return ch_run_did(run, CH_RUN_REWROTE) ? SIZE_MAX : run->control->began;
+}
+
+int64_t ch_run_began(const chela_run *run) {
+    const struct ch_transcript *t = &run->session->transcript;
+    size_t first = first_message(run);
+    return first < t->n ? t->msgs[first]->ts : 0;
 }
 
 /* Index of the first message of the answer that was not sent yet. */

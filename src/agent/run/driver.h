@@ -15,8 +15,10 @@ int ch_run_new(chela_session *s, const struct chela_run_opts *opts, const struct
 /* The session has another agent now: applies that agent's limits, policy and model. */
 int ch_run_rebind(chela_run *run, struct chela_error *err);
 /* The run will continue from run->past by calling take_up. began: index of its first
- * message in the transcript. */
-void ch_run_recalled(chela_run *run, size_t began, void (*take_up)(chela_run *run));
+ * message in the transcript. mailed: number of messages up to the last answer that was sent
+ * before a follow-up; 0: none. */
+void ch_run_recalled(chela_run *run, size_t began, size_t mailed,
+                     void (*take_up)(chela_run *run));
 /* Time stamp of the run's first message, also after a recovery; 0: unknown. */
 int64_t ch_run_began(const chela_run *run);
 /* Sets the listener of the run's events. */

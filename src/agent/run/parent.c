@@ -41,13 +41,17 @@ static int64_t tokens(const struct ch_usage *u) {
 void ch_parent_bound_child(chela_run *run, chela_run *above) {
     const struct ch_run_limits *own = &run->session->agent->limits;
     struct ch_run *m = &run->m;
-    ch_parent_bound(above); /* twice CH_LIMIT_DELEGATE_DEPTH deep at most */
+    ch_parent_bound(above); /* twice CH_LIMIT_DELEGATE_DEPTH deep at most, and a role */
     const struct ch_run *up = &above->m;
-    const struct ch_spent *told = &run->session->child->spent;
+    const struct ch_child_run *child = run->session->child;
+    const struct ch_spent role = {.usage = m->usage, .cost = m->cost};
+    const struct ch_spent *told = child ? &child->spent : &role;
     m->limits.token_budget = tighter(own->token_budget, tokens(&told->usage),
                                      up->limits.token_budget, tokens(&up->usage));
     m->limits.cost_budget =
         tighter_cost(own->cost_budget, told->cost, up->limits.cost_budget, up->cost);
+    if (!child) /* turns of a role are not counted */
+        return;
     m->limits.max_turns = tighter(own->max_turns, told->turns, up->limits.max_turns,
                                   (int64_t)up->turns + up->below.turns);
     m->limits.max_tool_calls = tighter(own->max_tool_calls, told->tool_calls,

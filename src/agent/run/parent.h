@@ -2,7 +2,8 @@
  *
  * Limits and cancellation go down; usage, questions and extensions of the deadline go up. A
  * child is limited to the remaining limits of every run above it. The rest is computed
- * before each step of the child, so parallel children share the limits.
+ * before each step of the child, so parallel children share the limits. The run of a role
+ * (feature/mode/role.h) is no child, but shares the budgets in the same way.
  *
  * Every run above a child asks the child's questions and stores them: a person who answers
  * need not know about the child. */
@@ -41,13 +42,14 @@ static inline chela_session *ch_parent_root(const chela_run *run) {
 /* Applies the parent's consent settings to the child, where they are stricter. */
 void ch_parent_bind(const chela_run *above, chela_run *run);
 
-/* Lowers the limits of a child to the remaining limits of the runs above. */
+/* Lowers the limits of a child to the remaining limits of the runs above. For a role's run,
+ * `above` is the run that asks; the role shares its budgets. */
 void ch_parent_bound_child(chela_run *run, chela_run *above);
 /* Before a step of a run: lowers its limits to the remaining limits of the runs above, or to
  * the host's limit. */
 static inline void ch_parent_bound(chela_run *run) {
     struct ch_spending *spending = run->session->spending;
-    chela_run *above = ch_parent_of(run);
+    chela_run *above = run->session->asks_for ? run->session->asks_for : ch_parent_of(run);
     if (above)
         ch_parent_bound_child(run, above);
     else if (spending)

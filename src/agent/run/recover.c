@@ -43,9 +43,7 @@ static void refill(chela_run *run) {
         if (n->alone || !n->msg->nblocks) /* messages outside of any run wait in input_queue.c */
             continue;
         struct ch_queue *q = n->follow_up ? &run->follow_ups : &run->steering;
-        if (ch_queue_push(q, n->msg) < 0)
-            continue; /* the message still waits in the journal */
-        n->msg = NULL;
+        ch_queue_restore(q, CH_TAKE(n->msg));
         ch_queue_mark(q, n->seq);
         ch_queue_keep(q, n->answer_to);
         ch_queue_set_origin(q, &n->origin);
@@ -181,7 +179,7 @@ int ch_recover_new(chela_session *s, const struct chela_run_opts *opts, chela_ru
     times += p->status == CH_REPLAY_RUNNING;
     ch_run_journal_recovered(run, times);
     run->nchildren = p->called;
-    ch_run_recalled(run, p->began, take_up);
+    ch_run_recalled(run, p->began, p->mailed, take_up);
     set_machine(run);
     ch_run_journal_recall(run, p);
     if (times > CH_LIMIT_RECOVERIES)

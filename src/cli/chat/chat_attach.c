@@ -88,15 +88,36 @@ void ch_chat_attach_release(struct ch_chat_message *m) {
     *m = (struct ch_chat_message){0};
 }
 
+/* --- blocks -------------------------------------------------------------------------------- */
+
+void ch_chat_attach_text(FILE *out, const char *kind, const char *text, size_t max) {
+    for (; *text && max > 0; text++, max--) {
+        fputc(*text, out);
+        if (*text == '<' && text[1] == '/' && strncmp(text + 2, kind, strlen(kind)) == 0)
+            fputc(' ', out);
+    }
+    if (*text)
+        fputs("\n[the rest is left out]", out);
+}
+
+void ch_chat_attach_name(FILE *out, const char *name) {
+    for (; *name; name++)
+        fprintf(out, (unsigned char)*name < ' ' || strchr("\"<>", *name) ? "%%%02X" : "%c", *name);
+}
+
 /* --- outputs of commands ------------------------------------------------------------------ */
 
 void ch_chat_attach_output(struct ch_chat *c, const char *command, int code, const char *output) {
     size_t n = strlen(output);
-    char *all = ch_format("%s\n\n<command exit=\"%d\">\n$ %s\n%s%s</command>",
-                          c->outputs ? c->outputs : "", code, command, output,
-                          n > 0 && output[n - 1] != '\n' ? "\n" : "");
+    struct ch_draft d;
+    ch_draft_init(&d);
+    fprintf(d.f, "%s\n\n<command exit=\"%d\">\n$ %s\n", c->outputs ? c->outputs : "", code,
+            command);
+    ch_chat_attach_text(d.f, "command", output, n);
+    fprintf(d.f, "%s</command>", n > 0 && output[n - 1] != '\n' ? "\n" : "");
+    ch_draft_finish(&d);
     free(c->outputs);
-    c->outputs = all;
+    c->outputs = d.p;
 }
 
 void ch_chat_attach_served(struct ch_chat *c, const char *text) {

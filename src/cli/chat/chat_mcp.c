@@ -54,19 +54,6 @@ static void say_with(struct ch_chat *c, const char *typed, const char *more, boo
     c->dirty = true;
 }
 
-/* Write the text of a block that ends with </KIND>. A closing mark inside is broken up. */
-static void write_block_text(FILE *out, const char *kind, const char *text) {
-    size_t left = strlen(text) < BLOCK_BYTES ? strlen(text) : BLOCK_BYTES, mark = strlen(kind);
-
-    for (size_t i = 0; i < left; i++) {
-        fputc(text[i], out);
-        if (text[i] == '<' && text[i + 1] == '/' && strncmp(text + i + 2, kind, mark) == 0)
-            fputc(' ', out);
-    }
-    if (strlen(text) > left)
-        fputs("\n[the rest is left out]", out);
-}
-
 /* --- /mcp ----------------------------------------------------------------------------- */
 
 static int count_tool(const char *tool, size_t n, void *user) {
@@ -211,7 +198,7 @@ static int prompt_on_message(const char *message, size_t n, void *user) {
     char *embedded = chela_json_get(message, n, "/content/resource/text", NULL);
     if (role && (text || embedded)) {
         fprintf(out, "\n\n<prompt%s>\n", strcmp(role, "user") == 0 ? "" : " role=\"assistant\"");
-        write_block_text(out, "prompt", text ? text : embedded);
+        ch_chat_attach_text(out, "prompt", text ? text : embedded, BLOCK_BYTES);
         fputs("\n</prompt>", out);
     }
     chela_free(text);
@@ -364,10 +351,13 @@ static int message_on_content(const char *item, size_t n, void *user) {
     const struct mention *at = &m->mentions[m->next];
     char *text = chela_json_get(item, n, "/text", NULL);
     char *type = chela_json_get(item, n, "/mimeType", NULL);
-    fprintf(m->out.f, "\n\n<resource server=\"%s\" uri=\"%s\">\n", at->server, at->uri);
+    fprintf(m->out.f, "\n\n<resource server=\"%s\" uri=\"", at->server);
+    ch_chat_attach_name(m->out.f, at->uri);
+    fputs("\">\n", m->out.f);
     if (!text)
         fputs("[binary content, ", m->out.f);
-    write_block_text(m->out.f, "resource", text ? text : type ? type : "of an unknown type");
+    ch_chat_attach_text(m->out.f, "resource", text ? text : type ? type : "of an unknown type",
+                        BLOCK_BYTES);
     fputs(text ? "\n</resource>" : "]\n</resource>", m->out.f);
     chela_free(text);
     chela_free(type);

@@ -284,7 +284,8 @@ struct skill_list {
 
 static int mcp_print_skill(const char *skill, size_t n, void *user) {
     struct skill_list *l = user;
-    char *name = mcp_field(skill, n, "/name"), *text = mcp_field(skill, n, "/description");
+    char *name = chela_json_get(skill, n, "/name", NULL); /* may be "null" */
+    char *text = mcp_field(skill, n, "/description");
     char *state = mcp_field(skill, n, "/state");
     bool offered = strcmp(state, "accepted") == 0;
     l->open += strcmp(state, "new") == 0 || strcmp(state, "changed") == 0;
@@ -344,7 +345,8 @@ static int mcp_skills(struct mcp *m) {
 /* --- call ----------------------------------------------------------------------------- */
 
 static int mcp_print_content(const char *item, size_t n, void *out) {
-    char *type = mcp_field(item, n, "/type"), *text = mcp_field(item, n, "/text");
+    char *type = chela_json_get(item, n, "/type", NULL);
+    char *text = chela_json_get(item, n, "/text", NULL); /* may be "null" */
     if (type && strcmp(type, "text") == 0 && text)
         fprintf(out, "%s\n", text);
     else

@@ -137,9 +137,9 @@ static void note_policies(struct tools *t) {
 
 static void tools_print_list(const struct tools *t, FILE *out) {
     static const char *const heads[] = {"NAME", "PERMISSION", "EFFECT", "SUMMARY", NULL};
-    static const char *const fields[] = {"name", "permission", "effect", "summary"};
+    static const char *const pointers[] = {"/name", "/permission", "/effect", "/summary"};
     struct ch_table table = {.heads = heads, .columns = ch_console_columns(&t->console)};
-    ch_table_fill(&table, t->json, fields);
+    ch_table_fill(&table, t->json, pointers);
     ch_table_print(&table, out);
     ch_table_release(&table);
 }

@@ -182,7 +182,7 @@ static int add_mcp_tools(struct ch_setup *s, chela_agent *agent, struct chela_er
     for (size_t i = 0; rc == 0 && i < 2; i++)
         if (s->mcp[i])
             rc = chela_config_tools(s->mcp[i], NULL, agent, err);
-    if (rc == 0 && !s->uv_loop && !s->reloading)
+    if (rc == 0 && !s->uv_loop && !s->reloading && !s->inspect)
         chela_mcp_wait(s->rt, 0, NULL); /* a server that is too slow is left out */
     return rc;
 }

@@ -33,10 +33,9 @@ int ch_trust_add(const struct ch_env *env, const chela_config *cfg, struct chela
 }
 
 void ch_trust_skills(const struct ch_setup *s, const char *workspace) {
-    struct chela_error why = {0}; /* without trust, a run tells what is ignored */
     char *dir = ch_trust_directory(s->env, false);
     if (dir)
-        chela_trust_skills(dir, workspace, s->rt, &why);
+        chela_trust_skills(dir, workspace, s->rt, NULL); /* a run tells what is ignored */
     free(dir);
 }
 

@@ -35,8 +35,11 @@ static void admission_release_outer(struct ch_request *req) {
 static void admission_settled(const struct chela_error *err, void *user) {
     struct admission *a = user;
     struct ch_request *req = a->request;
-    const struct ch_delivery *d = a->delivery;
+    struct ch_delivery *d = a->delivery;
     ch_admitted_fn *admitted = a->admitted;
+    const char *run = ch_tail_taken_as(&a->watcher);
+    if (run && strcmp(run, "none") != 0)
+        d->run = ch_arena_str(&req->arena, ch_sv_str(run));
     admission_end(a);
     if (err)
         ch_request_fail_with(req, err);

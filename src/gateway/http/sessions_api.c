@@ -15,6 +15,7 @@
 #include "gateway/http/session_events.h"
 #include "gateway/http/session_open.h"
 #include "gateway/lane/client_history.h"
+#include "gateway/lane/delivery.h"
 #include "gateway/lane/lane.h"
 #include "gateway/request/gateway_state.h"
 #include "gateway/request/http_route.h"
@@ -25,14 +26,24 @@
 
 /* --- reading */
 
-static int sessions_api_add_session(const struct chela_store_session *s, void *user) {
-    struct ch_store_lookup *l = user;
-    if (!s->last && !*s->title)
-        return 0; /* its first message was refused, or is not stored yet */
-    char *json = chela_store_session_json(s);
+/* Takes json. */
+static int sessions_api_add(struct ch_store_lookup *l, char *json) {
     ch_buf_addf(&l->out, "%s%s", l->out.n ? "," : "", json);
     chela_free(json);
     return 0;
+}
+
+static void sessions_api_respond(struct ch_request *req, const char *member,
+                                 struct ch_store_lookup *l) {
+    CH_BUF_AUTO out = {0};
+    ch_buf_addf(&out, "{\"%s\":[%s]}", member, ch_buf_str(&l->out));
+    ch_request_respond_json(req, 200, &out);
+}
+
+static int sessions_api_add_session(const struct chela_store_session *s, void *user) {
+    if (!s->last && !*s->title)
+        return 0; /* its first message was refused, or is not stored yet */
+    return sessions_api_add(user, chela_store_session_json(s));
 }
 
 static int query_list(struct ch_store_lookup *l, struct chela_error *err) {
@@ -41,17 +52,11 @@ static int query_list(struct ch_store_lookup *l, struct chela_error *err) {
 }
 
 static void respond_list(struct ch_request *req, struct ch_store_lookup *l) {
-    CH_BUF_AUTO out = {0};
-    ch_buf_addf(&out, "{\"sessions\":[%s]}", ch_buf_str(&l->out));
-    ch_request_respond_json(req, 200, &out);
+    sessions_api_respond(req, "sessions", l);
 }
 
 static int add_hit(const struct chela_store_hit *h, void *user) {
-    struct ch_store_lookup *l = user;
-    char *json = chela_store_hit_json(h);
-    ch_buf_addf(&l->out, "%s%s", l->out.n ? "," : "", json);
-    chela_free(json);
-    return 0;
+    return sessions_api_add(user, chela_store_hit_json(h));
 }
 
 /* l->key: the words; after a line feed, the key of the only session to search. */
@@ -63,9 +68,7 @@ static int query_search(struct ch_store_lookup *l, struct chela_error *err) {
 }
 
 static void respond_search(struct ch_request *req, struct ch_store_lookup *l) {
-    CH_BUF_AUTO out = {0};
-    ch_buf_addf(&out, "{\"hits\":[%s]}", ch_buf_str(&l->out));
-    ch_request_respond_json(req, 200, &out);
+    sessions_api_respond(req, "hits", l);
 }
 
 void ch_sessions_list(struct ch_request *req) {
@@ -233,7 +236,7 @@ static void sessions_api_respond_cancelled(struct ch_request *req, struct ch_lan
     struct ch_jw w = ch_jw(&out);
     ch_jw_begin(&w, '{');
     ch_jw_kcstr(&w, "session", d->key);
-    ch_jw_kcstr(&w, "run", l && l->run ? l->run->id : NULL);
+    ch_jw_kcstr(&w, "run", l && l->run ? l->run->id : d->run);
     ch_jw_kbool(&w, "cancelled", true);
     ch_jw_end(&w, '}');
     ch_request_respond_json(req, 202, &out);
@@ -301,7 +304,7 @@ static void sessions_api_respond_accepted(struct ch_request *req, struct ch_lane
     ch_jw_begin(&w, '{');
     ch_jw_kcstr(&w, "session", d->key);
     bool known = l && l->run && !ch_client_input_begins_later(d);
-    ch_jw_kcstr(&w, "run", known ? l->run->id : NULL);
+    ch_jw_kcstr(&w, "run", known ? l->run->id : d->run);
     ch_jw_kcstr(&w, "delivery", l && d->how ? d->how : "queued");
     if (results)
         ch_jw_kbool(&w, "resumed", l && l->running);
@@ -331,16 +334,19 @@ static int sessions_api_read_input(struct ch_request *req, struct ch_msg **out,
                                    struct chela_error *err) {
     struct ch_client_history h;
     struct ch_sv text = ch_json_get_str(req->json, "text");
+    size_t media = 0;
     int rc = 0;
     ch_client_history_init(&h, &req->arena, ch_now_ms(ch_loop_clock(req->gw->rt->loop)));
     ch_client_history_begin(&h, CH_MSG_USER);
     ch_client_history_add_text(&h, text);
     for (CH_JSON_EACH(url, ch_json_get(req->json, "images")))
-        if (rc == 0)
+        if (rc == 0 && ++media <= CH_LIMIT_INPUT_MEDIA)
             rc = ch_client_history_add_media(&h, CH_BLOCK_IMAGE, ch_json_str(url), CH_SV(""), err);
     for (CH_JSON_EACH(file, ch_json_get(req->json, "files")))
-        if (rc == 0)
+        if (rc == 0 && ++media <= CH_LIMIT_INPUT_MEDIA)
             rc = sessions_api_add_file(&h, file, err);
+    if (rc == 0 && media > CH_LIMIT_INPUT_MEDIA)
+        rc = ch_fail(err, CHELA_ELIMIT, "more than %d images and files", CH_LIMIT_INPUT_MEDIA);
     if (rc == 0)
         rc = ch_client_history_finish(&h, out, err);
     ch_client_history_release(&h);
@@ -466,17 +472,18 @@ static int sessions_api_read_override(struct ch_request *req, struct ch_agent_ov
                        : 0;
 }
 
-static int sessions_api_use_lane(struct ch_request *req, struct ch_lane **out,
-                                 struct chela_error *err) {
+/* stored: agent of the session, if the message names none; NULL: the first agent. */
+static int sessions_api_use_lane(struct ch_request *req, chela_agent *stored,
+                                 struct ch_lane **out, struct chela_error *err) {
     struct ch_sv id = ch_json_get_str(req->json, "agent");
-    struct ch_lane_opts o = {.agent = ch_gateway_agent(req->gw, id),
+    struct ch_lane_opts o = {.agent = stored ? stored : ch_gateway_agent(req->gw, id),
                              .key = ch_arena_str(&req->arena, req->param)};
     struct ch_lane *live = ch_lane_find(req->gw, req->param);
     bool as_it_is = !id.n && !ch_json_get(req->json, "tools") &&
                     !ch_json_get(req->json, "model") && !ch_json_get(req->json, "reasoning");
     if (!id.n && live && !as_it_is)
         o.agent = ch_gateway_agent(req->gw, ch_sv_str(live->agent->id));
-    if (live && (as_it_is || live->running)) {
+    if (live && (as_it_is || live->running || ch_delivery_joins(req->gw, req->param))) {
         *out = live;
         return 0;
     }
@@ -494,16 +501,29 @@ static int sessions_api_use_lane(struct ch_request *req, struct ch_lane **out,
     return rc;
 }
 
-void ch_sessions_message(struct ch_request *req) {
+static void sessions_api_begin(struct ch_request *req, chela_agent *stored) {
     struct chela_error err = {0};
     struct ch_lane *lane;
-    if (!req->gw->store) {
-        ch_request_fail(req, 501, NULL, "this gateway has no store");
-        return;
-    }
-    if (sessions_api_check_types(req->json, &err) < 0 ||
-        sessions_api_use_lane(req, &lane, &err) < 0)
+    if (sessions_api_use_lane(req, stored, &lane, &err) < 0)
         ch_request_fail_with(req, &err);
     else
         ch_session_open_wait(req, lane, sessions_api_on_lane);
+}
+
+static void sessions_api_on_agent(struct ch_request *req, struct ch_store_lookup *l) {
+    sessions_api_begin(req, l->found ? ch_gateway_agent(req->gw, ch_sv_str(l->found)) : NULL);
+}
+
+void ch_sessions_message(struct ch_request *req) {
+    struct chela_error err = {0};
+    if (!req->gw->store)
+        ch_request_fail(req, 501, NULL, "this gateway has no store");
+    else if (sessions_api_check_types(req->json, &err) < 0)
+        ch_request_fail_with(req, &err);
+    else if (!req->gw->agents[1] || ch_json_get_str(req->json, "agent").n ||
+             ch_lane_find(req->gw, req->param))
+        sessions_api_begin(req, NULL);
+    else
+        ch_store_lookup_start(req, req->param, 1, ch_session_open_query_agent,
+                              sessions_api_on_agent);
 }

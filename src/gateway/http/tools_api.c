@@ -15,13 +15,11 @@ struct invocation {
     struct ch_msg *reply;   /* owned */
     struct ch_batch *batch; /* owned */
     struct ch_buf out;
-    chela_agent *agent; /* held: the invocation may outlive the gateway */
+    chela_agent *agent; /* held: the client's request may outlive a reload of the agents */
     char run[24]; /* stands for a run in the key of the call */
-    struct ch_task bury;
 };
 
-static void free_invocation(struct ch_task *t) {
-    struct invocation *i = CH_CONTAINER(t, struct invocation, bury);
+static void free_invocation(struct invocation *i) {
     ch_batch_close(i->batch);
     ch_agent_release(i->agent);
     ch_msg_free(i->reply);
@@ -49,17 +47,16 @@ static void invocation_on_finished(const struct ch_block *call, const struct ch_
 static void invocation_on_over(size_t waiting, void *user) {
     struct invocation *i = user;
     struct ch_request *req = i->request;
-    i->bury.fn = free_invocation;
-    ch_task_defer(i->agent->rt->loop, &i->bury);
     req->on_disconnect = NULL;
     if (waiting)
         ch_request_fail(req, 409, "client_tool", "the tool is run by a client");
     else
         ch_request_respond_json(req, 200, &i->out);
+    free_invocation(i);
 }
 
 static void invocation_on_disconnect(struct ch_request *req) {
-    free_invocation(&((struct invocation *)req->user)->bury);
+    free_invocation(req->user);
 }
 
 static const struct ch_batch_ops ops = {.finished = invocation_on_finished,
@@ -94,7 +91,7 @@ static void invocation_start(struct ch_request *req, chela_agent *a, struct ch_s
 }
 
 void ch_tools_invoke(struct ch_request *req) {
-    struct ch_sv id = ch_json_get_str(req->json, "agent"),
+    struct ch_sv id = ch_request_agent_id(req, "agent"),
                  name = ch_json_get_str(req->json, "tool");
     const struct ch_json *args = ch_json_get(req->json, "args");
     chela_agent *agent = ch_gateway_agent(req->gw, id);

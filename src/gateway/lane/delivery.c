@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "agent/handle/agent.h"
+#include "agent/handle/run.h"
 #include "agent/journal/journal.h"
 #include "agent/journal/schedule.h"
 #include "agent/journal/timer.h"
@@ -17,6 +18,7 @@
 
 #define RETRY_MS 300 /* doubled each time */
 #define RETRIES 3
+#define LATE_MS 1000 /* longest time that a sender waits for the turn of its event */
 #define OUTCOME "outcome/" /* prefix of the id of an outcome that the store keeps */
 #define OUTCOME_MS 60000
 
@@ -165,6 +167,8 @@ static int delivery_take(struct ch_turn *t, struct ch_lane *l, const struct chel
         return 0;
     }
     int rc = d->kind->apply(d, l, &err);
+    if (rc == CHELA_ELIMIT && ch_lane_is_busy(l)) /* too many messages wait in the session */
+        rc = d->told || d->awaited ? (err.code = CHELA_EOVERLOAD) : CH_TURN_WAITS;
     if (rc == CH_TURN_WAITS && d->kind->held)
         return rc;
     if (rc == CH_TURN_WAITS) {
@@ -172,7 +176,7 @@ static int delivery_take(struct ch_turn *t, struct ch_lane *l, const struct chel
         ch_delivery_leave(d);
     } else if (rc == 0) {
         if (d->awaited && !d->told && d->kind->turn == CH_TURN_CONTROLS)
-            delivery_keep_outcome(d, 0, "taken up");
+            delivery_keep_outcome(d, 0, l->run ? l->run->id : "none");
         delivery_end(d, CH_DELIVERY_TAKEN, l, NULL);
     } else {
         delivery_refuse(d, &err);
@@ -199,9 +203,20 @@ static void delivery_leave_to_holder(struct ch_delivery *d) {
                        delivery_on_retry);
 }
 
+/* The event waits behind others: the sender learns that the store has it. */
+static void delivery_on_late(struct ch_timer *t) {
+    struct ch_delivery *d = CH_CONTAINER(t, struct ch_delivery, retry);
+    delivery_tell(d, CH_DELIVERY_QUEUED, NULL, NULL);
+    ch_delivery_leave(d);
+}
+
 static void delivery_on_ready(struct ch_lane_wait *w, struct ch_lane *l,
                               const struct chela_error *failed) {
     struct ch_delivery *d = CH_CONTAINER(w, struct ch_delivery, wait);
+    if (!failed && d->told && d->kind->turn == CH_TURN_JOINS)
+        ch_timer_start(d->gw->rt->loop, &d->retry, LATE_MS, delivery_on_late);
+    if (!failed && d->kind->held)
+        ch_lane_start_waiting(l); /* the event has its turn when these messages are answered */
     if (!failed)
         ch_lane_inbox_wait(l, &d->turn);
     else if (failed->code == CHELA_EBUSY)
@@ -344,6 +359,15 @@ static struct ch_delivery *delivery_find(const chela_gateway *gw, const char *id
     return NULL;
 }
 
+bool ch_delivery_joins(const chela_gateway *gw, struct ch_sv key) {
+    for (CH_LIST_EACH(k, &gw->deliveries)) {
+        const struct ch_delivery *d = CH_CONTAINER(k, struct ch_delivery, link);
+        if (d->told && d->kind->turn == CH_TURN_JOINS && ch_sv_is(key, d->key))
+            return true;
+    }
+    return false;
+}
+
 bool ch_delivery_owns(const char *id) {
     static const char *const prefixes[] = {"hook/", CH_SCHEDULE_NOTE, CH_API_EVENT, CH_SEND_EVENT,
                                            CH_PRESS_EVENT, CH_TIMER_NOTE};
@@ -356,7 +380,7 @@ bool ch_delivery_owns(const char *id) {
 enum ch_restored ch_delivery_restore(chela_gateway *gw, const char *id, const char *key,
                                      struct ch_sv data) {
     struct ch_delivery *d = delivery_find(gw, id);
-    if (d && ch_timer_armed(&d->retry)) /* now rather than later */
+    if (d && d->retries && ch_timer_armed(&d->retry)) /* now rather than later */
         ch_timer_start(gw->rt->loop, &d->retry, 0, delivery_on_retry);
     if (d)
         return d->accepting ? CH_RESTORED_LATER : CH_RESTORED;

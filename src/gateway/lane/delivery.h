@@ -59,8 +59,11 @@ struct ch_delivery {
     struct ch_bounds bounds;
     /* set by apply: how the session processes the event, for the client's response */
     const char *how;
+    const char *run; /* of an event that another gateway took up: id of the run that the event
+                      * controls; NULL: unknown */
     struct ch_buf text; /* the event's data, until it is stored */
-    struct ch_timer retry; /* the session was held elsewhere, and may be free soon */
+    struct ch_timer retry; /* retries > 0: the session was held elsewhere, and may be free soon;
+                            * else: the event has not had its turn yet */
     unsigned retries;
     ch_delivery_fn *told; /* called at each stage; NULL: no caller waits for the outcome */
     void *user;
@@ -80,11 +83,15 @@ void ch_delivery_accept(struct ch_delivery *d, ch_delivery_fn *told, void *user)
 /* Like ch_delivery_accept, but if a budget is used up, told gets CH_DELIVERY_REFUSED. For
  * messages that begin runs and whose senders are waiting. */
 void ch_delivery_admit(struct ch_delivery *d, ch_delivery_fn *told, void *user);
+/* True: a message that arrived here is being delivered to the session, and its sender waits. The
+ * run that the message begins must get the options that the lane has. */
+bool ch_delivery_joins(const chela_gateway *gw, struct ch_sv key);
 /* The caller no longer waits for the outcome: told is not called after this. */
 void ch_delivery_leave(struct ch_delivery *d);
 
-/* Why the session refused the event of another gateway. Code 0: the session took up the event,
- * which controls a run, if there is a message; else the outcome is unknown. Blocks. */
+/* Why the session refused the event of another gateway. Code 0: if there is a message, the
+ * session took up the event, which controls a run, and the message is the id of the run, or
+ * "none"; else the outcome is unknown. Blocks. */
 void ch_delivery_read_outcome(chela_store *store, const char *id, struct chela_error *out);
 
 #define CH_API_EVENT "api/" /* prefix of the ids of events from HTTP clients */

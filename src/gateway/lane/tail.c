@@ -286,6 +286,8 @@ static void tail_on_awaited(struct ch_tail *t, struct tail_reading *g) {
     tail_hold(t, g);
     if (waits && !t->begins)
         return;
+    if (taken && !t->taken_as)
+        t->taken_as = ch_strdup(g->outcome.message);
     if (taken)
         tail_tell_settled(t, NULL);
     if (!g->outcome.code)

@@ -114,6 +114,26 @@ static void test_second_try(void **state) {
     end(&st);
 }
 
+/* Roles that are asked at the same time share the rest of the run's budget. */
+static void test_shared_budget(void **state) {
+    CH_ARENA_AUTO arena = {0};
+    struct fake_reply bad = fake_say(&arena, "{\"action\":\"fly\"}");
+    struct fake_reply replies[] = {{.hang = true}, bad, bad, bad, bad};
+    struct stage st;
+    struct got g[2] = {0};
+    (void)state;
+    begin(&st, replies, CH_LEN(replies));
+    st.agent->limits.token_budget = st.run->m.limits.token_budget = 20; /* a reply takes 15 */
+    ask(&st, &g[0]);
+    ask(&st, &g[1]);
+    wait_for(&st, &g[0]);
+    wait_for(&st, &g[1]);
+    assert_int_equal(st.model.nrequests, 4); /* one of them may ask once more */
+    assert_int_not_equal(g[0].reason, CH_REASON_TOKEN_BUDGET);
+    assert_int_equal(g[1].reason, CH_REASON_TOKEN_BUDGET);
+    end(&st);
+}
+
 static void test_no_answer(void **state) {
     CH_ARENA_AUTO arena = {0};
     struct fake_reply replies[] = {{.hang = true}, fake_say(&arena, "I cannot say."),
@@ -218,6 +238,7 @@ static void test_workers_of_old_tools(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_answer), cmocka_unit_test(test_second_try),
+        cmocka_unit_test(test_shared_budget),
         cmocka_unit_test(test_no_answer), cmocka_unit_test(test_closed),
         cmocka_unit_test(test_a_value_is_missing), cmocka_unit_test(test_worker),
         cmocka_unit_test(test_workers_of_old_tools),

@@ -108,10 +108,35 @@ static void test_recall(void **state) {
     assert_non_null(strstr(ch_buf_str(&all), "b 7:3;"));
 }
 
+/* A session that is deleted after its row was read. */
+static int records_of_all_but_b(struct chela_store_db *db, const char *key, uint64_t from,
+                                chela_store_record_fn *fn, void *user, struct chela_error *err) {
+    return ch_store_memory.records(db, strcmp(key, "b") == 0 ? "nobody" : key, from, fn, user,
+                                   err);
+}
+
+static void test_a_session_goes_meanwhile(void **state) {
+    struct chela_store_ops ops = ch_store_memory;
+    static const char *const words[] = {NULL, "apple"};
+    (void)state;
+    ops.records = records_of_all_but_b;
+    store->ops = &ops;
+    for (size_t i = 0; i < CH_LEN(words); i++) {
+        CH_BUF_AUTO got = {0};
+        struct ch_recall_query q = {.text = words[i], .limit = 12};
+        struct chela_error err = {0};
+        assert_int_equal(ch_store_recall(store, &q, add_said, &got, &err), 0);
+        assert_non_null(strstr(ch_buf_str(&got), "a 7:3;"));
+        assert_null(strstr(ch_buf_str(&got), "b "));
+    }
+    store->ops = &ch_store_memory;
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_turns, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_recall, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_a_session_goes_meanwhile, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

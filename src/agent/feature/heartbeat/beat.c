@@ -6,7 +6,6 @@
 
 #include "agent/context/context.h"
 #include "agent/context/role_prompts.h"
-#include "agent/feature/heartbeat/beat_private.h"
 #include "agent/feature/heartbeat/beat_reply.h"
 #include "agent/feature/heartbeat/beat_tools.h"
 #include "agent/feature/heartbeat/chat_view.h"
@@ -54,7 +53,7 @@ struct beat {
     size_t begin;                   /* index of `heard` */
     double willingness;             /* willingness that led to the run; negative: unknown */
     bool unasked;                   /* nobody addressed the companion */
-    bool spoke;                     /* an action reached the chat */
+    bool spoke;                     /* an action reached the chat; stored, like `unasked` */
 };
 
 static struct beat *beat_of(const chela_run *run) {
@@ -550,11 +549,20 @@ static bool beat_on_end(chela_run *run, struct chela_event *end) {
 
 /* --- life ---------------------------------------------------------------------------- */
 
-bool ch_beat_spoke(chela_run *run) {
-    struct beat *k = beat_of(run);
-    if (k)
-        k->spoke = true;
-    return k != NULL;
+/* An action that ended in an earlier process counts as well. */
+static void beat_on_call(chela_run *run, const struct ch_block *call, enum ch_call_phase phase,
+                         bool failed) {
+    if (phase != CH_PHASE_STARTED && !failed &&
+        (ch_sv_is(call->name, CH_SEND_ACTION) || ch_sv_is(call->name, CH_REACT_ACTION)))
+        beat_of(run)->spoke = true;
+}
+
+static void beat_save(const chela_run *run, struct ch_jw *w) {
+    const struct beat *k = beat_of(run);
+    if (!k) /* the run has ended */
+        return;
+    ch_jw_kbool(w, "unasked", k->unasked);
+    ch_jw_kbool(w, "spoke", k->spoke);
 }
 
 static int open_beat(chela_run *run, const struct chela_run_opts *opts,
@@ -562,10 +570,11 @@ static int open_beat(chela_run *run, const struct chela_run_opts *opts,
     const struct chela_urge *urge = opts ? opts->urge : NULL;
     struct beat *k = ch_alloc(sizeof(*k));
     (void)run;
-    (void)state;
     (void)err;
     k->willingness = urge ? urge->willingness : -1;
-    k->unasked = urge && urge->reason == CHELA_URGE_WILLING;
+    k->unasked = urge ? urge->reason == CHELA_URGE_WILLING
+                      : ch_json_bool(ch_json_get(state, "unasked"), false);
+    k->spoke = ch_json_bool(ch_json_get(state, "spoke"), false);
     *data = k;
     return 0;
 }
@@ -594,12 +603,14 @@ const struct ch_feature ch_heartbeat_feature = {
     .ends_by_actions = true,
     .own_tools = CH_BEAT_ACTIONS,
     .configure = beat_configure,
+    .save = beat_save,
     .open = open_beat,
     .abort = abort_beat,
     .close = close_beat,
     .take_turn = beat_take_turn,
     .shape_request = shape_request,
     .on_reply = beat_on_reply,
+    .on_call = beat_on_call,
     .on_results = beat_on_results,
     .on_end = beat_on_end,
 };

@@ -13,7 +13,6 @@
 #include <stdio.h>
 
 #include "agent/feature/heartbeat/beat.h"
-#include "agent/feature/heartbeat/beat_private.h"
 #include "agent/feature/heartbeat/chat_view.h"
 #include "agent/handle/lookup.h"
 #include "agent/handle/run_outcome.h"
@@ -177,7 +176,6 @@ static int send_message(chela_call *call, void *user) {
         return chela_result_error(call, "invalid_arguments", "There is nothing in \"content\".");
     if (!run)
         return chela_result_error(call, "internal", "There is no run that this belongs to.");
-    ch_beat_spoke(run);
     reply_to = reply_to && *reply_to ? reply_to : NULL;
     const struct chela_channel *c = call->env->channel;
     if (c && c->parts && has_parts(text))
@@ -196,16 +194,14 @@ static int send_message(chela_call *call, void *user) {
 static int beat_tools_react(chela_call *call, void *user) {
     struct chela_message m = {.key = chela_call_key(call)};
     const struct chela_channel *c = call->env->channel;
-    chela_run *run = beat_tools_run_of(user, call);
     int rc = chela_arg_string(call, "emoji", &m.emoji);
+    (void)user;
     if (rc == 0)
         rc = chela_arg_string_opt(call, "message_id", &m.message_id);
     if (rc < 0)
         return rc;
     if (!c || !c->react)
         return chela_result_error(call, "unavailable", "There are no reactions here.");
-    if (run)
-        ch_beat_spoke(run);
     return c->react(call, &m, c->user);
 }
 

@@ -202,18 +202,6 @@ static void role_on_event(const struct chela_event *ev, void *user) {
 
 /* --- asking ----------------------------------------------------------------------- */
 
-/* Limits the role's run to the rest of the run's budgets. */
-static void role_bound(const chela_run *run, struct ch_run *inner) {
-    const struct ch_run *m = &run->m;
-    if (m->limits.token_budget >= 0)
-        inner->limits.token_budget =
-            CH_MAX(m->limits.token_budget - m->usage.input - m->usage.output, 0);
-    if (m->limits.cost_budget >= 0)
-        inner->limits.cost_budget = CH_MAX(m->limits.cost_budget - m->cost, 0);
-    if (m->limits.max_tool_calls >= 0)
-        inner->limits.max_tool_calls = (int64_t)ch_run_calls_left(m);
-}
-
 static struct ch_role_question *role_start(chela_run *run, chela_agent *agent,
                                            const struct ch_prompt *prompt, const char *system,
                                            struct ch_sv text, ch_role_answer_fn *fn, void *user,
@@ -232,7 +220,6 @@ static struct ch_role_question *role_start(chela_run *run, chela_agent *agent,
     q->session->system = ch_strdup(system);
     q->session->asks_for = run;
     ch_parent_bind(run, inner);
-    role_bound(run, &inner->m);
     chela_run_free(inner);
     return q;
 }
