@@ -107,7 +107,7 @@ $(INTERNAL): $(LIB_OBJS)
 	$(Q)$(AR) rcs $@ $^
 $(SO): $(LIB_OBJS) packaging/libchela.map
 	$(call say,link)
-	$(Q)$(LINK) -shared -Wl,-soname,libchela.so.$(SOVERSION),--version-script=packaging/libchela.map,--no-undefined -o $@ $(LIB_OBJS) $(LDLIBS)
+	$(Q)$(LINK) -shared -Wl,-soname,libchela.so.$(SOVERSION),--version-script=packaging/libchela.map,--no-undefined,-Bsymbolic-functions -o $@ $(LIB_OBJS) $(LDLIBS)
 $(BUILD)/libchela.so: $(SO)
 	@ln -sf $(<F) $@
 $(BUILD)/chela: $(CLI_OBJS) $(BUILD)/libchela.so

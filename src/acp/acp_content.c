@@ -22,6 +22,30 @@ static void separate(struct ch_buf *text) {
         ch_buf_addc(text, '\n');
 }
 
+/* A name of a file, which is text of a repository: it stays in its line and its quotes. */
+static void add_name(struct ch_buf *out, const char *before, struct ch_sv name, const char *after) {
+    ch_buf_add_str(out, before);
+    for (size_t i = 0; i < name.n; i++) {
+        unsigned char c = (unsigned char)name.p[i];
+        if (c < ' ' || strchr("\"<>", c))
+            ch_buf_addf(out, "%%%02X", c);
+        else
+            ch_buf_add(out, &name.p[i], 1);
+    }
+    ch_buf_add_str(out, after);
+}
+
+/* The text of a block that ends with </file>. A closing mark inside is broken up. */
+static void add_text(struct ch_buf *out, struct ch_sv text) {
+    for (const char *at; text.n && (at = memmem(text.p, text.n, "</file", 6));) {
+        size_t n = (size_t)(at - text.p) + 2;
+        ch_buf_add(out, text.p, n);
+        ch_buf_add_str(out, " ");
+        text = ch_sv(text.p + n, text.n - n);
+    }
+    ch_buf_add_sv(out, text);
+}
+
 static int add_media(struct ch_acp_input *in, struct ch_sv data, struct ch_sv type,
                      struct chela_error *err) {
     struct ch_buf url = {0};
@@ -49,7 +73,8 @@ static int add_link(struct ch_acp_input *in, const struct ch_json *b, struct che
     }
     if (!name.n)
         name = uri;
-    ch_buf_addf(&in->text, "[%.*s](%.*s)", CH_SV_FMT(name), CH_SV_FMT(uri));
+    add_name(&in->text, "[", name, "](");
+    add_name(&in->text, "", uri, ")");
     return CHELA_OK;
 }
 
@@ -63,8 +88,8 @@ static int add_resource(struct ch_acp_input *in, const struct ch_json *r, struct
     if (!ch_json_is(text, CH_JSON_STRING))
         return ch_fail(err, CHELA_EINVAL, "a resource needs text or blob");
     separate(&in->text);
-    ch_buf_addf(&in->text, "<file uri=\"%.*s\">\n", CH_SV_FMT(uri));
-    ch_buf_add_sv(&in->text, ch_json_str(text));
+    add_name(&in->text, "<file uri=\"", uri, "\">\n");
+    add_text(&in->text, ch_json_str(text));
     separate(&in->text);
     ch_buf_add_str(&in->text, "</file>\n");
     return CHELA_OK;
@@ -102,6 +127,8 @@ int ch_acp_input_read(const struct ch_json *blocks, struct ch_acp_input **out,
     }
     if (rc == CHELA_OK && in->text.overflow)
         rc = ch_fail(err, CHELA_ELIMIT, "the prompt is too long");
+    else if (rc == CHELA_OK && in->text.n && memchr(in->text.p, '\0', in->text.n))
+        rc = ch_fail(err, CHELA_EINVAL, "the prompt contains a NUL character");
     if (rc < 0) {
         ch_acp_input_free(in);
         return rc;

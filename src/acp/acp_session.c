@@ -339,7 +339,7 @@ int ch_acp_session_agent(struct ch_acp_session *s, struct chela_error *err) {
     s->acp->inside--;
     if (had || rc < 0)
         return rc;
-    s->stale = false;
+    s->stale = s->delayed = false;
     ch_acp_servers_attach(s);
     ch_acp_files_attach(s);
     return rc;
@@ -689,6 +689,7 @@ static void change_option(chela_acp *acp, struct ch_rpc_request *r, const struct
         return;
     }
     s->stale = true; /* the next session of the store is opened with the new options */
+    s->delayed |= !ch_sv_is(id, "approval");
     ch_jw_begin(&w, '{');
     if (!old) {
         ch_jw_key(&w, "configOptions");

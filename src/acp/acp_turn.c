@@ -312,6 +312,9 @@ void ch_acp_turn_open(struct ch_acp_session *s) {
     ch_task_cancel(s->acp->rt->loop, &s->closing);
     s->closing.fn = on_closing;
     if (s->session) {
+        if (s->delayed)
+            ch_acp_notice(s, "warning", "Mode, model and reasoning stay as they were until the "
+                                        "programs in the background have ended.");
         turn_proceed(s);
         return;
     }

@@ -14,8 +14,9 @@ void ch_buf_init(struct ch_buf *b, size_t max) {
 }
 
 void ch_buf_release(struct ch_buf *b) {
-    ch_free(b->p);
+    char *p = b->p;
     *b = (struct ch_buf){.max = b->max};
+    ch_free(p);
 }
 
 void ch_buf_clear(struct ch_buf *b) {

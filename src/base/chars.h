@@ -30,11 +30,6 @@ static inline bool ch_char_is(char c, unsigned classes) {
 }
 
 /* Number of bytes at the beginning of s that have one of the classes. */
-static inline size_t ch_char_run(struct ch_sv s, unsigned classes) {
-    size_t n = 0;
-    while (n < s.n && ch_char_is(s.p[n], classes))
-        n++;
-    return n;
-}
+size_t ch_char_run(struct ch_sv s, unsigned classes);
 
 #endif

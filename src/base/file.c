@@ -12,14 +12,14 @@
 
 #define PIECE (16 * CH_KB)
 
-static int base_file_read_all(int fd, const char *path, size_t max, struct ch_buf *out,
-                              struct chela_error *err) {
+int ch_file_load_open(int fd, const char *path, size_t max, struct ch_buf *out,
+                      struct chela_error *err) {
     size_t start = out->n;
-    for (;;) {
-        char *to = ch_buf_reserve(out, PIECE);
+    for (size_t least = PIECE;; least = 1) { /* a small file needs no more memory at its end */
+        char *to = ch_buf_reserve(out, least);
         if (!to)
             return ch_fail(err, CHELA_ELIMIT, "%s: larger than %zu bytes", path, max);
-        ssize_t n = read(fd, to, PIECE);
+        ssize_t n = read(fd, to, out->cap - out->n - 1);
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)
@@ -37,7 +37,7 @@ int ch_file_load(const char *path, size_t max, struct ch_buf *out, struct chela_
     if (fd < 0)
         return ch_fail(err, errno == ENOENT ? CHELA_ENOENT : CHELA_EIO, "%s: %s", path,
                        strerror(errno));
-    int rc = base_file_read_all(fd, path, max, out, err);
+    int rc = ch_file_load_open(fd, path, max, out, err);
     close(fd);
     return rc;
 }

@@ -10,6 +10,10 @@
  * "PATH: reason". */
 int ch_file_load(const char *path, size_t max, struct ch_buf *out, struct chela_error *err);
 
+/* As ch_file_load, from an open file; path is for err only. */
+int ch_file_load_open(int fd, const char *path, size_t max, struct ch_buf *out,
+                      struct chela_error *err);
+
 /* Write all bytes. Returns 0 or -errno; errno is that of the failed call. */
 int ch_file_write(int fd, struct ch_sv bytes);
 

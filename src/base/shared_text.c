@@ -12,6 +12,10 @@ static struct shared *shared_of(const char *text) {
     return CH_CONTAINER(text, struct shared, text);
 }
 
+struct ch_sv ch_shared_text_sv(const char *text) {
+    return ch_sv(text, shared_of(text)->n);
+}
+
 const char *ch_shared_text_ref(const char *text) {
     shared_of(text)->refs++;
     return text;

@@ -9,6 +9,7 @@
 /* A reference to a text with these bytes: the text in *last if it is the same, otherwise a
  * new text, which takes the place of *last. *last owns a reference; NULL: none. */
 const char *ch_shared_text(const char **last, struct ch_sv bytes);
+struct ch_sv ch_shared_text_sv(const char *text); /* with its length, which is not counted */
 const char *ch_shared_text_ref(const char *text); /* one more reference to the text */
 void ch_shared_text_release(const char *text);    /* NULL: does nothing */
 

@@ -1,15 +1,20 @@
 /* sv.c -- string-view functions that are too long to inline. */
 #include "base/sv.h"
 
+#include "base/word.h"
+
 static unsigned char sv_lower(char c) {
     return c >= 'A' && c <= 'Z' ? (unsigned char)(c + 32) : (unsigned char)c;
 }
 
 bool ch_sv_eq_nocase(struct ch_sv a, struct ch_sv b) {
+    size_t i = 0;
     if (a.n != b.n)
         return false;
-    for (size_t i = 0; i < a.n; i++)
-        if (a.p[i] != b.p[i] && sv_lower(a.p[i]) != sv_lower(b.p[i])) /* mostly equal bytes */
+    while (a.n - i >= 8 && ch_word_load(a.p + i) == ch_word_load(b.p + i)) /* mostly equal bytes */
+        i += 8;
+    for (; i < a.n; i++)
+        if (a.p[i] != b.p[i] && sv_lower(a.p[i]) != sv_lower(b.p[i]))
             return false;
     return true;
 }
@@ -23,7 +28,7 @@ bool ch_sv_contains_nocase(struct ch_sv hay, const char *needle) {
 }
 
 static bool sv_is_space(char c) {
-    return c == ' ' || (c >= '\t' && c <= '\r');
+    return (unsigned char)c <= ' ' && (c == ' ' || (c >= '\t' && c <= '\r'));
 }
 
 struct ch_sv ch_sv_trim(struct ch_sv s) {

@@ -13,8 +13,6 @@
  * the connection was lost in between, the service sends the event again on the next one. */
 #include "channel/feishu_line.h"
 
-#include <sys/random.h>
-
 #include "base/base64.h"
 #include "base/log.h"
 #include "channel/feishu.h"
@@ -26,8 +24,6 @@
 #define ENDPOINT "/callback/ws/endpoint"
 #define PONG_MS 15000
 #define PING_S 120 /* until the service sets another value */
-#define REST_MS 1000
-#define REST_LONGEST_MS 60000
 
 struct ch_feishu_line {
     const struct chela_channel_host *host; /* borrowed */
@@ -38,7 +34,8 @@ struct ch_feishu_line {
     void *user;
     struct ch_ws *ws; /* NULL: none */
     int32_t service;  /* service id of the address */
-    int64_t ping_s, rest_ms;
+    int64_t ping_s;
+    unsigned failures; /* in a row */
     bool is_open;
     bool leaving; /* do not reconnect */
     struct ch_buf trouble; /* last error; empty if connected or not tried */
@@ -63,13 +60,6 @@ static int64_t feishu_line_mono(const struct ch_feishu_line *l) {
     return ch_mono_ms(ch_loop_clock(l->rt->loop));
 }
 
-static int64_t feishu_line_at_random(int64_t below) {
-    uint32_t n = 0;
-    if (getrandom(&n, sizeof(n), GRND_NONBLOCK) != sizeof(n))
-        n = UINT32_MAX / 2;
-    return (int64_t)((uint64_t)below * n >> 32);
-}
-
 static void feishu_line_hang_up(struct ch_feishu_line *l) {
     struct ch_loop *loop = l->rt->loop;
     ch_timer_stop(loop, &l->ping);
@@ -82,16 +72,15 @@ static void feishu_line_hang_up(struct ch_feishu_line *l) {
 }
 
 static void feishu_line_try_later(struct ch_feishu_line *l, const char *why) {
-    int64_t ms = l->rest_ms / 4 + feishu_line_at_random(l->rest_ms);
     if (l->leaving)
         return;
+    int64_t ms = l->host->back_off(l->failures++, l->host->user);
     ch_log(CH_LOG_WARN, "feishu", "the long connection is closed, next attempt in %lld ms: %s",
            (long long)ms, why);
     ch_buf_clear(&l->trouble);
     ch_buf_add_str(&l->trouble, why);
     l->host->trouble(why, l->host->user);
     feishu_line_hang_up(l);
-    l->rest_ms = CH_MIN(2 * l->rest_ms, REST_LONGEST_MS);
     ch_timer_start(l->rt->loop, &l->rest, ms, feishu_line_on_rested);
 }
 
@@ -203,7 +192,7 @@ static void feishu_line_on_message(struct ch_ws *ws, enum ch_ws_kind kind, struc
     struct chela_error err = {0};
     (void)ws;
     ch_timer_stop(l->rt->loop, &l->pong);
-    l->rest_ms = REST_MS; /* connected: reset the backoff */
+    l->failures = 0; /* connected */
     if (kind != CH_WS_BINARY || ch_feishu_frame_read(data, &f, &err) < 0) {
         ch_log(CH_LOG_WARN, "feishu", "the long connection brings no protobuf frames: %s",
                err.code ? err.message : "a text");
@@ -299,7 +288,6 @@ struct ch_feishu_line *ch_feishu_line_new(const struct chela_channel_host *host,
     l->fn = fn;
     l->user = user;
     l->ping_s = PING_S;
-    l->rest_ms = REST_MS;
     ch_feishu_gather_init(&l->gather);
     ch_list_init(&l->acks);
     ch_timer_start(l->rt->loop, &l->rest, 0, feishu_line_on_rested);

@@ -159,6 +159,7 @@ static void feishu_out_on_key(const char *key, bool picture, bool again, const c
     }
     const char *file = s->files[s->file++];
     if (!key) {
+        s->part++; /* the ids of the messages after it do not depend on it */
         ch_log(CH_LOG_WARN, "feishu", "%s is not sent: %s", file, why);
         feishu_out_send_next(s, "without a file");
         return;

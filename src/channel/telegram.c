@@ -12,8 +12,6 @@
  * Only one program may poll for a bot. If another one polls or a webhook is set, the
  * service reports it, and the health check shows it. Edits of messages are not received.
  * telegram.h lists the files. */
-#include <sys/random.h>
-
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/log.h"
@@ -30,9 +28,7 @@
 #define POLL_S 50
 #define UPDATES 8 /* per request; one is at most about 100 KB */
 #define CALL_MS 30000
-#define REST_MS 1000
-#define REST_LONGEST_MS 60000
-#define TROUBLE_MS 4000 /* a failure with a delay of at least this long is reported */
+#define UNTOLD 2 /* failures in a row that are not reported yet */
 
 /* Parse a message to an arrival. data: the message as JSON text, in the arena. */
 static int telegram_read_arrival(const struct ch_telegram *t, const struct ch_json *m,
@@ -80,13 +76,6 @@ static enum chela_channel_judgement telegram_judge(void *c,
 
 static void telegram_on_rested(struct ch_timer *timer);
 
-static int64_t telegram_at_random(int64_t below) {
-    uint32_t n = 0;
-    if (getrandom(&n, sizeof(n), GRND_NONBLOCK) != sizeof(n))
-        n = UINT32_MAX / 2;
-    return (int64_t)((uint64_t)below * n >> 32);
-}
-
 static void set_trouble(struct ch_telegram *t, const char *what) {
     ch_free(t->trouble);
     t->trouble = what ? ch_strdup(what) : NULL;
@@ -94,12 +83,12 @@ static void set_trouble(struct ch_telegram *t, const char *what) {
 }
 
 static void telegram_try_later(struct ch_telegram *t, const char *what, int64_t wait_ms) {
-    int64_t ms = CH_MAX(wait_ms, t->rest_ms / 4 + telegram_at_random(t->rest_ms));
+    int64_t ms = t->host.back_off(t->failures++, t->host.user);
+    ms = CH_MAX(ms, wait_ms);
     ch_log(CH_LOG_WARN, "telegram", "not connected, next attempt in %lld ms: %s", (long long)ms,
            what);
-    if (t->rest_ms >= TROUBLE_MS)
+    if (t->failures > UNTOLD)
         set_trouble(t, what);
-    t->rest_ms = CH_MIN(2 * t->rest_ms, REST_LONGEST_MS);
     ch_timer_start(t->host.rt->loop, &t->rest, ms, telegram_on_rested);
 }
 
@@ -202,7 +191,7 @@ static void on_updates(const struct ch_web_answer *a, void *user) {
         return;
     }
     set_trouble(t, NULL);
-    t->rest_ms = REST_MS;
+    t->failures = 0;
     t->most = UPDATES;
     t->failed = false;
     t->storing = 1; /* guards until all updates were processed */
@@ -231,7 +220,7 @@ static void on_me(const struct ch_web_answer *a, void *user) {
     }
     t->me = ch_strdup(id);
     t->name = ch_strndup(name.p, name.n);
-    t->rest_ms = REST_MS;
+    t->failures = 0;
     ch_log(CH_LOG_INFO, "telegram", "the bot is @%s", t->name);
     t->host.ready(t->host.user);
     if (!t->host.others_fetch)
@@ -316,7 +305,6 @@ static int telegram_open(const struct chela_channel_host *host, const struct che
     ch_buf_addf(&files, "%s/file/bot%s", domain, o->secret);
     t->base = ch_buf_take(&base);
     t->files = ch_buf_take(&files);
-    t->rest_ms = REST_MS;
     t->most = UPDATES;
     struct ch_list *lists[] = {&t->fetchings, &t->sendings, &t->typings,
                                &t->acts,      &t->presses,  &t->begun};

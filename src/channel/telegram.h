@@ -29,7 +29,7 @@ struct ch_telegram {
     char *me, *name;    /* owned: the bot's id and user name; NULL: not known yet */
     /* telegram.c */
     struct ch_timer rest;
-    int64_t rest_ms;
+    unsigned failures; /* in a row */
     int64_t offset;   /* offset of the next update */
     unsigned most;    /* number of updates to request */
     int64_t newest;   /* newest update received */

@@ -31,7 +31,7 @@
 struct begun {
     struct ch_link link;
     char id[NOTE_SIZE + 2]; /* of the note */
-    unsigned out;           /* messages sent */
+    unsigned out;           /* messages sent, or passed over */
     bool own;               /* made by this process */
     bool listed;            /* among the notes that are being read */
 };
@@ -47,8 +47,8 @@ struct sending {
     struct ch_buf part;  /* part in progress, as Markdown; empty: a file is in progress */
     bool plain;          /* without formatting */
     bool last;           /* the outbox makes no further attempt */
-    unsigned out, tries; /* messages sent; attempts of the next one */
-    unsigned skip;       /* messages that an earlier attempt has sent */
+    unsigned out, tries; /* messages sent or passed over; attempts of the next one */
+    unsigned skip;       /* messages that an earlier attempt has sent or passed over */
     struct ch_timer pause;
 };
 
@@ -215,6 +215,13 @@ static bool is_photo(const struct sending *s, struct ch_sv bytes) {
 
 static void telegram_out_send_next(struct sending *s, const char *note);
 
+/* A file that is not sent is counted, so that another attempt skips the same messages. */
+static void telegram_out_pass_over(struct sending *s, const char *why) {
+    ch_log(CH_LOG_WARN, "telegram", "%s is not sent: %s", s->files[s->file++], why);
+    s->out++;
+    telegram_out_send_next(s, "without a file");
+}
+
 static void telegram_out_on_read(struct ch_sv bytes, const char *why, void *user) {
     struct sending *s = user;
     const char *path = s->files[s->file];
@@ -224,9 +231,7 @@ static void telegram_out_on_read(struct ch_sv bytes, const char *why, void *user
     struct ch_form form;
     s->reading = NULL;
     if (!bytes.n) {
-        ch_log(CH_LOG_WARN, "telegram", "%s is not sent: %s", path, why);
-        s->file++;
-        telegram_out_send_next(s, "without a file");
+        telegram_out_pass_over(s, why);
         return;
     }
     ch_form_init(&form);
@@ -313,8 +318,7 @@ static void telegram_out_failed(struct sending *s, const struct ch_web_answer *a
     } else if (telegram_out_may_pass(a)) {
         telegram_out_receipt(s, CHELA_RECEIPT_UNCERTAIN, why, wait_ms);
     } else if (!s->part.n) {
-        ch_log(CH_LOG_WARN, "telegram", "%s is not sent: %s", s->files[s->file++], why);
-        telegram_out_send_next(s, "without a file");
+        telegram_out_pass_over(s, why);
     } else {
         telegram_out_receipt(s, CHELA_RECEIPT_REFUSED, why, 0);
     }

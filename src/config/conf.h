@@ -28,8 +28,7 @@ struct ch_conf_list {
 
 /* Willingness to answer in one kind of chat. */
 struct ch_conf_willing {
-    bool answers_all; /* groups */
-    bool scores;      /* direct chats: score lines instead of answering each one */
+    signed char answers_all;
     const double *text, *mention, *quote, *direct, *keyword_factor, *most, *half_life, *threshold,
         *slope, *reply_cost, *refractory, *share_low, *share_high;
 };
@@ -73,24 +72,23 @@ struct ch_conf_agent {
     int64_t top_k, seed, retries, overload_retries, logprobs;
     const char *const *stop;
     const char *cache;
-    bool strict;
+    signed char strict;
     const char *output_schema, *output_by;
     const char *server_tools;
     const char *compaction, *compaction_model;
     int64_t idle_ms, connect_ms, first_byte_ms;
     struct chela_limits limits;
     struct chela_loop_guard loop_guard;
-    bool sum_up;
+    signed char sum_up;
     const char *plan;
-    bool review_plan;
+    signed char review_plan;
     const char *reflection, *reflect_tools;
     const char *router, *planner, *executor, *reflector; /* models */
     const char *queue_mode, *queue_overflow;
     int64_t queue_cap, queue_debounce_ms;
     struct ch_conf_heartbeat heartbeat;
     struct ch_conf_wake wake;
-    bool schedule_tool;
-    bool chat_actions, gateway_tool;
+    signed char schedule_tool, chat_actions, gateway_tool;
 };
 
 struct ch_conf_model {

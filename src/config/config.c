@@ -191,9 +191,9 @@ static const char *with_calls(const chela_config *cfg, const char *allow,
     config_add_name(&list, allow);
     if (EITHER(a, d, send_to))
         config_add_name(&list, "sessions_send");
-    if (EITHER(a, d, chat_actions))
+    if (EITHER(a, d, chat_actions) > 0)
         config_add_name(&list, "chat_*");
-    if (EITHER(a, d, gateway_tool))
+    if (EITHER(a, d, gateway_tool) > 0)
         config_add_name(&list, "gateway");
     for (; calls && *calls; calls++)
         config_add_name(&list, *calls);
@@ -388,8 +388,8 @@ static void config_fill(const chela_config *cfg, const struct ch_conf_agent *a,
     FILL(allow, with_calls(cfg, EITHER(a, d, allow), a, d));
     FILL(description, a->description);
     FILL(gateway.send_to, EITHER(a, d, send_to));
-    FILL(gateway.chat_actions, EITHER(a, d, chat_actions));
-    FILL(gateway.gateway_tool, EITHER(a, d, gateway_tool));
+    FILL(gateway.chat_actions, EITHER(a, d, chat_actions) > 0);
+    FILL(gateway.gateway_tool, EITHER(a, d, gateway_tool) > 0);
     FILL(team.max_depth, (unsigned)EITHER(a, d, max_depth));
     FILL(team.max_children, (unsigned)EITHER(a, d, max_children));
     FILL(prompt.skills, EITHER(a, d, skills));
@@ -421,7 +421,7 @@ static void config_fill(const chela_config *cfg, const struct ch_conf_agent *a,
     FILL(request.seed, a->seed ? &a->seed : d->seed ? &d->seed : NULL);
     FILL(request.stop, EITHER(a, d, stop));
     FILL(request.cache, CHOICE(CACHE, EITHER(a, d, cache)));
-    FILL(request.strict, EITHER(a, d, strict));
+    FILL(request.strict, EITHER(a, d, strict) > 0);
     FILL(request.server_tools, EITHER(a, d, server_tools));
     FILL(output_schema, EITHER(a, d, output_schema));
     FILL(compaction.mode, CHOICE(COMPACTION, EITHER(a, d, compaction)));
@@ -437,10 +437,10 @@ static void config_fill(const chela_config *cfg, const struct ch_conf_agent *a,
     FILL(toolset.parallel, (unsigned)EITHER(a, d, parallel));
     fill_limits(&o->limits, &a->limits, &d->limits);
     fill_guard(&o->loop_guard, &a->loop_guard, &d->loop_guard);
-    FILL(limits.sum_up, EITHER(a, d, sum_up));
+    FILL(limits.sum_up, EITHER(a, d, sum_up) > 0);
     FILL(planning.reflection, CHOICE(REFLECTION, EITHER(a, d, reflection)));
     FILL(planning.reflect_tools, EITHER(a, d, reflect_tools));
-    FILL(planning.review_plan, EITHER(a, d, review_plan));
+    FILL(planning.review_plan, EITHER(a, d, review_plan) > 0);
     FILL(planning.plan, EITHER(a, d, plan));
     FILL(planning.router, EITHER(a, d, router));
     FILL(planning.planner, EITHER(a, d, planner));

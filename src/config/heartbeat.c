@@ -19,8 +19,8 @@ static const struct chela_willing_opts *willing_of(const chela_config *cfg,
     struct chela_willing_opts *o = ch_arena_alloc(cfg->arena, sizeof(*o));
     o->size = sizeof(*o);
     chela_willing_defaults(kind, o, NULL);
-    o->answer_all |= EITHER(a, d, answers_all);
-    o->answer_all &= !EITHER(a, d, scores);
+    if (EITHER(a, d, answers_all))
+        o->answer_all = EITHER(a, d, answers_all) > 0;
     heartbeat_set(&o->text, a->text, d->text);
     heartbeat_set(&o->mention, a->mention, d->mention);
     heartbeat_set(&o->quote, a->quote, d->quote);

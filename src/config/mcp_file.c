@@ -96,24 +96,34 @@ int ch_mcp_file_translate(struct ch_sv text, const char *path, struct ch_buf *ou
 
 /* --- editing */
 
+static void write_others(struct ch_jw *w, const struct ch_json *object, const char *but) {
+    for (CH_JSON_MEMBERS(key, value, object)) {
+        if (ch_sv_is(ch_json_str(key), but))
+            continue;
+        ch_jw_key_sv(w, ch_json_str(key));
+        ch_jw_value(w, value);
+    }
+}
+
+/* What other programs keep in the file stays. */
 static void write_servers(struct ch_buf *out, const struct ch_json *root, const char *name,
                           const char *definition) {
     struct ch_jw w = ch_jw(out);
+    bool other = !ch_json_get(root, "mcpServers") && ch_json_get(root, "servers");
+    const char *member = other ? "servers" : "mcpServers";
 
-    ch_buf_add_str(out, "{\"mcpServers\": ");
     ch_jw_begin(&w, '{');
-    for (CH_JSON_MEMBERS(key, server, servers_of(root))) {
-        if (ch_sv_is(ch_json_str(key), name))
-            continue;
-        ch_jw_key_sv(&w, ch_json_str(key));
-        ch_jw_value(&w, server);
-    }
+    write_others(&w, root, member);
+    ch_jw_key(&w, member);
+    ch_jw_begin(&w, '{');
+    write_others(&w, servers_of(root), name);
     if (definition) {
         ch_jw_key(&w, name);
         ch_jw_raw(&w, ch_sv_str(definition));
     }
     ch_jw_end(&w, '}');
-    ch_buf_add_str(out, "}\n");
+    ch_jw_end(&w, '}');
+    ch_buf_addc(out, '\n');
 }
 
 static int save_file(const char *path, struct ch_sv text, struct chela_error *err) {
@@ -161,8 +171,9 @@ int chela_config_mcp_edit(const char *path, const char *name, const char *defini
 
     struct chela_error why = {0};
     int rc = ch_file_load(path, CH_LIMIT_YAML_FILE, &text, &why);
-    if (rc == 0)
-        rc = ch_json_parse(&arena, ch_buf_sv(&text), CH_JSON_STRICT, &root, NULL, &why);
+    if (rc == 0 &&
+        ch_json_parse(&arena, ch_buf_sv(&text), CH_JSON_STRICT, &root, NULL, &why) < 0)
+        return ch_fail(err, CHELA_EPARSE, "%s: %s", path, why.message);
     if (rc < 0 && rc != CHELA_ENOENT)
         return ch_fail(err, rc, "%s", why.message);
     if (!definition && !ch_json_get(servers_of(root), name))

@@ -299,15 +299,15 @@ const struct ch_option ch_options[] = {
     {CH_SCOPE_AGENT, "tools.parallel", CH_CFG_INT, 0, AGENT(parallel), 1, 256, .otherwise = "8",
      .help = "tool calls of one reply that may run at the same time; with `1` the model is told "
              "to make one call at a time"},
-    {CH_SCOPE_AGENT, "tools.strict", CH_CFG_BOOL, 0, AGENT(strict), .otherwise = "false",
+    {CH_SCOPE_AGENT, "tools.strict", CH_CFG_FLAG, 0, AGENT(strict), .otherwise = "false",
      .help = "have the service enforce the tools' schemas, where service and schema allow it"},
-    {CH_SCOPE_AGENT, "tools.schedule", CH_CFG_BOOL, 0, AGENT(schedule_tool), .otherwise = "false",
+    {CH_SCOPE_AGENT, "tools.schedule", CH_CFG_FLAG, 0, AGENT(schedule_tool), .otherwise = "false",
      .help = "offer `schedule`, with which the agent adds schedules to its session; see "
              "schedules.md"},
-    {CH_SCOPE_AGENT, "tools.chat", CH_CFG_BOOL, 0, AGENT(chat_actions), .otherwise = "false",
+    {CH_SCOPE_AGENT, "tools.chat", CH_CFG_FLAG, 0, AGENT(chat_actions), .otherwise = "false",
      .help = "offer `chat_react`, `chat_recall`, `chat_mute` and `chat_remove` in chats of a "
              "channel; see tools.md"},
-    {CH_SCOPE_AGENT, "tools.gateway", CH_CFG_BOOL, 0, AGENT(gateway_tool), .otherwise = "false",
+    {CH_SCOPE_AGENT, "tools.gateway", CH_CFG_FLAG, 0, AGENT(gateway_tool), .otherwise = "false",
      .help = "offer `gateway`, with which an owner of a channel reads and changes this file; see "
              "gateway.md"},
     {CH_SCOPE_AGENT, "tools.choice", CH_CFG_TEXT, 0, AGENT(choice), .otherwise = "auto",
@@ -378,7 +378,7 @@ const struct ch_option ch_options[] = {
     {CH_SCOPE_AGENT, "plan", CH_CFG_PATH, 0, AGENT(plan),
      .help = "file with a fixed plan, which takes the place of the planner; the mode is then "
              "`plan`; see modes.md"},
-    {CH_SCOPE_AGENT, "reviewPlan", CH_CFG_BOOL, 0, AGENT(review_plan), .otherwise = "false",
+    {CH_SCOPE_AGENT, "reviewPlan", CH_CFG_FLAG, 0, AGENT(review_plan), .otherwise = "false",
      .help = "require a person's approval before a plan is carried out"},
     {CH_SCOPE_AGENT, "roles.router", CH_CFG_MODEL, 0, AGENT(router),
      .help = "model of the router; default for every role: the agent's model"},
@@ -435,12 +435,12 @@ const struct ch_option ch_options[] = {
     {CH_SCOPE_AGENT, "heartbeat.botTurns", CH_CFG_INT, 0, AGENT(heartbeat.bot_turns), 1, 1000,
      .otherwise = "3",
      .help = "answers to other bots in a row, until a person writes"},
-    {CH_SCOPE_AGENT, "heartbeat.group.answerAll", CH_CFG_BOOL, 0,
+    {CH_SCOPE_AGENT, "heartbeat.group.answerAll", CH_CFG_FLAG, 0,
      AGENT(heartbeat.group.answers_all), .otherwise = "false",
      .help = "answer every line in groups"},
     WILLING("group", group, "a group"),
-    {CH_SCOPE_AGENT, "heartbeat.direct.answerAll", CH_CFG_UNLESS, 0,
-     AGENT(heartbeat.direct.scores), .otherwise = "true",
+    {CH_SCOPE_AGENT, "heartbeat.direct.answerAll", CH_CFG_FLAG, 0,
+     AGENT(heartbeat.direct.answers_all), .otherwise = "true",
      .help = "answer every direct message; if false, willingness decides as in groups"},
     {CH_SCOPE_AGENT, "heartbeat.direct.direct", CH_CFG_NUMBER, 0,
      AGENT(heartbeat.direct.direct), 0, 1000, .otherwise = "40",
@@ -509,7 +509,7 @@ const struct ch_option ch_options[] = {
     {CH_SCOPE_AGENT, "limits.maxConsecutiveErrors", CH_CFG_LIMIT, 0,
      AGENT(limits.max_consecutive_errors), 0, 1000000, .otherwise = "3",
      .help = "failed tool calls and model calls in a row"},
-    {CH_SCOPE_AGENT, "limits.sumUp", CH_CFG_BOOL, 0, AGENT(sum_up), .otherwise = "false",
+    {CH_SCOPE_AGENT, "limits.sumUp", CH_CFG_FLAG, 0, AGENT(sum_up), .otherwise = "false",
      .help = "at a limit of turns, calls or errors, or in a loop, let the model write a summary "
              "with one more call, without tools"},
     {CH_SCOPE_AGENT, "loopGuard.repeats", CH_CFG_LIMIT, 0, AGENT(loop_guard.repeats), 0, 1000,

@@ -42,6 +42,7 @@ enum ch_scope {
     X(ENVS, "variable name, or a list", const char *) /* joined with commas */                 \
     X(CHOICE, "choice", const char *)                 /* one of `words` */                     \
     X(BOOL, "true or false", bool)                                                             \
+    X(FLAG, "true or false", signed char) /* 1, -1; 0: not set, so that defaults count */      \
     X(UNLESS, "true or false", bool) /* true unless the file says false: stored inverted */    \
     X(INT, "whole number", int64_t)                                                            \
     X(LIMIT, "whole number, 0: no limit", int64_t) /* 0 is stored as -1, as in the library */  \

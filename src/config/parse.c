@@ -573,8 +573,7 @@ static void check_channels(struct ch_cfg_parser *p) {
 
 static int parse_parse(struct ch_cfg_parser *p, struct ch_sv text) {
     chela_config *cfg = p->cfg;
-    struct ch_sv copy = ch_arena_sv(cfg->arena, text);
-    int rc = ch_yaml_parse(cfg->arena, copy, cfg->file, &p->yaml, &p->first);
+    int rc = ch_yaml_parse(cfg->arena, text, cfg->file, &p->yaml, &p->first);
     if (rc < 0)
         return rc;
     if (ch_json_is(p->yaml.root, CH_JSON_NULL))

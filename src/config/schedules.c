@@ -88,5 +88,6 @@ int chela_config_schedule(const chela_config *cfg, size_t i, struct chela_schedu
 
 int chela_config_schedule_tool(const chela_config *cfg, const char *id) {
     const struct ch_conf_agent *a = ch_conf_find_agent(cfg, id);
-    return cfg->conf.defaults.schedule_tool || (a && a->schedule_tool);
+    const struct ch_conf_agent *d = &cfg->conf.defaults;
+    return (a ? EITHER(a, d, schedule_tool) : d->schedule_tool) > 0;
 }

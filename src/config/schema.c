@@ -145,6 +145,7 @@ static void schema_write_type(struct ch_jw *w, const struct ch_option *o) {
         schema_write_words(w, o->words);
         return;
     case CH_CFG_BOOL:
+    case CH_CFG_FLAG:
     case CH_CFG_UNLESS:
         ch_jw_kcstr(w, "type", "boolean");
         return;
@@ -189,7 +190,7 @@ static void schema_write_type(struct ch_jw *w, const struct ch_option *o) {
         write_quirk_names(w);
         return;
     case CH_CFG_APPROVALS:
-        write_mapping(w, CH_SV("{\"enum\":[\"ask\",\"auto\",\"deny\"]}"));
+        write_mapping(w, CH_SV("{\"enum\":[\"ask\",\"sandbox\",\"auto\",\"deny\"]}"));
         ch_jw_kraw(w, "properties", CH_SV("{\"allow\":" RULES "}"));
         return;
     case CH_CFG_JSON:

@@ -74,6 +74,10 @@ void ch_conf_show_value(struct ch_buf *out, const struct ch_option *o, const voi
         if (*(const bool *)at)
             ch_buf_add_str(out, "true");
         return;
+    case CH_CFG_FLAG:
+        if (*(const signed char *)at)
+            ch_buf_add_str(out, *(const signed char *)at > 0 ? "true" : "false");
+        return;
     case CH_CFG_UNLESS:
         if (*(const bool *)at)
             ch_buf_add_str(out, "false");

@@ -273,11 +273,23 @@ static void lower_limits(const struct layer *file, const struct layer *own,
 
 #define LAYER(l, member) ((l)->agent->member ? (l)->agent->member : (l)->defaults->member)
 
-static void restrict_agent(const struct layer *file, const struct layer *own,
+/* Of the skills that a list allows, those of the user: the others came with the file. */
+static const char *users_skills(struct ch_arena *a, const char *allow) {
+    struct ch_sv rest = ch_sv_str(allow ? allow : "*");
+    CH_BUF_AUTO out = {0};
+    while (rest.n) {
+        struct ch_sv one = ch_sv_split(&rest, ',');
+        ch_buf_addf(&out, "%s%s%.*s", out.n ? "," : "", ch_sv_starts(one, "user:") ? "" : "user:",
+                    CH_SV_FMT(one));
+    }
+    return ch_arena_str(a, ch_buf_sv(&out));
+}
+
+static void restrict_agent(const struct layer *file, const struct layer *own, struct ch_arena *a,
                            struct ch_conf_agent *out) {
     *out = *own->agent;
     lower_limits(file, own, out);
-    out->skills = "user:*"; /* none of the workspace: they came with the file */
+    out->skills = users_skills(a, LAYER(own, skills));
     if (LAYER(file, system))
         out->system = LAYER(file, system);
     if (LAYER(file, rules))
@@ -308,13 +320,13 @@ void ch_conf_restrict(const struct ch_conf *file, const struct ch_conf *own, str
     const struct ch_conf_agent *theirs = file->agents.items, *mine = own->agents.items;
     *out = *own;
     restrict_agent(&(struct layer){&file->defaults, &nothing},
-                   &(struct layer){&own->defaults, &nothing}, &out->defaults);
+                   &(struct layer){&own->defaults, &nothing}, a, &out->defaults);
     struct ch_conf_agent *list =
         ch_arena_zalloc(a, (file->agents.n + own->agents.n + 1) * sizeof(*list));
     size_t n = 0;
     for (size_t i = 0; i < file->agents.n; i++, n++) {
         restrict_agent(&(struct layer){&theirs[i], &file->defaults},
-                       &(struct layer){model_agent(own, theirs[i].item.name), &own->defaults},
+                       &(struct layer){model_agent(own, theirs[i].item.name), &own->defaults}, a,
                        &list[n]);
         list[n].item = theirs[i].item;
         list[n].title = theirs[i].title;
@@ -323,7 +335,7 @@ void ch_conf_restrict(const struct ch_conf *file, const struct ch_conf *own, str
     for (size_t i = 0; i < own->agents.n; i++)
         if (!agent_named(&file->agents, mine[i].item.name))
             restrict_agent(&(struct layer){&nothing, &file->defaults},
-                           &(struct layer){&mine[i], &own->defaults}, &list[n++]);
+                           &(struct layer){&mine[i], &own->defaults}, a, &list[n++]);
     out->agents = (struct ch_conf_list){list, n};
     out->prompts.pins = file->prompts.pins.n ? file->prompts.pins : own->prompts.pins;
     out->prompts.rollout = file->prompts.rollout.n ? file->prompts.rollout : own->prompts.rollout;

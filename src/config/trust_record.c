@@ -67,22 +67,6 @@ static int open_directory(const char *dir, int *fd, struct chela_error *err) {
     return rc;
 }
 
-static int read_bytes(int fd, const char *name, struct ch_buf *out, struct chela_error *err) {
-    for (;;) {
-        char *to = ch_buf_reserve(out, 16 * CH_KB);
-        ssize_t n = to ? read(fd, to, 16 * CH_KB) : -1;
-        if (!to || out->n > CH_LIMIT_TRUST_RECORD)
-            return ch_fail(err, CHELA_ELIMIT, "trust record %s: too large", name);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return record_fail(name, errno, err);
-        ch_buf_commit(out, (size_t)n);
-        if (n == 0)
-            return 0;
-    }
-}
-
 /* *out: the object of the record, in the arena. */
 static int record_read(int dir, const char *name, struct ch_arena *a, const struct ch_json **out,
                        struct chela_error *err) {
@@ -92,7 +76,7 @@ static int record_read(int dir, const char *name, struct ch_arena *a, const stru
         return record_fail(name, errno == ELOOP ? EPERM : errno, err);
     int rc = check_owner(fd, name, S_IFREG, err);
     if (rc == 0)
-        rc = read_bytes(fd, name, &text, err);
+        rc = ch_file_load_open(fd, "trust record", CH_LIMIT_TRUST_RECORD, &text, err);
     close(fd);
     if (rc == 0)
         rc = ch_json_parse(a, ch_arena_sv(a, ch_buf_sv(&text)), CH_JSON_STRICT, out, NULL, err);

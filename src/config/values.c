@@ -89,27 +89,15 @@ static int read_path(struct ch_cfg_parser *p, const struct ch_json *v, const str
 
 static int values_read_url(struct ch_cfg_parser *p, const struct ch_json *v,
                            const struct ch_option *o, void *out) {
-    (void)o;
     struct ch_sv s = ch_json_str(v);
+    const char *scheme = o->type == CH_CFG_SMTP ? "smtp" : "http";
     if (v->type != CH_JSON_STRING)
         return ch_cfg_wrong_type(p, v, "a URL");
-    bool http = ch_sv_starts(s, "http://") || ch_sv_starts(s, "https://");
-    if (!http || s.n > CH_LIMIT_URL || values_has_control(s) || memchr(s.p, ' ', s.n))
-        return ch_cfg_bad(p, v, "expected a URL that starts with http:// or https://");
-    if (memchr(s.p, '@', s.n))
-        return ch_cfg_bad(p, v, "a URL cannot hold a user name or password here");
-    return copy_text(p, v, "a URL", out);
-}
-
-static int read_smtp(struct ch_cfg_parser *p, const struct ch_json *v, const struct ch_option *o,
-                     void *out) {
-    (void)o;
-    struct ch_sv s = ch_json_str(v);
-    if (v->type != CH_JSON_STRING)
-        return ch_cfg_wrong_type(p, v, "a URL");
-    bool smtp = ch_sv_starts(s, "smtp://") || ch_sv_starts(s, "smtps://");
-    if (!smtp || s.n > CH_LIMIT_URL || values_has_control(s) || memchr(s.p, ' ', s.n))
-        return ch_cfg_bad(p, v, "expected a URL that starts with smtp:// or smtps://");
+    struct ch_sv rest = s, given = ch_sv_split(&rest, ':');
+    bool known = ch_sv_starts(given, scheme) && ch_sv_starts(rest, "//") &&
+                 (given.n == 4 || (given.n == 5 && given.p[4] == 's'));
+    if (!known || s.n > CH_LIMIT_URL || values_has_control(s) || memchr(s.p, ' ', s.n))
+        return ch_cfg_bad(p, v, "expected a URL that starts with %s:// or %ss://", scheme, scheme);
     if (memchr(s.p, '@', s.n))
         return ch_cfg_bad(p, v, "a URL cannot hold a user name or password here");
     return copy_text(p, v, "a URL", out);
@@ -239,6 +227,15 @@ static int values_read_bool(struct ch_cfg_parser *p, const struct ch_json *v,
     return 0;
 }
 
+static int read_flag(struct ch_cfg_parser *p, const struct ch_json *v, const struct ch_option *o,
+                     void *out) {
+    bool yes = false;
+    int rc = values_read_bool(p, v, o, &yes);
+    if (rc == 0)
+        *(signed char *)out = yes ? 1 : -1;
+    return rc;
+}
+
 static int read_unless(struct ch_cfg_parser *p, const struct ch_json *v, const struct ch_option *o,
                        void *out) {
     int rc = values_read_bool(p, v, o, out);
@@ -255,44 +252,32 @@ static int unknown_group(struct ch_cfg_parser *p, const struct ch_json *v) {
     return ch_cfg_bad(p, v, "there is no such group (there are %s)", ch_buf_str(&all));
 }
 
-/* Globs are allowed; only the separator is forbidden in a name. */
-static int values_read_names(struct ch_cfg_parser *p, const struct ch_json *v,
-                             const struct ch_option *o, void *out) {
-    (void)o;
-    CH_BUF_AUTO joined = {0};
-    if (v->type != CH_JSON_ARRAY)
-        return ch_cfg_wrong_type(p, v, "a list of names");
-    for (CH_JSON_EACH(e, v)) {
-        struct ch_sv s = ch_json_str(e);
-        if (e->type != CH_JSON_STRING)
-            return ch_cfg_wrong_type(p, e, "a name");
-        if (!only(s, "_-*?:"))
-            return ch_cfg_bad(p, e, "expected the name of a tool, or a glob");
-        if (ch_sv_starts(s, "group:") && !ch_policy_group(s))
-            return unknown_group(p, e);
-        ch_buf_addf(&joined, "%s%.*s", joined.n ? "," : "", CH_SV_FMT(s));
-    }
-    *(const char **)out = ch_arena_str(p->cfg->arena, ch_buf_sv(&joined));
-    return 0;
+/* A name of a list, or a pattern of hosts and mail addresses. Globs are allowed; only the separator
+ * is forbidden. */
+static int values_check_name(struct ch_cfg_parser *p, const struct ch_json *e, bool pattern) {
+    struct ch_sv s = ch_json_str(e);
+    if (e->type != CH_JSON_STRING)
+        return ch_cfg_wrong_type(p, e, pattern ? "text (in quotes)" : "a name");
+    if (!only(s, pattern ? ".-_*?:[]@+" : "_-*?:") || (pattern && s.n > 512))
+        return ch_cfg_bad(p, e, "%s",
+                          pattern ? "expected a host or an address, in which * stands for anything"
+                                  : "expected the name of a tool, or a glob");
+    return !pattern && ch_sv_starts(s, "group:") && !ch_policy_group(s) ? unknown_group(p, e) : 0;
 }
 
-/* As values_read_names, for hosts and mail addresses. */
-static int read_patterns(struct ch_cfg_parser *p, const struct ch_json *v,
-                         const struct ch_option *o, void *out) {
-    (void)o;
+static int values_read_names(struct ch_cfg_parser *p, const struct ch_json *v,
+                             const struct ch_option *o, void *out) {
+    bool pattern = o->type == CH_CFG_PATTERNS;
     CH_BUF_AUTO joined = {0};
     if (v->type != CH_JSON_ARRAY)
-        return ch_cfg_wrong_type(p, v, "a list of patterns");
-    if (v->n > CH_LIMIT_CONFIG_ITEMS)
+        return ch_cfg_wrong_type(p, v, pattern ? "a list of patterns" : "a list of names");
+    if (pattern && v->n > CH_LIMIT_CONFIG_ITEMS)
         return ch_cfg_bad(p, v, "more than %d entries", CH_LIMIT_CONFIG_ITEMS);
     for (CH_JSON_EACH(e, v)) {
-        struct ch_sv s = ch_json_str(e);
-        if (e->type != CH_JSON_STRING)
-            return ch_cfg_wrong_type(p, e, "text (in quotes)");
-        if (!only(s, ".-_*?:[]@+") || s.n > 512)
-            return ch_cfg_bad(p, e,
-                              "expected a host or an address, in which * stands for anything");
-        ch_buf_addf(&joined, "%s%.*s", joined.n ? "," : "", CH_SV_FMT(s));
+        int rc = values_check_name(p, e, pattern);
+        if (rc < 0)
+            return rc;
+        ch_buf_addf(&joined, "%s%.*s", joined.n ? "," : "", CH_SV_FMT(ch_json_str(e)));
     }
     *(const char **)out = ch_arena_str(p->cfg->arena, ch_buf_sv(&joined));
     return 0;
@@ -676,6 +661,7 @@ int ch_cfg_value(struct ch_cfg_parser *p, const struct ch_json *v, const struct 
         [CH_CFG_HOURS] = read_hours,
         [CH_CFG_ENV] = read_env,
         [CH_CFG_CHOICE] = values_read_choice,
+        [CH_CFG_FLAG] = read_flag,
         [CH_CFG_UNLESS] = read_unless,
         [CH_CFG_BOOL] = values_read_bool,
         [CH_CFG_INT] = values_read_int,
@@ -693,10 +679,10 @@ int ch_cfg_value(struct ch_cfg_parser *p, const struct ch_json *v, const struct 
         [CH_CFG_REFUSED] = values_refuse,
         [CH_CFG_ANY] = leave_alone,
         [CH_CFG_APPROVALS] = read_approvals,
-        [CH_CFG_SMTP] = read_smtp,
+        [CH_CFG_SMTP] = values_read_url,
         [CH_CFG_TEXTS] = values_read_texts,
         [CH_CFG_COUNT] = read_limit,
-        [CH_CFG_PATTERNS] = read_patterns,
+        [CH_CFG_PATTERNS] = values_read_names,
         [CH_CFG_DATABASES] = read_databases,
         [CH_CFG_PATHS] = read_paths,
         [CH_CFG_PLACES] = read_paths,

@@ -8,6 +8,15 @@ static void take_if(struct ch_pull *p, char open, struct ch_sv *out) {
         ch_pull_skip(p);
 }
 
+/* Read an object and keep its source text; of another value only the text. */
+static void take_both(struct ch_pull *p, const struct ch_member *row, char *out) {
+    ch_pull_peek(p); /* moves to the value */
+    const char *start = p->at;
+    ch_members_pull(p, row->in, row->n, out);
+    if (!p->failed)
+        *(struct ch_sv *)(void *)(out + row->at) = ch_sv(start, (size_t)(p->at - start));
+}
+
 static void members_take(struct ch_pull *p, const struct ch_member *row, char *out) {
     void *field = out + row->at;
     switch (row->kind) {
@@ -41,6 +50,9 @@ static void members_take(struct ch_pull *p, const struct ch_member *row, char *o
         break;
     case CH_MEMBER_IN:
         ch_members_pull(p, row->in, row->n, out);
+        break;
+    case CH_MEMBER_RAW_IN:
+        take_both(p, row, out);
         break;
     }
 }

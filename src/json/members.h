@@ -28,13 +28,14 @@ enum ch_member_kind {
     CH_MEMBER_TEXT,   /* contents of a string, or source text of an object */
     CH_MEMBER_SOME,   /* bool: a value is present and not null */
     CH_MEMBER_IN,     /* an object whose members are fields of the same struct */
+    CH_MEMBER_RAW_IN, /* as CH_MEMBER_RAW, and an object as CH_MEMBER_IN */
 };
 
 struct ch_member {
     struct ch_sv name;
     enum ch_member_kind kind;
     size_t at;                  /* offset of the field */
-    const struct ch_member *in; /* rows of a CH_MEMBER_IN object */
+    const struct ch_member *in; /* rows of an object inside */
     size_t n;
 };
 
@@ -42,6 +43,8 @@ struct ch_member {
     { CH_SV(name), kind, offsetof(type, field), NULL, 0 }
 #define CH_MEMBERS_IN(name, rows) \
     { CH_SV(name), CH_MEMBER_IN, 0, rows, CH_LEN(rows) }
+#define CH_MEMBERS_RAW_IN(type, field, name, rows) \
+    { CH_SV(name), CH_MEMBER_RAW_IN, offsetof(type, field), rows, CH_LEN(rows) }
 
 /* Read a whole text. Strings are slices of the text or of scratch (pull.h).
  * False if the text is not valid JSON; some fields may be set then. A text that

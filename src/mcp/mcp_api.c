@@ -109,6 +109,8 @@ static void open_auth(chela_mcp *m) {
 }
 
 static void mcp_free(chela_mcp *m) {
+    if (m->freed)
+        *m->freed = true;
     ch_mcp_cache_clear(&m->cache);
     ch_mcp_auth_free(m->auth);
     ch_free(m->server);

@@ -446,45 +446,47 @@ static void choose_client(struct ch_mcp_auth *a) {
 
 static void exchange_code(struct ch_mcp_auth *a, const char *code);
 
-static const char *query_value(struct ch_mcp_auth *a, struct ch_sv query, const char *name) {
+static const char *query_value(struct ch_arena *arena, struct ch_sv query, const char *name) {
     while (query.n) {
         struct ch_sv value = ch_sv_split(&query, '&'), key = ch_sv_split(&value, '=');
         if (!ch_sv_is(key, name) || !value.p)
             continue;
-        char *text = ch_arena_str(&a->arena, value);
+        char *text = ch_arena_str(arena, value);
         for (char *c = text; *c; c++)
             *c = (char)(*c == '+' ? ' ' : *c);
-        return keep(a, ch_uri_decode(&a->arena, ch_sv_str(text)));
+        return ch_arena_str(arena, ch_uri_decode(arena, ch_sv_str(text)));
     }
     return NULL;
 }
 
 /* NULL: the redirect is good. Its own error text is not shown if the issuer is wrong. */
-static const char *judge_redirect(struct ch_mcp_auth *a, struct ch_sv query, const char **code) {
-    const char *state = query_value(a, query, "state"), *iss = query_value(a, query, "iss");
-    const char *error = query_value(a, query, "error");
+static const char *judge_redirect(const struct ch_mcp_auth *a, struct ch_arena *arena,
+                                  struct ch_sv query, const char **code) {
+    const char *iss = query_value(arena, query, "iss");
+    const char *error = query_value(arena, query, "error");
 
-    if (!state || strcmp(state, a->state) != 0)
-        return "the redirect has the wrong state";
     if (iss ? strcmp(iss, a->as) != 0 : a->iss_required)
         return "the redirect comes from another issuer";
-    *code = query_value(a, query, "code");
+    *code = query_value(arena, query, "code");
     if (error)
-        return ch_arena_printf(&a->arena, "the authorization server refused: %.200s", error);
+        return ch_arena_printf(arena, "the authorization server refused: %.200s", error);
     return *code ? NULL : "the redirect has no code";
 }
 
 static void auth_on_request(struct ch_exchange *x, void *user) {
     struct ch_mcp_auth *a = user;
+    CH_ARENA_AUTO arena = {0};
     struct ch_sv query = ch_inbound_target(ch_exchange_inbound(x));
     struct ch_sv path = ch_sv_split(&query, '?');
-    const char *code = NULL;
+    const char *code = NULL, *state = query_value(&arena, query, "state");
 
-    if (!ch_sv_is(path, "/callback") || a->step != BROWSER) {
+    /* every page and program here can send a request; only the redirect knows the state */
+    if (!ch_sv_is(path, "/callback") || a->step != BROWSER || !state ||
+        strcmp(state, a->state) != 0) {
         ch_exchange_respond(x, 404, "text/plain", CH_SV("not found\n"));
         return;
     }
-    const char *problem = judge_redirect(a, query, &code);
+    const char *problem = judge_redirect(a, &arena, query, &code);
     ch_exchange_respond(x, problem ? 400 : 200, "text/plain",
                         problem ? CH_SV("The log-in failed. You can close this page.\n")
                                 : CH_SV("The log-in is complete. You can close this page.\n"));

@@ -23,6 +23,7 @@
 struct ch_mcp_invocation {
     chela_call *call;
     chela_mcp *mcp; /* valid while op is set or the function of the tool runs */
+    chela_runtime *rt;
     char *server, *name, *output; /* owned; output may be NULL */
     struct ch_mcp_op *op;         /* NULL: no request is open */
     struct ch_rpc_request *asked; /* open request of the server; NULL: none */
@@ -34,6 +35,7 @@ struct ch_mcp_invocation {
     char *task;                   /* owned: its id; NULL: the call is not a task */
     char *stated, *answered;      /* owned: the last status, and the last questions of the task */
     unsigned lost;                /* consecutive failed looks at the task */
+    unsigned elicited;            /* requests of the server in the middle of the call */
     bool unsaid;                  /* the server may not have the last answers */
     bool asking;                  /* the call rests */
     /* The request ended while the call rested. */
@@ -103,21 +105,22 @@ static void task_on_cancelled(const struct ch_mcp_reply *r, void *user) {
     (void)user;
 }
 
-/* Cancels a task after a person or a limit ended the call. A process that exits does not
- * cancel its tasks. */
+/* Cancels a task after a person or a limit ended the call, which may rest. A process that exits
+ * does not cancel its tasks. */
 static void cancel_task(const struct ch_mcp_invocation *v) {
+    chela_mcp *m = v->task && v->call->env ? chela_mcp_find(v->rt, v->server) : NULL;
     CH_BUF_AUTO members = {0};
     struct ch_jw w = ch_jw(&members);
 
-    if (!v->task || !v->mcp || !v->call->env)
+    if (!m)
         return;
     ch_jw_kcstr(&w, "taskId", v->task);
-    ch_mcp_start(v->mcp, &(struct ch_mcp_request){.method = "tasks/cancel",
-                                                  .members = ch_buf_sv(&members),
-                                                  .name = ch_sv_str(v->task),
-                                                  .takes_task = true,
-                                                  .timeout_ms = CH_DEFAULT_MCP_CALL_MS,
-                                                  .done = task_on_cancelled});
+    ch_mcp_start(m, &(struct ch_mcp_request){.method = "tasks/cancel",
+                                             .members = ch_buf_sv(&members),
+                                             .name = ch_sv_str(v->task),
+                                             .takes_task = true,
+                                             .timeout_ms = CH_DEFAULT_MCP_CALL_MS,
+                                             .done = task_on_cancelled});
 }
 
 static void call_on_cancel(chela_call *call, void *user) {
@@ -129,6 +132,7 @@ static void call_on_cancel(chela_call *call, void *user) {
 /* --- questions */
 
 static void drop_invocation(void *user) {
+    cancel_task(user);
     free_invocation(user);
 }
 
@@ -288,6 +292,11 @@ static bool call_on_elicit(struct ch_rpc_request *r, const struct ch_rpc_message
 
     if (v->asking || v->asked)
         return false;
+    /* as many as in version 2026-07-28 */
+    if (++v->elicited > CH_LIMIT_MCP_ROUNDS * CH_LIMIT_MCP_QUESTIONS) {
+        ch_rpc_refuse(r, CH_RPC_INTERNAL, "the server asked for input too often", ch_sv(NULL, 0));
+        return true;
+    }
     ch_jw_begin(&w, '{');
     ch_jw_key(&w, "it");
     ch_jw_begin(&w, '{');
@@ -603,6 +612,7 @@ static struct ch_mcp_invocation *new_invocation(chela_call *call, const struct c
     struct ch_mcp_invocation *v = ch_alloc(sizeof(*v));
 
     v->call = call;
+    v->rt = t->mcp->rt;
     v->server = ch_strdup(t->mcp->opts.name);
     v->name = ch_strdup(t->name);
     v->output = ch_strdup(t->output);

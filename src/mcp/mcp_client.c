@@ -365,11 +365,6 @@ static void send_op(struct ch_mcp_op *op) {
         m->nwaiting--;
     op->token = m->tokens;
     op->id = ch_rpc_call(m->peer, op->method, ch_buf_sv(&params), op->timeout_ms, &s, op_done, op);
-    if (op->id < 0) {
-        struct chela_error err = {0};
-        ch_fail(&err, CHELA_ELIMIT, "too many requests are open at the server");
-        fail_op_later(op, &err);
-    }
 }
 
 /* --- the connection */
@@ -379,7 +374,7 @@ static void send_op(struct ch_mcp_op *op) {
 static struct ch_mcp_op *find_op(const chela_mcp *m, int64_t id) {
     for (CH_LIST_EACH(k, &m->ops)) {
         struct ch_mcp_op *op = CH_CONTAINER(k, struct ch_mcp_op, link);
-        if (id > 0 && op->id == id && !op->failed.code)
+        if (id && op->id == id && !op->failed.code)
             return op;
     }
     return NULL;
@@ -432,7 +427,7 @@ static bool ask_person(chela_mcp *m, struct ch_rpc_request *r, const struct ch_r
 
     for (CH_LIST_EACH(k, &m->ops)) {
         const struct ch_mcp_op *op = CH_CONTAINER(k, struct ch_mcp_op, link);
-        if (op->elicit && op->id > 0 && !op->failed.code)
+        if (op->elicit && op->id && !op->failed.code)
             found = op;
     }
     return found && !m->modern &&

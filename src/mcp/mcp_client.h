@@ -40,6 +40,7 @@ struct chela_mcp {
     struct ch_list ops;
     size_t nwaiting; /* requests for the connection, without those for a later time */
     bool closed;
+    bool *freed;       /* set when the client is freed; NULL: nobody asks */
     bool probe_died;   /* the server did not survive the probe: use the older versions */
     unsigned failures; /* consecutive failed connections */
     int64_t retry_at;  /* monotonic time before which no connection is tried */

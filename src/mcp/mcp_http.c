@@ -53,6 +53,7 @@ struct ch_mcp_exchange {
     char *last_id; /* owned: value of Last-Event-ID; NULL: none */
     bool modern, listens, is_get, is_delete, is_reply;
     bool answered; /* the response of the request came */
+    bool heard;    /* a stream was opened */
     bool starts_session;
     int status;
     bool is_stream, is_json;
@@ -364,11 +365,18 @@ static void on_resume(struct ch_timer *t) {
     start_get(x);
 }
 
+/* Whether the listening stream can be opened again: not if the server refuses to offer it. */
+static bool may_listen(const struct ch_mcp_exchange *x) {
+    return x->heard && (x->status < 400 || x->status == 401 || x->status >= 500);
+}
+
 /* Resumes a stream of the older versions: a stream with an event id, or the listening
- * stream. */
+ * stream. A listening stream that fails or has no events is opened again rarely. */
 static bool resume(struct ch_mcp_exchange *x) {
-    if (x->modern || x->answered || x->status != 200 || !x->is_stream ||
-        x->resumes++ >= CH_LIMIT_MCP_RESUMES || (!x->listens && !x->sse.id.n))
+    bool is_idle = !x->is_stream || x->resumes++ >= CH_LIMIT_MCP_RESUMES;
+
+    x->heard |= x->is_stream;
+    if (x->modern || x->answered || (x->listens ? !may_listen(x) : is_idle || !x->sse.id.n))
         return false;
     if (!x->is_get) {
         x->is_get = true;
@@ -385,7 +393,10 @@ static bool resume(struct ch_mcp_exchange *x) {
     x->sse.takes_ids = true;
     x->sse.id = id;
     x->sse.retry_ms = retry;
-    ch_timer_start(x->http->loop, &x->timer, retry > 0 ? CH_MAX(retry, RETRY_LEAST_MS) : RETRY_MS,
+    ch_timer_start(x->http->loop, &x->timer,
+                   is_idle     ? CH_DEFAULT_MCP_LISTEN_MS
+                   : retry > 0 ? CH_MAX(retry, RETRY_LEAST_MS)
+                               : RETRY_MS,
                    on_resume);
     return true;
 }
@@ -435,10 +446,12 @@ static void http_on_done(const struct chela_error *err, void *user) {
             free_exchange(x);
         else if (!resume(x))
             http_fail(x, CHELA_ENET, "%s", err ? err->message : "the stream ended early");
-    } else if (err)
-        http_fail(x, err->code, "%s", err->message);
-    else
-        take_body(x);
+    } else if (!x->listens || !resume(x)) {
+        if (err)
+            http_fail(x, err->code, "%s", err->message);
+        else
+            take_body(x);
+    }
     http_unref(h);
 }
 

@@ -383,12 +383,6 @@ static void ask_legacy(chela_mcp_call *call) {
         call->open++;
         one->id = ch_rpc_call(call->c->peer, method, ch_sv_str(params), CH_DEFAULT_MCP_ASK_MS,
                               call, call_on_answer, one);
-        if (one->id < 0) {
-            one->id = 0;
-            forget_questions(call);
-            call_fail(call, "too many questions are open");
-            return;
-        }
     }
 }
 

@@ -258,6 +258,23 @@ void ch_mcp_skills_close(chela_mcp *m) {
 
 /* --- functions that wait */
 
+/* As chela_mcp_request. Fails also if a callback closed the client after the answer came. */
+static char *skills_request(chela_mcp *m, const char *method, const char *params,
+                            struct chela_error *err) {
+    bool freed = false;
+
+    m->freed = &freed; /* one function waits at a time */
+    char *text = chela_mcp_request(m, method, params, err);
+    if (!freed) {
+        m->freed = NULL;
+        return text;
+    }
+    if (text)
+        ch_fail(err, CHELA_ESTATE, "the client is closed");
+    chela_free(text);
+    return NULL;
+}
+
 /* Append the valid entries of a page. */
 static void take_page(const chela_mcp *m, const struct ch_json *page, struct ch_jw *w, size_t *n) {
     for (CH_JSON_EACH(entry, ch_json_get(page, "skills"))) {
@@ -283,7 +300,7 @@ static int list_skills(chela_mcp *m, struct ch_buf *out, struct chela_error *err
     for (unsigned pages = 0; params.n; pages++) {
         CH_ARENA_AUTO arena = {0};
         const struct ch_json *page;
-        CH_AUTOFREE char *text = chela_mcp_request(m, "skills/list", ch_buf_str(&params), err);
+        CH_AUTOFREE char *text = skills_request(m, "skills/list", ch_buf_str(&params), err);
         if (!text)
             return err->code;
         int rc = ch_json_parse(&arena, ch_sv_str(text), CH_JSON_REPLACE, &page, NULL, err);
@@ -383,7 +400,7 @@ char *chela_mcp_skill_read(chela_mcp *m, const char *skill, const char *path,
     ch_buf_addc(&params, '{');
     write_read(&params, file);
     ch_buf_addc(&params, '}');
-    CH_AUTOFREE char *text = chela_mcp_request(m, "resources/read", ch_buf_str(&params), err);
+    CH_AUTOFREE char *text = skills_request(m, "resources/read", ch_buf_str(&params), err);
     if (!text || ch_json_parse(&arena, ch_sv_str(text), CH_JSON_REPLACE, &result, NULL, err) < 0 ||
         ch_mcp_skill_verify(entry, file, result, &out, err) < 0)
         return NULL;

@@ -90,14 +90,18 @@ static struct ch_http_call *call_new(struct ch_cassette *c, const struct ch_http
 
 /* --- recording */
 
+/* A line that does not fit is taken back, so that the lines before can be played. */
 static void cassette_write_line(struct ch_cassette *c, struct ch_sv line) {
+    off_t start = c->broken ? -1 : lseek(c->fd, 0, SEEK_CUR);
     while (line.n && !c->broken) {
         ssize_t n = write(c->fd, line.p, line.n);
         if (n > 0) {
             line = ch_sv(line.p + n, line.n - (size_t)n);
         } else if (n == 0 || errno != EINTR) {
-            ch_log(CH_LOG_WARN, "cassette", "%s: %s: nothing more is recorded", c->path,
-                   n < 0 ? strerror(errno) : "cannot be written");
+            const char *why = n < 0 ? strerror(errno) : "cannot be written";
+            bool torn = start < 0 || ftruncate(c->fd, start) < 0;
+            ch_log(CH_LOG_WARN, "cassette", "%s: %s: nothing more is recorded%s", c->path, why,
+                   torn ? ", and the last line is not whole" : "");
             c->broken = true;
         }
     }

@@ -320,10 +320,11 @@ static bool may_retry(const struct ch_http_call *call) {
 
 static void http_on_bytes(struct ch_conn *c, struct ch_sv bytes, void *user) {
     struct ch_http_call *call = user;
-    struct chela_error err = {0};
+    struct chela_error err;
     size_t used;
 
     (void)c;
+    ch_error_clear(&err);
     call->reading = true;
     int rc = ch_response_feed(&call->response, bytes, &used, &err);
     call->reading = false;
@@ -440,8 +441,9 @@ static struct ch_http_call *http_start(struct ch_transport *t, const struct ch_h
                                        const struct ch_http_handler *handler, void *user) {
     struct ch_http *h = CH_CONTAINER(t, struct ch_http, transport);
     struct ch_http_call *call = ch_alloc(sizeof(*call));
-    struct chela_error err = {0};
+    struct chela_error err;
 
+    ch_error_clear(&err);
     call->http = h;
     call->req = req;
     call->handler = *handler;

@@ -63,12 +63,17 @@ static bool has_control(uint64_t w) {
     return (low | ((del - CH_WORD_OF(1)) & ~del)) & CH_WORD_HIGH;
 }
 
-/* Values are checked in every request: eight bytes at a time, and byte by byte from the first
- * control character on. */
+/* The number of text characters at the beginning. Every head is read by this function: eight
+ * bytes at a time, and byte by byte from the first control character on. */
+static size_t text_run(struct ch_sv s) {
+    size_t n = 0;
+    while (s.n - n >= 8 && !has_control(ch_word_load(s.p + n)))
+        n += 8;
+    return n + ch_char_run(ch_sv(s.p + n, s.n - n), CH_CHAR_TEXT);
+}
+
 bool ch_http1_is_value(struct ch_sv text) {
-    while (text.n >= 8 && !has_control(ch_word_load(text.p)))
-        text = ch_sv(text.p + 8, text.n - 8);
-    return ch_char_run(text, CH_CHAR_TEXT) == text.n;
+    return text_run(text) == text.n;
 }
 
 bool ch_http1_is_method(struct ch_sv text) {
@@ -350,7 +355,7 @@ static enum ch_http1_state add_to_line(struct ch_http1 *m, struct ch_sv run) {
 
 /* Collect bytes of a line up to its CR. */
 static enum ch_http1_state feed_line(struct ch_http1 *m, struct ch_sv bytes, size_t *taken) {
-    size_t n = ch_char_run(bytes, CH_CHAR_TEXT);
+    size_t n = text_run(bytes);
     *taken = n;
     if (add_to_line(m, ch_sv(bytes.p, n)) == CH_HTTP1_FAULT)
         return CH_HTTP1_FAULT;

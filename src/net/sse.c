@@ -4,22 +4,14 @@
  * data are then slices of the chunk, without copying. Data that is not
  * delivered by the end of a feed is copied (keep_rest).
  *
- * Whole events are read one by one while there is no CR (feed_usual); the owner may recognise
- * them before their end is searched for. All else is read line by line: LF is searched for in
- * the chunk, CR in the text before LF. Each search keeps its hit until the line has moved past
- * it, so a stream that uses only one of them is still scanned once. */
+ * Whole events without CR are read one by one (feed_usual); the owner may recognise them before
+ * their end is searched for. All else is read line by line. */
 #include "net/sse.h"
 
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/vector.h"
-
-/* The positions of the next LF and CR, or of the end of the text that was searched; a position
- * before the line's start is outdated. */
-struct line_ends {
-    const char *lf, *cr, *end;
-};
 
 void ch_sse_init(struct ch_sse *s, size_t max, ch_sse_fn *fn, void *user) {
     *s = (struct ch_sse){.fn = fn, .user = user, .max = max ? max : CH_LIMIT_SSE_EVENT};
@@ -41,19 +33,16 @@ static int sse_too_large(struct ch_sse *s, struct chela_error *err) {
     return ch_fail(err, CHELA_ELIMIT, "an event of the stream is larger than %zu bytes", s->max);
 }
 
-static const char *sse_find(const char *from, const char *end, char c) {
-    const char *hit = memchr(from, c, (size_t)(end - from));
-    return hit ? hit : end;
-}
-
-/* The end of the line that starts at p, or e->end. Every event ends with an empty line, for
- * which no search is begun. */
-static const char *sse_line_end(struct line_ends *e, const char *p) {
-    if (e->lf < p)
-        e->lf = p < e->end && *p == '\n' ? p : sse_find(p, e->end, '\n');
-    if (e->cr < p)
-        e->cr = sse_find(p, e->lf, '\r');
-    return CH_MIN(e->lf, e->cr);
+/* The first LF or CR from p on, or end. */
+static const char *sse_line_end(const char *p, const char *end) {
+    for (; end - p >= CH_VECTOR; p += CH_VECTOR) {
+        ch_vector v = ch_vector_load(p), hit = (ch_vector)((v == '\n') | (v == '\r'));
+        if (ch_vector_any(hit))
+            return p + ch_vector_first(hit);
+    }
+    while (p < end && *p != '\n' && *p != '\r')
+        p++;
+    return p;
 }
 
 /* Deliver the event. `stopped` is set during the call, since a callback that
@@ -176,15 +165,15 @@ static bool sse_take_line(struct ch_sse *s, struct ch_sv line, int *rc, struct c
 }
 
 /* A line of a field whose name and colon are `lead`, up to LF: its value in *value. Returns the
- * position after LF; NULL: another field, not complete, or too large. */
+ * position after LF; NULL: another field, another end, not complete, or too large. */
 __attribute__((always_inline)) static inline const char *usual_line(const struct ch_sse *s,
                                                                     const char *p, const char *end,
                                                                     struct ch_sv lead,
                                                                     struct ch_sv *value) {
     if ((size_t)(end - p) < lead.n || memcmp(p, lead.p, lead.n) != 0)
         return NULL;
-    const char *lf = memchr(p, '\n', (size_t)(end - p));
-    if (!lf || (size_t)(lf - p) > s->max)
+    const char *lf = sse_line_end(p, end);
+    if (lf == end || *lf == '\r' || (size_t)(lf - p) > s->max)
         return NULL;
     *value = sse_value(ch_sv(p, (size_t)(lf - p)), lead.n);
     return lf + 1;
@@ -229,18 +218,16 @@ static const char *quick_event(const struct ch_sse *s, const char *p, const char
 }
 
 /* The fast path: deliver usual events from p on, without a look at each line's field again.
- * The owner recognises no event with a CR, so CR is searched for before other events only.
- * Returns the position after the events; NULL: stopped. */
-static const char *feed_usual(struct ch_sse *s, struct line_ends *e, const char *p) {
-    const char *next, *end = e->end;
+ * The owner recognises no event with a CR. Returns the position after the events; NULL:
+ * stopped. */
+static const char *feed_usual(struct ch_sse *s, const char *p, const char *end) {
+    const char *next;
     while (p < end) {
         if ((next = quick_event(s, p, end))) {
             p = next;
             continue;
         }
-        if (e->cr < p)
-            e->cr = sse_find(p, end, '\r');
-        if (e->cr < end || !(next = usual_event(s, p, end)))
+        if (!(next = usual_event(s, p, end)))
             break;
         if (s->quick)
             sse_keep_lead(s, p);
@@ -271,14 +258,15 @@ int ch_sse_feed(struct ch_sse *s, struct ch_sv bytes, struct chela_error *err) {
     bool carried = s->line.n > 0;
     int rc = 0;
 
+    if (!s->past_bom && !carried) /* at the first byte of the stream */
+        s->past_bom = *p != '\xef';
     p += s->after_cr && *p == '\n';
     s->after_cr = false;
-    struct line_ends ends = {NULL, NULL, end};
     for (;;) {
         bool between = s->past_bom && !carried && !s->has_data && !s->name_now.n;
-        if (between && !(p = feed_usual(s, &ends, p)))
+        if (between && !(p = feed_usual(s, p, end)))
             return 0;
-        if ((at = sse_line_end(&ends, p)) == end)
+        if ((at = sse_line_end(p, end)) == end)
             break;
         struct ch_sv line = ch_sv(p, (size_t)(at - p));
         if (carried) {

@@ -6,11 +6,14 @@
 #include "base/utf8.h"
 #include "json/writer.h"
 
+/* Redacted before the cut: redaction would not recognize half a secret. */
 void ch_otel_write_text(struct ch_buf *out, struct ch_sv text) {
-    struct ch_sv cut = ch_utf8_cut(text, CH_LIMIT_OTEL_TEXT);
-    ch_redact_copy(out, cut);
-    if (cut.n < text.n)
-        ch_buf_addf(out, " [%zu bytes cut]", text.n - cut.n);
+    CH_BUF_AUTO shown = {0};
+    ch_redact_copy(&shown, text);
+    struct ch_sv cut = ch_utf8_cut(ch_buf_sv(&shown), CH_LIMIT_OTEL_TEXT);
+    ch_buf_add_sv(out, cut);
+    if (cut.n < shown.n)
+        ch_buf_addf(out, " [%zu bytes cut]", shown.n - cut.n);
 }
 
 static void member(struct ch_jw *w, const char *key, struct ch_sv text) {

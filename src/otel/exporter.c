@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/redact.h"
+#include "base/utf8.h"
 #include "otel/conventions.h"
 #include "otel/otlp.h"
 
@@ -213,7 +214,8 @@ static void note_rejected(struct ch_otel_exporter *e) {
     if (n <= 0)
         return;
     CH_BUF_AUTO shown = {0};
-    ch_redact_copy(&shown, ch_sv(ch_buf_str(&why), CH_MIN(why.n, 200)));
+    ch_redact_copy(&shown, ch_buf_sv(&why));
+    shown.n = ch_utf8_cut(ch_buf_sv(&shown), 200).n;
     ch_buf_add_str(&shown, " (rejected by the collector)");
     lose(e, CH_MIN((size_t)n, e->in_body), ch_buf_str(&shown));
 }

@@ -246,6 +246,15 @@ static void past_call(struct past *p, struct level *l, const struct chela_span *
     add_item(p, &out);
 }
 
+/* The error of the end, as in the live export: lines about earlier errors quote results. */
+static struct ch_sv own_error(struct ch_sv got) {
+    static const char earlier[] = "\nin turn ";
+    const char *at = got.n ? memmem(got.p, got.n, earlier, strlen(earlier)) : NULL;
+    if (ch_sv_starts(got, earlier + 1))
+        return CH_SV("");
+    return at ? ch_sv(got.p, (size_t)(at - got.p)) : got;
+}
+
 /* A pause is no end. The title is "status: reason". */
 static void past_end(struct past *p, const struct level *l, const struct chela_span *s) {
     struct ch_sv reason = text_of(s->title), status = ch_sv_split(&reason, ':');
@@ -264,7 +273,7 @@ static void past_end(struct past *p, const struct level *l, const struct chela_s
     ch_otel_add_text(&out, CH_OTEL_REASON, text_of(s->stop));
     if (s->failed) {
         ch_otel_add_text(&out, CH_OTEL_ERROR_TYPE, text_of(s->stop));
-        out.error = text_of(s->got);
+        out.error = own_error(text_of(s->got));
     }
     add_tokens(&out, s);
     add_item(p, &out);

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/limits.h"
 #include "base/utf8.h"
 #include "prompt/envelope.h"
@@ -49,27 +50,9 @@ static int skill_call_load(const struct ch_skill *skill, const char *workspace, 
     if (fd < 0)
         return ch_fail(err, CHELA_ENOENT, "skill %s: %s: %s", skill->head.name, skill->location,
                        fd == -EXDEV ? "it is outside of the workspace" : strerror(-fd));
-    char *room = ch_buf_reserve(out, CH_LIMIT_SKILL_FILE);
-    ssize_t n = 1;
-    while (n > 0 && out->n < CH_LIMIT_SKILL_FILE) {
-        n = read(fd, room + out->n, CH_LIMIT_SKILL_FILE - out->n);
-        if (n > 0)
-            ch_buf_commit(out, (size_t)n);
-    }
-    int code = errno;
+    int rc = ch_file_load_open(fd, skill->location, CH_LIMIT_SKILL_FILE, out, err);
     close(fd);
-    if (n < 0)
-        return ch_fail(err, CHELA_ENOENT, "skill %s: %s: %s", skill->head.name, skill->location,
-                       strerror(code));
-    return 0;
-}
-
-/* The file without its front matter, which is not for the model. */
-static struct ch_sv body_of(struct ch_sv file) {
-    if (!ch_sv_starts(file, "---\n"))
-        return file;
-    const char *end = memmem(file.p + 3, file.n - 3, "\n---\n", 5);
-    return end ? ch_sv(end + 5, file.n - (size_t)(end + 5 - file.p)) : file;
+    return rc;
 }
 
 /* Parse the skill's name and the task. */
@@ -114,7 +97,7 @@ int ch_skill_call(const struct ch_skills *s, const char *workspace, struct ch_sv
     rc = skill_call_load(skill, workspace, &file, err);
     if (rc < 0)
         return rc;
-    ch_utf8_add_valid(&valid, ch_sv_trim(body_of(ch_buf_sv(&file))));
+    ch_utf8_add_valid(&valid, ch_sv_trim(ch_skill_body(ch_buf_sv(&file))));
     int folder = (int)(strrchr(skill->location, '/') - skill->location);
     ch_buf_addf(out,
                 "%s%s for this request. Paths in its instructions are relative to "

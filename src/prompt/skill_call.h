@@ -11,7 +11,8 @@
 bool ch_skill_called(struct ch_sv text);
 
 /* Append the text for the model. Blocks. CHELA_EINVAL: no name. CHELA_ENOENT: no such skill
- * for people, or its file cannot be read beneath the workspace; err suggests known names. */
+ * for people, or its file cannot be opened beneath the workspace; err suggests known names. Another
+ * error: the file cannot be read, or is too large. */
 int ch_skill_call(const struct ch_skills *s, const char *workspace, struct ch_sv text,
                   struct ch_buf *out, struct chela_error *err);
 

@@ -11,19 +11,19 @@
 
 /* White space and line ends become single spaces; unprintable characters are removed. */
 static const char *skill_file_one_line(struct ch_arena *a, struct ch_sv s, size_t max) {
-    CH_BUF_AUTO valid = {0};
-    CH_BUF_AUTO out = {0};
-    ch_utf8_add_valid(&valid, s);
-    for (size_t i = 0; i < valid.n; i++) {
-        unsigned char c = (unsigned char)valid.p[i];
+    CH_BUF_AUTO text = {0};
+    size_t n = 0;
+    ch_utf8_add_valid(&text, s);
+    for (size_t i = 0; i < text.n; i++) {
+        unsigned char c = (unsigned char)text.p[i];
         if (c == ' ' || (c >= '\t' && c <= '\r')) {
-            if (out.n && out.p[out.n - 1] != ' ')
-                ch_buf_add(&out, " ", 1);
+            if (n && text.p[n - 1] != ' ')
+                text.p[n++] = ' ';
         } else if (c >= 0x20 && c != 0x7f) {
-            ch_buf_add(&out, &valid.p[i], 1);
+            text.p[n++] = (char)c;
         }
     }
-    struct ch_sv line = ch_sv_trim(ch_buf_sv(&out));
+    struct ch_sv line = ch_sv_trim(ch_sv(text.p, n));
     if (line.n <= max)
         return ch_arena_str(a, line);
     return ch_arena_printf(a, "%.*s…", CH_SV_FMT(ch_utf8_cut(line, max)));
@@ -281,6 +281,13 @@ struct ch_skill_head ch_skill_head_read(struct ch_arena *a, struct ch_sv file, c
     if (!out.problem && !out.description[0])
         out.problem = "it has no description: the model could not know when to use it";
     return out;
+}
+
+struct ch_sv ch_skill_body(struct ch_sv file) {
+    struct ch_sv head, body;
+    bool closed;
+    skill_file_split_head(file, &head, &body, &closed);
+    return body;
 }
 
 const struct ch_json *ch_skill_front_matter(struct ch_arena *a, struct ch_sv file) {

@@ -25,6 +25,9 @@ struct ch_skill_head { /* texts are in the arena; "" if not given */
 /* folder: name of the skill's folder, used if the file gives no name. */
 struct ch_skill_head ch_skill_head_read(struct ch_arena *a, struct ch_sv file, const char *folder);
 
+/* The text after the front matter. */
+struct ch_sv ch_skill_body(struct ch_sv file);
+
 /* The front matter as JSON, in the arena; NULL: none, or no YAML object. */
 const struct ch_json *ch_skill_front_matter(struct ch_arena *a, struct ch_sv file);
 

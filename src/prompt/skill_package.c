@@ -85,17 +85,12 @@ static int package_walk(struct ch_package *p, int fd, struct ch_sv prefix, size_
 static int package_file(struct ch_package *p, int at, const char *name, struct ch_sv path,
                         const struct stat *st, struct chela_error *err) {
     CH_BUF_AUTO data = {0};
-    char bytes[8192];
-    ssize_t n;
     int fd = openat(at, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0)
         return ch_fail(err, CHELA_EIO, "%.*s: %s", CH_SV_FMT(path), strerror(errno));
-    while ((n = read(fd, bytes, sizeof(bytes))) > 0 && data.n <= CH_LIMIT_SKILL_BYTES)
-        ch_buf_add(&data, bytes, (size_t)n);
+    int rc = ch_file_load_open(fd, name, CH_LIMIT_SKILL_BYTES, &data, err);
     close(fd);
-    if (n < 0)
-        return ch_fail(err, CHELA_EIO, "%.*s: %s", CH_SV_FMT(path), strerror(errno));
-    return package_add(p, path, ch_buf_sv(&data), st->st_mode & 0100, err);
+    return rc < 0 ? rc : package_add(p, path, ch_buf_sv(&data), st->st_mode & 0100, err);
 }
 
 static int package_entry(struct ch_package *p, int at, const char *name, struct ch_sv prefix,

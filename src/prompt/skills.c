@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/limits.h"
 #include "base/sha256.h"
+#include "prompt/skill_package.h"
 #include "tool/process/executable.h"
 #include "tool/registry/registry.h"
 
@@ -59,10 +60,11 @@ static const char *location_of(struct ch_skills *s, const char *workspace, const
 /* --- finding ---------------------------------------------------------------------- */
 
 static struct ch_skill *new_skill(struct ch_skills *s) {
-    if (s->n == CH_LIMIT_SKILLS) {
+    if (!s->places) {
         s->cut = true;
         return NULL;
     }
+    s->places--;
     if (s->n == s->cap) {
         size_t cap = s->cap ? 2 * s->cap : 16;
         struct ch_skill *list = ch_arena_zalloc(&s->arena, cap * sizeof(*list));
@@ -77,8 +79,10 @@ static struct ch_skill *new_skill(struct ch_skills *s) {
 static bool skills_allowed(struct ch_skills *s, const char *allow, const struct ch_skill *skill) {
     if (!allow || ch_tool_matches(ch_sv_str(allow), ch_sv_str(skill->head.name)))
         return true;
+    if (!skill->of_user)
+        return false;
     const char *name = ch_arena_printf(&s->arena, "user:%s", skill->head.name);
-    return skill->of_user && ch_tool_matches(ch_sv_str(allow), ch_sv_str(name));
+    return ch_tool_matches(ch_sv_str(allow), ch_sv_str(name));
 }
 
 /* A skill file that was found. */
@@ -138,13 +142,15 @@ static bool leads_out(const char *const *roots, const char *real) {
     return out;
 }
 
-static void refuse_link(struct ch_skills *s, const char *path, const char *folder) {
+static const char is_out[] = "it is a link that leads out of its folder";
+
+static void refuse(struct ch_skills *s, const char *path, const char *folder, const char *problem) {
     struct ch_skill *skill = new_skill(s);
     if (!skill)
         return;
     skill->file = skill->location = ch_arena_str(&s->arena, ch_sv_str(path));
     skill->head = ch_skill_head_read(&s->arena, ch_sv("", 0), folder);
-    skill->problem = "it is a link that leads out of its folder";
+    skill->problem = problem;
 }
 
 struct tree { /* the roots of one owner */
@@ -223,11 +229,14 @@ static void visit(struct ch_skills *s, const struct tree *t, const struct place 
     bool found = skills_find_file(ch_buf_str(&path), &file, &f.st, &linked);
     f.path = found ? file.p : path.p;
     f.real = skills_resolve(s, p, f.path, linked);
-    if (linked && leads_out(t->roots, f.real)) {
-        if (found)
-            refuse_link(s, file.p, entry->d_name);
+    /* The prompt shows the path: a name must not be able to add lines to the prompt. */
+    const char *problem = linked && leads_out(t->roots, f.real) ? is_out : NULL;
+    if (!ch_package_path_is_safe(ch_sv_str(entry->d_name)))
+        problem = "the name of its folder is refused";
+    if (problem && found)
+        refuse(s, file.p, entry->d_name, problem);
+    if (problem)
         return;
-    }
     if (found)
         add_skill(s, t->opts, &f, t->of_user);
     else if (p->depth < CH_LIMIT_SKILL_DEPTH)
@@ -264,8 +273,21 @@ static void scan_root(struct ch_skills *s, const struct tree *t, const char *roo
     if (real && (t->of_user || !leads_out(workspace, real)))
         scan(s, t, &(struct place){root, real, 0});
     else if (!t->of_user)
-        refuse_link(s, root, "skills");
+        refuse(s, root, "skills", is_out);
     free(real);
+}
+
+/* Skills that are not allowed take no place from skills of the next tree: a workspace that is not
+ * trusted must not hide the user's skills. */
+static void scan_tree(struct ch_skills *s, const struct tree *t) {
+    bool cut = s->cut;
+    s->cut = false;
+    s->places = CH_LIMIT_SKILLS;
+    for (size_t i = 0; i < s->n; i++)
+        s->places -= s->list[i].allowed;
+    for (const char *const *root = t->roots; root && *root; root++)
+        scan_root(s, t, *root);
+    s->cut |= cut;
 }
 
 /* --- the list --------------------------------------------------------------------- */
@@ -277,7 +299,8 @@ static bool skills_usable(const struct ch_skill *skill) {
 static void settle_doubles(struct ch_skills *s) {
     for (size_t i = 0; i < s->n; i++)
         for (size_t j = 0; j < i && !s->list[i].problem; j++)
-            if (!s->list[j].problem && strcmp(s->list[i].head.name, s->list[j].head.name) == 0)
+            if (skills_usable(&s->list[j]) &&
+                strcmp(s->list[i].head.name, s->list[j].head.name) == 0)
                 s->list[i].problem =
                     ch_arena_printf(&s->arena, "%s has the same name and comes first",
                                     s->list[j].location);
@@ -317,8 +340,7 @@ void ch_skills_load(struct ch_skills *s, const struct ch_skills_opts *opts) {
     const struct tree trees[] = {{opts, opts->roots ? opts->roots : usual, false},
                                  {opts, opts->user_roots, true}};
     for (size_t i = 0; i < CH_LEN(trees); i++)
-        for (const char *const *root = trees[i].roots; root && *root; root++)
-            scan_root(s, &trees[i], *root);
+        scan_tree(s, &trees[i]);
     settle_doubles(s);
     if (s->n)
         qsort(s->list, s->n, sizeof(*s->list), in_order);

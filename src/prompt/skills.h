@@ -28,6 +28,7 @@ struct ch_skills { /* zeroed: none */
     struct ch_arena arena;
     struct ch_skill *list; /* sorted by name, used ones first */
     size_t n, cap;
+    size_t places; /* while loading: how many more may be added */
     bool cut;      /* more than CH_LIMIT_SKILLS, or too many in one folder */
     size_t untold; /* usable by models, but without room in the prompt */
     bool trusted;  /* set by the owner: the tools of skills count (skill_tools.h) */

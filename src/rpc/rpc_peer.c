@@ -133,21 +133,21 @@ int64_t ch_rpc_next_id(const struct ch_rpc_peer *p) {
 int64_t ch_rpc_call(struct ch_rpc_peer *p, const char *method, struct ch_sv params,
                     int64_t timeout_ms, void *tag, ch_rpc_done_fn *done, void *user) {
     CH_BUF_AUTO message = {0};
-
-    if (p->npending >= CH_LIMIT_RPC_CALLS)
-        return CHELA_ELIMIT;
+    const char *excess = p->npending >= CH_LIMIT_RPC_CALLS ? "too many requests are open" : NULL;
     struct ch_rpc_pending *c = ch_alloc(sizeof(*c));
+
     *c = (struct ch_rpc_pending){
         .peer = p, .id = ++p->last_id, .timeout_ms = timeout_ms, .done = done, .user = user};
     ch_list_add(&p->pending, &c->link);
     p->npending++;
     ch_buf_init(&message, CH_LIMIT_RPC_MESSAGE);
     ch_rpc_write_request(&message, c->id, method, params);
-    int rc = message.overflow ? CHELA_ELIMIT
-                              : p->opts.send(ch_buf_sv(&message), c->id, tag, p->opts.user);
+    if (message.overflow)
+        excess = "the request is too large";
+    int rc = excess ? CHELA_ELIMIT
+                    : p->opts.send(ch_buf_sv(&message), c->id, tag, p->opts.user);
     if (rc < 0)
-        ch_fail(&c->failed, rc,
-                message.overflow ? "the request is too large" : "the request cannot be sent");
+        ch_fail(&c->failed, rc, "%s", excess ? excess : "the request cannot be sent");
     if (rc < 0 || timeout_ms > 0)
         ch_timer_start(p->opts.loop, &c->timer, rc < 0 ? 0 : timeout_ms, on_call_timer);
     return c->id;
@@ -165,8 +165,9 @@ void ch_rpc_forget(struct ch_rpc_peer *p, int64_t id, bool cancel) {
 
     if (!c)
         return;
+    bool is_open = !c->failed.code;
     free_pending(c);
-    if (cancel)
+    if (cancel && is_open)
         tell_cancelled(p, id, "cancelled");
 }
 

@@ -30,7 +30,8 @@ struct ch_rpc_request {
 };
 
 /* m is the response, a result or an error; NULL: no response arrived, and err states the
- * reason: CHELA_ETIMEOUT, CHELA_ENET, or the error of ch_rpc_fail. Borrowed for the call. */
+ * reason: CHELA_ETIMEOUT, CHELA_ENET, CHELA_ELIMIT, or the error of ch_rpc_fail. Borrowed for
+ * the call. */
 typedef void ch_rpc_done_fn(const struct ch_rpc_message *m, const struct chela_error *err,
                             void *user);
 
@@ -55,7 +56,7 @@ struct ch_rpc_peer *ch_rpc_peer_new(const struct ch_rpc_peer_opts *opts);
 void ch_rpc_peer_close(struct ch_rpc_peer *p);
 
 /* Begin a call. params: JSON text, may be empty. timeout_ms 0: none. Returns the id, which is
- * positive, or CHELA_ELIMIT: too many calls are open. */
+ * positive. If too many calls are open, the call ends with CHELA_ELIMIT. */
 int64_t ch_rpc_call(struct ch_rpc_peer *p, const char *method, struct ch_sv params,
                     int64_t timeout_ms, void *tag, ch_rpc_done_fn *done, void *user);
 /* The id that the next ch_rpc_call will use. */

@@ -104,7 +104,7 @@ _Noreturn static void be_trial(struct ch_box *box, int answers) {
 /* Create a box of this kind and take every step in it except exec. */
 static bool try_box(const struct ch_box *given, enum ch_outer outer, struct ch_buf *answer) {
     static char *none[] = {NULL};
-    int answers = memfd_create("answers", MFD_CLOEXEC), status = 0;
+    int answers = memfd_create("answers", MFD_CLOEXEC), status = -1;
     struct ch_box box = *given;
     struct ch_argv words = {0};
 

@@ -173,6 +173,14 @@ static int gather_reference(struct cleaner *c, struct view *v, const struct ch_j
     return schema_clean_gather(c, v, target.at, target.resource, depth + 1);
 }
 
+/* The resource of a schema inside of r: the schema may have an $id of its own. */
+static struct ch_resource *schema_clean_home(const struct ch_json *schema, struct ch_resource *r) {
+    const struct ch_document *d = r->document;
+    bool inside = schema >= d->root && schema < ch_json_next(d->root);
+    struct ch_resource *own = inside ? ch_place_of(d, schema)->resource : NULL;
+    return own ? own : r;
+}
+
 /* Add the object to the view, and the objects it refers to for the same value. */
 static int schema_clean_gather(struct cleaner *c, struct view *v, const struct ch_json *schema,
                                struct ch_resource *r, unsigned depth) {
@@ -183,6 +191,7 @@ static int schema_clean_gather(struct cleaner *c, struct view *v, const struct c
             return 0;
     if (v->n == MOST_PARTS || depth > DEEPEST)
         return ch_fail(c->err, CHELA_ELIMIT, "too many schemas apply to one value");
+    r = schema_clean_home(schema, r);
     v->part[v->n] = schema;
     v->resource[v->n++] = r;
     const struct ch_json *ref = ch_json_get(schema, "$ref");
@@ -765,10 +774,10 @@ static void write_reference(struct cleaner *c, struct ch_sv ref) {
     ch_jw_str(&c->w, ch_buf_sv(&text));
 }
 
-/* Whether a reference can stay: it leads into this document's definitions. */
-static bool stays(const struct cleaner *c, const struct ch_json *ref) {
+/* Whether a reference in r can stay: it leads into this document's definitions. */
+static bool stays(const struct cleaner *c, const struct ch_json *ref, const struct ch_resource *r) {
     struct ch_sv s = ch_json_str(ref);
-    return c->vendor->references &&
+    return c->vendor->references && r->root == r->document->root &&
            (ch_sv_starts(s, "#/$defs/") || ch_sv_starts(s, "#/definitions/") || ch_sv_is(s, "#"));
 }
 
@@ -799,7 +808,7 @@ static int schema_clean_write_schema(struct cleaner *c, const struct ch_json *sc
         ch_jw_end(&c->w, '}');
         return rc;
     }
-    if (ch_json_is(ref, CH_JSON_STRING) && stays(c, ref))
+    if (ch_json_is(ref, CH_JSON_STRING) && stays(c, ref, schema_clean_home(schema, r)))
         return write_kept_reference(c, ref, null);
     int rc = schema_clean_gather(c, &v, schema, r, 0);
     return rc < 0 ? rc : write_view(c, &v, null);

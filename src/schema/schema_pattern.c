@@ -20,8 +20,8 @@ struct ch_pattern {
     struct ch_pattern *next;
     struct ch_sv source; /* owned */
     pcre2_code *code;
-    pcre2_match_data *data;
-    pcre2_match_context *match; /* borrowed from ch_patterns */
+    pcre2_match_data *data;     /* borrowed from ch_patterns, as the next */
+    pcre2_match_context *match;
     unsigned uses;
     bool fast;   /* machine code is available */
     bool native; /* source is PCRE2 syntax */
@@ -42,12 +42,12 @@ static void schema_pattern_open_contexts(struct ch_patterns *p) {
         return;
     p->general = pcre2_general_context_create(schema_pattern_take, schema_pattern_give, NULL);
     p->match = pcre2_match_context_create(p->general);
+    p->data = pcre2_match_data_create(CH_PATTERN_GROUPS + 1, p->general);
     pcre2_set_depth_limit(p->match, CH_LIMIT_PATTERN_DEPTH);
     pcre2_set_heap_limit(p->match, CH_LIMIT_PATTERN_HEAP / CH_KB);
 }
 
 static void free_pattern(struct ch_pattern *p) {
-    pcre2_match_data_free(p->data);
     pcre2_code_free(p->code);
     ch_free((char *)p->source.p);
     ch_free(p);
@@ -58,6 +58,7 @@ void ch_patterns_release(struct ch_patterns *p) {
         next = at->next;
         free_pattern(at);
     }
+    pcre2_match_data_free(p->data);
     pcre2_match_context_free(p->match);
     pcre2_general_context_free(p->general);
     *p = (struct ch_patterns){0};
@@ -89,7 +90,7 @@ static struct ch_pattern *schema_pattern_keep(struct ch_patterns *p, struct ch_s
     new->next = p->list;
     new->source = ch_sv(ch_strndup(source.n ? source.p : "", source.n), source.n);
     new->code = code;
-    new->data = pcre2_match_data_create_from_pattern(code, p->general);
+    new->data = p->data;
     new->match = p->match;
     p->list = new;
     p->n++;
@@ -169,7 +170,9 @@ int ch_pattern_match(struct ch_pattern *p, struct ch_sv text, int64_t *fuel) {
 }
 
 size_t ch_pattern_groups(const struct ch_pattern *p) {
-    return pcre2_get_ovector_count(p->data) - 1;
+    uint32_t n;
+    pcre2_pattern_info(p->code, PCRE2_INFO_CAPTURECOUNT, &n);
+    return n;
 }
 
 struct ch_sv ch_pattern_group(const struct ch_pattern *p, size_t i, struct ch_sv text) {

@@ -12,11 +12,13 @@
 
 struct ch_pattern;
 
-/* The patterns of one schema and their matching memory. */
+#define CH_PATTERN_GROUPS 27 /* groups of a pattern that can be read after a match */
+
+/* The patterns of one schema. They share the memory of a match, which takes 20 KB. */
 struct ch_patterns {
     struct ch_pattern *list; /* owned */
     size_t n;
-    void *general, *match; /* owned: PCRE2's contexts */
+    void *general, *match, *data; /* owned: PCRE2's contexts; the memory of a match */
 };
 
 void ch_patterns_release(struct ch_patterns *p);
@@ -40,8 +42,9 @@ int ch_pattern_match(struct ch_pattern *p, struct ch_sv text, int64_t *fuel);
 /* Number of capture groups. */
 size_t ch_pattern_groups(const struct ch_pattern *p);
 
-/* The part of text that group i, from 1, has captured in the last match; empty if the group took
- * no part in the match. text is the text of that match. */
+/* The part of text that group i, from 1 to CH_PATTERN_GROUPS, has captured in the last match;
+ * empty if the group took no part in the match. text is the text of that match. No other pattern
+ * of the same ch_patterns may have been matched since. */
 struct ch_sv ch_pattern_group(const struct ch_pattern *p, size_t i, struct ch_sv text);
 
 struct ch_sv ch_pattern_source(const struct ch_pattern *p);

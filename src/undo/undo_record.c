@@ -264,7 +264,7 @@ static void record_read_line(struct ch_undo_record *r, struct ch_sv line) {
 
 static int record_slurp(int fd, struct ch_buf *out) {
     ssize_t n = 1;
-    while (n > 0 && out->n < 2 * CH_LIMIT_UNDO_LOG) {
+    while (n > 0) {
         char *to = ch_buf_reserve(out, CHUNK);
         n = to ? read(fd, to, CHUNK) : -1;
         ch_buf_commit(out, n > 0 ? (size_t)n : 0);
@@ -536,13 +536,16 @@ static uint64_t record_take_places(struct ch_undo_record *r) {
 /* Drop the oldest messages until the rest fits well into the limits. The newest message is kept
  * if it leaves room for another one. */
 static void record_drop_old(struct ch_undo_record *r) {
-    uint64_t bytes = 0;
+    uint64_t bytes = 0, facts = 0;
     size_t keep = r->n;
     while (keep > 0 && r->n - keep < CH_LIMIT_UNDO_MESSAGES / 2) {
         const struct ch_undo_message *m = &r->list[keep - 1];
-        for (size_t k = 0; k < m->n; k++)
-            bytes += m->changes[k].was.n + 256 + 2 * strlen(m->changes[k].path);
-        if (bytes > CH_LIMIT_UNDO_PACK / (keep == r->n ? 2 : 4))
+        for (size_t k = 0; k < m->n; k++) {
+            bytes += m->changes[k].was.n;
+            facts += 256 + 2 * strlen(m->changes[k].path);
+        }
+        if (bytes + facts > CH_LIMIT_UNDO_PACK / (keep == r->n ? 2 : 4) ||
+            (facts > CH_LIMIT_UNDO_LOG && keep < r->n))
             break;
         keep--;
     }

@@ -329,14 +329,13 @@ static void run(struct why *y) {
 
 static void write_part(struct ch_jw *w, const struct ch_why_part *p) {
     CH_BUF_AUTO text = {0};
-    struct ch_sv cut = ch_utf8_cut(ch_sv_trim(p->text), MOST_TEXT);
-    ch_redact_copy(&text, cut);
+    ch_redact_copy(&text, ch_sv_trim(p->text)); /* before the cut, which may part a secret */
     ch_jw_begin(w, '{');
     ch_jw_kcstr(w, "kind", p->kind);
     ch_jw_kstr(w, "origin", p->origin);
     if (p->place == CH_WHY_BLOCK)
         ch_jw_kint(w, "message", (int64_t)p->index + 1);
-    ch_jw_kstr(w, "text", ch_buf_sv(&text));
+    ch_jw_kstr(w, "text", ch_utf8_cut(ch_buf_sv(&text), MOST_TEXT));
     ch_jw_end(w, '}');
 }
 

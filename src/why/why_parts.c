@@ -28,25 +28,21 @@ static bool ends_before(struct ch_sv text, size_t i) {
     return i >= 3 && memcmp(text.p + i - 3, "\xe3\x80\x82", 3) == 0;
 }
 
-static bool has_word(struct ch_sv s) {
-    size_t letters = 0;
-    for (size_t i = 0; i < s.n; i++) {
-        unsigned char c = (unsigned char)s.p[i];
-        letters += c >= 0x80 || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-                   (c >= '0' && c <= '9');
-    }
-    return letters >= 3;
+static bool is_letter(unsigned char c) {
+    return c >= 0x80 || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
 }
 
 /* Adds the sentences of a text as parts like `of`; a sentence without words joins the next
  * one. Long texts become pieces of several sentences. */
 static void add_sentences(struct ch_why_parts *p, struct ch_why_part of) {
     struct ch_sv text = of.text;
-    size_t base = of.at, begin = 0, least = text.n / CH_LIMIT_WHY_SENTENCES;
+    size_t base = of.at, begin = 0, letters = 0, least = text.n / CH_LIMIT_WHY_SENTENCES;
     for (size_t i = 1; i <= text.n; i++) {
         struct ch_sv piece = ch_sv(text.p + begin, i - begin);
-        if (i < text.n && (!ends_before(text, i) || piece.n < least || !has_word(piece)))
+        letters += is_letter((unsigned char)text.p[i - 1]);
+        if (i < text.n && (letters < 3 || piece.n < least || !ends_before(text, i)))
             continue;
+        letters = 0;
         of.at = base + begin;
         of.size = piece.n;
         of.text = piece;

@@ -27,12 +27,16 @@ static struct ch_sv json_of(struct ch_buf *out, const struct ch_json *v) {
     return ch_buf_sv(out);
 }
 
-/* The texts from the first line that differs on. */
+/* The texts from the first line that differs on. Of a long line, from a point shortly before the
+ * difference on. */
 static void skip_common(struct ch_sv *a, struct ch_sv *b) {
     size_t i = 0, line = 0;
     while (i < a->n && i < b->n && a->p[i] == b->p[i])
         if (a->p[i++] == '\n')
             line = i;
+    if (i - line > MOST_TEXT / 2)
+        for (line = i - MOST_TEXT / 4; ((unsigned char)a->p[line] & 0xC0) == 0x80;)
+            line--;
     *a = ch_utf8_cut(ch_sv(a->p + line, a->n - line), MOST_TEXT);
     *b = ch_utf8_cut(ch_sv(b->p + line, b->n - line), MOST_TEXT);
 }

@@ -116,11 +116,20 @@ open 31
 request 32 session/set_config_option "{\"sessionId\":\"$id\",\"configId\":\"approval\",\"value\":\"auto\"}"
 prompt 33 job
 is "a program in the background" "$(answer 33 | jq -r .result.stopReason)" end_turn
+request 50 session/set_config_option "{\"sessionId\":\"$id\",\"configId\":\"reasoning\",\"value\":\"low\"}"
+prompt 51 hi
+is "keeps the other old choices, and the user is told" "$(see '.params.update.title? // "" | test("in the background")' | jq -r .params.update.severity)" warning
+answer 51 >/dev/null
 request 34 session/set_config_option "{\"sessionId\":\"$id\",\"configId\":\"approval\",\"value\":\"ask\"}"
 prompt 35 two
 is "does not keep the old choice about consent" "$(permission 5 | jq -r .params.toolCall.title)" "echo one"
 decide 5 allow
 answer 35 >/dev/null
+open 36
+request 37 session/set_config_option "{\"sessionId\":\"$id\",\"configId\":\"mode\",\"value\":\"plan\"}"
+prompt 38 hi
+is "a planner without a plan" "$(see '.params.update.title? // "" | test("gave no answer")' | jq -r .params.update.severity)" warning
+is "does not end the prompt" "$(answer 38 | jq -r .result.stopReason)" end_turn
 finish
 is "no error was printed" "$(cat "$err")" ""
 begin

@@ -10,6 +10,8 @@ rules:
   - { when: { user: "^search", after: none }, call: { tool: finder, args: { task: "wait 等 🙂", background: true } } }
   - { when: { user: "^both", after: none }, call: [{ tool: finder, args: { task: "wait 等 🙂", background: true } }, { tool: finder, args: { task: "quick", background: true } }] }
   - { when: { user: "^consent", after: none }, call: { tool: finder, args: { task: "ask first", background: true } } }
+  - { when: { user: "^linger", after: none }, call: { tool: finder, args: { task: "ask first", background: true } } }
+  - { when: { user: "^linger", after: any }, say: "I go on for a while", stall_after: 3 }
   - { when: { user: "^question", after: none }, call: { tool: finder, args: { task: "ask the user", background: true } } }
   - { when: { user: "^server", after: none }, call: { tool: exec, args: { command: "echo up; until [ -e go ]; do sleep 0.05; done; echo down", background: true } } }
   - { when: { user: "Task .*Its answer:\\s+(\\S+ \\S+)", after: none }, say: "I was told: {{1}}" }
@@ -102,6 +104,16 @@ for WIDTH in 60 200; do
     say "第一" '^I was told: chose 第一'
     prompt_is "$WIDTH: the prompt is free again" '>'
     leave "$WIDTH: leaves the questions"
+
+    # --- the agent is ended before its question is answered
+    chat --approve ask
+    say "linger" '^I go on'
+    say "/tasks cancel ask" 'ended: '
+    press Escape
+    sees "$WIDTH: the run is cancelled" 'cancelled'
+    say "once" 'no call waits'
+    say "hello again" '^you said: hello again'
+    leave "$WIDTH: leaves after the lost question"
 done
 unset WIDTH
 

@@ -56,6 +56,9 @@ chela sessions resume answer --answer "$id=I have sent it by hand" --output json
 holds "an answer in the tool's place" '.[-1].text == "it said: I have sent it by hand"'
 check "an answer in the tool's place: nothing is sent" test ! -e "$space/sent.log"
 pause take "two"
+chela sessions resume take --take-over ""
+exits "take over without words" 2
+check "take over without words: said" grep -q "^chela: --take-over '': " "$err"
 chela sessions resume take --take-over "I will see to it." --output jsonl
 exits "taken over" 0
 holds "taken over: the person's words are the answer" '.[-1] | .text == "I will see to it." and .reason == "task_completed"'

@@ -35,6 +35,17 @@ chela init --yes --force --model scripted/demo --no-test
 exits "with force" 0
 check "without a call" test "$(grep -c answers "$err")" = 0
 
+here=$(realpath "$program")
+# a disk without room: no file is larger than 1 KB
+full() { (trap '' XFSZ && ulimit -f 1 && cd "$space" && with_env "$here" init --yes --no-test --model scripted/demo "$@" >"$out" 2>"$err"); }
+full --force
+same "a file that cannot be written" 2 $?
+check "is named" grep -q 'chela.yaml cannot be written: ' "$err"
+same "keeps its text" "$before" "$(cat "$space/chela.yaml")"
+full --config new.yaml
+same "a new file that cannot be written" 2 $?
+same "nothing stays" "" "$(cd "$space" && ls new.yaml* chela.yaml.* 2>/dev/null)"
+
 chela init --yes --force --model nobody/model
 exits "an unknown provider" 2
 same "writes nothing" "$before" "$(cat "$space/chela.yaml")"
@@ -43,7 +54,6 @@ chela init --yes --config "$space/none/chela.yaml"
 exits "a directory that is not there" 2
 rm -f "$space/chela.yaml"
 
-here=$(realpath "$program")
 # --- chat services: nothing secret in the file, which is right as it is
 for name in slack discord dingtalk wecom telegram feishu; do
     chela init --yes --model scripted/demo --no-test --channel $name

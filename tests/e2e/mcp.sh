@@ -186,6 +186,9 @@ check "huge: refused" grep -q 'larger than' "$err"
 serve twice
 call echo --args '{"text":"x"}'
 same "twice: the first answer counts" first "$(cat "$out")"
+serve null-text
+call echo --args '{"text":"x"}'
+same "null: a text like others" null "$(cat "$out")"
 serve wrong-id
 call echo --args '{"text":"x"}'
 same "wrong id: ignored" right "$(cat "$out")"
@@ -238,7 +241,21 @@ chela mcp remove mine
 chela mcp list
 same "remove" "" "$(cat "$out")"
 chela mcp remove mine
-exits "remove: there is none" 1
+exits "remove: there is none" 2
+cp "$tmp/.config/chela/mcp.json" "$tmp/kept.json"
+echo '{"mcpServers":' >"$tmp/.config/chela/mcp.json"
+chela mcp remove mine
+exits "a broken mcp.json" 2
+check "a broken mcp.json: the file and the place" grep -q 'chela/mcp.json: line 2, column 1' "$err"
+cp "$tmp/kept.json" "$tmp/.config/chela/mcp.json"
+echo '{"inputs":[{"id":"key"}],"servers":{"theirs":{"url":"https://127.0.0.1:1/"}}}' >"$tmp/.config/chela/mcp.json"
+chela mcp add mine -- python3 "$server" modern
+chela mcp remove theirs
+chela mcp remove mine
+same "add and remove: what else is in the file stays" '{"inputs":[{"id":"key"}],"servers":{}}' "$(jq -c . "$tmp/.config/chela/mcp.json")"
+rm "$tmp/.config/chela/mcp.json"
+chela mcp add mine -- python3 "$server" modern
+chela mcp remove mine
 chela mcp add wrong__name https://127.0.0.1:1/
 exits "add: a bad name" 2
 for bad in ../up $'two\nlines' ""; do

@@ -45,6 +45,9 @@ YAML
     types '@s:note://mime'
     press Enter
     sees "$mode: the type of a resource cannot end its block" '< /resource>typed'
+    types "many$(printf ' @s:note://one%.0s' {1..9})"
+    press Enter
+    sees "$mode: a ninth resource is named" 'not attached'
     types 'again @s:note://one @binary'
     press Enter
     sees "$mode: a message that fails" 'binary is neither text'

@@ -29,7 +29,7 @@ start() {
 
 # log_in: the browser is curl, which follows the redirect of the authorization server.
 log_in() {
-    (cd "$space" && with_env env BROWSER="curl -sL" timeout -k 5 $seconds "$program" mcp login --config mcp.yaml r) >"$out" 2>"$err" </dev/null
+    (cd "$space" && with_env env BROWSER="${browser:-curl -sL}" timeout -k 5 $seconds "$program" mcp login --config mcp.yaml r) >"$out" 2>"$err" </dev/null
     status=$?
 }
 
@@ -45,6 +45,18 @@ check "log-in: the verifier goes to the token endpoint" grep -q 'POST /token .*c
 same "log-in: only the user can read the token" 600 "$(stat -c %a "$token")"
 chela mcp call --config mcp.yaml r whoami
 same "a call with the token" "token ***" "$(sed 's/token-1/***/' "$out")"
+# Another program sends a request to the address of the redirect.
+start good
+cat >"$tmp/browser" <<'SH'
+#!/bin/sh
+port=$(printf '%s' "$1" | sed 's/.*redirect_uri=http%3A%2F%2F127.0.0.1%3A\([0-9]*\).*/\1/')
+curl -s "http://127.0.0.1:$port/callback?error=access_denied" "http://127.0.0.1:$port/callback?code=x&state=wrong"
+exec curl -sL "$1"
+SH
+chmod +x "$tmp/browser"
+browser=$tmp/browser log_in
+exits "a redirect with a wrong state does not end the log-in" 0
+same "a redirect with a wrong state: its code is not used" 1 "$(grep -c 'POST /token' "$tmp/requests")"
 # The server forgets the token: it is refreshed without a browser.
 jq -c '.token = "expired"' "$token" >"$tmp/t" && cp "$tmp/t" "$token"
 chela mcp call --config mcp.yaml r whoami

@@ -142,4 +142,8 @@ done
 check "endless: the run goes on" eventually status_is e idle
 check "endless: the model is told" grep -q 'asked for input more than 5 times' <<<"$(said_in e)"
 check "SIGTERM ends the gateway" stop_serving
+configure legacy-ask-endless
+chela run --config chela.yaml order it
+exits "legacy, endless: the run goes on" 0
+check "legacy, endless: the server is told" grep -q 'asked 81 times, then .*asked for input too often' "$out"
 tap_done

@@ -107,6 +107,15 @@ same "a task that asks: with the answer" true "$(transcript | jq 'contains("ship
 same "a task that asks: one call" 1 "$(calls)"
 check "a task that asks: SIGTERM ends the gateway" stop_serving
 
+# --- a task that asks is cancelled by a person
+configure modern-task-ask
+serve
+post /api/sessions/k-drop/messages '{"text": "ship it"}'
+check "a question is cancelled: the run waits" eventually status_is k-drop paused
+post /api/sessions/k-drop/cancel '{}'
+check "a question is cancelled: the server is told" eventually cancelled
+check "a question is cancelled: SIGTERM ends the gateway" stop_serving
+
 # --- the server dies when it gets the answer
 configure modern-task-ask
 echo dies >"$tmp/words"

@@ -59,7 +59,7 @@ same "a session whose key is a path: only there" "" "$(find "$tmp" -name '*out*'
 same "logs of the background are the user's alone" "600 700" "$(find "$tmp/.local/state/chela/background" -printf '%m\n' | sort -u | paste -sd' ')"
 same "store, logs and copies are the user's alone, whatever the umask is" "" "$(find "$tmp/.local" -perm /077 ! -type l -printf '%P ')"
 chela skills show ../../../../etc/passwd
-exits "a skill whose name is a path" 1
+exits "a skill whose name is a path" 2
 chela skills remove ../../../victim
 check "removing a skill whose name is a path" victim_is_whole
 mkdir "$tmp/odd" "$tmp/plain" "$tmp/kept"

@@ -103,6 +103,11 @@ check "a prompt that says nothing of the form: what came" grep -q 'answer: Well,
 check "JUnit: failures" grep -qE '<testsuite name="router@1.0#[0-9a-f]{12}" tests="14" failures="14"' "$space/noform.xml"
 check "JUnit: why" grep -q '<failure message="0 of 1 runs passed">json_valid: ' "$space/noform.xml"
 
+printf 'a\0b' >"$space/nul"
+chela prompt render summariser --var previous=@nul --var focus=none --var max_words=9 --var conversation=hi
+exits "a value with a NUL byte" 2
+check "a value with a NUL byte: which" grep -q '^chela: --var previous: ' "$err"
+
 # --- shares, thresholds, results
 jq '.rules[0] += {times: 3}' "$space/summariser.json" >"$space/flaky.json"
 chela prompt test summariser --model scripted/flaky.json --n 4 --parallel 1 --json
@@ -125,6 +130,10 @@ cp "$space/noform/router/cases.yaml" "$space/v/router/"
 chela prompt test router@1.2 --compare 1.0 --dir v --model scripted/router.json --n 1
 exits "a worse version" 1
 check "a worse version: by how much" grep -qE 'router@1\.2#.* against router@1\.0#.*: -100 points .*: worse' "$out"
+chela prompt test router@1.0 --dir v --model scripted/router.json --n 1 --results /dev/null
+exits "results that cannot be stored" 2
+check "results that cannot be stored: the place" grep -q '^chela: /dev/null/router@1.0#.*jsonl: ' "$err"
+check "results that cannot be stored: shown" grep -q ' answers pass' "$out"
 chela prompt test router@1.0 --compare 1.2 --dir v --model scripted/router.json --n 1 --results '' --json
 exits "a better version" 0
 holds "a better version, as JSON" '.[0] | .compare.verdict == "better" and .report.version == "1.0" and .against.version == "1.2"'

@@ -53,6 +53,10 @@ check "sections as text" grep -q '^AGENTS.md .*file of the workspace$' "$out"
 check "verified as text" grep -q 'the same bytes as sent' "$out"
 chela trace "${store[@]}" anthropic --request 1 --wire
 cp "$out" "$tmp/wire.json"
+echo '[]' >"$tmp/list.json"
+chela wire encode --api anthropic "$tmp/list.json"
+exits "wire encode: no request" 1
+check "wire encode: the file is named" grep -q '/list.json: request: must be an object' "$err"
 chela wire encode --api anthropic "$tmp/wire.json"
 cp "$out" "$tmp/encoded.json"
 request anthropic 1

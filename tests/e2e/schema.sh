@@ -92,4 +92,9 @@ chela schema check --json def.json
 exits "check, JSON" 1
 same "check: levels" "error warning" "$(jq -r .level "$out" | sort -u | paste -sd ' ')"
 refused "check no schema" "wrong.json" schema check wrong.json
+# --- the schema of an answer
+echo '{"type": 5}' >"$space/five.json"
+chela run --model scripted/demo --schema five.json hi
+exits "run --schema: not a schema" 2
+check "run --schema: the file is named" grep -q '^chela: five.json: #/type: ' "$err"
 tap_done

@@ -302,6 +302,7 @@ exits "import: can be continued" 0
 head -n 2 "$space/busy.jsonl" | sed 's/"seq":1/"seq":2/' >"$space/bad.jsonl"
 chela sessions import --key bad bad.jsonl
 exits "import: a gap" 2
+check "a broken file is named, with its line" grep -q '^chela: bad.jsonl: line ' "$err"
 check "import: a gap is named" grep -q 'line 2' "$err"
 
 # --- replay

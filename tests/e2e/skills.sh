@@ -24,6 +24,15 @@ chela skills list --json
 same "as JSON" 'deploy true 1.2' "$(jq -r '.[] | select(.name == "deploy") | "\(.name) \(.used) \(.version)"' "$out")"
 same "as JSON: what is strange" 1 "$(jq '[.[] | select(.warning)] | length' "$out")"
 
+mkdir "$space/skills/null" "$space/skills/zip"
+printf 'Does nothing.\n' | tee "$space/skills/null/SKILL.md" >"$space/skills/zip/SKILL.md"
+chela skills list
+same "a skill called null: it and the next one" 'null zip' \
+    "$(awk '/Does nothing/ { print $1 }' "$out" | paste -sd ' ')"
+chela skills show zip
+exits "a skill called null: the next one is shown" 0
+rm -r "$space/skills/null" "$space/skills/zip"
+
 mkdir "$space/skills/link"
 ln -s /proc/version "$space/skills/link/SKILL.md"
 chela skills list
@@ -53,7 +62,7 @@ chela skills show deploy
 exits "show" 0
 check "show: its text" grep -q 'Press the button' "$out"
 chela skills show depoly
-exits "show: a slip" 1
+exits "show: a slip" 2
 check "show: a slip: what was meant" grep -q "did you mean 'deploy'" "$err"
 chela skills show
 exits "show: which" 2

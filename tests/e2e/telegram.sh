@@ -35,6 +35,7 @@ rules:
   - { when: { user: "in code" }, say: "Before it.\n\n```sh\nLONG```\nBehind it." }
   - { when: { user: markdown }, say: "# Title\n**Bold**, `code` and [a link](https://x.example/y) \U0001F600 **一**\n- item" }
   - { when: { user: "show me" }, say: "Here:\nMEDIA:plot.png\nMEDIA:table.csv\nMEDIA:../secret\nMEDIA:https://example.com/x.png" }
+  - { when: { user: "all of it" }, say: "All:\nMEDIA:empty.txt\nMEDIA:table.csv\nMEDIA:plot.png" }
   - { when: { user: "like it", after: none }, call: { tool: message, args: { action: react, emoji: "\U0001F44D" } } }
   - { when: { after: message }, say: "made: {{result}}" }
   - { when: { user: "rather not" }, say: "I would __SILENT__ not say that." }
@@ -198,6 +199,20 @@ echo '+1 400 Bad Request: PHOTO_INVALID_DIMENSIONS' >"$tmp/tg/fail"
 tell 29 7 private 'show me again'
 check "a picture that is not taken as one" hears $((before + 12))
 check "is a file" grep -q '^sendDocument chat_id=7 document=plot.png' "$tmp/tg/sent"
+
+before=$(count)
+: >"$space/empty.txt"
+echo '+2 429 120' >"$tmp/tg/fail"
+tell 70 7 private 'all of it'
+waiting() { [ "$(sqlite3 "$space/chela.db" "SELECT count(*) FROM outbox WHERE state = 'uncertain'")" = 1 ]; }
+check "a limit behind a file that cannot be sent" eventually waiting
+kill -9 "$gateway_pid"
+sqlite3 "$space/chela.db" "UPDATE outbox SET receipt = json_set(receipt, '\$.until', 1) WHERE state = 'uncertain'"
+serve
+check "the rest comes later" hears $((before + 3))
+tell 71 7 private 'and that is all'
+check "and nothing is sent twice" says 'and that is all'
+same "not even a file" 'sendMessage sendDocument sendPhoto sendMessage' "$(tail -n +$((before + 1)) "$tmp/tg/sent" | cut -d ' ' -f 1 | paste -sd ' ')"
 
 # --- who says what, and what stays unsaid
 before=$(count)

@@ -78,6 +78,13 @@ chela trace s --store "sqlite:$space/t.db" --otlp --content
 check "the past with content" grep -q missing "$out"
 
 forget
+run --session failed --max-turns 1 "please look"
+ends='map(select(.name | startswith("invoke_agent"))) | .[0].status'
+live=$(jq -cs "$spans | $ends" "$box/log.jsonl")
+check "a run that fails after a failed call" grep -q '"code":2' <<<"$live"
+chela trace failed --store "sqlite:$space/t.db" --otlp
+same "the past says why it ended, and quotes no result" "$live" "$(jq -c ".resourceSpans[0].scopeSpans[0].spans | $ends" "$out")"
+forget
 
 # A summary of the history is a request to a model, too. A compression that there is not is told.
 cat >"$space/long.yaml" <<'YAML'

@@ -114,6 +114,16 @@ exits "tools list --sender without a channel" 2
 chela tools call calculate --args '{"expression": "2^10"}'
 exits "tools call" 0
 check "tools call: the result" grep -q 1024 "$out"
+chela tools list --deny calculat
+exits "--deny: no such tool" 0
+check "--deny: no such tool: a warning" grep -q "^warning: --deny: there is no tool 'calculat' (did you mean 'calculate'?)" "$err"
+chela tools list --deny 'calculate,none*,group:shell'
+check "--deny: a tool, a glob, a group: no warning" test "$(grep -c warning "$err")" = 0
+for word in show call; do
+    chela tools $word calculat
+    exits "tools $word: no such tool" 2
+    check "tools $word: no such tool: what was meant" grep -q "did you mean 'calculate'" "$err"
+done
 
 # Which tools suit a request: the agent's own, or those of a file.
 chela tools select "calculate 17 * 23"

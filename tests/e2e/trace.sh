@@ -53,6 +53,13 @@ chela trace nobody "${store[@]}"
 exits "no such session" 2
 chela trace s "${store[@]}" --html /nowhere/page.html
 exits "a page that cannot be written" 2
+for flags in "--request 1 --body" "--request 1 --wire" "--request 1 --json" --otlp; do
+    # shellcheck disable=SC2086
+    (cd "$space" && with_env "$program" trace s "${store[@]}" $flags >/dev/full 2>"$err")
+    status=$?
+    exits "output that cannot be written: $flags" 1
+    check "output that cannot be written: $flags: said" grep -q 'cannot write to standard output' "$err"
+done
 
 # Attempts of a call and waits have rows of their own, and the turns are those of `chela why`.
 other=(--store "sqlite:$space/waits.db")

@@ -154,6 +154,17 @@ check "versus: the same" grep -q 'do not differ' "$out"
 chela sessions fork "${store[@]}" --key s1b s1
 chela why "${store[@]}" s1 --versus s1b --json
 holds "versus: a copy" '.[0].same'
+printf -v long '茶 %.0s' {1..300}
+for word in one two; do
+    chela run "${store[@]}" --model scripted/demo --session "long-$word" "$long$word"
+done
+chela why "${store[@]}" long-one --versus long-two --json
+holds "versus: the difference in a long line" '.[0].differences | map(select(.what == "message"))[0] | (.a | test("^[ 茶]+one\"")) and (.b | test("^[ 茶]+two\""))'
+# Sentences are counted in linear time.
+yes - | head -n 500000 >"$space/dashes"
+stdin=$space/dashes chela run "${store[@]}" --model scripted/demo --session dashes
+chela why "${store[@]}" dashes --calls 3
+exits "many lines without a word" 0
 
 # A journal without the requests, as an older version wrote it; without the parts of requests; and
 # with another text in the place of the prompt.

@@ -164,6 +164,34 @@ static void test_interrupt(void **state) {
     stage_close(&st);
 }
 
+/* A run that is cancelled gives back all messages that it accepted, however many. */
+static void test_all_come_back(void **state) {
+    static const struct fake_reply slow[] = {{.body = A_BEGIN, .hang = true},
+                                             {.body = A_SAY("all")}};
+    static const enum chela_queue_mode modes[] = {CHELA_QUEUE_STEER, CHELA_QUEUE_FOLLOW_UP};
+    CH_BUF_AUTO want = {0};
+    struct stage st;
+    (void)state;
+    STAGE_OPEN(&st, NULL, slow);
+    send_to(&st, "a");
+    for (int i = 0; i < 20; i++)
+        ch_loop_tick(st.rt->loop);
+    ch_buf_add_str(&want, "a|");
+    for (size_t m = 0; m < CH_LEN(modes); m++) {
+        struct chela_queue_opts opts = CHELA_QUEUE_OPTS(.mode = modes[m]);
+        assert_int_equal(chela_session_queue(st.session, &opts, NULL), 0);
+        for (int i = 0; i < CH_LIMIT_QUEUE; i++) {
+            assert_int_equal(send_to(&st, m ? "later" : "soon"), 0);
+            ch_buf_addf(&want, "%s%s", m || i ? "\n\n" : "", m ? "later" : "soon");
+        }
+    }
+    ch_buf_addc(&want, '|');
+    chela_cancel(st.session->run, "enough");
+    settle(&st);
+    check_said(&st, ch_buf_str(&want));
+    stage_close(&st);
+}
+
 static void test_overflow(void **state) {
     struct stage st;
     (void)state;
@@ -309,6 +337,7 @@ int main(void) {
         cmocka_unit_test(test_the_agents_queue),
         cmocka_unit_test(test_follow_up),
         cmocka_unit_test(test_collect),   cmocka_unit_test(test_interrupt),
+        cmocka_unit_test(test_all_come_back),
         cmocka_unit_test(test_overflow),  cmocka_unit_test(test_what_waits_is_kept),
         cmocka_unit_test(test_too_large_to_join),
         cmocka_unit_test(test_overflow_by_bytes),

@@ -46,6 +46,22 @@ static void test_tool_round(void **state) {
     stage_close(&st);
 }
 
+/* A repair of arguments is reported, not only made. */
+static void test_a_repair_is_reported(void **state) {
+    (void)state;
+    static const struct fake_reply replies[] = {
+        {.body = A_BEGIN A_CALL(0, "c1", "echo", "{\\\"x\\\":1}")
+             A_CALL(1, "c2", "echo", "{\\\"x\\\":2,}") A_END("tool_use")},
+        {.body = A_SAY("done")}};
+    struct stage st;
+    STAGE_OPEN(&st, NULL, replies);
+    stage_tool(&st, "echo", 0);
+    stage_play(&st, "go");
+    assert_non_null(strstr(ch_buf_str(&st.log), "tool_call(c1) warning tool_call(c2) "));
+    assert_true(sent(&st, 1, "echo:{\\\"x\\\":2}"));
+    stage_close(&st);
+}
+
 static void test_parallel_calls_are_answered_in_order(void **state) {
     (void)state;
     static const struct fake_reply replies[] = {
@@ -418,6 +434,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_answer),
         cmocka_unit_test(test_tool_round),
+        cmocka_unit_test(test_a_repair_is_reported),
         cmocka_unit_test(test_parallel_calls_are_answered_in_order),
         cmocka_unit_test(test_failures),
         cmocka_unit_test(test_failed_replies_leave_no_trace),

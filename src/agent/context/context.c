@@ -356,11 +356,11 @@ static void tell_warnings(chela_run *run) {
     ch_buf_release(&told);
 }
 
-const char *ch_context_system(chela_run *run) {
+struct ch_sv ch_context_system(chela_run *run) {
     context_settle(run);
     if (run->session->context.warnings.n)
         tell_warnings(run);
-    return run->dead ? NULL : run->session->context.system;
+    return run->dead ? ch_sv(NULL, 0) : ch_shared_text_sv(run->session->context.system);
 }
 
 /* The fingerprint leaves the workspace out, so it is the same on every machine. */

@@ -14,7 +14,7 @@ int ch_context_configure(chela_agent *a, const struct ch_agent_opts *o,
 
 /* The system prompt, borrowed from the session. Increments the session's revision if the
  * text changed. NULL: the run was closed meanwhile. */
-const char *ch_context_system(chela_run *run);
+struct ch_sv ch_context_system(chela_run *run);
 /* Appends the text that also applies to a role that works for the run's agent: rules,
  * safety, the guide of the project, and the agent's instructions if asked for. */
 void ch_context_constraints(chela_run *run, bool instructions, struct ch_buf *out);

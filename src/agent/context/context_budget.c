@@ -88,10 +88,11 @@ size_t ch_context_budget_tokens(const chela_run *run) {
     return ch_gauge_expect(&run->session->budget.gauge, guess(run));
 }
 
-/* The context window, or the size of a request that this model refused if that is smaller. */
+/* The context window, or the size of a request that this model refused if that is smaller. 0: not
+ * known, also before a run that began with a role has chosen its model. */
 static size_t window_of(const chela_run *run) {
     const struct ch_context_budget *c = &run->session->budget;
-    size_t window = (size_t)ch_target_window(run->target);
+    size_t window = run->target ? (size_t)ch_target_window(run->target) : 0;
     size_t ceiling = c->gauged == run->target ? c->ceiling : 0;
     return ceiling && (!window || ceiling < window) ? ceiling : window;
 }

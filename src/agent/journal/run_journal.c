@@ -241,6 +241,12 @@ static void run_journal_count(chela_run *run, unsigned messages, unsigned turns)
                &(struct chela_store_head){.messages = messages, .turns = turns});
 }
 
+/* The status is stored with the next record. */
+static void note_status(chela_session *s, struct ch_run_journal *k, enum ch_replay_status status) {
+    ops(s)->note(k->log,
+                 &(struct chela_store_head){.status = ch_journal_replay_status_name(status)});
+}
+
 /* Ends an INBOUND record. An event of the inbox is stored there, so it need not be synced
  * to disk again. */
 static uint64_t end_inbound(chela_session *s, struct ch_jw *w,
@@ -310,6 +316,8 @@ uint64_t ch_run_journal_waiting(chela_session *s, const struct ch_msg *m,
     ch_jw_kcstr(&w, "mode", "collect");
     ch_principal_write(principal, &w);
     kmsg(&w, m);
+    if (chela_session_status(s) == CHELA_SESSION_IDLE)
+        note_status(s, k, CH_REPLAY_RUNNING);
     return end_inbound(s, &w, from);
 }
 
@@ -703,11 +711,11 @@ static uint64_t run_journal_write_state(chela_run *run, enum ch_replay_status st
     if (*ch_run_error(run))
         ch_jw_kcstr(&w, "error", ch_run_error(run));
     run->record->stored_events = run->m.seq;
+    if (status == CH_REPLAY_IDLE && k->ops->oldest(run->session))
+        status = CH_REPLAY_RUNNING; /* after a crash, a gateway looks for waiting messages there */
     if (status != run->record->told) {
         run->record->told = status;
-        ops(run->session)
-            ->note(k->log,
-                   &(struct chela_store_head){.status = ch_journal_replay_status_name(status)});
+        note_status(run->session, k, status);
     }
     return end(run->session, &w, CH_REC_STATE, sync);
 }

@@ -34,14 +34,18 @@ bool ch_queue_fits(const struct ch_queue *q, const struct ch_msg *m) {
            (q->n == 0 || q->bytes + m->size <= CH_LIMIT_QUEUE_BYTES);
 }
 
-int ch_queue_push(struct ch_queue *q, struct ch_msg *m) {
-    if (!ch_queue_fits(q, m))
-        return CHELA_ELIMIT;
+void ch_queue_restore(struct ch_queue *q, struct ch_msg *m) {
     struct note *note = ch_alloc(sizeof(*note));
     note->msg = m;
     ch_list_add(&q->list, &note->link);
     q->n++;
     q->bytes += m->size;
+}
+
+int ch_queue_push(struct ch_queue *q, struct ch_msg *m) {
+    if (!ch_queue_fits(q, m))
+        return CHELA_ELIMIT;
+    ch_queue_restore(q, m);
     return 0;
 }
 

@@ -25,6 +25,9 @@ bool ch_queue_has(const struct ch_queue *q, const struct ch_msg *m);
 bool ch_queue_fits(const struct ch_queue *q, const struct ch_msg *m);
 /* Adds m, whose first block must be a text. Takes ownership of m if it returns 0. */
 int ch_queue_push(struct ch_queue *q, struct ch_msg *m);
+/* Adds m, which a queue accepted before. The limits do not apply, because an acknowledged
+ * message must not be lost. Takes ownership of m. */
+void ch_queue_restore(struct ch_queue *q, struct ch_msg *m);
 /* Sets the journal position of the newest message, and returns the position of the oldest;
  * 0: none. */
 void ch_queue_mark(struct ch_queue *q, uint64_t seq);

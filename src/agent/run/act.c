@@ -309,9 +309,9 @@ static void store_result(chela_run *run, const struct ch_block *call, const stru
     ch_msg_free(m);
 }
 
-static bool was_child(const chela_run *run, const struct ch_block *call) {
+static bool stored_child(const chela_run *run, const struct ch_block *call) {
     const struct ch_registry *tools = &run->session->agent->registry;
-    return !run->dead && ch_tool_is_run(ch_registry_find(tools, call->name));
+    return run->record && !run->dead && ch_tool_is_run(ch_registry_find(tools, call->name));
 }
 
 static void act_finished(const struct ch_block *call, const struct ch_result *r, void *user) {
@@ -324,7 +324,7 @@ static void act_finished(const struct ch_block *call, const struct ch_result *r,
     if (!r->is_error)
         ch_delivery_done(&run->session->state, run->id, r->id);
     store_result(run, call, r);
-    if (was_child(run, call)) /* the child's usage has become part of the run's usage */
+    if (stored_child(run, call)) /* the child's usage has become part of the run's usage */
         ch_run_journal_acting(run, CH_SYNC_LATER);
     if (ch_emit(run, &ev))
         ch_features_call(run, call, CH_PHASE_ENDED, r->is_error || r->denied);

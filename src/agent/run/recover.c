@@ -43,9 +43,7 @@ static void refill(chela_run *run) {
         if (n->alone || !n->msg->nblocks) /* messages outside of any run wait in input_queue.c */
             continue;
         struct ch_queue *q = n->follow_up ? &run->follow_ups : &run->steering;
-        if (ch_queue_push(q, n->msg) < 0)
-            continue; /* the message still waits in the journal */
-        n->msg = NULL;
+        ch_queue_restore(q, CH_TAKE(n->msg));
         ch_queue_mark(q, n->seq);
         ch_queue_keep(q, n->answer_to);
         ch_queue_set_origin(q, &n->origin);

@@ -343,10 +343,18 @@ static void choose_choice(const char *choice, struct ch_model_request *req) {
             req->choice = known[i].value;
 }
 
-/* Key of the service's prompt cache. The key is derived from the agent and the first
- * message, so it is the same in every turn, on every machine and in a replay. */
-static struct ch_sv cache_key(const chela_run *run, struct ch_arena *parts) {
+/* The run whose journal has the requests of this run. */
+static chela_run *recorder(chela_run *run) {
+    return run->session->asks_for ? run->session->asks_for : run;
+}
+
+/* Key of the service's prompt cache; empty: nobody takes it. The key is derived from the agent
+ * and the first message, so it is the same in every turn, on every machine and in a replay. */
+static struct ch_sv cache_key(chela_run *run, struct ch_arena *parts) {
+    const struct ch_codec *codec = run->target->ep.codec;
     const struct ch_transcript *t = &run->session->transcript;
+    if (!recorder(run)->record && !(codec->inner ? codec->inner : codec)->takes_cache_key)
+        return CH_SV("");
     struct ch_sv first = t->n ? ch_msg_words(t->msgs[0]) : CH_SV("");
     uint64_t h = ch_hash(0, ch_sv_str(run->session->agent->id));
     h = ch_hash(h, ch_sv(first.p, CH_MIN(first.n, 4 * CH_KB)));
@@ -435,8 +443,8 @@ static int think_describe(chela_run *run, const struct chela_turn_patch *patch,
     const chela_session *s = run->session;
     const chela_agent *a = s->agent;
     const char *choice = patch->tool_choice ? patch->tool_choice : a->tool_choice;
-    const char *system = s->system ? s->system : ch_context_system(run);
-    if (!system || (!s->system && !tell_note(run)))
+    struct ch_sv system = s->system ? ch_sv_str(s->system) : ch_context_system(run);
+    if (!system.p || (!s->system && !tell_note(run)))
         return ch_fail(err, CHELA_ECANCELED, "the session was closed");
     ch_tool_choice_select(run);
     if (choice) /* vendors refuse a tool choice whose tool is not described */
@@ -447,7 +455,7 @@ static int think_describe(chela_run *run, const struct chela_turn_patch *patch,
     *req = (struct ch_model_request){
         .endpoint = &run->target->ep,
         .model = ch_sv_str(run->target->model),
-        .system = ch_sv_str(patch->system ? patch->system : system),
+        .system = patch->system ? ch_sv_str(patch->system) : system,
         .messages = (const struct ch_msg *const *)s->transcript.msgs,
         .nmessages = s->transcript.n,
         .no_parallel = a->parallel == 1,
@@ -482,11 +490,6 @@ static int think_describe(chela_run *run, const struct chela_turn_patch *patch,
     choose_choice(choice, req);
     force_output(run, req);
     return rc == 0 ? ch_features_shape(run, req, err) : rc;
-}
-
-/* The run whose journal has the requests of this run. */
-static chela_run *recorder(chela_run *run) {
-    return run->session->asks_for ? run->session->asks_for : run;
 }
 
 /* The role that a run of another run plays: the name of its prompt. NULL: none. */
@@ -622,6 +625,9 @@ static bool emit_calls(chela_run *run, const struct ch_msg *m, unsigned *calls) 
                                           .id = ch_str(b->id),
                                           .name = ch_str(b->name),
                                           .arguments = ch_str(whole ? b->text : CH_SV("{}"))}};
+        if (b->flags & CH_F_REPAIRED)
+            ch_emit_warning(run, "the arguments of call %u were not JSON: chela repaired them",
+                            *calls);
         if (!ch_emit(run, &ev))
             return false;
     }
@@ -826,7 +832,7 @@ static struct ch_decoder *decoder_of(chela_run *run) {
     if (t->decoding)
         return t->decoder;
     if (!t->decoder)
-        t->decoder = ch_alloc(sizeof(*t->decoder));
+        t->decoder = ch_malloc(sizeof(*t->decoder));
     ch_decoder_init_for(t->decoder, &run->target->ep, ch_sv_str(run->target->model),
                         on_model_event, run);
     t->decoding = true;
@@ -930,8 +936,9 @@ static void expect_reply(chela_run *run) {
 
 void ch_think(chela_run *run) {
     struct chela_turn_patch patch = {.turn = run->m.turns};
-    struct chela_error err = {0};
+    struct chela_error err;
     size_t nmessages = 0, ntools = 0;
+    ch_error_clear(&err);
     expect_reply(run);
     const chela_agent *a = run->session->agent;
     if (!ch_think_deliver(run) || (a->embedding && ch_tool_embedding_input(run, ch_think)))

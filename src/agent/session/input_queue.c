@@ -108,6 +108,11 @@ size_t ch_input_queue_waiting(const chela_session *s) {
     return s->input ? s->input->waiting.n : 0;
 }
 
+bool ch_input_queue_is_full(const chela_session *s) {
+    return s->input && (s->input->waiting.n >= CH_LIMIT_QUEUE ||
+                        s->input->waiting.bytes >= CH_LIMIT_QUEUE_BYTES);
+}
+
 struct ch_media_total ch_input_queue_media(const chela_session *s) {
     struct ch_media_total sum = {0};
     for (size_t i = 0; i < s->transcript.n; i++)
@@ -454,11 +459,7 @@ int ch_input_queue_send(chela_session *s, struct ch_msg *m, const struct chela_r
 /* Takes m and principal. */
 static void wait_again(struct ch_input_queue *f, struct ch_msg *m, uint64_t seq,
                        struct ch_principal principal, const struct ch_inbound_origin *from) {
-    if (ch_queue_push(&f->waiting, m) < 0) {
-        ch_principal_release(&principal);
-        ch_msg_free(m);
-        return; /* the message still waits in the journal */
-    }
+    ch_queue_restore(&f->waiting, m);
     ch_queue_mark(&f->waiting, seq);
     ch_queue_set_principal(&f->waiting, principal);
     ch_queue_keep(&f->waiting, from->to);

@@ -546,6 +546,8 @@ int ch_session_enqueue(chela_run *run, bool follow_up, struct ch_msg *m,
     struct ch_queue *q = follow_up ? &run->follow_ups : &run->steering;
     if (run->over || run->dead || ch_run_over(&run->m))
         return CHELA_ESTATE;
+    if (ch_input_queue_is_full(run->session))
+        return CHELA_ELIMIT; /* what earlier runs did not deliver comes first */
     int rc = ch_queue_push(q, m);
     if (rc < 0)
         return rc;

@@ -88,15 +88,36 @@ void ch_chat_attach_release(struct ch_chat_message *m) {
     *m = (struct ch_chat_message){0};
 }
 
+/* --- blocks -------------------------------------------------------------------------------- */
+
+void ch_chat_attach_text(FILE *out, const char *kind, const char *text, size_t max) {
+    for (; *text && max > 0; text++, max--) {
+        fputc(*text, out);
+        if (*text == '<' && text[1] == '/' && strncmp(text + 2, kind, strlen(kind)) == 0)
+            fputc(' ', out);
+    }
+    if (*text)
+        fputs("\n[the rest is left out]", out);
+}
+
+void ch_chat_attach_name(FILE *out, const char *name) {
+    for (; *name; name++)
+        fprintf(out, (unsigned char)*name < ' ' || strchr("\"<>", *name) ? "%%%02X" : "%c", *name);
+}
+
 /* --- outputs of commands ------------------------------------------------------------------ */
 
 void ch_chat_attach_output(struct ch_chat *c, const char *command, int code, const char *output) {
     size_t n = strlen(output);
-    char *all = ch_format("%s\n\n<command exit=\"%d\">\n$ %s\n%s%s</command>",
-                          c->outputs ? c->outputs : "", code, command, output,
-                          n > 0 && output[n - 1] != '\n' ? "\n" : "");
+    struct ch_draft d;
+    ch_draft_init(&d);
+    fprintf(d.f, "%s\n\n<command exit=\"%d\">\n$ %s\n", c->outputs ? c->outputs : "", code,
+            command);
+    ch_chat_attach_text(d.f, "command", output, n);
+    fprintf(d.f, "%s</command>", n > 0 && output[n - 1] != '\n' ? "\n" : "");
+    ch_draft_finish(&d);
     free(c->outputs);
-    c->outputs = all;
+    c->outputs = d.p;
 }
 
 void ch_chat_attach_served(struct ch_chat *c, const char *text) {
@@ -111,22 +132,28 @@ void ch_chat_attach_forget(struct ch_chat *c) {
     c->outputs = NULL;
 }
 
-/* The block that begins at p, such as <file path="a.c">...</file>, as one line. 0: none. */
-static size_t attach_block(const char *p, FILE *out) {
-    static const char *const tags[] = {"file", "directory", "command"};
-    for (size_t i = 0; i < sizeof(tags) / sizeof(tags[0]); i++) {
+enum { TAGS = 3 };
+
+/* The block that begins at p, such as <file path="a.c">...</file>, as one line. 0: none.
+ * unclosed: the rest of the text has no end of such a block. */
+static size_t attach_block(const char *p, bool unclosed[TAGS], FILE *out) {
+    static const char *const tags[TAGS] = {"file", "directory", "command"};
+    for (size_t i = 0; i < TAGS; i++) {
         size_t n = strlen(tags[i]);
-        if (strncmp(p, "\n\n<", 3) != 0 || strncmp(p + 3, tags[i], n) != 0 || p[3 + n] != ' ')
+        if (unclosed[i] || strncmp(p, "\n\n<", 3) != 0 || strncmp(p + 3, tags[i], n) != 0 ||
+            p[3 + n] != ' ')
             continue;
+        const char *first = p + 3 + strcspn(p + 3, "\n");
+        const char *title = memchr(p, '"', (size_t)(first - p));
         char *close = ch_format("\n</%s>", tags[i]);
-        const char *end = strstr(p + 3, close), *title = strchr(p, '"');
+        const char *end = title ? strstr(first, close) : NULL;
         size_t len = end ? (size_t)(end - p) + strlen(close) : 0;
         free(close);
-        if (!end || !title)
+        unclosed[i] = title && !end;
+        if (!end)
             return 0;
         if (i == 2)
-            fprintf(out, "\n[%.*s]", (int)strcspn(strchr(p + 3, '\n') + 1, "\n"),
-                    strchr(p + 3, '\n') + 1);
+            fprintf(out, "\n[%.*s]", (int)strcspn(first + 1, "\n"), first + 1);
         else
             fprintf(out, "\n[%s %.*s]", tags[i], (int)strcspn(title + 1, "\""), title + 1);
         return len;
@@ -136,9 +163,10 @@ static size_t attach_block(const char *p, FILE *out) {
 
 char *ch_chat_attach_fold(const char *text) {
     struct ch_draft d;
+    bool unclosed[TAGS] = {false};
     ch_draft_init(&d);
     while (*text) {
-        size_t n = attach_block(text, d.f);
+        size_t n = attach_block(text, unclosed, d.f);
         if (n == 0)
             fputc(text[n++], d.f);
         text += n;

@@ -23,6 +23,12 @@ char *ch_chat_attach_unfold(const struct ch_chat *c, const char *typed);
  * it. */
 char *ch_chat_attach_fold(const char *text);
 
+/* Write at most max bytes of the text of a block that ends with </KIND>. A closing mark inside is
+ * broken up: files, servers and commands cannot end the block and speak for the person. */
+void ch_chat_attach_text(FILE *out, const char *kind, const char *text, size_t max);
+/* Write a name so that the name stays in its line and its quotes. */
+void ch_chat_attach_name(FILE *out, const char *name);
+
 /* Keep the output of a command for the next message. */
 void ch_chat_attach_output(struct ch_chat *c, const char *command, int code, const char *output);
 /* Keep a text of an MCP server for the message that is being sent. NULL: forget the texts. */

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cli/chat/chat_attach.h"
 #include "cli/chat/chat_pick.h"
 #include "cli/support/mem.h"
 #include "cli/support/problem.h"
@@ -80,6 +81,15 @@ static void files_offer(struct ch_chat *c, const char *typed, struct ch_chat_wor
 
 /* --- the picker ---------------------------------------------------------------------------- */
 
+/* The kind of an entry, DT_REG and others. Some file systems leave it to lstat. */
+static int files_type(const char *dir, const struct dirent *entry) {
+    struct stat st;
+    char *path = entry->d_type == DT_UNKNOWN ? ch_format("%s/%s", dir, entry->d_name) : NULL;
+    int type = path && lstat(path, &st) == 0 ? (int)IFTODT(st.st_mode) : entry->d_type;
+    free(path);
+    return type;
+}
+
 /* Directories that hold copies and results, not sources. */
 static bool files_is_bulk(const char *name) {
     return *name == '.' || strcmp(name, "node_modules") == 0 || strcmp(name, "__pycache__") == 0;
@@ -93,9 +103,10 @@ static void files_collect(struct ch_pick *p, const char *root, const char *base,
         if (files_is_bulk(entry->d_name))
             continue;
         char *name = ch_format("%s%s", base, entry->d_name);
-        if (entry->d_type == DT_REG) {
+        int type = files_type(dir, entry);
+        if (type == DT_REG) {
             ch_pick_add(p, name, name, NULL);
-        } else if (entry->d_type == DT_DIR && depth < DEPTH) {
+        } else if (type == DT_DIR && depth < DEPTH) {
             char *below = ch_format("%s/", name);
             files_collect(p, root, below, depth + 1);
             free(below);
@@ -185,17 +196,26 @@ static int files_add_media(struct ch_chat *c, const char *name, const char *path
     return 1;
 }
 
+/* Begin a block. */
+static void files_begin(struct ch_chat_message *m, const char *kind, const char *name) {
+    fprintf(m->more.f, "\n\n<%s path=\"", kind);
+    ch_chat_attach_name(m->more.f, name);
+    fputs("\">\n", m->more.f);
+}
+
 static int files_add_names(struct ch_chat *c, const char *name, const char *path,
                            struct ch_chat_message *m, struct chela_error *err) {
     struct dirent **list = NULL;
     int n = scandir(path, &list, NULL, alphasort);
     if (n < 0)
         return ch_problem(err, CHELA_EIO, "cannot read %s: %s", name, strerror(errno));
-    fprintf(m->more.f, "\n\n<directory path=\"%s\">\n", name);
+    files_begin(m, "directory", name);
     for (int i = 0, shown = 0; i < n; i++) {
         bool skip = strcmp(list[i]->d_name, ".") == 0 || strcmp(list[i]->d_name, "..") == 0;
-        if (!skip && shown++ < NAMES)
-            fprintf(m->more.f, "%s%s\n", list[i]->d_name, list[i]->d_type == DT_DIR ? "/" : "");
+        if (!skip && shown++ < NAMES) {
+            ch_chat_attach_name(m->more.f, list[i]->d_name);
+            fputs(files_type(path, list[i]) == DT_DIR ? "/\n" : "\n", m->more.f);
+        }
         free(list[i]);
     }
     free(list);
@@ -229,8 +249,9 @@ static int files_add_text(struct ch_chat *c, const char *name, struct ch_cli_inp
             in->n--;
     for (size_t i = 0; i < in->n; i++)
         lines += in->p[i] == '\n';
-    fprintf(m->more.f, "\n\n<file path=\"%s\">\n", name);
-    fwrite(in->p, 1, in->n, m->more.f);
+    files_begin(m, "file", name);
+    in->p[in->n] = '\0';
+    ch_chat_attach_text(m->more.f, "file", in->p, in->n);
     fprintf(m->more.f, "%s%s</file>", in->n > 0 && in->p[in->n - 1] != '\n' ? "\n" : "",
             cut ? "[the file goes on]\n" : "");
     ch_console_note(c->console, "attached %s%s (%zu lines)", cut ? "the beginning of " : "", name,

@@ -54,19 +54,6 @@ static void say_with(struct ch_chat *c, const char *typed, const char *more, boo
     c->dirty = true;
 }
 
-/* Write the text of a block that ends with </KIND>. A closing mark inside is broken up. */
-static void write_block_text(FILE *out, const char *kind, const char *text) {
-    size_t left = strlen(text) < BLOCK_BYTES ? strlen(text) : BLOCK_BYTES, mark = strlen(kind);
-
-    for (size_t i = 0; i < left; i++) {
-        fputc(text[i], out);
-        if (text[i] == '<' && text[i + 1] == '/' && strncmp(text + i + 2, kind, mark) == 0)
-            fputc(' ', out);
-    }
-    if (strlen(text) > left)
-        fputs("\n[the rest is left out]", out);
-}
-
 /* --- /mcp ----------------------------------------------------------------------------- */
 
 static int count_tool(const char *tool, size_t n, void *user) {
@@ -211,7 +198,7 @@ static int prompt_on_message(const char *message, size_t n, void *user) {
     char *embedded = chela_json_get(message, n, "/content/resource/text", NULL);
     if (role && (text || embedded)) {
         fprintf(out, "\n\n<prompt%s>\n", strcmp(role, "user") == 0 ? "" : " role=\"assistant\"");
-        write_block_text(out, "prompt", text ? text : embedded);
+        ch_chat_attach_text(out, "prompt", text ? text : embedded, BLOCK_BYTES);
         fputs("\n</prompt>", out);
     }
     chela_free(text);
@@ -249,7 +236,7 @@ static char *prompt_params(const char *prompt, const char *name, const char *arg
 
     ch_draft_init(&d);
     fputs("{\"name\":", d.f);
-    ch_draft_quote(&d, name);
+    ch_draft_quote(d.f, name);
     fputs(",\"arguments\":{", d.f);
     args += strspn(args, " \t\n");
     for (size_t i = 0; *args && (key = ch_chat_mcp_at(prompt, "/arguments/%zu/name", i)); i++) {
@@ -257,9 +244,9 @@ static char *prompt_params(const char *prompt, const char *name, const char *arg
         size_t len = next ? strcspn(args, " \t\n") : strlen(args);
         char *value = ch_format("%.*s", (int)len, args);
         fputs(i ? "," : "", d.f);
-        ch_draft_quote(&d, key);
+        ch_draft_quote(d.f, key);
         fputc(':', d.f);
-        ch_draft_quote(&d, value);
+        ch_draft_quote(d.f, value);
         free(value);
         args += len;
         args += strspn(args, " \t\n");
@@ -364,10 +351,13 @@ static int message_on_content(const char *item, size_t n, void *user) {
     const struct mention *at = &m->mentions[m->next];
     char *text = chela_json_get(item, n, "/text", NULL);
     char *type = chela_json_get(item, n, "/mimeType", NULL);
-    fprintf(m->out.f, "\n\n<resource server=\"%s\" uri=\"%s\">\n", at->server, at->uri);
+    fprintf(m->out.f, "\n\n<resource server=\"%s\" uri=\"", at->server);
+    ch_chat_attach_name(m->out.f, at->uri);
+    fputs("\">\n", m->out.f);
     if (!text)
         fputs("[binary content, ", m->out.f);
-    write_block_text(m->out.f, "resource", text ? text : type ? type : "of an unknown type");
+    ch_chat_attach_text(m->out.f, "resource", text ? text : type ? type : "of an unknown type",
+                        BLOCK_BYTES);
     fputs(text ? "\n</resource>" : "]\n</resource>", m->out.f);
     chela_free(text);
     chela_free(type);
@@ -402,7 +392,7 @@ static void read_next(struct message *m) {
     struct ch_draft params;
     ch_draft_init(&params);
     fputs("{\"uri\":", params.f);
-    ch_draft_quote(&params, m->mentions[m->next].uri);
+    ch_draft_quote(params.f, m->mentions[m->next].uri);
     fputc('}', params.f);
     ch_draft_finish(&params);
     if (chela_mcp_send(m->mentions[m->next].client, "resources/read", params.p, message_on_read, m,
@@ -416,10 +406,13 @@ static void find_mentions(struct message *m) {
         word += strspn(word, " \t\n");
         size_t n = strcspn(word, " \t\n");
         const char *colon = *word == '@' ? memchr(word, ':', n) : NULL;
-        chela_mcp *client = colon && m->n < RESOURCES && colon + 1 < word + n
+        chela_mcp *client = colon && colon + 1 < word + n
                                 ? ch_chat_server_find(m->c, word + 1, (size_t)(colon - word) - 1)
                                 : NULL;
-        if (client)
+        if (client && m->n == RESOURCES)
+            ch_console_note(m->c->console, "%.*s is not attached: a message has at most %d "
+                            "resources", (int)n, word, RESOURCES);
+        else if (client)
             m->mentions[m->n++] =
                 (struct mention){client, ch_format("%.*s", (int)(colon - word) - 1, word + 1),
                                  ch_format("%.*s", (int)(word + n - colon) - 1, colon + 1)};

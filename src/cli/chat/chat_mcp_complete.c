@@ -118,9 +118,9 @@ static void completion_ask(struct completion *t, const char *ref, const char *ar
 
     ch_draft_init(&d);
     fprintf(d.f, "{\"ref\":%s,\"argument\":{\"name\":", ref);
-    ch_draft_quote(&d, argument);
+    ch_draft_quote(d.f, argument);
     fputs(",\"value\":", d.f);
-    ch_draft_quote(&d, value);
+    ch_draft_quote(d.f, value);
     fprintf(d.f, "}%s%s%s}", *earlier ? ",\"context\":{\"arguments\":{" : "", earlier,
             *earlier ? "}}" : "");
     ch_draft_finish(&d);
@@ -133,7 +133,7 @@ static char *completion_ref(const char *type, const char *key, const char *name)
 
     ch_draft_init(&d);
     fprintf(d.f, "{\"type\":\"%s\",\"%s\":", type, key);
-    ch_draft_quote(&d, name);
+    ch_draft_quote(d.f, name);
     fputc('}', d.f);
     ch_draft_finish(&d);
     return d.p;
@@ -157,9 +157,9 @@ static void completion_of_argument(struct completion *t, const char *prompt) {
         char *value = ch_format("%.*s", (int)n, word);
         if (key) {
             fputs(i ? "," : "", earlier.f);
-            ch_draft_quote(&earlier, key);
+            ch_draft_quote(earlier.f, key);
             fputc(':', earlier.f);
-            ch_draft_quote(&earlier, value);
+            ch_draft_quote(earlier.f, value);
         }
         chela_free(key);
         free(value);

@@ -13,15 +13,14 @@ enum { MESSAGES = 20 }; /* number of messages shown: a few screens */
 
 struct past {
     struct ch_chat *chat;
-    const char *message; /* JSON */
-    size_t n, block;
+    bool user;         /* the message is not the model's */
+    const char *block; /* JSON: the current block */
+    size_t n;
 };
 
 /* A member of the current block; NULL: missing. The caller frees the result. */
-static char *member(const struct past *p, const char *name) {
-    char pointer[80];
-    snprintf(pointer, sizeof(pointer), "/content/%zu/%s", p->block, name);
-    return chela_json_get(p->message, p->n, pointer, NULL);
+static char *member(const struct past *p, const char *pointer) {
+    return chela_json_get(p->block, p->n, pointer, NULL);
 }
 
 static struct chela_str str(const char *text) {
@@ -29,7 +28,7 @@ static struct chela_str str(const char *text) {
 }
 
 static void show_call(const struct past *p) {
-    char *id = member(p, "id"), *name = member(p, "name"), *arguments = member(p, "arguments");
+    char *id = member(p, "/id"), *name = member(p, "/name"), *arguments = member(p, "/arguments");
     struct chela_event ev = {
         .type = CHELA_EV_TOOL_CALL,
         .call = {.id = str(id), .name = str(name), .arguments = str(arguments)}};
@@ -40,8 +39,8 @@ static void show_call(const struct past *p) {
 }
 
 static void show_result(const struct past *p) {
-    char *id = member(p, "id"), *name = member(p, "name"), *failed = member(p, "is_error");
-    char *text = member(p, "content/0/text"), *content = text ? NULL : member(p, "content");
+    char *id = member(p, "/id"), *name = member(p, "/name"), *failed = member(p, "/is_error");
+    char *text = member(p, "/content/0/text"), *content = text ? NULL : member(p, "/content");
     struct chela_event ev = {.type = CHELA_EV_TOOL_RESULT,
                              .result = {.id = str(id),
                                         .name = str(name),
@@ -56,10 +55,10 @@ static void show_result(const struct past *p) {
     chela_free(content);
 }
 
-static void show_text(const struct past *p, bool user) {
-    char *text = member(p, "text");
+static void show_text(const struct past *p) {
+    char *text = member(p, "/text");
     struct chela_event ev = {.type = CHELA_EV_TEXT_DELTA, .delta = {.text = str(text)}};
-    if (text && user) {
+    if (text && p->user) {
         char *typed = ch_chat_attach_fold(text);
         ch_chat_user(p->chat, typed, strlen(typed));
         free(typed);
@@ -68,20 +67,30 @@ static void show_text(const struct past *p, bool user) {
     chela_free(text);
 }
 
+static int show_block(const char *block, size_t n, void *user) {
+    struct past *p = user;
+    p->block = block;
+    p->n = n;
+    char *type = member(p, "/type");
+    if (type && strcmp(type, "text") == 0)
+        show_text(p);
+    else if (type && strcmp(type, "tool_call") == 0)
+        show_call(p);
+    else if (type && strcmp(type, "tool_result") == 0)
+        show_result(p);
+    chela_free(type);
+    return 0;
+}
+
 static int show_message(const char *message, size_t n, void *chat) {
     static const struct chela_event end = {.type = CHELA_EV_TURN_START};
-    struct past p = {.chat = chat, .message = message, .n = n};
-    char *type, *role = chela_json_get(message, n, "/role", NULL);
-    bool user = role && strcmp(role, "assistant") != 0 && strcmp(role, "tool") != 0;
-    for (; (type = member(&p, "type")); p.block++) {
-        if (strcmp(type, "text") == 0)
-            show_text(&p, user);
-        else if (strcmp(type, "tool_call") == 0)
-            show_call(&p);
-        else if (strcmp(type, "tool_result") == 0)
-            show_result(&p);
-        chela_free(type);
-    }
+    char *role = chela_json_get(message, n, "/role", NULL);
+    char *content = chela_json_get(message, n, "/content", &n);
+    struct past p = {.chat = chat, .user = role && strcmp(role, "assistant") != 0 &&
+                                           strcmp(role, "tool") != 0};
+    if (content)
+        chela_json_each(content, n, show_block, &p);
+    chela_free(content);
     chela_free(role);
     ch_chat_event(chat, &end); /* the next message is another paragraph */
     return 0;

@@ -201,7 +201,7 @@ void ch_chat_reply(struct ch_chat *c, char *line) {
     int rc = c->asks->arguments ? chat_answer(c, line, &err) : chat_decide(c, line, &err);
     if (rc < 0)
         ch_console_error(c->console, "%s", err.message);
-    else
+    if (rc == 0 || rc == CHELA_ENOENT) /* ENOENT: its task has ended, or another program decided */
         next_question(c, !c->asks->of_task);
 }
 

@@ -35,11 +35,11 @@ static void chat_slash_complain(struct ch_chat *c, const struct chela_error *err
 /* --- listings ------------------------------------------------------------------------ */
 
 static void show_table(struct ch_chat *c, const char *json, const char *const *heads,
-                       const char *const *members) {
+                       const char *const *pointers) {
     struct ch_table t = {.heads = heads, .columns = c->screen.columns};
     struct ch_draft d;
 
-    ch_table_fill(&t, json, members);
+    ch_table_fill(&t, json, pointers);
     ch_draft_init(&d);
     ch_table_print(&t, d.f);
     ch_draft_finish(&d);
@@ -50,22 +50,22 @@ static void show_table(struct ch_chat *c, const char *json, const char *const *h
 
 static void tools(struct ch_chat *c, const char *args) {
     static const char *const heads[] = {"TOOL", "PERMISSION", "WHAT IT DOES", NULL};
-    static const char *const members[] = {"name", "permission", "summary", NULL};
+    static const char *const pointers[] = {"/name", "/permission", "/summary", NULL};
     char *json = chela_agent_tools_json(c->agent);
     (void)args;
-    show_table(c, json, heads, members);
+    show_table(c, json, heads, pointers);
     chela_free(json);
 }
 
 static void skills(struct ch_chat *c, const char *args) {
     static const char *const heads[] = {"SKILL", "WHAT IT IS FOR", "PROBLEM", NULL};
-    static const char *const members[] = {"name", "description", "problem", NULL};
+    static const char *const pointers[] = {"/name", "/description", "/problem", NULL};
     char *json = chela_agent_skills_json(c->agent);
     (void)args;
     if (strcmp(json, "[]") == 0)
         ch_console_note(c->console, "the workspace has no skills (skills/NAME/SKILL.md)");
     else
-        show_table(c, json, heads, members);
+        show_table(c, json, heads, pointers);
     chela_free(json);
 }
 
@@ -97,9 +97,9 @@ static void model_chosen(struct ch_chat *c, const char *name) {
 
 /* Add the models of a JSON array to a picker, with their context sizes. */
 static void model_fill(struct ch_pick *p, const char *json) {
-    static const char *const members[] = {"provider", "model", "context_window", NULL};
-    struct ch_table t = {.heads = members};
-    ch_table_fill(&t, json, members);
+    static const char *const pointers[] = {"/provider", "/model", "/context_window", NULL};
+    struct ch_table t = {.heads = pointers};
+    ch_table_fill(&t, json, pointers);
     for (size_t i = 0; i < t.n; i++) {
         char *name = ch_format("%s/%s", t.cells[i][0], t.cells[i][1]);
         long long window = t.cells[i][2] ? strtoll(t.cells[i][2], NULL, 10) : 0;
@@ -227,40 +227,36 @@ static void chat_slash_take_over(struct ch_chat *c, const char *args) {
 
 /* --- export --------------------------------------------------------------------------- */
 
-static char *chat_slash_block(const char *message, size_t n, size_t i, const char *member) {
-    char pointer[80];
-    snprintf(pointer, sizeof(pointer), "/content/%zu/%s", i, member);
-    return chela_json_get(message, n, pointer, NULL);
-}
-
-static void chat_slash_write_block(FILE *out, const char *message, size_t n, size_t i,
-                                   const char *type) {
-    bool call = strcmp(type, "tool_call") == 0, result = strcmp(type, "tool_result") == 0;
-    char *text = chat_slash_block(message, n, i,
-                                  call     ? "arguments"
-                                  : result ? "content"
-                                           : "text");
-    char *name = call || result ? chat_slash_block(message, n, i, "name") : NULL;
+static int chat_slash_write_block(const char *block, size_t n, void *out) {
+    char *type = chela_json_get(block, n, "/type", NULL);
+    bool call = type && strcmp(type, "tool_call") == 0;
+    bool result = type && strcmp(type, "tool_result") == 0;
+    char *text = chela_json_get(block, n, call     ? "/arguments"
+                                          : result ? "/content"
+                                                   : "/text", NULL);
+    char *name = call || result ? chela_json_get(block, n, "/name", NULL) : NULL;
 
     if (text && call)
         fprintf(out, "*calls `%s`*\n\n~~~~json\n%s\n~~~~\n\n", name ? name : "?", text);
     else if (text && result)
         fprintf(out, "*`%s` gave*\n\n~~~~\n%s\n~~~~\n\n", name ? name : "?", text);
-    else if (text && strcmp(type, "text") == 0)
+    else if (text && type && strcmp(type, "text") == 0)
         fprintf(out, "%s\n\n", text);
+    chela_free(type);
     chela_free(text);
     chela_free(name);
+    return 0;
 }
 
 /* Write a message as Markdown. */
 static int chat_slash_write_message(const char *message, size_t n, void *out) {
-    char *role = chela_json_get(message, n, "/role", NULL), *type;
+    char *role = chela_json_get(message, n, "/role", NULL);
+    char *content = chela_json_get(message, n, "/content", &n);
     if (role && strcmp(role, "tool") != 0)
         fprintf(out, "## %s\n\n", role);
-    for (size_t i = 0; (type = chat_slash_block(message, n, i, "type")); i++) {
-        chat_slash_write_block(out, message, n, i, type);
-        chela_free(type);
-    }
+    if (content)
+        chela_json_each(content, n, chat_slash_write_block, out);
+    chela_free(content);
     chela_free(role);
     return 0;
 }

@@ -85,10 +85,11 @@ static void task_cancel(struct ch_chat *c, const char *id) {
 
 /* Add the tasks to a picker; running: only those that have not ended. */
 static void task_fill(struct ch_chat *c, struct ch_pick *p, bool running) {
-    static const char *const members[] = {"id", "kind", "title", "status", "ms", "agent", NULL};
-    struct ch_table t = {.heads = members};
+    static const char *const pointers[] = {"/id",     "/kind", "/title",
+                                           "/status", "/ms",   "/agent", NULL};
+    struct ch_table t = {.heads = pointers};
     char *json = chela_session_tasks_json(c->session);
-    ch_table_fill(&t, json, members);
+    ch_table_fill(&t, json, pointers);
     for (size_t i = 0; i < t.n; i++) {
         char **cell = t.cells[i];
         bool open = strcmp(cell[3], "running") == 0 || strcmp(cell[3], "waiting") == 0 ||

@@ -12,6 +12,7 @@
 #include "cli/setup/channel.h"
 #include "cli/setup/setup.h"
 #include "cli/support/draft.h"
+#include "cli/support/array_member.h"
 #include "cli/support/mem.h"
 #include "cli/support/problem.h"
 #include "cli/term/table.h"
@@ -78,21 +79,14 @@ static char *channels_ask(struct channels *s) {
     return json;
 }
 
-/* The member of finding i; chela_free. */
-static char *channels_member(const char *json, size_t i, const char *key) {
-    char pointer[40];
-    snprintf(pointer, sizeof(pointer), "/%zu/%s", i, key);
-    return chela_json_get(json, strlen(json), pointer, NULL);
-}
-
 /* The status and the detail of a channel; both are freed with chela_free, and may be NULL. */
 static void channels_find(const char *json, const char *name, char **status, char **detail) {
     char *found;
     *status = *detail = NULL;
-    for (size_t i = 0; !*status && (found = channels_member(json, i, "name")); i++) {
+    for (size_t i = 0; !*status && (found = ch_array_member(json, i, "name")); i++) {
         if (strcmp(found, name) == 0) {
-            *status = channels_member(json, i, "status");
-            *detail = channels_member(json, i, "detail");
+            *status = ch_array_member(json, i, "status");
+            *detail = ch_array_member(json, i, "detail");
         }
         chela_free(found);
     }
@@ -109,11 +103,11 @@ static void channels_row(struct ch_table *table, const char *name, const char *s
 static void channels_object(struct ch_draft *out, bool first, const char *name, const char *status,
                             const char *detail) {
     fputs(first ? "{\"channel\":" : ",\n {\"channel\":", out->f);
-    ch_draft_quote(out, name);
+    ch_draft_quote(out->f, name);
     fputs(",\"status\":", out->f);
-    ch_draft_quote(out, status);
+    ch_draft_quote(out->f, status);
     fputs(",\"detail\":", out->f);
-    ch_draft_quote(out, detail);
+    ch_draft_quote(out->f, detail);
     fputc('}', out->f);
 }
 

@@ -5,6 +5,7 @@
 #include "cli/command/cmd.h"
 #include "cli/report/out_json.h"
 #include "cli/support/draft.h"
+#include "cli/support/array_member.h"
 #include "cli/support/mem.h"
 #include "cli/report/out.h"
 #include "cli/support/problem.h"
@@ -79,19 +80,13 @@ static void check_rules(struct ch_setup *s, const struct chela_agent_opts *opt,
     chela_free(tools);
 }
 
-static char *prompt_member(const char *json, size_t i, const char *name) {
-    char *pointer = ch_format("/%zu/%s", i, name);
-    char *value = chela_json_get(json, strlen(json), pointer, NULL);
-    free(pointer);
-    return value;
-}
-
 /* A role cannot be asked with a prompt that has a placeholder without a value. */
 static int check_prompts(struct ch_setup *s, struct chela_error *err) {
     char *json = chela_prompts_json(s->rt, err), *where;
     int rc = json ? CHELA_OK : err->code;
-    for (size_t i = 0; rc == 0 && (where = prompt_member(json, i, "where")); i++) {
-        char *used = prompt_member(json, i, "used"), *unknown = prompt_member(json, i, "unknown/0");
+    for (size_t i = 0; rc == 0 && (where = ch_array_member(json, i, "where")); i++) {
+        char *used = ch_array_member(json, i, "used");
+        char *unknown = ch_array_member(json, i, "unknown/0");
         if (unknown && used && strcmp(used, "true") == 0)
             rc = ch_problem(err, CHELA_ECONFIG,
                             "%s: there is no value for the placeholder {%s}; `chela prompt list` "
@@ -160,14 +155,8 @@ struct showing {
 };
 
 static void show_json(FILE *out, const char *name, const char *text) {
-    fprintf(out, "\"%s\":\"", name);
-    for (; *text; text++) {
-        if ((unsigned char)*text < 0x20)
-            fprintf(out, "\\u%04x", (unsigned)*text);
-        else
-            fprintf(out, *text == '"' || *text == '\\' ? "\\%c" : "%c", *text);
-    }
-    fputc('"', out);
+    fprintf(out, "\"%s\":", name);
+    ch_draft_quote(out, text);
 }
 
 static void config_show_option(const char *key, const char *value, int from_file, void *user) {
@@ -194,13 +183,6 @@ static void config_show_option(const char *key, const char *value, int from_file
                           value);
 }
 
-static char *rule_text(const char *json, size_t i, const char *member) {
-    char *pointer = ch_format("/%zu/%s", i, member);
-    char *value = chela_json_get(json, strlen(json), pointer, NULL);
-    free(pointer);
-    return value;
-}
-
 /* What each allow rule vouches for. The agent's model is not called, so any will do. */
 static void show_rules(struct showing *s, struct ch_setup *setup) {
     static const char *const none[] = {NULL};
@@ -210,8 +192,8 @@ static void show_rules(struct showing *s, struct ch_setup *setup) {
     if (ch_setup_runtime(setup, &err) < 0 || ch_setup_agent(setup, &opt, &agent, &err) < 0)
         return;
     char *json = chela_agent_rules_json(agent), *rule;
-    for (size_t i = 0; (rule = rule_text(json, i, "name")); i++) {
-        char *detail = rule_text(json, i, "detail");
+    for (size_t i = 0; (rule = ch_array_member(json, i, "name")); i++) {
+        char *detail = ch_array_member(json, i, "detail");
         if (s->flags->json) {
             fputs(",\n {\"key\":\"approvals.allow\",", s->out);
             show_json(s->out, "rule", rule);

@@ -15,6 +15,7 @@
 #include "cli/command/doctor_machine.h"
 #include "cli/command/doctor_workspace.h"
 #include "cli/support/draft.h"
+#include "cli/support/array_member.h"
 #include "cli/support/mem.h"
 #include "cli/report/out.h"
 #include "cli/support/problem.h"
@@ -109,10 +110,8 @@ static bool look_at_providers(struct ch_findings *f, struct ch_setup *s) {
 }
 
 static char *doctor_text(const char *json, size_t i, const char *member) {
-    char *pointer = ch_format("/%zu/%s", i, member);
-    char *value = chela_json_get(json, strlen(json), pointer, NULL);
+    char *value = ch_array_member(json, i, member);
     char *copy = value ? ch_dup(value) : NULL;
-    free(pointer);
     chela_free(value);
     return copy;
 }
@@ -229,23 +228,11 @@ static void print_text(FILE *out, const struct ch_findings *f, bool quiet) {
         fprintf(out, "%zu checks: %zu warnings, %zu failures\n", f->n, f->warned, f->failed);
 }
 
-static void print_string(FILE *out, const char *s) {
-    fputc('"', out);
-    for (; *s; s++)
-        if (*s == '"' || *s == '\\')
-            fprintf(out, "\\%c", *s);
-        else if ((unsigned char)*s < 0x20)
-            fprintf(out, "\\u%04x", *s);
-        else
-            fputc(*s, out);
-    fputc('"', out);
-}
-
 static void doctor_print_member(FILE *out, const char *name, const char *value) {
     if (!value)
         return;
     fprintf(out, "%s\"%s\":", strcmp(name, "area") == 0 ? "" : ",", name);
-    print_string(out, value);
+    ch_draft_quote(out, value);
 }
 
 static void doctor_print_json(FILE *out, const struct ch_findings *f) {

@@ -166,31 +166,34 @@ static void init_write_file(FILE *out, const char *model) {
             model, model);
 }
 
+/* A file that exists keeps its text until the new one is complete. */
 static int store_file(struct init *in) {
-    int flags = O_WRONLY | O_CREAT | O_CLOEXEC | (in->flags.force ? O_TRUNC : O_EXCL);
+    int flags = O_WRONLY | O_CREAT | O_CLOEXEC | (in->flags.force ? 0 : O_EXCL);
     int fd = open(in->path, flags, 0644);
-    FILE *f = fd < 0 ? NULL : fdopen(fd, "w");
+    struct ch_draft d;
 
-    if (!f) {
-        int why = errno;
-        if (fd >= 0)
-            close(fd);
-        return why == EEXIST
+    if (fd < 0)
+        return errno == EEXIST
                    ? ch_problem(&in->err, CHELA_EEXIST,
                                 "%s already exists (--force overwrites it)", in->path)
-                   : ch_problem(&in->err, CHELA_ECONFIG, "%s: %s", in->path, strerror(why));
-    }
-    init_write_file(f, in->model);
+                   : ch_problem(&in->err, CHELA_ECONFIG, "%s: %s", in->path, strerror(errno));
+    bool made = lseek(fd, 0, SEEK_END) == 0;
+    close(fd);
+    ch_draft_init(&d);
+    init_write_file(d.f, in->model);
     if (in->section)
-        fprintf(f,
+        fprintf(d.f,
                 "\n# `chela serve` talks to people there. `chela channels test %s --to CHAT` tries "
                 "it.\nchannels:\n  %s:\n%s",
                 in->channel, in->channel, in->section);
-    bool failed = ferror(f);
-    if (fclose(f) != 0 || failed)
-        return ch_problem(&in->err, CHELA_ECONFIG, "%s: %s", in->path, strerror(errno));
-    ch_console_note(&in->console, "wrote %s", in->path);
-    return CHELA_OK;
+    ch_draft_finish(&d);
+    int rc = ch_init_replace(in->path, d.p, &in->err);
+    free(d.p);
+    if (rc < 0 && made)
+        unlink(in->path);
+    else if (rc == 0)
+        ch_console_note(&in->console, "wrote %s", in->path);
+    return rc;
 }
 
 /* Trust the file that was just written: the user has chosen its content. Without a state

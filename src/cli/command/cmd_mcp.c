@@ -284,7 +284,8 @@ struct skill_list {
 
 static int mcp_print_skill(const char *skill, size_t n, void *user) {
     struct skill_list *l = user;
-    char *name = mcp_field(skill, n, "/name"), *text = mcp_field(skill, n, "/description");
+    char *name = chela_json_get(skill, n, "/name", NULL); /* may be "null" */
+    char *text = mcp_field(skill, n, "/description");
     char *state = mcp_field(skill, n, "/state");
     bool offered = strcmp(state, "accepted") == 0;
     l->open += strcmp(state, "new") == 0 || strcmp(state, "changed") == 0;
@@ -344,7 +345,8 @@ static int mcp_skills(struct mcp *m) {
 /* --- call ----------------------------------------------------------------------------- */
 
 static int mcp_print_content(const char *item, size_t n, void *out) {
-    char *type = mcp_field(item, n, "/type"), *text = mcp_field(item, n, "/text");
+    char *type = chela_json_get(item, n, "/type", NULL);
+    char *text = chela_json_get(item, n, "/text", NULL); /* may be "null" */
     if (type && strcmp(type, "text") == 0 && text)
         fprintf(out, "%s\n", text);
     else
@@ -389,7 +391,7 @@ static int mcp_call(struct mcp *m) {
         return CH_EXIT_ERROR;
     ch_draft_init(&d);
     fputs("{\"name\":", d.f);
-    ch_draft_quote(&d, m->args.words[1]);
+    ch_draft_quote(d.f, m->args.words[1]);
     fprintf(d.f, ",\"arguments\":%s}", arguments.p);
     ch_draft_finish(&d);
     int code = CH_EXIT_ERROR;
@@ -477,9 +479,9 @@ static void add_pairs(struct ch_draft *d, const char *key, const struct ch_texts
         if (value && sep == ':')
             value += strspn(value, " ");
         fputs(i ? "," : "", d->f);
-        ch_draft_quote(d, name);
+        ch_draft_quote(d->f, name);
         fputc(':', d->f);
-        ch_draft_quote(d, value ? value : "");
+        ch_draft_quote(d->f, value ? value : "");
         free(name);
     }
     fputc('}', d->f);
@@ -490,12 +492,12 @@ static void write_definition(struct mcp *m, struct ch_draft *d) {
     bool url = strncmp(words[1], "http://", 7) == 0 || strncmp(words[1], "https://", 8) == 0;
 
     fprintf(d->f, "{\"%s\":", url ? "url" : "command");
-    ch_draft_quote(d, words[1]);
+    ch_draft_quote(d->f, words[1]);
     if (!url) {
         fputs(",\"args\":[", d->f);
         for (size_t i = 2; i < m->args.n; i++) {
             fputs(i > 2 ? "," : "", d->f);
-            ch_draft_quote(d, words[i]);
+            ch_draft_quote(d->f, words[i]);
         }
         fputc(']', d->f);
     }
@@ -518,6 +520,8 @@ static int edit_file(struct mcp *m, const char *name, const char *definition) {
     if (rc == 0)
         ch_console_note(&m->console, definition ? "%s is added to %s" : "%s is removed from %s",
                         name, file);
+    else if (rc == CHELA_ENOENT || rc == CHELA_EPARSE)
+        m->err.code = CHELA_EINVAL; /* no such name, or a broken file: bad usage */
     free(file);
     return rc;
 }

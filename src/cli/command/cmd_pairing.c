@@ -84,12 +84,12 @@ static int pairing_list_row(const struct chela_pairing *p, void *user) {
 static int pairing_list_json(const struct chela_pairing *p, void *user) {
     struct pairing *s = user;
     fputs(s->n++ ? ",\n {\"channel\":" : "{\"channel\":", s->out.f);
-    ch_draft_quote(&s->out, p->channel);
+    ch_draft_quote(s->out.f, p->channel);
     fputs(",\"sender\":", s->out.f);
-    ch_draft_quote(&s->out, p->sender);
+    ch_draft_quote(s->out.f, p->sender);
     fprintf(s->out.f, ",\"approved\":%s", p->code ? "false,\"code\":" : "true");
     if (p->code)
-        ch_draft_quote(&s->out, p->code);
+        ch_draft_quote(s->out.f, p->code);
     fputc('}', s->out.f);
     return 0;
 }

@@ -53,9 +53,7 @@ static const struct ch_opt render_opts[] = {
 
 int ch_prompt_cmd_failed(struct ch_prompt_cmd *p, const struct chela_error *err) {
     ch_console_error(&p->console, "%s", err->message);
-    return err->code == CHELA_ENOENT || err->code == CHELA_EPARSE || err->code == CHELA_ELIMIT
-               ? CH_EXIT_USAGE
-               : ch_problem_exit(err);
+    return ch_problem_exit(err);
 }
 
 static int prompt_open_prompts(struct ch_prompt_cmd *p, struct chela_error *err) {
@@ -105,35 +103,22 @@ static void prompt_print_draft(struct ch_prompt_cmd *p, struct ch_draft *d) {
 
 /* --- list ------------------------------------------------------------------------ */
 
-static char *yes_or_dash(char *value) {
-    bool yes = strcmp(value, "true") == 0;
-    free(value);
-    return ch_dup(yes ? "yes" : "-");
+/* Replace a JSON boolean by a word. */
+static void prompt_say(char **cell, const char *yes, const char *no) {
+    bool is = *cell && strcmp(*cell, "true") == 0;
+    free(*cell);
+    *cell = ch_dup(is ? yes : no);
 }
 
 static void fill_list(struct ch_table *t, const char *json) {
     static const char *const members[] = {"name",        "version", "variant", "used",
                                           "fingerprint", "cases",   "description"};
-    for (size_t i = 0;; i++) {
-        char *cells[7];
-        for (size_t m = 0; m < 7; m++) {
-            char *pointer = ch_format("/%zu/%s", i, members[m]);
-            cells[m] = ch_prompt_member(json, pointer);
-            free(pointer);
-        }
-        bool last = !*cells[0];
-        char **row = last ? NULL : ch_table_row(t);
-        for (size_t m = 0; m < 7; m++) {
-            if (last)
-                free(cells[m]);
-            else if (m == 3 || m == 5)
-                row[m] = yes_or_dash(cells[m]);
-            else
-                row[m] = cells[m];
-        }
-        if (last)
-            return;
-        if (!*row[2]) {
+    ch_table_fill(t, json, members);
+    for (size_t i = 0; i < t->n; i++) {
+        char **row = t->cells[i];
+        prompt_say(&row[3], "yes", "-");
+        prompt_say(&row[5], "yes", "-");
+        if (!row[2] || !*row[2]) {
             free(row[2]);
             row[2] = ch_dup("all");
         }
@@ -174,34 +159,18 @@ static void prompt_print_member(FILE *out, const char *label, const char *json,
 
 static void print_variables(FILE *out, const char *json) {
     static const char *const heads[] = {"VARIABLE", "TRUSTED", "MEANING", NULL};
+    static const char *const members[] = {"name", "untrusted", "about"};
     struct ch_table t = {.heads = heads};
-    for (size_t i = 0;; i++) {
-        char *name_at = ch_format("/variables/%zu/name", i);
-        char *about_at = ch_format("/variables/%zu/about", i);
-        char *untrusted_at = ch_format("/variables/%zu/untrusted", i);
-        char *name = ch_prompt_member(json, name_at);
-        bool last = !*name;
-        if (last) {
-            free(name);
-        } else {
-            char **row = ch_table_row(&t);
-            char *untrusted = ch_prompt_member(json, untrusted_at);
-            row[0] = name;
-            row[1] = ch_dup(strcmp(untrusted, "true") == 0 ? "no" : "yes");
-            row[2] = ch_prompt_member(json, about_at);
-            free(untrusted);
-        }
-        free(name_at);
-        free(about_at);
-        free(untrusted_at);
-        if (last)
-            break;
-    }
+    char *list = ch_prompt_member(json, "/variables");
+    ch_table_fill(&t, list, members);
+    for (size_t i = 0; i < t.n; i++)
+        prompt_say(&t.cells[i][1], "no", "yes");
     if (t.n) {
         fputc('\n', out);
         ch_table_print(&t, out);
     }
     ch_table_release(&t);
+    free(list);
 }
 
 static void print_last_test(struct ch_prompt_cmd *p, FILE *out, const char *json) {
@@ -275,20 +244,6 @@ static int prompt_show(struct ch_prompt_cmd *p) {
 
 /* --- render ---------------------------------------------------------------------- */
 
-static void write_quoted(FILE *out, const char *s, size_t n) {
-    fputc('"', out);
-    for (size_t i = 0; i < n; i++) {
-        unsigned char c = (unsigned char)s[i];
-        if (c == '"' || c == '\\')
-            fprintf(out, "\\%c", c);
-        else if (c < 0x20)
-            fprintf(out, "\\u%04x", c);
-        else
-            fputc(c, out);
-    }
-    fputc('"', out);
-}
-
 /* Append the members of --values, without the enclosing braces. */
 static int prompt_add_values(struct ch_prompt_cmd *p, FILE *out, struct chela_error *err) {
     struct ch_cli_input in = {0};
@@ -312,11 +267,15 @@ static int add_var(const char *var, FILE *out, struct chela_error *err) {
     if (!equals || equals == var)
         return ch_problem(err, CHELA_EINVAL, "--var %s: expected NAME=TEXT", var);
     int rc = ch_input_text(equals + 1, CH_INPUT_PROMPT, &text, err);
+    char *name = ch_format("%.*s", (int)(equals - var), var);
+    if (rc == 0 && strlen(text.p) < text.n)
+        rc = ch_problem(err, CHELA_EINVAL, "--var %s: the text has a NUL byte", name);
     if (rc == 0) {
-        write_quoted(out, var, (size_t)(equals - var));
+        ch_draft_quote(out, name);
         fputc(':', out);
-        write_quoted(out, text.p, text.n);
+        ch_draft_quote(out, text.p);
     }
+    free(name);
     ch_input_release(&text);
     return rc;
 }

@@ -130,13 +130,14 @@ static int test_prompt(struct test *t, const char *name, const char *version,
     char *report = against && !other ? NULL : try_prompt(t, name, version, err);
     if (report && other)
         compare = chela_prompt_compare(other, report, err);
-    int rc = report && (compare || !other) ? prompt_test_keep(t, report, err) : err->code;
-    if (rc == 0 && other)
-        rc = prompt_test_keep(t, other, err);
-    if (rc == 0) {
-        prompt_test_print(t, report, other, compare);
+    int rc = err->code;
+    if (report && (compare || !other)) {
+        prompt_test_print(t, report, other, compare); /* also if it cannot be stored */
         t->failed |= !prompt_test_is(report, "/pass", "true") ||
                      (compare && prompt_test_is(compare, "/verdict", "worse"));
+        rc = prompt_test_keep(t, report, err);
+        if (rc == 0 && other)
+            rc = prompt_test_keep(t, other, err);
     }
     chela_free(compare);
     chela_free(report);

@@ -404,22 +404,23 @@ static bool run_is_named(const struct ch_texts *list, const struct chela_str *id
     return false;
 }
 
-static bool asks_for(const char *json, const char *id, size_t n) {
-    char pointer[64], *got;
-    bool same = n == 3 && memcmp(id, "all", 3) == 0;
-    for (size_t i = 0; !same; i++) {
-        snprintf(pointer, sizeof(pointer), "/waiting/%zu", i);
-        if (!(got = chela_json_get(json, strlen(json), pointer, NULL)))
-            return false;
+/* 1: the waiting call has the id. */
+static int is_waiting(const char *call, size_t len, void *user) {
+    static const char *const members[] = {"/approval_id", "/id"};
+    const struct chela_str *id = user;
+    bool same = false;
+    for (int k = 0; k < 2 && !same; k++) {
+        char *got = chela_json_get(call, len, members[k], NULL);
+        same = got && strlen(got) == id->n && memcmp(got, id->p, id->n) == 0;
         chela_free(got);
-        for (int k = 0; k < 2 && !same; k++) {
-            snprintf(pointer, sizeof(pointer), "/waiting/%zu/%s", i, k ? "id" : "approval_id");
-            got = chela_json_get(json, strlen(json), pointer, NULL);
-            same = got && strlen(got) == n && memcmp(got, id, n) == 0;
-            chela_free(got);
-        }
     }
-    return true;
+    return same;
+}
+
+static bool asks_for(const char *waiting, const char *text, size_t n) {
+    struct chela_str id = {text, n};
+    return (n == 3 && memcmp(text, "all", 3) == 0) ||
+           chela_json_each(waiting, strlen(waiting), is_waiting, &id) == 1;
 }
 
 /* A decision about an unknown request is an error. */
@@ -435,6 +436,7 @@ static int check_decisions(const struct run *r, chela_store *store, struct chela
         return CHELA_OK;
     if ((rc = chela_store_show(store, r->key, &json, err)) < 0)
         return rc;
+    char *waiting = chela_json_get(json, strlen(json), "/waiting", NULL);
     for (size_t i = 0; i < 4; i++)
         for (size_t k = 0; rc == 0 && k < lists[i]->n; k++) {
             size_t n = i < 2 ? strlen(lists[i]->list[k]) : strcspn(lists[i]->list[k], "=");
@@ -442,12 +444,13 @@ static int check_decisions(const struct run *r, chela_store *store, struct chela
                 rc = ch_problem(err, CHELA_EINVAL, "--%s wants ID=%s, not '%s'",
                                 i == 2 ? "edit" : "answer", i == 2 ? "JSON" : "TEXT",
                                 lists[i]->list[k]);
-            else if (!asks_for(json, lists[i]->list[k], n))
+            else if (!asks_for(waiting ? waiting : "", lists[i]->list[k], n))
                 rc = ch_problem(err, CHELA_EINVAL,
                                 "session %s does not ask for approval %s; 'chela sessions show "
                                 "--json %s' has what it waits for",
                                 r->key, lists[i]->list[k], r->key);
         }
+    chela_free(waiting);
     chela_free(json);
     return rc;
 }
@@ -609,8 +612,9 @@ static int run_converse(struct run *r, const struct ch_setup *setup, chela_agent
         return show_last(r, r->session, setup->store, err);
     r->status = r->format == JSONL ? NULL : ch_status_new(&r->console);
     rc = run_begin(r, r->session, texts, err);
-    if (rc == 0 && r->flags.take_over)
-        rc = chela_run_take_over(r->handle, r->flags.take_over, strlen(r->flags.take_over));
+    if (rc == 0 && r->flags.take_over &&
+        (rc = chela_run_take_over(r->handle, r->flags.take_over, strlen(r->flags.take_over))) < 0)
+        ch_problem(err, rc, "--take-over '%s': %s", r->flags.take_over, chela_error_text(rc));
     if (rc < 0)
         return rc;
     if (setup->store)
@@ -758,9 +762,14 @@ static int read_images(const struct ch_texts *given, struct texts *t, struct che
 
 static int run_read_texts(struct run *r, struct texts *t, struct chela_error *err) {
     const struct flags *f = &r->flags;
+    chela_schema *schema = NULL;
     int rc = f->system ? ch_input_text(f->system, CH_INPUT_SYSTEM, &t->system, err) : 0;
     if (rc == 0 && f->schema)
         rc = ch_input_file(f->schema, CH_INPUT_SYSTEM, &t->schema, err);
+    if (rc == 0 && f->schema &&
+        (rc = chela_schema_new(t->schema.p, t->schema.n, NULL, &schema, err)) < 0)
+        ch_problem_in(err, f->schema);
+    chela_schema_free(schema);
     if (rc == 0)
         rc = read_images(&f->images, t, err);
     if (rc == 0 && !r->resume)

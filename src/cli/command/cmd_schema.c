@@ -107,13 +107,12 @@ static int schema_compile(const struct flags *f, chela_schema **out, struct chel
     struct ch_cli_input text = {0};
     struct chela_schema_opts opts =
         CHELA_SCHEMA_OPTS(.load = schema_load, .user = &documents, .assert_format = f->formats);
-    struct chela_error why = {0};
     int rc = ch_input_file(f->schema, CH_INPUT_BODY, &text, err);
     if (rc < 0)
         return rc;
-    rc = chela_schema_new(text.p, text.n, &opts, out, &why);
+    rc = chela_schema_new(text.p, text.n, &opts, out, err);
     if (rc < 0)
-        ch_problem(err, rc, "%s: %s", f->schema, why.message);
+        ch_problem_in(err, f->schema);
     ch_input_release(&text);
     ch_input_release(&documents.text);
     return rc;
@@ -124,11 +123,12 @@ static void print_unreadable(struct ch_console *c, const char *why) {
     struct ch_draft d;
     ch_draft_init(&d);
     fputs("{\"path\":\"\",\"schema\":null,\"keyword\":null,\"expected\":\"a JSON text\","
-          "\"received\":\"something else\",\"message\":\"the value is no JSON: ",
+          "\"received\":\"something else\",\"message\":",
           d.f);
-    for (; *why; why++)
-        fprintf(d.f, *why == '"' || *why == '\\' ? "\\%c" : "%c", *why);
-    fputs("\"}", d.f);
+    char *message = ch_format("the value is no JSON: %s", why);
+    ch_draft_quote(d.f, message);
+    free(message);
+    fputc('}', d.f);
     ch_draft_finish(&d);
     ch_json_line(c, d.p);
     free(d.p);

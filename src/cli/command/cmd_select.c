@@ -7,6 +7,7 @@
 
 #include "chela.h"
 #include "cli/command/cmd.h"
+#include "cli/support/array_member.h"
 #include "cli/support/draft.h"
 #include "cli/support/input.h"
 #include "cli/report/out.h"
@@ -89,13 +90,9 @@ static int read_agent(struct select *s, const struct ch_env *env, struct chela_e
 
 /* Print the names of an answer, each followed by a separator. */
 static void print_names(FILE *out, const char *json, char separator, char end) {
-    char pointer[40], *name, gap = 0;
+    char *name, gap = 0;
 
-    for (size_t i = 0;; i++) {
-        snprintf(pointer, sizeof(pointer), "/%zu/name", i);
-        name = chela_json_get(json, strlen(json), pointer, NULL);
-        if (!name)
-            break;
+    for (size_t i = 0; (name = ch_array_member(json, i, "name")); i++) {
         if (gap)
             fputc(gap, out);
         gap = separator;

@@ -206,13 +206,6 @@ static char *sessions_get(const struct chela_store_record *r, const char *pointe
     return chela_json_get(r->data, r->n, pointer, NULL);
 }
 
-/* pre: prefix of the member's name in the pointer. */
-static char *get_block(const struct chela_store_record *r, size_t i, const char *member) {
-    char pointer[64];
-    snprintf(pointer, sizeof(pointer), "/message/content/%zu/%s", i, member);
-    return sessions_get(r, pointer);
-}
-
 /* Print the beginning of a result, line by line. */
 static void show_result(FILE *out, const char *name, const char *text) {
     size_t n = strlen(text);
@@ -231,11 +224,16 @@ static void show_result(FILE *out, const char *name, const char *text) {
     fputs(cut ? "...\n" : "\n", out);
 }
 
-static void show_block(struct sessions *s, const struct chela_store_record *r, size_t i,
-                       const char *type) {
+static int show_block(const char *block, size_t n, void *user) {
+    struct sessions *s = user;
+    char *type = chela_json_get(block, n, "/type", NULL);
+    if (!type)
+        return 1;
     bool call = strcmp(type, "tool_call") == 0, result = strcmp(type, "tool_result") == 0;
-    char *text = get_block(r, i, call ? "arguments" : result ? "content" : "text");
-    char *name = call || result ? get_block(r, i, "name") : NULL;
+    char *text = chela_json_get(block, n, call     ? "/arguments"
+                                          : result ? "/content"
+                                                   : "/text", NULL);
+    char *name = call || result ? chela_json_get(block, n, "/name", NULL) : NULL;
     if (!text)
         fprintf(s->out.f, "  (%s)\n", type);
     else if (call)
@@ -244,20 +242,22 @@ static void show_block(struct sessions *s, const struct chela_store_record *r, s
         show_result(s->out.f, name, text);
     else
         fprintf(s->out.f, "%s%s\n", strcmp(type, "reasoning") == 0 ? "  (thinks) " : "", text);
+    chela_free(type);
     chela_free(text);
     chela_free(name);
+    return 0;
 }
 
 /* An input belongs to the turn that it starts; the reply ends the turn. */
 static void show_message(struct sessions *s, const struct chela_store_record *r) {
-    char *role = sessions_get(r, "/message/role"), *type, time[CH_LOCAL_TIME];
+    char *role = sessions_get(r, "/message/role"), time[CH_LOCAL_TIME];
+    char *content = role ? sessions_get(r, "/message/content") : NULL;
     if (role && strcmp(role, "tool") != 0)
         fprintf(s->out.f, "\n%s  %s  turn %zu\n", role, ch_local_time(r->ts, time), s->turns + 1);
     s->turns += role && strcmp(role, "assistant") == 0;
-    for (size_t i = 0; role && (type = get_block(r, i, "type")); i++) {
-        show_block(s, r, i, type);
-        chela_free(type);
-    }
+    if (content)
+        chela_json_each(content, strlen(content), show_block, s);
+    chela_free(content);
     chela_free(role);
 }
 
@@ -365,6 +365,8 @@ static int import_session(struct sessions *s) {
         rc = ch_input_file(s->args.words[0], IMPORT_MAX, &in, &s->err);
     if (rc == 0)
         rc = chela_store_import(s->store, in.p, in.n, s->flags.key, &key, &s->err);
+    if (rc < 0 && in.p)
+        ch_problem_in(&s->err, s->args.words[0]);
     ch_input_release(&in);
     if (rc < 0)
         return rc;

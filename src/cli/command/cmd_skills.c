@@ -106,28 +106,25 @@ static int skills_add_word(const char *word, size_t n, void *out) {
 }
 
 /* The tools that the skill may use without questions. */
-static void print_tools(const char *skill, size_t n, const char *location, FILE *out) {
-    size_t len = 0;
-    char *tools = chela_json_get(skill, n, "/allowed_tools", &len);
+static void print_tools(const char *skill, size_t n, const char *tools, const char *location,
+                        FILE *out) {
     char *unknown = chela_json_get(skill, n, "/unknown_tools", NULL);
-    if (tools && strcmp(tools, "[]") != 0) {
-        fprintf(out, "allowed-tools: %s:", location);
-        chela_json_each(tools, len, skills_add_word, out);
-        fputs(skills_is(chela_json_get(skill, n, "/tools_trusted", NULL), "true")
-                  ? "\n"
-                  : " (ignored: the directory is not trusted, see 'chela trust')\n",
-              out);
-    }
+    fprintf(out, "allowed-tools: %s:", location);
+    chela_json_each(tools, strlen(tools), skills_add_word, out);
+    fputs(skills_is(chela_json_get(skill, n, "/tools_trusted", NULL), "true")
+              ? "\n"
+              : " (ignored: the directory is not trusted, see 'chela trust')\n",
+          out);
     if (unknown && strcmp(unknown, "null") != 0)
         fprintf(out, "warning: %s: allowed-tools name unknown tools: %s\n", location, unknown);
     chela_free(unknown);
-    chela_free(tools);
 }
 
 static int print_problem(const char *skill, size_t n, void *out) {
     char *location = chela_json_get(skill, n, "/location", NULL);
     char *problem = chela_json_get(skill, n, "/problem", NULL);
     char *warning = chela_json_get(skill, n, "/warning", NULL);
+    char *tools = chela_json_get(skill, n, "/allowed_tools", NULL);
 
     if (problem && strcmp(problem, "null") != 0)
         fprintf(out, "not used: %s: %s\n", location, problem);
@@ -135,7 +132,9 @@ static int print_problem(const char *skill, size_t n, void *out) {
         fprintf(out, "the model is not told of it: %s\n", location);
     if (warning && strcmp(warning, "null") != 0)
         fprintf(out, "warning: %s: %s\n", location, warning);
-    print_tools(skill, n, location, out);
+    if (tools && strcmp(tools, "[]") != 0)
+        print_tools(skill, n, tools, location, out);
+    chela_free(tools);
     chela_free(warning);
     chela_free(problem);
     chela_free(location);
@@ -144,7 +143,7 @@ static int print_problem(const char *skill, size_t n, void *out) {
 
 static int skills_list(struct skills *s) {
     static const char *const heads[] = {"NAME", "VERSION", "LOCATION", "DESCRIPTION", NULL};
-    static const char *const members[] = {"name", "version", "location", "description"};
+    static const char *const pointers[] = {"/name", "/version", "/location", "/description"};
     struct ch_table table = {.heads = heads, .columns = ch_console_columns(&s->console)};
     struct ch_draft d;
 
@@ -152,7 +151,7 @@ static int skills_list(struct skills *s) {
         ch_json_line(&s->console, s->json);
         return CH_EXIT_DONE;
     }
-    ch_table_fill(&table, s->json, members);
+    ch_table_fill(&table, s->json, pointers);
     ch_draft_init(&d);
     if (table.n)
         ch_table_print(&table, d.f);
@@ -204,16 +203,16 @@ static int print_file(struct skills *s, const char *file) {
 }
 
 static int skills_show(struct skills *s) {
-    static const char *const members[] = {"name", "file", NULL};
-    struct ch_table table = {.heads = members};
+    static const char *const pointers[] = {"/name", "/file", NULL};
+    struct ch_table table = {.heads = pointers};
 
     if (s->args.n != 1) {
         ch_console_error(&s->console, "which skill? usage: chela skills show [flags] NAME");
         return CH_EXIT_USAGE;
     }
-    ch_table_fill(&table, s->json, members);
+    ch_table_fill(&table, s->json, pointers);
     long i = skills_find(s, &table, s->args.words[0]);
-    int code = i < 0 ? CH_EXIT_ERROR : print_file(s, table.cells[i][1]);
+    int code = i < 0 ? CH_EXIT_USAGE : print_file(s, table.cells[i][1]);
     ch_table_release(&table);
     return code;
 }

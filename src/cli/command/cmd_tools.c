@@ -4,6 +4,7 @@
 
 #include "cli/command/cmd.h"
 #include "cli/report/out_json.h"
+#include "cli/support/array_member.h"
 #include "cli/support/draft.h"
 #include "cli/support/mem.h"
 #include "cli/report/out.h"
@@ -107,14 +108,8 @@ static int with_agent(const struct ch_cmd *cmd, const struct ch_env *env, int ar
     return code;
 }
 
-static char *member_of(const char *json, size_t i, const char *name) {
-    char pointer[64];
-    snprintf(pointer, sizeof(pointer), "/%zu/%s", i, name);
-    return chela_json_get(json, strlen(json), pointer, NULL);
-}
-
 static char *tools_field(const struct tools *t, size_t i, const char *name) {
-    return member_of(t->json, i, name);
+    return ch_array_member(t->json, i, name);
 }
 
 static int tools_bad_usage(struct tools *t, const char *problem) {
@@ -142,9 +137,9 @@ static void note_policies(struct tools *t) {
 
 static void tools_print_list(const struct tools *t, FILE *out) {
     static const char *const heads[] = {"NAME", "PERMISSION", "EFFECT", "SUMMARY", NULL};
-    static const char *const fields[] = {"name", "permission", "effect", "summary"};
+    static const char *const pointers[] = {"/name", "/permission", "/effect", "/summary"};
     struct ch_table table = {.heads = heads, .columns = ch_console_columns(&t->console)};
-    ch_table_fill(&table, t->json, fields);
+    ch_table_fill(&table, t->json, pointers);
     ch_table_print(&table, out);
     ch_table_release(&table);
 }
@@ -190,8 +185,8 @@ static void print_tool(const struct tools *t, size_t i, FILE *out) {
 /* Prints the allow rules of this tool, with the calls that they permit. */
 static void print_rules(const struct tools *t, const char *name, FILE *out) {
     char *json = chela_agent_rules_json(t->agent), *tool;
-    for (size_t i = 0; (tool = member_of(json, i, "tool")); i++) {
-        char *rule = member_of(json, i, "name"), *detail = member_of(json, i, "detail");
+    for (size_t i = 0; (tool = ch_array_member(json, i, "tool")); i++) {
+        char *rule = ch_array_member(json, i, "name"), *detail = ch_array_member(json, i, "detail");
         if (strcmp(tool, name) == 0)
             fprintf(out, "allowed: %s\n  %s\n", rule, detail);
         chela_free(tool);
@@ -228,7 +223,7 @@ static int tools_show(struct tools *t) {
         return tools_bad_usage(t, "which tool? usage: chela tools show [flags] NAME");
     long i = find_tool(t, t->args.words[0]);
     if (i < 0)
-        return CH_EXIT_ERROR;
+        return CH_EXIT_USAGE;
     struct ch_draft d;
     ch_draft_init(&d);
     print_tool(t, (size_t)i, d.f);
@@ -275,12 +270,11 @@ static int tools_call(struct tools *t) {
         return tools_bad_usage(t, "which tool? usage: chela tools call [flags] NAME --args JSON");
     if (tools_read_arguments(t->flags.args, &arguments, &err) < 0)
         return tools_bad_usage(t, err.message);
-    int code = CH_EXIT_ERROR;
+    int code = CH_EXIT_USAGE;
     if (find_tool(t, t->args.words[0]) >= 0) {
         char *result = chela_agent_call_tool(t->agent, t->args.words[0], arguments.p, &err);
-        if (result)
-            code = print_result(t, result);
-        else
+        code = result ? print_result(t, result) : CH_EXIT_ERROR;
+        if (!result)
             ch_console_error(&t->console, "%s", err.message);
         chela_free(result);
     }

@@ -85,9 +85,9 @@ static int request_show(struct ch_setup *setup, const struct flags *f, const cha
     if (form == CHELA_REQUEST_TEXT) {
         ch_console_page(setup->console, out, n);
     } else {
-        fwrite(out, 1, n, stdout);
+        ch_console_answer(setup->console, out, n);
         if (form != CHELA_REQUEST_BODY)
-            fputc('\n', stdout);
+            ch_console_answer_end(setup->console);
     }
     chela_free(out);
     return 0;
@@ -102,8 +102,10 @@ static int otlp_show(const struct ch_setup *setup, const struct flags *f, const 
     if (rc == 0)
         rc = chela_telemetry_past(setup->store, key, f->all ? NULL : f->run ? f->run : "", &how,
                                   &out, err);
-    if (rc == 0)
-        puts(out);
+    if (rc == 0) {
+        ch_console_answer(setup->console, out, strlen(out));
+        ch_console_answer_end(setup->console);
+    }
     chela_free(out);
     return rc;
 }

@@ -60,9 +60,9 @@ static int trust_list_row(const struct chela_trusted *t, void *user) {
 static int trust_list_json(const struct chela_trusted *t, void *user) {
     struct trust *u = user;
     fputs(u->n++ ? ",\n {\"path\":" : "{\"path\":", u->out.f);
-    ch_draft_quote(&u->out, t->path);
+    ch_draft_quote(u->out.f, t->path);
     fputs(",\"digest\":", u->out.f);
-    ch_draft_quote(&u->out, t->digest);
+    ch_draft_quote(u->out.f, t->digest);
     fprintf(u->out.f, ",\"ts\":%lld}", (long long)t->ts);
     return 0;
 }

@@ -115,19 +115,12 @@ static int usage_by_name(const void *a, const void *b) {
     return strcmp(x->name, y->name);
 }
 
-static void usage_print_json_text(const char *text, FILE *out) {
-    fputc('"', out);
-    for (const unsigned char *p = (const unsigned char *)text; *p; p++)
-        fprintf(out, *p < ' ' ? "\\u%04x" : *p == '"' || *p == '\\' ? "\\%c" : "%c", *p);
-    fputc('"', out);
-}
-
 static void usage_print_json(const struct usage *u, FILE *out) {
     fputc('[', out);
     for (size_t i = 0; i < u->n; i++) {
         const struct sum *s = &u->sums[i];
         fprintf(out, "%s{\"%s\":", i ? ",\n " : "", u->flags.by ? u->flags.by : "day");
-        usage_print_json_text(s->name, out);
+        ch_draft_quote(out, s->name);
         fprintf(out,
                 ",\"calls\":%" PRId64 ",\"input\":%" PRId64 ",\"cache_read\":%" PRId64
                 ",\"output\":%" PRId64 "}",
@@ -204,9 +197,9 @@ static void budgets_print_json(const struct budgets *b, FILE *out) {
     for (size_t i = 0; i < b->n; i++) {
         const struct chela_budget_use *use = &b->list[i];
         fprintf(out, "%s{\"budget\":", i ? ",\n " : "");
-        usage_print_json_text(use->name, out);
+        ch_draft_quote(out, use->name);
         fputs(",\"of\":", out);
-        usage_print_json_text(use->of, out);
+        ch_draft_quote(out, use->of);
         fprintf(out, ",\"cost_usd\":%.6f,\"tokens\":%" PRId64, use->cost_usd, use->tokens);
         if (use->limit_usd > 0)
             fprintf(out, ",\"limit_usd\":%.6f", use->limit_usd);
@@ -307,7 +300,7 @@ static void turns_print_json(const struct turns *t, FILE *out) {
                 "%s{\"turn\":%u,\"ts\":%" PRId64 ",\"input\":%" PRId64 ",\"growth\":%" PRId64
                 ",\"cache_read\":%" PRId64 ",\"output\":%" PRId64 ",\"model\":",
                 i ? ",\n " : "", c->turn, c->ts, c->input, c->growth, c->cached, c->output);
-        usage_print_json_text(c->model, out);
+        ch_draft_quote(out, c->model);
         if (c->cost >= 0)
             fprintf(out, ",\"cost_usd\":%.6f", c->cost);
         fputc('}', out);

@@ -180,26 +180,27 @@ static void print_report(FILE *out, const char *report) {
     chela_free(verdict);
 }
 
+static int print_difference(const char *difference, size_t n, void *out) {
+    static const char *const members[][2] = {
+        {"/what", "\n"}, {"/name", " "}, {"/a", "\n  - "}, {"/b", "\n  + "}};
+    for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++) {
+        char *text = chela_json_get(difference, n, members[i][0], NULL);
+        fputs(members[i][1], out);
+        why_escape(out, text);
+        chela_free(text);
+    }
+    fputc('\n', out);
+    return 0;
+}
+
 static void print_versus(FILE *out, const char *report) {
-    char *same = why_member(report, "/same"), *what;
-    char pointer[64];
+    char *same = why_member(report, "/same"), *differences = why_member(report, "/differences");
     if (same && strcmp(same, "true") == 0)
         fputs("The sessions do not differ in any request or reply.\n", out);
     else
         why_field(out, "The first difference is in request ", report, "/request", ":\n");
-    for (unsigned i = 0;; i++) {
-        snprintf(pointer, sizeof(pointer), "/differences/%u/what", i);
-        if (!(what = why_member(report, pointer)))
-            break;
-        fprintf(out, "\n%s", what);
-        snprintf(pointer, sizeof(pointer), "/differences/%u/name", i);
-        why_field(out, " ", report, pointer, "\n");
-        snprintf(pointer, sizeof(pointer), "/differences/%u/a", i);
-        why_field(out, "  - ", report, pointer, "\n");
-        snprintf(pointer, sizeof(pointer), "/differences/%u/b", i);
-        why_field(out, "  + ", report, pointer, "\n");
-        chela_free(what);
-    }
+    chela_json_each(differences, strlen(differences), print_difference, out);
+    chela_free(differences);
     chela_free(same);
 }
 

@@ -100,6 +100,8 @@ static int print_converted(struct ch_console *c, const struct flags *f, const ch
         code = json ? CH_EXIT_DONE : CH_EXIT_ERROR;
         if (json)
             ch_json_line(c, json);
+        else
+            ch_problem_in(&err, path);
         chela_free(json);
         ch_input_release(&in);
     }

@@ -196,6 +196,24 @@ static bool add_is_right(const char *temp, const chela_config *before, const cha
     return right;
 }
 
+/* Takes temp. rc < 0: the file keeps its text. */
+static int add_finish(char *temp, const char *path, int rc, struct chela_error *err) {
+    if (rc == 0 && rename(temp, path) < 0)
+        rc = ch_problem(err, CHELA_EIO, "%s cannot be written: %s", path, strerror(errno));
+    if (temp && rc < 0)
+        unlink(temp);
+    free(temp);
+    return rc;
+}
+
+int ch_init_replace(const char *path, const char *text, struct chela_error *err) {
+    char *file = realpath(path, NULL);
+    char *temp = add_write_beside(file ? file : path, text, err);
+    int rc = add_finish(temp, file ? file : path, temp ? 0 : err->code, err);
+    free(file);
+    return rc;
+}
+
 /* The file gets the new text; CHELA_ECONFIG without a message: it would not be right. */
 static int add_replace(const char *path, const chela_config *before, const char *name,
                        const char *text, struct chela_error *err) {
@@ -203,12 +221,7 @@ static int add_replace(const char *path, const chela_config *before, const char 
     int rc = temp ? 0 : err->code;
     if (rc == 0 && !add_is_right(temp, before, name))
         rc = CHELA_ECONFIG;
-    if (rc == 0 && rename(temp, path) < 0)
-        rc = ch_problem(err, CHELA_EIO, "%s cannot be written: %s", path, strerror(errno));
-    if (temp && rc < 0)
-        unlink(temp);
-    free(temp);
-    return rc;
+    return add_finish(temp, path, rc, err);
 }
 
 static int add_refuse(struct ch_console *console, const char *path, const char *name,

@@ -1,9 +1,12 @@
-/* init_add.h -- adds a section to an existing configuration file. */
+/* init_add.h -- replaces a configuration file, or adds a section to it. */
 #ifndef CH_CLI_INIT_ADD_H
 #define CH_CLI_INIT_ADD_H
 #include "chela.h"
 #include "cli/support/env.h"
 #include "cli/term/console.h"
+
+/* Give an existing file a new text. After a failure the file has its old text. */
+int ch_init_replace(const char *path, const char *text, struct chela_error *err);
 
 /* Whether the file configures or mentions the channel. CHELA_EEXIST: yes. */
 int ch_init_has_channel(const char *path, const char *name, struct chela_error *err);

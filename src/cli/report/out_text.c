@@ -183,32 +183,41 @@ static const char *box_of(const char *status) {
                                            : "[ ]";
 }
 
-static char *out_text_step_text(struct chela_str steps, size_t i, const char *member) {
-    char pointer[64];
-    snprintf(pointer, sizeof(pointer), "/%zu/%s", i, member);
-    return chela_json_get(steps.p, steps.n, pointer, NULL);
+struct plan {
+    struct ch_text *text;
+    unsigned i;
+    bool fresh; /* no step has begun */
+};
+
+static int plan_on_status(const char *step, size_t n, void *user) {
+    char *status = chela_json_get(step, n, "/status", NULL);
+    int begun = status && strcmp(status, "pending") != 0;
+    (void)user;
+    chela_free(status);
+    return begun;
+}
+
+static int plan_on_step(const char *step, size_t n, void *user) {
+    struct plan *p = user;
+    struct ch_text *t = p->text;
+    char *status = chela_json_get(step, n, "/status", NULL);
+    char *about = chela_json_get(step, n, "/description", NULL);
+    struct chela_str text = {about ? about : "", about ? strlen(about) : 0};
+    bool ended = status && (strcmp(status, "done") == 0 || strcmp(status, "failed") == 0);
+    uint32_t bit = (uint32_t)1 << p->i++;
+    char *line = brief(t, text, 16);
+    if (p->fresh || (ended && !(t->ticked & bit)))
+        ch_console_note(t->console, "[plan] %s %u. %s", box_of(status ? status : ""), p->i, line);
+    t->ticked = ended && !p->fresh ? t->ticked | bit : t->ticked & ~bit;
+    free(line);
+    chela_free(about);
+    chela_free(status);
+    return p->i == 32; /* a plan has at most 32 steps */
 }
 
 static void on_plan(struct ch_text *t, struct chela_str steps) {
-    enum { MOST = 8 };
-    char *status;
-    bool fresh = true;
-    for (size_t i = 0; i < MOST && (status = out_text_step_text(steps, i, "status")); i++) {
-        fresh &= strcmp(status, "pending") == 0;
-        chela_free(status);
-    }
-    for (size_t i = 0; i < MOST && (status = out_text_step_text(steps, i, "status")); i++) {
-        bool ended = strcmp(status, "done") == 0 || strcmp(status, "failed") == 0;
-        char *about = out_text_step_text(steps, i, "description");
-        struct chela_str text = {about ? about : "", about ? strlen(about) : 0};
-        char *line = brief(t, text, 16);
-        if (fresh || (ended && !(t->ticked >> i & 1)))
-            ch_console_note(t->console, "[plan] %s %zu. %s", box_of(status), i + 1, line);
-        t->ticked = ended && !fresh ? t->ticked | 1u << i : t->ticked & ~(1u << i);
-        free(line);
-        chela_free(about);
-        chela_free(status);
-    }
+    struct plan p = {.text = t, .fresh = !chela_json_each(steps.p, steps.n, plan_on_status, NULL)};
+    chela_json_each(steps.p, steps.n, plan_on_step, &p);
 }
 
 /* Calls and outcome of a called agent. */

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/support/draft.h"
 #include "cli/term/flow.h"
 #include "cli/term/term.h"
 #include "cli/report/trace.h"
@@ -144,24 +145,11 @@ void ch_trace_text(const struct ch_trace *t, const char *key, unsigned columns, 
 
 /* --- JSON */
 
-static void trace_text_quoted(const char *text, FILE *out) {
-    fputc('"', out);
-    for (const char *p = text; *p; p++) {
-        if (*p == '"' || *p == '\\')
-            fprintf(out, "\\%c", *p);
-        else if ((unsigned char)*p < 0x20)
-            fprintf(out, "\\u%04x", (unsigned)*p);
-        else
-            fputc(*p, out);
-    }
-    fputc('"', out);
-}
-
 static void trace_text_member(const char *name, const char *text, FILE *out) {
     if (!text)
         return;
     fprintf(out, ",\"%s\":", name);
-    trace_text_quoted(text, out);
+    ch_draft_quote(out, text);
 }
 
 static void json_request(const struct chela_span *s, FILE *out) {

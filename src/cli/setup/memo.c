@@ -90,7 +90,7 @@ static void memo_add(struct ch_draft *d, const char *name, const char *value) {
     if (!value)
         return;
     fprintf(d->f, "%s\"%s\":", ftell(d->f) > 1 ? "," : "", name);
-    ch_draft_quote(d, value);
+    ch_draft_quote(d->f, value);
 }
 
 void ch_memo_keep(chela_agent *agent, const char *model, const char *workspace,

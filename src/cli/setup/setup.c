@@ -182,7 +182,7 @@ static int add_mcp_tools(struct ch_setup *s, chela_agent *agent, struct chela_er
     for (size_t i = 0; rc == 0 && i < 2; i++)
         if (s->mcp[i])
             rc = chela_config_tools(s->mcp[i], NULL, agent, err);
-    if (rc == 0 && !s->uv_loop && !s->reloading)
+    if (rc == 0 && !s->uv_loop && !s->reloading && !s->inspect)
         chela_mcp_wait(s->rt, 0, NULL); /* a server that is too slow is left out */
     return rc;
 }
@@ -393,12 +393,12 @@ static const char *next_name(char **rest) {
 }
 
 /* A glob may match nothing; a plain name must be a tool. */
-static int setup_check_names(const struct ch_setup *s, char *const *names,
+static int setup_check_names(const char *flag, const char *list, char *const *names,
                              struct chela_error *err) {
     int rc = CHELA_OK;
-    char *copy = ch_dup(s->flags->tools), *rest = copy;
+    char *copy = ch_dup(list ? list : ""), *rest = copy;
     for (const char *word; rc == CHELA_OK && (word = next_name(&rest));)
-        rc = setup_check_name("--tools", word, names, err);
+        rc = setup_check_name(flag, word, names, err);
     free(copy);
     return rc;
 }
@@ -567,10 +567,13 @@ static int setup_add_tools(struct ch_setup *s, const struct chela_agent_opts *op
         return err->code = CHELA_ECONFIG;
     if (s->config && setup_gather(s, s->flags->agent, opts, agent, err) < 0)
         return err->code;
-    if (!s->flags->tools)
+    if (!s->flags->tools && !s->flags->deny)
         return CHELA_OK;
+    struct chela_error why = {0};
     char **names = ch_setup_tool_names(agent);
-    int rc = setup_check_names(s, names, err);
+    int rc = setup_check_names("--tools", s->flags->tools, names, err);
+    if (setup_check_names("--deny", s->flags->deny, names, &why) < 0)
+        ch_console_note(s->console, "warning: %s", why.message);
     ch_setup_free_names(names);
     return rc;
 }

@@ -11,8 +11,6 @@
 #include "cli/support/problem.h"
 #include "cli/term/ask.h"
 
-#define SHOWN 40 /* settings of one kind in a question */
-
 /* --- the record --------------------------------------------------------------- */
 
 char *ch_trust_directory(const struct ch_env *env, bool create) {
@@ -35,10 +33,9 @@ int ch_trust_add(const struct ch_env *env, const chela_config *cfg, struct chela
 }
 
 void ch_trust_skills(const struct ch_setup *s, const char *workspace) {
-    struct chela_error why = {0}; /* without trust, a run tells what is ignored */
     char *dir = ch_trust_directory(s->env, false);
     if (dir)
-        chela_trust_skills(dir, workspace, s->rt, &why);
+        chela_trust_skills(dir, workspace, s->rt, NULL); /* a run tells what is ignored */
     free(dir);
 }
 
@@ -111,14 +108,8 @@ static void count_claim(const char *kind, const char *key, const char *value, vo
 struct writing {
     FILE *out;
     bool changes; /* the file was trusted before */
-    char kind[32];
-    size_t of_kind, n;
+    size_t n;
 };
-
-static void end_kind(struct writing *w) {
-    if (w->of_kind > SHOWN)
-        fprintf(w->out, "  %-10s  ... and %zu more\n", w->kind, w->of_kind - SHOWN);
-}
 
 static void write_one_line(FILE *out, const char *text) {
     for (; *text; text++)
@@ -128,17 +119,11 @@ static void write_one_line(FILE *out, const char *text) {
             fputc(*text, out);
 }
 
+/* All settings are shown: one that is left out would be trusted unseen. */
 static void write_change(int change, const char *kind, const char *key, const char *value,
                          void *user) {
     struct writing *w = user;
-    if (strcmp(w->kind, kind) != 0) {
-        end_kind(w);
-        snprintf(w->kind, sizeof(w->kind), "%s", kind);
-        w->of_kind = 0;
-    }
     w->n++;
-    if (w->of_kind++ >= SHOWN)
-        return;
     fprintf(w->out, "%s%-10s  ", w->changes ? change < 0 ? "- " : "+ " : "  ", kind);
     write_one_line(w->out, key);
     fputs(": ", w->out);
@@ -152,7 +137,6 @@ size_t ch_trust_write(FILE *out, const struct ch_env *env, const chela_config *c
     char *dir = ch_trust_directory(env, false);
     w.changes = dir && chela_trust_check(dir, cfg, &err) == CHELA_ESTATE;
     chela_trust_compare(dir, cfg, write_change, &w, &err);
-    end_kind(&w);
     free(dir);
     return w.n;
 }

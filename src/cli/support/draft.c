@@ -28,8 +28,7 @@ char *ch_format(const char *fmt, ...) {
     return text;
 }
 
-void ch_draft_quote(struct ch_draft *d, const char *text) {
-    FILE *out = d->f;
+void ch_draft_quote(FILE *out, const char *text) {
     fputc('"', out);
     for (const unsigned char *p = (const unsigned char *)text; *p; p++) {
         if (*p == '"' || *p == '\\')

@@ -21,7 +21,7 @@ struct ch_draft {
 void ch_draft_init(struct ch_draft *d);
 void ch_draft_finish(struct ch_draft *d);
 /* Write text as a JSON string. */
-void ch_draft_quote(struct ch_draft *d, const char *text);
+void ch_draft_quote(FILE *out, const char *text);
 
 /* asprintf that aborts on failure. The caller frees the result. */
 char *ch_format(const char *fmt, ...) CHELA_PRINTF(1, 2);

@@ -15,6 +15,12 @@ int ch_problem(struct chela_error *err, int code, const char *fmt, ...) {
     return code;
 }
 
+int ch_problem_in(struct chela_error *err, const char *file) {
+    struct chela_error why = *err;
+    err->code = 0;
+    return ch_problem(err, why.code, "%s: %s", file, why.message);
+}
+
 int ch_problem_exit(const struct chela_error *err) {
     switch (err->code) {
     case CHELA_EINVAL:

@@ -19,6 +19,9 @@ enum ch_exit {
 /* Keeps the first problem, because later ones are usually consequences. Returns code. */
 int ch_problem(struct chela_error *err, int code, const char *fmt, ...) CHELA_PRINTF(3, 4);
 
+/* Put the name of the file, and ": ", before the message of the problem. Returns its code. */
+int ch_problem_in(struct chela_error *err, const char *file);
+
 /* CH_EXIT_USAGE for errors in user input (a flag, a file, a name), else CH_EXIT_ERROR. */
 int ch_problem_exit(const struct chela_error *err);
 

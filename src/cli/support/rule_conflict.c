@@ -79,32 +79,37 @@ static const char *forbidden_part(const char *rule) {
     return first;
 }
 
-static char *member(const char *tools, size_t i, const char *name) {
-    char *pointer = ch_format("/%zu/%s", i, name);
-    char *value = chela_json_get(tools, strlen(tools), pointer, NULL);
-    free(pointer);
-    return value;
+struct comparison {
+    const char *rule, *part; /* part: what the rule forbids, in small letters */
+    ch_rule_conflict_fn *fn;
+    void *user;
+};
+
+static int compare_tool(const char *tool, size_t n, void *user) {
+    const struct comparison *c = user;
+    char *name = chela_json_get(tool, n, "/name", NULL);
+    char *description = chela_json_get(tool, n, "/description", NULL);
+    char *all = ch_format("%s %s", name ? name : "", description ? description : "");
+    char *text = lower(all);
+    bool found = false;
+    for (char *p = text; *p; p++)
+        *p = *p == '_' ? ' ' : *p;
+    for (size_t k = 0; !found && k < sizeof(acts) / sizeof(acts[0]); k++)
+        found = has_act(c->part, k) && has_act(text, k);
+    if (found && name)
+        c->fn(c->rule, name, c->user);
+    free(text);
+    free(all);
+    chela_free(description);
+    chela_free(name);
+    return 0;
 }
 
 static void compare(const char *rule, const char *tools, ch_rule_conflict_fn *fn, void *user) {
-    char *small = lower(rule), *name;
-    const char *part = forbidden_part(small);
-    for (size_t i = 0; part && (name = member(tools, i, "name")); i++) {
-        char *description = member(tools, i, "description");
-        char *all = ch_format("%s %s", name, description ? description : "");
-        char *text = lower(all);
-        bool found = false;
-        for (char *p = text; *p; p++)
-            *p = *p == '_' ? ' ' : *p;
-        for (size_t k = 0; !found && k < sizeof(acts) / sizeof(acts[0]); k++)
-            found = has_act(part, k) && has_act(text, k);
-        if (found)
-            fn(rule, name, user);
-        free(text);
-        free(all);
-        chela_free(description);
-        chela_free(name);
-    }
+    char *small = lower(rule);
+    struct comparison c = {rule, forbidden_part(small), fn, user};
+    if (c.part)
+        chela_json_each(tools, strlen(tools), compare_tool, &c);
     free(small);
 }
 

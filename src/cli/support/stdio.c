@@ -9,6 +9,8 @@
 
 #include "cli/support/mem.h"
 
+enum { WAITING = 64 << 20 }; /* bytes that wait to be written: beyond, nothing is read */
+
 void ch_stdio_init(struct ch_stdio *s) {
     uv_loop_init(&s->loop);
 }
@@ -96,9 +98,15 @@ static void stdio_on_more(uv_idle_t *h) {
 
 static void stdio_on_before_wait(uv_prepare_t *h) {
     struct ch_stdio *s = h->data;
-    if (s->in_file && !s->ended && !s->no_input)
+    size_t waits = s->out_file ? 0 : uv_stream_get_write_queue_size(&s->out.stream);
+    bool full = waits > WAITING;
+    if (s->in_file && !s->ended && !s->no_input && !full)
         stdio_read_file(s);
-    if (s->gone || (s->ended && !s->busy(s->user)))
+    if (!s->in_file && full)
+        uv_read_stop(&s->in.stream);
+    else if (!s->in_file && !s->ended)
+        uv_read_start(&s->in.stream, stdio_give_room, stdio_on_bytes);
+    if (s->gone || (s->ended && !waits && !s->busy(s->user)))
         uv_stop(&s->loop);
 }
 
@@ -148,8 +156,6 @@ void ch_stdio_run(struct ch_stdio *s) {
         s->signals[i].data = s;
         uv_signal_start(&s->signals[i], stdio_on_signal, signals[i]);
     }
-    if (!s->in_file)
-        uv_read_start(&s->in.stream, stdio_give_room, stdio_on_bytes);
     uv_run(&s->loop, UV_RUN_DEFAULT);
 }
 

@@ -1,7 +1,8 @@
 /* stdio.h -- standard input and output in a loop, for commands that speak a protocol there.
  *
- * Bytes that arrive go to `take`. The loop stops when the other side is gone, when a signal
- * arrives, or when the input has ended and `busy` returns false. */
+ * Bytes that arrive go to `take`, but not while the other side leaves much output unread. The
+ * loop stops when the other side is gone, when a signal arrives, or when the input has ended,
+ * `busy` returns false and the output is written. */
 #ifndef CH_CLI_STDIO_H
 #define CH_CLI_STDIO_H
 #include <stdbool.h>

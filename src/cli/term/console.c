@@ -190,7 +190,7 @@ void ch_console_json(struct ch_console *c, const char *level, const char *area, 
     if (c->worker)
         fprintf(d.f, "\"worker\":%u,", c->worker);
     fputs("\"message\":", d.f);
-    ch_draft_quote(&d, text);
+    ch_draft_quote(d.f, text);
     fputs("}\n", d.f);
     ch_draft_finish(&d);
     ch_console_complain(c, d.p, d.n);

@@ -22,11 +22,7 @@ void ch_edit_release(struct ch_edit *e) {
 
 /* --- text -------------------------------------------------------------------------- */
 
-static void term_edit_insert(struct ch_edit *e, const char *p, size_t n) {
-    if (n > CH_EDIT_MAX - e->n) {
-        e->lost += n;
-        return;
-    }
+static void put(struct ch_edit *e, const char *p, size_t n) {
     if (e->n + n >= e->cap) {
         e->cap = (e->n + n + 1) * 2;
         e->text = ch_must(realloc(e->text, e->cap));
@@ -35,6 +31,14 @@ static void term_edit_insert(struct ch_edit *e, const char *p, size_t n) {
     memcpy(e->text + e->at, p, n);
     e->n += n;
     e->at += n;
+}
+
+/* The person inserts a text: the limit holds. */
+static void term_edit_insert(struct ch_edit *e, const char *p, size_t n) {
+    if (e->n + n > CH_EDIT_MAX)
+        e->lost += n;
+    else
+        put(e, p, n);
 }
 
 static void erase(struct ch_edit *e, size_t from, size_t to) {
@@ -60,12 +64,12 @@ char *ch_edit_take(struct ch_edit *e) {
 void ch_edit_set(struct ch_edit *e, const char *text) {
     e->n = e->at = 0;
     e->text[0] = '\0';
-    term_edit_insert(e, text, strlen(text));
+    put(e, text, strlen(text));
 }
 
 void ch_edit_replace(struct ch_edit *e, size_t from, size_t to, const char *text) {
     erase(e, from, to);
-    term_edit_insert(e, text, strlen(text));
+    put(e, text, strlen(text));
 }
 
 /* --- places ------------------------------------------------------------------------ */
@@ -280,7 +284,7 @@ void ch_edit_complete(struct ch_edit *e, size_t from, char *const *words, size_t
     size_t len = common(words, n);
     if (len >= e->at - from) {
         erase(e, from, e->at);
-        term_edit_insert(e, words[0], len);
+        put(e, words[0], len);
     }
     if (n > 1)
         show_words(e, words, n);

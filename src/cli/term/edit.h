@@ -12,7 +12,7 @@
 #include "cli/term/history.h"
 #include "cli/term/keys.h"
 
-enum { CH_EDIT_MAX = 1 << 20 }; /* maximum bytes of text */
+enum { CH_EDIT_MAX = 1 << 20 }; /* bytes of text beyond which keys insert nothing */
 
 enum ch_edit_action {
     CH_EDIT_NONE,
@@ -56,6 +56,7 @@ enum ch_edit_action ch_edit_flush(struct ch_edit *e);
 
 /* Take ownership of the text; the editor is then empty. */
 char *ch_edit_take(struct ch_edit *e);
+/* Replace the whole text. CH_EDIT_MAX does not hold for texts that are not typed. */
 void ch_edit_set(struct ch_edit *e, const char *text);
 /* Replace the bytes from `from` to `to` by a text; the cursor is placed after the text. */
 void ch_edit_replace(struct ch_edit *e, size_t from, size_t to, const char *text);

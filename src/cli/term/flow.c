@@ -115,7 +115,7 @@ static size_t unit_end(const struct ch_flow *f, size_t at) {
     return at;
 }
 
-/* Write a unit that is wider than a line, in pieces. */
+/* Write a unit that is wider than the rest of the line, in pieces. */
 static void put_cut(struct folder *f, unsigned columns, size_t from, size_t to) {
     while (from < to) {
         size_t fit = ch_term_fit(f->flow->text + from, to - from, columns - f->used);
@@ -134,9 +134,10 @@ static void put_unit(struct folder *f, unsigned columns, size_t from, size_t to,
         flow_end(f);
         spaces = 0;
     }
-    if (f->used > 0 || spaces > 0)
-        flow_put(f, from - spaces, from);
-    if (w > columns)
+    if (spaces >= columns) /* at the start of a line */
+        spaces = columns - 1;
+    flow_put(f, from - spaces, from);
+    if (f->used + w > columns)
         put_cut(f, columns, from, to);
     else
         flow_put(f, from, to);

@@ -15,35 +15,26 @@ char **ch_table_row(struct ch_table *t) {
     return t->cells[t->n++];
 }
 
-/* A member of an object; NULL: none. */
-static char *cell(const char *object, size_t n, const char *member) {
-    char pointer[64];
-    snprintf(pointer, sizeof(pointer), "/%s", member);
-    char *text = chela_json_get(object, n, pointer, NULL);
-    char *copy = text && strcmp(text, "null") != 0 ? ch_dup(text) : NULL; /* unknown */
-    chela_free(text);
-    return copy;
-}
-
 struct filling {
     struct ch_table *table;
-    const char *const *members;
+    const char *const *pointers;
 };
 
+/* The cell of an unknown value is empty. The first cell has a name, and a name may be "null". */
 static int fill_row(const char *object, size_t n, void *user) {
     const struct filling *f = user;
-    char *first = cell(object, n, f->members[0]);
-    if (!first)
-        return 1;
     char **row = ch_table_row(f->table);
-    row[0] = first;
-    for (size_t c = 1; f->table->heads[c]; c++)
-        row[c] = cell(object, n, f->members[c]);
+    for (size_t c = 0; f->table->heads[c]; c++) {
+        char *text = chela_json_get(object, n, f->pointers[c], NULL);
+        if (c == 0 || (text && strcmp(text, "null") != 0))
+            row[c] = ch_dup(text ? text : "");
+        chela_free(text);
+    }
     return 0;
 }
 
-void ch_table_fill(struct ch_table *t, const char *json, const char *const *members) {
-    struct filling f = {t, members};
+void ch_table_fill(struct ch_table *t, const char *json, const char *const *pointers) {
+    struct filling f = {t, pointers};
     chela_json_each(json, strlen(json), fill_row, &f);
 }
 

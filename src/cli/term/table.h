@@ -17,8 +17,9 @@ struct ch_table {             /* zeroed except heads: empty */
 /* Add a row; its cells are malloc'ed texts, NULL is empty. */
 char **ch_table_row(struct ch_table *t);
 
-/* Add a row for each object of a JSON array, one member per column. */
-void ch_table_fill(struct ch_table *t, const char *json, const char *const *members);
+/* Add a row for each element of a JSON array. A JSON pointer for each column names the value in
+ * the element; the first value is not null. */
+void ch_table_fill(struct ch_table *t, const char *json, const char *const *pointers);
 
 /* Untrusted text is made one safe line a cell. */
 void ch_table_print(struct ch_table *t, FILE *out);

@@ -143,9 +143,9 @@ static int client_join_run(struct ch_delivery *d, struct ch_lane *l, struct ch_m
 /* True: the message neither joins the run nor begins one at once. */
 static bool client_is_queued(struct ch_delivery *d, const struct ch_lane *l) {
     enum chela_queue_mode mode = ch_input_queue_mode(l->session);
-    bool busy = l->running || ch_input_queue_waiting(l->session) > 0;
     return !ch_json_get_str(d->data, "mode").n &&
-           (mode == CHELA_QUEUE_COLLECT || (mode == CHELA_QUEUE_INTERRUPT && busy));
+           (mode == CHELA_QUEUE_COLLECT ||
+            (mode == CHELA_QUEUE_INTERRUPT && ch_lane_is_busy(l)));
 }
 
 bool ch_client_input_begins_later(const struct ch_delivery *d) {
@@ -165,6 +165,8 @@ static int client_apply_message(struct ch_delivery *d, struct ch_lane *l,
         return CH_TURN_WAITS;
     if (!d->told && ch_lane_was_interrupted(l) && ch_lane_resume(l, CHELA_APPROVE_ASK, err) == 0)
         return CH_TURN_WAITS; /* the interrupted run is resumed first */
+    if (!client_is_queued(d, l) && ch_lane_start_waiting(l))
+        return CH_TURN_WAITS; /* until the run begins: the message may join it */
     int rc = ch_msg_read(ch_json_get(d->data, "message"), &m, err);
     if (rc < 0)
         return rc;

@@ -18,6 +18,7 @@
 
 #define RETRY_MS 300 /* doubled each time */
 #define RETRIES 3
+#define LATE_MS 1000 /* longest time that a sender waits for the turn of its event */
 #define OUTCOME "outcome/" /* prefix of the id of an outcome that the store keeps */
 #define OUTCOME_MS 60000
 
@@ -166,6 +167,8 @@ static int delivery_take(struct ch_turn *t, struct ch_lane *l, const struct chel
         return 0;
     }
     int rc = d->kind->apply(d, l, &err);
+    if (rc == CHELA_ELIMIT && ch_lane_is_busy(l)) /* too many messages wait in the session */
+        rc = d->told || d->awaited ? (err.code = CHELA_EOVERLOAD) : CH_TURN_WAITS;
     if (rc == CH_TURN_WAITS && d->kind->held)
         return rc;
     if (rc == CH_TURN_WAITS) {
@@ -200,9 +203,20 @@ static void delivery_leave_to_holder(struct ch_delivery *d) {
                        delivery_on_retry);
 }
 
+/* The event waits behind others: the sender learns that the store has it. */
+static void delivery_on_late(struct ch_timer *t) {
+    struct ch_delivery *d = CH_CONTAINER(t, struct ch_delivery, retry);
+    delivery_tell(d, CH_DELIVERY_QUEUED, NULL, NULL);
+    ch_delivery_leave(d);
+}
+
 static void delivery_on_ready(struct ch_lane_wait *w, struct ch_lane *l,
                               const struct chela_error *failed) {
     struct ch_delivery *d = CH_CONTAINER(w, struct ch_delivery, wait);
+    if (!failed && d->told && d->kind->turn == CH_TURN_JOINS)
+        ch_timer_start(d->gw->rt->loop, &d->retry, LATE_MS, delivery_on_late);
+    if (!failed && d->kind->held)
+        ch_lane_start_waiting(l); /* the event has its turn when these messages are answered */
     if (!failed)
         ch_lane_inbox_wait(l, &d->turn);
     else if (failed->code == CHELA_EBUSY)
@@ -369,7 +383,7 @@ bool ch_delivery_owns(const char *id) {
 enum ch_restored ch_delivery_restore(chela_gateway *gw, const char *id, const char *key,
                                      struct ch_sv data) {
     struct ch_delivery *d = delivery_find(gw, id);
-    if (d && ch_timer_armed(&d->retry)) /* now rather than later */
+    if (d && d->retries && ch_timer_armed(&d->retry)) /* now rather than later */
         ch_timer_start(gw->rt->loop, &d->retry, 0, delivery_on_retry);
     if (d)
         return d->accepting ? CH_RESTORED_LATER : CH_RESTORED;

@@ -62,7 +62,8 @@ struct ch_delivery {
     const char *run; /* of an event that another gateway took up: id of the run that the event
                       * controls; NULL: unknown */
     struct ch_buf text; /* the event's data, until it is stored */
-    struct ch_timer retry; /* the session was held elsewhere, and may be free soon */
+    struct ch_timer retry; /* retries > 0: the session was held elsewhere, and may be free soon;
+                            * else: the event has not had its turn yet */
     unsigned retries;
     ch_delivery_fn *told; /* called at each stage; NULL: no caller waits for the outcome */
     void *user;

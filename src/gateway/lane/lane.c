@@ -128,8 +128,10 @@ static void lane_on_event(const struct chela_event *ev, void *user) {
     ch_health_state_observe(l->gw->health_state, ev);
     if (l->stored)
         record_event(l, ev);
-    if (ev->type == CHELA_EV_RUN_START)
+    if (ev->type == CHELA_EV_RUN_START) {
         adopt_run(l);
+        ch_lane_inbox_poke(l); /* events may join the run */
+    }
     if (ev->type == CHELA_EV_CHILD || ev->type == CHELA_EV_RUN_END)
         ch_budgets_count(l);
     if (l->taking.n && (ev->type == CHELA_EV_MODEL_REQUEST || ev->type == CHELA_EV_RUN_END))
@@ -526,6 +528,10 @@ int ch_lane_queue(struct ch_lane *l, struct ch_msg *input, struct chela_run_opts
     return rc;
 }
 
+bool ch_lane_is_busy(const struct ch_lane *l) {
+    return l->running || ch_input_queue_waiting(l->session) > 0;
+}
+
 bool ch_lane_was_interrupted(const struct ch_lane *l) {
     return !l->running && chela_session_status(l->session) == CHELA_SESSION_RUNNING;
 }
@@ -579,6 +585,12 @@ int ch_lane_send(struct ch_lane *l, struct ch_sv text, struct chela_run_opts *op
     if (rc == 0)
         adopt_run(l);
     return rc;
+}
+
+bool ch_lane_start_waiting(struct ch_lane *l) {
+    struct chela_run_opts opts = CHELA_RUN_OPTS(.approve = CHELA_APPROVE_ASK);
+    return !l->running && chela_session_status(l->session) == CHELA_SESSION_IDLE &&
+           ch_lane_send(l, ch_sv(NULL, 0), &opts, NULL) == 0;
 }
 
 int ch_lane_for_request(struct ch_request *req, struct ch_lane_opts *o, struct ch_lane **out,

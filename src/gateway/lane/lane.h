@@ -133,6 +133,9 @@ int ch_lane_converse(struct ch_lane *l, struct ch_client_history *h, const char 
  * queued messages begin a run. */
 int ch_lane_send(struct ch_lane *l, struct ch_sv text, struct chela_run_opts *opts,
                  struct chela_error *err);
+/* Begins a run with the messages that wait in the session, soon. False: none waits, or a run is
+ * unfinished. */
+bool ch_lane_start_waiting(struct ch_lane *l);
 /* Continues a paused run, or a run that an earlier process left. */
 int ch_lane_resume(struct ch_lane *l, enum chela_approve approve, struct chela_error *err);
 /* Resumes an interrupted run before an event is delivered. Returns false if there is none.
@@ -147,6 +150,8 @@ int ch_lane_compact(struct ch_lane *l, const char *focus, struct chela_error *er
 /* The event was applied to the run in memory. The event is settled when the run reaches its
  * next model call or ends, because the journal then holds the effect of the event. */
 void ch_lane_take_later(struct ch_lane *l, const char *event);
+/* Is a run in progress, or do messages wait in the session for the next one? */
+bool ch_lane_is_busy(const struct ch_lane *l);
 /* Did an earlier process leave a run that this process has not resumed? */
 bool ch_lane_was_interrupted(const struct ch_lane *l);
 /* Denies the tools of the lane's chat in opts, for a run on behalf of a person who does not

@@ -229,7 +229,6 @@ struct turn_order { /* kinds of the events before the row being checked */
 
 static bool inbox_may_go(const struct ch_lane *l, const struct ch_turn *t,
                          const struct turn_order *before) {
-    bool busy = l->running || ch_input_queue_waiting(l->session) > 0;
     switch (t->kind) {
     case CH_TURN_CONTROLS:
         return true;
@@ -238,7 +237,7 @@ static bool inbox_may_go(const struct ch_lane *l, const struct ch_turn *t,
     case CH_TURN_BEGINS:
         break;
     }
-    return !busy && !before->joins && !before->begins;
+    return !ch_lane_is_busy(l) && !before->joins && !before->begins;
 }
 
 static void inbox_restore(struct ch_lane_inbox *i, struct inbox_row *r, const bool *gone) {

@@ -209,9 +209,7 @@ static bool is_last_message(const struct ch_transcript *t, struct ch_sv text) {
 
 /* The other session has the message. resumed: so has the run that was just resumed. */
 static void look_for_answer(struct send_call *s, struct ch_lane *l, bool resumed) {
-    struct chela_run_opts o = CHELA_RUN_OPTS(.user = NULL);
-    bool begins = !l->running && ch_input_queue_waiting(l->session) > 0 &&
-                  ch_lane_send(l, ch_sv(NULL, 0), &o, NULL) == 0;
+    bool begins = ch_lane_start_waiting(l);
     bool works = l->running && is_last_message(&l->session->transcript, ch_buf_sv(&s->text));
     if (resumed || begins || works)
         wait_for_answer(s, l);

@@ -166,6 +166,8 @@ static void orphan_resume_lane(struct orphan_resume *r, struct ch_lane *l,
     if (rc == 0 && ch_lane_was_interrupted(l)) {
         ch_log(CH_LOG_INFO, "gateway", "session %s has an interrupted run: resuming it", r->key);
         rc = ch_lane_resume(l, CHELA_APPROVE_ASK, &err);
+    } else if (rc == 0) {
+        ch_lane_start_waiting(l);
     }
     if (rc < 0 && rc != CHELA_EBUSY) /* another gateway was first */
         ch_log(CH_LOG_WARN, "gateway", "session %s cannot be resumed: %s", r->key, err.message);

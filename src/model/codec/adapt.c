@@ -44,14 +44,7 @@ static void adapt_grow(struct ch_call_ids *ids) {
 static void adapt_add(struct ch_call_ids *ids, uint32_t hash) {
     if (2 * (ids->n + 1) > ids->cap)
         adapt_grow(ids);
-    if (!adapt_is_known(ids, hash))
-        adapt_put(ids, hash);
-}
-
-void ch_call_ids_keep(struct ch_call_ids *ids, enum ch_id_rule rule, const struct ch_msg *m) {
-    for (uint32_t i = 0; i < m->nblocks; i++)
-        if (m->blocks[i].type == CH_BLOCK_TOOL_CALL)
-            adapt_add(ids, mapped(rule, m->blocks[i].id));
+    adapt_put(ids, hash);
 }
 
 void ch_call_ids_release(struct ch_call_ids *ids) {
@@ -59,63 +52,38 @@ void ch_call_ids_release(struct ch_call_ids *ids) {
     *ids = (struct ch_call_ids){0};
 }
 
-/* A message whose calls get new ids. */
-struct renewing {
-    const struct ch_call_ids *before; /* ids of earlier messages */
-    struct ch_call_ids here;          /* ids of this message so far */
-    enum ch_id_rule rule;
-    size_t at;
-    unsigned again; /* for ids that are taken again; only grows, so that no number is tried twice */
-    struct ch_arena arena;
-};
-
-static bool adapt_is_taken(const struct renewing *r, uint32_t hash) {
-    return adapt_is_known(r->before, hash) || adapt_is_known(&r->here, hash);
-}
-
-/* "call_1" of the twelfth message becomes "call_1_12", then "call_1_12_2". */
-static struct ch_sv another_id(struct renewing *r, struct ch_sv id) {
+/* Makes an id that is not in the set and adds it. "call_1" of the twelfth message becomes
+ * "call_1_12", then "call_1_12_2". *again only grows, so that no number is tried twice. */
+static struct ch_sv free_id(struct ch_call_ids *ids, enum ch_id_rule rule, struct ch_sv id,
+                            size_t at, unsigned *again, struct ch_arena *arena) {
     struct ch_sv old = id;
-    for (bool first = true; adapt_is_taken(r, mapped(r->rule, id)); first = false)
-        id = ch_sv_str(first ? ch_arena_printf(&r->arena, "%.*s_%zu", CH_SV_FMT(old), r->at)
-                             : ch_arena_printf(&r->arena, "%.*s_%zu_%u", CH_SV_FMT(old), r->at,
-                                               r->again++));
-    adapt_add(&r->here, mapped(r->rule, id));
-    return id;
-}
-
-/* True if an id of a call is taken by an earlier call. Most messages have one call, which needs
- * no set. */
-static bool repeats_id(struct renewing *r, const struct ch_msg *m) {
-    uint32_t last = 0;
-    for (uint32_t i = 0; i < m->nblocks; i++) {
-        if (m->blocks[i].type != CH_BLOCK_TOOL_CALL)
-            continue;
-        if (last)
-            adapt_add(&r->here, last);
-        last = mapped(r->rule, m->blocks[i].id);
-        if (adapt_is_taken(r, last))
-            return true;
+    uint32_t hash = mapped(rule, id);
+    for (bool first = true; adapt_is_known(ids, hash); first = false) {
+        id = ch_sv_str(first ? ch_arena_printf(arena, "%.*s_%zu", CH_SV_FMT(old), at)
+                             : ch_arena_printf(arena, "%.*s_%zu_%u", CH_SV_FMT(old), at,
+                                               (*again)++));
+        hash = mapped(rule, id);
     }
-    return false;
+    adapt_add(ids, hash);
+    return id;
 }
 
 struct ch_msg *ch_call_ids_renew(struct ch_call_ids *ids, enum ch_id_rule rule,
                                  const struct ch_msg *m, size_t at) {
-    struct renewing r = {.before = ids, .rule = rule, .at = at, .again = 2};
-    bool repeats = repeats_id(&r, m);
-    ch_call_ids_release(&r.here);
-    if (!repeats)
-        return NULL;
-    struct ch_block *blocks = ch_memdup(m->blocks, m->nblocks * sizeof(*blocks));
-    for (uint32_t i = 0; i < m->nblocks; i++)
-        if (blocks[i].type == CH_BLOCK_TOOL_CALL)
-            blocks[i].id = another_id(&r, blocks[i].id);
-    struct ch_msg *copy = ch_msg_like(m, m->kind, blocks, m->nblocks);
-    ch_free(blocks);
-    ch_call_ids_release(&r.here);
-    ch_arena_release(&r.arena);
-    return copy;
+    CH_ARENA_AUTO arena = {0};
+    CH_AUTOFREE struct ch_block *blocks = NULL;
+    unsigned again = 2;
+    for (uint32_t i = 0; i < m->nblocks; i++) {
+        if (m->blocks[i].type != CH_BLOCK_TOOL_CALL)
+            continue;
+        struct ch_sv id = free_id(ids, rule, m->blocks[i].id, at, &again, &arena);
+        if (id.p == m->blocks[i].id.p)
+            continue;
+        if (!blocks)
+            blocks = ch_memdup(m->blocks, m->nblocks * sizeof(*blocks));
+        blocks[i].id = id;
+    }
+    return blocks ? ch_msg_like(m, m->kind, blocks, m->nblocks) : NULL;
 }
 
 /* --- context */

@@ -9,13 +9,11 @@
 
 /* --- call ids: unique within a request */
 
-/* Returns a copy of m with other ids if an id of its calls, as the server will see it, was
- * used before; else NULL. Ids repeat if a server counts from one in each reply, or if two
- * become equal when truncated. `at` is m's index in the history. The ids enter the set only
- * in ch_call_ids_keep, so that a message may also be dropped. */
+/* Adds the ids of m's calls, as the server will see them, to the set. Returns a copy of m with
+ * other ids if an id was used before; else NULL. Ids repeat if a server counts from one in each
+ * reply, or if two become equal when truncated. `at` is m's index in the history. */
 struct ch_msg *ch_call_ids_renew(struct ch_call_ids *ids, enum ch_id_rule rule,
                                  const struct ch_msg *m, size_t at);
-void ch_call_ids_keep(struct ch_call_ids *ids, enum ch_id_rule rule, const struct ch_msg *m);
 void ch_call_ids_release(struct ch_call_ids *ids);
 
 /* --- context: told with the message that it belongs to */

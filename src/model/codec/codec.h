@@ -99,6 +99,7 @@ struct ch_codec {
     const char *aws_service; /* AWS service name for signing requests without a key; may be NULL */
     bool binary;             /* streams use the framing of net/eventstream.h */
     bool tail_follows;       /* the tail depends on the last message */
+    bool takes_cache_key;    /* the request has the key of the service's prompt cache */
 
     /* Required. URL and headers of the request, into the arena. */
     int (*http)(const struct ch_model_request *req, struct ch_arena *a,

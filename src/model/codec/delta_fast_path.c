@@ -4,13 +4,15 @@
 #include "json/pull.h"
 #include "json/scan.h"
 
+#define TYPICAL_STRINGS 512 /* bytes: one allocation for most replies */
+
 /* Decode the string of which the bytes up to `at` need no decoding. */
 static const char *decode_string(const char *start, const char *at, const char *end,
                                  struct ch_buf *scratch, struct ch_sv *out) {
     struct ch_scan_string s;
     struct ch_scan_fail why;
     ch_buf_clear(scratch);
-    char *begin = ch_buf_reserve(scratch, (size_t)(end - start));
+    char *begin = ch_buf_reserve(scratch, CH_MAX((size_t)(end - start), TYPICAL_STRINGS));
     if (!begin)
         return NULL;
     struct ch_scan_few done = ch_scan_few(start, at, end, begin);

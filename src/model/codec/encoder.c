@@ -218,18 +218,9 @@ static enum ch_id_rule id_rule(const struct ch_model_request *req) {
 
 static int encode_calls(struct ch_encoder *e, const struct ch_model_request *req,
                         const struct ch_msg *m, struct chela_error *err) {
-    enum ch_id_rule rule = id_rule(req);
-    struct ch_msg *renewed = ch_call_ids_renew(&e->ids, rule, m, e->nmessages);
-    const struct ch_msg *sent = renewed ? renewed : m;
-    int rc = encode_message(req, sent, &e->messages, err);
-    if (rc < 0 || e->messages.overflow) {
-        ch_msg_free(renewed);
-        return rc;
-    }
-    ch_call_ids_keep(&e->ids, rule, sent);
     forget_renewed(e);
-    e->renewed = renewed;
-    return rc;
+    e->renewed = ch_call_ids_renew(&e->ids, id_rule(req), m, e->nmessages);
+    return encode_message(req, e->renewed ? e->renewed : m, &e->messages, err);
 }
 
 static int encoder_append(struct ch_encoder *e, const struct ch_model_request *req,
@@ -263,14 +254,11 @@ static int append_new(struct ch_encoder *e, const struct ch_model_request *req,
     ch_buf_expect(&e->messages, size);
     while (e->nmessages < req->nmessages) {
         const struct ch_msg *m = req->messages[e->nmessages];
-        size_t mark = e->messages.n;
         int rc = encoder_append(e, req, m, err);
         if (rc == CHELA_OK && e->messages.overflow)
             rc = ch_fail(err, CHELA_ELIMIT, "the conversation is too large to send");
-        if (rc < 0) {
-            cut_back(&e->messages, mark);
+        if (rc < 0)
             return rc;
-        }
         e->nmessages++;
         e->pending = m->kind == CH_MSG_ASSISTANT && encoder_has_calls(m) ? e->nmessages : 0;
         if (!e->pending)
@@ -356,7 +344,7 @@ int ch_encoder_update(struct ch_encoder *e, const struct ch_model_request *req,
     if (rc == CHELA_OK && (stale || grows || noted || e->padded || e->pending))
         rc = make_tail(e, req, err);
     if (rc < 0) {
-        clear_head(e); /* forces the next update to start over */
+        ch_encoder_clear(e); /* the next update starts over */
         return rc;
     }
     e->revision = req->revision;

@@ -11,7 +11,8 @@ void ch_encoder_clear(struct ch_encoder *e);
 /* Update the encoder to req: head and tail only if codec or revision changed, messages from
  * the first new one on; everything if codec, model or quirks changed. A call without a
  * result gets a substitute result; a result without a call is dropped. A substitute result
- * for the last message goes to the tail, because the real result may still follow. */
+ * for the last message goes to the tail, because the real result may still follow. After a
+ * failure the next update encodes everything again. */
 int ch_encoder_update(struct ch_encoder *e, const struct ch_model_request *req,
                       struct chela_error *err);
 

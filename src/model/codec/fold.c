@@ -15,12 +15,14 @@
 
 #define FEW_BLOCKS 2
 #define FEW_SLOTS 16
+#define FEW_NAMES 96 /* bytes of ids and names */
 
 struct block {
     uint8_t type, flags;
     bool closed;
     unsigned call; /* TOOL_CALL: ordinal among the calls */
-    struct ch_buf text, id, name, extra;
+    struct ch_buf text, extra;
+    struct ch_sv id, name; /* in `names` of the fold */
 };
 
 struct ch_fold {
@@ -31,9 +33,12 @@ struct ch_fold {
     uint16_t *slots; /* by key: index of the block + 1, 0: none; `few_slots`, or owned */
     unsigned nslots;
     unsigned ncalls;
-    size_t total; /* total bytes of all texts */
-    struct block few[FEW_BLOCKS]; /* most replies need no further memory for blocks */
+    size_t total; /* total bytes of all texts; includes ids and names that were replaced */
+    struct ch_arena names;
+    /* Most replies need no further memory for blocks. */
+    struct block few[FEW_BLOCKS];
     uint16_t few_slots[FEW_SLOTS];
+    char few_names[FEW_NAMES];
 };
 
 struct ch_fold *ch_fold_new(ch_model_event_fn *fn, void *user) {
@@ -44,6 +49,7 @@ struct ch_fold *ch_fold_new(ch_model_event_fn *fn, void *user) {
     f->cap = FEW_BLOCKS;
     f->slots = f->few_slots;
     f->nslots = FEW_SLOTS;
+    f->names = (struct ch_arena)CH_ARENA_IN(f->few_names);
     return f;
 }
 
@@ -52,10 +58,9 @@ void ch_fold_free(struct ch_fold *f) {
         return;
     for (size_t i = 0; i < f->n; i++) {
         ch_buf_release(&f->blocks[i].text);
-        ch_buf_release(&f->blocks[i].id);
-        ch_buf_release(&f->blocks[i].name);
         ch_buf_release(&f->blocks[i].extra);
     }
+    ch_arena_release(&f->names);
     if (f->blocks != f->few)
         ch_free(f->blocks);
     if (f->slots != f->few_slots)
@@ -99,7 +104,8 @@ static struct block *fold_new_block(struct ch_fold *f, unsigned key, enum ch_blo
         f->cap *= 2;
     }
     struct block *b = &f->blocks[f->n++];
-    *b = (struct block){.type = (uint8_t)type, .call = f->ncalls};
+    *b = (struct block){
+        .type = (uint8_t)type, .call = f->ncalls, .id = CH_SV(""), .name = CH_SV("")};
     f->ncalls += call;
     return b;
 }
@@ -132,6 +138,23 @@ static int fold_replace(struct ch_fold *f, struct ch_buf *to, struct ch_sv text)
     return append_raw(f, to, text);
 }
 
+/* Set an id or a name. */
+static int set_name(struct ch_fold *f, struct ch_sv *to, struct ch_sv text) {
+    if (text.n > CH_LIMIT_REPLY - f->total)
+        return CHELA_ELIMIT;
+    f->total += text.n;
+    *to = ch_arena_sv(&f->names, text);
+    return CHELA_OK;
+}
+
+static int replace_name(struct ch_fold *f, struct ch_sv *to, struct ch_sv raw) {
+    CH_BUF_AUTO clean = {0};
+    if (ch_sv_eq(*to, raw))
+        return CHELA_OK;
+    ch_utf8_add_valid(&clean, raw);
+    return set_name(f, to, ch_buf_sv(&clean));
+}
+
 static int fold_add_text(struct ch_fold *f, unsigned key, enum ch_block_type type,
                          enum ch_model_event_type event, struct ch_sv piece) {
     struct block *b = open_block(f, key, type);
@@ -158,7 +181,7 @@ int ch_fold_refusal(struct ch_fold *f, unsigned key, struct ch_sv piece) {
 
 /* Set a text that is not set yet; returns the new part. A name past the limit makes the
  * call unusable; the call is kept, so that the model gets an error. */
-static struct ch_sv set_once(struct ch_fold *f, struct block *b, struct ch_buf *to, struct ch_sv s,
+static struct ch_sv set_once(struct ch_fold *f, struct block *b, struct ch_sv *to, struct ch_sv s,
                              size_t max) {
     if (!s.n || to->n)
         return ch_sv(NULL, 0);
@@ -166,8 +189,8 @@ static struct ch_sv set_once(struct ch_fold *f, struct block *b, struct ch_buf *
         b->flags |= CH_F_INVALID;
         s = ch_utf8_cut(s, max);
     }
-    fold_append(f, to, s);
-    return ch_buf_sv(to);
+    set_name(f, to, s);
+    return *to;
 }
 
 int ch_fold_call(struct ch_fold *f, unsigned key, struct ch_sv id, struct ch_sv name,
@@ -191,7 +214,7 @@ int ch_fold_call(struct ch_fold *f, unsigned key, struct ch_sv id, struct ch_sv 
 
 int ch_fold_opaque(struct ch_fold *f, unsigned key, struct ch_sv type, struct ch_sv json) {
     struct block *b = open_block(f, key, CH_BLOCK_OPAQUE);
-    if (!b || fold_replace(f, &b->name, type) < 0)
+    if (!b || replace_name(f, &b->name, type) < 0)
         return CHELA_ELIMIT;
     return fold_replace(f, &b->text, json);
 }
@@ -216,7 +239,7 @@ static int join_base64(struct ch_fold *f, struct block *b, struct ch_sv piece) {
 int ch_fold_media(struct ch_fold *f, unsigned key, enum ch_block_type type,
                   struct ch_sv media_type, struct ch_sv data) {
     struct block *b = open_block(f, key, type);
-    if (!b || (media_type.n && fold_replace(f, &b->name, media_type) < 0))
+    if (!b || (media_type.n && replace_name(f, &b->name, media_type) < 0))
         return CHELA_ELIMIT;
     return data.n ? join_base64(f, b, data) : CHELA_OK;
 }
@@ -232,9 +255,9 @@ int ch_fold_field(struct ch_fold *f, unsigned key, struct ch_sv name, struct ch_
     struct block *b = fold_find(f, key);
     if (!b)
         return CHELA_OK;
-    if (name.n && fold_replace(f, &b->name, name) < 0)
+    if (name.n && replace_name(f, &b->name, name) < 0)
         return CHELA_ELIMIT;
-    return id.n ? fold_replace(f, &b->id, id) : CHELA_OK;
+    return id.n ? replace_name(f, &b->id, id) : CHELA_OK;
 }
 
 void ch_fold_flag(struct ch_fold *f, unsigned key, unsigned flag) {
@@ -318,7 +341,7 @@ static void finish_call(struct block *b) {
 
 static bool fold_id_taken(const struct ch_fold *f, size_t before, struct ch_sv id) {
     for (size_t i = 0; i < before; i++)
-        if (f->blocks[i].type == CH_BLOCK_TOOL_CALL && ch_sv_eq(ch_buf_sv(&f->blocks[i].id), id))
+        if (f->blocks[i].type == CH_BLOCK_TOOL_CALL && ch_sv_eq(f->blocks[i].id, id))
             return true;
     return false;
 }
@@ -329,12 +352,12 @@ static bool fold_id_taken(const struct ch_fold *f, size_t before, struct ch_sv i
 static void finish_id(struct ch_fold *f, size_t at, int64_t ts, unsigned *again) {
     struct block *b = &f->blocks[at];
     if (!b->id.n)
-        ch_buf_addf(&b->id, "call_%llx_%u", (unsigned long long)ts, b->call);
-    size_t base = b->id.n;
-    for (bool second = true; fold_id_taken(f, at, ch_buf_sv(&b->id)); second = false) {
-        b->id.n = base;
-        ch_buf_addf(&b->id, "_%u", second ? 2 : (*again)++);
-    }
+        b->id = ch_sv_str(
+            ch_arena_printf(&f->names, "call_%llx_%u", (unsigned long long)ts, b->call));
+    struct ch_sv base = b->id;
+    for (bool second = true; fold_id_taken(f, at, b->id); second = false)
+        b->id = ch_sv_str(ch_arena_printf(&f->names, "%.*s_%u", CH_SV_FMT(base),
+                                          second ? 2 : (*again)++));
 }
 
 /* True for blocks to drop: vendors reject empty text in a history. Reasoning may consist of
@@ -360,8 +383,8 @@ static struct ch_block fold_view(const struct block *b) {
         .type = b->type,
         .flags = b->flags,
         .text = ch_buf_sv(&b->text),
-        .id = ch_buf_sv(&b->id),
-        .name = ch_buf_sv(&b->name),
+        .id = b->id,
+        .name = b->name,
         .extra = ch_buf_sv(&b->extra),
     };
 }

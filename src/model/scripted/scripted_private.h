@@ -116,7 +116,7 @@ struct ch_talk {               /* texts live in the arena passed to ch_talk_read
 
 /* --- matching ------------------------------------------------------------ */
 
-#define CH_SCRIPT_GROUPS 27 /* groups of all patterns of a rule together */
+#define CH_SCRIPT_GROUPS CH_PATTERN_GROUPS /* groups of all patterns of a rule together */
 
 struct ch_match {
     struct ch_rule *rule;

@@ -433,7 +433,7 @@ static const struct field file_fields[] = {
 int ch_script_read(struct ch_script *s, struct ch_sv text, const char *name,
                    struct chela_error *err) {
     struct reader r = {.script = s, .err = err};
-    int rc = ch_yaml_parse(&s->arena, ch_arena_sv(&s->arena, text), name, &r.yaml, err);
+    int rc = ch_yaml_parse(&s->arena, text, name, &r.yaml, err);
     if (rc < 0)
         return rc;
     s->name = r.yaml.name;

@@ -168,9 +168,9 @@ int ch_sqlite_scan(struct chela_store_db *db, int64_t since, uint64_t types, uin
                    chela_store_scan_fn *fn, void *user, struct chela_error *err) {
     sqlite3_stmt *records = ch_sqlite_take(db, S_SCAN, err);
     sqlite3_stmt *sessions = records ? ch_sqlite_take(db, S_SCAN_SESSIONS, err) : NULL;
-    int64_t first = (int64_t)*at, newest = 0;
+    int64_t first = (int64_t)*at;
 
-    if (!sessions || ch_sqlite_number(db, "SELECT max(id) FROM sessions", &newest, err) < 0)
+    if (!sessions)
         return err->code;
     *at += CH_LIMIT_SCAN_SESSIONS;
     sqlite3_bind_int64(sessions, 1, first);
@@ -179,7 +179,9 @@ int ch_sqlite_scan(struct chela_store_db *db, int64_t since, uint64_t types, uin
     sqlite3_bind_int64(records, 1, (first + 1) << SEQ_BITS);
     sqlite3_bind_int64(records, 2, (int64_t)types);
     int rc = scan_records(records, sessions, fn, user);
-    bool left = rc == SQLITE_DONE && (int64_t)*at < newest;
+    /* The query of the records stands at a later session, unless all records were read. */
+    bool left = rc == SQLITE_DONE && sqlite3_stmt_busy(records) &&
+                (int64_t)*at < INT64_MAX >> SEQ_BITS;
     sqlite3_reset(sessions);
     rc = sqlite_read_finish(db, records, rc, err);
     return rc < 0 ? rc : left;

@@ -22,19 +22,24 @@ void ch_aftermath_set(chela_call *call, const struct ch_held_list *held) {
 
     if (!held || !held->n)
         return;
+    const struct ch_aftermath *before = call->aftermath;
     struct ch_aftermath *a = CH_ARENA_NEW(&call->arena, struct ch_aftermath);
-    a->held = ch_arena_alloc(&call->arena, held->n * sizeof(*a->held));
-    a->n = held->n;
+    a->held = ch_arena_alloc(&call->arena, ((before ? before->n : 0) + held->n) * sizeof(*a->held));
+    for (a->n = 0; before && a->n < before->n; a->n++)
+        a->held[a->n] = before->held[a->n];
     for (size_t i = 0; i < held->n; i++)
-        a->held[i] = (struct ch_held){
+        a->held[a->n++] = (struct ch_held){
             .dir = ch_arena_str(&call->arena, ch_sv_str(held->v[i].dir)),
             .name = ch_arena_str(&call->arena, ch_sv_str(held->v[i].name)),
             .now = held->v[i].now ? ch_arena_str(&call->arena, ch_sv_str(held->v[i].now)) : NULL,
             .id = held->v[i].id,
         };
-    ch_buf_addf(&text, "%s left files that programs outside of the sandbox execute or obey. Put "
-                       "these files back?\n",
-                call->name);
+    if (before)
+        ch_buf_add_str(&text, before->text);
+    else
+        ch_buf_addf(&text, "%s left files that programs outside of the sandbox execute or obey. "
+                           "Put these files back?\n",
+                    call->name);
     ch_held_text(held, call->workspace, &text);
     a->text = ch_arena_str(&call->arena, ch_buf_sv(&text));
     call->aftermath = a;

@@ -8,8 +8,8 @@
 #include "tool/call/call.h"
 #include "guard/repositories.h"
 
-/* For the tool's side, before ch_call_worked: remember the files that were set aside. held
- * may be NULL. */
+/* For the tool's side, before ch_call_worked: remember the files that were set aside, beside
+ * those of earlier attempts. held may be NULL. */
 void ch_aftermath_set(chela_call *call, const struct ch_held_list *held);
 
 /* True if a person has to be asked now; the call is then in state ASKING. The question and

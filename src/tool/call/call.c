@@ -18,6 +18,7 @@
 #include "tool/call/call.h"
 
 #include "base/chars.h"
+#include "base/error.h"
 #include "base/limits.h"
 #include "base/utf8.h"
 #include "tool/call/aftermath.h"
@@ -91,14 +92,15 @@ static void on_finish_post(struct ch_post *p) {
 
 chela_call *ch_call_new(const struct ch_call_env *env, void *owner, const struct ch_block *block,
                         size_t index) {
-    chela_call *call = ch_alloc(sizeof(*call));
+    chela_call *call = ch_malloc(sizeof(*call) + TYPICAL_TEXTS);
+    char *room = (char *)(call + 1);
 
+    *call = (struct chela_call){.arena = {.at = room, .end = room + TYPICAL_TEXTS}};
     atomic_init(&call->refs, 1);
     call->env = env;
     call->owner = owner;
     call->block = block;
     call->flags = block->flags;
-    ch_arena_reserve(&call->arena, TYPICAL_TEXTS);
     call->id = ch_arena_str(&call->arena, block->id);
     call->name = ch_arena_str(&call->arena, block->name);
     call->arguments = ch_arena_sv(&call->arena, block->text);
@@ -300,9 +302,10 @@ static enum step call_look_up(chela_call *call) {
 }
 
 static enum step call_read_arguments(chela_call *call) {
-    struct chela_error err = {0};
+    struct chela_error err;
     CH_BUF_AUTO text = {0};
 
+    ch_error_clear(&err);
     if (call->flags & CH_F_CUT)
         return call_refuse(call, "invalid_arguments",
                            "The call was cut off before its arguments were complete, so it was not "

@@ -173,12 +173,14 @@ static bool is_binary(struct ch_sv text) {
     struct ch_sv head = ch_utf8_cut(text, SNIFF);
     size_t odd = 0;
 
+    if (head.n < 64)
+        return false;
     for (size_t i = 0; i < head.n;) {
         unsigned n = ch_utf8_next(ch_sv(head.p + i, head.n - i), NULL);
         odd += n == 0 || is_odd((unsigned char)head.p[i]);
         i += n ? n : 1;
     }
-    return head.n >= 64 && odd > head.n / 3;
+    return odd > head.n / 3;
 }
 
 /* --- truncating ---------------------------------------------------------- */

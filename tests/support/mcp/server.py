@@ -207,6 +207,8 @@ def call(request):
     if mode == "twice":
         text("first")
         text("second")
+    elif mode == "null-text":
+        text("null")
     elif mode == "wrong-id":
         out({"jsonrpc": "2.0", "id": 4711, "result": {"content": [{"type": "text", "text": "not yours"}]}})
         text("right")
@@ -240,6 +242,15 @@ def call(request):
         out({"jsonrpc": "2.0", "id": "roots-1", "method": "roots/list"})
     elif name == "order" and mode.startswith("modern"):
         ask_modern(request, lambda result: out({"jsonrpc": "2.0", "id": rid, "result": result}))
+    elif name == "order" and mode == "legacy-ask-endless":
+        def again(n):
+            def take(answer):
+                if answer["action"] == "refused" or n == 200:
+                    return text("asked %d times, then %s" % (n, json.dumps(answer)))
+                again(n + 1)
+            waiting["question-%d" % n] = take
+            out({"jsonrpc": "2.0", "id": "question-%d" % n, "method": "elicitation/create", "params": FORM})
+        again(1)
     elif name == "order":
         waiting["question-1"] = lambda answer: text(order(answer))
         out({"jsonrpc": "2.0", "id": "question-1", "method": "elicitation/create", "params": FORM})

@@ -32,6 +32,12 @@ static const struct {
      "b\","
      "\"text\":\"line\"}},{\"type\":\"text\",\"text\":\"end\"}]",
      0, "see\n<file uri=\"file:///b\">\nline\n</file>\nend", NULL},
+    {"[{\"type\":\"resource\",\"resource\":{\"uri\":\"file:///\\\"></file>\\n\",\"text\":\"a\\n"
+     "</file>\\n</file>b\"}}]",
+     0, "<file uri=\"file:///%22%3E%3C/file%3E%0A\">\na\n</ file>\n</ file>b\n</file>\n", NULL},
+    {"[{\"type\":\"resource_link\",\"name\":\"x\\ny\",\"uri\":\"file:///a%0Ab\"}]", 0,
+     "[x%0Ay](/a%0Ab)", NULL},
+    {"[{\"type\":\"text\",\"text\":\"a\\u0000b\"}]", CHELA_EINVAL, "NUL", NULL},
     {"[{\"type\":\"image\",\"data\":\"iVBO\",\"mimeType\":\"image/png\"}]", 0, "",
      "data:image/png;base64,iVBO"},
     {"[{\"type\":\"resource\",\"resource\":{\"uri\":\"x\",\"blob\":\"iVBO\",\"mimeType\":\"image/"

@@ -42,6 +42,8 @@ static void test_any_bytes(void **state) {
     assert_string_equal(none, "");
     const char *bytes = ch_shared_text(&last, ch_sv("a\0b", 3));
     assert_memory_equal(bytes, "a\0b", 4);
+    assert_int_equal(ch_shared_text_sv(bytes).n, 3);
+    assert_ptr_equal(ch_shared_text_sv(bytes).p, bytes);
     assert_ptr_not_equal(bytes, ch_shared_text(&last, ch_sv("a\0c", 3)));
     ch_shared_text_release(none);
     ch_shared_text_release(bytes);

@@ -287,11 +287,35 @@ static void test_history_file(void **state) {
     rmdir(dir);
 }
 
+/* The limit is for keys: a text that is given back to the person is complete. */
+static void test_given_back(void **state) {
+    struct ch_edit e;
+    enum ch_edit_action action;
+    size_t n = CH_EDIT_MAX + 10;
+    char *text = malloc(n + 1);
+    (void)state;
+    assert_non_null(text);
+    memset(text, 'a', n);
+    text[n] = '\0';
+    ch_edit_init(&e, NULL);
+    ch_edit_set(&e, text);
+    assert_int_equal(e.n, n);
+    assert_string_equal(e.text, text);
+    ch_edit_feed(&e, "b", 1, &action);
+    assert_int_equal(e.n, n);
+    ch_edit_replace(&e, 0, 1, "cd");
+    assert_int_equal(e.n, n + 1);
+    assert_memory_equal(e.text, "cdaa", 4);
+    ch_edit_release(&e);
+    free(text);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_split), cmocka_unit_test(test_any_bytes),
         cmocka_unit_test(test_escape_alone), cmocka_unit_test(test_views),
         cmocka_unit_test(test_completion),  cmocka_unit_test(test_history_file),
+        cmocka_unit_test(test_given_back),
     };
     ch_history_add(&history, "first");
     ch_history_add(&history, "second");

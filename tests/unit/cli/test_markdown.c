@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "cli/term/flow.h"
 #include "cli/term/markdown.h"
 #include "cli/term/screen.h"
 
@@ -198,6 +199,31 @@ static void test_any_width(void **state) {
     }
 }
 
+/* No line is wider than requested, and no letter is lost, also after many spaces. */
+static void test_flow_after_spaces(void **state) {
+    (void)state;
+    for (unsigned spaces = 0; spaces < 30; spaces++) {
+        for (unsigned columns = 2; columns < 24; columns++) {
+            struct ch_flow flow = {0};
+            struct ch_flow_line *lines;
+            char text[64], got[64] = "";
+            snprintf(text, sizeof(text), "%*sabcdefghijklmnop 你qr", (int)spaces, "");
+            ch_flow_add(&flow, 0, text, strlen(text));
+            size_t n = ch_flow_lines(&flow, columns, false, &lines);
+            for (size_t i = 0; i < n; i++) {
+                if (lines[i].columns > columns || ch_screen_columns(lines[i].text) > columns)
+                    fail_msg("%u columns: '%s'", columns, lines[i].text);
+                for (const char *p = lines[i].text; *p; p++)
+                    if (*p != ' ')
+                        strncat(got, p, 1);
+            }
+            assert_string_equal(got, "abcdefghijklmnop你qr");
+            ch_flow_free_lines(lines, n);
+            ch_flow_release(&flow);
+        }
+    }
+}
+
 static void test_rest(void **state) {
     struct ch_markdown *m = ch_markdown_new(true);
     char *got, **rest;
@@ -245,6 +271,7 @@ int main(void) {
         cmocka_unit_test(test_items),
         cmocka_unit_test(test_nothing_gets_through),
         cmocka_unit_test(test_any_width),
+        cmocka_unit_test(test_flow_after_spaces),
         cmocka_unit_test(test_rest),
         cmocka_unit_test(test_long_code_in_one_piece),
     };

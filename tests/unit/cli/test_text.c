@@ -181,6 +181,35 @@ static void test_status_line(void **state) {
     close_stage(&s);
 }
 
+/* Every step of the longest plan has a line. */
+static void test_plan(void **state) {
+    enum { STEPS = 32 };
+    char *json, *want;
+    size_t n, len;
+    FILE *steps = open_memstream(&json, &n), *lines = open_memstream(&want, &len);
+    struct stage s;
+    (void)state;
+    for (int i = 1; i <= STEPS; i++) {
+        fprintf(steps, "%c{\"description\":\"do %d\",\"status\":\"pending\"}", i > 1 ? ',' : '[',
+                i);
+        fprintf(lines, "[plan] [ ] %d. do %d\n", i, i);
+    }
+    fputc(']', steps);
+    fclose(steps);
+    open_stage(&s, PIPE);
+    struct chela_event ev = {.type = CHELA_EV_PLAN, .plan = {{json, n}}};
+    send(&s, ev);
+    memcpy(strrchr(json, '"') - strlen("pending"), "failed\" ", strlen("failed\" "));
+    send(&s, ev);
+    send(&s, ev); /* once */
+    fprintf(lines, "[plan] [!] %d. do %d\n", STEPS, STEPS);
+    fclose(lines);
+    assert_file(s.err, want, "the plan");
+    close_stage(&s);
+    free(json);
+    free(want);
+}
+
 static void test_status_line_needs_a_terminal(void **state) {
     (void)state;
     struct stage s;
@@ -210,6 +239,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_table),
         cmocka_unit_test(test_status_line),
+        cmocka_unit_test(test_plan),
         cmocka_unit_test(test_status_line_needs_a_terminal),
         cmocka_unit_test(test_failed_write_is_remembered),
     };

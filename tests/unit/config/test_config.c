@@ -21,6 +21,7 @@
 #include "base/mem.h"
 #include "channel/channels.h"
 #include "chela/config.h"
+#include "chela/schema.h"
 #include "config/conf.h"
 #include "config/option.h"
 #include "model/catalog/provider.h"
@@ -719,6 +720,7 @@ static bool takes(const struct ch_option *o, char kind) {
     case CH_CFG_MODEL:
         return kind == 's';
     case CH_CFG_BOOL:
+    case CH_CFG_FLAG:
     case CH_CFG_UNLESS:
         return kind == 'b';
     case CH_CFG_INT:
@@ -1283,6 +1285,41 @@ static void test_load(void **state) {
     remove_folder(&f);
 }
 
+/* A false of an agent replaces a true of the defaults. */
+static void test_false_of_an_agent(void **state) {
+    static const char yaml[] =
+        "agents:\n"
+        "  defaults: { tools: { gateway: true, chat: true, schedule: true, strict: true },\n"
+        "    reviewPlan: true, limits: { sumUp: true }, mode: heartbeat,\n"
+        "    heartbeat: { group: { answerAll: true }, direct: { answerAll: false } } }\n"
+        "  list:\n"
+        "  - id: same\n"
+        "  - { id: other, tools: { gateway: false, chat: false, schedule: false, strict: false },\n"
+        "      reviewPlan: false, limits: { sumUp: false },\n"
+        "      heartbeat: { group: { answerAll: false }, direct: { answerAll: true } } }\n";
+    static const char *const ids[] = {"same", "other"};
+    chela_config *cfg = NULL;
+    struct chela_error err = {0};
+    CH_BUF_AUTO warnings = {0};
+    (void)state;
+    if (parse(yaml, &warnings, &cfg, &err) < 0)
+        fail_msg("%s", err.message);
+    for (int i = 0; i < 2; i++) {
+        struct chela_agent_opts o = CHELA_AGENT_OPTS(.model = "scripted/demo");
+        bool yes = i == 0;
+        assert_int_equal(chela_config_agent(cfg, ids[i], &o, NULL), 0);
+        assert_int_equal(o.gateway->gateway_tool, yes);
+        assert_int_equal(o.gateway->chat_actions, yes);
+        assert_int_equal(chela_config_schedule_tool(cfg, ids[i]), yes);
+        assert_int_equal(o.request->strict, yes);
+        assert_int_equal(o.planning->review_plan, yes);
+        assert_int_equal(o.limits->sum_up, yes);
+        assert_int_equal(o.heartbeat->group->answer_all, yes);
+        assert_int_equal(o.heartbeat->direct->answer_all, !yes);
+    }
+    chela_config_free(cfg);
+}
+
 /* --- what is made from the table ------------------------------------------------------------ */
 
 static void test_schema(void **state) {
@@ -1330,6 +1367,12 @@ static void test_schema(void **state) {
     assert_int_equal(ch_json_int(ch_json_get(turns, "maximum"), -1), 1000000);
     assert_int_equal(ch_json_int(ch_json_path(tops[CH_SCOPE_TOOL], "required", NULL), 7), 7);
     assert_int_equal(ch_json_get(tops[CH_SCOPE_TOOL], "required")->n, 3);
+    static const char file[] = "{\"approvals\":{\"a\":\"ask\",\"b\":\"sandbox\",\"c\":\"auto\","
+                               "\"d\":\"deny\",\"allow\":[\"exec: git *\"]}}";
+    chela_schema *schema = NULL;
+    assert_int_equal(chela_schema_new(text, strlen(text), NULL, &schema, NULL), 0);
+    assert_int_equal(chela_schema_valid(schema, file, strlen(file)), 1);
+    chela_schema_free(schema);
     chela_free(text);
 }
 
@@ -1590,6 +1633,7 @@ int main(void) {
         cmocka_unit_test(test_tools_that_cannot_be_added),
         cmocka_unit_test(test_settings),
         cmocka_unit_test(test_load),
+        cmocka_unit_test(test_false_of_an_agent),
         cmocka_unit_test(test_schema),
         cmocka_unit_test(test_the_manual),
         cmocka_unit_test(test_quirks_of_the_manual),

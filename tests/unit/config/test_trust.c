@@ -186,6 +186,9 @@ static void set_member(const struct ch_option *o, void *at) {
     case CH_CFG_UNLESS:
         *(bool *)at = true;
         break;
+    case CH_CFG_FLAG:
+        *(signed char *)at = 1;
+        break;
     case CH_CFG_INT:
     case CH_CFG_LIMIT:
     case CH_CFG_COUNT:
@@ -345,6 +348,26 @@ static void test_restricted(void **state) {
     }
 }
 
+/* The user's own list of skills still counts; none of the skills is the directory's. */
+static void test_restricted_skills(void **state) {
+    static const struct {
+        const char *allow, *want;
+    } cases[] = {{"[]", ""}, {"[deploy, 'py-*', 'user:x']", "user:deploy,user:py-*,user:x"}};
+    (void)state;
+    for (size_t i = 0; i < CH_LEN(cases); i++) {
+        CH_BUF_AUTO own = {0};
+        ch_buf_addf(&own, "agents: { defaults: { skills: { allow: %s } }, list: [{ id: one }] }",
+                    cases[i].allow);
+        chela_config *cfg = parse("agents: { list: [{ id: x, skills: { allow: ['*'] } }] }");
+        chela_config_restrict(cfg, parse_in("/own", ch_buf_str(&own)));
+        const struct ch_conf_agent *agents = cfg->conf.agents.items;
+        for (size_t k = 0; k < cfg->conf.agents.n; k++)
+            assert_string_equal(agents[k].skills, cases[i].want);
+        assert_string_equal(cfg->conf.defaults.skills, cases[i].want);
+        chela_config_free(cfg);
+    }
+}
+
 /* Relative paths are those of the user's file. */
 static void test_restricted_paths(void **state) {
     chela_config *cfg = parse_in("/repo", "store: sqlite:x");
@@ -466,6 +489,7 @@ int main(void) {
         cmocka_unit_test(test_long_values_are_cut),
         cmocka_unit_test(test_the_table),
         cmocka_unit_test(test_restricted),
+        cmocka_unit_test(test_restricted_skills),
         cmocka_unit_test(test_restricted_paths),
         cmocka_unit_test_setup_teardown(test_record, make_directory, remove_directory),
         cmocka_unit_test_setup_teardown(test_bad_records, make_directory, remove_directory),

@@ -10,7 +10,7 @@
 #include "json/members.h"
 
 struct thing {
-    struct ch_sv text, any, object, array, loose, inner;
+    struct ch_sv text, any, object, array, loose, inner, both;
     int64_t n;
     bool yes, some;
 };
@@ -28,6 +28,7 @@ static const struct ch_member rows[] = {
     CH_MEMBER(struct thing, loose, "loose", CH_MEMBER_TEXT),
     CH_MEMBER(struct thing, some, "some", CH_MEMBER_SOME),
     CH_MEMBERS_IN("in", inner),
+    CH_MEMBERS_RAW_IN(struct thing, both, "both", inner),
 };
 
 static bool read_thing(const char *json, struct ch_buf *scratch, struct thing *out) {
@@ -86,11 +87,35 @@ static void test_not_json(void **state CH_UNUSED) {
         assert_false(read_thing(texts[i], &scratch, &t));
 }
 
+/* The members of an object and its source text; of other values the text alone. */
+static void test_raw_and_members(void **state CH_UNUSED) {
+    static const struct {
+        const char *json, *both, *inner;
+    } cases[] = {
+        {"{\"both\": {\"x\":[{}], \"text\":\"a\\tb\" } ,\"n\":1}",
+         "{\"x\":[{}], \"text\":\"a\\tb\" }", "a\tb"},
+        {"{\"both\":{}}", "{}", ""},
+        {"{\"both\": [{\"text\":\"no\"}] }", "[{\"text\":\"no\"}]", ""},
+        {"{\"both\":null}", "null", ""},
+        {"{\"text\":\"no\"}", "", ""},
+    };
+    CH_BUF_AUTO scratch = {0};
+    struct thing t;
+    for (size_t i = 0; i < CH_LEN(cases); i++) {
+        assert_true(read_thing(cases[i].json, &scratch, &t));
+        assert_true(ch_sv_is(t.both, cases[i].both));
+        assert_true(ch_sv_is(t.inner, cases[i].inner));
+    }
+    assert_false(read_thing("{\"both\":{\"text\":\"a\"", &scratch, &t));
+    assert_int_equal(t.both.n, 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_fields),
         cmocka_unit_test(test_other_types),
         cmocka_unit_test(test_last_counts),
+        cmocka_unit_test(test_raw_and_members),
         cmocka_unit_test(test_not_json),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -32,6 +32,11 @@ static struct {
     unsigned asks;  /* number of inputs that the answer to prompts/get asks for */
     bool refuses;   /* every request needs a log-in */
     bool is_legacy;
+    bool streams;   /* a listening stream ends at once, without an event */
+    bool fails;     /* a listening stream is refused for now */
+    bool together;  /* the answer to skills/list is followed by that to `ping` */
+    int64_t ping;   /* id of the request */
+    unsigned pings;
     chela_mcp *mcp;
     unsigned done;
 } w;
@@ -89,6 +94,14 @@ static void serve(struct httpd_conn *c, struct ch_sv request, void *user) {
     const char *body = memmem(request.p, request.n, "\r\n\r\n", 4);
 
     (void)user;
+    if (w.streams && ch_sv_starts(request, "GET")) {
+        w.listens++;
+        if (w.fails)
+            httpd_sends(c, "HTTP/1.1 503 No\r\nContent-Length: 0\r\n\r\n");
+        else
+            send_http(c, "text/event-stream", CH_SV(": over\n\n"));
+        return;
+    }
     if (w.refuses || !ch_sv_starts(request, "POST")) {
         httpd_sends(c, "HTTP/1.1 401 No\r\nContent-Length: 0\r\n\r\n");
         return;
@@ -106,6 +119,13 @@ static void serve(struct httpd_conn *c, struct ch_sv request, void *user) {
                     "list_changed\"}\n\ndata: %s\n\n", ch_buf_str(&result));
         send_http(c, "text/event-stream", ch_buf_sv(&stream));
         w.two = true;
+    } else if (ch_sv_is(method, "ping") && w.together) {
+        w.ping = ch_json_int(ch_json_get(root, "id"), 0);
+        w.pings++;
+    } else if (ch_sv_is(method, "skills/list") && w.together) {
+        ch_buf_addf(&stream, "data: %s\n\ndata: {\"jsonrpc\":\"2.0\",\"id\":%lld,\"result\":{}}"
+                    "\n\n", ch_buf_str(&result), (long long)w.ping);
+        send_http(c, "text/event-stream", ch_buf_sv(&stream));
     } else
         send_http(c, "application/json", ch_buf_sv(&result));
 }
@@ -206,6 +226,26 @@ static void test_gap_in_notices(void **state) {
     w.stage.now += CH_DEFAULT_MCP_LISTEN_MS;
     wait_for(&w.listens, 2);
     wait_for(&w.lists, 2);
+}
+
+/* A server of the older versions may end a listening stream that has no news. */
+static void test_idle_listening(void **state) {
+    (void)state;
+    w.is_legacy = w.streams = true;
+    chela_mcp *m = make_client(NULL);
+    assert_int_equal(chela_mcp_refresh(m, 0, NULL), 0);
+    wait_for(&w.listens, 1);
+    for (unsigned i = 1; i <= CH_LIMIT_MCP_RESUMES; i++) {
+        w.stage.now += 1000;
+        wait_for(&w.listens, i + 1);
+    }
+    w.stage.now += 1000; /* the next ones are rare */
+    wait_for(&w.listens, CH_LIMIT_MCP_RESUMES + 1);
+    for (unsigned i = 2; i <= 4; i++) {
+        w.fails = i == 3;
+        w.stage.now += CH_DEFAULT_MCP_LISTEN_MS;
+        wait_for(&w.listens, CH_LIMIT_MCP_RESUMES + i);
+    }
 }
 
 static void test_acceptance_that_is_not_stored(void **state) {
@@ -352,12 +392,27 @@ static void test_closed_while_logging_in(void **state) {
     assert_null(chela_mcp_find(w.stage.rt, "s"));
 }
 
+/* A callback closes the client after the answer came, before the function that waits continues. */
+static void test_closed_after_the_answer(void **state) {
+    struct chela_error err = {0};
+
+    (void)state;
+    w.together = true;
+    chela_mcp *m = make_client(NULL);
+    assert_int_equal(chela_mcp_send(m, "ping", NULL, close_later, m, NULL), 0);
+    wait_for(&w.pings, 1);
+    assert_null(chela_mcp_skills_json(m, 1, &err));
+    assert_int_equal(err.code, CHELA_ESTATE);
+    assert_null(chela_mcp_find(w.stage.rt, "s"));
+}
+
 int main(void) {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, world_open, world_close)
     const struct CMUnitTest tests[] = {
         TEST(test_change_during_refresh),
         TEST(test_failed_list),
         TEST(test_gap_in_notices),
+        TEST(test_idle_listening),
         TEST(test_acceptance_that_is_not_stored),
         TEST(test_damaged_file),
         TEST(test_later_requests),
@@ -365,6 +420,7 @@ int main(void) {
         TEST(test_lost_while_leaving),
         TEST(test_closed_while_logging_in),
         TEST(test_closed_by_input),
+        TEST(test_closed_after_the_answer),
         TEST(test_too_many_questions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -388,6 +388,25 @@ static void test_anthropic_keeps(void **state) {
 #define O_DELTA(delta) "data: {\"choices\":[{\"index\":0,\"delta\":" delta "}]}\n\n"
 #define O_END "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n"
 
+/* Sources beside the text count as parts of the reply. */
+static void test_many_annotations(void **state) {
+    (void)state;
+    struct run r;
+    CH_BUF_AUTO event = {0};
+    char *large = ch_alloc(CH_MB);
+    memset(large, 'x', CH_MB - 1);
+    ch_buf_addf(&event, O_DELTA("{\"content\":\"a\",\"annotations\":[\"%s\"]}"), large);
+    begin(&r, &ch_codec_openai, 200, "text/event-stream");
+    ch_decoder_head(&r.d, &r.head);
+    for (size_t n = 0; n < CH_LIMIT_REPLY + 2 * CH_MB; n += CH_MB)
+        ch_decoder_feed(&r.d, ch_buf_sv(&event));
+    ch_decoder_feed(&r.d, CH_SV(O_END));
+    ch_decoder_end(&r.d, NULL, 5);
+    assert_int_equal(r.d.reply.error.cls, CH_ERR_FORMAT);
+    ch_decoder_release(&r.d);
+    ch_free(large);
+}
+
 static void check_piece(const struct ch_model_event *ev, void *user) {
     assert_true(ch_utf8_valid(ev->text));
     ++*(unsigned *)user;
@@ -621,6 +640,7 @@ int main(void) {
         cmocka_unit_test(test_error_texts),
         cmocka_unit_test(test_error_pages),
         cmocka_unit_test(test_limits),        cmocka_unit_test(test_anthropic_keeps),
+        cmocka_unit_test(test_many_annotations),
         cmocka_unit_test(test_openai_keeps),  cmocka_unit_test(test_short_way),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

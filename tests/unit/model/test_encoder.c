@@ -336,7 +336,8 @@ static int failing_message(const struct ch_model_request *req, const struct ch_m
     return CHELA_EINVAL;
 }
 
-/* A message that cannot be encoded leaves nothing behind. */
+/* A message that cannot be encoded leaves nothing behind: the next body is that of a new
+ * encoder. */
 static void test_failure(void **state) {
     (void)state;
     struct ch_codec codec = ch_codec_openai;
@@ -347,13 +348,18 @@ static void test_failure(void **state) {
     struct ch_model_request req = request(&ep, N);
     assert_int_equal(ch_encoder_update(&e, &req, NULL), CHELA_EINVAL);
     assert_null(strstr(ch_buf_str(&e.messages), "half"));
-    assert_int_equal(e.nmessages, 10);
     req.nmessages = 10;
+    struct ch_encoder fresh = {0};
     CH_BUF_AUTO body = {0};
+    CH_BUF_AUTO want = {0};
     assert_int_equal(ch_encoder_update(&e, &req, NULL), 0);
+    assert_int_equal(ch_encoder_update(&fresh, &req, NULL), 0);
     body_of(&e, &body, true);
+    body_of(&fresh, &want, true);
     assert_valid(ch_buf_sv(&body));
+    assert_string_equal(ch_buf_str(&body), ch_buf_str(&want));
     ch_encoder_release(&e);
+    ch_encoder_release(&fresh);
 }
 
 /* The last place before the end where a service is told to cache. */

@@ -4,8 +4,11 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -386,6 +389,28 @@ static void test_record_and_replay(void **state) {
     ch_cassette_close(c);
 }
 
+/* The calls before a full disk can be played. */
+static void test_full_disk(void **state) {
+    (void)state;
+    struct ch_cassette *c;
+    struct stat st;
+    CH_BUF_AUTO log = {0};
+    assert_int_equal(ch_cassette_record(loop, path, &service, &c, NULL), 0);
+    now = talks[0].play;
+    ask(ch_cassette_transport(c), talks[0].ask, NULL, &log);
+    assert_int_equal(stat(path, &st), 0);
+    signal(SIGXFSZ, SIG_IGN);
+    setrlimit(RLIMIT_FSIZE, &(struct rlimit){(rlim_t)st.st_size + 9, RLIM_INFINITY});
+    ask(ch_cassette_transport(c), talks[0].ask, NULL, &log);
+    setrlimit(RLIMIT_FSIZE, &(struct rlimit){RLIM_INFINITY, RLIM_INFINITY});
+    ask(ch_cassette_transport(c), talks[0].ask, NULL, &log);
+    ch_cassette_close(c);
+    assert_int_equal(ch_cassette_replay(loop, path, &c, NULL), 0);
+    ask(ch_cassette_transport(c), talks[0].ask, NULL, &log);
+    assert_string_equal(ch_buf_str(&log), talks[0].live);
+    ch_cassette_close(c);
+}
+
 static void test_bad_files(void **state) {
     (void)state;
     static const struct {
@@ -420,6 +445,7 @@ int main(void) {
         cmocka_unit_test(test_secrets_stay_out), cmocka_unit_test(test_words),
         cmocka_unit_test(test_differences),      cmocka_unit_test(test_record_and_replay),
         cmocka_unit_test(test_bad_files),        cmocka_unit_test(test_event_streams),
+        cmocka_unit_test(test_full_disk),
     };
     return cmocka_run_group_tests(tests, open_all, close_all);
 }

@@ -461,7 +461,7 @@ static void test_judgement(void **state) {
     (void)state;
     ch_redact_add("hunter2hunter2");
     ch_buf_add_str(&note, "the password hunter2hunter2 is shown");
-    while (note.n <= CH_LIMIT_OTEL_TEXT)
+    while (note.n <= CH_LIMIT_OTEL_TEXT + 20)
         ch_buf_add_str(&note, " again");
     ev.reflection.note = (struct chela_str){note.p, note.n};
     assert_true(ch_otel_log_event(&s, NULL, &ev, &content, &severity, name));
@@ -470,6 +470,16 @@ static void test_judgement(void **state) {
     assert_true(ch_sv_starts(last->text, "the password "));
     assert_null(memmem(last->text.p, last->text.n, "hunter2", 7));
     assert_true(last->text.n < note.n + 40);
+    assert_non_null(memmem(last->text.p, last->text.n, " bytes cut]", 11));
+    ch_buf_clear(&note); /* a secret where the text is cut */
+    ch_buf_clear(&content);
+    while (note.n < CH_LIMIT_OTEL_TEXT - 10)
+        ch_buf_addc(&note, ' ');
+    ch_buf_add_str(&note, "hunter2hunter2, and more");
+    ev.reflection.note = (struct chela_str){note.p, note.n};
+    assert_true(ch_otel_log_event(&s, NULL, &ev, &content, &severity, name));
+    last = &s.attributes[s.n - 1];
+    assert_null(memmem(last->text.p, last->text.n, "hunter2", 7));
     assert_non_null(memmem(last->text.p, last->text.n, " bytes cut]", 11));
     s.n = 0;
     assert_true(ch_otel_log_event(&s, NULL, &ev, NULL, &severity, name));

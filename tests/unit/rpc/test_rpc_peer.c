@@ -247,10 +247,19 @@ static void test_open_requests_are_bounded(void **state) {
 }
 
 static void test_open_calls_are_bounded(void **state) {
+    CH_BUF_AUTO want = {0};
+
     (void)state;
+    ch_buf_addf(&want, "b!%d;", CHELA_ELIMIT);
     for (int i = 0; i < CH_LIMIT_RPC_CALLS; i++)
         assert_true(call("a", 0) > 0);
-    assert_int_equal(call("a", 0), CHELA_ELIMIT);
+    ch_buf_clear(&w.sent);
+    assert_true(call("b", 0) > 0);
+    ch_rpc_forget(w.peer, call("c", 0), true);
+    expect_events("");
+    ch_loop_tick(w.loop);
+    expect_events(ch_buf_str(&want));
+    assert_int_equal(w.sent.n, 0); /* neither the calls, nor that one is cancelled */
 }
 
 static void test_garbage_is_answered(void **state) {

@@ -101,6 +101,15 @@ static const struct {
     {CH_CLEAN_OPENAI_STRICT, "{'type':'object'}", NULL},
     /* what is wrong with the schema itself */
     {CH_CLEAN_GEMINI, "{'$ref':'#/nowhere'}", NULL},
+    /* a schema with an $id of its own, to which its references are relative */
+    {CH_CLEAN_GEMINI,
+     "{'properties':{'t':{'$id':'http://x/t','type':'array','items':{'$ref':'#/$defs/n'},"
+     "'$defs':{'n':{'type':'integer'}}}}}",
+     "{'type':'object','properties':{'t':{'type':'array','items':{'type':'integer'}}}}"},
+    {CH_CLEAN_GEMINI_JSON,
+     "{'properties':{'t':{'$id':'http://x/t','type':'array','items':{'$ref':'#/$defs/n'},"
+     "'$defs':{'n':{'type':'integer'}}}}}",
+     "{'type':'object','properties':{'t':{'type':'array','items':{'type':'integer'}}}}"},
     {CH_CLEAN_GEMINI, "[]", NULL},
 };
 

@@ -205,12 +205,38 @@ static void test_long_text(void **state) {
     ch_patterns_release(&all);
 }
 
+/* A pattern may have more groups than can be read, and refer to them. Patterns that are matched
+ * in turn give the groups of the last match. */
+static void test_groups(void **state) {
+    (void)state;
+    struct ch_patterns all = {0};
+    struct ch_pattern *many, *two;
+    struct ch_sv text = CH_SV("key=value");
+    CH_BUF_AUTO source = {0};
+    ch_buf_addc(&source, '^');
+    for (int i = 0; i < CH_PATTERN_GROUPS + 3; i++)
+        ch_buf_addf(&source, "(%c?)", i == CH_PATTERN_GROUPS + 2 ? 'b' : 'a');
+    ch_buf_addf(&source, "\\%d$", CH_PATTERN_GROUPS + 3);
+    assert_int_equal(ch_patterns_add(&all, ch_buf_sv(&source), &many, NULL), 0);
+    assert_int_equal(ch_patterns_add_native(&all, CH_SV("(\\w+)=(\\w+)"), &two, NULL), 0);
+    assert_int_equal(ch_pattern_groups(many), CH_PATTERN_GROUPS + 3);
+    assert_int_equal(ch_pattern_groups(two), 2);
+    for (int i = 0; i < 100; i++) {
+        assert_int_equal(matches_text(many, CH_SV("aaabb")), 1);
+        assert_int_equal(matches_text(many, CH_SV("aaab")), 0);
+        assert_int_equal(matches_text(two, text), 1);
+        assert_true(ch_sv_is(ch_pattern_group(two, 1, text), "key"));
+        assert_true(ch_sv_is(ch_pattern_group(two, 2, text), "value"));
+    }
+    ch_patterns_release(&all);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_matches),     cmocka_unit_test(test_refused),
         cmocka_unit_test(test_unsupported), cmocka_unit_test(test_often),
         cmocka_unit_test(test_fuel),        cmocka_unit_test(test_bounded),
-        cmocka_unit_test(test_long_text),
+        cmocka_unit_test(test_long_text),   cmocka_unit_test(test_groups),
     };
     return cmocka_run_group_tests_name("json/schema_pattern", tests, NULL, NULL);
 }

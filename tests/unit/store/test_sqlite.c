@@ -341,8 +341,14 @@ static void test_a_scan_reads_in_parts(void **state) {
     assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
     sqlite3_exec(db, "BEGIN", NULL, NULL, NULL);
     insert_sessions(db, SESSIONS);
+    sqlite3_exec(db, "UPDATE sessions SET updated = 2 WHERE id = (SELECT max(id) FROM sessions)",
+                 NULL, NULL, NULL);
     assert_int_equal(sqlite3_exec(db, "COMMIT", NULL, NULL, NULL), SQLITE_OK);
     sqlite3_close(db);
+    assert_int_equal(ch_store_scan(s, &scan, next_scanned, &n, &err), 0);
+    assert_int_equal(n, SESSIONS);
+    scan.since = 2; /* the first parts have no session */
+    n = SESSIONS - 1;
     assert_int_equal(ch_store_scan(s, &scan, next_scanned, &n, &err), 0);
     assert_int_equal(n, SESSIONS);
     chela_store_close(s);

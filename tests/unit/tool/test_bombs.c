@@ -164,6 +164,23 @@ static void test_limits(enum box_machine machine) {
     world_close();
 }
 
+/* Without a cgroup, process 1 adds the memory up. It does so although processes that were left to
+ * it end all the time. */
+static void test_memory_amid_signals(void **state) {
+    static const char command[] =
+        "exec 2>/dev/null; echo begun; for i in 1 2; do while :; do (sleep 0.01 &); done & done; "
+        "{ head -c 200000000 /dev/zero; sleep 4; } | tail -n 1 | head -c 1 >/dev/null; "
+        "echo survived; kill -9 -1";
+    char *argv[] = {"chela-sandbox", "--outer=namespaces", "--limit-total=100000000", "--cwd=/",
+                    "--", "/bin/sh", "-c", (char *)command, NULL};
+    char text[4096];
+
+    (void)state;
+    if (box_run_as_nobody(argv, -1, text, sizeof(text)) == 0)
+        skip();
+    assert_string_equal(text, "begun\n");
+}
+
 /* --- what works in a box -------------------------------------------------------- */
 
 static void test_daily_life(enum box_machine machine) {
@@ -297,6 +314,7 @@ static int run_all(void) {
     const struct CMUnitTest tests[] = {
         TESTS_OF(test_bombs),     TESTS_OF(test_limits),   TESTS_OF(test_daily_life),
         TESTS_OF(test_abandoned), TESTS_OF(test_abandoned_early), TESTS_OF(test_together),
+        cmocka_unit_test(test_memory_amid_signals),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -14,11 +14,9 @@
 #include <stdint.h>
 
 #include <cmocka.h>
-#include <grp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -729,9 +727,8 @@ static void test_relative_helper(void **state) {
  * it could report an end of its own choice. */
 static void test_report_of_init(void **state) {
     char dir[] = "/tmp/chela-report-XXXXXX", place[64], text[4096];
-    int out[2], status;
-    size_t n = 0;
-    ssize_t got;
+    char *argv[] = {"chela-sandbox", "--outer=bwrap", "--bwrap=/usr/bin/bwrap", place, "--cwd=/tmp",
+                    "--", "/bin/sh", "-c", "readlink /proc/1/fd/*; echo tried", NULL};
 
     (void)state;
     if (access("/usr/bin/bwrap", X_OK) != 0)
@@ -739,26 +736,20 @@ static void test_report_of_init(void **state) {
     assert_non_null(mkdtemp(dir));
     assert_int_equal(chmod(dir, 0777), 0);
     snprintf(place, sizeof(place), "--workspace=%s", dir);
-    assert_int_equal(pipe(out), 0);
-    pid_t pid = fork();
-    if (pid == 0) {
-        dup2(out[1], 1);
-        if (geteuid() == 0 && (setgroups(0, NULL) || setgid(65534) || setuid(65534)))
-            _exit(1);
-        execl(box_helper(), "chela-sandbox", "--outer=bwrap", "--bwrap=/usr/bin/bwrap", place,
-              "--cwd=/tmp", "--", "/bin/sh", "-c", "readlink /proc/1/fd/*; echo tried", NULL);
-        _exit(1);
-    }
-    close(out[1]);
-    while (n < sizeof(text) - 1 && (got = read(out[0], text + n, sizeof(text) - 1 - n)) > 0)
-        n += (size_t)got;
-    text[n] = '\0';
-    close(out[0]);
-    assert_int_equal(waitpid(pid, &status, 0), pid);
+    size_t n = box_run_as_nobody(argv, -1, text, sizeof(text));
     rmdir(dir);
     if (n == 0)
-        skip(); /* no bwrap for such a user here */
+        skip();
     assert_string_equal(text, "tried\n");
+}
+
+/* A box that was not tried, because no process could be made, is missing. */
+static void test_probe_without_processes(void **state) {
+    char *argv[] = {"chela-sandbox", "--probe", NULL}, text[4096];
+
+    (void)state;
+    assert_true(box_run_as_nobody(argv, 0, text, sizeof(text)) > 0);
+    assert_non_null(strstr(text, "namespaces\tmissing\t"));
 }
 
 /* Root works in a directory that belongs to somebody else. */
@@ -792,6 +783,7 @@ static int run_all(void) {
         TESTS_OF(test_policy), TESTS_OF(test_commands),
         cmocka_unit_test(test_relative_helper),
         cmocka_unit_test(test_report_of_init),
+        cmocka_unit_test(test_probe_without_processes),
         cmocka_unit_test(test_foreign_workspace), /* for root alone, and last */
     };
     size_t n = CH_LEN(tests) - (geteuid() != 0);

@@ -381,6 +381,33 @@ static void test_large_message(void **state) {
     assert_string_equal(w->r.list[0].text, "second");
 }
 
+static void long_message(struct world *w, const char *text) {
+    char path[3000];
+    memset(path, 'x', sizeof(path));
+    ch_undo_record_message(&w->r, "s", 0, 1, text);
+    for (unsigned i = 0; i < 2200; i++) {
+        snprintf(path + sizeof(path) - 8, 8, "%u", i);
+        ch_undo_record_change(&w->r, path, &(struct ch_undo_state){.kind = CH_UNDO_ABSENT});
+    }
+    ch_undo_record_ended(&w->r);
+}
+
+/* The newest message is read from a log of any size. The log of old ones is bounded. */
+static void test_long_log(void **state) {
+    struct world *w = *state;
+    for (int i = 0; i < 3; i++)
+        long_message(w, "old");
+    long_message(w, "new");
+    assert_true(w->r.log_size > 3 * CH_LIMIT_UNDO_LOG);
+    reopen(w);
+    assert_int_equal(w->r.n, 4);
+    assert_int_equal(w->r.list[3].n, 2200);
+    assert_true(w->r.list[3].ended);
+    assert_true(ch_undo_record_tidy(&w->r));
+    assert_true(w->r.log_size <= CH_LIMIT_UNDO_LOG);
+    assert_string_equal(w->r.list[w->r.n - 1].text, "new");
+}
+
 /* Long texts end with a whole character. */
 static void test_texts_are_cut(void **state) {
     struct world *w = *state;
@@ -488,6 +515,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_damage, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_old_messages_are_dropped, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_large_message, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_long_log, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_texts_are_cut, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_failed_rewrite, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_full_log, set_up, tear_down),

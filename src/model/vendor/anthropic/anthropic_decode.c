@@ -90,24 +90,6 @@ struct wire_block {
     struct ch_sv input, citations, caller; /* JSON */
 };
 
-static bool anthropic_decode_read_block(struct ch_decoder *d, struct ch_sv json,
-                                        struct wire_block *b) {
-    static const struct ch_member members[] = {
-        CH_MEMBER(struct wire_block, type, "type", CH_MEMBER_STR),
-        CH_MEMBER(struct wire_block, text, "text", CH_MEMBER_STR),
-        CH_MEMBER(struct wire_block, thinking, "thinking", CH_MEMBER_STR),
-        CH_MEMBER(struct wire_block, signature, "signature", CH_MEMBER_STR),
-        CH_MEMBER(struct wire_block, data, "data", CH_MEMBER_STR),
-        CH_MEMBER(struct wire_block, id, "id", CH_MEMBER_STR),
-        CH_MEMBER(struct wire_block, name, "name", CH_MEMBER_STR),
-        CH_MEMBER(struct wire_block, input, "input", CH_MEMBER_RAW),
-        CH_MEMBER(struct wire_block, citations, "citations", CH_MEMBER_RAW),
-        CH_MEMBER(struct wire_block, caller, "caller", CH_MEMBER_RAW),
-    };
-    *b = (struct wire_block){0};
-    return ch_members_read(json, &d->scratch, members, CH_LEN(members), b);
-}
-
 static int anthropic_decode_begin_call(struct ch_decoder *d, unsigned key,
                                        const struct wire_block *b) {
     struct state *st = anthropic_decode_state_of(d);
@@ -165,31 +147,31 @@ static int anthropic_decode_settle(struct ch_decoder *d, struct chela_error *err
     return rc;
 }
 
+/* `json` is the source text of b. */
 static int anthropic_decode_begin_block(struct ch_decoder *d, unsigned key, struct ch_sv json,
-                                        struct chela_error *err) {
+                                        const struct wire_block *b, struct chela_error *err) {
     struct state *st = anthropic_decode_state_of(d);
-    struct wire_block b;
     int rc = anthropic_decode_settle(d, err); /* some servers begin all blocks, then end all */
     if (rc < 0)
         return rc;
-    if (!anthropic_decode_read_block(d, json, &b))
+    if (!json.n)
         return ch_decode_malformed(err);
     ch_fold_release_key(d->fold, key); /* a reused index is a new block */
     st->key = key;
     ch_buf_clear(&st->start);
     ch_buf_clear(&st->deltas);
-    if (ch_sv_is(b.type, "text")) {
-        rc = begin_text(d, key, &b);
-    } else if (ch_sv_is(b.type, "tool_use")) {
-        rc = anthropic_decode_begin_call(d, key, &b);
-    } else if (ch_sv_is(b.type, "thinking")) {
-        rc = begin_thinking(d, key, &b);
-    } else if (ch_sv_is(b.type, "redacted_thinking")) {
+    if (ch_sv_is(b->type, "text")) {
+        rc = begin_text(d, key, b);
+    } else if (ch_sv_is(b->type, "tool_use")) {
+        rc = anthropic_decode_begin_call(d, key, b);
+    } else if (ch_sv_is(b->type, "thinking")) {
+        rc = begin_thinking(d, key, b);
+    } else if (ch_sv_is(b->type, "redacted_thinking")) {
         rc = ch_fold_reasoning(d->fold, key, CH_SV(""));
         ch_fold_flag(d->fold, key, CH_F_REDACTED);
-        rc = rc < 0 ? rc : ch_fold_extra(d->fold, key, b.data);
+        rc = rc < 0 ? rc : ch_fold_extra(d->fold, key, b->data);
     } else {
-        rc = begin_opaque(d, key, b.type, json);
+        rc = begin_opaque(d, key, b->type, json);
     }
     return rc < 0 ? ch_decode_too_large(err) : CHELA_OK;
 }
@@ -410,6 +392,7 @@ struct event {
     struct ch_sv type;
     int64_t index;
     struct ch_sv block, delta; /* JSON */
+    struct wire_block begun;   /* the members of `block` */
     bool has_error;
 
     struct ch_sv kind, id, model, stop; /* kind: the type of the message */
@@ -445,12 +428,24 @@ static const struct ch_member message_members[] = {
     CH_MEMBER(struct event, content, "content", CH_MEMBER_RAW),
     CH_MEMBERS_IN("usage", usage_members),
 };
+static const struct ch_member block_members[] = {
+    CH_MEMBER(struct event, begun.type, "type", CH_MEMBER_STR),
+    CH_MEMBER(struct event, begun.text, "text", CH_MEMBER_STR),
+    CH_MEMBER(struct event, begun.thinking, "thinking", CH_MEMBER_STR),
+    CH_MEMBER(struct event, begun.signature, "signature", CH_MEMBER_STR),
+    CH_MEMBER(struct event, begun.data, "data", CH_MEMBER_STR),
+    CH_MEMBER(struct event, begun.id, "id", CH_MEMBER_STR),
+    CH_MEMBER(struct event, begun.name, "name", CH_MEMBER_STR),
+    CH_MEMBER(struct event, begun.input, "input", CH_MEMBER_RAW),
+    CH_MEMBER(struct event, begun.citations, "citations", CH_MEMBER_RAW),
+    CH_MEMBER(struct event, begun.caller, "caller", CH_MEMBER_RAW),
+};
 static const struct ch_member event_members[] = {
     CH_MEMBER(struct event, type, "type", CH_MEMBER_STR),
     CH_MEMBER(struct event, index, "index", CH_MEMBER_INT),
     CH_MEMBERS_IN("message", message_members),
-    CH_MEMBER(struct event, block, "content_block", CH_MEMBER_RAW),
-    CH_MEMBER(struct event, delta, "delta", CH_MEMBER_RAW),
+    CH_MEMBERS_RAW_IN(struct event, block, "content_block", block_members),
+    CH_MEMBERS_RAW_IN(struct event, delta, "delta", message_members),
     CH_MEMBERS_IN("usage", usage_members),
     CH_MEMBER(struct event, has_error, "error", CH_MEMBER_SOME),
 };
@@ -458,10 +453,6 @@ static const struct ch_member event_members[] = {
 static bool anthropic_decode_read_event(struct ch_decoder *d, struct ch_sv data, struct event *e) {
     *e = (struct event){.tokens = anthropic_decode_state_of(d)->tokens};
     return ch_members_read(data, &d->scratch, event_members, CH_LEN(event_members), e);
-}
-
-static bool read_message(struct ch_decoder *d, struct ch_sv json, struct event *e) {
-    return ch_members_read(json, &d->scratch, message_members, CH_LEN(message_members), e);
 }
 
 static void anthropic_decode_set_model(struct ch_decoder *d, struct ch_sv model) {
@@ -487,7 +478,7 @@ static int anthropic_decode_block_event(struct ch_decoder *d, struct ch_sv data,
     if (ch_sv_is(e->type, "content_block_delta"))
         return anthropic_decode_fold_delta(d, data, key, e->delta, err);
     if (ch_sv_is(e->type, "content_block_start"))
-        return anthropic_decode_begin_block(d, key, e->block, err);
+        return anthropic_decode_begin_block(d, key, e->block, &e->begun, err);
     return ch_sv_is(e->type, "content_block_stop") ? anthropic_decode_end_block(d, key, err)
                                                    : CHELA_OK;
 }
@@ -511,11 +502,11 @@ static int end_message(struct ch_decoder *d) {
     return CHELA_OK;
 }
 
-static int message_event(struct ch_decoder *d, struct event *e, struct chela_error *err) {
+static int message_event(struct ch_decoder *d, const struct event *e, struct chela_error *err) {
     if (ch_sv_is(e->type, "message_stop"))
         return end_message(d);
     bool start = ch_sv_is(e->type, "message_start");
-    if (!start && !read_message(d, e->delta, e))
+    if (!start && !e->delta.n)
         return ch_decode_malformed(err);
     if (start && !is_same_message(d, e->id))
         return CHELA_OK;
@@ -568,7 +559,7 @@ static int anthropic_decode_on_event(struct ch_decoder *d, struct ch_sv name, st
 static int anthropic_decode_on_body(struct ch_decoder *d, struct ch_sv body,
                                     struct chela_error *err) {
     struct event e = {0};
-    if (!read_message(d, body, &e))
+    if (!ch_members_read(body, &d->scratch, message_members, CH_LEN(message_members), &e))
         return ch_decode_malformed(err);
     if (!ch_sv_is(e.kind, "message") || !e.content.n)
         return ch_decode_error(d, body, err);
@@ -582,8 +573,11 @@ static int anthropic_decode_on_body(struct ch_decoder *d, struct ch_sv body,
     ch_pull_init(&p, e.content, &scratch);
     if (ch_pull_enter(&p, '['))
         while (ch_pull_item(&p) && ch_pull_raw(&p, &block)) {
-            int rc = key < REFUSAL_KEY ? anthropic_decode_begin_block(d, key, block, err)
-                                       : ch_decode_too_large(err);
+            e.begun = (struct wire_block){0};
+            ch_members_read(block, &d->scratch, block_members, CH_LEN(block_members), &e);
+            int rc = key < REFUSAL_KEY
+                         ? anthropic_decode_begin_block(d, key, block, &e.begun, err)
+                         : ch_decode_too_large(err);
             if (rc < 0 || (rc = anthropic_decode_end_block(d, key++, err)) < 0)
                 return rc;
         }

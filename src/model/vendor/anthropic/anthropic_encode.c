@@ -218,19 +218,34 @@ size_t ch_anthropic_mark(const struct ch_model_request *req, struct ch_sv messag
 /* State while writing the content blocks of one wire message. */
 struct writing {
     struct ch_jw w;
+    const struct ch_model_request *req;
     const struct ch_msg *m;
     const char *prefix; /* prefix of the message kind, until the first text */
-    bool own;           /* made by this service: its own blocks may be sent back */
-    bool wrote;         /* made by this model: reasoning may be sent back */
     size_t blocks;
 };
 
-/* The beginning of a block. Such texts are copied, since every round of tools writes some. */
+/* Made by this service: its own blocks may be sent back. Asked by blocks that depend on the
+ * author; most do not. */
+static bool anthropic_encode_is_own(const struct writing *x) {
+    return ch_encode_is_own(x->req, x->m, "anthropic", &ch_claude_names);
+}
+
+/* The beginning of a block, the same with the name of its next member, and a name. Such texts
+ * are copied, since every round of tools writes some. */
 #define BLOCK(type) CH_SV("{\"type\":\"" type "\"")
+#define BLOCK_WITH(type, name) CH_SV("{\"type\":\"" type "\",\"" name "\":")
+#define NAME(name) CH_SV("\"" name "\":")
 
 static void anthropic_encode_begin_block(struct writing *x, struct ch_sv begin) {
     ch_jw_raw(&x->w, begin);
     x->blocks++;
+}
+
+/* Write a string after the name of its member, which ends `before`. */
+static void anthropic_encode_add_string(struct writing *x, struct ch_sv before, struct ch_sv s) {
+    ch_jw_raw(&x->w, before);
+    x->w.comma = false;
+    ch_jw_str(&x->w, s);
 }
 
 static void anthropic_encode_end_block(struct writing *x) {
@@ -244,7 +259,7 @@ static void anthropic_encode_write_text(struct writing *x, struct ch_sv text,
         return;
     anthropic_encode_begin_block(x, BLOCK("text"));
     ch_jw_kstr(&x->w, "text", ch_encode_prefixed(&x->prefix, text, &room));
-    if (x->own && citations.n && ch_is_json(citations, CH_JSON_ARRAY))
+    if (citations.n && anthropic_encode_is_own(x) && ch_is_json(citations, CH_JSON_ARRAY))
         ch_jw_kraw(&x->w, "citations", citations);
     anthropic_encode_end_block(x);
 }
@@ -289,7 +304,7 @@ static void anthropic_encode_write_media(struct writing *x, const struct ch_bloc
 
 /* Reasoning is sent back only to the model that wrote it. */
 static void anthropic_encode_write_reasoning(struct writing *x, const struct ch_block *b) {
-    if (!x->wrote || !b->extra.n)
+    if (!b->extra.n || !ch_encode_wrote(x->req, x->m, "anthropic", &ch_claude_names))
         return;
     bool redacted = b->flags & CH_F_REDACTED;
     anthropic_encode_begin_block(x, redacted ? BLOCK("redacted_thinking") : BLOCK("thinking"));
@@ -301,12 +316,13 @@ static void anthropic_encode_write_reasoning(struct writing *x, const struct ch_
 
 static void anthropic_encode_write_call(struct writing *x, const struct ch_block *b) {
     char id[CH_ID_ROOM], name[CH_NAME_ROOM];
-    anthropic_encode_begin_block(x, BLOCK("tool_use"));
-    ch_jw_kstr(&x->w, "id", ch_id_for(CH_ID_64, b->id, id));
-    ch_jw_kstr(&x->w, "name", ch_name_for(CH_NAME_ROOM, b->name, name));
-    ch_jw_key(&x->w, "input");
+    x->blocks++;
+    anthropic_encode_add_string(x, BLOCK_WITH("tool_use", "id"), ch_id_for(CH_ID_64, b->id, id));
+    anthropic_encode_add_string(x, NAME("name"), ch_name_for(CH_NAME_ROOM, b->name, name));
+    ch_jw_raw(&x->w, NAME("input"));
+    x->w.comma = false;
     ch_encode_arguments(&x->w, b->text);
-    if (x->own && b->extra.n && ch_is_json(b->extra, CH_JSON_OBJECT))
+    if (b->extra.n && anthropic_encode_is_own(x) && ch_is_json(b->extra, CH_JSON_OBJECT))
         ch_jw_kraw(&x->w, "caller", b->extra);
     anthropic_encode_end_block(x);
 }
@@ -317,8 +333,9 @@ static void anthropic_encode_write_result(struct writing *x, const struct ch_blo
     bool error = b->flags & CH_F_ERROR;
     bool inside = b->span && !error;
     struct ch_sv text = ch_is_blank(b->text) && !inside ? CH_SV(NO_OUTPUT) : b->text;
-    anthropic_encode_begin_block(x, BLOCK("tool_result"));
-    ch_jw_kstr(&x->w, "tool_use_id", ch_id_for(CH_ID_64, b->id, id));
+    x->blocks++;
+    anthropic_encode_add_string(x, BLOCK_WITH("tool_result", "tool_use_id"),
+                                ch_id_for(CH_ID_64, b->id, id));
     if (inside) {
         ch_jw_key(&x->w, "content");
         ch_jw_begin(&x->w, '[');
@@ -327,7 +344,7 @@ static void anthropic_encode_write_result(struct writing *x, const struct ch_blo
             anthropic_encode_write_media(x, b + i);
         ch_jw_end(&x->w, ']');
     } else {
-        ch_jw_kstr(&x->w, "content", text);
+        anthropic_encode_add_string(x, NAME("content"), text);
     }
     if (error)
         ch_jw_kbool(&x->w, "is_error", true);
@@ -364,7 +381,7 @@ static void anthropic_encode_write_block(struct writing *x, const struct ch_bloc
         anthropic_encode_write_call(x, b);
         break;
     case CH_BLOCK_OPAQUE:
-        if (x->own && ch_is_json(b->text, CH_JSON_OBJECT)) {
+        if (anthropic_encode_is_own(x) && ch_is_json(b->text, CH_JSON_OBJECT)) {
             ch_jw_raw(&x->w, b->text);
             x->blocks++;
         }
@@ -376,11 +393,8 @@ int ch_anthropic_message(const struct ch_model_request *req, const struct ch_msg
                          struct ch_buf *out, struct chela_error *err CH_UNUSED) {
     bool assistant = m->kind == CH_MSG_ASSISTANT;
     size_t mark = ch_encode_begin(out, !out->n);
-    struct writing x = {.w = ch_jw(out),
-                        .m = m,
-                        .prefix = ch_msg_kind_prefix(m->kind),
-                        .own = ch_encode_is_own(req, m, "anthropic", &ch_claude_names),
-                        .wrote = ch_encode_wrote(req, m, "anthropic", &ch_claude_names)};
+    struct writing x = {
+        .w = ch_jw(out), .req = req, .m = m, .prefix = ch_msg_kind_prefix(m->kind)};
     ch_jw_raw(&x.w, assistant ? CH_SV("{\"role\":\"assistant\",\"content\":[")
                               : CH_SV("{\"role\":\"user\",\"content\":["));
     x.w.comma = false;

@@ -244,6 +244,9 @@ static int bedrock_decode_begin_block(struct ch_decoder *d, unsigned key, struct
                                       struct chela_error *err) {
     struct ch_sv member, value;
     struct tool_use t;
+    /* some servers begin all blocks, then end all */
+    if (bedrock_decode_state_of(d)->start.n && end_own(d) < 0)
+        return ch_decode_too_large(err);
     if (!bedrock_decode_first_member(d, start, &member, &value))
         return ch_decode_malformed(err);
     ch_fold_release_key(d->fold, key); /* a reused index is a new block */

@@ -305,9 +305,10 @@ static int fold_beside(struct ch_decoder *d, const struct delta *x) {
         if (st->annotations.n)
             ch_buf_addc(&st->annotations, ',');
         ch_buf_add(&st->annotations, x->annotations.p + 1, x->annotations.n - 2);
+        rc = st->annotations.n > CH_LIMIT_REPLY ? CHELA_ELIMIT : CHELA_OK;
     }
     replace_list(&st->executed, x->executed);
-    if (x->images.n)
+    if (rc == CHELA_OK && x->images.n)
         rc = ch_openai_fold_images(&st->media, d->fold, x->images, &st->inner);
     if (rc == CHELA_OK && x->sound.n)
         rc = ch_openai_fold_sound(&st->media, d->fold, x->sound, &st->inner, &words);
@@ -692,6 +693,7 @@ const struct ch_codec ch_codec_openai = {
     .name = "openai",
     .path_stream = "/chat/completions",
     .state_size = sizeof(struct state),
+    .takes_cache_key = true,
     .http = ch_openai_http,
     .head = ch_openai_head,
     .message = ch_openai_message,

@@ -390,6 +390,7 @@ const struct ch_codec ch_codec_responses = {
     .name = CH_RESPONSES,
     .path_stream = "/responses",
     .state_size = sizeof(struct state),
+    .takes_cache_key = true,
     .http = ch_responses_http,
     .head = ch_responses_head,
     .message = ch_responses_message,

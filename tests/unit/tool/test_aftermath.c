@@ -1,0 +1,48 @@
+/* test_aftermath.c -- files that several attempts of one call left behind. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "tool/call/aftermath.h"
+
+static struct ch_buf stored;
+
+static void keep(chela_call *call, const char *state) {
+    (void)call;
+    ch_buf_add_str(&stored, state);
+}
+
+static enum chela_decision ask(chela_call *call, const struct ch_ask *question, char **reason) {
+    (void)call, (void)question, (void)reason;
+    return CHELA_DENY;
+}
+
+/* The attempts of a call that is repeated: the person is asked about the files of all. */
+static void test_two_attempts(void **state) {
+    static struct ch_held one = {"/w", "first", "first.held", "it is run", 1},
+                          two = {"/w", "second", "second.held", "it is run", 2};
+    struct ch_held_list lists[] = {{&one, 1, 1, false}, {&two, 1, 1, false}, {0}};
+    struct ch_call_env env = {.ask = ask, .ask_means = CH_CONSENT_ASK, .checkpoint = keep};
+    chela_call call = {.name = "tool", .workspace = "/w", .env = &env};
+
+    (void)state;
+    assert_int_equal(ch_loop_new(NULL, NULL, &env.loop, NULL), 0);
+    for (size_t i = 0; i < CH_LEN(lists); i++)
+        ch_aftermath_set(&call, &lists[i]);
+    assert_true(ch_aftermath_asks(&call));
+    const char *names[] = {"[first was set aside", "[second was set aside", "\"name\":\"first\"",
+                           "\"name\":\"second\""};
+    for (size_t i = 0; i < CH_LEN(names); i++)
+        assert_non_null(strstr(ch_buf_str(&stored), names[i]));
+    ch_buf_release(&stored);
+    ch_arena_release(&call.arena);
+    ch_loop_close(env.loop, NULL, NULL);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_two_attempts)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
