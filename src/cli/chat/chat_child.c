@@ -14,6 +14,7 @@
 #include "cli/support/input.h"
 #include "cli/support/mem.h"
 #include "cli/support/problem.h"
+#include "cli/support/state_path.h"
 
 enum {
     OUTPUT = 32 << 10, /* bytes kept of the beginning and of the end of an output */
@@ -272,15 +273,14 @@ void ch_chat_child_command(struct ch_chat *c, const char *command) {
 /* Creates a file in the state directory that only the user can read. The caller frees the
  * path; -1: failed. */
 static int child_make_file(struct ch_chat *c, const char *suffix, char **path) {
-    const struct ch_env *env = c->setup->env;
-    const char *base = env->state_home ? env->state_home : env->home;
-    if (!base) {
+    char *name = ch_format("tmp/chat-XXXXXX%s", suffix);
+    *path = ch_state_path(c->setup->env, name);
+    free(name);
+    if (!*path) {
         ch_console_error(c->console, "HOME is not set, so there is no place for a file");
         return -1;
     }
-    *path = ch_format("%s%s/chela/tmp/chat-XXXXXX%s", base,
-                      env->state_home ? "" : "/.local/state", suffix);
-    ch_setup_make_directories(*path);
+    ch_state_make_parents(*path);
     int fd = mkostemps(*path, (int)strlen(suffix), O_CLOEXEC);
     if (fd < 0) {
         ch_console_error(c->console, "%s: %s", *path, strerror(errno));

@@ -10,6 +10,7 @@
 #include "cli/chat/chat_show.h"
 #include "cli/support/draft.h"
 #include "cli/support/mem.h"
+#include "cli/support/state_path.h"
 
 #define NO_CHANGES "no files were changed\n"
 
@@ -23,13 +24,11 @@ enum what { BOTH, CONVERSATION, FILES };
 /* --- keeping ------------------------------------------------------------------------------- */
 
 void ch_chat_undo_open(struct ch_chat *c) {
-    const struct ch_env *env = c->setup->env;
-    const char *base = env->state_home ? env->state_home : env->home;
     struct chela_error err = {0};
-    if (c->files || !base)
+    char *dir = c->files ? NULL : ch_state_path(c->setup->env, "undo");
+    if (!dir)
         return;
-    char *dir = ch_format("%s%s/chela/undo", base, env->state_home ? "" : "/.local/state");
-    ch_setup_make_directories(dir);
+    ch_state_make_parents(dir);
     if (chela_undo_open(c->agent, dir, &c->files, &err) < 0)
         ch_console_note(c->console, "warning: /undo will not restore files: %s", err.message);
     free(dir);

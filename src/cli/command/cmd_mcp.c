@@ -13,6 +13,7 @@
 #include "cli/support/input.h"
 #include "cli/support/mem.h"
 #include "cli/support/problem.h"
+#include "cli/support/state_path.h"
 #include "cli/term/table.h"
 
 struct flags {
@@ -514,7 +515,7 @@ static int edit_file(struct mcp *m, const char *name, const char *definition) {
     if (!file)
         rc = ch_problem(&m->err, CHELA_ECONFIG, "there is no place for the file: HOME is not set");
     else
-        ch_setup_make_directories(file);
+        ch_state_make_parents(file);
     if (rc == 0)
         rc = chela_config_mcp_edit(file, name, definition, &m->err);
     if (rc == 0)

@@ -111,9 +111,9 @@ static void prompt_say(char **cell, const char *yes, const char *no) {
 }
 
 static void fill_list(struct ch_table *t, const char *json) {
-    static const char *const members[] = {"name",        "version", "variant", "used",
-                                          "fingerprint", "cases",   "description"};
-    ch_table_fill(t, json, members);
+    static const char *const pointers[] = {"/name",        "/version", "/variant", "/used",
+                                           "/fingerprint", "/cases",   "/description"};
+    ch_table_fill(t, json, pointers);
     for (size_t i = 0; i < t->n; i++) {
         char **row = t->cells[i];
         prompt_say(&row[3], "yes", "-");
@@ -159,10 +159,10 @@ static void prompt_print_member(FILE *out, const char *label, const char *json,
 
 static void print_variables(FILE *out, const char *json) {
     static const char *const heads[] = {"VARIABLE", "TRUSTED", "MEANING", NULL};
-    static const char *const members[] = {"name", "untrusted", "about"};
+    static const char *const pointers[] = {"/name", "/untrusted", "/about"};
     struct ch_table t = {.heads = heads};
     char *list = ch_prompt_member(json, "/variables");
-    ch_table_fill(&t, list, members);
+    ch_table_fill(&t, list, pointers);
     for (size_t i = 0; i < t.n; i++)
         prompt_say(&t.cells[i][1], "no", "yes");
     if (t.n) {

@@ -18,6 +18,7 @@
 #include "cli/command/doctor.h"
 #include "cli/support/draft.h"
 #include "cli/support/mem.h"
+#include "cli/support/state_path.h"
 
 /* --- the list ------------------------------------------------------------------------ */
 
@@ -107,12 +108,12 @@ static void look_at_disk(struct ch_findings *f, const char *name, const char *pa
 }
 
 void ch_doctor_disks(struct ch_findings *f, const struct ch_env *env, const char *workspace) {
-    char *state = env->state_home ? ch_format("%s/chela", env->state_home)
-                  : env->home     ? ch_format("%s/.local/state/chela", env->home)
-                                  : NULL;
+    char *state = ch_state_path(env, "");
     look_at_disk(f, "workspace", workspace ? workspace : ".");
-    if (state)
+    if (state) {
+        state[strlen(state) - 1] = '\0'; /* the slash */
         look_at_disk(f, "state", state);
+    }
     look_at_disk(f, "temporary", "/tmp");
     free(state);
 }

@@ -17,6 +17,7 @@
 #include "cli/support/draft.h"
 #include "cli/support/mem.h"
 #include "cli/support/problem.h"
+#include "cli/support/state_path.h"
 
 struct channel_setup {
     const struct ch_env *env;
@@ -83,7 +84,7 @@ static char *setup_secret_path(const struct channel_setup *s, const char *option
     }
     free(base);
     if (path)
-        ch_setup_make_directories(path);
+        ch_state_make_parents(path);
     return path;
 }
 

@@ -5,7 +5,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 
 #include "cli/support/draft.h"
@@ -13,6 +12,7 @@
 #include "cli/support/markup.h"
 #include "cli/support/mem.h"
 #include "cli/support/problem.h"
+#include "cli/support/state_path.h"
 #include "cli/term/table.h"
 
 char *ch_prompt_member(const char *json, const char *pointer) {
@@ -263,25 +263,13 @@ void ch_prompt_junit(FILE *out, const char *report) {
 /* --- stored reports ------------------------------------------------------------- */
 
 char *ch_prompt_results_dir(const struct ch_env *env) {
-    if (env->state_home)
-        return ch_format("%s/chela/prompt-tests", env->state_home);
-    return env->home ? ch_format("%s/.local/state/chela/prompt-tests", env->home) : NULL;
-}
-
-static void prompt_report_make_directories(const char *dir) {
-    char *path = ch_format("%s/", dir);
-    for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-        *slash = '\0';
-        mkdir(path, 0700); /* failures are reported when the file is opened */
-        *slash = '/';
-    }
-    free(path);
+    return ch_state_path(env, "prompt-tests");
 }
 
 int ch_prompt_keep(const char *dir, const char *report, struct chela_error *err) {
     char *fingerprint = ch_prompt_member(report, "/fingerprint");
     char *path = ch_format("%s/%s.jsonl", dir, fingerprint);
-    prompt_report_make_directories(dir);
+    ch_state_make_parents(path);
     FILE *f = fopen(path, "ae");
     bool lost = !f || fprintf(f, "%s\n", report) < 0;
     if (f && fclose(f) != 0)

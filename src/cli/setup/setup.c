@@ -11,6 +11,7 @@
 #include "cli/support/draft.h"
 #include "cli/support/mem.h"
 #include "cli/support/problem.h"
+#include "cli/support/state_path.h"
 #include "cli/support/suggest.h"
 #include "cli/setup/trust.h"
 
@@ -125,9 +126,7 @@ char *ch_setup_mcp_file(const struct ch_env *env) {
 }
 
 char *ch_setup_mcp_state(const struct ch_env *env) {
-    return env->state_home ? ch_format("%s/chela/mcp", env->state_home)
-           : env->home     ? ch_format("%s/.local/state/chela/mcp", env->home)
-                           : NULL;
+    return ch_state_path(env, "mcp");
 }
 
 /* Loads the MCP servers of the directory if the user trusts the file. The author of the file
@@ -254,22 +253,12 @@ int ch_setup_runtime(struct ch_setup *s, struct chela_error *err) {
 
 /* --- store ------------------------------------------------------------------- */
 
-void ch_setup_make_directories(char *path) {
-    for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-        *slash = '\0';
-        mkdir(path, 0700); /* failures are reported when the file is opened */
-        *slash = '/';
-    }
-}
-
 static char *user_store(const struct ch_env *env, bool create) {
-    char *path = env->state_home ? ch_format("%s/chela/chela.db", env->state_home)
-                 : env->home     ? ch_format("%s/.local/state/chela/chela.db", env->home)
-                                 : NULL;
+    char *path = ch_state_path(env, "chela.db");
     if (!path)
         return NULL;
     if (create)
-        ch_setup_make_directories(path);
+        ch_state_make_parents(path);
     char *url = ch_format("sqlite:%s", path);
     free(path);
     return url;

@@ -132,8 +132,6 @@ int ch_setup_config(struct ch_setup *s, struct chela_error *err);
 /* Read a file and report its warnings. Every error is CHELA_ECONFIG. */
 int ch_setup_load(struct ch_setup *s, const char *path, chela_config **out,
                   struct chela_error *err);
-/* Create the missing parent directories of the path, accessible by the user alone. */
-void ch_setup_make_directories(char *path);
 /* Create the runtime with the providers of the file. */
 int ch_setup_runtime(struct ch_setup *s, struct chela_error *err);
 /* Open the chosen store: from the flag, from the file, or, if `wanted`, the user's default.

@@ -9,16 +9,15 @@
 #include "cli/support/draft.h"
 #include "cli/support/mem.h"
 #include "cli/support/problem.h"
+#include "cli/support/state_path.h"
 #include "cli/term/ask.h"
 
 /* --- the record --------------------------------------------------------------- */
 
 char *ch_trust_directory(const struct ch_env *env, bool create) {
-    char *path = env->state_home ? ch_format("%s/chela/trust", env->state_home)
-                 : env->home     ? ch_format("%s/.local/state/chela/trust", env->home)
-                                 : NULL;
+    char *path = ch_state_path(env, "trust");
     if (path && create)
-        ch_setup_make_directories(path);
+        ch_state_make_parents(path);
     return path;
 }
 

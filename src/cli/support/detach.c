@@ -5,26 +5,27 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "cli/support/draft.h"
 #include "cli/support/mem.h"
 #include "cli/support/problem.h"
+#include "cli/support/state_path.h"
 
 enum { PART = 200 }; /* bytes of a file name; file systems allow 255 */
 
 /* The path of the log; NULL: HOME is not set. Different keys have different paths: a byte of
  * the key that a file name should not have becomes %XX. "+/" divides a long name. */
 static char *detach_log(const struct ch_env *env, const char *key) {
-    const char *base = env->state_home ? env->state_home : env->home;
+    char *directory = ch_state_path(env, "background/");
     struct ch_draft d;
     size_t n = 0;
-    if (!base)
+    if (!directory)
         return NULL;
     ch_draft_init(&d);
-    fprintf(d.f, "%s%s/chela/background/", base, env->state_home ? "" : "/.local/state");
+    fputs(directory, d.f);
+    free(directory);
     for (; *key; key++) {
         unsigned char c = (unsigned char)*key;
         if (n >= PART && (c & 0xC0) != 0x80) { /* not in the middle of a character */
@@ -37,14 +38,6 @@ static char *detach_log(const struct ch_env *env, const char *key) {
     fputs(".log", d.f);
     ch_draft_finish(&d);
     return d.p;
-}
-
-static void detach_make_parents(char *path) {
-    for (char *slash = path; (slash = strchr(slash + 1, '/'));) {
-        *slash = '\0';
-        mkdir(path, 0700); /* open() reports a directory that cannot be made */
-        *slash = '/';
-    }
 }
 
 static void detach_close(int *fd) {
@@ -84,7 +77,7 @@ int ch_detach(struct ch_detach *d, const struct ch_env *env, const char *key,
     d->log = detach_log(env, key);
     if (!d->log)
         return ch_problem(err, CHELA_EINVAL, "a run in the background needs HOME for its log");
-    detach_make_parents(d->log);
+    ch_state_make_parents(d->log);
     d->file = open(d->log, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (d->file < 0)
         return ch_problem(err, CHELA_EIO, "%s: %s", d->log, strerror(errno));

@@ -9,11 +9,10 @@
 
 #include "cli/support/draft.h"
 #include "cli/support/mem.h"
+#include "cli/support/state_path.h"
 
 char *ch_history_path(const struct ch_env *env) {
-    if (env->state_home)
-        return ch_format("%s/chela/history", env->state_home);
-    return env->home ? ch_format("%s/.local/state/chela/history", env->home) : NULL;
+    return ch_state_path(env, "history");
 }
 
 /* --- the list --------------------------------------------------------------------- */
@@ -64,15 +63,6 @@ static void term_history_unescape(char *line) {
     *to = '\0';
 }
 
-/* Create the directories of the path, accessible by the user alone. */
-static void term_history_make_directories(char *path) {
-    for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-        *slash = '\0';
-        mkdir(path, 0700);
-        *slash = '/';
-    }
-}
-
 static FILE *open_private(const char *path, int how) {
     int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | how, 0600);
     FILE *f = fd < 0 ? NULL : fdopen(fd, "w");
@@ -118,7 +108,7 @@ void ch_history_add(struct ch_history *h, const char *text) {
         return;
     FILE *f = open_private(h->path, O_APPEND);
     if (!f) {
-        term_history_make_directories(h->path);
+        ch_state_make_parents(h->path);
         f = open_private(h->path, O_APPEND);
     }
     if (!f)
