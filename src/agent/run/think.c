@@ -590,10 +590,6 @@ static void on_model_event(const struct ch_model_event *mev, void *user) {
         ch_emit(run, &ev);
 }
 
-static bool is_call(const struct ch_block *b) {
-    return b->type == CH_BLOCK_TOOL_CALL;
-}
-
 /* Copies the visible text of a reply to run->text, or the refusal's text if the reply has no
  * other text. False: there is no text. */
 static bool take_text(chela_run *run, const struct ch_msg *m) {
@@ -616,7 +612,7 @@ static bool take_text(chela_run *run, const struct ch_msg *m) {
 static bool emit_calls(chela_run *run, const struct ch_msg *m, unsigned *calls) {
     for (uint32_t i = 0; i < m->nblocks; i++) {
         const struct ch_block *b = &m->blocks[i];
-        if (!is_call(b))
+        if (b->type != CH_BLOCK_TOOL_CALL)
             continue;
         ++*calls;
         bool whole = !(b->flags & (CH_F_CUT | CH_F_INVALID));
