@@ -58,6 +58,12 @@ post /api/sessions/one/messages '{"text":"late","mode":"follow_up"}' -H 'Idempot
 answers "the refused message may be sent again under its key" 202
 check "and is taken up" eventually has_said one "${kept}late "
 
+# --- a message with a mode of its own does not overtake those that wait for a pause of the sender
+post /api/sessions/mixed/messages '{"text":"first","agent":"patient"}'
+post /api/sessions/mixed/messages '{"text":"second","mode":"steer","stream":true}'
+same "it joins their run" "200 run_end" "$code $(chunks | tail -n 1 | jq -r .type)"
+check "after them" eventually has_said mixed "first second "
+
 # --- the gateway is killed while messages wait for a pause of the sender
 post /api/sessions/slow/messages '{"text":"first","agent":"patient"}'
 same "messages are collected" "202 collect" "$code $(jq -r .delivery "$out")"

@@ -281,11 +281,13 @@ static void input_queue_on_timer(struct ch_timer *t) {
     start_waiting(CH_CONTAINER(t, struct ch_input_queue, timer));
 }
 
-static void start_soon(struct ch_input_queue *f) {
-    bool collects = f->opts.mode == CHELA_QUEUE_COLLECT;
-
+static void start_in(struct ch_input_queue *f, int64_t ms) {
     input_queue_hold(f, true);
-    ch_timer_start(loop_of(f), &f->timer, collects ? f->opts.debounce_ms : 0, input_queue_on_timer);
+    ch_timer_start(loop_of(f), &f->timer, ms, input_queue_on_timer);
+}
+
+static void start_soon(struct ch_input_queue *f) {
+    start_in(f, f->opts.mode == CHELA_QUEUE_COLLECT ? f->opts.debounce_ms : 0);
 }
 
 static void on_rested(chela_session *s) {
@@ -351,12 +353,12 @@ static bool into_run(const struct ch_input_queue *f, const struct chela_run_opts
     return rc == 0;
 }
 
-/* Starts a run with messages that an earlier process left waiting. */
+/* Starts a run with the messages that wait, without a pause for further ones. */
 static int begin_waiting(struct ch_input_queue *f, struct chela_error *err) {
     if (f->waiting.n == 0)
         return ch_fail(err, CHELA_ENOENT, "nothing waits in session '%s'", f->session->key);
     if (!input_queue_is_busy(f->session))
-        start_soon(f);
+        start_in(f, 0);
     return 0;
 }
 

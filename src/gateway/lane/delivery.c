@@ -169,8 +169,8 @@ static int delivery_take(struct ch_turn *t, struct ch_lane *l, const struct chel
     int rc = d->kind->apply(d, l, &err);
     if (rc == CHELA_ELIMIT && ch_lane_is_busy(l)) /* too many messages wait in the session */
         rc = d->told || d->awaited ? (err.code = CHELA_EOVERLOAD) : CH_TURN_WAITS;
-    if (rc == CH_TURN_WAITS && d->kind->held)
-        return rc;
+    if (rc == CH_TURN_WAITS && (d->kind->held || ch_timer_armed(&d->retry)))
+        return rc; /* delivery_on_late tells the sender */
     if (rc == CH_TURN_WAITS) {
         delivery_tell(d, CH_DELIVERY_QUEUED, NULL, NULL);
         ch_delivery_leave(d);
