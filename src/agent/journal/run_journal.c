@@ -307,7 +307,7 @@ static struct ch_jw begin_alone(struct ch_run_journal *k) {
 
 uint64_t ch_run_journal_waiting(chela_session *s, const struct ch_msg *m,
                                 const struct ch_principal *principal,
-                                const struct ch_inbound_origin *from) {
+                                const struct ch_inbound_origin *from, bool idle) {
     struct ch_run_journal *k = ch_run_journal_of_session(s);
 
     if (!k)
@@ -316,7 +316,7 @@ uint64_t ch_run_journal_waiting(chela_session *s, const struct ch_msg *m,
     ch_jw_kcstr(&w, "mode", "collect");
     ch_principal_write(principal, &w);
     kmsg(&w, m);
-    if (chela_session_status(s) == CHELA_SESSION_IDLE)
+    if (idle)
         note_status(s, k, CH_REPLAY_RUNNING);
     return end_inbound(s, &w, from);
 }

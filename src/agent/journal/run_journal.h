@@ -89,10 +89,11 @@ void ch_run_journal_forget(chela_session *s);
 uint64_t ch_run_journal_inbound(chela_run *run, const struct ch_msg *m, const char *prompt);
 uint64_t ch_run_journal_queued(chela_run *run, const struct ch_msg *m, bool follow_up,
                                const struct ch_inbound_origin *from);
-/* INBOUND of a message outside of any run. */
+/* INBOUND of a message outside of any run. idle: the session has no unfinished run, so its
+ * status tells a gateway after a crash to look for waiting messages. */
 uint64_t ch_run_journal_waiting(chela_session *s, const struct ch_msg *m,
                                 const struct ch_principal *principal,
-                                const struct ch_inbound_origin *from);
+                                const struct ch_inbound_origin *from, bool idle);
 void ch_run_journal_forgotten(chela_session *s, uint64_t seq); /* the message at seq is dropped */
 void ch_run_journal_taken(chela_session *s, uint64_t seq);     /* the message at seq is delivered
                                                                   outside of any run */

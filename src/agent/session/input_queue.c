@@ -323,7 +323,8 @@ static int put_aside(struct ch_input_queue *f, struct ch_msg *m, const struct ch
     ch_message_origin_set(&origin, opts->inbound);
     ch_queue_set_origin(&f->waiting, &origin);
     struct ch_inbound_origin from = {opts->event_id, opts->answer_to, &origin};
-    ch_queue_mark(&f->waiting, ch_run_journal_waiting(f->session, m, &principal, &from));
+    bool idle = chela_session_status(f->session) == CHELA_SESSION_IDLE;
+    ch_queue_mark(&f->waiting, ch_run_journal_waiting(f->session, m, &principal, &from, idle));
     ch_queue_set_principal(&f->waiting, principal);
     ch_queue_keep(&f->waiting, opts->answer_to);
     if (opts->event_id)
