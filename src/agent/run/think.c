@@ -357,9 +357,8 @@ static struct ch_sv cache_key(chela_run *run, struct ch_arena *parts) {
         return CH_SV("");
     struct ch_sv first = t->n ? ch_msg_words(t->msgs[0]) : CH_SV("");
     uint64_t h = ch_hash(0, ch_sv_str(run->session->agent->id));
-    h = ch_hash(h, ch_sv(first.p, CH_MIN(first.n, 4 * CH_KB)));
     char hex[CH_HASH_HEX];
-    ch_hash_hex(h, hex);
+    ch_hash_hex(ch_hash(h, ch_sv(first.p, CH_MIN(first.n, 4 * CH_KB))), hex);
     struct ch_sv words[] = {CH_SV("chela-"), ch_sv(hex, sizeof(hex))};
     return ch_sv_str(ch_arena_join(parts, words, CH_LEN(words)));
 }
