@@ -15,6 +15,7 @@ struct file_request { /* in the session's list until the editor answers */
     struct ch_acp_session *session;
     uint64_t question;
     int64_t request; /* id */
+    bool reads;
 };
 
 static void on_file_answer(const struct ch_rpc_message *m, const struct chela_error *err,
@@ -23,6 +24,8 @@ static void on_file_answer(const struct ch_rpc_message *m, const struct chela_er
     const struct ch_json *result = err || !m ? NULL : m->result;
     const struct ch_json *text = ch_json_get(result, "content");
 
+    if (f->reads && !ch_json_is(text, CH_JSON_STRING))
+        result = NULL;
     ch_list_del(&f->link);
     ch_buffers_answer(f->session->buffers, f->question, result ? 0 : -ECONNREFUSED,
                       ch_json_str(text));
@@ -42,7 +45,7 @@ static void on_file_question(uint64_t id, const char *path, const struct ch_sv *
     if (content)
         ch_jw_kstr(&w, "content", *content);
     ch_jw_end(&w, '}');
-    *f = (struct file_request){.session = s, .question = id};
+    *f = (struct file_request){.session = s, .question = id, .reads = !content};
     ch_list_add(&s->files, &f->link);
     f->request = ch_rpc_call(s->acp->peer, content ? "fs/write_text_file" : "fs/read_text_file",
                              ch_buf_sv(&params), CH_LIMIT_EDITOR_MS, NULL, on_file_answer, f);

@@ -167,7 +167,7 @@ static int feishu_parse(const struct chela_channel_callback *in, struct ch_arena
     if (!ch_sv_eq_nocase(ch_sv_trim(ch_sv_split(&type, ';')), CH_SV("application/json")))
         return 415;
     *why = "the body is not a JSON object";
-    bool object = ch_json_parse(a, ch_sv_of(in->body), CH_JSON_STRICT, out, NULL, NULL) == 0 &&
+    bool object = ch_json_parse(a, ch_sv_of(in->body), CH_JSON_REPLACE, out, NULL, NULL) == 0 &&
                   ch_json_is(*out, CH_JSON_OBJECT);
     return object ? 0 : 400;
 }
@@ -212,7 +212,7 @@ static void feishu_on_event(struct ch_sv event, struct ch_feishu_ack *ack, void 
     struct chela_channel_verdict verdict = {.why = "it is no JSON", .answer = ch_text(CH_SV("{}"))};
     const struct ch_json *v;
     event = ch_arena_sv(&arena, event);
-    if (ch_json_parse(&arena, event, CH_JSON_STRICT, &v, NULL, NULL) == 0 &&
+    if (ch_json_parse(&arena, event, CH_JSON_REPLACE, &v, NULL, NULL) == 0 &&
         ch_feishu_unwrap(&f->keys, v, &letter, &verdict.why) == 0)
         take_letter(f, &letter, &arena, &verdict);
     else

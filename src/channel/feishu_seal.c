@@ -52,7 +52,7 @@ static const struct ch_json *feishu_seal_decrypt(const struct ch_feishu_keys *k,
     char *plain = ch_arena_bytes(a, bytes.n);
     long n = k->cipher->aes_decrypt(key, (const unsigned char *)bytes.p, bytes.p + IV_SIZE,
                                     bytes.n - IV_SIZE, plain);
-    if (n < 0 || ch_json_parse(a, ch_sv(plain, (size_t)n), CH_JSON_STRICT, &v, NULL, NULL) < 0)
+    if (n < 0 || ch_json_parse(a, ch_sv(plain, (size_t)n), CH_JSON_REPLACE, &v, NULL, NULL) < 0)
         return NULL;
     return ch_json_is(v, CH_JSON_OBJECT) ? v : NULL;
 }

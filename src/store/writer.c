@@ -89,7 +89,7 @@ struct opening {
     bool runs;   /* the session's status is "running" */
     int64_t until;
     bool seen; /* the row */
-    struct ch_buf owner;
+    struct ch_buf owner, agent;
     const struct job *job;
     int rc;
     struct chela_error *err;
@@ -106,6 +106,8 @@ static int store_writer_on_row(const struct chela_store_session *row, void *user
     o->runs = strcmp(row->status, "running") == 0;
     ch_buf_clear(&o->owner);
     ch_buf_add_str(&o->owner, row->owner);
+    ch_buf_clear(&o->agent);
+    ch_buf_add_str(&o->agent, row->agent);
     return 0;
 }
 
@@ -221,6 +223,8 @@ static void run_open(struct writer *w, struct job *job) {
             store_writer_release(w, log, o.token);
     }
     ch_buf_release(&o.owner);
+    ch_free(log->agent);
+    log->agent = ch_buf_take(&o.agent);
     if (job->rc < 0)
         return;
     log->token = o.token;
@@ -228,7 +232,8 @@ static void run_open(struct writer *w, struct job *job) {
     hold_lease(log, asked);
     drop_lease_before(w, log);
     job->head =
-        (struct ch_log_head){.last = o.last, .created = o.last == 0, .served = o.served};
+        (struct ch_log_head){.last = o.last, .created = o.last == 0, .served = o.served,
+                             .agent = log->agent};
     if (!w->instant)
         add_lease(w, log, o.token);
 }

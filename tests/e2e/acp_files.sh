@@ -54,6 +54,14 @@ asks read_text_file
 refuse
 check "an editor that refuses leaves the file on disk" told "seen: on disk"
 answer 4 >/dev/null
+n=40
+for odd in '{}' null '{"content":null}'; do
+    prompt $((++n)) look
+    asks read_text_file
+    reply "$odd"
+    answer $n >/dev/null
+    is "an answer without a text is a refusal: $odd" "$(jq -rj '.params.update.content.text? // ""' "$tmp/lines" | grep -o 'seen: on disk' | wc -l)" $((n - 39))
+done
 prompt 5 linked
 asks read_text_file
 is "a link is named by its target" "$(jq -r .params.path <<<"$line")" "$space/note"

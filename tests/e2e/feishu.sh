@@ -93,7 +93,7 @@ tell() { # MESSAGE FAULT
     push "$(event "$1" oc_ann p2p "about $1")"
 }
 touch "$tmp/lark/revoke" && echo x >"$tmp/lark/revoke"
-push "$(event om_10 oc_ann p2p 'with another token')"
+push "$(event om_10 oc_ann p2p 'with another token' | with_half_a_character)"
 check "a token that is no good any more" hears 6
 tell om_11 '429 99991400'
 check "too many calls: later" hears 7
@@ -133,7 +133,7 @@ tells "a challenge is not signed" .challenge c-2
 send "$challenge"
 answers "but encrypted" 401
 now=$(date +%s)
-one=$(event om_20 oc_bob p2p 'in secret' ou_bob)
+one=$(event om_20 oc_bob p2p 'in secret' ou_bob | with_half_a_character)
 sealed=$(seal "$one")
 send "$one"
 answers "an event that is not encrypted" 401

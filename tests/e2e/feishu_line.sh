@@ -52,6 +52,8 @@ tell "$(event om_5 oc_ann p2p 'all of it')"
 tells "the service sends it again on the next" .code 200
 check "it is answered" hears 3
 check "whole" said 'heard: .*all of it'
+tell "$(event om_7 oc_ann p2p 'and half a character' | with_half_a_character)"
+check "a bad character loses no event" hears 4
 anon POST /channels/feishu/events -H 'Content-Type: application/json' -d "$(event om_6 oc_ann p2p 'from outside')"
 answers "nothing is taken from callers" 401
 

@@ -51,6 +51,11 @@ exits "an edit" 0
 same "an edit: what was sent" '{"to":"bob"}' "$(cat "$space/sent.log")"
 holds "an edit: the model knows" '.[-1].text | test("^it said: sent it") and test("A person changed the arguments .* to ..to.:.bob..")'
 rm "$space/sent.log"
+pause typo "send it"
+chela sessions resume typo --edit "$id={"
+exits "an edit that is no JSON" 2
+check "an edit that is no JSON: said" grep -q "^chela: --edit wants ID=JSON, not '$id={'" "$err"
+same "an edit that is no JSON: nothing is decided" "$id" "$(waits_for typo)"
 pause answer "send it"
 chela sessions resume answer --answer "$id=I have sent it by hand" --output jsonl
 holds "an answer in the tool's place" '.[-1].text == "it said: I have sent it by hand"'

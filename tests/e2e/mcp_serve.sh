@@ -51,8 +51,8 @@ offer() {
 got() { jq -r "select(.id == $1) | $2" "$out"; }
 
 # --- a client that reads after it has written
-for i in {1..2000}; do request "$i" tools/list; done >"$tmp/in"
-late=$(cd "$space" && cat "$tmp/in" | with_env "$program" mcp serve --config serve.yaml 2>"$err" | { sleep 1; grep -c '"id"'; })
+late=$(cd "$space" && for i in {1..2000}; do request "$i" tools/list; done |
+    with_env "$program" mcp serve --config serve.yaml 2>"$err" | { sleep 1; grep -c '"id"'; })
 same "a client that reads late gets every answer" 2000 "$late"
 
 # --- what is offered

@@ -143,6 +143,18 @@ tells "and are not shown" '.choices[0].message | has("tool_calls")' false
 post /v1/chat/completions '{"model":"nobody","messages":[{"role":"user","content":"x"}]}'
 answers "no such agent" 404
 tells "by its name" .error.code model_not_found
+while IFS='|' read -r path body; do
+    post "$path" "$body"
+    answers "an agent that is no text: $path" 404
+done <<'LIST'
+/v1/chat/completions|{"model":5,"messages":[{"role":"user","content":"x"}]}
+/v1/messages|{"model":{"id":"coder"},"max_tokens":9,"messages":[{"role":"user","content":"x"}]}
+/v1/responses|{"model":["coder"],"input":"x"}
+/tools/invoke|{"agent":5,"tool":"ls","args":{}}
+/api/chat|{"id":"c1","agent":true,"messages":[{"id":"m1","role":"user","parts":[{"type":"text","text":"x"}]}]}
+LIST
+post /v1/chat/completions '{"model":null,"messages":[{"role":"user","content":"hello"}]}'
+answers "without a name the first agent answers" 200
 post /v1/chat/completions '{"model":"coder","messages":[{"role":"user","content":"break"}]}'
 answers "a model that rejects the request" 400
 post /v1/chat/completions '{"model":"coder","stream":true,"messages":[{"role":"user","content":"break"}]}'

@@ -11,9 +11,11 @@ rules:
   - { when: { after: none, user: "where" }, call: { tool: get_place, args: {} } }
   - { when: { after: none, user: "ask me" }, call: { tool: t_ask, args: { n: 1 } } }
   - { when: { after: none, user: "wait" }, call: { tool: t_wait, args: {} } }
+  - { when: { after: none, user: "^tell" }, call: { tool: sessions_send, args: { session: quiet, message: hello } } }
   - { when: { after: none }, say: "you said: {{user}}" }
   - { say: "it said: {{result}}" }
 YAML
+echo 'rules: [{ say: "quiet here" }]' >"$space/quiet.yaml"
 cat >"$space/waiter" <<'SCRIPT'
 #!/bin/sh
 touch waiting
@@ -27,10 +29,12 @@ store: sqlite:./chela.db
 sandbox: { mode: off }
 agents:
   list:
-    - { id: coder, model: scripted/rules.yaml }
+    - { id: coder, model: scripted/rules.yaml, sendTo: [quiet] }
     - { id: hasty, model: scripted/rules.yaml, queue: { mode: interrupt } }
     - { id: gatherer, model: scripted/rules.yaml, queue: { mode: collect, debounceMs: 300 } }
     - { id: patient, model: scripted/rules.yaml, queue: { mode: follow_up } }
+    - { id: quiet, model: scripted/quiet.yaml }
+approvals: { sessions_send: auto }
 tools:
   custom:
     - { name: t_ask, description: Asks., command: [./asker], effect: once, permission: write, confirm: true, parameters: { type: object } }
@@ -507,14 +511,21 @@ ws_close
 # --- the agent of a session that is not in memory
 cp "$tmp/good.yaml" "$space/chela.yaml"
 serve
-post /api/sessions/kept/messages '{"text":"hello","agent":"patient"}'
-check "a session of the last agent" until_idle kept
+for key in quiet kept more; do
+    post "/api/sessions/$key/messages" '{"text":"hello","agent":"quiet"}'
+    check "$key is a session of the last agent" until_idle "$key"
+done
 stop_serving
 serve
+said_by() { sed -n 's/^data: //p' "$out" | jq -r 'select(.type == "run_start").agent'; }
 post /api/sessions/kept/messages '{"text":"again","stream":true}'
-same "its agent answers after a restart" patient "$(sed -n 's/^data: //p' "$out" | jq -r 'select(.type == "run_start").agent')"
+same "its agent answers after a restart" quiet "$(said_by)"
 post /api/sessions/kept/messages '{"text":"and you","stream":true,"agent":"coder"}'
-same "or the one that is named" coder "$(sed -n 's/^data: //p' "$out" | jq -r 'select(.type == "run_start").agent')"
+same "or the one that is named" coder "$(said_by)"
+post /api/sessions/more/messages '{"text":"with tools","stream":true,"tools":[{"name":"look","parameters":{"type":"object"}}]}'
+same "also with tools of the client" quiet "$(said_by)"
 post /api/sessions/fresh/messages '{"text":"hello","stream":true}'
-same "a new session has the first agent" coder "$(sed -n 's/^data: //p' "$out" | jq -r 'select(.type == "run_start").agent')"
+same "a new session has the first agent" coder "$(said_by)"
+post /api/sessions/sender/messages '{"text":"tell it","stream":true}'
+check "a message of another session is answered by it, too" grep -q 'it said: quiet here' "$out"
 tap_done

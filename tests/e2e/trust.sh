@@ -260,7 +260,7 @@ stranger <<YAML
 agents: { list: [{ id: a, model: mine/x, systemPrompt: one }] }
 providers: { mine: { api: openai, baseUrl: "$url/hello/t1/v1", apiKeyEnv: OPENAI_API_KEY, headers: { X-Key: $secret } } }
 YAML
-names=$(printf '{ name: t%s, description: d, parameters: { type: object }, command: [./c%s] }, ' $(for i in {1..60}; do echo $i $i; done))
+names=$(for i in {1..60}; do printf '{ name: t%s, description: d, parameters: { type: object }, command: [./c%s] }, ' "$i" "$i"; done)
 { cat "$space/chela.yaml"; echo "tools: { custom: [${names%, }] }"; } >"$tmp/many.yaml"
 cp "$space/chela.yaml" "$tmp/few.yaml"
 cp "$tmp/many.yaml" "$space/chela.yaml"

@@ -186,4 +186,10 @@ events_are_well_formed "bytes that are no UTF-8"
 fresh long anthropic
 (cd "$space" && with_env "$program" run --model anthropic/claude-test --base-url "$base" go 2>"$err" </dev/null | head -c 10 >"$out")
 same "a reader that goes away: no crash" "0" "$(grep -ciE 'sanitizer|abort|assert' "$err")"
+for command in "mcp serve" chat; do
+    # shellcheck disable=SC2086
+    chela $command --model scripted/demo --ca-file nowhere.pem
+    exits "$command: missing certificate file" 2
+    check "$command: missing certificate file: named" grep -q '^chela: --ca-file nowhere.pem: ' "$err"
+done
 tap_done

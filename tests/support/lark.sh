@@ -3,6 +3,7 @@
 #
 #     start_lark                     $lark: its address; its files are in $tmp/lark
 #     event MESSAGE CHAT TYPE TEXT [SENDER] [MENTIONS]   an event, as JSON
+#     with_half_a_character <EVENT   the event with a text that is no valid Unicode
 #     seal JSON                      the same, encrypted
 #     push BODY [CURL-FLAG...]       to the gateway, signed if $encrypt_key is set
 #     tell EVENT [QUERY]             over the long connection; $code 200: acknowledged
@@ -40,6 +41,9 @@ event() {
             message: {message_id: $id, create_time: $now, chat_id: $chat, chat_type: $type, message_type: "text",
                 content: ({text: $text} | tojson), mentions: $mentions}}}'
 }
+
+# A program that shortens texts may leave half a character.
+with_half_a_character() { sed 's/"chat_type"/"user_agent":"cut \\ud83d",&/'; }
 
 seal() {
     local key iv=000102030405060708090a0b0c0d0e0f

@@ -141,6 +141,7 @@ struct ch_log_head {
     uint64_t last; /* position of the newest record */
     bool created;  /* the session is new */
     bool served;   /* the lease was taken over from a gateway */
+    const char *agent; /* agent that the session was created with; valid until `close` */
 };
 
 struct ch_log_handler {

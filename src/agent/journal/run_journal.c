@@ -96,6 +96,7 @@ static void run_journal_on_opened(const struct ch_log_head *head, void *past,
     k->safe = head->last;
     k->opened = true;
     s->inherited = head->served;
+    k->agent = head->agent;
     k->state = CH_RUN_JOURNAL_OPEN;
     struct chela_error damage = {0};
     if (!err && ch_journal_replay_finish(past, &damage) < 0)

@@ -30,6 +30,7 @@ struct ch_run_journal_ops {
 struct ch_run_journal {
     const struct ch_run_journal_ops *ops;
     struct ch_log *log; /* NULL after a failure */
+    const char *agent;  /* agent that the session was created with; only while `log` is set */
     enum ch_run_journal_state state;
     bool opened;                    /* state is no longer OPENING */
     bool titled;                    /* the session has a title */

@@ -2,10 +2,8 @@
  *
  * A reader of json or jsonl always gets exactly one run_end as the last line: the run's
  * own, or one made here if no run started. */
-#include <errno.h>
 #include <string.h>
 #include <sys/random.h>
-#include <unistd.h>
 
 #include "chela/gateway.h"
 #include "cli/report/out_json.h"
@@ -423,6 +421,13 @@ static bool asks_for(const char *waiting, const char *text, size_t n) {
            chela_json_each(waiting, strlen(waiting), is_waiting, &id) == 1;
 }
 
+static bool is_json(const char *text) {
+    char *value = chela_json_get(text, strlen(text), "", NULL);
+    bool is = value != NULL;
+    chela_free(value);
+    return is;
+}
+
 /* A decision about an unknown request is an error. */
 static int check_decisions(const struct run *r, chela_store *store, struct chela_error *err) {
     const struct ch_texts *lists[] = {&r->flags.allow, &r->flags.refuse, &r->flags.edit,
@@ -440,7 +445,8 @@ static int check_decisions(const struct run *r, chela_store *store, struct chela
     for (size_t i = 0; i < 4; i++)
         for (size_t k = 0; rc == 0 && k < lists[i]->n; k++) {
             size_t n = i < 2 ? strlen(lists[i]->list[k]) : strcspn(lists[i]->list[k], "=");
-            if (i >= 2 && !lists[i]->list[k][n])
+            const char *words = lists[i]->list[k] + n;
+            if (i >= 2 && (!*words || (i == 2 && !is_json(words + 1))))
                 rc = ch_problem(err, CHELA_EINVAL, "--%s wants ID=%s, not '%s'",
                                 i == 2 ? "edit" : "answer", i == 2 ? "JSON" : "TEXT",
                                 lists[i]->list[k]);
@@ -731,12 +737,6 @@ static int run_compare(struct run *r, const struct ch_setup *setup, chela_agent 
     return CHELA_OK;
 }
 
-static int check_ca_file(const char *path, struct chela_error *err) {
-    if (path && access(path, R_OK) < 0)
-        return ch_problem(err, CHELA_EINVAL, "--ca-file %s: %s", path, strerror(errno));
-    return CHELA_OK;
-}
-
 static bool run_is_url(const char *s) {
     return strncmp(s, "http://", 7) == 0 || strncmp(s, "https://", 8) == 0 ||
            strncmp(s, "data:", 5) == 0;
@@ -822,10 +822,8 @@ static int run_perform(struct run *r, const struct ch_env *env, struct chela_err
     setup.nobody = !ch_asker_there(&r->asker) && !r->flags.background;
     chela_agent *agent;
     bool wanted = r->resume || r->flags.session || r->flags.resume_last || r->flags.background;
-    int rc = check_ca_file(r->flags.ca_file, err);
+    int rc = run_read_texts(r, &texts, err);
 
-    if (rc == 0)
-        rc = run_read_texts(r, &texts, err);
     if (rc == 0)
         rc = ch_setup_config(&setup, err);
     if (rc == 0)

@@ -237,6 +237,8 @@ int ch_setup_runtime(struct ch_setup *s, struct chela_error *err) {
                            .ca_file = s->ca_file, .user = s->console, .record = s->record,
                            .replay = s->replay, .uv_loop = s->uv_loop,
                            .module_path = getenv("CHELA_MODULE_PATH"));
+    if (s->ca_file && access(s->ca_file, R_OK) < 0)
+        return ch_problem(err, CHELA_EINVAL, "--ca-file %s: %s", s->ca_file, strerror(errno));
     int rc = chela_runtime_new(&opts, &s->rt, err);
     if (rc < 0 && (s->record || s->replay))
         err->code = rc = CHELA_ECONFIG; /* any error of the cassette: exit 2 */

@@ -46,7 +46,7 @@ void ch_openai_model(struct ch_request *req) {
 }
 
 int ch_openai_agent(struct ch_request *req, struct ch_lane_opts *o, struct chela_error *err) {
-    struct ch_sv id = ch_json_get_str(req->json, "model");
+    struct ch_sv id = ch_request_agent_id(req, "model");
     CH_BUF_AUTO known = {0};
     o->agent = ch_gateway_agent(req->gw, id);
     if (o->agent)

@@ -16,7 +16,7 @@ static int copy_agent_id(const struct chela_store_session *s, void *user) {
     return 0;
 }
 
-int ch_session_open_query_agent(struct ch_store_lookup *l, struct chela_error *err) {
+static int session_open_query_agent(struct ch_store_lookup *l, struct chela_error *err) {
     int rc = chela_store_session(l->store, l->key, copy_agent_id, l, err);
     bool may_lack = l->number;
     return rc == CHELA_ENOENT && may_lack ? 0 : rc;
@@ -71,6 +71,6 @@ void ch_session_open_lane(struct ch_request *req, bool may_lack, ch_session_open
     if (lane && lane->ready)
         on_lane(req, lane, false);
     else
-        ch_store_lookup_start(req, req->param, may_lack, ch_session_open_query_agent,
+        ch_store_lookup_start(req, req->param, may_lack, session_open_query_agent,
                               session_open_on_agent);
 }

@@ -4,7 +4,6 @@
 #define CH_GATEWAY_SESSION_OPEN_H
 #include "gateway/lane/lane.h"
 #include "gateway/request/request.h"
-#include "gateway/request/store_lookup.h"
 
 /* l NULL: another process has the session, and elsewhere is true; or there is none. */
 typedef void ch_session_open_fn(struct ch_request *req, struct ch_lane *l, bool elsewhere);
@@ -13,9 +12,6 @@ typedef void ch_session_open_fn(struct ch_request *req, struct ch_lane *l, bool 
  * no such session, req is answered with 404, unless may_lack is set. Other errors are answered
  * as well. A lane that is open is used with the options that it has. */
 void ch_session_open_lane(struct ch_request *req, bool may_lack, ch_session_open_fn *on_lane);
-/* A query of the store (store_lookup.h) for the agent of a session: l->found becomes its id. If
- * there is no such session, l->number decides: 0: CHELA_ENOENT; else l->found stays NULL. */
-int ch_session_open_query_agent(struct ch_store_lookup *l, struct chela_error *err);
 /* Calls on_lane when the lane is ready, at once if it is. Errors are answered. */
 void ch_session_open_wait(struct ch_request *req, struct ch_lane *l, ch_session_open_fn *on_lane);
 

@@ -472,11 +472,11 @@ static int sessions_api_read_override(struct ch_request *req, struct ch_agent_ov
                        : 0;
 }
 
-/* stored: agent of the session, if the message names none; NULL: the first agent. */
-static int sessions_api_use_lane(struct ch_request *req, chela_agent *stored,
-                                 struct ch_lane **out, struct chela_error *err) {
+/* 1: the lane lacks the options of the message; the agent of the session must be known first. */
+static int sessions_api_use_lane(struct ch_request *req, struct ch_lane **out,
+                                 struct chela_error *err) {
     struct ch_sv id = ch_json_get_str(req->json, "agent");
-    struct ch_lane_opts o = {.agent = stored ? stored : ch_gateway_agent(req->gw, id),
+    struct ch_lane_opts o = {.agent = ch_gateway_agent(req->gw, id),
                              .key = ch_arena_str(&req->arena, req->param)};
     struct ch_lane *live = ch_lane_find(req->gw, req->param);
     bool as_it_is = !id.n && !ch_json_get(req->json, "tools") &&
@@ -489,29 +489,37 @@ static int sessions_api_use_lane(struct ch_request *req, chela_agent *stored,
     }
     if (!o.agent)
         return ch_fail(err, CHELA_ENOENT, "there is no agent '%.*s'", CH_SV_FMT(id));
+    o.any = !id.n && !live && (as_it_is || req->gw->agents[1]);
     int rc = ch_lane_key_check(req->param, err);
-    if (rc == 0)
+    if (rc == 0 && !o.any)
         rc = sessions_api_read_override(req, &o.patch, err);
-    if (rc == 0)
+    if (rc == 0 && !o.any)
         rc = sessions_api_read_tools(req, &o, err);
     if (rc == 0)
         rc = ch_lane_use(req->gw, &o, out, err);
     if (rc == CHELA_ECONFIG && o.patch.model) /* the client named the model */
         rc = err->code = CHELA_EINVAL;
-    return rc;
+    return rc == 0 ? o.any && !as_it_is : rc;
 }
 
-static void sessions_api_begin(struct ch_request *req, chela_agent *stored) {
+static void sessions_api_begin(struct ch_request *req);
+
+/* A session that was not in memory is open, with its own agent. */
+static void sessions_api_on_open(struct ch_request *req, struct ch_lane *l, bool elsewhere) {
+    if (elsewhere)
+        sessions_api_on_lane(req, l, true);
+    else
+        sessions_api_begin(req);
+}
+
+static void sessions_api_begin(struct ch_request *req) {
     struct chela_error err = {0};
     struct ch_lane *lane;
-    if (sessions_api_use_lane(req, stored, &lane, &err) < 0)
+    int rc = sessions_api_use_lane(req, &lane, &err);
+    if (rc < 0)
         ch_request_fail_with(req, &err);
     else
-        ch_session_open_wait(req, lane, sessions_api_on_lane);
-}
-
-static void sessions_api_on_agent(struct ch_request *req, struct ch_store_lookup *l) {
-    sessions_api_begin(req, l->found ? ch_gateway_agent(req->gw, ch_sv_str(l->found)) : NULL);
+        ch_session_open_wait(req, lane, rc ? sessions_api_on_open : sessions_api_on_lane);
 }
 
 void ch_sessions_message(struct ch_request *req) {
@@ -520,10 +528,6 @@ void ch_sessions_message(struct ch_request *req) {
         ch_request_fail(req, 501, NULL, "this gateway has no store");
     else if (sessions_api_check_types(req->json, &err) < 0)
         ch_request_fail_with(req, &err);
-    else if (!req->gw->agents[1] || ch_json_get_str(req->json, "agent").n ||
-             ch_lane_find(req->gw, req->param))
-        sessions_api_begin(req, NULL);
     else
-        ch_store_lookup_start(req, req->param, 1, ch_session_open_query_agent,
-                              sessions_api_on_agent);
+        sessions_api_begin(req);
 }

@@ -91,7 +91,7 @@ static void invocation_start(struct ch_request *req, chela_agent *a, struct ch_s
 }
 
 void ch_tools_invoke(struct ch_request *req) {
-    struct ch_sv id = ch_json_get_str(req->json, "agent"),
+    struct ch_sv id = ch_request_agent_id(req, "agent"),
                  name = ch_json_get_str(req->json, "tool");
     const struct ch_json *args = ch_json_get(req->json, "args");
     chela_agent *agent = ch_gateway_agent(req->gw, id);

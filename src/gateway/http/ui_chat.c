@@ -286,7 +286,7 @@ static int ui_chat_read_tools(struct ui_chat *c, struct ch_lane_opts *o, struct 
 static int ui_chat_use_lane(struct ui_chat *c, struct ch_lane **out, struct chela_error *err) {
     struct ch_request *req = c->request;
     struct ch_sv key = ch_json_get_str(req->json, "id"),
-                 agent = ch_json_get_str(req->json, "agent");
+                 agent = ch_request_agent_id(req, "agent");
     const struct ch_json *messages = ch_json_get(req->json, "messages");
     struct ch_lane_opts *o = &c->opts;
     o->agent = ch_gateway_agent(req->gw, agent);

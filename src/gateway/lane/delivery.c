@@ -240,7 +240,10 @@ static bool delivery_is_bounded(const struct ch_delivery *d) {
 static int delivery_find_lane(struct ch_delivery *d, struct ch_lane **out,
                               struct chela_error *err) {
     chela_agent *agent = ch_gateway_agent(d->gw, ch_sv_str(d->agent));
-    struct ch_lane_opts o = {.agent = agent, .key = d->key, .patch.bounds = d->bounds};
+    struct ch_lane_opts o = {.agent = agent,
+                             .key = d->key,
+                             .any = !*d->agent && d->kind != &ch_delivery_event,
+                             .patch.bounds = d->bounds};
     *out = ch_lane_find(d->gw, ch_sv_str(d->key));
     if (*out)
         return 0;

@@ -220,7 +220,8 @@ static void lane_digest_opts(const struct ch_lane_opts *o, unsigned char out[CH_
 
 static void notify_waiters(struct ch_lane *l, const struct chela_error *err) {
     struct ch_lane_wait *w;
-    while ((w = CH_LIST_FIRST(&l->waits, struct ch_lane_wait, link))) {
+    while ((err || l->ready) && /* a waiter may open the session again, with other options */
+           (w = CH_LIST_FIRST(&l->waits, struct ch_lane_wait, link))) {
         ch_list_del(&w->link);
         w->ready(w, l, err);
     }
@@ -242,9 +243,19 @@ static void lane_set_ready(struct ch_lane *l, const struct chela_error *err) {
         ch_lane_close(l);
 }
 
+static int reattach_session(struct ch_lane *l, const struct ch_lane_opts *o,
+                            struct chela_error *err);
+
 static void lane_on_session_ready(chela_session *s, const struct chela_error *err, void *user) {
     struct ch_lane *l = user;
-    (void)s;
+    chela_agent *own =
+        !err && l->any ? ch_gateway_agent(l->gw, ch_sv_str(s->journal->agent)) : NULL;
+    struct chela_error why = {0};
+    if (own && strcmp(own->id, l->agent->id) != 0) {
+        if (reattach_session(l, &(struct ch_lane_opts){.agent = own}, &why) == 0)
+            return;
+        err = &why;
+    }
     if (err || !l->inbox)
         lane_set_ready(l, err);
     else
@@ -289,6 +300,7 @@ static int attach_session(struct ch_lane *l, const struct ch_lane_opts *o,
     lane_digest_opts(o, l->agent_digest);
     l->has_chat_tools = o->add_tools && (l->agent->chat_actions || l->agent->gateway_tool);
     l->ready = !l->session->journal;
+    l->any = o->any;
     l->session->on_lost = lane_on_lost;
     l->session->lost_user = l;
     l->session->on_begun = lane_on_begun;

@@ -45,6 +45,8 @@ struct ch_lane_event {
 
 struct ch_lane_opts {
     chela_agent *agent; /* to derive the lane's agent from */
+    bool any; /* the agent of the session, if it is stored and has another one, instead; without
+               * patch and tools */
     const char *key;    /* NULL: temporary */
     struct ch_agent_override patch;
     const struct chela_tool_opts *tools; /* run by the client */
@@ -74,6 +76,7 @@ struct ch_lane {
     bool ready; /* the journal and the inbox have been read */
     bool lost;  /* another process has the session: closed when the run has ended */
     bool running;
+    bool any; /* see struct ch_lane_opts */
     bool has_chat_tools; /* for runs that begin in the chat only */
     bool unfinished;     /* when it was closed: a run was running or paused */
     unsigned hops;        /* messages between sessions that led to the run; send_tool.c */

@@ -240,7 +240,7 @@ static void send_on_found(struct ch_lane_wait *w, struct ch_lane *l,
 
 /* The message was sent before a crash: its session has it, or will. */
 static void send_again(struct send_call *s, chela_gateway *gw, const char *key) {
-    struct ch_lane_opts o = {.agent = gw->agents[0], .key = key};
+    struct ch_lane_opts o = {.agent = gw->agents[0], .key = key, .any = true};
     struct ch_lane *lane = ch_lane_find(gw, ch_sv_str(key));
     struct chela_error err = {0};
     s->wait.ready = send_on_found;
@@ -384,7 +384,7 @@ static void send_start(chela_call *call) {
         return;
     }
     CH_AUTOFREE char *key = ch_strndup(to.p, to.n);
-    struct ch_lane_opts o = {.agent = p->gw->agents[0], .key = key};
+    struct ch_lane_opts o = {.agent = p->gw->agents[0], .key = key, .any = true};
     lane = ch_lane_find(p->gw, to);
     if (!lane && ch_lane_use(p->gw, &o, &lane, &err) < 0) {
         send_refuse(call, "unavailable", err.message);

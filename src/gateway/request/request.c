@@ -166,6 +166,13 @@ void ch_request_fail(struct ch_request *req, int status, const char *code, const
     ch_request_respond_json(req, status, &body);
 }
 
+struct ch_sv ch_request_agent_id(const struct ch_request *req, const char *member) {
+    const struct ch_json *v = ch_json_get(req->json, member);
+    return !v || v->type == CH_JSON_STRING || v->type == CH_JSON_NULL
+               ? ch_json_str(v)
+               : CH_SV("(not a text)");
+}
+
 /* The HTTP status for a CHELA_E* code. */
 static int status_of_error(int code) {
     switch (code) {

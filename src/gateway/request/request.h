@@ -48,6 +48,10 @@ struct ch_request {
     const struct ch_json *ref; /* the client's name for the frame; NULL: none */
 };
 
+/* The id of an agent in the body; "": the first agent. A value of another type is the id of no
+ * agent: the request must not go to the first one. */
+struct ch_sv ch_request_agent_id(const struct ch_request *req, const char *member);
+
 /* Each of these responds and frees the request. The JSON gets a final newline. */
 void ch_request_respond(struct ch_request *req, int status, const char *type, struct ch_sv text);
 void ch_request_respond_json(struct ch_request *req, int status, struct ch_buf *json);
