@@ -7,8 +7,6 @@
  * refused reply leaves no trace in the history that is sent again. */
 #include "agent/run/think.h"
 
-#include <stdio.h>
-
 #include "agent/context/compaction.h"
 #include "agent/context/context.h"
 #include "agent/context/context_budget.h"
@@ -352,14 +350,13 @@ static chela_run *recorder(chela_run *run) {
  * and the first message, so it is the same in every turn, on every machine and in a replay. */
 static struct ch_sv cache_key(chela_run *run, struct ch_arena *parts) {
     const struct ch_codec *codec = run->target->ep.codec;
-    const struct ch_transcript *t = &run->session->transcript;
     if (!recorder(run)->record && !(codec->inner ? codec->inner : codec)->takes_cache_key)
         return CH_SV("");
-    struct ch_sv first = t->n ? ch_msg_words(t->msgs[0]) : CH_SV("");
-    uint64_t h = ch_hash(0, ch_sv_str(run->session->agent->id));
-    h = ch_hash(h, ch_sv(first.p, CH_MIN(first.n, 4 * CH_KB)));
+    const chela_session *s = run->session;
+    struct ch_sv first = s->transcript.n ? ch_msg_words(s->transcript.msgs[0]) : CH_SV("");
+    uint64_t h = ch_hash(0, ch_sv_str(s->agent->id));
     char hex[CH_HASH_HEX];
-    ch_hash_hex(h, hex);
+    ch_hash_hex(ch_hash(h, ch_sv(first.p, CH_MIN(first.n, 4 * CH_KB))), hex);
     struct ch_sv words[] = {CH_SV("chela-"), ch_sv(hex, sizeof(hex))};
     return ch_sv_str(ch_arena_join(parts, words, CH_LEN(words)));
 }
