@@ -533,6 +533,17 @@ static int read_conversation(struct openai_response *r, struct chela_error *err)
     return 0;
 }
 
+    static const struct ch_request_member members[] = {
+        {"instructions", CH_JSON_STRING, 0},
+        {"tools", CH_JSON_ARRAY, 0},
+        {"text", CH_JSON_OBJECT, 0},
+        {"reasoning", CH_JSON_OBJECT, 0},
+        {"include", CH_JSON_ARRAY, 0},
+        {"store", CH_JSON_TRUE, 0},
+        {"background", CH_JSON_TRUE, 0},
+        {"stream", CH_JSON_TRUE, 0},
+        {"previous_response_id", CH_JSON_STRING, 0},
+        {"conversation", CH_JSON_STRING, CH_JSON_OBJECT}};
 static int openai_response_read_request(struct ch_completion *completion, struct ch_lane_opts *o,
                                         struct chela_error *err) {
     struct openai_response *r = openai_response_of(completion);
@@ -541,7 +552,9 @@ static int openai_response_read_request(struct ch_completion *completion, struct
     r->store = ch_json_bool(ch_json_get(req->json, "store"), true);
     r->background = ch_json_bool(ch_json_get(req->json, "background"), false);
     r->encrypted = includes(ch_json_get(req->json, "include"), "reasoning.encrypted_content");
-    int rc = read_conversation(r, err);
+    int rc = ch_request_check_types(req, members, CH_LEN(members), err);
+    if (rc == 0)
+        rc = read_conversation(r, err);
     if (rc == 0)
         rc = ch_openai_tools(&completion->tools, ch_json_get(req->json, "tools"), false, err);
     if (rc == 0)

@@ -374,24 +374,22 @@ static int sessions_api_check_mode(struct ch_sv mode, struct chela_error *err) {
     return ch_fail(err, CHELA_EINVAL, "`mode` must be run, steer, follow_up or take_over");
 }
 
-/* A member of another type would be ignored: the message would go to another agent, or lack
- * its pictures. */
-static int sessions_api_check_types(const struct ch_json *body, struct chela_error *err) {
-    static const struct {
-        const char *name;
-        enum ch_json_type type;
-    } members[] = {{"agent", CH_JSON_STRING}, {"images", CH_JSON_ARRAY},
-                   {"files", CH_JSON_ARRAY},  {"model", CH_JSON_STRING},
-                   {"mode", CH_JSON_STRING},  {"reasoning", CH_JSON_STRING},
-                   {"tools", CH_JSON_ARRAY},  {"results", CH_JSON_ARRAY},
-                   {"resume", CH_JSON_TRUE},  {"stream", CH_JSON_TRUE}};
-    for (size_t i = 0; i < CH_LEN(members); i++) {
-        const struct ch_json *v = ch_json_get(body, members[i].name);
-        if (v && v->type != CH_JSON_NULL && v->type != members[i].type &&
-            !(v->type == CH_JSON_FALSE && members[i].type == CH_JSON_TRUE))
-            return ch_fail(err, CHELA_EINVAL, "`%s` has the wrong type", members[i].name);
+static int sessions_api_check_types(const struct ch_request *req, struct chela_error *err) {
+    static const struct ch_request_member members[] = {
+        {"text", CH_JSON_STRING, 0},  {"agent", CH_JSON_STRING, 0},
+        {"images", CH_JSON_ARRAY, 0}, {"files", CH_JSON_ARRAY, 0},
+        {"model", CH_JSON_STRING, 0}, {"mode", CH_JSON_STRING, 0},
+        {"tools", CH_JSON_ARRAY, 0},  {"reasoning", CH_JSON_STRING, 0},
+        {"resume", CH_JSON_TRUE, 0},  {"results", CH_JSON_ARRAY, 0},
+        {"stream", CH_JSON_TRUE, 0}};
+    int rc = ch_request_check_types(req, members, CH_LEN(members), err);
+    for (CH_JSON_EACH(r, ch_json_get(req->json, "results"))) {
+        const struct ch_json *content = ch_json_get(r, "content");
+        bool other = content && content->type != CH_JSON_NULL && content->type != CH_JSON_STRING;
+        if (rc == 0 && other)
+            rc = ch_fail(err, CHELA_EINVAL, "`content` of a result must be of type string");
     }
-    return 0;
+    return rc;
 }
 
 /* Write the request of the body as an event. l NULL: another gateway has the session. */
@@ -527,7 +525,7 @@ void ch_sessions_message(struct ch_request *req) {
     struct chela_error err = {0};
     if (!req->gw->store)
         ch_request_fail(req, 501, NULL, "this gateway has no store");
-    else if (sessions_api_check_types(req->json, &err) < 0)
+    else if (sessions_api_check_types(req, &err) < 0)
         ch_request_fail_with(req, &err);
     else
         sessions_api_begin(req);
