@@ -107,6 +107,14 @@ for member in '"agent":5' '"images":"data:image/png;base64,AA=="' '"files":{}' '
     post /api/sessions/odd/messages "{\"text\":\"by mistake\",$member}"
     answers "$member is refused" 400
 done
+{ printf '{"text":"'; head -c 16777217 /dev/zero | tr '\0' a; printf '"}'; } >"$tmp/large"
+for key in busy idle; do
+    post /api/sessions/$key/messages "@$tmp/large"
+    answers "$key: a text that is too long" 413
+done
+sed -i 's/^{/{"mode":"take_over",/' "$tmp/large"
+post /api/sessions/busy/messages "@$tmp/large"
+answers "a take-over with a text that is too long" 413
 post /api/sessions/odd/messages '{"text":5}'
 answers "a text of another type" 400
 check "the error names it" grep -qF '`text`' "$out"
