@@ -308,7 +308,7 @@ static void sessions_api_respond_accepted(struct ch_request *req, struct ch_lane
     ch_jw_kcstr(&w, "run", known ? l->run->id : d->run);
     ch_jw_kcstr(&w, "delivery", l && d->how ? d->how : "queued");
     if (results)
-        ch_jw_kbool(&w, "resumed", l && l->running);
+        ch_jw_kbool(&w, "resumed", l ? l->running : d->how != NULL);
     ch_jw_end(&w, '}');
     ch_request_respond_json(req, 202, &out);
 }
