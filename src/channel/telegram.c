@@ -120,15 +120,19 @@ static void end_of_batch(struct ch_telegram *t) {
     ask_now(t);
 }
 
+void ch_telegram_stored(struct ch_telegram *t) {
+    t->storing--;
+    end_of_batch(t);
+}
+
 static void telegram_on_stored(int rc, const struct chela_error *err, void *tag) {
     struct ch_telegram *t = tag;
-    t->storing--;
     if (rc < 0 && rc != CHELA_EEXIST) {
         t->failed = true;
         ch_log(CH_LOG_ERROR, "telegram", "a message cannot be stored: %s",
                err ? err->message : chela_error_text(rc));
     }
-    end_of_batch(t);
+    ch_telegram_stored(t);
 }
 
 static void telegram_take_message(struct ch_telegram *t, const struct ch_json *m) {
@@ -204,8 +208,7 @@ static void on_updates(const struct ch_web_answer *a, void *user) {
         else if (q)
             ch_telegram_pressed(t, q);
     }
-    t->storing--;
-    end_of_batch(t);
+    ch_telegram_stored(t);
 }
 
 static void on_me(const struct ch_web_answer *a, void *user) {

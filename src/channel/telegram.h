@@ -46,6 +46,9 @@ static inline struct ch_telegram *ch_telegram_of(void *self) {
     return self;
 }
 
+/* The store has an update that t->storing counts. */
+void ch_telegram_stored(struct ch_telegram *t);
+
 struct ch_telegram_file {
     const char *id;    /* NULL: none */
     struct ch_sv name; /* the sender's file name; may be empty */

@@ -78,6 +78,7 @@ static void telegram_ask_on_decided(struct chela_text said, void *tag) {
         ch_jw_end(&w, '}');
         ch_telegram_call(p->t, "editMessageText", &body, NULL, NULL);
     }
+    ch_telegram_stored(p->t);
     free_press(p);
 }
 
@@ -126,6 +127,7 @@ void ch_telegram_pressed(struct ch_telegram *t, const struct ch_json *q) {
     p->chat = ch_strdup(chat);
     p->message = ch_strdup(message);
     ch_list_add(&t->presses, &p->link);
+    t->storing++;
     t->host.decide(&d, telegram_ask_on_decided, p, t->host.user);
 }
 

@@ -131,4 +131,23 @@ check "killed ten times, all are answered" wait_for $((decided + 10))
 check "SIGTERM ends it" stop_serving
 same "each once" "$(seq 1 10 | sed 's/^/number /' | sort)" "$(said | grep -o 'number [0-9]*' | sort)"
 same "nobody else was" 0 "$(said | grep -c 'let me in\|nobody is meant')"
+
+# --- the cost of a message does not grow with the square of the chats that are open
+rm -f "$space"/chela.db*
+sed -i 's/allowFrom: \[ann\]/dmPolicy: open/; 1i durability: turn' "$space/chela.yaml"
+serve
+cpu() { awk '{ print $14 + $15 }' "/proc/$gateway_pid/stat"; }
+burst() { # NAME CHATS: one message in each chat; sets cost, in ticks of the processor
+    local before answered
+    before=$(cpu) answered=$(count)
+    for ((i = 1; i <= $2; i++)); do echo "$1$i @p$i p$i hello"; done >>"$tmp/room/tell"
+    wait_for $((answered + $2))
+    cost=$(($(cpu) - before))
+}
+burst open 200
+burst few 200
+few=$cost
+burst more 900
+burst many 200
+check "200 messages: $few ticks with 200 chats, $cost with 900" test "$cost" -le $((5 * few + 20))
 tap_done

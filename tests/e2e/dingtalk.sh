@@ -188,6 +188,15 @@ check "after a crash an owner's press still counts" says 'it said: deployed it'
 check "the card shows it" eventually_shows shown is_true ".[] | select(.id == \"$track\") | .state == \"settled\" and (.text | contains(\"Allowed once by boss\"))"
 press boss allow-once "$track"
 same "once" 1 "$(wc -l <"$space/deployed")"
+tell ann 'ship it'
+two_cards="[.[] | select(.template == \"ask.schema\")] | length == 2"
+check "another question" eventually_shows shown is_true "$two_cards"
+track=$(shown | jq -r '[.[] | select(.template == "ask.schema")][-1].id')
+lock_store 1.5
+(press boss allow-once "$track"; echo "$code" >"$tmp/pressed") &
+sleep 1
+check "a press is not acknowledged before its decision is stored" test ! -e "$tmp/pressed"
+check "then it is" eventually grep -qx 200 "$tmp/pressed"
 
 # --- answers as cards
 tell ann 'as a card'

@@ -146,6 +146,19 @@ check "it answers" hears 20
 check "again" said '^heard: .*and now'
 check "SIGTERM ends it" stop_serving
 
+# --- the choice holds for all workers
+sed -i '1i workers: 2' "$space/chela.yaml"
+serve
+push "$(event om_30 oc_ann p2p '/model scripted/other.yaml' ou_boss)"
+check "a worker is told of another model" hears 21
+for i in {1..4}; do
+    sleep 4 # the worker that has the session releases it, and the other reads the choice
+    push "$(event "om_3$i" oc_ann p2p "worker $i")"
+    hears $((21 + i))
+done
+same "all workers use it" 4 "$(texts | grep -c '^the other: .*worker')"
+check "SIGTERM ends them" stop_serving
+
 # --- over the long connection, the question lost in a crash
 configure 'owners: [ou_boss]' 'mode: websocket'
 serve

@@ -55,6 +55,12 @@ same "one message" 1 "$(inbound a)"
 keyed k1 /api/sessions/a/messages '{"text":"two"}'
 answers "another body" 409
 tells "which the answer says" .error.code idempotency_key_reused
+for _ in 1 2; do
+    keyed k0 /v1/responses '{"input":"one","conversation":"c"}'
+    answers "a conversation" 200
+done
+check "its repetition says so" grep -qi '^idempotent-replayed: true' "$err"
+same "one message of the conversation" 1 "$(inbound c)"
 keyed k1 /api/sessions/b/messages '{"text":"one"}'
 answers "another path" 409
 keyed k2 /api/sessions/a/messages '{"text":"one"}'

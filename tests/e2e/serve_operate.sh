@@ -115,6 +115,10 @@ of=$(jq -r .of "$out")
 check "the file is as it was" cmp -s "$space/chela.yaml" "$tmp/before.yaml"
 post /api/config '{"key":"agents.list[coder].limits.maxTurns","value":"many","check":true}'
 answers "a value that makes no sense" 400
+for member in '"check":"yes"' '"of":5' '"restore":1'; do
+    post /api/config "{$change,$member}"
+    answers "$member is refused" 400
+done
 post /api/config '{"key":"sandbox.mode","value":"off"}'
 answers "nobody changes rights from afar" 403
 post /api/config '{"key":"no.such","value":1}'

@@ -30,6 +30,28 @@ ask() { post /v1/responses "{\"model\":\"coder\",$1}"; }
 chat() { post /v1/chat/completions "{\"model\":\"coder\",$1}"; }
 messages() { post /v1/messages "{\"model\":\"coder\",\"max_tokens\":100,$1}"; }
 
+# --- a member of another type is refused, and named: ignored, it would change the answer
+named() { # MEMBER
+    answers "$1 of another type" 400
+    check "$1 is named" grep -qF "\`$1\`" "$out"
+}
+for member in '"stop":5' '"stop":[5]' '"tools":5' '"functions":{}' '"function_call":1' '"response_format":"json_object"' '"stream":"true"' \
+    '"stream_options":true' '"n":"2"' '"seed":"x"' '"reasoning_effort":3'; do
+    chat "\"messages\":[{\"role\":\"user\",\"content\":\"hello\"}],$member"
+    named "$(cut -d'"' -f2 <<<"$member")"
+done
+for member in '"previous_response_id":5' '"conversation":5' '"store":"no"' '"background":1' '"text":"x"' '"reasoning":"low"' '"include":"x"' \
+    '"instructions":{}' '"tools":{}' '"stream":1'; do
+    ask "\"input\":\"hello\",$member"
+    named "$(cut -d'"' -f2 <<<"$member")"
+done
+for member in '"system":5' '"tools":{}' '"thinking":"on"' '"output_config":[]' '"stream":"yes"' '"stop_sequences":[1]'; do
+    messages "\"messages\":[{\"role\":\"user\",\"content\":\"hello\"}],$member"
+    named "$(cut -d'"' -f2 <<<"$member")"
+done
+chat '"messages":[{"role":"user","content":"hello"}],"stop":null,"tools":null,"stream":null,"seed":null,"n":1'
+answers "null counts as absent" 200
+
 # --- Responses: tools of other kinds
 ask '"input":"patch","tools":[{"type":"custom","name":"apply_patch","description":"Patches.","format":{"type":"grammar","syntax":"lark","definition":"start: x"}}]'
 tells "a tool with free text" '.output[0] | [.type, .name, .input] | join(" ")' 'custom_tool_call apply_patch *** Begin'

@@ -107,6 +107,23 @@ for member in '"agent":5' '"images":"data:image/png;base64,AA=="' '"files":{}' '
     post /api/sessions/odd/messages "{\"text\":\"by mistake\",$member}"
     answers "$member is refused" 400
 done
+{ printf '{"text":"'; head -c 16777217 /dev/zero | tr '\0' a; printf '"}'; } >"$tmp/large"
+for key in busy idle; do
+    post /api/sessions/$key/messages "@$tmp/large"
+    answers "$key: a text that is too long" 413
+done
+sed -i 's/^{/{"mode":"take_over",/' "$tmp/large"
+post /api/sessions/busy/messages "@$tmp/large"
+answers "a take-over with a text that is too long" 413
+post /api/sessions/odd/messages '{"text":5}'
+answers "a text of another type" 400
+check "the error names it" grep -qF '`text`' "$out"
+post /api/chat '{"messages":[{"role":"user","parts":[{"type":"text","text":"hi"}]}]}'
+tells "a chat without an id" .error.message '`id` is missing'
+for body in '{"to":5}' '{"before":"x"}'; do
+    post /api/sessions/busy/fork "$body"
+    answers "a fork with $body" 400
+done
 images='"https://127.0.0.1/a.png"'
 for _ in {1..19}; do images+=',"https://127.0.0.1/a.png"'; done
 post /api/sessions/many/messages "{\"text\":\"look\",\"images\":[$images],\"files\":[{\"url\":\"data:text/plain;base64,YQ==\"}]}"
@@ -271,6 +288,9 @@ same "a run waits for its caller" client_tool_required "$(chunks | tail -n 1 | j
 id=$(chunks | jq -r 'select(.type == "client_tool_required").id')
 post /api/sessions/place/messages '{"results":[{"id":"forged","content":"x"}]}'
 answers "a result for no call" 404
+post /api/sessions/place/messages "{\"results\":[{\"id\":\"$id\",\"content\":{\"city\":\"Rome\"}}]}"
+answers "a result that is no text" 400
+check "the error names its content" grep -qF '`content`' "$out"
 both="{\"results\":[{\"id\":\"$id\",\"content\":\"Rome\"},{\"id\":\"forged\",\"content\":\"x\"}]}"
 post /api/sessions/place/messages "$both"
 answers "beside a result for the call" 404

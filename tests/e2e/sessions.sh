@@ -84,6 +84,8 @@ exits "first message" 0
 same "first message: the answer" "yes: remember this" "$(cat "$out")"
 ask --session a "what did I say"
 exits "second message" 0
+ask --session "$(printf 'k%.0s' {1..257})" "remember this"
+exits "a key that the gateway would refuse" 2
 chela sessions list --json
 holds "the list shows it" '.[0] | length == 1 and (.[0] | .key == "a" and .turns == 2 and .title == "remember this" and .status == "idle")'
 ask --continue "and this"

@@ -292,6 +292,16 @@ check "nor is it allowed in words" says 'the call was not shown here in full'
 tell 33 7 private "/approve $call deny" 1
 check "but can be denied" hears $((before + 4))
 same "nothing more was done" 2 "$(made)"
+tell 34 7 private 'ship it'
+check "another question" hears $((before + 5))
+lock_store 1.5
+press "$(asked | jq -r '.reply_markup.inline_keyboard[0][0].callback_data')" 1 7
+sleep 1
+kill -9 "$gateway_pid"
+wait "$gateway_pid" 2>/dev/null
+serve
+made_is() { [ "$(made)" = "$1" ]; }
+check "a press counts that a crash kept from being stored" eventually made_is 3
 
 # --- somebody else asks for the bot's messages
 # A question that waits is not asked again: a message ends it.

@@ -67,7 +67,9 @@ delete-none 404
 same-id-twice 409
 after-same-id 202
 one-by-one 202 202
+one-by-one-resumed False True
 one-by-one-ended heard: two
+decision 202 True
 cancel 202 True
 take-over 202 True
 repeat 202

@@ -114,8 +114,19 @@ def results():
     say("one-by-one", {"text": "two", "tools": LOOK})
     status_is("one-by-one", "paused")
     held = hold("one-by-one")
-    yield "one-by-one", say("one-by-one", {"results": [a]}, there)[0], say("one-by-one", {"results": [b]}, there)[0]
+    answers = [say("one-by-one", {"results": [r]}, there) for r in (a, b)]
+    yield "one-by-one", *(status for status, _ in answers)
+    yield "one-by-one-resumed", *(json.loads(body)["resumed"] for _, body in answers)
     yield "one-by-one-ended", status_is("one-by-one", "idle")["transcript"][-1]["content"][0]["text"]
+    del held
+
+
+def decisions():
+    say("decide", {"text": "pause"})
+    approval = status_is("decide", "paused")["waiting"][0]["approval_id"]
+    held = hold("decide")
+    status, body = ask(there, "POST", "/api/approvals/" + approval, {"decision": "allow-once"})
+    yield "decision", status, json.loads(body)["resumed"]
     del held
 
 
@@ -258,7 +269,7 @@ def killed():
     del held
 
 
-for part in (killed,) if len(sys.argv) > 3 else (deletes, results, cancels, repeats, sockets, pages, responses, followers, at_once):
+for part in (killed,) if len(sys.argv) > 3 else (deletes, results, decisions, cancels, repeats, sockets, pages, responses, followers, at_once):
     try:
         for line in part():
             print(*line, flush=True)

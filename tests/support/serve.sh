@@ -120,6 +120,16 @@ eventually_shows() {
     return 1
 }
 
+# lock_store SECONDS: nobody can write to the SQLite store of the gateway, in the background.
+lock_store() {
+    rm -f "$tmp/locked"
+    {
+        printf '.timeout 5000\nBEGIN IMMEDIATE;\n.shell touch "%s"\n' "$tmp/locked"
+        sleep "$1"
+    } | sqlite3 "$space/chela.db" &
+    until [ -e "$tmp/locked" ]; do sleep 0.01; done
+}
+
 status_is() { # KEY STATUS: of a session
     call GET "/api/sessions/$1"
     grep -qF "\"status\":\"$2\"" "$out" && [ "$(jq -r .status "$out")" = "$2" ]

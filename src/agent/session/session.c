@@ -28,6 +28,7 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/opts.h"
+#include "base/utf8.h"
 #include "json/writer.h"
 #include "model/codec/encoder.h"
 #include "model/message/message_json.h"
@@ -95,9 +96,22 @@ int ch_session_open(chela_agent *agent, const char *key, bool kept, chela_sessio
     return 0;
 }
 
+int ch_session_key_check(struct ch_sv key, struct chela_error *err) {
+    bool plain = ch_utf8_valid(key);
+    for (size_t i = 0; i < key.n; i++)
+        plain &= (unsigned char)key.p[i] >= ' ' && key.p[i] != 0x7f;
+    if (plain && key.n >= 1 && key.n <= CH_LIMIT_SESSION_KEY)
+        return 0;
+    return ch_fail(err, CHELA_EINVAL,
+                   "a session key must have 1 to %d bytes and no control characters",
+                   CH_LIMIT_SESSION_KEY);
+}
+
 int chela_session_new(chela_agent *agent, const char *key, chela_session **out,
                       struct chela_error *err) {
-    return ch_session_open(agent, key, true, out, err);
+    int rc = key ? ch_session_key_check(ch_sv_str(key), err) : 0;
+    *out = NULL;
+    return rc < 0 ? rc : ch_session_open(agent, key, true, out, err);
 }
 
 /* --- being stored */

@@ -71,14 +71,19 @@ static void frame_on_stored(int rc, const struct chela_error *err, void *tag) {
     ch_kit_job_end(&a->job);
 }
 
-static void frame_message(struct ch_dingtalk *d, const struct ch_json *data, struct ch_sv id) {
-    CH_ARENA_AUTO arena = {0};
-    struct chela_channel_message m;
+static struct dingtalk_ack *ack_new(struct ch_dingtalk *d, struct ch_sv id) {
     struct dingtalk_ack *a = ch_alloc(sizeof(*a));
     a->d = d;
     a->connection = d->dial.number;
     a->message = ch_strndup(id.p, id.n);
     ch_kit_job_begin(&d->acks, &a->job, ack_free);
+    return a;
+}
+
+static void frame_message(struct ch_dingtalk *d, const struct ch_json *data, struct ch_sv id) {
+    CH_ARENA_AUTO arena = {0};
+    struct chela_channel_message m;
+    struct dingtalk_ack *a = ack_new(d, id);
     bool read = ch_dingtalk_read(data, &arena, &m);
     if (read && m.direct)
         ch_dingtalk_room(d, m.chat, ch_json_get_str(data, "conversationId"));
@@ -95,18 +100,20 @@ static const char *frame_decision(struct ch_sv action) {
 }
 
 /* `content` is a text of JSON, too. */
-static void frame_press(struct ch_dingtalk *d, const struct ch_json *data) {
+static void frame_press(struct ch_dingtalk *d, const struct ch_json *data, struct ch_sv id) {
     CH_ARENA_AUTO a = {0};
     const struct ch_json *content = ch_json_get(data, "content"), *v = content;
     struct ch_sv text = ch_json_str(content);
+    struct dingtalk_ack *ack = ack_new(d, id);
     if (text.n && ch_json_parse(&a, text, CH_JSON_REPLACE, &v, NULL, NULL) < 0)
-        return;
+        v = NULL;
     const struct ch_json *private = ch_json_get(v, "cardPrivateData");
     struct ch_sv action = ch_json_str(ch_json_at(ch_json_get(private, "actionIds"), 0));
     const char *track = ch_kit_word(data, "outTrackId", &a);
     const char *user = ch_kit_word(data, "userId", &a), *word = frame_decision(action);
-    if (track && user && word)
-        ch_dingtalk_press(d, track, user, word);
+    if (!track || !user || !word ||
+        !ch_dingtalk_press(d, track, user, word, frame_on_stored, ack))
+        frame_on_stored(CHELA_EEXIST, NULL, ack); /* nothing to store, or not now */
 }
 
 static void frame_callback(struct ch_dingtalk *d, struct ch_sv topic, struct ch_sv id,
@@ -118,10 +125,10 @@ static void frame_callback(struct ch_dingtalk *d, struct ch_sv topic, struct ch_
         frame_answer(d, NULL, id, CH_SV("{\"response\":{}}"));
     } else if (ch_sv_is(topic, MESSAGES)) {
         frame_message(d, data, id);
+    } else if (ch_sv_is(topic, CARDS)) {
+        frame_press(d, data, id);
     } else {
         frame_answer(d, NULL, id, CH_SV("{\"response\":{}}"));
-        if (ch_sv_is(topic, CARDS))
-            frame_press(d, data);
     }
 }
 

@@ -408,6 +408,8 @@ struct dingtalk_press {
     char *track, *user; /* owned */
     const char *word;   /* static */
     unsigned passes;    /* late: over the notes, since the press */
+    chela_accepted_fn *done; /* NULL: acknowledged */
+    void *tag;
 };
 
 static void press_free(struct ch_kit_job *job) {
@@ -435,6 +437,8 @@ static void press_on_decided(struct chela_text answer, void *tag) {
         ch_jw_end(&w, '}');
         post_message(d, p->user, "sampleText", ch_buf_sv(&param), NULL, NULL);
     }
+    if (p->done)
+        p->done(0, NULL, p->tag);
     ch_kit_job_end(&p->job);
 }
 
@@ -448,8 +452,8 @@ static void press_decide(struct dingtalk_press *p, const struct dingtalk_questio
 }
 
 /* The card may be one of another process, whose note is not read yet: the press waits. */
-void ch_dingtalk_press(struct ch_dingtalk *d, const char *track, const char *user,
-                       const char *word) {
+int ch_dingtalk_press(struct ch_dingtalk *d, const char *track, const char *user, const char *word,
+                      chela_accepted_fn *done, void *tag) {
     const struct dingtalk_question *q = question_find(d, track);
     struct dingtalk_press *p = ch_alloc(sizeof(*p));
     p->d = d;
@@ -457,15 +461,18 @@ void ch_dingtalk_press(struct ch_dingtalk *d, const char *track, const char *use
     p->user = ch_strdup(user);
     p->word = word;
     if (q) {
+        p->done = done;
+        p->tag = tag;
         press_decide(p, q);
-        return;
+        return 1;
     }
     if (d->nlate >= MOST_LATE) {
         press_free(&p->job);
-        return;
+        return 0;
     }
     d->nlate++;
     ch_kit_job_begin(&d->late, &p->job, press_free);
+    return 0;
 }
 
 void ch_dingtalk_reminded(void *self) {

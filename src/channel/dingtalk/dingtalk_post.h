@@ -12,9 +12,10 @@ void ch_dingtalk_unsend(void *self, const char *chat, const char *message,
                         chela_channel_acted_fn *done, void *tag);
 void ch_dingtalk_mute(void *self, const char *chat, const char *member, int64_t seconds,
                       chela_channel_acted_fn *done, void *tag);
-/* A press of a button of the card `track` by `user`. */
-void ch_dingtalk_press(struct ch_dingtalk *d, const char *track, const char *user,
-                       const char *word);
+/* A press of a button of the card `track` by `user`. done is called if the result is nonzero: the
+ * decision is being stored. */
+int ch_dingtalk_press(struct ch_dingtalk *d, const char *track, const char *user, const char *word,
+                      chela_accepted_fn *done, void *tag);
 void ch_dingtalk_remind(void *self, const char *id, struct chela_text data);
 void ch_dingtalk_reminded(void *self);
 void ch_dingtalk_posts_release(struct ch_dingtalk *d);

@@ -82,15 +82,14 @@ static void slack_on_envelope(struct ch_slack *s, const struct ch_json *v) {
     const struct ch_json *payload = ch_json_get(v, "payload");
     if (!id.n || id.n > 256)
         return;
-    if (ch_sv_is(type, "events_api")) {
-        struct slack_ack *a = slack_ack_new(s, id, NULL);
-        if (!ch_slack_take_event(s, ch_json_get(payload, "event"), slack_on_stored, a))
-            slack_on_stored(CHELA_EEXIST, NULL, a); /* nothing to store */
-        return;
-    }
-    slack_ack_send(s, id);
-    if (ch_sv_is(type, "interactive"))
-        ch_slack_take_press(s, payload);
+    struct slack_ack *a = slack_ack_new(s, id, NULL);
+    int taken = 0;
+    if (ch_sv_is(type, "events_api"))
+        taken = ch_slack_take_event(s, ch_json_get(payload, "event"), slack_on_stored, a);
+    else if (ch_sv_is(type, "interactive"))
+        taken = ch_slack_take_press(s, payload, slack_on_stored, a);
+    if (!taken)
+        slack_on_stored(CHELA_EEXIST, NULL, a); /* nothing to store */
 }
 
 static void slack_on_hello(struct ch_slack *s, const struct ch_json *v) {
@@ -222,16 +221,15 @@ static void slack_take_callback(struct ch_slack *s, const struct chela_channel_c
         char *copy = s->host->alloc(a, challenge.n + 1, s->host->user);
         memcpy(copy, challenge.p, challenge.n);
         out->answer = (struct chela_text){copy, challenge.n};
-    } else if (ch_sv_is(type, "block_actions")) {
-        ch_slack_take_press(s, v);
     } else if (ch_sv_is(type, "event_callback") && !s->me) {
         out->status = 503; /* the service repeats it */
         out->why = "the channel is not ready";
-    } else if (ch_sv_is(type, "event_callback")) {
+    } else if (ch_sv_is(type, "event_callback") || ch_sv_is(type, "block_actions")) {
         struct slack_ack *ack = slack_ack_new(s, CH_SV("-"), in->respond_to);
-        if (ch_slack_take_event(s, ch_json_get(v, "event"), slack_on_stored, ack))
-            out->later = 1;
-        else
+        out->later = ch_sv_is(type, "block_actions")
+                         ? ch_slack_take_press(s, v, slack_on_stored, ack)
+                         : ch_slack_take_event(s, ch_json_get(v, "event"), slack_on_stored, ack);
+        if (!out->later)
             slack_ack_free(ack);
     }
 }

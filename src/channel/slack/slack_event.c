@@ -129,6 +129,8 @@ struct slack_press {
     struct ch_link link; /* in the channel's presses */
     struct ch_slack *s;
     char *chat, *message, *user, *thread; /* owned; thread may be NULL */
+    chela_accepted_fn *done;
+    void *tag;
 };
 
 static void slack_press_free(struct slack_press *p) {
@@ -161,6 +163,7 @@ static void slack_on_decided(struct chela_text answer, void *tag) {
     ch_jw_end(&w, '}');
     ch_slack_call(p->s, rest.p ? "chat.update" : "chat.postEphemeral", ch_buf_sv(&body), NULL,
                   NULL);
+    p->done(0, NULL, p->tag);
     slack_press_free(p);
 }
 
@@ -171,7 +174,8 @@ static const char *slack_decision(struct ch_sv action) {
                                               : NULL;
 }
 
-void ch_slack_take_press(struct ch_slack *s, const struct ch_json *v) {
+int ch_slack_take_press(struct ch_slack *s, const struct ch_json *v, chela_accepted_fn *done,
+                        void *tag) {
     CH_ARENA_AUTO a = {0};
     const struct ch_json *action = ch_json_at(ch_json_get(v, "actions"), 0);
     const struct ch_json *container = ch_json_get(v, "container");
@@ -182,18 +186,21 @@ void ch_slack_take_press(struct ch_slack *s, const struct ch_json *v) {
     const char *word = slack_decision(ch_json_get_str(action, "action_id"));
     if (!ch_sv_is(ch_json_get_str(v, "type"), "block_actions") || !user || !chat || !message ||
         !approval || !word)
-        return;
+        return 0;
     struct slack_press *p = ch_alloc(sizeof(*p));
     p->s = s;
     p->chat = ch_strdup(chat);
     p->message = ch_strdup(message);
     p->user = ch_strdup(user);
     p->thread = ch_strdup(ch_kit_word(container, "thread_ts", &a));
+    p->done = done;
+    p->tag = tag;
     ch_list_add(&s->presses, &p->link);
     s->host->decide(
         &(struct chela_channel_decision){
             .approval = approval, .chat = chat, .word = word, .by = user},
         slack_on_decided, p, s->host->user);
+    return 1;
 }
 
 void ch_slack_events_release(struct ch_slack *s) {

@@ -1,8 +1,9 @@
 /* chat_overrides.c -- see chat_overrides.h.
  *
  * An override belongs to a session's key and survives /new. It is stored as the note
- * "wish:KEY" and read at the start. It takes effect with the next message that finds the
- * session idle. */
+ * "wish:KEY" and read at the start; if gateways share the store, also by each later read,
+ * because another gateway may have changed it. It takes effect with the next message that finds
+ * the session idle. */
 #include "gateway/chat/chat_overrides.h"
 
 #include "agent/journal/journal.h"
@@ -22,6 +23,8 @@ struct ch_chat_override {
     struct ch_link link;   /* in the service's overrides */
     char *session, *model; /* owned; model NULL: the agent's own */
     enum chela_reasoning reasoning;
+    int64_t changed; /* monotonic: the last change by this process; 0: none */
+    bool read;       /* the read of the store in progress has found the note */
 };
 
 static struct ch_chat_override *override_find(const struct ch_chat_service *chat,
@@ -70,11 +73,42 @@ const char *ch_chat_overrides_session_of_note(const char *note) {
     return strncmp(note, PREFIX, strlen(PREFIX)) == 0 ? note + strlen(PREFIX) : NULL;
 }
 
+static int64_t overrides_now(const struct ch_chat_service *chat) {
+    return ch_mono_ms(ch_loop_clock(chat->gw->rt->loop)) + 1; /* never 0 */
+}
+
+void ch_chat_overrides_begin_read(struct ch_chat_service *chat) {
+    chat->overrides_since = overrides_now(chat);
+    for (CH_LIST_EACH(k, &chat->overrides))
+        CH_CONTAINER(k, struct ch_chat_override, link)->read = false;
+}
+
+/* The read may have been too early for a change by this process. */
+static bool override_is_newer(const struct ch_chat_service *chat,
+                              const struct ch_chat_override *w) {
+    return w->changed >= chat->overrides_since;
+}
+
+void ch_chat_overrides_end_read(struct ch_chat_service *chat) {
+    struct ch_link *k = chat->overrides.head.next, *next;
+    for (; k != &chat->overrides.head; k = next) {
+        struct ch_chat_override *w = CH_CONTAINER(k, struct ch_chat_override, link);
+        next = k->next;
+        if (w->read || override_is_newer(chat, w))
+            continue;
+        chat->noverrides--;
+        override_free(w);
+    }
+}
+
 void ch_chat_overrides_restore(struct ch_chat_service *chat, const char *session,
                                struct ch_sv data) {
     CH_ARENA_AUTO arena = {0};
     const struct ch_json *v;
     struct ch_chat_override *w = override_need(chat, session);
+    w->read = true;
+    if (override_is_newer(chat, w))
+        return;
     if (ch_json_parse(&arena, data, CH_JSON_REPLACE, &v, NULL, NULL) < 0)
         return;
     struct ch_sv model = ch_json_get_str(v, "model");
@@ -86,7 +120,10 @@ void ch_chat_overrides_restore(struct ch_chat_service *chat, const char *session
 
 static void override_on_stored(int rc, const struct chela_error *err, void *user) {
     struct ch_chat_event *e = user;
+    struct ch_chat_override *w = e->chat ? override_find(e->chat, e->in.session) : NULL;
     e->accepting = false;
+    if (w)
+        w->changed = overrides_now(e->chat);
     if (!e->chat)
         ch_chat_event_drop(e);
     else if (rc == 0 || rc == CHELA_ENOENT)
@@ -98,7 +135,7 @@ static void override_on_stored(int rc, const struct chela_error *err, void *user
                err ? err->message : chela_error_text(rc));
 }
 
-static void override_store(struct ch_chat_event *e, const struct ch_chat_override *w) {
+static void override_store(struct ch_chat_event *e, struct ch_chat_override *w) {
     struct ch_journal *j = e->chat->gw->rt->journal;
     CH_BUF_AUTO id = {0}, data = {0};
     struct ch_jw out = ch_jw(&data);
@@ -116,6 +153,7 @@ static void override_store(struct ch_chat_event *e, const struct ch_chat_overrid
                                    .n = data.n,
                                    .now = ch_now_ms(ch_loop_clock(e->chat->gw->rt->loop))};
     e->accepting = true;
+    w->changed = overrides_now(e->chat);
     j->ops->change(j, &c, j->gate, override_on_stored, e);
 }
 

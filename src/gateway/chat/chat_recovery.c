@@ -237,6 +237,11 @@ enum ch_restored ch_chat_recovery_restore(chela_gateway *gw, const char *id, str
     return ch_companion_of(ch_chat_service_agent(chat)) ? CH_RESTORED_ASIDE : CH_RESTORED;
 }
 
+/* Another gateway may have changed the overrides since the first read. */
+static bool recovery_reads_overrides(const struct ch_chat_service *chat) {
+    return !chat->overrides_read || ch_gateway_is_shared(chat->gw);
+}
+
 /* May this gateway take the item? The holder of the session comes first, and a new item is
  * left to the gateway that accepted or wrote it. */
 static bool recovery_may_take(const struct ch_chat_recovery *r, const struct recovered_item *f) {
@@ -245,8 +250,9 @@ static bool recovery_may_take(const struct ch_chat_recovery *r, const struct rec
     if (f->kind == NOTE)
         return true;
     if (f->kind == SESSION || f->kind == OVERRIDE)
-        return f->kind == OVERRIDE ? !ch_chat_service_of_session(gw, f->key)->overrides_read
-                                   : !open;
+        return f->kind == OVERRIDE
+                   ? recovery_reads_overrides(ch_chat_service_of_session(gw, f->key))
+                   : !open;
     int64_t age = ch_orphans_age(gw->orphans, f->id);
     if (r->first && !ch_gateway_is_shared(gw))
         return f->kind != EVENT || !open;
@@ -289,6 +295,8 @@ static void recovery_on_read(struct ch_work *w) {
     }
     for (char **name = r->names; r->gw && *name; name++) {
         struct ch_chat_service *chat = ch_chat_service_named(r->gw, ch_sv_str(*name));
+        if (chat && r->rc == 0 && !r->gw->draining && recovery_reads_overrides(chat))
+            ch_chat_overrides_end_read(chat);
         if (chat && r->rc == 0)
             chat->overrides_read = true;
         if (chat && r->rc == 0 && !r->gw->draining)
@@ -321,6 +329,7 @@ void ch_chat_recovery_start(chela_gateway *gw) {
         r->names[n++] = ch_strdup(chat->channel->ops->name);
         r->names[n] = NULL;
         ch_chat_notes_begin_read(chat);
+        ch_chat_overrides_begin_read(chat);
     }
     gw->chat_recovery = r;
     ch_work_submit(gw->rt->workers, &r->work);

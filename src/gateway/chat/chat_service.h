@@ -35,8 +35,8 @@ struct ch_chat_service {
     unsigned char options_digest[CH_SHA256_SIZE];
     struct ch_list old_channels; /* replaced, with work in progress */
     bool leaving;                /* no longer configured: accepts nothing, closes when idle */
-    /* chat_recovery.c: the overrides were read from the store, and change only here since */
-    bool overrides_read;
+    int64_t overrides_since; /* chat_overrides.c: monotonic: start of the last read */
+    bool overrides_read;     /* chat_recovery.c: the overrides were read from the store */
 };
 
 /* A service without a channel, in no list. Freed with ch_free while nothing was added. */

@@ -136,18 +136,14 @@ static int reply_target_send(chela_call *call, const struct chela_message *m, vo
     return reply_target_put(call, t, m, m->more && !is_in_topic(t->to) ? ch_buf_str(&chat) : t->to);
 }
 
-static struct reply_target *reply_target_find(struct ch_chat_service *chat, const char *session) {
-    struct reply_target *found = NULL;
-    struct ch_link *k = chat->reply_targets.head.next, *next;
-    for (; k != &chat->reply_targets.head; k = next) {
+static struct reply_target *reply_target_find(const struct ch_chat_service *chat,
+                                              const char *session) {
+    for (CH_LIST_EACH(k, &chat->reply_targets)) {
         struct reply_target *t = CH_CONTAINER(k, struct reply_target, link);
-        next = k->next;
         if (strcmp(t->session, session) == 0)
-            found = t;
-        else if (!ch_lane_find(chat->gw, ch_sv_str(t->session)))
-            reply_target_free(t);
+            return t;
     }
-    return found;
+    return NULL;
 }
 
 static struct reply_target *reply_target_new(struct ch_chat_service *chat, const char *session) {
@@ -172,18 +168,52 @@ static const char *last_reply_address(const struct ch_lane *l) {
 
 static void reply_target_on_approval(const struct chela_event *ev, void *user);
 
-int ch_reply_target_attach(struct ch_chat_service *chat, struct ch_lane *l, const char *to,
-                           struct chela_error *err) {
-    struct reply_target *t = reply_target_find(chat, l->session->key);
+/* The target of the lane; NULL: the lane has none yet. */
+static struct reply_target *reply_target_of(const struct ch_lane *l) {
+    return l->on_approval == reply_target_on_approval ? l->on_approval_user : NULL;
+}
+
+/* Frees the targets whose lane is closed. */
+static void reply_targets_sweep(struct ch_chat_service *chat) {
+    struct ch_list used;
+    ch_list_init(&used);
+    for (CH_LIST_EACH(k, &chat->gw->lanes)) {
+        struct reply_target *t = reply_target_of(CH_CONTAINER(k, struct ch_lane, link));
+        if (!t || t->chat != chat)
+            continue;
+        ch_list_del(&t->link);
+        ch_list_add(&used, &t->link);
+    }
+    ch_reply_targets_release(chat);
+    for (struct ch_link *k; (k = used.head.next) != &used.head;) {
+        ch_list_del(k);
+        ch_list_add(&chat->reply_targets, k);
+    }
+}
+
+/* Finds or makes the target of a lane. A service may have thousands of lanes, so only a new lane
+ * looks at all of them. */
+static struct reply_target *reply_target_use(struct ch_chat_service *chat, struct ch_lane *l) {
+    struct reply_target *t = reply_target_of(l);
+    if (t)
+        return t;
+    t = reply_target_find(chat, l->session->key);
     if (!t)
         t = reply_target_new(chat, l->session->key);
+    l->on_approval = reply_target_on_approval;
+    l->on_approval_user = t;
+    reply_targets_sweep(chat);
+    return t;
+}
+
+int ch_reply_target_attach(struct ch_chat_service *chat, struct ch_lane *l, const char *to,
+                           struct chela_error *err) {
+    struct reply_target *t = reply_target_use(chat, l);
     if (to || !t->to) {
         ch_free(t->to);
         t->to = ch_strdup(to ? to : last_reply_address(l));
         reply_target_remember(t, message_of_target(t->to));
     }
-    l->on_approval = reply_target_on_approval;
-    l->on_approval_user = t;
     struct chela_channel c =
         CHELA_CHANNEL(.name = chat->channel->ops->name, .conversation = t->conversation,
                       .send = reply_target_send, .reply = reply_target_reply,

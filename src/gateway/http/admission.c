@@ -37,9 +37,12 @@ static void admission_settled(const struct chela_error *err, void *user) {
     struct ch_request *req = a->request;
     struct ch_delivery *d = a->delivery;
     ch_admitted_fn *admitted = a->admitted;
-    const char *run = ch_tail_taken_as(&a->watcher);
-    if (run && strcmp(run, "none") != 0)
-        d->run = ch_arena_str(&req->arena, ch_sv_str(run));
+    const char *taken = ch_tail_taken_as(&a->watcher);
+    struct ch_sv rest = ch_sv_str(taken ? taken : ""), run = ch_sv_split(&rest, ' ');
+    if (run.n && !ch_sv_is(run, "none"))
+        d->run = ch_arena_str(&req->arena, run);
+    if (!taken || rest.n) /* without an outcome, events of the run show that it goes on */
+        d->how = "resumed";
     admission_end(a);
     if (err)
         ch_request_fail_with(req, err);

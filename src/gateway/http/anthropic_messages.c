@@ -318,10 +318,16 @@ static void anthropic_on_event(struct ch_completion *r, const struct chela_event
 
 static int anthropic_read(struct ch_completion *r, struct ch_lane_opts *o,
                           struct chela_error *err) {
+    static const struct ch_request_member members[] = {
+        {"system", CH_JSON_STRING, CH_JSON_ARRAY}, {"tools", CH_JSON_ARRAY, 0},
+        {"thinking", CH_JSON_OBJECT, 0},           {"output_config", CH_JSON_OBJECT, 0},
+        {"stream", CH_JSON_TRUE, 0}};
     struct ch_request *req = r->request;
     struct ch_sv thinking = ch_json_str(ch_json_path(req->json, "thinking", "type", NULL));
     anthropic_message_of(r)->hides_thinking = ch_sv_is(thinking, "disabled");
-    int rc = ch_anthropic_input_tools(req->json, &r->tools, err);
+    int rc = ch_request_check_types(req, members, CH_LEN(members), err);
+    if (rc == 0)
+        rc = ch_anthropic_input_tools(req->json, &r->tools, err);
     if (rc == 0)
         rc = ch_anthropic_input_settings(req, &r->tools, o, err);
     return rc < 0 ? rc : ch_anthropic_input_history(req->json, &r->history, err);

@@ -73,18 +73,23 @@ static enum chela_decision approvals_decision(struct ch_request *req) {
                                              ch_arena_str(&req->arena, word));
 }
 
-/* The text that belongs to the decision: arguments, content, text or reason. NULL: none. */
+/* The member with the text that belongs to the decision. */
+static const char *approvals_decision_member(enum chela_decision d) {
+    return d == CHELA_EDIT        ? "arguments"
+           : d == CHELA_ANSWER    ? "content"
+           : d == CHELA_TAKE_OVER ? "text"
+                                  : "reason";
+}
+
+/* NULL: none. */
 static const char *approvals_decision_text(struct ch_request *req, enum chela_decision d) {
-    const struct ch_json *arguments = ch_json_get(req->json, "arguments");
+    const struct ch_json *given = ch_json_get(req->json, approvals_decision_member(d));
     CH_BUF_AUTO text = {0};
     struct ch_jw w = ch_jw(&text);
-    if (d == CHELA_EDIT && arguments && arguments->type == CH_JSON_OBJECT)
-        ch_jw_value(&w, arguments);
+    if (ch_json_is(given, CH_JSON_OBJECT))
+        ch_jw_value(&w, given);
     else
-        ch_buf_add_sv(&text, ch_json_get_str(req->json, d == CHELA_EDIT        ? "arguments"
-                                                        : d == CHELA_ANSWER    ? "content"
-                                                        : d == CHELA_TAKE_OVER ? "text"
-                                                                               : "reason"));
+        ch_buf_add_sv(&text, ch_json_str(given));
     return text.n ? ch_arena_str(&req->arena, ch_buf_sv(&text)) : NULL;
 }
 
@@ -94,7 +99,7 @@ static void approvals_respond_decided(struct ch_request *req, struct ch_lane *l,
     struct ch_jw w = ch_jw(&out);
     ch_jw_begin(&w, '{');
     ch_jw_kcstr(&w, "session", d->key);
-    ch_jw_kbool(&w, "resumed", l && d->how && *d->how);
+    ch_jw_kbool(&w, "resumed", d->how && *d->how);
     ch_jw_end(&w, '}');
     ch_request_respond_json(req, l ? 200 : 202, &out);
 }
@@ -120,11 +125,21 @@ static void approvals_open_session(struct ch_request *req, struct ch_store_looku
 }
 
 void ch_approvals_decide(struct ch_request *req) {
-    if (approvals_decision(req) == CHELA_UNDECIDED) {
+    static const struct ch_request_member members[] = {
+        {"reason", CH_JSON_STRING, 0},
+        {"arguments", CH_JSON_OBJECT, CH_JSON_STRING},
+        {"content", CH_JSON_STRING, 0},
+        {"text", CH_JSON_STRING, 0}};
+    struct chela_error err = {0};
+    enum chela_decision d = approvals_decision(req);
+    if (ch_request_check_types(req, members, CH_LEN(members), &err) < 0)
+        ch_request_fail_with(req, &err);
+    else if (d == CHELA_UNDECIDED)
         ch_request_fail(
             req, 400, NULL,
             "`decision` must be allow-once, allow-always, deny, edit, answer or take-over");
-        return;
-    }
-    ch_store_lookup_start(req, req->param, 0, approvals_query, approvals_open_session);
+    else if (d >= CHELA_EDIT && !approvals_decision_text(req, d))
+        ch_request_fail(req, 400, NULL, "`%s` is missing", approvals_decision_member(d));
+    else
+        ch_store_lookup_start(req, req->param, 0, approvals_query, approvals_open_session);
 }

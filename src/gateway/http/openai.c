@@ -80,8 +80,11 @@ int ch_openai_stop(struct ch_request *req, const char *key, struct ch_lane_opts 
     if (!stop || stop->type == CH_JSON_NULL)
         return 0;
     size_t max = stop->type == CH_JSON_ARRAY ? stop->n : 1;
-    if (max > 16)
-        return ch_fail(err, CHELA_EINVAL, "`%s` must have at most 16 texts", key);
+    bool fits = max <= 16 && (stop->type == CH_JSON_STRING || stop->type == CH_JSON_ARRAY);
+    for (CH_JSON_EACH(e, stop))
+        fits = fits && e->type == CH_JSON_STRING;
+    if (!fits)
+        return ch_fail(err, CHELA_EINVAL, "`%s` must be a text or a list of at most 16 texts", key);
     const char **texts = ch_arena_zalloc(&req->arena, (max + 1) * sizeof(*texts));
     if (stop->type == CH_JSON_STRING)
         texts[n++] = ch_arena_str(&req->arena, ch_json_str(stop));

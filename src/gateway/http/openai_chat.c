@@ -374,6 +374,16 @@ static int openai_chat_read_tools(struct ch_completion *r, struct ch_lane_opts *
 
 static int openai_chat_read_request(struct ch_completion *r, struct ch_lane_opts *o,
                                     struct chela_error *err) {
+    static const struct ch_request_member members[] = {
+        {"stream", CH_JSON_TRUE, 0},
+        {"stream_options", CH_JSON_OBJECT, 0},
+        {"tools", CH_JSON_ARRAY, 0},
+        {"functions", CH_JSON_ARRAY, 0},
+        {"function_call", CH_JSON_STRING, CH_JSON_OBJECT},
+        {"response_format", CH_JSON_OBJECT, 0},
+        {"n", CH_JSON_NUMBER, 0},
+        {"seed", CH_JSON_NUMBER, 0},
+        {"reasoning_effort", CH_JSON_STRING, 0}};
     struct ch_request *req = r->request;
     const struct ch_json *f = ch_json_get(req->json, "response_format");
     const struct ch_json *schema = ch_json_path(f, "json_schema", "schema", NULL);
@@ -381,7 +391,9 @@ static int openai_chat_read_request(struct ch_completion *r, struct ch_lane_opts
         ch_json_bool(ch_json_path(req->json, "stream_options", "include_usage", NULL), false);
     if (ch_json_int(ch_json_get(req->json, "n"), 1) != 1)
         return ch_fail(err, CHELA_EINVAL, "`n` must be 1");
-    int rc = openai_chat_read_tools(r, o, err);
+    int rc = ch_request_check_types(req, members, CH_LEN(members), err);
+    if (rc == 0)
+        rc = openai_chat_read_tools(r, o, err);
     if (rc == 0)
         rc = ch_openai_sampling(req, o, err);
     if (rc == 0)

@@ -19,6 +19,7 @@
 #include "gateway/http/response_store.h"
 #include "gateway/http/completion.h"
 #include "gateway/lane/lane.h"
+#include "gateway/request/idempotency.h"
 #include "gateway/request/request.h"
 
 struct openai_response {
@@ -515,33 +516,43 @@ static bool includes(const struct ch_json *list, const char *name) {
     return false;
 }
 
-/* A conversation is a stored session. */
-static int read_conversation(struct openai_response *r, struct chela_error *err) {
-    struct ch_request *req = r->r.request;
+static struct ch_sv conversation_of(const struct ch_request *req) {
     const struct ch_json *c = ch_json_get(req->json, "conversation");
     struct ch_sv id = ch_json_str(c);
-    if (!id.n)
-        id = ch_json_get_str(c, "id");
-    if (!id.n)
-        return 0;
-    if (ch_json_get_str(req->json, "previous_response_id").n)
+    return id.n ? id : ch_json_get_str(c, "id");
+}
+
+static int read_conversation(struct openai_response *r, struct chela_error *err) {
+    const struct ch_request *req = r->r.request;
+    r->conversation = conversation_of(req);
+    if (r->conversation.n && ch_json_get_str(req->json, "previous_response_id").n)
         return ch_fail(err, CHELA_EINVAL,
                        "`conversation` and `previous_response_id` exclude each other");
-    r->conversation = id;
-    if (!req->session.p)
-        req->session = id;
     return 0;
 }
 
 static int openai_response_read_request(struct ch_completion *completion, struct ch_lane_opts *o,
                                         struct chela_error *err) {
+    static const struct ch_request_member members[] = {
+        {"instructions", CH_JSON_STRING, 0},
+        {"tools", CH_JSON_ARRAY, 0},
+        {"text", CH_JSON_OBJECT, 0},
+        {"reasoning", CH_JSON_OBJECT, 0},
+        {"include", CH_JSON_ARRAY, 0},
+        {"store", CH_JSON_TRUE, 0},
+        {"background", CH_JSON_TRUE, 0},
+        {"stream", CH_JSON_TRUE, 0},
+        {"previous_response_id", CH_JSON_STRING, 0},
+        {"conversation", CH_JSON_STRING, CH_JSON_OBJECT}};
     struct openai_response *r = openai_response_of(completion);
     struct ch_request *req = completion->request;
     const struct ch_json *f = ch_json_path(req->json, "text", "format", NULL);
     r->store = ch_json_bool(ch_json_get(req->json, "store"), true);
     r->background = ch_json_bool(ch_json_get(req->json, "background"), false);
     r->encrypted = includes(ch_json_get(req->json, "include"), "reasoning.encrypted_content");
-    int rc = read_conversation(r, err);
+    int rc = ch_request_check_types(req, members, CH_LEN(members), err);
+    if (rc == 0)
+        rc = read_conversation(r, err);
     if (rc == 0)
         rc = ch_openai_tools(&completion->tools, ch_json_get(req->json, "tools"), false, err);
     if (rc == 0)
@@ -580,8 +591,19 @@ static void openai_response_fetched(struct ch_request *req, struct ch_store_look
     openai_response_begin(req);
 }
 
-void ch_openai_responses(struct ch_request *req) {
+static void openai_response_fetch(struct ch_request *req) {
     struct ch_sv previous = ch_json_get_str(req->json, "previous_response_id");
     if (!ch_response_store_fetch(req, previous, openai_response_fetched))
         openai_response_begin(req);
+}
+
+/* A conversation is a stored session, so the request may have an idempotency key. */
+void ch_openai_responses(struct ch_request *req) {
+    struct ch_sv conversation = conversation_of(req);
+    if (req->session.p || !conversation.n) {
+        openai_response_fetch(req);
+        return;
+    }
+    req->session = conversation;
+    ch_idempotency_begin(req, NULL, openai_response_fetch);
 }

@@ -6,6 +6,7 @@
 #include "gateway/http/session_copies.h"
 
 #include "agent/handle/lookup.h"
+#include "agent/session/session.h"
 #include "base/error.h"
 #include "base/random_id.h"
 #include "gateway/lane/lane.h"
@@ -47,7 +48,7 @@ static void respond_renamed(struct ch_request *req, struct ch_store_lookup *l) {
 void ch_session_copies_rename(struct ch_request *req) {
     struct ch_sv title = ch_json_get_str(req->json, "title");
     struct chela_error err = {0};
-    if (ch_lane_key_check(req->param, &err) < 0)
+    if (ch_session_key_check(req->param, &err) < 0)
         ch_request_fail_with(req, &err);
     else if (!title.n)
         ch_request_fail(req, 400, NULL, "`title` is missing");
@@ -97,15 +98,19 @@ static void respond_forked(struct ch_request *req, struct ch_store_lookup *l) {
 }
 
 void ch_session_copies_fork(struct ch_request *req) {
+    static const struct ch_request_member members[] = {{"to", CH_JSON_STRING, 0},
+                                                       {"before", CH_JSON_NUMBER, 0}};
     char random[24];
     struct chela_error err = {0};
     struct ch_sv to = ch_json_get_str(req->json, "to");
     ch_random_id("fork:", random);
     if (!to.n)
         to = ch_sv_str(random);
-    int rc = ch_lane_key_check(req->param, &err);
+    int rc = ch_request_check_types(req, members, CH_LEN(members), &err);
     if (rc == 0)
-        rc = ch_lane_key_check(to, &err);
+        rc = ch_session_key_check(req->param, &err);
+    if (rc == 0)
+        rc = ch_session_key_check(to, &err);
     if (rc < 0) {
         ch_request_fail_with(req, &err);
         return;

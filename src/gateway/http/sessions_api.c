@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "agent/handle/run.h"
+#include "agent/session/session.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "gateway/http/admission.h"
@@ -307,7 +308,7 @@ static void sessions_api_respond_accepted(struct ch_request *req, struct ch_lane
     ch_jw_kcstr(&w, "run", known ? l->run->id : d->run);
     ch_jw_kcstr(&w, "delivery", l && d->how ? d->how : "queued");
     if (results)
-        ch_jw_kbool(&w, "resumed", l && l->running);
+        ch_jw_kbool(&w, "resumed", l ? l->running : d->how != NULL);
     ch_jw_end(&w, '}');
     ch_request_respond_json(req, 202, &out);
 }
@@ -373,24 +374,22 @@ static int sessions_api_check_mode(struct ch_sv mode, struct chela_error *err) {
     return ch_fail(err, CHELA_EINVAL, "`mode` must be run, steer, follow_up or take_over");
 }
 
-/* A member of another type would be ignored: the message would go to another agent, or lack
- * its pictures. */
-static int sessions_api_check_types(const struct ch_json *body, struct chela_error *err) {
-    static const struct {
-        const char *name;
-        enum ch_json_type type;
-    } members[] = {{"agent", CH_JSON_STRING}, {"images", CH_JSON_ARRAY},
-                   {"files", CH_JSON_ARRAY},  {"model", CH_JSON_STRING},
-                   {"mode", CH_JSON_STRING},  {"reasoning", CH_JSON_STRING},
-                   {"tools", CH_JSON_ARRAY},  {"results", CH_JSON_ARRAY},
-                   {"resume", CH_JSON_TRUE},  {"stream", CH_JSON_TRUE}};
-    for (size_t i = 0; i < CH_LEN(members); i++) {
-        const struct ch_json *v = ch_json_get(body, members[i].name);
-        if (v && v->type != CH_JSON_NULL && v->type != members[i].type &&
-            !(v->type == CH_JSON_FALSE && members[i].type == CH_JSON_TRUE))
-            return ch_fail(err, CHELA_EINVAL, "`%s` has the wrong type", members[i].name);
+static int sessions_api_check_types(const struct ch_request *req, struct chela_error *err) {
+    static const struct ch_request_member members[] = {
+        {"text", CH_JSON_STRING, 0},  {"agent", CH_JSON_STRING, 0},
+        {"images", CH_JSON_ARRAY, 0}, {"files", CH_JSON_ARRAY, 0},
+        {"model", CH_JSON_STRING, 0}, {"mode", CH_JSON_STRING, 0},
+        {"tools", CH_JSON_ARRAY, 0},  {"reasoning", CH_JSON_STRING, 0},
+        {"resume", CH_JSON_TRUE, 0},  {"results", CH_JSON_ARRAY, 0},
+        {"stream", CH_JSON_TRUE, 0}};
+    int rc = ch_request_check_types(req, members, CH_LEN(members), err);
+    for (CH_JSON_EACH(r, ch_json_get(req->json, "results"))) {
+        const struct ch_json *content = ch_json_get(r, "content");
+        bool other = content && content->type != CH_JSON_NULL && content->type != CH_JSON_STRING;
+        if (rc == 0 && other)
+            rc = ch_fail(err, CHELA_EINVAL, "`content` of a result must be of type string");
     }
-    return 0;
+    return rc;
 }
 
 /* Write the request of the body as an event. l NULL: another gateway has the session. */
@@ -490,7 +489,7 @@ static int sessions_api_use_lane(struct ch_request *req, struct ch_lane **out,
     if (!o.agent)
         return ch_fail(err, CHELA_ENOENT, "there is no agent '%.*s'", CH_SV_FMT(id));
     o.any = !id.n && !live && (as_it_is || req->gw->agents[1]);
-    int rc = ch_lane_key_check(req->param, err);
+    int rc = ch_session_key_check(req->param, err);
     if (rc == 0 && !o.any)
         rc = sessions_api_read_override(req, &o.patch, err);
     if (rc == 0 && !o.any)
@@ -526,7 +525,7 @@ void ch_sessions_message(struct ch_request *req) {
     struct chela_error err = {0};
     if (!req->gw->store)
         ch_request_fail(req, 501, NULL, "this gateway has no store");
-    else if (sessions_api_check_types(req->json, &err) < 0)
+    else if (sessions_api_check_types(req, &err) < 0)
         ch_request_fail_with(req, &err);
     else
         sessions_api_begin(req);

@@ -8,6 +8,7 @@
 #include "gateway/http/ui_chat.h"
 
 #include "agent/handle/lookup.h"
+#include "agent/session/session.h"
 #include "base/error.h"
 #include "base/random_id.h"
 #include "base/limits.h"
@@ -284,11 +285,18 @@ static int ui_chat_read_tools(struct ui_chat *c, struct ch_lane_opts *o, struct 
 }
 
 static int ui_chat_use_lane(struct ui_chat *c, struct ch_lane **out, struct chela_error *err) {
+    static const struct ch_request_member members[] = {{"id", CH_JSON_STRING, 0},
+                                                       {"messages", CH_JSON_ARRAY, 0},
+                                                       {"tools", CH_JSON_ARRAY, CH_JSON_OBJECT},
+                                                       {"trigger", CH_JSON_STRING, 0}};
     struct ch_request *req = c->request;
     struct ch_sv key = ch_json_get_str(req->json, "id"),
                  agent = ch_request_agent_id(req, "agent");
     const struct ch_json *messages = ch_json_get(req->json, "messages");
     struct ch_lane_opts *o = &c->opts;
+    int rc = ch_request_check_types(req, members, CH_LEN(members), err);
+    if (rc < 0)
+        return rc;
     o->agent = ch_gateway_agent(req->gw, agent);
     if (ch_sv_is(ch_json_get_str(req->json, "trigger"), "regenerate-message"))
         return ch_fail(err, CHELA_EINVAL, "a stored reply cannot be regenerated");
@@ -298,7 +306,7 @@ static int ui_chat_use_lane(struct ui_chat *c, struct ch_lane **out, struct chel
         return ch_fail(err, CHELA_EINVAL, "`messages` must be a list with at least one message");
     if (!o->agent)
         return ch_fail(err, CHELA_ENOENT, "there is no agent '%.*s'", CH_SV_FMT(agent));
-    int rc = ch_lane_key_check(key, err);
+    rc = key.n ? ch_session_key_check(key, err) : ch_fail(err, CHELA_EINVAL, "`id` is missing");
     if (rc == 0)
         rc = ui_chat_read_tools(c, o, err);
     c->key = o->key = ch_arena_str(&req->arena, key);

@@ -353,6 +353,8 @@ static int client_apply_take_over(struct ch_delivery *d, struct ch_lane *l,
     if (rc < 0)
         return rc;
     rc = l->run ? chela_run_take_over(l->run, text.p, text.n) : CHELA_ESTATE;
+    if (rc == CHELA_ELIMIT)
+        return ch_fail(err, rc, "the text is larger than %zu MB", CH_LIMIT_INPUT / CH_MB);
     if (rc < 0)
         return ch_fail(err, rc, "no run in session '%s' to take over", d->key);
     ch_lane_take_later(l, d->id);

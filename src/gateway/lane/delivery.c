@@ -14,6 +14,7 @@
 #include "gateway/lane/lane.h"
 #include "gateway/request/gateway_state.h"
 #include "json/writer.h"
+#include "model/message/message_json.h"
 #include "store/store.h"
 
 #define RETRY_MS 300 /* doubled each time */
@@ -132,6 +133,13 @@ static void delivery_keep_outcome(struct ch_delivery *d, int code, const char *m
     ch_gateway_keep(d->gw, OUTCOME, ch_sv_str(d->id), ch_buf_sv(&data), OUTCOME_MS);
 }
 
+/* The id of the run, and whether the run is in progress. */
+static void delivery_keep_success(struct ch_delivery *d, const struct ch_lane *l) {
+    CH_BUF_AUTO text = {0};
+    ch_buf_addf(&text, "%s%s", l->run ? l->run->id : "none", l->running ? " running" : "");
+    delivery_keep_outcome(d, 0, ch_buf_str(&text));
+}
+
 static int delivery_on_outcome(const struct chela_store_item *item, void *user) {
     struct ch_sv text = ch_sv(item->data, item->n), code = ch_sv_split(&text, ' ');
     ch_fail(user, (int)strtol(code.p, NULL, 10), "%.*s", CH_SV_FMT(text));
@@ -167,7 +175,8 @@ static int delivery_take(struct ch_turn *t, struct ch_lane *l, const struct chel
         return 0;
     }
     int rc = d->kind->apply(d, l, &err);
-    if (rc == CHELA_ELIMIT && ch_lane_is_busy(l)) /* too many messages wait in the session */
+    bool full = rc == CHELA_ELIMIT && d->kind->turn != CH_TURN_CONTROLS && ch_lane_is_busy(l);
+    if (full) /* too many messages wait in the session */
         rc = d->told || d->awaited ? (err.code = CHELA_EOVERLOAD) : CH_TURN_WAITS;
     if (rc == CH_TURN_WAITS && (d->kind->held || ch_timer_armed(&d->retry)))
         return rc; /* delivery_on_late tells the sender */
@@ -176,7 +185,7 @@ static int delivery_take(struct ch_turn *t, struct ch_lane *l, const struct chel
         ch_delivery_leave(d);
     } else if (rc == 0) {
         if (d->awaited && !d->told && d->kind->turn == CH_TURN_CONTROLS)
-            delivery_keep_outcome(d, 0, l->run ? l->run->id : "none");
+            delivery_keep_success(d, l);
         delivery_end(d, CH_DELIVERY_TAKEN, l, NULL);
     } else {
         delivery_refuse(d, &err);
@@ -366,11 +375,26 @@ static struct ch_spender delivery_spender(const struct ch_delivery *d) {
                                .channel = l ? l->session->channel->name : NULL};
 }
 
+/* A session refuses a longer text. Its sender must learn that before the event is stored. */
+static int delivery_check_size(const struct ch_delivery *d, struct chela_error *err) {
+    size_t n = ch_json_get_str(d->data, "text").n;
+    struct ch_msg *m;
+    if (d->text.n <= CH_LIMIT_INPUT) /* the JSON is no shorter than the text */
+        return 0;
+    if (ch_msg_read(ch_json_get(d->data, "message"), &m, NULL) == 0) {
+        n = ch_msg_words(m).n;
+        ch_msg_free(m);
+    }
+    return n <= CH_LIMIT_INPUT ? 0
+                               : ch_fail(err, CHELA_ELIMIT, "the input is larger than %zu MB",
+                                         CH_LIMIT_INPUT / CH_MB);
+}
+
 static void delivery_on_budgets(struct ch_budget_wait *w) {
     struct ch_delivery *d = CH_CONTAINER(w, struct ch_delivery, budget);
     struct chela_error err = {0};
     struct ch_spender who = delivery_spender(d);
-    if (ch_budgets_admit(d->gw, &who, &err) < 0)
+    if (ch_budgets_admit(d->gw, &who, &err) < 0 || delivery_check_size(d, &err) < 0)
         delivery_end(d, CH_DELIVERY_REFUSED, NULL, &err);
     else
         delivery_store(d);

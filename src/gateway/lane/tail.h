@@ -38,7 +38,8 @@ typedef void ch_tail_settled_fn(const struct chela_error *err, void *user);
 void ch_tail_await(struct ch_lane_watcher *w, const char *event, bool begins,
                    ch_tail_settled_fn *settled, void *user);
 /* How the session took up the message that is awaited: "start", "steer", ...; of an event that
- * controls a run: id of the run, or "none". NULL: not yet, or unknown. */
+ * controls a run: id of the run, or "none", then " running" if the run is in progress. NULL: not
+ * yet, or unknown. */
 const char *ch_tail_taken_as(const struct ch_lane_watcher *w);
 
 /* The gateway is closed: watchers are not told. */

@@ -173,6 +173,24 @@ struct ch_sv ch_request_agent_id(const struct ch_request *req, const char *membe
                : CH_SV("(not a text)");
 }
 
+static bool request_has_type(const struct ch_json *v, enum ch_json_type type) {
+    return v->type == type || (v->type == CH_JSON_FALSE && type == CH_JSON_TRUE);
+}
+
+int ch_request_check_types(const struct ch_request *req, const struct ch_request_member *members,
+                           size_t n, struct chela_error *err) {
+    for (const struct ch_request_member *m = members; m < members + n; m++) {
+        const struct ch_json *v = ch_json_get(req->json, m->name);
+        if (!v || v->type == CH_JSON_NULL || request_has_type(v, m->type) ||
+            request_has_type(v, m->other))
+            continue;
+        return ch_fail(err, CHELA_EINVAL, "`%s` must be of type %s%s%s", m->name,
+                       ch_json_type_name(m->type), m->other ? " or " : "",
+                       m->other ? ch_json_type_name(m->other) : "");
+    }
+    return 0;
+}
+
 /* The HTTP status for a CHELA_E* code. */
 static int status_of_error(int code) {
     switch (code) {

@@ -52,6 +52,18 @@ struct ch_request {
  * agent: the request must not go to the first one. */
 struct ch_sv ch_request_agent_id(const struct ch_request *req, const char *member);
 
+/* A member of the body with its type, and a further type; CH_JSON_TRUE means a boolean. */
+struct ch_request_member {
+    const char *name;
+    enum ch_json_type type, other; /* other CH_JSON_NULL: none */
+};
+
+/* Checks the members that the body has; null counts as absent. A value of another type would be
+ * ignored: the request would have another effect than the client asked for. CHELA_EINVAL: the
+ * error names the member and its types. */
+int ch_request_check_types(const struct ch_request *req, const struct ch_request_member *members,
+                           size_t n, struct chela_error *err);
+
 /* Each of these responds and frees the request. The JSON gets a final newline. */
 void ch_request_respond(struct ch_request *req, int status, const char *type, struct ch_sv text);
 void ch_request_respond_json(struct ch_request *req, int status, struct ch_buf *json);
