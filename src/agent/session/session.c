@@ -28,6 +28,7 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/opts.h"
+#include "base/utf8.h"
 #include "json/writer.h"
 #include "model/codec/encoder.h"
 #include "model/message/message_json.h"
@@ -95,9 +96,19 @@ int ch_session_open(chela_agent *agent, const char *key, bool kept, chela_sessio
     return 0;
 }
 
+int ch_session_check_key(const char *key, struct chela_error *err) {
+    struct ch_sv k = ch_sv_str(key);
+    if (k.n >= 1 && k.n <= CH_LIMIT_SESSION_KEY && ch_utf8_valid(k))
+        return 0;
+    return ch_fail(err, CHELA_EINVAL, "a session's key has 1 to %d bytes and is UTF-8",
+                   CH_LIMIT_SESSION_KEY);
+}
+
 int chela_session_new(chela_agent *agent, const char *key, chela_session **out,
                       struct chela_error *err) {
-    return ch_session_open(agent, key, true, out, err);
+    *out = NULL;
+    int rc = key ? ch_session_check_key(key, err) : 0;
+    return rc == 0 ? ch_session_open(agent, key, true, out, err) : rc;
 }
 
 /* --- being stored */

@@ -6,7 +6,9 @@
 
 void ch_session_free(chela_session *s); /* called by ch_runtime_free_closed only */
 void ch_session_opened(chela_session *s); /* the journal was read, or reading it failed */
-/* chela_session_new. kept: stored, if the runtime has a store. */
+/* Whether programs and people may choose this key for a session. */
+int ch_session_check_key(const char *key, struct chela_error *err);
+/* chela_session_new without the check of the key. kept: stored, if the runtime has a store. */
 int ch_session_open(chela_agent *agent, const char *key, bool kept, chela_session **out,
                     struct chela_error *err);
 /* chela_run_start with any message that may follow the transcript, such as tool results.
