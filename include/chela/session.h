@@ -526,9 +526,9 @@ CHELA_API char *chela_agent_call_tool(chela_agent *agent, const char *name, cons
 
 /* --- session -------------------------------------------------------------- */
 
-/* Open a session. key: 1 to 256 bytes of UTF-8; NULL: a new random key. With a store (chela/store.h) the session is
- * read from the store, which takes a moment. Runs can be started before: they wait, and
- * end with the reason STORE if the session cannot be read.
+/* Open a session. key: 1 to 256 bytes of UTF-8; NULL: a new random key. With a store
+ * (chela/store.h) the session is read from the store, which takes a moment. Runs can be
+ * started before: they wait, and end with the reason STORE if the session cannot be read.
  * Ownership: the caller owns *out and closes it with chela_session_close, or leaves that
  * to chela_runtime_close; key is copied.
  * Errors: CHELA_EINVAL: the key is empty, too long or not UTF-8. CHELA_EEXIST: the runtime
