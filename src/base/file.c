@@ -4,6 +4,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -51,6 +53,25 @@ int ch_file_write(int fd, struct ch_sv bytes) {
             bytes = ch_sv(bytes.p + n, bytes.n - (size_t)n);
     }
     return 0;
+}
+
+int ch_file_save(const char *path, struct ch_sv text, struct chela_error *err) {
+    CH_BUF_AUTO draft = {0};
+
+    ch_buf_addf(&draft, "%s.%d.tmp", path, (int)getpid());
+    int fd = open(ch_buf_str(&draft), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0)
+        return ch_fail(err, CHELA_EIO, "%s: %s", path, strerror(errno));
+    int why = -ch_file_write(fd, text);
+    if (!why && fsync(fd) < 0)
+        why = errno;
+    close(fd);
+    if (!why && rename(ch_buf_str(&draft), path) < 0)
+        why = errno;
+    if (!why)
+        return 0;
+    unlink(ch_buf_str(&draft));
+    return ch_fail(err, CHELA_EIO, "%s: %s", path, strerror(why));
 }
 
 int ch_file_open_folder(const char *workspace, const char *name, unsigned mode) {

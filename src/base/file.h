@@ -1,5 +1,5 @@
-/* file.h -- read a whole small file up to a maximum size: configuration, rules,
- * keys. */
+/* file.h -- read a whole small file up to a maximum size, or replace it: configuration,
+ * rules, keys. */
 #ifndef CH_BASE_FILE_H
 #define CH_BASE_FILE_H
 #include "base/buf.h"
@@ -16,6 +16,10 @@ int ch_file_load_open(int fd, const char *path, size_t max, struct ch_buf *out,
 
 /* Write all bytes. Returns 0 or -errno; errno is that of the failed call. */
 int ch_file_write(int fd, struct ch_sv bytes);
+
+/* Replace the file in one step, with a file that only the user can read. Blocks until the text is
+ * on the disk. CHELA_EIO: err reads "PATH: reason", and the old file is unchanged. */
+int ch_file_save(const char *path, struct ch_sv text, struct chela_error *err);
 
 /* Open the folder `name` of a workspace, creating the folder with `mode` if necessary. No link
  * below the workspace is followed, because tools may create links there. Returns a descriptor,

@@ -1,11 +1,6 @@
 /* mcp_file.c -- see mcp_file.h. */
 #include "config/mcp_file.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <unistd.h>
-
 #include "base/error.h"
 #include "base/file.h"
 #include "base/limits.h"
@@ -126,21 +121,6 @@ static void write_servers(struct ch_buf *out, const struct ch_json *root, const 
     ch_buf_addc(out, '\n');
 }
 
-static int save_file(const char *path, struct ch_sv text, struct chela_error *err) {
-    CH_BUF_AUTO draft = {0};
-
-    ch_buf_addf(&draft, "%s.%d.tmp", path, (int)getpid());
-    int fd = open(ch_buf_str(&draft), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (fd < 0)
-        return ch_fail(err, CHELA_EIO, "%s: %s", ch_buf_str(&draft), strerror(errno));
-    bool whole = write(fd, text.p, text.n) == (ssize_t)text.n && fsync(fd) == 0;
-    close(fd);
-    if (whole && rename(ch_buf_str(&draft), path) == 0)
-        return 0;
-    unlink(ch_buf_str(&draft));
-    return ch_fail(err, CHELA_EIO, "%s: cannot be written", path);
-}
-
 #define LONGEST_NAME 32 /* as chela_mcp_new checks it, which a tool's name begins with */
 
 /* A server that the file could not be read with is not written. */
@@ -180,5 +160,5 @@ int chela_config_mcp_edit(const char *path, const char *name, const char *defini
         return ch_fail(err, CHELA_ENOENT, "%s has no MCP server %s", path, name);
     write_servers(&out, root, name, definition);
     rc = definition ? check_definition(path, name, definition, err) : 0;
-    return rc < 0 ? rc : save_file(path, ch_buf_sv(&out), err);
+    return rc < 0 ? rc : ch_file_save(path, ch_buf_sv(&out), err);
 }

@@ -192,7 +192,7 @@ const struct ch_option ch_options[] = {
      .words = "full|turn", .otherwise = "full",
      .help = "what a power failure can lose: `full`: no accepted message and no started tool "
              "call; `turn`: the run in progress"},
-    {CH_SCOPE_FILE, "gateway.listen", CH_CFG_TEXT, 0, GATEWAY(listen),
+    {CH_SCOPE_FILE, "gateway.listen", CH_CFG_TEXT, CH_CFG_LISTEN, GATEWAY(listen),
      .otherwise = "127.0.0.1:8787",
      .help = "IP address and port that `chela serve` listens on"},
     {CH_SCOPE_FILE, "gateway.tokenEnv", CH_CFG_ENV, 0, GATEWAY(token_env),

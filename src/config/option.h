@@ -85,7 +85,8 @@ enum ch_cfg_flags {
     CH_CFG_ITEM = 2,   /* only in entries of a list, not in defaults */
     CH_CFG_SECRET = 4, /* the value is never shown, and redacted everywhere */
     CH_CFG_UNUSED = 8, /* known but without effect: not documented */
-    CH_CFG_ADDRESS = 16, /* text; passwords in it are hidden and redacted */
+    CH_CFG_ADDRESS = 16, /* text: URL of a store; passwords in it are hidden and redacted */
+    CH_CFG_LISTEN = 32,  /* text: an address that a server can listen on */
 };
 
 struct ch_option {

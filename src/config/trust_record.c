@@ -14,6 +14,7 @@
 #include "base/file.h"
 #include "base/limits.h"
 #include "base/mem.h"
+#include "base/utf8.h"
 #include "chela/trust.h"
 #include "config/conf.h"
 #include "config/trust.h"
@@ -86,6 +87,7 @@ static int record_read(int dir, const char *name, struct ch_arena *a, const stru
 /* Find the record of path; CHELA_ENOENT: there is none. */
 static int find_record(const char *dir, const char *path, struct ch_arena *a,
                        const struct ch_json **out, struct chela_error *err) {
+    CH_BUF_AUTO shown = {0};
     char name[NAME_SIZE];
     int fd;
     int rc = open_directory(dir, &fd, err);
@@ -94,7 +96,8 @@ static int find_record(const char *dir, const char *path, struct ch_arena *a,
     record_name(ch_sv_str(path), name);
     rc = record_read(fd, name, a, out, err);
     close(fd);
-    if (rc == 0 && !ch_sv_is(ch_json_get_str(*out, "path"), path))
+    ch_utf8_add_valid(&shown, ch_sv_str(path)); /* as JSON holds a path of any bytes */
+    if (rc == 0 && !ch_sv_eq(ch_json_get_str(*out, "path"), ch_buf_sv(&shown)))
         rc = ch_fail(err, CHELA_EIO, "trust record %s: not the record of %s", name, path);
     return rc;
 }

@@ -21,6 +21,8 @@
 #include "tool/call/approval.h"
 #include "tool/registry/policy.h"
 #include "json/writer.h"
+#include "net/server.h"
+#include "store/store.h"
 
 typedef int reader(struct ch_cfg_parser *p, const struct ch_json *v, const struct ch_option *o,
                    void *out);
@@ -59,10 +61,19 @@ static int copy_text(struct ch_cfg_parser *p, const struct ch_json *v, const cha
 static int values_read_text(struct ch_cfg_parser *p, const struct ch_json *v,
                             const struct ch_option *o, void *out) {
     const char **text = out;
+    struct chela_error why;
     int rc = copy_text(p, v, "text", text);
-    if (rc == 0 && (o->flags & CH_CFG_ADDRESS))
-        ch_address_redact(*text);
-    return rc;
+    if (rc < 0)
+        return rc;
+    if ((o->flags & CH_CFG_LISTEN) && ch_server_check_address(*text, &why) < 0)
+        return ch_cfg_bad(p, v, "%s", why.message);
+    if (!(o->flags & CH_CFG_ADDRESS))
+        return 0;
+    ch_address_redact(*text);
+    return ch_store_known(*text)
+               ? 0
+               : ch_cfg_bad(p, v, "expected sqlite:PATH, postgres://HOST/DATABASE, redis://HOST "
+                                  "or memory:");
 }
 
 static int values_read_name(struct ch_cfg_parser *p, const struct ch_json *v,

@@ -18,7 +18,6 @@
 #include "base/sha256.h"
 #include "base/uri.h"
 #include "json/writer.h"
-#include "mcp/mcp_manifest.h"
 #include "net/server.h"
 #include "net/url.h"
 
@@ -125,6 +124,7 @@ static void auth_load(struct ch_mcp_auth *a) {
 }
 
 static void auth_save(const struct ch_mcp_auth *a) {
+    struct chela_error why;
     CH_BUF_AUTO text = {0};
     struct ch_jw w = ch_jw(&text);
 
@@ -140,8 +140,9 @@ static void auth_save(const struct ch_mcp_auth *a) {
     ch_jw_kcstr(&w, "method", a->method);
     ch_jw_kcstr(&w, "scope", a->scope);
     ch_jw_end(&w, '}');
-    if (ch_mcp_manifest_write(a->opts.path, ch_buf_sv(&text), NULL) < 0)
-        ch_log(CH_LOG_WARN, "mcp", "%s: the token cannot be stored", a->opts.name);
+    if (ch_file_save(a->opts.path, ch_buf_sv(&text), &why) < 0)
+        ch_log(CH_LOG_WARN, "mcp", "%s: the token cannot be stored: %s", a->opts.name,
+               why.message);
 }
 
 /* --- texts */

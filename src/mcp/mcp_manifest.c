@@ -1,12 +1,6 @@
 /* mcp_manifest.c -- see mcp_manifest.h. */
 #include "mcp/mcp_manifest.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include "base/error.h"
 #include "base/file.h"
 #include "base/limits.h"
@@ -320,26 +314,10 @@ static void write_manifest(const struct ch_mcp_manifest *m, const char *origin,
     ch_buf_addc(out, '\n');
 }
 
-int ch_mcp_manifest_write(const char *path, struct ch_sv text, struct chela_error *err) {
-    CH_BUF_AUTO draft = {0};
-
-    ch_buf_addf(&draft, "%s.%d.tmp", path, (int)getpid());
-    int fd = open(ch_buf_str(&draft), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (fd < 0)
-        return ch_fail(err, CHELA_EIO, "%s: %s", ch_buf_str(&draft), strerror(errno));
-    ssize_t n = write(fd, text.p, text.n);
-    bool whole = n == (ssize_t)text.n && fsync(fd) == 0;
-    close(fd);
-    if (whole && rename(ch_buf_str(&draft), path) == 0)
-        return 0;
-    unlink(ch_buf_str(&draft));
-    return ch_fail(err, CHELA_EIO, "%s: cannot be written", path);
-}
-
 int ch_mcp_manifest_save(const struct ch_mcp_manifest *m, const char *path, const char *origin,
                          struct chela_error *err) {
     CH_BUF_AUTO text = {0};
 
     write_manifest(m, origin, &text);
-    return ch_mcp_manifest_write(path, ch_buf_sv(&text), err);
+    return ch_file_save(path, ch_buf_sv(&text), err);
 }

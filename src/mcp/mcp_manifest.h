@@ -53,8 +53,6 @@ bool ch_mcp_manifest_end(struct ch_mcp_manifest *m, bool all);
  * accepted, and the next list is not a first one. Both block. */
 int ch_mcp_manifest_load(struct ch_mcp_manifest *m, const char *server, const char *path,
                          const char *origin, struct chela_error *err);
-/* Replace a file: completely or not at all. Blocks. */
-int ch_mcp_manifest_write(const char *path, struct ch_sv text, struct chela_error *err);
 int ch_mcp_manifest_save(const struct ch_mcp_manifest *m, const char *path, const char *origin,
                          struct chela_error *err);
 

@@ -11,7 +11,6 @@
 #include "base/sha256.h"
 #include "base/uri.h"
 #include "base/utf8.h"
-#include "mcp/mcp_manifest.h"
 #include "mcp/mcp_protocol.h"
 #include "mcp/mcp_result.h"
 #include "mcp/mcp_server_connection.h"
@@ -224,7 +223,7 @@ static int accept_listed(struct ch_mcp_skills *s, struct chela_error *err) {
     ch_jw_key(&w, "skills");
     ch_jw_value(&w, s->listed);
     ch_jw_end(&w, '}');
-    int rc = s->path ? ch_mcp_manifest_write(s->path, ch_buf_sv(&text), err) : 0;
+    int rc = s->path ? ch_file_save(s->path, ch_buf_sv(&text), err) : 0;
     if (rc < 0)
         return rc;
     ch_arena_release(&s->accepted_in);

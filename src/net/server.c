@@ -421,6 +421,11 @@ static int server_bind(int fd, const struct sockaddr_storage *a) {
     return bind(fd, (const struct sockaddr *)a, n);
 }
 
+int ch_server_check_address(const char *listen_at, struct chela_error *err) {
+    struct sockaddr_storage a;
+    return handed_down(listen_at, FD, '\0') >= 0 ? 0 : server_read_address(listen_at, &a, err);
+}
+
 int ch_server_listen(const char *listen_at, int *out, char **address, struct chela_error *err) {
     struct sockaddr_storage a = {0};
     socklen_t n = sizeof(a);

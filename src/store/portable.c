@@ -5,6 +5,7 @@
  * Forks and imports are written in one transaction: a session with all its
  * records, or nothing. */
 #include "agent/journal/journal.h"
+#include "agent/session/session.h"
 #include "base/arena.h"
 #include "base/error.h"
 #include "base/limits.h"
@@ -62,12 +63,6 @@ static int portable_put(chela_store *s, struct copy *c, struct chela_error *err)
     if (rc == 0 && changes[0].rc == CHELA_EEXIST)
         rc = ch_fail(err, CHELA_EEXIST, "there is a session '%s' already", c->key);
     return rc;
-}
-
-static int check_key(const char *key, struct chela_error *err) {
-    if (*key && strlen(key) <= CH_LIMIT_SESSION_KEY)
-        return 0;
-    return ch_fail(err, CHELA_EINVAL, "a session's key has 1 to %d bytes", CH_LIMIT_SESSION_KEY);
 }
 
 /* --- summaries of records ------------------------------------------------------------- */
@@ -174,7 +169,7 @@ static int portable_fork_session(chela_store *s, const char *from, int64_t turn,
                      .inputs = inputs,
                      .err = err ? err : &why};
 
-    int rc = check_key(to, c.err);
+    int rc = ch_session_key_check(ch_sv_str(to), c.err);
     if (rc == 0)
         rc = chela_store_session(s, from, fork_row, &c, c.err);
     if (rc == 0 && c.rc == 0)
@@ -281,7 +276,7 @@ static int import_head(struct copy *c, const struct ch_json *v, const char *key)
     struct ch_sv title = ch_json_get_str(v, "title");
     title.n = CH_MIN(title.n, (size_t)CH_LIMIT_TITLE);
     c->head.title = ch_arena_str(&c->arena, title);
-    return check_key(c->key, c->err);
+    return ch_session_key_check(ch_sv_str(c->key), c->err);
 }
 
 /* True if the member of a record is not imported: a file cannot approve calls, nor say that a

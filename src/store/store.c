@@ -28,6 +28,15 @@ static const struct {
     {"rediss://", "store-redis", true},
 };
 
+bool ch_store_known(const char *url) {
+    for (size_t i = 0; i < CH_LEN(schemes); i++) {
+        size_t n = strlen(schemes[i].scheme);
+        if (strncmp(url, schemes[i].scheme, n) == 0)
+            return !schemes[i].module || url[n];
+    }
+    return false;
+}
+
 static int find_ops(const char *url, const char *module_path, const struct chela_store_ops **ops,
                     const char **target, struct chela_error *err) {
     for (size_t i = 0; i < CH_LEN(schemes); i++) {

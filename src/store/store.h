@@ -23,6 +23,9 @@ extern const struct chela_store_ops ch_store_memory; /* memory.c */
 
 void ch_store_ref(chela_store *store);
 
+/* True if chela_store_open knows this kind of URL. */
+bool ch_store_known(const char *url);
+
 /* Call the backend under the lock. err must not be NULL. */
 int ch_store_commit(chela_store *store, struct chela_store_change *changes, size_t n, bool sync,
                     struct chela_error *err);

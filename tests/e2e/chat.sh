@@ -192,6 +192,9 @@ rm -f "$space/go"
 types "/hlep"
 press Enter
 sees "a command that there is not" 'did you mean /help'
+types "/help"
+press Enter
+sees "the widest command has its own column" '^  /approve \[ask\|sandbox\|auto\|deny\] +[a-z]'
 types "/cost"
 press Enter
 sees "a name that a command has elsewhere" '[0-9]+ runs, [0-9]+ turns'

@@ -117,6 +117,10 @@ exits "doctor: words" 2
 # Where sessions are kept.
 chela doctor --store "sqlite:$tmp/none.db"
 check "doctor: a store that is not there yet" grep -qE '^ok    store    sqlite +none yet: ' "$out"
+chela doctor
+check "doctor: the user's store that is not there yet" grep -qE '^ok    store    sqlite +none yet: .*/state/chela/chela.db$' "$out"
+chela doctor --store "sqlite:$tmp/none/none.db"
+check "doctor: a store that cannot be made" grep -qE '^fail  store    sqlite +.*/none/none.db cannot be created: No such' "$out"
 check "doctor: nothing is made" test ! -e "$tmp/none.db"
 chela run --model scripted/demo --store "sqlite:$tmp/whole.db" --session s hello
 chela doctor --store "sqlite:$tmp/whole.db"

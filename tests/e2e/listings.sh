@@ -33,6 +33,19 @@ for what in "tools list" "skills list" "prompt list" "models list" "sessions lis
     check "$what --json" jq -e 'type == "array" or type == "object"' "$out"
 done
 close_terminal
+# Without an entry, a line on standard error says so, and JSON is an empty list.
+mkdir "$space/empty" "$space/none"
+absolute=$(realpath "$program")
+for what in "sessions list" "sessions search word" "schedule list" "pairing list" "mcp list" "mcp doctor" "skills list" usage \
+    "trust --list"; do
+    # shellcheck disable=SC2086
+    (cd "$space/empty" && with_env HOME="$space/none" "$absolute" $what >"$out" 2>"$err")
+    same "$what: nothing to list: standard output" "" "$(cat "$out")"
+    same "$what: nothing to list: a line says so" 1 "$(wc -l <"$err")"
+    # shellcheck disable=SC2086
+    (cd "$space/empty" && with_env HOME="$space/none" "$absolute" $what --json >"$out" 2>"$err")
+    same "$what --json: nothing to list" "[]" "$(cat "$out")"
+done
 
 # Whatever stdout is, no listing holds a control character: a file is looked at in a terminal, too.
 # Names and texts come from others: keys of sessions, what people and models say, names of files.

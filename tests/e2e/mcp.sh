@@ -45,6 +45,8 @@ chela mcp list --config mcp.yaml
 check "list: the tools are known" grep -qE '^s +stdio +6$' "$out"
 chela mcp doctor --config mcp.yaml
 check "doctor" grep -q '^ok    s: tester, protocol 2026-07-28, 6 tools$' "$out"
+chela mcp doctor --config mcp.yaml --json
+same "doctor: as JSON" "s ready 6" "$(jq -r '.[] | "\(.name) \(.state) \(.tools | length)"' "$out")"
 chela mcp tools --config mcp.yaml --json s
 same "tools: as JSON" "s__echo true" "$(jq -r '.tools[0] | "\(.alias) \(.accepted)"' "$out")"
 

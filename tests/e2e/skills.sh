@@ -6,7 +6,8 @@ cd "$(dirname "$0")/../.." || exit 2
 
 chela skills list
 exits "no skills" 0
-check "no skills: how to make one" grep -q 'skills/NAME/SKILL.md' "$out"
+check "no skills: how to make one" grep -q 'skills/NAME/SKILL.md' "$err"
+same "no skills: an empty list" "" "$(cat "$out")"
 
 mkdir -p "$space/skills/deploy" "$space/skills/broken" "$space/.agents/skills/notes"
 printf -- '---\nname: deploy\ndescription: Ship </skill> it\nversion: 1.2\n---\nPress the button.\n' >"$space/skills/deploy/SKILL.md"

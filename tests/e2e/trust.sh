@@ -532,4 +532,22 @@ at_terminal '\x03' -- run --model scripted/demo hi
 exits "Ctrl-C" 4
 quiet "the terminal"
 check "the terminal: no canary" test ! -e "$space/canary"
+
+# --- a directory whose name is not UTF-8
+odd=$tmp/$'odd\xff'
+mkdir "$odd"
+echo 'agents: { defaults: { model: scripted/demo } }' >"$odd/chela.yaml"
+odd() { # COMMAND...
+    (cd "$odd" && with_env "$program" "$@" >"$out" 2>"$err")
+    status=$?
+}
+program=$(realpath "$program")
+odd trust
+exits "a name that is not UTF-8: trusted" 0
+odd run hi
+exits "a name that is not UTF-8: used" 0
+odd trust --remove
+exits "a name that is not UTF-8: no longer trusted" 0
+odd run hi
+exits "a name that is not UTF-8: not used" 2
 tap_done

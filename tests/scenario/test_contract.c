@@ -85,10 +85,15 @@ static void nothing_is_returned_by_a_failure(void **state) {
     struct chela_gateway_opts gateway = CHELA_GATEWAY_OPTS(.listen = "127.0.0.1:0");
     struct chela_willing_opts willing = {.size = 1};
     chela_store *store = NULL;
+    char too_long[258] = {0};
 
+    memset(too_long, 'k', sizeof(too_long) - 1);
     FAILS(chela_runtime, chela_runtime_new(&both, &out, err));
     FAILS(chela_agent, chela_agent_new(w->rt, &nobody, &out, err));
     FAILS(chela_session, chela_session_new(w->agent, "one", &out, err));
+    FAILS(chela_session, chela_session_new(w->agent, "", &out, err));
+    FAILS(chela_session, chela_session_new(w->agent, "\xff", &out, err));
+    FAILS(chela_session, chela_session_new(w->agent, too_long, &out, err));
     FAILS(chela_run, chela_run_start(w->session, "hi", 2, &run, &out, err));
     FAILS(chela_run, chela_session_compact(w->session, NULL, &run, &out, err));
     FAILS(chela_run, chela_run_wake(w->session, NULL, &out, err));

@@ -310,30 +310,26 @@ static void quit(struct ch_chat *c, const char *args) {
 }
 
 static const struct command commands[] = {
-    {"help", "", "this list", ALWAYS, chat_slash_help},
-    {"model", "[PROVIDER/MODEL]", "the models there are; take another", ALWAYS, model},
-    {"show", "[WORDS]", "unfold the result of any call", ALWAYS, chat_slash_show},
-    {"tools", "", "what the agent can do", AGENT, tools},
-    {"skills", "", "the instructions that the workspace has for it", AGENT, skills},
-    {"mcp", "[SERVER]", "the MCP servers; what one of them offers", AGENT, ch_chat_mcp},
-    {"tasks", "[cancel] [WORDS]", "what goes on in the background; end one", AGENT, ch_chat_tasks},
-    {"usage", "", "tokens and cost of this conversation", ALWAYS, chat_slash_usage},
-    {"approve", "[ask|sandbox|auto|deny]", "what becomes of calls that need consent", ALWAYS,
+    {"help", "", "list the commands", ALWAYS, chat_slash_help},
+    {"model", "[PROVIDER/MODEL]", "switch to another model", ALWAYS, model},
+    {"show", "[WORDS]", "show the result of a call in full", ALWAYS, chat_slash_show},
+    {"tools", "", "list the tools of the agent", AGENT, tools},
+    {"skills", "", "list the skills of the workspace", AGENT, skills},
+    {"mcp", "[SERVER]", "list the MCP servers, or what one offers", AGENT, ch_chat_mcp},
+    {"tasks", "[cancel] [WORDS]", "list tasks in the background; end one", AGENT, ch_chat_tasks},
+    {"usage", "", "show tokens and cost of the conversation", ALWAYS, chat_slash_usage},
+    {"approve", "[ask|sandbox|auto|deny]", "show or change how calls are approved", ALWAYS,
      chat_slash_approve},
-    {"compact", "[FOCUS]", "condense the conversation, keeping what concerns FOCUS", IDLE,
-     ch_chat_compact},
-    {"new", "[KEY]", "begin another session", IDLE, chat_slash_new_session},
-    {"fork", "[KEY]", "go on with a copy of the session", IDLE, chat_slash_fork_session},
-    {"undo", "[files|chat]", "take the last message and its file changes back", IDLE,
+    {"compact", "[FOCUS]", "shorten the conversation, but not FOCUS", IDLE, ch_chat_compact},
+    {"new", "[KEY]", "start another session", IDLE, chat_slash_new_session},
+    {"fork", "[KEY]", "continue in a copy of the session", IDLE, chat_slash_fork_session},
+    {"undo", "[both|files|chat]", "undo the last message and its file changes", IDLE,
      ch_chat_undo},
-    {"rewind", "[WORDS]", "go back to before an earlier message: conversation, files or both",
-     IDLE, ch_chat_rewind},
-    {"resume", "[WORDS]", "go on with a run that was cut off, or with another session", IDLE,
-     chat_slash_resume},
-    {"tree", "", "the forks of this session; go on with another", IDLE, chat_slash_tree},
-    {"take", "TEXT", "take over: end the run here, with this as its answer", ALWAYS,
-     chat_slash_take_over},
-    {"export", "[FILE]", "write the conversation as Markdown, or its journal (.jsonl)", IDLE,
+    {"rewind", "[WORDS]", "return to the state before a message", IDLE, ch_chat_rewind},
+    {"resume", "[WORDS]", "continue an unfinished run, or a session", IDLE, chat_slash_resume},
+    {"tree", "", "list the forks of the session; switch", IDLE, chat_slash_tree},
+    {"take", "TEXT", "end the run with TEXT as its answer", ALWAYS, chat_slash_take_over},
+    {"export", "[FILE]", "write Markdown, or the journal (.jsonl)", IDLE,
      chat_slash_export_session},
     {"quit", "", "leave (Ctrl-D)", ALWAYS, quit},
 };
@@ -345,14 +341,15 @@ static void chat_slash_help(struct ch_chat *c, const char *args) {
 
     ch_draft_init(&d);
     for (size_t i = 0; i < COMMANDS; i++)
-        fprintf(d.f, "  /%-8s%-18s%s\n", commands[i].name, commands[i].args, commands[i].help);
+        fprintf(d.f, "  /%-8s%-24s%s\n", commands[i].name, commands[i].args, commands[i].help);
     fputs("\n  Enter sends; Alt-Enter, or a backslash at the end, breaks the line.\n"
-          "  While the agent works, what you send steers it. Ctrl-C or Esc cancels the run.\n"
-          "  @FILE adds a file or an image, !COMMAND runs a command and adds its output; Ctrl-G\n"
-          "  opens your editor, Ctrl-V adds the image of the clipboard.\n"
+          "  A message that you send while the agent works steers the run. Ctrl-C or Esc\n"
+          "  cancels the run.\n"
+          "  @FILE adds a file or an image, !COMMAND runs a command and adds its output;\n"
+          "  Ctrl-G opens your editor, Ctrl-V adds the image of the clipboard.\n"
           "  Tab completes /commands, /skills, @files and what MCP servers offer;\n"
-          "  Ctrl-R searches what you wrote;\n"
-          "  Ctrl-O unfolds the last result, /show any.\n",
+          "  Ctrl-R searches the messages that you sent;\n"
+          "  Ctrl-O shows the last result in full, /show any result.\n",
           d.f);
     ch_draft_finish(&d);
     ch_chat_print(c, "", d.p, d.n);

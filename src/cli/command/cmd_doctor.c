@@ -5,9 +5,11 @@
  * and no model is called. */
 #include "cli/command/cmd_doctor.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "chela/gateway.h"
 #include "cli/command/cmd.h"
@@ -80,6 +82,29 @@ static void check_integrity(struct ch_findings *f, chela_store *store) {
                          "export the sessions that can be read, and import them into a new store");
 }
 
+/* An SQLite file that does not exist yet. Commands create the missing directories only of the
+ * file that nobody chose. */
+static void look_at_new_file(struct ch_findings *f, const struct ch_setup *s, bool chosen) {
+    char *url = ch_setup_store_url(s), *path = url + strcspn(url, ":") + 1;
+    char *dir = ch_dup(path), *slash;
+    int why;
+
+    do {
+        slash = strrchr(dir, '/');
+        if (slash)
+            slash[slash == dir] = '\0';
+        why = access(slash ? dir : ".", W_OK | X_OK) == 0 ? 0 : errno;
+    } while (why == ENOENT && !chosen && slash && slash != dir);
+    if (why)
+        ch_findings_tell(f, "store", "sqlite", chosen ? "fail" : "warn",
+                         ch_format("%s cannot be created: %s", path, strerror(why)),
+                         "use a directory that can be written: --store, or store: in chela.yaml");
+    else
+        ch_findings_tell(f, "store", "sqlite", "ok", ch_format("none yet: %s", path), NULL);
+    free(dir);
+    free(url);
+}
+
 /* Opened read-only: nothing is created; a server is asked about its persistence. */
 static void look_at_store(struct ch_findings *f, struct ch_setup *s) {
     struct chela_error err = {0};
@@ -92,7 +117,9 @@ static void look_at_store(struct ch_findings *f, struct ch_setup *s) {
         ch_findings_tell(f, "store", kind, note ? "warn" : "ok", ch_dup(note ? note : "it opens"),
                          "docs/promises.md has what rests on it");
         check_integrity(f, s->store);
-    } else if (rc == CHELA_ENOENT)
+    } else if (rc == CHELA_ENOENT && strcmp(kind, "sqlite") == 0)
+        look_at_new_file(f, s, chosen);
+    else if (rc == CHELA_ENOENT)
         ch_findings_tell(f, "store", kind, "ok", ch_format("none yet: %s", err.message), NULL);
     else
         ch_findings_tell(f, "store", kind, chosen ? "fail" : "warn", ch_dup(err.message), NULL);

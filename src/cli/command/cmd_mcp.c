@@ -182,6 +182,10 @@ static void list_json(struct mcp *m, FILE *out) {
     fputs("]\n", out);
 }
 
+static void note_no_server(struct mcp *m) {
+    ch_console_note(&m->console, "no MCP server is configured; 'chela mcp add' adds one");
+}
+
 static int mcp_list(struct mcp *m) {
     static const char *const heads[] = {"NAME", "TRANSPORT", "TOOLS", NULL};
     struct ch_table table = {.heads = heads, .columns = ch_console_columns(&m->console)};
@@ -206,7 +210,7 @@ static int mcp_list(struct mcp *m) {
     ch_draft_finish(&d);
     ch_console_print(&m->console, d.p, d.n);
     if (!m->flags.json && !table.n)
-        ch_console_note(&m->console, "no MCP server is configured; 'chela mcp add' adds one");
+        note_no_server(m);
     free(d.p);
     ch_table_release(&table);
     return CH_EXIT_DONE;
@@ -429,7 +433,7 @@ static int mcp_login(struct mcp *m) {
 
 /* --- doctor ----------------------------------------------------------------------------- */
 
-static bool examine(struct mcp *m, const char *name) {
+static bool examine(struct mcp *m, const char *name, FILE *out) {
     chela_mcp *client = chela_mcp_find(m->setup.rt, name);
     struct chela_error why = {0};
     int rc = chela_mcp_refresh(client, 0, &why);
@@ -437,34 +441,46 @@ static bool examine(struct mcp *m, const char *name) {
     size_t n = strlen(state);
     char *era = mcp_field(state, n, "/version"), *server = mcp_field(state, n, "/server");
     size_t changed = count_tools(state, false);
-    struct ch_draft d;
 
-    ch_draft_init(&d);
     if (rc < 0)
-        fprintf(d.f, "fail  %s: %s\n", name, why.message);
+        fprintf(out, "fail  %s: %s\n", name, why.message);
     else
-        fprintf(d.f, "%s %s: %s, protocol %s, %zu tools", changed ? "warn " : "ok   ", name,
+        fprintf(out, "%s %s: %s, protocol %s, %zu tools", changed ? "warn " : "ok   ", name,
                 server && *server ? server : "a server without a name", era ? era : "unknown",
                 count_tools(state, true));
     if (rc == 0 && changed)
-        fprintf(d.f, "; %zu new or changed, not offered: chela mcp tools %s --accept", changed,
+        fprintf(out, "; %zu new or changed, not offered: chela mcp tools %s --accept", changed,
                 name);
-    fputs(rc == 0 ? "\n" : "", d.f);
-    ch_draft_finish(&d);
-    ch_console_print(&m->console, d.p, d.n);
-    free(d.p);
+    fputs(rc == 0 ? "\n" : "", out);
     chela_free(era);
     chela_free(server);
     chela_free(state);
     return rc == 0;
 }
 
+/* The line of a server is printed as soon as the server has answered; JSON follows the last. */
 static int mcp_doctor(struct mcp *m) {
     const char *name;
+    struct ch_draft d;
     bool good = true;
 
-    for (size_t i = 0; (name = server_name(m, i)); i++)
-        good &= examine(m, name);
+    for (size_t i = 0; (name = server_name(m, i)); i++) {
+        ch_draft_init(&d);
+        good &= examine(m, name, d.f);
+        ch_draft_finish(&d);
+        if (!m->flags.json)
+            ch_console_print(&m->console, d.p, d.n);
+        free(d.p);
+    }
+    if (m->flags.json) {
+        ch_draft_init(&d);
+        list_json(m, d.f);
+        ch_draft_finish(&d);
+        ch_console_print(&m->console, d.p, d.n);
+        free(d.p);
+    } else if (!server_name(m, 0)) {
+        note_no_server(m);
+    }
     return good ? CH_EXIT_DONE : CH_EXIT_ERROR;
 }
 

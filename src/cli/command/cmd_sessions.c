@@ -441,6 +441,8 @@ static int sessions_search(struct sessions *s) {
     if (f->json)
         fputs("]\n", s->out.f);
     sessions_print_draft(s);
+    if (rc == 0 && s->n == 0 && !f->json)
+        ch_console_note(&s->console, "nothing matches");
     free(words.p);
     return rc;
 }

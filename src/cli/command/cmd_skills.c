@@ -156,8 +156,8 @@ static int skills_list(struct skills *s) {
     if (table.n)
         ch_table_print(&table, d.f);
     else
-        fputs("there are no skills (they are files such as skills/NAME/SKILL.md, here or in "
-              "~/.agents)\n", d.f);
+        ch_console_note(&s->console, "there are no skills (they are files such as "
+                                     "skills/NAME/SKILL.md, here or in ~/.agents)");
     chela_json_each(s->json, strlen(s->json), print_problem, d.f);
     ch_draft_finish(&d);
     ch_console_page(&s->console, d.p, d.n);

@@ -337,6 +337,12 @@ static const struct {
     {"databases: {d: 'postgres://u@h/x?password=secret'}",
      "1:16: databases: a password must not be in this file: write "
      "postgres://USER:${VARIABLE}@HOST/DATABASE"},
+    {"store: chela.db",
+     "1:8: store: expected sqlite:PATH, postgres://HOST/DATABASE, redis://HOST or memory:"},
+    {"store: 'sqlite:'",
+     "1:8: store: expected sqlite:PATH, postgres://HOST/DATABASE, redis://HOST or memory:"},
+    {"gateway: {listen: '8787'}",
+     "1:19: gateway.listen: '8787' is not a listen address: use HOST:PORT"},
     {"webFetch: {allowHosts: ['a b']}",
      "1:25: webFetch.allowHosts: expected a host or an address, in which * stands for anything"},
     {"webFetch: {denyHosts: ['a,b']}",
