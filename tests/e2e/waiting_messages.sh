@@ -77,6 +77,26 @@ check "after the message that waited" eventually has_said asked "first second "
 check "the other messages are taken up by themselves" eventually has_said slow "first second "
 check "the gateway ends" stop_serving
 
+# --- a request reaches another gateway before that one has looked for sessions of a killed gateway
+serve
+start_node other "$space"
+rm -f "$tmp/go"
+post /api/sessions/watched/messages '{"text":"first","agent":"patient"}'
+post /api/sessions/behind/messages '{"text":"begin","agent":"patient","mode":"run"}'
+post /api/sessions/behind/messages '{"text":"second"}'
+stop_serving KILL
+gateway=$at_other
+curl -sN -H "Authorization: Bearer $token" "$gateway/api/sessions/watched/events" >/dev/null &
+watching=$!
+touch "$tmp/go"
+post /v1/chat/completions '{"model":"patient","messages":[{"role":"user","content":"third"}]}' -H 'X-Chela-Session: behind'
+answers "it resumes the run and answers what waited, then the request" 200
+check "in this order" eventually has_said behind "begin second third "
+check "messages of a session that is only watched are taken up" eventually has_said watched "first "
+kill $watching
+gateway_pid=$pid_other
+check "the gateway ends" stop_serving
+
 # --- two workers: the one that does not hold the session acknowledges more than fits
 config 2
 serve

@@ -589,7 +589,10 @@ int ch_lane_send(struct ch_lane *l, struct ch_sv text, struct chela_run_opts *op
 
 bool ch_lane_start_waiting(struct ch_lane *l) {
     struct chela_run_opts opts = CHELA_RUN_OPTS(.approve = CHELA_APPROVE_ASK);
-    return !l->running && chela_session_status(l->session) == CHELA_SESSION_IDLE &&
+    if (l->running || !ch_input_queue_waiting(l->session) ||
+        chela_session_status(l->session) == CHELA_SESSION_PAUSED)
+        return false;
+    return ch_lane_resume_first(l, CHELA_APPROVE_ASK) ||
            ch_lane_send(l, ch_sv(NULL, 0), &opts, NULL) == 0;
 }
 

@@ -342,6 +342,8 @@ void ch_lane_inbox_wait(struct ch_lane *l, struct ch_turn *t) {
     struct ch_lane_inbox *i = l->inbox;
     t->since = i->readings + 1;
     ch_list_add(&i->turns, &t->link);
+    if (t->kind == CH_TURN_BEGINS)
+        ch_lane_start_waiting(l); /* the event has its turn when these messages are answered */
     if (find_row(i, t->id))
         ch_lane_inbox_poke(l);
     else
