@@ -107,6 +107,12 @@ for member in '"agent":5' '"images":"data:image/png;base64,AA=="' '"files":{}' '
     post /api/sessions/odd/messages "{\"text\":\"by mistake\",$member}"
     answers "$member is refused" 400
 done
+for member in '"model":"nothing/such"' '"tools":[{}]' '"reasoning":"much"'; do
+    post /api/sessions/new/messages "{\"text\":\"by mistake\",$member}"
+    answers "$member is refused, also for a session that is not in memory" 400
+done
+post /api/sessions/new/messages '{"text":"hello"}'
+answers "and the session can be used" 202
 images='"https://127.0.0.1/a.png"'
 for _ in {1..19}; do images+=',"https://127.0.0.1/a.png"'; done
 post /api/sessions/many/messages "{\"text\":\"look\",\"images\":[$images],\"files\":[{\"url\":\"data:text/plain;base64,YQ==\"}]}"

@@ -211,14 +211,14 @@ static void inbox_on_read(struct ch_work *w) {
     i->gone = &gone;
     for (struct ch_turn *t; !full && !gone && (t = inbox_find_gone(i, number));)
         inbox_drop_turn(t, i->lane, CHELA_EEXIST, "the event was taken up already");
-    if (!gone)
-        i->gone = NULL;
     if (!gone && i->opened)
         inbox_finish_opening(i, NULL);
     else if (!gone && i->stale)
         inbox_start_reading(i);
-    if (!gone)
-        ch_lane_inbox_poke(i->lane);
+    if (gone)
+        return;
+    i->gone = NULL;
+    ch_lane_inbox_poke(i->lane);
 }
 
 /* --- turns */
