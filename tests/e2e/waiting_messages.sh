@@ -11,6 +11,7 @@ program=$(realpath "$program")
 cat >"$space/rules.yaml" <<'YAML'
 rules:
   - { when: { user: "^begin", after: none }, call: { tool: wait, args: {} } }
+  - { when: { user: "^forget" }, say: "never", stall_after: 0 }
   - { say: "heard" }
 YAML
 config() { # WORKERS
@@ -63,6 +64,12 @@ post /api/sessions/mixed/messages '{"text":"first","agent":"patient"}'
 post /api/sessions/mixed/messages '{"text":"second","mode":"steer","stream":true}'
 same "it joins their run" "200 run_end" "$code $(chunks | tail -n 1 | jq -r .type)"
 check "after them" eventually has_said mixed "first second "
+
+# --- so does a cancellation: a session whose messages wait is running
+post /api/sessions/regret/messages '{"text":"forget it","agent":"patient"}'
+post /api/sessions/regret/cancel '{}'
+answers "messages that wait can be cancelled" 202
+check "the run that they begin ends" eventually has_said regret "forget it "
 
 # --- the gateway is killed while messages wait for a pause of the sender
 post /api/sessions/slow/messages '{"text":"first","agent":"patient"}'
