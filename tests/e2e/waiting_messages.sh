@@ -6,8 +6,10 @@ cd "$(dirname "$0")/../.." || exit 2
 . tests/support/tap.sh
 . tests/support/e2e.sh
 . tests/support/serve.sh
+. tests/support/lark.sh
 
 program=$(realpath "$program")
+start_lark
 cat >"$space/rules.yaml" <<'YAML'
 rules:
   - { when: { user: "^begin", after: none }, call: { tool: wait, args: {} } }
@@ -17,6 +19,7 @@ YAML
 config() { # WORKERS
     cat >"$space/chela.yaml" <<YAML
 store: "sqlite:$tmp/store.db"
+channels: { feishu: { appId: $app, domain: "$lark", dmPolicy: open, agent: patient } }
 workers: $1
 sandbox: { mode: "off" }
 agents:
@@ -91,8 +94,11 @@ rm -f "$tmp/go"
 post /api/sessions/watched/messages '{"text":"first","agent":"patient"}'
 post /api/sessions/behind/messages '{"text":"begin","agent":"patient","mode":"run"}'
 post /api/sessions/behind/messages '{"text":"second"}'
+push "$(event om_1 oc_ann p2p 'good morning')"
+check "a message of a chat waits" eventually status_is feishu:oc_ann running
 stop_serving KILL
 gateway=$at_other
+post /api/sessions/feishu:oc_ann/messages '{"text":"from the console","mode":"steer"}'
 curl -sN -H "Authorization: Bearer $token" "$gateway/api/sessions/watched/events" >/dev/null &
 watching=$!
 touch "$tmp/go"
@@ -100,6 +106,7 @@ post /v1/chat/completions '{"model":"patient","messages":[{"role":"user","conten
 answers "it resumes the run and answers what waited, then the request" 200
 check "in this order" eventually has_said behind "begin second third "
 check "messages of a session that is only watched are taken up" eventually has_said watched "first "
+check "the message of the chat is answered in the chat" hears 1
 kill $watching
 gateway_pid=$pid_other
 check "the gateway ends" stop_serving

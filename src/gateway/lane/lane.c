@@ -599,6 +599,7 @@ bool ch_lane_start_waiting(struct ch_lane *l) {
     if (l->running || !ch_input_queue_waiting(l->session) ||
         chela_session_status(l->session) == CHELA_SESSION_PAUSED)
         return false;
+    l->gw->attach_chat(l, &opts.answer_to, &opts.approve, NULL); /* the messages may be of a chat */
     return ch_lane_resume_first(l, CHELA_APPROVE_ASK) ||
            ch_lane_send(l, ch_sv(NULL, 0), &opts, NULL) == 0;
 }
