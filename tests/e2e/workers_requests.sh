@@ -61,6 +61,7 @@ delete-idle 200 {"deleted":"delete-idle"}
 delete-idle-gone 404
 delete-watched 200 {"deleted":"delete-watched"}
 delete-watched-gone 404
+deleted-stay-gone 404 404 404
 delete-running 409
 delete-none 404
 same-id-twice 409

@@ -455,6 +455,8 @@ if (page) {
     await atEnd(other);
     await go(`/r/${run}`);
     await other.waitForSelector(`.run.flash[data-run="${run}"]`);
+    // The event may arrive after the view is filled.
+    await other.route('**/events*', async (route) => { await new Promise((done) => setTimeout(done, 1000)); await route.continue(); });
     await go(`/e/${run}:0`);
     await other.waitForSelector(`.event.flash[data-event="${run}:0"]`);
     await go('/e/nothing:0');

@@ -135,18 +135,21 @@ void ch_chat_attach_forget(struct ch_chat *c) {
 enum { TAGS = 3 };
 
 /* The block that begins at p, such as <file path="a.c">...</file>, as one line. 0: none.
- * unclosed: the rest of the text has no end of such a block. */
-static size_t attach_block(const char *p, bool unclosed[TAGS], FILE *out) {
+ * stop: the end of the text. unclosed: the rest of the text has no end of such a block. */
+static size_t attach_block(const char *p, const char *stop, bool unclosed[TAGS], FILE *out) {
     static const char *const tags[TAGS] = {"file", "directory", "command"};
     for (size_t i = 0; i < TAGS; i++) {
         size_t n = strlen(tags[i]);
-        if (unclosed[i] || strncmp(p, "\n\n<", 3) != 0 || strncmp(p + 3, tags[i], n) != 0 ||
-            p[3 + n] != ' ')
+        if (unclosed[i] || (size_t)(stop - p) < n + 4 || memcmp(p, "\n\n<", 3) != 0 ||
+            memcmp(p + 3, tags[i], n) != 0 || p[3 + n] != ' ')
             continue;
-        const char *first = p + 3 + strcspn(p + 3, "\n");
+        const char *first = memchr(p + 3, '\n', (size_t)(stop - p) - 3);
+        if (!first)
+            return 0;
         const char *title = memchr(p, '"', (size_t)(first - p));
         char *close = ch_format("\n</%s>", tags[i]);
-        const char *end = title ? strstr(first, close) : NULL;
+        const char *end =
+            title ? memmem(first, (size_t)(stop - first), close, strlen(close)) : NULL;
         size_t len = end ? (size_t)(end - p) + strlen(close) : 0;
         free(close);
         unclosed[i] = title && !end;
@@ -162,11 +165,12 @@ static size_t attach_block(const char *p, bool unclosed[TAGS], FILE *out) {
 }
 
 char *ch_chat_attach_fold(const char *text) {
+    const char *stop = text + strlen(text);
     struct ch_draft d;
     bool unclosed[TAGS] = {false};
     ch_draft_init(&d);
-    while (*text) {
-        size_t n = attach_block(text, unclosed, d.f);
+    while (text < stop) {
+        size_t n = attach_block(text, stop, unclosed, d.f);
         if (n == 0)
             fputc(text[n++], d.f);
         text += n;

@@ -186,8 +186,41 @@ static int delivery_take(struct ch_turn *t, struct ch_lane *l, const struct chel
 
 static void delivery_start(struct ch_delivery *d);
 
+static int delivery_on_waiting(const struct chela_store_item *item, void *user) {
+    struct ch_delivery *d = user;
+    d->waits = strcmp(item->id, d->id) == 0;
+    return d->waits;
+}
+
+static void delivery_look(struct ch_work *w) {
+    struct ch_delivery *d = CH_CONTAINER(w, struct ch_delivery, look);
+    struct chela_error ignored = {0};
+    ch_store_waiting(d->store, d->key, CH_LIMIT_LANE_EVENTS, delivery_on_waiting, d, &ignored);
+}
+
+static void delivery_on_look_dropped(struct ch_work *w) {
+    delivery_free(CH_CONTAINER(w, struct ch_delivery, look));
+}
+
+static void delivery_on_looked(struct ch_work *w) {
+    struct ch_delivery *d = CH_CONTAINER(w, struct ch_delivery, look);
+    d->accepting = false;
+    if (d->waits && !d->closed)
+        delivery_start(d);
+    else
+        delivery_free(d);
+}
+
+/* The holder may have taken up the event, and the session may be deleted since: to open the
+ * session would create the session again. */
 static void delivery_on_retry(struct ch_timer *t) {
-    delivery_start(CH_CONTAINER(t, struct ch_delivery, retry));
+    struct ch_delivery *d = CH_CONTAINER(t, struct ch_delivery, retry);
+    d->look = (struct ch_work){
+        .run = delivery_look, .done = delivery_on_looked, .dropped = delivery_on_look_dropped};
+    d->store = d->gw->store;
+    d->waits = false;
+    d->accepting = true;
+    ch_work_submit(d->gw->rt->workers, &d->look);
 }
 
 /* Another gateway has the session and takes the event up, unless it is about to release the

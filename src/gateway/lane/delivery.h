@@ -13,6 +13,7 @@
 #define CH_GATEWAY_DELIVERY_H
 #include "gateway/lane/lane.h"
 #include "gateway/lane/lane_inbox.h"
+#include "io/worker.h"
 #include "json/json.h"
 
 /* The reply of a wake that means: nothing needs attention. */
@@ -65,12 +66,15 @@ struct ch_delivery {
     struct ch_timer retry; /* retries > 0: the session was held elsewhere, and may be free soon;
                             * else: the event has not had its turn yet */
     unsigned retries;
+    struct ch_work look; /* before a retry: reads whether the event still waits */
+    chela_store *store;  /* for look: the gateway may be freed meanwhile */
+    bool waits;          /* the result of look */
     ch_delivery_fn *told; /* called at each stage; NULL: no caller waits for the outcome */
     void *user;
     /* options for the event's lane, valid while told is set; NULL: use the lane unchanged */
     const struct ch_lane_opts *lane_opts;
     bool awaited;   /* a client of another gateway waits for the outcome */
-    bool accepting; /* the store has not answered yet */
+    bool accepting; /* the store has not answered yet: the event is being stored, or looked for */
     bool closed;    /* the gateway was closed: the next process delivers the event */
 };
 

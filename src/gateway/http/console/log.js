@@ -44,14 +44,20 @@ export class Log {
   }
   /* at: the event to show, "run:seq". */
   fill(at) {
+    this.at = null;
     this.shown = 0;
     this.list.replaceChildren();
     this.show();
     if (at) this.find(at);
   }
+  /* An event that is not here may still arrive: the stream of the session has just begun. */
   find(at) {
     const place = this.events.find(({ event }) => `${event.run}:${event.seq}` === at);
-    if (!place) { this.list.prepend(make("p.notice.warn", {}, say("log.forgotten"))); return; }
+    if (!place) {
+      this.at = at;
+      this.list.prepend(make("p.notice.warn", {}, say("log.forgotten")));
+      return;
+    }
     if (place.event.type.endsWith("_delta") && !this.deltas.checked) { this.deltas.checked = true; this.fill(); }
     const row = this.list.querySelector(`[data-event="${CSS.escape(at)}"]`);
     if (!row) return;
@@ -68,5 +74,6 @@ export class Log {
     this.shown = this.events.length;
     this.counter.textContent = this.shown ? say("log.count", count(this.shown)) : say("log.none");
     if (stuck) this.list.scrollTop = this.list.scrollHeight;
+    if (this.at && this.events.some(({ event }) => `${event.run}:${event.seq}` === this.at)) this.fill(this.at);
   }
 }
