@@ -89,6 +89,7 @@ check "the gateway ends" stop_serving
 
 # --- a request reaches another gateway before that one has looked for sessions of a killed gateway
 serve
+pid_other='' at_other=''
 start_node other "$space"
 rm -f "$tmp/go"
 post /api/sessions/watched/messages '{"text":"first","agent":"patient"}'
