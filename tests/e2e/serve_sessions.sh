@@ -124,6 +124,12 @@ for body in '{"to":5}' '{"before":"x"}'; do
     post /api/sessions/busy/fork "$body"
     answers "a fork with $body" 400
 done
+for member in '"model":"nothing/such"' '"tools":[{}]' '"reasoning":"much"'; do
+    post /api/sessions/new/messages "{\"text\":\"by mistake\",$member}"
+    answers "$member is refused, also for a session that is not in memory" 400
+done
+post /api/sessions/new/messages '{"text":"hello"}'
+answers "and the session can be used" 202
 images='"https://127.0.0.1/a.png"'
 for _ in {1..19}; do images+=',"https://127.0.0.1/a.png"'; done
 post /api/sessions/many/messages "{\"text\":\"look\",\"images\":[$images],\"files\":[{\"url\":\"data:text/plain;base64,YQ==\"}]}"

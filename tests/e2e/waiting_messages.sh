@@ -6,16 +6,20 @@ cd "$(dirname "$0")/../.." || exit 2
 . tests/support/tap.sh
 . tests/support/e2e.sh
 . tests/support/serve.sh
+. tests/support/lark.sh
 
 program=$(realpath "$program")
+start_lark
 cat >"$space/rules.yaml" <<'YAML'
 rules:
   - { when: { user: "^begin", after: none }, call: { tool: wait, args: {} } }
+  - { when: { user: "^forget" }, say: "never", stall_after: 0 }
   - { say: "heard" }
 YAML
 config() { # WORKERS
     cat >"$space/chela.yaml" <<YAML
 store: "sqlite:$tmp/store.db"
+channels: { feishu: { appId: $app, domain: "$lark", dmPolicy: open, agent: patient } }
 workers: $1
 sandbox: { mode: "off" }
 agents:
@@ -64,6 +68,12 @@ post /api/sessions/mixed/messages '{"text":"second","mode":"steer","stream":true
 same "it joins their run" "200 run_end" "$code $(chunks | tail -n 1 | jq -r .type)"
 check "after them" eventually has_said mixed "first second "
 
+# --- so does a cancellation: a session whose messages wait is running
+post /api/sessions/regret/messages '{"text":"forget it","agent":"patient"}'
+post /api/sessions/regret/cancel '{}'
+answers "messages that wait can be cancelled" 202
+check "the run that they begin ends" eventually has_said regret "forget it "
+
 # --- the gateway is killed while messages wait for a pause of the sender
 post /api/sessions/slow/messages '{"text":"first","agent":"patient"}'
 same "messages are collected" "202 collect" "$code $(jq -r .delivery "$out")"
@@ -75,6 +85,31 @@ post /v1/chat/completions '{"model":"patient","messages":[{"role":"user","conten
 answers "a request of another protocol gets its turn" 200
 check "after the message that waited" eventually has_said asked "first second "
 check "the other messages are taken up by themselves" eventually has_said slow "first second "
+check "the gateway ends" stop_serving
+
+# --- a request reaches another gateway before that one has looked for sessions of a killed gateway
+serve
+pid_other='' at_other=''
+start_node other "$space"
+rm -f "$tmp/go"
+post /api/sessions/watched/messages '{"text":"first","agent":"patient"}'
+post /api/sessions/behind/messages '{"text":"begin","agent":"patient","mode":"run"}'
+post /api/sessions/behind/messages '{"text":"second"}'
+push "$(event om_1 oc_ann p2p 'good morning')"
+check "a message of a chat waits" eventually status_is feishu:oc_ann running
+stop_serving KILL
+gateway=$at_other
+post /api/sessions/feishu:oc_ann/messages '{"text":"from the console","mode":"steer"}'
+curl -sN -H "Authorization: Bearer $token" "$gateway/api/sessions/watched/events" >/dev/null &
+watching=$!
+touch "$tmp/go"
+post /v1/chat/completions '{"model":"patient","messages":[{"role":"user","content":"third"}]}' -H 'X-Chela-Session: behind'
+answers "it resumes the run and answers what waited, then the request" 200
+check "in this order" eventually has_said behind "begin second third "
+check "messages of a session that is only watched are taken up" eventually has_said watched "first "
+check "the message of the chat is answered in the chat" hears 1
+kill $watching
+gateway_pid=$pid_other
 check "the gateway ends" stop_serving
 
 # --- two workers: the one that does not hold the session acknowledges more than fits

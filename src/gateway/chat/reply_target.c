@@ -7,6 +7,7 @@
 #include "agent/handle/session.h"
 #include "agent/journal/journal_replay.h"
 #include "agent/journal/run_journal.h"
+#include "agent/session/input_queue.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/log.h"
@@ -235,7 +236,7 @@ int ch_reply_target_attach_timer_run(struct ch_lane *l, const char **to,
                                      enum chela_approve *approve, struct chela_error *err) {
     struct ch_chat_service *chat = ch_chat_service_of_session(l->gw, l->session->key);
     const char *place = l->session->answers_to;
-    if (!chat || !place)
+    if (!chat || (!place && !ch_input_queue_waiting(l->session)))
         return 0;
     *to = place;
     *approve = ch_approval_prompt_policy(chat);

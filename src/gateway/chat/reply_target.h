@@ -9,7 +9,8 @@
  * address of the session's last reply. */
 int ch_reply_target_attach(struct ch_chat_service *chat, struct ch_lane *l, const char *to,
                            struct chela_error *err);
-/* The same for a run that no message began; attach_chat of struct chela_gateway. */
+/* The same for a run that no message of the chat began, or that begins with messages that wait in
+ * the session; attach_chat of struct chela_gateway. */
 int ch_reply_target_attach_timer_run(struct ch_lane *l, const char **to,
                                      enum chela_approve *approve, struct chela_error *err);
 /* Allows the model to reply and react to a message of an attached session. */

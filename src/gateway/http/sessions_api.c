@@ -276,7 +276,7 @@ void ch_sessions_cancel(struct ch_request *req) {
     struct ch_lane *lane = ch_lane_find(req->gw, req->param);
     bool paused = lane && lane->ready &&
                   chela_session_status(lane->session) == CHELA_SESSION_PAUSED;
-    if ((lane && lane->running) || paused)
+    if ((lane && ch_lane_is_busy(lane)) || paused)
         ch_admission_begin(req, &ch_client_cancel, lane->session->key, lane->agent->id, &none,
                            sessions_api_respond_cancelled);
     else if ((lane && lane->ready) || !req->gw->store)

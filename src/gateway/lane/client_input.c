@@ -328,6 +328,8 @@ int ch_client_input_cancel(struct ch_delivery *d, struct ch_lane *l, const char 
     bool stored = l->session->journal && l->session->journal->past;
     if (stored && ch_lane_resume(l, CHELA_APPROVE_ASK, err) < 0)
         return err->code;
+    if (ch_lane_start_waiting(l))
+        return CH_TURN_WAITS; /* until the run begins that is cancelled */
     if (!l->running && chela_session_status(l->session) != CHELA_SESSION_PAUSED)
         return ch_fail(err, CHELA_ESTATE, "no run in progress in session '%s'", d->key);
     ch_lane_take_later(l, d->id);

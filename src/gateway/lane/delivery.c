@@ -257,8 +257,6 @@ static void delivery_on_ready(struct ch_lane_wait *w, struct ch_lane *l,
     struct ch_delivery *d = CH_CONTAINER(w, struct ch_delivery, wait);
     if (!failed && d->told && d->kind->turn == CH_TURN_JOINS)
         ch_timer_start(d->gw->rt->loop, &d->retry, LATE_MS, delivery_on_late);
-    if (!failed && d->kind->held)
-        ch_lane_start_waiting(l); /* the event has its turn when these messages are answered */
     if (!failed)
         ch_lane_inbox_wait(l, &d->turn);
     else if (failed->code == CHELA_EBUSY)

@@ -286,16 +286,27 @@ void ch_lane_when_ready(struct ch_lane *l, struct ch_lane_wait *w) {
 
 static void lane_free_deferred(struct ch_task *t);
 
+static void lane_close_session(struct ch_lane *l) {
+    chela_run_free(CH_TAKE(l->run));
+    chela_session_close(l->session);
+    ch_agent_close(CH_TAKE(l->agent));
+}
+
+/* If the agent cannot be made, the lane keeps the session that it has. */
 static int attach_session(struct ch_lane *l, const struct ch_lane_opts *o,
                           struct chela_error *err) {
-    int rc = lane_make_agent(l->gw, o, &l->agent, err);
-    if (rc == 0)
-        rc = ch_session_open(l->agent, o->key, o->key != NULL, &l->session, err);
+    chela_agent *agent;
+    int rc = lane_make_agent(l->gw, o, &agent, err);
+    if (rc < 0)
+        return rc;
+    if (l->agent)
+        lane_close_session(l);
+    rc = ch_session_open(agent, o->key, o->key != NULL, &l->session, err);
     if (rc < 0) {
-        if (l->agent)
-            ch_agent_close(CH_TAKE(l->agent));
+        ch_agent_close(agent);
         return rc;
     }
+    l->agent = agent;
     lane_digest_opts(o, l->agent_digest);
     l->has_chat_tools = o->add_tools && (l->agent->chat_actions || l->agent->gateway_tool);
     l->ready = !l->session->journal;
@@ -368,11 +379,7 @@ struct ch_lane *ch_lane_find(const chela_gateway *gw, struct ch_sv key) {
 static int reattach_session(struct ch_lane *l, const struct ch_lane_opts *o,
                             struct chela_error *err) {
     struct ch_lane_opts opts = *o;
-    chela_agent *before = CH_TAKE(l->agent);
     opts.key = ch_strdup(l->session->key);
-    chela_run_free(CH_TAKE(l->run));
-    chela_session_close(l->session);
-    ch_agent_close(before);
     int rc = attach_session(l, &opts, err);
     ch_free((char *)opts.key);
     return rc;
@@ -387,10 +394,10 @@ int ch_lane_use(chela_gateway *gw, const struct ch_lane_opts *o, struct ch_lane 
     lane_digest_opts(o, wants);
     if (!l->running && l->ready && memcmp(wants, l->agent_digest, sizeof(wants)) != 0) {
         int rc = reattach_session(l, o, err);
-        if (rc < 0) {
+        if (rc < 0 && !l->agent)
             ch_lane_close(l);
+        if (rc < 0)
             return rc;
-        }
     }
     *out = l;
     return 0;
@@ -577,7 +584,11 @@ int ch_lane_send(struct ch_lane *l, struct ch_sv text, struct chela_run_opts *op
 
 bool ch_lane_start_waiting(struct ch_lane *l) {
     struct chela_run_opts opts = CHELA_RUN_OPTS(.approve = CHELA_APPROVE_ASK);
-    return !l->running && chela_session_status(l->session) == CHELA_SESSION_IDLE &&
+    if (l->running || !ch_input_queue_waiting(l->session) ||
+        chela_session_status(l->session) == CHELA_SESSION_PAUSED)
+        return false;
+    l->gw->attach_chat(l, &opts.answer_to, &opts.approve, NULL); /* the messages may be of a chat */
+    return ch_lane_resume_first(l, CHELA_APPROVE_ASK) ||
            ch_lane_send(l, ch_sv(NULL, 0), &opts, NULL) == 0;
 }
 

@@ -131,8 +131,8 @@ int ch_lane_converse(struct ch_lane *l, struct ch_client_history *h, const char 
  * queued messages begin a run. */
 int ch_lane_send(struct ch_lane *l, struct ch_sv text, struct chela_run_opts *opts,
                  struct chela_error *err);
-/* Begins a run with the messages that wait in the session, soon. False: none waits, or a run is
- * unfinished. */
+/* Begins a run with the messages that wait in the session, soon. An interrupted run is resumed
+ * instead, and the messages follow. False: none waits, or a run is in progress or paused. */
 bool ch_lane_start_waiting(struct ch_lane *l);
 /* Continues a paused run, or a run that an earlier process left. */
 int ch_lane_resume(struct ch_lane *l, enum chela_approve approve, struct chela_error *err);

@@ -211,14 +211,14 @@ static void inbox_on_read(struct ch_work *w) {
     i->gone = &gone;
     for (struct ch_turn *t; !full && !gone && (t = inbox_find_gone(i, number));)
         inbox_drop_turn(t, i->lane, CHELA_EEXIST, "the event was taken up already");
-    if (!gone)
-        i->gone = NULL;
     if (!gone && i->opened)
         inbox_finish_opening(i, NULL);
     else if (!gone && i->stale)
         inbox_start_reading(i);
-    if (!gone)
-        ch_lane_inbox_poke(i->lane);
+    if (gone)
+        return;
+    i->gone = NULL;
+    ch_lane_inbox_poke(i->lane);
 }
 
 /* --- turns */
@@ -342,6 +342,8 @@ void ch_lane_inbox_wait(struct ch_lane *l, struct ch_turn *t) {
     struct ch_lane_inbox *i = l->inbox;
     t->since = i->readings + 1;
     ch_list_add(&i->turns, &t->link);
+    if (t->kind == CH_TURN_BEGINS)
+        ch_lane_start_waiting(l); /* the event has its turn when these messages are answered */
     if (find_row(i, t->id))
         ch_lane_inbox_poke(l);
     else

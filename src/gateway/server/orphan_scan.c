@@ -226,9 +226,9 @@ static void orphan_resume_session(struct ch_orphan_scan *s, const struct orphan 
     ch_lane_when_ready(lane, &r->wait);
 }
 
-/* A session was opened for a client while its run, left by another gateway, is unfinished.
- * If no event has resumed the run, this gateway must resume it: after the lease is released,
- * no other gateway would find the run. */
+/* A session was opened for a client while its run, left by another gateway, is unfinished, or
+ * messages wait. If no event has resumed the run, this gateway must resume it: after the lease
+ * is released, no other gateway would find the run. */
 static void orphan_resume_inherited(chela_gateway *gw) {
     for (CH_LIST_EACH(k, &gw->lanes)) {
         struct ch_lane *l = CH_CONTAINER(k, struct ch_lane, link);
@@ -237,8 +237,8 @@ static void orphan_resume_inherited(chela_gateway *gw) {
             continue;
         l->session->inherited = false;
         if (!gw->headless && !gw->draining && !key[chela_session_root(key)] &&
-            !ch_chat_service_of_session(gw, key))
-            ch_lane_resume_first(l, CHELA_APPROVE_ASK);
+            !ch_chat_service_of_session(gw, key) && !ch_lane_resume_first(l, CHELA_APPROVE_ASK))
+            ch_lane_start_waiting(l);
     }
 }
 
