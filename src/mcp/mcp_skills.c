@@ -260,12 +260,12 @@ void ch_mcp_skills_close(chela_mcp *m) {
 /* As chela_mcp_request. Fails also if a callback closed the client after the answer came. */
 static char *skills_request(chela_mcp *m, const char *method, const char *params,
                             struct chela_error *err) {
-    bool freed = false;
+    bool freed = false, *outer = m->freed; /* of a call that waits; then this one is refused */
 
-    m->freed = &freed; /* one function waits at a time */
+    m->freed = &freed;
     char *text = chela_mcp_request(m, method, params, err);
     if (!freed) {
-        m->freed = NULL;
+        m->freed = outer;
         return text;
     }
     if (text)

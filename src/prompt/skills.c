@@ -92,10 +92,13 @@ struct found {
     struct stat st;
 };
 
-/* Two names of one file have one inode: few paths are compared. */
-static bool skills_has_file(const struct ch_skills *s, const char *path, ino_t inode) {
+/* Two names of one file have one inode: few paths are compared. In the home directory, a folder of
+ * the user is also one of the workspace: a skill that is not allowed there may be allowed here. */
+static bool skills_has_file(const struct ch_skills *s, const char *path, ino_t inode,
+                            bool of_user) {
     for (size_t i = 0; i < s->n; i++)
-        if (s->list[i].inode == inode && strcmp(s->list[i].file, path) == 0)
+        if (s->list[i].inode == inode && strcmp(s->list[i].file, path) == 0 &&
+            (s->list[i].allowed || s->list[i].of_user == of_user))
             return true;
     return false;
 }
@@ -105,7 +108,7 @@ static void add_skill(struct ch_skills *s, const struct ch_skills_opts *o, const
     CH_BUF_AUTO text = {0};
     struct chela_error err = {0};
     const char *path = of_user ? f->real : f->path; /* `read` opens a path without links */
-    if (skills_has_file(s, path, f->st.st_ino))
+    if (skills_has_file(s, path, f->st.st_ino, of_user))
         return; /* a link to a skill of another root */
     struct ch_skill *skill = new_skill(s);
     if (!skill)

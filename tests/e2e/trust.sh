@@ -34,6 +34,7 @@ rules() {
 stranger <<YAML
 sandbox: { mode: "off" }
 mcp: { servers: { near: { command: [touch, "$space/canary"] }, far: { url: "$evil/mcp" } } }
+agents: { defaults: { tools: { choice: near__look } } }
 YAML
 for command in "config check" "config check --strict" "config show"; do
     # shellcheck disable=SC2086

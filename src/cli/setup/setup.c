@@ -410,6 +410,15 @@ static void note_hidden(const struct ch_setup *s, char *const *visible) {
     free(copy);
 }
 
+/* True for SERVER__TOOL where no MCP server is started, so that its tools are not known. */
+static bool is_unseen(const struct ch_setup *s, const char *choice) {
+    const char *mark = s->inspect ? strstr(choice, "__") : NULL;
+    char *server = mark ? ch_format("%.*s", (int)(mark - choice), choice) : NULL;
+    bool is = server && chela_mcp_find(s->rt, server);
+    free(server);
+    return is;
+}
+
 static int check_choice(const char *choice, char *const *names, struct chela_error *err) {
     static const char *const words[] = {"auto", "any", "none"};
     for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
@@ -443,7 +452,7 @@ static int bound_tools(const struct ch_setup *s, const struct policy *p, const c
     char **names = ch_setup_tool_names(agent);
     if (s->flags->tools)
         note_hidden(s, names);
-    if (choice)
+    if (choice && !is_unseen(s, choice))
         rc = check_choice(choice, names, err);
     ch_setup_free_names(names);
     return rc;

@@ -71,17 +71,15 @@ static void stdio_give_room(uv_handle_t *h, size_t n, uv_buf_t *buf) {
     *buf = uv_buf_init(s->bytes, sizeof(s->bytes));
 }
 
+/* One piece is read in a turn of the loop, because its answers are written at the turn's end. */
 static void stdio_on_bytes(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf) {
     struct ch_stdio *s = stream->data;
-    if (n > 0) {
+    uv_read_stop(stream);
+    if (n > 0)
         stdio_take(s, buf->base, (size_t)n);
-    } else if (n < 0) {
-        s->ended = true;
-        uv_read_stop(stream);
-    }
+    s->ended |= n < 0;
 }
 
-/* A regular file is read as fast as its messages are handled. */
 static void stdio_read_file(struct ch_stdio *s) {
     ssize_t n = read(STDIN_FILENO, s->bytes, sizeof(s->bytes));
     if (n > 0)
@@ -90,22 +88,23 @@ static void stdio_read_file(struct ch_stdio *s) {
         s->ended = true;
 }
 
+/* While this handle is active, the loop does not wait: a regular file is read as fast as its
+ * messages are handled. */
 static void stdio_on_more(uv_idle_t *h) {
-    struct ch_stdio *s = h->data;
-    if (s->ended)
-        uv_idle_stop(h);
+    (void)h;
 }
 
 static void stdio_on_before_wait(uv_prepare_t *h) {
     struct ch_stdio *s = h->data;
     size_t waits = s->out_file ? 0 : uv_stream_get_write_queue_size(&s->out.stream);
-    bool full = waits > WAITING;
-    if (s->in_file && !s->ended && !s->no_input && !full)
+    bool reads = !s->ended && !s->no_input && waits <= WAITING;
+    uv_idle_stop(&s->more);
+    if (reads && s->in_file) {
         stdio_read_file(s);
-    if (!s->in_file && full)
-        uv_read_stop(&s->in.stream);
-    else if (!s->in_file && !s->ended)
+        uv_idle_start(&s->more, stdio_on_more);
+    } else if (reads) {
         uv_read_start(&s->in.stream, stdio_give_room, stdio_on_bytes);
+    }
     if (s->gone || (s->ended && !waits && !s->busy(s->user)))
         uv_stop(&s->loop);
 }
@@ -148,9 +147,6 @@ void ch_stdio_run(struct ch_stdio *s) {
     s->before_wait.data = s;
     uv_prepare_start(&s->before_wait, stdio_on_before_wait);
     uv_idle_init(&s->loop, &s->more);
-    s->more.data = s;
-    if (s->in_file && !s->no_input)
-        uv_idle_start(&s->more, stdio_on_more);
     for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
         uv_signal_init(&s->loop, &s->signals[i]);
         s->signals[i].data = s;

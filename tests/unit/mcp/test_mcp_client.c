@@ -392,6 +392,13 @@ static void test_closed_while_logging_in(void **state) {
     assert_null(chela_mcp_find(w.stage.rt, "s"));
 }
 
+static void ask_and_close(const char *result, const struct chela_error *err, void *user) {
+    (void)result;
+    (void)err;
+    assert_null(chela_mcp_skills_json(user, 0, NULL)); /* another one waits */
+    chela_mcp_close(user);
+}
+
 /* A callback closes the client after the answer came, before the function that waits continues. */
 static void test_closed_after_the_answer(void **state) {
     struct chela_error err = {0};
@@ -399,7 +406,7 @@ static void test_closed_after_the_answer(void **state) {
     (void)state;
     w.together = true;
     chela_mcp *m = make_client(NULL);
-    assert_int_equal(chela_mcp_send(m, "ping", NULL, close_later, m, NULL), 0);
+    assert_int_equal(chela_mcp_send(m, "ping", NULL, ask_and_close, m, NULL), 0);
     wait_for(&w.pings, 1);
     assert_null(chela_mcp_skills_json(m, 1, &err));
     assert_int_equal(err.code, CHELA_ESTATE);

@@ -262,6 +262,24 @@ static void test_user_skills_beside_others(void **state) {
     assert_string_equal(named(w, "deploy")->head.description, "Theirs.");
 }
 
+/* In the home directory, ~/.claude/skills is a folder of the user and of the workspace. */
+static void test_user_skills_at_home(void **state) {
+    struct world *w = *state;
+    CH_BUF_AUTO skills = {0};
+    put(w, ".claude/skills/deploy/SKILL.md", "Ours.\n");
+    ch_buf_addf(&skills, "%s/.claude/skills", w->dir);
+    struct ch_skills_opts o = {.workspace = w->dir,
+                               .user_roots = (const char *const[]){skills.p, NULL}};
+    ch_skills_load(&w->skills, &o);
+    assert_int_equal(w->skills.n, 1);
+    o.allow = "user:*";
+    ch_skills_load(&w->skills, &o);
+    assert_non_null(named(w, "deploy"));
+    o.allow = "other";
+    ch_skills_load(&w->skills, &o);
+    assert_null(named(w, "deploy"));
+}
+
 /* The prompt shows the path of a skill. */
 static void test_names_of_folders(void **state) {
     struct world *w = *state;
@@ -391,6 +409,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_version_follows_the_text, setup, teardown),
         cmocka_unit_test_setup_teardown(test_allow_list, setup, teardown),
         cmocka_unit_test_setup_teardown(test_user_skills_beside_others, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_user_skills_at_home, setup, teardown),
         cmocka_unit_test_setup_teardown(test_names_of_folders, setup, teardown),
         cmocka_unit_test_setup_teardown(test_called, setup, teardown),
         cmocka_unit_test_setup_teardown(test_links_that_lead_out, setup, teardown),
