@@ -229,6 +229,8 @@ static void free_channel(const struct chela_channel *c) {
 
 void ch_session_free(chela_session *s) {
     ch_list_del(&s->link);
+    if (s->holder)
+        *s->holder = NULL;
     if (s->run)
         ch_run_part(s->run);
     if (s->beside_ops)
