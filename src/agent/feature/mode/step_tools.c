@@ -1,6 +1,7 @@
 /* step_tools.c -- see step_tools.h. */
 #include "agent/feature/mode/step_tools.h"
 
+#include "agent/feature/mode/mode.h"
 #include "agent/feature/mode/plan_progress.h"
 #include "agent/feature/mode/plan_steps.h"
 #include "agent/feature/mode/role.h"
@@ -149,12 +150,14 @@ static void step_tools_write_task(const struct ch_child_run *c, struct ch_buf *o
 
 static const struct ch_child_kind step_kind = {.write_task = step_tools_write_task};
 
-/* The agent that executes the step: the run's own, or the router's choice. */
+/* The agent that executes the step: the run's own, or the router's choice. In mode plan, no
+ * planner and no model chooses another agent. */
 static chela_agent *step_tools_agent_of(const chela_run *run, struct ch_sv id,
                                         struct chela_error *err) {
     chela_agent *own = run->session->agent;
     CH_AUTOFREE char *name = ch_strndup(id.p, id.n);
-    chela_agent *a = id.n ? ch_agent_find(own->rt, name) : own;
+    bool routes = ch_feature_data(run, &ch_route_feature);
+    chela_agent *a = !id.n ? own : routes ? ch_agent_find(own->rt, name) : NULL;
     if (!a)
         ch_fail(err, CHELA_ENOENT, "there is no agent '%s'", name);
     return a;
