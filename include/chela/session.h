@@ -531,8 +531,9 @@ CHELA_API char *chela_agent_call_tool(chela_agent *agent, const char *name, cons
  * end with the reason STORE if the session cannot be read.
  * Ownership: the caller owns *out and closes it with chela_session_close, or leaves that
  * to chela_runtime_close; key is copied.
- * Errors: CHELA_EEXIST: the runtime has a session with this key open. CHELA_ESTATE: the
- * agent is closed. */
+ * Errors: CHELA_EINVAL: the key is empty, has more than 256 bytes, a control character or
+ * invalid UTF-8. CHELA_EEXIST: the runtime has a session with this key open. CHELA_ESTATE:
+ * the agent is closed. */
 CHELA_API int chela_session_new(chela_agent *agent, const char *key, chela_session **out,
                                 struct chela_error *err);
 

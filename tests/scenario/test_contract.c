@@ -89,6 +89,8 @@ static void nothing_is_returned_by_a_failure(void **state) {
     FAILS(chela_runtime, chela_runtime_new(&both, &out, err));
     FAILS(chela_agent, chela_agent_new(w->rt, &nobody, &out, err));
     FAILS(chela_session, chela_session_new(w->agent, "one", &out, err));
+    FAILS(chela_session, chela_session_new(w->agent, "", &out, err));
+    FAILS(chela_session, chela_session_new(w->agent, "two\nlines", &out, err));
     FAILS(chela_run, chela_run_start(w->session, "hi", 2, &run, &out, err));
     FAILS(chela_run, chela_session_compact(w->session, NULL, &run, &out, err));
     FAILS(chela_run, chela_run_wake(w->session, NULL, &out, err));

@@ -1,11 +1,25 @@
 /* child_key.c -- see child_key.h. */
 #include "agent/machine/child_key.h"
 
+#include "base/error.h"
+#include "base/limits.h"
 #include "base/mem.h"
 #include "base/sha256.h"
+#include "base/utf8.h"
 #include "chela/store.h"
 
 #define KEY_DIGITS 12
+
+int ch_session_key_check(struct ch_sv key, struct chela_error *err) {
+    bool plain = ch_utf8_valid(key);
+    for (size_t i = 0; i < key.n; i++)
+        plain &= (unsigned char)key.p[i] >= ' ' && key.p[i] != 0x7f;
+    if (plain && key.n >= 1 && key.n <= CH_LIMIT_SESSION_KEY)
+        return 0;
+    return ch_fail(err, CHELA_EINVAL,
+                   "a session key must have 1 to %d bytes and no control characters",
+                   CH_LIMIT_SESSION_KEY);
+}
 
 const char *ch_child_key(const char *session, const char *tool, const char *call_key,
                          struct ch_arena *a) {

@@ -11,6 +11,7 @@
 #include "agent/journal/inbox.h"
 #include "agent/journal/journal_replay.h"
 #include "agent/journal/run_journal.h"
+#include "agent/machine/child_key.h"
 #include "agent/machine/principal.h"
 #include "agent/machine/queue.h"
 #include "agent/machine/run.h"
@@ -75,6 +76,8 @@ int ch_session_open(chela_agent *agent, const char *key, bool kept, chela_sessio
     *out = NULL;
     if (agent->closed)
         return ch_fail(err, CHELA_ESTATE, "agent %s is closed", agent->id);
+    if (key && ch_session_key_check(ch_sv_str(key), err) < 0)
+        return CHELA_EINVAL;
     if (key && ch_session_find(agent->rt, key))
         return ch_fail(err, CHELA_EEXIST, "session '%s' is open already", key);
     if (!key)

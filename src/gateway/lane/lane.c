@@ -5,6 +5,7 @@
 #include "agent/handle/run.h"
 #include "agent/journal/inbox.h"
 #include "agent/journal/outbox.h"
+#include "agent/machine/child_key.h"
 #include "agent/machine/event.h"
 #include "agent/machine/run.h"
 #include "agent/run/driver.h"
@@ -15,7 +16,6 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/log.h"
-#include "base/utf8.h"
 #include "gateway/lane/client_history.h"
 #include "gateway/lane/health_state.h"
 #include "gateway/lane/lane_inbox.h"
@@ -357,14 +357,7 @@ int ch_lane_open(chela_gateway *gw, const struct ch_lane_opts *o, struct ch_lane
 }
 
 int ch_lane_key_check(struct ch_sv key, struct chela_error *err) {
-    bool plain = ch_utf8_valid(key);
-    for (size_t i = 0; i < key.n; i++)
-        plain &= (unsigned char)key.p[i] >= ' ' && key.p[i] != 0x7f;
-    if (plain && key.n >= 1 && key.n <= CH_LIMIT_SESSION_KEY)
-        return 0;
-    return ch_fail(err, CHELA_EINVAL,
-                   "a session key must have 1 to %d bytes and no control characters",
-                   CH_LIMIT_SESSION_KEY);
+    return ch_session_key_check(key, err);
 }
 
 struct ch_lane *ch_lane_find(const chela_gateway *gw, struct ch_sv key) {

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "agent/machine/child_key.h"
+#include "base/limits.h"
 #include "base/mem.h"
 #include "chela/store.h"
 
@@ -48,10 +49,25 @@ static void test_root(void **state) {
     assert_int_equal(chela_session_root(ch_child_key(child, "u", "k", &a)), 3);
 }
 
+static void test_which_texts_are_keys(void **state) {
+    (void)state;
+    char longest[CH_LIMIT_SESSION_KEY + 2];
+    memset(longest, 'k', sizeof(longest));
+    struct ch_sv good[] = {CH_SV("a"), CH_SV("feishu:oc_1~om_9"), CH_SV("a b/c"), CH_SV("行程"),
+                           ch_sv(longest, CH_LIMIT_SESSION_KEY)};
+    struct ch_sv bad[] = {CH_SV(""), CH_SV("a\nb"), CH_SV("a\x7f"), CH_SV("\x1b[31m"),
+                          CH_SV("\xff"), ch_sv(longest, CH_LIMIT_SESSION_KEY + 1)};
+    for (size_t i = 0; i < CH_LEN(good); i++)
+        assert_int_equal(ch_session_key_check(good[i], NULL), 0);
+    for (size_t i = 0; i < CH_LEN(bad); i++)
+        assert_int_equal(ch_session_key_check(bad[i], NULL), CHELA_EINVAL);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_keys),
         cmocka_unit_test(test_root),
+        cmocka_unit_test(test_which_texts_are_keys),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
