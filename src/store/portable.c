@@ -5,11 +5,13 @@
  * Forks and imports are written in one transaction: a session with all its
  * records, or nothing. */
 #include "agent/journal/journal.h"
+#include "agent/machine/child_key.h"
 #include "base/arena.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "json/writer.h"
 #include "store/store.h"
+#include "tool/call/wait.h"
 
 #define FORMAT 1
 
@@ -62,12 +64,6 @@ static int portable_put(chela_store *s, struct copy *c, struct chela_error *err)
     if (rc == 0 && changes[0].rc == CHELA_EEXIST)
         rc = ch_fail(err, CHELA_EEXIST, "there is a session '%s' already", c->key);
     return rc;
-}
-
-static int check_key(const char *key, struct chela_error *err) {
-    if (*key && strlen(key) <= CH_LIMIT_SESSION_KEY)
-        return 0;
-    return ch_fail(err, CHELA_EINVAL, "a session's key has 1 to %d bytes", CH_LIMIT_SESSION_KEY);
 }
 
 /* --- summaries of records ------------------------------------------------------------- */
@@ -174,7 +170,7 @@ static int portable_fork_session(chela_store *s, const char *from, int64_t turn,
                      .inputs = inputs,
                      .err = err ? err : &why};
 
-    int rc = check_key(to, c.err);
+    int rc = ch_session_key_check(ch_sv_str(to), c.err);
     if (rc == 0)
         rc = chela_store_session(s, from, fork_row, &c, c.err);
     if (rc == 0 && c.rc == 0)
@@ -281,7 +277,7 @@ static int import_head(struct copy *c, const struct ch_json *v, const char *key)
     struct ch_sv title = ch_json_get_str(v, "title");
     title.n = CH_MIN(title.n, (size_t)CH_LIMIT_TITLE);
     c->head.title = ch_arena_str(&c->arena, title);
-    return check_key(c->key, c->err);
+    return ch_session_key_check(ch_sv_str(c->key), c->err);
 }
 
 /* True if the member of a record is not imported: a file cannot approve calls, nor say that a
@@ -295,6 +291,17 @@ static bool is_left_out(uint32_t type, struct ch_sv name, const struct ch_json *
     return type == CH_REC_ANSWERED || (type == CH_REC_COMPACTION && ch_sv_is(name, "allowed"));
 }
 
+/* True if the member is the state of a call whose work is done or goes on elsewhere: a file
+ * cannot say what is left to do, such as which files to put back. The state of a wait
+ * (tool/call/wait.h) is imported. */
+static bool is_work_left(uint32_t type, struct ch_sv name, const struct ch_json *v) {
+    CH_ARENA_AUTO arena = {0};
+    struct ch_wait_state wait;
+
+    return type == CH_REC_STARTED && ch_sv_is(name, "state") &&
+           !ch_wait_read(ch_json_str(v), &arena, &wait);
+}
+
 static void copy_data(uint32_t type, const struct ch_json *data, struct ch_jw *w) {
     ch_jw_begin(w, '{');
     for (CH_JSON_MEMBERS(k, v, data)) {
@@ -303,6 +310,8 @@ static void copy_data(uint32_t type, const struct ch_json *data, struct ch_jw *w
         ch_jw_key_sv(w, ch_json_str(k));
         if (type != CH_REC_NONE && ch_sv_is(ch_json_str(k), "for"))
             copy_data(CH_REC_NONE, v, w);
+        else if (is_work_left(type, ch_json_str(k), v))
+            ch_jw_cstr(w, ""); /* replaces an earlier state; the outcome of the call is unknown */
         else
             ch_jw_value(w, v);
     }
