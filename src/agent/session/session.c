@@ -616,12 +616,12 @@ const char *chela_run_error(const chela_run *run) {
 /* --- one question, one answer */
 
 static int code_of(const chela_run *run) {
-    switch (ch_reason_status(run->m.reason)) {
-    case CH_STATUS_STOPPED:
+    switch (chela_run_status(run)) {
+    case CHELA_STATUS_STOPPED:
         return CHELA_ELIMIT;
-    case CH_STATUS_CANCELLED:
+    case CHELA_STATUS_CANCELLED:
         return CHELA_ECANCELED;
-    case CH_STATUS_PAUSED:
+    case CHELA_STATUS_PAUSED:
         return CHELA_ESTATE;
     default:
         return CHELA_EMODEL;
@@ -650,10 +650,11 @@ char *chela_ask(chela_agent *agent, const char *text, struct chela_error *err) {
     char *answer = NULL;
     if (rc < 0)
         ch_fail(err, rc, "the run did not end: %s", chela_error_text(rc));
-    else if (ch_reason_status(run->m.reason) == CH_STATUS_DONE)
+    else if (chela_run_status(run) == CHELA_STATUS_DONE)
         answer = ch_strndup(ch_buf_str(&run->text), run->text.n);
     else
-        ch_fail(err, code_of(run), "%s: %s", ch_reason_name(run->m.reason), ch_run_error(run));
+        ch_fail(err, code_of(run), "%s: %s", chela_reason_name(chela_run_reason(run)),
+                run->dead ? "the agent was closed" : ch_run_error(run));
     chela_run_free(run);
     return answer;
 }
