@@ -457,6 +457,8 @@ int chela_run_resume(chela_session *s, const struct chela_run_opts *given, chela
     int rc = ch_session_run_opts(given, &opts, err);
     if (rc < 0)
         return rc;
+    if (s->run && !s->run->over)
+        return ch_fail(err, CHELA_ESTATE, "session '%s' is busy with a run", s->key);
     if (s->journal && s->journal->past) {
         chela_run *run;
         rc = ch_recover_new(s, &opts, &run, err);
