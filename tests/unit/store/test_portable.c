@@ -28,7 +28,8 @@ static const struct {
     {"started", "{\"call\":0,\"state\":{\"chela_wait\":{}}}", "{\"call\":0,\"state\":\"\"}"},
     {"state", "{\"run\":\"r\",\"skills\":[\"s\"],\"host\":{},\"status\":\"running\"}",
      "{\"run\":\"r\",\"status\":\"running\"}"},
-    {"state", "{\"for\":{\"approve\":\"auto\",\"deny\":\"exec\"}}", "{\"for\":{\"deny\":\"exec\"}}"},
+    {"state", "{\"for\":{\"approve\":\"auto\",\"deny\":\"exec\"}}",
+     "{\"for\":{\"deny\":\"exec\"}}"},
     {"answered", "{\"approval\":\"ap_1\",\"decision\":\"allow-once\"}", "{}"},
     {"compaction", "{\"messages\":[],\"allowed\":[\"00\"]}", "{\"messages\":[]}"},
 };

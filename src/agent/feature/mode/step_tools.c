@@ -1,7 +1,6 @@
 /* step_tools.c -- see step_tools.h. */
 #include "agent/feature/mode/step_tools.h"
 
-#include "agent/feature/mode/mode.h"
 #include "agent/feature/mode/plan_progress.h"
 #include "agent/feature/mode/plan_steps.h"
 #include "agent/feature/mode/role.h"
@@ -10,6 +9,7 @@
 #include "agent/handle/lookup.h"
 #include "agent/journal/emit.h"
 #include "agent/machine/run.h"
+#include "agent/run/feature.h"
 #include "agent/run/parent.h"
 #include "base/error.h"
 #include "json/writer.h"
@@ -156,7 +156,7 @@ static chela_agent *step_tools_agent_of(const chela_run *run, struct ch_sv id,
                                         struct chela_error *err) {
     chela_agent *own = run->session->agent;
     CH_AUTOFREE char *name = ch_strndup(id.p, id.n);
-    bool routes = ch_feature_data(run, &ch_route_feature);
+    bool routes = strcmp(ch_run_mode(run), chela_mode_name(CHELA_MODE_ROUTE)) == 0;
     chela_agent *a = !id.n ? own : routes ? ch_agent_find(own->rt, name) : NULL;
     if (!a)
         ch_fail(err, CHELA_ENOENT, "there is no agent '%s'", name);
