@@ -91,6 +91,7 @@ static chela_mcp_server *make_server(chela_runtime *rt, const struct chela_mcp_s
     s->notify.fn = server_on_notify;
     s->stop.fn = server_on_stop;
     s->extension.kind = &server_kind;
+    s->extension.uses_agents = true;
     s->extension.close = server_on_extension_close;
     make_secret(s, o->secret);
     return s;

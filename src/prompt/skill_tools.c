@@ -81,10 +81,10 @@ void ch_skills_tools_digest(const struct ch_skills *s, char hex[2 * CH_SHA256_SI
 
 /* --- granting ---------------------------------------------------------------------- */
 
-/* "Bash(git:*)" -> "Bash", "git:*". */
+/* "Bash(git:*)" -> "Bash", "git:*"; "Bash" -> "Bash", .p NULL. */
 static struct ch_sv skill_tools_split(struct ch_sv entry, struct ch_sv *pattern) {
     const char *open = memchr(entry.p, '(', entry.n);
-    *pattern = CH_SV("");
+    *pattern = ch_sv(NULL, 0);
     if (!open || entry.p[entry.n - 1] != ')')
         return entry;
     size_t n = (size_t)(open - entry.p);
@@ -108,7 +108,7 @@ static bool skill_tools_add(struct ch_sv entry, const struct ch_registry *tools,
     struct ch_sv pattern, name = skill_tools_split(entry, &pattern);
     struct ch_sv ours = skill_tools_ours(tools, name);
     CH_AUTO(ch_approvals) trial = NULL;
-    bool understood = ours.p != NULL;
+    bool understood = ours.p && !(pattern.p && !pattern.n); /* "Bash()" names no command */
     if (!out && ch_approvals_new(NULL, NULL, &trial, NULL) == 0)
         out = trial;
     while (understood && out && ours.n)

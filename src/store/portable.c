@@ -11,6 +11,7 @@
 #include "base/limits.h"
 #include "json/writer.h"
 #include "store/store.h"
+#include "tool/call/wait.h"
 
 #define FORMAT 1
 
@@ -290,6 +291,17 @@ static bool is_left_out(uint32_t type, struct ch_sv name, const struct ch_json *
     return type == CH_REC_ANSWERED || (type == CH_REC_COMPACTION && ch_sv_is(name, "allowed"));
 }
 
+/* True if the member is the state of a call whose work is done or goes on elsewhere: a file
+ * cannot say what is left to do, such as which files to put back. The state of a wait
+ * (tool/call/wait.h) is imported. */
+static bool is_work_left(uint32_t type, struct ch_sv name, const struct ch_json *v) {
+    CH_ARENA_AUTO arena = {0};
+    struct ch_wait_state wait;
+
+    return type == CH_REC_STARTED && ch_sv_is(name, "state") &&
+           !ch_wait_read(ch_json_str(v), &arena, &wait);
+}
+
 static void copy_data(uint32_t type, const struct ch_json *data, struct ch_jw *w) {
     ch_jw_begin(w, '{');
     for (CH_JSON_MEMBERS(k, v, data)) {
@@ -298,6 +310,8 @@ static void copy_data(uint32_t type, const struct ch_json *data, struct ch_jw *w
         ch_jw_key_sv(w, ch_json_str(k));
         if (type != CH_REC_NONE && ch_sv_is(ch_json_str(k), "for"))
             copy_data(CH_REC_NONE, v, w);
+        else if (is_work_left(type, ch_json_str(k), v))
+            ch_jw_cstr(w, ""); /* replaces an earlier state; the outcome of the call is unknown */
         else
             ch_jw_value(w, v);
     }

@@ -135,12 +135,12 @@ ask --deny exec "load, then run: git log -1 --format=%s"
 holds "a tool that is not offered" '[.[] | select(.type == "tool_result")][-1] | .is_error'
 
 # --- names
-skill commit 'Write Edit Grep Glob LS WebFetch Frobnicate Bash(a|b) mcp__x__y todo'
+skill commit 'Write Edit Grep Glob LS WebFetch Frobnicate Bash(a|b) Bash() mcp__x__y todo'
 ask "load, then run: git log -1 --format=%s"
 asked "a changed list ends the trust"
 chela trust
 chela skills list
-check "unknown names" grep -q '^warning: ./.claude/skills/commit/SKILL.md: allowed-tools name unknown tools: Frobnicate, Bash(a|b), mcp__x__y$' "$out"
+check "unknown names" grep -q '^warning: ./.claude/skills/commit/SKILL.md: allowed-tools name unknown tools: Frobnicate, Bash(a|b), Bash(), mcp__x__y$' "$out"
 ask "load, then note: AGENTS.md"
 asked "a file that later runs obey"
 echo 'approvals: { write: ask }' >"$space/chela.yaml"

@@ -136,8 +136,33 @@ static int greet(chela_call *call, void *user) {
     return 0;
 }
 
+static enum chela_flow close_before(chela_run *run, struct chela_before_tool *call, void *user) {
+    (void)run, (void)call;
+    chela_agent_close(*(chela_agent **)user);
+    return CHELA_GO;
+}
+
 /* The agent of a run that is closed in the middle of chela_ask. */
 static void test_close_in_ask(void **state) {
+    (void)state;
+    chela_runtime *rt;
+    chela_agent *agent;
+    struct chela_error err = {0};
+    struct chela_agent_opts opts =
+        CHELA_AGENT_OPTS(.model = "scripted/demo", .tools = "calculate");
+    struct chela_hooks hooks = CHELA_HOOKS(.user = &agent, .before_tool = close_before);
+    assert_int_equal(chela_runtime_new(NULL, &rt, &err), 0);
+    assert_int_equal(chela_agent_new(rt, &opts, &agent, &err), 0);
+    assert_int_equal(chela_agent_hooks(agent, &hooks, &err), 0);
+    assert_null(chela_ask(agent, "what is 17 * 23", &err));
+    assert_int_equal(err.code, CHELA_ECANCELED);
+    assert_non_null(strstr(err.message, "closed"));
+    turn(rt);
+    assert_int_equal(agents(rt), 0);
+    chela_runtime_close(rt);
+}
+
+static void test_close_after_ask(void **state) {
     (void)state;
     chela_runtime *rt;
     chela_agent *agent;
@@ -280,6 +305,7 @@ int main(void) {
         cmocka_unit_test(test_close_in_events),
         cmocka_unit_test(test_close_in_a_tool),
         cmocka_unit_test(test_close_in_ask),
+        cmocka_unit_test(test_close_after_ask),
         cmocka_unit_test(test_close_behind_a_gateway),
         cmocka_unit_test(test_delegate_to_a_closed_agent),
         cmocka_unit_test(test_handoff_offered_late),

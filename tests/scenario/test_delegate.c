@@ -189,6 +189,12 @@ static void test_not_offered(void **state) {
     assert_int_equal(chela_agent_delegate(o.lead, stranger, NULL, &err), CHELA_EINVAL);
     assert_int_equal(chela_agent_handoff(o.lead, stranger, &err), CHELA_EINVAL);
     chela_runtime_close(other);
+    /* the second permission changes nothing */
+    assert_int_equal(chela_agent_handoff(o.lead, o.clerk, &err), 0);
+    assert_int_equal(chela_agent_handoff(o.lead, o.clerk, &err), 0);
+    char *tools = chela_agent_tools_json(o.lead);
+    assert_non_null(strstr(tools, "{\"enum\":[\"clerk\"]}"));
+    chela_free(tools);
     close_office(&o);
 }
 

@@ -331,6 +331,49 @@ static void test_what_waits_is_kept(void **state) {
     chela_store_close(store);
 }
 
+static void leave_early(struct stage *st, const struct chela_event *ev) {
+    if (ev->type == CHELA_EV_MODEL_REQUEST)
+        chela_run_leave(st->run);
+}
+
+static void resume_inside(const struct chela_event *ev, void *user) {
+    struct stage *st = user;
+    if (ev->type == CHELA_EV_RUN_START)
+        assert_int_equal(chela_run_resume(st->session, NULL, NULL, NULL), CHELA_ESTATE);
+    on_run(ev, NULL);
+}
+
+/* A run that waits for its session fails, because another run is unfinished. The unfinished run
+ * is resumed after the end of the other one, not inside its events. */
+static void test_resume_inside(void **state) {
+    struct stage st;
+    chela_store *store = NULL;
+    (void)state;
+    assert_int_equal(chela_store_open("memory:", NULL, &store, NULL), 0);
+    for (int life = 0; life < 2; life++) {
+        queue(&st, &(struct chela_queue_opts)CHELA_QUEUE_OPTS(.mode = CHELA_QUEUE_STEER));
+        assert_int_equal(chela_runtime_store(st.rt, store, CHELA_DURABILITY_DEFAULT, NULL), 0);
+        chela_session_close(st.session);
+        assert_int_equal(chela_session_new(st.agent, "k", &st.session, NULL), 0);
+        struct chela_run_opts opts = CHELA_RUN_OPTS(.on_event = resume_inside, .user = &st);
+        st.on_event = leave_early;
+        if (life == 0)
+            stage_play(&st, "go");
+        else
+            assert_int_equal(chela_session_compact(st.session, NULL, &opts, NULL, NULL), 0);
+        settle(&st);
+        if (life == 1) {
+            assert_string_equal(reasons, "store_error ");
+            opts.on_event = on_run;
+            assert_int_equal(chela_run_resume(st.session, &opts, NULL, NULL), 0);
+            settle(&st);
+            assert_string_equal(reasons, "store_error task_completed ");
+        }
+        stage_close(&st);
+    }
+    chela_store_close(store);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_steer),     cmocka_unit_test(test_metadata_of_the_newest),
@@ -339,6 +382,7 @@ int main(void) {
         cmocka_unit_test(test_collect),   cmocka_unit_test(test_interrupt),
         cmocka_unit_test(test_all_come_back),
         cmocka_unit_test(test_overflow),  cmocka_unit_test(test_what_waits_is_kept),
+        cmocka_unit_test(test_resume_inside),
         cmocka_unit_test(test_too_large_to_join),
         cmocka_unit_test(test_overflow_by_bytes),
     };

@@ -189,17 +189,28 @@ static void release_texts(char **list) {
     ch_free(list);
 }
 
+/* Closes all extensions, or only those that use agents. */
+static void close_extensions(chela_runtime *rt, bool all) {
+    struct ch_link *k = rt->extensions.head.next;
+    while (k != &rt->extensions.head) {
+        struct ch_extension *e = CH_CONTAINER(k, struct ch_extension, link);
+        bool goes = all || e->uses_agents;
+        if (goes)
+            e->close(e);
+        k = goes ? rt->extensions.head.next : k->next; /* closing changes the list */
+    }
+}
+
 /* Closes the parts that may still log. */
 static void runtime_close_parts(chela_runtime *rt) {
     CH_LOG_SCOPE(rt->sink);
+    close_extensions(rt, false);
     while (!ch_list_empty(&rt->agents)) /* newest first, because overrides are newer than their
                                            base */
         ch_agent_close(CH_CONTAINER(rt->agents.head.prev, chela_agent, link));
     ch_runtime_free_closed(rt);
     ch_context_windows_free(CH_TAKE(rt->providers.heard));
-    for (struct ch_extension *a;
-         (a = CH_LIST_FIRST(&rt->extensions, struct ch_extension, link));)
-        a->close(a);
+    close_extensions(rt, true);
     ch_workers_free(rt->workers);
     if (rt->journal)
         rt->journal->ops->shut(rt->journal);

@@ -89,6 +89,8 @@ void ch_compaction_abort(chela_run *run) {
         return;
     if (c->pruned) /* the history was rewritten before the part that is aborted */
         store_rewrite(run, CHELA_COMPACTED_PRUNE, c->before, &c->usage);
+    ch_run_spend(&run->m, &c->usage, c->cost); /* of a summary that was not good enough */
+    ch_run_charge(&run->m, &c->usage, c->cost);
     ch_side_query_cancel(c->ask);
     ch_memory_flush_cancel(c->flush);
     free_compaction(c);

@@ -26,6 +26,7 @@ struct ch_target;
 struct ch_extension {
     struct ch_link link; /* in the owner's extensions */
     const void *kind;    /* address that identifies the kind */
+    bool uses_agents;    /* closed before the agents of the runtime */
     void (*close)(struct ch_extension *a);
 };
 

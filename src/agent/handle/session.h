@@ -139,6 +139,8 @@ struct chela_session {
     chela_run *run;             /* the current or last run; a reference */
     chela_run *asks_for;        /* run whose journal has the requests of this session, which is
                                    not stored; NULL: none */
+    chela_session **holder;     /* pointer of the owner to this session, which becomes NULL when
+                                   the session is freed; NULL: none */
     struct ch_child_run *child; /* owned: link to the parent run; NULL: no parent (run/parent.h) */
 };
 

@@ -604,6 +604,13 @@ static enum ch_run_state state_of(struct ch_sv word) {
     return CH_RUN_OBSERVE;
 }
 
+/* A number of tokens or events. A record that another program wrote must not give a run more
+ * than its budget. */
+static int64_t amount(const struct ch_json *v, const char *name) {
+    int64_t n = ch_json_int(ch_json_get(v, name), 0);
+    return CH_MIN(CH_MAX(n, 0), INT64_MAX / 8);
+}
+
 static int fold_state(struct reading *r) {
     struct ch_journal_replay *p = r->past;
     const struct ch_json *v = r->v, *u = ch_json_get(v, "usage");
@@ -616,7 +623,7 @@ static int fold_state(struct reading *r) {
     p->status = journal_replay_status_of(ch_json_get_str(v, "status"));
     p->m = (struct ch_run){
         .state = state_of(ch_json_get_str(v, "state")),
-        .seq = (uint64_t)ch_json_int(ch_json_get(v, "seq"), 0),
+        .seq = (uint64_t)amount(v, "seq"),
         .reason = ch_reason_of(ch_json_get_str(v, "reason")),
         .turns = (unsigned)ch_json_int(ch_json_get(v, "turns"), 0),
         .tool_calls = (unsigned)ch_json_int(ch_json_get(v, "tool_calls"), 0),
@@ -627,13 +634,13 @@ static int fold_state(struct reading *r) {
         .nudged = ch_json_bool(ch_json_get(v, "nudged"), false),
         .closing = ch_reason_of(ch_json_get_str(v, "closing")),
         .model = (unsigned)ch_json_int(ch_json_get(v, "model"), 0),
-        .cost = ch_json_double(ch_json_get(v, "cost"), 0),
+        .cost = CH_MAX(ch_json_double(ch_json_get(v, "cost"), 0), 0),
         .cost_unknown = ch_json_bool(ch_json_get(v, "cost_unknown"), false),
-        .usage = {.input = ch_json_int(ch_json_get(u, "input"), 0),
-                  .output = ch_json_int(ch_json_get(u, "output"), 0),
-                  .cache_read = ch_json_int(ch_json_get(u, "cache_read"), 0),
-                  .cache_write = ch_json_int(ch_json_get(u, "cache_write"), 0),
-                  .reasoning = ch_json_int(ch_json_get(u, "reasoning"), 0)},
+        .usage = {.input = amount(u, "input"),
+                  .output = amount(u, "output"),
+                  .cache_read = amount(u, "cache_read"),
+                  .cache_write = amount(u, "cache_write"),
+                  .reasoning = amount(u, "reasoning")},
     };
     p->recoveries = (unsigned)ch_json_int(ch_json_get(v, "recoveries"), 0);
     p->called = (unsigned)ch_json_int(ch_json_get(v, "called"), 0);

@@ -243,6 +243,8 @@ static void free_channel(const struct chela_channel *c) {
 
 void ch_session_free(chela_session *s) {
     ch_list_del(&s->link);
+    if (s->holder)
+        *s->holder = NULL;
     if (s->run)
         ch_run_part(s->run);
     if (s->beside_ops)
@@ -466,6 +468,8 @@ int chela_run_resume(chela_session *s, const struct chela_run_opts *given, chela
     int rc = ch_session_run_opts(given, &opts, err);
     if (rc < 0)
         return rc;
+    if (s->run && !s->run->over)
+        return ch_fail(err, CHELA_ESTATE, "session '%s' is busy with a run", s->key);
     if (s->journal && s->journal->past) {
         chela_run *run;
         rc = ch_recover_new(s, &opts, &run, err);
@@ -625,12 +629,12 @@ const char *chela_run_error(const chela_run *run) {
 /* --- one question, one answer */
 
 static int code_of(const chela_run *run) {
-    switch (ch_reason_status(run->m.reason)) {
-    case CH_STATUS_STOPPED:
+    switch (chela_run_status(run)) {
+    case CHELA_STATUS_STOPPED:
         return CHELA_ELIMIT;
-    case CH_STATUS_CANCELLED:
+    case CHELA_STATUS_CANCELLED:
         return CHELA_ECANCELED;
-    case CH_STATUS_PAUSED:
+    case CHELA_STATUS_PAUSED:
         return CHELA_ESTATE;
     default:
         return CHELA_EMODEL;
@@ -659,10 +663,11 @@ char *chela_ask(chela_agent *agent, const char *text, struct chela_error *err) {
     char *answer = NULL;
     if (rc < 0)
         ch_fail(err, rc, "the run did not end: %s", chela_error_text(rc));
-    else if (ch_reason_status(run->m.reason) == CH_STATUS_DONE)
+    else if (chela_run_status(run) == CHELA_STATUS_DONE)
         answer = ch_strndup(ch_buf_str(&run->text), run->text.n);
     else
-        ch_fail(err, code_of(run), "%s: %s", ch_reason_name(run->m.reason), ch_run_error(run));
+        ch_fail(err, code_of(run), "%s: %s", chela_reason_name(chela_run_reason(run)),
+                run->dead ? "the agent was closed" : ch_run_error(run));
     chela_run_free(run);
     return answer;
 }

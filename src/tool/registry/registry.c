@@ -123,7 +123,7 @@ static int registry_read_schema(const char *text, const char *name, char **out,
 }
 
 static int64_t resolve_timeout(int64_t ms) {
-    return ms == 0 ? CH_DEFAULT_TOOL_MS : ms < 0 ? 0 : ms;
+    return ms == 0 ? CH_DEFAULT_TOOL_MS : ms < 0 ? 0 : CH_MIN(ms, CH_LIMIT_WAIT_MS);
 }
 
 static int registry_read_opts(const struct chela_tool_opts *opts, struct chela_tool_opts *out,

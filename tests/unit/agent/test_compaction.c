@@ -106,6 +106,23 @@ static void test_no_summary(void **state) {
     stage_close(&st);
 }
 
+/* A run that is cancelled while a second summary is written has paid for the first one. */
+static void test_cancelled_after_a_summary(void **state) {
+    static const struct fake_reply replies[] = {{.body = A_SAY("no summary")}, {.hang = true}};
+    struct stage st;
+    (void)state;
+    open_with(&st, CHELA_COMPACTION_DEFAULT, 12, 150, replies, CH_LEN(replies));
+    stage_start(&st, "go");
+    for (int i = 0; i < 100 && st.model.nrequests < 2; i++)
+        ch_loop_tick(st.rt->loop);
+    chela_cancel(st.run, NULL);
+    stage_finish(&st);
+    assert_string_equal(stage_verdict(&st), "cancelled/cancelled");
+    assert_int_equal(st.model.nrequests, 2);
+    assert_int_equal(st.run->m.usage.input, 10);
+    stage_close(&st);
+}
+
 /* One message that is too large by itself: the error says how large it is. */
 static void test_one_large_message(void **state) {
     static const struct fake_reply replies[] = {{.body = A_SAY("hi")}};
@@ -192,6 +209,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_it_fits),           cmocka_unit_test(test_retain),
         cmocka_unit_test(test_off),               cmocka_unit_test(test_no_summary),
+        cmocka_unit_test(test_cancelled_after_a_summary),
         cmocka_unit_test(test_one_large_message), cmocka_unit_test(test_stored),
         cmocka_unit_test(test_cancelled_after_pruning),
     };

@@ -315,6 +315,22 @@ static void test_state(void **state) {
     ch_journal_replay_free(j.p);
 }
 
+/* A state of another program gives a run no more than its budget. */
+static void test_amounts(void **state) {
+    (void)state;
+    struct journal j = begin();
+    add(&j, CH_REC_STATE,
+        "{\"run\":\"run_1\",\"status\":\"running\",\"seq\":-1,\"cost\":-5.5,\"usage\":{\"input\":"
+        "-900000,\"output\":9223372036854775807,\"reasoning\":9223372036854775807}}");
+    assert_int_equal(ch_journal_replay_finish(j.p, &j.err), 0);
+    assert_int_equal(j.p->m.seq, 0);
+    assert_int_equal(j.p->m.usage.input, 0);
+    assert_true(j.p->m.cost == 0);
+    int64_t sum;
+    assert_false(__builtin_add_overflow(j.p->m.usage.output, j.p->m.usage.reasoning, &sum));
+    ch_journal_replay_free(j.p);
+}
+
 static void test_damage(void **state) {
     (void)state;
     static const struct {
@@ -417,6 +433,7 @@ int main(void) {
         cmocka_unit_test(test_dropped),
         cmocka_unit_test(test_dropped_after_compaction),
         cmocka_unit_test(test_state),
+        cmocka_unit_test(test_amounts),
         cmocka_unit_test(test_damage),
         cmocka_unit_test(test_full),
         cmocka_unit_test(test_a_full_history),

@@ -54,6 +54,7 @@ static const struct {
     {"[" S(1, "get", "{\"q\":\"$step_2_result\"}", "") "," S(2, "get", "{}", "") "]",
      "which comes later"},
     {"[" S(1, "get", "{\"q\":[{\"r\":\"see $step_9_result.a\"}]}", "") "]", "names step 9"},
+    {"[" S(1, "get", "{\"q\":\"$step_0_result\"}", "") "]", "names step 0"},
     {"[" S(1, "get", "{}", "") "," S(2, "exec", "{\"command\":\"cat $step_1_result\"}", "1") "]",
      "must not stand in a command line"},
     {"[" S(1, "get", "{}", "") "," S(2, "get", "{}", "") "," S(3, "get", "{}", "") ","

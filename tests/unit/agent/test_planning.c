@@ -139,11 +139,50 @@ static void test_the_executor_fills_in(void **state) {
     stage_close(&st);
 }
 
+/* The runtime is closed while a model answers a step without a tool. */
+static void test_closed_in_a_step(void **state) {
+    CH_ARENA_AUTO arena = {0};
+    const struct fake_reply replies[] = {fake_say(&arena, PLAN(STEP(1, "none", "{}", ""))),
+                                         {.hang = true}};
+    struct chela_agent_opts opts = CHELA_AGENT_OPTS(.mode = CHELA_MODE_PLAN);
+    struct stage st;
+    (void)state;
+    STAGE_OPEN(&st, &opts, replies);
+    stage_start(&st, "keep it");
+    for (int i = 0; i < 100 && st.model.nrequests < 2; i++)
+        ch_loop_tick(st.rt->loop);
+    assert_int_equal(st.model.nrequests, 2);
+    stage_close(&st);
+}
+
+/* The work of a plan stays with the agent: a planner that names another one does not get it. */
+static void test_no_other_agent(void **state) {
+    CH_ARENA_AUTO arena = {0};
+    const struct fake_reply replies[] = {
+        fake_say(&arena, PLAN(STEP(1, "react_step", "{\"task\":\"t\",\"agent\":\"ops\"}", ""))),
+        fake_say(&arena, "not done"),
+    };
+    struct chela_planning_opts quiet =
+        CHELA_PLANNING_OPTS(.reflection = CHELA_REFLECTION_IMPLICIT);
+    struct chela_agent_opts opts = CHELA_AGENT_OPTS(.mode = CHELA_MODE_PLAN, .planning = &quiet);
+    struct chela_agent_opts other = CHELA_AGENT_OPTS(.id = "ops", .model = "scripted/demo");
+    struct stage st;
+    chela_agent *ops;
+    (void)state;
+    STAGE_OPEN(&st, &opts, replies);
+    assert_int_equal(chela_agent_new(st.rt, &other, &ops, NULL), 0);
+    stage_play(&st, "keep it");
+    assert_string_equal(stage_verdict(&st), "done/task_completed");
+    assert_non_null(strstr(request(&st, 1), "there is no agent 'ops'"));
+    stage_close(&st);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_steps_become_calls), cmocka_unit_test(test_a_bad_plan),
         cmocka_unit_test(test_bad_plans_only),     cmocka_unit_test(test_no_plan),
-        cmocka_unit_test(test_the_executor_fills_in),
+        cmocka_unit_test(test_the_executor_fills_in), cmocka_unit_test(test_no_other_agent),
+        cmocka_unit_test(test_closed_in_a_step),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -401,6 +401,22 @@ static void test_bad_times(void **state) {
         assert_int_equal(chela_utc_offset_read(offsets[i], &a, NULL), CHELA_EINVAL);
 }
 
+/* A clock that is far off gives no time beyond the greatest one. */
+static void test_greatest_time(void **state) {
+    chela_willing *w = make(CHELA_CHAT_DIRECT, NULL, NULL);
+    struct chela_heard line = said(INT64_MAX, "hi");
+    struct chela_urge urge;
+    (void)state;
+    chela_willing_hear(w, &line, &urge);
+    assert_true(urge.reply);
+    chela_willing_said(w, INT64_MAX, 1);
+    char *saved = chela_willing_save(w);
+    assert_non_null(strstr(saved, "\"at\":9007199254740992,"));
+    assert_non_null(strstr(saved, "\"refractory\":9007199254760992,"));
+    chela_free(saved);
+    chela_willing_free(w);
+}
+
 /* Two bots do not keep each other busy for ever. */
 static void test_bots(void **state) {
     (void)state;
@@ -559,6 +575,7 @@ int main(void) {
         cmocka_unit_test(test_hushed_until_asked),
         cmocka_unit_test(test_quiet_hours),
         cmocka_unit_test(test_bad_times),
+        cmocka_unit_test(test_greatest_time),
         cmocka_unit_test(test_bots),
         cmocka_unit_test(test_long_chat),
         cmocka_unit_test(test_same_seed_same_decisions),

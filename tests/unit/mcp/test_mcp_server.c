@@ -477,6 +477,21 @@ static void values_of_headers(void **state) {
     }
 }
 
+/* The runtime closes a server that offers an agent. */
+static void an_agent_of_a_closed_runtime(void **state) {
+    struct chela_mcp_server_opts opts = CHELA_MCP_SERVER_OPTS(.name = "test", .version = "1");
+    struct chela_agent_opts of = CHELA_AGENT_OPTS(.model = "scripted/demo");
+    chela_runtime *rt;
+    chela_agent *agent;
+    chela_mcp_server *server;
+    (void)state;
+    assert_int_equal(chela_runtime_new(NULL, &rt, NULL), 0);
+    assert_int_equal(chela_agent_new(rt, &of, &agent, NULL), 0);
+    assert_int_equal(chela_mcp_server_new(rt, &opts, &server, NULL), 0);
+    assert_int_equal(chela_mcp_server_agent(server, agent, CHELA_MCP_OFFER_AGENT, NULL), 0);
+    chela_runtime_close(rt);
+}
+
 #define WITH(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 int main(void) {
@@ -488,7 +503,7 @@ int main(void) {
         WITH(a_client_leaves),           WITH(lists_that_change),
         WITH(hostile_messages),          WITH(names_and_templates),
         WITH(a_large_result_before_an_answer),
-        cmocka_unit_test(values_of_headers),
+        cmocka_unit_test(values_of_headers), cmocka_unit_test(an_agent_of_a_closed_runtime),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

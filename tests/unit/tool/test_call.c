@@ -332,6 +332,19 @@ static int block(chela_call *call, void *user) {
     return 0;
 }
 
+/* A timeout that no clock reaches does not expire at once. */
+static void test_endless_timeout(void **state) {
+    struct kit k;
+
+    (void)state;
+    kit_init(&k);
+    add(&k, (struct chela_tool_opts)CHELA_TOOL_OPTS(.name = "block", .fn = block,
+                                                    .timeout_ms = INT64_MAX));
+    kit_call(&k, "block", "{}");
+    assert_false(k.is_error);
+    kit_free(&k);
+}
+
 static int count(chela_call *call, void *user) {
     (void)call;
     atomic_fetch_add((atomic_int *)user, 1);
@@ -617,6 +630,7 @@ int main(void) {
         cmocka_unit_test(test_arguments),
         cmocka_unit_test(test_results),
         cmocka_unit_test(test_timeout),
+        cmocka_unit_test(test_endless_timeout),
         cmocka_unit_test(test_timeout_in_the_queue),
         cmocka_unit_test(test_close_while_running),
         cmocka_unit_test(test_close_at_once),

@@ -164,8 +164,10 @@ double chela_willing_at(const chela_willing *w, int64_t at) {
     return value < FORGOTTEN ? 0 : value;
 }
 
-/* Advances to `at`. An earlier time than the present one is replaced by the present one. */
+/* Advances to `at`, or to LATEST. An earlier time than the present one is replaced by the
+ * present one. */
 static int64_t advance(chela_willing *w, int64_t at) {
+    at = CH_MIN(at, LATEST);
     at = w->at == INT64_MIN ? at : CH_MAX(at, w->at);
     w->w = chela_willing_at(w, at);
     w->at = at;

@@ -320,10 +320,12 @@ static unsigned reflect_reply(chela_run *run, struct ch_reply *reply, struct ch_
 
 /* --- life ------------------------------------------------------------------------- */
 
-static void *new_moding(const struct ch_feature *mode) {
+static void *new_moding(const struct ch_feature *mode, const struct ch_json *state) {
     struct ch_mode_state *k = ch_alloc(sizeof(*k));
     k->mode = mode;
     k->again = k->filling = -1;
+    k->reacts = ch_json_bool(ch_json_get(state, "reacts"), false);
+    k->answering = k->told = ch_json_bool(ch_json_get(state, "answering"), false);
     return k;
 }
 
@@ -339,7 +341,7 @@ static int plan_open(chela_run *run, const struct chela_run_opts *opts,
     (void)opts;
     (void)err;
     ask_about_plans(run->session->agent, state);
-    *data = new_moding(&ch_plan_feature);
+    *data = new_moding(&ch_plan_feature, state);
     return 0;
 }
 
@@ -348,7 +350,7 @@ static int route_open(chela_run *run, const struct chela_run_opts *opts,
     (void)opts;
     (void)err;
     ask_about_plans(run->session->agent, state);
-    *data = new_moding(&ch_route_feature);
+    *data = new_moding(&ch_route_feature, state);
     return 0;
 }
 
@@ -359,7 +361,7 @@ static int reflect_open(chela_run *run, const struct chela_run_opts *opts,
     (void)state;
     (void)err;
     if (strcmp(ch_run_mode(run), CH_MODE_PLAIN) == 0)
-        *data = new_moding(NULL);
+        *data = new_moding(NULL, NULL);
     return 0;
 }
 
@@ -394,8 +396,13 @@ static int mode_configure(chela_agent *a, const struct ch_agent_opts *opts,
 
 static void mode_save(const chela_run *run, struct ch_jw *w) {
     const struct ch_tool *t = ch_step_tools_plan(run->session->agent);
+    const struct ch_mode_state *k = ch_mode_state(run);
     if (t && t->flags & CHELA_TOOL_CONFIRM)
         ch_jw_kbool(w, "asks_plans", true);
+    if (k && k->reacts)
+        ch_jw_kbool(w, "reacts", true);
+    if (k && k->answering) /* a compaction may remove the plan from the conversation */
+        ch_jw_kbool(w, "answering", true);
 }
 
 const struct ch_feature ch_plan_feature = {

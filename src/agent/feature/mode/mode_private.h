@@ -1,7 +1,8 @@
 /* mode_private.h -- shared by mode.c, planning.c, judging.c and routing.c only.
  *
  * The next step is read from the conversation in every turn. This struct holds only data
- * that is not in the conversation and that a recovered run does not need. */
+ * that is not in the conversation. Of these data, STATE records hold `answering` and
+ * `reacts`; a recovered run does not need the others. */
 #ifndef CH_AGENT_MODE_PRIVATE_H
 #define CH_AGENT_MODE_PRIVATE_H
 #include "agent/feature/mode/mode.h"

@@ -17,6 +17,7 @@
 
 struct ref {
     size_t at, len; /* position in the string */
+    bool request;   /* $request; the members below are not set */
     int64_t id;
     struct ch_sv path; /* path such as ".items[0]"; may be empty */
 };
@@ -66,11 +67,11 @@ static bool is_request(struct ch_sv s, size_t at) {
     return has_at(s, at, REQUEST) && (end == s.n || !is_name(s.p[end]));
 }
 
-/* Finds the next reference at or after `from`. fixed: $request is one, with id 0. */
+/* Finds the next reference at or after `from`. fixed: $request is one. */
 static bool find_ref(struct ch_sv s, size_t from, bool fixed, struct ref *out) {
     for (size_t i = from; i < s.n; i++) {
         if (fixed && is_request(s, i)) {
-            *out = (struct ref){.at = i, .len = strlen(REQUEST)};
+            *out = (struct ref){.at = i, .len = strlen(REQUEST), .request = true};
             return true;
         }
         if (!has_at(s, i, MARK))
@@ -83,6 +84,7 @@ static bool find_ref(struct ch_sv s, size_t from, bool fixed, struct ref *out) {
             end += part;
         out->at = i;
         out->len = end - i;
+        out->request = false;
         out->path = ch_sv(s.p + begin, end - begin);
         return true;
     }
@@ -223,11 +225,11 @@ static void need_in(struct reading *r, size_t i, const struct ch_json *v, const 
         struct ch_sv string = t.is_key ? CH_SV("") : contents(r->arena, text, &t);
         for (size_t from = 0; find_ref(string, from, r->tools->fixed, &ref);
              from = ref.at + ref.len) {
-            if (ref.id)
+            if (!ref.request)
                 need(r, i, ref.id, where);
             if (shell)
                 complain(r, "step %u: %s must not stand in a command line", r->plan->list[i].id,
-                         ref.id ? "a result" : "the request");
+                         ref.request ? "the request" : "a result");
         }
     }
 }
@@ -278,7 +280,7 @@ static void need_references(struct reading *r, size_t i) {
     if (!r->tools->fixed || s->tool.n)
         return;
     for (size_t from = 0; find_ref(s->description, from, true, &ref); from = ref.at + ref.len)
-        if (ref.id)
+        if (!ref.request)
             need(r, i, ref.id, "the question");
 }
 
@@ -390,7 +392,7 @@ static const struct ch_json *follow(const struct ch_json *v, struct ch_sv path) 
  * string. */
 static int value_of(const struct filling *f, struct ch_sv string, const struct ref *ref,
                     struct ch_buf *out) {
-    if (!ref->id) {
+    if (ref->request) {
         ch_json_quote(out, f->plan->request);
         return 0;
     }

@@ -36,7 +36,7 @@ struct ch_role {
 struct ch_role_question {
     chela_run *run; /* the run on whose behalf the role is asked */
     const char *role;
-    chela_session *session;
+    chela_session *session; /* NULL: freed, because the role's agent was closed */
     ch_role_answer_fn *fn;
     void *user;
 };
@@ -217,6 +217,7 @@ static struct ch_role_question *role_start(chela_run *run, chela_agent *agent,
         ch_role_close(q);
         return NULL;
     }
+    q->session->holder = &q->session;
     q->session->system = ch_strdup(system);
     q->session->asks_for = run;
     ch_parent_bind(run, inner);
@@ -329,6 +330,8 @@ chela_agent *ch_role_worker(chela_agent *base, struct chela_error *err) {
 void ch_role_close(struct ch_role_question *q) {
     if (!q)
         return;
+    if (q->session)
+        q->session->holder = NULL;
     chela_session_close(q->session);
     ch_free(q);
 }

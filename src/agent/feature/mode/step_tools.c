@@ -9,6 +9,7 @@
 #include "agent/handle/lookup.h"
 #include "agent/journal/emit.h"
 #include "agent/machine/run.h"
+#include "agent/run/feature.h"
 #include "agent/run/parent.h"
 #include "base/error.h"
 #include "json/writer.h"
@@ -149,12 +150,14 @@ static void step_tools_write_task(const struct ch_child_run *c, struct ch_buf *o
 
 static const struct ch_child_kind step_kind = {.write_task = step_tools_write_task};
 
-/* The agent that executes the step: the run's own, or the router's choice. */
+/* The agent that executes the step: the run's own, or the router's choice. In mode plan, no
+ * planner and no model chooses another agent. */
 static chela_agent *step_tools_agent_of(const chela_run *run, struct ch_sv id,
                                         struct chela_error *err) {
     chela_agent *own = run->session->agent;
     CH_AUTOFREE char *name = ch_strndup(id.p, id.n);
-    chela_agent *a = id.n ? ch_agent_find(own->rt, name) : own;
+    bool routes = strcmp(ch_run_mode(run), chela_mode_name(CHELA_MODE_ROUTE)) == 0;
+    chela_agent *a = !id.n ? own : routes ? ch_agent_find(own->rt, name) : NULL;
     if (!a)
         ch_fail(err, CHELA_ENOENT, "there is no agent '%s'", name);
     return a;

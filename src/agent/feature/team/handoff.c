@@ -210,7 +210,8 @@ int chela_agent_handoff(chela_agent *a, chela_agent *to, struct chela_error *err
     t->rt = a->rt;
     if (before)
         ch_buf_add_sv(&t->ids, ch_buf_sv(&((const struct takers *)before->impl)->ids));
-    ch_buf_add(&t->ids, to->id, strlen(to->id) + 1);
+    if (!may_take(t, ch_sv_str(to->id)))
+        ch_buf_add(&t->ids, to->id, strlen(to->id) + 1);
     handoff_describe(t, &schema, &about);
     struct chela_tool_opts tool = CHELA_TOOL_OPTS(
             .name = CH_HANDOFF_TOOL, .description = ch_buf_str(&about),

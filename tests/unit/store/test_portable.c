@@ -1,0 +1,78 @@
+/* test_portable.c -- what an exported session may say when it is imported. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "chela/store.h"
+
+#define HEAD "{\"chela_session\":1,\"key\":\"a\",\"agent\":\"main\"}\n"
+#define WAIT "{\\\"chela_wait\\\":{\\\"until\\\":5,\\\"attempts\\\":1}}"
+
+static const struct {
+    const char *type, *data, *read;
+} records[] = {
+    {"started", "{\"call\":0,\"effect\":\"once\"}", NULL},
+    {"started", "{\"call\":0,\"state\":\"" WAIT "\"}", NULL},
+    {"started", "{\"call\":0,\"state\":\"\"}", NULL},
+    /* what is left of a call: files to put back, a task of a server */
+    {"started", "{\"call\":0,\"state\":\"{\\\"aftermath\\\":\\\"Put notes.txt back?\\\"}\"}",
+     "{\"call\":0,\"state\":\"\"}"},
+    {"started", "{\"call\":0,\"state\":\"{\\\"task\\\":\\\"t1\\\"}\"}",
+     "{\"call\":0,\"state\":\"\"}"},
+    {"started", "{\"call\":0,\"state\":{\"chela_wait\":{}}}", "{\"call\":0,\"state\":\"\"}"},
+    {"state", "{\"run\":\"r\",\"skills\":[\"s\"],\"host\":{},\"status\":\"running\"}",
+     "{\"run\":\"r\",\"status\":\"running\"}"},
+    {"state", "{\"for\":{\"approve\":\"auto\",\"deny\":\"exec\"}}",
+     "{\"for\":{\"deny\":\"exec\"}}"},
+    {"answered", "{\"approval\":\"ap_1\",\"decision\":\"allow-once\"}", "{}"},
+    {"compaction", "{\"messages\":[],\"allowed\":[\"00\"]}", "{\"messages\":[]}"},
+};
+
+static int keep_data(const struct chela_store_record *r, void *user) {
+    ch_buf_add(user, r->data, r->n);
+    return 0;
+}
+
+static void test_what_a_file_may_say(void **state) {
+    (void)state;
+    for (size_t i = 0; i < CH_LEN(records); i++) {
+        CH_BUF_AUTO text = {0};
+        CH_BUF_AUTO read = {0};
+        chela_store *store = NULL;
+        ch_buf_addf(&text, HEAD "{\"seq\":1,\"type\":\"%s\",\"ts\":1,\"data\":%s}\n",
+                    records[i].type, records[i].data);
+        assert_int_equal(chela_store_open("memory:", NULL, &store, NULL), 0);
+        assert_int_equal(chela_store_import(store, text.p, text.n, NULL, NULL, NULL), 0);
+        assert_int_equal(chela_store_records(store, "a", 1, keep_data, &read, NULL), 0);
+        assert_string_equal(ch_buf_str(&read),
+                            records[i].read ? records[i].read : records[i].data);
+        chela_store_close(store);
+    }
+}
+
+static void test_keys(void **state) {
+    static const char *const bad[] = {"", "a\nb", "\x1b[2J"};
+    chela_store *store = NULL;
+    (void)state;
+    assert_int_equal(chela_store_open("memory:", NULL, &store, NULL), 0);
+    for (size_t i = 0; i < CH_LEN(bad); i++)
+        assert_int_equal(chela_store_import(store, HEAD, strlen(HEAD), bad[i], NULL, NULL),
+                         CHELA_EINVAL);
+    assert_int_equal(chela_store_import(store, HEAD, strlen(HEAD), NULL, NULL, NULL), 0);
+    assert_int_equal(chela_store_fork(store, "a", -1, bad[1], NULL), CHELA_EINVAL);
+    chela_store_close(store);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_what_a_file_may_say),
+        cmocka_unit_test(test_keys),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
