@@ -32,7 +32,7 @@ bool ch_store_known(const char *url) {
     for (size_t i = 0; i < CH_LEN(schemes); i++) {
         size_t n = strlen(schemes[i].scheme);
         if (strncmp(url, schemes[i].scheme, n) == 0)
-            return !schemes[i].module || url[n];
+            return !schemes[i].module || schemes[i].whole || url[n];
     }
     return false;
 }

@@ -23,8 +23,9 @@ struct ch_chat_override {
     struct ch_link link;   /* in the service's overrides */
     char *session, *model; /* owned; model NULL: the agent's own */
     enum chela_reasoning reasoning;
-    int64_t changed; /* monotonic: the last change by this process; 0: none */
-    bool read;       /* the read of the store in progress has found the note */
+    /* monotonic: the last change by this process; 0: none; INT64_MAX: the store has not answered */
+    int64_t changed;
+    bool read; /* the read of the store in progress has found the note */
 };
 
 static struct ch_chat_override *override_find(const struct ch_chat_service *chat,
@@ -153,7 +154,7 @@ static void override_store(struct ch_chat_event *e, struct ch_chat_override *w) 
                                    .n = data.n,
                                    .now = ch_now_ms(ch_loop_clock(e->chat->gw->rt->loop))};
     e->accepting = true;
-    w->changed = overrides_now(e->chat);
+    w->changed = INT64_MAX;
     j->ops->change(j, &c, j->gate, override_on_stored, e);
 }
 

@@ -1540,6 +1540,7 @@ static void test_show_address(void **state) {
          "postgres://db:5432/x?password=***&sslmode=require"},
         {"postgres://db:5432/x?password=hun@ter2&a=b", "postgres://db:***&a=b"},
         {"postgres://chela@db:5432/x", "postgres://chela@db:5432/x"},
+        {"postgresql://", "postgresql://"}, /* PGHOST and others have the rest */
         {"redis://:hunter2@cache", "redis://:***@cache"},
         {"redis://cache:1/0?password_file=/k", "redis://cache:1/0?password_file=/k"},
         {"sqlite:./a:b@c.db", "sqlite:./a:b@c.db"},

@@ -9,7 +9,9 @@
 #include "agent/api/runtime.h"
 #include "agent/handle/agent.h"
 #include "gateway/chat/chat_dispatch.h"
+#include "gateway/chat/chat_event.h"
 #include "gateway/chat/chat_notes.h"
+#include "gateway/chat/chat_overrides.h"
 #include "gateway/chat/chat_recovery.h"
 #include "gateway/chat/chat_service.h"
 #include "gateway/request/gateway_state.h"
@@ -23,6 +25,7 @@ static struct world {
     struct ch_chat_service *chat;
     struct ch_channel *channel;
     struct ch_buf log; /* "id=data;" for a note, "." for all of them */
+    int64_t passed;    /* time, in ms */
 } w;
 
 static int pigeon_open(const struct chela_channel_host *host, const struct chela_channel_opts *o,
@@ -56,7 +59,7 @@ static const struct chela_channel_ops pigeon = {.name = "pigeon",
 
 static int64_t clock_now(void *user) {
     (void)user;
-    return INT64_C(1700000000) * 1000;
+    return INT64_C(1700000000) * 1000 + w.passed;
 }
 
 static const struct ch_clock still = {clock_now, clock_now, NULL};
@@ -152,11 +155,29 @@ static void test_closed_meanwhile(void **state) {
     note("m2", CH_SV("two"));
 }
 
+/* The store has no answer yet for a choice, and a read that began later has ended. */
+static void test_chosen_before_a_read(void **state) {
+    struct ch_agent_override chosen = {0};
+    (void)state;
+    struct ch_chat_event *e = ch_chat_event_new(w.chat);
+    e->in.session = "pigeon:loft";
+    ch_chat_overrides_reasoning_command(e, CH_SV("high"));
+    w.passed = 10;
+    ch_chat_overrides_begin_read(w.chat);
+    ch_chat_overrides_restore(w.chat, "pigeon:loft", CH_SV("{\"reasoning\":\"low\"}"));
+    ch_chat_overrides_end_read(w.chat);
+    ch_chat_overrides_begin_read(w.chat); /* without this choice */
+    ch_chat_overrides_end_read(w.chat);
+    ch_chat_overrides_apply(w.chat, "pigeon:loft", &chosen);
+    assert_int_equal(chosen.reasoning, CHELA_REASONING_HIGH);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_all_of_them, setup, teardown),
         cmocka_unit_test_setup_teardown(test_forgotten_meanwhile, setup, teardown),
         cmocka_unit_test_setup_teardown(test_closed_meanwhile, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_chosen_before_a_read, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
