@@ -531,9 +531,8 @@ CHELA_API char *chela_agent_call_tool(chela_agent *agent, const char *name, cons
  * end with the reason STORE if the session cannot be read.
  * Ownership: the caller owns *out and closes it with chela_session_close, or leaves that
  * to chela_runtime_close; key is copied.
- * Errors: CHELA_EINVAL: the key is not UTF-8, has a control character, or does not have 1 to
- * 256 bytes. CHELA_EEXIST: the runtime has a session with this key open. CHELA_ESTATE: the
- * agent is closed. */
+ * Errors: CHELA_EINVAL: the key is not UTF-8 of 1 to 256 bytes. CHELA_EEXIST: the runtime
+ * has a session with this key open. CHELA_ESTATE: the agent is closed. */
 CHELA_API int chela_session_new(chela_agent *agent, const char *key, chela_session **out,
                                 struct chela_error *err);
 

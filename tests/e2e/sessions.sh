@@ -404,7 +404,7 @@ rm -rf "$reading"
 # --- a key that is none, such as "$UNSET", is not the key of one session for all
 ask --session "" hi
 exits "an empty key" 2
-check "an empty key: the reason" grep -q "a session key must have 1 to 256 bytes" "$err"
+check "an empty key: the reason" grep -q "a session key must be UTF-8 of 1 to 256 bytes" "$err"
 
 # --- a store that cannot be used
 printf 'garbage garbage garbage garbage garbage garbage garbage garbage' >"$space/bad.db"

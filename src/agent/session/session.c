@@ -97,13 +97,9 @@ int ch_session_open(chela_agent *agent, const char *key, bool kept, chela_sessio
 }
 
 int ch_session_key_check(struct ch_sv key, struct chela_error *err) {
-    bool plain = ch_utf8_valid(key);
-    for (size_t i = 0; i < key.n; i++)
-        plain &= (unsigned char)key.p[i] >= ' ' && key.p[i] != 0x7f;
-    if (plain && key.n >= 1 && key.n <= CH_LIMIT_SESSION_KEY)
+    if (key.n >= 1 && key.n <= CH_LIMIT_SESSION_KEY && ch_utf8_valid(key))
         return 0;
-    return ch_fail(err, CHELA_EINVAL,
-                   "a session key must have 1 to %d bytes and no control characters",
+    return ch_fail(err, CHELA_EINVAL, "a session key must be UTF-8 of 1 to %d bytes",
                    CH_LIMIT_SESSION_KEY);
 }
 

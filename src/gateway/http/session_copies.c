@@ -6,7 +6,6 @@
 #include "gateway/http/session_copies.h"
 
 #include "agent/handle/lookup.h"
-#include "agent/session/session.h"
 #include "base/error.h"
 #include "base/random_id.h"
 #include "gateway/lane/lane.h"
@@ -48,7 +47,7 @@ static void respond_renamed(struct ch_request *req, struct ch_store_lookup *l) {
 void ch_session_copies_rename(struct ch_request *req) {
     struct ch_sv title = ch_json_get_str(req->json, "title");
     struct chela_error err = {0};
-    if (ch_session_key_check(req->param, &err) < 0)
+    if (ch_lane_key_check(req->param, &err) < 0)
         ch_request_fail_with(req, &err);
     else if (!title.n)
         ch_request_fail(req, 400, NULL, "`title` is missing");
@@ -108,9 +107,9 @@ void ch_session_copies_fork(struct ch_request *req) {
         to = ch_sv_str(random);
     int rc = ch_request_check_types(req, members, CH_LEN(members), &err);
     if (rc == 0)
-        rc = ch_session_key_check(req->param, &err);
+        rc = ch_lane_key_check(req->param, &err);
     if (rc == 0)
-        rc = ch_session_key_check(to, &err);
+        rc = ch_lane_key_check(to, &err);
     if (rc < 0) {
         ch_request_fail_with(req, &err);
         return;

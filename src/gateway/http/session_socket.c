@@ -10,7 +10,6 @@
  * events are sent from then on. */
 #include "gateway/http/session_socket.h"
 
-#include "agent/session/session.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "gateway/http/session_events.h"
@@ -298,7 +297,7 @@ void ch_session_socket_open(struct ch_request *req) {
     else if (ch_inbound_count(in, "sec-websocket-protocol") &&
              !ch_ws_peer_offers(in, CH_SOCKET_PROTOCOL))
         ch_request_fail(req, 400, NULL, "the only subprotocol is " CH_SOCKET_PROTOCOL);
-    else if (ch_session_key_check(req->param, &err) < 0)
+    else if (ch_lane_key_check(req->param, &err) < 0)
         ch_request_fail_with(req, &err);
     else
         ch_session_open_lane(req, true, socket_open_socket);

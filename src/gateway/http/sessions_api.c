@@ -8,7 +8,6 @@
 #include <time.h>
 
 #include "agent/handle/run.h"
-#include "agent/session/session.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "gateway/http/admission.h"
@@ -489,7 +488,7 @@ static int sessions_api_use_lane(struct ch_request *req, struct ch_lane **out,
     if (!o.agent)
         return ch_fail(err, CHELA_ENOENT, "there is no agent '%.*s'", CH_SV_FMT(id));
     o.any = !id.n && !live && (as_it_is || req->gw->agents[1]);
-    int rc = ch_session_key_check(req->param, err);
+    int rc = ch_lane_key_check(req->param, err);
     if (rc == 0 && !o.any)
         rc = sessions_api_read_override(req, &o.patch, err);
     if (rc == 0 && !o.any)

@@ -8,7 +8,6 @@
 #include "gateway/http/ui_chat.h"
 
 #include "agent/handle/lookup.h"
-#include "agent/session/session.h"
 #include "base/error.h"
 #include "base/random_id.h"
 #include "base/limits.h"
@@ -306,7 +305,7 @@ static int ui_chat_use_lane(struct ui_chat *c, struct ch_lane **out, struct chel
         return ch_fail(err, CHELA_EINVAL, "`messages` must be a list with at least one message");
     if (!o->agent)
         return ch_fail(err, CHELA_ENOENT, "there is no agent '%.*s'", CH_SV_FMT(agent));
-    rc = key.n ? ch_session_key_check(key, err) : ch_fail(err, CHELA_EINVAL, "`id` is missing");
+    rc = key.n ? ch_lane_key_check(key, err) : ch_fail(err, CHELA_EINVAL, "`id` is missing");
     if (rc == 0)
         rc = ui_chat_read_tools(c, o, err);
     c->key = o->key = ch_arena_str(&req->arena, key);

@@ -366,6 +366,15 @@ int ch_lane_open(chela_gateway *gw, const struct ch_lane_opts *o, struct ch_lane
     return 0;
 }
 
+int ch_lane_key_check(struct ch_sv key, struct chela_error *err) {
+    bool plain = true;
+    for (size_t i = 0; i < key.n; i++)
+        plain &= (unsigned char)key.p[i] >= ' ' && key.p[i] != 0x7f;
+    if (!plain)
+        return ch_fail(err, CHELA_EINVAL, "a session key must have no control characters");
+    return ch_session_key_check(key, err);
+}
+
 struct ch_lane *ch_lane_find(const chela_gateway *gw, struct ch_sv key) {
     for (CH_LIST_EACH(k, &gw->lanes)) {
         struct ch_lane *l = CH_CONTAINER(k, struct ch_lane, link);
@@ -598,7 +607,7 @@ int ch_lane_for_request(struct ch_request *req, struct ch_lane_opts *o, struct c
         return ch_lane_open(req->gw, o, out, err);
     if (!req->gw->store)
         return ch_fail(err, CHELA_EINVAL, "this gateway has no store");
-    int rc = ch_session_key_check(req->session, err);
+    int rc = ch_lane_key_check(req->session, err);
     o->key = ch_arena_str(&req->arena, req->session);
     return rc < 0 ? rc : ch_lane_use(req->gw, o, out, err);
 }

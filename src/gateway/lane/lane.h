@@ -98,6 +98,8 @@ int ch_lane_open(chela_gateway *gw, const struct ch_lane_opts *opts, struct ch_l
  * receive a RUN_END and waiters an error, from the loop. */
 void ch_lane_close(struct ch_lane *l);
 
+/* CHELA_EINVAL: not a valid key of a client. */
+int ch_lane_key_check(struct ch_sv key, struct chela_error *err);
 /* The open lane with this key; NULL: none. */
 struct ch_lane *ch_lane_find(const chela_gateway *gw, struct ch_sv key);
 /* The open lane with this key, or a new one. An idle lane whose agent was made from other

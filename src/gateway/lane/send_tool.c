@@ -16,7 +16,6 @@
 #include "agent/handle/session.h"
 #include "agent/machine/principal.h"
 #include "agent/session/input_queue.h"
-#include "agent/session/session.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "gateway/lane/delivery.h"
@@ -367,7 +366,7 @@ static const char *refusal_reason(const struct send_tool *p, const struct ch_lan
         return "Only an agent in a session of its own can write to other sessions.";
     if (ch_sv_is(to, from->session->key))
         return "This is your own session.";
-    if (!ch_tool_matches(ch_sv_str(p->patterns), to) || ch_session_key_check(to, NULL) < 0)
+    if (!ch_tool_matches(ch_sv_str(p->patterns), to) || ch_lane_key_check(to, NULL) < 0)
         return "You may not write to this session.";
     if (from->hops >= CH_LIMIT_HOPS)
         return "Too many messages followed from one another. Reply instead of writing on.";

@@ -5,7 +5,6 @@
  * cancel. The work is over when the session is idle and no event waits. */
 #include "agent/handle/lookup.h"
 #include "agent/machine/media.h"
-#include "agent/session/session.h"
 #include "base/error.h"
 #include "base/opts.h"
 #include "gateway/lane/delivery.h"
@@ -87,7 +86,7 @@ int chela_gateway_work(chela_runtime *rt, const struct chela_gateway_opts *opts,
     if (rc == 0)
         rc = CH_OPTS_READ(chela_run_opts, &w.run, run, err);
     if (rc == 0)
-        rc = ch_session_key_check(ch_sv_str(key ? key : ""), err);
+        rc = ch_lane_key_check(ch_sv_str(key ? key : ""), err);
     if (rc == 0 && (!rt->journal || !own.store))
         rc = ch_fail(err, CHELA_ECONFIG, "a run in the background needs a store");
     if (rc == 0)
