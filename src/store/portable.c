@@ -281,13 +281,16 @@ static int import_head(struct copy *c, const struct ch_json *v, const char *key)
 }
 
 /* True if the member of a record is not imported: a file cannot approve calls, nor say that a
- * skill with allowed-tools is active, nor choose the settings of the host. CH_REC_NONE: a member
- * of the principal (agent/machine/principal.h), whose rights a file cannot extend. */
+ * skill with allowed-tools is active, nor choose the settings of the host, nor start runs in the
+ * background, nor name the place of an answer. CH_REC_NONE: a member of the principal
+ * (agent/machine/principal.h), whose rights a file cannot extend. */
 static bool is_left_out(uint32_t type, struct ch_sv name, const struct ch_json *v) {
     if (type == CH_REC_NONE)
         return ch_sv_is(name, "approve") && !ch_sv_is(ch_json_str(v), "deny");
     if (type == CH_REC_STATE)
-        return ch_sv_is(name, "skills") || ch_sv_is(name, "host");
+        return ch_sv_is(name, "skills") || ch_sv_is(name, "host") || ch_sv_is(name, "background");
+    if (type == CH_REC_INBOUND)
+        return ch_sv_is(name, "to");
     return type == CH_REC_ANSWERED || (type == CH_REC_COMPACTION && ch_sv_is(name, "allowed"));
 }
 

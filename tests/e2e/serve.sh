@@ -78,6 +78,7 @@ for path in /v1//models /v1/%2e%2e/v1/models /v1%2fmodels /V1/models /v1/models/
 done
 call DELETE /v1/models
 answers "another method" 405
+same "the methods that there are" "GET, HEAD" "$(tr -d '\r' <"$err" | sed -n 's/^Allow: //Ip')"
 call POST /v1/chat/completions -d "$hello"
 answers "a form is no JSON" 415
 post /v1/chat/completions '{"model":'
@@ -184,6 +185,15 @@ message=$(jq -c .choices[0].message "$out")
 id=$(jq -r .choices[0].message.tool_calls[0].id "$out")
 post /v1/chat/completions "{\"model\":\"reader\",$tool,\"messages\":[{\"role\":\"user\",\"content\":\"where\"},$message,{\"role\":\"tool\",\"tool_call_id\":\"$id\",\"content\":\"Oslo\"}]}"
 tells "the result goes on" .choices[0].message.content "it said: Oslo"
+kept() { post /v1/chat/completions "{\"model\":\"reader\",$tool,\"messages\":[$1]}" -H 'X-Chela-Session: place'; }
+kept '{"role":"user","content":"where"}'
+message=$(jq -c .choices[0].message "$out")
+id=$(jq -r .choices[0].message.tool_calls[0].id "$out")
+result="$message,{\"role\":\"tool\",\"tool_call_id\":\"$id\",\"content\":\"Oslo\"}"
+kept "$result$(printf ',{"role":"user","content":"and %d"}' {1..65})"
+answers "a result with too many messages after it" 413
+kept "$result"
+tells "was not taken: the client sends it again" .choices[0].message.content "it said: Oslo"
 post /v1/chat/completions "{\"model\":\"reader\",\"stream\":true,$tool,\"messages\":[{\"role\":\"user\",\"content\":\"where\"}]}"
 same "streamed too" get_place "$(chunks | jq -r '.choices[0].delta.tool_calls[0].function.name // empty')"
 same "with its reason" tool_calls "$(chunks | jq -r '.choices[0].finish_reason // empty')"

@@ -131,6 +131,8 @@ call GET /api/sessions/three/records
 tells "has what comes before" '[.records[] | select(.type == "inbound") | .data.message.content[0].text] | join(",")' "a yellow submarine"
 post /api/sessions/two/fork '{"before":1}'
 tells "nothing comes before the first" .session null
+post /api/sessions/two/fork '{"before":-1}'
+answers "there is no record before the first" 400
 post /api/sessions/two/fork '{}'
 tells "a copy of all has a key of its own" '.session | startswith("fork:")' true
 post /api/sessions/two/fork '{"to":"three"}'

@@ -127,6 +127,8 @@ done
 for member in '"model":"nothing/such"' '"tools":[{}]' '"reasoning":"much"'; do
     post /api/sessions/new/messages "{\"text\":\"by mistake\",$member}"
     answers "$member is refused, also for a session that is not in memory" 400
+    call GET /api/sessions/new
+    answers "and makes no session" 404
 done
 post /api/sessions/new/messages '{"text":"hello"}'
 answers "and the session can be used" 202

@@ -298,6 +298,37 @@ static void test_probe(void **state) {
     chela_runtime_close(rt);
 }
 
+/* An imported session goes to another agent only where hand-overs lead. */
+static void test_imported_handoff(void **state) {
+    static const char *const ids[] = {"clerk", "boss"};
+    static const char form[] = "{\"chela_session\":1,\"key\":\"%s\",\"agent\":\"main\"}\n"
+                               "{\"seq\":1,\"type\":\"state\",\"ts\":1,\"data\":"
+                               "{\"run\":\"r\",\"status\":\"idle\",\"agent\":\"%s\"}}\n";
+    struct stage st;
+    chela_agent *others[2];
+    chela_store *store = NULL;
+    (void)state;
+    stage_open(&st, NULL, NULL, 0);
+    assert_int_equal(chela_store_open("memory:", NULL, &store, NULL), 0);
+    assert_int_equal(chela_runtime_store(st.rt, store, CHELA_DURABILITY_DEFAULT, NULL), 0);
+    for (size_t i = 0; i < CH_LEN(ids); i++) {
+        struct chela_agent_opts o = CHELA_AGENT_OPTS(.id = ids[i], .model = "scripted/demo");
+        assert_int_equal(chela_agent_new(st.rt, &o, &others[i], NULL), 0);
+    }
+    assert_int_equal(chela_agent_handoff(st.agent, others[0], NULL), 0);
+    for (size_t i = 0; i < CH_LEN(ids); i++) {
+        CH_BUF_AUTO text = {0};
+        chela_session *s;
+        ch_buf_addf(&text, form, ids[i], ids[i]);
+        assert_int_equal(chela_store_import(store, text.p, text.n, NULL, NULL, NULL), 0);
+        assert_int_equal(chela_session_new(st.agent, ids[i], &s, NULL), 0);
+        assert_int_equal(chela_session_wait(s, NULL), 0);
+        assert_ptr_equal(s->agent, i == 0 ? others[0] : st.agent);
+    }
+    stage_close(&st);
+    chela_store_close(store);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_close),
@@ -309,6 +340,7 @@ int main(void) {
         cmocka_unit_test(test_close_behind_a_gateway),
         cmocka_unit_test(test_delegate_to_a_closed_agent),
         cmocka_unit_test(test_handoff_offered_late),
+        cmocka_unit_test(test_imported_handoff),
         cmocka_unit_test(test_last_error),
         cmocka_unit_test(test_probe),
     };

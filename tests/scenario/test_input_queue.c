@@ -331,6 +331,50 @@ static void test_what_waits_is_kept(void **state) {
     chela_store_close(store);
 }
 
+static int stored_status(const struct chela_store_session *s, void *user) {
+    snprintf(user, 16, "%s", s->status);
+    return 0;
+}
+
+/* Messages that were accepted and cannot start a run end with a failed run, once: a later process
+ * finds an idle session. Messages of other senders are not lost with them. */
+static void test_what_cannot_start_fails(void **state) {
+    struct stage st;
+    chela_store *store = NULL;
+    char status[16] = "";
+    struct chela_queue_opts collect = CHELA_QUEUE_OPTS(.mode = CHELA_QUEUE_COLLECT);
+    struct chela_run_opts bad = CHELA_RUN_OPTS(.on_event = on_run, .deny = "group:none");
+    (void)state;
+    assert_int_equal(chela_store_open("memory:", NULL, &store, NULL), 0);
+    for (int life = 0; life < 2; life++) {
+        queue(&st, &collect);
+        assert_int_equal(chela_runtime_store(st.rt, store, CHELA_DURABILITY_DEFAULT, NULL), 0);
+        chela_session_close(st.session);
+        assert_int_equal(chela_session_new(st.agent, "k", &st.session, NULL), 0);
+        assert_int_equal(chela_session_queue(st.session, &collect, NULL), 0);
+        assert_int_equal(chela_session_wait(st.session, NULL), 0);
+        assert_int_equal(ch_input_queue_waiting(st.session), 0);
+        if (life == 0) {
+            size_t bytes = st.session->transcript.bytes;
+            assert_int_equal(chela_session_send(st.session, "a", 1, &bad, NULL), 0);
+            send_to(&st, "b");
+            settle(&st);
+            check_said(&st, "b|");
+            assert_string_equal(reasons, "internal_error task_completed ");
+            st.session->transcript.bytes += CH_LIMIT_HISTORY - bytes; /* as if full */
+            send_to(&st, "c");
+            settle(&st);
+            assert_string_equal(reasons, "internal_error task_completed internal_error ");
+            assert_string_equal(chela_run_error(st.session->run), "session 'k' is full");
+        }
+        assert_int_equal(chela_session_status(st.session), CHELA_SESSION_IDLE);
+        stage_close(&st);
+        assert_int_equal(chela_store_session(store, "k", stored_status, status, NULL), 0);
+        assert_string_equal(status, "idle");
+    }
+    chela_store_close(store);
+}
+
 static void leave_early(struct stage *st, const struct chela_event *ev) {
     if (ev->type == CHELA_EV_MODEL_REQUEST)
         chela_run_leave(st->run);
@@ -383,6 +427,7 @@ int main(void) {
         cmocka_unit_test(test_all_come_back),
         cmocka_unit_test(test_overflow),  cmocka_unit_test(test_what_waits_is_kept),
         cmocka_unit_test(test_resume_inside),
+        cmocka_unit_test(test_what_cannot_start_fails),
         cmocka_unit_test(test_too_large_to_join),
         cmocka_unit_test(test_overflow_by_bytes),
     };

@@ -240,6 +240,16 @@ static bool input_queue_is_busy(const chela_session *s) {
 
 static void start_soon(struct ch_input_queue *f);
 
+/* The messages cannot start a run: their sender gets the end of a failed one. Messages of other
+ * senders start a separate run, after that end. */
+static void refuse(struct ch_input_queue *f, const struct chela_run_opts *opts,
+                   const struct chela_error *why) {
+    ch_log(CH_LOG_ERROR, "session", "%s: the waiting messages cannot start a run: %s",
+           f->session->key, why->message);
+    if (ch_session_refuse(f->session, opts, why) < 0 && f->waiting.n > 0)
+        start_soon(f);
+}
+
 static void start_waiting(struct ch_input_queue *f) {
     chela_session *s = f->session;
     struct chela_error err = {0};
@@ -259,22 +269,22 @@ static void start_waiting(struct ch_input_queue *f) {
     opts.answer_to = s->channel->name ? j.to : NULL;
     input_queue_hold(f, false);
     int rc = begin_with(s, &j, &opts, &err);
-    if (rc < 0)
-        ch_log(CH_LOG_ERROR, "session", "%s: the waiting messages cannot start a run: %s", s->key,
-               err.message);
     if (rc == 0)
         ch_run_origin_answers(s->run, &j.origin, NULL); /* the run begins later, on the loop */
-    for (size_t i = 0; rc == 0 && i < j.seqs.n / sizeof(uint64_t); i++) {
+    for (size_t i = 0; i < j.seqs.n / sizeof(uint64_t); i++) {
         uint64_t seq;
         memcpy(&seq, j.seqs.p + i * sizeof(seq), sizeof(seq));
-        ch_run_journal_delivered(s->run, seq, true); /* delivered as part of the input */
+        if (rc == 0)
+            ch_run_journal_delivered(s->run, seq, true); /* delivered as part of the input */
+        else
+            ch_run_journal_forgotten(s, seq);
     }
-    input_queue_release(&j);
-    ch_principal_release(&whose);
     if (rc == 0 && s->on_begun)
         s->on_begun(s, s->begun_user);
-    if (rc < 0 && f->waiting.n > 0)
-        start_soon(f); /* messages of other senders start a separate run */
+    if (rc < 0)
+        refuse(f, &opts, &err);
+    input_queue_release(&j);
+    ch_principal_release(&whose);
 }
 
 static void input_queue_on_timer(struct ch_timer *t) {

@@ -370,6 +370,20 @@ static int check_idle(const chela_session *s, struct chela_error *err) {
     return 0;
 }
 
+/* Begins a run with the input; NULL: none. */
+static void begin_run(chela_session *s, chela_run *run, struct ch_msg *input,
+                      const struct chela_run_opts *opts) {
+    ch_run_origin_message(run, input, opts);
+    if (opts->answer_to) { /* answer_to may point to the old text */
+        char *to = ch_strdup(opts->answer_to);
+        ch_free(s->answers_to);
+        s->answers_to = to;
+    }
+    supersede(s, run);
+    use_run(s, run);
+    ch_run_begin(run);
+}
+
 int ch_session_start(chela_session *s, struct ch_msg *input, const struct chela_run_opts *given,
                      chela_run **out, struct chela_error *err) {
     struct chela_run_opts opts;
@@ -387,16 +401,24 @@ int ch_session_start(chela_session *s, struct ch_msg *input, const struct chela_
         ch_msg_free(input);
         return rc;
     }
-    ch_run_origin_message(run, input, &opts);
-    if (opts.answer_to) { /* answer_to may point to the old text */
-        char *to = ch_strdup(opts.answer_to);
-        ch_free(s->answers_to);
-        s->answers_to = to;
-    }
-    supersede(s, run);
-    use_run(s, run);
+    begin_run(s, run, input, &opts);
     hand_out(run, out);
-    ch_run_begin(run);
+    return 0;
+}
+
+int ch_session_refuse(chela_session *s, const struct chela_run_opts *given,
+                      const struct chela_error *why) {
+    struct chela_run_opts opts = CHELA_RUN_OPTS(
+            .on_event = given->on_event, .user = given->user, .channel = given->channel,
+            .sender = given->sender, .answer_to = given->answer_to);
+    chela_run *run;
+    int rc = ch_run_new(s, &opts, NULL, &run, NULL);
+    if (rc < 0)
+        return rc;
+    begin_run(s, run, NULL, &opts);
+    if (s->on_begun)
+        s->on_begun(s, s->begun_user);
+    ch_driver_break(run, why);
     return 0;
 }
 

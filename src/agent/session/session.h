@@ -15,6 +15,10 @@ int ch_session_open(chela_agent *agent, const char *key, bool kept, chela_sessio
  * Takes input, also on failure. */
 int ch_session_start(chela_session *s, struct ch_msg *input, const struct chela_run_opts *opts,
                      chela_run **out, struct chela_error *err);
+/* An accepted message cannot start a run: begins a run without rights that ends with why. Sends
+ * the events at once, so only the loop may call it. < 0: there was no run. */
+int ch_session_refuse(chela_session *s, const struct chela_run_opts *opts,
+                      const struct chela_error *why);
 
 /* True: the run is paused and waits for a time only. */
 bool ch_session_sleeps(const chela_session *s);

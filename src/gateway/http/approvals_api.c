@@ -9,6 +9,7 @@
 
 #include "base/choice.h"
 #include "base/error.h"
+#include "base/limits.h"
 #include "gateway/http/admission.h"
 #include "gateway/http/session_open.h"
 #include "gateway/lane/lane.h"
@@ -43,7 +44,7 @@ static int approvals_add_call(const char *session, const struct ch_json *agent,
         return 0;
     approvals_write_call(id.n ? &l->out : &l->more, call, session, agent);
     l->found = l->key ? ch_strdup(session) : NULL;
-    return l->key != NULL;
+    return l->key || ++l->last >= CH_LIMIT_LISTED;
 }
 
 static int approvals_query(struct ch_store_lookup *l, struct chela_error *err) {

@@ -95,6 +95,8 @@ void ch_channel_api_receive(struct ch_request *req) {
                                           .respond_to = k};
     chat->channel->ops->receive(chat->channel->self, &call, &e->arena, &verdict);
     gw->counters.refused += verdict.status == 401;
+    if (verdict.status == 405)
+        ch_request_add_header(req, "Allow", "POST");
     channel_api_judge(req, e, k, &verdict);
 }
 

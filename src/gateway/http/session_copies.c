@@ -58,6 +58,8 @@ void ch_session_copies_rename(struct ch_request *req) {
 
 /* --- fork */
 
+#define ALL INT64_MAX /* `before` of a copy of all records */
+
 /* l->last: the number of replies before record l->before. */
 static int count_replies(const struct chela_store_record *r, void *user) {
     struct ch_store_lookup *l = user;
@@ -74,8 +76,8 @@ static int count_replies(const struct chela_store_record *r, void *user) {
 static int query_fork(struct ch_store_lookup *l, struct chela_error *err) {
     const char *to = split_argument(l);
     int rc = 0;
-    l->last = l->before ? 0 : -1;
-    if (l->before)
+    l->last = l->before == ALL ? -1 : 0;
+    if (l->before != ALL)
         rc = chela_store_records(l->store, l->key, 1, count_replies, l, err);
     if (rc < 0 || l->last == 0)
         return rc; /* nothing comes before the first reply */
@@ -102,6 +104,8 @@ void ch_session_copies_fork(struct ch_request *req) {
     char random[24];
     struct chela_error err = {0};
     struct ch_sv to = ch_json_get_str(req->json, "to");
+    const struct ch_json *given = ch_json_get(req->json, "before");
+    int64_t before = ch_json_is(given, CH_JSON_NUMBER) ? ch_json_int(given, 0) : ALL;
     ch_random_id("fork:", random);
     if (!to.n)
         to = ch_sv_str(random);
@@ -110,13 +114,14 @@ void ch_session_copies_fork(struct ch_request *req) {
         rc = ch_lane_key_check(req->param, &err);
     if (rc == 0)
         rc = ch_lane_key_check(to, &err);
+    if (rc == 0 && before < 1)
+        rc = ch_fail(&err, CHELA_EINVAL, "`before` must be the number of a record, from 1");
     if (rc < 0) {
         ch_request_fail_with(req, &err);
         return;
     }
     ch_store_lookup_start_before(req, join_argument(req, req->param, to), 0,
-                                 ch_json_int(ch_json_get(req->json, "before"), 0), query_fork,
-                                 respond_forked);
+                                 before, query_fork, respond_forked);
 }
 
 /* --- export */

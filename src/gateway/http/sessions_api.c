@@ -489,13 +489,18 @@ static int sessions_api_use_lane(struct ch_request *req, struct ch_lane **out,
         return ch_fail(err, CHELA_ENOENT, "there is no agent '%.*s'", CH_SV_FMT(id));
     o.any = !id.n && !live && (as_it_is || req->gw->agents[1]);
     int rc = ch_lane_key_check(req->param, err);
-    if (rc == 0 && !o.any)
+    if (rc == 0)
         rc = sessions_api_read_override(req, &o.patch, err);
-    if (rc == 0 && !o.any)
+    if (rc == 0)
         rc = sessions_api_read_tools(req, &o, err);
+    if (rc == 0 && o.any && !as_it_is) /* before the session is made */
+        rc = ch_lane_check_opts(req->gw, &o, err);
+    bool named = o.patch.model;
+    if (o.any)
+        o = (struct ch_lane_opts){.agent = o.agent, .key = o.key, .any = true};
     if (rc == 0)
         rc = ch_lane_use(req->gw, &o, out, err);
-    if (rc == CHELA_ECONFIG && o.patch.model) /* the client named the model */
+    if (rc == CHELA_ECONFIG && named) /* the client named the model */
         rc = err->code = CHELA_EINVAL;
     return rc == 0 ? o.any && !as_it_is : rc;
 }

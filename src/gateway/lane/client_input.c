@@ -234,12 +234,33 @@ static int client_give_results(struct ch_delivery *d, struct ch_lane *l, struct 
     return 0;
 }
 
-/* Text after the results follows the run. */
-static int client_follow_up(struct ch_delivery *d, struct ch_lane *l) {
+/* A refusal of the text must come before the results are given: a client that sends both again
+ * would be told that no call waits. */
+static int client_check_texts(const struct ch_delivery *d, const struct ch_lane *l,
+                              struct chela_error *err) {
+    size_t n = l->run ? l->run->follow_ups.n : 0;
+    for (CH_JSON_EACH(t, ch_json_get(d->data, "texts"))) {
+        if (ch_json_str(t).n > CH_LIMIT_INPUT)
+            return ch_fail(err, CHELA_ELIMIT, "the input is larger than %zu MB",
+                           CH_LIMIT_INPUT / CH_MB);
+        if (++n > CH_LIMIT_QUEUE || ch_input_queue_is_full(l->session))
+            return ch_fail(err, CHELA_ELIMIT, "too many messages follow the results");
+    }
+    return 0;
+}
+
+/* Text after the results follows the run, or waits with it for the results of other calls. */
+static int client_follow_up(struct ch_delivery *d, struct ch_lane *l, bool resumed,
+                            struct chela_error *err) {
+    int64_t now = ch_now_ms(ch_loop_clock(d->gw->rt->loop));
     int rc = 0;
-    for (CH_JSON_EACH(t, ch_json_get(d->data, "texts")))
-        if (rc == 0)
+    for (CH_JSON_EACH(t, ch_json_get(d->data, "texts"))) {
+        struct chela_run_opts opts = CHELA_RUN_OPTS(.approve = CHELA_APPROVE_ASK);
+        if (rc == 0 && resumed)
             rc = chela_run_follow_up(l->run, ch_json_str(t).p, ch_json_str(t).n);
+        else if (rc == 0)
+            rc = ch_lane_queue(l, ch_msg_text(CH_MSG_USER, ch_json_str(t), now), &opts, err);
+    }
     return rc;
 }
 
@@ -247,14 +268,17 @@ static int client_follow_up(struct ch_delivery *d, struct ch_lane *l) {
 static int client_apply_results(struct ch_delivery *d, struct ch_lane *l,
                                 struct chela_error *err) {
     const struct ch_json *results = ch_json_get(d->data, "results");
-    int rc = client_give_results(d, l, err);
+    int rc = client_check_texts(d, l, err);
+    if (rc == 0)
+        rc = client_give_results(d, l, err);
     if (rc < 0)
         return rc;
     d->how = "results";
     rc = ch_lane_resume(l, CHELA_APPROVE_ASK, err); /* CHELA_ESTATE: other calls wait */
-    if (rc == 0)
-        rc = client_follow_up(d, l);
     if (rc < 0 && (rc != CHELA_ESTATE || !results || !results->n))
+        return rc;
+    rc = client_follow_up(d, l, rc == 0, err);
+    if (rc < 0)
         return rc;
     ch_lane_take_later(l, d->id);
     return 0;

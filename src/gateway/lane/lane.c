@@ -183,6 +183,14 @@ static int lane_make_agent(chela_gateway *gw, const struct ch_lane_opts *o, chel
     return rc;
 }
 
+int ch_lane_check_opts(chela_gateway *gw, const struct ch_lane_opts *o, struct chela_error *err) {
+    chela_agent *a;
+    int rc = lane_make_agent(gw, o, &a, err);
+    if (rc == 0)
+        ch_agent_close(a);
+    return rc;
+}
+
 static void free_lane(struct ch_lane *l) {
     ch_lane_inbox_free(l->inbox);
     ch_buf_release(&l->taking);

@@ -106,6 +106,9 @@ struct ch_lane *ch_lane_find(const chela_gateway *gw, struct ch_sv key);
  * options gets a new agent. */
 int ch_lane_use(chela_gateway *gw, const struct ch_lane_opts *opts, struct ch_lane **out,
                 struct chela_error *err);
+/* Can a lane get its agent from these options? Opens no session. */
+int ch_lane_check_opts(chela_gateway *gw, const struct ch_lane_opts *opts,
+                       struct chela_error *err);
 /* The lane for a request: the lane of the session that the request names, else a temporary
  * lane. */
 int ch_lane_for_request(struct ch_request *req, struct ch_lane_opts *opts, struct ch_lane **out,

@@ -98,6 +98,15 @@ static bool route_matches(const struct ch_http_route *r, struct ch_sv path, stru
     return !pattern.p && !path.p;
 }
 
+void ch_http_route_methods(const struct ch_http_route *table, struct ch_sv path,
+                           struct ch_buf *out) {
+    struct ch_sv param;
+    for (const struct ch_http_route *r = table; r->method; r++)
+        if (route_matches(r, path, &param))
+            ch_buf_addf(out, "%s%s%s", out->n ? ", " : "", r->method,
+                        strcmp(r->method, "GET") == 0 ? ", HEAD" : "");
+}
+
 const struct ch_http_route *ch_http_route_find(const struct ch_http_route *table,
                                                const char *method, struct ch_sv path,
                                                struct ch_sv *param, bool *other) {

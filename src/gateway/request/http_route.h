@@ -4,6 +4,7 @@
 #ifndef CH_GATEWAY_HTTP_ROUTE_H
 #define CH_GATEWAY_HTTP_ROUTE_H
 #include "base/arena.h"
+#include "base/buf.h"
 
 struct ch_request;
 
@@ -46,5 +47,8 @@ int64_t ch_http_route_number(struct ch_sv word);
 const struct ch_http_route *ch_http_route_find(const struct ch_http_route *table,
                                                const char *method, struct ch_sv path,
                                                struct ch_sv *param, bool *other);
+/* Adds the methods of the rows that match the path: "GET, HEAD, POST". */
+void ch_http_route_methods(const struct ch_http_route *table, struct ch_sv path,
+                           struct ch_buf *out);
 
 #endif

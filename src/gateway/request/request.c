@@ -350,6 +350,14 @@ static const char *challenge_of(chela_gateway *gw, struct ch_exchange *x) {
     return r && r->flags & CH_ROUTE_BEARER && gw->challenge ? gw->challenge : "Bearer";
 }
 
+static void add_allow(const chela_gateway *gw, struct ch_exchange *x) {
+    CH_ARENA_AUTO arena = {0};
+    CH_BUF_AUTO methods = {0};
+    struct ch_sv query, target = ch_inbound_target(ch_exchange_inbound(x));
+    ch_http_route_methods(gw->routes, ch_http_route_decode_path(&arena, target, &query), &methods);
+    ch_exchange_header(x, "Allow", ch_buf_str(&methods));
+}
+
 static void request_refuse(chela_gateway *gw, struct ch_exchange *x, int status, const char *why) {
     CH_BUF_AUTO body = {0};
     gw->counters.refused++;
@@ -357,6 +365,8 @@ static void request_refuse(chela_gateway *gw, struct ch_exchange *x, int status,
     add_security_headers(x);
     if (status == 401)
         ch_exchange_header(x, "WWW-Authenticate", challenge_of(gw, x));
+    if (status == 405)
+        add_allow(gw, x);
     if (status == 429)
         ch_exchange_header(x, "Retry-After", "60");
     write_error_json(&body, status, status == 401 ? "invalid_api_key" : NULL, why,

@@ -1,8 +1,6 @@
 /* waiting_calls.c -- see waiting_calls.h. */
 #include "gateway/request/waiting_calls.h"
 
-#include "base/limits.h"
-
 struct paused_sessions {
     char **keys; /* owned */
     size_t n;
@@ -10,7 +8,7 @@ struct paused_sessions {
 
 static int waiting_keep(const struct chela_store_session *s, void *user) {
     struct paused_sessions *f = user;
-    if (f->n == CH_LIMIT_LISTED || s->key[chela_session_root(s->key)])
+    if (s->key[chela_session_root(s->key)])
         return 0; /* a sub-session: its parent lists the call */
     f->keys = ch_realloc(f->keys, (f->n + 1) * sizeof(*f->keys));
     f->keys[f->n++] = ch_strdup(s->key);

@@ -30,6 +30,9 @@ static const struct {
      "{\"run\":\"r\",\"status\":\"running\"}"},
     {"state", "{\"for\":{\"approve\":\"auto\",\"deny\":\"exec\"}}",
      "{\"for\":{\"deny\":\"exec\"}}"},
+    {"state", "{\"background\":[{\"key\":\"a~b_1\",\"agent\":\"main\"}],\"called\":1}",
+     "{\"called\":1}"},
+    {"inbound", "{\"mode\":\"start\",\"to\":\"oc_1\"}", "{\"mode\":\"start\"}"},
     {"answered", "{\"approval\":\"ap_1\",\"decision\":\"allow-once\"}", "{}"},
     {"compaction", "{\"messages\":[],\"allowed\":[\"00\"]}", "{\"messages\":[]}"},
 };

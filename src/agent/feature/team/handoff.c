@@ -91,21 +91,6 @@ static bool handoff_on_results(chela_run *run, struct ch_input *in) {
     return handoff_tell(run, from, ch_buf_sv(&note));
 }
 
-static void load(chela_session *s, const struct ch_json *state) {
-    CH_AUTOFREE char *id = sv_dup(ch_json_get_str(state, "agent"));
-    chela_agent *agent =
-        *id && strcmp(id, s->agent->id) != 0 ? ch_agent_find(s->agent->rt, id) : NULL;
-    struct chela_error err = {0};
-    if (*id && !agent && strcmp(id, s->agent->id) != 0)
-        ch_log(CH_LOG_WARN, "session", "%s: there is no agent '%s' any more: %s goes on with it",
-               s->key, id, s->agent->id);
-    if (!agent)
-        return;
-    assign(s, agent);
-    if (s->run && !s->run->over && ch_run_rebind(s->run, &err) < 0)
-        ch_log(CH_LOG_ERROR, "session", "%s: %s", s->key, err.message);
-}
-
 /* --- the tool ------------------------------------------------------------------------------ */
 
 static void handoff_finish(chela_call *call) {
@@ -228,6 +213,48 @@ int chela_agent_handoff(chela_agent *a, chela_agent *to, struct chela_error *err
 }
 
 /* --- life ------------------------------------------------------------------------------------ */
+
+/* True: hand-overs lead from the agent to the other one. The record may be an imported one, which
+ * must not choose among all agents. */
+static bool leads_to(const chela_agent *from, const char *to) {
+    struct takers seen = {.rt = from->rt};
+    ch_buf_add(&seen.ids, from->id, strlen(from->id) + 1);
+    for (size_t at = 0; at < seen.ids.n; at += strlen(seen.ids.p + at) + 1) {
+        const chela_agent *a = at ? ch_agent_find(from->rt, seen.ids.p + at) : from;
+        const struct ch_tool *t = a ? ch_registry_find(&a->registry, CH_SV(CH_HANDOFF_TOOL)) : NULL;
+        struct ch_sv rest = ch_sv(NULL, 0);
+        if (t && t->ops == &ops)
+            rest = ch_buf_sv(&((const struct takers *)t->impl)->ids);
+        while (rest.n) {
+            struct ch_sv id = ch_sv_split(&rest, '\0');
+            if (!may_take(&seen, id))
+                ch_buf_add(&seen.ids, id.p, id.n + 1);
+        }
+    }
+    bool found = may_take(&seen, ch_sv_str(to));
+    ch_buf_release(&seen.ids);
+    return found;
+}
+
+static void load(chela_session *s, const struct ch_json *state) {
+    CH_AUTOFREE char *id = sv_dup(ch_json_get_str(state, "agent"));
+    chela_agent *agent =
+        *id && strcmp(id, s->agent->id) != 0 ? ch_agent_find(s->agent->rt, id) : NULL;
+    struct chela_error err = {0};
+    if (agent && !leads_to(s->agent, id)) {
+        ch_log(CH_LOG_WARN, "session", "%s: no hand-over leads to agent '%s': %s goes on with it",
+               s->key, id, s->agent->id);
+        return;
+    }
+    if (*id && !agent && strcmp(id, s->agent->id) != 0)
+        ch_log(CH_LOG_WARN, "session", "%s: there is no agent '%s' any more: %s goes on with it",
+               s->key, id, s->agent->id);
+    if (!agent)
+        return;
+    assign(s, agent);
+    if (s->run && !s->run->over && ch_run_rebind(s->run, &err) < 0)
+        ch_log(CH_LOG_ERROR, "session", "%s: %s", s->key, err.message);
+}
 
 static int open_handoff(chela_run *run, const struct chela_run_opts *opts,
                         const struct ch_json *state, void **data, struct chela_error *err) {
