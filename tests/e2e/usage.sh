@@ -186,6 +186,22 @@ events_are_well_formed "bytes that are no UTF-8"
 fresh long anthropic
 (cd "$space" && with_env "$program" run --model anthropic/claude-test --base-url "$base" go 2>"$err" </dev/null | head -c 10 >"$out")
 same "a reader that goes away: no crash" "0" "$(grep -ciE 'sanitizer|abort|assert' "$err")"
+# Output that cannot be written: a failure, not a cancellation.
+for output in text json jsonl; do
+    for to in /dev/full closed; do
+        fresh long anthropic
+        write=(run -q --model anthropic/claude-test --base-url "$base" --output "$output" go)
+        if [ $to = closed ]; then
+            (cd "$space" && with_env "$program" "${write[@]}" >&- 2>"$err" </dev/null)
+        else
+            (cd "$space" && with_env "$program" "${write[@]}" >$to 2>"$err" </dev/null)
+        fi
+        status=$?
+        : >"$out"
+        exits "$output to $to" 1
+        check "$output to $to: said" grep -q 'cannot write to standard output' "$err"
+    done
+done
 for command in "mcp serve" chat; do
     # shellcheck disable=SC2086
     chela $command --model scripted/demo --ca-file nowhere.pem
