@@ -74,6 +74,8 @@ refused "unknown tool" "reed" "${good[@]}" --tools reed go
 refused "no prompt" "prompt" "${good[@]}"
 refused "unknown agent" "ghost" "${good[@]}" --agent ghost go
 refused "missing certificate file" "nowhere.pem" "${good[@]}" --ca-file nowhere.pem go
+refused "empty name of a file" "--config needs a value: FILE" "${good[@]}" --config "" go
+refused "empty name of a file, attached" "--schema needs a value: FILE" "${good[@]}" --schema= go
 refused "bad URL" "URL|url" run --model anthropic/claude-test --base-url 'ht!tp:/x' go
 
 chela frobnicate
