@@ -108,6 +108,19 @@ exits "unknown key elsewhere" 0
 check "unknown key elsewhere: a warning with the nearest" grep -qE "warning: memory.yaml:1:[0-9]+.*enable.*enabled" "$err"
 chela config check --strict memory.yaml
 exits "config check --strict" 2
+chela config check --json memory.yaml
+exits "config check --json" 0
+tells "config check --json: a warning" '"\(.file) \(.ok) \(.problems | map(.level))"' 'memory.yaml true ["warning"]'
+chela config check --json typos.yaml
+exits "config check --json: errors" 2
+tells "config check --json: each error once" '"\(.ok) \(.problems | map(.message[11:12] + .level))"' 'false ["3error","5error","4error"]'
+chela config check --json nowhere.yaml
+exits "config check --json: no file" 2
+tells "config check --json: why" '"\(.ok) \(.problems | length) \(.problems[0].message | test("nowhere.yaml"))"' 'false 1 true'
+printf 'channels: { slack: {} }\n' >"$space/channel.yaml"
+chela config check channel.yaml
+exits "a channel without its token" 0
+check "a channel without its token: a warning" grep -qE 'warning: channel.yaml:1:13: channels.slack: .* needs botTokenEnv or botTokenFile' "$err"
 
 # No permission to read it. Root may read everything, so do it as nobody.
 printf 'agents: {}\n' >"$space/secret.yaml"
