@@ -70,6 +70,10 @@ for WIDTH in 60 200; do
     types "/model nosuchmodel"
     press Enter
     sees "$WIDTH: a model that there is not" "no known model is like 'nosuchmodel'"
+    types "/model nosuch/model"
+    press Enter
+    sees "$WIDTH: a provider that there is not" "there is no provider 'nosuch'"
+    lacks "$WIDTH: is not taken" 'goes to nosuch'
     terminal pipe-pane -o "cat >>$tmp/raw$WIDTH"
     types "ask"
     press Enter
