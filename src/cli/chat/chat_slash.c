@@ -165,8 +165,8 @@ static bool model_has_provider(const struct ch_chat *c, const char *model,
         chela_free(name);
     }
     if (providers && !found)
-        ch_problem(err, CHELA_EINVAL, "there is no provider '%.*s' ('chela models list' shows them)",
-                   (int)n, from);
+        ch_problem(err, CHELA_EINVAL,
+                   "there is no provider '%.*s' ('chela models list' shows them)", (int)n, from);
     chela_free(providers);
     return found;
 }

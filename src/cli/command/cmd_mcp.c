@@ -565,7 +565,8 @@ static int mcp_add(struct mcp *m) {
     if (m->args.n < 2)
         return mcp_usage(m, "usage: chela mcp add [flags] NAME URL, or NAME -- COMMAND...");
     if (strstr(m->args.words[1], "://") && !mcp_is_url(m->args.words[1])) {
-        ch_console_error(&m->console, "the URL of a server starts with http:// or https://, not '%s'",
+        ch_console_error(&m->console,
+                         "the URL of a server starts with http:// or https://, not '%s'",
                          m->args.words[1]);
         return CH_EXIT_USAGE;
     }

@@ -135,7 +135,7 @@ int ch_setup_config(struct ch_setup *s, struct chela_error *err);
 /* Read a file and report its warnings. Every error is CHELA_ECONFIG. */
 int ch_setup_load(struct ch_setup *s, const char *path, chela_config **out,
                   struct chela_error *err);
-/* Report a problem of the file: {"level","message"} for s->found. A warning is counted and shown. */
+/* Report a problem of the file to s->found: {"level","message"}. A warning is counted and shown. */
 void ch_setup_found(struct ch_setup *s, const char *level, const char *message);
 void ch_setup_warn(struct ch_setup *s, const char *message);
 /* Create the runtime with the providers of the file. */
