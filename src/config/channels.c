@@ -104,14 +104,18 @@ static const char *channel_value(const struct ch_conf_channel *c, const char *na
     return NULL;
 }
 
-bool ch_conf_channel_enabled(const struct ch_conf_channel *c) {
+const struct chela_channel_option *ch_conf_channel_lacks(const struct ch_conf_channel *c) {
     for (const struct chela_channel_option *p = c->ops->options; p && p->name; p++) {
         bool secret = p->kind == CHELA_CHANNEL_SECRET;
         if (p->enables && !channel_value(c, p->name, secret ? "Env" : "") &&
             !(secret && channel_value(c, p->name, "File")))
-            return false;
+            return p;
     }
-    return true;
+    return NULL;
+}
+
+bool ch_conf_channel_enabled(const struct ch_conf_channel *c) {
+    return !ch_conf_channel_lacks(c);
 }
 
 /* Whether the option is used in the mode of the file. */

@@ -13,6 +13,7 @@
 #include "json/json.h"
 
 struct chela_channel_ops;
+struct chela_channel_option;
 struct ch_option;
 
 /* The first member of every entry of a list or map. */
@@ -311,6 +312,8 @@ void ch_conf_channel_files(const struct ch_conf *conf, void (*fn)(const char *pa
                            void *user);
 /* Whether the file configures the channel, and not only mentions it. */
 bool ch_conf_channel_enabled(const struct ch_conf_channel *c);
+/* The option without which the channel is not used; NULL: the file sets it. */
+const struct chela_channel_option *ch_conf_channel_lacks(const struct ch_conf_channel *c);
 
 /* Resolve path against the directory of the file; absolute paths stay
  * unchanged. */

@@ -1,6 +1,9 @@
 /* mcp_file.c -- see mcp_file.h. */
 #include "config/mcp_file.h"
 
+#include <stdlib.h>
+
+
 #include "base/error.h"
 #include "base/file.h"
 #include "base/limits.h"
@@ -160,5 +163,10 @@ int chela_config_mcp_edit(const char *path, const char *name, const char *defini
         return ch_fail(err, CHELA_ENOENT, "%s has no MCP server %s", path, name);
     write_servers(&out, root, name, definition);
     rc = definition ? check_definition(path, name, definition, err) : 0;
-    return rc < 0 ? rc : ch_file_save(path, ch_buf_sv(&out), err);
+    if (rc < 0)
+        return rc;
+    char *file = realpath(path, NULL); /* a link stays, and its target is written */
+    rc = ch_file_save(file ? file : path, ch_buf_sv(&out), err);
+    free(file);
+    return rc;
 }

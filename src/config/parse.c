@@ -258,6 +258,16 @@ static void note_left_open(struct ch_cfg_parser *p, const struct ch_json *v) {
         ch_cfg_warn(p, v, "%s", text);
 }
 
+static void note_unused(struct ch_cfg_parser *p, const struct ch_json *v,
+                        const struct ch_conf_channel *c) {
+    const struct chela_channel_option *o = ch_conf_channel_lacks(c);
+    bool secret = o && o->kind == CHELA_CHANNEL_SECRET;
+    if (secret)
+        ch_cfg_warn(p, v, "the channel is not used: it needs %sEnv or %sFile", o->name, o->name);
+    else if (o)
+        ch_cfg_warn(p, v, "the channel is not used: it needs %s", o->name);
+}
+
 static bool is_exposed(struct ch_cfg_parser *p, const struct ch_conf_channel *c,
                        const struct ch_json *key, const struct ch_json *v) {
     struct ch_sv s = ch_json_str(v);
@@ -312,6 +322,7 @@ static int read_channels(struct ch_cfg_parser *p, const struct ch_json *v,
             c->item = (struct ch_conf_item){name, ch_yaml_where(&p->yaml, key)};
             c->rows = ch_conf_channel_rows(c->ops, p->cfg->arena);
             read_channel(p, value, c);
+            note_unused(p, key, c);
             list->n++;
         }
         parse_leave(p, mark);

@@ -14,6 +14,7 @@ rules:
   - when: { user: "^todo", after: none }
     call: { tool: todo, args: { todos: [ { content: "read 读", status: completed }, { content: write, status: in_progress }, { content: test } ] } }
   - { when: { user: "^ask", after: none }, call: { tool: ask_user, args: { question: "Which one?" } } }
+  - { when: { user: "^wait", after: none }, call: { tool: exec, args: { command: "touch began; until [ -e go ]; do sleep 0.05; done" } } }
   - { when: { after: any }, say: "that was it" }
   - { say: "you said: {{user}}" }
 YAML
@@ -70,6 +71,10 @@ for WIDTH in 60 200; do
     types "/model nosuchmodel"
     press Enter
     sees "$WIDTH: a model that there is not" "no known model is like 'nosuchmodel'"
+    types "/model nosuch/model"
+    press Enter
+    sees "$WIDTH: a provider that there is not" "there is no provider 'nosuch'"
+    lacks "$WIDTH: is not taken" 'goes to nosuch'
     terminal pipe-pane -o "cat >>$tmp/raw$WIDTH"
     types "ask"
     press Enter
@@ -84,5 +89,26 @@ for WIDTH in 60 200; do
     sees "$WIDTH: answered" '^that was it$'
     press C-c C-d
     ends "$WIDTH: leaves" 0
+done
+
+# A low terminal: the frames of the status line replace each other.
+WIDTH=80
+for HEIGHT in 2 3; do
+    rm -f "$space/go" "$space/began"
+    chat --no-session
+    types "wait"
+    press Enter
+    for _ in {1..400}; do
+        [ -e "$space/began" ] && break
+        sleep 0.05
+    done
+    sleep 0.3
+    before=$(terminal display-message -p '#{history_size}')
+    sleep 1
+    same "$HEIGHT rows: frames leave no lines" "$before" "$(terminal display-message -p '#{history_size}')"
+    touch "$space/go"
+    sees "$HEIGHT rows: the prompt stays" '^>'
+    press C-c C-d
+    ends "$HEIGHT rows: leaves" 0
 done
 tap_done

@@ -50,6 +50,19 @@ same "doctor: as JSON" "s ready 6" "$(jq -r '.[] | "\(.name) \(.state) \(.tools 
 chela mcp tools --config mcp.yaml --json s
 same "tools: as JSON" "s__echo true" "$(jq -r '.tools[0] | "\(.alias) \(.accepted)"' "$out")"
 
+# --- the user's file
+chela mcp add ftp ftp://127.0.0.1/mcp
+exits "add: not a URL of a server" 2
+same "add: not a URL of a server: said" "chela: the URL of a server starts with http:// or https://, not 'ftp://127.0.0.1/mcp'" "$(cat "$err")"
+mkdir -p "$tmp/.config/chela" "$tmp/dotfiles"
+echo '{}' >"$tmp/dotfiles/mcp.json"
+ln -s ../../dotfiles/mcp.json "$tmp/.config/chela/mcp.json"
+chela mcp add linked -- python3 "$server" modern "$tmp/words"
+exits "add: the file is a link" 0
+check "add: the link stays" test -L "$tmp/.config/chela/mcp.json"
+same "add: its target is written" linked "$(jq -r '.mcpServers | keys[]' "$tmp/dotfiles/mcp.json")"
+rm -rf "$tmp/.config/chela/mcp.json" "$tmp/dotfiles" "$state"
+
 # --- in a run: one path for all tools
 cat >"$space/calls.yaml" <<'YAML'
 rules:

@@ -108,4 +108,7 @@ for api in "${apis[@]}"; do
         same "$label: no tools were sent" "" "$(requests 'select(.body.tools) | .n')"
     done
 done
+chela models list scripted
+exits "models of a provider without a server" 2
+same "models of a provider without a server: said" "chela: scripted: scripted has no list of its models to ask for" "$(cat "$err")"
 tap_done

@@ -55,8 +55,13 @@ chela trace "${store[@]}" anthropic --request 1 --wire
 cp "$out" "$tmp/wire.json"
 echo '[]' >"$tmp/list.json"
 chela wire encode --api anthropic "$tmp/list.json"
-exits "wire encode: no request" 1
+exits "wire encode: no request" 2
 check "wire encode: the file is named" grep -q '/list.json: request: must be an object' "$err"
+echo nothing >"$tmp/no.json"
+chela wire encode --api anthropic "$tmp/no.json"
+exits "wire encode: no JSON" 2
+chela wire decode --api anthropic "$tmp/no.json"
+exits "wire decode: no reply" 1
 chela wire encode --api anthropic "$tmp/wire.json"
 cp "$out" "$tmp/encoded.json"
 request anthropic 1

@@ -53,6 +53,9 @@ chela trace nobody "${store[@]}"
 exits "no such session" 2
 chela trace s "${store[@]}" --html /nowhere/page.html
 exits "a page that cannot be written" 2
+chela trace s "${store[@]}" --html /dev/full
+exits "a page on a full disk" 1
+check "a page on a full disk: said" grep -q '/dev/full: No space left' "$err"
 for flags in "--request 1 --body" "--request 1 --wire" "--request 1 --json" --otlp; do
     # shellcheck disable=SC2086
     (cd "$space" && with_env "$program" trace s "${store[@]}" $flags >/dev/full 2>"$err")

@@ -74,6 +74,8 @@ refused "unknown tool" "reed" "${good[@]}" --tools reed go
 refused "no prompt" "prompt" "${good[@]}"
 refused "unknown agent" "ghost" "${good[@]}" --agent ghost go
 refused "missing certificate file" "nowhere.pem" "${good[@]}" --ca-file nowhere.pem go
+refused "empty name of a file" "--config needs a value: FILE" "${good[@]}" --config "" go
+refused "empty name of a file, attached" "--schema needs a value: FILE" "${good[@]}" --schema= go
 refused "bad URL" "URL|url" run --model anthropic/claude-test --base-url 'ht!tp:/x' go
 
 chela frobnicate
@@ -106,6 +108,19 @@ exits "unknown key elsewhere" 0
 check "unknown key elsewhere: a warning with the nearest" grep -qE "warning: memory.yaml:1:[0-9]+.*enable.*enabled" "$err"
 chela config check --strict memory.yaml
 exits "config check --strict" 2
+chela config check --json memory.yaml
+exits "config check --json" 0
+tells "config check --json: a warning" '"\(.file) \(.ok) \(.problems | map(.level))"' 'memory.yaml true ["warning"]'
+chela config check --json typos.yaml
+exits "config check --json: errors" 2
+tells "config check --json: each error once" '"\(.ok) \(.problems | map(.message[11:12] + .level))"' 'false ["3error","5error","4error"]'
+chela config check --json nowhere.yaml
+exits "config check --json: no file" 2
+tells "config check --json: why" '"\(.ok) \(.problems | length) \(.problems[0].message | test("nowhere.yaml"))"' 'false 1 true'
+printf 'channels: { slack: {} }\n' >"$space/channel.yaml"
+chela config check channel.yaml
+exits "a channel without its token" 0
+check "a channel without its token: a warning" grep -qE 'warning: channel.yaml:1:13: channels.slack: .* needs botTokenEnv or botTokenFile' "$err"
 
 # No permission to read it. Root may read everything, so do it as nobody.
 printf 'agents: {}\n' >"$space/secret.yaml"
@@ -186,6 +201,22 @@ events_are_well_formed "bytes that are no UTF-8"
 fresh long anthropic
 (cd "$space" && with_env "$program" run --model anthropic/claude-test --base-url "$base" go 2>"$err" </dev/null | head -c 10 >"$out")
 same "a reader that goes away: no crash" "0" "$(grep -ciE 'sanitizer|abort|assert' "$err")"
+# Output that cannot be written: a failure, not a cancellation.
+for output in text json jsonl; do
+    for to in /dev/full closed; do
+        fresh long anthropic
+        write=(run -q --model anthropic/claude-test --base-url "$base" --output "$output" go)
+        if [ $to = closed ]; then
+            (cd "$space" && with_env "$program" "${write[@]}" >&- 2>"$err" </dev/null)
+        else
+            (cd "$space" && with_env "$program" "${write[@]}" >$to 2>"$err" </dev/null)
+        fi
+        status=$?
+        : >"$out"
+        exits "$output to $to" 1
+        check "$output to $to: said" grep -q 'cannot write to standard output' "$err"
+    done
+done
 for command in "mcp serve" chat; do
     # shellcheck disable=SC2086
     chela $command --model scripted/demo --ca-file nowhere.pem

@@ -119,7 +119,9 @@ static int write_offered(chela_runtime *rt, const char *provider, struct ch_jw *
     CH_BUF_AUTO body = {0};
     CH_AUTO(ch_target) t = NULL;
     struct offers o = {w, provider};
-    ch_buf_addf(&spec, "%s/any", provider);
+    const struct ch_provider *known = ch_provider_find(ch_sv_str(provider));
+    const char *any = known ? known->default_model : NULL; /* a scripted model must exist */
+    ch_buf_addf(&spec, "%s/%s", provider, any ? any : "any");
     int rc = ch_target_new(&rt->providers, ch_buf_str(&spec), NULL, &t, err);
     if (rc == 0)
         rc = ch_server_query_models(&rt->providers, t, &body, err);

@@ -671,10 +671,23 @@ void ch_chat_notify(struct ch_chat *c, const char *what) {
     fprintf(ch_screen_above(&c->screen), "\033]9;chela: %s\033\\\a", what);
 }
 
+/* Keep the last lines: a line above the top of the screen cannot be erased. Returns the number of
+ * lines that were removed; the cursor is in none of them. */
+static size_t cut_foot(struct foot *f, size_t most) {
+    size_t over = f->n > most ? f->n - most : 0;
+    for (size_t i = 0; i < f->n; i++)
+        if (i < over)
+            free(f->lines[i]);
+        else
+            f->lines[i - over] = f->lines[i];
+    f->n -= over;
+    return over;
+}
+
 void ch_chat_draw(struct ch_chat *c) {
     struct foot f = {0};
     struct ch_edit_view view;
-    size_t rows = c->screen.rows > 2 ? c->screen.rows - 1 : 2;
+    size_t rows = c->screen.rows > 1 ? c->screen.rows - 1 : 1;
 
     add_under_way(c, &f, rows);
     size_t left = rows > f.n + 1 ? rows - f.n : 1;
@@ -687,6 +700,7 @@ void ch_chat_draw(struct ch_chat *c) {
     for (size_t i = 0; i < view.n; i++)
         chat_show_add_line(&f, view.lines[i]);
     free(view.lines);
+    row -= cut_foot(&f, rows);
     ch_screen_draw(&c->screen, f.lines, f.n, row, column);
     for (size_t i = 0; i < f.n; i++)
         free(f.lines[i]);

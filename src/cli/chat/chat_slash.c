@@ -17,8 +17,10 @@
 #include "cli/chat/chat_runs.h"
 #include "cli/chat/chat_tasks.h"
 #include "cli/chat/chat_undo.h"
+#include "cli/support/array_member.h"
 #include "cli/support/draft.h"
 #include "cli/support/mem.h"
+#include "cli/support/problem.h"
 #include "cli/support/suggest.h"
 #include "cli/term/table.h"
 
@@ -111,20 +113,28 @@ static void model_fill(struct ch_pick *p, const char *json) {
     ch_table_release(&t);
 }
 
-/* Uses a second runtime, because the request blocks and the chat's runtime runs in the
- * chat's loop. */
-static void model_pick(struct ch_chat *c, const char *query) {
+/* "/models" or "/providers" of all known ones; the caller frees it. NULL: see err. Uses a second
+ * runtime, because the request blocks and the chat's runtime runs in the chat's loop. */
+static char *model_known(const struct ch_chat *c, const char *list, struct chela_error *err) {
     struct ch_setup other = {
         .env = c->setup->env, .flags = c->setup->flags, .console = c->console,
         .config = c->setup->config};
+    char *json = NULL, *known = NULL;
+    if (ch_setup_runtime(&other, err) == 0)
+        json = chela_models_json(other.rt, NULL, err);
+    if (json)
+        known = chela_json_get(json, strlen(json), list, NULL);
+    chela_free(json);
+    other.config = NULL; /* it is the chat's */
+    ch_setup_release(&other);
+    return known;
+}
+
+static void model_pick(struct ch_chat *c, const char *query) {
     struct chela_error err = {0};
-    char *json = NULL, *models = NULL;
+    char *models = model_known(c, "/models", &err);
     const char *used = c->model ? c->model : c->asked_model;
 
-    if (ch_setup_runtime(&other, &err) == 0)
-        json = chela_models_json(other.rt, NULL, &err);
-    if (json)
-        models = chela_json_get(json, strlen(json), "/models", NULL);
     if (models) {
         struct ch_pick *p = ch_chat_pick(c, "model", model_chosen);
         model_fill(p, models);
@@ -140,16 +150,35 @@ static void model_pick(struct ch_chat *c, const char *query) {
         chat_slash_complain(c, &err);
     }
     chela_free(models);
-    chela_free(json);
-    other.config = NULL; /* it is the chat's */
-    ch_setup_release(&other);
+}
+
+/* Whether the provider of PROVIDER/MODEL is known; it may have the prefix of prompted calls. */
+static bool model_has_provider(const struct ch_chat *c, const char *model,
+                               struct chela_error *err) {
+    static const char prompted[] = "prompted+";
+    const char *from = model + (strncmp(model, prompted, 9) == 0 ? 9 : 0);
+    size_t n = strcspn(from, "/");
+    char *providers = model_known(c, "/providers", err), *name;
+    bool found = false;
+    for (size_t i = 0; providers && !found && (name = ch_array_member(providers, i, "name")); i++) {
+        found = strlen(name) == n && memcmp(name, from, n) == 0;
+        chela_free(name);
+    }
+    if (providers && !found)
+        ch_problem(err, CHELA_EINVAL,
+                   "there is no provider '%.*s' ('chela models list' shows them)", (int)n, from);
+    chela_free(providers);
+    return found;
 }
 
 static void model(struct ch_chat *c, const char *args) {
-    if (strchr(args, '/'))
+    struct chela_error err = {0};
+    if (!strchr(args, '/'))
+        model_pick(c, args);
+    else if (model_has_provider(c, args, &err))
         model_chosen(c, args);
     else
-        model_pick(c, args);
+        chat_slash_complain(c, &err);
 }
 
 /* --- results --------------------------------------------------------------------------- */

@@ -28,6 +28,8 @@ static const struct ch_opt check_opts[] = {
     CH_SETUP_OPTS_CONFIG(struct flags),
     {"strict", 0, CH_OPT_SWITCH, AT(strict), NULL, 0, 0, "Configuration",
      "every unknown key is an error"},
+    {"json", 0, CH_OPT_SWITCH, AT(json), NULL, 0, 0, "Output",
+     "print a JSON object: file, ok, and problems, an array of {level, message}"},
     CH_SETUP_OPTS_OUTPUT(struct flags),
     {.name = NULL},
 };
@@ -58,19 +60,16 @@ static int check_models(struct ch_setup *s, struct chela_error *err) {
         return CHELA_OK;
     if (why.code != CHELA_EAUTH)
         return ch_problem(err, CHELA_ECONFIG, "%s: %s", s->config_path, why.message);
-    ch_console_note(s->console, "warning: %s", why.message);
-    s->warnings++;
+    ch_setup_warn(s, why.message);
     return CHELA_OK;
 }
 
 static void on_conflict(const char *rule, const char *tool, void *user) {
-    struct ch_setup *s = user;
-    ch_console_note(s->console,
-                    "warning: the rule \"%s\" conflicts with the tool %s, whose description "
-                    "promises it; the rule comes first in the prompt, and tools.deny hides the "
-                    "tool",
-                    rule, tool);
-    s->warnings++;
+    char *text = ch_format("the rule \"%s\" conflicts with the tool %s, whose description promises "
+                           "it; the rule comes first in the prompt, and tools.deny hides the tool",
+                           rule, tool);
+    ch_setup_warn(user, text);
+    free(text);
 }
 
 static void check_rules(struct ch_setup *s, const struct chela_agent_opts *opt,
@@ -132,14 +131,38 @@ static void config_report(struct ch_console *c, const struct ch_setup *s) {
     free(line);
 }
 
+static void config_report_json(struct ch_console *c, const struct ch_setup *s, bool ok,
+                               const char *problems) {
+    struct ch_draft d;
+    ch_draft_init(&d);
+    fputs("{\"file\":", d.f);
+    if (s->config_path)
+        ch_draft_quote(d.f, s->config_path);
+    else
+        fputs("null", d.f);
+    fprintf(d.f, ",\"ok\":%s,\"problems\":[%s]}\n", ok ? "true" : "false", problems);
+    ch_draft_finish(&d);
+    ch_console_print(c, d.p, d.n);
+    free(d.p);
+}
+
 static int config_check(const struct flags *f, struct ch_console *c, const struct ch_env *env,
                         struct chela_error *err) {
     struct ch_setup setup = {.env = env, .flags = &f->setup, .console = c, .inspect = true};
+    struct ch_draft found;
+    ch_draft_init(&found);
+    setup.found = found.f;
     setup.strict = f->strict;
     setup.complete = true;
     int rc = check_file(&setup, err);
-    if (rc == 0)
+    if (rc < 0 && !setup.complaints)
+        ch_setup_found(&setup, "error", err->message);
+    ch_draft_finish(&found);
+    if (f->json)
+        config_report_json(c, &setup, rc == 0, found.p);
+    else if (rc == 0)
         config_report(c, &setup);
+    free(found.p);
     ch_setup_release(&setup);
     return rc;
 }

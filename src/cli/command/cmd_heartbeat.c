@@ -114,7 +114,7 @@ static int write_plot(const struct simulation *s, struct chela_error *err) {
     ch_plot_svg(s->plots, s->nplots, f);
     bool failed = ferror(f);
     if (fclose(f) != 0 || failed)
-        return ch_problem(err, CHELA_EINVAL, "%s: %s", s->flags.svg, strerror(errno));
+        return ch_problem(err, CHELA_EINTERNAL, "%s: %s", s->flags.svg, strerror(errno));
     return CHELA_OK;
 }
 

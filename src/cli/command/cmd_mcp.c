@@ -504,9 +504,13 @@ static void add_pairs(struct ch_draft *d, const char *key, const struct ch_texts
     fputc('}', d->f);
 }
 
+static bool mcp_is_url(const char *word) {
+    return strncmp(word, "http://", 7) == 0 || strncmp(word, "https://", 8) == 0;
+}
+
 static void write_definition(struct mcp *m, struct ch_draft *d) {
     const char *const *words = m->args.words;
-    bool url = strncmp(words[1], "http://", 7) == 0 || strncmp(words[1], "https://", 8) == 0;
+    bool url = mcp_is_url(words[1]);
 
     fprintf(d->f, "{\"%s\":", url ? "url" : "command");
     ch_draft_quote(d->f, words[1]);
@@ -560,6 +564,12 @@ static int mcp_add(struct mcp *m) {
 
     if (m->args.n < 2)
         return mcp_usage(m, "usage: chela mcp add [flags] NAME URL, or NAME -- COMMAND...");
+    if (strstr(m->args.words[1], "://") && !mcp_is_url(m->args.words[1])) {
+        ch_console_error(&m->console,
+                         "the URL of a server starts with http:// or https://, not '%s'",
+                         m->args.words[1]);
+        return CH_EXIT_USAGE;
+    }
     ch_draft_init(&d);
     write_definition(m, &d);
     ch_draft_finish(&d);

@@ -201,7 +201,8 @@ static int close_files(struct test *t, int rc, struct chela_error *err) {
     bool lost = ferror(t->junit) != 0;
     lost |= fclose(t->junit) != 0;
     if (rc == 0 && lost)
-        return ch_problem(err, CHELA_EIO, "--junit %s: %s", t->p->flags.junit, strerror(errno));
+        return ch_problem(err, CHELA_EINTERNAL, "--junit %s: %s", t->p->flags.junit,
+                          strerror(errno));
     return rc;
 }
 

@@ -182,7 +182,9 @@ struct run {
 
 static void run_on_end(struct run *r, const struct chela_event *ev) {
     r->ended = true;
-    r->code = ch_text_exit(ev->end.status);
+    bool unread = ch_console_failure(&r->console) && !ch_signals_caught(r->signals);
+    r->code = unread && ev->end.status == CHELA_STATUS_CANCELLED ? CH_EXIT_ERROR
+                                                                 : ch_text_exit(ev->end.status);
     ch_status_free(r->status);
     r->status = NULL;
     if (r->format == JSON)

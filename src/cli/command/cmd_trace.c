@@ -66,7 +66,7 @@ static int write_page(const struct ch_trace *t, chela_store *store, const char *
     ch_trace_html(t, store, key, why, f);
     bool failed = ferror(f);
     if (fclose(f) != 0 || failed)
-        return ch_problem(err, CHELA_EINVAL, "%s: %s", path, strerror(errno));
+        return ch_problem(err, CHELA_EINTERNAL, "%s: %s", path, strerror(errno));
     return CHELA_OK;
 }
 

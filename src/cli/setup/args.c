@@ -135,11 +135,12 @@ static void args_take(struct parser *p, const struct ch_opt *opt, const char *at
         *(bool *)(p->into + opt->at) = true;
         return;
     }
-    if (!attached && p->at == p->argc) {
+    const char *text = attached ? attached : p->at < p->argc ? p->argv[p->at++] : NULL;
+    bool file = opt->value && strncmp(opt->value, "FILE", 4) == 0; /* "" names no file */
+    if (!text || (file && !*text))
         ch_problem(p->err, CHELA_EINVAL, "--%s needs a value: %s", opt->name, opt->value);
-        return;
-    }
-    args_set_value(p, opt, attached ? attached : p->argv[p->at++]);
+    else
+        args_set_value(p, opt, text);
 }
 
 /* --- flags ---------------------------------------------------------------- */

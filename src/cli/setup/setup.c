@@ -45,16 +45,29 @@ static bool is_in(const char *path, const char *cwd) {
     return same;
 }
 
-static void on_warning(const char *line, void *user) {
-    struct ch_setup *s = user;
+void ch_setup_found(struct ch_setup *s, const char *level, const char *message) {
+    if (!s->found)
+        return;
+    fprintf(s->found, "%s{\"level\":\"%s\",\"message\":", ftell(s->found) > 0 ? ",\n" : "", level);
+    ch_draft_quote(s->found, message);
+    fputc('}', s->found);
+}
+
+void ch_setup_warn(struct ch_setup *s, const char *message) {
     s->warnings++;
-    ch_console_note(s->console, "warning: %s", line);
+    ch_console_note(s->console, "warning: %s", message);
+    ch_setup_found(s, "warning", message);
+}
+
+static void on_warning(const char *line, void *user) {
+    ch_setup_warn(user, line);
 }
 
 /* The first complaint becomes the error of the command. If there are several, all of them
  * are listed above the error. */
 static void on_complaint(const char *line, void *user) {
     struct ch_setup *s = user;
+    ch_setup_found(s, "error", line);
     if (s->complaints++ == 1)
         ch_console_error(s->console, "%s", s->complaint);
     if (s->complaints > 1)

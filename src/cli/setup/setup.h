@@ -5,6 +5,8 @@
  * choosing the model, restricting the tools. */
 #ifndef CH_CLI_SETUP_H
 #define CH_CLI_SETUP_H
+#include <stdio.h>
+
 #include "chela.h"
 #include "cli/setup/args.h"
 #include "cli/term/console.h"
@@ -113,6 +115,7 @@ struct ch_setup {
     char *untrusted;                    /* owned: the file that is not trusted; NULL: none */
     size_t ignored;                     /* settings of that file that have no effect */
     unsigned warnings, complaints;      /* warnings and errors of the file */
+    FILE *found; /* gets each of them as a JSON object; borrowed, may be NULL; set by the caller */
     char *complaint;                    /* owned: the last error while the file is read */
     chela_store *store;                 /* owned; NULL: not opened */
     struct ch_setup_team team;          /* agents that were made */
@@ -132,6 +135,9 @@ int ch_setup_config(struct ch_setup *s, struct chela_error *err);
 /* Read a file and report its warnings. Every error is CHELA_ECONFIG. */
 int ch_setup_load(struct ch_setup *s, const char *path, chela_config **out,
                   struct chela_error *err);
+/* Report a problem of the file to s->found: {"level","message"}. A warning is counted and shown. */
+void ch_setup_found(struct ch_setup *s, const char *level, const char *message);
+void ch_setup_warn(struct ch_setup *s, const char *message);
 /* Create the runtime with the providers of the file. */
 int ch_setup_runtime(struct ch_setup *s, struct chela_error *err);
 /* Open the chosen store: from the flag, from the file, or, if `wanted`, the user's default.

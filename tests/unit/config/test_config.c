@@ -633,7 +633,10 @@ static const struct {
     {"channels: {telegram: {tokenEnv: T, owners: [CHANGE-ME], domain: 'http://[::1]:8'}}",
      "c.yaml:1:44: channels.telegram.owners: not filled in: replace CHANGE-ME by the value from "
      "the console of the service\n"},
-    {"channels: {feishu: {appId: x, dmPolicy: pairing}, telegram: {domain: 'https://x'}}", ""},
+    {"channels: {feishu: {appId: x, dmPolicy: pairing}, telegram: {domain: 'https://x'}}",
+     "c.yaml:1:51: channels.telegram: the channel is not used: it needs tokenEnv or tokenFile\n"},
+    {"channels: {feishu: }",
+     "c.yaml:1:12: channels.feishu: the channel is not used: it needs appId\n"},
     {"\"a\\nb\": 1", "c.yaml:1:1: a b: unknown key\n"},
     {"sk-ant-0123456789: 1", "c.yaml:1:1: ***: unknown key\n"},
     /* Keys that other parts of chela have are no mistakes. */
