@@ -55,11 +55,11 @@ chela trace "${store[@]}" anthropic --request 1 --wire
 cp "$out" "$tmp/wire.json"
 echo '[]' >"$tmp/list.json"
 chela wire encode --api anthropic "$tmp/list.json"
-exits "wire encode: no request" 2
+exits "wire encode: no request" 1
 check "wire encode: the file is named" grep -q '/list.json: request: must be an object' "$err"
 echo nothing >"$tmp/no.json"
 chela wire encode --api anthropic "$tmp/no.json"
-exits "wire encode: no JSON" 2
+exits "wire encode: no JSON" 1
 chela wire decode --api anthropic "$tmp/no.json"
 exits "wire decode: no reply" 1
 chela wire encode --api anthropic "$tmp/wire.json"

@@ -1,7 +1,7 @@
 /* cmd_wire.c -- `chela wire`: runs the codecs of model services alone.
  *
- * Exit code 1: a reply that is not of the protocol; 2: invalid arguments, or a request that
- * cannot be read. A reply that contains an error of the service is decoded like any other. */
+ * Exit code 1: input that is not of the protocol; 2: invalid arguments. A reply that
+ * contains an error of the service is decoded like any other. */
 #include <string.h>
 
 #include "chela/session.h"
@@ -97,9 +97,7 @@ static int print_converted(struct ch_console *c, const struct flags *f, const ch
 
     if (ch_input_file(path, CH_INPUT_BODY, &in, &err) == 0) {
         char *json = convert(f, path, &in, &err);
-        code = json                      ? CH_EXIT_DONE
-               : convert == wire_decode ? CH_EXIT_ERROR
-                                        : ch_problem_exit(&err);
+        code = json ? CH_EXIT_DONE : CH_EXIT_ERROR;
         if (json)
             ch_json_line(c, json);
         else
