@@ -247,9 +247,9 @@ static void print_text(FILE *out, const struct ch_findings *f, bool quiet) {
         bool ok = strcmp(one->status, "ok") == 0;
         if (quiet && ok)
             continue;
-        fprintf(out, "%-4s  %-9s %-21s %s\n", one->status, one->area, one->name, one->detail);
+        fprintf(out, "%-4s  %-8s %-21s %s\n", one->status, one->area, one->name, one->detail);
         if (!ok && one->mend)
-            fprintf(out, "%38s-> %s\n", "", one->mend);
+            fprintf(out, "%37s-> %s\n", "", one->mend);
     }
     if (!quiet)
         fprintf(out, "%zu checks: %zu warnings, %zu failures\n", f->n, f->warned, f->failed);
