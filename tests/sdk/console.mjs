@@ -189,6 +189,8 @@ if (page) {
   });
   await check('console: another page sees the same, and what goes on', async () => {
     const other = await visit({ viewport: { width: 390, height: 844 }, locale: 'zh-CN', colorScheme: 'dark' });
+    // The menu may be opened before the sessions are listed.
+    await other.route('**/api/sessions?*', async (route) => { await new Promise((done) => setTimeout(done, 1000)); await route.continue(); });
     await enter(other);
     await other.click('#menu');
     await other.click('.session');

@@ -65,11 +65,17 @@ function parse(hash) {
   return { kind: kind || "new", rest };
 }
 
+/* The person goes to the address. The start of the page must not close the drawer: the person may
+ * have opened it meanwhile. */
+function go() {
+  drawer(false);
+  route();
+}
+
 async function route() {
   if (!hasToken()) return;
   const { kind, rest } = parse(location.hash);
   shown = location.hash;
-  drawer(false);
   if (kind === "s" && rest[0]) { await routeSession(rest); return; }
   if (kind !== "new" && kind in pages) { await showPage(kind, rest); return; }
   open.beginSession();
@@ -328,7 +334,7 @@ function showSessions() {
   const found = state.sessions.filter((s) => matches(s, text));
   const had = document.activeElement?.dataset?.key;
   const row = (s, style, ...parts) => make(`a.session${style}`, { href: sessionPath(s.key), "data-key": s.key, "aria-current": s.key === state.key ? "page" : null, title: s.key,
-    onclick: () => { if (location.hash === sessionPath(s.key)) route(); } }, ...parts);
+    onclick: () => { if (location.hash === sessionPath(s.key)) go(); } }, ...parts);
   const dot = (s) => { const status = s.key === state.key && state.status !== "idle" ? state.status : s.status; return make("span.dot", { "data-status": status, title: say(`status.${status}`) }); };
   $("sessions").replaceChildren(...found.map((s) => row(s, "", dot(s), make("span.session-title", {}, inOrder(s.title || s.key)), make("span.session-when", {}, when(s.updated)))));
   const listed = new Set(found.map((s) => s.key));
@@ -419,7 +425,7 @@ function showKeys() {
 /* At once, so that the next key is typed into the field. */
 function toNew() {
   location.hash = "#/new";
-  route();
+  go();
 }
 
 const actions = {
@@ -506,7 +512,7 @@ for (const [id, act] of [["rename", open.rename], ["fork", open.fork], ["undo", 
   on(id, "click", () => { $("more").open = false; act(); });
 document.addEventListener("click", (e) => { if ($("more").open && !$("more").contains(e.target)) $("more").open = false; });
 document.addEventListener("keydown", onKey);
-addEventListener("hashchange", () => { if (location.hash !== shown) route(); });
+addEventListener("hashchange", () => { if (location.hash !== shown) go(); });
 watchFiles((text) => trouble(text));
 
 document.documentElement.dataset.theme = localStorage.getItem("chela.theme") ?? "auto";
