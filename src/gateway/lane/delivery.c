@@ -388,12 +388,21 @@ static int delivery_check_size(const struct ch_delivery *d, struct chela_error *
                                          CH_LIMIT_INPUT / CH_MB);
 }
 
+static void delivery_on_too_large(struct ch_timer *t) {
+    struct ch_delivery *d = CH_CONTAINER(t, struct ch_delivery, retry);
+    struct chela_error err = {0};
+    delivery_check_size(d, &err);
+    delivery_end(d, CH_DELIVERY_REFUSED, NULL, &err);
+}
+
 static void delivery_on_budgets(struct ch_budget_wait *w) {
     struct ch_delivery *d = CH_CONTAINER(w, struct ch_delivery, budget);
     struct chela_error err = {0};
     struct ch_spender who = delivery_spender(d);
-    if (ch_budgets_admit(d->gw, &who, &err) < 0 || delivery_check_size(d, &err) < 0)
+    if (ch_budgets_admit(d->gw, &who, &err) < 0)
         delivery_end(d, CH_DELIVERY_REFUSED, NULL, &err);
+    else if (delivery_check_size(d, &err) < 0) /* ch_delivery_admit must not call told */
+        ch_timer_start(d->gw->rt->loop, &d->retry, 0, delivery_on_too_large);
     else
         delivery_store(d);
 }
