@@ -11,7 +11,7 @@
 #include "gateway/request/request.h"
 
 /* Answers the request. l NULL: the event waits, or another gateway has the session. Of d, only
- * id, key, kind and run are set then. */
+ * id, key, kind, run and how are set then. */
 typedef void ch_admitted_fn(struct ch_request *req, struct ch_lane *l,
                             const struct ch_delivery *d);
 

@@ -64,7 +64,7 @@ struct ch_delivery {
                       * controls; NULL: unknown */
     struct ch_buf text; /* the event's data, until it is stored */
     struct ch_timer retry; /* retries > 0: the session was held elsewhere, and may be free soon;
-                            * else: the event has not had its turn yet */
+                            * else: the event has not had its turn yet, or is refused soon */
     unsigned retries;
     struct ch_work look; /* before a retry: reads whether the event still waits */
     chela_store *store;  /* for look: the gateway may be freed meanwhile */
@@ -94,8 +94,8 @@ bool ch_delivery_joins(const chela_gateway *gw, struct ch_sv key);
 void ch_delivery_leave(struct ch_delivery *d);
 
 /* Why the session refused the event of another gateway. Code 0: if there is a message, the
- * session took up the event, which controls a run, and the message is the id of the run, or
- * "none"; else the outcome is unknown. Blocks. */
+ * session took up the event, which controls a run. The message is the id of the run, or "none",
+ * followed by " running" if the run is in progress. No message: the outcome is unknown. Blocks. */
 void ch_delivery_read_outcome(chela_store *store, const char *id, struct chela_error *out);
 
 #define CH_API_EVENT "api/" /* prefix of the ids of events from HTTP clients */
