@@ -329,8 +329,8 @@ CHELA_API int chela_follow_holder(chela_follow *f, enum chela_holder *out,
  * decision and an answer are for a paused run, as for chela_session_approve and
  * chela_session_answer.
  * Threads: any
- * Errors: CHELA_EINVAL: the text is not UTF-8. CHELA_ELIMIT: the text is too long. CHELA_EIO,
- * CHELA_ENET: the database failed. */
+ * Errors: CHELA_EINVAL: the text is not UTF-8, or there is no such decision. CHELA_ELIMIT: the
+ * text is too long. CHELA_EIO, CHELA_ENET: the database failed. */
 CHELA_API int chela_follow_say(chela_follow *f, const char *text, size_t n,
                                struct chela_error *err);
 CHELA_API int chela_follow_cancel(chela_follow *f, struct chela_error *err);

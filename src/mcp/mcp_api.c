@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include "agent/handle/agent.h"
+#include "base/choice.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/opts.h"
@@ -58,7 +59,10 @@ static int check_opts(const struct chela_mcp_opts *o, struct chela_error *err) {
     if ((program && !o->state_dir) || (o->state_dir && o->state_dir[0] != '/'))
         return ch_fail(err, CHELA_EINVAL, "MCP server %s: state_dir is not an absolute path",
                        o->name);
-    return 0;
+    int rc = ch_choice_check(CHELA_CHOICE_MCP_ERA, o->era, err);
+    if (rc == 0)
+        rc = ch_choice_check(CHELA_CHOICE_EFFECT, o->effect, err);
+    return rc < 0 ? rc : ch_choice_check(CHELA_CHOICE_PERMISSION, o->permission, err);
 }
 
 static const char *copy_text(struct ch_arena *a, const char *text) {
