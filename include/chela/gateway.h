@@ -110,8 +110,8 @@ struct chela_gateway_opts {
     const struct chela_gateway_hook *const *hooks; /* NULL-terminated; may be NULL */
     const struct chela_channel_opts *const *channels; /* NULL-terminated; may be NULL */
     const char *tls_cert, *tls_key; /* PEM files; both NULL: no TLS */
-    int64_t retention_days; /* delete idle sessions that were not used for this long; 0:
-                               keep all */
+    int64_t retention_days; /* delete idle sessions that were not used for this long, at most
+                               36500; 0: keep all */
     /* Scheduled runs; NULL-terminated, may be NULL. Schedules in the store are always
      * run. */
     const struct chela_schedule *const *schedules;

@@ -90,6 +90,9 @@ static void nothing_is_returned_by_a_failure(void **state) {
     struct chela_run_opts run = {.size = 1};
     struct chela_gateway_opts gateway = CHELA_GATEWAY_OPTS(.listen = "127.0.0.1:0");
     chela_agent *agents[] = {w->agent, NULL};
+    struct chela_gateway_opts endless =
+        CHELA_GATEWAY_OPTS(.listen = "127.0.0.1:0", .token = "0123456789abcdef",
+                           .agents = agents, .retention_days = -1);
     struct chela_channel_opts nameless = CHELA_CHANNEL_OPTS(.name = NULL);
     const struct chela_channel_opts *const channels[] = {&nameless, NULL};
     struct chela_gateway_opts channel =
@@ -112,6 +115,9 @@ static void nothing_is_returned_by_a_failure(void **state) {
     FAILS(chela_run, chela_run_wake(w->session, NULL, &out, err));
     FAILS(chela_run, chela_run_resume(w->session, NULL, &out, err));
     FAILS(chela_gateway, chela_gateway_new(w->rt, &gateway, &out, err));
+    FAILS(chela_gateway, chela_gateway_new(w->rt, &endless, &out, err));
+    endless.retention_days = INT64_MAX;
+    FAILS(chela_gateway, chela_gateway_new(w->rt, &endless, &out, err));
     FAILS(chela_gateway, chela_gateway_new(w->rt, &channel, &out, err));
     FAILS(chela_config, chela_config_load(NOWHERE, NULL, NULL, &out, err));
     FAILS(chela_schema, chela_schema_new("[", 1, NULL, &out, err));
