@@ -453,14 +453,14 @@ static void wait_on_timer(struct ch_timer *t) {
 }
 
 int chela_mcp_wait(chela_runtime *rt, int64_t timeout_ms, struct chela_error *err) {
-    int64_t until = ch_mono_ms(ch_loop_clock(rt->loop)) +
-                    (timeout_ms ? timeout_ms : CH_DEFAULT_MCP_START_MS);
+    int64_t begun = ch_mono_ms(ch_loop_clock(rt->loop));
+    int64_t most = timeout_ms ? timeout_ms : CH_DEFAULT_MCP_START_MS;
     CH_LOG_SCOPE(rt->sink);
     int rc = ch_loop_may_run(rt->loop, err);
 
     while (rc == 0 && somebody_awaited(rt)) {
         struct ch_mcp_wait w = {0};
-        if (ch_mono_ms(ch_loop_clock(rt->loop)) >= until)
+        if (ch_mono_ms(ch_loop_clock(rt->loop)) - begun >= most)
             return ch_fail(err, CHELA_ETIMEOUT, "an MCP server has not listed its tools in time");
         ch_timer_start(rt->loop, &w.timer, 10, wait_on_timer);
         ch_loop_hold(rt->loop);

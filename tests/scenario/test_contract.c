@@ -151,6 +151,7 @@ static void the_code_in_err_is_the_result(void **state) {
         CHELA_MCP_PROMPT_OPTS(.name = "p", .fn = mcp_tool, .arguments = "[");
     struct chela_error err;
 
+    assert_int_equal(chela_mcp_wait(w->rt, INT64_MAX, NULL), 0);
     assert_int_equal(chela_mcp_server_new(w->rt, &opts, &server, NULL), 0);
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
         assert_int_equal(chela_mcp_server_tool(server, &wrong[i], &err), CHELA_EINVAL);
