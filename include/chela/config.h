@@ -28,8 +28,8 @@ typedef void chela_config_warn_fn(const char *line, void *user);
  * servers alone. warn may be NULL.
  * Ownership: the caller owns *out and frees it with chela_config_free.
  * Errors: CHELA_ENOENT: there is no such file. CHELA_EIO: the file cannot be read.
- * CHELA_ELIMIT: the file is too large. CHELA_ECONFIG: the content is wrong; the message is
- * "FILE:LINE:COLUMN: KEY: reason". */
+ * CHELA_ELIMIT: the file is too large. CHELA_EPARSE: the content is not YAML. CHELA_ECONFIG:
+ * the content is wrong. The message is "FILE:LINE:COLUMN: KEY: reason". */
 CHELA_API int chela_config_load(const char *path, chela_config_warn_fn *warn, void *user,
                                 chela_config **out, struct chela_error *err);
 

@@ -110,8 +110,8 @@ struct chela_gateway_opts {
     const struct chela_gateway_hook *const *hooks; /* NULL-terminated; may be NULL */
     const struct chela_channel_opts *const *channels; /* NULL-terminated; may be NULL */
     const char *tls_cert, *tls_key; /* PEM files; both NULL: no TLS */
-    int64_t retention_days; /* delete idle sessions that were not used for this long; 0:
-                               keep all */
+    int64_t retention_days; /* delete idle sessions that were not used for this long, at most
+                               36500; 0: keep all */
     /* Scheduled runs; NULL-terminated, may be NULL. Schedules in the store are always
      * run. */
     const struct chela_schedule *const *schedules;
@@ -329,8 +329,8 @@ CHELA_API int chela_follow_holder(chela_follow *f, enum chela_holder *out,
  * decision and an answer are for a paused run, as for chela_session_approve and
  * chela_session_answer.
  * Threads: any
- * Errors: CHELA_EINVAL: the text is not UTF-8. CHELA_ELIMIT: the text is too long. CHELA_EIO,
- * CHELA_ENET: the database failed. */
+ * Errors: CHELA_EINVAL: the text is not UTF-8, or there is no such decision. CHELA_ELIMIT: the
+ * text is too long. CHELA_EIO, CHELA_ENET: the database failed. */
 CHELA_API int chela_follow_say(chela_follow *f, const char *text, size_t n,
                                struct chela_error *err);
 CHELA_API int chela_follow_cancel(chela_follow *f, struct chela_error *err);

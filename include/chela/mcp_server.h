@@ -27,8 +27,9 @@ typedef struct chela_mcp_call chela_mcp_call;             /* one request in prog
 /* Works on a request: calls a tool, reads a resource, writes a prompt, completes an argument.
  * The function runs on a thread of its own and may block. With CHELA_MCP_ON_LOOP it runs on
  * the loop thread and must return at once. The function returns 0 after it has set a result,
- * or a negative CHELA_E* code, which becomes an error unless an error is set. `call` is valid
- * until the function returns or, after chela_mcp_call_defer, until chela_mcp_call_finish. */
+ * or a negative CHELA_E* code, which becomes an error unless an error is set, and which ends
+ * the call even after chela_mcp_call_defer. `call` is valid until the function returns or,
+ * after chela_mcp_call_defer, until chela_mcp_call_finish. */
 typedef int chela_mcp_fn(chela_mcp_call *call, void *user);
 
 /* Properties of a tool, a resource or a prompt. */

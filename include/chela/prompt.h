@@ -54,7 +54,7 @@ struct chela_prompt_query {
 /* A prompt, in the form of chela_prompts_json, with its "text".
  * Ownership: the caller frees the result with chela_free.
  * Errors: CHELA_ENOENT: there is no such prompt or version. CHELA_EINVAL: the size of q is
- * wrong. */
+ * wrong, or the name is missing. */
 CHELA_API char *chela_prompt_json(chela_runtime *rt, const struct chela_prompt_query *q,
                                   struct chela_error *err);
 

@@ -391,8 +391,8 @@ struct chela_agent_opts {
  * chela_runtime_close; opts is copied.
  * Errors: CHELA_EINVAL: rt is NULL, or an option is wrong. CHELA_ECONFIG: a model or
  * provider is wrong. CHELA_EAUTH: a key is missing. CHELA_ENOENT, CHELA_EPERM: the
- * workspace cannot be used. CHELA_ELIMIT: too many fallbacks, files, rules, policies or
- * settings. */
+ * workspace cannot be used, or there is no such file of a scripted model or a plan.
+ * CHELA_ELIMIT: too many fallbacks, files, rules, policies or settings. */
 CHELA_API int chela_agent_new(chela_runtime *rt, const struct chela_agent_opts *opts,
                               chela_agent **out, struct chela_error *err);
 

@@ -111,7 +111,8 @@ CHELA_API int chela_store_search(chela_store *store, const char *text, const cha
                                  struct chela_error *err);
 
 /* Call fn with the events that were accepted and not settled, with the messages that were
- * not sent, or with the notes; oldest first. For mailbox.h. */
+ * not sent, or with the notes; oldest first. For mailbox.h.
+ * Errors: also CHELA_EINVAL: there is no such box. */
 CHELA_API int chela_store_items(chela_store *store, enum chela_store_box box,
                                 chela_store_item_fn *fn, void *user, struct chela_error *err);
 

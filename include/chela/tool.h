@@ -26,8 +26,9 @@ typedef struct chela_call chela_call; /* one call in progress */
  * CHELA_TOOL_ON_LOOP it runs on the loop thread and must return at once. The function
  * returns 0 after it has set a result; without a result the model gets an empty text. It
  * may also return a negative CHELA_E* code, which becomes an error result unless a result
- * is set. `call` and the texts of its arguments are valid until the function returns or,
- * after chela_call_defer, until chela_call_finish. */
+ * is set, and which ends the call even after chela_call_defer. `call` and the texts of its
+ * arguments are valid until the function returns or, after chela_call_defer, until
+ * chela_call_finish. */
 typedef int chela_tool_fn(chela_call *call, void *user);
 
 /* Properties of a tool. */

@@ -7,6 +7,7 @@
 #define DAY 86400
 #define MOST_DAYS (9 * 366) /* February 29 may be eight years away */
 #define ALL_HOURS 0xffffffu
+#define LAST INT64_C(253402300799000) /* 9999-12-31T23:59:59Z */
 
 static bool is_day(const struct ch_when *w, const struct ch_date *d) {
     bool day = w->days >> d->day & 1, weekday = w->weekdays >> d->weekday & 1;
@@ -92,6 +93,8 @@ int64_t ch_when_next(const struct ch_when *w, const struct ch_zone *z, int64_t a
         return w->ms > after ? w->ms : CH_WHEN_NEVER;
     if (after < 0)
         after = 0;
+    if (after > LAST)
+        return CH_WHEN_NEVER;
     if (w->kind == CH_WHEN_EVERY)
         return after - after % w->ms + w->ms;
     int64_t utc = w->hours == ALL_HOURS ? next_shown(w, z, after / 1000)

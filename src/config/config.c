@@ -605,8 +605,7 @@ int chela_config_token(const chela_config *cfg, const char **out, struct chela_e
     const char *file = cfg->conf.gateway.token_file;
     CH_BUF_AUTO token = {0};
     int rc = file ? ch_conf_read_key(file, &token, err) : 0;
-    if (rc == 0)
-        *out = file ? ch_arena_sv(cfg->arena, ch_buf_sv(&token)).p : NULL;
+    *out = file && rc == 0 ? ch_arena_sv(cfg->arena, ch_buf_sv(&token)).p : NULL;
     return rc;
 }
 

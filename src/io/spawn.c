@@ -240,20 +240,23 @@ static int spawn_explain(struct chela_error *err, const struct ch_child_opts *op
     return cannot_run(err, who, errnum);
 }
 
-static void set_actions(posix_spawn_file_actions_t *actions, const struct ch_child_opts *opts,
-                        const struct ch_stdio *io) {
-    posix_spawn_file_actions_init(actions);
+/* Returns another value than 0 if memory is short: a program without these actions would use
+ * the files and the directory of the host. */
+static int set_actions(posix_spawn_file_actions_t *actions, const struct ch_child_opts *opts,
+                       const struct ch_stdio *io) {
+    int rc = posix_spawn_file_actions_init(actions);
     if (io->tty[0]) { /* the session leader opens it: its controlling terminal */
-        posix_spawn_file_actions_addopen(actions, 0, io->tty, O_RDWR, 0);
-        posix_spawn_file_actions_adddup2(actions, 0, 1);
-        posix_spawn_file_actions_adddup2(actions, 0, 2);
+        rc |= posix_spawn_file_actions_addopen(actions, 0, io->tty, O_RDWR, 0);
+        rc |= posix_spawn_file_actions_adddup2(actions, 0, 1);
+        rc |= posix_spawn_file_actions_adddup2(actions, 0, 2);
     }
     for (int i = 0; i < CH_STDIO_N; i++)
         if (io->theirs[i] >= 0)
-            posix_spawn_file_actions_adddup2(actions, io->theirs[i], i);
-    posix_spawn_file_actions_addclosefrom_np(actions, opts->report ? 4 : 3);
+            rc |= posix_spawn_file_actions_adddup2(actions, io->theirs[i], i);
+    rc |= posix_spawn_file_actions_addclosefrom_np(actions, opts->report ? 4 : 3);
     if (opts->cwd)
-        posix_spawn_file_actions_addchdir_np(actions, opts->cwd);
+        rc |= posix_spawn_file_actions_addchdir_np(actions, opts->cwd);
+    return rc;
 }
 
 static void spawn_set_attributes(posix_spawnattr_t *attr) {
@@ -278,11 +281,11 @@ int ch_spawn(const struct ch_child_opts *opts, const struct ch_stdio *io, pid_t 
     int rc = find_program(opts->argv[0], env, &path, err);
     if (rc < 0)
         return rc;
-    set_actions(&actions, opts, io);
+    rc = set_actions(&actions, opts, io) ? ENOMEM : 0;
     spawn_set_attributes(&attr);
-    /* POSIX does not modify the strings; its prototype lacks const. */
-    rc = posix_spawn(pid, ch_buf_str(&path), &actions, &attr, (char *const *)opts->argv,
-                     (char *const *)env);
+    if (rc == 0) /* POSIX does not modify the strings; its prototype lacks const. */
+        rc = posix_spawn(pid, ch_buf_str(&path), &actions, &attr, (char *const *)opts->argv,
+                         (char *const *)env);
     posix_spawnattr_destroy(&attr);
     posix_spawn_file_actions_destroy(&actions);
     return rc == 0 ? 0 : spawn_explain(err, opts, ch_buf_str(&path), rc);

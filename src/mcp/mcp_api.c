@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include "agent/handle/agent.h"
+#include "base/choice.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/opts.h"
@@ -58,7 +59,10 @@ static int check_opts(const struct chela_mcp_opts *o, struct chela_error *err) {
     if ((program && !o->state_dir) || (o->state_dir && o->state_dir[0] != '/'))
         return ch_fail(err, CHELA_EINVAL, "MCP server %s: state_dir is not an absolute path",
                        o->name);
-    return 0;
+    int rc = ch_choice_check(CHELA_CHOICE_MCP_ERA, o->era, err);
+    if (rc == 0)
+        rc = ch_choice_check(CHELA_CHOICE_EFFECT, o->effect, err);
+    return rc < 0 ? rc : ch_choice_check(CHELA_CHOICE_PERMISSION, o->permission, err);
 }
 
 static const char *copy_text(struct ch_arena *a, const char *text) {
@@ -449,14 +453,14 @@ static void wait_on_timer(struct ch_timer *t) {
 }
 
 int chela_mcp_wait(chela_runtime *rt, int64_t timeout_ms, struct chela_error *err) {
-    int64_t until = ch_mono_ms(ch_loop_clock(rt->loop)) +
-                    (timeout_ms ? timeout_ms : CH_DEFAULT_MCP_START_MS);
+    int64_t begun = ch_mono_ms(ch_loop_clock(rt->loop));
+    int64_t most = timeout_ms ? timeout_ms : CH_DEFAULT_MCP_START_MS;
     CH_LOG_SCOPE(rt->sink);
     int rc = ch_loop_may_run(rt->loop, err);
 
     while (rc == 0 && somebody_awaited(rt)) {
         struct ch_mcp_wait w = {0};
-        if (ch_mono_ms(ch_loop_clock(rt->loop)) >= until)
+        if (ch_mono_ms(ch_loop_clock(rt->loop)) - begun >= most)
             return ch_fail(err, CHELA_ETIMEOUT, "an MCP server has not listed its tools in time");
         ch_timer_start(rt->loop, &w.timer, 10, wait_on_timer);
         ch_loop_hold(rt->loop);

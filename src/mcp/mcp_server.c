@@ -285,9 +285,12 @@ static int write_json(struct ch_jw *w, const char *key, const char *json, enum c
     return 0;
 }
 
-static int item_fail(struct ch_mcp_item *i) {
+/* err holds the reason, with the code of the function that found it. */
+static int item_fail(struct ch_mcp_item *i, struct chela_error *err) {
     i->release = NULL;
     ch_mcp_item_unref(i);
+    if (err)
+        err->code = CHELA_EINVAL;
     return CHELA_EINVAL;
 }
 
@@ -322,7 +325,7 @@ int chela_mcp_server_tool(chela_mcp_server *s, const struct chela_mcp_tool_opts 
                        "a tool needs a function and a name of a-z A-Z 0-9 _ - .");
     struct ch_mcp_item *i = item_new(s, CH_MCP_TOOL, o.name);
     if (read_schemas(i, &o, err) < 0)
-        return item_fail(i);
+        return item_fail(i, err);
     ch_jw_begin(&w, '{');
     ch_jw_kcstr(&w, "name", o.name);
     write_if(&w, "title", o.title);
@@ -335,7 +338,7 @@ int chela_mcp_server_tool(chela_mcp_server *s, const struct chela_mcp_tool_opts 
         rc = write_json(&w, "annotations", o.annotations, CH_JSON_OBJECT, err);
     ch_jw_end(&w, '}');
     if (rc < 0)
-        return item_fail(i);
+        return item_fail(i, err);
     i->listed = ch_buf_take(&out);
     i->fn = o.fn;
     i->user = o.user;
@@ -366,7 +369,7 @@ int chela_mcp_server_prompt(chela_mcp_server *s, const struct chela_mcp_prompt_o
     ch_jw_end(&w, '}');
     if (rc < 0 || ch_json_parse(&i->arena, ch_arena_sv(&i->arena, ch_buf_sv(&out)),
                                 CH_JSON_STRICT, &i->input, NULL, err) < 0)
-        return item_fail(i);
+        return item_fail(i, err);
     i->listed = ch_buf_take(&out);
     i->fn = o.fn;
     i->complete = o.complete;

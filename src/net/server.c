@@ -431,6 +431,7 @@ int ch_server_listen(const char *listen_at, int *out, char **address, struct che
     socklen_t n = sizeof(a);
     int fd = handed_down(listen_at, FD, '\0');
     bool bound = fd >= 0;
+    *address = NULL;
     int rc = bound ? 0 : server_read_address(listen_at, &a, err);
     if (rc < 0)
         return rc;

@@ -177,6 +177,8 @@ int chela_store_items(chela_store *s, enum chela_store_box box, chela_store_item
                       void *user, struct chela_error *err) {
     struct chela_error why = {0};
 
+    if ((unsigned)box > CHELA_STORE_NOTES)
+        return ch_fail(err, CHELA_EINVAL, "there is no collection %d", (int)box);
     pthread_mutex_lock(&s->lock);
     int rc = s->ops->items(s->db, box, fn, user, err ? err : &why);
     pthread_mutex_unlock(&s->lock);

@@ -373,6 +373,7 @@ int chela_trace_request(chela_store *store, const char *key, unsigned n,
                         struct chela_error *err) {
     struct ch_request_past p;
     struct ch_buf text = {0};
+    *out = NULL;
     int rc = ch_request_past_read(&p, store, key, n, err);
     if (rc < 0)
         return rc;

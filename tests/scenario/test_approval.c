@@ -345,6 +345,9 @@ static void test_hook_decides(void **state) {
         {CHELA_UNDECIDED, CHELA_GO, "paused/approval_required", false},
         {CHELA_ALLOW_ONCE, CHELA_HALT, "cancelled/cancelled", false},
         {CHELA_UNDECIDED, CHELA_HALT, "cancelled/cancelled", false},
+        {(enum chela_decision)99, CHELA_GO, "paused/approval_required", false},
+        {(enum chela_decision)-1, CHELA_GO, "paused/approval_required", false},
+        {CHELA_ALLOW_ONCE, (enum chela_flow)-1, "cancelled/cancelled", false},
     };
     for (size_t i = 0; i < CH_LEN(cases); i++) {
         struct stage st;
@@ -362,6 +365,24 @@ static void test_hook_decides(void **state) {
             assert_true(sent(&st, 1, "because"));
         stage_close(&st);
     }
+}
+
+static enum chela_flow wrong_action(chela_run *run, struct chela_before_tool *call, void *user) {
+    (void)run, (void)user;
+    call->action = (enum chela_tool_action)99;
+    return CHELA_GO;
+}
+
+/* An action that does not exist, for example one of a later version. */
+static void test_wrong_action(void **state) {
+    (void)state;
+    struct stage st;
+    struct chela_hooks hooks = CHELA_HOOKS(.before_tool = wrong_action);
+    start(&st, NULL, one_call, CH_LEN(one_call));
+    chela_agent_hooks(st.agent, &hooks, NULL);
+    stage_finish(&st);
+    assert_false(logged(&st, "tool_start(c1)"));
+    done(&st);
 }
 
 /* A person may think longer than the run may take. */
@@ -857,6 +878,7 @@ int main(void) {
         cmocka_unit_test(test_always),
         cmocka_unit_test(test_decided_in_the_event),
         cmocka_unit_test(test_hook_decides),
+        cmocka_unit_test(test_wrong_action),
         cmocka_unit_test(test_thinking_is_free),
         cmocka_unit_test(test_ending_at_every_event),
         cmocka_unit_test(test_approvals_and_answers),

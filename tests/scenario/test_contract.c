@@ -22,6 +22,11 @@ static int tool(chela_call *call, void *user) {
     return 0;
 }
 
+static int mcp_tool(chela_mcp_call *call, void *user) {
+    (void)call, (void)user;
+    return 0;
+}
+
 struct world {
     chela_runtime *rt;
     chela_agent *agent;
@@ -67,9 +72,10 @@ static int close_world(void **state) {
         struct chela_error error = {0}, *err;  \
         type *out = (type *)state;             \
         err = &error;                          \
-        assert_true((call) < 0);               \
+        int rc = (call);                       \
+        assert_true(rc < 0);                   \
         assert_null(out);                      \
-        assert_int_not_equal(error.code, 0);   \
+        assert_int_equal(error.code, rc);      \
         assert_true(error.message[0]);         \
         out = (type *)state;                   \
         err = NULL;                            \
@@ -83,9 +89,19 @@ static void nothing_is_returned_by_a_failure(void **state) {
     struct chela_agent_opts nobody = CHELA_AGENT_OPTS(.model = "nobody");
     struct chela_run_opts run = {.size = 1};
     struct chela_gateway_opts gateway = CHELA_GATEWAY_OPTS(.listen = "127.0.0.1:0");
+    chela_agent *agents[] = {w->agent, NULL};
+    struct chela_gateway_opts endless =
+        CHELA_GATEWAY_OPTS(.listen = "127.0.0.1:0", .token = "0123456789abcdef",
+                           .agents = agents, .retention_days = -1);
+    struct chela_channel_opts nameless = CHELA_CHANNEL_OPTS(.name = NULL);
+    const struct chela_channel_opts *const channels[] = {&nameless, NULL};
+    struct chela_gateway_opts channel =
+        CHELA_GATEWAY_OPTS(.listen = "127.0.0.1:0", .token = "0123456789abcdef",
+                           .agents = agents, .channels = channels);
     struct chela_willing_opts willing = {.size = 1};
     chela_store *store = NULL;
     char too_long[258] = {0};
+    int fd = -1;
 
     memset(too_long, 'k', sizeof(too_long) - 1);
     FAILS(chela_runtime, chela_runtime_new(&both, &out, err));
@@ -99,17 +115,51 @@ static void nothing_is_returned_by_a_failure(void **state) {
     FAILS(chela_run, chela_run_wake(w->session, NULL, &out, err));
     FAILS(chela_run, chela_run_resume(w->session, NULL, &out, err));
     FAILS(chela_gateway, chela_gateway_new(w->rt, &gateway, &out, err));
+    FAILS(chela_gateway, chela_gateway_new(w->rt, &endless, &out, err));
+    endless.retention_days = INT64_MAX;
+    FAILS(chela_gateway, chela_gateway_new(w->rt, &endless, &out, err));
+    FAILS(chela_gateway, chela_gateway_new(w->rt, &channel, &out, err));
     FAILS(chela_config, chela_config_load(NOWHERE, NULL, NULL, &out, err));
     FAILS(chela_schema, chela_schema_new("[", 1, NULL, &out, err));
     FAILS(chela_tool_index, chela_tool_index_new("[]", 2, &out, err));
     FAILS(chela_willing, chela_willing_new(CHELA_CHAT_GROUP, &willing, NULL, &out, err));
     FAILS(chela_store, chela_store_open("nothing:", NULL, &out, err));
+    FAILS(char, chela_skill_add(NOWHERE, NULL, NULL, &out, err));
+    FAILS(char, chela_gateway_listen("nowhere", &fd, &out, err));
 
     assert_int_equal(chela_store_open("memory:", NULL, &store, NULL), 0);
     FAILS(char, chela_store_show(store, "none", &out, err));
     FAILS(char, chela_store_import(store, "x", 1, NULL, &out, err));
+    FAILS(char, chela_trace_request(store, "none", 1, CHELA_REQUEST_JSON, &out, NULL, err));
+    FAILS(char, chela_telemetry_past(store, "none", NULL, NULL, &out, err));
+    FAILS(chela_follow, chela_follow_new(store, "none", &out, err));
     FAILS(char, chela_schema_clean("{}", 2, "nobody", &out, err) ? 0 : -1);
     chela_store_close(store);
+}
+
+/* A code that a lower part of the library has found becomes the code of the function. */
+static void the_code_in_err_is_the_result(void **state) {
+    struct world *w = *state;
+    chela_mcp_server *server;
+    struct chela_mcp_server_opts opts = CHELA_MCP_SERVER_OPTS(.name = "s", .version = "1");
+    struct chela_mcp_tool_opts wrong[] = {
+        CHELA_MCP_TOOL_OPTS(.name = "t", .fn = mcp_tool, .schema = "{"),
+        CHELA_MCP_TOOL_OPTS(.name = "t", .fn = mcp_tool, .output_schema = "{"),
+        CHELA_MCP_TOOL_OPTS(.name = "t", .fn = mcp_tool, .annotations = "{"),
+    };
+    struct chela_mcp_prompt_opts prompt =
+        CHELA_MCP_PROMPT_OPTS(.name = "p", .fn = mcp_tool, .arguments = "[");
+    struct chela_error err;
+
+    assert_int_equal(chela_mcp_wait(w->rt, INT64_MAX, NULL), 0);
+    assert_int_equal(chela_mcp_server_new(w->rt, &opts, &server, NULL), 0);
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        assert_int_equal(chela_mcp_server_tool(server, &wrong[i], &err), CHELA_EINVAL);
+        assert_int_equal(err.code, CHELA_EINVAL);
+        assert_int_equal(chela_mcp_server_tool(server, &wrong[i], NULL), CHELA_EINVAL);
+    }
+    assert_int_equal(chela_mcp_server_prompt(server, &prompt, &err), CHELA_EINVAL);
+    assert_int_equal(err.code, CHELA_EINVAL);
 }
 
 static int count_simulated;
@@ -125,6 +175,10 @@ static void an_error_needs_no_place(void **state) {
         CHELA_PROMPT_TEST_OPTS(.name = "router", .cases = "x", .cases_len = 1, .dry_run = 1);
     struct chela_gateway_opts opts = CHELA_GATEWAY_OPTS(.listen = NULL);
     struct chela_gateway_opts stale = {.size = 1};
+    struct chela_prompt_query nameless = CHELA_PROMPT_QUERY(.name = NULL);
+    struct chela_tool_opts program = CHELA_TOOL_OPTS(.name = "program", .description = "D.");
+    const char *const argv[] = {"", NULL};
+    struct chela_command_opts empty = CHELA_COMMAND_OPTS(.tool = &program, .argv = argv);
     size_t n = 0;
 
     assert_int_equal(chela_schedule_run(w->rt, &opts, "none", NULL, NULL, &n, NULL),
@@ -133,7 +187,12 @@ static void an_error_needs_no_place(void **state) {
                      CHELA_EINVAL);
     assert_int_equal(chela_gateway_work(w->rt, &opts, "k", "hi", 2, NULL, NULL), CHELA_ECONFIG);
     assert_null(chela_prompt_test(w->rt, &cases, NULL));
+    cases.name = NULL;
+    assert_null(chela_prompt_test(w->rt, &cases, NULL));
     assert_null(chela_prompt_render(w->rt, NULL, "{}", 2, NULL));
+    assert_null(chela_prompt_render(w->rt, &nameless, "{}", 2, NULL));
+    assert_null(chela_prompt_json(w->rt, &nameless, NULL));
+    assert_int_equal(chela_agent_add_command(w->agent, &empty, NULL), CHELA_EINVAL);
     assert_null(chela_models_json(w->rt, "nobody", NULL));
     assert_null(chela_wire_decode("nobody", 200, NULL, "{}", 2, NULL));
     assert_null(chela_ask(NULL, "hi", NULL));
@@ -211,6 +270,46 @@ static void unknown_run_values_are_refused(void **state) {
     }
     assert_int_equal(chela_outbox_receipt(w->rt, "x", (enum chela_receipt)WRONG, NULL, 0, NULL),
                      CHELA_EINVAL);
+}
+
+static int no_item(const struct chela_store_item *item, void *user) {
+    (void)item, (void)user;
+    fail();
+    return 0;
+}
+
+static void unknown_store_values_are_refused(void **state) {
+    struct world *w = *state;
+    chela_store *store = NULL;
+    chela_follow *follow = NULL;
+    assert_int_equal(chela_store_open("memory:", NULL, &store, NULL), 0);
+    assert_int_equal(chela_store_items(store, (enum chela_store_box)WRONG, no_item, NULL, NULL),
+                     CHELA_EINVAL);
+    assert_int_equal(chela_runtime_store(w->rt, store, CHELA_DURABILITY_DEFAULT, NULL), 0);
+    chela_session *session = NULL;
+    assert_int_equal(chela_session_new(w->agent, "stored", &session, NULL), 0);
+    assert_int_equal(chela_session_wait(session, NULL), 0);
+    assert_int_equal(chela_follow_new(store, "stored", &follow, NULL), 0);
+    assert_int_equal(chela_follow_decide(follow, "x", (enum chela_decision)WRONG, NULL, NULL),
+                     CHELA_EINVAL);
+    chela_follow_close(follow);
+    chela_store_close(store);
+}
+
+static void unknown_mcp_values_are_refused(void **state) {
+    struct world *w = *state;
+    const struct chela_mcp_opts wrong[] = {
+        CHELA_MCP_OPTS(.era = (enum chela_mcp_era)WRONG),
+        CHELA_MCP_OPTS(.effect = (enum chela_effect)WRONG),
+        CHELA_MCP_OPTS(.permission = (enum chela_permission)WRONG),
+    };
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        struct chela_mcp_opts opts = wrong[i];
+        chela_mcp *mcp;
+        opts.name = "m";
+        opts.url = "http://127.0.0.1:1/";
+        assert_int_equal(chela_mcp_new(w->rt, &opts, &mcp, NULL), CHELA_EINVAL);
+    }
 }
 
 /* --- functions that wait -------------------------------------------------------------- */
@@ -322,11 +421,14 @@ int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
     const struct CMUnitTest tests[] = {
         TEST(nothing_is_returned_by_a_failure),
+        TEST(the_code_in_err_is_the_result),
         TEST(an_error_needs_no_place),
         TEST(a_schedule_that_is_missing),
         TEST(unknown_agent_values_are_refused),
         TEST(unknown_tool_values_are_refused),
         TEST(unknown_run_values_are_refused),
+        TEST(unknown_store_values_are_refused),
+        TEST(unknown_mcp_values_are_refused),
         TEST(a_callback_cannot_wait),
         TEST(a_host_loop_cannot_be_waited_for),
     };

@@ -456,7 +456,7 @@ int chela_agent_add_command(chela_agent *a, const struct chela_command_opts *giv
     int rc = CH_OPTS_NEED(chela_command_opts, &own, given, err);
     if (rc == 0)
         rc = CH_OPTS_NEED(chela_tool_opts, &opts.tool, own.tool, err);
-    if (rc == 0 && (!own.argv || !own.argv[0]))
+    if (rc == 0 && (!own.argv || !own.argv[0] || !own.argv[0][0]))
         rc = ch_fail(err, CHELA_EINVAL, "tool %s: there is no program to run",
                      opts.tool.name ? opts.tool.name : "?");
     opts.argv = own.argv;

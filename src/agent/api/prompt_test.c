@@ -365,6 +365,8 @@ static int read_opts(struct test *test, const struct chela_prompt_test_opts *giv
                      struct chela_error *err) {
     struct chela_prompt_test_opts *o = &test->opts;
     int rc = CH_OPTS_NEED(chela_prompt_test_opts, o, given, err);
+    if (rc == 0 && !o->name)
+        rc = ch_fail(err, CHELA_EINVAL, "the name of the prompt is missing");
     if (rc == 0)
         rc = ch_agent_opts_read(o->agent, &test->agent, err);
     if (rc < 0)

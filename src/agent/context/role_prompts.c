@@ -171,6 +171,8 @@ static int role_prompts_read_query(const struct chela_prompt_query *given,
                                    struct ch_prompt_query *out, struct chela_error *err) {
     struct chela_prompt_query q;
     int rc = CH_OPTS_NEED(chela_prompt_query, &q, given, err);
+    if (rc == 0 && !q.name)
+        rc = ch_fail(err, CHELA_EINVAL, "the name of the prompt is missing");
     *out = (struct ch_prompt_query){q.name, q.version, q.model, q.session};
     return rc;
 }

@@ -6,6 +6,7 @@
 #include "agent/handle/hooks.h"
 #include "agent/handle/run.h"
 #include "agent/machine/event.h"
+#include "base/choice.h"
 
 static size_t nhooks(const chela_run *run) {
     return run->session->agent->nhooks;
@@ -16,7 +17,7 @@ static const struct chela_hooks *hook(const chela_run *run, size_t i) {
 }
 
 static bool hooks_go_on(chela_run *run, enum chela_flow f) {
-    if (f == CHELA_HALT && !ch_run_stops(run))
+    if (f != CHELA_GO && !ch_run_stops(run))
         run->stop = CH_IN_CANCEL;
     return !ch_run_stops(run) && !run->dead;
 }
@@ -122,6 +123,8 @@ bool ch_hook_approve(chela_run *run, struct chela_approval *approval) {
             continue;
         enum chela_flow f = h->approve(run, approval, h->user);
         hooks_keep(run, &approval->reason);
+        if (ch_choice_check(CHELA_CHOICE_DECISION, approval->decision, NULL) < 0)
+            approval->decision = CHELA_UNDECIDED;
         if (!hooks_go_on(run, f))
             return false;
     }

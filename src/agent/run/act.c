@@ -101,7 +101,7 @@ static enum ch_before before(const struct ch_block *call, char **arguments, char
         .id = ch_str(call->id), .name = ch_str(call->name), .arguments = ch_str(call->text)};
     if (run->dead || !ch_hook_before_tool(run, &b))
         return CH_BEFORE_STOP;
-    if (b.action == CHELA_TOOL_SKIP) {
+    if (b.action != CHELA_TOOL_RUN && b.action != CHELA_TOOL_HAND_OVER) {
         *feedback = ch_strdup(b.feedback ? b.feedback : "This call was not allowed to run.");
         return CH_BEFORE_SKIP;
     }

@@ -131,6 +131,7 @@ static int plan_channel(chela_gateway *gw, const struct chela_channel_opts *give
     if (rc < 0)
         return rc;
     const struct chela_channel_ops *ops = NULL;
+    o.name = o.name ? o.name : "";
     rc = ch_channel_find(o.name, gw->rt->module_path, &ops, err);
     if (rc == CHELA_ENOENT)
         return ch_fail(err, CHELA_ECONFIG, "unknown channel '%s'", o.name);

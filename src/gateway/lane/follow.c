@@ -5,6 +5,7 @@
  * events of the store's inbox, in the form of those of HTTP clients (client_input.h). */
 #include "agent/handle/lookup.h"
 #include "agent/machine/media.h"
+#include "base/choice.h"
 #include "base/error.h"
 #include "base/random_id.h"
 #include "base/limits.h"
@@ -81,6 +82,7 @@ int chela_follow_new(chela_store *store, const char *key, chela_follow **out,
                      struct chela_error *err) {
     chela_follow *f = ch_alloc(sizeof(*f));
     struct chela_error why = {0};
+    *out = NULL;
     ch_store_ref(store);
     f->store = store;
     f->key = ch_strdup(key);
@@ -198,6 +200,8 @@ int chela_follow_decide(chela_follow *f, const char *approval_id, enum chela_dec
     CH_BUF_AUTO data = {0};
     struct ch_jw w = ch_jw(&data);
     int rc = follow_check(reason ? reason : "", reason ? strlen(reason) : 0, err);
+    if (rc == 0)
+        rc = ch_choice_check(CHELA_CHOICE_DECISION, decision, err);
     if (rc < 0)
         return rc;
     follow_begin(&w, &ch_client_decision);

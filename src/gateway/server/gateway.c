@@ -193,6 +193,8 @@ static int gateway_load_identity(const chela_gateway *gw, const struct chela_gat
     return ch_identity_new(o->tls_cert, o->tls_key, gw->rt->module_path, out, err);
 }
 
+#define MOST_RETENTION_DAYS 36500 /* a day in the future would delete every session */
+
 /* Everything that a reload changes; built completely before the gateway is changed. */
 struct gateway_config {
     struct ch_auth auth;
@@ -212,6 +214,8 @@ static int build_config(chela_gateway *gw, const struct chela_gateway_opts *o,
     c->agents = copy_agents(o->agents, &n);
     if (!c->agents)
         return ch_fail(err, CHELA_EINVAL, "a gateway needs an agent");
+    if (o->retention_days < 0 || o->retention_days > MOST_RETENTION_DAYS)
+        return ch_fail(err, CHELA_EINVAL, "retention_days is not in 0..%d", MOST_RETENTION_DAYS);
     gw->agents = c->agents; /* the parts below look agents up by id */
     int rc = gw->headless ? 0 : ch_auth_init(&c->auth, o, err);
     if (rc == 0)

@@ -26,6 +26,7 @@ struct ch_sandbox_facts {
     char *helper;      /* chela-sandbox; NULL: not found */
     const char *bwrap; /* NULL: missing or unusable */
     bool own;          /* chela-sandbox can create namespaces itself */
+    bool temporary;    /* the probe could not run for lack of descriptors or processes */
     struct ch_sandbox_layer layers[CH_LAYERS];
     atomic_bool *warned; /* a missing layer was already reported */
 };

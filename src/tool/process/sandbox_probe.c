@@ -1,7 +1,8 @@
 /* sandbox_probe.c -- finds chela-sandbox and tests its layers.
  *
  * `chela-sandbox --probe` tries every layer and prints a line about each. The result is
- * cached for the life of the process, because calls on any thread hold pointers into it.
+ * cached for the life of the process, because calls on any thread hold pointers into it. A
+ * result that lacks descriptors or processes to run the probe is not used a second time.
  * There is one result per path of chela-sandbox, in practice one. This cache is
  * process-wide, not per runtime, because it describes the kernel. */
 #include "tool/process/sandbox_probe.h"
@@ -220,6 +221,7 @@ static struct ch_sandbox_facts *find_out(const char *given) {
     const char *const argv[] = {f->helper, "--probe", find_bwrap() ? ch_buf_str(&bwrap) : NULL,
                                 NULL};
     if (run_and_read(argv, &text, &err) < 0) {
+        f->temporary = err.code == CHELA_ELIMIT;
         set_all_missing(f, ch_strdup(err.message));
         return f;
     }
@@ -239,7 +241,7 @@ const struct ch_sandbox_facts *ch_sandbox_facts(const char *helper) {
     struct ch_sandbox_facts *f;
 
     pthread_mutex_lock(&lock);
-    for (f = known; f && !sandbox_probe_same(f->given, helper); f = f->next)
+    for (f = known; f && (f->temporary || !sandbox_probe_same(f->given, helper)); f = f->next)
         ;
     if (!f) {
         f = find_out(helper);

@@ -173,6 +173,7 @@ static void test_time_goes_on(void **state) {
             assert_true(next > at);
             at = next;
         }
+        assert_true(ch_when_next(&w, zone, CH_WHEN_NEVER) == CH_WHEN_NEVER);
     }
 }
 

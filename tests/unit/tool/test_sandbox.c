@@ -16,6 +16,7 @@
 #include <cmocka.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -752,6 +753,24 @@ static void test_probe_without_processes(void **state) {
     assert_non_null(strstr(text, "namespaces\tmissing\t"));
 }
 
+/* A probe that found no free descriptor is repeated. */
+static void test_probe_without_descriptors(void **state) {
+    struct rlimit files, few;
+    char path[4096]; /* a path that was not probed yet */
+    size_t n;
+
+    (void)state;
+    snprintf(path, sizeof(path), "/.%s", box_helper());
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &files), 0);
+    few = files;
+    few.rlim_cur = 3;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+    bool without = ch_sandbox_probe(path, &n)[0].ok;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &files), 0);
+    assert_false(without);
+    assert_true(ch_sandbox_probe(path, &n)[0].ok);
+}
+
 /* Root works in a directory that belongs to somebody else. */
 static void test_foreign_workspace(void **state) {
     (void)state;
@@ -784,6 +803,7 @@ static int run_all(void) {
         cmocka_unit_test(test_relative_helper),
         cmocka_unit_test(test_report_of_init),
         cmocka_unit_test(test_probe_without_processes),
+        cmocka_unit_test(test_probe_without_descriptors),
         cmocka_unit_test(test_foreign_workspace), /* for root alone, and last */
     };
     size_t n = CH_LEN(tests) - (geteuid() != 0);
