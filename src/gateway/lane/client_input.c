@@ -419,4 +419,4 @@ static int client_apply_release(struct ch_delivery *d, struct ch_lane *l,
 }
 
 const struct ch_delivery_kind ch_client_release = {
-    .name = "release", .turn = CH_TURN_CONTROLS, .apply = client_apply_release};
+    .name = "release", .turn = CH_TURN_CONTROLS, .passes = true, .apply = client_apply_release};

@@ -304,6 +304,11 @@ static void delivery_start(struct ch_delivery *d) {
         delivery_end(d, CH_DELIVERY_QUEUED, NULL, NULL);
         return;
     }
+    if (d->kind->passes && !d->told && !ch_lane_find(d->gw, ch_sv_str(d->key))) {
+        ch_lane_inbox_settle(d->gw, d->key, d->id); /* to open the session could create it */
+        delivery_free(d);
+        return;
+    }
     d->turn.take = delivery_take;
     d->wait.ready = delivery_on_ready;
     int rc = delivery_find_lane(d, &lane, &err);
