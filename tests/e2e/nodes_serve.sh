@@ -61,6 +61,7 @@ ask() { # NODE FUNCTION ARG...
 # What NODE shows of the session's events goes to FILE.
 watch() { # NODE KEY FILE [LAST-EVENT-ID]
     eval "local at=\$at_$1"
+    : >"$3" # the other store's test may have left it
     curl -sS -N -m 120 -H "Authorization: Bearer $token" ${4:+-H "Last-Event-ID: $4"} "$at/api/sessions/$2/events" >"$3" 2>/dev/null &
     watchers+=($!)
     for _ in {1..200}; do
@@ -199,12 +200,62 @@ serves() { # STORE URL
     ask b post /api/sessions/asker/messages '{"text":"ask them","stream":true}'
     same "$1: another session's answer" "it said: seven" "$(chunks | tail -n 1 | jq -r .text)"
 
+    # --- a message that is refused when its sender has left
+    rm -f "$tmp/go" "$tmp/waiting"
+    held refused wait
+    check "$1: a run is at work again" within test -e "$tmp/waiting"
+    kill -STOP "$pid_a"
+    body='{"text":"now or never","mode":"run","stream":true}'
+    ask b post /api/sessions/refused/messages "$body" -H "Idempotency-Key: $1-refused" -m 1
+    kill -CONT "$pid_a"
+    check "$1: the session refuses the message" within grep -q "of session refused is dropped: .* busy" "$tmp/a.log"
+    ask b post /api/sessions/refused/messages "$body" -H "Idempotency-Key: $1-refused"
+    answers "$1: a sender that asks again learns it" 409
+    touch "$tmp/go"
+
+    # --- a gateway that is stopped until the other one has its session
+    ask a post /api/sessions/rest/fork '{"to":"quiet"}'
+    watch a quiet "$tmp/quiet"
+    kill -STOP "$pid_a"
+    ask b post /api/sessions/quiet/messages '{"text":"meanwhile"}'
+    answers "$1: a message while the holder is stopped" 202
+    said() { ask b call GET /api/sessions/quiet && [ "$(jq -r "$last" "$out")" = "heard: meanwhile" ]; }
+    check "$1: it is answered" within said
+    kill -CONT "$pid_a"
+    check "$1: a client of the stopped gateway gets what it missed" within ended "$tmp/quiet" "done"
+    same "$1: and nothing from before" "heard: meanwhile" "$(seen "$tmp/quiet" 'select(.type == "run_end").text')"
+
+    # --- a paused run is cancelled
+    ask a post /api/sessions/asked/messages '{"text":"press"}'
+    ask a within is asked paused
+    watch a asked "$tmp/held.asked"
+    watch b asked "$tmp/asked"
+    ask a post /api/sessions/asked/cancel '{}'
+    check "$1: the cancellation of a paused run is shown" within ended "$tmp/asked" cancelled
+
     for p in "${watchers[@]}"; do kill "$p"; done 2>/dev/null
     watchers=()
     kill -TERM "$pid_a"
     check "$1: a gateway that stopped is not listed" within lists b "$pid_b"
+    within eval '! kill -0 $pid_a 2>/dev/null'
+
+    # --- messages that follow the death of the gateway at once
+    start a
+    rm -f "$tmp/go" "$tmp/waiting"
+    for i in {1..8}; do ask a post /api/sessions/left$i/messages '{"text":"wait"}'; done
+    for i in {1..8}; do ask a within is left$i running; done
+    kill -KILL "$pid_a"
+    same "$1: messages to runs that were left" 202 "$(curl -s -Z -o /dev/null -w '%{http_code}\n' -d '{"text":"and then"}' \
+        -H "Authorization: Bearer $token" -H 'Content-Type: application/json' "$at_b/api/sessions/left[1-8]/messages" 2>/dev/null | sort -u)"
+    touch "$tmp/go"
+    for i in {1..8}; do
+        ask b within is left$i idle
+        ask b call GET /api/sessions/left$i/records
+        tells "$1: both messages are answered by one run, which ends ($i)" \
+            '[.records[] | select(.type == "state").data | {(.run): .status}] | add | [.[]] | join(" ")' "done"
+    done
     kill -TERM "$pid_b"
-    within eval '! kill -0 $pid_a 2>/dev/null && ! kill -0 $pid_b 2>/dev/null'
+    within eval '! kill -0 $pid_b 2>/dev/null'
     pid_a='' pid_b=''
 }
 

@@ -163,8 +163,11 @@ static int client_apply_message(struct ch_delivery *d, struct ch_lane *l,
     struct ch_msg *m;
     if (!client_waits(d) && !l->running && paused)
         return CH_TURN_WAITS;
-    if (!d->told && ch_lane_was_interrupted(l) && ch_lane_resume(l, CHELA_APPROVE_ASK, err) == 0)
-        return CH_TURN_WAITS; /* the interrupted run is resumed first */
+    /* An interrupted run is resumed first, unless a person who sends a message to a run that
+     * another program left may abandon the run. */
+    if ((!d->told || l->session->inherited) && ch_lane_was_interrupted(l) &&
+        ch_lane_resume(l, CHELA_APPROVE_ASK, err) == 0)
+        return CH_TURN_WAITS;
     if (!client_is_queued(d, l) && ch_lane_start_waiting(l))
         return CH_TURN_WAITS; /* until the run begins: the message may join it */
     int rc = ch_msg_read(ch_json_get(d->data, "message"), &m, err);
@@ -416,4 +419,4 @@ static int client_apply_release(struct ch_delivery *d, struct ch_lane *l,
 }
 
 const struct ch_delivery_kind ch_client_release = {
-    .name = "release", .turn = CH_TURN_CONTROLS, .apply = client_apply_release};
+    .name = "release", .turn = CH_TURN_CONTROLS, .passes = true, .apply = client_apply_release};

@@ -126,11 +126,13 @@ static void delivery_postpone(struct ch_delivery *d, const struct chela_error *e
     delivery_free(d);
 }
 
-/* Keeps the outcome for a gateway whose client may wait. */
+/* Keeps the outcome for a gateway whose client may wait; a refusal also for a client that
+ * repeats the request. */
 static void delivery_keep_outcome(struct ch_delivery *d, int code, const char *message) {
     CH_BUF_AUTO data = {0};
     ch_buf_addf(&data, "%d %s", code, message);
-    ch_gateway_keep(d->gw, OUTCOME, ch_sv_str(d->id), ch_buf_sv(&data), OUTCOME_MS);
+    ch_gateway_keep(d->gw, OUTCOME, ch_sv_str(d->id), ch_buf_sv(&data),
+                    code ? CH_DEFAULT_IDEMPOTENCY_MS : OUTCOME_MS);
 }
 
 /* The id of the run, and whether the run is in progress. */
@@ -302,6 +304,11 @@ static void delivery_start(struct ch_delivery *d) {
         delivery_end(d, CH_DELIVERY_QUEUED, NULL, NULL);
         return;
     }
+    if (d->kind->passes && !d->told && !ch_lane_find(d->gw, ch_sv_str(d->key))) {
+        ch_lane_inbox_settle(d->gw, d->key, d->id); /* to open the session could create it */
+        delivery_free(d);
+        return;
+    }
     d->turn.take = delivery_take;
     d->wait.ready = delivery_on_ready;
     int rc = delivery_find_lane(d, &lane, &err);
@@ -323,6 +330,33 @@ static void delivery_end_accept(struct ch_delivery *d, enum ch_delivery_stage st
         ch_lane_inbox_poke(l);
 }
 
+static void delivery_read_refusal(struct ch_work *w) {
+    struct ch_delivery *d = CH_CONTAINER(w, struct ch_delivery, look);
+    ch_delivery_read_outcome(d->store, d->id, d->refusal);
+}
+
+static void delivery_on_refusal(struct ch_work *w) {
+    struct ch_delivery *d = CH_CONTAINER(w, struct ch_delivery, look);
+    d->accepting = false;
+    if (d->closed)
+        delivery_free(d);
+    else if (d->refusal->code)
+        delivery_end_accept(d, CH_DELIVERY_REFUSED, d->refusal);
+    else
+        delivery_end_accept(d, CH_DELIVERY_DUPLICATE, NULL);
+}
+
+/* The store has the event already. The session may have refused the event when nobody waited. */
+static void delivery_on_duplicate(struct ch_delivery *d) {
+    d->look = (struct ch_work){.run = delivery_read_refusal,
+                               .done = delivery_on_refusal,
+                               .dropped = delivery_on_look_dropped};
+    d->store = d->gw->store;
+    d->refusal = ch_arena_zalloc(&d->arena, sizeof(*d->refusal));
+    d->accepting = true;
+    ch_work_submit(d->gw->rt->workers, &d->look);
+}
+
 static void delivery_on_accepted(int rc, const struct chela_error *err, void *user) {
     struct ch_delivery *d = user;
     struct chela_error why = err ? *err : (struct chela_error){0};
@@ -332,7 +366,7 @@ static void delivery_on_accepted(int rc, const struct chela_error *err, void *us
     if (d->closed) {
         delivery_free(d);
     } else if (rc == CHELA_EEXIST) {
-        delivery_end_accept(d, CH_DELIVERY_DUPLICATE, NULL);
+        delivery_on_duplicate(d);
     } else if (rc < 0) {
         delivery_end_accept(d, CH_DELIVERY_FAILED, &why);
     } else {

@@ -27,6 +27,7 @@ struct ch_delivery_kind {
     enum ch_turn_kind turn;
     bool keeps; /* an event that cannot be delivered stays in the inbox and is retried */
     bool held; /* the caller waits for the turn of the event, however long that takes */
+    bool passes; /* without its sender the event has no effect on a session that is not open here */
     /* The turn of the event has come. 0: the event's id was given to the session (event_id, or
      * ch_inbox_take). CH_TURN_WAITS: not now. Otherwise the event is refused. */
     int (*apply)(struct ch_delivery *d, struct ch_lane *l, struct chela_error *err);
@@ -66,9 +67,11 @@ struct ch_delivery {
     struct ch_timer retry; /* retries > 0: the session was held elsewhere, and may be free soon;
                             * else: the event has not had its turn yet, or is refused soon */
     unsigned retries;
-    struct ch_work look; /* before a retry: reads whether the event still waits */
+    struct ch_work look; /* before a retry: reads whether the event still waits; of an event that
+                          * the store has already: reads whether the session refused it */
     chela_store *store;  /* for look: the gateway may be freed meanwhile */
     bool waits;          /* the result of look */
+    struct chela_error *refusal; /* the other result; code 0: none */
     ch_delivery_fn *told; /* called at each stage; NULL: no caller waits for the outcome */
     void *user;
     /* options for the event's lane, valid while told is set; NULL: use the lane unchanged */

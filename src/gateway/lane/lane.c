@@ -1,6 +1,8 @@
 /* lane.c -- see lane.h. */
 #include "gateway/lane/lane.h"
 
+#include <limits.h>
+
 #include "agent/api/runtime.h"
 #include "agent/handle/run.h"
 #include "agent/journal/inbox.h"
@@ -246,6 +248,7 @@ static void lane_set_ready(struct ch_lane *l, const struct chela_error *err) {
     if (is_passing(copy.code))
         copy.code = CHELA_EOVERLOAD;
     notify_waiters(l, err ? &copy : NULL);
+    l->lost |= err && l->agent; /* watchers may be left from before reattach_session */
     if (err)
         ch_lane_close(l);
 }
@@ -462,18 +465,29 @@ static void lane_free_deferred(struct ch_task *t) {
     free_lane(l);
 }
 
+/* The position in the journal up to which the lane's watchers know the events, as the id of an
+ * event. */
+static void lane_write_position(const struct ch_lane *l, struct ch_buf *out) {
+    size_t last = (l->recent_first + l->nrecent - 1) % CH_LIMIT_RECENT_EVENTS;
+    if (l->nrecent)
+        ch_buf_add_str(out, l->recent[last].id);
+    else if (l->ready)
+        ch_buf_addf(out, ":%llu@%llu", ULLONG_MAX, (unsigned long long)l->session->journal->safe);
+}
+
 /* Another process has the session: some watchers continue with a tail of the journal. */
 static void lane_pass_on_watchers(struct ch_lane *l) {
-    size_t last = (l->recent_first + l->nrecent - 1) % CH_LIMIT_RECENT_EVENTS;
+    CH_BUF_AUTO after = {0};
     struct ch_link *k = l->watchers.head.next, *next;
+    lane_write_position(l, &after);
     for (; k != &l->watchers.head; k = next) {
         struct ch_lane_watcher *w = CH_CONTAINER(k, struct ch_lane_watcher, link);
         next = k->next;
         if (!w->stays)
             continue;
         ch_lane_unwatch(w);
-        ch_tail_open(l->gw, l->session->key, l->nrecent ? CH_TAIL_AFTER : CH_TAIL_NOW,
-                     l->nrecent ? ch_sv_str(l->recent[last].id) : CH_SV(""), w, NULL, NULL);
+        ch_tail_open(l->gw, l->session->key, after.n ? CH_TAIL_AFTER : CH_TAIL_NOW,
+                     ch_buf_sv(&after), w, NULL, NULL);
     }
 }
 

@@ -142,7 +142,7 @@ static void use_run(struct record_reading *r) {
     ch_buf_clear(&r->s->citations);
     forget_calls(r->s);
     r->s->seq = 0;
-    r->s->begun = false;
+    r->s->begun = r->s->paused = false;
 }
 
 /* --- replies */
@@ -381,6 +381,7 @@ static void end_run(struct record_reading *r, enum chela_status status) {
     struct chela_event *ev = add_event(r, CHELA_EV_RUN_END);
     const struct ch_json *below = ch_json_get(r->v, "below");
     s->begun = false;
+    s->paused = status == CHELA_STATUS_PAUSED;
     ev->end.status = status;
     ev->end.reason = (enum chela_reason)choice_of(r, CHELA_CHOICE_REASON, "reason",
                                                   CHELA_REASON_NONE);
@@ -399,7 +400,9 @@ static void read_state(struct record_reading *r) {
     uint64_t seq = (uint64_t)number_of(r->v, "seq");
     enum chela_status status = (enum chela_status)choice_of(r, CHELA_CHOICE_STATUS, "status",
                                                             CHELA_STATUS_PAUSED);
-    if (!s->begun && ch_sv_is(word, "running"))
+    /* a paused run that is cancelled has no record of a running state */
+    if (!s->begun &&
+        (ch_sv_is(word, "running") || (s->paused && status != CHELA_STATUS_PAUSED)))
         begin_run(r);
     if (s->begun && !ch_sv_is(word, "running"))
         end_run(r, status);

@@ -24,6 +24,7 @@ struct ch_record_events {
     uint64_t seq;         /* number of the run's next event */
     uint64_t turn;
     bool begun;           /* a run is in progress: it has not ended or paused */
+    bool paused;          /* the run has paused, and may end without being resumed */
     bool ready;           /* the lists are initialized */
 };
 

@@ -58,6 +58,8 @@ static int tail_on_row(const struct chela_store_session *s, void *user) {
     struct ch_tail *t = g->tail;
     g->gap = t->start == CH_TAIL_AWAIT && !ch_owner_serves(s->owner);
     t->next = s->window ? s->window : 1;
+    ch_record_events_release(&t->state); /* an earlier reading may have failed */
+    t->state = (struct ch_record_events){0};
     ch_buf_add_str(&t->state.agent, s->agent);
     ch_buf_add_str(&t->state.session, s->key);
     return 0;
@@ -304,7 +306,7 @@ static void tail_start_reading(struct ch_tail *t, bool first);
 static void tail_on_timer(struct ch_timer *timer) {
     struct ch_tail *t = CH_CONTAINER(timer, struct ch_tail, timer);
     if (tail_watcher(t))
-        tail_start_reading(t, false);
+        tail_start_reading(t, !t->is_open);
     else
         tail_free(t);
 }
@@ -328,9 +330,19 @@ static void tail_tell_opened(struct ch_tail *t, bool gap, const struct chela_err
         opened(w, gap, err, t->user);
 }
 
+/* The records that were read are known; the rest is read later. */
+static void tail_warn(const struct ch_tail *t, const struct tail_reading *g) {
+    ch_log(CH_LOG_WARN, "gateway", "the records of session %s cannot be read: %s", t->key,
+           g->err.message);
+}
+
 static void tail_on_first_read(struct ch_tail *t, struct tail_reading *g) {
     if (g->rc == 0)
         g->rc = tail_skip(t, g);
+    if (g->rc < 0 && g->rc != CHELA_ENOENT && !t->opened) { /* nobody can be told */
+        tail_warn(t, g);
+        return;
+    }
     if (g->rc < 0) {
         tail_tell_opened(t, false, &g->err);
         return;
@@ -340,17 +352,21 @@ static void tail_on_first_read(struct ch_tail *t, struct tail_reading *g) {
 }
 
 static void tail_on_later_read(struct ch_tail *t, struct tail_reading *g) {
-    if (g->rc == CHELA_ENOENT && t->settled)
-        tail_tell_settled(t, &g->err);
-    else if (g->rc == CHELA_ENOENT)
-        tail_end_deleted(t);
-    else if (g->rc < 0) /* tried again */
-        ch_log(CH_LOG_WARN, "gateway", "the records of session %s cannot be read: %s", t->key,
-               g->err.message);
-    else if (t->settled)
-        tail_on_awaited(t, g);
-    else
+    if (g->rc == CHELA_ENOENT) {
+        if (t->settled)
+            tail_tell_settled(t, &g->err);
+        else
+            tail_end_deleted(t);
+        return;
+    }
+    if (g->rc < 0)
+        tail_warn(t, g);
+    if (!t->settled)
         tail_tell_all(t, &g->batches);
+    else if (g->rc < 0)
+        tail_hold(t, g);
+    else
+        tail_on_awaited(t, g);
 }
 
 static void tail_on_read(struct ch_work *w) {

@@ -30,6 +30,9 @@ static void lookup_done(struct ch_work *w) {
         l->settle(l->gw, l);
     if (req) {
         req->on_disconnect = NULL;
+        /* a change that the store has no space for may succeed later */
+        if (l->err.code == CHELA_ELIMIT && strcmp(req->route->method, "GET") != 0)
+            l->err.code = CHELA_EOVERLOAD;
         if (l->rc < 0)
             ch_request_fail_with(req, &l->err);
         else

@@ -12,6 +12,8 @@
 #include "agent/handle/run.h"
 #include "agent/handle/session.h"
 #include "base/limits.h"
+#include "gateway/lane/client_input.h"
+#include "gateway/lane/delivery.h"
 #include "gateway/lane/lane.h"
 #include "gateway/request/gateway_state.h"
 #include "store/store.h"
@@ -135,8 +137,31 @@ static void test_waiting_messages_begin(void **state) {
     end(&w);
 }
 
+static int found(const struct chela_store_session *s, void *user) {
+    (void)s;
+    (void)user;
+    return 0;
+}
+
+/* The sender of a DELETE has left, and another DELETE was faster. */
+static void test_a_late_release_creates_no_session(void **state) {
+    (void)state;
+    struct world w;
+    struct chela_error err = {0};
+    begin(&w);
+    ch_delivery_restore(w.gw, CH_API_EVENT "1", "s1", CH_SV("{\"kind\":\"release\"}"));
+    assert_null(find(&w, 1));
+    for (int i = 0; i < 20; i++) {
+        chela_runtime_poll(w.rt);
+        poll(NULL, 0, 1);
+    }
+    assert_int_equal(chela_store_session(w.store, "s1", found, NULL, &err), CHELA_ENOENT);
+    end(&w);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_the_oldest_makes_room),
-                                       cmocka_unit_test(test_waiting_messages_begin)};
+                                       cmocka_unit_test(test_waiting_messages_begin),
+                                       cmocka_unit_test(test_a_late_release_creates_no_session)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

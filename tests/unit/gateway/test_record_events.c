@@ -117,6 +117,11 @@ static void test_a_run_that_pauses_and_goes_on(void **state) {
         STATE("r1", "paused", 30, "client_tool_required:6 c2;run_end:29 ;"),
         STATE("r1", "running", 30, "run_start:30 ;"),
         STATE("r1", "done", 32, "run_end:31 ;"),
+        START("r2"),
+        STATE("r2", "running", 0, "run_start:0 ;"),
+        STATE("r2", "paused", 5, "run_end:4 ;"),
+        STATE("r2", "cancelled", 8, "run_start:5 ;run_end:7 ;"),
+        STATE("r2", "cancelled", 8, ""),
     };
     (void)state;
     check_lines(lines, CH_LEN(lines));
