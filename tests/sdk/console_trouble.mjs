@@ -206,6 +206,16 @@ if (page) {
     await page.reload();
     await page.waitForSelector('#app:not([hidden])');
   });
+  await check('trouble: a message as soon as the page is shown', async () => {
+    await page.goto(`${place.url}/#/new`);
+    await page.route(/sessions\?limit=200$/, (route) => setTimeout(() => route.continue().catch(() => {}), 2000));
+    await page.reload();
+    await page.waitForSelector('#app:not([hidden])');
+    await tell(page, 'at once');
+    await page.locator('.assistant', { hasText: 'you said: at once' }).waitFor();
+    same((await place.api('/api/sessions?limit=200')).sessions.filter((s) => s.key === 'null'), [], 'it has a session of its own');
+    await page.unroute(/sessions\?limit=200$/);
+  });
   await check('trouble: a slow network', async () => {
     const slow = await place.visit(browser);
     await place.enter(slow);

@@ -42,12 +42,13 @@ async function enter() {
     $("gate-error").textContent = error.status ? error.message : say("gate.away");
     return;
   }
+  open.fillChoices();
+  await listSessions();
+  if (!hasToken()) return;
   $("token").value = "";
   $("gate-error").textContent = "";
   $("gate").hidden = true;
-  $("app").hidden = false;
-  open.fillChoices();
-  await listSessions();
+  $("app").hidden = false; /* now: a message that is sent before a session is open would be lost */
   if (wanted && location.hash !== wanted) location.hash = wanted;
   else route();
   wanted = "";
