@@ -24,7 +24,7 @@ for (const [name, text] of [['asker', 'echo asked'], ['eviler', `cat <<'E'\n${ev
 place.write('chela.yaml', `
 store: sqlite:./chela.db
 sandbox: { mode: off }
-agents: { list: [{ id: coder, model: scripted/rules.yaml }, { id: other, model: scripted/rules.yaml }] }
+agents: { list: [{ id: coder, model: scripted/rules.yaml }, { id: other, model: scripted/rules.yaml, limits: { maxTurns: 0 } }] }
 tools:
   custom:
     - { name: t_ask, description: Asks., command: [./asker], effect: once, permission: write, confirm: true, parameters: { type: object } }
@@ -215,6 +215,10 @@ if (page) {
     await page.locator('.assistant', { hasText: 'you said: at once' }).waitFor();
     same((await place.api('/api/sessions?limit=200')).sessions.filter((s) => s.key === 'null'), [], 'it has a session of its own');
     await page.unroute(/sessions\?limit=200$/);
+  });
+  await check('trouble: an agent without a limit of turns', async () => {
+    await page.goto(`${place.url}/#/agents`);
+    await page.locator('.run[aria-label=other] dd', { hasText: '∞ ⟳' }).waitFor();
   });
   await check('trouble: a slow network', async () => {
     const slow = await place.visit(browser);
