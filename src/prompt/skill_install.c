@@ -38,13 +38,17 @@ static int install_write(const char *path, struct ch_sv data, bool runs, struct 
     return rc;
 }
 
-/* Makes the folders of a path below `root` bytes. */
-static void install_make_folders(char *path, size_t root) {
+/* Makes the folders of a path below `root` bytes. Returns the error of the first that cannot be
+ * made; it matters if the next open() finds no directory. */
+static int install_make_folders(char *path, size_t root) {
+    int why = 0;
     for (char *slash = path + root; (slash = strchr(slash + 1, '/'));) {
         *slash = '\0';
-        mkdir(path, 0755); /* open() reports a missing directory */
+        if (mkdir(path, 0755) < 0 && errno != EEXIST && !why)
+            why = errno;
         *slash = '/';
     }
+    return why;
 }
 
 static int install_files(const struct ch_package *p, const char *to, const char *record,
@@ -69,9 +73,10 @@ static int install_put(const struct ch_package *p, const char *folder, const cha
     if (access(ch_buf_str(&target), F_OK) == 0)
         return ch_fail(err, CHELA_EEXIST, "there is a skill %s already: %s", p->name,
                        ch_buf_str(&target));
-    install_make_folders(made.p, 0);
+    int why = install_make_folders(made.p, 0);
     if (!mkdtemp(made.p) || chmod(made.p, 0755) < 0)
-        return ch_fail(err, CHELA_EIO, "%s: %s", folder, strerror(errno));
+        return ch_fail(err, CHELA_EIO, "%s: %s", folder,
+                       strerror(why && errno == ENOENT ? why : errno));
     int rc = install_files(p, made.p, record, err);
     if (rc == 0 && rename(made.p, ch_buf_str(&target)) < 0)
         rc = ch_fail(err, errno == ENOTEMPTY || errno == EEXIST ? CHELA_EEXIST : CHELA_EIO,

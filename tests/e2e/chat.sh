@@ -270,10 +270,31 @@ types "/quit"
 press Enter
 ends "/quit" 0
 
-ENV='TERM=dumb' chat --no-session
+# Ctrl-C is a signal there, for the shell of the terminal, too.
+ENV='trap : INT; TERM=dumb' chat --no-session
 types "hello"
 press Enter
 sees "TERM=dumb: an answer" '^you said: hello$'
+twice() { # PATTERN: two lines of the screen match
+    for _ in {1..400}; do
+        [ "$(screen | grep -cE "$1")" = 2 ] && return
+        sleep 0.05
+    done
+    return 1
+}
+types "stall"
+press Enter
+sees "TERM=dumb: a run" '^wait for it'
+press C-c
+sees "TERM=dumb: Ctrl-C cancels the run" '^chela: cancelled$'
+types "stall"
+press Enter
+check "TERM=dumb: a second run" twice '^wait for it'
+press C-c
+check "TERM=dumb: is cancelled, too" twice '^chela: cancelled$'
+types "goodbye"
+press Enter
+sees "TERM=dumb: and keeps the conversation" '^you said: goodbye$'
 press C-d
 ends "TERM=dumb: the end of input" 0
 

@@ -375,6 +375,17 @@ done
 (cd "$space" && with_env env -u HOME timeout 20 "$program" run --model scripted/demo hi >"$out" 2>"$err")
 status=$?
 exits "without a home" 2
+# Nothing can be created there: the reason is that of the directory, not that the file is missing.
+for what in trust "run --config chela.yaml --model scripted/demo --session a hi" \
+    "run --config chela.yaml --model scripted/demo --background hi" "mcp add a -- true" "skills add --yes skill"; do
+    mkdir -p "$space/skill" && printf -- '---\nname: skill\ndescription: One.\n---\nText.\n' >"$space/skill/SKILL.md"
+    # shellcheck disable=SC2086
+    (cd "$space" && with_env HOME=/sys timeout 20 "$program" $what >"$out" 2>"$err")
+    status=$?
+    check "in a home that cannot be written: $what" test "$status" -gt 0
+    check "$what: why" grep -q '^chela: .*/sys/\..*: \(Permission denied\|Operation not permitted\|Read-only\)' "$err"
+done
+rm -rf "$space/skill"
 rm -rf "$space/chela" "$space/.local"
 chela trust
 for harm in "chmod 777 ." "chmod 666 $planted" "mv ../trust ../x; ln -s x ../trust"; do

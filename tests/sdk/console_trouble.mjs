@@ -24,7 +24,7 @@ for (const [name, text] of [['asker', 'echo asked'], ['eviler', `cat <<'E'\n${ev
 place.write('chela.yaml', `
 store: sqlite:./chela.db
 sandbox: { mode: off }
-agents: { list: [{ id: coder, model: scripted/rules.yaml }, { id: other, model: scripted/rules.yaml }] }
+agents: { list: [{ id: coder, model: scripted/rules.yaml }, { id: other, model: scripted/rules.yaml, limits: { maxTurns: 0 } }] }
 tools:
   custom:
     - { name: t_ask, description: Asks., command: [./asker], effect: once, permission: write, confirm: true, parameters: { type: object } }
@@ -38,6 +38,7 @@ const message = (i, role, text) => {
 const many = Array.from({ length: 10000 }, (_, i) => message(i, i % 2 ? 'assistant' : 'user', i % 2 ? `Answer **${i}** with \`code\` and a list:\n\n- one\n- two ${i}\n\n\`\`\`js\nconst x = ${i};\n\`\`\`` : `question ${i}`));
 await place.import('web:many', many, { title: 'ten thousand' });
 const huge = 'A line of a huge message, with **stars**.\n'.repeat(250000); // about 10 MB
+for (const key of ['web:one', 'web:two']) await place.import(key, many.slice(0, 1200), { title: `the title of ${key}`, agent: 'other' });
 await place.import('web:huge', [message(0, 'user', huge), message(1, 'assistant', huge)], { title: 'huge' });
 await place.import(`web:${evil}`.replace(/[\u202e\u200b/]/g, ''), [message(0, 'user', evil), message(1, 'assistant', evil)], { title: evil });
 await place.serve();
@@ -151,6 +152,74 @@ if (page) {
     await page.evaluate(() => { document.querySelector('#scroll').scrollTop = 150; });
     await page.waitForFunction((seq) => Number(document.querySelector('#chat [data-seq]').dataset.seq) < seq, before);
   });
+  await check('trouble: arguments that come in 20,000 pieces', async () => {
+    const ms = await page.evaluate(async () => {
+      const { Chat } = await import('/console/chat.js');
+      const chat = new Chat(document.createElement('div'), {}), began = performance.now();
+      const piece = (seq, more) => chat.event({ run: 'run_p', seq, type: 'tool_call_delta', index: 0, ...more });
+      piece(0, { id: 'c1', name: 'write', arguments_delta: '{"path":"a.js","content":"' });
+      for (let i = 1; i <= 20000; i++) piece(i, { arguments_delta: 'x = 1; ' });
+      return performance.now() - began;
+    });
+    same(ms < 2000 || Math.round(ms), true, 'a piece costs no look at all pieces before it');
+  });
+  await check('trouble: more events in a frame than the events view drops', async () => {
+    const rows = await page.evaluate(async () => {
+      const { Log } = await import('/console/log.js');
+      const node = document.createElement('div'), log = new Log(node);
+      const add = (from, to) => { for (let seq = from; seq < to; seq++) log.add({ type: 'warning', run: 'run_l', seq, ts: 1, text: 'x' }); log.show(); };
+      add(0, 2000);
+      add(2000, 2500);
+      add(2500, 4000);
+      const shown = [...node.querySelectorAll('.event')].map((row) => Number(row.dataset.event.split(':')[1]));
+      return [shown.at(-1), shown.length <= 2000, shown.every((seq, i) => !i || seq === shown[i - 1] + 1)];
+    });
+    same(rows, [3999, true, true], 'the newest, without a gap');
+  });
+  await check('trouble: the timeline of a session that works', async () => {
+    await page.click('#new');
+    await tell(page, 'the first');
+    await ends(page, 1);
+    const key = await page.evaluate(() => location.hash.split('/')[2]);
+    await page.evaluate(() => { location.hash += '/time'; });
+    await page.locator('#view-time details.span summary').first().click();
+    await place.api(`/api/sessions/${key}/messages`, { text: 'the second' });
+    await page.waitForFunction(() => document.querySelectorAll('#view-time .run').length === 2);
+    same(await page.locator('#view-time details.span[open]').count(), 1, 'a row that was opened stays open');
+    for (const name of ['one', 'two']) {
+      await page.goto(`${place.url}/#/s/web%3A${name}/r/run_long00000003`);
+      await page.waitForFunction((title) => document.querySelector('#title').textContent === title, `the title of web:${name}`);
+      await page.locator('#view-time .run.flash[data-run="run_long00000003"]').waitFor();
+      await page.goto(`${place.url}/#/new`);
+      await page.waitForFunction(() => document.querySelector('#view-time').hidden);
+    }
+  });
+  await check('trouble: a session that the list does not have', async () => {
+    await page.route(/sessions\?limit=200$/, (route) => route.fulfill({ json: { sessions: [] } }));
+    await page.goto(`${place.url}/#/new`);
+    await page.reload();
+    await page.waitForSelector('#app:not([hidden])');
+    await page.goto(`${place.url}/#/s/web%3Aone`);
+    await page.locator('.assistant', { hasText: 'two 1199' }).waitFor();
+    same([await page.textContent('#title'), await page.inputValue('#agent')], ['the title of web:one', 'other'], 'its title and its agent');
+    await page.unroute(/sessions\?limit=200$/);
+    await page.reload();
+    await page.waitForSelector('#app:not([hidden])');
+  });
+  await check('trouble: a message as soon as the page is shown', async () => {
+    await page.goto(`${place.url}/#/new`);
+    await page.route(/sessions\?limit=200$/, (route) => setTimeout(() => route.continue().catch(() => {}), 2000));
+    await page.reload();
+    await page.waitForSelector('#app:not([hidden])');
+    await tell(page, 'at once');
+    await page.locator('.assistant', { hasText: 'you said: at once' }).waitFor();
+    same((await place.api('/api/sessions?limit=200')).sessions.filter((s) => s.key === 'null'), [], 'it has a session of its own');
+    await page.unroute(/sessions\?limit=200$/);
+  });
+  await check('trouble: an agent without a limit of turns', async () => {
+    await page.goto(`${place.url}/#/agents`);
+    await page.locator('.run[aria-label=other] dd', { hasText: '∞ ⟳' }).waitFor();
+  });
   await check('trouble: a slow network', async () => {
     const slow = await place.visit(browser);
     await place.enter(slow);
@@ -185,6 +254,10 @@ if (page) {
   });
   await check('trouble: the token expires', async () => {
     const { port } = new URL(place.url), hash = await page.evaluate(() => location.hash);
+    const logs = await place.visit(browser);
+    await place.enter(logs);
+    await logs.goto(`${place.url}/#/logs`);
+    await logs.waitForSelector('.log-lines');
     await place.stop();
     await place.serve(`127.0.0.1:${port}`, 'another-token-0123456789abcdef');
     await page.waitForSelector('#gate:not([hidden])', { timeout: 40000 });
@@ -193,6 +266,12 @@ if (page) {
     await place.enter(page, 'another-token-0123456789abcdef');
     await page.waitForFunction((h) => location.hash === h, hash);
     await page.waitForFunction(() => document.querySelector('#say').value === 'a thought meanwhile');
+    await logs.waitForSelector('#gate:not([hidden])', { timeout: 40000 });
+    await logs.fill('#token', 'half of');
+    await logs.waitForTimeout(5000); // a page that follows a stream asks again within 2 s
+    same(await logs.inputValue('#token'), 'half of', 'what is typed stays');
+    same(await logs.locator('.log-line').count(), 0, 'nothing of the page stays');
+    await logs.context().close();
   });
   await check('trouble: in Chinese, errors of the gateway too', async () => {
     const zh = await place.visit(browser, { locale: 'zh-CN' });

@@ -280,7 +280,7 @@ static int child_make_file(struct ch_chat *c, const char *suffix, char **path) {
         ch_console_error(c->console, "HOME is not set, so there is no place for a file");
         return -1;
     }
-    ch_state_make_parents(*path);
+    ch_state_make_parents(*path, NULL);
     int fd = mkostemps(*path, (int)strlen(suffix), O_CLOEXEC);
     if (fd < 0) {
         ch_console_error(c->console, "%s: %s", *path, strerror(errno));

@@ -28,7 +28,7 @@ void ch_chat_undo_open(struct ch_chat *c) {
     char *dir = c->files ? NULL : ch_state_path(c->setup->env, "undo");
     if (!dir)
         return;
-    ch_state_make_parents(dir);
+    ch_state_make_parents(dir, NULL);
     if (chela_undo_open(c->agent, dir, &c->files, &err) < 0)
         ch_console_note(c->console, "warning: /undo will not restore files: %s", err.message);
     free(dir);

@@ -273,9 +273,19 @@ static bool wait_for_line(struct talk *t) {
     return !fds[1].revents;
 }
 
+/* A person types the lines. */
+static bool chat_is_typed(const struct talk *t) {
+    return isatty(STDIN_FILENO) == 1 && t->console.out.tty;
+}
+
+/* A person's Ctrl-C cancels the run only. */
+static bool chat_goes_on(struct talk *t) {
+    return !ch_signals_caught(t->signals) || (chat_is_typed(t) && ch_signals_forget(t->signals));
+}
+
 /* Read the next message; blank lines are skipped. */
 static ssize_t chat_read_message(struct talk *t, char **line, size_t *cap) {
-    bool ask = isatty(STDIN_FILENO) == 1 && t->console.out.tty;
+    bool ask = chat_is_typed(t);
     ssize_t n;
     do {
         if (ask)
@@ -315,7 +325,7 @@ static int line_by_line(struct talk *t, struct chela_error *err) {
         rc = chela_session_new(t->agent, t->key, &session, err);
     if (rc == 0 && t->setup.store)
         rc = chela_session_wait(session, err);
-    while (rc == 0 && !ch_signals_caught(t->signals) && !ch_console_failure(&t->console) &&
+    while (rc == 0 && chat_goes_on(t) && !ch_console_failure(&t->console) &&
            (n = chat_read_message(t, &line, &cap)) >= 0 && strcmp(line, "/quit") != 0)
         rc = send_line(t, session, line, (size_t)n, err);
     free(line);

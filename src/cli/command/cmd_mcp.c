@@ -535,7 +535,7 @@ static int edit_file(struct mcp *m, const char *name, const char *definition) {
     if (!file)
         rc = ch_problem(&m->err, CHELA_ECONFIG, "there is no place for the file: HOME is not set");
     else
-        ch_state_make_parents(file);
+        rc = ch_state_make_parents(file, &m->err);
     if (rc == 0)
         rc = chela_config_mcp_edit(file, name, definition, &m->err);
     if (rc == 0)

@@ -84,7 +84,7 @@ static char *setup_secret_path(const struct channel_setup *s, const char *option
     }
     free(base);
     if (path)
-        ch_state_make_parents(path);
+        ch_state_make_parents(path, NULL);
     return path;
 }
 

@@ -269,7 +269,7 @@ char *ch_prompt_results_dir(const struct ch_env *env) {
 int ch_prompt_keep(const char *dir, const char *report, struct chela_error *err) {
     char *fingerprint = ch_prompt_member(report, "/fingerprint");
     char *path = ch_format("%s/%s.jsonl", dir, fingerprint);
-    ch_state_make_parents(path);
+    ch_state_make_parents(path, NULL);
     FILE *f = fopen(path, "ae");
     bool lost = !f || fprintf(f, "%s\n", report) < 0;
     if (f && fclose(f) != 0)

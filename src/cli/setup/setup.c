@@ -266,32 +266,31 @@ int ch_setup_runtime(struct ch_setup *s, struct chela_error *err) {
 
 /* --- store ------------------------------------------------------------------- */
 
-static char *user_store(const struct ch_env *env, bool create) {
-    char *path = ch_state_path(env, "chela.db");
-    if (!path)
-        return NULL;
-    if (create)
-        ch_state_make_parents(path);
-    char *url = ch_format("sqlite:%s", path);
+/* err: create the directory of the store; NULL: do not. */
+static char *user_store(const struct ch_env *env, struct chela_error *err) {
+    char *path = ch_state_path(env, "chela.db"), *url = NULL;
+    if (path && (!err || ch_state_make_parents(path, err) == 0))
+        url = ch_format("sqlite:%s", path);
     free(path);
     return url;
 }
 
-static char *choose_store(const struct ch_setup *s, enum ch_setup_store how) {
+static char *choose_store(const struct ch_setup *s, enum ch_setup_store how,
+                          struct chela_error *err) {
     const char *configured = s->config ? chela_config_store(s->config) : NULL;
     if (s->flags->store)
         return ch_dup(s->flags->store);
     if (configured)
         return ch_dup(configured);
-    return how == CH_STORE_IF_CHOSEN ? NULL : user_store(s->env, how == CH_STORE_WANTED);
+    return how == CH_STORE_IF_CHOSEN ? NULL : user_store(s->env, err);
 }
 
 char *ch_setup_store_url(const struct ch_setup *s) {
-    return choose_store(s, CH_STORE_READ);
+    return choose_store(s, CH_STORE_READ, NULL);
 }
 
 char *ch_setup_store_kind(const struct ch_setup *s) {
-    char *url = choose_store(s, CH_STORE_READ);
+    char *url = choose_store(s, CH_STORE_READ, NULL);
     if (url)
         url[strcspn(url, ":")] = '\0';
     return url ? url : ch_dup("none");
@@ -316,7 +315,9 @@ int ch_setup_store(struct ch_setup *s, enum ch_setup_store how, struct chela_err
         how = CH_STORE_WANTED;
     }
     struct chela_store_opts opts = CHELA_STORE_OPTS(.read_only = how == CH_STORE_READ);
-    char *url = choose_store(s, how);
+    char *url = choose_store(s, how, how == CH_STORE_WANTED ? err : NULL);
+    if (!url && err->code)
+        return err->code;
     if (!url)
         return how == CH_STORE_IF_CHOSEN
                    ? CHELA_OK

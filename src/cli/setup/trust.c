@@ -17,16 +17,18 @@
 char *ch_trust_directory(const struct ch_env *env, bool create) {
     char *path = ch_state_path(env, "trust");
     if (path && create)
-        ch_state_make_parents(path);
+        ch_state_make_parents(path, NULL);
     return path;
 }
 
 int ch_trust_add(const struct ch_env *env, const chela_config *cfg, struct chela_error *err) {
-    char *dir = ch_trust_directory(env, true);
-    int rc = dir ? chela_trust_add(dir, cfg, err)
+    char *dir = ch_trust_directory(env, false);
+    int rc = dir ? ch_state_make_parents(dir, err)
                  : ch_problem(err, CHELA_EINVAL,
                               "there is no place for the trust record: HOME is not set; use "
                               "--config");
+    if (rc == 0)
+        rc = chela_trust_add(dir, cfg, err);
     free(dir);
     return rc;
 }

@@ -77,12 +77,14 @@ int ch_detach(struct ch_detach *d, const struct ch_env *env, const char *key,
     d->log = detach_log(env, key);
     if (!d->log)
         return ch_problem(err, CHELA_EINVAL, "a run in the background needs HOME for its log");
-    ch_state_make_parents(d->log);
+    int rc = ch_state_make_parents(d->log, err);
+    if (rc < 0)
+        return rc;
     d->file = open(d->log, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (d->file < 0)
         return ch_problem(err, CHELA_EIO, "%s: %s", d->log, strerror(errno));
     if (pipe2(d->begun, O_CLOEXEC) < 0 || pipe2(says, O_CLOEXEC) < 0 || (d->pid = fork()) < 0) {
-        int rc = ch_problem(err, CHELA_EIO, "no process can be started: %s", strerror(errno));
+        rc = ch_problem(err, CHELA_EIO, "no process can be started: %s", strerror(errno));
         detach_close(&says[0]);
         detach_close(&says[1]);
         return rc;

@@ -23,6 +23,7 @@ struct ch_signals {
     chela_run *run;       /* borrowed; NULL before attach and after detach */
     char *key;            /* owned: key of a stored session; NULL: none */
     bool caught;
+    bool by_person; /* the signal that was caught is SIGINT */
     bool draining; /* SIGTERM was received; the run may still finish */
     bool left;     /* the drain time is over */
     bool detached;
@@ -69,6 +70,7 @@ static void first_signal(struct ch_signals *s, int signo) {
     if (s->draining)
         return;
     s->caught = true;
+    s->by_person = signo == SIGINT;
     wake_pollers(s);
     if (s->run)
         chela_cancel(s->run, "interrupted");
@@ -196,6 +198,17 @@ bool ch_signals_caught(struct ch_signals *s) {
     bool caught = s->caught;
     pthread_mutex_unlock(&s->lock);
     return caught;
+}
+
+bool ch_signals_forget(struct ch_signals *s) {
+    char byte;
+    if (!s)
+        return false;
+    pthread_mutex_lock(&s->lock);
+    bool forgets = s->caught && s->by_person && read(s->pipe[0], &byte, 1) == 1;
+    s->caught &= !forgets;
+    pthread_mutex_unlock(&s->lock);
+    return forgets;
 }
 
 bool ch_signals_left(struct ch_signals *s) {

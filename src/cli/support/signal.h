@@ -33,6 +33,8 @@ void ch_signals_work(struct ch_signals *s, const char *key, bool waits);
 void ch_signals_detach(struct ch_signals *s);
 
 bool ch_signals_caught(struct ch_signals *s); /* a signal was received and the run is cancelled */
+/* Forget a SIGINT whose run has ended: the program goes on. False: there is none. */
+bool ch_signals_forget(struct ch_signals *s);
 bool ch_signals_left(struct ch_signals *s);   /* the run was left, to be resumed */
 /* Readable once either is true; -1 if unavailable. For poll(). */
 int ch_signals_fd(const struct ch_signals *s);

@@ -108,7 +108,7 @@ void ch_history_add(struct ch_history *h, const char *text) {
         return;
     FILE *f = open_private(h->path, O_APPEND);
     if (!f) {
-        ch_state_make_parents(h->path);
+        ch_state_make_parents(h->path, NULL);
         f = open_private(h->path, O_APPEND);
     }
     if (!f)

@@ -6,7 +6,7 @@
  * first shown. */
 import { ask, hasToken, pathOf, setToken, whenRefused } from "./api.js";
 import { watchFiles } from "./attach.js";
-import { $, inOrder, make } from "./dom.js";
+import { $, inOrder, make, notOften } from "./dom.js";
 import * as open from "./session.js";
 import { hooks, sessionPath, state, trouble } from "./session.js";
 import { setTongue, say, tongue, when } from "./words.js";
@@ -19,9 +19,10 @@ let wanted = ""; /* the address to show once the token is known */
 
 function lock(why) {
   setToken("");
-  state.following?.abort();
+  open.leaveSession();
   state.key = null;
-  chat.clear();
+  leavePage(); /* a page that follows a stream would ask again, with no token */
+  for (const view of ["view-page", "view-time"]) $(view).replaceChildren();
   $("app").hidden = true;
   $("gate").hidden = false;
   $("gate-error").textContent = why ?? "";
@@ -41,12 +42,13 @@ async function enter() {
     $("gate-error").textContent = error.status ? error.message : say("gate.away");
     return;
   }
+  open.fillChoices();
+  await listSessions();
+  if (!hasToken()) return;
   $("token").value = "";
   $("gate-error").textContent = "";
   $("gate").hidden = true;
-  $("app").hidden = false;
-  open.fillChoices();
-  await listSessions();
+  $("app").hidden = false; /* now: a message that is sent before a session is open would be lost */
   if (wanted && location.hash !== wanted) location.hash = wanted;
   else route();
   wanted = "";
@@ -151,11 +153,14 @@ function toView(view) {
   } else if (state.key) location.hash = sessionPath(state.key, rest);
 }
 
+/* Each drawing reads the records of the session. */
+const redrawTimeline = notOften(500, () => { if (state.view === "time" && parse(location.hash).rest[1] !== "q") timeline?.showTimeline($("view-time")); });
+
 hooks.noted = (event, fresh) => {
   recent.push(event);
   if (recent.length > 2000) recent.splice(0, 500);
   log?.add(event);
-  if (fresh && state.view === "time" && parse(location.hash).rest[1] !== "q" && ["turn_end", "run_end", "tool_result"].includes(event.type)) timeline?.showTimeline($("view-time"));
+  if (fresh && state.view === "time" && ["turn_end", "run_end", "tool_result"].includes(event.type)) redrawTimeline();
 };
 hooks.cleared = () => { recent.length = 0; log?.clear(); };
 
@@ -370,7 +375,7 @@ function step(by) {
 }
 
 function entitle() {
-  const session = state.sessions.find((s) => s.key === state.key);
+  const session = open.known(state.key);
   const { kind } = parse(location.hash);
   const title = state.fresh ? say("chat.new") : state.key ? inOrder(session?.title || state.key) : kind in pages ? say(`page.${kind}`) : "";
   const waiting = waitingCount();

@@ -5,7 +5,7 @@
  * repeat what the records hold. Tool calls are identified by their id, and can be reported
  * any number of times. Earlier records can be added in front. */
 import { argumentsNode, citationsNode, foldedText, headline, mediaNode, plain, readable, resultNode } from "./content.js";
-import { copyButton, iconButton, inOrder, make, visibly, visiblyIn } from "./dom.js";
+import { copyButton, iconButton, inOrder, make, notOften, visibly, visiblyIn } from "./dom.js";
 import { AnswerCard, ConsentCard, decidedAs } from "./human.js";
 import { Markdown } from "./markdown.js";
 import { bytes, count, dollars, say, sayReason, sayStatus, took } from "./words.js";
@@ -13,6 +13,7 @@ import { bytes, count, dollars, say, sayReason, sayStatus, took } from "./words.
 const cutOff = "\n\n[interrupted]"; /* the end of a reply that was cancelled */
 const longMessage = 20000, longAnswer = 100000; /* characters that are shown at once */
 const tooLong = 1000000; /* characters that are not shown as Markdown */
+const often = 120; /* ms between two looks at arguments that grow */
 const mediaOf = (content) => (Array.isArray(content) ? content.filter((c) => c?.media_type) : []);
 
 /* The body of a card is built when the card is opened. */
@@ -30,6 +31,7 @@ class ToolCard {
     this.details = make("details.tool", { "data-id": id, ontoggle: () => this.build() },
       make("summary", {}, this.mark, this.name, this.short, this.time), this.body);
     this.node = make("div.tool-box", {}, this.details, this.media);
+    this.refresh = notOften(often, () => this.showArguments());
     this.state("waits");
   }
   state(word) {
@@ -55,12 +57,17 @@ class ToolCard {
   }
   arguments(json) {
     this.sent = json;
+    this.showArguments();
+  }
+  showArguments() {
     this.short.replaceChildren();
-    visibly(headline(json), this.short);
+    visibly(headline(this.sent), this.short);
     this.build();
   }
+  /* Each look reads all arguments so far, so not every piece gets one. */
   piece(text) {
-    this.arguments((typeof this.sent === "string" ? this.sent : "") + text);
+    this.sent = (typeof this.sent === "string" ? this.sent : "") + text;
+    this.refresh();
   }
   progress(text) {
     this.said = (this.said ?? "") + text;

@@ -27,7 +27,7 @@ export class Log {
   }
   add(event) {
     this.events.push({ event, text: JSON.stringify(event) });
-    if (this.events.length > this.most) this.events.splice(0, this.most / 4);
+    if (this.events.length > this.most) this.shown -= this.events.splice(0, this.most / 4).length;
     if (!this.node.hidden) this.refresh();
   }
   wanted({ event, text }) {
@@ -69,9 +69,10 @@ export class Log {
   show() {
     if (!this.filter) return;
     const stuck = this.list.scrollHeight - this.list.scrollTop - this.list.clientHeight < 60;
-    if (this.shown > this.events.length) { this.fill(); return; }
+    if (this.shown < 0) { this.fill(); return; } /* events were dropped before they were shown */
     for (const e of this.events.slice(this.shown)) if (this.wanted(e)) this.list.append(this.row(e));
     this.shown = this.events.length;
+    while (this.list.childElementCount > this.most) this.list.firstChild.remove();
     this.counter.textContent = this.shown ? say("log.count", count(this.shown)) : say("log.none");
     if (stuck) this.list.scrollTop = this.list.scrollHeight;
     if (this.at && this.events.some(({ event }) => `${event.run}:${event.seq}` === this.at)) this.fill(this.at);

@@ -53,13 +53,15 @@ function toolRow(t) {
   return [code(t.name), t.summary, t.permission, t.effect, t.offered ? `${say(`consent.${t.consent}`)} (${say(`why.${t.consent_why}`)})` : `${say("agents.off")}: ${say(`why.${t.why}`)}`, t.kind];
 }
 
+const most = (limit) => (limit > 0 ? count(limit) : "∞"); /* -1: no limit */
+
 async function agents(node) {
   const { agents: list } = await ask("GET", "/api/agents");
   state.agents = list;
   node.replaceChildren(...list.map((a) => card(a.id,
     a.description ? make("p", {}, a.description) : null,
     facts([say("agents.models"), a.models.map((m, i) => [i ? " → " : "", code(m)]).flat()].map((v) => (Array.isArray(v) ? make("span", {}, v) : v)), [say("agents.workspace"), code(a.workspace)], [say("agents.permissions"), a.permission],
-      [say("agents.limits"), [`${a.limits.max_turns} ⟳`, `${count(a.limits.max_tool_calls)} ⚙`, a.limits.timeout_ms > 0 ? took(a.limits.timeout_ms) : "∞"].join("  ·  ")]),
+      [say("agents.limits"), [`${most(a.limits.max_turns)} ⟳`, `${most(a.limits.max_tool_calls)} ⚙`, a.limits.timeout_ms > 0 ? took(a.limits.timeout_ms) : "∞"].join("  ·  ")]),
     table([say("agents.tool"), say("skills.about"), say("agents.permission"), say("agents.effect"), say("agents.consent"), say("agents.by")],
       [...a.tools].sort((x, y) => Number(y.offered) - Number(x.offered)).map(toolRow)))));
 }

@@ -25,6 +25,7 @@ export const state = {
   records: [],       /* that are shown */
   live: false,
   following: null,   /* AbortController of the event stream */
+  older: null,       /* the open session, if the list does not have it */
   posting: null,     /* promise of the message being sent */
   mine: new Set(),   /* runs that this page began */
   last: "",          /* id of the last event */
@@ -61,6 +62,9 @@ export function trouble(what, kind = "error") {
   $("trouble").hidden = !text;
   if ($("trouble").textContent !== text) $("trouble").textContent = text;
 }
+
+/* What is known of a session. The list has the newest ones only. */
+export const known = (key) => state.sessions.find((s) => s.key === key) ?? (state.older?.key === key ? state.older : null);
 
 export const sessionPath = (key, rest = "") => `#/s/${encodeURIComponent(key)}${rest}`;
 
@@ -248,13 +252,15 @@ export async function openSession(key) {
   hooks.entitle();
   $("say").value = localStorage.getItem(draftKey()) ?? "";
   grow();
-  const session = state.sessions.find((s) => s.key === key);
-  if (session && state.agents.some((a) => a.id === session.agent)) { $("agent").value = session.agent; reflectAgent(); }
+  chooseAgent(key);
   chat.put(make("p.hello.loading", {}, say("chat.loading")));
   setStatus("idle");
   try {
+    if (!known(key)) state.older = await ask("GET", pathOf(key, "?limit=1")).catch(() => null);
     const { records, live } = await recordsOf(key, pageSize);
     if (state.key !== key) return;
+    chooseAgent(key);
+    hooks.entitle();
     chat.clear();
     take(records, live);
     setStatus(chat.load(records, live));
@@ -270,6 +276,12 @@ export async function openSession(key) {
   toEnd();
   hooks.opened?.();
   watch(key);
+}
+
+/* The agent of the session answers, unless the person chooses another one. */
+function chooseAgent(key) {
+  const session = known(key);
+  if (session && state.agents.some((a) => a.id === session.agent)) { $("agent").value = session.agent; reflectAgent(); }
 }
 
 function take(records, live) {
@@ -639,7 +651,7 @@ export async function fork() {
 /* Opens a copy that ends before the message with this record; a new session if nothing comes
  * before it. */
 async function openBefore(seq) {
-  const agent = state.sessions.find((s) => s.key === state.key)?.agent ?? $("agent").value;
+  const agent = known(state.key)?.agent ?? $("agent").value;
   const session = await forkTo({ before: Number(seq) });
   if (session) {
     hooks.address(sessionPath(session));
@@ -719,7 +731,7 @@ function edit(bubble) {
 /* --- rename, export, delete */
 
 export async function rename() {
-  const session = state.sessions.find((s) => s.key === state.key);
+  const session = known(state.key);
   const field = make("input", { "aria-label": say("bar.rename"), maxlength: 200 });
   field.value = session?.title || "";
   if (!await confirmed({ title: say("bar.rename"), more: field, yes: say("rename.yes"), danger: false }) || !field.value.trim()) return;

@@ -70,7 +70,8 @@ function scaleOf(run) {
   return { at, shortened: factor < 1 };
 }
 
-function spanRow(span, scale) {
+/* of: names the row, so that it stays open when the view is drawn again. */
+function spanRow(span, scale, of, open) {
   const from = scale.at(span.start), to = Math.max(scale.at(span.end), from);
   const bar = make("span.span-bar", { "data-kind": span.kind, "data-failed": span.failed });
   bar.style.left = `${Math.min(from * 100, 99.4)}%`;
@@ -78,14 +79,14 @@ function spanRow(span, scale) {
   const title = span.kind === "model" ? span.title.split("/").at(-1) : span.title;
   const about = [took(span.end - span.start)];
   if (span.usage) about.push(`${count(span.usage.input)} → ${count(span.usage.output)}`);
-  return make("details.span", {},
+  return make("details.span", { "data-of": of, open: open.has(of) },
     make("summary", {}, make("span.span-kind", { "data-kind": span.kind }, say(`time.${span.kind}`)),
       make("span.span-title", { title: span.title }, title), make("span.span-track", {}, bar), make("span.span-about", {}, about.join("  ·  "))),
     make("div.tool-body", {}, span.request ? make("p", {}, make("a", { href: sessionPath(state.key, `/q/${span.request}`) }, say("time.request", count(span.request)))) : null,
       span.sent ? lines(span.sent) : null, span.got ? lines(span.got) : null));
 }
 
-function runCard(run, number, at) {
+function runCard(run, number, at, open) {
   const scale = scaleOf(run);
   const about = [took(run.end - run.start)];
   if (run.usage?.input) about.push(say("end.tokens", count(run.usage.input), count(run.usage.output)));
@@ -98,7 +99,7 @@ function runCard(run, number, at) {
       make("span.grow"), make("span.quiet", {}, about.join("  ·  ")), copyButton(() => `${location.origin}${location.pathname}${sessionPath(state.key, `/r/${encodeURIComponent(run.id)}`)}`, "log.link")),
     make("p.run-input", { title: run.input }, run.input),
     bad && (run.error || run.reason) ? visiblyIn(make("p.notice.bad"), [run.reason && sayReason(run.reason), run.error].filter(Boolean).join(": ")) : null,
-    ...run.spans.map((s) => spanRow(s, scale)),
+    ...run.spans.map((s, i) => spanRow(s, scale, `${run.id} ${i}`, open)),
     scale.shortened ? make("p.quiet", {}, say("time.short")) : null);
 }
 
@@ -126,7 +127,7 @@ export async function showTimeline(node, at) {
   try {
     const asked = ask("GET", pathOf(key, "/requests")).catch(() => ({ requests: [] }));
     let answer = shown?.key === key ? await allRecordsOf(key) : await recordsOf(key, 1000);
-    if (at && !shown && !answer.records.some((r) => r.data.run === at)) { shown = { key }; answer = await allRecordsOf(key); }
+    if (at && shown?.key !== key && !answer.records.some((r) => r.data.run === at)) { shown = { key }; answer = await allRecordsOf(key); }
     if (state.key !== key) return;
     const { requests } = await asked;
     if (state.key !== key) return;
@@ -153,8 +154,8 @@ function drawRuns(node, records, requests, at) {
   number(runs, requests);
   const whole = (records[0]?.seq ?? 1) <= 1;
   const earlier = whole ? null : make("button.small", { type: "button", onclick: () => { shown = { key: state.key }; showTimeline(node); } }, say("time.earlier"));
-  const top = node.scrollTop;
-  node.replaceChildren(...[contextPlot(runs), ...runs.map((r, i) => runCard(r, i + 1, at)).reverse(), earlier].filter(Boolean));
+  const top = node.scrollTop, open = new Set([...node.querySelectorAll("details.span[open]")].map((row) => row.dataset.of));
+  node.replaceChildren(...[contextPlot(runs), ...runs.map((r, i) => runCard(r, i + 1, at, open)).reverse(), earlier].filter(Boolean));
   if (!runs.length) node.append(make("p.nothing", {}, say("time.none")));
   node.scrollTop = top;
   const wanted = at && node.querySelector(`[data-run="${CSS.escape(at)}"]`);
