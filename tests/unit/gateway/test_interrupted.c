@@ -1,5 +1,5 @@
-/* test_interrupted.c -- the interrupted run of a chat's session: it is resumed with the mode of
- * approval that it began with. */
+/* test_interrupted.c -- the interrupted run of a chat's session: it is resumed while a client
+ * watches the session, and with the mode of approval that it began with. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -161,6 +161,27 @@ static struct ch_lane *interrupt(enum chela_approve approve) {
     return l;
 }
 
+static void on_event(struct ch_lane_watcher *watcher, const struct chela_event *ev) {
+    (void)watcher;
+    (void)ev;
+}
+
+static void test_watched_chat(void **state) {
+    struct ch_lane_watcher watcher = {.event = on_event};
+    (void)state;
+    struct ch_lane *l = interrupt(CHELA_APPROVE_DENY);
+    ch_lane_watch(l, &watcher);
+    l->session->inherited = true; /* as if another process had left it */
+    for (int i = 0; i < 10; i++) {
+        w.passed += 2000;
+        settle();
+    }
+    l = ch_lane_find(w.gw, CH_SV(KEY));
+    assert_non_null(l);
+    assert_int_equal(chela_session_status(l->session), CHELA_SESSION_IDLE);
+    ch_lane_unwatch(&watcher);
+}
+
 /* A run that may not ask does not ask when it is resumed. */
 static void test_mode_of_approval(void **state) {
     static const struct {
@@ -184,6 +205,7 @@ static void test_mode_of_approval(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_watched_chat, setup, teardown),
         cmocka_unit_test_setup_teardown(test_mode_of_approval, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
