@@ -1,5 +1,6 @@
 /* test_interrupted.c -- the interrupted run of a chat's session: it is resumed while a client
- * watches the session, and with the mode of approval that it began with. */
+ * watches the session, and with the mode of approval that it began with. A decision in the chat
+ * is acknowledged while the session is being opened. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,6 +14,7 @@
 #include "agent/api/runtime.h"
 #include "agent/handle/agent.h"
 #include "agent/handle/session.h"
+#include "gateway/chat/approval_decision.h"
 #include "gateway/chat/chat_dispatch.h"
 #include "gateway/chat/chat_service.h"
 #include "gateway/lane/lane.h"
@@ -32,6 +34,7 @@ static struct world {
     char rules[64];    /* file of the scripted model */
     int64_t passed;    /* time, in ms */
     bool quick;        /* the tool `wait` ends */
+    struct ch_buf log; /* answers to decisions */
 } w;
 
 static int pigeon_open(const struct chela_channel_host *host, const struct chela_channel_opts *o,
@@ -131,6 +134,7 @@ static int teardown(void **state) {
     chela_agent_close(w.agent);
     chela_runtime_close(w.rt);
     chela_store_close(w.store);
+    ch_buf_release(&w.log);
     unlink(w.rules);
     return 0;
 }
@@ -203,10 +207,32 @@ static void test_mode_of_approval(void **state) {
     }
 }
 
+static void on_decided(struct chela_text answer, void *tag) {
+    (void)tag;
+    ch_buf_add(&w.log, answer.p, answer.n);
+}
+
+/* The store has the decision: the person need not wait until the session is open. */
+static void test_press_while_opening(void **state) {
+    struct chela_channel_decision d = {
+        .session = KEY, .approval = "a1", .word = "deny", .by = "ann"};
+    (void)state;
+    struct ch_lane *l = use_lane();
+    l->ready = false;
+    ch_approval_decision_apply_in_words(w.chat, &d, NULL, on_decided, NULL);
+    settle();
+    assert_int_equal(w.log.n, 0); /* the session may say soon that no such call waits */
+    w.passed += 1500;
+    settle();
+    assert_string_equal(ch_buf_str(&w.log), "Denied: a1");
+    l->ready = true;
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_watched_chat, setup, teardown),
         cmocka_unit_test_setup_teardown(test_mode_of_approval, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_press_while_opening, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
