@@ -525,11 +525,21 @@ static void sessions_api_begin(struct ch_request *req) {
         ch_session_open_wait(req, lane, rc ? sessions_api_on_open : sessions_api_on_lane);
 }
 
+/* Before the session is opened, because that creates it. */
+static int sessions_api_check(struct ch_request *req, struct chela_error *err) {
+    const struct ch_delivery_kind *kind;
+    CH_BUF_AUTO ignored = {0};
+    int rc = sessions_api_check_types(req, err);
+    if (rc < 0 || ch_lane_find(req->gw, req->param))
+        return rc;
+    return sessions_api_write_event(req, NULL, &kind, &ignored, err);
+}
+
 void ch_sessions_message(struct ch_request *req) {
     struct chela_error err = {0};
     if (!req->gw->store)
         ch_request_fail(req, 501, NULL, "this gateway has no store");
-    else if (sessions_api_check_types(req, &err) < 0)
+    else if (sessions_api_check(req, &err) < 0)
         ch_request_fail_with(req, &err);
     else
         sessions_api_begin(req);
