@@ -39,12 +39,23 @@ here=$(realpath "$program")
 # a disk without room: no file is larger than 1 KB
 full() { (trap '' XFSZ && ulimit -f 1 && cd "$space" && with_env "$here" init --yes --no-test --model scripted/demo "$@" >"$out" 2>"$err"); }
 full --force
-same "a file that cannot be written" 2 $?
+same "a file that cannot be written" 1 $?
 check "is named" grep -q 'chela.yaml cannot be written: ' "$err"
 same "keeps its text" "$before" "$(cat "$space/chela.yaml")"
 full --config new.yaml
-same "a new file that cannot be written" 2 $?
+same "a new file that cannot be written" 1 $?
 same "nothing stays" "" "$(cd "$space" && ls new.yaml* chela.yaml.* 2>/dev/null)"
+
+if unshare -Umr true 2>/dev/null; then # a disk without room for any file
+    mkdir -p "$tmp/full"
+    # shellcheck disable=SC2016
+    unshare -Umr sh -c 'mount -t tmpfs -o size=4k,nr_inodes=2 full "$1" && cd "$1" && : >a && shift && "$@"' sh \
+        "$tmp/full" env XDG_STATE_HOME="$tmp/full-state" HOME="$tmp" "$here" init --yes --no-test --model scripted/demo >"$out" 2>"$err"
+    same "a disk without room for a file" 1 $?
+    check "no room: is named" grep -q 'chela.yaml.*No space left' "$err"
+else
+    skip "a disk without room for a file" "no user namespace to mount a small file system in"
+fi
 
 chela init --yes --force --model nobody/model
 exits "an unknown provider" 2

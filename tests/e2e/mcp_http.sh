@@ -185,6 +185,14 @@ caps='{"extensions":{"io.modelcontextprotocol/tasks":{}}}' tool ask_coder '{"mes
 check "a task that waits for a person" eventually task_is four working
 caps='{"extensions":{"io.modelcontextprotocol/tasks":{}}}' ask tasks/cancel four '"taskId":"four"'
 answers "cancel" 200
+caps='{"extensions":{"io.modelcontextprotocol/tasks":{}}}' tool ask_coder '{"message":"write it","session":"five"}'
+check "another one" eventually status_is mcp:five paused
+lock_store 1.5
+caps='{"extensions":{"io.modelcontextprotocol/tasks":{}}}' ask tasks/cancel five '"taskId":"five"'
+kill -9 "$gateway_pid"
+wait "$gateway_pid" 2>/dev/null
+serve
+check "a cancellation that was answered survives SIGKILL" eventually status_is mcp:five idle
 
 # --- a new configuration: the same clients, other agents
 configure 'mcp: { enabled: true, agent: writer }'

@@ -102,10 +102,10 @@ done <<'PATHS'
 404 /console/page.html%00.js
 404 /api/sessions/..%2f..%2fx/export
 404 /api/sessions/a%0d%0aX-Evil:%201/export
-404 /api/sessions/x/records?after=-9223372036854775808
-200 /api/sessions?limit=-1&query=%00%ff
+400 /api/sessions/x/records?after=-9223372036854775808
+400 /api/sessions?limit=-1&query=%00%ff
 200 /api/logs?limit=999999999999999999999
-200 /api/activity?days=99999999999999
+400 /api/activity?days=99999999999999
 PATHS
 n=0
 while read -r want body; do

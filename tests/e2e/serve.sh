@@ -11,6 +11,7 @@ rules:
   - { when: { after: none, user: "both" }, call: [{ tool: ls, args: {} }, { tool: get_place, args: {} }] }
   - { when: { after: none, user: "where" }, say: "Let me look.", call: { tool: get_place, args: { near: "me" } } }
   - { when: { after: none, user: "list" }, say: "Looking.", call: { tool: ls, args: {} } }
+  - { when: { after: none, user: "twice" }, call: [{ tool: get_place, args: { near: you } }, { tool: get_place, args: { near: me } }] }
   - { when: { after: none, user: "break" }, fail: { status: 400, message: "no such thing" } }
   - { when: { after: none }, say: "you said: {{user}}" }
   - { say: "it said: {{result}}" }
@@ -194,6 +195,15 @@ kept "$result$(printf ',{"role":"user","content":"and %d"}' {1..65})"
 answers "a result with too many messages after it" 413
 kept "$result"
 tells "was not taken: the client sends it again" .choices[0].message.content "it said: Oslo"
+pair() { post /v1/chat/completions "{\"model\":\"reader\",$tool,\"messages\":[$1]}" -H 'X-Chela-Session: pair'; }
+pair '{"role":"user","content":"twice"}'
+message=$(jq -c .choices[0].message "$out")
+first=$(jq -r .choices[0].message.tool_calls[0].id "$out") second=$(jq -r .choices[0].message.tool_calls[1].id "$out")
+oslo="{\"role\":\"tool\",\"tool_call_id\":\"$first\",\"content\":\"Oslo\"}" rome="{\"role\":\"tool\",\"tool_call_id\":\"$second\",\"content\":\"Rome\"}"
+pair "$message,$oslo$(printf ',{"role":"user","content":"and %d"}' {1..21})"
+answers "one of two results with too many messages after it" 413
+pair "$message,$oslo,$rome"
+tells "was not taken either" .choices[0].message.content "it said: Rome"
 post /v1/chat/completions "{\"model\":\"reader\",\"stream\":true,$tool,\"messages\":[{\"role\":\"user\",\"content\":\"where\"}]}"
 same "streamed too" get_place "$(chunks | jq -r '.choices[0].delta.tool_calls[0].function.name // empty')"
 same "with its reason" tool_calls "$(chunks | jq -r '.choices[0].finish_reason // empty')"

@@ -106,8 +106,27 @@ call GET '/api/sessions?q=yellow%20sub%6Darine'
 tells "encoded" '[.hits[].key] | unique | join(",")' two
 call GET '/api/sessions?q=purple'
 tells "or not" '.hits | length' 0
-call GET '/api/sessions?q=%00%zz%2&limit=x'
+call GET '/api/sessions?q=%00%zz%2'
 answers "whatever is asked" 200
+while read -r name query; do
+    call GET "/api/$query"
+    answers "no number: $query" 400
+    check "named: $query" grep -qF "\`$name\`" "$out"
+done <<'QUERIES'
+limit sessions?limit=abc
+limit sessions?limit=-1
+limit sessions?q=x&limit=5.5
+limit sessions?limit=99999999999
+after sessions/one?after=x
+limit sessions/one/records?limit=x
+before sessions/one/records?before=-1
+days usage?days=x
+days activity?days=1d
+after logs?after=x
+follow logs?follow=yes
+QUERIES
+call GET '/api/sessions?limit=5000000'
+answers "a large number is the most that there is" 200
 
 call GET '/api/sessions?q=yellow&session=one'
 tells "in one session only" '.hits | length' 0

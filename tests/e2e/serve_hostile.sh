@@ -75,8 +75,10 @@ for words in "x') OR 1=1--" '%' '_' '"' "'" '*' 'NEAR(' 'a AND' '^' '-'; do
     answers "words are only words: $words" 200
     tells "and find nothing: $words" '.hits | length' 0
 done
-call GET "/api/sessions?limit=1%20UNION%20SELECT&order=x')--"
+call GET "/api/sessions?order=x')--"
 answers "members that nobody knows" 200
+call GET "/api/sessions?limit=1%20UNION%20SELECT"
+answers "a number is a number" 400
 
 # --- text is text
 for text in '{{env.CHELA_TOKEN}}' '{{user}} {{result}} ${CHELA_TOKEN} $(id)' '{"lc":1,"type":"secret","id":["CHELA_TOKEN"]}' \

@@ -107,6 +107,12 @@ for member in '"agent":5' '"images":"data:image/png;base64,AA=="' '"files":{}' '
     post /api/sessions/odd/messages "{\"text\":\"by mistake\",$member}"
     answers "$member is refused" 400
 done
+for body in '{"text":"x","mode":"steal"}' '{"text":""}' '{"mode":"take_over"}' '{"text":"x","images":["file:///x"]}'; do
+    post /api/sessions/never/messages "$body"
+    answers "a first request is refused: $body" 400
+    call GET /api/sessions/never
+    answers "and makes no session" 404
+done
 { printf '{"text":"'; head -c 16777217 /dev/zero | tr '\0' a; printf '"}'; } >"$tmp/large"
 for key in busy idle; do
     post /api/sessions/$key/messages "@$tmp/large"

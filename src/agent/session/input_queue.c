@@ -113,6 +113,12 @@ bool ch_input_queue_is_full(const chela_session *s) {
                         s->input->waiting.bytes >= CH_LIMIT_QUEUE_BYTES);
 }
 
+size_t ch_input_queue_room(const chela_session *s) {
+    const struct chela_queue_opts *o = s->input ? &s->input->opts : &s->agent->queue;
+    size_t n = ch_input_queue_waiting(s);
+    return o->overflow != CHELA_OVERFLOW_REFUSE ? SIZE_MAX : o->cap > n ? o->cap - n : 0;
+}
+
 struct ch_media_total ch_input_queue_media(const chela_session *s) {
     struct ch_media_total sum = {0};
     for (size_t i = 0; i < s->transcript.n; i++)

@@ -29,6 +29,7 @@ uint64_t ch_input_queue_oldest(const chela_session *s); /* journal position of t
  * chela_session_send replaces it. */
 void ch_input_queue_listen(chela_session *s, chela_event_fn *on_event, void *user);
 size_t ch_input_queue_waiting(const chela_session *s);  /* number of messages that wait for a run */
+size_t ch_input_queue_room(const chela_session *s); /* number of messages that may still wait */
 bool ch_input_queue_is_full(const chela_session *s); /* so many wait that no run may add more */
 
 /* media in the transcript and in the queues */

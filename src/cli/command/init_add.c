@@ -169,11 +169,13 @@ static char *add_write_beside(const char *path, const char *text, struct chela_e
     bool done = fd >= 0 && stat(path, &st) == 0 && fchmod(fd, st.st_mode & 07777) == 0 &&
                 (geteuid() != 0 || fchown(fd, st.st_uid, st.st_gid) == 0) && add_write(fd, text);
     int why = errno;
-    if (fd >= 0 && close(fd) != 0)
+    if (fd >= 0 && close(fd) != 0 && done) {
+        why = errno;
         done = false;
+    }
     if (done)
         return temp;
-    ch_problem(err, CHELA_EIO, "%s cannot be written: %s", path, strerror(why));
+    ch_problem(err, ch_problem_of_write(why), "%s cannot be written: %s", path, strerror(why));
     if (fd >= 0)
         unlink(temp);
     free(temp);
@@ -199,7 +201,8 @@ static bool add_is_right(const char *temp, const chela_config *before, const cha
 /* Takes temp. rc < 0: the file keeps its text. */
 static int add_finish(char *temp, const char *path, int rc, struct chela_error *err) {
     if (rc == 0 && rename(temp, path) < 0)
-        rc = ch_problem(err, CHELA_EIO, "%s cannot be written: %s", path, strerror(errno));
+        rc = ch_problem(err, ch_problem_of_write(errno), "%s cannot be written: %s", path,
+                        strerror(errno));
     if (temp && rc < 0)
         unlink(temp);
     free(temp);

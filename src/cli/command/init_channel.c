@@ -88,14 +88,17 @@ static char *setup_secret_path(const struct channel_setup *s, const char *option
     return path;
 }
 
+/* The file holds the whole secret, or does not exist. */
 static int setup_keep(struct channel_setup *s, const char *path, const char *secret) {
     size_t n = strlen(secret);
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-    bool kept = fd >= 0 && fchmod(fd, 0600) == 0 && write(fd, secret, n) == (ssize_t)n;
-    int why = errno;
-    if (fd >= 0 && close(fd) != 0)
-        kept = false;
-    return kept ? 0 : ch_problem(s->err, CHELA_EIO, "%s: %s", path, strerror(why));
+    ssize_t done = fd >= 0 && fchmod(fd, 0600) == 0 ? write(fd, secret, n) : -1;
+    int why = done < 0 ? errno : done < (ssize_t)n ? ENOSPC : 0;
+    if (fd >= 0 && close(fd) != 0 && !why)
+        why = errno;
+    if (fd >= 0 && why)
+        unlink(path);
+    return why ? ch_problem(s->err, ch_problem_of_write(why), "%s: %s", path, strerror(why)) : 0;
 }
 
 static int setup_secret(struct channel_setup *s, size_t i, const char *option, const char *help) {

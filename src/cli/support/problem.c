@@ -1,6 +1,7 @@
 /* problem.c -- see problem.h. */
 #include "cli/support/problem.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -19,6 +20,11 @@ int ch_problem_in(struct chela_error *err, const char *file) {
     struct chela_error why = *err;
     err->code = 0;
     return ch_problem(err, why.code, "%s: %s", file, why.message);
+}
+
+int ch_problem_of_write(int why) {
+    return why == ENOSPC || why == EDQUOT || why == EFBIG || why == EIO ? CHELA_EINTERNAL
+                                                                        : CHELA_EIO;
 }
 
 int ch_problem_exit(const struct chela_error *err) {

@@ -22,6 +22,10 @@ int ch_problem(struct chela_error *err, int code, const char *fmt, ...) CHELA_PR
 /* Put the name of the file, and ": ", before the message of the problem. Returns its code. */
 int ch_problem_in(struct chela_error *err, const char *file);
 
+/* The code for a file that cannot be written, by its errno: CHELA_EINTERNAL if the disk is full or
+ * fails, else CHELA_EIO, because the user chose the place. */
+int ch_problem_of_write(int why);
+
 /* CH_EXIT_USAGE for errors in user input (a flag, a file, a name), else CH_EXIT_ERROR. */
 int ch_problem_exit(const struct chela_error *err);
 

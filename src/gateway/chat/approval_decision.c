@@ -3,8 +3,9 @@
  *   button or /approve --> channel checks the sender --> inbox --> session --> run resumes
  *
  * The channel decides who may answer. The decision is an inbox event (delivery.h): the
- * service gets its answer when the store has the event, and the gateway that holds the
- * session applies the decision. The session checks that the id belongs to a call that waits.
+ * service gets its answer when the session has applied the event, but soon after the store has
+ * it, because services show an error after about 3 seconds. The gateway that holds the session
+ * applies the decision. The session checks that the id belongs to a call that waits.
  * A button carries only the id of the call: if another gateway asked, the session is looked up
  * in the store. */
 #include "gateway/chat/approval_decision.h"
@@ -29,6 +30,8 @@
 #include "io/worker.h"
 #include "json/writer.h"
 
+#define LATE_MS 1000 /* longest time from the commit of the event to the answer */
+
 struct decision_search;
 
 struct approval_decision {
@@ -39,6 +42,8 @@ struct approval_decision {
     const char *reason, *shown; /* in the arena; of a denial; text of the question if another
                                    gateway asked; both may be NULL */
     struct decision_search *search; /* NULL: none */
+    struct ch_delivery *delivery; /* being stored or applied; else NULL */
+    struct ch_timer late;
     bool in_words;
     struct ch_request *request; /* waits for the response; may be NULL */
     chela_channel_decided_fn *done;
@@ -60,6 +65,7 @@ static void decision_search_leave(struct approval_decision *g);
 
 static void decision_free(struct approval_decision *g) {
     decision_search_leave(g);
+    ch_timer_stop(g->chat->gw->rt->loop, &g->late);
     if (g->request)
         g->request->on_disconnect = NULL;
     ch_list_del(&g->link);
@@ -133,12 +139,20 @@ const struct ch_delivery_kind ch_chat_press = {.name = "press",
                                                .apply = decision_carry_out};
 
 /* A decision that waits in the inbox counts as made: a gateway will apply it. */
+static void decision_on_late(struct ch_timer *t) {
+    struct approval_decision *g = CH_CONTAINER(t, struct approval_decision, late);
+    ch_delivery_leave(g->delivery);
+    decision_finish(g, NULL);
+}
+
 static void decision_on_told(struct ch_delivery *d, enum ch_delivery_stage stage, struct ch_lane *l,
                              const struct chela_error *err, void *user) {
     struct approval_decision *g = user;
     (void)l;
-    if (stage == CH_DELIVERY_ACCEPTED)
+    if (stage == CH_DELIVERY_ACCEPTED) {
+        ch_timer_start(d->gw->rt->loop, &g->late, LATE_MS, decision_on_late);
         return;
+    }
     ch_delivery_leave(d);
     decision_finish(g, err);
 }
@@ -188,9 +202,9 @@ static void decision_accept(struct approval_decision *g) {
     if (g->reason)
         ch_jw_kcstr(&w, "reason", g->reason);
     ch_random_id(CH_PRESS_EVENT, id);
-    ch_delivery_accept(ch_delivery_new(g->chat->gw, ch_chat_press.name, id, g->d.session, "",
-                                       ch_buf_sv(&data)),
-                       decision_on_told, g);
+    g->delivery = ch_delivery_new(g->chat->gw, ch_chat_press.name, id, g->d.session, "",
+                                  ch_buf_sv(&data));
+    ch_delivery_accept(g->delivery, decision_on_told, g);
 }
 
 /* --- the session of a call about which another gateway asked */

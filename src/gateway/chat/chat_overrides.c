@@ -23,8 +23,8 @@ struct ch_chat_override {
     struct ch_link link;   /* in the service's overrides */
     char *session, *model; /* owned; model NULL: the agent's own */
     enum chela_reasoning reasoning;
-    /* monotonic: the last change by this process; 0: none; INT64_MAX: the store has not answered */
-    int64_t changed;
+    int64_t changed;  /* monotonic: the last change by this process; 0: none */
+    unsigned storing; /* changes that the store has not answered */
     bool read; /* the read of the store in progress has found the note */
 };
 
@@ -87,7 +87,7 @@ void ch_chat_overrides_begin_read(struct ch_chat_service *chat) {
 /* The read may have been too early for a change by this process. */
 static bool override_is_newer(const struct ch_chat_service *chat,
                               const struct ch_chat_override *w) {
-    return w->changed >= chat->overrides_since;
+    return w->storing || w->changed >= chat->overrides_since;
 }
 
 void ch_chat_overrides_end_read(struct ch_chat_service *chat) {
@@ -123,8 +123,10 @@ static void override_on_stored(int rc, const struct chela_error *err, void *user
     struct ch_chat_event *e = user;
     struct ch_chat_override *w = e->chat ? override_find(e->chat, e->in.session) : NULL;
     e->accepting = false;
-    if (w)
+    if (w) {
         w->changed = overrides_now(e->chat);
+        w->storing -= w->storing > 0;
+    }
     if (!e->chat)
         ch_chat_event_drop(e);
     else if (rc == 0 || rc == CHELA_ENOENT)
@@ -154,7 +156,7 @@ static void override_store(struct ch_chat_event *e, struct ch_chat_override *w) 
                                    .n = data.n,
                                    .now = ch_now_ms(ch_loop_clock(e->chat->gw->rt->loop))};
     e->accepting = true;
-    w->changed = INT64_MAX;
+    w->storing++;
     j->ops->change(j, &c, j->gate, override_on_stored, e);
 }
 

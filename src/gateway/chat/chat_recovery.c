@@ -173,18 +173,18 @@ static void recovery_on_lane_ready(struct ch_lane_wait *w, struct ch_lane *l,
     ch_chat_event_drop(e);
 }
 
-static void recovery_resume_session(struct ch_chat_service *chat, const struct recovered_item *f) {
+void ch_chat_recovery_resume(struct ch_chat_service *chat, const char *key) {
     struct ch_chat_event *e = ch_chat_event_new(chat);
     struct chela_error err = {0};
     struct ch_lane *lane;
     e->in = (struct chela_channel_arrival){
-        .session = ch_arena_str(&e->arena, ch_sv_str(f->key)), .to = "", .about = {.chat_id = ""}};
+        .session = ch_arena_str(&e->arena, ch_sv_str(key)), .to = "", .about = {.chat_id = ""}};
     e->wait.ready = recovery_on_lane_ready;
     if (ch_chat_lane_use(chat, e->in.session, &lane, &err) == 0) {
         ch_lane_when_ready(lane, &e->wait);
         return;
     }
-    ch_log(CH_LOG_WARN, "gateway", "session %s cannot be resumed: %s", f->key, err.message);
+    ch_log(CH_LOG_WARN, "gateway", "session %s cannot be resumed: %s", e->in.session, err.message);
     ch_chat_event_drop(e);
 }
 
@@ -271,7 +271,7 @@ static void recovery_take(chela_gateway *gw, const struct recovered_item *f) {
     else if (chat && f->kind == NOTE)
         ch_chat_notes_pass_on(chat, f->key, ch_sv(f->data, f->n));
     else if (chat && f->kind == SESSION)
-        recovery_resume_session(chat, f);
+        ch_chat_recovery_resume(chat, f->key);
     else if (chat && f->kind == EVENT)
         recovery_take_event(chat, f);
     else if (chat && chela_outbox_recall(gw->rt, &item, &err) < 0)

@@ -59,8 +59,8 @@ static void respond_activity(struct ch_request *req, struct ch_store_lookup *l) 
 }
 
 void ch_activity_get(struct ch_request *req) {
-    int64_t days = ch_request_query_number(req, "days", 30, 3650);
-    int64_t now = ch_now_ms(ch_loop_clock(req->gw->rt->loop));
-    ch_store_lookup_start(req, ch_sv(NULL, 0), now - days * 24 * 3600 * 1000, query_activity,
-                          respond_activity);
+    int64_t days, now = ch_now_ms(ch_loop_clock(req->gw->rt->loop));
+    if (ch_request_query_number(req, "days", 30, 3650, &days))
+        ch_store_lookup_start(req, ch_sv(NULL, 0), now - days * 24 * 3600 * 1000, query_activity,
+                              respond_activity);
 }

@@ -80,11 +80,14 @@ static void logs_add(const struct ch_log_line *l, void *user) {
 
 void ch_logs_api_get(struct ch_request *req) {
     struct ch_log_ring *ring = atomic_load(&req->gw->rt->recent_log);
-    uint64_t after = (uint64_t)ch_request_query_number(req, "after", 0, INT32_MAX);
+    int64_t after, follow;
     CH_BUF_AUTO out = {0};
     struct ch_jw w = ch_jw(&out);
-    if (ring && ch_request_query_number(req, "follow", 0, 1)) {
-        logs_follow(req, after);
+    if (!ch_request_query_number(req, "after", 0, INT32_MAX, &after) ||
+        !ch_request_query_number(req, "follow", 0, 1, &follow))
+        return;
+    if (ring && follow) {
+        logs_follow(req, (uint64_t)after);
         return;
     }
     ch_jw_begin(&w, '{');
@@ -92,7 +95,7 @@ void ch_logs_api_get(struct ch_request *req) {
     ch_jw_key(&w, "lines");
     ch_jw_begin(&w, '[');
     if (ring)
-        ch_log_ring_read(ring, after, logs_add, &w);
+        ch_log_ring_read(ring, (uint64_t)after, logs_add, &w);
     ch_jw_end(&w, ']');
     ch_jw_end(&w, '}');
     ch_request_respond_json(req, 200, &out);

@@ -368,17 +368,39 @@ static int task_get(chela_mcp_call *call, void *user) {
     return 0;
 }
 
+/* The first outcome: the store has the cancellation, or failed. The session is not awaited. */
+static void task_on_cancel_stored(struct ch_delivery *d, enum ch_delivery_stage stage,
+                                  struct ch_lane *l, const struct chela_error *err, void *user) {
+    struct asking *a = user;
+    int64_t now = ch_now_ms(ch_loop_clock(a->gw->rt->loop));
+
+    (void)stage;
+    (void)l;
+    ch_delivery_leave(d);
+    a->delivery = NULL;
+    if (err) {
+        asking_fail(a, err);
+        return;
+    }
+    ch_mcp_call_task(a->call, &(struct ch_mcp_task){a->id, "cancelled", NULL, now, now});
+    asking_finish(a);
+}
+
 static int task_cancel(chela_mcp_call *call, void *user) {
-    chela_gateway *gw = user;
     const char *id = chela_mcp_call_argument(call, "taskId");
-    CH_AUTOFREE char *key = session_key(chela_mcp_call_principal(call), id);
-    int64_t now = ch_now_ms(ch_loop_clock(gw->rt->loop));
     CH_BUF_AUTO nothing = {0};
 
     if (!ch_mcp_is_session_id(id))
         return chela_mcp_result_not_found(call);
-    ch_client_input_accept(gw, &ch_client_cancel, key, "", &nothing, NULL, NULL, NULL);
-    ch_mcp_call_task(call, &(struct ch_mcp_task){id, "cancelled", NULL, now, now});
+    struct asking *a = ch_alloc(sizeof(*a));
+    a->gw = user;
+    a->call = call;
+    a->id = ch_strdup(id);
+    a->key = session_key(chela_mcp_call_principal(call), id);
+    chela_mcp_call_defer(call);
+    chela_mcp_call_on_cancel(call, asking_on_cancel, a);
+    a->delivery = ch_client_input_accept(a->gw, &ch_client_cancel, a->key, "", &nothing, NULL,
+                                         task_on_cancel_stored, a);
     return 0;
 }
 

@@ -73,6 +73,9 @@ static void respond_search(struct ch_request *req, struct ch_store_lookup *l) {
 
 void ch_sessions_list(struct ch_request *req) {
     struct ch_sv words = ch_request_query(req, "q"), only = ch_request_query(req, "session");
+    int64_t limit;
+    if (!ch_request_query_number(req, "limit", words.n ? 20 : 100, CH_LIMIT_LISTED, &limit))
+        return;
     if (words.n) {
         CH_BUF_AUTO text = {0};
         ch_buf_add_sv(&text, ch_http_route_decode_query(&req->arena, words));
@@ -80,19 +83,10 @@ void ch_sessions_list(struct ch_request *req) {
             ch_buf_addc(&text, '\n');
             ch_buf_add_sv(&text, ch_http_route_decode_query(&req->arena, only));
         }
-        ch_store_lookup_start(req, ch_buf_sv(&text),
-                              ch_request_query_number(req, "limit", 20, CH_LIMIT_LISTED),
-                              query_search, respond_search);
+        ch_store_lookup_start(req, ch_buf_sv(&text), limit, query_search, respond_search);
         return;
     }
-    ch_store_lookup_start(req, ch_sv(NULL, 0),
-                          ch_request_query_number(req, "limit", 100, CH_LIMIT_LISTED), query_list,
-                          respond_list);
-}
-
-/* The number of entries that one answer has. */
-static int64_t sessions_api_page(struct ch_request *req) {
-    return ch_request_query_number(req, "limit", CH_LIMIT_PAGE, CH_LIMIT_PAGE);
+    ch_store_lookup_start(req, ch_sv(NULL, 0), limit, query_list, respond_list);
 }
 
 static int query_show(struct ch_store_lookup *l, struct chela_error *err) {
@@ -107,7 +101,7 @@ static void respond_show(struct ch_request *req, struct ch_store_lookup *l) {
 }
 
 void ch_sessions_show(struct ch_request *req) {
-    ch_store_lookup_start(req, req->param, sessions_api_page(req), query_show, respond_show);
+    ch_store_lookup_start_page(req, req->param, query_show, respond_show);
 }
 
 /* Ends the page at its limit. If more records follow, `more` becomes the number of the last
@@ -161,9 +155,7 @@ static void respond_records(struct ch_request *req, struct ch_store_lookup *l) {
 }
 
 void ch_sessions_records(struct ch_request *req) {
-    ch_store_lookup_start_before(req, req->param, sessions_api_page(req),
-                                 ch_request_query_number(req, "before", 0, INT32_MAX),
-                                 query_records, respond_records);
+    ch_store_lookup_start_page(req, req->param, query_records, respond_records);
 }
 
 /* --- deleting: the release of our own lease may not have reached the store yet */
@@ -525,11 +517,21 @@ static void sessions_api_begin(struct ch_request *req) {
         ch_session_open_wait(req, lane, rc ? sessions_api_on_open : sessions_api_on_lane);
 }
 
+/* Before the session is opened, because that creates it. */
+static int sessions_api_check(struct ch_request *req, struct chela_error *err) {
+    const struct ch_delivery_kind *kind;
+    CH_BUF_AUTO ignored = {0};
+    int rc = sessions_api_check_types(req, err);
+    if (rc < 0 || ch_lane_find(req->gw, req->param))
+        return rc;
+    return sessions_api_write_event(req, NULL, &kind, &ignored, err);
+}
+
 void ch_sessions_message(struct ch_request *req) {
     struct chela_error err = {0};
     if (!req->gw->store)
         ch_request_fail(req, 501, NULL, "this gateway has no store");
-    else if (sessions_api_check_types(req, &err) < 0)
+    else if (sessions_api_check(req, &err) < 0)
         ch_request_fail_with(req, &err);
     else
         sessions_api_begin(req);

@@ -5,6 +5,7 @@
 #include "agent/handle/run.h"
 #include "agent/journal/inbox.h"
 #include "agent/journal/run_journal.h"
+#include "agent/run/parent.h"
 #include "agent/session/input_queue.h"
 #include "agent/session/session.h"
 #include "base/error.h"
@@ -237,12 +238,24 @@ static int client_give_results(struct ch_delivery *d, struct ch_lane *l, struct 
     return 0;
 }
 
+/* Do calls wait that have no result here? An earlier process's run is resumed in any case. */
+static bool client_leaves_calls(const struct ch_delivery *d, const struct ch_lane *l) {
+    const struct ch_json *results = ch_json_get(d->data, "results");
+    if (!l->run || (l->session->journal && l->session->journal->past))
+        return false;
+    struct ch_batch_waits waits = ch_run_waits(l->run);
+    return waits.answers + waits.approvals > (results ? results->n : 0);
+}
+
 /* A refusal of the text must come before the results are given: a client that sends both again
  * would be told that no call waits. */
 static int client_check_texts(const struct ch_delivery *d, const struct ch_lane *l,
                               struct chela_error *err) {
+    const struct ch_json *texts = ch_json_get(d->data, "texts");
     size_t n = l->run ? l->run->follow_ups.n : 0;
-    for (CH_JSON_EACH(t, ch_json_get(d->data, "texts"))) {
+    if (texts && texts->n > ch_input_queue_room(l->session) && client_leaves_calls(d, l))
+        return ch_fail(err, CHELA_ELIMIT, "too many messages follow the results");
+    for (CH_JSON_EACH(t, texts)) {
         if (ch_json_str(t).n > CH_LIMIT_INPUT)
             return ch_fail(err, CHELA_ELIMIT, "the input is larger than %zu MB",
                            CH_LIMIT_INPUT / CH_MB);

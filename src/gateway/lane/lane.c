@@ -6,7 +6,9 @@
 #include "agent/api/runtime.h"
 #include "agent/handle/run.h"
 #include "agent/journal/inbox.h"
+#include "agent/journal/journal_replay.h"
 #include "agent/journal/outbox.h"
+#include "agent/journal/run_journal.h"
 #include "agent/machine/event.h"
 #include "agent/machine/run.h"
 #include "agent/run/driver.h"
@@ -562,7 +564,16 @@ bool ch_lane_was_interrupted(const struct ch_lane *l) {
     return !l->running && chela_session_status(l->session) == CHELA_SESSION_RUNNING;
 }
 
+/* A run that began with DENY has nobody who could be asked, such as a wake or the run of a chat
+ * without owners. */
+static enum chela_approve lane_approve(const struct ch_lane *l, enum chela_approve approve) {
+    const struct ch_run_journal *j = l->session->journal;
+    bool denies = j && j->past && j->past->principal.approve == CHELA_APPROVE_DENY;
+    return denies ? CHELA_APPROVE_DENY : approve;
+}
+
 int ch_lane_resume(struct ch_lane *l, enum chela_approve approve, struct chela_error *err) {
+    approve = lane_approve(l, approve);
     struct chela_run_opts opts =
         CHELA_RUN_OPTS(.on_event = lane_on_event, .user = l, .approve = approve);
     chela_run *run;

@@ -305,18 +305,21 @@ struct ch_sv ch_request_query(struct ch_request *req, const char *name) {
     return ch_sv(NULL, 0);
 }
 
-int64_t ch_request_query_number(struct ch_request *req, const char *name, int64_t otherwise,
-                                int64_t max) {
+bool ch_request_query_number(struct ch_request *req, const char *name, int64_t otherwise,
+                             int64_t max, int64_t *out) {
     struct ch_sv value = ch_request_query(req, name);
     int64_t n = 0;
-    if (!value.n || value.n > 9)
-        return otherwise;
-    for (size_t i = 0; i < value.n; i++) {
-        if (value.p[i] < '0' || value.p[i] > '9')
-            return otherwise;
+    bool whole = value.n <= 9;
+    for (size_t i = 0; whole && i < value.n; i++) {
+        whole = value.p[i] >= '0' && value.p[i] <= '9';
         n = 10 * n + (value.p[i] - '0');
     }
-    return CH_MIN(n ? n : CH_MIN(otherwise, 1), max);
+    if (!whole) {
+        ch_request_fail(req, 400, NULL, "`%s` must be a number from 0 to 999999999", name);
+        return false;
+    }
+    *out = value.n ? CH_MIN(n ? n : CH_MIN(otherwise, 1), max) : otherwise;
+    return true;
 }
 
 /* --- the head of a request */

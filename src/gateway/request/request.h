@@ -97,9 +97,9 @@ void ch_request_end_stream(struct ch_request *req);
 /* A value of the query, not decoded; p NULL: absent. */
 struct ch_sv ch_request_query(struct ch_request *req, const char *name);
 /* A number of the query such as "limit=20", clamped to 1..max (0..max if `otherwise` is 0);
- * `otherwise` if absent or malformed. */
-int64_t ch_request_query_number(struct ch_request *req, const char *name, int64_t otherwise,
-                                int64_t max);
+ * `otherwise` if absent. False: it is malformed, and the request is answered with 400. */
+bool ch_request_query_number(struct ch_request *req, const char *name, int64_t otherwise,
+                             int64_t max, int64_t *out);
 
 /* A request inside a WebSocket; see on_response. */
 struct ch_request *ch_request_nested(const struct ch_request *outer,

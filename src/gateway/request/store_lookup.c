@@ -1,6 +1,7 @@
 /* store_lookup.c -- see store_lookup.h. */
 #include "gateway/request/store_lookup.h"
 
+#include "base/limits.h"
 #include "gateway/request/gateway_state.h"
 #include "gateway/request/request.h"
 
@@ -46,10 +47,9 @@ static void lookup_on_disconnect(struct ch_request *req) {
     l->request = NULL;
 }
 
-void ch_store_lookup_start_before(struct ch_request *req, struct ch_sv key, int64_t number,
-                                  int64_t before,
-                                  int (*ask)(struct ch_store_lookup *l, struct chela_error *err),
-                                  void (*told)(struct ch_request *req, struct ch_store_lookup *l)) {
+static void lookup_start(struct ch_request *req, struct ch_sv key, const int64_t numbers[3],
+                         int (*ask)(struct ch_store_lookup *l, struct chela_error *err),
+                         void (*told)(struct ch_request *req, struct ch_store_lookup *l)) {
     if (!req->gw->store) {
         ch_request_fail(req, 501, NULL, "this gateway has no store");
         return;
@@ -61,15 +61,32 @@ void ch_store_lookup_start_before(struct ch_request *req, struct ch_sv key, int6
     l->request = req;
     l->store = req->gw->store;
     l->key = key.p ? ch_strndup(key.p, key.n) : NULL;
-    l->number = number;
-    l->before = before;
-    l->after = ch_request_query_number(req, "after", 0, INT32_MAX);
+    l->number = numbers[0];
+    l->before = numbers[1];
+    l->after = numbers[2];
     l->now = ch_now_ms(ch_loop_clock(req->gw->rt->loop));
     l->query = ask;
     l->respond = told;
     req->user = l;
     req->on_disconnect = lookup_on_disconnect;
     ch_work_submit(req->gw->rt->workers, &l->work);
+}
+
+void ch_store_lookup_start_before(struct ch_request *req, struct ch_sv key, int64_t number,
+                                  int64_t before,
+                                  int (*ask)(struct ch_store_lookup *l, struct chela_error *err),
+                                  void (*told)(struct ch_request *req, struct ch_store_lookup *l)) {
+    lookup_start(req, key, (const int64_t[]){number, before, 0}, ask, told);
+}
+
+void ch_store_lookup_start_page(struct ch_request *req, struct ch_sv key,
+                                int (*ask)(struct ch_store_lookup *l, struct chela_error *err),
+                                void (*told)(struct ch_request *req, struct ch_store_lookup *l)) {
+    int64_t n[3];
+    if (ch_request_query_number(req, "limit", CH_LIMIT_PAGE, CH_LIMIT_PAGE, &n[0]) &&
+        ch_request_query_number(req, "before", 0, INT32_MAX, &n[1]) &&
+        ch_request_query_number(req, "after", 0, INT32_MAX, &n[2]))
+        lookup_start(req, key, n, ask, told);
 }
 
 void ch_store_lookup_start(struct ch_request *req, struct ch_sv key, int64_t number,

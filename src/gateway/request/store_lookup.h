@@ -15,7 +15,7 @@ struct ch_store_lookup {
     chela_store *store;
     char *key;      /* owned; the query's argument, may be NULL */
     int64_t number; /* a second argument */
-    int64_t after;  /* the parameter `after` of the request: begin behind this number */
+    int64_t after;  /* of a page: begin behind this number */
     int64_t before; /* a third argument */
     int64_t last;   /* a result: the number of a record */
     int64_t now;    /* ms since the epoch, when the lookup began */
@@ -42,6 +42,13 @@ void ch_store_lookup_start_before(struct ch_request *req, struct ch_sv key, int6
                                   int (*query)(struct ch_store_lookup *l, struct chela_error *err),
                                   void (*respond)(struct ch_request *req,
                                                   struct ch_store_lookup *l));
+
+/* The same for a page of a list: number, after and before are the parameters `limit`, `after` and
+ * `before` of the request. */
+void ch_store_lookup_start_page(struct ch_request *req, struct ch_sv key,
+                                int (*query)(struct ch_store_lookup *l, struct chela_error *err),
+                                void (*respond)(struct ch_request *req,
+                                                struct ch_store_lookup *l));
 
 /* Sets `settle` of the lookup that was started for req. */
 void ch_store_lookup_settle(struct ch_request *req,

@@ -230,14 +230,21 @@ static void orphan_resume_session(struct ch_orphan_scan *s, const struct orphan 
  * messages wait. If no event has resumed the run, this gateway must resume it: after the lease
  * is released, no other gateway would find the run. */
 static void orphan_resume_inherited(chela_gateway *gw) {
-    for (CH_LIST_EACH(k, &gw->lanes)) {
+    for (struct ch_link *k = gw->lanes.head.next, *next; k != &gw->lanes.head; k = next) {
         struct ch_lane *l = CH_CONTAINER(k, struct ch_lane, link);
         const char *key = l->ready ? l->session->key : NULL;
+        next = k->next; /* the lane is closed if its chat cannot open it */
         if (!key || !l->session->inherited || (l->inbox && ch_lane_inbox_waits(l)))
             continue;
+        struct ch_chat_service *chat = ch_chat_service_of_session(gw, key);
+        if (chat && !chat->overrides_read)
+            continue;
         l->session->inherited = false;
-        if (!gw->headless && !gw->draining && !key[chela_session_root(key)] &&
-            !ch_chat_service_of_session(gw, key) && !ch_lane_resume_first(l, CHELA_APPROVE_ASK))
+        if (gw->headless || gw->draining || key[chela_session_root(key)])
+            continue;
+        if (chat && !chat->leaving && !l->running)
+            ch_chat_recovery_resume(chat, key);
+        else if (!chat && !ch_lane_resume_first(l, CHELA_APPROVE_ASK))
             ch_lane_start_waiting(l);
     }
 }

@@ -8,6 +8,7 @@
 
 #include "agent/api/runtime.h"
 #include "agent/handle/agent.h"
+#include "agent/journal/journal.h"
 #include "gateway/chat/chat_dispatch.h"
 #include "gateway/chat/chat_event.h"
 #include "gateway/chat/chat_notes.h"
@@ -172,12 +173,69 @@ static void test_chosen_before_a_read(void **state) {
     assert_int_equal(chosen.reasoning, CHELA_REASONING_HIGH);
 }
 
+/* --- two choices at once */
+
+static const struct ch_journal_ops *journal_ops; /* the ops of the store */
+typedef void answer_fn(int rc, const struct chela_error *err, void *user);
+static struct held_change {
+    answer_fn *done;
+    void *user;
+} held[2];
+static size_t nheld;
+
+/* Holds the answers to the changes of overrides. */
+static void hold_change(struct ch_journal *j, const struct chela_store_change *c,
+                        enum ch_sync sync, answer_fn *done, void *user) {
+    if (ch_chat_overrides_session_of_note(c->id))
+        held[nheld++] = (struct held_change){done, user};
+    else
+        journal_ops->change(j, c, sync, done, user);
+}
+
+static struct ch_chat_event *command(const char *id) {
+    struct ch_chat_event *e = ch_chat_event_new(w.chat);
+    e->in.id = id;
+    e->in.session = "pigeon:loft";
+    e->in.to = "loft";
+    return e;
+}
+
+/* The store has answered the first choice, but not the second. */
+static void test_two_choices(void **state) {
+    struct ch_agent_override chosen = {0};
+    (void)state;
+    journal_ops = w.rt->journal->ops;
+    struct ch_journal_ops ops = *journal_ops;
+    ops.change = hold_change;
+    w.rt->journal->ops = &ops;
+    nheld = 0;
+    ch_chat_overrides_model_command(command("pigeon:1"), CH_SV("scripted/demo"));
+    ch_chat_overrides_reasoning_command(command("pigeon:2"), CH_SV("high"));
+    assert_int_equal(nheld, 2);
+    held[0].done(0, NULL, held[0].user);
+    w.passed = 10;
+    ch_chat_overrides_begin_read(w.chat);
+    ch_chat_overrides_restore(w.chat, "pigeon:loft",
+                              CH_SV("{\"model\":\"scripted/demo\",\"reasoning\":\"default\"}"));
+    ch_chat_overrides_end_read(w.chat);
+    ch_chat_overrides_apply(w.chat, "pigeon:loft", &chosen);
+    assert_int_equal(chosen.reasoning, CHELA_REASONING_HIGH);
+    held[1].done(0, NULL, held[1].user);
+    w.passed = 20; /* from now on the store knows better */
+    ch_chat_overrides_begin_read(w.chat);
+    ch_chat_overrides_restore(w.chat, "pigeon:loft", CH_SV("{\"reasoning\":\"low\"}"));
+    ch_chat_overrides_apply(w.chat, "pigeon:loft", &chosen);
+    assert_int_equal(chosen.reasoning, CHELA_REASONING_LOW);
+    w.rt->journal->ops = journal_ops;
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_all_of_them, setup, teardown),
         cmocka_unit_test_setup_teardown(test_forgotten_meanwhile, setup, teardown),
         cmocka_unit_test_setup_teardown(test_closed_meanwhile, setup, teardown),
         cmocka_unit_test_setup_teardown(test_chosen_before_a_read, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_two_choices, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
