@@ -19,7 +19,6 @@
 
 #define NO_OUTPUT "(no output)"
 #define SEE_DOCUMENT "See the attached document."
-#define CONTINUED "(The conversation begins earlier.)"
 
 /* State while writing the content blocks of one message. */
 struct writing {
@@ -54,7 +53,7 @@ static void open_message(struct writing *x) {
     if (assistant == before)
         return;
     if (!out->n)
-        ch_buf_add_str(out, "{\"text\":\"" CONTINUED "\"}");
+        ch_buf_add_str(out, "{\"text\":\"" CH_ENCODE_CONTINUED "\"}");
     ch_buf_addf(out, "]},{\"role\":\"%s\",\"content\":[", assistant ? "assistant" : "user");
     x->w.comma = false;
 }
