@@ -109,7 +109,8 @@ struct ch_codec {
     int (*head)(const struct ch_model_request *req, struct ch_buf *out, struct chela_error *err);
     /* Required. Append one neutral message as zero or more wire messages, separated by
      * commas; an empty out is the position after the head. Stateless: the bytes depend only
-     * on m, the model and the quirks. Calls and results are already paired (encoder.c). */
+     * on m, the model, the quirks and the messages before. Calls and results are already
+     * paired (encoder.c). */
     int (*message)(const struct ch_model_request *req, const struct ch_msg *m, struct ch_buf *out,
                    struct chela_error *err);
     /* Optional. Close the last message in out if the codec left it open for continuation.

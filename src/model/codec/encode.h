@@ -86,6 +86,9 @@ extern const struct ch_model_names ch_claude_names;
 /* Append a description of a media block for a model that cannot read it. */
 void ch_encode_note(const struct ch_block *b, struct ch_buf *out);
 
+/* The user's text before a history that begins with a reply, where services reject that. */
+#define CH_ENCODE_CONTINUED "(The conversation begins earlier.)"
+
 /* The text of a block, preceded by the prefix of the message kind if any. The first text
  * consumes *prefix. */
 struct ch_sv ch_encode_prefixed(const char **prefix, struct ch_sv text, struct ch_buf *room);

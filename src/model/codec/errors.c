@@ -37,6 +37,7 @@ static const struct {
     {"usage_not_included", CH_ERR_BILLING},
     {"rate_limit_exceeded", CH_ERR_RATE_LIMIT},
     {"model_not_found", CH_ERR_MODEL_NOT_FOUND},
+    {"invalid_model", CH_ERR_MODEL_NOT_FOUND}, /* Mistral */
     {"context_length_exceeded", CH_ERR_OVERFLOW},
     {"exceed_context_size_error", CH_ERR_OVERFLOW},
     {"model_max_prompt_tokens_exceeded", CH_ERR_OVERFLOW},
@@ -175,6 +176,7 @@ static const char *const model_texts[] = {
     "model*not found", "model*does not exist", "not a valid model",
     "no such model",   "unknown model",        "model identifier is invalid",
     "on-demand throughput isn*supported",
+    "model not exist", "supported api model names are", /* DeepSeek */
 };
 
 static const struct {
@@ -299,6 +301,8 @@ static enum ch_error_class errors_class_of(const struct ch_vendor_error *e) {
     /* Cerebras reports a too long prompt with nothing but the status. */
     if ((e->status == 400 || e->status == 413) && !e->message.n && !e->type.n && !e->code.n)
         return CH_ERR_OVERFLOW;
+    if (text_matches(e->message, "content violates usage guidelines")) /* xAI, with 403 */
+        return CH_ERR_REFUSED;
     if (e->status < 429 && MATCHES(e->message, auth_texts))
         return CH_ERR_AUTH;
     if (e->status < 429 && MATCHES(e->message, model_texts))

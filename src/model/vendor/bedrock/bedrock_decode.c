@@ -221,8 +221,8 @@ static bool read_tool_use(struct ch_decoder *d, struct ch_sv json, struct tool_u
     return ch_members_read(json, &d->scratch, members, CH_LEN(members), t);
 }
 
-/* Name and value of the first member of an object that is no type; the kind of a block is
- * the name of its member. */
+/* Name and value of the first member of an object that is neither a type nor null; the kind of
+ * a block is the name of its member. */
 static bool bedrock_decode_first_member(struct ch_decoder *d, struct ch_sv json, struct ch_sv *name,
                                         struct ch_sv *value) {
     struct ch_pull p;
@@ -231,8 +231,9 @@ static bool bedrock_decode_first_member(struct ch_decoder *d, struct ch_sv json,
     ch_pull_init(&p, json, &d->scratch);
     if (ch_pull_enter(&p, '{'))
         while (ch_pull_key(&p, &key)) {
-            bool type = ch_sv_is(key, "type") && ch_pull_peek(&p) == '"';
-            if (!name->p && !type && ch_pull_raw(&p, value))
+            char first = ch_pull_peek(&p);
+            bool none = first == 'n' || (first == '"' && ch_sv_is(key, "type"));
+            if (!name->p && !none && ch_pull_raw(&p, value))
                 *name = key;
             else
                 ch_pull_skip(&p);

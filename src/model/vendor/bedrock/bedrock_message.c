@@ -19,7 +19,6 @@
 
 #define NO_OUTPUT "(no output)"
 #define SEE_DOCUMENT "See the attached document."
-#define CONTINUED "(The conversation begins earlier.)"
 
 /* State while writing the content blocks of one message. */
 struct writing {
@@ -54,7 +53,7 @@ static void open_message(struct writing *x) {
     if (assistant == before)
         return;
     if (!out->n)
-        ch_buf_add_str(out, "{\"text\":\"" CONTINUED "\"}");
+        ch_buf_add_str(out, "{\"text\":\"" CH_ENCODE_CONTINUED "\"}");
     ch_buf_addf(out, "]},{\"role\":\"%s\",\"content\":[", assistant ? "assistant" : "user");
     x->w.comma = false;
 }
@@ -126,16 +125,23 @@ static void bedrock_message_write_source(struct writing *x, const struct ch_bloc
 }
 
 /* Document names are generated, because the model reads them and a user's file name could
- * be taken as an instruction. */
+ * be taken as an instruction. A request must not contain a name twice, so a document that is
+ * sent again gets a number. */
+static void write_document_name(struct writing *x, const struct ch_block *b) {
+    const struct ch_buf *out = x->w.out;
+    unsigned long long hash = ch_hash(ch_hash(0, b->id), b->text);
+    char name[48];
+    int n = snprintf(name, sizeof(name), "\"document-%016llx\"", hash);
+    for (unsigned i = 2; out->n && memmem(out->p, out->n, name, (size_t)n); i++)
+        n = snprintf(name, sizeof(name), "\"document-%016llx-%u\"", hash, i);
+    ch_jw_kraw(&x->w, "name", ch_sv(name, (size_t)n));
+}
+
 static void write_media_value(struct writing *x, const struct ch_block *b, const char *format) {
     ch_jw_begin(&x->w, '{');
     ch_jw_kcstr(&x->w, "format", format);
-    if (b->type == CH_BLOCK_DOCUMENT) {
-        char name[40];
-        snprintf(name, sizeof(name), "document-%016llx",
-                 (unsigned long long)ch_hash(ch_hash(0, b->id), b->text));
-        ch_jw_kcstr(&x->w, "name", name);
-    }
+    if (b->type == CH_BLOCK_DOCUMENT)
+        write_document_name(x, b);
     bedrock_message_write_source(x, b);
     ch_jw_end(&x->w, '}');
 }

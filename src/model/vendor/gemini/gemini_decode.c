@@ -87,6 +87,8 @@ static enum ch_stop gemini_decode_stop_of(struct ch_sv raw) {
         {"MALFORMED_FUNCTION_CALL", CH_STOP_ERROR},
         {"UNEXPECTED_TOOL_CALL", CH_STOP_ERROR},
         {"TOO_MANY_TOOL_CALLS", CH_STOP_ERROR},
+        {"MALFORMED_RESPONSE", CH_STOP_ERROR},
+        {"MISSING_THOUGHT_SIGNATURE", CH_STOP_ERROR},
         {"NO_IMAGE", CH_STOP_ERROR},
         {"IMAGE_OTHER", CH_STOP_ERROR},
         {"OTHER", CH_STOP_ERROR},

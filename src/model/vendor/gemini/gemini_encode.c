@@ -509,6 +509,9 @@ int ch_gemini_message(const struct ch_model_request *req, const struct ch_msg *m
         gemini_encode_results(req, m, out);
         return CHELA_OK;
     }
+    if (!out->n && m->kind == CH_MSG_ASSISTANT) /* the service rejects it as the first content */
+        ch_buf_add_str(out, "{\"role\":\"user\",\"parts\":[{\"text\":\"" CH_ENCODE_CONTINUED
+                            "\"}]}");
     struct writing x = begin_content(req, m, out);
     for (uint32_t i = 0; i < m->nblocks; i += 1u + m->blocks[i].span)
         gemini_encode_write_block(&x, &m->blocks[i]);

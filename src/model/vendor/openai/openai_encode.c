@@ -178,8 +178,8 @@ static void openai_encode_write_sampling(const struct ch_model_request *req, str
         ch_jw_key(w, "top_p");
         ch_jw_double(w, req->top_p);
     }
-    if (req->has_seed)
-        ch_jw_kint(w, "seed", req->seed);
+    if (req->has_seed) /* Mistral rejects unknown members */
+        ch_jw_kint(w, openai_encode_has_quirk(req, CH_Q_ID9) ? "random_seed" : "seed", req->seed);
     if (!req->nstop)
         return;
     ch_jw_key(w, "stop");
