@@ -48,12 +48,20 @@ static inline ch_vector no_stops(ch_vector v) {
     return v ^ v;
 }
 
+/* As ch_utf8_run, character by character. */
+static const char *run_of_each(const char *at, const char *end) {
+    for (unsigned n = 1; n && at < end; at += n)
+        n = *at & 0x80 ? ch_utf8_step(at, end) : 1;
+    return at;
+}
+
 const char *ch_utf8_run(const char *at, const char *end) {
-    const char *next = at;
-    do {
-        at = ascii_run(next, end);
-        next = ch_utf8_pass(at, end, no_stops);
-    } while (next != at);
+    while ((at = ascii_run(at, end)) < end) {
+        const char *next = ch_utf8_pass(at, end, no_stops);
+        if (next == at)
+            return run_of_each(at, end);
+        at = next;
+    }
     return at;
 }
 

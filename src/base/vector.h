@@ -54,6 +54,13 @@ static inline unsigned ch_vector_first(ch_vector mask) {
     return low ? ch_word_first(low) : 8 + ch_word_first(ch_word_load(bytes + 8));
 }
 
+/* Index of the first matching byte of two vectors; 2 * CH_VECTOR: there is none. */
+static inline unsigned ch_vector_first_of_two(ch_vector first, ch_vector second) {
+    if (ch_vector_any(first))
+        return ch_vector_first(first);
+    return CH_VECTOR + (ch_vector_any(second) ? ch_vector_first(second) : CH_VECTOR);
+}
+
 /* True if the n bytes at a and b are equal. For texts that nearly always are: there is no
  * branch for each vector, and the last vector overlaps the one before it. */
 static inline bool ch_vector_same(const char *a, const char *b, size_t n) {

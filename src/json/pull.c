@@ -65,7 +65,7 @@ static const char *pull_long_string(struct ch_pull *p, const char *start, struct
     struct ch_scan_string s;
     struct ch_scan_fail why;
     const char *quote = done.at ? ch_scan_quote(done.at, p->end) : NULL;
-    char *end = quote && scratch_room(p, start, (size_t)(quote - start))
+    char *end = quote && scratch_room(p, start, (size_t)(quote - start) + CH_SCAN_BEYOND)
                     ? ch_scan_unescape(done.at, quote, p->end, done.out)
                     : NULL;
     if (end) {

@@ -94,7 +94,7 @@ __attribute__((noinline)) static const char *reader_long_string(struct reader *r
     if (quote) {
         const char *head = r->strings;
         size_t n = (size_t)(done.out - head);
-        char *out = string_room(r, i + 1, n + (size_t)(quote - done.at) + 2);
+        char *out = string_room(r, i + 1, n + (size_t)(quote - done.at) + CH_SCAN_BEYOND);
         memmove(out, head, n);
         char *to = ch_scan_unescape(done.at, quote, r->end, out + n);
         if (to) {

@@ -26,6 +26,12 @@ static ch_vector vector_stops(ch_vector v) {
 
 /* The zero bytes that pad the last word count as not plain. */
 const char *ch_scan_plain_run(const char *at, const char *end) {
+    if (CH_SCAN_LIKELY(end - at >= 8)) {
+        const char *stop = ch_scan_plain_eight(at);
+        if (stop)
+            return stop;
+        at += 8;
+    }
     for (; end - at >= 2 * CH_VECTOR; at += 2 * CH_VECTOR) {
         ch_vector first = vector_stops(ch_vector_load(at)),
                   second = vector_stops(ch_vector_load(at + CH_VECTOR));
@@ -196,29 +202,41 @@ static inline ch_vector text_stops(ch_vector v) {
     return (ch_vector)((v == '"') | (v == '\\') | (v < 0x20));
 }
 
+/* Passes plain bytes and characters one by one while they begin before `stop`. Each common length
+ * is a branch of its own: the next character would wait for a length that is computed. */
+static inline const char *pass_each(const char *at, const char *stop, const char *end) {
+    while (at < stop) {
+        if (ch_scan_is_plain(*at)) {
+            at++;
+        } else if (end - at >= 4 && ch_utf8_is_three(ch_word_load_half(at))) {
+            at += 3;
+        } else {
+            unsigned n = *at & 0x80 ? ch_utf8_step(at, end) : 0;
+            if (n == 0)
+                break;
+            at += n;
+        }
+    }
+    return at;
+}
+
 const char *ch_scan_text_run(const char *at, const char *end) {
     while (at < end && (*at & 0x80)) {
         const char *next = ch_utf8_pass(at, end, text_stops);
         if (next == at)
-            break;
-        at = ch_scan_plain(next, end);
+            return pass_each(at, end, end);
+        at = ch_scan_plain_run(next, end);
     }
     return at;
 }
 
 const char *ch_scan_text_few(const char *at, const char *end) {
-    const char *few = end - at >= 4 ? at + CH_MIN(end - at - 3, CH_VECTOR) : at;
-    while (at < few) {
-        unsigned n = 1;
-        if (*at & 0x80)
-            n = ch_utf8_length(ch_word_load_half(at));
-        else if (!ch_scan_is_plain(*at))
-            return at;
-        if (n == 0)
-            break;
-        at += n;
-    }
-    return ch_scan_text_run(ch_scan_plain_run(at, end), end);
+    while (end - at >= CH_VECTOR && (at[12] & 0xf0) == 0xe0 && /* a fifth character of three */
+           ch_utf8_is_five_of_three(ch_vector_load(at)))
+        at += 15;
+    const char *few = at + CH_MIN(end - at, 2 * CH_VECTOR);
+    at = pass_each(at, few, end);
+    return at < few ? at : ch_scan_text_run(at, end);
 }
 
 bool ch_scan_string_rest(const char *at, const char *end, enum ch_json_mode mode,
@@ -309,13 +327,6 @@ static bool is_escaped(const char *from, const char *at) {
 /* Text is checked in blocks of two vectors. */
 enum { BLOCK = 2 * CH_VECTOR };
 
-/* Index of the first byte marked in two vectors; BLOCK: none is. */
-static inline unsigned first_of_two(ch_vector first, ch_vector second) {
-    if (ch_vector_any(first))
-        return ch_vector_first(first);
-    return CH_VECTOR + (ch_vector_any(second) ? ch_vector_first(second) : CH_VECTOR);
-}
-
 /* Marks the quotes at `at` that may be the closing one: most quotes inside a string follow a single
  * backslash. */
 static inline ch_vector closing(const char *at) {
@@ -325,7 +336,7 @@ static inline ch_vector closing(const char *at) {
 
 /* The index of the closing quote among the two vectors at `at`; BLOCK if it is not there. */
 static inline unsigned closing_quote(const char *from, const char *at) {
-    unsigned n = first_of_two(closing(at), closing(at + CH_VECTOR));
+    unsigned n = ch_vector_first_of_two(closing(at), closing(at + CH_VECTOR));
     while (n < BLOCK && (at[n] != '"' || is_escaped(from, at + n)))
         n++;
     return n;
@@ -354,7 +365,8 @@ const char *ch_scan_quote(const char *from, const char *end) {
         if (ch_vector_any((ch_vector)((v == '"') | (w == '"')))) {
             unsigned n = closing_quote(from, at);
             if (n < BLOCK)
-                return ch_vector_any(bad) || first_of_two(wrong, wrong2) <= n ? NULL : at + n;
+                return ch_vector_any(bad) || ch_vector_first_of_two(wrong, wrong2) <= n ? NULL
+                                                                                        : at + n;
         }
         bad |= wrong | wrong2;
         if (at == last)
@@ -370,7 +382,7 @@ __attribute__((always_inline)) static inline char *take_units(char *out, const c
     do {
         int unit = end - at >= 6 ? hex4_at(at + 2) : -1;
         at += 6;
-        if (is_high_surrogate(unit)) {
+        if (!CH_SCAN_LIKELY(!is_high_surrogate(unit))) {
             int low = low_half(at, end);
             at += 6;
             unit = low < 0 ? -1 : pair(unit, low);
@@ -383,18 +395,37 @@ __attribute__((always_inline)) static inline char *take_units(char *out, const c
     return out;
 }
 
-enum { FEW = 64 };
+enum { FEW = 128 };
 _Static_assert(CH_SCAN_FEW >= 2 * FEW && FEW >= BLOCK + 12, "an escape has at most 12 bytes");
 
+/* Copies a run of characters of three bytes, or one other character, that begins before `stop`. The
+ * bytes after each are copied too, up to four. Returns the new end of out; NULL: the character
+ * is invalid or among the last three bytes. */
+static inline char *take_characters(char *out, const char **from, const char *stop,
+                                    const char *end) {
+    const char *at = *from;
+    stop = CH_MIN(stop, end - CH_MIN(end - at, 3));
+    for (; at < stop && ch_utf8_is_three(ch_word_load_half(at)); at += 3, out += 3)
+        memcpy(out, at, 4);
+    if (at == *from) {
+        unsigned n = at < stop ? ch_utf8_length(ch_word_load_half(at)) : 0;
+        if (n == 0)
+            return NULL;
+        memcpy(out, at, 4);
+        out += n;
+        at += n;
+    }
+    *from = at;
+    return out;
+}
+
 /* Decodes FEW bytes, fewer if the closing quote comes first, or the rest of the text if it is not
- * much longer. A character of two bytes is copied with the two after it. */
+ * much longer. */
 __attribute__((noinline)) static struct ch_scan_few take_few(const char *at, const char *end,
                                                              char *out) {
     const char *stop = end - at <= 2 * FEW ? end - 1 : at + FEW;
     while (at < stop) {
-        if (ch_scan_is_plain(*at)) {
-            *out++ = *at++;
-        } else if (*at == '\\') {
+        if (*at == '\\') {
             char simple = simple_escapes[(unsigned char)at[1]];
             if (CH_SCAN_LIKELY(simple)) {
                 *out++ = simple;
@@ -404,14 +435,16 @@ __attribute__((noinline)) static struct ch_scan_few take_few(const char *at, con
             }
         } else if (*at == '"') {
             break;
-        } else {
-            uint32_t w = end - at >= 4 ? ch_word_load_half(at) : 0;
-            unsigned n = *at & 0x80 ? ch_utf8_length(w) : 0;
-            if (n == 0)
-                return (struct ch_scan_few){0};
-            memcpy(out, at, 4);
-            out += n;
-            at += n;
+        } else if (ch_scan_is_plain(*at)) {
+            *out++ = *at++;
+        } else if (!(out = take_characters(out, &at, stop, end))) {
+            return (struct ch_scan_few){0};
+        }
+        /* Plain bytes, in most strings. */
+        for (size_t n = 8; n == 8 && stop - at >= 8; at += n, out += n) {
+            const char *next = ch_scan_plain_eight(at);
+            ch_word_store(out, ch_word_load(at));
+            n = next ? (size_t)(next - at) : 8;
         }
     }
     return at < end ? (struct ch_scan_few){at, out} : (struct ch_scan_few){0};
@@ -419,12 +452,10 @@ __attribute__((noinline)) static struct ch_scan_few take_few(const char *at, con
 
 struct ch_scan_few ch_scan_few(const char *start, const char *slash, const char *end, char *out) {
     size_t n = (size_t)(slash - start);
-    if (CH_SCAN_LIKELY(n <= BLOCK && end - start >= BLOCK)) {
-        ch_vector_store(out, ch_vector_load(start));
-        ch_vector_store(out + CH_VECTOR, ch_vector_load(start + CH_VECTOR));
-    } else {
+    if (CH_SCAN_LIKELY(n <= 2 * BLOCK && end - start >= 2 * BLOCK))
+        memcpy(out, start, 2 * BLOCK); /* of constant size: no call */
+    else
         memcpy(out, start, n);
-    }
     return take_few(slash, end, out + n);
 }
 

@@ -40,29 +40,36 @@ static inline bool ch_scan_is_plain(char c) {
     return ch_scan_plain_bytes[(unsigned char)c];
 }
 
-/* The first byte that is not plain, or end; see ch_scan_plain. */
-const char *ch_scan_plain_run(const char *at, const char *end);
-
-/* As ch_scan_plain_run, for places where short strings are likely. A loop over
- * bytes finds their end sooner, because the processor predicts it, than
- * arithmetic on words, for which the next token would have to wait. */
-__attribute__((always_inline)) static inline const char *ch_scan_plain(const char *at,
-                                                                       const char *end) {
+/* The first of eight bytes that is not plain, or NULL. The processor predicts the branches, so that
+ * the next token need not wait as for the result of arithmetic on words. */
+__attribute__((always_inline)) static inline const char *ch_scan_plain_eight(const char *at) {
 #define STOP_AT(i)                \
     if (!ch_scan_is_plain(at[i])) \
     return at + (i)
+    STOP_AT(0);
+    STOP_AT(1);
+    STOP_AT(2);
+    STOP_AT(3);
+    STOP_AT(4);
+    STOP_AT(5);
+    STOP_AT(6);
+    STOP_AT(7);
+#undef STOP_AT
+    return NULL;
+}
+
+/* The first byte that is not plain, or end. The first eight bytes are tested one by one. */
+const char *ch_scan_plain_run(const char *at, const char *end);
+
+/* The same with eight more such tests, inline, for places where short strings are likely. */
+__attribute__((always_inline)) static inline const char *ch_scan_plain(const char *at,
+                                                                       const char *end) {
     if (CH_SCAN_LIKELY(end - at >= 8)) {
-        STOP_AT(0);
-        STOP_AT(1);
-        STOP_AT(2);
-        STOP_AT(3);
-        STOP_AT(4);
-        STOP_AT(5);
-        STOP_AT(6);
-        STOP_AT(7);
+        const char *stop = ch_scan_plain_eight(at);
+        if (stop)
+            return stop;
         at += 8;
     }
-#undef STOP_AT
     return ch_scan_plain_run(at, end);
 }
 
@@ -116,12 +123,12 @@ static inline const char *ch_scan_number(const char *at, const char *end, bool *
 const char *ch_scan_text_run(const char *at, const char *end);
 
 static inline const char *ch_scan_text(const char *at, const char *end) {
-    at = ch_scan_plain(at, end);
+    at = ch_scan_plain_run(at, end);
     return at < end && (*at & 0x80) ? ch_scan_text_run(at, end) : at;
 }
 
-/* As ch_scan_text, for the first byte of a string that is not plain. Takes a few characters one by
- * one, because the end of a short text is found sooner than with vectors. */
+/* As ch_scan_text, for the first byte of a string that is not plain. Takes characters of three
+ * bytes in vectors and a few others one by one: the end of a short text is found sooner so. */
 const char *ch_scan_text_few(const char *at, const char *end);
 
 static inline const char *ch_scan_text_rest(const char *at, const char *end) {
@@ -153,7 +160,7 @@ struct ch_scan_few {
     char *out;
 };
 
-enum { CH_SCAN_FEW = 136 }; /* bytes that ch_scan_few writes at most after the first escape */
+enum { CH_SCAN_FEW = 264 }; /* bytes that ch_scan_few writes at most after the first escape */
 
 /* The room that ch_scan_few needs. */
 static inline size_t ch_scan_few_room(const char *start, const char *slash, const char *end) {
@@ -168,8 +175,10 @@ struct ch_scan_few ch_scan_few(const char *start, const char *slash, const char 
  * NULL also if there is no quote. */
 const char *ch_scan_quote(const char *at, const char *end);
 
-/* Decode the same string from `at` to `quote` into out, which has room for two more bytes than the
- * source has. Returns the end of the decoded text. */
+enum { CH_SCAN_BEYOND = 8 }; /* bytes that ch_scan_unescape may write after the decoded text */
+
+/* Decode the same string from `at` to `quote` into out, which has room for CH_SCAN_BEYOND bytes
+ * more than the source has. Returns the end of the decoded text. */
 char *ch_scan_unescape(const char *at, const char *quote, const char *end, char *out);
 
 /* Scan true, false or null; `at` is at the first letter. */

@@ -578,7 +578,7 @@ static void write_pieces(struct ch_buf *out, uint32_t *random) {
         "\xed\xa0\x80",
         "\xe4\xb8"};
     unsigned faults = (*random >> 16) % 4 ? 7 : 0; /* the last pieces */
-    for (unsigned n = (*random >> 8) % 40; n; n--) {
+    for (unsigned n = (*random >> 8) % 80; n; n--) {
         *random = *random * 1664525 + 1013904223;
         ch_buf_add_str(out, pieces[(*random >> 16) % (CH_LEN(pieces) - faults)]);
     }
@@ -608,7 +608,7 @@ static void test_one_pass(void **state) {
         char *stop = done.out;
         if (quote && *quote != '"' && (quote = ch_scan_quote(quote, end))) {
             size_t n = (size_t)(stop - got);
-            got = ch_realloc(got, n + (size_t)(quote - done.at) + 2);
+            got = ch_realloc(got, n + (size_t)(quote - done.at) + CH_SCAN_BEYOND);
             stop = ch_scan_unescape(done.at, quote, end, got + n);
         }
         stop = quote ? stop : NULL;
