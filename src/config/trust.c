@@ -314,8 +314,10 @@ static const struct ch_conf_agent *model_agent(const struct ch_conf *own, const 
     return same ? same : own->agents.n ? own->agents.items : &nothing;
 }
 
-void ch_conf_restrict(const struct ch_conf *file, const struct ch_conf *own, struct ch_arena *a,
-                      struct ch_conf *out) {
+/* Combine the harmless options of `file`, which is not trusted, with the options of `own`;
+ * no skills of the workspace. The result borrows from both. */
+static void restrict_conf(const struct ch_conf *file, const struct ch_conf *own,
+                          struct ch_arena *a, struct ch_conf *out) {
     static const struct ch_conf_agent nothing;
     const struct ch_conf_agent *theirs = file->agents.items, *mine = own->agents.items;
     *out = *own;
@@ -344,7 +346,7 @@ void ch_conf_restrict(const struct ch_conf *file, const struct ch_conf *own, str
 void chela_config_restrict(chela_config *cfg, chela_config *own) {
     static const struct ch_conf nothing;
     struct ch_conf merged;
-    ch_conf_restrict(&cfg->conf, own ? &own->conf : &nothing, cfg->arena, &merged);
+    restrict_conf(&cfg->conf, own ? &own->conf : &nothing, cfg->arena, &merged);
     cfg->conf = merged;
     ch_conf_sort_agents(cfg);
     cfg->own = own;

@@ -377,13 +377,16 @@ static bool act_timer(int64_t ms, void *user) {
     return false;
 }
 
+/* Every call has a result: adds them to the transcript and tells the machine. */
+static void act_done(chela_run *run);
+
 static void act_over(size_t waiting, void *user) {
     chela_run *run = user;
     if (run->dead)
         return;
     if (!waiting) {
         run->stamp = ch_run_now(run);
-        ch_act_done(run);
+        act_done(run);
         run->stamp = 0;
         return;
     }
@@ -532,7 +535,7 @@ static enum ch_loop_verdict watch(chela_run *run, const struct ch_msg *results) 
     return v;
 }
 
-void ch_act_done(chela_run *run) {
+static void act_done(chela_run *run) {
     struct ch_batch_totals totals = ch_batch_totals(run->batch);
     struct ch_msg *m = ch_batch_message(run->batch, ch_run_now(run));
     struct ch_input in = {.kind = what_ended_it(run, &totals),
