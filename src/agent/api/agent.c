@@ -630,7 +630,7 @@ char *chela_agent_call_tool(chela_agent *a, const char *name, const char *argume
                             .id = CH_SV("call_1"),
                             .name = ch_sv_str(name),
                             .text = ch_sv_str(args)};
-    struct ch_msg *reply = ch_msg_new(CH_MSG_ASSISTANT, &call, 1, NULL, CH_SV(""), 0);
+    struct ch_msg *reply = ch_msg_new(CH_MSG_ASSISTANT, &call, 1, 0);
     struct single_call one = {0};
     struct ch_batch_opts opts = {.loop = a->rt->loop,
                                  .workers = a->rt->workers,

@@ -70,7 +70,7 @@ static void invocation_start(struct ch_request *req, chela_agent *a, struct ch_s
     i->request = req;
     i->agent = a;
     ch_agent_hold(a);
-    i->reply = ch_msg_new(CH_MSG_ASSISTANT, &call, 1, NULL, CH_SV(""), 0);
+    i->reply = ch_msg_new(CH_MSG_ASSISTANT, &call, 1, 0);
     ch_random_id("call_", i->run);
     struct ch_batch_opts opts = {.loop = a->rt->loop,
                                  .workers = a->rt->workers,

@@ -837,7 +837,7 @@ struct ch_msg *ch_batch_result(struct ch_batch *b, size_t index, int64_t ts) {
 
     assert(call->state == CH_CALL_ENDED);
     size_t n = fill_blocks(blocks, call);
-    return ch_msg_new(CH_MSG_RESULTS, blocks, n, NULL, CH_SV(""), ts);
+    return ch_msg_new(CH_MSG_RESULTS, blocks, n, ts);
 }
 
 struct ch_msg *ch_batch_message(struct ch_batch *b, int64_t ts) {
@@ -853,7 +853,7 @@ struct ch_msg *ch_batch_message(struct ch_batch *b, int64_t ts) {
     n = 0;
     for (size_t i = 0; i < b->n; i++)
         n += fill_blocks(blocks + n, b->calls[i]);
-    return ch_msg_new(CH_MSG_RESULTS, blocks, n, NULL, CH_SV(""), ts);
+    return ch_msg_new(CH_MSG_RESULTS, blocks, n, ts);
 }
 
 void ch_batch_close(struct ch_batch *b) {
