@@ -32,9 +32,9 @@ void ch_feature_turn_say(chela_run *run, struct ch_sv text, enum ch_reason reaso
         ch_driver_step(run, &(struct ch_input){.kind = CH_IN_DECIDED, .reason = reason});
 }
 
-void ch_feature_turn_end(chela_run *run, enum ch_reason reason) {
+void ch_feature_turn_end(chela_run *run) {
     ch_think_stopped(run, CHELA_STOP_STOP);
-    ch_driver_step(run, &(struct ch_input){.kind = CH_IN_DECIDED, .reason = reason});
+    ch_driver_step(run, &(struct ch_input){.kind = CH_IN_DECIDED, .reason = CH_REASON_COMPLETED});
 }
 
 void ch_feature_turn_fail(chela_run *run, enum ch_reason reason, const char *why) {

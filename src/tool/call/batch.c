@@ -272,12 +272,12 @@ static bool is_unstarted(const chela_call *call) {
            call->state == CH_CALL_READY || call->state == CH_CALL_GATED;
 }
 
-static void skip_rest(struct ch_batch *b, const char *type, const char *why) {
+static void skip_rest(struct ch_batch *b, const char *why) {
     batch_make_calls(b);
     for (size_t i = 0; i < b->n; i++) {
         if (!is_unstarted(b->calls[i]))
             continue;
-        ch_call_end_error(b->calls[i], type, why);
+        ch_call_end_error(b->calls[i], "cancelled", why);
         b->calls[i]->outcome.denied = true;
     }
 }
@@ -285,7 +285,7 @@ static void skip_rest(struct ch_batch *b, const char *type, const char *why) {
 static void stop_rest(struct ch_batch *b) {
     static const char why[] = "The run was stopped before this call was made.";
 
-    skip_rest(b, "cancelled", why);
+    skip_rest(b, why);
     for (size_t i = 0; i < b->n; i++) {
         chela_call *call = b->calls[i];
         /* new: an earlier process made attempts, this one none */
@@ -668,7 +668,7 @@ void ch_batch_interrupt(struct ch_batch *b, size_t index) {
 }
 
 void ch_batch_skip(struct ch_batch *b, const char *why) {
-    skip_rest(b, "cancelled", why);
+    skip_rest(b, why);
 }
 
 void ch_batch_cancel(struct ch_batch *b, const char *why) {

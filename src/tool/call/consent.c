@@ -227,7 +227,7 @@ static int consent_edit(chela_call *call, const char *arguments, struct chela_er
 static void answer_by_person(chela_call *call, const char *text) {
     struct ch_outcome o = {0};
 
-    ch_text_shape(&o.content, ch_sv_str(text), 0);
+    ch_shape_text(&(struct ch_shape){0}, ch_sv_str(text), 0, &o.content);
     ch_buf_add_str(&o.details, "{\"answered_by\":\"person\"}");
     call->ran = true;
     ch_call_end(call, &o);

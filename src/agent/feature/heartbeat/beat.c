@@ -193,7 +193,7 @@ static void on_opinion(const struct ch_role_answer *a, void *user) {
         ch_feature_turn_next(run);
         return;
     }
-    ch_feature_turn_end(run, CH_REASON_COMPLETED);
+    ch_feature_turn_end(run);
 }
 
 static void ask_opinion(chela_run *run) {
