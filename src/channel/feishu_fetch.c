@@ -277,8 +277,9 @@ static void ask_file(struct fetching *f) {
     ch_feishu_download(f->from->api, ch_buf_str(&path), on_file, f);
 }
 
-/* True if a file is left to fetch; without a workspace only images are fetched. */
-static bool has_file(struct fetching *f) {
+/* Moves to the next file to fetch; without a workspace only images are fetched. False: none is
+ * left. */
+static bool seek_file(struct fetching *f) {
     while (!f->workspace && f->file < f->m->nfiles && !f->m->files[f->file].picture)
         f->file++;
     return f->file < f->m->nfiles;
@@ -301,7 +302,7 @@ static void feishu_fetch_go_on(struct fetching *f) {
     } else if (f->step == QUOTED) {
         f->step = TOPIC;
         ask_topic(f);
-    } else if (has_file(f)) {
+    } else if (seek_file(f)) {
         f->step = FILES;
         ask_file(f);
     } else {

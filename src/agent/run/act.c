@@ -73,8 +73,9 @@ static void act_on_late(struct ch_timer *t) {
 }
 
 /* A process that was stopped for a while may have lost the session without knowing: nothing
- * with an effect begins before the lease was renewed. */
-static bool may_act(chela_run *run) {
+ * with an effect begins before the lease was renewed. False: the lease is not held; if it is
+ * late, a timer tries again. */
+static bool act_check_lease(chela_run *run) {
     enum ch_lease lease = ch_run_journal_lease(run);
     run->acting->run = run;
     if (lease == CH_LEASE_LATE)
@@ -87,7 +88,7 @@ void ch_act_committed(chela_run *run, uint64_t seq) {
     for (size_t i = 0; run->batch && i < ch_batch_totals(run->batch).calls; i++) {
         if (!gate_is_open(run, i))
             continue;
-        if (!may_act(run))
+        if (!act_check_lease(run))
             return;
         run->acting->gates[i] = 0;
         ch_batch_pass(run->batch, i);

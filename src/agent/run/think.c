@@ -160,8 +160,8 @@ static const char closing_text[] =
 
 /* --- messages that wait for this moment */
 
-/* Ends the run: the history is full. False. */
-static bool is_full(chela_run *run) {
+/* Ends the run because the history is full. Returns false, for callers that return it. */
+static bool end_full(chela_run *run) {
     struct chela_error err = {0};
     ch_fail(&err, CHELA_ELIMIT, "the session's history is full");
     ch_driver_break(run, &err);
@@ -175,7 +175,7 @@ static bool deliver(chela_run *run, struct ch_msg *m, uint64_t seq) {
         ch_run_journal_delivered(run, seq, false);
     else
         ch_run_journal_message(run, m);
-    return ch_transcript_add(&run->session->transcript, m) == 0 || is_full(run);
+    return ch_transcript_add(&run->session->transcript, m) == 0 || end_full(run);
 }
 
 static bool ends_with_results(const chela_run *run) {
@@ -190,7 +190,7 @@ static bool amend(chela_run *run, struct ch_sv text) {
     bool seen = s->encoder.nmessages >= s->transcript.n;
     ch_run_journal_note(run, text);
     if (ch_transcript_amend(&s->transcript, text) < 0)
-        return is_full(run);
+        return end_full(run);
     if (seen)
         ch_context_budget_rewritten(s);
     return true;

@@ -393,8 +393,9 @@ enum ch_vouch ch_approvals_vouch(const struct ch_approvals *a, const chela_call 
 
 /* --- grants ---------------------------------------------------------------------- */
 
-/* "git log:*", "git log *" and "git log*" allow further arguments. */
-static bool grant_is_open(struct ch_sv *pattern) {
+/* "git log:*", "git log *" and "git log*" allow further arguments: true, and the pattern loses
+ * its end in the first two. */
+static bool grant_take_star(struct ch_sv *pattern) {
     struct ch_sv p = ch_sv_trim(*pattern);
     bool open = p.n && p.p[p.n - 1] == '*';
 
@@ -405,7 +406,7 @@ static bool grant_is_open(struct ch_sv *pattern) {
 }
 
 int ch_approvals_grant(struct ch_approvals *a, struct ch_sv tool, struct ch_sv pattern) {
-    struct grant g = {.open = grant_is_open(&pattern)};
+    struct grant g = {.open = grant_take_star(&pattern)};
 
     if (a->ngrants == CH_LIMIT_RULES)
         return CHELA_ELIMIT;

@@ -329,7 +329,7 @@ static void batch_prepare(struct ch_batch *b, size_t i) {
 }
 
 /* Effect "read" needs no gate; other calls ask the gate once. */
-static bool batch_may_pass(struct ch_batch *b, chela_call *call) {
+static bool batch_ask_gate(struct ch_batch *b, chela_call *call) {
     if (call->passed || !b->ops->gate || call->tool->effect == CHELA_EFFECT_READ)
         return true;
     call->passed = true;
@@ -354,7 +354,7 @@ static void batch_start(struct ch_batch *b, chela_call *call) {
         ch_call_end_error(call, "timeout", "the deadline of the retry policy has passed");
         return;
     }
-    if (!batch_may_pass(b, call))
+    if (!batch_ask_gate(b, call))
         return;
     bool first = !call->announced;
     call->announced = true;
