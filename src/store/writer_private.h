@@ -1,6 +1,7 @@
 /* writer_private.h -- the state of a writer, shared by the files that make it up.
  *
- * writer.c appends and commits; writer_aside.c repeats changes whose rows were locked. */
+ * writer.c is the loop's side: it appends, and hands jobs over. writer_thread.c is the thread's
+ * side. writer_aside.c repeats changes whose rows were locked. */
 #ifndef CH_STORE_WRITER_PRIVATE_H
 #define CH_STORE_WRITER_PRIVATE_H
 #include "agent/journal/journal.h"
@@ -120,6 +121,12 @@ struct writer {
 
 /* The clock that continues while the process or the machine is suspended. */
 int64_t ch_writer_boot_ms(void);
+/* Starts the thread, unless it runs. If there is no thread, the writer becomes instant. */
+void ch_writer_start_thread(struct writer *w);
+/* Executes a job: opens a session, or makes a transaction. */
+void ch_writer_run(struct writer *w, struct job *job);
+/* The kind of the change that ends the lease of a log. */
+int ch_writer_end_lease(const struct ch_log *log);
 /* Hands a job to the thread. */
 void ch_writer_submit(struct writer *w, struct job *job);
 /* Moves the changes of a finished job whose rows are locked to a job that is retried later,
