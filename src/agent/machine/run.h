@@ -220,6 +220,8 @@ static inline uint64_t ch_run_next_seq(struct ch_run *r) {
     return r->seq++;
 }
 
+/* Changes the state by the input and returns the action to perform; r->path lists the states
+ * that were entered. Input after the end is ignored. */
 enum ch_do ch_run_step(struct ch_run *r, const struct ch_input *in);
 
 static inline bool ch_run_over(const struct ch_run *r) {
