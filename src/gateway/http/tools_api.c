@@ -33,14 +33,7 @@ static void invocation_on_finished(const struct ch_block *call, const struct ch_
     struct ch_jw w = ch_jw(&i->out);
     (void)call;
     ch_jw_begin(&w, '{');
-    ch_jw_kstr(&w, "name", r->name);
-    ch_jw_kbool(&w, "is_error", r->is_error);
-    ch_jw_kcstr(&w, "error_type", r->error_type);
-    ch_jw_kbool(&w, "retryable", r->retryable);
-    ch_jw_kstr(&w, "content", r->content);
-    ch_jw_kraw(&w, "details", r->details.n ? r->details : CH_SV("null"));
-    ch_jw_kbool(&w, "truncated", r->truncated);
-    ch_jw_kint(&w, "duration_ms", r->duration_ms);
+    ch_result_write(r, &w);
     ch_jw_end(&w, '}');
 }
 

@@ -17,6 +17,7 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/utf8.h"
+#include "json/writer.h"
 #include "tool/call/call.h"
 #include "tool/call/consent.h"
 #include "tool/call/question.h"
@@ -854,6 +855,17 @@ struct ch_msg *ch_batch_message(struct ch_batch *b, int64_t ts) {
     for (size_t i = 0; i < b->n; i++)
         n += fill_blocks(blocks + n, b->calls[i]);
     return ch_msg_new(CH_MSG_RESULTS, blocks, n, ts);
+}
+
+void ch_result_write(const struct ch_result *r, struct ch_jw *w) {
+    ch_jw_kstr(w, "name", r->name);
+    ch_jw_kbool(w, "is_error", r->is_error);
+    ch_jw_kcstr(w, "error_type", r->error_type);
+    ch_jw_kbool(w, "retryable", r->retryable);
+    ch_jw_kstr(w, "content", r->content);
+    ch_jw_kraw(w, "details", r->details.n ? r->details : CH_SV("null"));
+    ch_jw_kbool(w, "truncated", r->truncated);
+    ch_jw_kint(w, "duration_ms", r->duration_ms);
 }
 
 void ch_batch_close(struct ch_batch *b) {
