@@ -7,7 +7,6 @@
 #include "channel/feishu_out.h"
 
 #include "base/error.h"
-#include "base/limits.h"
 #include "base/list.h"
 #include "base/log.h"
 #include "base/sha256.h"

@@ -13,7 +13,6 @@
 #include "agent/handle/lookup.h"
 #include "base/error.h"
 #include "base/random_id.h"
-#include "base/limits.h"
 #include "mcp/mcp_server_prompts.h"
 #include "mcp/mcp_server_skills.h"
 #include "tool/call/batch.h"

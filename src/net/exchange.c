@@ -7,7 +7,6 @@
 
 #include <time.h>
 
-#include "base/error.h"
 #include "base/limits.h"
 
 static void exchange_on_deadline(struct ch_timer *t);

@@ -5,7 +5,6 @@
 #include "prompt/prompt_head.h"
 
 #include "base/error.h"
-#include "base/limits.h"
 #include "base/nearest.h"
 #include "schema/schema.h"
 #include "json/writer.h"

@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/limits.h"
 #include "json/json.h"
 #include "json/writer.h"
 #include "model/message/message_json.h"

@@ -8,7 +8,6 @@
 #include "agent/machine/event.h"
 #include "agent/session/input_queue.h"
 #include "base/error.h"
-#include "base/limits.h"
 #include "base/log.h"
 #include "channel/files.h"
 #include "gateway/chat/approval_decision.h"

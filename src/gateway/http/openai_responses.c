@@ -9,7 +9,6 @@
 
 #include <stdio.h>
 
-#include "agent/handle/lookup.h"
 #include "agent/run/think.h"
 #include "base/error.h"
 #include "base/random_id.h"

@@ -4,7 +4,6 @@
 
 #include "agent/api/agent.h"
 #include "agent/handle/lookup.h"
-#include "base/error.h"
 #include "base/random_id.h"
 #include "gateway/request/gateway_state.h"
 #include "gateway/request/request.h"

@@ -20,7 +20,6 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/limits.h"
 #include "base/mem.h"
 #include "store/postgres/db.h"
 #include "store/postgres/link.h"
