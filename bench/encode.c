@@ -36,8 +36,9 @@ static void add_turn(struct ch_transcript *t, const char *api, unsigned i) {
                               .id = ch_sv_str(id),
                               .name = CH_SV("read"),
                               .text = ch_sv(result, sizeof(result))};
-    ch_transcript_add(t, ch_msg_new(CH_MSG_ASSISTANT, &call, 1, api, CH_SV("m"), 0));
-    ch_transcript_add(t, ch_msg_new(CH_MSG_RESULTS, &answer, 1, NULL, CH_SV(""), 0));
+    ch_transcript_add(t, ch_msg_by(CH_MSG_ASSISTANT, &call, 1,
+                                   &(struct ch_msg_author){.api = api, .model = CH_SV("m")}, 0));
+    ch_transcript_add(t, ch_msg_new(CH_MSG_RESULTS, &answer, 1, 0));
 }
 
 struct figures {

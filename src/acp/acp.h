@@ -79,7 +79,7 @@ struct ch_acp_session {
     char *model;                /* owned: chosen model; NULL: none chosen */
     struct chela_acp_choice choice;
     bool stale; /* the options changed since the agent was made */
-    bool delayed; /* and so did the mode, the model or the reasoning */
+    bool delayed; /* the mode, the model or the reasoning changed as well */
     chela_agent *agent; /* owned through hold; NULL: not made yet */
     void *hold;
     chela_session *session; /* owned; NULL: this process does not hold the session */

@@ -3,8 +3,12 @@
 #define CH_ACP_SESSION_H
 #include "acp/acp.h"
 
+/* The open session that params name. NULL: none, and r, unless it is NULL, was refused. */
 struct ch_acp_session *ch_acp_session_of(chela_acp *acp, struct ch_rpc_request *r,
                                          const struct ch_json *params);
+
+/* Handlers of the methods session/new, load, resume, list, close, delete, set_mode and
+ * set_config_option: each answers or refuses r, now or later. */
 void ch_acp_session_new(chela_acp *acp, struct ch_rpc_request *r, const struct ch_json *params);
 void ch_acp_session_load(chela_acp *acp, struct ch_rpc_request *r, const struct ch_json *params);
 void ch_acp_session_resume(chela_acp *acp, struct ch_rpc_request *r, const struct ch_json *params);
@@ -13,6 +17,7 @@ void ch_acp_session_close(chela_acp *acp, struct ch_rpc_request *r, const struct
 void ch_acp_session_delete(chela_acp *acp, struct ch_rpc_request *r, const struct ch_json *params);
 void ch_acp_session_mode(chela_acp *acp, struct ch_rpc_request *r, const struct ch_json *params);
 void ch_acp_session_option(chela_acp *acp, struct ch_rpc_request *r, const struct ch_json *params);
+
 /* Create the agent of the session unless it exists. */
 int ch_acp_session_agent(struct ch_acp_session *s, struct chela_error *err);
 /* Enter the place again, after its configuration was trusted. */

@@ -69,7 +69,7 @@ static struct ch_sv path_of(const struct ch_json *args) {
 }
 
 static void write_locations(struct ch_jw *w, const struct ch_acp_shown *shown,
-                            const struct ch_json *args, int64_t line) {
+                            const struct ch_json *args) {
     CH_BUF_AUTO path = {0};
     if (!path_of(args).n)
         return;
@@ -78,8 +78,6 @@ static void write_locations(struct ch_jw *w, const struct ch_acp_shown *shown,
     ch_jw_begin(w, '[');
     ch_jw_begin(w, '{');
     ch_jw_kstr(w, "path", ch_buf_sv(&path));
-    if (line > 0)
-        ch_jw_kint(w, "line", line);
     ch_jw_end(w, '}');
     ch_jw_end(w, ']');
 }
@@ -161,7 +159,7 @@ void ch_acp_update_call(struct ch_jw *w, const struct ch_acp_shown *shown, struc
     ch_jw_kstr(w, "toolCallId", id);
     write_title(w, name, verb, args);
     ch_jw_kcstr(w, "kind", kind);
-    write_locations(w, shown, args, 0);
+    write_locations(w, shown, args);
     if (args) {
         ch_jw_key(w, "rawInput");
         ch_jw_value(w, args);

@@ -188,7 +188,6 @@
 #define CH_DEFAULT_REST_MS 5000             /* shorter waits keep the run in memory */
 #define CH_LIMIT_RETRY_AFTER_MS 60000     /* longest delay that a tool may ask for */
 #define CH_LIMIT_SETTINGS 256             /* "key=value" settings of one agent's tools */
-#define CH_LIMIT_SELECT_TOOLS (32 * CH_MB) /* a file of tool definitions to select from */
 #define CH_LIMIT_SELECT_COUNT 65536       /* tools in a file to select from */
 #define CH_LIMIT_SELECT_QUERY (16 * CH_KB) /* text of a request that is used for selection */
 #define CH_LIMIT_SELECT_TERMS 4096        /* words of one text */
@@ -204,7 +203,6 @@
 #define CH_LIMIT_VECTORS_FILE (80 * CH_MB) /* file of note vectors */
 #define CH_LIMIT_MEANT 512                /* passages that one search embeds */
 #define CH_LIMIT_SELECT_PARTS 32          /* sentences of an input that are ranked separately */
-#define CH_LIMIT_OFFERED 128              /* tools selected for one session */
 #define CH_LIMIT_SQL (64 * CH_KB)         /* a query */
 #define CH_LIMIT_SQL_PARAMS 100           /* bound values of one query */
 #define CH_LIMIT_SQL_MEMORY (256 * CH_MB) /* memory of one query */
@@ -217,7 +215,6 @@
 #define CH_LIMIT_WEB_REDIRECTS 5          /* redirects followed */
 #define CH_LIMIT_HTML_DEPTH 256           /* nesting of HTML elements */
 #define CH_LIMIT_HTML_TEXT (4 * CH_MB)    /* text produced from one page */
-#define CH_LIMIT_HTML_CELLS 4000          /* cells of one table */
 #define CH_LIMIT_SEARCH_BODY (2 * CH_MB)  /* an answer of a search service */
 #define CH_LIMIT_SEARCH_RESULTS 20        /* search results shown */
 #define CH_LIMIT_MAIL_RECIPIENTS 50       /* recipients of one mail, cc included */
@@ -308,7 +305,6 @@
 #define CH_LIMIT_DELEGATE_DEPTH 8         /* nesting of agents that call agents */
 #define CH_LIMIT_DELEGATE_CHILDREN 256    /* agents called by one run */
 #define CH_LIMIT_TRACE_CHILDREN 4096      /* sessions of called agents in one trace */
-#define CH_LIMIT_DELEGATE_TASK (64 * CH_KB) /* bytes of the task for a called agent */
 #define CH_LIMIT_ROLE_TURNS 4             /* model calls for one answer of a role */
 #define CH_LIMIT_ROLE_CONTEXT (16 * CH_KB) /* bytes of earlier conversation shown to a role */
 #define CH_LIMIT_ROLE_RESULT (8 * CH_KB)  /* bytes of a result shown to a role */

@@ -24,7 +24,7 @@ int ch_zone_database(void) {
 }
 
 /* Closes fd. */
-static struct ch_zone *zone_file_read_zone(int fd) {
+static struct ch_zone *zone_file_read(int fd) {
     CH_BUF_AUTO data = {0};
 
     if (fd < 0)
@@ -53,7 +53,7 @@ static bool zone_file_is_name(const char *s) {
 
 struct ch_zone *ch_zone_read(int database, const char *name) {
     return zone_file_is_name(name)
-               ? zone_file_read_zone(openat(database, name, O_RDONLY | O_NONBLOCK | O_CLOEXEC))
+               ? zone_file_read(openat(database, name, O_RDONLY | O_NONBLOCK | O_CLOEXEC))
                : NULL;
 }
 
@@ -79,7 +79,7 @@ struct ch_zone *ch_zone_load(const char *name) {
     int offset;
 
     if (!name)
-        return zone_file_read_zone(open(CH_ZONE_LOCAL, O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+        return zone_file_read(open(CH_ZONE_LOCAL, O_RDONLY | O_NONBLOCK | O_CLOEXEC));
     return ch_zone_offset(ch_sv_str(name), &offset) ? ch_zone_fixed(offset)
                                                     : zone_file_load_named(name);
 }

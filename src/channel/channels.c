@@ -59,7 +59,8 @@ const struct chela_channel_ops *ch_channel_listed(size_t i, const char *search_p
     return NULL;
 }
 
-const char *ch_channel_setting(const struct chela_channel_opts *o, const char *name) {
+/* The value of an option of the channel's own; NULL: not set. */
+static const char *channel_setting(const struct chela_channel_opts *o, const char *name) {
     for (size_t i = 0; o->settings && o->settings[i]; i += 2)
         if (strcmp(o->settings[i], name) == 0)
             return o->settings[i + 1];
@@ -71,7 +72,7 @@ void ch_channel_redact(const struct chela_channel_ops *ops, const struct chela_c
     for (size_t i = 0; i < CH_LEN(secrets); i++)
         ch_redact_add(secrets[i] ? secrets[i] : "");
     for (const struct chela_channel_option *p = ops ? ops->options : NULL; p && p->name; p++) {
-        const char *value = ch_channel_setting(o, p->name);
+        const char *value = channel_setting(o, p->name);
         if (p->kind == CHELA_CHANNEL_SECRET && value)
             ch_redact_add(value);
     }

@@ -15,8 +15,6 @@ const char *ch_channel_name(size_t i);
  * that are not installed are skipped. */
 const struct chela_channel_ops *ch_channel_listed(size_t i, const char *search_path);
 
-/* The value of an option of the channel's own; NULL: not set. */
-const char *ch_channel_setting(const struct chela_channel_opts *o, const char *name);
 /* Keeps the secrets of a channel out of logs. ops may be NULL. */
 void ch_channel_redact(const struct chela_channel_ops *ops, const struct chela_channel_opts *o);
 

@@ -4,7 +4,6 @@
  * The bot's open_id, which mentions refer to, is requested at the start; until it is known,
  * group messages wait. */
 #include "base/error.h"
-#include "base/limits.h"
 #include "base/log.h"
 #include "channel/feishu.h"
 #include "channel/feishu_act.h"

@@ -49,7 +49,7 @@ struct fetching {
 
 static void feishu_fetch_go_on(struct fetching *f);
 
-static void feishu_fetch_free_fetching(struct fetching *f) {
+static void feishu_fetch_free(struct fetching *f) {
     if (f->filing)
         ch_filing_drop(f->filing);
     ch_task_cancel(f->from->rt->loop, &f->end);
@@ -277,8 +277,9 @@ static void ask_file(struct fetching *f) {
     ch_feishu_download(f->from->api, ch_buf_str(&path), on_file, f);
 }
 
-/* True if a file is left to fetch; without a workspace only images are fetched. */
-static bool has_file(struct fetching *f) {
+/* Moves to the next file to fetch; without a workspace only images are fetched. False: none is
+ * left. */
+static bool seek_file(struct fetching *f) {
     while (!f->workspace && f->file < f->m->nfiles && !f->m->files[f->file].picture)
         f->file++;
     return f->file < f->m->nfiles;
@@ -290,7 +291,7 @@ static void feishu_fetch_finish(struct ch_task *t) {
     struct fetching *f = CH_CONTAINER(t, struct fetching, end);
     void (*done)(void *) = f->done;
     void *tag = f->tag;
-    feishu_fetch_free_fetching(f);
+    feishu_fetch_free(f);
     done(tag);
 }
 
@@ -301,7 +302,7 @@ static void feishu_fetch_go_on(struct fetching *f) {
     } else if (f->step == QUOTED) {
         f->step = TOPIC;
         ask_topic(f);
-    } else if (has_file(f)) {
+    } else if (seek_file(f)) {
         f->step = FILES;
         ask_file(f);
     } else {
@@ -337,7 +338,7 @@ void ch_feishu_fetch_free(struct ch_feishu_fetch *d) {
     if (!d)
         return;
     for (struct fetching *f; (f = CH_LIST_FIRST(&d->fetchings, struct fetching, link));)
-        feishu_fetch_free_fetching(f);
+        feishu_fetch_free(f);
     for (struct known *k; (k = CH_LIST_FIRST(&d->names, struct known, link));)
         feishu_fetch_forget(d, k);
     ch_free(d);

@@ -7,7 +7,6 @@
 #include "channel/feishu_out.h"
 
 #include "base/error.h"
-#include "base/limits.h"
 #include "base/list.h"
 #include "base/log.h"
 #include "base/sha256.h"
@@ -245,7 +244,8 @@ static void on_card(enum ch_feishu_ended what, const char *note, int64_t wait_ms
     feishu_out_send_next(s, said);
 }
 
-static bool is_in_card(struct sending *s) {
+/* Ends the streamed card with the first part of the answer. False: there is no such card. */
+static bool send_in_card(struct sending *s) {
     CH_BUF_AUTO part = {0};
     s->after = s->rest;
     return s->is_answer && ch_feishu_cut(&s->after, &part) &&
@@ -284,7 +284,7 @@ void ch_feishu_deliver(struct ch_feishu_out *o, const struct chela_outbound *m) 
         feishu_out_send_part(s);
     } else {
         s->rest.text = ch_sv_str(s->text);
-        if (!is_in_card(s))
+        if (!send_in_card(s))
             feishu_out_send_next(s, "nothing to say");
     }
 }

@@ -10,7 +10,6 @@
 #include "channel/feishu_seal.h"
 
 #include "base/base64.h"
-#include "base/limits.h"
 #include "base/proof.h"
 #include "base/sha256.h"
 #include "channel/feishu.h"

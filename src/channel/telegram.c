@@ -13,7 +13,6 @@
  * service reports it, and the health check shows it. Edits of messages are not received.
  * telegram.h lists the files. */
 #include "base/error.h"
-#include "base/limits.h"
 #include "base/log.h"
 #include "channel/kit.h"
 #include "channel/telegram.h"

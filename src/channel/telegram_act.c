@@ -100,8 +100,8 @@ static void on_acted(const struct ch_web_answer *a, void *user) {
     done(ok ? NULL : &err, tag);
 }
 
-static void telegram_act_act(struct ch_telegram *t, const char *method, const struct ch_buf *body,
-                             chela_channel_acted_fn *done, void *tag) {
+static void telegram_act_call(struct ch_telegram *t, const char *method, const struct ch_buf *body,
+                              chela_channel_acted_fn *done, void *tag) {
     struct act *one = ch_alloc(sizeof(*one));
     one->done = done;
     one->tag = tag;
@@ -124,7 +124,7 @@ void ch_telegram_react(void *c, const char *chat, const char *message, const cha
     ch_jw_end(&w, '}');
     ch_jw_end(&w, ']');
     ch_jw_end(&w, '}');
-    telegram_act_act(ch_telegram_of(c), "setMessageReaction", &body, done, tag);
+    telegram_act_call(ch_telegram_of(c), "setMessageReaction", &body, done, tag);
 }
 
 /* --- actions of a group administrator */
@@ -137,7 +137,7 @@ void ch_telegram_unsend(void *c, const char *chat, const char *message,
     ch_jw_kcstr(&w, "chat_id", chat);
     ch_jw_kraw(&w, "message_id", ch_sv_str(message));
     ch_jw_end(&w, '}');
-    telegram_act_act(ch_telegram_of(c), "deleteMessage", &body, done, tag);
+    telegram_act_call(ch_telegram_of(c), "deleteMessage", &body, done, tag);
 }
 
 /* Permissions that are omitted are revoked too. */
@@ -156,7 +156,7 @@ void ch_telegram_mute(void *c, const char *chat, const char *member, int64_t sec
     ch_jw_end(&w, '}');
     ch_jw_kint(&w, "until_date", until);
     ch_jw_end(&w, '}');
-    telegram_act_act(t, "restrictChatMember", &body, done, tag);
+    telegram_act_call(t, "restrictChatMember", &body, done, tag);
 }
 
 void ch_telegram_remove(void *c, const char *chat, const char *member, chela_channel_acted_fn *done,
@@ -167,7 +167,7 @@ void ch_telegram_remove(void *c, const char *chat, const char *member, chela_cha
     ch_jw_kcstr(&w, "chat_id", chat);
     ch_jw_kraw(&w, "user_id", ch_sv_str(member));
     ch_jw_end(&w, '}');
-    telegram_act_act(ch_telegram_of(c), "banChatMember", &body, done, tag);
+    telegram_act_call(ch_telegram_of(c), "banChatMember", &body, done, tag);
 }
 
 void ch_telegram_act_release(struct ch_telegram *t) {

@@ -24,7 +24,7 @@ struct fetching {
     void *tag;
 };
 
-static void telegram_fetch_free_fetching(struct fetching *f) {
+static void telegram_fetch_free(struct fetching *f) {
     if (f->filing)
         ch_filing_drop(f->filing);
     ch_task_cancel(f->t->host.rt->loop, &f->end);
@@ -37,7 +37,7 @@ static void telegram_fetch_finish(struct ch_task *task) {
     struct fetching *f = CH_CONTAINER(task, struct fetching, end);
     void (*done)(void *) = f->done;
     void *tag = f->tag;
-    telegram_fetch_free_fetching(f);
+    telegram_fetch_free(f);
     done(tag);
 }
 
@@ -130,5 +130,5 @@ void ch_telegram_prepare(void *c, struct chela_channel_arrival *in, struct ch_ar
 
 void ch_telegram_fetch_release(struct ch_telegram *t) {
     for (struct fetching *f; (f = CH_LIST_FIRST(&t->fetchings, struct fetching, link));)
-        telegram_fetch_free_fetching(f);
+        telegram_fetch_free(f);
 }

@@ -827,6 +827,15 @@ const char *ch_cfg_type_name(enum ch_cfg_type type) {
     return names[type];
 }
 
+enum ch_cfg_member ch_cfg_member(enum ch_cfg_type type) {
+    static const unsigned char members[] = {
+#define MEMBER(name, text, member) CH_MEMBER_##member,
+        CH_CFG_TYPES(MEMBER)
+#undef MEMBER
+    };
+    return (enum ch_cfg_member)members[type];
+}
+
 size_t ch_scope_size(enum ch_scope scope) {
     static const size_t sizes[] = {
         [CH_SCOPE_FILE] = sizeof(struct ch_conf),

@@ -28,51 +28,67 @@ enum ch_scope {
     CH_SCOPE_CHANNEL
 };
 
-/* X(name, name for users, C type of the member it fills) */
+/* The C type of the member that a value fills. */
+enum ch_cfg_member {
+    CH_MEMBER_NONE,
+    CH_MEMBER_TEXT,  /* const char * */
+    CH_MEMBER_TEXTS, /* const char *const * */
+    CH_MEMBER_BOOL,
+    CH_MEMBER_FLAG, /* signed char */
+    CH_MEMBER_INT,  /* int64_t */
+    CH_MEMBER_DOUBLE,
+    CH_MEMBER_OPTIONAL,  /* const double * */
+    CH_MEMBER_APPROVALS, /* struct ch_conf_approvals */
+    CH_MEMBER_ITEM,      /* struct ch_conf_item */
+    CH_MEMBER_LIST,      /* struct ch_conf_list */
+    CH_MEMBER_SCOPE,     /* the struct of the scope `of` */
+};
+
+/* X(name, name for users, the member that a value fills: enum ch_cfg_member) */
 #define CH_CFG_TYPES(X)                                                                        \
-    X(TEXT, "text", const char *)                                                              \
-    X(NAME, "name", const char *) /* [a-zA-Z0-9_-]{1,64} */                                    \
-    X(PATH, "path", const char *) /* resolved against the file's directory */                  \
-    X(URL, "http(s) URL", const char *)                                                        \
-    X(SMTP, "smtp(s) URL", const char *)                                                       \
-    X(WHEN, "time", const char *)      /* as in schedules.md */                                \
-    X(SPAN, "time span", const char *) /* 30m, 6h */                                           \
-    X(HOURS, "hours", const char *)    /* 22:00-07:00 */                                       \
-    X(ENV, "variable name", const char *)                                                      \
-    X(ENVS, "variable name, or a list", const char *) /* joined with commas */                 \
-    X(CHOICE, "choice", const char *)                 /* one of `words` */                     \
-    X(BOOL, "true or false", bool)                                                             \
-    X(FLAG, "true or false", signed char) /* 1, -1; 0: not set, so that defaults count */      \
-    X(UNLESS, "true or false", bool) /* true unless the file says false: stored inverted */    \
-    X(INT, "whole number", int64_t)                                                            \
-    X(LIMIT, "whole number, 0: no limit", int64_t) /* 0 is stored as -1, as in the library */  \
-    X(COUNT, "whole number, 0: none", int64_t)     /* as LIMIT */                              \
-    X(SECONDS, "seconds, 0: no limit", int64_t)    /* stored as milliseconds; 0 as in LIMIT */ \
-    X(BUDGET, "number, 0: no limit", double)       /* 0 as in LIMIT */                         \
-    X(NUMBER, "number", const double *)                                                        \
-    X(NAMES, "list of names", const char *)       /* joined with commas; "" when empty */      \
-    X(PATTERNS, "list of patterns", const char *) /* hosts or addresses; as NAMES */           \
-    X(PATHS, "list of paths", const char *const *)                                             \
-    X(PLACES, "list of paths", const char *const *) /* or the word `workspace` */              \
-    X(INSIDE, "list of paths", const char *const *) /* below the workspace, or absolute */     \
-    X(MODEL, "PROVIDER/MODEL", const char *)                                                   \
-    X(MODELS, "PROVIDER/MODEL, or a list", const char *const *)                                \
-    X(COMMAND, "list of texts", const char *const *)                                           \
-    X(TEXTS, "list of texts", const char *const *)                                             \
-    X(HEADERS, "mapping of texts", const char *const *)           /* "Name: value" */          \
-    X(DATABASES, "mapping of names to URLs", const char *const *) /* "databases.NAME=URL" */   \
-    X(QUIRKS, "mapping of true or false", const char *)           /* "a,-b" */                 \
-    X(JSON, "mapping", const char *)                              /* as compact JSON */        \
-    X(APPROVALS, "mapping of tools to ask, sandbox, auto or deny", struct ch_conf_approvals)   \
-    X(FOLDER, "path", struct ch_conf_item) /* with its position in the file */                 \
-    X(PINS, "mapping of prompts to versions", struct ch_conf_list)                             \
-    X(ROLLOUT, "mapping of prompts to versions and percentages", struct ch_conf_list)          \
-    X(REFUSED, "refused", void)            /* an error with `help` as message */               \
-    X(ANY, "anything", void)               /* known, not inspected */                          \
-    X(ONE, "mapping", struct of its scope) /* one mapping of scope `of` */                     \
-    X(LIST, "list of mappings", struct ch_conf_list)                                           \
-    X(MAP, "mapping by name", struct ch_conf_list)                                             \
-    X(CHANNELS, "mapping by name", struct ch_conf_list) /* each entry has its own options */
+    X(TEXT, "text", TEXT)                                                                      \
+    X(NAME, "name", TEXT) /* [a-zA-Z0-9_-]{1,64} */                                            \
+    X(PATH, "path", TEXT) /* resolved against the file's directory */                          \
+    X(URL, "http(s) URL", TEXT)                                                                \
+    X(SMTP, "smtp(s) URL", TEXT)                                                               \
+    X(WHEN, "time", TEXT) /* as in schedules.md */                                             \
+    X(SPAN, "time span", TEXT) /* 30m, 6h */                                                   \
+    X(HOURS, "hours", TEXT) /* 22:00-07:00 */                                                  \
+    X(ENV, "variable name", TEXT)                                                              \
+    X(ENVS, "variable name, or a list", TEXT) /* joined with commas */                         \
+    X(CHOICE, "choice", TEXT) /* one of `words` */                                             \
+    X(BOOL, "true or false", BOOL)                                                             \
+    X(FLAG, "true or false", FLAG) /* 1, -1; 0: not set, so that defaults count */             \
+    X(UNLESS, "true or false", BOOL) /* true unless the file says false: stored inverted */    \
+    X(INT, "whole number", INT)                                                                \
+    X(LIMIT, "whole number, 0: no limit", INT) /* 0 is stored as -1, as in the library */      \
+    X(COUNT, "whole number, 0: none", INT) /* as LIMIT */                                      \
+    X(SECONDS, "seconds, 0: no limit", INT) /* stored as milliseconds; 0 as in LIMIT */        \
+    X(BUDGET, "number, 0: no limit", DOUBLE) /* 0 as in LIMIT */                               \
+    X(NUMBER, "number", OPTIONAL)                                                              \
+    X(NAMES, "list of names", TEXT) /* joined with commas; "" when empty */                    \
+    X(PATTERNS, "list of patterns", TEXT) /* hosts or addresses; as NAMES */                   \
+    X(PATHS, "list of paths", TEXTS)                                                           \
+    X(PLACES, "list of paths", TEXTS) /* or the word `workspace` */                            \
+    X(INSIDE, "list of paths", TEXTS) /* below the workspace, or absolute */                   \
+    X(MODEL, "PROVIDER/MODEL", TEXT)                                                           \
+    X(MODELS, "PROVIDER/MODEL, or a list", TEXTS)                                              \
+    X(COMMAND, "list of texts", TEXTS)                                                         \
+    X(TEXTS, "list of texts", TEXTS)                                                           \
+    X(HEADERS, "mapping of texts", TEXTS) /* "Name: value" */                                  \
+    X(DATABASES, "mapping of names to URLs", TEXTS) /* "databases.NAME=URL" */                 \
+    X(QUIRKS, "mapping of true or false", TEXT) /* "a,-b" */                                   \
+    X(JSON, "mapping", TEXT) /* as compact JSON */                                             \
+    X(APPROVALS, "mapping of tools to ask, sandbox, auto or deny", APPROVALS)                  \
+    X(FOLDER, "path", ITEM) /* with its position in the file */                                \
+    X(PINS, "mapping of prompts to versions", LIST)                                            \
+    X(ROLLOUT, "mapping of prompts to versions and percentages", LIST)                         \
+    X(REFUSED, "refused", NONE) /* an error with `help` as message */                          \
+    X(ANY, "anything", NONE) /* known, not inspected */                                        \
+    X(ONE, "mapping", SCOPE) /* one mapping of scope `of` */                                   \
+    X(LIST, "list of mappings", LIST)                                                          \
+    X(MAP, "mapping by name", LIST)                                                            \
+    X(CHANNELS, "mapping by name", LIST) /* each entry has its own options */
 
 enum ch_cfg_type {
 #define CH_CFG_ENUM(name, text, member) CH_CFG_##name,
@@ -105,6 +121,7 @@ struct ch_option {
 extern const struct ch_option ch_options[]; /* ended by key == NULL */
 
 const char *ch_cfg_type_name(enum ch_cfg_type type);
+enum ch_cfg_member ch_cfg_member(enum ch_cfg_type type);
 size_t ch_scope_size(enum ch_scope scope); /* size of its struct in conf.h */
 
 /* The option with this key, or NULL. */

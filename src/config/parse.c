@@ -582,7 +582,7 @@ static void check_channels(struct ch_cfg_parser *p) {
 
 /* --- the whole file ------------------------------------------------------------- */
 
-static int parse_parse(struct ch_cfg_parser *p, struct ch_sv text) {
+static int parse_text(struct ch_cfg_parser *p, struct ch_sv text) {
     chela_config *cfg = p->cfg;
     int rc = ch_yaml_parse(cfg->arena, text, cfg->file, &p->yaml, &p->first);
     if (rc < 0)
@@ -620,7 +620,7 @@ int ch_config_parse_with(struct ch_sv text, const char *name, const char *dir,
     cfg->path = ch_arena_printf(cfg->arena, "%s/%s", strcmp(dir, "/") == 0 ? "" : dir,
                                 slash ? slash + 1 : name);
     struct ch_cfg_parser p = {.cfg = cfg, .opts = *opts};
-    int rc = parse_parse(&p, text);
+    int rc = parse_text(&p, text);
     ch_buf_release(&p.path);
     if (rc < 0) {
         chela_config_free(cfg);

@@ -36,23 +36,8 @@ static void add_approvals(struct ch_buf *out, const struct ch_conf_approvals *a)
 }
 
 void ch_conf_show_value(struct ch_buf *out, const struct ch_option *o, const void *at) {
-    switch (o->type) {
-    case CH_CFG_TEXT:
-    case CH_CFG_NAME:
-    case CH_CFG_PATH:
-    case CH_CFG_URL:
-    case CH_CFG_SMTP:
-    case CH_CFG_WHEN:
-    case CH_CFG_SPAN:
-    case CH_CFG_HOURS:
-    case CH_CFG_ENV:
-    case CH_CFG_ENVS:
-    case CH_CFG_CHOICE:
-    case CH_CFG_NAMES:
-    case CH_CFG_PATTERNS:
-    case CH_CFG_MODEL:
-    case CH_CFG_QUIRKS:
-    case CH_CFG_JSON: {
+    switch (ch_cfg_member(o->type)) {
+    case CH_MEMBER_TEXT: {
         const char *text = *(const char *const *)at;
         if (text && (o->flags & CH_CFG_ADDRESS))
             ch_address_show(out, text);
@@ -60,60 +45,41 @@ void ch_conf_show_value(struct ch_buf *out, const struct ch_option *o, const voi
             ch_buf_add_str(out, *text ? text : "(none)");
         return;
     }
-    case CH_CFG_PATHS:
-    case CH_CFG_PLACES:
-    case CH_CFG_INSIDE:
-    case CH_CFG_MODELS:
-    case CH_CFG_COMMAND:
-    case CH_CFG_TEXTS:
-    case CH_CFG_HEADERS:
-    case CH_CFG_DATABASES:
+    case CH_MEMBER_TEXTS:
         add_list(out, *(const char *const *const *)at);
         return;
-    case CH_CFG_BOOL:
+    case CH_MEMBER_BOOL:
         if (*(const bool *)at)
-            ch_buf_add_str(out, "true");
+            ch_buf_add_str(out, o->type == CH_CFG_UNLESS ? "false" : "true");
         return;
-    case CH_CFG_FLAG:
+    case CH_MEMBER_FLAG:
         if (*(const signed char *)at)
             ch_buf_add_str(out, *(const signed char *)at > 0 ? "true" : "false");
         return;
-    case CH_CFG_UNLESS:
-        if (*(const bool *)at)
-            ch_buf_add_str(out, "false");
+    case CH_MEMBER_INT:
+        config_show_add_number(out, (double)*(const int64_t *)at,
+                               o->type == CH_CFG_SECONDS ? 1000 : 1);
         return;
-    case CH_CFG_INT:
-    case CH_CFG_LIMIT:
-    case CH_CFG_COUNT:
-        config_show_add_number(out, (double)*(const int64_t *)at, 1);
-        return;
-    case CH_CFG_SECONDS:
-        config_show_add_number(out, (double)*(const int64_t *)at, 1000);
-        return;
-    case CH_CFG_BUDGET:
+    case CH_MEMBER_DOUBLE:
         config_show_add_number(out, *(const double *)at, 1);
         return;
-    case CH_CFG_NUMBER:
+    case CH_MEMBER_OPTIONAL:
         if (*(const double *const *)at)
             ch_buf_addf(out, "%.15g", **(const double *const *)at);
         return;
-    case CH_CFG_APPROVALS:
+    case CH_MEMBER_APPROVALS:
         add_approvals(out, at);
         return;
-    case CH_CFG_FOLDER:
+    case CH_MEMBER_ITEM:
         if (((const struct ch_conf_item *)at)->name)
             ch_buf_add_str(out, ((const struct ch_conf_item *)at)->name);
         return;
-    case CH_CFG_PINS:
-    case CH_CFG_ROLLOUT:
-        config_show_add_rules(out, at, o->type == CH_CFG_ROLLOUT);
+    case CH_MEMBER_LIST: /* the options of other lists are shown one by one */
+        if (o->type == CH_CFG_PINS || o->type == CH_CFG_ROLLOUT)
+            config_show_add_rules(out, at, o->type == CH_CFG_ROLLOUT);
         return;
-    case CH_CFG_REFUSED:
-    case CH_CFG_ANY:
-    case CH_CFG_ONE:
-    case CH_CFG_LIST:
-    case CH_CFG_MAP:
-    case CH_CFG_CHANNELS:
+    case CH_MEMBER_NONE:
+    case CH_MEMBER_SCOPE:
         return;
     }
     CH_UNREACHABLE();

@@ -80,34 +80,21 @@ static void add_exact_list(struct ch_buf *out, const char *const *list) {
 /* Append a text that differs for different values; nothing if the option is not
  * set. An empty list is a value. */
 static void add_exact(struct ch_buf *out, const struct ch_option *o, const void *at) {
+    const struct ch_conf_approvals *approvals = at;
     CH_BUF_AUTO text = {0};
-    switch (o->type) {
-    case CH_CFG_PATHS:
-    case CH_CFG_PLACES:
-    case CH_CFG_INSIDE:
-    case CH_CFG_MODELS:
-    case CH_CFG_COMMAND:
-    case CH_CFG_TEXTS:
-    case CH_CFG_HEADERS:
-    case CH_CFG_DATABASES:
+    if (ch_cfg_member(o->type) == CH_MEMBER_TEXTS) {
         add_exact_list(out, *(const char *const *const *)at);
-        return;
-    case CH_CFG_APPROVALS: {
-        const struct ch_conf_approvals *a = at;
-        if (a->levels)
-            add_exact_text(out, a->levels);
-        add_exact_list(out, a->rules);
-        return;
-    }
-    case CH_CFG_TEXT: /* for an address, the whole text with its password */
+    } else if (o->type == CH_CFG_APPROVALS) {
+        if (approvals->levels)
+            add_exact_text(out, approvals->levels);
+        add_exact_list(out, approvals->rules);
+    } else if (o->type == CH_CFG_TEXT) { /* for an address, the whole text with its password */
         if (*(const char *const *)at)
             add_exact_text(out, *(const char *const *)at);
-        return;
-    default:
+    } else {
         ch_conf_show_value(&text, o, at);
         if (text.n)
             add_exact_text(out, ch_buf_str(&text));
-        return;
     }
 }
 
@@ -314,8 +301,10 @@ static const struct ch_conf_agent *model_agent(const struct ch_conf *own, const 
     return same ? same : own->agents.n ? own->agents.items : &nothing;
 }
 
-void ch_conf_restrict(const struct ch_conf *file, const struct ch_conf *own, struct ch_arena *a,
-                      struct ch_conf *out) {
+/* Combine the harmless options of `file`, which is not trusted, with the options of `own`;
+ * no skills of the workspace. The result borrows from both. */
+static void restrict_conf(const struct ch_conf *file, const struct ch_conf *own,
+                          struct ch_arena *a, struct ch_conf *out) {
     static const struct ch_conf_agent nothing;
     const struct ch_conf_agent *theirs = file->agents.items, *mine = own->agents.items;
     *out = *own;
@@ -344,7 +333,7 @@ void ch_conf_restrict(const struct ch_conf *file, const struct ch_conf *own, str
 void chela_config_restrict(chela_config *cfg, chela_config *own) {
     static const struct ch_conf nothing;
     struct ch_conf merged;
-    ch_conf_restrict(&cfg->conf, own ? &own->conf : &nothing, cfg->arena, &merged);
+    restrict_conf(&cfg->conf, own ? &own->conf : &nothing, cfg->arena, &merged);
     cfg->conf = merged;
     ch_conf_sort_agents(cfg);
     cfg->own = own;

@@ -13,9 +13,4 @@
  * comments and harmless options do not count. */
 void ch_conf_digest(const struct ch_conf *conf, unsigned char out[CH_SHA256_SIZE]);
 
-/* Combine the harmless options of `file`, which is not trusted, with the options of `own`;
- * no skills of the workspace. The result borrows from both. */
-void ch_conf_restrict(const struct ch_conf *file, const struct ch_conf *own, struct ch_arena *a,
-                      struct ch_conf *out);
-
 #endif

@@ -30,7 +30,7 @@ struct place {
     const char *path;
     size_t top;         /* length of the path of the directory where the search began */
     bool in_git; /* in a directory .git: objects and the like are skipped */
-    bool in_packages;   /* or in a special directory at the top: no special files below */
+    bool in_packages;   /* in packages or a special directory at the top: no special files below */
     const char *why;    /* in a special directory: of that directory; NULL elsewhere */
 };
 

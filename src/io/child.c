@@ -212,9 +212,8 @@ static void on_exited(struct ch_child *c) {
         ch_timer_start(c->loop, &c->wait, CH_DEFAULT_DRAIN_MS, io_child_on_drained);
 }
 
-/* Whether the leader has exited; records the exit status without reaping the
- * zombie. */
-static bool has_exited(struct ch_child *c) {
+/* Records the exit status of the leader without reaping the zombie. False: it still runs. */
+static bool read_exit(struct ch_child *c) {
     siginfo_t info = {0};
     int rc;
 
@@ -233,14 +232,14 @@ static void on_exit_event(uv_poll_t *poll, int status, int events) {
     struct ch_child *c = poll->data;
     CH_LOOP_CALLBACK(c->loop);
     (void)status, (void)events;
-    if (has_exited(c))
+    if (read_exit(c))
         on_exited(c);
 }
 
 static void on_exit_poll(uv_timer_t *timer) {
     struct ch_child *c = timer->data;
     CH_LOOP_CALLBACK(c->loop);
-    if (has_exited(c))
+    if (read_exit(c))
         on_exited(c);
 }
 

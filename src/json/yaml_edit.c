@@ -36,8 +36,8 @@ struct map { /* the values of a text */
     struct chela_error *err;
 };
 
-static int yaml_edit_refuse(const struct map *m, const struct value *v, int code, const char *why) {
-    return ch_fail(m->err, code, "%s:%u: %s", m->name, v ? v->line : 1, why);
+static int yaml_edit_refuse(const struct map *m, const struct value *v, const char *why) {
+    return ch_fail(m->err, CHELA_EINVAL, "%s:%u: %s", m->name, v->line, why);
 }
 
 /* --- list of values */
@@ -182,11 +182,11 @@ static int yaml_edit_walk(const struct map *m, const struct ch_sv *path, size_t 
         struct ch_sv step = path[*steps];
         bool item = step.n > 2 && step.p[0] == '[';
         if (v->fixed || v->type == ALIAS)
-            return yaml_edit_refuse(m, v, CHELA_EINVAL, "value with an anchor: change it by hand");
+            return yaml_edit_refuse(m, v, "value with an anchor: change it by hand");
         if (!item && is_nothing(v))
             return 0;
         if (v->type != (item ? LIST : MAPPING))
-            return yaml_edit_refuse(m, v, CHELA_EINVAL,
+            return yaml_edit_refuse(m, v,
                                     item ? "the value is no list" : "the value is no mapping");
         size_t next = item ? yaml_edit_find_item(m, *at, ch_sv(step.p + 1, step.n - 2))
                            : yaml_edit_find_key(m, *at, step);
@@ -224,8 +224,7 @@ static int yaml_edit_replace(const struct map *m, const struct value *v, struct 
     CH_BUF_AUTO spaced = {0};
     if (!v->exact || v->fixed || v->type == ALIAS)
         return yaml_edit_refuse(
-            m, v, CHELA_EINVAL,
-            "the value spans several lines or has an anchor: change it by hand");
+            m, v, "the value spans several lines or has an anchor: change it by hand");
     if (v->start == v->end) /* the key has no value */
         ch_buf_addc(&spaced, ' ');
     ch_buf_add_sv(&spaced, piece);
@@ -286,8 +285,7 @@ static int insert_in_block(const struct map *m, size_t mapping, struct ch_sv ent
     size_t at = yaml_edit_find_gap(m, mapping);
     CH_BUF_AUTO piece = {0};
     if (at == NOWHERE)
-        return yaml_edit_refuse(m, first, CHELA_EINVAL,
-                                "no safe place to insert the entry: change it by hand");
+        return yaml_edit_refuse(m, first, "no safe place to insert the entry: change it by hand");
     if (at && m->text.p[at - 1] != '\n')
         ch_buf_addc(&piece, '\n');
     ch_buf_addf(&piece, "%*s%.*s\n", (int)first->column, "", CH_SV_FMT(entry));

@@ -13,7 +13,6 @@
 #include "agent/handle/lookup.h"
 #include "base/error.h"
 #include "base/random_id.h"
-#include "base/limits.h"
 #include "mcp/mcp_server_prompts.h"
 #include "mcp/mcp_server_skills.h"
 #include "tool/call/batch.h"
@@ -145,7 +144,7 @@ static int start_tool(struct ch_mcp_offer *o, chela_mcp_call *call, struct ch_sv
     struct ch_mcp_work *w = work_new(o, call);
 
     ch_random_id("call_", w->call_run);
-    w->reply = ch_msg_new(CH_MSG_ASSISTANT, &block, 1, NULL, CH_SV(""), 0);
+    w->reply = ch_msg_new(CH_MSG_ASSISTANT, &block, 1, 0);
     w->batch = ch_batch_start(w->reply, &(struct ch_batch_opts){.loop = a->rt->loop,
                                                                 .workers = a->rt->workers,
                                                                 .registry = &a->registry,

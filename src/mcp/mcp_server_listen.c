@@ -23,7 +23,7 @@ static bool is_listed(const char *const *list, struct ch_sv text) {
 static bool is_known_host(const chela_mcp_server *s, struct ch_sv host, bool is_origin) {
     struct ch_url url;
 
-    if (ch_url_parse_host(host, false, &url, NULL) < 0)
+    if (ch_url_parse_host(host, false, &url) < 0)
         return false;
     if (ch_sv_eq_nocase(url.host, CH_SV("localhost")) || is_listed(s->hosts, url.host))
         return true;

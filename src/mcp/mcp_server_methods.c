@@ -3,7 +3,6 @@
 
 #include <stdio.h>
 
-#include "base/error.h"
 #include "base/limits.h"
 #include "mcp/mcp_server_call.h"
 #include "mcp/mcp_server_connection.h"

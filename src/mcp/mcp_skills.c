@@ -34,7 +34,8 @@ struct ch_mcp_skills {
 
 /* --- entries */
 
-struct ch_sv ch_mcp_skill_name(const struct ch_json *entry) {
+/* The name of a valid entry. */
+static struct ch_sv skill_name(const struct ch_json *entry) {
     return ch_json_get_str(ch_json_get(entry, "frontmatter"), "name");
 }
 
@@ -48,7 +49,7 @@ static bool is_skill_name(struct ch_sv name) {
 
 /* The URI of the folder, with its slash; empty: the URI is not that of a SKILL.md. */
 static struct ch_sv folder_of(const struct ch_json *entry) {
-    struct ch_sv uri = ch_json_get_str(entry, "uri"), name = ch_mcp_skill_name(entry);
+    struct ch_sv uri = ch_json_get_str(entry, "uri"), name = skill_name(entry);
     size_t tail = strlen("/" MAIN_FILE);
 
     if (!ch_sv_starts(uri, SCHEME) || uri.n > CH_LIMIT_MCP_URI || uri.n < tail + name.n + 1 ||
@@ -105,7 +106,7 @@ int ch_mcp_skill_check(const struct ch_json *entry, struct chela_error *err) {
     int rc = 0;
 
     if (!ch_json_is(ch_json_get(entry, "frontmatter"), CH_JSON_OBJECT) ||
-        !is_skill_name(ch_mcp_skill_name(entry)))
+        !is_skill_name(skill_name(entry)))
         return ch_fail(err, CHELA_EPROTO, "a skill has no valid name");
     if (!ch_json_get_str(ch_json_get(entry, "frontmatter"), "description").n)
         return ch_fail(err, CHELA_EPROTO, "a skill has no description");
@@ -171,7 +172,7 @@ int ch_mcp_skill_verify(const struct ch_json *entry, const struct ch_json *file,
 
 static const struct ch_json *find_entry(const struct ch_json *entries, struct ch_sv name) {
     for (CH_JSON_EACH(entry, entries))
-        if (ch_sv_eq(ch_mcp_skill_name(entry), name))
+        if (ch_sv_eq(skill_name(entry), name))
             return entry;
     return NULL;
 }
@@ -330,7 +331,7 @@ static void write_skill(struct ch_jw *w, const struct ch_json *entry, const char
     for (CH_JSON_EACH(file, files))
         bytes += ch_json_int(ch_json_get(file, "size"), 0);
     ch_jw_begin(w, '{');
-    ch_jw_kstr(w, "name", ch_mcp_skill_name(entry));
+    ch_jw_kstr(w, "name", skill_name(entry));
     ch_jw_kstr(w, "description", ch_utf8_cut(ch_buf_sv(&about), SHOWN_MAX));
     ch_jw_kstr(w, "uri", ch_json_get_str(entry, "uri"));
     ch_jw_kint(w, "files", (int64_t)files->n);
@@ -361,12 +362,12 @@ char *chela_mcp_skills_json(chela_mcp *m, int accept, struct chela_error *err) {
         return NULL;
     ch_jw_begin(&w, '[');
     for (CH_JSON_EACH(entry, s->listed)) {
-        const struct ch_json *was = find_entry(s->accepted, ch_mcp_skill_name(entry));
+        const struct ch_json *was = find_entry(s->accepted, skill_name(entry));
         write_skill(&w, entry,
                     !was ? "new" : ch_json_equal(was, entry) ? "accepted" : "changed");
     }
     for (CH_JSON_EACH(entry, s->accepted))
-        if (!find_entry(s->listed, ch_mcp_skill_name(entry)))
+        if (!find_entry(s->listed, skill_name(entry)))
             write_skill(&w, entry, "gone");
     ch_jw_end(&w, ']');
     return ch_buf_take(&out);
@@ -429,11 +430,11 @@ bool ch_mcp_skills_describe(const chela_mcp *m, struct ch_buf *about, struct ch_
         ch_mcp_clean(&clean, ch_json_get_str(ch_json_get(entry, "frontmatter"), "description"));
         struct ch_sv text = ch_utf8_cut(ch_buf_sv(&clean), SHOWN_MAX);
         n++;
-        ch_jw_str(&w, ch_mcp_skill_name(entry));
+        ch_jw_str(&w, skill_name(entry));
         if (about->n + text.n > CH_LIMIT_MCP_TEXT)
             left++;
         else
-            ch_buf_addf(about, "\n- %.*s: %.*s", CH_SV_FMT(ch_mcp_skill_name(entry)),
+            ch_buf_addf(about, "\n- %.*s: %.*s", CH_SV_FMT(skill_name(entry)),
                         CH_SV_FMT(text));
     }
     ch_jw_end(&w, ']');

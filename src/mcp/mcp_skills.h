@@ -14,8 +14,6 @@
 
 /* CHELA_EPROTO: the entry is invalid or exceeds a limit. */
 int ch_mcp_skill_check(const struct ch_json *entry, struct chela_error *err);
-/* The name of a valid entry. */
-struct ch_sv ch_mcp_skill_name(const struct ch_json *entry);
 /* The file of a valid entry: member of its resources; NULL: none. path: below the skill's
  * folder. */
 const struct ch_json *ch_mcp_skill_file(const struct ch_json *entry, struct ch_sv path);

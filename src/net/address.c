@@ -76,7 +76,8 @@ static const unsigned char *embedded(const unsigned char *ip) {
     return net_address_find(carriers, CH_LEN(carriers), ip) ? ip + 12 : NULL;
 }
 
-const char *ch_address_kind_of(const unsigned char *ip, size_t n) {
+/* As ch_address_kind, for 4 or 16 bytes in network order. */
+static const char *address_kind(const unsigned char *ip, size_t n) {
     if (n == 16 && embedded(ip)) {
         ip = embedded(ip);
         n = 4;
@@ -109,7 +110,7 @@ const char *ch_address_kind(const struct sockaddr *a) {
     size_t n;
     const unsigned char *ip = net_address_bytes_of(a, &n);
 
-    return ch_address_kind_of(ip, n);
+    return address_kind(ip, n);
 }
 
 bool ch_address_is_own(const struct sockaddr *a) {

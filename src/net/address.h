@@ -15,9 +15,6 @@ struct sockaddr;
  * the embedded IPv4 address. Address families other than IP are not public. */
 const char *ch_address_kind(const struct sockaddr *a);
 
-/* As ch_address_kind, for 4 or 16 bytes in network order. */
-const char *ch_address_kind_of(const unsigned char *ip, size_t n);
-
 /* Whether the address belongs to a network interface of this machine. */
 bool ch_address_is_own(const struct sockaddr *a);
 

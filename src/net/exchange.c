@@ -7,7 +7,6 @@
 
 #include <time.h>
 
-#include "base/error.h"
 #include "base/limits.h"
 
 static void exchange_on_deadline(struct ch_timer *t);
@@ -94,7 +93,8 @@ void ch_exchange_add_date(const struct ch_exchange *x, struct ch_buf *out) {
         ch_buf_add_str(out, date);
 }
 
-static bool may_answer(struct ch_exchange *x) {
+/* False: the exchange was answered before, or has no client any more. */
+static bool begin_answer(struct ch_exchange *x) {
     if (x->phase >= CH_STREAM || x->left)
         return false;
     x->headless = x->opening && x->opening->in.has_head &&
@@ -103,7 +103,7 @@ static bool may_answer(struct ch_exchange *x) {
 }
 
 void ch_exchange_respond(struct ch_exchange *x, int status, const char *type, struct ch_sv body) {
-    if (!may_answer(x))
+    if (!begin_answer(x))
         return;
     x->client->served = false;
     x->carrier->respond(x, status, type, body);
@@ -115,7 +115,7 @@ static void exchange_begin_stream(struct ch_exchange *x) {
 }
 
 void ch_exchange_stream(struct ch_exchange *x, int status, const char *type) {
-    if (!may_answer(x))
+    if (!begin_answer(x))
         return;
     x->carrier->stream(x, status, type);
     exchange_begin_stream(x);
@@ -149,7 +149,7 @@ bool ch_exchange_can_upgrade(const struct ch_exchange *x) {
 
 void ch_exchange_upgrade(struct ch_exchange *x,
                          void (*heard)(struct ch_exchange *, struct ch_sv, void *), void *user) {
-    if (!may_answer(x))
+    if (!begin_answer(x))
         return;
     x->carrier->upgrade(x);
     exchange_begin_stream(x);

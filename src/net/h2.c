@@ -386,8 +386,8 @@ static void *on_begin(uint32_t id, void *user) {
     return s;
 }
 
-/* If the request is refused, answer instead of the owner. */
-static bool is_refused(struct stream *s) {
+/* If the request is refused, answer instead of the owner. False: it is not refused. */
+static bool answer_refused(struct stream *s) {
     int status = s->head.in->refused;
     if (status)
         ch_exchange_refuse(&s->x, status, s->head.in->why);
@@ -404,7 +404,7 @@ static void h2_on_field(void *stream, const struct chela_http2_field *f) {
         return;
     ch_h2_head_field(&s->head, ch_sv(f->name, f->name_n), ch_sv(f->value, f->value_n));
     if (s->x.phase == CH_READ_BODY)
-        is_refused(s);
+        answer_refused(s);
 }
 
 static void h2_on_head(void *stream, int last) {
@@ -413,7 +413,7 @@ static void h2_on_head(void *stream, int last) {
     if (s->x.phase != CH_READ_HEAD)
         return;
     ch_h2_head_end(&s->head, last);
-    if (!is_refused(s))
+    if (!answer_refused(s))
         ch_exchange_show_head(&s->x);
     if (s->x.phase > CH_READ_BODY && !h->client->trusted && ++h->refused > CH_LIMIT_H2_REFUSED)
         h->why = "refused requests";
@@ -429,7 +429,7 @@ static void h2_on_data(void *stream, const void *data, size_t n) {
     ch_exchange_charge_body(&s->x);
     if (s->h->bodies > CH_LIMIT_H2_BODIES)
         ch_inbound_refuse(s->head.in, 503, "too many unprocessed body bytes on this connection");
-    is_refused(s);
+    answer_refused(s);
 }
 
 static void on_whole(void *stream) {
@@ -438,7 +438,7 @@ static void on_whole(void *stream) {
     if (!reads_body(s))
         return;
     ch_h2_head_whole(&s->head);
-    if (!is_refused(s))
+    if (!answer_refused(s))
         ch_exchange_show_request(&s->x);
 }
 

@@ -81,9 +81,8 @@ static void check_host(struct ch_h2_head *h, struct ch_sv value) {
     struct ch_url a, b;
     if (!first.p)
         ch_inbound_add(h->in, CH_SV("host"), value);
-    else if (h->has_host || !(h->seen & AUTHORITY) ||
-             ch_url_parse_host(first, false, &a, NULL) < 0 ||
-             ch_url_parse_host(value, false, &b, NULL) < 0 || !ch_url_same_host(&a, &b) ||
+    else if (h->has_host || !(h->seen & AUTHORITY) || ch_url_parse_host(first, false, &a) < 0 ||
+             ch_url_parse_host(value, false, &b) < 0 || !ch_url_same_host(&a, &b) ||
              a.port != b.port)
         h2_head_refuse(h, "the request names two hosts");
     h->has_host = true;

@@ -10,10 +10,10 @@
 struct ch_request_memo {
     struct ch_buf url, head;
     size_t fields;                /* offset of the headers of the request in head */
-    size_t nheaders;              /* number of them */
+    size_t nheaders;              /* number of these headers */
     const struct ch_proxy *proxy; /* of the head; only compared */
     const struct ch_http_request *checked; /* checked last; only compared */
-    size_t known;                          /* ch_request_known of it */
+    size_t known;                          /* ch_request_known of `checked` */
 };
 
 /* Number of headers at the beginning of req that are in the memo and have passed the check; 0: the

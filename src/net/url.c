@@ -164,11 +164,11 @@ int ch_url_parse(struct ch_sv text, struct ch_url *out, struct chela_error *err)
     return parse_authority(ch_sv(text.p, n), out, err);
 }
 
-int ch_url_parse_host(struct ch_sv text, bool tls, struct ch_url *out, struct chela_error *err) {
+int ch_url_parse_host(struct ch_sv text, bool tls, struct ch_url *out) {
     *out = (struct ch_url){.tls = tls};
     if (text.n > CH_LIMIT_URL || (text.n && memchr(text.p, '@', text.n)))
-        return ch_fail(err, CHELA_EINVAL, "bad host: it is too long or has a user name");
-    return parse_authority(text, out, err);
+        return CHELA_EINVAL;
+    return parse_authority(text, out, NULL);
 }
 
 bool ch_url_same_host(const struct ch_url *a, const struct ch_url *b) {

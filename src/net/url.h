@@ -31,7 +31,7 @@ int ch_url_parse(struct ch_sv text, struct ch_url *out, struct chela_error *err)
 
 /* An authority alone, as in the header Host: "name:8787", "[::1]". tls: decides the default
  * port. CHELA_EINVAL, also for userinfo. */
-int ch_url_parse_host(struct ch_sv text, bool tls, struct ch_url *out, struct chela_error *err);
+int ch_url_parse_host(struct ch_sv text, bool tls, struct ch_url *out);
 /* The same host, whatever its spelling; ports are not compared. */
 bool ch_url_same_host(const struct ch_url *a, const struct ch_url *b);
 

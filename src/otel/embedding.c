@@ -3,7 +3,6 @@
 
 #include <stdio.h>
 
-#include "agent/handle/lookup.h"
 #include "base/redact.h"
 #include "base/random_id.h"
 #include "model/codec/errors.h"

@@ -3,7 +3,6 @@
 
 #include <stdio.h>
 
-#include "agent/handle/lookup.h"
 #include "agent/handle/run_origin.h"
 #include "agent/journal/journal_replay.h"
 #include "agent/machine/output.h"
@@ -583,59 +582,63 @@ static struct open_call *open_call(struct follow_run *r, struct ch_sv id) {
     return &r->calls[i];
 }
 
+/* A call of a run that is followed. */
+struct call_ref {
+    struct ch_otel_follow *f;
+    const struct follow_run *r;
+    const chela_run *run;
+    struct ch_sv id;
+};
+
 /* Emits the span of an attempt or a wait of a call. The wait for an approval comes before the
  * call, and is below the run. */
-static void emit_below(struct ch_otel_follow *f, const struct follow_run *r, const chela_run *run,
-                       struct ch_sv id, unsigned n, struct ch_otel_span s) {
-    struct ch_span_id call = ch_span_id_of_call(r->id, r->turn, id);
+static void emit_below(const struct call_ref *at, unsigned n, struct ch_otel_span s) {
+    const struct follow_run *r = at->r;
+    struct ch_span_id call = ch_span_id_of_call(r->id, r->turn, at->id);
     bool approval = ch_sv_is(s.target, "approval"), wait = ch_sv_is(s.name, CH_OTEL_WAIT);
     s.context = r->context;
     s.context.has_parent = true;
     s.context.parent = approval ? r->span : call;
     s.id = ch_span_id_below(call, approval ? s.target : s.name, n);
     s.kind = CH_OTEL_INTERNAL;
-    add_place(&s, r, run);
+    add_place(&s, r, at->run);
     ch_otel_add_int(&s, CH_OTEL_TURN, r->turn);
-    ch_otel_add_text(&s, CH_OTEL_TOOL_CALL_ID, id);
+    ch_otel_add_text(&s, CH_OTEL_TOOL_CALL_ID, at->id);
     if (n)
         ch_otel_add_int(&s, CH_OTEL_ATTEMPT, n);
     if (wait)
         ch_otel_add_text(&s, CH_OTEL_WAIT_REASON, s.target);
-    emit_span(f, &s);
+    emit_span(at->f, &s);
 }
 
-static void emit_wait(struct ch_otel_follow *f, const struct follow_run *r, const chela_run *run,
-                      struct ch_sv id, unsigned n, const char *reason, int64_t start,
+static void emit_wait(const struct call_ref *at, unsigned n, const char *reason, int64_t start,
                       int64_t end) {
-    emit_below(f, r, run, id, n,
-               (struct ch_otel_span){.name = CH_SV(CH_OTEL_WAIT),
-                                     .target = ch_sv_str(reason),
-                                     .start = start,
-                                     .end = end});
+    emit_below(
+        at, n,
+        (struct ch_otel_span){
+            .name = CH_SV(CH_OTEL_WAIT), .target = ch_sv_str(reason), .start = start, .end = end});
 }
 
-static void emit_attempt(struct ch_otel_follow *f, const struct follow_run *r,
-                         const chela_run *run, struct ch_sv id, struct ch_sv name, unsigned n,
-                         const struct open_call *c, int64_t end, struct ch_sv error) {
+static void emit_attempt(const struct call_ref *at, unsigned n, struct ch_sv tool, int64_t start,
+                         int64_t end, struct ch_sv error) {
     struct ch_otel_span s = {.name = CH_SV(CH_OTEL_TRY),
-                             .target = name,
-                             .start = c->since,
+                             .target = tool,
+                             .start = start,
                              .end = end,
                              .failed = error.n > 0};
     ch_otel_add_text(&s, CH_OTEL_ERROR_TYPE, error);
-    emit_below(f, r, run, id, n, s);
+    emit_below(at, n, s);
 }
 
 /* The wait of a call is over, if there is one. */
-static void leave_wait(struct ch_otel_follow *f, const struct follow_run *r, const chela_run *run,
-                       struct ch_sv id, struct open_call *c, int64_t now) {
+static void leave_wait(const struct call_ref *at, struct open_call *c, int64_t now) {
     if (c->asked)
-        emit_wait(f, r, run, id, 0, "approval", c->asked, now);
+        emit_wait(at, 0, "approval", c->asked, now);
     c->asked = 0;
     if (!c->until)
         return;
     int64_t end = CH_MAX(c->since, CH_MIN(c->until, now));
-    emit_wait(f, r, run, id, c->attempts, c->sleeps ? "timer" : "retry", c->since, end);
+    emit_wait(at, c->attempts, c->sleeps ? "timer" : "retry", c->since, end);
     c->since = end;
     c->until = 0;
 }
@@ -670,7 +673,7 @@ static void begin_call(struct ch_otel_follow *f, struct follow_run *r, const che
         return;
     if (!c->asked)
         recall_call(run, id, c);
-    leave_wait(f, r, run, id, c, now);
+    leave_wait(&(struct call_ref){f, r, run, id}, c, now);
     c->since = now;
     if (!c->start)
         c->start = now;
@@ -687,11 +690,12 @@ void ch_otel_follow_checkpoint(struct ch_otel_follow *f, chela_run *run,
     struct open_call *c = open_call(r, call->id);
     if (!c)
         return;
-    leave_wait(f, r, run, call->id, c, now);
+    struct call_ref at = {f, r, run, call->id};
+    leave_wait(&at, c, now);
     if (!c->waited) /* the next process knows the beginning from the state */
         c->start = c->since = w.since;
     if (!w.sleeps)
-        emit_attempt(f, r, run, call->id, call->name, w.attempts ? w.attempts - 1 : 0, c, now,
+        emit_attempt(&at, w.attempts ? w.attempts - 1 : 0, call->name, c->since, now,
                      ch_wait_error_type(w.error));
     *c = (struct open_call){.id = c->id,
                             .start = c->start,
@@ -781,12 +785,12 @@ static void end_call(struct ch_otel_follow *f, struct follow_run *r, chela_run *
     CH_BUF_AUTO arguments = {0};
     CH_BUF_AUTO content = {0};
     if (c) {
+        struct call_ref at = {f, r, run, id};
         if (!c->start && !c->asked)
             recall_call(run, id, c);
-        leave_wait(f, r, run, id, c, ev->ts);
+        leave_wait(&at, c, ev->ts);
         if (c->waited && ev->result.attempts > 1)
-            emit_attempt(f, r, run, id, name, ev->result.attempts - 1, c, ev->ts,
-                         error_type(ev));
+            emit_attempt(&at, ev->result.attempts - 1, name, c->since, ev->ts, error_type(ev));
         start = c->start ? c->start : start;
         *c = r->calls[--r->ncalls];
     }

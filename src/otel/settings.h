@@ -29,7 +29,7 @@ struct ch_otel_settings {
     bool content;      /* texts of messages and calls */
     double share;      /* share of exported traces among those that no caller began; 0 to 1 */
     bool heeds_parent; /* follow the caller's sampling decision for its traces */
-    const char *service, *instance;
+    const char *service;
     struct ch_otel_pair *resource; /* OTEL_RESOURCE_ATTRIBUTES */
     size_t nresource;
     struct ch_otel_signal_settings signals[CH_OTEL_SIGNALS];

@@ -5,7 +5,6 @@
 #include "prompt/prompt_head.h"
 
 #include "base/error.h"
-#include "base/limits.h"
 #include "base/nearest.h"
 #include "schema/schema.h"
 #include "json/writer.h"
@@ -20,8 +19,8 @@ struct reading {
 
 /* Split the file at the line that closes its head. The opening "---" is kept, because YAML
  * accepts it and line numbers then match the file. */
-static bool prompt_head_split_head(struct ch_sv file, struct ch_sv *head, struct ch_sv *body,
-                                   bool *closed) {
+static bool prompt_head_split(struct ch_sv file, struct ch_sv *head, struct ch_sv *body,
+                              bool *closed) {
     struct ch_sv left = file;
     *closed = false;
     *body = file;
@@ -165,7 +164,7 @@ int ch_prompt_head_read(struct ch_arena *a, const struct ch_prompt *t, struct ch
     struct ch_sv head;
     bool closed;
     *out = (struct ch_prompt_head){.description = "", .title = "", .changelog = ""};
-    if (!prompt_head_split_head(file, &head, body, &closed))
+    if (!prompt_head_split(file, &head, body, &closed))
         return 0;
     if (!closed)
         return ch_fail(err, CHELA_EPARSE, "%s:1:1: the head has no line --- that closes it",

@@ -15,17 +15,17 @@
 
 /* --- versions ---------------------------------------------------------------------- */
 
-static bool prompt_prompts_is_digit(char c) {
+static bool prompts_is_digit(char c) {
     return c >= '0' && c <= '9';
 }
 
 /* Numbers separated by dots, each of at most CH_LIMIT_VERSION_DIGITS digits. */
-static bool prompt_prompts_is_version(const char *s) {
+static bool prompts_is_version(const char *s) {
     size_t digits = 0;
     for (; *s; s++) {
-        if (!prompt_prompts_is_digit(*s) && !(*s == '.' && digits && prompt_prompts_is_digit(s[1])))
+        if (!prompts_is_digit(*s) && !(*s == '.' && digits && prompts_is_digit(s[1])))
             return false;
-        digits = prompt_prompts_is_digit(*s) ? digits + 1 : 0;
+        digits = prompts_is_digit(*s) ? digits + 1 : 0;
         if (digits > CH_LIMIT_VERSION_DIGITS)
             return false;
     }
@@ -51,8 +51,8 @@ void ch_prompts_release(struct ch_prompts *c) {
     *c = (struct ch_prompts){0};
 }
 
-static int prompt_prompts_compare(const struct ch_prompt_entry *e, const char *name,
-                                  const char *version, const char *variant) {
+static int prompts_compare(const struct ch_prompt_entry *e, const char *name, const char *version,
+                           const char *variant) {
     int by = strcmp(e->prompt.name, name);
     if (!by)
         by = ch_version_compare(e->prompt.version, version);
@@ -63,7 +63,7 @@ static struct ch_prompt_entry *place_for(struct ch_prompts *c, const char *name,
                                           const char *version, const char *variant) {
     size_t at = 0;
     int by = -1;
-    while (at < c->n && (by = prompt_prompts_compare(&c->list[at], name, version, variant)) < 0)
+    while (at < c->n && (by = prompts_compare(&c->list[at], name, version, variant)) < 0)
         at++;
     if (at < c->n && by == 0)
         return &c->list[at];
@@ -85,7 +85,7 @@ int ch_prompts_add(struct ch_prompts *c, const char *name, const char *version,
                    const char *variant, const char *where, struct ch_sv text,
                    struct chela_error *err) {
     struct ch_prompt t;
-    if (!prompt_prompts_is_version(version))
+    if (!prompts_is_version(version))
         return ch_fail(err, CHELA_EINVAL, "%s: %s is not a version: write numbers and dots", name,
                        version);
     if (c->n >= CH_LIMIT_PROMPTS)
@@ -107,8 +107,7 @@ static bool split_name(struct ch_arena *a, const char *file, const char **versio
     size_t n = strlen(file), end = 1;
     if (n < 6 || file[0] != 'v' || strcmp(file + n - 4, ".txt") != 0)
         return false;
-    while (prompt_prompts_is_digit(file[end]) ||
-           (file[end] == '.' && prompt_prompts_is_digit(file[end + 1])))
+    while (prompts_is_digit(file[end]) || (file[end] == '.' && prompts_is_digit(file[end + 1])))
         end++;
     *version = ch_arena_str(a, ch_sv(file + 1, end - 1));
     *variant = "";
@@ -117,8 +116,8 @@ static bool split_name(struct ch_arena *a, const char *file, const char **versio
     return end > 1 && file[end] == '.';
 }
 
-static int prompt_prompts_load_file(struct ch_prompts *c, const char *dir, const char *name,
-                                    const char *file, struct chela_error *err) {
+static int prompts_load_file(struct ch_prompts *c, const char *dir, const char *name,
+                             const char *file, struct chela_error *err) {
     CH_BUF_AUTO path = {0};
     CH_BUF_AUTO text = {0};
     const char *version, *variant;
@@ -136,37 +135,33 @@ static int visible(const struct dirent *e) {
     return e->d_name[0] != '.';
 }
 
-/* Call fn for each directory entry, sorted by name. CHELA_ENOENT: path is not a directory
- * that can be read. */
-static int each_entry(const char *path, const char *what,
-                      int (*fn)(struct ch_prompts *, const char *, const char *, const char *,
-                                struct chela_error *),
-                      struct ch_prompts *c, const char *dir, struct chela_error *err) {
+/* Load the files of the folder dir/name, sorted by name; name NULL: the folders of dir.
+ * CHELA_ENOENT: the directory cannot be read. */
+static int load_entries(struct ch_prompts *c, const char *dir, const char *name,
+                        struct chela_error *err) {
     struct dirent **entries = NULL;
-    int rc = 0, n = scandir(path, &entries, visible, alphasort);
-    if (n < 0 && what && errno == ENOTDIR)
+    CH_BUF_AUTO path = {0};
+    ch_buf_add_str(&path, dir);
+    if (name)
+        ch_buf_addf(&path, "/%s", name);
+    int rc = 0, n = scandir(ch_buf_str(&path), &entries, visible, alphasort);
+    if (n < 0 && name && errno == ENOTDIR)
         return 0; /* a README beside the folders */
     if (n < 0)
-        return ch_fail(err, CHELA_ENOENT, "%s: %s", path, strerror(errno));
+        return ch_fail(err, CHELA_ENOENT, "%s: %s", path.p, strerror(errno));
     for (int i = 0; i < n; i++) {
+        const char *entry = entries[i]->d_name;
         if (rc == 0)
-            rc = fn(c, dir, what ? what : entries[i]->d_name, entries[i]->d_name, err);
+            rc = name ? prompts_load_file(c, dir, name, entry, err)
+                      : load_entries(c, dir, entry, err);
         free(entries[i]);
     }
     free(entries);
     return rc;
 }
 
-static int load_folder(struct ch_prompts *c, const char *dir, const char *name, const char *entry,
-                       struct chela_error *err) {
-    CH_BUF_AUTO path = {0};
-    ch_buf_addf(&path, "%s/%s", dir, name);
-    (void)entry;
-    return each_entry(path.p, name, prompt_prompts_load_file, c, dir, err);
-}
-
 int ch_prompts_load(struct ch_prompts *c, const char *dir, struct chela_error *err) {
-    int rc = each_entry(dir, NULL, load_folder, c, dir, err);
+    int rc = load_entries(c, dir, NULL, err);
     c->dir = ch_arena_str(&c->arena, ch_sv_str(dir));
     return rc;
 }
@@ -277,7 +272,7 @@ static bool held_back(const struct ch_prompts *c, const char *name, const char *
 }
 
 /* The newest version; if all are held back, the newest of those. */
-static const char *prompt_prompts_newest(const struct ch_prompts *c, const char *name) {
+static const char *prompts_newest(const struct ch_prompts *c, const char *name) {
     const char *version = NULL, *any = NULL;
     for (size_t i = 0; i < c->n; i++) {
         if (strcmp(c->list[i].prompt.name, name) != 0)
@@ -315,8 +310,8 @@ static int no_version(const struct ch_prompts *c, const char *name, const char *
                    version ? version : "for this model", ch_buf_str(&known));
 }
 
-static const struct ch_prompt *prompt_prompts_find(const struct ch_prompts *c, const char *name,
-                                                   const char *version, const char *model) {
+static const struct ch_prompt *prompts_find(const struct ch_prompts *c, const char *name,
+                                            const char *version, const char *model) {
     const struct ch_prompt_entry *best = NULL;
     for (size_t i = 0; i < c->n; i++) {
         const struct ch_prompt_entry *e = &c->list[i];
@@ -334,18 +329,16 @@ const struct ch_prompt *ch_prompts_pick(const struct ch_prompts *c,
                                         struct chela_error *err) {
     const char *version = q->version ? q->version : ruled(c, q);
     if (!version)
-        version = prompt_prompts_newest(c, q->name);
-    const struct ch_prompt *found =
-        version ? prompt_prompts_find(c, q->name, version, q->model) : NULL;
+        version = prompts_newest(c, q->name);
+    const struct ch_prompt *found = version ? prompts_find(c, q->name, version, q->model) : NULL;
     if (!found)
         no_version(c, q->name, version, err);
     return found;
 }
 
-static int prompt_prompts_add_rule(struct ch_prompts *c, struct ch_prompt_rule rule,
-                                   struct chela_error *err) {
-    if (!prompt_prompts_is_version(rule.version) ||
-        !prompt_prompts_find(c, rule.name, rule.version, NULL))
+static int prompts_add_rule(struct ch_prompts *c, struct ch_prompt_rule rule,
+                            struct chela_error *err) {
+    if (!prompts_is_version(rule.version) || !prompts_find(c, rule.name, rule.version, NULL))
         return no_version(c, rule.name, rule.version, err);
     if (c->nrules == c->rules_cap) {
         size_t cap = c->rules_cap ? 2 * c->rules_cap : 8;
@@ -363,7 +356,7 @@ static int prompt_prompts_add_rule(struct ch_prompts *c, struct ch_prompt_rule r
 
 int ch_prompts_pin(struct ch_prompts *c, const char *name, const char *version,
                    struct chela_error *err) {
-    return prompt_prompts_add_rule(c, (struct ch_prompt_rule){name, version, true, 0}, err);
+    return prompts_add_rule(c, (struct ch_prompt_rule){name, version, true, 0}, err);
 }
 
 int ch_prompts_rollout(struct ch_prompts *c, const char *name, const char *version,
@@ -376,7 +369,7 @@ int ch_prompts_rollout(struct ch_prompts *c, const char *name, const char *versi
     if (all > 100)
         return ch_fail(err, CHELA_EINVAL, "versions of %s are rolled out to %u %% of all sessions",
                        name, all);
-    return prompt_prompts_add_rule(c, (struct ch_prompt_rule){name, version, false, percent}, err);
+    return prompts_add_rule(c, (struct ch_prompt_rule){name, version, false, percent}, err);
 }
 
 int ch_prompts_render(const struct ch_prompts *c, const struct ch_prompt_query *q,

@@ -124,12 +124,12 @@ static bool prune_clear(const struct ch_block *b, size_t above, struct ch_buf *o
 
 /* Oldest first, until enough is saved. */
 static size_t prune_pass(struct ch_transcript *t, size_t from, size_t wanted, cut_fn *cut,
-                         size_t arg, bool media) {
+                         size_t arg) {
     size_t saved = 0;
     for (size_t i = 0; i < from && saved < wanted; i++) {
         if (t->msgs[i]->kind != CH_MSG_RESULTS)
             continue;
-        struct ch_msg *m = with_cuts(t->msgs[i], cut, arg, media);
+        struct ch_msg *m = with_cuts(t->msgs[i], cut, arg, true);
         if (!m)
             continue;
         enum ch_counting how = (enum ch_counting)t->counting;
@@ -145,9 +145,9 @@ static size_t prune_pass(struct ch_transcript *t, size_t from, size_t wanted, cu
 }
 
 size_t ch_prune(struct ch_transcript *t, size_t from, size_t wanted) {
-    size_t saved = prune_pass(t, from, wanted, prune_trim, TRIM_END, true);
+    size_t saved = prune_pass(t, from, wanted, prune_trim, TRIM_END);
     if (saved < wanted)
-        saved += prune_pass(t, from, wanted - saved, prune_clear, CLEAR_ABOVE, true);
+        saved += prune_pass(t, from, wanted - saved, prune_clear, CLEAR_ABOVE);
     return saved;
 }
 

@@ -56,9 +56,9 @@ static int skill_call_load(const struct ch_skill *skill, const char *workspace, 
 }
 
 /* Parse the skill's name and the task. */
-static int skill_call_read_call(const struct ch_skills *s, struct ch_sv text,
-                                const struct ch_skill **skill, struct ch_sv *words,
-                                struct chela_error *err) {
+static int skill_call_read(const struct ch_skills *s, struct ch_sv text,
+                           const struct ch_skill **skill, struct ch_sv *words,
+                           struct chela_error *err) {
     struct ch_sv rest = ch_sv_trim(ch_sv(text.p + strlen(command), text.n - strlen(command)));
     size_t n = 0;
     while (n < rest.n && !skill_call_is_space(rest.p[n]))
@@ -75,7 +75,7 @@ int ch_skill_request(const struct ch_skills *s, struct ch_sv text, struct ch_buf
                      struct chela_error *err) {
     const struct ch_skill *skill;
     struct ch_sv words;
-    int rc = skill_call_read_call(s, text, &skill, &words, err);
+    int rc = skill_call_read(s, text, &skill, &words, err);
     if (rc < 0)
         return rc;
     ch_buf_addf(out, "Use the skill %s for this request: read %s first.", skill->head.name,
@@ -89,7 +89,7 @@ int ch_skill_call(const struct ch_skills *s, const char *workspace, struct ch_sv
                   struct ch_buf *out, struct chela_error *err) {
     const struct ch_skill *skill;
     struct ch_sv words;
-    int rc = skill_call_read_call(s, text, &skill, &words, err);
+    int rc = skill_call_read(s, text, &skill, &words, err);
     if (rc < 0)
         return rc;
     CH_BUF_AUTO file = {0};

@@ -13,7 +13,6 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "base/limits.h"
 #include "chela/prompt.h"
 #include "json/writer.h"
 #include "prompt/skill_package.h"

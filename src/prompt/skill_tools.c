@@ -112,7 +112,7 @@ static bool skill_tools_add(struct ch_sv entry, const struct ch_registry *tools,
     if (!out && ch_approvals_new(NULL, NULL, &trial, NULL) == 0)
         out = trial;
     while (understood && out && ours.n)
-        understood = ch_approvals_grant(out, ch_sv_split(&ours, ','), pattern, NULL) == 0;
+        understood = ch_approvals_grant(out, ch_sv_split(&ours, ','), pattern) == 0;
     return understood;
 }
 

@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/limits.h"
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "model/message/ids.h"

@@ -180,14 +180,6 @@ void ch_rpc_fail(struct ch_rpc_peer *p, int64_t id, const struct chela_error *er
     ch_timer_start(p->opts.loop, &c->timer, 0, on_call_timer);
 }
 
-void ch_rpc_fail_all(struct ch_rpc_peer *p, const struct chela_error *err) {
-    for (CH_LIST_EACH(k, &p->pending)) {
-        struct ch_rpc_pending *c = CH_CONTAINER(k, struct ch_rpc_pending, link);
-        c->failed = *err;
-        ch_timer_start(p->opts.loop, &c->timer, 0, on_call_timer);
-    }
-}
-
 int ch_rpc_notify(struct ch_rpc_peer *p, const char *method, struct ch_sv params) {
     CH_BUF_AUTO message = {0};
 

@@ -65,9 +65,8 @@ int64_t ch_rpc_next_id(const struct ch_rpc_peer *p);
 void ch_rpc_touch(struct ch_rpc_peer *p, int64_t id);
 /* Forget a call: `done` is not called. cancel: the other side is notified. */
 void ch_rpc_forget(struct ch_rpc_peer *p, int64_t id, bool cancel);
-/* End one call, or all calls, with an error. */
+/* End a call with an error. */
 void ch_rpc_fail(struct ch_rpc_peer *p, int64_t id, const struct chela_error *err);
-void ch_rpc_fail_all(struct ch_rpc_peer *p, const struct chela_error *err);
 
 int ch_rpc_notify(struct ch_rpc_peer *p, const char *method, struct ch_sv params);
 

@@ -20,8 +20,6 @@ struct ch_landlock {
     uint64_t handled; /* file accesses that need a rule */
 };
 
-#define CH_LANDLOCK_NEWEST 6 /* the last ABI with a feature used here */
-
 int ch_landlock_abi(void); /* 0: not supported or disabled */
 
 /* no_tcp: also deny TCP, if the kernel supports this (ABI 4). Returns 0 or

@@ -62,7 +62,6 @@ struct ch_violation {
                                         is not the problem */
     bool want_integer;               /* accepted numbers must be integers */
     bool unknown_key;                /* `at` is a member that is not allowed */
-    bool missing_key;                /* `at` lacks a member */
 };
 
 struct ch_violations {

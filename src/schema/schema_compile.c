@@ -330,7 +330,7 @@ static int compile_part(struct ch_compiler *c, size_t i) {
     return rc;
 }
 
-static int schema_compile_compile(struct ch_compiler *c) {
+static int schema_compile_all(struct ch_compiler *c) {
     for (size_t i = 0; i < c->n; i++) {
         int rc = c->parts[i].state == CH_PART_NEW ? compile_part(c, i) : 0;
         if (rc < 0)
@@ -356,7 +356,7 @@ static int schema_compile_build(struct ch_compiler *c, const struct ch_json *roo
     want(c, root, r->document);
     rc = reach(c);
     if (rc == 0)
-        rc = schema_compile_compile(c);
+        rc = schema_compile_all(c);
     if (rc < 0)
         return rc;
     c->schema->root = part_at(c, r->document, root)->sub;

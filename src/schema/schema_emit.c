@@ -6,7 +6,6 @@
  * the results of all others (unevaluated*). */
 #include "schema/schema_emit.h"
 
-#include "base/limits.h"
 #include "json/number.h"
 #include "schema/schema_compile.h"
 #include "schema/schema_format.h"

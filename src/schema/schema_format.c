@@ -135,7 +135,7 @@ static bool is_duration(struct ch_sv s, struct ch_patterns *room) {
 
 /* --- addresses ------------------------------------------------------------------ */
 
-bool ch_format_ipv4(struct ch_sv s) {
+static bool is_ipv4_address(struct ch_sv s) {
     int parts = 0;
     for (struct ch_sv rest = s; rest.p; parts++) {
         struct ch_sv part = ch_sv_split(&rest, '.');
@@ -163,7 +163,7 @@ static int count_groups(struct ch_sv s, bool last) {
         struct ch_sv group = ch_sv_split(&rest, ':');
         if (is_group(group))
             continue;
-        if (rest.p || !last || !ch_format_ipv4(group))
+        if (rest.p || !last || !is_ipv4_address(group))
             return -1;
         n++;
     }
@@ -182,7 +182,7 @@ bool ch_format_ipv6(struct ch_sv s) {
 
 static bool is_ipv4(struct ch_sv s, struct ch_patterns *room) {
     (void)room;
-    return ch_format_ipv4(s);
+    return is_ipv4_address(s);
 }
 
 static bool is_ipv6(struct ch_sv s, struct ch_patterns *room) {
@@ -247,7 +247,7 @@ static bool is_mail_domain(struct ch_sv s, bool wide, struct ch_patterns *room) 
     struct ch_sv literal = ch_sv(s.p + 1, s.n - 2);
     if (ch_sv_starts(literal, "IPv6:"))
         return ch_format_ipv6(ch_sv(literal.p + 5, literal.n - 5));
-    return ch_format_ipv4(literal);
+    return is_ipv4_address(literal);
 }
 
 static bool is_mailbox(struct ch_sv s, bool wide, struct ch_patterns *room) {

@@ -13,8 +13,7 @@ struct ch_format {
 /* NULL for an unknown name: such a format accepts every value. */
 const struct ch_format *ch_format_find(struct ch_sv name);
 
-/* Functions shared by the schema_format_*.c files. */
-bool ch_format_ipv4(struct ch_sv s);
+/* Used by schema_format_uri.c. */
 bool ch_format_ipv6(struct ch_sv s);
 
 #endif

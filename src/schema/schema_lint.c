@@ -94,11 +94,11 @@ static bool schema_lint_is_name_char(char c) {
            c == '-';
 }
 
-static bool schema_lint_is_name(struct ch_sv s, const char *also, size_t most) {
+static bool schema_lint_is_name(struct ch_sv s, const char *also) {
     for (size_t i = 0; i < s.n; i++)
         if (!schema_lint_is_name_char(s.p[i]) && !(s.p[i] && strchr(also, s.p[i])))
             return false;
-    return s.n > 0 && s.n <= most;
+    return s.n > 0 && s.n <= 64;
 }
 
 /* The letters and digits of a text, in lower case. */
@@ -141,7 +141,7 @@ static bool is_vague(struct linter *l, struct ch_sv name, struct ch_sv words) {
 /* --- the tool ----------------------------------------------------------------------- */
 
 static void lint_tool(struct linter *l, struct ch_sv name, struct ch_sv description) {
-    if (name.p && !schema_lint_is_name(name, "", 64))
+    if (name.p && !schema_lint_is_name(name, ""))
         schema_lint_add(l, "error", "name", NULL, "openai, anthropic, gemini",
                         "the name '%.*s' must be 1 to 64 letters, digits, '_' or '-'",
                         CH_SV_FMT(name));
@@ -180,7 +180,7 @@ static void lint_parameter(struct linter *l, const struct ch_json *name, const s
     bool speaks = ch_json_get(v, "type") || ch_json_get(v, "enum") || ch_json_get(v, "const") ||
                   ch_json_get(v, "anyOf") || ch_json_get(v, "oneOf") || ch_json_get(v, "allOf") ||
                   ch_json_get(v, "$ref");
-    if (!schema_lint_is_name(key, ".", 64))
+    if (!schema_lint_is_name(key, "."))
         schema_lint_add(l, "error", "name", v, "anthropic",
                         "the key '%.*s' must be 1 to 64 letters, digits, '_', '.' or '-'",
                         CH_SV_FMT(key));

@@ -597,7 +597,6 @@ static void add_violation(struct ch_report *r, const struct ch_schema_finding *f
         v->message = schema_report_keep(r, &message);
         v->unknown_key =
             f->keyword == CH_KW_ADDITIONAL_PROPERTIES || f->keyword == CH_KW_UNEVALUATED_PROPERTIES;
-        v->missing_key = f->name.p != NULL;
         note_wanted(f, v);
     }
     ch_buf_release(&w.expected);

@@ -52,14 +52,14 @@ struct track {
     uint64_t small[SMALL_TRACK];
 };
 
-static bool schema_run_run(struct run *r, const struct ch_sub *sub, const struct ch_op *op,
-                           const struct ch_json *v, struct track *t, unsigned depth);
+static bool schema_run_op(struct run *r, const struct ch_sub *sub, const struct ch_op *op,
+                          const struct ch_json *v, struct track *t, unsigned depth);
 
 /* Whether the subschema accepts v, of any type. */
 static inline bool schema_run_holds(struct run *r, const struct ch_sub *sub,
                                     const struct ch_json *v, struct track *t, unsigned depth) {
     const struct ch_op *checks = sub->checks[v->type];
-    return !checks || schema_run_run(r, sub, checks, v, t, depth + 1);
+    return !checks || schema_run_op(r, sub, checks, v, t, depth + 1);
 }
 
 /* Verdict mode, also during a report. */
@@ -262,7 +262,7 @@ static bool run_items(struct run *r, const struct ch_sub *sub, const struct ch_o
             continue;
         bool surplus = checks->code == CH_OP_FALSE && s == items->rest;
         if (surplus ? schema_run_fail(r, sub, op, e)
-                    : schema_run_run(r, s, checks, e, NULL, depth + 1))
+                    : schema_run_op(r, s, checks, e, NULL, depth + 1))
             continue;
         if (!r->report)
             return false;
@@ -335,7 +335,7 @@ static inline bool run_member(struct run *r, const struct ch_sub *sub, const str
     if (__builtin_expect(checks->code == CH_OP_FALSE && s == op->members->rest, 0))
         return TELL(.sub = sub, .op = op, .v = value, .keyword = CH_KW_ADDITIONAL_PROPERTIES,
                     .other = value - 1);
-    return schema_run_run(r, s, checks, value, NULL, depth + 1);
+    return schema_run_op(r, s, checks, value, NULL, depth + 1);
 }
 
 /* The required names seen in one object. */
@@ -602,7 +602,7 @@ static bool run_unevaluated(struct run *r, const struct ch_sub *sub, const struc
         if (checks && checks->code == CH_OP_FALSE)
             ok = TELL(.sub = sub, .op = op, .v = e, .keyword = op->keyword,
                       .other = object ? e - 1 : NULL);
-        else if (checks && !schema_run_run(r, op->sub, checks, e, NULL, depth + 1))
+        else if (checks && !schema_run_op(r, op->sub, checks, e, NULL, depth + 1))
             ok = false;
         if (!ok && !r->report)
             return false;
@@ -617,15 +617,15 @@ __attribute__((noinline)) static bool run_tracked(struct run *r, const struct ch
                                                   struct track *t, unsigned depth) {
     struct track mine;
     open_track(&mine, v);
-    bool held = schema_run_run(r, sub, rest, v, &mine, depth + 1);
+    bool held = schema_run_op(r, sub, rest, v, &mine, depth + 1);
     close_track(&mine, t, true);
     return held;
 }
 
 /* --- the interpreter ----------------------------------------------------------------- */
 
-static bool schema_run_run(struct run *r, const struct ch_sub *sub, const struct ch_op *op,
-                           const struct ch_json *v, struct track *t, unsigned depth) {
+static bool schema_run_op(struct run *r, const struct ch_sub *sub, const struct ch_op *op,
+                          const struct ch_json *v, struct track *t, unsigned depth) {
     bool ok = true, held = true;
     r->fuel -= 1 + (v->n >> unit[v->type]);
     if (__builtin_expect(r->fuel < 0 || depth > CH_LIMIT_SCHEMA_DEPTH, 0))
@@ -731,7 +731,7 @@ static int schema_run_verdict(struct ch_schema *s, const struct ch_json *v) {
     if (!checks)
         return 1;
     r.fuel = fuel_for(v);
-    bool held = schema_run_run(&r, s->root, checks, v, NULL, 1);
+    bool held = schema_run_op(&r, s->root, checks, v, NULL, 1);
     return r.given_up || r.fuel < 0 ? CHELA_ELIMIT : held;
 }
 

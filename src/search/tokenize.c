@@ -36,7 +36,7 @@ struct reader {
     uint32_t sentence;
     struct text word, last; /* last.n 0: no previous word in the sentence */
     struct text compound;   /* all characters since the last separator */
-    unsigned parts;         /* of it */
+    unsigned parts;         /* words of the compound */
     bool after_apostrophe;
     bool ascii;    /* the word is ASCII: English endings apply */
     char dense[4]; /* the previous character of a script without spaces, UTF-8; ndense 0: none */

@@ -3,7 +3,6 @@
 
 #include <stdlib.h>
 
-#include "base/limits.h"
 #include "base/sha256.h"
 #include "json/json.h"
 #include "json/writer.h"

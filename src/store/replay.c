@@ -380,10 +380,10 @@ static void replay_compare(struct replaying *r, const struct ch_json *v) {
             r->m.state = s;
 }
 
-/* Whether the run was recovered before this state. The count stays in the
- * states until the model has answered; resuming a parked run starts the count
- * again. */
-static bool was_taken_up(struct replaying *r, const struct ch_json *state) {
+/* Read the count of recoveries. True: the run was recovered before this state. The
+ * count stays in the states until the model has answered; resuming a parked run
+ * starts the count again. */
+static bool count_recoveries(struct replaying *r, const struct ch_json *state) {
     int64_t before = r->recoveries, now = ch_json_int(ch_json_get(state, "recoveries"), 0);
     bool parked = ch_sv_is(ch_json_get_str(state, "status"), "parked");
 
@@ -396,7 +396,7 @@ static void feed_state(struct replaying *r, const struct ch_json *v) {
 
     if (!r->begun)
         return;
-    bool running = ch_sv_is(status, "running"), taken_up = was_taken_up(r, v);
+    bool running = ch_sv_is(status, "running"), taken_up = count_recoveries(r, v);
     struct ch_sv state = ch_json_get_str(v, "state");
     if (taken_up || (running && ch_sv_is(state, "OBSERVE")))
         return; /* started or recovered: not a decision of the machine */

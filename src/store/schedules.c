@@ -7,11 +7,11 @@
 
 /* --- one schedule */
 
-static int store_schedules_change(chela_store *store, struct chela_store_change *c, size_t n,
+static int store_schedules_change(chela_store *store, struct chela_store_change *c,
                                   struct chela_error *err) {
     struct chela_error why = {0};
-    int rc = ch_store_commit(store, c, n, true, err ? err : &why);
-    return rc < 0 ? rc : c[0].rc;
+    int rc = ch_store_commit(store, c, 1, true, err ? err : &why);
+    return rc < 0 ? rc : c->rc;
 }
 
 struct count {
@@ -60,14 +60,14 @@ int chela_schedule_add(chela_store *store, const struct chela_schedule *given,
     ch_schedule_state_write(&s->state, &state);
     struct chela_store_change c = {.kind = CHELA_STORE_NOTE, .token = 1, .id = ch_buf_str(&id),
                                    .key = key, .data = data.p, .n = data.n, .now = now};
-    rc = store_schedules_change(store, &c, 1, err);
+    rc = store_schedules_change(store, &c, err);
     if (rc == CHELA_EEXIST)
         return ch_fail(err, rc, "there is a schedule '%s' already", s->is.name);
     if (rc < 0)
         return rc;
     struct chela_store_change begun = {.kind = CHELA_STORE_NOTE, .id = ch_buf_str(&state_id),
                                        .key = key, .data = state.p, .n = state.n, .now = now};
-    return store_schedules_change(store, &begun, 1, err);
+    return store_schedules_change(store, &begun, err);
 }
 
 int chela_schedule_remove(chela_store *store, const char *name, struct chela_error *err) {
@@ -76,11 +76,11 @@ int chela_schedule_remove(chela_store *store, const char *name, struct chela_err
     ch_buf_addf(&state_id, CH_SCHEDULE_STATE "%s", name);
     struct chela_store_change c[] = {{.kind = CHELA_STORE_FORGET, .id = ch_buf_str(&id)},
                                      {.kind = CHELA_STORE_FORGET, .id = ch_buf_str(&state_id)}};
-    int rc = store_schedules_change(store, c, 1, err);
+    int rc = store_schedules_change(store, c, err);
     if (rc == CHELA_ENOENT)
         return ch_fail(err, rc, "there is no schedule '%s' in the store", name);
     if (rc == 0)
-        rc = store_schedules_change(store, c + 1, 1, err);
+        rc = store_schedules_change(store, c + 1, err);
     return rc == CHELA_ENOENT ? 0 : rc;
 }
 

@@ -8,7 +8,6 @@
 
 #include "agent/journal/journal.h"
 #include "base/arena.h"
-#include "base/limits.h"
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "json/pull.h"

@@ -4,6 +4,8 @@
  *   thread                               job: one transaction      -> post
  *   loop   committed / lost           <- deliver
  *
+ * This file is the loop's side, writer_thread.c the thread's side.
+ *
  * One transaction is in progress at a time. Records that any session appends
  * meanwhile form the next transaction. The slower the disk, the larger the
  * groups: the number of fsyncs depends on the disk, not on the load.
@@ -21,13 +23,9 @@
 #include "store/writer.h"
 
 #include <assert.h>
-#include <errno.h>
-#include <signal.h>
-#include <time.h>
 
 #include "agent/journal/journal.h"
 #include "base/arena.h"
-#include "base/checksum.h"
 #include "base/error.h"
 #include "base/list.h"
 #include "base/log.h"
@@ -38,359 +36,18 @@
 #include "store/store.h"
 #include "store/writer_private.h"
 
-#define LEASE_MS CH_LEASE_MS
-#define BEAT_MS (LEASE_MS / 4)
 #define SLACK_MS 1000 /* a lease counts as late this long before its end, because clocks differ a
                        * little */
 #define PAUSE_MS 2 /* between transactions that no code waits for */
-#define CLAIMS 5 /* attempts to claim a session that others release and claim meanwhile */
 
-/* --- leases ----------------------------------------------------------------------- */
-
-/* The clock that continues while the process or the machine is suspended. */
-int64_t ch_writer_boot_ms(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_BOOTTIME, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
-/* asked: ch_writer_boot_ms() before the store was asked to write the lease. */
-static void hold_lease(struct ch_log *log, int64_t asked) {
-    atomic_store(&log->held, log->w->instant ? INT64_MAX : asked + LEASE_MS);
-}
-
-/* --- the thread's side ----------------------------------------------------------- */
-
-static void add_lease(struct writer *w, struct ch_log *log, uint64_t token) {
-    w->leases = ch_realloc(w->leases, (w->nleases + 1) * sizeof(*w->leases));
-    w->leases[w->nleases++] = (struct lease){.log = log, .token = token};
-}
-
-/* Forget the lease that another log of the session kept for its messages. */
-static void drop_lease_before(struct writer *w, const struct ch_log *log) {
-    for (size_t i = 0; i < w->nleases; i++)
-        if (w->leases[i].log != log && strcmp(w->leases[i].log->key, log->key) == 0) {
-            w->leases[i] = w->leases[--w->nleases];
-            return;
-        }
-}
-
-static void drop_lease(struct writer *w, const struct ch_log *log) {
-    for (size_t i = 0; i < w->nleases; i++)
-        if (w->leases[i].log == log) {
-            w->leases[i] = w->leases[--w->nleases];
-            return;
-        }
-}
-
-struct opening {
-    uint64_t token, last, window, stolen;
-    bool served; /* `stolen` was a gateway's */
-    bool runs;   /* the session's status is "running" */
-    int64_t until;
-    bool seen; /* the row */
-    struct ch_buf owner, agent;
-    const struct job *job;
-    int rc;
-    struct chela_error *err;
-};
-
-static int store_writer_on_row(const struct chela_store_session *row, void *user) {
-    struct opening *o = user;
-
-    o->seen = true;
-    o->token = row->token;
-    o->last = row->last;
-    o->window = row->window;
-    o->until = row->until;
-    o->runs = strcmp(row->status, "running") == 0;
-    ch_buf_clear(&o->owner);
-    ch_buf_add_str(&o->owner, row->owner);
-    ch_buf_clear(&o->agent);
-    ch_buf_add_str(&o->agent, row->agent);
-    return 0;
-}
-
-static int store_writer_on_record(const struct chela_store_record *r, void *user) {
-    struct opening *o = user;
-
-    o->rc = o->job->handler->fold(r, o->job->open->past, o->err);
-    return o->rc < 0;
-}
-
-static int say_busy(const struct ch_log *log, const struct opening *o, struct chela_error *err) {
-    CH_BUF_AUTO who = {0};
-
-    if (!o->seen)
-        return ch_fail(err, CHELA_EBUSY, "session '%s' cannot be opened: its row is locked in the "
-                       "database", log->key);
-    if (!o->owner.n)
-        return ch_fail(err, CHELA_EBUSY, "session '%s' is being opened and closed by other "
-                       "processes: try again", log->key);
-    ch_owner_show(ch_buf_str(&o->owner), &who);
-    return ch_fail(err, CHELA_EBUSY, "session '%s' is in use by %s", log->key, ch_buf_str(&who));
-}
-
-/* Whether the lease was seen unchanged, on the boot clock, for as long as a lease lasts. */
-static bool is_abandoned(struct writer *w, const char *key, const struct opening *o) {
-    uint32_t sum = ch_checksum(0, key, strlen(key)) | 1;
-    struct sighting *s = &w->seen[sum / 2 % SIGHTINGS];
-    int64_t now = ch_writer_boot_ms();
-
-    if (s->key != sum || s->token != o->token || s->until != o->until)
-        *s = (struct sighting){sum, o->token, o->until, now};
-    return now - s->since > LEASE_MS;
-}
-
-/* Whether another owner's lease may be taken. For an owner on this machine the
- * process is checked, for others the time. */
-static bool is_over(struct writer *w, const char *key, const struct opening *o) {
-    const char *owner = ch_buf_str(&o->owner);
-    int64_t now = ch_store_now();
-
-    /* A release failed earlier; no log here uses it. The mark of a gateway may follow. */
-    if (strncmp(owner, w->owner, strlen(w->owner)) == 0)
-        return true;
-    if (o->until == CH_LEASE_ENDED)
-        return true;
-    if (ch_owner_is_dead(owner) || is_abandoned(w, key, o))
-        return true;
-    if (ch_owner_lives(owner))
-        return o->until <= now && ch_owner_is_stopped(owner);
-    return !ch_lease_is_current(o->until, now);
-}
-
-static int claim(struct writer *w, struct ch_log *log, struct opening *o,
-                 struct chela_error *err) {
-    int64_t now = ch_store_now();
-    struct chela_store_claim c = {.key = log->key,
-                                  .agent = log->agent,
-                                  .owner = w->owner,
-                                  .now = now,
-                                  .until = w->instant ? INT64_MAX : now + LEASE_MS,
-                                  .create = 1,
-                                  .judge = 1};
-    int rc = ch_store_open_session(w->store, &c, store_writer_on_row, o, err);
-    CH_BUF_AUTO marked = {0};
-
-    /* The previous holder may have gone meanwhile, and another may have come. */
-    for (int i = 0; rc == CHELA_EBUSY && o->seen && i < CLAIMS; i++) {
-        if (o->owner.n && !is_over(w, log->key, o))
-            return say_busy(log, o, err);
-        *err = (struct chela_error){0};
-        o->stolen = c.steal = o->token;
-        o->served = ch_owner_serves(ch_buf_str(&o->owner));
-        log->inherits = o->served && o->runs && !ch_owner_serves(w->owner);
-        ch_buf_clear(&marked);
-        ch_buf_addf(&marked, "%s" CH_OWNER_SERVES, w->owner);
-        c.owner = log->inherits ? ch_buf_str(&marked) : w->owner;
-        rc = ch_store_open_session(w->store, &c, store_writer_on_row, o, err);
-    }
-    return rc == CHELA_EBUSY ? say_busy(log, o, err) : rc;
-}
-
-/* A change that ends the lease. The row keeps its owner if the log failed, or if this process
- * is a gateway, or took the run over from one, and leaves the run: gateways resume the run. */
-static int store_writer_end_lease(const struct ch_log *log) {
-    bool marked = ch_owner_serves(log->w->owner) || log->inherits;
-    bool keeps = log->state == LOST || (log->runs && marked);
-    return keeps ? CHELA_STORE_RENEW : CHELA_STORE_RELEASE;
-}
-
-static void store_writer_release(struct writer *w, struct ch_log *log, uint64_t token) {
-    struct chela_store_change c = {.kind = store_writer_end_lease(log),
-                                   .key = log->key,
-                                   .token = token,
-                                   .until = CH_LEASE_ENDED};
-    struct chela_error ignored = {0};
-
-    ch_store_commit(w->store, &c, 1, false, &ignored); /* on failure the lease expires */
-}
-
-static void run_open(struct writer *w, struct job *job) {
-    struct ch_log *log = job->open;
-    struct opening o = {.job = job, .err = &job->err};
-    int64_t asked = ch_writer_boot_ms();
-
-    job->rc = claim(w, log, &o, &job->err);
-    log->runs = o.runs;
-    if (job->rc == 0 && o.last > 0) {
-        job->rc = chela_store_records(w->store, log->key, o.window, store_writer_on_record, &o,
-                                      &job->err);
-        if (job->rc == 0)
-            job->rc = o.rc;
-        if (job->rc < 0)
-            store_writer_release(w, log, o.token);
-    }
-    ch_buf_release(&o.owner);
-    ch_free(log->agent);
-    log->agent = ch_buf_take(&o.agent);
-    if (job->rc < 0)
-        return;
-    log->token = o.token;
-    job->stolen = o.stolen;
-    hold_lease(log, asked);
-    drop_lease_before(w, log);
-    job->head =
-        (struct ch_log_head){.last = o.last, .created = o.last == 0, .served = o.served,
-                             .agent = log->agent};
-    if (!w->instant)
-        add_lease(w, log, o.token);
-}
-
-static void run_commit(struct writer *w, struct job *job) {
-    size_t n = job->nparts + job->nextras;
-
-    job->err = (struct chela_error){0};
-    job->rc = ch_store_commit(w->store, job->changes, n, job->sync, &job->err);
-    if (ch_store_may_split(job->rc, n)) {
-        job->rc = 0;
-        ch_free(job->errs);
-        job->errs = ch_alloc(n * sizeof(*job->errs));
-        ch_store_commit_apart(w->store, job->changes, n, job->sync, job->errs);
-    }
-    for (size_t i = 0; i < job->nparts; i++)
-        if (job->parts[i].release)
-            drop_lease(w, job->parts[i].log);
-}
-
-static void run_job(struct writer *w, struct job *job) {
-    if (job->open)
-        run_open(w, job);
-    else if (!job->lost)
-        run_commit(w, job);
-}
-
-static void notify(struct writer *w) {
-    if (w->posted || w->ending)
-        return;
-    w->posted = true;
-    ch_loop_post(w->loop, &w->post);
-}
-
-static void finish_job(struct writer *w, struct job *job) {
-    job->next = NULL;
-    *w->finished_end = job;
-    w->finished_end = &job->next;
-    notify(w);
-}
-
-/* Renew the leases, without the lock; returns jobs that report the lost ones. */
-static struct job *store_writer_renew(struct writer *w) {
-    CH_AUTOFREE struct chela_store_change *changes = ch_alloc((w->nleases + 1) * sizeof(*changes));
-    struct chela_error err = {0};
-    struct job *told = NULL;
-    int64_t asked = ch_writer_boot_ms();
-
-    for (size_t i = 0; i < w->nleases; i++)
-        changes[i] = (struct chela_store_change){.kind = CHELA_STORE_RENEW,
-                                                 .key = w->leases[i].log->key,
-                                                 .token = w->leases[i].token,
-                                                 .until = ch_store_now() + LEASE_MS};
-    int rc = w->nleases ? ch_store_commit(w->store, changes, w->nleases, false, &err) : 0;
-    if (ch_store_may_split(rc, w->nleases)) {
-        CH_AUTOFREE struct chela_error *errs = ch_alloc(w->nleases * sizeof(*errs));
-        ch_store_commit_apart(w->store, changes, w->nleases, false, errs);
-    } else if (rc < 0) {
-        return NULL; /* retried at the next renewal; otherwise appending fails */
-    }
-    for (size_t i = 0; i < w->nleases; i++) {
-        if (changes[i].rc == 0)
-            hold_lease(w->leases[i].log, asked);
-        bool taken = changes[i].rc == CHELA_EPERM || changes[i].rc == CHELA_ENOENT;
-        if (!taken || w->leases[i].lost)
-            continue;
-        w->leases[i].lost = true;
-        struct job *job = ch_alloc(sizeof(*job));
-        job->lost = w->leases[i].log;
-        job->rc = ch_fail(&job->err, CHELA_EPERM, "session '%s' was taken over by another process",
-                          job->lost->key);
-        job->next = told;
-        told = job;
-    }
-    return told;
-}
-
-static bool store_writer_wait_for_work(struct writer *w, const struct timespec *beat) {
-    int rc = 0;
-
-    while (!w->todo && !w->ending && rc != ETIMEDOUT)
-        rc = pthread_cond_timedwait(&w->more, &w->lock, beat);
-    return w->todo;
-}
-
-static void next_beat(struct timespec *beat) {
-    clock_gettime(CLOCK_MONOTONIC, beat);
-    beat->tv_sec += BEAT_MS / 1000;
-}
-
-static void beat_if_due(struct writer *w, struct timespec *beat) {
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    if (now.tv_sec < beat->tv_sec)
-        return;
-    pthread_mutex_unlock(&w->lock);
-    struct job *told = store_writer_renew(w);
-    next_beat(beat);
-    pthread_mutex_lock(&w->lock);
-    while (told) {
-        struct job *next = told->next;
-        finish_job(w, told);
-        told = next;
-    }
-}
-
-static void *store_writer_thread_main(void *arg) {
-    struct writer *w = arg;
-    struct timespec beat;
-    CH_LOG_SCOPE(ch_loop_log(w->loop));
-
-    next_beat(&beat);
-    pthread_mutex_lock(&w->lock);
-    for (;;) {
-        bool work = store_writer_wait_for_work(w, &beat);
-        if (!work && w->ending)
-            break;
-        if (work) {
-            struct job *job = w->todo;
-            w->todo = job->next;
-            if (!w->todo)
-                w->todo_end = &w->todo;
-            pthread_mutex_unlock(&w->lock);
-            run_job(w, job);
-            pthread_mutex_lock(&w->lock);
-            finish_job(w, job);
-        }
-        beat_if_due(w, &beat);
-    }
-    pthread_mutex_unlock(&w->lock);
-    return NULL;
-}
-
-static void store_writer_start_thread(struct writer *w) {
-    sigset_t all, before;
-
-    if (w->started)
-        return;
-    sigfillset(&all);
-    pthread_sigmask(SIG_BLOCK, &all, &before);
-    w->started = pthread_create(&w->thread, NULL, store_writer_thread_main, w) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (!w->started)
-        w->instant = true; /* no thread available: slower, but correct */
-}
-
-/* --- the loop's side ---------------------------------------------------------------- */
-
-static void store_writer_wake(struct writer *w) { /* schedule a flush */
+static void writer_wake(struct writer *w) { /* schedule a flush */
     ch_task_defer(w->loop, &w->task);
 }
 
 void ch_writer_submit(struct writer *w, struct job *job) {
     w->under_way++;
     if (!w->instant && !w->ending)
-        store_writer_start_thread(w);
+        ch_writer_start_thread(w);
     ch_loop_hold_thread(w->loop);
     pthread_mutex_lock(&w->lock);
     *w->todo_end = job;
@@ -398,7 +55,7 @@ void ch_writer_submit(struct writer *w, struct job *job) {
     pthread_mutex_unlock(&w->lock);
     pthread_cond_signal(&w->more); /* after unlocking: the thread need not wait for the lock */
     if (w->instant)
-        store_writer_wake(w);
+        writer_wake(w);
 }
 
 static void free_log(struct ch_log *log) {
@@ -411,7 +68,7 @@ static void free_log(struct ch_log *log) {
     ch_free(log);
 }
 
-static void store_writer_free_job(struct job *job) {
+static void writer_free_job(struct job *job) {
     for (size_t i = 0; i < job->nparts; i++) {
         ch_pending_release(&job->parts[i].records);
         ch_free(job->parts[i].status);
@@ -436,7 +93,7 @@ static bool is_kept_for_mail(const struct ch_log *log) {
 
 /* Whether the log needs a transaction. A closed log must release its lease, even a lost one,
  * so the thread gets a job. */
-static bool store_writer_is_due(const struct ch_log *log) {
+static bool writer_is_due(const struct ch_log *log) {
     if (log->state <= OPENING || log->busy || !log->token || is_kept_for_mail(log))
         return false;
     return !log->handler ||
@@ -452,11 +109,12 @@ static struct part take_part(struct ch_log *log, struct chela_store_change *c) {
                      .upto = log->next - 1,
                      .release = !log->handler && ch_pending_is_empty(&log->pending)};
 
-    *c = (struct chela_store_change){.kind = p.release ? store_writer_end_lease(log)
-                                                         : CHELA_STORE_APPEND,
+    *c = (struct chela_store_change){.kind =
+                                         p.release ? ch_writer_end_lease(log) : CHELA_STORE_APPEND,
                                      .key = log->key,
                                      .token = log->token,
-                                     .now = now, .until = CH_LEASE_ENDED,
+                                     .now = now,
+                                     .until = CH_LEASE_ENDED,
                                      .records = p.records.list,
                                      .nrecords = p.records.n,
                                      .head = log->head,
@@ -477,7 +135,7 @@ static size_t count_due(const struct writer *w, size_t *extras) {
 
     *extras = 0;
     for (CH_LIST_EACH(k, &w->logs))
-        n += store_writer_is_due(CH_CONTAINER(k, struct ch_log, link));
+        n += writer_is_due(CH_CONTAINER(k, struct ch_log, link));
     for (CH_LIST_EACH(e, &w->extras))
         ++*extras;
     return n;
@@ -523,18 +181,18 @@ static bool may_pause(const struct writer *w, int64_t passed) {
         return false;
     for (CH_LIST_EACH(k, &w->logs)) {
         const struct ch_log *log = CH_CONTAINER(k, struct ch_log, link);
-        if (store_writer_is_due(log) && (!log->handler || log->wanted > CH_SYNC_SOON))
+        if (writer_is_due(log) && (!log->handler || log->wanted > CH_SYNC_SOON))
             return false;
     }
     return true;
 }
 
 static void on_pause_end(struct ch_timer *t) {
-    store_writer_wake(CH_CONTAINER(t, struct writer, pause));
+    writer_wake(CH_CONTAINER(t, struct writer, pause));
 }
 
 /* Passes all due changes of all sessions to the thread as one transaction. */
-static void store_writer_hand_over(struct writer *w) {
+static void writer_hand_over(struct writer *w) {
     open_waiting(w);
     size_t extras, n = count_due(w, &extras);
 
@@ -553,7 +211,7 @@ static void store_writer_hand_over(struct writer *w) {
     job->changes = ch_alloc((n + extras) * sizeof(*job->changes));
     for (CH_LIST_EACH(k, &w->logs)) {
         struct ch_log *log = CH_CONTAINER(k, struct ch_log, link);
-        if (!store_writer_is_due(log))
+        if (!writer_is_due(log))
             continue;
         job->sync |= needs_sync(w, log->wanted);
         job->parts[job->nparts] = take_part(log, &job->changes[job->nparts]);
@@ -571,7 +229,7 @@ static void store_writer_hand_over(struct writer *w) {
     ch_writer_submit(w, job);
 }
 
-static void store_writer_lose(struct ch_log *log, const struct chela_error *err) {
+static void writer_lose(struct ch_log *log, const struct chela_error *err) {
     if (log->state == LOST)
         return;
     log->state = LOST;
@@ -622,8 +280,8 @@ static void deliver_open(struct job *job) {
         free_log(log);
 }
 
-static const struct chela_error *store_writer_refusal(const struct job *job, size_t i,
-                                                      struct chela_error *err) {
+static const struct chela_error *writer_refusal(const struct job *job, size_t i,
+                                                struct chela_error *err) {
     int rc = job->rc < 0 ? job->rc : job->changes[i].rc;
 
     if (rc == 0)
@@ -650,14 +308,14 @@ static void deliver_part(struct job *job, size_t i) {
     struct part *p = &job->parts[i];
     struct ch_log *log = p->log;
     struct chela_error err = {0};
-    const struct chela_error *why = store_writer_refusal(job, i, &err);
+    const struct chela_error *why = writer_refusal(job, i, &err);
 
     log->busy = false;
     ch_pending_answer(&p->records, why);
     if (p->release)
         free_log(log);
     else if (why)
-        store_writer_lose(log, why);
+        writer_lose(log, why);
     else if (log->handler)
         log->handler->committed(p->upto, log->user);
 }
@@ -682,8 +340,8 @@ static void deliver_commit(struct writer *w, struct job *job) {
 
 static void deliver_job(struct writer *w, struct job *job) {
     if (job->lost) { /* not requested, so not counted and not held */
-        store_writer_lose(job->lost, &job->err);
-        store_writer_free_job(job);
+        writer_lose(job->lost, &job->err);
+        writer_free_job(job);
         return;
     }
     w->under_way--;
@@ -692,7 +350,7 @@ static void deliver_job(struct writer *w, struct job *job) {
         deliver_open(job);
     else
         deliver_commit(w, job);
-    store_writer_free_job(job);
+    writer_free_job(job);
 }
 
 /* posted: the post was delivered, so the next one may be sent. */
@@ -720,7 +378,7 @@ static void on_post(struct ch_post *post) {
     struct writer *w = CH_CONTAINER(post, struct writer, post);
 
     deliver_finished(w, true);
-    store_writer_hand_over(w);
+    writer_hand_over(w);
 }
 
 /* Without a thread, or after its end: run the jobs here. */
@@ -731,7 +389,7 @@ static void run_instantly(struct writer *w) {
         w->todo = job->next;
         if (!w->todo)
             w->todo_end = &w->todo;
-        run_job(w, job);
+        ch_writer_run(w, job);
         deliver_job(w, job);
     }
     /* A log that was closed during its opening is released now, and a log that
@@ -739,20 +397,20 @@ static void run_instantly(struct writer *w) {
     size_t extras;
     open_waiting(w);
     if (count_due(w, &extras) + extras > 0)
-        store_writer_wake(w);
+        writer_wake(w);
 }
 
 /* Wait one more iteration: the consequences of an event are often appended by
  * deferred tasks, such as the start of a reply's calls. */
-static void store_writer_flush(struct ch_task *task) {
+static void writer_flush(struct ch_task *task) {
     struct writer *w = CH_CONTAINER(task, struct writer, task);
 
     w->lingered = !w->lingered;
     if (w->lingered) {
-        store_writer_wake(w);
+        writer_wake(w);
         return;
     }
-    store_writer_hand_over(w);
+    writer_hand_over(w);
     if (w->instant)
         run_instantly(w);
 }
@@ -790,7 +448,7 @@ static uint64_t writer_append(struct ch_log *log, enum ch_record_type type, stru
                                                .n = json.n});
     log->wanted = CH_MAX(log->wanted, sync);
     if (sync != CH_SYNC_LATER)
-        store_writer_wake(log->w);
+        writer_wake(log->w);
     return seq;
 }
 
@@ -799,7 +457,7 @@ static void writer_take(struct ch_log *log, const char *event) {
         return;
     ch_pending_take(&log->pending, event);
     log->wanted = CH_MAX(log->wanted, CH_SYNC_COMMIT);
-    store_writer_wake(log->w);
+    writer_wake(log->w);
 }
 
 static void writer_send(struct ch_log *log, const char *id, struct ch_sv data, enum ch_sync sync,
@@ -807,7 +465,7 @@ static void writer_send(struct ch_log *log, const char *id, struct ch_sv data, e
     assert(log->state == OPEN);
     ch_pending_send(&log->pending, id, data, done, user);
     log->wanted = CH_MAX(log->wanted, sync);
-    store_writer_wake(log->w);
+    writer_wake(log->w);
 }
 
 static uint64_t writer_token(const struct ch_log *log) {
@@ -836,10 +494,10 @@ static void writer_owe(struct ch_journal *j, const char *key, int n) {
 
     if (log)
         log->owed += n;
-    store_writer_wake(CH_CONTAINER(j, struct writer, base));
+    writer_wake(CH_CONTAINER(j, struct writer, base));
 }
 
-static void store_writer_replace(char **mine, const char **field, const char *text) {
+static void writer_replace(char **mine, const char **field, const char *text) {
     if (!text)
         return;
     ch_free(*mine);
@@ -847,12 +505,12 @@ static void store_writer_replace(char **mine, const char **field, const char *te
 }
 
 static void writer_note(struct ch_log *log, const struct chela_store_head *head) {
-    store_writer_replace(&log->status, &log->head.status, head->status);
+    writer_replace(&log->status, &log->head.status, head->status);
     if (head->status) {
         log->runs = strcmp(head->status, "running") == 0;
         log->inherits &= log->runs; /* a later run is not the gateway's */
     }
-    store_writer_replace(&log->title, &log->head.title, head->title);
+    writer_replace(&log->title, &log->head.title, head->title);
     log->head.window = CH_MAX(log->head.window, head->window);
     log->head.turns += head->turns;
     log->head.messages += head->messages;
@@ -877,7 +535,7 @@ static void writer_change(struct ch_journal *j, const struct chela_store_change 
     e->done = done;
     e->user = user;
     ch_list_add(&w->extras, &e->link);
-    store_writer_wake(w);
+    writer_wake(w);
 }
 
 static int writer_recall(struct ch_journal *j, const struct ch_recall_query *q, ch_recall_fn *fn,
@@ -908,10 +566,10 @@ static void writer_close(struct ch_log *log) {
         handler->drop(CH_TAKE(log->past));
     if (log->state == WAITING || (log->state == LOST && !log->token))
         free_log(log);
-    store_writer_wake(w); /* another log may wait for the key */
+    writer_wake(w); /* another log may wait for the key */
 }
 
-static void store_writer_end_thread(struct writer *w) {
+static void writer_end_thread(struct writer *w) {
     pthread_mutex_lock(&w->lock);
     w->ending = true;
     pthread_cond_signal(&w->more);
@@ -924,10 +582,10 @@ static void writer_shut(struct ch_journal *j) {
     struct writer *w = CH_CONTAINER(j, struct writer, base);
 
     w->shutting = true;
-    store_writer_end_thread(w); /* after its jobs; the last changes are made here */
+    writer_end_thread(w); /* after its jobs; the last changes are made here */
     deliver_finished(w, false);
     ch_writer_submit_aside(w);
-    while (store_writer_hand_over(w), w->under_way > 0)
+    while (writer_hand_over(w), w->under_way > 0)
         run_instantly(w);
     ch_timer_stop(w->loop, &w->pause);
     ch_task_cancel(w->loop, &w->task);
@@ -978,7 +636,7 @@ struct ch_journal *ch_writer_new(struct ch_loop *loop, chela_store *store) {
     ch_list_init(&w->extras);
     w->todo_end = &w->todo;
     w->finished_end = &w->finished;
-    w->task.fn = store_writer_flush;
+    w->task.fn = writer_flush;
     w->post.fn = on_post;
     pthread_mutex_init(&w->lock, NULL);
     pthread_condattr_init(&attr);

@@ -1,6 +1,7 @@
 /* writer_private.h -- the state of a writer, shared by the files that make it up.
  *
- * writer.c appends and commits; writer_aside.c repeats changes whose rows were locked. */
+ * writer.c is the loop's side: it appends, and hands jobs over. writer_thread.c is the thread's
+ * side. writer_aside.c repeats changes whose rows were locked. */
 #ifndef CH_STORE_WRITER_PRIVATE_H
 #define CH_STORE_WRITER_PRIVATE_H
 #include "agent/journal/journal.h"
@@ -56,19 +57,19 @@ struct part { /* a log's share of a transaction */
 
 struct job {
     struct job *next;
-    struct ch_log *open;  /* opening: the session's log; or */
-    const struct ch_log_handler *handler; /* of open */
-    struct ch_log *lost;  /* lost lease: the log; or a transaction: */
+    struct ch_log *open;  /* the log of the session to open; NULL: another kind of job */
+    const struct ch_log_handler *handler; /* the handler of `open` */
+    struct ch_log *lost;  /* the log whose lease was lost; NULL: another kind of job */
     struct part *parts;   /* owned, one per log, for the first changes */
     struct extra **extras; /* owned, for the other changes */
-    struct chela_store_change *changes;
+    struct chela_store_change *changes; /* owned: a transaction */
     size_t nparts, nextras;
     bool sync;
     int rc;
     struct chela_error err;
     struct chela_error *errs; /* owned, one per change, if each was made apart; else NULL */
-    int64_t since;            /* boot clock: the first attempt, */
-    bool first;               /* which this is */
+    int64_t since;            /* time of the first attempt, on the boot clock */
+    bool first;               /* this is the first attempt */
     unsigned attempts;
     struct ch_log_head head;
     uint64_t stolen; /* opening: the token of the lease that was taken over */
@@ -85,7 +86,7 @@ struct sighting {
     uint32_t key; /* checksum; 0: none */
     uint64_t token;
     int64_t until;
-    int64_t since; /* boot clock: when the lease was first seen so */
+    int64_t since; /* when this lease was first seen, on the boot clock */
 };
 
 struct writer {
@@ -120,6 +121,12 @@ struct writer {
 
 /* The clock that continues while the process or the machine is suspended. */
 int64_t ch_writer_boot_ms(void);
+/* Starts the thread, unless it runs. If there is no thread, the writer becomes instant. */
+void ch_writer_start_thread(struct writer *w);
+/* Executes a job: opens a session, or makes a transaction. */
+void ch_writer_run(struct writer *w, struct job *job);
+/* The kind of the change that ends the lease of a log. */
+int ch_writer_end_lease(const struct ch_log *log);
 /* Hands a job to the thread. */
 void ch_writer_submit(struct writer *w, struct job *job);
 /* Moves the changes of a finished job whose rows are locked to a job that is retried later,

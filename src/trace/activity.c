@@ -28,7 +28,8 @@ struct activity_reading {
     int stop;
 };
 
-static bool activity_is_new(struct activity_reading *rd, const char *run) {
+/* False: the run was passed on before. */
+static bool activity_add_seen(struct activity_reading *rd, const char *run) {
     uint64_t hash = ch_hash(1, ch_sv_str(run));
     for (size_t i = rd->nseen; i > 0; i--)
         if (rd->seen[i - 1] == hash)
@@ -43,7 +44,7 @@ static bool activity_is_new(struct activity_reading *rd, const char *run) {
 
 /* Passes the run on, and forgets it. */
 static void activity_end_run(struct activity_reading *rd) {
-    if (rd->run.run && rd->run.end >= rd->since && !rd->stop && activity_is_new(rd, rd->run.run))
+    if (rd->run.run && rd->run.end >= rd->since && !rd->stop && activity_add_seen(rd, rd->run.run))
         rd->stop = rd->fn(&rd->run, rd->user);
     rd->run = (struct ch_activity_run){0};
     rd->paused = 0;

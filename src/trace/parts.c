@@ -38,11 +38,10 @@ void ch_parts_release(struct ch_parts *p) {
 
 /* --- writing ------------------------------------------------------------------------- */
 
-static void write_text(struct ch_jw *w, struct ch_sv text, bool redact) {
+static void write_text(struct ch_jw *w, struct ch_sv text) {
     CH_BUF_AUTO out = {0};
-    if (redact)
-        ch_redact_copy(&out, text);
-    ch_jw_str(w, redact ? ch_buf_sv(&out) : text);
+    ch_redact_copy(&out, text);
+    ch_jw_str(w, ch_buf_sv(&out));
 }
 
 /* True if a value is secret because of the name that it has. */
@@ -58,7 +57,7 @@ static bool is_secret(struct ch_sv name, struct ch_sv value) {
 
 void ch_write_redacted(struct ch_jw *w, const struct ch_json *v) {
     if (ch_json_is(v, CH_JSON_STRING)) {
-        write_text(w, ch_json_str(v), true);
+        write_text(w, ch_json_str(v));
     } else if (ch_json_is(v, CH_JSON_ARRAY)) {
         ch_jw_begin(w, '[');
         for (CH_JSON_EACH(e, v))
@@ -80,8 +79,7 @@ void ch_write_redacted(struct ch_jw *w, const struct ch_json *v) {
 }
 
 /* Copies the members of a section and adds its text. */
-static void write_section(struct ch_jw *w, const struct ch_json *s, struct ch_sv system,
-                          bool redact) {
+static void write_section(struct ch_jw *w, const struct ch_json *s, struct ch_sv system) {
     int64_t at = ch_json_int(ch_json_get(s, "at"), 0), n = ch_json_int(ch_json_get(s, "bytes"), 0);
     ch_jw_begin(w, '{');
     for (CH_JSON_MEMBERS(k, m, s)) {
@@ -90,7 +88,7 @@ static void write_section(struct ch_jw *w, const struct ch_json *s, struct ch_sv
     }
     if (at >= 0 && n >= 0 && (size_t)at <= system.n && (size_t)n <= system.n - (size_t)at) {
         ch_jw_key(w, "text");
-        write_text(w, ch_sv(system.p + at, (size_t)n), redact);
+        write_text(w, ch_sv(system.p + at, (size_t)n));
     }
     ch_jw_end(w, '}');
 }
@@ -117,20 +115,16 @@ void ch_parts_write_tools(const struct ch_parts *p, const struct ch_part *setup,
     ch_jw_end(w, ']');
 }
 
-void ch_parts_write_setup(const struct ch_parts *p, const struct ch_part *setup, bool redact,
-                          struct ch_jw *w) {
+void ch_parts_write_setup(const struct ch_parts *p, const struct ch_part *setup, struct ch_jw *w) {
     const struct ch_part *system = ch_parts_find(p, ch_json_get_str(setup->v, "system"));
     ch_jw_kstr(w, "version", ch_json_get_str(setup->v, "version"));
     ch_jw_kstr(w, "api", ch_json_get_str(setup->v, "api"));
     ch_jw_key(w, "parameters");
-    if (redact)
-        ch_write_redacted(w, ch_json_get(setup->v, "request"));
-    else
-        ch_jw_value(w, ch_json_get(setup->v, "request"));
+    ch_write_redacted(w, ch_json_get(setup->v, "request"));
     ch_jw_key(w, "sections");
     ch_jw_begin(w, '[');
     for (CH_JSON_EACH(s, system ? ch_json_get(system->v, "sections") : NULL))
-        write_section(w, s, ch_json_get_str(system->v, "text"), redact);
+        write_section(w, s, ch_json_get_str(system->v, "text"));
     ch_jw_end(w, ']');
     ch_jw_key(w, "tools");
     ch_parts_write_tools(p, setup, w);

@@ -28,9 +28,8 @@ void ch_parts_release(struct ch_parts *p);
 void ch_parts_write_tools(const struct ch_parts *p, const struct ch_part *setup, struct ch_jw *w);
 
 /* Writes the members "version", "api", "parameters", "sections" and "tools" of a setup. Keys
- * in the texts are redacted if `redact`. */
-void ch_parts_write_setup(const struct ch_parts *p, const struct ch_part *setup, bool redact,
-                          struct ch_jw *w);
+ * in the texts are redacted. */
+void ch_parts_write_setup(const struct ch_parts *p, const struct ch_part *setup, struct ch_jw *w);
 
 /* Writes a value; keys in its strings are redacted. */
 void ch_write_redacted(struct ch_jw *w, const struct ch_json *v);

@@ -323,7 +323,7 @@ static void request_write(const struct ch_request_past *p, const char *key, stru
     ch_jw_kcstr(w, "model", p->setup ? p->setup->model : "?");
     ch_jw_kint(w, "bytes", ch_json_int(ch_json_get(p->record, "bytes"), 0));
     if (p->setup)
-        ch_parts_write_setup(&p->parts, p->setup, true, w);
+        ch_parts_write_setup(&p->parts, p->setup, w);
     ch_jw_key(w, "messages");
     write_raw_redacted(w, ch_buf_sv(&p->messages));
     if (ch_json_get(p->record, "note")) {

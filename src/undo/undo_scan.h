@@ -21,7 +21,7 @@ struct ch_undo_index {
     size_t n, cap;
     struct ch_undo_table table;
     bool valid; /* false: there was no scan */
-    bool stored; /* the file holds the same */
+    bool stored; /* the file of the index has the same entries */
 };
 
 void ch_undo_index_release(struct ch_undo_index *x);

@@ -290,8 +290,8 @@ static void search(struct why *y, size_t from, size_t to) {
     ch_free(s.gone);
 }
 
-/* Asks with the whole request, to see whether the model decides the same every time. */
-static bool is_stable(struct why *y) {
+/* Asks with the whole request. True: the model decides the same every time. */
+static bool ask_whole(struct why *y) {
     CH_AUTOFREE bool *gone = ch_alloc((y->parts.n + 1) * sizeof(*gone));
     CH_BUF_AUTO first = {0};
     for (unsigned i = 0; i < y->opts.repeats; i++) {
@@ -310,7 +310,7 @@ static bool is_stable(struct why *y) {
 
 static void run(struct why *y) {
     size_t given = y->parts.n - y->parts.questions;
-    bool stable = is_stable(y);
+    bool stable = ask_whole(y);
     if (stable)
         search(y, 0, given);
     if (stable && !y->ncauses)

@@ -148,7 +148,8 @@ void kit_start(struct kit *k, const struct kit_call *calls, size_t n) {
             .name = ch_sv_str(calls[i].name),
             .text = ch_sv_str(calls[i].arguments),
         };
-    k->reply = ch_msg_new(CH_MSG_ASSISTANT, blocks, n, "test", CH_SV("m"), 0);
+    k->reply = ch_msg_by(CH_MSG_ASSISTANT, blocks, n,
+                         &(struct ch_msg_author){.api = "test", .model = CH_SV("m")}, 0);
     ch_free(blocks);
     k->opts.ops = &k->ops;
     k->opts.user = k;

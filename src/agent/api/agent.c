@@ -239,7 +239,8 @@ static int choose_mode(const chela_agent *a, const struct ch_agent_opts *o,
     return find_mode(fixed ? CHELA_MODE_PLAN : o->mode, out, err);
 }
 
-static int fill(chela_agent *a, const struct ch_agent_opts *o, struct chela_error *err) {
+/* Copies the options that need no check. */
+static void agent_copy_opts(chela_agent *a, const struct ch_agent_opts *o) {
     a->id = ch_strdup(o->id ? o->id : "main");
     a->tool_choice = ch_strdup(o->tool_choice);
     a->reasoning = o->reasoning;
@@ -266,52 +267,82 @@ static int fill(chela_agent *a, const struct ch_agent_opts *o, struct chela_erro
                CH_LIMIT_DELEGATE_CHILDREN);
     a->timeout_ms = limit_or(o->limits.timeout_ms, CH_DEFAULT_RUN_MS);
     a->selection_size = o->toolset.selection_size;
-    const struct ch_feature *mode;
+}
+
+static int agent_read_choices(chela_agent *a, const struct ch_agent_opts *o,
+                              const struct ch_feature **mode, struct chela_error *err) {
     int rc = ch_choice_check(CHELA_CHOICE_REASONING, o->reasoning, err);
     if (rc == 0)
         rc = ch_choice_check(CHELA_CHOICE_CACHE, o->request.cache, err);
     if (rc == 0)
-        rc = choose_mode(a, o, &mode, err);
+        rc = choose_mode(a, o, mode, err);
     if (rc == 0)
         rc = ch_mode_settings_read(a, o, err);
     if (rc == 0)
         rc = ch_select_mode_read(o->toolset.selection, &a->selection, err);
-    if (rc == 0)
-        rc = resolve_workspace(a, o->workspace, err);
-    if (rc == 0)
-        rc = add_target(a, o->model ? o->model : chela_default_model(a->rt, NULL),
-                        &(struct ch_target_opts){.base_url = o->base_url,
-                                                 .api_key = o->api_key,
-                                                 .api_key_env = o->api_key_env},
-                        err);
+    return rc;
+}
+
+static int agent_add_models(chela_agent *a, const struct ch_agent_opts *o,
+                            struct chela_error *err) {
+    struct ch_target_opts first = {
+        .base_url = o->base_url, .api_key = o->api_key, .api_key_env = o->api_key_env};
+    const char *model = o->model ? o->model : chela_default_model(a->rt, NULL);
+    int rc = add_target(a, model, &first, err);
     if (rc == 0)
         rc = add_fallbacks(a, o->fallbacks, err);
+    a->limits.models = (unsigned)a->ntargets;
     if (rc == 0 && o->toolset.embedding)
         rc = ch_tool_embedding_new(a->rt, o->toolset.embedding, &a->embedding, err);
-    if (rc == 0)
-        rc = agent_add_tools(a, o, err);
-    if (rc == 0 && mode)
-        rc = ch_feature_attach(a, mode, o, err);
+    return rc;
+}
+
+static int agent_add_features(chela_agent *a, const struct ch_agent_opts *o,
+                              const struct ch_feature *mode, struct chela_error *err) {
+    int rc = mode ? ch_feature_attach(a, mode, o, err) : 0;
     if (rc == 0 && reflects(a))
         rc = ch_feature_attach(a, &ch_reflect_feature, o, err);
     if (rc == 0)
         rc = ch_context_configure(a, o, err);
-    if (rc == 0)
-        load_skills(a, o->prompt.skills);
-    if (rc == 0 && ch_skills_want_tools(&a->skills))
-        rc = ch_feature_attach(a, &ch_active_skills_feature, o, err);
-    if (rc == 0)
-        rc = chela_agent_policy(a, o->allow, o->deny, o->permission, err);
+    if (rc < 0)
+        return rc;
+    load_skills(a, o->prompt.skills);
+    return ch_skills_want_tools(&a->skills)
+               ? ch_feature_attach(a, &ch_active_skills_feature, o, err)
+               : 0;
+}
+
+/* Sets the policy, the approvals and the sandbox. */
+static int set_permissions(chela_agent *a, const struct ch_agent_opts *o, struct chela_error *err) {
+    int rc = chela_agent_policy(a, o->allow, o->deny, o->permission, err);
     if (rc == 0)
         rc = ch_policies_new(o->approvals.policies, &a->policies, err);
     if (rc == 0)
         rc = set_approvals(a, o, err);
     if (rc == 0)
         rc = ch_sandbox_read(&a->arena, o->sandbox, &a->sandbox, err);
-    if (rc == 0)
-        ch_agent_hide_files(a);
-    for (char **dir = a->rt->skills; rc == 0 && dir && *dir; dir++)
+    if (rc < 0)
+        return rc;
+    ch_agent_hide_files(a);
+    for (char **dir = a->rt->skills; dir && *dir; dir++)
         ch_sandbox_add_shared(&a->arena, a->sandbox, *dir);
+    return 0;
+}
+
+static int agent_configure(chela_agent *a, const struct ch_agent_opts *o, struct chela_error *err) {
+    const struct ch_feature *mode = NULL;
+    agent_copy_opts(a, o);
+    int rc = agent_read_choices(a, o, &mode, err);
+    if (rc == 0)
+        rc = resolve_workspace(a, o->workspace, err);
+    if (rc == 0)
+        rc = agent_add_models(a, o, err);
+    if (rc == 0)
+        rc = agent_add_tools(a, o, err);
+    if (rc == 0)
+        rc = agent_add_features(a, o, mode, err);
+    if (rc == 0)
+        rc = set_permissions(a, o, err);
     if (rc == 0)
         rc = ch_server_tools_read(&a->arena, o->request.server_tools, &a->server_tools, err);
     if (rc == 0)
@@ -320,10 +351,7 @@ static int fill(chela_agent *a, const struct ch_agent_opts *o, struct chela_erro
         rc = ch_input_queue_opts(&a->queue, err);
     if (rc == 0)
         rc = set_compaction(a, o, err);
-    if (rc < 0)
-        return rc;
-    a->limits.models = (unsigned)a->ntargets;
-    return 0;
+    return rc;
 }
 
 int chela_agent_new(chela_runtime *rt, const struct chela_agent_opts *given, chela_agent **out,
@@ -344,7 +372,7 @@ int ch_agent_open(chela_runtime *rt, const struct ch_agent_opts *opts, chela_age
     ch_list_init(&a->sessions);
     ch_list_init(&a->extensions);
     ch_list_add(&rt->agents, &a->link);
-    int rc = fill(a, opts, err);
+    int rc = agent_configure(a, opts, err);
     if (rc < 0) {
         ch_agent_close(a);
         return rc;
@@ -586,14 +614,7 @@ static void write_single(const struct ch_block *call, const struct ch_result *r,
     struct ch_jw w = ch_jw(&one->out);
     ch_jw_begin(&w, '{');
     ch_jw_kstr(&w, "id", r->id);
-    ch_jw_kstr(&w, "name", r->name);
-    ch_jw_kbool(&w, "is_error", r->is_error);
-    ch_jw_kcstr(&w, "error_type", r->error_type);
-    ch_jw_kbool(&w, "retryable", r->retryable);
-    ch_jw_kstr(&w, "content", r->content);
-    ch_jw_kraw(&w, "details", r->details.n ? r->details : CH_SV("null"));
-    ch_jw_kbool(&w, "truncated", r->truncated);
-    ch_jw_kint(&w, "duration_ms", r->duration_ms);
+    ch_result_write(r, &w);
     ch_jw_end(&w, '}');
 }
 
@@ -630,7 +651,7 @@ char *chela_agent_call_tool(chela_agent *a, const char *name, const char *argume
                             .id = CH_SV("call_1"),
                             .name = ch_sv_str(name),
                             .text = ch_sv_str(args)};
-    struct ch_msg *reply = ch_msg_new(CH_MSG_ASSISTANT, &call, 1, NULL, CH_SV(""), 0);
+    struct ch_msg *reply = ch_msg_new(CH_MSG_ASSISTANT, &call, 1, 0);
     struct single_call one = {0};
     struct ch_batch_opts opts = {.loop = a->rt->loop,
                                  .workers = a->rt->workers,

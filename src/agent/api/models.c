@@ -96,11 +96,10 @@ static size_t write_providers(const chela_runtime *rt, const char *only, struct 
 
 /* --- models: of the table, or of a server */
 
-static void write_known(const char *only, struct ch_jw *w) {
+static void write_known(struct ch_jw *w) {
     const char *provider, *model;
     for (size_t i = 0; ch_price_at(i, &provider, &model); i++)
-        if (is_wanted(provider, only))
-            write_model(w, provider, &(struct ch_listed){.id = ch_sv_str(model)}, "table");
+        write_model(w, provider, &(struct ch_listed){.id = ch_sv_str(model)}, "table");
 }
 
 struct offers {
@@ -141,7 +140,7 @@ char *chela_models_json(chela_runtime *rt, const char *provider, struct chela_er
     ch_jw_key(&w, "models");
     ch_jw_begin(&w, '[');
     if (!provider)
-        write_known(NULL, &w);
+        write_known(&w);
     else if (rc == CHELA_OK)
         rc = write_offered(rt, provider, &w, err);
     ch_jw_end(&w, ']');

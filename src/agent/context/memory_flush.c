@@ -59,7 +59,7 @@ struct ch_memory_flush *ch_memory_flush_start(chela_run *run, struct ch_sv notes
     struct ch_memory_flush *f = ch_alloc(sizeof(*f));
     f->done = done;
     f->user = user;
-    f->reply = ch_msg_new(CH_MSG_ASSISTANT, &call, 1, NULL, CH_SV(""), 0);
+    f->reply = ch_msg_new(CH_MSG_ASSISTANT, &call, 1, 0);
     struct ch_batch_opts opts = {.loop = run->loop,
                                  .workers = a->rt->workers,
                                  .registry = &a->registry,

@@ -3,7 +3,6 @@
 
 #include "agent/context/tool_embedding.h"
 #include "agent/journal/emit.h"
-#include "base/limits.h"
 #include "base/utf8.h"
 #include "prompt/summary_carryover.h"
 #include "prompt/envelope.h"

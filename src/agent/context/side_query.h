@@ -21,6 +21,7 @@ struct ch_side_query_opts {
     void *user;
 };
 
+/* Starts a model call beside the turns of a run. On failure `done` is not called. */
 int ch_side_query_start(const struct ch_side_query_opts *opts, struct ch_side_query **out,
                         struct chela_error *err);
 /* Cancels: no callback follows. NULL is a no-op. Must not be called inside `done`. */

@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/limits.h"
 #include "json/json.h"
 #include "json/writer.h"
 #include "model/message/message_json.h"
@@ -145,7 +144,7 @@ struct ch_msg *ch_journal_replay_close(struct ch_journal_replay *p, int64_t ts) 
         if (reply->blocks[i].type == CH_BLOCK_TOOL_CALL)
             n += put_result(p, &p->calls[at++], &reply->blocks[i], blocks + n);
     p->answered = (unsigned)(p->ncalls - p->refused);
-    struct ch_msg *m = ch_msg_new(CH_MSG_RESULTS, blocks, n, NULL, CH_SV(""), ts);
+    struct ch_msg *m = ch_msg_new(CH_MSG_RESULTS, blocks, n, ts);
     drop_calls(p);
     return m;
 }

@@ -324,8 +324,9 @@ static struct letter *next_ready(const struct ch_outbox *box, const struct chann
 
 static void outbox_rest(struct letter *l, int64_t ms);
 
-/* May the message be sent now? If another process has its session, that process sends it. */
-static bool is_ours(struct letter *l) {
+/* True: the message may be sent now. Otherwise the message was dropped, because another process
+ * has its session and sends it, or is tried again when the lease was renewed. */
+static bool outbox_check_lease(struct letter *l) {
     struct ch_journal *j = l->box->rt->journal;
     enum ch_lease lease =
         l->token ? j->ops->lease(j, l->m.session, l->token) : CH_LEASE_HELD;
@@ -347,7 +348,7 @@ static void pump(struct ch_task *task) {
     const struct channel *c = NULL;
 
     for (struct letter *l; (l = next_ready(box, &c));) {
-        if (!is_ours(l))
+        if (!outbox_check_lease(l))
             continue;
         l->state = SENDING;
         l->by = c->user;

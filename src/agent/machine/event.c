@@ -271,8 +271,9 @@ static const char *event_name_of(const struct chela_event *ev) {
                                        : chela_event_name(inner);
 }
 
-void ch_event_write(const struct chela_event *ev, struct ch_buf *out) {
-    struct ch_jw w = ch_jw(out);
+char *chela_event_json(const struct chela_event *ev) {
+    struct ch_buf out = {0};
+    struct ch_jw w = ch_jw(&out);
     ch_jw_begin(&w, '{');
     ch_jw_kcstr(&w, "type", event_name_of(ev));
     ch_jw_kcstr(&w, "run", ev->run);
@@ -282,10 +283,5 @@ void ch_event_write(const struct chela_event *ev, struct ch_buf *out) {
     if (ev->type == CHELA_EV_CHILD)
         writers[ev->child.event->type](&w, ev->child.event);
     ch_jw_end(&w, '}');
-}
-
-char *chela_event_json(const struct chela_event *ev) {
-    struct ch_buf out = {0};
-    ch_event_write(ev, &out);
     return ch_buf_take(&out);
 }

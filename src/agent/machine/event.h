@@ -22,6 +22,4 @@ static inline struct ch_sv ch_unstr(struct chela_str s) {
     return ch_sv(s.p, s.n);
 }
 
-void ch_event_write(const struct chela_event *ev, struct ch_buf *out);
-
 #endif

@@ -117,6 +117,6 @@ int ch_media_message(const struct ch_media_input *in, const struct chela_media *
         if (rc < 0)
             return rc;
     }
-    *out = ch_msg_new(in->kind, blocks, used, NULL, CH_SV(""), in->ts);
+    *out = ch_msg_new(in->kind, blocks, used, in->ts);
     return 0;
 }

@@ -150,7 +150,7 @@ enum ch_in {
     CH_IN_COMPACTED,  /* compaction has ended; `shorter`: it helped */
     CH_IN_RESULTS,    /* every call has a result */
     CH_IN_UNANSWERED, /* only calls that the host has to answer or approve are left */
-    CH_IN_RESUMED,    /* the host has done so */
+    CH_IN_RESUMED,    /* the host has answered or approved such calls */
     CH_IN_DEADLINE,
     CH_IN_ROLE,       /* a feature used the turn; continue */
     CH_IN_DECIDED,    /* a feature ends the run with `reason` */
@@ -220,6 +220,8 @@ static inline uint64_t ch_run_next_seq(struct ch_run *r) {
     return r->seq++;
 }
 
+/* Changes the state by the input and returns the action to perform; r->path lists the states
+ * that were entered. Input after the end is ignored. */
 enum ch_do ch_run_step(struct ch_run *r, const struct ch_input *in);
 
 static inline bool ch_run_over(const struct ch_run *r) {

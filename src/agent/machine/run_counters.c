@@ -5,16 +5,16 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 
-static char *first_line(struct ch_sv text, size_t max) {
+static char *first_line(struct ch_sv text) {
     struct ch_sv rest = ch_sv_trim(text);
-    struct ch_sv line = ch_utf8_cut(ch_sv_split(&rest, '\n'), max);
+    struct ch_sv line = ch_utf8_cut(ch_sv_split(&rest, '\n'), CH_LIMIT_TITLE);
 
     return ch_strndup(line.p ? line.p : "", line.n);
 }
 
 static void set_goal(struct ch_run_counters *c, struct ch_sv text) {
     ch_free(c->goal);
-    c->goal = ch_sv_trim(text).n ? first_line(text, CH_LIMIT_TITLE) : NULL;
+    c->goal = ch_sv_trim(text).n ? first_line(text) : NULL;
 }
 
 void ch_run_counters_goal(struct ch_run_counters *c, const struct ch_msg *asked) {
@@ -47,9 +47,9 @@ void ch_run_counters_failed(struct ch_run_counters *c, unsigned turn, struct ch_
         ch_json_parse(&arena, text, CH_JSON_STRICT, &v, NULL, NULL) == 0)
         said = ch_json_get_str(v, "error");
     add(c, (struct ch_run_failure){.turn = turn,
-                                   .of = first_line(of, CH_LIMIT_TITLE),
+                                   .of = first_line(of),
                                    .cls = ch_strdup(cls ? cls : ""),
-                                   .text = first_line(said.n ? said : text, CH_LIMIT_TITLE)});
+                                   .text = first_line(said.n ? said : text)});
 }
 
 void ch_run_counters_write(const struct ch_run_counters *c, struct ch_jw *w) {
@@ -74,7 +74,7 @@ void ch_run_counters_write(const struct ch_run_counters *c, struct ch_jw *w) {
 }
 
 static char *run_counters_copy(const struct ch_json *v, const char *key) {
-    return first_line(ch_json_get_str(v, key), CH_LIMIT_TITLE);
+    return first_line(ch_json_get_str(v, key));
 }
 
 struct ch_run_counters ch_run_counters_read(const struct ch_json *v) {

@@ -73,8 +73,9 @@ static void act_on_late(struct ch_timer *t) {
 }
 
 /* A process that was stopped for a while may have lost the session without knowing: nothing
- * with an effect begins before the lease was renewed. */
-static bool may_act(chela_run *run) {
+ * with an effect begins before the lease was renewed. False: the lease is not held; if it is
+ * late, a timer tries again. */
+static bool act_check_lease(chela_run *run) {
     enum ch_lease lease = ch_run_journal_lease(run);
     run->acting->run = run;
     if (lease == CH_LEASE_LATE)
@@ -87,7 +88,7 @@ void ch_act_committed(chela_run *run, uint64_t seq) {
     for (size_t i = 0; run->batch && i < ch_batch_totals(run->batch).calls; i++) {
         if (!gate_is_open(run, i))
             continue;
-        if (!may_act(run))
+        if (!act_check_lease(run))
             return;
         run->acting->gates[i] = 0;
         ch_batch_pass(run->batch, i);
@@ -377,13 +378,16 @@ static bool act_timer(int64_t ms, void *user) {
     return false;
 }
 
+/* Every call has a result: adds them to the transcript and tells the machine. */
+static void act_done(chela_run *run);
+
 static void act_over(size_t waiting, void *user) {
     chela_run *run = user;
     if (run->dead)
         return;
     if (!waiting) {
         run->stamp = ch_run_now(run);
-        ch_act_done(run);
+        act_done(run);
         run->stamp = 0;
         return;
     }
@@ -532,7 +536,7 @@ static enum ch_loop_verdict watch(chela_run *run, const struct ch_msg *results) 
     return v;
 }
 
-void ch_act_done(chela_run *run) {
+static void act_done(chela_run *run) {
     struct ch_batch_totals totals = ch_batch_totals(run->batch);
     struct ch_msg *m = ch_batch_message(run->batch, ch_run_now(run));
     struct ch_input in = {.kind = what_ended_it(run, &totals),

@@ -13,7 +13,5 @@ bool ch_act_by_feature(const chela_run *run);
 void ch_act_committed(chela_run *run, uint64_t seq);
 
 void ch_act(chela_run *run); /* executes the calls of run->reply */
-/* Every call has a result: adds them to the transcript and tells the machine. */
-void ch_act_done(chela_run *run);
 
 #endif

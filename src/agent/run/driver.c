@@ -585,9 +585,10 @@ void ch_driver_step(chela_run *run, const struct ch_input *given) {
 
 /* --- interruption */
 
-/* The last reply is in the transcript, but its calls are not being executed: a callback
- * interrupted the step, or an earlier process made the reply. */
-static bool has_open_calls(chela_run *run) {
+/* True if the last reply is in the transcript, but its calls are not being executed: a
+ * callback interrupted the step, or an earlier process made the reply, which then becomes
+ * run->reply. */
+static bool take_open_calls(chela_run *run) {
     const struct ch_transcript *t = &run->session->transcript;
     if (run->past && run->past->reply && !run->batch) {
         run->reply = run->past->reply;
@@ -645,7 +646,7 @@ void ch_driver_interrupt(chela_run *run, enum ch_in kind, const char *why) {
         activate(run);
     if (silent && !emit_start(run))
         return;
-    if (has_open_calls(run))
+    if (take_open_calls(run))
         ch_act(run);
     if (!run->batch) {
         ch_think_stopped(run, CHELA_STOP_CANCELLED);

@@ -98,10 +98,12 @@ const char *ch_features_own_tools(const chela_agent *a);
 /* Attaches the feature that a stored run needs, by the mode in its last STATE record. */
 int ch_features_recall(chela_agent *a, const struct ch_json *state, struct chela_error *err);
 
-/* --- of sessions and runs */
+/* --- of sessions and runs. Each function calls the hook of its name, with the contract of the
+ * hook in struct ch_feature; the result combines those of all features. */
 
 void ch_features_load(chela_session *s, const struct ch_json *state);
 
+/* On failure the features opened so far stay open until ch_features_free. */
 int ch_features_open(chela_run *run, const struct chela_run_opts *opts,
                      const struct ch_json *state, struct chela_error *err);
 /* The run's data of a feature that the agent attached after the run was made; the feature is

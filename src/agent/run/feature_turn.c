@@ -20,8 +20,7 @@ void ch_feature_turn_next(chela_run *run) {
 
 void ch_feature_turn_calls(chela_run *run, const struct ch_block *calls, size_t n) {
     struct ch_reply r = {.stop = CH_STOP_TOOL_USE,
-                         .msg = ch_msg_new(CH_MSG_ASSISTANT, calls, n, NULL, CH_SV(""),
-                                           ch_run_now(run))};
+                         .msg = ch_msg_new(CH_MSG_ASSISTANT, calls, n, ch_run_now(run))};
     run->target = run->session->agent->targets[run->m.model];
     ch_tool_choice_selection(run->session);
     ch_act_written(run, true);
@@ -33,9 +32,9 @@ void ch_feature_turn_say(chela_run *run, struct ch_sv text, enum ch_reason reaso
         ch_driver_step(run, &(struct ch_input){.kind = CH_IN_DECIDED, .reason = reason});
 }
 
-void ch_feature_turn_end(chela_run *run, enum ch_reason reason) {
+void ch_feature_turn_end(chela_run *run) {
     ch_think_stopped(run, CHELA_STOP_STOP);
-    ch_driver_step(run, &(struct ch_input){.kind = CH_IN_DECIDED, .reason = reason});
+    ch_driver_step(run, &(struct ch_input){.kind = CH_IN_DECIDED, .reason = CH_REASON_COMPLETED});
 }
 
 void ch_feature_turn_fail(chela_run *run, enum ch_reason reason, const char *why) {

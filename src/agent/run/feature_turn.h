@@ -12,8 +12,8 @@ void ch_feature_turn_next(chela_run *run);
 void ch_feature_turn_calls(chela_run *run, const struct ch_block *calls, size_t n);
 /* End the run with this text as its answer. */
 void ch_feature_turn_say(chela_run *run, struct ch_sv text, enum ch_reason reason);
-/* End the run with the answer so far. */
-void ch_feature_turn_end(chela_run *run, enum ch_reason reason);
+/* Complete the run with the answer so far. */
+void ch_feature_turn_end(chela_run *run);
 /* End the run with an error. */
 void ch_feature_turn_fail(chela_run *run, enum ch_reason reason, const char *why);
 

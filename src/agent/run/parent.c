@@ -7,8 +7,6 @@
 #include "agent/journal/run_journal.h"
 #include "agent/machine/event.h"
 #include "agent/machine/run.h"
-#include "base/error.h"
-#include "base/limits.h"
 #include "tool/call/call.h"
 
 /* --- limits ------------------------------------------------------------------------ */

@@ -22,7 +22,7 @@ struct ch_child_run {
     struct ch_link link;    /* in its caller's children */
     const struct ch_child_kind *kind;
     chela_run *run;         /* the caller; a reference; NULL once the child is closed */
-    chela_call *call;       /* likewise */
+    chela_call *call;       /* the caller's call; NULL once the child is closed */
     chela_session *session; /* owned: the child's */
     struct ch_spent spent;  /* by the child and all runs below it; already counted by the
                              * caller's machine */

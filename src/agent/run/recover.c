@@ -249,8 +249,8 @@ int ch_recover_answer(chela_session *s, struct ch_sv id, struct ch_sv content, b
                          .id = call->id,
                          .name = call->name,
                          .text = content};
-    p->calls[i].result = ch_msg_new(CH_MSG_RESULTS, &b, 1, NULL, CH_SV(""),
-                                    ch_now_ms(ch_loop_clock(s->agent->rt->loop)));
+    p->calls[i].result =
+        ch_msg_new(CH_MSG_RESULTS, &b, 1, ch_now_ms(ch_loop_clock(s->agent->rt->loop)));
     p->calls[i].ran = true;
     ch_run_journal_answer(s, i, p->calls[i].result);
     return 0;

@@ -24,23 +24,17 @@
 #include "agent/journal/emit.h"
 #include "agent/journal/request_record.h"
 #include "agent/journal/run_journal.h"
-#include "agent/machine/server_tools.h"
 #include "agent/machine/event.h"
-#include "agent/machine/loop_detector.h"
 #include "agent/machine/output.h"
-#include "agent/machine/queue.h"
 #include "agent/machine/run.h"
-#include "model/provider/target_aws.h"
-#include "model/provider/context_window.h"
-#include "model/provider/shared_head.h"
-#include "model/provider/target.h"
+#include "agent/machine/server_tools.h"
 #include "agent/run/act.h"
+#include "agent/run/deliver.h"
 #include "agent/run/driver.h"
 #include "agent/run/feature.h"
 #include "agent/run/parent.h"
 #include "base/error.h"
 #include "base/limits.h"
-#include "base/log.h"
 #include "base/redact.h"
 #include "base/utf8.h"
 #include "model/codec/decoder.h"
@@ -48,7 +42,10 @@
 #include "model/codec/errors.h"
 #include "model/codec/fold.h"
 #include "model/codec/logprobs.h"
-#include "model/message/ids.h"
+#include "model/provider/context_window.h"
+#include "model/provider/shared_head.h"
+#include "model/provider/target.h"
+#include "model/provider/target_aws.h"
 #include "prompt/envelope.h"
 
 /* Texts that few turns have. */
@@ -150,122 +147,29 @@ void ch_think_follow_up(chela_run *run, bool deliver) {
     run->turn->deliver_follow_up = deliver;
 }
 
-static const char nudge_text[] =
-    "Your last reply was empty. Answer the request, or say what you need to go on.";
+/* --- messages that wait for the call */
 
-static const char caution_text[] =
-    "This leads nowhere. Do something else, or say what stands in the way.";
-static const char closing_text[] =
-    "No tool can be called any more. Say what was done and found so far, and what is left to do.";
-
-/* --- messages that wait for this moment */
-
-/* Ends the run: the history is full. False. */
-static bool is_full(chela_run *run) {
+/* Ends the run, unless it was closed, because its history is full. Returns false. */
+static bool end_full(chela_run *run) {
     struct chela_error err = {0};
     ch_fail(&err, CHELA_ELIMIT, "the session's history is full");
-    ch_driver_break(run, &err);
+    if (!run->dead)
+        ch_driver_break(run, &err);
     return false;
 }
 
-/* Adds m (taken) to the transcript. seq: the INBOUND record of m; 0: none, so m is stored
- * as a MESSAGE. False: the history is full. */
-static bool deliver(chela_run *run, struct ch_msg *m, uint64_t seq) {
-    if (seq)
-        ch_run_journal_delivered(run, seq, false);
-    else
-        ch_run_journal_message(run, m);
-    return ch_transcript_add(&run->session->transcript, m) == 0 || is_full(run);
-}
-
-static bool ends_with_results(const chela_run *run) {
-    const struct ch_transcript *t = &run->session->transcript;
-    return t->n && t->msgs[t->n - 1]->kind == CH_MSG_RESULTS;
-}
-
-/* Makes text of the runtime a part of the newest message. The message is rewritten only if
- * a model has seen it, after a call that failed. False: the history is full. */
-static bool amend(chela_run *run, struct ch_sv text) {
-    chela_session *s = run->session;
-    bool seen = s->encoder.nmessages >= s->transcript.n;
-    ch_run_journal_note(run, text);
-    if (ch_transcript_amend(&s->transcript, text) < 0)
-        return is_full(run);
-    if (seen)
-        ch_context_budget_rewritten(s);
-    return true;
-}
-
-/* Vendors want nothing between tool results and the reply to them, so a note after results
- * becomes a part of the last one. */
 bool ch_think_note(chela_run *run, struct ch_sv text) {
-    CH_BUF_AUTO note = {0};
-    if (!ends_with_results(run))
-        return deliver(run, ch_msg_text(CH_MSG_EVENT, text, ch_run_now(run)), 0);
-    ch_buf_addf(&note, CH_NOTE_OPEN "\n%.*s\n" CH_NOTE_CLOSE, CH_SV_FMT(text));
-    return amend(run, ch_buf_sv(&note));
+    return ch_deliver_note(run, text) || end_full(run);
 }
 
-static bool deliver_next(chela_run *run, struct ch_queue *q, enum chela_event_type type) {
-    uint64_t seq = ch_queue_seq(q);
-    struct ch_message_origin origin = {0};
-    ch_queue_take_origin(q, &origin);
-    ch_run_origin_answers(run, &origin, ch_queue_take_to(q));
-    struct ch_msg *m = ch_queue_pop(q);
-    struct ch_sv text = ch_msg_words(m);
-    if (!deliver(run, m, seq))
-        return false;
-    struct chela_event ev = {.type = type, .note.text = ch_str(text)};
-    return ch_emit(run, &ev);
-}
-
-/* Delivers the oldest system event: as a message, or after results as a note. */
-static bool deliver_event(chela_run *run) {
-    struct ch_queue *q = &run->session->events;
-    CH_BUF_AUTO text = {0};
-    if (!ends_with_results(run))
-        return deliver_next(run, q, CHELA_EV_SYSTEM_EVENT);
-    struct ch_msg *m = ch_queue_pop(q);
-    ch_buf_addf(&text, "%s%.*s", ch_msg_kind_prefix(CH_MSG_EVENT), CH_SV_FMT(ch_msg_words(m)));
-    struct chela_event ev = {.type = CHELA_EV_SYSTEM_EVENT, .note.text = ch_str(ch_msg_words(m))};
-    bool goes_on = ch_think_note(run, ch_buf_sv(&text)) && ch_emit(run, &ev);
-    ch_msg_free(m);
-    return goes_on;
-}
-
-/* Adds a note of the runtime to the conversation. */
-static bool remark(chela_run *run, const char *what, const char *so) {
-    CH_BUF_AUTO text = {0};
-    ch_buf_addf(&text, "%s. %s", what, so);
-    return ch_think_note(run, ch_buf_sv(&text));
-}
-
-/* Delivers all steering messages, then all system events. A follow-up is delivered only
- * when the run would have ended, one at a time. */
 bool ch_think_deliver(chela_run *run) {
     bool had_ended = run->turn->deliver_follow_up;
+    bool complains = run->m.reask || run->m.caution;
     run->turn->deliver_follow_up = false;
-    if (run->m.nudge && !ch_think_note(run, ch_sv_str(nudge_text)))
-        return false;
-    if (run->m.reask && !ch_think_note(run, ch_buf_sv(ch_think_complaint(run))))
-        return false;
-    if (run->m.caution && !remark(run, ch_buf_str(ch_think_complaint(run)), caution_text))
-        return false;
-    if (run->m.sum_up && !remark(run, ch_reason_name(run->m.closing), closing_text))
-        return false;
-    run->m.nudge = run->m.reask = run->m.caution = run->m.sum_up = false; /* told */
-    bool steered = run->steering.n > 0;
-    if (steered || (had_ended && run->follow_ups.n > 0))
+    if (run->steering.n > 0 || (had_ended && run->follow_ups.n > 0))
         ch_act_heard(run);
-    while (run->steering.n > 0)
-        if (!deliver_next(run, &run->steering, CHELA_EV_STEERING))
-            return false;
-    while (run->session->events.n > 0)
-        if (!deliver_event(run))
-            return false;
-    if (had_ended && !steered && run->follow_ups.n > 0)
-        return deliver_next(run, &run->follow_ups, CHELA_EV_FOLLOW_UP);
-    return true;
+    struct ch_sv complaint = complains ? ch_buf_sv(ch_think_complaint(run)) : CH_SV("");
+    return ch_deliver_waiting(run, had_ended, complaint) || end_full(run);
 }
 
 /* --- the request */
@@ -430,7 +334,7 @@ static bool tell_note(chela_run *run) {
     if (in_loop ? run->turn->rounds % CH_DEFAULT_REMIND_ROUNDS != 0 : has_note(last))
         return true;
     struct ch_sv text = note_about(run, in_loop);
-    return !text.n || amend(run, text);
+    return !text.n || ch_deliver_note_to_last(run, text) || end_full(run);
 }
 
 /* parts: for what is needed until the request is encoded. */
@@ -719,11 +623,23 @@ static bool answer_fits(chela_run *run, bool has_text) {
     return false;
 }
 
+/* Decides whether the reply is the answer, and fits. verdict: of the features. */
+static void judge_reply(chela_run *run, unsigned verdict, struct ch_input *in) {
+    bool rejected = verdict & CH_REPLY_REJECT;
+    in->follow_ups = (unsigned)(run->steering.n + run->follow_ups.n + run->session->events.n);
+    bool is_answer =
+        !in->calls && in->stop != CH_STOP_REFUSAL && in->stop != CH_STOP_PAUSE && !in->follow_ups;
+    in->unfit = is_answer && (rejected || !answer_fits(run, in->has_text));
+    if (rejected)
+        ch_run_outcome_error(run, "%s: %s", run->target->spec, ch_buf_str(ch_think_complaint(run)));
+    in->review = is_answer && !in->unfit && verdict & CH_REPLY_REVIEW;
+    run->turn->deliver_follow_up = in->calls == 0 && !in->unfit;
+}
+
 void ch_think_reply(chela_run *run, struct ch_reply *r) {
     bool is_private = ch_features_keep_words(run);
     unsigned verdict =
         run->features ? ch_features_reply(run, r, ch_think_complaint(run)) : CH_REPLY_USE;
-    bool of_use = !(verdict & CH_REPLY_REJECT);
     if (run->dead)
         return;
     struct ch_input in = {.kind = CH_IN_REPLY,
@@ -755,16 +671,8 @@ void ch_think_reply(chela_run *run, struct ch_reply *r) {
         return;
     if (run->reply && !emit_calls(run, run->reply, &in.calls))
         return;
-    in.follow_ups = (unsigned)(run->steering.n + run->follow_ups.n + run->session->events.n);
-    bool is_answer =
-        !in.calls && r->stop != CH_STOP_REFUSAL && r->stop != CH_STOP_PAUSE && !in.follow_ups;
-    in.unfit = is_answer && (!of_use || !answer_fits(run, in.has_text));
+    judge_reply(run, verdict, &in);
     in.has_text |= made; /* an image is an answer */
-    if (!of_use)
-        ch_run_outcome_error(run, "%s: %s", run->target->spec,
-                             ch_buf_str(ch_think_complaint(run)));
-    in.review = is_answer && !in.unfit && verdict & CH_REPLY_REVIEW;
-    run->turn->deliver_follow_up = in.calls == 0 && !in.unfit;
     ch_think_drop(run); /* tools may run for hours; r is invalid from here on */
     ch_free(CH_TAKE(run->turn->decoder));
     ch_driver_step(run, &in);

@@ -14,16 +14,16 @@ void ch_think_compact(chela_run *run); /* compacts the history instead */
 void ch_think_abort(chela_run *run);   /* aborts the call or compaction in flight, if any */
 /* Parts of a turn, for features that take it (feature.h). False: the run is over or
  * gone. */
-bool ch_think_deliver(chela_run *run); /* delivers queued messages and events */
+bool ch_think_deliver(chela_run *run);                 /* delivers queued messages and events */
 bool ch_think_note(chela_run *run, struct ch_sv text); /* adds a note of the runtime */
 bool ch_think_open(chela_run *run);  /* emits TURN_START, unless the turn is open */
 bool ch_think_close(chela_run *run); /* emits TURN_END, if the turn is open */
 void ch_think_stopped(chela_run *run, enum chela_stop reason); /* for TURN_END */
 /* The API key of the last call. */
 const char *ch_think_key(const chela_run *run);
-/* The text that tells the model the problem with its reply. */
 /* The sources of the last reply, a JSON array; empty: none. */
 struct ch_sv ch_think_citations(const chela_run *run);
+/* The text that tells the model the problem with its reply. */
 struct ch_buf *ch_think_complaint(chela_run *run);
 /* Whether the next call delivers a follow-up, because the run would have ended. */
 bool ch_think_follows_up(const chela_run *run);

@@ -236,8 +236,7 @@ static int begin_with(chela_session *s, const struct joined *j, const struct che
     blocks[n++] = (struct ch_block){.type = CH_BLOCK_TEXT, .text = ch_buf_sv(&j->text)};
     memcpy(&blocks[n], j->media, j->n * sizeof(*blocks));
     n += j->n;
-    return ch_session_start(s, ch_msg_new(CH_MSG_USER, blocks, n, NULL, CH_SV(""), now), opts,
-                            NULL, err);
+    return ch_session_start(s, ch_msg_new(CH_MSG_USER, blocks, n, now), opts, NULL, err);
 }
 
 static bool input_queue_is_busy(const chela_session *s) {
@@ -395,7 +394,7 @@ int ch_input_queue_message(const chela_session *s, enum ch_msg_kind kind, struct
     struct ch_block blocks[] = {{.type = CH_BLOCK_CONTEXT, .text = in.context},
                                 {.type = CH_BLOCK_TEXT, .text = in.text}};
     size_t first = in.context.n ? 0 : 1;
-    *out = ch_msg_new(kind, blocks + first, CH_LEN(blocks) - first, NULL, CH_SV(""), in.ts);
+    *out = ch_msg_new(kind, blocks + first, CH_LEN(blocks) - first, in.ts);
     return 0;
 }
 

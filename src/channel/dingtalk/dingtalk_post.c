@@ -16,7 +16,6 @@
 #include "channel/dingtalk/dingtalk_api.h"
 #include "channel/dingtalk/dingtalk_message.h"
 
-
 #define TRACK "chela-"
 #define UPDATE_MS 60 /* between two updates of cards */
 #define MOST_QUESTIONS 256
@@ -33,7 +32,7 @@ struct dingtalk_post {
     char *chat, *handle;   /* owned; handle may be NULL */
     char *track;           /* owned: id of a card */
     char *name, *approval; /* owned; may be NULL */
-    struct ch_buf text;    /* or the bytes of a file */
+    struct ch_buf text;    /* the text, or the bytes of a file */
     bool picture, growing, edit;
     void (*act)(struct dingtalk_post *p); /* when its turn comes */
     chela_channel_posted_fn *done;

@@ -10,7 +10,7 @@ struct ch_wecom_stream {
     char *message;       /* owned: id of the message that is answered; may be NULL */
     struct ch_buf text;
     bool finish;         /* text is complete */
-    bool over;           /* the service knows that */
+    bool over;           /* the service was told that the text is complete */
     int64_t since, left; /* ms: begin; left: end of a run without an answer, 0: none */
 };
 struct ch_wecom_stream *ch_wecom_stream(struct ch_wecom *w, const char *id, const char *req);
@@ -26,7 +26,7 @@ struct ch_wecom_post {
     char *message;            /* owned: the message that is answered; may be NULL */
     char *chat, *handle, *id; /* owned; handle may be NULL; id of the stream */
     char *name, *approval;    /* owned; may be NULL */
-    struct ch_buf text;       /* or the bytes of a file */
+    struct ch_buf text;       /* the text, or the bytes of a file */
     size_t sent;              /* bytes of the file */
     char *upload;             /* owned: id of the upload */
     bool picture, growing, first, repeated;

@@ -95,8 +95,8 @@ struct ch_chat {
     bool dirty, leaving;
     bool completing; /* an MCP server was asked for completions */
     bool stale;     /* pieces of a reply arrived: drawn with the next frame */
-    uint64_t drawn; /* ms of the loop: the last drawing */
-    uint64_t heard; /* likewise: the last input */
+    uint64_t drawn; /* time of the last drawing, in ms of the loop */
+    uint64_t heard; /* time of the last input, in ms of the loop */
     bool met; /* the conversation of the first session was shown */
     struct ch_pick pick; /* valid while chosen is set */
     ch_chat_chosen_fn *chosen; /* NULL: no picker is open */

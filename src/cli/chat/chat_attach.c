@@ -13,7 +13,7 @@
 
 enum {
     FOLD_LINES = 4,   /* a paste of this many lines is folded */
-    FOLD_BYTES = 1000 /* and a paste of this many bytes */
+    FOLD_BYTES = 1000 /* a paste of this many bytes is folded */
 };
 
 /* --- names ------------------------------------------------------------------------------- */

@@ -25,10 +25,10 @@ static char *chat_mcp_get(const char *json, const char *pointer) {
     return chela_json_get(json, strlen(json), pointer, NULL);
 }
 
-char *ch_chat_mcp_at(const char *json, const char *fmt, size_t i) {
-    char *pointer = ch_format(fmt, i), *value = chat_mcp_get(json, pointer);
+char *ch_chat_mcp_argument(const char *prompt, size_t i) {
+    char *pointer = ch_format("/arguments/%zu/name", i), *name = chat_mcp_get(prompt, pointer);
     free(pointer);
-    return value;
+    return name;
 }
 
 int ch_chat_mcp_each(const char *json, const char *pointer,
@@ -48,9 +48,9 @@ static void complain(struct ch_chat *c, const struct chela_error *err) {
 }
 
 /* Send the typed text, followed by a server's text. */
-static void say_with(struct ch_chat *c, const char *typed, const char *more, bool shown) {
+static void say_with(struct ch_chat *c, const char *typed, const char *more) {
     ch_chat_attach_served(c, more);
-    ch_chat_say(c, typed, typed, shown);
+    ch_chat_say(c, typed, typed, true);
     c->dirty = true;
 }
 
@@ -220,7 +220,7 @@ static void prompt_on_messages(const char *result, const struct chela_error *err
     ch_chat_mcp_each(result, "/messages", prompt_on_message, d.f);
     ch_draft_finish(&d);
     if (d.n)
-        say_with(p->c, p->line, d.p, true);
+        say_with(p->c, p->line, d.p);
     else
         ch_console_error(p->c->console, "the prompt has no text");
     p->c->dirty = true;
@@ -239,8 +239,8 @@ static char *prompt_params(const char *prompt, const char *name, const char *arg
     ch_draft_quote(d.f, name);
     fputs(",\"arguments\":{", d.f);
     args += strspn(args, " \t\n");
-    for (size_t i = 0; *args && (key = ch_chat_mcp_at(prompt, "/arguments/%zu/name", i)); i++) {
-        next = ch_chat_mcp_at(prompt, "/arguments/%zu/name", i + 1);
+    for (size_t i = 0; *args && (key = ch_chat_mcp_argument(prompt, i)); i++) {
+        next = ch_chat_mcp_argument(prompt, i + 1);
         size_t len = next ? strcspn(args, " \t\n") : strlen(args);
         char *value = ch_format("%.*s", (int)len, args);
         fputs(i ? "," : "", d.f);
@@ -385,7 +385,7 @@ static void read_next(struct message *m) {
 
     if (m->next == m->n) {
         ch_draft_finish(&m->out);
-        say_with(m->c, m->text, m->out.p, true);
+        say_with(m->c, m->text, m->out.p);
         free_message(m);
         return;
     }

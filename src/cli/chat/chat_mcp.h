@@ -3,9 +3,8 @@
 #define CH_CLI_CHAT_MCP_H
 #include "cli/chat/chat.h"
 
-/* A member of a server's answer, for short lists: fmt has one %zu for i. NULL: none. Free with
- * chela_free. */
-char *ch_chat_mcp_at(const char *json, const char *fmt, size_t i);
+/* The name of argument i of a prompt. NULL: none. Free with chela_free. */
+char *ch_chat_mcp_argument(const char *prompt, size_t i);
 /* As chela_json_each, for the array at the pointer. 0: json is NULL, or has no such value. */
 int ch_chat_mcp_each(const char *json, const char *pointer,
                      int (*fn)(const char *item, size_t n, void *user), void *user);

@@ -153,7 +153,7 @@ static void completion_of_argument(struct completion *t, const char *prompt) {
         if ((size_t)(word - t->text) >= t->from)
             break;
         size_t n = strcspn(word, " \t\n");
-        char *key = ch_chat_mcp_at(prompt, "/arguments/%zu/name", i);
+        char *key = ch_chat_mcp_argument(prompt, i);
         char *value = ch_format("%.*s", (int)n, word);
         if (key) {
             fputs(i ? "," : "", earlier.f);
@@ -166,7 +166,7 @@ static void completion_of_argument(struct completion *t, const char *prompt) {
         word += n;
     }
     ch_draft_finish(&earlier);
-    char *key = ch_chat_mcp_at(prompt, "/arguments/%zu/name", i);
+    char *key = ch_chat_mcp_argument(prompt, i);
     char *ref = completion_ref("ref/prompt", "name", t->prompt);
     if (key)
         completion_ask(t, ref, key, t->typed, earlier.p);

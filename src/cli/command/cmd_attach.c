@@ -9,6 +9,7 @@
 #include "chela/gateway.h"
 #include "chela/hooks.h"
 #include "cli/command/cmd.h"
+#include "cli/command/run_decisions.h"
 #include "cli/report/last_end.h"
 #include "cli/report/out.h"
 #include "cli/report/out_json.h"
@@ -25,7 +26,7 @@ enum { LOOK_MS = 100, HOLDER_LOOKS = 20 };
 
 struct flags {
     struct ch_setup_flags setup;
-    struct ch_texts allow, refuse;
+    struct ch_run_decisions decisions; /* allow and refuse */
     const char *say, *output;
     bool cancel;
 };
@@ -38,9 +39,9 @@ static const struct ch_opt opts[] = {
     {"say", 0, CH_OPT_TEXT, AT(say), "TEXT", 0, 0, "Requests",
      "send a message to the run first; the model receives it with its next request"},
     {"cancel", 0, CH_OPT_SWITCH, AT(cancel), NULL, 0, 0, "Requests", "cancel the run"},
-    {"allow", 0, CH_OPT_TEXTS, AT(allow), "ID|all", 0, 0, "Requests",
+    {"allow", 0, CH_OPT_TEXTS, AT(decisions.allow), "ID|all", 0, 0, "Requests",
      "approve this waiting call; can be repeated"},
-    {"refuse", 0, CH_OPT_TEXTS, AT(refuse), "ID|all", 0, 0, "Requests",
+    {"refuse", 0, CH_OPT_TEXTS, AT(decisions.refuse), "ID|all", 0, 0, "Requests",
      "refuse this waiting call; the model is told"},
     CH_RUN_OPT_OUTPUT(struct flags),
     CH_SETUP_OPTS_OUTPUT(struct flags),
@@ -133,13 +134,6 @@ static void attach_on_event(const struct chela_event *ev, void *user) {
 
 /* --- requests --------------------------------------------------------------------------- */
 
-static bool attach_is_named(const struct ch_texts *list, const char *id) {
-    for (size_t i = 0; i < list->n; i++)
-        if (strcmp(list->list[i], "all") == 0 || strcmp(list->list[i], id) == 0)
-            return true;
-    return false;
-}
-
 /* CHELA_ESTATE: the holder takes no requests. */
 static int attach_check_holder(struct attach *a, struct chela_error *err) {
     enum chela_holder holder;
@@ -171,11 +165,8 @@ static int attach_decide(struct attach *a, const struct waiting *w, struct chela
                                 .arguments = {w->arguments, strlen(w->arguments)},
                                 .summary = {w->summary, strlen(w->summary)},
                                 .can_remember = w->can_remember};
-    if (attach_is_named(&a->flags.refuse, w->id))
-        ap.decision = CHELA_DENY;
-    else if (attach_is_named(&a->flags.allow, w->id))
-        ap.decision = CHELA_ALLOW_ONCE;
-    else if (ch_asker_there(&a->asker) && ch_asker_approve(NULL, &ap, &a->asker) != CHELA_GO)
+    if (!ch_run_decisions_apply(&a->flags.decisions, &ap) && ch_asker_there(&a->asker) &&
+        ch_asker_approve(NULL, &ap, &a->asker) != CHELA_GO)
         return 1;
     if (ap.decision == CHELA_UNDECIDED)
         return 1;
@@ -226,7 +217,7 @@ static bool attach_waits_for(const struct attach *a, const char *id) {
 
 /* A decision about a call that does not wait is an error. */
 static int attach_check_ids(const struct attach *a, struct chela_error *err) {
-    const struct ch_texts *lists[] = {&a->flags.allow, &a->flags.refuse};
+    const struct ch_texts *lists[] = {&a->flags.decisions.allow, &a->flags.decisions.refuse};
     for (size_t i = 0; i < 2; i++)
         for (size_t k = 0; k < lists[i]->n; k++)
             if (!attach_waits_for(a, lists[i]->list[k]))

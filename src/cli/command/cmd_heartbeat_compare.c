@@ -269,7 +269,7 @@ static int heartbeat_compare_play(struct comparison *c, const char *path, struct
     return 0;
 }
 
-static int heartbeat_compare_compare(struct comparison *c) {
+static int heartbeat_compare_all(struct comparison *c) {
     struct chela_error err = {0};
     if (c->args.n != 1) {
         ch_console_error(&c->console,
@@ -311,7 +311,7 @@ static int heartbeat_compare_run(const struct ch_cmd *cmd, const struct ch_env *
                                     .replay = c.flags.replay,
                                     .uses = CH_USES_RUN,
                                     .model = c.flags.model};
-        code = heartbeat_compare_compare(&c);
+        code = heartbeat_compare_all(&c);
         heartbeat_compare_release(&c);
         code = ch_console_exit(&c.console, code);
         ch_console_release(&c.console);

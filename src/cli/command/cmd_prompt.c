@@ -56,7 +56,7 @@ int ch_prompt_cmd_failed(struct ch_prompt_cmd *p, const struct chela_error *err)
     return ch_problem_exit(err);
 }
 
-static int prompt_open_prompts(struct ch_prompt_cmd *p, struct chela_error *err) {
+static int prompt_open_all(struct ch_prompt_cmd *p, struct chela_error *err) {
     p->setup.record = p->flags.record;
     p->setup.replay = p->flags.replay;
     int rc = ch_setup_config(&p->setup, err);
@@ -80,7 +80,7 @@ int ch_prompt_cmd_run(const struct ch_cmd *cmd, const struct ch_env *env, int ar
             .flags = &p.flags.setup,
             .console = &p.console,
             .uses = cmd == &ch_cmd_prompt_test ? CH_USES_RUN : CH_USES_NOTHING};
-        code = prompt_open_prompts(&p, &err) < 0 ? ch_prompt_cmd_failed(&p, &err) : body(&p);
+        code = prompt_open_all(&p, &err) < 0 ? ch_prompt_cmd_failed(&p, &err) : body(&p);
         ch_setup_release(&p.setup);
         code = ch_console_exit(&p.console, code);
         ch_console_release(&p.console);

@@ -227,8 +227,8 @@ static int test(struct ch_prompt_cmd *p) {
     return t.failed ? CH_EXIT_ERROR : CH_EXIT_DONE;
 }
 
-static int prompt_test_run_test(const struct ch_cmd *cmd, const struct ch_env *env, int argc,
-                                char **argv) {
+static int prompt_test_command(const struct ch_cmd *cmd, const struct ch_env *env, int argc,
+                               char **argv) {
     return ch_prompt_cmd_run(cmd, env, argc, argv, test);
 }
 
@@ -247,5 +247,5 @@ const struct ch_cmd ch_cmd_prompt_test = {
         "The exit status is 0 if all cases pass, 1 if some fail (or --compare finds the prompt "
         "worse), and 2 if a prompt file or a case file is invalid.",
     .opts = test_opts,
-    .run = prompt_test_run_test,
+    .run = prompt_test_command,
 };

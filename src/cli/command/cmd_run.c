@@ -6,21 +6,22 @@
 #include <sys/random.h>
 
 #include "chela/gateway.h"
-#include "cli/report/out_json.h"
-#include "cli/report/out_text.h"
-#include "cli/term/ask.h"
 #include "cli/command/cmd.h"
 #include "cli/command/command_help.h"
-#include "cli/support/detach.h"
-#include "cli/support/draft.h"
-#include "cli/support/mem.h"
+#include "cli/command/run_decisions.h"
 #include "cli/report/last_end.h"
 #include "cli/report/out.h"
-#include "cli/support/problem.h"
+#include "cli/report/out_json.h"
+#include "cli/report/out_text.h"
 #include "cli/setup/memo.h"
 #include "cli/setup/run_opts.h"
 #include "cli/setup/setup.h"
+#include "cli/support/detach.h"
+#include "cli/support/draft.h"
+#include "cli/support/mem.h"
+#include "cli/support/problem.h"
 #include "cli/support/signal.h"
+#include "cli/term/ask.h"
 #include "cli/term/status.h"
 
 struct flags {
@@ -31,7 +32,7 @@ struct flags {
     struct ch_real temperature, top_p, timeout, cost_budget;
     struct ch_texts stop, images;
     const char *schema, *output_by;
-    struct ch_texts allow, refuse, edit, answer;
+    struct ch_run_decisions decisions;
     const char *take_over;
     int64_t from_turn;
     bool no_stream, sum_up, review_plan, no_session, resume_last, force, background;
@@ -116,13 +117,13 @@ static const struct ch_opt opts[] = {
 static const struct ch_opt resume_opts[] = {
     CH_SETUP_OPTS_CONFIG(struct flags),
     CH_SETUP_OPTS_STORE(struct flags),
-    {"allow", 0, CH_OPT_TEXTS, AT(allow), "ID|all", 0, 0, "Decisions",
+    {"allow", 0, CH_OPT_TEXTS, AT(decisions.allow), "ID|all", 0, 0, "Decisions",
      "approve this waiting call; can be repeated"},
-    {"refuse", 0, CH_OPT_TEXTS, AT(refuse), "ID|all", 0, 0, "Decisions",
+    {"refuse", 0, CH_OPT_TEXTS, AT(decisions.refuse), "ID|all", 0, 0, "Decisions",
      "refuse this waiting call; the model is told"},
-    {"edit", 0, CH_OPT_TEXTS, AT(edit), "ID=JSON", 0, 0, "Decisions",
+    {"edit", 0, CH_OPT_TEXTS, AT(decisions.edit), "ID=JSON", 0, 0, "Decisions",
      "run this waiting call with other arguments; the model is told"},
-    {"answer", 0, CH_OPT_TEXTS, AT(answer), "ID=TEXT", 0, 0, "Decisions",
+    {"answer", 0, CH_OPT_TEXTS, AT(decisions.answer), "ID=TEXT", 0, 0, "Decisions",
      "use TEXT as the result of this call; ID can also be a question of the model or a call that "
      "the client carries out"},
     {"take-over", 0, CH_OPT_TEXT, AT(take_over), "TEXT", 0, 0, "Decisions",
@@ -394,113 +395,11 @@ static bool can_take_back(const struct run *r) {
     return r->format == JSON || (r->format == TEXT && !ch_text_streams(&r->text));
 }
 
-/* --- decisions about calls that wait ------------------------------------------------- */
-
-static bool run_is_named(const struct ch_texts *list, const struct chela_str *id) {
-    for (size_t i = 0; i < list->n; i++)
-        if (strcmp(list->list[i], "all") == 0 ||
-            (strlen(list->list[i]) == id->n && memcmp(list->list[i], id->p, id->n) == 0))
-            return true;
-    return false;
-}
-
-/* 1: the waiting call has the id. */
-static int is_waiting(const char *call, size_t len, void *user) {
-    static const char *const members[] = {"/approval_id", "/id"};
-    const struct chela_str *id = user;
-    bool same = false;
-    for (int k = 0; k < 2 && !same; k++) {
-        char *got = chela_json_get(call, len, members[k], NULL);
-        same = got && strlen(got) == id->n && memcmp(got, id->p, id->n) == 0;
-        chela_free(got);
-    }
-    return same;
-}
-
-static bool asks_for(const char *waiting, const char *text, size_t n) {
-    struct chela_str id = {text, n};
-    return (n == 3 && memcmp(text, "all", 3) == 0) ||
-           chela_json_each(waiting, strlen(waiting), is_waiting, &id) == 1;
-}
-
-static bool is_json(const char *text) {
-    char *value = chela_json_get(text, strlen(text), "", NULL);
-    bool is = value != NULL;
-    chela_free(value);
-    return is;
-}
-
-/* A decision about an unknown request is an error. */
-static int check_decisions(const struct run *r, chela_store *store, struct chela_error *err) {
-    const struct ch_texts *lists[] = {&r->flags.allow, &r->flags.refuse, &r->flags.edit,
-                                      &r->flags.answer};
-    char *json;
-    int rc = 0;
-    size_t given = 0;
-    for (size_t i = 0; i < 4; i++)
-        given += lists[i]->n;
-    if (!r->resume || given == 0)
-        return CHELA_OK;
-    if ((rc = chela_store_show(store, r->key, &json, err)) < 0)
-        return rc;
-    char *waiting = chela_json_get(json, strlen(json), "/waiting", NULL);
-    for (size_t i = 0; i < 4; i++)
-        for (size_t k = 0; rc == 0 && k < lists[i]->n; k++) {
-            size_t n = i < 2 ? strlen(lists[i]->list[k]) : strcspn(lists[i]->list[k], "=");
-            const char *words = lists[i]->list[k] + n;
-            if (i >= 2 && (!*words || (i == 2 && !is_json(words + 1))))
-                rc = ch_problem(err, CHELA_EINVAL, "--%s wants ID=%s, not '%s'",
-                                i == 2 ? "edit" : "answer", i == 2 ? "JSON" : "TEXT",
-                                lists[i]->list[k]);
-            else if (!asks_for(waiting ? waiting : "", lists[i]->list[k], n))
-                rc = ch_problem(err, CHELA_EINVAL,
-                                "session %s does not ask for approval %s; 'chela sessions show "
-                                "--json %s' has what it waits for",
-                                r->key, lists[i]->list[k], r->key);
-        }
-    chela_free(waiting);
-    chela_free(json);
-    return rc;
-}
-
-/* "ID=WORDS" -> WORDS; NULL: another id. */
-static const char *words_for(const struct ch_texts *list, const struct chela_str *id) {
-    for (size_t i = 0; i < list->n; i++) {
-        size_t n = strcspn(list->list[i], "=");
-        if (n == id->n && memcmp(list->list[i], id->p, n) == 0 && list->list[i][n])
-            return list->list[i] + n + 1;
-    }
-    return NULL;
-}
-
-/* Pass the given results of host calls to the run. */
-static int give_answers(struct run *r, struct chela_error *err) {
-    int rc = 0;
-    for (size_t i = 0; rc == 0 && r->resume && i < r->flags.answer.n; i++) {
-        const char *given = r->flags.answer.list[i], *words = strchr(given, '=') + 1;
-        if (strncmp(given, "ap_", 3) == 0)
-            continue; /* an approval: handled later */
-        char *id = ch_format("%.*s", (int)strcspn(given, "="), given);
-        rc = chela_session_answer(r->session, id, words, strlen(words), 0, err);
-        free(id);
-    }
-    return rc;
-}
-
 /* Approvals not decided by flags are decided at the terminal, if any. */
 static enum chela_flow run_decide(chela_run *run, struct chela_approval *a, void *user) {
     struct run *r = user;
-    if (run_is_named(&r->flags.refuse, &a->approval_id))
-        a->decision = CHELA_DENY;
-    else if (run_is_named(&r->flags.allow, &a->approval_id))
-        a->decision = CHELA_ALLOW_ONCE;
-    else if ((a->reason = words_for(&r->flags.edit, &a->approval_id)))
-        a->decision = CHELA_EDIT;
-    else if ((a->reason = words_for(&r->flags.answer, &a->approval_id)))
-        a->decision = CHELA_ANSWER;
-    else if (ch_asker_there(&r->asker))
-        return ch_asker_approve(run, a, &r->asker);
-    return CHELA_GO;
+    bool ask = !ch_run_decisions_apply(&r->flags.decisions, a) && ch_asker_there(&r->asker);
+    return ask ? ch_asker_approve(run, a, &r->asker) : CHELA_GO;
 }
 
 /* --- the session ---------------------------------------------------------------------- */
@@ -611,9 +510,9 @@ static int run_converse(struct run *r, const struct ch_setup *setup, chela_agent
             err->code = rc = CHELA_EINTERNAL; /* any error: exit 1 */
     }
     if (rc == 0)
-        rc = check_decisions(r, setup->store, err);
+        rc = ch_run_decisions_check(&r->flags.decisions, setup->store, r->key, err);
     if (rc == 0)
-        rc = give_answers(r, err);
+        rc = ch_run_decisions_answer(&r->flags.decisions, r->session, err);
     if (rc < 0)
         return rc;
     if (r->resume && !r->compact && chela_session_status(r->session) == CHELA_SESSION_IDLE)
@@ -658,7 +557,7 @@ static int run_work(struct run *r, const struct ch_setup *setup, chela_agent *ag
     struct chela_run_opts opt =
         CHELA_RUN_OPTS(.on_event = run_on_event, .user = r, .may_redo = can_take_back(r),
                        .media = texts->images, .nmedia = r->flags.images.n, .approve = consent(r));
-    int rc = check_decisions(r, setup->store, err);
+    int rc = ch_run_decisions_check(&r->flags.decisions, setup->store, r->key, err);
     if (rc < 0)
         return rc;
     ch_signals_work(r->signals, r->key, false);
@@ -810,6 +709,41 @@ static void run_recall(struct run *r, chela_store *store) {
     ch_memo_use(&r->memo, r->key, &r->console, &f->model, &f->setup.workspace, &f->approve);
 }
 
+/* Opens the store, and finds the session in it. */
+static int run_open_store(struct run *r, struct ch_setup *setup, struct chela_error *err) {
+    const struct flags *f = &r->flags;
+    bool wanted = r->resume || f->session || f->resume_last || f->background;
+    int rc = 0;
+    if (!f->no_session)
+        rc = ch_setup_store(setup, wanted ? CH_STORE_WANTED : CH_STORE_IF_CHOSEN, err);
+    r->no_store = rc == CHELA_EINTERNAL && !setup->store;
+    if (rc == 0 && f->background)
+        rc = ch_setup_store_lasts(setup, err);
+    if (rc == 0)
+        rc = run_choose_session(r, setup->store, err);
+    if (rc == 0 && r->resume && !r->replay)
+        run_recall(r, setup->store);
+    return rc;
+}
+
+static int run_make_agent(struct run *r, struct ch_setup *setup, struct texts *texts,
+                          chela_agent **out, struct chela_error *err) {
+    struct flags *f = &r->flags;
+    if (r->agent)
+        f->setup.agent = r->agent;
+    struct groups groups = group_opts(f, texts);
+    struct chela_agent_opts opt = agent_opts(f, texts, &groups);
+    opt.approve = consent(r);
+    int rc = ch_setup_agent(setup, &opt, out, err);
+    if (rc == 0 && setup->store)
+        ch_memo_keep(*out, f->model, f->setup.workspace, f->approve, f->base_url != NULL);
+    if (rc == 0 && (r->resume || ch_asker_there(&r->asker))) {
+        struct chela_hooks hooks = CHELA_HOOKS(.user = r, .approve = run_decide);
+        rc = ch_setup_hooks(setup, *out, &hooks, err);
+    }
+    return rc == 0 && !r->resume ? run_expand(*out, &texts->prompt, err) : rc;
+}
+
 static int run_perform(struct run *r, const struct ch_env *env, struct chela_error *err) {
     struct texts texts = {0};
     struct ch_setup setup = {.env = env,
@@ -817,45 +751,22 @@ static int run_perform(struct run *r, const struct ch_env *env, struct chela_err
                              .console = &r->console,
                              .ca_file = r->flags.ca_file,
                              .record = r->flags.record,
-                             .replay = r->flags.replay};
-    setup.uses = CH_USES_MODEL | CH_USES_TOOLS | (r->flags.no_session ? 0 : CH_USES_STORE);
-    setup.model = r->flags.model;
-    setup.signals = r->signals;
-    setup.nobody = !ch_asker_there(&r->asker) && !r->flags.background;
-    chela_agent *agent;
-    bool wanted = r->resume || r->flags.session || r->flags.resume_last || r->flags.background;
+                             .replay = r->flags.replay,
+                             .uses = CH_USES_MODEL | CH_USES_TOOLS |
+                                     (r->flags.no_session ? 0 : CH_USES_STORE),
+                             .model = r->flags.model,
+                             .signals = r->signals,
+                             .nobody = !ch_asker_there(&r->asker) && !r->flags.background};
+    chela_agent *agent = NULL;
     int rc = run_read_texts(r, &texts, err);
-
     if (rc == 0)
         rc = ch_setup_config(&setup, err);
     if (rc == 0)
         rc = ch_setup_runtime(&setup, err);
-    if (rc == 0 && !r->flags.no_session)
-        rc = ch_setup_store(&setup, wanted ? CH_STORE_WANTED : CH_STORE_IF_CHOSEN, err);
-    r->no_store = rc == CHELA_EINTERNAL && !setup.store;
-    if (rc == 0 && r->flags.background)
-        rc = ch_setup_store_lasts(&setup, err);
     if (rc == 0)
-        rc = run_choose_session(r, setup.store, err);
-    if (rc == 0 && r->resume && !r->replay)
-        run_recall(r, setup.store);
-    if (rc == 0 && r->agent)
-        r->flags.setup.agent = r->agent;
-    if (rc == 0) {
-        struct groups groups = group_opts(&r->flags, &texts);
-        struct chela_agent_opts opt = agent_opts(&r->flags, &texts, &groups);
-        opt.approve = consent(r);
-        rc = ch_setup_agent(&setup, &opt, &agent, err);
-    }
-    if (rc == 0 && setup.store)
-        ch_memo_keep(agent, r->flags.model, r->flags.setup.workspace, r->flags.approve,
-                     r->flags.base_url != NULL);
-    if (rc == 0 && (r->resume || ch_asker_there(&r->asker))) {
-        struct chela_hooks hooks = CHELA_HOOKS(.user = r, .approve = run_decide);
-        rc = ch_setup_hooks(&setup, agent, &hooks, err);
-    }
-    if (rc == 0 && !r->resume)
-        rc = run_expand(agent, &texts.prompt, err);
+        rc = run_open_store(r, &setup, err);
+    if (rc == 0)
+        rc = run_make_agent(r, &setup, &texts, &agent, err);
     if (rc == 0 && r->replay && !r->flags.from_turn)
         rc = run_compare(r, &setup, agent, err);
     else if (rc == 0 && r->flags.background)
@@ -892,8 +803,7 @@ static int run_check_words(const struct run *r, struct chela_error *err) {
                                    : "sessions resume");
 }
 
-static int run_run_in_command(const struct ch_cmd *cmd, const struct ch_env *env, int argc,
-                              char **argv) {
+static int run_command(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv) {
     bool replay = cmd == &ch_cmd_replay;
     bool compact = cmd == &ch_cmd_sessions_compact;
     struct run r = {.detach = {.file = -1, .says = -1, .begun = {-1, -1}},
@@ -952,7 +862,7 @@ const struct ch_cmd ch_cmd_run = {
         "first key found, else a local server, else the built-in scripted/demo, which needs "
         "neither key nor network.",
     .opts = opts,
-    .run = run_run_in_command,
+    .run = run_command,
 };
 
 const struct ch_cmd ch_cmd_sessions_resume = {
@@ -969,7 +879,7 @@ const struct ch_cmd ch_cmd_sessions_resume = {
         "A run that was interrupted four times without a model reply in between is parked, and is "
         "resumed only with --force. If no run is unfinished, the last answer is printed.",
     .opts = resume_opts,
-    .run = run_run_in_command,
+    .run = run_command,
 };
 
 const struct ch_cmd ch_cmd_sessions_compact = {
@@ -981,7 +891,7 @@ const struct ch_cmd ch_cmd_sessions_compact = {
         "the last messages. Statements of the user and identifiers are kept. Later requests are "
         "shorter. The journal keeps all messages, and 'chela sessions show' prints them.",
     .opts = compact_opts,
-    .run = run_run_in_command,
+    .run = run_command,
 };
 
 const struct ch_cmd ch_cmd_replay = {
@@ -996,5 +906,5 @@ const struct ch_cmd ch_cmd_replay = {
         "With --from-turn N: copies the session up to the model call of turn N and continues from "
         "there with a real model and real tools. --model chooses another model.",
     .opts = replay_opts,
-    .run = run_run_in_command,
+    .run = run_command,
 };

@@ -388,7 +388,8 @@ static int run_pass(struct schedule *s) {
     return rc;
 }
 
-static int run_run(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv) {
+static int schedule_run_command(const struct ch_cmd *cmd, const struct ch_env *env, int argc,
+                                char **argv) {
     return schedule_with_store(cmd, env, argc, argv, true, run_pass);
 }
 
@@ -443,5 +444,5 @@ const struct ch_cmd ch_cmd_schedule_run = {
              "is not started again.\n\n"
              "The exit status is 1 if a run failed.",
     .opts = run_opts,
-    .run = run_run,
+    .run = schedule_run_command,
 };

@@ -127,8 +127,8 @@ static int sessions_with_store(const struct ch_cmd *cmd, const struct ch_env *en
     return code;
 }
 
-static int sessions_need_words(struct sessions *s, size_t n, const char *usage) {
-    if (s->args.n == n)
+static int sessions_need_word(struct sessions *s, const char *usage) {
+    if (s->args.n == 1)
         return CHELA_OK;
     return ch_problem(&s->err, CHELA_EINVAL, "usage: chela sessions %s", usage);
 }
@@ -286,7 +286,7 @@ static int sessions_show_row(const struct chela_store_session *row, void *user) 
 
 static int sessions_show(struct sessions *s) {
     char *json;
-    int rc = sessions_need_words(s, 1, "show [flags] KEY");
+    int rc = sessions_need_word(s, "show [flags] KEY");
     if (rc < 0)
         return rc;
     ch_draft_init(&s->out);
@@ -319,7 +319,7 @@ static int fork_to(struct sessions *s, const char *from, const char *to) {
 }
 
 static int sessions_fork_session(struct sessions *s) {
-    int rc = sessions_need_words(s, 1, "fork [flags] KEY");
+    int rc = sessions_need_word(s, "fork [flags] KEY");
     if (rc < 0)
         return rc;
     const char *from = s->args.words[0];
@@ -349,7 +349,7 @@ static int export_line(const char *p, size_t n, void *user) {
 }
 
 static int sessions_export_session(struct sessions *s) {
-    int rc = sessions_need_words(s, 1, "export [flags] KEY");
+    int rc = sessions_need_word(s, "export [flags] KEY");
     return rc < 0 ? rc : chela_store_export(s->store, s->args.words[0], export_line, s, &s->err);
 }
 
@@ -360,7 +360,7 @@ static int run_export(const struct ch_cmd *cmd, const struct ch_env *env, int ar
 static int import_session(struct sessions *s) {
     struct ch_cli_input in = {0};
     char *key = NULL;
-    int rc = sessions_need_words(s, 1, "import [flags] FILE");
+    int rc = sessions_need_word(s, "import [flags] FILE");
     if (rc == 0)
         rc = ch_input_file(s->args.words[0], IMPORT_MAX, &in, &s->err);
     if (rc == 0)
@@ -428,7 +428,7 @@ static int sessions_search(struct sessions *s) {
     const struct flags *f = &s->flags;
     struct ch_draft words;
     if (s->args.n == 0)
-        return sessions_need_words(s, 1, "search [flags] WORDS...");
+        return sessions_need_word(s, "search [flags] WORDS...");
     ch_draft_init(&words);
     for (size_t i = 0; i < s->args.n; i++)
         fprintf(words.f, "%s%s", i ? " " : "", s->args.words[i]);

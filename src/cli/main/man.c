@@ -59,10 +59,10 @@ static void put_macro(FILE *out, const char *macro, const char *text) {
     fputc('\n', out);
 }
 
-static void man_heading(FILE *out, const char *macro, const char *text) {
-    fprintf(out, ".%s ", macro);
+static void man_heading(FILE *out, const char *text) {
+    fputs(".SH ", out);
     for (; *text; text++)
-        fputc(strcmp(macro, "SH") == 0 ? toupper((unsigned char)*text) : *text, out);
+        fputc(toupper((unsigned char)*text), out);
     fputc('\n', out);
 }
 
@@ -121,40 +121,40 @@ static void man_command(FILE *out, const struct ch_cmd *cmd) {
 }
 
 static void write_commands(FILE *out, ch_commands all) {
-    man_heading(out, "SH", "synopsis");
+    man_heading(out, "synopsis");
     for (ch_commands c = all; *c; c++) {
         man_usage(out, *c);
         fputs(".br\n", out);
     }
     fputs("\\fBchela\\fR \\fB\\-\\-version\\fR | \\fB\\-\\-help\\fR\n", out);
-    man_heading(out, "SH", "description");
+    man_heading(out, "description");
     man_put(out,
             "chela runs LLM agents: it sends a task to a model, runs the tools the model asks for, "
             "and goes on until there is an answer.\n"
             "Long flags take \"--flag value\" and \"--flag=value\"; every command has --help.\n");
-    man_heading(out, "SH", "commands");
+    man_heading(out, "commands");
     for (ch_commands c = all; *c; c++)
         man_command(out, *c);
 }
 
 void ch_man_write(FILE *out, ch_commands all) {
     fprintf(out, ".TH CHELA 1 \"\" \"chela %s\" \"User commands\"\n", chela_version());
-    man_heading(out, "SH", "name");
+    man_heading(out, "name");
     fputs("chela \\- run LLM agents from the command line\n", out);
     write_commands(out, all);
-    man_heading(out, "SH", "environment");
+    man_heading(out, "environment");
     for (const struct ch_env_help *e = ch_env_help; e->name; e++)
         tagged(out, e->name, e->help);
     tagged(out, "ANTHROPIC_API_KEY, OPENAI_API_KEY, ...",
            "Keys of model services; a message names the one that is missing. The first that is set "
            "chooses the model when neither a flag nor the configuration does.");
-    man_heading(out, "SH", "files");
+    man_heading(out, "files");
     tagged(out, "./chela.yaml", "The configuration, when it is there and --config names no other.");
     tagged(out, "~/.config/chela/chela.yaml", "The user's configuration, tried next.");
-    man_heading(out, "SH", "exit status");
+    man_heading(out, "exit status");
     for (const struct ch_exit_help *e = ch_exit_help; e->code; e++)
         tagged(out, e->code, e->meaning);
-    man_heading(out, "SH", "examples");
+    man_heading(out, "examples");
     for (size_t i = 0; i < sizeof(examples) / sizeof(examples[0]); i++) {
         fputs(".PP\n", out);
         man_put(out, examples[i].about);

@@ -454,8 +454,8 @@ static struct policy take_policy(struct chela_agent_opts *opts) {
     return p;
 }
 
-static char *deny_also(const char *list, const char *name) {
-    return list && *list ? ch_format("%s,%s", list, name) : ch_dup(name);
+static char *deny_questions(const char *list) {
+    return list && *list ? ch_format("%s,ask_user", list) : ch_dup("ask_user");
 }
 
 static int bound_tools(const struct ch_setup *s, const struct policy *p, const char *choice,
@@ -530,7 +530,7 @@ static int make_member(struct ch_setup *s, const char *id, const struct chela_ag
     }
     opts.workspace = opts.workspace ? opts.workspace : s->flags->workspace;
     struct policy policy = take_policy(&opts);
-    char *deny = s->nobody && !policy.allow ? deny_also(policy.deny, "ask_user") : NULL;
+    char *deny = s->nobody && !policy.allow ? deny_questions(policy.deny) : NULL;
     ch_trust_skills(s, opts.workspace);
     int rc = chela_agent_new(s->rt, &opts, out, err);
     if (rc == 0)
@@ -694,7 +694,7 @@ int ch_setup_agent(struct ch_setup *s, struct chela_agent_opts *opts, chela_agen
     if (setup_choose_model(s, opts, err) < 0)
         return err->code;
     struct policy policy = take_policy(opts);
-    char *deny = s->nobody && !policy.allow ? deny_also(policy.deny, "ask_user") : NULL;
+    char *deny = s->nobody && !policy.allow ? deny_questions(policy.deny) : NULL;
     if (deny)
         policy.deny = deny;
     ch_trust_skills(s, opts->workspace);

@@ -102,7 +102,7 @@ struct ch_setup {
     bool background;   /* agents may be called in the background; set by the caller */
     const char *model; /* model of the command line; borrowed, may be NULL; set by the caller */
     bool strict;       /* every unknown key of the file is an error; set by the caller */
-    bool complete;     /* so is a value of a channel that is left open; likewise */
+    bool complete;     /* a channel's value that is left open is an error; set by the caller */
     bool no_demo;      /* do not run on the offline demo model unless it is named */
     bool inspect;      /* read the file without acting on it: trust is not needed */
     bool reloading;    /* no person can be asked whether a file is trusted */

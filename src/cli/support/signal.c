@@ -76,7 +76,7 @@ static void first_signal(struct ch_signals *s, int signo) {
         chela_cancel(s->run, "interrupted");
 }
 
-static void signal_on_signal(struct ch_signals *s, int signo) {
+static void signal_received(struct ch_signals *s, int signo) {
     /* _exit: a destructor might wait for the hanging operation */
     if (s->caught || s->left || s->detached || (s->works && signo != SIGTERM))
         _exit(128 + signo);
@@ -101,7 +101,7 @@ static void *signal_wait_for_signals(void *user) {
         if (!stop && signo < 0)
             time_is_up(s);
         else if (!stop)
-            signal_on_signal(s, signo);
+            signal_received(s, signo);
         pthread_mutex_unlock(&s->lock);
     }
     return NULL;

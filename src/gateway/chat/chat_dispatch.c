@@ -8,7 +8,6 @@
 #include "agent/machine/event.h"
 #include "agent/session/input_queue.h"
 #include "base/error.h"
-#include "base/limits.h"
 #include "base/log.h"
 #include "channel/files.h"
 #include "gateway/chat/approval_decision.h"
@@ -149,7 +148,8 @@ static void dispatch_on_budgets(struct ch_budget_wait *w) {
     dispatch_leave(e, &err);
 }
 
-void ch_chat_dispatch_to_lane(struct ch_chat_event *e) {
+/* Sends a prepared event to its session. */
+static void dispatch_to_lane(struct ch_chat_event *e) {
     e->budget.known = dispatch_on_budgets;
     ch_budgets_when_known(e->chat->gw, &e->budget);
 }
@@ -200,7 +200,7 @@ static void dispatch_on_prepared(void *tag) {
     struct ch_chat_service *chat = e->chat;
     CH_AUTOFREE char *session = ch_strdup(e->in.session);
     e->preparing = false;
-    ch_chat_dispatch_to_lane(e);
+    dispatch_to_lane(e);
     struct ch_chat_event *next = find_predecessor(chat, session);
     if (next && next->queued) {
         next->queued = false;

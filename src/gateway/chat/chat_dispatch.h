@@ -20,8 +20,6 @@ int ch_chat_dispatch_accept(struct ch_chat_event *e, chela_accepted_fn *done, vo
 void ch_chat_dispatch_judge(struct ch_chat_event *e);
 /* Runs a command, or prepares the event and sends it to its session. */
 void ch_chat_dispatch_event(struct ch_chat_event *e);
-/* Sends a prepared event to its session. */
-void ch_chat_dispatch_to_lane(struct ch_chat_event *e);
 
 /* What a channel may call. listens: the agent listens to chats (mode heartbeat). */
 struct ch_channel_gateway ch_chat_dispatch_host(struct ch_chat_service *chat, bool listens);

@@ -44,7 +44,7 @@ struct ch_completion_ops {
     int overloaded;     /* the protocol's HTTP status for a service that is overloaded */
     /* Reads the protocol's own members of the request: settings, tools, history. */
     int (*read)(struct ch_completion *r, struct ch_lane_opts *o, struct chela_error *err);
-    void (*event)(struct ch_completion *r, const struct chela_event *ev); /* but for RUN_END */
+    void (*event)(struct ch_completion *r, const struct chela_event *ev); /* all but RUN_END */
     /* A block of reasoning is complete; its text was reported by events before. May be
      * NULL. */
     void (*reasoned)(struct ch_completion *r, const struct ch_block *b);

@@ -162,8 +162,7 @@ static void asking_told(struct ch_delivery *d, enum ch_delivery_stage stage, str
 
 static void asking_admit(struct asking *a) {
     struct ch_block text = {.type = CH_BLOCK_TEXT, .text = ch_sv_str(a->message)};
-    struct ch_msg *m = ch_msg_new(CH_MSG_USER, &text, 1, NULL, CH_SV(""),
-                                  ch_now_ms(ch_loop_clock(a->gw->rt->loop)));
+    struct ch_msg *m = ch_msg_new(CH_MSG_USER, &text, 1, ch_now_ms(ch_loop_clock(a->gw->rt->loop)));
     CH_BUF_AUTO data = {0};
     struct ch_jw w = ch_jw(&data);
 

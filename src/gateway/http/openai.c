@@ -4,7 +4,6 @@
 #include <stdio.h>
 
 #include "base/error.h"
-#include "base/limits.h"
 #include "gateway/lane/lane.h"
 #include "gateway/request/gateway_state.h"
 #include "gateway/request/request.h"

@@ -9,7 +9,6 @@
 
 #include <stdio.h>
 
-#include "agent/handle/lookup.h"
 #include "agent/run/think.h"
 #include "base/error.h"
 #include "base/random_id.h"
@@ -32,8 +31,8 @@ struct openai_response {
     struct ch_buf annotations; /* annotations of the text that is being closed: a JSON array */
     struct ch_buf output; /* completed items: JSON, comma separated */
     unsigned nitems;
-    struct ch_buf kept;   /* the same for ch_response_store_put: with encrypted content */
-    struct ch_buf input;  /* items of the request, likewise */
+    struct ch_buf kept;   /* completed items with encrypted content, for ch_response_store_put */
+    struct ch_buf input;  /* items of the request, for ch_response_store_put */
     bool encrypted;       /* the client wants encrypted content */
     bool store, background;
     struct ch_sv conversation; /* empty: none */

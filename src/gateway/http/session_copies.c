@@ -5,7 +5,6 @@
  * nothing. */
 #include "gateway/http/session_copies.h"
 
-#include "agent/handle/lookup.h"
 #include "base/error.h"
 #include "base/random_id.h"
 #include "gateway/lane/lane.h"

@@ -108,10 +108,6 @@ static void follower_start(struct event_follower *f, struct ch_lane *l) {
         ch_request_forget_texts(req);
 }
 
-void ch_session_events_follow(struct ch_request *req, struct ch_lane *l) {
-    follower_start(follower_new(req, false), l);
-}
-
 /* A message that interrupts a run, or waits for its end, causes the next run. */
 void ch_session_events_follow_run(struct ch_request *req, struct ch_lane *l,
                                   const struct ch_delivery *d) {
@@ -176,11 +172,11 @@ void ch_session_events_await(struct ch_request *req, const struct ch_delivery *d
 }
 
 static void follow_session(struct ch_request *req, struct ch_lane *l, bool elsewhere) {
+    struct event_follower *f = follower_new(req, false);
     if (!elsewhere) {
-        ch_session_events_follow(req, l);
+        follower_start(f, l);
         return;
     }
-    struct event_follower *f = follower_new(req, false);
     ch_tail_open(req->gw, ch_arena_str(&req->arena, req->param),
                  req->last_id.n ? CH_TAIL_AFTER : CH_TAIL_NOW, req->last_id, &f->watcher,
                  follower_on_tail, f);

@@ -7,8 +7,6 @@
 
 ch_http_route_fn ch_session_events_get;
 
-/* Responds with the events of l from now on. */
-void ch_session_events_follow(struct ch_request *req, struct ch_lane *l);
 /* Responds with the events that d causes, up to RUN_END. */
 void ch_session_events_follow_run(struct ch_request *req, struct ch_lane *l,
                                   const struct ch_delivery *d);

@@ -252,7 +252,7 @@ static void socket_on_tail(struct ch_lane_watcher *w, bool gap, const struct che
         socket_send_again(NULL, s->peer);
 }
 
-static void socket_open_socket(struct ch_request *req, struct ch_lane *l, bool elsewhere) {
+static void session_socket_open(struct ch_request *req, struct ch_lane *l, bool elsewhere) {
     static const struct ch_ws_peer_events events = {.message = socket_on_message,
                                                     .gone = socket_on_gone};
     bool offered = ch_ws_peer_offers(ch_exchange_inbound(req->x), CH_SOCKET_PROTOCOL);
@@ -300,5 +300,5 @@ void ch_session_socket_open(struct ch_request *req) {
     else if (ch_lane_key_check(req->param, &err) < 0)
         ch_request_fail_with(req, &err);
     else
-        ch_session_open_lane(req, true, socket_open_socket);
+        ch_session_open_lane(req, true, session_socket_open);
 }

@@ -4,7 +4,6 @@
 
 #include "agent/api/agent.h"
 #include "agent/handle/lookup.h"
-#include "base/error.h"
 #include "base/random_id.h"
 #include "gateway/request/gateway_state.h"
 #include "gateway/request/request.h"
@@ -33,14 +32,7 @@ static void invocation_on_finished(const struct ch_block *call, const struct ch_
     struct ch_jw w = ch_jw(&i->out);
     (void)call;
     ch_jw_begin(&w, '{');
-    ch_jw_kstr(&w, "name", r->name);
-    ch_jw_kbool(&w, "is_error", r->is_error);
-    ch_jw_kcstr(&w, "error_type", r->error_type);
-    ch_jw_kbool(&w, "retryable", r->retryable);
-    ch_jw_kstr(&w, "content", r->content);
-    ch_jw_kraw(&w, "details", r->details.n ? r->details : CH_SV("null"));
-    ch_jw_kbool(&w, "truncated", r->truncated);
-    ch_jw_kint(&w, "duration_ms", r->duration_ms);
+    ch_result_write(r, &w);
     ch_jw_end(&w, '}');
 }
 
@@ -70,7 +62,7 @@ static void invocation_start(struct ch_request *req, chela_agent *a, struct ch_s
     i->request = req;
     i->agent = a;
     ch_agent_hold(a);
-    i->reply = ch_msg_new(CH_MSG_ASSISTANT, &call, 1, NULL, CH_SV(""), 0);
+    i->reply = ch_msg_new(CH_MSG_ASSISTANT, &call, 1, 0);
     ch_random_id("call_", i->run);
     struct ch_batch_opts opts = {.loop = a->rt->loop,
                                  .workers = a->rt->workers,

@@ -10,7 +10,6 @@
 #include "agent/handle/lookup.h"
 #include "base/error.h"
 #include "base/random_id.h"
-#include "base/limits.h"
 #include "gateway/http/client_tools.h"
 #include "gateway/http/ui_stream.h"
 #include "gateway/lane/client_history.h"

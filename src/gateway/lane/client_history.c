@@ -224,8 +224,7 @@ static int history_pair_results(struct ch_client_history *h, size_t reply,
                        "a tool result has no call in the preceding message, or repeats one");
     if (results) {
         h->kind = CH_MSG_RESULTS;
-        h->msgs[reply + 1] = ch_msg_new(CH_MSG_RESULTS, h->blocks, h->nblocks, NULL, CH_SV(""),
-                                        h->now);
+        h->msgs[reply + 1] = ch_msg_new(CH_MSG_RESULTS, h->blocks, h->nblocks, h->now);
         ch_msg_free(results);
     }
     h->nblocks = 0;
@@ -287,9 +286,7 @@ struct ch_msg *ch_client_history_join_user(struct ch_client_history *h) {
     for (size_t i = 0; i < h->n; i++)
         for (uint32_t k = 0; h->msgs[i]->kind == CH_MSG_USER && k < h->msgs[i]->nblocks; k++)
             ch_client_history_add_block(h, &h->msgs[i]->blocks[k]);
-    struct ch_msg *all = h->nblocks ? ch_msg_new(CH_MSG_USER, h->blocks, h->nblocks, NULL,
-                                                 CH_SV(""), h->now)
-                                    : NULL;
+    struct ch_msg *all = h->nblocks ? ch_msg_new(CH_MSG_USER, h->blocks, h->nblocks, h->now) : NULL;
     h->nblocks = 0;
     return all;
 }

@@ -3,7 +3,6 @@
  *
  * Events are made from the holder's records (record_events.h). Requests to the holder are
  * events of the store's inbox, in the form of those of HTTP clients (client_input.h). */
-#include "agent/handle/lookup.h"
 #include "agent/machine/media.h"
 #include "base/choice.h"
 #include "base/error.h"

@@ -30,7 +30,7 @@ struct ch_lane_watcher {
     uint64_t record;      /* of a tail: the record of the last event */
 };
 
-/* Waits until a lane's journal has been read; embedded likewise. */
+/* Waits until a lane's journal has been read; embedded in the struct of its owner. */
 struct ch_lane_wait {
     struct ch_link link;
     /* err NULL: the lane is ready. Otherwise the lane is gone when this returns. */

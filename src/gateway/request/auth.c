@@ -41,7 +41,7 @@ static bool auth_is_known_host(const struct ch_auth *g, const struct ch_url *hos
     if (host->kind != CH_HOST_NAME || ch_sv_eq_nocase(host->host, CH_SV("localhost")))
         return true;
     for (size_t i = 0; g->hosts[i]; i++)
-        if (ch_url_parse_host(ch_sv_str(g->hosts[i]), false, &known, NULL) == 0 &&
+        if (ch_url_parse_host(ch_sv_str(g->hosts[i]), false, &known) == 0 &&
             ch_url_same_host(host, &known))
             return true;
     return false;
@@ -54,9 +54,8 @@ static bool auth_read_origin(struct ch_sv text, struct ch_url *out) {
 /* Does the request come from a page of this gateway? */
 static bool is_same_origin(struct ch_sv origin, struct ch_sv host) {
     struct ch_url page, here;
-    return auth_read_origin(origin, &page) &&
-           ch_url_parse_host(host, page.tls, &here, NULL) == 0 && ch_url_same_host(&page, &here) &&
-           page.port == here.port;
+    return auth_read_origin(origin, &page) && ch_url_parse_host(host, page.tls, &here) == 0 &&
+           ch_url_same_host(&page, &here) && page.port == here.port;
 }
 
 /* Origins that are no URLs, such as those of browser extensions, are compared as text. */
@@ -82,7 +81,7 @@ struct ch_auth_refusal ch_auth_check(const struct ch_auth *g, const struct ch_in
     struct ch_url url;
     if (!host.n)
         return (struct ch_auth_refusal){400, "the Host header is missing"};
-    if (ch_url_parse_host(host, false, &url, NULL) < 0)
+    if (ch_url_parse_host(host, false, &url) < 0)
         return (struct ch_auth_refusal){400, "the Host header is invalid"};
     if (!auth_is_known_host(g, &url))
         return (struct ch_auth_refusal){421, "unknown host name: see gateway.hosts"};

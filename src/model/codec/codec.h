@@ -223,8 +223,7 @@ struct ch_decoder {
     long retry_after_ms; /* value of the headers, 0 if absent */
     int should_retry;    /* x-should-retry: 1 true, -1 false, 0 absent */
     struct ch_sv error_type; /* x-amzn-errortype, in the arena; may be empty */
-    struct ch_sv encoding;   /* Content-Encoding, likewise */
-    bool says_stream;    /* according to the content type; the bytes take precedence */
+    struct ch_sv encoding;   /* Content-Encoding, in the arena; may be empty */
     enum { CH_FRAME_NONE, CH_FRAME_SSE, CH_FRAME_EVENTS, CH_FRAME_BODY } framing;
     bool stopped;    /* an error or the end marker was seen: ignore the rest */
     bool recognised; /* data of this protocol was seen */

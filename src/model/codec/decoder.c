@@ -138,9 +138,7 @@ void ch_decoder_release(struct ch_decoder *d) {
 
 void ch_decoder_head(struct ch_decoder *d, const struct ch_http_head *head) {
     d->status = head->status;
-    struct ch_sv type = ch_header_find(head->headers, head->nheaders, "content-type");
     struct ch_sv encoding = ch_header_find(head->headers, head->nheaders, "content-encoding");
-    d->says_stream = ch_sv_contains_nocase(type, "text/event-stream");
     if (encoding.n && !ch_sv_is(encoding, "identity"))
         d->encoding = ch_arena_sv(&d->arena, ch_utf8_cut(encoding, QUOTED));
     if (is_success(d)) /* the following headers matter for failures only */

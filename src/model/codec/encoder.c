@@ -182,7 +182,7 @@ static struct ch_msg *encoder_pair(const struct ch_msg *calls, const struct ch_m
         else
             out[n++] = results->blocks[i];
     }
-    struct ch_msg *m = ch_msg_new(CH_MSG_RESULTS, out, n, NULL, CH_SV(""), 0);
+    struct ch_msg *m = ch_msg_new(CH_MSG_RESULTS, out, n, 0);
     ch_free(answers);
     ch_free(out);
     return m;

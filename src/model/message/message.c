@@ -46,17 +46,16 @@ const char *ch_block_type_name(enum ch_block_type t) {
     return block_names[t];
 }
 
-static size_t message_message_room(struct ch_sv s) {
+static size_t text_room(struct ch_sv s) {
     return s.n ? s.n + 1 : 0;
 }
 
 static size_t block_room(const struct ch_block *b) {
-    return message_message_room(b->text) + message_message_room(b->id) +
-           message_message_room(b->name) + message_message_room(b->extra);
+    return text_room(b->text) + text_room(b->id) + text_room(b->name) + text_room(b->extra);
 }
 
 /* Copy s to *at and advance *at; an empty text needs no room. */
-static struct ch_sv message_message_place(char **at, struct ch_sv s) {
+static struct ch_sv place_text(char **at, struct ch_sv s) {
     if (!s.n)
         return CH_SV("");
     char *p = *at;
@@ -74,10 +73,10 @@ static bool ends_with(struct ch_sv s, struct ch_sv end) {
 static void place_author(char **at, const struct ch_msg_author *by, bool shared) {
     *(struct names *)*at = (struct names){(uint32_t)by->asked.n, (uint32_t)by->model.n};
     *at += sizeof(struct names);
-    message_message_place(at, ch_sv_str(by->api));
-    message_message_place(at, by->asked);
+    place_text(at, ch_sv_str(by->api));
+    place_text(at, by->asked);
     if (!shared)
-        message_message_place(at, by->model);
+        place_text(at, by->model);
 }
 
 struct ch_msg *ch_msg_by(enum ch_msg_kind kind, const struct ch_block *blocks, size_t n,
@@ -87,8 +86,8 @@ struct ch_msg *ch_msg_by(enum ch_msg_kind kind, const struct ch_block *blocks, s
     for (size_t i = 0; i < n; i++)
         size += block_room(&blocks[i]);
     bool shared = ends_with(by->asked, by->model);
-    size_t author = message_message_room(api_text) + message_message_room(by->asked) +
-                    (shared ? 0 : message_message_room(by->model));
+    size_t author =
+        text_room(api_text) + text_room(by->asked) + (shared ? 0 : text_room(by->model));
     size += author ? sizeof(struct names) + author : 0;
 
     struct ch_msg *m = ch_malloc(size);
@@ -108,10 +107,10 @@ struct ch_msg *ch_msg_by(enum ch_msg_kind kind, const struct ch_block *blocks, s
             .type = b->type,
             .flags = b->flags,
             .span = b->span,
-            .text = message_message_place(&at, b->text),
-            .id = message_message_place(&at, b->id),
-            .name = message_message_place(&at, b->name),
-            .extra = message_message_place(&at, b->extra),
+            .text = place_text(&at, b->text),
+            .id = place_text(&at, b->id),
+            .name = place_text(&at, b->name),
+            .extra = place_text(&at, b->extra),
         };
     }
     return m;
@@ -127,7 +126,7 @@ struct ch_msg_author ch_msg_author(const struct ch_msg *m) {
     at += m->has_api ? strlen(at) + 1 : 0;
     if (n->asked)
         by.asked = ch_sv(at, n->asked);
-    at += message_message_room(by.asked);
+    at += text_room(by.asked);
     if (m->shares_model)
         at = by.asked.p + n->asked - n->model;
     if (n->model)
@@ -136,8 +135,8 @@ struct ch_msg_author ch_msg_author(const struct ch_msg *m) {
 }
 
 struct ch_msg *ch_msg_new(enum ch_msg_kind kind, const struct ch_block *blocks, size_t n,
-                          const char *api, struct ch_sv model, int64_t ts) {
-    return ch_msg_by(kind, blocks, n, &(struct ch_msg_author){.api = api, .model = model}, ts);
+                          int64_t ts) {
+    return ch_msg_by(kind, blocks, n, &(struct ch_msg_author){0}, ts);
 }
 
 struct ch_msg *ch_msg_like(const struct ch_msg *m, enum ch_msg_kind kind,
@@ -159,7 +158,7 @@ size_t ch_msg_call_index(const struct ch_msg *m, const struct ch_block *call) {
 
 struct ch_msg *ch_msg_text(enum ch_msg_kind kind, struct ch_sv text, int64_t ts) {
     struct ch_block b = {.type = CH_BLOCK_TEXT, .text = text};
-    return ch_msg_new(kind, &b, 1, NULL, CH_SV(""), ts);
+    return ch_msg_new(kind, &b, 1, ts);
 }
 
 struct ch_sv ch_msg_words(const struct ch_msg *m) {

@@ -87,10 +87,11 @@ struct ch_msg_author {
     struct ch_sv asked;
 };
 
-/* Copy blocks into one new message. All texts are copied (api too) and
+/* Copy blocks into one new message without an author. All texts are copied and
  * NUL-terminated; an empty text is "". */
 struct ch_msg *ch_msg_new(enum ch_msg_kind kind, const struct ch_block *blocks, size_t n,
-                          const char *api, struct ch_sv model, int64_t ts);
+                          int64_t ts);
+/* As ch_msg_new, with an author, whose texts are copied too. */
 struct ch_msg *ch_msg_by(enum ch_msg_kind kind, const struct ch_block *blocks, size_t n,
                          const struct ch_msg_author *by, int64_t ts);
 /* The author of m; the texts are in m. Empty for the messages of others than models. */
@@ -101,12 +102,13 @@ struct ch_msg *ch_msg_like(const struct ch_msg *m, enum ch_msg_kind kind,
 void ch_msg_free(struct ch_msg *m);
 
 /* A message of one text block. */
-static inline bool ch_result_failed(const struct ch_block *result) { /* or it was denied */
+struct ch_msg *ch_msg_text(enum ch_msg_kind kind, struct ch_sv text, int64_t ts);
+/* True if the result is an error, or the call was denied. */
+static inline bool ch_result_failed(const struct ch_block *result) {
     return result->flags & (CH_F_ERROR | CH_F_DENIED);
 }
 /* The index of the call block `call` among the message's calls, from 0. */
 size_t ch_msg_call_index(const struct ch_msg *m, const struct ch_block *call);
-struct ch_msg *ch_msg_text(enum ch_msg_kind kind, struct ch_sv text, int64_t ts);
 /* The first TEXT block; empty if there is none. */
 struct ch_sv ch_msg_words(const struct ch_msg *m);
 

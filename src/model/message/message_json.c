@@ -9,7 +9,6 @@
 
 #include "base/arena.h"
 #include "base/error.h"
-#include "base/limits.h"
 #include "model/message/message.h"
 #include "json/json.h"
 #include "json/writer.h"

@@ -22,7 +22,7 @@ size_t ch_when_groups(const struct ch_scripted_when *w) {
 }
 
 /* On a match the capture groups are added to m. */
-static bool scripted_match_matches(struct ch_pattern *p, struct ch_sv text, struct ch_match *m) {
+static bool scripted_match_text(struct ch_pattern *p, struct ch_sv text, struct ch_match *m) {
     if (!p)
         return true;
     int64_t fuel = INT64_MAX; /* one match */
@@ -73,7 +73,7 @@ static bool result_holds(const struct ch_scripted_when *w, const struct ch_talk 
     for (size_t i = 0; i < t->batch; i++, r = r->older) {
         bool named = w->after != CH_AFTER_TOOLS || scripted_match_among(r->tool, w->after_tools);
         bool kind = w->is_error < 0 || w->is_error == r->is_error;
-        if (!named || !kind || !scripted_match_matches(w->result, r->text, m))
+        if (!named || !kind || !scripted_match_text(w->result, r->text, m))
             continue;
         m->result = r;
         return true;
@@ -100,8 +100,8 @@ static bool scripted_match_holds(const struct ch_scripted_when *w, const struct 
                                  struct ch_match *m) {
     m->ngroups = 0;
     return (!w->turn || w->turn == t->turn) && (!w->message || w->message == t->message) &&
-           after_holds(w, t) && tools_hold(w, t) && scripted_match_matches(w->user, t->user, m) &&
-           result_holds(w, t, m) && scripted_match_matches(w->system, t->system, m);
+           after_holds(w, t) && tools_hold(w, t) && scripted_match_text(w->user, t->user, m) &&
+           result_holds(w, t, m) && scripted_match_text(w->system, t->system, m);
 }
 
 bool ch_script_match(const struct ch_script *s, const struct ch_talk *talk, struct ch_match *out) {

@@ -394,8 +394,8 @@ static int check_rule(struct reader *r, const struct ch_rule *rule) {
     return check_templates(r, rule);
 }
 
-static int scripted_rules_read_rules(struct reader *r, const struct ch_json *v,
-                                     const struct field *f, void *out) {
+static int scripted_rules_read(struct reader *r, const struct ch_json *v, const struct field *f,
+                               void *out) {
     struct ch_script *s = out;
     if (v->type != CH_JSON_ARRAY || v->n == 0)
         return wrong_type(r, v, f->key, "a list of rules");
@@ -426,7 +426,7 @@ static int scripted_rules_read_rules(struct reader *r, const struct ch_json *v,
 }
 
 static const struct field file_fields[] = {
-    {"rules", scripted_rules_read_rules, 0, 0, 0, NULL},
+    {"rules", scripted_rules_read, 0, 0, 0, NULL},
     {0},
 };
 

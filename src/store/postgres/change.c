@@ -16,9 +16,9 @@
 
 /* Run a statement; returns the number of changed rows, negative on error (see
  * err). */
-static int postgres_change_change(struct chela_store_db *db, const char *sql,
-                                  const struct ch_pg_arg *args, size_t n, bool *changed,
-                                  struct chela_error *err) {
+static int postgres_change_exec(struct chela_store_db *db, const char *sql,
+                                const struct ch_pg_arg *args, size_t n, bool *changed,
+                                struct chela_error *err) {
     PGresult *res;
     int rc = ch_pg_query(db, sql, args, n, &res, err);
 
@@ -29,10 +29,10 @@ static int postgres_change_change(struct chela_store_db *db, const char *sql,
     return 0;
 }
 
-#define CHANGE(db, sql, changed, err, ...)                                                       \
-    postgres_change_change(db, sql, (struct ch_pg_arg[]){__VA_ARGS__},                           \
-                           sizeof((struct ch_pg_arg[]){__VA_ARGS__}) / sizeof(struct ch_pg_arg), \
-                           changed, err)
+#define CHANGE(db, sql, changed, err, ...)                                                     \
+    postgres_change_exec(db, sql, (struct ch_pg_arg[]){__VA_ARGS__},                           \
+                         sizeof((struct ch_pg_arg[]){__VA_ARGS__}) / sizeof(struct ch_pg_arg), \
+                         changed, err)
 
 /* --- changes: return 0 or an error of the database; c->rc is the change's own -------- */
 

@@ -20,15 +20,14 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/limits.h"
 #include "base/mem.h"
 #include "store/postgres/db.h"
 #include "store/postgres/link.h"
 #include "store/writer.h" /* CH_LEASE_ENDED */
 
 #define STATEMENT_MS 8000 /* the server's timeout for a statement */
-#define LOCK_MS 250       /* and for a lock: chela holds locks only for a short time */
-#define WARY_LOCK_MS 20   /* the same while another program holds a lock for long */
+#define LOCK_MS 250       /* the server's timeout for a lock: chela holds locks for a short time */
+#define WARY_LOCK_MS 20   /* timeout for a lock while another program holds one for long */
 #define WARY_MS 5000
 #define IDLE_MS 5000      /* server's timeout for a transaction whose client is gone */
 #define CLOCK_SLACK_MS 1000 /* smaller differences between clocks are ignored */

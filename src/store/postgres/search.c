@@ -8,7 +8,6 @@
 
 #include "base/buf.h"
 #include "base/error.h"
-#include "base/limits.h"
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "store/postgres/db.h"

@@ -7,7 +7,6 @@
 #include <sys/socket.h>
 
 #include "base/error.h"
-#include "base/limits.h"
 #include "store/redis/db.h"
 #include "store/redis/link.h"
 

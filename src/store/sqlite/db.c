@@ -29,8 +29,8 @@
 #define BUSY_LOOK_MS 2         /* between attempts */
 #define WAL_BYTES (16 << 20)   /* size of the WAL that is kept for reuse */
 #define WAL_FRAMES 1000        /* pages in the WAL after which a commit copies them to the file */
-#define CLOSE_FRAMES 128       /* the same when a process closes the database, */
-#define CLOSE_BYTES (1 << 20)  /* which keeps this size of the WAL */
+#define CLOSE_FRAMES 128       /* pages in the WAL after which closing copies them to the file */
+#define CLOSE_BYTES (1 << 20)  /* size of the WAL that is kept when the database is closed */
 #define SPARE_PAGES 1024       /* free pages that are kept for reuse */
 #define SHRINK_PAGES 2048      /* pages that one transaction gives back */
 

@@ -60,9 +60,9 @@ enum ch_vouch ch_approvals_vouch(const struct ch_approvals *a, const chela_call 
  * could not vouch for (an interpreter, a program of the workspace, a pipe under a grant without
  * a pattern) runs in the full sandbox without a network, or is asked about. */
 
-/* pattern empty: every call. CHELA_EINVAL: the pattern describes no command. */
-int ch_approvals_grant(struct ch_approvals *a, struct ch_sv tool, struct ch_sv pattern,
-                       struct chela_error *err);
+/* pattern empty: every call. CHELA_EINVAL: the pattern is not the beginning of one command.
+ * CHELA_ELIMIT: too many grants. */
+int ch_approvals_grant(struct ch_approvals *a, struct ch_sv tool, struct ch_sv pattern);
 void ch_approvals_revoke(struct ch_approvals *a); /* removes every grant */
 /* a NULL: no grants. */
 enum ch_vouch ch_approvals_granted(const struct ch_approvals *a, const chela_call *call,

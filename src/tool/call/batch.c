@@ -17,6 +17,7 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/utf8.h"
+#include "json/writer.h"
 #include "tool/call/call.h"
 #include "tool/call/consent.h"
 #include "tool/call/question.h"
@@ -272,12 +273,12 @@ static bool is_unstarted(const chela_call *call) {
            call->state == CH_CALL_READY || call->state == CH_CALL_GATED;
 }
 
-static void skip_rest(struct ch_batch *b, const char *type, const char *why) {
+static void skip_rest(struct ch_batch *b, const char *why) {
     batch_make_calls(b);
     for (size_t i = 0; i < b->n; i++) {
         if (!is_unstarted(b->calls[i]))
             continue;
-        ch_call_end_error(b->calls[i], type, why);
+        ch_call_end_error(b->calls[i], "cancelled", why);
         b->calls[i]->outcome.denied = true;
     }
 }
@@ -285,7 +286,7 @@ static void skip_rest(struct ch_batch *b, const char *type, const char *why) {
 static void stop_rest(struct ch_batch *b) {
     static const char why[] = "The run was stopped before this call was made.";
 
-    skip_rest(b, "cancelled", why);
+    skip_rest(b, why);
     for (size_t i = 0; i < b->n; i++) {
         chela_call *call = b->calls[i];
         /* new: an earlier process made attempts, this one none */
@@ -329,7 +330,7 @@ static void batch_prepare(struct ch_batch *b, size_t i) {
 }
 
 /* Effect "read" needs no gate; other calls ask the gate once. */
-static bool batch_may_pass(struct ch_batch *b, chela_call *call) {
+static bool batch_ask_gate(struct ch_batch *b, chela_call *call) {
     if (call->passed || !b->ops->gate || call->tool->effect == CHELA_EFFECT_READ)
         return true;
     call->passed = true;
@@ -354,7 +355,7 @@ static void batch_start(struct ch_batch *b, chela_call *call) {
         ch_call_end_error(call, "timeout", "the deadline of the retry policy has passed");
         return;
     }
-    if (!batch_may_pass(b, call))
+    if (!batch_ask_gate(b, call))
         return;
     bool first = !call->announced;
     call->announced = true;
@@ -668,7 +669,7 @@ void ch_batch_interrupt(struct ch_batch *b, size_t index) {
 }
 
 void ch_batch_skip(struct ch_batch *b, const char *why) {
-    skip_rest(b, "cancelled", why);
+    skip_rest(b, why);
 }
 
 void ch_batch_cancel(struct ch_batch *b, const char *why) {
@@ -837,7 +838,7 @@ struct ch_msg *ch_batch_result(struct ch_batch *b, size_t index, int64_t ts) {
 
     assert(call->state == CH_CALL_ENDED);
     size_t n = fill_blocks(blocks, call);
-    return ch_msg_new(CH_MSG_RESULTS, blocks, n, NULL, CH_SV(""), ts);
+    return ch_msg_new(CH_MSG_RESULTS, blocks, n, ts);
 }
 
 struct ch_msg *ch_batch_message(struct ch_batch *b, int64_t ts) {
@@ -853,7 +854,18 @@ struct ch_msg *ch_batch_message(struct ch_batch *b, int64_t ts) {
     n = 0;
     for (size_t i = 0; i < b->n; i++)
         n += fill_blocks(blocks + n, b->calls[i]);
-    return ch_msg_new(CH_MSG_RESULTS, blocks, n, NULL, CH_SV(""), ts);
+    return ch_msg_new(CH_MSG_RESULTS, blocks, n, ts);
+}
+
+void ch_result_write(const struct ch_result *r, struct ch_jw *w) {
+    ch_jw_kstr(w, "name", r->name);
+    ch_jw_kbool(w, "is_error", r->is_error);
+    ch_jw_kcstr(w, "error_type", r->error_type);
+    ch_jw_kbool(w, "retryable", r->retryable);
+    ch_jw_kstr(w, "content", r->content);
+    ch_jw_kraw(w, "details", r->details.n ? r->details : CH_SV("null"));
+    ch_jw_kbool(w, "truncated", r->truncated);
+    ch_jw_kint(w, "duration_ms", r->duration_ms);
 }
 
 void ch_batch_close(struct ch_batch *b) {

@@ -14,6 +14,7 @@
 struct ch_batch;
 struct ch_call_listener;
 struct ch_jobs;
+struct ch_jw;
 struct ch_sandbox_policy;
 struct ch_session_state;
 
@@ -28,6 +29,9 @@ struct ch_result { /* result of one call; texts borrowed from the batch */
     unsigned attempts; /* 0: the call was not run */
     int64_t duration_ms;
 };
+
+/* Write the members of a result, except "id", into the open object. */
+void ch_result_write(const struct ch_result *r, struct ch_jw *w);
 
 /* A call that needs a person's approval; texts borrowed for the callback. */
 struct ch_ask {

@@ -394,7 +394,8 @@ static enum step own_rules(chela_call *call) {
 static enum step call_skip(chela_call *call, const char *feedback) {
     struct ch_outcome o = {.denied = true};
 
-    ch_text_shape(&o.content, ch_sv_str(feedback ? feedback : "The call was skipped."), 0);
+    ch_shape_text(&(struct ch_shape){0}, ch_sv_str(feedback ? feedback : "The call was skipped."),
+                  0, &o.content);
     ch_call_end(call, &o);
     return STEP_OVER;
 }

@@ -8,7 +8,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "base/limits.h"
 #include "tool/call/call.h"
 #include "json/writer.h"
 

@@ -25,14 +25,14 @@ static void deny(chela_call *call, const char *why) {
 
 /* True if this machine has every layer of the sandbox. Otherwise the question names the
  * missing layer, and so does one warning. */
-static bool has_full_box(chela_call *call) {
+static bool check_full_box(chela_call *call) {
     call->lacks = ch_sandbox_lacks(&call->arena, call->env->sandbox);
     return !call->lacks;
 }
 
-/* A rule or an earlier approval covers the call. Files that other programs execute need a
- * question about the very call. */
-static bool is_vouched_for(chela_call *call) {
+/* True if a rule or an earlier approval covers the call; records which. Files that other
+ * programs execute need a question about the very call. */
+static bool find_voucher(chela_call *call) {
     const struct ch_call_env *env = call->env;
     const struct ch_bound *b = call->bound;
 
@@ -42,7 +42,7 @@ static bool is_vouched_for(chela_call *call) {
     if (vouch == CH_VOUCH_NO && b->kind == CH_KIND_PLAIN)
         vouch = ch_approvals_granted(env->granted, call, b);
     call->by_rule = vouch == CH_VOUCH_YES;
-    call->full_box = vouch == CH_VOUCH_IN_BOX && has_full_box(call);
+    call->full_box = vouch == CH_VOUCH_IN_BOX && check_full_box(call);
     return call->by_rule || call->full_box || ch_memory_has(env->memory, b->digest) ||
            (b->kind == CH_KIND_INSTRUCTIONS && env->ask_means == CH_CONSENT_AUTO);
 }
@@ -72,7 +72,7 @@ static bool runs_in_full_box(chela_call *call, enum ch_consent level) {
         return false;
     if (call->tool->plan)
         call->tool->plan(call, &plan);
-    call->full_box = plan.command.n > 0 && has_full_box(call);
+    call->full_box = plan.command.n > 0 && check_full_box(call);
     return call->full_box;
 }
 
@@ -96,7 +96,7 @@ bool ch_consent_given(chela_call *call) {
         return true;
     call->bound = ch_arena_alloc(&call->arena, sizeof(*call->bound));
     ch_bind(call, call->bound);
-    if (call->edited || is_vouched_for(call)) {
+    if (call->edited || find_voucher(call)) {
         permit_writes(call);
         return true;
     }
@@ -227,7 +227,7 @@ static int consent_edit(chela_call *call, const char *arguments, struct chela_er
 static void answer_by_person(chela_call *call, const char *text) {
     struct ch_outcome o = {0};
 
-    ch_text_shape(&o.content, ch_sv_str(text), 0);
+    ch_shape_text(&(struct ch_shape){0}, ch_sv_str(text), 0, &o.content);
     ch_buf_add_str(&o.details, "{\"answered_by\":\"person\"}");
     call->ran = true;
     ch_call_end(call, &o);

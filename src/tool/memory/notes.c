@@ -171,7 +171,8 @@ struct hearing {
     uint64_t session, turn; /* of the last text; session: a hash */
 };
 
-static bool is_new(struct hearing *h, const struct ch_recalled *what) {
+/* False: the text was passed on before. */
+static bool add_seen(struct hearing *h, const struct ch_recalled *what) {
     uint64_t place = ch_hash(what->seq, ch_sv_str(what->session));
 
     for (size_t i = 0; i < h->nseen; i++)
@@ -182,8 +183,8 @@ static bool is_new(struct hearing *h, const struct ch_recalled *what) {
     return true;
 }
 
-/* Texts of one turn, and of a turn and the next, in either order. */
-static bool is_neighbour(struct hearing *h, const struct ch_recalled *what) {
+/* Moves to the text. True: the last text was of the same turn or of an adjacent one. */
+static bool move_near(struct hearing *h, const struct ch_recalled *what) {
     uint64_t session = ch_hash(0, ch_sv_str(what->session)), turn = what->turn;
     bool near = turn && h->turn && turn <= h->turn + 1 && h->turn <= turn + 1;
 
@@ -198,9 +199,9 @@ static int notes_hear(const struct ch_recalled *what, void *to) {
     CH_BUF_AUTO source = {0};
     CH_BUF_AUTO plain = {0};
 
-    if (!is_new(h, what))
+    if (!add_seen(h, what))
         return 0;
-    if (!is_neighbour(h, what))
+    if (!move_near(h, what))
         ch_shelf_begin(h->out);
     ch_buf_addf(&source, "session %s", what->session);
     if (what->turn)

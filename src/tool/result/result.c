@@ -207,10 +207,6 @@ void ch_outcome_error(struct ch_outcome *o, const char *type, const char *fmt, .
     make_error(o, type, ch_buf_sv(&message), 0);
 }
 
-bool ch_text_shape(struct ch_buf *out, struct ch_sv text, uint64_t lost) {
-    return ch_shape_text(&(struct ch_shape){0}, text, lost, out);
-}
-
 void ch_outcome_shape(struct ch_outcome *o, const struct ch_shape *how) {
     if (o->raw.n || o->raw_lost)
         o->truncated = ch_shape_text(how, ch_buf_sv(&o->raw), o->raw_lost, &o->content);

@@ -81,7 +81,4 @@ void ch_outcome_release(struct ch_outcome *o);
 void ch_outcome_error(struct ch_outcome *o, const char *type, const char *fmt, ...)
     CHELA_PRINTF(3, 4);
 
-/* ch_shape_text with the defaults: unknown context window, no file. */
-bool ch_text_shape(struct ch_buf *out, struct ch_sv text, uint64_t lost);
-
 #endif

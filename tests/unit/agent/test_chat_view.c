@@ -30,10 +30,8 @@ static void act(struct ch_transcript *t, const char *thought, const char *name, 
     struct ch_block answer = {.type = CH_BLOCK_TOOL_RESULT, .flags = failed ? CH_F_ERROR : 0,
                               .id = CH_SV("c1"), .name = ch_sv_str(name),
                               .text = ch_sv_str(result)};
-    assert_int_equal(
-        ch_transcript_add(t, ch_msg_new(CH_MSG_ASSISTANT, reply, 2, NULL, CH_SV(""), T0)), 0);
-    assert_int_equal(
-        ch_transcript_add(t, ch_msg_new(CH_MSG_RESULTS, &answer, 1, NULL, CH_SV(""), T0)), 0);
+    assert_int_equal(ch_transcript_add(t, ch_msg_new(CH_MSG_ASSISTANT, reply, 2, T0)), 0);
+    assert_int_equal(ch_transcript_add(t, ch_msg_new(CH_MSG_RESULTS, &answer, 1, T0)), 0);
 }
 
 static struct ch_chat_view view(const struct ch_transcript *t, size_t begin, unsigned lines) {

@@ -172,8 +172,8 @@ static void add_large_result(struct ch_transcript *t) {
                               .name = CH_SV("look"),
                               .text = ch_msg_words(words)};
     ch_transcript_add(t, text_of(CH_MSG_USER, "ask", 2));
-    ch_transcript_add(t, ch_msg_new(CH_MSG_ASSISTANT, &call, 1, NULL, CH_SV(""), 1));
-    ch_transcript_add(t, ch_msg_new(CH_MSG_RESULTS, &result, 1, NULL, CH_SV(""), 1));
+    ch_transcript_add(t, ch_msg_new(CH_MSG_ASSISTANT, &call, 1, 1));
+    ch_transcript_add(t, ch_msg_new(CH_MSG_RESULTS, &result, 1, 1));
     ch_msg_free(words);
 }
 

@@ -19,7 +19,7 @@
  * "4.2!" failed, "4.2r1" done again; several at once with commas. */
 static void add(struct ch_transcript *t, enum ch_msg_kind kind, const struct ch_block *b,
                 size_t n) {
-    assert_int_equal(ch_transcript_add(t, ch_msg_new(kind, b, n, NULL, CH_SV(""), 0)), 0);
+    assert_int_equal(ch_transcript_add(t, ch_msg_new(kind, b, n, 0)), 0);
 }
 
 static void add_calls(struct ch_transcript *t, struct ch_sv word) {

@@ -67,8 +67,7 @@ static void test_no_words(void **state) {
         struct ch_block b = {.type = (uint8_t)wordless[i].type,
                              .text = ch_sv_str(wordless[i].text)};
         if (wordless[i].text)
-            ch_transcript_add(&st.session->transcript,
-                              ch_msg_new(wordless[i].kind, &b, 1, NULL, CH_SV(""), 1));
+            ch_transcript_add(&st.session->transcript, ch_msg_new(wordless[i].kind, &b, 1, 1));
         assert_null(st.run->recall);
         if (!ch_recall_ready(st.run, searched))
             fail_msg("row %zu is searched for", i);

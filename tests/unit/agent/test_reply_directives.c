@@ -214,7 +214,8 @@ static void add_image(struct stage *st, const char *path) {
                          .text = CH_SV("AAAA"),
                          .id = ch_sv_str(path),
                          .name = CH_SV("image/png")};
-    struct ch_msg *m = ch_msg_new(CH_MSG_ASSISTANT, &b, 1, NULL, CH_SV("fake-1"), 1);
+    struct ch_msg *m =
+        ch_msg_by(CH_MSG_ASSISTANT, &b, 1, &(struct ch_msg_author){.model = CH_SV("fake-1")}, 1);
     assert_int_equal(ch_transcript_add(&st->session->transcript, m), 0);
 }
 

@@ -50,7 +50,8 @@ static void open_run(struct stage *st) {
 }
 
 static struct ch_msg *reply_of(const struct ch_block *blocks, size_t n) {
-    return ch_msg_new(CH_MSG_ASSISTANT, blocks, n, "gemini", CH_SV("fake-1"), 7);
+    return ch_msg_by(CH_MSG_ASSISTANT, blocks, n,
+                     &(struct ch_msg_author){.api = "gemini", .model = CH_SV("fake-1")}, 7);
 }
 
 static struct ch_block made(enum ch_block_type type, const char *media_type, const char *data) {
@@ -404,7 +405,7 @@ static void test_files(void **state) {
     t = &st.session->transcript;
     size_t first = t->n;
     ch_transcript_add(t, reply_of(blocks, CH_LEN(blocks)));
-    ch_transcript_add(t, ch_msg_new(CH_MSG_USER, blocks, CH_LEN(blocks), NULL, CH_SV(""), 1));
+    ch_transcript_add(t, ch_msg_new(CH_MSG_USER, blocks, CH_LEN(blocks), 1));
     ch_transcript_add(t, reply_of(blocks, CH_LEN(blocks)));
     for (size_t i = 0; i < CH_LEN(want); i++) {
         CH_ARENA_AUTO arena = {0};

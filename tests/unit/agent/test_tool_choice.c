@@ -54,9 +54,7 @@ static void add(struct stage *st, enum ch_msg_kind kind, enum ch_block_type type
                               .name = ch_sv_str(text),
                               .id = CH_SV("c1"),
                               .text = CH_SV("{}")};
-    assert_int_equal(ch_transcript_add(&st->session->transcript,
-                                       ch_msg_new(kind, &b, 1, NULL, CH_SV(""), 1)),
-                     0);
+    assert_int_equal(ch_transcript_add(&st->session->transcript, ch_msg_new(kind, &b, 1, 1)), 0);
 }
 
 static void ask(struct stage *st, const char *text) {

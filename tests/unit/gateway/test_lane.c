@@ -123,8 +123,7 @@ static void test_waiting_messages_begin(void **state) {
     assert_int_equal(chela_session_queue(l->session, &collect, &err), 0);
     struct chela_run_opts opts = CHELA_RUN_OPTS(.approve = CHELA_APPROVE_ASK);
     struct ch_block text = {.type = CH_BLOCK_TEXT, .text = CH_SV("hello")};
-    assert_int_equal(ch_lane_queue(l, ch_msg_new(CH_MSG_USER, &text, 1, NULL, CH_SV(""), 1), &opts,
-                                   &err), 0);
+    assert_int_equal(ch_lane_queue(l, ch_msg_new(CH_MSG_USER, &text, 1, 1), &opts, &err), 0);
     bool begun = false;
     for (int i = 0; i < 20000 && !(begun && !l->running); i++) {
         chela_runtime_poll(w.rt);

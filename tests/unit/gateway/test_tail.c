@@ -65,7 +65,7 @@ static void turn(struct world *w) {
 
 static void say(struct world *w, const char *id) {
     struct ch_block text = {.type = CH_BLOCK_TEXT, .text = CH_SV("hello")};
-    struct ch_msg *m = ch_msg_new(CH_MSG_USER, &text, 1, NULL, CH_SV(""), 1);
+    struct ch_msg *m = ch_msg_new(CH_MSG_USER, &text, 1, 1);
     CH_BUF_AUTO data = {0};
     struct ch_jw json = ch_jw(&data);
     int before = w->ends;

@@ -99,8 +99,10 @@ static void test_repeated_ids(void **state) {
         struct ch_msg *messages[6];
         CH_BUF_AUTO got = {0};
         for (size_t k = 0; k < histories[i].n; k++)
-            messages[k] = ch_msg_new(histories[i].messages[k].kind, histories[i].messages[k].blocks,
-                                     histories[i].messages[k].n, "openai", CH_SV("m"), 0);
+            messages[k] =
+                ch_msg_by(histories[i].messages[k].kind, histories[i].messages[k].blocks,
+                          histories[i].messages[k].n,
+                          &(struct ch_msg_author){.api = "openai", .model = CH_SV("m")}, 0);
         pairs((const struct ch_msg *const *)messages, histories[i].n, 0, &got);
         assert_string_equal(ch_buf_str(&got), histories[i].want);
         for (size_t k = 0; k < histories[i].n; k++)
@@ -113,7 +115,7 @@ static void test_many(void **state) {
     (void)state;
     struct ch_call_ids ids = {0};
     const struct ch_block block = CALL("call_1");
-    struct ch_msg *m = ch_msg_new(CH_MSG_ASSISTANT, &block, 1, NULL, CH_SV(""), 0);
+    struct ch_msg *m = ch_msg_new(CH_MSG_ASSISTANT, &block, 1, 0);
     for (size_t at = 0; at < 10000; at++) {
         struct ch_msg *renewed = ch_call_ids_renew(&ids, CH_ID_9, m, at);
         assert_int_equal(renewed != NULL, at > 0);
@@ -132,7 +134,7 @@ static void test_many_at_once(void **state) {
     struct ch_block *blocks = ch_alloc(N * sizeof(*blocks));
     for (size_t i = 0; i < N; i++)
         blocks[i] = (struct ch_block)CALL("call_1");
-    struct ch_msg *m = ch_msg_new(CH_MSG_ASSISTANT, blocks, N, NULL, CH_SV(""), 0);
+    struct ch_msg *m = ch_msg_new(CH_MSG_ASSISTANT, blocks, N, 0);
     struct ch_msg *renewed = ch_call_ids_renew(&ids, CH_ID_64, m, 7);
     assert_string_equal(renewed->blocks[0].id.p, "call_1");
     assert_string_equal(renewed->blocks[1].id.p, "call_1_7");
@@ -152,7 +154,7 @@ static void test_images(void **state) {
         {.type = CH_BLOCK_DOCUMENT, .name = CH_SV("application/pdf"), .text = CH_SV("AAAA")},
         {.type = CH_BLOCK_IMAGE, .flags = CH_F_URL, .text = CH_SV("http://x/y.png")},
         {.type = CH_BLOCK_TEXT, .text = CH_SV("beside")}};
-    struct ch_msg *m = ch_msg_new(CH_MSG_RESULTS, blocks, CH_LEN(blocks), NULL, CH_SV(""), 0);
+    struct ch_msg *m = ch_msg_new(CH_MSG_RESULTS, blocks, CH_LEN(blocks), 0);
     const struct ch_endpoint blind = {.quirks = CH_Q_NO_IMAGES}, any = {0};
     struct ch_model_request req = {.endpoint = &any, .model = CH_SV("gpt-4o")};
     assert_null(ch_without_images(&req, m));

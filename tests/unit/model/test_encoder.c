@@ -70,8 +70,9 @@ static struct ch_msg *messages[N];
 static int build_history(void **state) {
     (void)state;
     for (size_t i = 0; i < N; i++)
-        messages[i] = ch_msg_new(history[i].kind, history[i].blocks, history[i].n, "anthropic",
-                                 CH_SV("m"), (int64_t)i);
+        messages[i] =
+            ch_msg_by(history[i].kind, history[i].blocks, history[i].n,
+                      &(struct ch_msg_author){.api = "anthropic", .model = CH_SV("m")}, (int64_t)i);
     return 0;
 }
 

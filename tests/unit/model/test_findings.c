@@ -12,7 +12,8 @@
 #include "model/wire/reply_findings.h"
 
 static struct ch_msg *reply(const char *api, const struct ch_block *blocks, size_t n) {
-    return ch_msg_new(CH_MSG_ASSISTANT, blocks, n, api, CH_SV("m"), 0);
+    return ch_msg_by(CH_MSG_ASSISTANT, blocks, n,
+                     &(struct ch_msg_author){.api = api, .model = CH_SV("m")}, 0);
 }
 
 static void check(const char *api, const struct ch_block *blocks, size_t n, const char *citations,

@@ -100,7 +100,9 @@ static void test_copies_everything(void **state) {
     (void)state;
     char text[] = "text", api[] = "anthropic", model[] = "m-1";
     struct ch_block b = {.type = CH_BLOCK_TEXT, .text = ch_sv_str(text)};
-    struct ch_msg *m = ch_msg_new(CH_MSG_ASSISTANT, &b, 1, api, ch_sv_str(model), 42);
+    struct ch_msg *m =
+        ch_msg_by(CH_MSG_ASSISTANT, &b, 1,
+                  &(struct ch_msg_author){.api = api, .model = ch_sv_str(model)}, 42);
     memset(text, 'x', 4);
     memset(api, 'x', 9);
     memset(model, 'x', 3);

@@ -95,14 +95,14 @@ static struct ch_msg *asked(const char *words) {
     const struct ch_block blocks[] = {{.type = CH_BLOCK_CONTEXT, .text = CH_SV(ABOUT)},
                                       {.type = CH_BLOCK_TEXT, .text = ch_sv_str(words)},
                                       {.type = CH_BLOCK_CONTEXT, .text = CH_SV(NOTE)}};
-    return ch_msg_new(CH_MSG_USER, blocks, CH_LEN(blocks), NULL, CH_SV(""), 1);
+    return ch_msg_new(CH_MSG_USER, blocks, CH_LEN(blocks), 1);
 }
 
 static struct ch_msg *called(void) {
     const struct ch_block blocks[] = {
         {.type = CH_BLOCK_TOOL_CALL, .id = CH_SV("c1"), .name = CH_SV("ls"), .text = CH_SV("{}")},
         {.type = CH_BLOCK_TOOL_CALL, .id = CH_SV("c2"), .name = CH_SV("ls"), .text = CH_SV("{}")}};
-    return ch_msg_new(CH_MSG_ASSISTANT, blocks, CH_LEN(blocks), NULL, CH_SV(""), 2);
+    return ch_msg_new(CH_MSG_ASSISTANT, blocks, CH_LEN(blocks), 2);
 }
 
 static struct ch_msg *given(void) {
@@ -110,7 +110,7 @@ static struct ch_msg *given(void) {
         {.type = CH_BLOCK_TOOL_RESULT, .id = CH_SV("c1"), .name = CH_SV("ls"), .text = CH_SV("x")},
         {.type = CH_BLOCK_TOOL_RESULT, .id = CH_SV("c2"), .name = CH_SV("ls"), .text = CH_SV("y")},
         {.type = CH_BLOCK_CONTEXT, .text = CH_SV(NOTE)}};
-    return ch_msg_new(CH_MSG_RESULTS, blocks, CH_LEN(blocks), NULL, CH_SV(""), 3);
+    return ch_msg_new(CH_MSG_RESULTS, blocks, CH_LEN(blocks), 3);
 }
 
 static const struct {

@@ -201,7 +201,7 @@ static struct ch_msg *answer(const struct ch_msg *calls) {
             out[n++] = (struct ch_block){
                 .type = CH_BLOCK_IMAGE, .name = CH_SV("image/png"), .text = CH_SV(PNG)};
     }
-    return ch_msg_new(CH_MSG_RESULTS, out, n, NULL, CH_SV(""), 7);
+    return ch_msg_new(CH_MSG_RESULTS, out, n, 7);
 }
 
 static void add(struct ch_transcript *t, struct ch_msg *m) {
@@ -212,7 +212,7 @@ static void add_vendors_part(struct ch_transcript *t, const struct vendor *v) {
     const struct ch_block ask[] = {
         {.type = CH_BLOCK_TEXT, .text = CH_SV("Look into it.")},
         {.type = CH_BLOCK_IMAGE, .name = CH_SV("image/png"), .text = CH_SV(PNG)}};
-    add(t, ch_msg_new(CH_MSG_USER, ask, CH_LEN(ask), NULL, CH_SV(""), 7));
+    add(t, ch_msg_new(CH_MSG_USER, ask, CH_LEN(ask), 7));
     for (unsigned i = 0; i < REPLIES; i++) {
         struct ch_msg *m = decode(v, i);
         add(t, m);

@@ -87,8 +87,8 @@ static void call(struct ch_transcript *t, int id, size_t size, bool failed) {
                          .text = CH_SV("{}")};
     struct ch_block r = {.type = CH_BLOCK_TOOL_RESULT, .id = c.id, .name = c.name,
                          .flags = failed ? CH_F_ERROR : 0, .text = ch_buf_sv(&text)};
-    ch_transcript_add(t, ch_msg_new(CH_MSG_ASSISTANT, &c, 1, NULL, CH_SV(""), 0));
-    ch_transcript_add(t, ch_msg_new(CH_MSG_RESULTS, &r, 1, NULL, CH_SV(""), 0));
+    ch_transcript_add(t, ch_msg_new(CH_MSG_ASSISTANT, &c, 1, 0));
+    ch_transcript_add(t, ch_msg_new(CH_MSG_RESULTS, &r, 1, 0));
 }
 
 /* user, call, results, answer: four messages a round */
@@ -158,7 +158,7 @@ static void test_prune_images(void **state) {
                            {.type = CH_BLOCK_IMAGE, .name = CH_SV("image/png"),
                             .text = CH_SV("AAAA")}};
     (void)state;
-    ch_transcript_add(&t, ch_msg_new(CH_MSG_RESULTS, r, 2, NULL, CH_SV(""), 0));
+    ch_transcript_add(&t, ch_msg_new(CH_MSG_RESULTS, r, 2, 0));
     assert_true(ch_prune(&t, 1, 1) > 1000);
     assert_int_equal(t.msgs[0]->nblocks, 1);
     assert_int_equal(t.msgs[0]->blocks[0].span, 0);

@@ -155,9 +155,9 @@ static void test_failures_come_later(void **state) {
     ch_buf_addf(&want, "a!%d;", CHELA_ENET);
     expect_events(ch_buf_str(&want));
     w.send_rc = 0;
-    call("b", 0);
-    call("c", 1000);
-    ch_rpc_fail_all(w.peer, &(struct chela_error){.code = CHELA_EIO});
+    int64_t b = call("b", 0), c = call("c", 1000);
+    ch_rpc_fail(w.peer, b, &(struct chela_error){.code = CHELA_EIO});
+    ch_rpc_fail(w.peer, c, &(struct chela_error){.code = CHELA_EIO});
     receive(HEAD "\"id\":2,\"result\":{}}");
     expect_events("");
     ch_loop_tick(w.loop);

@@ -20,6 +20,8 @@
 #include "tool/result/spill.h"
 #include "json/json.h"
 
+static const struct ch_shape plain; /* unknown context window, no file */
+
 #define NI "\xe4\xbd\xa0" /* a Chinese character */
 
 static void test_room(void **state) {
@@ -93,7 +95,7 @@ static void test_shares(void **state) {
     for (int i = 0; i < 9000; i++)
         ch_buf_addf(&text, "line %04d\n", i);
     ch_buf_add_str(&text, "9000 tests passed\n");
-    assert_true(ch_text_shape(&got, ch_buf_sv(&text), 0));
+    assert_true(ch_shape_text(&plain, ch_buf_sv(&text), 0, &got));
     char *note = strstr(got.p, "\n[... "), *tail = strstr(note, "...]\n") + 5;
     assert_int_equal(note[-1], '\n'); /* whole lines */
     assert_int_equal(strncmp(tail, "line ", 5), 0);
@@ -128,7 +130,7 @@ static void test_tail(void **state) {
         ch_buf_add_str(&text, cases[i].start);
         fill(&text, "blah\t", 5000);
         ch_buf_add_str(&text, cases[i].end);
-        assert_true(ch_text_shape(&got, ch_buf_sv(&text), 0));
+        assert_true(ch_shape_text(&plain, ch_buf_sv(&text), 0, &got));
         bool both = got.p[got.n - 2] != ']' && strstr(got.p + got.n - 40, cases[i].end);
         if (both != cases[i].both)
             fail_msg("%s...%s", cases[i].start, cases[i].end);
@@ -141,7 +143,7 @@ static void test_escapes_do_not_count(void **state) {
     (void)state;
     for (int i = 0; i < 100000; i++)
         ch_buf_add_str(&text, i == 50000 ? "\x1b[31mX" : "\x1b[31m");
-    assert_false(ch_text_shape(&got, ch_buf_sv(&text), 0));
+    assert_false(ch_shape_text(&plain, ch_buf_sv(&text), 0, &got));
     assert_string_equal(ch_buf_str(&got), "X");
 }
 
@@ -222,7 +224,7 @@ static void test_scalars(void **state) {
     for (int i = 0; i < 20000; i++)
         ch_buf_addf(&text, "%c%d", i ? ',' : '[', i);
     ch_buf_addc(&text, ']');
-    assert_true(ch_text_shape(&got, ch_buf_sv(&text), 0));
+    assert_true(ch_shape_text(&plain, ch_buf_sv(&text), 0, &got));
     const struct ch_json *v = parse(&arena, &got);
     assert_true(ch_json_get(v, "records")->n > 3000); /* as many as fit */
 }
@@ -235,7 +237,7 @@ static void test_member(void **state) {
     ch_buf_add_str(&text, "{\"took\":3,\"small\":[1,2],\"data\":{\"a/b\":[");
     add_records(&text, 400, 100);
     ch_buf_add_str(&text, "],\"n\":null},\"last\":1.50}");
-    assert_true(ch_text_shape(&got, ch_buf_sv(&text), 0));
+    assert_true(ch_shape_text(&plain, ch_buf_sv(&text), 0, &got));
     const struct ch_json *v = parse(&arena, &got), *cut = ch_json_get(v, "_cut");
     assert_int_equal(strncmp(got.p, "{\"took\":3,\"small\":[1,2],\"data\":{\"a/b\":[{", 38), 0);
     assert_non_null(strstr(got.p, "],\"n\":null},\"last\":1.50,\"_cut\":{"));
@@ -252,7 +254,7 @@ static void test_other_json(void **state) {
     ch_buf_add_str(&text, "{\"a\":\"");
     fill(&text, "y", 50000);
     ch_buf_add_str(&text, "\",\"b\":[1,2]}");
-    assert_true(ch_text_shape(&got, ch_buf_sv(&text), 0));
+    assert_true(ch_shape_text(&plain, ch_buf_sv(&text), 0, &got));
     assert_string_equal(got.p + got.n - 12, "\",\"b\":[1,2]}");
 }
 
@@ -262,7 +264,7 @@ static void test_lines(void **state) {
     (void)state;
     for (int i = 0; i < 2000; i++)
         ch_buf_addf(&text, "{\"id\":%d,\"name\":\"something\"}\n%s", i, i % 7 ? "" : "\n");
-    assert_true(ch_text_shape(&got, ch_buf_sv(&text), 0));
+    assert_true(ch_shape_text(&plain, ch_buf_sv(&text), 0, &got));
     const char *want = "{\"id\":0,\"name\":\"something\"}\n{\"id\":1,\"name\":\"something\"}\n"
                        "{\"id\":2,\"name\":\"something\"}\n{\"id\":3,\"name\":\"something\"}\n"
                        "{\"id\":4,\"name\":\"something\"}\n[... only the first 5 of 2000 records";

@@ -193,7 +193,7 @@ static void on_opinion(const struct ch_role_answer *a, void *user) {
         ch_feature_turn_next(run);
         return;
     }
-    ch_feature_turn_end(run, CH_REASON_COMPLETED);
+    ch_feature_turn_end(run);
 }
 
 static void ask_opinion(chela_run *run) {
@@ -430,7 +430,8 @@ static void take_reply(chela_run *run, struct ch_reply *r, struct ch_beat_reply 
             .name = b->actions[i].name,
             .text = b->actions[i].params,
             .id = ch_sv_str(ch_arena_printf(a, "%s_%u_%zu", run->id, run->m.turns, i))};
-    r->msg = ch_msg_new(CH_MSG_ASSISTANT, blocks, n, NULL, ch_msg_author(old).model, old->ts);
+    struct ch_msg_author by = {.model = ch_msg_author(old).model};
+    r->msg = ch_msg_by(CH_MSG_ASSISTANT, blocks, n, &by, old->ts);
     ch_msg_free(old);
 }
 

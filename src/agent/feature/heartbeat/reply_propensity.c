@@ -315,7 +315,8 @@ static double roll(chela_willing *w) {
 
 /* --- the decision */
 
-static bool is_hushed_by(chela_willing *w, const struct chela_heard *line, bool for_us) {
+/* Begins or ends the silence that a line asks for. True: the companion is silent. */
+static bool update_hush(chela_willing *w, const struct chela_heard *line, bool for_us) {
     if (for_us && holds_any(line->text, w->r.stop_words)) {
         w->hushed_end = w->at + (int64_t)(w->r.hush_s * 1000);
         return true;
@@ -333,7 +334,7 @@ static bool decide_by_rule(chela_willing *w, const struct chela_heard *line,
     bool all = w->o.answer_all, for_us = all || line->mention || named;
     if (line->bot && (!for_us || w->bot_turns >= w->r.bot_turns))
         *out = CHELA_URGE_BOT;
-    else if (is_hushed_by(w, line, for_us))
+    else if (update_hush(w, line, for_us))
         *out = CHELA_URGE_HUSHED;
     else if (for_us)
         *out = all ? CHELA_URGE_DIRECT : line->mention ? CHELA_URGE_MENTION : CHELA_URGE_NAMED;

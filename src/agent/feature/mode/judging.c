@@ -105,7 +105,7 @@ static void judging_tell(chela_run *run, const struct ch_reflection *j,
     if (run->dead)
         return;
     if (d->action == CH_REFLECT_ACCEPT && k->reviewing) {
-        ch_feature_turn_end(run, CH_REASON_COMPLETED);
+        ch_feature_turn_end(run);
         return;
     }
     ch_buf_addf(&text, "%s was looked at and is not good enough. Do it differently: ",
@@ -122,7 +122,7 @@ static void accept_unjudged(chela_run *run) {
     k->judged = true;
     k->looked_at = run->session->transcript.n;
     if (!is_of_plan(k) && k->reviewing)
-        ch_feature_turn_end(run, CH_REASON_COMPLETED);
+        ch_feature_turn_end(run);
     else
         ch_feature_turn_next(run);
 }

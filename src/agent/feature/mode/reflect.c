@@ -106,6 +106,5 @@ struct ch_reflect_decision ch_reflect_decide(const struct ch_reflection *r,
         s->retries++;
         s->doubted |= least == 3;
     }
-    d.overruled = d.action != r->proposed;
     return d;
 }

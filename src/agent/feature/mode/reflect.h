@@ -49,8 +49,7 @@ struct ch_reflect_state { /* state of one step or plan; all zero: no attempt yet
 
 struct ch_reflect_decision {
     enum ch_reflect_action action;
-    bool warn;       /* accepted despite a score of 3 */
-    bool overruled;  /* the judge proposed another action */
+    bool warn; /* accepted despite a score of 3 */
 };
 
 /* Decides, and counts the attempt that the decision asks for. */

@@ -483,9 +483,9 @@ static int anthropic_decode_block_event(struct ch_decoder *d, struct ch_sv data,
                                                    : CHELA_OK;
 }
 
-/* A proxy that changes the server in the middle of a stream mixes two messages. False: it did;
- * some servers repeat the start of the same message. */
-static bool is_same_message(struct ch_decoder *d, struct ch_sv id) {
+/* Fails if a second message begins: a proxy that changes the server in the middle of a stream
+ * mixes two messages. Some servers repeat the start of the same message. */
+static bool check_message_id(struct ch_decoder *d, struct ch_sv id) {
     struct state *s = anthropic_decode_state_of(d);
     if (s->id.n && id.n && !ch_sv_eq(s->id, id)) {
         ch_decoder_fail_as(d, CH_ERR_NETWORK, true,
@@ -508,7 +508,7 @@ static int message_event(struct ch_decoder *d, const struct event *e, struct che
     bool start = ch_sv_is(e->type, "message_start");
     if (!start && !e->delta.n)
         return ch_decode_malformed(err);
-    if (start && !is_same_message(d, e->id))
+    if (start && !check_message_id(d, e->id))
         return CHELA_OK;
     use_message(d, e);
     return CHELA_OK;

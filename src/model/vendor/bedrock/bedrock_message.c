@@ -303,7 +303,7 @@ static void bedrock_message_write_block(struct writing *x, const struct ch_block
     }
 }
 
-static void bedrock_message_write_message(struct writing *x) {
+static void bedrock_write_message(struct writing *x) {
     const struct ch_msg *m = x->m;
     bedrock_message_write_results(x);
     for (uint32_t i = 0, n = ch_encode_end_of(m); i < n; i++) {
@@ -317,7 +317,7 @@ static void bedrock_message_write_message(struct writing *x) {
 int ch_bedrock_message(const struct ch_model_request *req, const struct ch_msg *m,
                        struct ch_buf *out, struct chela_error *err CH_UNUSED) {
     struct writing x = writing_of(req, m, out);
-    bedrock_message_write_message(&x);
+    bedrock_write_message(&x);
     if (x.blocks && m->kind == CH_MSG_ASSISTANT)
         ch_buf_addc(out, ' ');
     return CHELA_OK;

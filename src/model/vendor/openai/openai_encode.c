@@ -349,7 +349,7 @@ static void encode_result_media(const struct ch_model_request *req, const struct
         i += b->span;
     }
     if (n) {
-        struct ch_msg *media = ch_msg_new(CH_MSG_USER, blocks, n, NULL, CH_SV(""), 0);
+        struct ch_msg *media = ch_msg_new(CH_MSG_USER, blocks, n, 0);
         if (openai_encode_has_quirk(req, CH_Q_STRING_CONTENT))
             write_as_text(req, media, out);
         else

@@ -2,7 +2,6 @@
 #include "model/vendor/openai/openai_media.h"
 
 #include "base/base64.h"
-#include "base/limits.h"
 #include "json/members.h"
 #include "model/vendor/openai/openai_calls.h"
 

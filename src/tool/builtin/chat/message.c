@@ -59,8 +59,7 @@ static int chat_message_read_action(chela_call *call, enum action *out) {
     return chat_message_refuse(call, "The argument \"action\" must be send, reply or react.");
 }
 
-static int chat_message_read_message(chela_call *call, enum action *action,
-                                     struct chela_message *m) {
+static int message_read_call(chela_call *call, enum action *action, struct chela_message *m) {
     *m = (struct chela_message){.key = chela_call_key(call)};
     int rc = chat_message_read_action(call, action);
     if (rc == 0)
@@ -90,7 +89,7 @@ int ch_message_check(chela_call *call, void *user) {
     enum action action;
 
     (void)user;
-    return chat_message_read_message(call, &action, &m);
+    return message_read_call(call, &action, &m);
 }
 
 static bool goes_here(const struct chela_channel *c, const struct chela_message *m) {
@@ -103,7 +102,7 @@ int ch_message_run(chela_call *call, void *user) {
     enum action action;
 
     (void)user;
-    int rc = chat_message_read_message(call, &action, &m);
+    int rc = message_read_call(call, &action, &m);
     if (rc < 0)
         return rc;
     if (!c)

@@ -1,7 +1,6 @@
 /* calculate.c -- the tool `calculate`. */
 #include "tool/builtin/data/calculate.h"
 
-#include "base/limits.h"
 #include "tool/builtin/data/expression.h"
 #include "json/writer.h"
 

@@ -165,8 +165,8 @@ static void apply_patch_tell(struct job *j, const struct ch_patch_file *f,
     j->tolerant += st->tolerant;
 }
 
-static int apply_patch_apply(struct job *j, const struct ch_patch_file *f, struct slot *s,
-                             struct ch_buf *out) {
+static int apply_patch_to_file(struct job *j, const struct ch_patch_file *f, struct slot *s,
+                               struct ch_buf *out) {
     struct ch_patch_stat st;
     struct chela_error err = {0};
 
@@ -200,7 +200,7 @@ static int apply_patch_add_file(struct job *j, const struct ch_patch_file *f, st
         return apply_patch_refuse(j, s->path,
                                   "is to be added but is there already; update it, or use write "
                                   "to replace it");
-    int rc = apply_patch_apply(j, f, s, text);
+    int rc = apply_patch_to_file(j, f, s, text);
     if (rc == 0)
         apply_patch_set_text(j, s, text);
     return rc;
@@ -213,7 +213,7 @@ static int delete_file(struct job *j, const struct ch_patch_file *f, struct slot
     if (f->nhunks == 0) {
         apply_patch_tell(j, f, &(struct ch_patch_stat){0});
     } else {
-        int rc = apply_patch_apply(j, f, s, text);
+        int rc = apply_patch_to_file(j, f, s, text);
         if (rc < 0)
             return rc;
         if (text->n)
@@ -228,7 +228,7 @@ static int update_file(struct job *j, const struct ch_patch_file *f, struct slot
                        struct ch_buf *text) {
     struct slot *to = s;
 
-    int rc = apply_patch_apply(j, f, s, text);
+    int rc = apply_patch_to_file(j, f, s, text);
     if (rc == 0 && f->to)
         rc = find_slot(j, "write", f->to, &to);
     if (rc < 0)

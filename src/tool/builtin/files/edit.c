@@ -37,7 +37,7 @@ static const struct ch_json *files_edit_member(const struct ch_json *object,
     return NULL;
 }
 
-static int files_edit_add_edit(chela_call *call, struct job *job, const struct ch_json *item) {
+static int files_edit_add(chela_call *call, struct job *job, const struct ch_json *item) {
     const struct ch_json *old = files_edit_member(item, old_names),
                          *new = files_edit_member(item, new_names);
 
@@ -73,11 +73,10 @@ static int read_edits(chela_call *call, struct job *job) {
     int rc = 0;
 
     if (!ch_json_is(edits, CH_JSON_ARRAY)) /* a single edit given beside file_path */
-        return files_edit_add_edit(call, job,
-                                   ch_json_is(edits, CH_JSON_OBJECT) ? edits : call->args);
+        return files_edit_add(call, job, ch_json_is(edits, CH_JSON_OBJECT) ? edits : call->args);
     for (CH_JSON_EACH(item, edits))
         if (rc == 0)
-            rc = files_edit_add_edit(call, job, item);
+            rc = files_edit_add(call, job, item);
     if (rc == 0 && job->n == 0) {
         chela_result_error(call, "invalid_arguments", "edits is empty.");
         return CHELA_EINVAL;
@@ -139,7 +138,7 @@ static void files_edit_report(chela_call *call, const char *path, struct ch_sv t
     chela_result_details(call, ch_buf_str(&json));
 }
 
-static int files_edit_edit(chela_call *call, const char *path, struct job *job) {
+static int files_edit_apply(chela_call *call, const char *path, struct job *job) {
     CH_BUF_AUTO file = {0}, out = {0};
     struct chela_error err = {0};
     struct stat st;
@@ -174,7 +173,7 @@ int ch_edit_run(chela_call *call, void *user) {
     if (rc == 0)
         rc = read_edits(call, job);
     if (rc == 0)
-        rc = files_edit_edit(call, path, job);
+        rc = files_edit_apply(call, path, job);
     ch_edits_release(job->edits, job->n);
     return rc;
 }

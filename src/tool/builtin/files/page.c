@@ -1,7 +1,6 @@
 /* page.c -- see page.h. */
 #include "tool/builtin/files/page.h"
 
-#include "base/limits.h"
 #include "base/utf8.h"
 
 void ch_page_init(struct ch_page *p, struct ch_shape_room room, uint64_t notes) {

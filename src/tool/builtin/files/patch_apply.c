@@ -9,7 +9,6 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "base/limits.h"
 #include "base/mem.h"
 #include "tool/builtin/files/patch.h"
 #include "tool/builtin/files/replace.h"

@@ -13,7 +13,7 @@ struct header {
     struct ch_sv git;      /* after "diff --git " */
     struct ch_sv old, new; /* after "--- " and "+++ " */
     struct ch_sv from, to; /* of a rename */
-    bool is_git, is_new, is_gone;
+    bool is_new, is_gone;
     unsigned where;
 };
 
@@ -225,7 +225,7 @@ static int patch_diff_read_header(struct ch_patch_reader *r, struct header *h) {
     struct ch_sv s;
 
     *h = (struct header){.where = r->line};
-    h->is_git = patch_diff_take(ch_patch_peek(r, 0), "diff --git ", &h->git);
+    patch_diff_take(ch_patch_peek(r, 0), "diff --git ", &h->git);
     for (;; ch_patch_skip(r)) {
         struct ch_sv line = ch_patch_peek(r, 0);
         if (!line.p || ch_sv_starts(line, "@@"))
