@@ -153,8 +153,7 @@ static struct ch_lane *interrupt(enum chela_approve approve) {
     struct chela_run_opts opts = CHELA_RUN_OPTS(.approve = approve);
     struct ch_block text = {.type = CH_BLOCK_TEXT, .text = CH_SV("begin")};
     struct ch_lane *l = use_lane();
-    assert_int_equal(ch_lane_begin(l, ch_msg_new(CH_MSG_USER, &text, 1, NULL, CH_SV(""), 1), &opts,
-                                   NULL), 0);
+    assert_int_equal(ch_lane_begin(l, ch_msg_new(CH_MSG_USER, &text, 1, 1), &opts, NULL), 0);
     settle();
     assert_true(l->running);
     ch_lane_close(l);
