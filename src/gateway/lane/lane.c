@@ -251,7 +251,7 @@ static void lane_set_ready(struct ch_lane *l, const struct chela_error *err) {
         copy.code = CHELA_EOVERLOAD;
     notify_waiters(l, err ? &copy : NULL);
     l->lost |= err && l->agent; /* watchers may be left from before reattach_session */
-    if (err)
+    if (err && l->link.next)    /* a waiter may have closed the lane */
         ch_lane_close(l);
 }
 

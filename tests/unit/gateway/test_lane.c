@@ -110,6 +110,43 @@ static void test_the_oldest_makes_room(void **state) {
 }
 
 /* A run that begins with waiting messages: from then on the session takes no other. */
+static void close_lane(struct ch_lane_wait *w, struct ch_lane *l, const struct chela_error *err) {
+    (void)w;
+    assert_int_equal(err ? err->code : 0, CHELA_EBUSY);
+    ch_lane_close(l);
+}
+
+/* Another process holds the session. A request that waits for the session deletes it. */
+static void test_a_waiter_closes_a_lane_that_cannot_be_opened(void **state) {
+    (void)state;
+    struct world w;
+    struct chela_error err = {0};
+    struct ch_lane *l;
+    struct ch_lane_wait wait = {.ready = close_lane};
+    chela_runtime *other;
+    chela_agent *agent;
+    chela_session *s;
+    begin(&w);
+    assert_int_equal(chela_runtime_new(NULL, &other, &err), 0);
+    assert_int_equal(chela_runtime_store(other, w.store, CHELA_DURABILITY_DEFAULT, &err), 0);
+    struct chela_agent_opts opts = CHELA_AGENT_OPTS(.model = "scripted/demo", .tools = "");
+    assert_int_equal(chela_agent_new(other, &opts, &agent, &err), 0);
+    assert_int_equal(chela_session_new(agent, "s1", &s, &err), 0);
+    assert_int_equal(chela_session_wait(s, &err), 0);
+    assert_int_equal(use(&w, 1, &l), 0);
+    ch_lane_when_ready(l, &wait);
+    for (int i = 0; i < 20000 && find(&w, 1); i++) {
+        chela_runtime_poll(w.rt);
+        poll(NULL, 0, 1);
+    }
+    assert_null(find(&w, 1));
+    assert_int_equal(w.gw->nlanes, 0);
+    chela_runtime_poll(w.rt);
+    assert_true(ch_list_empty(&w.gw->closed_lanes));
+    end(&w);
+    chela_runtime_close(other);
+}
+
 static void test_waiting_messages_begin(void **state) {
     (void)state;
     struct world w;
@@ -160,7 +197,8 @@ static void test_a_late_release_creates_no_session(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_the_oldest_makes_room),
-                                       cmocka_unit_test(test_waiting_messages_begin),
+                                       cmocka_unit_test(test_a_waiter_closes_a_lane_that_cannot_be_opened),
+        cmocka_unit_test(test_waiting_messages_begin),
                                        cmocka_unit_test(test_a_late_release_creates_no_session)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
