@@ -194,6 +194,16 @@ answers "the client tries again" 200
 tells "and gets the answer" '.choices[0].message.content' 'after a while'
 same "to one message" 1 "$(inbound j)"
 
+# --- a client that tries again during the run of another message
+curl -sS -m 1 -H "Authorization: Bearer $token" -H 'Content-Type: application/json' -H 'Idempotency-Key: k18' -H 'X-Chela-Session: o' \
+    --data-binary '{"model":"coder","messages":[{"role":"user","content":"slowly"}]}' "$gateway/v1/chat/completions" >/dev/null 2>&1
+eventually status_is o idle
+post /api/sessions/o/messages '{"text":"slowly"}'
+answers "another message" 202
+keyed k18 /v1/chat/completions '{"model":"coder","messages":[{"role":"user","content":"slowly"}]}' -H 'X-Chela-Session: o'
+answers "gets no answer of another run" 409
+eventually status_is o idle
+
 # --- another gateway of the same store
 one=$gateway one_pid=$gateway_pid
 keyed k15 /api/sessions/l/messages '{"text":"to one"}'

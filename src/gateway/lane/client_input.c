@@ -3,6 +3,7 @@
 
 #include "agent/handle/lookup.h"
 #include "agent/handle/run.h"
+#include "agent/handle/run_origin.h"
 #include "agent/journal/inbox.h"
 #include "agent/journal/run_journal.h"
 #include "agent/run/parent.h"
@@ -56,11 +57,19 @@ struct ch_delivery *ch_client_input_accept(chela_gateway *gw, const struct ch_de
     return d;
 }
 
+/* An event that waits, or of a message with which another run began, is not the event of the run
+ * in progress. */
+static bool client_is_of_another_run(const struct ch_delivery *d, const struct ch_lane *l) {
+    const char *event = l->run ? ch_run_origin_event(l->run) : NULL;
+    return d->waits || (l->inbox && ch_lane_inbox_holds(l, d->id)) ||
+           (event && d->kind == &ch_client_turn && strcmp(event, d->id) != 0);
+}
+
 struct ch_lane *ch_client_input_find_run(const struct ch_delivery *d) {
     struct ch_lane *l = ch_lane_find(d->gw, ch_sv_str(d->key));
     struct chela_error ignored = {0};
-    if (l && l->inbox && ch_lane_inbox_holds(l, d->id))
-        return NULL; /* the run in progress is another one */
+    if (l && client_is_of_another_run(d, l))
+        return NULL;
     if (l && l->ready && ch_lane_was_interrupted(l))
         ch_lane_resume(l, CHELA_APPROVE_ASK, &ignored);
     return l && l->running ? l : NULL;

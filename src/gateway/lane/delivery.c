@@ -203,10 +203,13 @@ static int delivery_on_waiting(const struct chela_store_item *item, void *user) 
     return d->waits;
 }
 
-static void delivery_look(struct ch_work *w) {
-    struct ch_delivery *d = CH_CONTAINER(w, struct ch_delivery, look);
+static void delivery_read_waiting(struct ch_delivery *d) {
     struct chela_error ignored = {0};
     ch_store_waiting(d->store, d->key, CH_LIMIT_LANE_EVENTS, delivery_on_waiting, d, &ignored);
+}
+
+static void delivery_look(struct ch_work *w) {
+    delivery_read_waiting(CH_CONTAINER(w, struct ch_delivery, look));
 }
 
 static void delivery_on_look_dropped(struct ch_work *w) {
@@ -330,12 +333,13 @@ static void delivery_end_accept(struct ch_delivery *d, enum ch_delivery_stage st
         ch_lane_inbox_poke(l);
 }
 
-static void delivery_read_refusal(struct ch_work *w) {
+static void delivery_look_back(struct ch_work *w) {
     struct ch_delivery *d = CH_CONTAINER(w, struct ch_delivery, look);
+    delivery_read_waiting(d);
     ch_delivery_read_outcome(d->store, d->id, d->refusal);
 }
 
-static void delivery_on_refusal(struct ch_work *w) {
+static void delivery_on_looked_back(struct ch_work *w) {
     struct ch_delivery *d = CH_CONTAINER(w, struct ch_delivery, look);
     d->accepting = false;
     if (d->closed)
@@ -346,10 +350,11 @@ static void delivery_on_refusal(struct ch_work *w) {
         delivery_end_accept(d, CH_DELIVERY_DUPLICATE, NULL);
 }
 
-/* The store has the event already. The session may have refused the event when nobody waited. */
+/* The store has the event already. The event may still wait, or the session may have refused the
+ * event when nobody waited. */
 static void delivery_on_duplicate(struct ch_delivery *d) {
-    d->look = (struct ch_work){.run = delivery_read_refusal,
-                               .done = delivery_on_refusal,
+    d->look = (struct ch_work){.run = delivery_look_back,
+                               .done = delivery_on_looked_back,
                                .dropped = delivery_on_look_dropped};
     d->store = d->gw->store;
     d->refusal = ch_arena_zalloc(&d->arena, sizeof(*d->refusal));

@@ -67,8 +67,8 @@ struct ch_delivery {
     struct ch_timer retry; /* retries > 0: the session was held elsewhere, and may be free soon;
                             * else: the event has not had its turn yet, or is refused soon */
     unsigned retries;
-    struct ch_work look; /* before a retry: reads whether the event still waits; of an event that
-                          * the store has already: reads whether the session refused it */
+    struct ch_work look; /* before a retry, or if the store has the event already: reads whether
+                          * the event still waits, and whether the session refused the event */
     chela_store *store;  /* for look: the gateway may be freed meanwhile */
     bool waits;          /* the result of look */
     struct chela_error *refusal; /* the other result; code 0: none */
