@@ -80,6 +80,9 @@ refused "bad URL" "URL|url" run --model anthropic/claude-test --base-url 'ht!tp:
 
 chela frobnicate
 exits "unknown command" 2
+chela "what is 2 + 2?"
+exits "a prompt without a command" 2
+check "a prompt without a command: names run" grep -qF "chela run PROMPT" "$err"
 chela
 exits "no command" 2
 chela --help

@@ -77,6 +77,10 @@ static int without_command(struct ch_console *c, int argc, char **argv) {
                          argv[0], use ? use : "");
         return CH_EXIT_USAGE;
     }
+    if (strpbrk(argv[0], " \n")) {
+        ch_console_error(c, "a prompt is not a command (use 'chela run PROMPT')");
+        return CH_EXIT_USAGE;
+    }
     if (!ch_cmd_is_group(ch_command_table, argv[0]))
         return ch_cmd_unknown(c, ch_command_table, argv[0]);
     if (argc == 1)
