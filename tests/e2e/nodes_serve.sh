@@ -58,6 +58,10 @@ ask() { # NODE FUNCTION ARG...
     shift
     "$@"
 }
+post_all() { # PATHS BODY: at once; prints the different status codes
+    curl -s -Z -o /dev/null -w '%{http_code}\n' -d "$2" -H "Authorization: Bearer $token" -H 'Content-Type: application/json' \
+        "$gateway$1" 2>/dev/null | sort -u
+}
 # What NODE shows of the session's events goes to FILE.
 watch() { # NODE KEY FILE [LAST-EVENT-ID]
     eval "local at=\$at_$1"
@@ -242,15 +246,14 @@ serves() { # STORE URL
     # --- messages that follow the death of the gateway at once
     start a
     rm -f "$tmp/go" "$tmp/waiting"
-    for i in {1..8}; do ask a post /api/sessions/left$i/messages '{"text":"wait"}'; done
-    for i in {1..8}; do ask a within is left$i running; done
+    for i in {1..8}; do ask a post "/api/sessions/left$i/messages" '{"text":"wait"}'; done
+    for i in {1..8}; do ask a within is "left$i" running; done
     kill -KILL "$pid_a"
-    same "$1: messages to runs that were left" 202 "$(curl -s -Z -o /dev/null -w '%{http_code}\n' -d '{"text":"and then"}' \
-        -H "Authorization: Bearer $token" -H 'Content-Type: application/json' "$at_b/api/sessions/left[1-8]/messages" 2>/dev/null | sort -u)"
+    same "$1: messages to runs that were left" 202 "$(ask b post_all '/api/sessions/left[1-8]/messages' '{"text":"and then"}')"
     touch "$tmp/go"
     for i in {1..8}; do
-        ask b within is left$i idle
-        ask b call GET /api/sessions/left$i/records
+        ask b within is "left$i" idle
+        ask b call GET "/api/sessions/left$i/records"
         tells "$1: both messages are answered by one run, which ends ($i)" \
             '[.records[] | select(.type == "state").data | {(.run): .status}] | add | [.[]] | join(" ")' "done"
     done

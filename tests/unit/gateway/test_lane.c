@@ -196,9 +196,11 @@ static void test_a_late_release_creates_no_session(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_the_oldest_makes_room),
-                                       cmocka_unit_test(test_a_waiter_closes_a_lane_that_cannot_be_opened),
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_the_oldest_makes_room),
+        cmocka_unit_test(test_a_waiter_closes_a_lane_that_cannot_be_opened),
         cmocka_unit_test(test_waiting_messages_begin),
-                                       cmocka_unit_test(test_a_late_release_creates_no_session)};
+        cmocka_unit_test(test_a_late_release_creates_no_session),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
