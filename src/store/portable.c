@@ -9,6 +9,7 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "base/limits.h"
+#include "base/sha256.h"
 #include "json/writer.h"
 #include "store/store.h"
 #include "tool/call/wait.h"
@@ -133,6 +134,23 @@ static bool ends_before(const struct copy *c, const struct gist *g) {
     return ends && turns >= c->turns_wanted;
 }
 
+/* A decision names an approval and no session, so the copy of a waiting call needs an id of its
+ * own. The records of a call get the same id, which is as long as the original. */
+static struct ch_sv fork_approval(const struct copy *c, struct ch_arena *arena,
+                                  const struct ch_json *v, struct ch_sv data) {
+    struct ch_sv id = ch_json_get_str(v, "approval");
+    unsigned char digest[CH_SHA256_SIZE];
+    char hex[2 * CH_SHA256_SIZE + 1];
+    const char *at = id.n > 3 ? memmem(data.p, data.n, id.p, id.n) : NULL;
+    if (!at)
+        return data;
+    ch_hmac_sha256(ch_sv_str(c->key), id, digest);
+    ch_sha256_hex(digest, hex);
+    char *copy = memcpy(ch_arena_alloc(arena, data.n), data.p, data.n);
+    memcpy(copy + (at - data.p) + 3, hex, CH_MIN(id.n - 3, sizeof(hex) - 1)); /* after "ap_" */
+    return ch_sv(copy, data.n);
+}
+
 static int fork_record(const struct chela_store_record *r, void *user) {
     struct copy *c = user;
     CH_ARENA_AUTO arena = {0};
@@ -146,7 +164,7 @@ static int fork_record(const struct chela_store_record *r, void *user) {
     if (ends_before(c, &g))
         return 1;
     portable_count(c, &g);
-    portable_add(c, r, data);
+    portable_add(c, r, fork_approval(c, &arena, v, data));
     return 0;
 }
 

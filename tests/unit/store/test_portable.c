@@ -74,10 +74,43 @@ static void test_keys(void **state) {
     chela_store_close(store);
 }
 
+#define ASKED(seq)                                             \
+    "{\"seq\":" #seq ",\"type\":\"asked\",\"ts\":1,\"data\":{" \
+    "\"call\":0,\"approval\":\"ap_0123456789\"}}\n"
+
+static void read_session(chela_store *store, const char *key, struct ch_buf *out) {
+    ch_buf_clear(out);
+    assert_int_equal(chela_store_records(store, key, 1, keep_data, out, NULL), 0);
+}
+
+/* A call that waits in two sessions is decided in each by an id of its own. */
+static void test_a_fork_has_its_own_approvals(void **state) {
+    static const char text[] = HEAD ASKED(1) ASKED(2);
+    CH_BUF_AUTO from = {0};
+    CH_BUF_AUTO to = {0};
+    CH_BUF_AUTO other = {0};
+    chela_store *store = NULL;
+    (void)state;
+    assert_int_equal(chela_store_open("memory:", NULL, &store, NULL), 0);
+    assert_int_equal(chela_store_import(store, text, strlen(text), NULL, NULL, NULL), 0);
+    assert_int_equal(chela_store_fork(store, "a", -1, "b", NULL), 0);
+    assert_int_equal(chela_store_fork(store, "a", -1, "c", NULL), 0);
+    read_session(store, "a", &from);
+    read_session(store, "b", &to);
+    read_session(store, "c", &other);
+    assert_int_equal(from.n, to.n);
+    assert_memory_equal(to.p, to.p + to.n / 2, to.n / 2); /* the same id in both records */
+    assert_null(strstr(ch_buf_str(&to), "ap_0123456789"));
+    assert_non_null(strstr(ch_buf_str(&to), "\"approval\":\"ap_"));
+    assert_string_not_equal(ch_buf_str(&to), ch_buf_str(&other));
+    chela_store_close(store);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_a_file_may_say),
         cmocka_unit_test(test_keys),
+        cmocka_unit_test(test_a_fork_has_its_own_approvals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
