@@ -4,9 +4,9 @@
  * the order in which they were added, on the loop thread. A hook returns CHELA_GO to
  * continue, or CHELA_HALT to end the run with the status CANCELLED. A hook decides by
  * setting members of the struct that it is given. The texts in these members are copied
- * after the hook has returned: they must not be on the stack of the hook. Of values that the
- * library does not have, a result counts as CHELA_HALT, a decision as CHELA_UNDECIDED, and the
- * action of a call as CHELA_TOOL_SKIP.
+ * after the hook has returned: they must not be on the stack of the hook. An unknown result
+ * counts as CHELA_HALT, an unknown decision as CHELA_UNDECIDED, and an unknown action of a call
+ * as CHELA_TOOL_SKIP.
  *
  * Unless a function says otherwise:
  *   Ownership: arguments are borrowed for the call.

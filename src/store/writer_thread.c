@@ -1,7 +1,7 @@
 /* writer_thread.c -- the thread of a writer: claims and renews leases, makes transactions.
  *
  * A job runs without the writer's lock, on the thread or, if the store never blocks, on the
- * loop. It uses the leases, the sightings and the logs that are in the job (`busy`). The lock
+ * loop. The job uses the leases, sightings and logs that are marked `busy`. The lock
  * protects the lists of jobs. */
 #include <errno.h>
 #include <signal.h>

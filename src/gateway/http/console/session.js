@@ -63,7 +63,7 @@ export function trouble(what, kind = "error") {
   if ($("trouble").textContent !== text) $("trouble").textContent = text;
 }
 
-/* What is known of a session. The list has the newest ones only. */
+/* The row of a session. The list has the newest sessions only. */
 export const known = (key) => state.sessions.find((s) => s.key === key) ?? (state.older?.key === key ? state.older : null);
 
 export const sessionPath = (key, rest = "") => `#/s/${encodeURIComponent(key)}${rest}`;
