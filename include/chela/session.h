@@ -350,7 +350,7 @@ struct chela_agent_opts {
     const char *base_url;         /* replaces the provider's URL */
     const char *api_key;          /* replaces the key of the environment */
     const char *api_key_env;      /* another environment variable that holds the key */
-    const char *system;           /* instructions; NULL: generated instructions */
+    const char *system;           /* instructions; NULL: only generated instructions, "": none */
     const char *workspace;        /* directory of the file tools; NULL: the current one */
     const char *tools;            /* built-in tools to add: names, globs, groups
                                      ("read,ls", "group:files"); NULL: none */

@@ -274,7 +274,8 @@ const struct ch_option ch_options[] = {
      .help = "embedding model of a service with OpenAI's protocol; `topk` and memory then also "
              "compare by meaning; see tools.md, memory.md"},
     {CH_SCOPE_AGENT, "systemPrompt", CH_CFG_TEXT, 0, AGENT(system),
-     .help = "instructions: the section \"Instructions\" of the system prompt"},
+     .help = "instructions: the section \"Instructions\" of the system prompt; `\"\"`: no "
+             "generated sections about tools, working and safety"},
     {CH_SCOPE_AGENT, "systemPromptMode", CH_CFG_CHOICE, 0, AGENT(system_mode),
      .words = "section|replace", .otherwise = "section",
      .help = "`replace`: `systemPrompt` replaces the generated sections about tools, working and "

@@ -211,6 +211,28 @@ static void test_small_models(void **state) {
     }
 }
 
+/* Empty instructions ask for no text of chela's own; rules of the host stay. */
+static void test_empty_instructions(void **state) {
+    (void)state;
+    static const struct fake_reply replies[] = {{.body = A_SAY("1")}};
+    static const char *const rules[] = {"Stay calm.", NULL};
+    static const enum chela_prompt_style styles[] = {CHELA_PROMPT_FULL, CHELA_PROMPT_MINIMAL};
+    for (size_t i = 0; i < 2 * CH_LEN(styles); i++) {
+        bool ruled = i / CH_LEN(styles);
+        struct chela_prompt_opts prompt = CHELA_PROMPT_OPTS(.style = styles[i % CH_LEN(styles)],
+                                                            .rules = ruled ? rules : NULL);
+        struct chela_agent_opts opts =
+            CHELA_AGENT_OPTS(.system = "", .tools = "calculate", .prompt = &prompt);
+        struct stage st;
+        STAGE_OPEN(&st, &opts, replies);
+        stage_play(&st, "hello");
+        assert_null(strstr(sent(&st, 0), "destructive"));
+        assert_int_equal(strstr(sent(&st, 0), "\"system\"") != NULL, ruled);
+        assert_int_equal(strstr(sent(&st, 0), "Stay calm.") != NULL, ruled);
+        stage_close(&st);
+    }
+}
+
 /* A service that must be told how long a reply may be is told what was kept free
  * for it. */
 static void test_room_for_the_reply(void **state) {
@@ -400,6 +422,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_prefix),       cmocka_unit_test(test_files_are_frozen),
         cmocka_unit_test(test_small_models), cmocka_unit_test(test_cut_is_told),
+        cmocka_unit_test(test_empty_instructions),
         cmocka_unit_test(test_prompts_of_sessions),
         cmocka_unit_test(test_rules),        cmocka_unit_test(test_bad_settings),
         cmocka_unit_test(test_many_tools),   cmocka_unit_test(test_room_for_the_reply),

@@ -234,7 +234,6 @@ static int prompt_test_open_agent(struct test *test, struct tried *t, struct che
     opts.prompt.skills = "";
     opts.toolset.selection = CHELA_SELECTION_ALL;
     opts.system = "";
-    opts.prompt.system_replaces = true;
     opts.approve = CHELA_APPROVE_AUTO;
     opts.mode = CHELA_MODE_DEFAULT;
     opts.permission = CHELA_PERM_ADMIN;

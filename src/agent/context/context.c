@@ -65,7 +65,7 @@ int ch_context_configure(chela_agent *a, const struct ch_agent_opts *o,
                          struct chela_error *err) {
     struct ch_context_conf *c = &a->context;
     c->instructions = context_keep(a, o->system);
-    c->replaces = o->prompt.system_replaces;
+    c->replaces = o->prompt.system_replaces || (o->system && !*o->system);
     c->file_max = o->prompt.project_file_max;
     c->files_max = o->prompt.project_files_max;
     c->reminder = context_keep(a, o->prompt.reminder);
