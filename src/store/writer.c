@@ -58,8 +58,27 @@ void ch_writer_submit(struct writer *w, struct job *job) {
         writer_wake(w);
 }
 
+/* Something happened to the log that may make a job necessary. */
+static void writer_stir(struct ch_log *log) {
+    ch_list_del(&log->link);
+    ch_list_add(&log->w->logs, &log->link);
+}
+
+/* The first log of a session, which may have several: one that is closed, and one that waits
+ * until the other is released. */
+static struct ch_log *first_of(const struct writer *w, const char *key) {
+    struct ch_keyed *e = ch_key_table_find(&w->by_key, ch_sv_str(key));
+    return e ? CH_CONTAINER(e, struct ch_log, by_key) : NULL;
+}
+
+static struct ch_log *next_of(const struct ch_log *log) {
+    struct ch_keyed *e = ch_key_table_next(&log->by_key);
+    return e ? CH_CONTAINER(e, struct ch_log, by_key) : NULL;
+}
+
 static void free_log(struct ch_log *log) {
     ch_list_del(&log->link);
+    ch_key_table_del(&log->w->by_key, &log->by_key);
     ch_pending_release(&log->pending);
     ch_free(log->status);
     ch_free(log->title);
@@ -130,12 +149,25 @@ static struct part take_part(struct ch_log *log, struct chela_store_change *c) {
     return p;
 }
 
-static size_t count_due(const struct writer *w, size_t *extras) {
+/* True if the log needs no job until writer_stir is called. */
+static bool writer_rests(const struct ch_log *log) {
+    return log->handler && log->state >= OPEN && !log->busy && !writer_is_due(log);
+}
+
+/* Counts the due changes, and puts the other logs to rest. */
+static size_t count_due(struct writer *w, size_t *extras) {
     size_t n = 0;
 
     *extras = 0;
-    for (CH_LIST_EACH(k, &w->logs))
-        n += writer_is_due(CH_CONTAINER(k, struct ch_log, link));
+    for (struct ch_link *k = w->logs.head.next, *next; k != &w->logs.head; k = next) {
+        struct ch_log *log = CH_CONTAINER(k, struct ch_log, link);
+        next = k->next;
+        n += writer_is_due(log);
+        if (!writer_rests(log))
+            continue;
+        ch_list_del(k);
+        ch_list_add(&w->resting, k);
+    }
     for (CH_LIST_EACH(e, &w->extras))
         ++*extras;
     return n;
@@ -144,12 +176,9 @@ static size_t count_due(const struct writer *w, size_t *extras) {
 /* A session that was just closed is written and released before it is opened
  * again. */
 static bool is_being_closed(const struct writer *w, const struct ch_log *log) {
-    for (CH_LIST_EACH(k, &w->logs)) {
-        const struct ch_log *other = CH_CONTAINER(k, struct ch_log, link);
-        if (other != log && other->state != WAITING && strcmp(other->key, log->key) == 0 &&
-            !is_kept_for_mail(other))
+    for (const struct ch_log *other = first_of(w, log->key); other; other = next_of(other))
+        if (other != log && other->state != WAITING && !is_kept_for_mail(other))
             return true;
-    }
     return false;
 }
 
@@ -246,9 +275,8 @@ static void writer_lose(struct ch_log *log, const struct chela_error *err) {
 /* The log takes over the unsent messages of an earlier log of the session that still has the
  * lease, if no other process held the lease in between. */
 static void inherit_mail(struct ch_log *log, uint64_t stolen) {
-    for (CH_LIST_EACH(k, &log->w->logs)) {
-        struct ch_log *other = CH_CONTAINER(k, struct ch_log, link);
-        if (other == log || other->state != OPEN || strcmp(other->key, log->key) != 0)
+    for (struct ch_log *other = first_of(log->w, log->key); other; other = next_of(other)) {
+        if (other == log || other->state != OPEN)
             continue;
         if (other->token == stolen) {
             log->since = other->since;
@@ -429,6 +457,7 @@ static struct ch_log *writer_open(struct ch_journal *j, const char *key, const c
     log->user = user;
     log->past = past;
     ch_list_add(&w->logs, &log->link);
+    ch_key_table_add(&w->by_key, &log->by_key, log->key);
     open_waiting(w);
     return log;
 }
@@ -447,6 +476,7 @@ static uint64_t writer_append(struct ch_log *log, enum ch_record_type type, stru
                                                .data = json.p,
                                                .n = json.n});
     log->wanted = CH_MAX(log->wanted, sync);
+    writer_stir(log);
     if (sync != CH_SYNC_LATER)
         writer_wake(log->w);
     return seq;
@@ -457,6 +487,7 @@ static void writer_take(struct ch_log *log, const char *event) {
         return;
     ch_pending_take(&log->pending, event);
     log->wanted = CH_MAX(log->wanted, CH_SYNC_COMMIT);
+    writer_stir(log);
     writer_wake(log->w);
 }
 
@@ -465,6 +496,7 @@ static void writer_send(struct ch_log *log, const char *id, struct ch_sv data, e
     assert(log->state == OPEN);
     ch_pending_send(&log->pending, id, data, done, user);
     log->wanted = CH_MAX(log->wanted, sync);
+    writer_stir(log);
     writer_wake(log->w);
 }
 
@@ -473,12 +505,11 @@ static uint64_t writer_token(const struct ch_log *log) {
 }
 
 static struct ch_log *find_open(const struct writer *w, const char *key) {
-    for (CH_LIST_EACH(k, &w->logs)) {
-        struct ch_log *log = CH_CONTAINER(k, struct ch_log, link);
-        if (log->state == OPEN && strcmp(log->key, key) == 0)
-            return log;
-    }
-    return NULL;
+    struct ch_log *log = first_of(w, key);
+
+    while (log && log->state != OPEN)
+        log = next_of(log);
+    return log;
 }
 
 static enum ch_lease writer_lease(struct ch_journal *j, const char *key, uint64_t token) {
@@ -562,6 +593,7 @@ static void writer_close(struct ch_log *log) {
     struct writer *w = log->w;
 
     const struct ch_log_handler *handler = CH_TAKE(log->handler);
+    writer_stir(log);
     if (log->state == WAITING)
         handler->drop(CH_TAKE(log->past));
     if (log->state == WAITING || (log->state == LOST && !log->token))
@@ -590,8 +622,10 @@ static void writer_shut(struct ch_journal *j) {
     ch_timer_stop(w->loop, &w->pause);
     ch_task_cancel(w->loop, &w->task);
     ch_loop_unpost(w->loop, &w->post);
-    for (struct ch_log *log; (log = CH_LIST_FIRST(&w->logs, struct ch_log, link));)
+    for (struct ch_log *log; (log = CH_LIST_FIRST(&w->logs, struct ch_log, link)) ||
+                             (log = CH_LIST_FIRST(&w->resting, struct ch_log, link));)
         free_log(log);
+    ch_key_table_release(&w->by_key);
     pthread_mutex_destroy(&w->lock);
     pthread_cond_destroy(&w->more);
     chela_store_close(w->store);
@@ -633,6 +667,7 @@ struct ch_journal *ch_writer_new(struct ch_loop *loop, chela_store *store) {
     ch_owner_make(&owner);
     w->owner = ch_buf_take(&owner);
     ch_list_init(&w->logs);
+    ch_list_init(&w->resting);
     ch_list_init(&w->extras);
     w->todo_end = &w->todo;
     w->finished_end = &w->finished;

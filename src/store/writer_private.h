@@ -6,6 +6,7 @@
 #define CH_STORE_WRITER_PRIVATE_H
 #include "agent/journal/journal.h"
 #include "base/arena.h"
+#include "base/key_table.h"
 #include "base/list.h"
 #include "io/loop.h"
 #include "store/pending.h"
@@ -17,7 +18,8 @@
 enum log_state { WAITING, OPENING, OPEN, LOST };
 
 struct ch_log {
-    struct ch_link link; /* link in the writer's logs */
+    struct ch_link link;    /* in the writer's logs, or in its resting ones */
+    struct ch_keyed by_key; /* in the writer's table */
     struct writer *w;
     char *key, *agent;
     const struct ch_log_handler *handler; /* NULL once closed */
@@ -78,6 +80,7 @@ struct job {
 struct lease {
     struct ch_log *log; /* borrowed: lives until the lease is released */
     uint64_t token;
+    uint32_t sum; /* checksum of the log's key */
     bool lost;
 };
 
@@ -93,7 +96,10 @@ struct writer {
     struct ch_journal base;
     chela_store *store;
     struct ch_loop *loop;
-    struct ch_list logs, extras;
+    struct ch_list logs;    /* logs that may need a job */
+    struct ch_list resting; /* the others; most sessions of a gateway rest */
+    struct ch_key_table by_key; /* all logs */
+    struct ch_list extras;
     struct ch_task task;   /* flush */
     unsigned under_way;    /* jobs */
     bool writing;          /* a transaction is in progress */

@@ -29,15 +29,21 @@ static void hold_lease(struct ch_log *log, int64_t asked) {
     atomic_store(&log->held, log->w->instant ? INT64_MAX : asked + LEASE_MS);
 }
 
+static uint32_t sum_of(const struct ch_log *log) {
+    return ch_checksum(0, log->key, strlen(log->key));
+}
+
 static void add_lease(struct writer *w, struct ch_log *log, uint64_t token) {
     w->leases = ch_realloc(w->leases, (w->nleases + 1) * sizeof(*w->leases));
-    w->leases[w->nleases++] = (struct lease){.log = log, .token = token};
+    w->leases[w->nleases++] = (struct lease){.log = log, .token = token, .sum = sum_of(log)};
 }
 
 /* Forget the lease that another log of the session kept for its messages. */
 static void drop_lease_before(struct writer *w, const struct ch_log *log) {
+    uint32_t sum = sum_of(log);
     for (size_t i = 0; i < w->nleases; i++)
-        if (w->leases[i].log != log && strcmp(w->leases[i].log->key, log->key) == 0) {
+        if (w->leases[i].sum == sum && w->leases[i].log != log &&
+            strcmp(w->leases[i].log->key, log->key) == 0) {
             w->leases[i] = w->leases[--w->nleases];
             return;
         }

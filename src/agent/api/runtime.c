@@ -239,6 +239,7 @@ void chela_runtime_close(chela_runtime *rt) {
     ch_role_prompts_free(rt);
     ch_free(rt->default_model);
     ch_loop_close(rt->loop, NULL, NULL);
+    ch_key_table_release(&rt->sessions);
     ch_free(rt);
 }
 

@@ -19,16 +19,9 @@ chela_agent *ch_agent_root(chela_agent *a) {
     return a;
 }
 
-chela_session *ch_session_find(const chela_runtime *rt, const char *key) {
-    for (CH_LIST_EACH(i, &rt->agents)) {
-        const chela_agent *a = CH_CONTAINER(i, chela_agent, link);
-        for (CH_LIST_EACH(j, &a->sessions)) {
-            chela_session *s = CH_CONTAINER(j, chela_session, link);
-            if (strcmp(s->key, key) == 0)
-                return s;
-        }
-    }
-    return NULL;
+chela_session *ch_session_find(const chela_runtime *rt, struct ch_sv key) {
+    struct ch_keyed *e = ch_key_table_find(&rt->sessions, key);
+    return e ? CH_CONTAINER(e, chela_session, by_key) : NULL;
 }
 
 chela_run *ch_run_find(const chela_runtime *rt, const char *id) {

@@ -8,7 +8,7 @@ chela_agent *ch_agent_find(const chela_runtime *rt, const char *id);
 /* The agent at the end of a's chain of bases, or `a` itself. It outlives `a`. */
 chela_agent *ch_agent_root(chela_agent *a);
 /* The open session with this key; NULL: none. */
-chela_session *ch_session_find(const chela_runtime *rt, const char *key);
+chela_session *ch_session_find(const chela_runtime *rt, struct ch_sv key);
 /* The run with this id, in any open session; NULL: none. */
 chela_run *ch_run_find(const chela_runtime *rt, const char *id);
 

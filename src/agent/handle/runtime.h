@@ -6,6 +6,7 @@
 #define CH_HANDLE_RUNTIME_H
 #include <stdatomic.h>
 
+#include "base/key_table.h"
 #include "base/list.h"
 #include "chela/session.h"
 #include "io/worker.h"
@@ -53,6 +54,7 @@ struct chela_runtime {
     const struct ch_feature *const *features; /* every feature, NULL-terminated */
     struct ch_prompts *prompts;               /* owned; NULL: not loaded yet */
     struct ch_list agents;
+    struct ch_key_table sessions; /* open sessions of all agents (ch_session_find) */
     struct ch_list extensions; /* struct ch_extension */
     struct ch_list listeners;  /* struct ch_listener */
     struct ch_call_listener *listener; /* borrowed: of all tool calls; NULL: none */

@@ -3,6 +3,7 @@
 #define CH_HANDLE_SESSION_H
 #include "agent/handle/agent.h"
 #include "agent/machine/queue.h"
+#include "base/key_table.h"
 #include "chela/channel.h"
 #include "prompt/measure.h"
 #include "prompt/project.h"
@@ -96,6 +97,7 @@ struct chela_session {
     chela_agent *agent;
     struct ch_bounds bounds; /* bounds that stay when the session is handed over */
     const char *key; /* in the block of the session */
+    struct ch_keyed by_key; /* in rt->sessions, until the session is closed */
     char *system; /* owned: system prompt that replaces the agent's; NULL: the agent's */
     struct ch_transcript transcript;
     struct ch_encoder encoder;

@@ -118,7 +118,7 @@ static const char *const *copy_media(struct letter *l, const struct chela_outbou
 
 /* The log of the message's session; NULL: it is not open here. */
 static struct ch_log *log_of(chela_runtime *rt, const char *session) {
-    chela_session *s = ch_session_find(rt, session);
+    chela_session *s = ch_session_find(rt, ch_sv_str(session));
     struct ch_run_journal *k = s ? ch_run_journal_of_session(s) : NULL;
 
     return k ? k->log : NULL;

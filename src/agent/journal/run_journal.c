@@ -633,7 +633,7 @@ void ch_run_journal_outbound(chela_run *run, const char *id) {
 
 void ch_run_journal_receipt(chela_runtime *rt, const char *session, const char *id,
                             const char *state) {
-    chela_session *s = ch_session_find(rt, session);
+    chela_session *s = ch_session_find(rt, ch_sv_str(session));
     struct ch_run_journal *k = s ? ch_run_journal_of_session(s) : NULL;
 
     if (!k)

@@ -76,7 +76,7 @@ int ch_session_open(chela_agent *agent, const char *key, bool kept, chela_sessio
     *out = NULL;
     if (agent->closed)
         return ch_fail(err, CHELA_ESTATE, "agent %s is closed", agent->id);
-    if (key && ch_session_find(agent->rt, key))
+    if (key && ch_session_find(agent->rt, ch_sv_str(key)))
         return ch_fail(err, CHELA_EEXIST, "session '%s' is open already", key);
     if (!key)
         ch_random_id("s_", fresh);
@@ -90,6 +90,7 @@ int ch_session_open(chela_agent *agent, const char *key, bool kept, chela_sessio
     ch_queue_init(&s->events);
     ch_list_init(&s->background);
     ch_list_add(&agent->sessions, &s->link);
+    ch_key_table_add(&agent->rt->sessions, &s->by_key, s->key);
     if (kept)
         ch_restore_open(s);
     *out = s;
@@ -224,6 +225,7 @@ void chela_session_close(chela_session *s) {
     ch_input_queue_free(s);
     ch_run_journal_close(s);
     s->closed = true;
+    ch_key_table_del(&rt->sessions, &s->by_key);
     ch_list_del(&s->link);
     ch_list_add(&rt->closed.sessions, &s->link);
     ch_runtime_free_soon(rt);

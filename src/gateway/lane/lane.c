@@ -4,6 +4,7 @@
 #include <limits.h>
 
 #include "agent/api/runtime.h"
+#include "agent/handle/lookup.h"
 #include "agent/handle/run.h"
 #include "agent/journal/inbox.h"
 #include "agent/journal/journal_replay.h"
@@ -389,12 +390,9 @@ int ch_lane_key_check(struct ch_sv key, struct chela_error *err) {
 }
 
 struct ch_lane *ch_lane_find(const chela_gateway *gw, struct ch_sv key) {
-    for (CH_LIST_EACH(k, &gw->lanes)) {
-        struct ch_lane *l = CH_CONTAINER(k, struct ch_lane, link);
-        if (l->stored && ch_sv_is(key, l->session->key))
-            return l;
-    }
-    return NULL;
+    const chela_session *s = ch_session_find(gw->rt, key);
+    struct ch_lane *l = s && s->on_lost == lane_on_lost ? s->lost_user : NULL;
+    return l && l->gw == gw && l->stored ? l : NULL;
 }
 
 /* Opens the session again with another agent; the journal holds the whole session. */

@@ -172,7 +172,7 @@ int ch_background_start(chela_run *above, chela_agent *to, const char *key, stru
                         const struct chela_run_opts *opts, struct chela_error *err) {
     chela_session *s = above->session, *own;
     chela_run *run = NULL;
-    if (ch_session_find(s->agent->rt, key))
+    if (ch_session_find(s->agent->rt, ch_sv_str(key)))
         return ch_fail(err, CHELA_EEXIST, "the task is in progress");
     if (background_count(s) >= CH_LIMIT_JOBS)
         return ch_fail(err, CHELA_ELIMIT, "%d agents work in the background already",
@@ -251,7 +251,7 @@ static void background_load(chela_session *s, const struct ch_json *state) {
             continue;
         CH_AUTOFREE char *name = ch_strndup(key.p, key.n);
         struct ch_background *known = background_find(s, name);
-        if (ch_session_find(s->agent->rt, name) || (known && !background_is_told(known)))
+        if (ch_session_find(s->agent->rt, key) || (known && !background_is_told(known)))
             continue;
         if (known) /* the delivery of its notice was not stored */
             background_drop(known);
