@@ -462,39 +462,49 @@ static int sessions_api_read_override(struct ch_request *req, struct ch_agent_ov
                        : 0;
 }
 
-/* 1: the lane lacks the options of the message; the agent of the session must be known first. */
+/* Does the message choose an agent, tools, a model or the reasoning? */
+static bool sessions_api_has_opts(const struct ch_request *req) {
+    return ch_json_get_str(req->json, "agent").n || ch_json_get(req->json, "tools") ||
+           ch_json_get(req->json, "model") || ch_json_get(req->json, "reasoning");
+}
+
+static int sessions_api_read_opts(struct ch_request *req, struct ch_lane_opts *o,
+                                  struct chela_error *err) {
+    int rc = ch_lane_key_check(req->param, err);
+    if (rc == 0)
+        rc = sessions_api_read_override(req, &o->patch, err);
+    return rc == 0 ? sessions_api_read_tools(req, o, err) : rc;
+}
+
+/* Opens the lane of the session for the message. If the gateway has several agents, the agent of a
+ * session that is not in memory is unknown. The session is then opened without the options of the
+ * message, and the result is 1: the caller calls again when the session is open. */
 static int sessions_api_use_lane(struct ch_request *req, struct ch_lane **out,
                                  struct chela_error *err) {
     struct ch_sv id = ch_json_get_str(req->json, "agent");
-    struct ch_lane_opts o = {.agent = ch_gateway_agent(req->gw, id),
-                             .key = ch_arena_str(&req->arena, req->param)};
     struct ch_lane *live = ch_lane_find(req->gw, req->param);
-    bool as_it_is = !id.n && !ch_json_get(req->json, "tools") &&
-                    !ch_json_get(req->json, "model") && !ch_json_get(req->json, "reasoning");
-    if (!id.n && live && !as_it_is)
-        o.agent = ch_gateway_agent(req->gw, ch_sv_str(live->agent->id));
-    if (live && (as_it_is || live->running || ch_delivery_joins(req->gw, req->param))) {
+    bool has_opts = sessions_api_has_opts(req);
+    if (live && (!has_opts || live->running || ch_delivery_joins(req->gw, req->param))) {
         *out = live;
         return 0;
     }
+    struct ch_sv agent = live && !id.n ? ch_sv_str(live->agent->id) : id;
+    struct ch_lane_opts o = {.agent = ch_gateway_agent(req->gw, agent),
+                             .key = ch_arena_str(&req->arena, req->param),
+                             .any = !id.n && !live && (!has_opts || req->gw->agents[1])};
     if (!o.agent)
         return ch_fail(err, CHELA_ENOENT, "there is no agent '%.*s'", CH_SV_FMT(id));
-    o.any = !id.n && !live && (as_it_is || req->gw->agents[1]);
-    int rc = ch_lane_key_check(req->param, err);
-    if (rc == 0)
-        rc = sessions_api_read_override(req, &o.patch, err);
-    if (rc == 0)
-        rc = sessions_api_read_tools(req, &o, err);
-    if (rc == 0 && o.any && !as_it_is) /* before the session is made */
+    int rc = sessions_api_read_opts(req, &o, err);
+    bool open_first = o.any && has_opts, names_model = o.patch.model;
+    if (rc == 0 && open_first) { /* a message that is refused must not create the session */
         rc = ch_lane_check_opts(req->gw, &o, err);
-    bool named = o.patch.model;
-    if (o.any)
         o = (struct ch_lane_opts){.agent = o.agent, .key = o.key, .any = true};
+    }
     if (rc == 0)
         rc = ch_lane_use(req->gw, &o, out, err);
-    if (rc == CHELA_ECONFIG && named) /* the client named the model */
+    if (rc == CHELA_ECONFIG && names_model) /* the client's mistake, not the configuration's */
         rc = err->code = CHELA_EINVAL;
-    return rc == 0 ? o.any && !as_it_is : rc;
+    return rc == 0 ? open_first : rc;
 }
 
 static void sessions_api_begin(struct ch_request *req);
