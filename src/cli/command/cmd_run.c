@@ -500,49 +500,65 @@ static int run_begin(struct run *r, chela_session *session, const struct texts *
     return chela_run_start(session, texts->prompt.p, texts->prompt.n, &opt, &r->handle, err);
 }
 
+/* Opens the session and applies the decisions of the flags to its waiting calls. */
+static int run_open_session(struct run *r, const struct ch_setup *setup, chela_agent *agent,
+                            struct chela_error *err) {
+    int rc = chela_session_new(agent, r->key, &r->session, err);
+    if (rc < 0)
+        return rc;
+    if (setup->store && chela_session_wait(r->session, err) < 0) {
+        r->no_store = true;
+        return err->code = CHELA_EINTERNAL; /* any error: exit 1 */
+    }
+    rc = ch_run_decisions_check(&r->flags.decisions, setup->store, r->key, err);
+    return rc < 0 ? rc : ch_run_decisions_answer(&r->flags.decisions, r->session, err);
+}
+
+static int run_take_over(struct run *r, const char *answer, struct chela_error *err) {
+    int rc = chela_run_take_over(r->handle, answer, strlen(answer));
+    return rc < 0 ? ch_problem(err, rc, "--take-over '%s': %s", answer, chela_error_text(rc)) : rc;
+}
+
+/* Tells how to continue a run that did not end with an answer. */
+static void run_tell_continuation(struct run *r, const chela_store *store) {
+    if (r->code == CH_EXIT_PAUSED && ch_signals_left(r->signals)) {
+        say_left(r);
+        r->code = CH_EXIT_DONE;
+    } else if (r->code == CH_EXIT_PAUSED) {
+        say_paused(r, store, chela_session_key(r->session));
+    } else if (r->code == CH_EXIT_STOPPED && store) {
+        say_stopped(r);
+    }
+}
+
+/* Waits for the end of the run, and frees its handle. */
+static int run_wait(struct run *r, const chela_store *store, struct chela_error *err) {
+    if (store)
+        ch_signals_drain(r->signals, chela_session_key(r->session));
+    ch_signals_attach(r->signals, r->handle);
+    int rc = chela_run_wait(r->handle);
+    ch_signals_detach(r->signals);
+    run_tell_continuation(r, store);
+    chela_run_free(r->handle);
+    r->handle = NULL;
+    if (r->ended)
+        return CHELA_OK;
+    rc = rc < 0 ? rc : CHELA_EINTERNAL;
+    return ch_problem(err, rc, "the run was lost: %s", chela_error_text(rc));
+}
+
 static int run_converse(struct run *r, const struct ch_setup *setup, chela_agent *agent,
                         const struct texts *texts, struct chela_error *err) {
-    int rc = chela_session_new(agent, r->key, &r->session, err);
-    if (rc == 0 && setup->store) {
-        rc = chela_session_wait(r->session, err);
-        r->no_store = rc < 0;
-        if (rc < 0)
-            err->code = rc = CHELA_EINTERNAL; /* any error: exit 1 */
-    }
-    if (rc == 0)
-        rc = ch_run_decisions_check(&r->flags.decisions, setup->store, r->key, err);
-    if (rc == 0)
-        rc = ch_run_decisions_answer(&r->flags.decisions, r->session, err);
+    int rc = run_open_session(r, setup, agent, err);
     if (rc < 0)
         return rc;
     if (r->resume && !r->compact && chela_session_status(r->session) == CHELA_SESSION_IDLE)
         return show_last(r, r->session, setup->store, err);
     r->status = r->format == JSONL ? NULL : ch_status_new(&r->console);
     rc = run_begin(r, r->session, texts, err);
-    if (rc == 0 && r->flags.take_over &&
-        (rc = chela_run_take_over(r->handle, r->flags.take_over, strlen(r->flags.take_over))) < 0)
-        ch_problem(err, rc, "--take-over '%s': %s", r->flags.take_over, chela_error_text(rc));
-    if (rc < 0)
-        return rc;
-    if (setup->store)
-        ch_signals_drain(r->signals, chela_session_key(r->session));
-    ch_signals_attach(r->signals, r->handle);
-    rc = chela_run_wait(r->handle);
-    ch_signals_detach(r->signals);
-    bool left = r->code == CH_EXIT_PAUSED && ch_signals_left(r->signals);
-    if (left)
-        say_left(r);
-    else if (r->code == CH_EXIT_PAUSED)
-        say_paused(r, setup->store, chela_session_key(r->session));
-    else if (r->code == CH_EXIT_STOPPED && setup->store)
-        say_stopped(r);
-    r->code = left ? CH_EXIT_DONE : r->code;
-    chela_run_free(r->handle);
-    r->handle = NULL;
-    if (!r->ended)
-        return ch_problem(err, rc < 0 ? rc : CHELA_EINTERNAL, "the run was lost: %s",
-                          chela_error_text(rc < 0 ? rc : CHELA_EINTERNAL));
-    return CHELA_OK;
+    if (rc == 0 && r->flags.take_over)
+        rc = run_take_over(r, r->flags.take_over, err);
+    return rc < 0 ? rc : run_wait(r, setup->store, err);
 }
 
 /* --- in the background ------------------------------------------------------------------ */
