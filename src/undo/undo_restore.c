@@ -18,8 +18,10 @@ struct item {
     const char *path;         /* borrowed from the record */
     struct ch_undo_state was; /* before the first message */
     struct ch_undo_sig is;    /* after the last one */
-    bool settled, left, done;
-    struct ch_undo_sig now; /* if done */
+    bool settled;             /* `is` is set */
+    bool left;                /* the second pass skips the path */
+    bool done;                /* the path has the state `was`, as the signature `now` */
+    struct ch_undo_sig now;
 };
 
 struct plan {
@@ -156,38 +158,50 @@ static int restore_replace(const struct plan *p, int dir, const char *name,
 
 /* --- the two passes --------------------------------------------------------------------------- */
 
-/* Decide about a path, and remove an entry that did not exist before or was of another kind. */
-static void restore_clear(struct plan *p, struct item *it) {
-    const char *name;
-    int dir = ch_file_open_parent(p->root, it->path, 0, &name);
-    int gone = dir == -ENOENT || dir == -ENOTDIR;
+/* Can an entry of kind `now` not be replaced by an entry of kind `was`? */
+static bool restore_needs_removal(enum ch_undo_kind now, enum ch_undo_kind was) {
+    return now != CH_UNDO_ABSENT &&
+           (was == CH_UNDO_ABSENT || (now == CH_UNDO_DIR) != (was == CH_UNDO_DIR));
+}
+
+static void restore_remove(struct plan *p, struct item *it, int dir, const char *name, int flags) {
+    if (unlinkat(dir, name, flags) == 0)
+        return;
+    it->left = true;
+    if (errno == ENOTEMPTY || errno == EEXIST)
+        restore_tell(p, CHELA_UNDO_CHANGED, it->path, "it is not empty");
+    else
+        restore_fail(p, it, errno);
+}
+
+/* Decides whether the path is restored, and removes its entry where it must not stay. dir < 0: the
+ * directory of the path does not exist. */
+static void restore_clear_entry(struct plan *p, struct item *it, int dir, const char *name) {
     struct ch_undo_sig now = dir < 0 ? (struct ch_undo_sig){0} : restore_look(dir, name);
-    enum ch_undo_kind kind = restore_kind(&now);
+    enum ch_undo_kind kind = restore_kind(&now), was = it->was.kind;
 
     it->left = true;
-    if (dir < 0 && !gone) {
-        restore_fail(p, it, -dir);
-    } else if (it->was.kind == kind && (kind == CH_UNDO_ABSENT || kind == CH_UNDO_DIR)) {
+    if (was == kind && (kind == CH_UNDO_ABSENT || kind == CH_UNDO_DIR)) {
         it->done = kind == CH_UNDO_DIR;
         it->now = now;
     } else if (it->settled && !restore_untouched(&now, it)) {
         restore_tell(p, CHELA_UNDO_CHANGED, it->path, NULL);
-    } else if (it->was.kind == CH_UNDO_LOST) {
+    } else if (was == CH_UNDO_LOST) {
         restore_tell(p, CHELA_UNDO_NO_COPY, it->path, restore_reason(&it->was));
     } else {
-        bool clear = kind != CH_UNDO_ABSENT &&
-                     (it->was.kind == CH_UNDO_ABSENT ||
-                      (kind == CH_UNDO_DIR) != (it->was.kind == CH_UNDO_DIR));
-        int flags = kind == CH_UNDO_DIR ? AT_REMOVEDIR : 0;
         it->left = false;
-        if (clear && !p->look_only && unlinkat(dir, name, flags) < 0) {
-            it->left = true;
-            if (errno == ENOTEMPTY || errno == EEXIST)
-                restore_tell(p, CHELA_UNDO_CHANGED, it->path, "it is not empty");
-            else
-                restore_fail(p, it, errno);
-        }
+        if (restore_needs_removal(kind, was) && !p->look_only)
+            restore_remove(p, it, dir, name, kind == CH_UNDO_DIR ? AT_REMOVEDIR : 0);
     }
+}
+
+static void restore_clear(struct plan *p, struct item *it) {
+    const char *name = NULL;
+    int dir = ch_file_open_parent(p->root, it->path, 0, &name);
+    if (dir >= 0 || dir == -ENOENT || dir == -ENOTDIR)
+        restore_clear_entry(p, it, dir, name);
+    else
+        restore_fail(p, it, -dir);
     if (dir >= 0)
         close(dir);
 }
@@ -245,37 +259,55 @@ static void restore_tell_rest(struct plan *p, const struct ch_undo_message *m) {
         restore_tell(p, CHELA_UNDO_OUTSIDE, m->calls[i], NULL);
 }
 
+/* Collects the changes of the session's messages from `id` on. False: there is no message `id`. */
+static bool restore_collect_from(struct plan *p, const char *session, uint64_t id) {
+    const struct ch_undo_record *r = p->r;
+    bool found = false;
+    for (size_t i = r->n; i-- > 0 && r->list[i].id >= id;)
+        if (ch_undo_record_belongs(r, &r->list[i], session)) {
+            found |= r->list[i].id == id;
+            if (!r->list[i].undone)
+                restore_collect(p, &r->list[i]);
+        }
+    return found;
+}
+
+/* Sorted by path, a directory comes before its contents. */
+static void restore_items(struct plan *p) {
+    if (p->n == 0)
+        return;
+    qsort(p->items, p->n, sizeof(*p->items), restore_compare);
+    for (size_t i = 0; i < p->n; i++)
+        *ch_undo_table_find(&p->table, p->items[i].path) = (uint32_t)i;
+    for (size_t i = p->n; i-- > 0;)
+        restore_clear(p, &p->items[i]);
+    for (size_t i = 0; i < p->n; i++)
+        restore_fill(p, &p->items[i]);
+}
+
+/* Reports what was not recorded, and marks the messages as undone, unless a path failed. */
+static void restore_end_messages(struct plan *p, const char *session, uint64_t id) {
+    for (size_t i = 0; i < p->r->n; i++) {
+        struct ch_undo_message *m = &p->r->list[i];
+        if (m->id < id || m->undone || !ch_undo_record_belongs(p->r, m, session))
+            continue;
+        restore_tell_rest(p, m);
+        if (!p->look_only && !p->failed)
+            ch_undo_record_undone(p->r, m);
+    }
+}
+
 int ch_undo_put_back(struct ch_undo_record *r, int root, const char *session, uint64_t id,
                      bool look_only, chela_undo_item_fn *fn, void *user) {
     struct plan p = {.r = r, .root = root, .look_only = look_only, .fn = fn, .user = user};
-    int found = CHELA_ENOENT;
-
-    for (size_t i = r->n; i-- > 0 && r->list[i].id >= id;)
-        if (ch_undo_record_belongs(r, &r->list[i], session)) {
-            found = r->list[i].id == id ? 0 : found;
-            if (!r->list[i].undone)
-                restore_collect(&p, &r->list[i]);
-        }
-    if (found == 0 && p.n > 0) {
-        qsort(p.items, p.n, sizeof(*p.items), restore_compare);
-        for (size_t i = 0; i < p.n; i++)
-            *ch_undo_table_find(&p.table, p.items[i].path) = (uint32_t)i;
-        for (size_t i = p.n; i-- > 0;)
-            restore_clear(&p, &p.items[i]);
-        for (size_t i = 0; i < p.n; i++)
-            restore_fill(&p, &p.items[i]);
+    bool found = restore_collect_from(&p, session, id);
+    if (found) {
+        restore_items(&p);
+        restore_end_messages(&p, session, id);
+        if (!look_only)
+            restore_settle(&p, session, p.failed ? UINT64_MAX : id);
     }
-    for (size_t i = 0; found == 0 && i < r->n; i++) {
-        struct ch_undo_message *m = &r->list[i];
-        if (m->id < id || m->undone || !ch_undo_record_belongs(r, m, session))
-            continue;
-        restore_tell_rest(&p, m);
-        if (!look_only && !p.failed)
-            ch_undo_record_undone(r, m);
-    }
-    if (found == 0 && !look_only)
-        restore_settle(&p, session, p.failed ? UINT64_MAX : id);
     ch_undo_table_release(&p.table);
     ch_free(p.items);
-    return found;
+    return found ? 0 : CHELA_ENOENT;
 }
