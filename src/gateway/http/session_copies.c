@@ -57,14 +57,14 @@ void ch_session_copies_rename(struct ch_request *req) {
 
 /* --- fork */
 
-#define ALL INT64_MAX /* `before` of a copy of all records */
+#define ALL INT64_MAX /* l->number of a copy of all records */
 
-/* l->last: the number of replies before record l->before. */
+/* l->last: the number of replies before record l->number. */
 static int count_replies(const struct chela_store_record *r, void *user) {
     struct ch_store_lookup *l = user;
     CH_ARENA_AUTO arena = {0};
     const struct ch_json *v = NULL;
-    if ((int64_t)r->seq >= l->before)
+    if ((int64_t)r->seq >= l->number)
         return 1;
     if (strcmp(chela_store_record_name(r->type), "message") == 0 &&
         ch_json_parse(&arena, ch_sv(r->data, r->n), CH_JSON_REPLACE, &v, NULL, NULL) == 0)
@@ -75,8 +75,8 @@ static int count_replies(const struct chela_store_record *r, void *user) {
 static int query_fork(struct ch_store_lookup *l, struct chela_error *err) {
     const char *to = split_argument(l);
     int rc = 0;
-    l->last = l->before == ALL ? -1 : 0;
-    if (l->before != ALL)
+    l->last = l->number == ALL ? -1 : 0;
+    if (l->number != ALL)
         rc = chela_store_records(l->store, l->key, 1, count_replies, l, err);
     if (rc < 0 || l->last == 0)
         return rc; /* nothing comes before the first reply */
@@ -119,8 +119,8 @@ void ch_session_copies_fork(struct ch_request *req) {
         ch_request_fail_with(req, &err);
         return;
     }
-    ch_store_lookup_start_before(req, join_argument(req, req->param, to), 0,
-                                 before, query_fork, respond_forked);
+    ch_store_lookup_start(req, join_argument(req, req->param, to), before, query_fork,
+                          respond_forked);
 }
 
 /* --- export */

@@ -47,12 +47,12 @@ static void lookup_on_disconnect(struct ch_request *req) {
     l->request = NULL;
 }
 
-static void lookup_start(struct ch_request *req, struct ch_sv key, const int64_t numbers[3],
-                         int (*ask)(struct ch_store_lookup *l, struct chela_error *err),
-                         void (*told)(struct ch_request *req, struct ch_store_lookup *l)) {
+/* NULL: the gateway has no store; req is answered. */
+static struct ch_store_lookup *lookup_new(struct ch_request *req, struct ch_sv key,
+                                          ch_store_query_fn *query, ch_store_respond_fn *respond) {
     if (!req->gw->store) {
         ch_request_fail(req, 501, NULL, "this gateway has no store");
-        return;
+        return NULL;
     }
     struct ch_store_lookup *l = ch_alloc(sizeof(*l));
     l->work = (struct ch_work){.run = lookup_run, .done = lookup_done, .dropped = lookup_dropped};
@@ -61,38 +61,37 @@ static void lookup_start(struct ch_request *req, struct ch_sv key, const int64_t
     l->request = req;
     l->store = req->gw->store;
     l->key = key.p ? ch_strndup(key.p, key.n) : NULL;
-    l->number = numbers[0];
-    l->before = numbers[1];
-    l->after = numbers[2];
     l->now = ch_now_ms(ch_loop_clock(req->gw->rt->loop));
-    l->query = ask;
-    l->respond = told;
+    l->query = query;
+    l->respond = respond;
     req->user = l;
     req->on_disconnect = lookup_on_disconnect;
-    ch_work_submit(req->gw->rt->workers, &l->work);
-}
-
-void ch_store_lookup_start_before(struct ch_request *req, struct ch_sv key, int64_t number,
-                                  int64_t before,
-                                  int (*ask)(struct ch_store_lookup *l, struct chela_error *err),
-                                  void (*told)(struct ch_request *req, struct ch_store_lookup *l)) {
-    lookup_start(req, key, (const int64_t[]){number, before, 0}, ask, told);
-}
-
-void ch_store_lookup_start_page(struct ch_request *req, struct ch_sv key,
-                                int (*ask)(struct ch_store_lookup *l, struct chela_error *err),
-                                void (*told)(struct ch_request *req, struct ch_store_lookup *l)) {
-    int64_t n[3];
-    if (ch_request_query_number(req, "limit", CH_LIMIT_PAGE, CH_LIMIT_PAGE, &n[0]) &&
-        ch_request_query_number(req, "before", 0, INT32_MAX, &n[1]) &&
-        ch_request_query_number(req, "after", 0, INT32_MAX, &n[2]))
-        lookup_start(req, key, n, ask, told);
+    return l;
 }
 
 void ch_store_lookup_start(struct ch_request *req, struct ch_sv key, int64_t number,
-                           int (*ask)(struct ch_store_lookup *l, struct chela_error *err),
-                           void (*told)(struct ch_request *req, struct ch_store_lookup *l)) {
-    ch_store_lookup_start_before(req, key, number, 0, ask, told);
+                           ch_store_query_fn *query, ch_store_respond_fn *respond) {
+    struct ch_store_lookup *l = lookup_new(req, key, query, respond);
+    if (!l)
+        return;
+    l->number = number;
+    ch_work_submit(req->gw->rt->workers, &l->work);
+}
+
+void ch_store_lookup_start_page(struct ch_request *req, struct ch_sv key,
+                                ch_store_query_fn *query, ch_store_respond_fn *respond) {
+    int64_t limit, before, after;
+    if (!ch_request_query_number(req, "limit", CH_LIMIT_PAGE, CH_LIMIT_PAGE, &limit) ||
+        !ch_request_query_number(req, "before", 0, INT32_MAX, &before) ||
+        !ch_request_query_number(req, "after", 0, INT32_MAX, &after))
+        return;
+    struct ch_store_lookup *l = lookup_new(req, key, query, respond);
+    if (!l)
+        return;
+    l->number = limit;
+    l->before = before;
+    l->after = after;
+    ch_work_submit(req->gw->rt->workers, &l->work);
 }
 
 void ch_store_lookup_settle(struct ch_request *req,

@@ -7,48 +7,46 @@
 #include "gateway/request/request.h"
 #include "io/worker.h"
 
+struct ch_store_lookup;
+
+/* Asks the store, on a worker thread. */
+typedef int ch_store_query_fn(struct ch_store_lookup *l, struct chela_error *err);
+/* Answers req, on the loop, after a successful query. */
+typedef void ch_store_respond_fn(struct ch_request *req, struct ch_store_lookup *l);
+
 struct ch_store_lookup {
     struct ch_work work;
     struct ch_link link;        /* in gw->lookups */
     chela_gateway *gw;          /* NULL: closed meanwhile */
     struct ch_request *request; /* NULL: the client has left */
     chela_store *store;
-    char *key;      /* owned; the query's argument, may be NULL */
-    int64_t number; /* a second argument */
-    int64_t after;  /* of a page: begin behind this number */
-    int64_t before; /* a third argument */
-    int64_t last;   /* a result: the number of a record */
-    int64_t now;    /* ms since the epoch, when the lookup began */
-    /* On a worker thread. */
-    int (*query)(struct ch_store_lookup *l, struct chela_error *err);
+    ch_store_query_fn *query;
+    ch_store_respond_fn *respond;
     /* On the loop, after a successful query, also if the client has left; may be NULL. */
     void (*settle)(chela_gateway *gw, const struct ch_store_lookup *l);
-    /* On the loop, after a successful query: must respond to req. */
-    void (*respond)(struct ch_request *req, struct ch_store_lookup *l);
+    /* Arguments of the query; the query may use the numbers as variables. */
+    char *key;      /* owned, may be NULL */
+    int64_t number; /* of a page: its limit */
+    int64_t after;  /* of a page: begin behind this number */
+    int64_t before; /* of a page: end before this number; 0: no end */
+    int64_t now;    /* ms since the epoch, when the lookup began */
+    /* Results of the query. */
     int rc;
     struct chela_error err;
-    struct ch_buf out, more; /* results */
-    char *found;             /* owned; a result, may be NULL */
+    int64_t last; /* the number of a record, or a count */
+    struct ch_buf out, more;
+    char *found; /* owned, may be NULL */
 };
 
-/* Runs query, then respond. If the query fails, the request is answered with its error. */
+/* Runs query with key and number, then respond. If the query fails, the request is answered with
+ * its error. */
 void ch_store_lookup_start(struct ch_request *req, struct ch_sv key, int64_t number,
-                           int (*query)(struct ch_store_lookup *l, struct chela_error *err),
-                           void (*respond)(struct ch_request *req, struct ch_store_lookup *l));
-
-/* The same with a third argument. */
-void ch_store_lookup_start_before(struct ch_request *req, struct ch_sv key, int64_t number,
-                                  int64_t before,
-                                  int (*query)(struct ch_store_lookup *l, struct chela_error *err),
-                                  void (*respond)(struct ch_request *req,
-                                                  struct ch_store_lookup *l));
+                           ch_store_query_fn *query, ch_store_respond_fn *respond);
 
 /* The same for a page of a list: number, after and before are the parameters `limit`, `after` and
  * `before` of the request. */
 void ch_store_lookup_start_page(struct ch_request *req, struct ch_sv key,
-                                int (*query)(struct ch_store_lookup *l, struct chela_error *err),
-                                void (*respond)(struct ch_request *req,
-                                                struct ch_store_lookup *l));
+                                ch_store_query_fn *query, ch_store_respond_fn *respond);
 
 /* Sets `settle` of the lookup that was started for req. */
 void ch_store_lookup_settle(struct ch_request *req,
