@@ -353,24 +353,30 @@ static void room_collect_lines(struct ch_chat_room *r, const struct ch_lane *l,
     r->nheard = 0;
 }
 
-/* The session holds the taken lines: settles them. back: the run did not begin, and they
- * wait again. */
-static void room_release_taken(struct ch_chat_room *r, bool back) {
-    const struct ch_chat_event *with_run = r->pending;
-    for (struct ch_link *k; (k = r->taken.head.next) != &r->taken.head;) {
-        struct ch_chat_event *e = CH_CONTAINER(k, struct ch_chat_event, room_link);
+static struct ch_chat_event *room_next_taken(struct ch_chat_room *r) {
+    struct ch_chat_event *e = CH_LIST_FIRST(&r->taken, struct ch_chat_event, room_link);
+    if (e)
         ch_list_del(&e->room_link);
-        if (back) {
-            ch_list_add(&r->heard, &e->room_link);
-            r->nheard++;
-        } else if (e == with_run) {
+    return e;
+}
+
+/* A run has begun with the taken lines: settles them. */
+static void room_settle_taken(struct ch_chat_room *r) {
+    for (struct ch_chat_event *e; (e = room_next_taken(r));)
+        if (e == r->pending)
             r->answering = e; /* the start of the run settled it */
-        } else {
+        else
             ch_chat_event_settle(e);
-        }
+    r->pending = NULL;
+    r->pending_digest = 0;
+}
+
+/* No run has begun: the taken lines wait again. */
+static void room_return_taken(struct ch_chat_room *r) {
+    for (struct ch_chat_event *e; (e = room_next_taken(r));) {
+        ch_list_add(&r->heard, &e->room_link);
+        r->nheard++;
     }
-    r->pending = back ? r->pending : NULL;
-    r->pending_digest = back ? r->pending_digest : 0;
 }
 
 /* --- signs that the agent is working */
@@ -498,7 +504,7 @@ static int room_resume_run(struct ch_chat_room *r, struct ch_lane *l, struct che
 static void room_begin_turn(struct ch_chat_room *r, struct ch_lane *l) {
     bool asked = is_addressed(&r->pending_urge);
     room_watch(r, l);
-    room_release_taken(r, false);
+    room_settle_taken(r);
     chela_willing_turn(r->willing, chat_now(r));
     ch_chat_room_notes_write(r); /* in one transaction with the record of the lines */
     if (asked)
@@ -507,36 +513,61 @@ static void room_begin_turn(struct ch_chat_room *r, struct ch_lane *l) {
 
 static void room_retry(struct ch_chat_room *r, const struct chela_error *err) {
     ch_log(CH_LOG_WARN, "heartbeat", "%s: lines wait: %s", r->session, err->message);
-    room_release_taken(r, true);
+    room_return_taken(r);
     room_schedule_turn(r, CH_DEFAULT_ROOM_RETRY_MS);
 }
 
-/* The pending line's turn has come, or another process has taken it up. */
+/* Is the pending line the one whose turn was waited for? */
+static bool room_turn_is_pending(const struct ch_chat_room *r) {
+    return r->pending && strcmp(r->pending->in.id, r->turn.id) == 0;
+}
+
+/* Another process has taken up the pending line. */
+static void room_drop_pending(struct ch_chat_room *r) {
+    ch_chat_event_drop(CH_TAKE(r->pending));
+    r->nheard--;
+    r->pending_digest = 0;
+}
+
+/* The pending line already had its run. */
+static void room_settle_pending(struct ch_chat_room *r) {
+    if (r->pending)
+        ch_chat_event_settle(r->pending);
+    r->pending = NULL;
+    r->pending_digest = 0;
+    room_return_taken(r);
+}
+
+static int room_run_turn(struct ch_chat_room *r, struct ch_lane *l) {
+    struct chela_error err = {0};
+    CH_BUF_AUTO lines = {0};
+    room_collect_lines(r, l, &lines);
+    int rc = r->pending ? room_start_run(r, l, &lines, &err) : CHELA_EEXIST;
+    if (rc == 0)
+        room_begin_turn(r, l);
+    else if (rc == CHELA_EEXIST)
+        room_settle_pending(r);
+    else
+        room_retry(r, &err);
+    return rc;
+}
+
 static int room_take_turn(struct ch_turn *t, struct ch_lane *l, const struct chela_error *failed) {
     struct ch_chat_room *r = CH_CONTAINER(t, struct ch_chat_room, turn);
     struct chela_error err = {0};
-    CH_BUF_AUTO lines = {0};
-    int rc;
     r->waiting = false;
-    bool gone = failed && failed->code == CHELA_EEXIST;
-    if (failed && !gone) {
+    if (failed && failed->code != CHELA_EEXIST) {
         room_retry(r, failed);
         return 0;
     }
-    if (gone) {
-        if (r->pending && strcmp(r->pending->in.id, r->turn.id) == 0) {
-            struct ch_chat_event *e = CH_TAKE(r->pending);
-            ch_list_del(&e->room_link);
-            r->nheard--;
-            ch_chat_event_drop(e);
-            r->pending_digest = 0;
-        }
+    if (failed) {
+        if (room_turn_is_pending(r))
+            room_drop_pending(r);
         return 0;
     }
     if (l->running || chela_session_status(l->session) == CHELA_SESSION_PAUSED ||
-        !companion_of(r) || !r->pending ||
-        strcmp(r->pending->in.id, r->turn.id) != 0) { /* a run began by other means, or waits */
-        room_schedule_turn(r, CH_DEFAULT_ROOM_RETRY_MS);
+        !companion_of(r) || !room_turn_is_pending(r)) {
+        room_schedule_turn(r, CH_DEFAULT_ROOM_RETRY_MS); /* a run began by other means, or waits */
         return -1;
     }
     if (ch_lane_was_interrupted(l)) {
@@ -544,20 +575,7 @@ static int room_take_turn(struct ch_turn *t, struct ch_lane *l, const struct che
             room_retry(r, &err);
         return -1;
     }
-    room_collect_lines(r, l, &lines);
-    rc = r->pending ? room_start_run(r, l, &lines, &err) : CHELA_EEXIST;
-    if (rc == 0) {
-        room_begin_turn(r, l);
-    } else if (rc == CHELA_EEXIST) { /* the pending line already had its run */
-        if (r->pending)
-            ch_chat_event_settle(r->pending);
-        r->pending = NULL;
-        r->pending_digest = 0;
-        room_release_taken(r, true);
-    } else {
-        room_retry(r, &err);
-    }
-    return rc;
+    return room_run_turn(r, l);
 }
 
 static void room_on_lane_ready(struct ch_lane_wait *w, struct ch_lane *l,
