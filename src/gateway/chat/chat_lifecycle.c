@@ -116,22 +116,46 @@ static int open_channel(struct planned_channel *p, const struct chela_channel_op
     return ch_channel_open(ops, &host, o, &p->channel, err);
 }
 
+static int read_channel_opts(const struct chela_channel_opts *given, struct chela_channel_opts *o,
+                             struct chela_error *err) {
+    int rc = CH_OPTS_NEED(chela_channel_opts, o, given, err);
+    if (rc == 0)
+        rc = ch_choice_check(CHELA_CHOICE_ACCESS, o->dm_policy, err);
+    if (rc == 0)
+        rc = ch_choice_check(CHELA_CHOICE_ACCESS, o->group_policy, err);
+    if (rc == 0)
+        rc = ch_choice_check(CHELA_CHOICE_GROUP_SESSION, o->group_session, err);
+    if (rc == 0)
+        rc = ch_choice_check(CHELA_CHOICE_TRANSPORT, o->mode, err);
+    if (rc == 0 && !o->name)
+        o->name = "";
+    return rc;
+}
+
+/* Adds the channel to the plan. A channel whose options are unchanged stays open. */
+static int add_planned(chela_gateway *gw, const struct chela_channel_ops *ops,
+                       const struct chela_channel_opts *o, const chela_agent *agent,
+                       struct ch_chat_plan *plan, struct chela_error *err) {
+    struct planned_channel *p = ch_alloc(sizeof(*p));
+    bool listens = ch_companion_of(agent) != NULL;
+    p->chat = find_service(gw, o->name);
+    p->fresh = !p->chat;
+    p->chat = p->fresh ? ch_chat_service_new(gw, ch_chat_dispatch_event) : p->chat;
+    p->agent = ch_strdup(o->agent ? o->agent : "");
+    lifecycle_digest_opts(o, listens, p->made_of);
+    ch_list_add(&plan->list, &p->link);
+    bool same = !p->fresh && !p->chat->leaving &&
+                memcmp(p->made_of, p->chat->options_digest, sizeof(p->made_of)) == 0;
+    return same ? 0 : open_channel(p, ops, o, listens, err);
+}
+
 static int plan_channel(chela_gateway *gw, const struct chela_channel_opts *given,
                         struct ch_chat_plan *plan, struct chela_error *err) {
     struct chela_channel_opts o;
-    int rc = CH_OPTS_NEED(chela_channel_opts, &o, given, err);
-    if (rc == 0)
-        rc = ch_choice_check(CHELA_CHOICE_ACCESS, o.dm_policy, err);
-    if (rc == 0)
-        rc = ch_choice_check(CHELA_CHOICE_ACCESS, o.group_policy, err);
-    if (rc == 0)
-        rc = ch_choice_check(CHELA_CHOICE_GROUP_SESSION, o.group_session, err);
-    if (rc == 0)
-        rc = ch_choice_check(CHELA_CHOICE_TRANSPORT, o.mode, err);
+    const struct chela_channel_ops *ops = NULL;
+    int rc = read_channel_opts(given, &o, err);
     if (rc < 0)
         return rc;
-    const struct chela_channel_ops *ops = NULL;
-    o.name = o.name ? o.name : "";
     rc = ch_channel_find(o.name, gw->rt->module_path, &ops, err);
     if (rc == CHELA_ENOENT)
         return ch_fail(err, CHELA_ECONFIG, "unknown channel '%s'", o.name);
@@ -143,17 +167,7 @@ static int plan_channel(chela_gateway *gw, const struct chela_channel_opts *give
     const chela_agent *agent = ch_gateway_agent(gw, ch_sv_str(o.agent ? o.agent : ""));
     if (!agent)
         return ch_fail(err, CHELA_ECONFIG, "channel %s: there is no agent '%s'", o.name, o.agent);
-    struct planned_channel *p = ch_alloc(sizeof(*p));
-    bool listens = ch_companion_of(agent) != NULL;
-    p->chat = find_service(gw, o.name);
-    p->fresh = !p->chat;
-    p->chat = p->fresh ? ch_chat_service_new(gw, ch_chat_dispatch_event) : p->chat;
-    p->agent = ch_strdup(o.agent ? o.agent : "");
-    lifecycle_digest_opts(&o, listens, p->made_of);
-    ch_list_add(&plan->list, &p->link);
-    bool same = !p->fresh && !p->chat->leaving &&
-                memcmp(p->made_of, p->chat->options_digest, sizeof(p->made_of)) == 0;
-    return same ? 0 : open_channel(p, ops, &o, listens, err);
+    return add_planned(gw, ops, &o, agent, plan, err);
 }
 
 int ch_chat_lifecycle_plan(chela_gateway *gw, const struct chela_gateway_opts *o,
