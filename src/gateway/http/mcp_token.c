@@ -106,9 +106,24 @@ static bool is_scope(const char *text) {
 
 static void tokens_on_keys(void *user);
 
+static int tokens_check(const struct chela_gateway_mcp *o, const char *secret,
+                        struct ch_url *resource, struct chela_error *err) {
+    struct ch_url ignored;
+    int rc = check_url("issuer", o->issuer, &ignored, err);
+    if (rc == 0 && o->introspection)
+        rc = check_url("introspection", o->introspection, &ignored, err);
+    if (rc == 0)
+        rc = check_url("resource", o->resource, resource, err);
+    if (rc == 0 && o->scope && !is_scope(o->scope))
+        rc = ch_fail(err, CHELA_ECONFIG, "gateway.mcp.scope has characters that no scope has");
+    if (rc == 0 && o->client_secret_env && !(secret && *secret))
+        rc = ch_fail(err, CHELA_ECONFIG, "gateway.mcp: %s is not set", o->client_secret_env);
+    return rc;
+}
+
 int ch_mcp_tokens_new(chela_runtime *rt, const struct chela_gateway_mcp *o,
                       struct ch_mcp_tokens **out, struct chela_error *err) {
-    struct ch_url url, resource;
+    struct ch_url resource;
     const char *secret = o->client_secret_env
                              ? ch_providers_env(&rt->providers, o->client_secret_env)
                              : NULL;
@@ -118,15 +133,7 @@ int ch_mcp_tokens_new(chela_runtime *rt, const struct chela_gateway_mcp *o,
         return o->resource || o->introspection
                    ? ch_fail(err, CHELA_ECONFIG, "gateway.mcp.issuer is missing")
                    : 0;
-    int rc = check_url("issuer", o->issuer, &url, err);
-    if (rc == 0 && o->introspection)
-        rc = check_url("introspection", o->introspection, &url, err);
-    if (rc == 0)
-        rc = check_url("resource", o->resource, &resource, err);
-    if (rc == 0 && o->scope && !is_scope(o->scope))
-        rc = ch_fail(err, CHELA_ECONFIG, "gateway.mcp.scope has characters that no scope has");
-    if (rc == 0 && o->client_secret_env && !(secret && *secret))
-        rc = ch_fail(err, CHELA_ECONFIG, "gateway.mcp: %s is not set", o->client_secret_env);
+    int rc = tokens_check(o, secret, &resource, err);
     if (rc < 0)
         return rc;
     struct ch_mcp_tokens *t = ch_alloc(sizeof(*t));
@@ -140,7 +147,6 @@ int ch_mcp_tokens_new(chela_runtime *rt, const struct chela_gateway_mcp *o,
         ch_redact_add(secret);
     if (o->client_id)
         t->authorization = make_authorization(t, o->client_id, secret);
-    ch_url_parse(ch_sv_str(t->resource), &resource, NULL);
     make_challenges(t, &resource);
     if (!t->introspection)
         rc = ch_mcp_keys_new(rt, t->issuer, tokens_on_keys, t, &t->keys, err);
