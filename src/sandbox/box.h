@@ -24,6 +24,9 @@
 
 #include "chela/error.h"
 
+/* How the box is created: by bubblewrap, by the program's own code (mounts.c), or not at all.
+ * bubblewrap is preferred: it is small, widely reviewed, and on some systems the only program
+ * that may create namespaces. */
 enum ch_outer { CH_OUTER_BWRAP, CH_OUTER_NAMESPACES, CH_OUTER_NONE };
 
 /* Descriptors that survive this program's own exec; the command never gets
@@ -74,7 +77,5 @@ struct ch_argv {
     const char **p; /* owned array of borrowed words */
     size_t n, cap;
 };
-
-/* --- errors (report.c) */
 
 #endif

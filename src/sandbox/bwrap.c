@@ -9,7 +9,6 @@
 #include "base/mem.h"
 #include "sandbox/mounts.h"
 #include "sandbox/options.h"
-#include "sandbox/outer.h"
 #include "sandbox/report.h"
 
 static void bwrap_add(struct ch_argv *w, const char *a, const char *b, const char *c) {

@@ -1,7 +1,7 @@
 /* bwrap.h -- run bubblewrap with the view as its arguments. */
 #ifndef CH_SANDBOX_BWRAP_H
 #define CH_SANDBOX_BWRAP_H
-#include "sandbox/outer.h"
+#include "sandbox/view.h"
 
 /* Replace this process by bubblewrap, with a copy of this program as process 1.
  * Does not return. */

@@ -23,7 +23,6 @@
 #include "sandbox/filter.h"
 #include "sandbox/mounts.h"
 #include "sandbox/options.h"
-#include "sandbox/outer.h"
 #include "sandbox/report.h"
 #include "sandbox/view.h"
 

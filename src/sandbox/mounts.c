@@ -23,7 +23,6 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "sandbox/options.h"
-#include "sandbox/outer.h"
 #include "sandbox/report.h"
 
 #define BASE "/tmp" /* any directory that exists on every system */

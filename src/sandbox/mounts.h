@@ -1,7 +1,7 @@
 /* mounts.h -- create namespaces and mounts without bubblewrap. */
 #ifndef CH_SANDBOX_MOUNTS_H
 #define CH_SANDBOX_MOUNTS_H
-#include "sandbox/outer.h"
+#include "sandbox/view.h"
 
 /* As fork, but the child is process 1 of new namespaces. Returns 0 in the
  * child, a pid in the caller, or -errno. */

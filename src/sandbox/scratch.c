@@ -12,7 +12,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "sandbox/box.h"
 #include "sandbox/options.h"
 #include "sandbox/report.h"
 

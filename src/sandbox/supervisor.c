@@ -25,7 +25,6 @@
 #include "sandbox/init.h"
 #include "sandbox/memory.h"
 #include "sandbox/options.h"
-#include "sandbox/outer.h"
 #include "sandbox/protect.h"
 #include "sandbox/report.h"
 #include "sandbox/scratch.h"

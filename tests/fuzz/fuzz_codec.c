@@ -12,7 +12,6 @@
 #include "model/codec/decoder.h"
 #include "model/codec/encoder.h"
 #include "model/message/message_json.h"
-#include "model/wire/wire.h"
 #include "json/json.h"
 #include "json/writer.h"
 #include "model/wire/wire_decode.h"

@@ -14,7 +14,6 @@
 #include <string.h>
 
 #include "model/codec/decoder.h"
-#include "model/wire/wire.h"
 #include "model/wire/wire_encode.h"
 #include "support/events.h"
 #include "support/replay.h"

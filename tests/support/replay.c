@@ -6,7 +6,6 @@
 #include <stdlib.h>
 
 #include "model/codec/decoder.h"
-#include "model/wire/wire.h"
 #include "model/wire/wire_decode.h"
 
 static int cases, failures;

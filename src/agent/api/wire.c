@@ -2,7 +2,6 @@
 #include "chela/wire.h"
 
 #include "base/error.h"
-#include "model/wire/wire.h"
 #include "model/wire/wire_decode.h"
 #include "model/wire/wire_encode.h"
 

@@ -1,12 +1,10 @@
-/* out.h -- output of a run, for people and for programs. */
+/* out.h -- the state of the output of a run for people (out_text.h). */
 #ifndef CH_CLI_OUT_H
 #define CH_CLI_OUT_H
 #include <stdbool.h>
 
 #include "chela/event.h"
 #include "cli/term/console.h"
-
-/* --- for people (out_text.c) ------------------------------------------------ */
 
 /* The answer on stdout, everything else on stderr. On a terminal text is streamed.
  * Otherwise, and when quiet, stdout gets only the final answer; text before tool calls goes
@@ -21,7 +19,5 @@ struct ch_text {
     bool shown; /* `said` was shown */
     unsigned ticked;            /* bit mask of plan steps already shown as ended */
 };
-
-/* --- for programs (out_json.c) ----------------------------------------------- */
 
 #endif

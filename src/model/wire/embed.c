@@ -11,8 +11,6 @@
 #include "json/json.h"
 #include "json/writer.h"
 #include "model/codec/encode.h"
-#include "model/vendor/openai/openai.h"
-#include "model/vendor/responses/responses.h"
 
 struct ch_embed {
     struct ch_transport *transport;

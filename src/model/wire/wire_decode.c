@@ -1,4 +1,4 @@
-/* wire_decode.c -- decodes a recorded body to one neutral reply; see wire.h. */
+/* wire_decode.c -- see wire_decode.h. */
 #include "model/wire/wire_decode.h"
 
 #include "base/error.h"
@@ -6,7 +6,6 @@
 #include "model/codec/encode.h"
 #include "model/codec/errors.h"
 #include "model/wire/reply_findings.h"
-#include "model/wire/wire.h"
 #include "json/writer.h"
 
 static void write_joined(struct ch_jw *w, const char *key, const struct ch_msg *m,

@@ -1,7 +1,8 @@
-/* wire_decode.h -- decodes a recorded body to one neutral reply; see wire.h. */
+/* wire_decode.h -- decodes a recorded response to a neutral reply, as JSON; for `chela wire` and
+ * for tests. */
 #ifndef CH_MODEL_WIRE_DECODE_H
 #define CH_MODEL_WIRE_DECODE_H
-#include "model/wire/wire.h"
+#include "model/codec/codec.h"
 
 /* Append one object:
  *   {"text","reasoning","refusal","tool_calls":[{"id","name","arguments"}],

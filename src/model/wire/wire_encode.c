@@ -1,4 +1,4 @@
-/* wire_encode.c -- encodes a neutral request to an HTTP request; see wire.h. */
+/* wire_encode.c -- see wire_encode.h. */
 #include "model/wire/wire_encode.h"
 
 #include "base/error.h"
@@ -6,7 +6,6 @@
 #include "model/catalog/provider.h"
 #include "model/codec/encoder.h"
 #include "model/message/message_json.h"
-#include "model/wire/wire.h"
 #include "json/json.h"
 #include "json/writer.h"
 

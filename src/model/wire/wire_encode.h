@@ -1,7 +1,8 @@
-/* wire_encode.h -- encodes a neutral request to an HTTP request; see wire.h. */
+/* wire_encode.h -- encodes a neutral request to an HTTP request, as JSON; for `chela wire` and for
+ * tests. */
 #ifndef CH_MODEL_WIRE_ENCODE_H
 #define CH_MODEL_WIRE_ENCODE_H
-#include "model/wire/wire.h"
+#include "model/codec/codec.h"
 
 /* Read a neutral request and append {"method","url","headers":{},"body":{}}.
  *   {"provider","base_url","model","system","messages":[..],

@@ -10,7 +10,6 @@
 #include "base/mem.h"
 #include "model/catalog/provider.h"
 #include "model/codec/decoder.h"
-#include "model/wire/wire.h"
 #include "model/wire/wire_encode.h"
 
 /* A request with something of everything; %s: more members. */

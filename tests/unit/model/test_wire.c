@@ -6,7 +6,6 @@
 
 #include <cmocka.h>
 
-#include "model/wire/wire.h"
 #include "json/json.h"
 #include "model/wire/wire_decode.h"
 #include "model/wire/wire_encode.h"

@@ -11,7 +11,6 @@
  * ones. */
 #include "base/limits.h"
 #include "base/vector.h"
-#include "model/vendor/anthropic/anthropic.h"
 #include "model/codec/decode.h"
 #include "model/codec/errors.h"
 #include "model/codec/fold.h"

@@ -10,7 +10,6 @@
  * that made them; the same holds for Anthropic-specific blocks. */
 #include "model/vendor/anthropic/anthropic_encode.h"
 
-#include "model/vendor/anthropic/anthropic.h"
 #include "model/codec/encode.h"
 #include "model/message/ids.h"
 #include "model/catalog/thinking.h"

@@ -1,7 +1,7 @@
 /* anthropic_encode.h -- encodes a neutral request as a Messages request. */
 #ifndef CH_MODEL_ANTHROPIC_ENCODE_H
 #define CH_MODEL_ANTHROPIC_ENCODE_H
-#include "model/vendor/anthropic/anthropic.h"
+#include "model/codec/codec.h"
 
 int ch_anthropic_http(const struct ch_model_request *req, struct ch_arena *a,
                       struct ch_http_request *out, struct chela_error *err);
