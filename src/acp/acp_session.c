@@ -12,7 +12,6 @@
 #include "acp/acp_reply.h"
 #include "acp/acp_servers.h"
 #include "acp/acp_turn.h"
-#include "agent/handle/lookup.h"
 #include "base/error.h"
 #include "base/random_id.h"
 #include "base/limits.h"

@@ -6,7 +6,6 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/log.h"
-#include "base/proof.h"
 #include "base/sha1.h"
 #include "base/sha256.h"
 #include "channel/arrival.h"

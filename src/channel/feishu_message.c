@@ -8,7 +8,6 @@
 
 #include "base/error.h"
 #include "base/limits.h"
-#include "base/utf8.h"
 #include "channel/feishu.h"
 
 /* --- mentions */

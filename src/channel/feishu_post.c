@@ -5,7 +5,6 @@
  * lines, so headings are reduced, and lines end with two spaces. */
 #include "channel/feishu_post.h"
 
-#include "channel/feishu.h"
 #include "json/writer.h"
 
 #define PART_CHARS 4000

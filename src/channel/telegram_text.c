@@ -8,7 +8,6 @@
  * Positions count UTF-16 units. Pure. */
 #include "channel/telegram_text.h"
 
-#include "base/utf8.h"
 #include "channel/parts.h"
 #include "channel/telegram.h"
 

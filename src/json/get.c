@@ -9,7 +9,6 @@
 
 #include "base/mem.h"
 #include "json/pull.h"
-#include "json/value.h"
 #include "json/writer.h"
 
 /* A member name with the escapes ~1 and ~0 decoded. */

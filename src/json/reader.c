@@ -13,7 +13,6 @@
  * decoding a string may move them. */
 #include "base/error.h"
 #include "base/limits.h"
-#include "base/utf8.h"
 #include "json/scan.h"
 
 #define NO_PARENT UINT64_MAX

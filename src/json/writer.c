@@ -9,7 +9,6 @@
 #include <time.h>
 
 #include "base/limits.h"
-#include "base/utf8.h"
 #include "json/number.h"
 #include "json/scan.h"
 

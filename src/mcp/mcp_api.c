@@ -9,7 +9,6 @@
 #include "base/opts.h"
 #include "mcp/mcp_auth.h"
 #include "mcp/mcp_client.h"
-#include "mcp/mcp_protocol.h"
 #include "mcp/mcp_sampling.h"
 #include "mcp/mcp_server_connection.h"
 #include "mcp/mcp_tools.h"

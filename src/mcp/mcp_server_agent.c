@@ -10,7 +10,6 @@
 
 #include "agent/api/agent.h"
 #include "agent/handle/agent.h"
-#include "agent/handle/lookup.h"
 #include "base/error.h"
 #include "base/random_id.h"
 #include "mcp/mcp_server_prompts.h"

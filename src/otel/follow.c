@@ -5,7 +5,6 @@
 
 #include "agent/handle/run_origin.h"
 #include "agent/journal/journal_replay.h"
-#include "agent/machine/output.h"
 #include "agent/run/driver.h"
 #include "agent/run/parent.h"
 #include "base/limits.h"
@@ -14,7 +13,6 @@
 #include "base/mix.h"
 #include "base/redact.h"
 #include "model/codec/errors.h"
-#include "model/message/ids.h"
 #include "model/provider/target.h"
 #include "net/url.h"
 #include "tool/call/call.h"

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "chela/version.h"
 #include "otel/span.h"
 
 /* An id that differs between two starts of the process. */

@@ -6,9 +6,7 @@
 
 #include "agent/handle/runtime.h"
 #include "base/error.h"
-#include "base/limits.h"
 #include "base/opts.h"
-#include "chela/version.h"
 #include "otel/embedding.h"
 #include "otel/exporter.h"
 #include "otel/metrics.h"

@@ -7,7 +7,6 @@
 #include "base/mem.h"
 #include "prompt/assemble.h"
 #include "prompt/directive.h"
-#include "prompt/tokens.h"
 
 int ch_style_read(enum chela_prompt_style choice, enum ch_style *out, struct chela_error *err) {
     *out = choice == CHELA_PROMPT_FULL      ? CH_STYLE_FULL

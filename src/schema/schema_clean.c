@@ -16,7 +16,6 @@
 #include "json/number.h"
 #include "schema/schema_emit.h"
 #include "schema/schema_program.h"
-#include "json/value.h"
 #include "json/writer.h"
 
 #define DEEPEST 32

@@ -13,7 +13,6 @@
 #include "schema/schema_emit.h"
 #include "schema/schema_keyword.h"
 #include "schema/schema_program.h"
-#include "json/value.h"
 
 #define MANY_PARAMETERS 10
 #define DEEP 3          /* nested objects */

@@ -14,7 +14,6 @@
 #include "base/limits.h"
 #include "base/uri.h"
 #include "json/get.h"
-#include "json/value.h"
 #include "schema/schema_meta.h"
 
 #define META_CHAIN 8      /* meta-schemas of meta-schemas */

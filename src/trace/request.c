@@ -4,7 +4,6 @@
 #include "agent/journal/journal.h"
 #include "agent/journal/journal_replay.h"
 #include "base/error.h"
-#include "base/redact.h"
 #include "base/sha256.h"
 #include "chela/trace.h"
 #include "model/codec/codec.h"

@@ -2,7 +2,6 @@
  * loaded, a layer of the sandbox is set up. Version numbers are not used. */
 #include "agent/api/diagnostics.h"
 
-#include "agent/handle/agent.h"
 #include "agent/handle/lookup.h"
 #include "base/mem.h"
 #include "chela/survey.h"

@@ -12,7 +12,6 @@
 #include "agent/session/agent_parts.h"
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/file.h"
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/opts.h"

@@ -9,7 +9,6 @@
 #include "agent/context/role_prompts.h"
 #include "agent/handle/agent.h"
 #include "agent/handle/guarded_files.h"
-#include "agent/handle/lookup.h"
 #include "agent/handle/run.h"
 #include "agent/handle/session.h"
 #include "agent/journal/journal.h"

@@ -2,7 +2,6 @@
 #include "agent/context/context.h"
 #include "agent/handle/lookup.h"
 #include "agent/handle/run.h"
-#include "agent/handle/run_origin.h"
 #include "agent/journal/emit.h"
 #include "model/provider/target.h"
 

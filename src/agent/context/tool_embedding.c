@@ -6,7 +6,6 @@
 #include "agent/context/tool_embedding.h"
 
 #include "agent/context/tool_choice.h"
-#include "agent/handle/lookup.h"
 #include "agent/handle/run.h"
 #include "agent/journal/emit.h"
 #include "agent/journal/run_journal.h"
@@ -16,7 +15,6 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/utf8.h"
 #include "model/wire/embed.h"
 
 struct ch_embedding_wait {

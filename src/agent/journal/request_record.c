@@ -4,10 +4,8 @@
 #include "agent/machine/run.h"
 #include "base/limits.h"
 #include "base/redact.h"
-#include "chela/version.h"
 #include "model/catalog/provider.h"
 #include "model/codec/codec.h"
-#include "model/codec/encoder.h"
 #include "model/codec/errors.h"
 #include "model/message/message_json.h"
 

@@ -18,7 +18,6 @@
 #include "base/limits.h"
 #include "base/utf8.h"
 #include "json/writer.h"
-#include "model/codec/encoder.h"
 #include "model/message/message_json.h"
 
 struct ch_run_record {

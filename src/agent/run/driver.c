@@ -7,7 +7,6 @@
  * resumed), and only driver_finish(), pause_run() and leave_run() send it. */
 #include "agent/run/driver.h"
 
-#include "agent/context/compaction.h"
 #include "agent/context/context.h"
 #include "agent/context/context_budget.h"
 #include "agent/context/recall.h"
@@ -46,7 +45,6 @@
 #include "base/random_id.h"
 #include "base/limits.h"
 #include "base/log.h"
-#include "model/codec/decoder.h"
 #include "model/codec/errors.h"
 #include "tool/builtin/chat/message.h"
 #include "tool/call/delivery.h"

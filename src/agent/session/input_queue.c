@@ -7,7 +7,6 @@
  * dropped is mentioned in the text that the model and the reader get. */
 #include "agent/session/input_queue.h"
 
-#include "agent/context/reply_directives.h"
 #include "agent/handle/lookup.h"
 #include "agent/handle/run_origin.h"
 #include "agent/handle/session.h"

@@ -2,7 +2,6 @@
 #include "agent/session/session.h"
 
 #include "agent/context/context.h"
-#include "agent/context/reply_directives.h"
 #include "agent/handle/lookup.h"
 #include "agent/handle/run.h"
 #include "agent/handle/run_origin.h"

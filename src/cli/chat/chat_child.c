@@ -13,7 +13,6 @@
 #include "cli/chat/chat_show.h"
 #include "cli/support/input.h"
 #include "cli/support/mem.h"
-#include "cli/support/problem.h"
 #include "cli/support/state_path.h"
 
 enum {

@@ -11,7 +11,6 @@
 #include "cli/report/out_json.h"
 #include "cli/support/draft.h"
 #include "cli/support/input.h"
-#include "cli/report/out.h"
 #include "cli/support/problem.h"
 
 struct flags {

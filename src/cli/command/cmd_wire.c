@@ -9,7 +9,6 @@
 #include "cli/command/cmd.h"
 #include "cli/report/out_json.h"
 #include "cli/support/input.h"
-#include "cli/report/out.h"
 #include "cli/support/problem.h"
 
 struct flags {

@@ -7,7 +7,6 @@
 #include "chela/session.h"
 #include "cli/support/draft.h"
 #include "cli/support/mem.h"
-#include "cli/report/out.h"
 
 void ch_json_line(struct ch_console *c, const char *json) {
     char *line = ch_format("%s\n", json);

@@ -5,7 +5,6 @@
 #include <string.h>
 #include <strings.h>
 
-#include "cli/support/draft.h"
 #include "cli/support/mem.h"
 #include "cli/term/term.h"
 

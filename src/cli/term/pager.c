@@ -15,7 +15,6 @@
 #include <unistd.h>
 
 #include "cli/term/console.h"
-#include "cli/support/draft.h"
 #include "cli/support/mem.h"
 
 extern char **environ;

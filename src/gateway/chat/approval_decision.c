@@ -11,7 +11,6 @@
 #include "gateway/chat/approval_decision.h"
 
 #include "agent/feature/heartbeat/beat.h"
-#include "agent/handle/lookup.h"
 #include "agent/journal/inbox.h"
 #include "base/choice.h"
 #include "base/error.h"

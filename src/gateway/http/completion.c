@@ -9,7 +9,6 @@
 
 #include <stdio.h>
 
-#include "agent/handle/lookup.h"
 #include "agent/handle/run.h"
 #include "agent/run/think.h"
 #include "base/error.h"

@@ -4,7 +4,6 @@
  *                                               '--> of a task: the answer, at once */
 #include "gateway/http/mcp_ask.h"
 
-#include "agent/handle/lookup.h"
 #include "agent/handle/run.h"
 #include "base/error.h"
 #include "base/random_id.h"

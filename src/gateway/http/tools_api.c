@@ -3,7 +3,6 @@
 #include "gateway/http/tools_api.h"
 
 #include "agent/api/agent.h"
-#include "agent/handle/lookup.h"
 #include "base/random_id.h"
 #include "gateway/request/gateway_state.h"
 #include "gateway/request/request.h"

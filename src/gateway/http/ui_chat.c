@@ -7,7 +7,6 @@
  * unexpected ones are ignored. */
 #include "gateway/http/ui_chat.h"
 
-#include "agent/handle/lookup.h"
 #include "base/error.h"
 #include "base/random_id.h"
 #include "gateway/http/client_tools.h"

@@ -3,7 +3,6 @@
 
 #include <stdio.h>
 
-#include "agent/handle/lookup.h"
 #include "agent/handle/run.h"
 #include "agent/handle/run_origin.h"
 #include "agent/journal/emit.h"

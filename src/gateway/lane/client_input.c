@@ -1,7 +1,6 @@
 /* client_input.c -- see client_input.h. */
 #include "gateway/lane/client_input.h"
 
-#include "agent/handle/lookup.h"
 #include "agent/handle/run.h"
 #include "agent/handle/run_origin.h"
 #include "agent/journal/inbox.h"

@@ -1,7 +1,6 @@
 /* lane_inbox.c -- see lane_inbox.h. */
 #include "gateway/lane/lane_inbox.h"
 
-#include "agent/session/input_queue.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/log.h"

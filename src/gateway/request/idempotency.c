@@ -10,7 +10,6 @@
  * renew it for a while. */
 #include "gateway/request/idempotency.h"
 
-#include "agent/handle/lookup.h"
 #include "agent/journal/journal.h"
 #include "base/error.h"
 #include "base/random_id.h"

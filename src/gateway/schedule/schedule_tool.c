@@ -7,7 +7,6 @@
 #include "agent/handle/session.h"
 #include "agent/journal/schedule.h"
 #include "base/error.h"
-#include "base/when.h"
 #include "json/writer.h"
 #include "store/store.h"
 #include "tool/call/call.h"

@@ -12,7 +12,6 @@
 #include "base/mem.h"
 #include "base/nearest.h"
 #include "base/opts.h"
-#include "base/redact.h"
 #include "channel/channel.h"
 #include "channel/channels.h"
 #include "chela/gateway.h"

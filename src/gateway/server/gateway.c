@@ -6,7 +6,6 @@
 #include "agent/handle/guarded_files.h"
 #include "agent/journal/journal.h"
 #include "agent/journal/outbox.h"
-#include "agent/session/agent_parts.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/log.h"

@@ -17,7 +17,6 @@
 #include "model/codec/decode.h"
 #include "model/codec/errors.h"
 #include "model/codec/fold.h"
-#include "model/codec/prompted.h"
 #include "json/json.h"
 #include "model/codec/prompted_reply.h"
 #include "model/codec/retry_after.h"

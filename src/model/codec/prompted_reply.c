@@ -10,7 +10,6 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/utf8.h"
-#include "model/codec/prompted.h"
 
 /* --- events */
 

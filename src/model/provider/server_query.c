@@ -9,7 +9,6 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "model/codec/encode.h"
-#include "model/vendor/gemini/gemini.h"
 #include "model/catalog/listing.h"
 #include "model/catalog/provider.h"
 #include "model/vendor/gemini/gemini_http.h"

@@ -9,7 +9,6 @@
 #include "json/writer.h"
 #include "tool/call/consent.h"
 #include "tool/process/held_text.h"
-#include "tool/result/display.h"
 
 struct ch_aftermath {
     struct ch_held *held;

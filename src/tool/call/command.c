@@ -9,7 +9,6 @@
 #include <stdlib.h>
 
 #include "base/limits.h"
-#include "base/utf8.h"
 #include "tool/call/command.h"
 #include "tool/call/aftermath.h"
 #include "tool/call/call.h"

@@ -7,7 +7,6 @@
 #include "base/base64.h"
 #include "base/limits.h"
 #include "base/mem.h"
-#include "base/utf8.h"
 #include "json/json.h"
 #include "json/writer.h"
 #include "tool/result/sanitize.h"

@@ -11,7 +11,6 @@
 #include "agent/feature/heartbeat/chat_view.h"
 #include "agent/feature/mode/mode_settings.h"
 #include "agent/feature/mode/role.h"
-#include "agent/handle/run_origin.h"
 #include "agent/journal/emit.h"
 #include "agent/machine/run.h"
 #include "model/provider/target.h"

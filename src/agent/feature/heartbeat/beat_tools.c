@@ -19,7 +19,6 @@
 #include "agent/journal/emit.h"
 #include "agent/machine/event.h"
 #include "base/limits.h"
-#include "base/utf8.h"
 #include "tool/call/call.h"
 #include "tool/call/function.h"
 

@@ -5,7 +5,6 @@
 #include "agent/feature/mode/plan_steps.h"
 #include "agent/feature/mode/role.h"
 #include "agent/feature/team/child_run.h"
-#include "agent/feature/team/delegate.h"
 #include "agent/handle/lookup.h"
 #include "agent/journal/emit.h"
 #include "agent/machine/run.h"

@@ -15,7 +15,6 @@
 #include "agent/session/children.h"
 #include "agent/session/session.h"
 #include "base/limits.h"
-#include "base/sha256.h"
 #include "base/utf8.h"
 #include "chela/store.h"
 #include "json/writer.h"

@@ -9,7 +9,6 @@
  * unchanged. Citations in a block of their own belong to the preceding text. Every event is
  * padded with a member "p". */
 #include "base/limits.h"
-#include "model/vendor/bedrock/bedrock.h"
 #include "model/codec/decode.h"
 #include "model/codec/encode.h"
 #include "model/codec/errors.h"

@@ -11,7 +11,6 @@
 
 #include "model/codec/errors.h"
 #include "model/codec/retry_after.h"
-#include "model/vendor/gemini/gemini.h"
 
 int ch_gemini_read_error(struct ch_decoder *d, struct ch_sv json) {
     CH_ARENA_AUTO arena = {0}; /* kept texts are copied */

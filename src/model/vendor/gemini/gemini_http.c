@@ -9,7 +9,6 @@
 #include "model/vendor/gemini/gemini_http.h"
 
 #include "model/codec/encode.h"
-#include "model/vendor/gemini/gemini.h"
 
 static bool gemini_http_ends_with(struct ch_sv s, const char *tail) {
     size_t n = strlen(tail);

@@ -15,7 +15,6 @@
 #include "base/clock.h"
 #include "base/limits.h"
 #include "base/mem.h"
-#include "base/utf8.h"
 #include "chela/sys/mail.h"
 #include "io/module.h"
 #include "tool/builtin/files/file.h"

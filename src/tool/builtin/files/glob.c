@@ -8,7 +8,6 @@
 
 #include "base/limits.h"
 #include "base/utf8.h"
-#include "chela/error.h"
 
 #define BAD_BYTE 0x110000u /* offset for invalid UTF-8 bytes: such a byte equals only itself */
 

@@ -7,7 +7,6 @@
 
 #include "base/limits.h"
 #include "base/mem.h"
-#include "base/utf8.h"
 #include "io/module.h"
 #include "net/join.h"
 #include "tool/builtin/web/charset.h"
