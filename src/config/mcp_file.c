@@ -103,7 +103,7 @@ static void write_others(struct ch_jw *w, const struct ch_json *object, const ch
     }
 }
 
-/* What other programs keep in the file stays. */
+/* Keeps the members that other programs have in the file. */
 static void write_servers(struct ch_buf *out, const struct ch_json *root, const char *name,
                           const char *definition) {
     struct ch_jw w = ch_jw(out);

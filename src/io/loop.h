@@ -42,8 +42,8 @@ int ch_loop_new(struct uv_loop_s *host, const struct ch_clock *clock, struct ch_
 void ch_loop_close(struct ch_loop *loop, void (*done)(void *), void *user);
 
 struct uv_loop_s *ch_loop_uv(struct ch_loop *loop);
-/* Where whatever runs in the loop logs to; borrowed; NULL: nowhere. Before anything
- * does. */
+/* Sets the log of the code that runs in the loop, before any such code logs. sink: borrowed;
+ * NULL: no log. */
 void ch_loop_log_to(struct ch_loop *loop, const struct ch_log_sink *sink);
 const struct ch_log_sink *ch_loop_log(const struct ch_loop *loop);
 

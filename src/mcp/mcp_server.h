@@ -214,9 +214,11 @@ void ch_mcp_server_adopt(chela_mcp_server *s, chela_mcp_server *from);
 /* Is a request in progress? Subscriptions do not count. */
 bool ch_mcp_server_busy(const chela_mcp_server *s);
 
-/* Flags: a tool can be called as a task; `list` of a template runs on a thread of its own. One
- * template of a server may have the second one. */
-enum { CH_MCP_TASKABLE = 1 << 16, CH_MCP_LISTS_APART = 1 << 17 };
+enum {
+    CH_MCP_TASKABLE = 1 << 16,   /* a tool that can be called as a task */
+    CH_MCP_LISTS_APART = 1 << 17 /* `list` of a template runs on its own thread; only one template
+                                    of a server may have this flag */
+};
 /* Offer tasks. get is called with the argument taskId: it sets the state of the task and, of a
  * completed one, the result. cancel asks the task to end. */
 void ch_mcp_server_tasks(chela_mcp_server *s, chela_mcp_fn *get, chela_mcp_fn *cancel, void *user);

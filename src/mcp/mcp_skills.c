@@ -261,7 +261,8 @@ void ch_mcp_skills_close(chela_mcp *m) {
 /* As chela_mcp_request. Fails also if a callback closed the client after the answer came. */
 static char *skills_request(chela_mcp *m, const char *method, const char *params,
                             struct chela_error *err) {
-    bool freed = false, *outer = m->freed; /* of a call that waits; then this one is refused */
+    bool freed = false;
+    bool *outer = m->freed; /* set by a call that waits; this call is then refused */
 
     m->freed = &freed;
     char *text = chela_mcp_request(m, method, params, err);

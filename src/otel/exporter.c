@@ -166,7 +166,7 @@ static void exporter_on_timer(struct ch_timer *t) {
     exporter_send(CH_CONTAINER(t, struct ch_otel_exporter, timer));
 }
 
-/* What comes next: the next batch at once, or when its time has come. */
+/* Sends the next batch, at once or when its time has come. */
 static void schedule(struct ch_otel_exporter *e) {
     if (e->call || e->in_body)
         return;

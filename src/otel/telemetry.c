@@ -41,7 +41,7 @@ static struct telemetry *telemetry_of(const chela_runtime *rt) {
     return NULL;
 }
 
-/* --- what is heard */
+/* --- the sink */
 
 static void export_span(const struct ch_otel_span *s, void *user) {
     struct telemetry *t = user;

@@ -113,7 +113,7 @@ static int model_probe_open_agent(chela_runtime *rt, const struct chela_agent_op
     return rc;
 }
 
-/* --- what was found */
+/* --- findings */
 
 struct findings {
     const struct ch_target *t;

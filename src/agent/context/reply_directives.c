@@ -60,7 +60,7 @@ bool ch_reply_directives_piece(chela_run *run, struct chela_event *ev) {
     return d->text.n > before;
 }
 
-/* --- what is attached ------------------------------------------------------------------ */
+/* --- attachments ------------------------------------------------------------------------ */
 
 static bool is_url(struct ch_sv s) {
     return ch_sv_starts(s, "https://") || ch_sv_starts(s, "http://");

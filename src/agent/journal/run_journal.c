@@ -618,7 +618,7 @@ void ch_run_journal_answered(chela_session *s, const char *approval_id,
     end(s, &w, CH_REC_ANSWERED, CH_SYNC_COMMIT);
 }
 
-/* --- what is sent elsewhere ------------------------------------------------------------- */
+/* --- messages of the outbox --------------------------------------------------------------- */
 
 void ch_run_journal_outbound(chela_run *run, const char *id) {
     struct ch_run_journal *k = ch_run_journal_of(run);

@@ -196,7 +196,7 @@ void ch_schedule_state_write(const struct ch_schedule_state *s, struct ch_buf *o
     ch_jw_end(&w, '}');
 }
 
-/* --- what is due */
+/* --- due schedules */
 
 static int64_t local_of(const struct ch_schedule *s, int64_t ms) {
     return ms / 1000 + ch_zone_at(s->zone, ms / 1000).offset;

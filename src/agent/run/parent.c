@@ -11,8 +11,8 @@
 
 /* --- limits ------------------------------------------------------------------------ */
 
-/* The limit of a child's counter: the smaller of its own limit and its use so far (told)
- * plus the parent's remaining limit. Negative: no limit. */
+/* The limit of a child's counter: its own limit, or the use that the parent knows of (told) plus
+ * the rest of the parent's limit, if that is smaller. Negative: no limit. */
 static int64_t tighter(int64_t own, int64_t told, int64_t above, int64_t used_above) {
     if (above < 0)
         return own;

@@ -337,7 +337,7 @@ static bool tell_note(chela_run *run) {
     return !text.n || ch_deliver_note_to_last(run, text) || end_full(run);
 }
 
-/* parts: for what is needed until the request is encoded. */
+/* Describes the next request. parts: memory that must live until the request is encoded. */
 static int think_describe(chela_run *run, const struct chela_turn_patch *patch,
                           struct ch_arena *parts, struct ch_model_request *req,
                           struct chela_error *err) {

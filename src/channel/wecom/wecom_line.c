@@ -256,7 +256,7 @@ static void line_beat(void *user) {
     ch_dial_send(&w->dial, ch_buf_sv(&out));
 }
 
-/* What was sent may have arrived: the outcome is not known. */
+/* Messages without a receipt may have arrived: their outcome is unknown. */
 static void line_on_gone(void *user) {
     struct ch_wecom *w = user;
     struct ch_link *next;

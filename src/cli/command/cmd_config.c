@@ -206,7 +206,7 @@ static void config_show_option(const char *key, const char *value, int from_file
                           value);
 }
 
-/* What each allow rule vouches for. The agent's model is not called, so any will do. */
+/* Shows the commands that each allow rule vouches for. No model is called, so any model will do. */
 static void show_rules(struct showing *s, struct ch_setup *setup) {
     static const char *const none[] = {NULL};
     struct chela_agent_opts opt = CHELA_AGENT_OPTS(.model = "scripted/demo", .fallbacks = none);

@@ -186,8 +186,8 @@ static chela_agent *look_at_agent(struct ch_findings *f, struct ch_setup *s) {
     return agent;
 }
 
-/* What the allow rules vouch for. agent NULL: it lacks a key, perhaps; another model, which is
- * not called, will do. */
+/* Reports the commands that each allow rule vouches for. agent NULL: the agent could not be made,
+ * perhaps for want of a key. The rules are then read with another model, which is not called. */
 static void look_at_rules(struct ch_findings *f, struct ch_setup *s, chela_agent *agent) {
     static const char *const none[] = {NULL};
     struct chela_agent_opts opt = CHELA_AGENT_OPTS(.model = "scripted/demo", .fallbacks = none);

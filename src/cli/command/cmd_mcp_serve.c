@@ -73,7 +73,7 @@ static int read_session(chela_mcp_call *call, void *user) {
     return CHELA_OK;
 }
 
-/* --- what is offered ------------------------------------------------------------------------ */
+/* --- the offer ------------------------------------------------------------------------------ */
 
 /* The first agent with everything, the others as tools. */
 static int offer_agents(struct mcp_serve *s, struct chela_error *err) {

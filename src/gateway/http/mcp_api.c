@@ -98,7 +98,7 @@ static int complete_session(chela_mcp_call *call, void *user) {
     return chela_store_list(gw->store, &filter, suggest_key, call, NULL);
 }
 
-/* --- what is offered */
+/* --- the offer */
 
 static int offer_sessions(chela_mcp_server *s, chela_gateway *gw, struct chela_error *err) {
     struct chela_mcp_resource_opts sessions = CHELA_MCP_RESOURCE_OPTS(

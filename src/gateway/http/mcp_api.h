@@ -7,7 +7,7 @@
 #include "gateway/request/request.h"
 
 struct ch_mcp_api;  /* part of a gateway, with the same lifetime */
-struct ch_mcp_plan; /* what is offered from now on; owned by the caller of the planning function */
+struct ch_mcp_plan; /* the next offer; owned by the caller of the planning function */
 
 struct ch_mcp_api *ch_mcp_api_new(chela_gateway *gw);
 void ch_mcp_api_free(struct ch_mcp_api *a);

@@ -150,7 +150,7 @@ static uint64_t budgets_counter_of(const struct ch_budgets *b, const struct budg
     return ch_budget_counter(g->name, ch_buf_sv(of));
 }
 
-/* --- what is left */
+/* --- remaining budgets */
 
 struct budget_state {
     const struct budget *budget; /* the first that is used up; NULL: none */

@@ -45,8 +45,7 @@ struct ch_lane_event {
 
 struct ch_lane_opts {
     chela_agent *agent; /* to derive the lane's agent from */
-    bool any; /* the agent of the session, if it is stored and has another one, instead; without
-               * patch and tools */
+    bool any; /* a stored session keeps its own agent, whichever that is; without patch and tools */
     const char *key;    /* NULL: temporary */
     struct ch_agent_override patch;
     const struct chela_tool_opts *tools; /* run by the client */

@@ -34,8 +34,7 @@ struct send_call {
     chela_call *call;
     struct ch_buf text;
     struct ch_principal principal; /* the principal of the sender */
-    /* length of the chain of messages that led to this one, which is counted */
-    unsigned hops;
+    unsigned hops; /* messages of the chain that led here, including this message */
     char event[sizeof(CH_SEND_EVENT) + 2 * CH_SHA256_SIZE]; /* id of the message */
 };
 

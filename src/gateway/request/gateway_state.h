@@ -49,7 +49,7 @@ struct chela_gateway {
     bool headless;                 /* accepts no requests: server/schedule_run.c */
     bool alone;                    /* works on one session only: server/work.c */
     bool draining;                 /* chela_gateway_stop was called */
-    size_t workers, worker;        /* number of workers, of this one; 0: it serves alone */
+    size_t workers, worker;        /* their count; the number of this one; 0: serves alone */
     unsigned char *board;          /* borrowed: memory of all workers; NULL: none; http/metrics.c */
     struct ch_post interrupt;      /* any thread may post it; see chela_gateway_interrupt */
     atomic_uint interrupts;

@@ -289,7 +289,7 @@ static void stop_rest(struct ch_batch *b) {
     skip_rest(b, why);
     for (size_t i = 0; i < b->n; i++) {
         chela_call *call = b->calls[i];
-        /* new: an earlier process made attempts, this one none */
+        /* A call in the state NEW may have had attempts in an earlier process. */
         if (call->suspended || call->wait.due || call->state == CH_CALL_NEW)
             ch_call_cancel(call, why);
     }

@@ -47,7 +47,7 @@ int ch_plan_progress_step(const struct ch_plan_progress *r, struct ch_sv call_id
     return ch_plan_steps_find(&r->steps, step);
 }
 
-/* --- what was asked --------------------------------------------------------------- */
+/* --- the request ------------------------------------------------------------------ */
 
 static bool has_calls(const struct ch_msg *m) {
     for (uint32_t i = 0; i < m->nblocks; i++)
@@ -81,7 +81,7 @@ static void read_request(const struct ch_transcript *t, struct ch_plan_progress 
     r->request = ch_arena_sv(&r->arena, ch_buf_sv(&text));
 }
 
-/* --- what was planned and done ---------------------------------------------------- */
+/* --- the plan and its results ----------------------------------------------------- */
 
 static const struct ch_block *plan_progress_call_of(const struct ch_transcript *t, size_t from,
                                                     struct ch_sv id) {

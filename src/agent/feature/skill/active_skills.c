@@ -49,7 +49,7 @@ static void active_add(struct active *a, struct ch_sv name) {
 
 /* --- activation -------------------------------------------------------------------- */
 
-/* tell: emit a warning about what is not granted. */
+/* tell: emit a warning about tools that are not granted. */
 static void activate(chela_run *run, const struct ch_skill *skill, bool tell) {
     chela_session *s = run->session;
     struct active *a = active_of(s);

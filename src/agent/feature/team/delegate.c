@@ -23,7 +23,7 @@ struct delegate {
     char *id; /* owned */
 };
 
-/* --- who is meant ------------------------------------------------------------------ */
+/* --- the called agent --------------------------------------------------------------- */
 
 static void free_delegate(void *impl) {
     struct delegate *d = impl;
