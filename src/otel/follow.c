@@ -24,14 +24,14 @@
 
 /* A call that has not ended. */
 struct open_call {
-    uint64_t id; /* hash of the call's id */
-    int64_t start;    /* 0: the call has not started, because a person is asked */
-    int64_t asked;    /* since when a person is asked; 0: nobody is */
-    int64_t since;    /* the attempt or the wait began */
-    int64_t until;    /* end of the wait; 0: the call does not wait */
-    unsigned attempts; /* that ended */
-    bool sleeps;      /* the wait is the work of the call */
-    bool waited;
+    uint64_t id;       /* hash of the call's id */
+    int64_t start;     /* 0: the call has not started, because a person is asked */
+    int64_t asked;     /* time of the question to a person; 0: no person is asked */
+    int64_t since;     /* begin of the attempt or of the wait */
+    int64_t until;     /* end of the wait; 0: the call does not wait */
+    unsigned attempts; /* attempts that ended */
+    bool sleeps;       /* the wait is the work of the call */
+    bool waited;       /* the call waits or has waited: its attempts have spans */
 };
 
 /* A request to a model that has no reply yet. */
@@ -463,7 +463,7 @@ static void measure_request(struct ch_otel_follow *f, struct request_memo *m,
     }
 }
 
-/* The request got its reply, or failed. u and stop: NULL: no reply. */
+/* The request got its reply, or failed. stop and u are NULL if there is no reply. */
 static void end_request(struct ch_otel_follow *f, struct follow_run *r, chela_run *run,
                         int64_t now, const char *stop, const struct chela_usage *u,
                         struct ch_sv error) {
@@ -509,6 +509,12 @@ static void end_request(struct ch_otel_follow *f, struct follow_run *r, chela_ru
     release_contents(&contents);
 }
 
+/* The request got no reply. */
+static void fail_request(struct ch_otel_follow *f, struct follow_run *r, chela_run *run,
+                         int64_t now, struct ch_sv error) {
+    end_request(f, r, run, now, NULL, NULL, error);
+}
+
 static void begin_request(struct ch_otel_follow *f, struct follow_run *r, chela_run *run,
                           const struct chela_event *ev) {
     struct ch_sv model = ch_sv_str(ev->request.model);
@@ -518,7 +524,7 @@ static void begin_request(struct ch_otel_follow *f, struct follow_run *r, chela_
     if (ev->request.role || !run->target) /* the role's own run is followed, too */
         return;
     struct ch_sv named = ch_sv(role, role ? strcspn(role, "@") : 0);
-    end_request(f, r, run, ev->ts, NULL, NULL, CH_SV("no reply"));
+    fail_request(f, r, run, ev->ts, CH_SV("no reply"));
     r->request = (struct open_request){
         .open = true,
         .id = ch_span_id_of_request(owner->id, turn, run->m.attempt, ev->request.messages, model,
@@ -911,11 +917,11 @@ void ch_otel_follow_event(struct ch_otel_follow *f, chela_run *run, const struct
         return;
     case CHELA_EV_RETRY:
         log_event(f, r, run, ev);
-        end_request(f, r, run, ev->ts, NULL, NULL, ch_unstr(ev->retry.reason));
+        fail_request(f, r, run, ev->ts, ch_unstr(ev->retry.reason));
         return;
     case CHELA_EV_FALLBACK:
         log_event(f, r, run, ev);
-        end_request(f, r, run, ev->ts, NULL, NULL, ch_unstr(ev->fallback.reason));
+        fail_request(f, r, run, ev->ts, ch_unstr(ev->fallback.reason));
         return;
     case CHELA_EV_TOOL_START:
         begin_call(f, r, run, ch_unstr(ev->call.id), ev->ts);
@@ -929,7 +935,7 @@ void ch_otel_follow_event(struct ch_otel_follow *f, chela_run *run, const struct
         end_call(f, r, run, ev);
         return;
     case CHELA_EV_RUN_END:
-        end_request(f, r, run, ev->ts, NULL, NULL, ch_sv_str(run->error));
+        fail_request(f, r, run, ev->ts, ch_sv_str(run->error));
         log_event(f, r, run, ev);
         if (!r->is_role && ev->end.status == CHELA_STATUS_PAUSED) {
             release_memos(r);
