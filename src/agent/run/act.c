@@ -137,8 +137,29 @@ static enum chela_decision heed(chela_run *run, enum chela_decision d, const cha
     return d;
 }
 
-/* Asks for consent. Listeners get the event first and may decide at once
- * (chela_session_approve), then the hooks are asked, then the parent runs. */
+/* Asks until somebody decides: listeners get the event first and may decide at once
+ * (chela_session_approve), then the hooks are asked, then the parent runs. False: the run is over,
+ * or ends. */
+static bool ask_around(chela_run *run, struct chela_approval *a, const struct ch_ask *asked) {
+    const struct ch_clock *clock = ch_loop_clock(run->loop);
+    int64_t before = ch_mono_ms(clock);
+    if (ch_run_stops(run) || !ch_emit_approval(run, a))
+        return false;
+    bool go = ch_hook_approve(run, a);
+    chela_run *stopped = NULL;
+    if (go && !run->dead && a->decision == CHELA_UNDECIDED)
+        stopped = ch_parent_ask(run, a, asked->digest);
+    if (stopped)
+        ch_driver_stop(stopped);
+    if (run->dead)
+        return false;
+    ch_run_extend(run, ch_mono_ms(clock) - before);
+    if (!go) /* the run ends, and this call with all others */
+        ch_driver_stop(run);
+    return go;
+}
+
+/* Asks for consent, unless the journal has the decision. */
 static enum chela_decision act_ask(const struct ch_block *call, const struct ch_ask *asked,
                                    char **reason, void *user) {
     chela_run *run = user;
@@ -159,23 +180,8 @@ static enum chela_decision act_ask(const struct ch_block *call, const struct ch_
     }
     if (!same)
         ch_run_journal_asked(run, index, &a, asked->digest);
-    const struct ch_clock *clock = ch_loop_clock(run->loop);
-    int64_t before = ch_mono_ms(clock);
-    if (ch_run_stops(run) || !ch_emit_approval(run, &a))
+    if (!ask_around(run, &a, asked))
         return CHELA_UNDECIDED;
-    bool go = ch_hook_approve(run, &a);
-    chela_run *stopped = NULL;
-    if (go && !run->dead && a.decision == CHELA_UNDECIDED)
-        stopped = ch_parent_ask(run, &a, asked->digest);
-    if (stopped)
-        ch_driver_stop(stopped);
-    if (run->dead)
-        return CHELA_UNDECIDED;
-    ch_run_extend(run, ch_mono_ms(clock) - before);
-    if (!go) { /* the run ends, and this call with all others */
-        ch_driver_stop(run);
-        return CHELA_UNDECIDED;
-    }
     *reason = ch_strdup(a.reason);
     if (a.decision != CHELA_UNDECIDED)
         ch_run_journal_answered(run->session, asked->approval_id, a.decision, a.reason);
