@@ -436,14 +436,32 @@ void ch_request_refuse_token(struct ch_request *req, int status, const char *cha
     ch_request_fail(req, no.status, "invalid_token", "%s", no.status == 429 ? no.why : why);
 }
 
+/* Did the client send the token of the gateway, in a way that the route allows? */
+static bool has_token(const chela_gateway *gw, const struct ch_http_route *r,
+                      const struct ch_inbound *in) {
+    return ch_auth_has_token(&gw->auth, in) ||
+           (is_anthropic(r, in) && ch_auth_has_api_key(&gw->auth, in)) ||
+           (r && r->flags & CH_ROUTE_SOCKET && ch_auth_has_socket_token(&gw->auth, in));
+}
+
+static struct ch_auth_refusal check_body(const struct ch_http_route *r,
+                                         const struct ch_inbound *in) {
+    bool reads = strcmp(r->method, "POST") != 0;
+    if (reads && ch_inbound_has_body(in))
+        return (struct ch_auth_refusal){400, "unexpected body"};
+    if (r->flags & CH_ROUTE_SMALL && !has_small_body(in))
+        return (struct ch_auth_refusal){413, "the body is too large, or has no Content-Length"};
+    if (!reads && !(r->flags & CH_ROUTE_RAW) && !is_json(ch_inbound_header(in, "content-type")))
+        return (struct ch_auth_refusal){415, "the content type must be application/json"};
+    return (struct ch_auth_refusal){0};
+}
+
 static struct ch_auth_refusal check_route(chela_gateway *gw, struct ch_exchange *x) {
     CH_ARENA_AUTO arena = {0};
     const struct ch_inbound *in = ch_exchange_inbound(x);
     bool other = false;
     const struct ch_http_route *r = request_route(gw, &arena, in, &other);
-    bool knows = ch_auth_has_token(&gw->auth, in) ||
-                 (is_anthropic(r, in) && ch_auth_has_api_key(&gw->auth, in)) ||
-                 (r && r->flags & CH_ROUTE_SOCKET && ch_auth_has_socket_token(&gw->auth, in));
+    bool knows = has_token(gw, r, in);
     bool judged = r && r->flags & CH_ROUTE_BEARER && gw->challenge &&
                   ch_inbound_header(in, "authorization").n; /* checked by the handler */
     if (!(r && r->flags & CH_ROUTE_OPEN) && !knows && !judged)
@@ -453,14 +471,7 @@ static struct ch_auth_refusal check_route(chela_gateway *gw, struct ch_exchange 
     if (!r)
         return other ? (struct ch_auth_refusal){405, "method not allowed"}
                      : (struct ch_auth_refusal){404, "no such path"};
-    bool reads = strcmp(r->method, "POST") != 0;
-    if (reads && ch_inbound_has_body(in))
-        return (struct ch_auth_refusal){400, "unexpected body"};
-    if (r->flags & CH_ROUTE_SMALL && !has_small_body(in))
-        return (struct ch_auth_refusal){413, "the body is too large, or has no Content-Length"};
-    if (!reads && !(r->flags & CH_ROUTE_RAW) && !is_json(ch_inbound_header(in, "content-type")))
-        return (struct ch_auth_refusal){415, "the content type must be application/json"};
-    return (struct ch_auth_refusal){0};
+    return check_body(r, in);
 }
 
 void ch_request_on_head(struct ch_exchange *x, void *user) {
