@@ -384,11 +384,32 @@ static const char *check_key(const struct ch_request *req, struct ch_sv key) {
     return NULL;
 }
 
+/* The claim of a key that this process does not know yet. */
+static struct ch_idempotent *idempotent_new(struct ch_request *req, const char *event,
+                                            ch_http_route_fn *run) {
+    char random[24];
+    if (!req->gw->claimant) {
+        CH_BUF_AUTO owner = {0};
+        ch_owner_make(&owner);
+        req->gw->claimant = ch_buf_take(&owner);
+    }
+    struct ch_idempotent *e = ch_alloc(sizeof(*e));
+    e->gw = req->gw;
+    e->run = run;
+    e->request = req;
+    req->idempotent = e;
+    ch_random_id("", random);
+    ch_buf_add_str(&e->event, event ? event : random);
+    ch_list_init(&e->repeats);
+    ch_list_add(&req->gw->idempotents, &e->link);
+    return e;
+}
+
 void ch_idempotency_begin(struct ch_request *req, const char *event, ch_http_route_fn *run) {
     struct ch_sv key = req->x ? ch_inbound_header(ch_exchange_inbound(req->x), "idempotency-key")
                               : ch_sv(NULL, 0);
     unsigned char digest[CH_SHA256_SIZE];
-    char random[24], name[HEX + 4] = "key/", print[HEX];
+    char name[HEX + 4] = "key/", print[HEX];
     if (!key.p || !req->gw->store || !req->gw->rt->journal) {
         req->event = event;
         run(req);
@@ -411,22 +432,9 @@ void ch_idempotency_begin(struct ch_request *req, const char *event, ch_http_rou
         wait_for_first(e, req);
         return;
     }
-    if (!req->gw->claimant) {
-        CH_BUF_AUTO owner = {0};
-        ch_owner_make(&owner);
-        req->gw->claimant = ch_buf_take(&owner);
-    }
-    e = ch_alloc(sizeof(*e));
-    e->gw = req->gw;
-    e->run = run;
-    e->request = req;
-    req->idempotent = e;
+    e = idempotent_new(req, event, run);
     memcpy(e->id, name, sizeof(name));
     memcpy(e->print, print, sizeof(print));
-    ch_random_id("", random);
-    ch_buf_add_str(&e->event, event ? event : random);
-    ch_list_init(&e->repeats);
-    ch_list_add(&req->gw->idempotents, &e->link);
     idempotent_claim(e);
 }
 
