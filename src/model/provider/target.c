@@ -227,6 +227,25 @@ static int not_a_model(const char *spec, struct chela_error *err) {
     return ch_fail(err, CHELA_ECONFIG, "model '%s' is not of the form provider/model", spec);
 }
 
+/* model: the name as given, perhaps an alias. */
+static void set_endpoint(struct ch_target *t, const struct ch_providers *ps,
+                         const struct ch_provider_conf *conf, const struct ch_provider *known,
+                         struct ch_sv model) {
+    t->ep.provider = t->provider;
+    t->ep.base_url = t->base_url;
+    t->ep.api_key = t->nkeys ? t->keys[0] : NULL;
+    t->ep.quirks = find_quirks(t, known);
+    if (conf) {
+        t->ep.quirks = (t->ep.quirks | conf->quirks.on) & ~conf->quirks.off;
+        t->ep.headers = conf->headers;
+        t->ep.nheaders = conf->nheaders;
+        t->ep.extra_body = ch_sv_str(conf->extra_body);
+    }
+    for (const struct ch_model_quirks_conf *c = ps->model_quirks; c; c = c->next)
+        if (is_about(c->provider, c->model, t, model))
+            t->ep.quirks = (t->ep.quirks | c->quirks.on) & ~c->quirks.off;
+}
+
 int ch_target_new(struct ch_providers *ps, const char *spec, const struct ch_target_opts *opts,
                   struct ch_target **out, struct chela_error *err) {
     struct ch_sv model = ch_sv_str(spec);
@@ -249,19 +268,7 @@ int ch_target_new(struct ch_providers *ps, const char *spec, const struct ch_tar
     int rc = connect_target(t, ps, opts ? opts : &none, conf, known, err);
     if (rc < 0)
         return rc;
-    t->ep.provider = t->provider;
-    t->ep.base_url = t->base_url;
-    t->ep.api_key = t->nkeys ? t->keys[0] : NULL;
-    t->ep.quirks = find_quirks(t, known);
-    if (conf) {
-        t->ep.quirks = (t->ep.quirks | conf->quirks.on) & ~conf->quirks.off;
-        t->ep.headers = conf->headers;
-        t->ep.nheaders = conf->nheaders;
-        t->ep.extra_body = ch_sv_str(conf->extra_body);
-    }
-    for (const struct ch_model_quirks_conf *c = ps->model_quirks; c; c = c->next)
-        if (is_about(c->provider, c->model, t, model))
-            t->ep.quirks = (t->ep.quirks | c->quirks.on) & ~c->quirks.off;
+    set_endpoint(t, ps, conf, known, model);
     if (prompted || t->ep.quirks & CH_Q_PROMPTED)
         t->ep.codec = ch_codec_prompted(t->ep.codec);
     t->has_price = find_price(ps, t, model, &t->price);
