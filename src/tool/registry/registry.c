@@ -225,6 +225,43 @@ static bool is_wait(int64_t ms) {
     return ms >= 0 && ms <= CH_LIMIT_WAIT_MS;
 }
 
+static int registry_check(const struct ch_registry *r, const struct chela_tool_opts *o,
+                          const struct ch_tool_ops *ops, struct chela_error *err) {
+    int rc = check_runner(o, ops, err);
+    if (rc < 0)
+        return rc;
+    if (o->max_retries >= CH_LIMIT_RETRY_ATTEMPTS || !is_wait(o->retry_backoff_ms) ||
+        !is_wait(o->retry_max_backoff_ms) || !is_wait(o->retry_deadline_ms))
+        return ch_fail(err, CHELA_EINVAL, "tool %s: a retry option is out of range", o->name);
+    if (ch_registry_find(r, ch_sv_str(o->name)))
+        return ch_fail(err, CHELA_EEXIST, "there is a tool named %s already", o->name);
+    if (r->n >= CH_LIMIT_TOOLS)
+        return ch_fail(err, CHELA_ELIMIT, "more than %d tools", CH_LIMIT_TOOLS);
+    return 0;
+}
+
+static struct ch_tool *make_tool(const struct chela_tool_opts *o) {
+    struct ch_tool *t = ch_alloc(sizeof(*t));
+    atomic_init(&t->refs, 1);
+    t->name = o->flags & CH_TOOL_CONSTANT ? o->name : ch_strdup(o->name);
+    t->description = !owns_description(o->flags) ? o->description
+                                                 : ch_strdup(o->description ? o->description : "");
+    t->effect = o->effect;
+    t->permission = o->permission;
+    t->flags = o->flags;
+    t->timeout_ms = resolve_timeout(o->timeout_ms);
+    t->check = o->check;
+    t->user = o->user;
+    t->release = o->release;
+    t->resources = o->resources;
+    t->max_retries = o->max_retries < 0 ? 0 : o->max_retries ? o->max_retries : CH_DEFAULT_RETRIES;
+    t->retry.backoff_ms = o->retry_backoff_ms;
+    t->retry.max_backoff_ms =
+        o->retry_max_backoff_ms ? o->retry_max_backoff_ms : CH_DEFAULT_MAX_BACKOFF_MS;
+    t->retry.deadline_ms = o->retry_deadline_ms;
+    return t;
+}
+
 int ch_registry_add(struct ch_registry *r, const struct chela_tool_opts *opts,
                     const struct ch_tool_ops *ops, void *impl, struct chela_error *err) {
     struct chela_tool_opts o;
@@ -233,40 +270,15 @@ int ch_registry_add(struct ch_registry *r, const struct chela_tool_opts *opts,
 
     int rc = registry_read_opts(opts, &o, err);
     if (rc == 0)
-        rc = check_runner(&o, ops, err);
+        rc = registry_check(r, &o, ops, err);
     if (rc < 0)
         return rc;
-    if (o.max_retries >= CH_LIMIT_RETRY_ATTEMPTS || !is_wait(o.retry_backoff_ms) ||
-        !is_wait(o.retry_max_backoff_ms) || !is_wait(o.retry_deadline_ms))
-        return ch_fail(err, CHELA_EINVAL, "tool %s: a retry option is out of range", o.name);
-    if (ch_registry_find(r, ch_sv_str(o.name)))
-        return ch_fail(err, CHELA_EEXIST, "there is a tool named %s already", o.name);
-    if (r->n >= CH_LIMIT_TOOLS)
-        return ch_fail(err, CHELA_ELIMIT, "more than %d tools", CH_LIMIT_TOOLS);
     rc = read_contract(&o, &schema, &contract, err);
     if (rc < 0)
         return rc;
-
-    struct ch_tool *t = ch_alloc(sizeof(*t));
-    atomic_init(&t->refs, 1);
-    t->name = o.flags & CH_TOOL_CONSTANT ? o.name : ch_strdup(o.name);
-    t->description = !owns_description(o.flags) ? o.description
-                                                : ch_strdup(o.description ? o.description : "");
+    struct ch_tool *t = make_tool(&o);
     t->schema = schema;
     t->contract = contract;
-    t->effect = o.effect;
-    t->permission = o.permission;
-    t->flags = o.flags;
-    t->timeout_ms = resolve_timeout(o.timeout_ms);
-    t->check = o.check;
-    t->user = o.user;
-    t->release = o.release;
-    t->resources = o.resources;
-    t->max_retries = o.max_retries < 0 ? 0 : o.max_retries ? o.max_retries : CH_DEFAULT_RETRIES;
-    t->retry.backoff_ms = o.retry_backoff_ms;
-    t->retry.max_backoff_ms =
-        o.retry_max_backoff_ms ? o.retry_max_backoff_ms : CH_DEFAULT_MAX_BACKOFF_MS;
-    t->retry.deadline_ms = o.retry_deadline_ms;
     t->ops = ops;
     t->impl = impl;
     registry_append(r, t);
