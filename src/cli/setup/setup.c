@@ -671,6 +671,34 @@ void ch_setup_sandbox(const struct ch_setup *s, struct chela_agent_opts *opts,
     opts->sandbox = own;
 }
 
+/* Fills the options of the agent from the flags and the configuration. */
+static int setup_fill_opts(struct ch_setup *s, struct chela_agent_opts *opts,
+                           struct chela_error *err) {
+    s->limits = opts->limits ? *opts->limits : (struct chela_limits)CHELA_LIMITS(.sum_up = 0);
+    s->limits.sum_up = 0; /* for the first agent alone */
+    opts->workspace = s->flags->workspace;
+    opts->tools = "*";
+    opts->allow = s->flags->tools;
+    opts->deny = s->flags->deny;
+    if (s->config && chela_config_agent(s->config, s->flags->agent, opts, err) < 0)
+        return err->code = CHELA_ECONFIG;
+    return CHELA_OK;
+}
+
+/* Makes the agent and gives it its tools. */
+static int setup_make_agent(struct ch_setup *s, struct chela_agent_opts *opts,
+                            const struct policy *policy, chela_agent **out,
+                            struct chela_error *err) {
+    int rc = chela_agent_new(s->rt, opts, out, err);
+    if (rc == 0)
+        enrol(s, s->flags->agent ? s->flags->agent : opts->id ? opts->id : "main", *out);
+    if (rc == 0 && s->store && s->config && chela_config_schedule_tool(s->config, s->flags->agent))
+        rc = chela_schedule_tool(*out, s->store, err);
+    if (rc == 0)
+        rc = setup_add_tools(s, opts, *out, err);
+    return rc == 0 ? bound_tools(s, policy, opts->tool_choice, *out, err) : rc;
+}
+
 int ch_setup_agent(struct ch_setup *s, struct chela_agent_opts *opts, chela_agent **out,
                    struct chela_error *err) {
     if (check_workspace(s->flags->workspace, err) < 0 || check_url(opts->base_url, err) < 0)
@@ -680,15 +708,9 @@ int ch_setup_agent(struct ch_setup *s, struct chela_agent_opts *opts, chela_agen
                           "--agent %s: there is no configuration file that could define it",
                           s->flags->agent);
     if (s->flags->agent && (*out = setup_member(s, s->flags->agent)))
-        return CHELA_OK; /* another one calls it */
-    s->limits = opts->limits ? *opts->limits : (struct chela_limits)CHELA_LIMITS(.sum_up = 0);
-    s->limits.sum_up = 0; /* for the first agent alone */
-    opts->workspace = s->flags->workspace;
-    opts->tools = "*";
-    opts->allow = s->flags->tools;
-    opts->deny = s->flags->deny;
-    if (s->config && chela_config_agent(s->config, s->flags->agent, opts, err) < 0)
-        return err->code = CHELA_ECONFIG;
+        return CHELA_OK; /* made already, because another agent calls it */
+    if (setup_fill_opts(s, opts, err) < 0)
+        return err->code;
     struct chela_sandbox_opts sandbox = CHELA_SANDBOX_OPTS(.helper = NULL);
     ch_setup_sandbox(s, opts, &sandbox);
     if (setup_choose_model(s, opts, err) < 0)
@@ -698,15 +720,7 @@ int ch_setup_agent(struct ch_setup *s, struct chela_agent_opts *opts, chela_agen
     if (deny)
         policy.deny = deny;
     ch_trust_skills(s, opts->workspace);
-    int rc = chela_agent_new(s->rt, opts, out, err);
-    if (rc == 0)
-        enrol(s, s->flags->agent ? s->flags->agent : opts->id ? opts->id : "main", *out);
-    if (rc == 0 && s->store && s->config && chela_config_schedule_tool(s->config, s->flags->agent))
-        rc = chela_schedule_tool(*out, s->store, err);
-    if (rc == 0)
-        rc = setup_add_tools(s, opts, *out, err);
-    if (rc == 0)
-        rc = bound_tools(s, &policy, opts->tool_choice, *out, err);
+    int rc = setup_make_agent(s, opts, &policy, out, err);
     free(deny);
     return rc;
 }
