@@ -413,6 +413,25 @@ static void end_section(struct ch_sections *s, const char *name, const char *ori
     add_section(s, (struct ch_section){name, origin, at, end - at, 0});
 }
 
+/* The text of chela itself. replaced: the host's instructions take the place of most of it. */
+static void add_minimal(const struct ch_system_opts *o, bool replaced, struct ch_buf *b) {
+    CH_BUF_AUTO line = {0};
+    size_t start = b->n;
+    if (!replaced) {
+        add_identity(o, b);
+        ch_buf_add_str(b, minimal);
+        if (o->tools)
+            ch_buf_addf(&line, "Working directory: %s\n", o->workspace);
+    }
+    system_add_line(b, start, &line);
+    if (o->channel)
+        ch_buf_addf(&line,
+                    "Your answer goes to %s. A line `MEDIA:path` attaches a file. If there is "
+                    "nothing to say, answer " CH_SILENT " alone.\n",
+                    o->channel);
+    system_add_line(b, start, &line);
+}
+
 char *ch_system_minimal(const struct ch_system_opts *o, struct ch_sections *sections) {
     struct ch_buf b = {0};
     CH_BUF_AUTO line = {0};
@@ -423,19 +442,7 @@ char *ch_system_minimal(const struct ch_system_opts *o, struct ch_sections *sect
     if (sections)
         *sections = (struct ch_sections){0};
     end_section(sections, "instructions", from_instructions, b.n);
-    if (!replaced)
-        add_identity(o, &b);
-    if (!replaced)
-        ch_buf_add_str(&b, minimal);
-    if (!replaced && o->tools)
-        ch_buf_addf(&line, "Working directory: %s\n", o->workspace);
-    system_add_line(&b, start, &line);
-    if (o->channel)
-        ch_buf_addf(&line,
-                    "Your answer goes to %s. A line `MEDIA:path` attaches a file. If there is "
-                    "nothing to say, answer " CH_SILENT " alone.\n",
-                    o->channel);
-    system_add_line(&b, start, &line);
+    add_minimal(o, replaced, &b);
     end_section(sections, "general", from_chela, b.n);
     add_instructions(o, &line);
     end_section(sections, "instructions", from_instructions, b.n + line.n);
