@@ -184,11 +184,17 @@ static void add_option(struct words *w, const char *name, const char *value) {
     sandbox_policy_add(w, ch_arena_printf(w->arena, "--%s=%s", name, value));
 }
 
-static void sandbox_policy_add_paths(struct words *w, const char *name, const char *const *paths,
-                                     bool absolute) {
+static void add_absolute(struct words *w, const char *name, const char *const *paths) {
     for (; paths && *paths; paths++)
-        if (!absolute || (*paths)[0] == '/')
+        if ((*paths)[0] == '/')
             add_option(w, name, *paths);
+}
+
+/* Relative paths are below the workspace. A workspace that is read-only protects them. */
+static void add_protected(struct words *w, const struct ch_sandbox_policy *policy) {
+    for (const char *const *p = protected_by(policy); p && *p; p++)
+        if (!policy->workspace_read_only || (*p)[0] == '/')
+            add_option(w, "protect", *p);
 }
 
 static void add_limit(struct words *w, const char *name, uint64_t value, uint64_t usual) {
@@ -256,16 +262,16 @@ static int make_argv(struct words *w, const struct ch_sandbox_facts *f,
     if (rc < 0)
         return rc;
     add_option(w, "cwd", cmd->cwd);
-    sandbox_policy_add_paths(w, "writable", policy->writable, true);
-    sandbox_policy_add_paths(w, "readable", policy->readable, true);
-    sandbox_policy_add_paths(w, "readable", policy->shared, true);
-    sandbox_policy_add_paths(w, "readable", cmd->readable, true);
-    sandbox_policy_add_paths(w, "protect", protected_by(policy), policy->workspace_read_only);
-    sandbox_policy_add_paths(w, "protect", policy->ask, true);
-    sandbox_policy_add_paths(w, "protect", cmd->protect, true);
-    sandbox_policy_add_paths(w, "hide", policy->hide, true);
-    sandbox_policy_add_paths(w, "hide", cmd->hide, true);
-    sandbox_policy_add_paths(w, "repository", cmd->repositories, true);
+    add_absolute(w, "writable", policy->writable);
+    add_absolute(w, "readable", policy->readable);
+    add_absolute(w, "readable", policy->shared);
+    add_absolute(w, "readable", cmd->readable);
+    add_protected(w, policy);
+    add_absolute(w, "protect", policy->ask);
+    add_absolute(w, "protect", cmd->protect);
+    add_absolute(w, "hide", policy->hide);
+    add_absolute(w, "hide", cmd->hide);
+    add_absolute(w, "repository", cmd->repositories);
     add_limits(w, &policy->limits);
     sandbox_policy_add(w, "--");
     for (const char *const *word = cmd->argv; *word; word++)
