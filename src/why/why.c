@@ -91,8 +91,7 @@ static void narrow(struct why *y, struct ch_buf *decision) {
 /* Makes one call, within the budget. False: the budget is used up, or the call failed. */
 static bool call(struct why *y, struct ch_target *t, struct ch_sv neutral, bool whole,
                  struct ch_buf *out) {
-    struct ch_usage used = {0};
-    bool refused = false;
+    struct ch_why_outcome outcome = {0};
     if (y->spent || y->failed)
         return false;
     if (y->calls >= y->opts.calls) {
@@ -103,10 +102,10 @@ static bool call(struct why *y, struct ch_target *t, struct ch_sv neutral, bool 
     if (y->opts.progress)
         y->opts.progress(y->calls, y->opts.calls, y->opts.user);
     ch_buf_clear(out);
-    y->failed = ch_why_ask(y->rt, t, neutral, whole, out, &used, &refused, &y->err) < 0;
-    y->refusals += refused;
-    y->usage.input += used.input;
-    y->usage.output += used.output;
+    y->failed = ch_why_ask(y->rt, t, neutral, whole, out, &outcome, &y->err) < 0;
+    y->refusals += outcome.refused;
+    y->usage.input += outcome.usage.input;
+    y->usage.output += outcome.usage.output;
     return !y->failed;
 }
 

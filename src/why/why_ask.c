@@ -134,9 +134,23 @@ static int take_decision(struct why_call *c, const struct ch_target *t, struct c
     return 0;
 }
 
-int ch_why_ask(chela_runtime *rt, struct ch_target *t, struct ch_sv neutral, bool no_stream,
-               struct ch_buf *out, struct ch_usage *usage, bool *refused, struct chela_error *err) {
+/* Sends the request and runs the loop until the reply is complete. A scripted model is reached
+ * through the cassette, if there is one. */
+static int send_and_wait(chela_runtime *rt, const struct ch_target *t,
+                         const struct ch_http_request *http, struct why_call *c) {
     static const struct ch_http_handler handler = {why_on_head, why_on_data, why_on_done};
+    bool tapes = rt->cassette && t->scripted;
+    struct ch_transport *to = tapes ? ch_cassette_transport(rt->cassette) : t->transport;
+    struct ch_transport *before = tapes ? ch_cassette_reach(rt->cassette, t->transport) : NULL;
+    ch_transport_start(to, http, &handler, c);
+    int rc = ch_loop_run(rt->loop, &c->over);
+    if (tapes)
+        ch_cassette_reach(rt->cassette, before);
+    return rc;
+}
+
+int ch_why_ask(chela_runtime *rt, struct ch_target *t, struct ch_sv neutral, bool no_stream,
+               struct ch_buf *out, struct ch_why_outcome *outcome, struct chela_error *err) {
     struct why_call c = {.loop = rt->loop};
     struct ch_http_request http = {0};
     CH_ARENA_AUTO arena = {0};
@@ -158,17 +172,11 @@ int ch_why_ask(chela_runtime *rt, struct ch_target *t, struct ch_sv neutral, boo
     if (rc < 0)
         return rc;
     ch_decoder_init_for(&c.decoder, &t->ep, ch_sv_str(t->model), why_ignore, &c);
-    bool tapes = rt->cassette && t->scripted;
-    struct ch_transport *to = tapes ? ch_cassette_transport(rt->cassette) : t->transport;
-    struct ch_transport *before = tapes ? ch_cassette_reach(rt->cassette, t->transport) : NULL;
-    ch_transport_start(to, &http, &handler, &c);
-    rc = ch_loop_run(rt->loop, &c.over);
-    if (tapes)
-        ch_cassette_reach(rt->cassette, before);
+    rc = send_and_wait(rt, t, &http, &c);
     if (rc == 0)
         rc = take_decision(&c, t, out, err);
-    *usage = c.decoder.reply.usage;
-    *refused = c.decoder.reply.stop == CH_STOP_REFUSAL;
+    outcome->usage = c.decoder.reply.usage;
+    outcome->refused = c.decoder.reply.stop == CH_STOP_REFUSAL;
     ch_decoder_release(&c.decoder);
     return rc;
 }
