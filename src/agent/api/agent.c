@@ -403,7 +403,7 @@ static chela_agent *find_unused(chela_runtime *rt) {
 }
 
 void ch_agents_close_unused(chela_runtime *rt) {
-    for (chela_agent *a; (a = find_unused(rt));)
+    for (chela_agent *a; rt->closed_agents && (a = find_unused(rt));)
         ch_agent_close(a);
 }
 
@@ -421,6 +421,7 @@ void chela_agent_close(chela_agent *a) {
     if (!a || a->closed)
         return;
     a->closed = true;
+    a->rt->closed_agents++;
     chela_session_close(a->own);
     ch_runtime_free_soon(a->rt);
 }

@@ -54,6 +54,7 @@ struct chela_runtime {
     const struct ch_feature *const *features; /* every feature, NULL-terminated */
     struct ch_prompts *prompts;               /* owned; NULL: not loaded yet */
     struct ch_list agents;
+    size_t closed_agents; /* of these: agents that are freed once nothing uses them */
     struct ch_key_table sessions; /* open sessions of all agents (ch_session_find) */
     struct ch_list extensions; /* struct ch_extension */
     struct ch_list listeners;  /* struct ch_listener */

@@ -66,6 +66,7 @@ void ch_agent_close(chela_agent *a) {
     for (chela_session *s; (s = CH_LIST_FIRST(&a->sessions, chela_session, link));)
         chela_session_close(s);
     ch_list_del(&a->link);
+    a->rt->closed_agents -= a->closed;
     ch_list_add(&a->rt->closed.agents, &a->link);
     ch_runtime_free_soon(a->rt);
 }

@@ -48,9 +48,14 @@ static void count_event(struct ch_counters *c, const struct chela_event *ev) {
     }
 }
 
+/* The lane becomes the last one of the gateway's lanes. */
 static void lane_set_idle(struct ch_lane *l) {
     l->running = false;
     l->idle_since = ch_mono_ms(ch_loop_clock(l->gw->rt->loop));
+    if (!l->link.next) /* the lane is being closed */
+        return;
+    ch_list_del(&l->link);
+    ch_list_add(&l->gw->lanes, &l->link);
 }
 
 static void drop_oldest_event(struct ch_lane *l) {
@@ -345,15 +350,14 @@ static bool lane_rests(const struct ch_lane *l) {
 
 /* Closes the stored lane that has rested longest. False: all are in use. */
 static bool lane_make_room(chela_gateway *gw) {
-    struct ch_lane *oldest = NULL;
     for (CH_LIST_EACH(k, &gw->lanes)) {
         struct ch_lane *l = CH_CONTAINER(k, struct ch_lane, link);
-        if (l->stored && (!oldest || l->idle_since < oldest->idle_since) && lane_rests(l))
-            oldest = l;
+        if (!l->stored || !lane_rests(l))
+            continue;
+        ch_lane_close(l);
+        return true;
     }
-    if (oldest)
-        ch_lane_close(oldest);
-    return oldest;
+    return false;
 }
 
 int ch_lane_open(chela_gateway *gw, const struct ch_lane_opts *o, struct ch_lane **out,

@@ -76,7 +76,7 @@ struct chela_gateway {
     struct ch_list lookups;      /* request/store_lookup.c */
     char *claimant;              /* owned: names this gateway in claims; idempotency.c */
     /* lane/ */
-    struct ch_list lanes;          /* lane.c */
+    struct ch_list lanes;          /* lane.c; the lane that is idle longest comes first */
     struct ch_list closed_lanes;   /* freed on the loop's next turn */
     size_t nlanes;
     struct ch_list deliveries;     /* delivery.c */

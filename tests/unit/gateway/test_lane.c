@@ -66,6 +66,16 @@ static void wait_ready(struct world *w, struct ch_lane *l) {
     assert_true(l->ready);
 }
 
+static void run(struct world *w, struct ch_lane *l) {
+    struct chela_run_opts opts = CHELA_RUN_OPTS(.approve = CHELA_APPROVE_DENY);
+    assert_int_equal(ch_lane_send(l, CH_SV("hello"), &opts, NULL), 0);
+    for (int i = 0; i < 20000 && l->running; i++) {
+        chela_runtime_poll(w->rt);
+        poll(NULL, 0, l->running ? 1 : 0);
+    }
+    assert_false(l->running);
+}
+
 static void nothing(struct ch_lane_watcher *w, const struct chela_event *ev) {
     (void)w;
     (void)ev;
@@ -85,23 +95,21 @@ static void test_the_oldest_makes_room(void **state) {
     }
     for (int i = 0; i < CH_LIMIT_LANES; i++)
         wait_ready(&w, find(&w, i));
-    int64_t now = ch_mono_ms(ch_loop_clock(w.gw->rt->loop));
-    for (int i = 0; i < CH_LIMIT_LANES; i++) {
-        l = find(&w, i);
-        ch_lane_unwatch(&watchers[i]);
-        l->idle_since = now - (i == 7 ? 2 * CH_LIMIT_LANES : CH_LIMIT_LANES - i);
-    }
-    ch_lane_watch(find(&w, 7), &watchers[7]); /* the oldest, but in use */
+    run(&w, find(&w, 0)); /* the oldest, until its run ends */
+    for (int i = 0; i < CH_LIMIT_LANES; i++)
+        if (i != 1) /* the oldest now, but in use */
+            ch_lane_unwatch(&watchers[i]);
     assert_int_equal(use(&w, CH_LIMIT_LANES, &extra), 0);
-    assert_non_null(find(&w, 7));
-    assert_null(find(&w, 0));
+    assert_non_null(find(&w, 0));
+    assert_non_null(find(&w, 1));
+    assert_null(find(&w, 2));
     assert_int_equal(w.gw->nlanes, CH_LIMIT_LANES);
     wait_ready(&w, extra);
     /* all are in use */
-    for (int i = 1; i < CH_LIMIT_LANES; i++)
-        if (i != 7)
+    for (int i = 0; i < CH_LIMIT_LANES; i++)
+        if (i != 1 && i != 2)
             ch_lane_watch(find(&w, i), &watchers[i]);
-    ch_lane_watch(extra, &watchers[0]);
+    ch_lane_watch(extra, &watchers[2]);
     assert_int_equal(use(&w, CH_LIMIT_LANES + 1, &l), CHELA_EOVERLOAD);
     ch_lane_unwatch(&watchers[9]);
     assert_int_equal(use(&w, CH_LIMIT_LANES + 1, &l), 0);
