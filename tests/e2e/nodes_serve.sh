@@ -262,6 +262,22 @@ serves() { # STORE URL
     pid_a='' pid_b=''
 }
 
+# The server is gone: the store's calls are retried for a long time.
+ends_without_store() { # SERVER
+    start a
+    start b
+    ask a post /api/sessions/kept/messages '{"text":"stay"}'
+    ask a within is kept idle
+    kill_server "$1"
+    sleep 1 # calls begin
+    kill -TERM "$pid_b"
+    local since=$SECONDS
+    check "without a server: signals are sent to a gateway until it has ended" within eval '! kill -TERM "$pid_a" 2>/dev/null'
+    check "without a server: this takes a moment" test $((SECONDS - since)) -lt 10
+    check "without a server: one signal ends a gateway, too" within eval '! kill -0 "$pid_b" 2>/dev/null'
+    pid_a='' pid_b=''
+}
+
 if start_postgres; then
     serves postgres "$postgres"
 else
@@ -269,6 +285,7 @@ else
 fi
 if start_redis; then
     serves redis "$redis"
+    ends_without_store "$redis_pid"
 else
     skip "two gateways" "Redis is not installed here"
 fi

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "chela/gateway.h"
 #include "cli/command/cmd.h"
@@ -23,6 +24,7 @@
 #include "cli/support/service.h"
 
 #define DRAIN_MS 10000
+#define RELEASE_SEC 15 /* for the last changes of the store */
 #define CHANNELS 16
 #define WORKERS 64
 #define FILES 65536 /* limit of open files; the server limits its clients itself */
@@ -332,6 +334,29 @@ static void serve_block_signals(struct serve *s) {
     pthread_sigmask(SIG_BLOCK, &s->signals, NULL);
 }
 
+static void serve_end_now(int signo) {
+    (void)signo;
+    _exit(CH_EXIT_DONE);
+}
+
+/* The release takes minutes if the store does not answer. A second signal ends it, and so does
+ * time: other gateways then resume the runs as if this one had been killed. The parent of a
+ * worker receives the signals. */
+static void serve_bound_release(const struct serve *s) {
+    sigset_t ends;
+    sigemptyset(&ends);
+    sigaddset(&ends, SIGTERM);
+    sigaddset(&ends, SIGINT);
+    signal(SIGALRM, serve_end_now);
+    if (!s->again)
+        alarm(RELEASE_SEC);
+    if (s->worker.number)
+        return;
+    signal(SIGTERM, serve_end_now);
+    signal(SIGINT, serve_end_now);
+    pthread_sigmask(SIG_UNBLOCK, &ends, NULL);
+}
+
 /* --- restart ------------------------------------------------------------------- */
 
 static void stop_to_begin_anew(struct serve *s) {
@@ -376,6 +401,7 @@ static int serve(struct serve *s, struct chela_error *err) {
     }
     pthread_kill(s->waiter, SIGUSR2);
     pthread_join(s->waiter, NULL);
+    serve_bound_release(s);
     return rc < 0 ? ch_problem(err, rc, "the loop ended: %s", chela_error_text(rc)) : 0;
 }
 

@@ -203,9 +203,44 @@ static void test_a_late_release_creates_no_session(void **state) {
     end(&w);
 }
 
+/* A runtime has one session with a key. The session may belong to another gateway, or to the
+ * program itself. */
+static void test_lanes_of_one_gateway_are_found(void **state) {
+    (void)state;
+    struct world w;
+    struct chela_error err = {0};
+    struct ch_lane *l;
+    chela_gateway *other;
+    chela_session *s;
+    begin(&w);
+    struct chela_gateway_opts o = CHELA_GATEWAY_OPTS(
+            .listen = "127.0.0.1:0", .token = "0123456789abcdef",
+            .agents = (chela_agent *const[]){w.agent, NULL}, .store = w.store);
+    assert_int_equal(chela_gateway_new(w.rt, &o, &other, &err), 0);
+    assert_int_equal(chela_session_new(w.agent, "s1", &s, &err), 0);
+    assert_null(find(&w, 1));
+    assert_int_equal(use(&w, 1, &l), CHELA_EEXIST);
+    assert_int_equal(use(&w, 2, &l), 0);
+    wait_ready(&w, l);
+    assert_ptr_equal(find(&w, 2), l);
+    assert_null(ch_lane_find(other, CH_SV("s2")));
+    struct ch_lane_opts alone = {.agent = w.agent};
+    assert_int_equal(ch_lane_open(w.gw, &alone, &l, &err), 0);
+    assert_null(ch_lane_find(w.gw, ch_sv_str(l->session->key))); /* not stored */
+    ch_lane_close(l);
+    l = find(&w, 2);
+    ch_lane_close(l);
+    assert_null(find(&w, 2));
+    assert_int_equal(use(&w, 2, &l), 0); /* while the closed lane is not freed yet */
+    assert_ptr_equal(find(&w, 2), l);
+    chela_gateway_close(other);
+    end(&w);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_oldest_makes_room),
+        cmocka_unit_test(test_lanes_of_one_gateway_are_found),
         cmocka_unit_test(test_a_waiter_closes_a_lane_that_cannot_be_opened),
         cmocka_unit_test(test_waiting_messages_begin),
         cmocka_unit_test(test_a_late_release_creates_no_session),

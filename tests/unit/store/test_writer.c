@@ -157,6 +157,59 @@ static void test_groups(void **state) {
     rig_close(&r);
 }
 
+/* A log that needs no job rests while others are written. A message, an event or the end of the
+ * log brings it back. */
+static void on_sent(int rc, const struct chela_error *err, void *user) {
+    struct side *s = user;
+    assert_null(err);
+    s->rc = rc;
+    s->done = true;
+}
+
+static void rest(struct rig *r, struct side *other) {
+    other->wanted = put(r, other, CH_SYNC_COMMIT);
+    side_wait(r, other);
+}
+
+static void test_logs_that_rest(void **state) {
+    struct rig r;
+    struct side s, other, waits;
+    struct chela_store_change event = {
+        .kind = CHELA_STORE_ACCEPT, .id = "ev_rest", .key = "rests", .data = "{}", .n = 2};
+    (void)state;
+    rig_open(&r);
+    side_open(&r, &s, "rests");
+    side_wait(&r, &s);
+    side_open(&r, &other, "others");
+    side_wait(&r, &other);
+    rest(&r, &other);
+    r.j->ops->change(r.j, &event, CH_SYNC_COMMIT, on_sent, &s);
+    side_wait(&r, &s);
+    s.wanted = put(&r, &s, CH_SYNC_COMMIT);
+    side_wait(&r, &s);
+
+    rest(&r, &other);
+    s.committed = 0; /* no record is added */
+    r.j->ops->take(s.log, "ev_rest");
+    side_wait(&r, &s);
+    assert_false(s.lost);
+    rest(&r, &other);
+    s.committed = 0;
+    s.rc = 1;
+    r.j->ops->send(s.log, "mail", CH_SV("{}"), CH_SYNC_COMMIT, on_sent, &s);
+    side_wait(&r, &s);
+    assert_int_equal(s.rc, 0);
+    rest(&r, &other);
+    r.j->ops->close(s.log);
+    side_open(&r, &waits, "rests");
+    side_wait(&r, &waits);
+    assert_int_equal(waits.rc, 0);
+    assert_int_equal(waits.folded, 1);
+    r.j->ops->close(waits.log);
+    r.j->ops->close(other.log);
+    rig_close(&r);
+}
+
 static int64_t read_ms(void *user) {
     return *(int64_t *)user;
 }
@@ -571,6 +624,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_appending),
         cmocka_unit_test(test_groups),
+        cmocka_unit_test(test_logs_that_rest),
         cmocka_unit_test(test_pauses),
         cmocka_unit_test(test_one_writer),
         cmocka_unit_test(test_a_lease_that_was_taken),
