@@ -620,6 +620,13 @@ void ch_driver_stop(chela_run *run) {
                                                       : "stopped by a hook");
 }
 
+/* True for a paused run that has not continued. Its first event follows the commit of STATE
+ * running: another process that finds the run paused would use the seq of earlier events
+ * again. */
+static bool waits_for_admission(const chela_run *run) {
+    return run->m.seq > 0 && (run->over || !run->control->begun);
+}
+
 void ch_driver_interrupt(chela_run *run, enum ch_in kind, const char *why) {
     if (ch_run_over(&run->m) || run->dead || run->retired || run->control->interrupt != CH_IN_INPUT)
         return;
@@ -628,6 +635,15 @@ void ch_driver_interrupt(chela_run *run, enum ch_in kind, const char *why) {
     run->stop = kind; /* no delta follows */
     if (ch_run_parent_paused(run)) /* takes effect when the parent is resumed */
         return;
+    if (waits_for_admission(run)) { /* takes effect in driver_begin */
+        if (!atomic_exchange(&run->control->asked, true)) {
+            run->control->cancel_reason = ch_strdup(why);
+            atomic_store(&run->control->cancelled, true);
+        }
+        if (run->over)
+            ch_run_begin(run);
+        return;
+    }
     run->control->end_seq = 0;   /* a pause whose RUN_END was not sent yet is cancelled */
     run->control->admit_seq = 0; /* a run that has not begun will not begin */
     ch_task_cancel(run->loop, &run->control->begin);
@@ -639,10 +655,7 @@ void ch_driver_interrupt(chela_run *run, enum ch_in kind, const char *why) {
         return;
     run->stop = CH_IN_INPUT;
     atomic_store(&run->control->cancelled, false);
-    bool silent = run->over || !run->control->begun; /* this process has not sent RUN_START yet */
-    if (run->over) /* a paused run becomes active for its last events */
-        activate(run);
-    if (silent && !emit_start(run))
+    if (!run->control->begun && !emit_start(run)) /* cancelled before its input is stored */
         return;
     if (take_open_calls(run))
         ch_act(run);
@@ -878,13 +891,23 @@ void ch_run_committed(chela_run *run, uint64_t seq) {
     }
 }
 
+/* Nothing can be stored. A run that another process finds as it was before the resumption
+ * would use the seq of these events again, so they belong to a run of their own. */
+static bool emit_start_unstored(chela_run *run) {
+    if (run->m.seq > 0) {
+        ch_random_id("run_", run->id);
+        run->m.seq = 0;
+    }
+    return emit_start(run);
+}
+
 void ch_run_lost(chela_run *run, const struct chela_error *err) {
     if (run->over || run->dead)
         return;
     ch_run_outcome_error(run, "%s", err->message);
     run->control->admit_seq = 0;
     ch_task_cancel(run->loop, &run->control->begin);
-    if (!run->control->begun && !emit_start(run))
+    if (!run->control->begun && !emit_start_unstored(run))
         return;
     bool ended = run->control->end_seq && ch_run_over(&run->m);
     run->control->end_seq = 0; /* also after a pause, which is not stored */

@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include <cmocka.h>
 
@@ -175,6 +176,99 @@ static void test_ended_before_the_deadline(void **state) {
     fake_journal_release(&f);
 }
 
+/* --- a paused run continues */
+
+static const struct fake_reply asks_client[] = {{.body = A_USE("c1", "pick", "{}")},
+                                                {.body = A_SAY("thanks")}};
+
+static void open_paused(struct stage *st, struct fake_journal *f) {
+    STAGE_OPEN(st, NULL, asks_client);
+    stage_tool(st, "pick", CHELA_TOOL_CLIENT);
+    fake_journal_attach(f, st);
+    stage_start(st, "go");
+    stage_finish(st);
+    assert_string_equal(stage_verdict(st), "paused/client_tool_required");
+    ch_buf_clear(&st->log);
+}
+
+/* Another process finds the run paused until STATE running is committed, and uses the next
+ * seq. So a cancel emits nothing before. */
+static void test_cancel_of_a_paused_run_is_stored_first(void **state) {
+    (void)state;
+    for (int resumed = 0; resumed < 2; resumed++) {
+        struct stage st;
+        struct fake_journal f;
+        open_paused(&st, &f);
+        f.hold = true;
+        if (resumed) {
+            assert_int_equal(chela_session_answer(st.session, "c1", "blue", 4, 0, NULL), 0);
+            assert_int_equal(chela_run_resume(st.session, NULL, NULL, NULL), 0);
+        }
+        chela_cancel(st.run, "never mind");
+        tick(&st);
+        assert_string_equal(ch_buf_str(&st.log), "");
+        fake_journal_commit(&f);
+        stage_finish(&st);
+        assert_string_equal(stage_verdict(&st), "cancelled/cancelled");
+        assert_string_equal(chela_run_error(st.run), "never mind");
+        assert_int_equal(st.ends, 2);
+        assert_int_equal(st.model.nrequests, 1);
+        stage_check_transcript(&st);
+        stage_close(&st);
+        fake_journal_release(&f);
+    }
+}
+
+struct seen {
+    char run[32]; /* of the last event */
+    uint64_t first;
+    unsigned events, ends;
+};
+
+static void see(const struct chela_event *ev, void *user) {
+    struct seen *s = user;
+    s->first = s->events++ ? s->first : ev->seq;
+    s->ends += ev->type == CHELA_EV_RUN_END;
+    snprintf(s->run, sizeof(s->run), "%s", ev->run);
+}
+
+/* The resumption cannot be stored: its events take no seq of the run, which continues later
+ * without a gap. */
+static void test_resumption_is_lost(void **state) {
+    struct stage st;
+    struct fake_journal f;
+    struct seen lost = {0}, later = {0};
+    struct chela_run_opts opts = CHELA_RUN_OPTS(.on_event = see, .user = &lost);
+    char paused[32];
+    (void)state;
+    open_paused(&st, &f);
+    snprintf(paused, sizeof(paused), "%s", st.run->id);
+    size_t stored = f.n;
+    f.hold = true;
+    assert_int_equal(chela_session_answer(st.session, "c1", "blue", 4, 0, NULL), 0);
+    assert_int_equal(chela_run_resume(st.session, &opts, NULL, NULL), 0);
+    fake_journal_lose(&f, CHELA_EIO);
+    tick(&st);
+    assert_int_equal(lost.ends, 1);
+    assert_string_equal(stage_verdict(&st), "error/store_error");
+    assert_string_not_equal(lost.run, paused);
+    for (; f.n > stored; f.n--)
+        ch_free(f.records[f.n - 1].json);
+
+    f.hold = false;
+    opts.user = &later;
+    chela_session *s = fake_journal_session(&st, "t2"); /* as after a restart */
+    assert_int_equal(chela_session_answer(s, "c1", "blue", 4, 0, NULL), 0);
+    chela_run_free(CH_TAKE(st.run));
+    assert_int_equal(chela_run_resume(s, &opts, &st.run, NULL), 0);
+    stage_finish(&st);
+    assert_string_equal(stage_verdict(&st), "done/task_completed");
+    assert_string_equal(later.run, paused);
+    assert_int_equal(later.first, st.next_seq);
+    stage_close(&st);
+    fake_journal_release(&f);
+}
+
 /* A reply that a feature wrote says nothing about the model, which cools down. */
 static void test_reply_of_a_feature(void **state) {
     static const struct fake_reply hang[] = {{.hang = true}, {.hang = true}};
@@ -211,6 +305,8 @@ int main(void) {
         cmocka_unit_test(test_broken),
         cmocka_unit_test(test_admitted_when_opened),
         cmocka_unit_test(test_ended_before_the_deadline),
+        cmocka_unit_test(test_cancel_of_a_paused_run_is_stored_first),
+        cmocka_unit_test(test_resumption_is_lost),
         cmocka_unit_test(test_reply_of_a_feature),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
