@@ -256,10 +256,12 @@ static void test_a_deleted_session_refuses(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_events_before_the_message_are_held),
-                                       cmocka_unit_test(test_a_deleted_session_refuses),
-                                       cmocka_unit_test(test_a_deleted_session_ends_its_watchers),
-                                       cmocka_unit_test(test_a_session_that_nobody_holds_is_awaited),
-                                       cmocka_unit_test(test_a_release_creates_no_session)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_events_before_the_message_are_held),
+        cmocka_unit_test(test_a_deleted_session_refuses),
+        cmocka_unit_test(test_a_deleted_session_ends_its_watchers),
+        cmocka_unit_test(test_a_session_that_nobody_holds_is_awaited),
+        cmocka_unit_test(test_a_release_creates_no_session),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
