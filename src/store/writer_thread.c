@@ -138,11 +138,11 @@ static int claim(struct writer *w, struct ch_log *log, struct opening *o,
                  struct chela_error *err) {
     int64_t now = ch_store_now();
     struct chela_store_claim c = {.key = log->key,
-                                  .agent = log->agent,
+                                  .agent = log->agent ? log->agent : "",
                                   .owner = w->owner,
                                   .now = now,
                                   .until = w->instant ? INT64_MAX : now + LEASE_MS,
-                                  .create = 1,
+                                  .create = log->agent != NULL,
                                   .judge = 1};
     int rc = ch_store_open_session(w->store, &c, writer_on_row, o, err);
     CH_BUF_AUTO marked = {0};

@@ -64,6 +64,11 @@ delete-watched-gone 404
 deleted-stay-gone 404 404 404
 delete-running 409
 delete-none 404
+streams-here 200
+streams-here-end True True 1000 1000
+streams-there 200
+streams-there-end True True 1000 1000
+held-deletes 200
 same-id-twice 409
 after-same-id 202
 one-by-one 202 202

@@ -281,6 +281,27 @@ static void test_last_error(void **state) {
     chela_runtime_close(rt);
 }
 
+/* A misspelt name must not make an agent that lacks a tool. */
+static void test_unknown_tools(void **state) {
+    static const struct {
+        const char *tools;
+        int rc;
+    } cases[] = {{"", 0},         {"read, ls", 0},        {"group:files,memory_*", 0}, {"*", 0},
+                 {"no_such_*", 0}, {"read,nope", CHELA_EINVAL}, {"group:nope", CHELA_EINVAL}};
+    chela_runtime *rt;
+    (void)state;
+    assert_int_equal(chela_runtime_new(NULL, &rt, NULL), 0);
+    for (size_t i = 0; i < CH_LEN(cases); i++) {
+        chela_agent *agent;
+        struct chela_error err = {0};
+        struct chela_agent_opts opts =
+            CHELA_AGENT_OPTS(.model = "scripted/demo", .tools = cases[i].tools);
+        assert_int_equal(chela_agent_new(rt, &opts, &agent, &err), cases[i].rc);
+        assert_true(cases[i].rc == 0 || strstr(err.message, "nope'"));
+    }
+    chela_runtime_close(rt);
+}
+
 /* The agents and sessions of a probe end with it. */
 static void test_probe(void **state) {
     static const char *const models[] = {"scripted/demo", "scripted//nowhere/rules.yaml"};
@@ -342,6 +363,7 @@ int main(void) {
         cmocka_unit_test(test_handoff_offered_late),
         cmocka_unit_test(test_imported_handoff),
         cmocka_unit_test(test_last_error),
+        cmocka_unit_test(test_unknown_tools),
         cmocka_unit_test(test_probe),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -54,18 +54,27 @@ def status_is(key, want):
     return session
 
 
-def hold(key):
+def hold(key, at=first):
     """A follower of the events: the first worker keeps the session."""
-    c = connect(first)[0]
+    c = connect(at)[0]
     c.request("GET", f"/api/sessions/{key}/events", None, AUTH)
     return c, c.getresponse()
 
 
-class Socket:
-    """The WebSocket of a session, at the second worker."""
+def ends(stream, limit=30):
+    """Does the stream end? Lines that keep it alive do not count."""
+    end = time.monotonic() + limit
+    while time.monotonic() < end:
+        if not stream[1].readline():
+            return True
+    return False
 
-    def __init__(self, key):
-        c = connect(other)[0]
+
+class Socket:
+    """The WebSocket of a session, at the second worker by default."""
+
+    def __init__(self, key, at=other):
+        c = connect(at)[0]
         self.s = c.sock
         self.s.sendall((f"GET /api/sessions/{key}/socket HTTP/1.1\r\nHost: {address}\r\nUpgrade: websocket\r\n"
                         f"Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\nAuthorization: Bearer {token}\r\n"
@@ -86,6 +95,15 @@ class Socket:
             if frame["type"] == kind:
                 return frame
 
+    def closed(self):
+        """The code of the close frame, which follows other frames."""
+        while True:
+            kind, n = self.f.read(2)
+            n = struct.unpack("!H", self.f.read(2))[0] if n == 126 else n
+            data = self.f.read(n)
+            if kind == 0x88:
+                return struct.unpack("!H", data[:2])[0]
+
 
 def deletes():
     for text, state in (("pause", "paused"), ("hello", "idle"), ("hello", "watched")):
@@ -103,6 +121,30 @@ def deletes():
     status_is("delete-running", "running")
     yield "delete-running", ask(there, "DELETE", "/api/sessions/delete-running")[0]
     yield "delete-none", ask(there, "DELETE", "/api/sessions/delete-none")[0]
+
+
+def streams():
+    """The streams of a deleted session end, at the worker that has it and at the other."""
+    for name, at in (("here", here), ("there", there)):
+        key = "streams-" + name
+        say(key, {"text": "hello"})
+        status_is(key, "idle")
+        followers = hold(key), hold(key, other)
+        sockets = Socket(key, first), Socket(key)
+        yield key, ask(at, "DELETE", "/api/sessions/" + key)[0]
+        yield key + "-end", *map(ends, followers), *(s.closed() for s in sockets)
+
+
+def held_deletes():
+    """However late the holder learns that it has to release the session."""
+    answers = set()
+    for i in range(20):
+        say(f"held{i}", {"text": "hello"})
+        status_is(f"held{i}", "idle")
+        held = hold(f"held{i}")
+        answers.add(ask(there, "DELETE", f"/api/sessions/held{i}")[0])
+        held[0].close()
+    yield "held-deletes", *answers
 
 
 def results():
@@ -269,7 +311,7 @@ def killed():
     del held
 
 
-for part in (killed,) if len(sys.argv) > 3 else (deletes, results, decisions, cancels, repeats, sockets, pages, responses, followers, at_once):
+for part in (killed,) if len(sys.argv) > 3 else (deletes, streams, held_deletes, results, decisions, cancels, repeats, sockets, pages, responses, followers, at_once):
     try:
         for line in part():
             print(*line, flush=True)

@@ -113,6 +113,14 @@ static int add_fallbacks(chela_agent *a, const char *const *specs, struct chela_
     return 0;
 }
 
+/* A glob may match none. */
+static bool names_builtin(struct ch_sv word) {
+    const struct chela_tool_opts *t = ch_builtin_tools;
+    while (t->name && !ch_policy_listed(word, ch_sv_str(t->name)))
+        t++;
+    return t->name || !word.n || memchr(word.p, '*', word.n) || memchr(word.p, '?', word.n);
+}
+
 static int agent_add_tools(chela_agent *a, const struct ch_agent_opts *o, struct chela_error *err) {
     struct ch_settings_opts settings = {.list = o->toolset.settings,
                                         .env = a->rt->providers.env,
@@ -125,6 +133,12 @@ static int agent_add_tools(chela_agent *a, const struct ch_agent_opts *o, struct
     int rc = ch_settings_new(&settings, &a->settings, err);
     if (rc < 0 || !o->tools)
         return rc;
+    for (struct ch_sv rest = ch_sv_str(o->tools), word; rest.n;) {
+        word = ch_sv_trim(ch_sv_split(&rest, ','));
+        if (!names_builtin(word))
+            return ch_fail(err, CHELA_EINVAL, "agent %s: there is no built-in tool '%.*s'", a->id,
+                           CH_SV_FMT(word));
+    }
     return ch_builtin_add_with(&a->registry, a->settings, o->tools, NULL, err);
 }
 

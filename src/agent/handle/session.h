@@ -106,6 +106,7 @@ struct chela_session {
     uint64_t registry_revision; /* revision of the registry in the last request */
     bool patched;               /* the last request had its own head or tail */
     bool inherited;             /* taken over from a gateway, which may have left a run */
+    bool exists;                /* opening the journal creates no session: CHELA_ENOENT */
     bool closed;                /* closed: waits to be freed */
     bool handed;                /* the session was handed over to its agent (handoff.h) */
     struct ch_memory memory;    /* remembered approvals */

@@ -164,8 +164,8 @@ struct ch_log_handler {
 
 struct ch_journal_ops {
     const char *name;
-    /* Takes the lease of the session, which is created if necessary, and reads it; `opened`
-     * follows. Takes past. */
+    /* Takes the lease of the session and reads it; `opened` follows. A session that does not
+     * exist is created with this agent; agent NULL: CHELA_ENOENT. Takes past. */
     struct ch_log *(*open)(struct ch_journal *j, const char *key, const char *agent,
                            const struct ch_log_handler *handler, void *past, void *user);
     /* Appends a record to an open log; json is copied. Returns the position of the record. */

@@ -151,7 +151,8 @@ void ch_run_journal_open(chela_session *s, const struct ch_run_journal_ops *by) 
     s->journal->opened = false;
     s->journal->err = (struct chela_error){0};
     s->journal->sum.known = false; /* the parts of the last request may be lost */
-    s->journal->log = j->ops->open(j, s->key, s->agent->id, &handler, ch_journal_replay_new(), s);
+    s->journal->log = j->ops->open(j, s->key, s->exists ? NULL : s->agent->id, &handler,
+                                   ch_journal_replay_new(), s);
 }
 
 void ch_run_journal_close(chela_session *s) {

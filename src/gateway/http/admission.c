@@ -90,6 +90,7 @@ static void admission_told(struct ch_delivery *d, enum ch_delivery_stage stage, 
     if (stage == CH_DELIVERY_FAILED || stage == CH_DELIVERY_REFUSED ||
         stage == CH_DELIVERY_DUPLICATE) /* its effect may precede the records of a tail */
         admission_release_outer(req);
+    req->unknown = stage == CH_DELIVERY_FAILED;
     if (stage == CH_DELIVERY_FAILED)
         ch_request_fail(req, 503, "store_error", "the request cannot be stored: %s", err->message);
     else if (stage == CH_DELIVERY_REFUSED)

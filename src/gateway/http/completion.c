@@ -159,6 +159,7 @@ static void completion_told(struct ch_delivery *d, enum ch_delivery_stage stage,
         return;
     ch_delivery_leave(d);
     r->delivery = NULL;
+    r->request->unknown = stage == CH_DELIVERY_FAILED;
     if (stage == CH_DELIVERY_DUPLICATE)
         l = ch_client_input_find_run(d);
     if (l) {

@@ -35,6 +35,17 @@ static void follower_on_disconnect(struct ch_request *req) {
     follower_free(req->user);
 }
 
+static void follower_end(struct event_follower *f) {
+    struct ch_request *req = f->request;
+    req->on_disconnect = NULL;
+    follower_free(f);
+    ch_request_end_stream(req);
+}
+
+static void follower_on_deleted(struct ch_lane_watcher *w) {
+    follower_end(CH_CONTAINER(w, struct event_follower, watcher));
+}
+
 static void follower_on_event(struct ch_lane_watcher *w, const struct chela_event *ev) {
     struct event_follower *f = CH_CONTAINER(w, struct event_follower, watcher);
     CH_BUF_AUTO id = {0};
@@ -45,10 +56,7 @@ static void follower_on_event(struct ch_lane_watcher *w, const struct chela_even
     if (ev->type != CHELA_EV_RUN_END || !f->until_end ||
         (f->earlier && strcmp(f->earlier, ev->run) == 0))
         return;
-    struct ch_request *req = f->request;
-    req->on_disconnect = NULL;
-    follower_free(f);
-    ch_request_end_stream(req);
+    follower_end(f);
 }
 
 static const struct ch_lane_event *recent_event(const struct ch_lane *l, size_t i) {
@@ -84,7 +92,7 @@ static struct event_follower *follower_new(struct ch_request *req, bool until_en
     f->request = req;
     f->watcher.event = follower_on_event;
     f->until_end = until_end;
-    f->watcher.stays = !until_end;
+    f->watcher.deleted = until_end ? NULL : follower_on_deleted;
     req->user = f;
     req->on_disconnect = follower_on_disconnect;
     return f;

@@ -99,6 +99,11 @@ static void socket_on_event(struct ch_lane_watcher *w, const struct chela_event 
     s->request->streams = false;
 }
 
+static void socket_on_deleted(struct ch_lane_watcher *w) {
+    struct session_socket *s = CH_CONTAINER(w, struct session_socket, watcher);
+    ch_ws_peer_close(s->peer, CH_WS_DONE, "the session was deleted");
+}
+
 static bool socket_send_again(const struct ch_lane_event *t, void *user) {
     return ch_ws_peer_send(user, t ? ch_sv_str(t->json) : CH_SV("{\"type\":\"gap\"}")) == 0;
 }
@@ -260,7 +265,7 @@ static void session_socket_open(struct ch_request *req, struct ch_lane *l, bool 
     struct session_socket *s = ch_alloc(sizeof(*s));
     s->request = req;
     s->watcher.event = socket_on_event;
-    s->watcher.stays = true;
+    s->watcher.deleted = socket_on_deleted;
     s->next.fn = socket_on_next;
     ch_list_init(&s->frames);
     req->user = s;

@@ -181,6 +181,7 @@ static void ui_chat_told(struct ch_delivery *d, enum ch_delivery_stage stage, st
         return;
     ch_delivery_leave(d);
     c->delivery = NULL;
+    c->request->unknown = stage == CH_DELIVERY_FAILED;
     if (stage == CH_DELIVERY_DUPLICATE)
         l = ch_client_input_find_run(d);
     if (l) {

@@ -239,11 +239,12 @@ static void delivery_on_retry(struct ch_timer *t) {
 
 /* Another gateway has the session and takes the event up, unless it is about to release the
  * session. So the delivery is retried a few times; after that, the scan of the inbox finds
- * the event. */
+ * the event. An event that passes is not retried: without a lane here it would be settled before
+ * the holder, which may poll the store, has seen it. */
 static void delivery_leave_to_holder(struct ch_delivery *d) {
     delivery_tell(d, CH_DELIVERY_QUEUED, NULL, NULL);
     ch_delivery_leave(d);
-    if (d->retries == RETRIES)
+    if (d->retries == RETRIES || d->kind->passes)
         delivery_free(d);
     else
         ch_timer_start(d->gw->rt->loop, &d->retry, (int64_t)RETRY_MS << d->retries++,
@@ -288,6 +289,7 @@ static int delivery_find_lane(struct ch_delivery *d, struct ch_lane **out,
     struct ch_lane_opts o = {.agent = agent,
                              .key = d->key,
                              .any = !*d->agent && d->kind != &ch_delivery_event,
+                             .exists = d->kind->passes,
                              .patch.bounds = d->bounds};
     *out = ch_lane_find(d->gw, ch_sv_str(d->key));
     if (*out)
@@ -308,7 +310,9 @@ static void delivery_start(struct ch_delivery *d) {
         return;
     }
     if (d->kind->passes && !d->told && !ch_lane_find(d->gw, ch_sv_str(d->key))) {
-        ch_lane_inbox_settle(d->gw, d->key, d->id); /* to open the session could create it */
+        if (d->awaited)
+            delivery_keep_outcome(d, 0, "none");
+        ch_lane_inbox_settle(d->gw, d->key, d->id);
         delivery_free(d);
         return;
     }

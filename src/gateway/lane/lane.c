@@ -16,6 +16,7 @@
 #include "agent/session/agent_override.h"
 #include "agent/session/agent_parts.h"
 #include "agent/session/input_queue.h"
+#include "agent/session/restore.h"
 #include "agent/session/session.h"
 #include "base/error.h"
 #include "base/limits.h"
@@ -320,10 +321,14 @@ static int attach_session(struct ch_lane *l, const struct ch_lane_opts *o,
         return rc;
     if (l->agent)
         lane_close_session(l);
-    rc = ch_session_open(agent, o->key, o->key != NULL, &l->session, err);
+    rc = ch_session_open(agent, o->key, o->key && !o->exists, &l->session, err);
     if (rc < 0) {
         ch_agent_close(agent);
         return rc;
+    }
+    if (o->exists) {
+        l->session->exists = true;
+        ch_restore_open(l->session);
     }
     l->agent = agent;
     lane_digest_opts(o, l->agent_digest);
@@ -437,9 +442,12 @@ static void lane_detach(struct ch_lane *l) {
 static void lane_dismiss_watchers(struct ch_lane *l, const struct chela_event *end) {
     struct ch_lane_watcher *w;
     while ((w = CH_LIST_FIRST(&l->watchers, struct ch_lane_watcher, link))) {
+        void (*deleted)(struct ch_lane_watcher *) = w->deleted; /* without it, event may free w */
         ch_list_del(&w->link);
         if (end)
             w->event(w, end);
+        if (deleted)
+            deleted(w);
     }
 }
 
@@ -487,7 +495,7 @@ static void lane_pass_on_watchers(struct ch_lane *l) {
     for (; k != &l->watchers.head; k = next) {
         struct ch_lane_watcher *w = CH_CONTAINER(k, struct ch_lane_watcher, link);
         next = k->next;
-        if (!w->stays)
+        if (!w->deleted)
             continue;
         ch_lane_unwatch(w);
         ch_tail_open(l->gw, l->session->key, after.n ? CH_TAIL_AFTER : CH_TAIL_NOW,
@@ -689,7 +697,8 @@ void ch_lanes_close_idle(chela_gateway *gw) {
 static void lane_free_silently(struct ch_lane *l) {
     ch_task_cancel(l->gw->rt->loop, &l->free_task);
     ch_list_del(&l->closed);
-    lane_dismiss_watchers(l, NULL);
+    while (!ch_list_empty(&l->watchers))
+        ch_list_del(l->watchers.head.next);
     while (!ch_list_empty(&l->waits))
         ch_list_del(l->waits.head.next);
     free_lane(l);

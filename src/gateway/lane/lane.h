@@ -25,7 +25,10 @@ struct ch_lane_watcher {
     struct ch_link link;
     /* May remove this watcher, but no other. */
     void (*event)(struct ch_lane_watcher *w, const struct chela_event *ev);
-    bool stays;           /* continues with a tail when another process takes the session over */
+    /* The session was deleted, after its last event; w is not watching any more and may be freed.
+     * A watcher with this function continues with a tail when another process takes the session
+     * over. NULL: w watches until the end of a run. */
+    void (*deleted)(struct ch_lane_watcher *w);
     struct ch_tail *tail; /* the events come from the journal: tail.h; else NULL */
     uint64_t record;      /* of a tail: the record of the last event */
 };
@@ -47,6 +50,7 @@ struct ch_lane_opts {
     chela_agent *agent; /* to derive the lane's agent from */
     bool any; /* a stored session keeps its own agent, whichever that is; without patch and tools */
     const char *key;    /* NULL: temporary */
+    bool exists;        /* a session that the store does not have is not created: CHELA_ENOENT */
     struct ch_agent_override patch;
     const struct chela_tool_opts *tools; /* run by the client */
     size_t ntools;

@@ -56,7 +56,7 @@ struct tail_reading {
 static int tail_on_row(const struct chela_store_session *s, void *user) {
     struct tail_reading *g = user;
     struct ch_tail *t = g->tail;
-    g->gap = t->start == CH_TAIL_AWAIT && !ch_owner_serves(s->owner);
+    g->gap = t->start == CH_TAIL_AWAIT && *s->owner && !ch_owner_serves(s->owner);
     t->next = s->window ? s->window : 1;
     ch_record_events_release(&t->state); /* an earlier reading may have failed */
     t->state = (struct ch_record_events){0};
@@ -258,6 +258,7 @@ static void tail_tell_all(struct ch_tail *t, struct ch_list *batches) {
 static void tail_end_deleted(struct ch_tail *t) {
     static const char why[] = "the session was deleted";
     struct ch_lane_watcher *w = tail_watcher(t);
+    void (*deleted)(struct ch_lane_watcher *) = w->deleted; /* without it, event may free w */
     struct chela_event end = {
         .type = CHELA_EV_RUN_END,
         .run = ch_buf_str(&t->state.run),
@@ -269,6 +270,8 @@ static void tail_end_deleted(struct ch_tail *t) {
                 .error = {why, sizeof(why) - 1}}};
     w->record = t->next;
     w->event(w, &end);
+    if (deleted)
+        deleted(w);
 }
 
 static void tail_hold(struct ch_tail *t, struct tail_reading *g) {
@@ -328,6 +331,8 @@ static void tail_tell_opened(struct ch_tail *t, bool gap, const struct chela_err
         ch_lane_unwatch(w);
     if (opened)
         opened(w, gap, err, t->user);
+    else if (err && w->deleted && t->start != CH_TAIL_RUN) /* a new session may follow */
+        w->deleted(w);
 }
 
 /* The records that were read are known; the rest is read later. */

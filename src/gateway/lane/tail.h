@@ -20,8 +20,8 @@ enum ch_tail_start {
 };
 
 /* err NULL: events follow, and nothing that is stored from now on is missed. gap: the event of
- * CH_TAIL_AFTER is not known; with CH_TAIL_AWAIT: no gateway holds the session. Otherwise w is
- * off the tail, which is gone. */
+ * CH_TAIL_AFTER is not known; with CH_TAIL_AWAIT: a program that is no gateway holds the session.
+ * Otherwise w is off the tail, which is gone. */
 typedef void ch_tail_opened_fn(struct ch_lane_watcher *w, bool gap, const struct chela_error *err,
                                void *user);
 

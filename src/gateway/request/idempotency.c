@@ -146,14 +146,15 @@ static void idempotent_store(struct ch_idempotent *e, struct ch_sv data, bool fi
     j->ops->change(j, &c, CH_SYNC_COMMIT, done, e);
 }
 
-static void store_claim(struct ch_idempotent *e, bool first, ch_change_fn *done) {
+/* beat: time of this renewal; 0: a repeated request takes the claim over at once. */
+static void store_claim(struct ch_idempotent *e, int64_t beat, bool first, ch_change_fn *done) {
     CH_BUF_AUTO text = {0};
     struct ch_jw w = ch_jw(&text);
     ch_jw_begin(&w, '{');
     ch_jw_kcstr(&w, "print", e->print);
     ch_jw_kcstr(&w, "event", ch_buf_str(&e->event));
     ch_jw_kcstr(&w, "owner", e->gw->claimant);
-    ch_jw_kint(&w, "beat", idempotent_now(e));
+    ch_jw_kint(&w, "beat", beat);
     ch_jw_end(&w, '}');
     idempotent_store(e, ch_buf_sv(&text), first, done);
 }
@@ -183,7 +184,7 @@ static bool is_deserted(const struct ch_idempotent *e) {
 
 static void idempotent_on_beat(struct ch_timer *t) {
     struct ch_idempotent *e = CH_CONTAINER(t, struct ch_idempotent, timer);
-    store_claim(e, false, NULL);
+    store_claim(e, idempotent_now(e), false, NULL);
     ch_timer_start(e->gw->rt->loop, t, BEAT_MS, idempotent_on_beat);
 }
 
@@ -269,7 +270,7 @@ static void idempotent_found(struct ch_idempotent *e, const struct ch_json *v, b
     } else if (dead || age > STALE_MS || ch_sv_is(owner, e->gw->claimant)) {
         ch_buf_clear(&e->event);
         ch_buf_add_sv(&e->event, ch_json_get_str(v, "event"));
-        store_claim(e, false, NULL);
+        store_claim(e, idempotent_now(e), false, NULL);
         run_handler(e, true);
     } else {
         ch_timer_start(e->gw->rt->loop, &e->timer, LOOK_MS, idempotent_on_time);
@@ -336,7 +337,7 @@ static void idempotent_on_claimed(int rc, const struct chela_error *err, void *u
 }
 
 static void idempotent_claim(struct ch_idempotent *e) {
-    store_claim(e, true, idempotent_on_claimed);
+    store_claim(e, idempotent_now(e), true, idempotent_on_claimed);
 }
 
 static void repeat_on_disconnect(struct ch_request *req) {
@@ -491,7 +492,10 @@ bool ch_idempotency_keep(struct ch_request *req, int status, const char *type,
     }
     req->idempotent = NULL;
     e->request = NULL;
-    drop_claim(e);
+    if (req->unknown) /* a repeated request must not store a second event */
+        store_claim(e, 0, false, NULL);
+    else
+        drop_claim(e);
     answer_all(e, false);
     return false;
 }

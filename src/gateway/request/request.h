@@ -35,6 +35,7 @@ struct ch_request {
     bool is_anthropic; /* the client speaks Anthropic's protocol: its form of errors */
     bool streams; /* the response is a stream of events, or a WebSocket */
     bool repeats; /* an interrupted request with the same key may have stored `event` */
+    bool unknown; /* the store failed; it may have `event` nevertheless */
     void (*on_disconnect)(struct ch_request *req);
     void *user; /* the handler's own */
     struct ch_idempotent *idempotent; /* the request runs under a key; else NULL */

@@ -35,8 +35,9 @@ static int parse_headers(const char *const *lines, struct ch_provider_conf *c,
         struct ch_sv rest = ch_sv_str(lines[i]);
         struct ch_sv name = ch_sv_trim(ch_sv_split(&rest, ':'));
         struct ch_sv value = ch_sv_trim(rest);
-        if (!name.n || !rest.p)
-            return ch_fail(err, CHELA_ECONFIG, "provider %s: a header needs the form 'Name: value'",
+        if (!name.n || !rest.p || strcspn(name.p, "\r\n") < (size_t)(value.p + value.n - name.p))
+            return ch_fail(err, CHELA_ECONFIG,
+                           "provider %s: a header needs the form 'Name: value', in one line",
                            c->name);
         c->headers[c->nheaders++] =
             (struct ch_header){ch_sv(ch_strndup(name.p, name.n), name.n),

@@ -27,7 +27,7 @@ struct world {
 
 struct seen {
     struct ch_lane_watcher watcher;
-    int opened, events, starts, ends;
+    int opened, events, starts, ends, deleted;
 };
 
 static void on_end(struct ch_lane_watcher *w, const struct chela_event *ev) {
@@ -136,6 +136,94 @@ static void test_events_before_the_message_are_held(void **state) {
     end(&w);
 }
 
+static void delete_session(struct world *w) {
+    struct chela_error err = {0};
+    int rc = CHELA_EBUSY;
+    ch_lane_unwatch(&w->keeps);
+    ch_lane_close(w->lane);
+    for (int i = 0; i < 20000 && rc == CHELA_EBUSY; i++) {
+        turn(w);
+        rc = chela_store_delete(w->store, "s", &err);
+    }
+    assert_int_equal(rc, 0);
+}
+
+static void on_deleted(struct ch_lane_watcher *w) {
+    CH_CONTAINER(w, struct seen, watcher)->deleted++;
+}
+
+/* A watcher that stays is told once, whether it watches a lane or a tail. */
+static void test_a_deleted_session_ends_its_watchers(void **state) {
+    (void)state;
+    struct world w;
+    struct seen tail, lane = {.watcher = {.event = on_event, .deleted = on_deleted}};
+    begin(&w);
+    say(&w, "first");
+    open_tail(&w, &tail, CH_TAIL_NOW);
+    tail.watcher.deleted = on_deleted;
+    ch_lane_watch(w.lane, &lane.watcher);
+    delete_session(&w);
+    for (int i = 0; i < 20000 && !(tail.deleted && lane.deleted); i++)
+        turn(&w);
+    for (int i = 0; i < 20; i++)
+        turn(&w);
+    assert_int_equal(tail.deleted, 1);
+    assert_int_equal(lane.deleted, 1);
+    end(&w);
+}
+
+static bool told_gone;
+
+static void on_told(struct ch_delivery *d, enum ch_delivery_stage stage, struct ch_lane *l,
+                    const struct chela_error *err, void *user) {
+    (void)d, (void)l, (void)user;
+    told_gone |= stage == CH_DELIVERY_REFUSED && err->code == CHELA_ENOENT;
+}
+
+static int is_free(const struct chela_store_session *s, void *user) {
+    *(bool *)user = !*s->owner;
+    return 0;
+}
+
+/* A result for a session that its gateway has just released is awaited: any gateway takes it up,
+ * or refuses it. */
+static void test_a_session_that_nobody_holds_is_awaited(void **state) {
+    (void)state;
+    struct world w;
+    struct seen awaiting;
+    bool unheld = false;
+    begin(&w);
+    say(&w, "first");
+    ch_lane_unwatch(&w.keeps);
+    ch_lane_close(w.lane);
+    for (int i = 0; i < 20000 && !unheld; i++) {
+        turn(&w);
+        assert_int_equal(chela_store_session(w.store, "s", is_free, &unheld, NULL), 0);
+    }
+    assert_true(unheld);
+    open_tail(&w, &awaiting, CH_TAIL_AWAIT); /* without a gap */
+    ch_lane_unwatch(&awaiting.watcher);
+    end(&w);
+}
+
+/* The request to release a session that was deleted meanwhile does not create it again. */
+static void test_a_release_creates_no_session(void **state) {
+    (void)state;
+    struct world w;
+    struct chela_error err = {0};
+    bool unheld = false;
+    CH_BUF_AUTO none = {0};
+    begin(&w);
+    say(&w, "first");
+    delete_session(&w);
+    ch_client_input_accept(w.gw, &ch_client_release, "s", "", &none, "r", on_told, NULL);
+    for (int i = 0; i < 20000 && !told_gone; i++)
+        turn(&w);
+    assert_true(told_gone);
+    assert_int_equal(chela_store_session(w.store, "s", is_free, &unheld, &err), CHELA_ENOENT);
+    end(&w);
+}
+
 static int refused_with;
 
 static void on_refused(const struct chela_error *err, void *user) {
@@ -149,19 +237,11 @@ static void test_a_deleted_session_refuses(void **state) {
     (void)state;
     struct world w;
     struct seen awaiting, plain;
-    struct chela_error err = {0};
     begin(&w);
     say(&w, "first");
     open_tail(&w, &awaiting, CH_TAIL_AWAIT);
     open_tail(&w, &plain, CH_TAIL_NOW);
-    ch_lane_unwatch(&w.keeps);
-    ch_lane_close(w.lane);
-    int rc = CHELA_EBUSY;
-    for (int i = 0; i < 20000 && rc == CHELA_EBUSY; i++) {
-        turn(&w);
-        rc = chela_store_delete(w.store, "s", &err);
-    }
-    assert_int_equal(rc, 0);
+    delete_session(&w);
     wait_ends(&w, &plain, 1);
     for (int i = 0; i < 20; i++)
         turn(&w);
@@ -176,7 +256,12 @@ static void test_a_deleted_session_refuses(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_events_before_the_message_are_held),
-                                       cmocka_unit_test(test_a_deleted_session_refuses)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_events_before_the_message_are_held),
+        cmocka_unit_test(test_a_deleted_session_refuses),
+        cmocka_unit_test(test_a_deleted_session_ends_its_watchers),
+        cmocka_unit_test(test_a_session_that_nobody_holds_is_awaited),
+        cmocka_unit_test(test_a_release_creates_no_session),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

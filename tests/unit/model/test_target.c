@@ -155,6 +155,8 @@ static void test_refusals(void **state) {
 static void test_settings(void **state) {
     (void)state;
     static const char *const no_colon[] = {"no colon", NULL};
+    static const char *const two_lines[] = {"X-Team: a\r\nX-Role: admin", NULL};
+    static const char *const split_name[] = {"X-\nTeam: a", NULL};
     static const struct {
         struct chela_provider_opts opts;
         const char *why;
@@ -163,6 +165,8 @@ static void test_settings(void **state) {
         {{.name = "x", .api = "smtp"}, "unknown api 'smtp'"},
         {{.name = "x", .quirks = "no_such"}, "unknown quirk 'no_such'"},
         {{.name = "x", .headers = no_colon}, "Name: value"},
+        {{.name = "x", .headers = two_lines}, "in one line"},
+        {{.name = "x", .headers = split_name}, "in one line"},
         {{.name = "x", .extra_body = "[1]"}, "no JSON object"},
         {{.name = "x", .extra_body = "{"}, "no JSON object"},
     };
