@@ -636,6 +636,13 @@ static void judge_reply(chela_run *run, unsigned verdict, struct ch_input *in) {
     run->turn->deliver_follow_up = in->calls == 0 && !in->unfit;
 }
 
+static void keep_logprobs(chela_run *run) {
+    struct ch_sv logprobs =
+        run->turn->decoding ? ch_logprobs_of(run->turn->decoder) : CH_SV("");
+    if (logprobs.n)
+        ch_buf_add_sv(&need_texts(run)->logprobs, logprobs);
+}
+
 void ch_think_reply(chela_run *run, struct ch_reply *r) {
     bool is_private = ch_features_keep_words(run);
     unsigned verdict =
@@ -658,10 +665,7 @@ void ch_think_reply(chela_run *run, struct ch_reply *r) {
     if (run->dead)
         return;
     bool made = extras && ch_reply_extras_has_media(r->msg);
-    struct ch_sv logprobs =
-        run->turn->decoding ? ch_logprobs_of(run->turn->decoder) : CH_SV("");
-    if (logprobs.n)
-        ch_buf_add_sv(&need_texts(run)->logprobs, logprobs);
+    keep_logprobs(run);
     run->reply = keep_reply(run, r, in.cost);
     if (in.has_text && !is_private && r->stop != CH_STOP_REFUSAL)
         ch_reply_directives_end(run);

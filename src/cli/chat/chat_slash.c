@@ -431,6 +431,19 @@ static void chat_slash_unknown(struct ch_chat *c, const char *name, size_t n) {
         ch_console_error(c->console, "there is no /%.*s (/help lists the commands)", (int)n, name);
 }
 
+/* False: there is no such command. */
+static bool chat_slash_run(struct ch_chat *c, const char *name, size_t n, char *args) {
+    for (size_t i = 0; i < COMMANDS; i++) {
+        if (strlen(commands[i].name) != n || memcmp(commands[i].name, name, n) != 0)
+            continue;
+        if ((commands[i].when != IDLE || ch_chat_is_idle(c, commands[i].name)) &&
+            (commands[i].when == ALWAYS || ch_chat_ready(c)))
+            commands[i].run(c, args);
+        return true;
+    }
+    return false;
+}
+
 void ch_chat_command(struct ch_chat *c, const char *line) {
     const char *name = line + 1;
     size_t n = strcspn(name, " \t\n");
@@ -440,16 +453,7 @@ void ch_chat_command(struct ch_chat *c, const char *line) {
 
     for (size_t len = strlen(rest); len > 0 && strchr(" \t\n", rest[len - 1]); len--)
         rest[len - 1] = '\0';
-    for (size_t i = 0; i < COMMANDS; i++) {
-        if (strlen(commands[i].name) != n || memcmp(commands[i].name, name, n) != 0)
-            continue;
-        if ((commands[i].when != IDLE || ch_chat_is_idle(c, commands[i].name)) &&
-            (commands[i].when == ALWAYS || ch_chat_ready(c)))
-            commands[i].run(c, rest);
-        free(rest);
-        return;
-    }
-    if (ch_chat_ready(c) && ch_chat_mcp_prompt(c, line)) {
+    if (chat_slash_run(c, name, n, rest) || (ch_chat_ready(c) && ch_chat_mcp_prompt(c, line))) {
         free(rest);
         return;
     }

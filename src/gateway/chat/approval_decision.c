@@ -97,6 +97,26 @@ static const char *decision_text(struct ch_delivery *d, const char *key) {
     return ch_arena_str(&d->arena, text.p ? text : CH_SV(""));
 }
 
+/* May the decision be made in this chat? */
+static int decision_check(struct ch_chat_service *chat, struct ch_lane *l, const char *approval,
+                          enum chela_decision decision, struct chela_error *err) {
+    int rc = chat ? ch_reply_target_attach(chat, l, NULL, err)
+                  : ch_fail(err, CHELA_ENOENT, "the channel is not open");
+    if (rc < 0)
+        return rc;
+    if (decision < CHELA_DENY || decision > CHELA_ALLOW_ALWAYS)
+        return ch_fail(err, CHELA_EINVAL, "say allow-once, allow-always or deny");
+    const struct ch_approval_prompt *a = ch_approval_prompt_find(chat, ch_sv_str(approval));
+    if (!a) { /* another gateway asked */
+        ch_reply_target_ask_again(chat, l);
+        a = ch_approval_prompt_find(chat, ch_sv_str(approval));
+    }
+    if (a && !a->whole && decision != CHELA_DENY)
+        return ch_fail(err, CHELA_EPERM,
+                       "the call was not shown here in full: allow it in the console");
+    return rc;
+}
+
 static int decision_carry_out(struct ch_delivery *d, struct ch_lane *l, struct chela_error *err) {
     struct ch_chat_service *chat = ch_chat_service_of_session(d->gw, d->key);
     const char *approval = decision_text(d, "approval"), *by = decision_text(d, "by"),
@@ -106,19 +126,7 @@ static int decision_carry_out(struct ch_delivery *d, struct ch_lane *l, struct c
     struct chela_error ignored = {0};
     CH_BUF_AUTO reason = {0};
     ch_buf_addf(&reason, "denied in the chat by %s%s%s", by, *why ? ": " : "", why);
-    int rc = chat ? ch_reply_target_attach(chat, l, NULL, err)
-                  : ch_fail(err, CHELA_ENOENT, "the channel is not open");
-    if (rc == 0 && (decision < CHELA_DENY || decision > CHELA_ALLOW_ALWAYS))
-        rc = ch_fail(err, CHELA_EINVAL, "say allow-once, allow-always or deny");
-    const struct ch_approval_prompt *a =
-        rc == 0 ? ch_approval_prompt_find(chat, ch_sv_str(approval)) : NULL;
-    if (rc == 0 && !a) { /* another gateway asked */
-        ch_reply_target_ask_again(chat, l);
-        a = ch_approval_prompt_find(chat, ch_sv_str(approval));
-    }
-    if (a && !a->whole && decision != CHELA_DENY)
-        rc = ch_fail(err, CHELA_EPERM,
-                     "the call was not shown here in full: allow it in the console");
+    int rc = decision_check(chat, l, approval, decision, err);
     if (rc == 0)
         rc = chela_session_approve(l->session, approval, decision,
                                    decision == CHELA_DENY ? ch_buf_str(&reason) : NULL, err);

@@ -283,6 +283,17 @@ void ch_chat_recovery_cancel(chela_gateway *gw) {
         gw->chat_recovery->gw = NULL;
 }
 
+static void recovery_end_read(const struct ch_chat_recovery *r, struct ch_chat_service *chat) {
+    bool draining = r->gw->draining;
+    if (!chat || r->rc != 0)
+        return;
+    if (!draining && recovery_reads_overrides(chat))
+        ch_chat_overrides_end_read(chat);
+    chat->overrides_read = true;
+    if (!draining)
+        ch_chat_notes_end_read(chat);
+}
+
 static void recovery_on_read(struct ch_work *w) {
     struct ch_chat_recovery *r = CH_CONTAINER(w, struct ch_chat_recovery, work);
     for (struct recovered_item *f;
@@ -293,15 +304,8 @@ static void recovery_on_read(struct ch_work *w) {
             recovery_take(r->gw, f);
         free_recovered(f);
     }
-    for (char **name = r->names; r->gw && *name; name++) {
-        struct ch_chat_service *chat = ch_chat_service_named(r->gw, ch_sv_str(*name));
-        if (chat && r->rc == 0 && !r->gw->draining && recovery_reads_overrides(chat))
-            ch_chat_overrides_end_read(chat);
-        if (chat && r->rc == 0)
-            chat->overrides_read = true;
-        if (chat && r->rc == 0 && !r->gw->draining)
-            ch_chat_notes_end_read(chat);
-    }
+    for (char **name = r->names; r->gw && *name; name++)
+        recovery_end_read(r, ch_chat_service_named(r->gw, ch_sv_str(*name)));
     if (r->gw)
         r->gw->chat_recovery = NULL;
     recovery_free(w);

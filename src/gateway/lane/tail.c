@@ -171,39 +171,55 @@ static const struct ch_record_batch *tail_run_start(const struct ch_list *list) 
     return found;
 }
 
-/* Finds the position after an event of this tail ("run:seq@record") or of the gateway that
- * ran the session ("run:seq"). In the second case the numbers of this tail may be lower, so
- * all events since the previous state are repeated. */
-static const struct ch_record_batch *tail_resume_at(const struct ch_list *list, struct ch_sv after,
-                                                    bool *gap) {
-    struct ch_sv id = after, position = ch_sv(NULL, 0);
+/* The last event that a client has: "run:seq@record" of a tail, or "run:seq" of the gateway that
+ * ran the session. */
+struct tail_position {
+    struct ch_sv run;
+    uint64_t seq, record;
+    bool has_record;
+};
+
+static struct tail_position tail_read_position(struct ch_sv after) {
+    struct ch_sv id = after, record = ch_sv(NULL, 0);
     const char *at = memrchr(after.p, '@', after.n), *colon;
     if (at) {
         id.n = (size_t)(at - after.p);
-        position = ch_sv(at + 1, after.n - id.n - 1);
+        record = ch_sv(at + 1, after.n - id.n - 1);
     }
     colon = memrchr(id.p, ':', id.n);
-    struct ch_sv run = ch_sv(id.p, colon ? (size_t)(colon - id.p) : 0);
-    uint64_t seq = colon ? strtoull(colon + 1, NULL, 10) : 0;
-    uint64_t record = position.n ? strtoull(position.p, NULL, 10) : 0;
+    return (struct tail_position){.run = ch_sv(id.p, colon ? (size_t)(colon - id.p) : 0),
+                                  .seq = colon ? strtoull(colon + 1, NULL, 10) : 0,
+                                  .record = record.n ? strtoull(record.p, NULL, 10) : 0,
+                                  .has_record = record.n > 0};
+}
+
+static void tail_drop_events(struct ch_record_batch *b, uint64_t seq) {
+    size_t past = 0;
+    while (past < b->n && b->events[past].seq <= seq)
+        past++;
+    b->events += past;
+    b->n -= past;
+}
+
+/* Finds the first batch after the position. Without a record, the numbers of this tail may be lower
+ * than those of the client, so all events since the previous state are repeated. */
+static const struct ch_record_batch *tail_resume_at(const struct ch_list *list, struct ch_sv after,
+                                                    bool *gap) {
+    struct tail_position p = tail_read_position(after);
     const struct ch_record_batch *found = NULL;
     struct ch_record_batch *b = NULL;
     *gap = true;
     while ((b = tail_next_batch(list, b))) {
-        bool same = b->n && ch_sv_is(run, b->events[0].run);
+        bool same = b->n && ch_sv_is(p.run, b->events[0].run);
         *gap &= !same;
-        if (position.n && b->record == record) { /* what follows in the same record */
-            size_t past = 0;
-            while (past < b->n && b->events[past].seq <= seq)
-                past++;
-            b->events += past;
-            b->n -= past;
+        if (p.has_record && b->record == p.record) { /* the rest of the same record */
+            tail_drop_events(b, p.seq);
             *gap = false;
             return b;
         }
-        if (position.n ? b->record > record : same && (!found || b->events[0].seq <= seq))
+        if (p.has_record ? b->record > p.record : same && (!found || b->events[0].seq <= p.seq))
             found = b;
-        if (position.n && found)
+        if (p.has_record && found)
             break;
     }
     return found;
