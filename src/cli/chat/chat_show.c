@@ -32,7 +32,10 @@ FILE *ch_chat_part(struct ch_chat *c, enum ch_chat_kind kind) {
     if (c->last != CH_CHAT_NOTHING && (c->last != kind || kind == CH_CHAT_USER))
         fputc('\n', out);
     c->last = kind;
-    c->dirty = true;
+    if (kind == CH_CHAT_ANSWER)
+        c->stale = true;
+    else
+        c->dirty = true;
     return out;
 }
 
@@ -103,7 +106,7 @@ static void chat_show_on_text(struct ch_chat *c, struct chela_str piece) {
     ch_draft_init(&d);
     ch_markdown_feed(c->answer, d.f, chat_show_width(c), piece.p, piece.n);
     put_answer(c, &d);
-    c->dirty = true;
+    c->stale = true;
 }
 
 /* Show the last line of the reasoning. */
