@@ -15,6 +15,7 @@ rules:
     call: { tool: todo, args: { todos: [ { content: "read 读", status: completed }, { content: write, status: in_progress }, { content: test } ] } }
   - { when: { user: "^ask", after: none }, call: { tool: ask_user, args: { question: "Which one?" } } }
   - { when: { user: "^wait", after: none }, call: { tool: exec, args: { command: "touch began; until [ -e go ]; do sleep 0.05; done" } } }
+  - { when: { user: "^many", after: none }, say: "MANY END" }
   - { when: { after: any }, say: "that was it" }
   - { say: "you said: {{user}}" }
 YAML
@@ -111,4 +112,19 @@ for HEIGHT in 2 3; do
     press C-c C-d
     ends "$HEIGHT rows: leaves" 0
 done
+
+# A fast reply is drawn a few times, not with every word.
+HEIGHT=30
+many=$(printf 'word %.0s' {1..5000})
+sed -i "s/MANY/$many/" "$space/rules.yaml"
+chat --no-session
+terminal pipe-pane "cat >$tmp/drawn"
+types "many"
+press Enter
+sees "a reply of 5,000 words" 'word +END$'
+terminal pipe-pane
+frames=$(grep -ao '?2026h' "$tmp/drawn" | wc -l)
+if [ "$frames" -gt 0 ] && [ "$frames" -lt 500 ]; then ok "is drawn by frames"; else not_ok "is drawn by frames" "$frames"; fi
+press C-d
+ends "leaves" 0
 tap_done

@@ -32,7 +32,10 @@ FILE *ch_chat_part(struct ch_chat *c, enum ch_chat_kind kind) {
     if (c->last != CH_CHAT_NOTHING && (c->last != kind || kind == CH_CHAT_USER))
         fputc('\n', out);
     c->last = kind;
-    c->dirty = true;
+    if (kind == CH_CHAT_ANSWER)
+        c->stale = true;
+    else
+        c->dirty = true;
     return out;
 }
 
@@ -103,7 +106,7 @@ static void chat_show_on_text(struct ch_chat *c, struct chela_str piece) {
     ch_draft_init(&d);
     ch_markdown_feed(c->answer, d.f, chat_show_width(c), piece.p, piece.n);
     put_answer(c, &d);
-    c->dirty = true;
+    c->stale = true;
 }
 
 /* Show the last line of the reasoning. */
@@ -114,13 +117,12 @@ static void on_reasoning(struct ch_chat *c, struct chela_str so_far) {
 
     while (n > 0 && so_far.p[n - 1] == '\n')
         n--;
-    const char *line = n ? memrchr(so_far.p, '\n', n) : NULL;
-    size_t from = line ? (size_t)(line + 1 - so_far.p) : 0;
-    if (n - from > chat_show_width(c)) { /* the last part, beginning at the start of a character */
-        from = n - chat_show_width(c);
-        while (from < n && ((unsigned char)so_far.p[from] & 0xC0) == 0x80)
-            from++;
-    }
+    size_t from = n > chat_show_width(c) ? n - chat_show_width(c) : 0;
+    const char *line = n ? memrchr(so_far.p + from, '\n', n - from) : NULL;
+    if (line)
+        from = (size_t)(line + 1 - so_far.p);
+    while (from > 0 && from < n && ((unsigned char)so_far.p[from] & 0xC0) == 0x80)
+        from++; /* to the start of a character */
     ch_draft_init(&d);
     ch_escape_feed(&safe, d.f, so_far.p + from, n - from);
     ch_draft_finish(&d);

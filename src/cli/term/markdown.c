@@ -237,10 +237,10 @@ void ch_markdown_feed(struct ch_markdown *m, FILE *out, unsigned columns, const 
                       size_t n) {
     if (n > m->cap - m->n - (size_t)(m->text - m->room))
         markdown_make_room(m, n);
+    const char *from = m->text + m->n, *end; /* the text before has no complete line */
     memcpy(m->text + m->n, p, n);
     m->n += n;
-    for (const char *end; m->n > m->scanned &&
-                          (end = memchr(m->text + m->scanned, '\n', m->n - m->scanned));) {
+    for (; (end = memchr(from, '\n', (size_t)(m->text + m->n - from))); from = end + 1) {
         size_t line = (size_t)(end - m->text) - m->scanned;
         if (m->fence) {
             code_line(m, out, m->text, line);
@@ -262,11 +262,15 @@ void ch_markdown_finish(struct ch_markdown *m, FILE *out, unsigned columns) {
     m->number = 0;
 }
 
-/* Where the last `rows` lines of the text begin. */
-static size_t last_lines(const char *text, size_t end, size_t rows) {
-    size_t at = end;
-    while (at > 0 && (text[at - 1] != '\n' || --rows > 0))
+/* Where the last `rows` lines of the text begin. A line of any length costs no more than one
+ * that fills the rows; its begin moves rarely, so that it does not break elsewhere at each piece. */
+static size_t last_lines(const char *text, size_t end, size_t rows, unsigned columns) {
+    size_t at = end, step = 4 * rows * (columns + 1); /* 4: bytes of a character */
+    size_t first = end / step > 1 ? (end / step - 1) * step : 0;
+    while (at > first && (text[at - 1] != '\n' || --rows > 0))
         at--;
+    while (at > 0 && (text[at] & 0xC0) == 0x80) /* not inside a character */
+        at++;
     return at;
 }
 
@@ -279,7 +283,7 @@ size_t ch_markdown_rest(const struct ch_markdown *m, unsigned columns, size_t ro
         end--;
     if (end == 0)
         return 0;
-    size_t begin = last_lines(m->text, end, rows > 0 ? rows : 1); /* a line takes a row or more */
+    size_t begin = last_lines(m->text, end, rows > 0 ? rows : 1, columns);
     if (m->any && !m->joins && !m->fence && begin == 0)
         ch_flow_add(&flow, 0, "\n", 1);
     ch_flow_add(&flow, 0, m->text + begin, end - begin);

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -247,6 +248,39 @@ static void test_rest(void **state) {
     ch_markdown_free(m);
 }
 
+/* Processor time in ns of 20 views of a line that has n bytes so far. */
+static int64_t time_of_rest(size_t n) {
+    struct ch_markdown *m = ch_markdown_new(false);
+    struct timespec from, to;
+    char *line = malloc(n), **rest;
+
+    assert_non_null(line);
+    for (size_t i = 0; i < n; i++)
+        line[i] = "wört "[i % 6];
+    ch_markdown_feed(m, stdout, 80, line, n);
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &from);
+    for (int k = 0; k < 20; k++) {
+        size_t rows = ch_markdown_rest(m, 80, 10, &rest);
+        assert_int_equal(rows, 10);
+        for (size_t i = 0; i < rows; i++) {
+            assert_null(strstr(rest[i], "\uFFFD")); /* no character is cut */
+            free(rest[i]);
+        }
+        free(rest);
+    }
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &to);
+    free(line);
+    ch_markdown_free(m);
+    return (to.tv_sec - from.tv_sec) * INT64_C(1000000000) + to.tv_nsec - from.tv_nsec;
+}
+
+/* The view is drawn again and again while a line grows. */
+static void test_rest_of_a_long_line(void **state) {
+    (void)state;
+    int64_t once = time_of_rest(6000), longer = time_of_rest(300 * 6000);
+    assert_true(longer < 50 * once);
+}
+
 /* A reply may come in one piece, and the time must not grow with the square of its length. */
 static void test_long_code_in_one_piece(void **state) {
     enum { LINES = 1 << 20, LINE = 8 };
@@ -273,6 +307,7 @@ int main(void) {
         cmocka_unit_test(test_any_width),
         cmocka_unit_test(test_flow_after_spaces),
         cmocka_unit_test(test_rest),
+        cmocka_unit_test(test_rest_of_a_long_line),
         cmocka_unit_test(test_long_code_in_one_piece),
     };
     return cmocka_run_group_tests_name("cli/markdown", tests, NULL, NULL);
