@@ -94,6 +94,7 @@ thinks 3600000
 serve_watched
 check "while a model thinks, before a reload" begin reload "think long" model_request
 configure 3600 'tokenEnv: NO_SUCH_TOKEN'
+(cd "$space" && believe)
 kill -HUP "$gateway_pid"
 for _ in {1..400}; do grep -q 'stays as it was' "$serve_log" && break; sleep 0.05; done
 kill -TERM "$gateway_pid"
