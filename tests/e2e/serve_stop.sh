@@ -16,11 +16,11 @@ rules:
   - { delay_ms: $1, say: 'said: {{user}}' }
 YAML
 }
-configure() { # SECONDS
+configure() { # SECONDS [OTHER OPTIONS]
     cat >"$space/chela.yaml" <<YAML
 store: sqlite:./chela.db
 agents: { list: [{ id: coder, model: scripted/rules.yaml }] }
-gateway: { drainSec: $1 }
+gateway: { drainSec: $1${2:+, $2} }
 sandbox: { mode: off }
 approvals: { t_wait: auto }
 tools: { custom: [{ name: t_wait, description: Waits., command: [./waiter], effect: once, permission: write, timeoutSec: 60 }] }
@@ -89,6 +89,21 @@ wait "$follower"
 goes_on "what was cut off" long "think long"
 kill -TERM "$gateway_pid"
 ends_with "and ends" 0
+
+thinks 3600000
+serve_watched
+check "while a model thinks, before a reload" begin reload "think long" model_request
+configure 3600 'tokenEnv: NO_SUCH_TOKEN'
+(cd "$space" && believe)
+kill -HUP "$gateway_pid"
+for _ in {1..400}; do grep -q 'stays as it was' "$serve_log" && break; sleep 0.05; done
+kill -TERM "$gateway_pid"
+ends_with "a configuration that was refused does not say how long it waits" 0
+wait "$follower"
+configure 1
+goes_on "what was cut off after a reload" reload "think long"
+kill -TERM "$gateway_pid"
+ends_with "and ends again" 0
 
 configure 3600
 thinks 3600000

@@ -76,7 +76,7 @@ struct serve {
     struct ch_setup_channel channels[CHANNELS];
     const struct chela_channel_opts *channel_list[CHANNELS + 1];
     struct ch_setup_schedules schedules;
-    int64_t drain_ms;
+    atomic_llong drain_ms; /* also read by the signal thread */
     bool tls;
     const char *socket; /* passed by a service manager; NULL: none */
     bool again;         /* restart after the end */
@@ -159,9 +159,10 @@ static int find_channels(struct serve *s, struct chela_gateway_opts *o, struct c
     return rc == CHELA_ENOENT && !err->code ? CHELA_OK : rc;
 }
 
-static int serve_describe(struct serve *s, struct chela_gateway_opts *o, struct chela_error *err) {
+static int serve_describe(struct serve *s, struct chela_gateway_opts *o, int64_t *drain_ms,
+                          struct chela_error *err) {
     const char *token_env = TOKEN_ENV;
-    s->drain_ms = DRAIN_MS;
+    *drain_ms = DRAIN_MS;
     o->listen = s->worker.number ? s->worker.listen : s->socket ? s->socket : s->flags.listen;
     o->workers = s->worker.number ? s->worker.of : (size_t)s->flags.workers;
     o->worker = s->worker.number;
@@ -170,7 +171,7 @@ static int serve_describe(struct serve *s, struct chela_gateway_opts *o, struct 
     o->config_file = s->setup.config_path;
     int rc = 0;
     if (s->setup.config)
-        rc = chela_config_gateway(s->setup.config, o, &token_env, &s->drain_ms, err);
+        rc = chela_config_gateway(s->setup.config, o, &token_env, drain_ms, err);
     s->tls = o->tls_cert != NULL;
     if (rc == 0)
         rc = find_token(s, token_env, &o->token, err);
@@ -195,16 +196,18 @@ static void allow_files(void) {
 static int serve_open_gateway(struct serve *s, struct chela_error *err) {
     struct chela_gateway_opts o = CHELA_GATEWAY_OPTS(.listen = NULL);
     chela_agent **agents = NULL;
+    int64_t drain_ms = DRAIN_MS;
     int rc = ch_setup_runtime(&s->setup, err);
     if (rc == 0)
         rc = ch_setup_store(&s->setup, CH_STORE_WANTED, err);
     if (rc == 0)
-        rc = serve_describe(s, &o, err);
+        rc = serve_describe(s, &o, &drain_ms, err);
     if (rc == 0)
         rc = make_agents(s, &agents, err);
     o.agents = agents;
     if (rc == 0)
         rc = chela_gateway_new(s->setup.rt, &o, &s->gateway, err);
+    s->drain_ms = drain_ms;
     free(agents);
     return rc;
 }
@@ -215,7 +218,8 @@ static int serve_open_gateway(struct serve *s, struct chela_error *err) {
 static int try_reload(struct serve *s, const chela_config *before, struct chela_error *err) {
     struct chela_gateway_opts o = CHELA_GATEWAY_OPTS(.listen = NULL);
     chela_agent **agents = NULL;
-    int rc = serve_describe(s, &o, err);
+    int64_t drain_ms;
+    int rc = serve_describe(s, &o, &drain_ms, err);
     struct ch_setup_team old = ch_setup_take_team(&s->setup);
     if (rc == 0 && s->setup.config && chela_config_apply(s->setup.config, s->setup.rt, err) < 0)
         rc = err->code;
@@ -232,6 +236,7 @@ static int try_reload(struct serve *s, const chela_config *before, struct chela_
         ch_setup_team_close(&refused);
         s->setup.team = old;
     } else {
+        s->drain_ms = drain_ms;
         ch_setup_team_close(&old); /* sessions end with the agents that they began with */
     }
     return rc;
