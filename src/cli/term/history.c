@@ -20,8 +20,9 @@ char *ch_history_path(const struct ch_env *env) {
 static void drop_oldest(struct ch_history *h, size_t n) {
     for (size_t i = 0; i < n; i++)
         free(h->list[i]);
-    memmove(h->list, h->list + n, (h->n - n) * sizeof(*h->list));
     h->n -= n;
+    if (h->n > 0)
+        memmove(h->list, h->list + n, h->n * sizeof(*h->list));
 }
 
 /* Takes ownership of text. False: it is a duplicate. */

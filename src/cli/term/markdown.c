@@ -262,8 +262,8 @@ void ch_markdown_finish(struct ch_markdown *m, FILE *out, unsigned columns) {
     m->number = 0;
 }
 
-/* Where the last `rows` lines of the text begin. A line of any length costs no more than one
- * that fills the rows; its begin moves rarely, so that it does not break elsewhere at each piece. */
+/* Where the last `rows` lines of the text begin, or a later place if they are longer than the
+ * screen. That place moves rarely, so that a line does not break elsewhere at each piece. */
 static size_t last_lines(const char *text, size_t end, size_t rows, unsigned columns) {
     size_t at = end, step = 4 * rows * (columns + 1); /* 4: bytes of a character */
     size_t first = end / step > 1 ? (end / step - 1) * step : 0;
