@@ -177,7 +177,7 @@ for WIDTH in 60 200; do
     sees "$WIDTH: $task: the list" 'good morning'
     types "try"
     press Enter
-    sees "$WIDTH: $task: the conversation is back" 'in the fork'
+    sees "$WIDTH: $task: the conversation is back" '^you said: in the fork' # the list shows it indented
     task="23 rewind to an earlier message"
     enter "/rewind in the fork"
     shows '^› in the fork'
