@@ -892,7 +892,7 @@ void ch_run_committed(chela_run *run, uint64_t seq) {
 }
 
 /* Nothing can be stored. A run that another process finds as it was before the resumption
- * would use the seq of these events again, so they belong to a run of their own. */
+ * would use the seq of these events again, so these events belong to a run of their own. */
 static bool emit_start_unstored(chela_run *run) {
     if (run->m.seq > 0) {
         ch_random_id("run_", run->id);

@@ -9,8 +9,8 @@
  *   all calls answered     the results go to the machine
  *   else                   the model is called
  *
- * A paused run knows the seq of its next event: it emits none before STATE running is
- * committed, and if STATE cannot be stored, the events that report this have a run id of their
+ * A paused run knows the seq of its next event. The run emits no event before STATE running is
+ * committed. If STATE cannot be stored, the events that report the failure have a run id of their
  * own (driver.c). A run that was cut off skips to a seq above every one that the earlier process
  * can have used. So no seq is used twice.
  *

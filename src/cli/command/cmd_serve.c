@@ -344,9 +344,9 @@ static void serve_end_now(int signo) {
     _exit(CH_EXIT_DONE);
 }
 
-/* The release takes minutes if the store does not answer. A second signal ends it, and so does
- * time: other gateways then resume the runs as if this one had been killed. The parent of a
- * worker receives the signals. */
+/* The release takes minutes if the store does not answer. A second signal or a time limit ends the
+ * process: other gateways then resume the runs as if this gateway had been killed. The parent of
+ * a worker receives the signals. */
 static void serve_bound_release(const struct serve *s) {
     sigset_t ends;
     sigemptyset(&ends);

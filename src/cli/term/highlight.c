@@ -39,7 +39,7 @@ static const char *const keywords =
     "using var void volatile when where while with yield ";
 
 static bool highlight_is_listed(const char *list, const char *p, size_t n) {
-    if (memchr(p, '\0', n)) /* it would match the end of the list */
+    if (memchr(p, '\0', n)) /* a zero byte would match the end of the list */
         return false;
     for (const char *at = list; n > 0 && (at = strcasestr(at, " ")); at++)
         if (strncasecmp(at + 1, p, n) == 0 && at[1 + n] == ' ')
