@@ -4,23 +4,31 @@
 #include "base/mem.h"
 #include "base/redact.h"
 
-void ch_parts_add(struct ch_parts *p, const struct chela_store_record *r) {
-    const struct ch_json *v;
-    struct ch_sv text = ch_arena_sv(&p->arena, ch_sv(r->data, r->n));
-    if (ch_json_parse(&p->arena, text, CH_JSON_REPLACE, &v, NULL, NULL) < 0)
-        return;
+static void add_part(struct ch_parts *p, const struct ch_json *v) {
+    const struct ch_json *req = ch_json_get(v, "request");
+    struct ch_part part = {.id = ch_json_get_str(v, "id"), .kind = ch_json_get_str(v, "kind"),
+                           .v = v};
     if (p->n == p->cap) {
         p->cap = p->cap ? p->cap * 2 : 16;
         p->list = ch_realloc(p->list, p->cap * sizeof(*p->list));
     }
-    const struct ch_json *req = ch_json_get(v, "request");
-    struct ch_part part = {.id = ch_json_get_str(v, "id"), .kind = ch_json_get_str(v, "kind"),
-                           .v = v};
     if (req)
         part.model = ch_arena_printf(&p->arena, "%.*s/%.*s",
                                      CH_SV_FMT(ch_json_get_str(req, "provider")),
                                      CH_SV_FMT(ch_json_get_str(req, "model")));
     p->list[p->n++] = part;
+}
+
+void ch_parts_add(struct ch_parts *p, const struct chela_store_record *r) {
+    const struct ch_json *v;
+    struct ch_sv text = ch_arena_sv(&p->arena, ch_sv(r->data, r->n));
+    if (ch_json_parse(&p->arena, text, CH_JSON_REPLACE, &v, NULL, NULL) < 0)
+        return;
+    const struct ch_json *parts = ch_json_get(v, "parts");
+    if (!parts)
+        add_part(p, v);
+    for (CH_JSON_EACH(part, parts))
+        add_part(p, part);
 }
 
 const struct ch_part *ch_parts_find(const struct ch_parts *p, struct ch_sv id) {

@@ -19,7 +19,7 @@ struct ch_parts {
     size_t n, cap;
 };
 
-/* Adds a PART record; one that cannot be read is ignored. */
+/* Adds the parts of a PART record; a record that cannot be read is ignored. */
 void ch_parts_add(struct ch_parts *p, const struct chela_store_record *r);
 const struct ch_part *ch_parts_find(const struct ch_parts *p, struct ch_sv id); /* NULL: none */
 void ch_parts_release(struct ch_parts *p);

@@ -178,7 +178,7 @@ exits "a session that calls itself: its trace ends" 0
 holds "a session that calls itself: 4,096 times" '.[0] | map(select(.kind == "tool")) | length == 3 * 4097'
 # --- a journal of a stranger with markup in its ids
 chela sessions export "${store[@]}" s
-setup=$(jq -r 'select(.data.kind == "setup").data.id' "$out" | head -n 1)
+setup=$(jq -r '.data.parts[]? | select(.kind == "setup").id' "$out" | head -n 1)
 sed "s/$setup/\\\\\">\\<img src=x>/g" "$out" >"$space/marked.jsonl"
 chela sessions import "${store[@]}" --key marked marked.jsonl
 exits "ids with markup: imported" 0

@@ -182,7 +182,7 @@ check "a journal without requests: it says so" grep -q 'the journal lacks parts 
 changed pruned 'if .type == "part" then .data = {} else . end'
 exits "a journal without parts" 1
 check "a journal without parts: it says so" grep -q 'the journal lacks parts of this request' "$err"
-changed redacted 'if .data.kind == "system" then .data.text |= sub("Remove old files"; "[REDACTED]      ") else . end'
+changed redacted '(.data.parts[]? | select(.kind == "system").text) |= sub("Remove old files"; "[REDACTED]      ")'
 holds "a redacted prompt" '.[0].verdict == "no_cause" and (.[0].same_as_recorded | not) and (.[0].notes | any(contains("decides otherwise now")))'
 
 # A model that decides differently every time, and one that fails.

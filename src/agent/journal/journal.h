@@ -62,10 +62,11 @@
  *               ["refused"]}; call: the tool whose permission decides; refused: why the
  *               file is not sent. Not part of the transcript
  *
- *   PART        A part of requests, stored once per session. {"id","kind", ...}: the text of a
- *               system prompt with its sections, the definition of a tool, or the setup of a
- *               request, which is everything but its messages (request_record.h). Not part of
- *               the transcript
+ *   PART        Parts of requests, each stored once per session. {"parts":[{"id","kind",
+ *               ...}]}: the text of a system prompt with its sections, the definition of a
+ *               tool, or the setup of a request, which is everything but its messages
+ *               (request_record.h). Older records are one part: {"id","kind", ...}. Not part
+ *               of the transcript
  *   REQUEST     A request is sent to a model. {"run","turn","setup":id,"messages":n,"bytes",
  *               "digest",["attempt","role","note","view":[messages]]}. messages: length of the
  *               transcript; view: the messages, where the transcript is not what is sent;

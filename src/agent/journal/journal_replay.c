@@ -578,12 +578,18 @@ static int fold_outbound(struct reading *r) {
     return 0;
 }
 
-/* Remembers which parts of requests are stored. */
-static int fold_part(struct reading *r) {
+static void keep_part_id(struct reading *r, const struct ch_json *part) {
     uint64_t id;
 
-    if (ch_part_id_read(ch_json_get_str(r->v, "id"), &id))
+    if (ch_part_id_read(ch_json_get_str(part, "id"), &id))
         ch_part_ids_add(&r->past->parts, id);
+}
+
+/* Remembers which parts of requests are stored. */
+static int fold_part(struct reading *r) {
+    keep_part_id(r, r->v);
+    for (CH_JSON_EACH(part, ch_json_get(r->v, "parts")))
+        keep_part_id(r, part);
     return 0;
 }
 

@@ -16,19 +16,33 @@ static uint64_t request_append(chela_run *owner, enum ch_record_type type, struc
 
 /* --- parts ---------------------------------------------------------------------------- */
 
-/* Stores a part unless the session has it. rest: its members after "id", without braces. */
-static uint64_t store_part(chela_run *owner, const struct ch_buf *rest) {
-    struct ch_run_journal *k = owner->session->journal;
+/* The parts of a setup that the session lacks. They are stored in one record. */
+struct new_parts {
+    chela_run *owner;
+    struct ch_buf json; /* the record without its end; empty: no part */
+};
+
+static void append_parts(struct new_parts *p) {
+    if (!p->json.n)
+        return;
+    ch_buf_add_str(&p->json, "]}");
+    request_append(p->owner, CH_REC_PART, ch_buf_sv(&p->json));
+    ch_buf_clear(&p->json);
+}
+
+/* Adds a part unless the session has it. rest: its members after "id", without braces. */
+static uint64_t add_part(struct new_parts *p, const struct ch_buf *rest) {
     uint64_t id = ch_part_id(ch_buf_sv(rest));
     char hex[CH_PART_HEX];
-    if (rest->overflow || rest->n > CH_LIMIT_RECORD / 2 || !ch_part_ids_add(&k->parts, id))
+    if (rest->overflow || rest->n > CH_LIMIT_RECORD / 2 ||
+        !ch_part_ids_add(&p->owner->session->journal->parts, id))
         return id;
+    if (p->json.n + rest->n > CH_LIMIT_RECORD / 2)
+        append_parts(p);
     ch_part_id_write(id, hex);
-    ch_buf_clear(&k->scratch);
-    ch_buf_addf(&k->scratch, "{\"id\":\"%s\",", hex);
-    ch_buf_add_sv(&k->scratch, ch_buf_sv(rest));
-    ch_buf_addc(&k->scratch, '}');
-    request_append(owner, CH_REC_PART, ch_buf_sv(&k->scratch));
+    ch_buf_addf(&p->json, "%s{\"id\":\"%s\",", p->json.n ? "," : "{\"parts\":[", hex);
+    ch_buf_add_sv(&p->json, ch_buf_sv(rest));
+    ch_buf_addc(&p->json, '}');
     return id;
 }
 
@@ -38,7 +52,7 @@ static void write_id(struct ch_jw *w, uint64_t id) {
     ch_jw_cstr(w, hex);
 }
 
-static uint64_t store_system(chela_run *owner, const struct ch_request_made *m) {
+static uint64_t add_system(struct new_parts *p, const struct ch_request_made *m) {
     CH_BUF_AUTO out = {0};
     struct ch_jw w = ch_jw(&out);
     ch_jw_kcstr(&w, "kind", "system");
@@ -56,10 +70,10 @@ static uint64_t store_system(chela_run *owner, const struct ch_request_made *m) 
         ch_jw_end(&w, ']');
     }
     ch_jw_kstr(&w, "text", m->req->system);
-    return store_part(owner, &out);
+    return add_part(p, &out);
 }
 
-static uint64_t store_tool(chela_run *owner, const struct ch_tool_def *t) {
+static uint64_t add_tool(struct new_parts *p, const struct ch_tool_def *t) {
     CH_BUF_AUTO out = {0};
     struct ch_jw w = ch_jw(&out);
     ch_jw_kcstr(&w, "kind", "tool");
@@ -69,7 +83,7 @@ static uint64_t store_tool(chela_run *owner, const struct ch_tool_def *t) {
         ch_jw_kraw(&w, "parameters", t->schema);
     if (t->strict)
         ch_jw_kbool(&w, "strict", true);
-    return store_part(owner, &out);
+    return add_part(p, &out);
 }
 
 /* --- the setup ------------------------------------------------------------------------ */
@@ -159,6 +173,7 @@ static void write_options(struct ch_jw *w, const struct ch_model_request *req) {
 
 static uint64_t store_setup(chela_run *owner, const struct ch_request_made *m) {
     const struct ch_model_request *req = m->req;
+    struct new_parts parts = {.owner = owner};
     CH_BUF_AUTO out = {0};
     struct ch_jw w = ch_jw(&out);
     ch_jw_kcstr(&w, "kind", "setup");
@@ -166,12 +181,12 @@ static uint64_t store_setup(chela_run *owner, const struct ch_request_made *m) {
     ch_jw_kcstr(&w, "api", req->endpoint->codec->name);
     if (req->system.n) {
         ch_jw_key(&w, "system");
-        write_id(&w, store_system(owner, m));
+        write_id(&w, add_system(&parts, m));
     }
     ch_jw_key(&w, "tools");
     ch_jw_begin(&w, '[');
     for (size_t i = 0; i < req->ntools; i++)
-        write_id(&w, store_tool(owner, &req->tools[i]));
+        write_id(&w, add_tool(&parts, &req->tools[i]));
     ch_jw_end(&w, ']');
     ch_jw_key(&w, "request");
     ch_jw_begin(&w, '{');
@@ -179,7 +194,10 @@ static uint64_t store_setup(chela_run *owner, const struct ch_request_made *m) {
     write_sampling(&w, req);
     write_options(&w, req);
     ch_jw_end(&w, '}');
-    return store_part(owner, &out);
+    uint64_t id = add_part(&parts, &out);
+    append_parts(&parts);
+    ch_buf_release(&parts.json);
+    return id;
 }
 
 /* --- the digest ----------------------------------------------------------------------- */

@@ -3,9 +3,10 @@
  *
  * The messages of a request are those of the journal. The rest, its setup, is stored once
  * per session: PART records hold system prompts, definitions of tools and setups, each
- * under the digest of its text. A REQUEST record names the setup and the number of
- * messages, so a turn costs about 200 bytes. The members of a setup are those that `chela
- * wire encode` reads. Keys and headers are not stored.
+ * under the digest of its text. One record holds all new parts of a request. A REQUEST
+ * record names the setup and the number of messages, so a turn costs about 200 bytes. The
+ * members of a setup are those that `chela wire encode` reads. Keys and headers are not
+ * stored.
  *
  * Every function does nothing if the owner's session is not stored. */
 #ifndef CH_AGENT_REQUEST_RECORD_H
