@@ -32,7 +32,7 @@ static int add(chela_call *call, void *user) {
         nanosleep(&t, NULL);
     }
     atomic_fetch_add(&calls, 1);
-    chela_result_printf(call, "%.0f", a + b);
+    chela_result_printf(call, "%ld", (long)(a + b));
     return 0;
 }
 
