@@ -280,8 +280,7 @@ static int write_json(struct ch_jw *w, const char *key, const char *json, enum c
     if (ch_json_parse(&arena, ch_sv_str(json), CH_JSON_STRICT, &v, NULL, err) < 0 ||
         v->type != type)
         return ch_fail(err, CHELA_EINVAL, "%s is not a JSON %s", key, ch_json_type_name(type));
-    ch_jw_key(w, key);
-    ch_jw_value(w, v);
+    ch_jw_kvalue(w, key, v);
     return 0;
 }
 

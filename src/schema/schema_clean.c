@@ -305,8 +305,7 @@ static void write_one_choice(void *user, const struct ch_json *value) {
 }
 
 static void write_choices(struct cleaner *c, const struct choices *from, bool null) {
-    ch_jw_key(&c->w, "enum");
-    ch_jw_begin(&c->w, '[');
+    ch_jw_kbegin(&c->w, "enum", '[');
     each_choice(from, write_one_choice, c);
     if (null && !c->vendor->nullable)
         ch_jw_null(&c->w);
@@ -419,8 +418,7 @@ static size_t count_properties(const struct view *v) {
 }
 
 static int write_properties(struct cleaner *c, const struct view *v) {
-    ch_jw_key(&c->w, "properties");
-    ch_jw_begin(&c->w, '{');
+    ch_jw_kbegin(&c->w, "properties", '{');
     for (size_t i = 0; i < v->n; i++) {
         for (CH_JSON_MEMBERS(name, value, ch_json_get(v->part[i], "properties"))) {
             struct ch_sv key = ch_json_str(name);
@@ -446,16 +444,14 @@ static void schema_clean_write_required(struct cleaner *c, const struct view *v)
             if (!c->vendor->strict && !is_required(v, key))
                 continue;
             if (!any) {
-                ch_jw_key(&c->w, "required");
-                ch_jw_begin(&c->w, '[');
+                ch_jw_kbegin(&c->w, "required", '[');
             }
             any = true;
             ch_jw_str(&c->w, key);
         }
     }
     if (!any && c->vendor->strict) {
-        ch_jw_key(&c->w, "required");
-        ch_jw_begin(&c->w, '[');
+        ch_jw_kbegin(&c->w, "required", '[');
         any = true;
     }
     if (any)
@@ -519,8 +515,7 @@ static int write_places(struct cleaner *c, const struct ch_json *places, struct 
     if (places->n == 1)
         return schema_clean_write(c, places + 1, r, false);
     ch_jw_begin(&c->w, '{');
-    ch_jw_key(&c->w, "anyOf");
-    ch_jw_begin(&c->w, '[');
+    ch_jw_kbegin(&c->w, "anyOf", '[');
     for (CH_JSON_EACH(e, places))
         if (rc == 0)
             rc = schema_clean_write(c, e, r, false);
@@ -541,8 +536,7 @@ static int write_array(struct cleaner *c, const struct view *v) {
         if (!c->vendor->tuples)
             return write_places(c, places, r);
         int rc = 0;
-        ch_jw_key(&c->w, "prefixItems");
-        ch_jw_begin(&c->w, '[');
+        ch_jw_kbegin(&c->w, "prefixItems", '[');
         for (CH_JSON_EACH(e, places))
             if (rc == 0)
                 rc = schema_clean_write(c, e, r, false);
@@ -581,8 +575,7 @@ static int write_alternatives(struct cleaner *c, const struct view *v,
                               const struct ch_json *alternatives, bool null) {
     struct ch_resource *r = schema_clean_owner_of(v, alternatives);
     int rc = 0;
-    ch_jw_key(&c->w, "anyOf");
-    ch_jw_begin(&c->w, '[');
+    ch_jw_kbegin(&c->w, "anyOf", '[');
     for (CH_JSON_EACH(e, alternatives))
         if (rc == 0 && !is_null(e))
             rc = schema_clean_write(c, e, r, false);
@@ -596,8 +589,7 @@ static int write_alternatives(struct cleaner *c, const struct view *v,
  * name. */
 static int write_types(struct cleaner *c, const struct view *v, unsigned types, bool integer) {
     int rc = 0;
-    ch_jw_key(&c->w, "anyOf");
-    ch_jw_begin(&c->w, '[');
+    ch_jw_kbegin(&c->w, "anyOf", '[');
     for (unsigned t = CH_JSON_TRUE; t < CH_TYPES && rc == 0; t++) {
         if (!(types >> t & 1))
             continue;
@@ -782,8 +774,7 @@ static bool stays(const struct cleaner *c, const struct ch_json *ref, const stru
 static int write_kept_reference(struct cleaner *c, const struct ch_json *ref, bool null) {
     ch_jw_begin(&c->w, '{');
     if (null) {
-        ch_jw_key(&c->w, "anyOf");
-        ch_jw_begin(&c->w, '[');
+        ch_jw_kbegin(&c->w, "anyOf", '[');
         ch_jw_begin(&c->w, '{');
     }
     write_reference(c, ch_json_str(ref));
@@ -820,8 +811,7 @@ static int write_definitions(struct cleaner *c, const struct ch_json *root, stru
     for (size_t i = 0; i < CH_LEN(keys); i++) {
         for (CH_JSON_MEMBERS(name, v, ch_json_get(root, keys[i]))) {
             if (!any) {
-                ch_jw_key(&c->w, "$defs");
-                ch_jw_begin(&c->w, '{');
+                ch_jw_kbegin(&c->w, "$defs", '{');
             }
             any = true;
             ch_jw_key_sv(&c->w, ch_json_str(name));

@@ -376,8 +376,7 @@ void ch_run_journal_message(chela_run *run, const struct ch_msg *m) {
 }
 
 static void run_journal_write_usage(struct ch_jw *w, const struct ch_usage *u) {
-    ch_jw_key(w, "usage");
-    ch_jw_begin(w, '{');
+    ch_jw_kbegin(w, "usage", '{');
     ch_jw_kint(w, "input", u->input);
     ch_jw_kint(w, "output", u->output);
     ch_jw_kint(w, "cache_read", u->cache_read);
@@ -389,8 +388,7 @@ static void run_journal_write_usage(struct ch_jw *w, const struct ch_usage *u) {
 static void write_embedded(struct ch_jw *w, const chela_run *run) {
     if (!run->record->embedded.calls)
         return;
-    ch_jw_key(w, "embedding");
-    ch_jw_begin(w, '{');
+    ch_jw_kbegin(w, "embedding", '{');
     ch_jw_kcstr(w, "model", run->record->embedded.model);
     ch_jw_kint(w, "calls", run->record->embedded.calls);
     ch_jw_kint(w, "input", run->record->embedded.tokens);
@@ -410,15 +408,13 @@ void ch_run_journal_reply(chela_run *run, const struct ch_msg *m, const struct c
     ch_jw_kcstr(&w, "stop", ch_stop_name(r->stop));
     if (person)
         ch_jw_kbool(&w, "person", true);
-    ch_jw_key(&w, "request");
-    ch_jw_begin(&w, '{');
+    ch_jw_kbegin(&w, "request", '{');
     ch_jw_kcstr(&w, "model", run->target->spec);
     ch_jw_kint(&w, "messages", (int64_t)run->session->transcript.n);
     ch_jw_end(&w, '}');
     run_journal_write_usage(&w, &r->usage);
     if (cost > 0) {
-        ch_jw_key(&w, "cost");
-        ch_jw_double(&w, cost);
+        ch_jw_kdouble(&w, "cost", cost);
     }
     write_embedded(&w, run);
     run->record->embedded.calls = 0;
@@ -649,8 +645,7 @@ void ch_run_journal_receipt(chela_runtime *rt, const char *session, const char *
 static void write_below(struct ch_jw *w, const struct ch_run *m, const struct ch_spent *live) {
     if (m->below.turns == live->turns && m->below.tool_calls == live->tool_calls)
         return;
-    ch_jw_key(w, "below");
-    ch_jw_begin(w, '{');
+    ch_jw_kbegin(w, "below", '{');
     ch_jw_kint(w, "turns", m->below.turns - live->turns);
     ch_jw_kint(w, "tool_calls", m->below.tool_calls - live->tool_calls);
     ch_jw_end(w, '}');
@@ -676,8 +671,7 @@ static void write_machine(struct ch_jw *w, const chela_run *run, const struct ch
     if (m->model)
         ch_jw_kint(w, "model", m->model);
     if (m->cost - live->cost > 0) {
-        ch_jw_key(w, "cost");
-        ch_jw_double(w, m->cost - live->cost);
+        ch_jw_kdouble(w, "cost", m->cost - live->cost);
     }
     if (m->cost_unknown)
         ch_jw_kbool(w, "cost_unknown", true);
@@ -762,8 +756,7 @@ static void write_lasting(struct ch_jw *w, const chela_session *s) {
     const struct ch_memory *m = &s->memory;
     size_t oldest = m->next + CH_LIMIT_REMEMBERED - m->n;
 
-    ch_jw_key(w, "allowed");
-    ch_jw_begin(w, '[');
+    ch_jw_kbegin(w, "allowed", '[');
     for (size_t i = 0; i < m->n; i++)
         write_digest(w, m->digests[(oldest + i) % CH_LIMIT_REMEMBERED]);
     ch_jw_end(w, ']');
@@ -795,8 +788,7 @@ void ch_run_journal_rewritten(chela_run *run, const struct ch_run_journal_rewrit
     ch_jw_kint(&w, "keep", known ? (int64_t)needed : 1);
     run_journal_write_usage(&w, &how->usage);
     write_lasting(&w, run->session);
-    ch_jw_key(&w, "messages");
-    ch_jw_begin(&w, '[');
+    ch_jw_kbegin(&w, "messages", '[');
     for (size_t i = 0; i < t->n; i++)
         ch_msg_write(t->msgs[i], &w);
     ch_jw_end(&w, ']');

@@ -341,17 +341,14 @@ void ch_plan_steps_write(const struct ch_plan_step *s, const struct ch_plan_step
     ch_jw_kint(w, "step_id", s->id);
     ch_jw_kstr(w, "description", s->description);
     ch_jw_kstr(w, "tool_name", s->tool.n ? s->tool : CH_SV("none"));
-    ch_jw_key(w, "tool_input");
-    ch_jw_value(w, s->input);
-    ch_jw_key(w, "depends_on");
-    ch_jw_begin(w, '[');
+    ch_jw_kvalue(w, "tool_input", s->input);
+    ch_jw_kbegin(w, "depends_on", '[');
     for (size_t i = 0; i < all->n; i++)
         if (s->needs >> i & 1)
             ch_jw_int(w, all->list[i].id);
     ch_jw_end(w, ']');
     if (s->when) {
-        ch_jw_key(w, "when");
-        ch_jw_value(w, s->when);
+        ch_jw_kvalue(w, "when", s->when);
     }
 }
 
