@@ -30,7 +30,7 @@ static bool is_about(const char *provider, const char *model, const struct ch_ta
 
 static int64_t target_find_window(const struct ch_providers *ps, const struct ch_target *t,
                                   struct ch_sv asked) {
-    for (const struct ch_context_window_conf *c = ps->windows; c; c = c->next)
+    for (const struct ch_model_conf *c = ps->windows; c; c = c->next)
         if (is_about(c->provider, c->model, t, asked))
             return c->tokens;
     return 0;
@@ -39,7 +39,7 @@ static int64_t target_find_window(const struct ch_providers *ps, const struct ch
 /* The configured price, else the price in the vendor's list. */
 static bool find_price(const struct ch_providers *ps, const struct ch_target *t, struct ch_sv asked,
                        struct ch_price *out) {
-    for (const struct ch_price_conf *c = ps->prices; c; c = c->next)
+    for (const struct ch_model_conf *c = ps->prices; c; c = c->next)
         if (is_about(c->provider, c->model, t, asked)) {
             *out = c->price;
             return true;
@@ -241,7 +241,7 @@ static void set_endpoint(struct ch_target *t, const struct ch_providers *ps,
         t->ep.nheaders = conf->nheaders;
         t->ep.extra_body = ch_sv_str(conf->extra_body);
     }
-    for (const struct ch_model_quirks_conf *c = ps->model_quirks; c; c = c->next)
+    for (const struct ch_model_conf *c = ps->model_quirks; c; c = c->next)
         if (is_about(c->provider, c->model, t, model))
             t->ep.quirks = (t->ep.quirks | c->quirks.on) & ~c->quirks.off;
 }
