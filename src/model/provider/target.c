@@ -112,23 +112,17 @@ static int find_key(struct ch_target *t, const struct ch_providers *ps,
     return ch_fail(err, CHELA_EAUTH, "no API key for %s: set %s", t->provider, known->key_env);
 }
 
-struct ch_endpoint ch_target_with_key(const struct ch_target *t, const char *key) {
-    struct ch_endpoint ep = t->ep;
-    ep.api_key = key;
-    return ep;
-}
-
 struct ch_cooling ch_target_cooling(const struct ch_target *t, const struct ch_cooldowns *c,
                                     int64_t now, const char **key) {
     struct ch_cooling least = {0};
     *key = NULL;
     for (size_t i = 0; i < CH_MAX(t->nkeys, 1); i++) {
-        struct ch_endpoint ep = ch_target_with_key(t, t->nkeys ? t->keys[i] : NULL);
-        struct ch_cooling one = ch_cooldown_of(c, &ep, ch_sv_str(t->model), now);
+        const char *tried = t->nkeys ? t->keys[i] : NULL;
+        struct ch_cooling one = ch_cooldown_of(c, ch_target_subject(t, tried), now);
         if (i > 0 && one.ms >= least.ms)
             continue;
         least = one;
-        *key = ep.api_key;
+        *key = tried;
     }
     return least;
 }
