@@ -155,6 +155,7 @@ void chela_mcp_server_close(chela_mcp_server *s) {
         chela_mcp_connection_close(c);
     remove_items(s);
     ch_list_del(&s->extension.link);
+    s->stopped = true;
     ch_mcp_server_unref(s);
 }
 
@@ -165,8 +166,10 @@ int chela_mcp_server_run(chela_mcp_server *s) {
     if (rc < 0)
         return rc;
     s->stopped = false;
+    s->refs++; /* a callback may close the server */
     ch_loop_hold(loop);
     rc = ch_loop_run(loop, &s->stopped);
+    ch_mcp_server_unref(s);
     if (rc != CHELA_ECANCELED)
         ch_loop_release(loop);
     return rc;

@@ -93,10 +93,11 @@ static void run_journal_on_opened(const struct ch_log_head *head, void *past,
     struct ch_run_journal *k = s->journal;
 
     k->safe = head->last;
-    k->opened = true;
     s->inherited = head->served;
     k->agent = head->agent;
     k->state = CH_RUN_JOURNAL_OPEN;
+    if (k->wait)
+        k->wait->over = true;
     struct chela_error damage = {0};
     if (!err && ch_journal_replay_finish(past, &damage) < 0)
         err = &damage;
@@ -148,7 +149,6 @@ void ch_run_journal_open(chela_session *s, const struct ch_run_journal_ops *by) 
     ch_run_journal_forget(s);
     s->journal->ops = by;
     s->journal->state = CH_RUN_JOURNAL_OPENING;
-    s->journal->opened = false;
     s->journal->err = (struct chela_error){0};
     s->journal->sum.known = false; /* the parts of the last request may be lost */
     s->journal->log = j->ops->open(j, s->key, s->exists ? NULL : s->agent->id, &handler,
@@ -156,6 +156,8 @@ void ch_run_journal_open(chela_session *s, const struct ch_run_journal_ops *by) 
 }
 
 void ch_run_journal_close(chela_session *s) {
+    if (s->journal && s->journal->wait)
+        *s->journal->wait = (struct ch_run_journal_wait){.over = true, .closed = true};
     if (s->journal && s->journal->log)
         ops(s)->close(CH_TAKE(s->journal->log));
 }
