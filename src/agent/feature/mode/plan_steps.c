@@ -284,19 +284,26 @@ static void need_references(struct reading *r, size_t i) {
             need(r, i, ref.id, "the question");
 }
 
+/* The steps that step i waits for, also through other steps; one bit each. */
+static unsigned waits_for(const struct reading *r, size_t i) {
+    const struct ch_plan_steps *p = r->plan;
+    unsigned steps = p->list[i].needs | r->later[i];
+    for (size_t round = 0; round < p->n; round++)
+        for (size_t k = 0; k < p->n; k++)
+            if (steps >> k & 1)
+                steps |= p->list[k].needs | r->later[k];
+    return steps;
+}
+
 /* Complains about steps that depend on a later one, in a circle or in the wrong order. */
 static void complain_about_order(struct reading *r) {
     const struct ch_plan_steps *p = r->plan;
     for (size_t i = 0; i < p->n; i++) {
-        unsigned reach = p->list[i].needs | r->later[i];
-        for (size_t round = 0; round < p->n; round++)
-            for (size_t k = 0; k < p->n; k++)
-                if (reach >> k & 1)
-                    reach |= p->list[k].needs | r->later[k];
+        bool circle = waits_for(r, i) >> i & 1;
         for (size_t k = 0; k < p->n; k++) {
             if (!(r->later[i] >> k & 1))
                 continue;
-            if (reach >> i & 1)
+            if (circle)
                 complain(r, "steps %u and %u wait for each other", p->list[i].id, p->list[k].id);
             else
                 complain(r, "step %u waits for step %u, which comes later: change their order",
