@@ -169,9 +169,8 @@ int chela_mcp_server_run(chela_mcp_server *s) {
     s->refs++; /* a callback may close the server */
     ch_loop_hold(loop);
     rc = ch_loop_run(loop, &s->stopped);
+    ch_loop_release(loop);
     ch_mcp_server_unref(s);
-    if (rc != CHELA_ECANCELED)
-        ch_loop_release(loop);
     return rc;
 }
 

@@ -572,10 +572,9 @@ int chela_gateway_run(chela_gateway *gw) {
      * keep the loop running. */
     ch_loop_hold(loop);
     rc = ch_loop_run(loop, &wait.over);
-    if (!wait.closed)
-        g->wait = NULL;
-    if (rc == CHELA_ECANCELED)
-        return rc; /* the loop is gone */
     ch_loop_release(loop);
-    return rc < 0 ? rc : !wait.closed && g->interrupted && !g->over;
+    if (wait.closed)
+        return 0;
+    g->wait = NULL;
+    return rc < 0 ? rc : g->interrupted && !g->over;
 }
