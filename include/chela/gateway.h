@@ -185,9 +185,9 @@ CHELA_API void chela_gateway_close(chela_gateway *gw);
  * Ownership: the result is borrowed from the gateway. */
 CHELA_API const char *chela_gateway_address(const chela_gateway *gw);
 
-/* Serve until chela_gateway_stop (returns 0) or chela_gateway_interrupt (returns 1; the
- * program may call the function again). In a host's loop the function is not needed: the
- * gateway serves while the loop runs.
+/* Serve until chela_gateway_stop or a callback closes the gateway (returns 0), or until
+ * chela_gateway_interrupt (returns 1; the program may call the function again). In a host's
+ * loop the function is not needed: the gateway serves while the loop runs.
  * Callbacks: no: CHELA_EBUSY.
  * Errors: CHELA_ESTATE: the loop belongs to a host. CHELA_EBUSY: called from a callback. */
 CHELA_API int chela_gateway_run(chela_gateway *gw);

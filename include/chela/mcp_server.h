@@ -174,10 +174,10 @@ CHELA_API int chela_mcp_server_listen(chela_mcp_server *server, const char *addr
  * Ownership: the result is borrowed from the server. */
 CHELA_API const char *chela_mcp_server_address(const chela_mcp_server *server);
 
-/* Serve until chela_mcp_server_stop. In a host's loop the function is not needed.
+/* Serve until chela_mcp_server_stop, or until a callback closes the server. In a host's loop
+ * the function is not needed.
  * Callbacks: no: CHELA_EBUSY.
- * Errors: CHELA_ESTATE: the loop belongs to a host. CHELA_EBUSY: called from a callback.
- * CHELA_ECANCELED: a callback closed the runtime. */
+ * Errors: CHELA_ESTATE: the loop belongs to a host. CHELA_EBUSY: called from a callback. */
 CHELA_API int chela_mcp_server_run(chela_mcp_server *server);
 
 /* Let chela_mcp_server_run return.

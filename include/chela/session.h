@@ -554,7 +554,7 @@ CHELA_API void chela_session_on_ready(chela_session *s, chela_ready_fn *fn, void
  * Errors: CHELA_ESTATE: the loop belongs to a host and the session is not read yet.
  * CHELA_EBUSY: called from a callback, or another process uses the session. CHELA_EPARSE:
  * the stored session is damaged. CHELA_EIO, CHELA_ENET, CHELA_EPERM, CHELA_ELIMIT: the
- * store failed. */
+ * store failed. CHELA_ECANCELED: a callback closed the session. */
 CHELA_API int chela_session_wait(chela_session *s, struct chela_error *err);
 
 /* The state of the session. chela_run_resume continues a session in any state but IDLE. */

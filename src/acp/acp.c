@@ -52,19 +52,16 @@ static void write_capabilities(struct ch_jw *w) {
     static const char *const session[] = {"list", "resume", "close", "delete"};
     ch_jw_begin(w, '{');
     ch_jw_kbool(w, "loadSession", true);
-    ch_jw_key(w, "promptCapabilities");
-    ch_jw_begin(w, '{');
+    ch_jw_kbegin(w, "promptCapabilities", '{');
     ch_jw_kbool(w, "image", true);
     ch_jw_kbool(w, "audio", false);
     ch_jw_kbool(w, "embeddedContext", true);
     ch_jw_end(w, '}');
-    ch_jw_key(w, "mcpCapabilities");
-    ch_jw_begin(w, '{');
+    ch_jw_kbegin(w, "mcpCapabilities", '{');
     ch_jw_kbool(w, "http", true);
     ch_jw_kbool(w, "sse", false);
     ch_jw_end(w, '}');
-    ch_jw_key(w, "sessionCapabilities");
-    ch_jw_begin(w, '{');
+    ch_jw_kbegin(w, "sessionCapabilities", '{');
     for (size_t i = 0; i < CH_LEN(session); i++)
         ch_jw_kraw(w, session[i], CH_SV("{}"));
     ch_jw_end(w, '}');
@@ -92,8 +89,7 @@ static void acp_initialize(chela_acp *acp, struct ch_rpc_request *r, const struc
     ch_jw_kint(&w, "protocolVersion", acp->version->number);
     ch_jw_key(&w, "agentCapabilities");
     write_capabilities(&w);
-    ch_jw_key(&w, "agentInfo");
-    ch_jw_begin(&w, '{');
+    ch_jw_kbegin(&w, "agentInfo", '{');
     ch_jw_kcstr(&w, "name", "chela");
     ch_jw_kcstr(&w, "title", "chela");
     ch_jw_kcstr(&w, "version", chela_version());

@@ -119,14 +119,12 @@ static void ask_permission(struct ch_acp_ask *a) {
 
     ch_jw_begin(&w, '{');
     ch_jw_kcstr(&w, "sessionId", s->id);
-    ch_jw_key(&w, "toolCall");
-    ch_jw_begin(&w, '{');
+    ch_jw_kbegin(&w, "toolCall", '{');
     ch_acp_update_call(&w, &s->shown, ch_sv_str(a->call), ch_sv_str(a->name),
                        ch_sv_str(a->arguments), ch_sv_str(a->summary));
     ch_jw_kcstr(&w, "status", "pending");
     ch_jw_end(&w, '}');
-    ch_jw_key(&w, "options");
-    ch_jw_begin(&w, '[');
+    ch_jw_kbegin(&w, "options", '[');
     write_option(&w, "allow", "Allow", "allow_once");
     if (a->can_remember)
         write_option(&w, "always", "Allow this call for the session", "allow_always");
@@ -157,13 +155,10 @@ static void ask_form(struct ch_acp_ask *a, const struct ch_json *args) {
     ch_jw_kcstr(&w, "mode", "form");
     write_question(&text, args);
     ch_jw_kstr(&w, "message", ch_buf_sv(&text));
-    ch_jw_key(&w, "requestedSchema");
-    ch_jw_begin(&w, '{');
+    ch_jw_kbegin(&w, "requestedSchema", '{');
     ch_jw_kcstr(&w, "type", "object");
-    ch_jw_key(&w, "properties");
-    ch_jw_begin(&w, '{');
-    ch_jw_key(&w, "answer");
-    ch_jw_begin(&w, '{');
+    ch_jw_kbegin(&w, "properties", '{');
+    ch_jw_kbegin(&w, "answer", '{');
     ch_jw_kcstr(&w, "type", "string");
     ch_jw_kcstr(&w, "title", "Answer");
     ch_jw_end(&w, '}');
@@ -185,8 +180,7 @@ static void ask_aloud(struct ch_acp_ask *a, const struct ch_json *args) {
     write_question(&text, args);
     ch_jw_begin(&w, '{');
     ch_jw_kcstr(&w, "sessionUpdate", "agent_message_chunk");
-    ch_jw_key(&w, "content");
-    ch_jw_begin(&w, '{');
+    ch_jw_kbegin(&w, "content", '{');
     ch_jw_kcstr(&w, "type", "text");
     ch_jw_kstr(&w, "text", ch_buf_sv(&text));
     ch_jw_end(&w, '}');
@@ -319,19 +313,16 @@ void ch_acp_ask_trust(struct ch_acp_session *s) {
                 s->place->given.settings ? s->place->given.settings : "");
     ch_jw_begin(&w, '{');
     ch_jw_kcstr(&w, "sessionId", s->id);
-    ch_jw_key(&w, "toolCall");
-    ch_jw_begin(&w, '{');
+    ch_jw_kbegin(&w, "toolCall", '{');
     ch_jw_kcstr(&w, "toolCallId", "trust");
     ch_jw_kstr(&w, "title", ch_buf_sv(&title));
     ch_jw_kcstr(&w, "kind", "other");
     ch_jw_kcstr(&w, "status", "pending");
-    ch_jw_key(&w, "content");
-    ch_jw_begin(&w, '[');
+    ch_jw_kbegin(&w, "content", '[');
     ch_acp_update_text(&w, ch_buf_sv(&text));
     ch_jw_end(&w, ']');
     ch_jw_end(&w, '}');
-    ch_jw_key(&w, "options");
-    ch_jw_begin(&w, '[');
+    ch_jw_kbegin(&w, "options", '[');
     write_option(&w, "trust", "Trust this file", "allow_always");
     write_option(&w, "ignore", "Continue without its settings", "reject_once");
     ch_jw_end(&w, ']');

@@ -114,8 +114,7 @@ static void forward_decision(struct ch_acp_session *s, const struct ch_acp_ask *
         if (a->answer)
             ch_jw_kcstr(&w, "text", a->answer);
     } else {
-        ch_jw_key(&w, "results");
-        ch_jw_begin(&w, '[');
+        ch_jw_kbegin(&w, "results", '[');
         ch_jw_begin(&w, '{');
         ch_jw_kcstr(&w, "id", a->call);
         ch_jw_kcstr(&w, "content", a->answer ? a->answer : "");

@@ -176,8 +176,7 @@ static void begin_option(struct ch_jw *w, const char *id, const char *name, cons
         ch_jw_kcstr(w, "category", category);
     ch_jw_kcstr(w, "type", "select");
     ch_jw_kcstr(w, "currentValue", current);
-    ch_jw_key(w, "options");
-    ch_jw_begin(w, '[');
+    ch_jw_kbegin(w, "options", '[');
 }
 
 static void end_option(struct ch_jw *w) {
@@ -222,8 +221,7 @@ static void write_options(struct ch_jw *w, const struct ch_acp_session *s) {
 static void write_modes(struct ch_jw *w, const struct ch_acp_session *s) {
     ch_jw_begin(w, '{');
     ch_jw_kcstr(w, "currentModeId", choice_of(modes, CH_LEN(modes), (int)s->choice.mode)->value);
-    ch_jw_key(w, "availableModes");
-    ch_jw_begin(w, '[');
+    ch_jw_kbegin(w, "availableModes", '[');
     for (size_t i = 0; i < CH_LEN(modes); i++) {
         ch_jw_begin(w, '{');
         ch_jw_kcstr(w, "id", modes[i].value);
@@ -370,8 +368,7 @@ static void write_command(struct ch_jw *w, struct ch_sv name, struct ch_sv about
     ch_jw_kstr(w, "name", name);
     ch_jw_kstr(w, "description", about);
     if (hint) {
-        ch_jw_key(w, "input");
-        ch_jw_begin(w, '{');
+        ch_jw_kbegin(w, "input", '{');
         ch_jw_kcstr(w, "hint", hint);
         ch_jw_end(w, '}');
     }
@@ -392,8 +389,7 @@ void ch_acp_session_commands(struct ch_acp_session *s) {
     }
     ch_jw_begin(&w, '{');
     ch_jw_kcstr(&w, "sessionUpdate", "available_commands_update");
-    ch_jw_key(&w, "availableCommands");
-    ch_jw_begin(&w, '[');
+    ch_jw_kbegin(&w, "availableCommands", '[');
     write_command(&w, CH_SV("compact"), CH_SV("Shorten the conversation"), "what to preserve");
     for (CH_JSON_EACH(k, skills)) {
         if (ch_json_bool(ch_json_get(k, "used"), false) &&
@@ -562,8 +558,7 @@ void ch_acp_session_list(chela_acp *acp, struct ch_rpc_request *r, const struct 
     }
     rc = chela_store_items(place->given.store, CHELA_STORE_NOTES, gather_note, &l.notes, &err);
     ch_jw_begin(&l.w, '{');
-    ch_jw_key(&l.w, "sessions");
-    ch_jw_begin(&l.w, '[');
+    ch_jw_kbegin(&l.w, "sessions", '[');
     if (rc == 0)
         rc = chela_store_list(place->given.store, &filter, list_row, &l, &err);
     ch_jw_end(&l.w, ']');

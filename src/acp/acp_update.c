@@ -74,8 +74,7 @@ static void write_locations(struct ch_jw *w, const struct ch_acp_shown *shown,
     if (!path_of(args).n)
         return;
     add_path(&path, shown->cwd, path_of(args));
-    ch_jw_key(w, "locations");
-    ch_jw_begin(w, '[');
+    ch_jw_kbegin(w, "locations", '[');
     ch_jw_begin(w, '{');
     ch_jw_kstr(w, "path", ch_buf_sv(&path));
     ch_jw_end(w, '}');
@@ -85,8 +84,7 @@ static void write_locations(struct ch_jw *w, const struct ch_acp_shown *shown,
 void ch_acp_update_text(struct ch_jw *w, struct ch_sv text) {
     ch_jw_begin(w, '{');
     ch_jw_kcstr(w, "type", "content");
-    ch_jw_key(w, "content");
-    ch_jw_begin(w, '{');
+    ch_jw_kbegin(w, "content", '{');
     ch_jw_kcstr(w, "type", "text");
     ch_jw_kstr(w, "text", text);
     ch_jw_end(w, '}');
@@ -161,14 +159,12 @@ void ch_acp_update_call(struct ch_jw *w, const struct ch_acp_shown *shown, struc
     ch_jw_kcstr(w, "kind", kind);
     write_locations(w, shown, args);
     if (args) {
-        ch_jw_key(w, "rawInput");
-        ch_jw_value(w, args);
+        ch_jw_kvalue(w, "rawInput", args);
     }
     bool change = is_change(name, args);
     if (!change && !text.n)
         return;
-    ch_jw_key(w, "content");
-    ch_jw_begin(w, '[');
+    ch_jw_kbegin(w, "content", '[');
     if (change)
         write_changes(w, shown, name, args);
     else
@@ -200,8 +196,7 @@ static void send_chunk(const char *kind, struct ch_sv text, const char *message,
                        ch_acp_update_fn *fn, void *user) {
     struct update u;
     update_begin(&u, kind);
-    ch_jw_key(&u.w, "content");
-    ch_jw_begin(&u.w, '{');
+    ch_jw_kbegin(&u.w, "content", '{');
     ch_jw_kcstr(&u.w, "type", "text");
     ch_jw_kstr(&u.w, "text", text);
     ch_jw_end(&u.w, '}');
@@ -239,13 +234,11 @@ static void send_result(struct ch_sv id, bool failed, bool changes, struct ch_sv
     ch_jw_kstr(&u.w, "toolCallId", id);
     ch_jw_kcstr(&u.w, "status", failed ? "failed" : "completed");
     if (failed || !changes) {
-        ch_jw_key(&u.w, "content");
-        ch_jw_begin(&u.w, '[');
+        ch_jw_kbegin(&u.w, "content", '[');
         ch_acp_update_text(&u.w, content);
         ch_jw_end(&u.w, ']');
     }
-    ch_jw_key(&u.w, "rawOutput");
-    ch_jw_begin(&u.w, '{');
+    ch_jw_kbegin(&u.w, "rawOutput", '{');
     ch_jw_kstr(&u.w, "content", content);
     ch_jw_end(&u.w, '}');
     update_send(&u, fn, user);
@@ -297,8 +290,7 @@ static void send_progress(struct ch_acp_shown *shown, struct ch_sv id, struct ch
     update_begin(&u, "tool_call_update");
     ch_jw_kstr(&u.w, "toolCallId", id);
     ch_jw_kcstr(&u.w, "status", "in_progress");
-    ch_jw_key(&u.w, "content");
-    ch_jw_begin(&u.w, '[');
+    ch_jw_kbegin(&u.w, "content", '[');
     ch_acp_update_text(&u.w, ch_buf_sv(&c->output));
     ch_jw_end(&u.w, ']');
     update_send(&u, fn, user);
@@ -335,8 +327,7 @@ static void send_media(struct ch_acp_shown *shown, const struct chela_event *ev,
     if (!whole && !uri.n)
         return;
     update_begin(&u, "agent_message_chunk");
-    ch_jw_key(&u.w, "content");
-    ch_jw_begin(&u.w, '{');
+    ch_jw_kbegin(&u.w, "content", '{');
     ch_jw_kcstr(&u.w, "type", !whole ? "resource_link" : image ? "image" : "audio");
     ch_jw_kstr(&u.w, "mimeType", type);
     if (whole)
@@ -355,8 +346,7 @@ static void send_plan(struct ch_sv steps, ch_acp_update_fn *fn, void *user) {
     struct update u;
     ch_json_parse(&a, steps, CH_JSON_REPLACE, &list, NULL, NULL);
     update_begin(&u, "plan");
-    ch_jw_key(&u.w, "entries");
-    ch_jw_begin(&u.w, '[');
+    ch_jw_kbegin(&u.w, "entries", '[');
     for (CH_JSON_EACH(step, list)) {
         struct ch_sv status = ch_json_get_str(step, "status");
         ch_jw_begin(&u.w, '{');

@@ -29,6 +29,12 @@ static inline bool ch_char_is(char c, unsigned classes) {
     return ch_char_classes[(unsigned char)c] & classes;
 }
 
+/* The value of a hexadecimal digit; negative: c is no such digit. */
+static inline int ch_hex_digit(char c) {
+    unsigned digit = (unsigned char)c - '0', letter = ((unsigned char)c | 0x20) - 'a';
+    return digit < 10 ? (int)digit : letter < 6 ? (int)letter + 10 : -1;
+}
+
 /* Number of bytes at the beginning of s that have one of the classes. */
 size_t ch_char_run(struct ch_sv s, unsigned classes);
 

@@ -1,16 +1,18 @@
 /* uri.c -- see uri.h. */
 #include "base/uri.h"
 
+#include "base/chars.h"
+
 struct uri {
     struct ch_sv scheme, authority, path, query; /* p NULL: absent */
 };
 
-static bool schema_uri_is_alpha(char c) {
+static bool uri_is_alpha(char c) {
     return (c | 0x20) >= 'a' && (c | 0x20) <= 'z';
 }
 
 static bool is_scheme_char(char c) {
-    return schema_uri_is_alpha(c) || (c >= '0' && c <= '9') || c == '+' || c == '-' || c == '.';
+    return uri_is_alpha(c) || (c >= '0' && c <= '9') || c == '+' || c == '-' || c == '.';
 }
 
 /* Cut off the text up to the first character of `stops`, or all of it. */
@@ -23,7 +25,7 @@ static struct ch_sv cut_until(struct ch_sv *rest, const char *stops) {
     return head;
 }
 
-static struct ch_sv schema_uri_skip(struct ch_sv s, size_t n) {
+static struct ch_sv uri_skip(struct ch_sv s, size_t n) {
     return ch_sv(s.p + n, s.n - n);
 }
 
@@ -40,32 +42,31 @@ static struct ch_sv cut_scheme(struct ch_sv *rest) {
     size_t n = 0;
     while (n < rest->n && is_scheme_char(rest->p[n]))
         n++;
-    if (n == 0 || n == rest->n || rest->p[n] != ':' || !schema_uri_is_alpha(rest->p[0]))
+    if (n == 0 || n == rest->n || rest->p[n] != ':' || !uri_is_alpha(rest->p[0]))
         return ch_sv(NULL, 0);
     struct ch_sv scheme = ch_sv(rest->p, n);
-    *rest = schema_uri_skip(*rest, n + 1);
+    *rest = uri_skip(*rest, n + 1);
     return scheme;
 }
 
 /* uri must not have a fragment. */
-static struct uri schema_uri_parse(struct ch_sv uri) {
+static struct uri uri_parse(struct ch_sv uri) {
     struct uri u = {0};
     if (uri.n == 0)
         uri = CH_SV("");
     u.scheme = cut_scheme(&uri);
     if (ch_sv_starts(uri, "//")) {
-        uri = schema_uri_skip(uri, 2);
+        uri = uri_skip(uri, 2);
         u.authority = cut_until(&uri, "/?");
     }
     u.path = cut_until(&uri, "?");
     if (uri.n)
-        u.query = schema_uri_skip(uri, 1);
+        u.query = uri_skip(uri, 1);
     return u;
 }
 
 /* "a/b/c" merged with "d" gives "a/b/d". */
-static struct ch_sv schema_uri_merge(struct ch_arena *a, const struct uri *base,
-                                     struct ch_sv path) {
+static struct ch_sv uri_merge(struct ch_arena *a, const struct uri *base, struct ch_sv path) {
     size_t keep = base->path.n;
     while (keep && base->path.p[keep - 1] != '/')
         keep--;
@@ -82,7 +83,7 @@ static struct ch_sv schema_uri_merge(struct ch_arena *a, const struct uri *base,
 
 /* Remove the last segment of [out, out + n) and its slash; returns the new
  * length. */
-static size_t schema_uri_drop_segment(const char *out, size_t n) {
+static size_t uri_drop_segment(const char *out, size_t n) {
     while (n && out[n - 1] != '/')
         n--;
     return n ? n - 1 : 0;
@@ -100,7 +101,7 @@ static struct ch_sv without_dots(struct ch_arena *a, struct ch_sv path) {
             continue;
         bool up = ch_sv_is(segment, ".."), stay = ch_sv_is(segment, ".");
         if (up)
-            n = schema_uri_drop_segment(out, n);
+            n = uri_drop_segment(out, n);
         if ((up || stay) && !last)
             continue;
         if (n || rooted)
@@ -126,14 +127,14 @@ static struct uri transform(struct ch_arena *a, const struct uri *base, const st
         u.path = base->path;
         u.query = ref->query.p ? ref->query : base->query;
     } else if (!ch_sv_starts(ref->path, "/")) {
-        u.path = without_dots(a, schema_uri_merge(a, base, ref->path));
+        u.path = without_dots(a, uri_merge(a, base, ref->path));
     } else {
         u.path = without_dots(a, ref->path);
     }
     return u;
 }
 
-static char *schema_uri_put(char *at, const char *before, struct ch_sv part, const char *after) {
+static char *uri_put(char *at, const char *before, struct ch_sv part, const char *after) {
     if (!part.p)
         return at;
     size_t lead = strlen(before), trail = strlen(after);
@@ -147,22 +148,15 @@ static char *schema_uri_put(char *at, const char *before, struct ch_sv part, con
 struct ch_sv ch_uri_resolve(struct ch_arena *a, struct ch_sv base, struct ch_sv ref) {
     ch_uri_cut_fragment(&base);
     struct ch_sv fragment = ch_uri_cut_fragment(&ref);
-    struct uri b = schema_uri_parse(base), r = schema_uri_parse(ref), u = transform(a, &b, &r);
+    struct uri b = uri_parse(base), r = uri_parse(ref), u = transform(a, &b, &r);
     size_t most = u.scheme.n + u.authority.n + u.path.n + u.query.n + fragment.n + 5;
     char *p = ch_arena_bytes(a, most), *at = p;
-    at = schema_uri_put(at, "", u.scheme, ":");
-    at = schema_uri_put(at, "//", u.authority, "");
-    at = schema_uri_put(at, "", u.path, "");
-    at = schema_uri_put(at, "?", u.query, "");
-    at = schema_uri_put(at, "#", fragment, "");
+    at = uri_put(at, "", u.scheme, ":");
+    at = uri_put(at, "//", u.authority, "");
+    at = uri_put(at, "", u.path, "");
+    at = uri_put(at, "?", u.query, "");
+    at = uri_put(at, "#", fragment, "");
     return ch_sv(p, (size_t)(at - p));
-}
-
-static int schema_uri_hex(char c) {
-    char letter = (char)(c | 0x20);
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    return letter >= 'a' && letter <= 'f' ? letter - 'a' + 10 : -1;
 }
 
 struct ch_sv ch_uri_decode(struct ch_arena *a, struct ch_sv s) {
@@ -171,10 +165,9 @@ struct ch_sv ch_uri_decode(struct ch_arena *a, struct ch_sv s) {
     char *p = ch_arena_bytes(a, s.n);
     size_t n = 0;
     for (size_t i = 0; i < s.n; i++) {
-        bool escape = s.p[i] == '%' && i + 2 < s.n && schema_uri_hex(s.p[i + 1]) >= 0 &&
-                      schema_uri_hex(s.p[i + 2]) >= 0;
-        p[n++] =
-            escape ? (char)(schema_uri_hex(s.p[i + 1]) << 4 | schema_uri_hex(s.p[i + 2])) : s.p[i];
+        bool escape = s.p[i] == '%' && i + 2 < s.n && ch_hex_digit(s.p[i + 1]) >= 0 &&
+                      ch_hex_digit(s.p[i + 2]) >= 0;
+        p[n++] = escape ? (char)(ch_hex_digit(s.p[i + 1]) << 4 | ch_hex_digit(s.p[i + 2])) : s.p[i];
         i += escape ? 2 : 0;
     }
     return ch_sv(p, n);

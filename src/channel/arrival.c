@@ -63,8 +63,7 @@ static void arrival_add(struct ch_jw *w, const char *key, const char *text) {
 static void arrival_add_quoted(struct ch_jw *w, const struct chela_beside *q) {
     if (!q)
         return;
-    ch_jw_key(w, "quoted");
-    ch_jw_begin(w, '{');
+    ch_jw_kbegin(w, "quoted", '{');
     arrival_add(w, "id", q->message_id);
     arrival_add(w, "sender", q->sender);
     arrival_add(w, "text", q->text);
@@ -72,8 +71,7 @@ static void arrival_add_quoted(struct ch_jw *w, const struct chela_beside *q) {
 }
 
 static void arrival_add_files(struct ch_jw *w, const struct chela_channel_message *m) {
-    ch_jw_key(w, "files");
-    ch_jw_begin(w, '[');
+    ch_jw_kbegin(w, "files", '[');
     for (size_t i = 0; i < m->nfiles && i < CH_LIMIT_MESSAGE_FILES; i++) {
         ch_jw_begin(w, '{');
         arrival_add(w, "handle", m->files[i].handle);

@@ -64,8 +64,7 @@ void ch_feishu_remove(struct ch_feishu_acts *s, const char *chat, const char *me
     struct ch_jw w = ch_jw(&body);
     ch_buf_addf(&path, "/open-apis/im/v1/chats/%s/members?member_id_type=open_id", chat);
     ch_jw_begin(&w, '{');
-    ch_jw_key(&w, "id_list");
-    ch_jw_begin(&w, '[');
+    ch_jw_kbegin(&w, "id_list", '[');
     ch_jw_str(&w, ch_sv_str(member));
     ch_jw_end(&w, ']');
     ch_jw_end(&w, '}');

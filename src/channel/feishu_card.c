@@ -9,8 +9,7 @@
 #include "json/writer.h"
 
 static void feishu_card_add_plain(struct ch_jw *w, const char *key, const char *text) {
-    ch_jw_key(w, key);
-    ch_jw_begin(w, '{');
+    ch_jw_kbegin(w, key, '{');
     ch_jw_kcstr(w, "tag", "plain_text");
     ch_jw_kcstr(w, "content", text);
     ch_jw_end(w, '}');
@@ -20,15 +19,12 @@ static void begin_card(struct ch_jw *w, const char *title, const char *colour, c
     ch_jw_begin(w, '{');
     ch_jw_kcstr(w, "schema", "2.0");
     ch_jw_kraw(w, "config", CH_SV("{\"update_multi\":true}"));
-    ch_jw_key(w, "header");
-    ch_jw_begin(w, '{');
+    ch_jw_kbegin(w, "header", '{');
     feishu_card_add_plain(w, "title", title);
     ch_jw_kcstr(w, "template", colour);
     ch_jw_end(w, '}');
-    ch_jw_key(w, "body");
-    ch_jw_begin(w, '{');
-    ch_jw_key(w, "elements");
-    ch_jw_begin(w, '[');
+    ch_jw_kbegin(w, "body", '{');
+    ch_jw_kbegin(w, "elements", '[');
     ch_jw_begin(w, '{');
     ch_jw_kcstr(w, "tag", "div");
     feishu_card_add_plain(w, "text", text);
@@ -47,12 +43,10 @@ static void feishu_card_add_button(struct ch_jw *w, const char *label, const cha
     ch_jw_kcstr(w, "tag", "button");
     feishu_card_add_plain(w, "text", label);
     ch_jw_kcstr(w, "type", look);
-    ch_jw_key(w, "behaviors");
-    ch_jw_begin(w, '[');
+    ch_jw_kbegin(w, "behaviors", '[');
     ch_jw_begin(w, '{');
     ch_jw_kcstr(w, "type", "callback");
-    ch_jw_key(w, "value");
-    ch_jw_begin(w, '{');
+    ch_jw_kbegin(w, "value", '{');
     ch_jw_kcstr(w, "chela", "approval");
     ch_jw_kcstr(w, "session", session);
     ch_jw_kcstr(w, "approval", approval);
@@ -80,8 +74,7 @@ static const char *feishu_card_in_words(const char *word) {
 }
 
 static void add_toast(struct ch_jw *w, const char *type, const char *text) {
-    ch_jw_key(w, "toast");
-    ch_jw_begin(w, '{');
+    ch_jw_kbegin(w, "toast", '{');
     ch_jw_kcstr(w, "type", type);
     ch_jw_kcstr(w, "content", text);
     ch_jw_end(w, '}');
@@ -104,8 +97,7 @@ void ch_feishu_card_decided(struct ch_buf *out, const struct chela_channel_decis
     add_toast(&w, err ? "error" : "success", said);
     if (!err || late) {
         ch_buf_addf(&title, "%s%s%s", said, err ? "" : " by ", err ? "" : d->by);
-        ch_jw_key(&w, "card");
-        ch_jw_begin(&w, '{');
+        ch_jw_kbegin(&w, "card", '{');
         ch_jw_kcstr(&w, "type", "raw");
         ch_jw_key(&w, "data");
         begin_card(&w, ch_buf_str(&title), err || strcmp(d->word, "deny") == 0 ? "grey" : "green",

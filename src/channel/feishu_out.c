@@ -399,8 +399,7 @@ void ch_feishu_react(struct ch_feishu_out *o, const char *message, const char *e
     r->tag = tag;
     ch_list_add(&o->reactions, &r->link);
     ch_jw_begin(&w, '{');
-    ch_jw_key(&w, "reaction_type");
-    ch_jw_begin(&w, '{');
+    ch_jw_kbegin(&w, "reaction_type", '{');
     ch_jw_kcstr(&w, "emoji_type", emoji_type(emoji));
     ch_jw_end(&w, '}');
     ch_jw_end(&w, '}');

@@ -225,8 +225,7 @@ static void feishu_stream_add_number(struct card *c, struct ch_jw *w) {
 static void feishu_stream_add_summary(struct ch_jw *w, struct ch_sv text) {
     struct ch_sv line = ch_sv_trim(text);
     line = ch_utf8_cut(ch_sv_split(&line, '\n'), 4 * SUMMARY_CHARS);
-    ch_jw_key(w, "summary");
-    ch_jw_begin(w, '{');
+    ch_jw_kbegin(w, "summary", '{');
     ch_jw_kstr(w, "content", line);
     ch_jw_end(w, '}');
 }
@@ -235,16 +234,13 @@ static void write_card(struct ch_buf *out, struct ch_sv text, bool grows) {
     struct ch_jw w = ch_jw(out);
     ch_jw_begin(&w, '{');
     ch_jw_kcstr(&w, "schema", "2.0");
-    ch_jw_key(&w, "config");
-    ch_jw_begin(&w, '{');
+    ch_jw_kbegin(&w, "config", '{');
     ch_jw_kbool(&w, "update_multi", true);
     ch_jw_kbool(&w, "streaming_mode", grows);
     feishu_stream_add_summary(&w, grows ? CH_SV("...") : text);
     ch_jw_end(&w, '}');
-    ch_jw_key(&w, "body");
-    ch_jw_begin(&w, '{');
-    ch_jw_key(&w, "elements");
-    ch_jw_begin(&w, '[');
+    ch_jw_kbegin(&w, "body", '{');
+    ch_jw_kbegin(&w, "elements", '[');
     ch_jw_begin(&w, '{');
     ch_jw_kcstr(&w, "tag", "markdown");
     ch_jw_kcstr(&w, "element_id", ELEMENT);
@@ -274,8 +270,7 @@ static void put_whole(struct card *c, ch_feishu_fn *fn) {
     struct ch_jw w = ch_jw(&body);
     write_card(&card, ch_buf_sv(&c->text), false);
     ch_jw_begin(&w, '{');
-    ch_jw_key(&w, "card");
-    ch_jw_begin(&w, '{');
+    ch_jw_kbegin(&w, "card", '{');
     ch_jw_kcstr(&w, "type", "card_json");
     ch_jw_kstr(&w, "data", ch_buf_sv(&card));
     ch_jw_end(&w, '}');
@@ -289,8 +284,7 @@ static void stop_growing(struct card *c, ch_feishu_fn *fn) {
     CH_BUF_AUTO path = {0}, body = {0}, settings = {0};
     struct ch_jw inner = ch_jw(&settings), w = ch_jw(&body);
     ch_jw_begin(&inner, '{');
-    ch_jw_key(&inner, "config");
-    ch_jw_begin(&inner, '{');
+    ch_jw_kbegin(&inner, "config", '{');
     ch_jw_kbool(&inner, "streaming_mode", false);
     feishu_stream_add_summary(&inner, ch_buf_sv(&c->text));
     ch_jw_end(&inner, '}');

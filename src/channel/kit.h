@@ -6,6 +6,7 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
+#include "base/chars.h"
 #include "chela/sys/channel.h"
 #include "json/json.h"
 
@@ -101,13 +102,6 @@ static inline int64_t ch_kit_retry_after(const struct chela_channel_response *r)
     for (size_t i = 0; i < s.n && i < 6 && s.p[i] >= '0' && s.p[i] <= '9'; i++)
         n = 10 * n + (s.p[i] - '0');
     return 1000 * n;
-}
-
-/* The value of a hexadecimal digit; negative: no such digit. */
-static inline int ch_kit_hex(char c) {
-    return c >= '0' && c <= '9'                 ? c - '0'
-           : (c | 32) >= 'a' && (c | 32) <= 'f' ? (c | 32) - 'a' + 10
-                                                : -1;
 }
 
 /* Append a text for a form or a path: all but letters, digits, '-', '_' and '.' as %XX. */

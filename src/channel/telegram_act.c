@@ -116,8 +116,7 @@ void ch_telegram_react(void *c, const char *chat, const char *message, const cha
     ch_jw_begin(&w, '{');
     ch_jw_kcstr(&w, "chat_id", chat);
     ch_jw_kcstr(&w, "message_id", message);
-    ch_jw_key(&w, "reaction");
-    ch_jw_begin(&w, '[');
+    ch_jw_kbegin(&w, "reaction", '[');
     ch_jw_begin(&w, '{');
     ch_jw_kcstr(&w, "type", "emoji");
     ch_jw_kcstr(&w, "emoji", emoji);
@@ -150,8 +149,7 @@ void ch_telegram_mute(void *c, const char *chat, const char *member, int64_t sec
     ch_jw_begin(&w, '{');
     ch_jw_kcstr(&w, "chat_id", chat);
     ch_jw_kraw(&w, "user_id", ch_sv_str(member));
-    ch_jw_key(&w, "permissions");
-    ch_jw_begin(&w, '{');
+    ch_jw_kbegin(&w, "permissions", '{');
     ch_jw_kbool(&w, "can_send_messages", false);
     ch_jw_end(&w, '}');
     ch_jw_kint(&w, "until_date", until);

@@ -22,10 +22,8 @@ static void telegram_ask_add_button(struct ch_jw *w, const char *label, char let
 }
 
 void ch_telegram_buttons(struct ch_jw *w, const char *approval) {
-    ch_jw_key(w, "reply_markup");
-    ch_jw_begin(w, '{');
-    ch_jw_key(w, "inline_keyboard");
-    ch_jw_begin(w, '[');
+    ch_jw_kbegin(w, "reply_markup", '{');
+    ch_jw_kbegin(w, "inline_keyboard", '[');
     ch_jw_begin(w, '[');
     telegram_ask_add_button(w, "Allow once", 'o', approval);
     telegram_ask_add_button(w, "Allow always", 'a', approval);

@@ -33,8 +33,7 @@ static bool is_shared(struct ch_sv key) {
 static void translate_command(struct ch_jw *w, const struct ch_json *server) {
     const struct ch_json *command = ch_json_get(server, "command");
 
-    ch_jw_key(w, "command");
-    ch_jw_begin(w, '[');
+    ch_jw_kbegin(w, "command", '[');
     if (ch_json_is(command, CH_JSON_ARRAY)) {
         for (CH_JSON_EACH(word, command))
             ch_jw_value(w, word);
@@ -112,12 +111,10 @@ static void write_servers(struct ch_buf *out, const struct ch_json *root, const 
 
     ch_jw_begin(&w, '{');
     write_others(&w, root, member);
-    ch_jw_key(&w, member);
-    ch_jw_begin(&w, '{');
+    ch_jw_kbegin(&w, member, '{');
     write_others(&w, servers_of(root), name);
     if (definition) {
-        ch_jw_key(&w, name);
-        ch_jw_raw(&w, ch_sv_str(definition));
+        ch_jw_kraw(&w, name, ch_sv_str(definition));
     }
     ch_jw_end(&w, '}');
     ch_jw_end(&w, '}');

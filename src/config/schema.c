@@ -14,10 +14,8 @@ static void write_scope(struct ch_jw *w, enum ch_scope scope, bool item, struct 
 
 static void write_range(struct ch_jw *w, const char *type, const struct ch_option *o) {
     ch_jw_kcstr(w, "type", type);
-    ch_jw_key(w, "minimum");
-    ch_jw_double(w, o->min);
-    ch_jw_key(w, "maximum");
-    ch_jw_double(w, o->max);
+    ch_jw_kdouble(w, "minimum", o->min);
+    ch_jw_kdouble(w, "maximum", o->max);
 }
 
 static void schema_write_text(struct ch_jw *w, const char *pattern) {
@@ -28,8 +26,7 @@ static void schema_write_text(struct ch_jw *w, const char *pattern) {
 
 static void schema_write_words(struct ch_jw *w, const char *words) {
     struct ch_sv rest = ch_sv_str(words);
-    ch_jw_key(w, "enum");
-    ch_jw_begin(w, '[');
+    ch_jw_kbegin(w, "enum", '[');
     while (rest.n)
         ch_jw_str(w, ch_sv_split(&rest, '|'));
     ch_jw_end(w, ']');
@@ -37,10 +34,8 @@ static void schema_write_words(struct ch_jw *w, const char *words) {
 
 static void write_quirk_names(struct ch_jw *w) {
     unsigned bit;
-    ch_jw_key(w, "propertyNames");
-    ch_jw_begin(w, '{');
-    ch_jw_key(w, "enum");
-    ch_jw_begin(w, '[');
+    ch_jw_kbegin(w, "propertyNames", '{');
+    ch_jw_kbegin(w, "enum", '[');
     for (size_t i = 0; ch_quirk_name(i, &bit); i++)
         ch_jw_cstr(w, ch_quirk_name(i, &bit));
     ch_jw_end(w, ']');
@@ -80,8 +75,7 @@ static void write_mapping(struct ch_jw *w, struct ch_sv of) {
 
 /* Write the schema of a list's or map's entries. */
 static void schema_write_entry(struct ch_jw *w, const char *keyword, const struct ch_option *o) {
-    ch_jw_key(w, keyword);
-    ch_jw_begin(w, '{');
+    ch_jw_kbegin(w, keyword, '{');
     write_scope(w, o->of, true, CH_SV(""));
     ch_jw_end(w, '}');
 }
@@ -101,15 +95,12 @@ static void schema_write_rows(struct ch_jw *w, const struct ch_option *rows) {
 static void schema_write_channels(struct ch_jw *w) {
     const struct chela_channel_ops *ops;
     ch_jw_kcstr(w, "type", "object");
-    ch_jw_key(w, "properties");
-    ch_jw_begin(w, '{');
+    ch_jw_kbegin(w, "properties", '{');
     for (size_t i = 0; (ops = ch_channel_listed(i, NULL)); i++) {
         CH_ARENA_AUTO arena = {0};
-        ch_jw_key(w, ops->name);
-        ch_jw_begin(w, '{');
+        ch_jw_kbegin(w, ops->name, '{');
         ch_jw_kcstr(w, "type", "object");
-        ch_jw_key(w, "properties");
-        ch_jw_begin(w, '{');
+        ch_jw_kbegin(w, "properties", '{');
         schema_write_rows(w, ch_conf_channel_rows(ops, &arena));
         schema_write_rows(w, ch_options);
         ch_jw_end(w, '}');
@@ -258,8 +249,7 @@ static void schema_write_required(struct ch_jw *w, enum ch_scope scope) {
         if (o->scope != scope || !(o->flags & CH_CFG_REQUIRED))
             continue;
         if (!any) {
-            ch_jw_key(w, "required");
-            ch_jw_begin(w, '[');
+            ch_jw_kbegin(w, "required", '[');
         }
         any = true;
         ch_jw_cstr(w, o->key);
@@ -274,8 +264,7 @@ static void write_scope(struct ch_jw *w, enum ch_scope scope, bool item, struct 
     const struct ch_option *o = NULL;
     struct ch_sv name;
     ch_jw_kcstr(w, "type", "object");
-    ch_jw_key(w, "properties");
-    ch_jw_begin(w, '{');
+    ch_jw_kbegin(w, "properties", '{');
     while (ch_option_each_key(scope, above, &o, &name)) {
         CH_BUF_AUTO full = {0};
         if (!schema_listed(o, item))

@@ -223,6 +223,11 @@ void ch_jw_value(struct ch_jw *w, const struct ch_json *v) {
     }
 }
 
+void ch_jw_kbegin(struct ch_jw *w, const char *key, char open) {
+    ch_jw_key(w, key);
+    ch_jw_begin(w, open);
+}
+
 void ch_jw_kstr(struct ch_jw *w, const char *key, struct ch_sv s) {
     ch_jw_key(w, key);
     ch_jw_str(w, s);
@@ -247,6 +252,11 @@ void ch_jw_ktime(struct ch_jw *w, const char *key, int64_t ms) {
     ch_jw_kcstr(w, key, ok ? text : NULL);
 }
 
+void ch_jw_kdouble(struct ch_jw *w, const char *key, double v) {
+    ch_jw_key(w, key);
+    ch_jw_double(w, v);
+}
+
 void ch_jw_kbool(struct ch_jw *w, const char *key, bool v) {
     ch_jw_key(w, key);
     ch_jw_bool(w, v);
@@ -255,4 +265,9 @@ void ch_jw_kbool(struct ch_jw *w, const char *key, bool v) {
 void ch_jw_kraw(struct ch_jw *w, const char *key, struct ch_sv json) {
     ch_jw_key(w, key);
     ch_jw_raw(w, json);
+}
+
+void ch_jw_kvalue(struct ch_jw *w, const char *key, const struct ch_json *v) {
+    ch_jw_key(w, key);
+    ch_jw_value(w, v);
 }

@@ -33,13 +33,16 @@ void ch_jw_raw(struct ch_jw *w, struct ch_sv json);         /* must be valid JSO
 void ch_jw_value(struct ch_jw *w, const struct ch_json *v); /* NULL writes null */
 
 /* Key and value in one call. */
+void ch_jw_kbegin(struct ch_jw *w, const char *key, char open);
 void ch_jw_kstr(struct ch_jw *w, const char *key, struct ch_sv s);
 void ch_jw_kcstr(struct ch_jw *w, const char *key, const char *s);
 void ch_jw_kint(struct ch_jw *w, const char *key, int64_t v);
+void ch_jw_kdouble(struct ch_jw *w, const char *key, double v);
 void ch_jw_kbool(struct ch_jw *w, const char *key, bool v);
 /* A time, in ms since the epoch, as "2026-07-28T12:00:00Z"; null: beyond all calendars. */
 void ch_jw_ktime(struct ch_jw *w, const char *key, int64_t ms);
 void ch_jw_kraw(struct ch_jw *w, const char *key, struct ch_sv json);
+void ch_jw_kvalue(struct ch_jw *w, const char *key, const struct ch_json *v);
 
 /* Append s as a JSON string, quotes included. */
 void ch_json_quote(struct ch_buf *out, struct ch_sv s);

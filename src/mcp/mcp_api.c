@@ -488,8 +488,7 @@ static void write_tool(struct ch_jw *w, const struct ch_mcp_tool *t) {
     write_definition(w, &t->listed);
     ch_jw_kbool(w, "accepted", ch_mcp_tool_offered(t));
     if (ch_mcp_tool_changed(t) && t->accepted.schema) {
-        ch_jw_key(w, "was");
-        ch_jw_begin(w, '{');
+        ch_jw_kbegin(w, "was", '{');
         write_definition(w, &t->accepted);
         ch_jw_end(w, '}');
     }
@@ -513,8 +512,7 @@ char *chela_mcp_state_json(chela_mcp *m) {
     ch_jw_kcstr(&w, "error", m->last.code ? m->last.message : NULL);
     ch_jw_kbool(&w, "login", m->last.code == CHELA_EAUTH);
     ch_jw_kbool(&w, "known", list->known);
-    ch_jw_key(&w, "tools");
-    ch_jw_begin(&w, '[');
+    ch_jw_kbegin(&w, "tools", '[');
     for (size_t i = 0; i < list->n; i++)
         if (list->tools[i].listed.schema)
             write_tool(&w, &list->tools[i]);

@@ -102,8 +102,7 @@ struct ch_mcp_change {
 
 static void write_members(struct ch_jw *w, const char *name, const struct ch_json *object,
                           struct ch_mcp_change more) {
-    ch_jw_key(w, name);
-    ch_jw_begin(w, '{');
+    ch_jw_kbegin(w, name, '{');
     for (CH_JSON_MEMBERS(key, value, object)) {
         ch_jw_key_sv(w, ch_json_str(key));
         ch_jw_value(w, value);
@@ -124,11 +123,9 @@ static void rewrite(struct ch_buf *state, const struct ch_mcp_asking *a, struct 
 
     ch_jw_begin(&w, '{');
     ch_jw_kint(&w, "round", ch_json_int(ch_json_get(a->root, "round"), 1));
-    ch_jw_key(&w, "requests");
-    ch_jw_value(&w, a->requests);
+    ch_jw_kvalue(&w, "requests", a->requests);
     if (kept) {
-        ch_jw_key(&w, "requestState");
-        ch_jw_value(&w, kept);
+        ch_jw_kvalue(&w, "requestState", kept);
     }
     if (has_flag(a, "unasked"))
         ch_jw_kbool(&w, "unasked", true);
@@ -234,13 +231,11 @@ int ch_mcp_ask_begin(struct ch_buf *state, const struct ch_json *requests,
     else
         ch_jw_raw(&w, CH_SV("{}"));
     if (request_state) {
-        ch_jw_key(&w, "requestState");
-        ch_jw_value(&w, request_state);
+        ch_jw_kvalue(&w, "requestState", request_state);
     }
     if (may->unasked)
         ch_jw_kbool(&w, "unasked", true);
-    ch_jw_key(&w, "answers");
-    ch_jw_begin(&w, '{');
+    ch_jw_kbegin(&w, "answers", '{');
     for (CH_JSON_MEMBERS(key, request, requests))
         if (is_roots(request)) {
             ch_jw_key_sv(&w, ch_json_str(key));
@@ -341,8 +336,7 @@ static void write_choices(struct ch_jw *w, const struct ch_mcp_asking *a) {
     const struct ch_json *values = a->field.p ? values_of(a->schema) : NULL;
     size_t n = 0;
 
-    ch_jw_key(w, "choices");
-    ch_jw_begin(w, '[');
+    ch_jw_kbegin(w, "choices", '[');
     if (is_url(a))
         ch_jw_cstr(w, "done");
     else if (!a->field.p)
@@ -711,8 +705,7 @@ int ch_mcp_ask_members(struct ch_sv state, struct ch_buf *out, unsigned *round,
         write_members(&w, "inputResponses", a.answers,
                       (struct ch_mcp_change){.key = {NULL, 0}, .value = {NULL, 0}});
     if (kept) {
-        ch_jw_key(&w, "requestState");
-        ch_jw_value(&w, kept);
+        ch_jw_kvalue(&w, "requestState", kept);
     }
     ch_arena_release(&a.arena);
     return 0;

@@ -298,12 +298,10 @@ static bool call_on_elicit(struct ch_rpc_request *r, const struct ch_rpc_message
         return true;
     }
     ch_jw_begin(&w, '{');
-    ch_jw_key(&w, "it");
-    ch_jw_begin(&w, '{');
+    ch_jw_kbegin(&w, "it", '{');
     ch_jw_kstr(&w, "method", msg->method);
     if (msg->params) {
-        ch_jw_key(&w, "params");
-        ch_jw_value(&w, msg->params);
+        ch_jw_kvalue(&w, "params", msg->params);
     }
     ch_jw_end(&w, '}');
     ch_jw_end(&w, '}');

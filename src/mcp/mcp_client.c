@@ -135,8 +135,7 @@ static void write_capabilities(chela_mcp *m, struct ch_jw *w, bool asks, const c
     if (m->opts.input || m->opts.roots)
         ch_jw_kraw(w, "roots", CH_SV("{}"));
     if (extension) {
-        ch_jw_key(w, "extensions");
-        ch_jw_begin(w, '{');
+        ch_jw_kbegin(w, "extensions", '{');
         ch_jw_kraw(w, extension, CH_SV("{}"));
         ch_jw_end(w, '}');
     }
@@ -171,8 +170,7 @@ static void write_params(chela_mcp *m, struct ch_buf *out, const struct ch_mcp_o
     if (op && op->asks_task && m->tasks && !m->modern)
         ch_jw_kraw(&w, "task", CH_SV("{}"));
     if (m->modern || token || (op && *op->meta)) {
-        ch_jw_key(&w, "_meta");
-        ch_jw_begin(&w, '{');
+        ch_jw_kbegin(&w, "_meta", '{');
         if (m->modern) {
             ch_jw_kcstr(&w, CH_MCP_META "protocolVersion", CH_MCP_MODERN);
             ch_jw_key(&w, CH_MCP_META "clientInfo");
@@ -235,8 +233,7 @@ static bool is_input_method(struct ch_sv method) {
  * client, and op is freed. */
 static int answer_all(struct ch_mcp_op *op, const struct ch_json *requests, struct ch_jw *w,
                       struct chela_error *err) {
-    ch_jw_key(w, "inputResponses");
-    ch_jw_begin(w, '{');
+    ch_jw_kbegin(w, "inputResponses", '{');
     for (CH_JSON_MEMBERS(key, request, requests)) {
         struct ch_sv method = ch_json_get_str(request, "method");
         CH_BUF_AUTO name = {0};
@@ -273,8 +270,7 @@ static int gather_input(struct ch_mcp_op *op, const struct ch_json *result,
     if (rc < 0)
         return rc;
     if (state) {
-        ch_jw_key(&w, "requestState");
-        ch_jw_value(&w, state);
+        ch_jw_kvalue(&w, "requestState", state);
     }
     ch_free(op->input);
     op->input = ch_buf_take(&out);

@@ -290,8 +290,7 @@ static void write_manifest(const struct ch_mcp_manifest *m, const char *origin,
     ch_jw_begin(&w, '{');
     ch_jw_kint(&w, "v", FILE_VERSION);
     ch_jw_kcstr(&w, "origin", origin);
-    ch_jw_key(&w, "tools");
-    ch_jw_begin(&w, '[');
+    ch_jw_kbegin(&w, "tools", '[');
     for (size_t i = 0; i < m->n; i++) {
         const struct ch_mcp_tool *t = &m->tools[i];
         if (!t->accepted.schema)

@@ -257,8 +257,7 @@ void ch_mcp_roots(struct ch_buf *out, const char *const *paths) {
     struct ch_jw w = ch_jw(out);
 
     ch_jw_begin(&w, '{');
-    ch_jw_key(&w, "roots");
-    ch_jw_begin(&w, '[');
+    ch_jw_kbegin(&w, "roots", '[');
     for (size_t i = 0; paths[i]; i++) {
         CH_BUF_AUTO uri = {0};
         const char *name = strrchr(paths[i], '/');
@@ -291,8 +290,7 @@ void ch_mcp_fill_defaults(struct ch_buf *out, const struct ch_json *params,
     }
     ch_jw_begin(&w, '{');
     ch_jw_kcstr(&w, "action", "accept");
-    ch_jw_key(&w, "content");
-    ch_jw_begin(&w, '{');
+    ch_jw_kbegin(&w, "content", '{');
     for (CH_JSON_MEMBERS(key, value, content)) {
         ch_jw_key_sv(&w, ch_json_str(key));
         ch_jw_value(&w, value);

@@ -222,8 +222,7 @@ static void write_sample(struct ch_buf *out, const struct ch_mcp_sample *s, stru
 
     ch_jw_begin(&w, '{');
     ch_jw_kcstr(&w, "role", "assistant");
-    ch_jw_key(&w, "content");
-    ch_jw_begin(&w, '{');
+    ch_jw_kbegin(&w, "content", '{');
     ch_jw_kcstr(&w, "type", "text");
     ch_jw_kstr(&w, "text", text);
     ch_jw_end(&w, '}');

@@ -155,6 +155,7 @@ void chela_mcp_server_close(chela_mcp_server *s) {
         chela_mcp_connection_close(c);
     remove_items(s);
     ch_list_del(&s->extension.link);
+    s->stopped = true;
     ch_mcp_server_unref(s);
 }
 
@@ -165,10 +166,11 @@ int chela_mcp_server_run(chela_mcp_server *s) {
     if (rc < 0)
         return rc;
     s->stopped = false;
+    s->refs++; /* a callback may close the server */
     ch_loop_hold(loop);
     rc = ch_loop_run(loop, &s->stopped);
-    if (rc != CHELA_ECANCELED)
-        ch_loop_release(loop);
+    ch_loop_release(loop);
+    ch_mcp_server_unref(s);
     return rc;
 }
 
@@ -280,8 +282,7 @@ static int write_json(struct ch_jw *w, const char *key, const char *json, enum c
     if (ch_json_parse(&arena, ch_sv_str(json), CH_JSON_STRICT, &v, NULL, err) < 0 ||
         v->type != type)
         return ch_fail(err, CHELA_EINVAL, "%s is not a JSON %s", key, ch_json_type_name(type));
-    ch_jw_key(w, key);
-    ch_jw_value(w, v);
+    ch_jw_kvalue(w, key, v);
     return 0;
 }
 

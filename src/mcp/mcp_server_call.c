@@ -158,13 +158,10 @@ void chela_mcp_call_progress(chela_mcp_call *call, double progress, double total
         return;
     call->reported = progress;
     ch_jw_begin(&w, '{');
-    ch_jw_key(&w, "progressToken");
-    ch_jw_value(&w, call->token);
-    ch_jw_key(&w, "progress");
-    ch_jw_double(&w, progress);
+    ch_jw_kvalue(&w, "progressToken", call->token);
+    ch_jw_kdouble(&w, "progress", progress);
     if (total > 0) {
-        ch_jw_key(&w, "total");
-        ch_jw_double(&w, total);
+        ch_jw_kdouble(&w, "total", total);
     }
     if (text)
         ch_jw_kcstr(&w, "message", text);
@@ -324,8 +321,7 @@ static void ask_modern(chela_mcp_call *call) {
     CH_BUF_AUTO state = {0};
     struct ch_jw w = ch_mcp_result_begin(call->server, &out, true, "input_required");
 
-    ch_jw_key(&w, "inputRequests");
-    ch_jw_begin(&w, '{');
+    ch_jw_kbegin(&w, "inputRequests", '{');
     ch_buf_add_sv(&out, ch_buf_sv(&call->asked));
     ch_jw_end(&w, '}');
     if (call->given.n || call->keep.n) {

@@ -128,8 +128,7 @@ struct ch_jw ch_mcp_result_begin(const chela_mcp_server *s, struct ch_buf *out, 
     if (!is_modern)
         return w;
     ch_jw_kcstr(&w, "resultType", type);
-    ch_jw_key(&w, "_meta");
-    ch_jw_begin(&w, '{');
+    ch_jw_kbegin(&w, "_meta", '{');
     ch_jw_key(&w, CH_MCP_META "serverInfo");
     ch_mcp_write_info(s, &w);
     ch_jw_end(&w, '}');
@@ -161,8 +160,7 @@ void ch_mcp_write_capabilities(const chela_mcp_server *s, struct ch_jw *w, bool 
     if (has_completions(s))
         ch_jw_kraw(w, "completions", CH_SV("{}"));
     if (s->skills || (s->task && is_modern)) {
-        ch_jw_key(w, "extensions");
-        ch_jw_begin(w, '{');
+        ch_jw_kbegin(w, "extensions", '{');
         if (s->skills)
             ch_jw_kraw(w, CH_MCP_SKILLS, CH_SV("{}"));
         if (s->task && is_modern)

@@ -448,8 +448,7 @@ static void listener_on_gone(struct ch_rpc_request *r) {
 }
 
 static void listener_write_id(const struct ch_mcp_listener *l, struct ch_jw *w) {
-    ch_jw_key(w, "_meta");
-    ch_jw_begin(w, '{');
+    ch_jw_kbegin(w, "_meta", '{');
     ch_jw_kraw(w, CH_MCP_META "subscriptionId", ch_sv_str(l->id));
     ch_jw_end(w, '}');
 }
@@ -470,14 +469,12 @@ static void listener_acknowledge(struct ch_mcp_listener *l) {
 
     ch_jw_begin(&w, '{');
     listener_write_id(l, &w);
-    ch_jw_key(&w, "notifications");
-    ch_jw_begin(&w, '{');
+    ch_jw_kbegin(&w, "notifications", '{');
     for (size_t i = 0; i < CH_LEN(lists); i++)
         if (l->kinds & lists[i].kinds)
             ch_jw_kbool(&w, lists[i].wish, true);
     if (l->watched) {
-        ch_jw_key(&w, "resourceSubscriptions");
-        ch_jw_value(&w, l->watched);
+        ch_jw_kvalue(&w, "resourceSubscriptions", l->watched);
     }
     ch_jw_end(&w, '}');
     ch_jw_end(&w, '}');

@@ -186,8 +186,7 @@ static void check_structured(chela_mcp_call *call) {
 }
 
 static void write_tool(chela_mcp_call *call, struct ch_jw *w) {
-    ch_jw_key(w, "content");
-    ch_jw_begin(w, '[');
+    ch_jw_kbegin(w, "content", '[');
     if (call->failed) {
         ch_jw_begin(w, '{');
         ch_jw_kcstr(w, "type", "text");
@@ -221,32 +220,28 @@ static void write_task(chela_mcp_call *call, struct ch_jw *w) {
     bool nested = call->verb == CH_MCP_CALL && !call->modern;
 
     if (nested) {
-        ch_jw_key(w, "task");
-        ch_jw_begin(w, '{');
+        ch_jw_kbegin(w, "task", '{');
     }
     write_state(call, w);
     if (nested)
         ch_jw_end(w, '}');
     if (call->modern && call->verb == CH_MCP_TASK_GET &&
         strcmp(call->task.status, "completed") == 0) {
-        ch_jw_key(w, "result");
-        ch_jw_begin(w, '{');
+        ch_jw_kbegin(w, "result", '{');
         write_tool(call, w);
         ch_jw_end(w, '}');
     }
 }
 
 static void write_list(chela_mcp_call *call, struct ch_jw *w, const char *key) {
-    ch_jw_key(w, key);
-    ch_jw_begin(w, '[');
+    ch_jw_kbegin(w, key, '[');
     if (call->nblocks)
         ch_jw_raw(w, ch_buf_sv(&call->blocks));
     ch_jw_end(w, ']');
 }
 
 static void write_completion(chela_mcp_call *call, struct ch_jw *w) {
-    ch_jw_key(w, "completion");
-    ch_jw_begin(w, '{');
+    ch_jw_kbegin(w, "completion", '{');
     write_list(call, w, "values");
     ch_jw_kint(w, "total", (int64_t)call->nblocks);
     ch_jw_kbool(w, "hasMore", call->nblocks > MOST_VALUES);

@@ -115,8 +115,7 @@ static bool write_front_matter(struct ch_jw *w, const struct ch_mcp_shelved *s) 
     const struct ch_json *head = ch_skill_front_matter(&arena, ch_buf_sv(&text));
     if (!ch_sv_is(ch_json_get_str(head, "name"), s->name))
         return false;
-    ch_jw_key(w, "frontmatter");
-    ch_jw_value(w, head);
+    ch_jw_kvalue(w, "frontmatter", head);
     return true;
 }
 
@@ -131,8 +130,7 @@ static bool write_skill(struct ch_buf *out, const struct ch_mcp_shelved *s) {
     ch_jw_begin(&w, '{');
     write_uri(&w, s, MAIN_FILE);
     bool ok = !f->too_many && write_front_matter(&w, s);
-    ch_jw_key(&w, "resources");
-    ch_jw_begin(&w, '[');
+    ch_jw_kbegin(&w, "resources", '[');
     for (size_t i = 0; ok && i < f->n; i++)
         ok = write_file(&w, s, f->paths[i], &total) && total <= CH_LIMIT_MCP_SKILL;
     ch_jw_end(&w, ']');

@@ -221,8 +221,7 @@ static int accept_listed(struct ch_mcp_skills *s, struct chela_error *err) {
     ch_jw_begin(&w, '{');
     ch_jw_kint(&w, "v", FILE_VERSION);
     ch_jw_kcstr(&w, "origin", s->origin);
-    ch_jw_key(&w, "skills");
-    ch_jw_value(&w, s->listed);
+    ch_jw_kvalue(&w, "skills", s->listed);
     ch_jw_end(&w, '}');
     int rc = s->path ? ch_file_save(s->path, ch_buf_sv(&text), err) : 0;
     if (rc < 0)

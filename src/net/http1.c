@@ -383,11 +383,6 @@ static enum ch_http1_state feed_lf(struct ch_http1 *m, char c, size_t *taken) {
 
 /* --- chunks */
 
-static int hex_digit(char c) {
-    unsigned digit = (unsigned char)c - '0', letter = ((unsigned char)c | 0x20) - 'a';
-    return digit < 10 ? (int)digit : letter < 6 ? (int)letter + 10 : -1;
-}
-
 /* The byte after the digits of a chunk size. A client that pads it is refused; some old
  * servers do. */
 static enum ch_http1_state end_chunk_size(struct ch_http1 *m, char c) {
@@ -403,7 +398,7 @@ static enum ch_http1_state end_chunk_size(struct ch_http1 *m, char c) {
 }
 
 static enum ch_http1_state feed_chunk_size(struct ch_http1 *m, char c) {
-    int digit = hex_digit(c);
+    int digit = ch_hex_digit(c);
     if (digit < 0)
         return end_chunk_size(m, c);
     if (m->digits == 0)
@@ -442,7 +437,7 @@ __attribute__((always_inline)) static inline const char *
 past_chunk_line(const char *at, const char *end, uint64_t *size) {
     const char *most = end - at > CHUNK_DIGITS ? at + CHUNK_DIGITS : end, *first = at;
     uint64_t n = 0;
-    for (int digit; at < most && (digit = hex_digit(*at)) >= 0; at++)
+    for (int digit; at < most && (digit = ch_hex_digit(*at)) >= 0; at++)
         n = 16 * n + (uint64_t)digit;
     if (at == first || end - at < 2 || memcmp(at, "\r\n", 2) != 0)
         return NULL;

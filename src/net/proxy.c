@@ -4,17 +4,11 @@
 #include <stdlib.h>
 
 #include "base/base64.h"
+#include "base/chars.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/redact.h"
-
-static int proxy_hex_value(char c) {
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    c |= 0x20;
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
 
 /* Percent-decode. A '%' without a valid escape is literal: passwords are typed
  * by hand. */
@@ -22,8 +16,8 @@ static void add_decoded(struct ch_buf *out, struct ch_sv s) {
     for (size_t i = 0; i < s.n; i++) {
         int hi = -1, lo = -1;
         if (s.p[i] == '%' && i + 2 < s.n) {
-            hi = proxy_hex_value(s.p[i + 1]);
-            lo = proxy_hex_value(s.p[i + 2]);
+            hi = ch_hex_digit(s.p[i + 1]);
+            lo = ch_hex_digit(s.p[i + 2]);
         }
         if (hi >= 0 && lo >= 0) {
             ch_buf_addc(out, (char)(hi << 4 | lo));

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "base/chars.h"
 #include "base/error.h"
 #include "base/sha256.h"
 #include "net/url.h"
@@ -81,17 +82,11 @@ static void sigv4_add_path(struct ch_buf *out, struct ch_sv path) {
     ch_buf_add_sv(out, ch_buf_sv(&clean));
 }
 
-static int hex_digit(char c) {
-    return c >= '0' && c <= '9'                 ? c - '0'
-           : (c | 32) >= 'a' && (c | 32) <= 'f' ? (c | 32) - 'a' + 10
-                                                : -1;
-}
-
 /* Decode and encode s again, in the form used for signatures. */
 static void add_normalised(struct ch_buf *out, struct ch_sv s) {
     for (size_t i = 0; i < s.n; i++) {
-        int high = s.p[i] == '%' && i + 2 < s.n ? hex_digit(s.p[i + 1]) : -1;
-        int low = high >= 0 ? hex_digit(s.p[i + 2]) : -1;
+        int high = s.p[i] == '%' && i + 2 < s.n ? ch_hex_digit(s.p[i + 1]) : -1;
+        int low = high >= 0 ? ch_hex_digit(s.p[i + 2]) : -1;
         char c = low >= 0 ? (char)(high << 4 | low) : s.p[i];
         sigv4_add_encoded(out, ch_sv(&c, 1));
         i += low >= 0 ? 2 : 0;

@@ -73,8 +73,7 @@ static void write_message(struct ch_jw *w, const struct ch_msg *m, const char *f
                 m->kind == CH_MSG_ASSISTANT ? "assistant"
                 : m->kind == CH_MSG_RESULTS ? "tool"
                                             : "user");
-    ch_jw_key(w, "parts");
-    ch_jw_begin(w, '[');
+    ch_jw_kbegin(w, "parts", '[');
     for (uint32_t i = 0; i < m->nblocks; i++)
         write_part(w, &m->blocks[i]);
     ch_jw_end(w, ']');

@@ -6,6 +6,7 @@
 #include "base/redact.h"
 #include "base/random_id.h"
 #include "model/codec/errors.h"
+#include "otel/follow_request.h"
 
 _Static_assert(CH_EMBED_CONTEXT == CH_TRACEPARENT, "a trace context fits");
 

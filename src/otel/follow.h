@@ -42,10 +42,6 @@ void ch_otel_follow_checkpoint(struct ch_otel_follow *f, chela_run *run,
 void ch_otel_follow_query(struct ch_otel_follow *f, chela_run *run,
                           const struct ch_listener_query *q);
 
-/* Add the attributes of a request to a model, with its name and kind. Texts are borrowed. */
-void ch_otel_add_model(struct ch_otel_span *s, struct ch_sv operation,
-                       const struct ch_endpoint *ep, struct ch_sv model);
-
 /* A request of a client with a trace context. The span of the request is between the client's span
  * and the run. False: the context is malformed. */
 bool ch_otel_follow_enter(struct ch_sv caller, char out[CH_TRACEPARENT]);

@@ -12,6 +12,12 @@
 #include "otel/metrics.h"
 #include "otel/resource.h"
 
+/* A call of chela_telemetry_flush that waits. Telemetry may end in the meantime. */
+struct flush {
+    struct ch_timer deadline;
+    bool over;
+};
+
 struct telemetry {
     struct ch_extension extension; /* in the runtime's extensions */
     struct ch_listener listener;   /* in the runtime's listeners */
@@ -26,8 +32,7 @@ struct telemetry {
     struct ch_timer interval;
     struct ch_otel_sink sink;
     struct ch_otel_follow *follow;
-    struct ch_timer deadline; /* of a flush */
-    bool flushed;
+    struct flush *flush; /* borrowed; NULL: no flush waits */
 };
 
 static const char telemetry_kind; /* its address identifies the extension */
@@ -141,7 +146,8 @@ static void telemetry_close(struct ch_extension *x) {
     if (t->rt->embed_observer == &t->observer)
         t->rt->embed_observer = NULL;
     ch_timer_stop(t->rt->loop, &t->interval);
-    ch_timer_stop(t->rt->loop, &t->deadline);
+    if (t->flush)
+        t->flush->over = true;
     for (unsigned i = 0; i < CH_OTEL_SIGNALS; i++)
         ch_otel_exporter_free(t->exporters[i]);
     ch_otel_metrics_free(t->metrics);
@@ -228,12 +234,13 @@ static size_t pending(const struct telemetry *t) {
 }
 
 static void telemetry_on_deadline(struct ch_timer *timer) {
-    CH_CONTAINER(timer, struct telemetry, deadline)->flushed = true;
+    CH_CONTAINER(timer, struct flush, deadline)->over = true;
 }
 
 static void telemetry_drained(void *user) {
     struct telemetry *t = user;
-    t->flushed = !pending(t);
+    if (t->flush && !pending(t))
+        t->flush->over = true;
 }
 
 size_t chela_telemetry_flush(chela_runtime *rt, int64_t timeout_ms) {
@@ -243,16 +250,20 @@ size_t chela_telemetry_flush(chela_runtime *rt, int64_t timeout_ms) {
     CH_LOG_SCOPE(rt->sink);
     if (t->metrics)
         export_metrics(t);
-    t->flushed = false;
     for (unsigned i = 0; i < CH_OTEL_SIGNALS; i++)
         if (t->exporters[i])
             ch_otel_exporter_flush(t->exporters[i], telemetry_drained, t);
     if (pending(t) && timeout_ms > 0 && ch_loop_may_run(rt->loop, NULL) == 0) {
-        ch_timer_start(rt->loop, &t->deadline, timeout_ms, telemetry_on_deadline);
+        struct flush flush = {.over = false};
+        t->flush = &flush;
+        ch_timer_start(rt->loop, &flush.deadline, timeout_ms, telemetry_on_deadline);
         ch_loop_hold(rt->loop);
-        ch_loop_run(rt->loop, &t->flushed);
+        ch_loop_run(rt->loop, &flush.over);
         ch_loop_release(rt->loop);
-        ch_timer_stop(rt->loop, &t->deadline);
+        ch_timer_stop(rt->loop, &flush.deadline);
+        t = telemetry_of(rt); /* a callback may have ended or replaced it */
+        if (t)
+            t->flush = NULL;
     }
-    return pending(t);
+    return t ? pending(t) : 0;
 }

@@ -203,8 +203,7 @@ static void envelope_add_untrusted(const struct chela_inbound *in, struct ch_jw 
         add_beside(in->quoted, w);
     }
     if (in->recent && in->nrecent) {
-        ch_jw_key(w, "recent");
-        ch_jw_begin(w, '[');
+        ch_jw_kbegin(w, "recent", '[');
         for (size_t i = first_shown(in); i < in->nrecent; i++)
             add_beside(&in->recent[i], w);
         ch_jw_end(w, ']');

@@ -18,22 +18,23 @@ struct look {
     struct ch_arena *a;
 };
 
+/* The element of an array by its decimal number; NULL: none. */
+static const struct ch_json *element_of(const struct ch_json *v, struct ch_sv number) {
+    size_t i = 0;
+    for (size_t k = 0; k < number.n; k++) {
+        if (number.p[k] < '0' || number.p[k] > '9' || i > UINT32_MAX)
+            return NULL;
+        i = 10 * i + (size_t)(number.p[k] - '0');
+    }
+    return v->type == CH_JSON_ARRAY && number.n && i < v->n ? ch_json_at(v, i) : NULL;
+}
+
 /* "plan.0.step_id": members by name, elements by number. */
 static const struct ch_json *field_of(const struct ch_json *v, const char *path) {
     struct ch_sv rest = ch_sv_str(path);
     while (v && rest.n) {
         struct ch_sv name = ch_sv_split(&rest, '.');
-        if (v->type == CH_JSON_OBJECT) {
-            v = ch_json_get_sv(v, name);
-        } else {
-            size_t i = 0;
-            for (size_t k = 0; k < name.n; k++) {
-                if (name.p[k] < '0' || name.p[k] > '9' || i > UINT32_MAX)
-                    return NULL;
-                i = 10 * i + (size_t)(name.p[k] - '0');
-            }
-            v = v->type == CH_JSON_ARRAY && name.n && i < v->n ? ch_json_at(v, i) : NULL;
-        }
+        v = v->type == CH_JSON_OBJECT ? ch_json_get_sv(v, name) : element_of(v, name);
     }
     return v;
 }

@@ -103,8 +103,7 @@ int chela_skill_add(const char *from, const char *folder, const char *digest, ch
         ch_jw_kint(&w, "files", (int64_t)p.n);
         ch_jw_kint(&w, "bytes", (int64_t)p.bytes);
         ch_jw_kcstr(&w, "description", p.description);
-        ch_jw_key(&w, "allowed_tools");
-        ch_jw_begin(&w, '[');
+        ch_jw_kbegin(&w, "allowed_tools", '[');
         for (const char *const *tool = p.tools; *tool; tool++)
             ch_jw_cstr(&w, *tool);
         ch_jw_end(&w, ']');

@@ -126,8 +126,7 @@ char *chela_schema_coerce(chela_schema *s, const char *json, size_t len, unsigne
     inner |= flags & CHELA_COERCE_DROP_NULL ? CH_COERCE_DROP_NULL : 0;
     int rc = ch_schema_coerce(s->program, v, inner, &arena, &v, &text, &changes, &left);
     ch_jw_begin(&w, '{');
-    ch_jw_key(&w, "value");
-    ch_jw_value(&w, v);
+    ch_jw_kvalue(&w, "value", v);
     ch_jw_kbool(&w, "valid", rc == 0);
     ch_jw_key(&w, "changes");
     write_changes(&w, &changes);

@@ -305,8 +305,7 @@ static void write_one_choice(void *user, const struct ch_json *value) {
 }
 
 static void write_choices(struct cleaner *c, const struct choices *from, bool null) {
-    ch_jw_key(&c->w, "enum");
-    ch_jw_begin(&c->w, '[');
+    ch_jw_kbegin(&c->w, "enum", '[');
     each_choice(from, write_one_choice, c);
     if (null && !c->vendor->nullable)
         ch_jw_null(&c->w);
@@ -389,8 +388,13 @@ static void write_exclusive(struct cleaner *c, const struct view *v, bool intege
 
 static int write_view(struct cleaner *c, struct view *v, bool null);
 
-static int schema_clean_write(struct cleaner *c, const struct ch_json *schema,
-                              struct ch_resource *r, bool null);
+/* null: the value may also be null. */
+static int write_schema_or_null(struct cleaner *c, const struct ch_json *schema,
+                                struct ch_resource *r, bool null);
+
+static int write_schema(struct cleaner *c, const struct ch_json *schema, struct ch_resource *r) {
+    return write_schema_or_null(c, schema, r, false);
+}
 
 static int write_member_named(struct cleaner *c, const struct view *v, const struct ch_json *name,
                               bool optional);
@@ -419,8 +423,7 @@ static size_t count_properties(const struct view *v) {
 }
 
 static int write_properties(struct cleaner *c, const struct view *v) {
-    ch_jw_key(&c->w, "properties");
-    ch_jw_begin(&c->w, '{');
+    ch_jw_kbegin(&c->w, "properties", '{');
     for (size_t i = 0; i < v->n; i++) {
         for (CH_JSON_MEMBERS(name, value, ch_json_get(v->part[i], "properties"))) {
             struct ch_sv key = ch_json_str(name);
@@ -446,16 +449,14 @@ static void schema_clean_write_required(struct cleaner *c, const struct view *v)
             if (!c->vendor->strict && !is_required(v, key))
                 continue;
             if (!any) {
-                ch_jw_key(&c->w, "required");
-                ch_jw_begin(&c->w, '[');
+                ch_jw_kbegin(&c->w, "required", '[');
             }
             any = true;
             ch_jw_str(&c->w, key);
         }
     }
     if (!any && c->vendor->strict) {
-        ch_jw_key(&c->w, "required");
-        ch_jw_begin(&c->w, '[');
+        ch_jw_kbegin(&c->w, "required", '[');
         any = true;
     }
     if (any)
@@ -484,7 +485,8 @@ static int write_member_named(struct cleaner *c, const struct view *v, const str
     }
     if (rc < 0)
         return rc;
-    return n == 1 ? schema_clean_write(c, only, resource, optional) : write_view(c, &all, optional);
+    return n == 1 ? write_schema_or_null(c, only, resource, optional)
+                  : write_view(c, &all, optional);
 }
 
 static int schema_clean_write_object(struct cleaner *c, const struct view *v) {
@@ -502,7 +504,7 @@ static int schema_clean_write_object(struct cleaner *c, const struct view *v) {
         ch_jw_kbool(&c->w, "additionalProperties", false);
     } else if (map && c->vendor->maps) {
         ch_jw_key(&c->w, "additionalProperties");
-        return schema_clean_write(c, more, v->resource[0], false);
+        return write_schema(c, more, v->resource[0]);
     } else if (c->vendor->maps && more && !map) {
         ch_jw_kbool(&c->w, "additionalProperties", more->type == CH_JSON_TRUE);
     } else if (map) {
@@ -511,20 +513,25 @@ static int schema_clean_write_object(struct cleaner *c, const struct view *v) {
     return 0;
 }
 
+static int write_list(struct cleaner *c, const char *keyword, const struct ch_json *schemas,
+                      struct ch_resource *r) {
+    int rc = 0;
+    ch_jw_kbegin(&c->w, keyword, '[');
+    for (CH_JSON_EACH(e, schemas))
+        if (rc == 0)
+            rc = write_schema(c, e, r);
+    ch_jw_end(&c->w, ']');
+    return rc;
+}
+
 /* Write the element schemas of a tuple as alternatives of one `items`. */
 static int write_places(struct cleaner *c, const struct ch_json *places, struct ch_resource *r) {
-    int rc = 0;
     schema_clean_note(c, places, "places of a tuple became alternatives");
     ch_jw_key(&c->w, "items");
     if (places->n == 1)
-        return schema_clean_write(c, places + 1, r, false);
+        return write_schema(c, places + 1, r);
     ch_jw_begin(&c->w, '{');
-    ch_jw_key(&c->w, "anyOf");
-    ch_jw_begin(&c->w, '[');
-    for (CH_JSON_EACH(e, places))
-        if (rc == 0)
-            rc = schema_clean_write(c, e, r, false);
-    ch_jw_end(&c->w, ']');
+    int rc = write_list(c, "anyOf", places, r);
     ch_jw_end(&c->w, '}');
     return rc;
 }
@@ -537,21 +544,12 @@ static int write_array(struct cleaner *c, const struct view *v) {
         places = items;
         items = NULL;
     }
-    if (ch_json_is(places, CH_JSON_ARRAY) && places->n) {
-        if (!c->vendor->tuples)
-            return write_places(c, places, r);
-        int rc = 0;
-        ch_jw_key(&c->w, "prefixItems");
-        ch_jw_begin(&c->w, '[');
-        for (CH_JSON_EACH(e, places))
-            if (rc == 0)
-                rc = schema_clean_write(c, e, r, false);
-        ch_jw_end(&c->w, ']');
-        return rc;
-    }
+    if (ch_json_is(places, CH_JSON_ARRAY) && places->n)
+        return c->vendor->tuples ? write_list(c, "prefixItems", places, r)
+                                 : write_places(c, places, r);
     if (ch_json_is(items, CH_JSON_OBJECT)) {
         ch_jw_key(&c->w, "items");
-        return schema_clean_write(c, items, r, false);
+        return write_schema(c, items, r);
     }
     if (c->vendor->strict)
         return schema_clean_refuse(c, v->part[0], "an array of anything");
@@ -581,11 +579,10 @@ static int write_alternatives(struct cleaner *c, const struct view *v,
                               const struct ch_json *alternatives, bool null) {
     struct ch_resource *r = schema_clean_owner_of(v, alternatives);
     int rc = 0;
-    ch_jw_key(&c->w, "anyOf");
-    ch_jw_begin(&c->w, '[');
+    ch_jw_kbegin(&c->w, "anyOf", '[');
     for (CH_JSON_EACH(e, alternatives))
         if (rc == 0 && !is_null(e))
-            rc = schema_clean_write(c, e, r, false);
+            rc = write_schema(c, e, r);
     if (null && !c->vendor->nullable)
         ch_jw_raw(&c->w, CH_SV("{\"type\":\"null\"}"));
     ch_jw_end(&c->w, ']');
@@ -596,8 +593,7 @@ static int write_alternatives(struct cleaner *c, const struct view *v,
  * name. */
 static int write_types(struct cleaner *c, const struct view *v, unsigned types, bool integer) {
     int rc = 0;
-    ch_jw_key(&c->w, "anyOf");
-    ch_jw_begin(&c->w, '[');
+    ch_jw_kbegin(&c->w, "anyOf", '[');
     for (unsigned t = CH_JSON_TRUE; t < CH_TYPES && rc == 0; t++) {
         if (!(types >> t & 1))
             continue;
@@ -782,8 +778,7 @@ static bool stays(const struct cleaner *c, const struct ch_json *ref, const stru
 static int write_kept_reference(struct cleaner *c, const struct ch_json *ref, bool null) {
     ch_jw_begin(&c->w, '{');
     if (null) {
-        ch_jw_key(&c->w, "anyOf");
-        ch_jw_begin(&c->w, '[');
+        ch_jw_kbegin(&c->w, "anyOf", '[');
         ch_jw_begin(&c->w, '{');
     }
     write_reference(c, ch_json_str(ref));
@@ -796,8 +791,8 @@ static int write_kept_reference(struct cleaner *c, const struct ch_json *ref, bo
     return 0;
 }
 
-static int schema_clean_write(struct cleaner *c, const struct ch_json *schema,
-                              struct ch_resource *r, bool null) {
+static int write_schema_or_null(struct cleaner *c, const struct ch_json *schema,
+                                struct ch_resource *r, bool null) {
     const struct ch_json *ref = ch_json_get(schema, "$ref");
     struct view v = {.n = 0};
     if (schema->type == CH_JSON_TRUE || (schema->type == CH_JSON_OBJECT && schema->n == 0)) {
@@ -820,12 +815,11 @@ static int write_definitions(struct cleaner *c, const struct ch_json *root, stru
     for (size_t i = 0; i < CH_LEN(keys); i++) {
         for (CH_JSON_MEMBERS(name, v, ch_json_get(root, keys[i]))) {
             if (!any) {
-                ch_jw_key(&c->w, "$defs");
-                ch_jw_begin(&c->w, '{');
+                ch_jw_kbegin(&c->w, "$defs", '{');
             }
             any = true;
             ch_jw_key_sv(&c->w, ch_json_str(name));
-            int rc = schema_clean_write(c, v, r, false);
+            int rc = write_schema(c, v, r);
             if (rc < 0)
                 return rc;
         }
@@ -841,7 +835,7 @@ static int write_root(struct cleaner *c, const struct ch_json *root, struct ch_r
     if (c->vendor->strict && (ch_json_get(root, "anyOf") || ch_json_get(root, "oneOf")))
         return schema_clean_refuse(c, root, "alternatives at the root");
     if (!c->vendor->references || root->type != CH_JSON_OBJECT)
-        return schema_clean_write(c, root, r, false);
+        return write_schema(c, root, r);
     int rc = schema_clean_gather(c, &v, root, r, 0);
     if (rc == 0)
         rc = write_view(c, &v, false);

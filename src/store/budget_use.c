@@ -28,11 +28,9 @@ void ch_budget_note_write(struct ch_buf *out, const struct chela_budget_use *use
     ch_jw_begin(&w, '{');
     ch_jw_kcstr(&w, "budget", use->name);
     ch_jw_kcstr(&w, "of", use->of);
-    ch_jw_key(&w, "cost_usd");
-    ch_jw_double(&w, use->cost_usd);
+    ch_jw_kdouble(&w, "cost_usd", use->cost_usd);
     ch_jw_kint(&w, "tokens", use->tokens);
-    ch_jw_key(&w, "limit_usd");
-    ch_jw_double(&w, use->limit_usd);
+    ch_jw_kdouble(&w, "limit_usd", use->limit_usd);
     ch_jw_kint(&w, "limit_tokens", use->limit_tokens);
     ch_jw_end(&w, '}');
 }

@@ -84,8 +84,7 @@ static void store_show_write_below(struct ch_jw *w, const struct ch_journal_repl
 static void store_show_write_waiting(struct ch_jw *w, const struct ch_journal_replay *p) {
     size_t at = 0;
 
-    ch_jw_key(w, "waiting");
-    ch_jw_begin(w, '[');
+    ch_jw_kbegin(w, "waiting", '[');
     for (uint32_t i = 0; p->reply && i < p->reply->nblocks; i++) {
         const struct ch_block *b = &p->reply->blocks[i];
         if (b->type != CH_BLOCK_TOOL_CALL)
@@ -137,8 +136,7 @@ static void store_show_transcript(struct ch_jw *w, const struct ch_transcript *t
 
     if (end < t->n)
         ch_jw_kint(w, "next", (int64_t)end);
-    ch_jw_key(w, "transcript");
-    ch_jw_begin(w, '[');
+    ch_jw_kbegin(w, "transcript", '[');
     for (size_t i = from; i < end; i++)
         ch_msg_write(t->msgs[i], w);
     ch_jw_end(w, ']');

@@ -247,8 +247,7 @@ static void write_raw_redacted(struct ch_jw *w, struct ch_sv json) {
 static void write_cuts(const struct ch_request_past *p, struct ch_jw *w) {
     const struct ch_part *system =
         p->setup ? ch_parts_find(&p->parts, ch_json_get_str(p->setup->v, "system")) : NULL;
-    ch_jw_key(w, "cut");
-    ch_jw_begin(w, '[');
+    ch_jw_kbegin(w, "cut", '[');
     for (CH_JSON_EACH(s, system ? ch_json_get(system->v, "sections") : NULL)) {
         if (!ch_json_get(s, "of"))
             continue;
@@ -271,8 +270,7 @@ static void write_cuts(const struct ch_request_past *p, struct ch_jw *w) {
 }
 
 static void write_number(struct ch_jw *w, const char *name, const struct ch_json *v) {
-    ch_jw_key(w, name);
-    ch_jw_value(w, v);
+    ch_jw_kvalue(w, name, v);
 }
 
 static void write_outcome(const struct ch_request_past *p, struct ch_jw *w) {
@@ -293,8 +291,7 @@ static void write_outcome(const struct ch_request_past *p, struct ch_jw *w) {
             ch_jw_kstr(w, "stop", ch_json_get_str(p->reply, "stop"));
         return;
     }
-    ch_jw_key(w, "failure");
-    ch_jw_begin(w, '{');
+    ch_jw_kbegin(w, "failure", '{');
     struct ch_sv cls = ch_json_get_str(p->failure, "class");
     struct ch_sv reason = ch_json_get_str(p->failure, "reason");
     ch_jw_kstr(w, "class", cls.n ? cls : reason.n ? reason : CH_SV("no_reply"));

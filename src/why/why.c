@@ -73,8 +73,7 @@ static void narrow(struct why *y, struct ch_buf *decision) {
         ch_json_parse(&arena, ch_buf_sv(decision), CH_JSON_REPLACE, &v, NULL, NULL) < 0)
         return;
     ch_jw_begin(&w, '{');
-    ch_jw_key(&w, "calls");
-    ch_jw_begin(&w, '[');
+    ch_jw_kbegin(&w, "calls", '[');
     for (CH_JSON_EACH(c, ch_json_get(v, "calls"))) {
         CH_BUF_AUTO one = {0};
         struct ch_jw o = ch_jw(&one);
@@ -132,12 +131,10 @@ static bool judged_same(struct why *y, struct ch_sv a, struct ch_sv b) {
     ch_buf_addf(&text, "Answer A:\n%.*s\n\nAnswer B:\n%.*s", CH_SV_FMT(a), CH_SV_FMT(b));
     ch_jw_begin(&w, '{');
     ch_jw_kcstr(&w, "system", JUDGE_TEXT);
-    ch_jw_key(&w, "messages");
-    ch_jw_begin(&w, '[');
+    ch_jw_kbegin(&w, "messages", '[');
     ch_jw_begin(&w, '{');
     ch_jw_kcstr(&w, "role", "user");
-    ch_jw_key(&w, "content");
-    ch_jw_begin(&w, '[');
+    ch_jw_kbegin(&w, "content", '[');
     ch_jw_begin(&w, '{');
     ch_jw_kcstr(&w, "type", "text");
     ch_jw_kstr(&w, "text", ch_buf_sv(&text));
@@ -348,8 +345,7 @@ static void write_decision(struct ch_jw *w, const char *name, struct ch_sv json)
 
 static void write_cause(struct why *y, struct ch_jw *w, const struct why_cause *c) {
     ch_jw_begin(w, '{');
-    ch_jw_key(w, "parts");
-    ch_jw_begin(w, '[');
+    ch_jw_kbegin(w, "parts", '[');
     for (size_t i = c->n; i > 0; i--)
         write_part(w, &y->parts.list[c->parts[i - 1]]);
     ch_jw_end(w, ']');
@@ -363,8 +359,7 @@ static void write_cause(struct why *y, struct ch_jw *w, const struct why_cause *
 
 static void write_notes(const struct why *y, struct ch_jw *w) {
     CH_BUF_AUTO refused = {0};
-    ch_jw_key(w, "notes");
-    ch_jw_begin(w, '[');
+    ch_jw_kbegin(w, "notes", '[');
     bool known = strcmp(y->verdict, "chance") != 0 && strcmp(y->verdict, "unknown") != 0;
     if (!y->same_as_recorded && known)
         ch_jw_cstr(w, "the model decides otherwise now than in the session; the present "
@@ -401,15 +396,13 @@ static char *report(struct why *y, const char *key) {
     ch_jw_kint(&w, "budget", y->opts.calls);
     ch_jw_kint(&w, "calls", y->calls);
     ch_jw_kint(&w, "answered", y->calls - y->failed); /* the search ends with the first failure */
-    ch_jw_key(&w, "usage");
-    ch_jw_begin(&w, '{');
+    ch_jw_kbegin(&w, "usage", '{');
     ch_jw_kint(&w, "input", y->usage.input);
     ch_jw_kint(&w, "output", y->usage.output);
     ch_jw_end(&w, '}');
     ch_jw_kcstr(&w, "verdict", y->verdict);
     ch_jw_kbool(&w, "complete", !y->spent && !y->failed);
-    ch_jw_key(&w, "causes");
-    ch_jw_begin(&w, '[');
+    ch_jw_kbegin(&w, "causes", '[');
     for (size_t i = 0; i < y->ncauses; i++)
         write_cause(y, &w, &y->causes[i]);
     ch_jw_end(&w, ']');

@@ -72,8 +72,7 @@ void ch_why_decision(const struct ch_json *content, struct ch_buf *out) {
         if (!ch_sv_is(ch_json_get_str(b, "type"), "tool_call"))
             continue;
         if (!any) {
-            ch_jw_key(&w, "calls");
-            ch_jw_begin(&w, '[');
+            ch_jw_kbegin(&w, "calls", '[');
         }
         any = true;
         ch_jw_begin(&w, '{');

@@ -15,6 +15,7 @@
 
 #include <chela.h>
 #include <chela/store.h>
+#include <chela/telemetry.h>
 
 #define LEN(a) (sizeof(a) / sizeof((a)[0]))
 
@@ -58,6 +59,9 @@ struct office {
     chela_agent *lead, *clerk;
     chela_session *session;
     chela_run *run, *first; /* first: borrowed */
+    chela_session *other;
+    chela_mcp_server *server;
+    chela_gateway *gateway;
     char path[40], model[64];
     char approvals[4][64];
     unsigned asks, events, ends;
@@ -333,21 +337,27 @@ static void test_reopen(void **state) {
             reopen(*state, times, turns);
 }
 
-/* The agent is closed while a local server is asked for the size of its context. */
-static void test_closed_while_a_server_is_asked(void **state) {
+/* A server that accepts connections and never answers; url (64 bytes) gets its address. */
+static int open_silent_server(const char *path, char *url) {
     struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t n = sizeof(at);
-    int server = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0); /* accepts, and never answers */
+    int server = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(server, (struct sockaddr *)&at, sizeof(at)), 0);
+    assert_int_equal(listen(server, 8), 0);
+    assert_int_equal(getsockname(server, (struct sockaddr *)&at, &n), 0);
+    snprintf(url, 64, "http://127.0.0.1:%d%s", ntohs(at.sin_port), path);
+    return server;
+}
+
+/* The agent is closed while a local server is asked for the size of its context. */
+static void test_closed_while_a_server_is_asked(void **state) {
     char url[64];
+    int server = open_silent_server("/v1", url);
     chela_runtime *rt;
     chela_agent *agent;
     chela_session *session;
     struct chela_error err = {0};
     (void)state;
-    assert_int_equal(bind(server, (struct sockaddr *)&at, sizeof(at)), 0);
-    assert_int_equal(listen(server, 8), 0);
-    assert_int_equal(getsockname(server, (struct sockaddr *)&at, &n), 0);
-    snprintf(url, sizeof(url), "http://127.0.0.1:%d/v1", ntohs(at.sin_port));
     struct chela_agent_opts opts = CHELA_AGENT_OPTS(.model = "ollama/m", .base_url = url);
     assert_int_equal(chela_runtime_new(NULL, &rt, &err), 0);
     assert_int_equal(chela_agent_new(rt, &opts, &agent, &err), 0);
@@ -363,6 +373,89 @@ static void test_closed_while_a_server_is_asked(void **state) {
     close(server);
 }
 
+static void act_end_telemetry(struct office *o) {
+    chela_telemetry_start(o->rt, NULL, NULL);
+}
+static void act_flush(struct office *o) {
+    chela_telemetry_flush(o->rt, 0);
+}
+
+/* Flushes the spans of a run, and in the meantime acts in an event of the next run. */
+static size_t act_while_flushing(act_fn *act, int64_t timeout_ms) {
+    char url[64];
+    int server = open_silent_server("", url);
+    struct office o;
+    open_office(&o, &variants[0]);
+    struct chela_telemetry_opts to = CHELA_TELEMETRY_OPTS(.endpoint = url);
+    assert_int_equal(chela_telemetry_start(o.rt, &to, NULL), 0);
+    start(&o, "plain");
+    chela_run_wait(o.run);
+    give_back(&o);
+    o.act = act;
+    o.act_at = o.events + 2;
+    start(&o, "plain");
+    size_t left = chela_telemetry_flush(o.rt, timeout_ms);
+    assert_true(o.acted);
+    close_office(&o);
+    close(server);
+    return left;
+}
+
+/* The flush ends when telemetry ends, and does not wait for its time. */
+static void test_act_while_flushing(void **state) {
+    (void)state;
+    assert_int_equal(act_while_flushing(act_end_telemetry, 600000), 0);
+    assert_true(act_while_flushing(act_flush, 50) > 0);
+}
+
+static void close_other(chela_session *s, const struct chela_error *err, void *user) {
+    struct office *o = user;
+    (void)s, (void)err;
+    chela_session_close(o->other);
+}
+static void act_close_server(struct office *o) {
+    chela_mcp_server_close(o->server);
+}
+static void act_close_gateway(struct office *o) {
+    chela_gateway_close(o->gateway);
+}
+
+/* An office with a run whose second event calls `act`. */
+static void open_acting_office(struct office *o, act_fn *act) {
+    open_office(o, &variants[1]);
+    o->act = act;
+    o->act_at = 2;
+    start(o, "plain");
+}
+
+/* A function that waits for an object returns when a callback closes the object. */
+static void test_closed_while_waiting(void **state) {
+    struct office o;
+    (void)state;
+    open_office(&o, &variants[1]);
+    chela_session_on_ready(o.session, close_other, &o);
+    assert_int_equal(chela_session_new(o.lead, "other", &o.other, NULL), 0);
+    assert_int_equal(chela_session_wait(o.other, NULL), CHELA_ECANCELED);
+    close_office(&o);
+
+    struct chela_mcp_server_opts server = CHELA_MCP_SERVER_OPTS(.name = "n", .version = "1");
+    open_acting_office(&o, act_close_server);
+    assert_int_equal(chela_mcp_server_new(o.rt, &server, &o.server, NULL), 0);
+    assert_int_equal(chela_mcp_server_run(o.server), 0);
+    assert_true(o.acted);
+    close_office(&o);
+
+    open_acting_office(&o, act_close_gateway);
+    chela_agent *const agents[] = {o.lead, NULL};
+    struct chela_gateway_opts gateway =
+        CHELA_GATEWAY_OPTS(.listen = "127.0.0.1:0", .token = "0123456789abcdef0123456789abcdef",
+                           .agents = agents, .store = o.store);
+    assert_int_equal(chela_gateway_new(o.rt, &gateway, &o.gateway, NULL), 0);
+    assert_int_equal(chela_gateway_run(o.gateway), 0);
+    assert_true(o.acted);
+    close_office(&o);
+}
+
 #define DELEGATING(test)                                                                        \
     cmocka_unit_test_prestate(test, (void *)&variants[0]),                                      \
         cmocka_unit_test_prestate(test, (void *)&variants[1])
@@ -373,6 +466,8 @@ static void test_closed_while_a_server_is_asked(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_closed_while_a_server_is_asked),
+                                       cmocka_unit_test(test_act_while_flushing),
+                                       cmocka_unit_test(test_closed_while_waiting),
                                        DELEGATING(test_reopen), ALL_WAYS(test_act_inside),
                                        ALL_WAYS(test_next_inside_end),
                                        DELEGATING(test_next_inside_hook),

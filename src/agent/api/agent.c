@@ -552,8 +552,7 @@ char *chela_agent_policies_json(const chela_agent *a, const char *channel, const
     struct ch_jw w = ch_jw(&out);
     size_t at = 0;
     ch_jw_begin(&w, '{');
-    ch_jw_key(&w, "policies");
-    ch_jw_begin(&w, '[');
+    ch_jw_kbegin(&w, "policies", '[');
     for (const char *id; (id = ch_policies_each(a->policies, who, &at));)
         ch_jw_cstr(&w, id);
     ch_jw_end(&w, ']');
@@ -581,8 +580,7 @@ int64_t chela_agent_context_window(const chela_agent *a) {
 
 static void write_skill_tools(struct ch_jw *w, const chela_agent *a, const struct ch_skill *s) {
     CH_BUF_AUTO unknown = {0};
-    ch_jw_key(w, "allowed_tools");
-    ch_jw_begin(w, '[');
+    ch_jw_kbegin(w, "allowed_tools", '[');
     for (const char *const *tool = s->head.tools; *tool; tool++)
         ch_jw_cstr(w, *tool);
     ch_jw_end(w, ']');

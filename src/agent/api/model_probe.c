@@ -158,8 +158,7 @@ static char *write_findings(const struct findings *f) {
     write_verdict(&w, "parallel", ok && f->p.calls > 0, f->p.calls > 1);
     ch_jw_kint(&w, "first_ms", f->p.first ? f->p.first - f->p.began : 0);
     ch_jw_kint(&w, "total_ms", f->p.ended ? f->p.ended - f->p.began : 0);
-    ch_jw_key(&w, "usage");
-    ch_jw_begin(&w, '{');
+    ch_jw_kbegin(&w, "usage", '{');
     ch_jw_kint(&w, "input", f->p.usage.input);
     ch_jw_kint(&w, "output", f->p.usage.output);
     ch_jw_end(&w, '}');

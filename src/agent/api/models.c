@@ -28,10 +28,8 @@ static void write_price(struct ch_jw *w, const char *provider, struct ch_sv mode
         return;
     }
     ch_jw_begin(w, '{');
-    ch_jw_key(w, "input");
-    ch_jw_double(w, p.input);
-    ch_jw_key(w, "output");
-    ch_jw_double(w, p.output);
+    ch_jw_kdouble(w, "input", p.input);
+    ch_jw_kdouble(w, "output", p.output);
     ch_jw_end(w, '}');
 }
 
@@ -132,13 +130,11 @@ char *chela_models_json(chela_runtime *rt, const char *provider, struct chela_er
     struct ch_jw w = ch_jw(&out);
     int rc = CHELA_OK;
     ch_jw_begin(&w, '{');
-    ch_jw_key(&w, "providers");
-    ch_jw_begin(&w, '[');
+    ch_jw_kbegin(&w, "providers", '[');
     if (!write_providers(rt, provider, &w))
         rc = ch_fail(err, CHELA_ENOENT, "there is no provider '%s'", provider);
     ch_jw_end(&w, ']');
-    ch_jw_key(&w, "models");
-    ch_jw_begin(&w, '[');
+    ch_jw_kbegin(&w, "models", '[');
     if (!provider)
         write_known(&w);
     else if (rc == CHELA_OK)

@@ -253,12 +253,9 @@ static void write_rate(struct ch_jw *w, size_t passed, size_t runs, double thres
     struct ch_rate r = ch_rate(passed, runs);
     ch_jw_kint(w, "runs", (int64_t)runs);
     ch_jw_kint(w, "passed", (int64_t)passed);
-    ch_jw_key(w, "rate");
-    ch_jw_double(w, r.rate);
-    ch_jw_key(w, "low");
-    ch_jw_double(w, r.low);
-    ch_jw_key(w, "high");
-    ch_jw_double(w, r.high);
+    ch_jw_kdouble(w, "rate", r.rate);
+    ch_jw_kdouble(w, "low", r.low);
+    ch_jw_kdouble(w, "high", r.high);
     ch_jw_kbool(w, "ok", runs > 0 && r.rate >= threshold - 1e-9);
 }
 
@@ -273,8 +270,7 @@ static void write_case(struct ch_jw *w, const struct test *test, const struct tr
     } else {
         write_rate(w, t->passed, t->done, test->opts.threshold);
     }
-    ch_jw_key(w, "failures");
-    ch_jw_begin(w, '[');
+    ch_jw_kbegin(w, "failures", '[');
     if (t->failures.n)
         ch_jw_raw(w, ch_buf_sv(&t->failures));
     ch_jw_end(w, ']');
@@ -305,19 +301,15 @@ static char *write_report(const struct test *test) {
     ch_jw_kcstr(&w, "fingerprint", test->prompt->fingerprint);
     ch_jw_kcstr(&w, "model", test->model);
     ch_jw_kint(&w, "ts", ch_now_ms(&ch_clock_system));
-    ch_jw_key(&w, "threshold");
-    ch_jw_double(&w, test->opts.threshold);
+    ch_jw_kdouble(&w, "threshold", test->opts.threshold);
     write_rate(&w, passed, runs, 0);
     ch_jw_kbool(&w, "pass", all_ok(test));
-    ch_jw_key(&w, "usage");
-    ch_jw_begin(&w, '{');
+    ch_jw_kbegin(&w, "usage", '{');
     ch_jw_kint(&w, "input", test->usage.input);
     ch_jw_kint(&w, "output", test->usage.output);
-    ch_jw_key(&w, "cost_usd");
-    ch_jw_double(&w, test->usage.cost_usd < 0 ? (double)NAN : test->usage.cost_usd);
+    ch_jw_kdouble(&w, "cost_usd", test->usage.cost_usd < 0 ? (double)NAN : test->usage.cost_usd);
     ch_jw_end(&w, '}');
-    ch_jw_key(&w, "cases");
-    ch_jw_begin(&w, '[');
+    ch_jw_kbegin(&w, "cases", '[');
     for (size_t i = 0; i < test->cases.n; i++)
         write_case(&w, test, &test->tried[i]);
     ch_jw_end(&w, ']');
@@ -444,8 +436,7 @@ static const struct ch_json *case_in(const struct ch_json *report, struct ch_sv 
 }
 
 static void write_number(struct ch_jw *w, const char *key, double v) {
-    ch_jw_key(w, key);
-    ch_jw_double(w, v);
+    ch_jw_kdouble(w, key, v);
 }
 
 char *chela_prompt_compare(const char *a, const char *b, struct chela_error *err) {
@@ -462,8 +453,7 @@ char *chela_prompt_compare(const char *a, const char *b, struct chela_error *err
     write_number(&w, "low", d.low);
     write_number(&w, "high", d.high);
     ch_jw_kcstr(&w, "verdict", d.low > 0 ? "better" : d.high < 0 ? "worse" : "same");
-    ch_jw_key(&w, "cases");
-    ch_jw_begin(&w, '[');
+    ch_jw_kbegin(&w, "cases", '[');
     for (CH_JSON_EACH(c, ch_json_get(x, "cases"))) {
         struct ch_sv name = ch_json_get_str(c, "name");
         ch_jw_begin(&w, '{');

@@ -66,16 +66,14 @@ int chela_prompts_rollout(chela_runtime *rt, const char *name, const char *versi
 /* --- as JSON ---------------------------------------------------------------------- */
 
 static void write_texts(struct ch_jw *w, const char *key, const char *const *list) {
-    ch_jw_key(w, key);
-    ch_jw_begin(w, '[');
+    ch_jw_kbegin(w, key, '[');
     for (; list && *list; list++)
         ch_jw_cstr(w, *list);
     ch_jw_end(w, ']');
 }
 
 static void write_variables(struct ch_jw *w, const struct ch_prompt *t) {
-    ch_jw_key(w, "variables");
-    ch_jw_begin(w, '[');
+    ch_jw_kbegin(w, "variables", '[');
     for (size_t i = 0; i < t->nvariables; i++) {
         ch_jw_begin(w, '{');
         ch_jw_kcstr(w, "name", t->variables[i].name);
@@ -103,8 +101,7 @@ static void write_unknown(struct ch_jw *w, const struct ch_prompts *builtin,
                           const struct ch_prompt *t) {
     struct ch_prompt_query q = {.name = t->name};
     const struct ch_prompt *usual = ch_prompts_pick(builtin, &q, NULL);
-    ch_jw_key(w, "unknown");
-    ch_jw_begin(w, '[');
+    ch_jw_kbegin(w, "unknown", '[');
     for (size_t i = 0; usual && i < t->nvariables; i++)
         if (!has_value(usual, t->variables[i].name))
             ch_jw_cstr(w, t->variables[i].name);
@@ -128,8 +125,7 @@ static void write_prompt(struct ch_jw *w, const struct ch_prompts *c,
     ch_jw_kcstr(w, "description", t->head.description);
     ch_jw_kcstr(w, "changelog", t->head.changelog);
     write_variables(w, t);
-    ch_jw_key(w, "schema");
-    ch_jw_value(w, t->head.schema);
+    ch_jw_kvalue(w, "schema", t->head.schema);
     write_texts(w, "headings", t->head.headings);
     write_texts(w, "modules", t->head.modules);
     ch_jw_kbool(w, "cases", ch_prompts_has_cases(c, t->name));

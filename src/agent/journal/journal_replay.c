@@ -388,20 +388,10 @@ static int fold_done(struct reading *r) {
     return 0;
 }
 
-static int hex_value(char c) {
-    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 /* False: there is no digest; out is all zero, which equals no digest. */
 static bool read_digest(struct ch_sv hex, unsigned char out[CH_SHA256_SIZE]) {
-    bool good = hex.n == 2 * (size_t)CH_SHA256_SIZE;
+    bool good = ch_sha256_read(hex, out);
 
-    memset(out, 0, CH_SHA256_SIZE);
-    for (size_t i = 0; good && i < CH_SHA256_SIZE; i++) {
-        int high = hex_value(hex.p[2 * i]), low = hex_value(hex.p[2 * i + 1]);
-        good = high >= 0 && low >= 0;
-        out[i] = (unsigned char)((high & 15) << 4 | (low & 15));
-    }
     if (!good)
         memset(out, 0, CH_SHA256_SIZE);
     return good;

@@ -93,10 +93,11 @@ static void run_journal_on_opened(const struct ch_log_head *head, void *past,
     struct ch_run_journal *k = s->journal;
 
     k->safe = head->last;
-    k->opened = true;
     s->inherited = head->served;
     k->agent = head->agent;
     k->state = CH_RUN_JOURNAL_OPEN;
+    if (k->wait)
+        k->wait->over = true;
     struct chela_error damage = {0};
     if (!err && ch_journal_replay_finish(past, &damage) < 0)
         err = &damage;
@@ -148,7 +149,6 @@ void ch_run_journal_open(chela_session *s, const struct ch_run_journal_ops *by) 
     ch_run_journal_forget(s);
     s->journal->ops = by;
     s->journal->state = CH_RUN_JOURNAL_OPENING;
-    s->journal->opened = false;
     s->journal->err = (struct chela_error){0};
     s->journal->sum.known = false; /* the parts of the last request may be lost */
     s->journal->log = j->ops->open(j, s->key, s->exists ? NULL : s->agent->id, &handler,
@@ -156,6 +156,8 @@ void ch_run_journal_open(chela_session *s, const struct ch_run_journal_ops *by) 
 }
 
 void ch_run_journal_close(chela_session *s) {
+    if (s->journal && s->journal->wait)
+        *s->journal->wait = (struct ch_run_journal_wait){.over = true, .closed = true};
     if (s->journal && s->journal->log)
         ops(s)->close(CH_TAKE(s->journal->log));
 }
@@ -207,13 +209,14 @@ static struct ch_jw run_journal_begin(struct ch_run_journal *k, const chela_run 
     return w;
 }
 
-static uint64_t end(chela_session *s, struct ch_jw *w, enum ch_record_type type,
-                    enum ch_sync sync) {
+/* Ends the record and appends it to the log. Returns its position. */
+static uint64_t run_journal_append(chela_session *s, struct ch_jw *w, enum ch_record_type type,
+                                   enum ch_sync sync) {
     ch_jw_end(w, '}');
     return ops(s)->append(s->journal->log, type, ch_buf_sv(&s->journal->scratch), sync);
 }
 
-static void kmsg(struct ch_jw *w, const struct ch_msg *m) {
+static void run_journal_write_message(struct ch_jw *w, const struct ch_msg *m) {
     ch_jw_key(w, "message");
     ch_msg_write(m, w);
 }
@@ -258,8 +261,8 @@ static uint64_t end_inbound(chela_session *s, struct ch_jw *w,
     if (from->origin && from->origin->id)
         ch_jw_kcstr(w, "about_id", from->origin->id);
     ch_inbox_take(s, from->event);
-    return end(s, w, CH_REC_INBOUND,
-               from->event ? CH_SYNC_COMMIT : s->agent->rt->journal->gate);
+    return run_journal_append(s, w, CH_REC_INBOUND,
+                              from->event ? CH_SYNC_COMMIT : s->agent->rt->journal->gate);
 }
 
 uint64_t ch_run_journal_inbound(chela_run *run, const struct ch_msg *m, const char *prompt) {
@@ -276,7 +279,7 @@ uint64_t ch_run_journal_inbound(chela_run *run, const struct ch_msg *m, const ch
     ch_principal_write(ch_run_origin_principal(run), &w);
     if (ch_run_origin_drop_if(run))
         ch_jw_kcstr(&w, "drop_if", ch_run_origin_drop_if(run));
-    kmsg(&w, m);
+    run_journal_write_message(&w, m);
     run->record->start_seq = end_inbound(
         run->session, &w,
         &(struct ch_inbound_origin){ch_run_origin_event(run), ch_run_origin_answer_to(run),
@@ -294,11 +297,12 @@ uint64_t ch_run_journal_queued(chela_run *run, const struct ch_msg *m, bool foll
     struct ch_jw w = run_journal_begin(k, run);
     ch_jw_kcstr(&w, "mode", follow_up ? "follow_up" : "steer");
     ch_principal_write(ch_run_origin_principal(run), &w);
-    kmsg(&w, m);
+    run_journal_write_message(&w, m);
     return end_inbound(run->session, &w, from);
 }
 
-static struct ch_jw begin_alone(struct ch_run_journal *k) {
+/* Begins a record that belongs to no run. */
+static struct ch_jw run_journal_begin_alone(struct ch_run_journal *k) {
     ch_buf_clear(&k->scratch);
     struct ch_jw w = ch_jw(&k->scratch);
     ch_jw_begin(&w, '{');
@@ -312,10 +316,10 @@ uint64_t ch_run_journal_waiting(chela_session *s, const struct ch_msg *m,
 
     if (!k)
         return 0;
-    struct ch_jw w = begin_alone(k);
+    struct ch_jw w = run_journal_begin_alone(k);
     ch_jw_kcstr(&w, "mode", "collect");
     ch_principal_write(principal, &w);
-    kmsg(&w, m);
+    run_journal_write_message(&w, m);
     if (idle)
         note_status(s, k, CH_REPLAY_RUNNING);
     return end_inbound(s, &w, from);
@@ -326,11 +330,11 @@ static void end_waiting(chela_session *s, uint64_t seq, bool dropped) {
 
     if (!k || !seq)
         return;
-    struct ch_jw w = begin_alone(k);
+    struct ch_jw w = run_journal_begin_alone(k);
     ch_jw_kint(&w, "of", (int64_t)seq);
     if (dropped)
         ch_jw_kbool(&w, "dropped", true);
-    end(s, &w, CH_REC_MESSAGE, CH_SYNC_LATER);
+    run_journal_append(s, &w, CH_REC_MESSAGE, CH_SYNC_LATER);
 }
 
 void ch_run_journal_forgotten(chela_session *s, uint64_t seq) {
@@ -351,7 +355,7 @@ void ch_run_journal_delivered(chela_run *run, uint64_t seq, bool dropped) {
     ch_jw_kint(&w, "of", (int64_t)seq);
     if (dropped)
         ch_jw_kbool(&w, "dropped", true);
-    end(run->session, &w, CH_REC_MESSAGE, CH_SYNC_LATER);
+    run_journal_append(run->session, &w, CH_REC_MESSAGE, CH_SYNC_LATER);
 }
 
 void ch_run_journal_note(chela_run *run, struct ch_sv text) {
@@ -361,7 +365,7 @@ void ch_run_journal_note(chela_run *run, struct ch_sv text) {
         return;
     struct ch_jw w = run_journal_begin(k, run);
     ch_jw_kstr(&w, "note", text);
-    end(run->session, &w, CH_REC_MESSAGE, CH_SYNC_LATER);
+    run_journal_append(run->session, &w, CH_REC_MESSAGE, CH_SYNC_LATER);
 }
 
 void ch_run_journal_message(chela_run *run, const struct ch_msg *m) {
@@ -371,13 +375,12 @@ void ch_run_journal_message(chela_run *run, const struct ch_msg *m) {
         return;
     run_journal_count(run, 1, 0);
     struct ch_jw w = run_journal_begin(k, run);
-    kmsg(&w, m);
-    end(run->session, &w, CH_REC_MESSAGE, CH_SYNC_LATER);
+    run_journal_write_message(&w, m);
+    run_journal_append(run->session, &w, CH_REC_MESSAGE, CH_SYNC_LATER);
 }
 
 static void run_journal_write_usage(struct ch_jw *w, const struct ch_usage *u) {
-    ch_jw_key(w, "usage");
-    ch_jw_begin(w, '{');
+    ch_jw_kbegin(w, "usage", '{');
     ch_jw_kint(w, "input", u->input);
     ch_jw_kint(w, "output", u->output);
     ch_jw_kint(w, "cache_read", u->cache_read);
@@ -389,8 +392,7 @@ static void run_journal_write_usage(struct ch_jw *w, const struct ch_usage *u) {
 static void write_embedded(struct ch_jw *w, const chela_run *run) {
     if (!run->record->embedded.calls)
         return;
-    ch_jw_key(w, "embedding");
-    ch_jw_begin(w, '{');
+    ch_jw_kbegin(w, "embedding", '{');
     ch_jw_kcstr(w, "model", run->record->embedded.model);
     ch_jw_kint(w, "calls", run->record->embedded.calls);
     ch_jw_kint(w, "input", run->record->embedded.tokens);
@@ -406,24 +408,22 @@ void ch_run_journal_reply(chela_run *run, const struct ch_msg *m, const struct c
         return;
     run_journal_count(run, 1, 1);
     struct ch_jw w = run_journal_begin(k, run);
-    kmsg(&w, m);
+    run_journal_write_message(&w, m);
     ch_jw_kcstr(&w, "stop", ch_stop_name(r->stop));
     if (person)
         ch_jw_kbool(&w, "person", true);
-    ch_jw_key(&w, "request");
-    ch_jw_begin(&w, '{');
+    ch_jw_kbegin(&w, "request", '{');
     ch_jw_kcstr(&w, "model", run->target->spec);
     ch_jw_kint(&w, "messages", (int64_t)run->session->transcript.n);
     ch_jw_end(&w, '}');
     run_journal_write_usage(&w, &r->usage);
     if (cost > 0) {
-        ch_jw_key(&w, "cost");
-        ch_jw_double(&w, cost);
+        ch_jw_kdouble(&w, "cost", cost);
     }
     write_embedded(&w, run);
     run->record->embedded.calls = 0;
     run->record->embedded.tokens = 0;
-    end(run->session, &w, CH_REC_MESSAGE, CH_SYNC_SOON);
+    run_journal_append(run->session, &w, CH_REC_MESSAGE, CH_SYNC_SOON);
 }
 
 void ch_run_journal_role(chela_run *run, const char *role, const char *model,
@@ -437,7 +437,7 @@ void ch_run_journal_role(chela_run *run, const char *role, const char *model,
     ch_jw_kcstr(&w, "model", model);
     run_journal_write_usage(&w, u);
     ch_jw_kstr(&w, "answer", ch_utf8_cut(answer, CH_LIMIT_ROLE_RESULT));
-    end(run->session, &w, CH_REC_ROLE, CH_SYNC_LATER);
+    run_journal_append(run->session, &w, CH_REC_ROLE, CH_SYNC_LATER);
 }
 
 void ch_run_journal_attached(chela_run *run, const char *path, const char *refused) {
@@ -450,7 +450,7 @@ void ch_run_journal_attached(chela_run *run, const char *path, const char *refus
     ch_jw_kcstr(&w, "call", "read");
     if (refused)
         ch_jw_kcstr(&w, "refused", refused);
-    end(run->session, &w, CH_REC_ATTACHED, CH_SYNC_COMMIT);
+    run_journal_append(run->session, &w, CH_REC_ATTACHED, CH_SYNC_COMMIT);
 }
 
 uint64_t ch_run_journal_started(chela_run *run, size_t call, const struct ch_block *block,
@@ -475,7 +475,7 @@ uint64_t ch_run_journal_started(chela_run *run, size_t call, const struct ch_blo
     const struct ch_tool *tool = ch_registry_find(&run->session->agent->registry, block->name);
     if (ch_tool_is_run(tool))
         ch_jw_kcstr(&w, "child", ch_child_key(run->session->key, tool->name, key, &arena));
-    return end(run->session, &w, CH_REC_STARTED, run_journal_gate(run));
+    return run_journal_append(run->session, &w, CH_REC_STARTED, run_journal_gate(run));
 }
 
 void ch_run_journal_done(chela_run *run, size_t call, const struct ch_msg *result,
@@ -486,7 +486,7 @@ void ch_run_journal_done(chela_run *run, size_t call, const struct ch_msg *resul
         return;
     struct ch_jw w = run_journal_begin(k, run);
     ch_jw_kint(&w, "call", (int64_t)call);
-    kmsg(&w, result);
+    run_journal_write_message(&w, result);
     if (how->ran)
         ch_jw_kbool(&w, "ran", true);
     if (how->refused)
@@ -497,7 +497,7 @@ void ch_run_journal_done(chela_run *run, size_t call, const struct ch_msg *resul
         ch_jw_kint(&w, "attempts", how->attempts);
     if (how->delivered)
         ch_jw_kcstr(&w, "delivered", how->delivered);
-    end(run->session, &w, CH_REC_DONE, how->effect ? CH_SYNC_COMMIT : CH_SYNC_LATER);
+    run_journal_append(run->session, &w, CH_REC_DONE, how->effect ? CH_SYNC_COMMIT : CH_SYNC_LATER);
 }
 
 void ch_run_journal_answer(chela_session *s, size_t call, const struct ch_msg *result) {
@@ -510,9 +510,9 @@ void ch_run_journal_answer(chela_session *s, size_t call, const struct ch_msg *r
     ch_jw_begin(&w, '{');
     ch_jw_kcstr(&w, "run", k->past->run);
     ch_jw_kint(&w, "call", (int64_t)call);
-    kmsg(&w, result);
+    run_journal_write_message(&w, result);
     ch_jw_kbool(&w, "ran", true);
-    end(s, &w, CH_REC_DONE, s->agent->rt->journal->gate);
+    run_journal_append(s, &w, CH_REC_DONE, s->agent->rt->journal->gate);
 }
 
 static void write_digest(struct ch_jw *w, const unsigned char digest[CH_SHA256_SIZE]) {
@@ -542,7 +542,7 @@ void ch_run_journal_asked(chela_run *run, size_t call, const struct chela_approv
     struct ch_jw w = run_journal_begin(k, run);
     ch_jw_kint(&w, "call", (int64_t)call);
     write_asked(&w, a, digest);
-    end(run->session, &w, CH_REC_ASKED, CH_SYNC_LATER);
+    run_journal_append(run->session, &w, CH_REC_ASKED, CH_SYNC_LATER);
 }
 
 static struct ch_jw begin_below(struct ch_run_journal *k, const chela_run *run, size_t call,
@@ -563,7 +563,7 @@ void ch_run_journal_asked_below(chela_run *run, size_t call, const char *child,
         return;
     struct ch_jw w = begin_below(k, run, call, child, ch_unstr(a->id));
     write_asked(&w, a, digest);
-    end(run->session, &w, CH_REC_ASKED, CH_SYNC_LATER);
+    run_journal_append(run->session, &w, CH_REC_ASKED, CH_SYNC_LATER);
 }
 
 static void write_left(chela_run *run, size_t call, const char *child,
@@ -577,7 +577,7 @@ static void write_left(chela_run *run, size_t call, const char *child,
     ch_jw_kstr(&w, "arguments", block->text);
     if (state)
         ch_jw_kcstr(&w, "state", state);
-    end(run->session, &w, CH_REC_ASKED, CH_SYNC_LATER);
+    run_journal_append(run->session, &w, CH_REC_ASKED, CH_SYNC_LATER);
 }
 
 void ch_run_journal_left_below(chela_run *run, size_t call, const char *child,
@@ -596,11 +596,11 @@ void ch_run_journal_answered_below(chela_session *s, const char *call_id, struct
 
     if (!k)
         return;
-    struct ch_jw w = begin_alone(k);
+    struct ch_jw w = run_journal_begin_alone(k);
     ch_jw_kcstr(&w, "id", call_id);
     ch_jw_kstr(&w, "content", content);
     ch_jw_kbool(&w, "is_error", is_error);
-    end(s, &w, CH_REC_ANSWERED, s->agent->rt->journal->gate);
+    run_journal_append(s, &w, CH_REC_ANSWERED, s->agent->rt->journal->gate);
 }
 
 void ch_run_journal_answered(chela_session *s, const char *approval_id,
@@ -616,7 +616,7 @@ void ch_run_journal_answered(chela_session *s, const char *approval_id,
     ch_jw_kcstr(&w, "decision", ch_decision_name(decision));
     if (reason && *reason)
         ch_jw_kcstr(&w, "reason", reason);
-    end(s, &w, CH_REC_ANSWERED, CH_SYNC_COMMIT);
+    run_journal_append(s, &w, CH_REC_ANSWERED, CH_SYNC_COMMIT);
 }
 
 /* --- messages of the outbox --------------------------------------------------------------- */
@@ -628,7 +628,7 @@ void ch_run_journal_outbound(chela_run *run, const char *id) {
         return;
     struct ch_jw w = run_journal_begin(k, run);
     ch_jw_kcstr(&w, "id", id);
-    end(run->session, &w, CH_REC_OUTBOUND, CH_SYNC_LATER);
+    run_journal_append(run->session, &w, CH_REC_OUTBOUND, CH_SYNC_LATER);
 }
 
 void ch_run_journal_receipt(chela_runtime *rt, const char *session, const char *id,
@@ -638,10 +638,10 @@ void ch_run_journal_receipt(chela_runtime *rt, const char *session, const char *
 
     if (!k)
         return;
-    struct ch_jw w = begin_alone(k);
+    struct ch_jw w = run_journal_begin_alone(k);
     ch_jw_kcstr(&w, "id", id);
     ch_jw_kcstr(&w, "state", state);
-    end(s, &w, CH_REC_RECEIPT, CH_SYNC_LATER);
+    run_journal_append(s, &w, CH_REC_RECEIPT, CH_SYNC_LATER);
 }
 
 /* --- the machine ------------------------------------------------------------------------- */
@@ -649,8 +649,7 @@ void ch_run_journal_receipt(chela_runtime *rt, const char *session, const char *
 static void write_below(struct ch_jw *w, const struct ch_run *m, const struct ch_spent *live) {
     if (m->below.turns == live->turns && m->below.tool_calls == live->tool_calls)
         return;
-    ch_jw_key(w, "below");
-    ch_jw_begin(w, '{');
+    ch_jw_kbegin(w, "below", '{');
     ch_jw_kint(w, "turns", m->below.turns - live->turns);
     ch_jw_kint(w, "tool_calls", m->below.tool_calls - live->tool_calls);
     ch_jw_end(w, '}');
@@ -676,8 +675,7 @@ static void write_machine(struct ch_jw *w, const chela_run *run, const struct ch
     if (m->model)
         ch_jw_kint(w, "model", m->model);
     if (m->cost - live->cost > 0) {
-        ch_jw_key(w, "cost");
-        ch_jw_double(w, m->cost - live->cost);
+        ch_jw_kdouble(w, "cost", m->cost - live->cost);
     }
     if (m->cost_unknown)
         ch_jw_kbool(w, "cost_unknown", true);
@@ -717,7 +715,7 @@ static uint64_t run_journal_write_state(chela_run *run, enum ch_replay_status st
         run->record->told = status;
         note_status(run->session, k, status);
     }
-    return end(run->session, &w, CH_REC_STATE, sync);
+    return run_journal_append(run->session, &w, CH_REC_STATE, sync);
 }
 
 uint64_t ch_run_journal_state(chela_run *run, enum ch_replay_status status, enum ch_sync sync) {
@@ -762,8 +760,7 @@ static void write_lasting(struct ch_jw *w, const chela_session *s) {
     const struct ch_memory *m = &s->memory;
     size_t oldest = m->next + CH_LIMIT_REMEMBERED - m->n;
 
-    ch_jw_key(w, "allowed");
-    ch_jw_begin(w, '[');
+    ch_jw_kbegin(w, "allowed", '[');
     for (size_t i = 0; i < m->n; i++)
         write_digest(w, m->digests[(oldest + i) % CH_LIMIT_REMEMBERED]);
     ch_jw_end(w, ']');
@@ -776,7 +773,8 @@ void ch_run_journal_dropped(chela_run *run) {
         return;
     struct ch_jw w = run_journal_begin(k, run);
     ch_jw_kint(&w, "messages", (int64_t)run->session->transcript.n);
-    end(run->session, &w, CH_REC_DROPPED, CH_SYNC_LATER); /* synced with the end of the run */
+    /* synced with the end of the run */
+    run_journal_append(run->session, &w, CH_REC_DROPPED, CH_SYNC_LATER);
 }
 
 void ch_run_journal_rewritten(chela_run *run, const struct ch_run_journal_rewrite *how) {
@@ -795,12 +793,11 @@ void ch_run_journal_rewritten(chela_run *run, const struct ch_run_journal_rewrit
     ch_jw_kint(&w, "keep", known ? (int64_t)needed : 1);
     run_journal_write_usage(&w, &how->usage);
     write_lasting(&w, run->session);
-    ch_jw_key(&w, "messages");
-    ch_jw_begin(&w, '[');
+    ch_jw_kbegin(&w, "messages", '[');
     for (size_t i = 0; i < t->n; i++)
         ch_msg_write(t->msgs[i], &w);
     ch_jw_end(&w, ']');
-    uint64_t seq = end(run->session, &w, CH_REC_COMPACTION, CH_SYNC_COMMIT);
+    uint64_t seq = run_journal_append(run->session, &w, CH_REC_COMPACTION, CH_SYNC_COMMIT);
     if (known)
         ops(run->session)
             ->note(k->log, &(struct chela_store_head){.window = needed ? needed : seq});

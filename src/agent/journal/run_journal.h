@@ -27,12 +27,18 @@ struct ch_run_journal_ops {
     uint64_t (*oldest)(const chela_session *s);
 };
 
+/* A call that waits until the journal is opened. A callback may close the session meanwhile. */
+struct ch_run_journal_wait {
+    bool over;
+    bool closed;
+};
+
 struct ch_run_journal {
     const struct ch_run_journal_ops *ops;
     struct ch_log *log; /* NULL after a failure */
     const char *agent;  /* agent that the session was created with; only while `log` is set */
     enum ch_run_journal_state state;
-    bool opened;                    /* state is no longer OPENING */
+    struct ch_run_journal_wait *wait; /* borrowed; NULL: nobody waits until it is opened */
     bool titled;                    /* the session has a title */
     struct chela_error err;         /* reason of FAILED */
     struct ch_journal_replay *past; /* owned: the unfinished run in the journal; NULL: none */

@@ -132,8 +132,7 @@ void ch_schedule_write(const struct ch_schedule *s, struct ch_buf *out) {
     if (s->is.fresh)
         ch_jw_kbool(&w, "fresh", true);
     if (s->is.cost_budget_usd > 0) {
-        ch_jw_key(&w, "cost_budget_usd");
-        ch_jw_double(&w, s->is.cost_budget_usd);
+        ch_jw_kdouble(&w, "cost_budget_usd", s->is.cost_budget_usd);
     }
     if (s->is.max_turns)
         ch_jw_kint(&w, "max_turns", s->is.max_turns);

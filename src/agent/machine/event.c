@@ -39,8 +39,7 @@ static void kstr_opt(struct ch_jw *w, const char *key, struct chela_str s) {
 }
 
 static void event_write_usage(struct ch_jw *w, const struct chela_usage *u) {
-    ch_jw_key(w, "usage");
-    ch_jw_begin(w, '{');
+    ch_jw_kbegin(w, "usage", '{');
     ch_jw_kint(w, "input", u->input);
     ch_jw_kint(w, "output", u->output);
     ch_jw_kint(w, "cache_read", u->cache_read);
@@ -112,8 +111,7 @@ static void event_write_beat(struct ch_jw *w, const struct chela_event *ev) {
 static void event_write_reflection(struct ch_jw *w, const struct chela_event *ev) {
     ch_jw_kcstr(w, "action", chela_judgement_name(ev->reflection.action));
     ch_jw_kcstr(w, "proposed", chela_judgement_name(ev->reflection.proposed));
-    ch_jw_key(w, "scores");
-    ch_jw_begin(w, '{');
+    ch_jw_kbegin(w, "scores", '{');
     ch_jw_kint(w, "completeness", ev->reflection.completeness);
     ch_jw_kint(w, "correctness", ev->reflection.correctness);
     ch_jw_kint(w, "format", ev->reflection.format);
@@ -188,8 +186,7 @@ static void event_write_fallback(struct ch_jw *w, const struct chela_event *ev) 
 static void event_write_directives(struct ch_jw *w, const struct chela_event *ev) {
     kstr_opt(w, "reply_to", ev->end.reply_to);
     if (ev->end.nmedia) {
-        ch_jw_key(w, "media");
-        ch_jw_begin(w, '[');
+        ch_jw_kbegin(w, "media", '[');
         for (size_t i = 0; i < ev->end.nmedia; i++)
             ch_jw_str(w, sv(ev->end.media[i]));
         ch_jw_end(w, ']');
@@ -239,10 +236,8 @@ static void event_write_budget(struct ch_jw *w, const struct chela_event *ev) {
     ch_jw_kcstr(w, "budget", ev->budget.name);
     kstr_opt(w, "of", ev->budget.of);
     ch_jw_kcstr(w, "unit", ev->budget.tokens ? "tokens" : "usd");
-    ch_jw_key(w, "limit");
-    ch_jw_double(w, ev->budget.limit);
-    ch_jw_key(w, "used");
-    ch_jw_double(w, ev->budget.used);
+    ch_jw_kdouble(w, "limit", ev->budget.limit);
+    ch_jw_kdouble(w, "used", ev->budget.used);
     ch_jw_kint(w, "resets", ev->budget.resets);
 }
 

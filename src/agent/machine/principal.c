@@ -70,8 +70,7 @@ void ch_principal_write(const struct ch_principal *b, struct ch_jw *w) {
         if (!texts[i].value)
             continue;
         if (!any) {
-            ch_jw_key(w, "for");
-            ch_jw_begin(w, '{');
+            ch_jw_kbegin(w, "for", '{');
         }
         any = true;
         ch_jw_kcstr(w, texts[i].key, texts[i].value);

@@ -59,8 +59,7 @@ void ch_run_counters_write(const struct ch_run_counters *c, struct ch_jw *w) {
         ch_jw_kcstr(w, "goal", c->goal);
     if (c->n == 0)
         return;
-    ch_jw_key(w, "error_log");
-    ch_jw_begin(w, '[');
+    ch_jw_kbegin(w, "error_log", '[');
     for (; at < c->n; at++) {
         const struct ch_run_failure *m = &c->errors[at % CH_LIMIT_ERROR_LOG];
         ch_jw_begin(w, '{');

@@ -26,10 +26,9 @@
 #include "agent/machine/queue.h"
 #include "agent/machine/run.h"
 #include "agent/machine/run_counters.h"
-#include "model/provider/cooldown.h"
-#include "model/provider/target.h"
 #include "agent/run/act.h"
 #include "agent/run/feature.h"
+#include "agent/handle/run_cooldown.h"
 #include "agent/run/takeover.h"
 #include "agent/run/think.h"
 
@@ -347,81 +346,6 @@ static int64_t with_jitter(int64_t ms, bool asked_for) {
     return ms;
 }
 
-/* --- models that cool down */
-
-static struct ch_cooling cooling_of(const chela_run *run, const struct ch_target *t) {
-    const struct ch_cooldowns *c = &runtime(run)->providers.cooldowns;
-    const char *key;
-    return c->n ? ch_target_cooling(t, c, ch_mono_ms(ch_loop_clock(run->loop)), &key)
-                : (struct ch_cooling){0};
-}
-
-static uint32_t cooling_models(const chela_run *run) {
-    const chela_agent *a = run->session->agent;
-    uint32_t mask = 0;
-    for (size_t i = 0; i < a->ntargets; i++)
-        mask |= (uint32_t)(cooling_of(run, a->targets[i]).ms > 0) << i;
-    return mask;
-}
-
-static void note_outcome(chela_run *run, const struct ch_input *in) {
-    const struct ch_target *t = run->target;
-    struct ch_cooldowns *c = &runtime(run)->providers.cooldowns;
-    if (!t || (in->kind != CH_IN_FAILED && !c->n))
-        return;
-    if (in->kind == CH_IN_FAILED && run->record)
-        ch_run_counters_failed(ch_run_journal_counters(run), run->m.turns, ch_sv_str(t->spec),
-                               ch_error_class_name(in->cls), ch_sv_str(ch_run_error(run)));
-    struct ch_endpoint ep = ch_target_with_key(t, ch_think_key(run));
-    if (in->kind == CH_IN_REPLY && !ch_act_by_feature(run))
-        ch_cooldown_clear(c, &ep, ch_sv_str(t->model));
-    else if (in->kind == CH_IN_FAILED)
-        ch_cooldown_failed(c, &ep, ch_sv_str(t->model), in->cls, in->retry_after_ms,
-                           ch_mono_ms(ch_loop_clock(run->loop)));
-}
-
-static void driver_give_up(chela_run *run, enum ch_error_class cls) {
-    struct ch_endpoint ep = ch_target_with_key(run->target, ch_think_key(run));
-    ch_cooldown_gave_up(&runtime(run)->providers.cooldowns, &ep, ch_sv_str(run->target->model), cls,
-                        ch_mono_ms(ch_loop_clock(run->loop)));
-}
-
-static bool has_free_key(const chela_run *run) {
-    const struct ch_target *t = run->target;
-    for (size_t i = 0; i < t->nkeys; i++) {
-        struct ch_endpoint ep = ch_target_with_key(t, t->keys[i]);
-        if (t->keys[i] != ch_think_key(run) &&
-            ch_cooldown_of(&runtime(run)->providers.cooldowns, &ep, ch_sv_str(t->model),
-                           ch_mono_ms(ch_loop_clock(run->loop)))
-                    .ms == 0)
-            return true;
-    }
-    return false;
-}
-
-/* Switches to another key if the current one was refused or is at its limit. Each key is
- * left at most once, because it is cooling down afterwards. */
-static bool change_key(chela_run *run, const struct ch_input *in) {
-    bool of_key = in->cls == CH_ERR_AUTH || in->cls == CH_ERR_BILLING ||
-                  in->cls == CH_ERR_RATE_LIMIT;
-    if (in->kind != CH_IN_FAILED || !of_key || !run->target || in->output_shown ||
-        !has_free_key(run))
-        return false;
-    driver_give_up(run, in->cls);
-    return true;
-}
-
-static void note_giving_up(chela_run *run, const struct ch_input *in, enum ch_do todo) {
-    if (in->kind == CH_IN_FAILED && run->target && (todo == CH_DO_FINISH || run->m.fell_back))
-        driver_give_up(run, in->cls);
-}
-
-static void describe_cooling(const struct ch_target *t, const struct ch_cooling *c,
-                             struct ch_buf *out) {
-    ch_buf_addf(out, "%s: left alone for %lld s more (%s)", t->spec,
-                (long long)(c->ms + 999) / 1000, ch_error_class_name(c->cls));
-}
-
 /* --- calling a model */
 
 static bool emit_fallback(chela_run *run) {
@@ -429,8 +353,8 @@ static bool emit_fallback(chela_run *run) {
     const struct ch_target *from = a->targets[run->m.before];
     CH_BUF_AUTO reason = {0};
     if (run->m.passed_over) {
-        struct ch_cooling c = cooling_of(run, from);
-        describe_cooling(from, &c, &reason);
+        struct ch_cooling c = ch_run_cooldown_of(run, from);
+        ch_run_cooldown_describe(from, &c, &reason);
     } else {
         ch_buf_add_str(&reason, ch_run_error(run));
     }
@@ -452,14 +376,14 @@ static void call_model(chela_run *run, const struct ch_input *in) {
     const struct ch_target *t = run->session->agent->targets[run->m.model];
     if (run->m.fell_back && !emit_fallback(run))
         return;
-    struct ch_cooling c = cooling_of(run, t);
+    struct ch_cooling c = ch_run_cooldown_of(run, t);
     if (in->mended) {
         call_later(run, 0, ch_run_error(run));
     } else if (run->m.delay_ms > 0) {
         call_later(run, with_jitter(run->m.delay_ms, in->retry_after_ms > 0), ch_run_error(run));
     } else if (c.asked_ms > 0) { /* the server asked another run to wait */
         CH_BUF_AUTO reason = {0};
-        describe_cooling(t, &c, &reason);
+        ch_run_cooldown_describe(t, &c, &reason);
         call_later(run, CH_MIN(c.asked_ms, CH_LIMIT_RETRY_AFTER), ch_buf_str(&reason));
     } else {
         ch_think(run);
@@ -545,6 +469,13 @@ static bool note_spending(chela_run *run) {
     return !run->dead;
 }
 
+static void note_failure(chela_run *run, const struct ch_input *in) {
+    if (in->kind == CH_IN_FAILED && run->target && run->record)
+        ch_run_counters_failed(ch_run_journal_counters(run), run->m.turns,
+                               ch_sv_str(run->target->spec), ch_error_class_name(in->cls),
+                               ch_sv_str(ch_run_error(run)));
+}
+
 void ch_driver_step(chela_run *run, const struct ch_input *given) {
     enum ch_run_state from = run->m.state;
     unsigned turn = run->m.turns;
@@ -555,12 +486,14 @@ void ch_driver_step(chela_run *run, const struct ch_input *given) {
     }
     if (in->kind == CH_IN_TAKEN_OVER && !ch_takeover_apply(run))
         return;
-    note_outcome(run, in);
-    in->mended |= change_key(run, in);
-    in->cooling = cooling_models(run);
+    note_failure(run, in);
+    if (in->kind != CH_IN_REPLY || !ch_act_by_feature(run))
+        ch_run_cooldown_report(run, in, ch_think_key(run));
+    in->mended |= ch_run_cooldown_change_key(run, in, ch_think_key(run));
+    in->cooling = ch_run_cooldown_models(run);
     ch_parent_bound(run);
     enum ch_do todo = ch_run_step(&run->m, in);
-    note_giving_up(run, in, todo);
+    ch_run_cooldown_give_up(run, in, todo, ch_think_key(run));
     if (!note_spending(run))
         return;
     if (in->kind == CH_IN_REPLY && todo != CH_DO_FINISH) {

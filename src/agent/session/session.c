@@ -179,16 +179,27 @@ void chela_session_on_ready(chela_session *s, chela_ready_fn *fn, void *user) {
     s->ready_user = user;
 }
 
+static int wait_until_open(chela_session *s, struct chela_error *err) {
+    struct ch_run_journal_wait wait = {.over = false};
+    if (!s->agent->rt->own_loop)
+        return ch_fail(err, CHELA_ESTATE, "session '%s' is still being opened", s->key);
+    s->journal->wait = &wait;
+    int rc = ch_loop_run(s->agent->rt->loop, &wait.over);
+    if (wait.closed)
+        return ch_fail(err, CHELA_ECANCELED, "the session was closed");
+    s->journal->wait = NULL;
+    if (rc < 0)
+        ch_fail(err, rc, "session '%s' could not be opened: %s", s->key, chela_error_text(rc));
+    return rc;
+}
+
 int chela_session_wait(chela_session *s, struct chela_error *err) {
     struct ch_run_journal *k = s->journal;
     if (!k)
         return 0;
-    if (!k->opened && !s->agent->rt->own_loop)
-        return ch_fail(err, CHELA_ESTATE, "session '%s' is still being opened", s->key);
-    int rc = k->opened ? 0 : ch_loop_run(s->agent->rt->loop, &k->opened);
+    int rc = k->state == CH_RUN_JOURNAL_OPENING ? wait_until_open(s, err) : 0;
     if (rc < 0)
-        return ch_fail(err, rc, "session '%s' could not be opened: %s", s->key,
-                       chela_error_text(rc));
+        return rc;
     if (k->state == CH_RUN_JOURNAL_FAILED && err)
         *err = k->err;
     return k->state == CH_RUN_JOURNAL_FAILED ? k->err.code : 0;

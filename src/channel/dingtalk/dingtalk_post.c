@@ -117,8 +117,7 @@ static void post_message(struct ch_dingtalk *d, const char *chat, const char *ke
     if (group) {
         ch_jw_kcstr(&w, "openConversationId", chat);
     } else {
-        ch_jw_key(&w, "userIds");
-        ch_jw_begin(&w, '[');
+        ch_jw_kbegin(&w, "userIds", '[');
         ch_jw_cstr(&w, chat);
         ch_jw_end(&w, ']');
     }
@@ -193,10 +192,8 @@ static void card_begin(struct ch_jw *w, const char *track) {
 
 /* "cardData":{"cardParamMap":{KEY:text, "state":state}} */
 static void card_data(struct ch_jw *w, const char *key, struct ch_sv text, const char *state) {
-    ch_jw_key(w, "cardData");
-    ch_jw_begin(w, '{');
-    ch_jw_key(w, "cardParamMap");
-    ch_jw_begin(w, '{');
+    ch_jw_kbegin(w, "cardData", '{');
+    ch_jw_kbegin(w, "cardParamMap", '{');
     ch_jw_kstr(w, key, text);
     if (state)
         ch_jw_kcstr(w, "state", state);
@@ -218,8 +215,7 @@ static void card_create(struct dingtalk_post *p, const char *template, const cha
     ch_jw_kint(&w, "userIdType", 1);
     ch_jw_kraw(&w, group ? "imGroupOpenSpaceModel" : "imRobotOpenSpaceModel",
                CH_SV("{\"supportForward\":true}"));
-    ch_jw_key(&w, group ? "imGroupOpenDeliverModel" : "imRobotOpenDeliverModel");
-    ch_jw_begin(&w, '{');
+    ch_jw_kbegin(&w, group ? "imGroupOpenDeliverModel" : "imRobotOpenDeliverModel", '{');
     if (!group)
         ch_jw_kcstr(&w, "spaceType", "IM_ROBOT");
     ch_jw_kcstr(&w, "robotCode", p->d->robot);
@@ -659,8 +655,7 @@ static void act_emotion(struct ch_dingtalk *d, const char *path, const char *cha
     ch_jw_kcstr(&w, "openConversationId", room ? room->conversation : chat);
     ch_jw_kint(&w, "emotionType", 2);
     ch_jw_kcstr(&w, "emotionName", emotion);
-    ch_jw_key(&w, "textEmotion");
-    ch_jw_begin(&w, '{');
+    ch_jw_kbegin(&w, "textEmotion", '{');
     ch_jw_kcstr(&w, "emotionId", "2659900");
     ch_jw_kcstr(&w, "emotionName", emotion);
     ch_jw_kcstr(&w, "text", emotion);
@@ -692,8 +687,7 @@ void ch_dingtalk_unsend(void *self, const char *chat, const char *message,
     ch_jw_kcstr(&w, "robotCode", d->robot);
     if (group)
         ch_jw_kcstr(&w, "openConversationId", chat);
-    ch_jw_key(&w, "processQueryKeys");
-    ch_jw_begin(&w, '[');
+    ch_jw_kbegin(&w, "processQueryKeys", '[');
     ch_jw_cstr(&w, message);
     ch_jw_end(&w, ']');
     ch_jw_end(&w, '}');
@@ -707,8 +701,7 @@ void ch_dingtalk_mute(void *self, const char *chat, const char *member, int64_t 
     struct ch_jw w = ch_jw(&body);
     ch_jw_begin(&w, '{');
     ch_jw_kcstr(&w, "openConversationId", chat);
-    ch_jw_key(&w, "userIdList");
-    ch_jw_begin(&w, '[');
+    ch_jw_kbegin(&w, "userIdList", '[');
     ch_jw_cstr(&w, member);
     ch_jw_end(&w, ']');
     ch_jw_kint(&w, "muteStatus", seconds > 0);

@@ -22,7 +22,7 @@ static bool discord_unhex(struct ch_sv text, unsigned char *out, size_t n) {
     if (text.n != 2 * n)
         return false;
     for (size_t i = 0; i < n; i++) {
-        int high = ch_kit_hex(text.p[2 * i]), low = ch_kit_hex(text.p[2 * i + 1]);
+        int high = ch_hex_digit(text.p[2 * i]), low = ch_hex_digit(text.p[2 * i + 1]);
         if (high < 0 || low < 0)
             return false;
         out[i] = (unsigned char)(high << 4 | low);

@@ -578,8 +578,7 @@ static void fetch_on_bytes(const struct chela_channel_response *r, void *tag) {
     }
     f->refreshed = true;
     ch_jw_begin(&w, '{');
-    ch_jw_key(&w, "attachment_urls");
-    ch_jw_begin(&w, '[');
+    ch_jw_kbegin(&w, "attachment_urls", '[');
     ch_jw_cstr(&w, f->url);
     ch_jw_end(&w, ']');
     ch_jw_end(&w, '}');

@@ -199,8 +199,7 @@ static void line_introduce(struct ch_discord *d) {
     struct ch_jw w = ch_jw(&out);
     ch_jw_begin(&w, '{');
     ch_jw_kint(&w, "op", d->session.id ? OP_RESUME : OP_IDENTIFY);
-    ch_jw_key(&w, "d");
-    ch_jw_begin(&w, '{');
+    ch_jw_kbegin(&w, "d", '{');
     ch_jw_kcstr(&w, "token", d->token);
     d->continued = d->session.id;
     if (d->session.id) {

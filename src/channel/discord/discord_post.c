@@ -135,12 +135,10 @@ static void post_button(struct ch_jw *w, const char *label, char letter, int sty
 }
 
 static void post_buttons(struct ch_jw *w, const char *approval) {
-    ch_jw_key(w, "components");
-    ch_jw_begin(w, '[');
+    ch_jw_kbegin(w, "components", '[');
     ch_jw_begin(w, '{');
     ch_jw_kint(w, "type", 1);
-    ch_jw_key(w, "components");
-    ch_jw_begin(w, '[');
+    ch_jw_kbegin(w, "components", '[');
     post_button(w, "Allow once", 'o', 3, approval);
     post_button(w, "Allow always", 'a', 1, approval);
     post_button(w, "Deny", 'd', 4, approval);
@@ -168,8 +166,7 @@ static void post_write(struct ch_buf *out, const struct chela_channel_post *post
         ch_jw_kbool(&w, "enforce_nonce", true);
     }
     if (!post->edit && answered && !direct) {
-        ch_jw_key(&w, "message_reference");
-        ch_jw_begin(&w, '{');
+        ch_jw_kbegin(&w, "message_reference", '{');
         ch_jw_kcstr(&w, "message_id", answered);
         ch_jw_kbool(&w, "fail_if_not_exists", false);
         ch_jw_end(&w, '}');
@@ -179,8 +176,7 @@ static void post_write(struct ch_buf *out, const struct chela_channel_post *post
     if (post->name) {
         CH_BUF_AUTO name = {0};
         ch_form_name(&name, post->name);
-        ch_jw_key(&w, "attachments");
-        ch_jw_begin(&w, '[');
+        ch_jw_kbegin(&w, "attachments", '[');
         ch_jw_begin(&w, '{');
         ch_jw_kint(&w, "id", 0);
         ch_jw_kstr(&w, "filename", ch_buf_sv(&name));

@@ -203,8 +203,8 @@ static struct ch_sv slack_payload(struct ch_sv body, struct ch_arena *a) {
     char *out = ch_arena_bytes(a, in.n + 1);
     size_t n = 0;
     for (size_t i = 0; i < in.n; i++) {
-        int high = in.p[i] == '%' && i + 2 < in.n ? ch_kit_hex(in.p[i + 1]) : -1;
-        int low = high >= 0 ? ch_kit_hex(in.p[i + 2]) : -1;
+        int high = in.p[i] == '%' && i + 2 < in.n ? ch_hex_digit(in.p[i + 1]) : -1;
+        int low = high >= 0 ? ch_hex_digit(in.p[i + 2]) : -1;
         out[n++] = low >= 0 ? (char)(high << 4 | low) : in.p[i] == '+' ? ' ' : in.p[i];
         i += low >= 0 ? 2 : 0;
     }

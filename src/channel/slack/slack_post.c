@@ -184,8 +184,7 @@ static void slack_button(struct ch_jw *w, const char *label, const char *id, con
                          const char *approval) {
     ch_jw_begin(w, '{');
     ch_jw_kcstr(w, "type", "button");
-    ch_jw_key(w, "text");
-    ch_jw_begin(w, '{');
+    ch_jw_kbegin(w, "text", '{');
     ch_jw_kcstr(w, "type", "plain_text");
     ch_jw_kcstr(w, "text", label);
     ch_jw_end(w, '}');
@@ -198,12 +197,10 @@ static void slack_button(struct ch_jw *w, const char *label, const char *id, con
 
 /* The exact text, without formatting, and three buttons. */
 static void slack_question(struct ch_jw *w, const struct chela_channel_post *post) {
-    ch_jw_key(w, "blocks");
-    ch_jw_begin(w, '[');
+    ch_jw_kbegin(w, "blocks", '[');
     ch_jw_begin(w, '{');
     ch_jw_kcstr(w, "type", "section");
-    ch_jw_key(w, "text");
-    ch_jw_begin(w, '{');
+    ch_jw_kbegin(w, "text", '{');
     ch_jw_kcstr(w, "type", "plain_text");
     ch_jw_kcstr(w, "text", post->text);
     ch_jw_kbool(w, "emoji", false);
@@ -211,8 +208,7 @@ static void slack_question(struct ch_jw *w, const struct chela_channel_post *pos
     ch_jw_end(w, '}');
     ch_jw_begin(w, '{');
     ch_jw_kcstr(w, "type", "actions");
-    ch_jw_key(w, "elements");
-    ch_jw_begin(w, '[');
+    ch_jw_kbegin(w, "elements", '[');
     slack_button(w, "Allow once", "chela-once", "primary", post->approval);
     slack_button(w, "Allow always", "chela-always", NULL, post->approval);
     slack_button(w, "Deny", "chela-deny", "danger", post->approval);
@@ -238,11 +234,9 @@ static void slack_write(const struct chela_channel_post *post, struct ch_buf *ou
     if (!post->edit) {
         ch_jw_kbool(&w, "unfurl_links", false);
         ch_jw_kbool(&w, "unfurl_media", false);
-        ch_jw_key(&w, "metadata");
-        ch_jw_begin(&w, '{');
+        ch_jw_kbegin(&w, "metadata", '{');
         ch_jw_kcstr(&w, "event_type", EVENT_TYPE);
-        ch_jw_key(&w, "event_payload");
-        ch_jw_begin(&w, '{');
+        ch_jw_kbegin(&w, "event_payload", '{');
         ch_jw_kcstr(&w, "key", post->key);
         ch_jw_end(&w, '}');
         ch_jw_end(&w, '}');
@@ -267,8 +261,7 @@ static void slack_on_uploaded(const struct chela_channel_response *r, void *tag)
         return;
     }
     ch_jw_begin(&w, '{');
-    ch_jw_key(&w, "files");
-    ch_jw_begin(&w, '[');
+    ch_jw_kbegin(&w, "files", '[');
     ch_jw_begin(&w, '{');
     ch_jw_kcstr(&w, "id", p->file);
     ch_jw_kcstr(&w, "title", p->name);

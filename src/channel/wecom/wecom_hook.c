@@ -244,8 +244,7 @@ static void hook_send(struct ch_wecom_post *p, const char *url) {
     struct ch_jw j = ch_jw(&body);
     ch_jw_begin(&j, '{');
     ch_jw_kcstr(&j, "msgtype", "markdown");
-    ch_jw_key(&j, "markdown");
-    ch_jw_begin(&j, '{');
+    ch_jw_kbegin(&j, "markdown", '{');
     ch_jw_kstr(&j, "content", ch_buf_sv(&p->text));
     ch_jw_end(&j, '}');
     ch_jw_end(&j, '}');

@@ -96,8 +96,7 @@ static void line_write(struct ch_buf *out, const char *cmd, const char *req, str
     struct ch_jw j = ch_jw(out);
     ch_jw_begin(&j, '{');
     ch_jw_kcstr(&j, "cmd", cmd);
-    ch_jw_key(&j, "headers");
-    ch_jw_begin(&j, '{');
+    ch_jw_kbegin(&j, "headers", '{');
     ch_jw_kcstr(&j, "req_id", req);
     ch_jw_end(&j, '}');
     if (body.n)

@@ -91,8 +91,7 @@ struct ch_wecom_stream *ch_wecom_stream(struct ch_wecom *w, const char *id, cons
 void ch_wecom_write_stream(struct ch_jw *j, const char *id, struct ch_sv text, bool finish) {
     ch_jw_begin(j, '{');
     ch_jw_kcstr(j, "msgtype", "stream");
-    ch_jw_key(j, "stream");
-    ch_jw_begin(j, '{');
+    ch_jw_kbegin(j, "stream", '{');
     ch_jw_kcstr(j, "id", id);
     ch_jw_kbool(j, "finish", finish);
     ch_jw_kstr(j, "content", text);
@@ -203,13 +202,11 @@ static void card_begin(struct ch_jw *j, const char *title, struct ch_sv desc, co
     ch_jw_begin(j, '{');
     ch_jw_kcstr(j, "card_type", "button_interaction");
     ch_jw_kcstr(j, "task_id", task);
-    ch_jw_key(j, "main_title");
-    ch_jw_begin(j, '{');
+    ch_jw_kbegin(j, "main_title", '{');
     ch_jw_kcstr(j, "title", title);
     ch_jw_kstr(j, "desc", desc);
     ch_jw_end(j, '}');
-    ch_jw_key(j, "button_list");
-    ch_jw_begin(j, '[');
+    ch_jw_kbegin(j, "button_list", '[');
 }
 
 static void card_on_asked(const struct ch_wecom_answer *a, void *user) {

@@ -5,20 +5,15 @@
  * name. */
 #include "gateway/request/http_route.h"
 
-static int route_hex_digit(char c) {
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    c |= 0x20;
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
+#include "base/chars.h"
 
 /* Decodes one character; -1: a path must not contain it. */
 static int next_path_char(struct ch_sv *rest) {
     unsigned char c = (unsigned char)rest->p[0];
     size_t n = 1;
     if (c == '%') {
-        int high = rest->n > 2 ? route_hex_digit(rest->p[1]) : -1,
-            low = rest->n > 2 ? route_hex_digit(rest->p[2]) : -1;
+        int high = rest->n > 2 ? ch_hex_digit(rest->p[1]) : -1,
+            low = rest->n > 2 ? ch_hex_digit(rest->p[2]) : -1;
         if (high < 0 || low < 0)
             return -1;
         c = (unsigned char)(high << 4 | low);
@@ -63,8 +58,8 @@ struct ch_sv ch_http_route_decode_query(struct ch_arena *a, struct ch_sv text) {
     char *out = ch_arena_bytes(a, text.n + 1);
     size_t n = 0;
     for (size_t i = 0; i < text.n; i++) {
-        int high = text.p[i] == '%' && i + 2 < text.n ? route_hex_digit(text.p[i + 1]) : -1;
-        int low = high >= 0 ? route_hex_digit(text.p[i + 2]) : -1;
+        int high = text.p[i] == '%' && i + 2 < text.n ? ch_hex_digit(text.p[i + 1]) : -1;
+        int low = high >= 0 ? ch_hex_digit(text.p[i + 2]) : -1;
         unsigned char c = (unsigned char)(low >= 0 ? high << 4 | low : text.p[i]);
         i += low >= 0 ? 2 : 0;
         out[n++] = (char)(c < ' ' || (c == '+' && low < 0) ? ' ' : c);

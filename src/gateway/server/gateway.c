@@ -46,6 +46,12 @@
 #define DEFAULT_LISTEN "127.0.0.1:8787"
 
 /* A gateway with the members that this file alone uses. */
+/* A call of chela_gateway_run. A callback may close the gateway in the meantime. */
+struct gateway_wait {
+    bool over;
+    bool closed;
+};
+
 struct gateway_instance {
     chela_gateway gw;
     chela_agent **retired; /* owned array: agents to free when no lane uses them */
@@ -55,7 +61,7 @@ struct gateway_instance {
     atomic_uint stops; /* calls of chela_gateway_stop */
     atomic_llong drain_ms;
     bool over, interrupted;
-    bool return_from_run; /* over or interrupted */
+    struct gateway_wait *wait; /* borrowed; NULL: chela_gateway_run was not called */
 };
 
 static struct gateway_instance *instance_of(const chela_gateway *gw) {
@@ -64,8 +70,14 @@ static struct gateway_instance *instance_of(const chela_gateway *gw) {
 
 /* --- stopping */
 
+static void return_from_run(struct gateway_instance *g) {
+    if (g->wait)
+        g->wait->over = true;
+}
+
 static void gateway_finish(struct gateway_instance *g) {
-    g->over = g->return_from_run = true;
+    g->over = true;
+    return_from_run(g);
 }
 
 static void gateway_on_drained(struct ch_timer *t) {
@@ -118,7 +130,8 @@ void chela_gateway_stop(chela_gateway *gw, int64_t drain_ms) {
 static void gateway_on_interrupt(struct ch_post *p) {
     struct gateway_instance *g = instance_of(CH_CONTAINER(p, chela_gateway, interrupt));
     atomic_store(&g->gw.interrupts, 0);
-    g->interrupted = g->return_from_run = true;
+    g->interrupted = true;
+    return_from_run(g);
 }
 
 /* --- agents */
@@ -518,6 +531,8 @@ void chela_gateway_close(chela_gateway *gw) {
     ch_orphans_free(gw->orphans);
     ch_auth_release(&gw->auth);
     ch_attempts_release(&gw->attempts);
+    if (g->wait)
+        *g->wait = (struct gateway_wait){.over = true, .closed = true};
     free_instance(g);
 }
 
@@ -546,17 +561,20 @@ int chela_gateway_patched(chela_gateway *gw) {
 
 int chela_gateway_run(chela_gateway *gw) {
     struct gateway_instance *g = instance_of(gw);
-    int rc = ch_loop_may_run(gw->rt->loop, NULL);
+    struct ch_loop *loop = gw->rt->loop;
+    struct gateway_wait wait = {.over = g->over};
+    int rc = ch_loop_may_run(loop, NULL);
     if (rc < 0)
         return rc;
-    g->return_from_run = g->over;
+    g->wait = &wait;
     g->interrupted = false;
     /* A gateway that ends may wait for a worker thread or a timer alone, and these do not
      * keep the loop running. */
-    ch_loop_hold(gw->rt->loop);
-    rc = ch_loop_run(gw->rt->loop, &g->return_from_run);
-    if (rc == CHELA_ECANCELED)
-        return rc; /* the loop is gone */
-    ch_loop_release(gw->rt->loop);
+    ch_loop_hold(loop);
+    rc = ch_loop_run(loop, &wait.over);
+    ch_loop_release(loop);
+    if (wait.closed)
+        return 0;
+    g->wait = NULL;
     return rc < 0 ? rc : g->interrupted && !g->over;
 }

@@ -37,8 +37,7 @@ struct ch_thinking ch_thinking_for(const struct ch_model_request *req) {
 void ch_thinking_write(const struct ch_thinking *t, struct ch_jw *w) {
     if (!t->on && !t->off)
         return;
-    ch_jw_key(w, "thinking");
-    ch_jw_begin(w, '{');
+    ch_jw_kbegin(w, "thinking", '{');
     bool budget = t->on && t->style == CH_THINK_BUDGET;
     ch_jw_kcstr(w, "type", t->off ? "disabled" : budget ? "enabled" : "adaptive");
     if (budget)

@@ -8,15 +8,13 @@
 
 static void write_token(struct ch_jw *w, const struct ch_json *v, const char *member) {
     ch_jw_kstr(w, "token", ch_json_get_str(v, "token"));
-    ch_jw_key(w, "logprob");
-    ch_jw_double(w, ch_json_double(ch_json_get(v, member), 0));
+    ch_jw_kdouble(w, "logprob", ch_json_double(ch_json_get(v, member), 0));
 }
 
 static void write_top(struct ch_jw *w, const struct ch_json *list, const char *member) {
     if (!ch_json_is(list, CH_JSON_ARRAY) || !list->n)
         return;
-    ch_jw_key(w, "top");
-    ch_jw_begin(w, '[');
+    ch_jw_kbegin(w, "top", '[');
     for (CH_JSON_EACH(v, list)) {
         ch_jw_begin(w, '{');
         write_token(w, v, member);

@@ -118,8 +118,7 @@ static void message_json_write_block(const struct ch_block *b, struct ch_jw *w) 
 void ch_msg_write(const struct ch_msg *m, struct ch_jw *w) {
     ch_jw_begin(w, '{');
     ch_jw_kcstr(w, "role", m->kind == CH_MSG_RESULTS ? "tool" : ch_msg_kind_name(m->kind));
-    ch_jw_key(w, "content");
-    ch_jw_begin(w, '[');
+    ch_jw_kbegin(w, "content", '[');
     for (uint32_t i = 0; i < m->nblocks; i++) {
         message_json_write_block(&m->blocks[i], w);
         i += m->blocks[i].type == CH_BLOCK_TOOL_RESULT ? m->blocks[i].span : 0;

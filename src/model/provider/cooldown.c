@@ -41,9 +41,9 @@ static const struct rest *rest_for(enum ch_error_class cls) {
     return NULL; /* the request is at fault; another request may succeed */
 }
 
-static uint64_t id_of(const struct ch_endpoint *ep, struct ch_sv model, bool key) {
-    uint64_t h = ch_hash(ch_hash(key, ch_sv_str(ep->base_url)), ch_sv_str(ep->api_key));
-    return key ? h : ch_hash(h, model);
+static uint64_t id_of(struct ch_cooldown_subject s, bool key) {
+    uint64_t h = ch_hash(ch_hash(key, ch_sv_str(s.base_url)), ch_sv_str(s.key));
+    return key ? h : ch_hash(h, ch_sv_str(s.model));
 }
 
 static struct ch_cooldown *find(const struct ch_cooldowns *c, uint64_t id) {
@@ -70,9 +70,9 @@ void ch_cooldowns_release(struct ch_cooldowns *c) {
     drop_if(c, 0, 0, INT64_MAX);
 }
 
-void ch_cooldown_clear(struct ch_cooldowns *c, const struct ch_endpoint *ep, struct ch_sv model) {
+void ch_cooldown_clear(struct ch_cooldowns *c, struct ch_cooldown_subject s) {
     if (c->list)
-        drop_if(c, id_of(ep, model, true), id_of(ep, model, false), INT64_MIN);
+        drop_if(c, id_of(s, true), id_of(s, false), INT64_MIN);
 }
 
 /* Finds or adds an entry. An entry is kept for an hour after its cooldown, so that the next
@@ -94,12 +94,12 @@ static struct ch_cooldown *entry(struct ch_cooldowns *c, uint64_t id, int64_t no
     return e;
 }
 
-void ch_cooldown_failed(struct ch_cooldowns *c, const struct ch_endpoint *ep, struct ch_sv model,
+void ch_cooldown_failed(struct ch_cooldowns *c, struct ch_cooldown_subject s,
                         enum ch_error_class cls, int64_t asked_ms, int64_t now) {
     const struct rest *rest = rest_for(cls);
     if (!rest || asked_ms <= 0)
         return;
-    struct ch_cooldown *e = entry(c, id_of(ep, model, rest->key), now);
+    struct ch_cooldown *e = entry(c, id_of(s, rest->key), now);
     if (!e)
         return;
     e->cls = cls;
@@ -107,10 +107,10 @@ void ch_cooldown_failed(struct ch_cooldowns *c, const struct ch_endpoint *ep, st
     e->until = CH_MAX(e->until, e->asked_until);
 }
 
-void ch_cooldown_gave_up(struct ch_cooldowns *c, const struct ch_endpoint *ep, struct ch_sv model,
+void ch_cooldown_gave_up(struct ch_cooldowns *c, struct ch_cooldown_subject s,
                          enum ch_error_class cls, int64_t now) {
     const struct rest *rest = rest_for(cls);
-    struct ch_cooldown *e = rest ? entry(c, id_of(ep, model, rest->key), now) : NULL;
+    struct ch_cooldown *e = rest ? entry(c, id_of(s, rest->key), now) : NULL;
     if (!e)
         return;
     int64_t ms = rest->first;
@@ -121,11 +121,11 @@ void ch_cooldown_gave_up(struct ch_cooldowns *c, const struct ch_endpoint *ep, s
     e->until = CH_MAX(e->until, now + CH_MIN(ms, rest->longest));
 }
 
-struct ch_cooling ch_cooldown_of(const struct ch_cooldowns *c, const struct ch_endpoint *ep,
-                                 struct ch_sv model, int64_t now) {
+struct ch_cooling ch_cooldown_of(const struct ch_cooldowns *c, struct ch_cooldown_subject s,
+                                 int64_t now) {
     struct ch_cooling cooling = {0};
     for (int key = 0; key < 2 && c->list; key++) {
-        const struct ch_cooldown *e = find(c, id_of(ep, model, key));
+        const struct ch_cooldown *e = find(c, id_of(s, key));
         if (!e || e->until - now <= cooling.ms)
             continue;
         cooling = (struct ch_cooling){.ms = e->until - now,

@@ -22,17 +22,21 @@ struct ch_cooling {
     int64_t asked_ms;        /* part of ms that the server asked for */
     enum ch_error_class cls; /* why */
 };
-struct ch_cooling ch_cooldown_of(const struct ch_cooldowns *c, const struct ch_endpoint *ep,
-                                 struct ch_sv model, int64_t now);
+/* A model of a service, used with a key. Texts are borrowed; key NULL: none. */
+struct ch_cooldown_subject {
+    const char *base_url, *key, *model;
+};
+struct ch_cooling ch_cooldown_of(const struct ch_cooldowns *c, struct ch_cooldown_subject s,
+                                 int64_t now);
 
 /* Reports a failed call. asked_ms: the delay that the server asked for; 0: none. */
-void ch_cooldown_failed(struct ch_cooldowns *c, const struct ch_endpoint *ep, struct ch_sv model,
+void ch_cooldown_failed(struct ch_cooldowns *c, struct ch_cooldown_subject s,
                         enum ch_error_class cls, int64_t asked_ms, int64_t now);
 /* Reports that the retries of a failed call are exhausted: starts a cooldown, which doubles
  * with each report in a row. */
-void ch_cooldown_gave_up(struct ch_cooldowns *c, const struct ch_endpoint *ep, struct ch_sv model,
+void ch_cooldown_gave_up(struct ch_cooldowns *c, struct ch_cooldown_subject s,
                          enum ch_error_class cls, int64_t now);
 /* Reports a successful call: ends the cooldowns of its key and its model. */
-void ch_cooldown_clear(struct ch_cooldowns *c, const struct ch_endpoint *ep, struct ch_sv model);
+void ch_cooldown_clear(struct ch_cooldowns *c, struct ch_cooldown_subject s);
 
 #endif

@@ -82,89 +82,76 @@ static void free_confs(struct ch_provider_conf *list) {
     }
 }
 
-static void free_prices(struct ch_price_conf *list) {
+static void free_model_confs(struct ch_model_conf *list) {
     while (list) {
-        struct ch_price_conf *next = list->next;
+        struct ch_model_conf *next = list->next;
         ch_free(list->provider);
         ch_free(list->model);
         ch_free(list);
         list = next;
     }
+}
+
+/* what: the beginning of the error text, "a price needs". */
+static int check_names(const char *provider, const char *model, const char *what,
+                       struct chela_error *err) {
+    if (!provider || !model || !*provider || !*model)
+        return ch_fail(err, CHELA_EINVAL, "%s a provider and a model", what);
+    return 0;
+}
+
+/* Adds an entry before *at. The first entry of a list wins, except for quirks. */
+static struct ch_model_conf *add_model_conf(struct ch_model_conf **at, const char *provider,
+                                            const char *model) {
+    struct ch_model_conf *c = ch_alloc(sizeof(*c));
+    c->provider = ch_strdup(provider);
+    c->model = ch_strdup(model);
+    c->next = *at;
+    *at = c;
+    return c;
 }
 
 int ch_providers_add_price(struct ch_providers *ps, const char *provider, const char *model,
                            const struct chela_price *given, struct chela_error *err) {
     struct chela_price p;
     int rc = CH_OPTS_NEED(chela_price, &p, given, err);
+    if (rc == 0)
+        rc = check_names(provider, model, "a price needs", err);
     if (rc < 0)
         return rc;
-    if (!provider || !model || !*provider || !*model)
-        return ch_fail(err, CHELA_EINVAL, "a price needs a provider and a model");
     double read = p.cache_read ? *p.cache_read : -1, write = p.cache_write ? *p.cache_write : -1;
     bool bad_cache = (p.cache_read && !(read >= 0)) || (p.cache_write && !(write >= 0));
     if (!(p.input >= 0) || !(p.output >= 0) || bad_cache)
         return ch_fail(err, CHELA_EINVAL, "%s/%s: a price is a number from 0 on", provider, model);
-    struct ch_price_conf *c = ch_alloc(sizeof(*c));
-    c->provider = ch_strdup(provider);
-    c->model = ch_strdup(model);
-    c->price = (struct ch_price){
+    add_model_conf(&ps->prices, provider, model)->price = (struct ch_price){
         .input = p.input, .output = p.output, .cache_read = read, .cache_write = write};
-    c->next = ps->prices; /* the newest wins */
-    ps->prices = c;
     return 0;
-}
-
-static void free_windows(struct ch_context_window_conf *list) {
-    while (list) {
-        struct ch_context_window_conf *next = list->next;
-        ch_free(list->provider);
-        ch_free(list->model);
-        ch_free(list);
-        list = next;
-    }
 }
 
 int ch_providers_add_window(struct ch_providers *ps, const char *provider, const char *model,
                             int64_t tokens, struct chela_error *err) {
-    if (!provider || !model || !*provider || !*model)
-        return ch_fail(err, CHELA_EINVAL, "a context window needs a provider and a model");
+    int rc = check_names(provider, model, "a context window needs", err);
+    if (rc < 0)
+        return rc;
     if (tokens < 1)
         return ch_fail(err, CHELA_EINVAL, "%s/%s: a context window has at least 1 token", provider,
                        model);
-    struct ch_context_window_conf *c = ch_alloc(sizeof(*c));
-    c->provider = ch_strdup(provider);
-    c->model = ch_strdup(model);
-    c->tokens = tokens;
-    c->next = ps->windows; /* the newest wins */
-    ps->windows = c;
+    add_model_conf(&ps->windows, provider, model)->tokens = tokens;
     return 0;
-}
-
-static void free_model_quirks(struct ch_model_quirks_conf *list) {
-    while (list) {
-        struct ch_model_quirks_conf *next = list->next;
-        ch_free(list->provider);
-        ch_free(list->model);
-        ch_free(list);
-        list = next;
-    }
 }
 
 int ch_providers_add_quirks(struct ch_providers *ps, const char *provider, const char *model,
                             const char *quirks, struct chela_error *err) {
     struct ch_quirk_set set = {0};
-    if (!provider || !model || !*provider || !*model)
-        return ch_fail(err, CHELA_EINVAL, "quirks of a model need a provider and a model");
-    int rc = parse_quirks(quirks, provider, &set, err);
+    int rc = check_names(provider, model, "quirks of a model need", err);
+    if (rc == 0)
+        rc = parse_quirks(quirks, provider, &set, err);
     if (rc < 0)
         return rc;
-    struct ch_model_quirks_conf *c = ch_alloc(sizeof(*c)), **at = &ps->model_quirks;
-    c->provider = ch_strdup(provider);
-    c->model = ch_strdup(model);
-    c->quirks = set;
-    while (*at) /* applied in order: the newest wins */
-        at = &(*at)->next;
-    *at = c;
+    struct ch_model_conf **end = &ps->model_quirks; /* applied in order: the newest wins */
+    while (*end)
+        end = &(*end)->next;
+    add_model_conf(end, provider, model)->quirks = set;
     return 0;
 }
 
@@ -212,8 +199,8 @@ const char *ch_providers_env(const struct ch_providers *ps, const char *name) {
 
 void ch_providers_release(struct ch_providers *ps) {
     free_confs(ps->confs);
-    free_prices(ps->prices);
-    free_windows(ps->windows);
-    free_model_quirks(ps->model_quirks);
+    free_model_confs(ps->prices);
+    free_model_confs(ps->windows);
+    free_model_confs(ps->model_quirks);
     ch_cooldowns_release(&ps->cooldowns);
 }

@@ -30,25 +30,15 @@ struct ch_provider_conf {
     struct ch_quirk_set quirks;
 };
 
-/* The price of a model, as configured. */
-struct ch_price_conf {
-    struct ch_price_conf *next;
+/* A setting of one model, as configured. The list that holds it says which member counts. */
+struct ch_model_conf {
+    struct ch_model_conf *next;
     char *provider, *model; /* owned */
-    struct ch_price price;
-};
-
-/* The size of a model's context, as configured. */
-struct ch_context_window_conf {
-    struct ch_context_window_conf *next;
-    char *provider, *model; /* owned */
-    int64_t tokens;
-};
-
-/* Quirks of one model, as configured. */
-struct ch_model_quirks_conf {
-    struct ch_model_quirks_conf *next;
-    char *provider, *model; /* owned */
-    struct ch_quirk_set quirks;
+    union {
+        struct ch_price price;
+        int64_t tokens; /* size of the context */
+        struct ch_quirk_set quirks;
+    };
 };
 
 struct ch_providers {
@@ -59,9 +49,8 @@ struct ch_providers {
     const char *(*env)(const char *name, void *user);
     void *user;
     struct ch_provider_conf *confs; /* owned, as the next two; the newest first */
-    struct ch_price_conf *prices;
-    struct ch_context_window_conf *windows;
-    struct ch_model_quirks_conf *model_quirks; /* owned; the oldest first */
+    struct ch_model_conf *prices, *windows; /* owned */
+    struct ch_model_conf *model_quirks;     /* owned; the oldest first */
     struct ch_cooldowns cooldowns;
     /* owned: sizes that local servers reported (context_window.h) */
     struct ch_context_window *heard;

@@ -30,7 +30,7 @@ static bool is_about(const char *provider, const char *model, const struct ch_ta
 
 static int64_t target_find_window(const struct ch_providers *ps, const struct ch_target *t,
                                   struct ch_sv asked) {
-    for (const struct ch_context_window_conf *c = ps->windows; c; c = c->next)
+    for (const struct ch_model_conf *c = ps->windows; c; c = c->next)
         if (is_about(c->provider, c->model, t, asked))
             return c->tokens;
     return 0;
@@ -39,7 +39,7 @@ static int64_t target_find_window(const struct ch_providers *ps, const struct ch
 /* The configured price, else the price in the vendor's list. */
 static bool find_price(const struct ch_providers *ps, const struct ch_target *t, struct ch_sv asked,
                        struct ch_price *out) {
-    for (const struct ch_price_conf *c = ps->prices; c; c = c->next)
+    for (const struct ch_model_conf *c = ps->prices; c; c = c->next)
         if (is_about(c->provider, c->model, t, asked)) {
             *out = c->price;
             return true;
@@ -112,23 +112,17 @@ static int find_key(struct ch_target *t, const struct ch_providers *ps,
     return ch_fail(err, CHELA_EAUTH, "no API key for %s: set %s", t->provider, known->key_env);
 }
 
-struct ch_endpoint ch_target_with_key(const struct ch_target *t, const char *key) {
-    struct ch_endpoint ep = t->ep;
-    ep.api_key = key;
-    return ep;
-}
-
 struct ch_cooling ch_target_cooling(const struct ch_target *t, const struct ch_cooldowns *c,
                                     int64_t now, const char **key) {
     struct ch_cooling least = {0};
     *key = NULL;
     for (size_t i = 0; i < CH_MAX(t->nkeys, 1); i++) {
-        struct ch_endpoint ep = ch_target_with_key(t, t->nkeys ? t->keys[i] : NULL);
-        struct ch_cooling one = ch_cooldown_of(c, &ep, ch_sv_str(t->model), now);
+        const char *tried = t->nkeys ? t->keys[i] : NULL;
+        struct ch_cooling one = ch_cooldown_of(c, ch_target_subject(t, tried), now);
         if (i > 0 && one.ms >= least.ms)
             continue;
         least = one;
-        *key = ep.api_key;
+        *key = tried;
     }
     return least;
 }
@@ -241,7 +235,7 @@ static void set_endpoint(struct ch_target *t, const struct ch_providers *ps,
         t->ep.nheaders = conf->nheaders;
         t->ep.extra_body = ch_sv_str(conf->extra_body);
     }
-    for (const struct ch_model_quirks_conf *c = ps->model_quirks; c; c = c->next)
+    for (const struct ch_model_conf *c = ps->model_quirks; c; c = c->next)
         if (is_about(c->provider, c->model, t, model))
             t->ep.quirks = (t->ep.quirks | c->quirks.on) & ~c->quirks.off;
 }

@@ -41,8 +41,11 @@ void ch_target_free(struct ch_target *t);
  * else the key with the shortest cooldown; NULL: the target has no key. */
 struct ch_cooling ch_target_cooling(const struct ch_target *t, const struct ch_cooldowns *c,
                                     int64_t now, const char **key);
-/* The endpoint for requests with this key. */
-struct ch_endpoint ch_target_with_key(const struct ch_target *t, const char *key);
+/* Texts are borrowed from the target. */
+static inline struct ch_cooldown_subject ch_target_subject(const struct ch_target *t,
+                                                           const char *key) {
+    return (struct ch_cooldown_subject){t->ep.base_url, key, t->model};
+}
 /* True if a variable of the comma-separated list `names` holds a key. */
 bool ch_target_has_key(const struct ch_providers *ps, const char *names);
 int64_t ch_target_window(const struct ch_target *t); /* in tokens; 0: unknown */

@@ -71,8 +71,7 @@ static void scripted_reply_write_error(struct ch_buf *out, struct ch_sv type,
     struct ch_jw w = ch_jw(out);
     ch_jw_begin(&w, '{');
     ch_jw_kcstr(&w, "type", "error");
-    ch_jw_key(&w, "error");
-    ch_jw_begin(&w, '{');
+    ch_jw_kbegin(&w, "error", '{');
     ch_jw_kstr(&w, "type", type);
     ch_jw_kstr(&w, "message", message);
     ch_jw_end(&w, '}');
@@ -202,8 +201,7 @@ static void scripted_reply_end_event(struct stream *s) {
 
 static void scripted_reply_write_usage(struct ch_jw *w, const struct answer *a, int64_t output) {
     const struct ch_rule *rule = a->match.rule;
-    ch_jw_key(w, "usage");
-    ch_jw_begin(w, '{');
+    ch_jw_kbegin(w, "usage", '{');
     ch_jw_kint(w, "input_tokens", a->content.input);
     ch_jw_kint(w, "cache_creation_input_tokens", CH_MAX(rule->cache_write, 0));
     ch_jw_kint(w, "cache_read_input_tokens", CH_MAX(rule->cache_read, 0));
@@ -222,8 +220,7 @@ static void write_message_head(struct ch_jw *w, struct answer *a) {
 
 static void message_start(struct stream *s) {
     scripted_reply_begin_event(s, "message_start");
-    ch_jw_key(&s->w, "message");
-    ch_jw_begin(&s->w, '{');
+    ch_jw_kbegin(&s->w, "message", '{');
     write_message_head(&s->w, s->a);
     ch_jw_kraw(&s->w, "content", CH_SV("[]"));
     ch_jw_kraw(&s->w, "stop_reason", CH_SV("null"));
@@ -251,8 +248,7 @@ static void block_stop(struct stream *s) {
 static void delta(struct stream *s, const char *type, const char *member, struct ch_sv piece) {
     scripted_reply_begin_event(s, "content_block_delta");
     ch_jw_kint(&s->w, "index", s->index);
-    ch_jw_key(&s->w, "delta");
-    ch_jw_begin(&s->w, '{');
+    ch_jw_kbegin(&s->w, "delta", '{');
     ch_jw_kcstr(&s->w, "type", type);
     ch_jw_kstr(&s->w, member, piece);
     ch_jw_end(&s->w, '}');
@@ -326,8 +322,7 @@ static void stream_call(struct stream *s, struct ch_sv tool, struct ch_sv id, st
 static void message_end(struct stream *s) {
     end_here(s);
     scripted_reply_begin_event(s, "message_delta");
-    ch_jw_key(&s->w, "delta");
-    ch_jw_begin(&s->w, '{');
+    ch_jw_kbegin(&s->w, "delta", '{');
     ch_jw_kstr(&s->w, "stop_reason", s->a->content.stop);
     ch_jw_kraw(&s->w, "stop_sequence", CH_SV("null"));
     ch_jw_end(&s->w, '}');
@@ -383,8 +378,7 @@ static void scripted_reply_write_body(struct answer *a) {
     struct ch_jw w = ch_jw(&a->out->body);
     ch_jw_begin(&w, '{');
     write_message_head(&w, a);
-    ch_jw_key(&w, "content");
-    ch_jw_begin(&w, '[');
+    ch_jw_kbegin(&w, "content", '[');
     if (c->think.n)
         write_text_block(&w, "thinking", c->think);
     if (c->say.n)

@@ -171,8 +171,7 @@ static void write_post(struct ch_embed *e, const struct ch_embed_opts *o,
 
     ch_jw_begin(&w, '{');
     ch_jw_kstr(&w, "model", o->model);
-    ch_jw_key(&w, "input");
-    ch_jw_begin(&w, '[');
+    ch_jw_kbegin(&w, "input", '[');
     for (size_t i = 0; i < e->n; i++)
         ch_jw_str(&w, o->whole ? texts[i] : ch_utf8_cut(texts[i], CH_LIMIT_EMBED_TEXT));
     ch_jw_end(&w, ']');

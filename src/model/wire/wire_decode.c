@@ -39,8 +39,7 @@ static void wire_decode_write_call(struct ch_jw *w, const struct ch_block *b, bo
 }
 
 static void wire_decode_write_calls(struct ch_jw *w, const struct ch_reply *r) {
-    ch_jw_key(w, "tool_calls");
-    ch_jw_begin(w, '[');
+    ch_jw_kbegin(w, "tool_calls", '[');
     for (uint32_t i = 0; r->msg && i < r->msg->nblocks; i++)
         if (r->msg->blocks[i].type == CH_BLOCK_TOOL_CALL)
             wire_decode_write_call(w, &r->msg->blocks[i], r->complete);
@@ -48,8 +47,7 @@ static void wire_decode_write_calls(struct ch_jw *w, const struct ch_reply *r) {
 }
 
 static void wire_decode_write_usage(struct ch_jw *w, const struct ch_usage *u) {
-    ch_jw_key(w, "usage");
-    ch_jw_begin(w, '{');
+    ch_jw_kbegin(w, "usage", '{');
     ch_jw_kint(w, "input", u->input);
     ch_jw_kint(w, "output", u->output);
     ch_jw_kint(w, "cache_read", u->cache_read);
@@ -88,8 +86,7 @@ static void write_media(struct ch_jw *w, const struct ch_msg *m) {
         if (b->type != CH_BLOCK_IMAGE && b->type != CH_BLOCK_AUDIO)
             continue;
         if (!any) {
-            ch_jw_key(w, "media");
-            ch_jw_begin(w, '[');
+            ch_jw_kbegin(w, "media", '[');
         }
         any = true;
         ch_jw_begin(w, '{');
@@ -112,8 +109,7 @@ static void write_findings(struct ch_jw *w, const struct ch_msg *m) {
         ch_jw_kraw(w, "citations", ch_buf_sv(&citations));
     size_t n = ch_findings_ncalls(&f);
     if (n) {
-        ch_jw_key(w, "server_tools");
-        ch_jw_begin(w, '[');
+        ch_jw_kbegin(w, "server_tools", '[');
     }
     for (size_t i = 0; i < n; i++) {
         const struct ch_server_call *c = ch_findings_call_at(&f, i);

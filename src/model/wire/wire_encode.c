@@ -312,8 +312,7 @@ static int wire_encode_write_request(struct reading *r, struct ch_buf *out, stru
         ch_jw_begin(&w, '{');
         ch_jw_kcstr(&w, "method", http.method);
         ch_jw_kcstr(&w, "url", http.url);
-        ch_jw_key(&w, "headers");
-        ch_jw_begin(&w, '{');
+        ch_jw_kbegin(&w, "headers", '{');
         for (size_t i = 0; i < http.nheaders; i++) {
             ch_jw_key_sv(&w, http.headers[i].name);
             ch_jw_str(&w, http.headers[i].value);

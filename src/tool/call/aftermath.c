@@ -47,8 +47,7 @@ void ch_aftermath_set(chela_call *call, const struct ch_held_list *held) {
 /* --- across a restart ------------------------------------------------------------------ */
 
 static void write_held(const struct ch_aftermath *a, struct ch_jw *w) {
-    ch_jw_key(w, "held");
-    ch_jw_begin(w, '[');
+    ch_jw_kbegin(w, "held", '[');
     for (size_t i = 0; i < a->n; i++) {
         char id[20];
         snprintf(id, sizeof(id), "%llx", (unsigned long long)a->held[i].id);

@@ -15,8 +15,7 @@ static void wait_write(const chela_call *call, int64_t due, unsigned attempts,
     struct ch_jw w = ch_jw(out);
 
     ch_jw_begin(&w, '{');
-    ch_jw_key(&w, MEMBER);
-    ch_jw_begin(&w, '{');
+    ch_jw_kbegin(&w, MEMBER, '{');
     ch_jw_kint(&w, "until", due);
     ch_jw_kint(&w, "since", call->wait.since);
     ch_jw_kint(&w, "attempts", attempts);

@@ -137,8 +137,7 @@ static void write_around(struct ch_jw *w, const struct ch_json *v, const struct 
         write_around(w, value, f);
     }
     if (v == f->pick->root && !f->lines) {
-        ch_jw_key(w, "_cut");
-        ch_jw_begin(w, '{');
+        ch_jw_kbegin(w, "_cut", '{');
         ch_jw_kstr(w, "at", ch_buf_sv(&f->pick->at));
         write_counts(w, f);
         shape_json_write_note(w, f);

@@ -137,8 +137,7 @@ char *chela_tool_index_select(chela_tool_index *ix, const char *query, size_t le
     for (size_t i = 0; i < n; i++) {
         ch_jw_begin(&w, '{');
         ch_jw_kstr(&w, "name", ix->tools[picks[i].tool].name);
-        ch_jw_key(&w, "score");
-        ch_jw_double(&w, picks[i].score);
+        ch_jw_kdouble(&w, "score", picks[i].score);
         ch_jw_kstr(&w, "summary", ix->tools[picks[i].tool].summary);
         ch_jw_end(&w, '}');
     }

@@ -72,9 +72,8 @@ static void test_the_next_key(void **state) {
     assert_int_equal(st.model.nrequests, 2);
     assert_string_equal(t->ep.api_key, "second-key-0123456789");
     /* The refused key cools down, so the next run begins with the other. */
-    struct ch_endpoint ep = ch_target_with_key(t, t->keys[0]);
-    assert_true(ch_cooldown_of(&st.rt->providers.cooldowns, &ep, ch_sv_str(t->model), st.now).ms >
-                0);
+    struct ch_cooldown_subject first = ch_target_subject(t, t->keys[0]);
+    assert_true(ch_cooldown_of(&st.rt->providers.cooldowns, first, st.now).ms > 0);
     stage_close(&st);
 }
 
@@ -287,8 +286,8 @@ static void test_reply_of_a_feature(void **state) {
     ch_think_abort(st.run);
     struct ch_cooldowns *c = &st.rt->providers.cooldowns;
     const struct ch_target *t = st.run->target;
-    struct ch_endpoint ep = ch_target_with_key(t, ch_think_key(st.run));
-    ch_cooldown_failed(c, &ep, ch_sv_str(t->model), CH_ERR_RATE_LIMIT, 60000, st.now);
+    ch_cooldown_failed(c, ch_target_subject(t, ch_think_key(st.run)), CH_ERR_RATE_LIMIT, 60000,
+                       st.now);
     assert_int_equal(ch_target_cooling(t, c, st.now, &key).asked_ms, 60000);
     ch_feature_turn_calls(st.run, &call, 1);
     assert_int_equal(ch_target_cooling(t, c, st.now, &key).asked_ms, 60000);

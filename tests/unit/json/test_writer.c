@@ -36,12 +36,17 @@ static void test_calls(void **state) {
     ch_jw_str(&w, ch_sv(NULL, 0));
     ch_jw_value(&w, NULL);
     ch_jw_end(&w, ']');
+    ch_jw_kbegin(&w, "o", '{');
+    ch_jw_kdouble(&w, "d", 0.25);
+    ch_jw_kvalue(&w, "v", NULL);
+    ch_jw_end(&w, '}');
     ch_jw_key(&w, "last");
     ch_jw_int(&w, 0);
     ch_jw_end(&w, '}');
     assert_string_equal(ch_buf_str(&out),
                         "{\"s\":\"x\",\"c\":\"y\",\"none\":null,\"i\":-5,\"b\":true,\"r\":[1, 2],"
-                        "\"a\\\"b\":[null,false,0.5,{},[],\"\",null],\"last\":0}");
+                        "\"a\\\"b\":[null,false,0.5,{},[],\"\",null],"
+                        "\"o\":{\"d\":0.25,\"v\":null},\"last\":0}");
 }
 
 static void test_strings(void **state) {

@@ -10,12 +10,12 @@
 #include "model/provider/cooldown.h"
 #include "base/limits.h"
 
-static const struct ch_endpoint one = {.base_url = "https://a", .api_key = "key-1"};
-static const struct ch_endpoint other = {.base_url = "https://a", .api_key = "key-2"};
+static const struct ch_cooldown_subject one = {"https://a", "key-1", "m"};
+static const struct ch_cooldown_subject same_key = {"https://a", "key-1", "n"};
+static const struct ch_cooldown_subject other_key = {"https://a", "key-2", "m"};
 
-static int64_t left(const struct ch_cooldowns *c, const struct ch_endpoint *ep, const char *model,
-                    int64_t now) {
-    return ch_cooldown_of(c, ep, ch_sv_str(model), now).ms;
+static int64_t left(const struct ch_cooldowns *c, struct ch_cooldown_subject s, int64_t now) {
+    return ch_cooldown_of(c, s, now).ms;
 }
 
 static void test_what_rests(void **state) {
@@ -32,11 +32,11 @@ static void test_what_rests(void **state) {
     };
     for (size_t i = 0; i < CH_LEN(cases); i++) {
         struct ch_cooldowns c = {0};
-        ch_cooldown_gave_up(&c, &one, CH_SV("m"), cases[i].cls, 1000);
-        assert_int_equal(left(&c, &one, "m", 1000) > 0, cases[i].model);
-        assert_int_equal(left(&c, &one, "n", 1000) > 0, cases[i].key);
-        assert_int_equal(left(&c, &other, "m", 1000), 0);
-        assert_int_equal(ch_cooldown_of(&c, &one, CH_SV("m"), 1000).asked_ms, 0);
+        ch_cooldown_gave_up(&c, one, cases[i].cls, 1000);
+        assert_int_equal(left(&c, one, 1000) > 0, cases[i].model);
+        assert_int_equal(left(&c, same_key, 1000) > 0, cases[i].key);
+        assert_int_equal(left(&c, other_key, 1000), 0);
+        assert_int_equal(ch_cooldown_of(&c, one, 1000).asked_ms, 0);
         ch_cooldowns_release(&c);
         assert_int_equal(c.n, 0);
     }
@@ -45,16 +45,16 @@ static void test_what_rests(void **state) {
 static void test_servers_are_obeyed(void **state) {
     (void)state;
     struct ch_cooldowns c = {0};
-    ch_cooldown_failed(&c, &one, CH_SV("m"), CH_ERR_RATE_LIMIT, 0, 0);
+    ch_cooldown_failed(&c, one, CH_ERR_RATE_LIMIT, 0, 0);
     assert_int_equal(c.n, 0); /* it asked for nothing */
-    ch_cooldown_failed(&c, &one, CH_SV("m"), CH_ERR_RATE_LIMIT, 7000, 0);
-    struct ch_cooling cooling = ch_cooldown_of(&c, &one, CH_SV("m"), 2000);
+    ch_cooldown_failed(&c, one, CH_ERR_RATE_LIMIT, 7000, 0);
+    struct ch_cooling cooling = ch_cooldown_of(&c, one, 2000);
     assert_int_equal(cooling.ms, 5000);
     assert_int_equal(cooling.asked_ms, 5000);
     assert_int_equal(cooling.cls, CH_ERR_RATE_LIMIT);
-    assert_int_equal(left(&c, &one, "m", 7000), 0);
-    ch_cooldown_clear(&c, &one, CH_SV("m"));
-    assert_int_equal(left(&c, &one, "m", 2000), 0);
+    assert_int_equal(left(&c, one, 7000), 0);
+    ch_cooldown_clear(&c, one);
+    assert_int_equal(left(&c, one, 2000), 0);
     ch_cooldowns_release(&c);
 }
 
@@ -64,13 +64,13 @@ static void test_rests_grow(void **state) {
     struct ch_cooldowns c = {0};
     int64_t now = 0;
     for (size_t i = 0; i < CH_LEN(want); i++) {
-        ch_cooldown_gave_up(&c, &one, CH_SV("m"), CH_ERR_OVERLOADED, now);
-        assert_int_equal(left(&c, &one, "m", now), want[i]);
+        ch_cooldown_gave_up(&c, one, CH_ERR_OVERLOADED, now);
+        assert_int_equal(left(&c, one, now), want[i]);
         now += want[i];
     }
-    ch_cooldown_clear(&c, &one, CH_SV("m"));
-    ch_cooldown_gave_up(&c, &one, CH_SV("m"), CH_ERR_OVERLOADED, now);
-    assert_int_equal(left(&c, &one, "m", now), want[0]);
+    ch_cooldown_clear(&c, one);
+    ch_cooldown_gave_up(&c, one, CH_ERR_OVERLOADED, now);
+    assert_int_equal(left(&c, one, now), want[0]);
     ch_cooldowns_release(&c);
 }
 
@@ -80,11 +80,12 @@ static void test_memory_is_bounded(void **state) {
     char model[16];
     for (int i = 0; i < 3 * CH_LIMIT_COOLDOWNS; i++) {
         snprintf(model, sizeof(model), "m%d", i);
-        ch_cooldown_gave_up(&c, &one, ch_sv_str(model), CH_ERR_SERVER, i);
+        ch_cooldown_gave_up(&c, (struct ch_cooldown_subject){"https://a", "key-1", model},
+                            CH_ERR_SERVER, i);
     }
     assert_true(c.n <= CH_LIMIT_COOLDOWNS);
-    ch_cooldown_gave_up(&c, &one, CH_SV("late"), CH_ERR_SERVER, 1000000);
-    assert_true(left(&c, &one, "late", 1000000) > 0);
+    ch_cooldown_gave_up(&c, one, CH_ERR_SERVER, 1000000);
+    assert_true(left(&c, one, 1000000) > 0);
     ch_cooldowns_release(&c);
 }
 

@@ -90,9 +90,9 @@ static void test_keys(void **state) {
     assert_string_equal(t->keys[1], "sk-3");
     /* The key that rests is passed over. */
     const char *key;
-    struct ch_endpoint first = ch_target_with_key(t, t->keys[0]);
-    ch_cooldown_failed(&ps.cooldowns, &first, CH_SV("m"), CH_ERR_RATE_LIMIT, 5000, 1000);
-    ch_cooldown_gave_up(&ps.cooldowns, &first, CH_SV("m"), CH_ERR_RATE_LIMIT, 1000);
+    struct ch_cooldown_subject first = ch_target_subject(t, t->keys[0]);
+    ch_cooldown_failed(&ps.cooldowns, first, CH_ERR_RATE_LIMIT, 5000, 1000);
+    ch_cooldown_gave_up(&ps.cooldowns, first, CH_ERR_RATE_LIMIT, 1000);
     struct ch_cooling c = ch_target_cooling(t, &ps.cooldowns, 1000, &key);
     assert_int_equal(c.ms, 0);
     assert_string_equal(key, "sk-3");

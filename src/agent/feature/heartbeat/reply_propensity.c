@@ -413,8 +413,7 @@ static void add_time(struct ch_jw *j, const char *key, int64_t at) {
 }
 
 static void add_number(struct ch_jw *j, const char *key, double v) {
-    ch_jw_key(j, key);
-    ch_jw_double(j, v);
+    ch_jw_kdouble(j, key, v);
 }
 
 char *chela_willing_save(const chela_willing *w) {

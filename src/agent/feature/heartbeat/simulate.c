@@ -129,8 +129,7 @@ int chela_heartbeat_simulate(const char *jsonl, size_t len,
 }
 
 static void simulate_number(struct ch_jw *w, const char *key, double v) {
-    ch_jw_key(w, key);
-    ch_jw_double(w, v);
+    ch_jw_kdouble(w, key, v);
 }
 
 char *chela_simulated_json(const struct chela_simulated *s) {

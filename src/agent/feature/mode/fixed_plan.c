@@ -48,8 +48,7 @@ static int check_names(struct loading *l, const struct ch_json *v, const char *k
 static void write_member(struct ch_jw *w, const char *name, const struct ch_json *v) {
     if (!v)
         return;
-    ch_jw_key(w, name);
-    ch_jw_value(w, v);
+    ch_jw_kvalue(w, name, v);
 }
 
 static int write_step(struct loading *l, const struct ch_json *v, struct ch_jw *w) {
@@ -106,8 +105,7 @@ static int fixed_plan_write(struct loading *l, struct ch_jw *w) {
         return fixed_plan_refuse(l, v, "a plan is a mapping with a list `steps`");
     int rc = check_names(l, v, " steps answer ");
     ch_jw_begin(w, '{');
-    ch_jw_key(w, "steps");
-    ch_jw_begin(w, '[');
+    ch_jw_kbegin(w, "steps", '[');
     for (CH_JSON_EACH(e, steps))
         if (rc == 0)
             rc = write_step(l, e, w);

@@ -240,8 +240,7 @@ static void write_evidence(const chela_run *run, struct ch_buf *out) {
         room -= t->msgs[--from]->size;
     ch_jw_begin(&w, '{');
     ch_jw_kstr(&w, "answer", ch_buf_sv(&run->text));
-    ch_jw_key(&w, "tool_results");
-    ch_jw_begin(&w, '[');
+    ch_jw_kbegin(&w, "tool_results", '[');
     for (size_t i = from; i < t->n; i++)
         for (uint32_t k = 0; t->msgs[i]->kind == CH_MSG_RESULTS && k < t->msgs[i]->nblocks; k++)
             if (t->msgs[i]->blocks[k].type == CH_BLOCK_TOOL_RESULT)

@@ -284,19 +284,26 @@ static void need_references(struct reading *r, size_t i) {
             need(r, i, ref.id, "the question");
 }
 
+/* The steps that step i waits for, also through other steps; one bit each. */
+static unsigned waits_for(const struct reading *r, size_t i) {
+    const struct ch_plan_steps *p = r->plan;
+    unsigned steps = p->list[i].needs | r->later[i];
+    for (size_t round = 0; round < p->n; round++)
+        for (size_t k = 0; k < p->n; k++)
+            if (steps >> k & 1)
+                steps |= p->list[k].needs | r->later[k];
+    return steps;
+}
+
 /* Complains about steps that depend on a later one, in a circle or in the wrong order. */
 static void complain_about_order(struct reading *r) {
     const struct ch_plan_steps *p = r->plan;
     for (size_t i = 0; i < p->n; i++) {
-        unsigned reach = p->list[i].needs | r->later[i];
-        for (size_t round = 0; round < p->n; round++)
-            for (size_t k = 0; k < p->n; k++)
-                if (reach >> k & 1)
-                    reach |= p->list[k].needs | r->later[k];
+        bool circle = waits_for(r, i) >> i & 1;
         for (size_t k = 0; k < p->n; k++) {
             if (!(r->later[i] >> k & 1))
                 continue;
-            if (reach >> i & 1)
+            if (circle)
                 complain(r, "steps %u and %u wait for each other", p->list[i].id, p->list[k].id);
             else
                 complain(r, "step %u waits for step %u, which comes later: change their order",
@@ -341,17 +348,14 @@ void ch_plan_steps_write(const struct ch_plan_step *s, const struct ch_plan_step
     ch_jw_kint(w, "step_id", s->id);
     ch_jw_kstr(w, "description", s->description);
     ch_jw_kstr(w, "tool_name", s->tool.n ? s->tool : CH_SV("none"));
-    ch_jw_key(w, "tool_input");
-    ch_jw_value(w, s->input);
-    ch_jw_key(w, "depends_on");
-    ch_jw_begin(w, '[');
+    ch_jw_kvalue(w, "tool_input", s->input);
+    ch_jw_kbegin(w, "depends_on", '[');
     for (size_t i = 0; i < all->n; i++)
         if (s->needs >> i & 1)
             ch_jw_int(w, all->list[i].id);
     ch_jw_end(w, ']');
     if (s->when) {
-        ch_jw_key(w, "when");
-        ch_jw_value(w, s->when);
+        ch_jw_kvalue(w, "when", s->when);
     }
 }
 

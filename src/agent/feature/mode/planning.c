@@ -52,8 +52,7 @@ static void planning_take(chela_run *run, const struct ch_plan_steps *steps,
     if (steps->fixed)
         ch_jw_kbool(&w, "fixed", true);
     if (answer) {
-        ch_jw_key(&w, "answer");
-        ch_jw_value(&w, answer);
+        ch_jw_kvalue(&w, "answer", answer);
     }
     ch_jw_end(&w, '}');
     struct ch_block call = {.type = CH_BLOCK_TOOL_CALL,

@@ -159,8 +159,7 @@ static void active_save(const chela_run *run, struct ch_jw *w) {
     struct ch_sv rest = ch_buf_sv(&a->names);
     if (!rest.n)
         return;
-    ch_jw_key(w, "skills");
-    ch_jw_begin(w, '[');
+    ch_jw_kbegin(w, "skills", '[');
     while (rest.n)
         ch_jw_str(w, ch_sv_split(&rest, '\0'));
     ch_jw_end(w, ']');

@@ -269,8 +269,7 @@ static void background_save(const chela_run *run, struct ch_jw *w) {
         if (background_is_told(b))
             continue;
         if (!any) {
-            ch_jw_key(w, "background");
-            ch_jw_begin(w, '[');
+            ch_jw_kbegin(w, "background", '[');
         }
         any = true;
         ch_jw_begin(w, '{');

@@ -72,8 +72,7 @@ static void anthropic_encode_write_schema(const struct ch_tool_def *t, struct ch
 }
 
 static void anthropic_encode_write_tools(const struct ch_model_request *req, struct ch_jw *w) {
-    ch_jw_key(w, "tools");
-    ch_jw_begin(w, '[');
+    ch_jw_kbegin(w, "tools", '[');
     for (size_t i = 0; i < req->ntools; i++) {
         const struct ch_tool_def *t = &req->tools[i];
         ch_jw_begin(w, '{');
@@ -95,8 +94,7 @@ int ch_anthropic_head(const struct ch_model_request *req, struct ch_buf *out,
     ch_jw_begin(&w, '{');
     ch_jw_kstr(&w, "model", req->model);
     if (!ch_is_blank(req->system)) {
-        ch_jw_key(&w, "system");
-        ch_jw_begin(&w, '[');
+        ch_jw_kbegin(&w, "system", '[');
         ch_jw_begin(&w, '{');
         ch_jw_kcstr(&w, "type", "text");
         ch_jw_kstr(&w, "text", req->system);
@@ -106,8 +104,7 @@ int ch_anthropic_head(const struct ch_model_request *req, struct ch_buf *out,
     }
     if (ch_encode_has_tools(req))
         anthropic_encode_write_tools(req, &w);
-    ch_jw_key(&w, "messages");
-    ch_jw_begin(&w, '[');
+    ch_jw_kbegin(&w, "messages", '[');
     return CHELA_OK;
 }
 
@@ -118,8 +115,7 @@ static void anthropic_encode_write_tool_choice(const struct ch_model_request *re
     if (!req->ntools || (!forced && !none && !req->no_parallel))
         return;
     bool one = forced && req->choice == CH_CHOICE_ONE;
-    ch_jw_key(w, "tool_choice");
-    ch_jw_begin(w, '{');
+    ch_jw_kbegin(w, "tool_choice", '{');
     ch_jw_kcstr(w, "type", one ? "tool" : forced ? "any" : none ? "none" : "auto");
     if (one)
         ch_jw_kstr(w, "name", req->choice_name);
@@ -141,14 +137,12 @@ static void anthropic_encode_write_output_config(const struct ch_model_request *
     if (!effort && !req->output_schema.n)
         return;
     CH_BUF_AUTO strict = {0};
-    ch_jw_key(w, "output_config");
-    ch_jw_begin(w, '{');
+    ch_jw_kbegin(w, "output_config", '{');
     if (effort)
         ch_jw_kcstr(w, "effort", effort);
     if (req->output_schema.n) {
         bool said = ch_encode_strict(req->output_schema, CH_CLEAN_ANTHROPIC_STRICT, &strict);
-        ch_jw_key(w, "format");
-        ch_jw_begin(w, '{');
+        ch_jw_kbegin(w, "format", '{');
         ch_jw_kcstr(w, "type", "json_schema");
         ch_jw_kraw(w, "schema", said ? ch_buf_sv(&strict) : req->output_schema);
         ch_jw_end(w, '}');
@@ -160,19 +154,16 @@ static void anthropic_encode_write_sampling(const struct ch_model_request *req,
                                             const struct ch_thinking *p, struct ch_jw *w) {
     bool taken = ch_claude_takes_temperature(ch_claude_parse(req->model)) && !p->on;
     if (req->has_temperature && taken) {
-        ch_jw_key(w, "temperature");
-        ch_jw_double(w, req->temperature);
+        ch_jw_kdouble(w, "temperature", req->temperature);
     }
     if (req->has_top_p && taken) {
-        ch_jw_key(w, "top_p");
-        ch_jw_double(w, req->top_p);
+        ch_jw_kdouble(w, "top_p", req->top_p);
     }
     if (req->top_k > 0 && taken)
         ch_jw_kint(w, "top_k", req->top_k);
     if (!req->nstop)
         return;
-    ch_jw_key(w, "stop_sequences");
-    ch_jw_begin(w, '[');
+    ch_jw_kbegin(w, "stop_sequences", '[');
     for (size_t i = 0; i < req->nstop; i++)
         ch_jw_str(w, req->stop[i]);
     ch_jw_end(w, ']');
@@ -267,8 +258,7 @@ static void anthropic_encode_write_source(struct writing *x, const struct ch_blo
     CH_BUF_AUTO text = {0};
     bool url = b->flags & CH_F_URL;
     bool plain = !url && ch_encode_document_text(b, &text);
-    ch_jw_key(&x->w, "source");
-    ch_jw_begin(&x->w, '{');
+    ch_jw_kbegin(&x->w, "source", '{');
     ch_jw_kcstr(&x->w, "type", url ? "url" : plain ? "text" : "base64");
     if (url) {
         ch_jw_kstr(&x->w, "url", b->text);
@@ -336,8 +326,7 @@ static void anthropic_encode_write_result(struct writing *x, const struct ch_blo
     anthropic_encode_add_string(x, BLOCK_WITH("tool_result", "tool_use_id"),
                                 ch_id_for(CH_ID_64, b->id, id));
     if (inside) {
-        ch_jw_key(&x->w, "content");
-        ch_jw_begin(&x->w, '[');
+        ch_jw_kbegin(&x->w, "content", '[');
         anthropic_encode_write_text(x, text, CH_SV(""));
         for (unsigned i = 1; i <= b->span; i++)
             anthropic_encode_write_media(x, b + i);

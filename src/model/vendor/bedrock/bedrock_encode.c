@@ -112,13 +112,11 @@ static void write_tool(const struct ch_model_request *req, const struct ch_tool_
                 ch_encode_strict(t->schema, CH_CLEAN_ANTHROPIC_STRICT, &strict);
     struct ch_sv schema = t->schema.n > 2 ? t->schema : CH_SV("{\"type\":\"object\"}");
     ch_jw_begin(w, '{');
-    ch_jw_key(w, "toolSpec");
-    ch_jw_begin(w, '{');
+    ch_jw_kbegin(w, "toolSpec", '{');
     ch_jw_kstr(w, "name", ch_name_for(CH_BEDROCK_NAME, t->name, name));
     if (!ch_is_blank(t->description))
         ch_jw_kstr(w, "description", t->description);
-    ch_jw_key(w, "inputSchema");
-    ch_jw_begin(w, '{');
+    ch_jw_kbegin(w, "inputSchema", '{');
     ch_jw_kraw(w, "json", held ? ch_buf_sv(&strict) : schema);
     ch_jw_end(w, '}');
     if (held)
@@ -136,10 +134,8 @@ static void bedrock_encode_write_tool_choice(const struct ch_model_request *req,
     if (!ch_is_forced(req) || !taken)
         return;
     bool one = req->choice == CH_CHOICE_ONE && f != CH_MAKER_MISTRAL;
-    ch_jw_key(w, "toolChoice");
-    ch_jw_begin(w, '{');
-    ch_jw_key(w, one ? "tool" : "any");
-    ch_jw_begin(w, '{');
+    ch_jw_kbegin(w, "toolChoice", '{');
+    ch_jw_kbegin(w, one ? "tool" : "any", '{');
     if (one)
         ch_jw_kstr(w, "name", ch_name_for(CH_BEDROCK_NAME, req->choice_name, name));
     ch_jw_end(w, '}');
@@ -156,10 +152,8 @@ static void bedrock_encode_write_tool_config(const struct ch_model_request *req,
     bool wanted = (req->ntools && req->choice != CH_CHOICE_NONE) || req->server_tools.n;
     if (!wanted && !bedrock_encode_has_calls(req))
         return;
-    ch_jw_key(w, "toolConfig");
-    ch_jw_begin(w, '{');
-    ch_jw_key(w, "tools");
-    ch_jw_begin(w, '[');
+    ch_jw_kbegin(w, "toolConfig", '{');
+    ch_jw_kbegin(w, "tools", '[');
     for (size_t i = 0; i < req->ntools; i++)
         write_tool(req, &req->tools[i], w);
     if (!req->ntools && !req->server_tools.n)
@@ -178,8 +172,7 @@ int ch_bedrock_head(const struct ch_model_request *req, struct ch_buf *out,
     struct ch_jw w = ch_jw(out);
     ch_jw_begin(&w, '{');
     if (!ch_is_blank(req->system)) {
-        ch_jw_key(&w, "system");
-        ch_jw_begin(&w, '[');
+        ch_jw_kbegin(&w, "system", '[');
         ch_jw_begin(&w, '{');
         ch_jw_kstr(&w, "text", req->system);
         ch_jw_end(&w, '}');
@@ -221,21 +214,17 @@ static void write_inference(const struct ch_model_request *req, enum ch_maker f,
     bool limit = (req->max_output_tokens > 0 || budget) && !free_hand;
     if (!limit && !(samples && (req->has_temperature || req->has_top_p)) && !req->nstop)
         return;
-    ch_jw_key(w, "inferenceConfig");
-    ch_jw_begin(w, '{');
+    ch_jw_kbegin(w, "inferenceConfig", '{');
     if (limit)
         ch_jw_kint(w, "maxTokens", most);
     if (samples && req->has_temperature) {
-        ch_jw_key(w, "temperature");
-        ch_jw_double(w, req->temperature);
+        ch_jw_kdouble(w, "temperature", req->temperature);
     }
     if (samples && req->has_top_p) {
-        ch_jw_key(w, "topP");
-        ch_jw_double(w, req->top_p);
+        ch_jw_kdouble(w, "topP", req->top_p);
     }
     if (req->nstop) {
-        ch_jw_key(w, "stopSequences");
-        ch_jw_begin(w, '[');
+        ch_jw_kbegin(w, "stopSequences", '[');
         for (size_t i = 0; i < req->nstop; i++)
             ch_jw_str(w, req->stop[i]);
         ch_jw_end(w, ']');
@@ -252,8 +241,7 @@ static void write_claude_choice(const struct ch_model_request *req, struct ch_jw
         return;
     bool forced = ch_is_forced(req) && ch_claude_takes_forced_choice(c);
     bool one = forced && req->choice == CH_CHOICE_ONE;
-    ch_jw_key(w, "tool_choice");
-    ch_jw_begin(w, '{');
+    ch_jw_kbegin(w, "tool_choice", '{');
     ch_jw_kcstr(w, "type", one ? "tool" : forced ? "any" : "auto");
     if (one)
         ch_jw_kstr(w, "name", ch_name_for(CH_BEDROCK_NAME, req->choice_name, name));
@@ -266,8 +254,7 @@ static void write_claude_fields(const struct ch_model_request *req, const struct
     const char *effort = ch_thinking_effort(req, t);
     ch_thinking_write(t, w);
     if (effort) {
-        ch_jw_key(w, "output_config");
-        ch_jw_begin(w, '{');
+        ch_jw_kbegin(w, "output_config", '{');
         ch_jw_kcstr(w, "effort", effort);
         ch_jw_end(w, '}');
     }
@@ -280,8 +267,7 @@ static void write_claude_fields(const struct ch_model_request *req, const struct
 
 static void bedrock_encode_write_object(struct ch_jw *w, const char *key, const char *member,
                                         const char *value) {
-    ch_jw_key(w, key);
-    ch_jw_begin(w, '{');
+    ch_jw_kbegin(w, key, '{');
     ch_jw_kcstr(w, member, value);
     ch_jw_end(w, '}');
 }
@@ -293,15 +279,13 @@ static void write_nova_fields(const struct ch_model_request *req, enum ch_maker 
     if (f == CH_MAKER_NOVA_2 && req->effort == CH_EFFORT_OFF) {
         bedrock_encode_write_object(w, "reasoningConfig", "type", "disabled");
     } else if (f == CH_MAKER_NOVA_2 && req->effort > CH_EFFORT_OFF) {
-        ch_jw_key(w, "reasoningConfig");
-        ch_jw_begin(w, '{');
+        ch_jw_kbegin(w, "reasoningConfig", '{');
         ch_jw_kcstr(w, "type", "enabled");
         ch_jw_kcstr(w, "maxReasoningEffort", efforts[req->effort]);
         ch_jw_end(w, '}');
     }
     if (req->top_k > 0 && !(f == CH_MAKER_NOVA_2 && req->effort == CH_EFFORT_HIGH)) {
-        ch_jw_key(w, "inferenceConfig");
-        ch_jw_begin(w, '{');
+        ch_jw_kbegin(w, "inferenceConfig", '{');
         ch_jw_kint(w, "topK", req->top_k);
         ch_jw_end(w, '}');
     }
@@ -343,15 +327,11 @@ static void bedrock_encode_write_output_config(const struct ch_model_request *re
     if (!req->output_schema.n)
         return;
     bool said = ch_encode_strict(req->output_schema, CH_CLEAN_ANTHROPIC_STRICT, &strict);
-    ch_jw_key(w, "outputConfig");
-    ch_jw_begin(w, '{');
-    ch_jw_key(w, "textFormat");
-    ch_jw_begin(w, '{');
+    ch_jw_kbegin(w, "outputConfig", '{');
+    ch_jw_kbegin(w, "textFormat", '{');
     ch_jw_kcstr(w, "type", "json_schema");
-    ch_jw_key(w, "structure");
-    ch_jw_begin(w, '{');
-    ch_jw_key(w, "jsonSchema");
-    ch_jw_begin(w, '{');
+    ch_jw_kbegin(w, "structure", '{');
+    ch_jw_kbegin(w, "jsonSchema", '{');
     ch_jw_kcstr(w, "name", "answer");
     ch_jw_kstr(w, "schema", said ? ch_buf_sv(&strict) : req->output_schema);
     for (int i = 0; i < 4; i++)

@@ -111,11 +111,9 @@ static const char *bedrock_message_format_of(const struct ch_block *b) {
 }
 
 static void bedrock_message_write_source(struct writing *x, const struct ch_block *b) {
-    ch_jw_key(&x->w, "source");
-    ch_jw_begin(&x->w, '{');
+    ch_jw_kbegin(&x->w, "source", '{');
     if (b->flags & CH_F_URL) {
-        ch_jw_key(&x->w, "s3Location");
-        ch_jw_begin(&x->w, '{');
+        ch_jw_kbegin(&x->w, "s3Location", '{');
         ch_jw_kstr(&x->w, "uri", b->text);
         ch_jw_end(&x->w, '}');
     } else {
@@ -166,8 +164,7 @@ static void bedrock_message_write_reasoning(struct writing *x, const struct ch_b
     if (b->flags & CH_F_REDACTED) {
         ch_jw_kstr(&x->w, "redactedContent", b->extra);
     } else {
-        ch_jw_key(&x->w, "reasoningText");
-        ch_jw_begin(&x->w, '{');
+        ch_jw_kbegin(&x->w, "reasoningText", '{');
         ch_jw_kstr(&x->w, "text", b->text);
         ch_jw_kstr(&x->w, "signature", b->extra);
         ch_jw_end(&x->w, '}');
@@ -248,8 +245,7 @@ static void bedrock_message_write_result(struct writing *x, const struct ch_bloc
     bedrock_message_begin_block(x, "toolResult");
     ch_jw_begin(&x->w, '{');
     ch_jw_kstr(&x->w, "toolUseId", ch_id_for(x->ids, b->id, id));
-    ch_jw_key(&x->w, "content");
-    ch_jw_begin(&x->w, '[');
+    ch_jw_kbegin(&x->w, "content", '[');
     if (!ch_is_blank(b->text))
         write_result_text(x, b->text);
     else if (!inside)

@@ -47,8 +47,7 @@ static bool has_parameters(struct ch_sv schema) {
 
 static void write_declarations(const struct ch_model_request *req, struct ch_jw *w) {
     ch_jw_begin(w, '{');
-    ch_jw_key(w, "functionDeclarations");
-    ch_jw_begin(w, '[');
+    ch_jw_kbegin(w, "functionDeclarations", '[');
     for (size_t i = 0; i < req->ntools; i++) {
         const struct ch_tool_def *t = &req->tools[i];
         ch_jw_begin(w, '{');
@@ -64,8 +63,7 @@ static void write_declarations(const struct ch_model_request *req, struct ch_jw 
 }
 
 static void gemini_encode_write_tools(const struct ch_model_request *req, struct ch_jw *w) {
-    ch_jw_key(w, "tools");
-    ch_jw_begin(w, '[');
+    ch_jw_kbegin(w, "tools", '[');
     if (req->ntools)
         write_declarations(req, w);
     ch_encode_extra_tools(req, w);
@@ -77,10 +75,8 @@ int ch_gemini_head(const struct ch_model_request *req, struct ch_buf *out,
     struct ch_jw w = ch_jw(out);
     ch_jw_begin(&w, '{');
     if (!ch_is_blank(req->system)) {
-        ch_jw_key(&w, "systemInstruction");
-        ch_jw_begin(&w, '{');
-        ch_jw_key(&w, "parts");
-        ch_jw_begin(&w, '[');
+        ch_jw_kbegin(&w, "systemInstruction", '{');
+        ch_jw_kbegin(&w, "parts", '[');
         ch_jw_begin(&w, '{');
         ch_jw_kstr(&w, "text", req->system);
         ch_jw_end(&w, '}');
@@ -89,8 +85,7 @@ int ch_gemini_head(const struct ch_model_request *req, struct ch_buf *out,
     }
     if (ch_encode_has_tools(req))
         gemini_encode_write_tools(req, &w);
-    ch_jw_key(&w, "contents");
-    ch_jw_begin(&w, '[');
+    ch_jw_kbegin(&w, "contents", '[');
     return CHELA_OK;
 }
 
@@ -120,12 +115,10 @@ static const char *calling_mode(const struct ch_model_request *req) {
 
 static void write_calling_config(const struct ch_model_request *req, const char *mode,
                                  struct ch_jw *w) {
-    ch_jw_key(w, "functionCallingConfig");
-    ch_jw_begin(w, '{');
+    ch_jw_kbegin(w, "functionCallingConfig", '{');
     ch_jw_kcstr(w, "mode", mode);
     if (req->choice == CH_CHOICE_ONE) {
-        ch_jw_key(w, "allowedFunctionNames");
-        ch_jw_begin(w, '[');
+        ch_jw_kbegin(w, "allowedFunctionNames", '[');
         ch_jw_str(w, req->choice_name);
         ch_jw_end(w, ']');
     }
@@ -138,8 +131,7 @@ static void gemini_encode_write_tool_config(const struct ch_model_request *req, 
     bool both = req->server_tools.n && ch_gemini_is_3(ch_gemini_parse(req->model));
     if (!req->ntools || (!mode && !both))
         return;
-    ch_jw_key(w, "toolConfig");
-    ch_jw_begin(w, '{');
+    ch_jw_kbegin(w, "toolConfig", '{');
     if (both)
         ch_jw_kbool(w, "includeServerSideToolInvocations", true);
     if (mode)
@@ -151,8 +143,7 @@ static void write_thinking(const struct ch_model_request *req, struct ch_jw *w) 
     struct ch_gemini_thinking t = ch_gemini_thinking(ch_gemini_parse(req->model), req->effort);
     if (!t.level && !t.has_budget)
         return;
-    ch_jw_key(w, "thinkingConfig");
-    ch_jw_begin(w, '{');
+    ch_jw_kbegin(w, "thinkingConfig", '{');
     if (req->effort != CH_EFFORT_OFF)
         ch_jw_kbool(w, "includeThoughts", true);
     if (t.level)
@@ -163,8 +154,7 @@ static void write_thinking(const struct ch_model_request *req, struct ch_jw *w) 
 }
 
 static void write_stop(const struct ch_model_request *req, struct ch_jw *w) {
-    ch_jw_key(w, "stopSequences");
-    ch_jw_begin(w, '[');
+    ch_jw_kbegin(w, "stopSequences", '[');
     for (size_t i = 0; i < req->nstop; i++)
         ch_jw_str(w, req->stop[i]);
     ch_jw_end(w, ']');
@@ -174,12 +164,10 @@ static void gemini_encode_write_sampling(const struct ch_model_request *req, str
     if (req->max_output_tokens > 0)
         ch_jw_kint(w, "maxOutputTokens", req->max_output_tokens);
     if (req->has_temperature) {
-        ch_jw_key(w, "temperature");
-        ch_jw_double(w, req->temperature);
+        ch_jw_kdouble(w, "temperature", req->temperature);
     }
     if (req->has_top_p) {
-        ch_jw_key(w, "topP");
-        ch_jw_double(w, req->top_p);
+        ch_jw_kdouble(w, "topP", req->top_p);
     }
     if (req->top_k > 0)
         ch_jw_kint(w, "topK", req->top_k);
@@ -262,8 +250,7 @@ static struct writing begin_content(const struct ch_model_request *req, const st
     x.is_3 = ch_gemini_is_3(ch_gemini_parse(req->model));
     ch_jw_begin(&x.w, '{');
     ch_jw_kcstr(&x.w, "role", m->kind == CH_MSG_ASSISTANT ? "model" : "user");
-    ch_jw_key(&x.w, "parts");
-    ch_jw_begin(&x.w, '[');
+    ch_jw_kbegin(&x.w, "parts", '[');
     return x;
 }
 
@@ -342,8 +329,7 @@ static bool as_text(const struct ch_block *b, struct ch_buf *text) {
 
 static void gemini_encode_write_data(struct writing *x, const struct ch_block *b) {
     bool url = b->flags & CH_F_URL;
-    ch_jw_key(&x->w, url ? "fileData" : "inlineData");
-    ch_jw_begin(&x->w, '{');
+    ch_jw_kbegin(&x->w, url ? "fileData" : "inlineData", '{');
     ch_jw_kstr(&x->w, "mimeType", media_type(b));
     ch_jw_kstr(&x->w, url ? "fileUri" : "data", b->text);
     ch_jw_end(&x->w, '}');
@@ -377,8 +363,7 @@ static void write_response_parts(struct writing *x, const struct ch_block *b) {
         if (!fits_response(x, b + i))
             continue;
         if (!any) {
-            ch_jw_key(&x->w, "parts");
-            ch_jw_begin(&x->w, '[');
+            ch_jw_kbegin(&x->w, "parts", '[');
         }
         any = true;
         ch_jw_begin(&x->w, '{');
@@ -393,13 +378,11 @@ static void gemini_encode_write_result(struct writing *x, const struct ch_block 
     char id[CH_ID_ROOM], name[CH_NAME_ROOM];
     struct ch_sv nothing = b->span ? CH_SV("(follows)") : CH_SV(NO_OUTPUT);
     begin_part(x);
-    ch_jw_key(&x->w, "functionResponse");
-    ch_jw_begin(&x->w, '{');
+    ch_jw_kbegin(&x->w, "functionResponse", '{');
     if (x->is_3)
         ch_jw_kstr(&x->w, "id", ch_id_for(CH_ID_64, b->id, id));
     ch_jw_kstr(&x->w, "name", ch_name_for(MAX_NAME, b->name, name));
-    ch_jw_key(&x->w, "response");
-    ch_jw_begin(&x->w, '{');
+    ch_jw_kbegin(&x->w, "response", '{');
     ch_jw_kstr(&x->w, b->flags & CH_F_ERROR ? "error" : "output",
                ch_is_blank(b->text) ? nothing : b->text);
     ch_jw_end(&x->w, '}');
@@ -454,8 +437,7 @@ static void gemini_encode_write_call(struct writing *x, const struct ch_block *b
         signature = CH_SV(NO_SIGNATURE);
     x->called = true;
     begin_part(x);
-    ch_jw_key(&x->w, "functionCall");
-    ch_jw_begin(&x->w, '{');
+    ch_jw_kbegin(&x->w, "functionCall", '{');
     if (x->is_3)
         ch_jw_kstr(&x->w, "id", ch_id_for(CH_ID_64, b->id, id));
     ch_jw_kstr(&x->w, "name", ch_name_for(MAX_NAME, b->name, name));

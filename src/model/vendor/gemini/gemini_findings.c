@@ -64,8 +64,7 @@ static void gemini_grounding(struct ch_findings *f, const struct ch_json *v) {
         CH_BUF_AUTO arguments = {0};
         struct ch_jw w = ch_jw(&arguments);
         ch_jw_begin(&w, '{');
-        ch_jw_key(&w, "queries");
-        ch_jw_value(&w, queries);
+        ch_jw_kvalue(&w, "queries", queries);
         ch_jw_end(&w, '}');
         ch_findings_call_json(f, CH_SV(""), CH_SV("google_search"), ch_buf_sv(&arguments));
     }

@@ -45,8 +45,7 @@ static void write_effort(const struct ch_model_request *req, struct ch_jw *w) {
         ch_jw_kcstr(w, "reasoning_effort", effort);
         return;
     }
-    ch_jw_key(w, "reasoning");
-    ch_jw_begin(w, '{');
+    ch_jw_kbegin(w, "reasoning", '{');
     if (off)
         ch_jw_kbool(w, "enabled", false);
     else
@@ -102,14 +101,12 @@ static void openai_encode_write_schema(const struct ch_model_request *req,
 }
 
 static void openai_encode_write_tools(const struct ch_model_request *req, struct ch_jw *w) {
-    ch_jw_key(w, "tools");
-    ch_jw_begin(w, '[');
+    ch_jw_kbegin(w, "tools", '[');
     for (size_t i = 0; i < req->ntools; i++) {
         const struct ch_tool_def *t = &req->tools[i];
         ch_jw_begin(w, '{');
         ch_jw_kcstr(w, "type", "function");
-        ch_jw_key(w, "function");
-        ch_jw_begin(w, '{');
+        ch_jw_kbegin(w, "function", '{');
         ch_jw_kstr(w, "name", t->name);
         if (t->description.n)
             ch_jw_kstr(w, "description", t->description);
@@ -128,8 +125,7 @@ int ch_openai_head(const struct ch_model_request *req, struct ch_buf *out,
     ch_jw_kstr(&w, "model", req->model);
     if (ch_encode_has_tools(req))
         openai_encode_write_tools(req, &w);
-    ch_jw_key(&w, "messages");
-    ch_jw_begin(&w, '[');
+    ch_jw_kbegin(&w, "messages", '[');
     if (ch_is_blank(req->system))
         return CHELA_OK;
     ch_jw_begin(&w, '{');
@@ -149,11 +145,9 @@ static void openai_encode_write_tool_choice(const struct ch_model_request *req, 
     else if (is_forced(req) && !one)
         ch_jw_kcstr(w, "tool_choice", "required");
     if (one) {
-        ch_jw_key(w, "tool_choice");
-        ch_jw_begin(w, '{');
+        ch_jw_kbegin(w, "tool_choice", '{');
         ch_jw_kcstr(w, "type", "function");
-        ch_jw_key(w, "function");
-        ch_jw_begin(w, '{');
+        ch_jw_kbegin(w, "function", '{');
         ch_jw_kstr(w, "name", req->choice_name);
         ch_jw_end(w, '}');
         ch_jw_end(w, '}');
@@ -171,19 +165,16 @@ static void openai_encode_write_sampling(const struct ch_model_request *req, str
     if (openai_encode_is_plain(req) && ch_gpt_request_reasons(req))
         return; /* temperature and stop are not supported */
     if (req->has_temperature) {
-        ch_jw_key(w, "temperature");
-        ch_jw_double(w, req->temperature);
+        ch_jw_kdouble(w, "temperature", req->temperature);
     }
     if (req->has_top_p) {
-        ch_jw_key(w, "top_p");
-        ch_jw_double(w, req->top_p);
+        ch_jw_kdouble(w, "top_p", req->top_p);
     }
     if (req->has_seed) /* Mistral rejects unknown members */
         ch_jw_kint(w, openai_encode_has_quirk(req, CH_Q_ID9) ? "random_seed" : "seed", req->seed);
     if (!req->nstop)
         return;
-    ch_jw_key(w, "stop");
-    ch_jw_begin(w, '[');
+    ch_jw_kbegin(w, "stop", '[');
     for (size_t i = 0; i < req->nstop; i++)
         ch_jw_str(w, req->stop[i]);
     ch_jw_end(w, ']');
@@ -198,11 +189,9 @@ static void openai_encode_write_output_schema(const struct ch_model_request *req
     if (!req->output_schema.n)
         return;
     bool held = ch_encode_strict(req->output_schema, CH_CLEAN_OPENAI_STRICT, &strict);
-    ch_jw_key(w, "response_format");
-    ch_jw_begin(w, '{');
+    ch_jw_kbegin(w, "response_format", '{');
     ch_jw_kcstr(w, "type", "json_schema");
-    ch_jw_key(w, "json_schema");
-    ch_jw_begin(w, '{');
+    ch_jw_kbegin(w, "json_schema", '{');
     ch_jw_kcstr(w, "name", "answer");
     ch_jw_kraw(w, "schema", held ? ch_buf_sv(&strict) : req->output_schema);
     if (held)
@@ -291,8 +280,7 @@ static void write_as_parts(const struct ch_model_request *req, const struct ch_m
         return;
     }
     w = begin_message(req, out, "user");
-    ch_jw_key(&w, "content");
-    ch_jw_begin(&w, '[');
+    ch_jw_kbegin(&w, "content", '[');
     ch_openai_parts(req, m, &w);
     if (turns)
         return;
@@ -396,8 +384,7 @@ static void openai_encode_write_calls(const struct ch_model_request *req, const 
                                       bool own, struct ch_jw *w) {
     char id[CH_ID_ROOM], name[CH_NAME_ROOM];
     CH_BUF_AUTO arguments = {0};
-    ch_jw_key(w, "tool_calls");
-    ch_jw_begin(w, '[');
+    ch_jw_kbegin(w, "tool_calls", '[');
     for (uint32_t i = 0; i < m->nblocks; i++) {
         const struct ch_block *b = &m->blocks[i];
         if (b->type != CH_BLOCK_TOOL_CALL)
@@ -408,8 +395,7 @@ static void openai_encode_write_calls(const struct ch_model_request *req, const 
         ch_jw_begin(w, '{');
         ch_jw_kstr(w, "id", ch_id_for(ch_openai_ids(req), b->id, id));
         ch_jw_kcstr(w, "type", "function");
-        ch_jw_key(w, "function");
-        ch_jw_begin(w, '{');
+        ch_jw_kbegin(w, "function", '{');
         ch_jw_kstr(w, "name", ch_name_for(MAX_NAME, b->name, name));
         ch_jw_kstr(w, "arguments", ch_buf_sv(&arguments));
         ch_jw_end(w, '}');
@@ -437,12 +423,10 @@ static void openai_encode_write_reasoning(const struct ch_model_request *req,
 /* Mistral expects its reasoning back as a part of the content. */
 static void write_thinking_content(const struct ch_block *reasoning, struct ch_sv text,
                                    struct ch_jw *w) {
-    ch_jw_key(w, "content");
-    ch_jw_begin(w, '[');
+    ch_jw_kbegin(w, "content", '[');
     ch_jw_begin(w, '{');
     ch_jw_kcstr(w, "type", "thinking");
-    ch_jw_key(w, "thinking");
-    ch_jw_begin(w, '[');
+    ch_jw_kbegin(w, "thinking", '[');
     ch_openai_text_part(w, reasoning->text);
     ch_jw_end(w, ']');
     ch_jw_end(w, '}');

@@ -26,8 +26,7 @@ static void openai_parts_write_data_url(struct ch_jw *w, const char *key,
 static void openai_parts_write_image(struct ch_jw *w, const struct ch_block *b) {
     ch_jw_begin(w, '{');
     ch_jw_kcstr(w, "type", "image_url");
-    ch_jw_key(w, "image_url");
-    ch_jw_begin(w, '{');
+    ch_jw_kbegin(w, "image_url", '{');
     openai_parts_write_data_url(w, "url", b);
     if (b->extra.n)
         ch_jw_kstr(w, "detail", b->extra);
@@ -39,8 +38,7 @@ static void write_audio(struct ch_jw *w, const struct ch_block *b) {
     bool mp3 = ch_sv_is(b->name, "audio/mpeg") || ch_sv_is(b->name, "audio/mp3");
     ch_jw_begin(w, '{');
     ch_jw_kcstr(w, "type", "input_audio");
-    ch_jw_key(w, "input_audio");
-    ch_jw_begin(w, '{');
+    ch_jw_kbegin(w, "input_audio", '{');
     ch_jw_kstr(w, "data", b->text);
     ch_jw_kcstr(w, "format", mp3 ? "mp3" : "wav");
     ch_jw_end(w, '}');
@@ -50,8 +48,7 @@ static void write_audio(struct ch_jw *w, const struct ch_block *b) {
 static void openai_parts_write_file(struct ch_jw *w, const struct ch_block *b) {
     ch_jw_begin(w, '{');
     ch_jw_kcstr(w, "type", "file");
-    ch_jw_key(w, "file");
-    ch_jw_begin(w, '{');
+    ch_jw_kbegin(w, "file", '{');
     ch_jw_kstr(w, "filename", b->id.n ? b->id : CH_SV("document.pdf"));
     openai_parts_write_data_url(w, "file_data", b);
     ch_jw_end(w, '}');

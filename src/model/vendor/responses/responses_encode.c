@@ -66,8 +66,7 @@ static void responses_encode_write_schema(struct ch_jw *w, const char *key, stru
 }
 
 static void responses_encode_write_tools(const struct ch_model_request *req, struct ch_jw *w) {
-    ch_jw_key(w, "tools");
-    ch_jw_begin(w, '[');
+    ch_jw_kbegin(w, "tools", '[');
     for (size_t i = 0; i < req->ntools; i++) {
         const struct ch_tool_def *t = &req->tools[i];
         ch_jw_begin(w, '{');
@@ -93,8 +92,7 @@ int ch_responses_head(const struct ch_model_request *req, struct ch_buf *out,
         ch_jw_kstr(&w, "instructions", req->system);
     if (ch_encode_has_tools(req))
         responses_encode_write_tools(req, &w);
-    ch_jw_key(&w, "input");
-    ch_jw_begin(&w, '[');
+    ch_jw_kbegin(&w, "input", '[');
     return CHELA_OK;
 }
 
@@ -105,8 +103,7 @@ static void responses_encode_write_tool_choice(const struct ch_model_request *re
     if (req->choice == CH_CHOICE_NONE || req->choice == CH_CHOICE_ANY)
         ch_jw_kcstr(w, "tool_choice", req->choice == CH_CHOICE_NONE ? "none" : "required");
     if (req->choice == CH_CHOICE_ONE) {
-        ch_jw_key(w, "tool_choice");
-        ch_jw_begin(w, '{');
+        ch_jw_kbegin(w, "tool_choice", '{');
         ch_jw_kcstr(w, "type", "function");
         ch_jw_kstr(w, "name", req->choice_name);
         ch_jw_end(w, '}');
@@ -122,12 +119,10 @@ static void responses_encode_write_sampling(const struct ch_model_request *req, 
     if (ch_gpt_request_reasons(req))
         return;
     if (req->has_temperature) {
-        ch_jw_key(w, "temperature");
-        ch_jw_double(w, req->temperature);
+        ch_jw_kdouble(w, "temperature", req->temperature);
     }
     if (req->has_top_p) {
-        ch_jw_key(w, "top_p");
-        ch_jw_double(w, req->top_p);
+        ch_jw_kdouble(w, "top_p", req->top_p);
     }
 }
 
@@ -135,10 +130,8 @@ static void responses_encode_write_output_schema(const struct ch_model_request *
                                                  struct ch_jw *w) {
     if (!req->output_schema.n || responses_encode_has_quirk(req, CH_Q_NO_OUTPUT_SCHEMA))
         return;
-    ch_jw_key(w, "text");
-    ch_jw_begin(w, '{');
-    ch_jw_key(w, "format");
-    ch_jw_begin(w, '{');
+    ch_jw_kbegin(w, "text", '{');
+    ch_jw_kbegin(w, "format", '{');
     ch_jw_kcstr(w, "type", "json_schema");
     ch_jw_kcstr(w, "name", "answer");
     responses_encode_write_schema(w, "schema", req->output_schema, true);
@@ -156,8 +149,7 @@ static void responses_encode_write_reasoning(const struct ch_model_request *req,
         return;
     if (req->effort == CH_EFFORT_DEFAULT)
         return;
-    ch_jw_key(w, "reasoning");
-    ch_jw_begin(w, '{');
+    ch_jw_kbegin(w, "reasoning", '{');
     ch_jw_kcstr(w, "effort",
                 !off  ? efforts[req->effort]
                 : own ? ch_gpt_least_effort(req->model)
@@ -181,8 +173,7 @@ static void write_include(const struct ch_model_request *req, struct ch_jw *w) {
     bool reasons = may_reason(req), odds = req->logprobs > 0;
     if (!reasons && !odds)
         return;
-    ch_jw_key(w, "include");
-    ch_jw_begin(w, '[');
+    ch_jw_kbegin(w, "include", '[');
     if (reasons)
         ch_jw_cstr(w, "reasoning.encrypted_content");
     if (odds)
@@ -312,8 +303,7 @@ static void responses_encode_user(const struct ch_msg *m, struct ch_buf *out) {
         ch_jw_end(&w, '}');
         return;
     }
-    ch_jw_key(&w, "content");
-    ch_jw_begin(&w, '[');
+    ch_jw_kbegin(&w, "content", '[');
     for (uint32_t i = 0; i < m->nblocks; i++) {
         const struct ch_block *b = &m->blocks[i];
         if (responses_encode_is_media(b))
@@ -336,8 +326,7 @@ static void responses_encode_result(const struct ch_block *b, struct ch_buf *out
         ch_jw_end(&w, '}');
         return;
     }
-    ch_jw_key(&w, "output");
-    ch_jw_begin(&w, '[');
+    ch_jw_kbegin(&w, "output", '[');
     if (!ch_is_blank(b->text))
         write_text_part(&w, b->text);
     for (unsigned k = 1; k <= b->span; k++)
@@ -469,8 +458,7 @@ static uint32_t encode_text(const struct ch_msg *m, uint32_t at, bool own, bool 
         ch_jw_kcstr(&w, "role", "assistant");
         ch_jw_kcstr(&w, "status", "completed");
         write_phase(&w, &x);
-        ch_jw_key(&w, "content");
-        ch_jw_begin(&w, '[');
+        ch_jw_kbegin(&w, "content", '[');
         write_output_text(&w, b, &x);
         for (; at + 1 < m->nblocks && responses_encode_has_id(&m->blocks[at + 1], id); at++) {
             struct extra next = read_extra(&m->blocks[at + 1]);
@@ -500,8 +488,7 @@ static void encode_call(const struct ch_block *b, bool own, bool ids, struct ch_
     for (const char *const *key = (const char *const[]){"namespace", "caller", NULL}; *key; key++) {
         const struct ch_json *v = ch_json_get(x.v, *key);
         if (v) {
-            ch_jw_key(&w, *key);
-            ch_jw_value(&w, v);
+            ch_jw_kvalue(&w, *key, v);
         }
     }
     ch_jw_end(&w, '}');

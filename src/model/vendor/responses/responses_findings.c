@@ -48,8 +48,7 @@ static void write_inputs(const struct ch_json *v, struct ch_buf *out) {
     ch_jw_begin(&w, '{');
     for (const char *const *key = inputs; *key; key++)
         if (ch_json_get(v, *key)) {
-            ch_jw_key(&w, *key);
-            ch_jw_value(&w, ch_json_get(v, *key));
+            ch_jw_kvalue(&w, *key, ch_json_get(v, *key));
         }
     ch_jw_end(&w, '}');
 }

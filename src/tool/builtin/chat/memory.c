@@ -46,8 +46,7 @@ static void chat_memory_describe(chela_call *call, const struct ch_notes *found,
     CH_BUF_AUTO json = {0};
     struct ch_jw w = ch_jw(&json);
     ch_jw_begin(&w, '{');
-    ch_jw_key(&w, "sources");
-    ch_jw_begin(&w, '[');
+    ch_jw_kbegin(&w, "sources", '[');
     for (size_t i = 0; i < found->n; i++)
         ch_jw_cstr(&w, found->list[i].source);
     ch_jw_end(&w, ']');

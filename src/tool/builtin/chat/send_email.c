@@ -224,8 +224,7 @@ static void send_email_describe(const struct job *j, int64_t bytes) {
     ch_jw_begin(&w, '{');
     ch_jw_kcstr(&w, "messageId", ch_buf_str(&id));
     ch_jw_kint(&w, "bytes", bytes);
-    ch_jw_key(&w, "recipients");
-    ch_jw_begin(&w, '[');
+    ch_jw_kbegin(&w, "recipients", '[');
     for (size_t i = 0; i < j->mail.to.n + j->mail.cc.n; i++) {
         const struct ch_mailbox *m =
             i < j->mail.to.n ? &j->mail.to.at[i] : &j->mail.cc.at[i - j->mail.to.n];

@@ -262,8 +262,7 @@ static void todo_show(chela_call *call, const struct todo *t) {
     size_t done = 0;
 
     ch_jw_begin(&w, '{');
-    ch_jw_key(&w, "todos");
-    ch_jw_begin(&w, '[');
+    ch_jw_kbegin(&w, "todos", '[');
     for (size_t i = 0; i < t->n; i++) {
         const struct item *item = &t->items[i];
         ch_buf_addf(&text, "%s %lld. %s\n", statuses[item->status].mark, (long long)item->id,

@@ -192,8 +192,7 @@ static void query_database_add_details(const struct ask *a, size_t shown,
 
     ch_jw_begin(&w, '{');
     ch_jw_kcstr(&w, "database", a->database->name);
-    ch_jw_key(&w, "columns");
-    ch_jw_begin(&w, '[');
+    ch_jw_kbegin(&w, "columns", '[');
     for (size_t i = 0; i < a->table.ncolumns; i++)
         ch_jw_raw(&w, a->table.names[i].json);
     ch_jw_end(&w, ']');

@@ -317,8 +317,7 @@ static int time_answer(chela_call *call, const struct question *q, const struct 
     ch_jw_begin(&w, '{');
     ch_jw_kint(&w, "unix", utc);
     ch_jw_kstr(&w, "utc", ch_buf_sv(&stamp));
-    ch_jw_key(&w, "zones");
-    ch_jw_begin(&w, '[');
+    ch_jw_kbegin(&w, "zones", '[');
     rc = add_zones(call, q->zones, utc, &text, &w);
     if (rc < 0)
         return rc;

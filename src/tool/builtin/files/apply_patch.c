@@ -333,8 +333,7 @@ int ch_apply_patch_run(chela_call *call, void *user) {
     (void)user;
     j.w = ch_jw(&j.json);
     ch_jw_begin(&j.w, '{');
-    ch_jw_key(&j.w, "files");
-    ch_jw_begin(&j.w, '[');
+    ch_jw_kbegin(&j.w, "files", '[');
     int rc = apply_patch_read_input(call, &j.patch);
     j.slots = ch_alloc((2 * j.patch.nfiles + 1) * sizeof(*j.slots));
     for (size_t i = 0; i < j.patch.nfiles && rc == 0; i++) {

@@ -174,8 +174,7 @@ static int find_search(chela_call *call, const struct search *s, struct ch_walk 
 
     ch_page_init(&page, ch_call_room(call), NOTES);
     ch_jw_begin(&out, '{');
-    ch_jw_key(&out, "matches");
-    ch_jw_begin(&out, '[');
+    ch_jw_kbegin(&out, "matches", '[');
     while (!more && (rc = ch_walk_next(w, &e)) > 0) {
         if (!find_is_wanted(s, &e))
             continue;

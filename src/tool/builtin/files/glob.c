@@ -196,30 +196,31 @@ bool ch_glob_path(struct ch_sv pattern, struct ch_sv path) {
 
 /* --- braces -------------------------------------------------------------- */
 
+/* Position of the brace that closes the one at `open`; 0: there is none, or there is no comma
+ * between them that belongs to them. */
+static size_t closing_brace(struct ch_sv p, size_t open) {
+    size_t depth = 0, commas = 0;
+    for (size_t i = open; i < p.n; i++) {
+        if (p.p[i] == '\\')
+            i++;
+        else if (p.p[i] == '{')
+            depth++;
+        else if (p.p[i] == ',')
+            commas += depth == 1;
+        else if (p.p[i] == '}' && --depth == 0)
+            return commas ? i : 0;
+    }
+    return 0;
+}
+
 /* Find the first "{...}" that contains a comma of its own: positions of its braces. */
 static bool find_braces(struct ch_sv p, size_t *open, size_t *close) {
     for (size_t at = 0; at < p.n; at++) {
-        size_t depth = 0, commas = 0;
         if (p.p[at] == '\\') {
             at++;
-            continue;
-        }
-        if (p.p[at] != '{')
-            continue;
-        for (size_t i = at; i < p.n; i++) {
-            if (p.p[i] == '\\')
-                i++;
-            else if (p.p[i] == '{')
-                depth++;
-            else if (p.p[i] == ',')
-                commas += depth == 1;
-            else if (p.p[i] == '}' && --depth == 0) {
-                *open = at;
-                *close = i;
-                if (commas)
-                    return true;
-                break;
-            }
+        } else if (p.p[at] == '{' && (*close = closing_brace(p, at))) {
+            *open = at;
+            return true;
         }
     }
     return false;

@@ -447,8 +447,7 @@ int ch_grep_run(chela_call *call, void *user) {
     ch_page_init(&s.page, ch_call_room(call), NOTES);
     s.out = ch_jw(&s.json);
     ch_jw_begin(&s.out, '{');
-    ch_jw_key(&s.out, "matches");
-    ch_jw_begin(&s.out, '[');
+    ch_jw_kbegin(&s.out, "matches", '[');
     rc = grep_look(&s);
     if (rc == -ETIME)
         chela_result_error(call, "invalid_arguments",

@@ -113,8 +113,7 @@ static void ls_show(chela_call *call, const struct listing *l) {
 
     ch_page_init(&page, ch_call_room(call), NOTES);
     ch_jw_begin(&w, '{');
-    ch_jw_key(&w, "entries");
-    ch_jw_begin(&w, '[');
+    ch_jw_kbegin(&w, "entries", '[');
     for (; shown < l->n && shown < CH_LIMIT_LS_ENTRIES; shown++) {
         if (!ls_add_line(&page, &l->entries[shown]))
             break;

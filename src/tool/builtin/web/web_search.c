@@ -211,8 +211,7 @@ static void web_search_answer(const struct search *s) {
         return;
     }
     ch_jw_begin(&w, '{');
-    ch_jw_key(&w, "results");
-    ch_jw_begin(&w, '[');
+    ch_jw_kbegin(&w, "results", '[');
     size_t n = list_results(s, results, &text, &w);
     ch_jw_end(&w, ']');
     ch_jw_end(&w, '}');
