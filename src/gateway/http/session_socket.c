@@ -8,7 +8,8 @@
  * Frames are handled one by one, in order; a limited number of further ones is queued. A
  * session that does not exist yet is created by its first message, as with POST, and its
  * events are sent from then on. Another gateway may have created the session meanwhile, and may
- * end a run before the answer is here: so the session's tail is opened before a frame is handled. */
+ * end a run before the answer is here, so the session's tail is opened before a frame is
+ * handled. */
 #include "gateway/http/session_socket.h"
 
 #include "base/error.h"
