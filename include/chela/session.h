@@ -73,7 +73,9 @@ CHELA_API int chela_runtime_new(const struct chela_runtime_opts *opts, chela_run
 /* Cancel all runs and free the runtime with its agents, sessions and runs. NULL is
  * allowed. No event is sent during or after the call. The call waits for tools that are
  * running on threads. Close gateways before. In a host's loop, the last handles are closed
- * by the next iterations of the loop.
+ * by the next iterations of the loop. If the server of the store does not answer, the call
+ * waits until a call of the store has failed (45 s) and makes no further one: the last
+ * changes are lost, as if the process had been killed.
  * Ownership: rt and everything that was created with it becomes invalid, except stores.
  * Callbacks: no: the function logs an error and does nothing. */
 CHELA_API void chela_runtime_close(chela_runtime *rt);

@@ -110,6 +110,8 @@ struct writer {
     bool instant;
     bool lingered; /* the flush was postponed once */
     bool shutting; /* no message is sent any more */
+    bool gone;     /* a call of a writer that ends got no answer, so no further call is made; used
+                    * by the thread and, after its end, by the loop */
     char *owner;
 
     struct lease *leases; /* used only by the thread */

@@ -228,11 +228,25 @@ static void run_commit(struct writer *w, struct job *job) {
             drop_lease(w, job->parts[i].log);
 }
 
+/* The server is gone: each further call would be retried for CH_LIMIT_STORE_CALL_MS. */
+static void note_answer(struct writer *w, int rc) {
+    if (rc != CHELA_ENET)
+        return;
+    pthread_mutex_lock(&w->lock);
+    w->gone |= w->ending;
+    pthread_mutex_unlock(&w->lock);
+}
+
 void ch_writer_run(struct writer *w, struct job *job) {
-    if (job->open)
+    if (job->lost)
+        return;
+    if (w->gone)
+        job->rc = ch_fail(&job->err, CHELA_ENET, "the store does not answer");
+    else if (job->open)
         run_open(w, job);
-    else if (!job->lost)
+    else
         run_commit(w, job);
+    note_answer(w, job->rc);
 }
 
 static void notify(struct writer *w) {
@@ -266,6 +280,7 @@ static struct job *writer_renew(struct writer *w) {
         CH_AUTOFREE struct chela_error *errs = ch_alloc(w->nleases * sizeof(*errs));
         ch_store_commit_apart(w->store, changes, w->nleases, false, errs);
     } else if (rc < 0) {
+        note_answer(w, rc);
         return NULL; /* retried at the next renewal; otherwise appending fails */
     }
     for (size_t i = 0; i < w->nleases; i++) {
@@ -302,7 +317,7 @@ static void beat_if_due(struct writer *w, struct timespec *beat) {
     struct timespec now;
 
     clock_gettime(CLOCK_MONOTONIC, &now);
-    if (now.tv_sec < beat->tv_sec)
+    if (now.tv_sec < beat->tv_sec || w->gone)
         return;
     pthread_mutex_unlock(&w->lock);
     struct job *told = writer_renew(w);

@@ -553,11 +553,12 @@ void ch_driver_stop(chela_run *run) {
                                                       : "stopped by a hook");
 }
 
-/* True for a paused run that has not continued. Its first event follows the commit of STATE
- * running: another process that finds the run paused would use the seq of earlier events
- * again. */
+/* True for a run that is paused or whose pause is being stored, and that has not continued. Its
+ * next event follows the commit of STATE running: another process that finds the run paused would
+ * use the seq of earlier events again. */
 static bool waits_for_admission(const chela_run *run) {
-    return run->m.seq > 0 && (run->over || !run->control->begun);
+    const struct ch_control *c = run->control;
+    return run->m.seq > 0 && (run->over || !c->begun || c->end_seq || c->admit_seq);
 }
 
 void ch_driver_interrupt(chela_run *run, enum ch_in kind, const char *why) {
@@ -573,11 +574,14 @@ void ch_driver_interrupt(chela_run *run, enum ch_in kind, const char *why) {
             run->control->cancel_reason = ch_strdup(why);
             atomic_store(&run->control->cancelled, true);
         }
+        bool pausing = run->control->end_seq; /* its RUN_END is not sent */
+        run->control->end_seq = 0;
         if (run->over)
             ch_run_begin(run);
+        else if (pausing)
+            ch_run_admit(run);
         return;
     }
-    run->control->end_seq = 0;   /* a pause whose RUN_END was not sent yet is cancelled */
     run->control->admit_seq = 0; /* a run that has not begun will not begin */
     ch_task_cancel(run->loop, &run->control->begin);
     ch_task_cancel(run->loop, &run->stop_soon);
@@ -758,7 +762,7 @@ static void driver_begin(struct ch_task *task) {
         deactivate(run);
         return;
     }
-    if (!emit_start(run))
+    if (!run->control->begun && !emit_start(run))
         return;
     if (ch_driver_stops(run))
         ch_driver_stop(run);

@@ -5,6 +5,7 @@
  * changes nothing: the last valid one stays in effect. */
 #include <errno.h>
 #include <malloc.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -344,21 +345,38 @@ static void serve_end_now(int signo) {
     _exit(CH_EXIT_DONE);
 }
 
-/* The release takes minutes if the store does not answer. A second signal or a time limit ends the
- * process: other gateways then resume the runs as if this gateway had been killed. The parent of
- * a worker receives the signals. */
-static void serve_bound_release(const struct serve *s) {
+static void serve_fail_now(int signo) {
+    (void)signo;
+    _exit(CH_EXIT_ERROR);
+}
+
+static void serve_begin_anew(struct serve *s);
+
+static void *serve_restart_late(void *user) {
+    poll(NULL, 0, RELEASE_SEC * 1000);
+    serve_begin_anew(user);
+    _exit(CH_EXIT_ERROR);
+}
+
+/* The release takes long if the store does not answer. A second signal or a time limit ends the
+ * process, or restarts it: other gateways then resume the runs as if this gateway had been killed.
+ * The parent of a worker receives the signals. rc: result of the loop. */
+static void serve_bound_release(struct serve *s, int rc) {
+    void (*end)(int) = rc < 0 ? serve_fail_now : serve_end_now;
+    pthread_t late;
     sigset_t ends;
     sigemptyset(&ends);
     sigaddset(&ends, SIGTERM);
     sigaddset(&ends, SIGINT);
-    signal(SIGALRM, serve_end_now);
-    if (!s->again)
+    signal(SIGALRM, end);
+    if (rc < 0 || !s->again || s->worker.number)
         alarm(RELEASE_SEC);
+    else if (pthread_create(&late, NULL, serve_restart_late, s) == 0)
+        pthread_detach(late);
     if (s->worker.number)
         return;
-    signal(SIGTERM, serve_end_now);
-    signal(SIGINT, serve_end_now);
+    signal(SIGTERM, end);
+    signal(SIGINT, end);
     pthread_sigmask(SIG_UNBLOCK, &ends, NULL);
 }
 
@@ -406,7 +424,7 @@ static int serve(struct serve *s, struct chela_error *err) {
     }
     pthread_kill(s->waiter, SIGUSR2);
     pthread_join(s->waiter, NULL);
-    serve_bound_release(s);
+    serve_bound_release(s, rc);
     return rc < 0 ? ch_problem(err, rc, "the loop ended: %s", chela_error_text(rc)) : 0;
 }
 

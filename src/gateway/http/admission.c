@@ -32,17 +32,10 @@ static void admission_release_outer(struct ch_request *req) {
 
 /* --- the outcome in the gateway that has the session ------------------------- */
 
-static void admission_settled(const struct chela_error *err, void *user) {
-    struct admission *a = user;
+static void admission_answer(struct admission *a, const struct chela_error *err) {
     struct ch_request *req = a->request;
-    struct ch_delivery *d = a->delivery;
+    const struct ch_delivery *d = a->delivery;
     ch_admitted_fn *admitted = a->admitted;
-    const char *taken = ch_tail_taken_as(&a->watcher);
-    struct ch_sv rest = ch_sv_str(taken ? taken : ""), run = ch_sv_split(&rest, ' ');
-    if (run.n && !ch_sv_is(run, "none"))
-        d->run = ch_arena_str(&req->arena, run);
-    if (!taken || rest.n) /* without an outcome, events of the run show that it goes on */
-        d->how = "resumed";
     admission_end(a);
     if (err)
         ch_request_fail_with(req, err);
@@ -50,10 +43,24 @@ static void admission_settled(const struct chela_error *err, void *user) {
         admitted(req, NULL, d);
 }
 
+static void admission_settled(const struct chela_error *err, void *user) {
+    struct admission *a = user;
+    struct ch_delivery *d = a->delivery;
+    const char *taken = ch_tail_taken_as(&a->watcher);
+    struct ch_sv rest = ch_sv_str(taken ? taken : ""), run = ch_sv_split(&rest, ' ');
+    if (run.n && !ch_sv_is(run, "none"))
+        d->run = ch_arena_str(&a->request->arena, run);
+    if (!taken || rest.n) /* without an outcome, events of the run show that it goes on */
+        d->how = "resumed";
+    admission_answer(a, err);
+}
+
 static void admission_on_tail(struct ch_lane_watcher *w, bool unserved,
                               const struct chela_error *err, void *user) {
     struct admission *a = user;
-    if (err || unserved)
+    if (err && err->code != CHELA_ENOENT) /* the store has the event, but cannot be read now */
+        admission_answer(a, NULL);
+    else if (err || unserved)
         admission_settled(err, a);
     else
         ch_tail_await(w, a->delivery->id, false, admission_settled, a);

@@ -7,7 +7,9 @@
  *
  * Frames are handled one by one, in order; a limited number of further ones is queued. A
  * session that does not exist yet is created by its first message, as with POST, and its
- * events are sent from then on. */
+ * events are sent from then on. Another gateway may have created the session meanwhile, and may
+ * end a run before the answer is here, so the session's tail is opened before a frame is
+ * handled. */
 #include "gateway/http/session_socket.h"
 
 #include "base/error.h"
@@ -26,6 +28,10 @@ struct session_socket {
     struct ch_request *request; /* the request that became the WebSocket */
     struct ch_ws_peer *peer;
     struct ch_lane_watcher watcher;
+    const char *key;
+    bool opening; /* the tail is being opened; frames wait */
+    bool looked;  /* the next frame may be handled: the tail is open, or there was no session */
+    enum ch_tail_start later;   /* for a tail that is opened after a frame */
     struct ch_request *current; /* the nested request in progress; NULL: none */
     struct ch_list frames;      /* queued */
     size_t nframes, bytes;
@@ -110,6 +116,21 @@ static bool socket_send_again(const struct ch_lane_event *t, void *user) {
 
 /* --- receiving frames */
 
+/* A frame was answered. The lane that the frame opened here is preferred to the tail, which has
+ * only what is stored. */
+static void socket_watch(struct session_socket *s, bool done) {
+    chela_gateway *gw = s->request->gw;
+    struct ch_lane *l = ch_lane_find(gw, s->request->param);
+    bool unheard = s->looked && s->watcher.tail && !s->watcher.record;
+    s->looked = false;
+    if (l && l->ready && (unheard || !s->watcher.link.next)) {
+        ch_lane_unwatch(&s->watcher);
+        ch_lane_watch(l, &s->watcher);
+    } else if (done && !s->watcher.link.next) { /* another gateway has the new session */
+        ch_tail_open(gw, s->key, s->later, CH_SV(""), &s->watcher, NULL, NULL);
+    }
+}
+
 /* Puts type, status and ref before the members of the response, which is an object. */
 static void socket_on_answer(struct ch_request *req, int status, struct ch_sv json) {
     struct session_socket *s = req->response_user;
@@ -128,12 +149,7 @@ static void socket_on_answer(struct ch_request *req, int status, struct ch_sv js
     ch_buf_addc(&out, ',');
     ch_buf_add_sv(&out, ch_sv_trim(ch_sv(json.p + 1, json.n - 1)));
     ch_ws_peer_send(s->peer, ch_buf_sv(&out));
-    struct ch_lane *l = s->watcher.link.next ? NULL : ch_lane_find(req->gw, s->request->param);
-    if (l && l->ready)
-        ch_lane_watch(l, &s->watcher);
-    else if (!s->watcher.link.next && status < 400) /* another gateway has the new session */
-        ch_tail_open(req->gw, ch_arena_str(&s->request->arena, s->request->param), CH_TAIL_RUN,
-                     CH_SV(""), &s->watcher, NULL, NULL);
+    socket_watch(s, status < 400);
     ch_task_defer(req->gw->rt->loop, &s->next);
 }
 
@@ -222,12 +238,52 @@ static void take_frame(struct session_socket *s, struct ch_sv text) {
         route_frame(req, s->request->param);
 }
 
+static void socket_accept(struct session_socket *s);
+
+/* A session that does not exist is created by a frame. */
+static void socket_on_tail(struct ch_lane_watcher *w, bool gap, const struct chela_error *err,
+                           void *user) {
+    struct session_socket *s = user;
+    struct ch_request *req = s->request;
+    (void)w;
+    if (!s->peer && err && err->code != CHELA_ENOENT) {
+        free_socket(s);
+        ch_request_fail_with(req, err);
+        return;
+    }
+    s->opening = false;
+    s->looked = s->peer;
+    s->later = err && err->code == CHELA_ENOENT ? CH_TAIL_ALL : CH_TAIL_NOW;
+    if (!s->peer)
+        socket_accept(s);
+    if (gap && !err)
+        socket_send_again(NULL, s->peer);
+    ch_task_defer(req->gw->rt->loop, &s->next);
+}
+
+static void socket_open_tail(struct session_socket *s, struct ch_sv after) {
+    s->opening = true;
+    ch_tail_open(s->request->gw, s->key, after.n ? CH_TAIL_AFTER : CH_TAIL_NOW, after, &s->watcher,
+                 socket_on_tail, s);
+}
+
+/* Is the session neither watched nor open here? */
+static bool socket_must_look(const struct session_socket *s) {
+    const struct ch_lane *l = ch_lane_find(s->request->gw, s->request->param);
+    return !s->looked && !s->watcher.link.next && !(l && l->ready);
+}
+
 static void socket_on_next(struct ch_task *t) {
     struct session_socket *s = CH_CONTAINER(t, struct session_socket, next);
-    bool idle = !s->current && ch_ws_peer_is_open(s->peer); /* nothing begins after a close frame */
+    bool idle = !s->current && !s->opening &&
+                ch_ws_peer_is_open(s->peer); /* nothing begins after a close frame */
     struct socket_frame *f = idle ? CH_LIST_FIRST(&s->frames, struct socket_frame, link) : NULL;
     if (!f)
         return;
+    if (socket_must_look(s)) {
+        socket_open_tail(s, ch_sv(NULL, 0));
+        return;
+    }
     take_frame(s, ch_sv(f->text, f->n));
     drop_frame(s, f);
 }
@@ -249,39 +305,38 @@ static void socket_on_message(struct ch_ws_peer *p, struct ch_sv text, void *use
 
 /* --- opening */
 
-static void socket_on_tail(struct ch_lane_watcher *w, bool gap, const struct chela_error *err,
-                           void *user) {
-    struct session_socket *s = user;
-    (void)w;
-    if (gap && !err)
-        socket_send_again(NULL, s->peer);
+static void socket_accept(struct session_socket *s) {
+    static const struct ch_ws_peer_events events = {.message = socket_on_message,
+                                                    .gone = socket_on_gone};
+    struct ch_request *req = s->request;
+    bool offered = ch_ws_peer_offers(ch_exchange_inbound(req->x), CH_SOCKET_PROTOCOL);
+    req->streams = true;
+    req->status = 101;
+    ch_ws_peer_accept(req->gw->rt->loop, req->x, offered ? CH_SOCKET_PROTOCOL : NULL, &events, s,
+                      &s->peer);
+    req->peer = s->peer;
 }
 
 static void session_socket_open(struct ch_request *req, struct ch_lane *l, bool elsewhere) {
-    static const struct ch_ws_peer_events events = {.message = socket_on_message,
-                                                    .gone = socket_on_gone};
-    bool offered = ch_ws_peer_offers(ch_exchange_inbound(req->x), CH_SOCKET_PROTOCOL);
     struct ch_sv after = ch_http_route_decode_query(&req->arena, ch_request_query(req, "after"));
     struct session_socket *s = ch_alloc(sizeof(*s));
     s->request = req;
+    s->key = ch_arena_str(&req->arena, req->param);
     s->watcher.event = socket_on_event;
     s->watcher.deleted = socket_on_deleted;
     s->next.fn = socket_on_next;
     ch_list_init(&s->frames);
     req->user = s;
     req->on_disconnect = socket_on_disconnect;
-    req->streams = true;
-    req->status = 101;
-    ch_ws_peer_accept(req->gw->rt->loop, req->x, offered ? CH_SOCKET_PROTOCOL : NULL, &events, s,
-                      &s->peer);
-    req->peer = s->peer;
+    if (elsewhere) { /* accepted then: no event that follows the 101 is missed */
+        socket_open_tail(s, after);
+        return;
+    }
+    socket_accept(s);
     if (l && after.n)
         ch_session_events_replay(l, after, socket_send_again, s->peer);
     if (l)
         ch_lane_watch(l, &s->watcher);
-    else if (elsewhere)
-        ch_tail_open(req->gw, ch_arena_str(&req->arena, req->param),
-                     after.n ? CH_TAIL_AFTER : CH_TAIL_NOW, after, &s->watcher, socket_on_tail, s);
 }
 
 void ch_session_socket_open(struct ch_request *req) {

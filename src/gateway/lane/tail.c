@@ -227,7 +227,9 @@ static const struct ch_record_batch *tail_resume_at(const struct ch_list *list, 
 
 static int tail_skip(struct ch_tail *t, struct tail_reading *g) {
     const struct ch_record_batch *first = NULL;
-    if (t->start == CH_TAIL_RUN && !(first = tail_run_start(&g->batches)) && t->opened)
+    if (t->start == CH_TAIL_ALL)
+        return 0;
+    if (t->start == CH_TAIL_RUN && !(first = tail_run_start(&g->batches)))
         return ch_fail(&g->err, CHELA_ENOENT, "no run is in progress");
     if (t->start == CH_TAIL_AFTER)
         first = tail_resume_at(&g->batches, ch_sv_str(t->after), &g->gap);
@@ -347,7 +349,7 @@ static void tail_tell_opened(struct ch_tail *t, bool gap, const struct chela_err
         ch_lane_unwatch(w);
     if (opened)
         opened(w, gap, err, t->user);
-    else if (err && w->deleted && t->start != CH_TAIL_RUN) /* a new session may follow */
+    else if (err && w->deleted && t->start != CH_TAIL_ALL) /* a new session may follow */
         w->deleted(w);
 }
 

@@ -14,8 +14,9 @@
 enum ch_tail_start {
     CH_TAIL_NOW,   /* events of later records */
     CH_TAIL_AWAIT, /* the same, held until ch_tail_await, which must follow */
-    CH_TAIL_RUN,   /* from the beginning of the run in progress; CHELA_ENOENT: none. If nobody
-                    * is told (opened NULL): as CH_TAIL_NOW then */
+    CH_TAIL_RUN,   /* from the beginning of the run in progress; CHELA_ENOENT: none */
+    CH_TAIL_ALL,   /* of a new session: from its first record. If there is no session yet, and
+                    * nobody is told (opened NULL), w is off the tail */
     CH_TAIL_AFTER, /* after the event with a given id */
 };
 

@@ -218,6 +218,44 @@ static void test_cancel_of_a_paused_run_is_stored_first(void **state) {
     }
 }
 
+static struct fake_journal *held;
+
+static void hold_when_asked(struct stage *st, const struct chela_event *ev) {
+    (void)st;
+    held->hold |= ev->type == CHELA_EV_CLIENT_TOOL_REQUIRED;
+}
+
+/* The same while the pause is stored. The run is not paused then, but another process may find it
+ * paused. */
+static void test_cancel_while_the_pause_is_stored(void **state) {
+    struct stage st;
+    struct fake_journal f;
+    (void)state;
+    STAGE_OPEN(&st, NULL, asks_client);
+    stage_tool(&st, "pick", CHELA_TOOL_CLIENT);
+    fake_journal_attach(&f, &st);
+    held = &f;
+    st.on_event = hold_when_asked;
+    stage_start(&st, "go");
+    for (int i = 0; i < 10; i++)
+        tick(&st);
+    assert_non_null(strstr(f.records[f.n - 1].json, "\"paused\""));
+    assert_int_equal(st.ends, 0);
+    ch_buf_clear(&st.log);
+    chela_cancel(st.run, "never mind");
+    tick(&st);
+    tick(&st);
+    assert_string_equal(ch_buf_str(&st.log), "");
+    fake_journal_commit(&f);
+    stage_finish(&st);
+    assert_string_equal(stage_verdict(&st), "cancelled/cancelled");
+    assert_string_equal(chela_run_error(st.run), "never mind");
+    assert_int_equal(st.ends, 1);
+    stage_check_transcript(&st);
+    stage_close(&st);
+    fake_journal_release(&f);
+}
+
 struct seen {
     char run[32]; /* of the last event */
     uint64_t first;
@@ -305,6 +343,7 @@ int main(void) {
         cmocka_unit_test(test_admitted_when_opened),
         cmocka_unit_test(test_ended_before_the_deadline),
         cmocka_unit_test(test_cancel_of_a_paused_run_is_stored_first),
+        cmocka_unit_test(test_cancel_while_the_pause_is_stored),
         cmocka_unit_test(test_resumption_is_lost),
         cmocka_unit_test(test_reply_of_a_feature),
     };

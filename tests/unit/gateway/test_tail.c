@@ -1,14 +1,22 @@
 /* test_tail.c -- the tail of a session whose message is being stored: no event reaches the watcher
- * before the message is awaited, and none of the message's own events is lost. */
+ * before the message is awaited, and none of the message's own events is lost. Clients of a gateway
+ * that reads the session of another one late, or cannot read it. */
+#include <arpa/inet.h>
 #include <poll.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "agent/handle/agent.h"
+#include "base/error.h"
 #include "gateway/lane/client_input.h"
 #include "gateway/lane/lane.h"
 #include "gateway/lane/tail.h"
@@ -34,9 +42,9 @@ static void on_end(struct ch_lane_watcher *w, const struct chela_event *ev) {
     CH_CONTAINER(w, struct world, keeps)->ends += ev->type == CHELA_EV_RUN_END;
 }
 
-static void begin(struct world *w) {
+/* A gateway for w->store. */
+static void open_gateway(struct world *w) {
     struct chela_error err = {0};
-    assert_int_equal(chela_store_open("memory:", NULL, &w->store, &err), 0);
     assert_int_equal(chela_runtime_new(NULL, &w->rt, &err), 0);
     assert_int_equal(chela_runtime_store(w->rt, w->store, CHELA_DURABILITY_DEFAULT, &err), 0);
     struct chela_agent_opts opts = CHELA_AGENT_OPTS(.model = "scripted/demo", .tools = "");
@@ -45,11 +53,21 @@ static void begin(struct world *w) {
             .listen = "127.0.0.1:0", .token = "0123456789abcdef",
             .agents = (chela_agent *const[]){w->agent, NULL}, .store = w->store);
     assert_int_equal(chela_gateway_new(w->rt, &o, &w->gw, &err), 0);
+}
+
+static void open_lane(struct world *w) {
+    struct chela_error err = {0};
     struct ch_lane_opts l = {.agent = w->agent, .key = "s"};
     assert_int_equal(ch_lane_use(w->gw, &l, &w->lane, &err), 0);
     w->ends = 0;
     w->keeps = (struct ch_lane_watcher){.event = on_end};
     ch_lane_watch(w->lane, &w->keeps);
+}
+
+static void begin(struct world *w) {
+    assert_int_equal(chela_store_open("memory:", NULL, &w->store, NULL), 0);
+    open_gateway(w);
+    open_lane(w);
 }
 
 static void end(struct world *w) {
@@ -255,6 +273,151 @@ static void test_a_deleted_session_refuses(void **state) {
     end(&w);
 }
 
+/* --- two gateways */
+
+static struct {
+    const struct chela_store_ops *real;
+    pthread_t loop;
+    atomic_int ends; /* runs of the first gateway */
+    atomic_int late; /* so many readings from now, a tail is opened late; 0: none */
+    atomic_int rc;   /* of readings; 0: they succeed */
+} gate;
+
+struct pair {
+    struct world first, second;
+    int fd;
+    struct ch_buf got;
+};
+
+static chela_store *shared;
+
+/* A late reading waits for the end of a run, for a second at most: the end may follow the
+ * reading. */
+static int read_session(struct chela_store_db *db, const char *key, chela_store_session_fn *fn,
+                        void *user, struct chela_error *err) {
+    int before = atomic_load(&gate.ends), rc = atomic_load(&gate.rc);
+    bool thread = !pthread_equal(pthread_self(), gate.loop);
+    if (thread && rc)
+        return ch_fail(err, rc, "the store cannot be read");
+    if (thread && atomic_load(&gate.late) && atomic_fetch_sub(&gate.late, 1) == 1) {
+        pthread_mutex_unlock(&shared->lock);
+        for (int i = 0; i < 500 && atomic_load(&gate.ends) == before; i++)
+            poll(NULL, 0, 2);
+        pthread_mutex_lock(&shared->lock);
+    }
+    return gate.real->session(db, key, fn, user, err);
+}
+
+static void open_pair(struct pair *p) {
+    static struct chela_store_ops ops;
+    struct sockaddr_in to = {.sin_family = AF_INET};
+    *p = (struct pair){0};
+    assert_int_equal(chela_store_open("memory:", NULL, &shared, NULL), 0);
+    gate.real = shared->ops;
+    gate.loop = pthread_self();
+    ops = *shared->ops;
+    ops.session = read_session;
+    shared->ops = &ops;
+    p->first.store = p->second.store = shared;
+    open_gateway(&p->first);
+    open_gateway(&p->second);
+    p->first.gw->workers = p->second.gw->workers = 2;
+    const char *address = chela_gateway_address(p->second.gw);
+    to.sin_port = htons((uint16_t)strtoul(strrchr(address, ':') + 1, NULL, 10));
+    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    p->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(connect(p->fd, (struct sockaddr *)&to, sizeof(to)), 0);
+}
+
+static void close_pair(struct pair *p) {
+    close(p->fd);
+    ch_buf_release(&p->got);
+    chela_gateway_close(p->second.gw);
+    chela_runtime_close(p->second.rt);
+    shared->ops = gate.real;
+    atomic_store(&gate.rc, 0);
+    end(&p->first);
+}
+
+static void send_text(struct pair *p, const char *text) {
+    assert_int_equal(send(p->fd, text, strlen(text), MSG_NOSIGNAL), (ssize_t)strlen(text));
+}
+
+static void ask_for_socket(struct pair *p) {
+    send_text(p, "GET /api/sessions/s/socket HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+                 "Authorization: Bearer 0123456789abcdef\r\nUpgrade: websocket\r\n"
+                 "Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
+                 "Sec-WebSocket-Key: MDEyMzQ1Njc4OWFiY2RlZg==\r\n\r\n");
+}
+
+static bool has(const struct pair *p, const char *words) {
+    return p->got.n && memmem(p->got.p, p->got.n, words, strlen(words));
+}
+
+/* Waits for the words; afterwards only what follows is looked at. */
+static void expect(struct pair *p, const char *words) {
+    for (int i = 0; i < 20000 && !has(p, words); i++) {
+        char bytes[4096];
+        turn(&p->first);
+        chela_runtime_poll(p->second.rt);
+        if (p->first.lane)
+            ch_lane_inbox_refresh(p->first.lane); /* this store has no news */
+        atomic_store(&gate.ends, p->first.ends);
+        ssize_t n = recv(p->fd, bytes, sizeof(bytes), MSG_DONTWAIT);
+        if (n > 0)
+            ch_buf_add(&p->got, bytes, (size_t)n);
+    }
+    if (!has(p, words))
+        fail_msg("no %s", words);
+    ch_buf_clear(&p->got);
+}
+
+/* The socket is older than the session, which the other gateway creates. */
+static void test_a_socket_misses_no_event_of_its_message(void **state) {
+    static const char frame[] = "\x81\xa0\0\0\0\0{\"type\":\"message\",\"text\":\"more\"}";
+    struct pair p;
+    (void)state;
+    open_pair(&p);
+    ask_for_socket(&p);
+    expect(&p, "101 ");
+    open_lane(&p.first);
+    say(&p.first, "first");
+    atomic_store(&gate.late, 1);
+    assert_int_equal(send(p.fd, frame, sizeof(frame) - 1, 0), sizeof(frame) - 1);
+    expect(&p, "\"ack\"");
+    expect(&p, "\"run_end\"");
+    close_pair(&p);
+}
+
+static void test_a_socket_misses_no_event_after_its_opening(void **state) {
+    struct pair p;
+    (void)state;
+    open_pair(&p);
+    open_lane(&p.first);
+    say(&p.first, "first");
+    atomic_store(&gate.late, 2); /* the first reading finds the session's agent */
+    ask_for_socket(&p);
+    expect(&p, "101 ");
+    say(&p.first, "second");
+    expect(&p, "\"run_end\"");
+    close_pair(&p);
+}
+
+/* The store has the request, so the answer is no failure. */
+static void test_an_outcome_that_cannot_be_read(void **state) {
+    struct pair p;
+    (void)state;
+    open_pair(&p);
+    open_lane(&p.first);
+    say(&p.first, "first");
+    atomic_store(&gate.rc, CHELA_EIO);
+    send_text(&p, "POST /api/sessions/s/messages HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+                  "Authorization: Bearer 0123456789abcdef\r\nContent-Type: application/json\r\n"
+                  "Content-Length: 14\r\n\r\n{\"results\":[]}");
+    expect(&p, "HTTP/1.1 202 ");
+    close_pair(&p);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_events_before_the_message_are_held),
@@ -262,6 +425,9 @@ int main(void) {
         cmocka_unit_test(test_a_deleted_session_ends_its_watchers),
         cmocka_unit_test(test_a_session_that_nobody_holds_is_awaited),
         cmocka_unit_test(test_a_release_creates_no_session),
+        cmocka_unit_test(test_a_socket_misses_no_event_of_its_message),
+        cmocka_unit_test(test_a_socket_misses_no_event_after_its_opening),
+        cmocka_unit_test(test_an_outcome_that_cannot_be_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -620,6 +620,23 @@ static void test_ending_with_a_locked_row(void **state) {
     chela_store_close(r.store);
 }
 
+/* The writer ends while the server is gone: a call is retried for long, so there is only one. */
+static void test_ending_without_a_server(void **state) {
+    struct rig r;
+    struct side s[2];
+    (void)state;
+    open_troubled(&r, s, 2);
+    trouble = CHELA_ENET;
+    put(&r, &s[0], CH_SYNC_DISK);
+    r.j->ops->close(s[1].log);
+    r.j->ops->close(s[0].log);
+    r.j->ops->shut(r.j);
+    assert_int_equal(commits, 1);
+    r.store->ops = real;
+    ch_loop_close(r.loop, NULL, NULL);
+    chela_store_close(r.store);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_appending),
@@ -636,6 +653,7 @@ int main(void) {
         cmocka_unit_test(test_one_fails_alone),
         cmocka_unit_test(test_a_locked_row),
         cmocka_unit_test(test_ending_with_a_locked_row),
+        cmocka_unit_test(test_ending_without_a_server),
     };
     static const char *const ends[] = {"", "-wal", "-shm"};
     if (!mkdtemp(dir))
