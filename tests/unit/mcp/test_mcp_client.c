@@ -339,6 +339,7 @@ static void test_many_sessions_sample(void **state) {
     (void)state;
     chela_mcp *m = make_client(NULL);
     stage_start(&w.stage, "hello");
+    env.session = key;
     env.run = w.stage.run->id;
     for (int i = 0; i <= CH_LIMIT_MCP_SAMPLED; i++) {
         char name[16];
