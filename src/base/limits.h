@@ -449,6 +449,7 @@
 #define CH_LIMIT_TITLE 200                /* bytes of a session's title */
 #define CH_LIMIT_STORE_ANSWER_MS 10000    /* time for a server's answer before chela reconnects */
 #define CH_LIMIT_STORE_CALL_MS 45000      /* time before a store call fails */
+#define CH_LIMIT_PAUSED_CALLS (16 * CH_MB) /* texts of waiting calls in memory */
 #define CH_LIMIT_STORE_BATCH 64           /* records of one statement */
 #define CH_LIMIT_STORE_REPLY (2 * CH_LIMIT_RECORD) /* one answer of a Redis server, in bytes */
 #define CH_LIMIT_STORE_REPLY_ITEMS 1000000 /* items of one answer */

@@ -11,8 +11,7 @@
 #include "json/pull.h"
 #include "json/writer.h"
 
-/* A member name with the escapes ~1 and ~0 decoded. */
-static struct ch_sv get_unescape(struct ch_arena *a, struct ch_sv token) {
+struct ch_sv ch_json_unescape(struct ch_arena *a, struct ch_sv token) {
     if (!memchr(token.p, '~', token.n))
         return token;
     char *p = ch_arena_alloc(a, token.n);
@@ -41,7 +40,7 @@ static const struct ch_json *element(const struct ch_json *array, struct ch_sv t
 const struct ch_json *ch_json_step(struct ch_arena *a, const struct ch_json *v,
                                    struct ch_sv token) {
     return ch_json_is(v, CH_JSON_ARRAY) ? element(v, token)
-                                        : ch_json_get_sv(v, get_unescape(a, token));
+                                        : ch_json_get_sv(v, ch_json_unescape(a, token));
 }
 
 static const struct ch_json *get_resolve(struct ch_arena *a, const struct ch_json *v,

@@ -70,15 +70,16 @@ const char *ch_json_type_name(enum ch_json_type type) {
     return "unknown";
 }
 
+static int by_name(const char *a, size_t na, const char *b, size_t nb) {
+    int order = memcmp(a, b, CH_MIN(na, nb));
+    return order ? order : (na > nb) - (na < nb);
+}
+
 static int by_name_then_place(const void *pa, const void *pb) {
     const struct ch_json *a = *(const struct ch_json *const *)pa;
     const struct ch_json *b = *(const struct ch_json *const *)pb;
-    int order = memcmp(a->s, b->s, CH_MIN(a->n, b->n));
-    if (order)
-        return order;
-    if (a->n != b->n)
-        return a->n < b->n ? -1 : 1;
-    return a < b ? -1 : a > b;
+    int order = by_name(a->s, a->n, b->s, b->n);
+    return order ? order : (a > b) - (a < b);
 }
 
 const struct ch_json **ch_json_sorted_keys(const struct ch_json *object) {
@@ -88,6 +89,22 @@ const struct ch_json **ch_json_sorted_keys(const struct ch_json *object) {
         keys[i++] = k;
     qsort(keys, i, sizeof(keys[0]), by_name_then_place);
     return keys;
+}
+
+const struct ch_json *ch_json_find_sorted(const struct ch_json *const *keys, size_t n,
+                                          struct ch_sv name) {
+    const struct ch_json *found = NULL;
+    for (size_t low = 0; low < n;) { /* the result is before keys[n] */
+        size_t middle = low + (n - low) / 2;
+        int order = by_name(keys[middle]->s, keys[middle]->n, name.p, name.n);
+        if (order == 0)
+            found = keys[middle] + 1;
+        if (order <= 0)
+            low = middle + 1;
+        else
+            n = middle;
+    }
+    return found;
 }
 
 bool ch_json_same_name(const struct ch_json *a, const struct ch_json *b) {

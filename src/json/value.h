@@ -8,6 +8,10 @@
  * document order. The caller frees the array (ch_free). */
 const struct ch_json **ch_json_sorted_keys(const struct ch_json *object);
 
+/* The value of the last member with this name, by the n sorted keys of an object; NULL: none. */
+const struct ch_json *ch_json_find_sorted(const struct ch_json *const *keys, size_t n,
+                                          struct ch_sv name);
+
 /* Whether two strings have the same bytes. */
 bool ch_json_same_name(const struct ch_json *a, const struct ch_json *b);
 

@@ -170,7 +170,8 @@ void ch_mcp_sampling_close(chela_mcp *m) {
 }
 
 static chela_run *run_of(const chela_mcp *m, const chela_call *call) {
-    return call->env && call->env->run ? ch_run_find(m->rt, call->env->run) : NULL;
+    const struct ch_call_env *env = call->env;
+    return env && env->run ? ch_run_find(m->rt, env->session, env->run) : NULL;
 }
 
 /* The counts of the session that people see; NULL with err: the server may not ask. */

@@ -94,14 +94,13 @@ static void free_binding(void *user) {
     ch_free(b);
 }
 
-static struct ch_mcp_binding *find_binding(const struct ch_mcp_tools *t, const chela_agent *agent,
-                                           const char *name) {
-    for (CH_LIST_EACH(k, &t->bindings)) {
-        struct ch_mcp_binding *b = CH_CONTAINER(k, struct ch_mcp_binding, link);
-        if (b->agent == agent && !b->method && !b->skills && strcmp(b->name, name) == 0)
-            return b;
-    }
-    return NULL;
+/* By the agent's tools: the client has the bindings of all agents. */
+static struct ch_mcp_binding *find_binding(const chela_mcp *m, const chela_agent *agent,
+                                           const struct ch_mcp_tool *t) {
+    const struct ch_tool *tool = ch_registry_find(&agent->registry, ch_sv_str(t->alias));
+    struct ch_mcp_binding *b = tool && tool->release == free_binding ? tool->user : NULL;
+
+    return b && b->mcp == m && !b->method && !b->skills && strcmp(b->name, t->name) == 0 ? b : NULL;
 }
 
 static bool tool_is_wanted(const chela_mcp *m, const char *name) {
@@ -199,7 +198,7 @@ static void update_agent(chela_mcp *m, chela_agent *agent) {
 
     for (size_t i = 0; i < list->n; i++) {
         const struct ch_mcp_tool *t = &list->tools[i];
-        struct ch_mcp_binding *b = find_binding(m->tools, agent, t->name);
+        struct ch_mcp_binding *b = find_binding(m, agent, t);
         bool same = b && b->revision == t->revision;
         if (b && ch_mcp_tool_offered(t) && !same) {
             chela_agent_remove_tool(agent, t->alias, NULL);

@@ -1,6 +1,6 @@
 /* schema_source.c -- see schema_source.h.
  *
- * All addresses (resources and their anchors) are in one small hash table under
+ * All addresses (resources and their anchors) are in one hash table under
  * their full text. Resolving a reference: make it absolute, cut the fragment,
  * find the resource (or load its document), then follow the fragment. The
  * fragment is a JSON Pointer from the resource's root, or the name of an
@@ -18,10 +18,10 @@
 
 #define META_CHAIN 8      /* meta-schemas of meta-schemas */
 #define MOST_ANCHORS 1024 /* distinct names of dynamic anchors */
+#define FEW_MEMBERS 16    /* an object with more is searched in sorted order */
 
 struct ch_name_entry {
-    struct ch_name_entry *next;
-    struct ch_sv uri; /* complete; has a fragment if it is an anchor */
+    struct ch_keyed keyed; /* complete address; has a fragment if it is an anchor */
     struct ch_resource *resource;
     const struct ch_json *at;
     bool dynamic;
@@ -33,8 +33,11 @@ void ch_sources_init(struct ch_sources *s, struct ch_arena *arena,
 }
 
 void ch_sources_release(struct ch_sources *s) {
+    for (size_t i = 0; i < s->nsorted; i++)
+        ch_free(s->sorted[i]);
+    ch_free(s->sorted);
     ch_free(s->names);
-    s->names = NULL;
+    ch_key_table_release(&s->addresses);
 }
 
 /* --- names ---------------------------------------------------------------- */
@@ -48,18 +51,9 @@ unsigned ch_sources_intern(struct ch_sources *s, struct ch_sv name) {
     return (unsigned)s->nnames++;
 }
 
-static struct ch_name_entry **bucket(struct ch_sources *s, struct ch_sv uri) {
-    unsigned h = 5381;
-    for (size_t i = 0; i < uri.n; i++)
-        h = h * 33 + (unsigned char)uri.p[i];
-    return &s->buckets[(h ^ h >> 16) % CH_LEN(s->buckets)];
-}
-
 static struct ch_name_entry *schema_source_find(struct ch_sources *s, struct ch_sv uri) {
-    struct ch_name_entry *e = *bucket(s, uri);
-    while (e && !ch_sv_eq(e->uri, uri))
-        e = e->next;
-    return e;
+    struct ch_keyed *e = ch_key_table_find(&s->addresses, uri);
+    return e ? CH_CONTAINER(e, struct ch_name_entry, keyed) : NULL;
 }
 
 /* If two schemas have the same address, the first keeps it. */
@@ -70,9 +64,9 @@ static void schema_source_add_name(struct ch_sources *s, struct ch_sv uri, struc
         known->dynamic |= dynamic && known->at == at;
         return;
     }
-    struct ch_name_entry **b = bucket(s, uri), *e = CH_ARENA_NEW(s->arena, struct ch_name_entry);
-    *e = (struct ch_name_entry){*b, uri, r, at, dynamic};
-    *b = e;
+    struct ch_name_entry *e = CH_ARENA_NEW(s->arena, struct ch_name_entry);
+    *e = (struct ch_name_entry){.resource = r, .at = at, .dynamic = dynamic};
+    ch_key_table_add(&s->addresses, &e->keyed, ch_arena_str(s->arena, uri));
 }
 
 static struct ch_sv with_fragment(struct ch_arena *a, struct ch_sv uri, struct ch_sv fragment) {
@@ -372,6 +366,27 @@ static int find_resource(struct ch_sources *s, struct ch_sv uri, const struct ch
     return 0;
 }
 
+/* The key nodes of an object, sorted once: a schema may have a reference to each of its members. */
+static const struct ch_json **schema_source_sorted(struct ch_sources *s, struct ch_document *doc,
+                                                   const struct ch_json *object) {
+    struct ch_schema_place *place = ch_place_of(doc, object);
+    if (!place->sorted) {
+        s->sorted = ch_realloc(s->sorted, (s->nsorted + 1) * sizeof(s->sorted[0]));
+        s->sorted[s->nsorted++] = ch_json_sorted_keys(object);
+        place->sorted = (uint32_t)s->nsorted;
+    }
+    return s->sorted[place->sorted - 1];
+}
+
+/* The member, or element, that a token of a JSON Pointer names. */
+static const struct ch_json *schema_source_step(struct ch_sources *s, struct ch_document *doc,
+                                                const struct ch_json *at, struct ch_sv token) {
+    if (at->type != CH_JSON_OBJECT || at->n <= FEW_MEMBERS)
+        return ch_json_step(s->arena, at, token);
+    struct ch_sv name = ch_json_unescape(s->arena, token);
+    return ch_json_find_sorted(schema_source_sorted(s, doc, at), at->n, name);
+}
+
 /* Follow a JSON Pointer; an $id on the way changes the resource. */
 static int schema_source_follow(struct ch_sources *s, struct ch_resource *r, struct ch_sv pointer,
                                 struct ch_schema_target *out) {
@@ -379,7 +394,7 @@ static int schema_source_follow(struct ch_sources *s, struct ch_resource *r, str
     struct ch_document *doc = r->document;
     struct ch_sv rest = pointer;
     for (ch_sv_split(&rest, '/'); at && rest.p;) {
-        at = ch_json_step(s->arena, at, ch_sv_split(&rest, '/'));
+        at = schema_source_step(s, doc, at, ch_sv_split(&rest, '/'));
         if (at && ch_place_of(doc, at)->resource)
             r = ch_place_of(doc, at)->resource;
     }

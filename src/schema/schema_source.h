@@ -8,6 +8,7 @@
  * built-in meta-schemas. */
 #ifndef CH_SCHEMA_SCHEMA_SOURCE_H
 #define CH_SCHEMA_SCHEMA_SOURCE_H
+#include "base/key_table.h"
 #include "schema/schema.h"
 #include "schema/schema_keyword.h"
 
@@ -46,6 +47,7 @@ struct ch_resource {
 struct ch_schema_place {
     struct ch_resource *resource; /* NULL: no known schema here */
     uint32_t part;                /* set by the compiler: index + 1 of the part */
+    uint32_t sorted;              /* index + 1 in the sources' sorted; 0: not sorted */
 };
 
 /* The schema that an address leads to. */
@@ -62,9 +64,10 @@ struct ch_sources {
     struct chela_error *err;
     struct ch_document *documents;
     struct ch_resource *resources;
-    struct ch_name_entry *buckets[256]; /* full addresses */
-    struct ch_sv *names;                /* interned names of dynamic anchors; owned */
-    size_t nnames, ndocuments, nplaces;
+    struct ch_key_table addresses;  /* struct ch_name_entry by full address */
+    struct ch_sv *names;            /* interned names of dynamic anchors; owned */
+    const struct ch_json ***sorted; /* keys of large objects, sorted by name; owned */
+    size_t nnames, nsorted, ndocuments, nplaces;
     unsigned meta_chain; /* nested lookups of meta-schemas */
 };
 

@@ -13,6 +13,7 @@
 #include "base/limits.h"
 #include "base/opts.h"
 #include "io/module.h"
+#include "store/paused_calls.h"
 
 /* --- opening ------------------------------------------------------------------- */
 
@@ -82,6 +83,7 @@ int chela_store_open(const char *url, const struct chela_store_opts *given, chel
     s->target = s->url + (target - url);
     s->note = note;
     pthread_mutex_init(&s->lock, NULL);
+    pthread_mutex_init(&s->paused_lock, NULL);
     *out = s;
     return 0;
 }
@@ -95,6 +97,8 @@ void chela_store_close(chela_store *s) {
         return;
     s->ops->close(s->db);
     pthread_mutex_destroy(&s->lock);
+    pthread_mutex_destroy(&s->paused_lock);
+    ch_paused_sessions_release(&s->paused);
     ch_free(s->url);
     ch_free(s);
 }

@@ -6,8 +6,15 @@
 #include <stdatomic.h>
 
 #include "base/buf.h"
+#include "base/key_table.h"
 #include "chela/store.h"
 #include "tool/memory/notes.h"
+
+struct ch_paused_sessions {
+    struct ch_paused_session **list; /* owned, in the order of the store's list */
+    size_t n, bytes;                 /* bytes: of the texts in memory */
+    struct ch_key_table by_key;
+};
 
 struct chela_store {
     atomic_uint refs;
@@ -17,6 +24,8 @@ struct chela_store {
     char *url;
     const char *target; /* in url: the text that the backend opens */
     const char *note;
+    pthread_mutex_t paused_lock;      /* taken before lock */
+    struct ch_paused_sessions paused; /* paused_calls.h; under paused_lock */
 };
 
 extern const struct chela_store_ops ch_store_memory; /* memory.c */

@@ -4,9 +4,11 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <unistd.h>
 /* after the headers it needs */
 #include <cmocka.h>
 
+#include "store/paused_calls.h"
 #include "support/stage.h"
 
 static bool sent(const struct stage *st, size_t request, const char *text) {
@@ -143,6 +145,74 @@ static void test_one_of_two(void **state) {
     assert_int_equal(m->blocks[1].flags, 0);
     assert_int_equal(m->blocks[2].flags, 0);
     done(&st);
+}
+
+/* --- the waiting calls of a store's sessions */
+
+static unsigned journals_read;
+
+static int counted_records(struct chela_store_db *db, const char *key, uint64_t from,
+                           chela_store_record_fn *fn, void *user, struct chela_error *err) {
+    journals_read++;
+    return ch_store_memory.records(db, key, from, fn, user, err);
+}
+
+static int count_call(const char *session, const struct ch_json *agent, const struct ch_json *call,
+                      void *user) {
+    assert_string_equal(session, "team:a");
+    assert_true(ch_json_is(agent, CH_JSON_STRING) && ch_json_get(call, "summary"));
+    ++*(unsigned *)user;
+    return 0;
+}
+
+/* approval NULL: all. */
+static unsigned waiting_calls(chela_store *store, const char *prefix, const char *approval) {
+    unsigned n = 0;
+    assert_int_equal(ch_paused_calls(
+        store, &(struct ch_paused_search){prefix, approval, count_call, &n}, NULL), 0);
+    return n;
+}
+
+/* The journal of a session is read again only after a change. */
+static void test_calls_of_the_store(void **state) {
+    (void)state;
+    struct stage st;
+    chela_store *store;
+    assert_int_equal(chela_store_open("memory:", NULL, &store, NULL), 0);
+    struct chela_store_ops ops = *store->ops;
+    ops.records = counted_records;
+    store->ops = &ops;
+    stage_open(&st, NULL, two_calls, CH_LEN(two_calls));
+    stage_tool(&st, "deploy", CHELA_TOOL_CONFIRM);
+    stage_tool(&st, "echo", 0);
+    assert_int_equal(chela_runtime_store(st.rt, store, CHELA_DURABILITY_DEFAULT, NULL), 0);
+    chela_session_close(st.session);
+    assert_int_equal(chela_session_new(st.agent, "team:a", &st.session, NULL), 0);
+    ids.n = journals_read = 0;
+    st.on_event = keep_ids;
+    stage_start(&st, "go");
+    stage_finish(&st);
+
+    unsigned before = journals_read;
+    assert_int_equal(waiting_calls(store, NULL, NULL), 2);
+    assert_int_equal(waiting_calls(store, "team:", ids.of[1]), 1);
+    assert_int_equal(waiting_calls(store, "other:", ids.of[1]), 0);
+    assert_int_equal(waiting_calls(store, NULL, "ap_0"), 0);
+    assert_int_equal(journals_read, before + 1);
+
+    assert_int_equal(chela_session_approve(st.session, ids.of[1], CHELA_DENY, NULL, NULL), 0);
+    for (int i = 0; i < 1000 && waiting_calls(store, NULL, NULL) > 1; i++) {
+        ch_loop_tick(st.rt->loop); /* the decision is stored */
+        usleep(1000);
+    }
+    assert_int_equal(waiting_calls(store, NULL, ids.of[1]), 0);
+    assert_int_equal(waiting_calls(store, NULL, ids.of[0]), 1);
+    assert_int_equal(journals_read, before + 2);
+    assert_int_equal(chela_session_approve(st.session, ids.of[0], CHELA_DENY, NULL, NULL), 0);
+    resume(&st);
+    assert_int_equal(waiting_calls(store, NULL, NULL), 0);
+    stage_close(&st);
+    chela_store_close(store);
 }
 
 static void test_ids_cannot_be_forged(void **state) {
@@ -870,6 +940,7 @@ int main(void) {
         cmocka_unit_test(test_approve),
         cmocka_unit_test(test_deny),
         cmocka_unit_test(test_one_of_two),
+        cmocka_unit_test(test_calls_of_the_store),
         cmocka_unit_test(test_ids_cannot_be_forged),
         cmocka_unit_test(test_stale_id),
         cmocka_unit_test(test_cancel_while_waiting),

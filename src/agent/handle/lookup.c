@@ -24,16 +24,9 @@ chela_session *ch_session_find(const chela_runtime *rt, struct ch_sv key) {
     return e ? CH_CONTAINER(e, chela_session, by_key) : NULL;
 }
 
-chela_run *ch_run_find(const chela_runtime *rt, const char *id) {
-    for (CH_LIST_EACH(i, &rt->agents)) {
-        const chela_agent *a = CH_CONTAINER(i, chela_agent, link);
-        for (CH_LIST_EACH(j, &a->sessions)) {
-            chela_session *s = CH_CONTAINER(j, chela_session, link);
-            if (s->run && strcmp(s->run->id, id) == 0)
-                return s->run;
-        }
-    }
-    return NULL;
+chela_run *ch_run_find(const chela_runtime *rt, const char *session, const char *id) {
+    const chela_session *s = ch_session_find(rt, ch_sv_str(session));
+    return s && s->run && strcmp(s->run->id, id) == 0 ? s->run : NULL;
 }
 
 void ch_runtime_busy(chela_runtime *rt, bool busy) {

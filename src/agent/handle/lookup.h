@@ -9,8 +9,8 @@ chela_agent *ch_agent_find(const chela_runtime *rt, const char *id);
 chela_agent *ch_agent_root(chela_agent *a);
 /* The open session with this key; NULL: none. */
 chela_session *ch_session_find(const chela_runtime *rt, struct ch_sv key);
-/* The run with this id, in any open session; NULL: none. */
-chela_run *ch_run_find(const chela_runtime *rt, const char *id);
+/* The run with this id, if it is the run of the open session with this key; NULL: none. */
+chela_run *ch_run_find(const chela_runtime *rt, const char *session, const char *id);
 
 /* Counts work in progress up (busy) or down. The loop is held while the count is not 0. */
 void ch_runtime_busy(chela_runtime *rt, bool busy);

@@ -25,9 +25,9 @@
 #include "gateway/lane/lane.h"
 #include "gateway/request/gateway_state.h"
 #include "gateway/request/request.h"
-#include "gateway/request/waiting_calls.h"
 #include "io/worker.h"
 #include "json/writer.h"
+#include "store/paused_calls.h"
 
 #define LATE_MS 1000 /* longest time from the commit of the event to the answer */
 
@@ -224,13 +224,11 @@ struct decision_search {
     char *session, *shown;   /* owned; results; NULL: not found */
 };
 
-static int decision_compare(const char *session, const struct ch_json *agent,
+static int decision_on_found(const char *session, const struct ch_json *agent,
                             const struct ch_json *call, void *user) {
     struct decision_search *s = user;
     struct ch_sv shown = ch_json_get_str(call, "summary");
     (void)agent;
-    if (!ch_sv_is(ch_json_get_str(call, "approval_id"), s->approval))
-        return 0;
     s->session = ch_strdup(session);
     s->shown = ch_strndup(shown.p, shown.n);
     return 1;
@@ -239,7 +237,8 @@ static int decision_compare(const char *session, const struct ch_json *agent,
 static void decision_search_run(struct ch_work *w) {
     struct decision_search *s = CH_CONTAINER(w, struct decision_search, work);
     struct chela_error err = {0};
-    if (ch_waiting_calls(s->store, s->prefix, decision_compare, s, &err) < 0)
+    struct ch_paused_search search = {s->prefix, s->approval, decision_on_found, s};
+    if (ch_paused_calls(s->store, &search, &err) < 0)
         ch_log(CH_LOG_WARN, "gateway", "the session of call %s cannot be looked up: %s",
                s->approval, err.message);
 }

@@ -16,7 +16,7 @@
 #include "gateway/request/gateway_state.h"
 #include "gateway/request/request.h"
 #include "gateway/request/store_lookup.h"
-#include "gateway/request/waiting_calls.h"
+#include "store/paused_calls.h"
 
 /* --- the list of waiting calls */
 
@@ -35,20 +35,19 @@ static void approvals_write_call(struct ch_buf *out, const struct ch_json *w, co
     ch_jw_end(&j, '}');
 }
 
-/* With l->key: only the call with that approval id, whose session becomes l->found. */
+/* With l->key, an approval id: the session of its call becomes l->found. */
 static int approvals_add_call(const char *session, const struct ch_json *agent,
                               const struct ch_json *call, void *user) {
     struct ch_store_lookup *l = user;
     struct ch_sv id = ch_json_get_str(call, "approval_id");
-    if (l->key && !ch_sv_is(id, l->key))
-        return 0;
     approvals_write_call(id.n ? &l->out : &l->more, call, session, agent);
     l->found = l->key ? ch_strdup(session) : NULL;
     return l->key || ++l->last >= CH_LIMIT_LISTED;
 }
 
 static int approvals_query(struct ch_store_lookup *l, struct chela_error *err) {
-    int rc = ch_waiting_calls(l->store, NULL, approvals_add_call, l, err);
+    struct ch_paused_search search = {.approval = l->key, .fn = approvals_add_call, .user = l};
+    int rc = ch_paused_calls(l->store, &search, err);
     if (rc == 0 && l->key && !l->found)
         return ch_fail(err, CHELA_ENOENT, "no call with the approval id '%s' waits", l->key);
     return rc;

@@ -46,13 +46,13 @@ static void follower_on_deleted(struct ch_lane_watcher *w) {
     follower_end(CH_CONTAINER(w, struct event_follower, watcher));
 }
 
+static int follower_send(void *user, const char *id, struct ch_sv json) {
+    return ch_request_send_event(user, NULL, id, json);
+}
+
 static void follower_on_event(struct ch_lane_watcher *w, const struct chela_event *ev) {
     struct event_follower *f = CH_CONTAINER(w, struct event_follower, watcher);
-    CH_BUF_AUTO id = {0};
-    char *json = chela_event_json(ev);
-    ch_tail_event_id(w, ev, &id);
-    ch_request_send_event(f->request, NULL, ch_buf_str(&id), ch_sv_str(json));
-    chela_free(json);
+    ch_lane_write_event(f->request->gw, w, ev, follower_send, f->request);
     if (ev->type != CHELA_EV_RUN_END || !f->until_end ||
         (f->earlier && strcmp(f->earlier, ev->run) == 0))
         return;

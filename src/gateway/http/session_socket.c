@@ -94,11 +94,14 @@ void ch_session_sockets_close(chela_gateway *gw, bool all) {
 
 /* --- sending events */
 
+static int socket_send(void *user, const char *id, struct ch_sv json) {
+    (void)id;
+    return ch_ws_peer_send(user, json);
+}
+
 static void socket_on_event(struct ch_lane_watcher *w, const struct chela_event *ev) {
     struct session_socket *s = CH_CONTAINER(w, struct session_socket, watcher);
-    char *json = chela_event_json(ev);
-    ch_ws_peer_send(s->peer, ch_sv_str(json));
-    chela_free(json);
+    ch_lane_write_event(s->request->gw, w, ev, socket_send, s->peer);
     if (ev->type != CHELA_EV_RUN_END || !s->request->gw->draining)
         return;
     ch_ws_peer_close(s->peer, CH_WS_AWAY, "the gateway is stopping");

@@ -68,7 +68,7 @@ static void drop_oldest_event(struct ch_lane *l) {
     l->nrecent--;
 }
 
-static void record_event(struct ch_lane *l, const struct chela_event *ev) {
+static const struct ch_lane_event *record_event(struct ch_lane *l, const struct chela_event *ev) {
     CH_BUF_AUTO id = {0};
     char *json = chela_event_json(ev);
     if (!l->recent)
@@ -77,9 +77,11 @@ static void record_event(struct ch_lane *l, const struct chela_event *ev) {
            (l->nrecent && l->recent_bytes > CH_LIMIT_RECENT_EVENT_BYTES))
         drop_oldest_event(l);
     ch_buf_addf(&id, "%s:%llu", ev->run, (unsigned long long)ev->seq);
-    l->recent[(l->recent_first + l->nrecent++) % CH_LIMIT_RECENT_EVENTS] =
-        (struct ch_lane_event){.id = ch_buf_take(&id), .json = json};
+    struct ch_lane_event *t =
+        &l->recent[(l->recent_first + l->nrecent++) % CH_LIMIT_RECENT_EVENTS];
+    *t = (struct ch_lane_event){.id = ch_buf_take(&id), .json = json};
     l->recent_bytes += strlen(json);
+    return t;
 }
 
 static void lane_on_event(const struct chela_event *ev, void *user);
@@ -136,8 +138,7 @@ static void lane_on_event(const struct chela_event *ev, void *user) {
     struct ch_link *k = l->watchers.head.next, *next;
     count_event(&l->gw->counters, ev);
     ch_health_state_observe(l->gw->health_state, ev);
-    if (l->stored)
-        record_event(l, ev);
+    const struct ch_lane_event *text = l->stored ? record_event(l, ev) : NULL;
     if (ev->type == CHELA_EV_RUN_START) {
         adopt_run(l);
         ch_lane_inbox_poke(l); /* events may join the run */
@@ -157,13 +158,29 @@ static void lane_on_event(const struct chela_event *ev, void *user) {
         l->gw->session_changed(l->gw);
     if (l->gw->on_event)
         l->gw->on_event(ev, l->gw->user);
+    l->gw->told = text ? ev : NULL;
+    l->gw->told_text = text;
     for (; k != &l->watchers.head; k = next) {
         struct ch_lane_watcher *w = CH_CONTAINER(k, struct ch_lane_watcher, link);
         next = k->next;
         w->event(w, ev);
     }
+    l->gw->told = NULL;
     if (l->lost && ev->type == CHELA_EV_RUN_END && l->link.next)
         ch_lane_close(l);
+}
+
+void ch_lane_write_event(const chela_gateway *gw, const struct ch_lane_watcher *w,
+                         const struct chela_event *ev,
+                         int (*fn)(void *user, const char *id, struct ch_sv json), void *user) {
+    if (gw->told == ev && !w->tail) {
+        fn(user, gw->told_text->id, ch_sv_str(gw->told_text->json));
+        return;
+    }
+    CH_BUF_AUTO id = {0};
+    CH_AUTOFREE char *json = chela_event_json(ev);
+    ch_tail_event_id(w, ev, &id);
+    fn(user, ch_buf_str(&id), ch_sv_str(json));
 }
 
 void ch_lane_watch(struct ch_lane *l, struct ch_lane_watcher *w) {

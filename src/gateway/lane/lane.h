@@ -121,6 +121,11 @@ void ch_lane_when_ready(struct ch_lane *l, struct ch_lane_wait *w);
 
 void ch_lane_watch(struct ch_lane *l, struct ch_lane_watcher *w);
 void ch_lane_unwatch(struct ch_lane_watcher *w);
+/* Passes the id and the JSON of ev, which w receives now, to fn. All watchers of a stored session
+ * share the texts. */
+void ch_lane_write_event(const chela_gateway *gw, const struct ch_lane_watcher *w,
+                         const struct chela_event *ev,
+                         int (*fn)(void *user, const char *id, struct ch_sv json), void *user);
 
 /* The functions below begin or continue runs. opts->on_event and opts->user are set by the
  * lane. */

@@ -65,27 +65,29 @@ static void test_sessions_and_runs(void **state) {
                        {.id = (char[]){"c"}, .closed = true}};
     static const size_t agent_of[] = {0, 0, 0, 2, 3};
     static const char *const no_keys[] = {"", "on", "one ", "ONE", "run_1", "a"};
-    static const char *const no_ids[] = {"", "run_", "run_3", "run_11", "one"};
+    static const char *const no_ids[] = {"", "run_", "run_2", "run_11", "one"};
     chela_runtime rt = {0};
     enlist(&rt, a, CH_LEN(a));
     assert_null(ch_session_find(&rt, CH_SV("one")));
-    assert_null(ch_run_find(&rt, "run_1"));
+    assert_null(ch_run_find(&rt, "one", "run_1"));
     for (size_t i = 0; i < CH_LEN(s); i++) {
         ch_list_add(&a[agent_of[i]].sessions, &s[i].link);
         ch_key_table_add(&rt.sessions, &s[i].by_key, s[i].key);
     }
     for (size_t i = 0; i < CH_LEN(s); i++)
         assert_ptr_equal(ch_session_find(&rt, ch_sv_str(s[i].key)), &s[i]);
-    for (size_t i = 0; i < CH_LEN(runs); i++)
-        assert_ptr_equal(ch_run_find(&rt, runs[i].id), &runs[i]);
+    assert_ptr_equal(ch_run_find(&rt, "one", "run_1"), &runs[0]);
+    assert_ptr_equal(ch_run_find(&rt, "three", "run_2"), &runs[1]);
+    assert_null(ch_run_find(&rt, "two", "run_1"));
+    assert_null(ch_run_find(&rt, "four", "run_1"));
     for (size_t i = 0; i < CH_LEN(no_keys); i++)
         assert_null(ch_session_find(&rt, ch_sv_str(no_keys[i])));
     for (size_t i = 0; i < CH_LEN(no_ids); i++)
-        assert_null(ch_run_find(&rt, no_ids[i]));
+        assert_null(ch_run_find(&rt, "one", no_ids[i]));
     ch_list_del(&s[0].link);
     ch_key_table_del(&rt.sessions, &s[0].by_key);
     assert_null(ch_session_find(&rt, CH_SV("one")));
-    assert_null(ch_run_find(&rt, "run_1")); /* the session is not open any more */
+    assert_null(ch_run_find(&rt, "one", "run_1")); /* the session is not open any more */
     ch_key_table_release(&rt.sessions);
 }
 

@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -27,6 +28,7 @@ static struct {
     char dir[32], path[64], url[64];
     unsigned lists, listens;
     bool two;       /* the server has a second tool */
+    unsigned more;  /* number of further tools */
     bool announces; /* the first list is followed by a notice, in the same answer */
     bool breaks;    /* lists have no tools */
     unsigned asks;  /* number of inputs that the answer to prompts/get asks for */
@@ -60,6 +62,8 @@ static void add_tools(struct ch_buf *out) {
     ch_buf_add_str(out, "\"tools\":[{\"name\":\"one\",\"inputSchema\":{\"type\":\"object\"}}");
     if (w.two)
         ch_buf_add_str(out, ",{\"name\":\"two\",\"inputSchema\":{\"type\":\"object\"}}");
+    for (unsigned i = 0; i < w.more; i++)
+        ch_buf_addf(out, ",{\"name\":\"tool%u\",\"inputSchema\":{\"type\":\"object\"}}", i);
     ch_buf_add_str(out, "]");
 }
 
@@ -215,6 +219,35 @@ static void test_failed_list(void **state) {
     assert_true(has_tool(later, "s__one"));
 }
 
+/* Processor time in ns in which n more agents get the tools. */
+static int64_t time_of_agents(chela_mcp *m, unsigned n) {
+    struct chela_agent_opts opts = CHELA_AGENT_OPTS(.model = "anthropic/fake-1", .api_key = "key");
+    struct timespec from, to;
+    int64_t ns = 0;
+    chela_agent *agent;
+
+    for (unsigned i = 0; i < n; i++) {
+        assert_int_equal(chela_agent_new(w.stage.rt, &opts, &agent, NULL), 0);
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &from);
+        assert_int_equal(chela_agent_mcp(agent, m, NULL), 0);
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &to);
+        ns += (to.tv_sec - from.tv_sec) * INT64_C(1000000000) + to.tv_nsec - from.tv_nsec;
+        assert_true(has_tool(agent, "s__one") && has_tool(agent, "s__tool99"));
+    }
+    return ns;
+}
+
+/* The tools of an agent cost the same, however many agents have them already. */
+static void test_many_agents(void **state) {
+    (void)state;
+    w.more = 100;
+    chela_mcp *m = make_client(NULL);
+    assert_int_equal(chela_mcp_refresh(m, 0, NULL), 0);
+    int64_t first = time_of_agents(m, 20);
+    time_of_agents(m, 160);
+    assert_true(time_of_agents(m, 20) < 4 * first);
+}
+
 /* The stream of notices ended: changes until it is opened again are seen. */
 static void test_gap_in_notices(void **state) {
     (void)state;
@@ -306,6 +339,7 @@ static void test_many_sessions_sample(void **state) {
     (void)state;
     chela_mcp *m = make_client(NULL);
     stage_start(&w.stage, "hello");
+    env.session = key;
     env.run = w.stage.run->id;
     for (int i = 0; i <= CH_LIMIT_MCP_SAMPLED; i++) {
         char name[16];
@@ -418,6 +452,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(test_change_during_refresh),
         TEST(test_failed_list),
+        TEST(test_many_agents),
         TEST(test_gap_in_notices),
         TEST(test_idle_listening),
         TEST(test_acceptance_that_is_not_stored),

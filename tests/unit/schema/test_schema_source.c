@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -210,10 +211,65 @@ static void test_copies(void **state) {
     ch_schema_free(s);
 }
 
+/* Processor time in ns to compile a schema with n definitions and a reference to each. keyword:
+ * the member that holds a definition's name. A stranger may send such a schema. */
+static int64_t time_of_references(int n, const char *keyword, const char *reference) {
+    CH_BUF_AUTO text = {0};
+    struct ch_schema *s = NULL;
+    struct chela_error err = {0};
+    struct timespec from, to;
+    ch_buf_add_str(&text, "{\"$defs\":{");
+    for (int i = 0; i < n; i++)
+        ch_buf_addf(&text, "%s\"d/%d\":{\"%s\":\"a%d\",\"minimum\":%d}", i ? "," : "", i, keyword,
+                    i, i);
+    ch_buf_add_str(&text, "},\"properties\":{");
+    for (int i = 0; i < n; i++)
+        ch_buf_addf(&text, "%s\"p%d\":{\"$ref\":\"%s%d\"}", i ? "," : "", i, reference, i);
+    ch_buf_add_str(&text, "}}");
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &from);
+    if (ch_schema_parse(ch_buf_sv(&text), NULL, &s, &err) < 0)
+        fail_msg("%s", err.message);
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &to);
+    assert_true(valid(s, "{'p0':0,'p17':17,'p29':29}"));
+    assert_false(valid(s, "{'p17':16}"));
+    ch_schema_free(s);
+    return (to.tv_sec - from.tv_sec) * INT64_C(1000000000) + to.tv_nsec - from.tv_nsec;
+}
+
+/* The time must not grow with the square of the number of references. */
+static void test_many_references(void **state) {
+    static const char *const forms[][2] = {
+        {"title", "#/$defs/d~1"}, {"$anchor", "#a"}, {"$id", "a"}};
+    (void)state;
+    for (size_t i = 0; i < CH_LEN(forms); i++) {
+        int64_t some = time_of_references(1500, forms[i][0], forms[i][1]);
+        assert_true(time_of_references(30000, forms[i][0], forms[i][1]) < 120 * some);
+    }
+}
+
+/* Of members with the same name the last one is used, also of many. */
+static void test_repeated_names(void **state) {
+    CH_BUF_AUTO text = {0};
+    struct ch_schema *s = NULL;
+    struct chela_error err = {0};
+    (void)state;
+    ch_buf_add_str(&text, "{\"$defs\":{");
+    for (int i = 0; i < 60; i++)
+        ch_buf_addf(&text, "\"d%d\":{\"minimum\":%d},", i % 20, i);
+    ch_buf_add_str(&text, "\"\":{}},\"$ref\":\"#/$defs/d7\"}");
+    assert_int_equal(ch_schema_parse(ch_buf_sv(&text), NULL, &s, &err), 0);
+    assert_true(valid(s, "47"));
+    assert_false(valid(s, "46"));
+    ch_schema_free(s);
+    text.p[text.n - 3] = 'x';
+    assert_int_equal(ch_schema_parse(ch_buf_sv(&text), NULL, &s, &err), CHELA_ENOENT);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_linked),
         cmocka_unit_test(test_broken),     cmocka_unit_test(test_loads_once),
         cmocka_unit_test(test_long_chain), cmocka_unit_test(test_copies),
+        cmocka_unit_test(test_many_references), cmocka_unit_test(test_repeated_names),
     };
     return cmocka_run_group_tests_name("json/schema_source", tests, NULL, NULL);
 }

@@ -27,7 +27,7 @@
 #define THINKING_MS 500
 
 static chela_run *beat_tools_run_of(const chela_runtime *rt, const chela_call *call) {
-    return call->env ? ch_run_find(rt, call->env->run) : NULL;
+    return call->env ? ch_run_find(rt, call->env->session, call->env->run) : NULL;
 }
 
 /* --- without a channel ----------------------------------------------------------------- */

@@ -15,7 +15,7 @@
 #include "tool/call/call.h"
 
 static chela_run *step_tools_run_of(const chela_call *call) {
-    return ch_run_find(call->tool->impl, call->env->run);
+    return ch_run_find(call->tool->impl, call->env->session, call->env->run);
 }
 
 static void step_tools_finish(chela_call *call, const char *problem) {

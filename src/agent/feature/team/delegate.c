@@ -173,7 +173,7 @@ static void open_child(chela_call *call, chela_run *run, chela_agent *to) {
 
 static void delegate_start(chela_call *call) {
     const struct delegate *d = call->tool->impl;
-    chela_run *run = ch_run_find(d->rt, call->env->run);
+    chela_run *run = ch_run_find(d->rt, call->env->session, call->env->run);
     chela_agent *to = delegate_agent_of(d);
     if (call->doing)
         ch_child_run_go_on(call);

@@ -116,7 +116,7 @@ static void take_note(struct handoff *h, struct ch_sv id, struct ch_sv note) {
 static void handoff_start(chela_call *call) {
     const struct takers *t = call->tool->impl;
     struct ch_sv id = ch_json_get_str(call->args, "agent");
-    chela_run *run = ch_run_find(t->rt, call->env->run);
+    chela_run *run = ch_run_find(t->rt, call->env->session, call->env->run);
     CH_AUTOFREE char *name = ch_strndup(id.p, id.n);
     struct handoff *h = run ? ch_feature_join(run, &ch_handoff_feature) : NULL;
     if (!h || !may_take(t, id) || !ch_agent_find(t->rt, name)) {
