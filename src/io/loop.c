@@ -12,6 +12,9 @@
  * loop), or the end of ch_loop_run (own loop). Dispatchers may therefore read
  * loop->closing after a callback. */
 #include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "io/loop_private.h"
@@ -201,8 +204,33 @@ void ch_loop_release_thread(struct ch_loop *loop) {
 
 /* --- making and closing */
 
+/* libuv ends the process when it closes a descriptor below 3, so no file may take the place of
+ * a closed standard stream. Writing to a closed stdout still fails. */
+__attribute__((cold)) static void open_standard_streams(void) {
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+        int null = fcntl(fd, F_GETFD) < 0
+                       ? open("/dev/null", fd == STDERR_FILENO ? O_WRONLY : O_RDONLY)
+                       : fd;
+        if (null > STDERR_FILENO) /* another thread was faster */
+            close(null);
+    }
+}
+
+/* libuv aborts if there is a descriptor for the first loop of the process but none for the pipe
+ * of its signals. */
+static int init_own(uv_loop_t *own) {
+    int fds[3], n = 0;
+    while (n < 3 && (fds[n] = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0)) >= 0)
+        n++;
+    int rc = n < 3 ? -errno : 0;
+    while (n > 0)
+        close(fds[--n]);
+    return rc < 0 ? rc : uv_loop_init(own);
+}
+
 static int init_uv(struct ch_loop *loop, uv_loop_t *host, struct chela_error *err) {
-    int rc = host ? 0 : uv_loop_init(&loop->own);
+    open_standard_streams();
+    int rc = host ? 0 : init_own(&loop->own);
     if (rc < 0)
         return ch_fail(err, CHELA_EIO, "cannot create an event loop: %s", uv_strerror(rc));
     loop->uv = host ? host : &loop->own;

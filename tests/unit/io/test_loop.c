@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <uv.h>
 
@@ -326,6 +327,49 @@ static void test_cheap_and_leaves_nothing(void **state) {
     assert_int_equal(count_entries("/proc/self/fd"), fds);
 }
 
+/* A host that has closed its standard streams. */
+static void test_closed_standard_streams(void **state) {
+    (void)state;
+    int status = -1;
+    pid_t child = fork();
+    if (child == 0) {
+        struct ch_loop *l;
+        for (int fd = 0; fd <= 2; fd++)
+            close(fd);
+        if (ch_loop_new(NULL, NULL, &l, NULL) < 0)
+            _exit(1);
+        ch_loop_close(l, NULL, NULL);
+        _exit(write(1, "x", 1) == 1 ? 2 : 0);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+}
+
+/* The first loop of a process, with any number of free descriptors: it is refused, or works. The
+ * test must come first: libuv keeps what it opens for the first loop. */
+static void test_first_loop(void **state) {
+    (void)state;
+    int refused = 0;
+    int next = dup(0);
+    close(next);
+    for (int free = 0; free < 10; free++) {
+        int status = -1;
+        pid_t child = fork();
+        if (child == 0) {
+            struct ch_loop *l;
+            setrlimit(RLIMIT_NOFILE, &(struct rlimit){(rlim_t)(next + free), 1000});
+            int rc = ch_loop_new(NULL, NULL, &l, NULL);
+            if (rc == 0)
+                ch_loop_close(l, NULL, NULL);
+            _exit(rc == CHELA_EIO ? 1 : rc == 0 ? 0 : 2);
+        }
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_true(status == 0 || status == 1 << 8);
+        refused += status != 0;
+    }
+    assert_in_range(refused, 4, 9);
+}
+
 /* Without a file descriptor for the timers a loop is refused, and leaves nothing. */
 static void test_too_few_descriptors(void **state) {
     (void)state;
@@ -578,6 +622,7 @@ static void test_host_close_with_work_queued(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_first_loop),
         T(test_tasks_run_later_in_order),
         T(test_task_from_task_waits_its_turn),
         T(test_task_cancels_task),
@@ -592,6 +637,7 @@ int main(void) {
         T(test_close_drops_what_is_queued),
         T(test_close_waits_for_closing_handles),
         T(test_cheap_and_leaves_nothing),
+        T(test_closed_standard_streams),
         T(test_too_few_descriptors),
         T(test_posts_from_threads_in_order),
         T(test_post_from_post_and_without_hold),
