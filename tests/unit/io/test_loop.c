@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <uv.h>
@@ -221,6 +222,28 @@ static void write_to_closed_pipe(struct ch_task *t) {
     assert_int_equal(write(fds[1], "x", 1), -1);
     close(fds[1]);
     stop = true;
+}
+
+static void block_usr1(struct ch_task *t) {
+    sigset_t set;
+    note_task(t);
+    sigemptyset(&set);
+    sigaddset(&set, SIGUSR1);
+    pthread_sigmask(SIG_BLOCK, &set, NULL);
+    stop = true;
+}
+
+/* A callback may block signals of its thread. */
+static void test_signals_of_a_callback(void **state) {
+    (void)state;
+    struct named a = NAMED('a', block_usr1);
+    sigset_t before, after;
+    pthread_sigmask(SIG_BLOCK, NULL, &before);
+    ch_task_defer(loop, &a.task);
+    ch_loop_run(loop, &stop);
+    pthread_sigmask(SIG_SETMASK, &before, &after);
+    assert_true(sigismember(&after, SIGUSR1));
+    assert_false(sigismember(&after, SIGPIPE));
 }
 
 static volatile sig_atomic_t pipes_broken;
@@ -600,6 +623,56 @@ static void host_close_with_work_queued(uv_loop_t *host) {
     ch_loop_hold(loop);
 }
 
+static void on_lost(uv_write_t *req, int status) {
+    *(int *)req->data = status;
+}
+
+static void close_peer(uv_timer_t *t) {
+    close(*(int *)t->data);
+    uv_close((uv_handle_t *)t, NULL);
+}
+
+/* A peer leaves before it has read what waits to be written: libuv writes it in uv_run. 0: the
+ * host lives, and its signals are as before. */
+static int lose_peer(void) {
+    static char bytes[1 << 22];
+    int pair[2], lost = 0;
+    uv_buf_t buf = {.base = bytes, .len = sizeof(bytes)};
+    uv_loop_t host;
+    uv_pipe_t pipe;
+    uv_timer_t timer = {.data = &pair[1]};
+    uv_write_t req = {.data = &lost};
+    sigset_t mask;
+
+    if (uv_loop_init(&host) < 0 || ch_loop_new(&host, NULL, &loop, NULL) < 0 ||
+        socketpair(AF_UNIX, SOCK_STREAM, 0, pair) < 0)
+        return 1;
+    uv_pipe_init(&host, &pipe, 0);
+    uv_pipe_open(&pipe, pair[0]);
+    uv_timer_init(&host, &timer);
+    uv_timer_start(&timer, close_peer, 1, 0);
+    uv_write(&req, (uv_stream_t *)&pipe, &buf, 1, on_lost);
+    while (!lost)
+        uv_run(&host, UV_RUN_ONCE);
+    pthread_sigmask(SIG_BLOCK, NULL, &mask);
+    ch_loop_close(loop, NULL, NULL);
+    uv_close((uv_handle_t *)&pipe, NULL);
+    uv_run(&host, UV_RUN_DEFAULT);
+    return lost != UV_EPIPE || sigismember(&mask, SIGPIPE) || uv_loop_close(&host) < 0 ? 2 : 0;
+}
+
+static void test_host_without_sigpipe(void **state) {
+    (void)state;
+    int status = -1;
+    pid_t child = fork();
+    if (child == 0) {
+        signal(SIGPIPE, SIG_DFL);
+        _exit(lose_peer());
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+}
+
 static void test_host_returns_when_idle(void **state) {
     (void)state;
     in_host(host_returns_when_idle);
@@ -632,6 +705,7 @@ int main(void) {
         T(test_run_says_when_nothing_is_left),
         T(test_run_ends_when_released),
         T(test_run_ends_with_the_last_handle),
+        T(test_signals_of_a_callback),
         T(test_no_sigpipe_while_running),
         T(test_close_from_callback),
         T(test_close_drops_what_is_queued),
@@ -644,6 +718,7 @@ int main(void) {
         T(test_unpost),
         T(test_posts_after_close_are_dropped),
         T(test_held_clock_waits_for_threads),
+        cmocka_unit_test(test_host_without_sigpipe),
         T(test_host_returns_when_idle),
         T(test_host_runs_while_held),
         T(test_host_close_in_callback),
