@@ -55,6 +55,7 @@
 #define CH_LIMIT_EVENT_HEADERS (128 * CH_KB) /* headers of one such message */
 #define CH_LIMIT_HTTP_HEADER_COUNT 256    /* header lines of a response */
 #define CH_LIMIT_CHUNK_EXTRA (16 * CH_KB) /* chunk extensions and trailers of one message */
+#define CH_LIMIT_HTTP_DRAIN_MS 1000       /* time of a response to end after its last useful byte */
 #define CH_LIMIT_HTTP_INTERIM 16          /* 1xx responses before the final one */
 #define CH_LIMIT_WS_MESSAGE (4 * CH_MB)   /* one WebSocket message */
 #define CH_LIMIT_WS_QUEUE (4 * CH_MB)     /* data waiting to be sent on a WebSocket */

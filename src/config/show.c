@@ -6,6 +6,7 @@
 #include "config/address.h"
 #include "config/conf.h"
 #include "config/option.h"
+#include "json/number.h"
 
 static void add_list(struct ch_buf *out, const char *const *list) {
     for (size_t i = 0; list && list[i]; i++)
@@ -21,10 +22,15 @@ static void config_show_add_rules(struct ch_buf *out, const struct ch_conf_list 
     }
 }
 
+static void config_show_add_double(struct ch_buf *out, double value) {
+    char text[CH_NUMBER_MAX];
+    ch_buf_add(out, text, ch_number_format(text, value));
+}
+
 /* -1 is written as 0. */
 static void config_show_add_number(struct ch_buf *out, double value, double unit) {
     if (value != 0)
-        ch_buf_addf(out, "%.15g", value < 0 ? 0 : value / unit);
+        config_show_add_double(out, value < 0 ? 0 : value / unit);
 }
 
 static void add_approvals(struct ch_buf *out, const struct ch_conf_approvals *a) {
@@ -65,7 +71,7 @@ void ch_conf_show_value(struct ch_buf *out, const struct ch_option *o, const voi
         return;
     case CH_MEMBER_OPTIONAL:
         if (*(const double *const *)at)
-            ch_buf_addf(out, "%.15g", **(const double *const *)at);
+            config_show_add_double(out, **(const double *const *)at);
         return;
     case CH_MEMBER_APPROVALS:
         add_approvals(out, at);

@@ -2,13 +2,13 @@
 #include "config/trust.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 #include "base/limits.h"
 #include "base/utf8.h"
 #include "config/patch.h"
 #include "config/show.h"
 #include "tool/registry/registry.h"
+#include "json/number.h"
 #include "json/writer.h"
 
 /* The kinds of deciding options, as shown to people. A question lists the kinds in this
@@ -221,7 +221,7 @@ void chela_config_claims(const chela_config *cfg, chela_config_claim_fn *fn, voi
 /* The limit of an option as a number, infinite if there is none. member NULL: the
  * option's default. */
 static double limit_of(const struct ch_option *o, const void *member) {
-    double n = !member                    ? strtod(o->otherwise, NULL)
+    double n = !member                    ? ch_number_strtod(o->otherwise, NULL)
                : o->type == CH_CFG_BUDGET ? *(const double *)member
                                           : (double)*(const int64_t *)member;
     if (!member && o->type == CH_CFG_SECONDS)

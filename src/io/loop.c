@@ -12,6 +12,9 @@
  * loop), or the end of ch_loop_run (own loop). Dispatchers may therefore read
  * loop->closing after a callback. */
 #include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "io/loop_private.h"
@@ -199,10 +202,66 @@ void ch_loop_release_thread(struct ch_loop *loop) {
     update_ref(loop);
 }
 
+/* --- a host's loop */
+
+static void loop_before_poll(uv_prepare_t *h) {
+    struct ch_loop *loop = h->data;
+    ch_sigpipe_block(&loop->guard);
+    loop->guarded = true;
+}
+
+static void loop_unguard(struct ch_loop *loop) {
+    if (loop->guarded)
+        ch_sigpipe_restore(&loop->guard);
+    loop->guarded = false;
+}
+
+static void loop_after_poll(uv_check_t *h) {
+    loop_unguard(h->data);
+}
+
+static unsigned loop_watch_host(struct ch_loop *loop) {
+    if (loop->uv == &loop->own)
+        return 0;
+    uv_prepare_init(loop->uv, &loop->before_poll);
+    uv_check_init(loop->uv, &loop->after_poll);
+    loop->before_poll.data = loop->after_poll.data = loop;
+    uv_prepare_start(&loop->before_poll, loop_before_poll);
+    uv_check_start(&loop->after_poll, loop_after_poll);
+    uv_unref((uv_handle_t *)&loop->before_poll);
+    uv_unref((uv_handle_t *)&loop->after_poll);
+    return 2;
+}
+
 /* --- making and closing */
 
+/* libuv ends the process when it closes a descriptor below 3, so no file may take the place of
+ * a closed standard stream. Writing to a closed stdout still fails. */
+__attribute__((cold)) static void open_standard_streams(void) {
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+        int null = fcntl(fd, F_GETFD) < 0
+                       ? open("/dev/null", fd == STDERR_FILENO ? O_WRONLY : O_RDONLY)
+                       : fd;
+        if (null > STDERR_FILENO) /* another thread was faster */
+            close(null);
+    }
+}
+
+/* libuv aborts if there is a descriptor for the first loop of the process but none for the pipe
+ * of its signals. */
+static int init_own(uv_loop_t *own) {
+    int fds[3], n = 0;
+    while (n < 3 && (fds[n] = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0)) >= 0)
+        n++;
+    int rc = n < 3 ? -errno : 0;
+    while (n > 0)
+        close(fds[--n]);
+    return rc < 0 ? rc : uv_loop_init(own);
+}
+
 static int init_uv(struct ch_loop *loop, uv_loop_t *host, struct chela_error *err) {
-    int rc = host ? 0 : uv_loop_init(&loop->own);
+    open_standard_streams();
+    int rc = host ? 0 : init_own(&loop->own);
     if (rc < 0)
         return ch_fail(err, CHELA_EIO, "cannot create an event loop: %s", uv_strerror(rc));
     loop->uv = host ? host : &loop->own;
@@ -239,7 +298,7 @@ int ch_loop_new(uv_loop_t *host, const struct ch_clock *clock, struct ch_loop **
     list_init(&loop->batch);
     list_init(&loop->closers);
     rc = ch_timers_init(loop);
-    loop->handles = rc < 0 ? 2 : 3;
+    loop->handles = (rc < 0 ? 2 : 3) + loop_watch_host(loop);
     if (rc < 0) {
         ch_loop_close(loop, NULL, NULL);
         return ch_fail(err, CHELA_EIO, "cannot use the event loop: %s", uv_strerror(rc));
@@ -296,6 +355,11 @@ static void start_closing(struct ch_loop *loop) {
     uv_close((uv_handle_t *)&loop->wake, on_handle_closed);
     uv_close((uv_handle_t *)&loop->idle, on_handle_closed);
     ch_timers_close(loop, on_handle_closed);
+    if (loop->uv == &loop->own)
+        return;
+    loop_unguard(loop);
+    uv_close((uv_handle_t *)&loop->before_poll, on_handle_closed);
+    uv_close((uv_handle_t *)&loop->after_poll, on_handle_closed);
 }
 
 void ch_loop_close(struct ch_loop *loop, void (*done)(void *), void *user) {

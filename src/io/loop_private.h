@@ -5,6 +5,7 @@
 #include <uv.h>
 
 #include "io/loop.h"
+#include "io/sigpipe.h"
 
 /* An armed timer. `at` is a lower bound of timer->due: a timer moved to a later
  * time keeps its place in the heap until the old time comes. */
@@ -48,6 +49,12 @@ struct ch_loop {
     struct ch_post *posts, **posts_end; /* under lock */
     bool deaf;                          /* under lock: closing, posts are dropped */
     struct ch_post *arrived;            /* taken off posts, not yet called */
+
+    /* In a host's loop: libuv writes what a socket did not take at once while it polls. */
+    uv_prepare_t before_poll;
+    uv_check_t after_poll;
+    struct ch_sigpipe guard;
+    bool guarded; /* guard is in use */
 
     unsigned handles; /* own handles that libuv has not closed yet */
     void (*done)(void *);

@@ -26,6 +26,7 @@ void ch_sigpipe_restore(struct ch_sigpipe *g) {
     if (g->ours)
         while (sigtimedwait(&set, NULL, &(struct timespec){0}) < 0 && errno == EINTR)
             ;
-    pthread_sigmask(SIG_SETMASK, &g->mask, NULL);
+    if (!sigismember(&g->mask, SIGPIPE)) /* other signals may have been blocked meanwhile */
+        pthread_sigmask(SIG_UNBLOCK, &set, NULL);
     errno = saved;
 }

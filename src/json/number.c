@@ -243,12 +243,16 @@ static void leave_c_locale(locale_t c, locale_t before) {
         freelocale(c);
 }
 
-static double slow_double(const struct ch_json *v) {
-    CH_AUTOFREE char *text = ch_strndup(v->s, v->n);
+double ch_number_strtod(const char *text, char **end) {
     locale_t c, before = enter_c_locale(&c);
-    double value = strtod(text, NULL);
+    double value = strtod(text, end);
     leave_c_locale(c, before);
     return value;
+}
+
+static double slow_double(const struct ch_json *v) {
+    CH_AUTOFREE char *text = ch_strndup(v->s, v->n);
+    return ch_number_strtod(text, NULL);
 }
 
 /* Up to 15 digits and powers of ten up to 22 are exact doubles, so one

@@ -1,4 +1,4 @@
-/* number.h -- convert doubles to text independent of the locale, and exact
+/* number.h -- convert doubles to and from text independent of the locale, and exact
  * number operations for json/ and schema/. */
 #ifndef CH_JSON_NUMBER_H
 #define CH_JSON_NUMBER_H
@@ -13,6 +13,9 @@
 /* Write the shortest decimal text that reads back as v, which must be finite;
  * returns its length. */
 size_t ch_number_format(char out[CH_NUMBER_MAX], double v);
+
+/* strtod in the "C" locale. */
+double ch_number_strtod(const char *text, char **end);
 
 /* "1.0" and "1e400" are integers. v must be a number. */
 bool ch_number_is_integer(const struct ch_json *v);

@@ -219,6 +219,12 @@ static const char *origin_of(struct ch_arena *a, const char *text, const char **
     return ch_arena_str(a, ch_buf_sv(&out));
 }
 
+/* A server with TLS names an address without: codes and secrets could be read on the way, and the
+ * server could choose an address of the internal network. */
+static bool lacks_tls(const struct ch_mcp_auth *a, const char *url) {
+    return strncasecmp(a->opts.url, "https:", 6) == 0 && strncasecmp(url, "https:", 6) != 0;
+}
+
 /* Whether a list of words contains a word. */
 static bool has_word(const char *words, const char *word) {
     struct ch_sv rest = ch_sv_str(words);
@@ -312,6 +318,9 @@ static void take_server(struct ch_mcp_auth *a, const struct ch_json *doc) {
     a->offline = scopes && has_word(scopes, "offline_access");
     if (!a->authorize || !a->token_url)
         auth_fail(a, "the metadata of the authorization server lacks an endpoint");
+    else if (lacks_tls(a, a->authorize) || lacks_tls(a, a->token_url) ||
+             (a->register_url && lacks_tls(a, a->register_url)))
+        auth_fail(a, "the authorization server is not an https URL");
     else if (a->refresh && a->may_refresh && a->issuer && strcmp(a->issuer, a->as) == 0)
         use_refresh_token(a);
     else
@@ -336,7 +345,9 @@ static void find_server(struct ch_mcp_auth *a) {
     a->step = SERVER;
     a->at = 0;
     a->nurls = ch_mcp_auth_metadata_urls(&a->arena, a->as, a->urls);
-    if (a->nurls)
+    if (lacks_tls(a, a->as))
+        auth_fail(a, "the authorization server is not an https URL");
+    else if (a->nurls)
         try_next(a);
     else
         auth_fail(a, "the authorization server is not an http URL");
@@ -746,7 +757,7 @@ int ch_mcp_auth_start(struct ch_mcp_auth *a, int status, const char *challenge,
     a->may_refresh = status == 401;
     a->step = RESOURCE;
     a->nurls = a->at = 0;
-    if (metadata)
+    if (metadata && !lacks_tls(a, metadata))
         a->urls[a->nurls++] = metadata;
     else {
         if (*path)

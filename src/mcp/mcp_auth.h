@@ -6,7 +6,7 @@
  * A refresh token is used before the browser. Every document is checked: the resource must
  * match the endpoint, the issuer must be the one whose metadata was requested, and the
  * redirect must come from that issuer. Nothing is sent to an origin that the metadata does
- * not name. Loop thread only. */
+ * not name, nor, if the MCP server has TLS, to an address without. Loop thread only. */
 #ifndef CH_MCP_AUTH_H
 #define CH_MCP_AUTH_H
 #include "base/arena.h"

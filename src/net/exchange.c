@@ -86,11 +86,12 @@ struct ch_sv ch_exchange_headers(const struct ch_exchange *x) {
 }
 
 void ch_exchange_add_date(const struct ch_exchange *x, struct ch_buf *out) {
-    char date[64];
+    char date[64]; /* "Sun Nov  6 08:49:37 1994\n"; the names of strftime depend on the locale */
     struct tm tm;
     time_t now = (time_t)(ch_now_ms(ch_loop_clock(exchange_loop_of(x))) / 1000);
-    if (gmtime_r(&now, &tm) && strftime(date, sizeof(date), "%a, %d %b %Y %H:%M:%S GMT", &tm))
-        ch_buf_add_str(out, date);
+    if (gmtime_r(&now, &tm) && asctime_r(&tm, date))
+        ch_buf_addf(out, "%.3s, %02d %.3s %.4s %.8s GMT", date, tm.tm_mday, date + 4, date + 20,
+                    date + 11);
 }
 
 /* False: the exchange was answered before, or has no client any more. */

@@ -185,6 +185,10 @@ static void describe_timeout(const struct ch_http_call *call, bool total, struct
         err->http_status = call->response.message.status;
 }
 
+static bool http_has_enough(const struct ch_http_call *call) {
+    return call->req->enough && *call->req->enough;
+}
+
 static void http_on_timer(struct ch_timer *timer);
 
 /* Arm the timer for the next possible deadline, if it is not due earlier. */
@@ -210,7 +214,7 @@ static void http_on_timer(struct ch_timer *timer) {
     }
     struct chela_error err = {0};
     describe_timeout(call, total, &err);
-    http_finish(call, &err);
+    http_finish(call, http_has_enough(call) ? NULL : &err);
 }
 
 static void http_enter(struct ch_http_call *call, enum phase phase) {
@@ -292,7 +296,13 @@ static bool on_response_head(const struct ch_http_head *head, void *user) {
 static bool on_response_data(struct ch_sv data, void *user) {
     struct ch_http_call *call = user;
     call->handler.on_data(data, call->user);
-    return !call->ended;
+    if (call->ended)
+        return false;
+    if (http_has_enough(call)) {
+        call->total_due = CH_MIN(call->total_due, http_now(call->http) + CH_LIMIT_HTTP_DRAIN_MS);
+        http_arm(call);
+    }
+    return true;
 }
 
 static const struct ch_response_events response_events = {on_response_head, on_response_data};

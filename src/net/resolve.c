@@ -5,10 +5,13 @@
 #include "net/resolve.h"
 
 #include <netdb.h>
+#include <pthread.h>
 #include <strings.h>
 #include <uv.h>
 
 #include "base/mem.h"
+
+#define UV_THREADS 4 /* of libuv, unless UV_THREADPOOL_SIZE is set */
 
 struct record {
     uv_getaddrinfo_t req;
@@ -24,6 +27,7 @@ struct record {
 struct ch_resolver {
     struct ch_loop *loop;
     struct record *records; /* owned, newest first */
+    bool able;              /* libuv can start its threads, or has started them */
 };
 
 static void free_record(struct record *rec) {
@@ -153,10 +157,35 @@ static void resolve_make_room(struct ch_resolver *r) {
         resolve_drop(r, oldest);
 }
 
+static void *resolve_pass(void *gate) {
+    pthread_mutex_lock(gate);
+    pthread_mutex_unlock(gate);
+    return NULL;
+}
+
+/* libuv starts its threads with the first lookup of the process, and aborts if one of them cannot
+ * be started: a limit of processes or tasks counts threads. */
+static bool resolve_can_start_threads(void) {
+    pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
+    pthread_t threads[UV_THREADS];
+    size_t n = 0, wanted = UV_THREADS;
+
+    pthread_mutex_lock(&gate);
+    while (n < wanted && pthread_create(&threads[n], NULL, resolve_pass, &gate) == 0)
+        n++;
+    pthread_mutex_unlock(&gate);
+    wanted -= n;
+    while (n > 0)
+        pthread_join(threads[--n], NULL);
+    return wanted == 0;
+}
+
 static int resolve_begin(struct ch_resolver *r, const char *host, struct record **out) {
     static const struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
+    r->able = r->able || resolve_can_start_threads();
+    if (!r->able)
+        return UV_EAGAIN;
     struct record *rec = ch_alloc(sizeof(*rec));
-
     rec->host = ch_strdup(host);
     int rc = uv_getaddrinfo(ch_loop_uv(r->loop), &rec->req, resolve_on_answer, host, NULL, &hints);
     if (rc < 0) {

@@ -47,6 +47,9 @@ struct ch_http_request {
     /* Sent at most once: an error if a reused connection ends before the response. The server
      * may have processed the request. */
     bool once;
+    /* NULL, or true as soon as the caller needs no more data: the body then has to end soon, so
+     * that the connection can be reused. on_done is called without an error if it does not. */
+    const bool *enough;
 };
 
 struct ch_http_head {

@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "base/redact.h"
 #include "base/uri.h"
+#include "json/number.h"
 #include "net/url.h"
 #include "otel/conventions.h"
 
@@ -223,7 +224,7 @@ static void read_signal(struct reading *r, enum ch_otel_signal s) {
 static double read_share(const struct reading *r) {
     const char *arg = variable(r, "OTEL_TRACES_SAMPLER_ARG");
     char *end;
-    double v = arg ? strtod(arg, &end) : 1;
+    double v = arg ? ch_number_strtod(arg, &end) : 1;
     if (!arg || (end > arg && *end == '\0' && v >= 0 && v <= 1))
         return v;
     ch_log(CH_LOG_WARN, "telemetry",

@@ -167,6 +167,7 @@ int ch_why_ask(chela_runtime *rt, struct ch_target *t, struct ch_sv neutral, boo
         return rc;
     http.body = &body;
     http.nbody = 1;
+    http.enough = &c.decoder.stopped;
     rc = ch_target_aws_sign(t, ch_now_ms(ch_loop_clock(rt->loop)), &arena, &http, err);
     if (rc < 0)
         return rc;

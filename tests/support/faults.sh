@@ -22,6 +22,7 @@ wire_garbage      -             1    model_error        .
 cut               -             1    model_error        .
 no_end            -             1    model_error        .
 stream_error      -             1    model_error        (529|[Oo]verloaded)
+error_lingers     --timeout=30  1    model_error        (529|[Oo]verloaded)
 deep_body         -             1    model_error        .
 big_header        -             1    model_error        .
 redirect          -             1    model_error        (307|redirect)
@@ -62,6 +63,13 @@ exits "bad_utf8, $api" 0
 events_are_well_formed "bad_utf8, $api"
 holds "bad_utf8, $api: what is readable is kept" '.[-1].text | startswith("before ") and endswith(" after")'
 check "bad_utf8, $api: the output is UTF-8" iconv -f UTF-8 -t UTF-8 -o /dev/null "$out"
+
+# Gemini's protocol has no marker after which nothing follows.
+if [ "$api" != gemini ]; then
+    play "$api" lingers --timeout 30 --output jsonl
+    exits "lingers, $api: a complete answer does not wait for the end of the response" 0
+    holds "lingers, $api: the answer" '.[-1].text == "all of it"'
+fi
 
 play "$api" deep_event --output jsonl
 if [[ $status =~ ^[01]$ ]]; then ok "deep_event, $api: no crash"; else not_ok "deep_event, $api: no crash" "$(show)"; fi

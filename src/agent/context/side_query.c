@@ -145,6 +145,7 @@ int ch_side_query_start(const struct ch_side_query_opts *o, struct ch_side_query
         free_aside(a);
         return rc;
     }
+    a->http.enough = &a->decoder.stopped;
     a->call = ch_transport_start(a->target->transport, &a->http, &handler, a);
     *out = a;
     return 0;

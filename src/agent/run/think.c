@@ -70,6 +70,7 @@ struct ch_turn {
     struct turn_texts *texts;      /* owned; NULL: none so far */
     enum chela_stop stop_reason;   /* for TURN_END */
     bool decoding;                 /* decoder is initialised */
+    bool enough;                   /* the rest of the response does not matter */
     bool output_shown;
     bool warned_price;             /* the warning about an unknown price was emitted */
     bool may_redo;                 /* the host can withdraw text that it showed */
@@ -769,8 +770,10 @@ static void end_call(chela_run *run, const struct chela_error *err) {
 
 static void think_on_data(struct ch_sv data, void *user) {
     chela_run *run = user;
+    struct ch_decoder *d = decoder_of(run);
     run->stamp = ch_run_now(run);
-    ch_decoder_feed(decoder_of(run), data);
+    ch_decoder_feed(d, data);
+    run->turn->enough = d->stopped;
     run->stamp = 0;
     if (!run->dead && ch_driver_stops(run))
         ch_driver_stop(run);
@@ -875,6 +878,8 @@ void ch_think(chela_run *run) {
     if (ch_listeners_any(run))
         ch_listeners_add_context(run, NULL, &run->arena, &run->turn->http);
     ch_think_drop(run);
+    run->turn->enough = false;
+    run->turn->http.enough = &run->turn->enough;
     run->turn->call = ch_transport_start(run->target->transport, &run->turn->http, &handler, run);
 }
 

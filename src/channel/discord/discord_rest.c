@@ -6,9 +6,8 @@
  * reported as uncertain, with the delay. */
 #include "channel/discord/discord_rest.h"
 
-#include <stdlib.h>
-
 #include "base/checksum.h"
+#include "json/number.h"
 
 #define A_SECOND 45 /* calls; the service permits 50 */
 
@@ -88,7 +87,7 @@ static double rest_number(const struct chela_channel_response *r, const char *na
         return -1;
     memcpy(digits, s.p, s.n);
     digits[s.n] = '\0';
-    double n = strtod(digits, NULL);
+    double n = ch_number_strtod(digits, NULL);
     return n >= 0 && n < 1e6 ? n : -1;
 }
 

@@ -5,10 +5,10 @@
 #include "channel/slack/slack_event.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "channel/slack/slack_post.h"
 #include "channel/slack/slack_text.h"
+#include "json/number.h"
 
 #define FILES 16
 #define MOST_FILE (20 * 1024 * 1024)
@@ -57,7 +57,7 @@ int ch_slack_take_event(struct ch_slack *s, const struct ch_json *event, chela_a
     if (!slack_is_message(event) || !chat || !ts || !user)
         return 0;
     bool direct = type.p ? ch_sv_is(type, "im") : chat[0] == 'D';
-    double at = strtod(ts, NULL); /* seconds; any number of a peer */
+    double at = ch_number_strtod(ts, NULL); /* seconds; any number of a peer */
     bool mentioned = ch_slack_read(&text, ch_json_get_str(event, "text"), s->me);
     struct chela_channel_message m = {
         .id = ts,

@@ -8,6 +8,7 @@
 #include "gateway/lane/health_state.h"
 #include "gateway/request/gateway_state.h"
 #include "gateway/request/request.h"
+#include "json/number.h"
 
 /* X(name, type, help, value); gw and c are the gateway and its counters */
 #define METRICS(X)                                                                                 \
@@ -91,7 +92,8 @@ static void metrics_add(struct ch_buf *out, const struct metric *m, size_t worke
         ch_buf_addf(out, "{worker=\"%zu\"}", worker);
     else if (m->status)
         ch_buf_addf(out, "{status=\"%dxx\"}", m->status);
-    ch_buf_addf(out, " %.15g\n", value);
+    char text[CH_NUMBER_MAX];
+    ch_buf_addf(out, " %.*s\n", (int)ch_number_format(text, value), text);
 }
 
 static void metrics_add_workers(struct ch_buf *out, const chela_gateway *gw, size_t i) {

@@ -6,6 +6,8 @@
  * far as prices are known. The response also lists today's use of the budgets. */
 #include "gateway/http/usage_api.h"
 
+#include <math.h>
+
 #include "base/limits.h"
 #include "chela/trace.h"
 #include "gateway/lane/budgets.h"
@@ -76,10 +78,9 @@ static int query_usage(struct ch_store_lookup *l, struct chela_error *err) {
     ch_buf_add_str(&l->out, "{\"calls\":[");
     int rc =
         chela_trace_calls(l->store, l->number, CH_LIMIT_LISTED, usage_api_add_call, &u, err);
-    if (u.priced)
-        ch_buf_addf(&l->out, "],\"cost_usd\":%.6f", u.cost);
-    else
-        ch_buf_add_str(&l->out, "],\"cost_usd\":null");
+    ch_buf_add_str(&l->out, "],\"cost_usd\":");
+    struct ch_jw w = ch_jw(&l->out);
+    ch_jw_double(&w, u.priced ? round(u.cost * 1e6) / 1e6 : NAN);
     if (rc == 0)
         rc = chela_store_budgets(l->store, ch_now_ms(&ch_clock_system), usage_api_add_budget, &u,
                                  err);

@@ -6,8 +6,7 @@
  * exhausted limits are used; the latest is used. */
 #include "model/codec/retry_after.h"
 
-#include <stdlib.h>
-
+#include "json/number.h"
 #include "model/codec/errors.h"
 
 #define MAX_WAIT_MS (24 * 3600 * 1000L)
@@ -30,7 +29,7 @@ static bool retry_after_take_number(struct ch_sv *s, double *out) {
     char text[20];
     memcpy(text, s->p, n);
     text[n] = '\0';
-    *out = strtod(text, NULL);
+    *out = ch_number_strtod(text, NULL);
     *s = ch_sv(s->p + n, s->n - n);
     return true;
 }

@@ -17,6 +17,7 @@ void out_init(struct out *o, int fd, const struct json *reply) {
     *o = (struct out){.fd = fd, .cut = json_int(reply, "cut", -1)};
     o->eol = json_true(reply, "crlf") ? "\r\n" : "\n";
     o->reset = json_true(reply, "reset");
+    o->linger_ms = json_int(reply, "linger_ms", 0);
     o->drip_ms = json_int(reply, "drip_ms", -1);
     o->piece = (size_t)json_int(reply, "piece", o->drip_ms >= 0 ? 1 : 0);
 }
@@ -131,6 +132,7 @@ void out_event(struct out *o, const char *name, const struct text *data) {
 }
 
 void out_end(struct out *o) {
+    out_wait(o, o->linger_ms);
     if (o->chunked && !o->dead)
         out_raw(o, "0\r\n\r\n", 5);
 }

@@ -47,6 +47,7 @@ struct out {
     const char *eol;
     long cut; /* bytes of the body after which the connection goes silent; -1: never */
     bool reset;
+    long linger_ms; /* silence before the end of the body */
     long drip_ms;
     size_t piece;
     size_t sent;

@@ -12,6 +12,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <uv.h>
 
@@ -222,6 +224,28 @@ static void write_to_closed_pipe(struct ch_task *t) {
     stop = true;
 }
 
+static void block_usr1(struct ch_task *t) {
+    sigset_t set;
+    note_task(t);
+    sigemptyset(&set);
+    sigaddset(&set, SIGUSR1);
+    pthread_sigmask(SIG_BLOCK, &set, NULL);
+    stop = true;
+}
+
+/* A callback may block signals of its thread. */
+static void test_signals_of_a_callback(void **state) {
+    (void)state;
+    struct named a = NAMED('a', block_usr1);
+    sigset_t before, after;
+    pthread_sigmask(SIG_BLOCK, NULL, &before);
+    ch_task_defer(loop, &a.task);
+    ch_loop_run(loop, &stop);
+    pthread_sigmask(SIG_SETMASK, &before, &after);
+    assert_true(sigismember(&after, SIGUSR1));
+    assert_false(sigismember(&after, SIGPIPE));
+}
+
 static volatile sig_atomic_t pipes_broken;
 
 static void on_sigpipe(int sig) {
@@ -324,6 +348,49 @@ static void test_cheap_and_leaves_nothing(void **state) {
     }
     print_message("# new + close: %.1f us\n", (double)((int64_t)uv_hrtime() - t0) / 200 / 1000);
     assert_int_equal(count_entries("/proc/self/fd"), fds);
+}
+
+/* A host that has closed its standard streams. */
+static void test_closed_standard_streams(void **state) {
+    (void)state;
+    int status = -1;
+    pid_t child = fork();
+    if (child == 0) {
+        struct ch_loop *l;
+        for (int fd = 0; fd <= 2; fd++)
+            close(fd);
+        if (ch_loop_new(NULL, NULL, &l, NULL) < 0)
+            _exit(1);
+        ch_loop_close(l, NULL, NULL);
+        _exit(write(1, "x", 1) == 1 ? 2 : 0);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+}
+
+/* The first loop of a process, with any number of free descriptors: it is refused, or works. The
+ * test must come first: libuv keeps what it opens for the first loop. */
+static void test_first_loop(void **state) {
+    (void)state;
+    int refused = 0;
+    int next = dup(0);
+    close(next);
+    for (int free = 0; free < 10; free++) {
+        int status = -1;
+        pid_t child = fork();
+        if (child == 0) {
+            struct ch_loop *l;
+            setrlimit(RLIMIT_NOFILE, &(struct rlimit){(rlim_t)(next + free), 1000});
+            int rc = ch_loop_new(NULL, NULL, &l, NULL);
+            if (rc == 0)
+                ch_loop_close(l, NULL, NULL);
+            _exit(rc == CHELA_EIO ? 1 : rc == 0 ? 0 : 2);
+        }
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_true(status == 0 || status == 1 << 8);
+        refused += status != 0;
+    }
+    assert_in_range(refused, 4, 9);
 }
 
 /* Without a file descriptor for the timers a loop is refused, and leaves nothing. */
@@ -556,6 +623,56 @@ static void host_close_with_work_queued(uv_loop_t *host) {
     ch_loop_hold(loop);
 }
 
+static void on_lost(uv_write_t *req, int status) {
+    *(int *)req->data = status;
+}
+
+static void close_peer(uv_timer_t *t) {
+    close(*(int *)t->data);
+    uv_close((uv_handle_t *)t, NULL);
+}
+
+/* A peer leaves before it has read what waits to be written: libuv writes it in uv_run. 0: the
+ * host lives, and its signals are as before. */
+static int lose_peer(void) {
+    static char bytes[1 << 22];
+    int pair[2], lost = 0;
+    uv_buf_t buf = {.base = bytes, .len = sizeof(bytes)};
+    uv_loop_t host;
+    uv_pipe_t pipe;
+    uv_timer_t timer = {.data = &pair[1]};
+    uv_write_t req = {.data = &lost};
+    sigset_t mask;
+
+    if (uv_loop_init(&host) < 0 || ch_loop_new(&host, NULL, &loop, NULL) < 0 ||
+        socketpair(AF_UNIX, SOCK_STREAM, 0, pair) < 0)
+        return 1;
+    uv_pipe_init(&host, &pipe, 0);
+    uv_pipe_open(&pipe, pair[0]);
+    uv_timer_init(&host, &timer);
+    uv_timer_start(&timer, close_peer, 1, 0);
+    uv_write(&req, (uv_stream_t *)&pipe, &buf, 1, on_lost);
+    while (!lost)
+        uv_run(&host, UV_RUN_ONCE);
+    pthread_sigmask(SIG_BLOCK, NULL, &mask);
+    ch_loop_close(loop, NULL, NULL);
+    uv_close((uv_handle_t *)&pipe, NULL);
+    uv_run(&host, UV_RUN_DEFAULT);
+    return lost != UV_EPIPE || sigismember(&mask, SIGPIPE) || uv_loop_close(&host) < 0 ? 2 : 0;
+}
+
+static void test_host_without_sigpipe(void **state) {
+    (void)state;
+    int status = -1;
+    pid_t child = fork();
+    if (child == 0) {
+        signal(SIGPIPE, SIG_DFL);
+        _exit(lose_peer());
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+}
+
 static void test_host_returns_when_idle(void **state) {
     (void)state;
     in_host(host_returns_when_idle);
@@ -578,6 +695,7 @@ static void test_host_close_with_work_queued(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_first_loop),
         T(test_tasks_run_later_in_order),
         T(test_task_from_task_waits_its_turn),
         T(test_task_cancels_task),
@@ -587,17 +705,20 @@ int main(void) {
         T(test_run_says_when_nothing_is_left),
         T(test_run_ends_when_released),
         T(test_run_ends_with_the_last_handle),
+        T(test_signals_of_a_callback),
         T(test_no_sigpipe_while_running),
         T(test_close_from_callback),
         T(test_close_drops_what_is_queued),
         T(test_close_waits_for_closing_handles),
         T(test_cheap_and_leaves_nothing),
+        T(test_closed_standard_streams),
         T(test_too_few_descriptors),
         T(test_posts_from_threads_in_order),
         T(test_post_from_post_and_without_hold),
         T(test_unpost),
         T(test_posts_after_close_are_dropped),
         T(test_held_clock_waits_for_threads),
+        cmocka_unit_test(test_host_without_sigpipe),
         T(test_host_returns_when_idle),
         T(test_host_runs_while_held),
         T(test_host_close_in_callback),

@@ -786,6 +786,28 @@ static void test_timeouts(void **state) {
     e->server = NULL;
 }
 
+/* A body that does not end, when the caller has all that it needs. */
+static void test_enough(void **state) {
+    static const bool enough = true;
+    httpd_fn *const table[] = {stalls, drips};
+    struct env *e = *state;
+
+    open_client(e, NULL);
+    for (size_t i = 0; i < CH_LEN(table); i++) {
+        struct fetch f = {
+            .req = {.url = e->url, .timeouts = {.idle = 20000}, .enough = &enough}};
+        open_server(e, table[i], NULL);
+        fetch_run(&f, e->transport, e->loop);
+        assert_int_equal(f.err.code, 0);
+        assert_int_equal(f.status, 200);
+        assert_true(f.body.n > 0);
+        expect_hung_up(e);
+        fetch_release(&f);
+        httpd_close(e->server);
+    }
+    e->server = NULL;
+}
+
 /* Data keeps a call alive, however long it takes in all. */
 static void test_no_timeout_while_data_comes(void **state) {
     struct env *e = *state;
@@ -1205,6 +1227,7 @@ int main(void) {
         CASE(test_idle_does_not_hold_the_loop),
         CASE(test_idle_expires),
         CASE(test_timeouts),
+        CASE(test_enough),
         CASE(test_no_timeout_while_data_comes),
         CASE(test_stall_is_not_a_timeout),
         CASE(test_connect_timeout),

@@ -6,6 +6,9 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 #include <uv.h>
 
 #include "base/mem.h"
@@ -142,8 +145,33 @@ static void test_bad_name(void **state) {
 
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
+/* No thread can be started: an error, although libuv would abort. The test must come first: libuv
+ * starts its threads once. */
+static void test_no_threads(void **state) {
+    (void)state;
+    int status = -1;
+    pid_t child = fork();
+    if (child == 0) {
+        struct ch_loop *loop;
+        struct asker a = {.lookup.fn = on_answer};
+        const struct ch_addresses *list;
+        setrlimit(RLIMIT_NPROC, &(struct rlimit){1, 1});
+        if ((getuid() == 0 && (setgid(65534) < 0 || setuid(65534) < 0)) ||
+            ch_loop_new(NULL, NULL, &loop, NULL) < 0)
+            _exit(1);
+        struct ch_resolver *r = ch_resolver_new(loop);
+        int rc = ch_resolver_ask(r, "::ffff:7f00:1", &a.lookup, &list);
+        ch_resolver_free(r);
+        ch_loop_close(loop, NULL, NULL);
+        _exit(rc == UV_EAGAIN ? 0 : 2);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_no_threads),
         CASE(test_shared_and_remembered),
         CASE(test_cancel),
         CASE(test_free_while_busy),
