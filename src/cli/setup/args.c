@@ -245,6 +245,8 @@ static void long_flag(struct parser *p, const char *name) {
         args_take(p, opt, attached);
     else if (strcmp(name, "help") == 0)
         p->args->help = true;
+    else if (strncmp(name, "help=", 5) == 0)
+        ch_problem(p->err, CHELA_EINVAL, "--help takes no value");
     else
         unknown_long(p, name, n);
 }
