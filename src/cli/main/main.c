@@ -68,10 +68,6 @@ static int without_command(struct ch_console *c, int argc, char **argv) {
         ch_help_print(c, ch_command_table, NULL);
         return CH_EXIT_DONE;
     }
-    if (strncmp(argv[0], "--help=", 7) == 0) {
-        ch_console_error(c, "--help takes no value ('chela help COMMAND' describes a command)");
-        return CH_EXIT_USAGE;
-    }
     if (argv[0][0] == '-') {
         const char *use = ch_cmd_elsewhere(argv[0]);
         ch_console_error(c,

@@ -243,10 +243,8 @@ static void long_flag(struct parser *p, const char *name) {
 
     if (opt)
         args_take(p, opt, attached);
-    else if (strcmp(name, "help") == 0)
+    else if (n == 4 && memcmp(name, "help", n) == 0)
         p->args->help = true;
-    else if (strncmp(name, "help=", 5) == 0)
-        ch_problem(p->err, CHELA_EINVAL, "--help takes no value");
     else
         unknown_long(p, name, n);
 }

@@ -517,11 +517,11 @@ static int setup_gather(struct ch_setup *s, const char *id, const struct chela_a
 static int check_workspace(const struct ch_setup *s, const char *dir, struct chela_error *err) {
     bool flag = dir == s->flags->workspace;
     struct stat st;
+    errno = ENOTDIR; /* of a path that exists */
     if (!dir || (stat(dir, &st) == 0 && S_ISDIR(st.st_mode)))
         return CHELA_OK;
-    return ch_problem(err, flag ? CHELA_EINVAL : CHELA_ECONFIG, "%s%s %s: %s",
-                      flag ? "--workspace" : s->config_path, flag ? "" : ": workspaceDir", dir,
-                      stat(dir, &st) == 0 ? "not a directory" : strerror(errno));
+    return ch_problem(err, CHELA_ECONFIG, "%s%s %s: %s", flag ? "--workspace" : s->config_path,
+                      flag ? "" : ": workspaceDir", dir, strerror(errno));
 }
 
 /* Create an agent that is called or takes over. Models and tools of the command line apply
@@ -703,7 +703,7 @@ static int setup_make_agent(struct ch_setup *s, struct chela_agent_opts *opts,
 
 int ch_setup_agent(struct ch_setup *s, struct chela_agent_opts *opts, chela_agent **out,
                    struct chela_error *err) {
-    if (check_workspace(s, s->flags->workspace, err) < 0 || check_url(opts->base_url, err) < 0)
+    if (check_url(opts->base_url, err) < 0)
         return err->code;
     if (s->flags->agent && !s->config)
         return ch_problem(err, CHELA_ECONFIG,
