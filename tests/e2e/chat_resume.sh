@@ -141,6 +141,23 @@ quit "forks"
 chela sessions list --json
 same "undo leaves no look-alike" 2 "$(jq '[.[] | select(.title == "once upon a time")] | length' "$out")"
 
+# --- keys that arrive before the session is read wait for it
+chat --resume
+types $'story\r/rewind upon\r'
+sees "a command typed ahead knows the conversation" '^› once upon a time'
+press C-c
+sees "the conversation was shown" '^you said: once upon a time$'
+types $'/resume tea\ra message typed ahead\r'
+sees "a message typed ahead is answered" '^you said: a message typed ahead$'
+sees "after the conversation was shown" '^you said: 泡一壶龙井茶 🍵$'
+quit "typed ahead"
+open_terminal "env -u ANTHROPIC_API_KEY $program chat --model anthropic/claude-sonnet-4-6 --session story"
+sees "a model without a key" 'ANTHROPIC_API_KEY'
+types $'/model scripted/rules.yaml\r/rewind upon\r'
+sees "another model opens the session" '^› once upon a time'
+press C-c
+quit "another model"
+
 # --- what was typed is not lost
 chat --session queue
 types "hold"

@@ -30,6 +30,7 @@ enum {
     ESCAPE_MS = 40,
     PASTE_MS = 1000, /* a paste in progress has no longer pauses */
     READ = 65536,
+    CTRL_C = 3,
 };
 
 /* --- keys ---------------------------------------------------------------------------- */
@@ -84,6 +85,13 @@ static void suspend(struct ch_chat *c) {
     ch_screen_enter(&c->screen);
 }
 
+/* Keep keys until the session is read: commands and messages depend on the conversation. */
+static void chat_hold(struct ch_chat *c, const char *p, size_t n) {
+    c->held = ch_must(realloc(c->held, c->nheld + n));
+    memcpy(c->held + c->nheld, p, n);
+    c->nheld += n;
+}
+
 static void chat_act(struct ch_chat *c, enum ch_edit_action action) {
     if (action != CH_EDIT_NONE && action != CH_EDIT_INTERRUPT)
         c->interrupts = 0;
@@ -95,7 +103,10 @@ static void chat_act(struct ch_chat *c, enum ch_edit_action action) {
             chela_cancel(c->run, "interrupted");
         break;
     case CH_EDIT_SUBMIT:
-        chat_submit(c);
+        if (c->opening)
+            chat_hold(c, "\r", 1);
+        else
+            chat_submit(c);
         break;
     case CH_EDIT_COMPLETE:
         ch_chat_complete(c);
@@ -151,8 +162,22 @@ static size_t chat_feed_some(struct ch_chat *c, const char *p, size_t n) {
 }
 
 static void chat_feed(struct ch_chat *c, const char *p, size_t n) {
-    for (size_t at = 0; at < n && !c->leaving;)
+    size_t at = 0;
+    while (at < n && !c->leaving && !c->held)
         at += chat_feed_some(c, p + at, n - at);
+    if (at < n && c->held)
+        chat_hold(c, p + at, n - at);
+}
+
+/* The session was read: handle the keys that waited. */
+static void chat_feed_held(struct ch_chat *c) {
+    char *held = c->held;
+    size_t n = c->nheld;
+    c->held = NULL;
+    c->nheld = 0;
+    chat_feed(c, held, n);
+    free(held);
+    c->dirty = true;
 }
 
 static struct ch_keys *chat_keys(struct ch_chat *c) {
@@ -181,6 +206,11 @@ static void on_keys(uv_poll_t *handle, int status, int events) {
     if (is_paste_lost(c, bytes, (size_t)n))
         chat_feed(c, "\033[201~", 6);
     c->heard = uv_now(&c->loop);
+    if (c->held && memchr(bytes, CTRL_C, (size_t)n)) {
+        free(c->held);
+        c->held = NULL;
+        c->nheld = 0;
+    }
     chat_feed(c, bytes, (size_t)n);
     if (ch_keys_waiting(chat_keys(c)))
         uv_timer_start(&c->escape, on_escape, ESCAPE_MS, 0);
@@ -223,6 +253,8 @@ static void chat_on_signal(uv_signal_t *handle, int signo) {
 
 static void before_wait(uv_prepare_t *handle) {
     struct ch_chat *c = handle->data;
+    if (c->held && !c->opening)
+        chat_feed_held(c);
     chat_listen(c);
     if (c->away)
         return;
@@ -370,6 +402,7 @@ static void chat_release(struct ch_chat *c) {
     free(c->pastes);
     free(c->undo);
     free(c->typed);
+    free(c->held);
     free(c->lines);
     ch_chat_drop_results(c);
     free(c->plan);

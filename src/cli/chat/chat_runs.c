@@ -283,6 +283,7 @@ static void chat_on_wake(chela_session *s, void *user) {
 static void chat_on_ready(chela_session *s, const struct chela_error *err, void *user) {
     struct ch_chat *c = user;
     c->dirty = true;
+    c->opening = false;
     bool early = c->run != NULL; /* a message was sent before the session was read */
     if (!c->met && !early && !(err && err->code < 0)) {
         ch_chat_past(c);
@@ -302,6 +303,7 @@ static int chat_open_session(struct ch_chat *c, const char *key, struct chela_er
     chela_session_on_wake(c->session, chat_on_wake, c);
     chela_session_on_task(c->session, ch_chat_task_event, c);
     c->tasks = 0;
+    c->opening = c->setup->store != NULL;
     if (c->setup->store)
         chela_session_on_ready(c->session, chat_on_ready, c);
     return CHELA_OK;
