@@ -79,10 +79,23 @@ static void chat_submit(struct ch_chat *c) {
     free(text);
 }
 
+/* The process was stopped from outside: the shell has changed the mode of the terminal and has
+ * written to it. */
+static void on_continue(uv_signal_t *handle, int signo) {
+    struct ch_chat *c = handle->data;
+    (void)signo;
+    if (c->away)
+        return;
+    ch_screen_enter(&c->screen);
+    c->dirty = true;
+}
+
 static void suspend(struct ch_chat *c) {
+    uv_signal_stop(&c->continued);
     ch_screen_leave(&c->screen);
     kill(0, SIGTSTP); /* the whole process group */
     ch_screen_enter(&c->screen);
+    uv_signal_start(&c->continued, on_continue, SIGCONT);
 }
 
 /* Keep keys until the session is read: commands and messages depend on the conversation. */
@@ -359,8 +372,9 @@ static void open_handles(struct ch_chat *c) {
     uv_prepare_init(&c->loop, &c->before_wait);
     uv_async_init(&c->loop, &c->from_elsewhere, on_lines);
     uv_signal_init(&c->loop, &c->resized);
+    uv_signal_init(&c->loop, &c->continued);
     c->keyboard.data = c->tick.data = c->escape.data = c->before_wait.data = c;
-    c->from_elsewhere.data = c->resized.data = c->frame.data = c;
+    c->from_elsewhere.data = c->resized.data = c->continued.data = c->frame.data = c;
     for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
         uv_signal_init(&c->loop, &c->told[i]);
         c->told[i].data = c;
@@ -371,6 +385,7 @@ static void open_handles(struct ch_chat *c) {
     uv_timer_stop(&c->tick); /* only sets the period; runs start the timer */
     uv_prepare_start(&c->before_wait, before_wait);
     uv_signal_start(&c->resized, on_resize, SIGWINCH);
+    uv_signal_start(&c->continued, on_continue, SIGCONT);
 }
 
 static void close_handles(struct ch_chat *c) {
@@ -380,6 +395,7 @@ static void close_handles(struct ch_chat *c) {
         (uv_handle_t *)&c->resized,  (uv_handle_t *)&c->from_elsewhere,
         (uv_handle_t *)&c->told[0],  (uv_handle_t *)&c->told[1],
         (uv_handle_t *)&c->told[2],  (uv_handle_t *)&c->frame,
+        (uv_handle_t *)&c->continued,
     };
     for (size_t i = 0; i < sizeof(handles) / sizeof(handles[0]); i++)
         uv_close(handles[i], NULL);

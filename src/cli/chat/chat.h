@@ -85,7 +85,7 @@ struct ch_chat {
     uv_poll_t keyboard;
     uv_timer_t tick, escape, frame;
     uv_prepare_t before_wait;
-    uv_signal_t resized, told[3];
+    uv_signal_t resized, continued, told[3];
     uv_async_t from_elsewhere;
     int tty; /* owned: a separate file description, because it is non-blocking */
     struct ch_screen screen;
