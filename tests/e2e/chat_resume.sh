@@ -7,6 +7,7 @@ cd "$(dirname "$0")/../.." || exit 2
 
 cat >"$space/hold" <<'SCRIPT'
 #!/bin/sh
+touch holding
 while [ ! -e go ]; do sleep 0.05; done
 echo "held"
 SCRIPT
@@ -157,6 +158,31 @@ types $'/model scripted/rules.yaml\r/rewind upon\r'
 sees "another model opens the session" '^› once upon a time'
 press C-c
 quit "another model"
+
+# --- a session that another process uses
+(cd "$space" && believe && with_env "$program" run -q --model scripted/rules.yaml --session tea hold >/dev/null 2>&1) &
+holder=$!
+for _ in {1..400}; do
+    [ -e "$space/holding" ] && break
+    sleep 0.05
+done
+chat --session tea
+sees "in use: said when it is opened" "^chela: session 'tea' is in use by process"
+types "me too"
+press Enter
+sees "in use: the message" '^> me too$'
+for _ in {1..400}; do
+    [ "$(screen | grep -c "session 'tea' is in use")" -ge 2 ] && break
+    sleep 0.05
+done
+types "/usage"
+press Enter
+sees "in use: the run has ended" '^1 run, '
+same "in use: said once more, for the message" 2 "$(screen | grep -c "session 'tea' is in use")"
+quit "in use"
+touch "$space/go"
+wait "$holder"
+rm "$space/go"
 
 # --- what was typed is not lost
 chat --session queue
