@@ -244,6 +244,29 @@ sees "one Ctrl-C does not leave" 'Ctrl-C again'
 press C-c
 ends "two do" 0
 
+# --- stopped and continued
+open_terminal "PS1='shell: ' bash --norc --noprofile"
+prompt_is "a shell with jobs" 'shell:'
+types "(echo \$BASHPID >pid; exec $program chat --model scripted/rules.yaml)"
+press Enter
+shows '^>'
+types "half"
+prompt_is "typed before" '> half'
+press C-z
+prompt_is "Ctrl-Z stops the chat" 'shell:'
+types "fg"
+press Enter
+prompt_is "fg shows the prompt again" '> half'
+kill -STOP "$(cat "$space/pid")"
+prompt_is "stopped from outside" 'shell:'
+types "fg"
+press Enter
+prompt_is "fg shows the prompt again after that" '> half'
+types " and half"
+prompt_is "and keys reach the chat" '> half and half'
+press C-c C-d
+prompt_is "leaves to the shell" 'shell:'
+
 # --- a key is needed when something is said, not before
 ENV='env -u ANTHROPIC_API_KEY' chat --model anthropic/claude-test --no-session
 sees "no key: it is said" 'no API key for anthropic'

@@ -7,6 +7,7 @@ cd "$(dirname "$0")/../.." || exit 2
 
 cat >"$space/hold" <<'SCRIPT'
 #!/bin/sh
+touch holding
 while [ ! -e go ]; do sleep 0.05; done
 echo "held"
 SCRIPT
@@ -140,6 +141,48 @@ sees "nothing was said here" 'nothing was said here'
 quit "forks"
 chela sessions list --json
 same "undo leaves no look-alike" 2 "$(jq '[.[] | select(.title == "once upon a time")] | length' "$out")"
+
+# --- keys that arrive before the session is read wait for it
+chat --resume
+types $'story\r/rewind upon\r'
+sees "a command typed ahead knows the conversation" '^› once upon a time'
+press C-c
+sees "the conversation was shown" '^you said: once upon a time$'
+types $'/resume tea\ra message typed ahead\r'
+sees "a message typed ahead is answered" '^you said: a message typed ahead$'
+sees "after the conversation was shown" '^you said: 泡一壶龙井茶 🍵$'
+quit "typed ahead"
+open_terminal "env -u ANTHROPIC_API_KEY $program chat --model anthropic/claude-sonnet-4-6 --session story"
+sees "a model without a key" 'ANTHROPIC_API_KEY'
+types $'/model scripted/rules.yaml\r/rewind upon\r'
+sees "another model opens the session" '^› once upon a time'
+press C-c
+quit "another model"
+
+# --- a session that another process uses
+(cd "$space" && believe && with_env "$program" run -q --model scripted/rules.yaml --session tea hold >/dev/null 2>&1) &
+holder=$!
+for _ in {1..400}; do
+    [ -e "$space/holding" ] && break
+    sleep 0.05
+done
+chat --session tea
+sees "in use: said when it is opened" "^chela: session 'tea' is in use by process"
+types "me too"
+press Enter
+sees "in use: the message" '^> me too$'
+for _ in {1..400}; do
+    [ "$(screen | grep -c "session 'tea' is in use")" -ge 2 ] && break
+    sleep 0.05
+done
+types "/usage"
+press Enter
+sees "in use: the run has ended" '^1 run, '
+same "in use: said once more, for the message" 2 "$(screen | grep -c "session 'tea' is in use")"
+quit "in use"
+touch "$space/go"
+wait "$holder"
+rm "$space/go"
 
 # --- what was typed is not lost
 chat --session queue

@@ -93,9 +93,17 @@ check "run --help: on stdout" grep -q -- --max-turns "$out"
 chela --version
 exits "--version" 0
 
+chela run --help=x
+exits "run --help with a value" 0
+check "run --help with a value: on stdout" grep -q -- --max-turns "$out"
+
 # A configuration file: where and what is wrong in it.
 printf 'agents:\n  defaults:\n    model: [unclosed\n' >"$space/broken.yaml"
 refused "broken YAML" "broken.yaml:[0-9]+:[0-9]+" run --config broken.yaml go
+printf 'agents: { defaults: { model: scripted/demo, workspaceDir: nowhere } }\n' >"$space/place.yaml"
+refused "missing workspaceDir" "place.yaml: workspaceDir .*nowhere: No such" run --config place.yaml go
+printf 'agents: { defaults: { model: scripted/demo, workspaceDir: place.yaml } }\n' >"$space/file.yaml"
+refused "workspaceDir is a file" "file.yaml: workspaceDir .*: Not a directory" run --config file.yaml go
 printf 'agents:\n  defaults:\n    limits: { maxTurns: many }\n' >"$space/type.yaml"
 refused "wrong type" "type.yaml:3:[0-9]+.*maxTurns" run --config type.yaml go
 printf 'agents:\n  defaults:\n    modle: x\n' >"$space/typo.yaml"

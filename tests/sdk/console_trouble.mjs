@@ -236,6 +236,41 @@ if (page) {
     same(await texts(slow, '.assistant'), ['you said: over a slow line'], 'the answer');
     await slow.context().close();
   });
+  await check('trouble: a page that opens while a run speaks', async () => {
+    const answer = 'one two three four five six seven eight nine ten eleven twelve';
+    await page.click('#new');
+    await tell(page, 'before');
+    await ends(page, 1);
+    await tell(page, 'slowly please');
+    await page.locator('.assistant', { hasText: 'two' }).waitFor();
+    await page.reload();
+    await ends(page, 2);
+    same(await texts(page, '.user div'), ['before', 'slowly please'], 'each message, once');
+    same(await texts(page, '.assistant'), ['you said: before', answer], 'the answer, in one piece');
+    await tell(page, 'slowly once more');
+    await page.locator('.assistant', { hasText: 'two' }).nth(1).waitFor();
+    await tell(page, 'turn around');
+    await page.waitForSelector('.user.pending:not(.sending)');
+    await page.reload();
+    same(await page.locator('.user.pending div').textContent(), 'turn around', 'a message that waits is shown');
+    await ends(page, 3);
+    for (const when of ['as it went on', 'read again']) {
+      const parts = await page.locator('.user div, .assistant').allTextContents();
+      same(parts.slice(-4), ['slowly once more', answer, 'turn around', 'you said: turn around'], `its place: ${when}`);
+      same(await page.locator('.user:is(.pending, .undelivered)').count(), 0, `taken: ${when}`);
+      await page.reload();
+      await ends(page, 3);
+    }
+    const other = await place.visit(browser);
+    await place.enter(other);
+    await other.goto(page.url());
+    await ends(other, 3);
+    await tell(page, 'slowly again');
+    await ends(other, 4);
+    same((await texts(other, '.user div')).at(-1), 'slowly again', 'elsewhere: the message');
+    same((await texts(other, '.assistant')).slice(4), [answer], 'elsewhere: the answer, in one piece');
+    await other.context().close();
+  });
   await check('trouble: the gateway is killed and comes back', async () => {
     await page.click('#new');
     await tell(page, 'slowly please');

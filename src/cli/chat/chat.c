@@ -30,6 +30,7 @@ enum {
     ESCAPE_MS = 40,
     PASTE_MS = 1000, /* a paste in progress has no longer pauses */
     READ = 65536,
+    CTRL_C = 3,
 };
 
 /* --- keys ---------------------------------------------------------------------------- */
@@ -78,10 +79,30 @@ static void chat_submit(struct ch_chat *c) {
     free(text);
 }
 
+/* The process was stopped from outside: the shell has changed the mode of the terminal and has
+ * written to it. */
+static void on_continue(uv_signal_t *handle, int signo) {
+    struct ch_chat *c = handle->data;
+    (void)signo;
+    if (c->away)
+        return;
+    ch_screen_enter(&c->screen);
+    c->dirty = true;
+}
+
 static void suspend(struct ch_chat *c) {
+    uv_signal_stop(&c->continued);
     ch_screen_leave(&c->screen);
     kill(0, SIGTSTP); /* the whole process group */
     ch_screen_enter(&c->screen);
+    uv_signal_start(&c->continued, on_continue, SIGCONT);
+}
+
+/* Keep keys until the session is read: commands and messages depend on the conversation. */
+static void chat_hold(struct ch_chat *c, const char *p, size_t n) {
+    c->held = ch_must(realloc(c->held, c->nheld + n));
+    memcpy(c->held + c->nheld, p, n);
+    c->nheld += n;
 }
 
 static void chat_act(struct ch_chat *c, enum ch_edit_action action) {
@@ -95,7 +116,10 @@ static void chat_act(struct ch_chat *c, enum ch_edit_action action) {
             chela_cancel(c->run, "interrupted");
         break;
     case CH_EDIT_SUBMIT:
-        chat_submit(c);
+        if (c->opening)
+            chat_hold(c, "\r", 1);
+        else
+            chat_submit(c);
         break;
     case CH_EDIT_COMPLETE:
         ch_chat_complete(c);
@@ -151,8 +175,22 @@ static size_t chat_feed_some(struct ch_chat *c, const char *p, size_t n) {
 }
 
 static void chat_feed(struct ch_chat *c, const char *p, size_t n) {
-    for (size_t at = 0; at < n && !c->leaving;)
+    size_t at = 0;
+    while (at < n && !c->leaving && !c->held)
         at += chat_feed_some(c, p + at, n - at);
+    if (at < n && c->held)
+        chat_hold(c, p + at, n - at);
+}
+
+/* The session was read: handle the keys that waited. */
+static void chat_feed_held(struct ch_chat *c) {
+    char *held = c->held;
+    size_t n = c->nheld;
+    c->held = NULL;
+    c->nheld = 0;
+    chat_feed(c, held, n);
+    free(held);
+    c->dirty = true;
 }
 
 static struct ch_keys *chat_keys(struct ch_chat *c) {
@@ -181,6 +219,11 @@ static void on_keys(uv_poll_t *handle, int status, int events) {
     if (is_paste_lost(c, bytes, (size_t)n))
         chat_feed(c, "\033[201~", 6);
     c->heard = uv_now(&c->loop);
+    if (c->held && memchr(bytes, CTRL_C, (size_t)n)) {
+        free(c->held);
+        c->held = NULL;
+        c->nheld = 0;
+    }
     chat_feed(c, bytes, (size_t)n);
     if (ch_keys_waiting(chat_keys(c)))
         uv_timer_start(&c->escape, on_escape, ESCAPE_MS, 0);
@@ -223,6 +266,8 @@ static void chat_on_signal(uv_signal_t *handle, int signo) {
 
 static void before_wait(uv_prepare_t *handle) {
     struct ch_chat *c = handle->data;
+    if (c->held && !c->opening)
+        chat_feed_held(c);
     chat_listen(c);
     if (c->away)
         return;
@@ -327,8 +372,9 @@ static void open_handles(struct ch_chat *c) {
     uv_prepare_init(&c->loop, &c->before_wait);
     uv_async_init(&c->loop, &c->from_elsewhere, on_lines);
     uv_signal_init(&c->loop, &c->resized);
+    uv_signal_init(&c->loop, &c->continued);
     c->keyboard.data = c->tick.data = c->escape.data = c->before_wait.data = c;
-    c->from_elsewhere.data = c->resized.data = c->frame.data = c;
+    c->from_elsewhere.data = c->resized.data = c->continued.data = c->frame.data = c;
     for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
         uv_signal_init(&c->loop, &c->told[i]);
         c->told[i].data = c;
@@ -339,6 +385,7 @@ static void open_handles(struct ch_chat *c) {
     uv_timer_stop(&c->tick); /* only sets the period; runs start the timer */
     uv_prepare_start(&c->before_wait, before_wait);
     uv_signal_start(&c->resized, on_resize, SIGWINCH);
+    uv_signal_start(&c->continued, on_continue, SIGCONT);
 }
 
 static void close_handles(struct ch_chat *c) {
@@ -348,6 +395,7 @@ static void close_handles(struct ch_chat *c) {
         (uv_handle_t *)&c->resized,  (uv_handle_t *)&c->from_elsewhere,
         (uv_handle_t *)&c->told[0],  (uv_handle_t *)&c->told[1],
         (uv_handle_t *)&c->told[2],  (uv_handle_t *)&c->frame,
+        (uv_handle_t *)&c->continued,
     };
     for (size_t i = 0; i < sizeof(handles) / sizeof(handles[0]); i++)
         uv_close(handles[i], NULL);
@@ -370,6 +418,7 @@ static void chat_release(struct ch_chat *c) {
     free(c->pastes);
     free(c->undo);
     free(c->typed);
+    free(c->held);
     free(c->lines);
     ch_chat_drop_results(c);
     free(c->plan);

@@ -85,7 +85,7 @@ struct ch_chat {
     uv_poll_t keyboard;
     uv_timer_t tick, escape, frame;
     uv_prepare_t before_wait;
-    uv_signal_t resized, told[3];
+    uv_signal_t resized, continued, told[3];
     uv_async_t from_elsewhere;
     int tty; /* owned: a separate file description, because it is non-blocking */
     struct ch_screen screen;
@@ -98,6 +98,9 @@ struct ch_chat {
     uint64_t drawn; /* time of the last drawing, in ms of the loop */
     uint64_t heard; /* time of the last input, in ms of the loop */
     bool met; /* the conversation of the first session was shown */
+    bool opening; /* the session is being read from the store */
+    char *held;   /* owned: Enter and the keys after it, pressed meanwhile; NULL: none */
+    size_t nheld;
     struct ch_pick pick; /* valid while chosen is set */
     ch_chat_chosen_fn *chosen; /* NULL: no picker is open */
     char *chosen_key;          /* owned: the session that was picked first; NULL: none */

@@ -283,15 +283,20 @@ static void chat_on_wake(chela_session *s, void *user) {
 static void chat_on_ready(chela_session *s, const struct chela_error *err, void *user) {
     struct ch_chat *c = user;
     c->dirty = true;
-    bool early = c->run != NULL; /* a message was sent before the session was read */
-    if (!c->met && !early && !(err && err->code < 0)) {
+    if (!c->opening)
+        return; /* a run had the session read again, and reports the outcome */
+    c->opening = false;
+    bool first = !c->met;
+    c->met = true;
+    if (err && err->code < 0) {
+        ch_console_error(c->console, "%s", err->message);
+        return;
+    }
+    if (first) {
         ch_chat_past(c);
         ch_chat_undo_load(c);
     }
-    c->met = true;
-    if (err && err->code < 0)
-        ch_console_error(c->console, "%s", err->message);
-    else if (!early && chela_session_status(s) != CHELA_SESSION_IDLE)
+    if (!c->run && chela_session_status(s) != CHELA_SESSION_IDLE)
         ch_console_note(c->console, "a run of this session is unfinished: /resume continues it");
 }
 
@@ -302,6 +307,7 @@ static int chat_open_session(struct ch_chat *c, const char *key, struct chela_er
     chela_session_on_wake(c->session, chat_on_wake, c);
     chela_session_on_task(c->session, ch_chat_task_event, c);
     c->tasks = 0;
+    c->opening = c->setup->store != NULL;
     if (c->setup->store)
         chela_session_on_ready(c->session, chat_on_ready, c);
     return CHELA_OK;

@@ -95,6 +95,7 @@ static void model_chosen(struct ch_chat *c, const char *name) {
     if (c->agent)
         ch_chat_keep(c);
     ch_console_note(c->console, "the next message goes to %s", name);
+    ch_chat_ready(c); /* without a key of the first model, the session was not opened */
 }
 
 /* Add the models of a JSON array to a picker, with their context sizes. */

@@ -247,7 +247,9 @@ static void print_text(FILE *out, const struct ch_findings *f, bool quiet) {
         bool ok = strcmp(one->status, "ok") == 0;
         if (quiet && ok)
             continue;
-        fprintf(out, "%-4s  %-8s %-21s %s\n", one->status, one->area, one->name, one->detail);
+        int area = (int)strlen(one->area);
+        fprintf(out, "%-4s  %-8s %-*s %s\n", one->status, one->area, area > 8 ? 29 - area : 21,
+                one->name, one->detail);
         if (!ok && one->mend)
             fprintf(out, "%37s-> %s\n", "", one->mend);
     }

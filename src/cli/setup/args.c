@@ -243,7 +243,7 @@ static void long_flag(struct parser *p, const char *name) {
 
     if (opt)
         args_take(p, opt, attached);
-    else if (strcmp(name, "help") == 0)
+    else if (n == 4 && memcmp(name, "help", n) == 0)
         p->args->help = true;
     else
         unknown_long(p, name, n);

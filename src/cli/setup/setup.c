@@ -513,6 +513,17 @@ void ch_setup_team_close(struct ch_setup_team *team) {
 static int setup_gather(struct ch_setup *s, const char *id, const struct chela_agent_opts *caller,
                         chela_agent *agent, struct chela_error *err);
 
+/* dir: from the command line or the configuration file; NULL: none. */
+static int check_workspace(const struct ch_setup *s, const char *dir, struct chela_error *err) {
+    bool flag = dir == s->flags->workspace;
+    struct stat st;
+    errno = ENOTDIR; /* of a path that exists */
+    if (!dir || (stat(dir, &st) == 0 && S_ISDIR(st.st_mode)))
+        return CHELA_OK;
+    return ch_problem(err, CHELA_ECONFIG, "%s%s %s: %s", flag ? "--workspace" : s->config_path,
+                      flag ? "" : ": workspaceDir", dir, strerror(errno));
+}
+
 /* Create an agent that is called or takes over. Models and tools of the command line apply
  * to the first agent only; denied tools, approval mode and limits apply to all. */
 static int make_member(struct ch_setup *s, const char *id, const struct chela_agent_opts *caller,
@@ -529,6 +540,8 @@ static int make_member(struct ch_setup *s, const char *id, const struct chela_ag
         opts.api_key_env = caller->api_key_env;
     }
     opts.workspace = opts.workspace ? opts.workspace : s->flags->workspace;
+    if (check_workspace(s, opts.workspace, err) < 0)
+        return err->code;
     struct policy policy = take_policy(&opts);
     char *deny = s->nobody && !policy.allow ? deny_questions(policy.deny) : NULL;
     ch_trust_skills(s, opts.workspace);
@@ -620,17 +633,6 @@ void ch_setup_schedules_release(struct ch_setup_schedules *l) {
 
 /* --- agent -------------------------------------------------------------------- */
 
-static int check_workspace(const char *dir, struct chela_error *err) {
-    struct stat st;
-    if (!dir)
-        return CHELA_OK;
-    if (stat(dir, &st) < 0)
-        return ch_problem(err, CHELA_EINVAL, "--workspace %s: %s", dir, strerror(errno));
-    if (!S_ISDIR(st.st_mode))
-        return ch_problem(err, CHELA_EINVAL, "--workspace %s: not a directory", dir);
-    return CHELA_OK;
-}
-
 static int check_url(const char *url, struct chela_error *err) {
     if (!url || strncmp(url, "http://", 7) == 0 || strncmp(url, "https://", 8) == 0)
         return CHELA_OK;
@@ -682,7 +684,7 @@ static int setup_fill_opts(struct ch_setup *s, struct chela_agent_opts *opts,
     opts->deny = s->flags->deny;
     if (s->config && chela_config_agent(s->config, s->flags->agent, opts, err) < 0)
         return err->code = CHELA_ECONFIG;
-    return CHELA_OK;
+    return check_workspace(s, opts->workspace, err);
 }
 
 /* Makes the agent and gives it its tools. */
@@ -701,7 +703,7 @@ static int setup_make_agent(struct ch_setup *s, struct chela_agent_opts *opts,
 
 int ch_setup_agent(struct ch_setup *s, struct chela_agent_opts *opts, chela_agent **out,
                    struct chela_error *err) {
-    if (check_workspace(s->flags->workspace, err) < 0 || check_url(opts->base_url, err) < 0)
+    if (check_url(opts->base_url, err) < 0)
         return err->code;
     if (s->flags->agent && !s->config)
         return ch_problem(err, CHELA_ECONFIG,

@@ -56,6 +56,15 @@ static void screen_measure(struct ch_screen *s) {
 
 /* --- the terminal ------------------------------------------------------------------- */
 
+static void forget_foot(struct ch_screen *s) {
+    for (size_t i = 0; i < s->n; i++)
+        free(s->foot[i]);
+    free(s->foot);
+    s->foot = NULL;
+    s->n = s->row = 0;
+    s->column = 0;
+}
+
 void ch_screen_enter(struct ch_screen *s) {
     struct termios raw = s->before;
     raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO | ISIG | IEXTEN);
@@ -65,6 +74,7 @@ void ch_screen_enter(struct ch_screen *s) {
     s->raw = tcsetattr(s->fd, TCSADRAIN, &raw) == 0;
     screen_send(s, PASTE_ON, sizeof(PASTE_ON) - 1);
     screen_measure(s);
+    forget_foot(s); /* another program may have moved the cursor */
 }
 
 bool ch_screen_open(struct ch_screen *s, int fd) {
@@ -74,15 +84,6 @@ bool ch_screen_open(struct ch_screen *s, int fd) {
     ch_draft_init(&s->above);
     ch_screen_enter(s);
     return true;
-}
-
-static void forget_foot(struct ch_screen *s) {
-    for (size_t i = 0; i < s->n; i++)
-        free(s->foot[i]);
-    free(s->foot);
-    s->foot = NULL;
-    s->n = s->row = 0;
-    s->column = 0;
 }
 
 void ch_screen_leave(struct ch_screen *s) {

@@ -85,6 +85,7 @@ static const struct {
     {"-h", "help "},
     {"--help,--nope", "help unknown flag --nope (--help lists them)"},
     {"-qh", "help q "},
+    {"--help=run", "help "},
 
     {"--json", "unknown flag --json (use --output json)"},
     {"--modle,x", "[x]unknown flag --modle (did you mean --model?)"},

@@ -106,6 +106,7 @@ export class Chat {
     this.answers = new Map(); /* calls that wait for their result, by id */
     this.next = new Map(); /* by run: the next sequence number that is new */
     this.filled = new Set(); /* records whose media are shown */
+    this.late = new Map(); /* queued messages whose records are not loaded: whether they were dropped */
     this.inputs = new Map(); /* by run: {seq, content} of the message that began it */
     this.text = this.thought = this.planNode = null;
     this.indexes = new Map();
@@ -127,7 +128,8 @@ export class Chat {
     this.text = this.thought = null;
     const node = this.user(content, badge);
     node.classList.add("pending");
-    this.node.append(node);
+    node.dataset.text = node.content.filter((b) => b.type === "text").map((b) => b.text).join("\n");
+    this.into.append(node);
     Object.assign(this, { text, thought });
     return node;
   }
@@ -270,7 +272,7 @@ export class Chat {
     const running = last?.data.status === "running" && live ? last : null;
     for (const r of records) {
       /* The events of the current turn are replayed from its start. */
-      if (running && r.seq > running.seq && r.data.run === running.data.run && r.type !== "done") continue;
+      if (running && r.seq > running.seq && r.data.run === running.data.run && !["done", "inbound"].includes(r.type)) continue;
       this.record(r);
     }
     this.seq = this.run = null;
@@ -293,7 +295,7 @@ export class Chat {
     this.seq = seq;
     this.run = data.run;
     if (type === "inbound") this.inbound(seq, data);
-    else if (type === "message" && data.of) { if (data.dropped) this.drop(data.of); }
+    else if (type === "message" && data.of) this.taken(data);
     else if (type === "message") this.message(data.message);
     else if (type === "done") this.resultOf(data.message?.content?.[0]);
     else if (type === "asked") this.consent(data.approval, data.name, data.summary, data.arguments, data.remember);
@@ -301,14 +303,20 @@ export class Chat {
     else if (type === "compaction") this.notice(say("chat.shorter"));
     else if (type === "state") this.stateOf(data);
   }
-  /* A queued message that its run did not take: it begins a run of its own, or is gone. */
-  drop(seq) {
-    for (const root of [this.into, this.node]) root.querySelector(`.user[data-seq="${seq}"]`)?.remove();
+  /* The run takes a queued message, which is shown here, or drops it: it begins a run of its own,
+   * or is gone. */
+  taken({ of, dropped }) {
+    const bubble = [this.into, this.node].map((root) => root.querySelector(`.user[data-seq="${of}"]`)).find(Boolean);
+    if (!bubble) { this.late.set(of, dropped); return; }
+    bubble.remove();
+    if (!dropped) this.user(bubble.content, bubble.badge);
   }
-  inbound(seq, data) {
-    const start = data.mode === "start";
-    if (start) this.inputs.set(data.run, { seq, content: data.message?.content });
-    this.user(data.message?.content, { steer: say("chat.steered"), follow_up: say("chat.followed") }[data.mode], start);
+  inbound(seq, { run, mode, message }) {
+    const content = message?.content, badge = { steer: say("chat.steered"), follow_up: say("chat.followed") }[mode];
+    if (mode === "start") this.inputs.set(run, { seq, content });
+    if (!badge) this.user(content, null, mode === "start");
+    else if (!this.late.has(seq)) this.queued(content, say("chat.waits")).badge = badge;
+    else if (!this.late.get(seq)) this.user(content, badge);
   }
   message(m) {
     if (m?.role !== "assistant") { if (m?.role === "user") this.user(m.content); return; }

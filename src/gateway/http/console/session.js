@@ -38,7 +38,7 @@ export const state = {
 export const hooks = {};
 
 export const chat = new Chat($("chat"), {
-  began: (e) => { setStatus("running"); if (e.seq === 0) showInput(e.run); },
+  began: (e) => { setStatus("running"); if (e.seq === 0 && !chat.inputs.has(e.run)) showInput(e.run); },
   resumed: () => setStatus("running"),
   ended: (e) => {
     setStatus(e.status === "paused" ? "paused" : "idle");
@@ -264,6 +264,7 @@ export async function openSession(key) {
     chat.clear();
     take(records, live);
     setStatus(chat.load(records, live));
+    if (state.status === "idle") pendings().forEach(undelivered);
     if (state.status === "paused") await fillWaiting();
   } catch (error) {
     if (state.key !== key) return;
@@ -403,12 +404,15 @@ async function showInput(run) {
     const { records } = await recordsOf(key, pageSize).catch(() => ({ records: [] }));
     const input = records.find((r) => r.type === "inbound" && r.data.run === run && r.data.mode === "start");
     if (input && place.isConnected) {
+      const { text, thought } = chat; /* the run may be speaking already */
+      chat.text = chat.thought = null;
       pendingOf(plain(input.data.message.content))?.remove();
       chat.seq = input.seq;
       chat.run = run;
       place.before(chat.user(input.data.message.content, null, true));
       chat.inputs.set(run, { seq: input.seq, content: input.data.message.content });
       chat.seq = null;
+      Object.assign(chat, { text, thought });
     }
   }
   place.remove();
@@ -425,6 +429,7 @@ async function completeRun(e) {
     state.records = [...state.records.filter((r) => r.seq < (records[0]?.seq ?? 0)), ...records];
     const stuck = atEnd();
     chat.complete(records);
+    for (const r of records) $("chat").querySelector(`.user.pending[data-seq="${r.data.of}"]`)?.remove();
     const began = records.filter((r) => r.type === "inbound" && r.data.run !== e.run).map((r) => textIn(r.data.message?.content));
     if (state.status !== "running") for (const bubble of pendings()) if (!began.includes(bubble.dataset.text)) undelivered(bubble);
     if (stuck || state.pinned) toEnd();
