@@ -152,6 +152,8 @@ tells "chat: functions" '.choices[0] | [.finish_reason, .message.function_call.n
 message=$(jq -c .choices[0].message "$out")
 chat "\"messages\":[{\"role\":\"user\",\"content\":\"where\"},$message,{\"role\":\"function\",\"name\":\"get_place\",\"content\":\"Oslo\"}],$functions"
 tells "and a function's result" .choices[0].message.content "it said: Oslo"
+chat '"messages":[{"role":"user","content":[{"type":"text","text":"read"},{"type":"file","file":{"filename":"a.txt","file_data":"data:text/plain;charset=utf-8;base64,aGk="}}]}]'
+answers "chat: a data URL with a parameter" 200
 chat '"messages":[{"role":"user","content":"think"}]'
 tells "chat: reasoning" .choices[0].message.reasoning_content "hm hm"
 chat '"stream":true,"messages":[{"role":"user","content":"think"}]'
