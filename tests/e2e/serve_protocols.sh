@@ -14,6 +14,10 @@ rules:
   - { when: { after: none, user: "where" }, say: "Let me look.", call: { tool: get_place, args: { near: "me" } } }
   - { when: { after: none, user: "limit" }, fail: { status: 429, message: "slow down" } }
   - { when: { after: none, user: "busy" }, fail: { status: 529, message: "overloaded" } }
+  - { when: { after: none, user: "add" }, say: "Let me add.", call: { tool: calculate, args: { expression: "2+40" } } }
+  - { when: { after: calculate }, say: '{"n":42}' }
+  - { when: { after: none, user: "final" }, say: "Here it is.", call: { tool: final_answer, args: { n: 42 } } }
+  - { when: { after: none, user: "^no$" }, say: "I cannot.", stop: refusal }
   - { when: { after: none, user: "think" }, think: "hm hm", say: "thought" }
   - { when: { after: none }, say: "you said: {{user}}" }
   - { say: "it said: {{result}}" }
@@ -23,6 +27,7 @@ store: "memory:"
 agents:
   list:
     - { id: coder, model: scripted/rules.yaml, retries: 0, tools: { allow: [] } }
+    - { id: adder, model: scripted/rules.yaml, retries: 0, tools: { allow: [calculate] } }
 YAML
 program=$(realpath "$program")
 serve
@@ -112,10 +117,31 @@ answers "is a session" 200
 pdf=JVBERi0xLjQK
 ask "\"input\":[{\"role\":\"user\",\"content\":[{\"type\":\"input_text\",\"text\":\"media\"},{\"type\":\"input_file\",\"filename\":\"a.pdf\",\"file_data\":\"data:application/pdf;base64,$pdf\"},{\"type\":\"input_file\",\"file_url\":\"https://example.com/a.pdf\"},{\"type\":\"input_audio\",\"input_audio\":{\"data\":\"AAAA\",\"format\":\"wav\"}},{\"type\":\"input_image\",\"image_url\":\"https://example.com/a.png\"}]}]"
 tells "files, sound, pictures" .status completed
+ask '"input":"no"'
+tells "a refusal" '[.status, .incomplete_details.reason] | join(" ")' "incomplete content_filter"
 ask '"input":"think","include":["reasoning.encrypted_content"]'
-tells "reasoning" '.output[0] | [.type, .summary[0].text] | join(" ")' 'reasoning hm hm'
+tells "reasoning" '.output[0] | [.type, .status, .summary[0].text] | join(" ")' 'reasoning completed hm hm'
 ask '"input":"think","stream":true'
 same "streamed" "hm hm" "$(chunks | jq -j 'select(.type == "response.reasoning_summary_text.delta").delta')"
+
+# --- an answer in a schema is sent alone, without the text of other turns and beside calls
+form='"type":"json_schema","name":"n","schema":{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}'
+chat_form='"response_format":{"type":"json_schema","json_schema":{"name":"n",'${form#*,*,}'}}'
+for word in add final; do
+    for stream in false true; do
+        post /v1/responses "{\"model\":\"adder\",\"input\":\"$word\",\"text\":{\"format\":{$form}},\"stream\":$stream}"
+        response=$(if $stream; then chunks | jq 'select(.type == "response.completed").response'; else cat "$out"; fi)
+        same "responses: $word, streamed $stream" '{"n":42}' "$(jq -c '.output[].content[].text' <<<"$response" | jq -cs 'join("|") | fromjson')"
+        post /v1/messages "{\"model\":\"adder\",\"max_tokens\":99,\"messages\":[{\"role\":\"user\",\"content\":\"$word\"}],\"output_config\":{\"format\":{$form}},\"stream\":$stream}"
+        text=$(if $stream; then chunks | jq -j '.delta.text // empty'; else jq -j '.content[].text' "$out"; fi)
+        same "messages: $word, streamed $stream" '{"n":42}' "$text"
+        post /v1/chat/completions "{\"model\":\"adder\",\"messages\":[{\"role\":\"user\",\"content\":\"$word\"}],$chat_form,\"stream\":$stream}"
+        text=$(if $stream; then chunks | jq -j '.choices[0].delta.content // empty'; else jq -j '.choices[0].message.content' "$out"; fi)
+        same "chat: $word, streamed $stream" '{"n":42}' "$text"
+    done
+done
+chat "\"messages\":[{\"role\":\"user\",\"content\":\"where\"}],$chat_form,\"tools\":[{\"type\":\"function\",\"function\":{\"name\":\"get_place\"}}]"
+tells "text beside a call is no answer in the schema" '.choices[0] | [.finish_reason, .message.content] | tostring' '["tool_calls",null]'
 
 # --- Chat Completions
 chat '"messages":[{"role":"user","content":"patch"}],"tools":[{"type":"custom","custom":{"name":"apply_patch","description":"Patches."}}]'
@@ -126,6 +152,8 @@ tells "chat: functions" '.choices[0] | [.finish_reason, .message.function_call.n
 message=$(jq -c .choices[0].message "$out")
 chat "\"messages\":[{\"role\":\"user\",\"content\":\"where\"},$message,{\"role\":\"function\",\"name\":\"get_place\",\"content\":\"Oslo\"}],$functions"
 tells "and a function's result" .choices[0].message.content "it said: Oslo"
+chat '"messages":[{"role":"user","content":[{"type":"text","text":"read"},{"type":"file","file":{"filename":"a.txt","file_data":"data:text/plain;charset=utf-8;base64,aGk="}}]}]'
+answers "chat: a data URL with a parameter" 200
 chat '"messages":[{"role":"user","content":"think"}]'
 tells "chat: reasoning" .choices[0].message.reasoning_content "hm hm"
 chat '"stream":true,"messages":[{"role":"user","content":"think"}]'
@@ -163,6 +191,9 @@ tells "in its form, too" .error.type overloaded_error
 messages '"messages":[{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":{}}]},{"role":"user","content":"x"}]'
 answers "a call without a result" 400
 tells "is the request's fault" .error.type invalid_request_error
+messages '"thread":{"type":"create"},"messages":[{"role":"user","content":"hello"}]'
+answers "a conversation that the server would hold" 400
+tells "the code by which clients send the whole" .error.details.error_code thread_unsupported_request
 post /v1/messages/count_tokens '{"model":"coder","messages":[{"role":"user","content":"hello"}]}'
 tells "tokens" '.input_tokens > 0 and .input_tokens < 20' true
 anon POST /v1/messages -H 'Content-Type: application/json' -H "X-Api-Key: $token" --data '{"model":"coder","messages":[{"role":"user","content":"hello"}]}'

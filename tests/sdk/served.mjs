@@ -32,6 +32,7 @@ const loops = Object.keys(apis).flatMap((api) => clients.flatMap((client) => [fa
 const hello = agent('hello', 'anthropic');
 const thinks = agent('reasoning', 'anthropic');
 const withSdk = agent('calculate', 'openai');
+const withRunner = agent('calculate', 'anthropic');
 const errors = ['always_429', 'always_500', 'unauthorized', 'no_model', 'refused_400'].map((name) => [name, agent(name, 'anthropic')]);
 providers.push(`  vectors: { api: openai, baseUrl: "${server.url}/embed/e/v1", apiKeyEnv: MODEL_KEY, models: [{ id: e }] }`);
 agents.push('    - { id: embedder, model: "vectors/e", embedding: "vectors/e" }');
@@ -129,6 +130,11 @@ await check('anthropic: key headers', async () => {
   same((await post({ 'x-api-key': 'wrong-wrong-wrong-wrong' })).status, 401, 'a wrong key');
   same((await (await post({})).json()).type, 'error', 'the form of an error');
   same((await post({ 'x-api-key': token, 'anthropic-version': '2023-06-01' })).status, 200, 'the right key');
+});
+await check('anthropic: the tool runner', async () => {
+  const calculate = { name: 'calculate', description: 'Calculates.', input_schema: schema, parse: (input) => input, run: () => '42' };
+  const got = await anthropic.beta.messages.toolRunner({ model: withRunner, max_tokens: 100, messages: [{ role: 'user', content: 'go' }], tools: [calculate] });
+  same(got.content.map((b) => b.text).join(''), '2 + 40 is 42.', 'the answer');
 });
 await check('anthropic: counting', async () => {
   const count = async (text) => (await anthropic.messages.countTokens({ model: hello, messages: [{ role: 'user', content: text }] })).input_tokens;

@@ -348,7 +348,11 @@ void ch_anthropic_messages(struct ch_request *req) {
                                                  .reasoned = anthropic_on_reasoned,
                                                  .end = anthropic_on_end,
                                                  .release = anthropic_release};
-    ch_completion_begin(req, &ops);
+    if (ch_json_is(ch_json_get(req->json, "thread"), CH_JSON_OBJECT))
+        ch_request_fail(req, 400, "thread_unsupported_request",
+                        "`thread` is not supported: send the whole conversation");
+    else
+        ch_completion_begin(req, &ops);
 }
 
 /* --- counting */

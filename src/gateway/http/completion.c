@@ -128,7 +128,8 @@ static void completion_on_event(struct ch_lane_watcher *w, const struct chela_ev
     struct ch_completion *r = CH_CONTAINER(w, struct ch_completion, watcher);
     if (ev->type != CHELA_EV_RUN_END) {
         completion_follow_reply(r, ev);
-        r->ops->event(r, ev);
+        if (ev->type != CHELA_EV_TEXT_DELTA || !ch_completion_structured(r))
+            r->ops->event(r, ev);
         return;
     }
     r->request->on_disconnect = NULL;

@@ -44,7 +44,8 @@ struct ch_completion_ops {
     int overloaded;     /* the protocol's HTTP status for a service that is overloaded */
     /* Reads the protocol's own members of the request: settings, tools, history. */
     int (*read)(struct ch_completion *r, struct ch_lane_opts *o, struct chela_error *err);
-    void (*event)(struct ch_completion *r, const struct chela_event *ev); /* all but RUN_END */
+    /* All but RUN_END; of a structured answer, all but its text, which comes with RUN_END. */
+    void (*event)(struct ch_completion *r, const struct chela_event *ev);
     /* A block of reasoning is complete; its text was reported by events before. May be
      * NULL. */
     void (*reasoned)(struct ch_completion *r, const struct ch_block *b);
@@ -57,6 +58,11 @@ struct ch_completion_ops {
 void ch_completion_begin(struct ch_request *req, const struct ch_completion_ops *ops);
 /* The run, if this process has it; NULL: there is none, or another gateway has the session. */
 const chela_run *ch_completion_run(const struct ch_completion *r);
+/* Did the client ask for an answer in a schema? Its parser takes the answer alone: no text of
+ * earlier turns, beside calls, or of an answer that did not match. */
+static inline bool ch_completion_structured(const struct ch_completion *r) {
+    return r->opts.patch.output_schema != NULL;
+}
 /* Did the run end in an error, or was it cancelled? */
 bool ch_completion_failed(const struct chela_event *end);
 /* The status for a failed run. Errors that the client can act upon, a rate limit or a request

@@ -5,7 +5,8 @@
  * pauses, the response holds the calls, and the next request brings the results.
  *
  * A stream begins with the first text; an error before that is sent with its HTTP status. A
- * stream holds all text of the run; a response without a stream holds the last reply only. */
+ * stream holds all text of the run; a response without a stream, or with a schema, holds the
+ * last reply only. */
 #include "gateway/http/openai_chat.h"
 
 #include "base/error.h"
@@ -226,6 +227,8 @@ static void openai_chat_end_stream(struct openai_chat *c, const struct chela_eve
     struct ch_jw w = ch_jw(&out);
     CH_BUF_AUTO sources = {0}, delta = {0};
     openai_chat_begin_stream(c);
+    if (!c->said && !c->gap && !c->ncalls && ev->end.text.n)
+        openai_chat_send_text(c, ev->end.text);
     ch_openai_annotations(ev->end.citations, true, &sources);
     if (sources.n) {
         ch_buf_addf(&delta, "{\"annotations\":%s}", ch_buf_str(&sources));
@@ -254,7 +257,7 @@ static void openai_chat_end_whole(struct openai_chat *c, const struct chela_even
     ch_jw_key(&w, "message");
     ch_jw_begin(&w, '{');
     ch_jw_kcstr(&w, "role", "assistant");
-    if (ev->end.text.n || !c->ncalls)
+    if (!c->ncalls || (ev->end.text.n && !ch_completion_structured(&c->r)))
         ch_jw_kstr(&w, "content", ch_sv(ev->end.text.p, ev->end.text.n));
     else
         ch_jw_kcstr(&w, "content", NULL);

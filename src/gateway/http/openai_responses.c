@@ -56,10 +56,15 @@ static void write_response(const struct openai_response *r, struct ch_jw *w, con
     ch_jw_kcstr(w, "object", "response");
     ch_jw_kint(w, "created_at", r->r.created);
     ch_jw_kcstr(w, "status", status);
-    if (strcmp(status, "incomplete") == 0)
-        ch_jw_kraw(w, "incomplete_details", CH_SV("{\"reason\":\"max_output_tokens\"}"));
-    else
-        ch_jw_kcstr(w, "incomplete_details", NULL);
+    ch_jw_key(w, "incomplete_details");
+    if (strcmp(status, "incomplete") == 0) {
+        bool refused = end->end.reason == CHELA_REASON_REFUSED;
+        ch_jw_begin(w, '{');
+        ch_jw_kcstr(w, "reason", refused ? "content_filter" : "max_output_tokens");
+        ch_jw_end(w, '}');
+    } else {
+        ch_jw_null(w);
+    }
     ch_jw_key(w, "error");
     if (strcmp(status, "failed") == 0) {
         ch_jw_begin(w, '{');
@@ -241,6 +246,7 @@ static void write_reasoning(const struct openai_response *r, struct ch_buf *out,
     ch_jw_begin(&w, '{');
     ch_jw_kcstr(&w, "type", "reasoning");
     ch_jw_kcstr(&w, "id", r->item);
+    ch_jw_kcstr(&w, "status", done ? "completed" : "in_progress");
     ch_jw_key(&w, "summary");
     ch_jw_begin(&w, '[');
     if (done && r->text.n) {
@@ -414,7 +420,8 @@ static void openai_response_add_call(struct openai_response *r, const struct che
 static const char *openai_response_status_of(const struct chela_event *ev) {
     if (ch_completion_failed(ev))
         return "failed";
-    if (ev->end.status == CHELA_STATUS_STOPPED || ev->end.reason == CHELA_REASON_LENGTH)
+    if (ev->end.status == CHELA_STATUS_STOPPED || ev->end.reason == CHELA_REASON_LENGTH ||
+        ev->end.reason == CHELA_REASON_REFUSED)
         return "incomplete";
     return "completed";
 }

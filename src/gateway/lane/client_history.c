@@ -149,6 +149,8 @@ int ch_client_history_add_media(struct ch_client_history *h, enum ch_block_type 
     if (ch_sv_starts(url, "data:")) {
         struct ch_sv rest = ch_sv(url.p + 5, url.n - 5), head = ch_sv_split(&rest, ',');
         b.name = ch_sv_split(&head, ';');
+        while (head.n && memchr(head.p, ';', head.n))
+            ch_sv_split(&head, ';'); /* parameters, such as charset */
         if (!rest.p || !ch_sv_is(head, "base64") || !b.name.n)
             return ch_fail(err, CHELA_EINVAL, "a data URL must have the form data:TYPE;base64,...");
         b.text = rest;

@@ -107,7 +107,7 @@ const char *ch_request_error_type(const struct ch_request *req, int status) {
     return req->is_anthropic ? anthropic_error_type(status) : openai_error_type(status);
 }
 
-/* Anthropic's clients parse {"type":"error","error":{"type","message"}}. */
+/* Anthropic's clients parse {"type":"error","error":{"type","message","details"}}. */
 static void write_error_json(struct ch_buf *out, int status, const char *code,
                              const char *message, bool is_anthropic) {
     struct ch_jw w = ch_jw(out);
@@ -123,6 +123,11 @@ static void write_error_json(struct ch_buf *out, int status, const char *code,
         ch_jw_kcstr(&w, "type", openai_error_type(status));
         ch_jw_kcstr(&w, "param", NULL);
         ch_jw_kcstr(&w, "code", code);
+    } else if (code) {
+        ch_jw_key(&w, "details");
+        ch_jw_begin(&w, '{');
+        ch_jw_kcstr(&w, "error_code", code);
+        ch_jw_end(&w, '}');
     }
     ch_jw_end(&w, '}');
     ch_jw_end(&w, '}');

@@ -78,6 +78,7 @@ static enum ch_stop openai_decode_stop_of(struct ch_sv raw) {
         {"sensitive", CH_STOP_REFUSAL},
         {"error", CH_STOP_ERROR},
         {"network_error", CH_STOP_ERROR},
+        {"abort", CH_STOP_ERROR}, /* vLLM and SGLang: the engine was stopped or failed */
         {"unknown", CH_STOP_ERROR},
         {"insufficient_system_resource", CH_STOP_ERROR},
     };

@@ -27,7 +27,7 @@
 
 struct state {
     struct ch_responses_items items;
-    unsigned last;                   /* output_index of the last item */
+    unsigned last;                   /* index of the last item */
     struct ch_template template;     /* template of deltas */
     enum ch_responses_delta repeats; /* target of the learnt delta */
     unsigned key;                    /* key of its block */
@@ -181,7 +181,7 @@ static int use_response(struct ch_decoder *d, const struct response *r, struct c
 /* --- events */
 
 struct event {
-    struct ch_sv type, delta, text;
+    struct ch_sv type, delta, text, item_id;
     int64_t output_index, part;
     struct ch_sv item; /* JSON */
     bool has_error, has_response;
@@ -201,6 +201,8 @@ static bool responses_decode_read_event(struct ch_decoder *d, struct ch_sv data,
                 ch_pull_str(&p, &e->type);
             else if (ch_sv_is(key, "delta"))
                 ch_pull_str(&p, &e->delta);
+            else if (ch_sv_is(key, "item_id"))
+                ch_pull_str(&p, &e->item_id);
             else if (ch_sv_is(key, "output_index"))
                 ch_pull_int(&p, &e->output_index);
             else if (ch_sv_is(key, "content_index") || ch_sv_is(key, "summary_index"))
@@ -293,8 +295,9 @@ static int item_event(struct ch_decoder *d, struct ch_sv name, const struct even
     struct state *st = responses_decode_state_of(d);
     struct ch_responses_items *items = &st->items;
     bool added = ch_sv_is(name, "output_item.added");
-    int64_t next = added && items->n ? st->last + 1 : st->last;
-    int64_t index = e->output_index >= 0 ? e->output_index : next;
+    int64_t index = e->output_index;
+    if (index < 0)
+        index = (int64_t)ch_responses_find(items, e->item_id, e->item, added, st->last);
     if (index >= CH_LIMIT_REPLY_BLOCKS)
         return CHELA_ELIMIT;
     st->last = (unsigned)index;

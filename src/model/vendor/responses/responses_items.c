@@ -1,10 +1,11 @@
 /* responses_items.c -- see responses_items.h.
  *
- * The fold key of a block is its item's output_index; further parts of a message have keys
+ * The fold key of a block is its item's index; further parts of a message have keys
  * beyond those. */
 #include "model/vendor/responses/responses_items.h"
 
 #include "base/limits.h"
+#include "base/mix.h"
 #include "base/utf8.h"
 #include "json/members.h"
 #include "json/pull.h"
@@ -100,6 +101,27 @@ static enum ch_responses_kind responses_items_kind_of(struct ch_sv type) {
     return CH_ITEM_UNKNOWN;
 }
 
+static uint64_t responses_items_id_of(const struct wire_item *w) {
+    struct ch_sv id = w->id.n ? w->id : w->call_id;
+    return id.n ? ch_mix_text(1, id) : 0;
+}
+
+/* A whole item under another id than the last was not announced. */
+size_t ch_responses_find(struct ch_responses_items *x, struct ch_sv id, struct ch_sv json,
+                         bool added, unsigned last) {
+    struct wire_item w = {.id = id};
+    if (added || !x->n)
+        return x->n;
+    if (json.n)
+        responses_items_read_item(x, json, &w);
+    uint64_t wanted = responses_items_id_of(&w);
+    for (size_t i = x->n; wanted && i-- > 0;)
+        if (x->list[i].id == wanted)
+            return i;
+    bool other = json.n && wanted && last < x->n && x->list[last].id;
+    return other ? x->n : last;
+}
+
 static bool responses_items_is_call(enum ch_responses_kind kind) {
     return kind == CH_ITEM_CALL || kind == CH_ITEM_CUSTOM_CALL;
 }
@@ -170,6 +192,7 @@ int ch_responses_begin(struct ch_responses_items *x, struct ch_fold *f, unsigned
     if (!responses_items_read_item(x, json, &w))
         return CHELA_OK;
     item->known = true;
+    item->id = responses_items_id_of(&w);
     item->kind = (uint8_t)responses_items_kind_of(w.type);
     if (item->kind == CH_ITEM_REASONING)
         return ch_fold_reasoning(f, index, CH_SV(""));
@@ -404,6 +427,8 @@ int ch_responses_done(struct ch_responses_items *x, struct ch_fold *f, unsigned 
         return CHELA_OK;
     bool first = !item->done;
     item->known = item->done = true;
+    if (!item->id)
+        item->id = responses_items_id_of(&w);
     item->kind = (uint8_t)responses_items_kind_of(w.type);
     switch ((enum ch_responses_kind)item->kind) {
     case CH_ITEM_MESSAGE:

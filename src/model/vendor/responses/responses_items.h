@@ -1,6 +1,7 @@
 /* responses_items.h -- decodes the output items of a Responses reply.
  *
- * An item is identified by its output_index; ids may change between events or be missing.
+ * An item is identified by its output_index; ids may change between events or be missing. The
+ * id counts if a server sends no output_index (llama.cpp).
  * An item is announced, grows by deltas, and ends with an object that contains all of it
  * and takes precedence. Data that only the vendor needs back is kept as JSON in `extra`:
  *
@@ -28,6 +29,7 @@ struct ch_responses_item {
     bool kept;    /* its extra is set */
     int64_t part; /* reasoning part of the last delta */
     bool matched; /* its first part was found in the whole item */
+    uint64_t id;  /* hash of the id that announced it; 0: none */
 };
 
 #define CH_RESPONSES_PARTS 256 /* content parts besides the first of an item */
@@ -49,7 +51,12 @@ void ch_responses_items_release(struct ch_responses_items *x);
 /* The target of a delta. */
 enum ch_responses_delta { CH_DELTA_TEXT, CH_DELTA_REFUSAL, CH_DELTA_REASONING, CH_DELTA_CALL };
 
-/* All functions return CHELA_ELIMIT past the limits of a reply; `index` is the item's
+/* The item of an event that has no output_index. `id`: item_id of the event; `json`: the item,
+ * if the event contains it; `added`: the event announces it; `last`: index of the last event. */
+size_t ch_responses_find(struct ch_responses_items *x, struct ch_sv id, struct ch_sv json,
+                         bool added, unsigned last);
+
+/* All functions below return CHELA_ELIMIT past the limits of a reply; `index` is the item's
  * output_index, `part` its content_index or summary_index.
  *
  * The item was announced; json is the item. Its content is not used yet. */
