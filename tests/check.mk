@@ -8,8 +8,9 @@
 # as tests/run names them, and builds only what they need.
 SANITIZED := address,undefined
 ASAN_BUILD := $(if $(SANITIZE),$(BUILD),$(BUILD)-$(subst $(comma),-,$(SANITIZED)))
-# Programs that do nothing without PostgreSQL, Redis, clang or the static program.
-SERVED := lint/clang e2e/static unit/store/test_postgres unit/store/test_redis e2e/crash_servers e2e/two_nodes e2e/nodes_order e2e/isolation e2e/nodes_faults e2e/nodes_serve e2e/nodes_channels e2e/nodes_press
+# Programs that do nothing without PostgreSQL, Redis, clang or the static program, and shellcheck,
+# which takes a minute.
+SERVED := lint/clang lint/scripts e2e/static unit/store/test_postgres unit/store/test_redis e2e/crash_servers e2e/two_nodes e2e/nodes_order e2e/isolation e2e/nodes_faults e2e/nodes_serve e2e/nodes_channels e2e/nodes_press
 # Tests that start themselves in the sandbox, which valgrind refuses.
 SELF_STARTING := unit/tool/test_bombs unit/tool/test_sandbox
 # Run with sanitizers by check-all; check-long runs every e2e program so.
