@@ -54,7 +54,7 @@ check-now:
 	    -t 1 -b $(BUILD) $(filter-out lint% $(call compiled,$(IN_CHECK)),$(IN_CHECK))
 endif
 
-REST_PLAIN := $(filter sdk%,$(IN_REST)) $(filter lint% e2e%,$(call served,$(IN_REST)))
+REST_PLAIN := $(filter e2e%,$(call served,$(IN_REST))) $(filter sdk%,$(IN_REST)) $(filter lint%,$(call served,$(IN_REST)))
 REST_ASAN := $(filter sweep%,$(IN_REST)) $(filter unit%,$(call served,$(IN_REST))) $(filter-out $(SERVED),$(filter e2e%,$(IN_REST)))
 # Where check leaves the search for leaks out (tests/run), the scenarios are searched
 # here and the rest by check-long.
