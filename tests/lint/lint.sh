@@ -3,17 +3,6 @@
 cd "$(dirname "$0")/../.." || exit 2
 . tests/support/tap.sh
 
-scripts() {
-    git ls-files -co --exclude-standard | grep -v '^tests/lint/bad' | while read -r file; do
-        [ -f "$file" ] && head -n 1 "$file" | grep -qE '^#!.*\b(ba)?sh$' && echo "$file"
-    done
-}
-
-# It reads what a script sources again for each, so a few at a time on every core.
-scripts_are_sound() {
-    scripts | xargs -P "$(nproc)" -n 6 shellcheck -x -e SC1091,SC2016
-}
-
 docs_are_well_formed() {
     local page
     for page in README*.md docs/*.md; do
@@ -47,9 +36,4 @@ check "commands in the docs stand in fences (run by e2e/docs)" docs_are_well_for
 check "the Makefile stays small" test "$(wc -l <Makefile)" -le 260
 same "a wrong size is tested for every option struct" "" "$(untested_sizes)"
 same "promises name tests that are there" "" "$(missing_tests)"
-if command -v shellcheck >/dev/null; then
-    check "shell scripts" scripts_are_sound
-else
-    skip "shell scripts" "shellcheck is not installed"
-fi
 tap_done

@@ -137,6 +137,14 @@ if (page) {
     same(await page.locator('#view-page a[href^="javascript"]').count(), 0, 'no script in a link');
     await shot(page, 'operate-memory');
   });
+  // The gateway has read the file again. waitForFunction does not wait for a promise.
+  const reloaded = async (turns) => {
+    for (let i = 0; i < 600; i++) {
+      if ((await place.api('/api/agents')).agents[0].limits.max_turns === turns) return;
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+    throw new Error(`the gateway does not have maxTurns: ${turns}`);
+  };
   await check('operate: an owner changes the configuration, sees the difference, and goes back', async () => {
     const before = readFileSync(join(space, 'chela.yaml'), 'utf8');
     await toPage(page, 'config');
@@ -155,11 +163,11 @@ if (page) {
     await page.click('#sure-yes');
     await page.locator('[role=status]', { hasText: 'written' }).waitFor();
     same(readFileSync(join(space, 'chela.yaml'), 'utf8'), before.replace('maxTurns: 7', 'maxTurns: 12'), 'that and nothing else');
-    await page.waitForFunction(async (token) => (await (await fetch('/api/agents', { headers: { Authorization: `Bearer ${token}` } })).json()).agents[0].limits.max_turns === 12, place.token);
+    await reloaded(12);
     await page.locator('button', { hasText: 'previous version' }).click();
     await page.locator('#sure .d-old', { hasText: 'maxTurns: 12' }).waitFor();
     await page.click('#sure-yes');
-    await page.waitForFunction(async (token) => (await (await fetch('/api/agents', { headers: { Authorization: `Bearer ${token}` } })).json()).agents[0].limits.max_turns === 7, place.token);
+    await reloaded(7);
     same(readFileSync(join(space, 'chela.yaml'), 'utf8'), before, 'as it was');
     same(await page.locator('button[aria-label="Change: sandbox.mode"]').count(), 0, 'rights are not changed here');
   });

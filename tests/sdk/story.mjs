@@ -117,6 +117,7 @@ await check('story: a run that ends while the page opens is shown', async () => 
   await page.keyboard.press('Enter');
   await page.click('.session[data-key="feishu:oc_zhang"]');
   await comes(page, () => document.querySelectorAll('.end').length === 3);
+  await page.unrouteAll({ behavior: 'wait' }); // the page may read more records
 });
 await browser?.close();
 for (const child of children) { child.removeAllListeners('exit'); child.kill('SIGTERM'); await new Promise((resolve) => child.on('exit', resolve)); }

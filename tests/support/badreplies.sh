@@ -14,18 +14,6 @@ asked() { requests 'select(.path | test("/api/show$|/props$|/models$") | not) | 
 number_asked() {
     grep -F "\"i$instances\"" "$log" | grep -vcE '^\{"end":|^\{[^{]*"path":"[^"]*(/api/show|/props|/models)"'
 }
-# Facts about the output, a line each: the reason, an "e" or "o" for each tool result, and whether
-# the events are well formed, the answer matches and no count is negative. jq starts slowly.
-facts() {
-    jq -rs ".[-1].reason,
-        ([.[] | select(.type == \"tool_result\") | if .is_error then \"e\" else \"o\" end] | join(\"\")),
-        (try ($well_formed) catch false),
-        (try (.[-1].text // \"\" | test(\"$1\")) catch false),
-        (try ([.[-1].usage | .. | numbers] | all(. >= 0)) catch false)" "$out"
-}
-is_true() {
-    if [ "$2" = true ]; then ok "$1"; else not_ok "$1" "$(show)"; fi
-}
 while IFS=$'\t' read -r name flags code reason number results text line; do
     [ "$flags" = - ] && flags=
     label="$name, $api"
@@ -35,12 +23,17 @@ while IFS=$'\t' read -r name flags code reason number results text line; do
     chela run --model "${model[@]}" --base-url "$base" --session one -q --output jsonl $flags "go on"
     [ "$results" = - ] && results=
     want="$code $reason $number $results"
-    mapfile -t found < <(facts "$text" 2>/dev/null)
-    got="$status ${found[0]-} $(number_asked) ${found[1]-}"
-    if [[ $got =~ ^($code)\ ($reason)\ ($number)\ ($results)$ ]]; then ok "$label: $want"; else not_ok "$label: $want" "$(printf 'got %s\n' "$got"; show)"; fi
-    if [ "$name" != same-ids-later ]; then is_true "$label: events are well formed" "${found[2]-}"; fi # the ids are the model's
-    is_true "$label: the answer" "${found[3]-}"
-    is_true "$label: no count is negative" "${found[4]-}"
+    got="$status $(number_asked)"
+    if [[ $got =~ ^($code)\ ($number)$ ]]; then
+        # An "e" or "o" for each tool result.
+        holds "$label: $want" "\"\\(.[-1].reason) \\([.[] | select(.type == \"tool_result\") | if .is_error then \"e\" else \"o\" end] | join(\"\"))\"
+            | test(\"^($reason) ($results)$\")"
+    else
+        not_ok "$label: $want" "$(printf 'status and requests: %s\n' "$got"; show)"
+    fi
+    if [ "$name" != same-ids-later ]; then events_are_well_formed "$label"; fi # the ids are the model's
+    holds "$label: the answer" ".[-1].text // \"\" | test(\"$text\")"
+    holds "$label: no count is negative" '[.[-1].usage | .. | numbers] | all(. >= 0)'
     if [ "$line" = - ]; then
         check "$label: nothing on stderr" test "$reason" = refused -o ! -s "$err"
     elif [ "$(wc -l <"$err")" = 1 ] && grep -qE "^chela: .*$line" "$err"; then
