@@ -18,8 +18,6 @@ E2E_ASAN := $(addprefix e2e/,answers approval attack cancel feishu modes relief 
 
 # The tests themselves gain nothing from being optimized, and are compiled in half the time.
 $(BUILD)/obj/tests/%.o: CFLAGS += $(if $(SANITIZE),-O0)
-# Nor do the folders in which tests spend little time; a fuzzer does.
-$(foreach d,$(if $(SANITIZE),$(if $(FUZZER),,$(SMALL))),$(eval $(BUILD)/obj/src/$(d)/%.o: CFLAGS += -O0))
 
 IN_CHECK := $(or $(T),lint unit fuzz replay scenario sweep sim e2e)
 IN_REST := $(or $(T),sdk $(SERVED) $(E2E_ASAN))
