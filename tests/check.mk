@@ -18,8 +18,6 @@ E2E_ASAN := $(addprefix e2e/,answers approval attack cancel feishu modes relief 
 
 # The tests themselves gain nothing from being optimized, and are compiled in half the time.
 $(BUILD)/obj/tests/%.o: CFLAGS += $(if $(SANITIZE),-O0)
-# Nor do the folders in which tests spend little time; a fuzzer does.
-$(foreach d,$(if $(SANITIZE),$(if $(FUZZER),,$(SMALL))),$(eval $(BUILD)/obj/src/$(d)/%.o: CFLAGS += -O0))
 
 IN_CHECK := $(or $(T),lint unit fuzz replay scenario sweep sim e2e)
 IN_REST := $(or $(T),sdk $(SERVED) $(E2E_ASAN))
@@ -56,7 +54,7 @@ check-now:
 	    -t 1 -b $(BUILD) $(filter-out lint% $(call compiled,$(IN_CHECK)),$(IN_CHECK))
 endif
 
-REST_PLAIN := $(filter e2e%,$(call served,$(IN_REST))) $(filter sdk%,$(IN_REST)) $(if $(T),,sweep) $(filter lint%,$(call served,$(IN_REST)))
+REST_PLAIN := $(filter e2e%,$(call served,$(IN_REST))) $(filter sdk%,$(IN_REST)) $(filter lint%,$(call served,$(IN_REST)))
 REST_ASAN := $(filter sweep%,$(IN_REST)) $(filter unit%,$(call served,$(IN_REST))) $(filter-out $(SERVED),$(filter e2e%,$(IN_REST)))
 # Where check leaves the search for leaks out (tests/run), the scenarios are searched
 # here and the rest by check-long.
@@ -64,14 +62,14 @@ LEAKS := $(if $(filter aarch64,$(shell uname -m)),$(filter scenario%,$(call comp
 check-rest-now:
 	+@$(call make,tests-of T='$(REST_PLAIN)')
 	+@$(call make,SANITIZE=$(SANITIZED) tests-of T='$(REST_ASAN) $(LEAKS)')
-	@SWEEP_REST=1 tests/run -n 'real counterparts' -b $(BUILD) $(REST_PLAIN) -n '$(SANITIZED)' -t 3 -b $(ASAN_BUILD) $(REST_ASAN) \
+	@tests/run -n 'real counterparts' -b $(BUILD) $(REST_PLAIN) -n '$(SANITIZED)' -t 3 -b $(ASAN_BUILD) $(REST_ASAN) \
 	    $(if $(LEAKS),-n 'leaks' -l $(SERVED:%=-x %) $(LEAKS))
 check-long-now:
 	+@tests/all check check-rest
 	+@$(call make,tests)
 	@SWEEP_ALL=1 tests/run -b $(BUILD) -t 12 sweep
 	+@$(call make,SANITIZE=$(SANITIZED) tests-of T=sweep)
-	@tests/run -t 12 -b $(ASAN_BUILD) sweep && SWEEP_REST=1 tests/run -t 12 -b $(ASAN_BUILD) sweep
+	@tests/run -t 12 -b $(ASAN_BUILD) sweep
 	@SIM_SEEDS=250000 tests/run -b $(BUILD) -t 200 sim
 	@tests/run -l -t 5 -b $(ASAN_BUILD) unit fuzz replay
 	@FAULT_POINTS=500 tests/run -b $(BUILD) -t 12 e2e/nodes_faults

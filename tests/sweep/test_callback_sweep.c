@@ -46,12 +46,12 @@
 
 /* What make check plays is a sample. A row has cases at one site in SAMPLE of a mode, for
  * each number of `cases`; which sites differs from row to row, from mode to mode and from
- * store to store. With SWEEP_REST in the environment these cases are at as many other sites:
- * make check-rest plays them. A row that is called at each site of one case has that case
- * with one of the three stores. Rows that share a case are called at one site in three, pure
- * ones at two in SAMPLE. With SWEEP_ALL in the environment every row is played at every site
- * with every store, and the ends of allocations are guarded. */
-#define SAMPLE 30
+ * store to store. A row that is called at each site of one case has that case with one of
+ * the three stores. Rows that share a case are called at one site in three, pure ones at one in
+ * SAMPLE. With SWEEP_ALL
+ * in the environment every row is played at every site with every store, and the ends of
+ * allocations are guarded. */
+#define SAMPLE 15
 static const struct store {
     const char *name;
     unsigned number, cases, first; /* cases: of SAMPLE, beginning with the first */
@@ -220,7 +220,7 @@ static bool everything(void) {
 
 /* The same for a row that shares its case. */
 static bool due_shared(const struct sweep_row *row, unsigned number, unsigned site) {
-    unsigned one_in = (row->flags & SWEEP_PURE) == SWEEP_PURE ? SAMPLE / 2 : 3;
+    unsigned one_in = (row->flags & SWEEP_PURE) == SWEEP_PURE ? SAMPLE : 3;
     if (everything())
         return number % SHARED_PARTS == here.part;
     return (number + site) % one_in == here.store->number;
@@ -232,8 +232,6 @@ static bool due(const struct sweep_mode *mode, unsigned row, unsigned site) {
         return true;
     if (here.row->flags & SWEEP_ROUND || mode->only)
         return everything() || turn % 3 == here.store->number;
-    if (getenv("SWEEP_REST"))
-        turn += SAMPLE / 2;
     return everything() || turn % SAMPLE - here.store->first < here.store->cases;
 }
 
