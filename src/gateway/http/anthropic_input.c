@@ -90,19 +90,14 @@ static int read_result(struct ch_client_history *h, const struct ch_json *block,
 static int read_call(struct ch_client_history *h, const struct ch_json *block,
                      struct chela_error *err) {
     struct ch_sv id = ch_json_get_str(block, "id"), name = ch_json_get_str(block, "name");
-    const struct ch_json *input = ch_json_get(block, "input");
-    CH_BUF_AUTO text = {0};
-    struct ch_jw w = ch_jw(&text);
     if (!id.n || !name.n)
         return ch_fail(err, CHELA_EINVAL, "a tool_use must have an id and a name");
-    if (ch_json_is(input, CH_JSON_OBJECT))
-        ch_jw_value(&w, input);
     ch_client_history_add_block(
         h, &(struct ch_block){.type = CH_BLOCK_TOOL_CALL,
                               .id = id,
                               .name = ch_client_tools_name(h->arena, CH_SV(""), name),
-                              .text = text.n ? ch_arena_sv(h->arena, ch_buf_sv(&text))
-                                             : CH_SV("{}")});
+                              .text = ch_client_tools_arguments(
+                                  h->arena, ch_json_get(block, "input"))});
     return 0;
 }
 

@@ -120,6 +120,16 @@ const struct ch_client_tool *ch_client_tools_find(const struct ch_client_tools *
     return NULL;
 }
 
+struct ch_sv ch_client_tools_arguments(struct ch_arena *a, const struct ch_json *v) {
+    CH_BUF_AUTO text = {0};
+    struct ch_jw w = ch_jw(&text);
+    if (ch_json_is(v, CH_JSON_OBJECT))
+        ch_jw_value(&w, v);
+    else
+        ch_buf_add_sv(&text, ch_json_str(v));
+    return text.n ? ch_arena_sv(a, ch_buf_sv(&text)) : CH_SV("{}");
+}
+
 struct ch_sv ch_client_tools_wrap(struct ch_arena *a, struct ch_sv text) {
     CH_BUF_AUTO out = {0};
     struct ch_jw w = ch_jw(&out);

@@ -42,6 +42,9 @@ const struct ch_client_tool *ch_client_tools_find(const struct ch_client_tools *
                                                   struct ch_sv name);
 /* The name for the model of a tool, which may be in a namespace. Every vendor accepts it. */
 struct ch_sv ch_client_tools_name(struct ch_arena *a, struct ch_sv space, struct ch_sv name);
+/* The arguments of a call in a history, as text: JSON in a string, or the object that some clients
+ * send instead; otherwise "{}". */
+struct ch_sv ch_client_tools_arguments(struct ch_arena *a, const struct ch_json *v);
 /* The text argument of a call as an object, and back. */
 struct ch_sv ch_client_tools_wrap(struct ch_arena *a, struct ch_sv text);
 struct ch_sv ch_client_tools_unwrap(struct ch_arena *a, struct ch_sv arguments);

@@ -100,20 +100,18 @@ static int input_message(struct input *in, const struct ch_json *item) {
 /* --- calls, results, reasoning */
 
 static int input_call(struct input *in, const struct ch_json *item, bool is_text) {
-    struct ch_sv args = ch_json_get_str(item, "arguments"), id = ch_json_get_str(item, "call_id");
-    struct ch_sv name = ch_json_get_str(item, "name");
+    struct ch_sv id = ch_json_get_str(item, "call_id"), name = ch_json_get_str(item, "name");
+    struct ch_arena *a = in->h->arena;
     if (!id.n || !name.n)
         return ch_fail(in->err, CHELA_EINVAL, "a call must have a call_id and a name");
-    if (is_text)
-        args = ch_client_tools_wrap(in->h->arena, ch_json_get_str(item, "input"));
+    struct ch_block call = {
+        .type = CH_BLOCK_TOOL_CALL,
+        .id = id,
+        .name = ch_client_tools_name(a, ch_json_get_str(item, "namespace"), name),
+        .text = is_text ? ch_client_tools_wrap(a, ch_json_get_str(item, "input"))
+                        : ch_client_tools_arguments(a, ch_json_get(item, "arguments"))};
     ch_client_history_begin(in->h, CH_MSG_ASSISTANT);
-    ch_client_history_add_block(
-        in->h,
-        &(struct ch_block){.type = CH_BLOCK_TOOL_CALL,
-                           .id = id,
-                           .name = ch_client_tools_name(in->h->arena,
-                                                        ch_json_get_str(item, "namespace"), name),
-                           .text = args.n ? args : CH_SV("{}")});
+    ch_client_history_add_block(in->h, &call);
     return 0;
 }
 

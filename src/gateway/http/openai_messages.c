@@ -108,7 +108,7 @@ static int openai_messages_add_call(struct ch_client_history *h, struct ch_sv id
         h, &(struct ch_block){.type = CH_BLOCK_TOOL_CALL,
                               .id = id,
                               .name = ch_client_tools_name(h->arena, CH_SV(""), name),
-                              .text = arguments.n ? arguments : CH_SV("{}")});
+                              .text = arguments});
     return 0;
 }
 
@@ -121,7 +121,9 @@ static int openai_messages_read_calls(const struct ch_json *calls, struct ch_cli
         if (rc == 0)
             rc = openai_messages_add_call(
                 h, ch_json_get_str(c, "id"), ch_json_get_str(f ? f : custom, "name"),
-                f ? ch_json_get_str(f, "arguments") : ch_client_tools_wrap(h->arena, input), err);
+                f ? ch_client_tools_arguments(h->arena, ch_json_get(f, "arguments"))
+                  : ch_client_tools_wrap(h->arena, input),
+                err);
     }
     return rc;
 }
@@ -135,8 +137,9 @@ static int openai_messages_read_function_call(const struct ch_json *f, struct ch
                                               struct chela_error *err) {
     if (!ch_json_is(f, CH_JSON_OBJECT))
         return 0;
-    return openai_messages_add_call(h, legacy_id(h, h->n), ch_json_get_str(f, "name"),
-                                    ch_json_get_str(f, "arguments"), err);
+    struct ch_sv arguments = ch_client_tools_arguments(h->arena, ch_json_get(f, "arguments"));
+    return openai_messages_add_call(h, legacy_id(h, h->n), ch_json_get_str(f, "name"), arguments,
+                                    err);
 }
 
 /* Reasoning that the gateway reported: sealed blocks. A text without a sealed block is sent

@@ -65,7 +65,12 @@ static const struct {
     {"a tool with a text",
      USER ",{\"role\":\"assistant\",\"tool_calls\":[{\"id\":\"1\",\"type\":\"custom\","
      "\"custom\":{\"name\":\"f_1\",\"input\":\"x\"}}]}," RESULT("1"),
-     "user:hi;assistant:f_1();results:f_1=r1;|"},
+     "user:hi;assistant:f_1(\"input\":\"x\");results:f_1=r1;|"},
+    {"arguments in a string, and as an object",
+     ASKS("{\"id\":\"1\",\"function\":{\"name\":\"f_1\",\"arguments\":\"{\\\"a\\\":1}\"}},"
+          "{\"id\":\"2\",\"function\":{\"name\":\"f_2\",\"arguments\":{\"a\":1}}}") ","
+     RESULT("1") "," RESULT("2"),
+     "assistant:f_1(\"a\":1),f_2(\"a\":1);results:f_1=r1,f_2=r2;|"},
     {"sound", "{\"role\":\"user\",\"content\":[{\"type\":\"input_audio\",\"input_audio\":"
               "{\"data\":\"AAAA\",\"format\":\"mp3\"}}]}", "user:audio/mpeg;|"},
     {"no result", ASKS(CALL("1")) "," USER, NULL},
@@ -94,7 +99,8 @@ static void describe(const struct ch_msg *m, struct ch_buf *out) {
         const struct ch_block *b = &m->blocks[i];
         ch_buf_add_str(out, i ? "," : "");
         if (b->type == CH_BLOCK_TOOL_CALL)
-            ch_buf_addf(out, "%.*s()", CH_SV_FMT(b->name));
+            ch_buf_addf(out, "%.*s(%.*s)", CH_SV_FMT(b->name), (int)b->text.n - 2,
+                        b->text.p + 1); /* an object, without its braces */
         else if (b->type == CH_BLOCK_TOOL_RESULT)
             ch_buf_addf(out, "%.*s=%.*s", CH_SV_FMT(b->name), CH_SV_FMT(b->text));
         else
