@@ -48,7 +48,7 @@ struct ch_http_request {
      * may have processed the request. */
     bool once;
     /* NULL, or true as soon as the caller needs no more data: the body then has to end soon, so
-     * that the connection can be reused. on_done is called without an error if it does not. */
+     * that the connection can be reused. on_done gets no error if the body does not end. */
     const bool *enough;
 };
 

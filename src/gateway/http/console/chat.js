@@ -303,8 +303,8 @@ export class Chat {
     else if (type === "compaction") this.notice(say("chat.shorter"));
     else if (type === "state") this.stateOf(data);
   }
-  /* The run takes a queued message, which is shown here, or drops it: it begins a run of its own,
-   * or is gone. */
+  /* The run takes a queued message, which is shown here, or drops the message. A dropped message
+   * begins a run of its own, or is gone. */
   taken({ of, dropped }) {
     const bubble = [this.into, this.node].map((root) => root.querySelector(`.user[data-seq="${of}"]`)).find(Boolean);
     if (!bubble) { this.late.set(of, dropped); return; }
