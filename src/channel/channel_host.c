@@ -252,10 +252,10 @@ static void stream_on_sent(struct ch_conn *conn, void *user) {
     stream_flush(user);
 }
 
-static void stream_on_bytes(struct ch_conn *conn, struct ch_sv bytes, void *user) {
+static void stream_on_bytes(struct ch_conn *conn, char *bytes, size_t n, void *user) {
     struct chela_channel_stream *s = user;
     (void)conn;
-    s->events->bytes(ch_text(bytes), s->tag);
+    s->events->bytes(ch_text(ch_sv(bytes, n)), s->tag);
 }
 
 static void stream_on_gone(struct ch_conn *conn, const struct chela_error *err, void *user) {

@@ -224,7 +224,7 @@ static void tls_step(struct ch_conn *c) {
             report_gone(c, &err);
             return;
         }
-        c->events->bytes(c, ch_sv(c->shared->plain, (size_t)n), c->user);
+        c->events->bytes(c, c->shared->plain, (size_t)n, c->user);
     }
     if (c->state == CH_CONN_CLOSED)
         return;
@@ -288,10 +288,10 @@ static void drop_tunnel(struct ch_conn *c) {
     ch_free(CH_TAKE(c->tunnel));
 }
 
-static void tunnel_bytes(struct ch_conn *c, struct ch_sv bytes) {
+static void tunnel_bytes(struct ch_conn *c, char *bytes, size_t n) {
     struct chela_error err = {0};
     size_t used;
-    int rc = ch_response_feed(&c->tunnel->response, bytes, &used, &err);
+    int rc = ch_response_feed(&c->tunnel->response, bytes, n, &used, &err);
 
     if (rc == CH_RESPONSE_MORE)
         return;
@@ -299,7 +299,7 @@ static void tunnel_bytes(struct ch_conn *c, struct ch_sv bytes) {
     drop_tunnel(c);
     if (rc == CH_RESPONSE_DONE && status / 100 != 2)
         rc = ch_proxy_refused(c->proxy, status, c->label, &err);
-    else if (rc == CH_RESPONSE_DONE && (used < bytes.n || c->sending))
+    else if (rc == CH_RESPONSE_DONE && (used < n || c->sending))
         rc = ch_fail(&err, CHELA_EPROTO, "the proxy broke the CONNECT to %s", c->label);
     if (rc < 0)
         report_gone(c, &err);
@@ -349,11 +349,11 @@ static void conn_on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf) {
     if (n < 0)
         read_ended(c, (int)n);
     else if (c->tunnel)
-        tunnel_bytes(c, ch_sv(buf->base, (size_t)n));
+        tunnel_bytes(c, buf->base, (size_t)n);
     else if (c->tls)
         tls_bytes(c, ch_sv(buf->base, (size_t)n));
     else
-        c->events->bytes(c, ch_sv(buf->base, (size_t)n), c->user);
+        c->events->bytes(c, buf->base, (size_t)n, c->user);
 }
 
 /* --- opening and closing */

@@ -23,7 +23,8 @@ struct ch_conn;
 struct ch_conn_events {
     void (*ready)(struct ch_conn *c, void *user); /* may send now */
     void (*sent)(struct ch_conn *c, void *user);  /* the kernel has taken everything */
-    void (*bytes)(struct ch_conn *c, struct ch_sv bytes, void *user);
+    /* The holder may overwrite the bytes. */
+    void (*bytes)(struct ch_conn *c, char *bytes, size_t n, void *user);
     /* The connection has ended; err is NULL if the peer closed it properly. The
      * holder must close c, now or later. */
     void (*gone)(struct ch_conn *c, const struct chela_error *err, void *user);

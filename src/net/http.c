@@ -328,7 +328,7 @@ static bool may_retry(const struct ch_http_call *call) {
     return call->reused && !call->retried && !call->req->once;
 }
 
-static void http_on_bytes(struct ch_conn *c, struct ch_sv bytes, void *user) {
+static void http_on_bytes(struct ch_conn *c, char *bytes, size_t n, void *user) {
     struct ch_http_call *call = user;
     struct chela_error err;
     size_t used;
@@ -336,12 +336,12 @@ static void http_on_bytes(struct ch_conn *c, struct ch_sv bytes, void *user) {
     (void)c;
     ch_error_clear(&err);
     call->reading = true;
-    int rc = ch_response_feed(&call->response, bytes, &used, &err);
+    int rc = ch_response_feed(&call->response, bytes, n, &used, &err);
     call->reading = false;
     if (call->ended)
         http_free_call(call);
     else if (rc == CH_RESPONSE_DONE)
-        http_complete(call, used == bytes.n);
+        http_complete(call, used == n);
     else if (rc == CH_RESPONSE_STOPPED)
         finish_refused(call);
     else if (rc < 0 && !ch_response_answered(&call->response) && may_retry(call))

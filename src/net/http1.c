@@ -527,7 +527,7 @@ enum ch_http1_state ch_http1_feed(struct ch_http1 *m, struct ch_sv bytes, size_t
     return state == CH_HTTP1_MORE && m->at == COMPLETE ? CH_HTTP1_DONE : state;
 }
 
-size_t ch_http1_copy_chunks(const struct ch_http1 *m, struct ch_sv bytes, size_t *taken,
+size_t ch_http1_move_chunks(const struct ch_http1 *m, struct ch_sv bytes, size_t *taken,
                             char *out) {
     const char *at = bytes.p, *end = at + bytes.n, *data;
     char *to = out;
@@ -537,7 +537,7 @@ size_t ch_http1_copy_chunks(const struct ch_http1 *m, struct ch_sv bytes, size_t
     while (end - at > 2 && memcmp(at, "\r\n", 2) == 0 &&
            (data = past_chunk_line(at + 2, end, &size)) && size &&
            size <= (uint64_t)(end - data)) {
-        memcpy(to, data, size);
+        memmove(to, data, size);
         to += size;
         at = data + size;
     }

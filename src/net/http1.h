@@ -56,10 +56,10 @@ void ch_http1_next(struct ch_http1 *m);
  * head is not taken before the call after HEAD. */
 enum ch_http1_state ch_http1_feed(struct ch_http1 *m, struct ch_sv bytes, size_t *taken,
                                   struct ch_sv *data);
-/* After DATA: copy the data of the whole chunks that follow to `out`, which has room for
- * bytes.n bytes. Returns the number of bytes written. *taken as above; the rest is for
+/* After DATA: move the data of the whole chunks that follow to `out`, which is at or before
+ * bytes. Returns the number of bytes written. *taken as above; the rest is for
  * ch_http1_feed. */
-size_t ch_http1_copy_chunks(const struct ch_http1 *m, struct ch_sv bytes, size_t *taken,
+size_t ch_http1_move_chunks(const struct ch_http1 *m, struct ch_sv bytes, size_t *taken,
                             char *out);
 /* The peer has closed the connection. True if that is the end of the message. */
 bool ch_http1_eof(const struct ch_http1 *m);

@@ -21,8 +21,9 @@ static void pool_on_ready(struct ch_conn *c, void *user) {
     (void)c, (void)user;
 }
 
-static void pool_on_bytes(struct ch_conn *c, struct ch_sv bytes, void *user) {
+static void pool_on_bytes(struct ch_conn *c, char *bytes, size_t n, void *user) {
     (void)bytes;
+    (void)n;
     pool_drop(user, c);
 }
 

@@ -49,56 +49,37 @@ static void take_head(struct ch_response *r) {
     ch_http1_drop_head(m);
 }
 
-/* The data of one read. A stream has a chunk for each event; joined, the chunks of a read are
- * handed on by one call. A single piece is not copied. */
-struct pieces {
-    struct ch_sv one;
-    struct ch_buf many; /* empty: `one` is all */
-};
-
 /* Bytes between the data of a chunk and the end of a read that has no further data. */
 #define LAST_FRAMING 7 /* CR LF 0 CR LF CR LF */
 
-static void add_piece(struct pieces *p, struct ch_sv data, size_t room) {
-    if (p->one.n == 0) {
-        p->one = data;
-        return;
-    }
-    if (p->many.n == 0) {
-        ch_buf_reserve(&p->many, p->one.n + room);
-        ch_buf_add_sv(&p->many, p->one);
-    }
-    ch_buf_add_sv(&p->many, data);
+/* The end of the joined data: where the data of the next chunk goes. */
+static char *end_of(struct ch_sv joined) {
+    return (char *)joined.p + joined.n;
 }
 
-static void take_data(struct ch_response *r, struct pieces *p, struct ch_sv data) {
+static void take_data(struct ch_response *r, struct ch_sv *joined, struct ch_sv data) {
     if (data.n > r->max_body - r->body) {
         r->refused = REFUSED_BODY;
         return;
     }
     r->body += data.n;
-    add_piece(p, data, data.n);
+    if (joined->n)
+        memmove(end_of(*joined), data.p, data.n);
+    else
+        joined->p = data.p;
+    joined->n += data.n;
 }
 
 /* The fast path: after the data of a chunk, all whole chunks of the read. Returns the number of
  * bytes taken. */
-static size_t take_chunks(struct ch_response *r, struct pieces *p, struct ch_sv bytes) {
+static size_t take_chunks(struct ch_response *r, struct ch_sv *joined, struct ch_sv bytes) {
     size_t taken;
-    if (bytes.n <= LAST_FRAMING || bytes.n > r->max_body - r->body || !p->one.n)
+    if (bytes.n <= LAST_FRAMING || bytes.n > r->max_body - r->body || !joined->n)
         return 0;
-    add_piece(p, ch_sv("", 0), bytes.n);
-    char *room = ch_buf_reserve(&p->many, bytes.n);
-    size_t n = ch_http1_copy_chunks(&r->message, bytes, &taken, room);
-    ch_buf_commit(&p->many, n);
+    size_t n = ch_http1_move_chunks(&r->message, bytes, &taken, end_of(*joined));
+    joined->n += n;
     r->body += n;
     return taken;
-}
-
-static void deliver_data(struct ch_response *r, struct pieces *p) {
-    struct ch_sv data = p->many.n ? ch_buf_sv(&p->many) : p->one;
-    if (data.n > 0)
-        r->stopped = !r->events->data(data, r->user);
-    ch_buf_release(&p->many);
 }
 
 /* The message is complete: the response, or an interim one before it. */
@@ -148,11 +129,11 @@ static int response_fail(struct ch_response *r, struct chela_error *err) {
 }
 
 static enum ch_http1_state take_part(struct ch_response *r, struct ch_sv bytes, size_t *used,
-                                     struct pieces *p) {
+                                     struct ch_sv *joined) {
     struct ch_sv data;
     enum ch_http1_state state = ch_http1_feed(&r->message, bytes, used, &data);
     if (state == CH_HTTP1_DATA)
-        take_data(r, p, data);
+        take_data(r, joined, data);
     else if (state == CH_HTTP1_HEAD && is_interim(r))
         take_interim(r);
     else if (state == CH_HTTP1_HEAD)
@@ -162,30 +143,31 @@ static enum ch_http1_state take_part(struct ch_response *r, struct ch_sv bytes, 
     return state;
 }
 
-/* Read all parts. Returns the state of the last one. */
+/* Read all parts. Returns the state of the last one. A stream has a chunk for each event: the
+ * data of a read is joined in the memory of the read and handed on by one call. */
 static enum ch_http1_state take_parts(struct ch_response *r, struct ch_sv bytes, size_t *used) {
     enum ch_http1_state state = CH_HTTP1_HEAD;
-    struct pieces p = {0};
+    struct ch_sv joined = {NULL, 0};
     while (state != CH_HTTP1_MORE && state != CH_HTTP1_FAULT && !r->stopped && !r->done &&
            !r->refused) {
         size_t n;
-        state = take_part(r, ch_sv(bytes.p + *used, bytes.n - *used), &n, &p);
+        state = take_part(r, ch_sv(bytes.p + *used, bytes.n - *used), &n, &joined);
         *used += n;
         if (state == CH_HTTP1_DATA)
-            *used += take_chunks(r, &p, ch_sv(bytes.p + *used, bytes.n - *used));
+            *used += take_chunks(r, &joined, ch_sv(bytes.p + *used, bytes.n - *used));
     }
-    if (!r->stopped)
-        deliver_data(r, &p);
+    if (!r->stopped && joined.n)
+        r->stopped = !r->events->data(joined, r->user);
     return state;
 }
 
-int ch_response_feed(struct ch_response *r, struct ch_sv bytes, size_t *used,
+int ch_response_feed(struct ch_response *r, char *bytes, size_t n, size_t *used,
                      struct chela_error *err) {
     *used = 0;
-    if (r->done || bytes.n == 0)
+    if (r->done || n == 0)
         return r->done ? CH_RESPONSE_DONE : CH_RESPONSE_MORE;
     r->any = true;
-    enum ch_http1_state state = take_parts(r, bytes, used);
+    enum ch_http1_state state = take_parts(r, ch_sv(bytes, n), used);
     if (r->stopped)
         return CH_RESPONSE_STOPPED;
     if (r->done)

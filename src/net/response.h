@@ -35,10 +35,10 @@ void ch_response_init(struct ch_response *r, const char *peer,
                       const struct ch_response_events *events, void *user);
 void ch_response_release(struct ch_response *r);
 
-/* Feed bytes; *used is the number that belong to this response. Returns a
- * ch_response_result or CHELA_EPROTO, CHELA_ELIMIT. The object must stay valid
- * during the call even if an event frees its owner. */
-int ch_response_feed(struct ch_response *r, struct ch_sv bytes, size_t *used,
+/* Feed n bytes; *used is the number that belong to this response. The used bytes are
+ * overwritten. Returns a ch_response_result or CHELA_EPROTO, CHELA_ELIMIT. The object must
+ * stay valid during the call even if an event frees its owner. */
+int ch_response_feed(struct ch_response *r, char *bytes, size_t n, size_t *used,
                      struct chela_error *err);
 
 /* The peer closed the connection: CH_RESPONSE_DONE if this ends the body, else

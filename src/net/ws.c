@@ -138,8 +138,9 @@ static int ws_on_answer(struct ch_ws *w, struct ch_sv *bytes, struct chela_error
     return 0;
 }
 
-static void ws_on_bytes(struct ch_conn *c, struct ch_sv bytes, void *user) {
+static void ws_on_bytes(struct ch_conn *c, char *p, size_t n, void *user) {
     struct ch_ws *w = user;
+    struct ch_sv bytes = ch_sv(p, n);
     struct chela_error err = {0};
     int rc = 0;
     (void)c;

@@ -53,7 +53,8 @@ static void read_it(struct outcome *o, struct ch_sv in, size_t step, bool no_bod
     r.max_body = 1000;
     while (o->rc == CH_RESPONSE_MORE && o->used < in.n) {
         size_t used, n = CH_MIN(step, in.n - o->used);
-        o->rc = ch_response_feed(&r, ch_sv(in.p + o->used, n), &used, &err);
+        CH_AUTOFREE char *copy = ch_memdup(in.p + o->used, n); /* the reader overwrites it */
+        o->rc = ch_response_feed(&r, copy, n, &used, &err);
         if (used > n || (o->rc == CH_RESPONSE_MORE && used < n))
             abort();
         o->used += used;
