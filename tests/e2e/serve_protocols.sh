@@ -22,12 +22,20 @@ rules:
   - { when: { after: none }, say: "you said: {{user}}" }
   - { say: "it said: {{result}}" }
 YAML
-cat >"$space/chela.yaml" <<'YAML'
+start_server
+cat >"$space/chela.yaml" <<YAML
 store: "memory:"
+providers:
+  a: { api: anthropic, baseUrl: "$url/hello/a", apiKeyEnv: PATH }
+  o: { api: openai, baseUrl: "$url/hello/o/v1", apiKeyEnv: PATH }
+  r: { api: openai-responses, baseUrl: "$url/hello/r/v1", apiKeyEnv: PATH }
 agents:
   list:
     - { id: coder, model: scripted/rules.yaml, retries: 0, tools: { allow: [] } }
     - { id: adder, model: scripted/rules.yaml, retries: 0, tools: { allow: [calculate] } }
+    - { id: a, model: a/m, tools: { allow: [] } }
+    - { id: o, model: o/m, tools: { allow: [] } }
+    - { id: r, model: r/m, tools: { allow: [] } }
 YAML
 program=$(realpath "$program")
 serve
@@ -41,12 +49,12 @@ named() { # MEMBER
     check "$1 is named" grep -qF "\`$1\`" "$out"
 }
 for member in '"stop":5' '"stop":[5]' '"tools":5' '"functions":{}' '"function_call":1' '"response_format":"json_object"' '"stream":"true"' \
-    '"stream_options":true' '"n":"2"' '"seed":"x"' '"reasoning_effort":3'; do
+    '"stream_options":true' '"n":"2"' '"seed":"x"' '"reasoning_effort":3' '"parallel_tool_calls":"no"'; do
     chat "\"messages\":[{\"role\":\"user\",\"content\":\"hello\"}],$member"
     named "$(cut -d'"' -f2 <<<"$member")"
 done
 for member in '"previous_response_id":5' '"conversation":5' '"store":"no"' '"background":1' '"text":"x"' '"reasoning":"low"' '"include":"x"' \
-    '"instructions":{}' '"tools":{}' '"stream":1'; do
+    '"instructions":{}' '"tools":{}' '"stream":1' '"parallel_tool_calls":0'; do
     ask "\"input\":\"hello\",$member"
     named "$(cut -d'"' -f2 <<<"$member")"
 done
@@ -142,6 +150,18 @@ for word in add final; do
 done
 chat "\"messages\":[{\"role\":\"user\",\"content\":\"where\"}],$chat_form,\"tools\":[{\"type\":\"function\",\"function\":{\"name\":\"get_place\"}}]"
 tells "text beside a call is no answer in the schema" '.choices[0] | [.finish_reason, .message.content] | tostring' '["tool_calls",null]'
+
+# --- the client wants one call at a time: the model is told
+asked() { # NAME INSTANCE FILTER WANT
+    same "$1" "$4" "$(jq -c "select(.instance == \"$2\" and .body).body | $3" "$log")"
+}
+post /v1/chat/completions '{"model":"a","messages":[{"role":"user","content":"x"}],"parallel_tool_calls":false,"tools":[{"type":"function","function":{"name":"f"}}]}'
+asked "chat: one call at a time" a .tool_choice '{"type":"auto","disable_parallel_tool_use":true}'
+post /v1/responses '{"model":"o","input":"x","parallel_tool_calls":false,"tools":[{"type":"function","name":"f"}]}'
+asked "responses: one call at a time" o .parallel_tool_calls false
+tells "which the response says" .parallel_tool_calls false
+post /v1/messages '{"model":"r","max_tokens":9,"messages":[{"role":"user","content":"x"}],"tools":[{"name":"f","input_schema":{"type":"object"}}],"tool_choice":{"type":"auto","disable_parallel_tool_use":true}}'
+asked "messages: one call at a time" r .parallel_tool_calls false
 
 # --- Chat Completions
 chat '"messages":[{"role":"user","content":"patch"}],"tools":[{"type":"custom","custom":{"name":"apply_patch","description":"Patches."}}]'

@@ -132,6 +132,7 @@ int ch_openai_sampling(struct ch_request *req, struct ch_lane_opts *o, struct ch
         rc = ch_openai_limit(req, longest[i], o, err);
     if (ch_json_as_int(ch_json_get(req->json, "seed"), seed))
         o->patch.seed = seed;
+    o->patch.one_call = !ch_json_bool(ch_json_get(req->json, "parallel_tool_calls"), true);
     if (!effort.n)
         effort = ch_json_str(ch_json_path(req->json, "reasoning", "effort", NULL));
     o->patch.reasoning = ch_openai_effort(effort);

@@ -76,7 +76,7 @@ static void write_response(const struct openai_response *r, struct ch_jw *w, con
     }
     ch_jw_kcstr(w, "model", r->r.agent);
     ch_jw_kraw(w, "output", ch_buf_sv(&items));
-    ch_jw_kbool(w, "parallel_tool_calls", true);
+    ch_jw_kbool(w, "parallel_tool_calls", !r->r.opts.patch.one_call);
     ch_jw_key(w, "previous_response_id");
     ch_jw_value(w, ch_json_get(request, "previous_response_id"));
     ch_jw_kbool(w, "store", r->store);
@@ -548,6 +548,7 @@ static int openai_response_read_request(struct ch_completion *completion, struct
         {"store", CH_JSON_TRUE, 0},
         {"background", CH_JSON_TRUE, 0},
         {"stream", CH_JSON_TRUE, 0},
+        {"parallel_tool_calls", CH_JSON_TRUE, 0},
         {"previous_response_id", CH_JSON_STRING, 0},
         {"conversation", CH_JSON_STRING, CH_JSON_OBJECT}};
     struct openai_response *r = openai_response_of(completion);
