@@ -220,6 +220,13 @@ anon POST /v1/messages -H 'Content-Type: application/json' -H "X-Api-Key: $token
 answers "the token as a key" 200
 anon GET /v1/models -H "X-Api-Key: $token" -H 'anthropic-version: 2023-06-01'
 answers "also for the list of models" 200
+tells "which has the members of both protocols" '[.object, .first_id, .last_id, .has_more, (.data[0] | .object, .type, .display_name, .created_at, .created)] | join(" ")' \
+    'list coder r false model model coder 1970-01-01T00:00:00Z 0'
+anon GET /v1/models/coder -H "X-Api-Key: $token" -H 'anthropic-version: 2023-06-01'
+tells "and one of them" '[.type, .id, .display_name] | join(" ")' 'model coder coder'
+anon GET /v1/models/nobody -H "X-Api-Key: $token" -H 'anthropic-version: 2023-06-01'
+answers "one that is unknown" 404
+tells "in Anthropic's form" .error.type not_found_error
 anon POST /v1/messages -H 'Content-Type: application/json' -H 'X-Api-Key: wrong-wrong-wrong-wrong' --data '{}'
 answers "a wrong key" 401
 tells "is told in its form" .error.type authentication_error

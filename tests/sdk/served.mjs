@@ -136,6 +136,17 @@ await check('anthropic: the tool runner', async () => {
   const got = await anthropic.beta.messages.toolRunner({ model: withRunner, max_tokens: 100, messages: [{ role: 'user', content: 'go' }], tools: [calculate] });
   same(got.content.map((b) => b.text).join(''), '2 + 40 is 42.', 'the answer');
 });
+await check('models: both clients list the agents, and show one', async () => {
+  for (const [name, client] of Object.entries({ anthropic, openai })) {
+    const listed = [];
+    for await (const model of client.models.list()) listed.push(model);
+    same([listed.length, (await client.models.list()).hasNextPage()], [agents.length, false], `${name}: the list`);
+    const shown = await client.models.retrieve(hello);
+    same(shown, listed.find((m) => m.id === hello), `${name}: one agent`);
+    same(name === 'openai' || [shown.type, shown.display_name, new Date(shown.created_at).getTime()], name === 'openai' || ['model', hello, 0], 'its members');
+    same((await failure(client.models.retrieve('nobody'))).status, 404, `${name}: no agent`);
+  }
+});
 await check('anthropic: counting', async () => {
   const count = async (text) => (await anthropic.messages.countTokens({ model: hello, messages: [{ role: 'user', content: text }] })).input_tokens;
   const [few, many] = [await count('hello'), await count('hello world '.repeat(100))];
