@@ -192,6 +192,7 @@ messages '"system":[{"type":"text","text":"Be kind."}],"messages":[{"role":"user
 tells "a message" '[.type, .role, .stop_reason, .content[0].text] | join(" ")' 'message assistant end_turn you said: hello'
 messages '"stream":true,"messages":[{"role":"user","content":"think"}]'
 same "a stream" "message_start content_block_start content_block_delta content_block_stop content_block_start content_block_delta content_block_stop message_delta message_stop" "$(chunks | jq -r .type | uniq | paste -sd' ')"
+same "with an estimate of its input" true "$(chunks | jq '.message.usage.input_tokens // empty | . > 100 and . < 400')"
 same "with thinking and its seal" "thinking_delta signature_delta text_delta" "$(chunks | jq -r '.delta.type // empty' | uniq | paste -sd' ')"
 messages '"thinking":{"type":"disabled"},"messages":[{"role":"user","content":"think"}]'
 tells "thinking that is off is not shown" '[.content[].type] | join(",")' text
