@@ -80,8 +80,18 @@ ask "\"previous_response_id\":\"$next\",\"input\":\"and then\""
 tells "and the one after that" .output[0].content[0].text "you said: and then"
 call GET "/v1/responses/$response"
 tells "a response can be fetched" '.id + " " + .output[0].name' "$response apply_patch"
+call GET "/v1/responses/$response?stream=true"
+answers "but not streamed" 400
+tells "which is named" '.error | .type + " " + .message' 'invalid_request_error `stream` is not supported: a stored response is complete'
+call POST "/v1/responses/$response/cancel"
+answers "a response without background cannot be cancelled" 400
+call GET "/v1/responses/$response/input_items"
+answers "its input is not listed" 400
+check "which is named, too" grep -q 'input items are not supported' "$out"
 call DELETE "/v1/responses/$response"
 tells "and deleted" .deleted true
+call POST "/v1/responses/$response/cancel"
+answers "a response that is gone" 404
 call GET "/v1/responses/$response"
 answers "then it is gone" 404
 ask '"input":"hello","store":false'
@@ -118,6 +128,8 @@ ask '"input":[{"role":"user","content":"hello"},{"role":"assistant","content":"I
 tells "the last word is the assistant's" .status completed
 ask '"input":"hello","background":true'
 tells "background" '[.background, .status] | map(tostring) | join(" ")' "true completed"
+call POST "/v1/responses/$(jq -r .id "$out")/cancel"
+tells "is complete when it is cancelled" '[.object, .status] | join(" ")' "response completed"
 ask '"conversation":"talk-1","input":"one"'
 tells "a conversation" .conversation.id talk-1
 call GET /api/sessions/talk-1

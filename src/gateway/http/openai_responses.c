@@ -580,7 +580,7 @@ static void openai_response_release(struct ch_completion *r) {
     ch_buf_release(&openai_response_of(r)->input);
 }
 
-static void openai_response_begin(struct ch_request *req) {
+static void openai_response_begin(struct ch_request *req, struct ch_store_lookup *l) {
     static const struct ch_completion_ops ops = {.size = sizeof(struct openai_response),
                                                  .prefix = "resp_",
                                                  .api = "openai-responses",
@@ -590,18 +590,14 @@ static void openai_response_begin(struct ch_request *req) {
                                                  .reasoned = openai_response_on_reasoned,
                                                  .end = openai_response_on_end,
                                                  .release = openai_response_release};
+    (void)l;
     ch_completion_begin(req, &ops);
-}
-
-static void openai_response_fetched(struct ch_request *req, struct ch_store_lookup *l) {
-    ch_response_store_fetched(req->gw, l);
-    openai_response_begin(req);
 }
 
 static void openai_response_fetch(struct ch_request *req) {
     struct ch_sv previous = ch_json_get_str(req->json, "previous_response_id");
-    if (!ch_response_store_fetch(req, previous, openai_response_fetched))
-        openai_response_begin(req);
+    if (!ch_response_store_fetch(req, previous, openai_response_begin))
+        openai_response_begin(req, NULL);
 }
 
 /* A conversation is a stored session, so the request may have an idempotency key. */
