@@ -106,8 +106,6 @@ static const struct {
     {"1305", CH_ERR_OVERLOADED},
     /* MiniMax, with status 200; 1004 is about the key at Z.ai, too */
     {"1004", CH_ERR_AUTH},
-    {"2049", CH_ERR_AUTH},
-    {"1008", CH_ERR_BILLING},
     {"2056", CH_ERR_BILLING},
     {"1026", CH_ERR_REFUSED},
     {"1027", CH_ERR_REFUSED},
