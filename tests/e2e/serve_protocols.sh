@@ -22,12 +22,20 @@ rules:
   - { when: { after: none }, say: "you said: {{user}}" }
   - { say: "it said: {{result}}" }
 YAML
-cat >"$space/chela.yaml" <<'YAML'
+start_server
+cat >"$space/chela.yaml" <<YAML
 store: "memory:"
+providers:
+  a: { api: anthropic, baseUrl: "$url/hello/a", apiKeyEnv: PATH }
+  o: { api: openai, baseUrl: "$url/hello/o/v1", apiKeyEnv: PATH }
+  r: { api: openai-responses, baseUrl: "$url/hello/r/v1", apiKeyEnv: PATH }
 agents:
   list:
     - { id: coder, model: scripted/rules.yaml, retries: 0, tools: { allow: [] } }
     - { id: adder, model: scripted/rules.yaml, retries: 0, tools: { allow: [calculate] } }
+    - { id: a, model: a/m, tools: { allow: [] } }
+    - { id: o, model: o/m, tools: { allow: [] } }
+    - { id: r, model: r/m, tools: { allow: [] } }
 YAML
 program=$(realpath "$program")
 serve
@@ -41,12 +49,12 @@ named() { # MEMBER
     check "$1 is named" grep -qF "\`$1\`" "$out"
 }
 for member in '"stop":5' '"stop":[5]' '"tools":5' '"functions":{}' '"function_call":1' '"response_format":"json_object"' '"stream":"true"' \
-    '"stream_options":true' '"n":"2"' '"seed":"x"' '"reasoning_effort":3'; do
+    '"stream_options":true' '"n":"2"' '"seed":"x"' '"reasoning_effort":3' '"parallel_tool_calls":"no"'; do
     chat "\"messages\":[{\"role\":\"user\",\"content\":\"hello\"}],$member"
     named "$(cut -d'"' -f2 <<<"$member")"
 done
 for member in '"previous_response_id":5' '"conversation":5' '"store":"no"' '"background":1' '"text":"x"' '"reasoning":"low"' '"include":"x"' \
-    '"instructions":{}' '"tools":{}' '"stream":1'; do
+    '"instructions":{}' '"tools":{}' '"stream":1' '"parallel_tool_calls":0'; do
     ask "\"input\":\"hello\",$member"
     named "$(cut -d'"' -f2 <<<"$member")"
 done
@@ -72,8 +80,18 @@ ask "\"previous_response_id\":\"$next\",\"input\":\"and then\""
 tells "and the one after that" .output[0].content[0].text "you said: and then"
 call GET "/v1/responses/$response"
 tells "a response can be fetched" '.id + " " + .output[0].name' "$response apply_patch"
+call GET "/v1/responses/$response?stream=true"
+answers "but not streamed" 400
+tells "which is named" '.error | .type + " " + .message' 'invalid_request_error `stream` is not supported: a stored response is complete'
+call POST "/v1/responses/$response/cancel"
+answers "a response without background cannot be cancelled" 400
+call GET "/v1/responses/$response/input_items"
+answers "its input is not listed" 400
+check "which is named, too" grep -q 'input items are not supported' "$out"
 call DELETE "/v1/responses/$response"
 tells "and deleted" .deleted true
+call POST "/v1/responses/$response/cancel"
+answers "a response that is gone" 404
 call GET "/v1/responses/$response"
 answers "then it is gone" 404
 ask '"input":"hello","store":false'
@@ -110,6 +128,8 @@ ask '"input":[{"role":"user","content":"hello"},{"role":"assistant","content":"I
 tells "the last word is the assistant's" .status completed
 ask '"input":"hello","background":true'
 tells "background" '[.background, .status] | map(tostring) | join(" ")' "true completed"
+call POST "/v1/responses/$(jq -r .id "$out")/cancel"
+tells "is complete when it is cancelled" '[.object, .status] | join(" ")' "response completed"
 ask '"conversation":"talk-1","input":"one"'
 tells "a conversation" .conversation.id talk-1
 call GET /api/sessions/talk-1
@@ -143,6 +163,18 @@ done
 chat "\"messages\":[{\"role\":\"user\",\"content\":\"where\"}],$chat_form,\"tools\":[{\"type\":\"function\",\"function\":{\"name\":\"get_place\"}}]"
 tells "text beside a call is no answer in the schema" '.choices[0] | [.finish_reason, .message.content] | tostring' '["tool_calls",null]'
 
+# --- the client wants one call at a time: the model is told
+asked() { # NAME INSTANCE FILTER WANT
+    same "$1" "$4" "$(jq -c "select(.instance == \"$2\" and .body).body | $3" "$log")"
+}
+post /v1/chat/completions '{"model":"a","messages":[{"role":"user","content":"x"}],"parallel_tool_calls":false,"tools":[{"type":"function","function":{"name":"f"}}]}'
+asked "chat: one call at a time" a .tool_choice '{"type":"auto","disable_parallel_tool_use":true}'
+post /v1/responses '{"model":"o","input":"x","parallel_tool_calls":false,"tools":[{"type":"function","name":"f"}]}'
+asked "responses: one call at a time" o .parallel_tool_calls false
+tells "which the response says" .parallel_tool_calls false
+post /v1/messages '{"model":"r","max_tokens":9,"messages":[{"role":"user","content":"x"}],"tools":[{"name":"f","input_schema":{"type":"object"}}],"tool_choice":{"type":"auto","disable_parallel_tool_use":true}}'
+asked "messages: one call at a time" r .parallel_tool_calls false
+
 # --- Chat Completions
 chat '"messages":[{"role":"user","content":"patch"}],"tools":[{"type":"custom","custom":{"name":"apply_patch","description":"Patches."}}]'
 tells "chat: a tool with free text" '.choices[0].message.tool_calls[0] | [.type, .custom.name, .custom.input] | join(" ")' 'custom apply_patch *** Begin'
@@ -172,6 +204,7 @@ messages '"system":[{"type":"text","text":"Be kind."}],"messages":[{"role":"user
 tells "a message" '[.type, .role, .stop_reason, .content[0].text] | join(" ")' 'message assistant end_turn you said: hello'
 messages '"stream":true,"messages":[{"role":"user","content":"think"}]'
 same "a stream" "message_start content_block_start content_block_delta content_block_stop content_block_start content_block_delta content_block_stop message_delta message_stop" "$(chunks | jq -r .type | uniq | paste -sd' ')"
+same "with an estimate of its input" true "$(chunks | jq '.message.usage.input_tokens // empty | . > 100 and . < 400')"
 same "with thinking and its seal" "thinking_delta signature_delta text_delta" "$(chunks | jq -r '.delta.type // empty' | uniq | paste -sd' ')"
 messages '"thinking":{"type":"disabled"},"messages":[{"role":"user","content":"think"}]'
 tells "thinking that is off is not shown" '[.content[].type] | join(",")' text
@@ -200,6 +233,13 @@ anon POST /v1/messages -H 'Content-Type: application/json' -H "X-Api-Key: $token
 answers "the token as a key" 200
 anon GET /v1/models -H "X-Api-Key: $token" -H 'anthropic-version: 2023-06-01'
 answers "also for the list of models" 200
+tells "which has the members of both protocols" '[.object, .first_id, .last_id, .has_more, (.data[0] | .object, .type, .display_name, .created_at, .created)] | join(" ")' \
+    'list coder r false model model coder 1970-01-01T00:00:00Z 0'
+anon GET /v1/models/coder -H "X-Api-Key: $token" -H 'anthropic-version: 2023-06-01'
+tells "and one of them" '[.type, .id, .display_name] | join(" ")' 'model coder coder'
+anon GET /v1/models/nobody -H "X-Api-Key: $token" -H 'anthropic-version: 2023-06-01'
+answers "one that is unknown" 404
+tells "in Anthropic's form" .error.type not_found_error
 anon POST /v1/messages -H 'Content-Type: application/json' -H 'X-Api-Key: wrong-wrong-wrong-wrong' --data '{}'
 answers "a wrong key" 401
 tells "is told in its form" .error.type authentication_error

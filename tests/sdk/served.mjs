@@ -31,6 +31,7 @@ const clients = ['anthropic', 'chat', 'responses'];
 const loops = Object.keys(apis).flatMap((api) => clients.flatMap((client) => [false, true].map((stream) => ({ api, client, stream, id: agent('calculate', api) }))));
 const hello = agent('hello', 'anthropic');
 const thinks = agent('reasoning', 'anthropic');
+const cached = agent('cached', 'anthropic');
 const withSdk = agent('calculate', 'openai');
 const withRunner = agent('calculate', 'anthropic');
 const errors = ['always_429', 'always_500', 'unauthorized', 'no_model', 'refused_400'].map((name) => [name, agent(name, 'anthropic')]);
@@ -124,6 +125,14 @@ await check('anthropic: a message, whole and streamed', async () => {
   same([got.type, got.role, got.stop_reason, got.content.map((b) => b.type)], ['message', 'assistant', 'end_turn', ['thinking', 'text']], 'the message');
   same([got.content[1].text, got.usage.input_tokens, got.usage.output_tokens], ['42', 30, 25], 'text and usage');
 });
+await check('anthropic: the usage of a stream', async () => {
+  const stream = anthropic.messages.stream({ model: cached, max_tokens: 100, messages: [{ role: 'user', content: 'word '.repeat(400) }] });
+  let start;
+  stream.on('streamEvent', (e) => { if (e.type === 'message_start') start = { ...e.message.usage }; });
+  const { usage } = await stream.finalMessage();
+  same([usage.input_tokens, usage.cache_read_input_tokens, usage.cache_creation_input_tokens, usage.output_tokens], [392, 4096, 512, 6], 'at its end');
+  same(start.input_tokens > 400 && start.input_tokens < 1500, true, `an estimate at its start: ${start.input_tokens}`);
+});
 await check('anthropic: key headers', async () => {
   const body = JSON.stringify({ model: hello, max_tokens: 9, messages: [{ role: 'user', content: 'go' }] });
   const post = async (headers) => (await fetch(`${url}/v1/messages`, { method: 'POST', body, headers: { 'content-type': 'application/json', ...headers } }));
@@ -135,6 +144,17 @@ await check('anthropic: the tool runner', async () => {
   const calculate = { name: 'calculate', description: 'Calculates.', input_schema: schema, parse: (input) => input, run: () => '42' };
   const got = await anthropic.beta.messages.toolRunner({ model: withRunner, max_tokens: 100, messages: [{ role: 'user', content: 'go' }], tools: [calculate] });
   same(got.content.map((b) => b.text).join(''), '2 + 40 is 42.', 'the answer');
+});
+await check('models: both clients list the agents, and show one', async () => {
+  for (const [name, client] of Object.entries({ anthropic, openai })) {
+    const listed = [];
+    for await (const model of client.models.list()) listed.push(model);
+    same([listed.length, (await client.models.list()).hasNextPage()], [agents.length, false], `${name}: the list`);
+    const shown = await client.models.retrieve(hello);
+    same(shown, listed.find((m) => m.id === hello), `${name}: one agent`);
+    same(name === 'openai' || [shown.type, shown.display_name, new Date(shown.created_at).getTime()], name === 'openai' || ['model', hello, 0], 'its members');
+    same((await failure(client.models.retrieve('nobody'))).status, 404, `${name}: no agent`);
+  }
 });
 await check('anthropic: counting', async () => {
   const count = async (text) => (await anthropic.messages.countTokens({ model: hello, messages: [{ role: 'user', content: text }] })).input_tokens;

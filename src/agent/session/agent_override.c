@@ -52,6 +52,8 @@ static void apply(chela_agent *a, const struct ch_agent_override *p) {
     }
     if (p->reasoning != CHELA_REASONING_DEFAULT)
         a->reasoning = p->reasoning;
+    if (p->one_call)
+        a->parallel = 1;
     if (p->stop)
         copy_stop(a, p->stop);
 }

@@ -13,6 +13,7 @@ struct ch_agent_override { /* NULL or 0: the base's setting */
     const char *const *stop; /* NULL-terminated */
     const char *output_schema;
     const char *model; /* put in front of the base's chain */
+    bool one_call;     /* the model is told to make one tool call at a time */
     struct ch_bounds bounds;
 };
 int ch_agent_override_new(chela_agent *base, const struct ch_agent_override *p, chela_agent **out,

@@ -233,5 +233,8 @@ int ch_anthropic_input_settings(struct ch_request *req, struct ch_client_tools *
         rc = ch_openai_format(req, "output_config.format", format, ch_json_get(format, "schema"),
                               o, err);
     o->patch.reasoning = effort_of(req->json);
+    o->patch.one_call =
+        ch_json_bool(ch_json_path(req->json, "tool_choice", "disable_parallel_tool_use", NULL),
+                     false);
     return rc;
 }

@@ -7,6 +7,7 @@
  * (sealed_reasoning.h). */
 #include "gateway/http/anthropic_messages.h"
 
+#include "agent/context/context_budget.h"
 #include "base/error.h"
 #include "gateway/http/anthropic_input.h"
 #include "gateway/http/completion.h"
@@ -27,6 +28,7 @@ struct anthropic_message {
     bool hides_thinking;   /* the client turned thinking off */
     bool said;             /* there was text */
     bool calls;            /* there were calls of the client's tools */
+    struct chela_usage expected; /* input until the stream begins: the last request is estimated */
 };
 
 static struct anthropic_message *anthropic_message_of(struct ch_completion *r) {
@@ -38,10 +40,10 @@ static struct anthropic_message *anthropic_message_of(struct ch_completion *r) {
 static void write_usage(struct ch_jw *w, const struct chela_usage *u) {
     ch_jw_key(w, "usage");
     ch_jw_begin(w, '{');
-    ch_jw_kint(w, "input_tokens", u ? u->input - u->cache_read - u->cache_write : 0);
-    ch_jw_kint(w, "cache_creation_input_tokens", u ? u->cache_write : 0);
-    ch_jw_kint(w, "cache_read_input_tokens", u ? u->cache_read : 0);
-    ch_jw_kint(w, "output_tokens", u ? u->output : 0);
+    ch_jw_kint(w, "input_tokens", u->input - u->cache_read - u->cache_write);
+    ch_jw_kint(w, "cache_creation_input_tokens", u->cache_write);
+    ch_jw_kint(w, "cache_read_input_tokens", u->cache_read);
+    ch_jw_kint(w, "output_tokens", u->output);
     ch_jw_end(w, '}');
 }
 
@@ -68,7 +70,7 @@ static void write_message(const struct anthropic_message *m, struct ch_jw *w,
     ch_jw_kraw(w, "content", ch_buf_sv(&blocks));
     ch_jw_kcstr(w, "stop_reason", end ? stop_reason(m, end) : NULL);
     ch_jw_kcstr(w, "stop_sequence", NULL);
-    write_usage(w, end ? &end->end.usage : NULL);
+    write_usage(w, end ? &end->end.usage : &m->expected);
     ch_jw_end(w, '}');
 }
 
@@ -293,10 +295,20 @@ static void anthropic_on_end(struct ch_completion *r, const struct chela_event *
     }
 }
 
+/* Some clients read the input from the start of a stream, when the service has not counted it. */
+static void expect_usage(struct anthropic_message *m) {
+    const chela_run *run = ch_completion_run(&m->r);
+    if (m->r.stream && !m->r.begun && run)
+        m->expected.input = run->m.usage.input + (int64_t)ch_context_budget_tokens(run);
+}
+
 static void anthropic_on_event(struct ch_completion *r, const struct chela_event *ev) {
     struct anthropic_message *m = anthropic_message_of(r);
     switch (ev->type) {
     case CHELA_EV_MODEL_REQUEST: /* another turn, or another attempt */
+        expect_usage(m);
+        close_block(m, CH_SV(""));
+        break;
     case CHELA_EV_TURN_END:
         close_block(m, CH_SV(""));
         break;

@@ -8,25 +8,35 @@
 #include "gateway/request/gateway_state.h"
 #include "gateway/request/request.h"
 
+/* With the members of OpenAI's protocol, and those of Anthropic's. */
 static void openai_write_model(struct ch_jw *w, const chela_agent *a) {
     ch_jw_begin(w, '{');
     ch_jw_kcstr(w, "id", a->id);
     ch_jw_kcstr(w, "object", "model");
     ch_jw_kint(w, "created", 0);
     ch_jw_kcstr(w, "owned_by", "chela");
+    ch_jw_kcstr(w, "type", "model");
+    ch_jw_kcstr(w, "display_name", a->id);
+    ch_jw_kcstr(w, "created_at", "1970-01-01T00:00:00Z");
     ch_jw_end(w, '}');
 }
 
 void ch_openai_models(struct ch_request *req) {
     CH_BUF_AUTO out = {0};
     struct ch_jw w = ch_jw(&out);
+    const char *last = NULL;
     ch_jw_begin(&w, '{');
     ch_jw_kcstr(&w, "object", "list");
     ch_jw_key(&w, "data");
     ch_jw_begin(&w, '[');
-    for (chela_agent **a = req->gw->agents; *a; a++)
+    for (chela_agent **a = req->gw->agents; *a; a++) {
         openai_write_model(&w, *a);
+        last = (*a)->id;
+    }
     ch_jw_end(&w, ']');
+    ch_jw_kbool(&w, "has_more", false);
+    ch_jw_kcstr(&w, "first_id", last ? req->gw->agents[0]->id : NULL);
+    ch_jw_kcstr(&w, "last_id", last);
     ch_jw_end(&w, '}');
     ch_request_respond_json(req, 200, &out);
 }
@@ -132,6 +142,7 @@ int ch_openai_sampling(struct ch_request *req, struct ch_lane_opts *o, struct ch
         rc = ch_openai_limit(req, longest[i], o, err);
     if (ch_json_as_int(ch_json_get(req->json, "seed"), seed))
         o->patch.seed = seed;
+    o->patch.one_call = !ch_json_bool(ch_json_get(req->json, "parallel_tool_calls"), true);
     if (!effort.n)
         effort = ch_json_str(ch_json_path(req->json, "reasoning", "effort", NULL));
     o->patch.reasoning = ch_openai_effort(effort);

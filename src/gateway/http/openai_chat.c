@@ -386,6 +386,7 @@ static int openai_chat_read_request(struct ch_completion *r, struct ch_lane_opts
         {"response_format", CH_JSON_OBJECT, 0},
         {"n", CH_JSON_NUMBER, 0},
         {"seed", CH_JSON_NUMBER, 0},
+        {"parallel_tool_calls", CH_JSON_TRUE, 0},
         {"reasoning_effort", CH_JSON_STRING, 0}};
     struct ch_request *req = r->request;
     const struct ch_json *f = ch_json_get(req->json, "response_format");

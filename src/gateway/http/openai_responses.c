@@ -76,7 +76,7 @@ static void write_response(const struct openai_response *r, struct ch_jw *w, con
     }
     ch_jw_kcstr(w, "model", r->r.agent);
     ch_jw_kraw(w, "output", ch_buf_sv(&items));
-    ch_jw_kbool(w, "parallel_tool_calls", true);
+    ch_jw_kbool(w, "parallel_tool_calls", !r->r.opts.patch.one_call);
     ch_jw_key(w, "previous_response_id");
     ch_jw_value(w, ch_json_get(request, "previous_response_id"));
     ch_jw_kbool(w, "store", r->store);
@@ -548,6 +548,7 @@ static int openai_response_read_request(struct ch_completion *completion, struct
         {"store", CH_JSON_TRUE, 0},
         {"background", CH_JSON_TRUE, 0},
         {"stream", CH_JSON_TRUE, 0},
+        {"parallel_tool_calls", CH_JSON_TRUE, 0},
         {"previous_response_id", CH_JSON_STRING, 0},
         {"conversation", CH_JSON_STRING, CH_JSON_OBJECT}};
     struct openai_response *r = openai_response_of(completion);
@@ -579,7 +580,7 @@ static void openai_response_release(struct ch_completion *r) {
     ch_buf_release(&openai_response_of(r)->input);
 }
 
-static void openai_response_begin(struct ch_request *req) {
+static void openai_response_begin(struct ch_request *req, struct ch_store_lookup *l) {
     static const struct ch_completion_ops ops = {.size = sizeof(struct openai_response),
                                                  .prefix = "resp_",
                                                  .api = "openai-responses",
@@ -589,18 +590,14 @@ static void openai_response_begin(struct ch_request *req) {
                                                  .reasoned = openai_response_on_reasoned,
                                                  .end = openai_response_on_end,
                                                  .release = openai_response_release};
+    (void)l;
     ch_completion_begin(req, &ops);
-}
-
-static void openai_response_fetched(struct ch_request *req, struct ch_store_lookup *l) {
-    ch_response_store_fetched(req->gw, l);
-    openai_response_begin(req);
 }
 
 static void openai_response_fetch(struct ch_request *req) {
     struct ch_sv previous = ch_json_get_str(req->json, "previous_response_id");
-    if (!ch_response_store_fetch(req, previous, openai_response_fetched))
-        openai_response_begin(req);
+    if (!ch_response_store_fetch(req, previous, openai_response_begin))
+        openai_response_begin(req, NULL);
 }
 
 /* A conversation is a stored session, so the request may have an idempotency key. */

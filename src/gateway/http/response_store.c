@@ -120,7 +120,7 @@ static int response_query(struct ch_store_lookup *l, struct chela_error *err) {
     return rc == CHELA_ENOENT ? 0 : rc;
 }
 
-void ch_response_store_fetched(chela_gateway *gw, const struct ch_store_lookup *l) {
+static void response_fetched(chela_gateway *gw, const struct ch_store_lookup *l) {
     CH_ARENA_AUTO arena = {0};
     const struct ch_json *v = NULL;
     struct stored_response *r = find_response(gw, ch_sv_str(l->key));
@@ -133,9 +133,10 @@ void ch_response_store_fetched(chela_gateway *gw, const struct ch_store_lookup *
 
 bool ch_response_store_fetch(struct ch_request *req, struct ch_sv id,
                              void (*respond)(struct ch_request *req, struct ch_store_lookup *l)) {
-    if (!req->gw->workers || !id.n || id.n > CH_LIMIT_SESSION_KEY)
+    if (!req->gw->workers || !req->gw->store || !id.n || id.n > CH_LIMIT_SESSION_KEY)
         return false;
     ch_store_lookup_start(req, id, find_response(req->gw, id) ? 1 : LOOKS, response_query, respond);
+    ch_store_lookup_settle(req, response_fetched);
     return true;
 }
 
@@ -173,28 +174,34 @@ static void no_response(struct ch_request *req) {
                     CH_SV_FMT(req->param));
 }
 
-static void response_get(struct ch_request *req) {
+/* A stored response is complete, so cancelling it changes nothing. */
+static void response_get(struct ch_request *req, struct ch_store_lookup *l) {
     const struct stored_response *r = find_response(req->gw, req->param);
+    bool cancels = strcmp(req->route->method, "POST") == 0;
     CH_BUF_AUTO out = {0};
+    (void)l;
     if (!r) {
         no_response(req);
-        return;
+    } else if (cancels && !strstr(r->object, "\"background\":true")) { /* texts have \" */
+        ch_request_fail(req, 400, NULL, "only a response with `background` can be cancelled");
+    } else if (ch_sv_eq(ch_request_query(req, "stream"), CH_SV("true"))) {
+        ch_request_fail(req, 400, NULL,
+                        "`stream` is not supported: a stored response is complete");
+    } else {
+        ch_buf_add_str(&out, r->object);
+        ch_request_respond_json(req, 200, &out);
     }
-    ch_buf_add_str(&out, r->object);
-    ch_request_respond_json(req, 200, &out);
-}
-
-static void response_get_fetched(struct ch_request *req, struct ch_store_lookup *l) {
-    ch_response_store_fetched(req->gw, l);
-    response_get(req);
 }
 
 void ch_response_store_get(struct ch_request *req) {
-    if (!ch_response_store_fetch(req, req->param, response_get_fetched))
-        response_get(req);
+    if (!ch_response_store_fetch(req, req->param, response_get))
+        response_get(req, NULL);
 }
 
-/* l: NULL without other workers. */
+void ch_response_store_input(struct ch_request *req) {
+    ch_request_fail(req, 400, NULL, "input items are not supported");
+}
+
 static void response_deleted(struct ch_request *req, struct ch_store_lookup *l) {
     CH_BUF_AUTO out = {0};
     struct ch_jw w = ch_jw(&out);
@@ -224,8 +231,9 @@ static int response_query_deleted(struct ch_store_lookup *l, struct chela_error 
                               : ch_fail(err, CHELA_EIO, "the store did not take the deletion");
 }
 
-static void response_delete(struct ch_request *req) {
+static void response_delete(struct ch_request *req, struct ch_store_lookup *l) {
     struct stored_response *r = find_response(req->gw, req->param);
+    (void)l;
     if (!r) {
         no_response(req);
         return;
@@ -239,12 +247,7 @@ static void response_delete(struct ch_request *req) {
     ch_store_lookup_start(req, req->param, LOOKS_DELETED, response_query_deleted, response_deleted);
 }
 
-static void response_delete_fetched(struct ch_request *req, struct ch_store_lookup *l) {
-    ch_response_store_fetched(req->gw, l);
-    response_delete(req);
-}
-
 void ch_response_store_delete(struct ch_request *req) {
-    if (!ch_response_store_fetch(req, req->param, response_delete_fetched))
-        response_delete(req);
+    if (!ch_response_store_fetch(req, req->param, response_delete))
+        response_delete(req, NULL);
 }

@@ -18,18 +18,18 @@ struct ch_store_lookup;
  * remembered. */
 void ch_response_store_put(chela_gateway *gw, const char *id, struct ch_sv object,
                            struct ch_sv items);
-/* If another worker may have the response: look for it, call respond, which calls fetched first,
- * and return true. */
+/* If another worker may have the response: looks for it, remembers it, calls respond, and returns
+ * true. */
 bool ch_response_store_fetch(struct ch_request *req, struct ch_sv id,
                              void (*respond)(struct ch_request *req, struct ch_store_lookup *l));
-void ch_response_store_fetched(chela_gateway *gw, const struct ch_store_lookup *l);
 /* Input and output of a response; p NULL: unknown. Borrowed until the next put. */
 struct ch_sv ch_response_store_items(const chela_gateway *gw, struct ch_sv id);
 /* One item of the output of any response, as JSON in the arena; p NULL: unknown. */
 struct ch_sv ch_response_store_item(const chela_gateway *gw, struct ch_arena *a, struct ch_sv id);
 void ch_response_store_free(struct ch_response_store *s);
 
-/* GET and DELETE /v1/responses/{id} */
-ch_http_route_fn ch_response_store_get, ch_response_store_delete;
+/* GET and DELETE /v1/responses/{id}; get is POST .../cancel, too. GET .../input_items is
+ * refused. */
+ch_http_route_fn ch_response_store_get, ch_response_store_delete, ch_response_store_input;
 
 #endif

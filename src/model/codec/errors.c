@@ -104,6 +104,12 @@ static const struct {
     {"1301", CH_ERR_REFUSED},
     {"1302", CH_ERR_RATE_LIMIT},
     {"1305", CH_ERR_OVERLOADED},
+    /* MiniMax, with status 200; 1004 is about the key at Z.ai, too */
+    {"1004", CH_ERR_AUTH},
+    {"2056", CH_ERR_BILLING},
+    {"1026", CH_ERR_REFUSED},
+    {"1027", CH_ERR_REFUSED},
+    {"2013", CH_ERR_FORMAT},
 };
 
 /* The bare word is in the names of tools and models, and in addresses of pages. */

@@ -95,11 +95,16 @@ static int anthropic_decode_begin_call(struct ch_decoder *d, unsigned key,
     int rc = ch_fold_call(d->fold, key, b->id, b->name, CH_SV(""));
     if (rc == CHELA_OK && b->caller.n)
         rc = ch_fold_extra(d->fold, key, b->caller);
+    CH_BUF_AUTO scratch = {0};
+    struct ch_sv input = b->input;
+    struct ch_pull p;
+    ch_pull_init(&p, input, &scratch);
+    bool text = ch_pull_str(&p, &input); /* some servers send the object as a text */
     /* The input in the start event is usually {}; other input counts only if no delta
      * follows. */
-    st->has_input = b->input.n > 2 && *b->input.p == '{';
+    st->has_input = text ? input.n > 0 : input.n > 2 && *input.p == '{';
     if (st->has_input)
-        ch_buf_add_sv(&st->start, b->input);
+        ch_buf_add_sv(&st->start, input);
     return rc;
 }
 
