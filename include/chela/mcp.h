@@ -121,7 +121,8 @@ CHELA_API int chela_mcp_wait(chela_runtime *rt, int64_t timeout_ms, struct chela
  * Errors: CHELA_EINVAL: params is no JSON object. CHELA_ESTATE: the loop belongs to a host.
  * CHELA_EBUSY: called from a callback. CHELA_EPROTO: the server answered with an error or
  * not according to the protocol. CHELA_ENET, CHELA_ENOENT, CHELA_ETIMEOUT: the server cannot
- * be reached, does not start, or does not answer. CHELA_EAUTH: the server wants a log-in. */
+ * be reached, does not start, or does not answer. CHELA_EAUTH: the server wants a log-in.
+ * CHELA_EPERM: the server refuses the request. */
 CHELA_API char *chela_mcp_request(chela_mcp *mcp, const char *method, const char *params,
                                   struct chela_error *err);
 
@@ -139,7 +140,8 @@ CHELA_API int chela_mcp_send(chela_mcp *mcp, const char *method, const char *par
  * Waits. With accept, the tools are accepted as they are now.
  * Callbacks: no: CHELA_EBUSY.
  * Errors: CHELA_ESTATE, CHELA_EBUSY, CHELA_EPROTO, CHELA_ENET, CHELA_ENOENT, CHELA_ETIMEOUT,
- * CHELA_EAUTH: as for chela_mcp_request. CHELA_ELIMIT: the list of tools is too long. */
+ * CHELA_EAUTH, CHELA_EPERM: as for chela_mcp_request. CHELA_ELIMIT: the list of tools is too
+ * long. */
 CHELA_API int chela_mcp_refresh(chela_mcp *mcp, int accept, struct chela_error *err);
 
 /* List the skills of a server (docs/mcp.md): a JSON array of {name, description, uri, files, bytes,
@@ -150,8 +152,8 @@ CHELA_API int chela_mcp_refresh(chela_mcp *mcp, int accept, struct chela_error *
  * Ownership: the caller frees the result with chela_free. NULL: err has the reason.
  * Callbacks: no: NULL with CHELA_EBUSY.
  * Errors: CHELA_EBUSY, CHELA_ESTATE, CHELA_EPROTO, CHELA_ENET, CHELA_ENOENT, CHELA_ETIMEOUT,
- * CHELA_EAUTH: as for chela_mcp_request. CHELA_EIO: the accepted list cannot be stored.
- * CHELA_ELIMIT: the list is too long. */
+ * CHELA_EAUTH, CHELA_EPERM: as for chela_mcp_request. CHELA_EIO: the accepted list cannot be
+ * stored. CHELA_ELIMIT: the list is too long. */
 CHELA_API char *chela_mcp_skills_json(chela_mcp *mcp, int accept, struct chela_error *err);
 
 /* Read a text file of a skill that was listed or accepted, and compare the file with the list.

@@ -68,10 +68,17 @@ CHELA_API int chela_runtime_store(chela_runtime *rt, chela_store *store,
 CHELA_API int chela_store_list(chela_store *store, const struct chela_store_filter *filter,
                                chela_store_session_fn *fn, void *user, struct chela_error *err);
 
+#ifdef __cplusplus /* a function with the name of a struct is legal in C++, too */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wshadow"
+#endif
 /* Call fn with one session.
  * Errors: also CHELA_ENOENT: there is no such session. */
 CHELA_API int chela_store_session(chela_store *store, const char *key, chela_store_session_fn *fn,
                                   void *user, struct chela_error *err);
+#ifdef __cplusplus
+#pragma GCC diagnostic pop
+#endif
 
 /* Call fn with the records of a session, beginning with number `from` (0: the first).
  * Checksums are verified.

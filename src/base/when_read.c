@@ -286,6 +286,10 @@ static bool eat_word(struct reading *r, const char *name) {
     return true;
 }
 
+#define FORMS                                                        \
+    "expected five fields of cron such as '0 9 * * *', 'every 30m', " \
+    "'at 2027-03-01T09:00' or @daily"
+
 int ch_when_read(struct ch_sv text, const struct ch_zone *zone, struct ch_when *out,
                  struct chela_error *err) {
     struct reading r = {text, text, err};
@@ -293,8 +297,7 @@ int ch_when_read(struct ch_sv text, const struct ch_zone *zone, struct ch_when *
         r.rest.n--;
     when_read_skip_blanks(&r);
     if (at_end(&r))
-        return ch_fail(err, CHELA_EINVAL, "column 1: there is no time; expected five fields of "
-                       "cron, 'every 30m' or 'at 2027-03-01T09:00'");
+        return ch_fail(err, CHELA_EINVAL, "column 1: there is no time; " FORMS);
     if (text.n > CH_LIMIT_WHEN || memchr(text.p, 0, text.n))
         return ch_fail(err, CHELA_EINVAL, "column 1: a time is text of at most %d bytes",
                        CH_LIMIT_WHEN);
@@ -302,5 +305,11 @@ int ch_when_read(struct ch_sv text, const struct ch_zone *zone, struct ch_when *
         return read_nickname(&r, out);
     if (eat_word(&r, "every"))
         return read_every(&r, out);
-    return eat_word(&r, "at") ? read_at(&r, zone, out) : read_cron(&r, out);
+    if (eat_word(&r, "at"))
+        return read_at(&r, zone, out);
+    bool other = when_read_is_letter(r.rest.p[0]) || !memchr(r.rest.p, ' ', r.rest.n);
+    int rc = read_cron(&r, out);
+    if (rc < 0 && err && other) /* no line of cron was meant */
+        ch_fail(err, rc, "%s; " FORMS, err->message);
+    return rc;
 }

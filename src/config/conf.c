@@ -27,6 +27,14 @@ const char *ch_conf_path(const chela_config *cfg, struct ch_sv path) {
     return ch_arena_printf(cfg->arena, "%s/%.*s", cfg->dir, CH_SV_FMT(path));
 }
 
+const char *ch_conf_store(const chela_config *cfg, const char *url) {
+    struct ch_sv scheme = CH_SV("sqlite:"), path = ch_sv_str(url);
+    if (!url || !ch_sv_starts(path, scheme.p) || path.n == scheme.n)
+        return url;
+    path = ch_sv(path.p + scheme.n, path.n - scheme.n);
+    return ch_arena_printf(cfg->arena, "%s%s", scheme.p, ch_conf_path(cfg, path));
+}
+
 /* A pipe without a writer would block. */
 int ch_conf_read_key(const char *file, struct ch_buf *out, struct chela_error *err) {
     struct stat st;

@@ -22,6 +22,12 @@ struct ch_conf_item {
     struct ch_json_where where;
 };
 
+/* The place of a path or of the store's URL. */
+struct ch_conf_place {
+    const char *value, *place; /* place: "FILE:LINE:COLUMN: KEY" */
+    struct ch_conf_place *next;
+};
+
 struct ch_conf_list {
     void *items; /* n structs of the list's scope */
     size_t n;
@@ -256,6 +262,7 @@ struct chela_config {
     struct chela_config *own; /* owned; the user's own file, if the file is not trusted; else
                                * NULL */
     struct ch_conf conf;
+    struct ch_conf_place *places; /* in the arena */
     const struct ch_conf_agent **by_name; /* agents of the file, sorted by name; in the arena */
 };
 
@@ -318,5 +325,7 @@ const struct chela_channel_option *ch_conf_channel_lacks(const struct ch_conf_ch
 /* Resolve path against the directory of the file; absolute paths stay
  * unchanged. */
 const char *ch_conf_path(const chela_config *cfg, struct ch_sv path);
+/* The URL of a store, with its path resolved. */
+const char *ch_conf_store(const chela_config *cfg, const char *url);
 
 #endif

@@ -610,12 +610,15 @@ int chela_config_token(const chela_config *cfg, const char **out, struct chela_e
 }
 
 const char *chela_config_store(const chela_config *cfg) {
-    struct ch_sv url = ch_sv_str(cfg->conf.store);
-    struct ch_sv scheme = CH_SV("sqlite:");
-    if (!url.p || !ch_sv_starts(url, scheme.p) || url.n == scheme.n)
-        return url.p;
-    const char *path = ch_conf_path(cfg, ch_sv(url.p + scheme.n, url.n - scheme.n));
-    return ch_arena_printf(cfg->arena, "%s%s", scheme.p, path);
+    return ch_conf_store(cfg, cfg->conf.store);
+}
+
+const char *chela_config_place(const chela_config *cfg, const char *value) {
+    for (; cfg && value; cfg = cfg->own)
+        for (const struct ch_conf_place *p = cfg->places; p; p = p->next)
+            if (strcmp(p->value, value) == 0)
+                return p->place;
+    return NULL;
 }
 
 enum chela_durability chela_config_durability(const chela_config *cfg) {

@@ -31,6 +31,15 @@ static void parse_add_place(struct ch_buf *out, const struct ch_cfg_parser *p,
         ch_buf_addf(out, "%s: ", ch_buf_str(&p->path));
 }
 
+void ch_cfg_place(struct ch_cfg_parser *p, const struct ch_json *v, const char *value) {
+    CH_BUF_AUTO text = {0};
+    struct ch_conf_place *place = ch_arena_alloc(p->cfg->arena, sizeof(*place));
+    parse_add_place(&text, p, v);
+    *place = (struct ch_conf_place){
+        value, ch_arena_str(p->cfg->arena, ch_sv(text.p, text.n - strlen(": "))), p->cfg->places};
+    p->cfg->places = place;
+}
+
 int ch_cfg_bad(struct ch_cfg_parser *p, const struct ch_json *v, const char *fmt, ...) {
     CH_BUF_AUTO text = {0};
     va_list ap;

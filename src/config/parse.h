@@ -22,6 +22,8 @@ int ch_cfg_bad(struct ch_cfg_parser *p, const struct ch_json *v, const char *fmt
     CHELA_PRINTF(3, 4);
 void ch_cfg_warn(struct ch_cfg_parser *p, const struct ch_json *v, const char *fmt, ...)
     CHELA_PRINTF(3, 4);
+/* Remember the place of a value for chela_config_place. */
+void ch_cfg_place(struct ch_cfg_parser *p, const struct ch_json *v, const char *value);
 int ch_cfg_wrong_type(struct ch_cfg_parser *p, const struct ch_json *v, const char *expected);
 
 /* Convert v, which is not null, as option o requires, and store it in *out. Not

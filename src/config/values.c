@@ -70,6 +70,7 @@ static int values_read_text(struct ch_cfg_parser *p, const struct ch_json *v,
     if (!(o->flags & CH_CFG_ADDRESS))
         return 0;
     ch_address_redact(*text);
+    ch_cfg_place(p, v, ch_conf_store(p->cfg, *text));
     return ch_store_known(*text)
                ? 0
                : ch_cfg_bad(p, v, "expected sqlite:PATH, postgres://HOST/DATABASE, redis://HOST "
@@ -95,6 +96,7 @@ static int read_path(struct ch_cfg_parser *p, const struct ch_json *v, const str
     if (!*path || strlen(path) > CH_LIMIT_PATH)
         return ch_cfg_bad(p, v, "expected a path, of at most %d bytes", CH_LIMIT_PATH);
     *(const char **)out = ch_conf_path(p->cfg, ch_sv_str(path));
+    ch_cfg_place(p, v, *(const char **)out);
     return 0;
 }
 
@@ -384,6 +386,27 @@ static const char *resolve_model(struct ch_cfg_parser *p, const char *spec) {
     return ch_arena_printf(p->cfg->arena, "scripted/%s", ch_conf_path(p->cfg, file));
 }
 
+static int check_provider(struct ch_cfg_parser *p, const struct ch_json *v, struct ch_sv name) {
+    const struct ch_json *own = ch_json_get(p->yaml.root, "providers");
+    struct ch_sv prompted = CH_SV("prompted+");
+    if (ch_sv_starts(name, prompted.p))
+        name = ch_sv(name.p + prompted.n, name.n - prompted.n);
+    if (ch_provider_find(name) || ch_json_get_sv(own, name))
+        return 0;
+    struct ch_nearest near = ch_nearest(name);
+    for (const struct ch_provider *known = ch_provider_table; known->name; known++)
+        ch_nearest_try(&near, ch_sv_str(known->name));
+    for (CH_JSON_MEMBERS(key, value, own)) {
+        (void)value;
+        ch_nearest_try(&near, ch_json_str(key));
+    }
+    name = ch_utf8_cut(name, 64);
+    if (near.best.n)
+        return ch_cfg_bad(p, v, "unknown provider '%.*s', did you mean %.*s?", CH_SV_FMT(name),
+                          CH_SV_FMT(near.best));
+    return ch_cfg_bad(p, v, "unknown provider '%.*s': `providers` must define it", CH_SV_FMT(name));
+}
+
 static int read_model(struct ch_cfg_parser *p, const struct ch_json *v, const char **out) {
     const char *spec;
     int rc = copy_text(p, v, "PROVIDER/MODEL", &spec);
@@ -393,7 +416,7 @@ static int read_model(struct ch_cfg_parser *p, const struct ch_json *v, const ch
     if (!slash || slash == spec || !slash[1] || values_has_control(ch_sv_str(spec)))
         return ch_cfg_bad(p, v, "expected PROVIDER/MODEL, for example openai/gpt-5");
     *out = resolve_model(p, spec);
-    return 0;
+    return p->opts.known_providers ? check_provider(p, v, ch_sv(spec, (size_t)(slash - spec))) : 0;
 }
 
 static int read_one_model(struct ch_cfg_parser *p, const struct ch_json *v,

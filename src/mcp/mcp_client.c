@@ -550,7 +550,7 @@ static void connection_refused(chela_mcp *m, const struct ch_rpc_message *msg,
     if (msg)
         ch_fail(&why, CHELA_EPROTO, "the server refused the connection: %.*s",
                 (int)CH_MIN(msg->text.n, 500), msg->text.p);
-    else if (m->failure.status == 401 || m->failure.status == 403)
+    else if (err->code == CHELA_EAUTH && m->failure.status)
         ch_fail(&why, CHELA_EAUTH, "the server wants a log-in (HTTP status %d)",
                 m->failure.status);
     else
@@ -800,8 +800,8 @@ static void client_on_failed(int64_t id, const struct ch_mcp_failure *f, void *u
     if (f->session_lost && !f->taken && m->state == CH_MCP_READY && begin_session_again(m, id))
         return;
     struct chela_error err = f->err;
-    if (f->status == 401 || f->status == 403)
-        err.code = CHELA_EAUTH;
+    if (f->status == 401 || f->status == 403) /* a server may refuse the host name or the origin */
+        err.code = f->status == 401 || f->challenge ? CHELA_EAUTH : CHELA_EPERM;
     ch_rpc_fail(m->peer, id, &err);
 }
 

@@ -15,6 +15,7 @@
 #include "base/limits.h"
 #include "base/list.h"
 #include "base/log.h"
+#include "base/utf8.h"
 #include "net/sse.h"
 #include "rpc/rpc_message.h"
 
@@ -22,6 +23,7 @@
 #define RETRY_LEAST_MS 100   /* the least that a server can set */
 #define HOUR_MS (3600 * 1000) /* silence on a stream that waits for the server */
 #define MAX_HEADERS 64
+#define REASON_MAX 300 /* bytes of a reason in an error message */
 
 struct ch_mcp_http {
     struct ch_mcp_link link;
@@ -401,10 +403,26 @@ static bool resume(struct ch_mcp_exchange *x) {
     return true;
 }
 
+/* The status, and the reason in the body: the message of an error or a line of text. A page for
+ * browsers is left out. */
+static void refused(struct ch_mcp_exchange *x, struct ch_sv body) {
+    CH_ARENA_AUTO arena = {0};
+    CH_BUF_AUTO what = {0};
+    struct ch_rpc_message m;
+    struct ch_sv why = ch_sv_trim(body);
+
+    if (ch_rpc_read(&arena, body, &m, NULL) == 0 && m.kind == CH_RPC_ERROR)
+        why = m.text;
+    why = ch_utf8_cut(ch_sv_split(&why, '\n'), REASON_MAX);
+    ch_buf_addf(&what, "%d", x->status);
+    if (why.n && why.p[0] != '<')
+        ch_buf_addf(&what, ": %.*s", CH_SV_FMT(why));
+    http_fail(x, CHELA_EPROTO, "the server answered with HTTP status %s", what.p);
+}
+
 static void take_body(struct ch_mcp_exchange *x) {
     struct ch_mcp_http *h = x->http;
     struct ch_buf text = x->text;
-    char code[16];
 
     x->text = (struct ch_buf){0};
     if (x->is_json && (is_response(x, ch_buf_sv(&text)) ||
@@ -416,10 +434,8 @@ static void take_body(struct ch_mcp_exchange *x) {
         free_exchange(x);
     else if (x->status == 200)
         http_fail(x, CHELA_EPROTO, "%s", "the server sent no response to the request");
-    else {
-        snprintf(code, sizeof(code), "%d", x->status);
-        http_fail(x, CHELA_EPROTO, "the server answered with HTTP status %s", code);
-    }
+    else
+        refused(x, ch_buf_sv(&text));
     ch_buf_release(&text);
 }
 

@@ -168,7 +168,7 @@ void ch_mcp_result_failed(chela_call *call, const struct ch_mcp_reply *r) {
         type = "invalid_arguments";
     else if (r->err.code == CHELA_ETIMEOUT)
         type = "timeout";
-    else if (r->err.code == CHELA_EAUTH)
+    else if (r->err.code == CHELA_EAUTH || r->err.code == CHELA_EPERM)
         type = "permission_denied";
     else if (r->err.code == CHELA_ENET || r->err.code == CHELA_ENOENT ||
              r->err.code == CHELA_ESTATE)

@@ -175,6 +175,8 @@ for _ in {1..400}; do
     [ "$(screen | grep -c "session 'tea' is in use")" -ge 2 ] && break
     sleep 0.05
 done
+prompt_is "in use: the message is at the prompt again" '> me too'
+press C-u
 types "/usage"
 press Enter
 sees "in use: the run has ended" '^1 run, '
@@ -183,6 +185,31 @@ quit "in use"
 touch "$space/go"
 wait "$holder"
 rm "$space/go"
+
+# --- a full disk
+open_terminal "trap '' XFSZ; sh -c 'echo \$\$ >$tmp/pid; exec $program chat --model scripted/rules.yaml --session full'"
+types "one"
+press Enter
+sees "full disk: not yet" '^you said: one'
+prlimit --pid "$(cat "$tmp/pid")" --fsize=1:
+types "two and three"
+press Enter
+sees "full disk: said" '^chela: store'
+prompt_is "full disk: the message is at the prompt again" '> two and three'
+prlimit --pid "$(cat "$tmp/pid")" --fsize=unlimited:
+types ", four"
+press Enter
+sees "full disk: the edited message" '^you said: two and three, four'
+types "/rewind"
+press Enter
+sees "full disk: the refused message cannot be taken back" 'rewind to before >'
+same "full disk: two messages can" 2 "$(screen | grep -cE '^[› ] (one|two and three, four)')"
+press C-c
+quit "full disk"
+stdin=/dev/null chela sessions list --json
+same "full disk: no half turn" 2 "$(jq '.[] | select(.key == "full") | .turns' "$out")"
+(trap '' XFSZ && ulimit -f 1 && stdin=/dev/null chela sessions delete full && exit "$status")
+same "full disk: exit code of a command" 1 $?
 
 # --- what was typed is not lost
 chat --session queue

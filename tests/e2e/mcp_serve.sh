@@ -151,6 +151,10 @@ chela mcp call --config client.yaml s read --args '{"file_path":"note"}'
 exits "chela calls chela" 0
 check "its result" grep -q 'the note' "$out"
 same "another host name" 403 "$(curl -s -o /dev/null -w '%{http_code}' -H 'Host: evil.example.com' -d '{}' "$url")"
+echo "mcp: { servers: { s: { url: '$url', headers: { Origin: 'http://evil.example.com' } } } }" >"$space/origin.yaml"
+chela mcp tools s --config origin.yaml
+check "another origin: the client says what the server said" \
+    grep -qF "MCP server s: the server answered with HTTP status 403: origin not allowed" "$err"
 same "another origin" 403 "$(curl -s -o /dev/null -w '%{http_code}' -H 'Origin: http://evil.example.com' -d '{}' "$url")"
 same "a wrong session" 404 "$(curl -s -o /dev/null -w '%{http_code}' -H 'Content-Type: application/json' -H 'Mcp-Session-Id: x' -d '{"jsonrpc":"2.0","id":1,"method":"tools/list"}' "$url")"
 same "garbage" 400 "$(curl -s -o /dev/null -w '%{http_code}' -H 'Content-Type: application/json' -d 'nonsense' "$url")"

@@ -101,9 +101,24 @@ check "run --help with a value: on stdout" grep -q -- --max-turns "$out"
 printf 'agents:\n  defaults:\n    model: [unclosed\n' >"$space/broken.yaml"
 refused "broken YAML" "broken.yaml:[0-9]+:[0-9]+" run --config broken.yaml go
 printf 'agents: { defaults: { model: scripted/demo, workspaceDir: nowhere } }\n' >"$space/place.yaml"
-refused "missing workspaceDir" "place.yaml: workspaceDir .*nowhere: No such" run --config place.yaml go
+refused "missing workspaceDir" "place.yaml:1:[0-9]+: agents.defaults.workspaceDir: .*/nowhere: No such" \
+    run --config place.yaml go
+chela config check place.yaml
+check "missing workspaceDir, config check" grep -qE "place.yaml:1:[0-9]+: .*/nowhere: No such" "$err"
 printf 'agents: { defaults: { model: scripted/demo, workspaceDir: place.yaml } }\n' >"$space/file.yaml"
-refused "workspaceDir is a file" "file.yaml: workspaceDir .*: Not a directory" run --config file.yaml go
+refused "workspaceDir is a file" "file.yaml:1:[0-9]+: .*workspaceDir: .*: Not a directory" \
+    run --config file.yaml go
+printf 'agents:\n  defaults:\n    model: [scripted/demo, antropic/x]\n' >"$space/provider.yaml"
+refused "unknown provider in the file" \
+    "provider.yaml:3:28: agents.defaults.model: unknown provider 'antropic', did you mean anthropic\\?" \
+    run --config provider.yaml go
+printf 'agents: { defaults: { model: prompted+mine/x } }\nproviders: { mine: { api: openai } }\n' >"$space/mine.yaml"
+refused "a provider of the file" "provider mine needs a base URL" run --config mine.yaml go
+printf 'store: sqlite:no/such/place.db\nagents: { defaults: { model: scripted/demo } }\n' >"$space/store.yaml"
+refused "store that cannot be created" "store.yaml:1:8: store: .*no/such/place.db cannot be created: No such" \
+    run --config store.yaml go
+chela serve --config store.yaml --listen 127.0.0.1:0 --model scripted/demo
+check "store that cannot be created, serve" grep -qE "store.yaml:1:8: store: .*cannot be created" "$err"
 printf 'agents:\n  defaults:\n    limits: { maxTurns: many }\n' >"$space/type.yaml"
 refused "wrong type" "type.yaml:3:[0-9]+.*maxTurns" run --config type.yaml go
 printf 'agents:\n  defaults:\n    modle: x\n' >"$space/typo.yaml"

@@ -740,6 +740,7 @@ WITH_CONFIG(agent, struct chela_agent_opts o = CHELA_AGENT_OPTS(.id = NULL);
             SWEEP_EXPECT(chela_config_agent(cfg, "main", &o, NULL) == 0))
 WITH_CONFIG(tools, SWEEP_EXPECT(chela_config_tools(cfg, "main", cx->agent, NULL) == 0))
 WITH_CONFIG(store, chela_config_store(cfg))
+WITH_CONFIG(place, SWEEP_EXPECT(!chela_config_place(cfg, "sqlite:none")))
 WITH_CONFIG(durability, chela_config_durability(cfg))
 WITH_CONFIG(telemetry, struct chela_telemetry_opts o = CHELA_TELEMETRY_OPTS(.endpoint = NULL);
             chela_config_telemetry(cfg, &o, NULL))
@@ -1178,6 +1179,7 @@ static const struct sweep_row rows[] = {
     {"chela_config_mcp_name", do_config_mcp, SHARED, NULL},
     {"chela_config_mcp_edit", do_config_mcp, SHARED, NULL},
     {"chela_config_store", do_config_store, SHARED, NULL},
+    {"chela_config_place", do_config_place, SHARED, NULL},
     {"chela_config_durability", do_config_durability, SHARED, NULL},
     {"chela_config_telemetry", do_config_telemetry, SHARED, NULL},
     {"chela_config_calls", do_config_calls, SHARED, NULL},

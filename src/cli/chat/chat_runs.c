@@ -46,6 +46,7 @@ static int chat_start(struct ch_chat *c, const struct ch_chat_message *m, const 
     int rc = chela_run_start(c->session, text, strlen(text), &how, &c->run, &err);
     if (rc == 0) /* the run does nothing before the loop goes on */
         ch_chat_undo_begin(c, typed);
+    c->unstored = rc == 0;
     return began(c, rc, &err);
 }
 
@@ -239,8 +240,17 @@ static void chat_return_queue(struct ch_chat *c, bool send) {
     free(typed);
 }
 
-static void chat_ended(struct ch_chat *c, enum chela_status status) {
+/* The store refused the message: it goes back to the prompt. */
+static void chat_return_message(struct ch_chat *c) {
+    char *typed = ch_chat_undo_drop(c);
+    ch_chat_give_back(c, typed);
+    free(typed);
+}
+
+static void chat_ended(struct ch_chat *c, const struct chela_event *ev) {
     enum { LONG_MS = 10000 }; /* after this time the person may be doing something else */
+    enum chela_status status = ev->end.status;
+    bool refused = c->unstored && ev->end.reason == CHELA_REASON_STORE;
     bool compacted = c->compacting && status == CHELA_STATUS_DONE;
     if (status != CHELA_STATUS_PAUSED && uv_now(&c->loop) - c->started >= LONG_MS)
         ch_chat_notify(c, status == CHELA_STATUS_DONE ? "done" : "the run has ended");
@@ -251,6 +261,9 @@ static void chat_ended(struct ch_chat *c, enum chela_status status) {
     uv_timer_stop(&c->tick);
     if (status != CHELA_STATUS_PAUSED && !c->leaving)
         chat_return_queue(c, compacted);
+    if (refused && c->nundo > 0)
+        chat_return_message(c);
+    c->unstored = false;
     if (c->asks && !c->leaving)
         ch_chat_put_question(c);
 }
@@ -259,7 +272,7 @@ static void chat_on_event(const struct chela_event *ev, void *user) {
     struct ch_chat *c = user;
     ch_chat_event(c, ev);
     if (ev->type == CHELA_EV_RUN_END)
-        chat_ended(c, ev->end.status);
+        chat_ended(c, ev);
     if (ev->type == CHELA_EV_TEXT_DELTA || ev->type == CHELA_EV_REASONING_DELTA ||
         ev->type == CHELA_EV_TOOL_CALL_DELTA)
         c->stale = true;

@@ -81,7 +81,7 @@ int ch_setup_load(struct ch_setup *s, const char *path, chela_config **out,
     struct chela_config_opts opts =
         CHELA_CONFIG_OPTS(.warn = on_warning, .complain = on_complaint, .user = s,
                           .strict = s->strict, .module_path = getenv("CHELA_MODULE_PATH"),
-                          .complete = s->complete);
+                          .complete = s->complete, .known_providers = 1);
     s->complaints = 0;
     int rc = chela_config_open(path, &opts, out, err);
     free(s->complaint);
@@ -324,7 +324,10 @@ int ch_setup_store(struct ch_setup *s, enum ch_setup_store how, struct chela_err
                    : ch_problem(err, CHELA_EINVAL,
                                 "there is no place for sessions: HOME is not set; use --store");
     int rc = chela_store_open(url, &opts, &s->store, err);
+    const char *place = s->flags->store || !s->config ? NULL : chela_config_place(s->config, url);
     free(url);
+    if (rc < 0 && place)
+        ch_problem_in(err, place);
     if (rc < 0 && rc != CHELA_EINVAL && rc != CHELA_ENOENT)
         err->code = rc = CHELA_EINTERNAL; /* any error: exit 1 */
     if (rc < 0)
@@ -520,8 +523,9 @@ static int check_workspace(const struct ch_setup *s, const char *dir, struct che
     errno = ENOTDIR; /* of a path that exists */
     if (!dir || (stat(dir, &st) == 0 && S_ISDIR(st.st_mode)))
         return CHELA_OK;
-    return ch_problem(err, CHELA_ECONFIG, "%s%s %s: %s", flag ? "--workspace" : s->config_path,
-                      flag ? "" : ": workspaceDir", dir, strerror(errno));
+    const char *place = flag ? "--workspace" : chela_config_place(s->config, dir);
+    return ch_problem(err, CHELA_ECONFIG, "%s%s %s: %s", place, flag ? "" : ":", dir,
+                      strerror(errno));
 }
 
 /* Create an agent that is called or takes over. Models and tools of the command line apply

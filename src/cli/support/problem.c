@@ -3,7 +3,9 @@
 
 #include <errno.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 
 int ch_problem(struct chela_error *err, int code, const char *fmt, ...) {
     if (err->code)
@@ -27,7 +29,16 @@ int ch_problem_of_write(int why) {
                                                                         : CHELA_EIO;
 }
 
+/* The messages of stores begin with this word. A store that fails while it is used is not the
+ * user's mistake. */
+static bool is_of_store(const struct chela_error *err) {
+    return err->code != CHELA_EINVAL && err->code != CHELA_ENOENT &&
+           strncmp(err->message, "store ", 6) == 0;
+}
+
 int ch_problem_exit(const struct chela_error *err) {
+    if (is_of_store(err))
+        return CH_EXIT_ERROR;
     switch (err->code) {
     case CHELA_EINVAL:
     case CHELA_ECONFIG:

@@ -144,6 +144,11 @@ static const struct {
     {"at 09:00", "column 4: '09:00' is no time"},
     {"at 2027-02-30T09:00", "column 4: '2027-02-30T09:00' is no time"},
     {"at noon", "column 4: 'noon' is no time"},
+    {"tomorrow", "column 1: 'tomorrow' is no minute: 0 to 59; expected five fields of cron such as "
+                 "'0 9 * * *', 'every 30m', 'at 2027-03-01T09:00' or @daily"},
+    {"9:30", "expected five fields of cron"},
+    {"2027-03-01T09:00", "expected five fields of cron"},
+    {"monday 9 am", "expected five fields of cron"},
 };
 
 static void test_mistakes_name_their_column(void **state) {

@@ -23,7 +23,7 @@ static const struct {
     {"{\"question\":\" \"}", "must have between"},
     {"{\"question\":\"Which?\",\"choices\":{}}", "must be an array"},
     {"{\"question\":\"Which?\",\"choices\":[{}]}", "must be a string"},
-    {"{\"question\":\"Which?\",\"choices\":[\"\"]}", "must be a string"},
+    {"{\"question\":\"Which?\",\"choices\":[\"\"]}", "a string of 1 to 4000 bytes"},
     {"{\"question\":\"Q\",\"choices\":[\"a\",\"a\",\"a\",\"a\",\"a\",\"a\",\"a\",\"a\",\"a\",\"a\","
      "\"a\",\"a\",\"a\",\"a\",\"a\",\"a\",\"a\",\"a\",\"a\",\"a\",\"a\"]}",
      "At most 20"},

@@ -25,7 +25,8 @@ static int check_choices(chela_call *call, const struct ch_json *choices) {
     for (CH_JSON_EACH(v, choices))
         if (ch_sv_trim(ch_json_str(v)).n == 0 || v->n > CH_LIMIT_QUESTION)
             return chela_result_error(call, "invalid_arguments",
-                                      "Each choice must be a string with text.");
+                                      "Each choice must be a string of 1 to %d bytes.",
+                                      CH_LIMIT_QUESTION);
     return 0;
 }
 
