@@ -201,6 +201,12 @@ static void tail_drop_events(struct ch_record_batch *b, uint64_t seq) {
     b->n -= past;
 }
 
+/* The number of a RUN_END is the holder's. */
+static bool tail_ends_before(const struct ch_record_batch *b, uint64_t seq) {
+    const struct chela_event *last = &b->events[b->n - 1];
+    return last->type == CHELA_EV_RUN_END && last->seq <= seq;
+}
+
 /* Finds the first batch after the position. Without a record, the numbers of this tail may be lower
  * than those of the client, so all events since the previous state are repeated. */
 static const struct ch_record_batch *tail_resume_at(const struct ch_list *list, struct ch_sv after,
@@ -217,8 +223,13 @@ static const struct ch_record_batch *tail_resume_at(const struct ch_list *list, 
             *gap = false;
             return b;
         }
-        if (p.has_record ? b->record > p.record : same && (!found || b->events[0].seq <= p.seq))
+        if (p.has_record ? b->record > p.record
+                         : same && (!found || (b->since > found->since && b->since - 1 <= p.seq)))
             found = b;
+        if (!p.has_record && same && tail_ends_before(b, p.seq)) {
+            tail_drop_events(b, p.seq);
+            found = b;
+        }
         if (p.has_record && found)
             break;
     }
