@@ -399,20 +399,20 @@ static int read_session(struct chela_store_db *db, const char *key, chela_store_
     if (thread && rc)
         return ch_fail(err, rc, "the store cannot be read");
     if (thread && atomic_load(&gate.late) && atomic_fetch_sub(&gate.late, 1) == 1) {
-        pthread_mutex_unlock(&shared->lock);
+        ch_store_leave(shared, 0);
         for (int i = 0; i < 500 && atomic_load(&gate.ends) == before; i++)
             poll(NULL, 0, 2);
-        pthread_mutex_lock(&shared->lock);
+        ch_store_enter(shared, err);
     }
     return gate.real->session(db, key, fn, user, err);
 }
 
 /* The first gateway takes the session over, runs its message and closes the session. */
 static void take_over(struct world *taker) {
-    pthread_mutex_unlock(&shared->lock);
+    ch_store_leave(shared, 0);
     open_lane(taker);
     say(taker, gate.taken);
-    pthread_mutex_lock(&shared->lock);
+    ch_store_enter(shared, NULL);
 }
 
 static int open_taken(struct chela_store_db *db, const struct chela_store_claim *claim,
