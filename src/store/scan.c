@@ -38,9 +38,10 @@ static int scan_together(chela_store *s, struct scan *sc) {
     int rc;
 
     do {
-        pthread_mutex_lock(&s->lock);
-        rc = s->ops->scan(s->db, sc->since, sc->types, &at, scan_pass, sc, sc->err);
-        pthread_mutex_unlock(&s->lock);
+        rc = ch_store_enter(s, sc->err);
+        if (rc == 0)
+            rc = ch_store_leave(s, s->ops->scan(s->db, sc->since, sc->types, &at, scan_pass, sc,
+                                                sc->err));
     } while (rc > 0 && !sc->stopped);
     return rc < 0 ? rc : sc->rc;
 }

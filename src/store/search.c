@@ -323,9 +323,9 @@ static int store_search_update_index(chela_store *s, const struct chela_store_qu
     int more = s->ops->index ? 1 : 0;
 
     while (more > 0) {
-        pthread_mutex_lock(&s->lock);
-        more = s->ops->index(s->db, q, &at, err);
-        pthread_mutex_unlock(&s->lock);
+        more = ch_store_enter(s, err);
+        if (more == 0)
+            more = ch_store_leave(s, s->ops->index(s->db, q, &at, err));
         if (more > 0)
             ch_store_give_way();
     }
@@ -337,9 +337,9 @@ static int store_search_find(chela_store *s, const struct chela_store_query *q, 
     int rc = store_search_update_index(s, q, err);
 
     if (rc == 0 && s->ops->search) {
-        pthread_mutex_lock(&s->lock);
-        rc = s->ops->search(s->db, q, keep_hit, out, err);
-        pthread_mutex_unlock(&s->lock);
+        rc = ch_store_enter(s, err);
+        if (rc == 0)
+            rc = ch_store_leave(s, s->ops->search(s->db, q, keep_hit, out, err));
     } else if (rc == 0 || rc == CHELA_EPERM) { /* EPERM: the index cannot be written */
         *err = (struct chela_error){0};
         rc = scan_all(s, q, keep_hit, out, err);

@@ -83,6 +83,7 @@ int chela_store_open(const char *url, const struct chela_store_opts *given, chel
     s->target = s->url + (target - url);
     s->note = note;
     pthread_mutex_init(&s->lock, NULL);
+    pthread_cond_init(&s->ended, NULL);
     pthread_mutex_init(&s->paused_lock, NULL);
     *out = s;
     return 0;
@@ -97,6 +98,7 @@ void chela_store_close(chela_store *s) {
         return;
     s->ops->close(s->db);
     pthread_mutex_destroy(&s->lock);
+    pthread_cond_destroy(&s->ended);
     pthread_mutex_destroy(&s->paused_lock);
     ch_paused_sessions_release(&s->paused);
     ch_free(s->url);
@@ -124,12 +126,51 @@ int ch_record_damaged(const char *key, uint64_t seq, struct chela_error *err) {
                    (unsigned long long)seq);
 }
 
-int ch_store_commit(chela_store *s, struct chela_store_change *changes, size_t n, bool sync,
-                    struct chela_error *err) {
+/* patient: the failure of another call is no reason to fail. */
+static bool store_wait(chela_store *s, bool patient) {
     pthread_mutex_lock(&s->lock);
-    int rc = s->ops->commit(s->db, changes, n, sync, err);
+    unsigned failures = s->failures;
+    bool refused = !patient && s->gone && (s->busy || s->waits);
+
+    s->waits++;
+    while (s->busy && !refused) {
+        pthread_cond_wait(&s->ended, &s->lock);
+        refused = !patient && s->failures != failures;
+    }
+    s->waits--;
+    s->busy |= !refused;
+    pthread_mutex_unlock(&s->lock);
+    return !refused;
+}
+
+int ch_store_enter(chela_store *s, struct chela_error *err) {
+    return store_wait(s, false) ? 0 : ch_fail(err, CHELA_ENET, "the store does not answer");
+}
+
+int ch_store_leave(chela_store *s, int rc) {
+    pthread_mutex_lock(&s->lock);
+    s->busy = false;
+    s->gone = rc == CHELA_ENET;
+    s->failures += s->gone;
+    if (s->gone)
+        pthread_cond_broadcast(&s->ended);
+    else
+        pthread_cond_signal(&s->ended);
     pthread_mutex_unlock(&s->lock);
     return rc;
+}
+
+int ch_store_commit(chela_store *s, struct chela_store_change *changes, size_t n, bool sync,
+                    struct chela_error *err) {
+    int rc = ch_store_enter(s, err);
+
+    return rc < 0 ? rc : ch_store_leave(s, s->ops->commit(s->db, changes, n, sync, err));
+}
+
+int ch_store_write(chela_store *s, struct chela_store_change *changes, size_t n, bool sync,
+                   struct chela_error *err) {
+    store_wait(s, true);
+    return ch_store_leave(s, s->ops->commit(s->db, changes, n, sync, err));
 }
 
 bool ch_store_may_split(int rc, size_t n) {
@@ -139,7 +180,7 @@ bool ch_store_may_split(int rc, size_t n) {
 void ch_store_commit_apart(chela_store *s, struct chela_store_change *changes, size_t n, bool sync,
                            struct chela_error *errs) {
     for (size_t i = 0; i < n; i++) {
-        int rc = ch_store_commit(s, &changes[i], 1, sync, &errs[i]);
+        int rc = ch_store_write(s, &changes[i], 1, sync, &errs[i]);
         if (rc < 0)
             changes[i].rc = rc == CHELA_EBUSY ? CHELA_ETIMEOUT : rc;
     }
@@ -147,10 +188,8 @@ void ch_store_commit_apart(chela_store *s, struct chela_store_change *changes, s
 
 int ch_store_open_session(chela_store *s, const struct chela_store_claim *claim,
                           chela_store_session_fn *fn, void *user, struct chela_error *err) {
-    pthread_mutex_lock(&s->lock);
-    int rc = s->ops->open_session(s->db, claim, fn, user, err);
-    pthread_mutex_unlock(&s->lock);
-    return rc;
+    store_wait(s, true);
+    return ch_store_leave(s, s->ops->open_session(s->db, claim, fn, user, err));
 }
 
 int chela_store_list(chela_store *s, const struct chela_store_filter *filter,
@@ -159,22 +198,18 @@ int chela_store_list(chela_store *s, const struct chela_store_filter *filter,
     struct chela_error why = {0};
     int rc = CH_OPTS_READ(chela_store_filter, &own, filter, err);
 
-    if (rc < 0)
-        return rc;
-    pthread_mutex_lock(&s->lock);
-    rc = s->ops->list(s->db, &own, fn, user, err ? err : &why);
-    pthread_mutex_unlock(&s->lock);
-    return rc;
+    if (rc == 0)
+        rc = ch_store_enter(s, err);
+    return rc < 0 ? rc
+                  : ch_store_leave(s, s->ops->list(s->db, &own, fn, user, err ? err : &why));
 }
 
 int chela_store_session(chela_store *s, const char *key, chela_store_session_fn *fn, void *user,
                         struct chela_error *err) {
     struct chela_error why = {0};
 
-    pthread_mutex_lock(&s->lock);
-    int rc = s->ops->session(s->db, key, fn, user, err ? err : &why);
-    pthread_mutex_unlock(&s->lock);
-    return rc;
+    int rc = ch_store_enter(s, err);
+    return rc < 0 ? rc : ch_store_leave(s, s->ops->session(s->db, key, fn, user, err ? err : &why));
 }
 
 int chela_store_items(chela_store *s, enum chela_store_box box, chela_store_item_fn *fn,
@@ -183,26 +218,20 @@ int chela_store_items(chela_store *s, enum chela_store_box box, chela_store_item
 
     if ((unsigned)box > CHELA_STORE_NOTES)
         return ch_fail(err, CHELA_EINVAL, "there is no collection %d", (int)box);
-    pthread_mutex_lock(&s->lock);
-    int rc = s->ops->items(s->db, box, fn, user, err ? err : &why);
-    pthread_mutex_unlock(&s->lock);
-    return rc;
+    int rc = ch_store_enter(s, err);
+    return rc < 0 ? rc : ch_store_leave(s, s->ops->items(s->db, box, fn, user, err ? err : &why));
 }
 
 int ch_store_waiting(chela_store *s, const char *key, size_t limit, chela_store_item_fn *fn,
                      void *user, struct chela_error *err) {
-    pthread_mutex_lock(&s->lock);
-    int rc = s->ops->waiting(s->db, key, limit, fn, user, err);
-    pthread_mutex_unlock(&s->lock);
-    return rc;
+    int rc = ch_store_enter(s, err);
+    return rc < 0 ? rc : ch_store_leave(s, s->ops->waiting(s->db, key, limit, fn, user, err));
 }
 
 int ch_store_kept(chela_store *s, const char *id, chela_store_item_fn *fn, void *user,
                   struct chela_error *err) {
-    pthread_mutex_lock(&s->lock);
-    int rc = s->ops->kept(s->db, id, fn, user, err);
-    pthread_mutex_unlock(&s->lock);
-    return rc;
+    int rc = ch_store_enter(s, err);
+    return rc < 0 ? rc : ch_store_leave(s, s->ops->kept(s->db, id, fn, user, err));
 }
 
 const char *chela_store_record_name(uint32_t type) {
@@ -241,9 +270,9 @@ int chela_store_records(chela_store *s, const char *key, uint64_t from, chela_st
     struct check c = {
         .key = key, .next = first, .fn = fn, .user = user, .err = err ? err : &why};
 
-    pthread_mutex_lock(&s->lock);
-    int rc = s->ops->records(s->db, key, first, check_record, &c, c.err);
-    pthread_mutex_unlock(&s->lock);
+    int rc = ch_store_enter(s, err);
+    if (rc == 0)
+        rc = ch_store_leave(s, s->ops->records(s->db, key, first, check_record, &c, c.err));
     return rc < 0 ? rc : c.rc;
 }
 
@@ -271,13 +300,10 @@ static int check_sessions(chela_store *s, size_t *n, struct chela_error *err) {
 int chela_store_check(chela_store *s, size_t *sessions, struct chela_error *err) {
     struct chela_error why = {0}, *to = err ? err : &why;
     size_t n = 0;
-    int rc = 0;
+    int rc = s->ops->check ? ch_store_enter(s, to) : 0;
 
-    if (s->ops->check) {
-        pthread_mutex_lock(&s->lock);
-        rc = s->ops->check(s->db, to);
-        pthread_mutex_unlock(&s->lock);
-    }
+    if (rc == 0 && s->ops->check)
+        rc = ch_store_leave(s, s->ops->check(s->db, to));
     if (rc == 0)
         rc = check_sessions(s, &n, to);
     if (sessions)

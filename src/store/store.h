@@ -1,5 +1,5 @@
-/* store.h -- an open store: a backend's database, with a lock for one caller at
- * a time. All functions may be called from any thread and may block. */
+/* store.h -- an open store: a backend's database, for one caller at a time. All functions may be
+ * called from any thread and may block. */
 #ifndef CH_STORE_STORE_H
 #define CH_STORE_STORE_H
 #include <pthread.h>
@@ -19,8 +19,13 @@ struct ch_paused_sessions {
 struct chela_store {
     atomic_uint refs;
     const struct chela_store_ops *ops;
-    struct chela_store_db *db; /* owned; under lock */
-    pthread_mutex_t lock;
+    struct chela_store_db *db; /* owned; used by the call in progress */
+    pthread_mutex_t lock;      /* protects the members up to url */
+    pthread_cond_t ended;      /* a call */
+    bool busy;                 /* a call is in progress */
+    bool gone;                 /* the last call that ended was CHELA_ENET */
+    unsigned failures;         /* calls that ended so; wraps around */
+    unsigned waits;            /* calls that wait */
     char *url;
     const char *target; /* in url: the text that the backend opens */
     const char *note;
@@ -35,9 +40,19 @@ void ch_store_ref(chela_store *store);
 /* True if chela_store_open knows this kind of URL. */
 bool ch_store_known(const char *url);
 
-/* Call the backend under the lock. err must not be NULL. */
+/* Begins a call of the backend, when the one in progress has ended. CHELA_ENET: the server is gone,
+ * and another call is trying; or a call got no answer while this one waited. */
+int ch_store_enter(chela_store *store, struct chela_error *err);
+/* Ends the call, whose outcome is rc; returns rc. */
+int ch_store_leave(chela_store *store, int rc);
+
+/* Call the backend. err must not be NULL. */
 int ch_store_commit(chela_store *store, struct chela_store_change *changes, size_t n, bool sync,
                     struct chela_error *err);
+/* As ch_store_commit, for a writer. As ch_store_open_session, it waits for other calls, whatever
+ * their outcome. */
+int ch_store_write(chela_store *store, struct chela_store_change *changes, size_t n, bool sync,
+                   struct chela_error *err);
 /* Was the failure of a commit one of some of its changes, and not of the store? CHELA_ENET:
  * the effect is unknown, so nothing may be repeated. */
 bool ch_store_may_split(int rc, size_t n);

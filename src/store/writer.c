@@ -193,6 +193,7 @@ static void open_waiting(struct writer *w) {
         log->busy = true;
         job->open = log;
         job->handler = log->handler;
+        job->since = ch_writer_boot_ms();
         ch_writer_submit(w, job);
     }
 }

@@ -70,7 +70,7 @@ struct job {
     int rc;
     struct chela_error err;
     struct chela_error *errs; /* owned, one per change, if each was made apart; else NULL */
-    int64_t since;            /* time of the first attempt, on the boot clock */
+    int64_t since; /* when the first attempt was handed over, on the boot clock */
     bool first;               /* this is the first attempt */
     unsigned attempts;
     struct ch_log_head head;
@@ -114,6 +114,8 @@ struct writer {
                     * by the thread and, after its end, by the loop */
     char *owner;
 
+    int64_t failed;       /* when the last call without answer ended; openings that were requested
+                           * before have waited for it, and fail as well; used only by the thread */
     struct lease *leases; /* used only by the thread */
     size_t nleases;
     struct sighting seen[SIGHTINGS]; /* by the checksum of the key; used only by the thread */

@@ -178,7 +178,7 @@ static void writer_release(struct writer *w, struct ch_log *log, uint64_t token)
                                    .until = CH_LEASE_ENDED};
     struct chela_error ignored = {0};
 
-    ch_store_commit(w->store, &c, 1, false, &ignored); /* on failure the lease expires */
+    ch_store_write(w->store, &c, 1, false, &ignored); /* on failure the lease expires */
 }
 
 static void run_open(struct writer *w, struct job *job) {
@@ -193,7 +193,7 @@ static void run_open(struct writer *w, struct job *job) {
                                       &job->err);
         if (job->rc == 0)
             job->rc = o.rc;
-        if (job->rc < 0)
+        if (job->rc < 0 && job->rc != CHELA_ENET)
             writer_release(w, log, o.token);
     }
     ch_buf_release(&o.owner);
@@ -216,7 +216,7 @@ static void run_commit(struct writer *w, struct job *job) {
     size_t n = job->nparts + job->nextras;
 
     job->err = (struct chela_error){0};
-    job->rc = ch_store_commit(w->store, job->changes, n, job->sync, &job->err);
+    job->rc = ch_store_write(w->store, job->changes, n, job->sync, &job->err);
     if (ch_store_may_split(job->rc, n)) {
         job->rc = 0;
         ch_free(job->errs);
@@ -232,6 +232,7 @@ static void run_commit(struct writer *w, struct job *job) {
 static void note_answer(struct writer *w, int rc) {
     if (rc != CHELA_ENET)
         return;
+    w->failed = ch_writer_boot_ms();
     pthread_mutex_lock(&w->lock);
     w->gone |= w->ending;
     pthread_mutex_unlock(&w->lock);
@@ -240,9 +241,11 @@ static void note_answer(struct writer *w, int rc) {
 void ch_writer_run(struct writer *w, struct job *job) {
     if (job->lost)
         return;
-    if (w->gone)
+    if (w->gone || (job->open && job->since <= w->failed)) {
         job->rc = ch_fail(&job->err, CHELA_ENET, "the store does not answer");
-    else if (job->open)
+        return;
+    }
+    if (job->open)
         run_open(w, job);
     else
         run_commit(w, job);
@@ -275,7 +278,7 @@ static struct job *writer_renew(struct writer *w) {
                                                  .key = w->leases[i].log->key,
                                                  .token = w->leases[i].token,
                                                  .until = ch_store_now() + LEASE_MS};
-    int rc = w->nleases ? ch_store_commit(w->store, changes, w->nleases, false, &err) : 0;
+    int rc = w->nleases ? ch_store_write(w->store, changes, w->nleases, false, &err) : 0;
     if (ch_store_may_split(rc, w->nleases)) {
         CH_AUTOFREE struct chela_error *errs = ch_alloc(w->nleases * sizeof(*errs));
         ch_store_commit_apart(w->store, changes, w->nleases, false, errs);

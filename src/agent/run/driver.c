@@ -838,19 +838,28 @@ static bool emit_start_unstored(chela_run *run) {
     return emit_start(run);
 }
 
+/* The record of the end or pause may be stored nevertheless. The record counts RUN_END, so no other
+ * event follows: another process that finds the run paused would use its seq again. */
+static void end_unstored(chela_run *run) {
+    ch_run_step(&run->m, &(struct ch_input){.kind = CH_IN_LOST});
+    run->m.reason = CH_REASON_STORE;
+    drop_work(run);
+    come_to_rest(run);
+}
+
 void ch_run_lost(chela_run *run, const struct chela_error *err) {
     if (run->over || run->dead)
         return;
     ch_run_outcome_error(run, "%s", err->message);
-    run->control->admit_seq = 0;
-    ch_task_cancel(run->loop, &run->control->begin);
-    if (!run->control->begun && !emit_start_unstored(run))
+    struct ch_control *c = run->control;
+    bool rests = c->begun && (c->end_seq || c->admit_seq) &&
+                 (ch_run_over(&run->m) || !ch_run_parent_paused(run));
+    c->admit_seq = c->end_seq = 0;
+    ch_task_cancel(run->loop, &c->begin);
+    if (!c->begun && !emit_start_unstored(run))
         return;
-    bool ended = run->control->end_seq && ch_run_over(&run->m);
-    run->control->end_seq = 0; /* also after a pause, which is not stored */
-    if (ended) { /* the run had ended; only RUN_END is missing */
-        run->m.reason = CH_REASON_STORE;
-        come_to_rest(run);
+    if (rests) { /* the run had ended or paused; only RUN_END is missing */
+        end_unstored(run);
         return;
     }
     ch_driver_interrupt(run, CH_IN_LOST, err->message);

@@ -324,6 +324,8 @@ void ch_lane_when_ready(struct ch_lane *l, struct ch_lane_wait *w) {
 static void lane_free_deferred(struct ch_task *t);
 
 static void lane_close_session(struct ch_lane *l) {
+    if (l->ready && l->session->journal)
+        l->known = l->session->journal->safe;
     chela_run_free(CH_TAKE(l->run));
     chela_session_close(l->session);
     ch_agent_close(CH_TAKE(l->agent));
@@ -495,13 +497,10 @@ static void lane_free_deferred(struct ch_task *t) {
 }
 
 /* The position in the journal up to which the lane's watchers know the events, as the id of an
- * event. */
+ * event. The run of the last event may not be stored, so the position names a record. */
 static void lane_write_position(const struct ch_lane *l, struct ch_buf *out) {
-    size_t last = (l->recent_first + l->nrecent - 1) % CH_LIMIT_RECENT_EVENTS;
-    if (l->nrecent)
-        ch_buf_add_str(out, l->recent[last].id);
-    else if (l->ready)
-        ch_buf_addf(out, ":%llu@%llu", ULLONG_MAX, (unsigned long long)l->session->journal->safe);
+    uint64_t known = l->ready ? l->session->journal->safe : l->known;
+    ch_buf_addf(out, ":%llu@%llu", ULLONG_MAX, (unsigned long long)known);
 }
 
 /* Another process has the session: some watchers continue with a tail of the journal. */
@@ -515,8 +514,7 @@ static void lane_pass_on_watchers(struct ch_lane *l) {
         if (!w->deleted)
             continue;
         ch_lane_unwatch(w);
-        ch_tail_open(l->gw, l->session->key, after.n ? CH_TAIL_AFTER : CH_TAIL_NOW,
-                     ch_buf_sv(&after), w, NULL, NULL);
+        ch_tail_open(l->gw, l->session->key, CH_TAIL_AFTER, ch_buf_sv(&after), w, NULL, NULL);
     }
 }
 

@@ -77,6 +77,7 @@ struct ch_lane {
     bool stored;
     struct ch_buf taking; /* ids of events, each NUL-terminated: see ch_lane_take_later */
     bool ready; /* the journal and the inbox have been read */
+    uint64_t known; /* while not ready: the last record whose events the watchers have */
     bool lost;  /* another process has the session: closed when the run has ended */
     bool running;
     bool any; /* see struct ch_lane_opts */

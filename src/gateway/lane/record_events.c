@@ -141,7 +141,7 @@ static void use_run(struct record_reading *r) {
     ch_buf_clear(&r->s->answer);
     ch_buf_clear(&r->s->citations);
     forget_calls(r->s);
-    r->s->seq = 0;
+    r->s->seq = r->s->since = 0;
     r->s->begun = r->s->paused = false;
 }
 
@@ -406,7 +406,7 @@ static void read_state(struct record_reading *r) {
         begin_run(r);
     if (s->begun && !ch_sv_is(word, "running"))
         end_run(r, status);
-    s->seq = CH_MAX(s->seq, seq);
+    s->seq = s->since = CH_MAX(s->seq, seq);
 }
 
 static void read_compaction(struct record_reading *r) {
@@ -437,6 +437,7 @@ static void read_record(struct record_reading *r) {
     };
     uint32_t type = r->record->type;
     use_run(r);
+    r->b->since = r->s->since;
     r->b->events =
         ch_arena_alloc(&r->b->arena, events_at_most(r) * sizeof(*r->b->events));
     if (type < CH_REC_TYPES && readers[type])

@@ -22,6 +22,7 @@ struct ch_record_events {
     struct ch_list calls; /* calls of the last reply; struct record_call */
     struct ch_list notes; /* messages that wait; struct record_note */
     uint64_t seq;         /* number of the run's next event */
+    uint64_t since;       /* seq after the run's last STATE: the holder's number */
     uint64_t turn;
     bool begun;           /* a run is in progress: it has not ended or paused */
     bool paused;          /* the run has paused, and may end without being resumed */
@@ -33,6 +34,8 @@ struct ch_record_batch {
     struct ch_link link;
     struct ch_arena arena;
     uint64_t record;   /* its number in the session */
+    uint64_t since;    /* the holder gave lower numbers to all events of earlier records, up to the
+                        * last STATE */
     const char *taken; /* id of the inbox event that the record takes up; NULL: none */
     const char *mode;  /* mode of the message of `taken`: "start", "steer", ... */
     struct chela_event *events;

@@ -201,28 +201,55 @@ static void tail_drop_events(struct ch_record_batch *b, uint64_t seq) {
     b->n -= past;
 }
 
-/* Finds the first batch after the position. Without a record, the numbers of this tail may be lower
- * than those of the client, so all events since the previous state are repeated. */
-static const struct ch_record_batch *tail_resume_at(const struct ch_list *list, struct ch_sv after,
-                                                    bool *gap) {
-    struct tail_position p = tail_read_position(after);
-    const struct ch_record_batch *found = NULL;
+static bool tail_is_of(const struct ch_record_batch *b, struct ch_sv run) {
+    return b && b->n && ch_sv_is(run, b->events[0].run);
+}
+
+/* The first batch after a record. */
+static const struct ch_record_batch *tail_after_record(const struct ch_list *list,
+                                                       const struct tail_position *p, bool *gap) {
     struct ch_record_batch *b = NULL;
-    *gap = true;
-    while ((b = tail_next_batch(list, b))) {
-        bool same = b->n && ch_sv_is(p.run, b->events[0].run);
-        *gap &= !same;
-        if (p.has_record && b->record == p.record) { /* the rest of the same record */
-            tail_drop_events(b, p.seq);
-            *gap = false;
-            return b;
-        }
-        if (p.has_record ? b->record > p.record : same && (!found || b->events[0].seq <= p.seq))
-            found = b;
-        if (p.has_record && found)
-            break;
+    do {
+        b = tail_next_batch(list, b);
+        *gap &= !tail_is_of(b, p->run);
+    } while (b && b->record < p->record);
+    if (b && b->record == p->record) { /* the rest of the same record */
+        tail_drop_events(b, p->seq);
+        *gap = false;
     }
-    return found;
+    return b;
+}
+
+/* The numbers of this tail may be lower than those of the client, so all events since the previous
+ * state are repeated, and the TURN_END of the turn, which the holder emits after the calls. Only the
+ * number of a RUN_END is the holder's. */
+static const struct ch_record_batch *tail_after_event(const struct ch_list *list,
+                                                      const struct tail_position *p, bool *gap) {
+    struct ch_record_batch *b = NULL, *found = NULL, *reply = NULL, *turn = NULL;
+    while ((b = tail_next_batch(list, b))) {
+        if (!tail_is_of(b, p->run))
+            continue;
+        const struct chela_event *last = &b->events[b->n - 1];
+        bool ended = last->type == CHELA_EV_RUN_END && last->seq <= p->seq;
+        *gap = false;
+        if (ended && last->end.status != CHELA_STATUS_PAUSED)
+            reply = NULL;
+        if (ended || !found || (b->since > found->since && b->since - 1 <= p->seq)) {
+            found = b;
+            turn = reply;
+        }
+        if (last->type == CHELA_EV_TURN_END)
+            reply = b;
+        if (ended)
+            tail_drop_events(b, p->seq);
+    }
+    if (!turn)
+        return found;
+    turn->events += turn->n - 1;
+    turn->n = 1;
+    for (b = turn; (b = tail_next_batch(list, b)) != found;)
+        b->n = 0;
+    return turn;
 }
 
 static int tail_skip(struct ch_tail *t, struct tail_reading *g) {
@@ -231,8 +258,12 @@ static int tail_skip(struct ch_tail *t, struct tail_reading *g) {
         return 0;
     if (t->start == CH_TAIL_RUN && !(first = tail_run_start(&g->batches)))
         return ch_fail(&g->err, CHELA_ENOENT, "no run is in progress");
-    if (t->start == CH_TAIL_AFTER)
-        first = tail_resume_at(&g->batches, ch_sv_str(t->after), &g->gap);
+    if (t->start == CH_TAIL_AFTER) {
+        struct tail_position p = tail_read_position(ch_sv_str(t->after));
+        g->gap = true;
+        first = p.has_record ? tail_after_record(&g->batches, &p, &g->gap)
+                             : tail_after_event(&g->batches, &p, &g->gap);
+    }
     tail_drop_before(&g->batches, first);
     return 0;
 }

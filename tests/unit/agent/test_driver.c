@@ -306,6 +306,49 @@ static void test_resumption_is_lost(void **state) {
     fake_journal_release(&f);
 }
 
+/* The record of the pause may be stored though its commit failed. Only RUN_END follows, which the
+ * record counts, so the run continues later without using a seq again. */
+static void test_pause_is_lost(void **state) {
+    (void)state;
+    for (int cancelled = 0; cancelled < 2; cancelled++) {
+        struct stage st;
+        struct fake_journal f;
+        struct seen later = {0};
+        struct chela_run_opts opts = CHELA_RUN_OPTS(.on_event = see, .user = &later);
+        STAGE_OPEN(&st, NULL, asks_client);
+        stage_tool(&st, "pick", CHELA_TOOL_CLIENT);
+        fake_journal_attach(&f, &st);
+        held = &f;
+        st.on_event = hold_when_asked;
+        stage_start(&st, "go");
+        for (int i = 0; i < 10; i++)
+            tick(&st);
+        assert_non_null(strstr(f.records[f.n - 1].json, "\"paused\""));
+        size_t stored = f.n;
+        if (cancelled)
+            chela_cancel(st.run, NULL);
+        tick(&st);
+        ch_buf_clear(&st.log);
+        fake_journal_lose(&f, CHELA_ENET);
+        stage_finish(&st);
+        assert_string_equal(stage_verdict(&st), "error/store_error");
+        assert_string_equal(ch_buf_str(&st.log), "run_end(store_error)");
+        for (; f.n > stored; f.n--)
+            ch_free(f.records[f.n - 1].json);
+
+        f.hold = false;
+        chela_session *s = fake_journal_session(&st, "t2"); /* as in another process */
+        assert_int_equal(chela_session_answer(s, "c1", "blue", 4, 0, NULL), 0);
+        chela_run_free(CH_TAKE(st.run));
+        assert_int_equal(chela_run_resume(s, &opts, &st.run, NULL), 0);
+        stage_finish(&st);
+        assert_string_equal(stage_verdict(&st), "done/task_completed");
+        assert_int_equal(later.first, st.next_seq);
+        stage_close(&st);
+        fake_journal_release(&f);
+    }
+}
+
 /* A reply that a feature wrote says nothing about the model, which cools down. */
 static void test_reply_of_a_feature(void **state) {
     static const struct fake_reply hang[] = {{.hang = true}, {.hang = true}};
@@ -345,6 +388,7 @@ int main(void) {
         cmocka_unit_test(test_cancel_of_a_paused_run_is_stored_first),
         cmocka_unit_test(test_cancel_while_the_pause_is_stored),
         cmocka_unit_test(test_resumption_is_lost),
+        cmocka_unit_test(test_pause_is_lost),
         cmocka_unit_test(test_reply_of_a_feature),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

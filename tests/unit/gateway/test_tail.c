@@ -16,6 +16,7 @@
 #include <cmocka.h>
 
 #include "agent/handle/agent.h"
+#include "agent/journal/journal.h"
 #include "base/error.h"
 #include "gateway/lane/client_input.h"
 #include "gateway/lane/lane.h"
@@ -273,6 +274,102 @@ static void test_a_deleted_session_refuses(void **state) {
     end(&w);
 }
 
+/* --- a client that was at another gateway */
+
+static int note_token(const struct chela_store_session *s, void *user) {
+    *(uint64_t *)user = s->token;
+    return 0;
+}
+
+#define RESULT(id)                                                                          \
+    {.type = CH_REC_DONE,                                                                   \
+     .data = "{\"run\":\"r1\",\"message\":{\"content\":[{\"type\":\"tool_result\",\"id\":\"" id \
+             "\",\"content\":\"" id "\"}]}}"}
+#define STATE(status, next) \
+    {.type = CH_REC_STATE, .data = "{\"run\":\"r1\",\"status\":\"" status "\",\"seq\":" next "}"}
+
+static void write_records(struct world *w, struct chela_store_record *list, size_t n) {
+    struct chela_error err = {0};
+    struct chela_store_claim claim = {
+        .key = "s", .agent = "main", .owner = "x", .now = 1, .until = INT64_MAX, .create = 1};
+    struct chela_store_change c = {.kind = CHELA_STORE_APPEND, .key = "s", .now = 1,
+                                   .records = list, .nrecords = n};
+    for (size_t i = 0; i < n; i++) {
+        list[i].seq = i + 1;
+        list[i].n = strlen(list[i].data);
+        list[i].sum = ch_record_sum(&list[i]);
+    }
+    assert_int_equal(ch_store_open_session(w->store, &claim, note_token, &c.token, &err), 0);
+    assert_int_equal(ch_store_commit(w->store, &c, 1, false, &err), 0);
+    assert_int_equal(c.rc, 0);
+}
+
+struct returned {
+    struct ch_lane_watcher watcher;
+    bool opened;
+    struct ch_buf got;
+};
+
+static void on_returned(struct ch_lane_watcher *w, const struct chela_event *ev) {
+    struct returned *r = CH_CONTAINER(w, struct returned, watcher);
+    ch_buf_addf(&r->got, "%s ", ev->type == CHELA_EV_TOOL_RESULT ? ev->result.id.p
+                                                                : chela_event_name(ev->type));
+}
+
+static void on_return(struct ch_lane_watcher *w, bool gap, const struct chela_error *err,
+                      void *user) {
+    (void)w;
+    assert_false(gap);
+    assert_null(err);
+    ((struct returned *)user)->opened = true;
+}
+
+/* The holder gave higher numbers than the records show: its client with event 15 has no result. All
+ * events since the last state that is older than the client's event are sent. */
+static void test_a_client_of_the_holder_misses_no_event(void **state) {
+    static const struct {
+        const char *after, *want;
+    } cases[] = {
+        {"r1:15", "turn_end tool_start c1 c2 turn_start text_delta turn_end run_end "},
+        {"r1:39", "turn_end tool_start c1 c2 turn_start text_delta turn_end run_end "},
+        {"r1:40", ""},
+    };
+    struct chela_store_record list[] = {
+        {.type = CH_REC_INBOUND,
+         .data = "{\"mode\":\"start\",\"run\":\"r1\",\"message\":{\"content\":[]}}"},
+        STATE("running", "0"),
+        {.type = CH_REC_MESSAGE,
+         .data = "{\"run\":\"r1\",\"turn\":1,\"message\":{\"role\":\"assistant\",\"content\":["
+                 "{\"type\":\"tool_call\",\"id\":\"c1\",\"name\":\"t\",\"arguments\":{}},"
+                 "{\"type\":\"tool_call\",\"id\":\"c2\",\"name\":\"t\",\"arguments\":{}}]}}"},
+        STATE("running", "8"),
+        {.type = CH_REC_STARTED, .data = "{\"run\":\"r1\",\"id\":\"c1\"}"},
+        RESULT("c1"),
+        RESULT("c2"),
+        {.type = CH_REC_MESSAGE,
+         .data = "{\"run\":\"r1\",\"turn\":2,\"message\":{\"role\":\"assistant\",\"content\":["
+                 "{\"type\":\"text\",\"text\":\"done\"}]}}"},
+        STATE("done", "41"),
+    };
+    (void)state;
+    for (size_t i = 0; i < CH_LEN(cases); i++) {
+        struct world w = {0};
+        struct returned r = {.watcher.event = on_returned};
+        assert_int_equal(chela_store_open("memory:", NULL, &w.store, NULL), 0);
+        open_gateway(&w);
+        write_records(&w, list, CH_LEN(list));
+        ch_tail_open(w.gw, "s", CH_TAIL_AFTER, ch_sv_str(cases[i].after), &r.watcher, on_return,
+                     &r);
+        for (int k = 0; k < 20000 && !r.opened; k++)
+            turn(&w);
+        assert_true(r.opened);
+        assert_string_equal(ch_buf_str(&r.got), cases[i].want);
+        ch_lane_unwatch(&r.watcher);
+        ch_buf_release(&r.got);
+        end(&w);
+    }
+}
+
 /* --- two gateways */
 
 static struct {
@@ -281,6 +378,8 @@ static struct {
     atomic_int ends; /* runs of the first gateway */
     atomic_int late; /* so many readings from now, a tail is opened late; 0: none */
     atomic_int rc;   /* of readings; 0: they succeed */
+    struct world *taker;      /* gets the session before the next opening or append; NULL: none */
+    const char *taken;        /* the taker's message */
 } gate;
 
 struct pair {
@@ -300,12 +399,43 @@ static int read_session(struct chela_store_db *db, const char *key, chela_store_
     if (thread && rc)
         return ch_fail(err, rc, "the store cannot be read");
     if (thread && atomic_load(&gate.late) && atomic_fetch_sub(&gate.late, 1) == 1) {
-        pthread_mutex_unlock(&shared->lock);
+        ch_store_leave(shared, 0);
         for (int i = 0; i < 500 && atomic_load(&gate.ends) == before; i++)
             poll(NULL, 0, 2);
-        pthread_mutex_lock(&shared->lock);
+        ch_store_enter(shared, err);
     }
     return gate.real->session(db, key, fn, user, err);
+}
+
+/* The first gateway takes the session over, runs its message and closes the session. */
+static void take_over(struct world *taker) {
+    ch_store_leave(shared, 0);
+    open_lane(taker);
+    say(taker, gate.taken);
+    ch_store_enter(shared, NULL);
+}
+
+static int open_taken(struct chela_store_db *db, const struct chela_store_claim *claim,
+                      chela_store_session_fn *fn, void *user, struct chela_error *err) {
+    struct world *taker = CH_TAKE(gate.taker);
+    if (taker)
+        take_over(taker);
+    return gate.real->open_session(db, claim, fn, user, err);
+}
+
+/* Ends the lease of the session, as if it had expired, and appends under the old one. */
+static int append_late(struct chela_store_db *db, struct chela_store_change *changes, size_t n,
+                       int sync, struct chela_error *err) {
+    struct world *taker = changes[0].kind == CHELA_STORE_APPEND ? CH_TAKE(gate.taker) : NULL;
+    if (taker) {
+        struct chela_store_claim c = {.key = "s", .agent = "", .owner = "x", .until = INT64_MAX,
+                                      .steal = changes[0].token};
+        struct chela_store_change release = {.kind = CHELA_STORE_RELEASE, .key = "s"};
+        assert_int_equal(gate.real->open_session(db, &c, note_token, &release.token, err), 0);
+        assert_int_equal(gate.real->commit(db, &release, 1, 0, err), 0);
+        take_over(taker);
+    }
+    return gate.real->commit(db, changes, n, sync, err);
 }
 
 static void open_pair(struct pair *p) {
@@ -317,6 +447,8 @@ static void open_pair(struct pair *p) {
     gate.loop = pthread_self();
     ops = *shared->ops;
     ops.session = read_session;
+    ops.open_session = open_taken;
+    ops.commit = append_late;
     shared->ops = &ops;
     p->first.store = p->second.store = shared;
     open_gateway(&p->first);
@@ -418,6 +550,49 @@ static void test_an_outcome_that_cannot_be_read(void **state) {
     close_pair(&p);
 }
 
+static void watch_until(struct pair *p, struct seen *s, int ends) {
+    for (int i = 0; i < 20000 && s->ends < ends; i++) {
+        turn(&p->first);
+        chela_runtime_poll(p->second.rt);
+    }
+    assert_int_equal(s->ends, ends);
+}
+
+/* Another gateway takes the session over and runs a message, while this one opens the session with
+ * other options, or wants to store the beginning of a run. The watchers miss no event. */
+static void test_the_watchers_of_a_lost_session_miss_no_event(void **state) {
+    (void)state;
+    for (int running = 0; running < 2; running++) {
+        double warm = 0.5;
+        struct pair p;
+        struct chela_error err = {0};
+        struct seen seen = {.watcher = {.event = on_event, .deleted = on_deleted}};
+        struct chela_run_opts opts = CHELA_RUN_OPTS(.approve = CHELA_APPROVE_DENY);
+        open_pair(&p);
+        open_lane(&p.second);
+        say(&p.second, "first");
+        ch_lane_unwatch(&p.second.keeps);
+        ch_lane_close(p.second.lane);
+        for (int i = 0; i < 20; i++)
+            turn(&p.second);
+        open_lane(&p.second); /* remembers no event */
+        while (!p.second.lane->ready)
+            turn(&p.second);
+        ch_lane_watch(p.second.lane, &seen.watcher);
+        ch_lane_unwatch(&p.second.keeps);
+        gate.taken = "second";
+        gate.taker = &p.first;
+        struct ch_lane_opts o = {.agent = p.second.agent, .key = "s", .patch.temperature = &warm};
+        if (running)
+            assert_int_equal(ch_lane_send(p.second.lane, CH_SV("hello"), &opts, &err), 0);
+        else
+            assert_int_equal(ch_lane_use(p.second.gw, &o, &p.second.lane, &err), 0);
+        watch_until(&p, &seen, 1 + running);
+        ch_lane_unwatch(&seen.watcher);
+        close_pair(&p);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_events_before_the_message_are_held),
@@ -425,9 +600,11 @@ int main(void) {
         cmocka_unit_test(test_a_deleted_session_ends_its_watchers),
         cmocka_unit_test(test_a_session_that_nobody_holds_is_awaited),
         cmocka_unit_test(test_a_release_creates_no_session),
+        cmocka_unit_test(test_a_client_of_the_holder_misses_no_event),
         cmocka_unit_test(test_a_socket_misses_no_event_of_its_message),
         cmocka_unit_test(test_a_socket_misses_no_event_after_its_opening),
         cmocka_unit_test(test_an_outcome_that_cannot_be_read),
+        cmocka_unit_test(test_the_watchers_of_a_lost_session_miss_no_event),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

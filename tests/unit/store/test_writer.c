@@ -1,8 +1,11 @@
 /* test_writer.c -- one thread that writes for all sessions: order, groups,
  * waiting for what was closed, and losing a lease. */
+#include <poll.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -637,6 +640,163 @@ static void test_ending_without_a_server(void **state) {
     chela_store_close(r.store);
 }
 
+/* --- a server that does not answer */
+
+static struct {
+    atomic_bool silent; /* calls wait */
+    atomic_bool fails;  /* one of them ends nevertheless */
+    atomic_int rc;      /* the outcome of a call; 0: the store's */
+    atomic_uint calls;
+    bool read;         /* records were read */
+    unsigned released; /* sessions, after that */
+} server;
+
+static int server_wait(struct chela_error *err) {
+    atomic_fetch_add(&server.calls, 1);
+    while (atomic_load(&server.silent) && !atomic_exchange(&server.fails, false))
+        poll(NULL, 0, 1);
+    return err->code = atomic_load(&server.rc);
+}
+
+static int silent_list(struct chela_store_db *db, const struct chela_store_filter *filter,
+                       chela_store_session_fn *fn, void *user, struct chela_error *err) {
+    int rc = server_wait(err);
+    return rc < 0 ? rc : real->list(db, filter, fn, user, err);
+}
+
+static int silent_open(struct chela_store_db *db, const struct chela_store_claim *claim,
+                       chela_store_session_fn *fn, void *user, struct chela_error *err) {
+    int rc = server_wait(err);
+    return rc < 0 ? rc : real->open_session(db, claim, fn, user, err);
+}
+
+static int silent_records(struct chela_store_db *db, const char *key, uint64_t from,
+                          chela_store_record_fn *fn, void *user, struct chela_error *err) {
+    int rc = server_wait(err);
+    server.read = true;
+    return rc < 0 ? rc : real->records(db, key, from, fn, user, err);
+}
+
+static int counted_commit(struct chela_store_db *db, struct chela_store_change *changes, size_t n,
+                          int sync, struct chela_error *err) {
+    for (size_t i = 0; i < n; i++)
+        server.released += server.read && changes[i].until == CH_LEASE_ENDED;
+    return real->commit(db, changes, n, sync, err);
+}
+
+static void open_silent(struct rig *r, struct chela_store_ops *ops) {
+    rig_open(r);
+    real = r->store->ops;
+    *ops = *real;
+    r->store->ops = ops;
+    atomic_store(&server.calls, 0);
+    atomic_store(&server.rc, CHELA_ENET);
+    atomic_store(&server.silent, true);
+}
+
+static void close_silent(struct rig *r) {
+    r->store->ops = real;
+    rig_close(r);
+}
+
+static void wait_count(atomic_uint *count, unsigned n) {
+    while (atomic_load(count) < n)
+        poll(NULL, 0, 1);
+}
+
+/* Waits until so many calls of the store wait. */
+static void wait_for(struct rig *r, unsigned n) {
+    for (unsigned waits = 0; waits < n; poll(NULL, 0, 1)) {
+        pthread_mutex_lock(&r->store->lock);
+        waits = r->store->waits;
+        pthread_mutex_unlock(&r->store->lock);
+    }
+}
+
+static void *read_store(void *store) {
+    uint64_t token;
+    return (void *)(intptr_t)chela_store_list(store, NULL, ignore_row, &token, NULL);
+}
+
+/* One call at a time waits for the server. Readings that wait fail with the call, also if a writer
+ * tries next; later ones fail at once. The first answer ends this. */
+static void test_readings_without_a_server(void **state) {
+    enum { N = 6 };
+    static struct chela_store_ops ops;
+    struct rig r;
+    struct side s;
+    pthread_t t[N];
+    void *rc;
+    (void)state;
+    open_silent(&r, &ops);
+    ops.list = silent_list;
+    ops.open_session = silent_open;
+    assert_int_equal(pthread_create(&t[0], NULL, read_store, r.store), 0);
+    wait_count(&server.calls, 1);
+    side_open(&r, &s, "a0");
+    wait_for(&r, 1);
+    for (int i = 1; i < N; i++)
+        assert_int_equal(pthread_create(&t[i], NULL, read_store, r.store), 0);
+    wait_for(&r, N);
+    atomic_store(&server.fails, true);
+    for (int i = 0; i < N; i++) {
+        pthread_join(t[i], &rc);
+        assert_int_equal((intptr_t)rc, CHELA_ENET);
+    }
+    wait_count(&server.calls, 2); /* the writer tries */
+    assert_int_equal((intptr_t)read_store(r.store), CHELA_ENET);
+    assert_int_equal(atomic_load(&server.calls), 2);
+    atomic_store(&server.rc, 0);
+    atomic_store(&server.silent, false);
+    side_wait(&r, &s);
+    assert_int_equal(s.rc, 0);
+    assert_int_equal((intptr_t)read_store(r.store), 0);
+    r.j->ops->close(s.log);
+    close_silent(&r);
+}
+
+/* Sessions that wait to be opened do not wait for the server one after the other. */
+static void test_openings_without_a_server(void **state) {
+    enum { N = 4 };
+    static struct chela_store_ops ops;
+    struct rig r;
+    struct side s[N];
+    (void)state;
+    open_silent(&r, &ops);
+    ops.open_session = silent_open;
+    for (int i = 0; i < N; i++)
+        side_open(&r, &s[i], (const char *[]){"a1", "a2", "a3", "a4"}[i]);
+    wait_count(&server.calls, 1);
+    atomic_store(&server.silent, false);
+    for (int i = 0; i < N; i++) {
+        if (!s[i].opened)
+            side_wait(&r, &s[i]);
+        assert_int_equal(s[i].rc, CHELA_ENET);
+        r.j->ops->close(s[i].log);
+    }
+    assert_int_equal(atomic_load(&server.calls), 1);
+    atomic_store(&server.rc, 0);
+    poll(NULL, 0, 5); /* the clock moves on */
+    side_open(&r, &s[0], "a1");
+    side_wait(&r, &s[0]);
+    assert_int_equal(s[0].rc, 0);
+    s[0].wanted = put(&r, &s[0], CH_SYNC_DISK);
+    side_wait(&r, &s[0]);
+
+    /* The server goes between the claim and the reading: the lease expires. */
+    ops.open_session = real->open_session;
+    ops.records = silent_records;
+    ops.commit = counted_commit;
+    atomic_store(&server.rc, CHELA_ENET);
+    r.j->ops->close(s[0].log);
+    side_open(&r, &s[0], "a1");
+    side_wait(&r, &s[0]);
+    assert_int_equal(s[0].rc, CHELA_ENET);
+    assert_int_equal(server.released, 0);
+    r.j->ops->close(s[0].log);
+    close_silent(&r);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_appending),
@@ -654,6 +814,8 @@ int main(void) {
         cmocka_unit_test(test_a_locked_row),
         cmocka_unit_test(test_ending_with_a_locked_row),
         cmocka_unit_test(test_ending_without_a_server),
+        cmocka_unit_test(test_readings_without_a_server),
+        cmocka_unit_test(test_openings_without_a_server),
     };
     static const char *const ends[] = {"", "-wal", "-shm"};
     if (!mkdtemp(dir))
