@@ -24,22 +24,21 @@ struct ch_sv ch_json_unescape(struct ch_arena *a, struct ch_sv token) {
     return ch_sv(p, n);
 }
 
-/* Accepts "0" and "17"; "01" and "-1" name no element. */
-static const struct ch_json *element(const struct ch_json *array, struct ch_sv token) {
+size_t ch_json_index(struct ch_sv token) {
     size_t i = 0;
     if (token.n == 0 || token.n > 9 || (token.n > 1 && token.p[0] == '0'))
-        return NULL;
+        return SIZE_MAX;
     for (size_t at = 0; at < token.n; at++) {
         if (token.p[at] < '0' || token.p[at] > '9')
-            return NULL;
+            return SIZE_MAX;
         i = i * 10 + (size_t)(token.p[at] - '0');
     }
-    return ch_json_at(array, i);
+    return i;
 }
 
 const struct ch_json *ch_json_step(struct ch_arena *a, const struct ch_json *v,
                                    struct ch_sv token) {
-    return ch_json_is(v, CH_JSON_ARRAY) ? element(v, token)
+    return ch_json_is(v, CH_JSON_ARRAY) ? ch_json_at(v, ch_json_index(token))
                                         : ch_json_get_sv(v, ch_json_unescape(a, token));
 }
 

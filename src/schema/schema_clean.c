@@ -82,7 +82,8 @@ struct cleaner {
     const struct vendor *vendor;
     struct ch_sources sources;
     struct ch_jw w;
-    struct ch_buf *notes; /* may be NULL */
+    struct ch_buf *notes;      /* may be NULL */
+    struct ch_key_table noted; /* the lines of notes */
     struct chela_error *err;
     const struct ch_json *inside[DEEPEST * MOST_PARTS]; /* schemas being written, outermost first */
     size_t ninside, depth, written; /* written: schemas of the output so far */
@@ -132,8 +133,11 @@ static void schema_clean_note(struct cleaner *c, const struct ch_json *at, const
     ch_buf_vaddf(&line, fmt, ap);
     va_end(ap);
     ch_buf_addc(&line, '\n');
-    if (!strstr(ch_buf_str(c->notes), ch_buf_str(&line)))
-        ch_buf_add_sv(c->notes, ch_buf_sv(&line));
+    if (ch_key_table_find(&c->noted, ch_buf_sv(&line)))
+        return;
+    ch_key_table_add(&c->noted, ch_arena_zalloc(c->sources.arena, sizeof(struct ch_keyed)),
+                     ch_arena_str(c->sources.arena, ch_buf_sv(&line)));
+    ch_buf_add_sv(c->notes, ch_buf_sv(&line));
 }
 
 static int schema_clean_refuse(struct cleaner *c, const struct ch_json *at, const char *why) {
@@ -864,6 +868,7 @@ int ch_schema_clean(const struct ch_json *schema, enum ch_clean target, struct c
     if (rc == 0)
         rc = write_root(&c, schema, r);
     ch_sources_release(&c.sources);
+    ch_key_table_release(&c.noted);
     if (rc == 0 && text.overflow)
         rc = ch_fail(err, CHELA_ELIMIT, "the schema is too large");
     return rc == 0 ? ch_buf_add_sv(out, ch_buf_sv(&text)) : rc;

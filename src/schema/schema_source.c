@@ -12,13 +12,14 @@
 
 #include "base/error.h"
 #include "base/limits.h"
+#include "base/mem.h"
 #include "base/uri.h"
 #include "json/get.h"
 #include "schema/schema_meta.h"
 
 #define META_CHAIN 8      /* meta-schemas of meta-schemas */
 #define MOST_ANCHORS 1024 /* distinct names of dynamic anchors */
-#define FEW_MEMBERS 16    /* an object with more is searched in sorted order */
+#define FEW_CHILDREN 16   /* the children of a value with more are listed */
 
 struct ch_name_entry {
     struct ch_keyed keyed; /* complete address; has a fragment if it is an anchor */
@@ -33,9 +34,9 @@ void ch_sources_init(struct ch_sources *s, struct ch_arena *arena,
 }
 
 void ch_sources_release(struct ch_sources *s) {
-    for (size_t i = 0; i < s->nsorted; i++)
-        ch_free(s->sorted[i]);
-    ch_free(s->sorted);
+    for (size_t i = 0; i < s->nchildren; i++)
+        ch_free(s->children[i]);
+    ch_free(s->children);
     ch_free(s->names);
     ch_key_table_release(&s->addresses);
 }
@@ -366,25 +367,38 @@ static int find_resource(struct ch_sources *s, struct ch_sv uri, const struct ch
     return 0;
 }
 
-/* The key nodes of an object, sorted once: a schema may have a reference to each of its members. */
-static const struct ch_json **schema_source_sorted(struct ch_sources *s, struct ch_document *doc,
-                                                   const struct ch_json *object) {
-    struct ch_schema_place *place = ch_place_of(doc, object);
-    if (!place->sorted) {
-        s->sorted = ch_realloc(s->sorted, (s->nsorted + 1) * sizeof(s->sorted[0]));
-        s->sorted[s->nsorted++] = ch_json_sorted_keys(object);
-        place->sorted = (uint32_t)s->nsorted;
+static const struct ch_json **schema_source_elements(const struct ch_json *array) {
+    const struct ch_json **list = ch_malloc(array->n * sizeof(list[0]));
+    size_t i = 0;
+    for (CH_JSON_EACH(e, array))
+        list[i++] = e;
+    return list;
+}
+
+/* The elements of an array, or the key nodes of an object, sorted. They are listed once: a schema
+ * may have a reference to each of them. */
+static const struct ch_json **schema_source_children(struct ch_sources *s, struct ch_document *doc,
+                                                     const struct ch_json *v) {
+    struct ch_schema_place *place = ch_place_of(doc, v);
+    if (!place->children) {
+        s->children = ch_realloc(s->children, (s->nchildren + 1) * sizeof(s->children[0]));
+        s->children[s->nchildren++] =
+            v->type == CH_JSON_ARRAY ? schema_source_elements(v) : ch_json_sorted_keys(v);
+        place->children = (uint32_t)s->nchildren;
     }
-    return s->sorted[place->sorted - 1];
+    return s->children[place->children - 1];
 }
 
 /* The member, or element, that a token of a JSON Pointer names. */
 static const struct ch_json *schema_source_step(struct ch_sources *s, struct ch_document *doc,
                                                 const struct ch_json *at, struct ch_sv token) {
-    if (at->type != CH_JSON_OBJECT || at->n <= FEW_MEMBERS)
+    if (at->type < CH_JSON_ARRAY || at->n <= FEW_CHILDREN)
         return ch_json_step(s->arena, at, token);
-    struct ch_sv name = ch_json_unescape(s->arena, token);
-    return ch_json_find_sorted(schema_source_sorted(s, doc, at), at->n, name);
+    const struct ch_json **list = schema_source_children(s, doc, at);
+    if (at->type == CH_JSON_OBJECT)
+        return ch_json_find_sorted(list, at->n, ch_json_unescape(s->arena, token));
+    size_t i = ch_json_index(token);
+    return i < at->n ? list[i] : NULL;
 }
 
 /* Follow a JSON Pointer; an $id on the way changes the resource. */

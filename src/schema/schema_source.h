@@ -47,7 +47,7 @@ struct ch_resource {
 struct ch_schema_place {
     struct ch_resource *resource; /* NULL: no known schema here */
     uint32_t part;                /* set by the compiler: index + 1 of the part */
-    uint32_t sorted;              /* index + 1 in the sources' sorted; 0: not sorted */
+    uint32_t children;            /* index + 1 in the sources' children; 0: not listed */
 };
 
 /* The schema that an address leads to. */
@@ -64,10 +64,10 @@ struct ch_sources {
     struct chela_error *err;
     struct ch_document *documents;
     struct ch_resource *resources;
-    struct ch_key_table addresses;  /* struct ch_name_entry by full address */
-    struct ch_sv *names;            /* interned names of dynamic anchors; owned */
-    const struct ch_json ***sorted; /* keys of large objects, sorted by name; owned */
-    size_t nnames, nsorted, ndocuments, nplaces;
+    struct ch_key_table addresses; /* struct ch_name_entry by full address */
+    struct ch_sv *names;           /* interned names of dynamic anchors; owned */
+    const struct ch_json ***children; /* of large values: keys sorted by name, or elements; owned */
+    size_t nnames, nchildren, ndocuments, nplaces;
     unsigned meta_chain; /* nested lookups of meta-schemas */
 };
 

@@ -58,6 +58,16 @@
             "ORDER BY id")                                                                     \
     X(SCAN_SESSIONS, "SELECT id, key, agent FROM sessions WHERE id > ?1 AND id <= ?2 "         \
                      "AND +updated >= ?3 ORDER BY id")                                         \
+    X(LAG, /* sessions whose journal is longer than their part of the index */                 \
+      "SELECT s.id, s.last, coalesce(i.last, 0) FROM sessions s LEFT JOIN indexed i "          \
+      "ON i.session = s.id WHERE s.last > coalesce(i.last, 0) AND s.id > ?1 AND s.id <= ?2 "   \
+      "ORDER BY s.id LIMIT 1")                                                                 \
+    X(LAG_OF, /* the same for one session */                                                   \
+      "SELECT s.id, s.last, coalesce(i.last, 0) FROM sessions s LEFT JOIN indexed i "          \
+      "ON i.session = s.id WHERE s.last > coalesce(i.last, 0) AND s.id > ?1 AND s.key = ?2")   \
+    X(INDEX, "INSERT INTO words(rowid, text) VALUES(?1, ?2)")                                  \
+    X(INDEXED, "INSERT INTO indexed(session, last) VALUES(?1, ?2) "                            \
+               "ON CONFLICT(session) DO UPDATE SET last = excluded.last")                      \
     X(ACCEPT, "INSERT INTO inbox(id, key, state, data, ts) VALUES(?1, ?2, 'new', ?3, ?4) "     \
               "ON CONFLICT DO NOTHING")                                                        \
     X(SETTLE, "UPDATE inbox SET state = 'done', data = '' WHERE id = ?1")                      \

@@ -23,13 +23,6 @@
 #define RECORD_COST 64   /* cost of reading a record, in bytes of text */
 #define EXCERPT_BYTES 80 /* on each side of the match */
 
-static int sqlite_search_prepare(struct chela_store_db *db, const char *text, sqlite3_stmt **out,
-                                 struct chela_error *err) {
-    int rc = sqlite3_prepare_v2(db->db, text, -1, out, NULL);
-
-    return rc == SQLITE_OK ? 0 : ch_sqlite_fail(db, rc, err);
-}
-
 /* --- the index ------------------------------------------------------------------ */
 
 static void sqlite_search_add_text(const char *p, size_t n, void *to) {
@@ -41,38 +34,30 @@ struct lag {
     int64_t session, last, indexed;
 };
 
-#define LAG                                                                              \
-    "SELECT s.id, s.last, coalesce(i.last, 0) FROM sessions s LEFT JOIN indexed i"       \
-    " ON i.session = s.id WHERE s.last > coalesce(i.last, 0) AND "
-
 /* The next such session after session `at`, among WINDOW numbers of sessions. Returns 1 if
  * there is none. */
 static int find_lag(struct chela_store_db *db, const char *key, uint64_t at, struct lag *out,
                     struct chela_error *err) {
-    sqlite3_stmt *stmt = NULL;
-    int rc = sqlite_search_prepare(db,
-                                   key ? LAG "s.key = ?3 AND s.id > ?1"
-                                       : LAG "s.id > ?1 AND s.id <= ?2 ORDER BY s.id LIMIT 1",
-                                   &stmt, err);
+    sqlite3_stmt *stmt = ch_sqlite_take(db, key ? S_LAG_OF : S_LAG, err);
 
-    if (rc < 0)
-        return rc;
+    if (!stmt)
+        return err->code;
     sqlite3_bind_int64(stmt, 1, (int64_t)at);
     if (key)
-        sqlite3_bind_text(stmt, 3, key, -1, SQLITE_STATIC);
+        sqlite3_bind_text(stmt, 2, key, -1, SQLITE_STATIC);
     else
         sqlite3_bind_int64(stmt, 2, (int64_t)at + WINDOW);
     int step = sqlite3_step(stmt);
     if (step == SQLITE_ROW)
         *out = (struct lag){sqlite3_column_int64(stmt, 0), sqlite3_column_int64(stmt, 1),
                             sqlite3_column_int64(stmt, 2)};
-    sqlite3_finalize(stmt);
+    sqlite3_reset(stmt);
     return step == SQLITE_ROW ? 0 : step == SQLITE_DONE ? 1 : ch_sqlite_fail(db, step, err);
 }
 
 struct indexing {
     const struct chela_store_query *q;
-    sqlite3_stmt *from, *to, *mark; /* owned */
+    sqlite3_stmt *from, *to, *mark; /* of the connection */
     struct ch_buf text;
     size_t left; /* bytes of text for this transaction */
 };
@@ -82,8 +67,8 @@ static int index_record(struct chela_store_db *db, struct indexing *x, struct ch
     struct chela_store_record r = {
         .seq = (uint64_t)(id & SEQ_MAX),
         .type = (uint32_t)sqlite3_column_int64(x->from, 1),
-        .data = ch_sqlite_text(x->from, 2),
-        .n = (size_t)sqlite3_column_bytes(x->from, 2),
+        .data = ch_sqlite_text(x->from, 4),
+        .n = (size_t)sqlite3_column_bytes(x->from, 4),
     };
 
     ch_buf_clear(&x->text);
@@ -130,22 +115,6 @@ static int index_some(struct chela_store_db *db, struct indexing *x, uint64_t *a
     return rc < 0 ? rc : 0;
 }
 
-static int prepare_indexing(struct chela_store_db *db, struct indexing *x,
-                            struct chela_error *err) {
-    int rc = sqlite_search_prepare(
-        db, "SELECT id, type, data FROM records WHERE id BETWEEN ?1 AND ?2", &x->from, err);
-
-    if (rc == 0)
-        rc = sqlite_search_prepare(db, "INSERT INTO words(rowid, text) VALUES(?1, ?2)", &x->to,
-                                   err);
-    if (rc == 0)
-        rc = sqlite_search_prepare(db,
-                                   "INSERT INTO indexed(session, last) VALUES(?1, ?2)"
-                                   " ON CONFLICT(session) DO UPDATE SET last = excluded.last",
-                                   &x->mark, err);
-    return rc;
-}
-
 static int index_batch(struct chela_store_db *db, const struct chela_store_query *q, uint64_t *at,
                        struct chela_error *err) {
     struct indexing x = {.q = q, .left = CH_LIMIT_INDEX_BATCH};
@@ -154,12 +123,11 @@ static int index_batch(struct chela_store_db *db, const struct chela_store_query
 
     if (rc < 0)
         return rc;
-    rc = prepare_indexing(db, &x, err);
-    if (rc == 0)
+    if ((x.from = ch_sqlite_take(db, S_RECORDS, err)) &&
+        (x.to = ch_sqlite_take(db, S_INDEX, err)) && (x.mark = ch_sqlite_take(db, S_INDEXED, err)))
         rc = index_some(db, &x, &from, err);
-    sqlite3_finalize(x.from);
-    sqlite3_finalize(x.to);
-    sqlite3_finalize(x.mark);
+    else
+        rc = err->code;
     ch_buf_release(&x.text);
     rc = ch_sqlite_end(db, rc, err);
     if (rc == 0)
@@ -320,9 +288,9 @@ static int sqlite_search_ask(struct chela_store_db *db, const struct chela_store
     for (size_t i = 0; i < w->nrest; i++)
         ch_buf_addf(&sql, " AND w.text LIKE ?%zu ESCAPE '\\'", i + 4);
     ch_buf_addf(&sql, " ORDER BY %s LIMIT ?2", w->match.n ? "rank" : "w.rowid DESC");
-    int rc = sqlite_search_prepare(db, ch_buf_str(&sql), out, err);
-    if (rc < 0)
-        return rc;
+    int rc = sqlite3_prepare_v2(db->db, ch_buf_str(&sql), -1, out, NULL);
+    if (rc != SQLITE_OK)
+        return ch_sqlite_fail(db, rc, err);
     sqlite3_bind_text(*out, 1, q->key, -1, SQLITE_STATIC);
     sqlite3_bind_int64(*out, 2, q->limit ? (int64_t)q->limit : -1);
     if (w->match.n)

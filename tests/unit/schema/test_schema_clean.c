@@ -142,6 +142,13 @@ static void test_notes(void **state) {
     assert_string_equal(notes.p, "/properties/a/format: format 'uri' left out\n"
                                  "/properties/b/items: any type became string, number or boolean\n"
                                  "/properties/b/uniqueItems: 'uniqueItems' left out\n");
+    /* The second path is the end of the first one. */
+    schema = read_text(&a, "{'type':'object','properties':{'a':{'type':'object','properties':{'b':"
+                           "{'type':'string','x':1}}},'b':{'type':'string','x':1}}}");
+    ch_buf_clear(&notes);
+    assert_int_equal(ch_schema_clean(schema, CH_CLEAN_GEMINI, &out, &notes, NULL), 0);
+    assert_string_equal(notes.p, "/properties/a/properties/b/x: 'x' left out\n"
+                                 "/properties/b/x: 'x' left out\n");
 }
 
 /* A schema that says the same twice at each level would double with each. */

@@ -316,6 +316,37 @@ static void insert_sessions(sqlite3 *db, int n) {
     sqlite3_finalize(record);
 }
 
+/* The index is dropped when all of its sessions have been removed. The next search of the same
+ * connection makes a new one. */
+static void test_an_index_is_made_again(void **state) {
+    struct chela_store_opts opts = CHELA_STORE_OPTS(.module_path = modules);
+    struct chela_error err = {0};
+    chela_store *s = NULL;
+    sqlite3 *db = NULL;
+    (void)state;
+    reset();
+    assert_int_equal(chela_store_open(url, &opts, &s, &err), 0);
+    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+    for (int i = 0; i < 2; i++) {
+        int hits = 0;
+        size_t n = 0;
+        sqlite3_exec(db, "BEGIN", NULL, NULL, NULL);
+        insert_sessions(db, 600);
+        assert_int_equal(sqlite3_exec(db, "UPDATE sessions SET last = 2; COMMIT", NULL, NULL, NULL),
+                         SQLITE_OK);
+        import_large(s, 1000 + i);
+        if (chela_store_search(s, "needle", NULL, 10, count_hit, &hits, &err) < 0)
+            fail_msg("%s", err.message);
+        assert_int_equal(hits, 1);
+        assert_int_equal(chela_store_prune(s, INT64_MAX, &n, &err), 0);
+        assert_int_equal(n, 601);
+        assert_int_not_equal(sqlite3_exec(db, "SELECT * FROM indexed", NULL, NULL, NULL),
+                             SQLITE_OK);
+    }
+    sqlite3_close(db);
+    chela_store_close(s);
+}
+
 static int next_scanned(const char *key, const char *agent, const struct chela_store_record *r,
                         void *user) {
     int *n = user;
@@ -503,6 +534,7 @@ int main(void) {
         cmocka_unit_test(test_a_changed_record_is_noticed),
         cmocka_unit_test(test_deleted_sessions_give_their_space_back),
         cmocka_unit_test(test_a_search_indexes_in_parts),
+        cmocka_unit_test(test_an_index_is_made_again),
         cmocka_unit_test(test_a_scan_reads_in_parts),
         cmocka_unit_test(test_short_processes_leave_a_short_log),
         cmocka_unit_test(test_a_store_opened_for_reading_is_searched),
