@@ -466,7 +466,6 @@ static void close_pair(struct pair *p) {
     ch_buf_release(&p->got);
     chela_gateway_close(p->second.gw);
     chela_runtime_close(p->second.rt);
-    shared->ops = gate.real;
     atomic_store(&gate.rc, 0);
     end(&p->first);
 }
