@@ -244,11 +244,17 @@ struct layer {
     const struct ch_conf_agent *agent, *defaults;
 };
 
+/* kind_of compares many globs: it is asked about few options. */
+static bool is_limit(const struct ch_option *o) {
+    return o->scope == CH_SCOPE_AGENT && ch_sv_starts(ch_sv_str(o->key), "limits.") &&
+           strcmp(kind_of(o), "limit") == 0;
+}
+
 /* Take the file's limits where they are lower. */
 static void lower_limits(const struct layer *file, const struct layer *own,
                          struct ch_conf_agent *out) {
     for (const struct ch_option *o = ch_options; o->key; o++) {
-        if (o->scope != CH_SCOPE_AGENT || strcmp(kind_of(o), "limit") != 0)
+        if (!is_limit(o))
             continue;
         const char *wanted = limit_member(o, file->agent, file->defaults);
         const char *held = limit_member(o, own->agent, own->defaults);

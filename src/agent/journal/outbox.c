@@ -27,6 +27,7 @@
 #include "agent/machine/run.h"
 #include "base/choice.h"
 #include "base/error.h"
+#include "base/key_table.h"
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/opts.h"
@@ -42,6 +43,7 @@ enum letter_state { STORING, READY, SENDING, RESTING };
 
 struct letter {
     struct ch_link link;
+    struct ch_keyed of_session; /* in the outbox's sessions */
     struct ch_outbox *box;
     enum letter_state state;
     int64_t due;             /* RESTING: until then, on the loop's clock */
@@ -69,6 +71,7 @@ struct channel {
 struct ch_outbox {
     chela_runtime *rt;
     struct ch_list letters;
+    struct ch_key_table sessions; /* the letters by session, in the order of the list */
     size_t n;
     struct channel *channels;
     struct ch_task task;
@@ -149,6 +152,7 @@ static struct letter *add_letter(struct ch_outbox *box, const struct chela_outbo
     l->token = log ? box->rt->journal->ops->token(log) : 0;
     owe(l, 1);
     ch_list_add(&box->letters, &l->link);
+    ch_key_table_add(&box->sessions, &l->of_session, l->m.session);
     box->n++;
     outbox_hold(box);
     return l;
@@ -165,6 +169,7 @@ static void drop_letter(struct letter *l) {
     if (box->rt->journal)
         owe(l, -1);
     ch_list_del(&l->link);
+    ch_key_table_del(&box->sessions, &l->of_session);
     box->n--;
     outbox_hold(box);
     l->gone = true;
@@ -188,6 +193,7 @@ void ch_outbox_free(struct ch_outbox *box) {
     ch_timer_stop(box->rt->loop, &box->timer);
     for (struct letter *l; (l = CH_LIST_FIRST(&box->letters, struct letter, link));)
         drop_letter(l);
+    ch_key_table_release(&box->sessions);
     for (struct channel *c = box->channels, *next; c; c = next) {
         next = c->next;
         ch_free(c->name);
@@ -300,14 +306,7 @@ static struct channel *find_channel(const struct ch_outbox *box, const char *nam
 }
 
 static bool is_first_of_session(const struct letter *l) {
-    for (CH_LIST_EACH(k, &l->box->letters)) {
-        const struct letter *other = CH_CONTAINER(k, struct letter, link);
-        if (other == l)
-            return true;
-        if (strcmp(other->m.session, l->m.session) == 0)
-            return false;
-    }
-    return true;
+    return ch_key_table_find(&l->box->sessions, ch_sv_str(l->m.session)) == &l->of_session;
 }
 
 static struct letter *next_ready(const struct ch_outbox *box, const struct channel **out) {
@@ -565,12 +564,7 @@ int chela_outbox_recall(chela_runtime *rt, const struct chela_store_item *item,
 }
 
 bool ch_outbox_has(const chela_runtime *rt, const char *session) {
-    if (!rt->outbox)
-        return false;
-    for (CH_LIST_EACH(k, &rt->outbox->letters))
-        if (strcmp(CH_CONTAINER(k, struct letter, link)->m.session, session) == 0)
-            return true;
-    return false;
+    return rt->outbox && ch_key_table_find(&rt->outbox->sessions, ch_sv_str(session));
 }
 
 bool ch_outbox_sends(const chela_runtime *rt, const void *user) {

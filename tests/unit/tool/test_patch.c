@@ -276,11 +276,48 @@ static void test_time(void **state) {
     ch_patch_release(&p);
 }
 
+/* Many hunks of a file, then one more. The last lines of the file come several times. */
+static void test_many_hunks(void **state) {
+    static const struct {
+        const char *hunk, *want; /* want: the end of the file, or an error */
+    } last[] = {
+        {" x\n-x\n", "!several places (lines 401, 402)"},
+        {" a\n-b\n", "!several places (lines 404, 409)"},
+        {" b\n-c\n", "x\nx\nx\na\nb\nb\na\na\nb\n"},
+        {" b\n-a\n+y\n a\n", "x\nx\nx\na\nb\nc\nb\ny\na\nb\n"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < CH_LEN(last); i++) {
+        struct ch_patch p = {0};
+        struct ch_patch_stat st;
+        struct chela_error err = {0};
+        CH_BUF_AUTO old = {0}, patch = {0}, out = {0}, want = {0};
+        ch_buf_add_str(&patch, UPDATE);
+        for (int k = 0; k < 100; k++) {
+            ch_buf_addf(&old, "{\nf%d\nold\n}\n", k);
+            ch_buf_addf(&patch, "@@\n {\n f%d\n-old\n+new\n }\n", k);
+            ch_buf_addf(&want, "{\nf%d\nnew\n}\n", k);
+        }
+        ch_buf_add_str(&old, "x\nx\nx\na\nb\nc\nb\na\na\nb\n");
+        ch_buf_addf(&patch, "@@\n%s" END, last[i].hunk);
+        ch_buf_add_str(&want, last[i].want);
+        assert_int_equal(ch_patch_read(&p, ch_buf_sv(&patch), &err), 0);
+        int rc = ch_patch_apply(NULL, &p, &p.files[0], ch_buf_sv(&old), &out, &st, &err);
+        if (last[i].want[0] == '!')
+            assert_non_null(strstr(err.message, last[i].want + 1));
+        else
+            assert_string_equal(ch_buf_str(&out), ch_buf_str(&want));
+        assert_int_equal(rc < 0, last[i].want[0] == '!');
+        ch_patch_release(&p);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_cases),  cmocka_unit_test(test_headers),
         cmocka_unit_test(test_counts), cmocka_unit_test(test_bounded),
-        cmocka_unit_test(test_time),
+        cmocka_unit_test(test_time),   cmocka_unit_test(test_many_hunks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,6 +16,8 @@
 #define BOM "\xef\xbb\xbf"
 #define NAMED 8 /* maximum number of listed locations of an ambiguous hunk */
 #define NOWHERE SIZE_MAX
+#define NONE UINT32_MAX
+#define FEW_HUNKS 8 /* for more of them, equal lines are found once */
 
 /* --- a text as lines ----------------------------------------------------- */
 
@@ -23,12 +25,14 @@ struct lines {
     struct ch_sv text;
     uint32_t *starts; /* owned; n + 1 of them */
     uint32_t *hashes; /* owned */
+    uint32_t *again;  /* owned: an equal line comes there or later, or NONE; NULL: few hunks */
     size_t n;
 };
 
 static void lines_release(struct lines *l) {
     ch_free(l->starts);
     ch_free(l->hashes);
+    ch_free(l->again);
 }
 
 /* FNV-1a. */
@@ -55,7 +59,23 @@ static struct ch_sv line_at(const struct lines *l, size_t i) {
     return s;
 }
 
-static void lines_init(struct lines *l, struct ch_sv text) {
+/* Two lines whose hashes share a slot count as equal. */
+static void lines_find_again(struct lines *l) {
+    size_t slots = 16;
+
+    while (slots < 4 * l->n)
+        slots *= 2;
+    CH_AUTOFREE uint32_t *next = ch_malloc(slots * sizeof(*next));
+    memset(next, 0xff, slots * sizeof(*next)); /* NONE */
+    l->again = ch_malloc((l->n + 1) * sizeof(*l->again));
+    for (size_t i = l->n; i-- > 0;) {
+        uint32_t *slot = &next[l->hashes[i] & (slots - 1)];
+        l->again[i] = *slot;
+        *slot = (uint32_t)i;
+    }
+}
+
+static void lines_init(struct lines *l, struct ch_sv text, size_t hunks) {
     size_t n = 0, at = 0;
 
     for (size_t i = 0; i < text.n; i++)
@@ -72,6 +92,8 @@ static void lines_init(struct lines *l, struct ch_sv text) {
     l->starts[n] = (uint32_t)text.n;
     for (size_t i = 0; i < n; i++)
         l->hashes[i] = patch_apply_hash_of(line_at(l, i));
+    if (hunks > FEW_HUNKS)
+        lines_find_again(l);
 }
 
 /* --- the lines of a hunk ------------------------------------------------- */
@@ -158,6 +180,19 @@ static size_t next_place(const struct lines *l, const struct wanted *w, size_t f
     return NOWHERE;
 }
 
+/* The match after the one at `at`, or NOWHERE. Each line must come again: most hunks have a line
+ * that does not, and need no search. */
+static size_t another_place(const struct lines *l, const struct wanted *w, size_t at) {
+    size_t from = at + 1;
+
+    for (size_t i = 0; l->again && i < w->n; i++) {
+        if (l->again[at + i] == NONE)
+            return NOWHERE;
+        from = CH_MAX(from, l->again[at + i] - i);
+    }
+    return next_place(l, w, from);
+}
+
 /* --- choosing a location ------------------------------------------------- */
 
 struct applying {
@@ -216,7 +251,7 @@ static int patch_apply_ambiguous(const struct applying *a, const struct ch_hunk 
     size_t n = 0, at = first;
 
     ch_buf_add_str(&why, "fits at several places (lines ");
-    for (; at != NOWHERE && n < NAMED; at = next_place(l, w, at + 1), n++)
+    for (; at != NOWHERE && n < NAMED; at = another_place(l, w, at), n++)
         ch_buf_addf(&why, "%s%zu", n ? ", " : "", at + 1);
     ch_buf_addf(&why, "%s); add unchanged lines around it%s", at == NOWHERE ? "" : ", ...",
                 h->nhints ? "" : ", or a line \"@@ \" with a line above it that is unique");
@@ -243,7 +278,7 @@ static int patch_apply_choose(const struct applying *a, const struct ch_hunk *h,
         return 1;
     }
     /* After a hint the first match is taken, unless the hint occurs again. */
-    size_t second = next_place(l, w, first + 1);
+    size_t second = another_place(l, w, first);
     size_t again = second != NOWHERE && h->nhints ? find_hints(a, h, first + 1) : NOWHERE;
     if (second != NOWHERE && (!h->nhints || again <= second))
         return patch_apply_ambiguous(a, h, l, w, first);
@@ -296,7 +331,7 @@ static void make_plain_lines(struct applying *a) {
     if (a->plain.starts)
         return;
     ch_plain(&a->plain_text, a->lines.text);
-    lines_init(&a->plain, ch_buf_sv(&a->plain_text));
+    lines_init(&a->plain, ch_buf_sv(&a->plain_text), a->file->nhunks);
 }
 
 static int patch_apply_find_place(struct applying *a, const struct ch_hunk *h, size_t *at) {
@@ -395,7 +430,7 @@ int ch_patch_apply(const chela_call *call, const struct ch_patch *p, const struc
         old = ch_sv(old.p + strlen(BOM), old.n - strlen(BOM));
     }
     a.newline = mostly_crlf(old) ? "\r\n" : "\n";
-    lines_init(&a.lines, old);
+    lines_init(&a.lines, old, f->nhunks);
     int rc = patch_apply_all(&a);
     if (rc < 0 && out->p) {
         out->n = before;
