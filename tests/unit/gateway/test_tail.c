@@ -550,6 +550,68 @@ static void test_an_outcome_that_cannot_be_read(void **state) {
     close_pair(&p);
 }
 
+/* --- a session that is deleted after a reading has found it */
+
+static atomic_uint found_late; /* attempts to open the session */
+
+static const struct chela_store_session late_row = {.key = "late", .agent = "main", .title = "",
+                                                    .status = "running", .parent = "",
+                                                    .owner = "x" CH_OWNER_SERVES};
+
+static int list_late(struct chela_store_db *db, const struct chela_store_filter *filter,
+                     chela_store_session_fn *fn, void *user, struct chela_error *err) {
+    if (!filter->status || strcmp(filter->status, "running") != 0)
+        return gate.real->list(db, filter, fn, user, err);
+    fn(&late_row, user);
+    return 0;
+}
+
+static int find_late(struct chela_store_db *db, const char *key, chela_store_session_fn *fn,
+                     void *user, struct chela_error *err) {
+    if (strcmp(key, "late") != 0)
+        return gate.real->session(db, key, fn, user, err);
+    return fn(&late_row, user);
+}
+
+static int open_late(struct chela_store_db *db, const struct chela_store_claim *claim,
+                     chela_store_session_fn *fn, void *user, struct chela_error *err) {
+    atomic_fetch_add(&found_late, strcmp(claim->key, "late") == 0);
+    return gate.real->open_session(db, claim, fn, user, err);
+}
+
+/* Neither the recovery of its run nor a client creates the session again. */
+static void test_a_deleted_session_is_not_opened(void **state) {
+    struct chela_store_ops ops;
+    struct chela_error err = {0};
+    struct pair p;
+    (void)state;
+    for (int client = 0; client < 2; client++) {
+        atomic_store(&found_late, 0);
+        open_pair(&p);
+        ops = *shared->ops;
+        ops.open_session = open_late;
+        if (client)
+            ops.session = find_late;
+        else
+            ops.list = list_late;
+        shared->ops = &ops;
+        if (client) {
+            send_text(&p, "GET /api/sessions/late/events HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+                          "Authorization: Bearer 0123456789abcdef\r\n\r\n");
+            expect(&p, "HTTP/1.1 404 ");
+        }
+        for (int i = 0; i < 20000 && !atomic_load(&found_late); i++)
+            turn(&p.second);
+        for (int i = 0; i < 20; i++)
+            turn(&p.second);
+        assert_int_equal(gate.real->session(shared->db, "late", note_token, &(uint64_t){0}, &err),
+                         CHELA_ENOENT);
+        close_pair(&p);
+    }
+}
+
+/* --- a session that another gateway has taken over */
+
 static void watch_until(struct pair *p, struct seen *s, int ends) {
     for (int i = 0; i < 20000 && s->ends < ends; i++) {
         turn(&p->first);
@@ -605,6 +667,7 @@ int main(void) {
         cmocka_unit_test(test_a_socket_misses_no_event_after_its_opening),
         cmocka_unit_test(test_an_outcome_that_cannot_be_read),
         cmocka_unit_test(test_the_watchers_of_a_lost_session_miss_no_event),
+        cmocka_unit_test(test_a_deleted_session_is_not_opened),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
