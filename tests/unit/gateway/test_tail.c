@@ -438,9 +438,16 @@ static int append_late(struct chela_store_db *db, struct chela_store_change *cha
     return gate.real->commit(db, changes, n, sync, err);
 }
 
+static void connect_pair(struct pair *p) {
+    struct sockaddr_in to = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    const char *address = chela_gateway_address(p->second.gw);
+    to.sin_port = htons((uint16_t)strtoul(strrchr(address, ':') + 1, NULL, 10));
+    p->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(connect(p->fd, (struct sockaddr *)&to, sizeof(to)), 0);
+}
+
 static void open_pair(struct pair *p) {
     static struct chela_store_ops ops;
-    struct sockaddr_in to = {.sin_family = AF_INET};
     *p = (struct pair){0};
     assert_int_equal(chela_store_open("memory:", NULL, &shared, NULL), 0);
     gate.real = shared->ops;
@@ -454,11 +461,7 @@ static void open_pair(struct pair *p) {
     open_gateway(&p->first);
     open_gateway(&p->second);
     p->first.gw->workers = p->second.gw->workers = 2;
-    const char *address = chela_gateway_address(p->second.gw);
-    to.sin_port = htons((uint16_t)strtoul(strrchr(address, ':') + 1, NULL, 10));
-    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    p->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    assert_int_equal(connect(p->fd, (struct sockaddr *)&to, sizeof(to)), 0);
+    connect_pair(p);
 }
 
 static void close_pair(struct pair *p) {
@@ -547,6 +550,49 @@ static void test_an_outcome_that_cannot_be_read(void **state) {
                   "Authorization: Bearer 0123456789abcdef\r\nContent-Type: application/json\r\n"
                   "Content-Length: 14\r\n\r\n{\"results\":[]}");
     expect(&p, "HTTP/1.1 202 ");
+    close_pair(&p);
+}
+
+/* --- a repeated request */
+
+static int count_event(const struct chela_store_item *item, void *user) {
+    (void)item;
+    ++*(int *)user;
+    return 0;
+}
+
+/* The client that asked for the stream of a message left before there was an answer. The holder has
+ * not taken up the message, and may refuse it, so its repetition is not answered with 202. */
+static void test_a_repeated_request_waits_for_its_outcome(void **state) {
+    static const char request[] =
+        "POST /api/sessions/s/messages HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+        "Authorization: Bearer 0123456789abcdef\r\nContent-Type: application/json\r\n"
+        "Idempotency-Key: again\r\nContent-Length: 29\r\n\r\n{\"text\":\"more\",\"stream\":true}";
+    struct pair p;
+    struct chela_error err = {0};
+    int stored = 0;
+    (void)state;
+    open_pair(&p);
+    open_lane(&p.first);
+    say(&p.first, "first");
+    send_text(&p, request);
+    for (int i = 0; i < 20000 && !stored; i++) {
+        turn(&p.second);
+        assert_int_equal(ch_store_waiting(shared, "s", 9, count_event, &stored, &err), 0);
+    }
+    assert_int_equal(stored, 1);
+    close(p.fd);
+    for (int i = 0; i < 50; i++)
+        turn(&p.second);
+    connect_pair(&p);
+    send_text(&p, request);
+    for (int i = 0; i < 300; i++) {
+        char bytes[4096];
+        turn(&p.second);
+        assert_true(recv(p.fd, bytes, sizeof(bytes), MSG_DONTWAIT) < 0); /* no answer yet */
+    }
+    expect(&p, "\"run_end\"");
+    assert_int_equal(p.first.ends, 2);
     close_pair(&p);
 }
 
@@ -667,6 +713,7 @@ int main(void) {
         cmocka_unit_test(test_a_socket_misses_no_event_after_its_opening),
         cmocka_unit_test(test_an_outcome_that_cannot_be_read),
         cmocka_unit_test(test_the_watchers_of_a_lost_session_miss_no_event),
+        cmocka_unit_test(test_a_repeated_request_waits_for_its_outcome),
         cmocka_unit_test(test_a_deleted_session_is_not_opened),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
