@@ -236,7 +236,7 @@ static const struct ch_record_batch *tail_after_event(const struct ch_list *list
             reply = NULL;
         if (ended || !found || (b->since > found->since && b->since - 1 <= p->seq)) {
             found = b;
-            turn = reply;
+            turn = ended ? NULL : reply;
         }
         if (last->type == CHELA_EV_TURN_END)
             reply = b;
