@@ -126,8 +126,9 @@ int ch_record_damaged(const char *key, uint64_t seq, struct chela_error *err) {
                    (unsigned long long)seq);
 }
 
-/* patient: the failure of another call is no reason to fail. */
-static bool store_wait(chela_store *s, bool patient) {
+/* patient: the failure of another call is no reason to fail. Inlined in every call of the backend,
+ * this and ch_store_leave would double this file. */
+__attribute__((noinline)) static bool store_wait(chela_store *s, bool patient) {
     pthread_mutex_lock(&s->lock);
     unsigned failures = s->failures;
     bool refused = !patient && s->gone && (s->busy || s->waits);
@@ -143,11 +144,11 @@ static bool store_wait(chela_store *s, bool patient) {
     return !refused;
 }
 
-int ch_store_enter(chela_store *s, struct chela_error *err) {
+__attribute__((noinline)) int ch_store_enter(chela_store *s, struct chela_error *err) {
     return store_wait(s, false) ? 0 : ch_fail(err, CHELA_ENET, "the store does not answer");
 }
 
-int ch_store_leave(chela_store *s, int rc) {
+__attribute__((noinline)) int ch_store_leave(chela_store *s, int rc) {
     pthread_mutex_lock(&s->lock);
     s->busy = false;
     s->gone = rc == CHELA_ENET;

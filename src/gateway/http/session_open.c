@@ -56,7 +56,9 @@ static void session_open_on_agent(struct ch_request *req, struct ch_store_lookup
     struct chela_error err = {0};
     struct ch_lane *lane = ch_lane_find(req->gw, req->param);
     chela_agent *agent = l->found ? ch_gateway_agent(req->gw, ch_sv_str(l->found)) : NULL;
-    struct ch_lane_opts o = {.agent = agent ? agent : req->gw->agents[0], .key = l->key};
+    struct ch_lane_opts o = {.agent = agent ? agent : req->gw->agents[0],
+                             .key = l->key,
+                             .exists = true}; /* unless it was deleted since the lookup */
     if (!lane && !l->found)
         req->on_lane(req, NULL, false);
     else if (!lane && ch_lane_use(req->gw, &o, &lane, &err) < 0)

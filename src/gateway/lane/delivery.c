@@ -197,9 +197,19 @@ static int delivery_take(struct ch_turn *t, struct ch_lane *l, const struct chel
 
 static void delivery_start(struct ch_delivery *d);
 
+static bool delivery_is_awaited(struct ch_sv data) {
+    struct ch_arena arena = {0};
+    const struct ch_json *v = NULL;
+    bool awaited = ch_json_parse(&arena, data, CH_JSON_REPLACE, &v, NULL, NULL) == 0 &&
+                   ch_json_bool(ch_json_get(v, "awaited"), false);
+    ch_arena_release(&arena);
+    return awaited;
+}
+
 static int delivery_on_waiting(const struct chela_store_item *item, void *user) {
     struct ch_delivery *d = user;
     d->waits = strcmp(item->id, d->id) == 0;
+    d->refusable = d->waits && delivery_is_awaited(ch_sv(item->data, item->n));
     return d->waits;
 }
 
@@ -343,15 +353,23 @@ static void delivery_look_back(struct ch_work *w) {
     ch_delivery_read_outcome(d->store, d->id, d->refusal);
 }
 
+/* An event whose first sender waited may still be refused, so this sender waits as well, or has to
+ * ask again. */
 static void delivery_on_looked_back(struct ch_work *w) {
     struct ch_delivery *d = CH_CONTAINER(w, struct ch_delivery, look);
+    struct chela_error undecided = {0};
     d->accepting = false;
+    ch_fail(&undecided, CHELA_EOVERLOAD, "its session has not taken up the first one yet");
     if (d->closed)
         delivery_free(d);
     else if (d->refusal->code)
         delivery_end_accept(d, CH_DELIVERY_REFUSED, d->refusal);
-    else
+    else if (!d->refusable)
         delivery_end_accept(d, CH_DELIVERY_DUPLICATE, NULL);
+    else if (d->awaited && ch_gateway_is_shared(d->gw))
+        delivery_end_accept(d, CH_DELIVERY_QUEUED, NULL);
+    else
+        delivery_end_accept(d, CH_DELIVERY_FAILED, &undecided);
 }
 
 /* The store has the event already. The event may still wait, or the session may have refused the

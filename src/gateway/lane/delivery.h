@@ -72,6 +72,7 @@ struct ch_delivery {
                           * the event still waits, and whether the session refused the event */
     chela_store *store;  /* for look: the gateway may be freed meanwhile */
     bool waits;          /* the result of look */
+    bool refusable;      /* the event waits, and the session may refuse it: its sender waited */
     struct chela_error *refusal; /* the other result; code 0: none */
     ch_delivery_fn *told; /* called at each stage; NULL: no caller waits for the outcome */
     void *user;

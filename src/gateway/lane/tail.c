@@ -221,8 +221,8 @@ static const struct ch_record_batch *tail_after_record(const struct ch_list *lis
 }
 
 /* The numbers of this tail may be lower than those of the client, so all events since the previous
- * state are repeated, and the TURN_END of the turn, which the holder emits after the calls. Only the
- * number of a RUN_END is the holder's. */
+ * state are repeated, and the TURN_END of the turn, which the holder emits after the calls. Only
+ * the number of a RUN_END is the holder's. */
 static const struct ch_record_batch *tail_after_event(const struct ch_list *list,
                                                       const struct tail_position *p, bool *gap) {
     struct ch_record_batch *b = NULL, *found = NULL, *reply = NULL, *turn = NULL;
@@ -236,7 +236,7 @@ static const struct ch_record_batch *tail_after_event(const struct ch_list *list
             reply = NULL;
         if (ended || !found || (b->since > found->since && b->since - 1 <= p->seq)) {
             found = b;
-            turn = reply;
+            turn = ended ? NULL : reply;
         }
         if (last->type == CHELA_EV_TURN_END)
             reply = b;

@@ -169,7 +169,7 @@ static void orphan_resume_lane(struct orphan_resume *r, struct ch_lane *l,
     } else if (rc == 0) {
         ch_lane_start_waiting(l);
     }
-    if (rc < 0 && rc != CHELA_EBUSY) /* another gateway was first */
+    if (rc < 0 && rc != CHELA_EBUSY && rc != CHELA_ENOENT) /* another gateway was first */
         ch_log(CH_LOG_WARN, "gateway", "session %s cannot be resumed: %s", r->key, err.message);
     orphan_resume_free(r);
 }
@@ -203,7 +203,9 @@ static bool orphan_is_ours(const chela_gateway *gw, const struct orphan *f) {
 
 static void orphan_resume_session(struct ch_orphan_scan *s, const struct orphan *f) {
     chela_gateway *gw = s->gw;
-    struct ch_lane_opts o = {.agent = ch_gateway_agent(gw, ch_sv_str(f->agent)), .key = f->key};
+    struct ch_lane_opts o = {.agent = ch_gateway_agent(gw, ch_sv_str(f->agent)),
+                             .key = f->key,
+                             .exists = true}; /* unless it was deleted since the scan */
     struct chela_error err = {0};
     struct ch_lane *lane;
     if (ch_lane_find(gw, ch_sv_str(f->key)))

@@ -352,18 +352,20 @@ static void test_a_client_of_the_holder_misses_no_event(void **state) {
         STATE("done", "41"),
     };
     (void)state;
-    for (size_t i = 0; i < CH_LEN(cases); i++) {
+    for (size_t i = 0; i < 2 * CH_LEN(cases); i++) {
         struct world w = {0};
         struct returned r = {.watcher.event = on_returned};
+        if (i == CH_LEN(cases))
+            list[CH_LEN(list) - 1] = (struct chela_store_record)STATE("paused", "41");
         assert_int_equal(chela_store_open("memory:", NULL, &w.store, NULL), 0);
         open_gateway(&w);
         write_records(&w, list, CH_LEN(list));
-        ch_tail_open(w.gw, "s", CH_TAIL_AFTER, ch_sv_str(cases[i].after), &r.watcher, on_return,
-                     &r);
+        ch_tail_open(w.gw, "s", CH_TAIL_AFTER, ch_sv_str(cases[i % CH_LEN(cases)].after),
+                     &r.watcher, on_return, &r);
         for (int k = 0; k < 20000 && !r.opened; k++)
             turn(&w);
         assert_true(r.opened);
-        assert_string_equal(ch_buf_str(&r.got), cases[i].want);
+        assert_string_equal(ch_buf_str(&r.got), cases[i % CH_LEN(cases)].want);
         ch_lane_unwatch(&r.watcher);
         ch_buf_release(&r.got);
         end(&w);
@@ -438,9 +440,16 @@ static int append_late(struct chela_store_db *db, struct chela_store_change *cha
     return gate.real->commit(db, changes, n, sync, err);
 }
 
+static void connect_pair(struct pair *p) {
+    struct sockaddr_in to = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    const char *address = chela_gateway_address(p->second.gw);
+    to.sin_port = htons((uint16_t)strtoul(strrchr(address, ':') + 1, NULL, 10));
+    p->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(connect(p->fd, (struct sockaddr *)&to, sizeof(to)), 0);
+}
+
 static void open_pair(struct pair *p) {
     static struct chela_store_ops ops;
-    struct sockaddr_in to = {.sin_family = AF_INET};
     *p = (struct pair){0};
     assert_int_equal(chela_store_open("memory:", NULL, &shared, NULL), 0);
     gate.real = shared->ops;
@@ -454,11 +463,7 @@ static void open_pair(struct pair *p) {
     open_gateway(&p->first);
     open_gateway(&p->second);
     p->first.gw->workers = p->second.gw->workers = 2;
-    const char *address = chela_gateway_address(p->second.gw);
-    to.sin_port = htons((uint16_t)strtoul(strrchr(address, ':') + 1, NULL, 10));
-    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    p->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    assert_int_equal(connect(p->fd, (struct sockaddr *)&to, sizeof(to)), 0);
+    connect_pair(p);
 }
 
 static void close_pair(struct pair *p) {
@@ -549,6 +554,111 @@ static void test_an_outcome_that_cannot_be_read(void **state) {
     close_pair(&p);
 }
 
+/* --- a repeated request */
+
+static int count_event(const struct chela_store_item *item, void *user) {
+    (void)item;
+    ++*(int *)user;
+    return 0;
+}
+
+/* The client that asked for the stream of a message left before there was an answer. The holder has
+ * not taken up the message, and may refuse it, so its repetition is not answered with 202. */
+static void test_a_repeated_request_waits_for_its_outcome(void **state) {
+    static const char request[] =
+        "POST /api/sessions/s/messages HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+        "Authorization: Bearer 0123456789abcdef\r\nContent-Type: application/json\r\n"
+        "Idempotency-Key: again\r\nContent-Length: 29\r\n\r\n{\"text\":\"more\",\"stream\":true}";
+    struct pair p;
+    struct chela_error err = {0};
+    int stored = 0;
+    (void)state;
+    open_pair(&p);
+    open_lane(&p.first);
+    say(&p.first, "first");
+    send_text(&p, request);
+    for (int i = 0; i < 20000 && !stored; i++) {
+        turn(&p.second);
+        assert_int_equal(ch_store_waiting(shared, "s", 9, count_event, &stored, &err), 0);
+    }
+    assert_int_equal(stored, 1);
+    close(p.fd);
+    for (int i = 0; i < 50; i++)
+        turn(&p.second);
+    connect_pair(&p);
+    send_text(&p, request);
+    for (int i = 0; i < 300; i++) {
+        char bytes[4096];
+        turn(&p.second);
+        assert_true(recv(p.fd, bytes, sizeof(bytes), MSG_DONTWAIT) < 0); /* no answer yet */
+    }
+    expect(&p, "\"run_end\"");
+    assert_int_equal(p.first.ends, 2);
+    close_pair(&p);
+}
+
+/* --- a session that is deleted after a reading has found it */
+
+static atomic_uint found_late; /* attempts to open the session */
+
+static const struct chela_store_session late_row = {.key = "late", .agent = "main", .title = "",
+                                                    .status = "running", .parent = "",
+                                                    .owner = "x" CH_OWNER_SERVES};
+
+static int list_late(struct chela_store_db *db, const struct chela_store_filter *filter,
+                     chela_store_session_fn *fn, void *user, struct chela_error *err) {
+    if (!filter->status || strcmp(filter->status, "running") != 0)
+        return gate.real->list(db, filter, fn, user, err);
+    fn(&late_row, user);
+    return 0;
+}
+
+static int find_late(struct chela_store_db *db, const char *key, chela_store_session_fn *fn,
+                     void *user, struct chela_error *err) {
+    if (strcmp(key, "late") != 0)
+        return gate.real->session(db, key, fn, user, err);
+    return fn(&late_row, user);
+}
+
+static int open_late(struct chela_store_db *db, const struct chela_store_claim *claim,
+                     chela_store_session_fn *fn, void *user, struct chela_error *err) {
+    atomic_fetch_add(&found_late, strcmp(claim->key, "late") == 0);
+    return gate.real->open_session(db, claim, fn, user, err);
+}
+
+/* Neither the recovery of its run nor a client creates the session again. */
+static void test_a_deleted_session_is_not_opened(void **state) {
+    struct chela_store_ops ops;
+    struct chela_error err = {0};
+    struct pair p;
+    (void)state;
+    for (int client = 0; client < 2; client++) {
+        atomic_store(&found_late, 0);
+        open_pair(&p);
+        ops = *shared->ops;
+        ops.open_session = open_late;
+        if (client)
+            ops.session = find_late;
+        else
+            ops.list = list_late;
+        shared->ops = &ops;
+        if (client) {
+            send_text(&p, "GET /api/sessions/late/events HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+                          "Authorization: Bearer 0123456789abcdef\r\n\r\n");
+            expect(&p, "HTTP/1.1 404 ");
+        }
+        for (int i = 0; i < 20000 && !atomic_load(&found_late); i++)
+            turn(&p.second);
+        for (int i = 0; i < 20; i++)
+            turn(&p.second);
+        assert_int_equal(gate.real->session(shared->db, "late", note_token, &(uint64_t){0}, &err),
+                         CHELA_ENOENT);
+        close_pair(&p);
+    }
+}
+
+/* --- a session that another gateway has taken over */
+
 static void watch_until(struct pair *p, struct seen *s, int ends) {
     for (int i = 0; i < 20000 && s->ends < ends; i++) {
         turn(&p->first);
@@ -604,6 +714,8 @@ int main(void) {
         cmocka_unit_test(test_a_socket_misses_no_event_after_its_opening),
         cmocka_unit_test(test_an_outcome_that_cannot_be_read),
         cmocka_unit_test(test_the_watchers_of_a_lost_session_miss_no_event),
+        cmocka_unit_test(test_a_repeated_request_waits_for_its_outcome),
+        cmocka_unit_test(test_a_deleted_session_is_not_opened),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
