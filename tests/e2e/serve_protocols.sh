@@ -25,6 +25,7 @@ YAML
 start_server
 cat >"$space/chela.yaml" <<YAML
 store: "memory:"
+gateway: { origins: ["https://app.example.com"] }
 providers:
   a: { api: anthropic, baseUrl: "$url/hello/a", apiKeyEnv: PATH }
   o: { api: openai, baseUrl: "$url/hello/o/v1", apiKeyEnv: PATH }
@@ -162,6 +163,16 @@ for word in add final; do
 done
 chat "\"messages\":[{\"role\":\"user\",\"content\":\"where\"}],$chat_form,\"tools\":[{\"type\":\"function\",\"function\":{\"name\":\"get_place\"}}]"
 tells "text beside a call is no answer in the schema" '.choices[0] | [.finish_reason, .message.content] | tostring' '["tool_calls",null]'
+
+# --- the clients in a page: the browser asks for each of their headers
+wanted=authorization,content-type,x-stainless-lang,x-stainless-os,anthropic-dangerous-direct-browser-access
+anon OPTIONS /v1/messages -H 'Origin: https://app.example.com' -H 'Access-Control-Request-Method: POST' -H "Access-Control-Request-Headers: $wanted"
+answers "a preflight of a page" 204
+check "allows the headers of the clients" grep -qi "^access-control-allow-headers: $wanted" "$err"
+anon OPTIONS /v1/messages -H 'Origin: https://app.example.com' -H 'Access-Control-Request-Method: POST'
+answers "a preflight without headers" 204
+post /v1/chat/completions '{"model":"coder","messages":[{"role":"user","content":"limit"}]}' -H 'Origin: https://app.example.com'
+check "the page may read how long to wait" grep -qi '^access-control-expose-headers: .*retry-after' "$err"
 
 # --- the client wants one call at a time: the model is told
 asked() { # NAME INSTANCE FILTER WANT
