@@ -226,6 +226,9 @@ check "a tool of the vendor is left out" grep -qi '^x-chela-warning: .*web_searc
 content=$(jq -c .content "$out") id=$(jq -r .content[1].id "$out")
 messages "\"messages\":[{\"role\":\"user\",\"content\":\"where\"},{\"role\":\"assistant\",\"content\":$content},{\"role\":\"user\",\"content\":[{\"type\":\"tool_result\",\"tool_use_id\":\"$id\",\"content\":[{\"type\":\"text\",\"text\":\"Oslo\"},{\"type\":\"image\",\"source\":{\"type\":\"base64\",\"media_type\":\"image/png\",\"data\":\"AAAA\"}}]}]}],$tool"
 tells "its result" .content[0].text "it said: Oslo"
+calls='{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":{}},{"type":"tool_use","id":"b","name":"f","input":{}}]}'
+messages "\"messages\":[{\"role\":\"user\",\"content\":\"x\"},$calls,{\"role\":\"user\",\"content\":[{\"type\":\"tool_result\",\"tool_use_id\":\"a\",\"content\":\"A\"}]},{\"role\":\"user\",\"content\":[{\"type\":\"tool_result\",\"tool_use_id\":\"b\",\"content\":\"B\"},{\"type\":\"text\",\"text\":\"go on\"}]}]"
+tells "results in two messages" .content[0].text "you said: go on"
 messages '"messages":[{"role":"user","content":"limit"}]'
 answers "a rate limit" 429
 tells "in its form" '.type + " " + .error.type' 'error rate_limit_error'
