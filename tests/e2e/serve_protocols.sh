@@ -25,6 +25,7 @@ YAML
 start_server
 cat >"$space/chela.yaml" <<YAML
 store: "memory:"
+gateway: { origins: ["https://app.example.com"] }
 providers:
   a: { api: anthropic, baseUrl: "$url/hello/a", apiKeyEnv: PATH }
   o: { api: openai, baseUrl: "$url/hello/o/v1", apiKeyEnv: PATH }
@@ -163,6 +164,16 @@ done
 chat "\"messages\":[{\"role\":\"user\",\"content\":\"where\"}],$chat_form,\"tools\":[{\"type\":\"function\",\"function\":{\"name\":\"get_place\"}}]"
 tells "text beside a call is no answer in the schema" '.choices[0] | [.finish_reason, .message.content] | tostring' '["tool_calls",null]'
 
+# --- the clients in a page: the browser asks for each of their headers
+wanted=authorization,content-type,x-stainless-lang,x-stainless-os,anthropic-dangerous-direct-browser-access
+anon OPTIONS /v1/messages -H 'Origin: https://app.example.com' -H 'Access-Control-Request-Method: POST' -H "Access-Control-Request-Headers: $wanted"
+answers "a preflight of a page" 204
+check "allows the headers of the clients" grep -qi "^access-control-allow-headers: $wanted" "$err"
+anon OPTIONS /v1/messages -H 'Origin: https://app.example.com' -H 'Access-Control-Request-Method: POST'
+answers "a preflight without headers" 204
+post /v1/chat/completions '{"model":"coder","messages":[{"role":"user","content":"limit"}]}' -H 'Origin: https://app.example.com'
+check "the page may read how long to wait" grep -qi '^access-control-expose-headers: .*retry-after' "$err"
+
 # --- the client wants one call at a time: the model is told
 asked() { # NAME INSTANCE FILTER WANT
     same "$1" "$4" "$(jq -c "select(.instance == \"$2\" and .body).body | $3" "$log")"
@@ -215,6 +226,9 @@ check "a tool of the vendor is left out" grep -qi '^x-chela-warning: .*web_searc
 content=$(jq -c .content "$out") id=$(jq -r .content[1].id "$out")
 messages "\"messages\":[{\"role\":\"user\",\"content\":\"where\"},{\"role\":\"assistant\",\"content\":$content},{\"role\":\"user\",\"content\":[{\"type\":\"tool_result\",\"tool_use_id\":\"$id\",\"content\":[{\"type\":\"text\",\"text\":\"Oslo\"},{\"type\":\"image\",\"source\":{\"type\":\"base64\",\"media_type\":\"image/png\",\"data\":\"AAAA\"}}]}]}],$tool"
 tells "its result" .content[0].text "it said: Oslo"
+calls='{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":{}},{"type":"tool_use","id":"b","name":"f","input":{}}]}'
+messages "\"messages\":[{\"role\":\"user\",\"content\":\"x\"},$calls,{\"role\":\"user\",\"content\":[{\"type\":\"tool_result\",\"tool_use_id\":\"a\",\"content\":\"A\"}]},{\"role\":\"user\",\"content\":[{\"type\":\"tool_result\",\"tool_use_id\":\"b\",\"content\":\"B\"},{\"type\":\"text\",\"text\":\"go on\"}]}]"
+tells "results in two messages" .content[0].text "you said: go on"
 messages '"messages":[{"role":"user","content":"limit"}]'
 answers "a rate limit" 429
 tells "in its form" '.type + " " + .error.type' 'error rate_limit_error'

@@ -138,11 +138,16 @@ static int read_block(struct ch_client_history *h, const struct ch_json *block,
 static int read_content(struct ch_client_history *h, enum ch_msg_kind kind,
                         const struct ch_json *content, struct chela_error *err) {
     int rc = 0;
+    size_t results = 0;
     if (!ch_json_is(content, CH_JSON_STRING) && !ch_json_is(content, CH_JSON_ARRAY))
         return ch_fail(err, CHELA_EINVAL, "`content` must be a text or a list of blocks");
     for (CH_JSON_EACH(result, content))
-        if (rc == 0 && ch_sv_is(ch_json_get_str(result, "type"), "tool_result"))
+        if (rc == 0 && ch_sv_is(ch_json_get_str(result, "type"), "tool_result")) {
             rc = read_result(h, result, err);
+            results++;
+        }
+    if (results && results == content->n)
+        return rc; /* the next message may have further results */
     ch_client_history_begin(h, kind);
     ch_client_history_add_text(h, ch_json_str(content));
     for (CH_JSON_EACH(block, content))

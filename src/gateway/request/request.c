@@ -392,17 +392,20 @@ static bool is_preflight(const struct ch_inbound *in) {
 
 static void allow_origin(struct ch_exchange *x, const char *origin) {
     ch_exchange_header(x, "Access-Control-Allow-Origin", origin);
-    ch_exchange_header(x, "Access-Control-Expose-Headers", "Mcp-Session-Id, WWW-Authenticate");
+    ch_exchange_header(x, "Access-Control-Expose-Headers",
+                       "Mcp-Session-Id, WWW-Authenticate, Retry-After, X-Chela-Warning");
     ch_exchange_header(x, "Vary", "Origin");
 }
 
+/* The vendors' clients send headers about themselves, which vary with their versions. */
 static void answer_preflight(struct ch_exchange *x, const char *origin) {
+    CH_BUF_AUTO headers = {0};
+    ch_buf_add_sv(&headers, ch_inbound_header(ch_exchange_inbound(x),
+                                              "access-control-request-headers"));
     allow_origin(x, origin);
     ch_exchange_header(x, "Access-Control-Allow-Methods", "GET, POST, DELETE");
-    ch_exchange_header(x, "Access-Control-Allow-Headers",
-                       "Authorization, Content-Type, Idempotency-Key, X-Chela-Session, "
-                       "Last-Event-ID, X-Api-Key, Anthropic-Version, Anthropic-Beta, "
-                       "Mcp-Session-Id, Mcp-Protocol-Version, Mcp-Method, Mcp-Name");
+    if (headers.n)
+        ch_exchange_header(x, "Access-Control-Allow-Headers", ch_buf_str(&headers));
     ch_exchange_header(x, "Access-Control-Max-Age", "600");
     ch_exchange_respond(x, 204, NULL, ch_sv("", 0));
 }
