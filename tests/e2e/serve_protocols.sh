@@ -16,6 +16,8 @@ rules:
   - { when: { after: none, user: "busy" }, fail: { status: 529, message: "overloaded" } }
   - { when: { after: none, user: "add" }, say: "Let me add.", call: { tool: calculate, args: { expression: "2+40" } } }
   - { when: { after: calculate }, say: '{"n":42}' }
+  - { when: { after: none, user: "nap" }, call: { tool: nap, args: {} } }
+  - { when: { after: nap, user: "fails" }, fail: { status: 400, message: "bad dream" } }
   - { when: { after: none, user: "final" }, say: "Here it is.", call: { tool: final_answer, args: { n: 42 } } }
   - { when: { after: none, user: "^no$" }, say: "I cannot.", stop: refusal }
   - { when: { after: none, user: "think" }, think: "hm hm", say: "thought" }
@@ -23,8 +25,12 @@ rules:
   - { say: "it said: {{result}}" }
 YAML
 start_server
+printf '#!/bin/sh\nwhile [ ! -e "%s/wake" ]; do sleep 0.1; done\n' "$tmp" >"$tmp/nap"
+chmod +x "$tmp/nap"
 cat >"$space/chela.yaml" <<YAML
 store: "memory:"
+sandbox: { mode: "off" }
+tools: { custom: [{ name: nap, description: Naps., command: ["$tmp/nap"], effect: read, permission: read, timeoutSec: 120 }] }
 gateway: { origins: ["https://app.example.com"] }
 providers:
   a: { api: anthropic, baseUrl: "$url/hello/a", apiKeyEnv: PATH }
@@ -34,6 +40,7 @@ agents:
   list:
     - { id: coder, model: scripted/rules.yaml, retries: 0, tools: { allow: [] } }
     - { id: adder, model: scripted/rules.yaml, retries: 0, tools: { allow: [calculate] } }
+    - { id: sleeper, model: scripted/rules.yaml, retries: 0, tools: { allow: [nap] } }
     - { id: a, model: a/m, tools: { allow: [] } }
     - { id: o, model: o/m, tools: { allow: [] } }
     - { id: r, model: r/m, tools: { allow: [] } }
@@ -43,6 +50,18 @@ serve
 ask() { post /v1/responses "{\"model\":\"coder\",$1}"; }
 chat() { post /v1/chat/completions "{\"model\":\"coder\",$1}"; }
 messages() { post /v1/messages "{\"model\":\"coder\",\"max_tokens\":100,$1}"; }
+
+# --- a stream whose agent works in silence begins all the same: a client waits a limited time for its head. Checked at the end.
+quiet() { # NAME PATH JSON
+    curl -sSN -m 100 -o "$tmp/quiet.$1" -H "Authorization: Bearer $token" -H 'Content-Type: application/json' --data "$3" "$gateway$2" 2>/dev/null &
+    quiet_pids="$quiet_pids $!"
+}
+quiet_pids=
+for word in nap fails; do
+    quiet "chat.$word" /v1/chat/completions "{\"model\":\"sleeper\",\"stream\":true,\"messages\":[{\"role\":\"user\",\"content\":\"nap $word\"}]}"
+    quiet "responses.$word" /v1/responses "{\"model\":\"sleeper\",\"stream\":true,\"input\":\"nap $word\"}"
+    quiet "messages.$word" /v1/messages "{\"model\":\"sleeper\",\"stream\":true,\"max_tokens\":99,\"messages\":[{\"role\":\"user\",\"content\":\"nap $word\"}]}"
+done
 
 # --- a member of another type is refused, and named: ignored, it would change the answer
 named() { # MEMBER
@@ -259,4 +278,20 @@ answers "a wrong key" 401
 tells "is told in its form" .error.type authentication_error
 anon POST /v1/chat/completions -H 'Content-Type: application/json' -H "X-Api-Key: $token" --data '{}'
 answers "elsewhere a key is nothing" 401
+
+# --- the streams whose agent works in silence
+for _ in {1..300}; do
+    [ "$(grep -l 'still here' "$tmp"/quiet.* 2>/dev/null | wc -l)" = 6 ] && break
+    sleep 0.2
+done
+same "six quiet streams have begun" 6 "$(grep -l '^: still here' "$tmp"/quiet.* | wc -l)"
+: >"$tmp/wake"
+# shellcheck disable=SC2086
+wait $quiet_pids
+check "chat: then it answers" grep -q '^data: \[DONE\]' "$tmp/quiet.chat.nap"
+check "chat: or fails" grep -q '^data: {"error":.*bad dream' "$tmp/quiet.chat.fails"
+check "responses: then it answers" grep -q '^event: response.completed' "$tmp/quiet.responses.nap"
+check "responses: or fails" grep -q '^data: {"type":"response.failed".*bad dream' "$tmp/quiet.responses.fails"
+check "messages: then it answers" grep -q '^event: message_stop' "$tmp/quiet.messages.nap"
+check "messages: or fails" grep -q '^data: {"type":"error".*bad dream' "$tmp/quiet.messages.fails"
 tap_done

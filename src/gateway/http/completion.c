@@ -133,7 +133,7 @@ static void completion_on_event(struct ch_lane_watcher *w, const struct chela_ev
         return;
     }
     r->request->on_disconnect = NULL;
-    if (ch_completion_failed(ev) && !r->begun)
+    if (ch_completion_failed(ev) && !r->request->streams)
         completion_fail(r, ev);
     else
         r->ops->end(r, ev);
@@ -167,6 +167,7 @@ static void completion_told(struct ch_delivery *d, enum ch_delivery_stage stage,
         ch_lane_unwatch(&r->watcher); /* the session may have come here meanwhile */
         r->lane = l;
         ch_lane_watch(l, &r->watcher);
+        r->request->quiet = r->stream;
         return;
     }
     if (stage == CH_DELIVERY_QUEUED && r->watcher.tail) {
@@ -227,10 +228,12 @@ static void completion_converse(struct ch_budget_wait *w) {
     int rc = ch_budgets_admit(r->request->gw, &who, &err);
     if (rc == 0)
         rc = ch_lane_converse(r->lane, &r->history, completion_context(r), &err);
-    if (rc < 0)
+    if (rc < 0) {
         completion_refuse(r, &err);
-    else
-        ch_lane_watch(r->lane, &r->watcher);
+        return;
+    }
+    ch_lane_watch(r->lane, &r->watcher);
+    r->request->quiet = r->stream;
 }
 
 static void completion_on_lane_ready(struct ch_lane_wait *w, struct ch_lane *l,

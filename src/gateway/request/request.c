@@ -238,6 +238,8 @@ void ch_request_fail_with(struct ch_request *req, const struct chela_error *err)
 }
 
 void ch_request_begin_stream(struct ch_request *req) {
+    if (req->streams)
+        return;
     req->status = 200;
     req->streams = true;
     add_security_headers(req->x);
@@ -281,8 +283,11 @@ void ch_request_end_stream(struct ch_request *req) {
 }
 
 void ch_requests_keep_alive(chela_gateway *gw) {
+    int64_t old = ch_mono_ms(ch_loop_clock(gw->rt->loop)) - CH_DEFAULT_PULSE_MS;
     for (CH_LIST_EACH(k, &gw->requests)) {
         struct ch_request *req = CH_CONTAINER(k, struct ch_request, link);
+        if (req->quiet && req->x && req->started <= old)
+            ch_request_begin_stream(req);
         if (req->streams && req->x && !req->peer)
             ch_exchange_write(req->x, CH_SV(": still here\n\n"));
     }

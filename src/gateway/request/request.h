@@ -34,6 +34,7 @@ struct ch_request {
     int status;
     bool is_anthropic; /* the client speaks Anthropic's protocol: its form of errors */
     bool streams; /* the response is a stream of events, or a WebSocket */
+    bool quiet;   /* the response will be a stream: it begins after a while without an event */
     bool repeats; /* an interrupted request with the same key may have stored `event` */
     bool unknown; /* the store failed; it may have `event` nevertheless */
     void (*on_disconnect)(struct ch_request *req);
