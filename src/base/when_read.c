@@ -286,9 +286,11 @@ static bool eat_word(struct reading *r, const char *name) {
     return true;
 }
 
-#define FORMS                                                        \
-    "expected five fields of cron such as '0 9 * * *', 'every 30m', " \
-    "'at 2027-03-01T09:00' or @daily"
+/* Append the forms of a time to a message. */
+static int when_read_tell_forms(struct chela_error *err, int rc) {
+    return ch_fail(err, rc, "%s; expected five fields of cron such as '0 9 * * *', 'every 30m', "
+                   "'at 2027-03-01T09:00' or @daily", err ? err->message : "");
+}
 
 int ch_when_read(struct ch_sv text, const struct ch_zone *zone, struct ch_when *out,
                  struct chela_error *err) {
@@ -297,7 +299,8 @@ int ch_when_read(struct ch_sv text, const struct ch_zone *zone, struct ch_when *
         r.rest.n--;
     when_read_skip_blanks(&r);
     if (at_end(&r))
-        return ch_fail(err, CHELA_EINVAL, "column 1: there is no time; " FORMS);
+        return when_read_tell_forms(
+            err, ch_fail(err, CHELA_EINVAL, "column 1: there is no time"));
     if (text.n > CH_LIMIT_WHEN || memchr(text.p, 0, text.n))
         return ch_fail(err, CHELA_EINVAL, "column 1: a time is text of at most %d bytes",
                        CH_LIMIT_WHEN);
@@ -309,7 +312,5 @@ int ch_when_read(struct ch_sv text, const struct ch_zone *zone, struct ch_when *
         return read_at(&r, zone, out);
     bool other = when_read_is_letter(r.rest.p[0]) || !memchr(r.rest.p, ' ', r.rest.n);
     int rc = read_cron(&r, out);
-    if (rc < 0 && err && other) /* no line of cron was meant */
-        ch_fail(err, rc, "%s; " FORMS, err->message);
-    return rc;
+    return rc < 0 && other ? when_read_tell_forms(err, rc) : rc; /* no line of cron was meant */
 }

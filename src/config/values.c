@@ -401,10 +401,9 @@ static int check_provider(struct ch_cfg_parser *p, const struct ch_json *v, stru
         ch_nearest_try(&near, ch_json_str(key));
     }
     name = ch_utf8_cut(name, 64);
-    if (near.best.n)
-        return ch_cfg_bad(p, v, "unknown provider '%.*s', did you mean %.*s?", CH_SV_FMT(name),
-                          CH_SV_FMT(near.best));
-    return ch_cfg_bad(p, v, "unknown provider '%.*s': `providers` must define it", CH_SV_FMT(name));
+    return ch_cfg_bad(p, v, "unknown provider '%.*s'%s%.*s%s", CH_SV_FMT(name),
+                      near.best.n ? ", did you mean " : ": `providers` must define it",
+                      CH_SV_FMT(near.best), near.best.n ? "?" : "");
 }
 
 static int read_model(struct ch_cfg_parser *p, const struct ch_json *v, const char **out) {

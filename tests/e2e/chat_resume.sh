@@ -188,6 +188,7 @@ rm "$space/go"
 
 # --- a full disk
 open_terminal "trap '' XFSZ; sh -c 'echo \$\$ >$tmp/pid; exec $program chat --model scripted/rules.yaml --session full'"
+sees "full disk: the prompt is there" '> *$'
 types "one"
 press Enter
 sees "full disk: not yet" '^you said: one'

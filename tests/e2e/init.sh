@@ -175,5 +175,28 @@ if command -v tmux >/dev/null; then
     check "no secret is in the file" bash -c "! grep -q SENTINEL '$space/chela.yaml'"
     chela config check --config chela.yaml
     exits "and it is right" 0
+
+    at_terminal() { # FLAG...
+        open_terminal "trap : INT; HOME=$tmp/home XDG_CONFIG_HOME=$tmp/conf $program init --no-test --config other.yaml $*"
+    }
+    at_terminal --model scripted/demo --channel slack
+    shows 'keep it in .*slack-botToken-3'
+    types xoxb-OTHER
+    press Enter
+    shows 'environment variable SLACK_APP_TOKEN'
+    press C-c
+    ends "Ctrl-C at a secret" 4
+    sees "Ctrl-C at a secret: said" '^chela: nothing was written'
+    same "Ctrl-C at a secret: the terminal is as before" "$(cat "$tmp/before")" "$(cat "$tmp/after")"
+    check "Ctrl-C at a secret: the first secret is removed" [ ! -e "$tmp/conf/chela/secrets/slack-botToken-3" ]
+    at_terminal
+    shows 'Model to use'
+    press C-c
+    ends "Ctrl-C at the model" 4
+    at_terminal --model scripted/demo
+    shows 'Chat service to connect'
+    press C-d
+    ends "Ctrl-D at the service" 4
+    check "nothing was written" [ ! -e "$space/other.yaml" ]
 fi
 tap_done

@@ -524,6 +524,9 @@ chela trust --list --json
 holds "no at the terminal: not recorded" '.[0] | map(select(.path | startswith("'"$space"'"))) == []'
 at_terminal 'y\r' -- config show
 check "a command that only looks does not ask" sh -c "! grep -q 'Trust this' '$screen'"
+at_terminal '\003' -- tools call calculate --args '{"expression":"1+1"}'
+exits "Ctrl-C at the terminal" 4
+on_screen "Ctrl-C at the terminal: said" '^chela: cancelled$'
 at_terminal 'maybe\r' 'YES\r' -- tools call calculate --args '{"expression":"1+1"}'
 exits "yes at the terminal" 0
 on_screen "an answer that is none" '\[y\]es or \[n\]o:'

@@ -243,6 +243,14 @@ for output in text json jsonl; do
         check "$output to $to: said" grep -q 'cannot write to standard output' "$err"
     done
 done
+# A place for sessions that is none.
+(cd "$space" && env -i PATH="$PATH" HOME=here "$program" sessions list >"$out" 2>"$err" </dev/null)
+same "a HOME that is no absolute path: exit code" 2 $?
+check "a HOME that is no absolute path: as without HOME" grep -q 'HOME is not set' "$err"
+check "a HOME that is no absolute path: nothing is created" [ ! -e "$space/here" ]
+(cd "$space" && env -i PATH="$PATH" HOME="$tmp" XDG_STATE_HOME=/proc/nowhere "$program" sessions list >"$out" 2>"$err" </dev/null)
+same "a bad XDG_STATE_HOME: exit code" 2 $?
+check "a bad XDG_STATE_HOME: named" grep -q 'cannot be created: .*XDG_STATE_HOME' "$err"
 for command in "mcp serve" chat; do
     # shellcheck disable=SC2086
     chela $command --model scripted/demo --ca-file nowhere.pem

@@ -49,7 +49,8 @@ static const struct ch_opt schema_opts[] = {{.name = NULL}};
 
 /* Check that the models are known. A missing key is not an error of the file. */
 static int check_models(struct ch_setup *s, struct chela_error *err) {
-    struct chela_agent_opts opt = CHELA_AGENT_OPTS(.workspace = "."); /* the file's: ch_setup_agent */
+    /* ch_setup_agent checks the workspace of the file */
+    struct chela_agent_opts opt = CHELA_AGENT_OPTS(.workspace = ".");
     struct chela_error why = {0};
     chela_agent *agent;
 

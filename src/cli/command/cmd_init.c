@@ -95,6 +95,7 @@ static int check_model(struct init *in) {
     int rc = chela_agent_new(in->rt, &opt, &agent, &in->err);
     if (rc == CHELA_EAUTH) {
         ch_console_note(&in->console, "%s", in->err.message);
+        in->err = (struct chela_error){0};
         rc = CHELA_OK;
     }
     return rc;
@@ -102,7 +103,7 @@ static int check_model(struct init *in) {
 
 /* --- a chat service */
 
-/* The chosen service; the caller frees it. NULL: none. */
+/* The chosen service; the caller frees it. NULL: none, or in->err is set. */
 static char *init_choose_channel(struct init *in, struct ch_asker *asker) {
     if (in->flags.channel)
         return ch_dup(in->flags.channel);
@@ -111,6 +112,8 @@ static char *init_choose_channel(struct init *in, struct ch_asker *asker) {
                        : NULL;
     const char *name = text ? ch_asker_line(asker, text) : NULL;
     char *chosen = name && *name ? ch_dup(name) : NULL;
+    if (text && !name)
+        ch_problem(&in->err, CHELA_ECANCELED, "nothing was written");
     free(text);
     chela_free(names);
     return chosen;
@@ -125,7 +128,7 @@ static int init_set_up_channel(struct init *in) {
     if (in->channel)
         in->section = ch_init_channel(in->rt, in->env, &asker, in->channel, &in->err);
     ch_asker_close(&asker);
-    int rc = in->channel && !in->section ? in->err.code : CHELA_OK;
+    int rc = in->section ? CHELA_OK : in->err.code;
     return rc == CHELA_ENOENT ? in->err.code = CHELA_EINVAL : rc;
 }
 

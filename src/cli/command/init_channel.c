@@ -27,6 +27,8 @@ struct channel_setup {
     char *chosen; /* owned: the mode */
     FILE *out;
     unsigned open; /* values that are left to the user */
+    char **kept;   /* owned: the files of secrets that were written */
+    size_t nkept;
     struct chela_error *err;
 };
 
@@ -101,6 +103,17 @@ static int setup_keep(struct channel_setup *s, const char *path, const char *sec
     return why ? ch_problem(s->err, ch_problem_of_write(why), "%s: %s", path, strerror(why)) : 0;
 }
 
+/* Release the list of files; without the configuration they are of no use. */
+static void setup_release_kept(struct channel_setup *s, bool removes) {
+    while (s->nkept > 0) {
+        char *path = s->kept[--s->nkept];
+        if (removes)
+            unlink(path);
+        free(path);
+    }
+    free(s->kept);
+}
+
 static int setup_secret(struct channel_setup *s, size_t i, const char *option, const char *help) {
     char *given = setup_member(s, i, "default"), *path = setup_secret_path(s, option);
     char *variable = given ? ch_dup(given) : setup_variable(s->name, option);
@@ -111,9 +124,11 @@ static int setup_secret(struct channel_setup *s, size_t i, const char *option, c
     int rc = 0;
     if (!secret)
         rc = ch_problem(s->err, CHELA_ECANCELED, "nothing was written");
-    else if (*secret && (rc = setup_keep(s, path, secret)) == 0)
+    else if (*secret && (rc = setup_keep(s, path, secret)) == 0) {
         fprintf(s->out, "    %sFile: \"%s\"\n", option, path);
-    else if (rc == 0) {
+        s->kept = ch_must(realloc(s->kept, (s->nkept + 1) * sizeof(*s->kept)));
+        s->kept[s->nkept++] = ch_dup(path);
+    } else if (rc == 0) {
         fprintf(s->out, "    %sEnv: %s # set this variable for `chela serve`\n", option, variable);
         s->open++;
     }
@@ -258,6 +273,7 @@ char *ch_init_channel(chela_runtime *rt, const struct ch_env *env, struct ch_ask
                         "%u value%s of channels.%s %s left to you: see the comments in the file",
                         s.open, s.open == 1 ? "" : "s", name, s.open == 1 ? "is" : "are");
     ch_draft_finish(&d);
+    setup_release_kept(&s, rc < 0);
     chela_free(s.json);
     free(s.chosen);
     if (rc == 0)

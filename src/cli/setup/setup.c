@@ -200,7 +200,7 @@ static int add_mcp_tools(struct ch_setup *s, chela_agent *agent, struct chela_er
 }
 
 char **ch_setup_skill_folders(const struct ch_env *env) {
-    const char *home = env->home && *env->home == '/' ? env->home : NULL;
+    const char *home = env->home;
     char **list = ch_must(calloc(4, sizeof(*list)));
     size_t n = 0;
     if (env->config_home || home)

@@ -144,7 +144,7 @@ size_t ch_trust_write(FILE *out, const struct ch_env *env, const chela_config *c
 
 /* --- the question -------------------------------------------------------------- */
 
-enum answer { NOBODY, YES, NO };
+enum answer { NOBODY, YES, NO, CANCELLED };
 
 static enum answer ask(struct ch_setup *s, bool changed) {
     struct ch_asker asker;
@@ -173,6 +173,8 @@ static enum answer ask(struct ch_setup *s, bool changed) {
             line = ch_asker_line(&asker, "[y]es or [n]o: ");
     }
     free(d.p);
+    if (ch_asker_interrupted(&asker))
+        answer = CANCELLED;
     ch_asker_close(&asker);
     return answer;
 }
@@ -231,7 +233,7 @@ int ch_trust_gate(struct ch_setup *s, const char *own_path, struct chela_error *
     enum answer answer = c.needed && !s->reloading ? ask(s, changed) : NOBODY;
     if (answer == YES)
         rc = ch_trust_add(s->env, s->config, err);
-    else if (ch_signals_caught(s->signals))
+    else if (answer == CANCELLED || ch_signals_caught(s->signals))
         rc = ch_problem(err, CHELA_ECANCELED, "cancelled");
     else if (answer == NOBODY && c.needed)
         rc = refuse(s, &c, changed, err);

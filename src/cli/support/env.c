@@ -36,13 +36,13 @@ static const char *get_pager(void) {
 struct ch_env ch_env_read(void) {
     const char *config_home = env_get("XDG_CONFIG_HOME");
     const char *state_home = env_get("XDG_STATE_HOME");
-    const char *term = env_get("TERM"), *shell = env_get("SHELL");
+    const char *term = env_get("TERM"), *shell = env_get("SHELL"), *home = env_get("HOME");
     return (struct ch_env){
         .trace = env_get("CHELA_TRACE"),
         /* per the XDG specification, relative paths are ignored */
         .config_home = config_home && *config_home == '/' ? config_home : NULL,
         .state_home = state_home && *state_home == '/' ? state_home : NULL,
-        .home = env_get("HOME"),
+        .home = home && *home == '/' ? home : NULL,
         .pager = get_pager(),
         .editor = env_get("VISUAL") ? env_get("VISUAL") : env_get("EDITOR"),
         .shell = shell && *shell == '/' ? shell : NULL,

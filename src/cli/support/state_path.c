@@ -25,7 +25,7 @@ int ch_state_make_parents(char *path, struct chela_error *err) {
     if (!last || !err)
         return CHELA_OK;
     return ch_problem(err, CHELA_EPERM,
-                      "the directory of %s cannot be created: %s (HOME must be a directory that "
-                      "you can write)",
+                      "the directory of %s cannot be created: %s (set HOME, or XDG_STATE_HOME and "
+                      "XDG_CONFIG_HOME, to directories that you can write)",
                       path, strerror(why));
 }

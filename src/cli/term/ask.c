@@ -19,17 +19,20 @@
 
 void ch_asker_open(struct ch_asker *a, struct ch_console *console, struct ch_signals *signals) {
     a->console = console;
-    a->signals = signals;
     a->choice = NULL;
     a->tty = -1;
     if (console->err.tty)
         a->tty = open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC);
+    a->own = a->tty >= 0 && !signals ? ch_signals_new() : NULL;
+    a->signals = a->own ? a->own : signals;
 }
 
 void ch_asker_close(struct ch_asker *a) {
     if (a->tty >= 0)
         close(a->tty);
     a->tty = -1;
+    ch_signals_free(a->own);
+    a->own = a->signals = NULL;
     chela_free(a->choice);
     a->choice = NULL;
 }

@@ -11,18 +11,25 @@ enum { CH_ANSWER_MAX = 4096 }; /* maximum line length of a terminal */
 
 struct ch_asker {
     struct ch_console *console; /* borrowed */
-    struct ch_signals *signals; /* borrowed; may be NULL */
+    struct ch_signals *signals; /* borrowed, or `own`; NULL: no person, or no thread */
+    struct ch_signals *own;     /* owned: if the caller has none; NULL: none */
     int tty;                    /* owned; -1: no person to ask */
     char line[CH_ANSWER_MAX];   /* the last answer; a reason points into it */
     char *choice;               /* owned: the selected choice of the last answer, or NULL */
 };
 
 /* Find out whether there is a person: stderr must be a terminal, and the terminal must be
- * readable, whatever stdin is. */
+ * readable, whatever stdin is. signals: end a question; NULL: the asker catches them until it is
+ * closed, so that Ctrl-C ends a question and the terminal is restored. */
 void ch_asker_open(struct ch_asker *a, struct ch_console *console, struct ch_signals *signals);
 void ch_asker_close(struct ch_asker *a);
 static inline bool ch_asker_there(const struct ch_asker *a) {
     return a->tty >= 0;
+}
+
+/* True: a signal has ended a question. */
+static inline bool ch_asker_interrupted(const struct ch_asker *a) {
+    return ch_signals_caught(a->signals);
 }
 
 /* The `approve` hook; user is the struct ch_asker. */
