@@ -161,9 +161,8 @@ static bool worker_start_thread(struct ch_workers *pool) {
 
 static void worker_on_retry(struct ch_timer *t);
 
-/* Call with the lock held: make sure that a thread works on the queue. */
+/* Call with the lock held: make sure that there is a thread for the queue. */
 static void staff(struct ch_workers *pool) {
-    pthread_cond_signal(&pool->more);
     if (pool->todo.n <= pool->idle || pool->alive == pool->max)
         return;
     if (!worker_start_thread(pool) && pool->alive == 0)
@@ -184,6 +183,7 @@ void ch_work_submit(struct ch_workers *pool, struct ch_work *w) {
     worker_queue_add(&pool->todo, w);
     staff(pool);
     pthread_mutex_unlock(&pool->lock);
+    pthread_cond_signal(&pool->more); /* earlier, the thread would wait for the lock */
 }
 
 /* Unlink the threads that are gone, or all threads, from the list. */
