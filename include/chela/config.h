@@ -44,9 +44,6 @@ struct chela_config_opts {
     int strict; /* every unknown key is an error */
     const char *module_path; /* searched first for libchela-channel-*.so; may be NULL */
     int complete; /* CHELA_CONFIG_OPEN as a value of a channel is an error, not a warning */
-    /* a model of a provider that neither the library nor the file defines is an error; for
-     * programs that register no providers of their own */
-    int known_providers;
 };
 #define CHELA_CONFIG_OPTS(...) {.size = sizeof(struct chela_config_opts), __VA_ARGS__}
 
@@ -112,8 +109,9 @@ CHELA_API int chela_config_tools(const chela_config *cfg, const char *id, chela_
  * Ownership: the result is borrowed from cfg. */
 CHELA_API const char *chela_config_store(const chela_config *cfg);
 
-/* The place of a path, or of the store's URL, as other functions of this header return them:
- * "FILE:LINE:COLUMN: KEY". NULL: no file contains the value.
+/* The place of a path, of the store's URL, or of a model whose provider neither the library nor
+ * the file defines, as other functions of this header return them: "FILE:LINE:COLUMN: KEY". NULL:
+ * no file contains the value.
  * Ownership: the result is borrowed from cfg. */
 CHELA_API const char *chela_config_place(const chela_config *cfg, const char *value);
 

@@ -22,7 +22,7 @@ struct ch_conf_item {
     struct ch_json_where where;
 };
 
-/* The place of a path or of the store's URL. */
+/* The place of a path, of the store's URL, or of a model whose provider is unknown. */
 struct ch_conf_place {
     const char *value, *place; /* place: "FILE:LINE:COLUMN: KEY" */
     struct ch_conf_place *next;

@@ -386,24 +386,12 @@ static const char *resolve_model(struct ch_cfg_parser *p, const char *spec) {
     return ch_arena_printf(p->cfg->arena, "scripted/%s", ch_conf_path(p->cfg, file));
 }
 
-static int check_provider(struct ch_cfg_parser *p, const struct ch_json *v, struct ch_sv name) {
-    const struct ch_json *own = ch_json_get(p->yaml.root, "providers");
+/* A host may register the provider; otherwise the place is named when an agent needs it. */
+static bool values_knows_provider(const struct ch_cfg_parser *p, struct ch_sv name) {
     struct ch_sv prompted = CH_SV("prompted+");
     if (ch_sv_starts(name, prompted.p))
         name = ch_sv(name.p + prompted.n, name.n - prompted.n);
-    if (ch_provider_find(name) || ch_json_get_sv(own, name))
-        return 0;
-    struct ch_nearest near = ch_nearest(name);
-    for (const struct ch_provider *known = ch_provider_table; known->name; known++)
-        ch_nearest_try(&near, ch_sv_str(known->name));
-    for (CH_JSON_MEMBERS(key, value, own)) {
-        (void)value;
-        ch_nearest_try(&near, ch_json_str(key));
-    }
-    name = ch_utf8_cut(name, 64);
-    return ch_cfg_bad(p, v, "unknown provider '%.*s'%s%.*s%s", CH_SV_FMT(name),
-                      near.best.n ? ", did you mean " : ": `providers` must define it",
-                      CH_SV_FMT(near.best), near.best.n ? "?" : "");
+    return ch_provider_find(name) || ch_json_get_sv(ch_json_get(p->yaml.root, "providers"), name);
 }
 
 static int read_model(struct ch_cfg_parser *p, const struct ch_json *v, const char **out) {
@@ -415,7 +403,9 @@ static int read_model(struct ch_cfg_parser *p, const struct ch_json *v, const ch
     if (!slash || slash == spec || !slash[1] || values_has_control(ch_sv_str(spec)))
         return ch_cfg_bad(p, v, "expected PROVIDER/MODEL, for example openai/gpt-5");
     *out = resolve_model(p, spec);
-    return p->opts.known_providers ? check_provider(p, v, ch_sv(spec, (size_t)(slash - spec))) : 0;
+    if (!values_knows_provider(p, ch_sv(spec, (size_t)(slash - spec))))
+        ch_cfg_place(p, v, *out);
+    return 0;
 }
 
 static int read_one_model(struct ch_cfg_parser *p, const struct ch_json *v,

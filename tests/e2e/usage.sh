@@ -112,6 +112,12 @@ printf 'agents:\n  defaults:\n    model: [scripted/demo, antropic/x]\n' >"$space
 refused "unknown provider in the file" \
     "provider.yaml:3:28: agents.defaults.model: unknown provider 'antropic', did you mean anthropic\\?" \
     run --config provider.yaml go
+chela config check provider.yaml
+check "unknown provider, config check" grep -qE "provider.yaml:3:28: .*unknown provider 'antropic'" "$err"
+chela run --config provider.yaml --model scripted/demo go
+exits "a provider that is not needed" 0
+chela skills list --config provider.yaml
+exits "a command without a model" 0
 printf 'agents: { defaults: { model: prompted+mine/x } }\nproviders: { mine: { api: openai } }\n' >"$space/mine.yaml"
 refused "a provider of the file" "provider mine needs a base URL" run --config mine.yaml go
 printf 'store: sqlite:no/such/place.db\nagents: { defaults: { model: scripted/demo } }\n' >"$space/store.yaml"

@@ -59,8 +59,10 @@ static int check_models(struct ch_setup *s, struct chela_error *err) {
         return rc;
     if (chela_agent_new(s->rt, &opt, &agent, &why) == 0)
         return CHELA_OK;
+    const char *place = ch_setup_model_place(s, &opt, &why);
     if (why.code != CHELA_EAUTH)
-        return ch_problem(err, CHELA_ECONFIG, "%s: %s", s->config_path, why.message);
+        return ch_problem(err, CHELA_ECONFIG, "%s: %s", place ? place : s->config_path,
+                          why.message);
     ch_setup_warn(s, why.message);
     return CHELA_OK;
 }

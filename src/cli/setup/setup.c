@@ -81,7 +81,7 @@ int ch_setup_load(struct ch_setup *s, const char *path, chela_config **out,
     struct chela_config_opts opts =
         CHELA_CONFIG_OPTS(.warn = on_warning, .complain = on_complaint, .user = s,
                           .strict = s->strict, .module_path = getenv("CHELA_MODULE_PATH"),
-                          .complete = s->complete, .known_providers = 1);
+                          .complete = s->complete);
     s->complaints = 0;
     int rc = chela_config_open(path, &opts, out, err);
     free(s->complaint);
@@ -528,6 +528,23 @@ static int check_workspace(const struct ch_setup *s, const char *dir, struct che
                       strerror(errno));
 }
 
+const char *ch_setup_model_place(const struct ch_setup *s, const struct chela_agent_opts *opts,
+                                 const struct chela_error *err) {
+    if (!s->config || strncmp(err->message, "unknown provider", 16) != 0)
+        return NULL;
+    const char *place = chela_config_place(s->config, opts->model);
+    for (size_t i = 0; !place && opts->fallbacks && opts->fallbacks[i]; i++)
+        place = chela_config_place(s->config, opts->fallbacks[i]);
+    return place;
+}
+
+static int setup_new_agent(struct ch_setup *s, const struct chela_agent_opts *opts,
+                           chela_agent **out, struct chela_error *err) {
+    int rc = chela_agent_new(s->rt, opts, out, err);
+    const char *place = rc < 0 ? ch_setup_model_place(s, opts, err) : NULL;
+    return place ? ch_problem_in(err, place) : rc;
+}
+
 /* Create an agent that is called or takes over. Models and tools of the command line apply
  * to the first agent only; denied tools, approval mode and limits apply to all. */
 static int make_member(struct ch_setup *s, const char *id, const struct chela_agent_opts *caller,
@@ -549,7 +566,7 @@ static int make_member(struct ch_setup *s, const char *id, const struct chela_ag
     struct policy policy = take_policy(&opts);
     char *deny = s->nobody && !policy.allow ? deny_questions(policy.deny) : NULL;
     ch_trust_skills(s, opts.workspace);
-    int rc = chela_agent_new(s->rt, &opts, out, err);
+    int rc = setup_new_agent(s, &opts, out, err);
     if (rc == 0)
         enrol(s, id, *out);
     if (rc == 0 && (chela_config_tools(s->config, id, *out, err) < 0 ||
@@ -695,7 +712,7 @@ static int setup_fill_opts(struct ch_setup *s, struct chela_agent_opts *opts,
 static int setup_make_agent(struct ch_setup *s, struct chela_agent_opts *opts,
                             const struct policy *policy, chela_agent **out,
                             struct chela_error *err) {
-    int rc = chela_agent_new(s->rt, opts, out, err);
+    int rc = setup_new_agent(s, opts, out, err);
     if (rc == 0)
         enrol(s, s->flags->agent ? s->flags->agent : opts->id ? opts->id : "main", *out);
     if (rc == 0 && s->store && s->config && chela_config_schedule_tool(s->config, s->flags->agent))

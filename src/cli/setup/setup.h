@@ -156,6 +156,9 @@ char *ch_setup_store_kind(const struct ch_setup *s);
 /* CHELA_EINVAL: other processes cannot read the store, so that no run in the background can use
  * it. */
 int ch_setup_store_lasts(const struct ch_setup *s, struct chela_error *err);
+/* The place in the file of the model whose provider is unknown, if err says so; else NULL. */
+const char *ch_setup_model_place(const struct ch_setup *s, const struct chela_agent_opts *opts,
+                                 const struct chela_error *err);
 /* Fill the unset members of opts and create the agent with its tools, and the agents that
  * it may call. */
 int ch_setup_agent(struct ch_setup *s, struct chela_agent_opts *opts, chela_agent **out,

@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/nearest.h"
 #include "base/redact.h"
 #include "model/catalog/provider.h"
 #include "model/scripted/scripted.h"
@@ -187,11 +188,15 @@ static unsigned find_quirks(const struct ch_target *t, const struct ch_provider 
 
 static int unknown_provider(struct ch_sv name, struct chela_error *err) {
     CH_BUF_AUTO known = {0};
-    for (const struct ch_provider *p = ch_provider_table; p->name; p++)
+    struct ch_nearest near = ch_nearest(name);
+    for (const struct ch_provider *p = ch_provider_table; p->name; p++) {
         ch_buf_addf(&known, " %s", p->name);
+        ch_nearest_try(&near, ch_sv_str(p->name));
+    }
     return ch_fail(err, CHELA_ECONFIG,
-                   "unknown provider '%.*s' (known:%s; others go into the configuration)",
-                   CH_SV_FMT(name), ch_buf_str(&known));
+                   "unknown provider '%.*s'%s%.*s%s (known:%s; others go into the configuration)",
+                   CH_SV_FMT(name), near.best.n ? ", did you mean " : "", CH_SV_FMT(near.best),
+                   near.best.n ? "?" : "", ch_buf_str(&known));
 }
 
 /* Replaces an alias by the dated name, so that later requests get the same model. Resellers
