@@ -21,10 +21,10 @@ struct chela_store {
     const struct chela_store_ops *ops;
     struct chela_store_db *db; /* owned; used by the call in progress */
     pthread_mutex_t lock;      /* protects the members up to url */
-    pthread_cond_t ended;      /* a call */
+    pthread_cond_t ended;      /* signalled when a call ends */
     bool busy;                 /* a call is in progress */
     bool gone;                 /* the last call that ended was CHELA_ENET */
-    unsigned failures;         /* calls that ended so; wraps around */
+    unsigned failures;         /* calls that ended with CHELA_ENET; wraps around */
     unsigned waits;            /* calls that wait */
     char *url;
     const char *target; /* in url: the text that the backend opens */

@@ -182,7 +182,7 @@ static void response_get(struct ch_request *req, struct ch_store_lookup *l) {
     (void)l;
     if (!r) {
         no_response(req);
-    } else if (cancels && !strstr(r->object, "\"background\":true")) { /* texts have \" */
+    } else if (cancels && !strstr(r->object, "\"background\":true")) { /* texts escape quotes */
         ch_request_fail(req, 400, NULL, "only a response with `background` can be cancelled");
     } else if (ch_sv_eq(ch_request_query(req, "stream"), CH_SV("true"))) {
         ch_request_fail(req, 400, NULL,
