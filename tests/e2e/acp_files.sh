@@ -45,7 +45,7 @@ questions() { jq -c 'select(.method? // "" | startswith("fs/"))' "$tmp/lines" | 
 greet true false
 prompt 3 look
 asks read_text_file
-is "the editor is asked for its text by absolute path" "$(jq -c .params <<<"$line")" "{\"path\":\"$space/note\",\"sessionId\":\"$id\"}"
+is "the editor is asked for its text by absolute path" "$(jq -c .params <<<"$line")" "{\"sessionId\":\"$id\",\"path\":\"$space/note\"}"
 reply '{"content":"unsaved\n"}'
 check "the model sees unsaved text" told "seen: unsaved"
 answer 3 >/dev/null
@@ -94,7 +94,7 @@ asks read_text_file
 reply '{"content":"first\nunsaved\n"}'
 asks write_text_file
 is "the editor is given the whole new text" "$(jq -c .params <<<"$line")" \
-    "{\"content\":\"first\\nimproved\\n\",\"path\":\"$space/note\",\"sessionId\":\"$id\"}"
+    "{\"sessionId\":\"$id\",\"path\":\"$space/note\",\"content\":\"first\\nimproved\\n\"}"
 reply null
 check "the edit succeeds" told "Edited note"
 is "the editor alone writes" "$(cat "$space/note")" "on disk"

@@ -65,7 +65,7 @@ check "agents are tools" grep -qw 'ask_coder ask_writer\|ask_coder.*ask_writer' 
 check "the tools of the first agent" grep -qw read <<<"$names"
 check "no tool that the policy denies" bash -c '! grep -qw web_fetch <<<"$1"' _ "$names"
 same "skills and prompt files are prompts, chela's own are not" 'greet review' "$(got 3 '[.result.prompts[].name] | join(" ")')"
-same "variables are arguments" '[{"description":"the file","name":"file","required":true},{"description":"what somebody wrote","name":"notes","required":true}]' \
+same "variables are arguments" '[{"name":"file","description":"the file","required":true},{"name":"notes","description":"what somebody wrote","required":true}]' \
     "$(got 3 '.result.prompts[] | select(.name == "review").arguments | tojson')"
 same "files and transcripts" 'workspace:///{+path} skill://{name}/{+path} chela://sessions/{+key}' "$(got 4 '[.result.resourceTemplates[].uriTemplate] | join(" ")')"
 

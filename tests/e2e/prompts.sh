@@ -182,7 +182,7 @@ YAML
 jq -n '{about: "Fruit.", repeat: true, replies: [
     {blocks: [{text: ["{\"fruit\":", "\"apple\"}"]}]}, {error: {status: 529, message: "busy", retry_after: "0"}},
     {blocks: [{text: ["well"]}]}, {blocks: [{text: ["{\"fruit\":\"apple\"}"]}]}]}' >"$tmp/fruit.json"
-verdict() { jq '[.[] | .passed, .runs, (.cases[] | .name, .passed, ([.failures[]? | .why, .answer]))]' "$out"; }
+verdict() { jq -S '[.[] | .passed, .runs, (.cases[] | .name, .passed, ([.failures[]? | .why, .answer]))]' "$out"; }
 models=(anthropic/claude-test openai/gpt-test openai-responses/gpt-test)
 for model in "${models[@]}"; do
     fresh fruit "${model%%/*}"

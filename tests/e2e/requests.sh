@@ -14,9 +14,9 @@ matches() { # NAME SESSION
     total=$(requests .n | wc -l)
     for n in $(seq 1 "$total"); do
         request "$2" "$n"
-        sent=$(requests .body | sed -n "${n}p" | jq -c .)
+        sent=$(requests .body | sed -n "${n}p" | jq -cS .)
         same "$1: request $n has the bytes that were sent" "true $total" "$(jq -r '"\(.verified) \(.of)"' "$out")"
-        same "$1: request $n is what the server got" "$sent" "$(jq -c .http.body "$out")"
+        same "$1: request $n is what the server got" "$sent" "$(jq -cS .http.body "$out")"
     done
 }
 
@@ -65,9 +65,9 @@ exits "wire decode: no reply" 1
 chela wire encode --api anthropic "$tmp/wire.json"
 cp "$out" "$tmp/encoded.json"
 request anthropic 1
-same "the request as wire encode reads it" "$(jq -c .body "$tmp/encoded.json")" "$(jq -c .http.body "$out")"
+same "the request as wire encode reads it" "$(jq -cS .body "$tmp/encoded.json")" "$(jq -cS .http.body "$out")"
 chela trace "${store[@]}" anthropic --request 1 --body
-same "the body alone" "$(jq -c .body "$tmp/encoded.json")" "$(jq -c . "$out")"
+same "the body alone" "$(jq -cS .body "$tmp/encoded.json")" "$(jq -cS . "$out")"
 chela trace "${store[@]}" anthropic --request 99
 exits "no such request" 2
 check "it says how many there are" grep -q 'has [0-9]* requests' "$err"

@@ -72,7 +72,7 @@ exits "clean" 0
 echo '{"type": "object", "properties": {"a": {"type": "string", "minLength": 1}}}' >"$space/a.json"
 chela schema clean --for openai-strict a.json
 exits "clean for strict mode" 0
-same "clean: what is printed" '{"additionalProperties":false,"properties":{"a":{"type":["string","null"]}},"required":["a"],"type":"object"}' \
+same "clean: what is printed" '{"type":"object","properties":{"a":{"type":["string","null"]}},"required":["a"],"additionalProperties":false}' \
     "$(jq -c . "$out")"
 same "clean: what was lost" "/properties/a/minLength: 'minLength' left out" "$(cat "$err")"
 echo '{"type": "object", "additionalProperties": {"type": "string"}}' >"$space/map.json"

@@ -198,11 +198,11 @@ asked() { # NAME INSTANCE FILTER WANT
     same "$1" "$4" "$(jq -c "select(.instance == \"$2\" and .body).body | $3" "$log")"
 }
 post /v1/chat/completions '{"model":"a","messages":[{"role":"user","content":"x"}],"parallel_tool_calls":false,"tools":[{"type":"function","function":{"name":"f"}}]}'
-asked "chat: one call at a time" a .tool_choice '{"disable_parallel_tool_use":true,"type":"auto"}'
+asked "chat: one call at a time" a .tool_choice '{"type":"auto","disable_parallel_tool_use":true}'
 post /v1/responses '{"model":"o","input":"x","parallel_tool_calls":false,"tools":[{"type":"function","name":"f"}]}'
 asked "responses: one call at a time" o .parallel_tool_calls false
 tells "which the response says" .parallel_tool_calls false
-post /v1/messages '{"model":"r","max_tokens":9,"messages":[{"role":"user","content":"x"}],"tools":[{"name":"f","input_schema":{"type":"object"}}],"tool_choice":{"disable_parallel_tool_use":true,"type":"auto"}}'
+post /v1/messages '{"model":"r","max_tokens":9,"messages":[{"role":"user","content":"x"}],"tools":[{"name":"f","input_schema":{"type":"object"}}],"tool_choice":{"type":"auto","disable_parallel_tool_use":true}}'
 asked "messages: one call at a time" r .parallel_tool_calls false
 
 # --- Chat Completions

@@ -295,9 +295,9 @@ exits "import" 0
 chela sessions import --key copy busy.jsonl
 exits "import: not over another" 2
 chela sessions show --json busy
-jq .transcript "$out" >"$tmp/one"
+jq -S .transcript "$out" >"$tmp/one"
 chela sessions show --json copy
-jq .transcript "$out" >"$tmp/two"
+jq -S .transcript "$out" >"$tmp/two"
 check "import: the same transcript" cmp "$tmp/one" "$tmp/two"
 ask --session copy "go on"
 exits "import: can be continued" 0

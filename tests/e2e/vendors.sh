@@ -11,7 +11,7 @@ cd "$(dirname "$0")/../.." || exit 2
 sse() { jq -rj '"data: \(tojson)\n\n"' && printf 'data: [DONE]\n\n'; }
 # A reply of the router: MODEL and a delta.
 chunk() { jq -nc --arg m "$1" --argjson d "$2" --arg f "$3" '{id: "gen-1", model: $m, choices: [{index: 0, delta: $d, finish_reason: $f}]}'; }
-details='[{"data":"b3BhcXVl","index":0,"type":"reasoning.encrypted"}]'
+details='[{"type":"reasoning.encrypted","data":"b3BhcXVl","index":0}]'
 call='{"role":"assistant","reasoning":"Hm.","reasoning_details":'$details',"tool_calls":[{"index":0,"id":"call_1","type":"function","function":{"name":"ls","arguments":"{}"}}]}'
 chunk maker/model-2-20260101 "$call" tool_calls | sse >"$tmp/call.sse"
 chunk maker/model-2-20260101 '{"role":"assistant","content":"done"}' stop | sse >"$tmp/answer.sse"
@@ -165,11 +165,11 @@ serve
 post /v1/chat/completions '{"model":"artist","messages":[{"role":"user","content":"draw"}]}'
 tells "chat completions: a picture" '.choices[0].message.images[0].image_url.url' "data:image/png;base64,$png"
 post /v1/chat/completions '{"model":"artist","messages":[{"role":"user","content":"who"}]}'
-tells "chat completions: sources" '.choices[0].message.annotations | tojson' '[{"type":"url_citation","url_citation":{"end_index":5,"start_index":0,"title":"A","url":"https://a.example/1"}}]'
+tells "chat completions: sources" '.choices[0].message.annotations | tojson' '[{"type":"url_citation","url_citation":{"url":"https://a.example/1","title":"A","start_index":0,"end_index":5}}]'
 post /v1/responses '{"model":"artist","input":"draw"}'
 tells "responses: a picture" '.output[0] | [.type, .output_format, .result] | join(" ")' "image_generation_call png $png"
 post /v1/responses '{"model":"artist","input":"who"}'
-tells "responses: sources" '.output[0].content[0].annotations | tojson' '[{"end_index":5,"start_index":0,"title":"A","type":"url_citation","url":"https://a.example/1"}]'
+tells "responses: sources" '.output[0].content[0].annotations | tojson' '[{"type":"url_citation","url":"https://a.example/1","title":"A","start_index":0,"end_index":5}]'
 post /v1/chat/completions '{"model":"artist","stream":true,"messages":[{"role":"user","content":"who"}]}'
 check "a stream of chat completions: sources before the end" grep -q '"delta":{"annotations":\[{"type":"url_citation"' "$out"
 post /v1/chat/completions '{"model":"artist","stream":true,"messages":[{"role":"user","content":"draw"}]}'

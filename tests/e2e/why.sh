@@ -219,13 +219,13 @@ holds "a judge sees the same answer" '.[0].verdict == "cause" and .[0].same_as_r
 # A scripted model is recorded, too: the finding can be shown without its rules.
 chela why "${store[@]}" s2 --turn 1 --record "$space/rules.tape" --json
 exits "recorded from rules" 0
-jq 'del(.usage)' "$out" >"$tmp/recorded"
+jq -S 'del(.usage)' "$out" >"$tmp/recorded"
 mv "$space/s2.yaml" "$space/s2.away"
 chela why "${store[@]}" s2 --turn 1 --json
 exits "without its rules a scripted model cannot be asked" 2
 chela why "${store[@]}" s2 --turn 1 --replay "$space/rules.tape" --json
 exits "replayed without the rules" 0
-same "the same finding without the rules" "$(cat "$tmp/recorded")" "$(jq 'del(.usage)' "$out")"
+same "the same finding without the rules" "$(cat "$tmp/recorded")" "$(jq -S 'del(.usage)' "$out")"
 mv "$space/s2.away" "$space/s2.yaml"
 
 # The calls of a finding, recorded and replayed without the model.
@@ -265,14 +265,14 @@ PY
     check "another service: the error names both" grep -q 'was asked at http://127.*names https://api.openai.com' "$err"
     chela why "${store[@]}" taped --base-url "$at" --record "$space/why.tape" --json
     holds "recorded" '.[0].verdict == "cause" and (.[0].causes[0].parts[0].text | contains("Remove old files"))'
-    jq 'del(.usage)' "$out" >"$tmp/recorded"
+    jq -S 'del(.usage)' "$out" >"$tmp/recorded"
     kill -9 $model_pid
     wait $model_pid 2>/dev/null
     chela why "${store[@]}" taped --replay "$space/why.tape" --json
     exits "replayed without the URL" 0
-    same "the same finding without the URL" "$(cat "$tmp/recorded")" "$(jq 'del(.usage)' "$out")"
+    same "the same finding without the URL" "$(cat "$tmp/recorded")" "$(jq -S 'del(.usage)' "$out")"
     chela why "${store[@]}" taped --base-url "$at" --replay "$space/why.tape" --json
     exits "replayed without the model" 0
-    same "the same finding" "$(cat "$tmp/recorded")" "$(jq 'del(.usage)' "$out")"
+    same "the same finding" "$(cat "$tmp/recorded")" "$(jq -S 'del(.usage)' "$out")"
 fi
 tap_done

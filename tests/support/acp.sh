@@ -33,7 +33,7 @@ are_new() {
 see() {
     local i line='' seen=0
     for ((i = 0; i < 600; i++)); do
-        are_new && line=$(jq -c "select($1)" "$tmp/lines" 2>/dev/null | head -n 1)
+        are_new && line=$(jq -c --unbuffered "select($1)" "$tmp/lines" 2>/dev/null | head -n 1)
         if [ -n "$line" ]; then
             echo "$line"
             return

@@ -230,7 +230,7 @@ transcript() {
     [ "$status" = 0 ] || return
     if [ "$(<out)" != "$shown" ]; then # jq starts slowly
         shown=$(<out)
-        shown_transcript=$(jq -c .transcript out)
+        shown_transcript=$(jq -cS .transcript out)
     fi
     got=$shown_transcript
 }

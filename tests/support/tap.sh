@@ -8,12 +8,6 @@
 #     tap_done                          the plan; last
 tap_count=0
 
-# gojq starts in 2 ms, jq 1.6 of Debian 12 in 30. gojq sorts the keys of objects.
-jq() {
-    gojq "$@"
-}
-export -f jq
-
 # shellcheck disable=SC2120
 ok() {
     tap_count=$((tap_count + 1))
