@@ -198,12 +198,10 @@ static int delivery_take(struct ch_turn *t, struct ch_lane *l, const struct chel
 static void delivery_start(struct ch_delivery *d);
 
 static bool delivery_is_awaited(struct ch_sv data) {
-    struct ch_arena arena = {0};
+    CH_ARENA_AUTO arena = {0};
     const struct ch_json *v = NULL;
-    bool awaited = ch_json_parse(&arena, data, CH_JSON_REPLACE, &v, NULL, NULL) == 0 &&
-                   ch_json_bool(ch_json_get(v, "awaited"), false);
-    ch_arena_release(&arena);
-    return awaited;
+    return ch_json_parse(&arena, data, CH_JSON_REPLACE, &v, NULL, NULL) == 0 &&
+           ch_json_bool(ch_json_get(v, "awaited"), false);
 }
 
 static int delivery_on_waiting(const struct chela_store_item *item, void *user) {
@@ -359,7 +357,8 @@ static void delivery_on_looked_back(struct ch_work *w) {
     struct ch_delivery *d = CH_CONTAINER(w, struct ch_delivery, look);
     struct chela_error undecided = {0};
     d->accepting = false;
-    ch_fail(&undecided, CHELA_EOVERLOAD, "its session has not taken up the first one yet");
+    ch_fail(&undecided, CHELA_EOVERLOAD,
+            "the session has not taken up the first copy of the message yet");
     if (d->closed)
         delivery_free(d);
     else if (d->refusal->code)
