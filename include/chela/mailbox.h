@@ -113,7 +113,9 @@ CHELA_API int chela_outbox_put(chela_runtime *rt, const struct chela_outbound *m
 enum chela_receipt {
     CHELA_RECEIPT_SENT = 0,      /* the receiver has the message */
     CHELA_RECEIPT_UNCERTAIN = 1, /* no answer: the message is sent again later */
-    CHELA_RECEIPT_REFUSED = 2    /* the receiver refuses the message: no further attempt */
+    CHELA_RECEIPT_REFUSED = 2,   /* the receiver refuses the message: no further attempt */
+    CHELA_RECEIPT_ELSEWHERE = 3  /* not sent: another process has the connection. The message stays
+                                  * in the store for a process that calls chela_outbox_recall */
 };
 
 /* Report the outcome of sending a message. note (may be NULL): the id that the receiver

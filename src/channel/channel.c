@@ -135,3 +135,7 @@ void ch_channel_reminded(struct ch_channel *c) {
 const char *ch_channel_trouble(const struct ch_channel *c) {
     return c->ops->trouble ? c->ops->trouble(c->self) : c->trouble;
 }
+
+bool ch_channel_is_connected(const struct ch_channel *c) {
+    return c->last_seen && !ch_channel_trouble(c);
+}

@@ -94,6 +94,8 @@ void ch_channel_decided(struct ch_channel *c, const struct chela_channel_decisio
 void ch_channel_remind(struct ch_channel *c, const char *id, struct ch_sv data);
 void ch_channel_reminded(struct ch_channel *c);
 const char *ch_channel_trouble(const struct ch_channel *c);
+/* The service was heard, and no trouble has followed. */
+bool ch_channel_is_connected(const struct ch_channel *c);
 
 /* `write` of the table, for a buffer. */
 void ch_channel_write(const char *p, size_t n, void *buf);

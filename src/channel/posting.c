@@ -358,15 +358,18 @@ static void posting_receipt(struct posting *s, enum chela_receipt what, const ch
     struct posting_mark *mark = mark_find(s->c, id);
     if (s->last && what == CHELA_RECEIPT_UNCERTAIN)
         what = CHELA_RECEIPT_REFUSED;
-    if (what != CHELA_RECEIPT_SENT)
+    bool over = what == CHELA_RECEIPT_SENT || what == CHELA_RECEIPT_REFUSED;
+    if (what == CHELA_RECEIPT_REFUSED || what == CHELA_RECEIPT_UNCERTAIN)
         ch_log(CH_LOG_WARN, s->c->ops->name, "an answer in chat %s %s: %s", s->to.chat,
-               what == CHELA_RECEIPT_REFUSED ? "was refused" : "is sent again later", note);
+               over ? "was refused" : "is sent again later", note);
     chela_outbox_receipt(s->c->gateway.rt, s->key, what, note, wait_ms, NULL);
-    if (what != CHELA_RECEIPT_UNCERTAIN && mark) {
+    if (over && mark) {
         posting_note(s->c, 's', digest, ch_sv(NULL, 0), NULL, NULL);
         mark_free(mark);
+    } else if (what == CHELA_RECEIPT_ELSEWHERE && mark) {
+        mark->own = false; /* the process that sends the message deletes the note */
     }
-    if (what != CHELA_RECEIPT_UNCERTAIN && s->growth)
+    if (over && s->growth)
         growth_forget(s->growth);
     posting_free(s);
 }
@@ -385,7 +388,7 @@ static void posting_failed(struct posting *s, const struct chela_channel_posted 
         r->wait_ms <= LONGEST_MS) {
         s->tries++;
         ch_timer_start(posting_loop(s->c), &s->pause, wait_ms, posting_on_pause);
-    } else if (r->what == CHELA_RECEIPT_UNCERTAIN) {
+    } else if (r->what != CHELA_RECEIPT_REFUSED) {
         posting_receipt(s, r->what, why, r->wait_ms);
     } else if (!s->part.n && !s->approval) {
         ch_log(CH_LOG_WARN, s->c->ops->name, "%s is not sent: %s", s->files[s->file], why);

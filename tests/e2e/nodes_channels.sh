@@ -22,7 +22,8 @@ start_services
 
 start() { # NODE: sets pid_NODE
     mkdir -p "$tmp/$1"
-    printf 'rules:\n  - { say: "heard: {{user}}", delay_ms: 100 }\n' >"$tmp/$1/rules.yaml"
+    # Line 9 is answered by b after a has been started again and has taken WeCom's connection.
+    printf 'rules:\n  - { when: { user: "line 9\\\\." }, say: "heard: {{user}}", delay_ms: 4000 }\n  - { say: "heard: {{user}}", delay_ms: 100 }\n' >"$tmp/$1/rules.yaml"
     {
         printf 'store: "%s"\nagents: { list: [{ id: coder, model: scripted/rules.yaml, queue: { mode: follow_up } }] }\nchannels:\n' "$postgres"
         for name in $channel_names; do channel_yaml "$name"; done

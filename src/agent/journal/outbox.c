@@ -1,7 +1,7 @@
 /* outbox.c -- messages to the outside, none lost; see chela/mailbox.h.
  *
  *   STORING --stored--> READY --channel's turn--> SENDING --sent, refused--> gone
- *                         ^                          |
+ *                         ^                          |      \--elsewhere--> in the store only
  *                         \------time-- RESTING <----/ uncertain
  *
  * A message is stored under its key before anybody sends it, and its receipt after. The
@@ -275,9 +275,10 @@ static void store_letter(chela_runtime *rt, const struct chela_outbound *m, stru
     j->ops->change(j, &c, j->gate, l ? on_stored : NULL, l);
 }
 
-/* until: the receiver asked not to try before this time, in ms since the epoch; 0: it did not. */
+/* until: the receiver asked not to try before this time, in ms since the epoch; 0: it did not.
+ * elsewhere: a process that has the connection sends the message. */
 static void store_receipt(const struct letter *l, const char *state, const char *note,
-                          int64_t until) {
+                          int64_t until, bool elsewhere) {
     chela_runtime *rt = l->box->rt;
     CH_BUF_AUTO data = {0};
     struct ch_jw w = ch_jw(&data);
@@ -286,6 +287,8 @@ static void store_receipt(const struct letter *l, const char *state, const char 
     outbox_kopt(&w, "note", note);
     if (until)
         ch_jw_kint(&w, "until", until);
+    if (elsewhere)
+        ch_jw_kbool(&w, "elsewhere", true);
     ch_jw_end(&w, '}');
     struct chela_store_change c = {.kind = CHELA_STORE_RECEIPT,
                                    .id = l->m.key,
@@ -404,7 +407,7 @@ int chela_outbox_receipt(chela_runtime *rt, const char *key, enum chela_receipt 
     CH_LOG_SCOPE(rt->sink);
     struct letter *l = find_letter(outbox(rt), key);
 
-    if (what < CHELA_RECEIPT_SENT || what > CHELA_RECEIPT_REFUSED)
+    if (what < CHELA_RECEIPT_SENT || what > CHELA_RECEIPT_ELSEWHERE)
         return ch_fail(err, CHELA_EINVAL, "there is no receipt %d", (int)what);
     if (!l || l->state != SENDING)
         return ch_fail(err, CHELA_ENOENT, "no message %s is being sent", key);
@@ -414,15 +417,17 @@ int chela_outbox_receipt(chela_runtime *rt, const char *key, enum chela_receipt 
     if (what == CHELA_RECEIPT_UNCERTAIN && l->m.attempts < CH_LIMIT_SENDS) {
         int64_t asked = CH_MIN(wait_ms, LONGEST_WAIT_MS);
         store_receipt(l, "uncertain", note,
-                      asked > 0 ? ch_now_ms(ch_loop_clock(rt->loop)) + asked : 0);
+                      asked > 0 ? ch_now_ms(ch_loop_clock(rt->loop)) + asked : 0, false);
         outbox_rest(l, CH_MAX(asked, back_off(l)));
         return 0;
     }
-    store_receipt(l, what == CHELA_RECEIPT_SENT ? "sent" : "failed", note, 0);
+    bool elsewhere = what == CHELA_RECEIPT_ELSEWHERE;
+    store_receipt(l, what == CHELA_RECEIPT_SENT ? "sent" : elsewhere ? "uncertain" : "failed", note,
+                  0, elsewhere);
     const struct channel *c = find_channel(l->box, l->m.channel);
     if (what == CHELA_RECEIPT_SENT && c && c->sent)
         c->sent(&l->m, note ? note : "", c->sent_user);
-    if (what != CHELA_RECEIPT_SENT)
+    if (what != CHELA_RECEIPT_SENT && !elsewhere)
         ch_log(CH_LOG_ERROR, "outbox", "%s is not sent: %s", key, note ? note : "it was refused");
     drop_letter(l);
     wake(rt->outbox); /* wakes the next message of the session */
@@ -519,15 +524,28 @@ static void read_media(struct ch_arena *a, const struct ch_json *v, struct chela
     m->media = list;
 }
 
+/* The last receipt of a message; NULL: none. */
+static const struct ch_json *read_receipt(struct ch_arena *a, const struct chela_store_item *item) {
+    const struct ch_json *v;
+
+    return item->receipt && ch_json_parse(a, ch_sv_str(item->receipt), CH_JSON_REPLACE, &v, NULL,
+                                          NULL) == 0
+               ? v
+               : NULL;
+}
+
+bool ch_outbox_is_elsewhere(const struct chela_store_item *item) {
+    CH_ARENA_AUTO arena = {0};
+
+    return ch_json_bool(ch_json_get(read_receipt(&arena, item), "elsewhere"), false);
+}
+
 /* The rest of a wait that the receiver asked an earlier process for, in ms; 0: none. */
 static int64_t asked_wait(const chela_runtime *rt, const struct chela_store_item *item) {
     CH_ARENA_AUTO arena = {0};
-    const struct ch_json *v;
+    int64_t until = ch_json_int(ch_json_get(read_receipt(&arena, item), "until"), 0);
+    int64_t ms = until - ch_now_ms(ch_loop_clock(rt->loop));
 
-    if (!item->receipt || ch_json_parse(&arena, ch_sv_str(item->receipt), CH_JSON_REPLACE, &v,
-                                        NULL, NULL) < 0)
-        return 0;
-    int64_t ms = ch_json_int(ch_json_get(v, "until"), 0) - ch_now_ms(ch_loop_clock(rt->loop));
     return ms > 0 && ms <= LONGEST_WAIT_MS ? ms : 0;
 }
 

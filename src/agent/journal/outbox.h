@@ -26,6 +26,10 @@ size_t ch_outbox_stuck(const chela_runtime *rt, const char *channel, int64_t *ne
  * transaction of the run's state. end: the RUN_END that will be emitted. */
 void ch_outbox_answer(chela_run *run, unsigned turn, const struct chela_event *end);
 
+/* True: the process that wrote the message left it to the process that has the connection
+ * (CHELA_RECEIPT_ELSEWHERE). */
+bool ch_outbox_is_elsewhere(const struct chela_store_item *item);
+
 /* True: a message of this session waits to be sent. */
 bool ch_outbox_has(const chela_runtime *rt, const char *session);
 /* True: a message of this channel waits to be sent. */

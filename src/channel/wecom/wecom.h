@@ -24,6 +24,7 @@ struct ch_wecom {
     struct ch_list jobs, presses; /* in progress */
     struct ch_dial dial;          /* wecom_line.c */
     bool subscribed;
+    bool elsewhere; /* another process has the connection */
     struct ch_list frames; /* frames that are sent or wait to be sent */
     struct chela_channel_timer *sweep;
     struct ch_list streams; /* answers that grow, or that the service fetches */

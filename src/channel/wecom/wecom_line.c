@@ -3,8 +3,9 @@
  *   open --aibot_subscribe--> subscribed --> messages and events in; frames out, each answered
  *
  * A bot has one connection. If another one is opened, the service announces this on the old
- * connection and ends it; reconnecting at once would end the new one. Frames with the same
- * request id are sent one after the other. */
+ * connection and ends it; reconnecting at once would end the new one. Until then messages are
+ * left to the process that has the connection. Frames with the same request id are sent one
+ * after the other. */
 #include "channel/wecom/wecom_line.h"
 
 #include <stdio.h>
@@ -49,8 +50,8 @@ static void frame_end(struct wecom_frame *f, const struct ch_wecom_answer *a) {
         fn(a, user);
 }
 
-static void frame_fail(struct wecom_frame *f, const char *why) {
-    frame_end(f, &(struct ch_wecom_answer){.what = CHELA_RECEIPT_UNCERTAIN, .why = why});
+static void frame_fail(struct wecom_frame *f, enum chela_receipt what, const char *why) {
+    frame_end(f, &(struct ch_wecom_answer){.what = what, .why = why});
 }
 
 void ch_wecom_judge(int64_t code, struct ch_sv message, struct ch_arena *a,
@@ -135,9 +136,13 @@ static void line_sweep(void *tag) {
     for (struct ch_link *k = w->frames.head.next; k != &w->frames.head; k = next) {
         struct wecom_frame *f = CH_CONTAINER(k, struct wecom_frame, job.link);
         next = k->next;
-        if (now < f->until)
+        if (now < f->until && (f->sent || !w->elsewhere))
             continue;
-        frame_fail(f, f->sent ? "the service did not answer" : "there is no connection");
+        if (!f->sent && w->elsewhere)
+            frame_fail(f, CHELA_RECEIPT_ELSEWHERE, "another process has the connection");
+        else
+            frame_fail(f, CHELA_RECEIPT_UNCERTAIN,
+                       f->sent ? "the service did not answer" : "there is no connection");
         next = w->frames.head.next; /* the callback may have changed the list */
     }
     line_flush(w);
@@ -176,6 +181,7 @@ static void line_on_subscribed(struct ch_wecom *w, const struct ch_json *v) {
         return;
     }
     w->subscribed = true;
+    w->elsewhere = false;
     ch_dial_ready(&w->dial);
     line_flush(w);
 }
@@ -200,10 +206,12 @@ static void line_message(struct ch_wecom *w, const struct ch_json *body, const c
 
 static void line_event(struct ch_wecom *w, const struct ch_json *body, const char *req) {
     struct ch_sv type = ch_json_get_str(ch_json_get(body, "event"), "eventtype");
-    if (ch_sv_is(type, "disconnected_event"))
+    if (ch_sv_is(type, "disconnected_event")) {
+        w->elsewhere = true;
         ch_dial_lost(&w->dial, "another connection of the bot has taken over", TAKEN_MS);
-    else if (ch_sv_is(type, "template_card_event"))
+    } else if (ch_sv_is(type, "template_card_event")) {
         ch_wecom_press(w, body, req);
+    }
 }
 
 static void line_on_frame(const struct ch_json *v, void *user) {
@@ -277,7 +285,8 @@ void ch_wecom_line_open(struct ch_wecom *w) {
                                            .beat_ms = 30000,
                                            .silent_ms = 75000};
     ch_dial_init(&w->dial, w->host, &ops, w);
-    if (w->url && !w->host->others_fetch)
+    w->elsewhere = w->host->others_fetch;
+    if (w->url && !w->elsewhere)
         ch_dial_start(&w->dial, 0);
     w->host->timer_start(&w->sweep, SWEEP_MS, line_sweep, w, w->host->user);
 }

@@ -34,7 +34,7 @@ static int64_t probe_now(const struct ch_channel_probe *p) {
 static bool probe_is_complete(const struct ch_channel_probe *p) {
     if (!p->told || p->what == CHELA_RECEIPT_UNCERTAIN)
         return false;
-    return p->what == CHELA_RECEIPT_REFUSED || p->heard || !p->echoes;
+    return p->what != CHELA_RECEIPT_SENT || p->heard || !p->echoes;
 }
 
 static void probe_on_time(struct ch_timer *t) {
@@ -151,7 +151,9 @@ static void probe_write_sending(const struct ch_channel_probe *p, struct ch_jw *
                        sent                               ? NULL
                        : p->what == CHELA_RECEIPT_REFUSED ? "is the chat right (--to), and may "
                                                             "the bot write there?"
-                                                          : "the gateway repeats the message");
+                       : p->what == CHELA_RECEIPT_ELSEWHERE
+                           ? "test the gateway that is connected"
+                           : "the gateway repeats the message");
 }
 
 void ch_channel_probe_write(const struct ch_channel_probe *p, struct ch_jw *w) {

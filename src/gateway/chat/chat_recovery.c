@@ -2,6 +2,7 @@
 #include "gateway/chat/chat_recovery.h"
 
 #include "agent/feature/heartbeat/beat.h"
+#include "agent/journal/outbox.h"
 #include "base/limits.h"
 #include "base/log.h"
 #include "gateway/chat/approval_prompt.h"
@@ -32,6 +33,7 @@ struct recovered_item {
     size_t n;
     uint64_t attempts;
     bool held; /* MESSAGE: another process may hold the lease of its session */
+    bool left; /* MESSAGE: the process that wrote it left it to the one that is connected */
 };
 
 struct ch_chat_recovery {
@@ -70,6 +72,7 @@ static int recover_item(struct ch_chat_recovery *r, const struct chela_store_ite
     f->data = ch_strndup(i->data, i->n);
     f->n = i->n;
     f->attempts = i->attempts;
+    f->left = kind == MESSAGE && ch_outbox_is_elsewhere(i);
     return 0;
 }
 
@@ -258,6 +261,8 @@ static bool recovery_may_take(const struct ch_chat_recovery *r, const struct rec
         return f->kind != EVENT || !open;
     if (f->kind == EVENT)
         return !open && age >= LEFT_MS;
+    if (f->left)
+        return ch_channel_is_connected(ch_chat_service_of_session(gw, f->key)->channel);
     return open ? age >= LEFT_MS : !f->held && age >= ABANDONED_MS;
 }
 

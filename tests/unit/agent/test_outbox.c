@@ -200,6 +200,28 @@ static void test_recall(void **state) {
     close_world(&w);
 }
 
+/* Another process has the connection: the messages stay in the store, in their order, and the
+ * lease of their session is not kept for them. */
+static void test_elsewhere(void **state) {
+    struct world w;
+    (void)state;
+    open_world(&w);
+    put(&w, "k1", "t");
+    put(&w, "k2", "t");
+    receipt(&w, "k1", CHELA_RECEIPT_ELSEWHERE);
+    receipt(&w, "k2", CHELA_RECEIPT_ELSEWHERE);
+    assert_string_equal(ch_buf_str(&w.f.log),
+                        "send:k1 send:k2 receipt:k1=uncertain receipt "
+                        "receipt:k2=uncertain receipt");
+    assert_int_equal(chela_outbox_waiting(w.st.rt), 0);
+    assert_int_equal(w.f.owed, 0);
+    assert_true(ch_outbox_is_elsewhere(
+        &(struct chela_store_item){.receipt = "{\"note\":\"x\",\"elsewhere\":true}"}));
+    assert_false(ch_outbox_is_elsewhere(&(struct chela_store_item){.receipt = "{\"note\":\"x\"}"}));
+    assert_false(ch_outbox_is_elsewhere(&(struct chela_store_item){.receipt = ""}));
+    close_world(&w);
+}
+
 static int not_used(chela_call *call, const struct chela_message *m, void *user) {
     (void)call, (void)m, (void)user;
     return CHELA_EINTERNAL;
@@ -248,6 +270,7 @@ int main(void) {
         cmocka_unit_test(test_lease),
         cmocka_unit_test(test_without_its_channel),
         cmocka_unit_test(test_recall),
+        cmocka_unit_test(test_elsewhere),
         cmocka_unit_test(test_answer),
         cmocka_unit_test(test_what_is_refused),
     };
