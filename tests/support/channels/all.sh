@@ -103,7 +103,7 @@ said() { seen_by_people "$1" | sed 's/^[^ ]* //'; }
 connections() {
     case $1 in
     slack) grep -c '^connect ' "$tmp/slack/calls" ;;
-    discord) grep -c '^gateway 2 ' "$tmp/discord/calls" ;; # Identify
+    discord) grep -c '^gateway [26] ' "$tmp/discord/calls" ;; # Identify, Resume
     dingtalk) grep -c '^connect ' "$tmp/dingtalk/calls" ;;
     wecom) grep -c '^connect ' "$tmp/wecom/posts" ;;
     telegram) grep -c '^getMe' "$tmp/telegram/calls" ;;
