@@ -152,7 +152,7 @@ $(SUPPORT): $(call objs,$(filter-out tests/support/fuzz_main.c,$(wildcard tests/
 	$(Q)$(AR) rcs $@ $^
 $(filter $(addprefix $(BUILD)/tests/unit/net/test_,tls ws h2 server_tls) $(BUILD)/tests/unit/tool/% $(BUILD)/tests/unit/store/% $(addprefix $(BUILD)/tests/unit/channel/test_,channel_host wecom_message),$(UNIT)): | $(MODULE_SOS)
 $(filter $(BUILD)/tests/unit/tool/%,$(UNIT)): | $(BOX)
-$(foreach c,dingtalk wecom,$(eval $(BUILD)/tests/unit/channel/test_$(c)_message $(BUILD)/tests/fuzz/fuzz_$(c): $(call objs,$(wildcard src/channel/$(c)/$(c)_message.c src/channel/$(c)/$(c)_seal.c src/channel/kit/markdown.c))))$(foreach c,slack discord,$(eval $(BUILD)/tests/unit/channel/test_$(c) $(BUILD)/tests/fuzz/fuzz_$(c): $(call objs,$(wildcard src/channel/$(c)/*.c src/channel/kit/*.c))))
+$(foreach c,dingtalk wecom,$(eval $(BUILD)/tests/unit/channel/test_$(c)_message $(BUILD)/tests/fuzz/fuzz_$(c): $(call objs,$(wildcard src/channel/$(c)/$(c)_message.c src/channel/$(c)/$(c)_seal.c src/channel/kit/markdown.c))))$(foreach c,slack discord wecom,$(eval $(BUILD)/tests/unit/channel/test_$(c) $(BUILD)/tests/fuzz/fuzz_$(c): $(call objs,$(wildcard src/channel/$(c)/*.c src/channel/kit/*.c))))
 tests: all examples $(UNIT) $(WHOLE) $(FUZZ) $(SIM) $(TOOLS)
 
 define linked

@@ -60,4 +60,11 @@ for name in $channel_names; do
     check "$name: three more after a kill of the other" eventually all "$name" 12
     same "$name: once each, in order" "$(seq 12)" "$(numbers "$name")"
 done
+n=$(connections wecom)
+start b
+check "wecom: a new gateway takes the connection" eventually connected wecom $((n + 1))
+kill "$pid_b"
+check "wecom: and returns it when it ends" eventually connected wecom $((n + 2))
+tell wecom 13 "line 13."
+check "wecom: the next message is answered" eventually all wecom 13
 tap_done

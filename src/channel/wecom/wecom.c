@@ -120,7 +120,7 @@ static int wecom_leave(void *self) {
     bool idle = ch_list_empty(&w->presses) && ch_list_empty(&w->frames) && ch_list_empty(&w->jobs);
     ch_dial_leave(&w->dial);
     if (w->dial.socket && idle)
-        ch_dial_hang_up(&w->dial);
+        ch_wecom_line_hang_up(w);
     return idle;
 }
 
@@ -213,6 +213,8 @@ static const struct chela_channel_ops wecom_ops = {
     .fetch = wecom_fetch,
     .post = ch_wecom_post,
     .working = ch_wecom_working,
+    .remind = ch_wecom_remind,
+    .reminded = ch_wecom_reminded,
     .survey = wecom_survey,
 };
 

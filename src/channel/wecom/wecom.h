@@ -25,6 +25,11 @@ struct ch_wecom {
     struct ch_dial dial;          /* wecom_line.c */
     bool subscribed;
     bool elsewhere; /* another process has the connection */
+    bool waits;     /* for the end of that process */
+    char *process;  /* owned: the name of this process in its note */
+    bool noted;     /* the current pass over the notes has found the note of a process */
+    char *holder;   /* owned: the note, if it is that of another process; else NULL */
+    int64_t holder_since;  /* ms: time when holder was read first */
     struct ch_list frames; /* frames that are sent or wait to be sent */
     struct chela_channel_timer *sweep;
     struct ch_list streams; /* answers that grow, or that the service fetches */

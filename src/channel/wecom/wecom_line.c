@@ -3,9 +3,10 @@
  *   open --aibot_subscribe--> subscribed --> messages and events in; frames out, each answered
  *
  * A bot has one connection. If another one is opened, the service announces this on the old
- * connection and ends it; reconnecting at once would end the new one. Until then messages are
- * left to the process that has the connection. Frames with the same request id are sent one
- * after the other. */
+ * connection and ends it; reconnecting at once would end the new one. A process without the
+ * connection leaves its messages to the process that has it, and connects when the note of
+ * that process was deleted or is not renewed any more. Frames with the same request id are
+ * sent one after the other. */
 #include "channel/wecom/wecom_line.h"
 
 #include <stdio.h>
@@ -17,6 +18,9 @@
 
 #define ANSWER_MS 10000 /* for the answer to a frame, and for a connection */
 #define TAKEN_MS 300000 /* another connection has taken over */
+#define BEAT_MS 30000   /* between two signs of life, and two notes */
+#define SILENT_MS 75000 /* a connection, or the process of a note, is given up after this */
+#define NOTE "line"
 #define LIMITED_MS 60000
 #define BUSY_MS 2000
 #define SWEEP_MS 1000
@@ -116,6 +120,43 @@ static char *line_req(const struct ch_wecom *w, const char *cmd) {
     return ch_buf_take(&id);
 }
 
+/* --- the process that has the connection: its note is its name and the time */
+
+static void line_note(struct ch_wecom *w) {
+    CH_BUF_AUTO data = {0};
+    ch_buf_addf(&data, "%s %lld", w->process, (long long)line_now(w));
+    w->host->note(NOTE, ch_kit_text(ch_buf_sv(&data)), NULL, NULL, w->host->user);
+}
+
+static void line_set_holder(struct ch_wecom *w, struct ch_sv note) {
+    ch_free(w->holder);
+    w->holder = note.n ? ch_strndup(note.p, note.n) : NULL;
+    w->holder_since = line_now(w);
+}
+
+void ch_wecom_remind(void *self, const char *id, struct chela_text data) {
+    struct ch_wecom *w = self;
+    struct ch_sv note = ch_kit_sv(data), rest = note;
+    if (strcmp(id, NOTE) != 0)
+        return;
+    w->noted = true;
+    if (ch_sv_is(ch_sv_split(&rest, ' '), w->process))
+        note = ch_sv("", 0); /* a program without this store has the connection */
+    if (!ch_sv_is(note, w->holder ? w->holder : ""))
+        line_set_holder(w, note);
+}
+
+/* The time is that of this process: the clocks of two machines may differ. */
+void ch_wecom_reminded(void *self) {
+    struct ch_wecom *w = self;
+    bool gone = !w->noted || (w->holder && line_now(w) - w->holder_since > SILENT_MS);
+    w->noted = false;
+    if (!gone || !w->waits)
+        return;
+    w->waits = false;
+    ch_dial_start(&w->dial, 0);
+}
+
 void ch_wecom_send(struct ch_wecom *w, const char *cmd, const char *req, struct ch_sv body,
                    ch_wecom_fn *fn, void *user) {
     struct wecom_frame *f = ch_alloc(sizeof(*f));
@@ -182,6 +223,7 @@ static void line_on_subscribed(struct ch_wecom *w, const struct ch_json *v) {
     }
     w->subscribed = true;
     w->elsewhere = false;
+    line_note(w);
     ch_dial_ready(&w->dial);
     line_flush(w);
 }
@@ -207,7 +249,7 @@ static void line_message(struct ch_wecom *w, const struct ch_json *body, const c
 static void line_event(struct ch_wecom *w, const struct ch_json *body, const char *req) {
     struct ch_sv type = ch_json_get_str(ch_json_get(body, "event"), "eventtype");
     if (ch_sv_is(type, "disconnected_event")) {
-        w->elsewhere = true;
+        w->elsewhere = w->waits = true;
         ch_dial_lost(&w->dial, "another connection of the bot has taken over", TAKEN_MS);
     } else if (ch_sv_is(type, "template_card_event")) {
         ch_wecom_press(w, body, req);
@@ -239,7 +281,11 @@ static void line_on_frame(const struct ch_json *v, void *user) {
 
 static void line_connect(void *user) {
     struct ch_wecom *w = user;
-    ch_dial_open(&w->dial, w->url);
+    w->waits &= w->holder != NULL;
+    if (w->waits)
+        ch_dial_start(&w->dial, TAKEN_MS);
+    else
+        ch_dial_open(&w->dial, w->url);
 }
 
 static void line_on_open(void *user) {
@@ -261,6 +307,8 @@ static void line_beat(void *user) {
     CH_AUTOFREE char *req = line_req(w, "ping");
     line_write(&out, "ping", req, ch_sv("", 0));
     ch_dial_send(&w->dial, ch_buf_sv(&out));
+    if (w->subscribed)
+        line_note(w);
 }
 
 /* Messages without a receipt may have arrived: their outcome is unknown. */
@@ -282,8 +330,9 @@ void ch_wecom_line_open(struct ch_wecom *w) {
                                            .message = line_on_frame,
                                            .beat = line_beat,
                                            .gone = line_on_gone,
-                                           .beat_ms = 30000,
-                                           .silent_ms = 75000};
+                                           .beat_ms = BEAT_MS,
+                                           .silent_ms = SILENT_MS};
+    w->process = line_req(w, NOTE);
     ch_dial_init(&w->dial, w->host, &ops, w);
     w->elsewhere = w->host->others_fetch;
     if (w->url && !w->elsewhere)
@@ -291,8 +340,16 @@ void ch_wecom_line_open(struct ch_wecom *w) {
     w->host->timer_start(&w->sweep, SWEEP_MS, line_sweep, w, w->host->user);
 }
 
+void ch_wecom_line_hang_up(struct ch_wecom *w) {
+    if (w->subscribed)
+        w->host->note(NOTE, ch_kit_text(ch_sv(NULL, 0)), NULL, NULL, w->host->user);
+    ch_dial_hang_up(&w->dial);
+}
+
 void ch_wecom_line_release(struct ch_wecom *w) {
     ch_dial_leave(&w->dial);
-    ch_dial_hang_up(&w->dial);
+    ch_wecom_line_hang_up(w);
     ch_kit_jobs_release(&w->frames);
+    ch_free(w->process);
+    ch_free(w->holder);
 }

@@ -18,6 +18,11 @@ void ch_wecom_send(struct ch_wecom *w, const char *cmd, const char *req, struct 
 void ch_wecom_judge(int64_t code, struct ch_sv message, struct ch_arena *a,
                     struct ch_wecom_answer *out);
 void ch_wecom_line_open(struct ch_wecom *w);
+/* Another process may connect at once. */
+void ch_wecom_line_hang_up(struct ch_wecom *w);
 void ch_wecom_line_release(struct ch_wecom *w);
+/* Notes of other processes. */
+void ch_wecom_remind(void *self, const char *id, struct chela_text data);
+void ch_wecom_reminded(void *self);
 
 #endif

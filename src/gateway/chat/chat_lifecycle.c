@@ -236,13 +236,13 @@ static void close_service(struct ch_chat_service *chat) {
     ch_chat_actions_release(chat);
     ch_gateway_tool_release(chat);
     ch_chat_overrides_release(chat);
-    ch_chat_notes_release(chat);
     ch_chat_callbacks_release(chat);
     for (struct old_channel *f; (f = CH_LIST_FIRST(&chat->old_channels, struct old_channel, link));)
         free_old_channel(f);
     chela_outbox_channel(chat->gw->rt, chat->channel->ops->name, NULL, NULL, NULL);
     ch_outbox_on_sent(chat->gw->rt, chat->channel->ops->name, NULL, NULL);
     ch_channel_close(chat->channel);
+    ch_chat_notes_release(chat); /* a channel that is closed may delete a note */
     ch_list_del(&chat->link);
     ch_free(chat->agent);
     ch_free(chat);
