@@ -9,6 +9,7 @@ cd "$(dirname "$0")/../.." || exit 2
 
 cat >"$space/rules.yaml" <<'YAML'
 rules:
+  - { when: { after: none, user: "cut|required form" }, say: '{"n":4', stop: max_tokens }
   - { when: { after: none, user: "patch" }, call: { tool: apply_patch, args: { input: "*** Begin" } } }
   - { when: { after: none, user: "spaced" }, call: { tool: mcp__box__put, args: { n: 1 } } }
   - { when: { after: none, user: "where" }, say: "Let me look.", call: { tool: get_place, args: { near: "me" } } }
@@ -24,6 +25,9 @@ rules:
   - { when: { after: none }, say: "you said: {{user}}" }
   - { say: "it said: {{result}}" }
 YAML
+cat >"$tmp/broken.json" <<'JSON'
+{"about": "fails after its first text", "repeat": true, "replies": [{"blocks": [{"text": ["half of"]}, {"error": {"status": 400}}]}]}
+JSON
 start_server
 printf '#!/bin/sh\nwhile [ ! -e "%s/wake" ]; do sleep 0.1; done\n' "$tmp" >"$tmp/nap"
 chmod +x "$tmp/nap"
@@ -36,6 +40,7 @@ providers:
   a: { api: anthropic, baseUrl: "$url/hello/a", apiKeyEnv: PATH }
   o: { api: openai, baseUrl: "$url/hello/o/v1", apiKeyEnv: PATH }
   r: { api: openai-responses, baseUrl: "$url/hello/r/v1", apiKeyEnv: PATH }
+  broken: { api: anthropic, baseUrl: "$url/broken/b", apiKeyEnv: PATH }
 agents:
   list:
     - { id: coder, model: scripted/rules.yaml, retries: 0, tools: { allow: [] } }
@@ -44,6 +49,7 @@ agents:
     - { id: a, model: a/m, tools: { allow: [] } }
     - { id: o, model: o/m, tools: { allow: [] } }
     - { id: r, model: r/m, tools: { allow: [] } }
+    - { id: broken, model: broken/m, retries: 0, tools: { allow: [] } }
 YAML
 program=$(realpath "$program")
 serve
@@ -164,6 +170,12 @@ tells "reasoning" '.output[0] | [.type, .status, .summary[0].text] | join(" ")' 
 ask '"input":"think","stream":true'
 same "streamed" "hm hm" "$(chunks | jq -j 'select(.type == "response.reasoning_summary_text.delta").delta')"
 
+ask '"input":"cut"'
+tells "a text that the token limit cuts" '[.status, .output[0].status] | join(" ")' "incomplete incomplete"
+post /v1/responses '{"model":"broken","input":"x","stream":true}'
+same "a text that a failure cuts" "incomplete failed incomplete" \
+    "$(chunks | jq -r 'select(.type == "response.output_item.done").item.status, (select(.type == "response.failed").response | .status, .output[0].status)' | paste -sd' ')"
+
 # --- an answer in a schema is sent alone, without the text of other turns and beside calls
 form='"type":"json_schema","name":"n","schema":{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}'
 chat_form='"response_format":{"type":"json_schema","json_schema":{"name":"n",'${form#*,*,}'}}'
@@ -182,6 +194,20 @@ for word in add final; do
 done
 chat "\"messages\":[{\"role\":\"user\",\"content\":\"where\"}],$chat_form,\"tools\":[{\"type\":\"function\",\"function\":{\"name\":\"get_place\"}}]"
 tells "text beside a call is no answer in the schema" '.choices[0] | [.finish_reason, .message.content] | tostring' '["tool_calls",null]'
+
+# --- an answer in a schema that the token limit cuts twice is no failure: the clients of the vendors look for the limit
+for stream in false true; do
+    post /v1/responses "{\"model\":\"coder\",\"input\":\"cut\",\"text\":{\"format\":{$form}},\"stream\":$stream}"
+    response=$(if $stream; then chunks | jq 'select(.type == "response.incomplete").response'; else cat "$out"; fi)
+    same "responses: cut, streamed $stream" 'incomplete max_output_tokens incomplete {"n":4' \
+        "$(jq -r '[.status, .incomplete_details.reason, (.output[] | .status, .content[].text)] | join(" ")' <<<"$response")"
+    post /v1/messages "{\"model\":\"coder\",\"max_tokens\":9,\"messages\":[{\"role\":\"user\",\"content\":\"cut\"}],\"output_config\":{\"format\":{$form}},\"stream\":$stream}"
+    reason=$(if $stream; then chunks | jq -r '.delta.stop_reason // empty'; else jq -r .stop_reason "$out"; fi)
+    same "messages: cut, streamed $stream" max_tokens "$reason"
+    post /v1/chat/completions "{\"model\":\"coder\",\"messages\":[{\"role\":\"user\",\"content\":\"cut\"}],$chat_form,\"stream\":$stream}"
+    reason=$(if $stream; then chunks | jq -r '.choices[0].finish_reason // empty'; else jq -r .choices[0].finish_reason "$out"; fi)
+    same "chat: cut, streamed $stream" length "$reason"
+done
 
 # --- the clients in a page: the browser asks for each of their headers
 wanted=authorization,content-type,x-stainless-lang,x-stainless-os,anthropic-dangerous-direct-browser-access
@@ -267,7 +293,7 @@ answers "the token as a key" 200
 anon GET /v1/models -H "X-Api-Key: $token" -H 'anthropic-version: 2023-06-01'
 answers "also for the list of models" 200
 tells "which has the members of both protocols" '[.object, .first_id, .last_id, .has_more, (.data[0] | .object, .type, .display_name, .created_at, .created)] | join(" ")' \
-    'list coder r false model model coder 1970-01-01T00:00:00Z 0'
+    'list coder broken false model model coder 1970-01-01T00:00:00Z 0'
 anon GET /v1/models/coder -H "X-Api-Key: $token" -H 'anthropic-version: 2023-06-01'
 tells "and one of them" '[.type, .id, .display_name] | join(" ")' 'model coder coder'
 anon GET /v1/models/nobody -H "X-Api-Key: $token" -H 'anthropic-version: 2023-06-01'

@@ -113,6 +113,8 @@ static void completion_follow_reply(struct ch_completion *r, const struct chela_
         r->nreasoning = 0;
     if (ev->type == CHELA_EV_TURN_START)
         r->turn++;
+    if (ev->type == CHELA_EV_TURN_END)
+        r->stop = ev->turn.stop_reason;
     if (ev->type == CHELA_EV_TEXT_DELTA || ev->type == CHELA_EV_TOOL_CALL ||
         ev->type == CHELA_EV_TURN_END)
         completion_report_reasoning(r, false);
@@ -124,6 +126,19 @@ bool ch_completion_failed(const struct chela_event *end) {
     return end->end.status == CHELA_STATUS_ERROR || end->end.status == CHELA_STATUS_CANCELLED;
 }
 
+/* Responds at RUN_END. An answer that does not fit its schema because the token limit cut it is
+ * reported with the limit, for which the vendors' clients look. */
+static void completion_end(struct ch_completion *r, struct chela_event end) {
+    if (end.end.reason == CHELA_REASON_MODEL_ERROR && r->stop == CHELA_STOP_LENGTH) {
+        end.end.status = CHELA_STATUS_DONE;
+        end.end.reason = CHELA_REASON_LENGTH;
+    }
+    if (ch_completion_failed(&end) && !r->request->streams)
+        completion_fail(r, &end);
+    else
+        r->ops->end(r, &end);
+}
+
 static void completion_on_event(struct ch_lane_watcher *w, const struct chela_event *ev) {
     struct ch_completion *r = CH_CONTAINER(w, struct ch_completion, watcher);
     if (ev->type != CHELA_EV_RUN_END) {
@@ -133,10 +148,7 @@ static void completion_on_event(struct ch_lane_watcher *w, const struct chela_ev
         return;
     }
     r->request->on_disconnect = NULL;
-    if (ch_completion_failed(ev) && !r->request->streams)
-        completion_fail(r, ev);
-    else
-        r->ops->end(r, ev);
+    completion_end(r, *ev);
     free_completion(r);
 }
 

@@ -26,6 +26,7 @@ struct openai_response {
     char item[CH_ID_ROOM + 8]; /* id of the open item */
     enum { ITEM_NONE, ITEM_TEXT, ITEM_REASONING } open;
     bool said; /* there was text */
+    bool cut;  /* the open item ends here, but the model did not end it */
     int64_t seq;
     struct ch_buf text;   /* text of the open item */
     struct ch_buf annotations; /* annotations of the text that is being closed: a JSON array */
@@ -145,6 +146,10 @@ static void send_item(struct openai_response *r, const char *type, struct ch_sv 
     openai_response_end_event(r, &w, type);
 }
 
+static const char *item_status(const struct openai_response *r, bool done) {
+    return !done ? "in_progress" : r->cut ? "incomplete" : "completed";
+}
+
 /* --- text items */
 
 static void openai_response_write_part(const struct openai_response *r, struct ch_jw *w,
@@ -162,7 +167,7 @@ static void openai_response_write_message(const struct openai_response *r, struc
     ch_jw_begin(&w, '{');
     ch_jw_kcstr(&w, "type", "message");
     ch_jw_kcstr(&w, "id", r->item);
-    ch_jw_kcstr(&w, "status", done ? "completed" : "in_progress");
+    ch_jw_kcstr(&w, "status", item_status(r, done));
     ch_jw_kcstr(&w, "role", "assistant");
     ch_jw_key(&w, "content");
     ch_jw_begin(&w, '[');
@@ -246,7 +251,7 @@ static void write_reasoning(const struct openai_response *r, struct ch_buf *out,
     ch_jw_begin(&w, '{');
     ch_jw_kcstr(&w, "type", "reasoning");
     ch_jw_kcstr(&w, "id", r->item);
-    ch_jw_kcstr(&w, "status", done ? "completed" : "in_progress");
+    ch_jw_kcstr(&w, "status", item_status(r, done));
     ch_jw_key(&w, "summary");
     ch_jw_begin(&w, '[');
     if (done && r->text.n) {
@@ -448,6 +453,7 @@ static void openai_response_on_end(struct ch_completion *completion, const struc
     bool silent = !r->said && ev->end.text.n && ev->end.status == CHELA_STATUS_DONE;
     if (silent)
         openai_response_add_text(r, ev->end.text);
+    r->cut = strcmp(status, "completed") != 0;
     close_item(r);
     remember(r, status, ev);
     if (!r->r.stream) {
@@ -496,7 +502,10 @@ static void openai_response_on_event(struct ch_completion *completion,
         break;
     case CHELA_EV_TURN_END:
         ch_openai_annotations(ev->turn.citations, false, &r->annotations);
+        r->cut = ev->turn.stop_reason == CHELA_STOP_LENGTH ||
+                 ev->turn.stop_reason >= CHELA_STOP_ERROR;
         close_item(r);
+        r->cut = false;
         ch_buf_clear(&r->annotations);
         break;
     case CHELA_EV_MODEL_REQUEST: /* another turn, or another attempt */
