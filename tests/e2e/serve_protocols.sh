@@ -28,6 +28,12 @@ YAML
 cat >"$tmp/broken.json" <<'JSON'
 {"about": "fails after its first text", "repeat": true, "replies": [{"blocks": [{"text": ["half of"]}, {"error": {"status": 400}}]}]}
 JSON
+jq -n '{about: "a stop sequence ends the reply", repeat: true, replies: [{content_type: "text/event-stream", body: ([
+    {type: "message_start", message: {id: "msg_1", type: "message", role: "assistant", model: "m", content: [], usage: {input_tokens: 9, output_tokens: 1}}},
+    {type: "content_block_start", index: 0, content_block: {type: "text", text: "one "}},
+    {type: "content_block_stop", index: 0},
+    {type: "message_delta", delta: {stop_reason: "stop_sequence", stop_sequence: "</end>"}, usage: {output_tokens: 2}},
+    {type: "message_stop"}] | map("event: \(.type)\ndata: \(tojson)\n\n") | join(""))}]}' >"$tmp/ended.json"
 start_server
 printf '#!/bin/sh\nwhile [ ! -e "%s/wake" ]; do sleep 0.1; done\n' "$tmp" >"$tmp/nap"
 chmod +x "$tmp/nap"
@@ -41,6 +47,7 @@ providers:
   o: { api: openai, baseUrl: "$url/hello/o/v1", apiKeyEnv: PATH }
   r: { api: openai-responses, baseUrl: "$url/hello/r/v1", apiKeyEnv: PATH }
   broken: { api: anthropic, baseUrl: "$url/broken/b", apiKeyEnv: PATH }
+  ended: { api: anthropic, baseUrl: "$url/ended/e", apiKeyEnv: PATH }
 agents:
   list:
     - { id: coder, model: scripted/rules.yaml, retries: 0, tools: { allow: [] } }
@@ -50,6 +57,7 @@ agents:
     - { id: o, model: o/m, tools: { allow: [] } }
     - { id: r, model: r/m, tools: { allow: [] } }
     - { id: broken, model: broken/m, retries: 0, tools: { allow: [] } }
+    - { id: ended, model: ended/m, tools: { allow: [] } }
 YAML
 program=$(realpath "$program")
 serve
@@ -258,6 +266,11 @@ answers "chat: an overload" 503
 # --- Messages
 messages '"system":[{"type":"text","text":"Be kind."}],"messages":[{"role":"user","content":"hello"}]'
 tells "a message" '[.type, .role, .stop_reason, .content[0].text] | join(" ")' 'message assistant end_turn you said: hello'
+for stream in false true; do
+    post /v1/messages "{\"model\":\"ended\",\"max_tokens\":99,\"messages\":[{\"role\":\"user\",\"content\":\"count\"}],\"stop_sequences\":[\"x\",\"</end>\"],\"stream\":$stream}"
+    last=$(if $stream; then chunks | jq 'select(.type == "message_delta").delta'; else cat "$out"; fi)
+    same "a stop sequence that ended the reply, streamed $stream" "stop_sequence </end>" "$(jq -r '[.stop_reason, .stop_sequence] | join(" ")' <<<"$last")"
+done
 messages '"stream":true,"messages":[{"role":"user","content":"think"}]'
 same "a stream" "message_start content_block_start content_block_delta content_block_stop content_block_start content_block_delta content_block_stop message_delta message_stop" "$(chunks | jq -r .type | uniq | paste -sd' ')"
 same "with an estimate of its input" true "$(chunks | jq '.message.usage.input_tokens // empty | . > 100 and . < 400')"
@@ -293,7 +306,7 @@ answers "the token as a key" 200
 anon GET /v1/models -H "X-Api-Key: $token" -H 'anthropic-version: 2023-06-01'
 answers "also for the list of models" 200
 tells "which has the members of both protocols" '[.object, .first_id, .last_id, .has_more, (.data[0] | .object, .type, .display_name, .created_at, .created)] | join(" ")' \
-    'list coder broken false model model coder 1970-01-01T00:00:00Z 0'
+    'list coder ended false model model coder 1970-01-01T00:00:00Z 0'
 anon GET /v1/models/coder -H "X-Api-Key: $token" -H 'anthropic-version: 2023-06-01'
 tells "and one of them" '[.type, .id, .display_name] | join(" ")' 'model coder coder'
 anon GET /v1/models/nobody -H "X-Api-Key: $token" -H 'anthropic-version: 2023-06-01'

@@ -68,6 +68,7 @@ struct ch_turn {
     unsigned held;                 /* quirks that would remove strict schemas from this request */
     enum ch_output_way output_way; /* how this turn's request asks for the answer's form */
     struct turn_texts *texts;      /* owned; NULL: none so far */
+    char *stop_sequence;           /* owned: that ended the last reply; NULL: none, or unknown */
     enum chela_stop stop_reason;   /* for TURN_END */
     bool decoding;                 /* decoder is initialised */
     bool enough;                   /* the rest of the response does not matter */
@@ -105,6 +106,7 @@ void ch_think_release(chela_run *run) {
         ch_buf_release(&texts->logprobs);
     }
     ch_free(texts);
+    ch_free(run->turn->stop_sequence);
     ch_free(run->turn->decoder);
     ch_shared_head_release(run->turn->head);
 }
@@ -134,6 +136,10 @@ struct ch_buf *ch_think_complaint(chela_run *run) {
 
 struct ch_sv ch_think_citations(const chela_run *run) {
     return run->turn->texts ? ch_buf_sv(&run->turn->texts->citations) : CH_SV("");
+}
+
+const char *ch_think_stop_sequence(const chela_run *run) {
+    return run->turn->stop_sequence;
 }
 
 static struct ch_sv think_logprobs(const chela_run *run) {
@@ -657,6 +663,9 @@ void ch_think_reply(chela_run *run, struct ch_reply *r) {
                           .usage = r->usage,
                           .cost = account(run, &r->usage)};
     run->turn->stop_reason = (enum chela_stop)r->stop;
+    ch_free(run->turn->stop_sequence);
+    run->turn->stop_sequence =
+        r->stop_sequence.n ? ch_strndup(r->stop_sequence.p, r->stop_sequence.n) : NULL;
     ch_run_outcome_clear_error(run);
     if (!is_private) /* a request of private words holds no history to learn from */
         ch_context_budget_learn(run, &r->usage);

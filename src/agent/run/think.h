@@ -23,6 +23,8 @@ void ch_think_stopped(chela_run *run, enum chela_stop reason); /* for TURN_END *
 const char *ch_think_key(const chela_run *run);
 /* The sources of the last reply, a JSON array; empty: none. */
 struct ch_sv ch_think_citations(const chela_run *run);
+/* The stop sequence that ended the last reply; NULL: none, or unknown. */
+const char *ch_think_stop_sequence(const chela_run *run);
 /* The text that tells the model the problem with its reply. */
 struct ch_buf *ch_think_complaint(chela_run *run);
 /* Whether the next call delivers a follow-up, because the run would have ended. */

@@ -8,6 +8,7 @@
 #include "gateway/http/anthropic_messages.h"
 
 #include "agent/context/context_budget.h"
+#include "agent/run/think.h"
 #include "base/error.h"
 #include "gateway/http/anthropic_input.h"
 #include "gateway/http/completion.h"
@@ -58,6 +59,17 @@ static const char *stop_reason(const struct anthropic_message *m, const struct c
 }
 
 /* end NULL: the message begins. */
+static void write_stop(const struct anthropic_message *m, struct ch_jw *w,
+                       const struct chela_event *end) {
+    const chela_run *run = ch_completion_run(&m->r);
+    const char *reason = end ? stop_reason(m, end) : NULL, *sequence = NULL;
+    if (end && run && strcmp(reason, "end_turn") == 0)
+        sequence = ch_think_stop_sequence(run);
+    ch_jw_kcstr(w, "stop_reason", sequence ? "stop_sequence" : reason);
+    ch_jw_kcstr(w, "stop_sequence", sequence);
+}
+
+/* end NULL: the message begins. */
 static void write_message(const struct anthropic_message *m, struct ch_jw *w,
                           const struct chela_event *end) {
     CH_BUF_AUTO blocks = {0};
@@ -68,8 +80,7 @@ static void write_message(const struct anthropic_message *m, struct ch_jw *w,
     ch_jw_kcstr(w, "role", "assistant");
     ch_jw_kcstr(w, "model", m->r.agent);
     ch_jw_kraw(w, "content", ch_buf_sv(&blocks));
-    ch_jw_kcstr(w, "stop_reason", end ? stop_reason(m, end) : NULL);
-    ch_jw_kcstr(w, "stop_sequence", NULL);
+    write_stop(m, w, end);
     write_usage(w, end ? &end->end.usage : &m->expected);
     ch_jw_end(w, '}');
 }
@@ -268,8 +279,7 @@ static void end_stream(struct anthropic_message *m, const struct chela_event *ev
     struct ch_jw w = begin_event(&out, "message_delta");
     ch_jw_key(&w, "delta");
     ch_jw_begin(&w, '{');
-    ch_jw_kcstr(&w, "stop_reason", stop_reason(m, ev));
-    ch_jw_kcstr(&w, "stop_sequence", NULL);
+    write_stop(m, &w, ev);
     ch_jw_end(&w, '}');
     write_usage(&w, &ev->end.usage);
     end_event(m, &w, "message_delta");

@@ -51,6 +51,7 @@ struct ch_reply {
     struct ch_msg *msg; /* owned; NULL for an empty reply. api and model are set */
     enum ch_stop stop;
     struct ch_sv stop_raw; /* in the decoder's arena */
+    struct ch_sv stop_sequence; /* that ended the reply, if the service says so; likewise */
     struct ch_sv model;    /* the vendor's name of the model; in the decoder's arena */
     struct ch_usage usage;
     bool complete; /* the end marker was received */

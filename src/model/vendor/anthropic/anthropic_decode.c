@@ -399,7 +399,7 @@ struct event {
     struct wire_block begun;   /* the members of `block` */
     bool has_error;
 
-    struct ch_sv kind, id, model, stop; /* kind: the type of the message */
+    struct ch_sv kind, id, model, stop, stop_sequence; /* kind: the type of the message */
     struct ch_sv refusal;               /* explanation for people */
     struct ch_sv content;               /* JSON */
     struct tokens tokens;               /* those known before, or later figures */
@@ -428,6 +428,7 @@ static const struct ch_member message_members[] = {
     CH_MEMBER(struct event, id, "id", CH_MEMBER_STR),
     CH_MEMBER(struct event, model, "model", CH_MEMBER_STR),
     CH_MEMBER(struct event, stop, "stop_reason", CH_MEMBER_STR),
+    CH_MEMBER(struct event, stop_sequence, "stop_sequence", CH_MEMBER_STR),
     CH_MEMBERS_IN("stop_details", stop_details),
     CH_MEMBER(struct event, content, "content", CH_MEMBER_RAW),
     CH_MEMBERS_IN("usage", usage_members),
@@ -467,6 +468,7 @@ static void anthropic_decode_set_model(struct ch_decoder *d, struct ch_sv model)
 static void use_message(struct ch_decoder *d, const struct event *e) {
     anthropic_decode_set_model(d, e->model);
     anthropic_decode_set_stop(d, e->stop);
+    d->reply.stop_sequence = ch_arena_sv(&d->arena, e->stop_sequence);
     if (e->refusal.n) { /* message_delta may repeat it */
         ch_fold_refusal(d->fold, REFUSAL_KEY, CH_SV(""));
         ch_fold_replace(d->fold, REFUSAL_KEY, e->refusal);
