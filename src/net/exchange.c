@@ -180,11 +180,15 @@ void ch_exchange_abort(struct ch_exchange *x) {
 /* --- request */
 
 void ch_exchange_refuse(struct ch_exchange *x, int status, const char *why) {
+    const struct ch_server_opts *o = &x->client->server->opts;
     CH_BUF_AUTO body = {0};
     ch_buf_addf(&body, "%s\n", why);
     if (status == 503)
         ch_exchange_header(x, "Retry-After", "1");
-    ch_exchange_respond(x, status, "text/plain; charset=utf-8", ch_buf_sv(&body));
+    if (o->refuse && x->opening && x->opening->in.has_head)
+        o->refuse(x, status, why, o->user);
+    else
+        ch_exchange_respond(x, status, "text/plain; charset=utf-8", ch_buf_sv(&body));
 }
 
 static void exchange_on_deadline(struct ch_timer *t) {

@@ -41,10 +41,12 @@ struct ch_server_opts {
     const char *listen;
     _Atomic uint64_t *taken; /* counts connections; may be NULL; borrowed */
     const char *module_path; /* see io/module.h; may be NULL; borrowed */
-    /* Both are called on the loop thread, never from inside a function of this
-     * header. */
+    /* All are called on the loop thread, never from inside a function of this
+     * header. refuse: answers a request with a complete head that the server
+     * refuses, such as one with too large a body; NULL: the answer is text. */
     void (*head)(struct ch_exchange *x, void *user);
     void (*request)(struct ch_exchange *x, void *user);
+    void (*refuse)(struct ch_exchange *x, int status, const char *why, void *user);
     void *user;
 };
 

@@ -253,6 +253,7 @@ answers "HTTP/2: headers that are too large" 431
 truncate -s 34000000 "$tmp/large"
 call POST /v1/chat/completions $two -H 'Content-Type: application/json' --data-binary "@$tmp/large"
 answers "HTTP/2: a body that is too large" 413
+tells "HTTP/2: in the form of all errors" .error.type invalid_request_error
 call POST /v1/chat/completions $two -H 'Content-Type: application/json' -H 'Expect:' -T - <"$tmp/large"
 answers "HTTP/2: the same, of a length that nobody told" 413
 post /v1/chat/completions '{"model":"coder","stream":true,"messages":[{"role":"user","content":"hello"}]}' $two

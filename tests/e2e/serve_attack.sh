@@ -90,6 +90,10 @@ answers "JSON that is nested deeply" 400
 head -c 34000000 /dev/zero >"$tmp/zeros"
 call POST /v1/responses -H 'Content-Type: application/json' -H 'Transfer-Encoding: chunked' -H 'Expect:' --data-binary "@$tmp/zeros"
 answers "a large body in chunks" 413
+tells "in the form of all errors" '.error | [.type, .message] | join(" ")' 'invalid_request_error the body is too large'
+call POST /v1/messages -H 'Content-Type: application/json' -H 'Expect:' --data-binary "@$tmp/zeros"
+answers "a large body, announced to Anthropic's route" 413
+tells "in Anthropic's form" '[.type, .error.type] | join(" ")' 'error request_too_large'
 rm "$tmp/zeros"
 
 # Answers that nobody reads do not pile up.

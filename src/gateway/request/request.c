@@ -371,7 +371,8 @@ static void add_allow(const chela_gateway *gw, struct ch_exchange *x) {
     ch_exchange_header(x, "Allow", ch_buf_str(&methods));
 }
 
-static void request_refuse(chela_gateway *gw, struct ch_exchange *x, int status, const char *why) {
+void ch_request_on_refuse(struct ch_exchange *x, int status, const char *why, void *user) {
+    chela_gateway *gw = user;
     CH_BUF_AUTO body = {0};
     gw->counters.refused++;
     gw->counters.requests[status / 100 % 6]++;
@@ -501,7 +502,7 @@ void ch_request_on_head(struct ch_exchange *x, void *user) {
     if (!no.status)
         no = check_route(gw, x);
     if (no.status)
-        request_refuse(gw, x, no.status, no.why);
+        ch_request_on_refuse(x, no.status, no.why, gw);
 }
 
 /* --- a complete request */

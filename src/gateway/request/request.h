@@ -112,6 +112,7 @@ struct ch_request *ch_request_nested(const struct ch_request *outer,
 /* Callbacks of the server; the gateway is their argument. */
 void ch_request_on_head(struct ch_exchange *x, void *gateway);
 void ch_request_on_complete(struct ch_exchange *x, void *gateway);
+void ch_request_on_refuse(struct ch_exchange *x, int status, const char *why, void *gateway);
 
 /* All requests of a gateway: a keep-alive comment on every stream; the end of every stream
  * that needed the token, after the token has changed. */

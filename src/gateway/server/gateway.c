@@ -370,6 +370,7 @@ static int gateway_start(chela_gateway *gw, const struct chela_gateway_opts *o,
                                     .module_path = gw->rt->module_path,
                                     .head = ch_request_on_head,
                                     .request = ch_request_on_complete,
+                                    .refuse = ch_request_on_refuse,
                                     .user = gw};
     rc = ch_server_new(gw->rt->loop, &server, &gw->server, err);
     if (rc < 0)
