@@ -263,6 +263,21 @@ answers "chat: a rate limit" 429
 chat '"messages":[{"role":"user","content":"busy"}]'
 answers "chat: an overload" 503
 
+# --- the clients show the id of a response in their errors, and the log has it
+has_id() { # HEADER
+    local id
+    id=$(sed -n "s/^$1: \(req_[0-9a-f]*\).*/\1/Ip" "$err")
+    [ -n "$id" ] && grep -q " $id$" "$serve_log"
+}
+chat '"messages":[{"role":"user","content":"hello"}]'
+check "chat: the id of a response" has_id x-request-id
+chat '"stream":true,"messages":[{"role":"user","content":"hello"}]'
+check "of a stream" has_id x-request-id
+messages '"messages":[{"role":"user","content":"limit"}]'
+check "messages: of a failure" has_id request-id
+anon POST /v1/messages -H 'Content-Type: application/json' --data '{}'
+check "of a refusal" has_id request-id
+
 # --- Messages
 messages '"system":[{"type":"text","text":"Be kind."}],"messages":[{"role":"user","content":"hello"}]'
 tells "a message" '[.type, .role, .stop_reason, .content[0].text] | join(" ")' 'message assistant end_turn you said: hello'

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/log.h"
+#include "base/random_id.h"
 #include "gateway/request/auth.h"
 #include "gateway/request/gateway_state.h"
 #include "gateway/request/http_route.h"
@@ -47,8 +48,8 @@ static void request_free(struct ch_request *req) {
     chela_gateway *gw = req->gw;
     int64_t ms = ch_mono_ms(ch_loop_clock(gw->rt->loop)) - req->started;
     request_tell(req, ms);
-    ch_log(CH_LOG_INFO, "gateway", "%s %s %d %lld ms", req->route->method, req->route->path,
-           req->status, (long long)ms);
+    ch_log(CH_LOG_INFO, "gateway", "%s %s %d %lld ms%s", req->route->method, req->route->path,
+           req->status, (long long)ms, req->id ? req->id : "");
     gw->counters.requests[req->status / 100 % 6]++;
     ch_list_del(&req->link);
     gw->nrequests--;
@@ -274,6 +275,7 @@ void ch_request_forget_texts(struct ch_request *req) {
     req->param = req->query = req->session = req->last_id = ch_sv(NULL, 0);
     req->traceparent = req->body = ch_sv(NULL, 0);
     req->json = NULL;
+    req->id = NULL;
 }
 
 void ch_request_end_stream(struct ch_request *req) {
@@ -355,6 +357,16 @@ static bool speaks_anthropic(chela_gateway *gw, struct ch_exchange *x) {
     return is_anthropic(request_route(gw, &arena, in, &other), in);
 }
 
+/* The vendors' clients show the id of a response in their errors. id: " req_..." for the log;
+ * empty: the route is not one of theirs. */
+static void request_add_id(struct ch_exchange *x, bool anthropic, char id[CH_RANDOM_ID]) {
+    *id = '\0';
+    if (!ch_sv_starts(ch_inbound_target(ch_exchange_inbound(x)), "/v1/"))
+        return;
+    ch_random_id(" req_", id);
+    ch_exchange_header(x, anthropic ? "Request-Id" : "X-Request-Id", id + 1);
+}
+
 /* The challenge of a route that accepts other bearer tokens, too. */
 static const char *challenge_of(chela_gateway *gw, struct ch_exchange *x) {
     CH_ARENA_AUTO arena = {0};
@@ -373,6 +385,8 @@ static void add_allow(const chela_gateway *gw, struct ch_exchange *x) {
 
 void ch_request_on_refuse(struct ch_exchange *x, int status, const char *why, void *user) {
     chela_gateway *gw = user;
+    bool anthropic = speaks_anthropic(gw, x);
+    char id[CH_RANDOM_ID];
     CH_BUF_AUTO body = {0};
     gw->counters.refused++;
     gw->counters.requests[status / 100 % 6]++;
@@ -383,10 +397,11 @@ void ch_request_on_refuse(struct ch_exchange *x, int status, const char *why, vo
         add_allow(gw, x);
     if (status == 429)
         ch_exchange_header(x, "Retry-After", "60");
-    write_error_json(&body, status, status == 401 ? "invalid_api_key" : NULL, why,
-                     speaks_anthropic(gw, x));
+    write_error_json(&body, status, status == 401 ? "invalid_api_key" : NULL, why, anthropic);
     ch_buf_addc(&body, '\n');
-    ch_log(CH_LOG_INFO, "gateway", "refused %d from %s: %s", status, ch_exchange_peer(x), why);
+    request_add_id(x, anthropic, id);
+    ch_log(CH_LOG_INFO, "gateway", "refused %d from %s: %s%s", status, ch_exchange_peer(x), why,
+           id);
     ch_exchange_respond(x, status, "application/json", ch_buf_sv(&body));
 }
 
@@ -399,7 +414,8 @@ static bool is_preflight(const struct ch_inbound *in) {
 static void allow_origin(struct ch_exchange *x, const char *origin) {
     ch_exchange_header(x, "Access-Control-Allow-Origin", origin);
     ch_exchange_header(x, "Access-Control-Expose-Headers",
-                       "Mcp-Session-Id, WWW-Authenticate, Retry-After, X-Chela-Warning");
+                       "Mcp-Session-Id, WWW-Authenticate, Retry-After, X-Chela-Warning, "
+                       "X-Request-Id, Request-Id");
     ch_exchange_header(x, "Vary", "Origin");
 }
 
@@ -541,6 +557,7 @@ static int64_t last_number(struct ch_sv path) {
 static struct ch_request *request_new(chela_gateway *gw, struct ch_exchange *x) {
     const struct ch_inbound *in = ch_exchange_inbound(x);
     struct ch_request *req = request_add(gw);
+    char id[CH_RANDOM_ID];
     bool other;
     req->x = x;
     struct ch_sv target = ch_arena_sv(&req->arena, ch_inbound_target(in));
@@ -548,6 +565,8 @@ static struct ch_request *request_new(chela_gateway *gw, struct ch_exchange *x) 
     req->route = ch_http_route_find(gw->routes, ch_inbound_method(in), path, &req->param, &other);
     req->number = last_number(path);
     req->is_anthropic = is_anthropic(req->route, in);
+    request_add_id(x, req->is_anthropic, id);
+    req->id = ch_arena_str(&req->arena, ch_sv_str(id));
     req->session = copy_header(req, "x-chela-session");
     req->last_id = copy_header(req, "last-event-id");
     req->traceparent = copy_header(req, "traceparent");

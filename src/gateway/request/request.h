@@ -30,6 +30,7 @@ struct ch_request {
     const char *caller;         /* trace context of the client, if telemetry is on; else NULL */
     struct ch_sv body;
     const struct ch_json *json; /* the parsed body; NULL: none */
+    const char *id;             /* for the log, in the arena; see request_add_id */
     int64_t started;            /* monotonic */
     int status;
     bool is_anthropic; /* the client speaks Anthropic's protocol: its form of errors */
