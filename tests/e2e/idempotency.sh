@@ -186,6 +186,18 @@ answers "after a crash before the answer" 200
 tells "the interrupted run answers" '.choices[0].message.content' 'after a while'
 same "no second message" 1 "$(inbound i)"
 
+# --- a run that was cancelled: the session has the message
+curl -sS -m 60 -o "$tmp/waits" -w '%{http_code}' -H "Authorization: Bearer $token" -H 'Content-Type: application/json' -H 'Idempotency-Key: k21' \
+    -H 'X-Chela-Session: q' --data-binary '{"model":"coder","messages":[{"role":"user","content":"wait here"}]}' "$gateway/v1/chat/completions" >"$tmp/waits.code" &
+curl_pid=$!
+eventually status_is q running
+post /api/sessions/q/cancel '{}'
+wait $curl_pid
+same "a cancelled run" 502 "$(<"$tmp/waits.code")"
+keyed k21 /v1/chat/completions '{"model":"coder","messages":[{"role":"user","content":"wait here"}]}' -H 'X-Chela-Session: q'
+answers "does not begin again" 409
+same "no second message after a cancellation" 1 "$(inbound q)"
+
 # --- a client that left before the answer
 curl -sS -m 1 -H "Authorization: Bearer $token" -H 'Content-Type: application/json' -H 'Idempotency-Key: k14' -H 'X-Chela-Session: j' \
     --data-binary '{"model":"coder","messages":[{"role":"user","content":"slowly"}]}' "$gateway/v1/chat/completions" >/dev/null 2>&1

@@ -133,6 +133,10 @@ static void completion_end(struct ch_completion *r, struct chela_event end) {
         end.end.status = CHELA_STATUS_DONE;
         end.end.reason = CHELA_REASON_LENGTH;
     }
+    /* The session has the message, and another process may continue the run: a repeated request
+     * must not store a second one. */
+    if (end.end.reason == CHELA_REASON_CANCELLED || end.end.reason == CHELA_REASON_STORE)
+        r->request->unknown = true;
     if (ch_completion_failed(&end) && !r->request->streams)
         completion_fail(r, &end);
     else

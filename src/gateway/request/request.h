@@ -37,7 +37,7 @@ struct ch_request {
     bool streams; /* the response is a stream of events, or a WebSocket */
     bool quiet;   /* the response will be a stream: it begins after a while without an event */
     bool repeats; /* an interrupted request with the same key may have stored `event` */
-    bool unknown; /* the store failed; it may have `event` nevertheless */
+    bool unknown; /* the request failed; the store may have `event` nevertheless */
     void (*on_disconnect)(struct ch_request *req);
     void *user; /* the handler's own */
     struct ch_idempotent *idempotent; /* the request runs under a key; else NULL */
