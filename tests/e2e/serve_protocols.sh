@@ -239,6 +239,11 @@ tells "which the response says" .parallel_tool_calls false
 post /v1/messages '{"model":"r","max_tokens":9,"messages":[{"role":"user","content":"x"}],"tools":[{"name":"f","input_schema":{"type":"object"}}],"tool_choice":{"type":"auto","disable_parallel_tool_use":true}}'
 asked "messages: one call at a time" r .parallel_tool_calls false
 
+for stop in '""' '[""]' '"x"'; do
+    post /v1/chat/completions '{"model":"o","messages":[{"role":"user","content":"x"}],"stop":'"$stop"'}'
+done
+asked "chat: an empty stop sequence is none" o '[.stop // empty]' "$(printf '%s\n' '[]' '[]' '[]' '[["x"]]')"
+
 # --- Chat Completions
 chat '"messages":[{"role":"user","content":"patch"}],"tools":[{"type":"custom","custom":{"name":"apply_patch","description":"Patches."}}]'
 tells "chat: a tool with free text" '.choices[0].message.tool_calls[0] | [.type, .custom.name, .custom.input] | join(" ")' 'custom apply_patch *** Begin'
@@ -327,6 +332,10 @@ tells "and one of them" '[.type, .id, .display_name] | join(" ")' 'model coder c
 anon GET /v1/models/nobody -H "X-Api-Key: $token" -H 'anthropic-version: 2023-06-01'
 answers "one that is unknown" 404
 tells "in Anthropic's form" .error.type not_found_error
+anon GET /v1/messages/batches -H "X-Api-Key: $token" -H 'anthropic-version: 2023-06-01'
+answers "a route that only Anthropic has" 404
+tells "in its form, with the right key" .error.type not_found_error
+tells "which its clients know" .type error
 anon POST /v1/messages -H 'Content-Type: application/json' -H 'X-Api-Key: wrong-wrong-wrong-wrong' --data '{}'
 answers "a wrong key" 401
 tells "is told in its form" .error.type authentication_error

@@ -95,7 +95,7 @@ int ch_openai_stop(struct ch_request *req, const char *key, struct ch_lane_opts 
     if (!fits)
         return ch_fail(err, CHELA_EINVAL, "`%s` must be a text or a list of at most 16 texts", key);
     const char **texts = ch_arena_zalloc(&req->arena, (max + 1) * sizeof(*texts));
-    if (stop->type == CH_JSON_STRING)
+    if (ch_json_str(stop).n)
         texts[n++] = ch_arena_str(&req->arena, ch_json_str(stop));
     for (CH_JSON_EACH(e, stop))
         if (ch_json_str(e).n)

@@ -336,10 +336,12 @@ bool ch_request_query_number(struct ch_request *req, const char *name, int64_t o
 
 /* --- the head of a request */
 
-/* Does the request come from a client of Anthropic's protocol? */
+/* Does the request come from a client of Anthropic's protocol? r NULL: to no route, such as one
+ * of Anthropic's that the gateway lacks. */
 static bool is_anthropic(const struct ch_http_route *r, const struct ch_inbound *in) {
-    return r && r->flags & CH_ROUTE_ANTHROPIC &&
-           (strcmp(r->method, "POST") == 0 || ch_inbound_header(in, "anthropic-version").n);
+    if (r && !(r->flags & CH_ROUTE_ANTHROPIC))
+        return false;
+    return (r && strcmp(r->method, "POST") == 0) || ch_inbound_header(in, "anthropic-version").n;
 }
 
 static const struct ch_http_route *request_route(chela_gateway *gw, struct ch_arena *a,
