@@ -253,19 +253,16 @@ static struct ch_acp_call *find_call(struct ch_acp_shown *shown, struct ch_sv id
     return c;
 }
 
-static struct ch_acp_call *add_call(struct ch_acp_shown *shown, struct ch_sv id,
-                                    struct ch_sv name) {
+static void add_call(struct ch_acp_shown *shown, struct ch_sv id) {
     struct ch_acp_call *c = ch_alloc(sizeof(*c));
-    *c = (struct ch_acp_call){
-        .next = shown->calls, .id = ch_strndup(id.p, id.n), .name = ch_strndup(name.p, name.n)};
-    return shown->calls = c;
+    *c = (struct ch_acp_call){.next = shown->calls, .id = ch_strndup(id.p, id.n)};
+    shown->calls = c;
 }
 
 void ch_acp_shown_release(struct ch_acp_shown *shown) {
     for (struct ch_acp_call *c; (c = shown->calls);) {
         shown->calls = c->next;
         ch_free(c->id);
-        ch_free(c->name);
         ch_buf_release(&c->output);
         ch_free(c);
     }
@@ -423,7 +420,7 @@ void ch_acp_update_event(struct ch_acp_shown *shown, const struct chela_event *e
         break;
     case CHELA_EV_TOOL_CALL:
         if (!find_call(shown, sv(ev->call.id)))
-            add_call(shown, sv(ev->call.id), sv(ev->call.name));
+            add_call(shown, sv(ev->call.id));
         send_call(shown, sv(ev->call.id), sv(ev->call.name), sv(ev->call.arguments), fn, user);
         break;
     case CHELA_EV_TOOL_START:

@@ -11,7 +11,7 @@
 /* A call that runs: the editor gets its output as a whole each time. */
 struct ch_acp_call {
     struct ch_acp_call *next;
-    char *id, *name; /* owned */
+    char *id; /* owned */
     struct ch_buf output;
 };
 

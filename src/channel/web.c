@@ -5,7 +5,6 @@
 
 struct call {
     struct ch_link link;
-    struct ch_web *web;
     struct ch_http_call *http;
     struct ch_arena arena; /* URL and headers of both directions */
     struct ch_buf body;
@@ -99,7 +98,6 @@ static struct ch_header *web_headers(struct call *c, const struct ch_web_request
 void ch_web_start(struct ch_web *w, const struct ch_web_request *r, ch_web_fn *fn, void *user) {
     static const struct ch_http_handler handler = {web_on_head, web_on_data, web_on_done};
     struct call *c = ch_alloc(sizeof(*c));
-    c->web = w;
     size_t nheaders;
     const struct ch_header *headers = web_headers(c, r, &nheaders);
     if (r->body)

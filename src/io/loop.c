@@ -446,7 +446,6 @@ static int run_until(struct ch_loop *loop, const bool *stop) {
  * completes the close and frees the loop. */
 static void loop_leave(struct ch_loop *loop, struct ch_sigpipe *guard) {
     loop->running = false;
-    loop->stop = NULL;
     if (loop->closing && loop->uv == &loop->own)
         finish_own(loop);
     else if (loop->closing && loop->handles == 0)
@@ -474,7 +473,6 @@ int ch_loop_run(struct ch_loop *loop, const bool *stop) {
     struct ch_sigpipe guard;
     ch_sigpipe_block(&guard);
     loop->running = true;
-    loop->stop = stop;
     int rc = run_until(loop, stop);
     loop_leave(loop, &guard);
     return rc;

@@ -34,7 +34,6 @@ struct ch_loop {
     bool running;     /* inside ch_loop_run or ch_loop_tick */
     bool closing;     /* ch_loop_close was called */
     unsigned calling; /* depth of callbacks */
-    const bool *stop; /* flag of the ch_loop_run in progress, else NULL */
     unsigned holds, thread_holds;
 
     uv_idle_t idle;         /* active while tasks are queued, so libuv does not block */

@@ -78,7 +78,6 @@ static bool is_token(struct ch_sv s) {
 struct ch_mcp_params {
     struct ch_sv names[MOST_PARAMS];
     size_t n;
-    size_t seen; /* all members named x-mcp-header, wherever they are */
 };
 
 static int check_param(const struct ch_json *property, struct ch_mcp_params *found,

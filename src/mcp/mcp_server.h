@@ -167,7 +167,7 @@ struct chela_mcp_call {
     bool wants_task;         /* the client takes a task for an answer */
     struct ch_mcp_task task; /* texts are in the arena */
     struct ch_timer again;   /* looks at the task again */
-    struct ch_sv method, digest; /* digest: of method and parameters */
+    struct ch_sv digest;     /* of method and parameters */
     int level;
     double reported; /* last progress */
     /* Answers of the client: of earlier rounds, and of this one. */

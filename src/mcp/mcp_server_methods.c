@@ -15,7 +15,6 @@ struct ch_mcp_listener {
     struct ch_link link; /* in server->listeners */
     chela_mcp_server *server;
     chela_mcp_connection *c;
-    struct ch_rpc_request *r;
     struct ch_mcp_stream *stream;
     struct ch_arena arena;
     const char *id;               /* JSON: the id of the request */
@@ -493,8 +492,7 @@ static void methods_listen(const struct ch_mcp_incoming *in) {
         return;
     }
     struct ch_mcp_listener *l = ch_alloc(sizeof(*l));
-    *l = (struct ch_mcp_listener){
-        .server = s, .c = in->c, .r = in->r, .stream = in->c->stream};
+    *l = (struct ch_mcp_listener){.server = s, .c = in->c, .stream = in->c->stream};
     for (size_t i = 0; i < CH_LEN(lists); i++)
         if (ch_json_bool(ch_json_get(wishes, lists[i].wish), false))
             l->kinds |= lists[i].kinds;

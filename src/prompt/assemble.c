@@ -11,10 +11,8 @@
 static const char missing[] = "\n[the rest is left out: there is no room for it]";
 
 struct ch_budget ch_budget_split(size_t window, unsigned system_percent, unsigned output_percent) {
-    struct ch_budget b = {.system = window / 100 * system_percent,
-                          .output = window / 100 * output_percent};
-    b.work = window - CH_MIN(window, b.system + b.output);
-    return b;
+    return (struct ch_budget){.system = window / 100 * system_percent,
+                              .output = window / 100 * output_percent};
 }
 
 /* --- shortening ------------------------------------------------------------------------ */

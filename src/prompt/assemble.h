@@ -30,7 +30,6 @@ struct ch_layer {
 struct ch_budget {
     size_t system; /* maximum for the system prompt */
     size_t output; /* reserved for the reply */
-    size_t work;   /* the rest: tools, history, input */
 };
 struct ch_budget ch_budget_split(size_t window, unsigned system_percent, unsigned output_percent);
 

@@ -361,7 +361,6 @@ static int schema_compile_build(struct ch_compiler *c, const struct ch_json *roo
         return rc;
     c->schema->root = part_at(c, r->document, root)->sub;
     c->schema->resource = r;
-    c->schema->document = r->document;
     return 0;
 }
 

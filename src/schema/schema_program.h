@@ -170,7 +170,6 @@ struct ch_schema {
     struct ch_patterns patterns;
     const struct ch_sub *root;
     const struct ch_resource *resource; /* the outermost */
-    const struct ch_document *document; /* the document with the schema itself */
     int64_t spent;                      /* fuel used by the last report */
 };
 

@@ -747,7 +747,7 @@ int ch_schema_check(struct ch_schema *s, const struct ch_json *v, struct ch_aren
     int verdict = schema_run_verdict(s, v);
     if (verdict == 1)
         return 0;
-    struct ch_report report = {.arena = arena, .schema = s, .root = v, .out = out};
+    struct ch_report report = {.arena = arena, .root = v, .out = out};
     struct scope scope = {s->resource, NULL};
     struct run r = {.schema = s, .report = &report, .scope = &scope, .fuel = fuel_for(v)};
     r.fuel *= verdict < 0 ? 1 : 4;

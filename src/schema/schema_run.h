@@ -20,7 +20,6 @@ struct ch_schema_finding {
 /* Collects findings; created by ch_schema_check. */
 struct ch_report {
     struct ch_arena *arena;
-    struct ch_schema *schema;
     const struct ch_json *root; /* root of the value */
     struct ch_violations *out;
     bool counting; /* only count the findings */

@@ -206,8 +206,7 @@ static void run_open(struct writer *w, struct job *job) {
     hold_lease(log, asked);
     drop_lease_before(w, log);
     job->head =
-        (struct ch_log_head){.last = o.last, .created = o.last == 0, .served = o.served,
-                             .agent = log->agent};
+        (struct ch_log_head){.last = o.last, .served = o.served, .agent = log->agent};
     if (!w->instant)
         add_lease(w, log, o.token);
 }

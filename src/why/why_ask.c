@@ -94,7 +94,6 @@ struct why_call {
     struct ch_loop *loop;
     struct ch_decoder decoder;
     bool over;
-    struct chela_error err;
 };
 
 static void why_on_head(const struct ch_http_head *head, void *user) {

@@ -47,7 +47,7 @@ static int fold_all(struct ch_log *log, struct chela_error *err) {
 static void on_open(struct ch_task *task) {
     struct ch_log *log = CH_CONTAINER(task, struct ch_log, task);
     struct chela_error err = {0};
-    struct ch_log_head head = {.last = log->f->n, .created = log->f->n == 0};
+    struct ch_log_head head = {.last = log->f->n};
     int rc = fold_all(log, &err);
     log->opened = true;
     log->handler->opened(&head, CH_TAKE(log->past), rc < 0 ? &err : NULL, log->user);

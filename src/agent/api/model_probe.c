@@ -23,7 +23,6 @@ static const char plain_question[] = "Answer with one word: ready.";
 struct probe {
     int64_t began, first, ended; /* ms; first 0: no output */
     unsigned pieces, calls;
-    bool done;
     struct chela_usage usage;
     char error[CHELA_ERROR_MAX];
 };
@@ -48,9 +47,6 @@ static void model_probe_on_event(const struct chela_event *ev, void *user) {
     case CHELA_EV_TURN_END:
         p->ended = model_probe_now();
         p->usage = ev->turn.usage;
-        break;
-    case CHELA_EV_RUN_END:
-        p->done = true;
         break;
     default:
         break;

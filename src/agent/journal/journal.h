@@ -140,7 +140,6 @@ enum ch_lease {
 /* The stored facts about a session, read when the session is opened. */
 struct ch_log_head {
     uint64_t last; /* position of the newest record */
-    bool created;  /* the session is new */
     bool served;   /* the lease was taken over from a gateway */
     const char *agent; /* agent that the session was created with; valid until `close` */
 };

@@ -55,7 +55,7 @@ struct ch_discord {
     struct chela_channel_socket *socket;
     struct chela_channel_timer *again, *beat, *save;
     char process[17];           /* identifies this process in the note */
-    bool started, ready, acked; /* notes were read; events flow; the last heartbeat was answered */
+    bool started, acked;        /* notes were read; the last heartbeat was answered */
     bool continued;             /* the connection continues a session */
     bool works;                 /* and a new message came over the connection */
     bool taken;                 /* another process continues the session */

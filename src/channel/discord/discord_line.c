@@ -43,7 +43,6 @@ static void line_hang_up(struct ch_discord *d) {
     d->host->timer_stop(d->beat, d->host->user);
     d->host->socket_close(d->socket, d->socket ? 4000 : 0, d->host->user);
     d->socket = NULL;
-    d->ready = false;
 }
 
 static void line_drop_session(struct ch_discord *d) {
@@ -227,7 +226,6 @@ static void line_on_hello(struct ch_discord *d, const struct ch_json *v) {
 }
 
 static void line_is_ready(struct ch_discord *d, const char *how) {
-    d->ready = true;
     d->resumes = 0;
     d->since = ch_discord_now(d);
     d->host->trouble(NULL, d->host->user);

@@ -44,8 +44,7 @@ struct ch_idempotent { /* the requests with one key in this process */
 };
 
 struct repeat {
-    struct ch_link link;
-    struct ch_idempotent *of;
+    struct ch_link link; /* in repeats of the first request */
     struct ch_request *request;
 };
 
@@ -348,7 +347,6 @@ static void repeat_on_disconnect(struct ch_request *req) {
 
 static void wait_for_first(struct ch_idempotent *e, struct ch_request *req) {
     struct repeat *r = ch_alloc(sizeof(*r));
-    r->of = e;
     r->request = req;
     req->user = r;
     req->on_disconnect = repeat_on_disconnect;

@@ -91,7 +91,6 @@ struct ch_decoder;
 
 struct ch_codec {
     const char *name;        /* "anthropic": as users type it; stable */
-    const char *path_stream; /* appended to base_url */
     size_t state_size;       /* decoder state, zeroed, in struct ch_decoder */
     bool bare_errors;        /* JSON in the stream outside of an event counts as an event */
     /* NULL, or the protocol that this codec is a layer over (prompted.h). The decoder then

@@ -174,7 +174,6 @@ struct member { /* one who spoke */
 };
 
 struct making {
-    const struct ch_chat_view_opts *o;
     struct ch_chat_view *v;
     struct ch_arena arena;
     struct member members[MEMBERS];
@@ -245,7 +244,6 @@ static size_t take_line(struct making *m, struct ch_sv line, bool own) {
     ch_buf_add_sv(out, line);
     if (line.n && line.p[line.n - 1] != '\n')
         ch_buf_add_str(out, "\n");
-    m->v->nfresh += m->fresh && !own;
     if (!own)
         add_member(m, chat_view_name_of(line),
                    is_line(line) && line.p[6] == ' ' ? chat_view_sender_of(line) : CH_SV(""));
@@ -413,7 +411,7 @@ static void chat_view_keep_newest(struct ch_buf *b, size_t most) {
 
 void ch_chat_view_make(const struct ch_chat_view_opts *o, struct ch_chat_view *out) {
     const struct ch_transcript *t = o->transcript;
-    struct making m = {.o = o, .v = out};
+    struct making m = {.v = out};
     size_t from = CH_MIN(o->begin, t->n), lines = 0;
     *out = (struct ch_chat_view){0};
     while (from > 0 && lines < o->lines)

@@ -49,7 +49,6 @@ struct ch_chat_view { /* zeroed: empty */
     struct ch_buf seen, fresh; /* earlier lines, new lines */
     struct ch_buf members;     /* names of participants, with their ids if known */
     struct ch_buf working;     /* thoughts, calls and results of this turn */
-    size_t nfresh;
 };
 
 void ch_chat_view_make(const struct ch_chat_view_opts *o, struct ch_chat_view *out);

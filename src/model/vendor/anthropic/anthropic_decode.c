@@ -614,7 +614,6 @@ static void anthropic_decode_on_release(struct ch_decoder *d) {
 
 const struct ch_codec ch_codec_anthropic = {
     .name = "anthropic",
-    .path_stream = "/v1/messages",
     .state_size = sizeof(struct state),
     .http = ch_anthropic_http,
     .head = ch_anthropic_head,

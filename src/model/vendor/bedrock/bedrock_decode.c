@@ -569,7 +569,6 @@ static void bedrock_decode_on_release(struct ch_decoder *d) {
 
 const struct ch_codec ch_codec_bedrock = {
     .name = "bedrock",
-    .path_stream = "/model/",
     .state_size = sizeof(struct state),
     .aws_service = "bedrock",
     .binary = true,

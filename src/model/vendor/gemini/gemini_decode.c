@@ -620,7 +620,6 @@ static void gemini_decode_on_release(struct ch_decoder *d) {
 
 const struct ch_codec ch_codec_gemini = {
     .name = "gemini",
-    .path_stream = "/models",
     .state_size = sizeof(struct state),
     .bare_errors = true,
     .http = ch_gemini_http,

@@ -233,7 +233,6 @@ static const struct ch_model_names names = {ch_gemini_same, gemini_encode_is_kno
 struct writing {
     struct ch_jw w;
     struct ch_buf *out;
-    const struct ch_msg *m;
     const char *prefix; /* prefix of the message kind, until the first text */
     bool own;           /* made by this model: signatures and specific parts are sent back */
     bool is_3;          /* Gemini 3: ids, required signatures, media in results */
@@ -243,7 +242,7 @@ struct writing {
 
 static struct writing begin_content(const struct ch_model_request *req, const struct ch_msg *m,
                                     struct ch_buf *out) {
-    struct writing x = {.out = out, .m = m, .mark = ch_encode_begin(out, !out->n)};
+    struct writing x = {.out = out, .mark = ch_encode_begin(out, !out->n)};
     x.w = ch_jw(out);
     x.prefix = ch_msg_kind_prefix(m->kind);
     x.own = ch_encode_wrote(req, m, "gemini", &names);

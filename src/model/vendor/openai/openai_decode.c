@@ -39,8 +39,7 @@ struct said {
 
 struct state {
     struct ch_openai_calls calls;
-    bool finished;      /* a finish_reason was received */
-    bool unnamed;       /* an empty one was received: this server sends no reasons */
+    bool unnamed;       /* an empty finish_reason was received: this server sends no reasons */
     bool native_length; /* a router reports that the model's output was truncated */
     bool unexplained;   /* a whole reply whose finish_reason is null */
     const char *member; /* member that contained the last reasoning */
@@ -91,7 +90,6 @@ static void openai_decode_finish(struct ch_decoder *d, struct ch_sv raw) {
         st->unnamed = true;
         return;
     }
-    st->finished = true;
     d->reply.complete = true;
     d->reply.stop = openai_decode_stop_of(raw);
     if (!ch_sv_eq(raw, d->reply.stop_raw))
@@ -692,7 +690,6 @@ static void openai_decode_on_release(struct ch_decoder *d) {
 
 const struct ch_codec ch_codec_openai = {
     .name = "openai",
-    .path_stream = "/chat/completions",
     .state_size = sizeof(struct state),
     .takes_cache_key = true,
     .http = ch_openai_http,

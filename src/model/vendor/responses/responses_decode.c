@@ -391,7 +391,6 @@ static void responses_decode_on_release(struct ch_decoder *d) {
 
 const struct ch_codec ch_codec_responses = {
     .name = CH_RESPONSES,
-    .path_stream = "/responses",
     .state_size = sizeof(struct state),
     .takes_cache_key = true,
     .http = ch_responses_http,

@@ -204,14 +204,13 @@ int ch_responses_begin(struct ch_responses_items *x, struct ch_fold *f, unsigned
 /* --- whole items */
 
 struct wire_part {
-    struct ch_sv type, text, refusal;
+    struct ch_sv text, refusal;
     struct ch_sv annotations; /* JSON */
 };
 
 /* Read the next part of an array. */
 static bool responses_items_next_part(struct ch_pull *p, struct wire_part *w) {
     static const struct ch_member members[] = {
-        CH_MEMBER(struct wire_part, type, "type", CH_MEMBER_STR),
         CH_MEMBER(struct wire_part, text, "text", CH_MEMBER_STR),
         CH_MEMBER(struct wire_part, refusal, "refusal", CH_MEMBER_STR),
         CH_MEMBER(struct wire_part, annotations, "annotations", CH_MEMBER_RAW),
