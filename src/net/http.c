@@ -75,9 +75,9 @@ struct ch_http {
     struct ch_pool pool;
     struct ch_http_call *calls;
     struct proxy_setting proxy_http, proxy_https;
-    char *no_proxy, *user_agent; /* owned */
-    struct ch_buf last_text;     /* the URL that was parsed last */
-    struct ch_url last_url;      /* in last_text */
+    char *no_proxy;          /* owned */
+    struct ch_buf last_text; /* the URL that was parsed last */
+    struct ch_url last_url;  /* in last_text */
     struct ch_request_memo last_head;
 };
 
@@ -246,8 +246,7 @@ static void send_request(struct ch_http_call *call) {
     if (call->req->max_body)
         call->response.max_body = call->req->max_body;
     http_enter(call, PHASE_FIRST_BYTE);
-    ch_request_head(&call->http->last_head, &head, call->req, &call->url, absolute,
-                    call->http->user_agent);
+    ch_request_head(&call->http->last_head, &head, call->req, &call->url, absolute);
     ch_conn_send(call->conn, &head, call->req->body, call->req->nbody);
 }
 
@@ -495,7 +494,6 @@ struct ch_http *ch_http_new(struct ch_loop *loop, const struct ch_http_opts *opt
     h->proxy_http = read_proxy(opts->proxy_http);
     h->proxy_https = read_proxy(opts->proxy_https);
     h->no_proxy = ch_strdup(opts->no_proxy ? opts->no_proxy : "");
-    h->user_agent = ch_strdup(opts->user_agent ? opts->user_agent : "chela/" CHELA_VERSION);
     return h;
 }
 
@@ -512,7 +510,6 @@ void ch_http_close(struct ch_http *h) {
     ch_buf_release(&h->last_text);
     ch_request_forget(&h->last_head);
     ch_free(h->no_proxy);
-    ch_free(h->user_agent);
     ch_shared_unref(h->shared);
     ch_free(h);
 }
@@ -531,8 +528,4 @@ int ch_http_route(const struct ch_http *h, const struct ch_url *url, struct ch_c
 
 struct ch_shared *ch_http_shared(const struct ch_http *h) {
     return h->shared;
-}
-
-const char *ch_http_user_agent(const struct ch_http *h) {
-    return h->user_agent;
 }

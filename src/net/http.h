@@ -24,7 +24,6 @@ struct ch_http_opts {
      * address, network/bits, "*"; host:port for one port only. */
     const char *no_proxy;
     const char *ca_file;     /* NULL: the system's trust store */
-    const char *user_agent;  /* NULL: chela/VERSION */
     const char *module_path; /* colon-separated directories tried first; may be NULL */
 };
 

@@ -9,6 +9,5 @@
 int ch_http_route(const struct ch_http *h, const struct ch_url *url, struct ch_conn_route *out,
                   struct chela_error *err);
 struct ch_shared *ch_http_shared(const struct ch_http *h);
-const char *ch_http_user_agent(const struct ch_http *h);
 
 #endif

@@ -131,8 +131,7 @@ size_t ch_request_known(const struct ch_request_memo *m, const struct ch_http_re
  * header, for example of a trace, differs from every request to the next. Returns the number of
  * headers in the memo. */
 static size_t write_memo(struct ch_request_memo *m, const struct ch_http_request *req,
-                         const struct ch_url *url, const struct ch_proxy *proxy,
-                         const char *user_agent) {
+                         const struct ch_url *url, const struct ch_proxy *proxy) {
     struct ch_buf *out = &m->head;
     size_t n = common_headers(m, req);
     if (n == 0 || replaces_added(req, n))
@@ -148,7 +147,7 @@ static size_t write_memo(struct ch_request_memo *m, const struct ch_http_request
         CH_BUF_LIT(out, "\r\n");
     }
     if (!net_request_is_given(req, 0, CH_SV("user-agent")))
-        net_request_add_header(out, CH_SV("User-Agent"), ch_sv_str(user_agent));
+        CH_BUF_LIT(out, "User-Agent: " CH_USER_AGENT "\r\n");
     if (proxy && proxy->auth)
         net_request_add_header(out, CH_SV("Proxy-Authorization"), ch_sv_str(proxy->auth));
     m->fields = out->n;
@@ -184,11 +183,11 @@ int ch_request_check(struct ch_request_memo *m, const struct ch_http_request *re
 
 void ch_request_head(struct ch_request_memo *m, struct ch_buf *out,
                      const struct ch_http_request *req, const struct ch_url *url,
-                     const struct ch_proxy *proxy, const char *user_agent) {
+                     const struct ch_proxy *proxy) {
     uint64_t n = body_size(req);
     size_t i = m->proxy != proxy ? 0 : m->checked == req ? m->known : ch_request_known(m, req);
     if (i == 0)
-        i = write_memo(m, req, url, proxy, user_agent);
+        i = write_memo(m, req, url, proxy);
     ch_buf_reserve(out, m->head.n + LENGTH_MOST);
     ch_buf_add_sv(out, ch_buf_sv(&m->head));
     for (; i < req->nheaders; i++)

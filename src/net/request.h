@@ -5,6 +5,8 @@
 #include "net/proxy.h"
 #include "net/transport.h"
 
+#define CH_USER_AGENT "chela/" CHELA_VERSION
+
 /* The head that was written last, without its length and without headers that differ from request
  * to request. Requests to a model repeat it. Zeroed: nothing is known. */
 struct ch_request_memo {
@@ -30,7 +32,7 @@ int ch_request_check(struct ch_request_memo *m, const struct ch_http_request *re
  * User-Agent unless given, and Content-Length. */
 void ch_request_head(struct ch_request_memo *m, struct ch_buf *out,
                      const struct ch_http_request *req, const struct ch_url *url,
-                     const struct ch_proxy *proxy, const char *user_agent);
+                     const struct ch_proxy *proxy);
 
 void ch_request_forget(struct ch_request_memo *m);
 

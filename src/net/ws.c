@@ -167,7 +167,7 @@ static void ws_on_ready(struct ch_conn *c, void *user) {
         return;
     }
     w->state = ASKING;
-    ch_ws_add_request(&out, &w->parts, nonce, ch_http_user_agent(w->http), w->key);
+    ch_ws_add_request(&out, &w->parts, nonce, w->key);
     ch_conn_send(c, &out, NULL, 0);
 }
 

@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/sha1.h"
 #include "base/utf8.h"
+#include "net/request.h"
 
 #define MOST_CONTROL 125 /* bytes of a control frame's payload */
 #define ROOM_KEPT ((size_t)64 * 1024) /* buffer kept between messages */
@@ -14,8 +15,7 @@
 /* --- upgrade */
 
 void ch_ws_add_request(struct ch_buf *out, const struct ch_url *url,
-                       const unsigned char nonce[CH_WS_NONCE], const char *user_agent,
-                       char key[25]) {
+                       const unsigned char nonce[CH_WS_NONCE], char key[25]) {
     CH_BUF_AUTO text = {0};
     ch_base64_add(&text, ch_sv((const char *)nonce, CH_WS_NONCE));
     memcpy(key, ch_buf_str(&text), 25);
@@ -24,9 +24,9 @@ void ch_ws_add_request(struct ch_buf *out, const struct ch_url *url,
     CH_BUF_LIT(out, " HTTP/1.1\r\nHost: ");
     ch_url_add_authority(out, url);
     ch_buf_addf(out,
-                "\r\nUser-Agent: %s\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+                "\r\nUser-Agent: " CH_USER_AGENT "\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
                 "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: %s\r\n\r\n",
-                user_agent, key);
+                key);
 }
 
 size_t ch_ws_head_size(struct ch_sv bytes) {

@@ -44,8 +44,7 @@ enum ch_ws_code { /* close codes */
 
 /* Append the request; `key` receives the Sec-WebSocket-Key, for ch_ws_accepted. */
 void ch_ws_add_request(struct ch_buf *out, const struct ch_url *url,
-                       const unsigned char nonce[CH_WS_NONCE], const char *user_agent,
-                       char key[25]);
+                       const unsigned char nonce[CH_WS_NONCE], char key[25]);
 
 /* The length of the response head including its empty line; 0: incomplete. */
 size_t ch_ws_head_size(struct ch_sv bytes);

@@ -124,7 +124,7 @@ static void test_given_headers_replace_ours(void **state) {
     struct fetch f = {.req = {.method = "DELETE", .headers = headers, .nheaders = 2}};
 
     open_server(e, hello, NULL);
-    open_client(e, &(struct ch_http_opts){.user_agent = "theirs"});
+    open_client(e, NULL);
     f.req.url = e->url;
     fetch_run(&f, e->transport, e->loop);
     assert_string_equal(ch_buf_str(&e->seen), "DELETE /path?q=1 HTTP/1.1\r\nhost: other.test\r\n"

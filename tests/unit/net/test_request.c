@@ -89,7 +89,7 @@ static void write_head(struct ch_request_memo *m, const struct sample *s, struct
     struct ch_url url;
     assert_int_equal(ch_url_parse(ch_sv_str(s->url), &url, NULL), 0);
     ch_buf_clear(out);
-    ch_request_head(m, out, &req, &url, s->proxied ? &proxy : NULL, "agent");
+    ch_request_head(m, out, &req, &url, s->proxied ? &proxy : NULL);
 }
 
 /* Whatever was sent before, a head is the one that a client without a memory writes. */
@@ -119,7 +119,8 @@ static void test_known(void **state) {
     (void)state;
     assert_int_equal(ch_request_known(&memo, &first), 0);
     write_head(&memo, &samples[0], &out);
-    assert_string_equal(ch_buf_str(&out), "POST /x HTTP/1.1\r\nHost: a\r\nUser-Agent: agent\r\n"
+    assert_string_equal(ch_buf_str(&out), "POST /x HTTP/1.1\r\nHost: a\r\n"
+                                          "User-Agent: " CH_USER_AGENT "\r\n"
                                           "k: one\r\nl: two\r\nContent-Length: 1\r\n\r\n");
     assert_int_equal(ch_request_known(&memo, &first), 2);
     assert_int_equal(ch_request_known(&memo, &longer), 2); /* the length is no part of it */
@@ -144,7 +145,7 @@ static void test_changing_header(void **state) {
     for (unsigned i = 0; i < 3; i++) {
         static const size_t known[] = {0, 0, 1};
         assert_int_equal(ch_request_known(&memo, &req), known[i]);
-        ch_request_head(&memo, &out, &req, &url, NULL, "agent");
+        ch_request_head(&memo, &out, &req, &url, NULL);
         headers[1].value = i ? CH_SV("3") : CH_SV("2");
     }
     headers[1].value = CH_SV("a\nb");

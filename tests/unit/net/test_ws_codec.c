@@ -235,10 +235,11 @@ static void test_request(void **state) {
     char key[25];
     CH_BUF_AUTO out = {0};
     assert_int_equal(ch_url_parse(CH_SV("https://h.test:8443/ws/v2?a=1"), &url, NULL), 0);
-    ch_ws_add_request(&out, &url, (const unsigned char *)"the sample nonce", "chela/1", key);
+    ch_ws_add_request(&out, &url, (const unsigned char *)"the sample nonce", key);
     assert_string_equal(key, "dGhlIHNhbXBsZSBub25jZQ==");
     assert_string_equal(ch_buf_str(&out),
-                        "GET /ws/v2?a=1 HTTP/1.1\r\nHost: h.test:8443\r\nUser-Agent: chela/1\r\n"
+                        "GET /ws/v2?a=1 HTTP/1.1\r\nHost: h.test:8443\r\n"
+                        "User-Agent: chela/" CHELA_VERSION "\r\n"
                         "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
                         "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n");
 }
