@@ -223,7 +223,7 @@ static int cassette_match(struct ch_http_call *call, struct chela_error *err) {
 }
 
 /* Restore a recorded error. */
-static int cassette_read_error(const struct ch_json *e, struct chela_error *err) {
+static void cassette_read_error(const struct ch_json *e, struct chela_error *err) {
 #define ROW(name, value, text) {"CHELA_" #name, CHELA_##name}, {#name, CHELA_##name},
     static const struct {
         const char *name;
@@ -235,7 +235,7 @@ static int cassette_read_error(const struct ch_json *e, struct chela_error *err)
     for (size_t i = 0; i < CH_LEN(codes); i++)
         if (ch_sv_is(code, codes[i].name))
             rc = codes[i].code;
-    return ch_fail(err, rc, "%.*s", CH_SV_FMT(message));
+    ch_fail(err, rc, "%.*s", CH_SV_FMT(message));
 }
 
 /* False: the callback ended the call. */

@@ -24,10 +24,10 @@ static void join_clean(struct ch_buf *out, struct ch_sv ref) {
     }
 }
 
-int ch_url_join(struct ch_buf *out, struct ch_sv base, struct ch_sv ref) {
+void ch_url_join(struct ch_buf *out, struct ch_sv base, struct ch_sv ref) {
     CH_ARENA_AUTO arena = {0};
     CH_BUF_AUTO text = {0};
 
     join_clean(&text, ref);
-    return ch_buf_add_sv(out, ch_uri_resolve(&arena, base, ch_buf_sv(&text)));
+    ch_buf_add_sv(out, ch_uri_resolve(&arena, base, ch_buf_sv(&text)));
 }

@@ -8,6 +8,6 @@
  * ("" if none). Surrounding white space and inner line breaks are dropped, and
  * bytes that are invalid in URLs are percent-encoded. The result is not
  * validated: pass it to ch_url_parse before connecting. */
-int ch_url_join(struct ch_buf *out, struct ch_sv base, struct ch_sv ref);
+void ch_url_join(struct ch_buf *out, struct ch_sv base, struct ch_sv ref);
 
 #endif

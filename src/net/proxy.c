@@ -160,14 +160,14 @@ bool ch_proxy_bypass(struct ch_sv list, const struct ch_url *url) {
     return false;
 }
 
-int ch_proxy_add_connect(struct ch_buf *out, const struct ch_proxy *p, const char *host,
-                         uint16_t port) {
+void ch_proxy_add_connect(struct ch_buf *out, const struct ch_proxy *p, const char *host,
+                          uint16_t port) {
     const char *fmt = strchr(host, ':') ? "CONNECT [%s]:%u HTTP/1.1\r\nHost: [%s]:%u\r\n"
                                         : "CONNECT %s:%u HTTP/1.1\r\nHost: %s:%u\r\n";
     ch_buf_addf(out, fmt, host, port, host, port);
     if (p->auth)
         ch_buf_addf(out, "Proxy-Authorization: %s\r\n", p->auth);
-    return CH_BUF_LIT(out, "\r\n");
+    CH_BUF_LIT(out, "\r\n");
 }
 
 int ch_proxy_refused(const struct ch_proxy *p, int status, const char *target,

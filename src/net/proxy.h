@@ -25,8 +25,8 @@ void ch_proxy_free(struct ch_proxy *p);
 bool ch_proxy_bypass(struct ch_sv list, const struct ch_url *url);
 
 /* Append the CONNECT request for a tunnel to host:port. */
-int ch_proxy_add_connect(struct ch_buf *out, const struct ch_proxy *p, const char *host,
-                         uint16_t port);
+void ch_proxy_add_connect(struct ch_buf *out, const struct ch_proxy *p, const char *host,
+                          uint16_t port);
 
 /* Convert the proxy's refusal of a tunnel to an error. */
 int ch_proxy_refused(const struct ch_proxy *p, int status, const char *target,

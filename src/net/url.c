@@ -200,21 +200,21 @@ bool ch_url_is_loopback(const struct ch_url *u) {
            ends_nocase(u->host, CH_SV(".localhost"));
 }
 
-int ch_url_add_authority(struct ch_buf *out, const struct ch_url *u) {
+void ch_url_add_authority(struct ch_buf *out, const struct ch_url *u) {
     bool brackets = u->kind == CH_HOST_IPV6;
     if (brackets)
         ch_buf_addc(out, '[');
-    int rc = ch_buf_add_sv(out, u->host);
+    ch_buf_add_sv(out, u->host);
     if (brackets)
-        rc = ch_buf_addc(out, ']');
+        ch_buf_addc(out, ']');
     if (u->port == (u->tls ? 443 : 80))
-        return rc;
+        return;
     ch_buf_addc(out, ':');
-    return ch_buf_add_uint(out, u->port);
+    ch_buf_add_uint(out, u->port);
 }
 
-int ch_url_add_target(struct ch_buf *out, const struct ch_url *u) {
+void ch_url_add_target(struct ch_buf *out, const struct ch_url *u) {
     if (u->target.n == 0 || u->target.p[0] != '/')
         ch_buf_addc(out, '/');
-    return ch_buf_add_sv(out, u->target);
+    ch_buf_add_sv(out, u->target);
 }

@@ -40,10 +40,10 @@ bool ch_url_is_loopback(const struct ch_url *u);
 
 /* Append "host", "host:8080" or "[::1]:8080"; the port only if it is not the
  * scheme's default. */
-int ch_url_add_authority(struct ch_buf *out, const struct ch_url *u);
+void ch_url_add_authority(struct ch_buf *out, const struct ch_url *u);
 
 /* Append the request target in origin form; it always starts with '/'. */
-int ch_url_add_target(struct ch_buf *out, const struct ch_url *u);
+void ch_url_add_target(struct ch_buf *out, const struct ch_url *u);
 
 /* Binary form of a literal address: 4 or 16 bytes; 0 if text is not an address. */
 size_t ch_ip_parse(struct ch_sv text, unsigned char out[16]);

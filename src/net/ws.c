@@ -86,13 +86,13 @@ int ch_ws_send(struct ch_ws *w, enum ch_ws_kind kind, struct ch_sv data) {
 
 /* --- in */
 
-static int say_goodbye(struct ch_ws *w, struct ch_sv payload, struct chela_error *err) {
+static void say_goodbye(struct ch_ws *w, struct ch_sv payload, struct chela_error *err) {
     unsigned code = payload.n < 2
                         ? CH_WS_UNSAID
                         : (unsigned)(unsigned char)payload.p[0] << 8 | (unsigned char)payload.p[1];
     w->code = code;
     ch_ws_send(w, CH_WS_CLOSE, ch_sv(payload.p, payload.n < 2 ? 0 : 2));
-    return ch_fail(err, CHELA_ENET, "%s closed the WebSocket (%u)", w->conn->label, code);
+    ch_fail(err, CHELA_ENET, "%s closed the WebSocket (%u)", w->conn->label, code);
 }
 
 static bool ws_on_frame(enum ch_ws_kind kind, struct ch_sv payload, void *user) {

@@ -97,10 +97,9 @@ struct listing {
     bool states; /* second pass: read the states */
 };
 
-static struct ch_schedule *store_schedules_put(struct listing *l, struct ch_schedule *s) {
+static void store_schedules_put(struct listing *l, struct ch_schedule *s) {
     l->list = ch_realloc(l->list, (l->n + 1) * sizeof(*l->list));
     l->list[l->n++] = (struct entry){.s = s};
-    return s;
 }
 
 static struct entry *store_schedules_find(struct listing *l, struct ch_sv name) {

@@ -9,9 +9,9 @@
 #include "model/codec/errors.h"
 #include "model/message/message_json.h"
 
-static uint64_t request_append(chela_run *owner, enum ch_record_type type, struct ch_sv json) {
-    return owner->session->agent->rt->journal->ops->append(owner->session->journal->log, type,
-                                                           json, CH_SYNC_LATER);
+static void request_append(chela_run *owner, enum ch_record_type type, struct ch_sv json) {
+    owner->session->agent->rt->journal->ops->append(owner->session->journal->log, type, json,
+                                                    CH_SYNC_LATER);
 }
 
 /* --- parts ---------------------------------------------------------------------------- */

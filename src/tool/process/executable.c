@@ -121,7 +121,7 @@ static const struct program_options running_options[] = {
 };
 
 /* The last path component, lower case, without a version: "python". */
-static size_t executable_base_name(const char *file, char out[64]) {
+static void executable_base_name(const char *file, char out[64]) {
     const char *slash = strrchr(file, '/');
     const char *name = slash ? slash + 1 : file;
     size_t n = 0;
@@ -134,7 +134,6 @@ static size_t executable_base_name(const char *file, char out[64]) {
            ((out[n - 1] >= '0' && out[n - 1] <= '9') || out[n - 1] == '.' || out[n - 1] == '-'))
         n--;
     out[n] = '\0';
-    return n;
 }
 
 /* ld-linux-x86-64.so.2, ld-musl-aarch64.so.1, ld.so: loaders, which run the program in

@@ -166,12 +166,11 @@ double chela_willing_at(const chela_willing *w, int64_t at) {
 
 /* Advances to `at`, or to LATEST. An earlier time than the present one is replaced by the
  * present one. */
-static int64_t advance(chela_willing *w, int64_t at) {
+static void advance(chela_willing *w, int64_t at) {
     at = CH_MIN(at, LATEST);
     at = w->at == INT64_MIN ? at : CH_MAX(at, w->at);
     w->w = chela_willing_at(w, at);
     w->at = at;
-    return at;
 }
 
 static bool is_quiet_hour(const struct chela_willing_rules *r, int64_t at) {

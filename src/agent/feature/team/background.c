@@ -284,10 +284,10 @@ static void background_save(const chela_run *run, struct ch_jw *w) {
 
 /* --- people */
 
-/* CHELA_ESTATE: other calls wait. */
-static int background_go_on(struct ch_background *b) {
+/* Resumes the run, unless other calls still wait. */
+static void background_go_on(struct ch_background *b) {
     struct chela_run_opts o = background_opts(b, NULL);
-    return chela_run_resume(b->session, &o, NULL, NULL);
+    chela_run_resume(b->session, &o, NULL, NULL);
 }
 
 static int background_approve(chela_session *s, const char *approval_id,
