@@ -133,8 +133,8 @@ static void do_mount(const char *src, const char *dst, const char *type, unsigne
         mounts_fail("mount", dst);
 }
 
-static void mounts_make_directory(const char *path, mode_t mode) {
-    if (mkdir(path, mode) < 0 && errno != EEXIST)
+static void mounts_make_directory(const char *path) {
+    if (mkdir(path, 0755) < 0 && errno != EEXIST)
         mounts_fail("make", path);
 }
 
@@ -144,7 +144,7 @@ static void make_parents(const char *path) {
     for (const char *p = strchr(path + 1, '/'); p; p = strchr(p + 1, '/')) {
         ch_buf_clear(&buf);
         ch_buf_add(&buf, path, (size_t)(p - path));
-        mounts_make_directory(ch_buf_str(&buf), 0755);
+        mounts_make_directory(ch_buf_str(&buf));
     }
 }
 
@@ -158,7 +158,7 @@ static void make_mount_point(const char *src, const char *dst) {
     if (stat(dst, &there) == 0)
         return;
     if (S_ISDIR(st.st_mode)) {
-        mounts_make_directory(dst, 0755);
+        mounts_make_directory(dst);
         return;
     }
     int fd = open(dst, O_CREAT | O_WRONLY | O_CLOEXEC, 0444);
@@ -178,7 +178,7 @@ static void mount_tmpfs(const char *dst, const char *mode, uint64_t size) {
                             : ch_text("mode=%s", mode);
 
     make_parents(dst);
-    mounts_make_directory(dst, 0755);
+    mounts_make_directory(dst);
     do_mount("tmpfs", dst, "tmpfs", MS_NOSUID | MS_NODEV, data);
 }
 
@@ -200,7 +200,7 @@ static void mount_dev(const char *dst, uint64_t size) {
         if (symlink(links[i][0], ch_text("%s/%s", dst, links[i][1])) < 0)
             mounts_fail("make", links[i][1]);
     const char *pts = ch_text("%s/pts", dst);
-    mounts_make_directory(pts, 0755);
+    mounts_make_directory(pts);
     do_mount("devpts", pts, "devpts", MS_NOSUID | MS_NOEXEC, "newinstance,ptmxmode=0666,mode=620");
     mount_tmpfs(ch_text("%s/shm", dst), "1777", size);
 }
@@ -223,13 +223,13 @@ static void mounts_carry_out(const struct ch_view_step *op) {
         break;
     case CH_STEP_DIR:
         make_parents(dst);
-        mounts_make_directory(dst, 0755);
+        mounts_make_directory(dst);
         break;
     case CH_STEP_TMPFS:
         mount_tmpfs(dst, "1777", op->size);
         break;
     case CH_STEP_PROC:
-        mounts_make_directory(dst, 0755);
+        mounts_make_directory(dst);
         do_mount("proc", dst, "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL);
         break;
     case CH_STEP_DEV:
@@ -260,8 +260,8 @@ void ch_mounts_make(const struct ch_box *box, const struct ch_box_view *view) {
     if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
         mounts_fail("detach", "/");
     do_mount("tmpfs", BASE, "tmpfs", MS_NOSUID | MS_NODEV, "mode=755");
-    mounts_make_directory(BASE OLD, 0755);
-    mounts_make_directory(BASE NEW, 0755);
+    mounts_make_directory(BASE OLD);
+    mounts_make_directory(BASE NEW);
     pivot(BASE, BASE OLD);
     mount_tmpfs(NEW, "755", 0);
     for (size_t i = 0; i < view->n; i++)

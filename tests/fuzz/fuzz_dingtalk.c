@@ -23,7 +23,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n) {
         abort();
     rest = rest.p ? rest : ch_sv("", 0);
     ch_dingtalk_title(&title, rest);
-    ch_kit_format(&text, rest, true);
+    ch_kit_format(&text, rest);
     if (!title.n || (ch_utf8_valid(rest) &&
                      (!ch_utf8_valid(ch_buf_sv(&title)) || !ch_utf8_valid(ch_buf_sv(&text)))))
         abort();

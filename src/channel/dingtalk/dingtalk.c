@@ -401,7 +401,7 @@ static void dingtalk_survey(chela_runtime *rt, const struct chela_channel_opts *
 
 static void dingtalk_format(const char *text, size_t n, chela_channel_write_fn *write, void *out) {
     CH_BUF_AUTO buf = {0};
-    ch_kit_format(&buf, ch_sv(text, n), true);
+    ch_kit_format(&buf, ch_sv(text, n));
     write(ch_buf_str(&buf), buf.n, out);
 }
 

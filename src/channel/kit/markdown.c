@@ -19,7 +19,7 @@ static bool kit_folds(struct ch_sv line, struct ch_sv next) {
            !kit_is_row(next);
 }
 
-void ch_kit_format(struct ch_buf *out, struct ch_sv text, bool breaks) {
+void ch_kit_format(struct ch_buf *out, struct ch_sv text) {
     bool code = false, table = false;
     while (text.p && text.n) {
         struct ch_sv line = ch_sv_split(&text, '\n'), rest = text;
@@ -29,7 +29,7 @@ void ch_kit_format(struct ch_buf *out, struct ch_sv text, bool breaks) {
             ch_buf_add_str(out, "```\n");
         table = row;
         ch_buf_add_sv(out, line);
-        if (breaks && !fence && !code && !row && kit_folds(line, next))
+        if (!fence && !code && !row && kit_folds(line, next))
             ch_buf_add_str(out, "  ");
         code ^= fence;
         if (text.p || code || table)

@@ -3,8 +3,8 @@
 #define CH_CHANNEL_KIT_MARKDOWN_H
 #include "base/buf.h"
 
-/* Appends Markdown with tables as blocks of code. `breaks`: a line break that the service would
- * drop gets two spaces before it. */
-void ch_kit_format(struct ch_buf *out, struct ch_sv markdown, bool breaks);
+/* Appends Markdown with tables as blocks of code. A line break inside a paragraph, which the
+ * service would drop, gets two spaces before it. */
+void ch_kit_format(struct ch_buf *out, struct ch_sv markdown);
 
 #endif

@@ -154,7 +154,7 @@ static int postgres_change_append(struct chela_store_db *db, struct chela_store_
                      args, CH_LEN(args), &res, err);
     if (rc < 0)
         return rc;
-    int64_t id = PQntuples(res) ? ch_pg_int(res, 0, 0) : 0;
+    int64_t id = PQntuples(res) ? ch_pg_int(res, 0) : 0;
     PQclear(res);
     if (!id)
         return postgres_change_why_not(db, c, err);
@@ -246,7 +246,7 @@ static int postgres_change_drop(struct chela_store_db *db, struct chela_store_ch
 
     if (rc < 0)
         return rc;
-    int64_t id = PQntuples(res) ? ch_pg_int(res, 0, 0) : 0;
+    int64_t id = PQntuples(res) ? ch_pg_int(res, 0) : 0;
     PQclear(res);
     c->rc = 0;
     if (id)

@@ -168,7 +168,7 @@ int ch_pg_set_clock(struct chela_store_db *db, struct chela_error *err) {
     if (rc < 0)
         return rc;
     int64_t ours = before + (ch_now_ms(&ch_clock_system) - before) / 2;
-    int64_t skew = ch_pg_int(res, 0, 0) - ours;
+    int64_t skew = ch_pg_int(res, 0) - ours;
     if (llabs(skew - db->skew) >= CLOCK_SLACK_MS)
         db->skew = skew;
     PQclear(res);
@@ -234,7 +234,7 @@ static int postgres_db_read_version(struct chela_store_db *db, int64_t *version,
     rc = ch_pg_query(db, "SELECT version FROM chela.format", NULL, 0, &res, err);
     if (rc < 0)
         return rc;
-    *version = PQntuples(res) == 1 ? ch_pg_int(res, 0, 0) : -1;
+    *version = PQntuples(res) == 1 ? ch_pg_int(res, 0) : -1;
     PQclear(res);
     return postgres_db_check_version(db, *version, err);
 }

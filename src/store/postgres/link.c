@@ -293,6 +293,6 @@ int ch_pg_walk(struct chela_store_db *db, const char *sql, const struct ch_pg_ar
     return rc;
 }
 
-int64_t ch_pg_int(const PGresult *res, int row, int column) {
-    return strtoll(PQgetvalue(res, row, column), NULL, 10);
+int64_t ch_pg_int(const PGresult *res, int column) {
+    return strtoll(PQgetvalue(res, 0, column), NULL, 10);
 }

@@ -21,6 +21,7 @@ int ch_pg_query(struct chela_store_db *db, const char *sql, const struct ch_pg_a
 int ch_pg_script(struct chela_store_db *db, const char *sql, long *count, struct chela_error *err);
 int ch_pg_walk(struct chela_store_db *db, const char *sql, const struct ch_pg_arg *args, size_t n,
                ch_pg_row_fn *fn, void *user, struct chela_error *err);
-int64_t ch_pg_int(const PGresult *res, int row, int column);
+/* A number in the first row. */
+int64_t ch_pg_int(const PGresult *res, int column);
 
 #endif

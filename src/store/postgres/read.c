@@ -44,7 +44,7 @@ int ch_pg_read(struct chela_store_db *db, const struct ch_pg_reading *r, const s
 /* --- sessions ---------------------------------------------------------------- */
 
 static uint64_t postgres_read_count(const PGresult *res, int column) {
-    return (uint64_t)ch_pg_int(res, 0, column);
+    return (uint64_t)ch_pg_int(res, column);
 }
 
 struct chela_store_session ch_pg_session_of(const struct chela_store_db *db, const PGresult *res) {
@@ -54,15 +54,15 @@ struct chela_store_session ch_pg_session_of(const struct chela_store_db *db, con
         .title = PQgetvalue(res, 0, 2),
         .status = PQgetvalue(res, 0, 3),
         .parent = PQgetvalue(res, 0, 4),
-        .created = ch_pg_int(res, 0, 5),
-        .updated = ch_pg_int(res, 0, 6),
+        .created = ch_pg_int(res, 5),
+        .updated = ch_pg_int(res, 6),
         .last = postgres_read_count(res, 7),
         .window = postgres_read_count(res, 8),
         .turns = postgres_read_count(res, 9),
         .messages = postgres_read_count(res, 10),
         .owner = PQgetvalue(res, 0, 11),
         .token = postgres_read_count(res, 12),
-        .until = ch_pg_local_time(db, ch_pg_int(res, 0, 13)),
+        .until = ch_pg_local_time(db, ch_pg_int(res, 13)),
     };
 }
 
@@ -120,9 +120,9 @@ struct records {
 static struct chela_store_record postgres_read_record_of(const PGresult *row) {
     return (struct chela_store_record){
         .seq = postgres_read_count(row, 0),
-        .type = (uint32_t)ch_pg_int(row, 0, 1),
-        .ts = ch_pg_int(row, 0, 2),
-        .sum = (uint32_t)ch_pg_int(row, 0, 3),
+        .type = (uint32_t)ch_pg_int(row, 1),
+        .ts = ch_pg_int(row, 2),
+        .sum = (uint32_t)ch_pg_int(row, 3),
         .data = PQgetvalue(row, 0, 4),
         .n = (size_t)PQgetlength(row, 0, 4),
     };
@@ -161,7 +161,7 @@ struct scan {
 };
 
 static int postgres_read_on_newest(const PGresult *row, void *user) {
-    *(int64_t *)user = PQgetisnull(row, 0, 0) ? 0 : ch_pg_int(row, 0, 0);
+    *(int64_t *)user = PQgetisnull(row, 0, 0) ? 0 : ch_pg_int(row, 0);
     return 0;
 }
 
@@ -214,7 +214,7 @@ static int postgres_read_on_item(const PGresult *row, void *user) {
         .data = PQgetvalue(row, 0, 3),
         .n = (size_t)PQgetlength(row, 0, 3),
         .receipt = PQgetvalue(row, 0, 4),
-        .ts = ch_pg_int(row, 0, 5),
+        .ts = ch_pg_int(row, 5),
         .attempts = postgres_read_count(row, 6),
     };
 

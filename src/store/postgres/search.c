@@ -73,9 +73,9 @@ static void postgres_search_cut_out(struct ch_buf *out, const char *text, const 
 static int postgres_search_on_row(const PGresult *row, void *user) {
     struct searching *s = user;
     struct chela_store_record r = {
-        .seq = (uint64_t)ch_pg_int(row, 0, 2),
-        .ts = ch_pg_int(row, 0, 3),
-        .type = (uint32_t)ch_pg_int(row, 0, 4),
+        .seq = (uint64_t)ch_pg_int(row, 2),
+        .ts = ch_pg_int(row, 3),
+        .type = (uint32_t)ch_pg_int(row, 4),
         .data = PQgetvalue(row, 0, 5),
         .n = (size_t)PQgetlength(row, 0, 5),
     };
