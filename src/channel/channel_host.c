@@ -23,7 +23,7 @@ static struct ch_loop *host_loop(const struct ch_channel *c) {
     return c->gateway.rt->loop;
 }
 
-/* --- what the gateway does */
+/* --- functions of the gateway */
 
 static void host_arrived(const struct chela_channel_arrival *in, chela_channel_arena *a,
                          chela_accepted_fn *done, void *tag, void *user) {
@@ -432,7 +432,7 @@ static int host_ed25519_verify(const unsigned char key[32], const unsigned char 
     return cipher && cipher->ed25519_verify(key, signature, text.p, text.n);
 }
 
-/* --- all of them */
+/* --- the table of functions */
 
 void ch_channel_host_init(struct ch_channel *c) {
     ch_web_init(&c->web, c->gateway.rt);

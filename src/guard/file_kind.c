@@ -10,7 +10,7 @@
 #include "base/mem.h"
 #include "base/sv.h"
 
-/* --- .git, as file systems see it ------------------------------------------- */
+/* --- names that a file system takes for .git -------------------------------- */
 
 /* HFS+ ignores these characters in names: U+200C..F, U+202A..E, U+206A..F, U+FEFF. Returns
  * the length of such a character, or 0. */

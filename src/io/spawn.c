@@ -216,7 +216,7 @@ static int find_program(const char *name, const char *const *env, struct ch_buf 
     return ch_fail(err, CHELA_ENOENT, "cannot run %s: not found in PATH", name);
 }
 
-/* --- starting it */
+/* --- starting the program */
 
 /* posix_spawn returns only errno; find the path that the error concerns. */
 static int spawn_explain(struct chela_error *err, const struct ch_child_opts *opts,

@@ -689,7 +689,7 @@ void ch_mcp_call_list(const struct ch_mcp_incoming *in, struct ch_mcp_item *item
     call_free(call);
 }
 
-/* --- what the function reads */
+/* --- getters for the function of a call */
 
 const char *chela_mcp_call_name(const chela_mcp_call *call) {
     return call->name;

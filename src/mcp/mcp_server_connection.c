@@ -109,7 +109,7 @@ void ch_mcp_notify(chela_mcp_connection *c, struct ch_mcp_stream *stream, const 
     restore_aim(c, before);
 }
 
-/* --- what the server says about itself */
+/* --- description of the server */
 
 void ch_mcp_write_info(const chela_mcp_server *s, struct ch_jw *w) {
     ch_jw_begin(w, '{');

@@ -166,7 +166,7 @@ int chela_mcp_result_not_found(chela_mcp_call *call) {
     return chela_mcp_result_error(call, "there is no %s", call->name);
 }
 
-/* --- the whole */
+/* --- the result */
 
 /* A structured result that is no JSON, or not of the tool's schema, is an error. */
 static void check_structured(chela_mcp_call *call) {

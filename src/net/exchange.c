@@ -15,7 +15,7 @@ static struct ch_loop *exchange_loop_of(const struct ch_exchange *x) {
     return x->client->server->loop;
 }
 
-/* --- end */
+/* --- begin and end */
 
 void ch_exchange_init(struct ch_exchange *x, struct ch_client *c,
                       const struct ch_carrier *carrier) {

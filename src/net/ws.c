@@ -61,7 +61,7 @@ static void on_late(struct ch_timer *t) {
     ws_end(w, &err);
 }
 
-/* --- out */
+/* --- sending */
 
 static void ws_flush(struct ch_ws *w) {
     if (!w->conn || w->conn->sending || !w->queue.n)
@@ -84,7 +84,7 @@ int ch_ws_send(struct ch_ws *w, enum ch_ws_kind kind, struct ch_sv data) {
     return 0;
 }
 
-/* --- in */
+/* --- receiving */
 
 static void say_goodbye(struct ch_ws *w, struct ch_sv payload, struct chela_error *err) {
     unsigned code = payload.n < 2

@@ -90,7 +90,7 @@ struct ch_sv ch_ws_peer_offer(const struct ch_inbound *in, const char *prefix) {
     return ch_sv(NULL, 0);
 }
 
-/* --- out */
+/* --- sending */
 
 static void ws_peer_on_time(struct ch_timer *t);
 
@@ -151,7 +151,7 @@ static void ws_peer_on_time(struct ch_timer *t) {
                    ws_peer_on_time);
 }
 
-/* --- in */
+/* --- receiving */
 
 static unsigned code_in(struct ch_sv payload) {
     return payload.n < 2 ? CH_WS_UNSAID

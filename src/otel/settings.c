@@ -218,7 +218,7 @@ static void read_signal(struct reading *r, enum ch_otel_signal s) {
     o->url = text;
 }
 
-/* --- all */
+/* --- all settings */
 
 /* OTEL_TRACES_SAMPLER_ARG: a value that is no share counts as not set. */
 static double read_share(const struct reading *r) {

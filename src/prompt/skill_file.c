@@ -199,7 +199,7 @@ static void read_yaml(struct ch_arena *a, const struct ch_json *root, struct ch_
     out->for_models = !ch_json_is(no_models, CH_JSON_TRUE);
 }
 
-/* --- the text below it ------------------------------------------------------------ */
+/* --- the text below the head ------------------------------------------------------ */
 
 static struct ch_sv first_heading(struct ch_sv body) {
     while (body.n) {

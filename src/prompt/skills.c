@@ -362,7 +362,7 @@ const struct ch_skill *ch_skills_find(const struct ch_skills *s, struct ch_sv na
     return NULL;
 }
 
-/* --- what has changed -------------------------------------------------------------- */
+/* --- detecting changes ------------------------------------------------------------- */
 
 static const char *version_now(const struct ch_skill *skill, struct ch_arena *a) {
     CH_BUF_AUTO text = {0};

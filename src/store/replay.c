@@ -229,7 +229,7 @@ static void replay_follow(struct replaying *r, struct ch_sv id) {
     replay_tell(r, &before, &before, true);
 }
 
-/* --- what roles decided --------------------------------------------------------------- */
+/* --- decisions of roles --------------------------------------------------------------- */
 
 static bool has_roles(const struct replaying *r, const struct ch_json *state) {
     const struct ch_reflecting *f = &ch_mode_settings(r->agent)->reflection;

@@ -174,7 +174,7 @@ static void undo_hold(chela_undo *u, chela_call *call) {
     s->held[s->nheld++] = call;
 }
 
-/* --- what a call changes ------------------------------------------------------------------- */
+/* --- changes of a call --------------------------------------------------------------------- */
 
 /* Directories that do not exist will be created with the file. */
 static void undo_note_parents(chela_undo *u, const char *path) {

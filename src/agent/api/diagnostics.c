@@ -61,7 +61,7 @@ static void look_at_modules(const chela_runtime *rt, struct ch_jw *w) {
     }
 }
 
-/* --- keys: that they are there, not what they are */
+/* --- keys: their presence, not their values */
 
 /* False: an earlier provider uses the same variable. */
 static bool is_first(const struct ch_provider *p) {

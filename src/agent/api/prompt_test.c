@@ -317,7 +317,7 @@ static char *write_report(const struct test *test) {
     return ch_buf_take(&out);
 }
 
-/* --- all of it -------------------------------------------------------------------------- */
+/* --- all cases -------------------------------------------------------------------------- */
 
 static int read_cases(struct test *test, struct chela_error *err) {
     const struct chela_prompt_test_opts *o = &test->opts;
@@ -421,7 +421,7 @@ char *chela_prompt_test(chela_runtime *rt, const struct chela_prompt_test_opts *
     return report;
 }
 
-/* --- two of them ------------------------------------------------------------------------- */
+/* --- comparison of two versions ---------------------------------------------------------- */
 
 static struct ch_rate rate_in(const struct ch_json *report) {
     return ch_rate((size_t)ch_json_int(ch_json_get(report, "passed"), 0),

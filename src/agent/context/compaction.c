@@ -96,7 +96,7 @@ void ch_compaction_abort(chela_run *run) {
     free_compaction(c);
 }
 
-/* --- the end of it ------------------------------------------------------------------ */
+/* --- the end of a compaction -------------------------------------------------------- */
 
 static size_t message_tokens(const struct ch_transcript *t, size_t i) {
     return ch_msg_tokens(t->msgs[i], (enum ch_counting)t->counting);

@@ -130,7 +130,7 @@ int ch_context_words(const chela_agent *a, const char *channel, const char *send
     return 0;
 }
 
-/* --- what applies ------------------------------------------------------------------------ */
+/* --- tools and model of the run ---------------------------------------------------------- */
 
 static bool context_has(const chela_run *run, const char *name) {
     struct ch_sv sv = ch_sv_str(name);

@@ -104,7 +104,7 @@ void ch_tool_embedding_charge(chela_run *run, int64_t tokens) {
         ch_run_journal_embedded(run, m->target->spec, tokens);
 }
 
-/* --- what to ask for ------------------------------------------------------------ */
+/* --- texts to embed ------------------------------------------------------------- */
 
 static struct ch_tool_embedding *embedding_of(const chela_run *run) {
     return run->session->agent->embedding;

@@ -337,7 +337,7 @@ static int fold_message(struct reading *r) {
     return 0;
 }
 
-/* --- what became of calls ----------------------------------------------------------- */
+/* --- outcomes of calls -------------------------------------------------------------- */
 
 static struct ch_replay_call *journal_replay_call_of(const struct reading *r) {
     int64_t i = ch_json_int(ch_json_get(r->v, "call"), -1);

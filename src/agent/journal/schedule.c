@@ -14,7 +14,7 @@
 #define LATE_MS MINUTE_MS
 #define MOST_LOOKS 20000 /* occurrences that are enumerated at most */
 
-/* --- what it says */
+/* --- definition of a schedule */
 
 static int check_name(const char *name, struct chela_error *err) {
     size_t n = name ? strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -110,7 +110,7 @@ void ch_schedule_free(struct ch_schedule *s) {
     ch_free(s);
 }
 
-/* --- as a note */
+/* --- a schedule as a note */
 
 static void schedule_kopt(struct ch_jw *w, const char *key, const char *text) {
     if (text)
@@ -312,7 +312,7 @@ void ch_schedule_stamp(const struct ch_schedule *s, int64_t due, struct ch_buf *
     ch_offset_write(out, offset);
 }
 
-/* --- for everybody */
+/* --- public functions */
 
 int chela_schedule_check(const struct chela_schedule *given, struct chela_error *err) {
     CH_AUTO(ch_schedule) s = NULL;

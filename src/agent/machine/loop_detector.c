@@ -30,7 +30,7 @@ static int64_t limit_of(const struct chela_loop_guard *given, enum ch_loop_kind 
     return limits[kind];
 }
 
-/* --- what changes by itself ------------------------------------------------------ */
+/* --- values that change without progress ----------------------------------------- */
 
 static bool loop_detector_is_word(char c) {
     return ch_char_is(c, CH_CHAR_WORD);
@@ -164,7 +164,7 @@ static uint64_t digest(uint64_t h, struct ch_sv s) {
     return ch_hash(h, ch_sv(from, (size_t)(end - from)));
 }
 
-/* --- what happened ----------------------------------------------------------------- */
+/* --- calls and results ------------------------------------------------------------- */
 
 static uint32_t step_before(const struct ch_loop_detector *g, unsigned back) {
     return g->steps[(g->n - 1 - back) % CH_LOOP_DETECTOR_STEPS];

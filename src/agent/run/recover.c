@@ -37,7 +37,7 @@
 #include "tool/call/consent.h"
 #include "tool/call/delivery.h"
 
-/* --- taking it up -------------------------------------------------------------- */
+/* --- state of the run ---------------------------------------------------------- */
 
 static void refill(chela_run *run) {
     for (CH_LIST_EACH(k, &run->past->notes)) {
@@ -76,7 +76,7 @@ static void set_machine(chela_run *run) {
         run->m.seq += CH_LIMIT_UNSTORED; /* skip numbers that the earlier process may have used */
 }
 
-/* --- going on --------------------------------------------------------------------- */
+/* --- continuing the run ----------------------------------------------------------- */
 
 /* Counts successes and failures of results. A denied call counts as neither. */
 static void count_results(const struct ch_msg *m, struct ch_input *in) {
@@ -143,7 +143,7 @@ static void take_up(chela_run *run) {
     }
 }
 
-/* --- making it ---------------------------------------------------------------------- */
+/* --- creating the run --------------------------------------------------------------- */
 
 static int park(chela_session *s, chela_run *run, struct chela_error *err) {
     struct ch_run_counters *counters = ch_run_journal_counters(run);
@@ -195,7 +195,7 @@ int ch_recover_new(chela_session *s, const struct chela_run_opts *opts, chela_ru
     return 0;
 }
 
-/* --- answers before it goes on ---------------------------------------------------------- */
+/* --- answers before the run continues --------------------------------------------------- */
 
 /* Finds what takes an answer of n bytes: the call with this index or, with *below, a call of a
  * run below. */

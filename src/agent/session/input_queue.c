@@ -145,7 +145,7 @@ int chela_session_queue(chela_session *s, const struct chela_queue_opts *given,
     return rc;
 }
 
-/* --- beginning with what waits ------------------------------------------------------ */
+/* --- starting a run with waiting input ---------------------------------------------- */
 
 static bool same(const struct ch_input_queue *f, const struct ch_principal *a,
                  const struct ch_principal *b) {
@@ -309,7 +309,7 @@ static void on_rested(chela_session *s) {
         start_soon(s->input);
 }
 
-/* --- what comes in --------------------------------------------------------------------- */
+/* --- arriving input -------------------------------------------------------------------- */
 
 static bool is_full(const struct ch_input_queue *f, const struct ch_msg *m) {
     return f->waiting.n >= f->opts.cap || (f->waiting.n && !ch_queue_fits(&f->waiting, m));

@@ -33,7 +33,7 @@
 #include "model/message/message_json.h"
 #include "tool/process/jobs.h"
 
-/* --- what happens by itself */
+/* --- events without a request */
 
 const struct ch_msg *ch_session_tell(chela_session *s, struct ch_sv text) {
     struct ch_msg *m =

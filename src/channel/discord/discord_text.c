@@ -192,7 +192,7 @@ void ch_discord_exact(struct ch_buf *out, struct ch_sv text) {
     ch_buf_add_str(out, "\n```");
 }
 
-/* --- what people write */
+/* --- messages of people */
 
 /* Append the name of a person whom the message mentions. */
 static void text_add_name(struct ch_buf *out, struct ch_sv id, const struct ch_json *mentions) {

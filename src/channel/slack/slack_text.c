@@ -162,7 +162,7 @@ void ch_slack_format(struct ch_buf *out, struct ch_sv text) {
         ch_buf_add_str(out, "```");
 }
 
-/* --- what people write */
+/* --- messages of people */
 
 static size_t slack_entity(struct ch_buf *out, struct ch_sv s) {
     static const struct {

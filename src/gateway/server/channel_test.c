@@ -200,7 +200,7 @@ static int test_alone(chela_runtime *rt, const struct chela_channel_ops *ops,
     return rc;
 }
 
-/* --- both */
+/* --- the test, by one of the two ways */
 
 char *chela_channel_test(chela_runtime *rt, const struct chela_channel_opts *given, const char *to,
                          const char *url, const char *token, struct chela_error *err) {

@@ -16,7 +16,7 @@ struct ch_msg *ch_call_ids_renew(struct ch_call_ids *ids, enum ch_id_rule rule,
                                  const struct ch_msg *m, size_t at);
 void ch_call_ids_release(struct ch_call_ids *ids);
 
-/* --- context: told with the message that it belongs to */
+/* --- context: becomes text of its message */
 
 /* Returns a copy of m whose CONTEXT blocks are text: TEXT blocks, or in a message of results
  * the end of the last result, because nothing may follow results; else NULL. */

@@ -207,7 +207,7 @@ int ch_encode_extra(const struct ch_model_request *req, struct ch_buf *tail, siz
     return CHELA_OK;
 }
 
-/* --- who wrote a message */
+/* --- authors of messages */
 
 static bool claude_is_known(struct ch_sv model) {
     return ch_claude_parse(model).family != CH_CLAUDE_NOT;

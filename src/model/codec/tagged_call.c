@@ -143,7 +143,7 @@ static void tagged_call_read_json(struct found *f, struct ch_sv s) {
     }
 }
 
-/* --- XML, as far as models write it */
+/* --- the subset of XML that models write */
 
 struct element {
     struct ch_sv tag, value, content; /* <tag=value> or <tag name="value"> */

@@ -297,7 +297,7 @@ static void open_thought(struct ch_tags *t, const char *closer) {
     t->closer = closer;
 }
 
-/* --- text and tags in it */
+/* --- tags in text */
 
 /* True if the line ends with the mark that opened `code`, so that the code continues in the
  * next line. */

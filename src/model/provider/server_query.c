@@ -105,7 +105,7 @@ int ch_server_query_models(struct ch_providers *ps, const struct ch_target *t, s
     return rc == CHELA_OK ? ch_server_query(ps, &http, body, err) : rc;
 }
 
-/* --- how large the context is */
+/* --- size of the context */
 
 struct wanted {
     struct ch_sv id;

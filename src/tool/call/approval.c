@@ -481,7 +481,7 @@ enum ch_vouch ch_approvals_granted(const struct ch_approvals *a, const chela_cal
     return best;
 }
 
-/* --- what a rule vouches for -------------------------------------------------------- */
+/* --- explaining a rule -------------------------------------------------------------- */
 
 static void explain_command(const struct rule *r, const char *file, const char *lacks,
                             struct ch_buf *out) {

@@ -8,7 +8,7 @@
 
 #define USUAL_PATH "/usr/local/bin:/usr/bin:/bin"
 
-/* --- finding one ------------------------------------------------------------ */
+/* --- finding a program ------------------------------------------------------ */
 
 static bool is_executable(const char *file) {
     struct stat st;

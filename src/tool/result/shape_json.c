@@ -161,7 +161,7 @@ static void write_json(struct ch_buf *out, const struct form *f) {
     ch_jw_end(&w, '}');
 }
 
-/* --- how many fit -------------------------------------------------------- */
+/* --- number of records that fit ------------------------------------------ */
 
 static size_t most_records(const struct ch_shape *how) {
     return how->records ? how->records : CH_DEFAULT_RECORDS;

@@ -234,7 +234,7 @@ static bool beat_take_turn(chela_run *run) {
     return !ch_think_open(run) || !ch_emit(run, &ev);
 }
 
-/* --- what it is shown ------------------------------------------------------------------ */
+/* --- context of a beat ----------------------------------------------------------------- */
 
 /* Adds the memory files. They are read for every beat, so that changes take effect at once. */
 static void add_memory(const chela_agent *a, struct ch_buf *out) {

@@ -9,7 +9,7 @@
 
 #define CANDIDATES 8 /* candidates that are parsed */
 
-/* --- finding it */
+/* --- finding the object */
 
 /* The end of the value whose opening bracket is at p: the position behind its closing
  * bracket; NULL: the value is cut off. */
@@ -44,7 +44,7 @@ static const struct ch_json *parse(struct ch_sv text, struct ch_arena *a) {
     return ch_json_parse(a, copy, CH_JSON_REPLACE, &v, NULL, NULL) == 0 ? v : NULL;
 }
 
-/* --- reading it */
+/* --- reading the object */
 
 static const struct ch_json *any_of(const struct ch_json *o, const char *const *names) {
     const struct ch_json *v = NULL;

@@ -42,7 +42,7 @@ static void say_here(chela_run *run, struct ch_sv part) {
     ch_emit(run, &ev);
 }
 
-/* --- through one ------------------------------------------------------------------------- */
+/* --- through a channel ------------------------------------------------------------------- */
 
 struct sending {
     chela_call *call;

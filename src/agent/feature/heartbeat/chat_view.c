@@ -117,7 +117,7 @@ bool ch_chat_view_part(struct ch_sv *rest, struct ch_sv *part) {
     return false;
 }
 
-/* --- what a message has of them */
+/* --- lines of a message */
 
 static bool chat_view_is_digit(char c) {
     return c >= '0' && c <= '9';
@@ -407,7 +407,7 @@ static void chat_view_keep_newest(struct ch_buf *b, size_t most) {
     ch_buf_consume(b, from ? (size_t)(from + 1 - b->p) : b->n - most);
 }
 
-/* --- all of it */
+/* --- the view */
 
 void ch_chat_view_make(const struct ch_chat_view_opts *o, struct ch_chat_view *out) {
     const struct ch_transcript *t = o->transcript;

@@ -126,7 +126,7 @@ void ch_mode_ask(chela_run *run, enum ch_role_kind role, const struct ch_prompt_
         ch_driver_break(run, &err);
 }
 
-/* --- what roles are told ---------------------------------------------------------- */
+/* --- context of roles ------------------------------------------------------------- */
 
 bool ch_mode_offers(const chela_run *run, const struct ch_tool *t) {
     const struct ch_policy *p = &run->permit.policy;

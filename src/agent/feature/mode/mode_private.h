@@ -42,7 +42,7 @@ struct ch_mode_state {
 
 struct ch_mode_state *ch_mode_state(const chela_run *run); /* NULL: the run has no mode */
 
-/* --- mode.c: ends of a turn, after which nothing of it may be touched */
+/* --- mode.c: ends of a turn. The caller must not use the turn afterwards */
 /* Ends the run with a role's text, or with `otherwise` if the text is empty. */
 void ch_mode_say(chela_run *run, struct ch_sv text, const char *otherwise, enum ch_reason reason);
 /* A role gave no usable answer. True: a warning states this and the alternative, and the run
@@ -55,7 +55,7 @@ void ch_mode_react(chela_run *run);
 void ch_mode_ask(chela_run *run, enum ch_role_kind role, const struct ch_prompt_value *values,
                  size_t n, ch_role_answer_fn *fn);
 
-/* --- mode.c: what roles are told */
+/* --- mode.c: context of roles */
 bool ch_mode_offers(const chela_run *run, const struct ch_tool *t);
 void ch_mode_write_tool(struct ch_jw *w, const struct ch_tool *t, const char *kind);
 void ch_mode_context(const chela_run *run, struct ch_buf *out);

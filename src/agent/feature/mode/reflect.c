@@ -12,7 +12,7 @@ static const char *const names[] = {
     [CH_REFLECT_ESCALATE] = "escalate",
 };
 
-/* --- what the judge said ------------------------------------------------------------ */
+/* --- reading the judge's answer ----------------------------------------------------- */
 
 static int read_score(const struct ch_json *evaluation, const char *name, int *out,
                       struct chela_error *err) {
@@ -75,7 +75,7 @@ int ch_reflect_read(struct ch_arena *a, struct ch_sv answer, struct ch_reflectio
     return 0;
 }
 
-/* --- what follows from it ------------------------------------------------------------- */
+/* --- the decision --------------------------------------------------------------------- */
 
 /* The kind of the next attempt: the proposed one, or else a retry of the named step, or
  * else a new plan. */

@@ -213,7 +213,7 @@ static void step_tools_take_plan(chela_call *call) {
 
 static const struct ch_tool_ops plan_ops = {.name = "plan", .start = step_tools_take_plan};
 
-/* --- adding them -------------------------------------------------------------------- */
+/* --- adding the tools --------------------------------------------------------------- */
 
 #define TASK "{\"type\":\"object\",\"properties\":{\"task\":{\"type\":\"string\"}}," \
              "\"required\":[\"task\"]}"

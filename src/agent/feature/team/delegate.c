@@ -50,7 +50,7 @@ static chela_agent *delegate_agent_of(const struct delegate *d) {
     return ch_agent_find(d->rt, d->id);
 }
 
-/* --- how far it may go --------------------------------------------------------------- */
+/* --- limits of depth and number ------------------------------------------------------ */
 
 /* True: the run is a delegated agent, one level below its caller. */
 static bool is_level(const chela_run *run) {
@@ -185,7 +185,7 @@ static void delegate_start(chela_call *call) {
         open_child(call, run, to);
 }
 
-/* --- offering one ------------------------------------------------------------------------ */
+/* --- offering an agent as a tool --------------------------------------------------------- */
 
 #define DELEGATE_BEGIN                                                                             \
     "{\"type\":\"object\",\"properties\":{"                                                        \

@@ -427,7 +427,7 @@ static void gemini_encode_results(const struct ch_model_request *req, const stru
     end_content(&x);
 }
 
-/* --- the rest */
+/* --- calls, reasoning and whole messages */
 
 static void gemini_encode_write_call(struct writing *x, const struct ch_block *b) {
     char id[CH_ID_ROOM], name[CH_NAME_ROOM];

@@ -259,7 +259,7 @@ static int apply_patch_carry_out(struct job *j, const struct ch_patch_file *f) {
     return f->kind == CH_PATCH_DELETE ? delete_file(j, f, s, &text) : update_file(j, f, s, &text);
 }
 
-/* --- all of them --------------------------------------------------------- */
+/* --- all files of the patch ---------------------------------------------- */
 
 static const struct stat *mode_of(const struct slot *s) {
     return s->was ? &s->st : s->moved ? &s->like : NULL;

@@ -350,7 +350,7 @@ static int look_at_file(struct search *s, struct ch_sv path, int fd) {
     return rc;
 }
 
-/* --- all of them --------------------------------------------------------- */
+/* --- all files ----------------------------------------------------------- */
 
 static bool grep_is_wanted(const struct query *q, const struct ch_walk_entry *e) {
     if (e->kind != CH_WALK_FILE)

@@ -33,7 +33,7 @@ struct reading {
     struct ch_buf text;
 };
 
-/* --- what kind of file --------------------------------------------------- */
+/* --- kinds of files ------------------------------------------------------ */
 
 enum sort { IMAGE, BINARY, MAYBE /* binary only if its content looks binary */ };
 
