@@ -32,8 +32,8 @@ void *ch_memdup(const void *p, size_t n);
 char **ch_strings_dup(const char *const *list);
 void ch_strings_free(char **list);
 
-/* CH_AUTO(ch_toolbox) tb = ...; calls ch_toolbox_free(tb) at the end of the
- * scope. A type supports CH_AUTO through CH_DEFINE_AUTO(ch_toolbox) in its
+/* CH_AUTO(ch_schema) s = ...; calls ch_schema_free(s) at the end of the
+ * scope. A type supports CH_AUTO through CH_DEFINE_AUTO(ch_schema) in its
  * header. */
 #define CH_DEFINE_AUTO(type)                                                   \
     static inline void type##_auto_(struct type **p) { type##_free(*p); }

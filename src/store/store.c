@@ -126,8 +126,9 @@ int ch_record_damaged(const char *key, uint64_t seq, struct chela_error *err) {
                    (unsigned long long)seq);
 }
 
-/* patient: the failure of another call is no reason to fail. Inlined in every call of the backend,
- * this and ch_store_leave would double this file. */
+/* Waits for the backend. False: another call failed meanwhile, or the store does not answer;
+ * never for a patient caller. Not inlined: copies in every call of the backend would double the
+ * code of this file. */
 __attribute__((noinline)) static bool store_wait(chela_store *s, bool patient) {
     pthread_mutex_lock(&s->lock);
     unsigned failures = s->failures;

@@ -106,7 +106,7 @@ struct chela_agent {
     struct chela_error failed; /* last error of chela_agent_tool; code 0: none */
     bool untold;               /* chela_ask has not reported `failed` yet */
     unsigned max_depth, max_children;   /* limits of delegation, defaults applied */
-    bool starts_background; /* may call agents in the background (team/background.h) */
+    bool starts_background; /* may call agents in the background (feature/team/background.h) */
     bool chat_actions;                  /* may react, edit and recall messages in chats */
     bool gateway_tool;                  /* owners may change the gateway's settings through it */
     char *memo;                         /* owned: JSON of the host for STATE records; NULL: none */

@@ -123,7 +123,7 @@ struct chela_session {
     chela_wake_fn *on_wake;     /* may be NULL */
     void *wake_user;
     const struct ch_beside_ops *beside_ops; /* NULL: no agent works beside it, nor it beside
-                                               another session (team/background.h) */
+                                               another session (feature/team/background.h) */
     struct ch_list background;    /* agents that work beside it */
     struct ch_background *beside; /* the entry of this session in the list of its starting
                                    * session; NULL: none */

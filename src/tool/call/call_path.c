@@ -11,7 +11,7 @@
 #include "tool/result/similar.h"
 
 int ch_call_path_place(const chela_call *call, const char *given, enum ch_making what, bool create,
-                  struct ch_place *out) {
+                       struct ch_place *out) {
     struct ch_path_guard guard = call->guard;
 
     guard.what = what;

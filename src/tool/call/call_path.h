@@ -6,7 +6,7 @@
 /* Resolve the place where a call writes a file. Protected paths (sandbox_policy.h) are
  * rejected, also through links, and no directory is created there. */
 int ch_call_path_place(const chela_call *call, const char *given, enum ch_making what, bool create,
-                  struct ch_place *out);
+                       struct ch_place *out);
 
 /* Set the call's error result from a negative errno, with the path as the model gave it;
  * verb names the operation: "read". Returns 0. */

@@ -34,7 +34,7 @@ struct ch_tool_settings {
     struct ch_database_setting *databases; /* owned */
     size_t ndatabases;
 
-    /* web_fetch: comma-separated host patterns, see ch_web_host */
+    /* web_fetch: comma-separated host patterns, see struct ch_fetch_rules */
     char *allow_hosts; /* NULL: every host; "": none */
     char *deny_hosts;
     bool allow_private; /* permit addresses outside of the public Internet */
