@@ -561,6 +561,22 @@ static bool waits_for_admission(const chela_run *run) {
     return run->m.seq > 0 && (run->over || !c->begun || c->end_seq || c->admit_seq);
 }
 
+/* The interruption takes effect in driver_begin. The RUN_END of a pause that is being stored is
+ * not sent. */
+static void interrupt_when_admitted(chela_run *run, const char *why) {
+    struct ch_control *c = run->control;
+    bool pausing = c->end_seq;
+    if (!atomic_exchange(&c->asked, true)) {
+        c->cancel_reason = ch_strdup(why);
+        atomic_store(&c->cancelled, true);
+    }
+    c->end_seq = 0;
+    if (run->over)
+        ch_run_begin(run);
+    else if (pausing)
+        ch_run_admit(run);
+}
+
 void ch_driver_interrupt(chela_run *run, enum ch_in kind, const char *why) {
     if (ch_run_over(&run->m) || run->dead || run->retired || run->control->interrupt != CH_IN_INPUT)
         return;
@@ -569,17 +585,8 @@ void ch_driver_interrupt(chela_run *run, enum ch_in kind, const char *why) {
     run->stop = kind; /* no delta follows */
     if (ch_run_parent_paused(run)) /* takes effect when the parent is resumed */
         return;
-    if (waits_for_admission(run)) { /* takes effect in driver_begin */
-        if (!atomic_exchange(&run->control->asked, true)) {
-            run->control->cancel_reason = ch_strdup(why);
-            atomic_store(&run->control->cancelled, true);
-        }
-        bool pausing = run->control->end_seq; /* its RUN_END is not sent */
-        run->control->end_seq = 0;
-        if (run->over)
-            ch_run_begin(run);
-        else if (pausing)
-            ch_run_admit(run);
+    if (waits_for_admission(run)) {
+        interrupt_when_admitted(run, why);
         return;
     }
     run->control->admit_seq = 0; /* a run that has not begun will not begin */
