@@ -4,7 +4,6 @@
 #include <stdarg.h>
 
 #include "base/buf.h"
-#include "base/log.h"
 #include "base/redact.h"
 #include "base/utf8.h"
 

@@ -13,7 +13,6 @@
 #include <pthread.h>
 
 #include "base/limits.h"
-#include "base/log.h"
 #include "base/mem.h"
 
 #define SHORTEST_SECRET 6

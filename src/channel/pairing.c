@@ -12,7 +12,6 @@
 
 #include "base/error.h"
 #include "base/limits.h"
-#include "base/mem.h"
 #include "json/writer.h"
 #include "store/store.h"
 

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "base/mem.h"
 
 /* Whether name is valid: the name becomes part of a path. */
 static bool io_module_is_name(const char *name) {

@@ -7,7 +7,6 @@
 
 #include "chela/json.h"
 
-#include "base/mem.h"
 #include "json/pull.h"
 #include "json/writer.h"
 

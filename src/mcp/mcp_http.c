@@ -14,7 +14,6 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/list.h"
-#include "base/log.h"
 #include "base/utf8.h"
 #include "net/sse.h"
 #include "rpc/rpc_message.h"

@@ -11,7 +11,6 @@
 
 #include "base/error.h"
 #include "base/limits.h"
-#include "base/log.h"
 #include "mcp/mcp_server_connection.h"
 #include "mcp/mcp_server_item.h"
 #include "mcp/mcp_server_methods.h"

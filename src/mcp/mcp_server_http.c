@@ -16,7 +16,6 @@
 #include <sys/random.h>
 
 #include "base/limits.h"
-#include "base/log.h"
 #include "mcp/mcp_server_connection.h"
 #include "mcp/mcp_server_item.h"
 #include "net/server.h"

@@ -6,7 +6,6 @@
 #include "net/inbound.h"
 
 #include "base/limits.h"
-#include "base/mem.h"
 
 int ch_inbound_refuse(struct ch_inbound *in, int status, const char *why) {
     in->refused = status;

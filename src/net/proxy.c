@@ -6,7 +6,6 @@
 #include "base/base64.h"
 #include "base/chars.h"
 #include "base/error.h"
-#include "base/log.h"
 #include "base/mem.h"
 #include "base/redact.h"
 

@@ -3,7 +3,6 @@
 #include "net/tape.h"
 
 #include "base/base64.h"
-#include "base/log.h"
 #include "base/mem.h"
 #include "base/redact.h"
 #include "base/utf8.h"

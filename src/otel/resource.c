@@ -5,7 +5,6 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#include "base/mem.h"
 #include "otel/span.h"
 
 /* An id that differs between two starts of the process. */

@@ -6,7 +6,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/mem.h"
 #include "sandbox/mounts.h"
 #include "sandbox/options.h"
 #include "sandbox/report.h"

@@ -1,7 +1,6 @@
 /* schema_format_uri.c -- see schema_format_uri.h. */
 #include "schema/schema_format_uri.h"
 
-#include "base/mem.h"
 #include "base/utf8.h"
 #include "schema/schema_format.h"
 

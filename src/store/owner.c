@@ -17,7 +17,6 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "base/mem.h"
 #include "store/store.h"
 
 struct owner {

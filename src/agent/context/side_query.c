@@ -7,7 +7,6 @@
 #include "model/provider/target.h"
 #include <stdio.h>
 
-#include "base/log.h"
 #include "base/redact.h"
 #include "model/codec/decoder.h"
 #include "model/codec/encoder.h"

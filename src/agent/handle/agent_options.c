@@ -1,7 +1,6 @@
 /* agent_options.c -- see agent_options.h. */
 #include "agent/handle/agent_options.h"
 
-#include "base/mem.h"
 #include "base/opts.h"
 
 /* X(member): members with the same type in both structs. */

@@ -43,7 +43,6 @@
 #include "base/choice.h"
 #include "base/random_id.h"
 #include "base/limits.h"
-#include "base/log.h"
 #include "model/codec/errors.h"
 #include "tool/builtin/chat/message.h"
 #include "tool/call/delivery.h"

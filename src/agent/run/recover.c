@@ -24,7 +24,6 @@
 #include "agent/handle/run_origin.h"
 #include "agent/journal/journal_replay.h"
 #include "agent/journal/run_journal.h"
-#include "agent/machine/message_origin.h"
 #include "agent/machine/principal.h"
 #include "agent/machine/queue.h"
 #include "agent/machine/run.h"

@@ -11,7 +11,6 @@
 
 #include "agent/handle/run_outcome.h"
 #include "agent/journal/emit.h"
-#include "agent/journal/run_journal.h"
 #include "agent/machine/run.h"
 #include "agent/run/driver.h"
 #include "agent/run/think.h"

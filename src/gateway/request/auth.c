@@ -10,7 +10,6 @@
 #include "gateway/request/auth.h"
 
 #include "base/error.h"
-#include "base/log.h"
 #include "base/redact.h"
 #include "net/url.h"
 #include "net/ws_peer.h"

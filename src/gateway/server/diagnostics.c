@@ -8,7 +8,6 @@
 #include "agent/handle/session.h"
 #include "model/provider/server_query.h"
 #include "base/error.h"
-#include "base/log.h"
 #include "base/mem.h"
 #include "base/nearest.h"
 #include "base/opts.h"

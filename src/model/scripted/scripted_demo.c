@@ -1,6 +1,5 @@
 /* scripted_demo.c -- demo.yaml embedded in the library, so that the first run needs no
  * file, no key and no network. The path is relative to make's working directory. */
-#include "model/scripted/scripted_private.h"
 
 __asm__(".pushsection .rodata\n"
         ".global ch_scripted_demo\n"

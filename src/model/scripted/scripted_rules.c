@@ -10,7 +10,6 @@
 #include <stdarg.h>
 
 #include "base/error.h"
-#include "base/mem.h"
 #include "base/nearest.h"
 #include "base/utf8.h"
 #include "model/scripted/scripted_match.h"

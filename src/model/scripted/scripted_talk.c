@@ -10,7 +10,6 @@
 #include "model/scripted/scripted_talk.h"
 
 #include "base/error.h"
-#include "base/mem.h"
 #include "model/scripted/scripted_private.h"
 
 #define NOTE "<runtime_note>"

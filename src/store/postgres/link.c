@@ -11,7 +11,6 @@
 #include <poll.h>
 #include <stdlib.h>
 
-#include "base/buf.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/limits.h"

@@ -5,7 +5,6 @@
 #include "tool/builtin/builtin.h"
 
 #include "base/limits.h"
-#include "base/mem.h"
 #include "tool/builtin/chat/ask_user.h"
 #include "tool/builtin/chat/memory.h"
 #include "tool/builtin/chat/message.h"
@@ -29,7 +28,6 @@
 #include "tool/builtin/files/file.h"
 #include "tool/builtin/outside.h"
 #include "tool/registry/policy.h"
-#include "tool/call/resource_locks.h"
 #include "tool/call/function.h"
 
 /* Tools with a time limit of their own report it themselves, just before that of the call. */

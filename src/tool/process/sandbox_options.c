@@ -5,7 +5,6 @@
 
 #include "base/choice.h"
 #include "base/error.h"
-#include "base/mem.h"
 #include "base/opts.h"
 #include "tool/process/sandbox_policy.h"
 

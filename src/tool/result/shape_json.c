@@ -12,7 +12,6 @@
 
 #include "base/arena.h"
 #include "base/limits.h"
-#include "base/mem.h"
 #include "tool/result/shape.h"
 #include "tool/result/spill.h"
 #include "json/json.h"

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 #include <stdlib.h>
 
+#include "base/mem.h"
 #include "io/module.c"
 
 struct env {

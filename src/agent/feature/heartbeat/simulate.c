@@ -3,7 +3,6 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "base/limits.h"
-#include "base/mem.h"
 #include "base/opts.h"
 #include "chela/heartbeat.h"
 #include "json/json.h"

@@ -8,7 +8,6 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/limits.h"
-#include "base/mem.h"
 #include "json/writer.h"
 #include "json/yaml.h"
 

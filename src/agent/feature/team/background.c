@@ -10,7 +10,6 @@
 #include "agent/session/session.h"
 #include "base/error.h"
 #include "base/limits.h"
-#include "base/log.h"
 #include "base/utf8.h"
 #include "tool/process/jobs.h"
 #include "tool/result/sanitize.h"

@@ -5,7 +5,6 @@
 #include "tool/builtin/chat/ask_user.h"
 
 #include "base/limits.h"
-#include "base/mem.h"
 #include "tool/call/call.h"
 #include "json/json.h"
 #include "tool/call/call_view.h"

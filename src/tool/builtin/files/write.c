@@ -2,7 +2,6 @@
 #include "tool/call/call_path.h"
 #include "tool/builtin/files/write.h"
 
-#include "base/mem.h"
 #include "tool/builtin/files/file.h"
 #include "json/writer.h"
 
