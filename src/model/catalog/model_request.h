@@ -58,7 +58,6 @@ enum ch_quirk {
     CH_Q_ID9 = 1 << 6,               /* tool call ids are nine alphanumerics */
     CH_Q_BEARER = 1 << 7,            /* anthropic, gemini: Authorization: Bearer */
     CH_Q_NO_CACHE_MARKS = 1 << 8,    /* anthropic: no cache_control */
-    CH_Q_MAYBE_NO_DONE = 1 << 9,     /* a stream may end with finish_reason and no [DONE] */
     CH_Q_API_KEY = 1 << 10,          /* openai: header api-key: KEY, as on Azure */
     CH_Q_THINKING = 1 << 11,         /* reasoning through thinking:{type}; not with a forced tool */
     CH_Q_REASONING_OBJECT = 1 << 12, /* reasoning through reasoning:{effort} */
