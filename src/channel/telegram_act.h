@@ -3,6 +3,7 @@
 #define CH_CHANNEL_TELEGRAM_ACT_H
 #include "channel/telegram.h"
 
+/* Members of struct chela_channel_ops (chela/sys/channel.h), which states their contracts. */
 void ch_telegram_working(void *c, const struct chela_channel_arrival *in, int at_work);
 
 void ch_telegram_react(void *c, const char *chat, const char *message, const char *emoji,

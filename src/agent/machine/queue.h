@@ -17,7 +17,7 @@ static inline void ch_queue_init(struct ch_queue *q) {
     q->n = q->bytes = 0;
 }
 void ch_queue_release(struct ch_queue *q);
-/* adds the media of all messages to *sum */
+/* Adds the media of all messages to *sum. */
 void ch_queue_media(const struct ch_queue *q, struct ch_media_total *sum);
 /* True: m waits in the queue. */
 bool ch_queue_has(const struct ch_queue *q, const struct ch_msg *m);
@@ -40,6 +40,7 @@ const struct ch_principal *ch_queue_principal(const struct ch_queue *q);
  * to the session. to: address of the answer, or NULL. ch_queue_stays asks whether the
  * oldest message is marked. */
 void ch_queue_keep(struct ch_queue *q, const char *to);
+bool ch_queue_stays(const struct ch_queue *q);
 /* Marks the newest message: the store's inbox holds it until the session takes it up.
  * ch_queue_is_of_inbox asks whether the oldest message is marked. */
 void ch_queue_from_inbox(struct ch_queue *q);
@@ -47,7 +48,6 @@ bool ch_queue_is_of_inbox(const struct ch_queue *q);
 /* The journal was lost: removes the messages that can be read again, namely those with a
  * record up to `safe` and those that the inbox holds. The others have no record any more. */
 void ch_queue_lost(struct ch_queue *q, uint64_t safe);
-bool ch_queue_stays(const struct ch_queue *q);
 char *ch_queue_take_to(struct ch_queue *q); /* of the oldest message; the caller frees it; NULL:
                                                none */
 /* Sets the origin of the newest message (copied), and moves the origin of the oldest to

@@ -196,8 +196,8 @@ int ch_recover_new(chela_session *s, const struct chela_run_opts *opts, chela_ru
 
 /* --- answers before the run continues --------------------------------------------------- */
 
-/* Finds what takes an answer of n bytes: the call with this index or, with *below, a call of a
- * run below. */
+/* Finds the call that takes an answer of n bytes: the call *index of the run or, if *below is set,
+ * a call of a run below. */
 static int recover_find(struct ch_journal_replay *p, struct ch_sv id, size_t n, size_t *index,
                         struct ch_replay_below **below, struct chela_error *err) {
     bool answered = false;

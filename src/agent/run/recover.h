@@ -5,8 +5,9 @@
 
 int ch_recover_new(chela_session *s, const struct chela_run_opts *opts, chela_run **out,
                    struct chela_error *err);
-/* An answer or a decision for a stored run that was not resumed yet; whether a call takes an
- * answer of n bytes. */
+/* Functions for a stored run that was not resumed yet. _may_answer returns 0 if the call takes an
+ * answer of n bytes. _answer and _approve store the answer or the decision, which takes effect when
+ * the run is resumed. */
 int ch_recover_may_answer(const chela_session *s, struct ch_sv call_id, size_t n,
                           struct chela_error *err);
 int ch_recover_answer(chela_session *s, struct ch_sv call_id, struct ch_sv content, bool is_error,

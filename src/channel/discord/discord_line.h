@@ -3,7 +3,7 @@
 #define CH_CHANNEL_DISCORD_LINE_H
 #include "channel/discord/discord.h"
 
-/* Disconnects; the session can be continued. leave: notes first how far it has come. */
+/* Disconnects; the session can be continued. _leave stores the position in the session first. */
 void ch_discord_line_leave(struct ch_discord *d);
 void ch_discord_line_stop(struct ch_discord *d);
 /* An event was stored, or not: rc as in chela_accepted_fn. */

@@ -3,6 +3,7 @@
 #define CH_CHANNEL_DISCORD_POST_H
 #include "channel/discord/discord.h"
 
+/* Members of struct chela_channel_ops (chela/sys/channel.h), which states their contracts. */
 void ch_discord_post(void *self, const struct chela_channel_post *p, chela_channel_posted_fn *done,
                      void *tag);
 void ch_discord_working(void *self, const struct chela_channel_arrival *in, int at_work);
@@ -14,6 +15,7 @@ void ch_discord_mute(void *self, const char *chat, const char *member, int64_t s
                      chela_channel_acted_fn *done, void *tag);
 void ch_discord_remove(void *self, const char *chat, const char *member,
                        chela_channel_acted_fn *done, void *tag);
+
 /* Replace a question by its outcome. */
 void ch_discord_settle(struct ch_discord *d, const char *channel, const char *message,
                        struct ch_sv text);

@@ -268,8 +268,6 @@ int ch_pg_script(struct chela_store_db *db, const char *sql, long *count,
 
 /* --- rows ------------------------------------------------------------------------- */
 
-/* If the caller stops early, the connection is closed instead of reading the
- * remaining rows; the next call opens a new one. */
 int ch_pg_walk(struct chela_store_db *db, const char *sql, const struct ch_pg_arg *args, size_t n,
                ch_pg_row_fn *fn, void *user, struct chela_error *err) {
     int rc = postgres_link_send(db, sql, args, n, err);

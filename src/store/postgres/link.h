@@ -19,6 +19,8 @@ int ch_pg_query(struct chela_store_db *db, const char *sql, const struct ch_pg_a
 /* Run several statements without parameters. *count, unless NULL, receives the
  * number of rows that the last one changed. */
 int ch_pg_script(struct chela_store_db *db, const char *sql, long *count, struct chela_error *err);
+/* Run a query and pass each row to fn. If fn stops early, the connection is closed instead of
+ * reading the remaining rows; the next call opens a new one. */
 int ch_pg_walk(struct chela_store_db *db, const char *sql, const struct ch_pg_arg *args, size_t n,
                ch_pg_row_fn *fn, void *user, struct chela_error *err);
 /* A number in the first row. */

@@ -7,6 +7,7 @@
 int ch_pg_read(struct chela_store_db *db, const struct ch_pg_reading *r, const size_t *seen,
                struct chela_error *err);
 struct chela_store_session ch_pg_session_of(const struct chela_store_db *db, const PGresult *res);
+/* Members of struct chela_store_ops (chela/sys/store.h), which states their contracts. */
 int ch_pg_session(struct chela_store_db *db, const char *key, chela_store_session_fn *fn,
                   void *user, struct chela_error *err);
 int ch_pg_list(struct chela_store_db *db, const struct chela_store_filter *filter,

@@ -8,6 +8,7 @@
 int ch_redis_row(struct chela_store_db *db, const char *key, uint64_t token,
                  chela_store_session_fn *fn, void *user, struct chela_error *err);
 
+/* Members of struct chela_store_ops (chela/sys/store.h), which states their contracts. */
 int ch_redis_session(struct chela_store_db *db, const char *key, chela_store_session_fn *fn,
                      void *user, struct chela_error *err);
 

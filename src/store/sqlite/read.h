@@ -3,6 +3,7 @@
 #define CH_STORE_SQLITE_READ_H
 #include "store/sqlite/db.h"
 
+/* Members of struct chela_store_ops (chela/sys/store.h), which states their contracts. */
 int ch_sqlite_session(struct chela_store_db *db, const char *key, chela_store_session_fn *fn,
                       void *user, struct chela_error *err);
 

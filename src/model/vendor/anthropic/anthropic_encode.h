@@ -3,6 +3,7 @@
 #define CH_MODEL_ANTHROPIC_ENCODE_H
 #include "model/codec/codec.h"
 
+/* Members of struct ch_codec (model/codec/codec.h), which states their contracts. */
 int ch_anthropic_http(const struct ch_model_request *req, struct ch_arena *a,
                       struct ch_http_request *out, struct chela_error *err);
 

@@ -3,6 +3,7 @@
 #define CH_MODEL_OPENAI_ENCODE_H
 #include "model/vendor/openai/openai.h"
 
+/* Members of struct ch_codec (model/codec/codec.h), which states their contracts. */
 enum ch_id_rule ch_openai_ids(const struct ch_model_request *req);
 
 int ch_openai_http(const struct ch_model_request *req, struct ch_arena *a,

@@ -6,6 +6,7 @@
 /* True for items that the client must answer: no call of the service's own tools. */
 bool ch_responses_wants_answer(struct ch_sv type);
 
+/* Members of struct ch_codec (model/codec/codec.h), which states their contracts. */
 int ch_responses_http(const struct ch_model_request *req, struct ch_arena *a,
                       struct ch_http_request *out, struct chela_error *err);
 
