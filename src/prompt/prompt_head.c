@@ -152,9 +152,9 @@ static int prompt_head_read_member(struct reading *r, const struct ch_json *k,
         return prompt_head_read_texts(r, k, v, &out->headings);
     if (ch_sv_is(key, "modules"))
         return prompt_head_read_texts(r, k, v, &out->modules);
-    return ch_sv_is(key, "untrusted") ? 0
-                                      /* parsed later, because it needs the variables */
-                                      : prompt_head_unknown_key(r, k);
+    if (ch_sv_is(key, "untrusted"))
+        return 0; /* parsed later, because it needs the variables */
+    return prompt_head_unknown_key(r, k);
 }
 
 int ch_prompt_head_read(struct ch_arena *a, const struct ch_prompt *t, struct ch_sv file,
