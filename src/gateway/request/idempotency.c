@@ -80,20 +80,23 @@ static struct ch_request *next_repeat(struct ch_idempotent *e) {
     return req;
 }
 
-static void answer_one(struct ch_idempotent *e, struct ch_request *req, bool again) {
+static void add_kept_headers(struct ch_idempotent *e, struct ch_request *req) {
     CH_ARENA_AUTO arena = {0};
     CH_BUF_AUTO members = {0};
     const struct ch_json *headers = NULL;
-    req->idempotent = NULL;
     ch_buf_addf(&members, "{%s}", ch_buf_str(&e->headers));
     ch_json_parse(&arena, ch_buf_sv(&members), CH_JSON_REPLACE, &headers, NULL, NULL);
-    for (CH_JSON_MEMBERS(k, v, headers)) {
-        if (again)
-            ch_request_add_header(req, ch_arena_str(&arena, ch_json_str(k)),
-                                  ch_arena_str(&arena, ch_json_str(v)));
-    }
-    if (again && !e->too_long)
+    for (CH_JSON_MEMBERS(k, v, headers))
+        ch_request_add_header(req, ch_arena_str(&arena, ch_json_str(k)),
+                              ch_arena_str(&arena, ch_json_str(v)));
+    if (!e->too_long)
         ch_request_add_header(req, "Idempotent-Replayed", "true");
+}
+
+static void answer_one(struct ch_idempotent *e, struct ch_request *req, bool again) {
+    req->idempotent = NULL;
+    if (again)
+        add_kept_headers(e, req);
     if (again && e->too_long)
         ch_request_fail(req, 409, "idempotency_answer_too_long",
                         "the answer to the first request with this Idempotency-Key was too long "
@@ -145,8 +148,9 @@ static void idempotent_store(struct ch_idempotent *e, struct ch_sv data, bool fi
     j->ops->change(j, &c, CH_SYNC_COMMIT, done, e);
 }
 
-/* beat: time of this renewal; 0: a repeated request takes the claim over at once. */
-static void store_claim(struct ch_idempotent *e, int64_t beat, bool first, ch_change_fn *done) {
+/* beat: time of this renewal; 0: a repeated request takes the claim over at once. done: for a new
+ * claim, which fails if there is one; NULL: replaces the claim. */
+static void store_claim(struct ch_idempotent *e, int64_t beat, ch_change_fn *done) {
     CH_BUF_AUTO text = {0};
     struct ch_jw w = ch_jw(&text);
     ch_jw_begin(&w, '{');
@@ -155,7 +159,7 @@ static void store_claim(struct ch_idempotent *e, int64_t beat, bool first, ch_ch
     ch_jw_kcstr(&w, "owner", e->gw->claimant);
     ch_jw_kint(&w, "beat", beat);
     ch_jw_end(&w, '}');
-    idempotent_store(e, ch_buf_sv(&text), first, done);
+    idempotent_store(e, ch_buf_sv(&text), done != NULL, done);
 }
 
 /* The key is free again. */
@@ -163,8 +167,7 @@ static void drop_claim(struct ch_idempotent *e) {
     idempotent_store(e, ch_sv(NULL, 0), false, NULL);
 }
 
-/* A call of the store has returned. False: e was freed, because no request needs it any
- * more. */
+/* A call of the store has returned. False: the gateway was closed; the last call frees e. */
 static bool store_returned(struct ch_idempotent *e) {
     e->pending--;
     if (e->closed) {
@@ -183,7 +186,7 @@ static bool is_deserted(const struct ch_idempotent *e) {
 
 static void idempotent_on_beat(struct ch_timer *t) {
     struct ch_idempotent *e = CH_CONTAINER(t, struct ch_idempotent, timer);
-    store_claim(e, idempotent_now(e), false, NULL);
+    store_claim(e, idempotent_now(e), NULL);
     ch_timer_start(e->gw->rt->loop, t, BEAT_MS, idempotent_on_beat);
 }
 
@@ -269,7 +272,7 @@ static void idempotent_found(struct ch_idempotent *e, const struct ch_json *v, b
     } else if (dead || age > STALE_MS || ch_sv_is(owner, e->gw->claimant)) {
         ch_buf_clear(&e->event);
         ch_buf_add_sv(&e->event, ch_json_get_str(v, "event"));
-        store_claim(e, idempotent_now(e), false, NULL);
+        store_claim(e, idempotent_now(e), NULL);
         run_handler(e, true);
     } else {
         ch_timer_start(e->gw->rt->loop, &e->timer, LOOK_MS, idempotent_on_time);
@@ -336,7 +339,7 @@ static void idempotent_on_claimed(int rc, const struct chela_error *err, void *u
 }
 
 static void idempotent_claim(struct ch_idempotent *e) {
-    store_claim(e, idempotent_now(e), true, idempotent_on_claimed);
+    store_claim(e, idempotent_now(e), idempotent_on_claimed);
 }
 
 static void repeat_on_disconnect(struct ch_request *req) {
@@ -491,7 +494,7 @@ bool ch_idempotency_keep(struct ch_request *req, int status, const char *type,
     req->idempotent = NULL;
     e->request = NULL;
     if (req->unknown) /* a repeated request must not store a second event */
-        store_claim(e, 0, false, NULL);
+        store_claim(e, 0, NULL);
     else
         drop_claim(e);
     answer_all(e, false);
