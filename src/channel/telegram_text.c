@@ -125,7 +125,7 @@ static bool is_punct(char c) {
            (c >= '{' && c <= '~');
 }
 
-/* Whether a run of marks may open or close, as in CommonMark. */
+/* Sets whether a run of marks may open and close a style, as in CommonMark. */
 static void telegram_text_look(const struct line *l, size_t at, size_t n, bool *opens,
                                bool *closes) {
     char before = at ? l->text.p[at - 1] : ' ';

@@ -80,8 +80,8 @@ int ch_loop_run(struct ch_loop *loop, const bool *stop);
 /* Whether the caller runs inside a callback of the loop. */
 bool ch_loop_in_callback(const struct ch_loop *loop);
 
-/* Whether the caller may wait in ch_loop_run. CHELA_ESTATE: the loop belongs to
- * a host. CHELA_EBUSY: the caller is a callback of the loop. Check before
+/* 0 if the caller may wait in ch_loop_run. CHELA_ESTATE: the loop belongs to a
+ * host. CHELA_EBUSY: the caller is a callback of the loop. Check before
  * starting work that lives on the caller's stack. */
 int ch_loop_may_run(const struct ch_loop *loop, struct chela_error *err);
 

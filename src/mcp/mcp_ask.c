@@ -230,9 +230,8 @@ int ch_mcp_ask_begin(struct ch_buf *state, const struct ch_json *requests,
         ch_jw_value(&w, requests);
     else
         ch_jw_raw(&w, CH_SV("{}"));
-    if (request_state) {
+    if (request_state)
         ch_jw_kvalue(&w, "requestState", request_state);
-    }
     if (may->unasked)
         ch_jw_kbool(&w, "unasked", true);
     ch_jw_kbegin(&w, "answers", '{');

@@ -17,7 +17,7 @@ struct ch_mcp_may {
     bool unasked;             /* sampling needs no consent of a person */
 };
 
-/* Whether a server may ask for this input. requests and the others: as of ch_mcp_ask_begin. */
+/* 0 if a server may ask for this input. Parameters and errors: those of ch_mcp_ask_begin. */
 int ch_mcp_ask_check(const struct ch_json *requests, const struct ch_json *request_state,
                      unsigned round, struct chela_error *err);
 

@@ -769,7 +769,8 @@ static bool start_login(chela_mcp *m, const struct ch_mcp_failure *f) {
 }
 
 /* Get a token, and send the refused request again. The server may be working on the other
- * requests, so they are not repeated. op NULL: the server refused the handshake. */
+ * requests, so they are not repeated. op NULL: the server refused the handshake. False: a token
+ * does not help, or cannot be requested. */
 static bool log_in(chela_mcp *m, struct ch_mcp_op *op, const struct ch_mcp_failure *f) {
     bool more_scope =
         f->status == 403 && f->challenge && strstr(f->challenge, "insufficient_scope");

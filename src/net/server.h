@@ -53,7 +53,7 @@ struct ch_server_opts {
 /* CHELA_EINVAL: invalid form of address; CHELA_EIO: cannot listen there. */
 int ch_server_new(struct ch_loop *loop, const struct ch_server_opts *opts, struct ch_server **out,
                   struct chela_error *err);
-/* Whether the text has the form of an address. listen: as above, without "pipe:". */
+/* 0 if listen has the form of an address, else CHELA_EINVAL. listen: as above, without "pipe:". */
 int ch_server_check_address(const char *listen, struct chela_error *err);
 /* Bind and listen for a process that passes connections on. listen: as above, without
  * "pipe:". The caller closes *fd and frees *address, which has the actual port. */

@@ -49,8 +49,8 @@ void ch_ws_add_request(struct ch_buf *out, const struct ch_url *url,
 /* The length of the response head including its empty line; 0: incomplete. */
 size_t ch_ws_head_size(struct ch_sv bytes);
 
-/* Whether the response head accepts the WebSocket for key. Otherwise
- * CHELA_EPROTO; err->http_status is the status of the response. */
+/* 0 if the response head accepts the WebSocket for key, else CHELA_EPROTO;
+ * err->http_status is the status of the response. */
 int ch_ws_accepted(struct ch_sv head, const char *key, struct chela_error *err);
 
 /* The value of a header in a head; {NULL,0}: none. */

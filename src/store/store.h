@@ -53,8 +53,8 @@ int ch_store_commit(chela_store *store, struct chela_store_change *changes, size
  * their outcome. */
 int ch_store_write(chela_store *store, struct chela_store_change *changes, size_t n, bool sync,
                    struct chela_error *err);
-/* Was the failure of a commit one of some of its changes, and not of the store? CHELA_ENET:
- * the effect is unknown, so nothing may be repeated. */
+/* True if a commit of n changes failed because of some of them, not because of the store. After
+ * CHELA_ENET the effect is unknown, so nothing may be repeated. */
 bool ch_store_may_split(int rc, size_t n);
 /* Makes each change in a separate transaction; rc and errs[i] hold its outcome. A locked
  * store gives CHELA_ETIMEOUT. */

@@ -113,7 +113,7 @@ static const char *mend_of(const char *layer) {
     return NULL;
 }
 
-/* Whether commands can run unasked: --approve sandbox. */
+/* Reports whether commands can run unasked: --approve sandbox. */
 static void look_at_profile(const struct ch_sandbox_policy *policy, struct ch_jw *w) {
     CH_ARENA_AUTO arena = {0};
     const char *lacks = ch_sandbox_lacks(&arena, policy);

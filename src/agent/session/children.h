@@ -10,7 +10,7 @@ int ch_children_approve(chela_run *run, const char *approval_id, enum chela_deci
                         const char *reason, struct chela_error *err);
 int ch_children_answer(chela_run *run, const char *call_id, struct ch_sv content, bool is_error,
                        struct chela_error *err);
-/* Whether a child takes an answer of n bytes. */
+/* 0 if a child takes an answer of n bytes, else the errors of ch_session_may_answer. */
 int ch_children_may_answer(const chela_run *run, const char *call_id, size_t n,
                            struct chela_error *err);
 

@@ -23,7 +23,7 @@ int ch_session_refuse(chela_session *s, const struct chela_run_opts *opts,
 /* True: the run is paused and waits for a time only. */
 bool ch_session_sleeps(const chela_session *s);
 
-/* Whether chela_session_answer takes an answer of n bytes; if not, the error that it returns. */
+/* 0 if chela_session_answer would take an answer of n bytes, else its error. */
 int ch_session_may_answer(const chela_session *s, const char *call_id, size_t n,
                           struct chela_error *err);
 

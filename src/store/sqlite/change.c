@@ -95,7 +95,7 @@ static int sqlite_change_insert_item(struct chela_store_db *db, struct chela_sto
 static int drop_by_key(struct chela_store_db *db, enum statement which, const char *key,
                        struct chela_error *err);
 
-/* Whether all events that the change takes up wait for its session; else c->rc. */
+/* Sets c->rc to CHELA_EEXIST unless all events that the change takes up wait for its session. */
 static int sqlite_change_check_takes(struct chela_store_db *db, struct chela_store_change *c,
                                      struct chela_error *err) {
     for (size_t i = 0; i < c->ntakes; i++) {

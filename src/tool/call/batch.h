@@ -198,7 +198,7 @@ void ch_batch_cancel(struct ch_batch *b, const char *why);
 /* True if a call's open question has this id. */
 bool ch_batch_asks(const struct ch_batch *b, struct ch_sv id);
 
-/* Whether a call that the host ran, or a question, takes an answer of n bytes. CHELA_ENOENT: no
+/* 0 if a call that the host ran, or a question, takes an answer of n bytes. CHELA_ENOENT: no
  * such call waits. CHELA_EEXIST: the call already has a result. CHELA_ELIMIT: the answer is
  * too long. */
 int ch_batch_may_answer(const struct ch_batch *b, struct ch_sv id, size_t n,
