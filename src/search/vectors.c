@@ -14,16 +14,12 @@ static void digest_of(struct ch_sv text, unsigned char out[16]) {
     memcpy(out, whole, 16);
 }
 
-static void vectors_forget(struct ch_vectors *vs) {
+void ch_vectors_release(struct ch_vectors *vs) {
     for (size_t i = 0; i < vs->cap; i++)
         ch_free(vs->slots[i].row);
     ch_free(vs->slots);
     ch_free(vs->question);
     *vs = (struct ch_vectors){0};
-}
-
-void ch_vectors_release(struct ch_vectors *vs) {
-    vectors_forget(vs);
 }
 
 static struct ch_vector *vectors_slot_of(const struct ch_vectors *vs,
@@ -57,7 +53,7 @@ static float *vectors_copy(const float *row, size_t dim) {
 
 static void agree(struct ch_vectors *vs, size_t dim) {
     if (vs->dim != dim)
-        vectors_forget(vs);
+        ch_vectors_release(vs);
     vs->dim = dim;
 }
 

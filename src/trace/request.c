@@ -269,18 +269,14 @@ static void write_cuts(const struct ch_request_past *p, struct ch_jw *w) {
     ch_jw_end(w, ']');
 }
 
-static void write_number(struct ch_jw *w, const char *name, const struct ch_json *v) {
-    ch_jw_kvalue(w, name, v);
-}
-
 static void write_outcome(const struct ch_request_past *p, struct ch_jw *w) {
     const struct ch_json *of = p->reply ? p->reply : p->failure;
     if (p->ended)
         ch_jw_kint(w, "ms", p->ended - p->ts);
     if (ch_json_get(of, "usage") && (p->reply || ch_json_get(p->failure, "class")))
-        write_number(w, "usage", ch_json_get(of, "usage"));
+        ch_jw_kvalue(w, "usage", ch_json_get(of, "usage"));
     if (ch_json_get(of, "cost") && !ch_json_get(of, "state"))
-        write_number(w, "cost_usd", ch_json_get(of, "cost"));
+        ch_jw_kvalue(w, "cost_usd", ch_json_get(of, "cost"));
     if (p->reply) {
         const struct ch_json *m = ch_json_get(p->reply, "message");
         ch_jw_key(w, "reply");
@@ -300,7 +296,7 @@ static void write_outcome(const struct ch_request_past *p, struct ch_jw *w) {
         ch_write_redacted(w, ch_json_get(p->failure, "text"));
     }
     if (cls.n && ch_json_get(p->failure, "status"))
-        write_number(w, "status", ch_json_get(p->failure, "status"));
+        ch_jw_kvalue(w, "status", ch_json_get(p->failure, "status"));
     ch_jw_end(w, '}');
 }
 

@@ -435,10 +435,6 @@ static const struct ch_json *case_in(const struct ch_json *report, struct ch_sv 
     return NULL;
 }
 
-static void write_number(struct ch_jw *w, const char *key, double v) {
-    ch_jw_kdouble(w, key, v);
-}
-
 char *chela_prompt_compare(const char *a, const char *b, struct chela_error *err) {
     CH_ARENA_AUTO arena = {0};
     const struct ch_json *x, *y;
@@ -449,17 +445,17 @@ char *chela_prompt_compare(const char *a, const char *b, struct chela_error *err
         return NULL;
     struct ch_rate d = ch_rate_difference(rate_in(y), rate_in(x));
     ch_jw_begin(&w, '{');
-    write_number(&w, "difference", d.rate);
-    write_number(&w, "low", d.low);
-    write_number(&w, "high", d.high);
+    ch_jw_kdouble(&w, "difference", d.rate);
+    ch_jw_kdouble(&w, "low", d.low);
+    ch_jw_kdouble(&w, "high", d.high);
     ch_jw_kcstr(&w, "verdict", d.low > 0 ? "better" : d.high < 0 ? "worse" : "same");
     ch_jw_kbegin(&w, "cases", '[');
     for (CH_JSON_EACH(c, ch_json_get(x, "cases"))) {
         struct ch_sv name = ch_json_get_str(c, "name");
         ch_jw_begin(&w, '{');
         ch_jw_kstr(&w, "name", name);
-        write_number(&w, "a", rate_in(c).rate);
-        write_number(&w, "b", rate_in(case_in(y, name)).rate);
+        ch_jw_kdouble(&w, "a", rate_in(c).rate);
+        ch_jw_kdouble(&w, "b", rate_in(case_in(y, name)).rate);
         ch_jw_end(&w, '}');
     }
     ch_jw_end(&w, ']');

@@ -273,7 +273,7 @@ static bool is_unstarted(const chela_call *call) {
            call->state == CH_CALL_READY || call->state == CH_CALL_GATED;
 }
 
-static void skip_rest(struct ch_batch *b, const char *why) {
+void ch_batch_skip(struct ch_batch *b, const char *why) {
     batch_make_calls(b);
     for (size_t i = 0; i < b->n; i++) {
         if (!is_unstarted(b->calls[i]))
@@ -286,7 +286,7 @@ static void skip_rest(struct ch_batch *b, const char *why) {
 static void stop_rest(struct ch_batch *b) {
     static const char why[] = "The run was stopped before this call was made.";
 
-    skip_rest(b, why);
+    ch_batch_skip(b, why);
     for (size_t i = 0; i < b->n; i++) {
         chela_call *call = b->calls[i];
         /* A call in the state NEW may have had attempts in an earlier process. */
@@ -666,10 +666,6 @@ void ch_batch_interrupt(struct ch_batch *b, size_t index) {
                       "Find out before you repeat it.");
     /* counts as denied, because the call itself did not fail */
     call->outcome.denied = true;
-}
-
-void ch_batch_skip(struct ch_batch *b, const char *why) {
-    skip_rest(b, why);
 }
 
 void ch_batch_cancel(struct ch_batch *b, const char *why) {

@@ -411,21 +411,17 @@ static void add_time(struct ch_jw *j, const char *key, int64_t at) {
         ch_jw_kint(j, key, at);
 }
 
-static void add_number(struct ch_jw *j, const char *key, double v) {
-    ch_jw_kdouble(j, key, v);
-}
-
 char *chela_willing_save(const chela_willing *w) {
     struct ch_buf out = {0};
     struct ch_jw j = ch_jw(&out);
     ch_jw_begin(&j, '{');
-    add_number(&j, "w", w->w);
+    ch_jw_kdouble(&j, "w", w->w);
     add_time(&j, "at", w->at);
     add_time(&j, "line", w->last_line);
     add_time(&j, "refractory", w->refractory_end);
     add_time(&j, "hushed", w->hushed_end);
-    add_number(&j, "own", w->own);
-    add_number(&j, "all", w->all);
+    ch_jw_kdouble(&j, "own", w->own);
+    ch_jw_kdouble(&j, "all", w->all);
     ch_jw_kint(&j, "lines", w->lines);
     ch_jw_kint(&j, "bots", w->bot_turns);
     ch_jw_kint(&j, "dice", (int64_t)w->dice);

@@ -127,10 +127,6 @@ int chela_heartbeat_simulate(const char *jsonl, size_t len,
     return rc;
 }
 
-static void simulate_number(struct ch_jw *w, const char *key, double v) {
-    ch_jw_kdouble(w, key, v);
-}
-
 char *chela_simulated_json(const struct chela_simulated *s) {
     struct ch_buf out = {0};
     struct ch_jw w = ch_jw(&out);
@@ -141,14 +137,14 @@ char *chela_simulated_json(const struct chela_simulated *s) {
     ch_jw_kint(&w, "ts", s->at);
     ch_jw_kstr(&w, "name", ch_sv(s->name.p, s->name.n));
     ch_jw_kstr(&w, "text", ch_sv(s->text.p, s->text.n));
-    simulate_number(&w, "before", s->before);
-    simulate_number(&w, "willingness", s->urge.willingness);
-    simulate_number(&w, "probability", s->urge.probability);
-    simulate_number(&w, "roll", s->urge.roll);
-    simulate_number(&w, "share", s->urge.share);
+    ch_jw_kdouble(&w, "before", s->before);
+    ch_jw_kdouble(&w, "willingness", s->urge.willingness);
+    ch_jw_kdouble(&w, "probability", s->urge.probability);
+    ch_jw_kdouble(&w, "roll", s->urge.roll);
+    ch_jw_kdouble(&w, "share", s->urge.share);
     ch_jw_kbool(&w, "reply", s->urge.reply);
     ch_jw_kcstr(&w, "reason", chela_urge_name(s->urge.reason));
-    simulate_number(&w, "after", s->after);
+    ch_jw_kdouble(&w, "after", s->after);
     ch_jw_end(&w, '}');
     return ch_buf_take(&out);
 }
