@@ -187,7 +187,7 @@ SIM_WRAPS := clock_gettime getrandom nanosleep $(addprefix pthread_,create join 
 $(SIM): $(call objs,$(wildcard tests/sim/*.c)) $(INTERNAL)
 	$(call say,link)
 	$(Q)$(LINK) -o $@ $^ $(SIM_WRAPS:%=-Wl$(comma)--wrap=%) $(LDLIBS)
-$(BUILD)/tests/unit/channel/test_channel_text $(BUILD)/tests/fuzz/fuzz_channel_text: $(call objs,$(wildcard src/channel/*/*_text.c))
+$(BUILD)/tests/unit/channel/test_channel_text $(BUILD)/tests/fuzz/fuzz_channel_text: $(call objs,$(wildcard src/channel/*/*_text.c src/channel/kit/markdown.c))
 $(BUILD)/tests/fuzz/fuzz_h2: $(call objs,$(wildcard src/net/h2/*.c))
 $(BUILD)/tests/fuzz/fuzz_html: $(call objs,$(wildcard src/tool/builtin/web/html/*.c))
 $(BUILD)/tests/fuzz/fuzz_html: LDLIBS += $(call pkg,--libs,libxml-2.0)

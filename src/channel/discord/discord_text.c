@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "base/utf8.h"
+#include "channel/kit/markdown.h"
 
 #define COLUMNS 16
 #define WIDEST 60 /* characters of a column that is aligned */
@@ -27,11 +28,6 @@ size_t ch_discord_length(struct ch_sv s) {
 }
 
 /* --- tables */
-
-static bool text_is_row(struct ch_sv line) {
-    struct ch_sv s = ch_sv_trim(line);
-    return s.n > 1 && s.p[0] == '|' && s.p[s.n - 1] == '|';
-}
 
 static size_t text_cells(struct ch_sv row, struct ch_sv out[COLUMNS]) {
     struct ch_sv in = ch_sv_trim(row);
@@ -88,7 +84,7 @@ static struct ch_sv text_table(struct ch_sv text) {
     struct ch_sv rest = text;
     while (rest.p && rest.n) {
         struct ch_sv after = rest;
-        if (!text_is_row(ch_sv_split(&after, '\n')))
+        if (!ch_kit_is_row(ch_sv_split(&after, '\n')))
             break;
         rest = after.p ? after : ch_sv(text.p + text.n, 0);
     }
@@ -113,11 +109,6 @@ static void text_add_table(struct ch_buf *out, struct ch_sv rows, bool aligned) 
 }
 
 /* --- lines */
-
-static bool text_is_fence(struct ch_sv line) {
-    struct ch_sv s = ch_sv_trim(line);
-    return ch_sv_starts(s, "```") || ch_sv_starts(s, "~~~");
-}
 
 /* ![text](url) becomes [text](url). */
 static void text_add_line(struct ch_buf *out, struct ch_sv line) {
@@ -150,7 +141,7 @@ static void text_format(struct ch_buf *out, struct ch_sv text, bool aligned) {
             continue;
         }
         struct ch_sv line = ch_sv_split(&text, '\n');
-        bool fence = text_is_fence(line);
+        bool fence = ch_kit_is_fence(line);
         if (fence && ch_sv_trim(line).p[0] == '~')
             ch_buf_add_str(out, "```"); /* Discord knows backticks alone */
         else if (code || fence)

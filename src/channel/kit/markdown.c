@@ -1,12 +1,12 @@
 /* markdown.c -- see markdown.h. */
 #include "channel/kit/markdown.h"
 
-static bool kit_is_fence(struct ch_sv line) {
+bool ch_kit_is_fence(struct ch_sv line) {
     struct ch_sv s = ch_sv_trim(line);
     return ch_sv_starts(s, "```") || ch_sv_starts(s, "~~~");
 }
 
-static bool kit_is_row(struct ch_sv line) {
+bool ch_kit_is_row(struct ch_sv line) {
     struct ch_sv s = ch_sv_trim(line);
     return s.n > 1 && s.p[0] == '|' && s.p[s.n - 1] == '|';
 }
@@ -15,8 +15,8 @@ static bool kit_is_row(struct ch_sv line) {
  * block. */
 static bool kit_folds(struct ch_sv line, struct ch_sv next) {
     struct ch_sv s = ch_sv_trim(next);
-    return ch_sv_trim(line).n && s.n && line.p[0] != '#' && s.p[0] != '#' && !kit_is_fence(next) &&
-           !kit_is_row(next);
+    return ch_sv_trim(line).n && s.n && line.p[0] != '#' && s.p[0] != '#' &&
+           !ch_kit_is_fence(next) && !ch_kit_is_row(next);
 }
 
 void ch_kit_format(struct ch_buf *out, struct ch_sv text) {
@@ -24,7 +24,7 @@ void ch_kit_format(struct ch_buf *out, struct ch_sv text) {
     while (text.p && text.n) {
         struct ch_sv line = ch_sv_split(&text, '\n'), rest = text;
         struct ch_sv next = rest.p ? ch_sv_split(&rest, '\n') : ch_sv("", 0);
-        bool fence = kit_is_fence(line), row = !code && !fence && kit_is_row(line);
+        bool fence = ch_kit_is_fence(line), row = !code && !fence && ch_kit_is_row(line);
         if (row != table)
             ch_buf_add_str(out, "```\n");
         table = row;

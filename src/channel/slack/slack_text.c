@@ -2,6 +2,7 @@
 #include "channel/slack/slack_text.h"
 
 #include "base/mem.h"
+#include "channel/kit/markdown.h"
 
 static struct ch_sv slack_after(struct ch_sv s, size_t n) {
     return ch_sv(s.p + n, s.n - n);
@@ -130,21 +131,11 @@ static void slack_line(struct ch_buf *out, struct ch_sv line) {
     slack_inline(out, rest, 0);
 }
 
-static bool slack_is_fence(struct ch_sv line) {
-    struct ch_sv s = ch_sv_trim(line);
-    return ch_sv_starts(s, "```") || ch_sv_starts(s, "~~~");
-}
-
-static bool slack_is_row(struct ch_sv line) {
-    struct ch_sv s = ch_sv_trim(line);
-    return s.n > 1 && s.p[0] == '|' && s.p[s.n - 1] == '|';
-}
-
 void ch_slack_format(struct ch_buf *out, struct ch_sv text) {
     bool code = false, table = false;
     while (text.p && text.n) {
         struct ch_sv line = ch_sv_split(&text, '\n');
-        bool fence = slack_is_fence(line), row = !code && !fence && slack_is_row(line);
+        bool fence = ch_kit_is_fence(line), row = !code && !fence && ch_kit_is_row(line);
         if (row != table)
             ch_buf_add_str(out, "```\n");
         table = row;
