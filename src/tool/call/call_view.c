@@ -172,6 +172,11 @@ int chela_result_error(chela_call *call, const char *type, const char *fmt, ...)
     return CHELA_OK;
 }
 
+int ch_result_invalid(chela_call *call, const char *why) {
+                      chela_result_error(call, "invalid_arguments", "%s", why);
+    return CHELA_EINVAL;
+}
+
 void chela_result_no_effect(chela_call *call) {
     call->answer.untouched = true;
 }

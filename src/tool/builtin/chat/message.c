@@ -21,11 +21,6 @@ static const char *const emoji_names[] = {"emoji", "reaction", NULL};
 enum action { SEND, REPLY, REACT };
 static const char *const actions[] = {"send", "reply", "react"};
 
-static int chat_message_refuse(chela_call *call, const char *why) {
-    chela_result_error(call, "invalid_arguments", "%s", why);
-    return CHELA_EINVAL;
-}
-
 /* An empty text counts as absent: models fill in optional arguments. */
 static int chat_message_read_text(chela_call *call, const char *const *names, size_t most,
                                   const char **out) {
@@ -56,7 +51,7 @@ static int chat_message_read_action(chela_call *call, enum action *out) {
             *out = (enum action)i;
             return 0;
         }
-    return chat_message_refuse(call, "The argument \"action\" must be send, reply or react.");
+    return ch_result_invalid(call, "The argument \"action\" must be send, reply or react.");
 }
 
 static int message_read_call(chela_call *call, enum action *action, struct chela_message *m) {
@@ -73,10 +68,9 @@ static int message_read_call(chela_call *call, enum action *action, struct chela
     if (rc < 0)
         return rc;
     if (*action != REACT && !m->text)
-        return chat_message_refuse(call,
-                                   "The argument \"message\" is missing: the text to deliver.");
+        return ch_result_invalid(call, "The argument \"message\" is missing: the text to deliver.");
     if (*action == REACT && !m->emoji)
-        return chat_message_refuse(call, "The argument \"emoji\" is missing: what to react with.");
+        return ch_result_invalid(call, "The argument \"emoji\" is missing: what to react with.");
     if (*action == REACT)
         m->text = NULL;
     else

@@ -20,6 +20,7 @@
 #include "tool/builtin/files/file.h"
 #include "tool/builtin/chat/mail_message.h"
 #include "tool/call/call.h"
+#include "tool/call/call_view.h"
 #include "tool/registry/settings.h"
 #include "json/writer.h"
 
@@ -44,11 +45,6 @@ static void send_email_release(struct job *j) {
 }
 
 /* --- arguments -------------------------------------------------------------------------- */
-
-static int send_email_refuse(chela_call *call, const char *why) {
-    chela_result_error(call, "invalid_arguments", "%s", why);
-    return CHELA_EINVAL;
-}
 
 /* Call fn for a string argument, or for each string of an array. */
 static int each_text(chela_call *call, const char *name,
@@ -94,9 +90,9 @@ static int add_cc(struct job *j, struct ch_sv text) {
 
 static int send_email_add_path(struct job *j, struct ch_sv text) {
     if (j->nfiles == CH_LIMIT_MAIL_FILES)
-        return send_email_refuse(j->call, "At most 10 files can be attached.");
+        return ch_result_invalid(j->call, "At most 10 files can be attached.");
     if (text.n == 0 || memchr(text.p, '\0', text.n))
-        return send_email_refuse(j->call,
+        return ch_result_invalid(j->call,
                                  "The path of an attachment is empty or holds a NUL character.");
     j->paths[j->nfiles++] = ch_arena_str(&j->call->arena, text);
     return 0;
@@ -131,16 +127,16 @@ static int send_email_check_words(const struct job *j) {
 
     for (size_t i = 0; i < m->subject.n; i++)
         if ((unsigned char)m->subject.p[i] < ' ' || m->subject.p[i] == 0x7f)
-            return send_email_refuse(j->call,
+            return ch_result_invalid(j->call,
                                      "The subject must be one line, without control characters.");
     if (m->subject.n > CH_LIMIT_MAIL_SUBJECT)
-        return send_email_refuse(j->call, "The subject is longer than 1000 bytes.");
+        return ch_result_invalid(j->call, "The subject is longer than 1000 bytes.");
     if (m->body.n > CH_LIMIT_MAIL_BODY)
-        return send_email_refuse(j->call, "The body is longer than 1 MB; attach a file instead.");
+        return ch_result_invalid(j->call, "The body is longer than 1 MB; attach a file instead.");
     if (m->to.n == 0)
-        return send_email_refuse(j->call, "There is no recipient in \"to\".");
+        return ch_result_invalid(j->call, "There is no recipient in \"to\".");
     if (m->to.n + m->cc.n > CH_LIMIT_MAIL_RECIPIENTS)
-        return send_email_refuse(j->call, "There are more than 50 recipients.");
+        return ch_result_invalid(j->call, "There are more than 50 recipients.");
     return 0;
 }
 

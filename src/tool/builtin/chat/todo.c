@@ -76,11 +76,6 @@ struct order {
     size_t n;
 };
 
-static int todo_refuse(chela_call *call, const char *why) {
-    chela_result_error(call, "invalid_arguments", "%s", why);
-    return CHELA_EINVAL;
-}
-
 static int read_status(chela_call *call, const struct ch_json *v, struct wish *w) {
     struct ch_sv s = ch_json_str(v);
 
@@ -90,7 +85,8 @@ static int read_status(chela_call *call, const struct ch_json *v, struct wish *w
             w->has_status = true;
             return 0;
         }
-    return todo_refuse(call, "A status must be pending, in_progress, completed or cancelled.");
+    return ch_result_invalid(call,
+                             "A status must be pending, in_progress, completed or cancelled.");
 }
 
 /* Some models send ids as strings. */
@@ -115,7 +111,7 @@ static int read_wish(chela_call *call, const struct ch_json *v, struct wish *w) 
         w->text = ch_sv_trim(ch_json_str(v));
     }
     if (w->has_text && w->text.n == 0)
-        return todo_refuse(call, "An entry has no text.");
+        return ch_result_invalid(call, "An entry has no text.");
     const struct ch_json *status = ch_json_get(v, "status");
     return status && status->type != CH_JSON_NULL ? read_status(call, status, w) : 0;
 }
@@ -127,8 +123,9 @@ static int read_wishes(chela_call *call, struct order *o) {
         ch_json_parse(&call->arena, ch_json_str(list), CH_JSON_STRICT, &inner, NULL, NULL) == 0)
         list = inner;
     if (!ch_json_is(list, CH_JSON_ARRAY))
-        return list && list->type != CH_JSON_NULL ? todo_refuse(call, "todos must be an array.")
-                                                  : 0;
+        return list && list->type != CH_JSON_NULL
+                   ? ch_result_invalid(call, "todos must be an array.")
+                   : 0;
     if (list->n > CH_LIMIT_STEPS) {
         chela_result_error(call, "invalid_arguments", "A list has at most %d entries.",
                            CH_LIMIT_STEPS);
@@ -155,9 +152,9 @@ static int todo_read_action(chela_call *call, struct order *o, bool has_list) {
     else if (strcmp(action, "update") == 0)
         o->action = UPDATE;
     else
-        return todo_refuse(call, "The argument \"action\" must be replace, update or list.");
+        return ch_result_invalid(call, "The argument \"action\" must be replace, update or list.");
     if (o->action != LIST && !has_list)
-        return todo_refuse(call, "The argument \"todos\" is missing: an array of entries.");
+        return ch_result_invalid(call, "The argument \"todos\" is missing: an array of entries.");
     return 0;
 }
 
@@ -171,9 +168,9 @@ static int read_order(chela_call *call, struct order *o) {
     for (size_t i = 0; i < o->n && rc == 0; i++) {
         const struct wish *w = &o->wishes[i];
         if (o->action == REPLACE && !w->has_text)
-            rc = todo_refuse(call, "Every entry needs its text in content.");
+            rc = ch_result_invalid(call, "Every entry needs its text in content.");
         if (o->action == UPDATE && w->id <= 0 && !w->has_text)
-            rc = todo_refuse(call, "An entry to update needs the id that the list shows.");
+            rc = ch_result_invalid(call, "An entry to update needs the id that the list shows.");
     }
     return rc;
 }
@@ -232,7 +229,7 @@ static int check_update(chela_call *call, struct todo *t, const struct order *o)
         more += o->wishes[i].id <= 0;
     }
     if (t->n + more > CH_LIMIT_STEPS)
-        return todo_refuse(call, "The list is full; replace it by a shorter one.");
+        return ch_result_invalid(call, "The list is full; replace it by a shorter one.");
     return 0;
 }
 

@@ -27,11 +27,6 @@ struct ask {
 
 /* --- arguments -------------------------------------------------------------------- */
 
-static int query_database_refuse(chela_call *call, const char *why) {
-    chela_result_error(call, "invalid_arguments", "%s", why);
-    return CHELA_EINVAL;
-}
-
 static int find_database(struct ask *a, const struct ch_tool_settings *s) {
     const char *name = "default";
     CH_BUF_AUTO known = {0};
@@ -90,17 +85,16 @@ static int read_params(struct ask *a) {
     if (!list || list->type == CH_JSON_NULL)
         return 0;
     if (list->type != CH_JSON_ARRAY)
-        return query_database_refuse(a->call,
-                                     "The argument \"params\" must be an array of values.");
+        return ch_result_invalid(a->call, "The argument \"params\" must be an array of values.");
     if (list->n > CH_LIMIT_SQL_PARAMS)
-        return query_database_refuse(a->call, "There are too many params: 100 at most.");
+        return ch_result_invalid(a->call, "There are too many params: 100 at most.");
     struct chela_db_value *values =
         ch_arena_alloc(&a->call->arena, (list->n + 1) * sizeof(*values));
     for (CH_JSON_EACH(e, list)) {
         struct ch_sv s = ch_json_str(e);
         if (s.n && memchr(s.p, '\0', s.n))
-            return query_database_refuse(a->call,
-                                         "Values of \"params\" must not contain NUL characters.");
+            return ch_result_invalid(a->call,
+                                     "Values of \"params\" must not contain NUL characters.");
         query_database_read_value(&a->call->arena, e, &values[n++]);
     }
     a->query.params = values;
@@ -118,14 +112,13 @@ static int query_database_read_arguments(struct ask *a, const struct ch_tool_set
         chela_arg_string_opt(a->call, "format", &format) < 0 || find_database(a, s) < 0)
         return CHELA_EINVAL;
     if (ch_sv_trim(ch_sv_str(a->query.sql)).n == 0)
-        return query_database_refuse(a->call, "The query is empty.");
+        return ch_result_invalid(a->call, "The query is empty.");
     if (strlen(a->query.sql) > CH_LIMIT_SQL)
-        return query_database_refuse(a->call, "The query is longer than 64 KB.");
+        return ch_result_invalid(a->call, "The query is longer than 64 KB.");
     if (limit < 1)
-        return query_database_refuse(a->call, "The argument \"limit\" must be at least 1.");
+        return ch_result_invalid(a->call, "The argument \"limit\" must be at least 1.");
     if (strcmp(format, "table") != 0 && strcmp(format, "json") != 0)
-        return query_database_refuse(a->call,
-                                     "The argument \"format\" must be \"table\" or \"json\".");
+        return ch_result_invalid(a->call, "The argument \"format\" must be \"table\" or \"json\".");
     a->json = strcmp(format, "json") == 0;
     a->query.max_rows = (size_t)CH_MIN(limit, CH_LIMIT_SQL_ROWS);
     return read_params(a);

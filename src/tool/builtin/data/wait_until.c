@@ -9,13 +9,9 @@
 #include "base/zone.h"
 #include "base/zone_file.h"
 #include "tool/call/call.h"
+#include "tool/call/call_view.h"
 
 #define MOST_SECONDS (CH_LIMIT_WAIT_MS / 1000)
-
-static int wait_until_refuse(chela_call *call, const char *why) {
-    chela_result_error(call, "invalid_arguments", "%s", why);
-    return CHELA_EINVAL;
-}
 
 static int64_t wait_until_now(const chela_call *call) {
     return ch_now_ms(ch_loop_clock(call->env->loop));
@@ -49,14 +45,14 @@ static int wait_until_due(chela_call *call, int64_t *due) {
     if (rc < 0)
         return rc;
     if ((until != NULL) == (seconds >= 0))
-        return wait_until_refuse(call, "Give either until or seconds, which is not negative.");
+        return ch_result_invalid(call, "Give either until or seconds, which is not negative.");
     if (until && !wait_until_read(until, due))
-        return wait_until_refuse(call, "until is no time with a date. Use ISO 8601, for example "
+        return ch_result_invalid(call, "until is no time with a date. Use ISO 8601, for example "
                                        "2027-03-01T09:00:00+08:00.");
     if (!until)
         *due = now + (int64_t)(CH_MIN(seconds, (double)MOST_SECONDS + 1) * 1000);
     if (*due > now + CH_LIMIT_WAIT_MS)
-        return wait_until_refuse(call, "A wait lasts at most 366 days.");
+        return ch_result_invalid(call, "A wait lasts at most 366 days.");
     return 0;
 }
 

@@ -22,11 +22,6 @@ static const char *const timeout_names[] = {"timeout", "timeout_seconds", "timeo
 static const char *const background_names[] = {"background", "run_in_background", NULL};
 static const char *const tty_names[] = {"pty", "tty", NULL};
 
-static int exec_request_refuse(chela_call *call, const char *problem) {
-    chela_result_error(call, "invalid_arguments", "%s", problem);
-    return CHELA_EINVAL;
-}
-
 static const char *printed(chela_call *call, const char *fmt, const char *word) {
     return ch_arena_printf(&call->arena, fmt, word);
 }
@@ -66,16 +61,16 @@ static int exec_request_read_words(chela_call *call, const struct ch_json *list,
     CH_BUF_AUTO text = {0};
 
     if (n == 0 || n > CH_LIMIT_EXEC_WORDS)
-        return exec_request_refuse(
+        return ch_result_invalid(
             call, "argv must hold the program and its arguments, at most 1024 words.");
     const char **argv = ch_arena_alloc(&call->arena, (n + 1) * sizeof(*argv));
     for (CH_JSON_EACH(item, list)) {
         struct ch_sv word = ch_json_str(item);
         if (item->type != CH_JSON_STRING || (word.n && memchr(word.p, '\0', word.n)))
-            return exec_request_refuse(
-                call, "Every word of argv must be a string without NUL characters.");
+            return ch_result_invalid(call,
+                                     "Every word of argv must be a string without NUL characters.");
         if (i == 0 && word.n == 0)
-            return exec_request_refuse(call, "argv begins with an empty word: name the program.");
+            return ch_result_invalid(call, "argv begins with an empty word: name the program.");
         argv[i++] = ch_arena_str(&call->arena, word);
         exec_request_add_quoted(&text, word);
     }
@@ -92,16 +87,16 @@ static int exec_request_read_command(chela_call *call, struct ch_exec_request *o
     if (ch_json_is(command, CH_JSON_ARRAY)) /* some models send the argument list as `command` */
         argv = command;
     else if (argv && command)
-        return exec_request_refuse(call, "Give either command, for a shell, or argv, without one.");
+        return ch_result_invalid(call, "Give either command, for a shell, or argv, without one.");
     if (argv && argv->type != CH_JSON_NULL)
         return argv->type == CH_JSON_ARRAY
                    ? exec_request_read_words(call, argv, out)
-                   : exec_request_refuse(call, "argv must be a list of strings.");
+                   : ch_result_invalid(call, "argv must be a list of strings.");
     int rc = chela_arg_string(call, "command", &out->text);
     if (rc < 0)
         return rc;
     if (ch_sv_trim(ch_sv_str(out->text)).n == 0)
-        return exec_request_refuse(call, "The command is empty.");
+        return ch_result_invalid(call, "The command is empty.");
     const char **words = ch_arena_alloc(&call->arena, 4 * sizeof(*words));
     words[0] = "/bin/sh";
     words[1] = "-c";
@@ -197,16 +192,16 @@ static int check_variable(chela_call *call, const char *name, const struct ch_js
     struct ch_sv text = ch_json_str(value);
 
     if (!exec_request_is_name(ch_sv_str(name)))
-        return exec_request_refuse(call, "env holds a name that no variable can have.");
+        return ch_result_invalid(call, "env holds a name that no variable can have.");
     for (size_t i = 0; i < CH_LEN(telling_variables); i++)
         if (fnmatch(telling_variables[i], name, 0) == 0)
-            return exec_request_refuse(call,
-                                       printed(call,
-                                               "env may not set %s: it decides which code runs. "
-                                               "Write it into the command.",
-                                               name));
+            return ch_result_invalid(call,
+                                     printed(call,
+                                             "env may not set %s: it decides which code runs. "
+                                             "Write it into the command.",
+                                             name));
     if (value->type != CH_JSON_STRING || (text.n && memchr(text.p, '\0', text.n)))
-        return exec_request_refuse(call, printed(call, "The variable %s must be a string.", name));
+        return ch_result_invalid(call, printed(call, "The variable %s must be a string.", name));
     return 0;
 }
 
@@ -220,11 +215,11 @@ static int exec_request_read_variables(chela_call *call, struct ch_exec_request 
     if (!env || env->type == CH_JSON_NULL)
         return 0;
     if (env->type != CH_JSON_OBJECT)
-        return exec_request_refuse(call, "env must be an object of names and values.");
+        return ch_result_invalid(call, "env must be an object of names and values.");
     for (CH_JSON_MEMBERS(key, value, env)) {
         const char *name = ch_arena_str(&call->arena, ch_json_str(key));
         if (n == CH_LIMIT_EXEC_VARIABLES)
-            return exec_request_refuse(call, "env sets more than 64 variables.");
+            return ch_result_invalid(call, "env sets more than 64 variables.");
         int rc = check_variable(call, name, value);
         if (rc < 0)
             return rc;
@@ -243,7 +238,7 @@ static int read_timeout(chela_call *call, struct ch_exec_request *out) {
     if (rc < 0)
         return rc;
     if (seconds < 0 || seconds > CH_LIMIT_EXEC_S)
-        return exec_request_refuse(
+        return ch_result_invalid(
             call, "timeout is in seconds, at most 3600. For what takes longer, set "
                   "background.");
     if (seconds == 0 && !out->background)

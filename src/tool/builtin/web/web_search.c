@@ -87,11 +87,6 @@ static const struct provider *find_provider(const char *name) {
 
 /* --- arguments ------------------------------------------------------------------------ */
 
-static int web_search_refuse(chela_call *call, const char *why) {
-    chela_result_error(call, "invalid_arguments", "%s", why);
-    return CHELA_EINVAL;
-}
-
 static int web_search_read_arguments(chela_call *call, const char **query, int64_t *count) {
     static const char *const names[] = {"query", "q", NULL};
     static const char *const counts[] = {"count", "num_results", "max_results", "limit", NULL};
@@ -101,11 +96,11 @@ static int web_search_read_arguments(chela_call *call, const char **query, int64
         chela_arg_int_opt(call, ch_arg_name(call, counts), count) < 0)
         return CHELA_EINVAL;
     if (ch_sv_trim(ch_sv_str(*query)).n == 0)
-        return web_search_refuse(call, "The query is empty.");
+        return ch_result_invalid(call, "The query is empty.");
     if (strlen(*query) > MOST_QUERY)
-        return web_search_refuse(call, "The query is longer than 1000 bytes.");
+        return ch_result_invalid(call, "The query is longer than 1000 bytes.");
     if (*count < 1)
-        return web_search_refuse(call, "The argument \"count\" must be at least 1.");
+        return ch_result_invalid(call, "The argument \"count\" must be at least 1.");
     *count = CH_MIN(*count, CH_LIMIT_SEARCH_RESULTS);
     return 0;
 }
