@@ -31,6 +31,10 @@ static inline bool ch_sv_starts(struct ch_sv a, const char *prefix) {
     size_t n = strlen(prefix);
     return a.n >= n && (n == 0 || memcmp(a.p, prefix, n) == 0);
 }
+static inline bool ch_sv_ends(struct ch_sv a, const char *tail) {
+    size_t n = strlen(tail);
+    return a.n >= n && (n == 0 || memcmp(a.p + a.n - n, tail, n) == 0);
+}
 
 bool ch_sv_eq_nocase(struct ch_sv a, struct ch_sv b); /* ASCII only */
 bool ch_sv_contains_nocase(struct ch_sv hay, const char *needle);

@@ -48,10 +48,6 @@ static void cut_middle(struct ch_sv text, size_t end, struct ch_buf *out) {
 
 typedef bool cut_fn(const struct ch_block *b, size_t arg, struct ch_buf *out);
 
-static bool prune_is_media(const struct ch_block *b) {
-    return b->type == CH_BLOCK_IMAGE || b->type == CH_BLOCK_AUDIO || b->type == CH_BLOCK_DOCUMENT;
-}
-
 /* A message being rewritten. */
 struct cuts {
     struct ch_block *blocks;
@@ -90,7 +86,7 @@ static struct ch_msg *with_cuts(const struct ch_msg *m, cut_fn *cut, size_t arg,
     struct cuts c = {blocks, texts, 0, false};
     for (uint32_t i = 0; i < m->nblocks; i++) {
         const struct ch_block *b = &m->blocks[i];
-        if (media && prune_is_media(b)) {
+        if (media && ch_block_is_media(b)) {
             blocks[c.n++] = (struct ch_block){.type = CH_BLOCK_TEXT, .text = CH_SV(MEDIA_GONE)};
             c.any = true;
         } else if (media && b->type == CH_BLOCK_TOOL_RESULT && b->span) {

@@ -30,13 +30,6 @@ size_t ch_window_start(const struct ch_transcript *t, size_t room) {
     return i;
 }
 
-static bool retain_has_calls(const struct ch_msg *m) {
-    for (uint32_t i = 0; i < m->nblocks; i++)
-        if (m->blocks[i].type == CH_BLOCK_TOOL_CALL)
-            return true;
-    return false;
-}
-
 static bool all_failed(const struct ch_msg *m) {
     for (uint32_t i = 0; i < m->nblocks; i += 1u + m->blocks[i].span)
         if (m->blocks[i].type == CH_BLOCK_TOOL_RESULT && !(m->blocks[i].flags & CH_F_ERROR))
@@ -52,7 +45,7 @@ unsigned ch_importance(const struct ch_transcript *t, size_t i) {
     case CH_MSG_RESULTS:
         return all_failed(m) ? 20 : 40;
     case CH_MSG_ASSISTANT:
-        if (retain_has_calls(m))
+        if (ch_msg_has_calls(m))
             return 50;
         return i + 1 == t->n || t->msgs[i + 1]->kind == CH_MSG_USER ? 90 : 50;
     default:

@@ -182,12 +182,6 @@ int chela_runtime_new(const struct chela_runtime_opts *opts, chela_runtime **out
     return ch_runtime_open(opts, NULL, out, err);
 }
 
-static void release_texts(char **list) {
-    for (size_t i = 0; list && list[i]; i++)
-        ch_free(list[i]);
-    ch_free(list);
-}
-
 /* Closes all extensions, or only those that use agents. */
 static void close_extensions(chela_runtime *rt, bool all) {
     struct ch_link *k = rt->extensions.head.next;
@@ -217,8 +211,8 @@ static void runtime_close_parts(chela_runtime *rt) {
     ch_outbox_free(rt->outbox);
     ch_cassette_close(rt->cassette);
     ch_runtime_release_hidden(rt);
-    release_texts(rt->skills);
-    release_texts(rt->trusted);
+    ch_strings_free(rt->skills);
+    ch_strings_free(rt->trusted);
     ch_http_close(rt->http);
 }
 

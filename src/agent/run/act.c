@@ -506,13 +506,6 @@ static enum ch_in what_ended_it(chela_run *run, const struct ch_batch_totals *t)
     return t->stop ? CH_IN_CANCEL : CH_IN_RESULTS;
 }
 
-static struct ch_sv said(const struct ch_msg *reply) {
-    for (uint32_t i = 0; i < reply->nblocks; i++)
-        if (reply->blocks[i].type == CH_BLOCK_TEXT)
-            return reply->blocks[i].text;
-    return CH_SV("");
-}
-
 /* Tells the loop detector the calls and their results, in the order of the calls. */
 static enum ch_loop_verdict watch(chela_run *run, const struct ch_msg *results) {
     const struct ch_registry *tools = &run->session->agent->registry;
@@ -531,7 +524,7 @@ static enum ch_loop_verdict watch(chela_run *run, const struct ch_msg *results) 
         ch_loop_detector_call(detector, last, call->text, result, unknown);
     }
     enum ch_loop_verdict v = ch_loop_detector_turn(detector, &run->session->agent->loop_guard,
-                                                   said(run->reply));
+                                                   ch_msg_words(run->reply));
     if (v == CH_LOOP_VERDICT_FINE)
         return v;
     ch_buf_clear(ch_think_complaint(run));

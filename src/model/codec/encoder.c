@@ -76,13 +76,6 @@ void ch_encoder_release(struct ch_encoder *e) {
     *e = (struct ch_encoder){0};
 }
 
-static bool encoder_has_calls(const struct ch_msg *m) {
-    for (uint32_t i = 0; i < m->nblocks; i++)
-        if (m->blocks[i].type == CH_BLOCK_TOOL_CALL)
-            return true;
-    return false;
-}
-
 /* The next block of a type at or after *at, or NULL. */
 static const struct ch_block *encoder_next_of(const struct ch_msg *m, uint32_t *at,
                                               enum ch_block_type type) {
@@ -230,7 +223,7 @@ static int encoder_append(struct ch_encoder *e, const struct ch_model_request *r
     int rc = e->pending ? encode_pair(e, req, NULL, err) : CHELA_OK;
     if (rc < 0)
         return rc;
-    bool calls = m->kind == CH_MSG_ASSISTANT && encoder_has_calls(m);
+    bool calls = m->kind == CH_MSG_ASSISTANT && ch_msg_has_calls(m);
     return calls ? encode_calls(e, req, m, err) : encode_message(req, m, &e->messages, err);
 }
 
@@ -260,7 +253,7 @@ static int append_new(struct ch_encoder *e, const struct ch_model_request *req,
         if (rc < 0)
             return rc;
         e->nmessages++;
-        e->pending = m->kind == CH_MSG_ASSISTANT && encoder_has_calls(m) ? e->nmessages : 0;
+        e->pending = m->kind == CH_MSG_ASSISTANT && ch_msg_has_calls(m) ? e->nmessages : 0;
         if (!e->pending)
             forget_renewed(e);
     }

@@ -168,6 +168,13 @@ struct ch_sv ch_msg_words(const struct ch_msg *m) {
     return CH_SV("");
 }
 
+bool ch_msg_has_calls(const struct ch_msg *m) {
+    for (uint32_t i = 0; i < m->nblocks; i++)
+        if (m->blocks[i].type == CH_BLOCK_TOOL_CALL)
+            return true;
+    return false;
+}
+
 void ch_transcript_release(struct ch_transcript *t) {
     for (size_t i = 0; i < t->n; i++)
         ch_msg_free(t->msgs[i]);

@@ -111,6 +111,11 @@ static inline bool ch_result_failed(const struct ch_block *result) {
 size_t ch_msg_call_index(const struct ch_msg *m, const struct ch_block *call);
 /* The first TEXT block; empty if there is none. */
 struct ch_sv ch_msg_words(const struct ch_msg *m);
+/* True if m contains a call. */
+bool ch_msg_has_calls(const struct ch_msg *m);
+static inline bool ch_block_is_media(const struct ch_block *b) {
+    return b->type == CH_BLOCK_IMAGE || b->type == CH_BLOCK_AUDIO || b->type == CH_BLOCK_DOCUMENT;
+}
 
 const char *ch_msg_kind_name(enum ch_msg_kind k);     /* "user", "results", ... */
 const char *ch_block_type_name(enum ch_block_type t); /* "text", "tool_call", ... */

@@ -49,13 +49,6 @@ int ch_plan_progress_step(const struct ch_plan_progress *r, struct ch_sv call_id
 
 /* --- the request ------------------------------------------------------------------ */
 
-static bool has_calls(const struct ch_msg *m) {
-    for (uint32_t i = 0; i < m->nblocks; i++)
-        if (m->blocks[i].type == CH_BLOCK_TOOL_CALL)
-            return true;
-    return false;
-}
-
 static bool is_input(const struct ch_msg *m) {
     return m->kind == CH_MSG_USER || m->kind == CH_MSG_TIMER || m->kind == CH_MSG_WEBHOOK;
 }
@@ -183,7 +176,7 @@ static void plan_progress_settle(struct ch_plan_progress *r) {
 void ch_plan_progress_read(const struct ch_transcript *t, struct ch_plan_progress *r) {
     *r = (struct ch_plan_progress){.begin = t->n};
     while (r->begin > 0 && (t->msgs[r->begin - 1]->kind != CH_MSG_ASSISTANT ||
-                            has_calls(t->msgs[r->begin - 1])))
+                            ch_msg_has_calls(t->msgs[r->begin - 1])))
         r->begin--;
     read_request(t, r);
     for (size_t i = r->begin; i < t->n; i++) {

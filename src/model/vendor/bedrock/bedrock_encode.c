@@ -90,16 +90,9 @@ int ch_bedrock_http(const struct ch_model_request *req, struct ch_arena *a,
 
 /* --- head */
 
-static bool has_call(const struct ch_msg *m) {
-    for (uint32_t i = 0; i < m->nblocks; i++)
-        if (m->blocks[i].type == CH_BLOCK_TOOL_CALL)
-            return true;
-    return false;
-}
-
 static bool bedrock_encode_has_calls(const struct ch_model_request *req) {
     for (size_t i = 0; i < req->nmessages && !req->no_calls; i++)
-        if (has_call(req->messages[i]))
+        if (ch_msg_has_calls(req->messages[i]))
             return true;
     return false;
 }
@@ -197,7 +190,7 @@ static bool ends_markable(const struct ch_model_request *req) {
         return false;
     const struct ch_block *b = &last->blocks[last->nblocks - 1];
     if (last->kind == CH_MSG_RESULTS)
-        return n > 1 && has_call(req->messages[n - 2]) && b->type != CH_BLOCK_DOCUMENT;
+        return n > 1 && ch_msg_has_calls(req->messages[n - 2]) && b->type != CH_BLOCK_DOCUMENT;
     bool text = b->type == CH_BLOCK_TEXT || b->type == CH_BLOCK_CONTEXT;
     return b->type == CH_BLOCK_IMAGE || (text && !ch_is_blank(b->text));
 }

@@ -283,11 +283,6 @@ static void gemini_encode_write_text(struct writing *x, struct ch_sv text, struc
 
 /* --- media */
 
-static bool gemini_encode_ends_with(struct ch_sv s, const char *tail) {
-    size_t n = strlen(tail);
-    return s.n >= n && memcmp(s.p + s.n - n, tail, n) == 0;
-}
-
 /* The media type derived from the file name, if not given. */
 static struct ch_sv media_type(const struct ch_block *b) {
     static const struct {
@@ -300,15 +295,11 @@ static struct ch_sv media_type(const struct ch_block *b) {
     if (b->name.n)
         return b->name;
     for (size_t i = 0; i < CH_LEN(types); i++)
-        if (b->flags & CH_F_URL && gemini_encode_ends_with(b->text, types[i].ending))
+        if (b->flags & CH_F_URL && ch_sv_ends(b->text, types[i].ending))
             return ch_sv_str(types[i].type);
     return b->type == CH_BLOCK_IMAGE   ? CH_SV("image/jpeg")
            : b->type == CH_BLOCK_AUDIO ? CH_SV("audio/wav")
                                        : CH_SV("application/pdf");
-}
-
-static bool gemini_encode_is_media(const struct ch_block *b) {
-    return b->type == CH_BLOCK_IMAGE || b->type == CH_BLOCK_AUDIO || b->type == CH_BLOCK_DOCUMENT;
 }
 
 /* Text for a part of an unsupported type; false: the part can be sent. */
@@ -421,7 +412,7 @@ static void gemini_encode_results(const struct ch_model_request *req, const stru
             write_rest_of_result(&x, b);
         else if (b->type == CH_BLOCK_TEXT)
             gemini_encode_write_text(&x, b->text, CH_SV(""));
-        else if (gemini_encode_is_media(b))
+        else if (ch_block_is_media(b))
             gemini_encode_write_media(&x, b);
     }
     end_content(&x);

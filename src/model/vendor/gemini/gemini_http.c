@@ -10,11 +10,6 @@
 
 #include "model/codec/encode.h"
 
-static bool gemini_http_ends_with(struct ch_sv s, const char *tail) {
-    size_t n = strlen(tail);
-    return s.n >= n && memcmp(s.p + s.n - n, tail, n) == 0;
-}
-
 /* True if the base URL already contains a version: "/v1beta", "/v1". */
 static bool has_version(struct ch_sv base) {
     size_t i = base.n;
@@ -31,7 +26,7 @@ static const char *path_to_model(struct ch_sv base, struct ch_sv model) {
     const char *version = project || has_version(base) ? "/" : vertex ? "/v1beta1/" : "/v1beta/";
     if (memchr(model.p ? model.p : "", '/', model.n))
         return version;
-    if (project && !gemini_http_ends_with(base, "/publishers/google"))
+    if (project && !ch_sv_ends(base, "/publishers/google"))
         return "/publishers/google/models/";
     if (vertex && !project) /* an express mode key */
         return version[1] ? "/v1beta1/publishers/google/models/" : "/publishers/google/models/";

@@ -293,7 +293,7 @@ static void openai_encode_user(const struct ch_model_request *req, const struct 
     size_t content = 0, media = 0;
     for (uint32_t i = 0; i < m->nblocks; i++) {
         content += ch_openai_is_content(&m->blocks[i]);
-        media += ch_openai_is_media(&m->blocks[i]);
+        media += ch_block_is_media(&m->blocks[i]);
         i += m->blocks[i].span;
     }
     if (!content)

@@ -87,12 +87,8 @@ static void openai_parts_write_part(const struct ch_model_request *req, struct c
         openai_parts_write_file(w, b);
 }
 
-bool ch_openai_is_media(const struct ch_block *b) {
-    return b->type == CH_BLOCK_IMAGE || b->type == CH_BLOCK_AUDIO || b->type == CH_BLOCK_DOCUMENT;
-}
-
 bool ch_openai_is_content(const struct ch_block *b) {
-    return ch_openai_is_media(b) || (b->type == CH_BLOCK_TEXT && !ch_is_blank(b->text));
+    return ch_block_is_media(b) || (b->type == CH_BLOCK_TEXT && !ch_is_blank(b->text));
 }
 
 void ch_openai_join(const struct ch_model_request *req, const struct ch_msg *m,
@@ -107,7 +103,7 @@ void ch_openai_join(const struct ch_model_request *req, const struct ch_msg *m,
             if (n++)
                 CH_BUF_LIT(text, "\n\n");
             ch_buf_clear(&part);
-            ch_buf_add_sv(text, ch_openai_is_media(b) && part_as_text(req, b, &part)
+            ch_buf_add_sv(text, ch_block_is_media(b) && part_as_text(req, b, &part)
                                     ? ch_buf_sv(&part)
                                     : b->text);
         }
@@ -120,7 +116,7 @@ void ch_openai_parts(const struct ch_model_request *req, const struct ch_msg *m,
     const char *prefix = ch_msg_kind_prefix(m->kind);
     for (uint32_t i = 0; i < m->nblocks; i++) {
         const struct ch_block *b = &m->blocks[i];
-        if (ch_openai_is_media(b))
+        if (ch_block_is_media(b))
             openai_parts_write_part(req, w, b);
         else if (ch_openai_is_content(b))
             ch_openai_text_part(w, ch_encode_prefixed(&prefix, b->text, &room));

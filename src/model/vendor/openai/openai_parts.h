@@ -5,7 +5,6 @@
 #include "model/codec/codec.h"
 #include "json/writer.h"
 
-bool ch_openai_is_media(const struct ch_block *b);
 /* True for blocks that are part of a user message: non-blank text and media. */
 bool ch_openai_is_content(const struct ch_block *b);
 

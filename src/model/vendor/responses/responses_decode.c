@@ -223,10 +223,6 @@ static bool responses_decode_read_event(struct ch_decoder *d, struct ch_sv data,
     return !ch_pull_failed(&p);
 }
 
-static bool responses_decode_ends(struct ch_sv s, struct ch_sv tail) {
-    return s.n >= tail.n && memcmp(s.p + s.n - tail.n, tail.p, tail.n) == 0;
-}
-
 /* Prefixes of streamed events, without ".delta" and ".done". */
 static const struct {
     struct ch_sv name;
@@ -310,8 +306,8 @@ static int item_event(struct ch_decoder *d, struct ch_sv name, const struct even
 
     enum ch_responses_delta kind;
     unsigned key;
-    bool delta = responses_decode_ends(name, CH_SV(".delta"));
-    size_t tail = delta ? 6 : responses_decode_ends(name, CH_SV(".done")) ? 5 : 0;
+    bool delta = ch_sv_ends(name, ".delta");
+    size_t tail = delta ? 6 : ch_sv_ends(name, ".done") ? 5 : 0;
     if (!tail || !find_stream(ch_sv(name.p, name.n - tail), &kind))
         return CHELA_OK;
     if (!delta) /* for reasoning this is one part; the item's end contains all parts */

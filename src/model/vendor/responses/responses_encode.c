@@ -204,12 +204,8 @@ int ch_responses_tail(const struct ch_model_request *req, struct ch_buf *out,
 
 /* --- parts */
 
-static bool responses_encode_is_media(const struct ch_block *b) {
-    return b->type == CH_BLOCK_IMAGE || b->type == CH_BLOCK_AUDIO || b->type == CH_BLOCK_DOCUMENT;
-}
-
 static bool is_content(const struct ch_block *b) {
-    return responses_encode_is_media(b) || (b->type == CH_BLOCK_TEXT && !ch_is_blank(b->text));
+    return ch_block_is_media(b) || (b->type == CH_BLOCK_TEXT && !ch_is_blank(b->text));
 }
 
 static void write_text_part(struct ch_jw *w, struct ch_sv text) {
@@ -289,7 +285,7 @@ static void responses_encode_user(const struct ch_msg *m, struct ch_buf *out) {
     for (uint32_t i = 0; i < m->nblocks; i++) {
         const struct ch_block *b = &m->blocks[i];
         content += is_content(b);
-        media += responses_encode_is_media(b);
+        media += ch_block_is_media(b);
         if (is_content(b))
             only = b->text;
         i += b->span;
@@ -306,7 +302,7 @@ static void responses_encode_user(const struct ch_msg *m, struct ch_buf *out) {
     ch_jw_kbegin(&w, "content", '[');
     for (uint32_t i = 0; i < m->nblocks; i++) {
         const struct ch_block *b = &m->blocks[i];
-        if (responses_encode_is_media(b))
+        if (ch_block_is_media(b))
             responses_encode_write_media(&w, b);
         else if (is_content(b))
             write_text_part(&w, ch_encode_prefixed(&prefix, b->text, &room));
@@ -330,7 +326,7 @@ static void responses_encode_result(const struct ch_block *b, struct ch_buf *out
     if (!ch_is_blank(b->text))
         write_text_part(&w, b->text);
     for (unsigned k = 1; k <= b->span; k++)
-        if (responses_encode_is_media(b + k))
+        if (ch_block_is_media(b + k))
             responses_encode_write_media(&w, b + k);
         else if (is_content(b + k))
             write_text_part(&w, b[k].text);
