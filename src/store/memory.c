@@ -234,10 +234,10 @@ static int store_memory_drop(struct chela_store_db *db, struct session *s,
     if (!s)
         return CHELA_ENOENT;
     if ((*s->row.owner && s->row.until > c->now) || (c->until && s->row.updated >= c->until) ||
-        (c->token && is_owed(db, c->key)))
+        (c->token == 1 && is_owed(db, c->key)))
         return CHELA_EBUSY;
-    drop_items(&db->boxes[CHELA_STORE_INBOX], c->key);
-    drop_items(&db->boxes[CHELA_STORE_OUTBOX], c->key);
+    for (int box = CHELA_STORE_INBOX; c->token != 2 && box <= CHELA_STORE_OUTBOX; box++)
+        drop_items(&db->boxes[box], c->key);
     drop_items(&db->boxes[CHELA_STORE_NOTES], c->key);
     free_session(s);
     return 0;

@@ -44,9 +44,10 @@ static int name_holder(chela_store *s, const char *key, struct chela_error *err)
     return ch_fail(err, CHELA_EBUSY, "session '%s' is in use by %s", key, ch_buf_str(&who));
 }
 
-static int delete_one(chela_store *s, const char *key, struct chela_error *err) {
+/* token: as for CHELA_STORE_DELETE. */
+static int delete_one(chela_store *s, const char *key, uint64_t token, struct chela_error *err) {
     struct chela_store_change c = {
-        .kind = CHELA_STORE_DELETE, .key = key, .now = when_free(s, key)};
+        .kind = CHELA_STORE_DELETE, .key = key, .token = token, .now = when_free(s, key)};
 
     int rc = ch_store_change(s, &c, err);
     return rc == CHELA_EBUSY ? name_holder(s, key, err) : rc;
@@ -63,17 +64,26 @@ static void delete_children(chela_store *s, const char *key) {
     if (chela_store_list(s, &filter, ch_keys_add, &keys, &why) == 0)
         for (size_t i = 0; i < keys.n; i++)
             if (chela_session_root(keys.list[i]) <= strlen(key))
-                delete_one(s, keys.list[i], &why);
+                delete_one(s, keys.list[i], 0, &why);
     ch_keys_release(&keys);
 }
 
-int chela_store_delete(chela_store *s, const char *key, struct chela_error *err) {
+static int delete_with_children(chela_store *s, const char *key, uint64_t token,
+                                struct chela_error *err) {
     struct chela_error why = {0};
-    int rc = delete_one(s, key, err ? err : &why);
+    int rc = delete_one(s, key, token, err ? err : &why);
 
     if (rc == 0)
         delete_children(s, key);
     return rc;
+}
+
+int chela_store_delete(chela_store *s, const char *key, struct chela_error *err) {
+    return delete_with_children(s, key, 0, err);
+}
+
+int ch_store_delete_records(chela_store *s, const char *key, struct chela_error *err) {
+    return delete_with_children(s, key, 2, err);
 }
 
 /* --- many sessions ------------------------------------------------------------------------ */

@@ -73,6 +73,9 @@ int ch_store_waiting(chela_store *store, const char *key, size_t limit, chela_st
 int ch_store_kept(chela_store *store, const char *id, chela_store_item_fn *fn, void *user,
                   struct chela_error *err);
 
+/* As chela_store_delete, but events that wait for the session, and its outgoing messages, stay. */
+int ch_store_delete_records(chela_store *store, const char *key, struct chela_error *err);
+
 /* As chela_store_prune, but only for sessions at rest without waiting events or
  * outgoing messages. err must not be NULL. */
 int ch_store_prune_idle(chela_store *store, int64_t before, size_t *n, struct chela_error *err);

@@ -168,6 +168,12 @@ static void check_box(enum chela_store_box box, const char *want) {
     assert_string_equal(ch_buf_str(&got), want);
 }
 
+static void check_waiting(const char *key, size_t limit, const char *want) {
+    CH_BUF_AUTO got = {0};
+    assert_int_equal(ch_store_waiting(store, key, limit, add_item, &got, &err), 0);
+    assert_string_equal(ch_buf_str(&got), want);
+}
+
 /* --- sessions and records ----------------------------------------------------- */
 
 static void test_a_new_session_is_empty(void **state) {
@@ -498,6 +504,16 @@ static void test_deletion(void **state) {
     check_box(CHELA_STORE_OUTBOX, "");
     assert_int_equal(append("a", token, 2, "{}"), CHELA_ENOENT);
     /* the key is free again, and the old records do not return */
+    token = open_session("a");
+    check_records("a", 1, "");
+    /* token 2: only the records go */
+    append("a", token, 1, "{}");
+    commit(c, 2);
+    c[2].token = 2;
+    assert_int_equal(commit(&c[2], 1), 0);
+    check_box(CHELA_STORE_INBOX, "e1/a/new/x//0;");
+    check_box(CHELA_STORE_OUTBOX, "o1/a/intent/y//0;");
+    check_waiting("a", 9, "e1/a/new/x//0;");
     open_session("a");
     check_records("a", 1, "");
 }
@@ -620,12 +636,6 @@ static void test_an_event_is_accepted_once(void **state) {
     assert_int_equal(commit(c, 1), CHELA_EEXIST);
     done.id = "e9";
     assert_int_equal(commit(&done, 1), CHELA_ENOENT);
-}
-
-static void check_waiting(const char *key, size_t limit, const char *want) {
-    CH_BUF_AUTO got = {0};
-    assert_int_equal(ch_store_waiting(store, key, limit, add_item, &got, &err), 0);
-    assert_string_equal(ch_buf_str(&got), want);
 }
 
 /* Clocks of several machines differ: events are ordered by their transactions. */

@@ -90,7 +90,8 @@ enum chela_store_change_kind {
     CHELA_STORE_TITLE = 4,  /* key, data: set the title; needs no lease */
     /* key, now: delete the session with its records, inbox and outbox rows and notes.
      * CHELA_EBUSY: a lease is valid; or the session was changed at `until` or later, unless
-     * until is 0; or, with token 1, an event or an unsent message belongs to the session. */
+     * until is 0; or, with token 1, an event or an unsent message belongs to the session. With
+     * token 2, the inbox and outbox rows stay: a session with the same key follows. */
     CHELA_STORE_DELETE = 5,
     /* id, key, data, now: accept an event. CHELA_EEXIST: the event was accepted before, even
      * if it was settled. */

@@ -8,18 +8,24 @@
 #include <time.h>
 
 #include "agent/handle/agent.h"
+#include "agent/journal/journal.h"
 #include "model/provider/target.h"
+#include "base/error.h"
+#include "base/limits.h"
 #include "base/log.h"
 #include "gateway/chat/approval_decision.h"
 #include "gateway/chat/approval_prompt.h"
+#include "gateway/chat/chat_dispatch.h"
 #include "gateway/chat/chat_event.h"
 #include "gateway/chat/chat_lane.h"
 #include "gateway/chat/chat_overrides.h"
 #include "gateway/chat/chat_pairing.h"
 #include "gateway/lane/client_input.h"
 #include "gateway/lane/lane.h"
+#include "gateway/lane/orphans.h"
 #include "gateway/request/gateway_state.h"
 #include "io/worker.h"
+#include "store/store.h"
 
 /* --- calls of the store, on a worker thread */
 
@@ -27,8 +33,10 @@ struct command_work {
     struct ch_work work;
     struct ch_chat_event *event; /* used on the loop thread only */
     chela_store *store;
-    char *session, *to;   /* owned; `to` of /new only */
+    char *session;        /* owned */
+    char *to, *id;        /* owned; of /new only: key of the copy; id of the event */
     bool running, paused; /* the state of the session, which another gateway may hold */
+    bool held, waits;     /* of /new: the session has a holder; the inbox has the command */
     int rc;
     struct chela_error err;
     void (*then)(struct ch_chat_event *e, const struct command_work *r);
@@ -37,6 +45,7 @@ struct command_work {
 static void command_work_free(struct command_work *r) {
     ch_free(r->session);
     ch_free(r->to);
+    ch_free(r->id);
     ch_free(r);
 }
 
@@ -69,6 +78,7 @@ static void command_work_start(struct ch_chat_event *e, char *to, void (*run)(st
     r->store = e->chat->gw->store;
     r->session = ch_strdup(e->in.session);
     r->to = to;
+    r->id = to ? ch_strdup(e->in.id) : NULL;
     r->then = then;
     e->accepting = true;
     ch_work_submit(e->chat->gw->rt->workers, &r->work);
@@ -141,33 +151,70 @@ static void command_status(struct ch_chat_event *e, struct ch_sv rest) {
 
 /* --- /new: the conversation so far is moved to another key */
 
-#define TRIES 50 /* the release of our own lease may not have reached the store yet */
+#define TRIES 50 /* the release of the lease may not have reached the store yet */
 
-static void command_fork_session(struct ch_work *w) {
-    struct command_work *r = CH_CONTAINER(w, struct command_work, work);
-    const struct timespec moment = {.tv_nsec = 20 * 1000 * 1000};
-    r->rc = chela_store_fork(r->store, r->session, -1, r->to, &r->err);
-    if (r->rc == CHELA_ENOENT) {
-        r->rc = 0;
-        return;
-    }
-    if (r->rc == CHELA_EEXIST)
-        r->rc = 0; /* forked by a process that died before it deleted the session */
-    for (int i = 0; r->rc == 0 && i < TRIES; i++) {
-        r->rc = chela_store_delete(r->store, r->session, &r->err);
-        if (r->rc != CHELA_EBUSY)
-            break;
-        r->rc = i + 1 < TRIES ? 0 : r->rc;
-        nanosleep(&moment, NULL);
-    }
+static int new_on_waiting(const struct chela_store_item *i, void *user) {
+    struct command_work *r = user;
+    r->waits |= strcmp(i->id, r->id) == 0;
+    return 0;
 }
 
-static void command_on_forked(struct ch_chat_event *e, const struct command_work *r) {
+static int new_on_row(const struct chela_store_session *s, void *user) {
+    struct command_work *r = user;
+    r->held = ch_orphans_lease_is_held(s, ch_store_now());
+    return 0;
+}
+
+/* The holder writes no record after the copy is made. Two gateways may run the command. */
+static int new_move(struct command_work *r) {
+    r->held = r->waits = false;
+    int rc = ch_store_waiting(r->store, r->session, CH_LIMIT_LANE_EVENTS, new_on_waiting, r,
+                              &r->err);
+    if (rc < 0 || !r->waits)
+        return rc; /* 0: the other gateway has run it */
+    rc = chela_store_session(r->store, r->session, new_on_row, r, &r->err);
+    if (rc == 0 && r->held)
+        return ch_fail(&r->err, CHELA_EBUSY, "another process holds it");
+    if (rc == 0)
+        rc = chela_store_fork(r->store, r->session, -1, r->to, &r->err);
+    if (rc == 0 || rc == CHELA_EEXIST) /* a copy of a process that died before the next step */
+        rc = ch_store_delete_records(r->store, r->session, &r->err);
+    return rc == CHELA_ENOENT ? 0 : rc;
+}
+
+static void new_run(struct ch_work *w) {
+    struct command_work *r = CH_CONTAINER(w, struct command_work, work);
+    const struct timespec moment = {.tv_nsec = 20 * 1000 * 1000};
+    for (int i = 0; (r->rc = new_move(r)) == CHELA_EBUSY && i < TRIES; i++)
+        nanosleep(&moment, NULL);
+}
+
+static void new_on_settled(int rc, const struct chela_error *err, void *user) {
+    struct ch_chat_event *e = user;
+    struct ch_chat_service *chat = e->chat;
+    CH_AUTOFREE char *session = ch_strdup(e->in.session);
+    (void)rc;
+    (void)err;
+    if (!chat) {
+        ch_chat_event_drop(e);
+        return;
+    }
+    ch_chat_event_settle(e); /* also in an open lane */
+    ch_chat_dispatch_next(chat, session);
+}
+
+/* Later messages wait until the inbox has the command no more: a lane that they open would find
+ * the command there. */
+static void new_end(struct ch_chat_event *e, const struct command_work *r) {
+    struct ch_journal *j = e->chat->gw->rt->journal;
+    struct chela_store_change c = {.kind = CHELA_STORE_SETTLE, .id = e->in.id};
     if (r->rc < 0)
         ch_log(CH_LOG_WARN, "gateway", "session %s cannot be replaced: %s", r->session,
                r->err.message);
-    ch_chat_event_reply(e, r->rc < 0 ? "A new conversation cannot be started now."
-                                     : "This is a new conversation.");
+    ch_chat_event_say(e, r->rc < 0 ? "A new conversation cannot be started now."
+                                   : "This is a new conversation.");
+    e->accepting = true;
+    j->ops->change(j, &c, j->gate, new_on_settled, e);
 }
 
 static void command_new(struct ch_chat_event *e, struct ch_sv rest) {
@@ -177,8 +224,9 @@ static void command_new(struct ch_chat_event *e, struct ch_sv rest) {
     CH_BUF_AUTO to = {0};
     if (l)
         ch_lane_close(l);
+    e->preparing = true;
     ch_buf_addf(&to, "%s~%s", e->in.session, message ? message : e->in.id);
-    command_work_start(e, ch_buf_take(&to), command_fork_session, command_on_forked);
+    command_work_start(e, ch_buf_take(&to), new_run, new_end);
 }
 
 /* --- /compact [WHAT MATTERS] */

@@ -53,10 +53,23 @@ static void dispatch_on_event(struct ch_lane_watcher *w, const struct chela_even
     ch_chat_event_drop(e);
 }
 
+/* The oldest event of the session that is preparing or queued. */
+static struct ch_chat_event *find_predecessor(struct ch_chat_service *chat, const char *session) {
+    for (CH_LIST_EACH(k, &chat->events)) {
+        struct ch_chat_event *e = CH_CONTAINER(k, struct ch_chat_event, link);
+        if ((e->preparing || e->queued) && strcmp(e->in.session, session) == 0)
+            return e;
+    }
+    return NULL;
+}
+
 /* The event stays in the inbox: the gateway that holds the session takes the event up, or
- * the next recovery finds it. */
+ * the next recovery finds it. If a command closed the session, the event follows the command. */
 static void dispatch_leave(struct ch_chat_event *e, const struct chela_error *why) {
     bool elsewhere = why->code == CHELA_EBUSY || why->code == CHELA_EEXIST;
+    e->queued = why->code == CHELA_ESTATE && find_predecessor(e->chat, e->in.session);
+    if (e->queued)
+        return;
     ch_log(elsewhere ? CH_LOG_INFO : CH_LOG_WARN, "gateway", "message %s waits: %s", e->in.id,
            why->message);
     ch_chat_event_drop(e);
@@ -154,16 +167,6 @@ static void dispatch_to_lane(struct ch_chat_event *e) {
     ch_budgets_when_known(e->chat->gw, &e->budget);
 }
 
-/* The oldest event of the session that is preparing or queued. */
-static struct ch_chat_event *find_predecessor(struct ch_chat_service *chat, const char *session) {
-    for (CH_LIST_EACH(k, &chat->events)) {
-        struct ch_chat_event *e = CH_CONTAINER(k, struct ch_chat_event, link);
-        if ((e->preparing || e->queued) && strcmp(e->in.session, session) == 0)
-            return e;
-    }
-    return NULL;
-}
-
 static void dispatch_on_prepared(void *tag);
 
 static void dispatch_prepare_arrival(struct ch_chat_event *e) {
@@ -200,12 +203,20 @@ static void dispatch_on_prepared(void *tag) {
     struct ch_chat_service *chat = e->chat;
     CH_AUTOFREE char *session = ch_strdup(e->in.session);
     e->preparing = false;
+    e->prepared = true;
     dispatch_to_lane(e);
+    ch_chat_dispatch_next(chat, session);
+}
+
+void ch_chat_dispatch_next(struct ch_chat_service *chat, const char *session) {
     struct ch_chat_event *next = find_predecessor(chat, session);
-    if (next && next->queued) {
-        next->queued = false;
+    if (!next || !next->queued)
+        return;
+    next->queued = false;
+    if (next->prepared)
+        dispatch_on_prepared(next);
+    else
         dispatch_prepare(next);
-    }
 }
 
 void ch_chat_dispatch_event(struct ch_chat_event *e) {

@@ -18,6 +18,9 @@ int ch_chat_dispatch_accept(struct ch_chat_event *e, chela_accepted_fn *done, vo
                             struct chela_error *err);
 /* Asks the channel whether the sender may talk to the agent, and acts on the verdict. */
 void ch_chat_dispatch_judge(struct ch_chat_event *e);
+/* Dispatches the events that waited for an event of the session, which is not preparing any
+ * more. */
+void ch_chat_dispatch_next(struct ch_chat_service *chat, const char *session);
 /* Runs a command, or prepares the event and sends it to its session. */
 void ch_chat_dispatch_event(struct ch_chat_event *e);
 

@@ -29,7 +29,7 @@ void ch_chat_event_settle(struct ch_chat_event *e) {
     ch_chat_event_drop(e);
 }
 
-void ch_chat_event_reply(struct ch_chat_event *e, const char *text) {
+void ch_chat_event_say(const struct ch_chat_event *e, const char *text) {
     struct chela_error err = {0};
     CH_BUF_AUTO key = {0};
     ch_buf_addf(&key, "%s:answer", e->in.id);
@@ -39,6 +39,10 @@ void ch_chat_event_reply(struct ch_chat_event *e, const char *text) {
     if (chela_outbox_put(e->chat->gw->rt, &m, NULL, NULL, &err) < 0)
         ch_log(CH_LOG_WARN, "gateway", "the reply to message %s cannot be sent: %s", e->in.id,
                err.message);
+}
+
+void ch_chat_event_reply(struct ch_chat_event *e, const char *text) {
+    ch_chat_event_say(e, text);
     ch_chat_event_settle(e);
 }
 

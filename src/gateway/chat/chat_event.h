@@ -25,6 +25,7 @@ struct ch_chat_event {
     bool shows_working;   /* the chat shows that the agent is working */
     bool awaits_channel;  /* the channel needs more data before it can judge the sender */
     bool preparing;       /* the channel completes it */
+    bool prepared;        /* the channel has completed it */
     bool queued;          /* waits for an earlier event of its session that is preparing */
     bool decided;         /* chat_room.c: whether to reply was decided */
     bool wants_reply;     /* chat_room.c: addressed to the agent */
@@ -36,6 +37,8 @@ struct ch_chat_event *ch_chat_event_new(struct ch_chat_service *chat);
 void ch_chat_event_drop(struct ch_chat_event *e);
 /* Removes the event from the inbox and frees it. */
 void ch_chat_event_settle(struct ch_chat_event *e);
+/* Replies without the agent. The event stays. */
+void ch_chat_event_say(const struct ch_chat_event *e, const char *text);
 /* Replies without the agent, then settles the event. */
 void ch_chat_event_reply(struct ch_chat_event *e, const char *text);
 /* Shows people in the chat that the agent works on the message, or no longer does. */

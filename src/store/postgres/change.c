@@ -215,15 +215,15 @@ static int postgres_change_set_title(struct chela_store_db *db, struct chela_sto
     return rc;
 }
 
-static int drop_rest(struct chela_store_db *db, const char *key, int64_t id,
+static int drop_rest(struct chela_store_db *db, const char *key, int64_t id, bool items,
                      struct chela_error *err) {
     bool ignored;
     int rc = CHANGE(db, "DELETE FROM chela.records WHERE session = $1", &ignored, err,
                     ch_pg_number(id));
 
-    if (rc == 0)
+    if (rc == 0 && items)
         rc = CHANGE(db, "DELETE FROM chela.inbox WHERE key = $1", &ignored, err, ch_pg_text(key));
-    if (rc == 0)
+    if (rc == 0 && items)
         rc = CHANGE(db, "DELETE FROM chela.outbox WHERE key = $1", &ignored, err, ch_pg_text(key));
     if (rc == 0)
         rc = CHANGE(db, "DELETE FROM chela.notes WHERE key = $1", &ignored, err, ch_pg_text(key));
@@ -239,7 +239,7 @@ static int postgres_change_drop(struct chela_store_db *db, struct chela_store_ch
     int rc = ch_pg_query(db,
                          "DELETE FROM chela.sessions WHERE key = $1 AND"
                          " (owner = '' OR until <= $2) AND ($3 = 0 OR updated < $3) AND"
-                         " ($4 = 0 OR NOT (EXISTS(SELECT FROM chela.inbox WHERE key = $1 AND"
+                         " ($4 <> 1 OR NOT (EXISTS(SELECT FROM chela.inbox WHERE key = $1 AND"
                          " state <> 'done') OR EXISTS(SELECT FROM chela.outbox WHERE key = $1 AND"
                          " state <> 'sent' AND state <> 'failed'))) RETURNING id",
                          args, CH_LEN(args), &res, err);
@@ -250,7 +250,7 @@ static int postgres_change_drop(struct chela_store_db *db, struct chela_store_ch
     PQclear(res);
     c->rc = 0;
     if (id)
-        return drop_rest(db, c->key, id, err);
+        return drop_rest(db, c->key, id, c->token != 2, err);
     rc = postgres_change_why_not(db, c, err);
     if (rc == 0 && c->rc != CHELA_ENOENT)
         c->rc = CHELA_EBUSY;

@@ -260,7 +260,7 @@ static int sqlite_change_drop(struct chela_store_db *db, struct chela_store_chan
             : row.held && row.until > c->now             ? CHELA_EBUSY
             : c->until && row.updated >= c->until        ? CHELA_EBUSY
                                                          : 0;
-    if (c->rc == 0 && c->token)
+    if (c->rc == 0 && c->token == 1)
         rc = check_owed(db, c, err);
     if (rc < 0 || c->rc < 0)
         return rc;
@@ -269,9 +269,9 @@ static int sqlite_change_drop(struct chela_store_db *db, struct chela_store_chan
     rc = drop_by_id(db, S_DROP_RECORDS, first, first | SEQ_MAX, err);
     if (rc == 0)
         rc = drop_by_id(db, S_DROP_SESSION, row.id, 0, err);
-    if (rc == 0)
+    if (rc == 0 && c->token != 2)
         rc = drop_by_key(db, S_DROP_INBOX, c->key, err);
-    if (rc == 0)
+    if (rc == 0 && c->token != 2)
         rc = drop_by_key(db, S_DROP_OUTBOX, c->key, err);
     if (rc == 0)
         rc = drop_by_key(db, S_DROP_NOTES, c->key, err);

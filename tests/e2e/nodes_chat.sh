@@ -1,0 +1,82 @@
+#!/usr/bin/env bash
+# Chats of one gateway, of two workers with SQLite, and of two gateways with PostgreSQL or Redis. The
+# callbacks of the service go to either gateway. Each message is answered once, also around /new.
+# shellcheck disable=SC2119,SC2154
+cd "$(dirname "$0")/../.." || exit 2
+. tests/support/tap.sh
+. tests/support/e2e.sh
+. tests/support/serve.sh
+. tests/support/lark.sh
+. tests/support/servers.sh
+
+program=$(realpath "$program")
+start_lark
+pid_a='' pid_b='' at_a='' at_b=''
+kill_nodes() {
+    local p
+    for p in "$pid_a" "$pid_b"; do [ -z "$p" ] || kill -9 "$p" $(pgrep -P "$p"); done 2>/dev/null
+    pid_a='' pid_b=''
+}
+trap 'kill_nodes; kill -9 "$server_pid" 2>/dev/null; stop_servers; rm -rf "$tmp"' EXIT
+
+start() { # NODE STORE [LINE...]
+    local node=$1 store=$2
+    shift 2
+    mkdir -p "$tmp/$node"
+    printf 'rules:\n  - { say: "heard: {{user}}" }\n' >"$tmp/$node/rules.yaml"
+    {
+        printf 'store: "%s"\nagents: { list: [{ id: coder, model: scripted/rules.yaml, queue: { mode: follow_up } }] }\n' "$store"
+        printf 'channels: { feishu: { appId: %s, domain: "%s", dmPolicy: open } }\n' $app "$lark"
+        printf '%s\n' "$@"
+    } >"$tmp/$node/chela.yaml"
+    start_node "$node" "$tmp/$node"
+}
+post_to() { # NODE EVENT
+    local at=at_$1
+    curl -sS -m 20 -o "$out" -w '%{http_code}\n' -H 'Content-Type: application/json' --data-binary "$2" "${!at}/channels/feishu/events"
+}
+heard() { # WORD: the numbers, sorted
+    texts | sed -n "s/^heard: .*$1 \([0-9]*\)\.$/\1/p" | sort -n
+}
+all_heard() { [ "$(heard "$1" | sort -u | wc -l)" -ge "$chats" ]; }
+
+# /new at one gateway, and messages at both before it has ended. The events are made first: jq starts slowly.
+chats=8
+renew() { # NAME OTHER: a service sends the answer to a message once, so no two names use the same ids
+    local i events codes='' id=om_${1// /}
+    : >"$tmp/lark/sent"
+    for ((i = 1; i <= chats; i++)); do
+        events=("$(event "${id}_a$i" "oc_$i" p2p "before $i.")" "$(event "${id}_b$i" "oc_$i" p2p /new)"
+            "$(event "${id}_c$i" "oc_$i" p2p "first $i.")" "$(event "${id}_d$i" "oc_$i" p2p "second $i.")")
+        codes="$codes $(post_to a "${events[0]}")"
+        sleep 0.5
+        codes="$codes $(post_to "$2" "${events[1]}") $(post_to a "${events[2]}") $(post_to "$2" "${events[3]}")"
+    done
+    same "$1: all are accepted" "" "$(tr ' ' '\n' <<<"$codes" | grep -v '^200$' | grep .)"
+    check "$1: a message before /new is answered" eventually all_heard before
+    check "$1: a message after /new is answered" eventually all_heard first
+    check "$1: and the next one" eventually all_heard second
+    same "$1: each once" "$(seq $chats) $(seq $chats) $(seq $chats)" "$(heard before) $(heard first) $(heard second)"
+    same "$1: no /new fails" "$chats 0" "$(texts | grep -c '^This is a new conversation') $(texts | grep -c 'cannot be started')"
+    kill_nodes
+}
+
+start a "sqlite:$tmp/one.db"
+renew "one gateway" a
+start a "sqlite:$tmp/two.db" 'workers: 2'
+renew "two workers" a
+if start_postgres; then
+    start a "$postgres"
+    start b "$postgres"
+    renew PostgreSQL b
+else
+    skip "two gateways" "PostgreSQL is not installed here"
+fi
+if start_redis; then
+    start a "$redis"
+    start b "$redis"
+    renew Redis b
+else
+    skip "two gateways" "Redis is not installed here"
+fi
+tap_done
