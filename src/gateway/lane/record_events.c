@@ -9,12 +9,13 @@
 #include "json/json.h"
 #include "json/writer.h"
 
-#define SPARE_EVENTS 3 /* RUN_START, TURN_START and TURN_END, besides those of blocks and calls */
+#define SPARE_EVENTS 3 /* of a record, besides those of blocks and calls */
 
 struct record_call { /* a call of the last reply */
     struct ch_link link;
     char *id, *name, *arguments; /* owned */
     bool settled;                /* the call has a result, or a person was asked */
+    bool done;                   /* the call has a result */
     bool started;
     int64_t since; /* ms: its last start; of a call whose start is not stored, the reply */
 };
@@ -142,7 +143,7 @@ static void use_run(struct record_reading *r) {
     ch_buf_clear(&r->s->citations);
     forget_calls(r->s);
     r->s->seq = r->s->since = 0;
-    r->s->begun = r->s->paused = false;
+    r->s->begun = r->s->paused = r->s->open = false;
 }
 
 /* --- replies */
@@ -212,12 +213,33 @@ static struct chela_str tell_extras(struct record_reading *r, const struct ch_js
     return copy_text(r, ch_buf_sv(&citations));
 }
 
+/* The holder emits TURN_END when all calls of the turn have results. */
+static void end_turn(struct record_reading *r) {
+    struct ch_record_events *s = r->s;
+    if (!s->open)
+        return;
+    struct chela_event *ev = add_event(r, CHELA_EV_TURN_END);
+    s->open = false;
+    ev->turn.turn = (unsigned)s->turn;
+    ev->turn.stop_reason = s->stop;
+    ev->turn.usage = s->usage;
+    ev->turn.citations = copy_text(r, ch_buf_sv(&s->citations));
+}
+
+static void end_turn_if_done(struct record_reading *r) {
+    for (CH_LIST_EACH(k, &r->s->calls))
+        if (!CH_CONTAINER(k, struct record_call, link)->done)
+            return;
+    end_turn(r);
+}
+
 static void read_reply(struct record_reading *r, const struct ch_json *message) {
     const struct ch_json *content = ch_json_get(message, "content");
     struct ch_record_events *s = r->s;
     struct ch_sv model = ch_json_get_str(ch_json_get(r->v, "request"), "model");
     if (model.n)
         set_text(&s->model, model);
+    end_turn(r);
     s->turn = (uint64_t)number_of(r->v, "turn");
     ch_buf_clear(&s->answer);
     forget_calls(s);
@@ -234,13 +256,11 @@ static void read_reply(struct record_reading *r, const struct ch_json *message) 
             ch_buf_add_sv(&s->answer, text);
     }
     struct chela_str citations = tell_extras(r, message);
-    struct chela_event *end = add_event(r, CHELA_EV_TURN_END);
-    end->turn.citations = citations;
     set_text(&s->citations, ch_sv(citations.p, citations.n));
-    end->turn.turn = (unsigned)s->turn;
-    end->turn.stop_reason =
-        (enum chela_stop)choice_of(r, CHELA_CHOICE_STOP, "stop", CHELA_STOP_STOP);
-    end->turn.usage = usage_of(r->v);
+    s->stop = (enum chela_stop)choice_of(r, CHELA_CHOICE_STOP, "stop", CHELA_STOP_STOP);
+    s->usage = usage_of(r->v);
+    s->open = true;
+    end_turn_if_done(r);
 }
 
 /* --- messages */
@@ -318,7 +338,7 @@ static void read_result(struct record_reading *r) {
         struct record_call *c = find_call(r->s, id);
         struct chela_event *ev = add_event(r, CHELA_EV_TOOL_RESULT);
         if (c) {
-            c->settled = true;
+            c->settled = c->done = true;
             ev->result.duration_ms = CH_MAX(r->record->ts - c->since, 0);
         }
         ev->result.id = copy_text(r, id);
@@ -328,6 +348,7 @@ static void read_result(struct record_reading *r) {
         ev->result.content = copy_text(
             r, ch_json_is(content, CH_JSON_STRING) ? ch_json_str(content) : first_text(block));
         ev->result.attempts = ch_json_bool(ch_json_get(r->v, "ran"), false);
+        end_turn_if_done(r);
         return; /* a record has one result */
     }
 }
@@ -377,6 +398,8 @@ static void end_run(struct record_reading *r, enum chela_status status) {
             tell_call(r, CHELA_EV_CLIENT_TOOL_REQUIRED, c);
     }
     uint64_t next = (uint64_t)number_of(r->v, "seq"); /* number of the event after the RUN_END */
+    if (status != CHELA_STATUS_PAUSED && s->seq + 1 < next) /* else the holder emitted none */
+        end_turn(r);
     s->seq = CH_MAX(s->seq, next ? next - 1 : 0);
     struct chela_event *ev = add_event(r, CHELA_EV_RUN_END);
     const struct ch_json *below = ch_json_get(r->v, "below");

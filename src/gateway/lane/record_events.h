@@ -24,6 +24,9 @@ struct ch_record_events {
     uint64_t seq;         /* number of the run's next event */
     uint64_t since;       /* seq after the run's last STATE: the holder's number */
     uint64_t turn;
+    enum chela_stop stop;     /* of the turn, with usage and citations: for TURN_END */
+    struct chela_usage usage;
+    bool open;            /* the turn has no TURN_END yet */
     bool begun;           /* a run is in progress: it has not ended or paused */
     bool paused;          /* the run has paused, and may end without being resumed */
     bool ready;           /* the lists are initialized */

@@ -221,35 +221,22 @@ static const struct ch_record_batch *tail_after_record(const struct ch_list *lis
 }
 
 /* The numbers of this tail may be lower than those of the client, so all events since the previous
- * state are repeated, and the TURN_END of the turn, which the holder emits after the calls. Only
- * the number of a RUN_END is the holder's. */
+ * state are repeated. Only the number of a RUN_END is the holder's. */
 static const struct ch_record_batch *tail_after_event(const struct ch_list *list,
                                                       const struct tail_position *p, bool *gap) {
-    struct ch_record_batch *b = NULL, *found = NULL, *reply = NULL, *turn = NULL;
+    struct ch_record_batch *b = NULL, *found = NULL;
     while ((b = tail_next_batch(list, b))) {
         if (!tail_is_of(b, p->run))
             continue;
         const struct chela_event *last = &b->events[b->n - 1];
         bool ended = last->type == CHELA_EV_RUN_END && last->seq <= p->seq;
         *gap = false;
-        if (ended && last->end.status != CHELA_STATUS_PAUSED)
-            reply = NULL;
-        if (ended || !found || (b->since > found->since && b->since - 1 <= p->seq)) {
+        if (ended || !found || (b->since > found->since && b->since - 1 <= p->seq))
             found = b;
-            turn = ended ? NULL : reply;
-        }
-        if (last->type == CHELA_EV_TURN_END)
-            reply = b;
         if (ended)
             tail_drop_events(b, p->seq);
     }
-    if (!turn)
-        return found;
-    turn->events += turn->n - 1;
-    turn->n = 1;
-    for (b = turn; (b = tail_next_batch(list, b)) != found;)
-        b->n = 0;
-    return turn;
+    return found;
 }
 
 static int tail_skip(struct ch_tail *t, struct tail_reading *g) {

@@ -79,6 +79,8 @@ static void check_lines(const struct line *lines, size_t n) {
 #define REPLY(content, want) \
     {CH_REC_MESSAGE,   \
      "{\"turn\":1,\"message\":{\"role\":\"assistant\",\"content\":[" content "]}}", want}
+#define RESULT(id, want) \
+    {CH_REC_DONE, "{\"message\":{\"content\":[{\"type\":\"tool_result\",\"id\":\"" id "\"}]}}", want}
 #define CALL(id) "{\"type\":\"tool_call\",\"id\":\"" id "\",\"name\":\"t\",\"arguments\":{\"a\":1}}"
 
 /* The holder numbers more events than the records show. Its RUN_END has the number before
@@ -88,15 +90,15 @@ static void test_a_run_with_a_call(void **state) {
         START("r1"),
         STATE("r1", "running", 0, "run_start:0 ;"),
         REPLY("{\"type\":\"reasoning\",\"text\":\"hm\"}," CALL("c1"),
-              "turn_start:1 ;reasoning_delta:2 hm;tool_call:3 c1;turn_end:4 ;"),
+              "turn_start:1 ;reasoning_delta:2 hm;tool_call:3 c1;"),
         STATE("r1", "running", 20, ""),
         {CH_REC_STARTED, "{\"id\":\"c1\"}", "tool_start:20 c1;"},
         {CH_REC_DONE,
          "{\"ran\":true,\"message\":{\"content\":[{\"type\":\"tool_result\",\"id\":\"c1\","
          "\"content\":\"42\"}]}}",
-         "tool_result:21 42;"},
+         "tool_result:21 42;turn_end:22 ;"},
         REPLY("{\"type\":\"text\",\"text\":\"it is \"},{\"type\":\"text\",\"text\":\"42\"}",
-              "turn_start:22 ;text_delta:23 it is ;text_delta:24 42;turn_end:25 ;"),
+              "turn_start:23 ;text_delta:24 it is ;text_delta:25 42;turn_end:26 ;"),
         STATE("r1", "done", 60, "run_end:59 it is 42;"),
         START("r2"),
         STATE("r2", "running", 0, "run_start:0 ;"),
@@ -106,17 +108,20 @@ static void test_a_run_with_a_call(void **state) {
     check_lines(lines, CH_LEN(lines));
 }
 
+/* The turn ends after the calls, which may be after the pause. */
 static void test_a_run_that_pauses_and_goes_on(void **state) {
     static const struct line lines[] = {
         START("r1"),
         STATE("r1", "running", 0, "run_start:0 ;"),
-        REPLY(CALL("c1") "," CALL("c2"),
-              "turn_start:1 ;tool_call:2 c1;tool_call:3 c2;turn_end:4 ;"),
+        REPLY(CALL("c1") "," CALL("c2"), "turn_start:1 ;tool_call:2 c1;tool_call:3 c2;"),
         {CH_REC_ASKED, "{\"call\":0,\"approval\":\"ap_1\",\"name\":\"t\"}",
-         "approval_required:5 ap_1;"},
-        STATE("r1", "paused", 30, "client_tool_required:6 c2;run_end:29 ;"),
+         "approval_required:4 ap_1;"},
+        STATE("r1", "paused", 30, "client_tool_required:5 c2;run_end:29 ;"),
         STATE("r1", "running", 30, "run_start:30 ;"),
-        STATE("r1", "done", 32, "run_end:31 ;"),
+        RESULT("c2", "tool_result:31 ;"),
+        RESULT("c1", "tool_result:32 ;turn_end:33 ;"),
+        REPLY(CALL("c3"), "turn_start:34 ;tool_call:35 c3;"),
+        STATE("r1", "cancelled", 40, "turn_end:36 ;run_end:39 ;"),
         START("r2"),
         STATE("r2", "running", 0, "run_start:0 ;"),
         STATE("r2", "paused", 5, "run_end:4 ;"),

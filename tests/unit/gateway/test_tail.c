@@ -330,8 +330,8 @@ static void test_a_client_of_the_holder_misses_no_event(void **state) {
     static const struct {
         const char *after, *want;
     } cases[] = {
-        {"r1:15", "turn_end tool_start c1 c2 turn_start text_delta turn_end run_end "},
-        {"r1:39", "turn_end tool_start c1 c2 turn_start text_delta turn_end run_end "},
+        {"r1:15", "tool_start c1 c2 turn_end turn_start text_delta turn_end run_end "},
+        {"r1:39", "tool_start c1 c2 turn_end turn_start text_delta turn_end run_end "},
         {"r1:40", ""},
     };
     struct chela_store_record list[] = {
