@@ -15,15 +15,23 @@ static int equip(chela_gateway *gw, chela_agent *agent, const char *key,
     return rc < 0 ? rc : ch_gateway_tool_add(gw, agent, key, err);
 }
 
-int ch_chat_lane_use(struct ch_chat_service *chat, const char *key, struct ch_lane **out,
-                     struct chela_error *err) {
-    struct ch_lane_opts o = {.agent = ch_chat_service_agent(chat), .key = key, .add_tools = equip};
+static int chat_lane_use(struct ch_chat_service *chat, const char *key, bool exists,
+                         struct ch_lane **out, struct chela_error *err) {
+    struct ch_lane_opts o = {.agent = ch_chat_service_agent(chat),
+                             .key = key,
+                             .exists = exists,
+                             .add_tools = equip};
     ch_chat_overrides_apply(chat, key, &o.patch);
     return ch_lane_use(chat->gw, &o, out, err);
 }
 
+int ch_chat_lane_use(struct ch_chat_service *chat, const char *key, struct ch_lane **out,
+                     struct chela_error *err) {
+    return chat_lane_use(chat, key, false, out, err);
+}
+
 int ch_chat_lane_open(struct ch_delivery *d, struct ch_lane **out, struct chela_error *err) {
     struct ch_chat_service *chat = ch_chat_service_of_session(d->gw, d->key);
-    return chat ? ch_chat_lane_use(chat, d->key, out, err)
+    return chat ? chat_lane_use(chat, d->key, true, out, err)
                 : ch_fail(err, CHELA_ENOENT, "the channel of session '%s' is not open", d->key);
 }

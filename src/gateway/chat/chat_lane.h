@@ -9,7 +9,8 @@
  * people chose there. */
 int ch_chat_lane_use(struct ch_chat_service *chat, const char *key, struct ch_lane **out,
                      struct chela_error *err);
-/* `open` of a delivery kind whose events concern a session in a chat. */
+/* `open` of a delivery kind whose events concern a run of a session in a chat. Creates no
+ * session. */
 int ch_chat_lane_open(struct ch_delivery *d, struct ch_lane **out, struct chela_error *err);
 
 #endif

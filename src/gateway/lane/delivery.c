@@ -155,11 +155,7 @@ void ch_delivery_read_outcome(chela_store *store, const char *id, struct chela_e
     ch_store_kept(store, ch_buf_str(&name), delivery_on_outcome, out, &ignored);
 }
 
-static void delivery_refuse(struct ch_delivery *d, const struct chela_error *err) {
-    if (d->kind->keeps && !d->told) {
-        delivery_postpone(d, err);
-        return;
-    }
+static void delivery_drop(struct ch_delivery *d, const struct chela_error *err) {
     if (!d->told)
         ch_log(CH_LOG_WARN, "gateway", "event %s of session %s is dropped: %s", d->id, d->key,
                err->message);
@@ -167,6 +163,13 @@ static void delivery_refuse(struct ch_delivery *d, const struct chela_error *err
         delivery_keep_outcome(d, err->code, err->message);
     ch_lane_inbox_settle(d->gw, d->key, d->id);
     delivery_end(d, CH_DELIVERY_REFUSED, NULL, err);
+}
+
+static void delivery_refuse(struct ch_delivery *d, const struct chela_error *err) {
+    if (d->kind->keeps && !d->told)
+        delivery_postpone(d, err);
+    else
+        delivery_drop(d, err);
 }
 
 static int delivery_take(struct ch_turn *t, struct ch_lane *l, const struct chela_error *failed) {
@@ -277,6 +280,8 @@ static void delivery_on_ready(struct ch_lane_wait *w, struct ch_lane *l,
         delivery_leave_to_holder(d);
     else if (failed->code == CHELA_ESTATE)
         delivery_end(d, CH_DELIVERY_QUEUED, NULL, NULL);
+    else if (failed->code == CHELA_ENOENT) /* the session was deleted, and its runs with it */
+        delivery_drop(d, failed);
     else if (!d->told) /* it was acknowledged, and the store may work again */
         delivery_postpone(d, failed);
     else if (failed->code == CHELA_EOVERLOAD) /* the store fails now, but it holds the event */
@@ -297,7 +302,7 @@ static int delivery_find_lane(struct ch_delivery *d, struct ch_lane **out,
     struct ch_lane_opts o = {.agent = agent,
                              .key = d->key,
                              .any = !*d->agent && d->kind != &ch_delivery_event,
-                             .exists = d->kind->passes,
+                             .exists = d->kind->turn == CH_TURN_CONTROLS,
                              .patch.bounds = d->bounds};
     *out = ch_lane_find(d->gw, ch_sv_str(d->key));
     if (*out)

@@ -27,12 +27,12 @@ struct ch_delivery_kind {
     enum ch_turn_kind turn;
     bool keeps; /* an event that cannot be delivered stays in the inbox and is retried */
     bool held; /* the caller waits for the turn of the event, however long that takes */
-    bool passes; /* without its sender the event has no effect on a session that is not open here;
-                  * the event creates no session */
+    bool passes; /* without its sender the event has no effect on a session that is not open here */
     /* The turn of the event has come. 0: the event's id was given to the session (event_id, or
      * ch_inbox_take). CH_TURN_WAITS: not now. Otherwise the event is refused. */
     int (*apply)(struct ch_delivery *d, struct ch_lane *l, struct chela_error *err);
-    /* Opens the lane of a session that is not open. NULL: with the event's agent and bounds. */
+    /* Opens the lane of a session that is not open. NULL: with the event's agent and bounds. An
+     * event that controls a run creates no session. */
     int (*open)(struct ch_delivery *d, struct ch_lane **out, struct chela_error *err);
 };
 

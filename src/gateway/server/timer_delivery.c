@@ -15,9 +15,11 @@
 
 static int timer_open_lane(struct ch_delivery *d, struct ch_lane **out, struct chela_error *err) {
     struct ch_chat_service *chat = ch_chat_service_of_session(d->gw, d->key);
-    struct ch_lane_opts o = {.agent = ch_gateway_agent(d->gw, ch_sv_str(d->agent)), .key = d->key};
+    struct ch_lane_opts o = {.agent = ch_gateway_agent(d->gw, ch_sv_str(d->agent)),
+                             .key = d->key,
+                             .exists = true};
     if (chat)
-        return ch_chat_lane_use(chat, d->key, out, err);
+        return ch_chat_lane_open(d, out, err);
     if (!o.agent)
         return ch_fail(err, CHELA_ENOENT, "there is no agent '%s'", d->agent);
     return ch_lane_use(d->gw, &o, out, err);

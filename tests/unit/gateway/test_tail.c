@@ -657,6 +657,34 @@ static void test_a_deleted_session_is_not_opened(void **state) {
     }
 }
 
+/* An event that concerns a run is dropped with its session. */
+static void test_an_event_of_a_run_creates_no_session(void **state) {
+    struct chela_store_change c[] = {
+        {.kind = CHELA_STORE_ACCEPT, .id = "api/d", .key = "late", .now = 1,
+         .data = "{\"kind\":\"decision\",\"approval\":\"ap_1\",\"decision\":2}"},
+        {.kind = CHELA_STORE_ACCEPT, .id = "timer/t", .key = "late", .now = 1,
+         .data = "{\"kind\":\"timer\",\"agent\":\"main\"}"},
+    };
+    struct chela_error err = {0};
+    struct pair p;
+    int waiting = 2;
+    (void)state;
+    open_pair(&p);
+    for (size_t i = 0; i < CH_LEN(c); i++) {
+        c[i].n = strlen(c[i].data);
+        assert_int_equal(ch_store_change(shared, &c[i], &err), 0);
+    }
+    for (int i = 0; i < 20000 && waiting; i++) {
+        turn(&p.second);
+        waiting = 0;
+        assert_int_equal(ch_store_waiting(shared, "late", 9, count_event, &waiting, &err), 0);
+    }
+    assert_int_equal(waiting, 0);
+    assert_int_equal(gate.real->session(shared->db, "late", note_token, &(uint64_t){0}, &err),
+                     CHELA_ENOENT);
+    close_pair(&p);
+}
+
 /* --- a session that another gateway has taken over */
 
 static void watch_until(struct pair *p, struct seen *s, int ends) {
@@ -716,6 +744,7 @@ int main(void) {
         cmocka_unit_test(test_the_watchers_of_a_lost_session_miss_no_event),
         cmocka_unit_test(test_a_repeated_request_waits_for_its_outcome),
         cmocka_unit_test(test_a_deleted_session_is_not_opened),
+        cmocka_unit_test(test_an_event_of_a_run_creates_no_session),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
