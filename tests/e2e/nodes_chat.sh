@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Chats of one gateway, of two workers with SQLite, and of two gateways with PostgreSQL or Redis. The
-# callbacks of the service go to either gateway. Each message is answered once, also around /new.
+# callbacks of the service go to either gateway. Each message is answered once, also around /new and
+# while a gateway drains.
 # shellcheck disable=SC2119,SC2154
 cd "$(dirname "$0")/../.." || exit 2
 . tests/support/tap.sh
@@ -23,8 +24,11 @@ start() { # NODE STORE [LINE...]
     local node=$1 store=$2
     shift 2
     mkdir -p "$tmp/$node"
-    printf 'rules:\n  - { say: "heard: {{user}}" }\n' >"$tmp/$node/rules.yaml"
+    printf 'rules:\n  - { when: { user: long, after: none }, call: { tool: wait, args: {} } }\n  - { say: "heard: {{user}}" }\n' >"$tmp/$node/rules.yaml"
     {
+        printf 'sandbox: { mode: "off" }\napprovals: { wait: auto }\ngateway: { drainSec: 100 }\ntools:\n  custom:\n'
+        printf '    - { name: wait, description: Waits., parameters: { type: object }, permission: read,\n'
+        printf '        command: [sh, -c, "until [ -e %s/go ]; do sleep 0.1; done"] }\n' "$tmp"
         printf 'store: "%s"\nagents: { list: [{ id: coder, model: scripted/rules.yaml, queue: { mode: follow_up } }] }\n' "$store"
         printf 'channels: { feishu: { appId: %s, domain: "%s", dmPolicy: open } }\n' $app "$lark"
         printf '%s\n' "$@"
@@ -35,6 +39,7 @@ post_to() { # NODE EVENT
     local at=at_$1
     curl -sS -m 20 -o "$out" -w '%{http_code}\n' -H 'Content-Type: application/json' --data-binary "$2" "${!at}/channels/feishu/events"
 }
+hears() { texts | grep -q "^heard: .*$1\.$"; }
 heard() { # WORD: the numbers, sorted
     texts | sed -n "s/^heard: .*$1 \([0-9]*\)\.$/\1/p" | sort -n
 }
@@ -61,6 +66,26 @@ renew() { # NAME OTHER: a service sends the answer to a message once, so no two 
     kill_nodes
 }
 
+# A gateway that drains leaves the messages of its idle sessions to the other one, and answers those of its run.
+drain() { # NAME
+    local id=om_drain${1// /}
+    : >"$tmp/lark/sent"
+    rm -f "$tmp/go"
+    post_to a "$(event "${id}_1" oc_long p2p "a long one.")" >/dev/null
+    post_to a "$(event "${id}_2" oc_short p2p "a short one.")" >/dev/null
+    check "$1: a gateway answers" eventually hears "a short one"
+    kill -TERM "$pid_a"
+    same "$1: the other one accepts two messages" "200 200" \
+        "$(post_to b "$(event "${id}_3" oc_short p2p "another.")") $(post_to b "$(event "${id}_4" oc_long p2p "the next.")")"
+    check "$1: and answers for a session at rest" eventually hears another
+    check "$1: while the first one is at work" kill -0 "$pid_a"
+    touch "$tmp/go"
+    check "$1: the run is answered" eventually hears "a long one"
+    check "$1: then the message that came meanwhile" eventually hears "the next"
+    same "$1: each once" 4 "$(texts | grep -c '^heard')"
+    kill_nodes
+}
+
 start a "sqlite:$tmp/one.db"
 renew "one gateway" a
 start a "sqlite:$tmp/two.db" 'workers: 2'
@@ -69,6 +94,9 @@ if start_postgres; then
     start a "$postgres"
     start b "$postgres"
     renew PostgreSQL b
+    start a "$postgres"
+    start b "$postgres"
+    drain PostgreSQL
 else
     skip "two gateways" "PostgreSQL is not installed here"
 fi
@@ -76,6 +104,9 @@ if start_redis; then
     start a "$redis"
     start b "$redis"
     renew Redis b
+    start a "$redis"
+    start b "$redis"
+    drain Redis
 else
     skip "two gateways" "Redis is not installed here"
 fi

@@ -364,10 +364,11 @@ static int attach_session(struct ch_lane *l, const struct ch_lane_opts *o,
 }
 
 /* True if the lane can be closed: the store holds everything. The holder of a session sends
- * its messages, so a lane with unsent messages stays open. */
+ * its messages, so a lane with unsent messages stays open. A gateway that drains takes up no
+ * events: it leaves them to others. */
 static bool lane_rests(const struct ch_lane *l) {
     bool used = !l->ready || l->running || !ch_list_empty(&l->watchers) ||
-                (l->inbox && ch_lane_inbox_waits(l)) ||
+                (l->inbox && !l->gw->draining && ch_lane_inbox_waits(l)) ||
                 (l->session->inherited && ch_lane_was_interrupted(l));
     return !used && !(l->stored && ch_outbox_has(l->gw->rt, l->session->key));
 }
