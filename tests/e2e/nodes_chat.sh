@@ -66,18 +66,22 @@ renew() { # NAME OTHER: a service sends the answer to a message once, so no two 
     kill_nodes
 }
 
-# A gateway that drains leaves the messages of its idle sessions to the other one, and answers those of its run.
+# A gateway that drains leaves the messages of its idle sessions to the other one. Its runs can be stopped.
 drain() { # NAME
     local id=om_drain${1// /}
     : >"$tmp/lark/sent"
     rm -f "$tmp/go"
     post_to a "$(event "${id}_1" oc_long p2p "a long one.")" >/dev/null
+    post_to a "$(event "${id}_5" oc_stop p2p "a long one, too.")" >/dev/null
     post_to a "$(event "${id}_2" oc_short p2p "a short one.")" >/dev/null
     check "$1: a gateway answers" eventually hears "a short one"
     kill -TERM "$pid_a"
     same "$1: the other one accepts two messages" "200 200" \
         "$(post_to b "$(event "${id}_3" oc_short p2p "another.")") $(post_to b "$(event "${id}_4" oc_long p2p "the next.")")"
     check "$1: and answers for a session at rest" eventually hears another
+    post_to b "$(event "${id}_6" oc_stop p2p /stop)" >/dev/null
+    gateway=$at_b
+    check "$1: /stop ends a run of the first one" eventually status_is feishu:oc_stop idle
     check "$1: while the first one is at work" kill -0 "$pid_a"
     touch "$tmp/go"
     check "$1: the run is answered" eventually hears "a long one"

@@ -317,12 +317,13 @@ static int delivery_find_lane(struct ch_delivery *d, struct ch_lane **out,
 /* The store has the event. */
 static void delivery_start(struct ch_delivery *d) {
     struct chela_error err = {0};
-    struct ch_lane *lane;
-    if (d->gw->draining) {
+    struct ch_lane *lane = ch_lane_find(d->gw, ch_sv_str(d->key));
+    bool controls = d->kind->turn == CH_TURN_CONTROLS && lane && lane->running;
+    if (d->gw->draining && !controls) {
         delivery_end(d, CH_DELIVERY_QUEUED, NULL, NULL);
         return;
     }
-    if (d->kind->passes && !d->told && !ch_lane_find(d->gw, ch_sv_str(d->key))) {
+    if (d->kind->passes && !d->told && !lane) {
         if (d->awaited)
             delivery_keep_outcome(d, 0, "none");
         ch_lane_inbox_settle(d->gw, d->key, d->id);

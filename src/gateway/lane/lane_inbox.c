@@ -228,6 +228,8 @@ struct turn_order { /* kinds of the events before the row being checked */
 
 static bool inbox_may_go(const struct ch_lane *l, const struct ch_turn *t,
                          const struct turn_order *before) {
+    if (l->gw->draining && t->kind != CH_TURN_CONTROLS)
+        return false;
     switch (t->kind) {
     case CH_TURN_CONTROLS:
         return true;
@@ -306,14 +308,18 @@ static bool inbox_has_untaken(const struct ch_lane_inbox *i) {
     return false;
 }
 
+/* A gateway that drains takes up only the events that control its runs. */
+static bool inbox_is_open(const struct ch_lane *l) {
+    return l->ready && (!l->gw->draining || l->running);
+}
+
 static void inbox_pump(struct ch_task *task) {
     struct ch_lane_inbox *i = CH_CONTAINER(task, struct ch_lane_inbox, task);
     struct ch_turn *t = NULL;
     bool gone = false;
     i->gone = &gone;
     i->pass++;
-    for (struct inbox_row *r;
-         !gone && i->lane->ready && !i->lane->gw->draining && (r = inbox_next(i, &t));) {
+    for (struct inbox_row *r; !gone && inbox_is_open(i->lane) && (r = inbox_next(i, &t));) {
         if (t)
             inbox_offer(i, r, t, &gone);
         else

@@ -272,7 +272,7 @@ static void orphan_take_event(struct ch_orphan_scan *s, const struct orphan *f) 
 enum ch_restored ch_orphan_scan_restore(chela_gateway *gw, struct ch_lane *l, const char *id,
                                         struct ch_sv data) {
     if (!ch_delivery_owns(id))
-        return ch_chat_recovery_restore(gw, id, data);
+        return gw->draining ? CH_RESTORED_ASIDE : ch_chat_recovery_restore(gw, id, data);
     return ch_delivery_restore(gw, id, l->session->key, data);
 }
 
