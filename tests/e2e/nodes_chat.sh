@@ -12,7 +12,7 @@ cd "$(dirname "$0")/../.." || exit 2
 
 program=$(realpath "$program")
 start_lark
-pid_a='' pid_b='' at_a='' at_b=''
+pid_a='' pid_b='' at_b=''
 kill_nodes() {
     local p
     for p in "$pid_a" "$pid_b"; do [ -z "$p" ] || kill -9 "$p" $(pgrep -P "$p"); done 2>/dev/null

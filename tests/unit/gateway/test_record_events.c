@@ -80,7 +80,8 @@ static void check_lines(const struct line *lines, size_t n) {
     {CH_REC_MESSAGE,   \
      "{\"turn\":1,\"message\":{\"role\":\"assistant\",\"content\":[" content "]}}", want}
 #define RESULT(id, want) \
-    {CH_REC_DONE, "{\"message\":{\"content\":[{\"type\":\"tool_result\",\"id\":\"" id "\"}]}}", want}
+    {CH_REC_DONE,        \
+     "{\"message\":{\"content\":[{\"type\":\"tool_result\",\"id\":\"" id "\"}]}}", want}
 #define CALL(id) "{\"type\":\"tool_call\",\"id\":\"" id "\",\"name\":\"t\",\"arguments\":{\"a\":1}}"
 
 /* The holder numbers more events than the records show. Its RUN_END has the number before
