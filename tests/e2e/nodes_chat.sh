@@ -66,6 +66,22 @@ renew() { # NAME OTHER: a service sends the answer to a message once, so no two 
     kill_nodes
 }
 
+# /compact at the other gateway while the first one holds the idle session.
+condensed() { texts | grep -q "^There is nothing to condense\|^Condensed"; }
+condense() { # NAME
+    local i id=om_condense$1 events good=0
+    for i in 1 2 3 4; do
+        : >"$tmp/lark/sent"
+        events=("$(event "${id}_a$i" "oc_c$i" p2p "short $i.")" "$(event "${id}_b$i" "oc_c$i" p2p /compact)")
+        post_to a "${events[0]}" >/dev/null
+        sleep 0.3
+        post_to b "${events[1]}" >/dev/null
+        eventually condensed && good=$((good + 1))
+        ! texts | grep "^The agent is working" || break
+    done
+    same "$1: /compact is run by the gateway that holds the session" 4 "$good"
+}
+
 # A gateway that drains leaves the messages of its idle sessions to the other one. Its runs can be stopped.
 drain() { # NAME
     local id=om_drain${1// /}
@@ -100,6 +116,7 @@ if start_postgres; then
     renew PostgreSQL b
     start a "$postgres"
     start b "$postgres"
+    condense PostgreSQL
     drain PostgreSQL
 else
     skip "two gateways" "PostgreSQL is not installed here"
@@ -110,6 +127,7 @@ if start_redis; then
     renew Redis b
     start a "$redis"
     start b "$redis"
+    condense Redis
     drain Redis
 else
     skip "two gateways" "Redis is not installed here"

@@ -251,6 +251,10 @@ static void command_on_compact_ready(struct ch_lane_wait *w, struct ch_lane *l,
     struct ch_sv rest = ch_sv_trim(ch_sv_str(e->in.text));
     ch_sv_split(&rest, ' ');
     const char *focus = rest.p ? ch_arena_str(&e->arena, ch_sv_trim(rest)) : NULL;
+    if (failed && err.code == CHELA_EBUSY) { /* the gateway that holds the session runs it */
+        ch_chat_event_drop(e);
+        return;
+    }
     int rc = failed ? err.code : ch_lane_compact(l, focus, &err);
     if (rc < 0) {
         ch_chat_event_reply(e, rc == CHELA_EBUSY || rc == CHELA_ESTATE
