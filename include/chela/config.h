@@ -109,9 +109,11 @@ CHELA_API int chela_config_tools(const chela_config *cfg, const char *id, chela_
  * Ownership: the result is borrowed from cfg. */
 CHELA_API const char *chela_config_store(const chela_config *cfg);
 
-/* The place of a path, of the store's URL, or of a model whose provider neither the library nor
- * the file defines, as other functions of this header return them: "FILE:LINE:COLUMN: KEY". NULL:
- * no file contains the value.
+/* The place of a value, as other functions of this header return the value:
+ * "FILE:LINE:COLUMN: KEY". The value is a path, the store's URL, the address of the gateway, a
+ * model whose provider is not completely defined by the library or the file, or an agent of a
+ * channel, a hook, a schedule or /mcp that the file does not define. NULL: no file contains the
+ * value.
  * Ownership: the result is borrowed from cfg. */
 CHELA_API const char *chela_config_place(const chela_config *cfg, const char *value);
 

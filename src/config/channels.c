@@ -252,7 +252,7 @@ static int read_secrets(const chela_config *cfg, const struct ch_conf_channel *c
         bool secret = p->kind == CHELA_CHANNEL_SECRET && channel_uses(c, p);
         const char *path = secret ? channel_value(c, p->name, "File") : NULL;
         CH_BUF_AUTO text = {0};
-        int rc = path ? ch_conf_read_key(path, &text, err) : 0;
+        int rc = path ? ch_conf_read_key(cfg, path, &text, err) : 0;
         const char *value =
             path && rc == 0 ? ch_arena_str(cfg->arena, ch_buf_sv(&text)) : NULL;
         if (rc == 0)

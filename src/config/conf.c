@@ -35,8 +35,16 @@ const char *ch_conf_store(const chela_config *cfg, const char *url) {
     return ch_arena_printf(cfg->arena, "%s%s", scheme.p, ch_conf_path(cfg, path));
 }
 
+const char *chela_config_place(const chela_config *cfg, const char *value) {
+    for (; cfg && value; cfg = cfg->own)
+        for (const struct ch_conf_place *p = cfg->places; p; p = p->next)
+            if (strcmp(p->value, value) == 0)
+                return p->place;
+    return NULL;
+}
+
 /* A pipe without a writer would block. */
-int ch_conf_read_key(const char *file, struct ch_buf *out, struct chela_error *err) {
+static int conf_load_key(const char *file, struct ch_buf *out, struct chela_error *err) {
     struct stat st;
     if (stat(file, &st) == 0 && !S_ISREG(st.st_mode))
         return ch_fail(err, CHELA_ECONFIG, "%s: not a regular file", file);
@@ -53,6 +61,13 @@ int ch_conf_read_key(const char *file, struct ch_buf *out, struct chela_error *e
     out->p[out->n = key.n] = '\0';
     ch_redact_add(out->p);
     return 0;
+}
+
+int ch_conf_read_key(const chela_config *cfg, const char *file, struct ch_buf *out,
+                     struct chela_error *err) {
+    struct chela_error why = {0};
+    int rc = conf_load_key(file, out, &why);
+    return rc < 0 ? ch_fail(err, rc, "%s: %s", chela_config_place(cfg, file), why.message) : rc;
 }
 
 static int config_by_name(const void *a, const void *b) {

@@ -22,7 +22,7 @@ struct ch_conf_item {
     struct ch_json_where where;
 };
 
-/* The place of a path, of the store's URL, or of a model whose provider is unknown. */
+/* The place of a value that may turn out to be wrong; see chela_config_place. */
 struct ch_conf_place {
     const char *value, *place; /* place: "FILE:LINE:COLUMN: KEY" */
     struct ch_conf_place *next;
@@ -303,8 +303,9 @@ int ch_conf_heartbeat(const chela_config *cfg, const struct ch_conf_agent *a,
 /* Offer the tools of the file's MCP servers that exist in the agent's runtime. */
 int ch_conf_mcp_attach(const chela_config *cfg, chela_agent *agent, struct chela_error *err);
 
-/* Read a file that contains a secret. */
-int ch_conf_read_key(const char *file, struct ch_buf *out, struct chela_error *err);
+/* Read a file that contains a secret. file: as an option of cfg names it. */
+int ch_conf_read_key(const chela_config *cfg, const char *file, struct ch_buf *out,
+                     struct chela_error *err);
 
 /* The rows of a channel's own options, in the arena. */
 const struct ch_option *ch_conf_channel_rows(const struct chela_channel_ops *ops,

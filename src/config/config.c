@@ -68,17 +68,17 @@ static int config_blame(const chela_config *cfg, const struct ch_conf_item *item
 
 /* --- providers -------------------------------------------------------------- */
 
-static int add_provider(const struct ch_conf_provider *p, chela_runtime *rt,
-                        struct chela_error *err) {
+static int add_provider(const chela_config *cfg, const struct ch_conf_provider *p,
+                        chela_runtime *rt, struct chela_error *err) {
     CH_BUF_AUTO key = {0};
-    int rc = p->key_file ? ch_conf_read_key(p->key_file, &key, err) : 0;
+    int rc = p->key_file ? ch_conf_read_key(cfg, p->key_file, &key, err) : 0;
     if (rc < 0)
         return rc;
     struct chela_provider_opts opts =
         CHELA_PROVIDER_OPTS(.name = p->item.name, .api = p->api, .base_url = p->base_url,
                             .api_key = key.p, .api_key_env = p->key_env, .headers = p->headers,
                             .extra_body = p->extra_body, .quirks = p->quirks);
-    return chela_runtime_provider(rt, &opts, err);
+    return config_blame(cfg, &p->item, chela_runtime_provider(rt, &opts, err), err);
 }
 
 /* A price needs both input and output. */
@@ -120,10 +120,9 @@ int chela_config_apply(const chela_config *cfg, chela_runtime *rt, struct chela_
     if (!err)
         err = &why;
     for (size_t i = 0; i < cfg->conf.providers.n; i++) {
-        int rc = add_provider(&providers[i], rt, err);
-        if (rc < 0)
-            return config_blame(cfg, &providers[i].item, rc, err);
-        rc = add_models(cfg, &providers[i], rt, err);
+        int rc = add_provider(cfg, &providers[i], rt, err);
+        if (rc == 0)
+            rc = add_models(cfg, &providers[i], rt, err);
         if (rc < 0)
             return rc;
     }
@@ -604,21 +603,13 @@ int chela_config_telemetry(const chela_config *cfg, struct chela_telemetry_opts 
 int chela_config_token(const chela_config *cfg, const char **out, struct chela_error *err) {
     const char *file = cfg->conf.gateway.token_file;
     CH_BUF_AUTO token = {0};
-    int rc = file ? ch_conf_read_key(file, &token, err) : 0;
+    int rc = file ? ch_conf_read_key(cfg, file, &token, err) : 0;
     *out = file && rc == 0 ? ch_arena_sv(cfg->arena, ch_buf_sv(&token)).p : NULL;
     return rc;
 }
 
 const char *chela_config_store(const chela_config *cfg) {
     return ch_conf_store(cfg, cfg->conf.store);
-}
-
-const char *chela_config_place(const chela_config *cfg, const char *value) {
-    for (; cfg && value; cfg = cfg->own)
-        for (const struct ch_conf_place *p = cfg->places; p; p = p->next)
-            if (strcmp(p->value, value) == 0)
-                return p->place;
-    return NULL;
 }
 
 enum chela_durability chela_config_durability(const chela_config *cfg) {

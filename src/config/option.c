@@ -219,7 +219,7 @@ const struct ch_option ch_options[] = {
      .help = "delete idle sessions that were not used for this many days; default: never"},
     {CH_SCOPE_FILE, "gateway.mcp.enabled", CH_CFG_BOOL, 0, GATEWAY(mcp), .otherwise = "false",
      .help = "offer the agents to clients of the Model Context Protocol at `/mcp`; see mcp.md"},
-    {CH_SCOPE_FILE, "gateway.mcp.agent", CH_CFG_TEXT, 0, GATEWAY(mcp_agent),
+    {CH_SCOPE_FILE, "gateway.mcp.agent", CH_CFG_TEXT, CH_CFG_AGENT, GATEWAY(mcp_agent),
      .help = "agent whose tools, files and skills `/mcp` offers; default: the first"},
     {CH_SCOPE_FILE, "gateway.mcp.issuer", CH_CFG_TEXT, 0, GATEWAY(mcp_issuer),
      .help = "URL of an OAuth authorization server whose tokens `/mcp` accepts, besides the "
@@ -363,7 +363,7 @@ const struct ch_option ch_options[] = {
      .words = "summary|retain|off", .otherwise = "summary",
      .help = "how a conversation that no longer fits is shortened: `summary`: a model summarizes "
              "it; `retain`: without a model; `off`: not at all; see context.md"},
-    {CH_SCOPE_AGENT, "compaction.model", CH_CFG_TEXT, 0, AGENT(compaction_model),
+    {CH_SCOPE_AGENT, "compaction.model", CH_CFG_MODEL, 0, AGENT(compaction_model),
      .help = "model that writes the summary; default: the agent's model"},
     {CH_SCOPE_AGENT, "mode", CH_CFG_CHOICE, 0, AGENT(mode), .words = "react|plan|route|heartbeat",
      .otherwise = "react",
@@ -639,7 +639,7 @@ const struct ch_option ch_options[] = {
              "turn; see heartbeat.md"},
 
     /* --- a channel; it has further options of its own */
-    {CH_SCOPE_CHANNEL, "agent", CH_CFG_NAME, 0, CHANNEL(agent),
+    {CH_SCOPE_CHANNEL, "agent", CH_CFG_NAME, CH_CFG_AGENT, CHANNEL(agent),
      .help = "agent that answers; default: the first agent"},
     {CH_SCOPE_CHANNEL, "dmPolicy", CH_CFG_CHOICE, 0, CHANNEL(dm_policy),
      .words = "pairing|allowlist|open|off", .otherwise = "allowlist",
@@ -763,7 +763,7 @@ const struct ch_option ch_options[] = {
      .help = "environment variable that holds the secret that the sender signs with"},
     {CH_SCOPE_HOOK, "secret", CH_CFG_REFUSED, CH_CFG_SECRET,
      .help = "a secret must not be in this file: use secretEnv"},
-    {CH_SCOPE_HOOK, "agent", CH_CFG_NAME, 0, HOOK(agent),
+    {CH_SCOPE_HOOK, "agent", CH_CFG_NAME, CH_CFG_AGENT, HOOK(agent),
      .help = "agent that receives the event; default: the first agent"},
     {CH_SCOPE_HOOK, "session", CH_CFG_TEXT, 0, HOOK(session),
      .help = "session that the events go to; default: a new session for each event"},
@@ -776,7 +776,7 @@ const struct ch_option ch_options[] = {
      .help = "time zone of the times, such as `Europe/Berlin` or `+08:00`; default: the machine's"},
     {CH_SCOPE_SCHEDULE, "prompt", CH_CFG_TEXT, CH_CFG_REQUIRED, SCHEDULE(prompt),
      .help = "prompt of the run"},
-    {CH_SCOPE_SCHEDULE, "agent", CH_CFG_NAME, 0, SCHEDULE(agent),
+    {CH_SCOPE_SCHEDULE, "agent", CH_CFG_NAME, CH_CFG_AGENT, SCHEDULE(agent),
      .help = "agent that runs; default: the first agent"},
     {CH_SCOPE_SCHEDULE, "session", CH_CFG_TEXT, 0, SCHEDULE(session),
      .help = "session of the runs; default: `schedule:NAME`"},

@@ -103,6 +103,7 @@ enum ch_cfg_flags {
     CH_CFG_UNUSED = 8, /* known but without effect: not documented */
     CH_CFG_ADDRESS = 16, /* text: URL of a store; passwords in it are hidden and redacted */
     CH_CFG_LISTEN = 32,  /* text: an address that a server can listen on */
+    CH_CFG_AGENT = 64,   /* text: id of an agent */
 };
 
 struct ch_option {

@@ -67,6 +67,8 @@ static int values_read_text(struct ch_cfg_parser *p, const struct ch_json *v,
         return rc;
     if ((o->flags & CH_CFG_LISTEN) && ch_server_check_address(*text, &why) < 0)
         return ch_cfg_bad(p, v, "%s", why.message);
+    if (o->flags & CH_CFG_LISTEN)
+        ch_cfg_place(p, v, *text);
     if (!(o->flags & CH_CFG_ADDRESS))
         return 0;
     ch_address_redact(*text);
@@ -386,12 +388,17 @@ static const char *resolve_model(struct ch_cfg_parser *p, const char *spec) {
     return ch_arena_printf(p->cfg->arena, "scripted/%s", ch_conf_path(p->cfg, file));
 }
 
-/* A host may register the provider; otherwise the place is named when an agent needs it. */
+/* Whether the protocol and the URL of the provider are known. A host may register the provider;
+ * otherwise the place is named when an agent needs it. */
 static bool values_knows_provider(const struct ch_cfg_parser *p, struct ch_sv name) {
     struct ch_sv prompted = CH_SV("prompted+");
     if (ch_sv_starts(name, prompted.p))
         name = ch_sv(name.p + prompted.n, name.n - prompted.n);
-    return ch_provider_find(name) || ch_json_get_sv(ch_json_get(p->yaml.root, "providers"), name);
+    const struct ch_provider *known = ch_provider_find(name);
+    const struct ch_json *conf = ch_json_get_sv(ch_json_get(p->yaml.root, "providers"), name);
+    if (known && (known->base_url || known->local))
+        return true;
+    return ch_json_get(conf, "baseUrl") && (known || ch_json_get(conf, "api"));
 }
 
 static int read_model(struct ch_cfg_parser *p, const struct ch_json *v, const char **out) {
@@ -671,6 +678,15 @@ static int read_hours(struct ch_cfg_parser *p, const struct ch_json *v, const st
     return copy_text(p, v, "hours", out);
 }
 
+/* A host may have other agents; otherwise the place is named where the agent is needed. */
+static bool values_defines_agent(const struct ch_cfg_parser *p, struct ch_sv id) {
+    const struct ch_json *list = ch_json_get(ch_json_get(p->yaml.root, "agents"), "list");
+    for (CH_JSON_EACH(agent, list))
+        if (ch_sv_eq(ch_json_str(ch_json_get(agent, "id")), id))
+            return true;
+    return !list && ch_sv_is(id, "main");
+}
+
 int ch_cfg_value(struct ch_cfg_parser *p, const struct ch_json *v, const struct ch_option *o,
                  void *out) {
     static reader *const readers[] = {
@@ -714,5 +730,8 @@ int ch_cfg_value(struct ch_cfg_parser *p, const struct ch_json *v, const struct 
         [CH_CFG_PINS] = ch_cfg_read_pins,
         [CH_CFG_ROLLOUT] = ch_cfg_read_rollout,
     };
-    return readers[o->type](p, v, o, out);
+    int rc = readers[o->type](p, v, o, out);
+    if (rc == 0 && (o->flags & CH_CFG_AGENT) && !values_defines_agent(p, ch_json_str(v)))
+        ch_cfg_place(p, v, *(const char **)out);
+    return rc;
 }

@@ -119,7 +119,49 @@ exits "a provider that is not needed" 0
 chela skills list --config provider.yaml
 exits "a command without a model" 0
 printf 'agents: { defaults: { model: prompted+mine/x } }\nproviders: { mine: { api: openai } }\n' >"$space/mine.yaml"
-refused "a provider of the file" "provider mine needs a base URL" run --config mine.yaml go
+refused "a provider of the file" "mine.yaml:1:30: agents.defaults.model: provider mine needs a base URL" \
+    run --config mine.yaml go
+refused_model() { # YAML PLACE
+    printf 'agents: { defaults: { %s } }\n' "$1" >"$space/model.yaml"
+    refused "$1" "model.yaml:1:[0-9]+: agents.defaults.$2" run --config model.yaml go
+}
+refused_model 'model: azure/x' 'model: provider azure needs a base URL'
+refused_model 'model: scripted/demo, embedding: antropic/x' "embedding: .*unknown provider 'antropic'"
+refused_model 'model: scripted/demo, compaction: { model: antropic/x }' "compaction.model: unknown provider 'antropic'"
+refused_model 'model: scripted/demo, compaction: { model: sonnet }' 'compaction.model: expected PROVIDER/MODEL'
+
+# What only the gateway needs: file, line and key.
+refused_gateway() { # YAML MESSAGE [ARGUMENT...]
+    local yaml=$1 message=$2
+    shift 2
+    printf '%s\nagents: { defaults: { model: scripted/demo } }\n' "$yaml" >"$space/gate.yaml"
+    (cd "$space" && with_env CHELA_TOKEN=0123456789abcdef0123456789abcdef TELEGRAM=x \
+        timeout -k 5 $seconds "$program" "${@:-serve}" --config gate.yaml) >"$out" 2>"$err" </dev/null
+    status=$?
+    exits "$yaml" 2
+    check "$yaml: file, line and key" grep -qE "^chela: gate.yaml:1:[0-9]+: $message" "$err"
+}
+refused_gateway 'gateway: { tokenFile: nowhere }' 'gateway.tokenFile: .*/nowhere: No such file'
+refused_gateway 'gateway: { tls: { cert: no.pem, key: no.key } }' \
+    'gateway.tls.cert: no certificate could be read from .*/no.pem'
+refused_gateway 'gateway: { listen: "192.0.2.1:1" }' 'gateway.listen: cannot listen at 192.0.2.1:1: '
+refused_gateway 'gateway: { listen: "192.0.2.1:1" }' 'gateway.listen: cannot listen at 192.0.2.1:1: ' \
+    serve --workers 2
+refused_gateway 'gateway: { hooks: { h: { agent: ghost, secretEnv: CHELA_TOKEN } } }' \
+    "gateway.hooks.h.agent: there is no agent 'ghost'"
+refused_gateway 'gateway: { mcp: { enabled: true, agent: ghost } }' \
+    "gateway.mcp.agent: there is no agent 'ghost'"
+refused_gateway 'channels: { telegram: { tokenFile: nowhere, dmPolicy: open } }' \
+    'channels.telegram.tokenFile: .*/nowhere: No such file'
+refused_gateway 'channels: { telegram: { tokenEnv: TELEGRAM, dmPolicy: open, agent: ghost } }' \
+    "channels.telegram.agent: there is no agent 'ghost'"
+ghost='schedules: { s: { when: every 1h, prompt: go, agent: ghost } }'
+refused_gateway "$ghost" "schedules.s.agent: there is no agent 'ghost'"
+refused_gateway "$ghost" "schedules.s.agent: there is no agent 'ghost'" schedule run s
+printf 'schedules: { s: { when: every 1h, prompt: go, agent: main } }\n' >"$space/main.yaml"
+chela schedule list --config main.yaml
+exits "the agent of a file without a list" 0
+
 printf 'store: sqlite:no/such/place.db\nagents: { defaults: { model: scripted/demo } }\n' >"$space/store.yaml"
 refused "store that cannot be created" "store.yaml:1:8: store: .*no/such/place.db cannot be created: No such" \
     run --config store.yaml go

@@ -126,6 +126,8 @@ static int find_hooks(struct serve *s, struct chela_gateway_opts *o, struct chel
     const char *env;
     size_t n = 0;
     while (s->setup.config && chela_config_hook(s->setup.config, n, &one, &env, NULL) == 0) {
+        if (ch_setup_check_agent(&s->setup, one.agent, err) < 0)
+            return err->code;
         one.secret = getenv(env);
         if (!one.secret || !*one.secret)
             return ch_problem(err, CHELA_ECONFIG, "hook %s: %s, which should hold its secret, is "
@@ -153,6 +155,8 @@ static int find_channels(struct serve *s, struct chela_gateway_opts *o, struct c
             rc = ch_problem(err, CHELA_ECONFIG, "channel %s: %s is not set", c->opts.name,
                             c->missing);
         if (rc == CHELA_OK)
+            rc = ch_setup_check_agent(&s->setup, c->opts.agent, err);
+        if (rc == CHELA_OK)
             s->channel_list[n++] = &c->opts;
     }
     s->channel_list[n] = NULL;
@@ -173,6 +177,8 @@ static int serve_describe(struct serve *s, struct chela_gateway_opts *o, int64_t
     int rc = 0;
     if (s->setup.config)
         rc = chela_config_gateway(s->setup.config, o, &token_env, drain_ms, err);
+    if (rc == 0 && o->mcp)
+        rc = ch_setup_check_agent(&s->setup, o->mcp->agent, err);
     s->tls = o->tls_cert != NULL;
     if (rc == 0)
         rc = find_token(s, token_env, &o->token, err);
@@ -211,6 +217,22 @@ static int serve_open_gateway(struct serve *s, struct chela_error *err) {
     s->drain_ms = drain_ms;
     free(agents);
     return rc;
+}
+
+/* Names the place of the value in the file that an error of the gateway is about. */
+static void serve_blame(const struct serve *s, struct chela_error *err) {
+    struct chela_gateway_opts o = CHELA_GATEWAY_OPTS(.listen = s->flags.listen);
+    if (!s->setup.config || chela_config_gateway(s->setup.config, &o, NULL, NULL, NULL) < 0)
+        return;
+    const char *const values[] = {o.listen, o.tls_cert, o.tls_key};
+    for (size_t i = 0; i < 3; i++) {
+        const char *place = chela_config_place(s->setup.config, values[i]);
+        if (!place || !strstr(err->message, values[i]))
+            continue;
+        err->code = CHELA_ECONFIG;
+        ch_problem_in(err, place);
+        return;
+    }
 }
 
 /* --- reload ------------------------------------------------------------------ */
@@ -256,6 +278,8 @@ static void reload(struct serve *s) {
     int rc = ch_setup_config(&s->setup, &err);
     if (rc == 0)
         rc = try_reload(s, before, &err);
+    if (rc < 0)
+        serve_blame(s, &err);
     chela_gateway_trouble(s->gateway, rc == 0 ? NULL : err.message);
     if (rc == 0) {
         chela_config_free(before);
@@ -499,6 +523,7 @@ static int serve_run(const struct ch_cmd *cmd, const struct ch_env *env, int arg
         if (rc == 1)
             rc = serve_alone(&s, &err);
         if (rc < 0) {
+            serve_blame(&s, &err);
             ch_console_error(&s.console, "%s", err.message);
             code = ch_problem_exit(&err);
         }

@@ -530,11 +530,15 @@ static int check_workspace(const struct ch_setup *s, const char *dir, struct che
 
 const char *ch_setup_model_place(const struct ch_setup *s, const struct chela_agent_opts *opts,
                                  const struct chela_error *err) {
-    if (!s->config || strncmp(err->message, "unknown provider", 16) != 0)
+    if (!s->config || err->code != CHELA_ECONFIG)
         return NULL;
     const char *place = chela_config_place(s->config, opts->model);
     for (size_t i = 0; !place && opts->fallbacks && opts->fallbacks[i]; i++)
         place = chela_config_place(s->config, opts->fallbacks[i]);
+    if (!place && opts->toolset)
+        place = chela_config_place(s->config, opts->toolset->embedding);
+    if (!place && opts->compaction)
+        place = chela_config_place(s->config, opts->compaction->model);
     return place;
 }
 
@@ -628,6 +632,12 @@ static int setup_add_tools(struct ch_setup *s, const struct chela_agent_opts *op
 
 /* --- schedules ----------------------------------------------------------------- */
 
+int ch_setup_check_agent(const struct ch_setup *s, const char *id, struct chela_error *err) {
+    const char *place = chela_config_place(s->config, id);
+    return place ? ch_problem(err, CHELA_ECONFIG, "%s: there is no agent '%s'", place, id)
+                 : CHELA_OK;
+}
+
 int ch_setup_schedules(const struct ch_setup *s, struct ch_setup_schedules *out,
                        struct chela_error *err) {
     int rc = CHELA_OK;
@@ -635,6 +645,8 @@ int ch_setup_schedules(const struct ch_setup *s, struct ch_setup_schedules *out,
     while (s->config && rc == CHELA_OK) {
         struct chela_schedule one = CHELA_SCHEDULE(.name = NULL);
         rc = chela_config_schedule(s->config, out->n, &one, err);
+        if (rc == 0)
+            rc = ch_setup_check_agent(s, one.agent, err);
         if (rc < 0)
             break;
         out->items = ch_must(realloc(out->items, (out->n + 1) * sizeof(one)));

@@ -156,7 +156,8 @@ char *ch_setup_store_kind(const struct ch_setup *s);
 /* CHELA_EINVAL: other processes cannot read the store, so that no run in the background can use
  * it. */
 int ch_setup_store_lasts(const struct ch_setup *s, struct chela_error *err);
-/* The place in the file of the model whose provider is unknown, if err says so; else NULL. */
+/* The place in the file of a model of the agent that cannot be used, if err may be about it; else
+ * NULL. */
 const char *ch_setup_model_place(const struct ch_setup *s, const struct chela_agent_opts *opts,
                                  const struct chela_error *err);
 /* Fill the unset members of opts and create the agent with its tools, and the agents that
@@ -176,6 +177,9 @@ void ch_setup_team_close(struct ch_setup_team *team);
  * then point to *own, which must live as long as opts is used. */
 void ch_setup_sandbox(const struct ch_setup *s, struct chela_agent_opts *opts,
                       struct chela_sandbox_opts *own);
+
+/* Refuse an agent that the file names and does not define. */
+int ch_setup_check_agent(const struct ch_setup *s, const char *id, struct chela_error *err);
 
 /* The schedules of the file; texts are borrowed from it. */
 struct ch_setup_schedules {

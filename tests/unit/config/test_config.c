@@ -1048,12 +1048,11 @@ static void test_what_apply_refuses(void **state) {
         const char *yaml, *key, *want; /* %s: the folder */
     } cases[] = {
         {"providers:\n  p: {apiKeyFile: nokey}", "",
-         "%s/chela.yaml:2:3: %s/nokey: No such file or "
-         "directory"},
+         "%s/chela.yaml:2:19: providers.p.apiKeyFile: %s/nokey: No such file or directory"},
         {"providers:\n  p: {apiKeyFile: key}", " \n",
-         "%s/chela.yaml:2:3: %s/key: the file is empty"},
+         "%s/chela.yaml:2:19: providers.p.apiKeyFile: %s/key: the file is empty"},
         {"providers:\n  p: {apiKeyFile: key}", "hunter2\nhunter2",
-         "%s/chela.yaml:2:3: %s/key: expected one key and nothing else"},
+         "%s/chela.yaml:2:19: providers.p.apiKeyFile: %s/key: expected one key and nothing else"},
     };
     for (size_t i = 0; i < CH_LEN(cases); i++) {
         struct folder f;
