@@ -192,6 +192,9 @@ sees "full disk: the prompt is there" '> *$'
 types "one"
 press Enter
 sees "full disk: not yet" '^you said: one'
+types "!echo tasted"
+press Enter
+sees "full disk: an output for the next message" 'goes with your next message'
 prlimit --pid "$(cat "$tmp/pid")" --fsize=1:
 types "two and three"
 press Enter
@@ -207,6 +210,15 @@ sees "full disk: the refused message cannot be taken back" 'rewind to before >'
 same "full disk: two messages can" 2 "$(screen | grep -cE '^[› ] (one|two and three, four)')"
 press C-c
 quit "full disk"
+stdin=/dev/null chela sessions export full
+check "full disk: the output is in the message" grep -qF 'two and three, four\n\n<command' "$out"
+chat --session full
+types "/rewind"
+press Enter
+sees "full disk: reopened" '^[› ] two and three, four'
+same "full disk: no record of the refused message" 0 "$(screen | grep -cE '^[› ] two and three$')"
+press C-c
+quit "full disk, reopened"
 stdin=/dev/null chela sessions list --json
 same "full disk: no half turn" 2 "$(jq '.[] | select(.key == "full") | .turns' "$out")"
 (trap '' XFSZ && ulimit -f 1 && stdin=/dev/null chela sessions delete full && exit "$status")

@@ -418,6 +418,8 @@ static void chat_release(struct ch_chat *c) {
     free(c->pastes);
     free(c->undo);
     free(c->typed);
+    free(c->sent);
+    free(c->sent_outputs);
     free(c->held);
     free(c->lines);
     ch_chat_drop_results(c);

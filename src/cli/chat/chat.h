@@ -113,10 +113,11 @@ struct ch_chat {
     char **pastes; /* owned: folded pastes; marks in the text refer to them */
     size_t npastes;
     char *outputs;      /* owned: outputs of commands for the next message; NULL: none */
+    char *sent; /* owned: the message that may not be in the store yet, as typed; NULL: none */
+    char *sent_outputs; /* owned: outputs of commands in that message; NULL: none */
     char *served;       /* owned: texts of MCP servers for the message being sent; NULL: none */
     size_t attach_from; /* position of the word that the picker of files replaces */
     bool compacting; /* the current run was started by /compact */
-    bool unstored;   /* the message of the current run may not be in the store yet */
     size_t condensed[2]; /* tokens before its first step and after its last; zeroed: no step yet */
     unsigned interrupts; /* consecutive Ctrl-C at an empty prompt */
     int code;

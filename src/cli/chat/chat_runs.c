@@ -44,9 +44,11 @@ static int chat_start(struct ch_chat *c, const struct ch_chat_message *m, const 
     c->used = (struct chela_usage){0};
     c->turn = 0;
     int rc = chela_run_start(c->session, text, strlen(text), &how, &c->run, &err);
-    if (rc == 0) /* the run does nothing before the loop goes on */
-        ch_chat_undo_begin(c, typed);
-    c->unstored = rc == 0;
+    if (rc == 0) {
+        c->sent = ch_dup(typed);
+        c->sent_outputs = c->outputs;
+        c->outputs = NULL;
+    }
     return began(c, rc, &err);
 }
 
@@ -240,20 +242,38 @@ static void chat_return_queue(struct ch_chat *c, bool send) {
     free(typed);
 }
 
-/* The store refused the message: it goes back to the prompt. */
+static void chat_forget_sent(struct ch_chat *c) {
+    free(c->sent);
+    free(c->sent_outputs);
+    c->sent = c->sent_outputs = NULL;
+}
+
+/* The store refused the message: it goes back to the prompt, the outputs of commands with it. */
 static void chat_return_message(struct ch_chat *c) {
-    char *typed = ch_chat_undo_drop(c);
-    ch_chat_give_back(c, typed);
-    free(typed);
+    ch_chat_give_back(c, c->sent);
+    if (c->sent_outputs) {
+        char *all = ch_format("%s%s", c->sent_outputs, c->outputs ? c->outputs : "");
+        free(c->outputs);
+        c->outputs = all;
+    }
+    chat_forget_sent(c);
+}
+
+static void chat_message_stored(struct ch_chat *c) {
+    if (c->sent)
+        ch_chat_undo_begin(c, c->sent);
+    chat_forget_sent(c);
 }
 
 static void chat_ended(struct ch_chat *c, const struct chela_event *ev) {
     enum { LONG_MS = 10000 }; /* after this time the person may be doing something else */
     enum chela_status status = ev->end.status;
-    bool refused = c->unstored && ev->end.reason == CHELA_REASON_STORE;
+    bool refused = c->sent && ev->end.reason == CHELA_REASON_STORE;
     bool compacted = c->compacting && status == CHELA_STATUS_DONE;
     if (status != CHELA_STATUS_PAUSED && uv_now(&c->loop) - c->started >= LONG_MS)
         ch_chat_notify(c, status == CHELA_STATUS_DONE ? "done" : "the run has ended");
+    if (!refused)
+        chat_message_stored(c);
     ch_chat_undo_end(c);
     chela_run_free(c->run);
     c->run = NULL;
@@ -261,9 +281,8 @@ static void chat_ended(struct ch_chat *c, const struct chela_event *ev) {
     uv_timer_stop(&c->tick);
     if (status != CHELA_STATUS_PAUSED && !c->leaving)
         chat_return_queue(c, compacted);
-    if (refused && c->nundo > 0)
+    if (refused)
         chat_return_message(c);
-    c->unstored = false;
     if (c->asks && !c->leaving)
         ch_chat_put_question(c);
 }
@@ -271,6 +290,8 @@ static void chat_ended(struct ch_chat *c, const struct chela_event *ev) {
 static void chat_on_event(const struct chela_event *ev, void *user) {
     struct ch_chat *c = user;
     ch_chat_event(c, ev);
+    if (ev->type == CHELA_EV_TURN_START)
+        chat_message_stored(c);
     if (ev->type == CHELA_EV_RUN_END)
         chat_ended(c, ev);
     if (ev->type == CHELA_EV_TEXT_DELTA || ev->type == CHELA_EV_REASONING_DELTA ||

@@ -422,7 +422,6 @@ void ch_chat_event(struct ch_chat *c, const struct chela_event *ev) {
     case CHELA_EV_TURN_START:
         end_answer(c);
         c->turn = ev->turn.turn;
-        c->unstored = false;
         c->said = false;
         break;
     case CHELA_EV_MODEL_REQUEST:

@@ -82,10 +82,6 @@ void ch_chat_undo_begin(struct ch_chat *c, const char *text) {
     undo_remember(c, &last);
 }
 
-char *ch_chat_undo_drop(struct ch_chat *c) {
-    return c->undo[--c->nundo].text;
-}
-
 void ch_chat_undo_go_on(struct ch_chat *c) {
     undo_record(c, undo_turns(c), NULL);
 }

@@ -8,10 +8,8 @@
 
 /* Record the changes of runs from now on. Call after the agent was created. */
 void ch_chat_undo_open(struct ch_chat *c);
-/* A message is about to be sent. */
+/* The store has the message of the run, which has changed nothing yet. */
 void ch_chat_undo_begin(struct ch_chat *c, const char *text);
-/* The last message was not sent after all; there is one. The caller frees its text. */
-char *ch_chat_undo_drop(struct ch_chat *c);
 /* A run continues an earlier message. */
 void ch_chat_undo_go_on(struct ch_chat *c);
 /* A run has ended. */
