@@ -235,6 +235,7 @@ static int package_gunzip(const char *path, pid_t *pid, int *fd, struct chela_er
         return ch_fail(err, CHELA_EIO, "%s", strerror(errno));
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, ends[1], 1);
+    posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
     int rc = posix_spawnp(pid, "gzip", &actions, NULL, argv, env);
     posix_spawn_file_actions_destroy(&actions);
     close(ends[1]);
@@ -263,13 +264,14 @@ static int package_archive(struct ch_package *p, const char *from, bool packed,
     CH_BUF_AUTO data = {0};
     pid_t pid = 0;
     struct stat st;
-    if (stat(from, &st) == 0 && !S_ISREG(st.st_mode)) /* a pipe would block */
-        return ch_fail(err, CHELA_EINVAL, "%s is not a file", from);
+    int known = stat(from, &st);
+    if (known == 0 && !S_ISREG(st.st_mode)) /* a pipe would block */
+        return ch_fail(err, CHELA_EINVAL, "not a file");
     int fd = packed ? -1 : open(from, O_RDONLY | O_CLOEXEC), status = 0, rc = 0;
-    if (packed)
+    if (packed && known == 0)
         rc = package_gunzip(from, &pid, &fd, err);
     else if (fd < 0)
-        rc = ch_fail(err, CHELA_ENOENT, "%s: %s", from, strerror(errno));
+        rc = ch_fail(err, CHELA_ENOENT, "%s", strerror(errno));
     if (rc < 0)
         return rc;
     rc = package_read_all(fd, &data, err);
@@ -279,7 +281,7 @@ static int package_archive(struct ch_package *p, const char *from, bool packed,
     while (pid && waitpid(pid, &status, 0) < 0 && errno == EINTR)
         continue;
     if (rc == 0 && status != 0)
-        rc = ch_fail(err, CHELA_EPARSE, "gzip cannot decompress %s", from);
+        rc = ch_fail(err, CHELA_EPARSE, "gzip cannot decompress it");
     return rc < 0 ? rc : ch_package_tar(p, ch_buf_sv(&data), err);
 }
 
@@ -365,7 +367,7 @@ static int package_find_name(struct ch_package *p, const char *from, struct chel
                : ch_fail(err, CHELA_EINVAL, "the skill has no usable name");
 }
 
-int ch_package_read(struct ch_package *p, const char *from, struct chela_error *err) {
+static int package_load(struct ch_package *p, const char *from, struct chela_error *err) {
     size_t n = strlen(from);
     bool packed = (n > 3 && strcmp(from + n - 3, ".gz") == 0) ||
                   (n > 4 && strcmp(from + n - 4, ".tgz") == 0);
@@ -373,11 +375,10 @@ int ch_package_read(struct ch_package *p, const char *from, struct chela_error *
     int fd = packed || tar ? -1 : open(from, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (!packed && !tar && fd < 0 && errno == ENOTDIR)
         return ch_fail(err, CHELA_EINVAL,
-                       "%s: a skill is installed from a folder or from a tar archive (.tar, "
-                       ".tar.gz, .tgz); other archives, such as zip, have to be unpacked first",
-                       from);
+                       "a skill is installed from a folder or from a tar archive (.tar, "
+                       ".tar.gz, .tgz); other archives, such as zip, have to be unpacked first");
     if (!packed && !tar && fd < 0)
-        return ch_fail(err, CHELA_ENOENT, "%s: %s", from, strerror(errno));
+        return ch_fail(err, CHELA_ENOENT, "%s", strerror(errno));
     int rc = fd >= 0 ? package_walk(p, fd, CH_SV(""), 1, err)
                      : package_archive(p, from, packed, err);
     if (rc == 0)
@@ -387,4 +388,10 @@ int ch_package_read(struct ch_package *p, const char *from, struct chela_error *
     if (rc == 0)
         package_digest(p);
     return rc;
+}
+
+int ch_package_read(struct ch_package *p, const char *from, struct chela_error *err) {
+    struct chela_error why = {0};
+    int rc = package_load(p, from, &why);
+    return rc < 0 ? ch_fail(err, rc, "%s: %s", from, why.message) : rc;
 }

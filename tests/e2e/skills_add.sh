@@ -16,6 +16,7 @@ refused() { # NAME PATTERN SOURCE [FLAG]: nothing is installed
     chela skills add --yes "${@:3}"
     check "$1: refused" [ "$status" -ne 0 ]
     check "$1: says why" grep -qE -- "$2" "$err"
+    [ $# -gt 3 ] || same "$1: names the source, in one line" "1 1" "$(wc -l <"$err") $(grep -cF "chela: $3: " "$err")"
     same "$1: nothing is left" "" "$(find "$tmp/.config" "$space/skills" -mindepth 1 -not -path "$folder" -not -path "$tmp/.config/chela" 2>/dev/null)"
 }
 
@@ -141,6 +142,7 @@ refused "no archive" 'not a tar archive' text.tar
 refused "no gzip" 'gzip cannot decompress' bad.tar.gz
 refused "empty" 'empty' empty.tar
 refused "missing" 'No such file' nosuch
+refused "a missing archive" 'No such file' nosuch.tgz
 mkdir -p "$space/linked"
 cp "$space/src/SKILL.md" "$space/linked/"
 ln -s /etc/passwd "$space/linked/l"
