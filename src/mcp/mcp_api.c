@@ -272,7 +272,8 @@ int chela_agent_mcp(chela_agent *agent, chela_mcp *m, struct chela_error *err) {
 /* --- functions that wait */
 
 struct ch_mcp_wait {
-    chela_mcp *logs_in; /* the client of a log-in; NULL: another function waits */
+    chela_mcp *client; /* NULL: chela_mcp_wait, which waits for all clients */
+    bool logs_in;
     bool over;
     struct ch_timer timer;
     struct ch_buf result;
@@ -293,6 +294,7 @@ static void wait_on_reply(const struct ch_mcp_reply *r, void *user) {
     if (r->result)
         ch_jw_value(&jw, r->result);
     w->err = r->err;
+    w->client->awaited = false;
     w->over = true;
 }
 
@@ -379,13 +381,14 @@ int chela_mcp_send(chela_mcp *m, const char *method, const char *params, chela_m
 
 char *chela_mcp_request(chela_mcp *m, const char *method, const char *params,
                         struct chela_error *err) {
-    struct ch_mcp_wait w = {0};
+    struct ch_mcp_wait w = {.client = m};
     struct ch_loop *loop = m->rt->loop;
     CH_LOG_SCOPE(m->rt->sink);
 
     if (ch_loop_may_run(loop, err) < 0 ||
         start_request(m, method, params, wait_on_reply, &w, err) < 0)
         return NULL;
+    m->awaited = true;
     wait_until(loop, &w.over);
     if (w.err.code && err)
         *err = w.err;
@@ -399,10 +402,11 @@ char *chela_mcp_request(chela_mcp *m, const char *method, const char *params,
 static void wait_on_listed(const struct chela_error *err, void *user) {
     struct ch_mcp_wait *w = user;
 
-    if (w->logs_in && w->logs_in->auth) /* not closed */
-        ch_mcp_auth_open_by(w->logs_in->auth, w->logs_in->opts.open_url, w->logs_in->opts.user);
+    if (w->logs_in && w->client->auth) /* not closed */
+        ch_mcp_auth_open_by(w->client->auth, w->client->opts.open_url, w->client->opts.user);
     if (err)
         w->err = *err;
+    w->client->awaited = false;
     w->over = true;
 }
 
@@ -411,6 +415,7 @@ static int wait_for_list(chela_mcp *m, bool accept, struct ch_mcp_wait *w,
     struct ch_loop *loop = m->rt->loop;
     CH_LOG_SCOPE(m->rt->sink);
 
+    m->awaited = true;
     ch_mcp_tools_list(m, accept, wait_on_listed, w);
     wait_until(loop, &w->over);
     if (w->err.code && err)
@@ -419,7 +424,7 @@ static int wait_for_list(chela_mcp *m, bool accept, struct ch_mcp_wait *w,
 }
 
 int chela_mcp_refresh(chela_mcp *m, int accept, struct chela_error *err) {
-    struct ch_mcp_wait w = {0};
+    struct ch_mcp_wait w = {.client = m};
     int rc = ch_loop_may_run(m->rt->loop, err);
 
     return rc < 0 ? rc : wait_for_list(m, accept, &w, err);
@@ -430,7 +435,7 @@ int chela_mcp_login(chela_mcp *m, void (*open_url)(const char *url, void *user),
     if (!m->auth || !open_url)
         return ch_fail(err, CHELA_EINVAL, "MCP server %s: only a server with a URL has a log-in",
                        m->opts.name);
-    struct ch_mcp_wait w = {.logs_in = m};
+    struct ch_mcp_wait w = {.client = m, .logs_in = true};
     int rc = ch_loop_may_run(m->rt->loop, err);
     if (rc < 0)
         return rc;

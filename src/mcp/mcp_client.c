@@ -499,7 +499,8 @@ static void connection_failed(chela_mcp *m, const struct chela_error *err) {
     m->failures++;
     m->retry_at = ch_mono_ms(ch_loop_clock(m->rt->loop)) + CH_MIN(delay, CH_LIMIT_MCP_BACKOFF_MS);
     ch_fail(&m->last, err->code, "MCP server %s: %s", m->opts.name, err->message);
-    ch_log(CH_LOG_WARN, "mcp", "%s", m->last.message);
+    if (!m->awaited)
+        ch_log(CH_LOG_WARN, "mcp", "%s", m->last.message);
     disconnect(m, &m->last);
 }
 

@@ -53,6 +53,7 @@ struct chela_mcp {
     char *server, *server_version; /* owned: name and version of the server; may be NULL */
     bool tools_change;             /* the server announces changes of its tools */
     bool tasks;                    /* calls may be tasks, in versions with a handshake */
+    bool awaited;                  /* a function waits, and will return a failure */
     bool leaving;                  /* the connection ends by itself soon */
     bool asks;                     /* tools are in agents, which can ask a person */
     struct ch_mcp_tools *tools;    /* owned by mcp_tools.c */

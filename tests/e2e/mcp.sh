@@ -271,6 +271,18 @@ same "add and remove: what else is in the file stays" '{"inputs":[{"id":"key"}],
 rm "$tmp/.config/chela/mcp.json"
 chela mcp add mine -- python3 "$server" modern
 chela mcp remove mine
+for command in "add gone -- $tmp/gone" "tools gone" "call gone x" "skills gone"; do
+    chela mcp $command
+    exits "mcp $command: a server that does not start" 1
+    same "mcp $command: said once" 1 "$(grep -c 'cannot run' "$err")"
+done
+chela mcp remove gone
+for verb in "add mine -- true" "remove mine"; do
+    (cd "$space" && with_env XDG_CONFIG_HOME=/proc/none "$program" mcp $verb) >"$out" 2>"$err"
+    status=$?
+    exits "mcp $verb: no place for the file" 2
+    check "mcp $verb: says so" grep -qE 'directory of /proc/none/chela/mcp.json cannot be created: ' "$err"
+done
 chela mcp add wrong__name https://127.0.0.1:1/
 exits "add: a bad name" 2
 for bad in ../up $'two\nlines' ""; do

@@ -541,8 +541,8 @@ static int edit_file(struct mcp *m, const char *name, const char *definition) {
     if (rc == 0)
         ch_console_note(&m->console, definition ? "%s is added to %s" : "%s is removed from %s",
                         name, file);
-    else if (rc == CHELA_ENOENT || rc == CHELA_EPARSE)
-        m->err.code = CHELA_EINVAL; /* no such name, or a broken file: bad usage */
+    else
+        m->err.code = CHELA_EINVAL; /* of the user's file, not of a server */
     free(file);
     return rc;
 }
