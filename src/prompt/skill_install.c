@@ -28,10 +28,10 @@ static int install_remove_tree(const char *path) {
     return nftw(path, install_unlink, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
 }
 
-static int install_write(const char *path, struct ch_sv data, bool runs, struct chela_error *err) {
+/* Returns 0 or a negative errno. */
+static int install_write(const char *path, struct ch_sv data, bool runs) {
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, runs ? 0755 : 0644);
-    bool failed = fd < 0 || ch_file_write(fd, data) < 0;
-    int rc = failed ? ch_fail(err, CHELA_EIO, "%s: %s", path, strerror(errno)) : 0;
+    int rc = fd < 0 ? -errno : ch_file_write(fd, data);
     if (fd >= 0)
         close(fd);
     return rc;
@@ -50,18 +50,18 @@ static int install_make_folders(char *path, size_t root) {
     return why;
 }
 
-static int install_files(const struct ch_package *p, const char *to, const char *record,
-                         struct chela_error *err) {
+/* Returns 0 or a negative errno. */
+static int install_files(const struct ch_package *p, const char *to, const char *record) {
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < p->n; i++) {
         CH_BUF_AUTO path = {0};
         ch_buf_addf(&path, "%s/%s", to, p->files[i].path);
         install_make_folders(path.p, strlen(to));
-        rc = install_write(ch_buf_str(&path), p->files[i].data, p->files[i].runs, err);
+        rc = install_write(ch_buf_str(&path), p->files[i].data, p->files[i].runs);
     }
     CH_BUF_AUTO path = {0};
     ch_buf_addf(&path, "%s/" CH_SKILL_RECORD, to);
-    return rc < 0 ? rc : install_write(ch_buf_str(&path), ch_sv_str(record), false, err);
+    return rc < 0 ? rc : install_write(ch_buf_str(&path), ch_sv_str(record), false);
 }
 
 static int install_put(const struct ch_package *p, const char *folder, const char *record,
@@ -76,13 +76,14 @@ static int install_put(const struct ch_package *p, const char *folder, const cha
     if (!mkdtemp(made.p) || chmod(made.p, 0755) < 0)
         return ch_fail(err, CHELA_EIO, "%s: %s", folder,
                        strerror(why && errno == ENOENT ? why : errno));
-    int rc = install_files(p, made.p, record, err);
-    if (rc == 0 && rename(made.p, ch_buf_str(&target)) < 0)
-        rc = ch_fail(err, errno == ENOTEMPTY || errno == EEXIST ? CHELA_EEXIST : CHELA_EIO,
-                     "%s: %s", ch_buf_str(&target), strerror(errno));
-    if (rc < 0)
-        install_remove_tree(made.p);
-    return rc;
+    why = -install_files(p, made.p, record);
+    if (!why && rename(made.p, ch_buf_str(&target)) < 0)
+        why = errno;
+    if (!why)
+        return 0;
+    install_remove_tree(made.p);
+    return ch_fail(err, why == ENOTEMPTY || why == EEXIST ? CHELA_EEXIST : CHELA_EIO, "%s: %s",
+                   ch_buf_str(&target), strerror(why));
 }
 
 int chela_skill_add(const char *from, const char *folder, const char *digest, char **out,

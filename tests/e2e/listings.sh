@@ -38,14 +38,23 @@ mkdir "$space/empty" "$space/none"
 absolute=$(realpath "$program")
 for what in "sessions list" "sessions search word" "schedule list" "pairing list" "mcp list" "mcp doctor" "skills list" usage \
     "trust --list"; do
+    rm -rf "$space/none" && mkdir "$space/none" # the first command of a new user
     # shellcheck disable=SC2086
     (cd "$space/empty" && with_env HOME="$space/none" "$absolute" $what >"$out" 2>"$err")
+    status=$?
+    exits "$what: nothing to list" 0
     same "$what: nothing to list: standard output" "" "$(cat "$out")"
     same "$what: nothing to list: a line says so" 1 "$(wc -l <"$err")"
     # shellcheck disable=SC2086
     (cd "$space/empty" && with_env HOME="$space/none" "$absolute" $what --json >"$out" 2>"$err")
     same "$what --json: nothing to list" "[]" "$(cat "$out")"
 done
+for what in "sessions list" "pairing list" usage; do
+    # shellcheck disable=SC2086
+    chela $what --store sqlite:typo.db
+    exits "$what: a store that does not exist" 2
+done
+check "no store is made for a typo" [ ! -e "$space/typo.db" ]
 
 # Whatever stdout is, no listing holds a control character: a file is looked at in a terminal, too.
 # Names and texts come from others: keys of sessions, what people and models say, names of files.

@@ -164,6 +164,12 @@ ln -s elsewhere "$space/skills"
 refused "a project's folder that is a link" './skills is a link' src --project
 check "nothing was installed behind the link" [ -z "$(ls "$space/elsewhere")" ]
 rm "$space/skills"
+cp -r "$space/src" "$space/more"
+head -c 4000 /dev/zero >"$space/more/zeroes"
+(trap '' XFSZ && ulimit -f 1 && chela skills add --yes more && exit "$status")
+same "no space: exit code" 2 $?
+check "no space: names the folder of the skill" grep -qxF "chela: $folder/greet: File too large" "$err"
+same "no space: nothing is left" "" "$(ls -A "$folder")"
 
 # --- at a terminal
 open_terminal "$program skills add src"

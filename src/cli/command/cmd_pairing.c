@@ -143,7 +143,7 @@ static int remove_one(struct pairing *s) {
 
 static int pairing_run_list(const struct ch_cmd *cmd, const struct ch_env *env, int argc,
                             char **argv) {
-    return pairing_with_store(cmd, env, argc, argv, CH_STORE_READ, pairing_list);
+    return pairing_with_store(cmd, env, argc, argv, CH_STORE_READ_OR_NEW, pairing_list);
 }
 
 static int run_approve(const struct ch_cmd *cmd, const struct ch_env *env, int argc, char **argv) {

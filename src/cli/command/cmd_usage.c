@@ -376,7 +376,7 @@ static int usage_run(const struct ch_cmd *cmd, const struct ch_env *env, int arg
             u.since = ch_wall_ms() - (int64_t)(u.flags.days.value * 86400e3);
         int rc = ch_setup_config(&u.setup, &u.err);
         if (rc == 0)
-            rc = ch_setup_store(&u.setup, CH_STORE_READ, &u.err);
+            rc = ch_setup_store(&u.setup, CH_STORE_READ_OR_NEW, &u.err);
         bool budgets = u.flags.by && strcmp(u.flags.by, "budget") == 0;
         if (rc == 0 && args.n > 1)
             rc = ch_problem(&u.err, CHELA_EINVAL, "usage: chela usage [flags] [SESSION]");

@@ -309,7 +309,7 @@ int ch_setup_store_lasts(const struct ch_setup *s, struct chela_error *err) {
 int ch_setup_store(struct ch_setup *s, enum ch_setup_store how, struct chela_error *err) {
     if (how == CH_STORE_READ_OR_NEW) {
         int read = ch_setup_store(s, CH_STORE_READ, err);
-        if (read != CHELA_ENOENT)
+        if (read != CHELA_ENOENT || s->flags->store)
             return read;
         *err = (struct chela_error){0};
         how = CH_STORE_WANTED;

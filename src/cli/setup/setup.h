@@ -146,7 +146,7 @@ enum ch_setup_store {
     CH_STORE_IF_CHOSEN,
     CH_STORE_WANTED,
     CH_STORE_READ,
-    CH_STORE_READ_OR_NEW /* as READ, but a store that does not exist is created */
+    CH_STORE_READ_OR_NEW /* as READ, but without --store, one that does not exist is created */
 };
 int ch_setup_store(struct ch_setup *s, enum ch_setup_store how, struct chela_error *err);
 /* The URL of the store that the commands would use; NULL: none. The caller frees it. */
