@@ -200,6 +200,20 @@ static void allow_files(void) {
     setrlimit(RLIMIT_NOFILE, &files);
 }
 
+/* Names the place in the file of the value of o that an error of the gateway is about. */
+static int serve_blame(const struct serve *s, const struct chela_gateway_opts *o,
+                       struct chela_error *err) {
+    const char *const values[] = {o->listen, o->tls_cert, o->tls_key};
+    for (size_t i = 0; i < 3; i++) {
+        const char *place = chela_config_place(s->setup.config, values[i]);
+        if (!place || !strstr(err->message, values[i]))
+            continue;
+        err->code = CHELA_ECONFIG;
+        return ch_problem_in(err, place);
+    }
+    return err->code;
+}
+
 static int serve_open_gateway(struct serve *s, struct chela_error *err) {
     struct chela_gateway_opts o = CHELA_GATEWAY_OPTS(.listen = NULL);
     chela_agent **agents = NULL;
@@ -212,27 +226,11 @@ static int serve_open_gateway(struct serve *s, struct chela_error *err) {
     if (rc == 0)
         rc = make_agents(s, &agents, err);
     o.agents = agents;
-    if (rc == 0)
-        rc = chela_gateway_new(s->setup.rt, &o, &s->gateway, err);
+    if (rc == 0 && chela_gateway_new(s->setup.rt, &o, &s->gateway, err) < 0)
+        rc = serve_blame(s, &o, err);
     s->drain_ms = drain_ms;
     free(agents);
     return rc;
-}
-
-/* Names the place of the value in the file that an error of the gateway is about. */
-static void serve_blame(const struct serve *s, struct chela_error *err) {
-    struct chela_gateway_opts o = CHELA_GATEWAY_OPTS(.listen = s->flags.listen);
-    if (!s->setup.config || chela_config_gateway(s->setup.config, &o, NULL, NULL, NULL) < 0)
-        return;
-    const char *const values[] = {o.listen, o.tls_cert, o.tls_key};
-    for (size_t i = 0; i < 3; i++) {
-        const char *place = chela_config_place(s->setup.config, values[i]);
-        if (!place || !strstr(err->message, values[i]))
-            continue;
-        err->code = CHELA_ECONFIG;
-        ch_problem_in(err, place);
-        return;
-    }
 }
 
 /* --- reload ------------------------------------------------------------------ */
@@ -249,8 +247,8 @@ static int try_reload(struct serve *s, const chela_config *before, struct chela_
     if (rc == 0)
         rc = make_agents(s, &agents, err);
     o.agents = agents;
-    if (rc == 0)
-        rc = chela_gateway_reload(s->gateway, &o, err);
+    if (rc == 0 && chela_gateway_reload(s->gateway, &o, err) < 0)
+        rc = serve_blame(s, &o, err);
     free(agents);
     if (rc < 0 && before)
         chela_config_apply(before, s->setup.rt, NULL);
@@ -278,8 +276,6 @@ static void reload(struct serve *s) {
     int rc = ch_setup_config(&s->setup, &err);
     if (rc == 0)
         rc = try_reload(s, before, &err);
-    if (rc < 0)
-        serve_blame(s, &err);
     chela_gateway_trouble(s->gateway, rc == 0 ? NULL : err.message);
     if (rc == 0) {
         chela_config_free(before);
@@ -485,7 +481,7 @@ static int serve_split(struct serve *s, const struct ch_env *env, int *code,
         rc = serve_read_config(s, env, err);
         return rc < 0 ? rc : 1;
     }
-    return rc;
+    return rc < 0 ? serve_blame(s, &o, err) : rc;
 }
 
 /* One process. */
@@ -523,7 +519,6 @@ static int serve_run(const struct ch_cmd *cmd, const struct ch_env *env, int arg
         if (rc == 1)
             rc = serve_alone(&s, &err);
         if (rc < 0) {
-            serve_blame(&s, &err);
             ch_console_error(&s.console, "%s", err.message);
             code = ch_problem_exit(&err);
         }
