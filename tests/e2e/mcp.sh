@@ -272,12 +272,14 @@ rm "$tmp/.config/chela/mcp.json"
 chela mcp add mine -- python3 "$server" modern
 chela mcp remove mine
 for command in "add gone -- $tmp/gone" "tools gone" "call gone x" "skills gone"; do
+    # shellcheck disable=SC2086
     chela mcp $command
     exits "mcp $command: a server that does not start" 1
     same "mcp $command: said once" 1 "$(grep -c 'cannot run' "$err")"
 done
 chela mcp remove gone
 for verb in "add mine -- true" "remove mine"; do
+    # shellcheck disable=SC2086
     (cd "$space" && with_env XDG_CONFIG_HOME=/proc/none "$program" mcp $verb) >"$out" 2>"$err"
     status=$?
     exits "mcp $verb: no place for the file" 2
