@@ -468,7 +468,8 @@ static void anthropic_decode_set_model(struct ch_decoder *d, struct ch_sv model)
 static void use_message(struct ch_decoder *d, const struct event *e) {
     anthropic_decode_set_model(d, e->model);
     anthropic_decode_set_stop(d, e->stop);
-    d->reply.stop_sequence = ch_arena_sv(&d->arena, e->stop_sequence);
+    if (e->stop_sequence.n)
+        d->reply.stop_sequence = ch_arena_sv(&d->arena, e->stop_sequence);
     if (e->refusal.n) { /* message_delta may repeat it */
         ch_fold_refusal(d->fold, REFUSAL_KEY, CH_SV(""));
         ch_fold_replace(d->fold, REFUSAL_KEY, e->refusal);
