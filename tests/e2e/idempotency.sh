@@ -15,6 +15,8 @@ rules:
   - { when: { after: none, user: "wait here" }, say: never, stall_after: 0 }
   - { when: { after: none, user: "slowly" }, say: "after a while", delay_ms: 2500 }
   - { when: { after: none, user: "ask me" }, call: { tool: ship, args: {} } }
+  - { when: { after: none, user: "count, then fail" }, call: { tool: count, args: {} } }
+  - { when: { user: "fail" }, fail: { status: 400 } }
   - { say: "heard: {{user}}" }
 YAML
 cat >"$space/chela.yaml" <<YAML
@@ -186,14 +188,23 @@ answers "after a crash before the answer" 200
 tells "the interrupted run answers" '.choices[0].message.content' 'after a while'
 same "no second message" 1 "$(inbound i)"
 
+# --- clients of the vendors repeat a request that failed: not if tools would run twice
+post /v1/chat/completions '{"model":"coder","messages":[{"role":"user","content":"fail"}]}'
+answers "a run that fails" 400
+check "may be repeated" bash -c "! grep -qi '^x-should-retry' '$err'"
+post /v1/chat/completions '{"model":"coder","messages":[{"role":"user","content":"count, then fail"}]}'
+answers "a run that fails after a call" 400
+check "says that it should not" grep -qi '^x-should-retry: false' "$err"
+
 # --- a run that was cancelled: the session has the message
-curl -sS -m 60 -o "$tmp/waits" -w '%{http_code}' -H "Authorization: Bearer $token" -H 'Content-Type: application/json' -H 'Idempotency-Key: k21' \
+curl -sS -m 60 -D "$tmp/waits.head" -o "$tmp/waits" -w '%{http_code}' -H "Authorization: Bearer $token" -H 'Content-Type: application/json' -H 'Idempotency-Key: k21' \
     -H 'X-Chela-Session: q' --data-binary '{"model":"coder","messages":[{"role":"user","content":"wait here"}]}' "$gateway/v1/chat/completions" >"$tmp/waits.code" &
 curl_pid=$!
 eventually status_is q running
 post /api/sessions/q/cancel '{}'
 wait $curl_pid
 same "a cancelled run" 502 "$(<"$tmp/waits.code")"
+check "should not be repeated" grep -qi '^x-should-retry: false' "$tmp/waits.head"
 keyed k21 /v1/chat/completions '{"model":"coder","messages":[{"role":"user","content":"wait here"}]}' -H 'X-Chela-Session: q'
 answers "does not begin again" 409
 same "no second message after a cancellation" 1 "$(inbound q)"

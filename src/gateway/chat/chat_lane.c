@@ -30,8 +30,13 @@ int ch_chat_lane_use(struct ch_chat_service *chat, const char *key, struct ch_la
     return chat_lane_use(chat, key, false, out, err);
 }
 
+int ch_chat_lane_resume(struct ch_chat_service *chat, const char *key, struct ch_lane **out,
+                        struct chela_error *err) {
+    return chat_lane_use(chat, key, true, out, err);
+}
+
 int ch_chat_lane_open(struct ch_delivery *d, struct ch_lane **out, struct chela_error *err) {
     struct ch_chat_service *chat = ch_chat_service_of_session(d->gw, d->key);
-    return chat ? chat_lane_use(chat, d->key, true, out, err)
+    return chat ? ch_chat_lane_resume(chat, d->key, out, err)
                 : ch_fail(err, CHELA_ENOENT, "the channel of session '%s' is not open", d->key);
 }

@@ -183,7 +183,7 @@ void ch_chat_recovery_resume(struct ch_chat_service *chat, const char *key) {
     e->in = (struct chela_channel_arrival){
         .session = ch_arena_str(&e->arena, ch_sv_str(key)), .to = "", .about = {.chat_id = ""}};
     e->wait.ready = recovery_on_lane_ready;
-    if (ch_chat_lane_use(chat, e->in.session, &lane, &err) == 0) {
+    if (ch_chat_lane_resume(chat, e->in.session, &lane, &err) == 0) {
         ch_lane_when_ready(lane, &e->wait);
         return;
     }

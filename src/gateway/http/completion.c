@@ -70,6 +70,9 @@ static void completion_fail(struct ch_completion *r, const struct chela_event *e
     snprintf(seconds, sizeof(seconds), "%ld", (f.retry_after_ms + 999) / 1000);
     if (f.retry_after_ms)
         ch_request_add_header(r->request, "Retry-After", seconds);
+    /* The vendors' clients repeat a request that failed, unless told otherwise. */
+    if (r->acted || ev->end.reason == CHELA_REASON_CANCELLED)
+        ch_request_add_header(r->request, "X-Should-Retry", "false");
     ch_request_fail(r->request, f.status, f.code, "%.*s", (int)ev->end.error.n, ev->end.error.p);
 }
 
@@ -115,6 +118,7 @@ static void completion_follow_reply(struct ch_completion *r, const struct chela_
         r->turn++;
     if (ev->type == CHELA_EV_TURN_END)
         r->stop = ev->turn.stop_reason;
+    r->acted |= ev->type == CHELA_EV_TOOL_START;
     if (ev->type == CHELA_EV_TEXT_DELTA || ev->type == CHELA_EV_TOOL_CALL ||
         ev->type == CHELA_EV_TURN_END)
         completion_report_reasoning(r, false);

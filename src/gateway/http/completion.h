@@ -27,6 +27,7 @@ struct ch_completion {
     unsigned turn; /* number of the run's turn in this response, from 1 */
     size_t nreasoning; /* blocks of reasoning of this turn that were reported as complete */
     enum chela_stop stop; /* of the last turn that has ended */
+    bool acted;  /* a tool was started */
     bool stream; /* the client asked for a stream */
     bool begun;  /* the stream has begun; set by the protocol */
 };
