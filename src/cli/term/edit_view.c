@@ -1,6 +1,6 @@
 /* edit_view.c -- the view of an editor: its text wrapped to the terminal's width, and the
  * cursor position. See edit.h. */
-#include "cli/term/edit_view.h"
+#include "cli/term/edit.h"
 
 #include <stdio.h>
 #include <string.h>

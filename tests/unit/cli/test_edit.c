@@ -13,7 +13,6 @@
 #include <cmocka.h>
 
 #include "cli/term/edit.h"
-#include "cli/term/edit_view.h"
 
 #define LEN(a) (sizeof(a) / sizeof((a)[0]))
 #define LEFT "\033[D"
