@@ -224,7 +224,7 @@ push "$(event om_72 oc_sixth group '/approve allow-once' ou_bob)"
 push "$(event om_73 oc_sixth group '/approve allow-once' ou_boss)"
 check "consent: the action is performed, and ends the turn" logged 'feishu:oc_sixth: stayed silent after 1 beat$'
 same "consent: once" "done" "$(cat "$space/removed")"
-check "consent: the line that waited is answered" said '^I am here'
+check "consent: the line that waited is answered" eventually said '^I am here'
 check "SIGTERM ends it" stop_serving
 
 tap_done

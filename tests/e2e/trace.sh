@@ -70,7 +70,7 @@ cat >"$space/waits.yaml" <<'YAML'
 rules:
   - { when: { after: none, user: "ship" }, call: { tool: ship, args: { what: parcel } } }
   - { when: { after: none, user: "look" }, call: { tool: look, args: {} } }
-  - { when: { after: none, user: "sleep" }, call: { tool: wait_until, args: { seconds: 0.5 } } }
+  - { when: { after: none, user: "sleep" }, call: { tool: wait_until, args: { seconds: 2 } } }
   - { say: "well" }
 YAML
 for tool in ship look; do
@@ -102,8 +102,8 @@ for tool in ship look; do
     holds "$tool: waits and attempts follow each other" '.[0] | [.[] | select(.id != null and ((.title == "'$tool'") or (.title | endswith("of '$tool'"))))] |
         length == 5 and ([range(4) as $i | .[$i].end <= .[$i + 1].start] | all)'
 done
-holds "a call that waits for a time is a wait" '.[0] | any(.kind == "wait" and .stop == "timer" and .title == "wait_until" and .end - .start >= 450) and
-    any(.kind == "tool" and .title == "wait_until" and .end - .start < 450)'
+holds "a call that waits for a time is a wait" '.[0] | any(.kind == "wait" and .stop == "timer" and .title == "wait_until" and .end - .start >= 1900) and
+    any(.kind == "tool" and .title == "wait_until" and .end - .start < 1900)'
 holds "turns are counted over the session" '.[0] | [.[] | select(.kind == "model") | .session_turn] == [1, 2, 3, 4, 5, 6] and
     [.[] | select(.kind == "model") | .turn] == [1, 2, 1, 2, 1, 2]'
 chela trace w "${other[@]}" --all

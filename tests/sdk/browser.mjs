@@ -57,7 +57,7 @@ export class Place {
   async visit(browser, options = {}) {
     const context = await browser.newContext({ viewport: { width: 1280, height: 860 }, locale: 'en-US', ...options });
     const page = await context.newPage();
-    page.setDefaultTimeout(20000);
+    page.setDefaultTimeout(60000);
     page.on('pageerror', (error) => this.complaints.push(error.message));
     page.on('console', (m) => { if (m.type() === 'error' && !/40\d|ERR_|HTTP Authentication failed|50[0-9]/.test(m.text())) this.complaints.push(m.text()); });
     page.on('request', (request) => this.asked.push(request.url()));

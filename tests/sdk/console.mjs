@@ -93,7 +93,7 @@ const complaints = [], asked = [];
 async function visit(options = {}) {
   const context = await browser.newContext({ viewport: { width: 1280, height: 860 }, locale: 'en-US', ...options });
   const page = await context.newPage();
-  page.setDefaultTimeout(20000);
+  page.setDefaultTimeout(60000);
   page.on('pageerror', (error) => complaints.push(error.message));
   page.on('console', (m) => { if (m.type() === 'error' && !/400|401|404|409|HTTP Authentication failed|INTERNET_DISCONNECTED/.test(m.text())) complaints.push(m.text()); });
   page.on('request', (request) => asked.push(request.url()));

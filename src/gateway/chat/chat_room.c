@@ -272,6 +272,10 @@ static void room_on_quiet_timer(struct ch_timer *t) {
         room_retire(r);
         return;
     }
+    if (!r->chat->overrides_read) { /* lines from before the start may be in the store */
+        room_schedule_turn(r, CH_DEFAULT_ROOM_START_MS);
+        return;
+    }
     if (ch_chat_lane_use(r->chat, r->session, &lane, &err) < 0) {
         ch_log(CH_LOG_WARN, "heartbeat", "%s: lines wait: %s", r->session, err.message);
         room_schedule_turn(r, CH_DEFAULT_ROOM_RETRY_MS);

@@ -36,7 +36,7 @@ struct ch_chat_service {
     struct ch_list old_channels; /* replaced, with work in progress */
     bool leaving;                /* no longer configured: accepts nothing, closes when idle */
     int64_t overrides_since; /* chat_overrides.c: monotonic: start of the last read */
-    bool overrides_read;     /* chat_recovery.c: the overrides were read from the store */
+    bool overrides_read;     /* chat_recovery.c: the store was read: overrides, unsettled events */
 };
 
 /* A service without a channel, in no list. Freed with ch_free while nothing was added. */

@@ -104,6 +104,7 @@ def serve(where, log):
             self.wfile.write(body)
 
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.handle_error = lambda *a: None  # a client that hangs up
     print(server.server_port, flush=True)
     server.serve_forever()
 
