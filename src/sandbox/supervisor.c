@@ -38,11 +38,14 @@ struct keeper {
     pid_t child;         /* bubblewrap, init or the command */
     int ready;           /* readable when init is ready; -1: ready, or no init */
     bool stopping;       /* asked to terminate before init was ready */
+    bool asked;          /* the runtime has asked for the end of the command */
     bool gone;           /* the leader is gone: kill everything now */
+    bool orphaned;       /* the leader died while the command ran, and nobody had asked */
     struct timespec since; /* the start of the command, by the clock of files */
 };
 
 #define READY_POLL_NS 5000000
+#define DYING_MS 5000 /* for the end of a runtime that was killed */
 
 /* --- preparation */
 
@@ -147,11 +150,12 @@ static void clean_up(struct keeper *k) {
         ch_guard_lift(&k->guard);
 }
 
-/* True if the runtime, which reads the reports, has been killed. */
-static bool is_forsaken(void) {
-    struct pollfd p = {.fd = CH_FD_REPORT, .events = POLLOUT};
+/* True if the runtime, which reads the reports, has been killed. Its threads end one after the
+ * other: the leader dies with the thread that started it, and the last one closes the reports. */
+static bool is_forsaken(const struct keeper *k) {
+    struct pollfd p = {.fd = CH_FD_REPORT};
 
-    return poll(&p, 1, 0) > 0 && p.revents & POLLERR;
+    return poll(&p, 1, k->orphaned ? DYING_MS : 0) > 0 && p.revents & POLLERR;
 }
 
 /* Set aside files that other programs would execute, if the runtime cannot do so any more
@@ -249,10 +253,12 @@ static void supervisor_watch(struct keeper *k) {
         int sig = k->stopping ? sigtimedwait(&set, NULL, &soon) : sigwaitinfo(&set, NULL);
         if (sig == CH_SIG_GONE) {
             k->gone = true;
+            k->orphaned = !k->asked;
             kill(k->child, SIGKILL);
-        } else if (sig == CH_SIG_STOP || (sig < 0 && k->stopping))
+        } else if (sig == CH_SIG_STOP || (sig < 0 && k->stopping)) {
+            k->asked = true;
             ask_to_end(k);
-        else if (sig == SIGCHLD && child_ended(k))
+        } else if (sig == SIGCHLD && child_ended(k))
             return;
     }
 }
@@ -281,7 +287,7 @@ void ch_keeper(struct ch_box *box, pid_t leader) {
     supervisor_watch(&k);
     wait_until_empty(&k);
     clean_up(&k);
-    if (is_forsaken())
+    if (is_forsaken(&k))
         search_after(&k);
     _exit(0);
 }
