@@ -317,7 +317,7 @@
 #define CH_LIMIT_CHAT_ROOMS 4096          /* chats of a channel in mode heartbeat */
 #define CH_LIMIT_ROOM_LOOKBACK 200        /* messages of a session searched for a chat line */
 #define CH_DEFAULT_ROOM_PATIENCE 5        /* longest delay by a busy chat, times debounceMs */
-#define CH_DEFAULT_ROOM_START_MS 100      /* between looks whether the store was read at start */
+#define CH_DEFAULT_ROOM_START_MS 100      /* between checks that the store was read at start */
 #define CH_DEFAULT_ROOM_RETRY_MS 2000 /* delay before lines are delivered again after a failure */
 #define CH_LIMIT_BEAT_ACTIONS 8           /* actions of one reply */
 #define CH_LIMIT_BEAT_PARTS 5             /* parts of one split message */
