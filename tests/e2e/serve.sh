@@ -195,13 +195,16 @@ kept "$result$(printf ',{"role":"user","content":"and %d"}' {1..65})"
 answers "a result with too many messages after it" 413
 kept "$result"
 tells "was not taken: the client sends it again" .choices[0].message.content "it said: Oslo"
-pair() { post /v1/chat/completions "{\"model\":\"reader\",$tool,\"messages\":[$1]}" -H 'X-Chela-Session: pair'; }
+pair() { post /v1/chat/completions "{\"model\":\"reader\",$tool,\"messages\":[$1]}" -H 'X-Chela-Session: pair' "${@:2}"; }
 pair '{"role":"user","content":"twice"}'
 message=$(jq -c .choices[0].message "$out")
 first=$(jq -r .choices[0].message.tool_calls[0].id "$out") second=$(jq -r .choices[0].message.tool_calls[1].id "$out")
 oslo="{\"role\":\"tool\",\"tool_call_id\":\"$first\",\"content\":\"Oslo\"}" rome="{\"role\":\"tool\",\"tool_call_id\":\"$second\",\"content\":\"Rome\"}"
 pair "$message,$oslo$(printf ',{"role":"user","content":"and %d"}' {1..21})"
 answers "one of two results with too many messages after it" 413
+pair "$message,$oslo" -m 20
+answers "one of two results" 400
+tells "says what lacks" .error.message "1 tool call is without a result: send all results"
 pair "$message,$oslo,$rome"
 tells "was not taken either" .choices[0].message.content "it said: Rome"
 post /v1/chat/completions "{\"model\":\"reader\",\"stream\":true,$tool,\"messages\":[{\"role\":\"user\",\"content\":\"where\"}]}"

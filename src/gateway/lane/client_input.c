@@ -74,9 +74,10 @@ struct ch_lane *ch_client_input_find_run(const struct ch_delivery *d) {
     return l && l->running ? l : NULL;
 }
 
-/* The leading results answer the calls that a paused run waits for; the user's text after them
- * follows the run. */
+/* The leading results answer the calls that a paused run waits for, all of them; the user's text
+ * after them follows the run. */
 static void client_write_results(const struct ch_client_history *h, struct ch_jw *w) {
+    ch_jw_kbool(w, "all", true);
     ch_jw_key(w, "results");
     ch_jw_begin(w, '[');
     for (uint32_t i = 0; i < h->msgs[0]->nblocks; i++) {
@@ -222,6 +223,17 @@ static bool client_repeats(const struct ch_json *results, const struct ch_json *
     return false;
 }
 
+/* The number of calls that wait and have no result here; `people`: calls that wait for a person
+ * count, too. An earlier process's run is resumed in any case. */
+static size_t client_left_calls(const struct ch_delivery *d, const struct ch_lane *l, bool people) {
+    const struct ch_json *results = ch_json_get(d->data, "results");
+    if (!l->run || (l->session->journal && l->session->journal->past))
+        return 0;
+    struct ch_batch_waits waits = ch_run_waits(l->run);
+    size_t n = people ? waits.answers + waits.approvals : waits.answers - waits.questions;
+    return n - CH_MIN(n, results ? results->n : 0);
+}
+
 /* All results, or none if one is refused: the client may send all of them again. */
 static int client_give_results(struct ch_delivery *d, struct ch_lane *l, struct chela_error *err) {
     const struct ch_json *results = ch_json_get(d->data, "results");
@@ -234,6 +246,11 @@ static int client_give_results(struct ch_delivery *d, struct ch_lane *l, struct 
         if (client_repeats(results, r))
             return ch_fail(err, CHELA_EEXIST, "call %s has two results", id);
     }
+    bool all = ch_json_bool(ch_json_get(d->data, "all"), false);
+    size_t left = all ? client_left_calls(d, l, false) : 0;
+    if (left)
+        return ch_fail(err, CHELA_EINVAL, "%zu tool call%s without a result: send all results",
+                       left, left == 1 ? " is" : "s are");
     for (CH_JSON_EACH(r, results)) {
         const char *id = client_text(d, r, "id");
         struct ch_sv content = ch_json_get_str(r, "content");
@@ -246,22 +263,13 @@ static int client_give_results(struct ch_delivery *d, struct ch_lane *l, struct 
     return 0;
 }
 
-/* Do calls wait that have no result here? An earlier process's run is resumed in any case. */
-static bool client_leaves_calls(const struct ch_delivery *d, const struct ch_lane *l) {
-    const struct ch_json *results = ch_json_get(d->data, "results");
-    if (!l->run || (l->session->journal && l->session->journal->past))
-        return false;
-    struct ch_batch_waits waits = ch_run_waits(l->run);
-    return waits.answers + waits.approvals > (results ? results->n : 0);
-}
-
 /* A refusal of the text must come before the results are given: a client that sends both again
  * would be told that no call waits. */
 static int client_check_texts(const struct ch_delivery *d, const struct ch_lane *l,
                               struct chela_error *err) {
     const struct ch_json *texts = ch_json_get(d->data, "texts");
     size_t n = l->run ? l->run->follow_ups.n : 0;
-    if (texts && texts->n > ch_input_queue_room(l->session) && client_leaves_calls(d, l))
+    if (texts && texts->n > ch_input_queue_room(l->session) && client_left_calls(d, l, true))
         return ch_fail(err, CHELA_ELIMIT, "too many messages follow the results");
     for (CH_JSON_EACH(t, texts)) {
         if (ch_json_str(t).n > CH_LIMIT_INPUT)
