@@ -1,19 +1,11 @@
 /* system.c -- see system.h. */
 #include "prompt/system.h"
 
-#include "base/choice.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/mem.h"
 #include "prompt/assemble.h"
 #include "prompt/directive.h"
-
-int ch_style_read(enum chela_prompt_style choice, enum ch_style *out, struct chela_error *err) {
-    *out = choice == CHELA_PROMPT_FULL      ? CH_STYLE_FULL
-           : choice == CHELA_PROMPT_MINIMAL ? CH_STYLE_MINIMAL
-                                            : CH_STYLE_AUTO;
-    return ch_choice_check(CHELA_CHOICE_PROMPT_STYLE, choice, err);
-}
 
 /* --- general instructions ---------------------------------------------------------------- */
 

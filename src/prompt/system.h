@@ -10,15 +10,8 @@
 #ifndef CH_PROMPT_SYSTEM_H
 #define CH_PROMPT_SYSTEM_H
 #include "base/limits.h"
-#include "chela/choice.h"
 #include "prompt/project.h"
 #include "prompt/skills.h"
-
-enum ch_style { CH_STYLE_AUTO, CH_STYLE_FULL, CH_STYLE_MINIMAL };
-
-/* Translates the public value; CHELA_PROMPT_DEFAULT becomes auto. CHELA_EINVAL: choice is not a
- * value of the enum. */
-int ch_style_read(enum chela_prompt_style choice, enum ch_style *out, struct chela_error *err);
 
 struct ch_system_opts { /* NULL and false: absent */
     const char *given;     /* the user's own instructions */

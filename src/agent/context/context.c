@@ -7,9 +7,10 @@
 
 #include <sys/utsname.h>
 
-#include "base/shared_text.h"
+#include "base/choice.h"
 #include "base/error.h"
 #include "base/limits.h"
+#include "base/shared_text.h"
 #include "prompt/assemble.h"
 #include "prompt/envelope.h"
 #include "prompt/prompt.h"
@@ -72,7 +73,8 @@ int ch_context_configure(chela_agent *a, const struct ch_agent_opts *o,
     c->system_share = o->prompt.system_share;
     c->output_share = o->prompt.output_share;
     c->tools_share = o->prompt.tools_share ? o->prompt.tools_share : CH_DEFAULT_TOOLS_SHARE;
-    int rc = ch_style_read(o->prompt.style, &c->style, err);
+    c->style = o->prompt.style;
+    int rc = ch_choice_check(CHELA_CHOICE_PROMPT_STYLE, c->style, err);
     if (rc == 0)
         rc = check_shares(a, err);
     return rc < 0 ? rc : keep_lists(a, o, err);
@@ -161,11 +163,11 @@ static const struct ch_target *target_of(const chela_run *run) {
 /* True: the system prompt should be short, because the model runs locally and reads slowly,
  * or has a small context. */
 static bool is_small(const chela_run *run) {
-    enum ch_style style = run->session->agent->context.style;
+    enum chela_prompt_style style = run->session->agent->context.style;
     const struct ch_target *t = target_of(run);
     int64_t window = ch_target_window(t);
-    if (style != CH_STYLE_AUTO)
-        return style == CH_STYLE_MINIMAL;
+    if (style == CHELA_PROMPT_FULL || style == CHELA_PROMPT_MINIMAL)
+        return style == CHELA_PROMPT_MINIMAL;
     return t->local || (window && window <= CH_DEFAULT_SMALL_WINDOW);
 }
 

@@ -28,7 +28,7 @@ struct ch_context_conf { /* texts live in the agent's arena and may be NULL */
     const char *const *files, *const *rules; /* NULL-terminated; files may be NULL */
     size_t nrules, file_max, files_max;
     unsigned system_share, output_share, tools_share; /* per cent of the context */
-    enum ch_style style;
+    enum chela_prompt_style style;
     struct ch_bm25 index;        /* ranks the rules that not every prompt holds */
     /* shared_text.h: texts of the session that made its system prompt, or the head and the tail
      * of its request, last. Most sessions of an agent have the same; NULL: none yet. */

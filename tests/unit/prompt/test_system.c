@@ -174,18 +174,6 @@ static void test_minimal(void **state) {
     ch_free(far);
 }
 
-static void test_styles(void **state) {
-    (void)state;
-    enum ch_style style;
-    struct chela_error err = {0};
-    assert_int_equal(ch_style_read(CHELA_PROMPT_DEFAULT, &style, &err), 0);
-    assert_int_equal(style, CH_STYLE_AUTO);
-    assert_int_equal(ch_style_read(CHELA_PROMPT_MINIMAL, &style, &err), 0);
-    assert_int_equal(style, CH_STYLE_MINIMAL);
-    assert_int_equal(ch_style_read((enum chela_prompt_style)9, &style, &err), CHELA_EINVAL);
-    assert_string_equal(err.message, "there is no prompt 9");
-}
-
 /* --- project files */
 
 static char *with_project(struct ch_project_opts *po, size_t budget, struct ch_buf *cut) {
@@ -336,7 +324,7 @@ int main(void) {
         cmocka_unit_test(test_constraints),
         cmocka_unit_test(test_first_and_last),
         cmocka_unit_test(test_is_lean),      cmocka_unit_test(test_minimal),
-        cmocka_unit_test(test_styles),       cmocka_unit_test(test_project),
+        cmocka_unit_test(test_project),
         cmocka_unit_test(test_who_wrote_it), cmocka_unit_test(test_escapes),
         cmocka_unit_test(test_caps),         cmocka_unit_test(test_changes),
         cmocka_unit_test(test_forged_directory),
