@@ -55,14 +55,14 @@ static void frame_answer(struct ch_dingtalk *d, const struct ch_json *headers, s
     }
     ch_jw_kstr(&w, "data", data);
     ch_jw_end(&w, '}');
-    ch_dial_send(&d->dial, ch_buf_sv(&out));
+    ch_redial_send(&d->dial, ch_buf_sv(&out));
 }
 
 static void frame_on_stored(int rc, const struct chela_error *err, void *tag) {
     struct dingtalk_ack *a = tag;
     struct ch_dingtalk *d = a->d;
     if (rc == 0)
-        ch_dial_works(&d->dial);
+        ch_redial_works(&d->dial);
     if (rc < 0 && rc != CHELA_EEXIST)
         d->host->log(CHELA_LOG_ERROR, err ? err->message : "a message cannot be stored",
                      d->host->user);
@@ -141,7 +141,7 @@ static void dingtalk_on_frame(const struct ch_json *v, void *user) {
     if (ch_sv_is(type, "SYSTEM") && ch_sv_is(topic, "ping"))
         frame_answer(d, headers, id, data);
     else if (ch_sv_is(type, "SYSTEM") && ch_sv_is(topic, "disconnect"))
-        ch_dial_renew(&d->dial);
+        ch_redial_renew(&d->dial);
     else if (ch_sv_is(type, "EVENT") && id.n)
         frame_answer(d, NULL, id, CH_SV("{\"status\":\"SUCCESS\"}"));
     else if (ch_sv_is(type, "CALLBACK") && id.n && id.n <= 256)
@@ -152,7 +152,7 @@ static void dingtalk_on_frame(const struct ch_json *v, void *user) {
 
 static void dingtalk_on_open(void *user) {
     struct ch_dingtalk *d = user;
-    ch_dial_ready(&d->dial);
+    ch_redial_ready(&d->dial);
 }
 
 static void dingtalk_write_open(struct ch_jw *w, const char *id, const char *secret) {
@@ -176,12 +176,12 @@ static void dingtalk_on_ticket(const struct ch_dingtalk_answer *a, void *user) {
         return;
     if (a->what != CHELA_RECEIPT_SENT || !endpoint.n || !ticket.n ||
         memchr(endpoint.p, 0, endpoint.n)) {
-        ch_dial_lost(&d->dial, a->why ? a->why : "the service gave no address", a->wait_ms);
+        ch_redial_lost(&d->dial, a->why ? a->why : "the service gave no address", a->wait_ms);
         return;
     }
     ch_buf_addf(&url, "%.*s?ticket=", CH_SV_FMT(endpoint));
     ch_kit_percent(&url, ch_arena_str(&arena, ticket));
-    ch_dial_open(&d->dial, ch_buf_str(&url));
+    ch_redial_open(&d->dial, ch_buf_str(&url));
 }
 
 static void dingtalk_connect(void *user) {
@@ -255,11 +255,11 @@ static void dingtalk_fetch(void *self, const char *handle, chela_channel_bytes_f
 
 /* --- set-up */
 
-static const struct ch_dial_ops dingtalk_dial = {.connect = dingtalk_connect,
-                                                 .open = dingtalk_on_open,
-                                                 .message = dingtalk_on_frame,
-                                                 .beat_ms = 15000,
-                                                 .silent_ms = 60000};
+static const struct ch_redial_ops dingtalk_dial = {.connect = dingtalk_connect,
+                                                   .open = dingtalk_on_open,
+                                                   .message = dingtalk_on_frame,
+                                                   .beat_ms = 15000,
+                                                   .silent_ms = 60000};
 
 static const char *dingtalk_option(const struct chela_channel_opts *o, const char *name,
                                    const char *otherwise) {
@@ -303,17 +303,17 @@ static int dingtalk_open(const struct chela_channel_host *host, const struct che
     d->card = ch_strdup(dingtalk_option(o, "cardTemplate", NULL));
     d->variable = ch_strdup(dingtalk_option(o, "cardVariable", "content"));
     d->approval = ch_strdup(dingtalk_option(o, "approvalTemplate", NULL));
-    ch_dial_init(&d->dial, host, &dingtalk_dial, d);
-    ch_dial_start(&d->dial, 0);
+    ch_redial_init(&d->dial, host, &dingtalk_dial, d);
+    ch_redial_start(&d->dial, 0);
     *out = d;
     return 0;
 }
 
 static int dingtalk_leave(void *self) {
     struct ch_dingtalk *d = self;
-    ch_dial_leave(&d->dial);
+    ch_redial_leave(&d->dial);
     if (d->dial.socket && ch_list_empty(&d->acks))
-        ch_dial_hang_up(&d->dial);
+        ch_redial_hang_up(&d->dial);
     return ch_list_empty(&d->acks) && ch_list_empty(&d->presses);
 }
 
@@ -321,8 +321,8 @@ static void dingtalk_close(void *self) {
     struct ch_dingtalk *d = self;
     char *texts[] = {d->api,  d->oapi,     d->id,       d->secret, d->robot,
                      d->card, d->variable, d->approval, d->token};
-    ch_dial_leave(&d->dial);
-    ch_dial_hang_up(&d->dial);
+    ch_redial_leave(&d->dial);
+    ch_redial_hang_up(&d->dial);
     ch_kit_jobs_release(&d->acks);
     ch_kit_jobs_release(&d->presses);
     ch_kit_jobs_release(&d->late);

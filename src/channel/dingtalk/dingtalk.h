@@ -8,8 +8,8 @@
 #define CH_CHANNEL_DINGTALK_DINGTALK_H
 #include "base/list.h"
 #include "channel/kit.h"
-#include "channel/kit/dial.h"
 #include "channel/kit/job.h"
+#include "channel/kit/redial.h"
 #include "json/writer.h"
 
 struct ch_dingtalk {
@@ -19,7 +19,7 @@ struct ch_dingtalk {
     char *robot;            /* owned: robotCode */
     char *card, *variable;  /* owned: template of answers and its variable; card may be NULL */
     char *approval;         /* owned: template of questions; NULL: questions are texts */
-    struct ch_dial dial;    /* dingtalk.c */
+    struct ch_redial dial;  /* dingtalk.c */
     struct ch_list jobs;    /* requests and posts in progress */
     struct ch_list acks;    /* callbacks that are being stored */
     struct ch_list presses; /* decisions in progress */

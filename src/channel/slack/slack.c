@@ -39,7 +39,7 @@ static void slack_ack_send(struct ch_slack *s, struct ch_sv envelope) {
     ch_jw_begin(&w, '{');
     ch_jw_kstr(&w, "envelope_id", envelope);
     ch_jw_end(&w, '}');
-    ch_dial_send(&s->dial, ch_buf_sv(&out));
+    ch_redial_send(&s->dial, ch_buf_sv(&out));
 }
 
 static void slack_ack_free(struct slack_ack *a) {
@@ -57,7 +57,7 @@ static void slack_on_stored(int rc, const struct chela_error *err, void *tag) {
     struct ch_slack *s = a->s;
     bool safe = rc == 0 || rc == CHELA_EEXIST;
     if (rc == 0)
-        ch_dial_works(&s->dial);
+        ch_redial_works(&s->dial);
     if (!safe)
         slack_log(s, CHELA_LOG_ERROR, err ? err->message : "an event cannot be stored");
     if (a->respond_to)
@@ -94,7 +94,7 @@ static void slack_on_envelope(struct ch_slack *s, const struct ch_json *v) {
 
 static void slack_on_hello(struct ch_slack *s, const struct ch_json *v) {
     int64_t others = ch_json_int(ch_json_get(v, "num_connections"), 1) - 1;
-    ch_dial_ready(&s->dial);
+    ch_redial_ready(&s->dial);
     if (others > 0)
         slack_log(s, CHELA_LOG_WARN,
                   "the app has other connections: each event goes to one of them");
@@ -107,10 +107,10 @@ static void slack_on_frame(const struct ch_json *v, void *user) {
         slack_on_hello(s, v);
     } else if (ch_sv_is(type, "disconnect")) {
         bool off = ch_sv_is(ch_json_get_str(v, "reason"), "link_disabled");
-        ch_dial_lost(&s->dial,
-                     off ? "Socket Mode is switched off for the app"
-                         : "the service asked for a new connection",
-                     0);
+        ch_redial_lost(&s->dial,
+                       off ? "Socket Mode is switched off for the app"
+                           : "the service asked for a new connection",
+                       0);
     } else {
         slack_on_envelope(s, v);
     }
@@ -127,9 +127,9 @@ static void slack_on_address(const struct ch_slack_answer *a, void *user) {
     if (s->dial.left)
         return;
     if (a->what != CHELA_RECEIPT_SENT || !url.n)
-        ch_dial_lost(&s->dial, a->why ? a->why : "the service gave no address", a->wait_ms);
+        ch_redial_lost(&s->dial, a->why ? a->why : "the service gave no address", a->wait_ms);
     else
-        ch_dial_open(&s->dial, ch_arena_str(&arena, url));
+        ch_redial_open(&s->dial, ch_arena_str(&arena, url));
 }
 
 static void slack_connect(void *user);
@@ -140,12 +140,12 @@ static void slack_on_identity(const struct ch_slack_answer *a, void *user) {
     if (s->dial.left)
         return;
     if (a->what != CHELA_RECEIPT_SENT || !me.n) {
-        ch_dial_lost(&s->dial, a->why ? a->why : "the service did not return the id of the bot",
-                     a->wait_ms);
+        ch_redial_lost(&s->dial, a->why ? a->why : "the service did not return the id of the bot",
+                       a->wait_ms);
         return;
     }
     s->me = ch_strndup(me.p, me.n);
-    ch_dial_works(&s->dial);
+    ch_redial_works(&s->dial);
     s->host->trouble(NULL, s->host->user);
     if (s->app_bearer)
         slack_connect(s);
@@ -160,11 +160,11 @@ static void slack_connect(void *user) {
                          "application/x-www-form-urlencoded", CH_SV(""), slack_on_address, s);
 }
 
-static const struct ch_dial_ops slack_dial = {.connect = slack_connect,
-                                              .open = slack_on_open,
-                                              .message = slack_on_frame,
-                                              .beat_ms = 15000,
-                                              .silent_ms = 45000};
+static const struct ch_redial_ops slack_dial = {.connect = slack_connect,
+                                                .open = slack_on_open,
+                                                .message = slack_on_frame,
+                                                .beat_ms = 15000,
+                                                .silent_ms = 45000};
 
 /* --- Events API */
 
@@ -314,24 +314,24 @@ static int slack_open(const struct chela_channel_host *host, const struct chela_
         s->app_bearer = slack_bearer(ch_kit_setting(o, "appToken"));
     else
         s->signing = ch_strdup(o->token);
-    ch_dial_init(&s->dial, host, &slack_dial, s);
-    ch_dial_start(&s->dial, 0);
+    ch_redial_init(&s->dial, host, &slack_dial, s);
+    ch_redial_start(&s->dial, 0);
     *out = s;
     return 0;
 }
 
 static int slack_leave(void *self) {
     struct ch_slack *s = self;
-    ch_dial_leave(&s->dial);
+    ch_redial_leave(&s->dial);
     if (s->dial.socket && ch_list_empty(&s->acks))
-        ch_dial_hang_up(&s->dial);
+        ch_redial_hang_up(&s->dial);
     return ch_list_empty(&s->acks) && ch_list_empty(&s->presses);
 }
 
 static void slack_close(void *self) {
     struct ch_slack *s = self;
-    ch_dial_leave(&s->dial);
-    ch_dial_hang_up(&s->dial);
+    ch_redial_leave(&s->dial);
+    ch_redial_hang_up(&s->dial);
     for (struct slack_ack *a; (a = CH_LIST_FIRST(&s->acks, struct slack_ack, link));)
         slack_ack_free(a);
     ch_slack_events_release(s);

@@ -11,7 +11,7 @@
 #include "base/buf.h"
 #include "base/list.h"
 #include "channel/kit.h"
-#include "channel/kit/dial.h"
+#include "channel/kit/redial.h"
 #include "json/get.h"
 #include "json/json.h"
 #include "json/writer.h"
@@ -25,7 +25,7 @@ struct ch_slack {
         fetches; /* in progress, each owned by its file */
     struct ch_list names; /* slack_name.c: of people, the oldest first */
     size_t nnames;
-    struct ch_dial dial; /* Socket Mode */
+    struct ch_redial dial; /* Socket Mode */
 };
 
 #define CH_SLACK_QUESTION 2900

@@ -118,7 +118,7 @@ static int wecom_open(const struct chela_channel_host *host, const struct chela_
 static int wecom_leave(void *self) {
     struct ch_wecom *w = self;
     bool idle = ch_list_empty(&w->presses) && ch_list_empty(&w->frames) && ch_list_empty(&w->jobs);
-    ch_dial_leave(&w->dial);
+    ch_redial_leave(&w->dial);
     if (w->dial.socket && idle)
         ch_wecom_line_hang_up(w);
     return idle;

@@ -10,8 +10,8 @@
 #define CH_CHANNEL_WECOM_WECOM_H
 #include "base/list.h"
 #include "channel/kit.h"
-#include "channel/kit/dial.h"
 #include "channel/kit/job.h"
+#include "channel/kit/redial.h"
 #include "json/writer.h"
 
 struct ch_wecom {
@@ -22,7 +22,7 @@ struct ch_wecom {
     char *receiver;               /* owned: receiveid; "": a bot of one's own company */
     unsigned char key[32];        /* of callbacks */
     struct ch_list jobs, presses; /* in progress */
-    struct ch_dial dial;          /* wecom_line.c */
+    struct ch_redial dial;        /* wecom_line.c */
     bool subscribed;
     bool elsewhere; /* another process has the connection */
     bool waits;     /* for the end of that process */

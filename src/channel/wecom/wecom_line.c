@@ -92,7 +92,7 @@ static void line_flush(struct ch_wecom *w) {
         struct wecom_frame *f = CH_CONTAINER(k, struct wecom_frame, job.link);
         if (f->sent || line_is_busy(w, f->req))
             continue;
-        f->sent = ch_dial_send(&w->dial, ch_buf_sv(&f->text));
+        f->sent = ch_redial_send(&w->dial, ch_buf_sv(&f->text));
         f->until = f->sent ? line_now(w) + ANSWER_MS : f->until;
     }
 }
@@ -154,7 +154,7 @@ void ch_wecom_reminded(void *self) {
     if (!gone || !w->waits)
         return;
     w->waits = false;
-    ch_dial_start(&w->dial, 0);
+    ch_redial_start(&w->dial, 0);
 }
 
 void ch_wecom_send(struct ch_wecom *w, const char *cmd, const char *req, struct ch_sv body,
@@ -218,20 +218,20 @@ static void line_on_subscribed(struct ch_wecom *w, const struct ch_json *v) {
     if (code) {
         snprintf(line, sizeof(line), "the service refuses the bot: error %lld: %.*s",
                  (long long)code, (int)CH_MIN(why.n, 200u), why.n ? why.p : "");
-        ch_dial_lost(&w->dial, line, 0);
+        ch_redial_lost(&w->dial, line, 0);
         return;
     }
     w->subscribed = true;
     w->elsewhere = false;
     line_note(w);
-    ch_dial_ready(&w->dial);
+    ch_redial_ready(&w->dial);
     line_flush(w);
 }
 
 static void line_on_stored(int rc, const struct chela_error *err, void *tag) {
     struct ch_wecom *w = tag;
     if (rc == 0)
-        ch_dial_works(&w->dial);
+        ch_redial_works(&w->dial);
     if (rc < 0 && rc != CHELA_EEXIST)
         w->host->log(CHELA_LOG_ERROR, err ? err->message : "a message cannot be stored",
                      w->host->user);
@@ -250,7 +250,7 @@ static void line_event(struct ch_wecom *w, const struct ch_json *body, const cha
     struct ch_sv type = ch_json_get_str(ch_json_get(body, "event"), "eventtype");
     if (ch_sv_is(type, "disconnected_event")) {
         w->elsewhere = w->waits = true;
-        ch_dial_lost(&w->dial, "another connection of the bot has taken over", TAKEN_MS);
+        ch_redial_lost(&w->dial, "another connection of the bot has taken over", TAKEN_MS);
     } else if (ch_sv_is(type, "template_card_event")) {
         ch_wecom_press(w, body, req);
     }
@@ -283,9 +283,9 @@ static void line_connect(void *user) {
     struct ch_wecom *w = user;
     w->waits &= w->holder != NULL;
     if (w->waits)
-        ch_dial_start(&w->dial, TAKEN_MS);
+        ch_redial_start(&w->dial, TAKEN_MS);
     else
-        ch_dial_open(&w->dial, w->url);
+        ch_redial_open(&w->dial, w->url);
 }
 
 static void line_on_open(void *user) {
@@ -298,7 +298,7 @@ static void line_on_open(void *user) {
     ch_jw_kcstr(&j, "secret", w->secret);
     ch_jw_end(&j, '}');
     line_write(&out, "aibot_subscribe", req, ch_buf_sv(&body));
-    ch_dial_send(&w->dial, ch_buf_sv(&out));
+    ch_redial_send(&w->dial, ch_buf_sv(&out));
 }
 
 static void line_beat(void *user) {
@@ -306,7 +306,7 @@ static void line_beat(void *user) {
     CH_BUF_AUTO out = {0};
     CH_AUTOFREE char *req = line_req(w, "ping");
     line_write(&out, "ping", req, ch_sv("", 0));
-    ch_dial_send(&w->dial, ch_buf_sv(&out));
+    ch_redial_send(&w->dial, ch_buf_sv(&out));
     if (w->subscribed)
         line_note(w);
 }
@@ -325,29 +325,29 @@ static void line_on_gone(void *user) {
 }
 
 void ch_wecom_line_open(struct ch_wecom *w) {
-    static const struct ch_dial_ops ops = {.connect = line_connect,
-                                           .open = line_on_open,
-                                           .message = line_on_frame,
-                                           .beat = line_beat,
-                                           .gone = line_on_gone,
-                                           .beat_ms = BEAT_MS,
-                                           .silent_ms = SILENT_MS};
+    static const struct ch_redial_ops ops = {.connect = line_connect,
+                                             .open = line_on_open,
+                                             .message = line_on_frame,
+                                             .beat = line_beat,
+                                             .gone = line_on_gone,
+                                             .beat_ms = BEAT_MS,
+                                             .silent_ms = SILENT_MS};
     w->process = line_req(w, NOTE);
-    ch_dial_init(&w->dial, w->host, &ops, w);
+    ch_redial_init(&w->dial, w->host, &ops, w);
     w->elsewhere = w->host->others_fetch;
     if (w->url && !w->elsewhere)
-        ch_dial_start(&w->dial, 0);
+        ch_redial_start(&w->dial, 0);
     w->host->timer_start(&w->sweep, SWEEP_MS, line_sweep, w, w->host->user);
 }
 
 void ch_wecom_line_hang_up(struct ch_wecom *w) {
     if (w->subscribed)
         w->host->note(NOTE, ch_kit_text(ch_sv(NULL, 0)), NULL, NULL, w->host->user);
-    ch_dial_hang_up(&w->dial);
+    ch_redial_hang_up(&w->dial);
 }
 
 void ch_wecom_line_release(struct ch_wecom *w) {
-    ch_dial_leave(&w->dial);
+    ch_redial_leave(&w->dial);
     ch_wecom_line_hang_up(w);
     ch_kit_jobs_release(&w->frames);
     ch_free(w->process);
