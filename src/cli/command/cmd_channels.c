@@ -172,12 +172,12 @@ static int test_open_store(struct channels *s) {
                : chela_runtime_store(s->setup.rt, s->setup.store, CHELA_DURABILITY_TURN, &s->err);
 }
 
-static void test_add(struct ch_findings *f, const char *name, char *json,
+static void test_add(struct ch_doctor *f, const char *name, char *json,
                      const struct chela_error *err) {
     if (json)
-        ch_findings_survey(f, json);
+        ch_doctor_survey(f, json);
     else
-        ch_findings_tell(f, "channel", name, "fail", ch_dup(err->message), NULL);
+        ch_doctor_tell(f, "channel", name, "fail", ch_dup(err->message), NULL);
     chela_free(json);
 }
 
@@ -195,24 +195,24 @@ static bool test_has_gateway(struct channels *s) {
 /* Asks the service whether it accepts the secrets. Without the secrets only the gateway can test
  * the channel; missing says what is not there. */
 static void test_secrets(struct channels *s, const struct chela_channel_opts *o,
-                         const char *missing, const char *url, struct ch_findings *f) {
+                         const char *missing, const char *url, struct ch_doctor *f) {
     struct chela_error err = {0};
     if (!missing)
         test_add(f, o->name, chela_channel_survey(s->setup.rt, o, &err), &err);
     else if (test_has_gateway(s))
-        ch_findings_tell(f, "channel", o->name, "ok",
-                         ch_format("not tested here: the secrets, which the running gateway has "
-                                   "(%s)",
-                                   missing),
-                         NULL);
+        ch_doctor_tell(f, "channel", o->name, "ok",
+                       ch_format("not tested here: the secrets, which the running gateway has "
+                                 "(%s)",
+                                 missing),
+                       NULL);
     else
-        ch_findings_tell(f, "channel", o->name, "fail",
-                         ch_format("%s, and no gateway answers at %s", missing, url),
-                         "put the app's secrets into the environment, or start the gateway");
+        ch_doctor_tell(f, "channel", o->name, "fail",
+                       ch_format("%s, and no gateway answers at %s", missing, url),
+                       "put the app's secrets into the environment, or start the gateway");
 }
 
 static void test_channel(struct channels *s, const struct chela_channel_opts *o,
-                         const char *missing, struct ch_findings *f) {
+                         const char *missing, struct ch_doctor *f) {
     const char *to = s->flags.to ? s->flags.to : o->owners ? o->owners[0] : NULL;
     struct chela_error err = {0};
     struct gateway_address at = channels_gateway(s);
@@ -220,9 +220,9 @@ static void test_channel(struct channels *s, const struct chela_channel_opts *o,
     if (!f->failed) {
         test_add(f, o->name, chela_channel_test(s->setup.rt, o, to, at.url, at.token, &err), &err);
         if (!to)
-            ch_findings_tell(f, "channel", o->name, "warn",
-                             ch_dup("not tested: sending, because no chat is known"),
-                             "name a chat: --to CHAT");
+            ch_doctor_tell(f, "channel", o->name, "warn",
+                           ch_dup("not tested: sending, because no chat is known"),
+                           "name a chat: --to CHAT");
     }
     free(at.url);
 }
@@ -250,7 +250,7 @@ static int test_find(struct channels *s, const char *name, struct ch_setup_chann
 
 static int channels_test(struct channels *s) {
     struct ch_setup_channel c;
-    struct ch_findings f = {0};
+    struct ch_doctor f = {0};
     char *missing = NULL;
     if (s->args.n != 1)
         return ch_problem(&s->err, CHELA_EINVAL, "usage: chela channels test NAME [flags]");
@@ -266,10 +266,10 @@ static int channels_test(struct channels *s) {
     test_channel(s, &c.opts, missing, &f);
     ch_setup_channel_release(&c);
     free(missing);
-    ch_findings_print(&f, &s->console, s->flags.json, s->flags.setup.quiet);
+    ch_doctor_print(&f, &s->console, s->flags.json, s->flags.setup.quiet);
     if (f.failed)
         rc = ch_problem(&s->err, CHELA_ENET, "%zu of %zu checks failed", f.failed, f.n);
-    ch_findings_release(&f);
+    ch_doctor_release(&f);
     return rc;
 }
 

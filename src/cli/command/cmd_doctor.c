@@ -47,44 +47,44 @@ static const struct ch_opt opts[] = {
 /* --- checks ------------------------------------------------------------------------- */
 
 /* Returns false for an unreadable file; warnings do not matter. */
-static bool look_at_config(struct ch_findings *f, struct ch_setup *s) {
+static bool look_at_config(struct ch_doctor *f, struct ch_setup *s) {
     struct chela_error err = {0};
     if (ch_setup_config(s, &err) < 0) {
-        ch_findings_tell(f, "config", "file", "fail", ch_dup(err.message),
-                         "mend it, or name another: --config");
+        ch_doctor_tell(f, "config", "file", "fail", ch_dup(err.message),
+                       "mend it, or name another: --config");
         return false;
     }
     if (s->untrusted)
-        ch_findings_tell(f, "config", "trust", "warn",
-                         ch_format("%s is not trusted: %zu of its settings have no effect",
-                                   s->untrusted, s->ignored),
-                         "read the file, then run: chela trust");
+        ch_doctor_tell(f, "config", "trust", "warn",
+                       ch_format("%s is not trusted: %zu of its settings have no effect",
+                                 s->untrusted, s->ignored),
+                       "read the file, then run: chela trust");
     if (!s->config_path)
-        ch_findings_tell(f, "config", "file", "ok", ch_dup("none: the defaults hold"), NULL);
+        ch_doctor_tell(f, "config", "file", "ok", ch_dup("none: the defaults hold"), NULL);
     else if (s->warnings)
-        ch_findings_tell(f, "config", "file", "warn",
-                         ch_format("%s: %u warnings", s->config_path, s->warnings),
-                         "chela config check shows them");
+        ch_doctor_tell(f, "config", "file", "warn",
+                       ch_format("%s: %u warnings", s->config_path, s->warnings),
+                       "chela config check shows them");
     else
-        ch_findings_tell(f, "config", "file", "ok", ch_dup(s->config_path), NULL);
+        ch_doctor_tell(f, "config", "file", "ok", ch_dup(s->config_path), NULL);
     return true;
 }
 
-static void check_integrity(struct ch_findings *f, chela_store *store) {
+static void check_integrity(struct ch_doctor *f, chela_store *store) {
     struct chela_error err = {0};
     size_t n = 0;
 
     if (chela_store_check(store, &n, &err) == 0)
-        ch_findings_tell(f, "store", "integrity", "ok",
-                         ch_format("no damage in %zu session%s", n, n == 1 ? "" : "s"), NULL);
+        ch_doctor_tell(f, "store", "integrity", "ok",
+                       ch_format("no damage in %zu session%s", n, n == 1 ? "" : "s"), NULL);
     else
-        ch_findings_tell(f, "store", "integrity", "fail", ch_dup(err.message),
-                         "export the sessions that can be read, and import them into a new store");
+        ch_doctor_tell(f, "store", "integrity", "fail", ch_dup(err.message),
+                       "export the sessions that can be read, and import them into a new store");
 }
 
 /* An SQLite file that does not exist yet. Commands create the missing directories only of the
  * file that nobody chose. */
-static void look_at_new_file(struct ch_findings *f, const struct ch_setup *s, bool chosen) {
+static void look_at_new_file(struct ch_doctor *f, const struct ch_setup *s, bool chosen) {
     char *url = ch_setup_store_url(s), *path = url + strcspn(url, ":") + 1;
     char *dir = ch_dup(path), *slash;
     int why;
@@ -96,17 +96,17 @@ static void look_at_new_file(struct ch_findings *f, const struct ch_setup *s, bo
         why = access(slash ? dir : ".", W_OK | X_OK) == 0 ? 0 : errno;
     } while (why == ENOENT && !chosen && slash && slash != dir);
     if (why)
-        ch_findings_tell(f, "store", "sqlite", chosen ? "fail" : "warn",
-                         ch_format("%s cannot be created: %s", path, strerror(why)),
-                         "use a directory that can be written: --store, or store: in chela.yaml");
+        ch_doctor_tell(f, "store", "sqlite", chosen ? "fail" : "warn",
+                       ch_format("%s cannot be created: %s", path, strerror(why)),
+                       "use a directory that can be written: --store, or store: in chela.yaml");
     else
-        ch_findings_tell(f, "store", "sqlite", "ok", ch_format("none yet: %s", path), NULL);
+        ch_doctor_tell(f, "store", "sqlite", "ok", ch_format("none yet: %s", path), NULL);
     free(dir);
     free(url);
 }
 
 /* Opened read-only: nothing is created; a server is asked about its persistence. */
-static void look_at_store(struct ch_findings *f, struct ch_setup *s) {
+static void look_at_store(struct ch_doctor *f, struct ch_setup *s) {
     struct chela_error err = {0};
     char *kind = ch_setup_store_kind(s);
     bool chosen = s->flags->store || (s->config && chela_config_store(s->config));
@@ -114,25 +114,25 @@ static void look_at_store(struct ch_findings *f, struct ch_setup *s) {
     const char *note = s->store ? chela_store_note(s->store) : NULL;
 
     if (rc == 0) {
-        ch_findings_tell(f, "store", kind, note ? "warn" : "ok", ch_dup(note ? note : "it opens"),
-                         "docs/promises.md has what rests on it");
+        ch_doctor_tell(f, "store", kind, note ? "warn" : "ok", ch_dup(note ? note : "it opens"),
+                       "docs/promises.md has what rests on it");
         check_integrity(f, s->store);
     } else if (rc == CHELA_ENOENT && strcmp(kind, "sqlite") == 0)
         look_at_new_file(f, s, chosen);
     else if (rc == CHELA_ENOENT)
-        ch_findings_tell(f, "store", kind, "ok", ch_format("none yet: %s", err.message), NULL);
+        ch_doctor_tell(f, "store", kind, "ok", ch_format("none yet: %s", err.message), NULL);
     else
-        ch_findings_tell(f, "store", kind, chosen ? "fail" : "warn", ch_dup(err.message), NULL);
+        ch_doctor_tell(f, "store", kind, chosen ? "fail" : "warn", ch_dup(err.message), NULL);
     chela_store_close(s->store);
     s->store = NULL;
     free(kind);
 }
 
-static bool look_at_providers(struct ch_findings *f, struct ch_setup *s) {
+static bool look_at_providers(struct ch_doctor *f, struct ch_setup *s) {
     struct chela_error err = {0};
     if (ch_setup_runtime(s, &err) == 0)
         return true;
-    ch_findings_tell(f, "config", "providers", "fail", ch_dup(err.message), NULL);
+    ch_doctor_tell(f, "config", "providers", "fail", ch_dup(err.message), NULL);
     return false;
 }
 
@@ -143,25 +143,25 @@ static char *doctor_text(const char *json, size_t i, const char *member) {
     return copy;
 }
 
-void ch_findings_survey(struct ch_findings *f, const char *json) {
+void ch_doctor_survey(struct ch_doctor *f, const char *json) {
     char *area;
     for (size_t i = 0; (area = doctor_text(json, i, "area")); i++)
-        ch_findings_add(
-            f, (struct ch_doctor_finding){.area = area,
-                                          .name = ch_must(doctor_text(json, i, "name")),
-                                          .status = ch_must(doctor_text(json, i, "status")),
-                                          .detail = ch_must(doctor_text(json, i, "detail")),
-                                          .mend = doctor_text(json, i, "mend")});
+        ch_doctor_add(f,
+                      (struct ch_doctor_finding){.area = area,
+                                                 .name = ch_must(doctor_text(json, i, "name")),
+                                                 .status = ch_must(doctor_text(json, i, "status")),
+                                                 .detail = ch_must(doctor_text(json, i, "detail")),
+                                                 .mend = doctor_text(json, i, "mend")});
 }
 
 static void on_conflict(const char *rule, const char *tool, void *user) {
-    ch_findings_tell(user, "rule", tool, "warn",
-                     ch_format("its description promises what the rule \"%s\" forbids", rule),
-                     "the rule comes first in the prompt; tools.deny hides the tool");
+    ch_doctor_tell(user, "rule", tool, "warn",
+                   ch_format("its description promises what the rule \"%s\" forbids", rule),
+                   "the rule comes first in the prompt; tools.deny hides the tool");
 }
 
 /* Tools that the rules of the agent forbid. */
-static void look_at_conflicts(struct ch_findings *f, const struct chela_agent_opts *opt,
+static void look_at_conflicts(struct ch_doctor *f, const struct chela_agent_opts *opt,
                               const chela_agent *agent) {
     char *tools = chela_agent_tools_json(agent);
     ch_rule_conflicts(opt->prompt ? opt->prompt->rules : NULL, opt->system, tools, on_conflict, f);
@@ -169,38 +169,38 @@ static void look_at_conflicts(struct ch_findings *f, const struct chela_agent_op
 }
 
 /* The checks of `chela run` before its first request. */
-static chela_agent *look_at_agent(struct ch_findings *f, struct ch_setup *s) {
+static chela_agent *look_at_agent(struct ch_doctor *f, struct ch_setup *s) {
     struct chela_agent_opts opt = CHELA_AGENT_OPTS(.id = NULL);
     struct chela_error err = {0};
     chela_agent *agent;
     if (ch_setup_agent(s, &opt, &agent, &err) < 0) {
         bool key = err.code == CHELA_EAUTH;
-        ch_findings_tell(f, key ? "model" : "agent", key ? "key" : "setup", "fail",
-                         ch_dup(err.message), NULL);
+        ch_doctor_tell(f, key ? "model" : "agent", key ? "key" : "setup", "fail",
+                       ch_dup(err.message), NULL);
         return NULL;
     }
     bool demo = strncmp(opt.model, "scripted/", 9) == 0;
-    ch_findings_tell(f, "model", "choice", demo ? "warn" : "ok", ch_dup(opt.model),
-                     "it is offline and plays from a file: set a key or pass --model");
+    ch_doctor_tell(f, "model", "choice", demo ? "warn" : "ok", ch_dup(opt.model),
+                   "it is offline and plays from a file: set a key or pass --model");
     look_at_conflicts(f, &opt, agent);
     return agent;
 }
 
 /* Reports the commands that each allow rule vouches for. agent NULL: the agent could not be made,
  * perhaps for want of a key. The rules are then read with another model, which is not called. */
-static void look_at_rules(struct ch_findings *f, struct ch_setup *s, chela_agent *agent) {
+static void look_at_rules(struct ch_doctor *f, struct ch_setup *s, chela_agent *agent) {
     static const char *const none[] = {NULL};
     struct chela_agent_opts opt = CHELA_AGENT_OPTS(.model = "scripted/demo", .fallbacks = none);
     struct chela_error err = {0};
     if (!agent && ch_setup_agent(s, &opt, &agent, &err) < 0)
         return;
     char *json = chela_agent_rules_json(agent);
-    ch_findings_survey(f, json);
+    ch_doctor_survey(f, json);
     chela_free(json);
 }
 
 /* Check a running gateway as its clients see it. */
-static void look_at_gateway(struct ch_findings *f, struct ch_setup *s, const char *url) {
+static void look_at_gateway(struct ch_doctor *f, struct ch_setup *s, const char *url) {
     struct chela_gateway_opts o = CHELA_GATEWAY_OPTS(.listen = NULL);
     struct chela_error err = {0};
     const char *env = "CHELA_TOKEN";
@@ -209,13 +209,13 @@ static void look_at_gateway(struct ch_findings *f, struct ch_setup *s, const cha
     if (s->config)
         chela_config_gateway(s->config, &o, &env, NULL, NULL);
     if (s->config && chela_config_token(s->config, &o.token, &err) < 0)
-        ch_findings_tell(f, "gateway", "token", "fail", ch_dup(err.message), NULL);
+        ch_doctor_tell(f, "gateway", "token", "fail", ch_dup(err.message), NULL);
     char *json = chela_gateway_survey(s->rt, url, o.token ? o.token : getenv(env));
-    ch_findings_survey(f, json);
+    ch_doctor_survey(f, json);
     chela_free(json);
 }
 
-static void doctor_look(struct ch_findings *f, struct ch_setup *s) {
+static void doctor_look(struct ch_doctor *f, struct ch_setup *s) {
     struct chela_agent_opts bounds = CHELA_AGENT_OPTS(.id = NULL);
     struct chela_error err = {0};
 
@@ -231,7 +231,7 @@ static void doctor_look(struct ch_findings *f, struct ch_setup *s) {
     struct chela_sandbox_opts sandbox = CHELA_SANDBOX_OPTS(.helper = NULL);
     ch_setup_sandbox(s, &bounds, &sandbox);
     char *json = chela_runtime_survey(s->rt, bounds.sandbox);
-    ch_findings_survey(f, json);
+    ch_doctor_survey(f, json);
     chela_free(json);
     ch_doctor_disks(f, s->env, bounds.workspace);
     ch_doctor_workspace(f, s);
@@ -241,7 +241,7 @@ static void doctor_look(struct ch_findings *f, struct ch_setup *s) {
 
 /* --- output -------------------------------------------------------------------------- */
 
-static void print_text(FILE *out, const struct ch_findings *f, bool quiet) {
+static void print_text(FILE *out, const struct ch_doctor *f, bool quiet) {
     for (size_t i = 0; i < f->n; i++) {
         const struct ch_doctor_finding *one = &f->p[i];
         bool ok = strcmp(one->status, "ok") == 0;
@@ -264,7 +264,7 @@ static void doctor_print_member(FILE *out, const char *name, const char *value) 
     ch_draft_quote(out, value);
 }
 
-static void doctor_print_json(FILE *out, const struct ch_findings *f) {
+static void doctor_print_json(FILE *out, const struct ch_doctor *f) {
     for (size_t i = 0; i < f->n; i++) {
         fputs(i ? ",\n {" : "[{", out);
         doctor_print_member(out, "area", f->p[i].area);
@@ -277,7 +277,7 @@ static void doctor_print_json(FILE *out, const struct ch_findings *f) {
     fputs("]\n", out);
 }
 
-void ch_findings_print(const struct ch_findings *f, struct ch_console *c, bool json, bool quiet) {
+void ch_doctor_print(const struct ch_doctor *f, struct ch_console *c, bool json, bool quiet) {
     struct ch_draft d;
     ch_draft_init(&d);
     if (json)
@@ -296,15 +296,15 @@ static int examine(const struct flags *flags, struct ch_console *c, const struct
         .console = c,
         .ca_file = flags->ca_file,
         .uses = CH_USES_NOTHING};
-    struct ch_findings f = {0};
+    struct ch_doctor f = {0};
 
     if (flags->url)
         look_at_gateway(&f, &setup, flags->url);
     else
         doctor_look(&f, &setup);
-    ch_findings_print(&f, c, flags->json, flags->setup.quiet);
+    ch_doctor_print(&f, c, flags->json, flags->setup.quiet);
     int code = f.failed ? CH_EXIT_ERROR : CH_EXIT_DONE;
-    ch_findings_release(&f);
+    ch_doctor_release(&f);
     ch_setup_release(&setup);
     return code;
 }

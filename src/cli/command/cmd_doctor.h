@@ -5,8 +5,8 @@
 #include "cli/term/console.h"
 
 /* Add the library's findings (chela/survey.h), given as JSON. */
-void ch_findings_survey(struct ch_findings *f, const char *json);
+void ch_doctor_survey(struct ch_doctor *f, const char *json);
 /* As text, or as a JSON array. quiet: without those that are ok. */
-void ch_findings_print(const struct ch_findings *f, struct ch_console *c, bool json, bool quiet);
+void ch_doctor_print(const struct ch_doctor *f, struct ch_console *c, bool json, bool quiet);
 
 #endif

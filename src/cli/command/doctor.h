@@ -8,7 +8,7 @@ struct ch_doctor_finding { /* all owned; mend may be NULL */
     char *area, *name, *status, *detail, *mend;
 };
 
-struct ch_findings {
+struct ch_doctor {
     struct ch_doctor_finding *p;
     size_t n, warned, failed;
 };

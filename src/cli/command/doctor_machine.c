@@ -22,21 +22,21 @@
 
 /* --- the list ------------------------------------------------------------------------ */
 
-void ch_findings_add(struct ch_findings *f, struct ch_doctor_finding one) {
+void ch_doctor_add(struct ch_doctor *f, struct ch_doctor_finding one) {
     f->p = ch_must(realloc(f->p, (f->n + 1) * sizeof(*f->p)));
     f->p[f->n++] = one;
     f->warned += strcmp(one.status, "warn") == 0;
     f->failed += strcmp(one.status, "fail") == 0;
 }
 
-void ch_findings_tell(struct ch_findings *f, const char *area, const char *name,
-                      const char *status, char *detail, const char *mend) {
+void ch_doctor_tell(struct ch_doctor *f, const char *area, const char *name, const char *status,
+                    char *detail, const char *mend) {
     bool trouble = strcmp(status, "ok") != 0;
-    ch_findings_add(f, (struct ch_doctor_finding){ch_dup(area), ch_dup(name), ch_dup(status),
-                                                  detail, mend && trouble ? ch_dup(mend) : NULL});
+    ch_doctor_add(f, (struct ch_doctor_finding){ch_dup(area), ch_dup(name), ch_dup(status), detail,
+                                                mend && trouble ? ch_dup(mend) : NULL});
 }
 
-void ch_findings_release(struct ch_findings *f) {
+void ch_doctor_release(struct ch_doctor *f) {
     for (size_t i = 0; i < f->n; i++) {
         free(f->p[i].area);
         free(f->p[i].name);
@@ -49,16 +49,16 @@ void ch_findings_release(struct ch_findings *f) {
 
 /* --- machine and clock --------------------------------------------------------------- */
 
-void ch_doctor_machine(struct ch_findings *f) {
+void ch_doctor_machine(struct ch_doctor *f) {
     struct utsname u;
     char *detail = uname(&u) == 0 ? ch_format("%s, %s %s, %s%s", chela_version(), u.sysname,
                                               u.release, u.machine, geteuid() ? "" : ", as root")
                                   : ch_dup(chela_version());
-    ch_findings_tell(f, "machine", "chela", "ok", detail, NULL);
+    ch_doctor_tell(f, "machine", "chela", "ok", detail, NULL);
 }
 
 /* Certificates, signatures and the expiry of session leases depend on the clock. */
-void ch_doctor_clock(struct ch_findings *f) {
+void ch_doctor_clock(struct ch_doctor *f) {
     enum { EARLIEST = 1767225600 }; /* 2026-01-01: chela did not exist before */
     struct timex t = {0};
     struct tm day;
@@ -67,14 +67,14 @@ void ch_doctor_clock(struct ch_findings *f) {
 
     strftime(date, sizeof(date), "%Y-%m-%d %H:%M:%S UTC", gmtime_r(&now, &day));
     if (now < EARLIEST)
-        ch_findings_tell(f, "machine", "clock", "fail", ch_format("%s cannot be", date),
-                         "set the clock: certificates and signatures depend on it");
+        ch_doctor_tell(f, "machine", "clock", "fail", ch_format("%s cannot be", date),
+                       "set the clock: certificates and signatures depend on it");
     else if (adjtimex(&t) == TIME_ERROR || t.status & STA_UNSYNC)
-        ch_findings_tell(f, "machine", "clock", "warn",
-                         ch_format("%s, and nothing keeps it right", date),
-                         "run a time service: timedatectl set-ntp true");
+        ch_doctor_tell(f, "machine", "clock", "warn",
+                       ch_format("%s, and nothing keeps it right", date),
+                       "run a time service: timedatectl set-ntp true");
     else
-        ch_findings_tell(f, "machine", "clock", "ok", ch_dup(date), NULL);
+        ch_doctor_tell(f, "machine", "clock", "ok", ch_dup(date), NULL);
 }
 
 /* --- disks --------------------------------------------------------------------------- */
@@ -84,7 +84,7 @@ static char *size_text(double bytes) {
 }
 
 /* The directory itself or, if missing, the nearest existing parent. */
-static void look_at_disk(struct ch_findings *f, const char *name, const char *path) {
+static void look_at_disk(struct ch_doctor *f, const char *name, const char *path) {
     enum { LOW = 200 * 1000000, NONE = 20 * 1000000 };
     struct statvfs disk;
     char *at = ch_dup(path), *slash;
@@ -99,15 +99,17 @@ static void look_at_disk(struct ch_findings *f, const char *name, const char *pa
     double left = (double)disk.f_bavail * (double)disk.f_frsize;
     bool read_only = disk.f_flag & ST_RDONLY;
     char *size = size_text(left);
-    ch_findings_tell(f, "disk", name,
-                     read_only || left < NONE ? "fail" : left < LOW ? "warn" : "ok",
-                     ch_format("%s left in %s%s", size, at, read_only ? ", and read-only" : ""),
-                     read_only ? "choose another place" : "make room, or choose another place");
+    ch_doctor_tell(f, "disk", name,
+                   read_only || left < NONE ? "fail"
+                   : left < LOW             ? "warn"
+                                            : "ok",
+                   ch_format("%s left in %s%s", size, at, read_only ? ", and read-only" : ""),
+                   read_only ? "choose another place" : "make room, or choose another place");
     free(size);
     free(at);
 }
 
-void ch_doctor_disks(struct ch_findings *f, const struct ch_env *env, const char *workspace) {
+void ch_doctor_disks(struct ch_doctor *f, const struct ch_env *env, const char *workspace) {
     char *state = ch_state_path(env, "");
     look_at_disk(f, "workspace", workspace ? workspace : ".");
     if (state) {
@@ -120,32 +122,32 @@ void ch_doctor_disks(struct ch_findings *f, const struct ch_env *env, const char
 
 /* --- channels ------------------------------------------------------------------------ */
 
-static void ask_service(struct ch_findings *f, const struct chela_channel_opts *c,
+static void ask_service(struct ch_doctor *f, const struct chela_channel_opts *c,
                         chela_runtime *rt) {
     struct chela_error err = {0};
     char *json = chela_channel_survey(rt, c, &err);
     if (json)
-        ch_findings_survey(f, json);
+        ch_doctor_survey(f, json);
     else
-        ch_findings_tell(f, "channel", c->name, "fail", ch_dup(err.message), NULL);
+        ch_doctor_tell(f, "channel", c->name, "fail", ch_dup(err.message), NULL);
     chela_free(json);
 }
 
-static void look_at_channel(struct ch_findings *f, const struct ch_setup_channel *c,
+static void look_at_channel(struct ch_doctor *f, const struct ch_setup_channel *c,
                             chela_runtime *rt) {
     if (c->missing) {
-        ch_findings_tell(f, "channel", c->opts.name, "fail", ch_format("%s: not set", c->missing),
-                         "put the app's secrets into the environment of chela serve");
+        ch_doctor_tell(f, "channel", c->opts.name, "fail", ch_format("%s: not set", c->missing),
+                       "put the app's secrets into the environment of chela serve");
         return;
     }
-    ch_findings_tell(f, "channel", c->opts.name, "ok",
-                     c->opts.account ? ch_format("app %s, its secrets are there", c->opts.account)
-                                     : ch_dup("its secrets are there"),
-                     NULL);
+    ch_doctor_tell(f, "channel", c->opts.name, "ok",
+                   c->opts.account ? ch_format("app %s, its secrets are there", c->opts.account)
+                                   : ch_dup("its secrets are there"),
+                   NULL);
     ask_service(f, &c->opts, rt);
 }
 
-void ch_doctor_channels(struct ch_findings *f, const chela_config *config, chela_runtime *rt) {
+void ch_doctor_channels(struct ch_doctor *f, const chela_config *config, chela_runtime *rt) {
     bool more = config != NULL;
     for (size_t i = 0; more; i++) {
         struct ch_setup_channel c;
@@ -155,7 +157,7 @@ void ch_doctor_channels(struct ch_findings *f, const chela_config *config, chela
         if (rc == 0)
             look_at_channel(f, &c, rt);
         else if (more)
-            ch_findings_tell(f, "channel", c.opts.name, "fail", ch_dup(err.message), NULL);
+            ch_doctor_tell(f, "channel", c.opts.name, "fail", ch_dup(err.message), NULL);
         ch_setup_channel_release(&c);
     }
 }

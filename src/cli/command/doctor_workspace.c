@@ -10,7 +10,7 @@
 #include "cli/support/mem.h"
 
 struct looking {
-    struct ch_findings *f;
+    struct ch_doctor *f;
     char *workspace; /* owned: real path of the workspace */
     const char *agent;
     size_t found;
@@ -41,10 +41,10 @@ static bool is_inside(const char *path, const char *dir) {
 static void look_at(struct looking *l, const char *name, const char *path, const char *mend) {
     char *real = real_path(path);
     if (real && is_inside(real, l->workspace)) {
-        ch_findings_tell(l->f, "workspace", name, "warn",
-                         ch_format("%s is inside the workspace %s of agent %s", real, l->workspace,
-                                   l->agent),
-                         mend);
+        ch_doctor_tell(
+            l->f, "workspace", name, "warn",
+            ch_format("%s is inside the workspace %s of agent %s", real, l->workspace, l->agent),
+            mend);
         l->found++;
     }
     free(real);
@@ -81,7 +81,7 @@ static void look_at_store(struct looking *l, const struct ch_setup *s) {
     free(url);
 }
 
-static void look_at_agent(struct ch_findings *f, const struct ch_setup *s, const char *id) {
+static void look_at_agent(struct ch_doctor *f, const struct ch_setup *s, const char *id) {
     struct chela_agent_opts opts = CHELA_AGENT_OPTS(.workspace = s->flags->workspace);
     struct chela_error err = {0};
     if (s->config && chela_config_agent(s->config, id, &opts, &err) < 0)
@@ -102,14 +102,14 @@ static void look_at_agent(struct ch_findings *f, const struct ch_setup *s, const
     if (s->config)
         chela_config_show(s->config, look_at_option, &l);
     if (!l.found)
-        ch_findings_tell(f, "workspace", l.agent, "ok",
-                         ch_format("%s holds neither configuration nor store nor programs of tools",
-                                   l.workspace),
-                         NULL);
+        ch_doctor_tell(f, "workspace", l.agent, "ok",
+                       ch_format("%s holds neither configuration nor store nor programs of tools",
+                                 l.workspace),
+                       NULL);
     free(l.workspace);
 }
 
-void ch_doctor_workspace(struct ch_findings *f, struct ch_setup *s) {
+void ch_doctor_workspace(struct ch_doctor *f, struct ch_setup *s) {
     const char *id = NULL;
     if (s->flags->agent || !s->config || !chela_config_agent_id(s->config, 0)) {
         look_at_agent(f, s, s->flags->agent);

@@ -6,6 +6,6 @@
 
 /* Warn about the configuration, the store, the trust record, key files and programs of tools
  * that lie inside the workspace of an agent, where tools and commands of a model work. */
-void ch_doctor_workspace(struct ch_findings *f, struct ch_setup *s);
+void ch_doctor_workspace(struct ch_doctor *f, struct ch_setup *s);
 
 #endif
