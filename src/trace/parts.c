@@ -4,10 +4,10 @@
 #include "base/mem.h"
 #include "base/redact.h"
 
-static void add_part(struct ch_parts *p, const struct ch_json *v) {
+static void add_part(struct ch_trace_parts *p, const struct ch_json *v) {
     const struct ch_json *req = ch_json_get(v, "request");
-    struct ch_part part = {.id = ch_json_get_str(v, "id"), .kind = ch_json_get_str(v, "kind"),
-                           .v = v};
+    struct ch_trace_part part = {
+        .id = ch_json_get_str(v, "id"), .kind = ch_json_get_str(v, "kind"), .v = v};
     if (p->n == p->cap) {
         p->cap = p->cap ? p->cap * 2 : 16;
         p->list = ch_realloc(p->list, p->cap * sizeof(*p->list));
@@ -19,7 +19,7 @@ static void add_part(struct ch_parts *p, const struct ch_json *v) {
     p->list[p->n++] = part;
 }
 
-void ch_parts_add(struct ch_parts *p, const struct chela_store_record *r) {
+void ch_trace_parts_add(struct ch_trace_parts *p, const struct chela_store_record *r) {
     const struct ch_json *v;
     struct ch_sv text = ch_arena_sv(&p->arena, ch_sv(r->data, r->n));
     if (ch_json_parse(&p->arena, text, CH_JSON_REPLACE, &v, NULL, NULL) < 0)
@@ -31,17 +31,17 @@ void ch_parts_add(struct ch_parts *p, const struct chela_store_record *r) {
         add_part(p, part);
 }
 
-const struct ch_part *ch_parts_find(const struct ch_parts *p, struct ch_sv id) {
+const struct ch_trace_part *ch_trace_parts_find(const struct ch_trace_parts *p, struct ch_sv id) {
     for (size_t i = p->n; id.n && i > 0; i--)
         if (ch_sv_eq(p->list[i - 1].id, id))
             return &p->list[i - 1];
     return NULL;
 }
 
-void ch_parts_release(struct ch_parts *p) {
+void ch_trace_parts_release(struct ch_trace_parts *p) {
     ch_arena_release(&p->arena);
     ch_free(p->list);
-    *p = (struct ch_parts){0};
+    *p = (struct ch_trace_parts){0};
 }
 
 /* --- writing ------------------------------------------------------------------------- */
@@ -112,19 +112,21 @@ static void write_tool(struct ch_jw *w, const struct ch_json *tool) {
     ch_jw_end(w, '}');
 }
 
-void ch_parts_write_tools(const struct ch_parts *p, const struct ch_part *setup,
-                          struct ch_jw *w) {
+void ch_trace_parts_write_tools(const struct ch_trace_parts *p, const struct ch_trace_part *setup,
+                                struct ch_jw *w) {
     ch_jw_begin(w, '[');
     for (CH_JSON_EACH(id, ch_json_get(setup->v, "tools"))) {
-        const struct ch_part *tool = ch_parts_find(p, ch_json_str(id));
+        const struct ch_trace_part *tool = ch_trace_parts_find(p, ch_json_str(id));
         if (tool)
             write_tool(w, tool->v);
     }
     ch_jw_end(w, ']');
 }
 
-void ch_parts_write_setup(const struct ch_parts *p, const struct ch_part *setup, struct ch_jw *w) {
-    const struct ch_part *system = ch_parts_find(p, ch_json_get_str(setup->v, "system"));
+void ch_trace_parts_write_setup(const struct ch_trace_parts *p, const struct ch_trace_part *setup,
+                                struct ch_jw *w) {
+    const struct ch_trace_part *system =
+        ch_trace_parts_find(p, ch_json_get_str(setup->v, "system"));
     ch_jw_kstr(w, "version", ch_json_get_str(setup->v, "version"));
     ch_jw_kstr(w, "api", ch_json_get_str(setup->v, "api"));
     ch_jw_key(w, "parameters");
@@ -135,5 +137,5 @@ void ch_parts_write_setup(const struct ch_parts *p, const struct ch_part *setup,
         write_section(w, s, ch_json_get_str(system->v, "text"));
     ch_jw_end(w, ']');
     ch_jw_key(w, "tools");
-    ch_parts_write_tools(p, setup, w);
+    ch_trace_parts_write_tools(p, setup, w);
 }

@@ -88,7 +88,7 @@ static int request_on_record(const struct chela_store_record *r, void *user) {
     struct ch_request_past *p = rd->out;
     bool done = rd->wanted && p->number == rd->wanted;
     if (r->type == CH_REC_PART && !done)
-        ch_parts_add(&p->parts, r);
+        ch_trace_parts_add(&p->parts, r);
     if (r->type == CH_REC_REQUEST) {
         p->of++;
         if (!rd->wanted || p->of == rd->wanted)
@@ -115,7 +115,7 @@ int ch_request_past_read(struct ch_request_past *p, chela_store *store, const ch
     ch_journal_replay_free(rd.past);
     rc = rc < 0 ? rc : rd.rc;
     /* Parts may follow the request, and the list moves as it grows. */
-    p->setup = ch_parts_find(&p->parts, ch_json_get_str(p->record, "setup"));
+    p->setup = ch_trace_parts_find(&p->parts, ch_json_get_str(p->record, "setup"));
     if (rc == 0 && !p->number && p->of)
         rc = ch_fail(rd.err, CHELA_ENOENT, "session '%s' has %u requests", key, p->of);
     else if (rc == 0 && !p->number)
@@ -129,7 +129,7 @@ int ch_request_past_read(struct ch_request_past *p, chela_store *store, const ch
 }
 
 void ch_request_past_release(struct ch_request_past *p) {
-    ch_parts_release(&p->parts);
+    ch_trace_parts_release(&p->parts);
     ch_arena_release(&p->arena);
     ch_buf_release(&p->messages);
     *p = (struct ch_request_past){0};
@@ -181,7 +181,8 @@ int ch_request_past_of_turn(chela_store *store, const char *key, unsigned turn, 
 
 void ch_request_past_neutral(const struct ch_request_past *p, struct ch_buf *out) {
     struct ch_jw w = ch_jw(out);
-    const struct ch_part *system = ch_parts_find(&p->parts, ch_json_get_str(p->setup->v, "system"));
+    const struct ch_trace_part *system =
+        ch_trace_parts_find(&p->parts, ch_json_get_str(p->setup->v, "system"));
     struct ch_sv note = ch_json_get_str(p->record, "note");
     ch_jw_begin(&w, '{');
     for (CH_JSON_MEMBERS(k, m, ch_json_get(p->setup->v, "request"))) {
@@ -191,7 +192,7 @@ void ch_request_past_neutral(const struct ch_request_past *p, struct ch_buf *out
     if (system)
         ch_jw_kstr(&w, "system", ch_json_get_str(system->v, "text"));
     ch_jw_key(&w, "tools");
-    ch_parts_write_tools(&p->parts, p->setup, &w);
+    ch_trace_parts_write_tools(&p->parts, p->setup, &w);
     if (note.n)
         ch_jw_kstr(&w, "note", note);
     ch_jw_kraw(&w, "messages", ch_buf_sv(&p->messages));
@@ -245,8 +246,8 @@ static void write_raw_redacted(struct ch_jw *w, struct ch_sv json) {
 
 /* The parts that were removed from the request, and why. */
 static void write_cuts(const struct ch_request_past *p, struct ch_jw *w) {
-    const struct ch_part *system =
-        p->setup ? ch_parts_find(&p->parts, ch_json_get_str(p->setup->v, "system")) : NULL;
+    const struct ch_trace_part *system =
+        p->setup ? ch_trace_parts_find(&p->parts, ch_json_get_str(p->setup->v, "system")) : NULL;
     ch_jw_kbegin(w, "cut", '[');
     for (CH_JSON_EACH(s, system ? ch_json_get(system->v, "sections") : NULL)) {
         if (!ch_json_get(s, "of"))
@@ -315,7 +316,7 @@ static void request_write(const struct ch_request_past *p, const char *key, stru
     ch_jw_kcstr(w, "model", p->setup ? p->setup->model : "?");
     ch_jw_kint(w, "bytes", ch_json_int(ch_json_get(p->record, "bytes"), 0));
     if (p->setup)
-        ch_parts_write_setup(&p->parts, p->setup, w);
+        ch_trace_parts_write_setup(&p->parts, p->setup, w);
     ch_jw_key(w, "messages");
     write_raw_redacted(w, ch_buf_sv(&p->messages));
     if (ch_json_get(p->record, "note")) {

@@ -5,11 +5,11 @@
 
 /* All data about one request. Texts are in `parts` or the arena. */
 struct ch_request_past {
-    struct ch_parts parts;
+    struct ch_trace_parts parts;
     struct ch_arena arena;
     unsigned number, of;           /* number of the request, and of all */
     const struct ch_json *record;  /* the REQUEST record */
-    const struct ch_part *setup;   /* NULL: it is not in the journal */
+    const struct ch_trace_part *setup; /* NULL: it is not in the journal */
     struct ch_buf messages;        /* JSON array */
     int64_t ts, ended;             /* ms; ended 0: nothing followed */
     const struct ch_json *reply;   /* MESSAGE or ROLE record; NULL: none */

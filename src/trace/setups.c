@@ -5,7 +5,7 @@
 #include "trace/parts.h"
 
 struct setup_walk {
-    struct ch_parts parts;
+    struct ch_trace_parts parts;
     struct ch_arena arena;
     chela_setup_fn *fn;
     void *user;
@@ -14,7 +14,7 @@ struct setup_walk {
 static int setup_on_record(const struct chela_store_record *r, void *user) {
     struct setup_walk *w = user;
     if (r->type == CH_REC_PART)
-        ch_parts_add(&w->parts, r);
+        ch_trace_parts_add(&w->parts, r);
     return 0;
 }
 
@@ -24,7 +24,7 @@ static const char *setup_text(struct setup_walk *w, struct ch_sv text) {
     return copy;
 }
 
-static int pass_sections(struct setup_walk *w, const char *id, const struct ch_part *system) {
+static int pass_sections(struct setup_walk *w, const char *id, const struct ch_trace_part *system) {
     struct ch_sv text = system ? ch_json_get_str(system->v, "text") : CH_SV("");
     int rc = 0;
     for (CH_JSON_EACH(s, system ? ch_json_get(system->v, "sections") : NULL)) {
@@ -49,7 +49,7 @@ static int pass_sections(struct setup_walk *w, const char *id, const struct ch_p
 static int pass_tools(struct setup_walk *w, const char *id, const struct ch_json *ids) {
     int rc = 0;
     for (CH_JSON_EACH(e, ids)) {
-        const struct ch_part *t = ch_parts_find(&w->parts, ch_json_str(e));
+        const struct ch_trace_part *t = ch_trace_parts_find(&w->parts, ch_json_str(e));
         if (rc || !t)
             continue;
         struct ch_sv about = ch_json_get_str(t->v, "description");
@@ -78,7 +78,7 @@ int chela_trace_setups(chela_store *store, const char *key, chela_setup_fn *fn, 
     int rc = chela_store_records(store, key, 1, setup_on_record, &w, err);
     int stop = 0;
     for (size_t i = 0; rc == 0 && !stop && i < w.parts.n; i++) {
-        const struct ch_part *p = &w.parts.list[i];
+        const struct ch_trace_part *p = &w.parts.list[i];
         if (!ch_sv_is(p->kind, "setup"))
             continue;
         ch_arena_clear(&w.arena);
@@ -86,11 +86,11 @@ int chela_trace_setups(chela_store *store, const char *key, chela_setup_fn *fn, 
         stop = pass_parameters(&w, id, ch_json_get(p->v, "request"));
         if (!stop)
             stop = pass_sections(&w, id,
-                                 ch_parts_find(&w.parts, ch_json_get_str(p->v, "system")));
+                                 ch_trace_parts_find(&w.parts, ch_json_get_str(p->v, "system")));
         if (!stop)
             stop = pass_tools(&w, id, ch_json_get(p->v, "tools"));
     }
-    ch_parts_release(&w.parts);
+    ch_trace_parts_release(&w.parts);
     ch_arena_release(&w.arena);
     return rc;
 }

@@ -34,7 +34,7 @@ struct span_call {
 struct span_reading {
     struct span_list *out;
     const char *key;
-    struct ch_parts parts;
+    struct ch_trace_parts parts;
     const struct chela_store_record *r;
     const struct ch_json *v;
     int64_t last;            /* time of the preceding record */
@@ -153,7 +153,7 @@ static void add_request(struct span_reading *rd) {
     leave_request(rd, role != NULL, "no reply");
     struct chela_span *s = span_add(rd, CHELA_SPAN_MODEL, rd->r->ts);
     struct ch_sv id = ch_json_get_str(rd->v, "setup");
-    const struct ch_part *setup = ch_parts_find(&rd->parts, id);
+    const struct ch_trace_part *setup = ch_trace_parts_find(&rd->parts, id);
     const char *model = span_text(rd, ch_sv_str(setup ? setup->model : "model"));
     s->request = ++rd->requests;
     s->attempt = (unsigned)number(rd->v, "attempt");
@@ -429,7 +429,7 @@ static int span_on_record(const struct chela_store_record *r, void *user) {
     CH_ARENA_AUTO arena = {0};
     rd->r = r;
     if (r->type == CH_REC_PART)
-        ch_parts_add(&rd->parts, r);
+        ch_trace_parts_add(&rd->parts, r);
     else if (r->type < CH_REC_TYPES && readers[r->type] &&
              ch_json_parse(&arena, ch_sv(r->data, r->n), CH_JSON_REPLACE, &rd->v, NULL, NULL) == 0)
         readers[r->type](rd);
@@ -442,7 +442,7 @@ static int read_session(struct span_list *l, chela_store *store, const char *key
     struct span_reading rd = {
         .out = l, .key = ch_arena_str(&l->arena, ch_sv_str(key)), .open = {NONE, NONE}};
     int rc = chela_store_records(store, key, 1, span_on_record, &rd, err);
-    ch_parts_release(&rd.parts);
+    ch_trace_parts_release(&rd.parts);
     ch_free(rd.calls);
     return rc;
 }

@@ -55,8 +55,8 @@ static void add_sentences(struct ch_why_parts *p, struct ch_why_part of) {
 
 static void split_system(struct ch_why_parts *p, const struct ch_request_past *past) {
     struct ch_sv system = ch_json_get_str(p->request, "system");
-    const struct ch_part *part =
-        ch_parts_find(&past->parts, ch_json_get_str(past->setup->v, "system"));
+    const struct ch_trace_part *part =
+        ch_trace_parts_find(&past->parts, ch_json_get_str(past->setup->v, "system"));
     for (CH_JSON_EACH(s, part ? ch_json_get(part->v, "sections") : NULL)) {
         size_t at = (size_t)ch_json_int(ch_json_get(s, "at"), 0);
         size_t n = (size_t)ch_json_int(ch_json_get(s, "bytes"), 0);
