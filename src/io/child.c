@@ -477,12 +477,12 @@ static void report_failure(struct ch_task *t) {
 }
 
 /* Pass the parent's ends of the pipes to their watches, or close them. */
-static int open_watches(struct ch_child *c, struct ch_stdio *io, const char *who) {
-    struct watch *watches[CH_STDIO_N] = {&c->feed, &c->out[STDOUT].watch, &c->out[STDERR].watch,
-                                         &c->out[REPORT].watch};
+static int open_watches(struct ch_child *c, struct ch_spawn_fds *io, const char *who) {
+    struct watch *watches[CH_SPAWN_FDS] = {&c->feed, &c->out[STDOUT].watch, &c->out[STDERR].watch,
+                                           &c->out[REPORT].watch};
     int rc = 0;
 
-    for (int i = 0; i < CH_STDIO_N; i++) {
+    for (int i = 0; i < CH_SPAWN_FDS; i++) {
         if (io->ours[i] < 0)
             continue;
         if (rc == 0)
@@ -494,17 +494,17 @@ static int open_watches(struct ch_child *c, struct ch_stdio *io, const char *who
 }
 
 static int io_child_start(struct ch_child *c, const struct ch_child_opts *opts) {
-    struct ch_stdio io;
+    struct ch_spawn_fds io;
 
     if (!opts->argv || !opts->argv[0] || !opts->argv[0][0])
         return ch_fail(&c->err, CHELA_EINVAL, "cannot run a program without a name");
-    int rc = ch_stdio_open(&io, opts, &c->err);
+    int rc = ch_spawn_fds_open(&io, opts, &c->err);
     if (rc < 0)
         return rc;
     rc = open_watches(c, &io, opts->argv[0]);
     if (rc == 0)
         rc = ch_spawn(opts, &io, &c->pid, &c->err);
-    ch_stdio_close_theirs(&io);
+    ch_spawn_fds_close_theirs(&io);
     return rc;
 }
 

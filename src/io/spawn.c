@@ -60,9 +60,9 @@ static void close_fd(int *fd) {
 /* Move *fd above the program's own descriptors, 0 to 3. A host that closed its
  * stdin may have got a low number. */
 static int move_up(int *fd) {
-    if (*fd >= CH_STDIO_N)
+    if (*fd >= CH_SPAWN_FDS)
         return 0;
-    int high = fcntl(*fd, F_DUPFD_CLOEXEC, CH_STDIO_N);
+    int high = fcntl(*fd, F_DUPFD_CLOEXEC, CH_SPAWN_FDS);
     if (high < 0)
         return -1;
     close(*fd);
@@ -116,7 +116,7 @@ static void set_terminal(int fd) {
 }
 
 /* Two descriptors for one terminal, because reading and writing end separately. */
-static int spawn_open_terminal(struct ch_stdio *io) {
+static int spawn_open_terminal(struct ch_spawn_fds *io) {
     int *master = &io->ours[1];
 
     *master = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
@@ -128,11 +128,11 @@ static int spawn_open_terminal(struct ch_stdio *io) {
         return -1;
     }
     set_terminal(*master);
-    io->ours[0] = fcntl(*master, F_DUPFD_CLOEXEC, CH_STDIO_N);
+    io->ours[0] = fcntl(*master, F_DUPFD_CLOEXEC, CH_SPAWN_FDS);
     return io->ours[0] < 0 ? -1 : 0;
 }
 
-static int open_pipes(struct ch_stdio *io, const struct ch_child_opts *opts) {
+static int open_pipes(struct ch_spawn_fds *io, const struct ch_child_opts *opts) {
     bool whole = opts->input.n > 0 && !opts->open_input &&
                  open_input(&io->theirs[0], opts->input) == 0;
 
@@ -146,25 +146,26 @@ static int open_pipes(struct ch_stdio *io, const struct ch_child_opts *opts) {
         return -1;
     if (!opts->merge)
         return open_pipe(&io->ours[2], &io->theirs[2]);
-    io->theirs[2] = fcntl(io->theirs[1], F_DUPFD_CLOEXEC, CH_STDIO_N);
+    io->theirs[2] = fcntl(io->theirs[1], F_DUPFD_CLOEXEC, CH_SPAWN_FDS);
     return io->theirs[2] < 0 ? -1 : 0;
 }
 
-int ch_stdio_open(struct ch_stdio *io, const struct ch_child_opts *opts, struct chela_error *err) {
-    *io = (struct ch_stdio){{-1, -1, -1, -1}, {-1, -1, -1, -1}, ""};
+int ch_spawn_fds_open(struct ch_spawn_fds *io, const struct ch_child_opts *opts,
+                      struct chela_error *err) {
+    *io = (struct ch_spawn_fds){{-1, -1, -1, -1}, {-1, -1, -1, -1}, ""};
     if ((opts->tty ? spawn_open_terminal(io) : open_pipes(io, opts)) == 0 &&
         (!opts->report || open_pipe(&io->ours[3], &io->theirs[3]) == 0))
         return 0;
 
     int errnum = errno;
-    ch_stdio_close_theirs(io);
-    for (int i = 0; i < CH_STDIO_N; i++)
+    ch_spawn_fds_close_theirs(io);
+    for (int i = 0; i < CH_SPAWN_FDS; i++)
         close_fd(&io->ours[i]);
     return cannot_run(err, opts->argv[0], errnum);
 }
 
-void ch_stdio_close_theirs(struct ch_stdio *io) {
-    for (int i = 0; i < CH_STDIO_N; i++)
+void ch_spawn_fds_close_theirs(struct ch_spawn_fds *io) {
+    for (int i = 0; i < CH_SPAWN_FDS; i++)
         close_fd(&io->theirs[i]);
 }
 
@@ -243,14 +244,14 @@ static int spawn_explain(struct chela_error *err, const struct ch_child_opts *op
 /* Returns another value than 0 if memory is short: a program without these actions would use
  * the files and the directory of the host. */
 static int set_actions(posix_spawn_file_actions_t *actions, const struct ch_child_opts *opts,
-                       const struct ch_stdio *io) {
+                       const struct ch_spawn_fds *io) {
     int rc = posix_spawn_file_actions_init(actions);
     if (io->tty[0]) { /* the session leader opens it: its controlling terminal */
         rc |= posix_spawn_file_actions_addopen(actions, 0, io->tty, O_RDWR, 0);
         rc |= posix_spawn_file_actions_adddup2(actions, 0, 1);
         rc |= posix_spawn_file_actions_adddup2(actions, 0, 2);
     }
-    for (int i = 0; i < CH_STDIO_N; i++)
+    for (int i = 0; i < CH_SPAWN_FDS; i++)
         if (io->theirs[i] >= 0)
             rc |= posix_spawn_file_actions_adddup2(actions, io->theirs[i], i);
     rc |= posix_spawn_file_actions_addclosefrom_np(actions, opts->report ? 4 : 3);
@@ -271,7 +272,7 @@ static void spawn_set_attributes(posix_spawnattr_t *attr) {
     posix_spawnattr_setsigmask(attr, &none);
 }
 
-int ch_spawn(const struct ch_child_opts *opts, const struct ch_stdio *io, pid_t *pid,
+int ch_spawn(const struct ch_child_opts *opts, const struct ch_spawn_fds *io, pid_t *pid,
              struct chela_error *err) {
     const char *const *env = opts->env ? opts->env : (const char *const *)environ;
     CH_BUF_AUTO path = {0};

@@ -13,25 +13,26 @@
 
 struct ch_child_opts;
 
-#define CH_STDIO_N 4 /* stdin, stdout, stderr, the report */
+#define CH_SPAWN_FDS 4 /* stdin, stdout, stderr, the report */
 
 /* The descriptors of a program, -1 where there is none. All are close-on-exec
  * and above 3, so that they do not collide with the program's own descriptors. */
-struct ch_stdio {
-    int ours[CH_STDIO_N], theirs[CH_STDIO_N];
+struct ch_spawn_fds {
+    int ours[CH_SPAWN_FDS], theirs[CH_SPAWN_FDS];
     char tty[64]; /* path of a terminal used for 0, 1 and 2; "" if none */
 };
 
 /* Open the descriptors that opts require: pipes or a terminal; for stdin a file in memory
  * with the input, or /dev/null without input. On failure nothing stays open. */
-int ch_stdio_open(struct ch_stdio *io, const struct ch_child_opts *opts, struct chela_error *err);
-void ch_stdio_close_theirs(struct ch_stdio *io);
+int ch_spawn_fds_open(struct ch_spawn_fds *io, const struct ch_child_opts *opts,
+                      struct chela_error *err);
+void ch_spawn_fds_close_theirs(struct ch_spawn_fds *io);
 
 /* Start opts->argv as leader of a new session and process group. The program
  * gets `theirs` as its only descriptors, default signal actions, and no blocked
  * signals. The caller must reap *pid. Blocks until exec has succeeded or
  * failed. */
-int ch_spawn(const struct ch_child_opts *opts, const struct ch_stdio *io, pid_t *pid,
+int ch_spawn(const struct ch_child_opts *opts, const struct ch_spawn_fds *io, pid_t *pid,
              struct chela_error *err);
 
 #endif

@@ -93,14 +93,14 @@ static bool sandbox_probe_read_some(int fd, int64_t until, struct ch_buf *out) {
 static int run_and_read(const char *const *argv, struct ch_buf *out, struct chela_error *err) {
     static const char *const env[] = {"PATH=/usr/bin:/bin", NULL};
     struct ch_child_opts opts = {.argv = argv, .env = env, .cwd = "/", .merge = true};
-    struct ch_stdio io;
+    struct ch_spawn_fds io;
     pid_t pid;
 
-    int rc = ch_stdio_open(&io, &opts, err);
+    int rc = ch_spawn_fds_open(&io, &opts, err);
     if (rc < 0)
         return rc;
     rc = ch_spawn(&opts, &io, &pid, err);
-    ch_stdio_close_theirs(&io);
+    ch_spawn_fds_close_theirs(&io);
     int64_t until = ch_mono_ms(&ch_clock_system) + PROBE_MS;
     while (rc == 0 && sandbox_probe_read_some(io.ours[1], until, out))
         ;

@@ -27,15 +27,15 @@ static void test_without_memory(void **state) {
     const char *const env[] = {"PATH=/usr/bin:/bin", NULL};
     struct ch_child_opts opts = {.argv = argv, .env = env, .cwd = "/", .merge = true};
     struct chela_error err = {0};
-    struct ch_stdio io;
+    struct ch_spawn_fds io;
     pid_t pid = 0;
 
     (void)state;
-    assert_int_equal(ch_stdio_open(&io, &opts, &err), 0);
+    assert_int_equal(ch_spawn_fds_open(&io, &opts, &err), 0);
     no_memory = true;
     int rc = ch_spawn(&opts, &io, &pid, &err);
     no_memory = false;
-    ch_stdio_close_theirs(&io);
+    ch_spawn_fds_close_theirs(&io);
     close(io.ours[1]);
     assert_int_equal(rc, CHELA_ELIMIT);
     assert_string_equal(err.message, "cannot run true: not enough memory");
