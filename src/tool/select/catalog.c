@@ -51,7 +51,8 @@ static void catalog_settle(struct ch_catalog *c) {
 }
 
 /* Insert a pick into the n best so far; returns the new number of picks. */
-static size_t catalog_insert(struct ch_pick *out, size_t n, size_t k, struct ch_pick pick) {
+static size_t catalog_insert(struct ch_catalog_hit *out, size_t n, size_t k,
+                             struct ch_catalog_hit pick) {
     size_t at = n;
 
     while (at > 0 && pick.score > out[at - 1].score)
@@ -65,7 +66,7 @@ static size_t catalog_insert(struct ch_pick *out, size_t n, size_t k, struct ch_
 }
 
 size_t ch_catalog_pick(struct ch_catalog *c, struct ch_sv query, const bool *allowed, size_t k,
-                       struct ch_pick *out) {
+                       struct ch_catalog_hit *out) {
     size_t n = 0;
 
     catalog_settle(c);
@@ -73,6 +74,6 @@ size_t ch_catalog_pick(struct ch_catalog *c, struct ch_sv query, const bool *all
     ch_bm25_score(&c->index, query, c->scores);
     for (size_t i = 0; i < c->index.ndocs; i++)
         if (c->scores[i] > 0 && (!allowed || allowed[i]))
-            n = catalog_insert(out, n, k, (struct ch_pick){i, c->scores[i]});
+            n = catalog_insert(out, n, k, (struct ch_catalog_hit){i, c->scores[i]});
     return n;
 }

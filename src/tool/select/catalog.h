@@ -14,7 +14,7 @@ struct ch_catalog { /* zeroed: empty */
     float *scores; /* owned scratch */
 };
 
-struct ch_pick {
+struct ch_catalog_hit {
     size_t tool;
     float score; /* above 0; comparable within one pick only */
 };
@@ -29,6 +29,6 @@ void ch_catalog_add(struct ch_catalog *c, struct ch_sv name, struct ch_sv descri
  * tool, whether it may be picked; NULL: all may. Returns the number of tools picked; tools
  * with score 0 are omitted. */
 size_t ch_catalog_pick(struct ch_catalog *c, struct ch_sv query, const bool *allowed, size_t k,
-                       struct ch_pick *out);
+                       struct ch_catalog_hit *out);
 
 #endif

@@ -118,7 +118,7 @@ void ch_tool_meaning(const struct ch_tool *t, struct ch_buf *out) {
 }
 
 static int select_by_score(const void *a, const void *b) {
-    const struct ch_pick *x = a, *y = b;
+    const struct ch_catalog_hit *x = a, *y = b;
 
     if (x->score != y->score)
         return x->score > y->score ? -1 : 1;
@@ -127,7 +127,7 @@ static int select_by_score(const void *a, const void *b) {
 
 /* Rank the tools that have vectors, most similar first. */
 static size_t select_rank_by_meaning(const struct ch_selection *s, const float *query,
-                                     const bool *allowed, struct ch_pick *out) {
+                                     const bool *allowed, struct ch_catalog_hit *out) {
     CH_BUF_AUTO text = {0};
     size_t n = 0;
 
@@ -138,7 +138,7 @@ static size_t select_rank_by_meaning(const struct ch_selection *s, const float *
         ch_tool_meaning(s->registry->tools[i], &text);
         const float *row = ch_vectors_find(s->vectors, ch_buf_sv(&text));
         if (row)
-            out[n++] = (struct ch_pick){i, ch_embed_product(query, row, s->vectors->dim)};
+            out[n++] = (struct ch_catalog_hit){i, ch_embed_product(query, row, s->vectors->dim)};
     }
     qsort(out, n, sizeof(*out), select_by_score);
     return n;
@@ -146,22 +146,22 @@ static size_t select_rank_by_meaning(const struct ch_selection *s, const float *
 
 /* Reciprocal rank fusion: the scores of the two rankings are not comparable, their ranks
  * are. The usual constant keeps one first place from deciding alone. */
-static void select_add_ranks(float *sums, const struct ch_pick *ranked, size_t n) {
+static void select_add_ranks(float *sums, const struct ch_catalog_hit *ranked, size_t n) {
     for (size_t i = 0; i < n; i++)
         sums[ranked[i].tool] += 1.0f / (float)(60 + i + 1);
 }
 
 static size_t pick_by_both(struct ch_selection *s, struct ch_sv query, const float *meaning,
-                           const bool *allowed, size_t k, struct ch_pick *picks) {
+                           const bool *allowed, size_t k, struct ch_catalog_hit *picks) {
     size_t all = s->registry->n, n = 0;
-    CH_AUTOFREE struct ch_pick *ranked = ch_malloc((all + 1) * sizeof(*ranked));
+    CH_AUTOFREE struct ch_catalog_hit *ranked = ch_malloc((all + 1) * sizeof(*ranked));
     CH_AUTOFREE float *sums = ch_alloc((all + 1) * sizeof(*sums));
 
     select_add_ranks(sums, ranked, ch_catalog_pick(catalog_of(s), query, allowed, all, ranked));
     select_add_ranks(sums, ranked, select_rank_by_meaning(s, meaning, allowed, ranked));
     for (size_t i = 0; i < all; i++)
         if (sums[i] > 0)
-            ranked[n++] = (struct ch_pick){i, sums[i]};
+            ranked[n++] = (struct ch_catalog_hit){i, sums[i]};
     qsort(ranked, n, sizeof(*ranked), select_by_score);
     n = CH_MIN(n, k);
     memcpy(picks, ranked, n * sizeof(*picks));
@@ -170,7 +170,7 @@ static size_t pick_by_both(struct ch_selection *s, struct ch_sv query, const flo
 
 /* The best k allowed tools; picks has room for k. */
 static size_t select_pick(struct ch_selection *s, struct ch_sv query, size_t k,
-                          struct ch_pick *picks) {
+                          struct ch_catalog_hit *picks) {
     CH_AUTOFREE bool *allowed = ch_malloc(s->registry->n + 1);
 
     for (size_t i = 0; i < s->registry->n; i++)
@@ -210,7 +210,7 @@ void ch_selection_offer(struct ch_selection *s, struct ch_sv name) {
 
 /* Added in registry order, so that the same set of tools gives the same bytes independent
  * of the ranking. */
-static void offer_picks(struct ch_selection *s, const struct ch_pick *picks, size_t n) {
+static void offer_picks(struct ch_selection *s, const struct ch_catalog_hit *picks, size_t n) {
     for (size_t i = 0; i < s->registry->n; i++)
         for (size_t k = 0; k < n; k++)
             if (picks[k].tool == i)
@@ -219,7 +219,8 @@ static void offer_picks(struct ch_selection *s, const struct ch_pick *picks, siz
 
 /* How many of the picks, best first, fit the limit beside the tools that are described
  * already; at least one. */
-static size_t fitting_picks(const struct ch_selection *s, const struct ch_pick *picks, size_t n) {
+static size_t fitting_picks(const struct ch_selection *s, const struct ch_catalog_hit *picks,
+                            size_t n) {
     size_t spent = 0, i = 0;
 
     if (!s->most)
@@ -320,7 +321,7 @@ static void select_load_named(struct ch_selection *s, chela_call *call, const ch
 
 static void load_found(struct ch_selection *s, chela_call *call, const char *query,
                        size_t *loaded) {
-    struct ch_pick picks[CH_LIMIT_SELECT_LOAD];
+    struct ch_catalog_hit picks[CH_LIMIT_SELECT_LOAD];
     size_t n = select_pick(s, ch_sv_str(query), CH_MIN(s->k, CH_LEN(picks)), picks);
 
     for (size_t i = 0; i < n; i++)
@@ -358,7 +359,7 @@ static void list_tool(struct ch_buf *out, const struct ch_tool *t) {
 
 /* List all summaries, or only those of the best matches. */
 static void list_summaries(struct ch_selection *s, struct ch_sv input, struct ch_buf *out) {
-    struct ch_pick picks[CH_LIMIT_SELECT_LISTED];
+    struct ch_catalog_hit picks[CH_LIMIT_SELECT_LISTED];
     size_t all = count_allowed(s), n = 0;
     bool whole = all <= CH_LIMIT_SELECT_LISTED;
 
@@ -466,7 +467,7 @@ void ch_selection_input(struct ch_selection *s, const struct ch_policy *policy, 
     if (s->mode != CH_SELECT_TOPK)
         return;
     size_t k = CH_MIN(s->k, s->registry->n);
-    CH_AUTOFREE struct ch_pick *picks = ch_malloc((k + 1) * sizeof(*picks));
+    CH_AUTOFREE struct ch_catalog_hit *picks = ch_malloc((k + 1) * sizeof(*picks));
     size_t n = select_pick(s, text, k, picks);
     offer_picks(s, picks, fitting_picks(s, picks, n));
 }

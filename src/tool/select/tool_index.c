@@ -131,7 +131,7 @@ char *chela_tool_index_select(chela_tool_index *ix, const char *query, size_t le
     struct ch_jw w = ch_jw(&out);
 
     k = CH_MIN(k, ix->n);
-    CH_AUTOFREE struct ch_pick *picks = ch_malloc((k + 1) * sizeof(*picks));
+    CH_AUTOFREE struct ch_catalog_hit *picks = ch_malloc((k + 1) * sizeof(*picks));
     size_t n = ch_catalog_pick(&ix->catalog, ch_sv(query, len), NULL, k, picks);
     ch_jw_begin(&w, '[');
     for (size_t i = 0; i < n; i++) {
