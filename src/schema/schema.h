@@ -29,7 +29,7 @@ typedef int ch_schema_load_fn(void *user, struct ch_sv uri, struct ch_buf *text,
 
 struct ch_schema_opts {
     struct ch_sv uri;        /* the schema's address, unless it has an $id; may be empty */
-    enum ch_draft draft;     /* used without $schema; 0: CH_DRAFT_2020 */
+    enum ch_schema_draft draft; /* used without $schema; 0: CH_DRAFT_2020 */
     bool assert_format;      /* validate `format` instead of ignoring it */
     ch_schema_load_fn *load; /* loads other documents; NULL: there are none */
     void *user;              /* for load */

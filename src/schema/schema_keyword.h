@@ -9,7 +9,7 @@
 
 #include "base/sv.h"
 
-enum ch_draft {
+enum ch_schema_draft {
     CH_DRAFT_7 = 1,
     CH_DRAFT_2019 = 2,
     CH_DRAFT_2020 = 4,

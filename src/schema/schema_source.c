@@ -90,7 +90,7 @@ static void schema_source_add_anchor(struct ch_sources *s, struct ch_resource *r
 
 static const struct {
     const char *uri; /* without "http" or "https" and without fragment */
-    enum ch_draft draft;
+    enum ch_schema_draft draft;
 } drafts[] = {
     {"://json-schema.org/draft/2020-12/schema", CH_DRAFT_2020},
     {"://json-schema.org/draft/2019-09/schema", CH_DRAFT_2019},
@@ -231,7 +231,7 @@ static int index_keyword(struct ch_sources *s, struct ch_document *doc, enum ch_
 
 /* The schema's $id, {NULL,0} if it has none. In draft 7 a $ref hides all its
  * siblings. */
-static struct ch_sv schema_source_id_of(const struct ch_json *v, enum ch_draft draft) {
+static struct ch_sv schema_source_id_of(const struct ch_json *v, enum ch_schema_draft draft) {
     if (draft == CH_DRAFT_7 && ch_json_is(ch_json_get(v, "$ref"), CH_JSON_STRING))
         return ch_sv(NULL, 0);
     return ch_json_get_str(v, "$id");

@@ -13,7 +13,7 @@
 #include "schema/schema_keyword.h"
 
 struct ch_dialect {
-    enum ch_draft draft;
+    enum ch_schema_draft draft;
     unsigned vocabularies; /* enum ch_vocabulary */
     bool assert_format;
 };

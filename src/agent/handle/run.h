@@ -22,7 +22,7 @@ struct ch_run_features;
 struct ch_run_origin;
 struct ch_run_recall;
 struct ch_reply_directives;
-struct ch_turn;
+struct ch_think;
 
 /* Which tools a run may call, and which calls need consent. */
 struct ch_permit {
@@ -73,7 +73,7 @@ struct chela_run {
 
     /* Parts, each private to one file. They are allocated together with the run. */
     struct ch_control *control;   /* run/driver.c: begin, end, timers, cancellation */
-    struct ch_turn *turn;         /* run/think.c: the model call in flight */
+    struct ch_think *turn;        /* run/think.c: the model call in flight */
     struct ch_acting *acting;     /* run/act.c: the calls of the reply */
     struct ch_run_record *record; /* journal/run_journal.c: how much of the run is stored; NULL:
                                    * the session is not stored */

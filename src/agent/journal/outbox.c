@@ -640,7 +640,7 @@ size_t ch_outbox_stuck(const chela_runtime *rt, const char *channel, int64_t *ne
 
 void ch_outbox_answer(chela_run *run, unsigned turn, const struct chela_event *end) {
     chela_session *s = run->session;
-    enum ch_status status = ch_reason_status(run->m.reason);
+    enum ch_run_status status = ch_reason_status(run->m.reason);
     CH_BUF_AUTO key = {0};
     CH_ARENA_AUTO arena = {0};
 

@@ -698,8 +698,9 @@ static uint64_t run_journal_write_state(chela_run *run, enum ch_replay_status st
 
     if (!k)
         return 0;
-    const char *word = status == CH_REPLAY_IDLE ? ch_status_name(ch_reason_status(run->m.reason))
-                                              : ch_journal_replay_status_name(status);
+    const char *word = status == CH_REPLAY_IDLE
+                           ? ch_run_status_name(ch_reason_status(run->m.reason))
+                           : ch_journal_replay_status_name(status);
     struct ch_jw w = run_journal_begin(k, run);
     ch_jw_kcstr(&w, "status", word);
     struct ch_spent live = k->ops->save(run, &w);

@@ -44,8 +44,8 @@ enum ch_reason ch_reason_of(struct ch_sv name) {
     return CH_REASON_NONE;
 }
 
-enum ch_status ch_reason_status(enum ch_reason r) {
-    static const enum ch_status statuses[] = {
+enum ch_run_status ch_reason_status(enum ch_reason r) {
+    static const enum ch_run_status statuses[] = {
 #define STATUS(reason, status) [CH_REASON_##reason] = CH_STATUS_##status,
         CH_REASONS(STATUS)
 #undef STATUS
@@ -53,7 +53,7 @@ enum ch_status ch_reason_status(enum ch_reason r) {
     return statuses[r];
 }
 
-const char *ch_status_name(enum ch_status s) {
+const char *ch_run_status_name(enum ch_run_status s) {
     return chela_status_name((enum chela_status)s);
 }
 

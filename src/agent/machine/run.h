@@ -52,7 +52,7 @@ enum ch_reason {
 #undef CH_REASON_ENUM
 };
 
-enum ch_status {
+enum ch_run_status {
     CH_STATUS_RUNNING = CHELA_STATUS_RUNNING,
     CH_STATUS_DONE = CHELA_STATUS_DONE,
     CH_STATUS_STOPPED = CHELA_STATUS_STOPPED,
@@ -64,8 +64,8 @@ enum ch_status {
 const char *ch_run_state_name(enum ch_run_state s); /* "OBSERVE" */
 const char *ch_reason_name(enum ch_reason r);       /* "task_completed" */
 enum ch_reason ch_reason_of(struct ch_sv name);       /* NONE: unknown name */
-enum ch_status ch_reason_status(enum ch_reason r);
-const char *ch_status_name(enum ch_status s); /* "done" */
+enum ch_run_status ch_reason_status(enum ch_reason r);
+const char *ch_run_status_name(enum ch_run_status s); /* "done" */
 
 struct ch_run_limits { /* defaults applied; negative: no limit */
     int64_t max_turns, max_tool_calls, max_errors;

@@ -716,11 +716,11 @@ int ch_run_rebind(chela_run *run, struct chela_error *err) {
 static chela_run *alloc_run(bool stored) {
     size_t record = stored ? PART(ch_run_journal_size) : 0;
     chela_run *run = ch_alloc(PART(sizeof(*run)) + PART(sizeof(struct ch_control)) +
-                              PART(ch_turn_size) + PART(ch_acting_size) + record);
+                              PART(ch_think_size) + PART(ch_acting_size) + record);
     char *at = (char *)run + PART(sizeof(*run));
     run->control = (void *)at;
     run->turn = (void *)(at += PART(sizeof(struct ch_control)));
-    run->acting = (void *)(at += PART(ch_turn_size));
+    run->acting = (void *)(at += PART(ch_think_size));
     run->record = stored ? (void *)(at + PART(ch_acting_size)) : NULL;
     run->control->run = run;
     return run;

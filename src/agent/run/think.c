@@ -55,7 +55,7 @@ struct turn_texts {
     struct ch_buf logprobs;  /* log probabilities of the last reply, JSON */
 };
 
-struct ch_turn {
+struct ch_think {
     unsigned open;   /* turn whose TURN_END is still to be sent; 0: none */
     unsigned rounds; /* rounds of tools since the last note */
     const char *key; /* API key of the current call */
@@ -79,7 +79,7 @@ struct ch_turn {
     size_t noted; /* length of the transcript when tell_note last considered its note */
 };
 
-const size_t ch_turn_size = sizeof(struct ch_turn);
+const size_t ch_think_size = sizeof(struct ch_think);
 
 void ch_think_init(chela_run *run, bool may_redo) {
     run->turn->stop_reason = CHELA_STOP_ERROR;
@@ -120,7 +120,7 @@ void ch_think_stopped(chela_run *run, enum chela_stop reason) {
 }
 
 bool ch_think_reasoning(const chela_run *run, size_t n, struct ch_block *out) {
-    const struct ch_turn *t = run->turn;
+    const struct ch_think *t = run->turn;
     return t->decoding && t->decoder->fold &&
            ch_fold_nth(t->decoder->fold, CH_BLOCK_REASONING, n, out);
 }
@@ -743,7 +743,7 @@ bool ch_think_keep_said(chela_run *run) {
 /* The decoder of the call in flight. A call that waits for its response has none: a service
  * may take minutes, and a decoder is larger than most conversations at that time. */
 static struct ch_decoder *decoder_of(chela_run *run) {
-    struct ch_turn *t = run->turn;
+    struct ch_think *t = run->turn;
     if (t->decoding)
         return t->decoder;
     if (!t->decoder)

@@ -3,7 +3,7 @@
 #define CH_AGENT_THINK_H
 #include "agent/handle/run.h"
 
-extern const size_t ch_turn_size; /* size of the part run->turn */
+extern const size_t ch_think_size; /* size of the part run->turn */
 /* may_redo: the host can withdraw text that it showed. */
 void ch_think_init(chela_run *run, bool may_redo);
 void ch_think_drop(chela_run *run); /* releases the decoder with the last reply */

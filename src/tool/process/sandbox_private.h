@@ -5,7 +5,7 @@
 
 #include "tool/process/sandbox_policy.h"
 
-enum ch_layer {
+enum ch_sandbox_layer_id {
     CH_LAYER_HELPER,
     CH_LAYER_NAMESPACES,
     CH_LAYER_LANDLOCK,

@@ -135,13 +135,13 @@ static char *sandbox_probe_copy(struct ch_sv s) {
     return ch_strndup(s.p ? s.p : "", s.n);
 }
 
-static void sandbox_probe_set(struct ch_sandbox_facts *f, enum ch_layer layer, bool ok,
+static void sandbox_probe_set(struct ch_sandbox_facts *f, enum ch_sandbox_layer_id layer, bool ok,
                               const char *why) {
     f->layers[layer].ok = ok;
     f->layers[layer].why = why;
 }
 
-static void sandbox_probe_set_plain(struct ch_sandbox_facts *f, enum ch_layer layer,
+static void sandbox_probe_set_plain(struct ch_sandbox_facts *f, enum ch_sandbox_layer_id layer,
                                     struct ch_sv text) {
     struct answer a = find_answer(text, f->layers[layer].name);
 
@@ -185,7 +185,7 @@ static void set_derived(struct ch_sandbox_facts *f) {
 
 static void set_all_missing(struct ch_sandbox_facts *f, const char *why) {
     for (size_t i = 0; i < CH_LAYERS; i++)
-        sandbox_probe_set(f, (enum ch_layer)i, false, why);
+        sandbox_probe_set(f, (enum ch_sandbox_layer_id)i, false, why);
 }
 
 static const struct ch_sandbox_layer rows[CH_LAYERS] = {
@@ -202,8 +202,9 @@ static const struct ch_sandbox_layer rows[CH_LAYERS] = {
 };
 
 static struct ch_sandbox_facts *find_out(const char *given) {
-    static const enum ch_layer plain[] = {CH_LAYER_LANDLOCK, CH_LAYER_SECCOMP, CH_LAYER_PRIVILEGES,
-                                          CH_LAYER_LIMITS, CH_LAYER_PROCESSES};
+    static const enum ch_sandbox_layer_id plain[] = {CH_LAYER_LANDLOCK, CH_LAYER_SECCOMP,
+                                                     CH_LAYER_PRIVILEGES, CH_LAYER_LIMITS,
+                                                     CH_LAYER_PROCESSES};
     struct ch_sandbox_facts *f = ch_alloc(sizeof(*f));
     CH_BUF_AUTO text = {.max = ANSWER_MAX}, bwrap = {0};
     struct chela_error err = {0};

@@ -62,7 +62,7 @@ static void write_details(const struct ch_child_run *c, const struct ending *e) 
  * error with that answer. */
 static void conclude(struct ch_child_run *c, const struct ending *e) {
     chela_call *call = c->call;
-    enum ch_status status = ch_reason_status(e->reason);
+    enum ch_run_status status = ch_reason_status(e->reason);
     if (status == CH_STATUS_DONE && e->reason != CH_REASON_REFUSED) {
         chela_result_text(call, e->text.p, e->text.n);
     } else {

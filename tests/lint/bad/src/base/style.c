@@ -13,3 +13,7 @@ void calls(char *p) {
     sprintf (p, "%d", atoi(p));
     int most = CH_MAX(p[0]++, 1); for (int i = 0; i < CH_MIN(most, 3); i++) p--;
 }
+enum ch_twice { CH_TWICE };
+struct ch_twice {
+    int n;
+};
