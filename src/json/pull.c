@@ -59,14 +59,14 @@ static void pull_keep(struct ch_pull *p, char *begin, char *end, struct ch_sv *o
     ch_buf_commit(p->scratch, out->n);
 }
 
-/* Take a string that ch_scan_few did not finish. Its beginning is decoded in `begin`. */
-static const char *pull_long_string(struct ch_pull *p, const char *start, struct ch_scan_few done,
+/* Take a string that is longer than its head, which is decoded in `begin`. */
+static const char *pull_long_string(struct ch_pull *p, const char *start, struct ch_scan_head done,
                                     char *begin, struct ch_sv *out) {
     struct ch_scan_string s;
     struct ch_scan_fail why;
     const char *quote = done.at ? ch_scan_quote(done.at, p->end) : NULL;
     char *end = quote && scratch_room(p, start, (size_t)(quote - start) + CH_SCAN_BEYOND)
-                    ? ch_scan_unescape(done.at, quote, p->end, done.out)
+                    ? ch_scan_unescape_rest(done.at, quote, p->end, done.out)
                     : NULL;
     if (end) {
         pull_keep(p, begin, end, out);
@@ -83,15 +83,15 @@ static const char *pull_long_string(struct ch_pull *p, const char *start, struct
 
 __attribute__((noinline)) static const char *pull_rich_string(struct ch_pull *p, const char *start,
                                                               const char *at, struct ch_sv *out) {
-    struct ch_scan_few done = {0};
+    struct ch_scan_head done = {0};
     at = ch_scan_text_rest(at, p->end);
     if (at < p->end && *at == '"') {
         *out = ch_sv(start, (size_t)(at - start));
         return at + 1;
     }
-    char *begin = scratch_room(p, start, ch_scan_few_room(start, at, p->end));
+    char *begin = scratch_room(p, start, ch_scan_head_room(start, at, p->end));
     if (begin)
-        done = ch_scan_few(start, at, p->end, begin);
+        done = ch_scan_unescape_head(start, at, p->end, begin);
     if (!done.at || *done.at != '"')
         return pull_long_string(p, start, done, begin, out);
     pull_keep(p, begin, done.out, out);

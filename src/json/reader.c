@@ -85,9 +85,10 @@ static void add_decoded(struct reader *r, size_t i, char *to) {
     r->strings = to;
 }
 
-/* Read a string that ch_scan_few did not finish. Its beginning is decoded in r->strings. */
+/* Read a string that is longer than its head, which is decoded in r->strings. */
 __attribute__((noinline)) static const char *reader_long_string(struct reader *r, const char *start,
-                                                                struct ch_scan_few done, size_t i) {
+                                                                struct ch_scan_head done,
+                                                                size_t i) {
     struct ch_scan_string s;
     const char *quote = done.at ? ch_scan_quote(done.at, r->end) : NULL;
     if (quote) {
@@ -95,7 +96,7 @@ __attribute__((noinline)) static const char *reader_long_string(struct reader *r
         size_t n = (size_t)(done.out - head);
         char *out = string_room(r, i + 1, n + (size_t)(quote - done.at) + CH_SCAN_BEYOND);
         memmove(out, head, n);
-        char *to = ch_scan_unescape(done.at, quote, r->end, out + n);
+        char *to = ch_scan_unescape_rest(done.at, quote, r->end, out + n);
         if (to) {
             add_decoded(r, i, to);
             return quote + 1;
@@ -121,10 +122,10 @@ __attribute__((noinline)) static const char *reader_rich_string(struct reader *r
             (struct ch_json){.type = CH_JSON_STRING, .n = (uint32_t)(at - start), .s = start};
         return at + 1;
     }
-    struct ch_scan_few done = {0};
+    struct ch_scan_head done = {0};
     if (at < r->end) {
-        char *out = string_room(r, i + 1, ch_scan_few_room(start, at, r->end));
-        done = ch_scan_few(start, at, r->end, out);
+        char *out = string_room(r, i + 1, ch_scan_head_room(start, at, r->end));
+        done = ch_scan_unescape_head(start, at, r->end, out);
     }
     if (!done.at || *done.at != '"')
         return reader_long_string(r, start, done, i);

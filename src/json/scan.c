@@ -230,13 +230,13 @@ const char *ch_scan_text_run(const char *at, const char *end) {
     return at;
 }
 
-const char *ch_scan_text_few(const char *at, const char *end) {
+const char *ch_scan_text_short(const char *at, const char *end) {
     while (end - at >= CH_VECTOR && (at[12] & 0xf0) == 0xe0 && /* a fifth character of three */
            ch_utf8_is_five_of_three(ch_vector_load(at)))
         at += 15;
-    const char *few = at + CH_MIN(end - at, 2 * CH_VECTOR);
-    at = pass_each(at, few, end);
-    return at < few ? at : ch_scan_text_run(at, end);
+    const char *stop = at + CH_MIN(end - at, 2 * CH_VECTOR);
+    at = pass_each(at, stop, end);
+    return at < stop ? at : ch_scan_text_run(at, end);
 }
 
 bool ch_scan_string_rest(const char *at, const char *end, enum ch_json_mode mode,
@@ -395,8 +395,10 @@ __attribute__((always_inline)) static inline char *take_units(char *out, const c
     return out;
 }
 
-enum { FEW = 128 };
-_Static_assert(CH_SCAN_FEW >= 2 * FEW && FEW >= BLOCK + 12, "an escape has at most 12 bytes");
+/* Source bytes of a head. A text of up to twice as many is decoded to its end, so that at least
+ * BLOCK bytes are left for ch_scan_quote otherwise. */
+enum { HEAD = 128 };
+_Static_assert(CH_SCAN_HEAD >= 2 * HEAD && HEAD >= BLOCK + 12, "an escape has at most 12 bytes");
 
 /* Copies a run of characters of three bytes, or one other character, that begins before `stop`. The
  * bytes after each are copied too, up to four. Returns the new end of out; NULL: the character
@@ -419,11 +421,11 @@ static inline char *take_characters(char *out, const char **from, const char *st
     return out;
 }
 
-/* Decodes FEW bytes, fewer if the closing quote comes first, or the rest of the text if it is not
- * much longer. */
-__attribute__((noinline)) static struct ch_scan_few take_few(const char *at, const char *end,
-                                                             char *out) {
-    const char *stop = end - at <= 2 * FEW ? end - 1 : at + FEW;
+/* Decodes character by character: HEAD bytes, or up to the closing quote if it comes first, or the
+ * rest of the text if it is not much longer. */
+__attribute__((noinline)) static struct ch_scan_head unescape_each(const char *at, const char *end,
+                                                                   char *out) {
+    const char *stop = end - at <= 2 * HEAD ? end - 1 : at + HEAD;
     while (at < stop) {
         if (*at == '\\') {
             char simple = simple_escapes[(unsigned char)at[1]];
@@ -431,14 +433,14 @@ __attribute__((noinline)) static struct ch_scan_few take_few(const char *at, con
                 *out++ = simple;
                 at += 2;
             } else if (at[1] != 'u' || !(out = take_units(out, &at, stop, end))) {
-                return (struct ch_scan_few){0};
+                return (struct ch_scan_head){0};
             }
         } else if (*at == '"') {
             break;
         } else if (ch_scan_is_plain(*at)) {
             *out++ = *at++;
         } else if (!(out = take_characters(out, &at, stop, end))) {
-            return (struct ch_scan_few){0};
+            return (struct ch_scan_head){0};
         }
         /* Plain bytes, in most strings. */
         for (size_t n = 8; n == 8 && stop - at >= 8; at += n, out += n) {
@@ -447,22 +449,23 @@ __attribute__((noinline)) static struct ch_scan_few take_few(const char *at, con
             n = next ? (size_t)(next - at) : 8;
         }
     }
-    return at < end ? (struct ch_scan_few){at, out} : (struct ch_scan_few){0};
+    return at < end ? (struct ch_scan_head){at, out} : (struct ch_scan_head){0};
 }
 
-struct ch_scan_few ch_scan_few(const char *start, const char *slash, const char *end, char *out) {
+struct ch_scan_head ch_scan_unescape_head(const char *start, const char *slash, const char *end,
+                                          char *out) {
     size_t n = (size_t)(slash - start);
     if (CH_SCAN_LIKELY(n <= 2 * BLOCK && end - start >= 2 * BLOCK))
         memcpy(out, start, 2 * BLOCK); /* of constant size: no call */
     else
         memcpy(out, start, n);
-    return take_few(slash, end, out + n);
+    return unescape_each(slash, end, out + n);
 }
 
 /* The backslashes of a vector are found at once, so that the search for the next escape need not
  * wait for the end of the one before. Whole vectors are copied: the room for the text that is left
  * holds them. */
-char *ch_scan_unescape(const char *at, const char *quote, const char *end, char *out) {
+char *ch_scan_unescape_rest(const char *at, const char *quote, const char *end, char *out) {
     const char *slash, *vector = at;
     while (quote - vector >= 2 * CH_VECTOR) {
         uint64_t slashes = ch_vector_bits((ch_vector)(ch_vector_load(vector) == '\\'));
@@ -496,5 +499,5 @@ char *ch_scan_unescape(const char *at, const char *quote, const char *end, char 
     }
     for (; (*at & 0xc0) == 0x80; at--) /* a vector ended within a character */
         out--;
-    return take_few(at, end, out).out;
+    return unescape_each(at, end, out).out;
 }

@@ -127,12 +127,12 @@ static inline const char *ch_scan_text(const char *at, const char *end) {
     return at < end && (*at & 0x80) ? ch_scan_text_run(at, end) : at;
 }
 
-/* As ch_scan_text, for the first byte of a string that is not plain. Takes characters of three
- * bytes in vectors and a few others one by one: the end of a short text is found sooner so. */
-const char *ch_scan_text_few(const char *at, const char *end);
+/* As ch_scan_text_run. Passes the first characters of another length than three bytes one by one:
+ * that is faster for a short text. */
+const char *ch_scan_text_short(const char *at, const char *end);
 
 static inline const char *ch_scan_text_rest(const char *at, const char *end) {
-    return at < end && (*at & 0x80) ? ch_scan_text_few(at, end) : at;
+    return at < end && (*at & 0x80) ? ch_scan_text_short(at, end) : at;
 }
 
 /* Scan the rest of a string from its first byte that is not plain. Checks
@@ -150,36 +150,41 @@ const char *ch_scan_escape(const char *at, const char *end, enum ch_json_mode mo
  * for quote - at + extra bytes. Returns the number of bytes written. */
 size_t ch_scan_decode(const struct ch_scan_string *s, const char *at, char *out);
 
-/* A string with escapes is decoded in one pass if it is short. The rest of a longer one is checked,
- * then decoded, both with vectors. Each of the three functions returns NULL if the string has a
- * fault, which ch_scan_string_rest reports or has replaced. */
+/* Strings with escapes are decoded in two steps. ch_scan_unescape_head decodes character by
+ * character, up to the closing quote or for about 128 bytes: most strings end there, and one pass
+ * is the fastest for them. For the rest of a longer string, ch_scan_quote finds the closing quote
+ * and checks the text, then ch_scan_unescape_rest decodes it, both with vectors.
+ *
+ * A fault in the string makes each of the three return NULL (at NULL). The caller then calls
+ * ch_scan_string_rest, which reports the fault or counts it for ch_scan_decode to replace. */
 
 /* The contents up to `at` are decoded up to `out`. */
-struct ch_scan_few {
+struct ch_scan_head {
     const char *at;
     char *out;
 };
 
-enum { CH_SCAN_FEW = 264 }; /* bytes that ch_scan_few writes at most after the first escape */
+enum { CH_SCAN_HEAD = 264 }; /* bytes that the head may write after the first escape */
 
-/* The room that ch_scan_few needs. */
-static inline size_t ch_scan_few_room(const char *start, const char *slash, const char *end) {
-    return (size_t)(slash - start + CH_MIN(end - slash, CH_SCAN_FEW));
+/* The room that ch_scan_unescape_head needs. */
+static inline size_t ch_scan_head_room(const char *start, const char *slash, const char *end) {
+    return (size_t)(slash - start + CH_MIN(end - slash, CH_SCAN_HEAD));
 }
 
 /* Decode contents, which begin at `start` and whose first escape (or fault) is at `slash`, into
- * out: up to the closing quote, or some way into a longer string. */
-struct ch_scan_few ch_scan_few(const char *start, const char *slash, const char *end, char *out);
+ * out. The string is complete if the byte at `at` of the result is the closing quote. */
+struct ch_scan_head ch_scan_unescape_head(const char *start, const char *slash, const char *end,
+                                          char *out);
 
-/* The closing quote of a string that ch_scan_few decoded up to `at`. Reads three bytes before `at`.
- * NULL also if there is no quote. */
+/* The closing quote of the string that is decoded up to `at`. NULL also if there is none, or if
+ * fewer bytes than two vectors are left. Reads three bytes before `at`. */
 const char *ch_scan_quote(const char *at, const char *end);
 
-enum { CH_SCAN_BEYOND = 8 }; /* bytes that ch_scan_unescape may write after the decoded text */
+enum { CH_SCAN_BEYOND = 8 }; /* bytes that may be written after the decoded text */
 
-/* Decode the same string from `at` to `quote` into out, which has room for CH_SCAN_BEYOND bytes
- * more than the source has. Returns the end of the decoded text. */
-char *ch_scan_unescape(const char *at, const char *quote, const char *end, char *out);
+/* Decode from `at` to `quote` into out, which has room for CH_SCAN_BEYOND bytes more than the
+ * source has. Returns the end of the decoded text. */
+char *ch_scan_unescape_rest(const char *at, const char *quote, const char *end, char *out);
 
 /* Scan true, false or null; `at` is at the first letter. */
 const char *ch_scan_literal(const char *at, const char *end, enum ch_json_type *type,

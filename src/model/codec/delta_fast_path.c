@@ -15,10 +15,10 @@ static const char *decode_string(const char *start, const char *at, const char *
     char *begin = ch_buf_reserve(scratch, CH_MAX((size_t)(end - start), TYPICAL_STRINGS));
     if (!begin)
         return NULL;
-    struct ch_scan_few done = ch_scan_few(start, at, end, begin);
+    struct ch_scan_head done = ch_scan_unescape_head(start, at, end, begin);
     const char *quote = done.at && *done.at != '"' ? ch_scan_quote(done.at, end) : done.at;
     if (quote && quote != done.at)
-        done.out = ch_scan_unescape(done.at, quote, end, done.out);
+        done.out = ch_scan_unescape_rest(done.at, quote, end, done.out);
     if (quote && done.out) {
         *out = ch_sv(begin, (size_t)(done.out - begin));
         return quote + 1;

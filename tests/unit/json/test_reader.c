@@ -602,14 +602,14 @@ static void test_one_pass(void **state) {
         if (*at != '\\')
             continue;
         bool ok = ch_scan_string_rest(start, end, CH_JSON_STRICT, &s, &fail);
-        char *got = ch_alloc(ch_scan_few_room(start, at, end));
-        struct ch_scan_few done = ch_scan_few(start, at, end, got);
+        char *got = ch_alloc(ch_scan_head_room(start, at, end));
+        struct ch_scan_head done = ch_scan_unescape_head(start, at, end, got);
         const char *quote = done.at;
         char *stop = done.out;
         if (quote && *quote != '"' && (quote = ch_scan_quote(quote, end))) {
             size_t n = (size_t)(stop - got);
             got = ch_realloc(got, n + (size_t)(quote - done.at) + CH_SCAN_BEYOND);
-            stop = ch_scan_unescape(done.at, quote, end, got + n);
+            stop = ch_scan_unescape_rest(done.at, quote, end, got + n);
         }
         stop = quote ? stop : NULL;
         assert_int_equal(stop != NULL, ok);
