@@ -29,14 +29,15 @@ static inline char *put_escape(char *to, unsigned char c) {
     return to;
 }
 
-/* Adds ASCII with escapes, of which often several are close together. Returns where it stops. The
- * buffer has nearly always room for the longest escapes; near its maximum they may not fit. */
-static const char *add_few(struct ch_buf *out, const char *at, const char *end) {
-    enum { FEW = 24 };
-    char few[6 * FEW];
-    bool direct = out->cap - out->n > sizeof(few) && !out->overflow;
-    char *start = direct ? out->p + out->n : few, *to = start;
-    const char *stop = at + CH_MIN(end - at, FEW);
+/* Adds at most SPAN bytes of ASCII, escaped byte by byte: several escapes are often close
+ * together, and a search for each would take longer. Returns the first byte that was not added.
+ * The bytes are written in place, except near the end of the buffer. */
+static const char *add_escaped(struct ch_buf *out, const char *at, const char *end) {
+    enum { SPAN = 24, LONGEST = 6 };
+    char aside[LONGEST * SPAN];
+    bool direct = out->cap - out->n > sizeof(aside) && !out->overflow;
+    char *start = direct ? out->p + out->n : aside, *to = start;
+    const char *stop = at + CH_MIN(end - at, SPAN);
     for (; at < stop && !(*at & 0x80); at++) {
         if (ch_scan_is_plain(*at))
             *to++ = *at;
@@ -46,7 +47,7 @@ static const char *add_few(struct ch_buf *out, const char *at, const char *end) 
     if (direct)
         ch_buf_commit(out, (size_t)(to - start));
     else
-        ch_buf_add(out, few, (size_t)(to - few));
+        ch_buf_add(out, aside, (size_t)(to - aside));
     return at;
 }
 
@@ -60,7 +61,7 @@ void ch_json_escape(struct ch_buf *out, struct ch_sv s) {
             CH_BUF_LIT(out, "\xef\xbf\xbd");
             at++;
         } else if (at < end) {
-            at = add_few(out, at, end);
+            at = add_escaped(out, at, end);
         }
     }
 }

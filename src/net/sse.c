@@ -217,9 +217,8 @@ static const char *quick_event(const struct ch_sse *s, const char *p, const char
     return s->quick(ch_sv(s->lead + s->name_at, s->nname), p + s->nlead, end, s->user);
 }
 
-/* The fast path: deliver usual events from p on, without a look at each line's field again.
- * The owner recognises no event with a CR. Returns the position after the events; NULL:
- * stopped. */
+/* The fast path: deliver usual events from p on, as long as one follows another. Returns the
+ * position after them; NULL: stopped. */
 static const char *feed_usual(struct ch_sse *s, const char *p, const char *end) {
     const char *next;
     while (p < end) {
@@ -238,8 +237,8 @@ static const char *feed_usual(struct ch_sse *s, const char *p, const char *end) 
     return p;
 }
 
-/* At the end of a chunk, copy the parts of the current event and the current
- * line that are in it. `carried`: s->line is still incomplete. */
+/* At the end of a chunk, copy the parts of the current event and the current line that are in the
+ * chunk. `carried`: s->line has the beginning of this line. */
 static int keep_rest(struct ch_sse *s, struct ch_sv rest, bool carried, struct chela_error *err) {
     sse_keep(&s->name, &s->name_now);
     sse_keep(&s->data, &s->data_now);
@@ -255,7 +254,7 @@ int ch_sse_feed(struct ch_sse *s, struct ch_sv bytes, struct chela_error *err) {
         return 0;
 
     const char *p = bytes.p, *end = p + bytes.n, *at;
-    bool carried = s->line.n > 0;
+    bool carried = s->line.n > 0; /* the current line began in an earlier chunk */
     int rc = 0;
 
     if (!s->past_bom && !carried) /* at the first byte of the stream */

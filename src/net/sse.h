@@ -18,10 +18,10 @@
 typedef bool ch_sse_fn(struct ch_sv name, struct ch_sv data, void *user);
 
 /* The fast path of an owner that recognises the events of its stream by their bytes. The data
- * of an event begins at `data`; the text is searched for its end neither before nor after.
- * Returns the position after the empty line that ends the event, if the data is one line and
- * the owner has processed it; NULL: nothing was done, and the event is delivered to fn. An event
- * with a CR is not recognised. The function must not stop the stream or release the decoder. */
+ * of an event begins at `data`; the decoder leaves it to the function to find the end. Returns
+ * the position after the empty line that ends the event, if the data is one line and the owner
+ * has processed it; NULL: nothing was done, and the event is delivered to fn. An event with a CR
+ * is not recognised. The function must not stop the stream or release the decoder. */
 typedef const char *ch_sse_quick_fn(struct ch_sv name, const char *data, const char *end,
                                     void *user);
 
@@ -29,9 +29,17 @@ typedef const char *ch_sse_quick_fn(struct ch_sv name, const char *data, const c
 
 struct ch_sse {
     ch_sse_fn *fn;
-    ch_sse_quick_fn *quick; /* set by the owner; NULL: none */
     void *user;
     size_t max;
+    /* Set by the owner after ch_sse_init. */
+    ch_sse_quick_fn *quick; /* NULL: none */
+    bool takes_json;   /* a line that begins with '{' begins an event that is pure JSON and ends at
+                          the next empty line */
+    bool takes_errors; /* a field "error" is the data of an event "error" */
+    bool takes_ids;    /* the fields `id` and `retry` are kept in the next two members */
+    struct ch_buf id;  /* the last event id; the owner releases it */
+    int64_t retry_ms;  /* the last delay for reconnecting; 0: none */
+    /* The state of the decoder. */
     struct ch_buf line; /* an incomplete line carried between feeds */
     struct ch_buf data; /* data of the current event, if copied */
     struct ch_buf name;
@@ -41,14 +49,11 @@ struct ch_sse {
      * the name in them. nlead 0: none. */
     char lead[CH_SSE_LEAD];
     size_t nlead, name_at, nname;
-    bool has_data, stopped, after_cr, past_bom;
-    bool takes_json; /* set by the owner: a line that begins with '{' begins an event that is
-                        pure JSON and ends at the next empty line */
-    bool in_json;
-    bool takes_ids; /* set by the owner: the fields `id` and `retry` are kept below */
-    struct ch_buf id; /* the last event id; owned by whoever set takes_ids */
-    int64_t retry_ms; /* the last delay for reconnecting; 0: none */
-    bool takes_errors; /* set by the owner: a field "error" is the data of an event "error" */
+    bool has_data; /* the current event has a data line */
+    bool in_json;  /* the current event is pure JSON */
+    bool stopped;
+    bool after_cr; /* the last chunk ended with CR: an LF at the start of the next belongs to it */
+    bool past_bom;
 };
 
 /* max 0: CH_LIMIT_SSE_EVENT. */
