@@ -44,9 +44,9 @@ struct state {
     struct ch_buf deltas; /* deltas of an opaque block, an unterminated JSON array */
     struct ch_sv type;    /* type of an opaque block, in the arena; else empty */
 
-    struct ch_template template; /* template of another server's deltas */
-    enum delta repeats;          /* kind of the learnt delta */
-    unsigned repeats_key;        /* block of the learnt delta */
+    struct ch_template template; /* matches the deltas of another server than Anthropic's */
+    enum delta template_kind;    /* kind of these deltas */
+    unsigned template_key;       /* key of the block that they are appended to */
 
     /* The last delta in Anthropic's notation, which the next one usually repeats up to its
      * string: those bytes, kind and block. nlead 0: none, or the event since was no delta. */
@@ -262,8 +262,8 @@ static void anthropic_decode_read_pieces(struct ch_pull *p, struct pieces *x) {
 static void anthropic_decode_learn(struct ch_decoder *d, struct ch_sv data, unsigned key,
                                    enum delta kind, struct ch_sv raw) {
     struct state *st = anthropic_decode_state_of(d);
-    st->repeats = kind;
-    st->repeats_key = key;
+    st->template_kind = kind;
+    st->template_key = key;
     ch_template_learn(&st->template, &(struct ch_template_event){.data = data, .piece = raw});
 }
 
@@ -272,7 +272,7 @@ static bool anthropic_decode_repeat(struct ch_decoder *d, struct ch_sv data, int
     struct ch_template_match m;
     if (!ch_template_match(&st->template, data, &d->scratch, &m))
         return false;
-    *rc = anthropic_decode_fold_piece(d, st->repeats_key, st->repeats, m.piece);
+    *rc = anthropic_decode_fold_piece(d, st->template_key, st->template_kind, m.piece);
     return true;
 }
 

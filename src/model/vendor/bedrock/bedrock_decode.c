@@ -27,9 +27,9 @@ struct state {
 
     struct ch_sv cache_details; /* JSON, inside of the event being read */
 
-    struct ch_template template; /* template of deltas with one string */
-    enum delta repeats;
-    unsigned key;
+    struct ch_template template; /* matches deltas with one string */
+    enum delta template_kind;    /* kind of these deltas */
+    unsigned template_key;       /* key of the block that they are appended to */
 
     unsigned text_key; /* key of the last text, to which citations belong */
     bool has_text;
@@ -334,8 +334,8 @@ static void bedrock_decode_learn(struct ch_decoder *d, struct ch_sv data, unsign
     for (int kind = 0; kind < D_KINDS && x->members == 1 && x->raw.p; kind++) {
         if (!x->of[kind].p)
             continue;
-        st->repeats = (enum delta)kind;
-        st->key = key;
+        st->template_kind = (enum delta)kind;
+        st->template_key = key;
         ch_template_learn(&st->template,
                           &(struct ch_template_event){.data = data, .piece = x->raw});
     }
@@ -346,7 +346,7 @@ static bool bedrock_decode_repeat(struct ch_decoder *d, struct ch_sv data, int *
     struct ch_template_match m;
     if (!ch_template_match(&st->template, data, &d->scratch, &m))
         return false;
-    *rc = bedrock_decode_fold_piece(d, st->key, st->repeats, m.piece);
+    *rc = bedrock_decode_fold_piece(d, st->template_key, st->template_kind, m.piece);
     return true;
 }
 

@@ -104,7 +104,7 @@ static int openai_calls_fold_call(struct ch_openai_calls *calls, struct ch_fold 
     call->name = call->name ? call->name : openai_calls_hash_of(c->name);
     calls->last_key = CH_OPENAI_CALL_KEYS + (unsigned)at;
     calls->fragments++;
-    calls->said = c->extra.n ? ch_sv(NULL, 0) : c->raw;
+    calls->sole = c->extra.n ? ch_sv(NULL, 0) : c->raw;
     CH_BUF_AUTO clean = {0};
     struct ch_sv arguments = c->arguments;
     if (!ch_utf8_valid(arguments)) { /* the bytes of an object were not validated yet */

@@ -20,7 +20,7 @@ struct ch_openai_calls {
     unsigned last_key;  /* key of the last piece */
     /* undecoded arguments of the last piece, if the array contains nothing else; else
      * {NULL,0} */
-    struct ch_sv said;
+    struct ch_sv sole;
     struct ch_buf scratch;
 };
 

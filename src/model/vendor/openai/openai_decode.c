@@ -29,17 +29,17 @@
  * CH_OPENAI_CALL_KEYS on. */
 enum { KEY_REASONING, KEY_TEXT, KEY_REFUSAL, KEY_EXECUTED };
 
-/* The only string of the current chunk. */
-struct said {
+/* The string of a chunk, from which a template is made if the chunk has no other content. */
+struct sole_string {
     struct ch_sv raw[4]; /* its occurrences in the chunk, undecoded */
     size_t n;
     unsigned key; /* key of its block */
-    bool more;    /* the chunk contains more */
+    bool others;  /* the chunk has other content */
 };
 
 struct state {
     struct ch_openai_calls calls;
-    bool unnamed;       /* an empty finish_reason was received: this server sends no reasons */
+    bool no_reasons;    /* an empty finish_reason was received: this server sends no reasons */
     bool native_length; /* a router reports that the model's output was truncated */
     bool unexplained;   /* a whole reply whose finish_reason is null */
     const char *member; /* member that contained the last reasoning */
@@ -51,10 +51,10 @@ struct state {
     struct ch_buf executed; /* calls that the server made, a JSON array */
     struct ch_buf inner; /* scratch for parts of an event */
 
-    struct said said;
-    struct ch_template template; /* template of chunks with one string */
-    unsigned repeats;            /* key of the block it appends to */
-    bool detailed;               /* also appends to the last reasoning detail */
+    struct sole_string sole;     /* of the current chunk */
+    struct ch_template template; /* matches chunks with one string */
+    unsigned template_key;       /* key of the block that the string is appended to */
+    bool template_details;       /* the string is also appended to the last reasoning detail */
 };
 
 static struct state *openai_decode_state_of(struct ch_decoder *d) {
@@ -87,7 +87,7 @@ static enum ch_stop openai_decode_stop_of(struct ch_sv raw) {
 static void openai_decode_finish(struct ch_decoder *d, struct ch_sv raw) {
     struct state *st = openai_decode_state_of(d);
     if (!raw.n) {
-        st->unnamed = true;
+        st->no_reasons = true;
         return;
     }
     d->reply.complete = true;
@@ -110,7 +110,7 @@ static const char *const reasoning_members[] = {"reasoning_content", "reasoning"
 
 /* A string, decoded and undecoded. */
 struct text {
-    struct ch_sv says, raw;
+    struct ch_sv decoded, raw;
 };
 
 struct delta {
@@ -121,7 +121,7 @@ struct delta {
 };
 
 static void openai_decode_take(struct ch_pull *p, struct text *out) {
-    ch_pull_str_raw(p, &out->says, &out->raw);
+    ch_pull_str_raw(p, &out->decoded, &out->raw);
 }
 
 static bool take_reasoning(struct ch_pull *p, struct ch_sv key, struct delta *x) {
@@ -133,8 +133,8 @@ static bool take_reasoning(struct ch_pull *p, struct ch_sv key, struct delta *x)
     return false;
 }
 
-/* Lists and objects beside the text. Null, and an empty list, count as absent. */
-static bool take_beside(struct ch_pull *p, struct ch_sv key, struct delta *x) {
+/* Media, sources and calls that the server made. Null, and an empty list, count as absent. */
+static bool take_extras(struct ch_pull *p, struct ch_sv key, struct delta *x) {
     struct ch_sv json = CH_SV("");
     struct ch_sv *to = ch_sv_is(key, "images")           ? &x->images
                        : ch_sv_is(key, "audio")          ? &x->sound
@@ -158,7 +158,7 @@ static void read_delta(struct ch_pull *p, struct delta *x) {
             if (ch_pull_peek(p) == '[')
                 ch_pull_raw(p, &x->parts);
             else if (ch_pull_peek(p) == '{') /* an answer in a schema: Cloudflare */
-                ch_pull_raw(p, &x->content.says);
+                ch_pull_raw(p, &x->content.decoded);
             else
                 openai_decode_take(p, &x->content);
         } else if (ch_sv_is(key, "tool_calls")) {
@@ -167,21 +167,21 @@ static void read_delta(struct ch_pull *p, struct delta *x) {
             ch_pull_str(p, &x->refusal);
         } else if (ch_sv_is(key, "reasoning_details")) {
             ch_pull_raw(p, &x->details);
-        } else if (!take_beside(p, key, x) && !take_reasoning(p, key, x)) {
+        } else if (!take_extras(p, key, x) && !take_reasoning(p, key, x)) {
             ch_pull_skip(p);
         }
     }
 }
 
-static void note_again(struct said *s, struct ch_sv raw) {
+static void note_again(struct sole_string *s, struct ch_sv raw) {
     if (s->n < CH_LEN(s->raw))
         s->raw[s->n++] = raw;
     else
-        s->more = true;
+        s->others = true;
 }
 
-static void openai_decode_note(struct said *s, unsigned key, struct ch_sv raw) {
-    s->more |= s->n > 0 || !raw.n;
+static void openai_decode_note(struct sole_string *s, unsigned key, struct ch_sv raw) {
+    s->others |= s->n > 0 || !raw.n;
     s->key = key;
     note_again(s, raw);
 }
@@ -189,19 +189,19 @@ static void openai_decode_note(struct said *s, unsigned key, struct ch_sv raw) {
 /* A text that is no string is the source text of an object, whose bytes were not validated. */
 static int openai_decode_fold_text(struct ch_decoder *d, struct text piece) {
     CH_BUF_AUTO clean = {0};
-    openai_decode_note(&openai_decode_state_of(d)->said, KEY_TEXT, piece.raw);
-    if (!piece.raw.n && !ch_utf8_valid(piece.says)) {
-        ch_utf8_add_valid(&clean, piece.says);
-        piece.says = ch_buf_sv(&clean);
+    openai_decode_note(&openai_decode_state_of(d)->sole, KEY_TEXT, piece.raw);
+    if (!piece.raw.n && !ch_utf8_valid(piece.decoded)) {
+        ch_utf8_add_valid(&clean, piece.decoded);
+        piece.decoded = ch_buf_sv(&clean);
     }
-    return ch_fold_text(d->fold, KEY_TEXT, piece.says);
+    return ch_fold_text(d->fold, KEY_TEXT, piece.decoded);
 }
 
 static int openai_decode_fold_reasoning(struct ch_decoder *d, struct text piece,
                                         const char *member) {
     struct state *st = openai_decode_state_of(d);
-    int rc = ch_fold_reasoning(d->fold, KEY_REASONING, piece.says);
-    openai_decode_note(&st->said, KEY_REASONING, piece.raw);
+    int rc = ch_fold_reasoning(d->fold, KEY_REASONING, piece.decoded);
+    openai_decode_note(&st->sole, KEY_REASONING, piece.raw);
     if (rc < 0 || st->member == member)
         return rc;
     st->member = member;
@@ -214,7 +214,7 @@ static int fold_thought(struct ch_decoder *d, struct ch_pull *p) {
     struct text text;
     int rc = CHELA_OK;
     if (ch_pull_peek(p) == '"') {
-        if (ch_pull_str_raw(p, &text.says, &text.raw))
+        if (ch_pull_str_raw(p, &text.decoded, &text.raw))
             rc = openai_decode_fold_reasoning(d, text, CH_OPENAI_THINKING);
         return rc;
     }
@@ -226,7 +226,7 @@ static int fold_thought(struct ch_decoder *d, struct ch_pull *p) {
         while (ch_pull_key(p, &key)) {
             if (!ch_sv_is(key, "text"))
                 ch_pull_skip(p);
-            else if (ch_pull_str_raw(p, &text.says, &text.raw) && rc == CHELA_OK)
+            else if (ch_pull_str_raw(p, &text.decoded, &text.raw) && rc == CHELA_OK)
                 rc = openai_decode_fold_reasoning(d, text, CH_OPENAI_THINKING);
         }
     }
@@ -247,7 +247,7 @@ static int fold_parts(struct ch_decoder *d, struct ch_sv array) {
             continue;
         while (ch_pull_key(&p, &key)) {
             if (ch_sv_is(key, "text")) {
-                if (ch_pull_str_raw(&p, &text.says, &text.raw) && text.says.n)
+                if (ch_pull_str_raw(&p, &text.decoded, &text.raw) && text.decoded.n)
                     rc = openai_decode_fold_text(d, text);
             } else if (ch_sv_is(key, "thinking") || ch_sv_is(key, "summary")) {
                 rc = fold_thought(d, &p);
@@ -260,18 +260,18 @@ static int fold_parts(struct ch_decoder *d, struct ch_sv array) {
 }
 
 /* Details repeat a reasoning member; their text counts only if that member is missing. */
-static int fold_details(struct ch_decoder *d, struct ch_sv array, bool told) {
+static int fold_details(struct ch_decoder *d, struct ch_sv array, bool has_member) {
     struct state *st = openai_decode_state_of(d);
     CH_BUF_AUTO text = {0};
     int rc = ch_details_add(&st->details, array);
-    if (told && st->details.said.n)
-        note_again(&st->said, st->details.said);
-    else if (told)
-        st->said.more = true;
-    if (rc < 0 || told)
+    if (has_member && st->details.sole.n)
+        note_again(&st->sole, st->details.sole);
+    else if (has_member)
+        st->sole.others = true;
+    if (rc < 0 || has_member)
         return rc;
     ch_details_text(array, &text);
-    return openai_decode_fold_reasoning(d, (struct text){ch_buf_sv(&text), st->details.said},
+    return openai_decode_fold_reasoning(d, (struct text){ch_buf_sv(&text), st->details.sole},
                                         reasoning_members[1]);
 }
 
@@ -279,8 +279,8 @@ static int fold_calls(struct ch_decoder *d, struct ch_sv array, bool whole) {
     struct state *st = openai_decode_state_of(d);
     st->calls.fragments = 0;
     int rc = ch_openai_fold_calls(&st->calls, d->fold, array, whole);
-    openai_decode_note(&st->said, st->calls.last_key, st->calls.said);
-    st->said.more |= st->calls.fragments != 1;
+    openai_decode_note(&st->sole, st->calls.last_key, st->calls.sole);
+    st->sole.others |= st->calls.fragments != 1;
     return rc;
 }
 
@@ -296,7 +296,7 @@ static void replace_list(struct ch_buf *to, struct ch_sv json) {
 }
 
 /* Adds images, sound, and the sources of the reply. */
-static int fold_beside(struct ch_decoder *d, const struct delta *x) {
+static int fold_extras(struct ch_decoder *d, const struct delta *x) {
     struct state *st = openai_decode_state_of(d);
     struct ch_sv words = CH_SV("");
     int rc = CHELA_OK;
@@ -311,27 +311,27 @@ static int fold_beside(struct ch_decoder *d, const struct delta *x) {
         rc = ch_openai_fold_images(&st->media, d->fold, x->images, &st->inner);
     if (rc == CHELA_OK && x->sound.n)
         rc = ch_openai_fold_sound(&st->media, d->fold, x->sound, &st->inner, &words);
-    if (rc == CHELA_OK && words.n && !x->content.says.n)
+    if (rc == CHELA_OK && words.n && !x->content.decoded.n)
         rc = ch_fold_text(d->fold, KEY_TEXT, words);
-    st->said.more |= x->images.n || x->sound.n || x->annotations.n || x->executed.n;
+    st->sole.others |= x->images.n || x->sound.n || x->annotations.n || x->executed.n;
     return rc;
 }
 
 static int openai_decode_fold_delta(struct ch_decoder *d, const struct delta *x, bool whole) {
     int rc = CHELA_OK;
-    bool told = false; /* some servers send the same reasoning under two names */
+    bool found = false; /* some servers send the same reasoning under two names */
     for (size_t i = 0; i < CH_LEN(reasoning_members); i++) {
-        if (!x->reasoning[i].says.n)
+        if (!x->reasoning[i].decoded.n)
             continue;
-        if (told)
-            note_again(&openai_decode_state_of(d)->said, x->reasoning[i].raw);
+        if (found)
+            note_again(&openai_decode_state_of(d)->sole, x->reasoning[i].raw);
         else
             rc = openai_decode_fold_reasoning(d, x->reasoning[i], reasoning_members[i]);
-        told = true;
+        found = true;
     }
     if (rc == CHELA_OK && x->details.n)
-        rc = fold_details(d, x->details, told);
-    if (rc == CHELA_OK && x->content.says.n)
+        rc = fold_details(d, x->details, found);
+    if (rc == CHELA_OK && x->content.decoded.n)
         rc = openai_decode_fold_text(d, x->content);
     if (rc == CHELA_OK && x->parts.n)
         rc = fold_parts(d, x->parts);
@@ -339,7 +339,7 @@ static int openai_decode_fold_delta(struct ch_decoder *d, const struct delta *x,
         rc = ch_fold_refusal(d->fold, KEY_REFUSAL, x->refusal);
     if (rc == CHELA_OK && x->calls.n)
         rc = fold_calls(d, x->calls, whole);
-    return rc == CHELA_OK ? fold_beside(d, x) : rc;
+    return rc == CHELA_OK ? fold_extras(d, x) : rc;
 }
 
 /* --- chunks */
@@ -416,25 +416,25 @@ static void finish_whole(struct ch_decoder *d, const struct choice *c) {
 }
 
 static bool is_empty_delta(const struct delta *x) {
-    bool empty = !x->content.says.n && !x->refusal.n && !x->parts.n && !x->calls.n &&
+    bool empty = !x->content.decoded.n && !x->refusal.n && !x->parts.n && !x->calls.n &&
                  !x->details.n && !x->images.n && !x->sound.n;
     for (size_t i = 0; i < CH_LEN(reasoning_members); i++)
-        empty &= !x->reasoning[i].says.n;
+        empty &= !x->reasoning[i].decoded.n;
     return empty;
 }
 
 /* Some servers (Perplexity) send the reply so far in `message` beside every delta, and the
  * whole reply beside an empty one. Drop from the message the part that was received. */
 static void drop_received(struct ch_decoder *d, struct delta *x) {
-    struct ch_sv have = ch_fold_block_text(d->fold, KEY_TEXT), text = x->content.says;
+    struct ch_sv have = ch_fold_block_text(d->fold, KEY_TEXT), text = x->content.decoded;
     bool reasoned = ch_fold_has(d->fold, CH_BLOCK_REASONING);
     if (have.n) {
         bool extends = text.n > have.n && memcmp(text.p, have.p, have.n) == 0;
-        x->content.says = extends ? ch_sv(text.p + have.n, text.n - have.n) : CH_SV("");
+        x->content.decoded = extends ? ch_sv(text.p + have.n, text.n - have.n) : CH_SV("");
         x->parts = CH_SV("");
     }
     for (size_t i = 0; i < CH_LEN(reasoning_members) && reasoned; i++)
-        x->reasoning[i].says = CH_SV("");
+        x->reasoning[i].decoded = CH_SV("");
     if (reasoned)
         x->details = CH_SV("");
     if (ch_fold_has(d->fold, CH_BLOCK_REFUSAL))
@@ -563,24 +563,24 @@ static bool is_done(struct ch_decoder *d) {
     bool content = st->calls.n || st->media.images || st->media.sound ||
                    ch_fold_has(d->fold, CH_BLOCK_TEXT) ||
                    ch_fold_has(d->fold, CH_BLOCK_REFUSAL);
-    return d->recognised && (content || st->unnamed) && !ch_fold_ends_cut(d->fold);
+    return d->recognised && (content || st->no_reasons) && !ch_fold_ends_cut(d->fold);
 }
 
 /* --- repeated chunks */
 
 static void openai_decode_learn(struct ch_decoder *d, struct ch_sv data, const struct chunk *c) {
     struct state *st = openai_decode_state_of(d);
-    const struct said *said = &st->said;
+    const struct sole_string *sole = &st->sole;
     const struct choice *x = &c->choice;
     struct ch_template_event e = {.data = data, .figures = c->usage, .unread = &c->unread};
-    if (said->more || !said->n || c->has_error || x->message.n || x->usage.n || x->error.n ||
+    if (sole->others || !sole->n || c->has_error || x->message.n || x->usage.n || x->error.n ||
         x->logprobs.n || x->reason.n || x->native.n || x->delta.refusal.n)
         return;
-    st->repeats = said->key;
-    st->detailed = x->delta.details.n > 0;
-    e.piece = said->raw[0];
-    for (size_t i = 1; i < said->n; i++)
-        e.again[i - 1] = said->raw[i];
+    st->template_key = sole->key;
+    st->template_details = x->delta.details.n > 0;
+    e.piece = sole->raw[0];
+    for (size_t i = 1; i < sole->n; i++)
+        e.again[i - 1] = sole->raw[i];
     ch_template_learn(&st->template, &e);
 }
 
@@ -593,13 +593,13 @@ static bool openai_decode_repeat(struct ch_decoder *d, struct ch_sv data, int *r
     openai_decode_set_usage(d, m.figures);
     if (!piece.n)
         *rc = CHELA_OK;
-    else if (st->repeats == KEY_TEXT)
+    else if (st->template_key == KEY_TEXT)
         *rc = ch_fold_text(d->fold, KEY_TEXT, piece);
-    else if (st->repeats == KEY_REASONING)
+    else if (st->template_key == KEY_REASONING)
         *rc = ch_fold_reasoning(d->fold, KEY_REASONING, piece);
     else
-        *rc = ch_fold_call(d->fold, st->repeats, CH_SV(""), CH_SV(""), piece);
-    if (*rc == CHELA_OK && st->detailed)
+        *rc = ch_fold_call(d->fold, st->template_key, CH_SV(""), CH_SV(""), piece);
+    if (*rc == CHELA_OK && st->template_details)
         *rc = ch_details_add_like(&st->details, piece);
     return true;
 }
@@ -619,7 +619,7 @@ static int openai_decode_on_event(struct ch_decoder *d, struct ch_sv name CH_UNU
     }
     if (!openai_decode_read_chunk(d, data, &c))
         return ch_decode_malformed(err);
-    st->said = (struct said){0};
+    st->sole = (struct sole_string){0};
     rc = openai_decode_use_chunk(d, data, &c, err);
     if (rc == CHELA_OK)
         openai_decode_learn(d, data, &c);

@@ -91,7 +91,7 @@ static int reasoning_details_add_piece(struct ch_details *d, const struct piece 
     ch_buf_add_sv(&last->text, last->summary ? p->summary : p->text);
     ch_buf_add_sv(&last->signature, p->signature);
     bool one = last->joins && !p->signature.n && !(p->text.n && p->summary.n);
-    d->said = one ? p->raw : ch_sv(NULL, 0);
+    d->sole = one ? p->raw : ch_sv(NULL, 0);
     return CHELA_OK;
 }
 
@@ -109,7 +109,7 @@ int ch_details_add(struct ch_details *d, struct ch_sv array) {
     struct ch_sv json;
     int rc = CHELA_OK;
     size_t n = 0;
-    d->said = ch_sv(NULL, 0);
+    d->sole = ch_sv(NULL, 0);
     ch_pull_init(&p, array, &outer);
     if (ch_pull_enter(&p, '['))
         for (; rc == CHELA_OK && ch_pull_item(&p) && ch_pull_raw(&p, &json); n++) {
@@ -117,7 +117,7 @@ int ch_details_add(struct ch_details *d, struct ch_sv array) {
             rc = reasoning_details_add_piece(d, &piece, json);
         }
     if (n != 1)
-        d->said = ch_sv(NULL, 0);
+        d->sole = ch_sv(NULL, 0);
     return rc;
 }
 

@@ -15,7 +15,7 @@ struct ch_details {
     size_t bytes;
     /* undecoded text of the array added last, if the array contains one unfinished text and
      * nothing else; else {NULL,0} */
-    struct ch_sv said;
+    struct ch_sv sole;
 };
 
 void ch_details_release(struct ch_details *d);

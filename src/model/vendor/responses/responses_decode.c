@@ -27,10 +27,10 @@
 
 struct state {
     struct ch_responses_items items;
-    unsigned last;                   /* index of the last item */
-    struct ch_template template;     /* template of deltas */
-    enum ch_responses_delta repeats; /* target of the learnt delta */
-    unsigned key;                    /* key of its block */
+    unsigned last;                         /* index of the last item */
+    struct ch_template template;           /* matches deltas */
+    enum ch_responses_delta template_kind; /* kind of these deltas */
+    unsigned template_key;                 /* key of the block that they are appended to */
 };
 
 static struct state *responses_decode_state_of(struct ch_decoder *d) {
@@ -152,11 +152,11 @@ static void add_logprobs(struct ch_decoder *d, struct ch_sv json) {
         }
 }
 
-/* Apply the whole reply. `said` is its status according to the event. */
-static int use_response(struct ch_decoder *d, const struct response *r, struct ch_sv said,
+/* Apply the whole reply. event_status is its status according to the event. */
+static int use_response(struct ch_decoder *d, const struct response *r, struct ch_sv event_status,
                         struct chela_error *err) {
     struct state *st = responses_decode_state_of(d);
-    struct ch_sv status = r->status.n ? r->status : said;
+    struct ch_sv status = r->status.n ? r->status : event_status;
     bool completed = ch_sv_is(status, "completed") || ch_sv_is(status, "complete");
     bool incomplete = ch_sv_is(status, "incomplete");
     responses_decode_set_model(d, r->model);
@@ -267,8 +267,8 @@ static void responses_decode_learn(struct ch_decoder *d, struct ch_sv data, stru
     struct state *st = responses_decode_state_of(d);
     if (!piece.n || kind == CH_DELTA_REFUSAL || !find_piece(data, &piece))
         return;
-    st->repeats = kind;
-    st->key = key;
+    st->template_kind = kind;
+    st->template_key = key;
     ch_template_learn(&st->template, &(struct ch_template_event){.data = data, .piece = piece});
 }
 
@@ -277,12 +277,12 @@ static bool responses_decode_repeat(struct ch_decoder *d, struct ch_sv data, int
     struct ch_template_match m;
     if (!ch_template_match(&st->template, data, &d->scratch, &m))
         return false;
-    if (st->repeats == CH_DELTA_TEXT)
-        *rc = ch_fold_text(d->fold, st->key, m.piece);
-    else if (st->repeats == CH_DELTA_REASONING)
-        *rc = ch_fold_reasoning(d->fold, st->key, m.piece);
+    if (st->template_kind == CH_DELTA_TEXT)
+        *rc = ch_fold_text(d->fold, st->template_key, m.piece);
+    else if (st->template_kind == CH_DELTA_REASONING)
+        *rc = ch_fold_reasoning(d->fold, st->template_key, m.piece);
     else
-        *rc = ch_fold_call(d->fold, st->key, CH_SV(""), CH_SV(""), m.piece);
+        *rc = ch_fold_call(d->fold, st->template_key, CH_SV(""), CH_SV(""), m.piece);
     return true;
 }
 
