@@ -127,7 +127,7 @@ int ch_exchange_write(struct ch_exchange *x, struct ch_sv bytes) {
         return CHELA_ESTATE;
     if (bytes.n == 0 || x->headless)
         return 0;
-    if (!x->heard && x->carrier->lag(x) > CH_LIMIT_CLIENT_BUFFER) {
+    if (!x->on_bytes && x->carrier->lag(x) > CH_LIMIT_CLIENT_BUFFER) {
         ch_exchange_leave_soon(x);
         return CHELA_ELIMIT;
     }
@@ -149,18 +149,18 @@ bool ch_exchange_can_upgrade(const struct ch_exchange *x) {
 }
 
 void ch_exchange_upgrade(struct ch_exchange *x,
-                         void (*heard)(struct ch_exchange *, struct ch_sv, void *), void *user) {
+                         void (*on_bytes)(struct ch_exchange *, struct ch_sv, void *), void *user) {
     if (!begin_answer(x))
         return;
     x->carrier->upgrade(x);
     exchange_begin_stream(x);
-    x->heard = heard;
-    x->hearer = user;
+    x->on_bytes = on_bytes;
+    x->on_bytes_user = user;
 }
 
 void ch_exchange_answered(struct ch_exchange *x) {
     x->gone = NULL;
-    x->heard = NULL;
+    x->on_bytes = NULL;
     x->phase = CH_ANSWER;
     release_opening(x);
 }

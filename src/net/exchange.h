@@ -105,8 +105,8 @@ struct ch_exchange {
     void (*gone)(struct ch_exchange *x, void *user);
     void *user;
     /* Receives the bytes after an upgrade; NULL: not upgraded. */
-    void (*heard)(struct ch_exchange *x, struct ch_sv bytes, void *user);
-    void *hearer;
+    void (*on_bytes)(struct ch_exchange *x, struct ch_sv bytes, void *user);
+    void *on_bytes_user;
 };
 
 /* --- exchange.c, for carriers */

@@ -356,8 +356,8 @@ static void h1_feed(struct h1 *h, struct ch_sv bytes) {
             ch_exchange_show_request(x);
         }
     }
-    if (bytes.n && x->heard && !x->left)
-        x->heard(x, bytes, x->hearer);
+    if (bytes.n && x->on_bytes && !x->left)
+        x->on_bytes(x, bytes, x->on_bytes_user);
     else if (bytes.n && !x->left && x->phase != CH_CLOSED)
         keep_ahead(h, bytes);
 }
@@ -381,13 +381,13 @@ static void recognise(struct h1 *h, struct ch_sv bytes) {
     ch_buf_add_sv(&h->ahead, bytes);
     if (!h->spoken)
         return;
-    struct ch_buf said = h->ahead;
+    struct ch_buf ahead = h->ahead;
     h->ahead = (struct ch_buf){0};
     if (alike)
-        switch_to_h2(h, ch_buf_sv(&said));
+        switch_to_h2(h, ch_buf_sv(&ahead));
     else
-        h1_feed(h, ch_buf_sv(&said));
-    ch_buf_release(&said);
+        h1_feed(h, ch_buf_sv(&ahead));
+    ch_buf_release(&ahead);
 }
 
 static void h1_on_bytes(struct ch_wire *w, struct ch_sv bytes) {

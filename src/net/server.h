@@ -104,11 +104,11 @@ void ch_exchange_end(struct ch_exchange *x);
 size_t ch_exchange_lag(const struct ch_exchange *x);
 /* Upgrade: answer 101 with the headers added so far. Afterwards write sends
  * bytes as they are, without a bound: the caller watches the lag. Received
- * bytes go to `heard`, which may end the exchange. Only possible where the
+ * bytes go to `on_bytes`, which may end the exchange. Only possible where the
  * connection carries one exchange: not over HTTP/2. */
 bool ch_exchange_can_upgrade(const struct ch_exchange *x);
 void ch_exchange_upgrade(struct ch_exchange *x,
-                         void (*heard)(struct ch_exchange *x, struct ch_sv bytes, void *user),
+                         void (*on_bytes)(struct ch_exchange *x, struct ch_sv bytes, void *user),
                          void *user);
 /* Close the client's connection; `gone` follows. */
 void ch_exchange_expel(struct ch_exchange *x);

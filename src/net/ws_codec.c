@@ -197,19 +197,19 @@ static bool is_code(unsigned code) {
            (code >= 3000 && code <= 4999);
 }
 
-static int check_goodbye(struct ch_ws_reader *r, struct ch_sv said, struct chela_error *err) {
-    if (!said.n)
+static int check_close(struct ch_ws_reader *r, struct ch_sv payload, struct chela_error *err) {
+    if (!payload.n)
         return 0;
-    if (said.n == 1)
+    if (payload.n == 1)
         return ws_codec_broken(err, "truncated close code");
-    if (!is_code((unsigned)(unsigned char)said.p[0] << 8 | (unsigned char)said.p[1]))
+    if (!is_code((unsigned)(unsigned char)payload.p[0] << 8 | (unsigned char)payload.p[1]))
         return ws_codec_broken(err, "invalid close code");
-    return ch_utf8_valid(ch_sv(said.p + 2, said.n - 2)) ? 0 : not_text(r, err);
+    return ch_utf8_valid(ch_sv(payload.p + 2, payload.n - 2)) ? 0 : not_text(r, err);
 }
 
 static int end_control(struct ch_ws_reader *r, enum ch_ws_kind kind, struct chela_error *err) {
     struct ch_sv payload = ch_buf_sv(&r->control);
-    int rc = kind == CH_WS_CLOSE ? check_goodbye(r, payload, err) : 0;
+    int rc = kind == CH_WS_CLOSE ? check_close(r, payload, err) : 0;
     if (rc < 0)
         return rc;
     r->stopped = !r->fn(kind, payload, r->user);

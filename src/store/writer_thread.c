@@ -269,7 +269,7 @@ static void finish_job(struct writer *w, struct job *job) {
 static struct job *writer_renew(struct writer *w) {
     CH_AUTOFREE struct chela_store_change *changes = ch_alloc((w->nleases + 1) * sizeof(*changes));
     struct chela_error err = {0};
-    struct job *told = NULL;
+    struct job *lost = NULL;
     int64_t asked = ch_writer_boot_ms();
 
     for (size_t i = 0; i < w->nleases; i++)
@@ -296,10 +296,10 @@ static struct job *writer_renew(struct writer *w) {
         job->lost = w->leases[i].log;
         job->rc = ch_fail(&job->err, CHELA_EPERM, "session '%s' was taken over by another process",
                           job->lost->key);
-        job->next = told;
-        told = job;
+        job->next = lost;
+        lost = job;
     }
-    return told;
+    return lost;
 }
 
 static bool writer_wait_for_work(struct writer *w, const struct timespec *beat) {
@@ -322,13 +322,13 @@ static void beat_if_due(struct writer *w, struct timespec *beat) {
     if (now.tv_sec < beat->tv_sec || w->gone)
         return;
     pthread_mutex_unlock(&w->lock);
-    struct job *told = writer_renew(w);
+    struct job *lost = writer_renew(w);
     next_beat(beat);
     pthread_mutex_lock(&w->lock);
-    while (told) {
-        struct job *next = told->next;
-        finish_job(w, told);
-        told = next;
+    while (lost) {
+        struct job *next = lost->next;
+        finish_job(w, lost);
+        lost = next;
     }
 }
 

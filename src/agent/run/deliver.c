@@ -96,7 +96,7 @@ bool ch_deliver_waiting(chela_run *run, bool had_ended, struct ch_sv complaint) 
         return false;
     if (run->m.sum_up && !remark(run, ch_sv_str(ch_reason_name(run->m.closing)), closing_text))
         return false;
-    run->m.nudge = run->m.reask = run->m.caution = run->m.sum_up = false; /* told */
+    run->m.nudge = run->m.reask = run->m.caution = run->m.sum_up = false;
     bool steered = run->steering.n > 0;
     while (run->steering.n > 0)
         if (!deliver_next(run, &run->steering, CHELA_EV_STEERING))

@@ -11,19 +11,19 @@
 
 /* --- limits ------------------------------------------------------------------------ */
 
-/* The limit of a child's counter: its own limit, or the use that the parent knows of (told) plus
- * the rest of the parent's limit, if that is smaller. Negative: no limit. */
-static int64_t tighter(int64_t own, int64_t told, int64_t above, int64_t used_above) {
+/* The limit of a child's counter: its own limit, or `counted` plus the rest of the parent's limit,
+ * if that is smaller. counted: the child's use that used_above includes. Negative: no limit. */
+static int64_t tighter(int64_t own, int64_t counted, int64_t above, int64_t used_above) {
     if (above < 0)
         return own;
-    int64_t most = told + CH_MAX(above - used_above, 0);
+    int64_t most = counted + CH_MAX(above - used_above, 0);
     return own < 0 ? most : CH_MIN(own, most);
 }
 
-static double tighter_cost(double own, double told, double above, double used_above) {
+static double tighter_cost(double own, double counted, double above, double used_above) {
     if (above < 0)
         return own;
-    double most = told + CH_MAX(above - used_above, 0);
+    double most = counted + CH_MAX(above - used_above, 0);
     return own < 0 ? most : CH_MIN(own, most);
 }
 
@@ -43,18 +43,18 @@ void ch_parent_bound_child(chela_run *run, chela_run *above) {
     const struct ch_run *up = &above->m;
     const struct ch_child_run *child = run->session->child;
     const struct ch_spent role = {.usage = m->usage, .cost = m->cost};
-    const struct ch_spent *told = child ? &child->spent : &role;
-    m->limits.token_budget = tighter(own->token_budget, tokens(&told->usage),
+    const struct ch_spent *counted = child ? &child->spent : &role;
+    m->limits.token_budget = tighter(own->token_budget, tokens(&counted->usage),
                                      up->limits.token_budget, tokens(&up->usage));
     m->limits.cost_budget =
-        tighter_cost(own->cost_budget, told->cost, up->limits.cost_budget, up->cost);
+        tighter_cost(own->cost_budget, counted->cost, up->limits.cost_budget, up->cost);
     if (!child) /* turns of a role are not counted */
         return;
-    m->limits.max_turns = tighter(own->max_turns, told->turns, up->limits.max_turns,
+    m->limits.max_turns = tighter(own->max_turns, counted->turns, up->limits.max_turns,
                                   (int64_t)up->turns + up->below.turns);
-    m->limits.max_tool_calls = tighter(own->max_tool_calls, told->tool_calls,
-                                       up->limits.max_tool_calls,
-                                       (int64_t)up->tool_calls + up->below.tool_calls);
+    m->limits.max_tool_calls =
+        tighter(own->max_tool_calls, counted->tool_calls, up->limits.max_tool_calls,
+                (int64_t)up->tool_calls + up->below.tool_calls);
 }
 
 static void add_spent(struct ch_spent *to, const struct ch_spent *s) {

@@ -714,17 +714,17 @@ bool ch_think_in_flight(const chela_run *run) {
 /* Keeps the text of the decoded reply that the host has seen. */
 static void keep_seen(chela_run *run) {
     CH_BUF_AUTO text = {0};
-    const struct ch_msg *said = run->turn->decoder->reply.msg;
-    for (uint32_t i = 0; said && i < said->nblocks; i++)
-        if (said->blocks[i].type == CH_BLOCK_TEXT)
-            ch_buf_add_sv(&text, said->blocks[i].text);
+    const struct ch_msg *reply = run->turn->decoder->reply.msg;
+    for (uint32_t i = 0; reply && i < reply->nblocks; i++)
+        if (reply->blocks[i].type == CH_BLOCK_TEXT)
+            ch_buf_add_sv(&text, reply->blocks[i].text);
     text.n = ch_utf8_cut(ch_buf_sv(&text), text.n - CH_MIN(text.n, run->turn->unseen)).n;
     if (ch_sv_trim(ch_buf_sv(&text)).n == 0)
         return;
     ch_run_outcome_text(run, ch_buf_sv(&text));
     CH_BUF_LIT(&text, INTERRUPTED);
     struct ch_block block = {.type = CH_BLOCK_TEXT, .text = ch_buf_sv(&text)};
-    struct ch_msg *m = ch_msg_like(said, CH_MSG_ASSISTANT, &block, 1);
+    struct ch_msg *m = ch_msg_like(reply, CH_MSG_ASSISTANT, &block, 1);
     ch_run_journal_message(run, m);
     ch_transcript_add(&run->session->transcript, m); /* a full history must not keep the run from
                                                         ending */

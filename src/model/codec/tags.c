@@ -101,12 +101,12 @@ static void tags_put(struct ch_tags *t, struct ch_sv piece) {
         t->sink->text(piece, t->user);
 }
 
-static void put_said(struct ch_tags *t) {
-    if (!t->said.n)
+static void put_pending(struct ch_tags *t) {
+    if (!t->pending.n)
         return;
-    tags_put(t, t->said);
-    ch_buf_add(&t->space, t->said.p + t->said.n, t->after);
-    t->said.n = t->after = 0;
+    tags_put(t, t->pending);
+    ch_buf_add(&t->space, t->pending.p + t->pending.n, t->pending_space);
+    t->pending.n = t->pending_space = 0;
 }
 
 static size_t without_space(struct ch_sv s) {
@@ -119,26 +119,26 @@ static size_t without_space(struct ch_sv s) {
  * are emitted as one. */
 static void tags_say(struct ch_tags *t, struct ch_sv piece) {
     size_t n = without_space(piece);
-    if (t->said.n && piece.p == t->said.p + t->said.n + t->after) {
-        t->said.n += n ? t->after + n : 0;
-        t->after = n ? piece.n - n : t->after + piece.n;
+    if (t->pending.n && piece.p == t->pending.p + t->pending.n + t->pending_space) {
+        t->pending.n += n ? t->pending_space + n : 0;
+        t->pending_space = n ? piece.n - n : t->pending_space + piece.n;
         return;
     }
-    put_said(t);
+    put_pending(t);
     size_t skip = t->skip_space ? CH_MIN(leading_space(piece), n) : 0;
     if (n) {
         t->skip_space = false;
         tags_put(t, ch_buf_sv(&t->space));
         ch_buf_clear(&t->space);
-        t->said = ch_sv(piece.p + skip, n - skip);
-        t->after = piece.n - n;
+        t->pending = ch_sv(piece.p + skip, n - skip);
+        t->pending_space = piece.n - n;
     } else if (!t->skip_space) {
         ch_buf_add_sv(&t->space, piece);
     }
 }
 
 static void tags_enter(struct ch_tags *t, int state) {
-    put_said(t);
+    put_pending(t);
     ch_buf_clear(&t->space);
     t->skip_space = true;
     t->line_start = t->lead = true; /* another tag may follow a tag */
@@ -582,7 +582,7 @@ static size_t tags_run(struct ch_tags *t, struct ch_sv s, bool ended) {
             break;
         at += n;
     }
-    put_said(t);
+    put_pending(t);
     return at;
 }
 

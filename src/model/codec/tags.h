@@ -44,8 +44,8 @@ struct ch_tags {
     const char *closer; /* closing tag of the open reasoning or call */
     struct ch_buf hold; /* text not yet classified */
     struct ch_buf space; /* white space that counts only if text follows */
-    struct ch_sv said;   /* text of the current piece still to be emitted */
-    size_t after;        /* bytes of white space after it */
+    struct ch_sv pending; /* text of the current piece still to be emitted */
+    size_t pending_space; /* bytes of white space after `pending` */
     struct ch_buf body; /* text of the open call */
     unsigned ncalls;
     bool skip_space;     /* skip white space after a tag */

@@ -79,7 +79,7 @@ static void ask_next(struct ch_context_window *w) {
 
 static struct ch_context_window *context_window_find(struct ch_providers *ps,
                                                      const struct ch_target *t) {
-    struct ch_context_window *w = ps->heard;
+    struct ch_context_window *w = ps->reported;
     while (w && (strcmp(w->base_url, t->base_url) != 0 || strcmp(w->model, t->model) != 0))
         w = w->next;
     if (w)
@@ -89,8 +89,8 @@ static struct ch_context_window *context_window_find(struct ch_providers *ps,
     w->base_url = ch_strdup(t->base_url);
     w->model = ch_strdup(t->model);
     w->again = context_window_now(w);
-    w->next = ps->heard;
-    ps->heard = w;
+    w->next = ps->reported;
+    ps->reported = w;
     return w;
 }
 
@@ -100,9 +100,9 @@ void ch_context_window_ask(struct ch_providers *ps, struct ch_target *t, int64_t
     bool network = t->transport == ch_http_transport(ps->http);
     if (!network || ch_target_window(t) || !t->local)
         return;
-    if (!t->heard)
-        t->heard = context_window_find(ps, t);
-    struct ch_context_window *w = t->heard;
+    if (!t->reported)
+        t->reported = context_window_find(ps, t);
+    struct ch_context_window *w = t->reported;
     if (w->tokens || w->target || now < w->again)
         return;
     w->target = t;
@@ -115,7 +115,7 @@ int64_t ch_context_window_of(const struct ch_context_window *w) {
 }
 
 void ch_context_window_leave(const struct ch_target *t) {
-    struct ch_context_window *w = t->heard;
+    struct ch_context_window *w = t->reported;
     if (!w || w->target != t)
         return;
     ch_transport_cancel(t->transport, CH_TAKE(w->call));

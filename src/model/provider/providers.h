@@ -53,7 +53,7 @@ struct ch_providers {
     struct ch_model_conf *model_quirks;     /* owned; the oldest first */
     struct ch_cooldowns cooldowns;
     /* owned: sizes that local servers reported (context_window.h) */
-    struct ch_context_window *heard;
+    struct ch_context_window *reported;
 };
 
 /* Frees the settings. Call ch_context_windows_free before. */

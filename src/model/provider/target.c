@@ -281,7 +281,7 @@ int ch_target_new(struct ch_providers *ps, const char *spec, const struct ch_tar
 int64_t ch_target_window(const struct ch_target *t) {
     if (t->window)
         return t->window;
-    return t->listed ? t->listed : ch_context_window_of(t->heard);
+    return t->listed ? t->listed : ch_context_window_of(t->reported);
 }
 
 void ch_target_free(struct ch_target *t) {

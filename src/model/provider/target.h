@@ -26,7 +26,7 @@ struct ch_target {
     struct ch_aws *aws;           /* owned; NULL: nothing is signed */
     struct ch_transport *transport;
     struct ch_shared_head *head; /* URL and headers of the last request of a run; NULL: none yet */
-    struct ch_context_window *heard; /* context window that the server reported; NULL: not asked */
+    struct ch_context_window *reported; /* the server's own figure; NULL: not asked */
 };
 
 struct ch_target_opts { /* members that are set override the provider's configuration */

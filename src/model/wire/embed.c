@@ -23,7 +23,7 @@ struct ch_embed {
     int status;
     ch_embed_fn *fn;
     void *user;
-    struct ch_embed_observer *const *observer; /* NULL: nobody heard of the begin */
+    struct ch_embed_observer *const *observer; /* that was told of the begin; NULL: none */
     struct ch_embed_record record;             /* for the observer */
 };
 

@@ -141,10 +141,10 @@ static void anthropic_encode_write_output_config(const struct ch_model_request *
     if (effort)
         ch_jw_kcstr(w, "effort", effort);
     if (req->output_schema.n) {
-        bool said = ch_encode_strict(req->output_schema, CH_CLEAN_ANTHROPIC_STRICT, &strict);
+        bool converted = ch_encode_strict(req->output_schema, CH_CLEAN_ANTHROPIC_STRICT, &strict);
         ch_jw_kbegin(w, "format", '{');
         ch_jw_kcstr(w, "type", "json_schema");
-        ch_jw_kraw(w, "schema", said ? ch_buf_sv(&strict) : req->output_schema);
+        ch_jw_kraw(w, "schema", converted ? ch_buf_sv(&strict) : req->output_schema);
         ch_jw_end(w, '}');
     }
     ch_jw_end(w, '}');

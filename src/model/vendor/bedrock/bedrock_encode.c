@@ -319,14 +319,14 @@ static void bedrock_encode_write_output_config(const struct ch_model_request *re
     CH_BUF_AUTO strict = {0};
     if (!req->output_schema.n)
         return;
-    bool said = ch_encode_strict(req->output_schema, CH_CLEAN_ANTHROPIC_STRICT, &strict);
+    bool converted = ch_encode_strict(req->output_schema, CH_CLEAN_ANTHROPIC_STRICT, &strict);
     ch_jw_kbegin(w, "outputConfig", '{');
     ch_jw_kbegin(w, "textFormat", '{');
     ch_jw_kcstr(w, "type", "json_schema");
     ch_jw_kbegin(w, "structure", '{');
     ch_jw_kbegin(w, "jsonSchema", '{');
     ch_jw_kcstr(w, "name", "answer");
-    ch_jw_kstr(w, "schema", said ? ch_buf_sv(&strict) : req->output_schema);
+    ch_jw_kstr(w, "schema", converted ? ch_buf_sv(&strict) : req->output_schema);
     for (int i = 0; i < 4; i++)
         ch_jw_end(w, '}');
 }

@@ -27,8 +27,8 @@
 /* Write the schema in the supported subset; arguments are validated against the original. */
 static void gemini_encode_write_schema(struct ch_jw *w, const char *key, struct ch_sv schema) {
     CH_BUF_AUTO clean = {0};
-    bool said = ch_encode_strict(schema, CH_CLEAN_GEMINI_JSON, &clean);
-    ch_jw_kraw(w, key, said ? ch_buf_sv(&clean) : schema);
+    bool converted = ch_encode_strict(schema, CH_CLEAN_GEMINI_JSON, &clean);
+    ch_jw_kraw(w, key, converted ? ch_buf_sv(&clean) : schema);
 }
 
 /* A function without parameters is sent without a schema, because some models reject an

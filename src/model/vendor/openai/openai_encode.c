@@ -436,76 +436,77 @@ static void write_thinking_content(const struct ch_block *reasoning, struct ch_s
 }
 
 /* The content of an assistant message besides its reasoning. */
-struct said {
-    struct ch_buf text, refusal;
-    bool silent, calls;
+struct content {
+    struct ch_buf text, refusal; /* owned */
+    bool blank;                  /* text has no character but white space */
+    bool calls;                  /* the message has tool calls */
 };
 
-static struct said said_of(const struct ch_msg *m) {
-    struct said s = {0};
-    join_blocks(m, CH_BLOCK_TEXT, &s.text);
-    join_blocks(m, CH_BLOCK_REFUSAL, &s.refusal);
+static struct content content_of(const struct ch_msg *m) {
+    struct content c = {0};
+    join_blocks(m, CH_BLOCK_TEXT, &c.text);
+    join_blocks(m, CH_BLOCK_REFUSAL, &c.refusal);
     for (uint32_t i = 0; i < m->nblocks; i++)
-        s.calls |= m->blocks[i].type == CH_BLOCK_TOOL_CALL;
-    s.silent = ch_is_blank(ch_buf_sv(&s.text));
-    return s;
+        c.calls |= m->blocks[i].type == CH_BLOCK_TOOL_CALL;
+    c.blank = ch_is_blank(ch_buf_sv(&c.text));
+    return c;
 }
 
 static void write_assistant(const struct ch_model_request *req, const struct ch_msg *m,
-                            const struct said *s, struct ch_buf *out) {
+                            const struct content *c, struct ch_buf *out) {
     bool own = openai_encode_is_own(req, m), turns = openai_encode_has_quirk(req, CH_Q_ALTERNATE);
     const struct ch_block *reasoning = find_reasoning(m);
     bool parts =
         own && reasoning && reasoning->text.n && ch_sv_is(reasoning->name, CH_OPENAI_THINKING);
-    bool open = turns && !parts && !s->calls && !s->refusal.n;
+    bool open = turns && !parts && !c->calls && !c->refusal.n;
     struct ch_jw w = begin_message(req, out, "assistant");
     if (open)
         openai_encode_write_reasoning(req, m, own, &w);
     if (parts)
-        write_thinking_content(reasoning, ch_buf_sv(&s->text), &w);
-    else if (!s->silent || openai_encode_has_quirk(req, CH_Q_STRING_CONTENT))
-        ch_jw_kstr(&w, "content", ch_buf_sv(&s->text));
+        write_thinking_content(reasoning, ch_buf_sv(&c->text), &w);
+    else if (!c->blank || openai_encode_has_quirk(req, CH_Q_STRING_CONTENT))
+        ch_jw_kstr(&w, "content", ch_buf_sv(&c->text));
     else
         ch_jw_kcstr(&w, "content", NULL);
     if (open) {
         ch_turn_leave_open(out);
         return;
     }
-    if (s->refusal.n)
-        ch_jw_kstr(&w, "refusal", ch_buf_sv(&s->refusal));
+    if (c->refusal.n)
+        ch_jw_kstr(&w, "refusal", ch_buf_sv(&c->refusal));
     if (!parts)
         openai_encode_write_reasoning(req, m, own, &w);
-    if (s->calls)
+    if (c->calls)
         openai_encode_write_calls(req, m, own, &w);
     ch_jw_end(&w, '}');
 }
 
 /* Append to the previous message, which contained only text. */
 static void continue_assistant(const struct ch_model_request *req, const struct ch_msg *m,
-                               const struct said *s, struct ch_buf *out) {
+                               const struct content *c, struct ch_buf *out) {
     struct ch_jw w = {.out = out, .comma = true};
-    if (!s->silent)
-        ch_turn_add_text(out, ch_buf_sv(&s->text));
-    if (!s->calls && !s->refusal.n)
+    if (!c->blank)
+        ch_turn_add_text(out, ch_buf_sv(&c->text));
+    if (!c->calls && !c->refusal.n)
         return;
     ch_buf_addc(out, '"');
-    if (s->refusal.n)
-        ch_jw_kstr(&w, "refusal", ch_buf_sv(&s->refusal));
-    if (s->calls)
+    if (c->refusal.n)
+        ch_jw_kstr(&w, "refusal", ch_buf_sv(&c->refusal));
+    if (c->calls)
         openai_encode_write_calls(req, m, openai_encode_is_own(req, m), &w);
     ch_jw_end(&w, '}');
 }
 
 static void openai_encode_assistant(const struct ch_model_request *req, const struct ch_msg *m,
                                     struct ch_buf *out) {
-    struct said s = said_of(m);
+    struct content c = content_of(m);
     bool turns = openai_encode_has_quirk(req, CH_Q_ALTERNATE);
     if (turns && ch_turn_goes_on(out, "assistant"))
-        continue_assistant(req, m, &s, out);
-    else if (!s.silent || s.calls || s.refusal.n)
-        write_assistant(req, m, &s, out);
-    ch_buf_release(&s.text);
-    ch_buf_release(&s.refusal);
+        continue_assistant(req, m, &c, out);
+    else if (!c.blank || c.calls || c.refusal.n)
+        write_assistant(req, m, &c, out);
+    ch_buf_release(&c.text);
+    ch_buf_release(&c.refusal);
 }
 
 void ch_openai_close(const struct ch_model_request *req, struct ch_buf *out) {
