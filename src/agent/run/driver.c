@@ -475,6 +475,20 @@ static void note_failure(chela_run *run, const struct ch_input *in) {
                                ch_sv_str(ch_run_error(run)));
 }
 
+/* Stores the state of a run that goes on after a reply, of its own model or of a role. turn: of
+ * the reply. */
+static void store_progress(chela_run *run, enum ch_do todo, enum ch_in kind, unsigned turn) {
+    if (todo == CH_DO_FINISH)
+        return;
+    if (kind == CH_IN_REPLY) {
+        if (todo == CH_DO_CALL_MODEL && ch_think_follows_up(run) && run->follow_ups.n > 0)
+            mail_so_far(run, turn);
+        ch_run_journal_state(run, CH_REPLAY_RUNNING, CH_SYNC_SOON);
+    } else if (kind == CH_IN_ROLE) {
+        ch_run_journal_state(run, CH_REPLAY_RUNNING, CH_SYNC_LATER);
+    }
+}
+
 void ch_driver_step(chela_run *run, const struct ch_input *given) {
     enum ch_run_state from = run->m.state;
     unsigned turn = run->m.turns;
@@ -495,13 +509,7 @@ void ch_driver_step(chela_run *run, const struct ch_input *given) {
     ch_run_cooldown_give_up(run, in, todo, ch_think_key(run));
     if (!note_spending(run))
         return;
-    if (in->kind == CH_IN_REPLY && todo != CH_DO_FINISH) {
-        if (todo == CH_DO_CALL_MODEL && ch_think_follows_up(run) && run->follow_ups.n > 0)
-            mail_so_far(run, turn);
-        ch_run_journal_state(run, CH_REPLAY_RUNNING, CH_SYNC_SOON);
-    } else if (in->kind == CH_IN_ROLE && todo != CH_DO_FINISH) {
-        ch_run_journal_state(run, CH_REPLAY_RUNNING, CH_SYNC_LATER);
-    }
+    store_progress(run, todo, in->kind, turn);
     if (turn_is_over(todo, in) && !ch_think_close(run))
         return;
     if (!emit_states(run, from))

@@ -201,6 +201,19 @@ static struct ch_target *find_target(chela_run *run, const char *spec, struct ch
     return t;
 }
 
+/* Chooses the target of this turn, and of its API keys one that is not cooling down. */
+static int choose_target(chela_run *run, const char *spec, struct chela_error *err) {
+    struct ch_providers *providers = &run->session->agent->rt->providers;
+    int64_t now = ch_mono_ms(ch_loop_clock(run->loop));
+    run->target = find_target(run, spec, err);
+    if (!run->target)
+        return err->code;
+    ch_context_window_ask(providers, run->target, now);
+    ch_target_cooling(run->target, &providers->cooldowns, now, &run->turn->key);
+    run->target->ep.api_key = run->turn->key;
+    return 0;
+}
+
 static size_t list_tools(const chela_run *run, const char *only, struct ch_tool_def *out) {
     const struct ch_registry *r = &run->session->agent->registry;
     size_t n = 0;
@@ -428,29 +441,24 @@ static int think_encode(chela_run *run, const struct chela_turn_patch *patch, si
     struct ch_model_request req;
     char room[512];
     CH_ARENA_AUTO parts = CH_ARENA_IN(room);
-    run->target = find_target(run, patch->model, err);
-    if (!run->target)
-        return err->code;
-    struct ch_providers *providers = &run->session->agent->rt->providers;
-    int64_t now = ch_mono_ms(ch_loop_clock(run->loop));
-    ch_context_window_ask(providers, run->target, now);
-    ch_target_cooling(run->target, &providers->cooldowns, now, &run->turn->key);
-    run->target->ep.api_key = run->turn->key;
-    int rc = think_describe(run, patch, &parts, &req, err);
-    *nmessages = req.nmessages;
-    *ntools = req.ntools;
     size_t tokens = 0;
-    enum ch_context_fit fit = rc == 0 ? ch_context_budget_fit(run, &req, &tokens) : CH_CONTEXT_FITS;
+    int rc = choose_target(run, patch->model, err);
+    if (rc == 0)
+        rc = think_describe(run, patch, &parts, &req, err);
+    if (rc < 0)
+        return rc;
+    enum ch_context_fit fit = ch_context_budget_fit(run, &req, &tokens);
     if (fit == CH_CONTEXT_TOO_LARGE)
         return TOO_LARGE;
     if (fit == CH_CONTEXT_COLD)
         ch_compaction_prune_cold(run, tokens);
-    if (rc == 0)
-        rc = ch_encoder_update(e, &req, err);
+    rc = ch_encoder_update(e, &req, err);
     if (rc == 0)
         rc = req.endpoint->codec->http(&req, &parts, &run->turn->http, err);
     if (rc < 0)
         return rc;
+    *nmessages = req.nmessages;
+    *ntools = req.ntools;
     struct ch_context_conf *known = &ch_agent_root(run->session->agent)->context;
     ch_encoder_share(e, &known->head, &known->tail);
     record_request(run, &req);
@@ -643,6 +651,13 @@ static void judge_reply(chela_run *run, unsigned verdict, struct ch_input *in) {
     run->turn->deliver_follow_up = in->calls == 0 && !in->unfit;
 }
 
+static void keep_stop(chela_run *run, const struct ch_reply *r) {
+    struct ch_sv sequence = r->stop_sequence;
+    run->turn->stop_reason = (enum chela_stop)r->stop;
+    ch_free(run->turn->stop_sequence);
+    run->turn->stop_sequence = sequence.n ? ch_strndup(sequence.p, sequence.n) : NULL;
+}
+
 static void keep_logprobs(chela_run *run) {
     struct ch_sv logprobs =
         run->turn->decoding ? ch_logprobs_of(run->turn->decoder) : CH_SV("");
@@ -662,10 +677,7 @@ void ch_think_reply(chela_run *run, struct ch_reply *r) {
                           .has_text = is_private || take_text(run, r->msg),
                           .usage = r->usage,
                           .cost = account(run, &r->usage)};
-    run->turn->stop_reason = (enum chela_stop)r->stop;
-    ch_free(run->turn->stop_sequence);
-    run->turn->stop_sequence =
-        r->stop_sequence.n ? ch_strndup(r->stop_sequence.p, r->stop_sequence.n) : NULL;
+    keep_stop(run, r);
     ch_run_outcome_clear_error(run);
     if (!is_private) /* a request of private words holds no history to learn from */
         ch_context_budget_learn(run, &r->usage);
