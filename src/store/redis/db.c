@@ -239,19 +239,13 @@ static int redis_db_check_version(struct chela_store_db *db, const redisReply *r
 
 static int raise_version(struct chela_store_db *db, struct chela_error *err) {
     struct ch_redis_cmd cmd = {0};
-    redisReply *r = NULL;
 
     ch_redis_add(&cmd, "EVAL", 4);
     ch_redis_add(&cmd, ch_redis_migration, strlen(ch_redis_migration));
     ch_redis_add(&cmd, "0", 1);
     ch_redis_add(&cmd, db->url.prefix, strlen(db->url.prefix));
     ch_redis_addf(&cmd, "%d", CHELA_STORE_VERSION);
-    int rc = ch_redis_send(db, &cmd, err);
-    ch_buf_release(&cmd.args);
-    if (rc == 0)
-        rc = ch_redis_receive(db, &r, err);
-    freeReplyObject(r);
-    return rc;
+    return ch_redis_call(db, &cmd, NULL, err);
 }
 
 static int redis_db_prepare(struct chela_store_db *db, struct chela_error *err) {
@@ -262,8 +256,7 @@ static int redis_db_prepare(struct chela_store_db *db, struct chela_error *err) 
 
     if (!db->read_only) {
         ch_buf_addf(&words, "SET %sformat %d NX", db->url.prefix, CHELA_STORE_VERSION);
-        rc = ch_redis_ask(db, ch_buf_str(&words), &r, err);
-        freeReplyObject(r);
+        rc = ch_redis_ask(db, ch_buf_str(&words), NULL, err);
     }
     ch_buf_clear(&words);
     ch_buf_addf(&words, "GET %sformat", db->url.prefix);

@@ -12,7 +12,6 @@
 
 static int feed_subscribe(struct chela_store_db *db, struct chela_error *err) {
     struct ch_redis_cmd cmd = {0};
-    redisReply *r = NULL;
 
     if (db->hears)
         return 0;
@@ -22,11 +21,7 @@ static int feed_subscribe(struct chela_store_db *db, struct chela_error *err) {
         return rc;
     ch_redis_add_words(&cmd, "SUBSCRIBE");
     ch_redis_addf(&cmd, "%snews", db->url.prefix);
-    rc = ch_redis_send(db, &cmd, err);
-    ch_buf_release(&cmd.args);
-    if (rc == 0)
-        rc = ch_redis_receive(db, &r, err);
-    freeReplyObject(r);
+    rc = ch_redis_call(db, &cmd, NULL, err);
     db->hears = rc == 0;
     return rc;
 }

@@ -241,14 +241,27 @@ int ch_redis_receive(struct chela_store_db *db, redisReply **out, struct chela_e
     return 0;
 }
 
+int ch_redis_call(struct chela_store_db *db, struct ch_redis_cmd *cmd, redisReply **out,
+                  struct chela_error *err) {
+    redisReply *r = NULL;
+    int rc = ch_redis_send(db, cmd, err);
+
+    ch_buf_release(&cmd->args);
+    if (rc == 0)
+        rc = ch_redis_receive(db, &r, err);
+    if (rc == 0 && out)
+        *out = r;
+    else
+        freeReplyObject(r);
+    return rc;
+}
+
 int ch_redis_ask(struct chela_store_db *db, const char *words, redisReply **out,
                  struct chela_error *err) {
     struct ch_redis_cmd cmd = {0};
 
     ch_redis_add_words(&cmd, words);
-    int rc = ch_redis_send(db, &cmd, err);
-    ch_buf_release(&cmd.args);
-    return rc < 0 ? rc : ch_redis_receive(db, out, err);
+    return ch_redis_call(db, &cmd, out, err);
 }
 
 /* --- connecting ------------------------------------------------------------------ */
@@ -298,14 +311,6 @@ static int redis_link_open_socket(struct chela_store_db *db, struct chela_error 
     return await_connection(db, err);
 }
 
-static int redis_link_take_answer(struct chela_store_db *db, struct chela_error *err) {
-    redisReply *r = NULL;
-    int rc = ch_redis_receive(db, &r, err);
-
-    freeReplyObject(r);
-    return rc;
-}
-
 static int log_in(struct chela_store_db *db, struct chela_error *err) {
     struct ch_redis_cmd cmd = {0};
 
@@ -315,9 +320,7 @@ static int log_in(struct chela_store_db *db, struct chela_error *err) {
     if (*db->url.user)
         ch_redis_add(&cmd, db->url.user, strlen(db->url.user));
     ch_redis_add(&cmd, db->url.password, strlen(db->url.password));
-    int rc = ch_redis_send(db, &cmd, err);
-    ch_buf_release(&cmd.args);
-    return rc < 0 ? rc : redis_link_take_answer(db, err);
+    return ch_redis_call(db, &cmd, NULL, err);
 }
 
 static int load_script(struct chela_store_db *db, struct chela_error *err) {
@@ -326,10 +329,7 @@ static int load_script(struct chela_store_db *db, struct chela_error *err) {
 
     ch_redis_add_words(&cmd, "SCRIPT LOAD");
     ch_redis_add(&cmd, ch_redis_script, strlen(ch_redis_script));
-    int rc = ch_redis_send(db, &cmd, err);
-    ch_buf_release(&cmd.args);
-    if (rc == 0)
-        rc = ch_redis_receive(db, &r, err);
+    int rc = ch_redis_call(db, &cmd, &r, err);
     if (rc < 0)
         return rc;
     if (r->type != REDIS_REPLY_STRING || r->len != sizeof(db->script) - 1)
@@ -342,7 +342,6 @@ static int load_script(struct chela_store_db *db, struct chela_error *err) {
 
 int ch_redis_connect(struct chela_store_db *db, struct chela_error *err) {
     char select[32];
-    redisReply *r = NULL;
 
     if (db->conn)
         return 0;
@@ -350,10 +349,8 @@ int ch_redis_connect(struct chela_store_db *db, struct chela_error *err) {
     if (rc == 0)
         rc = log_in(db, err);
     snprintf(select, sizeof(select), "SELECT %d", db->url.index);
-    if (rc == 0 && db->url.index) {
-        rc = ch_redis_ask(db, select, &r, err);
-        freeReplyObject(r);
-    }
+    if (rc == 0 && db->url.index)
+        rc = ch_redis_ask(db, select, NULL, err);
     if (rc == 0 && !db->read_only)
         rc = load_script(db, err);
     if (rc < 0)

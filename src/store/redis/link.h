@@ -23,7 +23,11 @@ int ch_redis_send(struct chela_store_db *db, struct ch_redis_cmd *cmd, struct ch
  * the server goes to err. */
 int ch_redis_receive(struct chela_store_db *db, redisReply **out, struct chela_error *err);
 
-/* Send a command without data, given as words, and receive its answer. */
+/* Send a command, release it and receive its answer. out NULL: the answer is not needed. */
+int ch_redis_call(struct chela_store_db *db, struct ch_redis_cmd *cmd, redisReply **out,
+                  struct chela_error *err);
+
+/* The same for a command without data, given as words. */
 int ch_redis_ask(struct chela_store_db *db, const char *words, redisReply **out,
                  struct chela_error *err);
 

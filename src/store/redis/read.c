@@ -168,10 +168,7 @@ static int fetch_names(struct chela_store_db *db, void *user, struct chela_error
     ch_redis_add_words(&cmd, names->command);
     ch_redis_addf(&cmd, "%s%s", db->url.prefix, names->set);
     ch_redis_add_words(&cmd, names->max);
-    int rc = ch_redis_send(db, &cmd, err);
-    ch_buf_release(&cmd.args);
-    if (rc == 0)
-        rc = ch_redis_receive(db, &r, err);
+    int rc = ch_redis_call(db, &cmd, &r, err);
     if (rc < 0)
         return rc;
     if (r->type != REDIS_REPLY_ARRAY)
@@ -372,10 +369,7 @@ static int fetch_last(struct chela_store_db *db, void *user, struct chela_error 
     ch_redis_add(&cmd, "HGET", 4);
     ch_redis_addf(&cmd, "%ss:%s", db->url.prefix, p->key);
     ch_redis_add(&cmd, "last", 4);
-    int rc = ch_redis_send(db, &cmd, err);
-    ch_buf_release(&cmd.args);
-    if (rc == 0)
-        rc = ch_redis_receive(db, &r, err);
+    int rc = ch_redis_call(db, &cmd, &r, err);
     if (rc < 0)
         return rc;
     if (r->type == REDIS_REPLY_STRING)
@@ -394,10 +388,7 @@ static int fetch_piece(struct chela_store_db *db, void *user, struct chela_error
     ch_redis_addf(&cmd, "%sr:%s", db->url.prefix, p->key);
     ch_redis_addf(&cmd, "%llu", (unsigned long long)p->from - 1);
     ch_redis_addf(&cmd, "%llu", (unsigned long long)(p->from - 1 + p->n - 1));
-    int rc = ch_redis_send(db, &cmd, err);
-    ch_buf_release(&cmd.args);
-    if (rc == 0)
-        rc = ch_redis_receive(db, &p->r, err);
+    int rc = ch_redis_call(db, &cmd, &p->r, err);
     if (rc == CHELA_ELIMIT && p->n > 1) { /* continue one by one */
         p->n = 1;
         db->again = true;
