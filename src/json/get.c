@@ -60,12 +60,8 @@ char *chela_json_get(const char *json, size_t len, const char *pointer, size_t *
 
     if (ch_json_parse(&arena, ch_sv(json, len), CH_JSON_STRICT, &v, NULL, NULL) == 0)
         v = get_resolve(&arena, v, pointer);
-    if (ch_json_is(v, CH_JSON_STRING)) {
-        ch_buf_add_sv(&out, ch_json_str(v));
-    } else if (v) {
-        struct ch_jw w = ch_jw(&out);
-        ch_jw_value(&w, v);
-    }
+    if (v)
+        ch_json_add_text(&out, v);
     ch_arena_release(&arena);
     if (!v || out.overflow) {
         ch_buf_release(&out);

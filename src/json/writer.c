@@ -224,6 +224,14 @@ void ch_jw_value(struct ch_jw *w, const struct ch_json *v) {
     }
 }
 
+void ch_json_add_text(struct ch_buf *out, const struct ch_json *v) {
+    struct ch_jw w = ch_jw(out);
+    if (ch_json_is(v, CH_JSON_STRING))
+        ch_buf_add_sv(out, ch_json_str(v));
+    else
+        ch_jw_value(&w, v);
+}
+
 void ch_jw_kbegin(struct ch_jw *w, const char *key, char open) {
     ch_jw_key(w, key);
     ch_jw_begin(w, open);

@@ -49,5 +49,7 @@ void ch_json_quote(struct ch_buf *out, struct ch_sv s);
 /* As ch_json_quote without the quotes: for text streamed in pieces. No piece
  * may end inside a character. */
 void ch_json_escape(struct ch_buf *out, struct ch_sv s);
+/* Append a value as a text for readers: the contents of a string, or the JSON of any other. */
+void ch_json_add_text(struct ch_buf *out, const struct ch_json *v);
 
 #endif

@@ -287,12 +287,8 @@ static struct ch_sv title_of(const struct ch_json *schema, const struct ch_json 
 
 static void add_default(struct ch_buf *out, const struct ch_json *value) {
     CH_BUF_AUTO text = {0};
-    struct ch_jw w = ch_jw(&text);
 
-    if (ch_json_is(value, CH_JSON_STRING))
-        ch_buf_add_sv(&text, ch_json_str(value));
-    else
-        ch_jw_value(&w, value);
+    ch_json_add_text(&text, value);
     ch_buf_add_str(out, " Default: ");
     add_clean(out, ch_buf_sv(&text), 100);
     ch_buf_add_str(out, ".");

@@ -346,12 +346,8 @@ static bool command_matches(const struct rule *r, const chela_call *call,
 /* True if a word NAME=GLOB of the rule matches this argument. */
 static bool argument_matches(const struct rule *r, struct ch_sv name, const struct ch_json *value) {
     CH_BUF_AUTO text = {0};
-    struct ch_jw w = ch_jw(&text);
 
-    if (ch_json_is(value, CH_JSON_STRING))
-        ch_buf_add_sv(&text, ch_json_str(value));
-    else
-        ch_jw_value(&w, value);
+    ch_json_add_text(&text, value);
     if (text.n && memchr(text.p, '\0', text.n))
         return false;
     for (size_t i = 0; i < r->words.n; i++) {

@@ -30,11 +30,7 @@ static void step_tools_finish(chela_call *call, const char *problem) {
 /* Sets the result of the call: a string as plain text, other values as JSON. */
 static void give(chela_call *call, const struct ch_json *v) {
     CH_BUF_AUTO text = {0};
-    struct ch_jw w = ch_jw(&text);
-    if (ch_json_is(v, CH_JSON_STRING))
-        ch_buf_add_sv(&text, ch_json_str(v));
-    else
-        ch_jw_value(&w, v);
+    ch_json_add_text(&text, v);
     chela_result_text(call, ch_buf_str(&text), text.n);
 }
 
