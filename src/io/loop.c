@@ -20,54 +20,32 @@
 #include "io/loop_private.h"
 #include "io/sigpipe.h"
 
-/* --- task lists: circular, with the head as sentinel */
+/* --- tasks */
 
-static void list_init(struct ch_task *head) {
-    head->prev = head->next = head;
-}
-
-static bool list_empty(const struct ch_task *head) {
-    return head->next == head;
-}
-
-static void list_append(struct ch_task *head, struct ch_task *t) {
-    t->next = head;
-    t->prev = head->prev;
-    head->prev->next = t;
-    head->prev = t;
-}
-
-static void list_unlink(struct ch_task *t) {
-    t->prev->next = t->next;
-    t->next->prev = t->prev;
-    t->prev = t->next = NULL;
-}
-
-static void list_move(struct ch_task *to, struct ch_task *from) {
-    if (list_empty(from))
+static void move_tasks(struct ch_list *to, struct ch_list *from) {
+    struct ch_link *first = from->head.next, *last = from->head.prev;
+    if (ch_list_empty(from))
         return;
-    from->next->prev = to->prev;
-    from->prev->next = to;
-    to->prev->next = from->next;
-    to->prev = from->prev;
-    list_init(from);
+    first->prev = to->head.prev;
+    last->next = &to->head;
+    to->head.prev->next = first;
+    to->head.prev = last;
+    ch_list_init(from);
 }
 
-static void list_drop(struct ch_task *head) {
-    while (!list_empty(head))
-        list_unlink(head->next);
+static void drop_tasks(struct ch_list *l) {
+    while (!ch_list_empty(l))
+        ch_list_del(l->head.next);
 }
 
 /* Call at most `most` tasks from the front of a list that the tasks may change. */
-static void list_call(struct ch_task *head, size_t most) {
-    while (!list_empty(head) && most--) {
-        struct ch_task *t = head->next;
-        list_unlink(t);
+static void call_tasks(struct ch_list *l, size_t most) {
+    while (!ch_list_empty(l) && most--) {
+        struct ch_task *t = CH_LIST_FIRST(l, struct ch_task, link);
+        ch_list_del(&t->link);
         t->fn(t);
     }
 }
-
-/* --- tasks */
 
 /* Tasks called between two polls of the sockets. Without this limit, a thousand
  * runs that begin at once would all begin before the first could send a byte. */
@@ -77,28 +55,27 @@ static void on_idle(uv_idle_t *idle) {
     struct ch_loop *loop = idle->data;
     CH_LOOP_CALLBACK(loop);
 
-    list_move(&loop->batch, &loop->queued);
-    list_call(&loop->batch, TASKS_A_PASS);
-    if (list_empty(&loop->batch) && list_empty(&loop->queued) && !loop->closing)
+    move_tasks(&loop->batch, &loop->queued);
+    call_tasks(&loop->batch, TASKS_A_PASS);
+    if (ch_list_empty(&loop->batch) && ch_list_empty(&loop->queued) && !loop->closing)
         uv_idle_stop(&loop->idle);
 }
 
 void ch_task_defer(struct ch_loop *loop, struct ch_task *t) {
     if (loop->closing || ch_task_queued(t))
         return;
-    if (list_empty(&loop->queued))
+    if (ch_list_empty(&loop->queued))
         uv_idle_start(&loop->idle, on_idle);
-    list_append(&loop->queued, t);
+    ch_list_add(&loop->queued, &t->link);
 }
 
 void ch_task_cancel(struct ch_loop *loop, struct ch_task *t) {
     (void)loop; /* an idle handle left active costs one empty pass */
-    if (ch_task_queued(t))
-        list_unlink(t);
+    ch_list_del(&t->link);
 }
 
 void ch_loop_at_close(struct ch_loop *loop, struct ch_task *t) {
-    list_append(&loop->closers, t);
+    ch_list_add(&loop->closers, &t->link);
 }
 
 /* --- posts */
@@ -294,9 +271,9 @@ int ch_loop_new(uv_loop_t *host, const struct ch_clock *clock, struct ch_loop **
     loop->idle.data = loop;
     pthread_mutex_init(&loop->lock, NULL);
     loop->posts_end = &loop->posts;
-    list_init(&loop->queued);
-    list_init(&loop->batch);
-    list_init(&loop->closers);
+    ch_list_init(&loop->queued);
+    ch_list_init(&loop->batch);
+    ch_list_init(&loop->closers);
     rc = ch_timers_init(loop);
     loop->handles = (rc < 0 ? 2 : 3) + loop_watch_host(loop);
     if (rc < 0) {
@@ -343,10 +320,10 @@ static void finish_own(struct ch_loop *loop) {
 }
 
 static void start_closing(struct ch_loop *loop) {
-    list_call(&loop->closers, SIZE_MAX);
+    call_tasks(&loop->closers, SIZE_MAX);
     loop->closing = true;
-    list_drop(&loop->queued);
-    list_drop(&loop->batch);
+    drop_tasks(&loop->queued);
+    drop_tasks(&loop->batch);
     pthread_mutex_lock(&loop->lock);
     loop->deaf = true;
     pthread_mutex_unlock(&loop->lock);
@@ -419,7 +396,7 @@ static void loop_pass(struct ch_loop *loop, uv_run_mode mode) {
 static void before_pass(struct ch_loop *loop) {
     if (loop->manual)
         ch_timers_fire(loop);
-    if (!loop->closing && !(list_empty(&loop->queued) && list_empty(&loop->batch)))
+    if (!loop->closing && !(ch_list_empty(&loop->queued) && ch_list_empty(&loop->batch)))
         on_idle(&loop->idle);
 }
 

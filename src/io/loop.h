@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 #include "base/clock.h"
+#include "base/list.h"
 #include "base/log.h"
 #include "base/mem.h" /* CH_CONTAINER: tasks, timers and posts are embedded */
 #include "chela/error.h"
@@ -103,13 +104,13 @@ void ch_loop_release_thread(struct ch_loop *loop);
 /* --- deferred tasks: embedded, zero-initialised, run once, in order, on the
  * next iteration. A task may cancel other tasks and free itself. */
 struct ch_task {
-    struct ch_task *prev, *next; /* NULL while not queued */
+    struct ch_link link;
     void (*fn)(struct ch_task *t);
 };
 void ch_task_defer(struct ch_loop *loop, struct ch_task *t); /* no-op if queued */
 void ch_task_cancel(struct ch_loop *loop, struct ch_task *t);
 static inline bool ch_task_queued(const struct ch_task *t) {
-    return t->next != NULL;
+    return t->link.next != NULL;
 }
 
 /* --- timers: embedded, zero-initialised */

@@ -37,9 +37,9 @@ struct ch_loop {
     unsigned holds, thread_holds;
 
     uv_idle_t idle;         /* active while tasks are queued, so libuv does not block */
-    struct ch_task queued;  /* list heads */
-    struct ch_task batch;   /* taken from queued; called next */
-    struct ch_task closers; /* run by ch_loop_close */
+    struct ch_list queued;  /* struct ch_task, as in the next two */
+    struct ch_list batch;   /* taken from queued; called next */
+    struct ch_list closers; /* run by ch_loop_close */
 
     struct ch_timers timers;
 

@@ -13,6 +13,7 @@
 #ifndef CH_NET_CONN_H
 #define CH_NET_CONN_H
 #include "base/buf.h"
+#include "base/list.h"
 #include "net/dial.h"
 #include "net/proxy.h"
 #include "net/shared.h"
@@ -71,8 +72,8 @@ struct ch_conn {
     size_t nbody;
     size_t piece, offset; /* TLS: position up to which it is encrypted; piece 0 is the head */
 
-    struct ch_conn *prev, *next; /* pool.c: links of the idle list */
-    int64_t idle_since;          /* pool.c */
+    struct ch_link link; /* pool.c: in the list of idle connections */
+    int64_t idle_since;  /* pool.c */
     char names[];
 };
 

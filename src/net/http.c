@@ -33,7 +33,7 @@ enum phase { PHASE_CONNECT, PHASE_FIRST_BYTE, PHASE_IDLE };
 
 struct ch_http_call {
     struct ch_http *http;
-    struct ch_http_call *prev, *next;  /* all calls of the client */
+    struct ch_link link;               /* in calls of the client */
     const struct ch_http_request *req; /* borrowed until the end */
     struct ch_http_handler handler;
     void *user;
@@ -73,7 +73,7 @@ struct ch_http {
     struct ch_transport transport;
     struct ch_shared *shared;
     struct ch_pool pool;
-    struct ch_http_call *calls;
+    struct ch_list calls;
     struct proxy_setting proxy_http, proxy_https;
     char *no_proxy;          /* owned */
     struct ch_buf last_text; /* the URL that was parsed last */
@@ -97,9 +97,7 @@ static void http_free_call(struct ch_http_call *call) {
 static void detach(struct ch_http_call *call) {
     struct ch_http *h = call->http;
 
-    *(call->prev ? &call->prev->next : &h->calls) = call->next;
-    if (call->next)
-        call->next->prev = call->prev;
+    ch_list_del(&call->link);
     ch_timer_stop(h->shared->loop, &call->timer);
     if (call->failure)
         ch_task_cancel(h->shared->loop, &call->failure->task);
@@ -457,10 +455,7 @@ static struct ch_http_call *http_start(struct ch_transport *t, const struct ch_h
     call->req = req;
     call->handler = *handler;
     call->user = user;
-    call->next = h->calls;
-    if (h->calls)
-        h->calls->prev = call;
-    h->calls = call;
+    ch_list_add(&h->calls, &call->link);
     if (launch(call, &err) < 0)
         http_fail_later(call, &err);
     return call;
@@ -491,6 +486,7 @@ struct ch_http *ch_http_new(struct ch_loop *loop, const struct ch_http_opts *opt
     h->transport.ops = &http_ops;
     h->shared = ch_shared_new(loop, opts->ca_file, opts->module_path);
     ch_pool_init(&h->pool, loop);
+    ch_list_init(&h->calls);
     h->proxy_http = read_proxy(opts->proxy_http);
     h->proxy_https = read_proxy(opts->proxy_https);
     h->no_proxy = ch_strdup(opts->no_proxy ? opts->no_proxy : "");
@@ -500,8 +496,8 @@ struct ch_http *ch_http_new(struct ch_loop *loop, const struct ch_http_opts *opt
 void ch_http_close(struct ch_http *h) {
     if (!h)
         return;
-    while (h->calls)
-        http_cancel(&h->transport, h->calls);
+    for (struct ch_http_call *c; (c = CH_LIST_FIRST(&h->calls, struct ch_http_call, link));)
+        http_cancel(&h->transport, c);
     ch_pool_release(&h->pool);
     ch_proxy_free(h->proxy_http.proxy);
     ch_proxy_free(h->proxy_https.proxy);

@@ -1,13 +1,15 @@
-/* pool.c -- see pool.h. A list in order of age. The search is cheap, because
- * the newest connection nearly always matches. */
+/* pool.c -- see pool.h. The search is cheap, because the newest connection nearly always
+ * matches. */
 #include "net/pool.h"
 
 #include "base/limits.h"
 
+static struct ch_conn *oldest(const struct ch_pool *p) {
+    return CH_LIST_FIRST(&p->idle, struct ch_conn, link);
+}
+
 static void remove_conn(struct ch_pool *p, struct ch_conn *c) {
-    *(c->prev ? &c->prev->next : &p->newest) = c->next;
-    *(c->next ? &c->next->prev : &p->oldest) = c->prev;
-    c->prev = c->next = NULL;
+    ch_list_del(&c->link);
     p->count--;
     ch_conn_set_idle(c, false);
 }
@@ -38,7 +40,7 @@ static const struct ch_conn_events idle_events = {
 static void on_expiry(struct ch_timer *timer);
 
 static int64_t age_of_oldest(const struct ch_pool *p) {
-    return ch_mono_ms(ch_loop_clock(p->loop)) - p->oldest->idle_since;
+    return ch_mono_ms(ch_loop_clock(p->loop)) - oldest(p)->idle_since;
 }
 
 static void pool_arm(struct ch_pool *p) {
@@ -47,39 +49,38 @@ static void pool_arm(struct ch_pool *p) {
 
 static void on_expiry(struct ch_timer *timer) {
     struct ch_pool *p = CH_CONTAINER(timer, struct ch_pool, expiry);
-    while (p->oldest && age_of_oldest(p) >= CH_DEFAULT_KEEP_MS)
-        pool_drop(p, p->oldest);
-    if (p->oldest)
+    while (oldest(p) && age_of_oldest(p) >= CH_DEFAULT_KEEP_MS)
+        pool_drop(p, oldest(p));
+    if (oldest(p))
         pool_arm(p);
 }
 
 void ch_pool_init(struct ch_pool *p, struct ch_loop *loop) {
     *p = (struct ch_pool){.loop = loop};
+    ch_list_init(&p->idle);
 }
 
 void ch_pool_release(struct ch_pool *p) {
-    while (p->oldest)
-        pool_drop(p, p->oldest);
+    while (oldest(p))
+        pool_drop(p, oldest(p));
     ch_timer_stop(p->loop, &p->expiry);
 }
 
 void ch_pool_put(struct ch_pool *p, struct ch_conn *c) {
     if (p->count == CH_LIMIT_IDLE_CONNS)
-        pool_drop(p, p->oldest);
+        pool_drop(p, oldest(p));
     ch_conn_hold(c, &idle_events, p);
     ch_conn_set_idle(c, true);
     c->idle_since = ch_mono_ms(ch_loop_clock(p->loop));
-    c->prev = NULL;
-    c->next = p->newest;
-    *(p->newest ? &p->newest->prev : &p->oldest) = c;
-    p->newest = c;
+    ch_list_add(&p->idle, &c->link);
     p->count++;
     if (!ch_timer_armed(&p->expiry))
         pool_arm(p);
 }
 
 struct ch_conn *ch_pool_get(struct ch_pool *p, const struct ch_conn_route *route) {
-    for (struct ch_conn *c = p->newest; c; c = c->next) {
+    for (struct ch_link *k = p->idle.head.prev; k != &p->idle.head; k = k->prev) {
+        struct ch_conn *c = CH_CONTAINER(k, struct ch_conn, link);
         if (!ch_conn_leads_to(c, route))
             continue;
         remove_conn(p, c);

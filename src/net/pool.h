@@ -9,7 +9,7 @@
 
 struct ch_pool {
     struct ch_loop *loop;
-    struct ch_conn *newest, *oldest;
+    struct ch_list idle; /* struct ch_conn, the oldest first */
     size_t count;
     struct ch_timer expiry; /* due when the oldest connection may expire */
 };

@@ -211,15 +211,11 @@ bool sim_runs(const struct sim_node *node) {
 
 /* --- the loop of a node */
 
-static bool list_is_empty(const struct ch_task *head) {
-    return head->next == head;
-}
-
 /* When the node's loop has work; at most now: at once. */
 static int64_t loop_due(const struct sim_node *node) {
     const struct ch_loop *loop = node->rt->loop;
-    if (node->calls || loop->posts || !list_is_empty(&loop->queued) ||
-        !list_is_empty(&loop->batch))
+    if (node->calls || loop->posts || !ch_list_empty(&loop->queued) ||
+        !ch_list_empty(&loop->batch))
         return sim.now;
     int64_t ms = ch_loop_next_due(loop), due = ms < 0 ? SIM_NEVER : sim.now + ms * SIM_MS;
     return node->ends ? CH_MIN(due, node->ends) : due;
