@@ -84,6 +84,20 @@ check "SQLite: every call ran, and people hear of it" eventually answered 5
 same "SQLite: once each" 5 "$(for i in 1 2 3 4 5; do [ "$(ran "ship $i")" = 1 ] && echo 1; done | wc -l)"
 ask a push "$(press oc_5)"
 same "SQLite: a second press is refused" error "$(jq -r .toast.type "$out")"
+
+# --- without an id: the only call of the chat that waits, wherever the others were decided
+questions() { # N: that many calls were asked about in the chat
+    [ "$(grep -F feishu:oc_6 "$tmp/lark/sent" | grep -o 'ap_[0-9a-z]*' | sort -u | wc -l)" -ge "$1" ]
+}
+ask a push "$(event om_6 oc_6 p2p "ship 6")"
+check "SQLite: a question" eventually questions 1
+asked oc_6
+ask a post "/api/approvals/$(jq -r '[.body.elements[] | select(.tag == "button")][0].behaviors[0].value.approval' <<<"$card")" '{"decision":"deny"}'
+answers "SQLite: is decided elsewhere" 200
+ask a push "$(event om_7 oc_6 p2p "ship 7")"
+check "SQLite: another question" eventually questions 2
+ask a push "$(event om_8 oc_6 p2p /approve ou_boss)"
+check "SQLite: /approve means the one that waits" eventually did "ship 7"
 kill -9 "$pid_a"
 
 # --- two gateways: the other one holds the session
@@ -128,7 +142,12 @@ hold oc_z "ship z"
 check "PostgreSQL: a third one" held oc_z
 ask b push "$(event om_words oc_z p2p "/approve $(jq -r '[.body.elements[] | select(.tag == "button")][0].behaviors[0].value.approval' <<<"$card") allow-once" ou_boss)"
 check "PostgreSQL: in words, at the other gateway" eventually did "ship z"
-check "PostgreSQL: people hear of all three" eventually answered 3
-same "PostgreSQL: each ran once" "1 1 1" "$(ran "ship x") $(ran "ship y") $(ran "ship z")"
+kill "$follower"
+hold oc_w "ship w"
+check "PostgreSQL: a fourth one" held oc_w
+ask b push "$(event om_only oc_w p2p /approve ou_boss)"
+check "PostgreSQL: in words without an id, at the other gateway" eventually did "ship w"
+check "PostgreSQL: people hear of all four" eventually answered 4
+same "PostgreSQL: each ran once" "1 1 1 1" "$(ran "ship x") $(ran "ship y") $(ran "ship z") $(ran "ship w")"
 kill "$follower"
 tap_done

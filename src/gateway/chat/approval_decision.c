@@ -51,7 +51,10 @@ struct approval_decision {
 
 static void decision_write_words(struct ch_buf *out, const struct chela_channel_decision *d,
                                  const struct chela_error *err) {
-    if (err && err->code == CHELA_ENOENT)
+    if (!*d->approval)
+        ch_buf_add_str(out, "Say which: /approve ID, /approve ID allow-always, or "
+                            "/deny ID REASON.");
+    else if (err && err->code == CHELA_ENOENT)
         ch_buf_add_str(out, "No call with that id waits here.");
     else if (err)
         ch_buf_addf(out, "The decision failed: %s", err->message);
@@ -198,7 +201,8 @@ static void decision_accept(struct approval_decision *g) {
     CH_BUF_AUTO data = {0};
     struct ch_jw w = ch_jw(&data);
     char id[24];
-    if (!decision_is_for_service(g->chat, &g->d) || (a && strcmp(a->session, g->d.session) != 0)) {
+    if (!*g->d.approval || !decision_is_for_service(g->chat, &g->d) ||
+        (a && strcmp(a->session, g->d.session) != 0)) {
         ch_fail(&err, CHELA_ENOENT, "no such call waits here");
         decision_finish(g, &err);
         return;
@@ -214,7 +218,7 @@ static void decision_accept(struct approval_decision *g) {
     ch_delivery_accept(g->delivery, decision_on_told, g);
 }
 
-/* --- the session of a call about which another gateway asked */
+/* --- the session of a call about which another gateway asked, or the only call of a session */
 
 struct decision_search {
     struct ch_work work;
@@ -222,16 +226,25 @@ struct decision_search {
     chela_store *store;
     char *prefix, *approval; /* owned */
     char *session, *shown;   /* owned; results; NULL: not found */
+    bool only;  /* approval is a result: the only call of the session whose key is `prefix` */
+    unsigned n; /* calls found */
 };
 
 static int decision_on_found(const char *session, const struct ch_json *agent,
                             const struct ch_json *call, void *user) {
     struct decision_search *s = user;
-    struct ch_sv shown = ch_json_get_str(call, "summary");
+    struct ch_sv shown = ch_json_get_str(call, "summary"),
+                 id = ch_json_get_str(call, "approval_id");
     (void)agent;
+    if (s->only && (!id.n || strcmp(session, s->prefix) != 0))
+        return 0;
+    if (s->n++)
+        return 1;
     s->session = ch_strdup(session);
     s->shown = ch_strndup(shown.p, shown.n);
-    return 1;
+    if (s->only)
+        s->approval = ch_strndup(id.p, id.n);
+    return !s->only;
 }
 
 static void decision_search_run(struct ch_work *w) {
@@ -239,8 +252,8 @@ static void decision_search_run(struct ch_work *w) {
     struct chela_error err = {0};
     struct ch_paused_search search = {s->prefix, s->approval, decision_on_found, s};
     if (ch_paused_calls(s->store, &search, &err) < 0)
-        ch_log(CH_LOG_WARN, "gateway", "the session of call %s cannot be looked up: %s",
-               s->approval, err.message);
+        ch_log(CH_LOG_WARN, "gateway", "the call to decide about cannot be looked up: %s",
+               err.message);
 }
 
 static void decision_search_free(struct ch_work *w) {
@@ -263,7 +276,10 @@ static void decision_on_searched(struct ch_work *w) {
     struct approval_decision *g = s->decision;
     if (g) {
         decision_search_leave(g);
-        g->d.session = ch_arena_str(&g->arena, ch_sv_str(s->session ? s->session : ""));
+        if (!s->only)
+            g->d.session = ch_arena_str(&g->arena, ch_sv_str(s->session ? s->session : ""));
+        else if (s->n == 1)
+            g->d.approval = ch_arena_str(&g->arena, ch_sv_str(s->approval));
         g->shown = s->shown ? ch_arena_str(&g->arena, ch_sv_str(s->shown)) : NULL;
         decision_accept(g);
     }
@@ -271,20 +287,25 @@ static void decision_on_searched(struct ch_work *w) {
 }
 
 static void decision_start(struct approval_decision *g) {
-    if (*g->d.session) {
+    bool only = !*g->d.approval;
+    if (*g->d.session && !only) {
         decision_accept(g);
         return;
     }
     struct decision_search *s = ch_alloc(sizeof(*s));
     CH_BUF_AUTO prefix = {0};
-    ch_buf_addf(&prefix, "%s:", g->chat->channel->ops->name);
+    if (only)
+        ch_buf_add_str(&prefix, g->d.session);
+    else
+        ch_buf_addf(&prefix, "%s:", g->chat->channel->ops->name);
     s->work = (struct ch_work){.run = decision_search_run,
                                .done = decision_on_searched,
                                .dropped = decision_search_free};
     s->decision = g;
     s->store = g->chat->gw->store;
     s->prefix = ch_buf_take(&prefix);
-    s->approval = ch_strdup(g->d.approval);
+    s->only = only;
+    s->approval = only ? NULL : ch_strdup(g->d.approval);
     g->search = s;
     ch_work_submit(g->chat->gw->rt->workers, &s->work);
 }

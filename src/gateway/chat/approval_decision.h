@@ -9,8 +9,8 @@
  * later; `decide` of struct ch_channel_gateway, user is the service. */
 void ch_approval_decision_apply(const struct chela_channel_decision *d,
                                 chela_channel_decided_fn *done, void *tag, void *user);
-/* The same for a command: done receives a line of text for people. reason: of a denial; may be
- * NULL. */
+/* The same for a command: done receives a line of text for people. An empty approval id: the only
+ * call of the session that waits. reason: of a denial; may be NULL. */
 void ch_approval_decision_apply_in_words(struct ch_chat_service *chat,
                                          const struct chela_channel_decision *d,
                                          const char *reason, chela_channel_decided_fn *done,

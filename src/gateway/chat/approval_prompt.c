@@ -88,20 +88,6 @@ void ch_approval_prompt_send(struct ch_chat_service *chat, const char *session, 
                err.message);
 }
 
-const char *ch_approval_prompt_find_in_session(const struct ch_chat_service *chat,
-                                               const char *session, struct ch_sv id) {
-    const struct ch_approval_prompt *found = NULL;
-    for (CH_LIST_EACH(k, &chat->approval_prompts)) {
-        const struct ch_approval_prompt *a = CH_CONTAINER(k, struct ch_approval_prompt, link);
-        if (strcmp(a->session, session) != 0 || (id.n && !ch_sv_is(id, a->id)))
-            continue;
-        if (found)
-            return NULL;
-        found = a;
-    }
-    return found ? found->id : NULL;
-}
-
 void ch_approval_prompts_forget(struct ch_chat_service *chat, const char *session) {
     struct ch_link *k = chat->approval_prompts.head.next, *next;
     for (; k != &chat->approval_prompts.head; k = next) {

@@ -15,10 +15,6 @@ void ch_approval_prompt_send(struct ch_chat_service *chat, const char *session, 
                              struct ch_sv id, struct ch_sv summary);
 struct ch_approval_prompt *ch_approval_prompt_find(const struct ch_chat_service *chat,
                                                    struct ch_sv id);
-/* The id of the session's question with this id, or of its only question if id is empty.
- * NULL: no such question, or several. */
-const char *ch_approval_prompt_find_in_session(const struct ch_chat_service *chat,
-                                               const char *session, struct ch_sv id);
 void ch_approval_prompt_free(struct ch_chat_service *chat, struct ch_approval_prompt *a);
 /* Forgets the questions of a session that waits for no decision any more. */
 void ch_approval_prompts_forget(struct ch_chat_service *chat, const char *session);

@@ -296,19 +296,11 @@ static void command_on_decided(struct chela_text said, void *tag) {
         ch_chat_event_drop(e);
 }
 
-/* id empty: the only question of the session. */
+/* id empty: the only question of the session, whichever gateway asked. */
 static void command_decide(struct ch_chat_event *e, struct ch_sv id, const char *word,
                            const char *reason) {
-    const char *found = ch_approval_prompt_find_in_session(e->chat, e->in.session, id);
-    if (!found && !id.n) {
-        ch_chat_event_reply(e, "Say which: /approve ID, /approve ID allow-always, or "
-                               "/deny ID REASON.");
-        return;
-    }
-    if (!found) /* another gateway may have asked */
-        found = ch_arena_str(&e->arena, id);
     struct chela_channel_decision d = {.session = e->in.session,
-                                       .approval = found,
+                                       .approval = ch_arena_str(&e->arena, id),
                                        .word = word,
                                        .by = e->in.about.sender_id};
     e->accepting = true;
