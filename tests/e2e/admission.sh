@@ -124,5 +124,25 @@ serve
 for ((i = 1; i <= 60; i++)); do knock "{\"n\":$i}"; done
 eventually all_told 60
 same "events are taken up once and in order" "$(seq 60)" "$(told)"
-check "the gateway ends" stop_serving
+
+# --- a gateway that drains does not apply a decision for a paused run, and says so
+prepare approval held
+prepare cancel long
+host=${gateway#http://} body='{"decision":"allow-once"}'
+exec 3<>"/dev/tcp/${host%:*}/${host#*:}"
+printf 'POST /api/approvals/%s HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n' \
+    "$approval" "$host" "$token" "${#body}" >&3
+kill -TERM "$gateway_pid"
+refuses() { ! curl -s -o /dev/null "$gateway/healthz"; }
+check "a gateway that drains refuses connections" eventually refuses
+printf '%s' "$body" >&3
+first=
+read -r -t 20 first <&3
+exec 3<&- 3>&-
+same "a decision for a paused run is refused meanwhile" "HTTP/1.1 503 Service Unavailable" "${first%$'\r'}"
+kill -9 "$gateway_pid"
+serve
+post "/api/approvals/$approval" "$body"
+tells "the next gateway applies it" "[.session, .resumed] | tostring" '["held",true]'
+check "the gateway ends" stop_serving KILL
 tap_done

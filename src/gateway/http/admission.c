@@ -116,6 +116,13 @@ static void admission_on_disconnect(struct ch_request *req) {
 void ch_admission_begin(struct ch_request *req, const struct ch_delivery_kind *kind,
                         const char *key, const char *agent, const struct ch_buf *data,
                         ch_admitted_fn *admitted) {
+    const struct ch_lane *lane = ch_lane_find(req->gw, ch_sv_str(key));
+    /* Only a run in progress is controlled while the gateway drains (delivery.c). */
+    if (req->gw->draining && kind->turn == CH_TURN_CONTROLS && !(lane && lane->running)) {
+        admission_release_outer(req);
+        ch_request_fail(req, 503, NULL, "the gateway is stopping");
+        return;
+    }
     struct admission *a = ch_alloc(sizeof(*a));
     a->request = req;
     a->admitted = admitted;
