@@ -216,6 +216,8 @@ for stream in false true; do
     reason=$(if $stream; then chunks | jq -r '.choices[0].finish_reason // empty'; else jq -r .choices[0].finish_reason "$out"; fi)
     same "chat: cut, streamed $stream" length "$reason"
 done
+post /v1/chat/completions "{\"model\":\"coder\",\"messages\":[{\"role\":\"user\",\"content\":\"cut\"}],$chat_form}" -H 'X-Chela-Session: cut'
+tells "chat: cut, of a session, which has its own words for it" '[.choices[0].finish_reason, .chela.status, .chela.reason] | join(" ")' "length error model_error"
 
 # --- the clients in a page: the browser asks for each of their headers
 wanted=authorization,content-type,x-stainless-lang,x-stainless-os,anthropic-dangerous-direct-browser-access

@@ -159,17 +159,23 @@ static void test_what_is_sent(void **state) {
 
 static void test_complaint(void **state) {
     (void)state;
-    static const struct fake_reply replies[] = {{.body = A_SAY("{\\\"n\\\":true}")},
-                                                {.body = A_SAY("{\\\"n\\\":5}")}};
+    static const struct fake_reply replies[][2] = {
+        {{.body = A_SAY("{\\\"n\\\":true}")}, {.body = A_SAY("{\\\"n\\\":5}")}},
+        {{.body = A_BEGIN A_TEXT(0, "{\\\"n\\\":") A_END("max_tokens")},
+         {.body = A_SAY("{\\\"n\\\":5}")}}};
+    static const char *const why[] = {"n must be an integer", "the output limit cut it"};
     struct stage st;
     struct chela_agent_opts opts =
         CHELA_AGENT_OPTS(.output_schema = schema,
                          .request = &(struct chela_request_opts)
                                         CHELA_REQUEST_OPTS(.output_by = CHELA_OUTPUT_BY_PROMPT));
-    STAGE_OPEN(&st, &opts, replies);
-    stage_play(&st, "how many?");
-    assert_true(sent(&st, 1, "n must be an integer"));
-    stage_close(&st);
+    for (size_t i = 0; i < CH_LEN(why); i++) {
+        STAGE_OPEN(&st, &opts, replies[i]);
+        stage_play(&st, "how many?");
+        assert_string_equal(stage_verdict(&st), "done/task_completed");
+        assert_true(sent(&st, 1, why[i]));
+        stage_close(&st);
+    }
 }
 
 static void test_native_that_is_not(void **state) {

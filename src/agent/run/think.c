@@ -619,17 +619,19 @@ static const struct ch_msg *keep_reply(chela_run *run, struct ch_reply *r, doubl
 }
 
 /* Checks the answer against the schema. If it matches, run->text becomes the bare JSON. */
-static bool answer_fits(chela_run *run, bool has_text) {
+static bool answer_fits(chela_run *run, const struct ch_input *in) {
     const struct ch_output *o = run->session->agent->output;
     CH_BUF_AUTO json = {0};
     CH_BUF_AUTO why = {0};
     if (!o)
         return true;
-    struct ch_sv answer = has_text ? ch_buf_sv(&run->text) : CH_SV("");
+    struct ch_sv answer = in->has_text ? ch_buf_sv(&run->text) : CH_SV("");
     if (ch_output_check(o, answer, &json, &why)) {
         ch_run_outcome_text(run, ch_buf_sv(&json));
         return true;
     }
+    if (in->stop == CH_STOP_LENGTH)
+        CH_BUF_LIT(&why, "; the output limit cut it: it has to be shorter");
     ch_buf_clear(ch_think_complaint(run));
     ch_output_complain(run->turn->output_way, ch_buf_sv(&why), ch_think_complaint(run));
     ch_run_outcome_error(run, "%s: the answer does not fit its schema: %s",
@@ -644,7 +646,7 @@ static void judge_reply(chela_run *run, unsigned verdict, struct ch_input *in) {
     in->follow_ups = (unsigned)(run->steering.n + run->follow_ups.n + run->session->events.n);
     bool is_answer =
         !in->calls && in->stop != CH_STOP_REFUSAL && in->stop != CH_STOP_PAUSE && !in->follow_ups;
-    in->unfit = is_answer && (rejected || !answer_fits(run, in->has_text));
+    in->unfit = is_answer && (rejected || !answer_fits(run, in));
     if (rejected)
         ch_run_outcome_error(run, "%s: %s", run->target->spec, ch_buf_str(ch_think_complaint(run)));
     in->review = is_answer && !in->unfit && verdict & CH_REPLY_REVIEW;

@@ -132,7 +132,9 @@ bool ch_completion_failed(const struct chela_event *end) {
 
 /* Responds at RUN_END. An answer that does not fit its schema because the token limit cut it is
  * reported with the limit, for which the vendors' clients look. */
-static void completion_end(struct ch_completion *r, struct chela_event end) {
+static void completion_end(struct ch_completion *r, const struct chela_event *ev) {
+    struct chela_event end = *ev;
+    r->outcome = ev;
     if (end.end.reason == CHELA_REASON_MODEL_ERROR && r->stop == CHELA_STOP_LENGTH) {
         end.end.status = CHELA_STATUS_DONE;
         end.end.reason = CHELA_REASON_LENGTH;
@@ -156,7 +158,7 @@ static void completion_on_event(struct ch_lane_watcher *w, const struct chela_ev
         return;
     }
     r->request->on_disconnect = NULL;
-    completion_end(r, *ev);
+    completion_end(r, ev);
     free_completion(r);
 }
 

@@ -27,6 +27,7 @@ struct ch_completion {
     unsigned turn; /* number of the run's turn in this response, from 1 */
     size_t nreasoning; /* blocks of reasoning of this turn that were reported as complete */
     enum chela_stop stop; /* of the last turn that has ended */
+    const struct chela_event *outcome; /* in ops->end: RUN_END as the session has it */
     bool acted;  /* a tool was started */
     bool stream; /* the client asked for a stream */
     bool begun;  /* the stream has begun; set by the protocol */
@@ -51,7 +52,8 @@ struct ch_completion_ops {
     /* A block of reasoning is complete; its text was reported by events before. May be
      * NULL. */
     void (*reasoned)(struct ch_completion *r, const struct ch_block *b);
-    /* RUN_END: responds. A failed run gets here only if the stream has begun. */
+    /* RUN_END: responds. A failed run gets here only if the stream has begun, or as one that ended
+     * with LENGTH: the limit cut an answer in a schema. */
     void (*end)(struct ch_completion *r, const struct chela_event *ev);
     void (*release)(struct ch_completion *r); /* frees the protocol's own members */
 };

@@ -48,8 +48,8 @@ static void openai_chat_begin_object(const struct openai_chat *c, struct ch_jw *
 }
 
 /* An extension of the protocol: the session, and how its run ended. */
-static void openai_chat_write_session(const struct openai_chat *c, struct ch_jw *w,
-                                      const struct chela_event *ev) {
+static void openai_chat_write_session(const struct openai_chat *c, struct ch_jw *w) {
+    const struct chela_event *ev = c->r.outcome;
     if (!c->r.session)
         return;
     ch_jw_key(w, "chela");
@@ -285,7 +285,7 @@ static void openai_chat_end_whole(struct openai_chat *c, const struct chela_even
     ch_jw_end(&w, '}');
     ch_jw_end(&w, ']');
     ch_openai_write_usage(&w, "prompt", "completion", &ev->end.usage);
-    openai_chat_write_session(c, &w, ev);
+    openai_chat_write_session(c, &w);
     ch_jw_end(&w, '}');
     ch_request_respond_json(c->r.request, 200, &out);
 }
