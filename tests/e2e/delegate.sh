@@ -109,6 +109,8 @@ exits "a decision that nobody asked for" 2
 chela sessions resume ask --allow "$id" --output jsonl
 exits "consent given" 0
 holds "consent given: it ran" '.[-1].text == "I heard: made after asking\n"'
+holds "consent given: all turns end here, and are counted once" \
+    '([.[] | select(.type == "turn_end") | .usage.input] | length == 4 and add > 0) and ([.[] | select(.type == "turn_end") | .usage.input] | add) == .[-1].usage.input and .[-1].turns == 4 and .[-1].tool_calls == 2'
 same "consent given: once" 1 "$(wc -l <"$space/asked.log")"
 chela run --session ask2 --approve ask "consent"
 chela sessions resume ask2 --refuse all --output jsonl

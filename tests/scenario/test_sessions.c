@@ -600,6 +600,9 @@ static void open_asking(struct stage *st, chela_store *store, size_t skip) {
 static void note_approval(const struct chela_event *ev, void *user) {
     if (ev->type == CHELA_EV_APPROVAL_REQUIRED)
         ch_buf_addf(user, "%.*s ", (int)ev->approval.id.n, ev->approval.id.p);
+    if (ev->type == CHELA_EV_TURN_END)
+        ch_buf_addf(user, "end:%u:%s:%d+%d ", ev->turn.turn, chela_stop_name(ev->turn.stop_reason),
+                    (int)ev->turn.usage.input, (int)ev->turn.usage.output);
 }
 
 static void test_always_outlives_the_process(void **state) {
@@ -626,8 +629,8 @@ static void test_always_outlives_the_process(void **state) {
     wait_open(&st);
     assert_int_equal(chela_run_resume(st.session, &opts, &st.run, NULL), 0);
     assert_int_equal(chela_run_wait(st.run), 0);
-    /* the very same again is not asked about, anything else is */
-    assert_string_equal(ch_buf_str(&asked), "c3 ");
+    /* The turn that waited ends here. The very same again is not asked about, anything else is. */
+    assert_string_equal(ch_buf_str(&asked), "end:1:tool_use:10+5 end:2:tool_use:10+5 c3 ");
     assert_int_equal(chela_run_reason(st.run), CHELA_REASON_APPROVAL);
     stage_close(&st);
     chela_store_close(store);

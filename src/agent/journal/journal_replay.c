@@ -8,6 +8,7 @@
 #include "agent/machine/run_counters.h"
 #include <string.h>
 
+#include "base/choice.h"
 #include "base/error.h"
 #include "json/json.h"
 #include "json/writer.h"
@@ -319,6 +320,34 @@ static int amend(struct reading *r, struct ch_sv note) {
     return 0;
 }
 
+/* A number of tokens or events. A record that another program wrote must not give a run more
+ * than its budget. */
+static int64_t amount(const struct ch_json *v, const char *name) {
+    int64_t n = ch_json_int(ch_json_get(v, name), 0);
+    return CH_MIN(CH_MAX(n, 0), INT64_MAX / 8);
+}
+
+static struct ch_usage usage_of(const struct ch_json *v) {
+    const struct ch_json *u = ch_json_get(v, "usage");
+
+    return (struct ch_usage){.input = amount(u, "input"),
+                             .output = amount(u, "output"),
+                             .cache_read = amount(u, "cache_read"),
+                             .cache_write = amount(u, "cache_write"),
+                             .reasoning = amount(u, "reasoning")};
+}
+
+/* The turn of a reply with calls ends when the calls have results. */
+static void open_turn(struct reading *r) {
+    struct ch_journal_replay *p = r->past;
+    struct ch_sv stop = ch_json_get_str(r->v, "stop");
+
+    p->turn.n = (unsigned)amount(r->v, "turn");
+    p->turn.stop = (enum chela_stop)ch_choice_of(CHELA_CHOICE_STOP, ch_arena_str(&p->arena, stop));
+    p->turn.usage = usage_of(r->v);
+    p->turn.cost = ch_json_double(ch_json_get(r->v, "cost"), 0);
+}
+
 static int fold_message(struct reading *r) {
     int64_t of = ch_json_int(ch_json_get(r->v, "of"), 0);
     struct ch_sv note = ch_json_get_str(r->v, "note");
@@ -334,6 +363,8 @@ static int fold_message(struct reading *r) {
     close_calls(r);
     if (add_message(r->past, m))
         open_calls(r->past, m);
+    if (r->past->reply == m)
+        open_turn(r);
     return 0;
 }
 
@@ -599,16 +630,9 @@ static enum ch_run_state state_of(struct ch_sv word) {
     return CH_RUN_OBSERVE;
 }
 
-/* A number of tokens or events. A record that another program wrote must not give a run more
- * than its budget. */
-static int64_t amount(const struct ch_json *v, const char *name) {
-    int64_t n = ch_json_int(ch_json_get(v, name), 0);
-    return CH_MIN(CH_MAX(n, 0), INT64_MAX / 8);
-}
-
 static int fold_state(struct reading *r) {
     struct ch_journal_replay *p = r->past;
-    const struct ch_json *v = r->v, *u = ch_json_get(v, "usage");
+    const struct ch_json *v = r->v;
     const struct ch_json *below = ch_json_get(v, "below");
     struct ch_sv run = ch_json_get_str(v, "run");
 
@@ -631,11 +655,7 @@ static int fold_state(struct reading *r) {
         .model = (unsigned)ch_json_int(ch_json_get(v, "model"), 0),
         .cost = CH_MAX(ch_json_double(ch_json_get(v, "cost"), 0), 0),
         .cost_unknown = ch_json_bool(ch_json_get(v, "cost_unknown"), false),
-        .usage = {.input = amount(u, "input"),
-                  .output = amount(u, "output"),
-                  .cache_read = amount(u, "cache_read"),
-                  .cache_write = amount(u, "cache_write"),
-                  .reasoning = amount(u, "reasoning")},
+        .usage = usage_of(v),
     };
     p->recoveries = (unsigned)ch_json_int(ch_json_get(v, "recoveries"), 0);
     p->called = (unsigned)ch_json_int(ch_json_get(v, "called"), 0);

@@ -85,6 +85,18 @@ struct ch_journal_replay {
     const struct ch_msg *reply;   /* message of the transcript whose calls are open; NULL: none */
     struct ch_replay_call *calls; /* owned */
     size_t ncalls, ndone;
+    struct { /* the turn of `reply`, for TURN_END */
+        unsigned n;
+        enum chela_stop stop;
+        struct ch_usage usage;
+        double cost;
+    } turn;
+    struct { /* of reply, for TURN_END */
+        unsigned turn;
+        enum chela_stop stop;
+        struct ch_usage usage;
+        double cost;
+    } open;
     bool results;               /* every call of the last reply has a result */
     unsigned answered, refused; /* number of those calls that were executed, and that were
                                  * refused over the limit */

@@ -24,6 +24,7 @@ struct ch_child_run {
     chela_run *run;         /* the caller; a reference; NULL once the child is closed */
     chela_call *call;       /* the caller's call; NULL once the child is closed */
     chela_session *session; /* owned: the child's */
+    bool brought_turn;      /* spent includes the turn of the child that is open */
     struct ch_spent spent;  /* by the child and all runs below it; already counted by the
                              * caller's machine */
 };

@@ -71,6 +71,11 @@ static void set_machine(chela_run *run) {
                                                                inconsistent */
 
     ch_run_restore(&run->m, &p->m, waits, p->reply || p->results);
+    if (p->reply) {
+        ch_think_reopen(run, p->turn.n, p->turn.stop);
+        run->m.turn.usage = p->turn.usage;
+        run->m.turn.cost = p->turn.cost;
+    }
     if (p->status == CH_REPLAY_RUNNING)
         run->m.seq += CH_LIMIT_UNSTORED; /* skip numbers that the earlier process may have used */
 }

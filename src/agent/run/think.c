@@ -831,6 +831,11 @@ bool ch_think_open(chela_run *run) {
     return ch_emit(run, &ev);
 }
 
+void ch_think_reopen(chela_run *run, unsigned turn, enum chela_stop reason) {
+    run->turn->open = turn;
+    run->turn->stop_reason = reason;
+}
+
 static bool think_announce(chela_run *run, size_t nmessages, size_t ntools) {
     struct chela_event ev;
     if (!mind_budget(run) || !ch_think_open(run))

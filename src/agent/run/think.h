@@ -18,6 +18,8 @@ bool ch_think_deliver(chela_run *run);                 /* delivers queued messag
 bool ch_think_note(chela_run *run, struct ch_sv text); /* adds a note of the runtime */
 bool ch_think_open(chela_run *run);  /* emits TURN_START, unless the turn is open */
 bool ch_think_close(chela_run *run); /* emits TURN_END, if the turn is open */
+/* An earlier process emitted TURN_START of the turn, which is still open. */
+void ch_think_reopen(chela_run *run, unsigned turn, enum chela_stop reason);
 void ch_think_stopped(chela_run *run, enum chela_stop reason); /* for TURN_END */
 /* The API key of the last call. */
 const char *ch_think_key(const chela_run *run);

@@ -5,6 +5,7 @@
 
 #include "agent/feature/team/delegate.h"
 #include "agent/handle/run_origin.h"
+#include "agent/journal/journal_replay.h"
 #include "agent/journal/run_journal.h"
 #include "agent/machine/child_key.h"
 #include "agent/machine/event.h"
@@ -104,8 +105,10 @@ static void child_run_on_event(const struct chela_event *ev, void *user) {
     ch_call_ref(call);
     if (ev->type == CHELA_EV_RUN_START) /* the child may have been cancelled while it waited */
         ch_call_go_on(call);
-    if (ch_parent_used(ev, &s))
+    if (ch_parent_used(ev, &s) && !(s.turns && c->brought_turn))
         ch_parent_charge(c, &s);
+    if (s.turns)
+        c->brought_turn = false;
     struct chela_event told = {.type = CHELA_EV_CHILD,
                                .run = ev->run,
                                .seq = ev->seq,
@@ -164,7 +167,9 @@ static void bring_along(struct ch_child_run *c) {
                          .cost = m->cost,
                          .turns = m->turns + m->below.turns,
                          .tool_calls = m->tool_calls + m->below.tool_calls};
+    const struct ch_journal_replay *past = c->session->journal->past;
     struct ch_spending *spending = ch_parent_root(c->run)->spending;
+    c->brought_turn = past && past->reply;
     ch_parent_charge(c, &s);
     if (m->cost_unknown)
         ch_parent_charge(c, &(struct ch_spent){.cost = -1});
