@@ -12,7 +12,7 @@ cd "$(dirname "$0")/../.." || exit 2
 
 program=$(realpath "$program")
 start_lark
-pid_a='' pid_b='' at_b=''
+pid_a='' pid_b='' at_a='' at_b=''
 kill_nodes() {
     local p
     for p in "$pid_a" "$pid_b"; do [ -z "$p" ] || kill -9 "$p" $(pgrep -P "$p"); done 2>/dev/null
@@ -106,6 +106,50 @@ drain() { # NAME
     kill_nodes
 }
 
+# Messages for sessions that a draining gateway holds, because clients follow them, are taken up when it ends: those of chats
+# as soon as one of a program.
+release() { # NAME
+    local i late id=om_release${1// /} followers=()
+    : >"$tmp/lark/sent"
+    rm -f "$tmp/go" "$tmp"/follows.*
+    post_to a "$(event "${id}_0" oc_busy p2p "a long one.")" >/dev/null
+    gateway=$at_a
+    post /api/sessions/plain/messages '{"text":"before."}'
+    for i in 1 2 3 4; do post_to a "$(event "${id}_a$i" "oc_left$i" p2p "early $i.")" >/dev/null; done
+    check "$1: a gateway answers four chats" eventually all_early
+    for i in plain feishu:oc_left{1..4}; do
+        curl -sSN -m 120 -D "$tmp/follows.$i" -H "Authorization: Bearer $token" "$at_a/api/sessions/$i/events" >/dev/null 2>&1 &
+        followers+=($!)
+    done
+    check "$1: and is followed" eventually followed 5
+    kill -TERM "$pid_a"
+    check "$1: it drains" eventually refuses "$at_a"
+    gateway=$at_b
+    for i in 1 2 3 4; do post_to b "$(event "${id}_b$i" "oc_left$i" p2p "left $i.")" >/dev/null; done
+    post /api/sessions/plain/messages '{"text":"left here."}'
+    touch "$tmp/go"
+    check "$1: the other answers a program" eventually answers_plainly
+    for ((late = 0; late < 30; late++)); do
+        texts | grep -q '^heard: .*left [1-4]\.$' && break
+        sleep 0.1
+    done
+    check "$1: and a chat within 3 s" [ $late -lt 30 ]
+    chats=4
+    check "$1: then all chats" eventually all_heard left
+    same "$1: each once" "$(seq 4)" "$(heard left)"
+    kill "${followers[@]}" 2>/dev/null
+    wait "${followers[@]}" 2>/dev/null
+    chats=8
+    kill_nodes
+}
+all_early() { [ "$(heard early | sort -u | wc -l)" -ge 4 ]; }
+followed() { [ "$(cat "$tmp"/follows.* 2>/dev/null | grep -c '^HTTP/1.1 200')" = "$1" ]; }
+refuses() { ! curl -s -o /dev/null "$1/healthz"; }
+answers_plainly() {
+    call GET /api/sessions/plain
+    grep -q 'heard: left here' "$out"
+}
+
 start a "sqlite:$tmp/one.db"
 renew "one gateway" a
 start a "sqlite:$tmp/two.db" 'workers: 2'
@@ -118,6 +162,9 @@ if start_postgres; then
     start b "$postgres"
     condense PostgreSQL
     drain PostgreSQL
+    start a "$postgres"
+    start b "$postgres"
+    release PostgreSQL
 else
     skip "two gateways" "PostgreSQL is not installed here"
 fi
@@ -129,6 +176,9 @@ if start_redis; then
     start b "$redis"
     condense Redis
     drain Redis
+    start a "$redis"
+    start b "$redis"
+    release Redis
 else
     skip "two gateways" "Redis is not installed here"
 fi

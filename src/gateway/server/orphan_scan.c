@@ -60,16 +60,19 @@ static bool orphan_has_prefix(const char *text, const char *with) {
     return strncmp(text, with, strlen(with)) == 0;
 }
 
-static int orphan_scan_on_event(const struct chela_store_item *i, void *user) {
-    struct store_scan *k = user;
-    if (!ch_delivery_owns(i->id))
-        return 0;
-    struct orphan *f = add_orphan(&k->events, i->key);
+static int add_event(const struct chela_store_item *i, void *user) {
+    struct orphan *f = add_orphan(user, i->key);
     f->id = ch_strdup(i->id);
     f->data = ch_strndup(i->data, i->n);
     f->n = i->n;
     f->held = true;
     return 0;
+}
+
+/* Events of chats are scanned by chat_recovery.c. */
+static int orphan_scan_on_event(const struct chela_store_item *i, void *user) {
+    struct store_scan *k = user;
+    return ch_delivery_owns(i->id) ? add_event(i, &k->events) : 0;
 }
 
 static int orphan_scan_on_session(const struct chela_store_session *s, void *user) {
@@ -269,11 +272,16 @@ static void orphan_take_event(struct ch_orphan_scan *s, const struct orphan *f) 
 }
 
 /* An event of a chat service that is not configured any more waits for that service. */
-enum ch_restored ch_orphan_scan_restore(chela_gateway *gw, struct ch_lane *l, const char *id,
-                                        struct ch_sv data) {
+static enum ch_restored orphan_restore(chela_gateway *gw, const char *id, const char *key,
+                                       struct ch_sv data) {
     if (!ch_delivery_owns(id))
         return gw->draining ? CH_RESTORED_ASIDE : ch_chat_recovery_restore(gw, id, data);
-    return ch_delivery_restore(gw, id, l->session->key, data);
+    return ch_delivery_restore(gw, id, key, data);
+}
+
+enum ch_restored ch_orphan_scan_restore(chela_gateway *gw, struct ch_lane *l, const char *id,
+                                        struct ch_sv data) {
+    return orphan_restore(gw, id, l->session->key, data);
 }
 
 static void orphan_scan_on_timer(struct ch_timer *t);
@@ -337,23 +345,10 @@ struct orphan_claim {
     struct ch_list events;
 };
 
-static int orphan_claim_on_event(const struct chela_store_item *i, void *user) {
-    struct orphan_claim *c = user;
-    struct store_scan k = {0};
-    ch_list_init(&k.events);
-    orphan_scan_on_event(i, &k);
-    struct orphan *f = CH_LIST_FIRST(&k.events, struct orphan, link);
-    if (f) {
-        ch_list_del(&f->link);
-        ch_list_add(&c->events, &f->link);
-    }
-    return 0;
-}
-
 static void orphan_claim_read(struct ch_work *w) {
     struct orphan_claim *c = CH_CONTAINER(w, struct orphan_claim, work);
     struct chela_error ignored = {0};
-    ch_store_waiting(c->store, c->key, CH_LIMIT_LANE_EVENTS, orphan_claim_on_event, c, &ignored);
+    ch_store_waiting(c->store, c->key, CH_LIMIT_LANE_EVENTS, add_event, &c->events, &ignored);
 }
 
 static void orphan_claim_free(struct ch_work *w) {
@@ -370,7 +365,7 @@ static void orphan_claim_done(struct ch_work *w) {
     for (CH_LIST_EACH(k, &c->events)) {
         const struct orphan *f = CH_CONTAINER(k, struct orphan, link);
         if (gw && !gw->draining)
-            ch_delivery_restore(gw, f->id, f->key, ch_sv(f->data, f->n));
+            orphan_restore(gw, f->id, f->key, ch_sv(f->data, f->n));
     }
     orphan_claim_free(w);
 }
