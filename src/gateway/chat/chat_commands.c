@@ -151,7 +151,9 @@ static void command_status(struct ch_chat_event *e, struct ch_sv rest) {
 
 /* --- /new: the conversation so far is moved to another key */
 
-#define TRIES 50 /* the release of the lease may not have reached the store yet */
+/* The release of the lease may not have reached the store yet. If another gateway runs the same
+ * command, the records vanish while they are copied. */
+#define TRIES 50
 
 static int new_on_waiting(const struct chela_store_item *i, void *user) {
     struct command_work *r = user;
@@ -185,7 +187,7 @@ static int new_move(struct command_work *r) {
 static void new_run(struct ch_work *w) {
     struct command_work *r = CH_CONTAINER(w, struct command_work, work);
     const struct timespec moment = {.tv_nsec = 20 * 1000 * 1000};
-    for (int i = 0; (r->rc = new_move(r)) == CHELA_EBUSY && i < TRIES; i++)
+    for (int i = 0; (r->rc = new_move(r)) < 0 && i < TRIES; i++)
         nanosleep(&moment, NULL);
 }
 
