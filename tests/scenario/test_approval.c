@@ -600,6 +600,25 @@ static void test_steering_instead_of_an_answer(void **state) {
     done(&st);
 }
 
+static void steer_late(struct stage *st, const struct chela_event *ev) {
+    if (ev->type == CHELA_EV_STATE && ev->state.to == CHELA_STATE_WAITING)
+        assert_int_equal(chela_run_steer(st->run, "stop that", 9), 0);
+}
+
+/* The question is asked, and the pause is being stored: the message waits for the answer. */
+static void test_steering_during_the_pause(void **state) {
+    (void)state;
+    struct stage st;
+    start(&st, NULL, one_call, CH_LEN(one_call));
+    st.on_event = steer_late;
+    stage_finish(&st);
+    assert_string_equal(stage_verdict(&st), "paused/approval_required");
+    assert_int_equal(decide(&st, CHELA_ALLOW_ONCE, NULL), 0);
+    resume(&st);
+    assert_true(logged(&st, "tool_result(c1) ") && logged(&st, "steering(stop that)"));
+    done(&st);
+}
+
 /* --- bounds ---------------------------------------------------------------------------------- */
 
 static void tools_offered(struct stage *st, const struct chela_event *ev) {
@@ -956,6 +975,7 @@ int main(void) {
         cmocka_unit_test(test_approved_then_handed_over),
         cmocka_unit_test(test_order_is_kept),
         cmocka_unit_test(test_steering_instead_of_an_answer),
+        cmocka_unit_test(test_steering_during_the_pause),
         cmocka_unit_test(test_bounds_of_one_run),
         cmocka_unit_test(test_run_says_how_to_approve),
         cmocka_unit_test(test_policy_of_the_agent),

@@ -609,7 +609,8 @@ int ch_session_enqueue(chela_run *run, bool follow_up, struct ch_msg *m,
         static const struct ch_inbound_origin nowhere;
         ch_queue_mark(q, ch_run_journal_queued(run, m, follow_up, from ? from : &nowhere));
     }
-    if (!follow_up && run->batch)
+    bool pausing = run->m.state == CH_RUN_WAITING; /* a call without a question would never go on */
+    if (!follow_up && run->batch && !pausing)
         ch_batch_skip(run->batch, "Skipped: a new message from the user came first.");
     return 0;
 }
