@@ -96,7 +96,7 @@ static bool route_matches(const struct ch_http_route *r, struct ch_sv path, stru
 void ch_http_route_methods(const struct ch_http_route *table, struct ch_sv path,
                            struct ch_buf *out) {
     struct ch_sv param;
-    for (const struct ch_http_route *r = table; r->method; r++)
+    for (const struct ch_http_route *r = table; r->path; r++)
         if (route_matches(r, path, &param))
             ch_buf_addf(out, "%s%s%s", out->n ? ", " : "", r->method,
                         strcmp(r->method, "GET") == 0 ? ", HEAD" : "");
@@ -106,7 +106,7 @@ const struct ch_http_route *ch_http_route_find(const struct ch_http_route *table
                                                const char *method, struct ch_sv path,
                                                struct ch_sv *param, bool *other) {
     *other = false;
-    for (const struct ch_http_route *r = table; r->method; r++) {
+    for (const struct ch_http_route *r = table; r->path; r++) {
         if (!route_matches(r, path, param))
             continue;
         bool reads = strcmp(method, "HEAD") == 0 && strcmp(r->method, "GET") == 0;

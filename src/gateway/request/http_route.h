@@ -27,8 +27,8 @@ enum ch_http_route_flags {
 };
 
 struct ch_http_route {
-    const char *method; /* NULL: end of the table */
-    const char *path;   /* "/api/sessions/{}/events": {} matches one segment */
+    char method[8];   /* an array needs no relocation at start-up */
+    const char *path; /* "/api/sessions/{}/events": {} matches one segment; NULL: the end */
     unsigned flags;
     ch_http_route_fn *run;
 };

@@ -96,5 +96,5 @@ const struct ch_http_route ch_http_routes[] = {
     {"GET", "/api/usage", 0, ch_usage_get},
     {"GET", "/api/activity", 0, ch_activity_get},
     {"GET", "/metrics", 0, ch_metrics_get},
-    {.method = NULL},
+    {.path = NULL},
 };
