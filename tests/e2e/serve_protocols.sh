@@ -228,6 +228,15 @@ anon OPTIONS /v1/messages -H 'Origin: https://app.example.com' -H 'Access-Contro
 answers "a preflight without headers" 204
 post /v1/chat/completions '{"model":"coder","messages":[{"role":"user","content":"limit"}]}' -H 'Origin: https://app.example.com'
 check "the page may read how long to wait" grep -qi '^access-control-expose-headers: .*retry-after' "$err"
+truncate -s 34000000 "$tmp/large"
+for how in 'Expect: announced' 'transfer-encoding:chunked sent'; do # refused before and after the head is checked
+    call POST /v1/messages -H "Origin: https://app.example.com" -H "${how% *}" -H 'Content-Type: application/json' --data-binary "@$tmp/large"
+    answers "a body that is too large, ${how#* }" 413
+    same "the page may read the error, ${how#* }" 1 "$(grep -ci '^access-control-allow-origin: https://app.example.com' "$err")"
+done
+anon GET /v1/models -H 'Origin: https://app.example.com'
+answers "without a token" 401
+same "the page may read that error" 1 "$(grep -ci '^access-control-allow-origin: ' "$err")"
 
 # --- the client wants one call at a time: the model is told
 asked() { # NAME INSTANCE FILTER WANT

@@ -385,6 +385,18 @@ static void add_allow(const chela_gateway *gw, struct ch_exchange *x) {
     ch_exchange_header(x, "Allow", ch_buf_str(&methods));
 }
 
+/* Lets a page with an allowed origin read the response. */
+static void allow_origin(const chela_gateway *gw, struct ch_exchange *x) {
+    const char *origin = ch_auth_allowed_origin(&gw->auth, ch_exchange_inbound(x));
+    if (!origin)
+        return;
+    ch_exchange_header(x, "Access-Control-Allow-Origin", origin);
+    ch_exchange_header(x, "Access-Control-Expose-Headers",
+                       "Mcp-Session-Id, WWW-Authenticate, Retry-After, X-Chela-Warning, "
+                       "X-Request-Id, Request-Id");
+    ch_exchange_header(x, "Vary", "Origin");
+}
+
 void ch_request_on_refuse(struct ch_exchange *x, int status, const char *why, void *user) {
     chela_gateway *gw = user;
     bool anthropic = speaks_anthropic(gw, x);
@@ -393,6 +405,7 @@ void ch_request_on_refuse(struct ch_exchange *x, int status, const char *why, vo
     gw->counters.refused++;
     gw->counters.requests[status / 100 % 6]++;
     add_security_headers(x);
+    allow_origin(gw, x);
     if (status == 401)
         ch_exchange_header(x, "WWW-Authenticate", challenge_of(gw, x));
     if (status == 405)
@@ -413,20 +426,12 @@ static bool is_preflight(const struct ch_inbound *in) {
            ch_inbound_header(in, "access-control-request-method").p;
 }
 
-static void allow_origin(struct ch_exchange *x, const char *origin) {
-    ch_exchange_header(x, "Access-Control-Allow-Origin", origin);
-    ch_exchange_header(x, "Access-Control-Expose-Headers",
-                       "Mcp-Session-Id, WWW-Authenticate, Retry-After, X-Chela-Warning, "
-                       "X-Request-Id, Request-Id");
-    ch_exchange_header(x, "Vary", "Origin");
-}
-
 /* The vendors' clients send headers about themselves, which vary with their versions. */
-static void answer_preflight(struct ch_exchange *x, const char *origin) {
+static void answer_preflight(const chela_gateway *gw, struct ch_exchange *x) {
     CH_BUF_AUTO headers = {0};
     ch_buf_add_sv(&headers, ch_inbound_header(ch_exchange_inbound(x),
                                               "access-control-request-headers"));
-    allow_origin(x, origin);
+    allow_origin(gw, x);
     ch_exchange_header(x, "Access-Control-Allow-Methods", "GET, POST, DELETE");
     if (headers.n)
         ch_exchange_header(x, "Access-Control-Allow-Headers", ch_buf_str(&headers));
@@ -510,13 +515,10 @@ void ch_request_on_head(struct ch_exchange *x, void *user) {
     chela_gateway *gw = user;
     const struct ch_inbound *in = ch_exchange_inbound(x);
     struct ch_auth_refusal no = ch_auth_check(&gw->auth, in);
-    const char *origin = ch_auth_allowed_origin(&gw->auth, in);
-    if (!no.status && origin && is_preflight(in)) {
-        answer_preflight(x, origin);
+    if (!no.status && is_preflight(in) && ch_auth_allowed_origin(&gw->auth, in)) {
+        answer_preflight(gw, x);
         return;
     }
-    if (!no.status && origin)
-        allow_origin(x, origin);
     if (!no.status)
         no = check_route(gw, x);
     if (no.status)
@@ -567,6 +569,7 @@ static struct ch_request *request_new(chela_gateway *gw, struct ch_exchange *x) 
     req->route = ch_http_route_find(gw->routes, ch_inbound_method(in), path, &req->param, &other);
     req->number = last_number(path);
     req->is_anthropic = is_anthropic(req->route, in);
+    allow_origin(gw, x);
     request_add_id(x, req->is_anthropic, id);
     req->id = ch_arena_str(&req->arena, ch_sv_str(id));
     req->session = copy_header(req, "x-chela-session");
