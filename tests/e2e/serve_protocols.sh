@@ -96,6 +96,121 @@ for member in '"system":5' '"tools":{}' '"thinking":"on"' '"output_config":[]' '
     messages "\"messages\":[{\"role\":\"user\",\"content\":\"hello\"}],$member"
     named "$(cut -d'"' -f2 <<<"$member")"
 done
+u='{"role":"user","content":"hello"}'
+while IFS='|' read -r member body; do # values inside of members, of messages and of tools
+    chat "\"messages\":[$u],$body"
+    named "$member"
+done <<'CASES'
+n|"n":1.5
+seed|"seed":1.5
+stream_options.include_usage|"stream_options":{"include_usage":"yes"}
+reasoning_effort|"reasoning_effort":"lots"
+reasoning|"reasoning":"high"
+reasoning.effort|"reasoning":{"effort":1}
+response_format|"response_format":{}
+response_format|"response_format":{"type":5}
+response_format.json_schema|"response_format":{"type":"json_schema","json_schema":"x"}
+function_call|"function_call":{}
+function_call|"functions":[{"name":"f"}],"function_call":"sometimes"
+tool_choice|"tool_choice":5
+tool_choice|"tool_choice":{"type":"sometimes"}
+tool_choice|"tool_choice":{"type":"sometimes","name":"f"}
+tool_choice|"tool_choice":{"type":"function","function":{"name":5}}
+tool_choice|"tool_choice":{"type":"web_search"}
+tools[]|"tools":[5]
+tools[].type|"tools":[{"type":5}]
+tools[].type|"tools":[{"function":{"name":"f"}}]
+tools[].function|"tools":[{"type":"function","function":"f"}]
+tools[].name|"tools":[{"type":"function","function":{"name":5}}]
+tools[].description|"tools":[{"type":"function","function":{"name":"f","description":5}}]
+tools[].parameters|"tools":[{"type":"function","function":{"name":"f","parameters":"x"}}]
+tools[].format|"tools":[{"type":"custom","custom":{"name":"f","format":"x"}}]
+tools[].parameters|"functions":[{"name":"f","parameters":[]}]
+CASES
+while IFS='|' read -r member body; do
+    chat "\"messages\":[$body,$u]"
+    named "$member"
+done <<'CASES'
+messages[]|5
+messages[].role|{"role":5}
+messages[].content|{"role":"system","content":5}
+messages[].content|{"role":"user","content":{}}
+messages[].tool_calls|{"role":"assistant","tool_calls":{}}
+messages[].function_call|{"role":"assistant","function_call":"f"}
+messages[].tool_call_id|{"role":"tool","tool_call_id":5,"content":"x"}
+tool_calls[].function.arguments|{"role":"assistant","tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":5}}]},{"role":"tool","tool_call_id":"a","content":"x"}
+content[]|{"role":"system","content":["x"]}
+content[].text|{"role":"system","content":[{"type":"text","text":5}]}
+content[].text|{"role":"user","content":[{"type":"text","text":{"value":"x"}}]}
+content[].file.file_data|{"role":"user","content":[{"type":"file","file":{"file_data":5}}]}
+content[].input_audio.data|{"role":"user","content":[{"type":"input_audio","input_audio":{"data":5}}]}
+CASES
+while IFS='|' read -r member body; do
+    ask "$body"
+    named "$member"
+done <<'CASES'
+text.format|"input":"x","text":{"format":"json_object"}
+text.format|"input":"x","text":{"format":{"type":"yaml"}}
+seed|"input":"x","seed":"7"
+reasoning.effort|"input":"x","reasoning":{"effort":"lots"}
+conversation.id|"input":"x","conversation":{"id":5}
+metadata|"input":"x","metadata":"x"
+tool_choice|"input":"x","tool_choice":{"type":"sometimes"}
+tools[].parameters|"input":"x","tools":[{"type":"function","name":"f","parameters":5}]
+tools[].tools|"input":"x","tools":[{"type":"namespace","name":"f","tools":5}]
+input[]|"input":["x"]
+input[].type|"input":[{"type":5,"role":"user","content":"x"}]
+input[].role|"input":[{"role":5,"content":"x"}]
+input[].content|"input":[{"role":"user","content":5},{"role":"user","content":"x"}]
+content[].text|"input":[{"role":"developer","content":[{"type":"input_text","text":5}]},{"role":"user","content":"x"}]
+content[].file_data|"input":[{"role":"user","content":[{"type":"input_file","file_data":5}]}]
+input[].arguments|"input":[{"role":"user","content":"x"},{"type":"function_call","call_id":"a","name":"f","arguments":5},{"type":"function_call_output","call_id":"a","output":"x"}]
+input[].output|"input":[{"role":"user","content":"x"},{"type":"function_call","call_id":"a","name":"f","arguments":"{}"},{"type":"function_call_output","call_id":"a","output":{"n":1}}]
+output[].text|"input":[{"role":"user","content":"x"},{"type":"function_call","call_id":"a","name":"f","arguments":"{}"},{"type":"function_call_output","call_id":"a","output":[{"type":"input_text","text":5}]}]
+CASES
+while IFS='|' read -r member body; do
+    messages "\"messages\":[$u],$body"
+    named "$member"
+done <<'CASES'
+system[]|"system":["x"]
+system[].text|"system":[{"type":"text","text":5}]
+thinking.type|"thinking":{"type":"sometimes"}
+thinking.type|"thinking":{"type":5}
+thinking.budget_tokens|"thinking":{"type":"enabled","budget_tokens":"many"}
+output_config.format|"output_config":{"format":"json"}
+output_config.effort|"output_config":{"effort":"lots"}
+output_format|"output_format":"json"
+tool_choice|"tool_choice":{"type":"sometimes"}
+tool_choice.disable_parallel_tool_use|"tool_choice":{"type":"auto","disable_parallel_tool_use":"yes"}
+tools[]|"tools":["f"]
+tools[].type|"tools":[{"type":5,"name":"f"}]
+tools[].input_schema|"tools":[{"name":"f","input_schema":5}]
+CASES
+while IFS='|' read -r member body; do
+    messages "\"messages\":[$body,$u]"
+    named "$member"
+done <<'CASES'
+messages[]|5
+messages[].role|{"role":5,"content":"x"}
+messages[].content|{"role":"system","content":5}
+content[]|{"role":"user","content":["x"]}
+content[]|{"role":"assistant","content":["x"]}
+content[].text|{"role":"user","content":[{"type":"text","text":5}]}
+content[].source|{"role":"user","content":[{"type":"image","source":"x"}]}
+content[].source.data|{"role":"user","content":[{"type":"image","source":{"type":"base64","media_type":"image/png","data":5}}]}
+content[].input|{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":5}]}
+content[].content|{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":{"n":1}}]}
+content[].is_error|{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"x","is_error":"no"}]}
+content[].content[].text|{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":[{"type":"text","text":5}]}]}
+CASES
+messages '"messages":[{"role":"user","content":[{"type":"txt","text":"x"}]}]'
+answers "messages: content of an unknown type" 400
+for member in '"system":5' '"tools":5'; do
+    post /v1/messages/count_tokens "{\"model\":\"coder\",\"messages\":[$u],$member}"
+    named "$(cut -d'"' -f2 <<<"$member")"
+done
+ask '"input":"hello","tools":[{"type":"web_search"}],"tool_choice":{"type":"web_search"}'
+answers "a choice of a tool that the vendor would run" 200
 chat '"messages":[{"role":"user","content":"hello"}],"stop":null,"tools":null,"stream":null,"seed":null,"n":1'
 answers "null counts as absent" 200
 

@@ -21,6 +21,11 @@ static struct ch_sv plain_source(struct ch_client_history *h, const struct ch_js
 
 static int read_source(struct ch_client_history *h, const struct ch_json *block,
                        enum ch_block_type kind, struct chela_error *err) {
+    if (ch_request_check_types(block, "content[]",
+                               "source:object source.type:string source.data:string "
+                               "source.content:string|array source.media_type:string",
+                               err) < 0)
+        return CHELA_EINVAL;
     const struct ch_json *source = ch_json_get(block, "source");
     struct ch_sv type = ch_json_get_str(source, "type"), title = ch_json_get_str(block, "title");
     struct ch_sv media = ch_json_get_str(source, "media_type");
@@ -69,7 +74,12 @@ static int read_result(struct ch_client_history *h, const struct ch_json *block,
     const struct ch_json *content = ch_json_get(block, "content");
     bool failed = ch_json_bool(ch_json_get(block, "is_error"), false);
     CH_BUF_AUTO text = {0};
-    int rc = 0;
+    int rc = ch_request_check_types(
+        block, "content[]", "tool_use_id:string content:string|array is_error:boolean", err);
+    if (rc == 0)
+        rc = ch_request_check_each(content, "content[].content[]", "type:string text:string", err);
+    if (rc < 0)
+        return rc;
     ch_buf_add_sv(&text, ch_json_str(content));
     for (CH_JSON_EACH(part, content)) {
         bool found = ch_sv_is(ch_json_get_str(part, "type"), "search_result");
@@ -90,6 +100,8 @@ static int read_result(struct ch_client_history *h, const struct ch_json *block,
 static int read_call(struct ch_client_history *h, const struct ch_json *block,
                      struct chela_error *err) {
     struct ch_sv id = ch_json_get_str(block, "id"), name = ch_json_get_str(block, "name");
+    if (ch_request_check_types(block, "content[]", "input:object|string", err) < 0)
+        return CHELA_EINVAL;
     if (!id.n || !name.n)
         return ch_fail(err, CHELA_EINVAL, "a tool_use must have an id and a name");
     ch_client_history_add_block(
@@ -115,6 +127,11 @@ static void read_thinking(struct ch_client_history *h, const struct ch_json *blo
 static int read_block(struct ch_client_history *h, const struct ch_json *block,
                       struct chela_error *err) {
     struct ch_sv type = ch_json_get_str(block, "type");
+    if (ch_request_check_types(block, "content[]", "type:string text:string thinking:string",
+                               err) < 0)
+        return CHELA_EINVAL;
+    if (!type.n)
+        return ch_fail(err, CHELA_EINVAL, "a block of `content` must have a `type`");
     if (ch_sv_is(type, "text"))
         ch_client_history_add_text(h, ch_json_get_str(block, "text"));
     else if (is_media(type))
@@ -122,13 +139,13 @@ static int read_block(struct ch_client_history *h, const struct ch_json *block,
     else if (ch_sv_is(type, "search_result"))
         ch_client_history_add_text(h, search_result_text(h, block));
     else if (h->kind != CH_MSG_ASSISTANT)
-        return type.n ? 0
-                      : ch_fail(err, CHELA_EINVAL, "a block of `content` must have a `type`");
+        return ch_fail(err, CHELA_EINVAL, "content of type '%.*s' is not supported",
+                       CH_SV_FMT(type));
     else if (ch_sv_is(type, "tool_use"))
         return read_call(h, block, err);
     else if (ch_sv_is(type, "thinking") || ch_sv_is(type, "redacted_thinking"))
         read_thinking(h, block);
-    else if (type.n)
+    else
         ch_client_history_add_opaque(h, type, block);
     return 0;
 }
@@ -156,29 +173,37 @@ static int read_content(struct ch_client_history *h, enum ch_msg_kind kind,
     return rc;
 }
 
-static void read_system(struct ch_client_history *h, const struct ch_json *system) {
+static int read_system(struct ch_client_history *h, const struct ch_json *system,
+                       const char *where, struct chela_error *err) {
+    int rc = ch_request_check_each(system, where, "text:string", err);
+    if (rc < 0)
+        return rc;
     ch_client_history_add_system(h, ch_json_str(system));
     for (CH_JSON_EACH(block, system))
         ch_client_history_add_system(h, ch_json_get_str(block, "text"));
+    return 0;
 }
 
 int ch_anthropic_input_history(const struct ch_json *request, struct ch_client_history *h,
                                struct chela_error *err) {
     const struct ch_json *messages = ch_json_get(request, "messages");
-    int rc = 0;
-    if (!ch_json_is(messages, CH_JSON_ARRAY))
-        return ch_fail(err, CHELA_EINVAL, "`messages` must be a list");
-    read_system(h, ch_json_get(request, "system"));
+    int rc = ch_request_check_types(request, NULL, "system:string|array", err);
+    if (rc == 0 && !ch_json_is(messages, CH_JSON_ARRAY))
+        rc = ch_fail(err, CHELA_EINVAL, "`messages` must be a list");
+    if (rc == 0)
+        rc = read_system(h, ch_json_get(request, "system"), "system[]", err);
     for (CH_JSON_EACH(m, messages)) {
         struct ch_sv role = ch_json_get_str(m, "role");
         const struct ch_json *content = ch_json_get(m, "content");
+        if (rc == 0)
+            rc = ch_request_check_types(m, "messages[]", "role:string content:string|array", err);
         if (rc < 0)
             return rc;
         if (ch_sv_is(role, "user") || ch_sv_is(role, "assistant"))
             rc = read_content(h, ch_sv_is(role, "user") ? CH_MSG_USER : CH_MSG_ASSISTANT, content,
                               err);
         else if (ch_sv_is(role, "system"))
-            read_system(h, content);
+            rc = read_system(h, content, "content[]", err);
         else
             rc = ch_fail(err, CHELA_EINVAL, "unknown `role` '%.*s' of a message",
                          CH_SV_FMT(role));
@@ -190,7 +215,9 @@ int ch_anthropic_input_history(const struct ch_json *request, struct ch_client_h
 
 int ch_anthropic_input_tools(const struct ch_json *request, struct ch_client_tools *t,
                              struct chela_error *err) {
-    int rc = 0;
+    int rc = ch_request_check_types(request, NULL, "tools:array", err);
+    if (rc == 0)
+        rc = ch_request_check_each(ch_json_get(request, "tools"), "tools[]", "type:string", err);
     for (CH_JSON_EACH(tool, ch_json_get(request, "tools"))) {
         struct ch_sv type = ch_json_get_str(tool, "type");
         bool own = !type.n || ch_sv_is(type, "custom");
@@ -204,20 +231,26 @@ int ch_anthropic_input_tools(const struct ch_json *request, struct ch_client_too
     return rc;
 }
 
-static enum chela_reasoning effort_of(const struct ch_json *request) {
+static int read_effort(const struct ch_json *request, enum chela_reasoning *out,
+                       struct chela_error *err) {
     const struct ch_json *thinking = ch_json_get(request, "thinking");
     struct ch_sv type = ch_json_get_str(thinking, "type");
     int64_t budget = ch_json_int(ch_json_get(thinking, "budget_tokens"), 0);
-    enum chela_reasoning effort =
-        ch_openai_effort(ch_json_str(ch_json_path(request, "output_config", "effort", NULL)));
+    int rc = ch_openai_effort(ch_json_path(request, "output_config", "effort", NULL),
+                              "output_config.effort", out, err);
+    if (rc < 0)
+        return rc;
     if (ch_sv_is(type, "disabled"))
-        return CHELA_REASONING_OFF;
-    if (ch_sv_is(type, "enabled"))
-        return budget <= 4096    ? CHELA_REASONING_LOW
+        *out = CHELA_REASONING_OFF;
+    else if (ch_sv_is(type, "enabled"))
+        *out = budget <= 4096    ? CHELA_REASONING_LOW
                : budget <= 16384 ? CHELA_REASONING_MEDIUM
                                  : CHELA_REASONING_HIGH;
-    bool asked = type.n && effort == CHELA_REASONING_DEFAULT;
-    return asked ? CHELA_REASONING_MEDIUM : effort;
+    else if (ch_sv_is(type, "adaptive") && *out == CHELA_REASONING_DEFAULT)
+        *out = CHELA_REASONING_MEDIUM;
+    else if (type.n && !ch_sv_is(type, "adaptive"))
+        return ch_fail(err, CHELA_EINVAL, "`thinking.type` must be enabled, disabled or adaptive");
+    return 0;
 }
 
 int ch_anthropic_input_settings(struct ch_request *req, struct ch_client_tools *t,
@@ -233,11 +266,12 @@ int ch_anthropic_input_settings(struct ch_request *req, struct ch_client_tools *
     if (rc == 0)
         rc = ch_openai_limit(req, "max_tokens", o, err);
     if (rc == 0)
-        rc = ch_openai_choice(req, t, o, err);
+        rc = ch_openai_choice(req, "tool_choice", t, o, err);
     if (rc == 0 && format)
         rc = ch_openai_format(req, "output_config.format", format, ch_json_get(format, "schema"),
                               o, err);
-    o->patch.reasoning = effort_of(req->json);
+    if (rc == 0)
+        rc = read_effort(req->json, &o->patch.reasoning, err);
     o->patch.one_call =
         ch_json_bool(ch_json_path(req->json, "tool_choice", "disable_parallel_tool_use", NULL),
                      false);

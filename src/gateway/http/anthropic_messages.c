@@ -340,14 +340,14 @@ static void anthropic_on_event(struct ch_completion *r, const struct chela_event
 
 static int anthropic_read(struct ch_completion *r, struct ch_lane_opts *o,
                           struct chela_error *err) {
-    static const struct ch_request_member members[] = {
-        {"system", CH_JSON_STRING, CH_JSON_ARRAY}, {"tools", CH_JSON_ARRAY, 0},
-        {"thinking", CH_JSON_OBJECT, 0},           {"output_config", CH_JSON_OBJECT, 0},
-        {"stream", CH_JSON_TRUE, 0}};
+    static const char members[] =
+        "stream:boolean thinking:object thinking.type:string thinking.budget_tokens:integer "
+        "output_config:object output_config.format:object output_format:object "
+        "tool_choice.disable_parallel_tool_use:boolean";
     struct ch_request *req = r->request;
     struct ch_sv thinking = ch_json_str(ch_json_path(req->json, "thinking", "type", NULL));
     anthropic_message_of(r)->hides_thinking = ch_sv_is(thinking, "disabled");
-    int rc = ch_request_check_types(req, members, CH_LEN(members), err);
+    int rc = ch_request_check_types(req->json, NULL, members, err);
     if (rc == 0)
         rc = ch_anthropic_input_tools(req->json, &r->tools, err);
     if (rc == 0)

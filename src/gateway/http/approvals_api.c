@@ -125,14 +125,11 @@ static void approvals_open_session(struct ch_request *req, struct ch_store_looku
 }
 
 void ch_approvals_decide(struct ch_request *req) {
-    static const struct ch_request_member members[] = {
-        {"reason", CH_JSON_STRING, 0},
-        {"arguments", CH_JSON_OBJECT, CH_JSON_STRING},
-        {"content", CH_JSON_STRING, 0},
-        {"text", CH_JSON_STRING, 0}};
+    static const char members[] =
+        "reason:string arguments:object|string content:string text:string";
     struct chela_error err = {0};
     enum chela_decision d = approvals_decision(req);
-    if (ch_request_check_types(req, members, CH_LEN(members), &err) < 0)
+    if (ch_request_check_types(req->json, NULL, members, &err) < 0)
         ch_request_fail_with(req, &err);
     else if (d == CHELA_UNDECIDED)
         ch_request_fail(

@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "base/limits.h"
+#include "gateway/request/request.h"
 #include "json/writer.h"
 #include "model/message/ids.h"
 
@@ -37,7 +38,7 @@ static int tools_put(struct ch_client_tools *t, struct ch_client_tool kind, stru
     if (t->n == CH_LIMIT_CLIENT_TOOLS)
         return ch_fail(err, CHELA_EINVAL, "more than %d tools", CH_LIMIT_CLIENT_TOOLS);
     if (!kind.name.n)
-        return ch_fail(err, CHELA_EINVAL, "a tool has no name");
+        return ch_fail(err, CHELA_EINVAL, "`tools[].name` is missing");
     if (t->n == t->cap)
         tools_grow(t);
     struct ch_sv name = ch_client_tools_name(t->arena, kind.space, kind.name);
@@ -53,6 +54,11 @@ int ch_client_tools_add(struct ch_client_tools *t, const struct ch_json *tool, c
     const struct ch_json *s = ch_json_get(tool, schema);
     CH_BUF_AUTO text = {0};
     struct ch_jw w = ch_jw(&text);
+    if (tool && ch_request_check_types(tool, "tools[]",
+                                       "name:string description:string parameters:object "
+                                       "input_schema:object",
+                                       err) < 0)
+        return CHELA_EINVAL;
     if (ch_json_is(s, CH_JSON_OBJECT) && s->n)
         ch_jw_value(&w, s);
     return tools_put(t, (struct ch_client_tool){ch_json_get_str(tool, "name"), space, false},
@@ -77,6 +83,9 @@ static struct ch_sv text_tool_description(struct ch_client_tools *t, const struc
 
 int ch_client_tools_add_text(struct ch_client_tools *t, const struct ch_json *tool,
                              struct ch_sv space, struct chela_error *err) {
+    if (tool && ch_request_check_types(tool, "tools[]",
+                                       "name:string description:string format:object", err) < 0)
+        return CHELA_EINVAL;
     return tools_put(t, (struct ch_client_tool){ch_json_get_str(tool, "name"), space, true},
                      text_tool_description(t, tool), TEXT_SCHEMA, err);
 }

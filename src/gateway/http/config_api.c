@@ -222,14 +222,11 @@ static void respond_change(struct ch_request *req, struct ch_store_lookup *l) {
 }
 
 void ch_config_api_change(struct ch_request *req) {
-    static const struct ch_request_member members[] = {{"key", CH_JSON_STRING, 0},
-                                                       {"of", CH_JSON_STRING, 0},
-                                                       {"check", CH_JSON_TRUE, 0},
-                                                       {"restore", CH_JSON_TRUE, 0}};
+    static const char members[] = "key:string of:string check:boolean restore:boolean";
     struct chela_error err = {0};
     if (!req->gw->config_file) {
         ch_request_fail(req, 409, NULL, "the gateway was started without a configuration file");
-    } else if (ch_request_check_types(req, members, CH_LEN(members), &err) < 0) {
+    } else if (ch_request_check_types(req->json, NULL, members, &err) < 0) {
         ch_request_fail_with(req, &err);
     } else {
         config_start(req, req->json, query_change, respond_change);

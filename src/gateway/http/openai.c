@@ -114,26 +114,34 @@ int ch_openai_limit(struct ch_request *req, const char *key, struct ch_lane_opts
     return 0;
 }
 
-enum chela_reasoning ch_openai_effort(struct ch_sv word) {
+int ch_openai_effort(const struct ch_json *v, const char *name, enum chela_reasoning *out,
+                     struct chela_error *err) {
     static const struct {
-        const char *word;
+        char word[8];
         enum chela_reasoning effort;
-    } efforts[] = {{"none", CHELA_REASONING_OFF},       {"minimal", CHELA_REASONING_LOW},
-                   {"low", CHELA_REASONING_LOW},        {"medium", CHELA_REASONING_MEDIUM},
-                   {"high", CHELA_REASONING_HIGH},      {"xhigh", CHELA_REASONING_HIGH},
-                   {"max", CHELA_REASONING_HIGH}};
+    } efforts[] = {{"default", CHELA_REASONING_DEFAULT}, {"none", CHELA_REASONING_OFF},
+                   {"minimal", CHELA_REASONING_LOW},     {"low", CHELA_REASONING_LOW},
+                   {"medium", CHELA_REASONING_MEDIUM},   {"high", CHELA_REASONING_HIGH},
+                   {"xhigh", CHELA_REASONING_HIGH},      {"max", CHELA_REASONING_HIGH}};
+    if (!v || v->type == CH_JSON_NULL)
+        return 0;
     for (size_t i = 0; i < CH_LEN(efforts); i++)
-        if (ch_sv_is(word, efforts[i].word))
-            return efforts[i].effort;
-    return CHELA_REASONING_DEFAULT;
+        if (ch_sv_is(ch_json_str(v), efforts[i].word)) {
+            *out = efforts[i].effort;
+            return 0;
+        }
+    return ch_fail(err, CHELA_EINVAL,
+                   "`%s` must be none, minimal, low, medium, high, xhigh or max", name);
 }
 
 int ch_openai_sampling(struct ch_request *req, struct ch_lane_opts *o, struct chela_error *err) {
     static const char *const longest[] = {"max_tokens", "max_output_tokens",
                                           "max_completion_tokens"};
-    struct ch_sv effort = ch_json_get_str(req->json, "reasoning_effort");
     int64_t *seed = ch_arena_alloc(&req->arena, sizeof(*seed));
-    int rc = ch_openai_number(req, "temperature", 2, &o->patch.temperature, err);
+    int rc = ch_request_check_types(
+        req->json, NULL, "seed:integer parallel_tool_calls:boolean reasoning:object", err);
+    if (rc == 0)
+        rc = ch_openai_number(req, "temperature", 2, &o->patch.temperature, err);
     if (rc == 0)
         rc = ch_openai_number(req, "top_p", 1, &o->patch.top_p, err);
     if (rc == 0)
@@ -143,9 +151,12 @@ int ch_openai_sampling(struct ch_request *req, struct ch_lane_opts *o, struct ch
     if (ch_json_as_int(ch_json_get(req->json, "seed"), seed))
         o->patch.seed = seed;
     o->patch.one_call = !ch_json_bool(ch_json_get(req->json, "parallel_tool_calls"), true);
-    if (!effort.n)
-        effort = ch_json_str(ch_json_path(req->json, "reasoning", "effort", NULL));
-    o->patch.reasoning = ch_openai_effort(effort);
+    if (rc == 0)
+        rc = ch_openai_effort(ch_json_path(req->json, "reasoning", "effort", NULL),
+                              "reasoning.effort", &o->patch.reasoning, err);
+    if (rc == 0)
+        rc = ch_openai_effort(ch_json_get(req->json, "reasoning_effort"), "reasoning_effort",
+                              &o->patch.reasoning, err);
     return rc;
 }
 
@@ -154,19 +165,25 @@ int ch_openai_sampling(struct ch_request *req, struct ch_lane_opts *o, struct ch
 static int openai_add_tool(struct ch_client_tools *t, const struct ch_json *tool, bool nested,
                            struct ch_sv space, struct chela_error *err) {
     struct ch_sv type = ch_json_get_str(tool, "type");
+    int rc = ch_request_check_types(tool, "tools[]", "type:string function:object custom:object",
+                                    err);
+    if (rc < 0)
+        return rc;
     if (ch_sv_is(type, "function"))
         return ch_client_tools_add(t, nested ? ch_json_get(tool, "function") : tool, "parameters",
                                    space, err);
     if (ch_sv_is(type, "custom"))
         return ch_client_tools_add_text(t, nested ? ch_json_get(tool, "custom") : tool, space,
                                         err);
-    ch_client_tools_skip(t, type.n ? type : CH_SV("(no type)"));
+    if (!type.n)
+        return ch_fail(err, CHELA_EINVAL, "`tools[].type` is missing");
+    ch_client_tools_skip(t, type);
     return 0;
 }
 
 static int openai_add_namespace(struct ch_client_tools *t, const struct ch_json *space,
                                 struct chela_error *err) {
-    int rc = 0;
+    int rc = ch_request_check_types(space, "tools[]", "name:string tools:array", err);
     for (CH_JSON_EACH(tool, ch_json_get(space, "tools")))
         if (rc == 0)
             rc = openai_add_tool(t, tool, false, ch_json_get_str(space, "name"), err);
@@ -191,7 +208,7 @@ int ch_openai_format(struct ch_request *req, const char *name, const struct ch_j
     struct ch_sv type = ch_json_get_str(f, "type");
     CH_BUF_AUTO text = {0};
     struct ch_jw w = ch_jw(&text);
-    if (!type.n || ch_sv_is(type, "text"))
+    if (!f || f->type == CH_JSON_NULL || ch_sv_is(type, "text"))
         return 0;
     if (ch_sv_is(type, "json_object")) {
         o->patch.output_schema = "{\"type\":\"object\"}";
@@ -213,42 +230,41 @@ static struct ch_sv choice_name(const struct ch_json *c) {
     return name;
 }
 
-static int choose(struct ch_request *req, struct ch_sv word, struct ch_lane_opts *o,
-                  struct chela_error *err) {
+static int choose(struct ch_request *req, const char *key, struct ch_sv word,
+                  struct ch_lane_opts *o, struct chela_error *err) {
     if (ch_sv_is(word, "auto") || ch_sv_is(word, "none"))
         o->patch.tool_choice = ch_arena_str(&req->arena, word);
     else if (ch_sv_is(word, "required") || ch_sv_is(word, "any"))
         o->patch.tool_choice = "any";
     else
         return ch_fail(err, CHELA_EINVAL,
-                       "`tool_choice` must be auto, none, required or the name of a function");
+                       "`%s` must be auto, none, required or the name of a function", key);
     return 0;
 }
 
-int ch_openai_choice(struct ch_request *req, struct ch_client_tools *t, struct ch_lane_opts *o,
-                     struct chela_error *err) {
-    const struct ch_json *c = ch_json_get(req->json, "tool_choice");
+int ch_openai_choice(struct ch_request *req, const char *key, struct ch_client_tools *t,
+                     struct ch_lane_opts *o, struct chela_error *err) {
+    const struct ch_json *c = ch_json_get(req->json, key);
     struct ch_sv type = ch_json_get_str(c, "type"), name = choice_name(c);
     if (!c || c->type == CH_JSON_NULL)
         return 0;
     if (c->type == CH_JSON_STRING)
-        return choose(req, ch_json_str(c), o, err);
+        return choose(req, key, ch_json_str(c), o, err);
     if (ch_sv_is(type, "allowed_tools")) {
         const struct ch_json *inner = ch_json_get(c, "allowed_tools");
         const struct ch_json *allowed = inner ? inner : c;
         struct ch_sv mode = ch_json_get_str(allowed, "mode");
         ch_client_tools_restrict(t, ch_json_get(allowed, "tools"));
-        return choose(req, mode.n ? mode : CH_SV("auto"), o, err);
+        return choose(req, key, mode.n ? mode : CH_SV("auto"), o, err);
     }
-    if (name.n)
+    if (type.n && ch_sv_contains_nocase(t->skipped, ch_arena_str(&req->arena, type)))
+        return 0; /* a tool that the vendor would run; the response has a warning */
+    if (name.n && (!type.n || ch_sv_is(type, "function") || ch_sv_is(type, "custom") ||
+                   ch_sv_is(type, "tool")))
         o->patch.tool_choice = ch_arena_str(&req->arena, ch_client_tools_name(&req->arena,
                                                                               CH_SV(""), name));
-    else if (ch_sv_is(type, "auto") || ch_sv_is(type, "none") || ch_sv_is(type, "any"))
-        return choose(req, type, o, err);
-    else if (type.n)
-        ch_client_tools_skip(t, type); /* a tool that the vendor would run */
     else
-        return choose(req, CH_SV(""), o, err);
+        return choose(req, key, type, o, err);
     return 0;
 }
 

@@ -22,8 +22,9 @@ int ch_openai_stop(struct ch_request *req, const char *key, struct ch_lane_opts 
                    struct chela_error *err);
 int ch_openai_limit(struct ch_request *req, const char *key, struct ch_lane_opts *o,
                     struct chela_error *err);
-/* The effort that a word such as "minimal" or "xhigh" means. */
-enum chela_reasoning ch_openai_effort(struct ch_sv word);
+/* Reads an effort, such as "minimal" or "xhigh". name: of the member that v is, for errors. */
+int ch_openai_effort(const struct ch_json *v, const char *name, enum chela_reasoning *out,
+                     struct chela_error *err);
 /* Reads a list of tools. nested: name and schema are in a member of the tool, as in Chat
  * Completions. Tools that the client does not run are left out. */
 int ch_openai_tools(struct ch_client_tools *t, const struct ch_json *tools, bool nested,
@@ -33,9 +34,10 @@ int ch_openai_tools(struct ch_client_tools *t, const struct ch_json *tools, bool
 int ch_openai_format(struct ch_request *req, const char *name, const struct ch_json *f,
                      const struct ch_json *schema, struct ch_lane_opts *o,
                      struct chela_error *err);
-/* Reads `tool_choice`: auto, none, required, a tool by name, or a list of allowed tools. */
-int ch_openai_choice(struct ch_request *req, struct ch_client_tools *t, struct ch_lane_opts *o,
-                     struct chela_error *err);
+/* Reads the member key: auto, none, required, a tool by name, or a list of allowed tools. Call
+ * after the tools were read. */
+int ch_openai_choice(struct ch_request *req, const char *key, struct ch_client_tools *t,
+                     struct ch_lane_opts *o, struct chela_error *err);
 
 /* Writes the member "usage". in, out: the protocol's names for the two kinds of tokens. */
 void ch_openai_write_usage(struct ch_jw *w, const char *in, const char *out,

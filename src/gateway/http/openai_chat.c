@@ -348,20 +348,13 @@ static void openai_chat_on_event(struct ch_completion *r, const struct chela_eve
 /* `functions` and `function_call` are older names of `tools` and `tool_choice`. */
 static int openai_chat_read_functions(struct ch_completion *r, struct ch_lane_opts *o,
                                       struct chela_error *err) {
-    struct ch_request *req = r->request;
-    const struct ch_json *choice = ch_json_get(req->json, "function_call");
-    struct ch_sv name = ch_json_get_str(choice, "name");
     int rc = 0;
-    for (CH_JSON_EACH(f, ch_json_get(req->json, "functions"))) {
+    for (CH_JSON_EACH(f, ch_json_get(r->request->json, "functions"))) {
         openai_chat_of(r)->legacy = true;
         if (rc == 0)
             rc = ch_client_tools_add(&r->tools, f, "parameters", CH_SV(""), err);
     }
-    if (!name.n)
-        name = ch_json_str(choice);
-    if (name.n)
-        o->patch.tool_choice = ch_arena_str(&req->arena, name);
-    return rc;
+    return rc < 0 ? rc : ch_openai_choice(r->request, "function_call", &r->tools, o, err);
 }
 
 static int openai_chat_read_tools(struct ch_completion *r, struct ch_lane_opts *o,
@@ -372,30 +365,22 @@ static int openai_chat_read_tools(struct ch_completion *r, struct ch_lane_opts *
         ch_client_tools_skip(&r->tools, CH_SV("web_search_options"));
     if (rc == 0)
         rc = openai_chat_read_functions(r, o, err);
-    return rc < 0 ? rc : ch_openai_choice(req, &r->tools, o, err);
+    return rc < 0 ? rc : ch_openai_choice(req, "tool_choice", &r->tools, o, err);
 }
 
 static int openai_chat_read_request(struct ch_completion *r, struct ch_lane_opts *o,
                                     struct chela_error *err) {
-    static const struct ch_request_member members[] = {
-        {"stream", CH_JSON_TRUE, 0},
-        {"stream_options", CH_JSON_OBJECT, 0},
-        {"tools", CH_JSON_ARRAY, 0},
-        {"functions", CH_JSON_ARRAY, 0},
-        {"function_call", CH_JSON_STRING, CH_JSON_OBJECT},
-        {"response_format", CH_JSON_OBJECT, 0},
-        {"n", CH_JSON_NUMBER, 0},
-        {"seed", CH_JSON_NUMBER, 0},
-        {"parallel_tool_calls", CH_JSON_TRUE, 0},
-        {"reasoning_effort", CH_JSON_STRING, 0}};
+    static const char members[] =
+        "stream:boolean stream_options:object stream_options.include_usage:boolean tools:array "
+        "functions:array response_format:object response_format.json_schema:object n:integer";
     struct ch_request *req = r->request;
     const struct ch_json *f = ch_json_get(req->json, "response_format");
     const struct ch_json *schema = ch_json_path(f, "json_schema", "schema", NULL);
     openai_chat_of(r)->with_usage =
         ch_json_bool(ch_json_path(req->json, "stream_options", "include_usage", NULL), false);
-    if (ch_json_int(ch_json_get(req->json, "n"), 1) != 1)
-        return ch_fail(err, CHELA_EINVAL, "`n` must be 1");
-    int rc = ch_request_check_types(req, members, CH_LEN(members), err);
+    int rc = ch_request_check_types(req->json, NULL, members, err);
+    if (rc == 0 && ch_json_int(ch_json_get(req->json, "n"), 1) != 1)
+        rc = ch_fail(err, CHELA_EINVAL, "`n` must be 1");
     if (rc == 0)
         rc = openai_chat_read_tools(r, o, err);
     if (rc == 0)

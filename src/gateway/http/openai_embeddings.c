@@ -151,13 +151,12 @@ static int embedding_add_text(struct embedding *e, const struct ch_json *v,
 }
 
 static int embedding_read(struct embedding *e, struct chela_error *err) {
-    static const struct ch_request_member members[] = {{"encoding_format", CH_JSON_STRING, 0},
-                                                       {"dimensions", CH_JSON_NUMBER, 0}};
     struct ch_request *req = e->request;
     const struct ch_json *input = ch_json_get(req->json, "input");
     size_t max = ch_json_is(input, CH_JSON_ARRAY) ? input->n : 1;
     struct ch_sv format = ch_json_get_str(req->json, "encoding_format");
-    int rc = ch_request_check_types(req, members, CH_LEN(members), err);
+    int rc = ch_request_check_types(
+        req->json, NULL, "model:string encoding_format:string dimensions:integer", err);
     if (rc < 0)
         return rc;
     if (max == 0 || max > CH_LIMIT_EMBED_INPUTS)

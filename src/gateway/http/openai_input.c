@@ -76,10 +76,22 @@ static int input_part(struct input *in, const struct ch_json *p) {
     return 0;
 }
 
+static int input_check_parts(const struct ch_json *parts, const char *where,
+                             struct chela_error *err) {
+    return ch_request_check_each(parts, where,
+                                 "type:string text:string refusal:string file_data:string "
+                                 "file_url:string image_url:string|object input_audio:object",
+                                 err);
+}
+
 static int input_message(struct input *in, const struct ch_json *item) {
     struct ch_sv role = ch_json_get_str(item, "role");
     const struct ch_json *content = ch_json_get(item, "content");
-    int rc = 0;
+    int rc = ch_request_check_types(item, "input[]", "content:string|array", in->err);
+    if (rc == 0)
+        rc = input_check_parts(content, "content[]", in->err);
+    if (rc < 0)
+        return rc;
     if (ch_sv_is(role, "system") || ch_sv_is(role, "developer")) {
         ch_client_history_add_system(in->h, ch_json_str(content));
         for (CH_JSON_EACH(p, content))
@@ -102,6 +114,9 @@ static int input_message(struct input *in, const struct ch_json *item) {
 static int input_call(struct input *in, const struct ch_json *item, bool is_text) {
     struct ch_sv id = ch_json_get_str(item, "call_id"), name = ch_json_get_str(item, "name");
     struct ch_arena *a = in->h->arena;
+    if (ch_request_check_types(item, "input[]", "arguments:string|object input:string",
+                               in->err) < 0)
+        return CHELA_EINVAL;
     if (!id.n || !name.n)
         return ch_fail(in->err, CHELA_EINVAL, "a call must have a call_id and a name");
     struct ch_block call = {
@@ -118,7 +133,12 @@ static int input_call(struct input *in, const struct ch_json *item, bool is_text
 static int input_result(struct input *in, const struct ch_json *item) {
     const struct ch_json *output = ch_json_get(item, "output");
     CH_BUF_AUTO text = {0};
-    int rc = 0;
+    int rc = ch_request_check_types(item, "input[]", "call_id:string output:string|array",
+                                    in->err);
+    if (rc == 0)
+        rc = input_check_parts(output, "output[]", in->err);
+    if (rc < 0)
+        return rc;
     ch_buf_add_sv(&text, ch_json_str(output));
     for (CH_JSON_EACH(part, output)) {
         if (text.n && ch_json_get_str(part, "text").n)
@@ -185,7 +205,9 @@ static int input_read(struct input *in, struct ch_sv type, const struct ch_json 
     if (ch_sv_is(type, "function_call_output") || ch_sv_is(type, "custom_tool_call_output"))
         return input_result(in, item);
     if (ch_sv_is(type, "additional_tools"))
-        return ch_openai_tools(&in->r->tools, ch_json_get(item, "tools"), false, in->err);
+        return ch_request_check_types(item, "input[]", "tools:array", in->err) < 0
+                   ? CHELA_EINVAL
+                   : ch_openai_tools(&in->r->tools, ch_json_get(item, "tools"), false, in->err);
     if (ch_sv_is(type, "reasoning"))
         input_reasoning(in, item);
     else
@@ -195,8 +217,8 @@ static int input_read(struct input *in, struct ch_sv type, const struct ch_json 
 
 static int input_item(struct input *in, const struct ch_json *item) {
     struct ch_sv type = ch_json_get_str(item, "type");
-    if (!ch_json_is(item, CH_JSON_OBJECT))
-        return ch_fail(in->err, CHELA_EINVAL, "an item of `input` must be an object");
+    if (ch_request_check_types(item, "input[]", "type:string role:string", in->err) < 0)
+        return CHELA_EINVAL;
     if (ch_sv_is(type, "item_reference") || (!type.n && !ch_json_get(item, "role")))
         return input_reference(in, item);
     if (in->items->n)

@@ -5,6 +5,7 @@
 #include "gateway/http/client_tools.h"
 #include "gateway/lane/client_history.h"
 #include "gateway/lane/sealed_reasoning.h"
+#include "gateway/request/request.h"
 
 static int openai_messages_read_file(const struct ch_json *part, struct ch_client_history *h,
                                      struct chela_error *err) {
@@ -73,14 +74,7 @@ static int openai_messages_read_part(const struct ch_json *part, struct ch_clien
 static int openai_messages_read_content(const struct ch_json *content, struct ch_client_history *h,
                                         struct chela_error *err) {
     int rc = 0;
-    if (!content || content->type == CH_JSON_NULL)
-        return 0;
-    if (content->type == CH_JSON_STRING) {
-        ch_client_history_add_text(h, ch_json_str(content));
-        return 0;
-    }
-    if (content->type != CH_JSON_ARRAY)
-        return ch_fail(err, CHELA_EINVAL, "`content` must be a text or a list of parts");
+    ch_client_history_add_text(h, ch_json_str(content));
     for (CH_JSON_EACH(part, content)) {
         rc = openai_messages_read_part(part, h, err);
         if (rc < 0)
@@ -174,10 +168,33 @@ static int openai_messages_read_result(const struct ch_json *m, struct ch_client
     return rc;
 }
 
+static int openai_messages_check(const struct ch_json *m, const struct ch_json *content,
+                                 struct chela_error *err) {
+    int rc = ch_request_check_types(
+        m, "messages[]",
+        "role:string content:string|array tool_calls:array function_call:object "
+        "function_call.arguments:string|object tool_call_id:string reasoning_content:string "
+        "reasoning_details:array",
+        err);
+    if (rc == 0)
+        rc = ch_request_check_each(
+            ch_json_get(m, "tool_calls"), "tool_calls[]",
+            "function:object function.arguments:string|object custom:object custom.input:string",
+            err);
+    return rc < 0 ? rc
+                  : ch_request_check_each(
+                        content, "content[]",
+                        "type:string text:string refusal:string file:object file.file_data:string "
+                        "input_audio:object input_audio.data:string input_audio.format:string",
+                        err);
+}
+
 static int openai_messages_read_message(const struct ch_json *m, struct ch_client_history *h,
                                         struct chela_error *err) {
     struct ch_sv role = ch_json_get_str(m, "role");
     const struct ch_json *content = ch_json_get(m, "content");
+    if (openai_messages_check(m, content, err) < 0)
+        return CHELA_EINVAL;
     if (ch_sv_is(role, "system") || ch_sv_is(role, "developer")) {
         ch_client_history_add_system(h, flat(h, content));
         return 0;

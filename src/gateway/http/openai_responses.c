@@ -548,25 +548,17 @@ static int read_conversation(struct openai_response *r, struct chela_error *err)
 
 static int openai_response_read_request(struct ch_completion *completion, struct ch_lane_opts *o,
                                         struct chela_error *err) {
-    static const struct ch_request_member members[] = {
-        {"instructions", CH_JSON_STRING, 0},
-        {"tools", CH_JSON_ARRAY, 0},
-        {"text", CH_JSON_OBJECT, 0},
-        {"reasoning", CH_JSON_OBJECT, 0},
-        {"include", CH_JSON_ARRAY, 0},
-        {"store", CH_JSON_TRUE, 0},
-        {"background", CH_JSON_TRUE, 0},
-        {"stream", CH_JSON_TRUE, 0},
-        {"parallel_tool_calls", CH_JSON_TRUE, 0},
-        {"previous_response_id", CH_JSON_STRING, 0},
-        {"conversation", CH_JSON_STRING, CH_JSON_OBJECT}};
+    static const char members[] =
+        "instructions:string tools:array text:object text.format:object include:array "
+        "store:boolean background:boolean stream:boolean previous_response_id:string "
+        "conversation:string|object conversation.id:string metadata:object";
     struct openai_response *r = openai_response_of(completion);
     struct ch_request *req = completion->request;
     const struct ch_json *f = ch_json_path(req->json, "text", "format", NULL);
     r->store = ch_json_bool(ch_json_get(req->json, "store"), true);
     r->background = ch_json_bool(ch_json_get(req->json, "background"), false);
     r->encrypted = includes(ch_json_get(req->json, "include"), "reasoning.encrypted_content");
-    int rc = ch_request_check_types(req, members, CH_LEN(members), err);
+    int rc = ch_request_check_types(req->json, NULL, members, err);
     if (rc == 0)
         rc = read_conversation(r, err);
     if (rc == 0)
@@ -578,7 +570,7 @@ static int openai_response_read_request(struct ch_completion *completion, struct
     ch_client_history_add_system(&completion->history, ch_json_get_str(req->json, "instructions"));
     if (rc == 0)
         rc = ch_openai_input(completion, &r->input, err);
-    return rc < 0 ? rc : ch_openai_choice(req, &completion->tools, o, err);
+    return rc < 0 ? rc : ch_openai_choice(req, "tool_choice", &completion->tools, o, err);
 }
 
 static void openai_response_release(struct ch_completion *r) {

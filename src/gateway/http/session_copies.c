@@ -98,8 +98,6 @@ static void respond_forked(struct ch_request *req, struct ch_store_lookup *l) {
 }
 
 void ch_session_copies_fork(struct ch_request *req) {
-    static const struct ch_request_member members[] = {{"to", CH_JSON_STRING, 0},
-                                                       {"before", CH_JSON_NUMBER, 0}};
     char random[24];
     struct chela_error err = {0};
     struct ch_sv to = ch_json_get_str(req->json, "to");
@@ -108,7 +106,7 @@ void ch_session_copies_fork(struct ch_request *req) {
     ch_random_id("fork:", random);
     if (!to.n)
         to = ch_sv_str(random);
-    int rc = ch_request_check_types(req, members, CH_LEN(members), &err);
+    int rc = ch_request_check_types(req->json, NULL, "to:string before:integer", &err);
     if (rc == 0)
         rc = ch_lane_key_check(req->param, &err);
     if (rc == 0)

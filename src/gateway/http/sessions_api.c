@@ -366,21 +366,17 @@ static int sessions_api_check_mode(struct ch_sv mode, struct chela_error *err) {
 }
 
 static int sessions_api_check_types(const struct ch_request *req, struct chela_error *err) {
-    static const struct ch_request_member members[] = {
-        {"text", CH_JSON_STRING, 0},  {"agent", CH_JSON_STRING, 0},
-        {"images", CH_JSON_ARRAY, 0}, {"files", CH_JSON_ARRAY, 0},
-        {"model", CH_JSON_STRING, 0}, {"mode", CH_JSON_STRING, 0},
-        {"tools", CH_JSON_ARRAY, 0},  {"reasoning", CH_JSON_STRING, 0},
-        {"resume", CH_JSON_TRUE, 0},  {"results", CH_JSON_ARRAY, 0},
-        {"stream", CH_JSON_TRUE, 0}};
-    int rc = ch_request_check_types(req, members, CH_LEN(members), err);
-    for (CH_JSON_EACH(r, ch_json_get(req->json, "results"))) {
-        const struct ch_json *content = ch_json_get(r, "content");
-        bool other = content && content->type != CH_JSON_NULL && content->type != CH_JSON_STRING;
-        if (rc == 0 && other)
-            rc = ch_fail(err, CHELA_EINVAL, "`content` of a result must be of type string");
-    }
-    return rc;
+    int rc = ch_request_check_types(
+        req->json, NULL,
+        "text:string agent:string images:array files:array model:string mode:string tools:array "
+        "reasoning:string resume:boolean results:array stream:boolean",
+        err);
+    if (rc == 0)
+        rc = ch_request_check_each(ch_json_get(req->json, "results"), "results[]",
+                                   "id:string content:string is_error:boolean", err);
+    return rc < 0 ? rc
+                  : ch_request_check_each(ch_json_get(req->json, "files"), "files[]",
+                                          "url:string name:string", err);
 }
 
 /* Write the request of the body as an event. l NULL: another gateway has the session. */

@@ -283,16 +283,13 @@ static int ui_chat_read_tools(struct ui_chat *c, struct ch_lane_opts *o, struct 
 }
 
 static int ui_chat_use_lane(struct ui_chat *c, struct ch_lane **out, struct chela_error *err) {
-    static const struct ch_request_member members[] = {{"id", CH_JSON_STRING, 0},
-                                                       {"messages", CH_JSON_ARRAY, 0},
-                                                       {"tools", CH_JSON_ARRAY, CH_JSON_OBJECT},
-                                                       {"trigger", CH_JSON_STRING, 0}};
     struct ch_request *req = c->request;
     struct ch_sv key = ch_json_get_str(req->json, "id"),
                  agent = ch_request_agent_id(req, "agent");
     const struct ch_json *messages = ch_json_get(req->json, "messages");
     struct ch_lane_opts *o = &c->opts;
-    int rc = ch_request_check_types(req, members, CH_LEN(members), err);
+    int rc = ch_request_check_types(
+        req->json, NULL, "id:string messages:array tools:array|object trigger:string", err);
     if (rc < 0)
         return rc;
     o->agent = ch_gateway_agent(req->gw, agent);

@@ -179,22 +179,44 @@ struct ch_sv ch_request_agent_id(const struct ch_request *req, const char *membe
                : CH_SV("(not a text)");
 }
 
-static bool request_has_type(const struct ch_json *v, enum ch_json_type type) {
-    return v->type == type || (v->type == CH_JSON_FALSE && type == CH_JSON_TRUE);
+static bool request_has_type(const struct ch_json *v, struct ch_sv type) {
+    int64_t n;
+    return ch_sv_is(type, ch_json_type_name(v->type)) ||
+           (ch_sv_is(type, "integer") && ch_json_as_int(v, &n));
 }
 
-int ch_request_check_types(const struct ch_request *req, const struct ch_request_member *members,
-                           size_t n, struct chela_error *err) {
-    for (const struct ch_request_member *m = members; m < members + n; m++) {
-        const struct ch_json *v = ch_json_get(req->json, m->name);
-        if (!v || v->type == CH_JSON_NULL || request_has_type(v, m->type) ||
-            request_has_type(v, m->other))
+static const struct ch_json *request_member(const struct ch_json *v, struct ch_sv path) {
+    while (v && path.p)
+        v = ch_json_get_sv(v, ch_sv_split(&path, '.'));
+    return v;
+}
+
+int ch_request_check_types(const struct ch_json *object, const char *where, const char *members,
+                           struct chela_error *err) {
+    struct ch_sv rest = ch_sv_str(members);
+    if (!ch_json_is(object, CH_JSON_OBJECT))
+        return ch_fail(err, CHELA_EINVAL, "`%s` must be of type object", where);
+    while (rest.p) {
+        struct ch_sv other = ch_sv_split(&rest, ' '), name = ch_sv_split(&other, ':');
+        struct ch_sv type = ch_sv_split(&other, '|');
+        const struct ch_json *v = request_member(object, name);
+        if (!v || v->type == CH_JSON_NULL || request_has_type(v, type) ||
+            (other.n && request_has_type(v, other)))
             continue;
-        return ch_fail(err, CHELA_EINVAL, "`%s` must be of type %s%s%s", m->name,
-                       ch_json_type_name(m->type), m->other ? " or " : "",
-                       m->other ? ch_json_type_name(m->other) : "");
+        return ch_fail(err, CHELA_EINVAL, "`%s%s%.*s` must be of type %.*s%s%.*s",
+                       where ? where : "", where ? "." : "", CH_SV_FMT(name), CH_SV_FMT(type),
+                       other.n ? " or " : "", CH_SV_FMT(other));
     }
     return 0;
+}
+
+int ch_request_check_each(const struct ch_json *list, const char *where, const char *members,
+                          struct chela_error *err) {
+    int rc = 0;
+    for (CH_JSON_EACH(e, list))
+        if (rc == 0)
+            rc = ch_request_check_types(e, where, members, err);
+    return rc;
 }
 
 /* The HTTP status for a CHELA_E* code. */

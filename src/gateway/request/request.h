@@ -55,17 +55,16 @@ struct ch_request {
  * agent: the request must not go to the first one. */
 struct ch_sv ch_request_agent_id(const struct ch_request *req, const char *member);
 
-/* A member of the body with its type, and a further type; CH_JSON_TRUE means a boolean. */
-struct ch_request_member {
-    const char *name;
-    enum ch_json_type type, other; /* other CH_JSON_NULL: none */
-};
-
-/* Checks the members that the body has; null counts as absent. A value of another type would be
- * ignored: the request would have another effect than the client asked for. CHELA_EINVAL: the
- * error names the member and its types. */
-int ch_request_check_types(const struct ch_request *req, const struct ch_request_member *members,
-                           size_t n, struct chela_error *err);
+/* Checks the members that an object of the body has; null counts as absent. A value of another
+ * type would be ignored: the request would have another effect than the client asked for.
+ * where: of the object, as in "messages[]"; NULL: the body itself. members: names with one or two
+ * types, as in "n:integer stream_options.include_usage:boolean system:string|array". CHELA_EINVAL:
+ * the error names the member and its types. */
+int ch_request_check_types(const struct ch_json *object, const char *where, const char *members,
+                           struct chela_error *err);
+/* The same for each element of a list, which must be objects; a value that is no list has none. */
+int ch_request_check_each(const struct ch_json *list, const char *where, const char *members,
+                          struct chela_error *err);
 
 /* Each of these responds and frees the request. The JSON gets a final newline. */
 void ch_request_respond(struct ch_request *req, int status, const char *type, struct ch_sv text);
