@@ -291,6 +291,9 @@ static void read_channel(struct ch_cfg_parser *p, const struct ch_json *v,
         ch_cfg_wrong_type(p, v, "a mapping");
         return;
     }
+    for (const struct chela_channel_option *o = c->ops->options; o && o->name; o++)
+        if (o->kind == CHELA_CHANNEL_SECRET && o->otherwise)
+            ch_cfg_place(p, v, o->otherwise);
     for (CH_JSON_MEMBERS(key, value, v)) {
         size_t mark = enter_key(p, ch_json_str(key));
         const struct ch_option *o = ch_conf_channel_row(c, ch_json_str(key));

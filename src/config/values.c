@@ -125,7 +125,10 @@ static int read_env(struct ch_cfg_parser *p, const struct ch_json *v, const stru
     bool name = only(s, "_") && !(s.p[0] >= '0' && s.p[0] <= '9') && s.n <= 256;
     if (v->type == CH_JSON_STRING && !name)
         return ch_cfg_bad(p, v, "expected the name of an environment variable");
-    return copy_text(p, v, "the name of an environment variable", out);
+    int rc = copy_text(p, v, "the name of an environment variable", out);
+    if (rc == 0)
+        ch_cfg_place(p, v, *(const char **)out);
+    return rc;
 }
 
 static int read_envs(struct ch_cfg_parser *p, const struct ch_json *v, const struct ch_option *o,

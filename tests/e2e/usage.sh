@@ -149,6 +149,16 @@ refused_gateway 'gateway: { listen: "192.0.2.1:1" }' 'gateway.listen: cannot lis
     serve --workers 2
 refused_gateway 'gateway: { hooks: { h: { agent: ghost, secretEnv: CHELA_TOKEN } } }' \
     "gateway.hooks.h.agent: there is no agent 'ghost'"
+refused_gateway 'gateway: { tokenEnv: NOT_SET }' 'gateway.tokenEnv: the gateway needs a token .* set NOT_SET'
+refused_gateway 'gateway: { hooks: { h: { secretEnv: NOT_SET } } }' 'gateway.hooks.h.secretEnv: hook h: NOT_SET, .* is not set'
+refused_gateway 'gateway: { mcp: { enabled: true, issuer: "https://a.example", resource: "https://b.example/mcp", introspection: "https://a.example/i", clientId: c, clientSecretEnv: NOT_SET } }' \
+    'gateway.mcp.clientSecretEnv: gateway.mcp: NOT_SET is not set'
+refused_gateway 'channels: { telegram: { tokenEnv: NOT_SET, dmPolicy: open } }' \
+    'channels.telegram.tokenEnv: channel telegram: NOT_SET is not set'
+refused_gateway 'channels: { feishu: { appId: cli_x, appSecretEnv: TELEGRAM, dmPolicy: open } }' \
+    'channels.feishu: channel feishu: FEISHU_VERIFICATION_TOKEN is not set'
+printf CHANGE-ME >"$space/open"
+refused_gateway 'channels: { telegram: { tokenFile: open, dmPolicy: open } }' 'channels.telegram.token is not filled in'
 refused_gateway 'gateway: { mcp: { enabled: true, agent: ghost } }' \
     "gateway.mcp.agent: there is no agent 'ghost'"
 refused_gateway 'channels: { telegram: { tokenFile: nowhere, dmPolicy: open } }' \

@@ -113,10 +113,11 @@ static int find_token(const struct serve *s, const char *name, const char **toke
     *token = getenv(name);
     if (*token && **token)
         return CHELA_OK;
-    return ch_problem(err, CHELA_ECONFIG,
-                      "the gateway needs a token that its callers must show: set %s, for example "
-                      "with: export %s=$(openssl rand -hex 24)",
-                      name, name);
+    ch_problem(err, CHELA_ECONFIG,
+               "the gateway needs a token that its callers must show: set %s, for example "
+               "with: export %s=$(openssl rand -hex 24)",
+               name, name);
+    return ch_problem_in(err, chela_config_place(s->setup.config, name));
 }
 
 /* If the secret of a hook is missing, the server does not start, so that no hook is
@@ -129,9 +130,11 @@ static int find_hooks(struct serve *s, struct chela_gateway_opts *o, struct chel
         if (ch_setup_check_agent(&s->setup, one.agent, err) < 0)
             return err->code;
         one.secret = getenv(env);
-        if (!one.secret || !*one.secret)
-            return ch_problem(err, CHELA_ECONFIG, "hook %s: %s, which should hold its secret, is "
-                              "not set", one.name, env);
+        if (!one.secret || !*one.secret) {
+            ch_problem(err, CHELA_ECONFIG, "hook %s: %s, which should hold its secret, is not set",
+                       one.name, env);
+            return ch_problem_in(err, chela_config_place(s->setup.config, env));
+        }
         s->hooks = ch_must(realloc(s->hooks, (n + 1) * sizeof(one)));
         s->hooks[n++] = one;
     }
@@ -151,9 +154,10 @@ static int find_channels(struct serve *s, struct chela_gateway_opts *o, struct c
         struct ch_setup_channel *c = &s->channels[n];
         ch_setup_channel_release(c);
         rc = ch_setup_channel(s->setup.config, n, c, err);
-        if (rc == CHELA_OK && c->missing)
-            rc = ch_problem(err, CHELA_ECONFIG, "channel %s: %s is not set", c->opts.name,
-                            c->missing);
+        if (rc == CHELA_OK && c->missing) {
+            ch_problem(err, CHELA_ECONFIG, "channel %s: %s is not set", c->opts.name, c->missing);
+            rc = ch_problem_in(err, c->place);
+        }
         if (rc == CHELA_OK)
             rc = ch_setup_check_agent(&s->setup, c->opts.agent, err);
         if (rc == CHELA_OK)
@@ -203,8 +207,9 @@ static void allow_files(void) {
 /* Names the place in the file of the value of o that an error of the gateway is about. */
 static int serve_blame(const struct serve *s, const struct chela_gateway_opts *o,
                        struct chela_error *err) {
-    const char *const values[] = {o->listen, o->tls_cert, o->tls_key};
-    for (size_t i = 0; i < 3; i++) {
+    const char *const values[] = {o->listen, o->tls_cert, o->tls_key,
+                                  o->mcp ? o->mcp->client_secret_env : NULL};
+    for (size_t i = 0; i < sizeof(values) / sizeof(*values); i++) {
         const char *place = chela_config_place(s->setup.config, values[i]);
         if (!place || !strstr(err->message, values[i]))
             continue;

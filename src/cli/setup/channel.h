@@ -9,6 +9,7 @@ struct ch_setup_channel {
     struct chela_channel_opts opts;
     const char **settings; /* owned: the array that opts.settings points to */
     char *missing;         /* owned: "A, B": variables that are not set; NULL: none */
+    const char *place;     /* of the first of them in the file */
 };
 
 /* Channel number i, from 0. CHELA_ENOENT: i is too large; err is not set. */

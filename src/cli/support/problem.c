@@ -20,6 +20,8 @@ int ch_problem(struct chela_error *err, int code, const char *fmt, ...) {
 
 int ch_problem_in(struct chela_error *err, const char *file) {
     struct chela_error why = *err;
+    if (!file)
+        return why.code;
     err->code = 0;
     return ch_problem(err, why.code, "%s: %s", file, why.message);
 }

@@ -19,7 +19,8 @@ enum ch_exit {
 /* Keeps the first problem, because later ones are usually consequences. Returns code. */
 int ch_problem(struct chela_error *err, int code, const char *fmt, ...) CHELA_PRINTF(3, 4);
 
-/* Put the name of the file, and ": ", before the message of the problem. Returns its code. */
+/* Put the name of the file, and ": ", before the message of the problem; file NULL: nothing.
+ * Returns its code. */
 int ch_problem_in(struct chela_error *err, const char *file);
 
 /* The code for a file that cannot be written, by its errno: CHELA_EINTERNAL if the disk is full or
