@@ -36,11 +36,14 @@ const char *ch_conf_store(const chela_config *cfg, const char *url) {
 }
 
 const char *chela_config_place(const chela_config *cfg, const char *value) {
+    const char *equal = NULL;
     for (; cfg && value; cfg = cfg->own)
         for (const struct ch_conf_place *p = cfg->places; p; p = p->next)
-            if (strcmp(p->value, value) == 0)
+            if (p->value == value)
                 return p->place;
-    return NULL;
+            else if (!equal && strcmp(p->value, value) == 0)
+                equal = p->place;
+    return equal;
 }
 
 /* A pipe without a writer would block. */

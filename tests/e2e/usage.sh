@@ -129,6 +129,29 @@ refused_model 'model: azure/x' 'model: provider azure needs a base URL'
 refused_model 'model: scripted/demo, embedding: antropic/x' "embedding: .*unknown provider 'antropic'"
 refused_model 'model: scripted/demo, compaction: { model: antropic/x }' "compaction.model: unknown provider 'antropic'"
 refused_model 'model: scripted/demo, compaction: { model: sonnet }' 'compaction.model: expected PROVIDER/MODEL'
+for role in router planner executor reflector; do
+    refused_model "model: scripted/demo, roles: { $role: antropic/x }" "roles.$role: unknown provider 'antropic'"
+done
+refused_model 'model: scripted/demo, mode: heartbeat, heartbeat: { opinion: antropic/x }' "heartbeat.opinion: unknown provider 'antropic'"
+cat >"$space/all.yaml" <<'YAML'
+agents:
+  list:
+    - { id: one, model: scripted/demo, agents: [two], roles: { planner: groq/x } }
+    - { id: two, model: groq/x }
+    - { id: three, model: groq/x, workspaceDir: nowhere }
+    - { id: four, model: [groq/x, antropic/x] }
+    - { id: five, model: scripted/demo, roles: { reflector: antropic/x } }
+YAML
+chela config check all.yaml
+exits "config check: every agent" 2
+same "config check: the errors of all, in order" "5 6 7" "$(sed -nE 's/^chela: all.yaml:([0-9]+):[0-9]+: agents.list\[[0-9]\]\..*/\1/p' "$err" | xargs)"
+same "config check: a missing key is a warning, once" 1 "$(grep -c '^warning: no API key for groq' "$err")"
+chela config check --json all.yaml
+tells "config check --json: every agent" '"\(.ok) \(.problems | map(.level))"' 'false ["warning","error","error","error"]'
+for id in one two; do
+    chela config check --agent $id all.yaml
+    exits "config check --agent $id: the others are not checked" 0
+done
 
 # What only the gateway needs: file, line and key.
 refused_gateway() { # YAML MESSAGE [ARGUMENT...]

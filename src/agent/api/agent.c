@@ -343,6 +343,23 @@ static int set_permissions(chela_agent *a, const struct ch_agent_opts *o, struct
     return 0;
 }
 
+/* A model of a role that cannot be used is found now, not by the run that asks the role. Its key
+ * may be missing, because the role may never be asked. */
+static int check_roles(chela_agent *a, struct chela_error *err) {
+    static const struct ch_target_opts quiet = {.taped = true};
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < CH_ROLES; i++) {
+        const char *model = ch_mode_settings(a)->models[i];
+        struct chela_error why = {0};
+        struct ch_target *t = NULL;
+        if (!model || (rc = ch_target_new(&a->rt->providers, model, &quiet, &t, &why)) == 0)
+            ch_target_free(t);
+        else
+            rc = rc == CHELA_EAUTH ? 0 : ch_fail(err, rc, "%s", why.message);
+    }
+    return rc;
+}
+
 static int agent_configure(chela_agent *a, const struct ch_agent_opts *o, struct chela_error *err) {
     const struct ch_feature *mode = NULL;
     agent_copy_opts(a, o);
@@ -365,7 +382,7 @@ static int agent_configure(chela_agent *a, const struct ch_agent_opts *o, struct
         rc = ch_input_queue_opts(&a->queue, err);
     if (rc == 0)
         rc = set_compaction(a, o, err);
-    return rc;
+    return rc < 0 ? rc : check_roles(a, err);
 }
 
 int chela_agent_new(chela_runtime *rt, const struct chela_agent_opts *given, chela_agent **out,

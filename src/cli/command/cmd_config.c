@@ -25,7 +25,7 @@ struct flags {
 #define AT(field) offsetof(struct flags, field)
 
 static const struct ch_opt check_opts[] = {
-    CH_SETUP_OPTS_CONFIG(struct flags),
+    CH_SETUP_OPTS_CONFIG_ELSE(struct flags, "all"),
     {"strict", 0, CH_OPT_SWITCH, AT(strict), NULL, 0, 0, "Configuration",
      "every unknown key is an error"},
     {"json", 0, CH_OPT_SWITCH, AT(json), NULL, 0, 0, "Output",
@@ -57,14 +57,16 @@ static int check_models(struct ch_setup *s, struct chela_error *err) {
     int rc = chela_config_agent(s->config, s->flags->agent, &opt, err);
     if (rc < 0 || !opt.model)
         return rc;
-    if (chela_agent_new(s->rt, &opt, &agent, &why) == 0)
-        return CHELA_OK;
-    const char *place = ch_setup_model_place(s, &opt, &why);
-    if (why.code != CHELA_EAUTH)
-        return ch_problem(err, CHELA_ECONFIG, "%s: %s", place ? place : s->config_path,
-                          why.message);
-    ch_setup_warn(s, why.message);
-    return CHELA_OK;
+    while ((rc = chela_agent_new(s->rt, &opt, &agent, &why)) == CHELA_EAUTH) {
+        ch_setup_warn(s, why.message);
+        if (!opt.fallbacks || !*opt.fallbacks)
+            return CHELA_OK;
+        opt.model = *opt.fallbacks++;
+    }
+    const char *place = rc < 0 ? ch_setup_model_place(s, &opt, &why) : NULL;
+    return rc == 0 ? CHELA_OK
+                   : ch_problem(err, CHELA_ECONFIG, "%s: %s", place ? place : s->config_path,
+                                why.message);
 }
 
 static void on_conflict(const char *rule, const char *tool, void *user) {
@@ -102,12 +104,48 @@ static int check_prompts(struct ch_setup *s, struct chela_error *err) {
     return rc;
 }
 
-/* Everything that `run` checks before its first request. */
-static int check_file(struct ch_setup *s, struct chela_error *err) {
+/* id NULL: of a file without a list of agents. A missing key of an agent that the agent calls is
+ * a warning, as its own. */
+static int check_agent(struct ch_setup *s, const char *id, struct chela_error *err) {
     static const char *const none[] = {NULL};
     struct chela_agent_opts opt = CHELA_AGENT_OPTS(.model = "scripted/demo", .fallbacks = none);
+    const struct ch_setup_flags *flags = s->flags;
+    struct ch_setup_flags own = *flags;
     chela_agent *agent;
+    own.agent = id;
+    s->flags = &own;
+    int rc = check_models(s, err);
+    if (rc == 0)
+        rc = ch_setup_agent(s, &opt, &agent, err);
+    if (rc == 0)
+        check_rules(s, &opt, agent);
+    if (rc == CHELA_EAUTH)
+        ch_setup_warn(s, err->message);
+    s->flags = flags;
+    return rc == CHELA_EAUTH ? CHELA_OK : rc;
+}
 
+/* The last problem is the result; those before it are shown here. */
+static int check_agents(struct ch_setup *s, struct chela_error *err) {
+    const char *id = s->flags->agent;
+    size_t i = 0;
+    if (!id)
+        id = chela_config_agent_id(s->config, i++);
+    do {
+        struct chela_error why = {0};
+        if (check_agent(s, id, &why) == 0 || strcmp(why.message, err->message) == 0)
+            continue;
+        if (err->code) {
+            ch_console_error(s->console, "%s", err->message);
+            ch_setup_found(s, "error", err->message);
+        }
+        *err = why;
+    } while (!s->flags->agent && (id = chela_config_agent_id(s->config, i++)));
+    return err->code;
+}
+
+/* Everything that `run` and `serve` check before the first request of an agent. */
+static int check_file(struct ch_setup *s, struct chela_error *err) {
     int rc = ch_setup_config(s, err);
     if (rc == 0 && !s->config)
         return ch_problem(
@@ -117,13 +155,7 @@ static int check_file(struct ch_setup *s, struct chela_error *err) {
         rc = ch_setup_runtime(s, err);
     if (rc == 0)
         rc = check_prompts(s, err);
-    if (rc == 0)
-        rc = check_models(s, err);
-    if (rc == 0)
-        rc = ch_setup_agent(s, &opt, &agent, err);
-    if (rc == 0)
-        check_rules(s, &opt, agent);
-    return rc;
+    return rc < 0 ? rc : check_agents(s, err);
 }
 
 static void config_report(struct ch_console *c, const struct ch_setup *s) {
@@ -333,7 +365,7 @@ const struct ch_cmd ch_cmd_config_check = {
     .args = "[FILE]",
     .summary = "check the configuration file",
     .about = "Reads the configuration file that 'chela run' would use and reports errors with "
-             "line and column, all of them at once. FILE is the same as --config FILE. An unknown "
+             "line and column, all of them at once, for each of its agents. FILE is the same as --config FILE. An unknown "
              "key is an error in agents, policies, approvals, sandbox, tools, channels, gateway, "
              "providers and store, and a warning elsewhere. A value of a channel that 'chela init' "
              "left open (" CHELA_CONFIG_OPEN ") is an error. The file need not be trusted.",

@@ -54,6 +54,12 @@ void ch_setup_found(struct ch_setup *s, const char *level, const char *message) 
 }
 
 void ch_setup_warn(struct ch_setup *s, const char *message) {
+    char *line = ch_format("%s\n%s", s->warned ? s->warned : "", message);
+    bool again = s->warned && strstr(s->warned, message);
+    free(again ? line : s->warned);
+    if (again)
+        return;
+    s->warned = line;
     s->warnings++;
     ch_console_note(s->console, "warning: %s", message);
     ch_setup_found(s, "warning", message);
@@ -532,21 +538,27 @@ const char *ch_setup_model_place(const struct ch_setup *s, const struct chela_ag
                                  const struct chela_error *err) {
     if (!s->config || err->code != CHELA_ECONFIG)
         return NULL;
+    /* in the order in which chela_agent_new looks at them */
+    const struct chela_planning_opts *p = opts->planning;
+    const char *const others[] = {opts->toolset ? opts->toolset->embedding : NULL,
+                                  opts->compaction ? opts->compaction->model : NULL,
+                                  p ? p->router : NULL,
+                                  p ? p->planner : NULL,
+                                  p ? p->executor : NULL,
+                                  p ? p->reflector : NULL,
+                                  opts->heartbeat ? opts->heartbeat->opinion : NULL};
     const char *place = chela_config_place(s->config, opts->model);
     for (size_t i = 0; !place && opts->fallbacks && opts->fallbacks[i]; i++)
         place = chela_config_place(s->config, opts->fallbacks[i]);
-    if (!place && opts->toolset)
-        place = chela_config_place(s->config, opts->toolset->embedding);
-    if (!place && opts->compaction)
-        place = chela_config_place(s->config, opts->compaction->model);
+    for (size_t i = 0; !place && i < sizeof(others) / sizeof(*others); i++)
+        place = chela_config_place(s->config, others[i]);
     return place;
 }
 
 static int setup_new_agent(struct ch_setup *s, const struct chela_agent_opts *opts,
                            chela_agent **out, struct chela_error *err) {
     int rc = chela_agent_new(s->rt, opts, out, err);
-    const char *place = rc < 0 ? ch_setup_model_place(s, opts, err) : NULL;
-    return place ? ch_problem_in(err, place) : rc;
+    return rc < 0 ? ch_problem_in(err, ch_setup_model_place(s, opts, err)) : rc;
 }
 
 /* Create an agent that is called or takes over. Models and tools of the command line apply
@@ -813,7 +825,8 @@ void ch_setup_release(struct ch_setup *s) {
         s->mcp[i] = NULL;
     }
     free(s->untrusted);
-    s->untrusted = NULL;
+    free(s->warned);
+    s->untrusted = s->warned = NULL;
     s->rt = NULL;
     s->config = NULL;
     s->config_path = NULL;

@@ -115,6 +115,7 @@ struct ch_setup {
     char *untrusted;                    /* owned: the file that is not trusted; NULL: none */
     size_t ignored;                     /* settings of that file that have no effect */
     unsigned warnings, complaints;      /* warnings and errors of the file */
+    char *warned; /* owned: the warnings, each of which is shown once */
     FILE *found; /* gets each of them as a JSON object; borrowed, may be NULL; set by the caller */
     char *complaint;                    /* owned: the last error while the file is read */
     chela_store *store;                 /* owned; NULL: not opened */
