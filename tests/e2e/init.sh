@@ -153,7 +153,7 @@ if command -v tmux >/dev/null; then
     program=$(realpath "$program")
     mkdir -p "$tmp/conf/chela/secrets" && echo another >"$tmp/conf/chela/secrets/slack-botToken"
     open_terminal "HOME=$tmp/home XDG_CONFIG_HOME=$tmp/conf $program init --no-test --model scripted/demo"
-    shows 'Chat service to connect, of .*"slack"'
+    shows 'Chat service to connect, of ([a-z]+, )*slack, [a-z, ]+, or Enter for none'
     types slack
     press Enter
     shows 'Enter it to keep it in'

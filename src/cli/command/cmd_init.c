@@ -103,11 +103,24 @@ static int check_model(struct init *in) {
 
 /* --- a chat service */
 
+/* Writes a JSON array of names as "a, b". */
+static void list_names(char *json) {
+    char *to = json;
+    for (const char *p = json; *p; p++)
+        if (*p == ',')
+            to = stpcpy(to, ", ");
+        else if (!strchr("[]\"", *p))
+            *to++ = *p;
+    *to = '\0';
+}
+
 /* The chosen service; the caller frees it. NULL: none, or in->err is set. */
 static char *init_choose_channel(struct init *in, struct ch_asker *asker) {
     if (in->flags.channel)
         return ch_dup(in->flags.channel);
     char *names = ch_asker_there(asker) ? chela_channel_describe(in->rt, NULL, NULL) : NULL;
+    if (names)
+        list_names(names);
     char *text = names ? ch_format("Chat service to connect, of %s, or Enter for none: ", names)
                        : NULL;
     const char *name = text ? ch_asker_line(asker, text) : NULL;
