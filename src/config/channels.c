@@ -233,14 +233,12 @@ void ch_conf_channel_files(const struct ch_conf *conf, void (*fn)(const char *pa
         }
 }
 
-static int refuse_open(const chela_config *cfg, const struct ch_conf_channel *c,
-                       const struct chela_channel_option *p, const char *value,
-                       struct chela_error *err) {
+static int refuse_open(const struct ch_conf_channel *c, const struct chela_channel_option *p,
+                       const char *value, struct chela_error *err) {
     if (!value || strcmp(value, CHELA_CONFIG_OPEN) != 0)
         return 0;
-    return ch_fail(err, CHELA_ECONFIG, "%s:%u:%u: channels.%s.%s is not filled in: it is still %s",
-                   cfg->file, c->item.where.line, c->item.where.column, c->item.name, p->name,
-                   value);
+    return ch_fail(err, CHELA_ECONFIG, "channels.%s.%s is not filled in: it is still %s",
+                   c->item.name, p->name, value);
 }
 
 static int read_secrets(const chela_config *cfg, const struct ch_conf_channel *c,
@@ -258,7 +256,7 @@ static int read_secrets(const chela_config *cfg, const struct ch_conf_channel *c
         const char *value =
             path && rc == 0 ? ch_arena_str(cfg->arena, ch_buf_sv(&text)) : NULL;
         if (rc == 0)
-            rc = refuse_open(cfg, c, p, value ? value : channel_value(c, p->name, ""), err);
+            rc = refuse_open(c, p, value ? value : channel_value(c, p->name, ""), err);
         if (rc < 0)
             return rc;
         const char **member = channel_member(o, p);

@@ -180,8 +180,6 @@ refused_gateway 'channels: { telegram: { tokenEnv: NOT_SET, dmPolicy: open } }' 
     'channels.telegram.tokenEnv: channel telegram: NOT_SET is not set'
 refused_gateway 'channels: { feishu: { appId: cli_x, appSecretEnv: TELEGRAM, dmPolicy: open } }' \
     'channels.feishu: channel feishu: FEISHU_VERIFICATION_TOKEN is not set'
-printf CHANGE-ME >"$space/open"
-refused_gateway 'channels: { telegram: { tokenFile: open, dmPolicy: open } }' 'channels.telegram.token is not filled in'
 refused_gateway 'gateway: { mcp: { enabled: true, agent: ghost } }' \
     "gateway.mcp.agent: there is no agent 'ghost'"
 refused_gateway 'channels: { telegram: { tokenFile: nowhere, dmPolicy: open } }' \
