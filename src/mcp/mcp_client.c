@@ -651,7 +651,8 @@ static enum ch_mcp_verdict judge(const chela_mcp *m, const struct ch_rpc_message
         return CH_MCP_IS_MODERN;
     if (msg)
         return CH_MCP_IS_LEGACY;
-    if (status == 401 || status == 403 || (!status && err->code != CHELA_ETIMEOUT))
+    if (status == 401 || status == 403 ||
+        (!status && err->code != CHELA_ETIMEOUT && err->code != CHELA_EPROTO))
         return CH_MCP_UNCLEAR;
     return CH_MCP_IS_LEGACY;
 }

@@ -15,10 +15,17 @@ static bool read_id(const struct ch_json *v, struct ch_rpc_id *out) {
     return v->n <= CH_LIMIT_RPC_NAME;
 }
 
+/* The member; NULL: it is absent or null. */
+static const struct ch_json *member(const struct ch_json *root, const char *name) {
+    const struct ch_json *v = ch_json_get(root, name);
+
+    return ch_json_is(v, CH_JSON_NULL) ? NULL : v;
+}
+
 /* The members of a request or a notification. */
 static int read_call(const struct ch_json *root, const struct ch_json *id,
                      struct ch_rpc_message *m, struct chela_error *err) {
-    const struct ch_json *params = ch_json_get(root, "params");
+    const struct ch_json *params = member(root, "params");
 
     if (id && ch_json_is(id, CH_JSON_NULL))
         return ch_fail(err, CHELA_EPROTO, "the id of a request is null");
@@ -45,9 +52,9 @@ static int read_error(const struct ch_json *error, struct ch_rpc_message *m,
 
 static int read_response(const struct ch_json *root, const struct ch_json *id,
                          struct ch_rpc_message *m, struct chela_error *err) {
-    const struct ch_json *error = ch_json_get(root, "error");
+    const struct ch_json *error = member(root, "error");
 
-    m->result = ch_json_get(root, "result");
+    m->result = error ? member(root, "result") : ch_json_get(root, "result");
     if (!m->result == !error)
         return ch_fail(err, CHELA_EPROTO,
                        error ? "the message has both a result and an error"
@@ -75,6 +82,7 @@ int ch_rpc_read(struct ch_arena *a, struct ch_sv text, struct ch_rpc_message *ou
         out->id = (struct ch_rpc_id){0};
         return ch_fail(err, CHELA_EPROTO, "the id is neither a short string nor an integer");
     }
+    out->kind = method ? CH_RPC_REQUEST : CH_RPC_ERROR;
     if (!ch_sv_is(ch_json_get_str(root, "jsonrpc"), "2.0"))
         return ch_fail(err, CHELA_EPROTO, "the member jsonrpc is not \"2.0\"");
     if (!method)

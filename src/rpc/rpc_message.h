@@ -2,7 +2,8 @@
  *
  * Pure functions: no socket, clock or state. A batch is refused, as the protocols that chela
  * speaks have none. An id is a string or an integer. Unknown members are ignored. Invalid
- * UTF-8 is replaced, so that one bad byte does not lose a message. */
+ * UTF-8 is replaced, so that one bad byte does not lose a message. Parameters or an error that
+ * are null count as absent. */
 #ifndef CH_RPC_MESSAGE_H
 #define CH_RPC_MESSAGE_H
 #include "json/json.h"
@@ -35,8 +36,9 @@ struct ch_rpc_message {
 };
 
 /* Read one message. Values are in the arena or in `text`. On failure *out holds the id if
- * there was a valid one. CHELA_EPARSE: not JSON. CHELA_EPROTO: JSON that is no message.
- * CHELA_ELIMIT: nested too deeply, or an id or method that is too long. */
+ * there was a valid one, and the kind CH_RPC_ERROR if there was no method. CHELA_EPARSE: not
+ * JSON. CHELA_EPROTO: JSON that is no message. CHELA_ELIMIT: nested too deeply, or an id or
+ * method that is too long. */
 int ch_rpc_read(struct ch_arena *a, struct ch_sv text, struct ch_rpc_message *out,
                 struct chela_error *err);
 

@@ -270,14 +270,22 @@ static void take_cancel(struct ch_rpc_peer *p, const struct ch_rpc_message *m) {
         report_gone(r);
 }
 
-static void take_response(struct ch_rpc_peer *p, const struct ch_rpc_message *m) {
+/* End the call that the response belongs to; false: there is none. */
+static bool end_awaited(struct ch_rpc_peer *p, struct ch_rpc_id id, const struct ch_rpc_message *m,
+                        const struct chela_error *err) {
     for (CH_LIST_EACH(k, &p->pending)) {
         struct ch_rpc_pending *c = CH_CONTAINER(k, struct ch_rpc_pending, link);
-        if (ch_rpc_id_is(m->id, c->id) && !c->failed.code) {
-            end_call(c, m, NULL);
-            return;
+        if (ch_rpc_id_is(id, c->id) && !c->failed.code) {
+            end_call(c, m, err);
+            return true;
         }
     }
+    return false;
+}
+
+static void take_response(struct ch_rpc_peer *p, const struct ch_rpc_message *m) {
+    if (end_awaited(p, m->id, m, NULL))
+        return;
     if (m->kind == CH_RPC_ERROR)
         CH_TRACE("rpc", "error without a call: %.*s", CH_SV_FMT(m->text));
     else
@@ -304,7 +312,7 @@ int ch_rpc_receive(struct ch_rpc_peer *p, struct ch_sv text, struct chela_error 
     int rc = ch_rpc_read(&arena, text, &m, &why);
     if (rc == 0)
         take_message(p, &m);
-    else if (p->opts.request)
+    else if (!(m.kind == CH_RPC_ERROR && end_awaited(p, m.id, NULL, &why)) && p->opts.request)
         send_error(p, m.id, ch_rpc_code_of(rc), why.message, ch_sv(NULL, 0));
     if (rc < 0 && err)
         *err = why;

@@ -30,8 +30,8 @@ struct ch_rpc_request {
 };
 
 /* m is the response, a result or an error; NULL: no response arrived, and err states the
- * reason: CHELA_ETIMEOUT, CHELA_ENET, CHELA_ELIMIT, or the error of ch_rpc_fail. Borrowed for
- * the call. */
+ * reason: CHELA_ETIMEOUT, CHELA_ENET, CHELA_ELIMIT, CHELA_EPROTO (a response that cannot be
+ * read), or the error of ch_rpc_fail. Borrowed for the call. */
 typedef void ch_rpc_done_fn(const struct ch_rpc_message *m, const struct chela_error *err,
                             void *user);
 

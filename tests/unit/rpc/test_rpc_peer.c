@@ -117,6 +117,30 @@ static void test_responses(void **state) {
     expect_events("a=error;");
 }
 
+static void test_broken_responses(void **state) {
+    static const char *const broken[] = {
+        HEAD "\"id\":%d}",
+        HEAD "\"id\":%d,\"result\":{},\"error\":{\"code\":1}}",
+        HEAD "\"id\":%d,\"error\":\"no\"}",
+        "{\"id\":%d,\"result\":{}}",
+    };
+    CH_BUF_AUTO want = {0};
+
+    (void)state;
+    ch_buf_addf(&want, "a!%d;", CHELA_EPROTO);
+    for (size_t i = 0; i < CH_LEN(broken); i++) {
+        CH_BUF_AUTO text = {0};
+        ch_buf_addf(&text, broken[i], (int)call("a", 0));
+        ch_buf_clear(&w.sent);
+        receive(ch_buf_str(&text));
+        expect_events(ch_buf_str(&want));
+        assert_int_equal(w.sent.n, 0); /* a response is not answered */
+    }
+    call("a", 0);
+    receive(HEAD "\"id\":5,\"method\":7}"); /* a request of the other side */
+    expect_events("");
+}
+
 static void test_time_limit(void **state) {
     int64_t id = call("a", 100);
 
@@ -286,6 +310,7 @@ static void test_closed_in_a_callback(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(test_responses),
+        TEST(test_broken_responses),
         TEST(test_time_limit),
         TEST(test_failures_come_later),
         TEST(test_forgotten_calls_are_cancelled),
