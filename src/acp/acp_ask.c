@@ -226,6 +226,13 @@ bool ch_acp_ask_answer(struct ch_acp_session *s, const char *text) {
     return false;
 }
 
+bool ch_acp_ask_is_open(const struct ch_acp_session *s) {
+    for (CH_LIST_EACH(k, &s->asks))
+        if (CH_CONTAINER(k, struct ch_acp_ask, link)->request)
+            return true;
+    return false;
+}
+
 void ch_acp_ask_next(struct ch_acp_session *s) {
     bool any = false;
     if (s->trusting)
@@ -247,7 +254,7 @@ void ch_acp_ask_next(struct ch_acp_session *s) {
             ask_question(a);
         return;
     }
-    if (any && !s->opening && !s->run)
+    if ((any || s->input) && !s->opening && !s->run)
         ch_acp_turn_open(s);
 }
 
@@ -296,10 +303,7 @@ static void on_trust(const struct ch_rpc_message *m, const struct chela_error *e
         else
             ch_acp_session_commands(s);
     }
-    if (s->input)
-        ch_acp_turn_open(s);
-    else
-        ch_acp_ask_next(s);
+    ch_acp_ask_next(s);
 }
 
 void ch_acp_ask_trust(struct ch_acp_session *s) {

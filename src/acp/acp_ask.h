@@ -9,7 +9,10 @@ void ch_acp_ask_drop_all(struct ch_acp_session *s);
 /* Take the text of a prompt as the answer to a question that was asked as text. False: there
  * is no such question. */
 bool ch_acp_ask_answer(struct ch_acp_session *s, const char *text);
-/* Ask the next undecided question; when all are decided, open the session. */
+/* Whether the editor has been asked and has not answered yet. */
+bool ch_acp_ask_is_open(const struct ch_acp_session *s);
+/* Ask the next undecided question; when all are decided, open the session for the decisions
+ * and for a prompt that waits. */
 void ch_acp_ask_next(struct ch_acp_session *s);
 /* Decide all questions: the user does not answer them. */
 void ch_acp_ask_refuse(struct ch_acp_session *s);

@@ -370,15 +370,14 @@ void ch_acp_turn_prompt(chela_acp *acp, struct ch_rpc_request *r, const struct c
         ch_acp_input_free(in);
         add_prompt(s, r);
         ch_acp_ask_next(s);
-    } else if (s->input || s->opening || s->nprompts > 0 || !ch_list_empty(&s->asks)) {
+    } else if (s->input || s->opening || s->nprompts > 0 || ch_acp_ask_is_open(s)) {
         ch_acp_input_free(in);
         ch_acp_refuse(r, CH_RPC_INVALID_REQUEST,
                       "session %s waits for a decision about an earlier prompt", s->id);
     } else {
         s->input = in;
         add_prompt(s, r);
-        if (!s->trusting)
-            ch_acp_turn_open(s);
+        ch_acp_ask_next(s);
     }
 }
 

@@ -172,6 +172,27 @@ say '{"jsonrpc":"2.0","method":"$/cancel_request","params":{"requestId":5}}'
 is "a prompt that the editor withdraws is answered" "$(answer 5 | jq -r .result.stopReason)" cancelled
 finish
 
+# --- an editor that cannot ask its user
+begin
+hello
+open 2
+prompt 3 fix
+permission 1 >/dev/null
+say '{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"no window"}}'
+is "a question that fails ends the prompt" "$(answer 3 | code)" -32603
+prompt 4 hi
+is "the next prompt asks it again" "$(permission 2 | jq -r .params.toolCall.title)" "cat note"
+say '{"jsonrpc":"2.0","id":2,"result":{"outcome":{"outcome":"selected","optionId":"allow"}},"error":null}'
+is "and is answered" "$(answer 4 | jq -r .result.stopReason)" end_turn
+check "after the call" told "the note"
+prompt 5 fix
+permission 3 >/dev/null
+say '{"jsonrpc":"2.0","id":3}'
+is "an answer that cannot be read ends the prompt" "$(answer 5 | code)" -32603
+request 6 session/list null
+is "parameters may be null" "$(answer 6 | jq '.result | has("sessions")')" true
+finish
+
 # --- death
 begin
 hello
