@@ -99,7 +99,6 @@ struct ch_acp_session {
     uint64_t seen;             /* seq of the newest record that the editor knows */
     struct ch_timer look;      /* for changes by other processes */
     char *forwarded;           /* owned: id of the prompt's event in the inbox; NULL: none */
-    bool forwarded_seen;       /* the event was seen in the store */
     int64_t forwarded_at;
     unsigned forwards; /* events made so far */
     struct ch_buffers *buffers; /* a counted reference; NULL: not used */

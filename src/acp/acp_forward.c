@@ -1,7 +1,7 @@
 /* acp_forward.c -- prompts and decisions for a session that a gateway holds.
  *
- * The session cannot be opened here, so the user's prompt or decision becomes an event in
- * the inbox of the session, which the gateway takes up. Its records are shown as those of
+ * The session cannot be opened here, so the user's prompt, decision or wish to stop becomes an
+ * event in the inbox of the session, which the gateway takes up. Its records are shown as those of
  * any other process (acp_follow.c), and the prompt ends with the gateway's run. If nobody
  * takes the event up, the event is withdrawn, and the prompt fails. */
 #include "acp/acp_forward.h"
@@ -19,14 +19,8 @@
 
 /* --- the event -------------------------------------------------------------------------- */
 
-static void forward_on_accepted(int rc, const struct chela_error *err, void *user) {
-    (void)user;
-    if (rc < 0 && rc != CHELA_EEXIST)
-        ch_log(CH_LOG_WARN, "acp", "an event is not stored: %s",
-               err ? err->message : chela_error_text(rc));
-}
-
-/* members: JSON of the event without braces. */
+/* Stores the event before the function returns. So an event that the store does not have was
+ * taken up. members: JSON of the event without braces. */
 static int put_event(struct ch_acp_session *s, const char *kind, struct ch_sv members,
                      struct ch_buf *id, struct chela_error *err) {
     CH_BUF_AUTO data = {0};
@@ -36,11 +30,19 @@ static int put_event(struct ch_acp_session *s, const char *kind, struct ch_sv me
     ch_jw_begin(&w, '{');
     ch_jw_kcstr(&w, "kind", kind);
     ch_jw_kcstr(&w, "agent", s->agent->id);
-    ch_jw_raw(&w, members);
+    if (members.n)
+        ch_jw_raw(&w, members);
     ch_jw_end(&w, '}');
-    struct chela_inbox_event ev = CHELA_INBOX_EVENT(.id = ch_buf_str(id), .session = s->id,
-                                                    .data = data.p, .n = data.n);
-    return chela_inbox_accept(s->agent->rt, &ev, forward_on_accepted, NULL, err);
+    if (data.n > CH_LIMIT_INPUT)
+        return ch_fail(err, CHELA_ELIMIT, "the message is too long");
+    struct chela_store_change c = {.kind = CHELA_STORE_ACCEPT,
+                                   .id = ch_buf_str(id),
+                                   .key = s->id,
+                                   .data = data.p,
+                                   .n = data.n,
+                                   .now = ch_store_now()};
+    int rc = ch_store_commit(s->place->given.store, &c, 1, true, err);
+    return rc < 0 ? rc : c.rc;
 }
 
 /* --- prompts ------------------------------------------------------------------------------ */
@@ -49,6 +51,7 @@ bool ch_acp_forward_input(struct ch_acp_session *s) {
     CH_BUF_AUTO members = {0};
     CH_BUF_AUTO id = {0};
     struct ch_jw w = ch_jw(&members);
+    struct chela_error err = {0};
     int64_t now = ch_store_now();
 
     if (!s->input || s->input->nmedia)
@@ -57,7 +60,7 @@ bool ch_acp_forward_input(struct ch_acp_session *s) {
     ch_jw_key(&w, "message");
     ch_msg_write(m, &w);
     ch_msg_free(m);
-    if (put_event(s, "message", ch_buf_sv(&members), &id, NULL) < 0)
+    if (put_event(s, "message", ch_buf_sv(&members), &id, &err) < 0)
         return false;
     ch_acp_input_free(CH_TAKE(s->input));
     s->forwarded = ch_buf_take(&id);
@@ -77,6 +80,12 @@ static int match_item(const struct chela_store_item *i, void *user) {
     return search->found;
 }
 
+static void forward_forget(struct ch_acp_session *s, bool withdraw) {
+    if (withdraw)
+        chela_inbox_settle(s->agent->rt, s->forwarded, NULL);
+    ch_free(CH_TAKE(s->forwarded));
+}
+
 bool ch_acp_forward_waits(struct ch_acp_session *s, bool *expired) {
     struct ch_acp_search search = {.id = s->forwarded};
 
@@ -84,19 +93,11 @@ bool ch_acp_forward_waits(struct ch_acp_session *s, bool *expired) {
     if (!s->forwarded)
         return false;
     int rc = chela_store_items(s->place->given.store, CHELA_STORE_INBOX, match_item, &search, NULL);
-    if (rc == 0 && !search.found && s->forwarded_seen) {
-        ch_free(CH_TAKE(s->forwarded));
-        s->forwarded_seen = false;
-        return false;
-    }
-    s->forwarded_seen |= search.found;
-    if (ch_store_now() - s->forwarded_at < CH_LIMIT_ACP_FORWARD_MS)
+    bool taken = rc == 0 && !search.found;
+    if (!taken && ch_store_now() - s->forwarded_at < CH_LIMIT_ACP_FORWARD_MS)
         return true;
-    if (search.found)
-        chela_inbox_settle(s->agent->rt, s->forwarded, NULL);
-    ch_free(CH_TAKE(s->forwarded));
-    s->forwarded_seen = false;
     *expired = search.found;
+    forward_forget(s, search.found);
     return false;
 }
 
@@ -132,4 +133,18 @@ void ch_acp_forward_decisions(struct ch_acp_session *s) {
         if (a->decided)
             forward_decision(s, a);
     }
+}
+
+bool ch_acp_forward_cancel(struct ch_acp_session *s) {
+    CH_BUF_AUTO id = {0};
+    struct chela_error err = {0};
+    bool expired, waits = ch_acp_forward_waits(s, &expired);
+
+    if (waits)
+        forward_forget(s, true);
+    if (waits || expired)
+        return false;
+    if (put_event(s, "cancel", ch_sv(NULL, 0), &id, &err) < 0)
+        ch_acp_notice(s, "error", err.message);
+    return true;
 }

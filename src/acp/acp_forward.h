@@ -10,5 +10,7 @@ bool ch_acp_forward_input(struct ch_acp_session *s);
 bool ch_acp_forward_waits(struct ch_acp_session *s, bool *expired);
 /* Pass the decided questions to the gateway. */
 void ch_acp_forward_decisions(struct ch_acp_session *s);
+/* Stop the gateway's run. False: nobody has taken the prompt up, and it is withdrawn. */
+bool ch_acp_forward_cancel(struct ch_acp_session *s);
 
 #endif

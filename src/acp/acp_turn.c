@@ -382,6 +382,7 @@ void ch_acp_turn_prompt(chela_acp *acp, struct ch_rpc_request *r, const struct c
 }
 
 void ch_acp_turn_cancel(struct ch_acp_session *s) {
+    bool again = s->cancelled;
     s->cancelled = ch_acp_turn_busy(s);
     if (s->run)
         chela_cancel(s->run, "cancelled in the editor");
@@ -389,6 +390,8 @@ void ch_acp_turn_cancel(struct ch_acp_session *s) {
         ch_acp_ask_refuse(s);
     else if (s->input && !s->opening) { /* the user has not decided about the configuration */
         ch_acp_input_free(CH_TAKE(s->input));
+        ch_acp_turn_end(s, "cancelled", NULL);
+    } else if (s->cancelled && !s->opening && !again && !ch_acp_forward_cancel(s)) {
         ch_acp_turn_end(s, "cancelled", NULL);
     }
 }

@@ -14,6 +14,7 @@ start_lark
 store=sqlite:$space/chela.db
 cat >"$space/rules.yaml" <<'YAML'
 rules:
+  - { when: { user: "wait", after: none }, call: { tool: exec, args: { command: "sleep 300" } } }
   - { when: { user: "fix", after: none }, call: { tool: exec, args: { command: "echo the note" } } }
   - { when: { after: any }, say: "seen: {{result}}" }
   - say: "hello {{user}}"
@@ -47,6 +48,15 @@ check "the editor is shown it" told "hello from the console"
 prompt 4 'from the editor'
 is "a prompt for a session that a gateway holds" "$(answer 4 | jq -r .result.stopReason)" end_turn
 check "the gateway's answer is shown" told "hello from the editor"
+slowest=0
+for n in 10 11 12 13; do
+    sleep 1.$((n % 10))5 # when the gateway looks at its inbox is not known
+    SECONDS=0
+    prompt $n again
+    answer $n >/dev/null
+    [ $SECONDS -gt $slowest ] && slowest=$SECONDS
+done
+check "a prompt that the gateway takes up at once ends with its run: $slowest s" test $slowest -lt 13
 prompt 5 'fix it'
 permission 1 >"$tmp/asked"
 is "the call that the gateway's run waits for" "$(jq -r .params.toolCall.title "$tmp/asked")" "echo the note"
@@ -54,6 +64,13 @@ same "it can be allowed always, also after a reload" '["allow","always","reject"
 decide 1 allow
 is "the decision reaches the gateway" "$(answer 5 | jq -r .result.stopReason)" end_turn
 check "the result is shown" told "the note"
+prompt 6 wait
+permission 2 >/dev/null
+decide 2 allow
+check "the gateway works on a prompt" eventually status_is "$id" running
+say "{\"jsonrpc\":\"2.0\",\"method\":\"session/cancel\",\"params\":{\"sessionId\":\"$id\"}}"
+is "the editor stops the gateway's run" "$(answer 6 | jq -r .result.stopReason)" cancelled
+check "which has ended" eventually status_is "$id" idle
 finish
 
 # --- a conversation of a chat service goes on in the editor, and is approved in the chat
