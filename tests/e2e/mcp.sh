@@ -19,8 +19,8 @@ call() {
     chela mcp call --config mcp.yaml s "$@"
 }
 
-# --- both eras, and servers that do not survive the probe
-for mode in legacy modern die-at-probe; do
+# --- both eras, and servers that answer the probe with nonsense or do not survive it
+for mode in legacy modern odd-probe die-at-probe; do
     serve "$mode"
     call echo --args '{"text":"hi"}'
     exits "$mode: a call" 0

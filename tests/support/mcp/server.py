@@ -371,6 +371,9 @@ def answer(line):
             sys.exit(1)
         if mode == "silent-probe":
             return
+        if mode == "odd-probe":
+            out({"jsonrpc": "2.0", "id": rid, "error": "unknown"})
+            return
         if mode.startswith("modern"):
             out({"jsonrpc": "2.0", "id": rid, "result": {"resultType": "complete", "supportedVersions": [MODERN], "capabilities": {"tools": {"listChanged": True}}, "ttlMs": 0, "cacheScope": "private", "_meta": {"io.modelcontextprotocol/serverInfo": {"name": "tester", "version": "1"}}}})
         else:
