@@ -271,7 +271,7 @@ static void read_body(struct ch_sv text, int (*read)(struct ch_completion *r,
         if (rc == 0 && read != read_messages)
             rc = ch_openai_sampling(&req, &r.opts, &err);
         if (rc == 0 && read != read_messages)
-            rc = ch_openai_choice(&req, &r.tools, &r.opts, &err);
+            rc = ch_openai_choice(&req, "tool_choice", &r.tools, &r.opts, &err);
         finish(&r, rc, &err);
     }
     ch_arena_release(&req.arena);

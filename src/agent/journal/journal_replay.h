@@ -91,12 +91,6 @@ struct ch_journal_replay {
         struct ch_usage usage;
         double cost;
     } turn;
-    struct { /* of reply, for TURN_END */
-        unsigned turn;
-        enum chela_stop stop;
-        struct ch_usage usage;
-        double cost;
-    } open;
     bool results;               /* every call of the last reply has a result */
     unsigned answered, refused; /* number of those calls that were executed, and that were
                                  * refused over the limit */

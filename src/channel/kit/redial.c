@@ -1,4 +1,4 @@
-/* redial.c -- see dial.h. */
+/* redial.c -- see redial.h. */
 #include "channel/kit/redial.h"
 
 #include <stdio.h>
