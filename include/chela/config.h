@@ -111,9 +111,9 @@ CHELA_API const char *chela_config_store(const chela_config *cfg);
 
 /* The place of a value, as other functions of this header return the value:
  * "FILE:LINE:COLUMN: KEY". The value is a path, the store's URL, the address of the gateway, the
- * name of an environment variable, also of a channel's that the file does not name, a model whose provider is not completely defined by the library or the file, or an agent of a
- * channel, a hook, a schedule or /mcp that the file does not define. NULL: no file contains the
- * value.
+ * name of an environment variable, also the default of a channel, a model whose provider is not
+ * completely defined by the library or the file, or an agent of a channel, a hook, a schedule or
+ * /mcp that the file does not define. NULL: no file contains the value.
  * Ownership: the result is borrowed from cfg. */
 CHELA_API const char *chela_config_place(const chela_config *cfg, const char *value);
 

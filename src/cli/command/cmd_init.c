@@ -107,10 +107,11 @@ static int check_model(struct init *in) {
 static void list_names(char *json) {
     char *to = json;
     for (const char *p = json; *p; p++)
-        if (*p == ',')
-            to = stpcpy(to, ", ");
-        else if (!strchr("[]\"", *p))
+        if (!strchr("[]\"", *p)) {
             *to++ = *p;
+            if (*p == ',')
+                *to++ = ' ';
+        }
     *to = '\0';
 }
 
