@@ -373,7 +373,10 @@ static int sessions_api_check_types(const struct ch_request *req, struct chela_e
         err);
     if (rc == 0)
         rc = ch_request_check_each(ch_json_get(req->json, "results"), "results[]",
-                                   "id:string content:string is_error:boolean", err);
+                                   "id:string is_error:boolean", err);
+    for (CH_JSON_EACH(r, ch_json_get(req->json, "results")))
+        if (rc == 0)
+            rc = ch_request_check_types(r, NULL, "content:string", err);
     return rc < 0 ? rc
                   : ch_request_check_each(ch_json_get(req->json, "files"), "files[]",
                                           "url:string name:string", err);
