@@ -368,7 +368,8 @@ const struct ch_cmd ch_cmd_config_check = {
              "line and column, all of them at once, for each of its agents. FILE is the same as "
              "--config FILE. An unknown key is an error in agents, policies, approvals, sandbox, "
              "tools, channels, gateway, providers and store, and a warning elsewhere. A value of "
-             "a channel that 'chela init' left open (" CHELA_CONFIG_OPEN ") is an error. The file need not be trusted.",
+             "a channel that 'chela init' left open (" CHELA_CONFIG_OPEN ") is an error. "
+             "The file need not be trusted.",
     .opts = check_opts,
     .run = config_run_check,
 };
