@@ -25,7 +25,7 @@ void ch_chat_event_drop(struct ch_chat_event *e) {
 }
 
 void ch_chat_event_settle(struct ch_chat_event *e) {
-    ch_lane_inbox_settle(e->chat->gw, e->in.session, e->in.id);
+    ch_lane_inbox_settle(e->chat->gw, e->in.session, e->in.id, NULL, NULL);
     ch_chat_event_drop(e);
 }
 

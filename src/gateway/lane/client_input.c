@@ -442,7 +442,7 @@ static int client_apply_release(struct ch_delivery *d, struct ch_lane *l,
                                 struct chela_error *err) {
     if (l->running)
         return ch_fail(err, CHELA_EBUSY, "a run is in progress: cancel it first");
-    ch_lane_inbox_settle(d->gw, d->key, d->id);
+    ch_lane_inbox_settle(d->gw, d->key, d->id, NULL, NULL);
     ch_lane_close(l);
     return 0;
 }

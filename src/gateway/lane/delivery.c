@@ -155,14 +155,54 @@ void ch_delivery_read_outcome(chela_store *store, const char *id, struct chela_e
     ch_store_kept(store, ch_buf_str(&name), delivery_on_outcome, out, &ignored);
 }
 
+/* Why the store did not make a change; err may be NULL. */
+static struct chela_error delivery_failure(int rc, const struct chela_error *err) {
+    struct chela_error why = err ? *err : (struct chela_error){0};
+    if (rc < 0 && !err)
+        ch_fail(&why, rc, "%s", chela_error_text(rc));
+    return why;
+}
+
+/* The store has answered, and this gateway does not deliver the event. A lane that read the event
+ * meanwhile expects d to deliver it, so the lane is notified. */
+static void delivery_end_undelivered(struct ch_delivery *d, enum ch_delivery_stage stage,
+                                     const struct chela_error *err) {
+    struct ch_lane *l = ch_lane_find(d->gw, ch_sv_str(d->key));
+    delivery_end(d, stage, NULL, err);
+    if (l)
+        ch_lane_inbox_poke(l);
+}
+
+static void delivery_on_removed(int rc, const struct chela_error *err, void *user) {
+    struct ch_delivery *d = user;
+    struct chela_error why = delivery_failure(rc, err);
+    d->accepting = false;
+    if (!d->told && !d->closed) /* the sender has left meanwhile, and may repeat the request */
+        delivery_keep_outcome(d, d->refusal->code, d->refusal->message);
+    if (d->closed)
+        delivery_free(d);
+    else if (rc < 0 && rc != CHELA_ENOENT) /* ENOENT: the session was deleted */
+        delivery_end_undelivered(d, CH_DELIVERY_FAILED, &why);
+    else
+        delivery_end_undelivered(d, CH_DELIVERY_REFUSED, d->refusal);
+}
+
+/* The sender is told when the store has removed the event: otherwise the next process could
+ * deliver an event that was refused. */
 static void delivery_drop(struct ch_delivery *d, const struct chela_error *err) {
-    if (!d->told)
+    if (!d->told) {
         ch_log(CH_LOG_WARN, "gateway", "event %s of session %s is dropped: %s", d->id, d->key,
                err->message);
-    if (!d->told)
         delivery_keep_outcome(d, err->code, err->message);
-    ch_lane_inbox_settle(d->gw, d->key, d->id);
-    delivery_end(d, CH_DELIVERY_REFUSED, NULL, err);
+        ch_lane_inbox_settle(d->gw, d->key, d->id, NULL, NULL);
+        delivery_free(d);
+        return;
+    }
+    d->refusal = ch_arena_zalloc(&d->arena, sizeof(*d->refusal));
+    *d->refusal = *err;
+    d->accepting = true;
+    delivery_stop(d);
+    ch_lane_inbox_settle(d->gw, d->key, d->id, delivery_on_removed, d);
 }
 
 static void delivery_refuse(struct ch_delivery *d, const struct chela_error *err) {
@@ -326,7 +366,7 @@ static void delivery_start(struct ch_delivery *d) {
     if (d->kind->passes && !d->told && !lane) {
         if (d->awaited)
             delivery_keep_outcome(d, 0, "none");
-        ch_lane_inbox_settle(d->gw, d->key, d->id);
+        ch_lane_inbox_settle(d->gw, d->key, d->id, NULL, NULL);
         delivery_free(d);
         return;
     }
@@ -339,16 +379,6 @@ static void delivery_start(struct ch_delivery *d) {
         delivery_end(d, CH_DELIVERY_QUEUED, NULL, NULL);
     else
         delivery_refuse(d, &err);
-}
-
-/* The store has the event, or may have it, and this gateway does not deliver it. A lane that
- * read the event meanwhile expects d to deliver it, so the lane is notified. */
-static void delivery_end_accept(struct ch_delivery *d, enum ch_delivery_stage stage,
-                                const struct chela_error *err) {
-    struct ch_lane *l = ch_lane_find(d->gw, ch_sv_str(d->key));
-    delivery_end(d, stage, NULL, err);
-    if (l)
-        ch_lane_inbox_poke(l);
 }
 
 static void delivery_look_back(struct ch_work *w) {
@@ -368,13 +398,13 @@ static void delivery_on_looked_back(struct ch_work *w) {
     if (d->closed)
         delivery_free(d);
     else if (d->refusal->code)
-        delivery_end_accept(d, CH_DELIVERY_REFUSED, d->refusal);
+        delivery_end_undelivered(d, CH_DELIVERY_REFUSED, d->refusal);
     else if (!d->refusable)
-        delivery_end_accept(d, CH_DELIVERY_DUPLICATE, NULL);
+        delivery_end_undelivered(d, CH_DELIVERY_DUPLICATE, NULL);
     else if (d->awaited && ch_gateway_is_shared(d->gw))
-        delivery_end_accept(d, CH_DELIVERY_QUEUED, NULL);
+        delivery_end_undelivered(d, CH_DELIVERY_QUEUED, NULL);
     else
-        delivery_end_accept(d, CH_DELIVERY_FAILED, &undecided);
+        delivery_end_undelivered(d, CH_DELIVERY_FAILED, &undecided);
 }
 
 /* The store has the event already. The event may still wait, or the session may have refused the
@@ -391,16 +421,14 @@ static void delivery_on_duplicate(struct ch_delivery *d) {
 
 static void delivery_on_accepted(int rc, const struct chela_error *err, void *user) {
     struct ch_delivery *d = user;
-    struct chela_error why = err ? *err : (struct chela_error){0};
+    struct chela_error why = delivery_failure(rc, err);
     d->accepting = false;
-    if (rc < 0 && rc != CHELA_EEXIST && !err)
-        ch_fail(&why, rc, "%s", chela_error_text(rc));
     if (d->closed) {
         delivery_free(d);
     } else if (rc == CHELA_EEXIST) {
         delivery_on_duplicate(d);
     } else if (rc < 0) {
-        delivery_end_accept(d, CH_DELIVERY_FAILED, &why);
+        delivery_end_undelivered(d, CH_DELIVERY_FAILED, &why);
     } else {
         delivery_tell(d, CH_DELIVERY_ACCEPTED, NULL, NULL);
         delivery_start(d);
@@ -521,7 +549,7 @@ enum ch_restored ch_delivery_restore(chela_gateway *gw, const char *id, const ch
     if (!d) {
         ch_log(CH_LOG_ERROR, "gateway", "event %s of session %s is dropped: its data is malformed",
                id, key);
-        ch_lane_inbox_settle(gw, key, id);
+        ch_lane_inbox_settle(gw, key, id, NULL, NULL);
         return CH_RESTORED;
     }
     ch_list_add(&gw->deliveries, &d->link);

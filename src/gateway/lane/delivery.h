@@ -73,13 +73,15 @@ struct ch_delivery {
     chela_store *store;  /* for look: the gateway may be freed meanwhile */
     bool waits;          /* the result of look */
     bool refusable;      /* the event waits, and the session may refuse it: its sender waited */
-    struct chela_error *refusal; /* the other result; code 0: none */
+    struct chela_error *refusal; /* the other result; code 0: none. Also why the event is refused,
+                                  * while the store removes it */
     ch_delivery_fn *told; /* called at each stage; NULL: no caller waits for the outcome */
     void *user;
     /* options for the event's lane, valid while told is set; NULL: use the lane unchanged */
     const struct ch_lane_opts *lane_opts;
     bool awaited;   /* a client of another gateway waits for the outcome */
-    bool accepting; /* the store has not answered yet: the event is being stored, or looked for */
+    bool accepting; /* the store has not answered yet: the event is being stored, looked for or
+                     * removed */
     bool closed;    /* the gateway was closed: the next process delivers the event */
 };
 

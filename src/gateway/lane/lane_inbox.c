@@ -1,10 +1,10 @@
 /* lane_inbox.c -- see lane_inbox.h. */
 #include "gateway/lane/lane_inbox.h"
 
+#include "agent/journal/journal.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/log.h"
-#include "chela/mailbox.h"
 #include "gateway/lane/lane.h"
 #include "io/worker.h"
 #include "store/store.h"
@@ -365,10 +365,13 @@ void ch_lane_inbox_poke(struct ch_lane *l) {
         ch_task_defer(l->gw->rt->loop, &l->inbox->task);
 }
 
-void ch_lane_inbox_settle(chela_gateway *gw, const char *key, const char *id) {
+void ch_lane_inbox_settle(chela_gateway *gw, const char *key, const char *id,
+                          chela_accepted_fn *done, void *user) {
     const struct ch_lane *l = ch_lane_find(gw, ch_sv_str(key));
     struct inbox_row *r = l && l->inbox ? find_row(l->inbox, id) : NULL;
-    chela_inbox_settle(gw->rt, id, NULL);
+    struct ch_journal *j = gw->rt->journal;
+    struct chela_store_change c = {.kind = CHELA_STORE_SETTLE, .id = id};
+    j->ops->change(j, &c, done ? j->gate : CH_SYNC_LATER, done, user);
     if (!r)
         return;
     r->taken = true;

@@ -16,6 +16,7 @@
  * Loop thread only. */
 #ifndef CH_GATEWAY_LANE_INBOX_H
 #define CH_GATEWAY_LANE_INBOX_H
+#include "chela/mailbox.h"
 #include "gateway/request/gateway_state.h"
 
 struct ch_lane;
@@ -57,8 +58,9 @@ void ch_lane_inbox_refresh(struct ch_lane *l);
 /* Something changed in the lane: a run ended, an event was prepared. */
 void ch_lane_inbox_poke(struct ch_lane *l);
 /* Settles an event that was not taken up, and removes it from the list of the lane, if a lane
- * is open. */
-void ch_lane_inbox_settle(chela_gateway *gw, const char *key, const char *id);
+ * is open. done (may be NULL) is called when the store has answered. */
+void ch_lane_inbox_settle(chela_gateway *gw, const char *key, const char *id,
+                          chela_accepted_fn *done, void *user);
 /* True if the event was read and not taken up. */
 bool ch_lane_inbox_holds(const struct ch_lane *l, const char *id);
 /* True if an event of the inbox was not taken up. */

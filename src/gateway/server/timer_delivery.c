@@ -36,7 +36,7 @@ static int timer_resume(struct ch_delivery *d, struct ch_lane *l, struct chela_e
     bool paused = !l->running && chela_session_status(l->session) == CHELA_SESSION_PAUSED;
     if (!paused || ch_lane_resume(l, chat ? ch_approval_prompt_policy(chat) : CHELA_APPROVE_ASK,
                                   &waits) < 0) {
-        ch_lane_inbox_settle(d->gw, d->key, d->id);
+        ch_lane_inbox_settle(d->gw, d->key, d->id, NULL, NULL);
         return 0;
     }
     ch_inbox_take(l->session, d->id);

@@ -203,6 +203,58 @@ static void test_a_late_release_creates_no_session(void **state) {
     end(&w);
 }
 
+static int count_event(const struct chela_store_item *i, void *user) {
+    (void)i;
+    ++*(int *)user;
+    return 0;
+}
+
+struct refusal {
+    chela_store *store;
+    bool refused;
+    int left; /* events that the store has when the sender is told */
+};
+
+static void on_refusal(struct ch_delivery *d, enum ch_delivery_stage stage, struct ch_lane *l,
+                       const struct chela_error *err, void *user) {
+    struct refusal *r = user;
+    struct chela_error ignored = {0};
+    (void)l;
+    if (stage == CH_DELIVERY_ACCEPTED)
+        return;
+    assert_int_equal(stage, CH_DELIVERY_REFUSED);
+    assert_int_equal(err->code, CHELA_ENOENT);
+    r->refused = true;
+    assert_int_equal(ch_store_waiting(r->store, d->key, 9, count_event, &r->left, &ignored), 0);
+}
+
+/* A process that ends now leaves no event that the next one would deliver. */
+static void test_a_refused_event_is_removed_first(void **state) {
+    (void)state;
+    struct world w;
+    struct ch_lane *l;
+    struct refusal r = {0};
+    begin(&w);
+    r.store = w.store;
+    assert_int_equal(use(&w, 1, &l), 0);
+    wait_ready(&w, l);
+    for (int n = 0; n < 10; n++) {
+        char id[24];
+        snprintf(id, sizeof(id), CH_API_EVENT "%d", n);
+        r.refused = false;
+        ch_delivery_accept(ch_delivery_new(w.gw, "results", id, "s1", "",
+                                           CH_SV("\"results\":[{\"id\":\"c\",\"content\":\"\"}]")),
+                           on_refusal, &r);
+        for (int i = 0; i < 20000 && !r.refused; i++) {
+            chela_runtime_poll(w.rt);
+            poll(NULL, 0, 1);
+        }
+        assert_true(r.refused);
+    }
+    assert_int_equal(r.left, 0);
+    end(&w);
+}
+
 /* A runtime has one session with a key. The session may belong to another gateway, or to the
  * program itself. */
 static void test_lanes_of_one_gateway_are_found(void **state) {
@@ -244,6 +296,7 @@ int main(void) {
         cmocka_unit_test(test_a_waiter_closes_a_lane_that_cannot_be_opened),
         cmocka_unit_test(test_waiting_messages_begin),
         cmocka_unit_test(test_a_late_release_creates_no_session),
+        cmocka_unit_test(test_a_refused_event_is_removed_first),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
