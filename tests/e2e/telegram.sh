@@ -294,7 +294,7 @@ check "but can be denied" hears $((before + 4))
 same "nothing more was done" 2 "$(made)"
 tell 34 7 private 'ship it'
 check "another question" hears $((before + 5))
-lock_store 1.5
+lock_store 3
 press "$(asked | jq -r '.reply_markup.inline_keyboard[0][0].callback_data')" 1 7
 sleep 1
 kill -9 "$gateway_pid"

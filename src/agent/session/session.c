@@ -609,8 +609,10 @@ int ch_session_enqueue(chela_run *run, bool follow_up, struct ch_msg *m,
         static const struct ch_inbound_origin nowhere;
         ch_queue_mark(q, ch_run_journal_queued(run, m, follow_up, from ? from : &nowhere));
     }
-    bool pausing = run->m.state == CH_RUN_WAITING; /* a call without a question would never go on */
-    if (!follow_up && run->batch && !pausing)
+    /* The pause is being stored: a call that nobody is asked about any more would never go on. */
+    struct ch_batch_waits waits = ch_run_waits(run);
+    bool asks = run->m.state == CH_RUN_WAITING && waits.answers + waits.approvals > 0;
+    if (!follow_up && run->batch && !asks)
         ch_batch_skip(run->batch, "Skipped: a new message from the user came first.");
     return 0;
 }
