@@ -157,6 +157,14 @@ static void lock_files(const struct ch_box *box) {
         missing("Landlock", rc);
 }
 
+/* With the host's network, Unix sockets without a name lead to programs outside, unless Landlock
+ * prevents this; without mounts, those with a name do, too. */
+static enum ch_sockets allowed_sockets(const struct ch_box *box, bool bare) {
+    if (!box->network)
+        return bare ? CH_SOCKETS_NONE : CH_SOCKETS_USUAL;
+    return bare || !box->landlock || !ch_landlock_scopes() ? CH_SOCKETS_INET : CH_SOCKETS_USUAL;
+}
+
 static void lock_calls(const struct ch_box *box) {
     bool bare = box->outer == CH_OUTER_NONE;
     enum ch_machine machine = ch_machine_here();
@@ -164,7 +172,7 @@ static void lock_calls(const struct ch_box *box) {
 
     if (machine == CH_MACHINES)
         missing("seccomp", -ENOSYS);
-    ch_filter_build(&f, machine, bare && !box->network ? CH_SOCKETS_NONE : CH_SOCKETS_USUAL);
+    ch_filter_build(&f, machine, allowed_sockets(box, bare), bare);
     int rc = ch_filter_apply(&f);
     if (rc < 0)
         missing("seccomp", rc);

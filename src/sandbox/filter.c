@@ -24,10 +24,13 @@
 enum rule {
     DENY,    /* EPERM */
     UNKNOWN, /* ENOSYS: libc falls back to another call */
+    BARE,    /* EPERM without namespaces */
+    BARE_IF_SELF, /* without namespaces: only if argument 0 is 0, this process */
     IF_NAMESPACE,
     IF_TERMINAL,
     IF_PERSONALITY,
     IF_SOCKET,
+    IF_PAIR,
     IF_MODE_1, /* argument 1 is a file's mode */
     IF_MODE_2,
     IF_CREATES_1, /* argument 1 has flags of open, argument 2 the mode of a new file */
@@ -102,6 +105,22 @@ static const struct row {
     {{16, 29}, IF_TERMINAL}, /* ioctl */
     {{135, 92}, IF_PERSONALITY}, /* personality */
     {{41, 198}, IF_SOCKET}, /* socket */
+    {{53, 199}, IF_PAIR}, /* socketpair */
+    /* objects and processes of the same user, where no namespace hides them */
+    {{302, 261}, BARE_IF_SELF}, /* prlimit64 */
+    {{29, 194}, BARE}, /* shmget */
+    {{30, 196}, BARE}, /* shmat */
+    {{31, 195}, BARE}, /* shmctl */
+    {{64, 190}, BARE}, /* semget */
+    {{65, 193}, BARE}, /* semop */
+    {{66, 191}, BARE}, /* semctl */
+    {{220, 192}, BARE}, /* semtimedop */
+    {{68, 186}, BARE}, /* msgget */
+    {{69, 189}, BARE}, /* msgsnd */
+    {{70, 188}, BARE}, /* msgrcv */
+    {{71, 187}, BARE}, /* msgctl */
+    {{240, 180}, BARE}, /* mq_open */
+    {{241, 181}, BARE}, /* mq_unlink */
     /* A file with the set-user-ID bit is dangerous outside of the box, where its owner's
      * rights count. */
     {{90, NONE}, IF_MODE_1}, /* chmod */
@@ -191,9 +210,29 @@ static void judge_socket(struct ch_filter *f, enum ch_sockets sockets) {
     static const uint32_t usual[] = {AF_UNIX, AF_INET, AF_INET6, AF_NETLINK};
 
     load_argument(f, 0);
-    for (size_t i = 0; sockets == CH_SOCKETS_USUAL && i < CH_LEN(usual); i++)
+    if (sockets == CH_SOCKETS_INET)
+        give_if(f, BPF_JEQ, AF_UNIX, filter_refusal(EACCES));
+    for (size_t i = 0; sockets != CH_SOCKETS_NONE && i < CH_LEN(usual); i++)
         give_if(f, BPF_JEQ, usual[i], SECCOMP_RET_ALLOW);
     filter_give(f, filter_refusal(sockets == CH_SOCKETS_NONE ? EACCES : EAFNOSUPPORT));
+}
+
+/* A pair of datagram sockets can send to any other socket, so only pairs of types that stay
+ * connected are allowed where AF_UNIX is not: SOCK_STREAM and SOCK_SEQPACKET, without bit 1. */
+static void judge_pair(struct ch_filter *f, enum ch_sockets sockets) {
+    if (sockets != CH_SOCKETS_USUAL) {
+        load_argument(f, 1);
+        give_if(f, BPF_JSET, SOCK_DGRAM, filter_refusal(EACCES));
+    }
+    load_argument(f, 0);
+    give_if(f, BPF_JEQ, AF_UNIX, SECCOMP_RET_ALLOW);
+    filter_give(f, filter_refusal(EAFNOSUPPORT));
+}
+
+static void judge_self(struct ch_filter *f) {
+    load_argument(f, 0);
+    give_if(f, BPF_JEQ, 0, SECCOMP_RET_ALLOW);
+    filter_give(f, filter_refusal(EPERM));
 }
 
 /* Deny the set-user-ID and set-group-ID bits, and devices. Of the types of files, only
@@ -228,6 +267,12 @@ static void filter_judge(struct ch_filter *f, enum rule rule, enum ch_sockets so
     case IF_SOCKET:
         judge_socket(f, sockets);
         break;
+    case IF_PAIR:
+        judge_pair(f, sockets);
+        break;
+    case BARE_IF_SELF:
+        judge_self(f);
+        break;
     case IF_MODE_1:
     case IF_MODE_2:
         judge_mode(f, rule == IF_MODE_1 ? 1 : 2);
@@ -238,6 +283,7 @@ static void filter_judge(struct ch_filter *f, enum rule rule, enum ch_sockets so
         break;
     case DENY:
     case UNKNOWN:
+    case BARE:
         break;
     }
 }
@@ -254,7 +300,8 @@ static void add_judgement(struct ch_filter *f, const struct row *r, int number,
     f->code[jump].jf = (uint8_t)(f->n - jump - 1);
 }
 
-void ch_filter_build(struct ch_filter *f, enum ch_machine machine, enum ch_sockets sockets) {
+void ch_filter_build(struct ch_filter *f, enum ch_machine machine, enum ch_sockets sockets,
+                     bool bare) {
     f->n = 0;
     f->denied = 0;
     filter_load(f, offsetof(struct seccomp_data, arch));
@@ -266,14 +313,15 @@ void ch_filter_build(struct ch_filter *f, enum ch_machine machine, enum ch_socke
         give_if(f, BPF_JGE, X32_BIT, SECCOMP_RET_KILL_PROCESS);
     for (size_t i = 0; i < CH_LEN(rows); i++) {
         int number = rows[i].number[machine];
-        if (number == NONE)
+        enum rule rule = rows[i].rule;
+        if (number == NONE || (!bare && (rule == BARE || rule == BARE_IF_SELF)))
             continue;
-        if (rows[i].rule > UNKNOWN) {
+        if (rule > BARE) {
             add_judgement(f, &rows[i], number, sockets);
             continue;
         }
         give_if(f, BPF_JEQ, (uint32_t)number,
-                filter_refusal(rows[i].rule == UNKNOWN ? ENOSYS : EPERM));
+                filter_refusal(rule == UNKNOWN ? ENOSYS : EPERM));
         f->denied++;
     }
     filter_give(f, SECCOMP_RET_ALLOW);

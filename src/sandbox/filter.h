@@ -21,7 +21,8 @@ enum ch_machine ch_machine_here(void);
 
 enum ch_sockets {
     CH_SOCKETS_USUAL, /* unix, inet, inet6, netlink: a namespace contains them */
-    CH_SOCKETS_NONE   /* none; socketpair stays allowed */
+    CH_SOCKETS_INET,  /* not unix: such sockets lead to programs outside of the box */
+    CH_SOCKETS_NONE   /* none; socketpair may make pairs of types that stay connected */
 };
 
 #define CH_FILTER_MAX 256
@@ -30,7 +31,10 @@ struct ch_filter {
     unsigned short n;
     unsigned denied; /* number of system calls denied completely */
 };
-void ch_filter_build(struct ch_filter *f, enum ch_machine machine, enum ch_sockets sockets);
+/* bare: without namespaces. Then calls that reach other processes by a number, and that
+ * Landlock does not restrict, are denied, too. */
+void ch_filter_build(struct ch_filter *f, enum ch_machine machine, enum ch_sockets sockets,
+                     bool bare);
 
 /* Apply f to this process and its descendants. no_new_privs must be set.
  * Returns 0 or -errno. */

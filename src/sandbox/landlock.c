@@ -50,6 +50,10 @@ int ch_landlock_abi(void) {
     return abi > 0 ? (int)abi : 0;
 }
 
+bool ch_landlock_scopes(void) {
+    return ch_landlock_abi() >= 6;
+}
+
 int ch_landlock_begin(struct ch_landlock *l, bool no_tcp) {
     l->abi = ch_landlock_abi();
     l->handled = FS_FIRST | (l->abi >= 2 ? FS_REFER : 0) | (l->abi >= 3 ? FS_TRUNCATE : 0) |

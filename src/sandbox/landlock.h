@@ -21,6 +21,8 @@ struct ch_landlock {
 };
 
 int ch_landlock_abi(void); /* 0: not supported or disabled */
+/* True if rules keep abstract sockets and signals inside of the box. */
+bool ch_landlock_scopes(void);
 
 /* no_tcp: also deny TCP, if the kernel supports this (ABI 4). Returns 0 or
  * -errno. */

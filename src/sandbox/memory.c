@@ -10,11 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "sandbox/options.h"
 
 #define KB 1024
+#define SUMS 3
 #define GROUP "chela-box-" /* followed by the pid of the keeper */
 #define ROOT "/sys/fs/cgroup"
 
@@ -69,8 +71,16 @@ static uint64_t used_by_all(bool exact) {
     return sum;
 }
 
+/* The shared memory of a process that forks while the figures are read is counted twice. So the
+ * sum is taken several times, some time apart, and one sum below the limit suffices. */
 bool ch_memory_is_over(uint64_t limit) {
-    return used_by_all(false) > limit && used_by_all(true) > limit;
+    bool over = used_by_all(false) > limit;
+
+    for (int i = 0; over && i < SUMS; i++) {
+        over = used_by_all(true) > limit;
+        nanosleep(&(struct timespec){.tv_nsec = CH_MEMORY_POLL_NS / 20}, NULL);
+    }
+    return over;
 }
 
 /* --- cgroups ------------------------------------------------------------------------ */

@@ -45,7 +45,7 @@ static int try_seccomp(void) {
 
     if (ch_machine_here() == CH_MACHINES)
         return -ENOSYS;
-    ch_filter_build(&f, ch_machine_here(), CH_SOCKETS_USUAL);
+    ch_filter_build(&f, ch_machine_here(), CH_SOCKETS_USUAL, false);
     return ch_filter_apply(&f);
 }
 
@@ -165,7 +165,7 @@ void ch_probe(const struct ch_box *given) {
     probe_say("no_new_privs", in_a_child(try_privileges) == 0, "");
     box.landlock = probe_step("landlock", try_landlock, ch_text("ABI %d", ch_landlock_abi()));
     if (ch_machine_here() != CH_MACHINES)
-        ch_filter_build(&f, ch_machine_here(), CH_SOCKETS_USUAL);
+        ch_filter_build(&f, ch_machine_here(), CH_SOCKETS_USUAL, false);
     else
         f.denied = 0;
     box.seccomp = probe_step("seccomp", try_seccomp, ch_text("%u system calls denied", f.denied));

@@ -15,8 +15,6 @@
 #include "sandbox/options.h"
 #include "sandbox/report.h"
 
-#define PASSES 1000000
-
 const char *ch_scratch_make(void) {
     char *path = ch_text("/tmp/chela-XXXXXX");
 
@@ -40,45 +38,55 @@ static DIR *open_directory(int at, const char *name) {
     return d;
 }
 
-/* Empty the top-level directory `name`, moving its subdirectories to the top
- * level. */
-static void flatten(int top, const char *name, unsigned long *fresh) {
-    DIR *d = open_directory(top, name);
+/* Move a directory to the top level under a name that is not taken. Only a directory that may be
+ * written can be moved. */
+static bool scratch_move(int from, const char *name, int top, unsigned long *fresh) {
     char moved[32];
+    int rc;
 
-    for (struct dirent *e; d && (e = readdir(d));) {
-        if (is_dot(e->d_name) || unlinkat(dirfd(d), e->d_name, 0) == 0)
-            continue;
+    fchmodat(from, name, 0700, 0);
+    do {
         snprintf(moved, sizeof(moved), "%lx", ++*fresh);
-        if (unlinkat(dirfd(d), e->d_name, AT_REMOVEDIR) < 0)
-            renameat(dirfd(d), e->d_name, top, moved);
-    }
-    if (d)
-        closedir(d);
-    unlinkat(top, name, AT_REMOVEDIR);
+        rc = renameat(from, name, top, moved);
+    } while (rc < 0 && (errno == EEXIST || errno == ENOTEMPTY || errno == ENOTDIR));
+    return rc == 0;
 }
 
-/* True if there was any entry. */
+/* Empty the top-level directory `name`, moving its subdirectories to the top
+ * level. Returns false if nothing changed. */
+static bool flatten(int top, const char *name, unsigned long *fresh) {
+    DIR *d = open_directory(top, name);
+    bool changed = false;
+
+    for (struct dirent *e; d && (e = readdir(d));)
+        if (!is_dot(e->d_name) &&
+            (unlinkat(dirfd(d), e->d_name, 0) == 0 ||
+             unlinkat(dirfd(d), e->d_name, AT_REMOVEDIR) == 0 ||
+             scratch_move(dirfd(d), e->d_name, top, fresh)))
+            changed = true;
+    if (d)
+        closedir(d);
+    return unlinkat(top, name, AT_REMOVEDIR) == 0 || changed;
+}
+
+/* Returns false if nothing changed: everything is removed, or the rest cannot be. */
 static bool scratch_sweep(const char *path, unsigned long *fresh) {
     DIR *top = open_directory(AT_FDCWD, path);
-    bool any = false;
+    bool changed = false;
 
-    for (struct dirent *e; top && (e = readdir(top));) {
-        if (is_dot(e->d_name))
-            continue;
-        any = true;
-        if (unlinkat(dirfd(top), e->d_name, 0) < 0)
-            flatten(dirfd(top), e->d_name, fresh);
-    }
+    for (struct dirent *e; top && (e = readdir(top));)
+        if (!is_dot(e->d_name) && (unlinkat(dirfd(top), e->d_name, 0) == 0 ||
+                                   flatten(dirfd(top), e->d_name, fresh)))
+            changed = true;
     if (top)
         closedir(top);
-    return any;
+    return changed;
 }
 
 void ch_scratch_remove(const char *path) {
     unsigned long fresh = 0;
 
-    for (int i = 0; i < PASSES && scratch_sweep(path, &fresh); i++)
+    while (scratch_sweep(path, &fresh))
         ;
     rmdir(path);
 }

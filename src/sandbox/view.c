@@ -249,14 +249,17 @@ static int allow_paths(struct ch_landlock *l, const struct ch_paths *paths,
 }
 
 int ch_view_allow(struct ch_landlock *l, const struct ch_box *box) {
+    /* not /dev/pts, which has the user's other terminals */
     static const char *const devices[] = {"/dev/null",    "/dev/zero", "/dev/full", "/dev/random",
-                                          "/dev/urandom", "/dev/tty",  "/dev/ptmx", "/dev/pts"};
+                                          "/dev/urandom", "/dev/tty"};
     int rc = 0;
 
     for (size_t i = 0; rc == 0 && i < CH_LEN(system_paths); i++)
         rc = allow_reading(l, system_paths[i]);
     for (size_t i = 0; rc == 0 && i < CH_LEN(devices); i++)
         rc = ch_landlock_allow(l, devices[i], CH_MAY_DEVICE);
+    if (rc == 0 && box->tty)
+        rc = ch_landlock_allow(l, "/proc/self/fd/0", CH_MAY_DEVICE);
     if (rc == 0)
         rc = ch_landlock_allow(l, "/proc", CH_MAY_READ);
     if (rc == 0 && box->network)

@@ -15,6 +15,8 @@
 #include <sys/mount.h>
 #include <sys/personality.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
+#include <sys/shm.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -44,6 +46,26 @@ static int connect_unix(const char *path) {
     snprintf(a.sun_path + abstract, sizeof(a.sun_path) - abstract, "%s", path + abstract);
     socklen_t n = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(path) + !abstract);
     return fd < 0 ? -1 : connect(fd, (struct sockaddr *)&a, n);
+}
+
+/* A datagram through a socket that the call `socket` did not make. */
+static int send_by_pair(const char *path) {
+    struct sockaddr_un a = {.sun_family = AF_UNIX};
+    int pair[2];
+
+    snprintf(a.sun_path, sizeof(a.sun_path), "%s", path);
+    if (socketpair(AF_UNIX, SOCK_DGRAM, 0, pair) < 0)
+        return -1;
+    return (int)sendto(pair[0], "x", 1, 0, (struct sockaddr *)&a, sizeof(a));
+}
+
+/* Set a limit of another process to its value. */
+static int set_limit_of(pid_t pid) {
+    struct rlimit now;
+
+    if (syscall(SYS_prlimit64, pid, RLIMIT_CPU, NULL, &now) < 0)
+        return -1;
+    return (int)syscall(SYS_prlimit64, pid, RLIMIT_CPU, &now, NULL);
 }
 
 static int read_a_child(void) {
@@ -96,8 +118,14 @@ static int reach(const char *what, const char *arg) {
         return socket(AF_PACKET, SOCK_RAW, 0);
     if (strcmp(what, "unix") == 0)
         return connect_unix(arg);
+    if (strcmp(what, "datagram") == 0)
+        return send_by_pair(arg);
     if (strcmp(what, "kill") == 0)
         return kill(atoi(arg), 0);
+    if (strcmp(what, "prlimit") == 0)
+        return set_limit_of(atoi(arg));
+    if (strcmp(what, "shm") == 0)
+        return shmat(atoi(arg), NULL, SHM_RDONLY) == (void *)-1 ? -1 : 0;
     if (strcmp(what, "tiocsti") == 0)
         return ioctl(0, TIOCSTI, "x");
     if (strcmp(what, "mknod") == 0)
@@ -134,15 +162,16 @@ static int listen_on(int type, char *port, size_t n) {
     return fd;
 }
 
-static int listen_unix(const char *path) {
+static int listen_unix(int type, const char *path) {
     struct sockaddr_un a = {.sun_family = AF_UNIX};
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    int fd = socket(AF_UNIX, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     bool abstract = path[0] == '@';
 
     snprintf(a.sun_path + abstract, sizeof(a.sun_path) - abstract, "%s", path + abstract);
     socklen_t n = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(path) + !abstract);
     assert_int_equal(bind(fd, (struct sockaddr *)&a, n), 0);
-    assert_int_equal(listen(fd, 8), 0);
+    if (type == SOCK_STREAM)
+        assert_int_equal(listen(fd, 8), 0);
     return fd;
 }
 
@@ -150,6 +179,7 @@ static int listen_unix(const char *path) {
 bool world_was_asked(void) {
     char byte[64];
     bool asked = recv(w.udp, byte, sizeof(byte), 0) >= 0;
+    asked |= recv(w.datagram, byte, sizeof(byte), 0) >= 0;
 
     for (int i = 0; i < 3; i++) {
         int fd = accept(i == 0 ? w.tcp : i == 1 ? w.sock : w.abstract, NULL, NULL);
@@ -180,7 +210,7 @@ void world_check_canaries(const char *what) {
     if (!canary || strcmp(canary, "untouched") != 0 || stat(path, &st) < 0 ||
         (st.st_mode & 07777) != 0644 || st.st_nlink != 1)
         fail_msg("%s: the canary was touched", what);
-    if (kit_entries(&w.k, "../outside") != 3) /* canary, secret, socket */
+    if (kit_entries(&w.k, "../outside") != 4) /* canary, secret, sockets */
         fail_msg("%s: something was left outside", what);
     if (world_was_asked())
         fail_msg("%s: a server was asked", what);
@@ -224,11 +254,17 @@ void world_open(enum box_machine machine) {
     w.k.opts.sandbox = &w.policy;
     assert_int_equal(ch_builtin_add_with(&w.k.registry, NULL, "exec", NULL, &err), 0);
     CH_AUTOFREE char *path = kit_path(&w.k, "../outside/sock");
+    CH_AUTOFREE char *datagram = kit_path(&w.k, "../outside/datagram");
     w.tcp = listen_on(SOCK_STREAM, w.port, sizeof(w.port));
     w.udp = listen_on(SOCK_DGRAM, w.udp_port, sizeof(w.udp_port));
-    w.sock = listen_unix(path);
+    w.sock = listen_unix(SOCK_STREAM, path);
+    w.datagram = listen_unix(SOCK_DGRAM, datagram);
     snprintf(w.abstract_name, sizeof(w.abstract_name), "@%s", strrchr(w.k.dir, '/') + 1);
-    w.abstract = listen_unix(w.abstract_name);
+    w.abstract = listen_unix(SOCK_STREAM, w.abstract_name);
+    w.shm = shmget(IPC_PRIVATE, 4096, IPC_CREAT | 0600);
+    assert_true(w.shm >= 0);
+    w.terminal = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+    assert_true(w.terminal >= 0 && grantpt(w.terminal) == 0 && unlockpt(w.terminal) == 0);
     world_put_canaries();
     copy_attacker();
     w.boxed = world_layer("namespaces")->ok;
@@ -240,7 +276,10 @@ void world_close(void) {
     close(w.tcp);
     close(w.udp);
     close(w.sock);
+    close(w.datagram);
     close(w.abstract);
+    close(w.terminal);
+    shmctl(w.shm, IPC_RMID, NULL);
     ch_free(w.helper);
     ch_free(w.out);
     kit_free(&w.k);
@@ -259,8 +298,9 @@ void world_arguments(struct ch_buf *out, const char *command, const char *more) 
     ch_buf_addf(
         out,
         "\",\"env\":{\"OUT\":\"%s\",\"TCP_PORT\":\"%s\",\"UDP_PORT\":\"%s\",\"NAME\":\"%s\","
-        "\"RUNTIME\":\"%d\"}%s}",
-        w.out, w.port, w.udp_port, w.abstract_name, (int)getpid(), more);
+        "\"RUNTIME\":\"%d\",\"SHM\":\"%d\",\"TERMINAL\":\"%s\"}%s}",
+        w.out, w.port, w.udp_port, w.abstract_name, (int)getpid(), w.shm, ptsname(w.terminal),
+        more);
 }
 
 const char *world_run(const char *command, const char *more) {

@@ -14,9 +14,10 @@
 struct world {
     struct kit k;
     struct ch_sandbox_policy policy;
-    char *out; /* a directory outside, with canary, secret and sock */
+    char *out; /* a directory outside, with canary, secret, sock and datagram */
     char *helper;
-    int tcp, udp, sock, abstract; /* listening */
+    int tcp, udp, sock, datagram, abstract; /* listening */
+    int shm, terminal;                      /* shared memory; the master of a terminal */
     char port[8], udp_port[8], abstract_name[40];
     bool boxed, limited; /* namespaces are effective; the number of processes is limited */
     int abi;             /* of Landlock */
@@ -32,7 +33,7 @@ bool world_was_asked(void);
 void world_put_canaries(void);
 void world_check_canaries(const char *what);
 
-/* Run a command that finds OUT, TCP_PORT, UDP_PORT, NAME and RUNTIME in its
+/* Run a command that finds OUT, TCP_PORT, UDP_PORT, NAME, RUNTIME, SHM and TERMINAL in its
  * environment, with more arguments: ",\"pty\":true". The result is in w.k. */
 const char *world_run(const char *command, const char *more);
 /* The same arguments, for kit_start. */

@@ -70,7 +70,7 @@ static uint32_t ask(enum ch_machine m, enum ch_sockets s, int nr, uint64_t a0, u
     struct seccomp_data d = {.nr = nr, .arch = arch[m], .args = {a0, a1}};
     struct ch_filter f;
 
-    ch_filter_build(&f, m, s);
+    ch_filter_build(&f, m, s, s != CH_SOCKETS_USUAL);
     return run(&f, &d);
 }
 
@@ -129,7 +129,8 @@ static void test_allowed(void **state) {
     for (int m = 0; m < CH_MACHINES; m++)
         for (int s = CH_SOCKETS_USUAL; s <= CH_SOCKETS_NONE; s++)
             for (size_t i = 0; i < CH_LEN(usual[m]); i++)
-                if (ask((enum ch_machine)m, (enum ch_sockets)s, usual[m][i], 0, 0) != ALLOW)
+                if (ask((enum ch_machine)m, (enum ch_sockets)s, usual[m][i], AF_UNIX,
+                        SOCK_STREAM) != ALLOW)
                     fail_msg("%s: %d", machine_names[m], usual[m][i]);
 }
 
@@ -145,6 +146,11 @@ static int number_of(const char *name, enum ch_machine m) {
         {"personality", {135, 92}},
         {"socket", {41, 198}},
         {"fchmod", {91, 52}},
+        {"socketpair", {53, 199}},
+        {"prlimit64", {302, 261}},
+        {"shmat", {30, 196}},
+        {"msgrcv", {70, 188}},
+        {"semop", {65, 193}},
     };
     size_t i = 0;
 
@@ -183,6 +189,23 @@ static void test_arguments(void **state) {
         {"socket", AF_UNIX, 0, CH_SOCKETS_NONE, NO(EACCES)},
         {"socket", AF_INET, 0, CH_SOCKETS_NONE, NO(EACCES)},
         {"socket", AF_INET6, 0, CH_SOCKETS_NONE, NO(EACCES)},
+        {"socket", AF_UNIX | WIDE, 0, CH_SOCKETS_INET, NO(EACCES)},
+        {"socket", AF_INET, 0, CH_SOCKETS_INET, ALLOW},
+        {"socket", AF_NETLINK, 0, CH_SOCKETS_INET, ALLOW},
+        {"socket", AF_VSOCK, 0, CH_SOCKETS_INET, NO(EAFNOSUPPORT)},
+        {"socketpair", AF_UNIX, SOCK_DGRAM, CH_SOCKETS_USUAL, ALLOW},
+        {"socketpair", 30 /* AF_TIPC */, SOCK_STREAM, CH_SOCKETS_USUAL, NO(EAFNOSUPPORT)},
+        {"socketpair", AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, CH_SOCKETS_NONE, ALLOW},
+        {"socketpair", AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK, CH_SOCKETS_INET, ALLOW},
+        {"socketpair", AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, CH_SOCKETS_NONE, NO(EACCES)},
+        {"socketpair", AF_UNIX, SOCK_RAW | WIDE, CH_SOCKETS_INET, NO(EACCES)},
+        {"prlimit64", 1, 0, CH_SOCKETS_USUAL, ALLOW},
+        {"prlimit64", 1, 0, CH_SOCKETS_NONE, NO(EPERM)},
+        {"prlimit64", WIDE, 0, CH_SOCKETS_NONE, ALLOW},
+        {"shmat", 1, 0, CH_SOCKETS_USUAL, ALLOW},
+        {"shmat", 1, 0, CH_SOCKETS_NONE, NO(EPERM)},
+        {"msgrcv", 1, 0, CH_SOCKETS_INET, NO(EPERM)},
+        {"semop", 1, 0, CH_SOCKETS_NONE, NO(EPERM)},
         {"fchmod", 3, 0755, CH_SOCKETS_USUAL, ALLOW},
         {"fchmod", 3, 0101755, CH_SOCKETS_USUAL, ALLOW}, /* sticky, and a type */
         {"fchmod", 3, 04755, CH_SOCKETS_USUAL, NO(EPERM)},
@@ -235,7 +258,7 @@ static void test_modes(void **state) {
             if (d.nr < 0)
                 continue;
             memcpy(d.args, cases[i].args, sizeof(cases[i].args));
-            ch_filter_build(&f, (enum ch_machine)m, CH_SOCKETS_USUAL);
+            ch_filter_build(&f, (enum ch_machine)m, CH_SOCKETS_USUAL, false);
             if (run(&f, &d) != cases[i].verdict)
                 fail_msg("%s, case %zu", machine_names[m], i);
         }
@@ -248,7 +271,7 @@ static void test_other_machines(void **state) {
 
     (void)state;
     for (int m = 0; m < CH_MACHINES; m++) {
-        ch_filter_build(&f, (enum ch_machine)m, CH_SOCKETS_USUAL);
+        ch_filter_build(&f, (enum ch_machine)m, CH_SOCKETS_USUAL, false);
         for (size_t i = 0; i < CH_LEN(others); i++) {
             struct seccomp_data d = {.nr = 1, .arch = others[i]};
             assert_int_equal(run(&f, &d), KILL);
@@ -322,7 +345,7 @@ static int live(enum ch_sockets sockets) {
     pthread_t thread;
     int ran = 0, pair[2], wrong = 0;
 
-    ch_filter_build(&f, ch_machine_here(), sockets);
+    ch_filter_build(&f, ch_machine_here(), sockets, sockets != CH_SOCKETS_USUAL);
     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
     if (ch_filter_apply(&f) < 0)
         return 1;
@@ -340,7 +363,7 @@ static int live(enum ch_sockets sockets) {
     wrong |= WEXITSTATUS(status) == 7 ? 0 : 32;
     wrong |= socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0 ? 0 : 64;
     int fd = socket(AF_INET, SOCK_STREAM, 0);
-    wrong |= (sockets == CH_SOCKETS_USUAL ? fd >= 0 : fd < 0 && errno == EACCES) ? 0 : 128;
+    wrong |= (sockets != CH_SOCKETS_NONE ? fd >= 0 : fd < 0 && errno == EACCES) ? 0 : 128;
     return wrong;
 }
 

@@ -94,6 +94,7 @@ static const struct attack {
      ""},
     {"a datagram", "bash -c \"echo x > /dev/udp/127.0.0.1/$UDP_PORT\"; sleep 0.1", ANY, TRUST, ""},
     {"a socket in the file system", "./attacker attack unix $OUT/sock", ANY, TRY, ""},
+    {"a datagram to one", "./attacker attack datagram $OUT/datagram", ANY, TRY, ""},
     {"a socket without a name", "./attacker attack unix $NAME", ANY, TRY, ""},
     {"vsock", "./attacker attack vsock", ANY, TRUST, ""},
     {"raw packets", "./attacker attack packet", ANY, TRUST, ""},
@@ -106,6 +107,9 @@ static const struct attack {
     {"ptrace the runtime", "./attacker attack ptrace-pid $RUNTIME", ANY, TRUST, ""},
     {"another's memory", "./attacker attack vm-read", ANY, TRY, ""},
     {"signal the runtime", "./attacker attack kill $RUNTIME", SCOPE, TRY, ""},
+    {"limits of the runtime", "./attacker attack prlimit $RUNTIME", ANY, TRY, ""},
+    {"shared memory", "./attacker attack shm $SHM", ANY, TRY, ""},
+    {"another terminal", "echo x > $TERMINAL && echo ESCAPED", ANY, TRY, ""},
     {"mount", "./attacker attack mount", ANY, TRUST, ""},
     {"remount", "./attacker attack remount", ANY, TRUST, ""},
     {"unmount what protects", "./attacker attack umount $PWD/.git", ANY, TRUST, ""},
@@ -620,7 +624,8 @@ static void test_policy(enum box_machine machine) {
     w.policy = (struct ch_sandbox_policy){
         .helper = w.helper, .network = CH_SANDBOX_NET_HOST, .limits.memory = UINT64_MAX};
     world_run("bash -c \"exec 3<>/dev/tcp/127.0.0.1/$TCP_PORT\" && echo CONNECTED; "
-              "./attacker attack vsock",
+              "./attacker attack vsock; ./attacker attack unix $OUT/sock; "
+              "./attacker attack unix $NAME; ./attacker attack datagram $OUT/datagram",
               "");
     assert_non_null(strstr(w.k.content, "CONNECTED"));
     assert_null(strstr(w.k.content, "ESCAPED"));
