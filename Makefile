@@ -86,7 +86,7 @@ $(BUILD)/obj/%.o: %.c
 $(BUILD)/obj/src/model/scripted/scripted_demo.o $(BUILD)/obj/src/prompt/prompts_builtin.o $(BUILD)/obj/src/gateway/http/console.o $(BUILD)/obj/src/search/thesaurus.o: src/model/scripted/demo.yaml src/search/thesaurus.txt $(wildcard prompts/*/* src/gateway/http/console/*)
 
 # Folders that no loop over tokens, messages or calls enters are compiled for size.
-SMALL := acp guard mcp config channel prompt gateway undo why tool/builtin tool/process tool/memory agent/api agent/feature agent/handle agent/session model/catalog model/scripted model/provider otel cli
+SMALL := acp guard mcp rpc config channel prompt gateway undo why tool/builtin tool/process tool/memory agent/api agent/feature agent/handle agent/session model/catalog model/scripted model/provider otel cli
 $(foreach d,$(SMALL),$(eval $(BUILD)/obj/src/$(d)/%.o: CFLAGS += $(if $(SANITIZE),,-Os)))
 
 define LAYER_RULE

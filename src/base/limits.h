@@ -105,6 +105,7 @@
 #define CH_LIMIT_RPC_NAME 256             /* bytes of a method or an id */
 #define CH_LIMIT_RPC_CALLS 1024           /* open calls of this side of a connection */
 #define CH_LIMIT_RPC_REQUESTS 64          /* open requests of the other side */
+#define CH_LIMIT_RPC_BATCH 64             /* messages of one batch */
 
 /* model */
 #define CH_LIMIT_REPLY (32 * CH_MB)       /* text, reasoning and arguments of one reply */
@@ -361,7 +362,8 @@
 #define CH_LIMIT_MCP_URI (8 * CH_KB)      /* bytes of a resource's URI */
 #define CH_LIMIT_MCP_CLIENTS 1024         /* sessions of clients at one server */
 #define CH_LIMIT_MCP_STREAMS 64           /* streams of one session, ended ones included */
-#define CH_LIMIT_MCP_REPLAY CH_MB         /* messages that a session keeps for a client's return */
+#define CH_LIMIT_MCP_REPLAY (17 * CH_MB)  /* messages that a session keeps for a client's return */
+#define CH_LIMIT_MCP_REPLAYS (64 * CH_MB) /* those of all sessions of a server */
 #define CH_LIMIT_MCP_UNSENT (64 * CH_MB)  /* messages for a client at a pipe, not written yet */
 #define CH_LIMIT_MCP_WATCHED 256          /* resources that one client watches */
 #define CH_LIMIT_MCP_LISTENERS 256        /* open subscriptions of clients at one server */

@@ -518,6 +518,7 @@ static void connection_ready(chela_mcp *m) {
     m->state = CH_MCP_READY;
     m->logins = 0;
     m->last = (struct chela_error){0};
+    ch_rpc_accept_batches(m->peer, !m->modern && strcmp(m->version, CH_MCP_BATCHES) == 0);
     if (!m->modern && m->link->ops->listen)
         m->link->ops->listen(m->link, m->version);
     send_waiting(m);

@@ -15,6 +15,7 @@
 #include "base/limits.h"
 #include "base/list.h"
 #include "base/utf8.h"
+#include "mcp/mcp_protocol.h"
 #include "net/sse.h"
 #include "rpc/rpc_message.h"
 
@@ -56,6 +57,7 @@ struct ch_mcp_exchange {
     bool answered; /* the response of the request came */
     bool heard;    /* a stream was opened */
     bool starts_session;
+    bool batches; /* the version has batches */
     int status;
     bool is_stream, is_json;
     char *challenge; /* owned */
@@ -199,6 +201,7 @@ static int http_send(struct ch_mcp_link *l, const struct ch_mcp_send *m) {
     x->is_reply = !m->id;
     h->nreplies += x->is_reply;
     x->modern = m->modern;
+    x->batches = m->version && strcmp(m->version, CH_MCP_BATCHES) == 0;
     x->starts_session = m->method && strcmp(m->method, "initialize") == 0;
     if (x->starts_session)
         ch_free(CH_TAKE(h->session));
@@ -300,13 +303,26 @@ static void http_on_head(const struct ch_http_head *head, void *user) {
         x->challenge = ch_strndup(challenge.p, challenge.n);
 }
 
-/* Whether the text is the response of the exchange's request. */
+static bool is_answer(const struct ch_mcp_exchange *x, const struct ch_rpc_message *m) {
+    return (m->kind == CH_RPC_RESULT || m->kind == CH_RPC_ERROR) && ch_rpc_id_is(m->id, x->id);
+}
+
+/* Whether the text is the response of the exchange's request, or a batch that contains it. */
 static bool is_response(const struct ch_mcp_exchange *x, struct ch_sv text) {
     CH_ARENA_AUTO arena = {0};
-    struct ch_rpc_message m;
+    struct ch_rpc_message m = {0};
+    const struct ch_json *batch = NULL;
 
-    return x->id && ch_rpc_read(&arena, text, &m, NULL) == 0 &&
-           (m.kind == CH_RPC_RESULT || m.kind == CH_RPC_ERROR) && ch_rpc_id_is(m.id, x->id);
+    if (!x->id)
+        return false;
+    if (x->batches && ch_rpc_is_batch(text)) {
+        ch_rpc_read_batch(&arena, text, &batch, NULL);
+        for (CH_JSON_EACH(e, batch))
+            if (ch_rpc_read_json(e, &m, NULL) == 0 && is_answer(x, &m))
+                return true;
+        return false;
+    }
+    return ch_rpc_read(&arena, text, &m, NULL) == 0 && is_answer(x, &m);
 }
 
 /* The server answered and does not end the stream. */

@@ -18,7 +18,7 @@
 #define SAFE_INTEGER 9007199254740991 /* 2^53 - 1 */
 
 bool ch_mcp_is_legacy(struct ch_sv version) {
-    static const char *const known[] = {CH_MCP_LEGACY, "2025-06-18", "2025-03-26", "2024-11-05"};
+    static const char *const known[] = {CH_MCP_LEGACY, "2025-06-18", CH_MCP_BATCHES, "2024-11-05"};
 
     for (size_t i = 0; i < CH_LEN(known); i++)
         if (ch_sv_is(version, known[i]))

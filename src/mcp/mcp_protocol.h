@@ -8,6 +8,7 @@
 
 #define CH_MCP_MODERN "2026-07-28"
 #define CH_MCP_LEGACY "2025-11-25"
+#define CH_MCP_BATCHES "2025-03-26" /* the only version with batches */
 #define CH_MCP_META "io.modelcontextprotocol/"
 #define CH_MCP_SKILLS CH_MCP_META "skills" /* an extension */
 #define CH_MCP_TASKS CH_MCP_META "tasks" /* the extension of 2026-07-28 */

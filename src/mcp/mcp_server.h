@@ -69,7 +69,7 @@ struct chela_mcp_server {
     struct ch_mcp_item *skills, *skill;     /* owned; NULL: no skills */
     struct ch_list connections; /* struct chela_mcp_connection */
     struct ch_list sessions;    /* struct ch_mcp_session */
-    size_t nsessions;
+    size_t nsessions, kept; /* kept: bytes of events for clients that return */
     unsigned worker; /* number that begins the ids of sessions; 0: none */
     struct ch_list listeners; /* struct ch_mcp_listener */
     size_t nlisteners;

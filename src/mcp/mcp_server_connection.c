@@ -18,8 +18,8 @@ static int connection_send(struct ch_sv message, int64_t id, void *tag, void *us
     (void)id;
     if (!c->server)
         return CHELA_ECANCELED;
-    return c->ops->send(c, message, call ? call->stream : c->stream, c->status,
-                        call ? false : c->last);
+    return c->ops->send(c, message, call ? call->stream : c->stream,
+                        ch_rpc_is_batch(message) ? 200 : c->status, call ? false : c->last);
 }
 
 static int status_of(int64_t code, bool is_modern) {
@@ -60,11 +60,11 @@ static void restore_aim(chela_mcp_connection *c, struct ch_mcp_aim before) {
     c->last = before.last;
 }
 
-/* A cancelled request gets no response. */
+/* A cancelled request gets no response, and its stream ends, unless others use it. */
 static bool is_cancelled(chela_mcp_connection *c, const struct ch_rpc_request *r,
                          struct ch_mcp_stream *stream) {
-    if (!r->cancelled || !c)
-        return r->cancelled;
+    if (!ch_rpc_is_silent(r))
+        return false;
     if (c->ops->drop && c->server)
         c->ops->drop(c, stream);
     return true;
@@ -275,8 +275,11 @@ void ch_mcp_connection_receive(chela_mcp_connection *c, struct ch_sv text,
     struct ch_mcp_aim before = take_aim(c, stream, 400); /* an invalid message */
 
     c->status = 0;
-    if (ch_rpc_receive(c->peer, text, &err) < 0)
+    int rc = ch_rpc_receive(c->peer, text, &err);
+    if (rc < 0)
         CH_TRACE("mcp", "invalid message: %s", err.message);
+    else if (rc > 0 && stream && c->ops->drop)
+        c->ops->drop(c, stream); /* all requests of a batch are cancelled */
     restore_aim(c, before);
 }
 

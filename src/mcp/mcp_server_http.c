@@ -1,9 +1,9 @@
 /* mcp_server_http.c -- see mcp_server.h: Streamable HTTP.
  *
- * A POST carries one message. Its response is JSON if the answer is the only message, and a
- * stream of events otherwise. A request of 2026-07-28 is independent of others: its
- * connection lives as long as its response, and a client that disconnects cancels the
- * request.
+ * A POST carries one message, or a batch of them in 2025-03-26. Its response is JSON if the
+ * answer is the only message, and a stream of events otherwise. A request of 2026-07-28 is
+ * independent of others: its connection lives as long as its response, and a client that
+ * disconnects cancels the request.
  *
  * A session of 2025-11-25 outlives its HTTP requests. Its streams keep their events for a
  * while, so that the client can fetch them later with GET and Last-Event-ID. The id of an
@@ -70,6 +70,7 @@ static void drop_event(struct ch_mcp_stream *t) {
 
     ch_list_del(&e->link);
     t->session->kept -= e->n;
+    t->server->kept -= e->n;
     ch_free(e);
 }
 
@@ -105,20 +106,31 @@ static void stream_bury(struct ch_mcp_stream *t) {
     ch_task_defer(t->server->rt->loop, &t->bury);
 }
 
-/* The oldest streams that ended make room. */
-static void session_trim(struct ch_mcp_session *s) {
+/* The oldest streams that ended make room. most: bytes of events that stay. */
+static void session_trim(struct ch_mcp_session *s, size_t most) {
     struct ch_link *k = s->streams.head.next, *next;
 
     for (; k != &s->streams.head; k = next) {
         struct ch_mcp_stream *t = CH_CONTAINER(k, struct ch_mcp_stream, link);
         next = k->next;
-        if (s->nstreams <= CH_LIMIT_MCP_STREAMS && s->kept <= CH_LIMIT_MCP_REPLAY)
+        if (s->nstreams <= CH_LIMIT_MCP_STREAMS && s->kept <= most)
             return;
         if (t->done && !t->x)
             stream_free(t);
         else
-            while (s->kept > CH_LIMIT_MCP_REPLAY && !ch_list_empty(&t->events))
+            while (s->kept > most && !ch_list_empty(&t->events))
                 drop_event(t);
+    }
+}
+
+/* Sessions that were not used for a long time make room for an event of s. */
+static void server_trim(chela_mcp_server *server, const struct ch_mcp_session *s) {
+    for (CH_LIST_EACH(k, &server->sessions)) {
+        struct ch_mcp_session *other = CH_CONTAINER(k, struct ch_mcp_session, link);
+        if (server->kept <= CH_LIMIT_MCP_REPLAYS)
+            return;
+        if (other != s)
+            session_trim(other, 0);
     }
 }
 
@@ -132,7 +144,7 @@ static struct ch_mcp_stream *stream_new(chela_mcp_server *server, struct ch_mcp_
         t->number = ++s->last;
         ch_list_add(&s->streams, &t->link);
         s->nstreams++;
-        session_trim(s);
+        session_trim(s, CH_LIMIT_MCP_REPLAY);
     }
     return t;
 }
@@ -183,7 +195,9 @@ static void keep_event(struct ch_mcp_stream *t, struct ch_sv text) {
     memcpy(e->text, text.p, text.n);
     ch_list_add(&t->events, &e->link);
     t->session->kept += e->n;
-    session_trim(t->session);
+    t->server->kept += e->n;
+    session_trim(t->session, CH_LIMIT_MCP_REPLAY);
+    server_trim(t->server, t->session);
 }
 
 /* End the response; a stream of a session stays for a client that lost its end. */
@@ -543,11 +557,11 @@ static void post_initialize(chela_mcp_server *server, const struct ch_mcp_http_r
 }
 
 static void post_legacy(struct ch_mcp_session *s, const struct ch_mcp_http_request *q,
-                        const struct ch_rpc_message *m, struct ch_sv body) {
+                        bool asks, struct ch_sv body) {
     CH_AUTOFREE char *copy = ch_strndup(body.p, body.n);
 
     session_use(s);
-    if (m->kind != CH_RPC_REQUEST) {
+    if (!asks) {
         q->ops->respond(q->x, 202, NULL, ch_sv(NULL, 0));
         ch_mcp_connection_receive(&s->c, ch_sv(copy, body.n), NULL);
         return;
@@ -572,6 +586,39 @@ static struct ch_mcp_session *need_session(const chela_mcp_server *server,
     return s;
 }
 
+/* Whether a message of the batch is a request. */
+static int check_batch(const struct ch_mcp_session *s, struct ch_sv body, bool *asks,
+                       struct chela_error *err) {
+    CH_ARENA_AUTO arena = {0};
+    const struct ch_json *batch;
+    struct ch_rpc_message m;
+
+    if (strcmp(s->c.agreed, CH_MCP_BATCHES) != 0)
+        return ch_rpc_read(&arena, body, &m, err); /* refuses a batch */
+    int rc = ch_rpc_read_batch(&arena, body, &batch, err);
+    if (rc < 0)
+        return rc;
+    for (CH_JSON_EACH(e, batch)) {
+        if ((rc = ch_rpc_read_json(e, &m, err)) < 0)
+            return rc;
+        *asks |= m.kind == CH_RPC_REQUEST;
+    }
+    return 0;
+}
+
+/* A batch with an invalid message is refused as a whole, before its requests take effect. */
+static void post_batch(struct ch_mcp_session *s, const struct ch_mcp_http_request *q,
+                       struct ch_sv body) {
+    struct chela_error err = {0};
+    bool asks = false;
+    int rc = check_batch(s, body, &asks, &err);
+
+    if (rc < 0)
+        http_refuse(q, 400, ch_rpc_code_of(rc), (struct ch_rpc_id){0}, err.message);
+    else
+        post_legacy(s, q, asks, body);
+}
+
 static void http_post(chela_mcp_server *server, const struct ch_mcp_http_request *q) {
     CH_ARENA_AUTO arena = {0};
     struct ch_rpc_message m;
@@ -584,6 +631,13 @@ static void http_post(chela_mcp_server *server, const struct ch_mcp_http_request
     }
     if (!http_accepts(q, "application/json") && !http_accepts(q, "text/event-stream")) {
         http_refuse_request(q, 406, "the response is application/json or text/event-stream");
+        return;
+    }
+    struct ch_mcp_session *s;
+    if (body.n <= CH_LIMIT_RPC_MESSAGE && ch_rpc_is_batch(body) &&
+        header_of(q, "mcp-session-id").n && !ch_sv_is(version, CH_MCP_MODERN)) {
+        if ((s = need_session(server, q, (struct ch_rpc_id){0})))
+            post_batch(s, q, body);
         return;
     }
     int rc = body.n > CH_LIMIT_RPC_MESSAGE ? CHELA_ELIMIT : ch_rpc_read(&arena, body, &m, &err);
@@ -602,9 +656,9 @@ static void http_post(chela_mcp_server *server, const struct ch_mcp_http_request
         post_initialize(server, q, body);
         return;
     }
-    struct ch_mcp_session *s = need_session(server, q, m.id);
+    s = need_session(server, q, m.id);
     if (s)
-        post_legacy(s, q, &m, body);
+        post_legacy(s, q, m.kind == CH_RPC_REQUEST, body);
 }
 
 /* --- GET and DELETE: sessions */

@@ -57,6 +57,10 @@ static void methods_initialize(const struct ch_mcp_incoming *in) {
     CH_BUF_AUTO text = {0};
     struct ch_jw w = ch_jw(&text);
 
+    if (in->r->batch) {
+        methods_refuse(in, "initialize must not be part of a batch");
+        return;
+    }
     if (!version.p || (can && can->type != CH_JSON_OBJECT)) {
         methods_refuse(in, "initialize needs protocolVersion and capabilities");
         return;
@@ -66,6 +70,7 @@ static void methods_initialize(const struct ch_mcp_incoming *in) {
     struct ch_sv copy = ch_arena_sv(&c->arena, can ? ch_buf_sv(&text) : CH_SV("{}"));
     ch_json_parse(&c->arena, copy, CH_JSON_STRICT, &c->capabilities, NULL, NULL);
     c->agreed = ch_mcp_is_legacy(version) ? ch_arena_str(&c->arena, version) : CH_MCP_LEGACY;
+    ch_rpc_accept_batches(c->peer, strcmp(c->agreed, CH_MCP_BATCHES) == 0);
     w = ch_jw(&out);
     ch_jw_begin(&w, '{');
     ch_jw_kcstr(&w, "protocolVersion", c->agreed);

@@ -73,8 +73,36 @@ int ch_rpc_read(struct ch_arena *a, struct ch_sv text, struct ch_rpc_message *ou
 
     *out = (struct ch_rpc_message){0};
     int rc = ch_json_parse(a, text, CH_JSON_REPLACE, &root, NULL, err);
+    return rc < 0 ? rc : ch_rpc_read_json(root, out, err);
+}
+
+bool ch_rpc_is_batch(struct ch_sv text) {
+    return ch_sv_starts(ch_sv_trim(text), "[");
+}
+
+int ch_rpc_read_batch(struct ch_arena *a, struct ch_sv text, const struct ch_json **out,
+                      struct chela_error *err) {
+    size_t n = 0;
+    int rc = ch_json_parse(a, text, CH_JSON_REPLACE, out, NULL, err);
+
     if (rc < 0)
         return rc;
+    for (CH_JSON_EACH(e, *out))
+        n++;
+    if (n == 0)
+        return ch_fail(err, CHELA_EPROTO, "the batch is empty");
+    if (n > CH_LIMIT_RPC_BATCH)
+        return ch_fail(err, CHELA_ELIMIT, "the batch has %zu messages; the maximum is %d", n,
+                       CH_LIMIT_RPC_BATCH);
+    return 0;
+}
+
+int ch_rpc_read_json(const struct ch_json *root, struct ch_rpc_message *out,
+                     struct chela_error *err) {
+    *out = (struct ch_rpc_message){0};
+    if (root->type == CH_JSON_ARRAY)
+        return ch_fail(err, CHELA_EPROTO, "the message is a batch, which this version of the "
+                       "protocol does not have");
     if (root->type != CH_JSON_OBJECT)
         return ch_fail(err, CHELA_EPROTO, "the message is not a JSON object");
     const struct ch_json *id = ch_json_get(root, "id"), *method = ch_json_get(root, "method");

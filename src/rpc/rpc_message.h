@@ -1,7 +1,7 @@
 /* rpc_message.h -- the codec of JSON-RPC 2.0: one message, read and written.
  *
- * Pure functions: no socket, clock or state. A batch is refused, as the protocols that chela
- * speaks have none. An id is a string or an integer. Unknown members are ignored. Invalid
+ * Pure functions: no socket, clock or state. ch_rpc_read refuses a batch, which only one version
+ * of the protocols has. An id is a string or an integer. Unknown members are ignored. Invalid
  * UTF-8 is replaced, so that one bad byte does not lose a message. Parameters or an error that
  * are null count as absent. */
 #ifndef CH_RPC_MESSAGE_H
@@ -41,6 +41,15 @@ struct ch_rpc_message {
  * method that is too long. */
 int ch_rpc_read(struct ch_arena *a, struct ch_sv text, struct ch_rpc_message *out,
                 struct chela_error *err);
+
+/* The same, of a JSON value. */
+int ch_rpc_read_json(const struct ch_json *root, struct ch_rpc_message *out,
+                     struct chela_error *err);
+
+bool ch_rpc_is_batch(struct ch_sv text);
+/* Read a batch: an array of 1 to CH_LIMIT_RPC_BATCH values, which may be no messages. */
+int ch_rpc_read_batch(struct ch_arena *a, struct ch_sv text, const struct ch_json **out,
+                      struct chela_error *err);
 
 /* The code for the answer to a message that ch_rpc_read refused with rc. */
 enum ch_rpc_code ch_rpc_code_of(int rc);

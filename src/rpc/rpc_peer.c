@@ -15,6 +15,12 @@ struct ch_rpc_pending {
     void *user;
 };
 
+/* Responses to the requests that arrived together. */
+struct ch_rpc_batch {
+    struct ch_buf text;
+    unsigned open; /* requests without an answer, and one while the batch is read */
+};
+
 struct ch_rpc_peer {
     struct ch_rpc_peer_opts opts;
     struct ch_list pending;  /* struct ch_rpc_pending */
@@ -23,6 +29,7 @@ struct ch_rpc_peer {
     int64_t last_id;
     unsigned refs; /* 1, and one for each function of the peer on the stack */
     bool closed;
+    bool batches; /* accepted */
 };
 
 /* --- life */
@@ -191,16 +198,55 @@ int ch_rpc_notify(struct ch_rpc_peer *p, const char *method, struct ch_sv params
 
 /* --- requests of the other side */
 
-static void send_error(struct ch_rpc_peer *p, struct ch_rpc_id id, int64_t code, const char *text,
-                       struct ch_sv data) {
+/* Every answer of a batch finds room for an error without text. */
+#define BATCH_RESERVE (CH_LIMIT_RPC_BATCH * 2 * CH_KB)
+
+static size_t answer_room(const struct ch_rpc_batch *b) {
+    size_t used = b ? b->text.n + BATCH_RESERVE : 0;
+
+    return used < CH_LIMIT_RPC_MESSAGE ? CH_LIMIT_RPC_MESSAGE - used : 1;
+}
+
+static void send_answer(struct ch_rpc_peer *p, struct ch_rpc_batch *b, struct ch_sv message) {
+    if (!b) {
+        p->opts.send(message, 0, NULL, p->opts.user);
+        return;
+    }
+    ch_buf_addc(&b->text, b->text.n ? ',' : '[');
+    ch_buf_add_sv(&b->text, message);
+}
+
+static void send_error(struct ch_rpc_peer *p, struct ch_rpc_batch *b, struct ch_rpc_id id,
+                       int64_t code, const char *text, struct ch_sv data) {
     CH_BUF_AUTO message = {0};
 
+    if (b)
+        ch_buf_init(&message, answer_room(b));
     ch_rpc_write_error(&message, id, code, ch_sv_str(text), data);
-    p->opts.send(ch_buf_sv(&message), 0, NULL, p->opts.user);
+    if (message.overflow) {
+        ch_buf_release(&message);
+        ch_rpc_write_error(&message, id, code, CH_SV(""), ch_sv(NULL, 0));
+    }
+    send_answer(p, b, ch_buf_sv(&message));
+}
+
+/* p NULL: the peer is closed. */
+static void leave_batch(struct ch_rpc_peer *p, struct ch_rpc_batch *b) {
+    if (!b || --b->open > 0)
+        return;
+    if (p && b->text.n) {
+        ch_buf_addc(&b->text, ']');
+        p->opts.send(ch_buf_sv(&b->text), 0, NULL, p->opts.user);
+    }
+    ch_buf_release(&b->text);
+    ch_free(b);
 }
 
 static void free_request(struct ch_rpc_request *r) {
+    struct ch_rpc_peer *p = r->peer;
+
     detach_request(r);
+    leave_batch(p, r->batch);
     ch_free((char *)r->id.text.p);
     ch_free(r);
 }
@@ -209,24 +255,28 @@ static bool is_awaited(const struct ch_rpc_request *r) {
     return r->peer && (!r->cancelled || r->peer->opts.answers_cancelled);
 }
 
+bool ch_rpc_is_silent(const struct ch_rpc_request *r) {
+    return r->cancelled && (!r->batch || (r->batch->open == 1 && r->batch->text.n == 0));
+}
+
 void ch_rpc_reply(struct ch_rpc_request *r, struct ch_sv result) {
     CH_BUF_AUTO message = {0};
 
     if (is_awaited(r)) {
-        ch_buf_init(&message, CH_LIMIT_RPC_MESSAGE);
+        ch_buf_init(&message, answer_room(r->batch));
         ch_rpc_write_result(&message, r->id, result);
         if (message.overflow)
-            send_error(r->peer, r->id, CH_RPC_INTERNAL, "the result is too large",
+            send_error(r->peer, r->batch, r->id, CH_RPC_INTERNAL, "the result is too large",
                        ch_sv(NULL, 0));
         else
-            r->peer->opts.send(ch_buf_sv(&message), 0, NULL, r->peer->opts.user);
+            send_answer(r->peer, r->batch, ch_buf_sv(&message));
     }
     free_request(r);
 }
 
 void ch_rpc_refuse(struct ch_rpc_request *r, int64_t code, const char *text, struct ch_sv data) {
     if (is_awaited(r))
-        send_error(r->peer, r->id, code, text, data);
+        send_error(r->peer, r->batch, r->id, code, text, data);
     free_request(r);
 }
 
@@ -239,19 +289,23 @@ static struct ch_rpc_request *find_request(const struct ch_rpc_peer *p, struct c
     return NULL;
 }
 
-static void take_request(struct ch_rpc_peer *p, const struct ch_rpc_message *m) {
+static void take_request(struct ch_rpc_peer *p, const struct ch_rpc_message *m,
+                         struct ch_rpc_batch *b) {
     if (!p->opts.request)
-        send_error(p, m->id, CH_RPC_NO_METHOD, "no such method", ch_sv(NULL, 0));
+        send_error(p, b, m->id, CH_RPC_NO_METHOD, "no such method", ch_sv(NULL, 0));
     else if (find_request(p, m->id))
-        send_error(p, m->id, CH_RPC_INVALID_REQUEST, "a request with this id is open",
+        send_error(p, b, m->id, CH_RPC_INVALID_REQUEST, "a request with this id is open",
                    ch_sv(NULL, 0));
     else if (p->nrequests >= CH_LIMIT_RPC_REQUESTS)
-        send_error(p, m->id, CH_RPC_INTERNAL, "too many requests are open", ch_sv(NULL, 0));
+        send_error(p, b, m->id, CH_RPC_INTERNAL, "too many requests are open", ch_sv(NULL, 0));
     else {
         struct ch_rpc_request *r = ch_alloc(sizeof(*r));
         r->peer = p;
         r->id = (struct ch_rpc_id){ch_sv(ch_strndup(m->id.text.p, m->id.text.n), m->id.text.n),
                                    m->id.is_string};
+        r->batch = b;
+        if (b)
+            b->open++;
         ch_list_add(&p->requests, &r->link);
         p->nrequests++;
         p->opts.request(r, m, p->opts.user);
@@ -292,9 +346,10 @@ static void take_response(struct ch_rpc_peer *p, const struct ch_rpc_message *m)
         CH_TRACE("rpc", "response without a call");
 }
 
-static void take_message(struct ch_rpc_peer *p, const struct ch_rpc_message *m) {
+static void take_message(struct ch_rpc_peer *p, const struct ch_rpc_message *m,
+                         struct ch_rpc_batch *b) {
     if (m->kind == CH_RPC_REQUEST)
-        take_request(p, m);
+        take_request(p, m, b);
     else if (m->kind != CH_RPC_NOTIFICATION)
         take_response(p, m);
     else if (p->opts.cancel_method && ch_sv_is(m->method, p->opts.cancel_method))
@@ -303,17 +358,52 @@ static void take_message(struct ch_rpc_peer *p, const struct ch_rpc_message *m) 
         p->opts.notification(m, p->opts.user);
 }
 
+static void take_invalid(struct ch_rpc_peer *p, const struct ch_rpc_message *m,
+                         struct ch_rpc_batch *b, int rc, const struct chela_error *why) {
+    if (!(m->kind == CH_RPC_ERROR && end_awaited(p, m->id, NULL, why)) && p->opts.request)
+        send_error(p, b, m->id, ch_rpc_code_of(rc), why->message, ch_sv(NULL, 0));
+}
+
+void ch_rpc_accept_batches(struct ch_rpc_peer *p, bool accept) {
+    p->batches = accept;
+}
+
+static int receive_batch(struct ch_rpc_peer *p, const struct ch_json *messages,
+                         struct chela_error *why) {
+    struct ch_rpc_batch *b = ch_alloc(sizeof(*b));
+    struct ch_rpc_message m;
+    int result = 0;
+
+    b->open = 1;
+    for (CH_JSON_EACH(e, messages)) {
+        int rc = p->closed ? 0 : ch_rpc_read_json(e, &m, why);
+        if (rc < 0)
+            take_invalid(p, &m, b, result = rc, why);
+        else if (!p->closed)
+            take_message(p, &m, b);
+    }
+    if (result == 0 && b->open == 1 && b->text.n == 0)
+        result = 1;
+    leave_batch(p->closed ? NULL : p, b);
+    return result;
+}
+
 int ch_rpc_receive(struct ch_rpc_peer *p, struct ch_sv text, struct chela_error *err) {
     CH_ARENA_AUTO arena = {0};
-    struct ch_rpc_message m;
+    struct ch_rpc_message m = {0};
+    const struct ch_json *messages;
     struct chela_error why = {0};
+    bool is_batch = p->batches && ch_rpc_is_batch(text);
 
     p->refs++;
-    int rc = ch_rpc_read(&arena, text, &m, &why);
-    if (rc == 0)
-        take_message(p, &m);
-    else if (!(m.kind == CH_RPC_ERROR && end_awaited(p, m.id, NULL, &why)) && p->opts.request)
-        send_error(p, m.id, ch_rpc_code_of(rc), why.message, ch_sv(NULL, 0));
+    int rc = is_batch ? ch_rpc_read_batch(&arena, text, &messages, &why)
+                      : ch_rpc_read(&arena, text, &m, &why);
+    if (rc < 0)
+        take_invalid(p, &m, NULL, rc, &why);
+    else if (is_batch)
+        rc = receive_batch(p, messages, &why);
+    else
+        take_message(p, &m, NULL);
     if (rc < 0 && err)
         *err = why;
     peer_unref(p);

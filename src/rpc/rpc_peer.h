@@ -14,12 +14,14 @@
 #include "io/loop.h"
 #include "rpc/rpc_message.h"
 
+struct ch_rpc_batch;
 struct ch_rpc_peer;
 
 /* A request of the other side that is not answered yet. */
 struct ch_rpc_request {
     struct ch_link link;
     struct ch_rpc_peer *peer; /* NULL: the peer is closed, and an answer is discarded */
+    struct ch_rpc_batch *batch; /* counted; NULL: the request came alone */
     struct ch_rpc_id id;      /* text owned */
     bool cancelled;           /* the other side wants the work to end */
     void *user;               /* for the owner */
@@ -70,11 +72,17 @@ void ch_rpc_fail(struct ch_rpc_peer *p, int64_t id, const struct chela_error *er
 
 int ch_rpc_notify(struct ch_rpc_peer *p, const char *method, struct ch_sv params);
 
-/* Take a received message. CHELA_EPARSE, CHELA_EPROTO, CHELA_ELIMIT: the message is invalid; a
- * peer with a request handler has answered with an error. The connection remains usable. The
- * peer may have been closed. */
+/* Accept batches. The responses to the requests of a batch are sent as one batch, when the last
+ * one is known. */
+void ch_rpc_accept_batches(struct ch_rpc_peer *p, bool accept);
+
+/* Take a received message. 1: a batch that needs no response, now or later. CHELA_EPARSE,
+ * CHELA_EPROTO, CHELA_ELIMIT: the message is invalid; a peer with a request handler has answered
+ * with an error. The connection remains usable. The peer may have been closed. */
 int ch_rpc_receive(struct ch_rpc_peer *p, struct ch_sv text, struct chela_error *err);
 
+/* True if the answer to a cancelled request sends nothing. False: it may end a batch. */
+bool ch_rpc_is_silent(const struct ch_rpc_request *r);
 /* Answer a request and free it. result: JSON text. */
 void ch_rpc_reply(struct ch_rpc_request *r, struct ch_sv result);
 void ch_rpc_refuse(struct ch_rpc_request *r, int64_t code, const char *text, struct ch_sv data);

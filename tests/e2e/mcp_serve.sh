@@ -126,6 +126,19 @@ offer
 same "the version that the client wants" 2025-06-18 "$(got 1 .result.protocolVersion)"
 check "a call of the older era" grep -q 'the note' <<<"$(got 2 '.result.content[0].text')"
 
+# --- batches, which one version has
+# batch VERSION: the ids or the error of the answer to a batch.
+batch() {
+    {
+        echo '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"'"$1"'","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}'
+        echo '[{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"read","arguments":{"file_path":"note"}}},{"jsonrpc":"2.0","id":3,"method":"ping"}]'
+    } >"$tmp/in"
+    offer
+    jq -rc 'if type == "array" then map(.id) | sort elif .error then .error.code else empty end' "$out"
+}
+same "a batch is answered with a batch" '[2,3]' "$(batch 2025-03-26)"
+same "other versions have no batches" -32600 "$(batch 2025-06-18)"
+
 # --- bad input
 { echo nonsense; echo '[]'; echo '{"jsonrpc":"2.0","id":1}'; printf '\377\376\n'; request 9 server/discover; } >"$tmp/in"
 offer

@@ -34,6 +34,8 @@ static struct {
     unsigned asks;  /* number of inputs that the answer to prompts/get asks for */
     bool refuses;   /* every request needs a log-in */
     bool is_legacy;
+    const char *version; /* that the server agrees to; NULL: 2025-11-25 */
+    bool batches;        /* responses are in a batch, after a notification */
     bool streams;   /* a listening stream ends at once, without an event */
     bool fails;     /* a listening stream is refused for now */
     bool together;  /* the answer to skills/list is followed by that to `ping` */
@@ -77,7 +79,8 @@ static void add_result(struct ch_buf *out, const struct ch_json *request) {
         ch_buf_addf(out, "\"supportedVersions\":[\"%s\"],\"capabilities\":{\"tools\":{"
                     "\"listChanged\":true}}", w.is_legacy ? "2025-11-25" : "2026-07-28");
     else if (ch_sv_is(method, "initialize"))
-        ch_buf_add_str(out, "\"protocolVersion\":\"2025-11-25\",\"capabilities\":{}");
+        ch_buf_addf(out, "\"protocolVersion\":\"%s\",\"capabilities\":{}",
+                    w.version ? w.version : "2025-11-25");
     else if (ch_sv_is(method, "tools/list"))
         add_tools(out);
     else if (w.asks) {
@@ -115,7 +118,12 @@ static void serve(struct httpd_conn *c, struct ch_sv request, void *user) {
     assert_int_equal(ch_json_parse(&arena, text, CH_JSON_STRICT, &root, NULL, NULL), 0);
     add_result(&result, root);
     struct ch_sv method = ch_json_get_str(root, "method");
-    if (ch_sv_is(method, "subscriptions/listen")) {
+    if (w.batches && ch_sv_is(method, "tools/list")) {
+        w.lists++;
+        ch_buf_addf(&stream, "[{\"jsonrpc\":\"2.0\",\"method\":\"notifications/x\"},%s]",
+                    ch_buf_str(&result));
+        send_http(c, "application/json", ch_buf_sv(&stream));
+    } else if (ch_sv_is(method, "subscriptions/listen")) {
         w.listens++;
         send_http(c, "text/event-stream", CH_SV(": over\n\n"));
     } else if (ch_sv_is(method, "tools/list") && ++w.lists == 1 && w.announces) {
@@ -217,6 +225,23 @@ static void test_failed_list(void **state) {
     assert_int_equal(chela_agent_new(w.stage.rt, &opts, &later, NULL), 0);
     assert_int_equal(chela_agent_mcp(later, m, NULL), 0);
     assert_true(has_tool(later, "s__one"));
+}
+
+/* A server may answer with a batch in 2025-03-26, and in no other version. */
+static void test_batch_of_another_version(void **state) {
+    (void)state;
+    w.is_legacy = w.batches = true;
+    assert_int_equal(chela_mcp_refresh(make_client(NULL), 0, NULL), CHELA_EPROTO);
+}
+
+static void test_batch_of_a_server(void **state) {
+    (void)state;
+    w.is_legacy = w.batches = true;
+    w.version = "2025-03-26";
+    chela_mcp *m = make_client(NULL);
+    assert_int_equal(chela_agent_mcp(w.stage.agent, m, NULL), 0);
+    assert_int_equal(chela_mcp_refresh(m, 0, NULL), 0);
+    assert_true(has_tool(w.stage.agent, "s__one"));
 }
 
 /* Processor time in ns in which n more agents get the tools. */
@@ -452,6 +477,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(test_change_during_refresh),
         TEST(test_failed_list),
+        TEST(test_batch_of_another_version),
+        TEST(test_batch_of_a_server),
         TEST(test_many_agents),
         TEST(test_gap_in_notices),
         TEST(test_idle_listening),

@@ -110,6 +110,18 @@ static int read_file(chela_mcp_call *call, void *user) {
     return 0;
 }
 
+static void open_session(const char *version) {
+    struct exchange e;
+    char text[200];
+
+    w.version = version;
+    snprintf(text, sizeof(text),
+             REQUEST("1", "initialize", "\"protocolVersion\":\"%s\",\"capabilities\":{}"), version);
+    serve(&e, "POST", "", text);
+    assert_int_equal(e.status, 200);
+    release(&e);
+}
+
 static int setup(void **state) {
     struct chela_mcp_server_opts o = CHELA_MCP_SERVER_OPTS(.name = "unit", .version = "1");
     struct chela_mcp_resource_opts file =
@@ -117,14 +129,10 @@ static int setup(void **state) {
     struct exchange e;
 
     (void)state;
-    w.version = "2025-11-25";
     assert_int_equal(chela_runtime_new(NULL, &w.rt, NULL), 0);
     assert_int_equal(chela_mcp_server_new(w.rt, &o, &w.server, NULL), 0);
     assert_int_equal(chela_mcp_server_resource(w.server, &file, NULL), 0);
-    serve(&e, "POST", "",
-          REQUEST("1", "initialize", "\"protocolVersion\":\"2025-11-25\",\"capabilities\":{}"));
-    assert_int_equal(e.status, 200);
-    release(&e);
+    open_session("2025-11-25");
     ask(&e, "POST", NULL, REQUEST("2", "resources/subscribe", "\"uri\":\"file:///a\""));
     assert_int_equal(e.status, 200);
     release(&e);
@@ -202,8 +210,120 @@ static void headers_repeat_arguments(void **state) {
     }
 }
 
+/* Batches exist in 2025-03-26 only. */
+static void batches_of_one_version(void **state) {
+#define PING REQUEST("1", "ping", "")
+#define NOTE "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/x\"}"
+    static const struct {
+        const char *version, *body;
+        int status;
+        const char *part;
+    } cases[] = {
+        {"2025-03-26", "[" PING "," NOTE "," REQUEST("2", "tools/none", "") "]", 200,
+         "[{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}},{\"jsonrpc\":\"2.0\",\"id\":2,\"error\""},
+        {"2025-03-26", " [" REQUEST("2", "tools/none", "") "]", 200, "[{"},
+        {"2025-03-26", "[" NOTE "," NOTE "]", 202, ""},
+        {"2025-03-26", "[{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{}}]", 202, ""},
+        {"2025-03-26", "[" REQUEST("3", "initialize", "\"protocolVersion\":\"2025-03-26\"") "]",
+         200, "must not be part of a batch"},
+        {"2025-03-26", "[]", 400, "the batch is empty"},
+        {"2025-03-26", "[" PING ",7]", 400, "not a JSON object"},
+        {"2025-03-26", "[" PING ",[" PING "]]", 400, "is a batch"},
+        {"2025-03-26", "[" PING, 400, "-32700"},
+        {"2025-06-18", "[" PING "]", 400, "is a batch"},
+        {"2025-11-25", "[" PING "]", 400, "is a batch"},
+        {"2024-11-05", "[" PING "]", 400, "is a batch"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        struct exchange e;
+        open_session(cases[i].version);
+        ask(&e, "POST", NULL, cases[i].body);
+        assert_int_equal(e.status, cases[i].status);
+        assert_true(e.ended && (!*cases[i].part || count(&e, cases[i].part) == 1));
+        release(&e);
+    }
+}
+
+static int finish_later(chela_mcp_call *call, void *user) {
+    *(chela_mcp_call **)user = call;
+    chela_mcp_call_defer(call);
+    return 0;
+}
+
+/* The answer to a batch waits for its slowest request, even if that is cancelled. */
+static void a_batch_waits(void **state) {
+    chela_mcp_call *call = NULL;
+    struct chela_mcp_tool_opts tool = CHELA_MCP_TOOL_OPTS(
+        .name = "t", .fn = finish_later, .user = &call, .flags = CHELA_MCP_ON_LOOP);
+    struct exchange e, cancel;
+
+    (void)state;
+    assert_int_equal(chela_mcp_server_tool(w.server, &tool, NULL), 0);
+    open_session("2025-03-26");
+    ask(&e, "POST", NULL, "[" REQUEST("5", "tools/call", "\"name\":\"t\"") "," PING "]");
+    ch_loop_tick(w.rt->loop);
+    assert_int_equal(e.status, 0);
+    ask(&cancel, "POST", NULL, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\","
+                               "\"params\":{\"requestId\":5}}");
+    chela_mcp_call_finish(call);
+    ch_loop_tick(w.rt->loop);
+    assert_int_equal(e.status, 200);
+    assert_true(count(&e, "\"id\":1,") == 1 && count(&e, "\"id\":5,") == 0);
+    release(&e);
+    release(&cancel);
+}
+
+/* Call the tool, lose the connection, and let the call end with `bytes` of text. */
+static void lose_result(chela_mcp_call **call, size_t bytes) {
+    CH_BUF_AUTO text = {0};
+    struct exchange e;
+
+    for (size_t i = 0; i < bytes; i++)
+        ch_buf_addc(&text, 'x');
+    ask(&e, "POST", NULL,
+        REQUEST("5", "tools/call", "\"name\":\"t\",\"_meta\":{\"progressToken\":1}"));
+    ch_loop_tick(w.rt->loop);
+    chela_mcp_call_progress(*call, 1, 2, NULL);
+    ch_loop_tick(w.rt->loop);
+    assert_int_equal(e.status, 200);
+    ch_mcp_http_gone(e.stream);
+    release(&e);
+    chela_mcp_result_text(*call, text.p, text.n);
+    chela_mcp_call_finish(*call);
+    ch_loop_tick(w.rt->loop);
+}
+
+/* A client that comes back gets the result of any size that a message can have. */
+static void a_large_result_waits(void **state) {
+    chela_mcp_call *call = NULL;
+    struct chela_mcp_tool_opts tool = CHELA_MCP_TOOL_OPTS(
+        .name = "t", .fn = finish_later, .user = &call, .flags = CHELA_MCP_ON_LOOP);
+    char sessions[6][sizeof(w.session)];
+    struct exchange e;
+
+    (void)state;
+    assert_int_equal(chela_mcp_server_tool(w.server, &tool, NULL), 0);
+    for (int i = 0; i < 6; i++) {
+        open_session("2025-11-25");
+        memcpy(sessions[i], w.session, sizeof(w.session));
+        lose_result(&call, 12 * CH_MB);
+    }
+    for (int i = 0; i < 6; i++) { /* all together are too large */
+        memcpy(w.session, sessions[i], sizeof(w.session));
+        ask(&e, "GET", "2-1", "");
+        assert_int_equal(e.status, i == 0 ? 404 : 200);
+        assert_true(count(&e, "\"id\":5,\"result\"") == (i > 0) && e.ended);
+        release(&e);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(batches_of_one_version, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_batch_waits, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_large_result_waits, setup, teardown),
         cmocka_unit_test_setup_teardown(headers_repeat_arguments, setup, teardown),
         cmocka_unit_test_setup_teardown(a_lost_stream_continues, setup, teardown),
     };

@@ -294,6 +294,73 @@ static void test_garbage_is_answered(void **state) {
     assert_non_null(strstr(ch_buf_str(&w.sent), "\"id\":3,\"error\":{\"code\":-32600"));
 }
 
+static void test_batches(void **state) {
+    CH_BUF_AUTO long_batch = {0};
+
+    (void)state;
+    assert_int_equal(receive("[" HEAD "\"id\":1,\"method\":\"now\"}]"), CHELA_EPROTO);
+    assert_non_null(strstr(ch_buf_str(&w.sent), "\"id\":null,\"error\":{\"code\":-32600"));
+    ch_rpc_accept_batches(w.peer, true);
+    ch_buf_clear(&w.sent);
+    for (int i = 0; i <= CH_LIMIT_RPC_BATCH; i++)
+        ch_buf_addf(&long_batch, "%s1", i ? "," : "[");
+    ch_buf_addc(&long_batch, ']');
+    assert_int_equal(receive(ch_buf_str(&long_batch)), CHELA_ELIMIT);
+    assert_int_equal(receive("[]"), CHELA_EPROTO);
+    assert_int_equal(receive("[" HEAD "\"method\":\"note\"}]"), 1);
+    expect_events("note note;");
+    ch_buf_clear(&w.sent);
+    call("a", 0);
+    ch_buf_clear(&w.sent);
+    receive("[" HEAD "\"id\":1,\"result\":1}," HEAD "\"id\":7,\"method\":\"later\"},{\"id\":8},"
+            HEAD "\"id\":9,\"method\":\"now\"}]");
+    expect_events("a=result;request later;request now;");
+    assert_int_equal(w.sent.n, 0);
+    ch_rpc_reply(w.open, CH_SV("{}"));
+    assert_string_equal(ch_buf_str(&w.sent),
+                        "[" HEAD "\"id\":8,\"error\":{\"code\":-32600,\"message\":\"the "
+                        "member jsonrpc is not \\\"2.0\\\"\"}}," HEAD "\"id\":9,\"result\":{}},"
+                        HEAD
+                        "\"id\":7,\"result\":{}}]\n");
+}
+
+static void test_cancelled_in_a_batch(void **state) {
+    (void)state;
+    ch_rpc_accept_batches(w.peer, true);
+    receive("[" HEAD "\"id\":1,\"method\":\"later\"}," HEAD "\"id\":2,\"method\":\"now\"}]");
+    receive(HEAD "\"method\":\"cancelled\",\"params\":{\"requestId\":1}}");
+    assert_false(ch_rpc_is_silent(w.open));
+    ch_rpc_reply(w.open, CH_SV("{}"));
+    assert_string_equal(ch_buf_str(&w.sent), "[" HEAD "\"id\":2,\"result\":{}}]\n");
+    receive("[" HEAD "\"id\":1,\"method\":\"later\"}]");
+    receive(HEAD "\"method\":\"cancelled\",\"params\":{\"requestId\":1}}");
+    assert_true(ch_rpc_is_silent(w.open));
+    ch_buf_clear(&w.sent);
+    ch_rpc_reply(w.open, CH_SV("{}"));
+    assert_int_equal(w.sent.n, 0);
+}
+
+/* Results that are too large together become errors; the batch is complete. */
+static void test_large_batch(void **state) {
+    CH_BUF_AUTO result = {0};
+
+    (void)state;
+    for (size_t i = 0; i < CH_LIMIT_RPC_MESSAGE * 2 / 3; i++)
+        ch_buf_addc(&result, '1');
+    ch_rpc_accept_batches(w.peer, true);
+    receive("[" HEAD "\"id\":1,\"method\":\"later\"}]");
+    struct ch_rpc_request *alone = w.open;
+    receive("[" HEAD "\"id\":2,\"method\":\"later\"}," HEAD "\"id\":3,\"method\":\"later\"}]");
+    struct ch_rpc_request *third = w.open;
+    ch_rpc_reply(alone, ch_buf_sv(&result));
+    assert_true(w.sent.n > result.n);
+    ch_buf_clear(&w.sent);
+    ch_rpc_reply(CH_CONTAINER(third->link.prev, struct ch_rpc_request, link), ch_buf_sv(&result));
+    ch_rpc_reply(third, ch_buf_sv(&result));
+    assert_true(w.sent.n > result.n && w.sent.n < CH_LIMIT_RPC_MESSAGE);
+    assert_non_null(strstr(ch_buf_str(&w.sent) + result.n, "\"id\":3,\"error\""));
+}
+
 static void test_closed_in_a_callback(void **state) {
     (void)state;
     w.close_on_done = true;
@@ -320,6 +387,9 @@ int main(void) {
         TEST(test_open_requests_are_bounded),
         TEST(test_open_calls_are_bounded),
         TEST(test_garbage_is_answered),
+        TEST(test_batches),
+        TEST(test_cancelled_in_a_batch),
+        TEST(test_large_batch),
         TEST(test_closed_in_a_callback),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
