@@ -2,6 +2,7 @@
 #include "acp/acp_session.h"
 
 #include <limits.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -506,12 +507,19 @@ struct listing {
     struct ch_sv cwd; /* wanted; empty: any */
     const char *here; /* for sessions without a directory */
     size_t n;
-    int64_t last;
+    int64_t from;       /* time of the last session of the page before */
+    const char *after;  /* its key, until it is seen; NULL: sessions of that time are listed */
+    struct ch_buf next; /* cursor: time and key of the last session */
 };
 
 static int list_row(const struct chela_store_session *row, void *user) {
     struct listing *l = user;
     const char *cwd = find_note(&l->notes, row->key);
+    if (l->after && row->updated == l->from) {
+        if (strcmp(row->key, l->after) == 0)
+            l->after = NULL;
+        return 0;
+    }
     if (row->key[chela_session_root(row->key)])
         return 0; /* the session of an agent that was called */
     if (l->cwd.n && cwd && !ch_sv_is(l->cwd, cwd))
@@ -519,7 +527,8 @@ static int list_row(const struct chela_store_session *row, void *user) {
     if (l->n == CH_LIMIT_ACP_LIST)
         return 1;
     l->n++;
-    l->last = row->updated;
+    ch_buf_clear(&l->next);
+    ch_buf_addf(&l->next, "%lld %s", (long long)row->updated, row->key);
     ch_jw_begin(&l->w, '{');
     ch_jw_kcstr(&l->w, "sessionId", row->key);
     if (cwd)
@@ -535,6 +544,28 @@ static int list_row(const struct chela_store_session *row, void *user) {
     return 0;
 }
 
+/* A cursor is a time and a key: stores list sessions of one time in an order of their own. */
+static bool list_read_cursor(struct listing *l, const char *cursor) {
+    size_t n = strspn(cursor, "0123456789");
+
+    if (!*cursor)
+        return true;
+    if (n == 0 || n > 15 || cursor[n] != ' ')
+        return false;
+    l->from = strtoll(cursor, NULL, 10);
+    l->after = cursor + n + 1;
+    return true;
+}
+
+/* If the session of the cursor has changed since, every session of its time is listed. */
+static int list_check_place(const struct chela_store_session *row, void *user) {
+    struct listing *l = user;
+
+    if (row->updated != l->from)
+        l->after = NULL;
+    return 0;
+}
+
 void ch_acp_session_list(chela_acp *acp, struct ch_rpc_request *r, const struct ch_json *params) {
     CH_BUF_AUTO out = {0};
     struct chela_error err = {0};
@@ -544,30 +575,29 @@ void ch_acp_session_list(chela_acp *acp, struct ch_rpc_request *r, const struct 
     struct listing l = {.w = ch_jw(&out), .cwd = cwd, .here = current_directory(here)};
     struct chela_store_filter filter = CHELA_STORE_FILTER(.prefix = NULL);
 
-    for (size_t i = 0; i < cursor.n; i++) {
-        if (cursor.p[i] < '0' || cursor.p[i] > '9' || cursor.n > 15) {
-            ch_acp_refuse(r, CH_RPC_INVALID_PARAMS, "session/list: there is no such cursor");
-            return;
-        }
-        filter.before = filter.before * 10 + (cursor.p[i] - '0');
+    CH_AUTOFREE char *after = ch_strndup(cursor.p ? cursor.p : "", cursor.n);
+    if (!list_read_cursor(&l, after)) {
+        ch_acp_refuse(r, CH_RPC_INVALID_PARAMS, "session/list: there is no such cursor");
+        return;
     }
+    filter.before = l.after ? l.from + 1 : 0;
     int rc = place_enter(acp, cwd.n ? cwd : ch_sv_str(l.here), &place, &err);
     if (rc < 0) {
         ch_acp_refuse_error(r, &err);
         return;
     }
     rc = chela_store_items(place->given.store, CHELA_STORE_NOTES, gather_note, &l.notes, &err);
+    if (l.after && chela_store_session(place->given.store, l.after, list_check_place, &l, NULL) < 0)
+        l.after = NULL;
     ch_jw_begin(&l.w, '{');
     ch_jw_kbegin(&l.w, "sessions", '[');
     if (rc == 0)
         rc = chela_store_list(place->given.store, &filter, list_row, &l, &err);
     ch_jw_end(&l.w, ']');
-    if (l.n == CH_LIMIT_ACP_LIST) {
-        CH_BUF_AUTO next = {0};
-        ch_buf_addf(&next, "%lld", (long long)l.last);
-        ch_jw_kstr(&l.w, "nextCursor", ch_buf_sv(&next));
-    }
+    if (l.n == CH_LIMIT_ACP_LIST)
+        ch_jw_kstr(&l.w, "nextCursor", ch_buf_sv(&l.next));
     ch_jw_end(&l.w, '}');
+    ch_buf_release(&l.next);
     ch_buf_release(&l.notes.all);
     place_leave(acp, place);
     if (rc < 0)

@@ -193,6 +193,27 @@ request 6 session/list null
 is "parameters may be null" "$(answer 6 | jq '.result | has("sessions")')" true
 finish
 
+# --- a list of several pages, with many sessions that changed in the same millisecond
+sqlite3 "$tmp/acp.db" "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 170)
+    INSERT INTO sessions(key, created, updated) SELECT 'same' || i, 1000, 1000 + i / 120 FROM n"
+begin
+hello
+cursor=
+: >"$tmp/listed"
+for ((i = 20; i < 30; i++)); do
+    request "$i" session/list "{\"cwd\":\"$space\"$cursor}"
+    answer "$i" | jq -r '.result.sessions[].sessionId' >>"$tmp/listed"
+    cursor=$(answer "$i" | jq -r '.result.nextCursor // empty | ",\"cursor\":" + tojson')
+    [ -n "$cursor" ] || break
+done
+is "every session is listed" "$(grep -c '^same' "$tmp/listed")" 170
+is "no session is listed twice" "$(sort "$tmp/listed" | uniq -d)" ""
+request 40 session/list '{"cursor":"1000 none"}'
+is "the session of a cursor may be gone" "$(answer 40 | jq '.result.sessions | length')" 50
+request 41 session/list '{"cursor":"1000"}'
+is "no cursor" "$(answer 41 | code)" -32602
+finish
+
 # --- death
 begin
 hello
