@@ -16,6 +16,7 @@
 
 struct ch_agent_features;
 struct ch_buffers;
+struct ch_request_digests;
 struct ch_tool_embedding;
 struct ch_sandbox_policy;
 struct ch_tool_settings;
@@ -55,6 +56,7 @@ struct chela_agent {
                           NULL: none */
     char *id, *workspace, *tool_choice;
     struct ch_context_conf context;
+    struct ch_request_digests *requests; /* owned, for the records of requests; NULL: none */
     struct ch_target **targets; /* the chain: the agent's model, then its fallbacks */
     size_t ntargets;
     struct ch_target **patched; /* targets of models that hooks named */

@@ -6,6 +6,7 @@
 
 #include "base/limits.h"
 #include "base/mem.h"
+#include "base/shared_text.h"
 
 bool ch_part_ids_add(struct ch_part_ids *s, uint64_t id) {
     for (size_t i = s->n; i > 0; i--)
@@ -33,6 +34,40 @@ uint64_t ch_part_id(struct ch_sv json) {
     for (size_t i = 0; i < sizeof(id); i++)
         id = id << 8 | digest[i];
     return id;
+}
+
+void ch_request_digests_free(struct ch_request_digests *m) {
+    if (!m)
+        return;
+    for (size_t i = 0; i < m->nparts; i++)
+        ch_free(m->parts[i].json);
+    ch_free(m->parts);
+    ch_shared_text_release(m->head);
+    ch_free(m);
+}
+
+uint64_t ch_request_digests_part(struct ch_request_digests *m, size_t position, struct ch_sv json) {
+    if (position == m->nparts) {
+        m->parts = ch_realloc(m->parts, ++m->nparts * sizeof(*m->parts));
+        m->parts[position] = (struct ch_known_part){0};
+    }
+    struct ch_known_part *part = &m->parts[position];
+    if (!part->json || part->n != json.n || memcmp(part->json, json.p, json.n) != 0) {
+        ch_free(part->json);
+        *part = (struct ch_known_part){ch_strndup(json.p, json.n), json.n, ch_part_id(json)};
+    }
+    return part->id;
+}
+
+struct ch_sha256 ch_request_digests_head(struct ch_request_digests *m, const char *head) {
+    struct ch_sv text = ch_shared_text_sv(head);
+    if (m->head != head) {
+        ch_shared_text_release(m->head);
+        m->head = ch_shared_text_ref(head);
+        ch_sha256_init(&m->sha);
+        ch_sha256_add(&m->sha, text.p, text.n);
+    }
+    return m->sha;
 }
 
 void ch_part_id_write(uint64_t id, char out[CH_PART_HEX]) {

@@ -23,6 +23,25 @@ uint64_t ch_part_id(struct ch_sv json);
 void ch_part_id_write(uint64_t id, char out[CH_PART_HEX]);
 bool ch_part_id_read(struct ch_sv hex, uint64_t *out); /* false: not an id */
 
+/* Digests of what requests of several sessions have in common: most sessions of an agent have
+ * the same system prompt and tools. A zeroed struct is empty. */
+struct ch_request_digests {
+    struct ch_known_part {
+        char *json; /* owned */
+        size_t n;
+        uint64_t id;
+    } *parts; /* owned; by their positions in the setup */
+    size_t nparts;
+    const char *head; /* shared_text.h: the head of a body; NULL: none */
+    struct ch_sha256 sha; /* digest of `head` */
+};
+
+void ch_request_digests_free(struct ch_request_digests *m);
+/* ch_part_id of the part at a position. Position n may be asked for after positions 0 to n - 1. */
+uint64_t ch_request_digests_part(struct ch_request_digests *m, size_t position, struct ch_sv json);
+/* The digest of a head (shared_text.h). */
+struct ch_sha256 ch_request_digests_head(struct ch_request_digests *m, const char *head);
+
 /* The digest of a request's body. The messages of a body are only appended to, so a new
  * request hashes only its new messages. A zeroed struct is an empty digest. */
 struct ch_request_sum {

@@ -88,6 +88,7 @@ int ch_agent_override_new(chela_agent *base, const struct ch_agent_override *p, 
     a->context.index = (struct ch_bm25){0};
     a->context.printed = a->context.fingerprint = NULL;
     a->context.system = a->context.sections = a->context.head = a->context.tail = NULL;
+    a->requests = NULL;
     a->patched = NULL;
     a->npatched = 0;
     a->own = NULL;

@@ -4,6 +4,7 @@
 #include "agent/context/context.h"
 #include "agent/context/tool_embedding.h"
 #include "agent/handle/lookup.h"
+#include "agent/journal/request_parts.h"
 #include "agent/machine/output.h"
 #include "model/provider/target.h"
 #include "agent/run/feature.h"
@@ -85,6 +86,7 @@ void ch_agent_free(chela_agent *a) {
     if (!a->base || a->output != a->base->output)
         ch_output_free(a->output);
     ch_context_forget(a);
+    ch_request_digests_free(a->requests);
     if (a->base) {
         ch_free(a);
         return;

@@ -9,6 +9,7 @@
 #include "agent/journal/request_parts.h"
 #include "base/limits.h"
 #include "base/mem.h"
+#include "base/shared_text.h"
 
 /* The first 16 digits of the SHA-256 of a text; the last two are the examples of FIPS 180. */
 static void test_id(void **state) {
@@ -114,6 +115,52 @@ static void test_limit_of_the_set(void **state) {
     ch_part_ids_release(&s);
 }
 
+/* The memo answers as ch_part_id does, whatever was asked before at the same position. */
+static void test_memo_of_parts(void **state) {
+    (void)state;
+    static const struct {
+        size_t position;
+        struct ch_sv json;
+    } cases[] = {
+        {0, CH_SV("abc")}, {1, CH_SV("def")}, {0, CH_SV("abc")}, {1, CH_SV("abc")},
+        {1, CH_SV("abd")}, {0, CH_SV("ab")},  {0, CH_SV("")},    {0, CH_SV("a\0b")},
+        {0, CH_SV("a\0c")}, {2, CH_SV("")},   {0, CH_SV("abc")},
+    };
+    struct ch_request_digests *m = ch_alloc(sizeof(*m));
+    for (size_t i = 0; i < CH_LEN(cases); i++) {
+        uint64_t id = ch_request_digests_part(m, cases[i].position, cases[i].json);
+        if (id != ch_part_id(cases[i].json))
+            fail_msg("case %zu", i);
+    }
+    ch_request_digests_free(m);
+    ch_request_digests_free(NULL);
+}
+
+static void check_head(struct ch_request_digests *m, const char *head) {
+    unsigned char got[CH_SHA256_SIZE], want[CH_SHA256_SIZE];
+    struct ch_sha256 sha = ch_request_digests_head(m, head);
+    ch_sha256_end(&sha, got);
+    ch_sha256_of(ch_shared_text_sv(head), want);
+    assert_memory_equal(got, want, sizeof(want));
+}
+
+/* The memo holds its head: a text at the address of a released one would have its digest. */
+static void test_memo_of_a_head(void **state) {
+    (void)state;
+    struct ch_request_digests *m = ch_alloc(sizeof(*m));
+    for (int i = 0; i < 4; i++) {
+        char text[100];
+        const char *last = NULL, *head;
+        memset(text, 'a' + i, sizeof(text));
+        head = ch_shared_text(&last, ch_sv(text, sizeof(text)));
+        check_head(m, head);
+        check_head(m, head);
+        ch_shared_text_release(head);
+        ch_shared_text_release(last);
+    }
+    ch_request_digests_free(m);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_id),
@@ -121,6 +168,8 @@ int main(void) {
         cmocka_unit_test(test_texts_that_are_no_ids),
         cmocka_unit_test(test_set),
         cmocka_unit_test(test_limit_of_the_set),
+        cmocka_unit_test(test_memo_of_parts),
+        cmocka_unit_test(test_memo_of_a_head),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
