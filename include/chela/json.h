@@ -20,6 +20,12 @@ CHELA_BEGIN_DECLS
  * Ownership: the caller frees the result with chela_free. */
 CHELA_API char *chela_json_get(const char *json, size_t len, const char *pointer, size_t *out_len);
 
+/* values[i] becomes what chela_json_get returns for pointers[i], for n pointers. This function
+ * parses the text once, chela_json_get for each value.
+ * Ownership: the caller frees each of *values with chela_free. */
+CHELA_API void chela_json_get_all(const char *json, size_t len, const char *const *pointers,
+                                  char **values, size_t n);
+
 /* Call fn with the JSON of each element of an array, in order. Reading an array with
  * chela_json_get and an index parses the whole text for each element; this function parses
  * the text once. If fn returns another value than 0, the function returns the value.

@@ -1,8 +1,7 @@
 /* get.c -- see get.h.
  *
- * Each call of chela_json_get parses the text again. This suits hosts that need a
- * field or two of a text from chela; hot paths inside the library keep the value
- * tree (json.h). */
+ * Each call parses the text again. This suits hosts that need a few fields of a text from
+ * chela; hot paths inside the library keep the value tree (json.h). */
 #include "json/get.h"
 
 #include "chela/json.h"
@@ -53,16 +52,11 @@ static const struct ch_json *get_resolve(struct ch_arena *a, const struct ch_jso
     return v;
 }
 
-char *chela_json_get(const char *json, size_t len, const char *pointer, size_t *out_len) {
-    struct ch_arena arena = {0};
+static char *get_text(const struct ch_json *v, size_t *out_len) {
     struct ch_buf out = {0};
-    const struct ch_json *v = NULL;
 
-    if (ch_json_parse(&arena, ch_sv(json, len), CH_JSON_STRICT, &v, NULL, NULL) == 0)
-        v = get_resolve(&arena, v, pointer);
     if (v)
         ch_json_add_text(&out, v);
-    ch_arena_release(&arena);
     if (!v || out.overflow) {
         ch_buf_release(&out);
         return NULL;
@@ -70,6 +64,26 @@ char *chela_json_get(const char *json, size_t len, const char *pointer, size_t *
     if (out_len)
         *out_len = out.n;
     return ch_buf_take(&out);
+}
+
+/* NULL: the text is not JSON. */
+static const struct ch_json *get_parse(struct ch_arena *a, const char *json, size_t len) {
+    const struct ch_json *v = NULL;
+    return ch_json_parse(a, ch_sv(json, len), CH_JSON_STRICT, &v, NULL, NULL) == 0 ? v : NULL;
+}
+
+char *chela_json_get(const char *json, size_t len, const char *pointer, size_t *out_len) {
+    CH_ARENA_AUTO arena = {0};
+    const struct ch_json *v = get_parse(&arena, json, len);
+    return get_text(v ? get_resolve(&arena, v, pointer) : NULL, out_len);
+}
+
+void chela_json_get_all(const char *json, size_t len, const char *const *pointers, char **values,
+                        size_t n) {
+    CH_ARENA_AUTO arena = {0};
+    const struct ch_json *v = get_parse(&arena, json, len);
+    for (size_t i = 0; i < n; i++)
+        values[i] = get_text(v ? get_resolve(&arena, v, pointers[i]) : NULL, NULL);
 }
 
 int chela_json_each(const char *json, size_t len,

@@ -67,16 +67,19 @@ same "check_api lets good headers pass" "" "$(complaint include/chela.h '')"
 same "check_api sees a fact that is missing" "chela_json_each: Threads: begins with neither loop nor any
 chela_json_each: Threads: is not stated
 chela_json_get: Threads: begins with neither loop nor any
-chela_json_get: Threads: is not stated" "$(complaint include/chela/json.h '/Threads: any/d')"
+chela_json_get: Threads: is not stated
+chela_json_get_all: Threads: begins with neither loop nor any
+chela_json_get_all: Threads: is not stated" "$(complaint include/chela/json.h '/Threads: any/d')"
 same "check_api sees a function without a comment" "chela_json_each: no comment says what it does
-chela_json_get: no comment says what it does" \
+chela_json_get: no comment says what it does
+chela_json_get_all: no comment says what it does" \
     "$(complaint include/chela/json.h 's/^CHELA_API/\n&/' | grep -v Ownership)"
 same "check_api sees a result without an owner" "chela_session_key: Ownership: of the result is not stated" \
     "$(complaint include/chela/session.h '/The key of the session/,/Ownership/s/Ownership:.*/ *\//; /^ \*\/$/d')"
 same "check_api sees an error that is not stated" "chela_agent_hooks: Errors: none, but it has a parameter err" \
     "$(complaint include/chela/hooks.h 's/Errors: CHELA_EINVAL.*/Errors: none *\//')"
 same "check_api sees a name that is gone" "chela/json.h:20: mentions chela_freed, which does not exist" \
-    "$(complaint include/chela/json.h 's/with chela_free\./with chela_freed./')"
+    "$(complaint include/chela/json.h '20s/with chela_free\./with chela_freed./')"
 same "check_api sees a function that no header has" "chela_fresh: is exported, and in no header" \
     "$(complaint packaging/abi '$a symbol chela_fresh CHELA_0 void (void)')"
 same "check_api sees what the sweep does otherwise" "chela_cancel: Threads: the sweep calls it from another thread" \

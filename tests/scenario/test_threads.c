@@ -74,7 +74,7 @@ static void use_values(void) {
     struct chela_schedule_row row = {.schedule = &s, .next = INT64_MAX};
     struct chela_willing_opts willing = CHELA_WILLING_OPTS(.text = 0);
     char secret[] = "the key is sk-abcdefghijklmnopqrstuvwx";
-    char *notes = NULL;
+    char *notes = NULL, *one;
     int a = 0, b = 0;
     int64_t next = 0;
     size_t n = 0;
@@ -91,6 +91,8 @@ static void use_values(void) {
     drop(chela_event_json(&ev));
     EXPECT(chela_json_each("[1,2]", 5, count_element, &n) == 0 && n == 2);
     drop(chela_json_get("{\"a\":[1,2]}", 11, "/a/1", &n));
+    chela_json_get_all("{\"a\":1}", 7, (const char *const[]){"/a"}, &one, 1);
+    drop(one);
     drop(chela_inbound_line(&in, "hi", 2, NULL));
     drop(chela_heard_line(0, 60, "om_1", "Ann", (struct chela_str){"hi", 2}));
     EXPECT(chela_quiet_hours_read("23:00-07:30", &a, &b, NULL) == 0 && b == 450);

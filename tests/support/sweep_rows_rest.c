@@ -914,6 +914,15 @@ static void do_json_get(struct sweep *cx) {
     chela_free(chela_json_get("{\"a\":1}", 7, "/a", NULL));
 }
 
+static void do_json_get_all(struct sweep *cx) {
+    static const char *const pointers[] = {"/a", "/b"};
+    char *values[2];
+    (void)cx;
+    chela_json_get_all("{\"a\":1}", 7, pointers, values, 2);
+    chela_free(values[0]);
+    chela_free(values[1]);
+}
+
 static void do_json_each(struct sweep *cx) {
     (void)cx;
     chela_json_each("[1,2]", 5, see_line, NULL);
@@ -1223,6 +1232,7 @@ static const struct sweep_row rows[] = {
     {"chela_event_name", do_event_name, PURE, NULL},
     {"chela_inbound_line", do_inbound_line, PURE, NULL},
     {"chela_json_get", do_json_get, PURE, NULL},
+    {"chela_json_get_all", do_json_get_all, PURE, NULL},
     {"chela_json_each", do_json_each, PURE, NULL},
     {"chela_heard_line", do_heard_line, PURE, NULL},
     {"chela_heartbeat_simulate", do_heartbeat_simulate, PURE, NULL},

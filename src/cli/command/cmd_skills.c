@@ -92,10 +92,8 @@ static int with_skills(const struct ch_cmd *cmd, const struct ch_env *env, int a
 
 /* --- list -------------------------------------------------------------------------- */
 
-static bool skills_is(char *value, const char *wanted) {
-    bool same = value && strcmp(value, wanted) == 0;
-    chela_free(value);
-    return same;
+static bool skills_is(const char *value, const char *wanted) {
+    return value && strcmp(value, wanted) == 0;
 }
 
 static int skills_add_word(const char *word, size_t n, void *out) {
@@ -105,39 +103,40 @@ static int skills_add_word(const char *word, size_t n, void *out) {
     return 0;
 }
 
+/* Values of a skill that the lines below the table name. */
+enum { LOCATION, PROBLEM, TOLD, WARNING, TOOLS, TRUSTED, UNKNOWN, FIELDS };
+
 /* The tools that the skill may use without questions. */
-static void print_tools(const char *skill, size_t n, const char *tools, const char *location,
-                        FILE *out) {
-    char *unknown = chela_json_get(skill, n, "/unknown_tools", NULL);
-    fprintf(out, "allowed-tools: %s:", location);
-    chela_json_each(tools, strlen(tools), skills_add_word, out);
-    fputs(skills_is(chela_json_get(skill, n, "/tools_trusted", NULL), "true")
+static void print_tools(char *const field[FIELDS], FILE *out) {
+    fprintf(out, "allowed-tools: %s:", field[LOCATION]);
+    chela_json_each(field[TOOLS], strlen(field[TOOLS]), skills_add_word, out);
+    fputs(skills_is(field[TRUSTED], "true")
               ? "\n"
               : " (ignored: the directory is not trusted, see 'chela trust')\n",
           out);
-    if (unknown && strcmp(unknown, "null") != 0)
-        fprintf(out, "warning: %s: allowed-tools name unknown tools: %s\n", location, unknown);
-    chela_free(unknown);
+    if (field[UNKNOWN] && !skills_is(field[UNKNOWN], "null"))
+        fprintf(out, "warning: %s: allowed-tools name unknown tools: %s\n", field[LOCATION],
+                field[UNKNOWN]);
 }
 
 static int print_problem(const char *skill, size_t n, void *out) {
-    char *location = chela_json_get(skill, n, "/location", NULL);
-    char *problem = chela_json_get(skill, n, "/problem", NULL);
-    char *warning = chela_json_get(skill, n, "/warning", NULL);
-    char *tools = chela_json_get(skill, n, "/allowed_tools", NULL);
+    static const char *const pointers[FIELDS] = {
+        "/location",      "/problem",       "/told",          "/warning",
+        "/allowed_tools", "/tools_trusted", "/unknown_tools",
+    };
+    char *field[FIELDS];
 
-    if (problem && strcmp(problem, "null") != 0)
-        fprintf(out, "not used: %s: %s\n", location, problem);
-    else if (skills_is(chela_json_get(skill, n, "/told", NULL), "false"))
-        fprintf(out, "the model is not told of it: %s\n", location);
-    if (warning && strcmp(warning, "null") != 0)
-        fprintf(out, "warning: %s: %s\n", location, warning);
-    if (tools && strcmp(tools, "[]") != 0)
-        print_tools(skill, n, tools, location, out);
-    chela_free(tools);
-    chela_free(warning);
-    chela_free(problem);
-    chela_free(location);
+    chela_json_get_all(skill, n, pointers, field, FIELDS);
+    if (field[PROBLEM] && !skills_is(field[PROBLEM], "null"))
+        fprintf(out, "not used: %s: %s\n", field[LOCATION], field[PROBLEM]);
+    else if (skills_is(field[TOLD], "false"))
+        fprintf(out, "the model is not told of it: %s\n", field[LOCATION]);
+    if (field[WARNING] && !skills_is(field[WARNING], "null"))
+        fprintf(out, "warning: %s: %s\n", field[LOCATION], field[WARNING]);
+    if (field[TOOLS] && !skills_is(field[TOOLS], "[]"))
+        print_tools(field, out);
+    for (size_t i = 0; i < FIELDS; i++)
+        chela_free(field[i]);
     return 0;
 }
 

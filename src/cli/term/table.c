@@ -18,23 +18,26 @@ char **ch_table_row(struct ch_table *t) {
 struct filling {
     struct ch_table *table;
     const char *const *pointers;
+    size_t columns;
 };
 
 /* The cell of an unknown value is empty. The first cell has a name, and a name may be "null". */
 static int fill_row(const char *object, size_t n, void *user) {
     const struct filling *f = user;
-    char **row = ch_table_row(f->table);
-    for (size_t c = 0; f->table->heads[c]; c++) {
-        char *text = chela_json_get(object, n, f->pointers[c], NULL);
-        if (c == 0 || (text && strcmp(text, "null") != 0))
-            row[c] = ch_dup(text ? text : "");
-        chela_free(text);
+    char **row = ch_table_row(f->table), *texts[CH_TABLE_COLUMNS];
+    chela_json_get_all(object, n, f->pointers, texts, f->columns);
+    for (size_t c = 0; c < f->columns; c++) {
+        if (c == 0 || (texts[c] && strcmp(texts[c], "null") != 0))
+            row[c] = ch_dup(texts[c] ? texts[c] : "");
+        chela_free(texts[c]);
     }
     return 0;
 }
 
 void ch_table_fill(struct ch_table *t, const char *json, const char *const *pointers) {
-    struct filling f = {t, pointers};
+    struct filling f = {t, pointers, 0};
+    while (t->heads[f.columns])
+        f.columns++;
     chela_json_each(json, strlen(json), fill_row, &f);
 }
 

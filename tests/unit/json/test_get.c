@@ -80,11 +80,34 @@ static void test_each(void **state) {
     }
 }
 
+/* Each value is the one that chela_json_get returns. */
+static void test_get_all(void **state) {
+    static const char *const texts[] = {"{\"a\":1,\"b\":[null,\"x\"],\"\":{}}", "[\"a\"]", "\"a\"",
+                                        "{\"a\":1", ""};
+    static const char *const pointers[] = {"/a", "/b/1", "/b/2", "", "/", "/b", "a", "/0", "/a"};
+    char *values[CH_LEN(pointers)];
+    (void)state;
+    for (size_t i = 0; i < CH_LEN(texts); i++) {
+        size_t n = strlen(texts[i]);
+        memset(values, 1, sizeof(values));
+        chela_json_get_all(texts[i], n, pointers, values, CH_LEN(pointers));
+        for (size_t k = 0; k < CH_LEN(pointers); k++) {
+            char *want = chela_json_get(texts[i], n, pointers[k], NULL);
+            if (!want != !values[k] || (want && strcmp(want, values[k]) != 0))
+                fail_msg("%s at '%s'", texts[i], pointers[k]);
+            ch_free(want);
+            ch_free(values[k]);
+        }
+    }
+    chela_json_get_all("{}", 2, NULL, NULL, 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_table),
         cmocka_unit_test(test_nul_inside),
         cmocka_unit_test(test_each),
+        cmocka_unit_test(test_get_all),
     };
     return cmocka_run_group_tests_name("json/get", tests, NULL, NULL);
 }
