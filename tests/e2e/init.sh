@@ -53,6 +53,16 @@ if unshare -Umr true 2>/dev/null; then # a disk without room for any file
         "$tmp/full" env XDG_STATE_HOME="$tmp/full-state" HOME="$tmp" "$here" init --yes --no-test --model scripted/demo >"$out" 2>"$err"
     same "a disk without room for a file" 1 $?
     check "no room: is named" grep -q 'chela.yaml.*No space left' "$err"
+    mkdir "$tmp/dir"
+    echo 'agents: { defaults: { systemPrompt: hi } }' >"$tmp/dir/chela.yaml"
+    # shellcheck disable=SC2016
+    for command in "run --model scripted/demo --background hello" "trust ." "prompt test router --model scripted/demo --n 1"; do
+        # shellcheck disable=SC2086
+        unshare -Umr sh -c 'mount -t tmpfs -o size=4k,nr_inodes=2 full "$1" && : >"$1/a" && cd "$2" && shift 2 && "$@"' sh \
+            "$tmp/full" "$tmp/dir" env XDG_STATE_HOME="$tmp/full" HOME="$tmp/full" "$here" $command >"$out" 2>"$err" </dev/null
+        same "no room for ${command%% *}" 1 $?
+        check "no room for ${command%% *}: said" grep -q 'No space left' "$err"
+    done
 else
     skip "a disk without room for a file" "no user namespace to mount a small file system in"
 fi

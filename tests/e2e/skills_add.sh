@@ -167,7 +167,7 @@ rm "$space/skills"
 cp -r "$space/src" "$space/more"
 head -c 4000 /dev/zero >"$space/more/zeroes"
 (trap '' XFSZ && ulimit -f 1 && chela skills add --yes more && exit "$status")
-same "no space: exit code" 2 $?
+same "no space: exit code" 1 $?
 check "no space: names the folder of the skill" grep -qxF "chela: $folder/greet: File too large" "$err"
 same "no space: nothing is left" "" "$(ls -A "$folder")"
 

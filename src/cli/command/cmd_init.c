@@ -193,7 +193,7 @@ static int store_file(struct init *in) {
         return errno == EEXIST
                    ? ch_problem(&in->err, CHELA_EEXIST,
                                 "%s already exists (--force overwrites it)", in->path)
-                   : ch_problem(&in->err, ch_problem_of_write(errno), "%s: %s", in->path,
+                   : ch_problem(&in->err, CHELA_EIO, "%s: %s", in->path,
                                 strerror(errno));
     bool made = lseek(fd, 0, SEEK_END) == 0;
     close(fd);

@@ -175,7 +175,7 @@ static char *add_write_beside(const char *path, const char *text, struct chela_e
     }
     if (done)
         return temp;
-    ch_problem(err, ch_problem_of_write(why), "%s cannot be written: %s", path, strerror(why));
+    ch_problem(err, CHELA_EIO, "%s cannot be written: %s", path, strerror(why));
     if (fd >= 0)
         unlink(temp);
     free(temp);
@@ -201,7 +201,7 @@ static bool add_is_right(const char *temp, const chela_config *before, const cha
 /* Takes temp. rc < 0: the file keeps its text. */
 static int add_finish(char *temp, const char *path, int rc, struct chela_error *err) {
     if (rc == 0 && rename(temp, path) < 0)
-        rc = ch_problem(err, ch_problem_of_write(errno), "%s cannot be written: %s", path,
+        rc = ch_problem(err, CHELA_EIO, "%s cannot be written: %s", path,
                         strerror(errno));
     if (temp && rc < 0)
         unlink(temp);

@@ -85,14 +85,15 @@ static char *setup_secret_path(const struct channel_setup *s, const char *option
         path = ch_format("%s-%u", base, n);
     }
     free(base);
-    if (path)
-        ch_state_make_parents(path, NULL);
     return path;
 }
 
 /* The file holds the whole secret, or does not exist. */
-static int setup_keep(struct channel_setup *s, const char *path, const char *secret) {
+static int setup_keep(struct channel_setup *s, char *path, const char *secret) {
     size_t n = strlen(secret);
+    int rc = ch_state_make_parents(path, s->err);
+    if (rc < 0)
+        return rc;
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     ssize_t done = fd >= 0 && fchmod(fd, 0600) == 0 ? write(fd, secret, n) : -1;
     int why = done < 0 ? errno : done < (ssize_t)n ? ENOSPC : 0;
@@ -100,7 +101,7 @@ static int setup_keep(struct channel_setup *s, const char *path, const char *sec
         why = errno;
     if (fd >= 0 && why)
         unlink(path);
-    return why ? ch_problem(s->err, ch_problem_of_write(why), "%s: %s", path, strerror(why)) : 0;
+    return why ? ch_problem(s->err, CHELA_EIO, "%s: %s", path, strerror(why)) : 0;
 }
 
 /* Release the list of files; without the configuration they are of no use. */

@@ -269,12 +269,13 @@ char *ch_prompt_results_dir(const struct ch_env *env) {
 int ch_prompt_keep(const char *dir, const char *report, struct chela_error *err) {
     char *fingerprint = ch_prompt_member(report, "/fingerprint");
     char *path = ch_format("%s/%s.jsonl", dir, fingerprint);
-    ch_state_make_parents(path, NULL);
-    FILE *f = fopen(path, "ae");
+    int rc = ch_state_make_parents(path, err);
+    FILE *f = rc == 0 ? fopen(path, "ae") : NULL;
     bool lost = !f || fprintf(f, "%s\n", report) < 0;
     if (f && fclose(f) != 0)
         lost = true;
-    int rc = lost ? ch_problem(err, CHELA_EIO, "%s: %s", path, strerror(errno)) : 0;
+    if (rc == 0 && lost)
+        rc = ch_problem(err, CHELA_EIO, "%s: %s", path, strerror(errno));
     free(path);
     free(fingerprint);
     return rc;

@@ -26,11 +26,6 @@ int ch_problem_in(struct chela_error *err, const char *file) {
     return ch_problem(err, why.code, "%s: %s", file, why.message);
 }
 
-int ch_problem_of_write(int why) {
-    return why == ENOSPC || why == EDQUOT || why == EFBIG || why == EIO ? CHELA_EINTERNAL
-                                                                        : CHELA_EIO;
-}
-
 /* The messages of stores begin with this word. A store that fails while it is used is not the
  * user's mistake. */
 static bool is_of_store(const struct chela_error *err) {
@@ -38,8 +33,20 @@ static bool is_of_store(const struct chela_error *err) {
            strncmp(err->message, "store ", 6) == 0;
 }
 
+/* The messages about files and processes end with the system's reason. A disk that is full or
+ * fails and a lack of memory or processes are not the user's mistake, other than a wrong place. */
+static bool is_of_system(const struct chela_error *err) {
+    static const int reasons[] = {ENOSPC, EDQUOT, EFBIG, EIO, EAGAIN, ENOMEM, EMFILE, ENFILE};
+    if (err->code != CHELA_EIO && err->code != CHELA_EPERM)
+        return false;
+    for (size_t i = 0; i < sizeof(reasons) / sizeof(*reasons); i++)
+        if (strstr(err->message, strerror(reasons[i])))
+            return true;
+    return false;
+}
+
 int ch_problem_exit(const struct chela_error *err) {
-    if (is_of_store(err))
+    if (is_of_store(err) || is_of_system(err))
         return CH_EXIT_ERROR;
     switch (err->code) {
     case CHELA_EINVAL:

@@ -23,11 +23,8 @@ int ch_problem(struct chela_error *err, int code, const char *fmt, ...) CHELA_PR
  * Returns its code. */
 int ch_problem_in(struct chela_error *err, const char *file);
 
-/* The code for a file that cannot be written, by its errno: CHELA_EINTERNAL if the disk is full or
- * fails, else CHELA_EIO, because the user chose the place. */
-int ch_problem_of_write(int why);
-
-/* CH_EXIT_USAGE for errors in user input (a flag, a file, a name), else CH_EXIT_ERROR. */
+/* CH_EXIT_USAGE for errors in user input (a flag, a file, a name), else CH_EXIT_ERROR, also for a
+ * disk that is full. */
 int ch_problem_exit(const struct chela_error *err);
 
 #endif
