@@ -82,6 +82,37 @@ condense() { # NAME
     same "$1: /compact is run by the gateway that holds the session" 4 "$good"
 }
 
+# /new at the other gateway while the first one, which holds the session, does nothing for 3 s.
+renew_late() { # NAME
+    local id=om_late$1
+    : >"$tmp/lark/sent"
+    post_to a "$(event "${id}_a" oc_late p2p "held here.")" >/dev/null
+    check "$1: a gateway answers" eventually hears "held here"
+    kill -STOP "$pid_a"
+    post_to b "$(event "${id}_b" oc_late p2p /new)" >/dev/null
+    sleep 3
+    kill -CONT "$pid_a"
+    check "$1: /new waits for a slow gateway" eventually renewed
+    same "$1: and does not fail" 0 "$(texts | grep -c 'cannot be started')"
+}
+# /new during a run: the run goes on in the copy, and answers.
+renew_busy() {
+    : >"$tmp/lark/sent"
+    rm -f "$tmp/go"
+    post_to a "$(event om_busy_a oc_busy p2p "a long one.")" >/dev/null
+    gateway=$at_a
+    check "a run" eventually status_is feishu:oc_busy running
+    post_to a "$(event om_busy_b oc_busy p2p /new)" >/dev/null
+    check "/new during the run" eventually renewed
+    post_to a "$(event om_busy_c oc_busy p2p "a short one.")" >/dev/null
+    check "the new conversation is answered" eventually hears "a short one"
+    touch "$tmp/go"
+    check "the run goes on in the old one" eventually hears "a long one"
+    same "both answer once" 2 "$(texts | grep -c '^heard')"
+    kill_nodes
+}
+renewed() { texts | grep -q '^This is a new conversation'; }
+
 # A gateway that drains leaves the messages of its idle sessions to the other one. Its runs can be stopped.
 drain() { # NAME
     local id=om_drain${1// /}
@@ -152,6 +183,8 @@ answers_plainly() {
 
 start a "sqlite:$tmp/one.db"
 renew "one gateway" a
+start a "sqlite:$tmp/busy.db"
+renew_busy
 start a "sqlite:$tmp/two.db" 'workers: 2'
 renew "two workers" a
 if start_postgres; then
@@ -160,6 +193,7 @@ if start_postgres; then
     renew PostgreSQL b
     start a "$postgres"
     start b "$postgres"
+    renew_late PostgreSQL
     condense PostgreSQL
     drain PostgreSQL
     start a "$postgres"
@@ -174,6 +208,7 @@ if start_redis; then
     renew Redis b
     start a "$redis"
     start b "$redis"
+    renew_late Redis
     condense Redis
     drain Redis
     start a "$redis"

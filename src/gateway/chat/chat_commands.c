@@ -26,6 +26,7 @@
 #include "gateway/request/gateway_state.h"
 #include "io/worker.h"
 #include "store/store.h"
+#include "store/writer.h"
 
 /* --- calls of the store, on a worker thread */
 
@@ -152,8 +153,12 @@ static void command_status(struct ch_chat_event *e, struct ch_sv rest) {
 /* --- /new: the conversation so far is moved to another key */
 
 /* The release of the lease may not have reached the store yet. If another gateway runs the same
- * command, the records vanish while they are copied. */
+ * command, the records vanish while they are copied. A gateway that holds the session may be slow;
+ * if it has died, its lease ends within CH_LEASE_MS. */
 #define TRIES 50
+#define TRY_MS 20
+#define HELD_TRY_MS 100 /* after TRIES attempts */
+#define HELD_TRIES (TRIES + CH_LEASE_MS / HELD_TRY_MS + TRIES)
 
 static int new_on_waiting(const struct chela_store_item *i, void *user) {
     struct command_work *r = user;
@@ -186,9 +191,12 @@ static int new_move(struct command_work *r) {
 
 static void new_run(struct ch_work *w) {
     struct command_work *r = CH_CONTAINER(w, struct command_work, work);
-    const struct timespec moment = {.tv_nsec = 20 * 1000 * 1000};
-    for (int i = 0; (r->rc = new_move(r)) < 0 && i < TRIES; i++)
-        nanosleep(&moment, NULL);
+    for (int i = 0; (r->rc = new_move(r)) < 0; i++) {
+        if (i >= (r->rc == CHELA_EBUSY ? HELD_TRIES : TRIES))
+            return;
+        nanosleep(&(struct timespec){.tv_nsec = (i < TRIES ? TRY_MS : HELD_TRY_MS) * 1000000L},
+                  NULL);
+    }
 }
 
 static void new_on_settled(int rc, const struct chela_error *err, void *user) {

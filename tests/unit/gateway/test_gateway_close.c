@@ -46,10 +46,16 @@ static int add(chela_call *call, void *user) {
     return 0;
 }
 
-/* Does not end. */
+static void finish(chela_call *call, void *user) {
+    (void)user;
+    chela_call_finish(call);
+}
+
+/* Ends only when it is cancelled. */
 static int wait_long(chela_call *call, void *user) {
     *(int *)user += 1;
     chela_call_defer(call);
+    chela_call_on_cancel(call, finish, NULL);
     return 0;
 }
 

@@ -66,12 +66,19 @@ static void settle(void) {
     assert_int_equal(ch_loop_run(w.rt->loop, &never), CHELA_ESTATE);
 }
 
+static void finish(chela_call *call, void *user) {
+    (void)user;
+    chela_call_finish(call);
+}
+
 static int wait_long(chela_call *call, void *user) {
     (void)user;
-    if (w.quick)
+    if (w.quick) {
         chela_result_printf(call, "done");
-    else
-        chela_call_defer(call);
+        return 0;
+    }
+    chela_call_defer(call);
+    chela_call_on_cancel(call, finish, NULL);
     return 0;
 }
 

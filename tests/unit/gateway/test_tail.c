@@ -448,7 +448,8 @@ static void connect_pair(struct pair *p) {
     assert_int_equal(connect(p->fd, (struct sockaddr *)&to, sizeof(to)), 0);
 }
 
-static void open_pair(struct pair *p) {
+/* change: of the store's functions, before a thread uses them; NULL: none. */
+static void open_pair_with(struct pair *p, void (*change)(struct chela_store_ops *ops)) {
     static struct chela_store_ops ops;
     *p = (struct pair){0};
     assert_int_equal(chela_store_open("memory:", NULL, &shared, NULL), 0);
@@ -458,12 +459,18 @@ static void open_pair(struct pair *p) {
     ops.session = read_session;
     ops.open_session = open_taken;
     ops.commit = append_late;
+    if (change)
+        change(&ops);
     shared->ops = &ops;
     p->first.store = p->second.store = shared;
     open_gateway(&p->first);
     open_gateway(&p->second);
     p->first.gw->workers = p->second.gw->workers = 2;
     connect_pair(p);
+}
+
+static void open_pair(struct pair *p) {
+    open_pair_with(p, NULL);
 }
 
 static void close_pair(struct pair *p) {
@@ -626,22 +633,24 @@ static int open_late(struct chela_store_db *db, const struct chela_store_claim *
     return gate.real->open_session(db, claim, fn, user, err);
 }
 
+static void list_it(struct chela_store_ops *ops) {
+    ops->open_session = open_late;
+    ops->list = list_late;
+}
+
+static void find_it(struct chela_store_ops *ops) {
+    ops->open_session = open_late;
+    ops->session = find_late;
+}
+
 /* Neither the recovery of its run nor a client creates the session again. */
 static void test_a_deleted_session_is_not_opened(void **state) {
-    struct chela_store_ops ops;
     struct chela_error err = {0};
     struct pair p;
     (void)state;
     for (int client = 0; client < 2; client++) {
         atomic_store(&found_late, 0);
-        open_pair(&p);
-        ops = *shared->ops;
-        ops.open_session = open_late;
-        if (client)
-            ops.session = find_late;
-        else
-            ops.list = list_late;
-        shared->ops = &ops;
+        open_pair_with(&p, client ? find_it : list_it);
         if (client) {
             send_text(&p, "GET /api/sessions/late/events HTTP/1.1\r\nHost: 127.0.0.1\r\n"
                           "Authorization: Bearer 0123456789abcdef\r\n\r\n");
