@@ -130,8 +130,11 @@ prepare approval held
 prepare cancel long
 host=${gateway#http://} body='{"decision":"allow-once"}'
 exec 3<>"/dev/tcp/${host%:*}/${host#*:}"
-printf 'POST /api/approvals/%s HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n' \
+printf 'POST /api/approvals/%s HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\nExpect: 100-continue\r\n\r\n' \
     "$approval" "$host" "$token" "${#body}" >&3
+read -r -t 20 first <&3
+same "the head of the request is read" "HTTP/1.1 100 Continue" "${first%$'\r'}"
+read -r -t 20 <&3 # the empty line
 kill -TERM "$gateway_pid"
 refuses() { ! curl -s -o /dev/null "$gateway/healthz"; }
 check "a gateway that drains refuses connections" eventually refuses
@@ -144,5 +147,32 @@ kill -9 "$gateway_pid"
 serve
 post "/api/approvals/$approval" "$body"
 tells "the next gateway applies it" "[.session, .resumed] | tostring" '["held",true]'
+
+# --- SIGTERM while a decision is being committed: it is refused, or whoever serves the session next
+# applies it
+prepare approval late
+mkfifo "$tmp/lock"
+sqlite3 "$space/chela.db" <"$tmp/lock" >/dev/null &
+locker=$!
+exec 4>"$tmp/lock"
+printf 'PRAGMA busy_timeout=20000; BEGIN IMMEDIATE;\n.shell touch %s\n' "$tmp/locked" >&4
+eventually test -e "$tmp/locked"
+(
+    post "/api/approvals/$approval" "$body"
+    echo "$code" >"$tmp/late"
+) &
+poster=$!
+sleep 0.5
+kill -TERM "$gateway_pid"
+eventually refuses
+echo 'COMMIT;' >&4
+exec 4>&-
+wait "$locker" "$poster"
+stop_serving KILL
+serve
+[ "$(cat "$tmp/late")" = 202 ] || post "/api/approvals/$approval" "$body"
+check "a decision of the last moment takes effect" eventually status_is late idle
+call GET /api/sessions/late
+tells "and the call has run" '[.transcript[].content[] | select(.type == "tool_result") | .is_error // false] | tostring' '[false]'
 check "the gateway ends" stop_serving KILL
 tap_done
