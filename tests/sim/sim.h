@@ -41,7 +41,7 @@ struct sim_fiber;
 /* A machine with one gateway, which may crash and start again. */
 struct sim_node {
     unsigned index;
-    char name[8];
+    char name[12];
     unsigned life;  /* number of starts */
     bool up;        /* the process exists */
     bool shared_machine; /* its processes can be looked at from the other nodes */

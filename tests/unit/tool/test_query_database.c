@@ -437,7 +437,7 @@ static void test_hostile_schema(void **state) {
     "FROM c\"}"
 #define GREEDY                                                                               \
     "{\"query\":\"WITH RECURSIVE c(x) AS (VALUES(1) UNION ALL SELECT x+1 FROM c) SELECT x, " \
-    "randomblob(1000) FROM c ORDER BY random()\"}"
+    "randomblob(100000) FROM c ORDER BY random()\"}"
 
 static void test_cancel(void **state) {
     struct env *e = *state;
