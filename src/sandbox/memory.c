@@ -180,6 +180,7 @@ static bool make_v1(struct ch_box_group *g, const struct ch_box_limits *l) {
     if (!g->dirs[0])
         return false;
     g->events = "memory.oom_control";
+    g->kills_one = true;
     if (pids && l->processes)
         g->dirs[1] = make_below(ch_text(ROOT "/pids%s", pids), "pids.max");
     if (g->dirs[1])
@@ -215,7 +216,7 @@ bool ch_group_join(const struct ch_box_group *g) {
 }
 
 /* "oom_kill N" in either version. */
-static bool was_killed(const struct ch_box_group *g) {
+bool ch_group_has_killed(const struct ch_box_group *g) {
     char text[512];
 
     if (!g->dirs[0] || !memory_read(ch_text("%s/%s", g->dirs[0], g->events), text, sizeof(text)))
@@ -225,7 +226,7 @@ static bool was_killed(const struct ch_box_group *g) {
 }
 
 bool ch_group_remove(struct ch_box_group *g) {
-    bool killed = was_killed(g);
+    bool killed = ch_group_has_killed(g);
 
     for (int i = 0; i < 2; i++) {
         if (g->procs[i] >= 0)

@@ -22,6 +22,7 @@ struct ch_box_group {
     char *dirs[2]; /* owned; NULL: none */
     int procs[2];  /* cgroup.procs of each, open for writing */
     const char *events; /* file that counts the kills in dirs[0] */
+    bool kills_one; /* version 1: at the limit the kernel kills one process, not all */
 };
 
 /* For the keeper: make a cgroup with these limits beside or below its own cgroup. False: not
@@ -31,8 +32,10 @@ bool ch_group_make(struct ch_box_group *g, const struct ch_box_limits *limits);
 /* For the child: join the group. False: not possible. */
 bool ch_group_join(const struct ch_box_group *g);
 
-/* Remove the group when the box is empty. True: the kernel killed a process of the box because
- * of the memory limit. */
+/* True: the kernel killed a process of the group because of the memory limit. */
+bool ch_group_has_killed(const struct ch_box_group *g);
+
+/* Remove the group when the box is empty. Returns what ch_group_has_killed would. */
 bool ch_group_remove(struct ch_box_group *g);
 
 #endif

@@ -245,12 +245,21 @@ static sigset_t wakers(void) {
     return set;
 }
 
+/* The next signal; -1: none until init or the memory has to be looked at. */
+static int keeper_next_signal(const struct keeper *k, const sigset_t *set) {
+    struct timespec soon = {.tv_nsec = k->stopping ? READY_POLL_NS : CH_MEMORY_POLL_NS};
+
+    return k->stopping || k->group.kills_one ? sigtimedwait(set, NULL, &soon)
+                                             : sigwaitinfo(set, NULL);
+}
+
 static void supervisor_watch(struct keeper *k) {
-    struct timespec soon = {.tv_nsec = READY_POLL_NS};
     sigset_t set = wakers();
 
     for (;;) {
-        int sig = k->stopping ? sigtimedwait(&set, NULL, &soon) : sigwaitinfo(&set, NULL);
+        int sig = keeper_next_signal(k, &set);
+        if (k->group.kills_one && ch_group_has_killed(&k->group))
+            kill(k->child, SIGKILL);
         if (sig == CH_SIG_GONE) {
             k->gone = true;
             k->orphaned = !k->asked;

@@ -119,11 +119,13 @@ static void test_limits(enum box_machine machine) {
     /* Each process is below the limit, all of them together are not. */
     w.policy.limits.memory = 100 * CH_MB;
     if (w.boxed) {
+        int64_t from = kit_ms();
         world_run("for i in 1 2 3 4 5 6; do { head -c 40000000 /dev/zero; sleep 20; } | tail & "
                   "done; wait; echo survived",
                   ",\"timeout\":60");
         assert_true(w.k.is_error);
         assert_non_null(strstr(w.k.content, "used more than 100 MB of memory together"));
+        assert_true(kit_ms() - from < 15000); /* all of them are ended, not only the largest */
     }
     /* What is shared counts once, also while processes are made. */
     world_run("python3 -c 'import os, time\nx = bytearray(80000000)\nend = time.time() + 2\n"
