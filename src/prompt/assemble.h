@@ -22,7 +22,8 @@ struct ch_layer {
     unsigned priority; /* the lowest is shortened first */
     size_t cap;        /* maximum tokens; 0: no cap of its own */
     bool compressible;
-    size_t tokens, kept; /* set by ch_assemble: tokens before and after */
+    size_t tokens, kept; /* set by ch_assemble: tokens before and after; if all layers fit, both
+                          * may be a bound instead */
     size_t at, size;     /* set by ch_assemble: place in the text, in bytes */
 };
 

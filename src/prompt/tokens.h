@@ -31,6 +31,8 @@ static inline size_t ch_tokens(struct ch_sv text) {
     return ch_tokens_as(text, CH_COUNTING_USUAL);
 }
 
+#define CH_TOKENS_A_BYTE 2 /* no text has more by ch_tokens */
+
 struct ch_gauge { /* one per model of a conversation; zeroed: unknown */
     size_t guessed, counted; /* values of the last reported request */
     double factor;           /* 0: not known yet */

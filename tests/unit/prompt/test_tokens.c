@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "base/buf.h"
 #include "base/mem.h"
 #include "prompt/tokens.h"
 
@@ -145,6 +146,26 @@ static void test_long_runs(void **state) {
     }
 }
 
+/* Short texts of every kind of character, with every lead, and bytes that are not UTF-8. */
+static void test_bound(void **state) {
+    static const char *const parts[] = {
+        "a", "A", "ab", "é", "É", "ł", "ế", "日", "か", "한", "я", "क", "ა", "7",
+        "-",  "…",  "😀",  " ",  "\n", "\xff", "'s", "QzT7", "Straße",
+    };
+    CH_BUF_AUTO text = {0};
+    (void)state;
+    for (size_t i = 0; i < CH_LEN(parts); i++)
+        for (size_t k = 0; k < CH_LEN(parts); k++)
+            for (size_t times = 0; times < 40; times++) {
+                ch_buf_clear(&text);
+                ch_buf_add_str(&text, parts[i]);
+                for (size_t t = 0; t < times; t++)
+                    ch_buf_add_str(&text, t % 2 ? parts[i] : parts[k]);
+                if (ch_tokens(ch_buf_sv(&text)) > CH_TOKENS_A_BYTE * text.n)
+                    fail_msg("%s", ch_buf_str(&text));
+            }
+}
+
 static void test_gauge(void **state) {
     struct ch_gauge g = {0};
     (void)state;
@@ -166,6 +187,7 @@ int main(void) {
         cmocka_unit_test(test_scripts),
         cmocka_unit_test(test_edges),
         cmocka_unit_test(test_long_runs),
+        cmocka_unit_test(test_bound),
         cmocka_unit_test(test_gauge),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
