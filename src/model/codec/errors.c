@@ -35,6 +35,9 @@ static const struct {
     {"billing_not_active", CH_ERR_BILLING},
     {"usage_limit_reached", CH_ERR_BILLING},
     {"usage_not_included", CH_ERR_BILLING},
+    {"insufficient_user_quota", CH_ERR_BILLING},
+    {"exceeded_current_quota_error", CH_ERR_BILLING}, /* Moonshot */
+    {"engine_overloaded_error", CH_ERR_OVERLOADED},
     {"rate_limit_exceeded", CH_ERR_RATE_LIMIT},
     {"model_not_found", CH_ERR_MODEL_NOT_FOUND},
     {"invalid_model", CH_ERR_MODEL_NOT_FOUND}, /* Mistral */
@@ -67,6 +70,20 @@ static const struct {
     {"unsupported_image_media_type", CH_ERR_FORMAT},
     {"empty_image_file", CH_ERR_FORMAT},
     {"failed_to_download_image", CH_ERR_FORMAT},
+    /* OpenRouter, in the metadata */
+    {"payment_required", CH_ERR_BILLING},
+    {"provider_overloaded", CH_ERR_OVERLOADED},
+    {"refusal", CH_ERR_REFUSED},
+    {"timeout", CH_ERR_TIMEOUT},
+    /* Alibaba, Volcengine */
+    {"Arrearage", CH_ERR_BILLING},
+    {"AllocationQuota.FreeTierOnly", CH_ERR_BILLING},
+    {"AccountOverdueError", CH_ERR_BILLING},
+    {"data_inspection_failed", CH_ERR_REFUSED},
+    {"DataInspectionFailed", CH_ERR_REFUSED},
+    {"SensitiveContentDetected", CH_ERR_REFUSED},
+    {"InputTextSensitiveContentDetected", CH_ERR_REFUSED},
+    {"OutputTextSensitiveContentDetected", CH_ERR_REFUSED},
     /* Google */
     {"UNAUTHENTICATED", CH_ERR_AUTH},
     {"PERMISSION_DENIED", CH_ERR_AUTH},
@@ -99,7 +116,11 @@ static const struct {
     {"InternalServerException", CH_ERR_SERVER},
     /* Z.ai */
     {"1113", CH_ERR_BILLING},
+    {"1304", CH_ERR_BILLING}, /* the calls of a day */
     {"1308", CH_ERR_BILLING},
+    {"1309", CH_ERR_BILLING},
+    {"1310", CH_ERR_BILLING},
+    {"1211", CH_ERR_MODEL_NOT_FOUND},
     {"1261", CH_ERR_OVERFLOW},
     {"1301", CH_ERR_REFUSED},
     {"1302", CH_ERR_RATE_LIMIT},
@@ -124,6 +145,11 @@ static const char *const billing_texts[] = {
     "insufficient balance",
     "credit balance is too low",
     "monthly usage limit",
+    "monthly spending limit",
+    "api usage limits",
+    "not enough balance",
+    "used all available credits",
+    "doesn't have any credits",
 };
 
 static const char *const rate_texts[] = {
@@ -171,6 +197,20 @@ static const char *const overflow_texts[] = {
     "current length is # while limit is #",
     "token count*exceeds the limit of #",
     "is longer than the model's context length",
+    "input tokens exceed the configured limit",
+    "`max_new_tokens` must be <= #",
+    "input length # exceeds maximum",
+    "longer than the maximum model length",
+    "context length is only #",
+    "exceeds the context length",
+    "too many input tokens. max input tokens: #",
+    "exceeded this model context window",
+    "size limit exceeded by # tokens",
+};
+
+static const char *const refused_texts[] = {
+    "content violates usage guidelines", /* xAI, with 403 */
+    "your input was flagged",            /* OpenRouter, with 403 */
 };
 
 static const char *const auth_texts[] = {
@@ -307,7 +347,7 @@ static enum ch_error_class errors_class_of(const struct ch_vendor_error *e) {
     /* Cerebras reports a too long prompt with nothing but the status. */
     if ((e->status == 400 || e->status == 413) && !e->message.n && !e->type.n && !e->code.n)
         return CH_ERR_OVERFLOW;
-    if (text_matches(e->message, "content violates usage guidelines")) /* xAI, with 403 */
+    if (MATCHES(e->message, refused_texts))
         return CH_ERR_REFUSED;
     if (e->status < 429 && MATCHES(e->message, auth_texts))
         return CH_ERR_AUTH;
@@ -369,13 +409,14 @@ static struct ch_sv errors_compact(const struct ch_json *v, struct ch_arena *a) 
     return ch_arena_sv(a, ch_utf8_cut(ch_buf_sv(&out), CHELA_ERROR_MAX));
 }
 
-/* A numeric code that is an HTTP status is used as the status. */
+/* A code that is an HTTP status is used as the status; LiteLLM writes it as a string. */
 static int status_in(const struct ch_json *error) {
     static const char *const keys[] = {"status_code", "code", "status"};
     for (size_t i = 0; i < CH_LEN(keys); i++) {
-        int64_t n = ch_json_int(ch_json_get(error, keys[i]), 0);
-        if (n >= 400 && n <= 599)
-            return (int)n;
+        struct ch_sv w = errors_word_of(ch_json_get(error, keys[i]));
+        if (w.n == 3 && (*w.p == '4' || *w.p == '5') && errors_is_digit(w.p[1]) &&
+            errors_is_digit(w.p[2]))
+            return 100 * (w.p[0] - '0') + 10 * (w.p[1] - '0') + (w.p[2] - '0');
     }
     return 0;
 }
@@ -412,6 +453,8 @@ static bool read_object(const struct ch_json *error, struct ch_arena *a,
         out->code = ch_json_str(ch_json_path(error, "details", "error_code", NULL));
     if (!out->type.n)
         out->type = ch_json_get_str(error, "status"); /* Google's error name */
+    if (!out->type.n) /* OpenRouter's own name for an error of any vendor */
+        out->type = ch_json_str(ch_json_path(error, "metadata", "error_type", NULL));
     out->status = status_in(error);
     errors_read_details(ch_json_get(error, "details"), out);
     /* OpenRouter: the upstream's own message is more useful than "Provider returned error". */
@@ -440,14 +483,26 @@ static bool read_base_resp(const struct ch_json *v, struct ch_vendor_error *out)
     return true;
 }
 
+/* The member that describes the error: "error", or the first of "errors" (Cloudflare). */
+static const struct ch_json *error_of(const struct ch_json *v) {
+    const struct ch_json *error = ch_json_get(v, "error"), *list = ch_json_get(v, "errors");
+    if (ch_json_is(error, CH_JSON_OBJECT) || ch_json_is(error, CH_JSON_STRING))
+        return error;
+    return ch_json_is(list, CH_JSON_ARRAY) ? ch_json_at(list, 0) : list;
+}
+
 bool ch_vendor_error_read(const struct ch_json *v, struct ch_arena *a,
                           struct ch_vendor_error *out) {
     *out = (struct ch_vendor_error){0};
     if (ch_json_is(v, CH_JSON_ARRAY))
         v = ch_json_at(v, 0);
-    const struct ch_json *error = ch_json_get(v, "error");
-    if (ch_json_is(error, CH_JSON_OBJECT))
-        return read_object(error, a, out);
+    const struct ch_json *error = error_of(v);
+    if (ch_json_is(error, CH_JSON_OBJECT)) {
+        read_object(error, a, out);
+        if (!out->type.n)
+            out->type = ch_json_get_str(v, "error_type");
+        return true;
+    }
     if (ch_json_is(error, CH_JSON_STRING)) {
         out->message = ch_json_str(error);
         out->code = errors_word_of(ch_json_get(v, "code"));
