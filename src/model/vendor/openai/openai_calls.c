@@ -2,11 +2,12 @@
  *
  * A fragment names its call by index. If a server omits the index, the id identifies the
  * call. If a server uses one index for all calls, a different id (or, without ids, a
- * different name) begins a new call. Ids and names may be repeated or empty; they are set
- * once. */
+ * different name) begins a new call. So does a named fragment that begins an object after a
+ * complete object. Ids and names may be repeated or empty; they are set once. */
 #include "model/vendor/openai/openai_calls.h"
 
 #include "base/utf8.h"
+#include "model/codec/encode.h"
 #include "model/message/ids.h"
 #include "json/pull.h"
 
@@ -82,6 +83,16 @@ static int openai_calls_find_call(const struct ch_openai_calls *calls, const str
     return c->index < 0 && !id && !c->name.n ? (int)calls->n - 1 : -1;
 }
 
+static struct ch_sv calls_text(const struct ch_fold *f, int at) {
+    return ch_fold_block_text(f, CH_OPENAI_CALL_KEYS + (unsigned)at);
+}
+
+/* True if a fragment for a call with complete arguments begins other arguments. */
+static bool begins_again(struct ch_sv have, const struct wire_call *c) {
+    struct ch_sv piece = ch_sv_trim(c->arguments);
+    return c->name.n && piece.n && *piece.p == '{' && ch_is_json(have, CH_JSON_OBJECT);
+}
+
 static int openai_calls_new_call(struct ch_openai_calls *calls, int64_t index) {
     if (calls->n == CH_LIMIT_CALLS_READ)
         return -1;
@@ -97,6 +108,11 @@ static int openai_calls_new_call(struct ch_openai_calls *calls, int64_t index) {
 static int openai_calls_fold_call(struct ch_openai_calls *calls, struct ch_fold *f,
                                   const struct wire_call *c, bool whole) {
     int at = whole ? -1 : openai_calls_find_call(calls, c);
+    if (at >= 0 && begins_again(calls_text(f, at), c)) {
+        if (c->id.n && ch_sv_eq(calls_text(f, at), c->arguments))
+            return CHELA_OK; /* the whole call is repeated */
+        at = -1;
+    }
     if (at < 0 && (at = openai_calls_new_call(calls, c->index)) < 0)
         return CHELA_ELIMIT;
     struct ch_openai_call *call = &calls->list[at];
@@ -104,7 +120,9 @@ static int openai_calls_fold_call(struct ch_openai_calls *calls, struct ch_fold 
     call->name = call->name ? call->name : openai_calls_hash_of(c->name);
     calls->last_key = CH_OPENAI_CALL_KEYS + (unsigned)at;
     calls->fragments++;
-    calls->sole = c->extra.n ? ch_sv(NULL, 0) : c->raw;
+    /* A template would not see where a call without an id ends. */
+    bool by_name = c->name.n && !c->id.n;
+    calls->sole = c->extra.n || by_name ? ch_sv(NULL, 0) : c->raw;
     CH_BUF_AUTO clean = {0};
     struct ch_sv arguments = c->arguments;
     if (!ch_utf8_valid(arguments)) { /* the bytes of an object were not validated yet */

@@ -484,23 +484,56 @@ static int use_choice(struct ch_decoder *d, struct choice *c) {
 
 struct chunk {
     struct choice choice; /* the choice with index 0 */
+    struct ch_sv split; /* JSON of the choices, if the reply is split into several */
     bool has_choices, has_choice, has_error;
     struct ch_sv model, usage; /* usage: JSON */
     struct ch_sv citations, results; /* JSON arrays: URLs; search results */
     struct ch_template_unread unread;
 };
 
+/* Copilot splits the replies of Claude: a choice for the text and one for each call, all
+ * without an index. */
+static bool is_rest(const struct choice *c) {
+    return !c->has_index && c->message.n;
+}
+
 static void read_choices(struct ch_pull *p, struct chunk *c) {
     struct choice other;
+    bool split = false;
     c->has_choices = ch_pull_peek(p) == '[';
+    const char *start = p->at;
     if (!ch_pull_enter(p, '['))
         return;
     while (ch_pull_item(p)) {
         struct choice *into = c->has_choice ? &other : &c->choice;
         *into = (struct choice){0};
         openai_decode_read_choice(p, into, &c->unread);
+        split |= c->has_choice && is_rest(into);
         c->has_choice |= into->index == 0;
     }
+    if (split)
+        c->split = ch_sv(start, (size_t)(p->at - start));
+}
+
+/* Fold the further choices of a reply that is split into several. */
+static int fold_rest(struct ch_decoder *d, struct ch_sv choices) {
+    CH_BUF_AUTO outer = {0};
+    CH_BUF_AUTO inner = {0};
+    struct ch_template_unread unread = {0};
+    struct ch_pull p, message;
+    int rc = CHELA_OK;
+    ch_pull_init(&p, choices, &outer);
+    ch_pull_enter(&p, '[');
+    for (int i = 0; rc == CHELA_OK && ch_pull_item(&p); i++) {
+        struct choice c = {0};
+        openai_decode_read_choice(&p, &c, &unread);
+        if (i == 0 || !is_rest(&c))
+            continue;
+        ch_pull_init(&message, c.message, &inner);
+        read_delta(&message, &c.delta);
+        rc = openai_decode_fold_delta(d, &c.delta, true);
+    }
+    return rc;
 }
 
 /* Groq puts usage and errors into the member x_groq. */
@@ -547,6 +580,8 @@ static int openai_decode_use_chunk(struct ch_decoder *d, struct ch_sv data, stru
     if (c->model.n && !ch_sv_eq(c->model, d->reply.model))
         d->reply.model = ch_arena_sv(&d->arena, c->model);
     if (c->has_choice && use_choice(d, &c->choice) < 0)
+        return ch_decode_too_large(err);
+    if (c->split.n && fold_rest(d, c->split) < 0)
         return ch_decode_too_large(err);
     openai_decode_set_usage(d, c->usage);
     replace_list(&openai_decode_state_of(d)->sources,
