@@ -1,9 +1,9 @@
 /* openai_usage.c -- see openai_usage.h.
  *
- * prompt_tokens includes cached tokens; the member for cached tokens depends on the vendor.
- * completion_tokens includes reasoning at OpenAI, but not at xAI or in front of Gemini,
- * which the total shows. More reasoning than completion tokens proves nothing, because some
- * servers count reasoning differently. */
+ * prompt_tokens includes cached tokens; the members for cached tokens, and for tokens written
+ * to the cache, depend on the vendor. completion_tokens includes reasoning at OpenAI, but not
+ * at xAI or in front of Gemini, which the total shows. More reasoning than completion tokens
+ * proves nothing, because some servers count reasoning differently. */
 #include "model/vendor/openai/openai_usage.h"
 
 #include "json/pull.h"
@@ -16,7 +16,12 @@ enum figure {
     HIT,
     CACHED_TOP,
     NUM_CACHED,
+    READ_TOP,
     WRITE,
+    CREATION,
+    CREATION_INPUT,
+    CREATED,
+    CREATION_TOP,
     REASONING,
     REASONING_TOP,
     FIGURES
@@ -32,7 +37,12 @@ static const struct {
     [HIT] = {NULL, "prompt_cache_hit_tokens"},
     [CACHED_TOP] = {NULL, "cached_tokens"},
     [NUM_CACHED] = {NULL, "num_cached_tokens"},
+    [READ_TOP] = {NULL, "cache_read_input_tokens"},
     [WRITE] = {"prompt_tokens_details", "cache_write_tokens"},
+    [CREATION] = {"prompt_tokens_details", "cache_creation_tokens"},              /* LiteLLM */
+    [CREATION_INPUT] = {"prompt_tokens_details", "cache_creation_input_tokens"}, /* Alibaba */
+    [CREATED] = {"prompt_tokens_details", "cached_creation_tokens"},             /* new-api */
+    [CREATION_TOP] = {NULL, "cache_creation_input_tokens"},
     [REASONING] = {"completion_tokens_details", "reasoning_tokens"},
     [REASONING_TOP] = {NULL, "reasoning_tokens"},
 };
@@ -83,7 +93,8 @@ static int64_t openai_usage_first_of(const int64_t figures[FIGURES], const enum 
 }
 
 struct ch_usage ch_openai_usage(struct ch_sv json, struct ch_buf *scratch) {
-    static const enum figure cached[] = {CACHED, HIT, CACHED_TOP, NUM_CACHED};
+    static const enum figure cached[] = {CACHED, HIT, CACHED_TOP, NUM_CACHED, READ_TOP};
+    static const enum figure written[] = {WRITE, CREATION, CREATION_INPUT, CREATED, CREATION_TOP};
     static const enum figure reasoning[] = {REASONING, REASONING_TOP};
     int64_t figures[FIGURES];
     for (int i = 0; i < FIGURES; i++)
@@ -94,7 +105,7 @@ struct ch_usage ch_openai_usage(struct ch_sv json, struct ch_buf *scratch) {
         .input = ch_token_count(figures[PROMPT]),
         .output = ch_token_count(figures[COMPLETION]),
         .cache_read = openai_usage_first_of(figures, cached, CH_LEN(cached)),
-        .cache_write = ch_token_count(figures[WRITE]),
+        .cache_write = openai_usage_first_of(figures, written, CH_LEN(written)),
         .reasoning = openai_usage_first_of(figures, reasoning, CH_LEN(reasoning)),
     };
     int64_t total = ch_token_count(figures[TOTAL]);
