@@ -99,6 +99,21 @@ static const char *text_or(struct reading *r, const char *key, const char *other
     return s.p ? ch_arena_str(&r->arena, s) : otherwise;
 }
 
+/* Add a message; results in several messages in a row are one message, as in sessions. */
+static int add_message(struct ch_transcript *t, struct ch_msg *m) {
+    const struct ch_msg *last = t->n ? t->msgs[t->n - 1] : NULL;
+    if (!last || m->kind != CH_MSG_RESULTS || last->kind != CH_MSG_RESULTS)
+        return ch_transcript_add(t, m);
+    size_t n = last->nblocks + m->nblocks;
+    CH_AUTOFREE struct ch_block *blocks = ch_alloc((n + 1) * sizeof(*blocks));
+    memcpy(blocks, last->blocks, last->nblocks * sizeof(*blocks));
+    memcpy(blocks + last->nblocks, m->blocks, m->nblocks * sizeof(*blocks));
+    struct ch_msg *joined = ch_msg_like(last, CH_MSG_RESULTS, blocks, n);
+    ch_msg_free(m);
+    ch_transcript_cut(t, t->n - 1);
+    return ch_transcript_add(t, joined);
+}
+
 static int read_messages(struct reading *r) {
     const struct ch_json *list = ch_json_get(r->v, "messages");
     if (!ch_json_is(list, CH_JSON_ARRAY))
@@ -107,7 +122,7 @@ static int read_messages(struct reading *r) {
         struct ch_msg *m;
         int rc = ch_msg_read(e, &m, r->err);
         if (rc == CHELA_OK)
-            rc = ch_transcript_add(&r->transcript, m);
+            rc = add_message(&r->transcript, m);
         if (rc < 0)
             return rc;
     }
