@@ -70,6 +70,7 @@ static enum ch_stop openai_decode_stop_of(struct ch_sv raw) {
         {"function_call", CH_STOP_TOOL_USE},
         {"length", CH_STOP_LENGTH},
         {"max_tokens", CH_STOP_LENGTH},
+        {"max_output_tokens", CH_STOP_LENGTH},
         {"model_length", CH_STOP_LENGTH},
         {"model_context_window_exceeded", CH_STOP_LENGTH},
         {"content_filter", CH_STOP_REFUSAL},
@@ -80,6 +81,15 @@ static enum ch_stop openai_decode_stop_of(struct ch_sv raw) {
         {"abort", CH_STOP_ERROR}, /* vLLM and SGLang: the engine was stopped or failed */
         {"unknown", CH_STOP_ERROR},
         {"insufficient_system_resource", CH_STOP_ERROR},
+        /* relays that pass on the words of other protocols */
+        {"tool_use", CH_STOP_TOOL_USE},
+        {"content_filtered", CH_STOP_REFUSAL},
+        {"guardrail_intervened", CH_STOP_REFUSAL},
+        {"MAX_TOKENS", CH_STOP_LENGTH},
+        {"SAFETY", CH_STOP_REFUSAL},
+        {"RECITATION", CH_STOP_REFUSAL},
+        {"PROHIBITED_CONTENT", CH_STOP_REFUSAL},
+        {"MALFORMED_FUNCTION_CALL", CH_STOP_ERROR},
     };
     return ch_decode_stop(stops, CH_LEN(stops), raw);
 }
