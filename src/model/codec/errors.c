@@ -211,6 +211,7 @@ static const char *const overflow_texts[] = {
 static const char *const refused_texts[] = {
     "content violates usage guidelines", /* xAI, with 403 */
     "your input was flagged",            /* OpenRouter, with 403 */
+    "blocked by content filtering",      /* Anthropic, with 400 */
 };
 
 static const char *const auth_texts[] = {
@@ -442,6 +443,12 @@ static void errors_read_details(const struct ch_json *details, struct ch_vendor_
     }
 }
 
+/* "SomeException" of "com.amazon.service#SomeException". */
+static struct ch_sv name_after_mark(struct ch_sv name) {
+    const char *mark = name.n ? memchr(name.p, '#', name.n) : NULL;
+    return mark ? ch_sv(mark + 1, (size_t)(name.p + name.n - mark - 1)) : name;
+}
+
 static bool read_object(const struct ch_json *error, struct ch_arena *a,
                         struct ch_vendor_error *out) {
     out->message = ch_json_get_str(error, "message");
@@ -453,6 +460,8 @@ static bool read_object(const struct ch_json *error, struct ch_arena *a,
         out->code = ch_json_str(ch_json_path(error, "details", "error_code", NULL));
     if (!out->type.n)
         out->type = ch_json_get_str(error, "status"); /* Google's error name */
+    if (!out->type.n)
+        out->type = name_after_mark(ch_json_get_str(error, "__type")); /* Amazon's */
     if (!out->type.n) /* OpenRouter's own name for an error of any vendor */
         out->type = ch_json_str(ch_json_path(error, "metadata", "error_type", NULL));
     out->status = status_in(error);
@@ -483,12 +492,12 @@ static bool read_base_resp(const struct ch_json *v, struct ch_vendor_error *out)
     return true;
 }
 
-/* The member that describes the error: "error", or the first of "errors" (Cloudflare). */
+/* The member that describes the error: "error" or "errors" (Cloudflare), or its first element. */
 static const struct ch_json *error_of(const struct ch_json *v) {
-    const struct ch_json *error = ch_json_get(v, "error"), *list = ch_json_get(v, "errors");
-    if (ch_json_is(error, CH_JSON_OBJECT) || ch_json_is(error, CH_JSON_STRING))
-        return error;
-    return ch_json_is(list, CH_JSON_ARRAY) ? ch_json_at(list, 0) : list;
+    const struct ch_json *error = ch_json_get(v, "error");
+    if (!error || error->type == CH_JSON_NULL)
+        error = ch_json_get(v, "errors");
+    return ch_json_is(error, CH_JSON_ARRAY) ? ch_json_at(error, 0) : error;
 }
 
 bool ch_vendor_error_read(const struct ch_json *v, struct ch_arena *a,

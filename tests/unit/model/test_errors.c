@@ -156,6 +156,8 @@ static const struct {
     /* refusals before the model was asked */
     {403, "", "403", "m requires moderation. Your input was flagged for \"violence\".",
      CH_ERR_REFUSED, false},
+    {400, "invalid_request_error", "", "Output blocked by content filtering policy", CH_ERR_REFUSED,
+     false},
     {400, "data_inspection_failed", "data_inspection_failed", "Input data is bad.", CH_ERR_REFUSED,
      false},
     {400, "", "DataInspectionFailed", "Output data is bad.", CH_ERR_REFUSED, false},
@@ -272,6 +274,9 @@ static void test_shapes(void **state) {
          "400", "m", 400},
         {"{\"error_type\":\"t\",\"error\":{\"message\":\"m\",\"code\":\"c\"}}", "t", "c", "m", 0},
         {"{\"success\":false,\"errors\":[{\"message\":\"m\",\"code\":7003}]}", "", "7003", "m", 0},
+        {"{\"error\":[\"m\"]}", "", "", "m", 0},
+        {"{\"__type\":\"com.amazon.coral#T\",\"message\":\"m\"}", "T", "", "m", 0},
+        {"{\"__type\":\"T\",\"message\":\"m\"}", "T", "", "m", 0},
         {"{\"errors\":[\"m\"]}", "", "", "m", 0},
         {"{\"errors\":{\"message\":\"m\"}}", "", "", "m", 0},
         {"{\"error\":{\"message\":\"m\",\"code\":1261}}", "", "1261", "m", 0},
