@@ -75,6 +75,7 @@ enum ch_quirk {
     CH_Q_NO_OUTPUT_SCHEMA = 1 << 24, /* no structured output */
     CH_Q_REASONS = 1 << 25,          /* a reasoning model, whatever its name */
     CH_Q_NO_REASONING = 1 << 26,     /* not a reasoning model, whatever its name */
+    CH_Q_NO_DOCUMENTS = 1 << 27,     /* text notes replace PDF documents */
 };
 
 /* The journal stores a request to make it again (agent/journal/request_record.c): a new

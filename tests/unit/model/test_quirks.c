@@ -18,7 +18,8 @@
     "\"tool_choice\":\"photo\",\"parallel\":false,\"tools\":[{\"name\":\"photo\",\"parameters\":" \
     "{\"type\":\"object\",\"properties\":{\"of\":{\"type\":\"string\"}},\"required\":[\"of\"]},"  \
     "\"strict\":true}],\"messages\":[{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\"" \
-    ":\"Look.\"},{\"type\":\"image\",\"media_type\":\"image/png\",\"data\":\"AAAA\"}]},"          \
+    ":\"Look.\"},{\"type\":\"image\",\"media_type\":\"image/png\",\"data\":\"AAAA\"},"            \
+    "{\"type\":\"document\",\"media_type\":\"application/pdf\",\"data\":\"BBBB\"}]},"              \
     "{\"role\":\"assistant\",\"api\":\"openai\",\"model\":\"gpt-5\",\"content\":[{\"type\":"      \
     "\"reasoning\",\"text\":\"hm\",\"field\":\"reasoning\"},{\"type\":\"tool_call\",\"id\":"      \
     "\"call_1\",\"name\":\"photo\",\"arguments\":{\"of\":\"a\"}}]},{\"role\":\"tool\","           \
@@ -35,6 +36,7 @@ static void encode(const struct ch_codec *codec, const char *members, struct ch_
 
 #define NAMED "\"tool_choice\":{\"type\":\"function\",\"function\":{\"name\":\"photo\"}}"
 #define IMAGE "\"image_url\":{\"url\":\"data:image/png;base64,AAAA\"}"
+#define FILE_PART "\"file_data\":\"data:application/pdf;base64,BBBB\""
 #define EFFORT "\"reasoning_effort\":\"high\""
 
 /* Without the quirk a request has `gone` and not `come`; with it, the other way
@@ -59,6 +61,7 @@ static const struct {
     {"tool_stream", NULL, "\"tool_stream\":true"},
     {"prompted", "\"tools\":", "<tool_call>"},
     {"no_images", IMAGE, "[image image/png: cannot be shown to this model]"},
+    {"no_documents", FILE_PART, "[document application/pdf: cannot be shown to this model]"},
     {"no_strict", "\"additionalProperties\":false},\"strict\":true", NULL},
     {"no_forced_choice", NAMED, "\"parallel_tool_calls\":false"},
     {"choice_word", NAMED, "\"tool_choice\":\"required\""},
@@ -172,22 +175,25 @@ static void test_who_has_what(void **state) {
         {"deepseek", "max_tokens no_developer_role string_content replay_reasoning thinking "
                      "no_strict no_output_schema "},
         {"mistral", "max_tokens no_stream_usage no_developer_role short_ids no_strict "
-                    "alternate_roles "},
-        {"xai", "max_tokens no_developer_role no_strict no_effort "},
-        {"groq", "no_developer_role "},
-        {"cerebras", "no_stream_usage no_developer_role "},
+                    "alternate_roles no_documents "},
+        {"xai", "max_tokens no_developer_role no_strict no_effort no_documents "},
+        {"groq", "no_developer_role no_documents "},
+        {"cerebras", "no_stream_usage no_developer_role no_documents "},
         {"openrouter", "max_tokens no_developer_role reasoning_object "},
-        {"together", "max_tokens no_developer_role think_tags no_strict reasoning_switch "},
-        {"fireworks", "max_tokens no_developer_role think_tags no_strict "},
+        {"together", "max_tokens no_developer_role think_tags no_strict reasoning_switch "
+                     "no_documents "},
+        {"fireworks", "max_tokens no_developer_role think_tags no_strict no_documents "},
         {"zai", "max_tokens no_developer_role thinking tool_stream no_strict no_forced_choice "
-                "no_output_schema "},
+                "no_output_schema no_documents "},
         {"moonshot", "max_tokens no_developer_role replay_reasoning thinking no_strict "
-                     "no_output_schema "},
-        {"ollama", "max_tokens no_developer_role no_tool_choice think_tags no_strict "},
-        {"vllm", "max_tokens no_developer_role template_thinking think_tags no_strict "},
+                     "no_output_schema no_documents "},
+        {"ollama", "max_tokens no_developer_role no_tool_choice think_tags no_strict "
+                   "no_documents "},
+        {"vllm", "max_tokens no_developer_role template_thinking think_tags no_strict "
+                 "no_documents "},
         {"llamacpp", "max_tokens no_developer_role template_thinking think_tags no_strict "
-                     "choice_word "},
-        {"lmstudio", "max_tokens no_developer_role think_tags no_strict choice_word "},
+                     "choice_word no_documents "},
+        {"lmstudio", "max_tokens no_developer_role think_tags no_strict choice_word no_documents "},
     };
     for (size_t i = 0; i < CH_LEN(rows); i++) {
         CH_BUF_AUTO got = {0};

@@ -59,10 +59,12 @@ static void openai_parts_write_file(struct ch_jw *w, const struct ch_block *b) {
 static bool part_as_text(const struct ch_model_request *req, const struct ch_block *b,
                          struct ch_buf *text) {
     bool url = b->flags & CH_F_URL;
+    unsigned quirks = req->endpoint->quirks;
+    bool file = b->type == CH_BLOCK_DOCUMENT && ch_sv_is(b->name, "application/pdf") && !url &&
+                !(quirks & CH_Q_NO_DOCUMENTS);
     bool sendable =
-        !(req->endpoint->quirks & CH_Q_STRING_CONTENT) &&
-        (b->type == CH_BLOCK_IMAGE || (b->type == CH_BLOCK_AUDIO && !url) ||
-         (b->type == CH_BLOCK_DOCUMENT && ch_sv_is(b->name, "application/pdf") && !url));
+        !(quirks & CH_Q_STRING_CONTENT) &&
+        (b->type == CH_BLOCK_IMAGE || (b->type == CH_BLOCK_AUDIO && !url) || file);
     if (sendable)
         return false;
     if (b->id.n)
