@@ -200,7 +200,21 @@ static void openai_encode_write_output_schema(const struct ch_model_request *req
     ch_jw_end(w, '}');
 }
 
+/* OpenRouter sets the cache marks of Claude, as Anthropic does, if it is asked to. */
+static void write_router_cache(const struct ch_model_request *req, struct ch_jw *w) {
+    if (!openai_encode_has_quirk(req, CH_Q_REASONING_OBJECT) ||
+        openai_encode_has_quirk(req, CH_Q_NO_CACHE_MARKS) || req->cache == CH_CACHE_OFF ||
+        !ch_sv_starts(req->model, "anthropic/"))
+        return;
+    ch_jw_kbegin(w, "cache_control", '{');
+    ch_jw_kcstr(w, "type", "ephemeral");
+    if (req->cache == CH_CACHE_LONG)
+        ch_jw_kcstr(w, "ttl", "1h");
+    ch_jw_end(w, '}');
+}
+
 static void openai_encode_write_cache(const struct ch_model_request *req, struct ch_jw *w) {
+    write_router_cache(req, w);
     if (!openai_encode_is_plain(req) || req->cache == CH_CACHE_OFF)
         return;
     if (req->cache_key.n)
