@@ -32,15 +32,29 @@ static bool openai_encode_is_plain(const struct ch_model_request *req) {
 
 /* --- reasoning models reject some parameters and accept others */
 
+/* Mistral's own service, judged by the quirks: only some models take an effort, and no other
+ * than "none" and "high". */
+static bool is_mistral(const struct ch_model_request *req) {
+    return openai_encode_has_quirk(req, CH_Q_ID9);
+}
+
+static bool takes_effort(const struct ch_model_request *req) {
+    if (openai_encode_is_plain(req))
+        return ch_gpt_request_reasons(req);
+    if (is_mistral(req) && !ch_sv_starts(req->model, "mistral-small") &&
+        !ch_sv_starts(req->model, "mistral-medium"))
+        return openai_encode_has_quirk(req, CH_Q_REASONS);
+    return !openai_encode_has_quirk(req, CH_Q_NO_REASONING);
+}
+
 static void write_effort(const struct ch_model_request *req, struct ch_jw *w) {
     static const char *const efforts[] = {
         [CH_EFFORT_LOW] = "low", [CH_EFFORT_MEDIUM] = "medium", [CH_EFFORT_HIGH] = "high"};
     bool off = req->effort == CH_EFFORT_OFF;
-    if (openai_encode_is_plain(req) ? !ch_gpt_request_reasons(req)
-                                    : openai_encode_has_quirk(req, CH_Q_NO_REASONING))
+    if (!takes_effort(req))
         return;
     const char *least = openai_encode_is_plain(req) ? ch_gpt_least_effort(req->model) : "none";
-    const char *effort = off ? least : efforts[req->effort];
+    const char *effort = off ? least : is_mistral(req) ? "high" : efforts[req->effort];
     if (!openai_encode_has_quirk(req, CH_Q_REASONING_OBJECT)) {
         ch_jw_kcstr(w, "reasoning_effort", effort);
         return;
