@@ -18,20 +18,24 @@ struct wire_call {
     struct ch_sv extra; /* JSON */
 };
 
-/* Read {"name","arguments"}; a custom tool has "input". */
+/* Read {"name","arguments"}; a custom tool has "input". Snowflake sends both forms, one of them
+ * empty. */
 static void read_function(struct ch_pull *p, struct wire_call *c) {
-    struct ch_sv key;
+    struct ch_sv key, text = CH_SV(""), raw;
     if (!ch_pull_enter(p, '{'))
         return;
     while (ch_pull_key(p, &key)) {
-        if (ch_sv_is(key, "name"))
-            ch_pull_str(p, &c->name);
-        else if (!ch_sv_is(key, "arguments") && !ch_sv_is(key, "input"))
+        if (ch_sv_is(key, "name")) {
+            if (ch_pull_str(p, &text) && text.n)
+                c->name = text;
+        } else if (!ch_sv_is(key, "arguments") && !ch_sv_is(key, "input")) {
             ch_pull_skip(p);
-        else if (ch_pull_peek(p) == '{') /* an object instead of a string */
+        } else if (ch_pull_peek(p) == '{') { /* an object instead of a string */
             ch_pull_raw(p, &c->arguments);
-        else
-            ch_pull_str_raw(p, &c->arguments, &c->raw);
+        } else if (ch_pull_str_raw(p, &text, &raw) && text.n) {
+            c->arguments = text;
+            c->raw = raw;
+        }
     }
 }
 
