@@ -70,6 +70,7 @@
 #define CH_LIMIT_INBOUND_BODY (32 * CH_MB) /* body of a request to the server */
 #define CH_LIMIT_INBOUND_AHEAD (64 * CH_KB) /* pipelined data before the previous answer is sent */
 #define CH_LIMIT_INBOUND_HEAD_MS 10000    /* time to receive all headers */
+#define CH_LIMIT_INBOUND_LAST_MS 1000     /* the same, when the server is told to end */
 #define CH_LIMIT_INBOUND_BODY_MS 60000    /* time to receive the whole body */
 #define CH_LIMIT_INBOUND_IDLE_MS 60000    /* time between two requests */
 #define CH_LIMIT_CLIENTS 50000            /* connections to the server */

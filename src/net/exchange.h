@@ -21,6 +21,7 @@ struct ch_server {
     } listener;
     uv_poll_t shared; /* the listening socket of all workers; watched in the turn of this one */
     int shared_fd;    /* owned; -1: none */
+    bool lent;        /* the listening socket is another program's, which keeps it open */
     size_t turn_clients; /* at the beginning of the turn */
     unsigned turn_left;  /* connections that this turn may still accept */
     uint64_t accepted;   /* connections, in all turns */
@@ -50,7 +51,8 @@ enum ch_standing { CH_CLIENT_APART, CH_CLIENT_UNKNOWN, CH_CLIENT_BUSY };
 /* What a protocol does with a connection. */
 struct ch_client_ops {
     void (*drop)(struct ch_client *c);  /* close silently; the owner is not notified */
-    void (*drain)(struct ch_client *c); /* the server accepts no new requests */
+    void (*drain)(struct ch_client *c); /* the server accepts no new connections */
+    bool (*asks)(const struct ch_client *c); /* a request comes, or may come; NULL: never */
 };
 
 /* A connection. A protocol's own struct has this as its first member. */
@@ -108,6 +110,10 @@ struct ch_exchange {
     void (*on_bytes)(struct ch_exchange *x, struct ch_sv bytes, void *user);
     void *on_bytes_user;
 };
+
+/* --- server.c, for carriers */
+/* Has the client sent bytes that were not read yet? Its request may be among them. */
+bool ch_client_has_unread(const struct ch_client *c);
 
 /* --- exchange.c, for carriers */
 void ch_exchange_init(struct ch_exchange *x, struct ch_client *c, const struct ch_carrier *carrier);

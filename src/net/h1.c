@@ -338,7 +338,8 @@ static void h1_feed(struct h1 *h, struct ch_sv bytes) {
     struct ch_exchange *x = &h->x;
     size_t taken;
     while (bytes.n && !x->left && (x->phase == CH_READ_HEAD || x->phase == CH_READ_BODY)) {
-        if (x->phase == CH_READ_HEAD && !ch_exchange_has_begun(x))
+        if (x->phase == CH_READ_HEAD && !ch_exchange_has_begun(x) &&
+            !h->client.server->draining)
             ch_exchange_wait(x, CH_LIMIT_INBOUND_HEAD_MS);
         struct ch_inbound *in = ch_exchange_begin(x);
         enum ch_inbound_state state = ch_inbound_feed(in, bytes, &taken);
@@ -411,14 +412,25 @@ static void h1_on_closed(struct ch_wire *w) {
 
 /* --- creating and accepting */
 
+/* A client between two requests knows that the server may close the connection; one with a new
+ * connection expects an answer. */
 static void h1_drain(struct ch_client *c) {
     struct h1 *h = of_client(c);
-    if (h->x.phase == CH_READ_HEAD && !ch_exchange_has_begun(&h->x))
+    if (h->x.phase != CH_READ_HEAD)
+        return;
+    if (h->spoken && !ch_exchange_has_begun(&h->x) && !ch_client_has_unread(c))
         h1_drop_client(c);
+    else
+        ch_exchange_wait(&h->x, CH_LIMIT_INBOUND_LAST_MS);
+}
+
+static bool h1_asks(const struct ch_client *c) {
+    return CH_CONTAINER(c, const struct h1, client)->x.phase < CH_ANSWER;
 }
 
 struct ch_client *ch_h1_new(struct ch_server *s) {
-    static const struct ch_client_ops ops = {.drop = h1_drop_client, .drain = h1_drain};
+    static const struct ch_client_ops ops = {
+        .drop = h1_drop_client, .drain = h1_drain, .asks = h1_asks};
     static const struct ch_carrier carrier = {
         .respond = h1_respond,
         .stream = h1_stream,

@@ -60,8 +60,7 @@ void ch_exchange_trust(struct ch_exchange *x) {
         client_stand(x->client, CH_CLIENT_APART);
 }
 
-/* Has the client sent bytes that were not read yet? Its request may be among them. */
-static bool has_unread(const struct ch_client *c) {
+bool ch_client_has_unread(const struct ch_client *c) {
     uv_os_fd_t fd;
     int n = 0;
     return uv_fileno((const uv_handle_t *)&c->wire.tcp, &fd) == 0 && ioctl(fd, FIONREAD, &n) == 0 &&
@@ -78,7 +77,7 @@ bool ch_server_admit(struct ch_client *c) {
         struct ch_client *other = CH_CONTAINER(k, struct ch_client, among);
         if (other == c || memcmp(other->network, c->network, sizeof(c->network)) != 0)
             continue;
-        oldest = oldest || other->served || has_unread(other) ? oldest : other;
+        oldest = oldest || other->served || ch_client_has_unread(other) ? oldest : other;
         n++;
     }
     if (n < CH_LIMIT_CLIENTS_ADDRESS)
@@ -101,7 +100,7 @@ static struct ch_client *one_too_many(const struct ch_server *s, const unsigned 
         if (c->trusted || memcmp(c->network, network, sizeof(c->network)) != 0)
             continue;
         n++;
-        if (!oldest && !has_unread(c))
+        if (!oldest && !ch_client_has_unread(c))
             oldest = c;
     }
     return n > CH_LIMIT_CLIENTS_ADDRESS ? oldest : NULL;
@@ -112,7 +111,7 @@ static struct ch_client *one_too_many(const struct ch_server *s, const unsigned 
 static struct ch_client *oldest_unknown(const struct ch_server *s) {
     for (CH_LIST_EACH(k, &s->unknown)) {
         struct ch_client *c = CH_CONTAINER(k, struct ch_client, among);
-        if (!has_unread(c))
+        if (!ch_client_has_unread(c))
             return c;
     }
     return s->nclients > s->room ? CH_LIST_FIRST(&s->unknown, struct ch_client, among) : NULL;
@@ -453,11 +452,11 @@ int ch_server_new(struct ch_loop *loop, const struct ch_server_opts *opts, struc
                   struct chela_error *err) {
     struct sockaddr_storage address = {0};
     const char *plus = strchr(opts->listen, '+');
-    int shared = plus ? handed_down(plus, "+", '\0') : -1;
+    int lent = plus ? handed_down(plus, "+" FD, '\0') : handed_down(opts->listen, FD, '\0');
+    int shared = !plus ? -1 : lent >= 0 ? lent : handed_down(plus, "+", '\0');
     int passed = !plus || shared >= 0 ? handed_down(opts->listen, "pipe:", '+') : -1;
-    int rc = passed < 0 && handed_down(opts->listen, FD, '\0') < 0
-                 ? server_read_address(opts->listen, &address, err)
-                 : 0;
+    bool bound = passed >= 0 || (!plus && lent >= 0);
+    int rc = bound ? 0 : server_read_address(opts->listen, &address, err);
     if (rc < 0)
         return rc;
     struct ch_server *s = ch_alloc(sizeof(*s));
@@ -470,6 +469,7 @@ int ch_server_new(struct ch_loop *loop, const struct ch_server_opts *opts, struc
     ch_list_init(&s->busy);
     s->handles = 1;
     s->shared_fd = -1;
+    s->lent = lent >= 0;
     rc = passed < 0 ? begin_listening(s, &address, err) : begin_receiving(s, passed, shared, err);
     s->listener.stream.data = s;
     if (rc < 0)
@@ -508,8 +508,34 @@ static void close_listener(struct ch_server *s) {
     }
 }
 
+/* To the client these connections exist: it may have sent a request already, and would not know
+ * whether the request was accepted. Connections of a lent socket wait for the next process. */
+static void server_accept_rest(struct ch_server *s) {
+    uv_os_fd_t listener = s->shared_fd;
+    int fd;
+    if (s->lent || uv_is_closing((uv_handle_t *)&s->listener) ||
+        (s->listener.stream.type == UV_TCP &&
+         uv_fileno((const uv_handle_t *)&s->listener, &listener) < 0) || listener < 0)
+        return;
+    for (int i = 0; i <= BACKLOG; i++)
+        if ((fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0)
+            server_take_connection(s, fd, false);
+        else if (errno != ECONNABORTED && errno != EINTR)
+            return;
+}
+
+bool ch_server_asked(const struct ch_server *s) {
+    for (CH_LIST_EACH(k, &s->clients)) {
+        const struct ch_client *c = CH_CONTAINER(k, struct ch_client, link);
+        if (c->ops->asks && c->ops->asks(c))
+            return true;
+    }
+    return false;
+}
+
 void ch_server_drain(struct ch_server *s) {
     s->draining = true;
+    server_accept_rest(s);
     close_listener(s);
     struct ch_link *k = s->clients.head.next, *next;
     for (; k != &s->clients.head; k = next) {

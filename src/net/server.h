@@ -37,7 +37,8 @@ struct ch_server_opts {
      * marks a connection of ch_server_pass. "pipe:3+4": also an inherited
      * listening socket, which becomes the server's. The server accepts its
      * connections after a byte of value 2 without a connection, until the
-     * server sends the byte 't'. */
+     * server sends the byte 't'. "pipe:3+fd:4": another program keeps that
+     * socket open, as it does with "fd:3". */
     const char *listen;
     _Atomic uint64_t *taken; /* counts connections; may be NULL; borrowed */
     const char *module_path; /* see io/module.h; may be NULL; borrowed */
@@ -67,9 +68,13 @@ bool ch_server_pass(struct ch_server *s, unsigned char to, int fd);
 const char *ch_server_address(const struct ch_server *s);
 /* Use TLS for new connections; takes over the reference. NULL: no TLS. */
 void ch_server_identify(struct ch_server *s, struct ch_identity *id);
-/* Accept no new connections. Answers in progress continue, and each connection
- * is closed after its answer. */
+/* Accept no new connections. Those that wait in the listening socket are accepted, unless another
+ * program keeps the socket open. Answers in progress continue, and each connection is closed after
+ * its answer. A new connection may still send a request, within CH_LIMIT_INBOUND_LAST_MS. */
 void ch_server_drain(struct ch_server *s);
+/* True if a client sends a request, or may send one after ch_server_drain. HTTP/1.1 only: other
+ * clients learn which of their requests were not accepted. */
+bool ch_server_asked(const struct ch_server *s);
 size_t ch_server_clients(const struct ch_server *s);
 /* Close all connections; no callback after this. The loop must run once more. */
 void ch_server_close(struct ch_server *s);

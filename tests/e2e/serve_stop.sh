@@ -169,6 +169,36 @@ same "what was taken is not sent again" 1 "$(grep -c '^POST /open-apis/im/v1/mes
 same "with the key that it had" 1 "$(grep '/om_1/reply ' "$tmp/lark/calls" | grep -o '"uuid":"[^"]*"' | sort -u | wc -l)"
 same "so people see each once" 3 "$(wc -l <"$tmp/lark/sent")"
 
+# --- connections that it has not accepted yet, and requests that it has not read
+ask() { # KEY: a message; the connection is the descriptor $asked
+    local body="{\"text\":\"hello\"}" host=${gateway#http://}
+    exec {asked}<>"/dev/tcp/${host%:*}/${host#*:}"
+    printf 'POST /api/sessions/%s/messages HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s' \
+        "$1" "$host" "$token" "${#body}" "$body" >&"$asked"
+}
+is_gone() { ! kill -0 "$gateway_pid" 2>/dev/null; }
+for n in 1 2; do
+    configure 10
+    serve --workers $n
+    all="$gateway_pid $(workers | xargs)" asks=() heard=
+    # shellcheck disable=SC2086
+    kill -STOP $all
+    for i in {1..6}; do ask "waits$n-$i" && asks+=("$asked"); done
+    kill -TERM "$gateway_pid"
+    # shellcheck disable=SC2086
+    kill -CONT $all
+    for asked in "${asks[@]}"; do
+        read -r -t 20 first <&"$asked"
+        heard+=" ${first:9:3}"
+        exec {asked}<&-
+    done
+    same "$n process: a message that waits at the end is accepted" " 202 202 202 202 202 202" "$heard"
+    check "$n process: and it ends" eventually is_gone
+    serve
+    for i in {1..6}; do check "$n process: message $i is answered at the next start" eventually answered "waits$n-$i" hello; done
+    stop_serving
+done
+
 # --- nobody reads its log any more
 mkfifo "$tmp/pipe"
 rm -f "$tmp/serve.pid" "$tmp/status"

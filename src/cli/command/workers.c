@@ -115,7 +115,9 @@ static void worker_begin(struct crew *c, size_t i, int socket, pid_t parent, str
     close(c->signals);
     *me = (struct ch_worker){
         .number = i + 1, .of = c->opts->n, .parent = socket, .board = c->board};
-    snprintf(me->listen, sizeof(me->listen), "pipe:%d+%d", socket, c->listener);
+    bool lent = c->opts->listen && strncmp(c->opts->listen, "fd:", 3) == 0;
+    snprintf(me->listen, sizeof(me->listen), "pipe:%d+%s%d", socket, lent ? "fd:" : "",
+             c->listener);
     pthread_sigmask(SIG_SETMASK, &c->before, NULL);
     free(c->all);
     chela_free(c->address);

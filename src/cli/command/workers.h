@@ -25,7 +25,7 @@ struct ch_workers_opts {
 struct ch_worker {
     size_t number, of; /* number 0: not a worker */
     int parent;        /* socket to the parent */
-    char listen[16];   /* the same socket, for the gateway */
+    char listen[32];   /* the same socket, for the gateway */
     void *board;       /* chela_gateway_opts.board */
 };
 

@@ -89,7 +89,8 @@ static bool gateway_is_busy(const chela_gateway *gw) {
     for (CH_LIST_EACH(k, &gw->requests))
         if (!CH_CONTAINER(k, struct ch_request, link)->streams)
             return true;
-    return ch_lanes_busy(gw) || ch_outbox_is_sending(gw->rt) || ch_mcp_api_busy(gw->mcp);
+    return (gw->server && ch_server_asked(gw->server)) || ch_lanes_busy(gw) ||
+           ch_outbox_is_sending(gw->rt) || ch_mcp_api_busy(gw->mcp);
 }
 
 /* Repeats until the gateway is idle or the time is up. */

@@ -541,6 +541,74 @@ static void test_turns(void **state) {
     guests_end(&w);
 }
 
+/* The head of the answer to a request that was sent before the server began to drain. */
+static bool drained(struct guests *w, int fd) {
+    guests_work(w);
+    return guests_heard(fd, "200 OK");
+}
+
+/* A server that drains answers connections that it has not accepted yet, and requests that it has
+ * not read yet. A client with a new connection may send its request for a second. */
+static void test_drain(void **state) {
+    (void)state;
+    static const char request[] = "GET /x HTTP/1.1\r\nHost: a\r\n\r\n";
+    struct guests w;
+    CH_BUF_AUTO got = {0};
+    bool ended;
+    guests_begin(&w, NULL);
+    int kept = guests_dial(&w), idle = guests_dial(&w), accepted = guests_dial(&w);
+    say(kept, request);
+    say(idle, request);
+    assert_true(drained(&w, kept) && guests_heard(idle, "200 OK"));
+    int waits = guests_dial(&w), late = guests_dial(&w), silent = guests_dial(&w);
+    say(kept, request);
+    say(accepted, request);
+    say(waits, request);
+    ch_server_drain(w.server);
+    assert_true(drained(&w, kept) && guests_heard(accepted, "200 OK"));
+    assert_true(guests_heard(waits, "200 OK"));
+    guests_hear(idle, &got, &ended);
+    assert_true(ended);
+    assert_true(ch_server_asked(w.server));
+    say(late, request);
+    assert_true(drained(&w, late));
+    guests_later(&w, CH_LIMIT_INBOUND_LAST_MS + 1);
+    guests_hear(silent, &got, &ended);
+    assert_true(ended);
+    assert_false(ch_server_asked(w.server));
+    go((int[]){kept, idle, accepted, waits, late, silent}, 6);
+    guests_end(&w);
+}
+
+/* The same with a shared listening socket, unless another program keeps it open. */
+static void drain_shared(const char *form, bool answered) {
+    struct guests w;
+    struct chela_error err = {0};
+    char name[32], *address;
+    int ends[2], listener;
+    guests_begin(&w, NULL);
+    ch_server_close(w.server);
+    assert_int_equal(ch_server_listen("127.0.0.1:0", &listener, &address, &err), 0);
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+    snprintf(name, sizeof(name), form, ends[1], dup(listener));
+    struct ch_server_opts opts = w.opts;
+    opts.listen = name;
+    assert_int_equal(ch_server_new(w.loop, &opts, &w.server, &err), 0);
+    int fd = join(address, "GET /x HTTP/1.1\r\nHost: a\r\n\r\n");
+    guests_work(&w);
+    ch_server_drain(w.server);
+    assert_int_equal(drained(&w, fd), answered);
+    go((int[]){fd, ends[0], listener}, 3);
+    ch_free(address);
+    guests_end(&w);
+}
+
+static void test_drain_shared(void **state) {
+    (void)state;
+    drain_shared("pipe:%d+%d", true);
+    drain_shared("pipe:%d+fd:%d", false);
+}
+
 static void test_addresses(void **state) {
     (void)state;
     static const char *const bad[] = {"",        "8787",     ":8787",          "localhost",
@@ -684,6 +752,7 @@ int main(void) {
         cmocka_unit_test(test_handed_down),
         cmocka_unit_test(test_passed_on),
         cmocka_unit_test(test_relayed), cmocka_unit_test(test_turns),
+        cmocka_unit_test(test_drain), cmocka_unit_test(test_drain_shared),
         cmocka_unit_test(test_unread_answers), cmocka_unit_test(test_slow_page),
         cmocka_unit_test(test_unknown_bodies),
         cmocka_unit_test(test_addresses),
