@@ -97,7 +97,7 @@ static void admission_told(struct ch_delivery *d, enum ch_delivery_stage stage, 
     if (stage == CH_DELIVERY_FAILED || stage == CH_DELIVERY_REFUSED ||
         stage == CH_DELIVERY_DUPLICATE) /* its effect may precede the records of a tail */
         admission_release_outer(req);
-    req->unknown = stage == CH_DELIVERY_FAILED;
+    ch_admission_note(req, stage, err);
     if (stage == CH_DELIVERY_FAILED)
         ch_request_fail(req, 503, "store_error", "the request cannot be stored: %s", err->message);
     else if (stage == CH_DELIVERY_REFUSED)
@@ -113,14 +113,42 @@ static void admission_on_disconnect(struct ch_request *req) {
     admission_release_outer(req);
 }
 
+bool ch_admission_stops(const struct ch_request *req, const struct ch_delivery_kind *kind,
+                        const char *key, struct chela_error *err) {
+    const struct ch_lane *lane = ch_lane_find(req->gw, ch_sv_str(key));
+    /* Only a run in progress is controlled while the gateway drains (delivery.c). */
+    if (!req->gw->draining || (kind->turn == CH_TURN_CONTROLS && lane && lane->running))
+        return false;
+    ch_fail(err, CHELA_EOVERLOAD, "the gateway is stopping");
+    return true;
+}
+
+void ch_admission_waits(struct ch_request *req, const struct ch_delivery *d,
+                        struct chela_error *err) {
+    ch_request_add_header(req, "X-Should-Retry", "false"); /* it would be a second message */
+    if (!req->gw->draining) {
+        ch_fail(err, CHELA_EBUSY, "session '%s' is busy; the message waits", d->key);
+        return;
+    }
+    req->unknown = true; /* with its key, a repeated request gets the answer of the next process */
+    ch_fail(err, CHELA_EOVERLOAD, "the gateway is stopping; session '%s' has the message", d->key);
+}
+
+/* A budget refuses a message before the store is asked, which may have the message of the first
+ * request. */
+void ch_admission_note(struct ch_request *req, enum ch_delivery_stage stage,
+                       const struct chela_error *err) {
+    req->unknown = stage == CH_DELIVERY_FAILED ||
+                   (req->repeats && stage == CH_DELIVERY_REFUSED && err->code == CHELA_EBUDGET);
+}
+
 void ch_admission_begin(struct ch_request *req, const struct ch_delivery_kind *kind,
                         const char *key, const char *agent, const struct ch_buf *data,
                         ch_admitted_fn *admitted) {
-    const struct ch_lane *lane = ch_lane_find(req->gw, ch_sv_str(key));
-    /* Only a run in progress is controlled while the gateway drains (delivery.c). */
-    if (req->gw->draining && kind->turn == CH_TURN_CONTROLS && !(lane && lane->running)) {
+    struct chela_error err = {0};
+    if (kind->turn == CH_TURN_CONTROLS && ch_admission_stops(req, kind, key, &err)) {
         admission_release_outer(req);
-        ch_request_fail(req, 503, NULL, "the gateway is stopping");
+        ch_request_fail_with(req, &err);
         return;
     }
     struct admission *a = ch_alloc(sizeof(*a));

@@ -22,4 +22,15 @@ void ch_admission_begin(struct ch_request *req, const struct ch_delivery_kind *k
                         const char *key, const char *agent, const struct ch_buf *data,
                         ch_admitted_fn *admitted);
 
+/* For a client that waits for the answer of a run. True: the gateway drains, so this process would
+ * not take the event up; fills err. Nothing is stored, and the client may repeat the request. */
+bool ch_admission_stops(const struct ch_request *req, const struct ch_delivery_kind *kind,
+                        const char *key, struct chela_error *err);
+/* The same for an event that is stored, and that waits: why the request gets no answer. */
+void ch_admission_waits(struct ch_request *req, const struct ch_delivery *d,
+                        struct chela_error *err);
+/* Sets req->unknown at a stage after CH_DELIVERY_ACCEPTED. */
+void ch_admission_note(struct ch_request *req, enum ch_delivery_stage stage,
+                       const struct chela_error *err);
+
 #endif

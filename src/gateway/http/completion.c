@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/random_id.h"
 #include "base/log.h"
+#include "gateway/http/admission.h"
 #include "gateway/http/openai.h"
 #include "gateway/lane/client_history.h"
 #include "gateway/lane/client_input.h"
@@ -182,7 +183,7 @@ static void completion_told(struct ch_delivery *d, enum ch_delivery_stage stage,
         return;
     ch_delivery_leave(d);
     r->delivery = NULL;
-    r->request->unknown = stage == CH_DELIVERY_FAILED;
+    ch_admission_note(r->request, stage, err);
     if (stage == CH_DELIVERY_DUPLICATE)
         l = ch_client_input_find_run(d);
     if (l) {
@@ -201,7 +202,7 @@ static void completion_told(struct ch_delivery *d, enum ch_delivery_stage stage,
         ch_fail(&why, CHELA_EBUSY, "the request was accepted before: session '%s' has the answer",
                 d->key);
     if (!why.code)
-        ch_fail(&why, CHELA_EBUSY, "session '%s' is busy; the message waits", d->key);
+        ch_admission_waits(r->request, d, &why);
     completion_refuse(r, &why);
 }
 
@@ -215,7 +216,8 @@ static void completion_admit(struct ch_completion *r) {
         ch_client_input_of_history(r->session, &r->history, &w, &err);
     ch_client_input_write_context(&data, r->request, r->watcher.tail != NULL);
     r->lane = NULL; /* the lane that takes the event up may be another one */
-    if (!kind) {
+    if (!kind ||
+        (!r->watcher.tail && ch_admission_stops(r->request, kind, r->session, &err))) {
         completion_refuse(r, &err);
         return;
     }

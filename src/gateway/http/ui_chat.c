@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/random_id.h"
+#include "gateway/http/admission.h"
 #include "gateway/http/client_tools.h"
 #include "gateway/http/ui_stream.h"
 #include "gateway/lane/client_history.h"
@@ -181,7 +182,7 @@ static void ui_chat_told(struct ch_delivery *d, enum ch_delivery_stage stage, st
         return;
     ch_delivery_leave(d);
     c->delivery = NULL;
-    c->request->unknown = stage == CH_DELIVERY_FAILED;
+    ch_admission_note(c->request, stage, err);
     if (stage == CH_DELIVERY_DUPLICATE)
         l = ch_client_input_find_run(d);
     if (l) {
@@ -199,7 +200,7 @@ static void ui_chat_told(struct ch_delivery *d, enum ch_delivery_stage stage, st
         ch_fail(&why, CHELA_EBUSY, "the request was accepted before: chat '%s' has the answer",
                 d->key);
     if (!why.code)
-        ch_fail(&why, CHELA_EBUSY, "chat '%s' is busy; the message waits", d->key);
+        ch_admission_waits(c->request, d, &why);
     ui_chat_refuse(c, &why);
 }
 
@@ -214,13 +215,13 @@ static void ui_chat_admit(struct ui_chat *c) {
         ui_chat_write_approvals(c, &out);
     }
     ch_client_input_write_context(&data, c->request, c->stream != NULL);
-    if (rc < 0) {
+    const struct ch_delivery_kind *kind = answers ? &ch_client_answers : &ch_client_turn;
+    if (rc < 0 || (!c->stream && ch_admission_stops(c->request, kind, c->key, &err))) {
         ui_chat_refuse(c, &err);
         return;
     }
-    c->delivery = ch_client_input_accept(c->request->gw,
-                                         answers ? &ch_client_answers : &ch_client_turn, c->key,
-                                         c->agent, &data, c->request->event, ui_chat_told, c);
+    c->delivery = ch_client_input_accept(c->request->gw, kind, c->key, c->agent, &data,
+                                         c->request->event, ui_chat_told, c);
     c->delivery->lane_opts = &c->opts;
 }
 

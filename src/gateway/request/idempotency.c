@@ -202,6 +202,7 @@ static void run_handler(struct ch_idempotent *e, bool repeats) {
     req->idempotent = e;
     req->event = ch_arena_str(&req->arena, ch_buf_sv(&e->event));
     req->repeats = repeats;
+    req->unknown = repeats; /* until the store has said whether it has the event */
     ch_timer_start(e->gw->rt->loop, &e->timer, BEAT_MS, idempotent_on_beat);
     e->run(req);
 }
