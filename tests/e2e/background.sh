@@ -45,7 +45,7 @@ check "says where the log is" [ -f "$log_file" ]
 same "the log is the user's alone" 600 "$(stat -c %a "$log_file")"
 chela sessions list --json
 same "is listed as running" running "$(jq -r --arg k "$session" '.[] | select(.key == $k).status' "$out")"
-(sleep 0.3 && touch "$space/go") &
+(for _ in {1..400}; do grep -q 'I begin' "$err" && break; sleep 0.05; done; touch "$space/go") &
 chela attach "$session"
 same "attach: exit code of the run" 0 $status
 check "attach: the answer" grep -q '^ended$' "$out"

@@ -192,10 +192,11 @@ tell ann 'ship it'
 two_cards="[.[] | select(.template == \"ask.schema\")] | length == 2"
 check "another question" eventually_shows shown is_true "$two_cards"
 track=$(shown | jq -r '[.[] | select(.template == "ask.schema")][-1].id')
-lock_store 1.5
+lock_store
 (press boss allow-once "$track"; echo "$code" >"$tmp/pressed") &
 sleep 1
 check "a press is not acknowledged before its decision is stored" test ! -e "$tmp/pressed"
+unlock_store
 check "then it is" eventually grep -qx 200 "$tmp/pressed"
 
 # --- answers as cards

@@ -218,8 +218,12 @@ tells "and gets the answer" '.choices[0].message.content' 'after a while'
 same "to one message" 1 "$(inbound j)"
 
 # --- a client that tries again during the run of another message
-curl -sS -m 1 -H "Authorization: Bearer $token" -H 'Content-Type: application/json' -H 'Idempotency-Key: k18' -H 'X-Chela-Session: o' \
-    --data-binary '{"model":"coder","messages":[{"role":"user","content":"slowly"}]}' "$gateway/v1/chat/completions" >/dev/null 2>&1
+curl -sS -m 20 -H "Authorization: Bearer $token" -H 'Content-Type: application/json' -H 'Idempotency-Key: k18' -H 'X-Chela-Session: o' \
+    --data-binary '{"model":"coder","messages":[{"role":"user","content":"slowly"}]}' "$gateway/v1/chat/completions" >/dev/null 2>&1 &
+curl_pid=$!
+eventually status_is o running
+kill $curl_pid
+wait $curl_pid 2>/dev/null
 eventually status_is o idle
 post /api/sessions/o/messages '{"text":"slowly"}'
 answers "another message" 202

@@ -152,10 +152,11 @@ check "who may not decide is told" eventually grep -q '^chat.postEphemeral .*Onl
 press UOWN C1 chela-once "$approval" "$ts"
 sleep 0.3
 check "nor elsewhere" test ! -e "$space/deployed"
-lock_store 1.5
+lock_store
 (press UOWN D1 chela-once "$approval" "$ts"; echo "$code" >"$tmp/pressed") &
 sleep 1
 check "a press is not acknowledged before its decision is stored" test ! -e "$tmp/pressed"
+unlock_store
 check "an owner may" says 'it said: deployed it'
 check "the press is acknowledged" eventually grep -qx 200 "$tmp/pressed"
 check "the question shows it" eventually grep -q '^chat.update .*Allowed once by UOWN' "$tmp/slack/posts"

@@ -120,15 +120,19 @@ eventually_shows() {
     return 1
 }
 
-# lock_store SECONDS: nobody can write to the SQLite store of the gateway, in the background.
+# lock_store [SECONDS]: nobody can write to the SQLite store of the gateway, in the background, for that
+# time or until unlock_store.
 lock_store() {
     rm -f "$tmp/locked"
     {
         printf '.timeout 5000\nBEGIN IMMEDIATE;\n.shell touch "%s"\n' "$tmp/locked"
-        sleep "$1"
+        until [ -e "$tmp/locked" ]; do sleep 0.01; done
+        if [ $# = 1 ]; then sleep "$1"; fi
+        while [ $# = 0 ] && [ -e "$tmp/locked" ]; do sleep 0.01; done
     } | sqlite3 "$space/chela.db" &
     until [ -e "$tmp/locked" ]; do sleep 0.01; done
 }
+unlock_store() { rm "$tmp/locked"; }
 
 status_is() { # KEY STATUS: of a session
     call GET "/api/sessions/$1"
