@@ -137,8 +137,8 @@ struct ch_mcp_incoming {
 };
 
 enum ch_mcp_verb { CH_MCP_CALL, CH_MCP_READ, CH_MCP_GET, CH_MCP_COMPLETE, CH_MCP_LIST,
-                   CH_MCP_TASK_GET, CH_MCP_TASK_RESULT, CH_MCP_TASK_CANCEL, CH_MCP_SKILL_LIST,
-                   CH_MCP_SKILL_GET };
+                   CH_MCP_TASK_GET, CH_MCP_TASK_RESULT, CH_MCP_TASK_UPDATE, CH_MCP_TASK_CANCEL,
+                   CH_MCP_SKILL_LIST, CH_MCP_SKILL_GET };
 
 /* The state of a task: a call that continues after its request was answered. */
 struct ch_mcp_task {

@@ -429,6 +429,27 @@ static void answer_result(chela_mcp_call *call) {
     call_free(call);
 }
 
+/* Before a task is cancelled its state is read: the end of a task is final. */
+static bool cancel_reads_state(const chela_mcp_call *call) {
+    return call->verb == CH_MCP_TASK_CANCEL && call->task.id &&
+           !(call->item->flags & CHELA_MCP_ON_LOOP);
+}
+
+static void cancel_task(chela_mcp_call *call) {
+    if (strcmp(call->task.status, "working") == 0) {
+        ch_mcp_item_unref(call->item);
+        call->item = call->server->task_cancel;
+        call->item->refs++;
+        call_run(call);
+    } else if (call->modern) {
+        answer_result(call);
+    } else {
+        ch_mcp_refuse(call->c, CH_TAKE(call->r), call->stream, CH_RPC_INVALID_PARAMS,
+                      ch_sv(NULL, 0), "the task has ended: %s", call->task.status);
+        call_free(call);
+    }
+}
+
 static void call_fail(chela_mcp_call *call, const char *text) {
     ch_mcp_result_clear(call);
     chela_mcp_result_error(call, "%s", text);
@@ -446,7 +467,9 @@ static void conclude(chela_mcp_call *call) {
     }
     if (call->rc < 0 && !call->failed)
         chela_mcp_result_error(call, "%s", chela_error_text(call->rc));
-    if (call->failed)
+    if (cancel_reads_state(call))
+        cancel_task(call);
+    else if (call->failed)
         answer_result(call);
     else if (call->missing)
         answer_missing(call);
@@ -544,11 +567,14 @@ void chela_mcp_call_finish(chela_mcp_call *call) {
 
 /* --- beginning */
 
+bool ch_mcp_knows_tasks(const struct ch_mcp_incoming *in) {
+    return ch_json_path(in->capabilities, "extensions", CH_MCP_TASKS, NULL) != NULL;
+}
+
 /* Requests of 2026-07-28 state that the client knows tasks; older ones ask for a task. */
 static bool client_wants_task(const struct ch_mcp_incoming *in) {
-    return in->modern
-               ? ch_json_path(in->capabilities, "extensions", CH_MCP_TASKS, NULL) != NULL
-               : ch_json_is(ch_json_get(in->params, "task"), CH_JSON_OBJECT);
+    return in->modern ? ch_mcp_knows_tasks(in)
+                      : ch_json_is(ch_json_get(in->params, "task"), CH_JSON_OBJECT);
 }
 
 /* The digest of the request that a state belongs to. */

@@ -6,6 +6,8 @@
 /* Start the function of an item. arguments: JSON object. */
 void ch_mcp_call_start(const struct ch_mcp_incoming *in, struct ch_mcp_item *item,
                        enum ch_mcp_verb verb, struct ch_sv name, struct ch_sv arguments);
+/* The client declared the extension for tasks, as since 2026-07-28. */
+bool ch_mcp_knows_tasks(const struct ch_mcp_incoming *in);
 /* Call `list` of a template, at once; appends a JSON array of entries. */
 void ch_mcp_call_list(const struct ch_mcp_incoming *in, struct ch_mcp_item *item,
                       struct ch_buf *out);

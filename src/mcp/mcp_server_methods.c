@@ -369,8 +369,13 @@ static void methods_task_result(const struct ch_mcp_incoming *in) {
     task_start(in, in->c->server->task, CH_MCP_TASK_RESULT);
 }
 
+/* No task asks for input. */
+static void methods_task_update(const struct ch_mcp_incoming *in) {
+    task_start(in, in->c->server->task, CH_MCP_TASK_UPDATE);
+}
+
 static void methods_task_cancel(const struct ch_mcp_incoming *in) {
-    task_start(in, in->c->server->task_cancel, CH_MCP_TASK_CANCEL);
+    task_start(in, in->c->server->task, CH_MCP_TASK_CANCEL);
 }
 
 /* --- skills */
@@ -604,7 +609,7 @@ static const struct {
     {"tasks/get", BOTH, TASKS, methods_task_get},
     {"tasks/result", LEGACY, TASKS, methods_task_result},
     {"tasks/cancel", BOTH, TASKS, methods_task_cancel},
-    {"tasks/update", MODERN, TASKS, reply_empty}, /* no task asks for input */
+    {"tasks/update", MODERN, TASKS, methods_task_update},
 };
 
 static bool is_offered(const chela_mcp_server *s, int kind) {
@@ -616,12 +621,21 @@ static bool is_offered(const chela_mcp_server *s, int kind) {
            (kind == CH_MCP_RESOURCE && !ch_list_empty(&s->items[CH_MCP_TEMPLATE]));
 }
 
+static void refuse_tasks(const struct ch_mcp_incoming *in) {
+    ch_mcp_refuse(in->c, in->r, in->c->stream, CH_MCP_MISSING_CAPABILITY,
+                  CH_SV("{\"requiredCapabilities\":{\"extensions\":{\"" CH_MCP_TASKS "\":{}}}}"),
+                  "the request needs the client capability %s", CH_MCP_TASKS);
+}
+
 void ch_mcp_dispatch(const struct ch_mcp_incoming *in) {
     for (size_t i = 0; i < CH_LEN(methods); i++)
         if (ch_sv_is(in->method, methods[i].name) &&
             (methods[i].eras & (in->modern ? MODERN : LEGACY)) &&
             is_offered(in->c->server, methods[i].kind)) {
-            methods[i].fn(in);
+            if (methods[i].kind == TASKS && in->modern && !ch_mcp_knows_tasks(in))
+                refuse_tasks(in);
+            else
+                methods[i].fn(in);
             return;
         }
     ch_mcp_refuse(in->c, in->r, in->c->stream, CH_RPC_NO_METHOD, ch_sv(NULL, 0),

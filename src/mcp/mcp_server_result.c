@@ -204,9 +204,10 @@ static void write_tool(chela_mcp_call *call, struct ch_jw *w) {
 
 static void write_state(const chela_mcp_call *call, struct ch_jw *w) {
     const struct ch_mcp_task *t = &call->task;
+    bool fails = call->failed && !call->modern; /* since 2026-07-28 a tool error is a result */
 
     ch_jw_kcstr(w, "taskId", t->id);
-    ch_jw_kcstr(w, "status", t->status);
+    ch_jw_kcstr(w, "status", fails && strcmp(t->status, "completed") == 0 ? "failed" : t->status);
     if (t->message)
         ch_jw_kcstr(w, "statusMessage", t->message);
     ch_jw_ktime(w, "createdAt", t->created);
@@ -320,6 +321,13 @@ static void write_body(chela_mcp_call *call, struct ch_jw *w) {
         break;
     case CH_MCP_TASK_RESULT:
         write_tool(call, w);
+        ch_jw_kbegin(w, "_meta", '{');
+        ch_jw_kbegin(w, CH_MCP_META "related-task", '{');
+        ch_jw_kcstr(w, "taskId", call->name);
+        ch_jw_end(w, '}');
+        ch_jw_end(w, '}');
+        break;
+    case CH_MCP_TASK_UPDATE:
         break;
     case CH_MCP_TASK_CANCEL: /* a client of 2026-07-28 gets an empty answer */
         if (!call->modern)

@@ -15,6 +15,7 @@ rules:
   - { when: { user: "^write", after: none }, call: { tool: exec, args: { command: "touch made" } } }
   - { when: { user: "^read", after: none }, call: { tool: read, args: { file_path: note } } }
   - { when: { user: "^fail" }, fail: { status: 400 } }
+  - { when: { user: "^stall" }, say: "half of an answer", stall_after: 2 }
   - { when: { after: any }, say: "seen: {{result}}" }
   - { when: { user: "again" }, say: "a second time" }
   - { say: "hello" }
@@ -52,7 +53,10 @@ ask() {
 tool() { # NAME ARGUMENTS
     ask tools/call "$1" "\"name\":\"$1\",\"arguments\":$2"
 }
-task() { caps='{"extensions":{"io.modelcontextprotocol/tasks":{}}}' ask tasks/get "$1" "\"taskId\":\"$1\""; }
+on_task() { # METHOD ID [MEMBERS]
+    caps='{"extensions":{"io.modelcontextprotocol/tasks":{}}}' ask "$1" "$2" "\"taskId\":\"$2\"${3:+,$3}"
+}
+task() { on_task tasks/get "$1"; }
 task_is() { task "$1" && [ "$(jq -r .result.status "$out")" = "$2" ]; }
 legacy() { # JSON [CURL-FLAG...]
     local body=$1
@@ -165,10 +169,31 @@ legacy '{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"ask_code
 tells "a call with progress" '.result.content[0].text | contains("the note")' true
 legacy '{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"ask_coder","arguments":{"message":"hi","session":"old"},"task":{}}}' "${s[@]}"
 tells "a task" .result.task.taskId old
-legacy '{"jsonrpc":"2.0","id":4,"method":"tasks/result","params":{"taskId":"old"}}' "${s[@]}"
+old_task() { # METHOD ID
+    legacy "{\"jsonrpc\":\"2.0\",\"id\":4,\"method\":\"tasks/$1\",\"params\":{\"taskId\":\"$2\"}}" "${s[@]}"
+}
+old_task_is() { old_task get "$1" && [ "$(jq -r .result.status "$out")" = "$2" ]; }
+old_task result old
 tells "the result of the task" '.result.content[0].text' hello
-legacy '{"jsonrpc":"2.0","id":5,"method":"tasks/get","params":{"taskId":"old"}}' "${s[@]}"
+tells "which names its task" '.result._meta["io.modelcontextprotocol/related-task"].taskId' old
+old_task get old
 tells "its state" .result.status completed
+old_task cancel old
+tells "a task that has ended cannot be cancelled" .error.code -32602
+old_task cancel nobody
+tells "nor one that is unknown" .error.code -32602
+for how in fail stall; do
+    legacy "{\"jsonrpc\":\"2.0\",\"id\":5,\"method\":\"tools/call\",\"params\":{\"name\":\"ask_coder\",\"arguments\":{\"message\":\"$how\",\"session\":\"old-$how\"},\"task\":{}}}" "${s[@]}"
+    tells "a task, $how" .result.task.status working
+done
+check "a tool error is a failed task" eventually old_task_is old-fail failed
+old_task result old-fail
+tells "whose result is the error" '.result | [.isError, (.content[0].text | contains("HTTP 400"))] | all' true
+old_task cancel old-stall
+tells "cancelled" .result.status cancelled
+check "it stays cancelled" eventually old_task_is old-stall cancelled
+old_task result old-stall
+tells "half of an answer is no result" '.result | [.isError, has("structuredContent")] | map(tostring) | join(" ")' 'true false'
 call DELETE /mcp "${s[@]}"
 answers "the session is ended" 200
 legacy '{"jsonrpc":"2.0","id":6,"method":"tools/list"}' "${s[@]}"
@@ -179,16 +204,33 @@ caps='{"extensions":{"io.modelcontextprotocol/tasks":{}}}' tool ask_coder '{"mes
 tells "a task" '.result | .resultType + " " + .taskId + " " + .status' 'task three working'
 check "it ends" eventually task_is three completed
 tells "with the answer" '.result.result.content[0].text' hello
-task nobody
-tells "an unknown task" .error.code -32602
+for method in get update cancel; do
+    on_task tasks/$method nobody '"inputResponses":{}'
+    tells "$method: an unknown task" .error.code -32602
+    ask tasks/$method three '"taskId":"three","inputResponses":{}'
+    tells "$method: a client that does not know tasks" '.error | "\(.code) \(.data.requiredCapabilities.extensions | keys[0])"' '-32021 io.modelcontextprotocol/tasks'
+done
+for method in update cancel; do
+    on_task tasks/$method three '"inputResponses":{}'
+    tells "$method: a task that has ended" '.result | [.resultType, has("taskId")] | map(tostring) | join(" ")' 'complete false'
+done
+check "which changes nothing" task_is three completed
+caps='{"extensions":{"io.modelcontextprotocol/tasks":{}}}' tool ask_coder '{"message":"fail","session":"failed"}'
+check "a tool error is a completed task" eventually task_is failed completed
+tells "with the error" '.result.result | [.isError, (.content[0].text | contains("HTTP 400"))] | all' true
 caps='{"extensions":{"io.modelcontextprotocol/tasks":{}}}' tool ask_coder '{"message":"write it","session":"four"}'
 check "a task that waits for a person" eventually task_is four working
-caps='{"extensions":{"io.modelcontextprotocol/tasks":{}}}' ask tasks/cancel four '"taskId":"four"'
+on_task tasks/cancel four
 answers "cancel" 200
+check "a task that was cancelled" eventually task_is four cancelled
+tells "has no result" '.result | has("result")' false
+caps='{"extensions":{"io.modelcontextprotocol/tasks":{}}}' tool ask_coder '{"message":"stall","session":"stalled"}'
+on_task tasks/cancel stalled
+check "also one with half of an answer" eventually task_is stalled cancelled
 caps='{"extensions":{"io.modelcontextprotocol/tasks":{}}}' tool ask_coder '{"message":"write it","session":"five"}'
 check "another one" eventually status_is mcp:five paused
 lock_store 1.5
-caps='{"extensions":{"io.modelcontextprotocol/tasks":{}}}' ask tasks/cancel five '"taskId":"five"'
+on_task tasks/cancel five
 kill -9 "$gateway_pid"
 wait "$gateway_pid" 2>/dev/null
 serve

@@ -9,6 +9,7 @@
 #include "base/random_id.h"
 #include "gateway/lane/client_input.h"
 #include "gateway/lane/lane.h"
+#include "gateway/lane/record_events.h"
 #include "gateway/lane/tail.h"
 #include "mcp/mcp_server_agent.h"
 #include "store/store.h"
@@ -321,23 +322,43 @@ static int look_at_event(const struct chela_store_item *i, void *user) {
     return 1;
 }
 
-/* The result of a run that has ended, from the transcript of its session. */
-static void set_result(chela_mcp_call *call, const char *id, const char *shown) {
-    CH_ARENA_AUTO arena = {0};
-    const struct ch_json *session, *last = NULL;
-    struct ch_sv text = CH_SV("");
+/* The end of a session's last run. */
+struct task_end {
+    struct ch_record_events state;
+    struct ch_record_batch *batch; /* with the event; NULL: no run has ended */
+    const struct chela_event *event;
+};
 
-    if (ch_json_parse(&arena, ch_sv_str(shown), CH_JSON_REPLACE, &session, NULL, NULL) < 0)
-        return;
-    for (CH_JSON_EACH(m, ch_json_get(session, "transcript")))
-        last = m;
-    for (CH_JSON_EACH(b, ch_json_get(last, "content")))
-        if (ch_sv_is(ch_json_get_str(b, "type"), "text"))
-            text = ch_json_get_str(b, "text");
-    if (ch_sv_is(ch_json_get_str(last, "role"), "assistant"))
-        ch_mcp_ask_outcome(call, id, CHELA_STATUS_DONE, CHELA_REASON_COMPLETED, text);
-    else
+static int look_at_record(const struct chela_store_record *r, void *user) {
+    struct task_end *end = user;
+    struct ch_record_batch *b = ch_record_events_read(&end->state, r);
+
+    if (b && b->n && b->events[b->n - 1].type == CHELA_EV_RUN_END) {
+        ch_record_batch_free(end->batch);
+        end->event = &b->events[b->n - 1];
+        end->batch = b;
+    } else {
+        ch_record_batch_free(b);
+    }
+    return 0;
+}
+
+static void task_set_result(chela_mcp_call *call, struct ch_mcp_task *task,
+                            const struct chela_event *ev) {
+    if (!ev) {
         chela_mcp_result_error(call, "the run ended without an answer");
+        return;
+    }
+    if (ev->end.status == CHELA_STATUS_CANCELLED) {
+        task->status = "cancelled";
+        chela_mcp_result_error(call, "the task was cancelled");
+        return;
+    }
+    if (ev->end.error.n)
+        chela_mcp_result_error(call, "%.*s", (int)ev->end.error.n, ev->end.error.p);
+    else
+        ch_mcp_ask_outcome(call, task->id, ev->end.status, ev->end.reason,
+                           ch_sv(ev->end.text.p, ev->end.text.n));
 }
 
 /* Runs on a separate thread. */
@@ -346,7 +367,7 @@ static int task_get(chela_mcp_call *call, void *user) {
     const char *id = chela_mcp_call_argument(call, "taskId");
     CH_AUTOFREE char *key = session_key(chela_mcp_call_principal(call), id);
     struct task_look look = {.key = key, .task = {.id = id}};
-    char *shown = NULL;
+    struct task_end end = {0};
 
     if (!ch_mcp_is_session_id(id))
         return chela_mcp_result_not_found(call);
@@ -354,15 +375,16 @@ static int task_get(chela_mcp_call *call, void *user) {
     if (rc == 0 || rc == CHELA_ENOENT)
         rc = chela_store_items(gw->store, CHELA_STORE_INBOX, look_at_event, &look, NULL);
     if (rc == 0 && look.over)
-        rc = chela_store_show(gw->store, key, &shown, NULL);
+        rc = chela_store_records(gw->store, key, 0, look_at_record, &end, NULL);
+    if (rc == 0 && look.over)
+        task_set_result(call, &look.task, end.event);
+    ch_record_batch_free(end.batch);
+    ch_record_events_release(&end.state);
     if (rc < 0)
         return rc;
     if (!look.found)
         return chela_mcp_result_not_found(call);
     ch_mcp_call_task(call, &look.task);
-    if (shown)
-        set_result(call, id, shown);
-    chela_free(shown);
     return 0;
 }
 
@@ -380,7 +402,8 @@ static void task_on_cancel_stored(struct ch_delivery *d, enum ch_delivery_stage 
         asking_fail(a, err);
         return;
     }
-    ch_mcp_call_task(a->call, &(struct ch_mcp_task){a->id, "cancelled", NULL, now, now});
+    ch_mcp_call_task(a->call, &(struct ch_mcp_task){a->id, "cancelled", NULL,
+                                                    a->call->task.created, now});
     asking_finish(a);
 }
 

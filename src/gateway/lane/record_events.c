@@ -63,6 +63,8 @@ void ch_record_events_release(struct ch_record_events *s) {
 }
 
 void ch_record_batch_free(struct ch_record_batch *b) {
+    if (!b)
+        return;
     ch_list_del(&b->link);
     ch_arena_release(&b->arena);
     ch_free(b);
