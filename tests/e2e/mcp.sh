@@ -33,6 +33,11 @@ same "era: legacy: no probe" 0 "$(grep -c server/discover "$state/s/calls.log")"
 serve legacy 'era: modern'
 call echo --args '{"text":"hi"}'
 exits "era: modern: an older server is refused" 1
+serve legacy
+call page
+same "the text of an embedded resource" "the first page" "$(cat "$out")"
+call figure
+same "a result that is structured only" '{"n":42}' "$(cat "$out")"
 
 # --- the listing
 serve modern

@@ -351,8 +351,10 @@ static int mcp_skills(struct mcp *m) {
 
 static int mcp_print_content(const char *item, size_t n, void *out) {
     char *type = chela_json_get(item, n, "/type", NULL);
-    char *text = chela_json_get(item, n, "/text", NULL); /* may be "null" */
-    if (type && strcmp(type, "text") == 0 && text)
+    bool holds = type && strcmp(type, "resource") == 0;
+    const char *at = holds ? "/resource/text" : "/text";
+    char *text = chela_json_get(item, n, at, NULL); /* may be "null" */
+    if (text && (holds || (type && strcmp(type, "text") == 0)))
         fprintf(out, "%s\n", text);
     else
         fprintf(out, "[%s]\n", type ? type : "?");
@@ -373,6 +375,10 @@ static int mcp_print_result(struct mcp *m, const char *result) {
     }
     ch_draft_init(&d);
     ch_chat_mcp_each(result, "/content", mcp_print_content, d.f);
+    char *structured = mcp_field(result, strlen(result), "/structuredContent");
+    if (structured && ftell(d.f) == 0)
+        fprintf(d.f, "%s\n", structured);
+    chela_free(structured);
     ch_draft_finish(&d);
     if (ok)
         ch_console_print(&m->console, d.p, d.n);

@@ -277,6 +277,10 @@ def call(request):
     elif name == "picture":
         png = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
         reply({"content": [{"type": "text", "text": "see"}, {"type": "image", "data": png, "mimeType": "image/png"}, {"type": "resource_link", "uri": "file:///etc/passwd", "name": "secrets"}]})
+    elif name == "page": # not listed
+        reply({"content": [{"type": "resource", "resource": {"uri": "page://one", "text": "the first page"}}]})
+    elif name == "figure": # not listed
+        reply({"content": [], "structuredContent": {"n": 42}})
     elif name == "env":
         text(json.dumps(dict(os.environ)))
     else:
