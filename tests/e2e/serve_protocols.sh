@@ -249,6 +249,18 @@ call GET "/v1/responses/$response"
 answers "one that is not to be stored" 404
 ask '"input":[{"role":"user","content":"x"},{"type":"item_reference","id":"msg_unknown"}]'
 answers "an unknown item" 400
+for stream in false true; do
+    ask "\"input\":\"x\",\"previous_response_id\":\"resp_unknown\",\"stream\":$stream"
+    answers "an unknown response, streamed $stream" 400
+    tells "has the code by which clients send the whole, streamed $stream" '.error | .code + " " + .type' 'previous_response_not_found invalid_request_error'
+done
+ask '"input":"hello","instructions":"Be kind.","temperature":0.5,"max_output_tokens":99,"tool_choice":"none","tools":[{"type":"function","name":"get_place"}]'
+tells "a response repeats its request" '[.instructions, .temperature, .top_p, .max_output_tokens, .tool_choice, .tools[].name] | tostring' \
+    '["Be kind.",0.5,null,99,"none","get_place"]'
+call GET "/v1/responses/$(jq -r .id "$out")"
+tells "also when it is fetched" '[.tool_choice, .tools[].name] | join(" ")' "none get_place"
+ask '"input":"hello"'
+tells "or says what was absent" '[has("instructions"), has("temperature"), has("top_p"), .tool_choice, .tools] | tostring' '[true,true,true,"auto",[]]'
 ask '"input":"hello"'
 reference=$(jq -r .output[0].id "$out")
 many() { # COUNT: references to one item

@@ -235,11 +235,6 @@ static int input_previous(struct input *in, struct ch_sv id) {
     const struct ch_json *list = NULL;
     if (!id.n)
         return 0;
-    if (!items.p)
-        return ch_fail(in->err, CHELA_EINVAL,
-                       "there is no response '%.*s', or it is no longer remembered: post the "
-                       "history, or use the header X-Chela-Session",
-                       CH_SV_FMT(id));
     int rc = ch_json_parse(arena, ch_sv_str(ch_arena_printf(arena, "[%.*s]", CH_SV_FMT(items))),
                            CH_JSON_STRICT, &list, NULL, in->err);
     for (CH_JSON_EACH(item, list))

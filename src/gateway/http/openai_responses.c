@@ -45,6 +45,28 @@ static struct openai_response *openai_response_of(struct ch_completion *r) {
 
 /* --- writing */
 
+/* Members of the request; the protocol requires most of them, so null stands for an absent one. */
+static void write_given(struct ch_jw *w, const struct ch_json *request) {
+    static const char *const names[] = {"instructions", "temperature", "top_p",
+                                        "max_output_tokens", "previous_response_id"};
+    const struct ch_json *tools = ch_json_get(request, "tools"),
+                         *choice = ch_json_get(request, "tool_choice");
+    for (size_t i = 0; i < CH_LEN(names); i++) {
+        ch_jw_key(w, names[i]);
+        ch_jw_value(w, ch_json_get(request, names[i]));
+    }
+    ch_jw_key(w, "tools");
+    if (ch_json_is(tools, CH_JSON_ARRAY))
+        ch_jw_value(w, tools);
+    else
+        ch_jw_raw(w, CH_SV("[]"));
+    ch_jw_key(w, "tool_choice");
+    if (choice && !ch_json_is(choice, CH_JSON_NULL))
+        ch_jw_value(w, choice);
+    else
+        ch_jw_raw(w, CH_SV("\"auto\""));
+}
+
 /* status: in_progress, completed, incomplete or failed; end: NULL before RUN_END. */
 static void write_response(const struct openai_response *r, struct ch_jw *w, const char *status,
                            const struct chela_event *end, const struct ch_buf *output) {
@@ -78,8 +100,7 @@ static void write_response(const struct openai_response *r, struct ch_jw *w, con
     ch_jw_kcstr(w, "model", r->r.agent);
     ch_jw_kraw(w, "output", ch_buf_sv(&items));
     ch_jw_kbool(w, "parallel_tool_calls", !r->r.opts.patch.one_call);
-    ch_jw_key(w, "previous_response_id");
-    ch_jw_value(w, ch_json_get(request, "previous_response_id"));
+    write_given(w, request);
     ch_jw_kbool(w, "store", r->store);
     ch_jw_kbool(w, "background", r->background);
     if (r->conversation.n) {
@@ -88,8 +109,6 @@ static void write_response(const struct openai_response *r, struct ch_jw *w, con
         ch_jw_kstr(w, "id", r->conversation);
         ch_jw_end(w, '}');
     }
-    ch_jw_kraw(w, "tools", CH_SV("[]"));
-    ch_jw_kcstr(w, "tool_choice", "auto");
     ch_jw_key(w, "metadata");
     if (ch_json_is(metadata, CH_JSON_OBJECT))
         ch_jw_value(w, metadata);
@@ -591,8 +610,15 @@ static void openai_response_begin(struct ch_request *req, struct ch_store_lookup
                                                  .reasoned = openai_response_on_reasoned,
                                                  .end = openai_response_on_end,
                                                  .release = openai_response_release};
+    struct ch_sv previous = ch_json_get_str(req->json, "previous_response_id");
     (void)l;
-    ch_completion_begin(req, &ops);
+    if (previous.n && !ch_response_store_items(req->gw, previous).p)
+        ch_request_fail(req, 400, "previous_response_not_found",
+                        "there is no response '%.*s', or it is no longer remembered: post the "
+                        "history, or use the header X-Chela-Session",
+                        CH_SV_FMT(previous));
+    else
+        ch_completion_begin(req, &ops);
 }
 
 static void openai_response_fetch(struct ch_request *req) {
