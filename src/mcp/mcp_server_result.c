@@ -210,6 +210,8 @@ static void write_state(const chela_mcp_call *call, struct ch_jw *w) {
     ch_jw_kcstr(w, "status", fails && strcmp(t->status, "completed") == 0 ? "failed" : t->status);
     if (t->message)
         ch_jw_kcstr(w, "statusMessage", t->message);
+    else if (fails)
+        ch_jw_kstr(w, "statusMessage", ch_buf_sv(&call->error));
     ch_jw_ktime(w, "createdAt", t->created);
     ch_jw_ktime(w, "lastUpdatedAt", t->updated);
     ch_jw_kcstr(w, call->modern ? "ttlMs" : "ttl", NULL);

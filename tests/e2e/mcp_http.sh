@@ -187,6 +187,7 @@ for how in fail stall; do
     tells "a task, $how" .result.task.status working
 done
 check "a tool error is a failed task" eventually old_task_is old-fail failed
+tells "which says why" '.result.statusMessage | contains("HTTP 400")' true
 old_task result old-fail
 tells "whose result is the error" '.result | [.isError, (.content[0].text | contains("HTTP 400"))] | all' true
 old_task cancel old-stall

@@ -94,7 +94,7 @@ for (const revision of ['2025-11-25', '2026-07-28']) {
 const work = join(scratch, 'work');
 mkdirSync(work);
 writeFileSync(join(work, 'note'), 'the note\n');
-writeFileSync(join(work, 'rules.yaml'), 'rules:\n  - { say: "hello" }\n');
+writeFileSync(join(work, 'rules.yaml'), 'rules:\n  - { when: { user: "stall" }, say: "half of it", stall_after: 1 }\n  - { say: "hello" }\n');
 writeFileSync(join(work, 'chela.yaml'), `agents:\n  list:\n    - { id: coder, model: "scripted/${work}/rules.yaml" }\n`);
 const env = { PATH: process.env.PATH, HOME: scratch, CHELA_TEST: process.env.CHELA_TEST ?? '', CHELA_TEST_RUN: process.env.CHELA_TEST_RUN ?? '' };
 const pipe = { command: join(build, 'chela'), args: ['mcp', 'serve', '--config', 'chela.yaml'], cwd: work, env };
@@ -177,6 +177,28 @@ for (const [name, [make, Http, Stdio]] of Object.entries(kinds)) {
     await c.close();
   });
 }
+
+await check('sdk 1.32.2: tasks of the gateway', async () => {
+  const c = new OldClient(about);
+  await c.connect(new OldHttp(new URL(gate.url), { requestInit: { headers: { Authorization: `Bearer ${token}` } } }));
+  const { tasks } = c.experimental;
+  // Calls the agent as a task; resolves to its last state and the result or error.
+  const work = async (message, created = () => {}) => {
+    let state, last;
+    for await (const m of tasks.callToolStream({ name: 'ask_coder', arguments: { message } }, undefined, { task: {} })) {
+      if (m.type === 'taskCreated') created(m.task.taskId);
+      state = m.task?.status ?? state;
+      last = m.result ? text(m.result) : m.error?.message;
+    }
+    return [state, last];
+  };
+  same(await work('hi'), ['completed', 'hello'], 'an answer');
+  let id;
+  const [state, error] = await work('stall', (taskId) => { id = taskId; setTimeout(() => tasks.cancelTask(taskId), 200); });
+  same([state, error.includes('cancelled')], ['cancelled', true], 'a task that is cancelled');
+  same(await tasks.cancelTask(id).catch((e) => e.code), -32602, 'its end is final');
+  await c.close();
+});
 
 await gate.close();
 await server.close();
