@@ -13,6 +13,7 @@ rules:
   - { when: { after: none, user: "patch" }, call: { tool: apply_patch, args: { input: "*** Begin" } } }
   - { when: { after: none, user: "spaced" }, call: { tool: mcp__box__put, args: { n: 1 } } }
   - { when: { after: none, user: "where" }, say: "Let me look.", call: { tool: get_place, args: { near: "me" } } }
+  - { when: { after: none, user: "cached" }, say: "yes", usage: { input: 60, output: 1, cache_read: 20, cache_write: 30 } }
   - { when: { after: none, user: "limit" }, fail: { status: 429, message: "slow down" } }
   - { when: { after: none, user: "busy" }, fail: { status: 529, message: "overloaded" } }
   - { when: { after: none, user: "add" }, say: "Let me add.", call: { tool: calculate, args: { expression: "2+40" } } }
@@ -405,6 +406,16 @@ chat '"messages":[{"role":"user","content":"limit"}]'
 answers "chat: a rate limit" 429
 chat '"messages":[{"role":"user","content":"busy"}]'
 answers "chat: an overload" 503
+
+# --- the clients count the tokens that were written to a cache
+for stream in false true; do
+    chat "\"messages\":[{\"role\":\"user\",\"content\":\"cached\"}],\"stream\":$stream,\"stream_options\":{\"include_usage\":true}"
+    usage=$(if $stream; then chunks | jq -c '.usage // empty'; else jq -c .usage "$out"; fi)
+    same "chat: cached tokens, streamed $stream" "20 30" "$(jq -r '.prompt_tokens_details | "\(.cached_tokens) \(.cache_write_tokens)"' <<<"$usage")"
+    ask "\"input\":\"cached\",\"stream\":$stream"
+    usage=$(if $stream; then chunks | jq -c 'select(.type == "response.completed").response.usage'; else jq -c .usage "$out"; fi)
+    same "responses: cached tokens, streamed $stream" "20 30" "$(jq -r '.input_tokens_details | "\(.cached_tokens) \(.cache_write_tokens)"' <<<"$usage")"
+done
 
 # --- the clients show the id of a response in their errors, and the log has it
 has_id() { # HEADER

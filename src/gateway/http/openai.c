@@ -274,13 +274,6 @@ static void usage_key(struct ch_jw *w, const char *kind, const char *rest) {
     ch_jw_key(w, key);
 }
 
-static void usage_details(struct ch_jw *w, const char *kind, const char *name, int64_t n) {
-    usage_key(w, kind, "_tokens_details");
-    ch_jw_begin(w, '{');
-    ch_jw_kint(w, name, n);
-    ch_jw_end(w, '}');
-}
-
 void ch_openai_write_usage(struct ch_jw *w, const char *in, const char *out,
                            const struct chela_usage *u) {
     ch_jw_key(w, "usage");
@@ -290,7 +283,14 @@ void ch_openai_write_usage(struct ch_jw *w, const char *in, const char *out,
     usage_key(w, out, "_tokens");
     ch_jw_int(w, u->output);
     ch_jw_kint(w, "total_tokens", u->input + u->output);
-    usage_details(w, in, "cached_tokens", u->cache_read);
-    usage_details(w, out, "reasoning_tokens", u->reasoning);
+    usage_key(w, in, "_tokens_details");
+    ch_jw_begin(w, '{');
+    ch_jw_kint(w, "cached_tokens", u->cache_read);
+    ch_jw_kint(w, "cache_write_tokens", u->cache_write);
+    ch_jw_end(w, '}');
+    usage_key(w, out, "_tokens_details");
+    ch_jw_begin(w, '{');
+    ch_jw_kint(w, "reasoning_tokens", u->reasoning);
+    ch_jw_end(w, '}');
     ch_jw_end(w, '}');
 }
