@@ -694,6 +694,23 @@ static bool is_untouched(const struct ch_special *now, const struct ch_repositor
     return before->cut && lstat(now->path, &st) == 0 && !is_at_or_after(&st.st_ctim, since);
 }
 
+static bool is_above_any(struct ch_sv path, const char *const *list) {
+    for (; list && *list; list++)
+        if (strncmp(*list, path.p, path.n) == 0 && (*list)[path.n] == '/')
+            return true;
+    return false;
+}
+
+/* True if the command could not write the file. A directory above such a file is not set aside
+ * as a whole, but its other entries are judged. */
+static bool is_kept(const struct ch_special *one, const struct ch_repositories *before) {
+    if (before->hidden && is_below_any(one->path, before->hidden))
+        return true;
+    if (before->kept && !before->loose && !one->linked && is_below_any(one->path, before->kept))
+        return true;
+    return is_above_any(ch_sv_str(one->path), before->hidden);
+}
+
 /* A new directory is set aside as a whole. */
 static void judge_specials(struct holder *h, const struct timespec *since) {
     struct ch_sv aside = {0};
@@ -704,7 +721,7 @@ static void judge_specials(struct holder *h, const struct timespec *since) {
         if (aside.n && path.n > aside.n && path.p[aside.n] == '/' &&
             memcmp(path.p, aside.p, aside.n) == 0)
             continue;
-        if (is_untouched(one, h->before, since))
+        if (is_kept(one, h->before) || is_untouched(one, h->before, since))
             continue;
         const char *slash = strrchr(one->path, '/');
         const char *dir = ch_arena_str(h->arena, ch_sv(one->path, (size_t)(slash - one->path)));
@@ -737,10 +754,8 @@ static void judge_repository(struct holder *h, const char *path, const struct ti
 void ch_repositories_hold(struct ch_arena *arena, const char *const *tops,
                           enum ch_file_kind least, const struct ch_repositories *before,
                           const struct timespec *since, struct ch_held_list *out) {
-    static const struct ch_repositories nothing = {.cut = true, .unknown = true};
     struct ch_repositories now;
-    struct holder h = {
-        .arena = arena, .out = out, .before = before ? before : &nothing, .now = &now};
+    struct holder h = {.arena = arena, .out = out, .before = before, .now = &now};
 
     *out = (struct ch_held_list){0};
     search(arena, tops, least, since, &now);
@@ -748,6 +763,25 @@ void ch_repositories_hold(struct ch_arena *arena, const char *const *tops,
     judge_specials(&h, since);
     for (size_t i = 0; i < now.n; i++)
         judge_repository(&h, now.paths[i], since);
+}
+
+const char *const *ch_repositories_kept(struct ch_arena *arena, const char *top,
+                                        const char *const *paths) {
+    size_t n = 0;
+    while (paths && paths[n])
+        n++;
+    const char **kept = ch_arena_zalloc(arena, (n + 1) * sizeof(*kept));
+    char real[PATH_MAX];
+
+    for (n = 0; paths && *paths; paths++) {
+        const char *path = **paths == '/' ? *paths
+                                          : ch_arena_printf(arena, "%s/%s", top ? top : "", *paths);
+        size_t length = strlen(path);
+        path = ch_arena_str(arena, ch_sv(path, length - (path[length - 1] == '?')));
+        if (realpath(path, real) && strcmp(path, real) == 0)
+            kept[n++] = path;
+    }
+    return kept;
 }
 
 int ch_held_restore(const struct ch_held *h) {

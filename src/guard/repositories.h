@@ -11,7 +11,9 @@
  * Files of a special kind are treated in the same way. Those at the top of a directory are
  * read-only in the sandbox. Elsewhere, and where none existed, a file that a command wrote
  * is set aside afterwards. Directories of installed packages are not searched for them:
- * packages are code, and contain such files by the hundred.
+ * packages are code, and contain such files by the hundred. Files that the command could not
+ * write stay: another program wrote them, and may have them open, as chela its store in a
+ * home directory.
  *
  * All functions block and may be called from any thread. */
 #ifndef CH_GUARD_REPOSITORIES_H
@@ -44,6 +46,9 @@ struct ch_repositories {
     bool linked;  /* a file from which Git takes commands has other names, too */
     bool unknown; /* nothing is known: the search before the command is missing */
     bool loose;         /* the sandbox of the command could not keep `fixed` read-only */
+    /* Absolute paths; NULL: none. Read-only for the command, of ch_repositories_kept; and
+     * neither readable nor writable. */
+    const char *const *kept, *const *hidden;
     const char **fixed; /* paths of the special files at_top; NULL-terminated, in the arena */
 };
 
@@ -70,11 +75,15 @@ struct ch_held_list {
 /* Set aside files that name commands in the repositories that are not in `before`, and
  * special files that are not in `before` or were changed. A repository or file that `before`
  * missed because of its limit counts as new if its files changed at or after `since` (clock
- * CLOCK_REALTIME_COARSE, which files use). before NULL: all files changed since then are
- * checked. */
+ * CLOCK_REALTIME_COARSE, which files use). */
 void ch_repositories_hold(struct ch_arena *arena, const char *const *tops,
                           enum ch_file_kind least, const struct ch_repositories *before,
                           const struct timespec *since, struct ch_held_list *out);
+
+/* Those of the paths (absolute, or below top; NULL-terminated or NULL) that exist, without a
+ * link on the way. The path of "name?" is name. */
+const char *const *ch_repositories_kept(struct ch_arena *arena, const char *top,
+                                        const char *const *paths);
 
 /* Put a file back under its own name: 0 or -errno; -ESTALE: it was changed after it was set
  * aside. */

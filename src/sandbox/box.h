@@ -38,7 +38,7 @@ enum { CH_FD_REPORT = 3, CH_FD_STATUS, CH_FD_READY, CH_FD_SYSCTL, CH_FD_FIRST_FR
 #define CH_BOX_TMP "/tmp"
 
 struct ch_paths {
-    const char **p; /* borrowed from argv */
+    const char **p; /* NULL-terminated, or NULL; borrowed from argv */
     size_t n;
 };
 

@@ -73,8 +73,9 @@ static enum ch_outer outer(const char *text) {
 }
 
 static void options_add_path(struct ch_paths *list, const char *path) {
-    list->p = ch_realloc(list->p, (list->n + 1) * sizeof(*list->p));
+    list->p = ch_realloc(list->p, (list->n + 2) * sizeof(*list->p));
     list->p[list->n++] = path;
+    list->p[list->n] = NULL;
 }
 
 static void options_set(struct ch_box *box, const struct option *o, const char *value) {

@@ -42,6 +42,8 @@ struct keeper {
     bool gone;           /* the leader is gone: kill everything now */
     bool orphaned;       /* the leader died while the command ran, and nobody had asked */
     struct timespec since; /* the start of the command, by the clock of files */
+    struct ch_arena arena;
+    const char *const *kept; /* as in repositories.h */
 };
 
 #define READY_POLL_NS 5000000
@@ -109,6 +111,7 @@ static void supervisor_prepare(struct keeper *k) {
         ch_guard_lift(&k->guard);
         ch_die("permission_denied", "%s is a symbolic link, so it cannot be protected", refused);
     }
+    k->kept = ch_repositories_kept(&k->arena, k->box->workspace, k->box->protect.p);
     ch_view_seal(&k->view);
     open_sysctl();
     k->ready = ch_pipe_to(CH_FD_READY);
@@ -163,6 +166,8 @@ static bool is_forsaken(const struct keeper *k) {
 static void search_after(const struct keeper *k) {
     struct ch_arena arena = {0};
     struct ch_held_list held;
+    struct ch_repositories before = {
+        .cut = true, .unknown = true, .kept = k->kept, .hidden = k->box->hide.p};
     const struct ch_box *box = k->box;
     const char **tops = ch_arena_zalloc(&arena, (box->writable.n + 2) * sizeof(*tops));
     size_t n = 0;
@@ -175,7 +180,7 @@ static void search_after(const struct keeper *k) {
             tops[n++] = real;
     }
     ch_repositories_hold(&arena, tops,
-                         box->free_instructions ? CH_KIND_EXECUTED : CH_KIND_INSTRUCTIONS, NULL,
+                         box->free_instructions ? CH_KIND_EXECUTED : CH_KIND_INSTRUCTIONS, &before,
                          &k->since, &held);
     ch_arena_release(&arena);
 }

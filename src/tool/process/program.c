@@ -215,6 +215,8 @@ static void program_prepare(struct ch_work *w) {
     };
     int rc = ch_sandbox_wrap(&p->arena, p->opts.policy, &cmd, &p->box, &p->err);
     p->before.loose = p->box.degraded;
+    p->before.kept = p->box.kept;
+    p->before.hidden = p->opts.policy->hide;
     if (rc < 0)
         p->error_type = rc == CHELA_EPERM ? "permission_denied" : "not_found";
 }

@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/log.h"
+#include "guard/repositories.h"
 #include "tool/process/sandbox_private.h"
 
 /* Files that programs outside of the sandbox read and trust: git hooks and configuration,
@@ -310,6 +311,15 @@ const char *ch_sandbox_lacks(struct ch_arena *a, const struct ch_sandbox_policy 
     return ch_arena_printf(a, "%s (%s)", gap->name, gap->why);
 }
 
+static const char *const *kept_paths(struct ch_arena *a, const struct ch_sandbox_policy *policy,
+                                     const char *workspace) {
+    const char *const *list = protected_by(policy);
+
+    for (const char *const *path = policy->ask; path && *path; path++)
+        add_path(a, &list, *path);
+    return ch_repositories_kept(a, ch_sandbox_resolve(a, workspace), list);
+}
+
 int ch_sandbox_wrap(struct ch_arena *a, const struct ch_sandbox_policy *policy,
                     const struct ch_sandbox_command *cmd, struct ch_sandboxed *out,
                     struct chela_error *err) {
@@ -339,6 +349,7 @@ int ch_sandbox_wrap(struct ch_arena *a, const struct ch_sandbox_policy *policy,
     if (rc < 0)
         return rc;
     out->argv = w.p;
+    out->kept = kept_paths(a, policy, cmd->workspace);
     out->boxed = true;
     return 0;
 }

@@ -114,6 +114,7 @@ struct ch_sandboxed {
     const char *const *argv; /* in the arena; the command's own argv if not boxed */
     bool boxed;              /* the child reports on descriptor 3 and starts in cwd "/" */
     bool degraded;           /* a needed layer is missing */
+    const char *const *kept; /* read-only, as in repositories.h; in the arena, or NULL */
 };
 
 /* Decide how cmd is started. CHELA_EPERM: a needed layer is missing in mode `required`; err

@@ -107,10 +107,50 @@ static void test_restore(void **state) {
     }
 }
 
+/* A command that could not write a file did not change it: another program did, and may have the
+ * file open. */
+static void test_kept(void **state) {
+    (void)state;
+    const char *tops[] = {dir, NULL};
+    char database[100];
+    snprintf(database, sizeof(database), "%s/home/.local/state/chela/chela.db", dir);
+    const char *hidden[] = {database, NULL};
+    static const char *const names[] = {".local/state/chela?", "linked/chela?", "absent?", NULL};
+    CH_ARENA_AUTO arena = {0};
+    struct ch_repositories before;
+    struct ch_held_list held;
+    const struct timespec start = {0};
+    mkdir(".local", 0755);
+    mkdir(".local/state", 0755);
+    mkdir(".local/state/chela", 0755);
+    assert_int_equal(symlink(".local/state", "linked"), 0);
+    ch_repositories_find(&arena, tops, CH_KIND_EXECUTED, &before);
+    before.kept = ch_repositories_kept(&arena, dir, names);
+    before.hidden = hidden;
+    assert_string_equal(before.kept[0], at(".local/state/chela"));
+    assert_null(before.kept[1]); /* a link leads to it, and a command can replace a link */
+    put(".local/state/chela/history", "typed meanwhile");
+    mkdir("home", 0755);
+    mkdir("home/.local", 0755);
+    mkdir("home/.local/state", 0755);
+    mkdir("home/.local/state/chela", 0755);
+    put("home/.local/state/chela/chela.db", "written meanwhile");
+    put("home/.local/state/chela/trust", "written by the command");
+    ch_repositories_hold(&arena, tops, CH_KIND_EXECUTED, &before, &start, &held);
+    assert_int_equal(held.n, 1);
+    assert_string_equal(held.v[0].name, "trust");
+    before.loose = true; /* nothing was read-only */
+    ch_repositories_hold(&arena, tops, CH_KIND_EXECUTED, &before, &start, &held);
+    assert_int_equal(held.n, 2);
+    assert_string_equal(held.v[0].name, "history");
+    assert_string_equal(got("home/.local/state/chela/chela.db"), "written meanwhile");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_sockets, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_restore, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_kept, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
