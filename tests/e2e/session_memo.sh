@@ -63,6 +63,16 @@ chela run --model "scripted/$space/one.yaml" --base-url http://127.0.0.1:9 --ses
 chela sessions resume addressed
 check "a model at an address of its own is not called elsewhere" grep -q 'pass --model and --base-url' "$err"
 
+# --- replay
+chela run --model "scripted/$space/one.yaml" --workspace site --session again "where am I"
+chela replay again
+exits "replay: with the session's settings, nothing differs" 0
+same "replay: nothing is reported" "" "$(cat "$out")"
+chela replay again --from-turn 2
+check "replay --from-turn: the model" grep -q '^model one: .*ran' "$out"
+chela replay again --model "scripted/$space/two.yaml" --from-turn 2
+check "replay --from-turn: a model of one's own" grep -q '^model two: .*ran' "$out"
+
 # --- at a terminal
 HEIGHT=100
 for WIDTH in 60 200; do

@@ -737,7 +737,7 @@ static int run_open_store(struct run *r, struct ch_setup *setup, struct chela_er
         rc = ch_setup_store_lasts(setup, err);
     if (rc == 0)
         rc = run_choose_session(r, setup->store, err);
-    if (rc == 0 && r->resume && !r->replay)
+    if (rc == 0 && r->resume)
         run_recall(r, setup->store);
     return rc;
 }
