@@ -337,15 +337,31 @@ static void add_result(struct span_reading *rd) {
     s->failed = ch_json_bool(ch_json_get(b, "is_error"), false);
 }
 
+/* The turn of the session that is this turn of the run; 0: it has no reply. */
+static unsigned turn_in_session(const struct span_reading *rd, int64_t turn) {
+    struct ch_sv run = ch_json_get_str(rd->v, "run");
+    for (size_t i = rd->out->n; i > 0; i--) {
+        const struct chela_span *s = &rd->out->list[i - 1];
+        if (s->kind == CHELA_SPAN_MODEL && s->session_turn && s->turn == turn &&
+            ch_sv_is(run, s->run))
+            return s->session_turn;
+    }
+    return 0;
+}
+
 /* The reason of the end, then earlier errors, one per line. NULL: none. */
 static const char *troubles(struct span_reading *rd) {
     CH_BUF_AUTO out = {0};
     ch_buf_add_sv(&out, ch_json_get_str(rd->v, "error"));
-    for (CH_JSON_EACH(e, ch_json_get(rd->v, "error_log")))
-        ch_buf_addf(&out, "%sin turn %" PRId64 ", %.*s, %.*s: %.*s", out.n ? "\n" : "",
-                    number(e, "turn"), CH_SV_FMT(ch_json_get_str(e, "of")),
+    for (CH_JSON_EACH(e, ch_json_get(rd->v, "error_log"))) {
+        unsigned turn = turn_in_session(rd, number(e, "turn"));
+        ch_buf_add_str(&out, out.n ? "\n" : "");
+        if (turn)
+            ch_buf_addf(&out, "in turn %u, ", turn);
+        ch_buf_addf(&out, "%.*s, %.*s: %.*s", CH_SV_FMT(ch_json_get_str(e, "of")),
                     CH_SV_FMT(ch_json_get_str(e, "class")),
                     CH_SV_FMT(ch_json_get_str(e, "text")));
+    }
     return span_text(rd, ch_buf_sv(&out));
 }
 

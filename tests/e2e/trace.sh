@@ -186,4 +186,12 @@ chela trace marked "${store[@]}" --all --html marked.html
 exits "ids with markup: a page" 0
 check "ids with markup: they are there" grep -q '&lt;img src' "$space/marked.html"
 check "ids with markup: as text" test "$(grep -c '<img' "$space/marked.html")" = 0
+# A second run of a session: its first turn is a later one of the session.
+ask "please look again"
+chela trace s "${store[@]}"
+check "an error names the turn of the session" grep -q 'in turn 4, read, not_found' "$out"
+chela usage s "${store[@]}"
+same "usage: the turns of the session" "1 2 3 4 5" "$(awk 'NR > 1 { print $1 }' "$out" | xargs)"
+chela usage s "${store[@]}" --json
+holds "usage as JSON: turns of the run and of the session" '.[0] | map([.turn, .session_turn]) == [[1,1],[2,2],[1,3],[1,4],[2,5]]'
 tap_done

@@ -48,7 +48,7 @@ struct budgets {
 };
 
 struct turn { /* a model call of a session */
-    unsigned turn;
+    unsigned turn, session_turn; /* of the run, of the session; session_turn 0: of a role */
     int64_t ts, input, cached, output, growth; /* growth: input tokens beyond those of the
                                                 * previous call */
     double cost; /* negative: unknown */
@@ -280,6 +280,7 @@ static int turns_add(const struct chela_span *s, void *user) {
         return 0;
     t->list = ch_must(realloc(t->list, (t->n + 1) * sizeof(*t->list)));
     t->list[t->n++] = (struct turn){.turn = s->turn,
+                                    .session_turn = s->session_turn,
                                     .ts = s->end,
                                     .input = s->input,
                                     .cached = s->cache_read,
@@ -297,9 +298,10 @@ static void turns_print_json(const struct turns *t, FILE *out) {
     for (size_t i = 0; i < t->n; i++) {
         const struct turn *c = &t->list[i];
         fprintf(out,
-                "%s{\"turn\":%u,\"ts\":%" PRId64 ",\"input\":%" PRId64 ",\"growth\":%" PRId64
-                ",\"cache_read\":%" PRId64 ",\"output\":%" PRId64 ",\"model\":",
-                i ? ",\n " : "", c->turn, c->ts, c->input, c->growth, c->cached, c->output);
+                "%s{\"turn\":%u,\"session_turn\":%u,\"ts\":%" PRId64 ",\"input\":%" PRId64
+                ",\"growth\":%" PRId64 ",\"cache_read\":%" PRId64 ",\"output\":%" PRId64
+                ",\"model\":",
+                i ? ",\n " : "", c->turn, c->session_turn, c->ts, c->input, c->growth, c->cached, c->output);
         ch_draft_quote(out, c->model);
         if (c->cost >= 0)
             fprintf(out, ",\"cost_usd\":%.6f", c->cost);
@@ -320,7 +322,7 @@ static void turns_print_table(const struct turns *t, FILE *out) {
         const struct turn *c = &t->list[i];
         struct sum bar = {.input = c->input, .cached = c->cached, .output = c->output};
         char **row = ch_table_row(&table);
-        row[0] = ch_format("%u", c->turn);
+        row[0] = c->session_turn ? ch_format("%u", c->session_turn) : NULL;
         row[1] = ch_format("%" PRId64, c->input);
         row[2] = ch_format("%+" PRId64, c->growth);
         row[3] = ch_format("%" PRId64, c->cached);
