@@ -89,7 +89,7 @@ for WIDTH in 60 200; do
     types "and @tee"
     press Tab
     press Enter
-    sees "$WIDTH: two files" 'attached tee.txt \(1 lines\)'
+    sees "$WIDTH: two files" 'attached tee.txt \(1 line\)'
     sees "$WIDTH: answered" '^spaced|^you said: @"two words.txt" and @tee.txt'
     types "@src and @nobody and @no/such"
     press Enter

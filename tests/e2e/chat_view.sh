@@ -36,6 +36,10 @@ for WIDTH in 60 200; do
     types "/approve auto"
     press Enter
     sees "$WIDTH: and back" ' · approve auto'
+    types "/new other"
+    press Enter
+    sees "$WIDTH: another session" '^session other$'
+    sees "$WIDTH: no tokens of the session before" '^scripted/rules.yaml · approve auto'
     types "slow"
     press Enter
     sees "$WIDTH: output as it comes" '^  line 8 行$'

@@ -42,6 +42,7 @@ holds "the growth of each call" '.[0] | [.[] | select(.kind == "model")] as $m |
 chela trace s "${store[@]}" --html "$space/page.html"
 exits "as a page" 0
 same "nobody else may read it" 600 "$(stat -c %a "$space/page.html")"
+check "one run is no runs" grep -q ', 1 run, ' "$space/page.html"
 check "what was said is escaped" grep -q '&lt;b&gt;hello&lt;/b&gt; &amp;' "$space/page.html"
 check "keys are blanked out in it" test "$(grep -c 0123456789abcdef "$space/page.html")" = 0
 check "nothing from elsewhere" test "$(grep -cE '(src|href)=[^#]*$|url\(|<script' "$space/page.html")" = 0

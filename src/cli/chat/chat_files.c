@@ -248,14 +248,14 @@ static int files_add_text(struct ch_chat *c, const char *name, struct ch_cli_inp
         while (in->n > TEXT / 2 && in->p[in->n - 1] != '\n')
             in->n--;
     for (size_t i = 0; i < in->n; i++)
-        lines += in->p[i] == '\n';
+        lines += in->p[i] == '\n' || i + 1 == in->n;
     files_begin(m, "file", name);
     in->p[in->n] = '\0';
     ch_chat_attach_text(m->more.f, "file", in->p, in->n);
     fprintf(m->more.f, "%s%s</file>", in->n > 0 && in->p[in->n - 1] != '\n' ? "\n" : "",
             cut ? "[the file goes on]\n" : "");
-    ch_console_note(c->console, "attached %s%s (%zu lines)", cut ? "the beginning of " : "", name,
-                    lines);
+    ch_console_note(c->console, "attached %s%s (%zu line%s)", cut ? "the beginning of " : "", name,
+                    lines, lines == 1 ? "" : "s");
     return 1;
 }
 

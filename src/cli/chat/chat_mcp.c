@@ -75,7 +75,8 @@ static void list_servers(struct ch_chat *c) {
         char *error = json ? chat_mcp_get(json, "/error") : NULL;
         size_t n = 0;
         ch_chat_mcp_each(json, "/tools", count_tool, &n);
-        fprintf(d.f, "  %-16s%-10s%zu tools%s%s\n", name, state ? state : "unknown", n,
+        fprintf(d.f, "  %-16s%-10s%zu tool%s%s%s\n", name, state ? state : "unknown", n,
+                n == 1 ? "" : "s",
                 error && strcmp(error, "null") != 0 ? "; " : "",
                 error && strcmp(error, "null") != 0 ? error : "");
         chela_free(json);

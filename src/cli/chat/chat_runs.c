@@ -352,8 +352,10 @@ void ch_chat_switch(struct ch_chat *c, const char *key) {
     chela_session *old = c->session;
     if (chat_open_session(c, key, &err) < 0)
         ch_console_error(c->console, "%s", err.message);
-    else
+    else {
         chela_session_close(old);
+        c->context = 0;
+    }
 }
 
 /* The agent of this chat goes on with the session. Its model can be that of the session, its

@@ -63,7 +63,8 @@ static bool look_at_config(struct ch_doctor *f, struct ch_setup *s) {
         ch_doctor_tell(f, "config", "file", "ok", ch_dup("none: the defaults hold"), NULL);
     else if (s->warnings)
         ch_doctor_tell(f, "config", "file", "warn",
-                       ch_format("%s: %u warnings", s->config_path, s->warnings),
+                       ch_format("%s: %u warning%s", s->config_path, s->warnings,
+                                 s->warnings == 1 ? "" : "s"),
                        "chela config check shows them");
     else
         ch_doctor_tell(f, "config", "file", "ok", ch_dup(s->config_path), NULL);

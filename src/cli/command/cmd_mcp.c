@@ -446,14 +446,14 @@ static bool examine(struct mcp *m, const char *name, FILE *out) {
     char *state = chela_mcp_state_json(client);
     size_t n = strlen(state);
     char *era = mcp_field(state, n, "/version"), *server = mcp_field(state, n, "/server");
-    size_t changed = count_tools(state, false);
+    size_t changed = count_tools(state, false), tools = count_tools(state, true);
 
     if (rc < 0)
         fprintf(out, "fail  %s: %s\n", name, why.message);
     else
-        fprintf(out, "%s %s: %s, protocol %s, %zu tools", changed ? "warn " : "ok   ", name,
+        fprintf(out, "%s %s: %s, protocol %s, %zu tool%s", changed ? "warn " : "ok   ", name,
                 server && *server ? server : "a server without a name", era ? era : "unknown",
-                count_tools(state, true));
+                tools, tools == 1 ? "" : "s");
     if (rc == 0 && changed)
         fprintf(out, "; %zu new or changed, not offered: chela mcp tools %s --accept", changed,
                 name);

@@ -301,7 +301,8 @@ static void turns_print_json(const struct turns *t, FILE *out) {
                 "%s{\"turn\":%u,\"session_turn\":%u,\"ts\":%" PRId64 ",\"input\":%" PRId64
                 ",\"growth\":%" PRId64 ",\"cache_read\":%" PRId64 ",\"output\":%" PRId64
                 ",\"model\":",
-                i ? ",\n " : "", c->turn, c->session_turn, c->ts, c->input, c->growth, c->cached, c->output);
+                i ? ",\n " : "", c->turn, c->session_turn, c->ts, c->input,
+                c->growth, c->cached, c->output);
         ch_draft_quote(out, c->model);
         if (c->cost >= 0)
             fprintf(out, ",\"cost_usd\":%.6f", c->cost);

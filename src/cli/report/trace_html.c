@@ -205,12 +205,13 @@ static void setups(const struct ch_trace *t, chela_store *store, const char *key
 
 static void total(const struct ch_trace_total *all, FILE *out) {
     char took[32], when[32];
-    fprintf(out, "<p>%s, %s, %u runs, %u requests", ch_span_when(all->start, when),
-            ch_span_took(all->end - all->start, took), all->runs, all->requests);
+    fprintf(out, "<p>%s, %s, %u run%s, %u request%s", ch_span_when(all->start, when),
+            ch_span_took(all->end - all->start, took), all->runs, all->runs == 1 ? "" : "s",
+            all->requests, all->requests == 1 ? "" : "s");
     if (all->failed)
         fprintf(out, " (%u failed)", all->failed);
-    fprintf(out, ", %u tool calls, %" PRId64 " tokens in (%" PRId64 " cached), %" PRId64 " out",
-            all->calls, all->input, all->cached, all->output);
+    fprintf(out, ", %u tool call%s, %" PRId64 " tokens in (%" PRId64 " cached), %" PRId64 " out",
+            all->calls, all->calls == 1 ? "" : "s", all->input, all->cached, all->output);
     if (all->cost >= 0)
         fprintf(out, ", $%.4f", all->cost);
     fputs("</p>\n<p class=\"legend\"><i class=\"model\"></i>model <i class=\"tool\"></i>tool "
