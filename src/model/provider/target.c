@@ -54,24 +54,25 @@ static const char *first_of(const char *a, const char *b, const char *c) {
 
 /* --- keys */
 
-static void add_key(struct ch_target *t, const char *key) {
+static void add_key(struct ch_target *t, struct ch_sv key) {
     t->keys = ch_realloc(t->keys, (t->nkeys + 1) * sizeof(*t->keys));
-    t->keys[t->nkeys++] = ch_strdup(key);
-    ch_redact_add(key);
+    t->keys[t->nkeys++] = ch_strndup(key.p, key.n);
+    ch_redact_add(t->keys[t->nkeys - 1]);
 }
 
-/* The value of the next variable of a comma list; NULL: the variable is empty. */
-static const char *next_key(const struct ch_providers *ps, struct ch_sv *names) {
+/* The value of the next variable of a comma list; empty: the variable is. Blanks around a key,
+ * such as a line's end of another system, do not belong to it. */
+static struct ch_sv next_key(const struct ch_providers *ps, struct ch_sv *names) {
     struct ch_sv name = ch_sv_trim(ch_sv_split(names, ','));
     CH_AUTOFREE char *variable = ch_strndup(name.p, name.n);
     const char *v = ch_providers_env(ps, variable);
-    return v && *v ? v : NULL;
+    return ch_sv_trim(ch_sv_str(v));
 }
 
 bool ch_target_has_key(const struct ch_providers *ps, const char *names) {
     struct ch_sv rest = ch_sv_str(names);
     while (rest.n)
-        if (next_key(ps, &rest))
+        if (next_key(ps, &rest).n)
             return true;
     return false;
 }
@@ -79,10 +80,20 @@ bool ch_target_has_key(const struct ch_providers *ps, const char *names) {
 static void add_keys(struct ch_target *t, const struct ch_providers *ps, const char *names) {
     struct ch_sv rest = ch_sv_str(names);
     while (rest.n) {
-        const char *key = next_key(ps, &rest);
-        if (key)
+        struct ch_sv key = next_key(ps, &rest);
+        if (key.n)
             add_key(t, key);
     }
+}
+
+/* A header cannot carry such a key. */
+static int check_keys(const struct ch_target *t, struct chela_error *err) {
+    for (size_t i = 0; i < t->nkeys; i++)
+        for (const char *p = t->keys[i]; *p; p++)
+            if ((unsigned char)*p < ' ' || *p == 0x7f)
+                return ch_fail(err, CHELA_EAUTH, "the API key for %s holds a control character",
+                               t->provider);
+    return 0;
 }
 
 static int find_key(struct ch_target *t, const struct ch_providers *ps,
@@ -93,13 +104,13 @@ static int find_key(struct ch_target *t, const struct ch_providers *ps,
                       : conf && !opts->api_key_env ? conf->api_key
                                                    : NULL;
     if (key)
-        add_key(t, key);
+        add_key(t, ch_sv_trim(ch_sv_str(key)));
     else
         add_keys(t, ps, named);
     if (!t->nkeys && !opts->api_key_env && known)
         add_keys(t, ps, known->key_env);
     if (t->nkeys)
-        return 0;
+        return check_keys(t, err);
     if (ch_cassette_plays(ps->cassette))
         return 0; /* replaying a cassette needs no key */
     if (named)

@@ -107,6 +107,21 @@ static void test_keys(void **state) {
     ch_providers_release(&ps);
 }
 
+/* A variable that was read from a file may end like a line of another system. */
+static void test_blanks_around_keys(void **state) {
+    (void)state;
+    struct ch_providers ps = providers("OPENAI_API_KEY=\tsk-1\r\n XAI_API_KEY=\r\n "
+                                       "GROQ_API_KEY=sk\r\n-1");
+    struct ch_target *t = target(&ps, "openai/gpt-5", NULL);
+    assert_string_equal(t->ep.api_key, "sk-1");
+    ch_target_free(t);
+    assert_true(ch_target_has_key(&ps, "OPENAI_API_KEY"));
+    assert_false(ch_target_has_key(&ps, "XAI_API_KEY"));
+    refused(&ps, "xai/grok-4", CHELA_EAUTH, "set XAI_API_KEY");
+    refused(&ps, "groq/m", CHELA_EAUTH, "the API key for groq holds a control character");
+    ch_providers_release(&ps);
+}
+
 /* The query of a base URL follows the path of each question to the server. */
 static void test_queries(void **state) {
     (void)state;
@@ -225,6 +240,7 @@ static void test_prices_and_windows(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_precedence),         cmocka_unit_test(test_keys),
+        cmocka_unit_test(test_blanks_around_keys),
         cmocka_unit_test(test_queries),
         cmocka_unit_test(test_refusals),           cmocka_unit_test(test_settings),
         cmocka_unit_test(test_prices_and_windows),
