@@ -331,6 +331,10 @@ stdin=$tmp/lines chela chat --model scripted/rules.yaml --session lines
 exits "lines of a session" 0
 chela sessions show lines --json
 same "lines of a session: both are kept" 2 "$(jq '[.transcript[] | select(.role == "user")] | length' "$out")"
+printf 'ship it\nsecond\n' >"$tmp/lines"
+stdin=$tmp/lines chela chat --model scripted/rules.yaml --session shipped --approve ask
+exits "lines: a run that waits ends the chat" 5
+check "lines: how it goes on" grep -q "session shipped waits .*'chela sessions resume shipped'" "$err"
 printf 'edit\n' >"$tmp/lines"
 stdin=$tmp/lines chela chat --model scripted/rules.yaml --no-session --token-budget 1
 exits "a budget" 3

@@ -301,6 +301,19 @@ static ssize_t chat_read_message(struct talk *t, char **line, size_t *cap) {
     return n;
 }
 
+/* The session takes no message while a call waits for a person. */
+static bool chat_waits(struct talk *t, const chela_session *session) {
+    if (t->code != CH_EXIT_PAUSED)
+        return false;
+    const char *key = chela_session_key(session);
+    if (t->setup.store)
+        ch_console_error(&t->console,
+                         "session %s waits for an answer or approval: 'chela sessions resume %s' "
+                         "goes on",
+                         key, key);
+    return true;
+}
+
 static int line_by_line(struct talk *t, struct chela_error *err) {
     char *line = NULL;
     size_t cap = 0;
@@ -325,7 +338,8 @@ static int line_by_line(struct talk *t, struct chela_error *err) {
         rc = chela_session_new(t->agent, t->key, &session, err);
     if (rc == 0 && t->setup.store)
         rc = chela_session_wait(session, err);
-    while (rc == 0 && chat_goes_on(t) && !ch_console_failure(&t->console) &&
+    while (rc == 0 && !chat_waits(t, session) && chat_goes_on(t) &&
+           !ch_console_failure(&t->console) &&
            (n = chat_read_message(t, &line, &cap)) >= 0 && strcmp(line, "/quit") != 0)
         rc = send_line(t, session, line, (size_t)n, err);
     free(line);
