@@ -27,9 +27,10 @@ in_terminal "PAGER=\"sed 's/^/| /'\" $program models list >all"
 same "a file: no pager" 0 "$(grep -c '^| ' "$space/all")"
 chela tools list
 same "elsewhere nothing is cut" 0 "$(grep -c '…$' "$out")"
-for what in "tools list" "skills list" "prompt list" "models list" "sessions list" "config show" "usage" doctor; do
+for what in "tools list" "tools show exec" "skills list" "prompt list" "models list" "sessions list" "config show" "usage" doctor; do
     # shellcheck disable=SC2086
     chela $what --json
+    exits "$what --json" 0
     check "$what --json" jq -e 'type == "array" or type == "object"' "$out"
 done
 close_terminal

@@ -37,6 +37,8 @@ static const struct ch_opt list_opts[] = {
 static const struct ch_opt show_opts[] = {
     CH_SETUP_OPTS_CONFIG(struct flags),
     CH_SETUP_OPTS_TOOLS(struct flags),
+    {"json", 0, CH_OPT_SWITCH, AT(json), NULL, 0, 0, "Output",
+     "print the tool as 'tools list --json' does"},
     CH_SETUP_OPTS_OUTPUT(struct flags),
     {.name = NULL},
 };
@@ -218,12 +220,24 @@ static long find_tool(struct tools *t, const char *wanted) {
     return at;
 }
 
+static void print_tool_json(struct tools *t, long i) {
+    char at[32];
+    snprintf(at, sizeof(at), "/%ld", i);
+    char *tool = chela_json_get(t->json, strlen(t->json), at, NULL);
+    ch_json_line(&t->console, tool);
+    chela_free(tool);
+}
+
 static int tools_show(struct tools *t) {
     if (t->args.n != 1)
         return tools_bad_usage(t, "which tool? usage: chela tools show [flags] NAME");
     long i = find_tool(t, t->args.words[0]);
     if (i < 0)
         return CH_EXIT_USAGE;
+    if (t->flags.json) {
+        print_tool_json(t, i);
+        return CH_EXIT_DONE;
+    }
     struct ch_draft d;
     ch_draft_init(&d);
     print_tool(t, (size_t)i, d.f);
