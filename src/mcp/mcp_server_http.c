@@ -666,11 +666,8 @@ static void http_post(chela_mcp_server *server, const struct ch_mcp_http_request
 /* Sends the events that the client missed, and continues. */
 static void stream_resume(struct ch_mcp_stream *t, const struct ch_mcp_http_request *q,
                           unsigned last) {
-    if (t->x) { /* the client has lost a connection that this side still has */
-        void *x = t->x;
-        stream_detach(t);
-        t->ops->end(x);
-    }
+    if (t->x) /* the client has lost a connection that this side still has */
+        stream_end(t);
     t->began = false;
     t->sse = true;
     stream_attach(t, q);

@@ -59,7 +59,10 @@ static int on_write(void *x, struct ch_sv bytes) {
 }
 
 static void on_end(void *x) {
-    ((struct exchange *)x)->ended = true;
+    struct exchange *e = x;
+
+    assert_int_equal(e->status, 200); /* of the stream that ends */
+    e->ended = true;
 }
 
 static const struct ch_mcp_http_ops ops = {on_attach, on_header, on_respond,
@@ -275,6 +278,29 @@ static void a_batch_waits(void **state) {
     release(&cancel);
 }
 
+/* A client that continues the stream of a request whose connection still waits: the request of
+ * that connection ends, so that its end does not concern the stream any more. */
+static void a_waiting_request_continues(void **state) {
+    chela_mcp_call *call = NULL;
+    struct chela_mcp_tool_opts tool = CHELA_MCP_TOOL_OPTS(
+        .name = "t", .fn = finish_later, .user = &call, .flags = CHELA_MCP_ON_LOOP);
+    struct exchange first, second;
+
+    (void)state;
+    assert_int_equal(chela_mcp_server_tool(w.server, &tool, NULL), 0);
+    open_session("2025-11-25");
+    ask(&first, "POST", NULL, REQUEST("5", "tools/call", "\"name\":\"t\""));
+    ch_loop_tick(w.rt->loop);
+    assert_int_equal(first.status, 0);
+    ask(&second, "GET", "2-0", "");
+    assert_true(first.ended && first.status == 202);
+    chela_mcp_call_finish(call);
+    ch_loop_tick(w.rt->loop);
+    assert_true(second.ended && count(&second, "\"id\":5,\"result\"") == 1);
+    release(&first);
+    release(&second);
+}
+
 /* Call the tool, lose the connection, and let the call end with `bytes` of text. */
 static void lose_result(chela_mcp_call **call, size_t bytes) {
     CH_BUF_AUTO text = {0};
@@ -323,6 +349,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(batches_of_one_version, setup, teardown),
         cmocka_unit_test_setup_teardown(a_batch_waits, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_waiting_request_continues, setup, teardown),
         cmocka_unit_test_setup_teardown(a_large_result_waits, setup, teardown),
         cmocka_unit_test_setup_teardown(headers_repeat_arguments, setup, teardown),
         cmocka_unit_test_setup_teardown(a_lost_stream_continues, setup, teardown),
