@@ -26,6 +26,7 @@ struct ch_rpc_peer {
     struct ch_list pending;  /* struct ch_rpc_pending */
     struct ch_list requests; /* struct ch_rpc_request */
     size_t npending, nrequests;
+    size_t batched; /* bytes of answers that wait for the rest of their batches */
     int64_t last_id;
     unsigned refs; /* 1, and one for each function of the peer on the stack */
     bool closed;
@@ -198,11 +199,12 @@ int ch_rpc_notify(struct ch_rpc_peer *p, const char *method, struct ch_sv params
 
 /* --- requests of the other side */
 
-/* Every answer of a batch finds room for an error without text. */
+/* Every answer of a batch finds room for an error without text. The batches of a peer share the
+ * limit of one message. */
 #define BATCH_RESERVE (CH_LIMIT_RPC_BATCH * 2 * CH_KB)
 
-static size_t answer_room(const struct ch_rpc_batch *b) {
-    size_t used = b ? b->text.n + BATCH_RESERVE : 0;
+static size_t answer_room(const struct ch_rpc_peer *p, const struct ch_rpc_batch *b) {
+    size_t used = b ? p->batched + BATCH_RESERVE : 0;
 
     return used < CH_LIMIT_RPC_MESSAGE ? CH_LIMIT_RPC_MESSAGE - used : 1;
 }
@@ -214,6 +216,7 @@ static void send_answer(struct ch_rpc_peer *p, struct ch_rpc_batch *b, struct ch
     }
     ch_buf_addc(&b->text, b->text.n ? ',' : '[');
     ch_buf_add_sv(&b->text, message);
+    p->batched += message.n + 1;
 }
 
 static void send_error(struct ch_rpc_peer *p, struct ch_rpc_batch *b, struct ch_rpc_id id,
@@ -221,7 +224,7 @@ static void send_error(struct ch_rpc_peer *p, struct ch_rpc_batch *b, struct ch_
     CH_BUF_AUTO message = {0};
 
     if (b)
-        ch_buf_init(&message, answer_room(b));
+        ch_buf_init(&message, answer_room(p, b));
     ch_rpc_write_error(&message, id, code, ch_sv_str(text), data);
     if (message.overflow) {
         ch_buf_release(&message);
@@ -235,6 +238,7 @@ static void leave_batch(struct ch_rpc_peer *p, struct ch_rpc_batch *b) {
     if (!b || --b->open > 0)
         return;
     if (p && b->text.n) {
+        p->batched -= b->text.n;
         ch_buf_addc(&b->text, ']');
         p->opts.send(ch_buf_sv(&b->text), 0, NULL, p->opts.user);
     }
@@ -263,7 +267,7 @@ void ch_rpc_reply(struct ch_rpc_request *r, struct ch_sv result) {
     CH_BUF_AUTO message = {0};
 
     if (is_awaited(r)) {
-        ch_buf_init(&message, answer_room(r->batch));
+        ch_buf_init(&message, answer_room(r->peer, r->batch));
         ch_rpc_write_result(&message, r->id, result);
         if (message.overflow)
             send_error(r->peer, r->batch, r->id, CH_RPC_INTERNAL, "the result is too large",

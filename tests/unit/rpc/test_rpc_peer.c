@@ -361,6 +361,40 @@ static void test_large_batch(void **state) {
     assert_non_null(strstr(ch_buf_str(&w.sent) + result.n, "\"id\":3,\"error\""));
 }
 
+static struct ch_rpc_request *open_batch(const char *first, const char *second) {
+    CH_BUF_AUTO text = {0};
+
+    ch_buf_addf(&text, "[" HEAD "\"id\":%s,\"method\":\"later\"}," HEAD
+                "\"id\":%s,\"method\":\"later\"}]", first, second);
+    receive(ch_buf_str(&text));
+    return CH_CONTAINER(w.open->link.prev, struct ch_rpc_request, link);
+}
+
+/* Answers that wait for the rest of their batches have one limit for all batches. */
+static void test_large_batches(void **state) {
+    CH_BUF_AUTO result = {0};
+
+    (void)state;
+    for (size_t i = 0; i < CH_LIMIT_RPC_MESSAGE * 2 / 3; i++)
+        ch_buf_addc(&result, '1');
+    ch_rpc_accept_batches(w.peer, true);
+    struct ch_rpc_request *one = open_batch("1", "2"), *two = w.open;
+    struct ch_rpc_request *three = open_batch("3", "4"), *four = w.open;
+    ch_rpc_reply(one, ch_buf_sv(&result));
+    ch_rpc_reply(three, ch_buf_sv(&result));
+    ch_rpc_reply(four, CH_SV("4"));
+    assert_non_null(strstr(ch_buf_str(&w.sent), "\"id\":3,\"error\""));
+    assert_non_null(strstr(ch_buf_str(&w.sent), "\"id\":4,\"result\":4"));
+    ch_buf_clear(&w.sent);
+    ch_rpc_reply(two, CH_SV("2"));
+    assert_true(w.sent.n > result.n);
+    ch_buf_clear(&w.sent);
+    struct ch_rpc_request *five = open_batch("5", "6");
+    ch_rpc_reply(five, ch_buf_sv(&result)); /* the first batch has made room */
+    ch_rpc_reply(w.open, CH_SV("6"));
+    assert_true(w.sent.n > result.n);
+}
+
 static void test_closed_in_a_callback(void **state) {
     (void)state;
     w.close_on_done = true;
@@ -390,6 +424,7 @@ int main(void) {
         TEST(test_batches),
         TEST(test_cancelled_in_a_batch),
         TEST(test_large_batch),
+        TEST(test_large_batches),
         TEST(test_closed_in_a_callback),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
