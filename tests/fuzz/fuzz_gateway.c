@@ -170,7 +170,7 @@ static void exchange(struct ch_sv out, struct ch_buf *in) {
 
 static void check_response(struct ch_sv text, struct ch_sv request) {
     CH_ARENA_AUTO a = {0};
-    static const char type[] = "\r\nContent-Type: application/json";
+    static const char type[] = "\r\nContent-Type: application/json\r\n";
     const char *body = memmem(text.p, text.n, "\r\n\r\n", 4);
     const struct ch_json *v;
     if (!body)
@@ -181,7 +181,7 @@ static void check_response(struct ch_sv text, struct ch_sv request) {
     if (memcmp(text.p + 9, "500", 3) == 0)
         fprintf(stderr, "%.*s\n", CH_SV_FMT(request));
     need(memcmp(text.p + 9, "500", 3) != 0, "internal error", text);
-    if (json.n && memmem(text.p, head, type, sizeof(type) - 1))
+    if (json.n && memmem(text.p, head + 2, type, sizeof(type) - 1))
         need(ch_utf8_valid(json) &&
                  ch_json_parse(&a, json, CH_JSON_STRICT, &v, NULL, NULL) == 0,
              "not JSON", json);
