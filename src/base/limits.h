@@ -133,6 +133,7 @@
 #define CH_LIMIT_SCAN_BEFORE 4000  /* directories searched for repositories before a command */
 #define CH_LIMIT_REPOSITORIES 256         /* repositories with read-only parts in one sandbox */
 #define CH_LIMIT_GIT_CONFIG (64 * CH_KB)  /* configuration of a repository that is judged */
+#define CH_LIMIT_GIT_INDEX (64 * CH_MB)   /* index of a repository, searched for submodules */
 #define CH_LIMIT_SPECIALS 4096            /* files that others execute, known before a command */
 #define CH_LIMIT_SOCKETS 64               /* Unix sockets hidden from one sandbox */
 #define CH_LIMIT_SCAN_AFTER 200000 /* directories searched for repositories after a command */

@@ -29,7 +29,8 @@ struct place {
     struct place *next;
     const char *path;
     size_t top;         /* length of the path of the directory where the search began */
-    bool in_git; /* in a directory .git: objects and the like are skipped */
+    bool in_git; /* in a directory .git */
+    bool has_data; /* a repository in a directory .git: objects and the like are skipped */
     bool in_packages;   /* in packages or a special directory at the top: no special files below */
     const char *why;    /* in a special directory: of that directory; NULL elsewhere */
 };
@@ -234,7 +235,7 @@ static void visit_directory(struct search *s, const struct place *p, const char 
     if (ch_file_is_dot_git(name)) {
         record(s, path);
         queue_add(s, &s->soon, path, p)->in_git |= strcmp(name, ".git") == 0;
-    } else if (!p->in_git || !is_one_of(name, data)) {
+    } else if (!p->has_data || !is_one_of(name, data)) {
         bool large = is_one_of(name, packages), at_top = p->path[p->top] == '\0';
         struct place *below = queue_add(s, large ? &s->late : &s->soon, path, p);
         below->in_packages = p->in_packages || large || (why && at_top);
@@ -284,7 +285,9 @@ static void visit(struct search *s, struct place *p) {
         s->out->cut |= errno != ENOENT && errno != ENOTDIR && errno != ELOOP && s->since;
         return;
     }
-    if (ch_file_is_repository(fd, NULL)) {
+    bool is_repository = ch_file_is_repository(fd, NULL);
+    p->has_data = p->in_git && is_repository;
+    if (is_repository) {
         record(s, p->path);
         follow(s, p->path, fd, "commondir");
     }

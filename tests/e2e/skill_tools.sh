@@ -65,6 +65,12 @@ asked "two commands"
 ask "load, then run: gitk"
 asked "another program that begins so"
 check "none of them ran" test ! -e "$space/evil" -a ! -e "$space/other"
+git init -q --bare "$space/other.git" # a repository may contain another one, with its hooks
+printf '#!/bin/sh\ntouch %q\n' "$tmp/canary" >"$space/other.git/hooks/pre-receive"
+chmod +x "$space/other.git/hooks/pre-receive"
+git -C "$space" push -q ./other.git HEAD:refs/heads/one
+check "without chela: the hook runs" test -e "$tmp/canary"
+rm "$tmp/canary"
 while IFS= read -r line; do # what Git runs or writes elsewhere, where commands run without a sandbox
     ask --sandbox off "load, then run: ${line//CANARY/$tmp/canary}"
     check "without a sandbox: $line" test ! -e "$tmp/canary"
@@ -100,7 +106,19 @@ git fast-export --export-marks=CANARY HEAD
 git checkout-index --prefix=CANARY/ -a
 git read-tree --index-output=CANARY HEAD
 git rebase --root -fx 'touch CANARY'
+git push ./other.git HEAD:refs/heads/two
 GIT
+git -C "$space" clone -q . "$space/sub" # a submodule, whose configuration is not that of the repository
+git -C "$space" add sub 2>/dev/null
+git -C "$space/sub" config filter.x.clean "touch '$tmp/canary'; cat"
+echo '* filter=x' >"$space/sub/.git/info/attributes"
+touch -d "1 hour ago" "$space/sub/rules.yaml"
+git -C "$space" status --short >/dev/null
+check "without chela: the filter of the submodule runs" test -e "$tmp/canary"
+rm "$tmp/canary"; touch "$space/sub/rules.yaml"
+ask --sandbox off "load, then run: git status --short"
+check "without a sandbox: a submodule that names a program" test ! -e "$tmp/canary"
+git -C "$space" rm -qf --cached sub; rm -rf "$space/sub" "$space/other.git"
 chela run --model scripted/rules.yaml --output jsonl "load, then run: git log -1 --format=%s"
 ran "where nobody can be asked"
 ask "/skill commit run: git log -1 --format=%s"

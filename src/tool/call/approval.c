@@ -1,6 +1,7 @@
 /* approval.c -- see approval.h. */
 #include "tool/call/approval.h"
 
+#include <dirent.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -260,6 +261,52 @@ static bool repository_names_program(const char *dir) {
            config_names_program(dir, "config.worktree");
 }
 
+/* The index is in several files, which may all have submodules. */
+static bool is_split(const char *git) {
+    DIR *d = opendir(git);
+    bool split = false;
+
+    for (struct dirent *e; d && !split && (e = readdir(d));)
+        split = strncmp(e->d_name, "sharedindex.", 12) == 0;
+    if (d)
+        closedir(d);
+    return split;
+}
+
+/* Could the repository have submodules? In every version of the index, the mode of an entry is a
+ * number of four bytes. */
+static bool may_have_submodules(const char *git) {
+    static const char mode[] = {0, 0, '\xe0', 0}; /* 0160000 */
+    CH_BUF_AUTO path = {0}, index = {0};
+
+    ch_buf_addf(&path, "%s/modules", git);
+    if (access(ch_buf_str(&path), F_OK) == 0 || is_split(git))
+        return true;
+    ch_buf_clear(&path);
+    ch_buf_addf(&path, "%s/index", git);
+    int rc = ch_file_load(ch_buf_str(&path), CH_LIMIT_GIT_INDEX, &index, NULL);
+    if (rc < 0)
+        return rc != CHELA_ENOENT;
+    return index.n && memmem(index.p, index.n, mode, sizeof(mode));
+}
+
+/* Git runs itself in submodules, for example to find out whether they were changed. Their
+ * repositories are below the directory. */
+static bool submodules_name_program(const char *top, const char *git) {
+    CH_ARENA_AUTO arena = {0};
+    const char *const tops[] = {top, NULL};
+    struct ch_repositories found;
+
+    if (!may_have_submodules(git))
+        return false;
+    ch_repositories_find(&arena, tops, CH_KIND_EXECUTED, &found);
+    for (size_t i = 0; i < found.n; i++)
+        if (config_names_program(found.paths[i], "config") ||
+            config_names_program(found.paths[i], "config.worktree"))
+            return true;
+    return found.cut;
+}
+
 /* The repository of a directory is looked for upwards, as Git does. A .git that is a file
  * leads elsewhere, so nothing is known. */
 static bool runs_configured_program(const struct ch_bound *b) {
@@ -273,7 +320,8 @@ static bool runs_configured_program(const struct ch_bound *b) {
         ch_buf_clear(&git);
         ch_buf_addf(&git, "%s/.git", ch_buf_str(&dir));
         if (lstat(ch_buf_str(&git), &st) == 0)
-            return !S_ISDIR(st.st_mode) || repository_names_program(ch_buf_str(&git));
+            return !S_ISDIR(st.st_mode) || repository_names_program(ch_buf_str(&git)) ||
+                   submodules_name_program(ch_buf_str(&dir), ch_buf_str(&git));
         const char *slash = memrchr(dir.p, '/', dir.n);
         dir.n = slash ? (size_t)(slash - dir.p) : 0;
         dir.p[dir.n] = '\0';

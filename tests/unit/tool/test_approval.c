@@ -11,6 +11,7 @@
 /* after the headers it needs */
 #include <cmocka.h>
 
+#include "base/file.h"
 #include "base/limits.h"
 #include "support/toolkit.h"
 #include "tool/builtin/shell/process.h"
@@ -362,6 +363,66 @@ static void test_git_config(void **state) {
         k.opts.approvals = a;
         if (runs(&k, "exec", ch_buf_str(&json)) != cases[i].runs)
             fail_msg("%s: %s: %s", cases[i].file, cases[i].text, k.content);
+        kit_free(&k);
+    }
+}
+
+/* A file with the directories above it. */
+static void put_below(struct kit *k, const char *dir, const char *name, const char *text) {
+    CH_BUF_AUTO path = {0};
+    const char *leaf;
+    int at = open(k->workspace, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    ch_buf_addf(&path, "%s/%s", dir, name);
+    int parent = ch_file_open_parent(at, ch_buf_str(&path), 0755, &leaf);
+    assert_true(parent >= 0);
+    close(parent);
+    close(at);
+    kit_put(k, ch_buf_str(&path), text);
+}
+
+/* Git runs itself in submodules, which have configurations of their own. */
+static void test_git_submodules(void **state) {
+    (void)state;
+    static const char *const rules[] = {"exec: git status", NULL};
+    static const char index[] = "DIRC\0\0\0\2 an entry \0\0\xe0\0 of a submodule";
+    static const char names[] = "[core]\n\tworktree = x\n[filter \"x\"]\n\tclean = touch C\n";
+    static const char plain[] = "[core]\n\tworktree = x\n";
+    static const struct {
+        bool in_index;
+        const char *dir, *config;
+        bool runs;
+    } cases[] = {
+        {true, "sub/.git", names, false},
+        {true, "sub/.git", plain, true},
+        {false, "sub/.git", names, true}, /* a repository of its own */
+        {true, ".git/modules/sub", names, false},
+        {false, ".git/modules/sub", names, false}, /* "git checkout" makes it a submodule */
+        {true, ".git/modules/sub", plain, true},
+        {false, ".git/modules/objects", names, false},
+        {false, ".git/modules/x/info", names, false},
+    };
+    CH_AUTO(ch_approvals) a = rules_of(NULL, rules);
+
+    for (size_t i = 0; i < CH_LEN(cases); i++) {
+        static const char *const parts[] = {"HEAD", "objects/x", "refs/x"};
+        struct kit k;
+        CH_BUF_AUTO path = {0}, json = {0};
+        kit_init(&k);
+        add_exec(&k);
+        kit_mkdir(&k, "../bin");
+        put_program(&k, "../bin/git");
+        put_below(&k, ".git", "config", plain);
+        kit_put_bytes(&k, ".git/index", index, cases[i].in_index ? sizeof(index) : 18);
+        for (size_t n = 0; n < CH_LEN(parts); n++)
+            put_below(&k, cases[i].dir, parts[n], "");
+        put_below(&k, cases[i].dir, "config", cases[i].config);
+        CH_AUTOFREE char *bin = kit_path(&k, "../bin");
+        ch_buf_addf(&path, "%s:/usr/bin:/bin", bin);
+        write_call(&json, "git status", ch_buf_str(&path));
+        k.opts.approvals = a;
+        if (runs(&k, "exec", ch_buf_str(&json)) != cases[i].runs)
+            fail_msg("%zu: %s: %s", i, cases[i].dir, k.content);
         kit_free(&k);
     }
 }
@@ -922,6 +983,7 @@ int main(void) {
         cmocka_unit_test(test_command_rules),
         cmocka_unit_test(test_grants),
         cmocka_unit_test(test_git_config),
+        cmocka_unit_test(test_git_submodules),
         cmocka_unit_test(test_argument_rules),
         cmocka_unit_test(test_process),
         cmocka_unit_test(test_what_is_approved_is_what_runs),

@@ -31,7 +31,7 @@ static const char *const tty_env[] = {"TERM=xterm-256color", "PAGER=cat", "GIT_P
 /* An allow rule permits a command line, not the commands that a repository's configuration
  * names. These settings override those of any file. */
 static const char *const plain_git_env[] = {
-    "GIT_CONFIG_COUNT=6",
+    "GIT_CONFIG_COUNT=7",
     "GIT_CONFIG_KEY_0=core.fsmonitor",
     "GIT_CONFIG_VALUE_0=false",
     "GIT_CONFIG_KEY_1=core.hooksPath",
@@ -44,6 +44,8 @@ static const char *const plain_git_env[] = {
     "GIT_CONFIG_VALUE_4=false",
     "GIT_CONFIG_KEY_5=protocol.ext.allow",
     "GIT_CONFIG_VALUE_5=never",
+    "GIT_CONFIG_KEY_6=protocol.file.allow", /* another repository here has its own settings */
+    "GIT_CONFIG_VALUE_6=never",
     "GIT_PAGER=cat",
     "GIT_EDITOR=false",
     "GIT_TERMINAL_PROMPT=0",
