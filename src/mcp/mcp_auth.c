@@ -426,8 +426,7 @@ static void register_client(struct ch_mcp_auth *a) {
     ch_jw_begin(&w, '{');
     ch_jw_kcstr(&w, "client_name", "chela");
     ch_jw_kcstr(&w, "application_type", "native");
-    ch_jw_key(&w, "redirect_uris");
-    ch_jw_begin(&w, '[');
+    ch_jw_kbegin(&w, "redirect_uris", '[');
     ch_jw_cstr(&w, a->redirect);
     ch_jw_end(&w, ']');
     ch_jw_kraw(&w, "grant_types", CH_SV("[\"authorization_code\",\"refresh_token\"]"));

@@ -127,8 +127,8 @@ static int client_send(struct ch_sv message, int64_t id, void *tag, void *user) 
 static void write_capabilities(chela_mcp *m, struct ch_jw *w, bool asks, const char *extension) {
     ch_jw_begin(w, '{');
     if (m->opts.input || asks) {
-        ch_jw_key(w, "elicitation");
-        ch_jw_raw(w, m->modern ? CH_SV("{\"form\":{},\"url\":{}}") : CH_SV("{\"form\":{}}"));
+        ch_jw_kraw(w, "elicitation",
+                   m->modern ? CH_SV("{\"form\":{},\"url\":{}}") : CH_SV("{\"form\":{}}"));
     }
     if (m->opts.input || (m->opts.sampling && asks))
         ch_jw_kraw(w, "sampling", CH_SV("{}"));
@@ -269,9 +269,8 @@ static int gather_input(struct ch_mcp_op *op, const struct ch_json *result,
         rc = answer_all(op, requests, &w, err);
     if (rc < 0)
         return rc;
-    if (state) {
+    if (state)
         ch_jw_kvalue(&w, "requestState", state);
-    }
     ch_free(op->input);
     op->input = ch_buf_take(&out);
     return 0;

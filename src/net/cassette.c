@@ -120,8 +120,7 @@ static void write_exchange(struct ch_http_call *call, const struct chela_error *
         w.comma = true;
     }
     if (err) {
-        ch_jw_key(&w, "error");
-        ch_jw_begin(&w, '{');
+        ch_jw_kbegin(&w, "error", '{');
         ch_jw_kcstr(&w, "code", chela_error_name(err->code));
         ch_jw_kcstr(&w, "message", err->message);
         ch_jw_end(&w, '}');

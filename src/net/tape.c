@@ -187,8 +187,7 @@ void ch_tape_request(const struct ch_tape_words *w, const struct ch_http_request
     ch_jw_begin(&jw, '{');
     ch_jw_kcstr(&jw, "method", req->method);
     ch_jw_kstr(&jw, "url", ch_buf_sv(&url));
-    ch_jw_key(&jw, "headers");
-    ch_jw_begin(&jw, '{');
+    ch_jw_kbegin(&jw, "headers", '{');
     for (size_t i = 0; i < req->nheaders; i++) {
         CH_BUF_AUTO value = {0};
         ch_redact_copy(&value, req->headers[i].value);

@@ -198,8 +198,7 @@ void ch_rpc_write_error(struct ch_buf *out, struct ch_rpc_id id, int64_t code, s
 
     ch_jw_key(&w, "id");
     ch_rpc_write_id(&w, id);
-    ch_jw_key(&w, "error");
-    ch_jw_begin(&w, '{');
+    ch_jw_kbegin(&w, "error", '{');
     ch_jw_kint(&w, "code", code);
     ch_jw_kstr(&w, "message", text);
     add_json(&w, "data", data);

@@ -131,8 +131,7 @@ void ch_trace_parts_write_setup(const struct ch_trace_parts *p, const struct ch_
     ch_jw_kstr(w, "api", ch_json_get_str(setup->v, "api"));
     ch_jw_key(w, "parameters");
     ch_write_redacted(w, ch_json_get(setup->v, "request"));
-    ch_jw_key(w, "sections");
-    ch_jw_begin(w, '[');
+    ch_jw_kbegin(w, "sections", '[');
     for (CH_JSON_EACH(s, system ? ch_json_get(system->v, "sections") : NULL))
         write_section(w, s, ch_json_get_str(system->v, "text"));
     ch_jw_end(w, ']');

@@ -226,8 +226,7 @@ static void write_letter(const struct chela_outbound *m, struct ch_buf *out) {
     outbox_kopt(&w, "reply_to", m->reply_to);
     outbox_kopt(&w, "approval", m->approval);
     if (m->nmedia) {
-        ch_jw_key(&w, "media");
-        ch_jw_begin(&w, '[');
+        ch_jw_kbegin(&w, "media", '[');
         for (size_t i = 0; i < m->nmedia; i++)
             ch_jw_str(&w, ch_sv_str(m->media[i]));
         ch_jw_end(&w, ']');

@@ -104,8 +104,7 @@ static uint64_t add_tool(struct new_parts *p, const struct ch_tool_def *t) {
 static void write_quirks(struct ch_jw *w, unsigned quirks) {
     const char *name;
     unsigned bit;
-    ch_jw_key(w, "quirks");
-    ch_jw_begin(w, '[');
+    ch_jw_kbegin(w, "quirks", '[');
     ch_jw_cstr(w, "=");
     for (size_t i = 0; (name = ch_quirk_name(i, &bit)); i++)
         if (quirks & bit)
@@ -129,17 +128,12 @@ static void write_endpoint(struct ch_jw *w, const struct ch_endpoint *ep, struct
     ch_jw_kraw(w, "extra_body", ch_buf_sv(&url));
 }
 
-static void kdouble(struct ch_jw *w, const char *key, double v) {
-    ch_jw_key(w, key);
-    ch_jw_double(w, v);
-}
-
 static void write_sampling(struct ch_jw *w, const struct ch_model_request *req) {
     static const char *const efforts[] = {NULL, "off", "low", "medium", "high"};
     if (req->has_temperature)
-        kdouble(w, "temperature", req->temperature);
+        ch_jw_kdouble(w, "temperature", req->temperature);
     if (req->has_top_p)
-        kdouble(w, "top_p", req->top_p);
+        ch_jw_kdouble(w, "top_p", req->top_p);
     if (req->top_k)
         ch_jw_kint(w, "top_k", req->top_k);
     if (req->has_seed)
@@ -154,8 +148,7 @@ static void write_sampling(struct ch_jw *w, const struct ch_model_request *req) 
         ch_jw_kcstr(w, "reasoning", efforts[req->effort]);
     if (!req->nstop)
         return;
-    ch_jw_key(w, "stop");
-    ch_jw_begin(w, '[');
+    ch_jw_kbegin(w, "stop", '[');
     for (size_t i = 0; i < req->nstop; i++)
         ch_jw_str(w, req->stop[i]);
     ch_jw_end(w, ']');
@@ -195,13 +188,11 @@ static uint64_t store_setup(chela_run *owner, const struct ch_request_made *m) {
         ch_jw_key(&w, "system");
         write_id(&w, add_system(&parts, m));
     }
-    ch_jw_key(&w, "tools");
-    ch_jw_begin(&w, '[');
+    ch_jw_kbegin(&w, "tools", '[');
     for (size_t i = 0; i < req->ntools; i++)
         write_id(&w, add_tool(&parts, &req->tools[i]));
     ch_jw_end(&w, ']');
-    ch_jw_key(&w, "request");
-    ch_jw_begin(&w, '{');
+    ch_jw_kbegin(&w, "request", '{');
     write_endpoint(&w, req->endpoint, req->model);
     write_sampling(&w, req);
     write_options(&w, req);
@@ -268,8 +259,7 @@ static struct ch_jw request_begin(struct ch_run_journal *k, const chela_run *own
 }
 
 static void write_view(struct ch_jw *w, const struct ch_model_request *req) {
-    ch_jw_key(w, "view");
-    ch_jw_begin(w, '[');
+    ch_jw_kbegin(w, "view", '[');
     for (size_t i = 0; i < req->nmessages; i++)
         ch_msg_write(req->messages[i], w);
     ch_jw_end(w, ']');
@@ -321,15 +311,14 @@ void ch_request_record_failure(chela_run *owner, const char *role, const struct 
         ch_jw_kint(&w, "retry_after_ms", r->error.retry_after_ms);
     ch_jw_kstr(&w, "text", text);
     if (r->usage.input || r->usage.output) {
-        ch_jw_key(&w, "usage");
-        ch_jw_begin(&w, '{');
+        ch_jw_kbegin(&w, "usage", '{');
         ch_jw_kint(&w, "input", r->usage.input);
         ch_jw_kint(&w, "output", r->usage.output);
         ch_jw_kint(&w, "cache_read", r->usage.cache_read);
         ch_jw_end(&w, '}');
     }
     if (cost > 0)
-        kdouble(&w, "cost", cost);
+        ch_jw_kdouble(&w, "cost", cost);
     ch_jw_end(&w, '}');
     request_append(owner, CH_REC_FAILURE, ch_buf_sv(&k->scratch));
 }

@@ -55,8 +55,7 @@ static int64_t room_notes_mono(const struct ch_chat_room *r) {
 }
 
 static void write_decided(const struct ch_decided_lines *h, struct ch_jw *w) {
-    ch_jw_key(w, "had");
-    ch_jw_begin(w, '[');
+    ch_jw_kbegin(w, "had", '[');
     for (size_t i = 0; i < h->cap; i++) {
         uint64_t id = h->ids[(h->next + i) % h->cap]; /* oldest first */
         if (id)

@@ -36,10 +36,8 @@ static int activity_add_run(const struct ch_activity_run *r, void *user) {
     ch_jw_kint(&w, "tool_calls", r->calls);
     ch_jw_kint(&w, "input", r->input);
     ch_jw_kint(&w, "output", r->output);
-    if (r->cost >= 0) {
-        ch_jw_key(&w, "cost_usd");
-        ch_jw_double(&w, r->cost);
-    }
+    if (r->cost >= 0)
+        ch_jw_kdouble(&w, "cost_usd", r->cost);
     ch_jw_kint(&w, "failures", r->failures);
     ch_jw_kint(&w, "waits", r->waits);
     ch_jw_kint(&w, "waited_ms", r->waited_ms);

@@ -46,8 +46,7 @@ static void agents_write_tool(struct ch_jw *w, const chela_agent *a, const struc
 }
 
 static void agents_write_limits(struct ch_jw *w, const chela_agent *a) {
-    ch_jw_key(w, "limits");
-    ch_jw_begin(w, '{');
+    ch_jw_kbegin(w, "limits", '{');
     ch_jw_kint(w, "max_turns", a->limits.max_turns);
     ch_jw_kint(w, "max_tool_calls", a->limits.max_tool_calls);
     ch_jw_kint(w, "token_budget", a->limits.token_budget);
@@ -62,14 +61,12 @@ static void agents_write(struct ch_jw *w, const chela_agent *a) {
     ch_jw_kcstr(w, "workspace", a->workspace);
     ch_jw_kcstr(w, "permission", permissions[a->policy.permission]);
     ch_jw_kcstr(w, "approve", ch_consent_name(a->ask_means));
-    ch_jw_key(w, "models");
-    ch_jw_begin(w, '[');
+    ch_jw_kbegin(w, "models", '[');
     for (size_t i = 0; i < a->ntargets; i++)
         ch_jw_cstr(w, a->targets[i]->spec);
     ch_jw_end(w, ']');
     agents_write_limits(w, a);
-    ch_jw_key(w, "tools");
-    ch_jw_begin(w, '[');
+    ch_jw_kbegin(w, "tools", '[');
     for (size_t i = 0; i < a->registry.n; i++)
         agents_write_tool(w, a, a->registry.tools[i]);
     ch_jw_end(w, ']');
@@ -80,8 +77,7 @@ void ch_agents_list(struct ch_request *req) {
     CH_BUF_AUTO out = {0};
     struct ch_jw w = ch_jw(&out);
     ch_jw_begin(&w, '{');
-    ch_jw_key(&w, "agents");
-    ch_jw_begin(&w, '[');
+    ch_jw_kbegin(&w, "agents", '[');
     for (chela_agent **a = req->gw->agents; *a; a++)
         agents_write(&w, *a);
     ch_jw_end(&w, ']');
@@ -93,8 +89,7 @@ void ch_agents_skills(struct ch_request *req) {
     CH_BUF_AUTO out = {0};
     struct ch_jw w = ch_jw(&out);
     ch_jw_begin(&w, '{');
-    ch_jw_key(&w, "agents");
-    ch_jw_begin(&w, '[');
+    ch_jw_kbegin(&w, "agents", '[');
     for (chela_agent **a = req->gw->agents; *a; a++) {
         char *skills = chela_agent_skills_json(*a);
         ch_jw_begin(&w, '{');

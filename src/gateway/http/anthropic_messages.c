@@ -39,8 +39,7 @@ static struct anthropic_message *anthropic_message_of(struct ch_completion *r) {
 /* --- writing */
 
 static void write_usage(struct ch_jw *w, const struct chela_usage *u) {
-    ch_jw_key(w, "usage");
-    ch_jw_begin(w, '{');
+    ch_jw_kbegin(w, "usage", '{');
     ch_jw_kint(w, "input_tokens", u->input - u->cache_read - u->cache_write);
     ch_jw_kint(w, "cache_creation_input_tokens", u->cache_write);
     ch_jw_kint(w, "cache_read_input_tokens", u->cache_read);
@@ -129,8 +128,7 @@ static void send_delta(struct anthropic_message *m, const char *type, const char
         return;
     struct ch_jw w = begin_event(&out, "content_block_delta");
     ch_jw_kint(&w, "index", m->nblocks);
-    ch_jw_key(&w, "delta");
-    ch_jw_begin(&w, '{');
+    ch_jw_kbegin(&w, "delta", '{');
     ch_jw_kcstr(&w, "type", type);
     ch_jw_kstr(&w, key, piece);
     ch_jw_end(&w, '}');
@@ -264,8 +262,7 @@ static void end_failed(struct anthropic_message *m, const struct chela_event *ev
     struct ch_completion_failure f = ch_completion_failure_of(&m->r, ev);
     CH_BUF_AUTO out = {0};
     struct ch_jw w = begin_event(&out, "error");
-    ch_jw_key(&w, "error");
-    ch_jw_begin(&w, '{');
+    ch_jw_kbegin(&w, "error", '{');
     ch_jw_kcstr(&w, "type", ch_request_error_type(m->r.request, f.status));
     ch_jw_kstr(&w, "message", ch_sv(ev->end.error.p, ev->end.error.n));
     ch_jw_end(&w, '}');
@@ -277,8 +274,7 @@ static void end_stream(struct anthropic_message *m, const struct chela_event *ev
     CH_BUF_AUTO last = {0}, out = {0};
     begin_stream(m);
     struct ch_jw w = begin_event(&out, "message_delta");
-    ch_jw_key(&w, "delta");
-    ch_jw_begin(&w, '{');
+    ch_jw_kbegin(&w, "delta", '{');
     write_stop(m, &w, ev);
     ch_jw_end(&w, '}');
     write_usage(&w, &ev->end.usage);

@@ -112,8 +112,7 @@ static void channel_test_respond(struct ch_request *req, const struct ch_channel
     struct ch_jw w = ch_jw(&out);
     const char *trouble = c ? ch_channel_trouble(c) : "the channel was closed";
     ch_jw_begin(&w, '{');
-    ch_jw_key(&w, "findings");
-    ch_jw_begin(&w, '[');
+    ch_jw_kbegin(&w, "findings", '[');
     ch_channel_finding(&w, ch_arena_str(&req->arena, req->param), trouble ? "fail" : "ok",
                        trouble ? trouble : "the gateway finds no problem with the connection",
                        NULL);

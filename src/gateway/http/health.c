@@ -117,8 +117,7 @@ static void health_respond(struct ch_request *req) {
     ch_jw_end(&c, ']');
     ch_jw_begin(&w, '{');
     ch_jw_kcstr(&w, "status", store ? "failing" : poor ? "degraded" : "ok");
-    ch_jw_key(&w, "checks");
-    ch_jw_raw(&w, ch_buf_sv(&checks));
+    ch_jw_kraw(&w, "checks", ch_buf_sv(&checks));
     ch_jw_end(&w, '}');
     ch_request_respond_json(req, store ? 503 : 200, &out);
 }

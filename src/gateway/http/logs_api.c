@@ -92,8 +92,7 @@ void ch_logs_api_get(struct ch_request *req) {
     }
     ch_jw_begin(&w, '{');
     ch_jw_kbool(&w, "kept", ring);
-    ch_jw_key(&w, "lines");
-    ch_jw_begin(&w, '[');
+    ch_jw_kbegin(&w, "lines", '[');
     if (ring)
         ch_log_ring_read(ring, (uint64_t)after, logs_add, &w);
     ch_jw_end(&w, ']');

@@ -17,8 +17,7 @@ void ch_mcp_servers_list(struct ch_request *req) {
     CH_BUF_AUTO out = {0};
     struct ch_jw w = ch_jw(&out);
     ch_jw_begin(&w, '{');
-    ch_jw_key(&w, "servers");
-    ch_jw_begin(&w, '[');
+    ch_jw_kbegin(&w, "servers", '[');
     for (chela_mcp *m = NULL; (m = ch_mcp_next(req->gw->rt, m));)
         mcp_servers_write(&w, m);
     ch_jw_end(&w, ']');

@@ -167,14 +167,12 @@ void ch_mcp_tokens_metadata(const struct ch_mcp_tokens *t, struct ch_buf *out) {
 
     ch_jw_begin(&w, '{');
     ch_jw_kcstr(&w, "resource", t->resource);
-    ch_jw_key(&w, "authorization_servers");
-    ch_jw_begin(&w, '[');
+    ch_jw_kbegin(&w, "authorization_servers", '[');
     ch_jw_cstr(&w, t->issuer);
     ch_jw_end(&w, ']');
     ch_jw_kraw(&w, "bearer_methods_supported", CH_SV("[\"header\"]"));
     if (t->scope) {
-        ch_jw_key(&w, "scopes_supported");
-        ch_jw_begin(&w, '[');
+        ch_jw_kbegin(&w, "scopes_supported", '[');
         while (words.n)
             ch_jw_str(&w, ch_sv_split(&words, ' '));
         ch_jw_end(&w, ']');

@@ -29,16 +29,14 @@ static int query_list(struct ch_store_lookup *l, struct chela_error *err) {
     struct ch_sv rest = ch_sv_str(l->key);
     (void)err;
     ch_jw_begin(&w, '{');
-    ch_jw_key(&w, "agents");
-    ch_jw_begin(&w, '[');
+    ch_jw_kbegin(&w, "agents", '[');
     while (rest.n) {
         struct ch_sv id = ch_sv_split(&rest, '\n'), at = ch_sv_split(&rest, '\n');
         CH_AUTOFREE char *workspace = ch_strndup(at.p, at.n);
         ch_jw_begin(&w, '{');
         ch_jw_kstr(&w, "id", id);
         ch_jw_kstr(&w, "workspace", at);
-        ch_jw_key(&w, "files");
-        ch_jw_begin(&w, '[');
+        ch_jw_kbegin(&w, "files", '[');
         ch_notes_files(workspace, memory_add_file, &w);
         ch_jw_end(&w, ']');
         ch_jw_end(&w, '}');

@@ -27,8 +27,7 @@ void ch_openai_models(struct ch_request *req) {
     const char *last = NULL;
     ch_jw_begin(&w, '{');
     ch_jw_kcstr(&w, "object", "list");
-    ch_jw_key(&w, "data");
-    ch_jw_begin(&w, '[');
+    ch_jw_kbegin(&w, "data", '[');
     for (chela_agent **a = req->gw->agents; *a; a++) {
         openai_write_model(&w, *a);
         last = (*a)->id;
@@ -276,8 +275,7 @@ static void usage_key(struct ch_jw *w, const char *kind, const char *rest) {
 
 void ch_openai_write_usage(struct ch_jw *w, const char *in, const char *out,
                            const struct chela_usage *u) {
-    ch_jw_key(w, "usage");
-    ch_jw_begin(w, '{');
+    ch_jw_kbegin(w, "usage", '{');
     usage_key(w, in, "_tokens");
     ch_jw_int(w, u->input);
     usage_key(w, out, "_tokens");

@@ -52,8 +52,7 @@ static void openai_chat_write_session(const struct openai_chat *c, struct ch_jw 
     const struct chela_event *ev = c->r.outcome;
     if (!c->r.session)
         return;
-    ch_jw_key(w, "chela");
-    ch_jw_begin(w, '{');
+    ch_jw_kbegin(w, "chela", '{');
     ch_jw_kcstr(w, "session", c->r.session);
     ch_jw_kcstr(w, "run", ev->run);
     ch_jw_kcstr(w, "status", chela_status_name(ev->end.status));
@@ -66,8 +65,7 @@ static void openai_chat_send_chunk(struct openai_chat *c, struct ch_sv delta, co
     CH_BUF_AUTO out = {0};
     struct ch_jw w = ch_jw(&out);
     openai_chat_begin_object(c, &w, "chat.completion.chunk");
-    ch_jw_key(&w, "choices");
-    ch_jw_begin(&w, '[');
+    ch_jw_kbegin(&w, "choices", '[');
     ch_jw_begin(&w, '{');
     ch_jw_kint(&w, "index", 0);
     ch_jw_kraw(&w, "delta", delta);
@@ -152,8 +150,7 @@ static void openai_chat_write_call(struct openai_chat *c, struct ch_jw *w,
     bool is_text = tool && tool->is_text;
     if (!c->legacy) {
         ch_jw_kcstr(w, "type", is_text ? "custom" : "function");
-        ch_jw_key(w, is_text ? "custom" : "function");
-        ch_jw_begin(w, '{');
+        ch_jw_kbegin(w, is_text ? "custom" : "function", '{');
     }
     ch_jw_kstr(w, "name", tool ? tool->name : name);
     if (is_text)
@@ -195,8 +192,7 @@ static void openai_chat_add_image(struct openai_chat *c, const struct chela_even
         return;
     ch_jw_begin(&w, '{');
     ch_jw_kcstr(&w, "type", "image_url");
-    ch_jw_key(&w, "image_url");
-    ch_jw_begin(&w, '{');
+    ch_jw_kbegin(&w, "image_url", '{');
     ch_jw_kstr(&w, "url", ch_buf_sv(&url));
     ch_jw_end(&w, '}');
     ch_jw_kint(&w, "index", c->nimages);
@@ -250,12 +246,10 @@ static void openai_chat_end_whole(struct openai_chat *c, const struct chela_even
     CH_BUF_AUTO out = {0}, calls = {0}, details = {0}, images = {0}, sources = {0};
     struct ch_jw w = ch_jw(&out);
     openai_chat_begin_object(c, &w, "chat.completion");
-    ch_jw_key(&w, "choices");
-    ch_jw_begin(&w, '[');
+    ch_jw_kbegin(&w, "choices", '[');
     ch_jw_begin(&w, '{');
     ch_jw_kint(&w, "index", 0);
-    ch_jw_key(&w, "message");
-    ch_jw_begin(&w, '{');
+    ch_jw_kbegin(&w, "message", '{');
     ch_jw_kcstr(&w, "role", "assistant");
     if (!c->ncalls || (ev->end.text.n && !ch_completion_structured(&c->r)))
         ch_jw_kstr(&w, "content", ch_sv(ev->end.text.p, ev->end.text.n));
@@ -296,8 +290,7 @@ static void openai_chat_end_failed(struct openai_chat *c, const struct chela_eve
     CH_BUF_AUTO out = {0};
     struct ch_jw w = ch_jw(&out);
     ch_jw_begin(&w, '{');
-    ch_jw_key(&w, "error");
-    ch_jw_begin(&w, '{');
+    ch_jw_kbegin(&w, "error", '{');
     ch_jw_kstr(&w, "message", ch_sv(ev->end.error.p, ev->end.error.n));
     ch_jw_kcstr(&w, "type", ch_request_error_type(c->r.request, f.status));
     ch_jw_kcstr(&w, "param", NULL);

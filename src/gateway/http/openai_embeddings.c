@@ -84,8 +84,7 @@ static void embedding_respond(struct embedding *e) {
     ch_jw_kcstr(&w, "object", "list");
     ch_jw_kraw(&w, "data", ch_buf_sv(&data));
     ch_jw_kcstr(&w, "model", e->agent->embedding->embedder.spec);
-    ch_jw_key(&w, "usage");
-    ch_jw_begin(&w, '{');
+    ch_jw_kbegin(&w, "usage", '{');
     ch_jw_kint(&w, "prompt_tokens", e->tokens);
     ch_jw_kint(&w, "total_tokens", e->tokens);
     ch_jw_end(&w, '}');

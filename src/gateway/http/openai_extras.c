@@ -11,8 +11,7 @@ static void write_annotation(struct ch_jw *w, const struct ch_json *v, const cha
     ch_jw_begin(w, '{');
     ch_jw_kcstr(w, "type", type);
     if (nested) {
-        ch_jw_key(w, type);
-        ch_jw_begin(w, '{');
+        ch_jw_kbegin(w, type, '{');
     }
     if (url.n) {
         ch_jw_kstr(w, "url", url);

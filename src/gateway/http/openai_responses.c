@@ -104,8 +104,7 @@ static void write_response(const struct openai_response *r, struct ch_jw *w, con
     ch_jw_kbool(w, "store", r->store);
     ch_jw_kbool(w, "background", r->background);
     if (r->conversation.n) {
-        ch_jw_key(w, "conversation");
-        ch_jw_begin(w, '{');
+        ch_jw_kbegin(w, "conversation", '{');
         ch_jw_kstr(w, "id", r->conversation);
         ch_jw_end(w, '}');
     }
@@ -188,8 +187,7 @@ static void openai_response_write_message(const struct openai_response *r, struc
     ch_jw_kcstr(&w, "id", r->item);
     ch_jw_kcstr(&w, "status", item_status(r, done));
     ch_jw_kcstr(&w, "role", "assistant");
-    ch_jw_key(&w, "content");
-    ch_jw_begin(&w, '[');
+    ch_jw_kbegin(&w, "content", '[');
     if (done)
         openai_response_write_part(r, &w, ch_buf_sv(&r->text));
     ch_jw_end(&w, ']');
@@ -255,8 +253,7 @@ static void send_summary(struct openai_response *r, const char *type, const char
     if (key) {
         ch_jw_kstr(&w, key, text);
     } else {
-        ch_jw_key(&w, "part");
-        ch_jw_begin(&w, '{');
+        ch_jw_kbegin(&w, "part", '{');
         ch_jw_kcstr(&w, "type", "summary_text");
         ch_jw_kstr(&w, "text", text);
         ch_jw_end(&w, '}');
@@ -271,8 +268,7 @@ static void write_reasoning(const struct openai_response *r, struct ch_buf *out,
     ch_jw_kcstr(&w, "type", "reasoning");
     ch_jw_kcstr(&w, "id", r->item);
     ch_jw_kcstr(&w, "status", item_status(r, done));
-    ch_jw_key(&w, "summary");
-    ch_jw_begin(&w, '[');
+    ch_jw_kbegin(&w, "summary", '[');
     if (done && r->text.n) {
         ch_jw_begin(&w, '{');
         ch_jw_kcstr(&w, "type", "summary_text");

@@ -57,8 +57,7 @@ static void respond_channels(struct ch_request *req, struct ch_store_lookup *l) 
     CH_BUF_AUTO out = {0}, pairings = {0};
     struct ch_jw w = ch_jw(&out);
     ch_jw_begin(&w, '{');
-    ch_jw_key(&w, "channels");
-    ch_jw_begin(&w, '[');
+    ch_jw_kbegin(&w, "channels", '[');
     for (CH_LIST_EACH(k, &req->gw->chats))
         operate_write_channel(&w, CH_CONTAINER(k, struct ch_chat_service, link));
     ch_jw_end(&w, ']');

@@ -145,10 +145,8 @@ static void socket_on_answer(struct ch_request *req, int status, struct ch_sv js
     ch_jw_begin(&w, '{');
     ch_jw_kcstr(&w, "type", status < 400 ? "ack" : "error");
     ch_jw_kint(&w, "status", status);
-    if (req->ref) {
-        ch_jw_key(&w, "ref");
-        ch_jw_value(&w, req->ref);
-    }
+    if (req->ref)
+        ch_jw_kvalue(&w, "ref", req->ref);
     ch_buf_addc(&out, ',');
     ch_buf_add_sv(&out, ch_sv_trim(ch_sv(json.p + 1, json.n - 1)));
     ch_ws_peer_send(s->peer, ch_buf_sv(&out));

@@ -305,8 +305,7 @@ static void sessions_api_respond_accepted(struct ch_request *req, struct ch_lane
 }
 
 static void sessions_api_write_results(struct ch_request *req, struct ch_jw *w) {
-    ch_jw_key(w, "results");
-    ch_jw_begin(w, '[');
+    ch_jw_kbegin(w, "results", '[');
     for (CH_JSON_EACH(r, ch_json_get(req->json, "results")))
         ch_client_input_write_result(w, ch_json_get_str(r, "id"), ch_json_get_str(r, "content"),
                                      ch_json_bool(ch_json_get(r, "is_error"), false));

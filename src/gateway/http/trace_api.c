@@ -37,10 +37,8 @@ static int add_request(const struct chela_span *s, void *user) {
     ch_jw_kint(&w, "input", s->input);
     ch_jw_kint(&w, "output", s->output);
     ch_jw_kint(&w, "cache_read", s->cache_read);
-    if (s->cost >= 0) {
-        ch_jw_key(&w, "cost_usd");
-        ch_jw_double(&w, s->cost);
-    }
+    if (s->cost >= 0)
+        ch_jw_kdouble(&w, "cost_usd", s->cost);
     ch_jw_end(&w, '}');
     return 0;
 }

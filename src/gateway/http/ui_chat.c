@@ -93,8 +93,7 @@ static struct ch_sv output_text(struct ch_request *req, const struct ch_json *ou
 }
 
 static void ui_chat_write_results(struct ui_chat *c, struct ch_jw *w) {
-    ch_jw_key(w, "results");
-    ch_jw_begin(w, '[');
+    ch_jw_kbegin(w, "results", '[');
     for (CH_JSON_EACH(p, ch_json_get(c->last, "parts"))) {
         struct ch_sv state = ch_json_get_str(p, "state"), id = ch_json_get_str(p, "toolCallId");
         if (ch_sv_is(state, "output-available"))
@@ -111,8 +110,7 @@ static bool ui_chat_is_decision(const struct ch_json *part) {
 }
 
 static void ui_chat_write_approvals(const struct ui_chat *c, struct ch_jw *w) {
-    ch_jw_key(w, "approvals");
-    ch_jw_begin(w, '[');
+    ch_jw_kbegin(w, "approvals", '[');
     for (CH_JSON_EACH(p, ch_json_get(c->last, "parts"))) {
         const struct ch_json *approval = ch_json_get(p, "approval");
         if (!ui_chat_is_decision(p))
@@ -267,8 +265,7 @@ static int ui_chat_read_tools(struct ui_chat *c, struct ch_lane_opts *o, struct 
         ch_jw_begin(&w, '{');
         ch_jw_kstr(&w, "name", ch_json_str(k));
         ch_jw_kstr(&w, "description", ch_json_get_str(t, "description"));
-        ch_jw_key(&w, "parameters");
-        ch_jw_value(&w, schema ? schema : ch_json_get(t, "inputSchema"));
+        ch_jw_kvalue(&w, "parameters", schema ? schema : ch_json_get(t, "inputSchema"));
         ch_jw_end(&w, '}');
         if (rc == 0)
             rc = ch_json_parse(&req->arena, ch_arena_sv(&req->arena, ch_buf_sv(&one)),

@@ -45,10 +45,8 @@ static int usage_api_add_call(const struct chela_model_call *call, void *user) {
     ch_jw_kint(&w, "input", call->input);
     ch_jw_kint(&w, "output", call->output);
     ch_jw_kint(&w, "cache_read", call->cache_read);
-    if (call->cost >= 0) {
-        ch_jw_key(&w, "cost_usd");
-        ch_jw_double(&w, call->cost);
-    }
+    if (call->cost >= 0)
+        ch_jw_kdouble(&w, "cost_usd", call->cost);
     ch_jw_end(&w, '}');
     return 0;
 }
@@ -62,11 +60,9 @@ static int usage_api_add_budget(const struct chela_budget_use *b, void *user) {
     ch_jw_begin(&w, '{');
     ch_jw_kcstr(&w, "budget", b->name);
     ch_jw_kcstr(&w, "of", b->of);
-    ch_jw_key(&w, "cost_usd");
-    ch_jw_double(&w, b->cost_usd);
+    ch_jw_kdouble(&w, "cost_usd", b->cost_usd);
     ch_jw_kint(&w, "tokens", b->tokens);
-    ch_jw_key(&w, "limit_usd");
-    ch_jw_double(&w, b->limit_usd);
+    ch_jw_kdouble(&w, "limit_usd", b->limit_usd);
     ch_jw_kint(&w, "limit_tokens", b->limit_tokens);
     ch_jw_kint(&w, "resets", b->resets);
     ch_jw_end(&w, '}');

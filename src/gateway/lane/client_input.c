@@ -78,16 +78,14 @@ struct ch_lane *ch_client_input_find_run(const struct ch_delivery *d) {
  * after them follows the run. */
 static void client_write_results(const struct ch_client_history *h, struct ch_jw *w) {
     ch_jw_kbool(w, "all", true);
-    ch_jw_key(w, "results");
-    ch_jw_begin(w, '[');
+    ch_jw_kbegin(w, "results", '[');
     for (uint32_t i = 0; i < h->msgs[0]->nblocks; i++) {
         const struct ch_block *b = &h->msgs[0]->blocks[i];
         if (b->type == CH_BLOCK_TOOL_RESULT)
             ch_client_input_write_result(w, b->id, b->text, b->flags & CH_F_ERROR);
     }
     ch_jw_end(w, ']');
-    ch_jw_key(w, "texts");
-    ch_jw_begin(w, '[');
+    ch_jw_kbegin(w, "texts", '[');
     for (size_t i = 1; i < h->n; i++)
         for (uint32_t k = 0; k < h->msgs[i]->nblocks; k++)
             if (h->msgs[i]->blocks[k].type == CH_BLOCK_TEXT)

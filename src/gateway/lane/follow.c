@@ -219,8 +219,7 @@ int chela_follow_answer(chela_follow *f, const char *call_id, const char *text, 
     if (rc < 0)
         return rc;
     follow_begin(&w, &ch_client_results);
-    ch_jw_key(&w, "results");
-    ch_jw_begin(&w, '[');
+    ch_jw_kbegin(&w, "results", '[');
     ch_client_input_write_result(&w, ch_sv_str(call_id), ch_sv(text, n), false);
     ch_jw_end(&w, ']');
     return follow_post(f, &w, err);

@@ -115,8 +115,7 @@ static void write_error_json(struct ch_buf *out, int status, const char *code,
     ch_jw_begin(&w, '{');
     if (is_anthropic)
         ch_jw_kcstr(&w, "type", "error");
-    ch_jw_key(&w, "error");
-    ch_jw_begin(&w, '{');
+    ch_jw_kbegin(&w, "error", '{');
     if (is_anthropic)
         ch_jw_kcstr(&w, "type", anthropic_error_type(status));
     ch_jw_kcstr(&w, "message", message);
@@ -125,8 +124,7 @@ static void write_error_json(struct ch_buf *out, int status, const char *code,
         ch_jw_kcstr(&w, "param", NULL);
         ch_jw_kcstr(&w, "code", code);
     } else if (code) {
-        ch_jw_key(&w, "details");
-        ch_jw_begin(&w, '{');
+        ch_jw_kbegin(&w, "details", '{');
         ch_jw_kcstr(&w, "error_code", code);
         ch_jw_end(&w, '}');
     }

@@ -230,10 +230,8 @@ static void firing_write(const struct schedule_firing *f, struct ch_buf *out) {
     ch_jw_kbool(&w, "timer", true);
     if (f->wake)
         ch_jw_kbool(&w, "wake", true);
-    if (b->cost_usd > 0) {
-        ch_jw_key(&w, "cost_usd");
-        ch_jw_double(&w, b->cost_usd);
-    }
+    if (b->cost_usd > 0)
+        ch_jw_kdouble(&w, "cost_usd", b->cost_usd);
     if (b->turns)
         ch_jw_kint(&w, "turns", b->turns);
     if (b->timeout_ms)

@@ -260,8 +260,7 @@ static void describe_channel(struct ch_jw *w, const struct chela_channel_ops *op
     ch_jw_kcstr(w, "title", ops->title ? ops->title : ops->name);
     describe_add(w, "docs", ops->docs);
     describe_add(w, "setup", ops->setup);
-    ch_jw_key(w, "options");
-    ch_jw_begin(w, '[');
+    ch_jw_kbegin(w, "options", '[');
     for (const struct chela_channel_option *p = ops->options; p && p->name; p++)
         describe_option(w, p);
     ch_jw_end(w, ']');
