@@ -1,7 +1,6 @@
 /* address.c -- see address.h. */
 #include "config/address.h"
 
-#include "base/log.h"
 #include "base/mem.h"
 #include "base/redact.h"
 

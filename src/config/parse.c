@@ -11,7 +11,6 @@
 
 #include "base/error.h"
 #include "base/limits.h"
-#include "base/log.h"
 #include "base/mem.h"
 #include "base/nearest.h"
 #include "base/redact.h"

@@ -8,7 +8,6 @@
 
 #include "base/calendar.h"
 #include "base/limits.h"
-#include "base/log.h"
 #include "base/mem.h"
 #include "base/nearest.h"
 #include "base/redact.h"

@@ -13,7 +13,6 @@
 #include "base/mem.h"
 #include "base/opts.h"
 #include "chela/models.h"
-#include "model/catalog/provider.h"
 #include "json/writer.h"
 
 static const char question[] = "Call the tools alpha and beta, both of them, in one reply and "

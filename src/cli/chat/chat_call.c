@@ -1,12 +1,12 @@
 /* chat_call.c -- see chat_call.h. */
 #include "cli/chat/chat_call.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "chela/json.h"
 #include "chela/session.h"
 #include "cli/support/draft.h"
-#include "cli/support/mem.h"
 #include "cli/term/term.h"
 
 #define STR(s) (int)(s).n, (s).p

@@ -2,6 +2,7 @@
  * anywhere, and what MCP servers offer. See chat.h. */
 #include "cli/chat/chat_complete.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "chela/json.h"
@@ -10,7 +11,6 @@
 #include "cli/chat/chat_mcp_complete.h"
 #include "cli/chat/chat_slash.h"
 #include "cli/chat/chat_source.h"
-#include "cli/support/mem.h"
 
 static void chat_complete_offer(struct ch_chat_words *w, const char *typed, char *word) {
     if (strncmp(word, typed, strlen(typed)) == 0)

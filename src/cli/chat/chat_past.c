@@ -2,12 +2,12 @@
  * once were. */
 #include "cli/chat/chat_past.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "chela/json.h"
 #include "cli/chat/chat_attach.h"
 #include "cli/chat/chat_show.h"
-#include "cli/support/mem.h"
 
 enum { MESSAGES = 20 }; /* number of messages shown: a few screens */
 

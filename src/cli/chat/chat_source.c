@@ -1,9 +1,10 @@
 /* chat_source.c -- see chat_source.h. */
 #include "cli/chat/chat_source.h"
 
+#include <stdlib.h>
+
 #include "cli/chat/chat_files.h"
 #include "cli/chat/chat_servers.h"
-#include "cli/support/mem.h"
 
 static const struct ch_chat_source *const sources[] = {&ch_chat_servers, &ch_chat_files};
 enum { SOURCES = sizeof(sources) / sizeof(sources[0]) };

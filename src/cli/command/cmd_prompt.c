@@ -8,7 +8,6 @@
 #include "cli/report/out_json.h"
 #include "cli/support/draft.h"
 #include "cli/support/mem.h"
-#include "cli/report/out.h"
 #include "cli/support/problem.h"
 #include "cli/command/prompt_cmd.h"
 #include "cli/term/pager.h"

@@ -6,7 +6,6 @@
 #include "cli/command/cmd_prompt.h"
 #include "cli/support/draft.h"
 #include "cli/support/mem.h"
-#include "cli/report/out.h"
 #include "cli/support/problem.h"
 #include "cli/command/prompt_cmd.h"
 

@@ -1,12 +1,12 @@
 /* cmd_tools.c -- `chela tools`: lists, shows and calls an agent's tools without a model. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/command/cmd.h"
 #include "cli/report/out_json.h"
 #include "cli/support/array_member.h"
 #include "cli/support/draft.h"
-#include "cli/support/mem.h"
 #include "cli/report/out.h"
 #include "cli/support/problem.h"
 #include "cli/setup/setup.h"

@@ -1,10 +1,10 @@
 /* command_help.c -- see command_help.h. */
 #include "cli/command/command_help.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/support/draft.h"
-#include "cli/support/mem.h"
 
 enum { WIDTH = 80, INDENT = 30 };
 

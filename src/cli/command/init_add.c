@@ -15,7 +15,6 @@
 
 #include "cli/setup/trust.h"
 #include "cli/support/draft.h"
-#include "cli/support/mem.h"
 #include "cli/support/problem.h"
 
 static int add_open(const char *path, chela_config **out, struct chela_error *err) {

@@ -3,10 +3,10 @@
 #include "cli/command/run_decisions.h"
 
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/support/draft.h"
-#include "cli/support/mem.h"
 #include "cli/support/problem.h"
 
 #define AT(field) offsetof(struct ch_run_decisions, field)

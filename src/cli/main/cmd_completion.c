@@ -1,10 +1,10 @@
 /* cmd_completion.c -- `chela completion`: shell completion scripts, generated from the
  * tables of commands and options, so that they stay up to date. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/main/commands.h"
 #include "cli/support/draft.h"
-#include "cli/support/mem.h"
 #include "cli/support/problem.h"
 
 /* --- bash, and zsh by way of its bashcompinit ------------------------------------------ */

@@ -1,12 +1,12 @@
 /* cmd_help.c -- `chela help`. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/main/help.h"
 #include "cli/main/man.h"
 #include "cli/main/reference.h"
 #include "cli/support/draft.h"
-#include "cli/support/mem.h"
 #include "cli/support/problem.h"
 
 /* For the build, not for people: `make man`. */

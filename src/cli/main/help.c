@@ -1,9 +1,10 @@
 /* help.c -- see help.h. */
 #include "cli/main/help.h"
 
+#include <stdlib.h>
+
 #include "cli/command/command_help.h"
 #include "cli/support/draft.h"
-#include "cli/support/mem.h"
 
 static void command_row(FILE *out, const struct ch_cmd *cmd) {
     char *name = ch_format("  %s", cmd->name);

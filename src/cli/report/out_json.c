@@ -2,11 +2,11 @@
 #include "cli/report/out_json.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "chela/session.h"
 #include "cli/support/draft.h"
-#include "cli/support/mem.h"
 
 void ch_json_line(struct ch_console *c, const char *json) {
     char *line = ch_format("%s\n", json);

@@ -4,12 +4,12 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "cli/support/draft.h"
-#include "cli/support/mem.h"
 #include "cli/support/problem.h"
 #include "cli/support/state_path.h"
 

@@ -2,10 +2,10 @@
 #include "cli/term/highlight.h"
 
 #include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-#include "cli/support/mem.h"
 #include "cli/term/term.h"
 
 #define COMMENT "\033[2m"

@@ -9,7 +9,6 @@
 #include "agent/journal/run_journal.h"
 #include "agent/session/input_queue.h"
 #include "base/error.h"
-#include "base/log.h"
 #include "channel/id.h"
 #include "gateway/chat/approval_prompt.h"
 #include "gateway/chat/chat_actions.h"

@@ -11,7 +11,6 @@
 
 #include "agent/journal/journal.h"
 #include "base/error.h"
-#include "base/log.h"
 #include "base/proof.h"
 #include "base/redact.h"
 #include "base/opts.h"
