@@ -18,7 +18,7 @@ static void request_append(chela_run *owner, enum ch_record_type type, struct ch
 
 /* --- parts ---------------------------------------------------------------------------- */
 
-static struct ch_request_digests *memo_of(chela_run *owner) {
+static struct ch_request_digests *digests_of(chela_run *owner) {
     chela_agent *a = ch_agent_root(owner->session->agent);
     if (!a->requests)
         a->requests = ch_alloc(sizeof(*a->requests));
@@ -28,9 +28,9 @@ static struct ch_request_digests *memo_of(chela_run *owner) {
 /* The parts of a setup that the session lacks. They are stored in one record. */
 struct new_parts {
     chela_run *owner;
-    struct ch_buf json; /* the record without its end; empty: no part */
-    struct ch_request_digests *memo; /* NULL: the next part is not in the memo */
-    size_t position;              /* of the next part in the memo */
+    struct ch_buf json;                 /* the record without its end; empty: no part */
+    struct ch_request_digests *digests; /* of the agent; NULL: the next part is not among them */
+    size_t position;                    /* of the next part in `digests` */
 };
 
 static void append_parts(struct new_parts *p) {
@@ -43,7 +43,7 @@ static void append_parts(struct new_parts *p) {
 
 /* Adds a part unless the session has it. rest: its members after "id", without braces. */
 static uint64_t add_part(struct new_parts *p, const struct ch_buf *rest) {
-    uint64_t id = p->memo ? ch_request_digests_part(p->memo, p->position++, ch_buf_sv(rest))
+    uint64_t id = p->digests ? ch_request_digests_part(p->digests, p->position++, ch_buf_sv(rest))
                           : ch_part_id(ch_buf_sv(rest));
     char hex[CH_PART_HEX];
     if (rest->overflow || rest->n > CH_LIMIT_RECORD / 2 ||
@@ -178,7 +178,7 @@ static void write_options(struct ch_jw *w, const struct ch_model_request *req) {
 
 static uint64_t store_setup(chela_run *owner, const struct ch_request_made *m) {
     const struct ch_model_request *req = m->req;
-    struct new_parts parts = {.owner = owner, .memo = m->role ? NULL : memo_of(owner)};
+    struct new_parts parts = {.owner = owner, .digests = m->role ? NULL : digests_of(owner)};
     CH_BUF_AUTO out = {0};
     struct ch_jw w = ch_jw(&out);
     ch_jw_kcstr(&w, "kind", "setup");
@@ -197,7 +197,7 @@ static uint64_t store_setup(chela_run *owner, const struct ch_request_made *m) {
     write_sampling(&w, req);
     write_options(&w, req);
     ch_jw_end(&w, '}');
-    parts.memo = NULL; /* a setup names its conversation */
+    parts.digests = NULL; /* a setup names its conversation */
     uint64_t id = add_part(&parts, &out);
     append_parts(&parts);
     ch_buf_release(&parts.json);
@@ -223,7 +223,7 @@ static void sum_messages(struct ch_request_sum *s, chela_run *owner,
                                      .setup = store_setup(owner, m),
                                      .known = true};
         if (e->shared_head && !m->role) {
-            s->sha = ch_request_digests_head(memo_of(owner), e->shared_head);
+            s->sha = ch_request_digests_head(digests_of(owner), e->shared_head);
         } else {
             ch_sha256_init(&s->sha);
             ch_sha256_add(&s->sha, e->head.p, e->head.n);
