@@ -619,45 +619,46 @@ static void post_batch(struct ch_mcp_session *s, const struct ch_mcp_http_reques
         post_legacy(s, q, asks, body);
 }
 
+/* False: the types of the body or of the response do not fit, and the request was refused. */
+static bool check_media_types(const struct ch_mcp_http_request *q) {
+    bool sends = ch_sv_starts(header_of(q, "content-type"), "application/json");
+    bool takes = http_accepts(q, "application/json") || http_accepts(q, "text/event-stream");
+    if (!sends)
+        http_refuse_request(q, 415, "the content type is not application/json");
+    else if (!takes)
+        http_refuse_request(q, 406, "the response is application/json or text/event-stream");
+    return sends && takes;
+}
+
 static void http_post(chela_mcp_server *server, const struct ch_mcp_http_request *q) {
     CH_ARENA_AUTO arena = {0};
     struct ch_rpc_message m;
     struct chela_error err = {0};
+    struct ch_mcp_session *s;
     struct ch_sv version = header_of(q, "mcp-protocol-version"), body = ch_buf_sv(&q->in->body);
 
-    if (!ch_sv_starts(header_of(q, "content-type"), "application/json")) {
-        http_refuse_request(q, 415, "the content type is not application/json");
+    if (!check_media_types(q))
+        return;
+    if (body.n > CH_LIMIT_RPC_MESSAGE) {
+        http_refuse(q, 413, ch_rpc_code_of(CHELA_ELIMIT), (struct ch_rpc_id){0},
+                    "the message is too large");
         return;
     }
-    if (!http_accepts(q, "application/json") && !http_accepts(q, "text/event-stream")) {
-        http_refuse_request(q, 406, "the response is application/json or text/event-stream");
-        return;
-    }
-    struct ch_mcp_session *s;
-    if (body.n <= CH_LIMIT_RPC_MESSAGE && ch_rpc_is_batch(body) &&
-        header_of(q, "mcp-session-id").n && !ch_sv_is(version, CH_MCP_MODERN)) {
+    if (ch_rpc_is_batch(body) && header_of(q, "mcp-session-id").n &&
+        !ch_sv_is(version, CH_MCP_MODERN)) {
         if ((s = need_session(server, q, (struct ch_rpc_id){0})))
             post_batch(s, q, body);
         return;
     }
-    int rc = body.n > CH_LIMIT_RPC_MESSAGE ? CHELA_ELIMIT : ch_rpc_read(&arena, body, &m, &err);
-    if (rc < 0) {
-        http_refuse(q, body.n > CH_LIMIT_RPC_MESSAGE ? 413 : 400, ch_rpc_code_of(rc),
-                    body.n > CH_LIMIT_RPC_MESSAGE ? (struct ch_rpc_id){0} : m.id,
-                    err.code ? err.message : "the message is too large");
-        return;
-    }
-    if (ch_json_path(m.params, "_meta", CH_MCP_META "protocolVersion", NULL) ||
-        (version.n && !ch_mcp_is_legacy(version))) {
+    int rc = ch_rpc_read(&arena, body, &m, &err);
+    if (rc < 0)
+        http_refuse(q, 400, ch_rpc_code_of(rc), m.id, err.message);
+    else if (ch_json_path(m.params, "_meta", CH_MCP_META "protocolVersion", NULL) ||
+             (version.n && !ch_mcp_is_legacy(version)))
         post_modern(server, q, &m, version, body);
-        return;
-    }
-    if (m.kind == CH_RPC_REQUEST && ch_sv_is(m.method, "initialize")) {
+    else if (m.kind == CH_RPC_REQUEST && ch_sv_is(m.method, "initialize"))
         post_initialize(server, q, body);
-        return;
-    }
-    s = need_session(server, q, m.id);
-    if (s)
+    else if ((s = need_session(server, q, m.id)))
         post_legacy(s, q, m.kind == CH_RPC_REQUEST, body);
 }
 
