@@ -51,20 +51,39 @@ static void write_given(struct ch_jw *w, const struct ch_json *request) {
                                         "max_output_tokens", "previous_response_id"};
     const struct ch_json *tools = ch_json_get(request, "tools"),
                          *choice = ch_json_get(request, "tool_choice");
-    for (size_t i = 0; i < CH_LEN(names); i++) {
-        ch_jw_key(w, names[i]);
-        ch_jw_value(w, ch_json_get(request, names[i]));
-    }
-    ch_jw_key(w, "tools");
+    for (size_t i = 0; i < CH_LEN(names); i++)
+        ch_jw_kvalue(w, names[i], ch_json_get(request, names[i]));
     if (ch_json_is(tools, CH_JSON_ARRAY))
-        ch_jw_value(w, tools);
+        ch_jw_kvalue(w, "tools", tools);
     else
-        ch_jw_raw(w, CH_SV("[]"));
-    ch_jw_key(w, "tool_choice");
+        ch_jw_kraw(w, "tools", CH_SV("[]"));
     if (choice && !ch_json_is(choice, CH_JSON_NULL))
-        ch_jw_value(w, choice);
+        ch_jw_kvalue(w, "tool_choice", choice);
     else
-        ch_jw_raw(w, CH_SV("\"auto\""));
+        ch_jw_kcstr(w, "tool_choice", "auto");
+}
+
+static void write_incomplete_details(struct ch_jw *w, const struct chela_event *end) {
+    bool refused = end->end.reason == CHELA_REASON_REFUSED;
+    ch_jw_kbegin(w, "incomplete_details", '{');
+    ch_jw_kcstr(w, "reason", refused ? "content_filter" : "max_output_tokens");
+    ch_jw_end(w, '}');
+}
+
+static void write_error(const struct openai_response *r, struct ch_jw *w,
+                        const struct chela_event *end) {
+    ch_jw_kbegin(w, "error", '{');
+    ch_jw_kcstr(w, "code", ch_completion_failure_of(&r->r, end).code);
+    ch_jw_kstr(w, "message", ch_sv(end->end.error.p, end->end.error.n));
+    ch_jw_end(w, '}');
+}
+
+static void write_conversation(const struct openai_response *r, struct ch_jw *w) {
+    if (!r->conversation.n)
+        return;
+    ch_jw_kbegin(w, "conversation", '{');
+    ch_jw_kstr(w, "id", r->conversation);
+    ch_jw_end(w, '}');
 }
 
 /* status: in_progress, completed, incomplete or failed; end: NULL before RUN_END. */
@@ -79,40 +98,25 @@ static void write_response(const struct openai_response *r, struct ch_jw *w, con
     ch_jw_kcstr(w, "object", "response");
     ch_jw_kint(w, "created_at", r->r.created);
     ch_jw_kcstr(w, "status", status);
-    ch_jw_key(w, "incomplete_details");
-    if (strcmp(status, "incomplete") == 0) {
-        bool refused = end->end.reason == CHELA_REASON_REFUSED;
-        ch_jw_begin(w, '{');
-        ch_jw_kcstr(w, "reason", refused ? "content_filter" : "max_output_tokens");
-        ch_jw_end(w, '}');
-    } else {
-        ch_jw_null(w);
-    }
-    ch_jw_key(w, "error");
-    if (strcmp(status, "failed") == 0) {
-        ch_jw_begin(w, '{');
-        ch_jw_kcstr(w, "code", ch_completion_failure_of(&r->r, end).code);
-        ch_jw_kstr(w, "message", ch_sv(end->end.error.p, end->end.error.n));
-        ch_jw_end(w, '}');
-    } else {
-        ch_jw_null(w);
-    }
+    if (strcmp(status, "incomplete") == 0)
+        write_incomplete_details(w, end);
+    else
+        ch_jw_kcstr(w, "incomplete_details", NULL);
+    if (strcmp(status, "failed") == 0)
+        write_error(r, w, end);
+    else
+        ch_jw_kcstr(w, "error", NULL);
     ch_jw_kcstr(w, "model", r->r.agent);
     ch_jw_kraw(w, "output", ch_buf_sv(&items));
     ch_jw_kbool(w, "parallel_tool_calls", !r->r.opts.patch.one_call);
     write_given(w, request);
     ch_jw_kbool(w, "store", r->store);
     ch_jw_kbool(w, "background", r->background);
-    if (r->conversation.n) {
-        ch_jw_kbegin(w, "conversation", '{');
-        ch_jw_kstr(w, "id", r->conversation);
-        ch_jw_end(w, '}');
-    }
-    ch_jw_key(w, "metadata");
+    write_conversation(r, w);
     if (ch_json_is(metadata, CH_JSON_OBJECT))
-        ch_jw_value(w, metadata);
+        ch_jw_kvalue(w, "metadata", metadata);
     else
-        ch_jw_raw(w, CH_SV("{}"));
+        ch_jw_kraw(w, "metadata", CH_SV("{}"));
     if (end)
         ch_openai_write_usage(w, "input", "output", &end->end.usage);
     else
