@@ -272,6 +272,32 @@ static int make_arguments(const struct ch_mode_state *k, size_t i, struct ch_buf
     return ch_plan_steps_fill(&k->round.steps, s, results, out, why);
 }
 
+/* The call of step i; its texts are in the arena. try: 0 unless steps were repeated. */
+static struct ch_block step_call(const struct ch_plan_progress *r, size_t i, unsigned try,
+                                 const struct ch_buf *arguments, struct ch_arena *arena) {
+    const struct ch_plan_step *s = &r->steps.list[i];
+    return (struct ch_block){.type = CH_BLOCK_TOOL_CALL,
+                             .id = ch_plan_progress_step_id(arena, r->id, s->id, try),
+                             .name = s->tool.n ? s->tool : CH_SV(CH_THINK_TOOL),
+                             .text = ch_arena_sv(arena, ch_buf_sv(arguments))};
+}
+
+/* A step's arguments could not be made, and no model may change a plan written by hand. */
+static void give_up_step(struct ch_mode_state *k, size_t i, struct ch_buf *why) {
+    k->hopeless |= 1u << i;
+    ch_buf_addf(&k->why, " Step %u could not be carried out: %s", k->round.steps.list[i].id,
+                ch_buf_str(why));
+}
+
+static void forget_advice(struct ch_mode_state *k, unsigned ready) {
+    k->again = -1;
+    k->judged = false;
+    ch_buf_clear(&k->advice);
+    for (size_t i = 0; i < CH_LEN(k->args); i++)
+        if (ready >> i & 1)
+            ch_free(CH_TAKE(k->args[i]));
+}
+
 void ch_planning_run(chela_run *run, unsigned ready) {
     struct ch_mode_state *k = ch_mode_state(run);
     const struct ch_plan_progress *r = &k->round;
@@ -284,30 +310,16 @@ void ch_planning_run(chela_run *run, unsigned ready) {
         CH_BUF_AUTO why = {0};
         if (!(ready >> i & 1))
             continue;
-        bool made = make_arguments(k, i, &args, &why) == 0;
-        if (!made && r->steps.fixed) { /* a model must not change a plan written by hand */
-            k->hopeless |= 1u << i;
-            ch_buf_addf(&k->why, " Step %u could not be carried out: %s", r->steps.list[i].id,
-                        ch_buf_str(&why));
-            continue;
-        }
-        if (!made) {
+        if (make_arguments(k, i, &args, &why) == 0) {
+            calls[n++] = step_call(r, i, try, &args, &arena);
+        } else if (r->steps.fixed) {
+            give_up_step(k, i, &why);
+        } else {
             fill_by_executor(run, i, ch_buf_sv(&why));
             return;
         }
-        struct ch_sv tool = r->steps.list[i].tool;
-        calls[n++] = (struct ch_block){
-            .type = CH_BLOCK_TOOL_CALL,
-            .id = ch_plan_progress_step_id(&arena, r->id, r->steps.list[i].id, try),
-            .name = tool.n ? tool : CH_SV(CH_THINK_TOOL),
-            .text = ch_arena_sv(&arena, ch_buf_sv(&args))};
     }
-    k->again = -1;
-    k->judged = false;
-    ch_buf_clear(&k->advice);
-    for (size_t i = 0; i < CH_LEN(k->args); i++)
-        if (ready >> i & 1)
-            ch_free(CH_TAKE(k->args[i]));
+    forget_advice(k, ready);
     if (n == 0)
         ch_feature_turn_next(run);
     else if (ch_think_open(run))
