@@ -255,6 +255,30 @@ static bool share_system(chela_session *s, size_t budget) {
     return true;
 }
 
+/* runtime: the line about the machine, borrowed like all texts of the result. */
+static struct ch_system_opts system_opts(const chela_session *s, unsigned flags, size_t budget,
+                                         const char *runtime) {
+    const chela_agent *a = s->agent;
+    return (struct ch_system_opts){
+        .given = a->context.instructions,
+        .replaces = a->context.replaces,
+        .workspace = a->workspace,
+        .runtime = runtime,
+        .skills = flags & READS ? &a->skills : NULL,
+        .project = flags & READS ? &s->context.files->project : NULL,
+        .channel = s->channel->name,
+        .docs = a->context.docs,
+        .added = a->context.added,
+        .reasoning = reasoning_word(a),
+        .rules = a->context.rules,
+        .tools = flags & TOOLS,
+        .changes = flags & CHANGES,
+        .message = s->channel->name && flags & MESSAGE,
+        .memory = flags & MEMORY,
+        .budget = budget,
+    };
+}
+
 static void make_system(chela_run *run, unsigned flags) {
     chela_session *s = run->session;
     const chela_agent *a = s->agent;
@@ -267,22 +291,7 @@ static void make_system(chela_run *run, unsigned flags) {
     CH_BUF_AUTO cut = {0};
     CH_BUF_AUTO runtime = {0};
     describe_runtime(a, &runtime);
-    struct ch_system_opts o = {.given = a->context.instructions,
-                               .replaces = a->context.replaces,
-                               .workspace = a->workspace,
-                               .runtime = ch_buf_str(&runtime),
-                               .skills = flags & READS ? &a->skills : NULL,
-                               .project = flags & READS ? &s->context.files->project : NULL,
-                               .channel = s->channel->name,
-                               .docs = a->context.docs,
-                               .added = a->context.added,
-                               .reasoning = reasoning_word(a),
-                               .rules = a->context.rules,
-                               .tools = flags & TOOLS,
-                               .changes = flags & CHANGES,
-                               .message = s->channel->name && flags & MESSAGE,
-                               .memory = flags & MEMORY,
-                               .budget = budget.system};
+    struct ch_system_opts o = system_opts(s, flags, budget.system, ch_buf_str(&runtime));
     struct ch_sections sections;
     char *text =
         flags & MINIMAL ? ch_system_minimal(&o, &sections) : ch_system_full(&o, &cut, &sections);
