@@ -51,7 +51,7 @@ static void admission_settled(const struct chela_error *err, void *user) {
     if (run.n && !ch_sv_is(run, "none"))
         d->run = ch_arena_str(&a->request->arena, run);
     if (!taken || rest.n) /* without an outcome, events of the run show that it goes on */
-        d->how = "resumed";
+        d->action = "resumed";
     admission_answer(a, err);
 }
 

@@ -99,7 +99,7 @@ static void approvals_respond_decided(struct ch_request *req, struct ch_lane *l,
     struct ch_jw w = ch_jw(&out);
     ch_jw_begin(&w, '{');
     ch_jw_kcstr(&w, "session", d->key);
-    ch_jw_kbool(&w, "resumed", d->how && *d->how);
+    ch_jw_kbool(&w, "resumed", d->action && *d->action);
     ch_jw_end(&w, '}');
     ch_request_respond_json(req, l ? 200 : 202, &out);
 }

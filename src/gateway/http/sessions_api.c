@@ -297,9 +297,9 @@ static void sessions_api_respond_accepted(struct ch_request *req, struct ch_lane
     ch_jw_kcstr(&w, "session", d->key);
     bool known = l && l->run && !ch_client_input_begins_later(d);
     ch_jw_kcstr(&w, "run", known ? l->run->id : d->run);
-    ch_jw_kcstr(&w, "delivery", l && d->how ? d->how : "queued");
+    ch_jw_kcstr(&w, "delivery", l && d->action ? d->action : "queued");
     if (results)
-        ch_jw_kbool(&w, "resumed", l ? l->running : d->how != NULL);
+        ch_jw_kbool(&w, "resumed", l ? l->running : d->action != NULL);
     ch_jw_end(&w, '}');
     ch_request_respond_json(req, 202, &out);
 }
@@ -489,14 +489,14 @@ static int sessions_api_use_lane(struct ch_request *req, struct ch_lane **out,
     struct ch_sv agent = live && !id.n ? ch_sv_str(live->agent->id) : id;
     struct ch_lane_opts o = {.agent = ch_gateway_agent(req->gw, agent),
                              .key = ch_arena_str(&req->arena, req->param),
-                             .any = !id.n && !live && (!has_opts || req->gw->agents[1])};
+                             .own_agent = !id.n && !live && (!has_opts || req->gw->agents[1])};
     if (!o.agent)
         return ch_fail(err, CHELA_ENOENT, "there is no agent '%.*s'", CH_SV_FMT(id));
     int rc = sessions_api_read_opts(req, &o, err);
-    bool open_first = o.any && has_opts, names_model = o.patch.model;
+    bool open_first = o.own_agent && has_opts, names_model = o.patch.model;
     if (rc == 0 && open_first) { /* a message that is refused must not create the session */
         rc = ch_lane_check_opts(req->gw, &o, err);
-        o = (struct ch_lane_opts){.agent = o.agent, .key = o.key, .any = true};
+        o = (struct ch_lane_opts){.agent = o.agent, .key = o.key, .own_agent = true};
     }
     if (rc == 0)
         rc = ch_lane_use(req->gw, &o, out, err);

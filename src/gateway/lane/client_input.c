@@ -42,7 +42,7 @@ void ch_client_input_write_context(struct ch_buf *data, const struct ch_request 
 struct ch_delivery *ch_client_input_accept(chela_gateway *gw, const struct ch_delivery_kind *kind,
                                            const char *key, const char *agent,
                                            const struct ch_buf *data, const char *event,
-                                           ch_delivery_fn *told, void *user) {
+                                           ch_delivery_fn *on_stage, void *user) {
     char random[24];
     CH_BUF_AUTO id = {0};
     ch_random_id("", random);
@@ -50,9 +50,9 @@ struct ch_delivery *ch_client_input_accept(chela_gateway *gw, const struct ch_de
     struct ch_delivery *d =
         ch_delivery_new(gw, kind->name, ch_buf_str(&id), key, agent, ch_buf_sv(data));
     if (kind == &ch_client_message || kind == &ch_client_turn)
-        ch_delivery_admit(d, told, user);
+        ch_delivery_admit(d, on_stage, user);
     else
-        ch_delivery_accept(d, told, user);
+        ch_delivery_accept(d, on_stage, user);
     return d;
 }
 
@@ -60,7 +60,7 @@ struct ch_delivery *ch_client_input_accept(chela_gateway *gw, const struct ch_de
  * in progress. */
 static bool client_is_of_another_run(const struct ch_delivery *d, const struct ch_lane *l) {
     const char *event = l->run ? ch_run_origin_event(l->run) : NULL;
-    return d->waits || (l->inbox && ch_lane_inbox_holds(l, d->id)) ||
+    return d->still_waits || (l->inbox && ch_lane_inbox_holds(l, d->id)) ||
            (event && d->kind == &ch_client_turn && strcmp(event, d->id) != 0);
 }
 
@@ -115,7 +115,7 @@ const struct ch_delivery_kind *ch_client_input_of_history(const char *key,
 }
 
 static bool client_waits(const struct ch_delivery *d) {
-    return d->told || d->awaited;
+    return d->on_stage || d->awaited;
 }
 
 static const char *client_text(struct ch_delivery *d, const struct ch_json *v, const char *key) {
@@ -137,7 +137,7 @@ static int client_join_run(struct ch_delivery *d, struct ch_lane *l, struct ch_m
     struct ch_inbound_origin from = {.event = d->id};
     bool later = strcmp(mode, "follow_up") == 0, apart = strcmp(mode, "run") == 0;
     int rc = apart ? CHELA_EBUSY : ch_session_enqueue(l->run, later, m, &from);
-    d->how = later ? "follow_up" : "steer";
+    d->action = later ? "follow_up" : "steer";
     if (rc == 0)
         return 0;
     ch_msg_free(m);
@@ -157,7 +157,7 @@ static bool client_is_queued(struct ch_delivery *d, const struct ch_lane *l) {
 }
 
 bool ch_client_input_begins_later(const struct ch_delivery *d) {
-    return d->how && (strcmp(d->how, "interrupt") == 0 || strcmp(d->how, "collect") == 0);
+    return d->action && (strcmp(d->action, "interrupt") == 0 || strcmp(d->action, "collect") == 0);
 }
 
 static int client_apply_message(struct ch_delivery *d, struct ch_lane *l,
@@ -173,7 +173,7 @@ static int client_apply_message(struct ch_delivery *d, struct ch_lane *l,
         return CH_TURN_WAITS;
     /* An interrupted run is resumed first, unless a person who sends a message to a run that
      * another program left may abandon the run. */
-    if ((!d->told || l->session->inherited) && ch_lane_was_interrupted(l) &&
+    if ((!d->on_stage || l->session->inherited) && ch_lane_was_interrupted(l) &&
         ch_lane_resume(l, CHELA_APPROVE_ASK, err) == 0)
         return CH_TURN_WAITS;
     if (!client_is_queued(d, l) && ch_lane_start_waiting(l))
@@ -182,12 +182,12 @@ static int client_apply_message(struct ch_delivery *d, struct ch_lane *l,
     if (rc < 0)
         return rc;
     if (client_is_queued(d, l) && !paused) {
-        d->how = client_mode(d, l);
+        d->action = client_mode(d, l);
         return ch_lane_queue(l, m, &opts, err);
     }
     if (l->running)
         return client_join_run(d, l, m, err);
-    d->how = "run";
+    d->action = "run";
     return ch_lane_begin(l, m, &opts, err);
 }
 
@@ -209,7 +209,7 @@ static int client_apply_turn(struct ch_delivery *d, struct ch_lane *l, struct ch
 }
 
 const struct ch_delivery_kind ch_client_turn = {
-    .name = "turn", .turn = CH_TURN_BEGINS, .held = true, .apply = client_apply_turn};
+    .name = "turn", .turn = CH_TURN_BEGINS, .sender_waits = true, .apply = client_apply_turn};
 
 /* --- results of tools that the client runs */
 
@@ -303,7 +303,7 @@ static int client_apply_results(struct ch_delivery *d, struct ch_lane *l,
         rc = client_give_results(d, l, err);
     if (rc < 0)
         return rc;
-    d->how = "results";
+    d->action = "results";
     rc = ch_lane_resume(l, CHELA_APPROVE_ASK, err); /* CHELA_ESTATE: other calls wait */
     if (rc < 0 && (rc != CHELA_ESTATE || !results || !results->n))
         return rc;
@@ -343,7 +343,7 @@ static int client_apply_answers(struct ch_delivery *d, struct ch_lane *l,
         return ch_fail(err, CHELA_ESTATE, "chat '%s' waits for no answer", d->key);
     if (!client_give_answers(d, l))
         return ch_fail(err, CHELA_ESTATE, "chat '%s' waits for other answers than these", d->key);
-    d->how = "answers";
+    d->action = "answers";
     int rc = ch_lane_resume(l, CHELA_APPROVE_ASK, err);
     if (rc < 0 && (rc != CHELA_ESTATE || client_waits(d)))
         return rc;
@@ -368,7 +368,7 @@ static int client_apply_decision(struct ch_delivery *d, struct ch_lane *l,
         return rc;
     ch_inbox_take(l->session, d->id);
     rc = ch_lane_resume(l, CHELA_APPROVE_ASK, &waits); /* CHELA_ESTATE: other calls wait */
-    d->how = rc == 0 ? "resumed" : "";
+    d->action = rc == 0 ? "resumed" : "";
     return 0;
 }
 
@@ -415,7 +415,7 @@ static int client_apply_take_over(struct ch_delivery *d, struct ch_lane *l,
         return ch_fail(err, rc, "no run in session '%s' to take over", d->key);
     ch_lane_take_later(l, d->id);
     l->running = true;
-    d->how = "take_over";
+    d->action = "take_over";
     return 0;
 }
 
@@ -429,7 +429,7 @@ static int client_apply_resume(struct ch_delivery *d, struct ch_lane *l,
     if (rc < 0)
         return rc;
     ch_inbox_take(l->session, d->id);
-    d->how = "resume";
+    d->action = "resume";
     return 0;
 }
 
@@ -446,4 +446,7 @@ static int client_apply_release(struct ch_delivery *d, struct ch_lane *l,
 }
 
 const struct ch_delivery_kind ch_client_release = {
-    .name = "release", .turn = CH_TURN_CONTROLS, .passes = true, .apply = client_apply_release};
+    .name = "release",
+    .turn = CH_TURN_CONTROLS,
+    .needs_open_lane = true,
+    .apply = client_apply_release};

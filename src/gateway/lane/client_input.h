@@ -3,7 +3,7 @@
  *
  * An event is stored before the client is answered, so each kind can be applied without the
  * client: by the next process, or by the gateway that holds the session. While the client
- * waits for the answer (d->told, d->awaited), an event that does not fit the session's state
+ * waits for the answer (d->on_stage, d->awaited), an event that does not fit the session's state
  * is refused with the reason. If no client waits, such an event stays queued where possible. */
 #ifndef CH_GATEWAY_CLIENT_INPUT_H
 #define CH_GATEWAY_CLIENT_INPUT_H
@@ -41,12 +41,12 @@ const struct ch_delivery_kind *ch_client_input_of_history(const char *key,
 int ch_client_input_cancel(struct ch_delivery *d, struct ch_lane *l, const char *reason,
                            struct chela_error *err);
 
-/* Stores the client's request as an event; told is called as for ch_delivery_accept. agent:
+/* Stores the client's request as an event; on_stage is called as for ch_delivery_accept. agent:
  * agent of the session. event: the last part of the event's id; NULL: random. */
 struct ch_delivery *ch_client_input_accept(chela_gateway *gw, const struct ch_delivery_kind *kind,
                                            const char *key, const char *agent,
                                            const struct ch_buf *data, const char *event,
-                                           ch_delivery_fn *told, void *user);
+                                           ch_delivery_fn *on_stage, void *user);
 /* Appends the trace context of req, if it has one, to the members of an event. awaited: the
  * client waits for the answer of a session that another gateway holds. */
 void ch_client_input_write_context(struct ch_buf *data, const struct ch_request *req,

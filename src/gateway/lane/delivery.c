@@ -42,8 +42,8 @@ static void delivery_free(struct ch_delivery *d) {
 
 static void delivery_tell(struct ch_delivery *d, enum ch_delivery_stage stage, struct ch_lane *l,
                           const struct chela_error *err) {
-    if (d->told)
-        d->told(d, stage, l, err, d->user);
+    if (d->on_stage)
+        d->on_stage(d, stage, l, err, d->user);
 }
 
 static void delivery_end(struct ch_delivery *d, enum ch_delivery_stage stage, struct ch_lane *l,
@@ -53,7 +53,7 @@ static void delivery_end(struct ch_delivery *d, enum ch_delivery_stage stage, st
 }
 
 void ch_delivery_leave(struct ch_delivery *d) {
-    d->told = NULL;
+    d->on_stage = NULL;
     d->lane_opts = NULL;
 }
 
@@ -177,7 +177,7 @@ static void delivery_on_removed(int rc, const struct chela_error *err, void *use
     struct ch_delivery *d = user;
     struct chela_error why = delivery_failure(rc, err);
     d->accepting = false;
-    if (!d->told && !d->closed) /* the sender has left meanwhile, and may repeat the request */
+    if (!d->on_stage && !d->closed) /* the sender has left meanwhile, and may repeat the request */
         delivery_keep_outcome(d, d->refusal->code, d->refusal->message);
     if (d->closed)
         delivery_free(d);
@@ -190,7 +190,7 @@ static void delivery_on_removed(int rc, const struct chela_error *err, void *use
 /* The sender is told when the store has removed the event: otherwise the next process could
  * deliver an event that was refused. */
 static void delivery_drop(struct ch_delivery *d, const struct chela_error *err) {
-    if (!d->told) {
+    if (!d->on_stage) {
         ch_log(CH_LOG_WARN, "gateway", "event %s of session %s is dropped: %s", d->id, d->key,
                err->message);
         delivery_keep_outcome(d, err->code, err->message);
@@ -206,7 +206,7 @@ static void delivery_drop(struct ch_delivery *d, const struct chela_error *err) 
 }
 
 static void delivery_refuse(struct ch_delivery *d, const struct chela_error *err) {
-    if (d->kind->keeps && !d->told)
+    if (d->kind->retried && !d->on_stage)
         delivery_postpone(d, err);
     else
         delivery_drop(d, err);
@@ -222,14 +222,14 @@ static int delivery_take(struct ch_turn *t, struct ch_lane *l, const struct chel
     int rc = d->kind->apply(d, l, &err);
     bool full = rc == CHELA_ELIMIT && d->kind->turn != CH_TURN_CONTROLS && ch_lane_is_busy(l);
     if (full) /* too many messages wait in the session */
-        rc = d->told || d->awaited ? (err.code = CHELA_EOVERLOAD) : CH_TURN_WAITS;
-    if (rc == CH_TURN_WAITS && (d->kind->held || ch_timer_armed(&d->retry)))
+        rc = d->on_stage || d->awaited ? (err.code = CHELA_EOVERLOAD) : CH_TURN_WAITS;
+    if (rc == CH_TURN_WAITS && (d->kind->sender_waits || ch_timer_armed(&d->retry)))
         return rc; /* delivery_on_late tells the sender */
     if (rc == CH_TURN_WAITS) {
         delivery_tell(d, CH_DELIVERY_QUEUED, NULL, NULL);
         ch_delivery_leave(d);
     } else if (rc == 0) {
-        if (d->awaited && !d->told && d->kind->turn == CH_TURN_CONTROLS)
+        if (d->awaited && !d->on_stage && d->kind->turn == CH_TURN_CONTROLS)
             delivery_keep_success(d, l);
         delivery_end(d, CH_DELIVERY_TAKEN, l, NULL);
     } else {
@@ -249,9 +249,9 @@ static bool delivery_is_awaited(struct ch_sv data) {
 
 static int delivery_on_waiting(const struct chela_store_item *item, void *user) {
     struct ch_delivery *d = user;
-    d->waits = strcmp(item->id, d->id) == 0;
-    d->refusable = d->waits && delivery_is_awaited(ch_sv(item->data, item->n));
-    return d->waits;
+    d->still_waits = strcmp(item->id, d->id) == 0;
+    d->refusable = d->still_waits && delivery_is_awaited(ch_sv(item->data, item->n));
+    return d->still_waits;
 }
 
 static void delivery_read_waiting(struct ch_delivery *d) {
@@ -260,17 +260,17 @@ static void delivery_read_waiting(struct ch_delivery *d) {
 }
 
 static void delivery_look(struct ch_work *w) {
-    delivery_read_waiting(CH_CONTAINER(w, struct ch_delivery, look));
+    delivery_read_waiting(CH_CONTAINER(w, struct ch_delivery, lookup));
 }
 
 static void delivery_on_look_dropped(struct ch_work *w) {
-    delivery_free(CH_CONTAINER(w, struct ch_delivery, look));
+    delivery_free(CH_CONTAINER(w, struct ch_delivery, lookup));
 }
 
 static void delivery_on_looked(struct ch_work *w) {
-    struct ch_delivery *d = CH_CONTAINER(w, struct ch_delivery, look);
+    struct ch_delivery *d = CH_CONTAINER(w, struct ch_delivery, lookup);
     d->accepting = false;
-    if (d->waits && !d->closed)
+    if (d->still_waits && !d->closed)
         delivery_start(d);
     else
         delivery_free(d);
@@ -280,22 +280,22 @@ static void delivery_on_looked(struct ch_work *w) {
  * session would create the session again. */
 static void delivery_on_retry(struct ch_timer *t) {
     struct ch_delivery *d = CH_CONTAINER(t, struct ch_delivery, retry);
-    d->look = (struct ch_work){
+    d->lookup = (struct ch_work){
         .run = delivery_look, .done = delivery_on_looked, .dropped = delivery_on_look_dropped};
     d->store = d->gw->store;
-    d->waits = false;
+    d->still_waits = false;
     d->accepting = true;
-    ch_work_submit(d->gw->rt->workers, &d->look);
+    ch_work_submit(d->gw->rt->workers, &d->lookup);
 }
 
 /* Another gateway has the session and takes the event up, unless it is about to release the
  * session. So the delivery is retried a few times; after that, the scan of the inbox finds
- * the event. An event that passes is not retried: without a lane here it would be settled before
- * the holder, which may poll the store, has seen it. */
+ * the event. An event that needs an open lane is not retried: without a lane here it would be
+ * settled before the holder, which may poll the store, has seen it. */
 static void delivery_leave_to_holder(struct ch_delivery *d) {
     delivery_tell(d, CH_DELIVERY_QUEUED, NULL, NULL);
     ch_delivery_leave(d);
-    if (d->retries == RETRIES || d->kind->passes)
+    if (d->retries == RETRIES || d->kind->needs_open_lane)
         delivery_free(d);
     else
         ch_timer_start(d->gw->rt->loop, &d->retry, (int64_t)RETRY_MS << d->retries++,
@@ -312,7 +312,7 @@ static void delivery_on_late(struct ch_timer *t) {
 static void delivery_on_ready(struct ch_lane_wait *w, struct ch_lane *l,
                               const struct chela_error *failed) {
     struct ch_delivery *d = CH_CONTAINER(w, struct ch_delivery, wait);
-    if (!failed && d->told && d->kind->turn == CH_TURN_JOINS)
+    if (!failed && d->on_stage && d->kind->turn == CH_TURN_JOINS)
         ch_timer_start(d->gw->rt->loop, &d->retry, LATE_MS, delivery_on_late);
     if (!failed)
         ch_lane_inbox_wait(l, &d->turn);
@@ -322,7 +322,7 @@ static void delivery_on_ready(struct ch_lane_wait *w, struct ch_lane *l,
         delivery_end(d, CH_DELIVERY_QUEUED, NULL, NULL);
     else if (failed->code == CHELA_ENOENT) /* the session was deleted, and its runs with it */
         delivery_drop(d, failed);
-    else if (!d->told) /* it was acknowledged, and the store may work again */
+    else if (!d->on_stage) /* it was acknowledged, and the store may work again */
         delivery_postpone(d, failed);
     else if (failed->code == CHELA_EOVERLOAD) /* the store fails now, but it holds the event */
         delivery_end(d, CH_DELIVERY_QUEUED, NULL, NULL);
@@ -341,7 +341,7 @@ static int delivery_find_lane(struct ch_delivery *d, struct ch_lane **out,
     chela_agent *agent = ch_gateway_agent(d->gw, ch_sv_str(d->agent));
     struct ch_lane_opts o = {.agent = agent,
                              .key = d->key,
-                             .any = !*d->agent && d->kind != &ch_delivery_event,
+                             .own_agent = !*d->agent && d->kind != &ch_delivery_event,
                              .exists = d->kind->turn == CH_TURN_CONTROLS,
                              .patch.bounds = d->bounds};
     *out = ch_lane_find(d->gw, ch_sv_str(d->key));
@@ -363,7 +363,7 @@ static void delivery_start(struct ch_delivery *d) {
         delivery_end(d, CH_DELIVERY_QUEUED, NULL, NULL);
         return;
     }
-    if (d->kind->passes && !d->told && !lane) {
+    if (d->kind->needs_open_lane && !d->on_stage && !lane) {
         if (d->awaited)
             delivery_keep_outcome(d, 0, "none");
         ch_lane_inbox_settle(d->gw, d->key, d->id, NULL, NULL);
@@ -382,7 +382,7 @@ static void delivery_start(struct ch_delivery *d) {
 }
 
 static void delivery_look_back(struct ch_work *w) {
-    struct ch_delivery *d = CH_CONTAINER(w, struct ch_delivery, look);
+    struct ch_delivery *d = CH_CONTAINER(w, struct ch_delivery, lookup);
     delivery_read_waiting(d);
     ch_delivery_read_outcome(d->store, d->id, d->refusal);
 }
@@ -390,7 +390,7 @@ static void delivery_look_back(struct ch_work *w) {
 /* An event whose first sender waited may still be refused, so this sender waits as well, or has to
  * ask again. */
 static void delivery_on_looked_back(struct ch_work *w) {
-    struct ch_delivery *d = CH_CONTAINER(w, struct ch_delivery, look);
+    struct ch_delivery *d = CH_CONTAINER(w, struct ch_delivery, lookup);
     struct chela_error undecided = {0};
     d->accepting = false;
     ch_fail(&undecided, CHELA_EOVERLOAD,
@@ -410,13 +410,13 @@ static void delivery_on_looked_back(struct ch_work *w) {
 /* The store has the event already. The event may still wait, or the session may have refused the
  * event when nobody waited. */
 static void delivery_on_duplicate(struct ch_delivery *d) {
-    d->look = (struct ch_work){.run = delivery_look_back,
+    d->lookup = (struct ch_work){.run = delivery_look_back,
                                .done = delivery_on_looked_back,
                                .dropped = delivery_on_look_dropped};
     d->store = d->gw->store;
     d->refusal = ch_arena_zalloc(&d->arena, sizeof(*d->refusal));
     d->accepting = true;
-    ch_work_submit(d->gw->rt->workers, &d->look);
+    ch_work_submit(d->gw->rt->workers, &d->lookup);
 }
 
 static void delivery_on_accepted(int rc, const struct chela_error *err, void *user) {
@@ -448,14 +448,14 @@ static void delivery_store(struct ch_delivery *d) {
     ch_buf_release(&d->text);
 }
 
-static void delivery_begin(struct ch_delivery *d, ch_delivery_fn *told, void *user) {
-    d->told = told;
+static void delivery_begin(struct ch_delivery *d, ch_delivery_fn *on_stage, void *user) {
+    d->on_stage = on_stage;
     d->user = user;
     ch_list_add(&d->gw->deliveries, &d->link);
 }
 
-void ch_delivery_accept(struct ch_delivery *d, ch_delivery_fn *told, void *user) {
-    delivery_begin(d, told, user);
+void ch_delivery_accept(struct ch_delivery *d, ch_delivery_fn *on_stage, void *user) {
+    delivery_begin(d, on_stage, user);
     delivery_store(d);
 }
 
@@ -495,18 +495,18 @@ static void delivery_on_budgets(struct ch_budget_wait *w) {
     struct ch_spender who = delivery_spender(d);
     if (ch_budgets_admit(d->gw, &who, &err) < 0)
         delivery_end(d, CH_DELIVERY_REFUSED, NULL, &err);
-    else if (delivery_check_size(d, &err) < 0) /* ch_delivery_admit must not call told */
+    else if (delivery_check_size(d, &err) < 0) /* ch_delivery_admit must not call on_stage */
         ch_timer_start(d->gw->rt->loop, &d->retry, 0, delivery_on_too_large);
     else
         delivery_store(d);
 }
 
-void ch_delivery_admit(struct ch_delivery *d, ch_delivery_fn *told, void *user) {
-    if (!d->gw->store) { /* told must not be called from here */
-        ch_delivery_accept(d, told, user);
+void ch_delivery_admit(struct ch_delivery *d, ch_delivery_fn *on_stage, void *user) {
+    if (!d->gw->store) { /* on_stage must not be called from here */
+        ch_delivery_accept(d, on_stage, user);
         return;
     }
-    delivery_begin(d, told, user);
+    delivery_begin(d, on_stage, user);
     d->budget.known = delivery_on_budgets;
     ch_budgets_when_known(d->gw, &d->budget);
 }
@@ -523,7 +523,7 @@ static struct ch_delivery *delivery_find(const chela_gateway *gw, const char *id
 bool ch_delivery_joins(const chela_gateway *gw, struct ch_sv key) {
     for (CH_LIST_EACH(k, &gw->deliveries)) {
         const struct ch_delivery *d = CH_CONTAINER(k, struct ch_delivery, link);
-        if (d->told && d->kind->turn == CH_TURN_JOINS && ch_sv_is(key, d->key))
+        if (d->on_stage && d->kind->turn == CH_TURN_JOINS && ch_sv_is(key, d->key))
             return true;
     }
     return false;
@@ -575,7 +575,7 @@ static int delivery_begin_run(struct ch_delivery *d, struct ch_lane *l, struct c
     }
     if (wake)
         opts.approve = CHELA_APPROVE_DENY;
-    d->how = "run";
+    d->action = "run";
     return ch_lane_begin(l, m, &opts, err);
 }
 
@@ -600,7 +600,7 @@ static int delivery_apply_event(struct ch_delivery *d, struct ch_lane *l,
 }
 
 const struct ch_delivery_kind ch_delivery_event = {
-    .name = "event", .turn = CH_TURN_BEGINS, .keeps = true, .apply = delivery_apply_event};
+    .name = "event", .turn = CH_TURN_BEGINS, .retried = true, .apply = delivery_apply_event};
 
 /* --- all deliveries */
 

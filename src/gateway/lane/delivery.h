@@ -25,9 +25,10 @@ struct ch_delivery_kind {
     const char *name; /* value of "kind" in the event's data; the first kind of the table: no
                        * such member */
     enum ch_turn_kind turn;
-    bool keeps; /* an event that cannot be delivered stays in the inbox and is retried */
-    bool held; /* the caller waits for the turn of the event, however long that takes */
-    bool passes; /* without its sender the event has no effect on a session that is not open here */
+    bool retried;      /* an event that cannot be delivered stays in the inbox and is retried */
+    bool sender_waits; /* the sender waits for the turn of the event, however long that takes */
+    /* unless its sender waits, the event has no effect on a session that is not open here */
+    bool needs_open_lane;
     /* The turn of the event has come. 0: the event's id was given to the session (event_id, or
      * ch_inbox_take). CH_TURN_WAITS: not now. Otherwise the event is refused. */
     int (*apply)(struct ch_delivery *d, struct ch_lane *l, struct chela_error *err);
@@ -60,24 +61,25 @@ struct ch_delivery {
     const struct ch_delivery_kind *kind;
     const struct ch_json *data;
     struct ch_bounds bounds;
-    /* set by apply: how the session processes the event, for the client's response */
-    const char *how;
+    /* set by apply, for the client's response: what the session does with the event, "run" or
+     * "steer"; NULL or "": nothing */
+    const char *action;
     const char *run; /* of an event that another gateway took up: id of the run that the event
                       * controls; NULL: unknown */
     struct ch_buf text; /* the event's data, until it is stored */
     struct ch_timer retry; /* retries > 0: the session was held elsewhere, and may be free soon;
                             * else: the event has not had its turn yet, or is refused soon */
     unsigned retries;
-    struct ch_work look; /* before a retry, or if the store has the event already: reads whether
-                          * the event still waits, and whether the session refused the event */
-    chela_store *store;  /* for look: the gateway may be freed meanwhile */
-    bool waits;          /* the result of look */
-    bool refusable;      /* the event waits, and the session may refuse it: its sender waited */
+    struct ch_work lookup; /* before a retry, or if the store has the event already: reads whether
+                            * the event still waits, and whether the session refused the event */
+    chela_store *store;    /* for lookup: the gateway may be freed meanwhile */
+    bool still_waits;      /* the result of lookup: the event is in the inbox */
+    bool refusable;        /* the event waits, and the session may refuse it: its sender waited */
     struct chela_error *refusal; /* the other result; code 0: none. Also why the event is refused,
                                   * while the store removes it */
-    ch_delivery_fn *told; /* called at each stage; NULL: no caller waits for the outcome */
+    ch_delivery_fn *on_stage; /* called at each stage; NULL: no caller waits for the outcome */
     void *user;
-    /* options for the event's lane, valid while told is set; NULL: use the lane unchanged */
+    /* options for the event's lane, valid while on_stage is set; NULL: use the lane unchanged */
     const struct ch_lane_opts *lane_opts;
     bool awaited;   /* a client of another gateway waits for the outcome */
     bool accepting; /* the store has not answered yet: the event is being stored, looked for or
@@ -89,15 +91,15 @@ struct ch_delivery {
  * kind. NULL: the kind is unknown, or the data is malformed. */
 struct ch_delivery *ch_delivery_new(chela_gateway *gw, const char *kind, const char *id,
                                     const char *key, const char *agent, struct ch_sv data);
-/* Stores the event, then delivers it. Takes d and frees it after the last call of told. */
-void ch_delivery_accept(struct ch_delivery *d, ch_delivery_fn *told, void *user);
-/* Like ch_delivery_accept, but if a budget is used up, told gets CH_DELIVERY_REFUSED. For
+/* Stores the event, then delivers it. Takes d and frees it after the last call of on_stage. */
+void ch_delivery_accept(struct ch_delivery *d, ch_delivery_fn *on_stage, void *user);
+/* Like ch_delivery_accept, but if a budget is used up, on_stage gets CH_DELIVERY_REFUSED. For
  * messages that begin runs and whose senders are waiting. */
-void ch_delivery_admit(struct ch_delivery *d, ch_delivery_fn *told, void *user);
+void ch_delivery_admit(struct ch_delivery *d, ch_delivery_fn *on_stage, void *user);
 /* True: a message that arrived here is being delivered to the session, and its sender waits. The
  * run that the message begins must get the options that the lane has. */
 bool ch_delivery_joins(const chela_gateway *gw, struct ch_sv key);
-/* The caller no longer waits for the outcome: told is not called after this. */
+/* The caller no longer waits for the outcome: on_stage is not called after this. */
 void ch_delivery_leave(struct ch_delivery *d);
 
 /* Why the session refused the event of another gateway. Code 0: if there is a message, the

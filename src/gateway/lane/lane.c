@@ -158,14 +158,14 @@ static void lane_on_event(const struct chela_event *ev, void *user) {
         l->gw->session_changed(l->gw);
     if (l->gw->on_event)
         l->gw->on_event(ev, l->gw->user);
-    l->gw->told = text ? ev : NULL;
-    l->gw->told_text = text;
+    l->gw->current_event = text ? ev : NULL;
+    l->gw->current_text = text;
     for (; k != &l->watchers.head; k = next) {
         struct ch_lane_watcher *w = CH_CONTAINER(k, struct ch_lane_watcher, link);
         next = k->next;
         w->event(w, ev);
     }
-    l->gw->told = NULL;
+    l->gw->current_event = NULL;
     if (l->lost && ev->type == CHELA_EV_RUN_END && l->link.next)
         ch_lane_close(l);
 }
@@ -173,8 +173,8 @@ static void lane_on_event(const struct chela_event *ev, void *user) {
 void ch_lane_write_event(const chela_gateway *gw, const struct ch_lane_watcher *w,
                          const struct chela_event *ev,
                          int (*fn)(void *user, const char *id, struct ch_sv json), void *user) {
-    if (gw->told == ev && !w->tail) {
-        fn(user, gw->told_text->id, ch_sv_str(gw->told_text->json));
+    if (gw->current_event == ev && !w->tail) {
+        fn(user, gw->current_text->id, ch_sv_str(gw->current_text->json));
         return;
     }
     CH_BUF_AUTO id = {0};
@@ -285,7 +285,7 @@ static int reattach_session(struct ch_lane *l, const struct ch_lane_opts *o,
 static void lane_on_session_ready(chela_session *s, const struct chela_error *err, void *user) {
     struct ch_lane *l = user;
     chela_agent *own =
-        !err && l->any ? ch_gateway_agent(l->gw, ch_sv_str(s->journal->agent)) : NULL;
+        !err && l->own_agent ? ch_gateway_agent(l->gw, ch_sv_str(s->journal->agent)) : NULL;
     struct chela_error why = {0};
     if (own && strcmp(own->id, l->agent->id) != 0) {
         if (reattach_session(l, &(struct ch_lane_opts){.agent = own}, &why) == 0)
@@ -325,7 +325,7 @@ static void lane_free_deferred(struct ch_task *t);
 
 static void lane_close_session(struct ch_lane *l) {
     if (l->ready && l->session->journal)
-        l->known = l->session->journal->safe;
+        l->known_record = l->session->journal->safe;
     chela_run_free(CH_TAKE(l->run));
     chela_session_close(l->session);
     ch_agent_close(CH_TAKE(l->agent));
@@ -353,7 +353,7 @@ static int attach_session(struct ch_lane *l, const struct ch_lane_opts *o,
     lane_digest_opts(o, l->agent_digest);
     l->has_chat_tools = o->add_tools && (l->agent->chat_actions || l->agent->gateway_tool);
     l->ready = !l->session->journal;
-    l->any = o->any;
+    l->own_agent = o->own_agent;
     l->session->on_lost = lane_on_lost;
     l->session->lost_user = l;
     l->session->on_begun = lane_on_begun;
@@ -500,7 +500,7 @@ static void lane_free_deferred(struct ch_task *t) {
 /* The position in the journal up to which the lane's watchers know the events, as the id of an
  * event. The run of the last event may not be stored, so the position names a record. */
 static void lane_write_position(const struct ch_lane *l, struct ch_buf *out) {
-    uint64_t known = l->ready ? l->session->journal->safe : l->known;
+    uint64_t known = l->ready ? l->session->journal->safe : l->known_record;
     ch_buf_addf(out, ":%llu@%llu", ULLONG_MAX, (unsigned long long)known);
 }
 

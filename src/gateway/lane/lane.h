@@ -48,9 +48,9 @@ struct ch_lane_event {
 
 struct ch_lane_opts {
     chela_agent *agent; /* to derive the lane's agent from */
-    bool any; /* a stored session keeps its own agent, whichever that is; without patch and tools */
-    const char *key;    /* NULL: temporary */
-    bool exists;        /* a session that the store does not have is not created: CHELA_ENOENT */
+    bool own_agent;   /* a stored session keeps the agent that it has; no patch, no tools */
+    const char *key;  /* NULL: temporary */
+    bool exists;      /* a session that the store does not have is not created: CHELA_ENOENT */
     struct ch_agent_override patch;
     const struct chela_tool_opts *tools; /* run by the client */
     size_t ntools;
@@ -77,10 +77,10 @@ struct ch_lane {
     bool stored;
     struct ch_buf taking; /* ids of events, each NUL-terminated: see ch_lane_take_later */
     bool ready; /* the journal and the inbox have been read */
-    uint64_t known; /* while not ready: the last record whose events the watchers have */
+    uint64_t known_record; /* while not ready: the last record whose events the watchers have */
     bool lost;  /* another process has the session: closed when the run has ended */
     bool running;
-    bool any; /* see struct ch_lane_opts */
+    bool own_agent; /* see struct ch_lane_opts */
     bool has_chat_tools; /* for runs that begin in the chat only */
     bool unfinished;     /* when it was closed: a run was running or paused */
     unsigned hops;        /* messages between sessions that led to the run; send_tool.c */

@@ -120,7 +120,7 @@ static int send_apply(struct ch_delivery *d, struct ch_lane *l, struct chela_err
         at_work = ch_lane_resume(l, CHELA_APPROVE_ASK, err) == 0;
     int rc = send_into(l, ch_json_get_str(d->data, "text"), &principal,
                        (unsigned)ch_json_int(ch_json_get(d->data, "hops"), 1), d->id, &waits, err);
-    d->how = waits ? "queued" : at_work ? "joined" : "run";
+    d->action = waits ? "queued" : at_work ? "joined" : "run";
     ch_principal_release(&principal);
     return rc;
 }
@@ -239,7 +239,7 @@ static void send_on_found(struct ch_lane_wait *w, struct ch_lane *l,
 
 /* The message was sent before a crash: its session has it, or will. */
 static void send_again(struct send_call *s, chela_gateway *gw, const char *key) {
-    struct ch_lane_opts o = {.agent = gw->agents[0], .key = key, .any = true};
+    struct ch_lane_opts o = {.agent = gw->agents[0], .key = key, .own_agent = true};
     struct ch_lane *lane = ch_lane_find(gw, ch_sv_str(key));
     struct chela_error err = {0};
     s->wait.ready = send_on_found;
@@ -264,17 +264,17 @@ static void send_settled(const struct chela_error *err, void *user) {
         send_fail(user, "unavailable", err->message);
 }
 
-static void send_told(struct ch_delivery *d, enum ch_delivery_stage stage, struct ch_lane *l,
+static void send_on_stage(struct ch_delivery *d, enum ch_delivery_stage stage, struct ch_lane *l,
                       const struct chela_error *err, void *user) {
     struct send_call *s = user;
     if (stage == CH_DELIVERY_ACCEPTED)
         return;
     ch_delivery_leave(d);
     s->delivery = NULL;
-    if (stage == CH_DELIVERY_TAKEN && strcmp(d->how, "run") == 0)
+    if (stage == CH_DELIVERY_TAKEN && strcmp(d->action, "run") == 0)
         wait_for_answer(s, l);
     else if (stage == CH_DELIVERY_TAKEN)
-        send_report_queued(s, strcmp(d->how, "queued") == 0);
+        send_report_queued(s, strcmp(d->action, "queued") == 0);
     else if (stage == CH_DELIVERY_QUEUED && s->watcher.tail)
         ch_tail_await(&s->watcher, d->id, true, send_settled, s);
     else if (stage == CH_DELIVERY_QUEUED)
@@ -292,7 +292,7 @@ static void send_accept(struct send_call *s, chela_gateway *gw, const char *key,
     send_write(s, &data);
     s->delivery =
         ch_delivery_new(gw, ch_send_message.name, s->event, key, agent, ch_buf_sv(&data));
-    ch_delivery_accept(s->delivery, send_told, s);
+    ch_delivery_accept(s->delivery, send_on_stage, s);
 }
 
 static void send_on_tail(struct ch_lane_watcher *w, bool gap, const struct chela_error *err,
@@ -383,7 +383,7 @@ static void send_start(chela_call *call) {
         return;
     }
     CH_AUTOFREE char *key = ch_strndup(to.p, to.n);
-    struct ch_lane_opts o = {.agent = p->gw->agents[0], .key = key, .any = true};
+    struct ch_lane_opts o = {.agent = p->gw->agents[0], .key = key, .own_agent = true};
     lane = ch_lane_find(p->gw, to);
     if (!lane && ch_lane_use(p->gw, &o, &lane, &err) < 0) {
         send_refuse(call, "unavailable", err.message);

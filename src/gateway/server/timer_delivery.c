@@ -47,6 +47,6 @@ static int timer_resume(struct ch_delivery *d, struct ch_lane *l, struct chela_e
 
 const struct ch_delivery_kind ch_timer_delivery = {.name = CH_DELIVERY_TIMER,
                                                    .turn = CH_TURN_CONTROLS,
-                                                   .keeps = true,
+                                                   .retried = true,
                                                    .open = timer_open_lane,
                                                    .apply = timer_resume};
