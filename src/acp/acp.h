@@ -97,7 +97,7 @@ struct ch_acp_session {
     int64_t trusting;          /* id of the request about the configuration; 0: none */
     struct ch_acp_shown shown; /* the part of the current run that the editor has received */
     uint64_t seen;             /* seq of the newest record that the editor knows */
-    struct ch_timer look;      /* for changes by other processes */
+    struct ch_timer poll_timer; /* for changes by other processes */
     char *forwarded;           /* owned: id of the prompt's event in the inbox; NULL: none */
     int64_t forwarded_at;
     unsigned forwards; /* events made so far */

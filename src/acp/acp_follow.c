@@ -137,16 +137,16 @@ static void look_at_store(struct ch_acp_session *s) {
 }
 
 static void on_look(struct ch_timer *t) {
-    struct ch_acp_session *s = CH_CONTAINER(t, struct ch_acp_session, look);
+    struct ch_acp_session *s = CH_CONTAINER(t, struct ch_acp_session, poll_timer);
     if (!s->run && !s->opening && !s->session && s->kept)
         look_at_store(s);
     ch_acp_follow(s);
 }
 
 void ch_acp_follow(struct ch_acp_session *s) {
-    ch_timer_start(s->acp->rt->loop, &s->look, LOOK_MS, on_look);
+    ch_timer_start(s->acp->rt->loop, &s->poll_timer, LOOK_MS, on_look);
 }
 
 void ch_acp_follow_stop(struct ch_acp_session *s) {
-    ch_timer_stop(s->acp->rt->loop, &s->look);
+    ch_timer_stop(s->acp->rt->loop, &s->poll_timer);
 }

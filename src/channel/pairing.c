@@ -24,7 +24,7 @@ static const char alphabet[] = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789";
 
 struct note {
     struct chela_pairing p; /* texts in the arena */
-    int64_t told;
+    int64_t ntold; /* messages that told the sender the code */
 };
 
 /* Parse "CHANNEL:SENDER" after a prefix. */
@@ -50,7 +50,7 @@ static bool read_note(const struct chela_store_item *i, struct ch_arena *a, stru
     struct ch_sv code = ch_json_get_str(v, "code");
     out->p.code = ch_arena_str(a, code.p ? code : ch_sv("", 0));
     out->p.until = ch_json_int(ch_json_get(v, "until"), 0);
-    out->told = ch_json_int(ch_json_get(v, "told"), 0);
+    out->ntold = ch_json_int(ch_json_get(v, "told"), 0);
     return true;
 }
 
@@ -209,7 +209,7 @@ static int channel_pairing_keep(chela_store *store, const struct meeting *m, str
     ch_jw_begin(&w, '{');
     ch_jw_kcstr(&w, "code", ch_buf_str(code));
     ch_jw_kint(&w, "until", known ? m->pending.p.until : m->now + CODE_MS);
-    ch_jw_kint(&w, "told", m->pending.told + 1);
+    ch_jw_kint(&w, "told", m->pending.ntold + 1);
     ch_jw_end(&w, '}');
     name_note(&id, "pairing:", &m->who);
     return channel_pairing_change(store, CHELA_STORE_NOTE, ch_buf_str(&id), ch_buf_sv(&data), err);
@@ -228,7 +228,7 @@ int ch_pairing_meet(chela_store *store, const char *channel, const char *sender,
     *out = CH_UNPAIRED;
     if (rc == 0 && m.paired) {
         *out = CH_PAIRED;
-    } else if (rc == 0 && m.pending.told < TOLD && m.others < CH_LIMIT_PAIRINGS) {
+    } else if (rc == 0 && m.pending.ntold < TOLD && m.others < CH_LIMIT_PAIRINGS) {
         *out = CH_PAIRING;
         rc = channel_pairing_keep(store, &m, code, err);
         channel_pairing_sweep(store, &m);

@@ -88,7 +88,7 @@ static void telegram_try_later(struct ch_telegram *t, const char *what, int64_t 
            what);
     if (t->failures > UNTOLD)
         set_trouble(t, what);
-    ch_timer_start(t->host.rt->loop, &t->rest, ms, telegram_on_rested);
+    ch_timer_start(t->host.rt->loop, &t->poll_timer, ms, telegram_on_rested);
 }
 
 /* The token may be wrong or another program polls: waiting does not help. */
@@ -105,7 +105,7 @@ static void refused(struct ch_telegram *t, const struct ch_web_answer *a) {
 }
 
 static void ask_now(struct ch_telegram *t) {
-    ch_timer_start(t->host.rt->loop, &t->rest, 0, telegram_on_rested);
+    ch_timer_start(t->host.rt->loop, &t->poll_timer, 0, telegram_on_rested);
 }
 
 static void end_of_batch(struct ch_telegram *t) {
@@ -177,11 +177,11 @@ static bool telegram_pass_over(struct ch_telegram *t, const struct ch_web_answer
     int64_t id = find_update(a->text);
     if (a->status != 200 || a->json || id < CH_MAX(t->offset, 1))
         return false;
-    if (t->most == 1) {
+    if (t->max_updates == 1) {
         ch_log(CH_LOG_ERROR, "telegram", "update %lld cannot be read: passed over", (long long)id);
         t->offset = id + 1;
     }
-    t->most = 1;
+    t->max_updates = 1;
     ask_now(t);
     return true;
 }
@@ -195,7 +195,7 @@ static void on_updates(const struct ch_web_answer *a, void *user) {
     }
     set_trouble(t, NULL);
     t->failures = 0;
-    t->most = UPDATES;
+    t->max_updates = UPDATES;
     t->failed = false;
     t->storing = 1; /* guards until all updates were processed */
     for (CH_JSON_EACH(one, ch_json_get(a->json, "result"))) {
@@ -230,7 +230,7 @@ static void on_me(const struct ch_web_answer *a, void *user) {
 }
 
 static void telegram_on_rested(struct ch_timer *timer) {
-    struct ch_telegram *t = CH_CONTAINER(timer, struct ch_telegram, rest);
+    struct ch_telegram *t = CH_CONTAINER(timer, struct ch_telegram, poll_timer);
     CH_BUF_AUTO body = {0};
     if (t->leaving)
         return;
@@ -243,7 +243,7 @@ static void telegram_on_rested(struct ch_timer *timer) {
                 "{\"offset\":%lld,\"limit\":%u,\"timeout\":%d,"
                 "\"allowed_updates\":[\"message\",\"callback_query\"]}",
                 /* after trouble, return at once to see if it is over */
-                (long long)t->offset, t->most, t->trouble ? 0 : POLL_S);
+                (long long)t->offset, t->max_updates, t->trouble ? 0 : POLL_S);
     ch_telegram_poll(t, "getUpdates", &body, (POLL_S + 20) * 1000, on_updates, t);
 }
 
@@ -255,7 +255,7 @@ static int telegram_is_owner(void *c, const char *sender) {
 
 static void telegram_close(void *c) {
     struct ch_telegram *t = ch_telegram_of(c);
-    ch_timer_stop(t->host.rt->loop, &t->rest);
+    ch_timer_stop(t->host.rt->loop, &t->poll_timer);
     ch_web_close(&t->poll);
     ch_web_close(&t->web);
     ch_telegram_fetch_release(t);
@@ -307,7 +307,7 @@ static int telegram_open(const struct chela_channel_host *host, const struct che
     ch_buf_addf(&files, "%s/file/bot%s", domain, o->secret);
     t->base = ch_buf_take(&base);
     t->files = ch_buf_take(&files);
-    t->most = UPDATES;
+    t->max_updates = UPDATES;
     struct ch_list *lists[] = {&t->fetchings, &t->sendings, &t->typings,
                                &t->acts,      &t->presses,  &t->begun};
     for (size_t i = 0; i < CH_LEN(lists); i++)

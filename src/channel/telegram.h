@@ -28,10 +28,10 @@ struct ch_telegram {
     char *base, *files; /* owned: URLs that contain the token; never logged */
     char *me, *name;    /* owned: the bot's id and user name; NULL: not known yet */
     /* telegram.c */
-    struct ch_timer rest;
+    struct ch_timer poll_timer; /* before the next poll */
     unsigned failures; /* in a row */
     int64_t offset;   /* offset of the next update */
-    unsigned most;    /* number of updates to request */
+    unsigned max_updates; /* number of updates to request */
     int64_t newest;   /* newest update received */
     unsigned storing; /* updates being stored */
     bool failed;      /* an update could not be stored: fetch them again */

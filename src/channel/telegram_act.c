@@ -16,12 +16,12 @@ struct typing {
     struct ch_link link;
     struct ch_telegram *t;
     char *chat, *thread, *message; /* owned; thread may be NULL */
-    struct ch_timer again;
+    struct ch_timer repeat_timer;
     int64_t until;
 };
 
 static void telegram_act_free_typing(struct typing *y) {
-    ch_timer_stop(y->t->host.rt->loop, &y->again);
+    ch_timer_stop(y->t->host.rt->loop, &y->repeat_timer);
     ch_list_del(&y->link);
     ch_free(y->chat);
     ch_free(y->thread);
@@ -30,7 +30,7 @@ static void telegram_act_free_typing(struct typing *y) {
 }
 
 static void telegram_act_show(struct ch_timer *timer) {
-    struct typing *y = CH_CONTAINER(timer, struct typing, again);
+    struct typing *y = CH_CONTAINER(timer, struct typing, repeat_timer);
     struct ch_loop *loop = y->t->host.rt->loop;
     CH_BUF_AUTO body = {0};
     struct ch_jw w = ch_jw(&body);
@@ -45,7 +45,7 @@ static void telegram_act_show(struct ch_timer *timer) {
     ch_jw_kcstr(&w, "action", "typing");
     ch_jw_end(&w, '}');
     ch_telegram_call(y->t, "sendChatAction", &body, NULL, NULL);
-    ch_timer_start(loop, &y->again, AGAIN_MS, telegram_act_show);
+    ch_timer_start(loop, &y->repeat_timer, AGAIN_MS, telegram_act_show);
 }
 
 static struct typing *telegram_act_find_typing(const struct ch_telegram *t,
@@ -74,7 +74,7 @@ void ch_telegram_working(void *c, const struct chela_channel_arrival *in, int at
     y->message = ch_strdup(in->about.message_id);
     y->until = ch_mono_ms(ch_loop_clock(loop)) + LONGEST_MS;
     ch_list_add(&t->typings, &y->link);
-    telegram_act_show(&y->again);
+    telegram_act_show(&y->repeat_timer);
 }
 
 /* --- acts */

@@ -26,30 +26,29 @@ struct ch_mcp_invocation {
     chela_runtime *rt;
     char *server, *name, *output; /* owned; output may be NULL */
     struct ch_mcp_op *op;         /* NULL: no request is open */
-    struct ch_rpc_request *asked; /* open request of the server; NULL: none */
-    bool asked_sample;            /* the request is for an answer of the model */
+    struct ch_rpc_request *server_request; /* open request of the server; NULL: none */
+    bool wants_sample;                     /* that request is for an answer of the model */
     struct ch_mcp_sample *sample; /* the request to the model; NULL: none */
     struct ch_buf state;          /* state of the questions (mcp_ask.h) */
     bool can_task;                /* of the target */
     const char *method;           /* method of the target; NULL: tools/call */
     char *task;                   /* owned: its id; NULL: the call is not a task */
-    char *stated, *answered;      /* owned: the last status, and the last questions of the task */
-    unsigned lost;                /* consecutive failed looks at the task */
+    char *last_status, *last_questions; /* owned: of the task; NULL: none so far */
+    unsigned failed_polls;        /* in a row */
     unsigned elicited;            /* requests of the server in the middle of the call */
-    bool unsaid;                  /* the server may not have the last answers */
-    bool asking;                  /* the call rests */
-    /* The request ended while the call rested. */
-    bool ended;
-    struct ch_buf kept; /* its result as JSON; empty: failed */
-    struct ch_mcp_reply failed;
+    bool answers_unsent;          /* the server may not have the last answers */
+    bool asking;                  /* a person is asked, and the call rests */
+    bool ended;                   /* the request ended while the call rested: */
+    struct ch_buf kept_result;    /* its result as JSON; empty: it failed */
+    struct ch_mcp_reply kept_failure;
 };
 
 /* Answers the open request of the server, if any, with an error: nobody can supply the
  * input. */
 static void refuse_asked(struct ch_mcp_invocation *v, const char *why) {
-    struct ch_rpc_request *r = CH_TAKE(v->asked);
+    struct ch_rpc_request *r = CH_TAKE(v->server_request);
 
-    if (r && v->asked_sample)
+    if (r && v->wants_sample)
         ch_rpc_refuse(r, SAMPLE_REFUSED, why, ch_sv(NULL, 0));
     else if (r)
         ch_rpc_reply(r, CH_SV("{\"action\":\"cancel\"}"));
@@ -61,13 +60,13 @@ static void free_invocation(struct ch_mcp_invocation *v) {
     if (v->op)
         ch_mcp_cancel(v->op);
     ch_buf_release(&v->state);
-    ch_buf_release(&v->kept);
+    ch_buf_release(&v->kept_result);
     ch_free(v->server);
     ch_free(v->name);
     ch_free(v->output);
     ch_free(v->task);
-    ch_free(v->stated);
-    ch_free(v->answered);
+    ch_free(v->last_status);
+    ch_free(v->last_questions);
     ch_free(v);
 }
 
@@ -92,11 +91,11 @@ static void fail_call(struct ch_mcp_invocation *v, const struct chela_error *err
 
 static void finish_with_kept(struct ch_mcp_invocation *v) {
     CH_ARENA_AUTO arena = {0};
-    struct ch_mcp_reply r = v->failed;
+    struct ch_mcp_reply r = v->kept_failure;
 
-    if (v->kept.n)
-        ch_json_parse(&arena, ch_arena_sv(&arena, ch_buf_sv(&v->kept)), CH_JSON_REPLACE, &r.result,
-                      NULL, NULL);
+    if (v->kept_result.n)
+        ch_json_parse(&arena, ch_arena_sv(&arena, ch_buf_sv(&v->kept_result)), CH_JSON_REPLACE,
+                      &r.result, NULL, NULL);
     finish_call(v, &r);
 }
 
@@ -155,11 +154,11 @@ static void give_answers(struct ch_mcp_invocation *v) {
     unsigned round;
     struct ch_sv state = ch_buf_sv(&v->state);
 
-    if (v->asked) {
+    if (v->server_request) {
         if (ch_mcp_ask_response(state, &out, &err) < 0)
             refuse_asked(v, err.message);
         else
-            ch_rpc_reply(CH_TAKE(v->asked), ch_buf_sv(&out));
+            ch_rpc_reply(CH_TAKE(v->server_request), ch_buf_sv(&out));
         chela_call_on_cancel(v->call, call_on_cancel, v);
         return;
     }
@@ -173,7 +172,7 @@ static void give_answers(struct ch_mcp_invocation *v) {
 
 /* The server gets no answer. A server of the older versions continues without one. */
 static void give_none(struct ch_mcp_invocation *v, const struct chela_error *err) {
-    if (v->asked && v->asked_sample) {
+    if (v->server_request && v->wants_sample) {
         refuse_asked(v, err->message);
         chela_call_on_cancel(v->call, call_on_cancel, v);
     } else
@@ -229,7 +228,8 @@ static void ask_next(struct ch_mcp_invocation *v) {
         chela_call_on_cancel(v->call, NULL, NULL);
         /* a server of the older versions waits for the answer on its connection, so no other
          * process can continue the call */
-        ch_call_question(v->call, ch_buf_str(&question), v->asked ? NULL : ch_buf_str(&v->state),
+        ch_call_question(v->call, ch_buf_str(&question),
+                         v->server_request ? NULL : ch_buf_str(&v->state),
                          drop_invocation, v);
     }
 }
@@ -290,7 +290,7 @@ static bool call_on_elicit(struct ch_rpc_request *r, const struct ch_rpc_message
     const struct ch_json *requests;
     struct chela_error err = {0};
 
-    if (v->asking || v->asked)
+    if (v->asking || v->server_request)
         return false;
     /* as many as in version 2026-07-28 */
     if (++v->elicited > CH_LIMIT_MCP_ROUNDS * CH_LIMIT_MCP_QUESTIONS) {
@@ -307,11 +307,11 @@ static bool call_on_elicit(struct ch_rpc_request *r, const struct ch_rpc_message
     ch_jw_end(&w, '}');
     if (ch_json_parse(&arena, ch_buf_sv(&text), CH_JSON_REPLACE, &requests, NULL, NULL) < 0)
         return false;
-    v->asked_sample = ch_sv_is(msg->method, "sampling/createMessage");
+    v->wants_sample = ch_sv_is(msg->method, "sampling/createMessage");
     int rc = begin_asking(v, requests, NULL, 1, &err);
-    if (rc < 0 && !v->asked_sample)
+    if (rc < 0 && !v->wants_sample)
         return false;
-    v->asked = r;
+    v->server_request = r;
     if (rc < 0)
         give_none(v, &err);
     else
@@ -375,8 +375,8 @@ static void begin_task(struct ch_mcp_invocation *v, const struct ch_json *task) 
 static void task_failed(struct ch_mcp_invocation *v, const struct ch_mcp_reply *r) {
     struct chela_error err = {0};
 
-    if (r->code == 0 && v->mcp && !v->mcp->closed && ++v->lost < CH_LIMIT_MCP_POLLS) {
-        look_at_task(v, CH_MIN((int64_t)CH_DEFAULT_MCP_POLL_MS << v->lost,
+    if (r->code == 0 && v->mcp && !v->mcp->closed && ++v->failed_polls < CH_LIMIT_MCP_POLLS) {
+        look_at_task(v, CH_MIN((int64_t)CH_DEFAULT_MCP_POLL_MS << v->failed_polls,
                                CH_LIMIT_MCP_INTERVAL_MS));
         return;
     }
@@ -421,9 +421,9 @@ static void task_on_state(const struct ch_mcp_reply *r, void *user) {
         task_failed(v, r);
         return;
     }
-    v->lost = 0;
-    if (text.n && !is_same(v->stated, ch_json_get(r->result, "statusMessage"))) {
-        remember(&v->stated, ch_json_get(r->result, "statusMessage"));
+    v->failed_polls = 0;
+    if (text.n && !is_same(v->last_status, ch_json_get(r->result, "statusMessage"))) {
+        remember(&v->last_status, ch_json_get(r->result, "statusMessage"));
         call_on_progress(ch_sv(text.p, CH_MIN(text.n, (size_t)500)), v);
     }
     if (ch_sv_is(status, "working"))
@@ -432,12 +432,12 @@ static void task_on_state(const struct ch_mcp_reply *r, void *user) {
         fetch_result(v);
     else if (!ch_sv_is(status, "input_required"))
         task_ended(v, r->result, status);
-    else if (asks && is_same(v->answered, asks) && v->unsaid)
+    else if (asks && is_same(v->last_questions, asks) && v->answers_unsent)
         give_answers(v);
-    else if (!asks || is_same(v->answered, asks)) /* the answers are on their way */
+    else if (!asks || is_same(v->last_questions, asks)) /* the answers are on their way */
         look_at_task(v, poll_interval(r->result));
     else {
-        remember(&v->answered, asks);
+        remember(&v->last_questions, asks);
         take_input(v, r->result);
     }
 }
@@ -473,7 +473,7 @@ static void task_on_updated(const struct ch_mcp_reply *r, void *user) {
     struct ch_mcp_invocation *v = user;
 
     v->op = NULL;
-    v->unsaid = !r->result;
+    v->answers_unsent = !r->result;
     if (r->result)
         look_at_task(v, CH_DEFAULT_MCP_POLL_MS);
     else
@@ -496,13 +496,13 @@ static const struct ch_json *task_of(const struct ch_mcp_invocation *v,
 
 static void call_on_done(const struct ch_mcp_reply *r, void *user) {
     struct ch_mcp_invocation *v = user;
-    struct ch_jw w = ch_jw(&v->kept);
+    struct ch_jw w = ch_jw(&v->kept_result);
 
     v->op = NULL;
     if (v->asking) {
         v->ended = true;
-        v->failed = *r;
-        v->failed.result = v->failed.input = NULL;
+        v->kept_failure = *r;
+        v->kept_failure.result = v->kept_failure.input = NULL;
         if (r->result)
             ch_jw_value(&w, r->result);
     } else if (r->input)

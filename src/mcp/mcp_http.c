@@ -55,7 +55,7 @@ struct ch_mcp_exchange {
     char *last_id; /* owned: value of Last-Event-ID; NULL: none */
     bool modern, listens, is_get, is_delete, is_reply;
     bool answered; /* the response of the request came */
-    bool heard;    /* a stream was opened */
+    bool streamed; /* a stream was opened */
     bool starts_session;
     bool batches; /* the version has batches */
     int status;
@@ -384,7 +384,7 @@ static void on_resume(struct ch_timer *t) {
 
 /* Whether the listening stream can be opened again: not if the server refuses to offer it. */
 static bool may_listen(const struct ch_mcp_exchange *x) {
-    return x->heard && (x->status < 400 || x->status == 401 || x->status >= 500);
+    return x->streamed && (x->status < 400 || x->status == 401 || x->status >= 500);
 }
 
 /* Resumes a stream of the older versions: a stream with an event id, or the listening
@@ -392,7 +392,7 @@ static bool may_listen(const struct ch_mcp_exchange *x) {
 static bool resume(struct ch_mcp_exchange *x) {
     bool is_idle = !x->is_stream || x->resumes++ >= CH_LIMIT_MCP_RESUMES;
 
-    x->heard |= x->is_stream;
+    x->streamed |= x->is_stream;
     if (x->modern || x->answered || (x->listens ? !may_listen(x) : is_idle || !x->sse.id.n))
         return false;
     if (!x->is_get) {

@@ -166,7 +166,7 @@ struct chela_mcp_call {
     const char *traceparent; /* trace context of the client; NULL: none */
     bool wants_task;         /* the client takes a task for an answer */
     struct ch_mcp_task task; /* texts are in the arena */
-    struct ch_timer again;   /* looks at the task again */
+    struct ch_timer poll_timer; /* looks at the task again */
     struct ch_sv digest;     /* of method and parameters */
     int level;
     double reported; /* last progress */
@@ -180,7 +180,7 @@ struct chela_mcp_call {
         const char *key;
         int64_t id; /* id of the request to the client; 0: answered */
     } questions[CH_LIMIT_MCP_QUESTIONS];
-    struct ch_buf given; /* answers so far: members of an object */
+    struct ch_buf answers; /* answers so far: members of an object */
     struct ch_buf keep;  /* data that the function keeps: members of an object */
     struct ch_buf asked; /* questions of this round: members of an object */
     size_t nasked;

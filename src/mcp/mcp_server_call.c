@@ -21,12 +21,12 @@
 
 static void call_free(chela_mcp_call *call) {
     struct ch_loop *loop = call->server->rt->loop;
-    struct ch_buf *bufs[] = {&call->given,  &call->keep,       &call->asked,  &call->blocks,
+    struct ch_buf *bufs[] = {&call->answers,  &call->keep,       &call->asked,  &call->blocks,
                              &call->error, &call->structured, &call->notices};
 
     ch_task_cancel(loop, &call->start);
     ch_task_cancel(loop, &call->cancel);
-    ch_timer_stop(loop, &call->again);
+    ch_timer_stop(loop, &call->poll_timer);
     ch_loop_unpost(loop, &call->flush);
     ch_list_del(&call->link);
     for (size_t i = 0; i < CH_LEN(bufs); i++)
@@ -71,7 +71,7 @@ static void call_on_gone(struct ch_rpc_request *r) {
 
     atomic_store(&call->cancelled, true);
     ch_task_defer(call->server->rt->loop, &call->cancel);
-    if (call->open > 0 || ch_timer_armed(&call->again)) { /* waits for the client, or a task */
+    if (call->open > 0 || ch_timer_armed(&call->poll_timer)) { /* waits for the client, or a task */
         forget_questions(call);
         call_end(call);
     }
@@ -265,7 +265,7 @@ const char *chela_mcp_call_ask(chela_mcp_call *call, const char *key, const char
         answer = ch_json_get(call->before, key);
     if (answer && is_answer(method, p, answer)) {
         const char *text = json_text(&call->arena, answer);
-        add_member(&call->given, key, ch_sv_str(text));
+        add_member(&call->answers, key, ch_sv_str(text));
         return text;
     }
     if (!can_answer(call, method, p)) {
@@ -323,7 +323,7 @@ static void ask_modern(chela_mcp_call *call) {
     ch_jw_kbegin(&w, "inputRequests", '{');
     ch_buf_add_sv(&out, ch_buf_sv(&call->asked));
     ch_jw_end(&w, '}');
-    if (call->given.n || call->keep.n) {
+    if (call->answers.n || call->keep.n) {
         ch_mcp_state_seal(call, &state);
         ch_jw_kstr(&w, "requestState", ch_buf_sv(&state));
     }
@@ -355,7 +355,7 @@ static void call_on_answer(const struct ch_rpc_message *m, const struct chela_er
         return;
     }
     const char *answer = json_text(&call->arena, m->result);
-    add_member(&call->given, q->key, ch_sv_str(answer));
+    add_member(&call->answers, q->key, ch_sv_str(answer));
     if (call->open == 0)
         call_run(call);
 }
@@ -404,7 +404,7 @@ void ch_mcp_call_task(chela_mcp_call *call, const struct ch_mcp_task *t) {
 }
 
 static void call_on_again(struct ch_timer *t) {
-    call_run(CH_CONTAINER(t, chela_mcp_call, again));
+    call_run(CH_CONTAINER(t, chela_mcp_call, poll_timer));
 }
 
 /* A client of the older versions waits for the end of a task. */
@@ -478,7 +478,7 @@ static void conclude(chela_mcp_call *call) {
     else if (call->nasked > 0)
         ask_legacy(call);
     else if (task_goes_on(call))
-        ch_timer_start(call->server->rt->loop, &call->again, CH_DEFAULT_MCP_POLL_MS,
+        ch_timer_start(call->server->rt->loop, &call->poll_timer, CH_DEFAULT_MCP_POLL_MS,
                        call_on_again);
     else
         answer_result(call);
@@ -525,11 +525,11 @@ static void call_on_start(struct ch_task *t) {
 /* Call the function with the answers and values of earlier rounds. */
 static void call_run(chela_mcp_call *call) {
     if (!call->modern && call->rounds > 0) {
-        call->responses = take_members(call, &call->given);
+        call->responses = take_members(call, &call->answers);
         call->kept = take_members(call, &call->keep);
     }
     ch_buf_clear(&call->asked);
-    ch_buf_clear(&call->given);
+    ch_buf_clear(&call->answers);
     ch_buf_clear(&call->keep);
     for (CH_JSON_MEMBERS(key, value, call->kept)) {
         if (ch_json_get_sv(call->kept, ch_json_str(key)) != value)

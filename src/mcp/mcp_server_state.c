@@ -28,7 +28,7 @@ void ch_mcp_state_seal(chela_mcp_call *call, struct ch_buf *out) {
     ch_jw_kint(&w, "until", ch_now_ms(clock) + CH_DEFAULT_MCP_STATE_MS);
     ch_jw_kstr(&w, "of", call->digest);
     ch_jw_kint(&w, "round", call->rounds + 1);
-    ch_buf_addf(&json, ",\"answers\":{%s},\"kept\":{%s}", ch_buf_str(&call->given),
+    ch_buf_addf(&json, ",\"answers\":{%s},\"kept\":{%s}", ch_buf_str(&call->answers),
                 ch_buf_str(&call->keep));
     ch_jw_end(&w, '}');
     size_t start = out->n;

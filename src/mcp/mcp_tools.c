@@ -39,7 +39,7 @@ struct ch_mcp_tools {
     struct ch_list bindings, agents;
     struct ch_mcp_op *listing; /* NULL: no list is read */
     struct ch_mcp_op *notices; /* waits for notifications of changes; NULL: none */
-    struct ch_timer again;     /* before notices are asked for again */
+    struct ch_timer retry_timer; /* before notices are asked for again */
     unsigned pages;
     bool accept, changed;
     ch_mcp_listed_fn *done;
@@ -338,7 +338,7 @@ static void tools_on_changed(chela_mcp *m) {
 
 /* Changes since the stream of notifications ended are seen by a new list. */
 static void on_again(struct ch_timer *t) {
-    chela_mcp *m = CH_CONTAINER(t, struct ch_mcp_tools, again)->mcp;
+    chela_mcp *m = CH_CONTAINER(t, struct ch_mcp_tools, retry_timer)->mcp;
 
     ask_for_notices(m);
     if (m->tools->notices)
@@ -350,7 +350,7 @@ static void on_notices_end(const struct ch_mcp_reply *r, void *user) {
 
     m->tools->notices = NULL;
     if (m->state == CH_MCP_READY && r->code != CH_RPC_NO_METHOD)
-        ch_timer_start(m->rt->loop, &m->tools->again, CH_DEFAULT_MCP_LISTEN_MS, on_again);
+        ch_timer_start(m->rt->loop, &m->tools->retry_timer, CH_DEFAULT_MCP_LISTEN_MS, on_again);
 }
 
 /* Version 2026-07-28 sends notifications only to a request that asks for them. */
@@ -360,7 +360,7 @@ static void ask_for_notices(chela_mcp *m) {
     if (!m->modern || !m->tools_change || t->notices || ch_list_empty(&t->agents) ||
         m->state != CH_MCP_READY)
         return;
-    ch_timer_stop(m->rt->loop, &t->again);
+    ch_timer_stop(m->rt->loop, &t->retry_timer);
     t->notices = ch_mcp_start(
         m, &(struct ch_mcp_request){
                .method = "subscriptions/listen",
@@ -425,7 +425,7 @@ void ch_mcp_tools_open(chela_mcp *m) {
 void ch_mcp_tools_close(chela_mcp *m) {
     struct ch_mcp_tools *t = CH_TAKE(m->tools);
 
-    ch_timer_stop(m->rt->loop, &t->again);
+    ch_timer_stop(m->rt->loop, &t->retry_timer);
     for (struct ch_mcp_binding *b;
          (b = CH_LIST_FIRST(&t->bindings, struct ch_mcp_binding, link));) {
         b->mcp = NULL;

@@ -49,8 +49,8 @@ struct ch_compaction {
     struct ch_side_query *ask;
     const struct ch_prompt *prompt;
     struct ch_target *target;
-    struct ch_prompt_text asked;
-    bool again;
+    struct ch_prompt_text prompt_text;
+    bool retried;
     struct ch_usage usage;
     double cost; /* negative: unknown */
 };
@@ -66,7 +66,7 @@ int ch_compaction_mode_read(enum chela_compaction choice, enum ch_compaction_mod
 static void free_compaction(struct ch_compaction *c) {
     ch_carry_release(&c->carry);
     ch_buf_release(&c->summary);
-    ch_prompt_text_release(&c->asked);
+    ch_prompt_text_release(&c->prompt_text);
     ch_free(c->stays);
     ch_free(c);
 }
@@ -227,13 +227,13 @@ static void on_summary(struct ch_sv text, const char *failed, const struct ch_us
  * complaint. */
 static int compaction_ask(struct ch_compaction *c, struct ch_sv answer, struct ch_sv complaint,
                           struct chela_error *err) {
-    struct ch_msg *msgs[] = {ch_msg_text(CH_MSG_USER, ch_buf_sv(&c->asked.user), 0),
+    struct ch_msg *msgs[] = {ch_msg_text(CH_MSG_USER, ch_buf_sv(&c->prompt_text.user), 0),
                              ch_msg_text(CH_MSG_ASSISTANT, answer.n ? answer : CH_SV("-"), 0),
                              ch_msg_text(CH_MSG_USER, complaint, 0)};
     struct ch_side_query_opts o = {.run = c->run,
                                    .role = "compaction",
                                    .target = c->target,
-                                   .system = ch_buf_sv(&c->asked.system),
+                                   .system = ch_buf_sv(&c->prompt_text.system),
                                    .msgs = (const struct ch_msg *const *)msgs,
                                    .n = complaint.n ? CH_LEN(msgs) : 1,
                                    .done = on_summary,
@@ -267,13 +267,13 @@ static void on_summary(struct ch_sv text, const char *failed, const struct ch_us
     struct chela_error err = {0};
     struct ch_summary_measure by = {.headings = c->prompt->head.headings,
                                     .names = &c->carry.names,
-                                    .told = ch_buf_sv(&c->asked.user),
+                                    .told = ch_buf_sv(&c->prompt_text.user),
                                     .room = summary_room(c)};
     c->ask = NULL;
     compaction_add_usage(c, usage);
     enum ch_summary_verdict v = *failed ? CH_SUMMARY_BAD : ch_summary_judge(text, &by, &why);
-    if (v != CH_SUMMARY_GOOD && !*failed && !c->again) {
-        c->again = true;
+    if (v != CH_SUMMARY_GOOD && !*failed && !c->retried) {
+        c->retried = true;
         CH_BUF_AUTO complaint = {0};
         ch_buf_addf(&complaint, "This summary cannot be used. %sWrite it again, whole.",
                     ch_buf_str(&why));
@@ -316,7 +316,7 @@ static int compaction_render(struct ch_compaction *c, struct chela_error *err) {
         {.name = "max_words", .text = ch_buf_sv(&words)},
         {.name = "conversation", .text = ch_buf_sv(&told), .untrusted = true},
     };
-    return ch_prompt_render(c->prompt, values, CH_LEN(values), &c->asked, err);
+    return ch_prompt_render(c->prompt, values, CH_LEN(values), &c->prompt_text, err);
 }
 
 static bool begin_summary(struct ch_compaction *c) {

@@ -79,7 +79,7 @@ static size_t measure(chela_run *run, const struct ch_model_request *req) {
         c->fixed = head_tokens(run, req);
     }
     c->note = ch_tokens_as(req->note, counting_of(run));
-    c->asked = (size_t)CH_MAX(req->max_output_tokens, 0);
+    c->output_limit = (size_t)CH_MAX(req->max_output_tokens, 0);
     c->guessed = guess(run);
     return ch_gauge_expect(&c->gauge, c->guessed);
 }
@@ -108,7 +108,8 @@ struct ch_context_room ch_context_budget_room(const chela_run *run) {
     if (!b.window)
         return b;
     bool sure = c->gauge.factor != 0;
-    size_t reply = c->asked ? CH_MIN(c->asked, b.window / 2) : ch_context_budget_reply(run);
+    size_t reply =
+        c->output_limit ? CH_MIN(c->output_limit, b.window / 2) : ch_context_budget_reply(run);
     b.request = b.window - reply -
                 b.window * (sure ? SURE_PERCENT : UNSURE_PERCENT) / 100;
     size_t guessed = guess(run), expected = ch_gauge_expect(&c->gauge, guessed);

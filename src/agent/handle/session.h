@@ -46,7 +46,7 @@ struct ch_context_budget {
                           revisions: `fixed` is derived from bytes */
     size_t fixed;      /* tokens of system prompt and tools */
     size_t note;       /* tokens of the note at the request's end */
-    size_t asked;      /* output limit of the request; 0: none */
+    size_t output_limit; /* output limit of the request; 0: none */
     size_t guessed;    /* guessed tokens of the last request, not corrected; 0: not counted */
     size_t counted, messages; /* the service's count of the last request that was not guessed, and
                                  its messages; counted 0: none */

@@ -467,7 +467,7 @@ static int fold_below(struct reading *r, struct ch_replay_call *c) {
     struct ch_sv state = ch_json_get_str(r->v, "state");
     b->state = state.n ? dup_sv(state) : NULL;
     c->question = b;
-    c->asked++;
+    c->nquestions++;
     return 0;
 }
 

@@ -30,7 +30,7 @@ enum ch_replay_status {
 struct ch_replay_call {
     bool started, once, ran, refused, terminates;
     bool child;            /* the questions of the call are in `below` */
-    unsigned asked;        /* questions that the call itself asked */
+    unsigned nquestions;   /* questions that the call itself asked */
     struct ch_replay_below *question; /* in `below`: its last one, if the call has not been
                                          continued since; NULL: none */
     char *state;           /* state from which the call continues; NULL: none */

@@ -426,10 +426,10 @@ static const struct ch_batch_ops ops = {
 /* A call that asked a person continues from the state that was stored with the question. */
 static void recall_question(chela_run *run, size_t index, const struct ch_replay_call *c) {
     const struct ch_replay_below *b = c->question && c->question->state ? c->question : NULL;
-    struct ch_batch_question q = {.asked = c->asked};
+    struct ch_batch_question q = {.asked = c->nquestions};
 
     if (b)
-        q = (struct ch_batch_question){.asked = c->asked,
+        q = (struct ch_batch_question){.asked = c->nquestions,
                                        .id = b->id,
                                        .arguments = b->arguments,
                                        .state = b->state,

@@ -65,7 +65,7 @@ struct ch_discord {
     /* discord_event.c */
     struct ch_list events, places, presses, fetches;
     size_t nevents, nplaces;
-    struct chela_channel_timer *look;
+    struct chela_channel_timer *place_timer;
     /* discord_post.c */
     struct ch_list posts, acts, typing;
     struct chela_channel_timer *typing_timer;

@@ -150,7 +150,8 @@ static void place_on_channel(const struct ch_discord_answer *a, void *user) {
     p->asked = false;
     if (a->what == CHELA_RECEIPT_UNCERTAIN && ++p->tries < LOOKS) {
         int64_t ms = d->host->back_off(p->tries, d->host->user);
-        d->host->timer_start(&d->look, CH_MAX(a->wait_ms, ms), place_look_all, d, d->host->user);
+        d->host->timer_start(&d->place_timer, CH_MAX(a->wait_ms, ms), place_look_all, d,
+                             d->host->user);
         return;
     }
     place_learn(p, a->what == CHELA_RECEIPT_SENT ? a->json : NULL);

@@ -100,9 +100,9 @@ static void suspend(struct ch_chat *c) {
 
 /* Keep keys until the session is read: commands and messages depend on the conversation. */
 static void chat_hold(struct ch_chat *c, const char *p, size_t n) {
-    c->held = ch_must(realloc(c->held, c->nheld + n));
-    memcpy(c->held + c->nheld, p, n);
-    c->nheld += n;
+    c->held_keys = ch_must(realloc(c->held_keys, c->nheld_keys + n));
+    memcpy(c->held_keys + c->nheld_keys, p, n);
+    c->nheld_keys += n;
 }
 
 static void chat_act(struct ch_chat *c, enum ch_edit_action action) {
@@ -146,11 +146,11 @@ static void chat_act(struct ch_chat *c, enum ch_edit_action action) {
         ch_chat_child_clipboard(c);
         break;
     case CH_EDIT_PASTED:
-        if (c->edit.lost > 0)
+        if (c->edit.lost_bytes > 0)
             ch_console_note(c->console,
                             "the paste is too long: its last %zu bytes are left out (a file can be "
                             "attached as @PATH)",
-                            c->edit.lost);
+                            c->edit.lost_bytes);
         ch_chat_attach_pasted(c, c->edit.pasted_from);
         break;
     }
@@ -176,18 +176,18 @@ static size_t chat_feed_some(struct ch_chat *c, const char *p, size_t n) {
 
 static void chat_feed(struct ch_chat *c, const char *p, size_t n) {
     size_t at = 0;
-    while (at < n && !c->leaving && !c->held)
+    while (at < n && !c->leaving && !c->held_keys)
         at += chat_feed_some(c, p + at, n - at);
-    if (at < n && c->held)
+    if (at < n && c->held_keys)
         chat_hold(c, p + at, n - at);
 }
 
 /* The session was read: handle the keys that waited. */
 static void chat_feed_held(struct ch_chat *c) {
-    char *held = c->held;
-    size_t n = c->nheld;
-    c->held = NULL;
-    c->nheld = 0;
+    char *held = c->held_keys;
+    size_t n = c->nheld_keys;
+    c->held_keys = NULL;
+    c->nheld_keys = 0;
     chat_feed(c, held, n);
     free(held);
     c->dirty = true;
@@ -201,7 +201,7 @@ static struct ch_keys *chat_keys(struct ch_chat *c) {
  * after a pause is a key that was pressed. */
 static bool is_paste_lost(struct ch_chat *c, const char *bytes, size_t n) {
     return chat_keys(c)->pasting && n == 1 && (unsigned char)bytes[0] < ' ' &&
-           uv_now(&c->loop) - c->heard >= PASTE_MS;
+           uv_now(&c->loop) - c->last_input >= PASTE_MS;
 }
 
 static void on_keys(uv_poll_t *handle, int status, int events) {
@@ -218,11 +218,11 @@ static void on_keys(uv_poll_t *handle, int status, int events) {
     }
     if (is_paste_lost(c, bytes, (size_t)n))
         chat_feed(c, "\033[201~", 6);
-    c->heard = uv_now(&c->loop);
-    if (c->held && memchr(bytes, CTRL_C, (size_t)n)) {
-        free(c->held);
-        c->held = NULL;
-        c->nheld = 0;
+    c->last_input = uv_now(&c->loop);
+    if (c->held_keys && memchr(bytes, CTRL_C, (size_t)n)) {
+        free(c->held_keys);
+        c->held_keys = NULL;
+        c->nheld_keys = 0;
     }
     chat_feed(c, bytes, (size_t)n);
     if (ch_keys_waiting(chat_keys(c)))
@@ -266,7 +266,7 @@ static void chat_on_signal(uv_signal_t *handle, int signo) {
 
 static void before_wait(uv_prepare_t *handle) {
     struct ch_chat *c = handle->data;
-    if (c->held && !c->opening)
+    if (c->held_keys && !c->opening)
         chat_feed_held(c);
     chat_listen(c);
     if (c->away)
@@ -420,7 +420,7 @@ static void chat_release(struct ch_chat *c) {
     free(c->typed);
     free(c->sent);
     free(c->sent_outputs);
-    free(c->held);
+    free(c->held_keys);
     free(c->lines);
     ch_chat_drop_results(c);
     free(c->plan);

@@ -96,11 +96,11 @@ struct ch_chat {
     bool completing; /* an MCP server was asked for completions */
     bool stale;     /* pieces of a reply arrived: drawn with the next frame */
     uint64_t drawn; /* time of the last drawing, in ms of the loop */
-    uint64_t heard; /* time of the last input, in ms of the loop */
+    uint64_t last_input; /* time of the last input, in ms of the loop */
     bool met; /* the conversation of the first session was shown */
     bool opening; /* the session is being read from the store */
-    char *held;   /* owned: Enter and the keys after it, pressed meanwhile; NULL: none */
-    size_t nheld;
+    char *held_keys; /* owned: Enter and the keys after it, pressed meanwhile; NULL: none */
+    size_t nheld_keys;
     struct ch_pick pick; /* valid while chosen is set */
     ch_chat_chosen_fn *chosen; /* NULL: no picker is open */
     char *chosen_key;          /* owned: the session that was picked first; NULL: none */

@@ -36,7 +36,7 @@ static void put(struct ch_edit *e, const char *p, size_t n) {
 /* The person inserts a text: the limit holds. */
 static void term_edit_insert(struct ch_edit *e, const char *p, size_t n) {
     if (e->n + n > CH_EDIT_MAX)
-        e->lost += n;
+        e->lost_bytes += n;
     else
         put(e, p, n);
 }
@@ -185,13 +185,13 @@ static const char *term_edit_entry(const struct ch_edit *e, size_t past) {
 }
 
 static void show_past(struct ch_edit *e, size_t past) {
-    if (!e->history || past > e->history->n || past == e->past)
+    if (!e->history || past > e->history->n || past == e->history_at)
         return;
-    if (e->past == 0) {
+    if (e->history_at == 0) {
         free(e->draft);
         e->draft = ch_dup(e->text);
     }
-    e->past = past;
+    e->history_at = past;
     ch_edit_set(e, past ? term_edit_entry(e, past) : e->draft);
 }
 
@@ -199,7 +199,7 @@ static void show_past(struct ch_edit *e, size_t past) {
 static void up(struct ch_edit *e) {
     size_t start = line_start(e, e->at);
     if (start == 0) {
-        show_past(e, e->past + 1);
+        show_past(e, e->history_at + 1);
         return;
     }
     unsigned column = ch_term_text_columns(e->text + start, e->at - start);
@@ -210,8 +210,8 @@ static void up(struct ch_edit *e) {
 static void down(struct ch_edit *e) {
     size_t end = term_edit_line_end(e, e->at), start = line_start(e, e->at);
     if (end == e->n) {
-        if (e->past > 0)
-            show_past(e, e->past - 1);
+        if (e->history_at > 0)
+            show_past(e, e->history_at - 1);
         return;
     }
     unsigned column = ch_term_text_columns(e->text + start, e->at - start);
@@ -234,10 +234,10 @@ static void term_edit_search(struct ch_edit *e, size_t past) {
 static void search_key(struct ch_edit *e, const struct ch_key *k) {
     size_t n = strlen(e->query);
     if (k->code == CH_KEY_SEARCH) {
-        term_edit_search(e, e->past + 1);
+        term_edit_search(e, e->history_at + 1);
     } else if (k->code == CH_KEY_TEXT && n + strlen(k->text) < sizeof(e->query)) {
         memcpy(e->query + n, k->text, strlen(k->text) + 1);
-        term_edit_search(e, e->past ? e->past : 1);
+        term_edit_search(e, e->history_at ? e->history_at : 1);
     } else if (k->code == CH_KEY_BACKSPACE && n > 0) {
         do
             e->query[--n] = '\0';
@@ -330,11 +330,11 @@ static void move_key(struct ch_edit *e, enum ch_key_code code) {
         down(e);
         break;
     case CH_KEY_PREVIOUS:
-        show_past(e, e->past + 1);
+        show_past(e, e->history_at + 1);
         break;
     case CH_KEY_NEXT:
-        if (e->past > 0)
-            show_past(e, e->past - 1);
+        if (e->history_at > 0)
+            show_past(e, e->history_at - 1);
         break;
     default:
         break;
@@ -421,7 +421,7 @@ static enum ch_edit_action press(struct ch_edit *e, const struct ch_key *k) {
         return CH_EDIT_CLIPBOARD;
     case CH_KEY_PASTE_BEGIN:
         e->pasted_from = e->at;
-        e->lost = 0;
+        e->lost_bytes = 0;
         return CH_EDIT_NONE;
     case CH_KEY_PASTE_END: /* a paste that an interrupted search took has no text here */
         return e->pasted_from < e->at ? CH_EDIT_PASTED : CH_EDIT_NONE;

@@ -36,13 +36,13 @@ struct ch_edit {
     char *killed;              /* owned: text for Ctrl-Y; NULL: none */
     bool killing;              /* the last key killed text: the next kill appends */
     struct ch_history *history; /* borrowed; may be NULL */
-    size_t past;                /* position in the history; 0: the new text */
+    size_t history_at;          /* position in the history; 0: the new text */
     char *draft;                /* owned: the new text while an old one is shown */
     bool searching;
     char query[128];
     bool missing; /* the query has no match */
     size_t pasted_from;
-    size_t lost;  /* bytes that did not fit, since the last paste began */
+    size_t lost_bytes; /* bytes that did not fit, since the last paste began */
     char *hint;   /* owned: possible completions, one line; NULL: none */
 };
 

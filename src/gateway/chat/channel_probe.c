@@ -18,7 +18,7 @@ struct ch_channel_probe {
     char mark[2 * MARK_BYTES + 1];
     char key[32];
     bool echoes, heard, over;
-    bool told; /* `what` and `note` hold the last outcome */
+    bool has_outcome; /* `what` and `note` hold the last outcome */
     enum chela_receipt what;
     char *note; /* owned; may be NULL */
     int64_t began, heard_ms;
@@ -32,7 +32,7 @@ static int64_t probe_now(const struct ch_channel_probe *p) {
 }
 
 static bool probe_is_complete(const struct ch_channel_probe *p) {
-    if (!p->told || p->what == CHELA_RECEIPT_UNCERTAIN)
+    if (!p->has_outcome || p->what == CHELA_RECEIPT_UNCERTAIN)
         return false;
     return p->what != CHELA_RECEIPT_SENT || p->heard || !p->echoes;
 }
@@ -59,7 +59,7 @@ static void probe_on_echo(struct ch_echo *e) {
 }
 
 static void probe_tell(struct ch_channel_probe *p, enum chela_receipt what, const char *note) {
-    p->told = true;
+    p->has_outcome = true;
     p->what = what;
     ch_free(p->note);
     p->note = ch_strdup(note);
@@ -138,11 +138,11 @@ void ch_channel_finding(struct ch_jw *w, const char *name, const char *status, c
 static void probe_write_sending(const struct ch_channel_probe *p, struct ch_jw *w) {
     CH_BUF_AUTO out = {0};
     const char *note = p->note && *p->note ? p->note : NULL;
-    bool sent = p->told && p->what == CHELA_RECEIPT_SENT;
+    bool sent = p->has_outcome && p->what == CHELA_RECEIPT_SENT;
     if (sent)
         ch_buf_addf(&out, "sent: %s took the message%s%s", p->title, note ? ", id " : "",
                     note ? note : "");
-    else if (p->told && p->what == CHELA_RECEIPT_REFUSED)
+    else if (p->has_outcome && p->what == CHELA_RECEIPT_REFUSED)
         ch_buf_addf(&out, "%s refuses the message: %s", p->title, note ? note : "no reason given");
     else
         ch_buf_addf(&out, "the message is not sent yet: %s",
@@ -168,7 +168,7 @@ void ch_channel_probe_write(const struct ch_channel_probe *p, struct ch_jw *w) {
                     p->title);
         ch_channel_finding(w, p->name, "warn", ch_buf_str(&out),
                            "write to the bot, then look at 'chela channels list'");
-    } else if (p->told && p->what == CHELA_RECEIPT_SENT) {
+    } else if (p->has_outcome && p->what == CHELA_RECEIPT_SENT) {
         ch_buf_addf(&out, "the message did not come back as an event within %d s",
                     CH_CHANNEL_PROBE_MS / 1000);
         ch_channel_finding(w, p->name, "fail", ch_buf_str(&out),

@@ -27,7 +27,7 @@ struct anthropic_message {
     struct ch_buf text;    /* text of the open block */
     struct ch_buf content; /* completed blocks: JSON, comma separated */
     bool hides_thinking;   /* the client turned thinking off */
-    bool said;             /* there was text */
+    bool has_text;         /* there was text */
     bool calls;            /* there were calls of the client's tools */
     struct chela_usage expected; /* input until the stream begins: the last request is estimated */
 };
@@ -192,7 +192,7 @@ static void open_block(struct anthropic_message *m, int kind) {
 static void add_text(struct anthropic_message *m, struct ch_sv text) {
     open_block(m, BLOCK_TEXT);
     ch_buf_add_sv(&m->text, text);
-    m->said = true;
+    m->has_text = true;
     send_delta(m, "text_delta", "text", text);
 }
 
@@ -288,7 +288,7 @@ static void anthropic_on_end(struct ch_completion *r, const struct chela_event *
     struct anthropic_message *m = anthropic_message_of(r);
     CH_BUF_AUTO out = {0};
     struct ch_jw w = ch_jw(&out);
-    if (!m->said && !m->calls && ev->end.text.n && !ch_completion_failed(ev))
+    if (!m->has_text && !m->calls && ev->end.text.n && !ch_completion_failed(ev))
         add_text(m, ch_sv(ev->end.text.p, ev->end.text.n));
     close_block(m, CH_SV(""));
     if (ch_completion_failed(ev)) {

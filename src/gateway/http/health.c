@@ -37,7 +37,7 @@ struct ch_health {
     struct ch_list waiting;
     struct ch_timer patience;
     struct store_probe *probe; /* in progress; else NULL */
-    int64_t asked;             /* when the store last answered; 0: never */
+    int64_t answered_at;       /* when the store last answered; 0: never */
     bool gave_up;             /* the store has not answered the probe in time */
 };
 
@@ -158,7 +158,7 @@ static void store_probe_done(struct ch_work *w) {
     if (h) {
         ch_health_state_set_store(h->gw->health_state, &p->err);
         h->gave_up = false;
-        h->asked = ch_mono_ms(ch_loop_clock(h->gw->rt->loop));
+        h->answered_at = ch_mono_ms(ch_loop_clock(h->gw->rt->loop));
         h->probe = NULL;
         health_respond_all(h);
     }
@@ -199,7 +199,7 @@ void ch_health_live(struct ch_request *req) {
 void ch_health_ready(struct ch_request *req) {
     struct ch_health *h = req->gw->health;
     int64_t now = ch_mono_ms(ch_loop_clock(req->gw->rt->loop));
-    bool known = !req->gw->store || (h->asked && now - h->asked < CH_DEFAULT_HEALTH_MS);
+    bool known = !req->gw->store || (h->answered_at && now - h->answered_at < CH_DEFAULT_HEALTH_MS);
     if (req->gw->draining) {
         health_respond_status(req, 503, "stopping");
         return;

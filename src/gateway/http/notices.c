@@ -20,8 +20,8 @@ struct ch_notices {
     chela_gateway *gw;
     struct ch_list watchers;
     struct ch_timer timer;
-    struct notices_look *look; /* in progress; else NULL */
-    bool again;                /* a session may have changed since the look began */
+    struct notices_look *reading; /* in progress; else NULL */
+    bool read_again;           /* a session may have changed since the look began */
     unsigned char digest[CH_SHA256_SIZE]; /* digest of the list of sessions */
 };
 
@@ -61,14 +61,14 @@ static void notices_done(struct ch_work *w) {
     ch_sha256_end(&l->sum, digest);
     if (n) {
         bool changed = l->rc == 0 && memcmp(digest, n->digest, sizeof(digest)) != 0;
-        n->look = NULL;
+        n->reading = NULL;
         if (changed)
             memcpy(n->digest, digest, sizeof(digest));
         if (!ch_list_empty(&n->watchers))
             ch_timer_start(n->gw->rt->loop, &n->timer,
-                           n->again ? CH_DEFAULT_NOTICE_SOON_MS : CH_DEFAULT_NOTICE_MS,
+                           n->read_again ? CH_DEFAULT_NOTICE_SOON_MS : CH_DEFAULT_NOTICE_MS,
                            notices_on_timer);
-        n->again = false;
+        n->read_again = false;
         if (changed)
             notices_tell(n);
     }
@@ -77,7 +77,7 @@ static void notices_done(struct ch_work *w) {
 
 static void notices_on_timer(struct ch_timer *t) {
     struct ch_notices *n = CH_CONTAINER(t, struct ch_notices, timer);
-    if (n->look || ch_list_empty(&n->watchers))
+    if (n->reading || ch_list_empty(&n->watchers))
         return;
     struct notices_look *l = ch_alloc(sizeof(*l));
     l->work =
@@ -85,7 +85,7 @@ static void notices_on_timer(struct ch_timer *t) {
     l->owner = n;
     l->store = n->gw->store;
     ch_sha256_init(&l->sum);
-    n->look = l;
+    n->reading = l;
     ch_work_submit(n->gw->rt->workers, &l->work);
 }
 
@@ -98,8 +98,8 @@ struct ch_notices *ch_notices_new(chela_gateway *gw) {
 
 void ch_notices_free(struct ch_notices *n) {
     ch_timer_stop(n->gw->rt->loop, &n->timer);
-    if (n->look)
-        n->look->owner = NULL;
+    if (n->reading)
+        n->reading->owner = NULL;
     ch_free(n);
 }
 
@@ -120,8 +120,8 @@ void ch_notices_look_soon(chela_gateway *gw) {
     struct ch_notices *n = gw->notices;
     if (ch_list_empty(&n->watchers) || !gw->store)
         return;
-    if (n->look)
-        n->again = true;
+    if (n->reading)
+        n->read_again = true;
     else
         ch_timer_start(gw->rt->loop, &n->timer, CH_DEFAULT_NOTICE_SOON_MS, notices_on_timer);
 }

@@ -20,7 +20,7 @@
 struct openai_chat {
     struct ch_completion r;
     bool with_usage;
-    bool said;           /* text of this turn was sent */
+    bool has_text;       /* text of this turn was sent */
     bool gap;            /* text of an earlier turn was sent: insert a blank line */
     bool legacy;         /* the client's tools are `functions`: the form before tools */
     struct ch_buf calls; /* calls of the client's tools: JSON objects, comma separated */
@@ -90,11 +90,11 @@ static void openai_chat_send_text(struct openai_chat *c, struct chela_str text) 
     CH_BUF_AUTO delta = {0};
     openai_chat_begin_stream(c);
     ch_buf_add_str(&delta, "{\"content\":\"");
-    if (c->gap && !c->said)
+    if (c->gap && !c->has_text)
         ch_buf_add_str(&delta, "\\n\\n");
     ch_json_escape(&delta, ch_sv(text.p, text.n));
     ch_buf_add_str(&delta, "\"}");
-    c->said = true;
+    c->has_text = true;
     openai_chat_send_chunk(c, ch_buf_sv(&delta), NULL);
 }
 
@@ -223,7 +223,7 @@ static void openai_chat_end_stream(struct openai_chat *c, const struct chela_eve
     struct ch_jw w = ch_jw(&out);
     CH_BUF_AUTO sources = {0}, delta = {0};
     openai_chat_begin_stream(c);
-    if (!c->said && !c->gap && !c->ncalls && ev->end.text.n)
+    if (!c->has_text && !c->gap && !c->ncalls && ev->end.text.n)
         openai_chat_send_text(c, ev->end.text);
     ch_openai_annotations(ev->end.citations, true, &sources);
     if (sources.n) {
@@ -314,8 +314,8 @@ static void openai_chat_on_event(struct ch_completion *r, const struct chela_eve
     struct openai_chat *c = openai_chat_of(r);
     switch (ev->type) {
     case CHELA_EV_TURN_START:
-        c->gap |= c->said;
-        c->said = false;
+        c->gap |= c->has_text;
+        c->has_text = false;
         openai_chat_forget_reasoning(c);
         break;
     case CHELA_EV_REASONING_DELTA:

@@ -25,7 +25,7 @@ struct openai_response {
     struct ch_completion r;
     char item[CH_ID_ROOM + 8]; /* id of the open item */
     enum { ITEM_NONE, ITEM_TEXT, ITEM_REASONING } open;
-    bool said; /* there was text */
+    bool has_text; /* there was text */
     bool cut;  /* the open item ends here, but the model did not end it */
     int64_t seq;
     struct ch_buf text;   /* text of the open item */
@@ -364,7 +364,7 @@ static void open_text(struct openai_response *r) {
 
 static void openai_response_add_text(struct openai_response *r, struct chela_str text) {
     open_text(r);
-    r->said = true;
+    r->has_text = true;
     ch_buf_add(&r->text, text.p, text.n);
     openai_response_send_part(r, "response.output_text.delta", "delta", ch_sv(text.p, text.n));
 }
@@ -469,7 +469,7 @@ static void openai_response_on_end(struct ch_completion *completion, const struc
     CH_BUF_AUTO out = {0}, type = {0};
     struct ch_jw w = ch_jw(&out);
     const char *status = openai_response_status_of(ev);
-    bool silent = !r->said && ev->end.text.n && ev->end.status == CHELA_STATUS_DONE;
+    bool silent = !r->has_text && ev->end.text.n && ev->end.status == CHELA_STATUS_DONE;
     if (silent)
         openai_response_add_text(r, ev->end.text);
     r->cut = strcmp(status, "completed") != 0;

@@ -19,7 +19,7 @@ struct ch_ui_stream {
     struct ch_link link; /* in the gateway's ui_streams */
     struct ch_lane_watcher watcher;
     struct ch_list viewers;
-    struct ch_buf said;          /* all chunks so far, as they were sent */
+    struct ch_buf sent;          /* all chunks so far, as they were sent */
     bool full;                   /* `said` has reached its limit: no more viewers can join */
     bool shown;                  /* there is, or was, a viewer */
     char *key, *page_tools;      /* owned */
@@ -32,7 +32,7 @@ struct ch_ui_stream {
 void ch_ui_stream_free(struct ch_ui_stream *t) {
     ch_lane_unwatch(&t->watcher);
     ch_list_del(&t->link);
-    ch_buf_release(&t->said);
+    ch_buf_release(&t->sent);
     ch_buf_release(&t->denied);
     ch_buf_release(&t->begun);
     ch_buf_release(&t->indexed);
@@ -58,16 +58,16 @@ void ch_ui_stream_add_viewer(struct ch_ui_stream *t, struct ch_request *req) {
     t->shown = true;
     ch_request_add_header(req, "x-vercel-ai-ui-message-stream", "v1");
     ch_request_begin_stream(req);
-    ch_request_write(req, ch_buf_sv(&t->said));
+    ch_request_write(req, ch_buf_sv(&t->sent));
 }
 
 static void ui_stream_send_text(struct ch_ui_stream *t, const char *json) {
     CH_BUF_AUTO line = {0};
     ch_buf_addf(&line, "data: %s\n\n", json);
-    if (t->said.n + line.n > CH_LIMIT_CLIENT_BUFFER)
+    if (t->sent.n + line.n > CH_LIMIT_CLIENT_BUFFER)
         t->full = true;
     else
-        ch_buf_add_sv(&t->said, ch_buf_sv(&line));
+        ch_buf_add_sv(&t->sent, ch_buf_sv(&line));
     for (CH_LIST_EACH(k, &t->viewers))
         ch_request_write(CH_CONTAINER(k, struct ui_stream_viewer, link)->request,
                          ch_buf_sv(&line));

@@ -35,7 +35,7 @@ struct ch_lane_inbox {
     void (*opened)(struct ch_lane *l, const struct chela_error *err);
     struct ch_task task;
     struct ch_timer retry;
-    bool *gone; /* set when the inbox is freed during a callback */
+    bool *freed; /* set when the inbox is freed during a callback */
 };
 
 /* --- rows */
@@ -207,7 +207,7 @@ static void inbox_on_read(struct ch_work *w) {
         ch_timer_start(i->lane->gw->rt->loop, &i->retry, RETRY_MS, inbox_on_retry);
         return;
     }
-    i->gone = &gone;
+    i->freed = &gone;
     for (struct ch_turn *t; !full && !gone && (t = inbox_find_gone(i, number));)
         inbox_drop_turn(t, i->lane, CHELA_EEXIST, "the event was taken up already");
     if (!gone && i->opened)
@@ -216,7 +216,7 @@ static void inbox_on_read(struct ch_work *w) {
         inbox_start_reading(i);
     if (gone)
         return;
-    i->gone = NULL;
+    i->freed = NULL;
     ch_lane_inbox_poke(i->lane);
 }
 
@@ -317,7 +317,7 @@ static void inbox_pump(struct ch_task *task) {
     struct ch_lane_inbox *i = CH_CONTAINER(task, struct ch_lane_inbox, task);
     struct ch_turn *t = NULL;
     bool gone = false;
-    i->gone = &gone;
+    i->freed = &gone;
     i->pass++;
     for (struct inbox_row *r; !gone && inbox_is_open(i->lane) && (r = inbox_next(i, &t));) {
         if (t)
@@ -327,7 +327,7 @@ static void inbox_pump(struct ch_task *task) {
     }
     if (gone)
         return;
-    i->gone = NULL;
+    i->freed = NULL;
     /* The store may have more. The next reading contains the same rows until the store has
      * the records that take them up. */
     if (i->nrows == CH_LIMIT_LANE_EVENTS && !inbox_has_untaken(i) && !ch_timer_armed(&i->retry))
@@ -407,9 +407,9 @@ void ch_lane_inbox_stop(struct ch_lane_inbox *i) {
     if (!i)
         return;
     struct ch_loop *loop = i->lane->gw->rt->loop;
-    if (i->gone)
-        *i->gone = true;
-    i->gone = NULL;
+    if (i->freed)
+        *i->freed = true;
+    i->freed = NULL;
     if (ch_task_queued(&i->task))
         ch_task_cancel(loop, &i->task);
     ch_timer_stop(loop, &i->retry);

@@ -24,7 +24,7 @@ struct retention_sweep {
     struct ch_retention *owner; /* NULL: the gateway was closed */
     chela_store *store;
     int64_t now, kept_ms;
-    size_t gone;
+    size_t ndeleted;
     int rc;
     struct chela_error err;
 };
@@ -35,7 +35,7 @@ static void retention_run(struct ch_work *w) {
     if (s->rc == 0)
         s->rc = ch_presence_expire(s->store, s->now, &s->err);
     if (s->rc == 0 && s->kept_ms)
-        s->rc = ch_store_prune_idle(s->store, s->now - s->kept_ms, &s->gone, &s->err);
+        s->rc = ch_store_prune_idle(s->store, s->now - s->kept_ms, &s->ndeleted, &s->err);
 }
 
 static void retention_dropped(struct ch_work *w) {
@@ -46,9 +46,9 @@ static void retention_done(struct ch_work *w) {
     struct retention_sweep *s = CH_CONTAINER(w, struct retention_sweep, work);
     if (s->owner)
         s->owner->sweep = NULL;
-    if (s->gone)
-        ch_log(CH_LOG_INFO, "gateway", "deleted %zu unused session%s", s->gone,
-               s->gone == 1 ? "" : "s");
+    if (s->ndeleted)
+        ch_log(CH_LOG_INFO, "gateway", "deleted %zu unused session%s", s->ndeleted,
+               s->ndeleted == 1 ? "" : "s");
     if (s->rc < 0)
         ch_log(CH_LOG_WARN, "gateway", "old data cannot be deleted: %s", s->err.message);
     ch_free(s);

@@ -227,10 +227,10 @@ struct ch_decoder {
     enum { CH_FRAME_NONE, CH_FRAME_SSE, CH_FRAME_EVENTS, CH_FRAME_BODY } framing;
     bool stopped;    /* an error or the end marker was seen: ignore the rest */
     bool recognised; /* data of this protocol was seen */
-    bool heard;      /* an event of any protocol was read */
+    bool saw_event;  /* an event of any protocol was read */
     bool ending;     /* no more bytes: a malformed event was truncated */
     const char *provider; /* provider of the request, borrowed; NULL: unknown */
-    struct ch_sv asked;   /* model of the request, borrowed */
+    struct ch_sv requested_model; /* model of the request, borrowed */
     void *state;  /* codec->state_size bytes, in the arena */
     struct ch_reply reply;
 };

@@ -51,7 +51,7 @@ static bool decoder_on_event(struct ch_sv name, struct ch_sv data, void *user) {
         return false;
     if ((ch_sv_is(name, "error") || !is_success(d)) && d->reply.error.cls == CH_ERR_NONE)
         rc = fail_by_event(d, data, rc);
-    d->heard = true;
+    d->saw_event = true;
     if (rc < 0)
         ch_decoder_fail_as(d, CH_ERR_FORMAT, rc == CHELA_EPARSE, ch_sv_str(err.message));
     if (d->reply.error.cls != CH_ERR_NONE)
@@ -80,7 +80,7 @@ static bool decoder_on_message(const struct ch_es_message *m, void *user) {
     e.type = m->exception.n ? m->exception : m->code;
     if (m->text.n)
         e.message = m->text;
-    d->heard = d->recognised = d->stopped = true;
+    d->saw_event = d->recognised = d->stopped = true;
     ch_decoder_fail(d, &e);
     return false;
 }
@@ -115,7 +115,7 @@ void ch_decoder_init_for(struct ch_decoder *d, const struct ch_endpoint *ep, str
                          ch_model_event_fn *fn, void *user) {
     init(d, ep->codec, ep->quirks & CH_Q_THINK_TAGS, fn, user);
     d->provider = ep->provider;
-    d->asked = d->reply.model = model; /* reply.model: until the vendor names it */
+    d->requested_model = d->reply.model = model; /* reply.model: until the vendor names it */
 }
 
 void ch_decoder_release(struct ch_decoder *d) {
@@ -408,7 +408,7 @@ static void decoder_read_text(struct ch_decoder *d) {
 static struct ch_sv decoder_asked(struct ch_decoder *d) {
     if (!d->provider)
         return CH_SV("");
-    struct ch_sv parts[] = {ch_sv_str(d->provider), CH_SV("/"), d->asked};
+    struct ch_sv parts[] = {ch_sv_str(d->provider), CH_SV("/"), d->requested_model};
     return ch_sv_str(ch_arena_join(&d->arena, parts, CH_LEN(parts)));
 }
 

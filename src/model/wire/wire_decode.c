@@ -164,7 +164,7 @@ int ch_wire_decode(const struct ch_codec *codec, int status, struct ch_sv conten
     ch_wire_write_reply(&d, out);
     /* A body that was truncated before any content may be of any protocol. */
     bool foreign = !d.recognised && status >= 200 && status < 300 &&
-                   (d.heard || d.reply.error.cls == CH_ERR_FORMAT);
+                   (d.saw_event || d.reply.error.cls == CH_ERR_FORMAT);
     ch_decoder_release(&d);
     if (foreign)
         return ch_fail(err, CHELA_EPROTO, "the body is not an answer of the %s protocol",

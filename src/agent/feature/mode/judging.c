@@ -51,8 +51,8 @@ static void act_on(chela_run *run, const struct ch_reflection *j,
             ch_emit_warning(run, "the results were accepted, though there is doubt: %s", advice);
         break;
     case CH_REFLECT_RETRY_STEP:
-        k->again = ch_plan_steps_find(&k->round.steps, j->step);
-        k->hopeless &= ~(1u << k->again);
+        k->repeated_step = ch_plan_steps_find(&k->round.steps, j->step);
+        k->hopeless &= ~(1u << k->repeated_step);
         ch_buf_clear(&k->advice);
         ch_buf_add_str(&k->advice, advice);
         break;

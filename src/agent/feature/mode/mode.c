@@ -237,9 +237,9 @@ static bool leave_to_model(chela_run *run) {
     if (k->round.answer && answer_by_plan(run))
         return true;
     k->answering = true;
-    if (k->told)
+    if (k->told_to_answer)
         return false;
-    k->told = true;
+    k->told_to_answer = true;
     ch_buf_add_str(&text, answer_text);
     ch_buf_add_sv(&text, ch_buf_sv(&k->why));
     return !ch_think_note(run, ch_buf_sv(&text)); /* false: the run is over */
@@ -264,7 +264,7 @@ static bool mode_take_turn(chela_run *run) {
         return true;
     k->shown = true;
     k->skipped = r->skipped;
-    unsigned again = k->again >= 0 ? 1u << k->again : 0;
+    unsigned again = k->repeated_step >= 0 ? 1u << k->repeated_step : 0;
     unsigned ready =
         ch_plan_steps_ready(&r->steps, (r->done & ~again) | r->skipped,
                             (r->failed & ~again) | k->hopeless);
@@ -323,9 +323,9 @@ static unsigned reflect_reply(chela_run *run, struct ch_reply *reply, struct ch_
 static void *new_moding(const struct ch_feature *mode, const struct ch_json *state) {
     struct ch_mode_state *k = ch_alloc(sizeof(*k));
     k->mode = mode;
-    k->again = k->filling = -1;
+    k->repeated_step = k->filling = -1;
     k->reacts = ch_json_bool(ch_json_get(state, "reacts"), false);
-    k->answering = k->told = ch_json_bool(ch_json_get(state, "answering"), false);
+    k->answering = k->told_to_answer = ch_json_bool(ch_json_get(state, "answering"), false);
     return k;
 }
 

@@ -26,11 +26,11 @@ struct ch_mode_state {
     bool routed;                     /* route: the router chose the plan's only step */
     bool answering;                  /* the model writes the answer in this turn */
     bool reacts;                     /* no plan or route came about: as in mode react */
-    bool told;                       /* the model was told to answer now */
+    bool told_to_answer;             /* the model was told to answer now */
     bool shown;                      /* the plan was emitted */
     unsigned bad_plans;              /* consecutive bad plans */
     struct ch_buf feedback;          /* feedback for the planner */
-    int again;                       /* index of the step to repeat; negative: none */
+    int repeated_step;               /* index of the step to repeat; negative: none */
     struct ch_buf advice;            /* what to change in the repeated step */
     int filling;                     /* index of the step for which the executor writes arguments */
     char *args[CH_LIMIT_PLAN_STEPS]; /* owned: arguments by the executor; NULL: none */

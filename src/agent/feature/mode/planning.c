@@ -13,9 +13,9 @@
 void ch_planning_forget(struct ch_mode_state *k) {
     for (size_t i = 0; i < CH_LEN(k->args); i++)
         ch_free(CH_TAKE(k->args[i]));
-    k->again = k->filling = -1;
+    k->repeated_step = k->filling = -1;
     k->hopeless = 0;
-    k->judged = k->told = k->shown = false;
+    k->judged = k->told_to_answer = k->shown = false;
     ch_buf_clear(&k->advice);
     ch_buf_clear(&k->why);
 }
@@ -245,7 +245,7 @@ static int make_arguments(const struct ch_mode_state *k, size_t i, struct ch_buf
                           struct ch_buf *why) {
     const struct ch_plan_step *s = &k->round.steps.list[i];
     struct ch_sv results[CH_LIMIT_PLAN_STEPS];
-    struct ch_sv advice = (int)i == k->again ? ch_buf_sv(&k->advice) : CH_SV("");
+    struct ch_sv advice = (int)i == k->repeated_step ? ch_buf_sv(&k->advice) : CH_SV("");
     bool reacts = ch_sv_is(s->tool, CH_REACT_TOOL);
     struct ch_sv task = ch_json_get_str(s->input, "task");
     if (k->args[i]) {
@@ -290,7 +290,7 @@ static void give_up_step(struct ch_mode_state *k, size_t i, struct ch_buf *why) 
 }
 
 static void forget_advice(struct ch_mode_state *k, unsigned ready) {
-    k->again = -1;
+    k->repeated_step = -1;
     k->judged = false;
     ch_buf_clear(&k->advice);
     for (size_t i = 0; i < CH_LEN(k->args); i++)
@@ -304,7 +304,7 @@ void ch_planning_run(chela_run *run, unsigned ready) {
     CH_ARENA_AUTO arena = {0};
     struct ch_block calls[CH_LIMIT_PLAN_STEPS];
     size_t n = 0;
-    unsigned try = k->again >= 0 ? r->tries + 1 : r->tries;
+    unsigned try = k->repeated_step >= 0 ? r->tries + 1 : r->tries;
     for (size_t i = 0; i < r->steps.n; i++) {
         CH_BUF_AUTO args = {0};
         CH_BUF_AUTO why = {0};
