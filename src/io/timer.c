@@ -16,6 +16,7 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
+#include "base/grow.h"
 #include "base/mem.h"
 
 static int64_t timer_now(const struct ch_loop *loop) {
@@ -58,10 +59,7 @@ static void sift_down(struct ch_timers *ts, size_t i, struct ch_due d) {
 }
 
 static void timer_insert(struct ch_timers *ts, struct ch_timer *t) {
-    if (ts->n == ts->cap) {
-        ts->cap = ts->cap ? 2 * ts->cap : 16;
-        ts->heap = ch_realloc(ts->heap, ts->cap * sizeof(*ts->heap));
-    }
+    CH_GROW(ts->heap, ts->n, ts->cap, 16);
     ts->n++;
     sift_up(ts, ts->n - 1, (struct ch_due){t->due, ts->next_seq++, t});
 }

@@ -9,6 +9,7 @@
 #include <yaml.h>
 
 #include "base/error.h"
+#include "base/grow.h"
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/utf8.h"
@@ -53,10 +54,7 @@ static size_t offset_of(struct map *m, size_t chars) {
 }
 
 static struct value *yaml_edit_add(struct map *m, const yaml_event_t *ev, size_t in) {
-    if (m->n == m->cap) {
-        m->cap = CH_MAX(2 * m->cap, 64);
-        m->values = ch_realloc(m->values, m->cap * sizeof(*m->values));
-    }
+    CH_GROW(m->values, m->n, m->cap, 64);
     struct value *v = &m->values[m->n++];
     *v = (struct value){.in = in,
                         .start = offset_of(m, ev->start_mark.index),

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "base/error.h"
+#include "base/grow.h"
 #include "base/limits.h"
 #include "base/redact.h"
 #include "base/utf8.h"
@@ -326,10 +327,7 @@ struct ch_buf *ch_otel_exporter_begin(struct ch_otel_exporter *e) {
 }
 
 static void note_size(struct ch_otel_exporter *e, size_t bytes) {
-    if (e->first + e->n == e->cap) {
-        e->cap = e->cap ? 2 * e->cap : CH_DEFAULT_OTEL_BATCH;
-        e->sizes = ch_realloc(e->sizes, e->cap * sizeof(*e->sizes));
-    }
+    CH_GROW(e->sizes, e->first + e->n, e->cap, CH_DEFAULT_OTEL_BATCH);
     e->sizes[e->first + e->n++] = (uint32_t)bytes;
 }
 

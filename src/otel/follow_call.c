@@ -2,6 +2,7 @@
 #include "otel/follow_call.h"
 
 #include "agent/journal/journal_replay.h"
+#include "base/grow.h"
 #include "base/limits.h"
 #include "base/mix.h"
 #include "otel/content.h"
@@ -16,10 +17,7 @@ static struct ch_follow_call *open_call(struct ch_follow_calls *calls, struct ch
         i++;
     if (i == CH_LIMIT_OTEL_CALLS)
         return NULL;
-    if (i == calls->cap) {
-        calls->cap = calls->cap ? 2 * calls->cap : 4;
-        calls->open = ch_realloc(calls->open, calls->cap * sizeof(*calls->open));
-    }
+    CH_GROW(calls->open, i, calls->cap, 4);
     if (i == calls->n)
         calls->open[calls->n++] = (struct ch_follow_call){.id = hash};
     return &calls->open[i];

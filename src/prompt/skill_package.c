@@ -14,6 +14,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/grow.h"
 #include "base/limits.h"
 #include "base/utf8.h"
 #include "prompt/skill_file.h"
@@ -67,10 +68,7 @@ static int package_add(struct ch_package *p, struct ch_sv path, struct ch_sv dat
     if (p->n >= CH_LIMIT_SKILL_FILES || data.n > CH_LIMIT_SKILL_BYTES - p->bytes)
         return ch_fail(err, CHELA_ELIMIT, "the skill has more than %d files or %zu MB",
                        CH_LIMIT_SKILL_FILES, CH_LIMIT_SKILL_BYTES / CH_MB);
-    if (p->n == p->cap) {
-        p->cap = p->cap ? 2 * p->cap : 16;
-        p->files = ch_realloc(p->files, p->cap * sizeof(*p->files));
-    }
+    CH_GROW(p->files, p->n, p->cap, 16);
     p->files[p->n++] = (struct ch_package_file){
         .path = ch_arena_str(&p->arena, path), .data = ch_arena_sv(&p->arena, data), .runs = runs};
     p->bytes += data.n;

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/grow.h"
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "model/message/ids.h"
@@ -67,10 +68,7 @@ static void summary_carryover_add_line(struct ch_carry *c, struct ch_carry_lines
         return;
     if (to->n == 2 * MOST_LINES) /* not at each line, because the whole list is sorted */
         limit_lines(c, to);
-    if (to->n == to->cap) {
-        to->cap = to->cap ? to->cap * 2 : 64;
-        to->list = ch_realloc(to->list, to->cap * sizeof(*to->list));
-    }
+    CH_GROW(to->list, to->n, to->cap, 64);
     to->list[to->n++] = (struct ch_carry_line){line, ch_hash(0, line), 0};
 }
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "base/buf.h"
+#include "base/grow.h"
 #include "base/mem.h"
 #include "sandbox/box.h"
 #include "sandbox/report.h"
@@ -134,10 +135,7 @@ void ch_box_parse(struct ch_box *box, int argc, char **argv) {
 /* --- words */
 
 void ch_argv_add(struct ch_argv *w, const char *word) {
-    if (w->n == w->cap) {
-        w->cap = w->cap ? 2 * w->cap : 64;
-        w->p = ch_realloc(w->p, w->cap * sizeof(*w->p));
-    }
+    CH_GROW(w->p, w->n, w->cap, 64);
     w->p[w->n++] = word;
 }
 

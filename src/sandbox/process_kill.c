@@ -19,6 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/grow.h"
 #include "base/mem.h"
 
 #define STOP_PASSES 50
@@ -65,10 +66,7 @@ static bool read_stat(const char *pid, struct process *out) {
 }
 
 static void process_kill_add(struct table *t, const struct process *p) {
-    if (t->n == t->cap) {
-        t->cap = t->cap ? 2 * t->cap : 256;
-        t->p = ch_realloc(t->p, t->cap * sizeof(*t->p));
-    }
+    CH_GROW(t->p, t->n, t->cap, 256);
     t->p[t->n++] = *p;
 }
 

@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/grow.h"
 #include "base/mem.h"
 #include "sandbox/options.h"
 
@@ -52,10 +53,7 @@ void ch_view_add(struct ch_box_view *view, enum ch_step_kind kind, const char *s
         old->kind = kind;
         return;
     }
-    if (view->n == view->cap) {
-        view->cap = view->cap ? 2 * view->cap : 64;
-        view->steps = ch_realloc(view->steps, view->cap * sizeof(*view->steps));
-    }
+    CH_GROW(view->steps, view->n, view->cap, 64);
     view->steps[view->n++] = (struct ch_view_step){.kind = kind, .src = src, .dst = dst};
 }
 

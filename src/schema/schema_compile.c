@@ -15,6 +15,7 @@
 #include <stdarg.h>
 
 #include "base/error.h"
+#include "base/grow.h"
 #include "base/limits.h"
 #include "json/value.h"
 #include "schema/schema_emit.h"
@@ -32,10 +33,7 @@ static void want(struct ch_compiler *c, const struct ch_json *at, const struct c
     struct ch_schema_place *place = ch_place_of(d, at);
     if (place->part || !place->resource)
         return;
-    if (c->n == c->cap) {
-        c->cap = c->cap ? c->cap * 2 : 16;
-        c->parts = ch_realloc(c->parts, c->cap * sizeof(c->parts[0]));
-    }
+    CH_GROW(c->parts, c->n, c->cap, 16);
     struct ch_sub *sub = CH_ARENA_NEW(&c->schema->arena, struct ch_sub);
     sub->types = CH_BIT_ALL;
     sub->at = at;
@@ -164,10 +162,7 @@ static int reach(struct ch_compiler *c) {
 /* --- building one part ---------------------------------------------------- */
 
 void ch_builder_add(struct ch_builder *b, unsigned types, struct ch_op op) {
-    if (b->n == b->cap) {
-        b->cap = b->cap ? b->cap * 2 : 8;
-        b->ops = ch_realloc(b->ops, b->cap * sizeof(b->ops[0]));
-    }
+    CH_GROW(b->ops, b->n, b->cap, 8);
     b->ops[b->n++] = (struct ch_draft_op){op, (uint8_t)types};
 }
 

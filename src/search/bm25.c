@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "base/arena.h"
+#include "base/grow.h"
 #include "base/limits.h"
 
 struct ch_bm25_entry {
@@ -56,18 +57,12 @@ void ch_bm25_release(struct ch_bm25 *ix) {
 }
 
 void ch_bm25_begin(struct ch_bm25 *ix) {
-    if (ix->ndocs == ix->docs_cap) {
-        ix->docs_cap = ix->docs_cap ? 2 * ix->docs_cap : 32;
-        ix->docs = ch_realloc(ix->docs, ix->docs_cap * sizeof(*ix->docs));
-    }
+    CH_GROW(ix->docs, ix->ndocs, ix->docs_cap, 32);
     ix->docs[ix->ndocs++] = (struct ch_bm25_doc){0};
 }
 
 static void bm25_add_entry(struct ch_bm25 *ix, uint64_t term, enum ch_field field) {
-    if (ix->nentries + ix->nfresh == ix->cap) {
-        ix->cap = ix->cap ? 2 * ix->cap : 256;
-        ix->entries = ch_realloc(ix->entries, ix->cap * sizeof(*ix->entries));
-    }
+    CH_GROW(ix->entries, ix->nentries + ix->nfresh, ix->cap, 256);
     struct ch_bm25_entry *e = &ix->entries[ix->nentries + ix->nfresh++];
     *e = (struct ch_bm25_entry){.term = term, .doc = (uint32_t)(ix->ndocs - 1)};
     e->count[field] = 1;

@@ -8,6 +8,7 @@
 
 #include <stdlib.h>
 
+#include "base/grow.h"
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "search/stem.h"
@@ -132,10 +133,7 @@ static void tokenize_emit(struct reader *r, enum ch_term_kind kind, const char *
 
     if (w->n >= r->max)
         return;
-    if (w->n == w->cap) {
-        w->cap = w->cap ? 2 * w->cap : 32;
-        w->list = ch_realloc(w->list, w->cap * sizeof(*w->list));
-    }
+    CH_GROW(w->list, w->n, w->cap, 32);
     w->list[w->n++] = (struct ch_search_term){hash(p, n), r->sentence, kind};
 }
 

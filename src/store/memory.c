@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/grow.h"
 #include "base/limits.h"
 #include "base/list.h"
 #include "base/mem.h"
@@ -129,10 +130,7 @@ static void memory_close(struct chela_store_db *db) {
 /* --- changes ------------------------------------------------------------------ */
 
 static void store_memory_add_record(struct session *s, const struct chela_store_record *r) {
-    if (s->n == s->cap) {
-        s->cap = s->cap ? s->cap * 2 : 16;
-        s->records = ch_realloc(s->records, s->cap * sizeof(*s->records));
-    }
+    CH_GROW(s->records, s->n, s->cap, 16);
     s->records[s->n] = *r;
     s->records[s->n++].data = ch_strndup(r->data, r->n);
 }

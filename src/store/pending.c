@@ -1,6 +1,7 @@
 /* pending.c -- see pending.h. */
 #include "store/pending.h"
 
+#include "base/grow.h"
 #include "base/mem.h"
 #include "store/store.h"
 
@@ -18,10 +19,7 @@ void ch_pending_release(struct ch_pending *p) {
 }
 
 void ch_pending_add(struct ch_pending *p, struct chela_store_record r) {
-    if (p->n == p->cap) {
-        p->cap = p->cap ? p->cap * 2 : 4;
-        p->list = ch_realloc(p->list, p->cap * sizeof(*p->list));
-    }
+    CH_GROW(p->list, p->n, p->cap, 4);
     r.data = ch_arena_sv(&p->data, ch_sv(r.data, r.n)).p;
     r.sum = ch_record_sum(&r);
     p->list[p->n++] = r;

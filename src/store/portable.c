@@ -8,6 +8,7 @@
 #include "agent/session/session.h"
 #include "base/arena.h"
 #include "base/error.h"
+#include "base/grow.h"
 #include "base/limits.h"
 #include "base/sha256.h"
 #include "json/writer.h"
@@ -35,10 +36,7 @@ static void copy_release(struct copy *c) {
 }
 
 static void portable_add(struct copy *c, const struct chela_store_record *r, struct ch_sv data) {
-    if (c->n == c->cap) {
-        c->cap = c->cap ? c->cap * 2 : 64;
-        c->list = ch_realloc(c->list, c->cap * sizeof(*c->list));
-    }
+    CH_GROW(c->list, c->n, c->cap, 64);
     struct chela_store_record *to = &c->list[c->n++];
     *to = *r;
     to->data = ch_arena_sv(&c->arena, data).p;

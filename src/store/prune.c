@@ -8,6 +8,7 @@
 
 #include "agent/handle/session.h"
 #include "base/error.h"
+#include "base/grow.h"
 #include "base/limits.h"
 #include "base/mem.h"
 #include "store/owner.h"
@@ -100,10 +101,7 @@ struct candidates { /* sorted by key after the listing */
 };
 
 static void prune_add(struct candidates *all, const char *key, bool held) {
-    if (all->n == all->cap) {
-        all->cap = all->cap ? 2 * all->cap : 256;
-        all->list = ch_realloc(all->list, all->cap * sizeof(*all->list));
-    }
+    CH_GROW(all->list, all->n, all->cap, 256);
     all->list[all->n++] = (struct candidate){.key = ch_strdup(key), .held = held};
 }
 

@@ -3,6 +3,7 @@
  * A backend with `scan` reads some sessions in one query. The lock is released after each
  * query, so that others can use the store. Otherwise each session is read by itself. */
 #include "base/error.h"
+#include "base/grow.h"
 #include "base/mem.h"
 #include "store/store.h"
 
@@ -51,10 +52,7 @@ static int scan_add_session(const struct chela_store_session *row, void *user) {
 
     if (row->updated < sc->since)
         return 0;
-    if (sc->n == sc->cap) {
-        sc->cap = sc->cap ? 2 * sc->cap : 64;
-        sc->sessions = ch_realloc(sc->sessions, sc->cap * sizeof(*sc->sessions));
-    }
+    CH_GROW(sc->sessions, sc->n, sc->cap, 64);
     sc->sessions[sc->n++] = (struct scan_session){ch_strdup(row->key), ch_strdup(row->agent)};
     return 0;
 }

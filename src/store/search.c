@@ -8,6 +8,7 @@
 
 #include "agent/journal/journal.h"
 #include "base/arena.h"
+#include "base/grow.h"
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "json/pull.h"
@@ -157,10 +158,7 @@ struct hits {
 };
 
 static struct hit *new_hit(struct hits *h) {
-    if (h->n == h->cap) {
-        h->cap = h->cap ? 2 * h->cap : 16;
-        h->list = ch_realloc(h->list, h->cap * sizeof(*h->list));
-    }
+    CH_GROW(h->list, h->n, h->cap, 16);
     h->list[h->n] = (struct hit){0};
     return &h->list[h->n++];
 }

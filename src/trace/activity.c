@@ -6,6 +6,7 @@
 
 #include "agent/journal/journal.h"
 #include "base/arena.h"
+#include "base/grow.h"
 #include "base/mem.h"
 #include "json/json.h"
 #include "model/message/ids.h"
@@ -34,10 +35,7 @@ static bool activity_add_seen(struct activity_reading *rd, const char *run) {
     for (size_t i = rd->nseen; i > 0; i--)
         if (rd->seen[i - 1] == hash)
             return false;
-    if (rd->nseen == rd->seen_cap) {
-        rd->seen_cap = rd->seen_cap ? 2 * rd->seen_cap : 256;
-        rd->seen = ch_realloc(rd->seen, rd->seen_cap * sizeof(*rd->seen));
-    }
+    CH_GROW(rd->seen, rd->nseen, rd->seen_cap, 256);
     rd->seen[rd->nseen++] = hash;
     return true;
 }
@@ -126,10 +124,7 @@ static int activity_on_session(const struct chela_store_session *s, void *user) 
     struct activity_reading *rd = user;
     if (s->updated < rd->since)
         return 0;
-    if (rd->n == rd->cap) {
-        rd->cap = rd->cap ? 2 * rd->cap : 64;
-        rd->sessions = ch_realloc(rd->sessions, rd->cap * sizeof(*rd->sessions));
-    }
+    CH_GROW(rd->sessions, rd->n, rd->cap, 64);
     rd->sessions[rd->n++] = (struct activity_session){ch_strdup(s->key), ch_strdup(s->agent)};
     return 0;
 }

@@ -1,6 +1,7 @@
 /* parts.c -- see parts.h. */
 #include "trace/parts.h"
 
+#include "base/grow.h"
 #include "base/mem.h"
 #include "base/redact.h"
 
@@ -8,10 +9,7 @@ static void add_part(struct ch_trace_parts *p, const struct ch_json *v) {
     const struct ch_json *req = ch_json_get(v, "request");
     struct ch_trace_part part = {
         .id = ch_json_get_str(v, "id"), .kind = ch_json_get_str(v, "kind"), .v = v};
-    if (p->n == p->cap) {
-        p->cap = p->cap ? p->cap * 2 : 16;
-        p->list = ch_realloc(p->list, p->cap * sizeof(*p->list));
-    }
+    CH_GROW(p->list, p->n, p->cap, 16);
     if (req)
         part.model = ch_arena_printf(&p->arena, "%.*s/%.*s",
                                      CH_SV_FMT(ch_json_get_str(req, "provider")),

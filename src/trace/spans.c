@@ -6,6 +6,7 @@
 
 #include "agent/journal/journal.h"
 #include "base/error.h"
+#include "base/grow.h"
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/redact.h"
@@ -92,10 +93,7 @@ static const char *joined(struct span_reading *rd, const struct ch_json *content
 static struct chela_span *span_add(struct span_reading *rd, enum chela_span_kind kind,
                                    int64_t start) {
     struct span_list *l = rd->out;
-    if (l->n == l->cap) {
-        l->cap = l->cap ? l->cap * 2 : 64;
-        l->list = ch_realloc(l->list, l->cap * sizeof(*l->list));
-    }
+    CH_GROW(l->list, l->n, l->cap, 64);
     struct chela_span *s = &l->list[l->n++];
     const char *run = member(rd, "run");
     bool call = kind == CHELA_SPAN_TOOL || kind == CHELA_SPAN_WAIT;

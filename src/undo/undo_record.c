@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/grow.h"
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/sha256.h"
@@ -134,10 +135,7 @@ static struct ch_undo_message *record_add_message(struct ch_undo_record *r) {
 static struct ch_undo_change *record_add_change(struct ch_undo_record *r, char *path,
                                                 const struct ch_undo_state *was) {
     struct ch_undo_message *m = record_last(r);
-    if (m->n == m->cap) {
-        m->cap = m->cap ? 2 * m->cap : 8;
-        m->changes = ch_realloc(m->changes, m->cap * sizeof(*m->changes));
-    }
+    CH_GROW(m->changes, m->n, m->cap, 8);
     m->changes[m->n] = (struct ch_undo_change){.path = path, .was = *was};
     ch_undo_table_put(&r->known, path, (uint32_t)m->n);
     return &m->changes[m->n++];

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/grow.h"
 #include "base/limits.h"
 #include "base/mem.h"
 #include "tool/builtin/files/gitignore.h"
@@ -26,10 +27,7 @@ void ch_undo_index_release(struct ch_undo_index *x) {
 }
 
 static struct ch_undo_entry *index_add(struct ch_undo_index *x, const char *path) {
-    if (x->n == x->cap) {
-        x->cap = x->cap ? 2 * x->cap : 256;
-        x->list = ch_realloc(x->list, x->cap * sizeof(*x->list));
-    }
+    CH_GROW(x->list, x->n, x->cap, 256);
     struct ch_undo_entry *e = &x->list[x->n];
     *e = (struct ch_undo_entry){.path = ch_arena_str(&x->arena, ch_sv_str(path))};
     ch_undo_table_put(&x->table, e->path, (uint32_t)x->n);

@@ -1,6 +1,7 @@
 /* why_parts.c -- see why_parts.h. */
 #include "why/why_parts.h"
 
+#include "base/grow.h"
 #include "base/limits.h"
 #include "base/mem.h"
 
@@ -9,10 +10,7 @@
 static void add_part(struct ch_why_parts *p, struct ch_why_part part) {
     if (p->n == CH_LIMIT_WHY_PARTS || !ch_sv_trim(part.text).n)
         return;
-    if (p->n == p->cap) {
-        p->cap = p->cap ? 2 * p->cap : 64;
-        p->list = ch_realloc(p->list, p->cap * sizeof(*p->list));
-    }
+    CH_GROW(p->list, p->n, p->cap, 64);
     p->list[p->n++] = part;
 }
 

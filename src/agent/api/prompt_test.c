@@ -12,6 +12,7 @@
 #include "agent/session/agent_parts.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/grow.h"
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/opts.h"
@@ -88,10 +89,7 @@ static void count_run(struct test *test, struct tried *t, const struct ch_case_o
 }
 
 static void note_call(struct slot *s, const struct chela_event *ev) {
-    if (s->ncalls == s->cap) {
-        s->cap = s->cap ? 2 * s->cap : 8;
-        s->calls = ch_realloc(s->calls, s->cap * sizeof(*s->calls));
-    }
+    CH_GROW(s->calls, s->ncalls, s->cap, 8);
     s->calls[s->ncalls++] = ch_arena_sv(&s->arena, ch_sv(ev->call.name.p, ev->call.name.n));
 }
 

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "base/grow.h"
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/shared_text.h"
@@ -14,10 +15,7 @@ bool ch_part_ids_add(struct ch_part_ids *s, uint64_t id) {
             return false;
     if (s->n == CH_LIMIT_PART_IDS) /* parts that are not known are stored again */
         s->n = 0;
-    if (s->n == s->cap) {
-        s->cap = s->cap ? s->cap * 2 : 16;
-        s->list = ch_realloc(s->list, s->cap * sizeof(*s->list));
-    }
+    CH_GROW(s->list, s->n, s->cap, 16);
     s->list[s->n++] = id;
     return true;
 }

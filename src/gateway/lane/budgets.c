@@ -10,6 +10,7 @@
 #include "agent/machine/event.h"
 #include "agent/run/driver.h"
 #include "base/calendar.h"
+#include "base/grow.h"
 #include "base/random_id.h"
 #include "base/error.h"
 #include "base/limits.h"
@@ -93,10 +94,7 @@ static struct budget_counter *budgets_need(struct ch_budgets *b, uint64_t id) {
     size_t at = budgets_find(b, id);
     if (at < b->n && b->counters[at].id == id)
         return &b->counters[at];
-    if (b->n == b->room) {
-        b->room = b->room ? 2 * b->room : 16;
-        b->counters = ch_realloc(b->counters, b->room * sizeof(*b->counters));
-    }
+    CH_GROW(b->counters, b->n, b->room, 16);
     memmove(&b->counters[at + 1], &b->counters[at], (b->n - at) * sizeof(*b->counters));
     b->n++;
     b->counters[at] = (struct budget_counter){.id = id};

@@ -3,6 +3,7 @@
 
 #include "base/base64.h"
 #include "base/error.h"
+#include "base/grow.h"
 #include "base/limits.h"
 #include "base/mem.h"
 #include "gateway/lane/sealed_reasoning.h"
@@ -30,10 +31,7 @@ void ch_client_history_add_system(struct ch_client_history *h, struct ch_sv text
 }
 
 static void history_push(struct ch_client_history *h, struct ch_msg *m) {
-    if (h->n == h->cap) {
-        h->cap = h->cap ? 2 * h->cap : 16;
-        h->msgs = ch_realloc(h->msgs, h->cap * sizeof(*h->msgs));
-    }
+    CH_GROW(h->msgs, h->n, h->cap, 16);
     h->msgs[h->n++] = m;
 }
 
@@ -57,10 +55,7 @@ void ch_client_history_begin(struct ch_client_history *h, enum ch_msg_kind kind)
 }
 
 void ch_client_history_add_block(struct ch_client_history *h, const struct ch_block *b) {
-    if (h->nblocks == h->blocks_cap) {
-        h->blocks_cap = h->blocks_cap ? 2 * h->blocks_cap : 8;
-        h->blocks = ch_realloc(h->blocks, h->blocks_cap * sizeof(*h->blocks));
-    }
+    CH_GROW(h->blocks, h->nblocks, h->blocks_cap, 8);
     h->blocks[h->nblocks++] = *b;
 }
 

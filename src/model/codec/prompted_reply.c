@@ -7,6 +7,7 @@
 #include "model/codec/prompted_reply.h"
 
 #include "base/arena.h"
+#include "base/grow.h"
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/utf8.h"
@@ -106,10 +107,7 @@ static void prompted_reply_add(struct rewriting *x, const struct ch_block *b) {
         x->over = true;
         return;
     }
-    if (x->n == x->cap) {
-        x->cap = x->cap ? 2 * x->cap : 8;
-        x->out = ch_realloc(x->out, x->cap * sizeof(*x->out));
-    }
+    CH_GROW(x->out, x->n, x->cap, 8);
     x->out[x->n++] = *b;
 }
 

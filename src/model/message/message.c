@@ -7,6 +7,7 @@
 #include "model/message/message.h"
 
 #include "base/error.h"
+#include "base/grow.h"
 #include "base/limits.h"
 #include "base/mem.h"
 
@@ -212,10 +213,7 @@ int ch_transcript_add(struct ch_transcript *t, struct ch_msg *m) {
         ch_msg_free(m);
         return CHELA_ELIMIT;
     }
-    if (t->n == t->cap) {
-        t->cap = t->cap ? 2 * t->cap : 16;
-        t->msgs = ch_realloc(t->msgs, t->cap * sizeof(struct ch_msg *));
-    }
+    CH_GROW(t->msgs, t->n, t->cap, 16);
     t->msgs[t->n++] = m;
     t->bytes += m->size;
     return CHELA_OK;

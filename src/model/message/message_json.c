@@ -9,6 +9,7 @@
 
 #include "base/arena.h"
 #include "base/error.h"
+#include "base/grow.h"
 #include "model/message/message.h"
 #include "json/json.h"
 #include "json/writer.h"
@@ -145,10 +146,7 @@ struct reading {
 };
 
 static struct ch_block *message_json_new_block(struct reading *r, enum ch_block_type type) {
-    if (r->n == r->cap) {
-        r->cap = r->cap ? 2 * r->cap : 8;
-        r->blocks = ch_realloc(r->blocks, r->cap * sizeof(struct ch_block));
-    }
+    CH_GROW(r->blocks, r->n, r->cap, 8);
     r->blocks[r->n] = (struct ch_block){.type = (uint8_t)type};
     return &r->blocks[r->n++];
 }

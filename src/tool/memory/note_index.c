@@ -6,6 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/grow.h"
 #include "base/limits.h"
 #include "base/mem.h"
 #include "tool/memory/notes.h"
@@ -157,10 +158,7 @@ static void update_file(const char *path, void *user) {
         u->left_out += strcmp(path, CH_NOTES_LASTING) != 0;
         return;
     }
-    if (u->now.n == u->cap) {
-        u->cap = u->cap ? 2 * u->cap : 64;
-        u->now.list = ch_realloc(u->now.list, u->cap * sizeof(*u->now.list));
-    }
+    CH_GROW(u->now.list, u->now.n, u->cap, 64);
     u->now.bytes += (size_t)CH_MIN((uint64_t)st.st_size, CH_LIMIT_NOTE_FILE);
     u->now.list[u->now.n++] = same ? *old : read_file(u->x, u->root, path, u->hide, &st);
     if (same)

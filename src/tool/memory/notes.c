@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/grow.h"
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/utf8.h"
@@ -38,10 +39,7 @@ bool ch_notes_have(const struct ch_notes *n, struct ch_sv text) {
 }
 
 void ch_notes_add(struct ch_notes *n, const char *source, struct ch_sv text) {
-    if (n->n == n->cap) {
-        n->cap = n->cap ? n->cap * 2 : 16;
-        n->list = ch_realloc(n->list, n->cap * sizeof(*n->list));
-    }
+    CH_GROW(n->list, n->n, n->cap, 16);
     struct ch_sv shown = ch_utf8_cut(text, CH_LIMIT_NOTE_SHOWN);
     n->list[n->n++] = (struct ch_note){ch_strdup(source), ch_strndup(shown.p, shown.n)};
 }

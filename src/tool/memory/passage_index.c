@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/grow.h"
 #include "base/limits.h"
 #include "base/mem.h"
 #include "model/wire/embed.h"
@@ -51,10 +52,7 @@ static void add_passage(const struct cutting *c, size_t line, struct ch_sv text,
     if (!text.n || (text.p == c->heading.p && text.n == ch_sv_trim(c->heading).n &&
                     passage_index_has_body(rest)))
         return;
-    if (s->n == s->cap) {
-        s->cap = s->cap ? s->cap * 2 : 64;
-        s->list = ch_realloc(s->list, s->cap * sizeof(*s->list));
-    }
+    CH_GROW(s->list, s->n, s->cap, 64);
     const char *source = c->lines ? ch_arena_printf(&s->arena, "%s:%zu", c->source, line)
                                   : c->source;
     s->list[s->n] =

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/grow.h"
 #include "base/limits.h"
 #include "base/mem.h"
 
@@ -88,10 +89,7 @@ static size_t spill_list(DIR *d, struct old **out) {
     while (n < CH_LIMIT_LS_SCAN && (e = readdir(d))) {
         if (!spill_is_ours(e->d_name) || fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
             continue;
-        if (n == cap) {
-            cap = cap ? 2 * cap : 64;
-            all = ch_realloc(all, cap * sizeof(*all));
-        }
+        CH_GROW(all, n, cap, 64);
         all[n] = (struct old){.when = st.st_mtim, .bytes = (uint64_t)st.st_size};
         memcpy(all[n++].name, e->d_name, strlen(e->d_name) + 1);
     }

@@ -1,5 +1,6 @@
 /* select.c -- see select.h. */
 #include "tool/select/select.h"
+#include "base/grow.h"
 #include "tool/call/function.h"
 
 #include <stdlib.h>
@@ -193,10 +194,7 @@ static bool is_offered(const struct ch_selection *s, const char *name) {
 static void select_offer(struct ch_selection *s, const struct ch_tool *t) {
     if (is_offered(s, t->name))
         return;
-    if (s->n == s->cap) {
-        s->cap = s->cap ? 2 * s->cap : 16;
-        s->offered = ch_realloc(s->offered, s->cap * sizeof(*s->offered));
-    }
+    CH_GROW(s->offered, s->n, s->cap, 16);
     s->offered[s->n++] = ch_strdup(t->name);
     s->revision++;
 }

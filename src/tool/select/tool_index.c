@@ -1,4 +1,5 @@
 /* tool_index.c -- chela/select.h: a catalog of tool definitions given as JSON. */
+#include "base/grow.h"
 #include "chela/select.h"
 
 #include "base/arena.h"
@@ -41,10 +42,7 @@ static void tool_index_add_tool(chela_tool_index *ix, const struct ch_json *def)
 
     if (!name.n || ix->n == CH_LIMIT_SELECT_COUNT)
         return;
-    if (ix->n == ix->cap) {
-        ix->cap = ix->cap ? 2 * ix->cap : 64;
-        ix->tools = ch_realloc(ix->tools, ix->cap * sizeof(*ix->tools));
-    }
+    CH_GROW(ix->tools, ix->n, ix->cap, 64);
     ix->tools[ix->n].name = ch_arena_sv(&ix->arena, name);
     ix->tools[ix->n].summary = ch_arena_sv(&ix->arena, ch_first_sentence(description));
     ix->n++;

@@ -4,6 +4,7 @@
  * writing need no recursion. Members keep their order of arrival. */
 #include "model/vendor/gemini/gemini_args.h"
 
+#include "base/grow.h"
 #include "base/limits.h"
 #include "base/mem.h"
 #include "json/pull.h"
@@ -39,10 +40,7 @@ void ch_gemini_args_release(struct ch_gemini_args *a) {
 }
 
 static size_t new_node(struct ch_gemini_args *a, size_t parent) {
-    if (a->n == a->cap) {
-        a->cap = a->cap ? 2 * a->cap : 16;
-        a->nodes = ch_realloc(a->nodes, a->cap * sizeof(*a->nodes));
-    }
+    CH_GROW(a->nodes, a->n, a->cap, 16);
     a->nodes[a->n] = (struct ch_gemini_arg){.parent = parent};
     return a->n++;
 }

@@ -11,6 +11,7 @@
  * same part. Calls arrive whole (except see gemini_args.h). Other parts are kept as JSON. A
  * chunk that differs from the previous one only in text and figures is matched by a
  * template (delta_fast_path.h). */
+#include "base/grow.h"
 #include "base/limits.h"
 #include "model/codec/decode.h"
 #include "model/codec/errors.h"
@@ -183,10 +184,7 @@ static void gemini_decode_read_parts(struct state *st, struct ch_pull *p, struct
             ch_pull_skip(p);
             continue;
         }
-        if (st->nparts == st->cap) {
-            st->cap = st->cap ? 2 * st->cap : 8;
-            st->parts = ch_realloc(st->parts, st->cap * sizeof(*st->parts));
-        }
+        CH_GROW(st->parts, st->nparts, st->cap, 8);
         gemini_decode_read_part(p, &st->parts[st->nparts++]);
     }
 }

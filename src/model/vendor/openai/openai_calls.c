@@ -6,6 +6,7 @@
  * complete object. Ids and names may be repeated or empty; they are set once. */
 #include "model/vendor/openai/openai_calls.h"
 
+#include "base/grow.h"
 #include "base/utf8.h"
 #include "model/codec/encode.h"
 #include "model/message/ids.h"
@@ -100,10 +101,7 @@ static bool begins_again(struct ch_sv have, const struct wire_call *c) {
 static int openai_calls_new_call(struct ch_openai_calls *calls, int64_t index) {
     if (calls->n == CH_LIMIT_CALLS_READ)
         return -1;
-    if (calls->n == calls->cap) {
-        calls->cap = calls->cap ? 2 * calls->cap : 8;
-        calls->list = ch_realloc(calls->list, calls->cap * sizeof(*calls->list));
-    }
+    CH_GROW(calls->list, calls->n, calls->cap, 8);
     calls->list[calls->n] = (struct ch_openai_call){.index = index};
     calls->fragments = CH_LIMIT_CALLS_READ; /* not a mere fragment */
     return (int)calls->n++;

@@ -1,6 +1,7 @@
 /* reasoning_details.c -- see reasoning_details.h. */
 #include "model/vendor/openai/reasoning_details.h"
 
+#include "base/grow.h"
 #include "base/limits.h"
 #include "base/mem.h"
 #include "json/pull.h"
@@ -67,10 +68,7 @@ static struct ch_detail *new_detail(struct ch_details *d, const struct piece *p,
                                     struct ch_sv json) {
     if (d->n == CH_LIMIT_REPLY_BLOCKS)
         return NULL;
-    if (d->n == d->cap) {
-        d->cap = d->cap ? 2 * d->cap : 4;
-        d->items = ch_realloc(d->items, d->cap * sizeof(*d->items));
-    }
+    CH_GROW(d->items, d->n, d->cap, 4);
     struct ch_detail *item = &d->items[d->n++];
     *item = (struct ch_detail){.summary = is_summary(p), .index = p->index};
     item->joins = reasoning_details_is_text(p) || is_summary(p);

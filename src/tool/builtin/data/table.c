@@ -6,6 +6,7 @@
 
 #include <inttypes.h>
 
+#include "base/grow.h"
 #include "base/limits.h"
 #include "base/utf8.h"
 #include "json/writer.h"
@@ -167,10 +168,7 @@ void ch_result_table_row(struct ch_result_table *t, const struct chela_db_value 
 
     for (size_t i = 0; i < CH_MIN(n, t->ncolumns); i++)
         data_table_set_value(t, &cells[i], &values[i]);
-    if (t->nrows == t->cap) {
-        t->cap = t->cap ? 2 * t->cap : 16;
-        t->rows = ch_realloc(t->rows, t->cap * sizeof(struct ch_cell *));
-    }
+    CH_GROW(t->rows, t->nrows, t->cap, 16);
     t->rows[t->nrows++] = cells;
 }
 

@@ -2,6 +2,7 @@
 #include "tool/builtin/files/gitignore.h"
 
 #include "base/arena.h"
+#include "base/grow.h"
 #include "base/limits.h"
 #include "tool/builtin/files/glob.h"
 
@@ -81,10 +82,7 @@ static bool gitignore_read_rule(struct ch_arena *arena, struct ch_sv line, struc
 }
 
 static void gitignore_add(struct ch_ignore *ig, const struct rule *r) {
-    if (ig->n == ig->cap) {
-        ig->cap = ig->cap ? 2 * ig->cap : 16;
-        ig->rules = ch_realloc(ig->rules, ig->cap * sizeof(*ig->rules));
-    }
+    CH_GROW(ig->rules, ig->n, ig->cap, 16);
     ig->rules[ig->n++] = *r;
 }
 

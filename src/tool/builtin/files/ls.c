@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/arena.h"
+#include "base/grow.h"
 #include "base/limits.h"
 #include "tool/builtin/files/page.h"
 #include "tool/builtin/files/walk.h"
@@ -38,10 +39,7 @@ struct listing {
 };
 
 static void ls_add(struct listing *l, int dir, const struct dirent *e) {
-    if (l->n == l->cap) {
-        l->cap = l->cap ? 2 * l->cap : 64;
-        l->entries = ch_realloc(l->entries, l->cap * sizeof(*l->entries));
-    }
+    CH_GROW(l->entries, l->n, l->cap, 64);
     l->entries[l->n++] = (struct entry){
         .name = ch_arena_str(&l->arena, ch_sv_str(e->d_name)),
         .kind = ch_walk_kind_of(dir, e),

@@ -1,4 +1,5 @@
 /* stage.c -- see stage.h. */
+#include "base/grow.h"
 #include "tool/call/call_path.h"
 #include "tool/builtin/files/stage.h"
 
@@ -76,10 +77,7 @@ static void remove_directories(struct ch_stage *s) {
 /* --- preparing ----------------------------------------------------------- */
 
 static struct ch_change *stage_add(struct ch_stage *s) {
-    if (s->n == s->cap) {
-        s->cap = s->cap ? 2 * s->cap : 8;
-        s->changes = ch_realloc(s->changes, s->cap * sizeof(*s->changes));
-    }
+    CH_GROW(s->changes, s->n, s->cap, 8);
     struct ch_change *c = &s->changes[s->n++];
     *c = (struct ch_change){.place = {.dir = -1}};
     return c;

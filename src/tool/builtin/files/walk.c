@@ -13,6 +13,7 @@
 
 #include "base/arena.h"
 #include "base/entry_type.h"
+#include "base/grow.h"
 #include "base/limits.h"
 #include "base/mem.h"
 #include "tool/builtin/files/gitignore.h"
@@ -57,10 +58,7 @@ struct ch_walk {
 /* --- rules --------------------------------------------------------------- */
 
 static void push_level(struct ch_walk *w, struct ch_ignore *rules, size_t base) {
-    if (w->nlevels == w->cap_levels) {
-        w->cap_levels = w->cap_levels ? 2 * w->cap_levels : 8;
-        w->levels = ch_realloc(w->levels, w->cap_levels * sizeof(*w->levels));
-    }
+    CH_GROW(w->levels, w->nlevels, w->cap_levels, 8);
     w->levels[w->nlevels++] = (struct level){.rules = rules, .base = base};
     w->rules_cut |= ch_ignore_cut(rules);
 }
@@ -146,10 +144,7 @@ static bool walk_is_wanted(const struct ch_walk *w, const char *name) {
 }
 
 static void walk_add_name(struct frame *f, const struct dirent *e) {
-    if (f->n == f->cap) {
-        f->cap = f->cap ? 2 * f->cap : 32;
-        f->names = ch_realloc(f->names, f->cap * sizeof(*f->names));
-    }
+    CH_GROW(f->names, f->n, f->cap, 32);
     f->names[f->n++] = (struct name){
         .text = ch_arena_str(&f->arena, ch_sv_str(e->d_name)),
         .kind = ch_walk_kind_of(dirfd(f->dir), e),
