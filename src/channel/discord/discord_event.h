@@ -10,7 +10,9 @@ bool ch_discord_is_id(struct ch_sv s);
 void ch_discord_take_message(struct ch_discord *d, const struct ch_json *v, int64_t seq);
 /* The press of a button. */
 void ch_discord_take_press(struct ch_discord *d, const struct ch_json *v, bool acknowledged);
+/* Note the bot's own roles in a server: a mention of one is a mention of the bot. */
 void ch_discord_take_roles(struct ch_discord *d, const struct ch_json *guild);
+/* A channel or a thread was changed or deleted. */
 void ch_discord_forget_place(struct ch_discord *d, const struct ch_json *channel);
 /* The server of a channel that is known; NULL: not known. */
 const char *ch_discord_guild_of(const struct ch_discord *d, const char *chat);
