@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "cli/command/cmd.h"
+#include "cli/setup/run_opts.h"
 #include "cli/support/draft.h"
 #include "cli/support/input.h"
 #include "cli/support/mem.h"
@@ -37,10 +38,7 @@ static const struct ch_opt opts[] = {
      "seed of the random decisions which lines are answered; default: 0"},
     {"model", 0, CH_OPT_TEXT, AT(model), "PROVIDER/MODEL", 0, 0, "Model",
      "model to use; default: as in 'chela run'"},
-    {"base-url", 0, CH_OPT_TEXT, AT(base_url), "URL", 0, 0, "Model",
-     "URL of the service instead of the provider's default"},
-    {"api-key-env", 0, CH_OPT_TEXT, AT(api_key_env), "NAME", 0, 0, "Model",
-     "environment variable that holds the API key"},
+    CH_RUN_OPTS_ENDPOINT(struct flags),
     {"record", 0, CH_OPT_TEXT, AT(record), "FILE", 0, 0, "Model",
      "record every model call to a cassette"},
     {"replay", 0, CH_OPT_TEXT, AT(replay), "FILE", 0, 0, "Model",

@@ -7,6 +7,7 @@
 #include "chela/models.h"
 #include "cli/command/cmd.h"
 #include "cli/report/out_json.h"
+#include "cli/setup/run_opts.h"
 #include "cli/support/draft.h"
 #include "cli/support/mem.h"
 #include "cli/report/out.h"
@@ -35,10 +36,7 @@ static const struct ch_opt probe_opts[] = {
     CH_SETUP_OPTS_CONFIG(struct flags),
     {"model", 0, CH_OPT_TEXT, AT(model), "PROVIDER/MODEL", 0, 0, "Model",
      "model to test; can also be given as an argument"},
-    {"base-url", 0, CH_OPT_TEXT, AT(base_url), "URL", 0, 0, "Model",
-     "URL of the service instead of the provider's default"},
-    {"api-key-env", 0, CH_OPT_TEXT, AT(api_key_env), "NAME", 0, 0, "Model",
-     "environment variable that holds the API key"},
+    CH_RUN_OPTS_ENDPOINT(struct flags),
     {"no-stream", 0, CH_OPT_SWITCH, AT(no_stream), NULL, 0, 0, "Model",
      "request a complete reply instead of a stream"},
     {"json", 0, CH_OPT_SWITCH, AT(json), NULL, 0, 0, "Output", "print a JSON object"},

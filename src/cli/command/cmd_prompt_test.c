@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/command/cmd_prompt.h"
+#include "cli/setup/run_opts.h"
 #include "cli/support/draft.h"
 #include "cli/support/mem.h"
 #include "cli/support/problem.h"
@@ -27,10 +28,7 @@ static const struct ch_opt test_opts[] = {
      "call no model: render the prompt for every case and check the sample answers of the cases"},
     {"model", 0, CH_OPT_TEXT, AT(model), "PROVIDER/MODEL", 0, 0, "Model",
      "model to use; default: as in 'chela run'"},
-    {"base-url", 0, CH_OPT_TEXT, AT(base_url), "URL", 0, 0, "Model",
-     "URL of the service instead of the provider's default"},
-    {"api-key-env", 0, CH_OPT_TEXT, AT(api_key_env), "NAME", 0, 0, "Model",
-     "environment variable that holds the API key"},
+    CH_RUN_OPTS_ENDPOINT(struct ch_prompt_flags),
     {"temperature", 0, CH_OPT_REAL, AT(temperature), "X", 0, 2, "Model",
      "sampling temperature"},
     {"record", 0, CH_OPT_TEXT, AT(record), "FILE", 0, 0, "Model",

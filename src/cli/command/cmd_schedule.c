@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cli/command/cmd.h"
+#include "cli/setup/run_opts.h"
 #include "cli/support/draft.h"
 #include "cli/support/mem.h"
 #include "cli/support/problem.h"
@@ -84,12 +85,7 @@ static const struct ch_opt next_opts[] = {
 static const struct ch_opt run_opts[] = {
     JSON_OPT("print the run_end event of each run, one JSON object per line"),
     WHERE,
-    {"model", 0, CH_OPT_TEXT, AT(model), "PROVIDER/MODEL", 0, 0, "Model",
-     "the model, such as anthropic/claude-sonnet-4-6 or ollama/qwen3"},
-    {"base-url", 0, CH_OPT_TEXT, AT(base_url), "URL", 0, 0, "Model",
-     "URL of the service instead of the provider's default"},
-    {"api-key-env", 0, CH_OPT_TEXT, AT(api_key_env), "NAME", 0, 0, "Model",
-     "environment variable that holds the API key"},
+    CH_RUN_OPTS_SERVICE(struct flags),
     CH_SETUP_OPTS_TOOLS(struct flags),
     CH_SETUP_OPTS_OUTPUT(struct flags),
     {.name = NULL},

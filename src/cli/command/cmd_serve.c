@@ -18,6 +18,7 @@
 #include "cli/command/cmd.h"
 #include "cli/command/workers.h"
 #include "cli/setup/channel.h"
+#include "cli/setup/run_opts.h"
 #include "cli/setup/setup.h"
 #include "cli/setup/trust.h"
 #include "cli/support/mem.h"
@@ -53,12 +54,7 @@ static const struct ch_opt opts[] = {
      "processes that share the address and the store (1 is the default)"},
     CH_SETUP_OPTS_CONFIG_ELSE(struct flags, "all of them"),
     CH_SETUP_OPTS_STORE(struct flags),
-    {"model", 0, CH_OPT_TEXT, AT(model), "PROVIDER/MODEL", 0, 0, "Model",
-     "the model, such as anthropic/claude-sonnet-4-6 or ollama/qwen3"},
-    {"base-url", 0, CH_OPT_TEXT, AT(base_url), "URL", 0, 0, "Model",
-     "URL of the service instead of the provider's default"},
-    {"api-key-env", 0, CH_OPT_TEXT, AT(api_key_env), "NAME", 0, 0, "Model",
-     "environment variable that holds the API key"},
+    CH_RUN_OPTS_SERVICE(struct flags),
     {"ca-file", 0, CH_OPT_TEXT, AT(ca_file), "FILE", 0, 0, "Model",
      "trusted certificates (PEM) instead of the system's"},
     CH_SETUP_OPTS_TOOLS(struct flags),

@@ -5,6 +5,7 @@
 #include "chela/json.h"
 #include "chela/why.h"
 #include "cli/command/cmd.h"
+#include "cli/setup/run_opts.h"
 #include "cli/setup/setup.h"
 #include "cli/support/draft.h"
 #include "cli/support/problem.h"
@@ -36,10 +37,7 @@ static const struct ch_opt opts[] = {
      "calls that have to agree, to tell cause from chance; default: 2"},
     {"model", 0, CH_OPT_TEXT, AT(model), "PROVIDER/MODEL", 0, 0, "Model",
      "model to ask; default: the one of the turn"},
-    {"base-url", 0, CH_OPT_TEXT, AT(base_url), "URL", 0, 0, "Model",
-     "URL of the service instead of the provider's default"},
-    {"api-key-env", 0, CH_OPT_TEXT, AT(api_key_env), "NAME", 0, 0, "Model",
-     "environment variable that holds the API key"},
+    CH_RUN_OPTS_ENDPOINT(struct flags),
     {"judge", 0, CH_OPT_TEXT, AT(judge), "PROVIDER/MODEL", 0, 0, "Model",
      "model that decides whether two answers say the same; default: compare their texts"},
     {"record", 0, CH_OPT_TEXT, AT(record), "FILE", 0, 0, "Model",

@@ -16,13 +16,15 @@
      "continue the session that was used last"},                                                   \
     {"no-session", 0, CH_OPT_SWITCH, offsetof(type, no_session), NULL, 0, 0, "Configuration",      \
      "do not store the session, whatever the configuration file says"}
-#define CH_RUN_OPTS_SERVICE(type)                                                                  \
-    {"model", 0, CH_OPT_TEXT, offsetof(type, model), "PROVIDER/MODEL", 0, 0, "Model",              \
-     "the model, such as anthropic/claude-sonnet-4-6 or ollama/qwen3"},                            \
+#define CH_RUN_OPTS_ENDPOINT(type)                                                                 \
     {"base-url", 0, CH_OPT_TEXT, offsetof(type, base_url), "URL", 0, 0, "Model",                   \
      "URL of the service instead of the provider's default"},                                      \
     {"api-key-env", 0, CH_OPT_TEXT, offsetof(type, api_key_env), "NAME", 0, 0, "Model",            \
      "environment variable that holds the API key"}
+#define CH_RUN_OPTS_SERVICE(type)                                                                  \
+    {"model", 0, CH_OPT_TEXT, offsetof(type, model), "PROVIDER/MODEL", 0, 0, "Model",              \
+     "the model, such as anthropic/claude-sonnet-4-6 or ollama/qwen3"},                            \
+    CH_RUN_OPTS_ENDPOINT(type)
 #define CH_RUN_OPTS_WIRE(type)                                                                     \
     {"ca-file", 0, CH_OPT_TEXT, offsetof(type, ca_file), "FILE", 0, 0, "Model",                    \
      "trusted certificates (PEM) instead of the system's"},                                        \
