@@ -221,20 +221,8 @@ static void on_pause_end(struct ch_timer *t) {
     writer_wake(CH_CONTAINER(t, struct writer, pause));
 }
 
-/* Passes all due changes of all sessions to the thread as one transaction. */
-static void writer_hand_over(struct writer *w) {
-    open_waiting(w);
-    size_t extras, n = count_due(w, &extras);
-
-    if (w->writing || n + extras == 0)
-        return;
-    int64_t passed = ch_mono_ms(ch_loop_clock(w->loop)) - w->ended;
-    if (may_pause(w, passed)) {
-        if (!ch_timer_armed(&w->pause))
-            ch_timer_start(w->loop, &w->pause, PAUSE_MS - passed, on_pause_end);
-        return;
-    }
-    ch_timer_stop(w->loop, &w->pause);
+/* Takes the due changes, n of logs and those in w->extras. */
+static struct job *make_commit_job(struct writer *w, size_t n, size_t extras) {
     struct job *job = ch_alloc(sizeof(*job));
     job->parts = ch_alloc((n + 1) * sizeof(*job->parts));
     job->extras = ch_alloc((extras + 1) * sizeof(struct extra *));
@@ -253,10 +241,27 @@ static void writer_hand_over(struct writer *w) {
         job->changes[job->nparts + job->nextras] = e->change;
         job->extras[job->nextras++] = e;
     }
-    w->writing = true;
     job->first = true;
     job->since = ch_writer_boot_ms();
-    ch_writer_submit(w, job);
+    return job;
+}
+
+/* Passes all due changes of all sessions to the thread as one transaction. */
+static void writer_hand_over(struct writer *w) {
+    open_waiting(w);
+    size_t extras, n = count_due(w, &extras);
+
+    if (w->writing || n + extras == 0)
+        return;
+    int64_t passed = ch_mono_ms(ch_loop_clock(w->loop)) - w->ended;
+    if (may_pause(w, passed)) {
+        if (!ch_timer_armed(&w->pause))
+            ch_timer_start(w->loop, &w->pause, PAUSE_MS - passed, on_pause_end);
+        return;
+    }
+    ch_timer_stop(w->loop, &w->pause);
+    w->writing = true;
+    ch_writer_submit(w, make_commit_job(w, n, extras));
 }
 
 static void writer_lose(struct ch_log *log, const struct chela_error *err) {
