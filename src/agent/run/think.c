@@ -870,6 +870,15 @@ static void expect_reply(chela_run *run) {
     ch_reply_directives_begin(run);
 }
 
+static void start_call(chela_run *run) {
+    if (ch_listeners_any(run))
+        ch_listeners_add_context(run, NULL, &run->arena, &run->turn->http);
+    ch_think_drop(run);
+    run->turn->enough = false;
+    run->turn->http.enough = &run->turn->enough;
+    run->turn->call = ch_transport_start(run->target->transport, &run->turn->http, &handler, run);
+}
+
 void ch_think(chela_run *run) {
     struct chela_turn_patch patch = {.turn = run->m.turns};
     struct chela_error err;
@@ -899,16 +908,10 @@ void ch_think(chela_run *run) {
         return;
     if (!think_announce(run, nmessages, ntools))
         return;
-    if (ch_driver_stops(run)) {
+    if (ch_driver_stops(run))
         ch_driver_stop(run);
-        return;
-    }
-    if (ch_listeners_any(run))
-        ch_listeners_add_context(run, NULL, &run->arena, &run->turn->http);
-    ch_think_drop(run);
-    run->turn->enough = false;
-    run->turn->http.enough = &run->turn->enough;
-    run->turn->call = ch_transport_start(run->target->transport, &run->turn->http, &handler, run);
+    else
+        start_call(run);
 }
 
 void ch_think_abort(chela_run *run) {
