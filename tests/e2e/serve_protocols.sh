@@ -47,6 +47,7 @@ providers:
   a: { api: anthropic, baseUrl: "$url/hello/a", apiKeyEnv: PATH }
   o: { api: openai, baseUrl: "$url/hello/o/v1", apiKeyEnv: PATH }
   r: { api: openai-responses, baseUrl: "$url/hello/r/v1", apiKeyEnv: PATH }
+  thinker: { api: anthropic, baseUrl: "$url/reasoning/t", apiKeyEnv: PATH }
   broken: { api: anthropic, baseUrl: "$url/broken/b", apiKeyEnv: PATH }
   ended: { api: anthropic, baseUrl: "$url/ended/e", apiKeyEnv: PATH }
 agents:
@@ -57,6 +58,7 @@ agents:
     - { id: a, model: a/m, tools: { allow: [] } }
     - { id: o, model: o/m, tools: { allow: [] } }
     - { id: r, model: r/m, tools: { allow: [] } }
+    - { id: thinker, model: thinker/m, tools: { allow: [] } }
     - { id: broken, model: broken/m, retries: 0, tools: { allow: [] } }
     - { id: ended, model: ended/m, tools: { allow: [] } }
 YAML
@@ -462,6 +464,8 @@ tells "in its form" '.type + " " + .error.type' 'error rate_limit_error'
 messages '"messages":[{"role":"user","content":"busy"}]'
 answers "an overload" 529
 tells "in its form, too" .error.type overloaded_error
+post /v1/messages '{"model":"thinker","max_tokens":999,"messages":[{"role":"user","content":"go"}]}'
+tells "tokens of thinking" '.usage | "\(.output_tokens) \(.output_tokens_details.thinking_tokens)"' "25 20"
 messages '"messages":[{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":{}}]},{"role":"user","content":"x"}]'
 answers "a call without a result" 400
 tells "is the request's fault" .error.type invalid_request_error

@@ -44,6 +44,9 @@ static void write_usage(struct ch_jw *w, const struct chela_usage *u) {
     ch_jw_kint(w, "cache_creation_input_tokens", u->cache_write);
     ch_jw_kint(w, "cache_read_input_tokens", u->cache_read);
     ch_jw_kint(w, "output_tokens", u->output);
+    ch_jw_kbegin(w, "output_tokens_details", '{');
+    ch_jw_kint(w, "thinking_tokens", u->reasoning);
+    ch_jw_end(w, '}');
     ch_jw_end(w, '}');
 }
 
