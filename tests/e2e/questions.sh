@@ -19,6 +19,16 @@ holds "no terminal: it says what for" \
     '[.[] | select(.type == "client_tool_required")] | length == 1 and .[0].arguments.question == "Which colour?"'
 check "no terminal: the session is named" grep -q "session s_[0-9a-f]* waits for a person's answer" "$err"
 
+chela run --model scripted/rules.yaml --tools ask_user --session waits "choose"
+chela sessions resume waits
+exits "no terminal, resumed: it waits again" 5
+check "no terminal, resumed: a person is needed" grep -q 'ask_user must be answered by a person' "$err"
+check "no terminal, resumed: what for" grep -q "session waits waits for a person's answer" "$err"
+chela sessions show waits --json
+chela sessions resume waits --answer "$(jq -r '.. | select(.type? == "tool_call") | .id' "$out")=red"
+exits "no terminal: an answer" 0
+check "no terminal: the answer reaches the model" grep -q 'you said: red' "$out"
+
 chela run --model scripted/rules.yaml --output jsonl "choose"
 exits "no terminal, no list" 0
 holds "no terminal, no list: it is not offered" \

@@ -168,6 +168,7 @@ struct run {
     char *agent;                /* owned: agent of the session; NULL: unknown */
     struct ch_memo memo;        /* owned: settings of the session that is resumed */
     bool resume;                /* continue an unfinished run */
+    bool paused;                /* the run waits for a person */
     bool compact;               /* only compact the session */
     bool replay;                /* repeat with a copy, or compare with the original */
     unsigned differences;       /* differences found by a replay */
@@ -409,6 +410,7 @@ static int run_keep_key(const struct chela_store_session *s, void *user) {
     free(r->key);
     size_t n = r->resume ? strlen(s->key) : chela_session_root(s->key); /* skip child sessions */
     r->key = ch_format("%.*s", (int)n, s->key);
+    r->paused = strcmp(s->status, "paused") == 0;
     if (r->resume && !r->flags.setup.agent && *s->agent && strcmp(s->agent, "main") != 0)
         r->agent = ch_dup(s->agent);
     return 1;
@@ -739,6 +741,8 @@ static int run_open_store(struct run *r, struct ch_setup *setup, struct chela_er
         rc = run_choose_session(r, setup->store, err);
     if (rc == 0 && r->resume)
         run_recall(r, setup->store);
+    if (r->resume && r->paused)
+        setup->nobody = false; /* a question stays open until a person answers */
     return rc;
 }
 

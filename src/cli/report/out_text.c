@@ -278,7 +278,10 @@ void ch_text_event(struct ch_text *t, const struct chela_event *ev) {
         ch_console_note(c, "[approval] %.*s needs approval", STR(ev->approval.name));
         break;
     case CHELA_EV_CLIENT_TOOL_REQUIRED:
-        ch_console_note(c, "[waiting] %.*s must be run by the host", STR(ev->call.name));
+        ch_console_note(c, "[waiting] %.*s must be %s", STR(ev->call.name),
+                        ev->call.name.n == 8 && memcmp(ev->call.name.p, "ask_user", 8) == 0
+                            ? "answered by a person"
+                            : "run by the host");
         break;
     case CHELA_EV_STEERING:
     case CHELA_EV_FOLLOW_UP:
