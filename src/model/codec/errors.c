@@ -507,9 +507,9 @@ bool ch_vendor_error_read(const struct ch_json *v, struct ch_arena *a,
         v = ch_json_at(v, 0);
     const struct ch_json *error = error_of(v);
     if (ch_json_is(error, CH_JSON_OBJECT)) {
+        struct ch_sv kind = ch_json_get_str(v, "error_type"); /* OpenRouter, in any protocol */
         read_object(error, a, out);
-        if (!out->type.n)
-            out->type = ch_json_get_str(v, "error_type");
+        out->type = kind.n ? kind : out->type;
         return true;
     }
     if (ch_json_is(error, CH_JSON_STRING)) {

@@ -273,6 +273,8 @@ static void test_shapes(void **state) {
         {"{\"error\":{\"message\":\"m\",\"code\":400,\"metadata\":{\"error_type\":\"t\"}}}", "t",
          "400", "m", 400},
         {"{\"error_type\":\"t\",\"error\":{\"message\":\"m\",\"code\":\"c\"}}", "t", "c", "m", 0},
+        {"{\"type\":\"error\",\"error_type\":\"t\",\"error\":{\"type\":\"u\",\"message\":\"m\"}}",
+         "t", "", "m", 0},
         {"{\"success\":false,\"errors\":[{\"message\":\"m\",\"code\":7003}]}", "", "7003", "m", 0},
         {"{\"error\":[\"m\"]}", "", "", "m", 0},
         {"{\"__type\":\"com.amazon.coral#T\",\"message\":\"m\"}", "T", "", "m", 0},
