@@ -207,6 +207,7 @@ static const struct {
     {"prompted", CH_Q_PROMPTED},
     {"think_tags", CH_Q_THINK_TAGS},
     {"no_images", CH_Q_NO_IMAGES},
+    {"no_documents", CH_Q_NO_DOCUMENTS},
     {"no_strict", CH_Q_NO_STRICT},
     {"no_effort", CH_Q_NO_EFFORT},
     {"reasoning_switch", CH_Q_REASONING_SWITCH},
@@ -216,7 +217,6 @@ static const struct {
     {"no_output_schema", CH_Q_NO_OUTPUT_SCHEMA},
     {"reasons", CH_Q_REASONS},
     {"no_reasoning", CH_Q_NO_REASONING},
-    {"no_documents", CH_Q_NO_DOCUMENTS},
 };
 
 unsigned ch_quirk_find(struct ch_sv name) {
