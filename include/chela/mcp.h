@@ -78,6 +78,10 @@ struct chela_mcp_opts {
      * requests, 20000 tokens. */
     int sampling, sampling_no_confirm;
     int64_t sampling_requests, sampling_tokens;
+    /* The authorization server to log in to. NULL: the one that the MCP server names; with
+     * client_id, the one of the first log-in from then on. A server that names another one is
+     * refused, so that the secret is not sent there. */
+    const char *issuer;
 };
 #define CHELA_MCP_OPTS(...) {.size = sizeof(struct chela_mcp_opts), __VA_ARGS__}
 

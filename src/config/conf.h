@@ -134,7 +134,7 @@ struct ch_conf_mcp {
     const char *const *command, *const *env, *const *headers; /* "Name: value" */
     const char *url, *era, *effect, *permission, *allow, *deny, *sandbox;
     const char *const *writable, *const *readable;
-    const char *client_id, *client_secret_env, *client_metadata_url;
+    const char *client_id, *client_secret_env, *client_metadata_url, *issuer;
     const char *const *roots;
     const char *log_level;
     bool no_network, unasked, disabled, resources, sampling, sampling_unasked;

@@ -80,7 +80,7 @@ static int mcp_add(const chela_config *cfg, const struct ch_conf_mcp *s, chela_r
             .client_secret = s->client_secret_env
                                  ? ch_providers_env(&rt->providers, s->client_secret_env)
                                  : NULL,
-            .client_metadata_url = s->client_metadata_url,
+            .client_metadata_url = s->client_metadata_url, .issuer = s->issuer,
             .roots = s->roots && s->roots[0] ? s->roots : NULL, .log_level = s->log_level,
             .resources = s->resources, .sampling = s->sampling,
             .sampling_no_confirm = s->sampling_unasked,

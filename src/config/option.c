@@ -704,6 +704,9 @@ const struct ch_option ch_options[] = {
      .help = "environment variable that holds the secret of that client"},
     {CH_SCOPE_MCP, "auth.clientMetadataUrl", CH_CFG_URL, 0, MCP(client_metadata_url),
      .help = "URL of a metadata document that describes this installation as a client"},
+    {CH_SCOPE_MCP, "auth.issuer", CH_CFG_URL, 0, MCP(issuer),
+     .help = "the only authorization server to log in to; default: the one that the server "
+             "names, and with `auth.clientId` the one of the first log-in from then on"},
     {CH_SCOPE_MCP, "era", CH_CFG_CHOICE, 0, MCP(era), .words = "auto|modern|legacy",
      .otherwise = "auto",
      .help = "protocol versions: `modern`: 2026-07-28; `legacy`: up to 2025-11-25; `auto` finds "

@@ -85,6 +85,7 @@ static void copy_opts(chela_mcp *m, const struct chela_mcp_opts *o) {
     m->opts.client_id = copy_text(a, o->client_id);
     m->opts.client_secret = copy_text(a, o->client_secret);
     m->opts.client_metadata_url = copy_text(a, o->client_metadata_url);
+    m->opts.issuer = copy_text(a, o->issuer);
     m->opts.sandbox = NULL;
     m->opts.timeout_ms = o->timeout_ms ? o->timeout_ms : CH_DEFAULT_MCP_CALL_MS;
     if (!o->url)
@@ -104,6 +105,7 @@ static void open_auth(chela_mcp *m) {
         .client_id = o->client_id,
         .client_secret = o->client_secret,
         .client_metadata_url = o->client_metadata_url,
+        .issuer = o->issuer,
         .path = o->state_dir ? ch_arena_printf(&m->arena, "%s/%s.token", o->state_dir, o->name)
                              : NULL,
         .open_url = o->open_url,

@@ -42,7 +42,7 @@ struct ch_mcp_auth {
     size_t nurls, at;
     const char *wanted_scope, *prm_scopes; /* space-separated; NULL: none */
     const char *resource, *as;             /* endpoint URI; issuer */
-    bool from_resource;                    /* the issuer came from resource metadata */
+    bool must_have_metadata;               /* the issuer is not just the endpoint's origin */
     const char *authorize, *token_url, *register_url, *auth_method;
     bool iss_required, metadata_clients, offline, may_refresh;
     const char *verifier, *state, *redirect, *client_id, *client_secret;
@@ -274,9 +274,28 @@ static bool covers(struct ch_mcp_auth *a, const char *resource, const char *endp
            (own[n] == '\0' || own[n] == '/');
 }
 
+/* The only issuer to log in to: as configured, or that of the last log-in with a client that was
+ * registered by hand. Without this rule an MCP server could name an authorization server of its
+ * own, and get the secret of the client. NULL: any issuer. */
+static const char *bound_issuer(const struct ch_mcp_auth *a) {
+    if (a->opts.issuer)
+        return a->opts.issuer;
+    return a->opts.client_id && a->id && strcmp(a->id, a->opts.client_id) == 0 ? a->issuer : NULL;
+}
+
+/* The bound issuer if the list has it, else the first. */
+static struct ch_sv choose_issuer(const struct ch_mcp_auth *a, const struct ch_json *list) {
+    const char *bound = bound_issuer(a);
+
+    for (CH_JSON_EACH(e, list))
+        if (bound && ch_sv_is(ch_json_str(e), bound))
+            return ch_json_str(e);
+    return ch_json_str(ch_json_at(list, 0));
+}
+
 static void take_resource(struct ch_mcp_auth *a, const struct ch_json *doc) {
     const char *resource = member(a, doc, "resource");
-    struct ch_sv issuer = ch_json_str(ch_json_at(ch_json_get(doc, "authorization_servers"), 0));
+    struct ch_sv issuer = choose_issuer(a, ch_json_get(doc, "authorization_servers"));
 
     if (resource && !covers(a, resource, a->opts.url)) {
         auth_fail(a, "the metadata describes another resource");
@@ -286,7 +305,7 @@ static void take_resource(struct ch_mcp_auth *a, const struct ch_json *doc) {
     a->prm_scopes = join_array(a, ch_json_get(doc, "scopes_supported"));
     if (issuer.n) {
         a->as = keep(a, issuer);
-        a->from_resource = true;
+        a->must_have_metadata = true;
     }
     find_server(a);
 }
@@ -342,10 +361,20 @@ size_t ch_mcp_auth_metadata_urls(struct ch_arena *a, const char *issuer,
 }
 
 static void find_server(struct ch_mcp_auth *a) {
+    const char *bound = bound_issuer(a);
+
     a->step = SERVER;
     a->at = 0;
     a->nurls = ch_mcp_auth_metadata_urls(&a->arena, a->as, a->urls);
-    if (lacks_tls(a, a->as))
+    if (bound && strcmp(bound, a->as) != 0)
+        auth_fail(a, ch_arena_printf(&a->arena,
+                                     "the server names the authorization server %.200s, not %.200s "
+                                     "%s",
+                                     a->as, bound,
+                                     a->opts.issuer ? "(auth.issuer)"
+                                                    : "of the last log-in: if the change is "
+                                                      "right, set auth.issuer"));
+    else if (lacks_tls(a, a->as))
         auth_fail(a, "the authorization server is not an https URL");
     else if (a->nurls)
         try_next(a);
@@ -357,7 +386,7 @@ static void find_server(struct ch_mcp_auth *a) {
 static void use_default_endpoints(struct ch_mcp_auth *a) {
     const char *origin = origin_of(&a->arena, a->as, NULL);
 
-    if (a->from_resource) {
+    if (a->must_have_metadata) {
         auth_fail(a, "the authorization server has no metadata");
         return;
     }
@@ -738,7 +767,7 @@ static const char *canonical(struct ch_mcp_auth *a) {
 
 int ch_mcp_auth_start(struct ch_mcp_auth *a, int status, const char *challenge,
                       ch_mcp_auth_fn *done, void *user) {
-    const char *path, *origin;
+    const char *path, *origin, *bound = bound_issuer(a);
 
     if (a->step != IDLE)
         return CHELA_EBUSY;
@@ -750,8 +779,9 @@ int ch_mcp_auth_start(struct ch_mcp_auth *a, int status, const char *challenge,
     a->wanted_scope = status == 403 ? join_words(a, a->scope, scope) : scope;
     a->prm_scopes = NULL;
     a->resource = canonical(a);
-    a->as = origin;
-    a->from_resource = a->iss_required = a->metadata_clients = a->offline = false;
+    a->as = bound ? keep(a, ch_sv_str(bound)) : origin;
+    a->must_have_metadata = strcmp(a->as, origin) != 0;
+    a->iss_required = a->metadata_clients = a->offline = false;
     a->client_id = a->client_secret = a->register_url = a->auth_method = NULL;
     a->may_refresh = status == 401;
     a->step = RESOURCE;

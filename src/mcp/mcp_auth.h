@@ -21,6 +21,7 @@ struct ch_mcp_auth_opts {
     const char *name, *url;                /* name and URL of the server; borrowed while in use */
     const char *client_id, *client_secret; /* registered before; may be NULL */
     const char *client_metadata_url;       /* may be NULL */
+    const char *issuer;                    /* the only one to log in to; NULL: see bound_issuer */
     const char *path;                      /* file for tokens; NULL: none is stored */
     /* Shows a URL to a person; NULL: no person is present, and a log-in fails. */
     void (*open_url)(const char *url, void *user);

@@ -29,7 +29,7 @@ start() {
 
 # log_in: the browser is curl, which follows the redirect of the authorization server.
 log_in() {
-    (cd "$space" && with_env env BROWSER="${browser:-curl -sL}" timeout -k 5 $seconds "$program" mcp login --config mcp.yaml r) >"$out" 2>"$err" </dev/null
+    (cd "$space" && with_env env BROWSER="${browser:-curl -sL}" MCP_SECRET=pr3cious timeout -k 5 $seconds "$program" mcp login --config mcp.yaml r) >"$out" 2>"$err" </dev/null
     status=$?
 }
 
@@ -127,6 +127,28 @@ start wrong-iss
 log_in
 exits "a redirect of another issuer: refused" 1
 same "a redirect of another issuer: its code is not used" 0 "$(grep -c 'POST /token' "$tmp/requests")"
+
+# The secret of a registered client is for one authorization server.
+client='auth: { clientId: me, clientSecretEnv: MCP_SECRET'
+start good "$client }"
+as=http://127.0.0.1:$(cat "$tmp/port")
+log_in
+exits "a registered client" 0
+check "a registered client: its secret is sent" grep -q "POST /token auth=Basic $(printf me:pr3cious | base64)" "$tmp/requests"
+jq -c '.issuer = "https://as.example" | .token = "expired"' "$token" >"$tmp/t" && cp "$tmp/t" "$token"
+: >"$tmp/requests"
+log_in
+exits "the server names another issuer than before" 1
+check "the server names another issuer: the message" grep -q "names the authorization server $as, not https://as.example of the last log-in" "$err"
+same "the server names another issuer: nothing is sent" 0 "$(grep -c '/token\|/authorize' "$tmp/requests")"
+printf 'mcp: { servers: { r: { url: "%s/mcp", %s, issuer: "%s" } } }}\n' "$as" "$client" "$as" >"$space/mcp.yaml"
+log_in
+exits "auth.issuer confirms the change" 0
+start good "$client, issuer: \"https://as.example\" }"
+log_in
+exits "another issuer than auth.issuer" 1
+check "another issuer than auth.issuer: the message" grep -q 'not https://as.example (auth.issuer)' "$err"
+same "another issuer than auth.issuer: nothing is sent" 0 "$(grep -c '/token\|/authorize' "$tmp/requests")"
 
 start redirect 'headers: { Authorization: "Bearer precious" }'
 chela mcp call --config mcp.yaml r whoami
