@@ -518,8 +518,10 @@ static bool take_text(chela_run *run, const struct ch_msg *m) {
             continue;
         ch_buf_clear(&run->text);
         for (uint32_t i = 0; i < m->nblocks; i++)
-            if (m->blocks[i].type == kinds[k])
+            if (m->blocks[i].type == kinds[k]) {
+                ch_buf_expect(&run->text, m->blocks[i].text.n);
                 ch_buf_add_sv(&run->text, m->blocks[i].text);
+            }
         return true;
     }
     return false;
