@@ -171,7 +171,7 @@ check "it stops" stop_serving
     gateway_pid=$(cat "$tmp/serve.pid")
     gateway=$(sed -n 's|^.*listening on \(http://[0-9.:]*\).*|\1|p' "$serve_log")
 }
-curl -sSN -m 60 -H "Authorization: Bearer $token" "$gateway/api/sessions/text/events" >"$tmp/events" 2>/dev/null &
+curl -sSN -m 600 -H "Authorization: Bearer $token" "$gateway/api/sessions/text/events" >"$tmp/events" 2>/dev/null &
 follower=$!
 for _ in {1..200}; do grep -q listening "$tmp/events" && break; sleep 0.05; done
 host=${gateway#http://}

@@ -115,7 +115,7 @@ call GET /v1/models
 tells "the last good one holds" '.data[0].id' coder
 
 # --- another token
-curl -sN -m 30 -H "Authorization: Bearer $token" "$gateway/api/sessions/one/events" >"$tmp/events" &
+curl -sN -m 600 -H "Authorization: Bearer $token" "$gateway/api/sessions/one/events" >"$tmp/events" &
 follower=$!
 for _ in {1..200}; do [ -s "$tmp/events" ] && break; sleep 0.05; done
 old_token=$token token=another-SENTINEL-0123456789abcdef

@@ -58,7 +58,7 @@ serve_watched() {
 }
 begin() { # KEY TEXT EVENT: the run has come so far
     post "/api/sessions/$1/messages" "{\"text\":\"$2\"}"
-    curl -sSN -m 60 -H "Authorization: Bearer $token" -H 'Last-Event-ID: start:0' "$gateway/api/sessions/$1/events" >"$tmp/events" 2>/dev/null &
+    curl -sSN -m 600 -H "Authorization: Bearer $token" -H 'Last-Event-ID: start:0' "$gateway/api/sessions/$1/events" >"$tmp/events" 2>/dev/null &
     follower=$!
     for _ in {1..400}; do grep -q "\"type\":\"$3\"" "$tmp/events" && return; sleep 0.05; done
     return 1

@@ -101,7 +101,7 @@ read_again() { # PATTERN: what the log says then
     return 1
 }
 post /api/sessions/one/messages '{"text":"hello"}'
-curl -sSN -m 60 -H "Authorization: Bearer $token" "$gateway/api/sessions/one/events" >"$tmp/events" 2>/dev/null &
+curl -sSN -m 600 -H "Authorization: Bearer $token" "$gateway/api/sessions/one/events" >"$tmp/events" 2>/dev/null &
 follower=$!
 for _ in {1..200}; do grep -q listening "$tmp/events" && break; sleep 0.05; done
 echo 'no certificate' >"$space/cert.pem"

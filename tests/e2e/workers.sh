@@ -83,7 +83,7 @@ try() { # NAME STORE
     post /api/sessions/shared/messages '{"text":"long"}'
     answers "$name: a long run" 202
     for i in 1 2; do
-        curl -sSN -m 60 -o "$tmp/events$i" -H "Authorization: Bearer $token" "$gateway/api/sessions/shared/events" 2>/dev/null &
+        curl -sSN -m 600 -o "$tmp/events$i" -H "Authorization: Bearer $token" "$gateway/api/sessions/shared/events" 2>/dev/null &
         followers[i]=$!
     done
     ends_shown() { [ "$(grep -l '"type":"run_end".*"text":"at last"' "$tmp"/events[12] 2>/dev/null | wc -l)" = 2 ]; }
