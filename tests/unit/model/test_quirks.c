@@ -174,26 +174,27 @@ static void test_who_has_what(void **state) {
         {"azure", "api_key_header "},
         {"deepseek", "max_tokens no_developer_role string_content replay_reasoning thinking "
                      "no_strict no_output_schema "},
-        {"mistral", "max_tokens no_stream_usage no_developer_role short_ids no_strict "
-                    "alternate_roles no_documents "},
-        {"xai", "max_tokens no_developer_role no_strict no_effort no_documents "},
+        {"mistral", "max_tokens no_stream_usage no_developer_role short_ids no_documents "
+                    "no_strict alternate_roles "},
+        {"xai", "max_tokens no_developer_role no_documents no_strict no_effort "},
         {"groq", "no_developer_role no_documents "},
         {"cerebras", "no_stream_usage no_developer_role no_documents "},
         {"openrouter", "max_tokens no_developer_role reasoning_object "},
-        {"together", "max_tokens no_developer_role think_tags no_strict reasoning_switch "
-                     "no_documents "},
-        {"fireworks", "max_tokens no_developer_role think_tags no_strict no_documents "},
-        {"zai", "max_tokens no_developer_role thinking tool_stream no_strict no_forced_choice "
-                "no_output_schema no_documents "},
-        {"moonshot", "max_tokens no_developer_role replay_reasoning thinking no_strict "
-                     "no_output_schema no_documents "},
-        {"ollama", "max_tokens no_developer_role no_tool_choice think_tags no_strict "
-                   "no_documents "},
-        {"vllm", "max_tokens no_developer_role template_thinking think_tags no_strict "
-                 "no_documents "},
-        {"llamacpp", "max_tokens no_developer_role template_thinking think_tags no_strict "
-                     "choice_word no_documents "},
-        {"lmstudio", "max_tokens no_developer_role think_tags no_strict choice_word no_documents "},
+        {"together", "max_tokens no_developer_role think_tags no_documents no_strict "
+                     "reasoning_switch "},
+        {"fireworks", "max_tokens no_developer_role think_tags no_documents no_strict "},
+        {"zai", "max_tokens no_developer_role thinking tool_stream no_documents no_strict "
+                "no_forced_choice no_output_schema "},
+        {"moonshot", "max_tokens no_developer_role replay_reasoning thinking no_documents "
+                     "no_strict no_output_schema "},
+        {"ollama", "max_tokens no_developer_role no_tool_choice think_tags no_documents "
+                   "no_strict "},
+        {"vllm", "max_tokens no_developer_role template_thinking think_tags no_documents "
+                 "no_strict "},
+        {"llamacpp", "max_tokens no_developer_role template_thinking think_tags no_documents "
+                     "no_strict choice_word "},
+        {"lmstudio", "max_tokens no_developer_role think_tags no_documents no_strict "
+                     "choice_word "},
     };
     for (size_t i = 0; i < CH_LEN(rows); i++) {
         CH_BUF_AUTO got = {0};
