@@ -98,7 +98,6 @@ struct ch_codec {
     const struct ch_codec *inner;
     const char *aws_service; /* AWS service name for signing requests without a key; may be NULL */
     bool binary;             /* streams use the framing of net/eventstream.h */
-    bool tail_follows;       /* the tail depends on the last message */
     bool takes_cache_key;    /* the request has the key of the service's prompt cache */
 
     /* Required. URL and headers of the request, into the arena. */
@@ -118,6 +117,8 @@ struct ch_codec {
     void (*close)(const struct ch_model_request *req, struct ch_buf *out);
     /* Required. Everything from the ']' on. */
     int (*tail)(const struct ch_model_request *req, struct ch_buf *out, struct chela_error *err);
+    /* Optional. Whether the tail depends on the messages. */
+    bool (*tail_follows)(const struct ch_model_request *req);
     /* Optional. The id format of the protocol; NULL: CH_ID_64. Messages are passed with ids
      * that remain unique in this format. */
     enum ch_id_rule (*ids)(const struct ch_model_request *req);

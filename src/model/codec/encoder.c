@@ -324,7 +324,8 @@ int ch_encoder_update(struct ch_encoder *e, const struct ch_model_request *req,
     e->shape = shape;
 
     const struct ch_codec *wire = wire_codec(e);
-    bool grows = (wire->tail_follows || wire->close) && e->nmessages < req->nmessages;
+    bool grows = e->nmessages < req->nmessages &&
+                 (wire->close || (wire->tail_follows && wire->tail_follows(req)));
     bool stale = !e->head.n || e->revision != req->revision;
     bool noted = e->noted != encoder_note_of(req);
     int rc = CHELA_OK;

@@ -7,7 +7,8 @@
  * (delta_fast_path.h).
  *
  * Blocks of unknown types (server tools and their results, compaction, future types) are
- * kept as JSON and sent back unchanged. Usage is cumulative: later figures replace earlier
+ * kept as JSON and sent back unchanged. The container of the service's code execution is kept
+ * as a block of its own. Usage is cumulative: later figures replace earlier
  * ones. */
 #include "base/limits.h"
 #include "base/vector.h"
@@ -23,7 +24,9 @@
 #include "model/vendor/anthropic/anthropic_encode.h"
 
 #define QUICK_LEAD 112
-#define REFUSAL_KEY (CH_FOLD_KEYS - 1) /* wire indices are smaller */
+/* wire indices are smaller than these keys */
+#define REFUSAL_KEY (CH_FOLD_KEYS - 1)
+#define CONTAINER_KEY (CH_FOLD_KEYS - 2)
 
 enum delta { D_TEXT, D_JSON, D_THINKING, D_SIGNATURE, D_OTHER };
 
@@ -350,7 +353,7 @@ static bool quick_delta(struct ch_decoder *d, struct ch_sv data, int *rc) {
         if (!(rest = past(past_blanks(rest, end), end, CH_SV("}"))))
             return false;
         const struct state *st = anthropic_decode_state_of(d);
-        if (past_blanks(rest, end) != end || key >= REFUSAL_KEY || (st->type.p && key == st->key))
+        if (past_blanks(rest, end) != end || key >= CONTAINER_KEY || (st->type.p && key == st->key))
             return false;
         keep_lead(d, ch_sv(data.p, (size_t)(string - data.p)), kind, key);
         *rc = anthropic_decode_fold_piece(d, key, kind, piece);
@@ -401,7 +404,7 @@ struct event {
 
     struct ch_sv kind, id, model, stop, stop_sequence; /* kind: the type of the message */
     struct ch_sv refusal;               /* explanation for people */
-    struct ch_sv content;               /* JSON */
+    struct ch_sv content, container;    /* JSON */
     struct tokens tokens;               /* those known before, or later figures */
 };
 
@@ -431,6 +434,7 @@ static const struct ch_member message_members[] = {
     CH_MEMBER(struct event, stop_sequence, "stop_sequence", CH_MEMBER_STR),
     CH_MEMBERS_IN("stop_details", stop_details),
     CH_MEMBER(struct event, content, "content", CH_MEMBER_RAW),
+    CH_MEMBER(struct event, container, "container", CH_MEMBER_OBJECT),
     CH_MEMBERS_IN("usage", usage_members),
 };
 static const struct ch_member block_members[] = {
@@ -474,12 +478,15 @@ static void use_message(struct ch_decoder *d, const struct event *e) {
         ch_fold_refusal(d->fold, REFUSAL_KEY, CH_SV(""));
         ch_fold_replace(d->fold, REFUSAL_KEY, e->refusal);
     }
+    /* not after a call that the output limit truncates, which must stay the last block */
+    if (e->container.n && d->reply.stop != CH_STOP_LENGTH)
+        ch_fold_opaque(d->fold, CONTAINER_KEY, CH_SV(CH_ANTHROPIC_CONTAINER), e->container);
     anthropic_decode_state_of(d)->tokens = e->tokens;
 }
 
 static int anthropic_decode_block_event(struct ch_decoder *d, struct ch_sv data,
                                         const struct event *e, struct chela_error *err) {
-    if (e->index < 0 || e->index >= REFUSAL_KEY)
+    if (e->index < 0 || e->index >= CONTAINER_KEY)
         return ch_decode_too_large(err);
     unsigned key = (unsigned)e->index;
     if (ch_sv_is(e->type, "content_block_delta"))
@@ -582,7 +589,7 @@ static int anthropic_decode_on_body(struct ch_decoder *d, struct ch_sv body,
         while (ch_pull_item(&p) && ch_pull_raw(&p, &block)) {
             e.begun = (struct wire_block){0};
             ch_members_read(block, &d->scratch, block_members, CH_LEN(block_members), &e);
-            int rc = key < REFUSAL_KEY
+            int rc = key < CONTAINER_KEY
                          ? anthropic_decode_begin_block(d, key, block, &e.begun, err)
                          : ch_decode_too_large(err);
             if (rc < 0 || (rc = anthropic_decode_end_block(d, key++, err)) < 0)
@@ -615,6 +622,7 @@ static void anthropic_decode_on_release(struct ch_decoder *d) {
 
 const struct ch_codec ch_codec_anthropic = {
     .name = "anthropic",
+    .tail_follows = ch_anthropic_tail_follows,
     .state_size = sizeof(struct state),
     .http = ch_anthropic_http,
     .head = ch_anthropic_head,

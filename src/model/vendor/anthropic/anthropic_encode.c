@@ -10,6 +10,7 @@
  * that made them; the same holds for Anthropic-specific blocks. */
 #include "model/vendor/anthropic/anthropic_encode.h"
 
+#include "json/json.h"
 #include "model/codec/encode.h"
 #include "model/message/ids.h"
 #include "model/catalog/thinking.h"
@@ -169,6 +170,60 @@ static void anthropic_encode_write_sampling(const struct ch_model_request *req,
     ch_jw_end(w, ']');
 }
 
+/* --- the container of the service's code execution */
+
+static struct ch_sv container_in(const struct ch_model_request *req, const struct ch_msg *m,
+                                 struct ch_arena *a) {
+    const struct ch_json *v = NULL;
+    for (uint32_t i = 0; i < m->nblocks; i++) {
+        const struct ch_block *b = &m->blocks[i];
+        if (b->type == CH_BLOCK_OPAQUE && ch_sv_is(b->name, CH_ANTHROPIC_CONTAINER) &&
+            ch_encode_is_own(req, m, "anthropic", &ch_claude_names))
+            ch_json_parse(a, b->text, CH_JSON_STRICT, &v, NULL, NULL);
+    }
+    return ch_json_get_str(v, "id");
+}
+
+/* The id of the container of the turn that this request continues; empty: none, or the request
+ * begins a turn. Containers expire, so those of earlier turns are not asked for. */
+static struct ch_sv turn_container(const struct ch_model_request *req, struct ch_arena *a) {
+    size_t at = req->nmessages;
+    while (at && req->messages[at - 1]->kind != CH_MSG_ASSISTANT &&
+           req->messages[at - 1]->kind != CH_MSG_RESULTS)
+        at--;
+    bool begins = at && at < req->nmessages && req->messages[at - 1]->kind == CH_MSG_ASSISTANT &&
+                  !ch_msg_has_calls(req->messages[at - 1]);
+    struct ch_sv id = CH_SV("");
+    for (; !begins && at && !id.n; at--) {
+        const struct ch_msg *m = req->messages[at - 1];
+        if (m->kind != CH_MSG_ASSISTANT && m->kind != CH_MSG_RESULTS)
+            break;
+        id = container_in(req, m, a);
+    }
+    return id;
+}
+
+bool ch_anthropic_tail_follows(const struct ch_model_request *req) {
+    return req->server_tools.n || req->endpoint->extra_body.n; /* code may run at the service */
+}
+
+/* The service refuses results of calls that its code waits for without the container of the
+ * code. An object is written if the configuration adds members, such as skills. */
+static void write_container(const struct ch_model_request *req, struct ch_jw *w) {
+    CH_ARENA_AUTO arena = {0};
+    if (!ch_anthropic_tail_follows(req))
+        return;
+    struct ch_sv id = turn_container(req, &arena);
+    if (!id.n)
+        return;
+    bool object = ch_encode_extra_has(req, "container");
+    if (object)
+        ch_jw_kbegin(w, "container", '{');
+    ch_jw_kstr(w, object ? "id" : "container", id);
+    if (object)
+        ch_jw_end(w, '}');
+}
+
 int ch_anthropic_tail(const struct ch_model_request *req, struct ch_buf *out,
                       struct chela_error *err) {
     struct ch_thinking p = ch_thinking_for(req);
@@ -178,6 +233,7 @@ int ch_anthropic_tail(const struct ch_model_request *req, struct ch_buf *out,
     ch_jw_kint(&w, "max_tokens", p.max_tokens);
     if (!req->no_stream)
         ch_jw_kbool(&w, "stream", true);
+    write_container(req, &w);
     anthropic_encode_write_tool_choice(req, &w);
     ch_thinking_write(&p, &w);
     anthropic_encode_write_output_config(req, &p, &w);
@@ -369,7 +425,8 @@ static void anthropic_encode_write_block(struct writing *x, const struct ch_bloc
         anthropic_encode_write_call(x, b);
         break;
     case CH_BLOCK_OPAQUE:
-        if (anthropic_encode_is_own(x) && ch_is_json(b->text, CH_JSON_OBJECT)) {
+        if (!ch_sv_is(b->name, CH_ANTHROPIC_CONTAINER) && anthropic_encode_is_own(x) &&
+            ch_is_json(b->text, CH_JSON_OBJECT)) {
             ch_jw_raw(&x->w, b->text);
             x->blocks++;
         }

@@ -340,6 +340,11 @@ size_t ch_bedrock_mark(const struct ch_model_request *req, struct ch_sv messages
     return 0;
 }
 
+bool ch_bedrock_tail_follows(const struct ch_model_request *req) {
+    (void)req;
+    return true; /* the tail closes the last message, which the cache mark follows */
+}
+
 int ch_bedrock_tail(const struct ch_model_request *req, struct ch_buf *out,
                     struct chela_error *err) {
     enum ch_maker f = ch_bedrock_maker(req->model);

@@ -15,6 +15,8 @@ int ch_bedrock_head(const struct ch_model_request *req, struct ch_buf *out,
 int ch_bedrock_tail(const struct ch_model_request *req, struct ch_buf *out,
                     struct chela_error *err);
 
+bool ch_bedrock_tail_follows(const struct ch_model_request *req);
+
 size_t ch_bedrock_mark(const struct ch_model_request *req, struct ch_sv messages,
                          struct ch_buf *tail);
 
