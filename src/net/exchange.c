@@ -81,6 +81,16 @@ void ch_exchange_header(struct ch_exchange *x, const char *name, const char *val
         ch_buf_addf(&x->opening->headers, "%s: %s\r\n", name, value);
 }
 
+bool ch_exchange_has_header(const struct ch_exchange *x, const char *name) {
+    struct ch_sv lines = ch_exchange_headers(x);
+    while (lines.n) {
+        struct ch_sv line = ch_sv_split(&lines, '\n');
+        if (ch_sv_eq_nocase(ch_sv_split(&line, ':'), ch_sv_str(name)))
+            return true;
+    }
+    return false;
+}
+
 struct ch_sv ch_exchange_headers(const struct ch_exchange *x) {
     return x->opening ? ch_buf_sv(&x->opening->headers) : ch_sv("", 0);
 }

@@ -98,6 +98,7 @@ void ch_exchange_attach(struct ch_exchange *x, void (*gone)(struct ch_exchange *
 
 /* --- an exchange: the answer. Headers must be added before respond or stream. */
 void ch_exchange_header(struct ch_exchange *x, const char *name, const char *value);
+bool ch_exchange_has_header(const struct ch_exchange *x, const char *name);
 /* The whole answer. type: content type; NULL: no content. */
 void ch_exchange_respond(struct ch_exchange *x, int status, const char *type, struct ch_sv body);
 /* A streamed answer: begin, write, end. */

@@ -35,6 +35,7 @@ jq -n '{about: "a stop sequence ends the reply", repeat: true, replies: [{conten
     {type: "content_block_stop", index: 0},
     {type: "message_delta", delta: {stop_reason: "stop_sequence", stop_sequence: "</end>"}, usage: {output_tokens: 2}},
     {type: "message_stop"}] | map("event: \(.type)\ndata: \(tojson)\n\n") | join(""))}]}' >"$tmp/ended.json"
+jq -n '{about: "overloaded, with a delay", repeat: true, replies: [{error: {status: 529}, headers: {"retry-after-ms": "1700"}}]}' >"$tmp/busy.json"
 start_server
 printf '#!/bin/sh\nwhile [ ! -e "%s/wake" ]; do sleep 0.1; done\n' "$tmp" >"$tmp/nap"
 chmod +x "$tmp/nap"
@@ -50,6 +51,7 @@ providers:
   thinker: { api: anthropic, baseUrl: "$url/reasoning/t", apiKeyEnv: PATH }
   broken: { api: anthropic, baseUrl: "$url/broken/b", apiKeyEnv: PATH }
   ended: { api: anthropic, baseUrl: "$url/ended/e", apiKeyEnv: PATH }
+  busy: { api: anthropic, baseUrl: "$url/busy/b", apiKeyEnv: PATH }
 agents:
   list:
     - { id: coder, model: scripted/rules.yaml, retries: 0, tools: { allow: [] } }
@@ -60,6 +62,7 @@ agents:
     - { id: r, model: r/m, tools: { allow: [] } }
     - { id: thinker, model: thinker/m, tools: { allow: [] } }
     - { id: broken, model: broken/m, retries: 0, tools: { allow: [] } }
+    - { id: busy, model: busy/m, retries: 0, tools: { allow: [] } }
     - { id: ended, model: ended/m, tools: { allow: [] } }
 YAML
 program=$(realpath "$program")
@@ -408,6 +411,9 @@ chat '"messages":[{"role":"user","content":"limit"}]'
 answers "chat: a rate limit" 429
 chat '"messages":[{"role":"user","content":"busy"}]'
 answers "chat: an overload" 503
+same "with one delay" 'retry-after: 1' "$(grep -i '^retry-after' "$err" | tr -d '\r' | tr A-Z a-z)"
+post /v1/chat/completions '{"model":"busy","messages":[{"role":"user","content":"x"}]}'
+same "an overload with a delay: one delay, the service's" '503 retry-after: 2' "$code $(grep -i '^retry-after' "$err" | tr -d '\r' | tr A-Z a-z)"
 
 # --- the clients count the tokens that were written to a cache
 for stream in false true; do

@@ -147,7 +147,7 @@ void ch_request_respond(struct ch_request *req, int status, const char *type, st
     if (req->on_response) {
         req->on_response(req, status, text);
     } else {
-        if (status == 503)
+        if (status == 503 && !ch_exchange_has_header(req->x, "Retry-After"))
             ch_exchange_header(req->x, "Retry-After", "1");
         add_security_headers(req->x);
         ch_exchange_respond(req->x, status, type, text);
