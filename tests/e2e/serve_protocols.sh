@@ -43,7 +43,7 @@ cat >"$space/chela.yaml" <<YAML
 store: "memory:"
 sandbox: { mode: "off" }
 tools: { custom: [{ name: nap, description: Naps., command: ["$tmp/nap"], effect: read, permission: read, timeoutSec: 120 }] }
-gateway: { origins: ["https://app.example.com"] }
+gateway: { origins: ["https://app.example.com", "HTTP://Page.example:8080"] }
 providers:
   a: { api: anthropic, baseUrl: "$url/hello/a", apiKeyEnv: PATH }
   o: { api: openai, baseUrl: "$url/hello/o/v1", apiKeyEnv: PATH }
@@ -360,7 +360,12 @@ check "allows the headers of the clients" grep -qi "^access-control-allow-header
 anon OPTIONS /v1/messages -H 'Origin: https://app.example.com' -H 'Access-Control-Request-Method: POST'
 answers "a preflight without headers" 204
 post /v1/chat/completions '{"model":"coder","messages":[{"role":"user","content":"limit"}]}' -H 'Origin: https://app.example.com'
-check "the page may read how long to wait" grep -qi '^access-control-expose-headers: .*retry-after' "$err"
+for header in retry-after x-should-retry idempotent-replayed x-request-id; do
+    check "the page may read $header" grep -qiE "^access-control-expose-headers: .*[ ,]$header(,|.$)" "$err"
+done
+post /v1/chat/completions '{"model":"coder","messages":[{"role":"user","content":"x"}]}' -H 'Origin: http://page.example:8080'
+same "an origin that the file spells in another way: the browser's form" 'access-control-allow-origin: http://page.example:8080' \
+    "$(grep -i '^access-control-allow-origin' "$err" | tr -d '\r' | sed 's/^Access-Control/access-control/; s/-Allow-Origin/-allow-origin/')"
 truncate -s 34000000 "$tmp/large"
 for how in 'Expect: announced' 'transfer-encoding:chunked sent'; do # refused before and after the head is checked
     call POST /v1/messages -H "Origin: https://app.example.com" -H "${how% *}" -H 'Content-Type: application/json' --data-binary "@$tmp/large"

@@ -66,12 +66,12 @@ static bool auth_origins_match(struct ch_sv a, struct ch_sv b) {
            x.port == y.port && ch_url_same_host(&x, &y);
 }
 
-const char *ch_auth_allowed_origin(const struct ch_auth *g, const struct ch_inbound *in) {
+struct ch_sv ch_auth_allowed_origin(const struct ch_auth *g, const struct ch_inbound *in) {
     struct ch_sv origin = ch_inbound_header(in, "origin");
     for (size_t i = 0; origin.p && g->origins[i]; i++)
         if (auth_origins_match(ch_sv_str(g->origins[i]), origin))
-            return g->origins[i];
-    return NULL;
+            return origin;
+    return ch_sv(NULL, 0);
 }
 
 struct ch_auth_refusal ch_auth_check(const struct ch_auth *g, const struct ch_inbound *in) {
@@ -84,7 +84,7 @@ struct ch_auth_refusal ch_auth_check(const struct ch_auth *g, const struct ch_in
         return (struct ch_auth_refusal){400, "the Host header is invalid"};
     if (!auth_is_known_host(g, &url))
         return (struct ch_auth_refusal){421, "unknown host name: see gateway.hosts"};
-    if (origin.p && !is_same_origin(origin, host) && !ch_auth_allowed_origin(g, in))
+    if (origin.p && !is_same_origin(origin, host) && !ch_auth_allowed_origin(g, in).p)
         return (struct ch_auth_refusal){403, "origin not allowed: see gateway.origins"};
     return (struct ch_auth_refusal){0};
 }

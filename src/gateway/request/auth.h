@@ -35,8 +35,8 @@ bool ch_auth_shows_token(const struct ch_inbound *in);
 /* The same for a WebSocket. A page cannot set headers for it, so it offers the
  * subprotocols CH_SOCKET_PROTOCOL and "bearer.TOKEN". */
 bool ch_auth_has_socket_token(const struct ch_auth *a, const struct ch_inbound *in);
-/* The request's origin if the configuration allows it, for the CORS headers of the
- * response; NULL otherwise. Borrowed. */
-const char *ch_auth_allowed_origin(const struct ch_auth *a, const struct ch_inbound *in);
+/* The request's origin if the configuration allows it, for the CORS headers of the response,
+ * which a browser compares byte by byte; p NULL otherwise. Borrowed from the head. */
+struct ch_sv ch_auth_allowed_origin(const struct ch_auth *a, const struct ch_inbound *in);
 
 #endif

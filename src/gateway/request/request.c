@@ -407,13 +407,15 @@ static void add_allow(const chela_gateway *gw, struct ch_exchange *x) {
 
 /* Lets a page with an allowed origin read the response. */
 static void allow_origin(const chela_gateway *gw, struct ch_exchange *x) {
-    const char *origin = ch_auth_allowed_origin(&gw->auth, ch_exchange_inbound(x));
-    if (!origin)
+    struct ch_sv origin = ch_auth_allowed_origin(&gw->auth, ch_exchange_inbound(x));
+    CH_BUF_AUTO text = {0};
+    if (!origin.p)
         return;
-    ch_exchange_header(x, "Access-Control-Allow-Origin", origin);
+    ch_buf_add_sv(&text, origin);
+    ch_exchange_header(x, "Access-Control-Allow-Origin", ch_buf_str(&text));
     ch_exchange_header(x, "Access-Control-Expose-Headers",
-                       "Mcp-Session-Id, WWW-Authenticate, Retry-After, X-Chela-Warning, "
-                       "X-Request-Id, Request-Id");
+                       "Mcp-Session-Id, WWW-Authenticate, Retry-After, X-Should-Retry, "
+                       "Idempotent-Replayed, X-Chela-Warning, X-Request-Id, Request-Id");
     ch_exchange_header(x, "Vary", "Origin");
 }
 
@@ -535,7 +537,7 @@ void ch_request_on_head(struct ch_exchange *x, void *user) {
     chela_gateway *gw = user;
     const struct ch_inbound *in = ch_exchange_inbound(x);
     struct ch_auth_refusal no = ch_auth_check(&gw->auth, in);
-    if (!no.status && is_preflight(in) && ch_auth_allowed_origin(&gw->auth, in)) {
+    if (!no.status && is_preflight(in) && ch_auth_allowed_origin(&gw->auth, in).p) {
         answer_preflight(gw, x);
         return;
     }
