@@ -82,6 +82,13 @@ answers "another method" 405
 same "the methods that there are" "GET, HEAD" "$(tr -d '\r' <"$err" | sed -n 's/^Allow: //Ip')"
 call POST /v1/chat/completions -d "$hello"
 answers "a form is no JSON" 415
+for coding in gzip zstd 'identity, br'; do
+    post /v1/chat/completions "$hello" -H "Content-Encoding: $coding"
+    answers "a compressed body: $coding" 415
+done
+check "which says what it takes" grep -qi '^accept-encoding: identity' "$err"
+post /v1/chat/completions "$hello" -H 'Content-Encoding: Identity'
+answers "a body with no coding by name" 200
 post /v1/chat/completions '{"model":'
 answers "broken JSON" 400
 post /v1/chat/completions '[]'

@@ -432,6 +432,8 @@ void ch_request_on_refuse(struct ch_exchange *x, int status, const char *why, vo
         ch_exchange_header(x, "WWW-Authenticate", challenge_of(gw, x));
     if (status == 405)
         add_allow(gw, x);
+    if (status == 415)
+        ch_exchange_header(x, "Accept-Encoding", "identity");
     if (status == 429)
         ch_exchange_header(x, "Retry-After", "60");
     write_error_json(&body, status, status == 401 ? "invalid_api_key" : NULL, why, anthropic);
@@ -503,6 +505,12 @@ static bool has_token(const chela_gateway *gw, const struct ch_http_route *r,
            (r && r->flags & CH_ROUTE_SOCKET && ch_auth_has_socket_token(&gw->auth, in));
 }
 
+/* The gateway decompresses nothing: a small body could grow without bound. */
+static bool is_encoded(const struct ch_inbound *in) {
+    struct ch_sv coding = ch_inbound_header(in, "content-encoding");
+    return coding.n && !ch_sv_eq_nocase(coding, CH_SV("identity"));
+}
+
 static struct ch_auth_refusal check_body(const struct ch_http_route *r,
                                          const struct ch_inbound *in) {
     bool reads = strcmp(r->method, "POST") != 0;
@@ -510,6 +518,8 @@ static struct ch_auth_refusal check_body(const struct ch_http_route *r,
         return (struct ch_auth_refusal){400, "unexpected body"};
     if (r->flags & CH_ROUTE_SMALL && !has_small_body(in))
         return (struct ch_auth_refusal){413, "the body is too large, or has no Content-Length"};
+    if (is_encoded(in))
+        return (struct ch_auth_refusal){415, "a body with Content-Encoding is not supported"};
     if (!reads && !(r->flags & CH_ROUTE_RAW) && !is_json(ch_inbound_header(in, "content-type")))
         return (struct ch_auth_refusal){415, "the content type must be application/json"};
     return (struct ch_auth_refusal){0};
