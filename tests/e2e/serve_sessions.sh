@@ -126,6 +126,16 @@ answers "a text of another type" 400
 check "the error names it" grep -qF '`text`' "$out"
 post /api/chat '{"messages":[{"role":"user","parts":[{"type":"text","text":"hi"}]}]}'
 tells "a chat without an id" .error.message '`id` is missing'
+# A key may have any printable character: each is one segment of the path.
+for key in team/a a/../b '50%25' 'c:\d' ' '; do
+    at=/api/sessions/$(jq -rn --arg k "$key" '$k | @uri')
+    post "$at/messages" '{"text":"hi","stream":true}'
+    answers "key '$key': a message" 200
+    call GET "$at"
+    tells "key '$key': it is read" .key "$key"
+    call DELETE "$at"
+    answers "key '$key': it is deleted" 200
+done
 for body in '{"to":5}' '{"before":"x"}'; do
     post /api/sessions/busy/fork "$body"
     answers "a fork with $body" 400

@@ -1,11 +1,15 @@
 /* http_route.c -- see http_route.h.
  *
  * A path is decoded once. A path that could be read in two ways is rejected: one with an
- * encoded slash, an empty segment, or a segment of dots. So every route has exactly one
- * name. */
+ * empty segment, or a segment of dots. An encoded slash belongs to its segment, and matches
+ * only {}. So every route has exactly one name, and every session key has a path. */
 #include "gateway/request/http_route.h"
 
 #include "base/chars.h"
+
+/* Encoded characters that have a meaning in a path. A path contains no control characters, so a
+ * decoded path has these in the place of the characters. */
+static const char signs[] = "/\\%", stand_ins[] = "\1\2\3";
 
 /* Decodes one character; -1: a path must not contain it. */
 static int next_path_char(struct ch_sv *rest) {
@@ -18,8 +22,13 @@ static int next_path_char(struct ch_sv *rest) {
             return -1;
         c = (unsigned char)(high << 4 | low);
         n = 3;
-        if (c == '/' || c == '\\' || c == '%')
+        if (c < ' ')
             return -1;
+        const char *sign = strchr(signs, c);
+        if (sign) {
+            *rest = ch_sv(rest->p + n, rest->n - n);
+            return stand_ins[sign - signs];
+        }
     }
     *rest = ch_sv(rest->p + n, rest->n - n);
     return c < ' ' || c == 0x7f || c == '\\' ? -1 : c;
@@ -52,6 +61,15 @@ struct ch_sv ch_http_route_decode_path(struct ch_arena *a, struct ch_sv target,
     }
     struct ch_sv decoded = ch_sv(out, n);
     return is_canonical_path(decoded) ? decoded : ch_sv(NULL, 0);
+}
+
+struct ch_sv ch_http_route_param(struct ch_arena *a, struct ch_sv word) {
+    char *out = ch_arena_bytes(a, word.n + 1);
+    for (size_t i = 0; i < word.n; i++) {
+        const char *stand_in = memchr(stand_ins, word.p[i], CH_LEN(stand_ins) - 1);
+        out[i] = stand_in ? signs[stand_in - stand_ins] : word.p[i];
+    }
+    return ch_sv(out, word.n);
 }
 
 struct ch_sv ch_http_route_decode_query(struct ch_arena *a, struct ch_sv text) {

@@ -34,16 +34,18 @@ struct ch_http_route {
 };
 
 /* The decoded path of a target, in the arena, and its query, which is not decoded. p NULL:
- * the path is not canonical. */
+ * the path is not canonical. Encoded slashes, backslashes and percent signs have stand-ins. */
 struct ch_sv ch_http_route_decode_path(struct ch_arena *a, struct ch_sv target,
                                        struct ch_sv *query);
+/* The text of a segment of a decoded path, in the arena. */
+struct ch_sv ch_http_route_param(struct ch_arena *a, struct ch_sv word);
 /* A decoded value of a query; control characters become spaces. */
 struct ch_sv ch_http_route_decode_query(struct ch_arena *a, struct ch_sv text);
 /* The number in a path segment; -1: not a number, or more than nine digits. A segment {n} of
  * a pattern matches a number. */
 int64_t ch_http_route_number(struct ch_sv word);
 /* NULL: no row matches; *other: a row with another method does. *param: the segment that
- * {} matched, borrowed from path. */
+ * {} matched, borrowed from path; see ch_http_route_param. */
 const struct ch_http_route *ch_http_route_find(const struct ch_http_route *table,
                                                const char *method, struct ch_sv path,
                                                struct ch_sv *param, bool *other);

@@ -599,6 +599,7 @@ static struct ch_request *request_new(chela_gateway *gw, struct ch_exchange *x) 
     struct ch_sv target = ch_arena_sv(&req->arena, ch_inbound_target(in));
     struct ch_sv path = ch_http_route_decode_path(&req->arena, target, &req->query);
     req->route = ch_http_route_find(gw->routes, ch_inbound_method(in), path, &req->param, &other);
+    req->param = ch_http_route_param(&req->arena, req->param);
     req->number = last_number(path);
     req->is_anthropic = is_anthropic(req->route, in);
     allow_origin(gw, x);

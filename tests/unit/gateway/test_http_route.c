@@ -22,8 +22,12 @@ static const struct {
     {"POST", "/healthz", "405"},
     {"GET", "/api/sessions/a%20b", "/api/sessions/{}(a b)"},
     {"GET", "/api/sessions/%E5%BC%A0/events", "/api/sessions/{}/events(\xE5\xBC\xA0)"},
-    {"GET", "/api/sessions/a%2Fb", "404"},
-    {"GET", "/api/sessions/a%252Fb", "404"},
+    {"GET", "/api/sessions/a%2Fb", "/api/sessions/{}(a/b)"},
+    {"GET", "/api/sessions/%2f%5C%25/events", "/api/sessions/{}/events(/\\%)"},
+    {"GET", "/api/sessions/a%252Fb", "/api/sessions/{}(a%2Fb)"},
+    {"GET", "/api%2Fsessions", "404"},
+    {"GET", "/api/sessions/a%2Fevents", "/api/sessions/{}(a/events)"},
+    {"GET", "/api/sessions/%01", "404"},
     {"GET", "/api/sessions/", "404"},
     {"GET", "/api/sessions//events", "404"},
     {"GET", "/api/sessions/../sessions", "404"},
@@ -54,7 +58,7 @@ static void test_paths(void **state) {
             path.p ? ch_http_route_find(ch_http_routes, paths[i].method, path, &param, &other)
                    : NULL;
         if (r)
-            ch_buf_addf(&got, "%s(%.*s)", r->path, CH_SV_FMT(param));
+            ch_buf_addf(&got, "%s(%.*s)", r->path, CH_SV_FMT(ch_http_route_param(&arena, param)));
         else
             ch_buf_add_str(&got, other ? "405" : "404");
         if (strcmp(ch_buf_str(&got), paths[i].want) != 0)
