@@ -10,6 +10,8 @@ cd "$(dirname "$0")/../.." || exit 2
 cat >"$space/rules.yaml" <<'YAML'
 rules:
   - { when: { after: none, user: "both" }, call: [{ tool: calculate, args: { expression: "6*7" } }, { tool: getPlace, args: {} }] }
+  - { when: { after: none, user: "garbled" }, call: [{ tool: getPlace, raw: "near me" }, { tool: getPlace, args: { near: { x: 1 } } }] }
+  - { when: { after: none, user: "half" }, call: [{ tool: getPlace, args: { near: "me" } }, { tool: getPlace, raw: "near me" }] }
   - { when: { after: none, user: "where" }, say: "Let me look.", call: { tool: getPlace, args: { near: "me" } } }
   - { when: { after: none, user: "ask me" }, call: { tool: t_ask, args: {} } }
   - { when: { after: none, user: "count" }, call: { tool: calculate, args: { expression: "6*7" } } }
@@ -58,6 +60,21 @@ user two count
 same "a tool that runs here" "start start-step tool-input-start tool-input-delta tool-input-available tool-output-available finish-step start-step text-start text-delta text-end finish-step finish" "$(types)"
 same "is no tool of the page" true "$(chunks | jq -r 'select(.type == "tool-input-available").dynamic')"
 same "and has an input" '6*7' "$(chunks | jq -r 'select(.type == "tool-input-available").input.expression')"
+
+# --- a call that the runtime refuses never reaches the page, which would run its tool without the arguments
+user garbled garbled "$tools"
+same "refused calls of the page's tool" 2 "$(chunks | jq -r 'select(.type == "tool-input-error").toolCallId' | sort -u | wc -l)"
+check "with their reason" grep -q '"errorText":"..*"' "$out"
+same "are not for the page to run" "" "$(chunks | jq -c 'select(.type == "tool-input-available")')"
+same "and the run goes on" stop "$(chunks | jq -r 'select(.type == "finish").finishReason')"
+user half half "$tools"
+same "one of two calls is refused" '1 1' "$(chunks | jq -s -r '[map(select(.type == "tool-input-available" and .input.near == "me")), map(select(.type == "tool-input-error"))] | map(length) | join(" ")')"
+id=$(chunks | jq -r 'select(.type == "tool-input-available").toolCallId')
+refused=$(chunks | jq -r 'select(.type == "tool-input-error").toolCallId')
+same "the run waits for the other" tool-calls "$(chunks | jq -r 'select(.type == "finish").finishReason')"
+page half "{\"type\":\"tool-getPlace\",\"toolCallId\":\"$id\",\"state\":\"output-available\",\"input\":{},\"output\":\"Oslo\"},{\"type\":\"tool-getPlace\",\"toolCallId\":\"$refused\",\"state\":\"output-error\",\"input\":{},\"errorText\":\"bad\"}" "$tools"
+answers "the result of the page" 200
+same "ends the wait" stop "$(chunks | jq -r 'select(.type == "finish").finishReason')"
 
 user three where "$tools"
 same "a tool of the page" "start start-step text-start text-delta text-end tool-input-start tool-input-delta tool-input-available finish-step finish" "$(types)"

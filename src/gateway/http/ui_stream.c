@@ -25,6 +25,7 @@ struct ch_ui_stream {
     char *key, *page_tools;      /* owned */
     struct ch_buf denied, begun; /* ids of calls, a line each */
     struct ch_buf indexed;       /* ids of calls, in the order of the reply */
+    struct ch_buf held;          /* ids of calls of the page's tools that may still be refused */
     bool in_step, in_text, in_reasoning;
     unsigned parts;
 };
@@ -36,6 +37,7 @@ void ch_ui_stream_free(struct ch_ui_stream *t) {
     ch_buf_release(&t->denied);
     ch_buf_release(&t->begun);
     ch_buf_release(&t->indexed);
+    ch_buf_release(&t->held);
     ch_free(t->key);
     ch_free(t->page_tools);
     ch_free(t);
@@ -166,6 +168,19 @@ static void ui_stream_add_line(struct ch_buf *lines, struct ch_sv line) {
     ch_buf_addf(lines, "%.*s\n", CH_SV_FMT(line));
 }
 
+static bool ui_stream_take_line(struct ch_buf *lines, struct ch_sv line) {
+    CH_BUF_AUTO kept = {0};
+    struct ch_sv rest = ch_buf_sv(lines), one;
+    if (!ui_stream_has_line(lines, line))
+        return false;
+    while (rest.n)
+        if (!ch_sv_eq(one = ch_sv_split(&rest, '\n'), line))
+            ui_stream_add_line(&kept, one);
+    ch_buf_clear(lines);
+    ch_buf_add_sv(lines, ch_buf_sv(&kept));
+    return true;
+}
+
 static bool is_page_tool(const struct ch_ui_stream *t, struct ch_sv name) {
     return ch_tool_matches(ch_sv_str(t->page_tools), name);
 }
@@ -211,14 +226,14 @@ static void on_call_delta(struct ch_ui_stream *t, const struct chela_event *ev) 
     end_chunk(t, &w);
 }
 
-static void ui_stream_on_call(struct ch_ui_stream *t, const struct chela_event *ev) {
+/* The call is complete, and a page runs its own tool at once. */
+static void send_input(struct ch_ui_stream *t, const struct chela_event *ev) {
     CH_ARENA_AUTO arena = {0};
     CH_BUF_AUTO out = {0};
     struct ch_sv id = ch_sv(ev->call.id.p, ev->call.id.n);
     struct ch_sv name = ch_sv(ev->call.name.p, ev->call.name.n);
     struct ch_sv args = ch_sv(ev->call.arguments.p, ev->call.arguments.n);
     const struct ch_json *v = NULL;
-    begin_input(t, id, name);
     ch_json_parse(&arena, args, CH_JSON_STRICT, &v, NULL, NULL);
     struct ch_jw w = ui_stream_begin_call(&out, "tool-input-available", id);
     name_tool(t, &w, name);
@@ -230,13 +245,42 @@ static void ui_stream_on_call(struct ch_ui_stream *t, const struct chela_event *
     end_chunk(t, &w);
 }
 
-/* Results of the page's own tools are not sent back to it. */
+/* A call of the page's own tool is shown when the run waits for the page: it may have invalid
+ * arguments, for which the run itself gives a result. */
+static void ui_stream_on_call(struct ch_ui_stream *t, const struct chela_event *ev) {
+    struct ch_sv id = ch_sv(ev->call.id.p, ev->call.id.n);
+    struct ch_sv name = ch_sv(ev->call.name.p, ev->call.name.n);
+    begin_input(t, id, name);
+    if (is_page_tool(t, name))
+        ui_stream_add_line(&t->held, id);
+    else
+        send_input(t, ev);
+}
+
+static void ui_stream_on_required(struct ch_ui_stream *t, const struct chela_event *ev) {
+    if (ui_stream_take_line(&t->held, ch_sv(ev->call.id.p, ev->call.id.n)))
+        send_input(t, ev);
+}
+
+static void send_input_error(struct ch_ui_stream *t, struct ch_sv id, struct ch_sv name,
+                             struct ch_sv why) {
+    CH_BUF_AUTO out = {0};
+    struct ch_jw w = ui_stream_begin_call(&out, "tool-input-error", id);
+    ch_jw_kstr(&w, "toolName", name);
+    ch_jw_kraw(&w, "input", CH_SV("{}"));
+    ch_jw_kstr(&w, "errorText", why);
+    end_chunk(t, &w);
+}
+
+/* Results that the page itself gave are not sent back to it. */
 static void ui_stream_on_result(struct ch_ui_stream *t, const struct chela_event *ev) {
     CH_BUF_AUTO out = {0};
     struct ch_sv id = ch_sv(ev->result.id.p, ev->result.id.n);
     struct ch_sv name = ch_sv(ev->result.name.p, ev->result.name.n);
     struct ch_sv content = ch_sv(ev->result.content.p, ev->result.content.n);
     bool denied = ui_stream_has_line(&t->denied, id);
+    if (ui_stream_take_line(&t->held, id))
+        send_input_error(t, id, name, content);
     if (is_page_tool(t, name))
         return;
     struct ch_jw w = ui_stream_begin_call(&out,
@@ -349,6 +393,9 @@ static void ui_stream_on_event(struct ch_lane_watcher *watcher, const struct che
         break;
     case CHELA_EV_TOOL_CALL:
         ui_stream_on_call(t, ev);
+        break;
+    case CHELA_EV_CLIENT_TOOL_REQUIRED:
+        ui_stream_on_required(t, ev);
         break;
     case CHELA_EV_TOOL_RESULT:
         ui_stream_on_result(t, ev);
