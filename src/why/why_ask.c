@@ -141,7 +141,9 @@ static int send_and_wait(chela_runtime *rt, const struct ch_target *t,
     struct ch_transport *to = tapes ? ch_cassette_transport(rt->cassette) : t->transport;
     struct ch_transport *before = tapes ? ch_cassette_reach(rt->cassette, t->transport) : NULL;
     ch_transport_start(to, http, &handler, c);
+    ch_loop_hold(rt->loop);
     int rc = ch_loop_run(rt->loop, &c->over);
+    ch_loop_release(rt->loop);
     if (tapes)
         ch_cassette_reach(rt->cassette, before);
     return rc;

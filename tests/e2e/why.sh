@@ -228,6 +228,13 @@ exits "replayed without the rules" 0
 same "the same finding without the rules" "$(cat "$tmp/recorded")" "$(jq -S 'del(.usage)' "$out")"
 mv "$space/s2.away" "$space/s2.yaml"
 
+# A model that takes its time.
+prepare slow 'rules:
+  - { when: { system: "Remove old files" }, delay_ms: 30, pace_ms: 5, say: "I remove them" }
+  - { say: fine }' "$filler Remove old files. $more"
+why slow cause "Remove old files"
+check "why: a slow model is waited for" [ "$found" = "$sessions" ]
+
 # The calls of a finding, recorded and replayed without the model.
 if command -v python3 >/dev/null; then
     cat >"$tmp/model.py" <<'PY'
