@@ -31,6 +31,9 @@ check "a session begins: no word about settings" sh -c "! grep -q 'as before' '$
 say "where am I" --continue
 check "--continue: the model" grep -q '^model one: .*only-here' "$out"
 check "--continue: said" grep -q "^session a goes on with --model scripted/$space/one.yaml --workspace $site, as before$" "$err"
+chela run --continue "where am I"
+check "run --continue: the model" grep -q '^model one: .*only-here' "$out"
+check "run --continue: said" grep -q "^session a goes on with --model scripted/$space/one.yaml --workspace $site, as before$" "$err"
 say "hello" --session a --model "scripted/$space/two.yaml"
 check "a model of one's own" grep -q '^model two says hello' "$out"
 check "a model of one's own: the rest stays" grep -q "^session a goes on with --workspace $site, as before$" "$err"

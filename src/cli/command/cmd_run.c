@@ -739,7 +739,7 @@ static int run_open_store(struct run *r, struct ch_setup *setup, struct chela_er
         rc = ch_setup_store_lasts(setup, err);
     if (rc == 0)
         rc = run_choose_session(r, setup->store, err);
-    if (rc == 0 && r->resume)
+    if (rc == 0 && (r->resume || f->resume_last))
         run_recall(r, setup->store);
     if (r->resume && r->paused)
         setup->nobody = false; /* a question stays open until a person answers */
