@@ -98,6 +98,7 @@ background "ask me"
 chela attach "$session"
 same "nobody to ask: exit code" 5 $status
 check "says what waits" grep -qE "waits for approval ap_[0-9a-f]+:$" "$err"
+check "and how to decide" grep -qE "'chela attach [^ ]+ --allow ap_[0-9a-f]+' approves it" "$err"
 check "says what waits: the call" grep -qE "^  exec: echo agreed$" "$err"
 check "says what waits: in lines" grep -qE "^    directory: " "$err"
 chela attach --allow ap_none "$session"

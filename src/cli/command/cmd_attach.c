@@ -191,6 +191,12 @@ static void attach_tell_waiting(struct attach *a, const struct waiting *w) {
         ch_console_note(&a->console, "  %.*s", (int)n, line);
         line += n + (line[n] == '\n');
     }
+    if (!w->name)
+        ch_console_note(&a->console,
+                        "'chela attach %s --allow %s' approves it, --refuse refuses it", a->key,
+                        w->id);
+    else if (strcmp(w->name, "ask_user") == 0)
+        ch_console_note(&a->console, "'chela attach %s' on a terminal takes the answer", a->key);
 }
 
 /* The run waits for the person. 1: nobody can answer. */
