@@ -268,6 +268,7 @@ background 1 run --model scripted/rules.yaml --session busy "call t_read"
 ask --session busy "me too"
 exits "a session in use" 1
 check "a session in use: by whom" grep -q "session 'busy' is in use by process $pid" "$err"
+check "a session in use: how to follow it" grep -q "'chela attach busy' follows it" "$err"
 chela sessions delete busy
 exits "a session in use is not deleted" 1
 rm -f "$space/hang"

@@ -323,7 +323,9 @@ static void chat_on_ready(chela_session *s, const struct chela_error *err, void 
     bool first = !c->met;
     c->met = true;
     if (err && err->code < 0) {
-        ch_console_error(c->console, "%s", err->message);
+        struct chela_error why = *err;
+        ch_problem_in_use(&why, chela_session_key(s));
+        ch_console_error(c->console, "%s", why.message);
         return;
     }
     if (first) {

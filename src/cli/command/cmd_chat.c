@@ -336,8 +336,8 @@ static int line_by_line(struct talk *t, struct chela_error *err) {
         rc = chela_agent_hooks(t->agent, &hooks, err);
     if (rc == 0)
         rc = chela_session_new(t->agent, t->key, &session, err);
-    if (rc == 0 && t->setup.store)
-        rc = chela_session_wait(session, err);
+    if (rc == 0 && t->setup.store && (rc = chela_session_wait(session, err)) < 0)
+        ch_problem_in_use(err, chela_session_key(session));
     while (rc == 0 && !chat_waits(t, session) && chat_goes_on(t) &&
            !ch_console_failure(&t->console) &&
            (n = chat_read_message(t, &line, &cap)) >= 0 && strcmp(line, "/quit") != 0)

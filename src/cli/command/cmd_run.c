@@ -510,6 +510,7 @@ static int run_open_session(struct run *r, const struct ch_setup *setup, chela_a
         return rc;
     if (setup->store && chela_session_wait(r->session, err) < 0) {
         r->no_store = true;
+        ch_problem_in_use(err, r->key);
         return err->code = CHELA_EINTERNAL; /* any error: exit 1 */
     }
     rc = ch_run_decisions_check(&r->flags.decisions, setup->store, r->key, err);

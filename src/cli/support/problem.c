@@ -26,6 +26,14 @@ int ch_problem_in(struct chela_error *err, const char *file) {
     return ch_problem(err, why.code, "%s: %s", file, why.message);
 }
 
+int ch_problem_in_use(struct chela_error *err, const char *key) {
+    struct chela_error why = *err;
+    if (why.code != CHELA_EBUSY)
+        return why.code;
+    err->code = 0;
+    return ch_problem(err, why.code, "%s; 'chela attach %s' follows it", why.message, key);
+}
+
 /* The messages of stores begin with this word. A store that fails while it is used is not the
  * user's mistake. */
 static bool is_of_store(const struct chela_error *err) {

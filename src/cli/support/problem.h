@@ -23,6 +23,10 @@ int ch_problem(struct chela_error *err, int code, const char *fmt, ...) CHELA_PR
  * Returns its code. */
 int ch_problem_in(struct chela_error *err, const char *file);
 
+/* If the problem is that another process uses the session, adds the command that follows the
+ * session. Returns its code. */
+int ch_problem_in_use(struct chela_error *err, const char *key);
+
 /* CH_EXIT_USAGE for errors in user input (a flag, a file, a name), else CH_EXIT_ERROR, also for a
  * disk that is full. */
 int ch_problem_exit(const struct chela_error *err);
