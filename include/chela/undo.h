@@ -77,8 +77,8 @@ CHELA_API int chela_undo_fork(chela_undo *undo, const char *from, const char *to
 enum chela_undo_outcome {
     CHELA_UNDO_RESTORED = 0, /* the file has its earlier content */
     CHELA_UNDO_REMOVED = 1,  /* the file did not exist before, and is gone */
-    CHELA_UNDO_CHANGED = 2,  /* another program changed the file afterwards; the file was left
-                              * unchanged */
+    CHELA_UNDO_CHANGED = 2,  /* another program changed the file afterwards, or may have changed it
+                              * meanwhile; the file was left unchanged */
     CHELA_UNDO_NO_COPY = 3,  /* there is no copy; `why` says why */
     CHELA_UNDO_FAILED = 4,   /* `why` says why */
     CHELA_UNDO_OUTSIDE = 5   /* a call with effects that are not in files; path names it */

@@ -196,8 +196,10 @@ static void undo_note_file(chela_undo *u, const chela_call *call, const char *gi
     struct ch_undo_state was = {.kind = CH_UNDO_ABSENT};
     struct stat st;
 
-    if (ch_path_locate(&call->guard, given, &rel, &kind, &why) < 0 ||
-        ch_undo_record_knows(&u->record, ch_buf_str(&rel)))
+    if (ch_path_locate(&call->guard, given, &rel, &kind, &why) < 0)
+        return;
+    ch_undo_record_own(&u->record, ch_buf_str(&rel));
+    if (ch_undo_record_knows(&u->record, ch_buf_str(&rel)))
         return;
     int dir = ch_file_open_parent(u->root, ch_buf_str(&rel), 0, &name);
     if (dir >= 0 && fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
@@ -206,6 +208,7 @@ static void undo_note_file(chela_undo *u, const chela_call *call, const char *gi
         close(dir);
     undo_note_parents(u, ch_buf_str(&rel));
     ch_undo_record_change(&u->record, ch_buf_str(&rel), &was);
+    ch_undo_record_own(&u->record, ch_buf_str(&rel));
 }
 
 /* Any file may change: records the state of the workspace before. False: a scan has begun. */
@@ -385,7 +388,10 @@ int chela_undo_restore(chela_undo *u, const char *session, uint64_t id, int look
     if (rc < 0)
         return rc;
     undo_recover(u);
-    rc = ch_undo_put_back(&u->record, u->root, session, id, look_only != 0, fn, user);
+    struct ch_undo_others others = {0};
+    ch_undo_others_load(&others, &u->record, u->dir, u->root);
+    rc = ch_undo_put_back(&u->record, &others, u->root, session, id, look_only != 0, fn, user);
+    ch_undo_others_release(&others);
     return rc < 0 ? ch_fail(err, rc, "there is no such message") : 0;
 }
 

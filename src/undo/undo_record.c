@@ -113,6 +113,11 @@ static void record_say_settled(struct ch_buf *line, uint64_t id, const struct ch
     record_add_word(line, c->path);
 }
 
+static void record_say_own(struct ch_buf *line, const char *path) {
+    ch_buf_add_str(line, "own");
+    record_add_word(line, path);
+}
+
 static void record_say_fork(struct ch_buf *line, const struct ch_undo_fork *f) {
     ch_buf_addf(line, "fork %llu", (unsigned long long)f->before);
     record_add_word(line, f->from);
@@ -224,6 +229,14 @@ static void record_read_settled(struct ch_undo_record *r, struct ch_sv line) {
     ch_free(path);
 }
 
+static void record_read_own(struct ch_undo_record *r, struct ch_sv line) {
+    char *path = record_word(&line);
+    const uint32_t *at = ch_undo_table_find(&r->known, path);
+    if (at)
+        record_last(r)->changes[*at].owned = true;
+    ch_free(path);
+}
+
 static void record_read_line(struct ch_undo_record *r, struct ch_sv line) {
     struct ch_sv what = ch_sv_split(&line, ' ');
     struct ch_undo_message *m;
@@ -245,6 +258,8 @@ static void record_read_line(struct ch_undo_record *r, struct ch_sv line) {
         record_read_change(r, line);
     } else if (ch_sv_is(what, "is")) {
         record_read_settled(r, line);
+    } else if (ch_sv_is(what, "own")) {
+        record_read_own(r, line);
     } else if (ch_sv_is(what, "undone")) {
         if ((m = record_find(r, record_number(&line))))
             m->undone = true;
@@ -408,6 +423,17 @@ void ch_undo_record_change(struct ch_undo_record *r, const char *path,
     record_write(r, &line);
 }
 
+void ch_undo_record_own(struct ch_undo_record *r, const char *path) {
+    CH_BUF_AUTO line = {0};
+    const uint32_t *at = ch_undo_table_find(&r->known, path);
+    struct ch_undo_change *c = at ? &record_last(r)->changes[*at] : NULL;
+    if (!c || c->owned)
+        return;
+    c->owned = true;
+    record_say_own(&line, path);
+    record_write(r, &line);
+}
+
 void ch_undo_record_call(struct ch_undo_record *r, struct ch_sv text) {
     CH_BUF_AUTO line = {0};
     struct ch_undo_message *m = record_last(r);
@@ -476,6 +502,10 @@ static void record_write_message(struct ch_buf *out, const struct ch_undo_messag
         bool copied = record_has_copy(&m->changes[i].was);
         record_say_change(out, &m->changes[i], copied ? at : m->changes[i].was.at);
         ch_buf_addc(out, '\n');
+        if (m->changes[i].owned) {
+            record_say_own(out, m->changes[i].path);
+            ch_buf_addc(out, '\n');
+        }
         at += copied ? m->changes[i].was.n : 0;
     }
     for (size_t i = 0; i < m->n; i++)
@@ -611,11 +641,13 @@ bool ch_undo_record_tidy(struct ch_undo_record *r) {
 
 /* --- opening ---------------------------------------------------------------------------------- */
 
-static void record_load(struct ch_undo_record *r) {
+/* ours: the caller has locked the record, and will add facts. */
+static void record_load(struct ch_undo_record *r, bool ours) {
     CH_BUF_AUTO text = {0};
     struct stat st;
 
-    r->log = openat(r->dir, "log", O_RDWR | O_APPEND | O_CLOEXEC | O_NOFOLLOW);
+    r->log = openat(r->dir, "log",
+                    (ours ? O_RDWR | O_APPEND : O_RDONLY) | O_CLOEXEC | O_NOFOLLOW);
     if (r->log < 0 || record_slurp(r->log, &text) < 0)
         return;
     struct ch_sv rest = ch_buf_sv(&text), line = ch_sv_split(&rest, '\n');
@@ -629,7 +661,7 @@ static void record_load(struct ch_undo_record *r) {
     while (rest.p && memchr(rest.p, '\n', rest.n))
         record_read_line(r, ch_sv_split(&rest, '\n'));
     r->log_size = text.n - rest.n;
-    if (rest.n > 0 && ftruncate(r->log, (off_t)r->log_size) < 0) { /* a torn line */
+    if (ours && rest.n > 0 && ftruncate(r->log, (off_t)r->log_size) < 0) { /* a torn line */
         close(r->log);
         r->log = -1;
     }
@@ -720,6 +752,7 @@ int ch_undo_record_open(struct ch_undo_record *r, const char *dir, int root,
         snprintf(slot, sizeof(slot), "%s-%u", name, i);
         mkdirat(top, slot, 0700); /* may exist */
         r->dir = record_lock(top, slot, &r->lock);
+        r->slot = i;
     }
     int why = errno;
     if (r->dir >= 0)
@@ -728,7 +761,7 @@ int ch_undo_record_open(struct ch_undo_record *r, const char *dir, int root,
     if (r->dir < 0)
         return ch_fail(err, why == EWOULDBLOCK ? CHELA_EBUSY : CHELA_EIO,
                        "the record of changes in %s cannot be opened: %s", dir, strerror(why));
-    record_load(r);
+    record_load(r, true);
     /* A record that is too large is rewritten before the next message: its last message may need
      * the index, and can still be undone. */
     if ((r->pack < 0 || r->log < 0) && !record_rewrite(r)) {
@@ -738,6 +771,26 @@ int ch_undo_record_open(struct ch_undo_record *r, const char *dir, int root,
         return CHELA_EIO;
     }
     return 0;
+}
+
+bool ch_undo_record_peek(struct ch_undo_record *r, const char *dir, int root, unsigned slot) {
+    char name[NAME], path[NAME + 8];
+    int lock, top = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    *r = (struct ch_undo_record){.dir = -1, .lock = -1, .log = -1, .pack = -1, .slot = slot};
+    if (top < 0)
+        return false;
+    record_name(root, name);
+    snprintf(path, sizeof(path), "%s-%u", name, slot);
+    r->dir = record_lock(top, path, &lock);
+    if (r->dir >= 0)
+        r->lock = lock;
+    else
+        r->dir = openat(top, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    close(top);
+    if (r->dir >= 0)
+        record_load(r, false);
+    return r->dir >= 0;
 }
 
 void ch_undo_record_close(struct ch_undo_record *r) {

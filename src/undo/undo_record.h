@@ -50,6 +50,7 @@ struct ch_undo_change {
     struct ch_undo_state was;
     struct ch_undo_sig is; /* after the message */
     bool settled;          /* is is set */
+    bool owned;            /* a file tool of the message wrote the path */
 };
 
 struct ch_undo_message {
@@ -74,6 +75,7 @@ struct ch_undo_fork {
 struct ch_undo_record {
     int dir;  /* descriptors; -1: closed */
     int lock, log, pack;
+    unsigned slot; /* number among the records of the workspace */
     unsigned pack_number;
     uint64_t pack_size, log_size;
     struct ch_undo_message *list; /* owned */
@@ -90,6 +92,10 @@ int ch_undo_record_open(struct ch_undo_record *r, const char *dir, int root,
                         struct chela_error *err);
 void ch_undo_record_close(struct ch_undo_record *r);
 
+/* Read the record of a slot without changing it; its lock is -1 if a program uses the record.
+ * False: there is none. The caller closes r. */
+bool ch_undo_record_peek(struct ch_undo_record *r, const char *dir, int root, unsigned slot);
+
 /* Drop old messages if the record is too large. True: the record was rewritten, and the index is
  * gone with the copies that only the index used. */
 bool ch_undo_record_tidy(struct ch_undo_record *r);
@@ -100,9 +106,11 @@ void ch_undo_record_message(struct ch_undo_record *r, const char *session, int64
 void ch_undo_record_fork(struct ch_undo_record *r, const char *from, const char *to,
                          uint64_t before);
 void ch_undo_record_undone(struct ch_undo_record *r, struct ch_undo_message *m);
-/* The following concern the last message, which exists. _change: no-op if the path is known. */
+/* The following concern the last message, which exists. _change: no-op if the path is known;
+ * _own: no-op if it is not. */
 void ch_undo_record_change(struct ch_undo_record *r, const char *path,
                            const struct ch_undo_state *was);
+void ch_undo_record_own(struct ch_undo_record *r, const char *path);
 void ch_undo_record_call(struct ch_undo_record *r, struct ch_sv text);
 void ch_undo_record_blind(struct ch_undo_record *r);
 void ch_undo_record_scanned(struct ch_undo_record *r);

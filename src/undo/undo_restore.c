@@ -19,6 +19,7 @@ struct item {
     struct ch_undo_state was; /* before the first message */
     struct ch_undo_sig is;    /* after the last one */
     bool settled;             /* `is` is set */
+    bool shared;              /* another program may have made one of the changes */
     bool left;                /* the second pass skips the path */
     bool done;                /* the path has the state `was`, as the signature `now` */
     struct ch_undo_sig now;
@@ -26,6 +27,7 @@ struct item {
 
 struct plan {
     struct ch_undo_record *r;
+    const struct ch_undo_others *others; /* borrowed */
     int root;
     bool look_only;
     bool failed; /* a path was not restored, and may be later: the disk is full, for example */
@@ -47,13 +49,18 @@ static void restore_collect(struct plan *p, const struct ch_undo_message *m) {
     for (size_t i = 0; i < m->n; i++) {
         const struct ch_undo_change *c = &m->changes[i];
         const uint32_t *at = ch_undo_table_find(&p->table, c->path);
+        bool shared = ch_undo_others_claim(p->others, c);
         if (at) {
             p->items[*at].was = c->was;
+            p->items[*at].shared |= shared;
             continue;
         }
         ch_undo_table_put(&p->table, c->path, (uint32_t)p->n);
-        p->items[p->n++] = (struct item){
-            .path = c->path, .was = c->was, .is = c->is, .settled = c->settled};
+        p->items[p->n++] = (struct item){.path = c->path,
+                                         .was = c->was,
+                                         .is = c->is,
+                                         .settled = c->settled,
+                                         .shared = shared};
     }
 }
 
@@ -186,6 +193,8 @@ static void restore_clear_entry(struct plan *p, struct item *it, int dir, const 
         it->now = now;
     } else if (it->settled && !restore_untouched(&now, it)) {
         restore_tell(p, CHELA_UNDO_CHANGED, it->path, NULL);
+    } else if (it->shared) {
+        restore_tell(p, CHELA_UNDO_CHANGED, it->path, "in another session, at the same time");
     } else if (was == CH_UNDO_LOST) {
         restore_tell(p, CHELA_UNDO_NO_COPY, it->path, restore_reason(&it->was));
     } else {
@@ -297,9 +306,11 @@ static void restore_end_messages(struct plan *p, const char *session, uint64_t i
     }
 }
 
-int ch_undo_put_back(struct ch_undo_record *r, int root, const char *session, uint64_t id,
-                     bool look_only, chela_undo_item_fn *fn, void *user) {
-    struct plan p = {.r = r, .root = root, .look_only = look_only, .fn = fn, .user = user};
+int ch_undo_put_back(struct ch_undo_record *r, const struct ch_undo_others *others, int root,
+                     const char *session, uint64_t id, bool look_only,
+                     chela_undo_item_fn *fn, void *user) {
+    struct plan p = {.r = r, .others = others, .root = root, .look_only = look_only, .fn = fn,
+                     .user = user};
     bool found = restore_collect_from(&p, session, id);
     if (found) {
         restore_items(&p);

@@ -81,8 +81,12 @@ static void end(struct world *w) {
 }
 
 static int undo(struct world *w, uint64_t id, bool look_only) {
+    struct ch_undo_others others = {0};
     ch_buf_clear(&w->told);
-    return ch_undo_put_back(&w->r, w->root, "s", id, look_only, on_item, w);
+    ch_undo_others_load(&others, &w->r, w->records, w->root);
+    int rc = ch_undo_put_back(&w->r, &others, w->root, "s", id, look_only, on_item, w);
+    ch_undo_others_release(&others);
+    return rc;
 }
 
 static void reopen(struct world *w) {
@@ -500,6 +504,60 @@ static void test_two_programs(void **state) {
         ch_undo_record_close(&other[i]);
 }
 
+/* What a file tool does. */
+static void write_new(struct world *w, const char *name, const char *path) {
+    put(path, "x");
+    ch_undo_record_change(&w->r, name, &(struct ch_undo_state){.kind = CH_UNDO_ABSENT});
+    ch_undo_record_own(&w->r, name);
+}
+
+static void test_changes_of_another_program(void **state) {
+    struct world *w = *state, other = {.root = w->root};
+    memcpy(other.records, w->records, sizeof(other.records));
+    assert_int_equal(ch_undo_record_open(&other.r, w->records, w->root, NULL), 0);
+    put("w/old", "1");
+    begin(w, "ours");
+    begin(&other, "theirs");
+    ch_undo_record_scanned(&other.r);
+    write_new(w, "ours", "w/ours");
+    write_new(&other, "theirs", "w/theirs");
+    put("w/either", "x");
+    put("w/old", "22");
+    end(w);
+    assert_int_equal(undo(w, 1, true), 0); /* their message is in progress */
+    assert_string_equal(ch_buf_str(&w->told), "2 theirs\n2 old\n2 either\n1 ours\n");
+    end(&other);
+    reopen(w);
+    assert_int_equal(undo(w, 1, false), 0);
+    assert_string_equal(ch_buf_str(&w->told), "2 theirs\n2 old\n2 either\n1 ours\n");
+    assert_string_equal(got("w/theirs"), "x");
+    assert_string_equal(got("w/old"), "22");
+    assert_int_equal(undo(&other, 1, false), 0); /* nobody else claims the others now */
+    assert_string_equal(ch_buf_str(&other.told), "1 either\n0 old\n1 theirs\n");
+    ch_undo_record_close(&other.r);
+    ch_undo_index_release(&other.x);
+    ch_buf_release(&other.told);
+}
+
+/* A change that only one of two programs saw is restored. */
+static void test_programs_in_turn(void **state) {
+    struct world *w = *state, other = {.root = w->root};
+    memcpy(other.records, w->records, sizeof(other.records));
+    assert_int_equal(ch_undo_record_open(&other.r, w->records, w->root, NULL), 0);
+    begin(&other, "theirs");
+    put("w/a", "1");
+    end(&other);
+    begin(w, "ours");
+    put("w/a", "22");
+    put("w/b", "2");
+    end(w);
+    assert_int_equal(undo(w, 1, false), 0);
+    assert_string_equal(ch_buf_str(&w->told), "0 a\n1 b\n");
+    assert_string_equal(got("w/a"), "1");
+    ch_undo_record_close(&other.r);
+    ch_undo_index_release(&other.x);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_restores, set_up, tear_down),
@@ -521,6 +579,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_full_log, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_full_disk, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_two_programs, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_changes_of_another_program, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_programs_in_turn, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
