@@ -70,6 +70,9 @@ static const struct {
     {"unsupported_image_media_type", CH_ERR_FORMAT},
     {"empty_image_file", CH_ERR_FORMAT},
     {"failed_to_download_image", CH_ERR_FORMAT},
+    /* Hugging Face's inference server */
+    {"overloaded", CH_ERR_OVERLOADED},
+    {"validation", CH_ERR_FORMAT},
     /* OpenRouter, in the metadata */
     {"payment_required", CH_ERR_BILLING},
     {"provider_overloaded", CH_ERR_OVERLOADED},
@@ -199,6 +202,7 @@ static const char *const overflow_texts[] = {
     "is longer than the model's context length",
     "input tokens exceed the configured limit",
     "`max_new_tokens` must be <= #",
+    "`inputs` must have less than #",
     "input length # exceeds maximum",
     "longer than the maximum model length",
     "context length is only #",
@@ -386,7 +390,7 @@ struct ch_error_verdict ch_classify(const struct ch_vendor_error *error) {
     default:
         v.retryable = is_bad_generation(&e);
     }
-    v.retryable &= !e.no_retry;
+    v.retryable &= !e.no_retry && !text_matches(e.message, "too many tokens per day"); /* AWS */
     return v;
 }
 
@@ -412,7 +416,7 @@ static struct ch_sv errors_compact(const struct ch_json *v, struct ch_arena *a) 
 
 /* A code that is an HTTP status is used as the status; LiteLLM writes it as a string. */
 static int status_in(const struct ch_json *error) {
-    static const char *const keys[] = {"status_code", "code", "status"};
+    static const char *const keys[] = {"status_code", "http_status_code", "code", "status"};
     for (size_t i = 0; i < CH_LEN(keys); i++) {
         struct ch_sv w = errors_word_of(ch_json_get(error, keys[i]));
         if (w.n == 3 && (*w.p == '4' || *w.p == '5') && errors_is_digit(w.p[1]) &&
@@ -515,6 +519,7 @@ bool ch_vendor_error_read(const struct ch_json *v, struct ch_arena *a,
     if (ch_json_is(error, CH_JSON_STRING)) {
         out->message = ch_json_str(error);
         out->code = errors_word_of(ch_json_get(v, "code"));
+        out->type = ch_json_get_str(v, "error_type");
         return true;
     }
     const struct ch_json *detail = ch_json_get(v, "detail");

@@ -183,6 +183,15 @@ static const struct {
     {403, "ExpiredTokenException", "", "expired", CH_ERR_AUTH, false},
     {424, "ModelStreamErrorException", "", "broke", CH_ERR_SERVER, true},
     {200, "modelTimeoutException", "", "slow", CH_ERR_TIMEOUT, true},
+    {429, "ThrottlingException", "", "Too many tokens per day, please wait before trying again.",
+     CH_ERR_RATE_LIMIT, false},
+    /* Hugging Face */
+    {200, "overloaded", "", "Model is overloaded", CH_ERR_OVERLOADED, true},
+    {200, "validation", "", "Input validation error: `temperature` must be strictly positive",
+     CH_ERR_FORMAT, false},
+    {200, "validation", "",
+     "Input validation error: `inputs` must have less than 2048 tokens. Given: 2222",
+     CH_ERR_OVERFLOW, false},
     /* overflow in everybody's words */
     {400, "", "", "prompt is too long: 2 tokens > 1 maximum", CH_ERR_OVERFLOW, false},
     {400, "", "", "Prompt too long", CH_ERR_OVERFLOW, false},

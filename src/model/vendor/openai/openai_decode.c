@@ -498,6 +498,7 @@ struct chunk {
     bool has_choices, has_choice, has_error;
     struct ch_sv model, usage; /* usage: JSON */
     struct ch_sv citations, results; /* JSON arrays: URLs; search results */
+    struct ch_sv groq_error; /* why Groq ended the stream early */
     struct ch_template_unread unread;
 };
 
@@ -550,6 +551,7 @@ static int fold_rest(struct ch_decoder *d, struct ch_sv choices) {
 static void read_x_groq(struct ch_pull *p, struct chunk *c) {
     static const struct ch_member members[] = {
         CH_MEMBER(struct chunk, usage, "usage", CH_MEMBER_RAW),
+        CH_MEMBER(struct chunk, groq_error, "error", CH_MEMBER_STR),
     };
     ch_members_pull(p, members, CH_LEN(members), c);
 }
@@ -598,6 +600,8 @@ static int openai_decode_use_chunk(struct ch_decoder *d, struct ch_sv data, stru
                  is_list(c->results) ? c->results : c->citations);
     if (c->choice.error.n)
         return ch_decode_error(d, c->choice.error, err);
+    if (c->groq_error.n)
+        ch_decoder_fail(d, &(struct ch_vendor_error){.message = c->groq_error});
     return c->has_error || !c->has_choices ? ch_decode_error(d, data, err) : CHELA_OK;
 }
 
