@@ -143,6 +143,10 @@ int ch_openai_fold_calls(struct ch_openai_calls *calls, struct ch_fold *f, struc
     ch_pull_init(&p, array, &calls->scratch);
     if (ch_pull_enter(&p, '['))
         while (rc == CHELA_OK && ch_pull_item(&p)) {
+            if (ch_pull_peek(&p) != '{') { /* null is no call */
+                ch_pull_skip(&p);
+                continue;
+            }
             openai_calls_read_call(&p, &c);
             rc = openai_calls_fold_call(calls, f, &c, whole);
         }
