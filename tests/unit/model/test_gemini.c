@@ -256,6 +256,11 @@ static void test_replay(void **state) {
          "gemini-2.5-flash",
          CONTENT("{\"executableCode\":{\"code\":\"1\"}},{\"codeExecutionResult\":{\"outcome\":"
                  "\"OUTCOME_OK\"}},{\"hologram\": {\"x\": [1]} }")},
+        {"members that are null are absent",
+         REPLY("gemini-2.5-flash",
+               "{\"text\":\"a\",\"inlineData\":null},{\"text\":\"\",\"functionCall\":null,"
+               "\"thoughtSignature\":null},{\"text\":\"b\"}"),
+         "gemini-2.5-flash", CONTENT("{\"text\":\"ab\"}")},
         {"nothing that another model could use",
          REPLY("gemini-2.5-flash", "{\"executableCode\":{\"code\":\"1\"}}"), "gemini-3-pro", ""},
     };

@@ -167,7 +167,7 @@ static void gemini_decode_read_part(struct ch_pull *p, struct part *x) {
         } else if (ch_sv_is(key, "functionCall") && ch_pull_peek(p) == '{') {
             ch_pull_raw(p, &x->call);
         } else {
-            if (!x->other.n)
+            if (!x->other.n && ch_pull_peek(p) != 'n')
                 x->other = key;
             ch_pull_skip(p);
         }
