@@ -221,10 +221,10 @@ int ch_fold_opaque(struct ch_fold *f, unsigned key, struct ch_sv type, struct ch
 
 /* The bytes of the last, padded group of four move to the front of the next piece, so that
  * the whole text stays valid base64. */
-static int join_base64(struct ch_fold *f, struct block *b, struct ch_sv piece) {
+static int join_base64(struct ch_fold *f, struct block *b, struct ch_buf *to,
+                       struct ch_sv piece) {
     CH_BUF_AUTO bytes = {0};
     CH_BUF_AUTO text = {0};
-    struct ch_buf *to = &b->text;
     bool padded = to->n >= 4 && to->p[to->n - 1] == '=';
     if (padded && ch_base64_read(ch_sv(to->p + to->n - 4, 4), &bytes)) {
         to->n -= 4;
@@ -241,7 +241,7 @@ int ch_fold_media(struct ch_fold *f, unsigned key, enum ch_block_type type,
     struct block *b = open_block(f, key, type);
     if (!b || (media_type.n && replace_name(f, &b->name, media_type) < 0))
         return CHELA_ELIMIT;
-    return data.n ? join_base64(f, b, data) : CHELA_OK;
+    return data.n ? join_base64(f, b, &b->text, data) : CHELA_OK;
 }
 
 int ch_fold_extra(struct ch_fold *f, unsigned key, struct ch_sv piece) {
@@ -249,6 +249,11 @@ int ch_fold_extra(struct ch_fold *f, unsigned key, struct ch_sv piece) {
     if (!b || b->type == CH_BLOCK_OPAQUE || b->type == CH_BLOCK_REFUSAL)
         return CHELA_OK; /* these types have none */
     return append_raw(f, &b->extra, piece);
+}
+
+int ch_fold_extra_base64(struct ch_fold *f, unsigned key, struct ch_sv piece) {
+    struct block *b = fold_find(f, key);
+    return b ? join_base64(f, b, &b->extra, piece) : CHELA_OK;
 }
 
 int ch_fold_field(struct ch_fold *f, unsigned key, struct ch_sv name, struct ch_sv id) {

@@ -31,6 +31,8 @@ int ch_fold_media(struct ch_fold *f, unsigned key, enum ch_block_type type,
 
 /* Set or extend attributes of an open or closed block; no-op if `key` has no block. */
 int ch_fold_extra(struct ch_fold *f, unsigned key, struct ch_sv piece); /* appended */
+/* Base64 in pieces, as of ch_fold_media. */
+int ch_fold_extra_base64(struct ch_fold *f, unsigned key, struct ch_sv piece);
 int ch_fold_field(struct ch_fold *f, unsigned key, struct ch_sv name, struct ch_sv id);
 void ch_fold_flag(struct ch_fold *f, unsigned key, unsigned flag);
 int ch_fold_replace(struct ch_fold *f, unsigned key, struct ch_sv text); /* replaces the text */

@@ -68,14 +68,18 @@ static void test_media(void **state) {
     for (size_t i = 0; i < CH_LEN(cases); i++) {
         static const struct ch_msg_author by = {.api = "openai", .model = CH_SV("m")};
         struct ch_fold *f = ch_fold_new(NULL, NULL);
-        for (size_t k = 0; k < 3 && cases[i].pieces[k]; k++)
-            assert_int_equal(ch_fold_media(f, 1, CH_BLOCK_IMAGE, CH_SV("image/png"),
-                                           ch_sv_str(cases[i].pieces[k])),
-                             0);
+        ch_fold_reasoning(f, 2, CH_SV("hm"));
+        for (size_t k = 0; k < 3 && cases[i].pieces[k]; k++) {
+            struct ch_sv piece = ch_sv_str(cases[i].pieces[k]);
+            assert_int_equal(ch_fold_extra_base64(f, 2, piece), 0); /* a sealed thought */
+            assert_int_equal(
+                ch_fold_media(f, 1, CH_BLOCK_IMAGE, CH_SV("image/png"), piece), 0);
+        }
         struct ch_msg *m = ch_fold_message(f, &by, 7);
-        assert_int_equal(m->nblocks, 1);
-        assert_string_equal(m->blocks[0].text.p, cases[i].want);
-        assert_int_equal(m->blocks[0].flags, cases[i].invalid ? CH_F_INVALID : 0);
+        assert_int_equal(m->nblocks, 2);
+        assert_true(ch_sv_is(m->blocks[0].extra, cases[i].want));
+        assert_string_equal(m->blocks[1].text.p, cases[i].want);
+        assert_int_equal(m->blocks[1].flags, cases[i].invalid ? CH_F_INVALID : 0);
         ch_msg_free(m);
         ch_fold_free(f);
     }

@@ -128,9 +128,10 @@ static int bedrock_decode_fold_piece(struct ch_decoder *d, unsigned key, enum de
     case D_REDACTED:
     case D_SIGNATURE:
         rc = ch_fold_reasoning(d->fold, key, CH_SV(""));
-        if (kind == D_REDACTED)
-            ch_fold_flag(d->fold, key, CH_F_REDACTED);
-        return rc < 0 ? rc : ch_fold_extra(d->fold, key, piece);
+        if (rc < 0 || kind == D_SIGNATURE)
+            return rc < 0 ? rc : ch_fold_extra(d->fold, key, piece);
+        ch_fold_flag(d->fold, key, CH_F_REDACTED);
+        return ch_fold_extra_base64(d->fold, key, piece);
     case D_KINDS:
         break;
     }
