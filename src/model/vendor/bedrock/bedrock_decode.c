@@ -6,8 +6,9 @@
  * event.
  *
  * Calls and results of the service's own tools are assembled, kept as JSON and sent back
- * unchanged. Citations in a block of their own belong to the preceding text. Every event is
- * padded with a member "p". */
+ * unchanged. Citations in a block of their own belong to the preceding text. An image names
+ * its format in the start event; its data comes in deltas. Every event is padded with a member
+ * "p". */
 #include "base/limits.h"
 #include "model/codec/decode.h"
 #include "model/codec/encode.h"
@@ -203,6 +204,41 @@ static int end_own(struct ch_decoder *d) {
     return rc;
 }
 
+/* --- pictures and sound */
+
+struct media {
+    struct ch_sv format, bytes;
+};
+
+/* Read {"format","source":{"bytes"}}, or a part of it. */
+static struct media read_media(struct ch_sv json, struct ch_buf *scratch) {
+    static const struct ch_member source[] = {
+        CH_MEMBER(struct media, bytes, "bytes", CH_MEMBER_STR),
+    };
+    static const struct ch_member members[] = {
+        CH_MEMBER(struct media, format, "format", CH_MEMBER_STR),
+        CH_MEMBERS_IN("source", source),
+    };
+    struct media x = {0};
+    ch_members_read(json, scratch, members, CH_LEN(members), &x);
+    return x;
+}
+
+static int fold_media(struct ch_decoder *d, unsigned key, enum ch_block_type block,
+                      struct media x) {
+    CH_BUF_AUTO type = {0};
+    struct ch_sv format = ch_sv_is(x.format, "mp3") ? CH_SV("mpeg") : x.format;
+    if (format.n)
+        ch_buf_addf(&type, "%s/%.*s", block == CH_BLOCK_IMAGE ? "image" : "audio",
+                    CH_SV_FMT(format));
+    return ch_fold_media(d->fold, key, block, ch_buf_sv(&type), x.bytes);
+}
+
+static int fold_image_piece(struct ch_decoder *d, unsigned key, struct ch_sv json) {
+    CH_BUF_AUTO scratch = {0};
+    return fold_media(d, key, CH_BLOCK_IMAGE, read_media(json, &scratch));
+}
+
 /* --- blocks */
 
 struct tool_use {
@@ -254,6 +290,8 @@ static int bedrock_decode_begin_block(struct ch_decoder *d, unsigned key, struct
     bool object = value.n >= 2 && *value.p == '{';
     if (object && ch_sv_is(member, "toolResult"))
         begin_own(d, key, "toolResult", value);
+    if (object && ch_sv_is(member, "image") && fold_image_piece(d, key, value) < 0)
+        return ch_decode_too_large(err);
     if (!object || !ch_sv_is(member, "toolUse"))
         return CHELA_OK;
     if (!read_tool_use(d, value, &t))
@@ -275,9 +313,9 @@ static int bedrock_decode_end_block(struct ch_decoder *d, unsigned key, struct c
 /* --- deltas */
 
 struct pieces {
-    struct ch_sv of[D_KINDS];       /* p is NULL if absent */
-    struct ch_sv citation, results; /* JSON */
-    struct ch_sv raw;               /* the last string, undecoded */
+    struct ch_sv of[D_KINDS];              /* p is NULL if absent */
+    struct ch_sv citation, results, image; /* JSON */
+    struct ch_sv raw;                      /* the last string, undecoded */
     unsigned members;
 };
 
@@ -321,6 +359,8 @@ static bool bedrock_decode_read_pieces(struct ch_decoder *d, struct ch_sv delta,
                 ch_pull_raw(&p, &x->citation);
             else if (ch_sv_is(key, "toolResult"))
                 ch_pull_raw(&p, &x->results);
+            else if (ch_sv_is(key, "image"))
+                ch_pull_raw(&p, &x->image);
             else
                 ch_pull_skip(&p);
         }
@@ -366,6 +406,8 @@ static int bedrock_decode_fold_delta(struct ch_decoder *d, struct ch_sv data, un
             rc = bedrock_decode_fold_piece(d, key, (enum delta)kind, x.of[kind]);
     if (rc == CHELA_OK)
         rc = bedrock_decode_cite(d, x.citation);
+    if (rc == CHELA_OK && x.image.n)
+        rc = fold_image_piece(d, key, x.image);
     bedrock_decode_learn(d, data, key, &x);
     return rc < 0 ? ch_decode_too_large(err) : CHELA_OK;
 }
@@ -477,6 +519,22 @@ static int bedrock_decode_fold_reasoning(struct ch_decoder *d, unsigned key, str
     return rc;
 }
 
+/* A picture, a sound, or a block of another kind, whose JSON is kept. Media at another place
+ * (s3Location) are kept, too. */
+static int fold_other(struct ch_decoder *d, unsigned key, struct ch_sv block, struct ch_sv member,
+                      struct ch_sv value) {
+    CH_BUF_AUTO name = {0}; /* the key may be in the scratch buffer */
+    CH_BUF_AUTO scratch = {0};
+    bool image = ch_sv_is(member, "image");
+    if (image || ch_sv_is(member, "audio")) {
+        struct media x = read_media(value, &scratch);
+        if (x.bytes.n)
+            return fold_media(d, key, image ? CH_BLOCK_IMAGE : CH_BLOCK_AUDIO, x);
+    }
+    ch_buf_add_sv(&name, member);
+    return ch_fold_opaque(d->fold, key, ch_buf_sv(&name), block);
+}
+
 static int fold_block(struct ch_decoder *d, unsigned key, struct ch_sv block,
                       struct chela_error *err) {
     struct ch_sv member, value;
@@ -496,9 +554,7 @@ static int fold_block(struct ch_decoder *d, unsigned key, struct ch_sv block,
     } else if (ch_sv_is(member, "citationsContent")) {
         rc = fold_cited(d, key, value);
     } else {
-        CH_BUF_AUTO name = {0}; /* the key may be in the scratch buffer */
-        ch_buf_add_sv(&name, member);
-        rc = ch_fold_opaque(d->fold, key, ch_buf_sv(&name), block);
+        rc = fold_other(d, key, block, member, value);
     }
     ch_fold_close(d->fold, key);
     return rc == CHELA_ELIMIT ? ch_decode_too_large(err) : rc;
@@ -584,5 +640,6 @@ const struct ch_codec ch_codec_bedrock = {
     .takes_schema = ch_bedrock_takes_schema,
     .end = bedrock_decode_on_end,
     .findings = ch_bedrock_findings,
+    .returns_images = true,
     .release = bedrock_decode_on_release,
 };

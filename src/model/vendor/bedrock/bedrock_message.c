@@ -145,7 +145,9 @@ static void write_media_value(struct writing *x, const struct ch_block *b, const
 }
 
 static void bedrock_message_write_media(struct writing *x, const struct ch_block *b) {
-    const char *format = bedrock_message_format_of(b);
+    /* of the models, only Nova makes pictures, and may see its own again */
+    bool taken = x->m->kind != CH_MSG_ASSISTANT || ch_maker_is_nova(x->maker);
+    const char *format = taken ? bedrock_message_format_of(b) : NULL;
     if (!format) {
         CH_BUF_AUTO note = {0};
         ch_encode_note(b, &note);
