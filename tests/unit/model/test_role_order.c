@@ -22,11 +22,11 @@
 
 static const struct rule {
     const char *provider;
-    bool user_after_tool; /* a user message may follow results */
+    bool user_after_tool; /* a user message may follow results, or be beside them */
     bool twice;           /* two messages of one role may follow each other */
 } rules[] = {
     {"mistral", false, false}, /* HTTP 400: Unexpected role 'user' after role 'tool' */
-    {"bedrock", true, false},  /* ValidationException: roles must alternate */
+    {"bedrock", false, false}, /* ValidationException: roles must alternate; results alone */
 };
 
 static const struct rule *rule_of(const char *provider) {
@@ -78,6 +78,8 @@ static const char *fault(const char *roles, const struct rule *r, bool in_loop) 
         bool results = roles[i - 1] == 't' || roles[i - 1] == 'T';
         if (!r->user_after_tool && results && roles[i] == 'u')
             return "a user message follows results";
+        if (!r->user_after_tool && roles[i] == 'T')
+            return "results are not alone";
         if (!r->twice && roles[i] == roles[i - 1] && roles[i] != 't')
             return "two messages of one role";
         if (roles[i] == 't' && roles[i - 1] != 'a' && roles[i - 1] != 't')

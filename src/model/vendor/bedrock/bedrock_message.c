@@ -6,6 +6,10 @@
  * the first message, a user message. Assistant blocks are followed by a blank, so that the
  * end of the buffer shows the role.
  *
+ * Models other than Claude and Nova refuse other blocks beside calls or results in one
+ * message. For them a short message of the other role goes in between; a tab after
+ * results shows where.
+ *
  * Thinking blocks are sent back unchanged, including the signature, but only to the model
  * that made them; the same holds for service-specific blocks. */
 #include "model/vendor/bedrock/bedrock_message.h"
@@ -19,6 +23,8 @@
 
 #define NO_OUTPUT "(no output)"
 #define SEE_DOCUMENT "See the attached document."
+#define GO_ON "(go on)"
+#define NOTED "(noted)"
 
 /* State while writing the content blocks of one message. */
 struct writing {
@@ -29,6 +35,7 @@ struct writing {
     enum ch_id_rule ids;
     bool own;      /* made by this API: service-specific blocks may be sent back */
     bool thoughts; /* made by this model, which verifies them: reasoning may be sent back */
+    bool splits;   /* calls and results are alone in their messages */
     size_t blocks, texts, documents;
 };
 
@@ -39,6 +46,7 @@ static struct writing writing_of(const struct ch_model_request *req, const struc
     x.prefix = ch_msg_kind_prefix(m->kind);
     x.ids = short_ids ? CH_ID_9 : CH_ID_64;
     x.own = ch_encode_is_own(req, m, "bedrock", &ch_claude_names);
+    x.splits = x.maker != CH_MAKER_CLAUDE && !ch_maker_is_nova(x.maker);
     x.thoughts =
         x.maker == CH_MAKER_CLAUDE && ch_encode_wrote(req, m, "bedrock", &ch_claude_names);
     return x;
@@ -58,9 +66,35 @@ static void open_message(struct writing *x) {
     x->w.comma = false;
 }
 
+/* End the open message, and put a text of the other role between it and the next. */
+static void split_message(struct writing *x, const char *role, const char *text, const char *next) {
+    ch_buf_addf(x->w.out,
+                "]},{\"role\":\"%s\",\"content\":[{\"text\":\"%s\"}]},"
+                "{\"role\":\"%s\",\"content\":[",
+                role, text, next);
+    x->w.comma = false;
+}
+
+/* A call follows no text, and results are followed by no other block. The first block of an
+ * assistant message continues a text, because calls are followed by results. */
+static void keep_apart(struct writing *x, const char *member, bool continues) {
+    struct ch_buf *out = x->w.out;
+    bool result = strcmp(member, "toolResult") == 0, call = strcmp(member, "toolUse") == 0;
+    if (x->splits && call && (x->texts || continues)) {
+        split_message(x, "user", GO_ON, "assistant");
+        x->texts = 0;
+    } else if (x->splits && !result && out->n && out->p[out->n - 1] == '\t') {
+        split_message(x, "assistant", NOTED, "user");
+    }
+}
+
 static void bedrock_message_begin_block(struct writing *x, const char *member) {
+    struct ch_buf *out = x->w.out;
+    bool assistant = x->m->kind == CH_MSG_ASSISTANT;
+    bool continues = !x->blocks && assistant && out->n && out->p[out->n - 1] == ' ';
     if (!x->blocks++)
         open_message(x);
+    keep_apart(x, member, continues);
     ch_jw_begin(&x->w, '{');
     ch_jw_key(&x->w, member);
 }
@@ -259,6 +293,8 @@ static void bedrock_message_write_result(struct writing *x, const struct ch_bloc
         ch_jw_kcstr(&x->w, "status", "error");
     ch_jw_end(&x->w, '}');
     bedrock_message_end_block(x);
+    if (x->splits)
+        ch_buf_addc(x->w.out, '\t');
 }
 
 static void bedrock_message_write_results(struct writing *x) {
@@ -301,13 +337,22 @@ static void bedrock_message_write_block(struct writing *x, const struct ch_block
     }
 }
 
-static void bedrock_write_message(struct writing *x) {
+/* Write the blocks beside results; where they are kept apart, the calls come last. */
+static void write_blocks(struct writing *x, bool calls, bool others) {
     const struct ch_msg *m = x->m;
-    bedrock_message_write_results(x);
     for (uint32_t i = 0, n = ch_encode_end_of(m); i < n; i++) {
-        bedrock_message_write_block(x, &m->blocks[i]);
+        bool call = m->blocks[i].type == CH_BLOCK_TOOL_CALL;
+        if (call ? calls : others)
+            bedrock_message_write_block(x, &m->blocks[i]);
         i += m->blocks[i].span;
     }
+}
+
+static void bedrock_write_message(struct writing *x) {
+    bedrock_message_write_results(x);
+    write_blocks(x, !x->splits, true);
+    if (x->splits)
+        write_blocks(x, true, false);
     if (x->documents && !x->texts) /* a document needs an accompanying text */
         bedrock_message_write_text(x, CH_SV(SEE_DOCUMENT));
 }
