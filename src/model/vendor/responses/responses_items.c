@@ -325,6 +325,26 @@ static void join_parts(struct ch_responses_items *x, struct ch_sv array) {
     }
 }
 
+/* Copy an item without a member, and without those that are null, to x->text. Servers in front
+ * of the service write such members, which it refuses in a request. False: the item is nested
+ * too deep. */
+static bool copy_without(struct ch_responses_items *x, struct ch_sv json, const char *without) {
+    CH_ARENA_AUTO arena = {0};
+    const struct ch_json *v;
+    ch_buf_clear(&x->text);
+    if (ch_json_parse(&arena, json, CH_JSON_REPLACE, &v, NULL, NULL) < 0)
+        return false;
+    struct ch_jw w = ch_jw(&x->text);
+    ch_jw_begin(&w, '{');
+    for (CH_JSON_MEMBERS(key, value, v))
+        if (!ch_sv_is(ch_json_str(key), without) && value->type != CH_JSON_NULL) {
+            ch_jw_key_sv(&w, ch_json_str(key));
+            ch_jw_value(&w, value);
+        }
+    ch_jw_end(&w, '}');
+    return true;
+}
+
 static int done_reasoning(struct ch_responses_items *x, struct ch_fold *f, unsigned index,
                           const struct wire_item *item, struct ch_sv json) {
     struct ch_responses_item *state = &x->list[index];
@@ -341,7 +361,9 @@ static int done_reasoning(struct ch_responses_items *x, struct ch_fold *f, unsig
     rc = ch_fold_reasoning(f, index, CH_SV(""));
     if (!ch_fold_block_text(f, index).n)
         ch_fold_flag(f, index, CH_F_REDACTED);
-    return rc < 0 ? rc : ch_fold_extra(f, index, json);
+    if (rc < 0 || !copy_without(x, json, "status")) /* the service refuses it in reasoning */
+        return rc;
+    return ch_fold_extra(f, index, ch_buf_sv(&x->text));
 }
 
 static int keep_call_extra(struct ch_fold *f, unsigned key, const struct wire_item *item) {
@@ -393,26 +415,15 @@ static int done_call(struct ch_responses_items *x, struct ch_fold *f, unsigned i
  * back to the service whole. */
 static int done_image(struct ch_responses_items *x, struct ch_fold *f, unsigned index,
                       const struct wire_item *item, struct ch_sv json) {
-    CH_ARENA_AUTO arena = {0};
     CH_BUF_AUTO type = {0};
-    const struct ch_json *v;
     if (x->list[index].kept)
         return CHELA_OK;
     x->list[index].kept = true;
     ch_buf_addf(&type, "image/%.*s",
                 CH_SV_FMT(item->format.n && item->format.n < 16 ? item->format : CH_SV("png")));
     int rc = ch_fold_media(f, index, CH_BLOCK_IMAGE, ch_buf_sv(&type), item->image);
-    if (rc < 0 || ch_json_parse(&arena, json, CH_JSON_REPLACE, &v, NULL, NULL) < 0)
+    if (rc < 0 || !copy_without(x, json, "result"))
         return rc;
-    ch_buf_clear(&x->text);
-    struct ch_jw w = ch_jw(&x->text);
-    ch_jw_begin(&w, '{');
-    for (CH_JSON_MEMBERS(key, value, v))
-        if (!ch_sv_is(ch_json_str(key), "result")) {
-            ch_jw_key_sv(&w, ch_json_str(key));
-            ch_jw_value(&w, value);
-        }
-    ch_jw_end(&w, '}');
     return ch_fold_extra(f, index, ch_buf_sv(&x->text));
 }
 
