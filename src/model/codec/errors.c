@@ -203,6 +203,10 @@ static const char *const overflow_texts[] = {
     "input tokens exceed the configured limit",
     "`max_new_tokens` must be <= #",
     "`inputs` must have less than #",
+    "context size has been exceeded",               /* llama.cpp, while it generates */
+    "exceed context window of #",                   /* llama-cpp-python */
+    "tokens in the prompt exceeds the limit of #",  /* Cohere */
+    "input tokens # cannot exceed",                 /* watsonx */
     "input length # exceeds maximum",
     "longer than the maximum model length",
     "context length is only #",
@@ -241,6 +245,7 @@ static const struct {
     {422, CH_ERR_FORMAT},          {429, CH_ERR_RATE_LIMIT},
     {503, CH_ERR_OVERLOADED},      {504, CH_ERR_TIMEOUT},
     {424, CH_ERR_SERVER},          {529, CH_ERR_OVERLOADED},
+    {498, CH_ERR_OVERLOADED}, /* Groq's flex tier */
 };
 
 const char *ch_error_class_name(enum ch_error_class c) {
@@ -337,12 +342,20 @@ static bool is_pacing(const struct ch_vendor_error *e, enum ch_error_class cls) 
     return (cls == CH_ERR_RATE_LIMIT && waits) || text_matches(e->message, "rate limit reached");
 }
 
+/* True if one request needs more tokens than the limit of a minute (Groq, OpenAI): no wait
+ * helps, a shorter conversation does. */
+static bool exceeds_rate(const struct ch_vendor_error *e) {
+    return text_matches(e->message, "request too large for*limit #, requested #");
+}
+
 static enum ch_error_class errors_class_of(const struct ch_vendor_error *e) {
     enum ch_error_class cls = class_of_word(e->code);
     if (cls == CH_ERR_NONE)
         cls = class_of_word(e->type);
     if (cls == CH_ERR_BILLING || (MATCHES(e->message, billing_texts) && !is_pacing(e, cls)))
         return CH_ERR_BILLING;
+    if (exceeds_rate(e))
+        return CH_ERR_OVERFLOW;
     if (cls != CH_ERR_RATE_LIMIT && !MATCHES(e->message, rate_texts) &&
         MATCHES(e->message, overflow_texts))
         return CH_ERR_OVERFLOW;

@@ -107,6 +107,12 @@ static const struct {
     {429, "insufficient_quota", "insufficient_quota", "quota", CH_ERR_BILLING, false},
     {429, "tokens", "rate_limit_exceeded", "Request too large for gpt-4o: Limit 30000",
      CH_ERR_RATE_LIMIT, true},
+    {413, "tokens", "rate_limit_exceeded",
+     "Request too large for model `m` in organization `o` on tokens per minute (TPM): Limit 6000, "
+     "Requested 7891, please reduce your message size and try again.", CH_ERR_OVERFLOW, false},
+    {429, "tokens", "rate_limit_exceeded",
+     "Rate limit reached for model `m` on tokens per minute (TPM): Limit 6000, Used 5034, Requested "
+     "1443. Please try again in 4.77s.", CH_ERR_RATE_LIMIT, true},
     {429, "", "", "Monthly usage limit reached", CH_ERR_BILLING, false},
     {429, "", "1308", "5 hour limit", CH_ERR_BILLING, false},
     {429, "usage_limit_reached", "", "limit", CH_ERR_BILLING, false},
@@ -164,6 +170,7 @@ static const struct {
     {400, "BadRequest", "InputTextSensitiveContentDetected", "bad", CH_ERR_REFUSED, false},
     {200, "refusal", "server_error", "The model refused.", CH_ERR_REFUSED, false},
     /* load */
+    {498, "", "capacity_exceeded", "Flex tier capacity exceeded", CH_ERR_OVERLOADED, true},
     {429, "engine_overloaded_error", "", "try again later", CH_ERR_OVERLOADED, true},
     {200, "provider_overloaded", "server_error", "busy", CH_ERR_OVERLOADED, true},
     {200, "timeout", "server_error", "slow", CH_ERR_TIMEOUT, true},
@@ -243,6 +250,13 @@ static const struct {
     {200, "", "5021", "The estimated number of input and maximum output tokens (9) exceeded this "
      "model context window limit (8).", CH_ERR_OVERFLOW, false},
     {400, "", "", "too many tokens: size limit exceeded by 9 tokens.", CH_ERR_OVERFLOW, false},
+    {500, "server_error", "500", "Context size has been exceeded.", CH_ERR_OVERFLOW, false},
+    {500, "internal_server_error", "", "Requested tokens (2285) exceed context window of 2048",
+     CH_ERR_OVERFLOW, false},
+    {400, "", "", "too many tokens: total number of tokens in the prompt exceeds the limit of 4081.",
+     CH_ERR_OVERFLOW, false},
+    {400, "", "invalid_input_argument", "Invalid input argument for Model 'm': the number of input "
+     "tokens 5000 cannot exceed the total tokens limit 4096 for this model", CH_ERR_OVERFLOW, false},
     {400, "context_length_exceeded", "400", "Provider returned error", CH_ERR_OVERFLOW, false},
     /* no overflow */
     {429, "", "", "Rate limit: prompt is too long for your tier", CH_ERR_RATE_LIMIT, true},
