@@ -73,7 +73,10 @@ struct chela_mcp_tool_opts {
     const char *name; /* 1 to 128 of a-z A-Z 0-9 _ - . */
     const char *title, *description; /* NULL: none */
     const char *schema;        /* JSON Schema of an object; NULL: no arguments */
-    const char *output_schema; /* schema of the structured result; NULL: none */
+    /* Schema of the structured result (chela_mcp_result_json), which a call must set unless it
+     * fails; NULL: none. A client of 2025-11-25 or older gets a value that is no object as text
+     * only. */
+    const char *output_schema;
     const char *annotations;   /* JSON object, such as {"readOnlyHint":true}; NULL: none */
     chela_mcp_fn *fn;
     void *user;     /* borrowed until `release` is called */

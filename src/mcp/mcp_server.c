@@ -312,11 +312,41 @@ static int read_schemas(struct ch_mcp_item *i, const struct chela_mcp_tool_opts 
     return ch_mcp_header_check(i->input, err) < 0 ? CHELA_EINVAL : 0;
 }
 
+/* Sets *out to the entry of a list. */
+static int list_tool(const struct chela_mcp_tool_opts *o, const char *output_schema, char **out,
+                     struct chela_error *err) {
+    CH_BUF_AUTO text = {0};
+    struct ch_jw w = ch_jw(&text);
+
+    ch_jw_begin(&w, '{');
+    ch_jw_kcstr(&w, "name", o->name);
+    write_if(&w, "title", o->title);
+    write_if(&w, "description", o->description);
+    int rc = write_json(&w, "inputSchema", o->schema ? o->schema : "{\"type\":\"object\"}",
+                        CH_JSON_OBJECT, err);
+    if (rc == 0)
+        rc = write_json(&w, "outputSchema", output_schema, CH_JSON_OBJECT, err);
+    if (rc == 0)
+        rc = write_json(&w, "annotations", o->annotations, CH_JSON_OBJECT, err);
+    ch_jw_end(&w, '}');
+    if (rc == 0)
+        *out = ch_buf_take(&text);
+    return rc;
+}
+
+/* Up to 2025-11-25 an output schema is that of an object; clients refuse a list with another. */
+static bool older_clients_take(const char *output_schema) {
+    CH_ARENA_AUTO arena = {0};
+    const struct ch_json *v = NULL;
+
+    return !output_schema ||
+           (ch_json_parse(&arena, ch_sv_str(output_schema), CH_JSON_STRICT, &v, NULL, NULL) == 0 &&
+            ch_sv_is(ch_json_get_str(v, "type"), "object"));
+}
+
 int chela_mcp_server_tool(chela_mcp_server *s, const struct chela_mcp_tool_opts *given,
                           struct chela_error *err) {
     struct chela_mcp_tool_opts o;
-    CH_BUF_AUTO out = {0};
-    struct ch_jw w = ch_jw(&out);
     int rc = CH_OPTS_NEED(chela_mcp_tool_opts, &o, given, err);
 
     if (rc < 0)
@@ -325,22 +355,9 @@ int chela_mcp_server_tool(chela_mcp_server *s, const struct chela_mcp_tool_opts 
         return ch_fail(err, CHELA_EINVAL,
                        "a tool needs a function and a name of a-z A-Z 0-9 _ - .");
     struct ch_mcp_item *i = item_new(s, CH_MCP_TOOL, o.name);
-    if (read_schemas(i, &o, err) < 0)
+    if (read_schemas(i, &o, err) < 0 || list_tool(&o, o.output_schema, &i->listed, err) < 0 ||
+        (!older_clients_take(o.output_schema) && list_tool(&o, NULL, &i->older, err) < 0))
         return item_fail(i, err);
-    ch_jw_begin(&w, '{');
-    ch_jw_kcstr(&w, "name", o.name);
-    write_if(&w, "title", o.title);
-    write_if(&w, "description", o.description);
-    rc = write_json(&w, "inputSchema", o.schema ? o.schema : "{\"type\":\"object\"}",
-                    CH_JSON_OBJECT, err);
-    if (rc == 0)
-        rc = write_json(&w, "outputSchema", o.output_schema, CH_JSON_OBJECT, err);
-    if (rc == 0)
-        rc = write_json(&w, "annotations", o.annotations, CH_JSON_OBJECT, err);
-    ch_jw_end(&w, '}');
-    if (rc < 0)
-        return item_fail(i, err);
-    i->listed = ch_buf_take(&out);
     i->fn = o.fn;
     i->user = o.user;
     i->flags = o.flags;

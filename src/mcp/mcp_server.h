@@ -43,6 +43,7 @@ struct ch_mcp_item {
     enum ch_mcp_kind kind;
     char *key;    /* owned: name or URI */
     char *listed; /* owned: the entry of a list, a JSON object */
+    char *older;  /* owned: the entry for clients with a handshake; NULL: `listed` */
     char *mime;   /* owned; NULL: none */
     struct ch_schema *schema;     /* owned: of a tool's arguments; NULL: none */
     struct ch_schema *output;     /* owned: of a tool's structured result; NULL: none */

@@ -22,6 +22,7 @@ void ch_mcp_item_unref(struct ch_mcp_item *i) {
     ch_arena_release(&i->arena);
     ch_free(i->key);
     ch_free(i->listed);
+    ch_free(i->older);
     ch_free(i->mime);
     ch_free(i);
 }

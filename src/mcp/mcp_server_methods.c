@@ -132,7 +132,7 @@ static void add_items(const struct ch_mcp_incoming *in, enum ch_mcp_kind kind,
                       struct ch_mcp_entries *e) {
     for (CH_LIST_EACH(k, &in->c->server->items[kind])) {
         const struct ch_mcp_item *i = CH_CONTAINER(k, struct ch_mcp_item, link);
-        struct ch_sv listed = ch_sv_str(i->listed);
+        struct ch_sv listed = ch_sv_str(!in->modern && i->older ? i->older : i->listed);
         CH_BUF_AUTO text = {0};
         if (!in->modern && kind == CH_MCP_TOOL && i->flags & CH_MCP_TASKABLE) {
             ch_buf_addf(&text, "%.*s,\"execution\":{\"taskSupport\":\"optional\"}}",

@@ -168,21 +168,28 @@ int chela_mcp_result_not_found(chela_mcp_call *call) {
 
 /* --- the result */
 
-/* A structured result that is no JSON, or not of the tool's schema, is an error. */
+/* A structured result that is no JSON, or not of the tool's schema, is an error, and so is its
+ * absence if there is a schema. Up to 2025-11-25 a structured result is an object: a client of
+ * these versions gets any other value as text only. */
 static void check_structured(chela_mcp_call *call) {
     CH_ARENA_AUTO arena = {0};
     const struct ch_json *v;
 
-    if (call->structured.n == 0 || call->failed)
+    if (call->failed || (call->structured.n == 0 && !call->item->output))
         return;
+    if (call->structured.n == 0) {
+        chela_mcp_result_error(call, "the tool's structured result is missing");
+        return;
+    }
     if (ch_json_parse(&arena, ch_buf_sv(&call->structured), CH_JSON_STRICT, &v, NULL, NULL) < 0 ||
-        (call->item->output && !ch_schema_valid(call->item->output, v)) ||
-        (!call->modern && v->type != CH_JSON_OBJECT)) {
+        (call->item->output && !ch_schema_valid(call->item->output, v))) {
         chela_mcp_result_error(call, "the tool's structured result is invalid");
         return;
     }
     if (call->nblocks == 0)
         chela_mcp_result_text(call, call->structured.p, call->structured.n);
+    if (!call->modern && v->type != CH_JSON_OBJECT)
+        ch_buf_clear(&call->structured);
 }
 
 static void write_tool(chela_mcp_call *call, struct ch_jw *w) {

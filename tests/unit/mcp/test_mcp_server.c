@@ -176,6 +176,20 @@ static void add_tool(const char *name, chela_mcp_fn *fn, const char *schema, uns
     assert_int_equal(chela_mcp_server_tool(w.server, &o, NULL), 0);
 }
 
+static int structured(chela_mcp_call *call, void *user) {
+    if (user)
+        chela_mcp_result_json(call, user);
+    else
+        chela_mcp_result_text(call, "text", 4);
+    return 0;
+}
+
+static void add_structured(const char *name, const char *result, const char *schema) {
+    struct chela_mcp_tool_opts o = CHELA_MCP_TOOL_OPTS(
+        .name = name, .fn = structured, .output_schema = schema, .user = (void *)(uintptr_t)result);
+    assert_int_equal(chela_mcp_server_tool(w.server, &o, NULL), 0);
+}
+
 static int setup(void **state) {
     struct chela_mcp_server_opts o = CHELA_MCP_SERVER_OPTS(.name = "unit", .version = "1");
     struct chela_mcp_resource_opts file = CHELA_MCP_RESOURCE_OPTS(
@@ -354,6 +368,36 @@ static void log_and_progress(void **state) {
     assert_null(strstr(all, "a line"));
 }
 
+/* A tool with an output schema always sends a structured result. */
+static void a_result_of_a_schema(void **state) {
+    static const char *const list = "[1,2]", *const wrong = "{\"a\":\"x\"}";
+    (void)state;
+    add_structured("none", NULL, "{\"type\":\"object\"}");
+    add_structured("wrong", wrong, "{\"type\":\"object\",\"properties\":{\"a\":{\"type\":"
+                                   "\"integer\"}}}");
+    add_structured("list", list, "{\"type\":\"array\"}");
+    hear(CALL("1", "none", "," META), "result is missing\"}],\"isError\":true");
+    hear(CALL("2", "wrong", "," META), "result is invalid\"}],\"isError\":true");
+    hear(CALL("3", "list", "," META), "\"structuredContent\":[1,2]");
+    hear(REQUEST("4", "tools/list", META), "\"outputSchema\":{\"type\":\"array\"}");
+}
+
+/* Up to 2025-11-25 structured results and their schemas are objects: clients refuse the whole
+ * list of tools otherwise. */
+static void a_result_that_is_no_object(void **state) {
+    (void)state;
+    add_structured("list", "[1,2]", "{\"type\":\"array\"}");
+    add_structured("object", "{\"a\":1}", "{\"type\":\"object\"}");
+    initialize("{}");
+    const char *answer = talk(CALL("1", "list", ""), 1);
+    assert_non_null(strstr(answer, "{\"content\":[{\"type\":\"text\",\"text\":\"[1,2]\"}]}"));
+    hear(CALL("2", "object", ""), "\"structuredContent\":{\"a\":1}");
+    answer = talk(REQUEST("3", "tools/list", ""), 1);
+    assert_non_null(strstr(answer, "\"name\":\"list\""));
+    assert_null(strstr(answer, "\"array\""));
+    assert_non_null(strstr(answer, "\"outputSchema\":{\"type\":\"object\"}"));
+}
+
 static void a_call_is_cancelled(void **state) {
     (void)state;
     initialize("{}");
@@ -500,6 +544,7 @@ int main(void) {
         WITH(a_request_of_the_new_era),  WITH(a_question_of_the_new_era),
         WITH(a_question_within_a_call),  WITH(a_client_that_cannot_answer),
         WITH(log_and_progress),          WITH(a_call_is_cancelled),
+        WITH(a_result_of_a_schema),      WITH(a_result_that_is_no_object),
         WITH(a_client_leaves),           WITH(lists_that_change),
         WITH(hostile_messages),          WITH(names_and_templates),
         WITH(a_large_result_before_an_answer),
