@@ -157,7 +157,7 @@ CHELA_API const char *chela_default_model(chela_runtime *rt, const char **why);
 
 /* --- agent ---------------------------------------------------------------- */
 
-/* The limits of a run. 0: the default; -1: no limit. */
+/* The limits of a run. 0: the default; -1: no limit. Other negative values and NaN are refused. */
 struct chela_limits {
     size_t size;                    /* set by CHELA_LIMITS */
     int64_t max_turns;              /* model calls in a run: 25 */
@@ -173,7 +173,8 @@ struct chela_limits {
 #define CHELA_LIMITS(...) {.size = sizeof(struct chela_limits), __VA_ARGS__}
 
 /* The detection of loops. After this many repetitions the model is warned; after half as
- * many more the run ends with the reason LOOP. 0: the default; -1: no detection. */
+ * many more the run ends with the reason LOOP. 0: the default; -1: no detection. Other negative
+ * values are refused. */
 struct chela_loop_guard {
     size_t size;           /* set by CHELA_LOOP_GUARD */
     int64_t repeats;       /* the same call with the same result: 5 */

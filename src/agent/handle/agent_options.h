@@ -36,7 +36,8 @@ struct ch_agent_opts {
     const struct chela_heartbeat_opts *heartbeat; /* read by beat.c; may be NULL */
 };
 
-/* Reads the public options. given may be NULL. CHELA_EINVAL: a struct has a wrong size. */
+/* Reads the public options. given may be NULL. CHELA_EINVAL: a struct has a wrong size, or a limit
+ * or a parameter of the requests is out of range. */
 int ch_agent_opts_read(const struct chela_agent_opts *given, struct ch_agent_opts *out,
                        struct chela_error *err);
 
