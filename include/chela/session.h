@@ -107,8 +107,8 @@ struct chela_provider_opts {
 #define CHELA_PROVIDER_OPTS(...) {.size = sizeof(struct chela_provider_opts), __VA_ARGS__}
 
 /* Add or change a provider. Applies to agents that are created afterwards.
- * Errors: CHELA_EINVAL: the name is missing. CHELA_ECONFIG: the api, a quirk, a header or
- * extra_body is wrong. */
+ * Errors: CHELA_EINVAL: the name is missing or contains a slash. CHELA_ECONFIG: the api, a quirk,
+ * a header or extra_body is wrong. */
 CHELA_API int chela_runtime_provider(chela_runtime *rt, const struct chela_provider_opts *opts,
                                      struct chela_error *err);
 
@@ -392,8 +392,8 @@ struct chela_agent_opts {
 /* Create an agent. opts may be NULL.
  * Ownership: the caller owns *out and closes it with chela_agent_close, or leaves that to
  * chela_runtime_close; opts is copied.
- * Errors: CHELA_EINVAL: rt is NULL, or an option is wrong. CHELA_ECONFIG: a model or
- * provider is wrong. CHELA_EAUTH: a key is missing. CHELA_ENOENT, CHELA_EPERM: the
+ * Errors: CHELA_EINVAL: rt is NULL, or an option is wrong. CHELA_ECONFIG: a model, a
+ * provider or a base URL is wrong. CHELA_EAUTH: a key is missing. CHELA_ENOENT, CHELA_EPERM: the
  * workspace cannot be used, or there is no such file of a scripted model or a plan.
  * CHELA_ELIMIT: too many fallbacks, files, rules, policies or settings. */
 CHELA_API int chela_agent_new(chela_runtime *rt, const struct chela_agent_opts *opts,

@@ -163,6 +163,9 @@ int ch_providers_add(struct ch_providers *ps, const struct chela_provider_opts *
         return rc;
     if (!opts.name || !*opts.name)
         return ch_fail(err, CHELA_EINVAL, "a provider needs a name");
+    if (strchr(opts.name, '/'))
+        return ch_fail(err, CHELA_EINVAL, "provider %s: no model can name it: the name ends at '/'",
+                       opts.name);
     if (opts.api && strcmp(opts.api, "scripted") != 0 && !ch_codec_find(ch_sv_str(opts.api)))
         return ch_fail(err, CHELA_ECONFIG, "provider %s: unknown api '%s' (known: %s)", opts.name,
                        opts.api, ch_codec_names());

@@ -18,6 +18,7 @@
 #include "base/redact.h"
 #include "model/catalog/provider.h"
 #include "model/scripted/scripted.h"
+#include "net/url.h"
 
 #define PROMPTED "prompted+" /* prefix of a provider: tools are described in the prompt */
 
@@ -163,6 +164,17 @@ static int connect_script(struct ch_target *t, struct ch_providers *ps,
     return rc;
 }
 
+/* A URL that nothing can be sent to is an error of the configuration, not of the first request. */
+static int check_url(const struct ch_target *t, struct chela_error *err) {
+    struct chela_error why = {0};
+    struct ch_url url;
+    int rc = ch_url_parse(ch_sv_str(t->base_url), &url, &why);
+    if (rc == 0 && !url.userinfo.p)
+        return 0;
+    return ch_fail(err, CHELA_ECONFIG, "the base URL of %s: %s", t->provider,
+                   rc < 0 ? why.message : "credentials do not belong in it (before the '@')");
+}
+
 static int connect_target(struct ch_target *t, struct ch_providers *ps,
                           const struct ch_target_opts *opts, const struct ch_provider_conf *conf,
                           const struct ch_provider *known, struct chela_error *err) {
@@ -184,7 +196,7 @@ static int connect_target(struct ch_target *t, struct ch_providers *ps,
     int rc = find_key(t, ps, opts, conf, known, err);
     if (rc == 0 && ch_target_aws_is_used(t))
         rc = ch_target_aws_find(t, ps, opts->base_url || (conf && conf->base_url), err);
-    return rc;
+    return rc < 0 ? rc : check_url(t, err);
 }
 
 /* The URL decides: users choose the names of providers. */

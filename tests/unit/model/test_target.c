@@ -164,6 +164,18 @@ static void test_refusals(void **state) {
     refused(&ps, "bare/m", CHELA_ECONFIG, "its api is not configured");
     configure(&ps, (struct chela_provider_opts){.name = "bare", .api = "openai"});
     refused(&ps, "bare/m", CHELA_ECONFIG, "needs a base URL");
+    static const struct {
+        const char *url, *why;
+    } bad[] = {{"nowhere", "the base URL of bare: bad URL: it must start with http://"},
+               {"ftp://h", "scheme \"ftp\""},
+               {"http://h:99999", "port"},
+               {"http://h\r\nX: y", "0x0d"},
+               {"https://u:p@h", "credentials"}};
+    for (size_t i = 0; i < CH_LEN(bad); i++) {
+        configure(&ps, (struct chela_provider_opts){
+                           .name = "bare", .api = "openai", .base_url = bad[i].url});
+        refused(&ps, "bare/m", CHELA_ECONFIG, bad[i].why);
+    }
     ch_providers_release(&ps);
 }
 
@@ -177,6 +189,7 @@ static void test_settings(void **state) {
         const char *why;
     } bad[] = {
         {{.name = ""}, "needs a name"},
+        {{.name = "a/b"}, "no model can name it"},
         {{.name = "x", .api = "smtp"}, "unknown api 'smtp'"},
         {{.name = "x", .quirks = "no_such"}, "unknown quirk 'no_such'"},
         {{.name = "x", .headers = no_colon}, "Name: value"},
