@@ -1,7 +1,7 @@
 /* schema_meta.c -- the built-in meta-schemas.
  *
- * Draft 2020-12 with all its vocabularies, and draft 7, reduced to their
- * assertions. They are parsed only when a schema refers to them. Single quotes
+ * Drafts 2020-12 and 2019-09 with all their vocabularies, and draft 7, reduced to
+ * their assertions. They are parsed only when a schema refers to them. Single quotes
  * replace double quotes for readability; no text contains a single quote. */
 #include "schema/schema_meta.h"
 
@@ -11,13 +11,22 @@
 
 /* clang-format off */
 #define DRAFT "https://json-schema.org/draft/2020-12/"
+#define DRAFT_2019 "https://json-schema.org/draft/2019-09/"
 #define HEAD(id) "{'$schema':'" DRAFT "schema','$id':'" DRAFT id "','$dynamicAnchor':'meta',"
+#define HEAD_2019(id) \
+    "{'$schema':'" DRAFT_2019 "schema','$id':'" DRAFT_2019 id "','$recursiveAnchor':true,"
 #define VOCABULARY(name) "'" DRAFT "vocab/" name "':true"
-#define META(name, rest)                                          \
-    HEAD("meta/" name) "'$vocabulary':{" VOCABULARY(name) "},"    \
-    "'type':['object','boolean'],'properties':" rest "}"
+#define VOCABULARY_2019(name) "'" DRAFT_2019 "vocab/" name "':true"
+#define PART "'type':['object','boolean'],'properties':"
+#define META(name, rest) \
+    HEAD("meta/" name) "'$vocabulary':{" VOCABULARY(name) "}," PART rest "}"
+#define META_2019(name, rest) \
+    HEAD_2019("meta/" name) "'$vocabulary':{" VOCABULARY_2019(name) "}," PART rest "}"
 #define ANY "{'$dynamicRef':'#meta'}"
-#define MAP "{'type':'object','additionalProperties':" ANY "}"
+#define ANY_2019 "{'$recursiveRef':'#'}"
+#define MAP_OF(any) "{'type':'object','additionalProperties':" any "}"
+#define MAP MAP_OF(ANY)
+#define MAP_2019 MAP_OF(ANY_2019)
 #define LIST "{'$ref':'#/$defs/schemaArray'}"
 #define COUNT "{'$ref':'#/$defs/nonNegativeInteger'}"
 #define NUMBER "{'type':'number'}"
@@ -65,26 +74,63 @@ static const char applicator[] = META("applicator",
 static const char unevaluated[] = META("unevaluated",
     "{'unevaluatedItems':" ANY ",'unevaluatedProperties':" ANY "}");
 
-static const char validation[] = META("validation",
-    "{'type':{'anyOf':[{'$ref':'#/$defs/simpleTypes'},{'type':'array',"
-    "'items':{'$ref':'#/$defs/simpleTypes'},'minItems':1,'uniqueItems':true}]},"
-    "'const':true,'enum':{'type':'array','items':true},"
-    "'multipleOf':{'type':'number','exclusiveMinimum':0},'maximum':" NUMBER ","
-    "'exclusiveMaximum':" NUMBER ",'minimum':" NUMBER ",'exclusiveMinimum':" NUMBER ","
-    "'maxLength':" COUNT ",'minLength':" COUNT ",'pattern':" REGEX ",'maxItems':" COUNT ","
-    "'minItems':" COUNT ",'uniqueItems':" BOOLEAN ",'maxContains':" COUNT ","
-    "'minContains':" COUNT ",'maxProperties':" COUNT ",'minProperties':" COUNT ","
-    "'required':{'$ref':'#/$defs/stringArray'},'dependentRequired':{'type':'object',"
-    "'additionalProperties':{'$ref':'#/$defs/stringArray'}}},"
-    "'$defs':{'nonNegativeInteger':{'type':'integer','minimum':0},'simpleTypes':" TYPES ","
-    "'stringArray':" NAMES "}");
+#define VALIDATION \
+    "{'type':{'anyOf':[{'$ref':'#/$defs/simpleTypes'},{'type':'array'," \
+    "'items':{'$ref':'#/$defs/simpleTypes'},'minItems':1,'uniqueItems':true}]}," \
+    "'const':true,'enum':{'type':'array','items':true}," \
+    "'multipleOf':{'type':'number','exclusiveMinimum':0},'maximum':" NUMBER "," \
+    "'exclusiveMaximum':" NUMBER ",'minimum':" NUMBER ",'exclusiveMinimum':" NUMBER "," \
+    "'maxLength':" COUNT ",'minLength':" COUNT ",'pattern':" REGEX ",'maxItems':" COUNT "," \
+    "'minItems':" COUNT ",'uniqueItems':" BOOLEAN ",'maxContains':" COUNT "," \
+    "'minContains':" COUNT ",'maxProperties':" COUNT ",'minProperties':" COUNT "," \
+    "'required':{'$ref':'#/$defs/stringArray'},'dependentRequired':{'type':'object'," \
+    "'additionalProperties':{'$ref':'#/$defs/stringArray'}}}," \
+    "'$defs':{'nonNegativeInteger':{'type':'integer','minimum':0},'simpleTypes':" TYPES "," \
+    "'stringArray':" NAMES "}"
+#define META_DATA \
+    "{'title':" STRING ",'description':" STRING ",'default':true,'deprecated':" BOOLEAN "," \
+    "'readOnly':" BOOLEAN ",'writeOnly':" BOOLEAN ",'examples':{'type':'array','items':true}}"
 
-static const char meta_data[] = META("meta-data",
-    "{'title':" STRING ",'description':" STRING ",'default':true,'deprecated':" BOOLEAN ","
-    "'readOnly':" BOOLEAN ",'writeOnly':" BOOLEAN ",'examples':{'type':'array','items':true}}");
+static const char validation[] = META("validation", VALIDATION);
+
+static const char meta_data[] = META("meta-data", META_DATA);
 
 static const char content[] = META("content",
     "{'contentEncoding':" STRING ",'contentMediaType':" STRING ",'contentSchema':" ANY "}");
+
+static const char schema_2019[] =
+    HEAD_2019("schema") "'$vocabulary':{" VOCABULARY_2019("core") "," VOCABULARY_2019("applicator")
+    "," VOCABULARY_2019("validation") "," VOCABULARY_2019("meta-data") ","
+    "'" DRAFT_2019 "vocab/format':false," VOCABULARY_2019("content") "},"
+    "'allOf':[{'$ref':'meta/core'},{'$ref':'meta/applicator'},{'$ref':'meta/validation'},"
+    "{'$ref':'meta/meta-data'},{'$ref':'meta/format'},{'$ref':'meta/content'}]," PART "{"
+    "'definitions':" MAP_2019 ","
+    "'dependencies':{'type':'object','additionalProperties':{'anyOf':[" ANY_2019 ","
+    "{'$ref':'meta/validation#/$defs/stringArray'}]}}}}";
+
+static const char core_2019[] = META_2019("core",
+    "{'$id':{'type':'string','format':'uri-reference','pattern':'^[^#]*#?$'},"
+    "'$schema':" ADDRESS ",'$anchor':{'type':'string','pattern':'^[A-Za-z][-A-Za-z0-9.:_]*$'},"
+    "'$ref':" REFERENCE ",'$recursiveRef':" REFERENCE ",'$recursiveAnchor':" BOOLEAN ","
+    "'$vocabulary':{'type':'object','propertyNames':" ADDRESS ","
+    "'additionalProperties':" BOOLEAN "},'$comment':" STRING ",'$defs':" MAP_2019 "}");
+
+static const char applicator_2019[] = META_2019("applicator",
+    "{'additionalItems':" ANY_2019 ",'unevaluatedItems':" ANY_2019 ","
+    "'items':{'anyOf':[" ANY_2019 "," LIST "]},'contains':" ANY_2019 ","
+    "'additionalProperties':" ANY_2019 ",'unevaluatedProperties':" ANY_2019 ","
+    "'properties':" MAP_2019 ",'patternProperties':{'type':'object',"
+    "'additionalProperties':" ANY_2019 ",'propertyNames':{'format':'regex'}},"
+    "'dependentSchemas':" MAP_2019 ",'propertyNames':" ANY_2019 ",'if':" ANY_2019 ","
+    "'then':" ANY_2019 ",'else':" ANY_2019 ",'allOf':" LIST ",'anyOf':" LIST ","
+    "'oneOf':" LIST ",'not':" ANY_2019 "},"
+    "'$defs':{'schemaArray':{'type':'array','minItems':1,'items':" ANY_2019 "}}");
+
+static const char validation_2019[] = META_2019("validation", VALIDATION);
+static const char meta_data_2019[] = META_2019("meta-data", META_DATA);
+static const char format_2019[] = META_2019("format", "{'format':" STRING "}");
+static const char content_2019[] = META_2019("content",
+    "{'contentEncoding':" STRING ",'contentMediaType':" STRING ",'contentSchema':" ANY_2019 "}");
 
 static const char format_annotation[] = FORMAT_META("format-annotation");
 static const char format_assertion[] = FORMAT_META("format-assertion");
@@ -135,6 +181,13 @@ static const struct {
     {DRAFT "meta/content", content},
     {DRAFT "meta/format-annotation", format_annotation},
     {DRAFT "meta/format-assertion", format_assertion},
+    {DRAFT_2019 "schema", schema_2019},
+    {DRAFT_2019 "meta/core", core_2019},
+    {DRAFT_2019 "meta/applicator", applicator_2019},
+    {DRAFT_2019 "meta/validation", validation_2019},
+    {DRAFT_2019 "meta/meta-data", meta_data_2019},
+    {DRAFT_2019 "meta/format", format_2019},
+    {DRAFT_2019 "meta/content", content_2019},
     {"http://json-schema.org/draft-07/schema", schema_7},
 };
 

@@ -71,6 +71,14 @@ static const struct {
     {"{'$ref':'http://docs/other.json'}", "1", "'a'"},
     {"{'$ref':'https://json-schema.org/draft/2020-12/schema'}", "{'minLength':1}",
      "{'minLength':'x'}"},
+    {"{'$ref':'https://json-schema.org/draft/2019-09/schema'}",
+     "{'items':[{'$recursiveRef':'#'}],'$recursiveAnchor':true}", "{'items':[{'minLength':'x'}]}"},
+    {"{'$schema':'https://json-schema.org/draft/2019-09/schema',"
+     "'$ref':'https://json-schema.org/draft/2019-09/schema'}",
+     "{'$defs':{'a':{'type':'integer'}}}", "{'$defs':{'a':{'type':1}}}"},
+    {"{'$schema':'https://json-schema.org/draft/2019-09/schema',"
+     "'$ref':'https://json-schema.org/draft/2019-09/meta/content'}",
+     "{'contentSchema':true}", "{'contentSchema':1}"},
     {"{'$ref':'http://json-schema.org/draft-07/schema#'}", "{'items':[{}]}", "{'items':[1]}"},
     /* drafts */
     {"{'$ref':'http://docs/old.json'}", "[1,'x']", "['x']"},
