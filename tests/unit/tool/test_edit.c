@@ -43,6 +43,11 @@ static const struct {
 
     {"blanks at line ends", "if x:  \n    y\t\nz\n", {{"if x:\n    y\nz", "ok"}}, "ok\n"},
     {"blanks in the old text", "if x:\n    y\n", {{"if x:   \n    y  ", "ok"}}, "ok\n"},
+    {"a blank that separates words", "returnValue();", {{"return ", "return -"}}, "!was not found"},
+    {"a blank before indentation", "a\n\tb\n", {{"a\n  ", "x\n  "}}, "!was not found"},
+    {"blanks that end the old text", "ab\nb \nc", {{"b  ", "x"}}, "!occurs 2 times (lines 1, 2)"},
+    {"blanks of the last line", "ab c\nb \t", {{"b  ", "x "}}, "ab c\nx "},
+    {"blanks before CRLF", "a \r\nb\r\n", {{"a\t", "x"}}, "x\r\nb\r\n"},
     {"blanks after the match stay", "foo   \nbar\n", {{"foo\nbar", "X"}}, "X\n"},
     {"blanks before the match stay", "  foo \nbar", {{"foo\nbar", "X"}}, "  X"},
     {"CRLF file, LF text", "a\r\nb\r\nc\r\n", {{"a\nb", "1\n2"}}, "1\r\n2\r\nc\r\n"},

@@ -59,12 +59,16 @@ static char plain_character(uint32_t c) {
     return 0;
 }
 
-static void drop_blanks_at_end(struct plain *p) {
+static bool drop_blanks_at_end(struct plain *p) {
+    size_t before = p->text.n;
+
     while (p->text.n && (p->text.p[p->text.n - 1] == ' ' || p->text.p[p->text.n - 1] == '\t'))
         p->text.n--;
+    return p->text.n < before;
 }
 
-static void make_plain(struct plain *p, struct ch_sv s) {
+/* True if s ends with blanks, which the normalized form leaves out. */
+static bool make_plain(struct plain *p, struct ch_sv s) {
     for (size_t i = 0; i < s.n;) {
         uint32_t c = (unsigned char)s.p[i];
         unsigned n = 1;
@@ -84,7 +88,7 @@ static void make_plain(struct plain *p, struct ch_sv s) {
             replace_put(p, s.p[i + k], i + k);
         i += n;
     }
-    drop_blanks_at_end(p);
+    return drop_blanks_at_end(p);
 }
 
 void ch_plain(struct ch_buf *out, struct ch_sv text) {
@@ -123,6 +127,23 @@ static struct found find_all(struct ch_sv text, struct ch_sv needle) {
             f.at[f.count] = (size_t)(at - text.p);
         f.count++;
         at++;
+    }
+    return f;
+}
+
+/* As find_all, but a match ends at the end of a line. */
+static struct found find_to_line_end(struct ch_sv text, struct ch_sv needle) {
+    CH_BUF_AUTO line = {0};
+
+    if (!needle.n)
+        return (struct found){0};
+    ch_buf_add_sv(&line, needle);
+    ch_buf_addc(&line, '\n');
+    struct found f = find_all(text, ch_buf_sv(&line));
+    if (text.n >= needle.n && ch_sv_eq(ch_sv(text.p + text.n - needle.n, needle.n), needle)) {
+        if (f.count < LINES_NAMED)
+            f.at[f.count] = text.n - needle.n;
+        f.count++;
     }
     return f;
 }
@@ -168,6 +189,8 @@ static int replace_not_found(struct ch_sv text, struct ch_sv old, size_t number,
                    number);
 }
 
+/* Blanks at the end of the old text are ignored only at the end of a line: elsewhere they
+ * separate words. */
 static int find_tolerant(struct ch_sv text, struct plain *file, struct ch_replacement *e,
                          size_t number, struct chela_error *err) {
     struct plain old = {0};
@@ -175,16 +198,19 @@ static int find_tolerant(struct ch_sv text, struct plain *file, struct ch_replac
 
     if (!file->origin)
         make_plain(file, text);
-    make_plain(&old, e->old_text);
-    size_t n = old.text.n;
-    struct found f = find_all(ch_buf_sv(&file->text), ch_buf_sv(&old.text));
+    bool blanks = make_plain(&old, e->old_text);
+    struct found f = (blanks ? find_to_line_end : find_all)(ch_buf_sv(&file->text),
+                                                            ch_buf_sv(&old.text));
     if (f.count == 0) {
         rc = replace_not_found(text, e->old_text, number, err);
     } else if (f.count > 1) {
         rc = replace_ambiguous(ch_buf_sv(&file->text), &f, number, err);
     } else {
+        size_t end = f.at[0] + old.text.n;
         e->from = file->origin[f.at[0]];
-        e->to = origin_end(file, text, f.at[0] + n - 1);
+        e->to = !blanks              ? origin_end(file, text, end - 1)
+                : end < file->text.n ? file->origin[end] /* the blanks of the line, too */
+                                     : text.n;
         e->tolerant = true;
     }
     plain_release(&old);
