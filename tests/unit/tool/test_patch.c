@@ -46,6 +46,16 @@ static const struct {
      "*** End Patch\r\n",
      "x\nb\n"},
 
+    {"CRLF of one line in a diff", "a\nb\r\nc\n", DIFF "@@ -1,3 +1,4 @@\n a\n-b\r\n+x\r\n+y\r\n c\n",
+     "a\nx\r\ny\r\nc\n"},
+    {"CRLF to LF", "a\r\nb\r\n", DIFF "@@ -1,2 +1,2 @@\n-a\r\n+a\n b\r\n", "a\nb\r\n"},
+    {"LF to CRLF", "a\nb\n", DIFF "@@ -1,2 +1,2 @@\n-a\n+a\r\n b\n", "a\r\nb\n"},
+    {"CRLF in an empty file", "", DIFF "@@ -0,0 +1 @@\n+a\r\n", "a\r\n"},
+    {"CR without LF", "a\n", DIFF "@@ -1 +1 @@\n-a\n+b\r\n\\ No newline at end of file\n", "b\r"},
+    {"CRLF in the diff", "a\nb\n", "--- a/f\r\n+++ b/f\r\n@@ -1,2 +1,2 @@\r\n-a\r\n+x\r\n b\r\n",
+     "x\nb\n"},
+    {"CRLF in new lines of a change", "a\n", UPDATE "@@\n a\n+b\r\n" END, "a\nb\r\n"},
+
     {"hint", "def f:\n  x\ndef g:\n  x\n", UPDATE "@@ def g:\n-  x\n+  y\n" END,
      "def f:\n  x\ndef g:\n  y\n"},
     {"hint repeated as context", "f:\n x\ng:\n x\n", UPDATE "@@ g:\n g:\n- x\n+ y\n" END,

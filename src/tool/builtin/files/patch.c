@@ -43,6 +43,13 @@ struct ch_sv ch_patch_peek(const struct ch_patch_reader *r, unsigned i) {
     return without_cr(line);
 }
 
+/* True if the first line of rest ends in CRLF. */
+static bool ends_in_cr(const struct ch_patch_reader *r) {
+    struct ch_sv rest = r->rest, line = ch_sv_split(&rest, '\n');
+
+    return line.n && line.p[line.n - 1] == '\r';
+}
+
 void ch_patch_skip(struct ch_patch_reader *r) {
     ch_sv_split(&r->rest, '\n');
     r->line++;
@@ -72,6 +79,7 @@ struct ch_patch_file *ch_patch_add_file(struct ch_patch_reader *r, enum ch_patch
         .path = ch_arena_str(&p->arena, path),
         .hunks = p->nhunks,
         .where = r->line,
+        .crlf = ends_in_cr(r),
     };
     return f;
 }
@@ -97,7 +105,9 @@ void ch_patch_add_hint(struct ch_patch_reader *r, struct ch_sv hint) {
 bool ch_patch_add_line(struct ch_patch_reader *r, struct ch_sv line) {
     struct ch_patch *p = r->patch;
     struct ch_hunk *h = &p->hunks[p->nhunks - 1];
+    struct ch_patch_file *f = &p->files[p->nfiles - 1];
     char sign = line.n ? line.p[0] : ' ';
+    bool cr = !f->crlf && ends_in_cr(r);
 
     if (sign == '\\') { /* "\ No newline at end of file" */
         if (h->nlines)
@@ -110,8 +120,10 @@ bool ch_patch_add_line(struct ch_patch_reader *r, struct ch_sv line) {
     p->lines[p->nlines++] = (struct ch_patch_line){
         .text = line.n ? ch_sv(line.p + 1, line.n - 1) : CH_SV(""),
         .sign = sign,
+        .cr = cr,
         .bare = line.n == 0,
     };
+    f->exact |= cr;
     h->nlines++;
     return true;
 }

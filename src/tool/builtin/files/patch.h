@@ -5,7 +5,8 @@
  * its line numbers only decide between several matches. Lines are compared exactly first
  * and, if nothing matches, tolerantly as in the tool `edit` (replace.h): trailing blanks,
  * CRLF and typographic characters are ignored. A hunk with an ambiguous location is
- * rejected. */
+ * rejected. New lines get the line ends of the file, unless the patch shows them: some hunk
+ * lines end in CRLF and the header does not, as in a diff of a file with CRLF. */
 #ifndef CH_TOOL_PATCH_H
 #define CH_TOOL_PATCH_H
 #include "base/arena.h"
@@ -17,6 +18,7 @@ struct ch_patch_line {
     struct ch_sv text; /* without sign and line end; borrowed from the patch */
     char sign;         /* ' ' context, '-' removed, '+' added */
     bool no_end;       /* "\ No newline at end of file" follows this line */
+    bool cr;           /* a CR before the line end belongs to the file's text */
     /* an empty line of the patch: either an empty context line or no line at all */
     bool bare;
 };
@@ -34,6 +36,8 @@ struct ch_patch_file {
     const char *path, *to; /* in the arena; to: new path of a moved file, else NULL */
     size_t hunks, nhunks;
     unsigned where;
+    bool crlf;  /* the patch itself has CRLF line ends */
+    bool exact; /* a hunk line has a CR of the file: new lines end as the patch says */
 };
 
 struct ch_patch {

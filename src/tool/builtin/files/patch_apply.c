@@ -364,7 +364,11 @@ static void patch_apply_put(struct applying *a, struct ch_sv s) {
 static void patch_apply_put_new(struct applying *a, const struct ch_patch_line *line) {
     patch_apply_put(a, line->text);
     a->crossed = line->no_end;
-    if (!line->no_end)
+    if (line->no_end)
+        ch_buf_add_str(a->out, line->cr ? "\r" : "");
+    else if (a->file->exact)
+        ch_buf_add_str(a->out, line->cr ? "\r\n" : "\n");
+    else
         ch_buf_add_str(a->out, a->newline);
     a->stat->added++;
 }
