@@ -56,6 +56,8 @@ static const struct {
     {"LF file, CRLF text", "a\nb\n", {{"a\r\nb", "1\r\n2"}}, "1\n2\n"},
     {"only a line end", "a\r\nb", {{"\n", " "}}, "a b"},
     {"line end at the start", "a\r\nb\r\nc\r\n", {{"\nb\n", "\nX\n"}}, "a\r\nX\r\nc\r\n"},
+    {"LF lines of a CRLF file", "a\r\nb\nc\nd\r\ne\r\n", {{"b\nc", "1\n2\n3"}}, "a\r\n1\n2\n3\nd\r\ne\r\n"},
+    {"CRLF lines of an LF file", "a\nb\r\nc\r\nd\ne\n", {{"b\nc", "1\n2"}}, "a\n1\r\n2\r\nd\ne\n"},
     {"no line ends known", "ab", {{"b", "\r\n"}}, "a\r\n"},
     {"quotes", "say " LQ "hi" RQ "!", {{"\"hi\"", "\"yo\""}}, "say \"yo\"!"},
     {"quotes the other way", "say \"hi\"!", {{LQ "hi" RQ, "x"}}, "say x!"},

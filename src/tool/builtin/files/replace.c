@@ -252,7 +252,14 @@ static enum line_ends line_ends_of(struct ch_sv text) {
     return crlf > lf ? ENDS_CRLF : lf ? ENDS_LF : ENDS_UNKNOWN;
 }
 
-/* New lines get the file's line ends. */
+/* The line ends of the replaced text, or else those of the file. */
+static enum line_ends new_line_ends(struct ch_sv text, const struct ch_replacement *e,
+                                    enum line_ends usual) {
+    enum line_ends own = line_ends_of(ch_sv(text.p + e->from, e->to - e->from));
+
+    return own == ENDS_UNKNOWN ? usual : own;
+}
+
 static void add_with_ends(struct ch_buf *out, struct ch_sv s, enum line_ends ends) {
     for (size_t i = 0; i < s.n; i++) {
         bool pair = s.p[i] == '\r' && i + 1 < s.n && s.p[i + 1] == '\n';
@@ -306,7 +313,7 @@ int ch_replace(struct ch_sv text, struct ch_replacement *edits, size_t n, struct
     for (size_t i = 0; i < n; i++) {
         struct ch_replacement *e = &edits[i];
         e->line = line_of(text, e->from);
-        add_with_ends(&e->with, e->new_text, ends);
+        add_with_ends(&e->with, e->new_text, new_line_ends(text, e, ends));
         ch_buf_add(out, text.p + at, e->from - at);
         ch_buf_add_sv(out, ch_buf_sv(&e->with));
         at = e->to;

@@ -2,8 +2,9 @@
  *
  * Each old text must occur exactly once. It is searched exactly first and, if not found,
  * tolerantly: trailing white space, CRLF against LF, and typographic against plain quotes,
- * dashes and spaces are ignored. Only the matched bytes are replaced. In a text with CRLF
- * line ends, new lines get CRLF line ends. */
+ * dashes and spaces are ignored; blanks that end the old text match only at the end of a line.
+ * Only the matched bytes are replaced. New lines get the line ends of the replaced text, or of
+ * the file if the replaced text is a part of one line. */
 #ifndef CH_TOOL_REPLACE_H
 #define CH_TOOL_REPLACE_H
 #include "base/buf.h"
