@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "net/url.h"
 
 struct range {
     unsigned char prefix[16];
@@ -130,4 +131,22 @@ bool ch_address_is_own(const struct sockaddr *a) {
               memcmp(mine, ip, n) == 0;
     freeifaddrs(all);
     return own;
+}
+
+/* The address of a text, as bytes of an IPv4 address where it is one. */
+static size_t net_address_read(struct ch_sv text, unsigned char ip[16]) {
+    size_t n = ch_ip_parse(text, ip);
+
+    if (n == 16 && embedded(ip)) {
+        memmove(ip, embedded(ip), 4);
+        n = 4;
+    }
+    return n;
+}
+
+bool ch_address_same(struct ch_sv a, struct ch_sv b) {
+    unsigned char x[16], y[16];
+    size_t n = net_address_read(a, x);
+
+    return n && n == net_address_read(b, y) && memcmp(x, y, n) == 0;
 }

@@ -8,6 +8,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/sv.h"
+
 struct sockaddr;
 
 /* The kind of a special address ("loopback", "private", ...; static), or NULL
@@ -17,5 +19,9 @@ const char *ch_address_kind(const struct sockaddr *a);
 
 /* Whether the address belongs to a network interface of this machine. */
 bool ch_address_is_own(const struct sockaddr *a);
+
+/* Whether two texts are one IP address, in any spelling. IPv4 inside IPv6 (mapped, NAT64) is the
+ * embedded IPv4 address. */
+bool ch_address_same(struct ch_sv a, struct ch_sv b);
 
 #endif

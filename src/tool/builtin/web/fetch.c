@@ -25,12 +25,21 @@ static bool fetch_ends_with(struct ch_sv s, struct ch_sv tail) {
 static bool fetch_name_matches(struct ch_sv pattern, struct ch_sv host) {
     if (ch_sv_is(pattern, "*"))
         return true;
+    if (pattern.n > 1 && pattern.p[pattern.n - 1] == '.')
+        pattern.n--; /* the root's dot, which the host of a URL does not have either */
     if (ch_sv_starts(pattern, "*."))
         return host.n > pattern.n - 1 && fetch_ends_with(host, ch_sv(pattern.p + 1, pattern.n - 1));
     if (ch_sv_starts(pattern, "."))
         return fetch_ends_with(host, pattern) ||
                ch_sv_eq_nocase(host, ch_sv(pattern.p + 1, pattern.n - 1));
-    return ch_sv_eq_nocase(pattern, host);
+    return ch_sv_eq_nocase(pattern, host) || ch_address_same(pattern, host);
+}
+
+/* 2001:db8::1 without brackets has no port. */
+static bool is_ipv6(struct ch_sv pattern) {
+    unsigned char ip[16];
+
+    return ch_ip_parse(pattern, ip) == sizeof(ip);
 }
 
 enum match { MATCH_NONE, MATCH_HOST, MATCH_PORT /* MATCH_PORT: the pattern names the port too */ };
@@ -40,7 +49,7 @@ static enum match fetch_match(struct ch_sv pattern, const struct ch_url *u) {
     const char *close = memchr(pattern.p, ']', pattern.n);
     const char *colon = memrchr(pattern.p, ':', pattern.n);
 
-    if (colon && (!close || colon > close)) {
+    if (colon && (!close || colon > close) && !is_ipv6(pattern)) {
         host = ch_sv(pattern.p, (size_t)(colon - pattern.p));
         port = ch_sv(colon + 1, pattern.n - host.n - 1);
     }
