@@ -289,6 +289,21 @@ static void test_canary_lives(void **state) {
     assert_int_equal(httpd_accepted(e->canary), reached);
 }
 
+/* A name that leads to a denied address is refused when it is connected to. */
+static void test_denied_address(void **state) {
+    struct env *e = *state;
+    char url[512];
+
+    e->opts.rules = (struct ch_fetch_rules){.allow = "*:*", .deny = "127.0.0.1", .allow_private = true};
+    get(e, with_port(url, "http://loop.example:%u/", httpd_port(e->canary)));
+    assert_int_equal(e->err.code, CHELA_EPERM);
+    assert_non_null(strstr(e->err.message, "denied"));
+    assert_int_equal(httpd_accepted(e->canary), 0);
+    e->opts.rules.deny = "127.0.0.1:1";
+    get(e, url);
+    assert_int_equal(e->status, 200);
+}
+
 static void test_redirects_are_checked(void **state) {
     struct env *e = *state;
     char to[512], url[600];
@@ -564,6 +579,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(test_forbidden),
         TEST(test_canary_lives),
+        TEST(test_denied_address),
         TEST(test_redirects_are_checked),
         TEST(test_public_site_redirects_inside),
         cmocka_unit_test(test_rules),

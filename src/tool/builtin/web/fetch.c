@@ -7,6 +7,7 @@
  * Every fetch ends in fetch_finish(), exactly once. */
 #include "tool/builtin/web/fetch.h"
 
+#include <arpa/inet.h>
 #include <netinet/in.h>
 #include <stdlib.h>
 
@@ -103,9 +104,24 @@ int ch_fetch_check(struct ch_sv text, const struct ch_fetch_rules *rules, struct
     return 0;
 }
 
+/* A denied address is denied under every name. */
+static bool is_denied(const struct ch_fetch *f, const struct sockaddr *to) {
+    const struct sockaddr_in *v4 = (const void *)to;
+    const struct sockaddr_in6 *v6 = (const void *)to;
+    bool six = to->sa_family == AF_INET6;
+    char text[INET6_ADDRSTRLEN] = "";
+
+    inet_ntop(to->sa_family, six ? (const void *)&v6->sin6_addr : &v4->sin_addr, text,
+              sizeof(text));
+    struct ch_url url = {.host = ch_sv_str(text), .port = ntohs(six ? v6->sin6_port : v4->sin_port)};
+    return match_any(f->opts.rules.deny, &url) != MATCH_NONE;
+}
+
 static const char *refuse_address(const struct sockaddr *to, void *user) {
     const struct ch_fetch *f = user;
 
+    if (is_denied(f, to))
+        return "denied";
     if (f->opts.rules.allow_private)
         return NULL;
     const char *kind = ch_address_kind(to);
