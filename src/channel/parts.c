@@ -1,6 +1,7 @@
 /* parts.c -- see parts.h. */
 #include "channel/parts.h"
 
+#include "base/cluster.h"
 #include "base/utf8.h"
 
 #define MOST_FENCE 200 /* maximum bytes of a fence line */
@@ -42,9 +43,35 @@ bool ch_fence_closes(struct ch_sv line, struct ch_sv fence) {
     return a.n >= b.n && a.p[0] == b.p[0] && ch_sv_trim(line).n == a.n;
 }
 
-/* The whole code block at the start of text, or its first line. */
+static bool parts_is_row(struct ch_sv line) {
+    return memchr(line.p, '|', line.n) && !ch_fence_opens(line);
+}
+
+/* "|---|:-:|" */
+static bool parts_is_rule(struct ch_sv line) {
+    for (size_t i = 0; i < line.n; i++)
+        if (!strchr("|-: \t\r\n", line.p[i]))
+            return false;
+    return parts_is_row(line) && memchr(line.p, '-', line.n);
+}
+
+/* The head of the table at the start of text: a row and the delimiter line; n 0: no table. */
+static struct ch_sv table_head(struct ch_sv text) {
+    struct ch_sv row = ch_line_first(text), rule = ch_line_first(parts_after(text, row.n));
+    bool table = rule.n && parts_is_row(row) && parts_is_rule(rule);
+    return ch_sv(text.p, table ? row.n + rule.n : 0);
+}
+
+/* The whole code block or table at the start of text, or its first line. */
 static struct ch_sv first_block(struct ch_sv text) {
     struct ch_sv fence = ch_line_first(text), rest = parts_after(text, fence.n);
+    struct ch_sv head = table_head(text);
+    if (head.n)
+        rest = parts_after(text, head.n);
+    while (head.n && rest.n && parts_is_row(ch_line_first(rest)))
+        rest = parts_after(rest, ch_line_first(rest).n);
+    if (head.n)
+        return ch_sv(text.p, text.n - rest.n);
     if (!ch_fence_opens(fence))
         return fence;
     while (rest.n) {
@@ -66,17 +93,36 @@ static bool parts_fits(const struct ch_parts_ops *ops, const struct ch_buf *part
                      : ops->measure(ch_buf_sv(part)) + ops->measure(more) <= ops->units;
 }
 
-/* The longest prefix of an overlong line that fits, up to the last space if it lies in the
- * second half. */
-static struct ch_sv cut_line(const struct ch_parts_ops *ops, struct ch_sv line) {
+static bool parts_fits_with(const struct ch_parts_ops *ops, const struct ch_buf *part,
+                            struct ch_sv more, struct ch_sv end) {
+    CH_BUF_AUTO would = {0};
+    ch_buf_add_sv(&would, more);
+    ch_buf_add_sv(&would, end);
+    return parts_fits(ops, part, ch_buf_sv(&would));
+}
+
+/* True if a reader would break a line here: after a space, or after the punctuation of Chinese
+ * and Japanese. */
+static bool breaks_after(struct ch_sv s) {
+    static const char *const marks[] = {" ",  "\t", "。", "，", "、", "；",
+                                        "：", "！", "？", "）", "」", "”"};
+    for (size_t i = 0; i < sizeof(marks) / sizeof(*marks); i++)
+        if (s.n && ch_sv_ends(s, marks[i]))
+            return true;
+    return false;
+}
+
+/* The longest prefix of an overlong line that fits into the part together with end, up to the
+ * last place for a break if it lies in the second half. At least one character. */
+static struct ch_sv cut_line(const struct ch_parts_ops *ops, const struct ch_buf *part,
+                             struct ch_sv line, struct ch_sv end) {
     struct ch_sv most = ch_utf8_cut(line, ops->most);
-    CH_BUF_AUTO none = {0};
-    while (!parts_fits(ops, &none, most))
+    while (most.n && !parts_fits_with(ops, part, most, end))
         most = ch_utf8_cut(most, most.n * 9 / 10);
     for (size_t n = most.n; n > most.n / 2; n--)
-        if (most.p[n - 1] == ' ')
+        if (breaks_after(ch_sv(most.p, n)))
             return ch_sv(most.p, n);
-    return most;
+    return ch_cluster_cut(line, most.n);
 }
 
 /* Add lines of an overlong code block and close it. */
@@ -84,41 +130,78 @@ static void parts_add_code(struct ch_parts *rest, const struct ch_parts_ops *ops
                            struct ch_buf *part) {
     struct ch_sv fence = rest->fence;
     CH_BUF_AUTO end = {0};
-    ch_buf_addf(&end, "%.*s\n", CH_SV_FMT(ch_fence_marks(fence)));
+    ch_buf_addf(&end, "\n%.*s\n", CH_SV_FMT(ch_fence_marks(fence)));
     ch_buf_add_sv(part, fence);
     bool some = false;
     while (rest->text.n) {
         struct ch_sv line = ch_line_first(rest->text);
         if (ch_fence_closes(line, fence)) {
-            ch_buf_add_sv(part, line);
             rest->text = parts_after(rest->text, line.n);
             rest->fence = ch_sv(NULL, 0);
-            return;
+            break;
         }
-        CH_BUF_AUTO would = {0};
-        ch_buf_add_sv(&would, line);
-        ch_buf_add_sv(&would, ch_buf_sv(&end));
-        if (!parts_fits(ops, part, ch_buf_sv(&would))) {
+        if (!parts_fits_with(ops, part, line, ch_buf_sv(&end))) {
             if (some)
                 break;
-            line = cut_line(ops, ch_utf8_cut(line, line.n / 2));
+            line = cut_line(ops, part, line, ch_buf_sv(&end));
         }
         some = true;
         ch_buf_add_sv(part, line);
         rest->text = parts_after(rest->text, line.n);
     }
-    if (part->n && part->p[part->n - 1] != '\n')
-        ch_buf_addc(part, '\n');
-    ch_buf_add_sv(part, ch_buf_sv(&end));
+    size_t ended = part->n && part->p[part->n - 1] == '\n';
+    ch_buf_add_sv(part, parts_after(ch_buf_sv(&end), ended));
+}
+
+/* Begin a part with the rows of an overlong table, after its head. A head that leaves no space
+ * for the next row is not added, and the rows become lines. */
+static void parts_add_rows(struct ch_parts *rest, const struct ch_parts_ops *ops,
+                           struct ch_buf *part) {
+    struct ch_sv row = ch_line_first(rest->text);
+    if (!parts_fits_with(ops, part, rest->head, row)) {
+        rest->head = ch_sv(NULL, 0);
+        return;
+    }
+    ch_buf_add_sv(part, rest->head);
+    for (; row.n && parts_is_row(row); row = ch_line_first(rest->text)) {
+        if (!parts_fits(ops, part, row))
+            return;
+        ch_buf_add_sv(part, row);
+        rest->text = parts_after(rest->text, row.n);
+    }
+    rest->head = ch_sv(NULL, 0);
 }
 
 static void take_block(struct ch_parts *rest, const struct ch_parts_ops *ops, struct ch_sv block,
                        struct ch_buf *part) {
     rest->text = parts_after(rest->text, block.n);
-    if (ch_fence_opens(block) || !ops->add_line)
+    if (ch_fence_opens(block) || table_head(block).n || !ops->add_line)
         ch_buf_add_sv(part, block);
     else
         ops->add_line(part, block, rest->text);
+}
+
+/* Begin a part with an overlong block. A fence that fills half of a part is not repeated. */
+static void parts_split(struct ch_parts *rest, const struct ch_parts_ops *ops, struct ch_sv block,
+                        struct ch_buf *part) {
+    struct ch_sv head = table_head(block), line = ch_line_first(block);
+    if (ch_fence_opens(block) && parts_fits_with(ops, part, line, line)) {
+        rest->fence = line;
+        rest->text = parts_after(rest->text, rest->fence.n);
+        parts_add_code(rest, ops, part);
+        return;
+    }
+    if (head.n) {
+        struct ch_parts table = {.text = parts_after(rest->text, head.n), .head = head};
+        parts_add_rows(&table, ops, part);
+        if (part->n) {
+            *rest = table;
+            return;
+        }
+        line = parts_fits(ops, part, head) ? head : line;
+    }
+    take_block(rest, ops, parts_fits(ops, part, line) ? line : cut_line(ops, part, line, CH_SV("")),
+               part);
 }
 
 static void parts_fill(struct ch_parts *rest, const struct ch_parts_ops *ops, struct ch_buf *part) {
@@ -126,21 +209,16 @@ static void parts_fill(struct ch_parts *rest, const struct ch_parts_ops *ops, st
         parts_add_code(rest, ops, part);
         return;
     }
-    while (rest->text.n) {
+    if (rest->head.n)
+        parts_add_rows(rest, ops, part);
+    while (rest->text.n && !rest->head.n) {
         struct ch_sv block = first_block(rest->text);
         if (parts_fits(ops, part, block)) {
             take_block(rest, ops, block, part);
             continue;
         }
-        if (part->n)
-            return;
-        if (ch_fence_opens(block)) {
-            rest->fence = ch_line_first(block);
-            rest->text = parts_after(rest->text, rest->fence.n);
-            parts_add_code(rest, ops, part);
-        } else {
-            take_block(rest, ops, cut_line(ops, block), part);
-        }
+        if (!part->n)
+            parts_split(rest, ops, block, part);
         return;
     }
 }

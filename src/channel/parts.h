@@ -1,8 +1,10 @@
 /* parts.h -- splits Markdown into parts that a chat service accepts.
  *
- * A text is split between lines. A code block that fits into one part is not split; a
- * longer one is closed at the split and reopened in the next part. A line that is too long
- * is split at a space, if possible. Pure. */
+ * A text is split between lines. A code block or a table that fits into one part is not
+ * split. A longer code block is closed at the split and reopened in the next part; a longer
+ * table is split between rows, and its head is repeated. A line that is too long is split at
+ * a space or after the punctuation of Chinese and Japanese, if possible, and never inside a
+ * character that consists of several code points. Pure. */
 #ifndef CH_CHANNEL_PARTS_H
 #define CH_CHANNEL_PARTS_H
 #include "base/buf.h"
@@ -22,6 +24,7 @@ struct ch_parts_ops {
 struct ch_parts {
     struct ch_sv text;  /* remaining text; borrowed */
     struct ch_sv fence; /* fence of the code block in which the last part was split; n 0: none */
+    struct ch_sv head;  /* the same for a table: its first two lines */
 };
 
 /* Append the next part; false at the end. */
