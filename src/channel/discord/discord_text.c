@@ -110,7 +110,26 @@ static void text_add_table(struct ch_buf *out, struct ch_sv rows, bool aligned) 
 
 /* --- lines */
 
-/* ![text](url) becomes [text](url). */
+/* The length of the code between backticks at the start of s; 0: none. */
+static size_t text_code(struct ch_sv s) {
+    size_t n = 0, run = 0;
+    while (n < s.n && s.p[n] == '`')
+        n++;
+    for (size_t i = n; n && i < s.n; i++) {
+        run = s.p[i] == '`' ? run + 1 : 0;
+        if (run == n && (i + 1 == s.n || s.p[i + 1] != '`'))
+            return i + 1;
+    }
+    return 0;
+}
+
+/* True if two bars begin here that no backslash precedes. */
+static bool text_is_bars(struct ch_sv line, size_t i) {
+    return i + 1 < line.n && line.p[i + 1] == '|' && (!i || line.p[i - 1] != '\\');
+}
+
+/* ![text](url) becomes [text](url). Two bars, which would hide the text between them, are
+ * escaped. */
 static void text_add_line(struct ch_buf *out, struct ch_sv line) {
     size_t marks = 0;
     while (marks < line.n && line.p[marks] == '#')
@@ -122,17 +141,32 @@ static void text_add_line(struct ch_buf *out, struct ch_sv line) {
         return;
     }
     for (size_t i = 0; i < line.n; i++) {
+        size_t code = text_code(text_after(line, i));
         bool image = line.p[i] == '!' && i + 1 < line.n && line.p[i + 1] == '[' &&
                      memmem(line.p + i, line.n - i, "](", 2) && (!i || line.p[i - 1] != '\\');
+        if (!code && line.p[i] == '|' && ((i && line.p[i - 1] == '|') || text_is_bars(line, i)))
+            ch_buf_addc(out, '\\');
         if (!image)
-            ch_buf_addc(out, line.p[i]);
+            ch_buf_add(out, line.p + i, code ? code : 1);
+        i += code ? code - 1 : 0;
     }
 }
 
+/* Discord knows fences of three backticks alone. */
+static void text_add_fenced(struct ch_buf *out, enum ch_kit_line what, struct ch_sv line) {
+    if (what == CH_KIT_CODE) {
+        ch_kit_add_code(out, line);
+        return;
+    }
+    ch_buf_add_str(out, "```");
+    if (what == CH_KIT_OPENS)
+        ch_kit_add_code(out, ch_kit_info(line));
+}
+
 static void text_format(struct ch_buf *out, struct ch_sv text, bool aligned) {
-    bool code = false;
+    struct ch_kit_fence code = {0};
     while (text.p && text.n) {
-        struct ch_sv table = code ? ch_sv(text.p, 0) : text_table(text);
+        struct ch_sv table = code.n ? ch_sv(text.p, 0) : text_table(text);
         if (table.n) {
             text_add_table(out, table, aligned);
             text = text_after(text, table.n);
@@ -141,18 +175,15 @@ static void text_format(struct ch_buf *out, struct ch_sv text, bool aligned) {
             continue;
         }
         struct ch_sv line = ch_sv_split(&text, '\n');
-        bool fence = ch_kit_is_fence(line);
-        if (fence && ch_sv_trim(line).p[0] == '~')
-            ch_buf_add_str(out, "```"); /* Discord knows backticks alone */
-        else if (code || fence)
-            ch_buf_add_sv(out, line);
-        else
+        enum ch_kit_line what = ch_kit_line(&code, line);
+        if (what == CH_KIT_TEXT)
             text_add_line(out, line);
-        code ^= fence;
+        else
+            text_add_fenced(out, what, line);
         if (text.p)
             ch_buf_addc(out, '\n');
     }
-    if (code)
+    if (code.n)
         ch_buf_add_str(out, "\n```");
 }
 
@@ -168,18 +199,9 @@ void ch_discord_format(struct ch_buf *out, struct ch_sv markdown) {
     ch_buf_add_sv(out, markdown);
 }
 
-/* Backticks would end the block: a zero-width space separates them. */
 void ch_discord_exact(struct ch_buf *out, struct ch_sv text) {
-    size_t ticks = 0;
     ch_buf_add_str(out, "```\n");
-    for (size_t i = 0; i < text.n; i++) {
-        ticks = text.p[i] == '`' ? ticks + 1 : 0;
-        if (ticks == 3) {
-            ch_buf_add_str(out, "\xe2\x80\x8b");
-            ticks = 1;
-        }
-        ch_buf_addc(out, text.p[i]);
-    }
+    ch_kit_add_code(out, text);
     ch_buf_add_str(out, "\n```");
 }
 

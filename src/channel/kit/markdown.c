@@ -1,9 +1,46 @@
 /* markdown.c -- see markdown.h. */
 #include "channel/kit/markdown.h"
 
-bool ch_kit_is_fence(struct ch_sv line) {
+static struct ch_kit_fence kit_fence(struct ch_sv line) {
     struct ch_sv s = ch_sv_trim(line);
-    return ch_sv_starts(s, "```") || ch_sv_starts(s, "~~~");
+    struct ch_kit_fence f = {.mark = s.n ? s.p[0] : 0};
+    while ((f.mark == '`' || f.mark == '~') && f.n < s.n && s.p[f.n] == f.mark)
+        f.n++;
+    f.n = f.n >= 3 ? f.n : 0;
+    return f;
+}
+
+struct ch_sv ch_kit_info(struct ch_sv line) {
+    struct ch_sv s = ch_sv_trim(line);
+    size_t n = kit_fence(line).n;
+    return ch_sv_trim(ch_sv(s.p + n, s.n - n));
+}
+
+enum ch_kit_line ch_kit_line(struct ch_kit_fence *open, struct ch_sv line) {
+    struct ch_kit_fence f = kit_fence(line);
+    struct ch_sv info = ch_kit_info(line);
+    if (open->n && (f.mark != open->mark || f.n < open->n || info.n))
+        return CH_KIT_CODE;
+    if (open->n) {
+        open->n = 0;
+        return CH_KIT_CLOSES;
+    }
+    if (!f.n || (f.mark == '`' && memchr(info.p, '`', info.n)))
+        return CH_KIT_TEXT;
+    *open = f;
+    return CH_KIT_OPENS;
+}
+
+void ch_kit_add_code(struct ch_buf *out, struct ch_sv text) {
+    size_t ticks = 0;
+    for (size_t i = 0; i < text.n; i++) {
+        ticks = text.p[i] == '`' ? ticks + 1 : 0;
+        if (ticks == 3) {
+            ch_buf_add_str(out, "\xe2\x80\x8b");
+            ticks = 1;
+        }
+        ch_buf_addc(out, text.p[i]);
+    }
 }
 
 bool ch_kit_is_row(struct ch_sv line) {
@@ -15,26 +52,29 @@ bool ch_kit_is_row(struct ch_sv line) {
  * block. */
 static bool kit_folds(struct ch_sv line, struct ch_sv next) {
     struct ch_sv s = ch_sv_trim(next);
+    struct ch_kit_fence none = {0};
     return ch_sv_trim(line).n && s.n && line.p[0] != '#' && s.p[0] != '#' &&
-           !ch_kit_is_fence(next) && !ch_kit_is_row(next);
+           ch_kit_line(&none, next) == CH_KIT_TEXT && !ch_kit_is_row(next);
 }
 
 void ch_kit_format(struct ch_buf *out, struct ch_sv text) {
-    bool code = false, table = false;
+    struct ch_kit_fence code = {0};
+    bool table = false;
     while (text.p && text.n) {
         struct ch_sv line = ch_sv_split(&text, '\n'), rest = text;
         struct ch_sv next = rest.p ? ch_sv_split(&rest, '\n') : ch_sv("", 0);
-        bool fence = ch_kit_is_fence(line), row = !code && !fence && ch_kit_is_row(line);
+        bool words = ch_kit_line(&code, line) == CH_KIT_TEXT, row = words && ch_kit_is_row(line);
         if (row != table)
             ch_buf_add_str(out, "```\n");
         table = row;
         ch_buf_add_sv(out, line);
-        if (!fence && !code && !row && kit_folds(line, next))
+        if (words && !row && kit_folds(line, next))
             ch_buf_add_str(out, "  ");
-        code ^= fence;
-        if (text.p || code || table)
+        if (text.p || code.n || table)
             ch_buf_addc(out, '\n');
     }
-    if (table || code)
+    if (table)
         ch_buf_add_str(out, "```");
+    for (size_t i = 0; i < code.n; i++)
+        ch_buf_addc(out, code.mark);
 }

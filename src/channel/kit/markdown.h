@@ -3,8 +3,21 @@
 #define CH_CHANNEL_KIT_MARKDOWN_H
 #include "base/buf.h"
 
-/* True for a line that begins or ends a block of code. */
-bool ch_kit_is_fence(struct ch_sv line);
+/* The fence of an open block of code; n 0: none. */
+struct ch_kit_fence {
+    char mark;
+    size_t n;
+};
+enum ch_kit_line { CH_KIT_TEXT, CH_KIT_OPENS, CH_KIT_CODE, CH_KIT_CLOSES };
+/* Tells what a line is, and follows the state. A block ends with a fence of the same character
+ * that is at least as long, so that a block can hold shorter fences; a line of code between
+ * three backticks opens no block. */
+enum ch_kit_line ch_kit_line(struct ch_kit_fence *open, struct ch_sv line);
+/* The language after an opening fence. */
+struct ch_sv ch_kit_info(struct ch_sv line);
+/* Appends a text for a block between three backticks: a zero-width space separates backticks
+ * that would end the block. */
+void ch_kit_add_code(struct ch_buf *out, struct ch_sv text);
 /* True for a row of a table. */
 bool ch_kit_is_row(struct ch_sv line);
 

@@ -1,6 +1,7 @@
 /* slack_text.c -- see slack_text.h. */
 #include "channel/slack/slack_text.h"
 
+#include "base/chars.h"
 #include "base/mem.h"
 #include "channel/kit/markdown.h"
 
@@ -35,20 +36,41 @@ static struct ch_sv slack_between(struct ch_sv s, const char *marks) {
     return ch_sv(s.p + n, (size_t)(end - s.p) - n);
 }
 
-static void slack_inline(struct ch_buf *out, struct ch_sv s, unsigned depth);
+/* The inside of a line. */
+struct slack_words {
+    unsigned depth; /* of marks and headings */
+    bool bold;      /* marks for bold text are omitted */
+    char before;    /* the byte before the text; 0: none */
+};
 
-/* [text](url); the bytes that were read, 0: no link. */
+static void slack_inline(struct ch_buf *out, struct ch_sv s, struct slack_words w);
+
+/* The position after the bracket that closes the one at the start of s; 0: none. */
+static size_t slack_close(struct ch_sv s, char open, char close) {
+    size_t depth = 0;
+    for (size_t i = 0; i < s.n; i++) {
+        depth += s.p[i] == open;
+        depth -= s.p[i] == close;
+        if (!depth)
+            return i + 1;
+    }
+    return 0;
+}
+
+/* [text](url "title"); the bytes that were read, 0: no link. */
 static size_t slack_link(struct ch_buf *out, struct ch_sv s) {
     size_t image = s.n && s.p[0] == '!';
     struct ch_sv in = slack_after(s, image);
-    const char *close = in.n && in.p[0] == '[' ? memmem(in.p, in.n, "](", 2) : NULL;
-    const char *end = close ? memchr(close, ')', in.n - (size_t)(close - in.p)) : NULL;
-    if (!end)
+    size_t words = in.n && in.p[0] == '[' ? slack_close(in, '[', ']') : 0;
+    struct ch_sv to = slack_after(in, words);
+    size_t n = words && to.n && to.p[0] == '(' ? slack_close(to, '(', ')') : 0;
+    if (!n)
         return 0;
-    struct ch_sv text = ch_sv(in.p + 1, (size_t)(close - in.p) - 1);
-    struct ch_sv url = ch_sv(close + 2, (size_t)(end - close) - 2);
+    struct ch_sv text = ch_sv(in.p + 1, words - 2), title = ch_sv_trim(ch_sv(to.p + 1, n - 2));
+    struct ch_sv url = ch_sv_split(&title, ' ');
+    title = title.p ? ch_sv_trim(title) : ch_sv("\"", 1);
     if (memchr(text.p, '\n', text.n) || !ch_sv_starts(url, "http") || memchr(url.p, '|', url.n) ||
-        memchr(url.p, '>', url.n) || memchr(url.p, ' ', url.n))
+        memchr(url.p, '>', url.n) || !title.n || !strchr("\"'(", title.p[0]))
         return 0;
     ch_buf_addc(out, '<');
     ch_slack_escape(out, url);
@@ -57,11 +79,19 @@ static size_t slack_link(struct ch_buf *out, struct ch_sv s) {
         ch_slack_escape(out, text);
     }
     ch_buf_addc(out, '>');
-    return (size_t)(end - s.p) + 1;
+    return image + words + n;
+}
+
+/* Slack reads marks only at the borders of words, and no spaces separate the words of Chinese:
+ * a zero-width space is put where the byte beside a mark is part of a character. */
+static void slack_border(struct ch_buf *out, char beside) {
+    if (ch_char_is(beside, CH_CHAR_ALNUM) || (unsigned char)beside >= 0x80)
+        ch_buf_add_str(out, "\xe2\x80\x8b");
 }
 
 /* Emphasis at the start of s; the bytes that were read, 0: none. */
-static size_t slack_emphasis(struct ch_buf *out, struct ch_sv s, bool at_word, unsigned depth) {
+static size_t slack_emphasis(struct ch_buf *out, struct ch_sv s, bool at_word,
+                             struct slack_words w) {
     static const struct {
         const char *marks;
         char as;
@@ -75,33 +105,62 @@ static size_t slack_emphasis(struct ch_buf *out, struct ch_sv s, bool at_word, u
         struct ch_sv in = slack_between(s, kinds[i].marks);
         if (!in.p || (kinds[i].word && !at_word))
             continue;
-        ch_buf_addc(out, kinds[i].as);
-        slack_inline(out, in, depth + 1);
-        ch_buf_addc(out, kinds[i].as);
-        return in.n + 2 * strlen(kinds[i].marks);
+        size_t n = in.n + 2 * strlen(kinds[i].marks);
+        bool bold = kinds[i].as == '*', shown = !bold || !w.bold;
+        if (shown)
+            slack_border(out, w.before);
+        if (shown)
+            ch_buf_addc(out, kinds[i].as);
+        slack_inline(out, in, (struct slack_words){w.depth + 1, w.bold || bold, 0});
+        if (shown)
+            ch_buf_addc(out, kinds[i].as);
+        if (shown)
+            slack_border(out, n < s.n ? s.p[n] : 0);
+        return n;
     }
     return 0;
 }
 
-static void slack_inline(struct ch_buf *out, struct ch_sv s, unsigned depth) {
-    bool at_word = true;
+/* Code between equally many backticks; the bytes that were read, 0: none. */
+static size_t slack_code(struct ch_buf *out, struct ch_sv s) {
+    size_t n = 0, run = 0, end = 0;
+    while (n < s.n && s.p[n] == '`')
+        n++;
+    for (size_t i = n; n && i < s.n && !end; i++) {
+        run = s.p[i] == '`' ? run + 1 : 0;
+        end = run == n && (i + 1 == s.n || s.p[i + 1] != '`') ? i + 1 : 0;
+    }
+    if (!end)
+        return 0;
+    struct ch_sv code = ch_sv(s.p + n, end - 2 * n);
+    const char *marks = n > 2 || memchr(code.p, '`', code.n) ? "```" : "`";
+    ch_buf_add_str(out, marks);
+    ch_slack_escape(out, code);
+    ch_buf_add_str(out, marks);
+    return end;
+}
+
+/* A punctuation character after a backslash stands for itself. */
+static size_t slack_literal(struct ch_buf *out, struct ch_sv s) {
+    size_t n = s.n > 1 && s.p[0] == '\\' && ch_char_is(s.p[1], CH_CHAR_VISIBLE) &&
+                       !ch_char_is(s.p[1], CH_CHAR_ALNUM)
+                   ? 2
+                   : 1;
+    ch_slack_escape(out, ch_sv(s.p + n - 1, 1));
+    return n;
+}
+
+static void slack_inline(struct ch_buf *out, struct ch_sv s, struct slack_words w) {
     while (s.n) {
-        size_t n = 0;
-        struct ch_sv code = slack_between(s, "`");
-        if (code.p) {
-            ch_buf_addc(out, '`');
-            ch_slack_escape(out, code);
-            ch_buf_addc(out, '`');
-            n = code.n + 2;
-        } else if (depth < 4) {
+        bool at_word = strchr(" \t\n([{\"'", w.before) != NULL;
+        size_t n = slack_code(out, s);
+        if (!n && w.depth < 4)
             n = slack_link(out, s);
-            n = n ? n : slack_emphasis(out, s, at_word, depth);
-        }
-        if (!n) {
-            ch_slack_escape(out, ch_sv(s.p, 1));
-            n = 1;
-        }
-        at_word = strchr(" \t\n([{\"'", s.p[n - 1]) != NULL;
+        if (!n && w.depth < 4)
+            n = slack_emphasis(out, s, at_word, w);
+        if (!n)
+            n = slack_literal(out, s);
+        w.before = s.p[n - 1];
         s = slack_after(s, n);
     }
 }
@@ -114,9 +173,8 @@ static void slack_line(struct ch_buf *out, struct ch_sv line) {
     while (marks < rest.n && rest.p[marks] == '#')
         marks++;
     if (marks && marks <= 6 && marks < rest.n && rest.p[marks] == ' ') {
-        struct ch_sv title = ch_sv_trim(slack_after(rest, marks));
         ch_buf_addc(out, '*');
-        ch_slack_escape(out, title);
+        slack_inline(out, ch_sv_trim(slack_after(rest, marks)), (struct slack_words){.bold = true});
         ch_buf_addc(out, '*');
         return;
     }
@@ -128,28 +186,36 @@ static void slack_line(struct ch_buf *out, struct ch_sv line) {
         ch_buf_add_str(out, "> ");
         rest = slack_after(rest, 2);
     }
-    slack_inline(out, rest, 0);
+    slack_inline(out, rest, (struct slack_words){0});
+}
+
+/* A line of a block of code, or a row of a table. */
+static void slack_exact(struct ch_buf *out, struct ch_sv line) {
+    CH_BUF_AUTO safe = {0};
+    ch_slack_escape(&safe, line);
+    ch_kit_add_code(out, ch_buf_sv(&safe));
 }
 
 void ch_slack_format(struct ch_buf *out, struct ch_sv text) {
-    bool code = false, table = false;
+    struct ch_kit_fence code = {0};
+    bool table = false;
     while (text.p && text.n) {
         struct ch_sv line = ch_sv_split(&text, '\n');
-        bool fence = ch_kit_is_fence(line), row = !code && !fence && ch_kit_is_row(line);
+        enum ch_kit_line what = ch_kit_line(&code, line);
+        bool row = what == CH_KIT_TEXT && ch_kit_is_row(line);
         if (row != table)
             ch_buf_add_str(out, "```\n");
         table = row;
-        if (fence)
+        if (what == CH_KIT_OPENS || what == CH_KIT_CLOSES)
             ch_buf_add_str(out, "```"); /* a language after the fence would be shown as text */
-        else if (code || row)
-            ch_slack_escape(out, line);
+        else if (what == CH_KIT_CODE || row)
+            slack_exact(out, line);
         else
             slack_line(out, line);
-        code ^= fence;
-        if (text.p || code || table)
+        if (text.p || code.n || table)
             ch_buf_addc(out, '\n');
     }
-    if (table || code)
+    if (table || code.n)
         ch_buf_add_str(out, "```");
 }
 

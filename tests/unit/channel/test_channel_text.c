@@ -38,6 +38,19 @@ static void test_slack_format(void **state) {
         {"```\nopen", "```\nopen\n```"},
         {"| a | b |\n|---|---|\n| 1 | 2 |\nend", "```\n| a | b |\n|---|---|\n| 1 | 2 |\n```\nend"},
         {"| a |", "```\n| a |\n```"},
+        {"```ls -la``` lists\n**b**", "```ls -la``` lists\n*b*"},
+        {"````md\n```c\nx;\n```\n````\n**b**",
+         "```\n``\xe2\x80\x8b`c\nx;\n``\xe2\x80\x8b`\n```\n*b*"},
+        {"~~~\n```\n~~~\n*i*", "```\n``\xe2\x80\x8b`\n```\n_i_"},
+        {"## **Bold** and `code`", "*Bold and `code`*"},
+        {"# [a](https://x.y) *i*", "*<https://x.y|a> _i_*"},
+        {"\\*no\\_mark\\*, C:\\dir", "*no_mark*, C:\\dir"},
+        {"[C](https://x.y/C_(lang)) [d](https://x.y \"title\")",
+         "<https://x.y/C_(lang)|C> <https://x.y|d>"},
+        {"[a] (b) [c](d e)", "[a] (b) [c](d e)"},
+        {"``a`b`` and ``c``", "```a`b``` and `c`"},
+        {"\xe6\x98\xaf**\xe9\x87\x8d**\xe7\x82\xb9",
+         "\xe6\x98\xaf\xe2\x80\x8b*\xe9\x87\x8d*\xe2\x80\x8b\xe7\x82\xb9"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -85,6 +98,11 @@ static void test_discord_format(void **state) {
         {"```c\n| a |\n![x](y)\n```", "```c\n| a |\n![x](y)\n```"},
         {"~~~\ncode\n~~~", "```\ncode\n```"},
         {"```\nopen", "```\nopen\n```"},
+        {"```x``` is `y`\n#### t", "```x``` is `y`\n**t**"},
+        {"````md\n```c\n![x](y)\n```\n````\n#### t",
+         "```md\n``\xe2\x80\x8b`c\n![x](y)\n``\xe2\x80\x8b`\n```\n**t**"},
+        {"a || b || c, `x || y`", "a \\|\\| b \\|\\| c, `x || y`"},
+        {"\\|\\| and |", "\\|\\| and |"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {

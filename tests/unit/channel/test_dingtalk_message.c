@@ -136,6 +136,9 @@ static void test_format(void **state) {
         {"| x |", "```\n| x |\n```"},
         {"```\na\nb\n```\nc\nd", "```\na\nb\n```\nc  \nd"},
         {"```\na", "```\na\n```"},
+        {"````\n```\n| x |\n```\n````\nc\nd", "````\n```\n| x |\n```\n````\nc  \nd"},
+        {"````\na", "````\na\n````"},
+        {"```x```\nc\nd", "```x```  \nc  \nd"},
         {"", ""}};
     (void)state;
     for (size_t i = 0; i < CH_LEN(rows); i++) {
