@@ -7,8 +7,11 @@
 #include "channel/telegram_message.h"
 
 #include "base/error.h"
+#include "base/utf8.h"
 #include "channel/telegram.h"
 #include "channel/telegram_api.h"
+
+#define MOST_LINKS 100 /* of a message; the service allows as many entities */
 
 /* A string in the arena; NULL: missing or invalid. */
 static const char *telegram_message_word(const struct ch_json *v, const char *key,
@@ -79,23 +82,104 @@ static struct ch_sv telegram_message_text_of(const struct ch_json *m) {
     return text.p ? text : caption.p ? caption : ch_sv("", 0);
 }
 
+/* --- links behind words */
+
+struct links {
+    struct {
+        int64_t end; /* position after the words, in UTF-16 units */
+        struct ch_sv url;
+    } of[MOST_LINKS];
+    size_t n;
+};
+
+static void links_read(const struct ch_json *m, struct links *out) {
+    const char *key = ch_json_get(m, "text") ? "entities" : "caption_entities";
+    for (CH_JSON_EACH(e, ch_json_get(m, key))) {
+        struct ch_sv url = ch_json_get_str(e, "url");
+        int64_t from = ch_json_int(ch_json_get(e, "offset"), -1);
+        int64_t n = ch_json_int(ch_json_get(e, "length"), 0);
+        if (!ch_sv_is(ch_json_get_str(e, "type"), "text_link") || !url.n || out->n == MOST_LINKS ||
+            from < 0 || n < 1 || from > INT32_MAX || n > INT32_MAX)
+            continue;
+        out->of[out->n].end = from + n;
+        out->of[out->n++].url = url;
+    }
+}
+
+static void links_add(const struct links *l, int64_t at, struct ch_buf *out) {
+    for (size_t i = 0; i < l->n; i++)
+        if (l->of[i].end == at)
+            ch_buf_addf(out, " (%.*s)", CH_SV_FMT(l->of[i].url));
+}
+
+/* Append the text without the bytes of `hole`, and each URL after the words that it is behind. */
+static void telegram_message_add_text(const struct ch_json *m, struct ch_sv text, struct ch_sv hole,
+                                      struct ch_buf *out) {
+    struct links links = {.n = 0};
+    int64_t units = 0;
+    links_read(m, &links);
+    for (size_t i = 0; i < text.n;) {
+        uint32_t cp = 0;
+        unsigned n = ch_utf8_next(ch_sv(text.p + i, text.n - i), &cp);
+        n = n ? n : 1;
+        if (text.p + i < hole.p || text.p + i >= hole.p + hole.n)
+            ch_buf_add(out, text.p + i, n);
+        i += n;
+        units += cp > 0xffff ? 2 : 1;
+        links_add(&links, units, out);
+    }
+}
+
+/* --- words for what is no text */
+
+static void telegram_message_add_place(const struct ch_json *m, struct ch_buf *out) {
+    const struct ch_json *at = ch_json_get(m, "location"), *venue = ch_json_get(m, "venue");
+    const struct ch_json *x = ch_json_get(at, "latitude"), *y = ch_json_get(at, "longitude");
+    struct ch_sv title = ch_json_get_str(venue, "title"), road = ch_json_get_str(venue, "address");
+    struct ch_jw w = ch_jw(out);
+    if (title.n)
+        ch_buf_addf(out, "%.*s, %.*s; ", CH_SV_FMT(title), CH_SV_FMT(road));
+    if (!ch_json_is(x, CH_JSON_NUMBER) || !ch_json_is(y, CH_JSON_NUMBER))
+        return;
+    ch_jw_value(&w, x);
+    ch_buf_add_str(out, ", ");
+    w = ch_jw(out);
+    ch_jw_value(&w, y);
+}
+
+/* A position, a person with a telephone number, the question and the choices of a poll. */
+static void telegram_message_add_content(const struct ch_json *m, const struct kind *k,
+                                         struct ch_buf *out) {
+    const struct ch_json *v = ch_json_get(m, k->key);
+    struct ch_sv first = ch_json_get_str(v, "first_name"), last = ch_json_get_str(v, "last_name");
+    if (strcmp(k->key, "location") == 0)
+        telegram_message_add_place(m, out);
+    else if (strcmp(k->key, "contact") == 0)
+        ch_buf_addf(out, "%.*s%s%.*s, %.*s", CH_SV_FMT(first), last.n ? " " : "", CH_SV_FMT(last),
+                    CH_SV_FMT(ch_json_get_str(v, "phone_number")));
+    else if (strcmp(k->key, "poll") == 0)
+        ch_buf_add_sv(out, ch_json_get_str(v, "question"));
+    if (strcmp(k->key, "poll") == 0)
+        for (CH_JSON_EACH(choice, ch_json_get(v, "options")))
+            ch_buf_addf(out, " / %.*s", CH_SV_FMT(ch_json_get_str(choice, "text")));
+}
+
 /* "[file: report.pdf] caption", without the bot's name. */
 static const char *telegram_message_words(const struct ch_json *m, const char *name,
                                           struct ch_arena *a) {
     struct ch_sv text = telegram_message_text_of(m);
     const struct kind *k = telegram_message_kind_of(m);
     struct ch_telegram_file file = {0};
-    CH_BUF_AUTO out = {0};
-    if (k)
+    CH_BUF_AUTO out = {0}, content = {0};
+    if (k) {
         telegram_message_read_file(m, k, a, &file);
-    if (k && file.name.n)
-        ch_buf_addf(&out, "[%s: %.*s] ", k->what, CH_SV_FMT(file.name));
-    else if (k)
-        ch_buf_addf(&out, "[%s] ", k->what);
+        ch_buf_add_sv(&content, file.name);
+        telegram_message_add_content(m, k, &content);
+        ch_buf_addf(&out, "[%s%s%s] ", k->what, content.n ? ": " : "", ch_buf_str(&content));
+    }
     const char *at = name ? find_name(text, name) : NULL;
-    size_t before = at ? (size_t)(at - text.p) : text.n, skip = at ? 1 + strlen(name) : 0;
-    ch_buf_add(&out, text.p, before);
-    ch_buf_add(&out, text.p + before + skip, text.n - before - skip);
+    struct ch_sv hole = at ? ch_sv(at, 1 + strlen(name)) : ch_sv(text.p, 0);
+    telegram_message_add_text(m, text, hole, &out);
     return ch_arena_str(a, ch_sv_trim(ch_buf_sv(&out)));
 }
 

@@ -29,6 +29,26 @@ static const struct {
     {"\"animation\":{\"file_id\":\"A\"},\"document\":{\"file_id\":\"A\"}", "[animation]", NULL,
      NULL, "A", false, false},
     {"\"location\":{\"latitude\":1}", "[location]", NULL, NULL, NULL, false, false},
+    {"\"location\":{\"latitude\":52.5,\"longitude\":-13.4}", "[location: 52.5, -13.4]", NULL, NULL,
+     NULL, false, false},
+    {"\"venue\":{\"title\":\"Bar\",\"address\":\"Road 1\"},"
+     "\"location\":{\"latitude\":1,\"longitude\":2}",
+     "[location: Bar, Road 1; 1, 2]", NULL, NULL, NULL, false, false},
+    {"\"contact\":{\"phone_number\":\"+49\",\"first_name\":\"Bo\",\"last_name\":\"Li\"}",
+     "[contact: Bo Li, +49]", NULL, NULL, NULL, false, false},
+    {"\"poll\":{\"question\":\"Tea?\",\"options\":[{\"text\":\"yes\"},{\"text\":\"no\"}]}",
+     "[poll: Tea? / yes / no]", NULL, NULL, NULL, false, false},
+    {"\"text\":\"\U0001f600 here @chelabot and there\",\"entities\":["
+     "{\"type\":\"text_link\",\"offset\":3,\"length\":4,\"url\":\"https://a.example/\"},"
+     "{\"type\":\"mention\",\"offset\":8,\"length\":9},"
+     "{\"type\":\"text_link\",\"offset\":22,\"length\":5,\"url\":\"https://b.example/\"},"
+     "{\"type\":\"text_link\",\"offset\":-9,\"length\":5,\"url\":\"https://c.example/\"},"
+     "{\"type\":\"text_link\",\"offset\":900,\"length\":5,\"url\":\"https://d.example/\"}]",
+     "\U0001f600 here (https://a.example/)  and there (https://b.example/)", NULL, NULL, NULL,
+     true, false},
+    {"\"caption\":\"see\",\"photo\":[{\"file_id\":\"L\"}],\"caption_entities\":["
+     "{\"type\":\"text_link\",\"offset\":0,\"length\":3,\"url\":\"https://a.example/\"}]",
+     "[picture] see (https://a.example/)", NULL, NULL, "L", false, true},
     {"\"new_chat_members\":[{\"id\":3}]", "", NULL, NULL, NULL, false, false},
     {"\"text\":\"x\",\"message_thread_id\":5,\"is_topic_message\":true", "x", "5", NULL, NULL,
      false, false},
