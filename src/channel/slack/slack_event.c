@@ -17,7 +17,8 @@
 
 /* Changes, deletions, joins and the like are not answered. */
 static bool slack_is_message(const struct ch_json *event) {
-    static const char *const taken[] = {"file_share", "thread_broadcast", "me_message"};
+    static const char *const taken[] = {"file_share", "thread_broadcast", "me_message",
+                                        "message_share"};
     struct ch_sv type = ch_json_get_str(event, "type"), sub = ch_json_get_str(event, "subtype");
     if (ch_sv_is(type, "app_mention"))
         return true;
@@ -27,14 +28,41 @@ static bool slack_is_message(const struct ch_json *event) {
     return ch_sv_is(type, "message") && !sub.p;
 }
 
-static size_t slack_files(const struct ch_json *event, struct ch_arena *a,
+/* A message that a person forwards or links to. Previews of other links have no such mark. */
+static bool slack_is_shared(const struct ch_json *attachment) {
+    return ch_json_bool(ch_json_get(attachment, "is_share"), false) ||
+           ch_json_bool(ch_json_get(attachment, "is_msg_unfurl"), false);
+}
+
+/* The service puts the text and the files of forwarded messages into attachments, and leaves the
+ * text of the event to the person who forwards. A mention in a forwarded text is none. */
+static void slack_add_shared(struct ch_buf *text, const struct ch_json *event) {
+    for (CH_JSON_EACH(s, ch_json_get(event, "attachments"))) {
+        struct ch_sv said = ch_json_get_str(s, "text"), by = ch_json_get_str(s, "author_name");
+        if (!slack_is_shared(s))
+            continue;
+        said = said.n ? said : ch_json_get_str(s, "fallback");
+        ch_buf_addf(text, "%s[forwarded%s%.*s] ", text->n ? "\n" : "", by.n ? " from " : "",
+                    CH_SV_FMT(by));
+        ch_slack_read(text, said, NULL);
+    }
+}
+
+static size_t slack_files(const struct ch_json *from, struct ch_arena *a, size_t n,
                           struct chela_channel_file out[FILES]) {
-    size_t n = 0;
-    for (CH_JSON_EACH(f, ch_json_get(event, "files")))
+    for (CH_JSON_EACH(f, ch_json_get(from, "files")))
         if (n < FILES)
             out[n++] = (struct chela_channel_file){.handle = ch_kit_word(f, "url_private", a),
                                                    .name = ch_kit_word(f, "name", a),
                                                    .size = ch_json_int(ch_json_get(f, "size"), 0)};
+    return n;
+}
+
+static size_t slack_all_files(const struct ch_json *event, struct ch_arena *a,
+                              struct chela_channel_file out[FILES]) {
+    size_t n = slack_files(event, a, 0, out);
+    for (CH_JSON_EACH(s, ch_json_get(event, "attachments")))
+        n = slack_is_shared(s) ? slack_files(s, a, n, out) : n;
     return n;
 }
 
@@ -59,6 +87,7 @@ int ch_slack_take_event(struct ch_slack *s, const struct ch_json *event, chela_a
     bool direct = type.p ? ch_sv_is(type, "im") : chat[0] == 'D';
     double at = ch_number_strtod(ts, NULL); /* seconds; any number of a peer */
     bool mentioned = ch_slack_read(&text, ch_json_get_str(event, "text"), s->me);
+    slack_add_shared(&text, event);
     struct chela_channel_message m = {
         .id = ts,
         .chat = chat,
@@ -70,7 +99,7 @@ int ch_slack_take_event(struct ch_slack *s, const struct ch_json *event, chela_a
         .text = ch_buf_str(&text),
         .ts = at >= 0 && at < 1e12 ? (int64_t)(at * 1000) : 0,
         .files = files,
-        .nfiles = slack_files(event, &a, files)};
+        .nfiles = slack_all_files(event, &a, files)};
     return s->host->message(&m, done, tag, s->host->user);
 }
 

@@ -1,4 +1,5 @@
-/* test_slack.c -- who receives the bot's token; whether a message was sent before. */
+/* test_slack.c -- who receives the bot's token; whether a message was sent before; what a
+ * forwarded message says. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -161,8 +162,62 @@ static void test_not_found(void **state) {
     assert_string_equal(posted.id, "9.0");
 }
 
+/* --- messages */
+
+static struct {
+    char text[200], files[200];
+    bool mentioned;
+} came;
+
+static int take_message(const struct chela_channel_message *m, chela_accepted_fn *done, void *tag,
+                        void *user) {
+    (void)done;
+    (void)tag;
+    (void)user;
+    came.files[0] = 0;
+    came.mentioned = m->mentioned;
+    snprintf(came.text, sizeof(came.text), "%s", m->text);
+    for (size_t i = 0; i < m->nfiles; i++)
+        strcat(came.files, m->files[i].name);
+    return 1;
+}
+
+static void test_forwarded(void **state) {
+    static const struct {
+        const char *more, *text, *files;
+        bool mentioned;
+    } rows[] = {
+        {"\"text\":\"<@U1> look\",\"files\":[{\"name\":\"a\"}],\"attachments\":[{\"is_share\":true,"
+         "\"author_name\":\"Bo\",\"text\":\"1 &lt; 2\",\"files\":[{\"name\":\"b\"}]}]",
+         "look\n[forwarded from Bo] 1 < 2", "ab", true},
+        {"\"text\":\"\",\"attachments\":[{\"is_msg_unfurl\":true,\"fallback\":\"<@U1> hi\"},"
+         "{\"is_share\":true,\"text\":\"two\"}]",
+         "[forwarded] @U1 hi\n[forwarded] two", "", false},
+        {"\"text\":\"see https://x.y\",\"attachments\":[{\"text\":\"a preview\","
+         "\"files\":[{\"name\":\"b\"}]}]",
+         "see https://x.y", "", false},
+        {"\"subtype\":\"message_share\",\"text\":\"x\"", "x", "", false},
+    };
+    struct chela_channel_host host = {.message = take_message};
+    struct ch_slack s = {.host = &host, .me = "U1"};
+    (void)state;
+    for (size_t i = 0; i < CH_LEN(rows); i++) {
+        CH_ARENA_AUTO a = {0};
+        const struct ch_json *v;
+        const char *json = ch_arena_printf(
+            &a, "{\"type\":\"message\",\"channel\":\"D1\",\"ts\":\"1.2\",\"user\":\"U2\",%s}",
+            rows[i].more);
+        assert_int_equal(ch_json_parse(&a, ch_sv_str(json), CH_JSON_STRICT, &v, NULL, NULL), 0);
+        assert_int_equal(ch_slack_take_event(&s, v, NULL, NULL), 1);
+        assert_string_equal(came.text, rows[i].text);
+        assert_string_equal(came.files, rows[i].files);
+        assert_int_equal(came.mentioned, rows[i].mentioned);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_token), cmocka_unit_test(test_found),
-                                       cmocka_unit_test(test_not_found)};
+                                       cmocka_unit_test(test_not_found),
+                                       cmocka_unit_test(test_forwarded)};
     return cmocka_run_group_tests_name("slack", tests, NULL, NULL);
 }
