@@ -277,7 +277,9 @@ static const char *style_of(const struct line *l, const struct token *t) {
 
 static void finish_link(struct page *p, struct ch_sv url) {
     p->linked = false;
-    if (ch_sv_starts(url, "https://") || ch_sv_starts(url, "http://")) {
+    if (p->units == p->link_from) { /* an image without words: a text must not be empty */
+        telegram_text_add(p, url);
+    } else if (ch_sv_starts(url, "https://") || ch_sv_starts(url, "http://")) {
         add_entity(p, "text_link", p->link_from, "url", url);
     } else if (url.n) { /* a relative URL is useless in a chat: show it as text */
         telegram_text_add(p, CH_SV(" ("));

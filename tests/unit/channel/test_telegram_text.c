@@ -32,6 +32,8 @@ static const struct {
     {"[**b** c](http://a.example/(x))", "b c", "bold 0 1;text_link 0 3 http://a.example/(x);"},
     {"![alt](https://a.example/p.png \"title\")", "alt",
      "text_link 0 3 https://a.example/p.png;"},
+    {"![](https://a.example/p.png)", "https://a.example/p.png", ""},
+    {"a [](docs/x) b", "a docs/x b", ""},
     {"[file](docs/a.md)", "file (docs/a.md)", ""},
     {"[x](javascript:alert(1))", "x (javascript:alert(1))", ""},
     {"[ ] and [a] (b)", "[ ] and [a] (b)", ""},
