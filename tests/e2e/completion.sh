@@ -18,6 +18,9 @@ same "a group's commands" "resume" "$(offered chela sessions re)"
 same "flags of a command" "--output" "$(offered chela run --outp)"
 same "flags of a command in a group" "--status" "$(offered chela sessions list --stat)"
 same "the words of a choice" "json jsonl" "$(offered chela run --output j)"
+same "the word of a command that takes one of a few" "bash" "$(offered chela completion b)"
+same "help: a command" "sessions" "$(offered chela help sess)"
+same "help: a command in a group" "resume" "$(offered chela help sessions re)"
 same "no flag after a word" "" "$(offered chela run hello "")"
 for command in run sessions trace help; do
     check "offered first: $command" grep -qw "$command" <<<"$(offered chela "")"
@@ -25,6 +28,7 @@ done
 
 chela completion fish
 exits "a script for fish" 0
+check "with the words of a command" grep -q -- "completion' -a 'bash zsh fish'" "$out"
 check "with its choices" grep -q -- "-l output -x -a 'text json jsonl'" "$out"
 chela completion zsh
 check "a script for zsh" grep -q bashcompinit "$out"

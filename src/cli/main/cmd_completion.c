@@ -44,6 +44,17 @@ static void bash_groups(FILE *out, ch_commands all) {
     }
 }
 
+/* The words that the command takes, if it takes one of a few, as "a|b". */
+static bool takes_choice(const struct ch_cmd *cmd) {
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyz|";
+    return cmd->args && strchr(cmd->args, '|') && !cmd->args[strspn(cmd->args, letters)];
+}
+
+static void put_choices(FILE *out, const char *choices) {
+    for (const char *p = choices; *p; p++)
+        fputc(*p == '|' ? ' ' : *p, out);
+}
+
 static void bash_command(FILE *out, const struct ch_cmd *cmd) {
     fprintf(out, "    '%s')\n        case $prev in\n", cmd->name);
     for (const struct ch_opt *o = cmd->opts; o && o->name; o++) {
@@ -52,8 +63,7 @@ static void bash_command(FILE *out, const struct ch_cmd *cmd) {
         fprintf(out, "        --%s) ", o->name);
         if (o->kind == CH_OPT_CHOICE) {
             fputs("COMPREPLY=($(compgen -W \"", out);
-            for (const char *p = o->value; *p; p++)
-                fputc(*p == '|' ? ' ' : *p, out);
+            put_choices(out, o->value);
             fputs("\" -- \"$cur\")); return ;;\n", out);
         } else {
             fputs("COMPREPLY=(); return ;;\n", out); /* the shell's default: file names */
@@ -62,20 +72,27 @@ static void bash_command(FILE *out, const struct ch_cmd *cmd) {
     fputs("        esac\n        words=\"", out);
     for (const struct ch_opt *o = cmd->opts; o && o->name; o++)
         fprintf(out, " --%s", o->name);
-    fputs(" --help\" ;;\n", out);
+    fputs(" --help\"", out);
+    if (takes_choice(cmd)) {
+        fputs("\n        choices=\"", out);
+        put_choices(out, cmd->args);
+        fputc('"', out);
+    }
+    fputs(" ;;\n", out);
 }
 
 static void bash(FILE *out, ch_commands all) {
     fputs("# Completion for chela. In ~/.bashrc: source <(chela completion bash)\n"
           "_chela() {\n"
           "    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]}\n"
-          "    local cmd='' words='' i\n"
+          "    local cmd='' words='' choices='' i at=1\n"
           "    COMPREPLY=()\n"
-          "    for ((i = 1; i < COMP_CWORD && i < 3; i++)); do\n"
+          "    if ((COMP_CWORD > 1)) && [ \"${COMP_WORDS[1]}\" = help ]; then at=2; fi\n"
+          "    for ((i = at; i < COMP_CWORD && i < at + 2; i++)); do\n"
           "        case ${COMP_WORDS[i]} in -*) break ;; esac\n"
           "        case \" $_chela_groups \" in\n"
-          "        *\" ${COMP_WORDS[1]} \"*) cmd=${cmd:+$cmd }${COMP_WORDS[i]} ;;\n"
-          "        *) cmd=${COMP_WORDS[1]}; break ;;\n"
+          "        *\" ${COMP_WORDS[at]} \"*) cmd=${cmd:+$cmd }${COMP_WORDS[i]} ;;\n"
+          "        *) cmd=${COMP_WORDS[at]}; break ;;\n"
           "        esac\n"
           "    done\n",
           out);
@@ -86,7 +103,8 @@ static void bash(FILE *out, ch_commands all) {
           "    case $cur,$cmd in\n"
           "    -*,* | *,'') COMPREPLY=($(compgen -W \"$words\" -- \"$cur\")) ;;\n"
           "    *) case \" $_chela_groups \" in *\" $cmd \"*)"
-          " COMPREPLY=($(compgen -W \"$words\" -- \"$cur\")) ;; esac ;;\n"
+          " COMPREPLY=($(compgen -W \"$words\" -- \"$cur\")) ;;"
+          " *) COMPREPLY=($(compgen -W \"$choices\" -- \"$cur\")) ;; esac ;;\n"
           "    esac\n"
           "}\n_chela_groups=\"",
           out);
@@ -149,8 +167,7 @@ static void fish_flag(FILE *out, const struct ch_cmd *cmd, const struct ch_opt *
         fprintf(out, " -s %c", o->letter);
     if (o->kind == CH_OPT_CHOICE) {
         fputs(" -x -a '", out);
-        for (const char *p = o->value; *p; p++)
-            fputc(*p == '|' ? ' ' : *p, out);
+        put_choices(out, o->value);
         fputc('\'', out);
     } else if (o->kind != CH_OPT_SWITCH) {
         fputs(" -r", out);
@@ -165,6 +182,13 @@ static void fish(FILE *out, ch_commands all) {
           out);
     for (ch_commands c = all; *c; c++) {
         fish_name(out, *c, c == all ? NULL : c[-1]);
+        if (takes_choice(*c)) {
+            fputs("complete -c chela -f ", out);
+            fish_condition(out, *c);
+            fputs(" -a '", out);
+            put_choices(out, (*c)->args);
+            fputs("'\n", out);
+        }
         for (const struct ch_opt *o = (*c)->opts; o && o->name; o++)
             fish_flag(out, *c, o);
     }
